@@ -1,0 +1,165 @@
+#pragma once
+// One measurement: trains a workload step by step in this process, times the steps, and describes what it computed, so
+// that a wrong step shows. The including file says which library: `namespace lib = tandem;` or `= torch;`.
+#include <sys/resource.h>
+
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "processor.h"
+#include "statistics.h"
+#include "train/disturbance.h"
+#include "train/models.h"
+#include "train/options.h"
+
+namespace bench {
+
+struct Batch {
+  lib::Tensor x, y;
+};
+
+/// Norms of tensors, one per parameter: cheap, and far off when a step computes something else.
+template <class Value>
+std::vector<double> norms(lib::nn::Module& model, Value&& value) {
+  std::vector<double> result;
+  for (const auto& entry : model.named_parameters()) {
+    double sum = 0;
+    value(entry.key(), entry.value(), [&](double v) { sum += v * v; });
+    result.push_back(std::sqrt(sum));
+  }
+  return result;
+}
+
+inline std::vector<double> gradient_norms(lib::nn::Module& model) {
+  return norms(model, [](const std::string&, const lib::Tensor& p, auto add) {
+    const lib::Tensor g = p.grad().contiguous();
+    const auto* v = g.template const_data_ptr<float>();
+    for (int64_t i = 0; i < g.numel(); ++i) add(v[i]);
+  });
+}
+
+/// How far each parameter has moved from its initial value.
+inline std::vector<double> change_norms(lib::nn::Module& model) {
+  return norms(model, [](const std::string& name, const lib::Tensor& p, auto add) {
+    const double bound = initial_bound(p);
+    const uint64_t seed = tandem::testing::fnv1a(name);
+    const lib::Tensor w = p.detach().contiguous();
+    const auto* v = w.template const_data_ptr<float>();
+    for (int64_t i = 0; i < w.numel(); ++i) add(double{v[i]} - double{initial_value(seed, i, bound)});
+  });
+}
+
+inline int64_t page_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt + usage.ru_majflt;
+}
+
+/// Library supplies Scaler and Region (autocast), and system_allocations().
+template <class Library, class Model, class Optimizer>
+nlohmann::json measure(const RunOptions& options, Model& model, Optimizer& optimizer,
+                       const std::vector<Batch>& batches) {
+  const bool amp = options.precision != "f32";
+  const auto dtype = options.precision == "f16" ? lib::kHalf : lib::kBFloat16;
+  typename Library::Scaler scaler;
+  int number = 0;
+  const auto step = [&](double* value) {
+    const Batch& batch = batches[static_cast<size_t>(number++) % batches.size()];
+    lib::Tensor loss;
+    optimizer.zero_grad();
+    if (amp) {
+      {
+        typename Library::Region autocast(dtype);
+        loss = model.loss(batch.x, batch.y);
+      }
+      scaler.scale(loss).backward();
+      scaler.step(optimizer);
+      scaler.update();
+    } else {
+      loss = model.loss(batch.x, batch.y);
+      loss.backward();
+      optimizer.step();
+    }
+    if (value) *value = loss.template item<float>();
+  };
+
+  nlohmann::json result;
+  std::vector<double> losses(kComparedSteps);
+  for (int i = 0; i < kComparedSteps; ++i) {
+    step(&losses[static_cast<size_t>(i)]);
+    if (i == 0) result["gradient_norms"] = gradient_norms(model);
+  }
+  result["losses"] = losses;
+  result["change_norms"] = change_norms(model);
+  for (int i = kComparedSteps; i < options.warmup; ++i) step(nullptr);
+
+  std::vector<double> ms(static_cast<size_t>(options.iterations));
+  const int64_t faults = page_faults(), allocations = Library::system_allocations();
+  const Disturbance disturbance;
+  for (double& time : ms) {
+    const double start = now();
+    step(nullptr);
+    time = (now() - start) * 1e3;
+  }
+  result["foreign_share"] = rounded(disturbance.foreign_share());
+  const double count = options.iterations;
+  result["system_allocations_per_step"] = static_cast<double>(Library::system_allocations() - allocations) / count;
+  result["page_faults_per_step"] = rounded(static_cast<double>(page_faults() - faults) / count);
+  double final_loss = 0;
+  step(&final_loss);
+  result["final_loss"] = final_loss;
+  result["final_scale"] = amp ? Library::scale_of(scaler) : 1.0;
+  result["ms"] = rounded(median(ms));
+  result["lower_quartile_ms"] = rounded(quantile(ms, 0.25));
+  result["upper_quartile_ms"] = rounded(quantile(ms, 0.75));
+  result["min_ms"] = rounded(quantile(ms, 0));
+  return result;
+}
+
+template <class Library>
+nlohmann::json measure_workload(const RunOptions& options) {
+  // Several batches in turn, so that nothing can be kept from one step to the next.
+  constexpr int kBatches = 3;
+  std::vector<Batch> batches;
+  const auto mlp = [&](int64_t width, int64_t count) {
+    for (int i = 0; i < kBatches; ++i) {
+      batches.push_back({normal_tensor("x", i, {count, width}), normal_tensor("y", i, {count, width})});
+    }
+    Mlp model(width);
+    set_initial_values(model);
+    lib::optim::SGD sgd(model.parameters(), lib::optim::SGDOptions(1e-3));
+    return measure<Library>(options, model, sgd, batches);
+  };
+  const auto cnn = [&](auto&& model, int64_t count) {
+    for (int i = 0; i < kBatches; ++i) {
+      batches.push_back({normal_tensor("x", i, {count, 1, 28, 28}), class_tensor("y", i, count, 10)});
+    }
+    set_initial_values(model);
+    lib::optim::Adam adam(model.parameters(), lib::optim::AdamOptions(1e-3));
+    return measure<Library>(options, model, adam, batches);
+  };
+  if (options.workload == "recipe") return mlp(4096, 512);
+  if (options.workload == "tiny_mlp") return mlp(64, 32);
+  if (options.workload == "big_cnn") return cnn(BigCnn(), 16);
+  return cnn(SimpleCnn(), 64);
+}
+
+/// Measures and prints one JSON object.
+template <class Library>
+void run_child(RunOptions options) {
+  options.complete();
+  Library::set_num_threads(options.threads);
+  nlohmann::json result = measure_workload<Library>(options);
+  result["program"] = Library::name();
+  result["processor"] = processor();
+  result["workload"] = options.workload;
+  result["precision"] = options.precision;
+  result["threads"] = options.threads;
+  result["warmup"] = options.warmup;
+  result["iterations"] = options.iterations;
+  std::printf("%s\n", result.dump().c_str());
+}
+
+}  // namespace bench

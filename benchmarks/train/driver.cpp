@@ -1,0 +1,239 @@
+#include "train/driver.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "processor.h"
+#include "statistics.h"
+#include "train/process.h"
+
+namespace bench {
+namespace {
+
+using json = nlohmann::ordered_json;
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+/// A heap that keeps its pages: without it, libtorch's step is to a large part page faults.
+const Environment kCachedHeap = {{"MALLOC_MMAP_MAX_", "0"}, {"MALLOC_TRIM_THRESHOLD_", "100000000000"}};
+
+/// Above this share of foreign processor time a measurement is disturbed.
+constexpr double kQuiet = 0.1;
+
+/// One of the programs that are started in turn, and where its results go.
+struct Program {
+  std::string label, path, ms_key, ratio_key;
+  Environment environment;
+  std::vector<json> runs = {};  ///< one per round
+  bool failed = false;
+
+  double of_rounds(const char* key, double share = 0.5) const {
+    std::vector<double> values;
+    for (const json& run : runs) values.push_back(run.at(key));
+    return rounded(quantile(values, share));
+  }
+};
+
+std::optional<json> measure_once(const Program& program, const DriverOptions& options, const std::string& workload,
+                                 const std::string& precision) {
+  std::vector<std::string> arguments = {
+      program.path, "--workload", workload, "--precision", precision, "--threads", std::to_string(options.run.threads)};
+  if (options.run.quick) arguments.emplace_back("--quick");
+  if (options.run.warmup) arguments.insert(arguments.end(), {"--warmup", std::to_string(options.run.warmup)});
+  if (options.run.iterations)
+    arguments.insert(arguments.end(), {"--iterations", std::to_string(options.run.iterations)});
+  Environment environment = program.environment;
+  environment.emplace_back("OMP_NUM_THREADS", std::to_string(options.run.threads));
+  std::optional<json> best;
+  for (int attempt = 0; attempt <= options.retries; ++attempt) {
+    const ProcessResult process = run_process(arguments, environment);
+    json run = json::parse(process.output, nullptr, false);
+    if (process.status != 0 || run.is_discarded()) {
+      std::fprintf(stderr, "train_bench: %s failed on %s in %s (exit status %d)\n", program.label.c_str(),
+                   workload.c_str(), precision.c_str(), process.status);
+      return std::nullopt;
+    }
+    if (!best || run["foreign_share"] < (*best)["foreign_share"]) best = std::move(run);
+    if ((*best)["foreign_share"] < kQuiet) break;
+  }
+  return best;
+}
+
+double tolerance(const std::string& precision) { return precision == "f32" ? 1e-3 : precision == "f16" ? 1e-2 : 2e-2; }
+
+/// The first value in which two runs differ by more than the tolerance; empty when there is none.
+std::string difference(const json& ours, const json& theirs, const std::string& precision) {
+  for (const char* key : {"losses", "gradient_norms", "change_norms"}) {
+    const auto& a = ours.at(key);
+    const auto& b = theirs.at(key);
+    if (a.size() != b.size()) return key;
+    for (size_t i = 0; i < a.size(); ++i) {
+      const double x = a[i].is_number() ? a[i].get<double>() : NAN, y = b[i].is_number() ? b[i].get<double>() : NAN;
+      if (!(std::abs(x - y) <= tolerance(precision) * std::abs(y))) {
+        return std::string(key) + "[" + std::to_string(i) + "]: " + a[i].dump() + ", peer " + b[i].dump();
+      }
+    }
+  }
+  return "";
+}
+
+bool selected(const DriverOptions& options, const std::string& workload, const std::string& precision) {
+  if (options.only.empty()) return precision != "f16" || computes_f16();
+  for (const std::string& o : options.only) {
+    if (o == workload + "/" + precision) return true;
+    if (o == workload) return precision != "f16" || computes_f16();
+  }
+  return false;
+}
+
+std::string cell(const json& value, const char* format) {
+  if (!value.is_number()) return "-";
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), format, value.get<double>());
+  return text.data();
+}
+
+constexpr const char* kColumns[] = {"tandem", "peer", "cached", "floor", "ratio", "cached", "floor", "sys. allocs"};
+
+void print_header() {
+  std::printf("%-11s %-5s", "", "");
+  for (const char* column : kColumns) std::printf(" %8s", column);
+  std::printf("\n");
+}
+
+void print_row(const json& r) {
+  std::printf("%-11s %-5s", r.at("workload").get<std::string>().c_str(), r.at("precision").get<std::string>().c_str());
+  for (const char* key : {"ms", "peer_ms_default", "peer_ms_cached_heap", "floor_ms"}) {
+    std::printf(" %8s", cell(r.at(key), "%.4g").c_str());
+  }
+  for (const char* key : {"ratio_default", "ratio_cached_heap", "ratio_floor"}) {
+    std::printf(" %8s", cell(r.at(key), "%.3f").c_str());
+  }
+  std::printf(" %11s", cell(r.at("system_allocations_per_step"), "%.3g").c_str());
+  for (const json& text : r.at("differences")) std::printf("\n  DIFFERS from %s", text.get<std::string>().c_str());
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+std::vector<Program> programs_for(const DriverOptions& options, const std::string& workload,
+                                  const std::string& precision) {
+  std::vector<Program> programs = {{"tandem", own_path(), "ms", "", {}}};
+  if (!options.peer.empty()) {
+    programs.push_back({"the peer", options.peer, "peer_ms_default", "ratio_default", {}});
+    programs.push_back(
+        {"the peer with a cached heap", options.peer, "peer_ms_cached_heap", "ratio_cached_heap", kCachedHeap});
+  }
+  const bool is_mlp = workload == "recipe" || workload == "tiny_mlp";
+  if (!options.floor.empty() && is_mlp && precision != "f16") {
+    programs.push_back({"the hand-written step", options.floor, "floor_ms", "ratio_floor", {}});
+  }
+  return programs;
+}
+
+json summary(const std::vector<Program>& programs, const std::string& workload, const std::string& precision) {
+  json r = {{"workload", workload}, {"precision", precision}, {"differences", json::array()}};
+  for (const char* key :
+       {"peer_ms_default", "peer_ms_cached_heap", "floor_ms", "ratio_default", "ratio_cached_heap", "ratio_floor"}) {
+    r[key] = nullptr;
+  }
+  const Program& ours = programs[0];
+  for (const char* key : {"ms", "lower_quartile_ms", "upper_quartile_ms", "min_ms", "page_faults_per_step"}) {
+    r[key] = ours.of_rounds(key);
+  }
+  r["system_allocations_per_step"] = ours.of_rounds("system_allocations_per_step", 1);
+  r["final_loss"] = ours.runs[0].at("final_loss");
+  r["iterations"] = ours.runs[0].at("iterations");
+  for (const Program& program : programs) {
+    if (program.failed) continue;
+    for (const json& run : program.runs) {
+      r["rounds"][program.ms_key].push_back(run.at("ms"));
+      r["rounds_min"][program.ms_key].push_back(run.at("min_ms"));
+      r["rounds_foreign_share"][program.ms_key].push_back(run.at("foreign_share"));
+    }
+    if (program.ratio_key.empty()) continue;
+    r[program.ms_key] = program.of_rounds("ms");
+    const std::string differs = difference(ours.runs[0], program.runs[0], precision);
+    // A fast wrong step scores nothing.
+    if (differs.empty()) {
+      r[program.ratio_key] = rounded(ours.of_rounds("ms") / program.of_rounds("ms"));
+    } else {
+      r["differences"].push_back(program.label + ": " + differs);
+    }
+  }
+  return r;
+}
+
+/// One workload in one precision, all rounds. Empty when tandem failed.
+std::optional<json> compare(const DriverOptions& options, const std::string& workload, const std::string& precision,
+                            std::string& peer_name, bool& good) {
+  std::vector<Program> programs = programs_for(options, workload, precision);
+  for (int round = 0; round < options.rounds; ++round) {
+    for (Program& program : programs) {
+      if (program.failed) continue;
+      std::optional<json> run = measure_once(program, options, workload, precision);
+      if (run) {
+        program.runs.push_back(std::move(*run));
+      } else {
+        program.failed = true;
+        good = false;
+      }
+    }
+    if (programs[0].failed) return std::nullopt;
+  }
+  if (programs.size() > 1 && !programs[1].failed && programs[1].ms_key == "peer_ms_default") {
+    peer_name = programs[1].runs[0].at("program");
+  }
+  json result = summary(programs, workload, precision);
+  if (!result.at("differences").empty()) good = false;
+  return result;
+}
+
+}  // namespace
+
+int run_driver(const DriverOptions& options) {
+  if (options.peer.empty()) {
+    std::fprintf(stderr, "train_bench: no peer: tandem alone is measured (scripts/bench.sh builds the peer)\n");
+  }
+  std::printf("%s, %d threads; ms per step\n", processor().c_str(), options.run.threads);
+  print_header();
+  bool good = true;
+  std::string peer_name;
+  json results = json::array();
+  for (const Workload& workload : kWorkloads) {
+    for (const char* precision : kPrecisions) {
+      if (!selected(options, workload.name, precision)) continue;
+      const std::optional<json> result = compare(options, workload.name, precision, peer_name, good);
+      if (!result) continue;
+      print_row(*result);
+      results.push_back(*result);
+    }
+  }
+  if (!peer_name.empty()) {
+    std::printf(
+        "peer: %s; cached: the same with a heap that keeps its pages; floor: a step written by hand on oneDNN\n",
+        peer_name.c_str());
+  }
+  if (!options.json_file.empty()) {
+    std::array<char, 16> date{};
+    const std::time_t time = std::time(nullptr);
+    std::strftime(date.data(), date.size(), "%Y-%m-%d", std::localtime(&time));
+    const json document = {{"date", date.data()},
+                           {"processor", processor()},
+                           {"peer", peer_name},
+                           {"threads", options.run.threads},
+                           {"results", results}};
+    std::ofstream file(options.json_file);
+    file << document.dump(2) << "\n";
+    if (!file.flush()) {
+      std::fprintf(stderr, "train_bench: cannot write %s\n", options.json_file.c_str());
+      return 1;
+    }
+  }
+  return good ? 0 : 1;
+}
+
+}  // namespace bench

@@ -1,0 +1,107 @@
+#pragma once
+// The networks, written once: the including file says which library by `namespace lib = tandem;` or `= torch;`.
+#include <cmath>
+#include <string>
+
+#include "tests/support/counter.h"
+
+namespace bench {
+
+/// Three square layers with ReLU and a mean squared error.
+struct Mlp : lib::nn::Module {
+  explicit Mlp(int64_t width) : fc1(width, width), fc2(width, width), fc3(width, width) {
+    register_module("fc1", fc1);
+    register_module("fc2", fc2);
+    register_module("fc3", fc3);
+  }
+  lib::Tensor loss(const lib::Tensor& x, const lib::Tensor& y) {
+    return lib::nn::functional::mse_loss(fc3(lib::relu(fc2(lib::relu(fc1(x))))), y);
+  }
+  lib::nn::Linear fc1, fc2, fc3;
+};
+
+/// Two convolutions of many channels.
+struct BigCnn : lib::nn::Module {
+  BigCnn()
+      : conv1(lib::nn::Conv2dOptions(1, 420, 3).padding(1)),
+        conv2(lib::nn::Conv2dOptions(420, 1000, 3).padding(1)),
+        fc(49000, 10) {
+    register_module("conv1", conv1);
+    register_module("conv2", conv2);
+    register_module("fc", fc);
+  }
+  lib::Tensor loss(const lib::Tensor& x, const lib::Tensor& y) {
+    lib::Tensor h = lib::max_pool2d(lib::relu(conv1(x)), {2, 2});
+    h = lib::max_pool2d(lib::relu(conv2(h)), {2, 2});
+    // PyTorch's CPU autocast would take the softmax in the low dtype; tandem's takes it in f32 also without the cast.
+    return lib::nn::functional::cross_entropy(fc(h.flatten(1)).to(lib::kFloat), y);
+  }
+  lib::nn::Conv2d conv1, conv2;
+  lib::nn::Linear fc;
+};
+
+/// The MNIST CNN of the tutorials.
+struct SimpleCnn : lib::nn::Module {
+  SimpleCnn()
+      : conv1(lib::nn::Conv2dOptions(1, 32, 5)),
+        conv2(lib::nn::Conv2dOptions(32, 64, 5)),
+        fc1(1024, 128),
+        fc2(128, 10) {
+    register_module("conv1", conv1);
+    register_module("conv2", conv2);
+    register_module("fc1", fc1);
+    register_module("fc2", fc2);
+  }
+  lib::Tensor loss(const lib::Tensor& x, const lib::Tensor& y) {
+    lib::Tensor h = lib::relu(lib::max_pool2d(conv1(x), {2, 2}));
+    h = lib::relu(lib::max_pool2d(conv2(h), {2, 2}));
+    h = lib::relu(fc1(h.view({-1, 1024})));
+    return lib::nn::functional::nll_loss(lib::log_softmax(fc2(h).to(lib::kFloat), 1), y);
+  }
+  lib::nn::Conv2d conv1, conv2;
+  lib::nn::Linear fc1, fc2;
+};
+
+// ---- numbers from the counter-based formula, the same in both programs
+
+/// Initial value number i of the parameter `name`, uniform: weights in +-1/sqrt(fan in), biases in +-0.02.
+inline float initial_value(uint64_t seed, int64_t i, double bound) {
+  return static_cast<float>(bound * (2 * tandem::testing::counter_unit(seed, static_cast<uint64_t>(i)) - 1));
+}
+inline double initial_bound(const lib::Tensor& parameter) {
+  return parameter.dim() == 1
+             ? 0.02
+             : 1 / std::sqrt(static_cast<double>(parameter.numel()) / static_cast<double>(parameter.size(0)));
+}
+
+inline void set_initial_values(lib::nn::Module& model) {
+  lib::NoGradGuard no_grad;
+  for (const auto& entry : model.named_parameters()) {
+    const double bound = initial_bound(entry.value());
+    const uint64_t seed = tandem::testing::fnv1a(entry.key());
+    lib::Tensor values = lib::empty(entry.value().sizes());
+    auto* v = values.data_ptr<float>();
+    for (int64_t i = 0; i < values.numel(); ++i) v[i] = initial_value(seed, i, bound);
+    entry.value().copy_(values);
+  }
+}
+
+inline lib::Tensor normal_tensor(const char* name, int number, lib::IntArrayRef sizes) {
+  const uint64_t seed = tandem::testing::fnv1a(name + std::to_string(number));
+  lib::Tensor x = lib::empty(sizes);
+  auto* v = x.data_ptr<float>();
+  for (int64_t i = 0; i < x.numel(); ++i)
+    v[i] = static_cast<float>(tandem::testing::counter_normal(seed, static_cast<uint64_t>(i)));
+  return x;
+}
+
+inline lib::Tensor class_tensor(const char* name, int number, int64_t count, int64_t classes) {
+  const uint64_t seed = tandem::testing::fnv1a(name + std::to_string(number));
+  lib::Tensor y = lib::empty({count}, lib::kLong);
+  auto* v = y.data_ptr<int64_t>();
+  for (int64_t i = 0; i < count; ++i)
+    v[i] = tandem::testing::counter_integer(seed, static_cast<uint64_t>(i), 0, classes);
+  return y;
+}
+
+}  // namespace bench

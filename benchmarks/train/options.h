@@ -1,0 +1,62 @@
+#pragma once
+// What a training benchmark runs: read by the tandem program, by its peer, and by the driver that starts both.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace bench {
+
+/// One workload. Warm-up steps are also those whose losses and parameters the driver compares.
+struct Workload {
+  const char* name;
+  int warmup, iterations;              ///< steps of one process
+  int quick_warmup, quick_iterations;  ///< with --quick
+};
+
+inline constexpr Workload kWorkloads[] = {
+    {"recipe", 4, 8, 2, 3},             // MLP: batch 512, three Linear(4096), MSE, SGD
+    {"big_cnn", 4, 6, 2, 3},            // 1 -> 420 -> 1000 channels 3x3 on 28x28, batch 16, cross entropy, Adam
+    {"simple_cnn", 10, 80, 5, 20},      // 1 -> 32 -> 64 channels 5x5, 1024-128-10, batch 64, nll, Adam
+    {"tiny_mlp", 300, 3000, 100, 500},  // MLP: batch 32, three Linear(64), MSE, SGD
+};
+inline constexpr const char* kPrecisions[] = {"f32", "bf16", "f16"};
+
+/// Steps whose losses are compared, from equal initial weights; at most any workload's warm-up.
+inline constexpr int kComparedSteps = 2;
+
+inline const Workload* find_workload(const std::string& name) {
+  const auto* found =
+      std::find_if(std::begin(kWorkloads), std::end(kWorkloads), [&](auto& w) { return w.name == name; });
+  return found == std::end(kWorkloads) ? nullptr : found;
+}
+
+/// The arguments of one measurement.
+struct RunOptions {
+  std::string workload, precision = "f32";
+  int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  int warmup = 0, iterations = 0;  ///< 0: the workload's own
+  bool quick = false;
+
+  /// Adds the flags that both programs understand.
+  void add_flags(CLI::App& app) {
+    app.add_option("--workload", workload, "Measure one workload here: recipe, big_cnn, simple_cnn or tiny_mlp")
+        ->check([](const std::string& name) { return find_workload(name) ? "" : "unknown workload " + name; });
+    app.add_option("--precision", precision, "f32, bf16 or f16")
+        ->check(CLI::IsMember(std::vector<std::string>(std::begin(kPrecisions), std::end(kPrecisions))));
+    app.add_option("--threads", threads, "Threads of either program")->check(CLI::PositiveNumber);
+    app.add_option("--warmup", warmup, "Steps before the timed ones")->check(CLI::Range(kComparedSteps, 1 << 30));
+    app.add_option("--iterations", iterations, "Timed steps")->check(CLI::PositiveNumber);
+    app.add_flag("--quick", quick, "Few steps");
+  }
+
+  /// Fills in the numbers of steps that were not given.
+  void complete() {
+    const Workload& w = *find_workload(workload);
+    if (warmup == 0) warmup = quick ? w.quick_warmup : w.warmup;
+    if (iterations == 0) iterations = quick ? w.quick_iterations : w.iterations;
+  }
+};
+
+}  // namespace bench

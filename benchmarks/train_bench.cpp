@@ -1,0 +1,59 @@
+// Training steps beside libtorch's. Without --workload it is the driver, which starts this program and the peer in turn
+// and prints the ratios of medians; with --workload it measures that one here and prints one JSON object.
+#include <tandem/tandem.h>
+
+#include <exception>
+#include <filesystem>
+
+namespace lib = tandem;
+#include "train/child.h"
+#include "train/driver.h"
+#include "train/process.h"
+
+namespace {
+
+struct Tandem {
+  struct Region {
+    explicit Region(tandem::DType dtype) : guard(tandem::kCPU, dtype) {}
+    tandem::amp::AutocastGuard guard;
+  };
+  using Scaler = tandem::amp::GradScaler;
+  static std::string name() { return "tandem"; }
+  static void set_num_threads(int threads) { tandem::set_num_threads(threads); }
+  static int64_t system_allocations() { return tandem::cpu::memory_stats().system_allocations; }
+  static double scale_of(const Scaler& scaler) { return scaler.get_scale(); }
+};
+
+/// A program beside this one, where the build and scripts/bench.sh put them; empty when it is not there.
+std::string beside(const char* name) {
+  const std::filesystem::path path = std::filesystem::path(bench::own_path()).parent_path() / name;
+  return std::filesystem::exists(path) ? path.string() : std::string();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Measures training steps of tandem and of libtorch, and prints the ratios of medians.");
+  bench::DriverOptions options;
+  options.run.add_flags(app);
+  options.peer = beside("train_torch");
+  options.floor = beside("step_floor");
+  bool no_peer = false;
+  app.add_option("--json", options.json_file, "Write the results to this file");
+  app.add_option("--only", options.only, "Compare only these: tiny_mlp, recipe/bf16, ...")->delimiter(',');
+  app.add_option("--rounds", options.rounds, "How often each program is started")->check(CLI::PositiveNumber);
+  app.add_option("--retries", options.retries, "Repetitions of a measurement that other processes disturbed")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--peer", options.peer, "Path of the libtorch program")->check(CLI::ExistingFile);
+  app.add_flag("--no-peer", no_peer, "Measure tandem alone");
+  CLI11_PARSE(app, argc, argv);
+  if (no_peer) options.peer.clear();
+  try {
+    if (options.run.workload.empty()) return bench::run_driver(options);
+    bench::run_child<Tandem>(options.run);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "train_bench: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,25 @@
+#pragma once
+// The live line of a training run: epoch, batch, loss, images/s, scale, time left. Silent when stderr is no terminal.
+#include <chrono>
+#include <string>
+
+#include <tandem/tandem.h>
+
+namespace mnist {
+
+class Progress {
+ public:
+  Progress(std::string title, int64_t epochs, int64_t batches, int64_t batch_size);
+  /// Called after every batch; reads the loss and the scale only when it is time to draw.
+  void show(int64_t epoch, int64_t batch, const tandem::Tensor& loss, const tandem::amp::GradScaler& scaler);
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string title_;
+  int64_t epochs_, batches_, batch_size_;
+  bool terminal_;
+  Clock::time_point start_ = Clock::now(), drawn_ = start_;
+};
+
+}  // namespace mnist

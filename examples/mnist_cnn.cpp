@@ -1,0 +1,5 @@
+// A CNN trained on Fashion-MNIST in f32, bf16 AMP and f16 AMP. The loop: mnist/training.cpp, the network:
+// mnist/models.h.
+#include "mnist/training.h"
+
+int main(int argc, char** argv) { return mnist::main_of("Trains a CNN on Fashion-MNIST", {mnist::cnn()}, argc, argv); }

@@ -1,0 +1,27 @@
+#pragma once
+// Ops of the user's own that pass the same door as the built-in ones.
+#include "tandem/autograd/apply.h"
+
+namespace tandem::amp {
+
+/// Runs `forward` over `inputs` as an op named `Name` with the stated autocast policy; `forward` gets the cast inputs
+/// and returns a Result (autograd/apply.h explains it). Inputs: Tensor or TensorList.
+///
+///   Tensor y = amp::custom_op<"my_gelu">(amp::Cast::f32, [](const Tensor& x) {
+///     return Result{gelu(x), save(x), [](const Backward& b) -> Grads { return {my_gelu_backward(b.grad(),
+///     b.saved(0))}; }};
+///   }, x);
+template <tandem::detail::FixedString Name, class F, class... In>
+Tensor custom_op(Cast cast, F&& forward, const In&... inputs) {
+  tandem::detail::DoorCall call(Name.text, cast);
+  return std::move(tandem::detail::pass(call, false, forward, inputs...)[0]);
+}
+
+/// The same for several outputs.
+template <tandem::detail::FixedString Name, class F, class... In>
+std::vector<Tensor> custom_op_n(Cast cast, F&& forward, const In&... inputs) {
+  tandem::detail::DoorCall call(Name.text, cast);
+  return tandem::detail::pass(call, false, forward, inputs...);
+}
+
+}  // namespace tandem::amp

@@ -1,0 +1,142 @@
+#pragma once
+// GradScaler: dynamic loss scaling. torch.amp.GradScaler in C++, with the scale, its tracker and the found-inf flags on
+// the device, so that a training step never waits for them.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tandem/backend.h"
+#include "tandem/optim/optimizer.h"
+#include "tandem/tensor/tensor.h"
+
+namespace tandem::amp {
+
+/// How many overflows it takes to lower the scale, for `hysteresis` > 1. Three systems use the word for three rules:
+/// - megatron: each overflow uses up one of `hysteresis` lives; at zero the scale backs off (and keeps doing so);
+///   a clean step restores all lives. Source: Apex, update_scale_hysteresis.cu.
+/// - colossal: overflows are counted; from the `hysteresis`-th on each backs off; only a growth of the scale resets the
+///   count. Source: Colossal-AI, DynamicGradScaler.
+/// - paddle: the scale backs off at every `hysteresis`-th overflow in a row; a clean step resets the count.
+///   Source: Paddle, decr_every_n_nan_or_inf.
+using Hysteresis = HysteresisRule;
+
+/// Options of a GradScaler, set by name: `GradScalerOptions().init_scale(1024).growth_interval(100)`.
+/// Defaults are PyTorch's; what PyTorch does not have is off.
+struct GradScalerOptions {
+#define TANDEM_OPTION(TYPE, NAME, VALUE) \
+ public:                                 \
+  GradScalerOptions& NAME(TYPE value) {  \
+    NAME##_ = value;                     \
+    return *this;                        \
+  }                                      \
+  TYPE NAME() const { return NAME##_; }  \
+                                         \
+ private:                                \
+  TYPE NAME##_ = VALUE
+  TANDEM_OPTION(double, init_scale, 65536.0);     ///< the first scale
+  TANDEM_OPTION(double, growth_factor, 2.0);      ///< > 1
+  TANDEM_OPTION(double, backoff_factor, 0.5);     ///< in (0, 1)
+  TANDEM_OPTION(int64_t, growth_interval, 2000);  ///< clean steps in a row before the scale grows
+  TANDEM_OPTION(bool, enabled, true);             ///< false: every call passes through
+  TANDEM_OPTION(double, min_scale, 0.0);          ///< floor; 0: none
+  TANDEM_OPTION(double, max_scale, 0.0);          ///< ceiling; 0: none
+  TANDEM_OPTION(int64_t, hysteresis, 1);          ///< see Hysteresis
+  TANDEM_OPTION(Hysteresis, hysteresis_rule, Hysteresis::megatron);
+  TANDEM_OPTION(bool, static_scale, false);          ///< the scale stays init_scale; steps with inf are still skipped
+  TANDEM_OPTION(int64_t, max_consecutive_skips, 0);  ///< more skips in a row throw StateError; 0: never
+#undef TANDEM_OPTION
+};
+
+/// What GradScaler::step did. Free to ignore; asking costs a wait for the device, once.
+class StepResult {
+ public:
+  /// True when the gradients held inf or NaN and the parameters were left alone.
+  bool skipped() const;
+
+ private:
+  friend class GradScaler;
+  explicit StepResult(Tensor found_inf = {}) : found_inf_(std::move(found_inf)) {}
+  Tensor found_inf_;  // its own: later iterations use others
+};
+
+/// Scales losses so that f16 gradients do not underflow, unscales gradients, skips steps with inf or NaN, and adapts
+/// the scale.
+///
+///   scaler.scale(loss).backward();
+///   scaler.unscale_(optimizer);        // only to look at or clip gradients
+///   scaler.step(optimizer);
+///   scaler.update();                   // once per iteration, after all optimizers
+///
+/// Per optimizer and iteration: scale, [unscale_], step; then update. Any other order throws StateError. One scaler
+/// serves any number of optimizers; use a fresh one for each training run. Where it differs from PyTorch's:
+/// docs/differences.md.
+class GradScaler {
+ public:
+  /// Throws StateError for options outside their domains.
+  explicit GradScaler(const GradScalerOptions& options = {});
+
+  /// loss times scale, in f32 (f64 stays f64). The first call puts the scaler's state on the loss's device.
+  Tensor scale(const Tensor& loss);
+  std::vector<Tensor> scale(const std::vector<Tensor>& losses);
+
+  /// Divides the optimizer's gradients by the scale in place and looks for inf and NaN, before and after.
+  /// Throws DTypeError for f16 gradients: they belong to parameters that should be f32.
+  void unscale_(optim::Optimizer& optimizer);
+
+  /// Steps the optimizer with unscaled gradients, unless they hold inf or NaN. Does not wait for the device with
+  /// tandem's optimizers; any other optimizer costs one read. Afterwards `.grad` is unscaled, also after a skip.
+  StepResult step(optim::Optimizer& optimizer);
+  /// Throws StateError when enabled: a closure would evaluate the loss behind the scaler's back.
+  StepResult step(optim::Optimizer& optimizer, const optim::Optimizer::LossClosure& closure);
+
+  /// Adapts the scale to what the steps since the last update found, and starts a new iteration.
+  void update();
+  /// Sets the scale instead: a number, or an f32 tensor of one element.
+  void update(double new_scale);
+  void update(const Tensor& new_scale);
+
+  /// The scale now; waits for the device. init_scale before the first scale(); 1 when disabled.
+  double get_scale() const;
+  /// Clean steps since the scale last changed; waits for the device.
+  int64_t get_growth_tracker() const;
+  double get_growth_factor() const { return options_.growth_factor(); }
+  double get_backoff_factor() const { return options_.backoff_factor(); }
+  int64_t get_growth_interval() const { return options_.growth_interval(); }
+  /// Setters take effect at the next update(); values outside their domains throw StateError.
+  void set_growth_factor(double factor);
+  void set_backoff_factor(double factor);
+  void set_growth_interval(int64_t interval);
+  bool is_enabled() const { return options_.enabled(); }
+
+  /// Everything that a bitwise resume needs; empty when disabled. PyTorch's keys: scale, growth_factor, backoff_factor,
+  /// growth_interval, _growth_tracker; tandem's: hysteresis_tracker, consecutive_skips.
+  std::map<std::string, Scalar> state_dict() const;
+  /// Takes over a state; tandem's own keys may be missing. Throws StateError, and changes nothing, for an empty or
+  /// incomplete dictionary, and in the middle of an iteration. Does nothing when disabled.
+  void load_state_dict(const std::map<std::string, Scalar>& state);
+
+ private:
+  enum class Stage { Ready, Unscaled, Stepped };
+  struct OptimizerRecord {
+    Stage stage = Stage::Ready;
+    Tensor found_inf;  // undefined until checked
+  };
+
+  void make_state(Device device);
+  void check_scaled(const char* call) const;
+  OptimizerRecord& record_of(const optim::Optimizer& optimizer) { return records_[optimizer.id()]; }
+  const Tensor& inverse_scale();
+  void check_skips() const;
+  void unscale_now(optim::Optimizer& optimizer, OptimizerRecord& record);
+  void start_iteration();
+
+  GradScalerOptions options_;
+  // On the device, made by the first scale(): f32 scale, i32 trackers, one element each.
+  Tensor scale_, growth_tracker_, hysteresis_tracker_, skips_;
+  Tensor inverse_scale_;  // of this iteration; undefined until needed
+  int64_t init_growth_tracker_ = 0, init_hysteresis_tracker_ = 0, init_skips_ = 0;
+  std::map<uint64_t, OptimizerRecord> records_;  // of this iteration, by Optimizer::id
+};
+
+}  // namespace tandem::amp

@@ -1,0 +1,35 @@
+#pragma once
+// Carrying the modes of one thread to another: replicas of a model, pools, recomputation.
+#include "tandem/tensor/context.h"
+
+namespace tandem {
+
+/// A copy of a thread's modes: recording, inference, autocast with dtype and cache flag of every device, policies.
+class ThreadContext {
+ public:
+  /// The calling thread's modes now.
+  static ThreadContext capture() {
+    ThreadContext c;
+    c.state_ = thread_state();
+    return c;
+  }
+
+ private:
+  friend class ThreadContextGuard;
+  ThreadState state_;
+};
+
+/// Puts the calling thread into `context` until the end of the scope. The thread's own cast cache is cleared at the end
+/// when the scope was its outermost autocast region.
+class [[nodiscard]] ThreadContextGuard {
+ public:
+  explicit ThreadContextGuard(const ThreadContext& context);
+  ~ThreadContextGuard();
+  ThreadContextGuard(const ThreadContextGuard&) = delete;
+  ThreadContextGuard& operator=(const ThreadContextGuard&) = delete;
+
+ private:
+  ThreadState previous_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,142 @@
+#pragma once
+// Node: one recorded op, and the tensors it keeps for its backward.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/autograd/meta.h"
+
+namespace tandem::autograd {
+
+using Grads = std::vector<Tensor>;
+
+/// dtype, device and sizes that the gradient of a node's output must have.
+struct OutputMeta {
+  DType dtype;
+  Device device;
+  Dims sizes;
+};
+
+/// A node of the backward graph: takes the gradients of an op's outputs, gives those of its inputs.
+struct Node : std::enable_shared_from_this<Node> {
+  explicit Node(const char* name);
+  virtual ~Node();
+
+  /// Gradients for `next`, undefined where none flows. `grads` has one entry per output, possibly undefined.
+  virtual Grads apply(Grads grads) = 0;
+  /// Runs the hooks on the outputs' gradients, which they may replace.
+  virtual void run_hooks(Grads& grads);
+  /// Drops saved tensors after a backward that does not retain the graph.
+  virtual void release() {}
+
+  const char* name;
+  uint64_t sequence;       ///< grows with recording order: later ops run backward first
+  std::vector<Edge> next;  ///< one per input of the op
+  std::vector<OutputMeta> outputs;
+  /// Hooks on outputs: (output, handle, hook), run on the gradient before apply().
+  struct Hook {
+    uint32_t output;
+    unsigned handle;
+    TensorHook call;
+  };
+  std::vector<Hook> hooks;
+  /// Outputs whose `.grad` is kept, as it is after the hooks. The tensors are held weakly: they hold this node.
+  struct Retained {
+    uint32_t output;
+    std::weak_ptr<TensorImpl> tensor;
+  };
+  std::vector<Retained> retained;
+};
+
+/// A tensor kept for backward. Unpacking it checks that nobody changed it since.
+class SavedTensor {
+ public:
+  SavedTensor() = default;
+  /// A tensor as it is: an input with its own history, or an intermediate without one.
+  explicit SavedTensor(const Tensor& x);
+  /// Data whose history lies elsewhere: `edge` takes its gradient, converted to `dtype`. For inputs that autocast has
+  /// cast (edge and dtype are those before the cast), and for tensors made by other ops: to hold such a tensor itself
+  /// could close a circle, when its history comes to hold this node.
+  SavedTensor(const Tensor& data, Edge edge, DType dtype);
+  /// Output number `output` of the node that saves it; holds no reference to the node.
+  static SavedTensor of_output(const Tensor& y, uint32_t output);
+
+  /// The tensor, connected to the graph when gradients are being recorded. Throws AutogradError naming `op` when the
+  /// tensor has changed since.
+  Tensor unpack(const char* op, size_t number, const std::shared_ptr<Node>& owner) const;
+
+ private:
+  Tensor data_;
+  Edge edge_;
+  DType edge_dtype_ = kFloat;
+  uint64_t version_ = 0;
+  int output_ = -1;
+};
+
+class OpNode;
+
+/// What an op's backward function sees.
+class Backward {
+ public:
+  Backward(const OpNode& node, const Grads& grads) : node_(node), grads_(grads) {}
+  /// dL/d(output i); undefined when nothing flowed into it.
+  const Tensor& grad(size_t i = 0) const { return grads_[i]; }
+  /// dL/d(output i), zeros instead of undefined.
+  Tensor grad_or_zeros(size_t i) const;
+  /// The i-th tensor of `save(...)`.
+  Tensor saved(size_t i) const;
+  /// True when input i wants a gradient: skip the work otherwise.
+  bool needs(size_t i) const;
+  /// The dtype in which input i wants its gradient. Ops that can write it directly should; others are converted.
+  DType wanted(size_t i) const;
+
+ private:
+  const OpNode& node_;
+  const Grads& grads_;
+};
+
+using BackwardFunction = std::function<Grads(const Backward&)>;
+
+/// The node of an op that passed the door.
+class OpNode final : public Node {
+ public:
+  using Node::Node;
+  ~OpNode() override;
+  Grads apply(Grads grads) override;
+  void release() override;
+
+  BackwardFunction backward;
+  std::vector<SavedTensor> saved;
+  std::vector<DType> wanted;    ///< dtype of each input's gradient
+  std::vector<DType> rounding;  ///< with GradientDType::Lower: the dtype it is rounded through first; else empty
+  bool released = false;
+};
+
+/// Adds gradients into a leaf's `.grad`.
+class AccumulateGrad final : public Node {
+ public:
+  explicit AccumulateGrad(const Tensor& variable);
+  /// The leaf's own hooks: they outlive this node.
+  void run_hooks(Grads& grads) override;
+  Grads apply(Grads grads) override;
+  const Tensor& variable() const { return variable_; }
+
+ private:
+  Tensor variable_;
+};
+
+/// A node made of a function, for the few places that are not ops.
+class FunctionNode final : public Node {
+ public:
+  FunctionNode(const char* name, std::function<Grads(const Grads&)> function)
+      : Node(name), function_(std::move(function)) {}
+  ~FunctionNode() override;
+  Grads apply(Grads grads) override { return function_(grads); }
+
+ private:
+  std::function<Grads(const Grads&)> function_;
+};
+
+}  // namespace tandem::autograd

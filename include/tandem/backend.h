@@ -1,0 +1,289 @@
+#pragma once
+// struct Backend: every kernel that a device supplies, one line each. Checks live in ops/; kernels assume valid input.
+//
+// Rules for all kernels:
+// - Outputs are allocated by the caller. Unless a line says otherwise, tensors may have any strides (stride 0 from
+//   expand included) and operands of one call have equal sizes.
+// - f16 and bf16 are storage: loaded, widened to f32, computed, rounded once to nearest even. Sums of f16, bf16 and f32
+//   are held in f32 or better, of f64 in f64, of integers in i64.
+// - The compute type of an element-wise kernel is promote_types over its operands (bool outputs left out): f64 when
+//   that is f64, f32 when it is another floating type, i64 when it is an integer type.
+// - Tensors marked `optional` may be undefined.
+#include <array>
+#include <cstdint>
+
+#include "tandem/tensor/tensor.h"
+
+namespace tandem {
+
+/// A slot of Backend. Calling an empty one throws NotImplementedError with the op, the device and the dtype.
+template <class Signature>
+class Kernel;
+
+[[noreturn]] void throw_no_kernel(const Tensor* first);
+
+template <class... Args>
+class Kernel<void(Args...)> {
+ public:
+  using Function = void (*)(Args...);
+  constexpr Kernel() = default;
+  constexpr Kernel(Function f) : function_(f) {}
+  explicit operator bool() const { return function_ != nullptr; }
+  void operator()(Args... args) const {
+    if (!function_) [[unlikely]]
+      throw_no_kernel(first_tensor(args...));
+    function_(static_cast<Args>(args)...);
+  }
+
+ private:
+  template <class A, class... Rest>
+  static const Tensor* first_tensor(const A& first, const Rest&...) {
+    if constexpr (std::is_same_v<A, Tensor>) {
+      return &first;
+    } else {
+      return nullptr;
+    }
+  }
+  Function function_ = nullptr;
+};
+
+// Element-wise operations, by the names of their formulas in math/unary.h and math/binary.h: X(name).
+// `a` and `b` are the call's two numeric parameters.
+// clang-format off
+#define TANDEM_UNARY_OPS(X)                                                                                            \
+  X(neg)                                                                                                               \
+  X(abs)                                                                                                               \
+  X(exp)                                                                                                               \
+  X(log) X(sqrt) X(rsqrt) X(reciprocal) X(sigmoid) X(tanh) X(relu) X(gelu) X(gelu_tanh) X(sign) X(square) X(erf)       \
+      X(floor) X(ceil) X(round) X(sin) X(cos) X(log1p) X(expm1)                                                        \
+          X(logical_not) /* bool output */ X(isfinite) /* bool output */ X(isnan)                  /* bool output */   \
+      X(isinf)                                                                                     /* bool output */   \
+      X(add_scalar) /* x + a */ X(mul_scalar) /* x * a */ X(div_scalar) /* x / a */ X(rsub_scalar) /* a - x */         \
+      X(rdiv_scalar) /* a / x */ X(pow_scalar) /* x ^ a */ X(rpow_scalar) /* a ^ x */ X(clamp) /* min(max(x, a), b) */ \
+      X(softplus) /* log(1 + e^x) */ X(logsigmoid)
+
+#define TANDEM_BINARY_OPS(X)                                                                                          \
+  X(add)                                                                                                              \
+  /* a + alpha b */ X(sub) /* a - alpha b */ X(mul) X(div) X(pow) X(maximum) X(minimum) X(eq) X(ne) X(lt) X(le) X(gt) \
+      X(ge) X(logical_and) X(logical_or) X(logical_xor) /* these have bool outputs */                                 \
+      X(relu_backward) /* (gy, y): y > 0 ? gy : 0 */ X(sigmoid_backward) /* (gy, y) */ X(tanh_backward) /* (gy, y) */ \
+      X(gelu_backward) /* (gy, x) */ X(gelu_tanh_backward) /* (gy, x) */ X(squared_difference)  /* (a - b)^2 */       \
+      X(bce_with_logits) /* (x, t): max(x,0) - x t + log(1 + e^-|x|) */ X(binary_cross_entropy) /* (p, t) */          \
+      X(binary_cross_entropy_backward) /* (p, t) */ X(atan2)
+// clang-format on
+
+enum class Unary : uint8_t {
+#define TANDEM_ENUM(NAME) NAME,
+  TANDEM_UNARY_OPS(TANDEM_ENUM)
+};
+enum class Binary : uint8_t {
+  TANDEM_BINARY_OPS(TANDEM_ENUM)
+#undef TANDEM_ENUM
+};
+
+/// Reductions. norm1: sum |x|; norm2: sqrt(sum x^2); norm_inf: max |x|; sum_squares: sum x^2.
+enum class Reduction : uint8_t { sum, mean, prod, max, min, any, all, norm1, norm2, norm_inf, sum_squares };
+
+/// After-multiplication step of a GEMM or convolution.
+enum class Activation : uint8_t { none, relu, gelu };
+
+/// d = activation(a b + bias), or d += a b when `accumulate`. All rank 2, or all rank 3 (batched; a batch stride of 0
+/// repeats one matrix). a: [.., m, k], b: [.., k, n], d: [.., m, n], bias (optional): [n], f32 or a's dtype.
+/// Row- or column-major operands are taken as they lie; others are copied. d is f32 or of the dtype of a and b.
+struct GemmCall {
+  Tensor d, a, b, bias;
+  Activation activation = Activation::none;
+  bool accumulate = false;
+};
+
+struct Conv2dParams {
+  std::array<int64_t, 2> stride{1, 1}, padding{0, 0}, dilation{1, 1};
+  int64_t groups = 1;
+};
+
+struct Pool2dParams {
+  std::array<int64_t, 2> kernel{1, 1}, stride{1, 1}, padding{0, 0}, dilation{1, 1};
+  bool ceil_mode = false;
+  bool count_include_pad = true;  ///< avg only
+  int64_t divisor_override = 0;   ///< avg only; 0: the window's size
+};
+
+/// A position in a Philox 4x32-10 stream. Element i of a kernel's output uses lane i % 4 of counter offset + i / 4, so
+/// the numbers depend on neither device nor thread count. `i` counts in row-major order of the logical sizes.
+struct PhiloxState {
+  uint64_t seed = 0;
+  uint64_t offset = 0;
+};
+
+/// How a multi-tensor optimizer step reads its gradients under a GradScaler; both tensors are f32 of one element on
+/// the device, undefined without a scaler.
+struct StepScaling {
+  Tensor inverse_scale;  ///< gradients are multiplied by it as they are read
+  Tensor found_inf;      ///< when not 0, the whole step writes nothing, step counts included
+};
+
+/// Parameters of one optimizer step over a list of tensors. All lists have the length of `params`, or are empty when
+/// unused. params: f32, f64, f16 or bf16; grads: floating, any strides; state tensors: dtype of the compute type.
+struct OptimizerTensors {
+  std::vector<Tensor> params, grads;
+  std::vector<Tensor> shadows;  ///< entries optional: low-precision copies, written in the same pass
+  StepScaling scaling;
+};
+
+/// g = g + weight_decay p (maximize: -g first); buf = first ? g : momentum buf + (1 - dampening) g;
+/// d = nesterov ? g + momentum buf : buf; p = p - lr d. 'first' holds where the tensor's `steps` entry is 0.
+/// Source: torch.optim.SGD.
+struct SgdCall : OptimizerTensors {
+  std::vector<Tensor> momentum_buffers;  ///< empty when momentum is 0
+  std::vector<Tensor> steps;             ///< f32 of one element each, counted up by the step; empty when momentum is 0
+  double lr = 0, momentum = 0, dampening = 0, weight_decay = 0;
+  bool nesterov = false, maximize = false;
+};
+
+/// Adam (weight decay added to g) or AdamW (decoupled: p = p (1 - lr weight_decay) first), optionally amsgrad.
+/// t = ++step; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; p = p - lr / (1 - b1^t) m / (sqrt(v') / sqrt(1 - b2^t) +
+/// eps) with v' = max over time of v for amsgrad. Source: torch.optim.Adam, AdamW.
+struct AdamCall : OptimizerTensors {
+  std::vector<Tensor> exp_avgs, exp_avg_sqs, max_exp_avg_sqs;
+  std::vector<Tensor> steps;  ///< f32 of one element each, counted up by the step
+  double lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
+  bool amsgrad = false, decoupled = false, maximize = false;
+};
+
+/// Which rule counts overflows before the scale backs off; see amp::Hysteresis.
+enum class HysteresisRule : uint8_t { megatron, colossal, paddle };
+
+/// The dynamic loss scale's update, all state on the device.
+struct ScaleUpdateCall {
+  Tensor scale;                    ///< f32, one element
+  Tensor growth_tracker;           ///< i32, one element
+  Tensor hysteresis_tracker;       ///< i32, one element
+  Tensor skips;                    ///< i32, one element: consecutive skipped iterations
+  std::vector<Tensor> found_infs;  ///< f32, one element each; any non-zero counts
+  double growth_factor = 2, backoff_factor = 0.5;
+  int64_t growth_interval = 2000;
+  double min_scale = 0, max_scale = 0;  ///< 0: no such limit (but the scale never reaches 0, inf or NaN)
+  int64_t hysteresis = 1;
+  HysteresisRule rule = HysteresisRule::megatron;
+  bool dynamic = true;  ///< false: static scale, only `skips` is counted
+};
+
+struct Backend {
+  DeviceType device = kCPU;
+
+  // ---- memory
+  Kernel<void(const Tensor& dst, const Tensor& src)> copy;  ///< converts; equal sizes; src may be on another device
+  Kernel<void(const std::vector<Tensor>& dst, const std::vector<Tensor>& src)> copy_list;  ///< many at once
+  Kernel<void(const Tensor& y, Scalar value)> fill;
+  Kernel<void(const Tensor& y, Scalar start, Scalar step)> arange;  ///< y_i = start + i step
+
+  // ---- element-wise
+  Kernel<void(const Tensor& y, Unary op, const Tensor& x, double a, double b)> unary;
+  Kernel<void(const Tensor& y, Binary op, const Tensor& a, const Tensor& b, double alpha)> binary;
+  Kernel<void(const Tensor& y, const Tensor& condition, const Tensor& a, const Tensor& b)> where;
+
+  // ---- reductions
+  /// y has x's rank; where y's size is 1 that dimension is reduced. y's dtype may be wider than x's.
+  Kernel<void(const Tensor& y, Reduction op, const Tensor& x)> reduce;
+  /// Largest or smallest along `dim` (size 1 in both outputs): first of equals, NaN wins. values optional; indices i64.
+  Kernel<void(const Tensor& values, const Tensor& indices, bool largest, const Tensor& x, int64_t dim)> arg_reduce;
+  /// Welford variance and mean over the dimensions where `var` has size 1, divided by max(0, n - correction).
+  Kernel<void(const Tensor& var, const Tensor& mean, const Tensor& x, double correction)> var_mean;
+
+  // ---- softmax and normalisation
+  Kernel<void(const Tensor& y, const Tensor& x, int64_t dim, bool log)> softmax;  ///< y may be wider than x
+  /// softmax: gx = y (gy - sum(gy y)); log: gx = gy - exp(y) sum(gy).
+  Kernel<void(const Tensor& gx, const Tensor& gy, const Tensor& y, int64_t dim, bool log)> softmax_backward;
+  /// x: [rows, n] contiguous. y = (x - mean) rstd weight + bias. mean, rstd: [rows] f32 (f64 for f64);
+  /// weight, bias optional [n].
+  Kernel<void(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& x, const Tensor& weight,
+              const Tensor& bias, double eps)>
+      layer_norm;
+  /// gx, gweight, gbias optional.
+  Kernel<void(const Tensor& gx, const Tensor& gweight, const Tensor& gbias, const Tensor& gy, const Tensor& x,
+              const Tensor& mean, const Tensor& rstd, const Tensor& weight)>
+      layer_norm_backward;
+  /// x: [N, C, ...] contiguous or channels-last. Normalises with the batch's biased variance, per channel;
+  /// mean, rstd out: [C] f32 (f64 for f64). running_mean, running_var optional, updated in place:
+  /// r = (1 - momentum) r + momentum * batch value (variance unbiased). weight, bias optional [C], any floating dtype.
+  Kernel<void(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& running_mean,
+              const Tensor& running_var, const Tensor& x, const Tensor& weight, const Tensor& bias, double momentum,
+              double eps)>
+      batch_norm_train;
+  /// y = (x - mean) / sqrt(var + eps) weight + bias with given statistics.
+  Kernel<void(const Tensor& y, const Tensor& x, const Tensor& mean, const Tensor& var, const Tensor& weight,
+              const Tensor& bias, double eps)>
+      batch_norm_inference;
+  /// train: mean and rstd depend on x. gx, gweight, gbias optional.
+  Kernel<void(const Tensor& gx, const Tensor& gweight, const Tensor& gbias, const Tensor& gy, const Tensor& x,
+              const Tensor& mean, const Tensor& rstd, const Tensor& weight, bool train)>
+      batch_norm_backward;
+
+  // ---- matrix products and convolution: f32, f16, bf16, f64
+  Kernel<void(const GemmCall& call)> gemm;
+  /// x: [n, in], gy: [n, out]. gweight (optional): [out, in] = gy^T x; gbias (optional): [out] = column sums of gy.
+  /// gweight and gbias are f32 or of gy's dtype.
+  Kernel<void(const Tensor& gweight, const Tensor& gbias, const Tensor& gy, const Tensor& x)> linear_backward_weight;
+  /// x: [N, C, H, W], weight: [O, C / groups, KH, KW], bias optional [O]. Any memory format; y is written in its own.
+  Kernel<void(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p,
+              Activation activation)>
+      conv2d;
+  Kernel<void(const Tensor& gx, const Tensor& gy, const Tensor& weight, const Conv2dParams& p)> conv2d_backward_input;
+  /// gweight, gbias (both optional) f32 or of gy's dtype.
+  Kernel<void(const Tensor& gweight, const Tensor& gbias, const Tensor& gy, const Tensor& x, const Conv2dParams& p)>
+      conv2d_backward_weight;
+
+  // ---- pooling: [N, C, H, W], contiguous or channels-last; y and x in the same format
+  /// indices: u8 when the window has at most 256 cells, else i32: the cell kh * KW + kw of the (first) maximum.
+  Kernel<void(const Tensor& y, const Tensor& indices, const Tensor& x, const Pool2dParams& p)> max_pool2d;
+  Kernel<void(const Tensor& gx, const Tensor& gy, const Tensor& indices, const Pool2dParams& p)> max_pool2d_backward;
+  /// y = x at the cells in `indices`: the derivative of max_pool2d_backward.
+  Kernel<void(const Tensor& y, const Tensor& x, const Tensor& indices, const Pool2dParams& p)> max_pool2d_gather;
+  Kernel<void(const Tensor& y, const Tensor& x, const Pool2dParams& p)> avg_pool2d;
+  Kernel<void(const Tensor& gx, const Tensor& gy, const Pool2dParams& p)> avg_pool2d_backward;
+  /// Window of output o: [floor(o H / OH), ceil((o + 1) H / OH)).
+  Kernel<void(const Tensor& y, const Tensor& x)> adaptive_avg_pool2d;
+  Kernel<void(const Tensor& gx, const Tensor& gy)> adaptive_avg_pool2d_backward;
+
+  // ---- indexing; index tensors i64 (i32 allowed); an index out of range throws IndexError on the CPU
+  Kernel<void(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index)> gather;
+  Kernel<void(const Tensor& y, int64_t dim, const Tensor& index, const Tensor& src)> scatter_add;  ///< y += , in place
+  Kernel<void(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index)> index_select;   ///< index of rank 1
+  Kernel<void(const Tensor& y, int64_t dim, const Tensor& index, const Tensor& src)> index_add;    ///< y += , in place
+
+  // ---- random
+  Kernel<void(const Tensor& y, double from, double to, PhiloxState state)> uniform;
+  Kernel<void(const Tensor& y, double mean, double std, PhiloxState state)> normal;
+  Kernel<void(const Tensor& y, int64_t low, int64_t high, PhiloxState state)> random_int;  ///< low <= y < high
+  Kernel<void(const Tensor& y, double p, PhiloxState state)> bernoulli;                    ///< 1 with probability p
+  /// mask (bool): kept with probability 1 - p; y = mask ? x / (1 - p) : 0.
+  Kernel<void(const Tensor& y, const Tensor& mask, const Tensor& x, double p, PhiloxState state)> dropout;
+
+  // ---- AMP and optimizers: one call for a whole list of tensors
+  /// g = g inverse_scale for all; found_inf (f32) becomes 1 when any g is inf or NaN before or after.
+  Kernel<void(const std::vector<Tensor>& grads, const Tensor& inverse_scale, const Tensor& found_inf)> unscale;
+  /// The check alone: nothing but found_inf is written.
+  Kernel<void(const std::vector<Tensor>& grads, const Tensor& inverse_scale, const Tensor& found_inf)> check_finite;
+  Kernel<void(const ScaleUpdateCall& call)> update_scale;
+  /// inverse = (float)(1 / (double)scale), f32 of one element each.
+  Kernel<void(const Tensor& inverse, const Tensor& scale)> invert_scale;
+  Kernel<void(const SgdCall& call)> sgd;
+  Kernel<void(const AdamCall& call)> adam;
+};
+
+/// The kernels of a device type. Throws DeviceError when it is not built in or not present.
+const Backend& backend(DeviceType type);
+/// The kernels for the device that `x` lies on.
+inline const Backend& backend(const Tensor& x) { return backend(x.device().type()); }
+
+namespace cpu {
+const Backend& backend();
+}
+namespace cuda {
+/// The CUDA backend; without CUDA in the build, one whose slots are empty.
+const Backend& backend();
+/// True when the build has CUDA and a usable device is present.
+bool is_available();
+}  // namespace cuda
+
+}  // namespace tandem

@@ -1,0 +1,40 @@
+#pragma once
+// Devices: where a tensor's memory lies and its kernels run.
+#include <cstdint>
+#include <string>
+
+namespace tandem {
+
+enum class DeviceType : int8_t { CPU, CUDA };
+inline constexpr int kNumDeviceTypes = 2;
+inline constexpr DeviceType kCPU = DeviceType::CPU;
+inline constexpr DeviceType kCUDA = DeviceType::CUDA;
+
+/// "cpu" or "cuda".
+constexpr const char* name(DeviceType t) { return t == DeviceType::CPU ? "cpu" : "cuda"; }
+
+/// A device type and the index of one device of it; index -1 means the current one.
+struct Device {
+  DeviceType type_ = DeviceType::CPU;
+  int8_t index_ = -1;
+
+  constexpr Device() = default;
+  constexpr Device(DeviceType type, int index = -1) : type_(type), index_(static_cast<int8_t>(index)) {}
+  /// "cpu", "cuda" or "cuda:1". Throws DeviceError on anything else.
+  Device(const std::string& text);
+  Device(const char* text) : Device(std::string(text)) {}
+
+  constexpr DeviceType type() const { return type_; }
+  constexpr int index() const { return index_; }
+  constexpr bool is_cpu() const { return type_ == DeviceType::CPU; }
+  constexpr bool is_cuda() const { return type_ == DeviceType::CUDA; }
+  /// "cpu", "cuda:0".
+  std::string str() const;
+
+  /// Indices compare equal when either says 'current' (-1) and the type is CPU; CUDA indices compare as they are.
+  friend constexpr bool operator==(const Device& a, const Device& b) {
+    return a.type_ == b.type_ && (a.type_ == DeviceType::CPU || a.index_ == b.index_);
+  }
+};
+
+}  // namespace tandem

@@ -1,0 +1,85 @@
+#pragma once
+// Storage types of 16 bits. They hold values and convert; arithmetic is done in float.
+#include <cstdint>
+
+#include "tandem/base/macros.h"
+
+namespace tandem {
+
+namespace detail {
+
+/// f32 to f16 bits, round to nearest even; subnormals kept, NaN stays NaN (quiet), |x| >= 65520 becomes inf.
+TANDEM_HOST_DEVICE constexpr uint16_t float_to_half_bits(float x) {
+  const uint32_t bits = __builtin_bit_cast(uint32_t, x);
+  const uint32_t sign = (bits >> 16) & 0x8000u;
+  const uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
+  if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // 65520 and above
+  if (magnitude < 0x38800000u) {  // below 2^-14: adding 0.5 aligns the mantissa to multiples of 2^-24 and rounds it
+    const float aligned = __builtin_bit_cast(float, magnitude) + 0.5f;
+    return static_cast<uint16_t>(sign | (__builtin_bit_cast(uint32_t, aligned) - 0x3f000000u));
+  }
+  const uint32_t rebiased = magnitude - 0x38000000u;  // exponent bias 127 -> 15
+  return static_cast<uint16_t>(sign | ((rebiased + 0xfffu + ((rebiased >> 13) & 1u)) >> 13));
+}
+
+/// f16 bits to f32, exact; a signalling NaN becomes quiet.
+TANDEM_HOST_DEVICE constexpr float half_bits_to_float(uint16_t h) {
+  const uint32_t sign = (static_cast<uint32_t>(h) & 0x8000u) << 16;
+  const uint32_t magnitude = static_cast<uint32_t>(h) & 0x7fffu;
+  if (magnitude > 0x7c00u) {  // NaN, made quiet as the processor's own conversion does
+    return __builtin_bit_cast(float, sign | 0x7fc00000u | ((magnitude & 0x3ffu) << 13));
+  }
+  if (magnitude == 0x7c00u) return __builtin_bit_cast(float, sign | 0x7f800000u);
+  if (magnitude < 0x0400u) {  // subnormal: magnitude * 2^-24, exactly
+    const float value = static_cast<float>(magnitude) * 0x1p-24f;
+    return __builtin_bit_cast(float, sign | __builtin_bit_cast(uint32_t, value));
+  }
+  return __builtin_bit_cast(float, sign | ((magnitude << 13) + 0x38000000u));
+}
+
+/// f32 to bf16 bits, round to nearest even; NaN stays NaN (quiet).
+TANDEM_HOST_DEVICE constexpr uint16_t float_to_bfloat16_bits(float x) {
+  const uint32_t bits = __builtin_bit_cast(uint32_t, x);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>((bits >> 16) | 0x40u);
+  return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+/// bf16 bits to f32, exact.
+TANDEM_HOST_DEVICE constexpr float bfloat16_bits_to_float(uint16_t b) {
+  return __builtin_bit_cast(float, static_cast<uint32_t>(b) << 16);
+}
+
+}  // namespace detail
+
+/// IEEE 754 binary16: 1 sign, 5 exponent and 10 mantissa bits; largest finite value 65504, smallest 2^-24.
+struct Half {
+  uint16_t bits = 0;
+
+  Half() = default;
+  TANDEM_HOST_DEVICE constexpr Half(float x) : bits(detail::float_to_half_bits(x)) {}
+  TANDEM_HOST_DEVICE constexpr operator float() const { return detail::half_bits_to_float(bits); }
+  TANDEM_HOST_DEVICE static constexpr Half from_bits(uint16_t b) {
+    Half h;
+    h.bits = b;
+    return h;
+  }
+};
+
+/// bfloat16: the upper half of an f32 (8 exponent and 7 mantissa bits).
+struct BFloat16 {
+  uint16_t bits = 0;
+
+  BFloat16() = default;
+  TANDEM_HOST_DEVICE constexpr BFloat16(float x) : bits(detail::float_to_bfloat16_bits(x)) {}
+  TANDEM_HOST_DEVICE constexpr operator float() const { return detail::bfloat16_bits_to_float(bits); }
+  TANDEM_HOST_DEVICE static constexpr BFloat16 from_bits(uint16_t b) {
+    BFloat16 h;
+    h.bits = b;
+    return h;
+  }
+};
+
+static_assert(sizeof(Half) == 2 && sizeof(BFloat16) == 2);
+
+}  // namespace tandem

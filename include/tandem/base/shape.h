@@ -1,0 +1,123 @@
+#pragma once
+// Sizes and strides: a view type for arguments and a small inline vector for storage.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace tandem {
+
+/// The largest rank that a tensor can have.
+inline constexpr int kMaxRank = 12;
+
+/// Non-owning view of elements, taken as an argument; binds to braces, vectors and arrays. Valid for the call only.
+template <class T>
+class ArrayRef {
+ public:
+  constexpr ArrayRef() = default;
+  /// One element: `max_pool2d(x, 2)`.
+  constexpr ArrayRef(const T& one) : data_(&one), size_(1) {}
+  constexpr ArrayRef(const T* data, size_t size) : data_(data), size_(size) {}
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winit-list-lifetime"  // an argument: the list outlives the call
+  constexpr ArrayRef(std::initializer_list<T> list) : data_(list.begin()), size_(list.size()) {}
+#pragma GCC diagnostic pop
+  ArrayRef(const std::vector<T>& v) : data_(v.data()), size_(v.size()) {}
+  template <size_t N>
+  constexpr ArrayRef(const std::array<T, N>& a) : data_(a.data()), size_(N) {}
+
+  constexpr size_t size() const { return size_; }
+  constexpr bool empty() const { return size_ == 0; }
+  constexpr const T* data() const { return data_; }
+  constexpr const T* begin() const { return data_; }
+  constexpr const T* end() const { return data_ + size_; }
+  constexpr const T& operator[](size_t i) const { return data_[i]; }
+  constexpr const T& front() const { return data_[0]; }
+  constexpr const T& back() const { return data_[size_ - 1]; }
+  ArrayRef slice(size_t from, size_t count) const { return {data_ + from, count}; }
+  std::vector<T> vec() const { return {begin(), end()}; }
+
+  friend bool operator==(ArrayRef a, ArrayRef b) {
+    if (a.size_ != b.size_) return false;
+    for (size_t i = 0; i < a.size_; ++i) {
+      if (!(a.data_[i] == b.data_[i])) return false;
+    }
+    return true;
+  }
+
+ private:
+  const T* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+/// Sizes, strides or dimension lists as arguments: `x.view({-1, 1024})`.
+using IntArrayRef = ArrayRef<int64_t>;
+
+/// Up to kMaxRank integers without heap memory: the sizes or strides of a tensor.
+class Dims {
+ public:
+  Dims() = default;
+  Dims(std::initializer_list<int64_t> list) : Dims(IntArrayRef(list)) {}
+  /// Throws ShapeError when `values` has more than kMaxRank entries.
+  Dims(IntArrayRef values) {
+    for (int64_t v : values) push_back(v);
+  }
+  Dims(size_t count, int64_t value) {
+    for (size_t i = 0; i < count; ++i) push_back(value);
+  }
+
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  int64_t& operator[](size_t i) { return values_[i]; }
+  int64_t operator[](size_t i) const { return values_[i]; }
+  int64_t* begin() { return values_; }
+  int64_t* end() { return values_ + size_; }
+  const int64_t* begin() const { return values_; }
+  const int64_t* end() const { return values_ + size_; }
+  int64_t& back() { return values_[size_ - 1]; }
+  int64_t back() const { return values_[size_ - 1]; }
+  void push_back(int64_t v) {
+    if (size_ == kMaxRank) rank_overflow();
+    values_[size_++] = v;
+  }
+  void pop_back() { --size_; }
+  void insert(size_t at, int64_t v) {
+    push_back(v);
+    for (size_t i = size_ - 1; i > at; --i) values_[i] = values_[i - 1];
+    values_[at] = v;
+  }
+  void erase(size_t at) {
+    for (size_t i = at; i + 1 < size_; ++i) values_[i] = values_[i + 1];
+    --size_;
+  }
+  operator IntArrayRef() const { return {values_, size_}; }
+  friend bool operator==(const Dims& a, const Dims& b) { return IntArrayRef(a) == IntArrayRef(b); }
+
+ private:
+  [[noreturn]] static void rank_overflow();
+
+  uint32_t size_ = 0;
+  int64_t values_[kMaxRank];
+};
+
+/// Product of the sizes; 1 for rank 0.
+inline int64_t numel_of(IntArrayRef sizes) {
+  int64_t n = 1;
+  for (int64_t s : sizes) n *= s;
+  return n;
+}
+
+/// Row-major strides.
+Dims contiguous_strides(IntArrayRef sizes);
+/// Strides of an [N, C, H, W] tensor laid out as N, H, W, C.
+Dims channels_last_strides(IntArrayRef sizes);
+/// The shape that both broadcast to. Throws ShapeError naming `op` and both shapes.
+Dims broadcast_shapes(IntArrayRef a, IntArrayRef b, const char* op);
+/// `dim` counted from the end when negative. Throws IndexError outside [-rank, rank); rank 0 counts as 1.
+int64_t wrap_dim(int64_t dim, int64_t rank, const char* op);
+/// "[2, 3, 4]".
+std::string to_string(IntArrayRef values);
+
+}  // namespace tandem

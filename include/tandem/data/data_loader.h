@@ -1,0 +1,132 @@
+#pragma once
+// DataLoader: walks a dataset in batches, in a sampler's order, with worker threads if wanted.
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "tandem/base/error.h"
+#include "tandem/data/data_loader_options.h"
+#include "tandem/data/dataset.h"
+#include "tandem/data/samplers.h"
+#include "tandem/data/worker_pool.h"
+
+namespace tandem::data {
+
+/// `for (auto& batch : *loader)`: each begin() starts a new epoch, with a new order from the sampler, and drops what
+/// was left of the last one. Batches and their order do not depend on the number of workers (with enforce_ordering).
+/// What a dataset throws comes out of begin() or ++ as it was thrown; the loader can be used on.
+template <class Dataset, class Sampler>
+class DataLoader {
+ public:
+  using BatchType = typename Dataset::BatchType;
+  using BatchRequestType = typename Sampler::BatchRequestType;
+
+  /// Throws StateError for a batch size of 0, or workers and a dataset that cannot be copied.
+  DataLoader(Dataset dataset, Sampler sampler, DataLoaderOptions options)
+      : options_(options), sampler_(std::move(sampler)), dataset_(std::move(dataset)) {
+    if (options_.batch_size() == 0) throw StateError("data loader: batch_size is 0; it must be at least 1");
+    if (options_.workers() == 0) return;
+    if constexpr (std::is_copy_constructible_v<Dataset>) {
+      pool_ = std::make_unique<Pool>(options_.enforce_ordering());
+      for (size_t i = 0; i < options_.workers(); ++i) pool_->add_worker(dataset_);
+    } else {
+      throw StateError(
+          "data loader: each worker needs its own copy of the dataset, which cannot be copied; "
+          "use workers(0)");
+    }
+  }
+
+  /// The loader's place in its epoch: all iterators of a loader move together.
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = BatchType;
+    using difference_type = std::ptrdiff_t;
+    using pointer = BatchType*;
+    using reference = BatchType&;
+
+    explicit Iterator(DataLoader* loader = nullptr) : loader_(loader) {}
+    reference operator*() const { return *loader_->batch_; }
+    pointer operator->() const { return &*loader_->batch_; }
+    Iterator& operator++() {
+      loader_->advance();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_end() == b.at_end(); }
+
+   private:
+    bool at_end() const { return !loader_ || !loader_->batch_; }
+    DataLoader* loader_;
+  };
+
+  Iterator begin() {
+    batch_.reset();
+    if (pool_) pool_->reset();
+    sampler_.reset();
+    advance();
+    return Iterator(this);
+  }
+  Iterator end() { return Iterator(); }
+
+  const DataLoaderOptions& options() const { return options_; }
+
+ private:
+  using Pool = detail::WorkerPool<BatchRequestType, BatchType>;
+
+  std::optional<BatchRequestType> next_request() {
+    std::optional<BatchRequestType> request = sampler_.next(options_.batch_size());
+    if (request && options_.drop_last() && request->size() < options_.batch_size()) request.reset();
+    return request;
+  }
+
+  void prefetch() {
+    while (pool_->outstanding() < std::max<size_t>(options_.max_jobs(), 1)) {
+      std::optional<BatchRequestType> request = next_request();
+      if (!request) return;
+      pool_->push(std::move(*request));
+    }
+  }
+
+  void advance() {
+    batch_.reset();  // also its memory, for the next batch to reuse
+    if (!pool_) {
+      std::optional<BatchRequestType> request = next_request();
+      if (request) batch_ = dataset_.get_batch(std::move(*request));
+      return;
+    }
+    prefetch();
+    if (pool_->outstanding() == 0) return;
+    batch_ = pool_->pop(options_.timeout());
+    prefetch();
+  }
+
+  DataLoaderOptions options_;
+  Sampler sampler_;
+  Dataset dataset_;
+  std::optional<BatchType> batch_;
+  std::unique_ptr<Pool> pool_;
+};
+
+/// A loader with a sampler of the caller's.
+template <class Dataset, class Sampler>
+requires(!std::is_convertible_v<Sampler, DataLoaderOptions>)
+    std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(Dataset dataset, Sampler sampler,
+                                                                   DataLoaderOptions options = {}) {
+  return std::make_unique<DataLoader<Dataset, Sampler>>(std::move(dataset), std::move(sampler), options);
+}
+
+/// A loader whose sampler is made from the dataset's size: `make_data_loader(dataset, 64)` shuffles,
+/// `make_data_loader<samplers::SequentialSampler>(dataset, 64)` does not. Throws StateError when the size is unknown.
+template <class Sampler = samplers::RandomSampler, class Dataset>
+std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(Dataset dataset, DataLoaderOptions options = {}) {
+  const std::optional<size_t> size = dataset.size();
+  if (!size) throw StateError("make_data_loader: the dataset does not know its size; give a sampler");
+  return make_data_loader(std::move(dataset), Sampler(*size), options);
+}
+
+}  // namespace tandem::data

@@ -1,0 +1,138 @@
+#pragma once
+// Transforms: functions of items or batches that dataset.map() takes. Names are libtorch's.
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "tandem/data/example.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/shape.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::data::transforms {
+
+/// Base of transforms of a whole batch.
+template <class Input, class Output>
+class BatchTransform {
+ public:
+  using InputBatchType = Input;
+  using OutputBatchType = Output;
+
+  virtual ~BatchTransform() = default;
+  virtual Output apply_batch(Input batch) = 0;
+};
+
+/// Base of transforms of single items; a stacked batch, which is one Example, counts as one item.
+template <class Input, class Output>
+class Transform {
+ public:
+  using InputType = Input;
+  using OutputType = Output;
+
+  virtual ~Transform() = default;
+  virtual Output apply(Input input) = 0;
+
+  std::vector<Output> apply_batch(std::vector<Input> batch) {
+    std::vector<Output> result;
+    result.reserve(batch.size());
+    for (Input& input : batch) result.push_back(apply(std::move(input)));
+    return result;
+  }
+  Output apply_batch(Input stacked) { return apply(std::move(stacked)); }
+};
+
+/// A function as a transform of items: `Lambda<Example<>>([](Example<> e) { ...; return e; })`.
+template <class Input, class Output = Input>
+class Lambda : public Transform<Input, Output> {
+ public:
+  using Function = std::function<Output(Input)>;
+  explicit Lambda(Function function) : function_(std::move(function)) {}
+  Output apply(Input input) override { return function_(std::move(input)); }
+
+ private:
+  Function function_;
+};
+
+/// A function as a transform of batches.
+template <class Input, class Output = Input>
+class BatchLambda : public BatchTransform<Input, Output> {
+ public:
+  using Function = std::function<Output(Input)>;
+  explicit BatchLambda(Function function) : function_(std::move(function)) {}
+  Output apply_batch(Input batch) override { return function_(std::move(batch)); }
+
+ private:
+  Function function_;
+};
+
+/// A BatchLambda from a vector of items to one.
+template <class Item, class Output = Item>
+using Collate = BatchLambda<std::vector<Item>, Output>;
+
+/// Base of transforms of the `data` tensor that leave the target as it is.
+template <class Target = Tensor>
+class TensorTransform : public Transform<Example<Tensor, Target>, Example<Tensor, Target>> {
+ public:
+  using E = Example<Tensor, Target>;
+  virtual Tensor operator()(Tensor input) = 0;
+  E apply(E input) override {
+    input.data = (*this)(std::move(input.data));
+    return input;
+  }
+};
+
+/// A function of the `data` tensor.
+template <class Target = Tensor>
+class TensorLambda : public TensorTransform<Target> {
+ public:
+  using Function = std::function<Tensor(Tensor)>;
+  explicit TensorLambda(Function function) : function_(std::move(function)) {}
+  Tensor operator()(Tensor input) override { return function_(std::move(input)); }
+
+ private:
+  Function function_;
+};
+
+/// (data - mean) / stddev, for images [.., C, H, W]: one mean and stddev, or one for each channel.
+template <class Target = Tensor>
+class Normalize : public TensorTransform<Target> {
+ public:
+  Normalize(double mean, double stddev) : Normalize(ArrayRef<double>(&mean, 1), ArrayRef<double>(&stddev, 1)) {}
+  Normalize(ArrayRef<double> mean, ArrayRef<double> stddev) : mean_(per_channel(mean)), stddev_(per_channel(stddev)) {}
+
+  Tensor operator()(Tensor input) override { return div(sub(input, mean_), stddev_); }
+
+ private:
+  static Tensor per_channel(ArrayRef<double> values) {
+    const Tensor flat = tensor(values, kFloat);
+    return make_view(flat, {static_cast<int64_t>(values.size()), 1, 1}, {1, 1, 1}, 0);
+  }
+  Tensor mean_, stddev_;
+};
+
+/// Stacks the items of a batch along a new dimension 0: data, and target where there is one.
+template <class E = Example<>>
+struct Stack : BatchTransform<std::vector<E>, E> {
+  E apply_batch(std::vector<E> examples) override {
+    std::vector<Tensor> data, targets;
+    data.reserve(examples.size());
+    targets.reserve(examples.size());
+    for (E& e : examples) {
+      data.push_back(std::move(e.data));
+      targets.push_back(std::move(e.target));
+    }
+    return {stack(data, 0), stack(targets, 0)};
+  }
+};
+
+template <>
+struct Stack<TensorExample> : BatchTransform<std::vector<TensorExample>, TensorExample> {
+  TensorExample apply_batch(std::vector<TensorExample> examples) override {
+    std::vector<Tensor> data;
+    data.reserve(examples.size());
+    for (TensorExample& e : examples) data.push_back(std::move(e.data));
+    return stack(data, 0);
+  }
+};
+
+}  // namespace tandem::data::transforms

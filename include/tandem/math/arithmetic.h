@@ -1,0 +1,69 @@
+#pragma once
+// The arithmetic that all formulas share, for float, double and int64. int64 wraps around, as in PyTorch.
+#include <cstdint>
+
+#include "tandem/base/macros.h"
+
+namespace tandem::math {
+
+template <class To, class From>
+TANDEM_MATH To bits_as(From v) {
+  static_assert(sizeof(To) == sizeof(From));
+  return __builtin_bit_cast(To, v);
+}
+
+template <class T>
+inline constexpr T kInf = static_cast<T>(__builtin_inf());
+template <class T>
+inline constexpr T kNaN = static_cast<T>(__builtin_nan(""));
+
+TANDEM_MATH float abs(float x) { return bits_as<float>(bits_as<uint32_t>(x) & 0x7fffffffu); }
+TANDEM_MATH double abs(double x) { return bits_as<double>(bits_as<uint64_t>(x) & 0x7fffffffffffffffu); }
+TANDEM_MATH int64_t abs(int64_t x) { return x < 0 ? static_cast<int64_t>(0 - static_cast<uint64_t>(x)) : x; }
+
+/// |magnitude| with the sign of `sign`.
+TANDEM_MATH float copysign(float magnitude, float sign) {
+  return bits_as<float>((bits_as<uint32_t>(magnitude) & 0x7fffffffu) | (bits_as<uint32_t>(sign) & 0x80000000u));
+}
+
+template <class T>
+TANDEM_MATH T neg(T x) {
+  return -x;
+}
+template <class T>
+TANDEM_MATH T add(T a, T b) {
+  return a + b;
+}
+template <class T>
+TANDEM_MATH T sub(T a, T b) {
+  return a - b;
+}
+template <class T>
+TANDEM_MATH T mul(T a, T b) {
+  return a * b;
+}
+TANDEM_MATH int64_t neg(int64_t x) { return static_cast<int64_t>(0 - static_cast<uint64_t>(x)); }
+TANDEM_MATH int64_t add(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+TANDEM_MATH int64_t sub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+TANDEM_MATH int64_t mul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
+/// The larger; NaN if either is.
+template <class T>
+TANDEM_MATH T maximum(T a, T b) {
+  const T larger = a < b ? b : a;  // a when a is NaN
+  return b != b ? b : larger;
+}
+/// The smaller; NaN if either is.
+template <class T>
+TANDEM_MATH T minimum(T a, T b) {
+  const T smaller = a > b ? b : a;
+  return b != b ? b : smaller;
+}
+
+}  // namespace tandem::math

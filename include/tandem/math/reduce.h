@@ -1,0 +1,65 @@
+#pragma once
+// The formulas of reductions, over float, double and int64: how an element x enters (map), how partial results combine,
+// and the element that changes nothing (padding). `shift` is there for squared_deviation.
+#include "tandem/math/approx.h"
+
+#define TANDEM_FOLD(NAME, MAP, COMBINE, PADDING)              \
+  struct NAME {                                               \
+    template <class T>                                        \
+    TANDEM_MATH static T map(T x, [[maybe_unused]] T shift) { \
+      return MAP;                                             \
+    }                                                         \
+    template <class T>                                        \
+    TANDEM_MATH static T combine(T a, T b) {                  \
+      return COMBINE;                                         \
+    }                                                         \
+    template <class T>                                        \
+    TANDEM_MATH static T padding([[maybe_unused]] T shift) {  \
+      return PADDING;                                         \
+    }                                                         \
+  };
+
+namespace tandem::math {
+
+/// -inf, or the least integer.
+template <class T>
+TANDEM_MATH T lowest() {
+  if constexpr (static_cast<T>(0.5) != 0) {
+    return -kInf<T>;
+  } else {
+    return static_cast<T>(uint64_t{1} << 63);
+  }
+}
+/// inf, or the greatest integer.
+template <class T>
+TANDEM_MATH T highest() {
+  if constexpr (static_cast<T>(0.5) != 0) {
+    return kInf<T>;
+  } else {
+    return static_cast<T>(~(uint64_t{1} << 63));
+  }
+}
+
+template <class T>
+TANDEM_MATH T squared(T x) {
+  return mul(x, x);
+}
+
+}  // namespace tandem::math
+
+namespace tandem::math::fold {
+
+TANDEM_FOLD(sum, x, math::add(a, b), T(0))
+TANDEM_FOLD(prod, x, math::mul(a, b), T(1))
+TANDEM_FOLD(max, x, math::maximum(a, b), math::lowest<T>())  // NaN wins, in min and max_abs too
+TANDEM_FOLD(min, x, math::minimum(a, b), math::highest<T>())
+TANDEM_FOLD(any, T(x != T(0)), a > b ? a : b, T(0))
+TANDEM_FOLD(all, T(x != T(0)), a < b ? a : b, T(1))
+TANDEM_FOLD(sum_abs, math::abs(x), math::add(a, b), T(0))
+TANDEM_FOLD(max_abs, math::abs(x), math::maximum(a, b), T(0))
+TANDEM_FOLD(sum_squares, math::squared(x), math::add(a, b), T(0))
+TANDEM_FOLD(squared_deviation, math::squared(math::sub(x, shift)), math::add(a, b), shift)
+
+}  // namespace tandem::math::fold
+
+#undef TANDEM_FOLD

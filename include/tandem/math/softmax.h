@@ -1,0 +1,29 @@
+#pragma once
+// The formulas of softmax and log-softmax and of their derivatives, element by element; `max` and the sums run over the
+// dimension.
+#include "tandem/math/approx.h"
+
+namespace tandem::math {
+
+/// The element's term of the sum.
+template <class T>
+TANDEM_MATH T softmax_term(T x, T max) {
+  return exp(x - max);
+}
+/// log softmax(x) = (x - max) - log(sum of terms).
+template <class T>
+TANDEM_MATH T log_softmax(T x, T max, T log_sum) {
+  return (x - max) - log_sum;
+}
+/// gx = y (gy - sum(gy y)).
+template <class T>
+TANDEM_MATH T softmax_backward(T gy, T y, T dot) {
+  return y * (gy - dot);
+}
+/// gx = gy - exp(y) sum(gy), y = log softmax(x).
+template <class T>
+TANDEM_MATH T log_softmax_backward(T gy, T y, T sum) {
+  return gy - exp(y) * sum;
+}
+
+}  // namespace tandem::math

@@ -1,0 +1,95 @@
+#pragma once
+// sin, cos and atan2, as approx.h has the other elementary functions: branch-free in float, at most 3 ulp off.
+#include "tandem/math/approx.h"
+
+namespace tandem::math {
+
+TANDEM_MATH double sin(double x) { return TANDEM_LIBM(sin)(x); }
+TANDEM_MATH double cos(double x) { return TANDEM_LIBM(cos)(x); }
+TANDEM_MATH double atan2(double y, double x) { return TANDEM_LIBM(atan2)(y, x); }
+
+#if defined(__CUDA_ARCH__)
+
+TANDEM_MATH float sin(float x) { return ::sinf(x); }
+TANDEM_MATH float cos(float x) { return ::cosf(x); }
+TANDEM_MATH float atan2(float y, float x) { return ::atan2f(y, x); }
+
+#else
+
+/// The float formulas of sin and cos hold up to here; beyond, the CPU kernels call the C library.
+inline constexpr float kMaxTrigArgument = 1e8f;
+
+namespace detail {
+
+/// sin and cos of a quarter turn or less: |r| <= pi / 4.
+TANDEM_MATH float sin_small(float r) {
+  const float z = r * r;
+  return r * z * polynomial(z, -0x1.555556p-3f, 0x1.111108p-7f, -0x1.a00f94p-13f, 0x1.6cd5ecp-19f) + r;
+}
+TANDEM_MATH float cos_small(float r) {
+  const float z = r * r;
+  return z * z * polynomial(z, 0x1.555556p-5f, -0x1.6c16b8p-10f, 0x1.a01118p-16f, -0x1.24290ap-22f) - 0.5f * z + 1.0f;
+}
+
+/// sin(r + quadrant pi / 2).
+TANDEM_MATH float sin_in_quadrant(float r, uint32_t quadrant) {
+  const float y = (quadrant & 1u) != 0 ? cos_small(r) : sin_small(r);
+  return bits_as<float>(bits_as<uint32_t>(y) ^ ((quadrant & 2u) << 30));
+}
+
+/// sin(x + shift pi / 2).
+TANDEM_MATH float sin_shifted(float x, uint32_t shift) {
+  // x = n pi / 2 + r in double, with pi / 2 in three parts whose first two have 26 bits: exact products.
+  constexpr double kRound = 0x1.8p52;
+  const double wide = static_cast<double>(x);
+  const double shifted = wide * 0x1.45f306dc9c883p-1 + kRound;
+  const double n = shifted - kRound;
+  const double r = ((wide - n * 0x1.921fb5p+0) - n * 0x1.110b46p-26) - n * 0x1.1a62633145c07p-54;
+  return sin_in_quadrant(static_cast<float>(r), static_cast<uint32_t>(bits_as<uint64_t>(shifted)) + shift);
+}
+
+}  // namespace detail
+
+/// Sine, |x| <= kMaxTrigArgument.
+TANDEM_MATH float sin(float x) { return x == 0.0f ? x : detail::sin_shifted(x, 0); }
+/// Cosine, |x| <= kMaxTrigArgument.
+TANDEM_MATH float cos(float x) { return detail::sin_shifted(x, 1); }
+
+/// Angle of the point (x, y) in (-pi, pi].
+TANDEM_MATH float atan2(float y, float x) {
+  const float ax = abs(x), ay = abs(y);
+  const bool steep = ay > ax;
+  const float big = steep ? ay : ax, small = steep ? ax : ay;
+  // 0 / 0 and inf / inf stand for themselves.
+  const float q = big == 0.0f ? 0.0f : (big == small ? 1.0f : small / big);
+  const float z = q * q;
+  const float p = polynomial(z, -0x1.55553ep-2f, 0x1.9991fep-3f, -0x1.2421b4p-3f, 0x1.c099fcp-4f, -0x1.58348ap-4f,
+                             0x1.dac9ccp-5f, -0x1.fed132p-6f, 0x1.65a62ap-7f, -0x1.d62f96p-10f);
+  const float angle = q * z * p + q;
+  const float turned = steep ? 0x1.921fb6p+0f - (angle + 0x1.777a5cp-25f) : angle;
+  const bool left = (bits_as<uint32_t>(x) >> 31) != 0;
+  const float result = copysign(left ? 0x1.921fb6p+1f - (turned + 0x1.777a5cp-24f) : turned, y);
+  return ((x != x) | (y != y)) ? x + y : result;
+}
+
+#endif
+
+/// sin and cos of 2 pi turns, for 0 <= turns <= 1.
+TANDEM_MATH void sincos_turns(float turns, float& s, float& c) {
+#if defined(__CUDA_ARCH__)
+  ::sincospif(2.0f * turns, &s, &c);
+#else
+  constexpr float kRound = 0x1.8p23f;
+  const float shifted = 4.0f * turns + kRound;
+  const float r = (turns - 0.25f * (shifted - kRound)) * 0x1.921fb6p+2f;  // exact difference, times 2 pi
+  const uint32_t quadrant = bits_as<uint32_t>(shifted);
+  s = detail::sin_in_quadrant(r, quadrant);
+  c = detail::sin_in_quadrant(r, quadrant + 1);
+#endif
+}
+TANDEM_MATH void sincos_turns(double turns, double& s, double& c) {
+  s = sin(0x1.921fb54442d18p+2 * turns);
+  c = cos(0x1.921fb54442d18p+2 * turns);
+}
+
+}  // namespace tandem::math

@@ -1,0 +1,52 @@
+#pragma once
+// The tags that options take, spelled as in libtorch: kMean, kSame, kFanIn, ...
+#include <cstdint>
+
+#include "tandem/ops/loss.h"
+
+namespace tandem {
+
+inline constexpr LossReduction kNone = LossReduction::None;
+inline constexpr LossReduction kMean = LossReduction::Mean;
+inline constexpr LossReduction kSum = LossReduction::Sum;
+
+namespace nn {
+/// Padding of a convolution by name: none, or as much as keeps the size.
+enum class PaddingMode : uint8_t { Valid, Same };
+}  // namespace nn
+inline constexpr nn::PaddingMode kValid = nn::PaddingMode::Valid;
+inline constexpr nn::PaddingMode kSame = nn::PaddingMode::Same;
+
+namespace nn::init {
+/// Which side of a layer keeps its variance: the forward (inputs) or the backward pass (outputs).
+enum class FanMode : uint8_t { FanIn, FanOut };
+/// What follows a layer, for calculate_gain.
+enum class Nonlinearity : uint8_t {
+  Linear,
+  Conv1D,
+  Conv2D,
+  Conv3D,
+  ConvTranspose1D,
+  ConvTranspose2D,
+  ConvTranspose3D,
+  Sigmoid,
+  Tanh,
+  ReLU,
+  LeakyReLU
+};
+}  // namespace nn::init
+inline constexpr nn::init::FanMode kFanIn = nn::init::FanMode::FanIn;
+inline constexpr nn::init::FanMode kFanOut = nn::init::FanMode::FanOut;
+inline constexpr nn::init::Nonlinearity kLinear = nn::init::Nonlinearity::Linear;
+inline constexpr nn::init::Nonlinearity kConv1D = nn::init::Nonlinearity::Conv1D;
+inline constexpr nn::init::Nonlinearity kConv2D = nn::init::Nonlinearity::Conv2D;
+inline constexpr nn::init::Nonlinearity kConv3D = nn::init::Nonlinearity::Conv3D;
+inline constexpr nn::init::Nonlinearity kConvTranspose1D = nn::init::Nonlinearity::ConvTranspose1D;
+inline constexpr nn::init::Nonlinearity kConvTranspose2D = nn::init::Nonlinearity::ConvTranspose2D;
+inline constexpr nn::init::Nonlinearity kConvTranspose3D = nn::init::Nonlinearity::ConvTranspose3D;
+inline constexpr nn::init::Nonlinearity kSigmoid = nn::init::Nonlinearity::Sigmoid;
+inline constexpr nn::init::Nonlinearity kTanh = nn::init::Nonlinearity::Tanh;
+inline constexpr nn::init::Nonlinearity kReLU = nn::init::Nonlinearity::ReLU;
+inline constexpr nn::init::Nonlinearity kLeakyReLU = nn::init::Nonlinearity::LeakyReLU;
+
+}  // namespace tandem

@@ -1,0 +1,56 @@
+#pragma once
+// nn::functional: the layers without state, in libtorch's spelling: tensors, then one options object.
+// What an op accepts and throws is said at its declaration in tandem/ops/.
+#include "tandem/nn/options/activation.h"
+#include "tandem/nn/options/conv.h"
+#include "tandem/nn/options/dropout.h"
+#include "tandem/nn/options/embedding.h"
+#include "tandem/nn/options/linear.h"
+#include "tandem/nn/options/loss.h"
+#include "tandem/nn/options/norm.h"
+#include "tandem/nn/options/pool.h"
+
+namespace tandem::nn::functional {
+
+// ---- activations
+/// max(input, 0); with `inplace` written over the input.
+Tensor relu(const Tensor& input, const ReLUFuncOptions& options = {});
+/// input Phi(input), or the tanh approximation.
+Tensor gelu(const Tensor& input, const GELUFuncOptions& options = {});
+/// 1 / (1 + e^-input)
+Tensor sigmoid(const Tensor& input);
+Tensor tanh(const Tensor& input);
+Tensor softmax(const Tensor& input, const SoftmaxFuncOptions& options);
+Tensor log_softmax(const Tensor& input, const LogSoftmaxFuncOptions& options);
+
+// ---- layers
+/// input weight^T + bias; [..., in] and [out, in] -> [..., out]
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {});
+/// input: [N, C, H, W] or [C, H, W]. kSame with a stride other than 1 throws StateError.
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Conv2dFuncOptions& options = {});
+Tensor max_pool2d(const Tensor& input, const MaxPool2dFuncOptions& options);
+Tensor avg_pool2d(const Tensor& input, const AvgPool2dFuncOptions& options);
+Tensor adaptive_avg_pool2d(const Tensor& input, const AdaptiveAvgPool2dFuncOptions& options);
+/// Zeroes elements with probability p and scales the others by 1 / (1 - p); in training only.
+Tensor dropout(const Tensor& input, const DropoutFuncOptions& options = {});
+/// running_mean and running_var (both or neither) are updated in training.
+Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
+                  const BatchNormFuncOptions& options = {});
+Tensor layer_norm(const Tensor& input, const LayerNormFuncOptions& options);
+/// Rows of `weight` by number. Throws IndexError when padding_idx is no row.
+Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncOptions& options = {});
+
+// ---- losses
+/// input: logits [N, C, ...]; target: classes, or probabilities.
+Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntropyFuncOptions& options = {});
+/// input: log-probabilities [N, C, ...]; target: classes.
+Tensor nll_loss(const Tensor& input, const Tensor& target, const NLLLossFuncOptions& options = {});
+Tensor mse_loss(const Tensor& input, const Tensor& target, const MSELossFuncOptions& options = {});
+/// input: probabilities. Not allowed under autocast.
+Tensor binary_cross_entropy(const Tensor& input, const Tensor& target,
+                            const BinaryCrossEntropyFuncOptions& options = {});
+/// input: logits.
+Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
+                                        const BinaryCrossEntropyWithLogitsFuncOptions& options = {});
+
+}  // namespace tandem::nn::functional

@@ -1,0 +1,76 @@
+#pragma once
+// ModuleHolder: a module as a value that shares its contents, and the macro that makes one.
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace tandem::nn {
+
+namespace detail {
+[[noreturn]] void throw_empty_holder(const char* type);
+}
+
+/// A shared pointer to a module with a module's manners: `nn::Linear fc(784, 10); y = fc(x); fc->weight;`.
+/// Copies share the module. `nn::Linear fc{nullptr}` holds none until it is assigned; using it throws StateError.
+template <class Contained>
+class ModuleHolder {
+ public:
+  using ContainedType = Contained;
+
+  /// A default-constructed module, as in libtorch; `nullptr` for none.
+  ModuleHolder() requires std::default_initializable<Contained> : impl_(std::make_shared<Contained>()) {}
+  ModuleHolder(std::nullptr_t) : impl_(nullptr) {}
+  /// The module's own constructor.
+  template <class Head, class... Tail>
+  requires(
+      (sizeof...(Tail) > 0 || !std::derived_from<std::remove_cvref_t<Head>, ModuleHolder>)&&std::constructible_from<
+          Contained, Head, Tail...>) explicit ModuleHolder(Head&& head, Tail&&... tail)
+      : impl_(std::make_shared<Contained>(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
+  ModuleHolder(std::shared_ptr<Contained> module) : impl_(std::move(module)) {}
+
+  explicit operator bool() const noexcept { return !is_empty(); }
+  bool is_empty() const noexcept { return impl_ == nullptr; }
+  Contained* operator->() const { return get(); }
+  Contained& operator*() const { return *get(); }
+  const std::shared_ptr<Contained>& ptr() const {
+    check();
+    return impl_;
+  }
+  Contained* get() const {
+    check();
+    return impl_.get();
+  }
+  /// forward() of the module.
+  template <class... Args>
+  decltype(auto) operator()(Args&&... args) const {
+    return get()->forward(std::forward<Args>(args)...);
+  }
+  /// operator[] of the module, for containers.
+  template <class Arg>
+  decltype(auto) operator[](Arg&& arg) const {
+    return (*get())[std::forward<Arg>(arg)];
+  }
+
+ private:
+  void check() const {
+    if (!impl_) [[unlikely]]
+      detail::throw_empty_holder(__PRETTY_FUNCTION__);
+  }
+
+  std::shared_ptr<Contained> impl_;
+};
+
+}  // namespace tandem::nn
+
+/// Defines the holder `Name` of the module class `ImplType`.
+#define TANDEM_MODULE_IMPL(Name, ImplType)                    \
+  class Name : public ::tandem::nn::ModuleHolder<ImplType> {  \
+   public:                                                    \
+    using Impl = ImplType;                                    \
+    using ::tandem::nn::ModuleHolder<ImplType>::ModuleHolder; \
+  }
+/// Defines the holder `Name` of the module class `NameImpl`, libtorch's TORCH_MODULE:
+/// `struct NetImpl : nn::Module {...}; TANDEM_MODULE(Net);`
+#define TANDEM_MODULE(Name) TANDEM_MODULE_IMPL(Name, Name##Impl)

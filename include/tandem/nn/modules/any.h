@@ -1,0 +1,90 @@
+#pragma once
+// AnyModule: a module whose forward() takes a tensor and gives one, whatever its type.
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+
+#include "tandem/nn/module.h"
+
+namespace tandem::nn {
+
+/// A module class with `Tensor forward(const Tensor&)` (other arguments may have defaults).
+template <class M>
+concept TensorModule = std::derived_from<M, Module> && requires(M& m, const Tensor& x) {
+  { m.forward(x) } -> std::convertible_to<Tensor>;
+};
+
+namespace detail {
+[[noreturn]] void throw_wrong_module(const std::string& actual, const std::type_info& wanted);
+[[noreturn]] void throw_empty_any_module();
+
+template <class T>
+concept Holder = requires {
+  typename T::ContainedType;
+}
+&&std::derived_from<T, ModuleHolder<typename T::ContainedType>>;
+/// The module class of a holder or of a module class.
+template <class T>
+struct ModuleOf {
+  using type = T;
+};
+template <Holder T>
+struct ModuleOf<T> {
+  using type = typename T::ContainedType;
+};
+}  // namespace detail
+
+/// Holds any TensorModule: an element of Sequential. Copies share the module.
+class AnyModule {
+ public:
+  AnyModule() = default;
+  template <TensorModule M>
+  AnyModule(std::shared_ptr<M> module) : module_(module) {
+    if (!module) detail::throw_empty_any_module();
+    forward_ = [m = module.get()](const Tensor& x) -> Tensor { return m->forward(x); };
+  }
+  template <detail::Holder H>
+  requires TensorModule<typename H::ContainedType> AnyModule(const H& holder) : AnyModule(holder.ptr()) {}
+  /// A module by value: moved into a shared_ptr.
+  template <class M>
+  requires TensorModule<std::remove_cvref_t<M>> AnyModule(M&& module)
+      : AnyModule(std::make_shared<std::remove_cvref_t<M>>(std::forward<M>(module))) {}
+
+  bool is_empty() const noexcept { return module_ == nullptr; }
+  /// Throws StateError when empty.
+  Tensor forward(const Tensor& x) const {
+    if (!forward_) detail::throw_empty_any_module();
+    return forward_(x);
+  }
+  std::shared_ptr<Module> ptr() const { return module_; }
+  /// The module as an `M` (a module or holder class). Throws StateError when it is another.
+  template <class M>
+  auto& get() const {
+    using Class = typename detail::ModuleOf<M>::type;
+    auto* m = dynamic_cast<Class*>(module_.get());
+    if (!m) detail::throw_wrong_module(module_ ? module_->name() : "nothing", typeid(Class));
+    return *m;
+  }
+
+ private:
+  std::shared_ptr<Module> module_;
+  std::function<Tensor(const Tensor&)> forward_;
+};
+
+/// A module with a name: `{"fc1", nn::Linear(3, 4)}`.
+class NamedAnyModule {
+ public:
+  NamedAnyModule(std::string name, AnyModule module) : name_(std::move(name)), module_(std::move(module)) {}
+  const std::string& name() const noexcept { return name_; }
+  const AnyModule& module() const noexcept { return module_; }
+
+ private:
+  std::string name_;
+  AnyModule module_;
+};
+
+}  // namespace tandem::nn

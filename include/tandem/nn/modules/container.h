@@ -1,0 +1,153 @@
+#pragma once
+// Sequential, ModuleList, Functional.
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "tandem/nn/modules/any.h"
+
+namespace tandem::nn {
+
+/// A function as a module: `Functional(relu)`, or with further arguments bound, `Functional(softmax, 1, nullopt)`.
+class FunctionalImpl : public Module {
+ public:
+  using Function = std::function<Tensor(const Tensor&)>;
+  /// Throws StateError for an empty function.
+  explicit FunctionalImpl(Function function);
+  template <class F, class... Args>
+  requires(sizeof...(Args) > 0) explicit FunctionalImpl(F function, Args... args)
+      : FunctionalImpl(Function([=](const Tensor& x) -> Tensor { return function(x, args...); })) {}
+  void reset() {}
+  Tensor forward(const Tensor& input);
+  Tensor operator()(const Tensor& input) { return forward(input); }
+  void pretty_print(std::ostream& stream) const override;
+
+ private:
+  Function function_;
+};
+TANDEM_MODULE(Functional);
+
+/// Modules run one after another, each with the output of the one before. Elements are modules with
+/// `Tensor forward(Tensor)`; they are registered under "0", "1", ..., or under given names.
+///
+///   nn::Sequential net(nn::Linear(784, 64), nn::Functional(relu), nn::Linear(64, 10));
+///   nn::Sequential net({{"fc1", nn::Linear(784, 64)}, {"fc2", nn::Linear(64, 10)}});
+class SequentialImpl : public Module {
+ public:
+  using Iterator = std::vector<AnyModule>::iterator;
+  using ConstIterator = std::vector<AnyModule>::const_iterator;
+
+  SequentialImpl() = default;
+  template <class... M>
+  requires(sizeof...(M) > 0 && (std::constructible_from<AnyModule, M> && ...)) explicit SequentialImpl(M&&... modules) {
+    modules_.reserve(sizeof...(M));
+    (push_back(AnyModule(std::forward<M>(modules))), ...);
+  }
+  explicit SequentialImpl(std::initializer_list<NamedAnyModule> named_modules);
+  explicit SequentialImpl(const OrderedDict<std::string, AnyModule>& named_modules);
+  void reset() {}
+
+  /// The last module's output. Throws StateError when there are no modules.
+  Tensor forward(const Tensor& input);
+  void pretty_print(std::ostream& stream) const override;
+
+  /// Appends; without a name under its number. Throws StateError for an empty module or a taken name.
+  void push_back(AnyModule module);
+  void push_back(std::string name, AnyModule module);
+  void push_back(const NamedAnyModule& module) { push_back(module.name(), module.module()); }
+  /// Appends all modules of a container of modules.
+  template <class Container>
+  void extend(const Container& container) {
+    for (const auto& module : container) push_back(AnyModule(module));
+  }
+
+  Iterator begin() { return modules_.begin(); }
+  ConstIterator begin() const { return modules_.begin(); }
+  Iterator end() { return modules_.end(); }
+  ConstIterator end() const { return modules_.end(); }
+  size_t size() const noexcept { return modules_.size(); }
+  bool is_empty() const noexcept { return modules_.empty(); }
+  /// Throws IndexError beyond the end, StateError for another type.
+  template <class M>
+  auto& at(size_t index) const {
+    return checked(index).template get<M>();
+  }
+  std::shared_ptr<Module> ptr(size_t index) const { return checked(index).ptr(); }
+  std::shared_ptr<Module> operator[](size_t index) const { return ptr(index); }
+
+ private:
+  const AnyModule& checked(size_t index) const;
+  std::vector<AnyModule> modules_;
+};
+
+/// Shares a SequentialImpl.
+class Sequential : public ModuleHolder<SequentialImpl> {
+ public:
+  using Impl = SequentialImpl;
+  using ModuleHolder<SequentialImpl>::ModuleHolder;
+  Sequential() = default;
+  Sequential(std::initializer_list<NamedAnyModule> named_modules)
+      : ModuleHolder(std::make_shared<SequentialImpl>(named_modules)) {}
+};
+
+/// Modules in a list that registers them, under "0", "1", ...; forward() is the owner's affair.
+class ModuleListImpl : public Module {
+ public:
+  using Iterator = std::vector<std::shared_ptr<Module>>::iterator;
+  using ConstIterator = std::vector<std::shared_ptr<Module>>::const_iterator;
+
+  ModuleListImpl() = default;
+  template <class... M>
+  requires(sizeof...(M) > 0 && (!std::derived_from<std::remove_cvref_t<M>, ModuleListImpl> &&
+                                ...)) explicit ModuleListImpl(M&&... modules) {
+    (push_back(std::forward<M>(modules)), ...);
+  }
+  void reset() {}
+  void pretty_print(std::ostream& stream) const override;
+
+  /// Throws StateError for a null module.
+  void push_back(std::shared_ptr<Module> module);
+  template <class Contained>
+  void push_back(const ModuleHolder<Contained>& holder) {
+    push_back(std::shared_ptr<Module>(holder.ptr()));
+  }
+  template <class M>
+  requires std::derived_from<std::remove_cvref_t<M>, Module>
+  void push_back(M&& module) {
+    push_back(std::shared_ptr<Module>(std::make_shared<std::remove_cvref_t<M>>(std::forward<M>(module))));
+  }
+  template <class Container>
+  void extend(const Container& container) {
+    for (const auto& module : container) push_back(module);
+  }
+  /// Puts a module before number `index`. Throws IndexError beyond the end.
+  void insert(size_t index, std::shared_ptr<Module> module);
+  template <class Contained>
+  void insert(size_t index, const ModuleHolder<Contained>& holder) {
+    insert(index, std::shared_ptr<Module>(holder.ptr()));
+  }
+
+  Iterator begin() { return modules_.begin(); }
+  ConstIterator begin() const { return modules_.begin(); }
+  Iterator end() { return modules_.end(); }
+  ConstIterator end() const { return modules_.end(); }
+  size_t size() const noexcept { return modules_.size(); }
+  bool is_empty() const noexcept { return modules_.empty(); }
+  /// Throws IndexError beyond the end, StateError for another type.
+  template <class M>
+  auto& at(size_t index) const {
+    using Class = typename detail::ModuleOf<M>::type;
+    const std::shared_ptr<Module> module = ptr(index);
+    auto* m = dynamic_cast<Class*>(module.get());
+    if (!m) detail::throw_wrong_module(module->name(), typeid(Class));
+    return *m;
+  }
+  std::shared_ptr<Module> ptr(size_t index) const;
+  std::shared_ptr<Module> operator[](size_t index) const { return ptr(index); }
+
+ private:
+  std::vector<std::shared_ptr<Module>> modules_;
+};
+TANDEM_MODULE(ModuleList);
+
+}  // namespace tandem::nn

@@ -1,0 +1,22 @@
+#pragma once
+// Dropout.
+#include "tandem/nn/module.h"
+#include "tandem/nn/options/dropout.h"
+
+namespace tandem::nn {
+
+/// Zeroes elements with probability p and scales the others by 1 / (1 - p); in training only. Throws StateError for p
+/// outside [0, 1].
+class DropoutImpl : public Cloneable<DropoutImpl> {
+ public:
+  DropoutImpl(double p) : DropoutImpl(DropoutOptions(p)) {}
+  explicit DropoutImpl(const DropoutOptions& options = {});
+  void reset() override;
+  Tensor forward(const Tensor& input);
+  void pretty_print(std::ostream& stream) const override;
+
+  DropoutOptions options;
+};
+TANDEM_MODULE(Dropout);
+
+}  // namespace tandem::nn

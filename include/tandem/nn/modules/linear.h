@@ -1,0 +1,46 @@
+#pragma once
+// Linear, Flatten, Identity.
+#include "tandem/nn/module.h"
+#include "tandem/nn/options/linear.h"
+
+namespace tandem::nn {
+
+/// y = x weight^T + bias; [..., in_features] -> [..., out_features]. weight: [out, in], bias: [out]; both start uniform
+/// in +-1 / sqrt(in_features). Throws StateError for sizes below 0.
+class LinearImpl : public Cloneable<LinearImpl> {
+ public:
+  LinearImpl(int64_t in_features, int64_t out_features) : LinearImpl(LinearOptions(in_features, out_features)) {}
+  explicit LinearImpl(const LinearOptions& options);
+  void reset() override;
+  void reset_parameters();
+  Tensor forward(const Tensor& input);
+  void pretty_print(std::ostream& stream) const override;
+
+  LinearOptions options;
+  Tensor weight;
+  Tensor bias;  ///< undefined without one
+};
+TANDEM_MODULE(Linear);
+
+/// Dimensions start_dim to end_dim become one.
+class FlattenImpl : public Cloneable<FlattenImpl> {
+ public:
+  explicit FlattenImpl(const FlattenOptions& options = {}) : options(options) {}
+  void reset() override {}
+  Tensor forward(const Tensor& input);
+  void pretty_print(std::ostream& stream) const override;
+
+  FlattenOptions options;
+};
+TANDEM_MODULE(Flatten);
+
+/// y = x.
+class IdentityImpl : public Cloneable<IdentityImpl> {
+ public:
+  void reset() override {}
+  Tensor forward(const Tensor& input) { return input; }
+  void pretty_print(std::ostream& stream) const override;
+};
+TANDEM_MODULE(Identity);
+
+}  // namespace tandem::nn

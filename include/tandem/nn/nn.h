@@ -1,0 +1,15 @@
+#pragma once
+// Modules, layers, losses, functional forms, initialisation and utilities.
+#include "tandem/nn/functional.h"
+#include "tandem/nn/init.h"
+#include "tandem/nn/module.h"
+#include "tandem/nn/modules/activation.h"
+#include "tandem/nn/modules/container.h"
+#include "tandem/nn/modules/conv.h"
+#include "tandem/nn/modules/dropout.h"
+#include "tandem/nn/modules/embedding.h"
+#include "tandem/nn/modules/linear.h"
+#include "tandem/nn/modules/loss.h"
+#include "tandem/nn/modules/norm.h"
+#include "tandem/nn/modules/pool.h"
+#include "tandem/nn/utils.h"

@@ -1,0 +1,23 @@
+#pragma once
+// Options of Dropout.
+#include "tandem/base/arg.h"
+
+namespace tandem::nn {
+
+/// `DropoutOptions(0.2)`: the probability of an element to be zeroed.
+struct DropoutOptions {
+  DropoutOptions(double p = 0.5) : p_(p) {}
+  TANDEM_ARG(double, p);
+  TANDEM_ARG(bool, inplace) = false;
+};
+
+namespace functional {
+/// `DropoutFuncOptions().p(0.2).training(is_training())`
+struct DropoutFuncOptions {
+  TANDEM_ARG(double, p) = 0.5;
+  TANDEM_ARG(bool, training) = true;
+  TANDEM_ARG(bool, inplace) = false;
+};
+}  // namespace functional
+
+}  // namespace tandem::nn

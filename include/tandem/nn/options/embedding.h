@@ -1,0 +1,29 @@
+#pragma once
+// Options of Embedding.
+#include <optional>
+
+#include "tandem/base/arg.h"
+#include "tandem/tensor/tensor.h"
+
+namespace tandem::nn {
+
+/// `EmbeddingOptions(10000, 128).padding_idx(0)`
+struct EmbeddingOptions {
+  EmbeddingOptions(int64_t num_embeddings, int64_t embedding_dim)
+      : num_embeddings_(num_embeddings), embedding_dim_(embedding_dim) {}
+  TANDEM_ARG(int64_t, num_embeddings);
+  TANDEM_ARG(int64_t, embedding_dim);
+  /// A row that starts at 0 and is not trained; negative counts from the end.
+  TANDEM_ARG(std::optional<int64_t>, padding_idx) = std::nullopt;
+  /// The table to start from, [num_embeddings, embedding_dim]; random when undefined.
+  TANDEM_ARG(Tensor, _weight);
+};
+
+namespace functional {
+/// `EmbeddingFuncOptions().padding_idx(0)`
+struct EmbeddingFuncOptions {
+  TANDEM_ARG(std::optional<int64_t>, padding_idx) = std::nullopt;
+};
+}  // namespace functional
+
+}  // namespace tandem::nn

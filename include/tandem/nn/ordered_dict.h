@@ -1,0 +1,135 @@
+#pragma once
+// OrderedDict: a dictionary that keeps the order of insertion, libtorch's torch::OrderedDict.
+#include <initializer_list>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tandem/base/error.h"
+
+namespace tandem {
+
+namespace detail {
+[[noreturn]] void throw_no_key(const std::string& what, const std::string& key);
+[[noreturn]] void throw_key_defined(const std::string& what, const std::string& key);
+[[noreturn]] void throw_no_entry(const std::string& what, size_t index, size_t size);
+inline const std::string& key_text(const std::string& key) { return key; }
+template <class Key>
+std::string key_text(const Key&) {
+  return "(not text)";
+}
+}  // namespace detail
+
+/// Items in order of insertion, found by key or by position. `description` names the keys in messages.
+template <class Key, class Value>
+class OrderedDict {
+ public:
+  /// A key with its value.
+  class Item {
+   public:
+    Item(Key key, Value value) : pair_(std::move(key), std::move(value)) {}
+    Value& operator*() { return pair_.second; }
+    const Value& operator*() const { return pair_.second; }
+    Value* operator->() { return &pair_.second; }
+    const Value* operator->() const { return &pair_.second; }
+    const Key& key() const noexcept { return pair_.first; }
+    Value& value() noexcept { return pair_.second; }
+    const Value& value() const noexcept { return pair_.second; }
+    const std::pair<Key, Value>& pair() const noexcept { return pair_; }
+
+   private:
+    std::pair<Key, Value> pair_;
+  };
+  using Iterator = typename std::vector<Item>::iterator;
+  using ConstIterator = typename std::vector<Item>::const_iterator;
+
+  explicit OrderedDict(std::string key_description = "Key") : description_(std::move(key_description)) {}
+  OrderedDict(std::initializer_list<Item> items) : OrderedDict("Key") {
+    for (const Item& item : items) insert(item.key(), item.value());
+  }
+
+  const std::string& key_description() const noexcept { return description_; }
+  Item& front() { return items_.front(); }
+  const Item& front() const { return items_.front(); }
+  Item& back() { return items_.back(); }
+  const Item& back() const { return items_.back(); }
+  Iterator begin() { return items_.begin(); }
+  ConstIterator begin() const { return items_.begin(); }
+  Iterator end() { return items_.end(); }
+  ConstIterator end() const { return items_.end(); }
+  size_t size() const noexcept { return items_.size(); }
+  bool is_empty() const noexcept { return items_.empty(); }
+
+  /// The item at a position. Throws IndexError.
+  Item& operator[](size_t index) {
+    if (index >= items_.size()) detail::throw_no_entry(description_, index, items_.size());
+    return items_[index];
+  }
+  const Item& operator[](size_t index) const { return const_cast<OrderedDict&>(*this)[index]; }
+  /// The value of a key. Throws IndexError.
+  Value& operator[](const Key& key) {
+    Value* value = find(key);
+    if (!value) detail::throw_no_key(description_, detail::key_text(key));
+    return *value;
+  }
+  const Value& operator[](const Key& key) const { return const_cast<OrderedDict&>(*this)[key]; }
+  /// The value of a key, or null.
+  Value* find(const Key& key) noexcept {
+    const auto it = index_.find(key);
+    return it == index_.end() ? nullptr : &items_[it->second].value();
+  }
+  const Value* find(const Key& key) const noexcept { return const_cast<OrderedDict&>(*this).find(key); }
+  bool contains(const Key& key) const noexcept { return index_.count(key) > 0; }
+
+  /// Appends an item and returns its value. Throws StateError when the key is there.
+  Value& insert(Key key, Value value) {
+    if (!index_.emplace(key, items_.size()).second) detail::throw_key_defined(description_, detail::key_text(key));
+    items_.emplace_back(std::move(key), std::move(value));
+    return items_.back().value();
+  }
+  /// Appends all items of another one. Throws StateError when a key is there.
+  void update(const OrderedDict& other) {
+    for (const Item& item : other) insert(item.key(), item.value());
+  }
+  /// Removes an item. Throws IndexError when it is not there.
+  void erase(const Key& key) {
+    const auto it = index_.find(key);
+    if (it == index_.end()) detail::throw_no_key(description_, detail::key_text(key));
+    const size_t at = it->second;
+    items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(at));
+    index_.erase(it);
+    for (auto& entry : index_) entry.second -= entry.second > at ? 1 : 0;
+  }
+  void clear() {
+    items_.clear();
+    index_.clear();
+  }
+
+  const std::vector<Item>& items() const noexcept { return items_; }
+  std::vector<Key> keys() const {
+    std::vector<Key> all;
+    all.reserve(items_.size());
+    for (const Item& item : items_) all.push_back(item.key());
+    return all;
+  }
+  std::vector<Value> values() const {
+    std::vector<Value> all;
+    all.reserve(items_.size());
+    for (const Item& item : items_) all.push_back(item.value());
+    return all;
+  }
+  std::vector<std::pair<Key, Value>> pairs() const {
+    std::vector<std::pair<Key, Value>> all;
+    all.reserve(items_.size());
+    for (const Item& item : items_) all.push_back(item.pair());
+    return all;
+  }
+
+ private:
+  std::unordered_map<Key, size_t> index_;
+  std::vector<Item> items_;
+  std::string description_;
+};
+
+}  // namespace tandem

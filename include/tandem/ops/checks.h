@@ -1,0 +1,36 @@
+#pragma once
+// What the ops of layers check and prepare alike. Internal.
+#include <array>
+#include <string>
+
+#include "tandem/tensor/tensor.h"
+
+namespace tandem::checks {
+
+/// "[2, 3] f32", as messages show a tensor.
+std::string show(const Tensor& x);
+/// StateError when `x` is undefined.
+void defined(const char* op, const char* which, const Tensor& x);
+/// `defined`, and DTypeError unless `x` is floating.
+void floating(const char* op, const char* which, const Tensor& x);
+/// `defined`, and DTypeError unless `x` is i64 or i32.
+void index(const char* op, const char* which, const Tensor& x);
+/// DTypeError unless both have one dtype; an undefined `b` passes.
+void same_dtype(const char* op, const char* which_a, const Tensor& a, const char* which_b, const Tensor& b);
+/// DTypeError unless `parameter` is undefined, of x's dtype, or f32 beside f16 or bf16.
+void parameter_dtype(const char* op, const Tensor& x, const char* which, const Tensor& parameter);
+/// ShapeError unless `x` is undefined or has these sizes.
+void sizes(const char* op, const char* which, const Tensor& x, IntArrayRef expected);
+/// One or two entries as a pair (height, width). ShapeError on another count, StateError on an entry below `least`.
+std::array<int64_t, 2> pair(const char* op, const char* which, IntArrayRef values, int64_t least);
+
+/// ChannelsLast for a tensor of rank 4 whose dimensions lie in that order, else Contiguous.
+MemoryFormat layout(const Tensor& x);
+/// `x` without gaps, in this layout or its own, with just the strides that the layout has for its sizes: so kernels can
+/// tell layouts apart even where sizes of 1 make them the same memory. For kernels: the result has no history.
+Tensor dense(const Tensor& x, MemoryFormat format);
+inline Tensor dense(const Tensor& x) { return dense(x, layout(x)); }
+/// f64 for f64, else f32: the dtype of sums and statistics.
+inline DType sum_dtype(DType t) { return t == kDouble ? kDouble : kFloat; }
+
+}  // namespace tandem::checks

@@ -1,0 +1,176 @@
+#pragma once
+#include "tandem/autograd/apply.h"
+#include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
+#include "tandem/ops/conv.h"
+#include "tandem/ops/convert.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/ops/shape.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+
+namespace detail {
+
+/// The sizes of conv2d's result; checks that x, weight and parameters fit.
+inline Dims conv2d_sizes(const char* op, IntArrayRef x, IntArrayRef weight, const Conv2dParams& p) {
+  TANDEM_CHECK(weight.size() == 4 && numel_of(weight) > 0, ShapeError,
+               "{}: the weight is {}, but must be [O, C / groups, KH, KW] with no size 0", op, to_string(weight));
+  TANDEM_CHECK(x.size() == 4, ShapeError, "{}: x is {}, but must be [N, C, H, W] or [C, H, W]", op, to_string(x));
+  TANDEM_CHECK(p.groups >= 1 && weight[0] % p.groups == 0, StateError,
+               "{}: groups = {}, which must divide the {} outputs of weight {}", op, p.groups, weight[0],
+               to_string(weight));
+  TANDEM_CHECK(x[1] == weight[1] * p.groups, ShapeError,
+               "{}: x {} has {} channels, but weight {} with groups = {} takes {}", op, to_string(x), x[1],
+               to_string(weight), p.groups, weight[1] * p.groups);
+  Dims y{x[0], weight[0], 0, 0};
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t padded = x[i + 2] + 2 * p.padding[i], reach = p.dilation[i] * (weight[i + 2] - 1) + 1;
+    TANDEM_CHECK(padded >= reach, ShapeError,
+                 "{}: the kernel reaches over {} rows or columns, but x {} padded has {} (weight {}, padding {}, "
+                 "dilation {}); pad more, or use a smaller kernel",
+                 op, reach, to_string(x), padded, to_string(weight), p.padding[i], p.dilation[i]);
+    y[i + 2] = (padded - reach) / p.stride[i] + 1;
+  }
+  return y;
+}
+
+/// An f32 operand beside one of f16 or bf16 takes that dtype: so mixed operands of double backward agree.
+inline void round_to_lower(Tensor& a, Tensor& b) {
+  if (!b.defined() || a.dtype() == b.dtype()) return;
+  if (is_reduced_floating_point(b.dtype())) {
+    a = to(a, b.dtype());
+  } else if (is_reduced_floating_point(a.dtype())) {
+    b = to(b, a.dtype());
+  }
+}
+
+/// conv2d of [N, C, H, W] with checked sizes.
+inline Tensor conv2d_op(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p,
+                        const Dims& sizes) {
+  return apply<"conv2d">(
+      [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
+        checks::same_dtype("conv2d", "x", x, "weight", weight);
+        checks::same_dtype("conv2d", "x", x, "bias", bias);
+        const Tensor in = checks::dense(x), filter = checks::dense(weight);
+        const bool last = checks::layout(in) == kChannelsLast || checks::layout(filter) == kChannelsLast;
+        Tensor y = empty(sizes, x.options().memory_format(last ? kChannelsLast : MemoryFormat::Contiguous));
+        if (y.numel() > 0) {
+          const Tensor b = bias.defined() ? contiguous(bias) : bias;
+          backend(x).conv2d(y, in, filter, b, p, Activation::none);
+        }
+        return Result{
+            y, save(x, weight), [p, xs = x.impl().sizes, ws = weight.impl().sizes](const Backward& b) -> Grads {
+              const Tensor& gy = b.grad();
+              Grads grads(3);
+              if (b.needs(0)) grads[0] = conv2d_backward_input(gy, b.saved(1), xs, p);
+              if (b.needs(1)) {
+                const DType wanted = b.needs(2) ? promote_types(b.wanted(1), b.wanted(2)) : b.wanted(1);
+                std::tie(grads[1], grads[2]) = conv2d_backward_weight(gy, b.saved(0), ws, p, wanted, b.needs(2));
+              } else if (b.needs(2)) {
+                grads[2] = sum(gy, {0, 2, 3}, false, b.wanted(2));
+              }
+              return grads;
+            }};
+      },
+      x, weight, bias);
+}
+
+/// conv2d of operands that may be a mix of a low dtype and f32, as in double backward.
+inline Tensor conv2d_mixed(Tensor x, Tensor weight, Tensor bias, const Conv2dParams& p) {
+  round_to_lower(x, weight);
+  if (bias.defined()) bias = to(bias, x.dtype());
+  return conv2d_op(x, weight, bias, p, conv2d_sizes("conv2d", x.sizes(), weight.sizes(), p));
+}
+
+}  // namespace detail
+
+TANDEM_OPS Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
+                         IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
+  checks::floating("conv2d", "x", x);
+  checks::floating("conv2d", "weight", weight);
+  Conv2dParams p;
+  p.stride = checks::pair("conv2d", "stride", stride, 1);
+  p.padding = checks::pair("conv2d", "padding", padding, 0);
+  p.dilation = checks::pair("conv2d", "dilation", dilation, 1);
+  p.groups = groups;
+  const bool single = x.dim() == 3;
+  const Tensor batch = single ? unsqueeze(x, 0) : x;
+  const Dims sizes = detail::conv2d_sizes("conv2d", batch.sizes(), weight.sizes(), p);
+  checks::sizes("conv2d", "bias", bias, {weight.size(0)});
+  const Tensor y = detail::conv2d_op(batch, weight, bias, p, sizes);
+  return single ? squeeze(y, 0) : y;
+}
+
+TANDEM_OPS Tensor conv2d_backward_input(const Tensor& gy, const Tensor& weight, IntArrayRef sizes,
+                                        const Conv2dParams& params) {
+  checks::floating("conv2d_backward_input", "gy", gy);
+  checks::floating("conv2d_backward_input", "weight", weight);
+  const Dims xs(sizes);
+  checks::sizes("conv2d_backward_input", "gy", gy,
+                detail::conv2d_sizes("conv2d_backward_input", xs, weight.sizes(), params));
+  Tensor g = gy, w = weight;
+  detail::round_to_lower(g, w);
+  return apply<"conv2d_backward_input">(
+      [&](const Tensor& gy, const Tensor& weight) {
+        checks::same_dtype("conv2d_backward_input", "gy", gy, "weight", weight);
+        const Tensor g = checks::dense(gy);
+        Tensor gx = empty(xs, gy.options().memory_format(checks::layout(g)));
+        if (gy.numel() > 0) {
+          backend(gy).conv2d_backward_input(gx, g, checks::dense(weight), params);
+        } else {
+          gx.zero_();
+        }
+        return Result{gx, save(gy, weight), [p = params, ws = weight.impl().sizes](const Backward& b) -> Grads {
+                        Grads grads(2);
+                        if (b.needs(0)) grads[0] = detail::conv2d_mixed(b.grad(), b.saved(1), {}, p);
+                        if (b.needs(1)) {
+                          grads[1] = std::get<0>(conv2d_backward_weight(b.saved(0), b.grad(), ws, p, b.wanted(1)));
+                        }
+                        return grads;
+                      }};
+      },
+      g, w);
+}
+
+TANDEM_OPS std::tuple<Tensor, Tensor> conv2d_backward_weight(const Tensor& gy, const Tensor& x, IntArrayRef sizes,
+                                                             const Conv2dParams& params, std::optional<DType> dtype,
+                                                             bool with_bias) {
+  checks::floating("conv2d_backward_weight", "gy", gy);
+  checks::floating("conv2d_backward_weight", "x", x);
+  const Dims ws(sizes);
+  checks::sizes("conv2d_backward_weight", "gy", gy,
+                detail::conv2d_sizes("conv2d_backward_weight", x.sizes(), ws, params));
+  Tensor g = gy, in = x;
+  detail::round_to_lower(g, in);
+  std::vector<Tensor> grads = apply_n<"conv2d_backward_weight">(
+      [&](const Tensor& gy, const Tensor& x) {
+        checks::same_dtype("conv2d_backward_weight", "gy", gy, "x", x);
+        // The kernel writes the operands' dtype or f32; from f32 the caller converts on.
+        const DType own = gy.dtype(), t = !dtype || *dtype == own || own == kDouble ? own : kFloat;
+        Tensor gweight = empty(ws, gy.options().dtype(t)), gbias;
+        if (with_bias) gbias = empty({ws[0]}, gy.options().dtype(t));
+        if (gy.numel() > 0) {
+          backend(gy).conv2d_backward_weight(gweight, gbias, checks::dense(gy), checks::dense(x), params);
+        } else {
+          gweight.zero_();
+          if (with_bias) gbias.zero_();
+        }
+        std::vector<Tensor> outputs{gweight};
+        if (with_bias) outputs.push_back(gbias);
+        return Result{std::move(outputs), save(gy, x),
+                      [p = params, xs = x.impl().sizes, with_bias](const Backward& b) -> Grads {
+                        Grads grads(2);
+                        const Tensor g = b.grad_or_zeros(0);
+                        if (b.needs(0)) {
+                          grads[0] = detail::conv2d_mixed(b.saved(1), g, with_bias ? b.grad(1) : Tensor(), p);
+                        }
+                        if (b.needs(1)) grads[1] = conv2d_backward_input(b.saved(0), g, xs, p);
+                        return grads;
+                      }};
+      },
+      g, in);
+  return {grads[0], with_bias ? grads[1] : Tensor()};
+}
+
+}  // namespace tandem

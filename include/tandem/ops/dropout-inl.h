@@ -1,0 +1,47 @@
+#pragma once
+#include "tandem/autograd/apply.h"
+#include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
+#include "tandem/ops/dropout.h"
+#include "tandem/tensor/factories.h"
+#include "tandem/tensor/random.h"
+
+namespace tandem {
+
+TANDEM_OPS Tensor dropout(const Tensor& x, double p, bool training) {
+  checks::defined("dropout", "x", x);
+  TANDEM_CHECK(p >= 0 && p <= 1, StateError, "dropout: p = {}, but a probability lies in [0, 1]", p);
+  if (!training || p == 0 || x.numel() == 0) return x;
+  checks::floating("dropout", "x", x);
+  return apply<"dropout">(
+      [p](const Tensor& x) {
+        if (p == 1) {
+          return Result{zeros_like(x), {}, [](const Backward& b) -> Grads { return {zeros_like(b.grad())}; }};
+        }
+        Tensor y = empty_like(x), mask = empty_like(x, kBool);
+        backend(x).dropout(y, mask, x, p, default_generator().reserve(x.numel()));
+        return Result{y, save(mask),
+                      [p](const Backward& b) -> Grads { return {dropout_backward(b.grad(), b.saved(0), p)}; }};
+      },
+      x);
+}
+
+TANDEM_OPS Tensor dropout_backward(const Tensor& gy, const Tensor& mask, double p) {
+  checks::floating("dropout_backward", "gy", gy);
+  checks::defined("dropout_backward", "mask", mask);
+  checks::sizes("dropout_backward", "mask", mask, gy.sizes());
+  TANDEM_CHECK(p >= 0 && p < 1, StateError, "dropout_backward: p = {}, but must lie in [0, 1)", p);
+  return apply<"dropout_backward">(
+      [p](const Tensor& gy, const Tensor& mask) {
+        Tensor gx = empty_like(gy);
+        // (gy, y): y > 0 ? gy : 0, which is a choice and not a product: an inf under the mask leaves no NaN.
+        backend(gy).binary(gx, Binary::relu_backward, gy, mask, 1);
+        backend(gy).unary(gx, Unary::mul_scalar, gx, 1 / (1 - p), 0);
+        return Result{gx, save(mask), [p](const Backward& b) -> Grads {
+                        return {dropout_backward(b.grad(), b.saved(0), p), Tensor()};
+                      }};
+      },
+      gy, mask);
+}
+
+}  // namespace tandem

@@ -1,0 +1,143 @@
+#pragma once
+// Element-wise arithmetic, comparisons and activations. Two tensors broadcast against each other and promote by
+// PyTorch's rules; an op on integers whose result is not one gives f32. Sizes that do not broadcast: ShapeError;
+// an undefined tensor: StateError.
+#include <optional>
+#include <string>
+
+#include "tandem/tensor/tensor.h"
+
+namespace tandem {
+
+// ---- arithmetic
+/// a + alpha b
+Tensor add(const Tensor& a, const Tensor& b, Scalar alpha = 1);
+Tensor add(const Tensor& a, Scalar b, Scalar alpha = 1);
+/// a - alpha b
+Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha = 1);
+Tensor sub(const Tensor& a, Scalar b, Scalar alpha = 1);
+/// b - a
+Tensor rsub(const Tensor& a, Scalar b);
+Tensor mul(const Tensor& a, const Tensor& b);
+Tensor mul(const Tensor& a, Scalar b);
+/// a / b, true division: integers give f32
+Tensor div(const Tensor& a, const Tensor& b);
+Tensor div(const Tensor& a, Scalar b);
+/// a^b. Integers stay integers, as in PyTorch.
+Tensor pow(const Tensor& a, const Tensor& b);
+Tensor pow(const Tensor& a, Scalar b);
+Tensor pow(Scalar a, const Tensor& b);
+Tensor neg(const Tensor& x);
+Tensor abs(const Tensor& x);
+/// -1, 0 or 1
+Tensor sign(const Tensor& x);
+/// 1 / x
+Tensor reciprocal(const Tensor& x);
+Tensor square(const Tensor& x);
+Tensor sqrt(const Tensor& x);
+/// 1 / sqrt(x)
+Tensor rsqrt(const Tensor& x);
+Tensor exp(const Tensor& x);
+/// e^x - 1
+Tensor expm1(const Tensor& x);
+/// natural logarithm
+Tensor log(const Tensor& x);
+/// log(1 + x)
+Tensor log1p(const Tensor& x);
+Tensor sin(const Tensor& x);
+Tensor cos(const Tensor& x);
+Tensor erf(const Tensor& x);
+Tensor floor(const Tensor& x);
+Tensor ceil(const Tensor& x);
+/// to the nearest integer, ties to even
+Tensor round(const Tensor& x);
+/// The angle of (x = b, y = a)
+Tensor atan2(const Tensor& a, const Tensor& b);
+/// min(max(x, min), max); either bound may be left out, not both. The gradient passes strictly between
+/// the bounds, as in PyTorch 2.15.
+Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max = {});
+/// NaN wins. Where equal, each operand gets half of the gradient.
+Tensor maximum(const Tensor& a, const Tensor& b);
+Tensor minimum(const Tensor& a, const Tensor& b);
+/// condition ? a : b; condition is bool
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
+Tensor where(const Tensor& condition, const Tensor& a, Scalar b);
+Tensor where(const Tensor& condition, Scalar a, const Tensor& b);
+
+// ---- comparisons and tests: bool results, no gradient
+Tensor eq(const Tensor& a, const Tensor& b);
+Tensor ne(const Tensor& a, const Tensor& b);
+Tensor lt(const Tensor& a, const Tensor& b);
+Tensor le(const Tensor& a, const Tensor& b);
+Tensor gt(const Tensor& a, const Tensor& b);
+Tensor ge(const Tensor& a, const Tensor& b);
+Tensor eq(const Tensor& a, Scalar b);
+Tensor ne(const Tensor& a, Scalar b);
+Tensor lt(const Tensor& a, Scalar b);
+Tensor le(const Tensor& a, Scalar b);
+Tensor gt(const Tensor& a, Scalar b);
+Tensor ge(const Tensor& a, Scalar b);
+Tensor logical_and(const Tensor& a, const Tensor& b);
+Tensor logical_or(const Tensor& a, const Tensor& b);
+Tensor logical_xor(const Tensor& a, const Tensor& b);
+Tensor logical_not(const Tensor& x);
+Tensor isfinite(const Tensor& x);
+Tensor isnan(const Tensor& x);
+Tensor isinf(const Tensor& x);
+
+// ---- activations
+/// max(x, 0); NaN stays
+Tensor relu(const Tensor& x);
+/// 1 / (1 + e^-x)
+Tensor sigmoid(const Tensor& x);
+Tensor tanh(const Tensor& x);
+/// x Phi(x), or with approximate = "tanh": 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+Tensor gelu(const Tensor& x, const std::string& approximate = "none");
+/// log(1 + e^x)
+Tensor softplus(const Tensor& x);
+/// log(sigmoid(x))
+Tensor logsigmoid(const Tensor& x);
+
+// ---- derivatives, as ops
+/// gy where y > 0, else 0
+Tensor relu_backward(const Tensor& gy, const Tensor& y);
+/// gy y (1 - y)
+Tensor sigmoid_backward(const Tensor& gy, const Tensor& y);
+/// gy (1 - y^2)
+Tensor tanh_backward(const Tensor& gy, const Tensor& y);
+/// gy (Phi(x) + x phi(x))
+Tensor gelu_backward(const Tensor& gy, const Tensor& x);
+/// Sum of `g` over the dimensions along which `sizes` was broadcast to g's; the result has `sizes`.
+Tensor sum_to_size(const Tensor& g, IntArrayRef sizes);
+
+inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
+inline Tensor operator+(const Tensor& a, Scalar b) { return add(a, b); }
+inline Tensor operator+(Scalar a, const Tensor& b) { return add(b, a); }
+inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
+inline Tensor operator-(const Tensor& a, Scalar b) { return sub(a, b); }
+inline Tensor operator-(Scalar a, const Tensor& b) { return rsub(b, a); }
+inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
+inline Tensor operator*(const Tensor& a, Scalar b) { return mul(a, b); }
+inline Tensor operator*(Scalar a, const Tensor& b) { return mul(b, a); }
+inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
+inline Tensor operator/(const Tensor& a, Scalar b) { return div(a, b); }
+inline Tensor operator/(Scalar a, const Tensor& b) { return mul(reciprocal(b), a); }
+inline Tensor operator-(const Tensor& x) { return neg(x); }
+inline Tensor operator==(const Tensor& a, const Tensor& b) { return eq(a, b); }
+inline Tensor operator!=(const Tensor& a, const Tensor& b) { return ne(a, b); }
+inline Tensor operator<(const Tensor& a, const Tensor& b) { return lt(a, b); }
+inline Tensor operator<=(const Tensor& a, const Tensor& b) { return le(a, b); }
+inline Tensor operator>(const Tensor& a, const Tensor& b) { return gt(a, b); }
+inline Tensor operator>=(const Tensor& a, const Tensor& b) { return ge(a, b); }
+inline Tensor operator==(const Tensor& a, Scalar b) { return eq(a, b); }
+inline Tensor operator!=(const Tensor& a, Scalar b) { return ne(a, b); }
+inline Tensor operator<(const Tensor& a, Scalar b) { return lt(a, b); }
+inline Tensor operator<=(const Tensor& a, Scalar b) { return le(a, b); }
+inline Tensor operator>(const Tensor& a, Scalar b) { return gt(a, b); }
+inline Tensor operator>=(const Tensor& a, Scalar b) { return ge(a, b); }
+
+}  // namespace tandem
+
+#ifdef TANDEM_HEADER_ONLY_OPS
+#include "tandem/ops/elementwise-inl.h"
+#endif

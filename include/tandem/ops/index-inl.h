@@ -1,0 +1,254 @@
+#pragma once
+#include "tandem/autograd/apply.h"
+#include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
+#include "tandem/ops/convert.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/index.h"
+#include "tandem/ops/shape.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+
+namespace detail {
+
+/// `x` as the kernels take it: a tensor of rank 0 is one of rank 1.
+inline Tensor indexed(const Tensor& x) { return x.dim() > 0 ? x : make_view(x, {1}, {1}, x.storage_offset()); }
+
+/// `sizes` with entry `d` replaced; rank 0 counts as [1].
+inline Dims with_size(IntArrayRef sizes, int64_t d, int64_t size) {
+  Dims out(sizes);
+  if (!out.empty()) out[static_cast<size_t>(d)] = size;
+  return out;
+}
+
+inline int64_t size_or_one(const Tensor& x, int64_t d) { return x.dim() == 0 ? 1 : x.size(d); }
+
+/// index has x's rank and, outside `d` (and there too unless `any_along_d`), sizes at most x's.
+inline void check_fits(const char* op, const Tensor& index, const char* which, const Tensor& x, int64_t d,
+                       bool any_along_d) {
+  bool fits = index.dim() == x.dim() || (index.dim() <= 1 && x.dim() <= 1);
+  for (int64_t i = 0; fits && i < index.dim() && x.dim() > 0; ++i) {
+    fits = index.size(i) <= x.size(i) || (any_along_d && i == d);
+  }
+  TANDEM_CHECK(fits || index.numel() == 0, ShapeError,
+               "{}: index is {}, but {} is {} and dim is {}; index must have the same rank and no larger size{}", op,
+               checks::show(index), which, checks::show(x), d, any_along_d ? " outside dim" : "");
+}
+
+/// The first part of src that index covers; the rest takes no part.
+inline Tensor covered(Tensor src, const Tensor& index) {
+  for (int64_t i = 0; i < index.dim() && i < src.dim(); ++i) {
+    if (src.size(i) != index.size(i)) src = narrow(src, i, 0, index.size(i));
+  }
+  return src;
+}
+
+/// x, or zeros of `sizes` where it is undefined, with what `add(y)` adds to it. Sums of f16 and bf16 are held in f32
+/// and rounded once.
+template <class F>
+Tensor accumulate(const Tensor& x, IntArrayRef sizes, const Tensor& src, F add) {
+  const DType held = is_reduced_floating_point(src.dtype()) ? kFloat : src.dtype();
+  const TensorOptions options = src.options().dtype(held);
+  const Tensor y = x.defined() ? empty(sizes, options) : zeros(sizes, options);
+  if (x.defined()) backend(y).copy(y, x);
+  if (src.numel() > 0) add(y);
+  return to(y, src.dtype());
+}
+
+/// The same in self's memory.
+template <class F>
+void accumulate_in_place(const Tensor& self, const Tensor& src, F add) {
+  if (src.numel() == 0) return;
+  if (!is_reduced_floating_point(self.dtype())) return add(self);
+  backend(self).copy(self, accumulate(self, self.sizes(), src, add));
+}
+
+/// scatter_add of checked arguments, src as large as index; an undefined x is zeros of `sizes`.
+inline Tensor scatter_add_op(const Tensor& x, const Dims& sizes, int64_t d, const Tensor& index, const Tensor& src) {
+  return apply<"scatter_add">(
+      [&](const Tensor& x, const Tensor& index, const Tensor& src) {
+        if (x.defined()) checks::same_dtype("scatter_add", "x", x, "src", src);
+        const Tensor y = accumulate(x, sizes, src, [&](const Tensor& y) {
+          backend(y).scatter_add(indexed(y), d, indexed(index), indexed(src));
+        });
+        return Result{y, save(index), [d](const Backward& b) -> Grads {
+                        Grads grads(3);
+                        if (b.needs(0)) grads[0] = b.grad();
+                        if (b.needs(2)) grads[2] = gather(b.grad(), d, b.saved(0));
+                        return grads;
+                      }};
+      },
+      x, index, src);
+}
+
+/// index_add of checked arguments; an undefined x is zeros of `sizes`.
+inline Tensor index_add_op(const Tensor& x, const Dims& sizes, int64_t d, const Tensor& index, const Tensor& src) {
+  return apply<"index_add">(
+      [&](const Tensor& x, const Tensor& index, const Tensor& src) {
+        if (x.defined()) checks::same_dtype("index_add", "x", x, "src", src);
+        const Tensor y = accumulate(
+            x, sizes, src, [&](const Tensor& y) { backend(y).index_add(indexed(y), d, indexed(index), indexed(src)); });
+        return Result{y, save(index), [d](const Backward& b) -> Grads {
+                        Grads grads(3);
+                        if (b.needs(0)) grads[0] = b.grad();
+                        if (b.needs(2)) grads[2] = index_select(b.grad(), d, b.saved(0));
+                        return grads;
+                      }};
+      },
+      x, index, src);
+}
+
+/// The dimension, after all checks that scatter_add makes.
+inline int64_t check_scatter_add(const char* op, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
+  checks::defined(op, "x", x);
+  checks::index(op, "index", index);
+  checks::defined(op, "src", src);
+  const int64_t d = wrap_dim(dim, x.dim(), op);
+  check_fits(op, index, "x", x, d, true);
+  check_fits(op, index, "src", src, d, false);
+  return d;
+}
+
+/// The dimension, after all checks that index_add makes.
+inline int64_t check_index_add(const char* op, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
+  checks::defined(op, "x", x);
+  checks::index(op, "index", index);
+  checks::defined(op, "src", src);
+  const int64_t d = wrap_dim(dim, x.dim(), op);
+  TANDEM_CHECK(index.dim() <= 1, ShapeError, "{}: index is {}, but must have rank 1; flatten() it", op,
+               checks::show(index));
+  checks::sizes(op, "src", src, with_size(x.sizes(), d, index.numel()));
+  TANDEM_CHECK(x.dim() > 0 || index.numel() == 1, ShapeError, "{}: index is {}, but x has rank 0 and takes one entry",
+               op, checks::show(index));
+  return d;
+}
+
+}  // namespace detail
+
+TANDEM_OPS Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx) {
+  checks::defined("embedding", "weight", weight);
+  checks::index("embedding", "indices", indices);
+  TANDEM_CHECK(weight.dim() == 2, ShapeError, "embedding: weight is {}, but must be [entries, features]",
+               checks::show(weight));
+  const int64_t rows = weight.size(0), width = weight.size(1);
+  TANDEM_CHECK(padding_idx >= -1 && padding_idx < rows, IndexError,
+               "embedding: padding_idx = {}, but weight {} has {} entries; -1 means none", padding_idx,
+               checks::show(weight), rows);
+  return apply<"embedding">(
+      [&](const Tensor& weight, const Tensor& indices) {
+        const int64_t count = indices.numel();
+        Dims sizes = indices.impl().sizes;
+        sizes.push_back(width);
+        Tensor y = empty(sizes, weight.options());
+        if (count > 0) {
+          const Tensor flat = contiguous(indices);
+          backend(weight).index_select(make_view(y, {count, width}, {width, 1}, 0), weight, 0,
+                                       make_view(flat, {count}, {1}, flat.storage_offset()));
+        }
+        return Result{y, save(indices), [=](const Backward& b) -> Grads {
+                        const Tensor flat = reshape(b.saved(0), {count});
+                        Tensor g = reshape(b.grad(), {count, width});
+                        if (padding_idx >= 0) g = where(unsqueeze(ne(flat, padding_idx), 1), g, 0);
+                        return {index_select_backward(to(g, b.wanted(0)), {rows, width}, 0, flat), Tensor()};
+                      }};
+      },
+      weight, indices);
+}
+
+TANDEM_OPS Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
+  checks::defined("gather", "x", x);
+  checks::index("gather", "index", index);
+  const int64_t d = wrap_dim(dim, x.dim(), "gather");
+  detail::check_fits("gather", index, "x", x, d, true);
+  return apply<"gather">(
+      [&](const Tensor& x, const Tensor& index) {
+        Tensor y = empty(index.sizes(), x.options());
+        if (y.numel() > 0) {
+          backend(x).gather(detail::indexed(y), detail::indexed(x), d, detail::indexed(index));
+        }
+        return Result{y, save(index), [d, xs = x.impl().sizes](const Backward& b) -> Grads {
+                        return {gather_backward(b.grad(), xs, d, b.saved(0)), Tensor()};
+                      }};
+      },
+      x, index);
+}
+
+TANDEM_OPS Tensor gather_backward(const Tensor& gy, IntArrayRef sizes, int64_t dim, const Tensor& index) {
+  checks::defined("gather_backward", "gy", gy);
+  checks::index("gather_backward", "index", index);
+  checks::sizes("gather_backward", "gy", gy, index.sizes());
+  const int64_t d = wrap_dim(dim, static_cast<int64_t>(sizes.size()), "gather_backward");
+  return detail::scatter_add_op({}, sizes, d, index, gy);
+}
+
+TANDEM_OPS Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
+  const int64_t d = detail::check_scatter_add("scatter_add", x, dim, index, src);
+  return detail::scatter_add_op(x, x.impl().sizes, d, index, detail::covered(src, index));
+}
+
+TANDEM_OPS const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
+  const int64_t d = detail::check_scatter_add("scatter_add_", self, dim, index, src);
+  checks::same_dtype("scatter_add_", "self", self, "src", src);
+  return apply_in_place(
+      "scatter_add_", self, {index, src},
+      [&](const Tensor& self) {
+        const Tensor part = detail::covered(src, index);
+        detail::accumulate_in_place(self, part, [&](const Tensor& y) {
+          backend(y).scatter_add(detail::indexed(y), d, detail::indexed(index), detail::indexed(part));
+        });
+      },
+      [&](const Tensor& old) { return scatter_add(old, d, index, src); });
+}
+
+TANDEM_OPS Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
+  checks::defined("index_select", "x", x);
+  checks::index("index_select", "index", index);
+  const int64_t d = wrap_dim(dim, x.dim(), "index_select");
+  TANDEM_CHECK(index.dim() <= 1, ShapeError, "index_select: index is {}, but must have rank 1; flatten() it",
+               checks::show(index));
+  TANDEM_CHECK(x.dim() > 0 || index.numel() == 1, ShapeError,
+               "index_select: index is {}, but x has rank 0 and takes one entry", checks::show(index));
+  return apply<"index_select">(
+      [&](const Tensor& x, const Tensor& index) {
+        Tensor y = empty(detail::with_size(x.sizes(), d, index.numel()), x.options());
+        if (y.numel() > 0) {
+          backend(x).index_select(detail::indexed(y), detail::indexed(x), d, detail::indexed(index));
+        }
+        return Result{y, save(index), [d, xs = x.impl().sizes](const Backward& b) -> Grads {
+                        return {index_select_backward(b.grad(), xs, d, b.saved(0)), Tensor()};
+                      }};
+      },
+      x, index);
+}
+
+TANDEM_OPS Tensor index_select_backward(const Tensor& gy, IntArrayRef sizes, int64_t dim, const Tensor& index) {
+  checks::defined("index_select_backward", "gy", gy);
+  checks::index("index_select_backward", "index", index);
+  const int64_t d = wrap_dim(dim, static_cast<int64_t>(sizes.size()), "index_select_backward");
+  checks::sizes("index_select_backward", "gy", gy, detail::with_size(sizes, d, index.numel()));
+  return detail::index_add_op({}, sizes, d, index, gy);
+}
+
+TANDEM_OPS Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, Scalar alpha) {
+  const int64_t d = detail::check_index_add("index_add", x, dim, index, src);
+  const bool scaled = alpha.to_double() != 1;
+  return detail::index_add_op(x, x.impl().sizes, d, index, scaled ? mul(src, alpha) : src);
+}
+
+TANDEM_OPS const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
+                                    Scalar alpha) {
+  const int64_t d = detail::check_index_add("index_add_", self, dim, index, src);
+  checks::same_dtype("index_add_", "self", self, "src", src);
+  return apply_in_place(
+      "index_add_", self, {index, src},
+      [&](const Tensor& self) {
+        const Tensor scaled = alpha.to_double() != 1 ? mul(src, alpha) : src;
+        detail::accumulate_in_place(self, scaled, [&](const Tensor& y) {
+          backend(y).index_add(detail::indexed(y), d, detail::indexed(index), detail::indexed(scaled));
+        });
+      },
+      [&](const Tensor& old) { return index_add(old, d, index, src, alpha); });
+}
+
+}  // namespace tandem

@@ -1,0 +1,345 @@
+#pragma once
+#include "tandem/amp/autocast.h"
+#include "tandem/amp/policy_overrides.h"
+#include "tandem/autograd/apply.h"
+#include "tandem/base/check.h"
+#include "tandem/base/warn.h"
+#include "tandem/ops/broadcast.h"
+#include "tandem/ops/checks.h"
+#include "tandem/ops/convert.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/index.h"
+#include "tandem/ops/loss.h"
+#include "tandem/ops/promotion.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/ops/shape.h"
+#include "tandem/ops/softmax.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+
+namespace detail {
+
+inline Tensor reduce_loss(const Tensor& losses, LossReduction reduction) {
+  if (reduction == LossReduction::None) return losses;
+  return reduction == LossReduction::Mean ? mean(losses) : sum(losses, losses.dtype());
+}
+
+/// Floating x and target of equal sizes, and weights that broadcast to them.
+inline void check_binary_loss(const char* op, const Tensor& x, const Tensor& target) {
+  checks::floating(op, "x", x);
+  checks::floating(op, "target", target);
+  TANDEM_CHECK(x.sizes() == target.sizes(), ShapeError,
+               "{}: x is {}, but target is {}; they must have equal sizes, use unsqueeze() or squeeze()", op,
+               checks::show(x), checks::show(target));
+}
+inline void check_loss_weight(const char* op, const char* which, const Tensor& weight, const Tensor& x) {
+  if (!weight.defined()) return;
+  checks::floating(op, which, weight);
+  TANDEM_CHECK(broadcast_shapes(weight.sizes(), x.sizes(), op) == x.impl().sizes, ShapeError,
+               "{}: {} is {}, which does not broadcast to x {}", op, which, checks::show(weight), checks::show(x));
+}
+
+/// Losses of single elements, weighted and reduced, in ops: so the weight has a gradient too.
+inline Tensor weigh_and_reduce(const Tensor& losses, const Tensor& weight, LossReduction reduction) {
+  return reduce_loss(weight.defined() ? to(mul(losses, weight), losses.dtype()) : losses, reduction);
+}
+
+/// x: [N, C, ...], target: [N, ...].
+inline Tensor nll_loss_op(const Tensor& x, const Tensor& target, const Tensor& weight, LossReduction reduction,
+                          int64_t ignore_index) {
+  return apply<"nll_loss">(
+      [&](const Tensor& x, const Tensor& target, const Tensor& weight) {
+        const TensorOptions wide = x.options().dtype(checks::sum_dtype(x.dtype()));
+        const Tensor valid = ne(target, ignore_index);
+        // Ignored entries point at class 0, so that every index can be read, and count 0.
+        const Tensor classes = contiguous(where(valid, target, 0));
+        const Tensor index = unsqueeze(classes, 1);
+        Tensor picked = empty(index.sizes(), x.options());
+        if (picked.numel() > 0) backend(x).gather(picked, x, 1, index);
+        picked = squeeze(picked, 1);
+        Tensor factor;
+        if (weight.defined()) {
+          factor = where(valid, view(index_select(weight, 0, view(classes, {-1})), classes.sizes()), 0);
+          factor = to(factor, wide.dtype());
+        } else {
+          factor = to(valid, wide.dtype());
+        }
+        Tensor divisor;
+        if (reduction == LossReduction::Mean) divisor = sum(factor);
+        // dl/dpicked. Chosen by `valid` last: with nothing valid the divisor is 0, and still no gradient flows.
+        const Tensor zero = zeros({}, wide);
+        const Tensor slope = where(valid, neg(divisor.defined() ? div(factor, divisor) : factor), zero);
+        // Chosen again: an ignored entry of log-probability -inf leaves no NaN.
+        Tensor y = where(valid, neg(mul(factor, picked)), zero);
+        if (reduction != LossReduction::None) y = sum(y);
+        if (divisor.defined()) y = div(y, divisor);
+        return Result{to(y, x.dtype()), save(classes, slope), [xs = x.impl().sizes](const Backward& b) -> Grads {
+                        const Tensor g = to(mul(b.saved(1), b.grad()), b.wanted(0));
+                        return {gather_backward(unsqueeze(g, 1), xs, 1, unsqueeze(b.saved(0), 1)), Tensor(), Tensor()};
+                      }};
+      },
+      x, target, weight);
+}
+
+/// Checks that nll_loss and cross_entropy share.
+inline void check_class_loss(const char* op, const Tensor& x, const Tensor& target, const Tensor& weight) {
+  checks::floating(op, "x", x);
+  TANDEM_CHECK(x.dim() >= 1, ShapeError, "{}: x is {}, but must be [C], [N, C] or [N, C, d1, ...]", op,
+               checks::show(x));
+  const int64_t classes = x.dim() == 1 ? x.size(0) : x.size(1);
+  TANDEM_CHECK(classes > 0, ShapeError, "{}: x is {}, which has no classes", op, checks::show(x));
+  checks::defined(op, "target", target);
+  if (!weight.defined()) return;
+  checks::floating(op, "weight", weight);
+  checks::sizes(op, "weight", weight, {classes});
+}
+
+/// Sizes of class targets: x's without the classes.
+inline void check_classes(const char* op, const Tensor& x, const Tensor& target) {
+  checks::index(op, "target", target);
+  Dims expected = x.impl().sizes;
+  expected.erase(x.dim() == 1 ? 0 : 1);
+  TANDEM_CHECK(target.sizes() == IntArrayRef(expected), ShapeError,
+               "{}: x is {}, for which target must be {}, but it is {}", op, checks::show(x), to_string(expected),
+               checks::show(target));
+}
+
+/// A per-class weight, to broadcast over x.
+inline Tensor over_classes(const Tensor& weight, const Tensor& x) {
+  if (x.dim() == 1) return weight;
+  Dims sizes(static_cast<size_t>(x.dim()), 1);
+  sizes[1] = weight.numel();
+  return view(contiguous(weight), sizes);
+}
+
+/// The input of an op that is made of others and so passes no door, cast as its own row says: f32 where a PolicyGuard
+/// asks for it, as amp::torch_cpu_policy() does.
+inline Tensor cast_of_composite(const char* op, const Tensor& x) {
+  if (!x.defined() || !is_reduced_floating_point(x.dtype()) || !amp::is_autocast_enabled(x.device().type())) return x;
+  return amp::get_policy(op) == amp::Cast::f32 ? to(x, kFloat) : x;
+}
+
+/// cross_entropy of log-probabilities against probabilities.
+inline Tensor probability_loss(const Tensor& logp, const Tensor& given, const Tensor& weight, LossReduction reduction,
+                               double smoothing, int64_t class_dim) {
+  // Beside f32, as under autocast, f16 and bf16 probabilities are mixed in f32.
+  const Tensor target = is_reduced_floating_point(given.dtype()) ? to(given, logp.dtype()) : given;
+  const int64_t classes = logp.size(class_dim);
+  const Tensor mixed =
+      smoothing > 0 ? add(mul(target, 1 - smoothing), smoothing / static_cast<double>(classes)) : target;
+  Tensor terms = mul(logp, mixed);
+  if (weight.defined()) terms = mul(terms, over_classes(weight, logp));
+  if (reduction == LossReduction::None) return neg(sum(terms, {class_dim}));
+  const Tensor total = neg(sum(terms));
+  return reduction == LossReduction::Sum ? total
+                                         : div(total, static_cast<double>(logp.numel()) / static_cast<double>(classes));
+}
+
+/// The uniform part of label smoothing: -sum_c weight[c] logp[i, c] over the entries that are not ignored.
+inline Tensor smooth_loss(const Tensor& logp, const Tensor& target, const Tensor& weight, LossReduction reduction,
+                          int64_t ignore_index, int64_t class_dim) {
+  const Tensor terms = weight.defined() ? mul(logp, over_classes(weight, logp)) : logp;
+  const Tensor valid = ne(target, ignore_index);
+  Tensor losses = neg(sum(terms, {class_dim}));
+  losses = where(valid, losses, zeros({}, losses.options()));
+  if (reduction == LossReduction::None) return losses;
+  const Tensor total = sum(losses);
+  if (reduction == LossReduction::Sum) return total;
+  if (!weight.defined()) return div(total, sum(valid, total.dtype()));
+  // As in nll_loss, the mean divides by the weights of the targets.
+  const Tensor classes = reshape(where(valid, target, 0), {-1});
+  const Tensor chosen = view(index_select(weight, 0, classes), target.sizes());
+  return div(total, sum(where(valid, chosen, zeros({}, weight.options()))));
+}
+
+}  // namespace detail
+
+TANDEM_OPS Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, LossReduction reduction,
+                           int64_t ignore_index) {
+  detail::check_class_loss("nll_loss", x, target, weight);
+  detail::check_classes("nll_loss", x, target);
+  if (x.dim() > 1) return detail::nll_loss_op(x, target, weight, reduction, ignore_index);
+  const Tensor y = detail::nll_loss_op(unsqueeze(x, 0), unsqueeze(target, 0), weight, reduction, ignore_index);
+  return reduction == LossReduction::None ? squeeze(y, 0) : y;
+}
+
+TANDEM_OPS Tensor cross_entropy(const Tensor& x_given, const Tensor& target, const Tensor& weight,
+                                LossReduction reduction, int64_t ignore_index, double label_smoothing) {
+  const Tensor x = detail::cast_of_composite("cross_entropy", x_given);
+  detail::check_class_loss("cross_entropy", x, target, weight);
+  TANDEM_CHECK(label_smoothing >= 0 && label_smoothing <= 1, StateError,
+               "cross_entropy: label_smoothing = {}, but must lie in [0, 1]", label_smoothing);
+  const int64_t class_dim = x.dim() == 1 ? 0 : 1;
+  if (target.is_floating_point()) {
+    TANDEM_CHECK(target.sizes() == x.sizes(), ShapeError,
+                 "cross_entropy: target is {}: probabilities must have the sizes of x {}; for classes pass i64",
+                 checks::show(target), checks::show(x));
+    TANDEM_CHECK(ignore_index < 0, StateError,
+                 "cross_entropy: ignore_index = {} with probabilities as target {}; it goes with classes only",
+                 ignore_index, checks::show(target));
+    return detail::probability_loss(log_softmax(x, class_dim), target, weight, reduction, label_smoothing, class_dim);
+  }
+  detail::check_classes("cross_entropy", x, target);
+  const Tensor logp = log_softmax(x, class_dim);
+  const Tensor likelihood = nll_loss(logp, target, weight, reduction, ignore_index);
+  if (label_smoothing == 0) return likelihood;
+  const Tensor smooth = detail::smooth_loss(logp, target, weight, reduction, ignore_index, class_dim);
+  return add(mul(likelihood, 1 - label_smoothing),
+             mul(smooth, label_smoothing / static_cast<double>(x.size(class_dim))));
+}
+
+// ---- mse_loss
+
+TANDEM_OPS Tensor mse_loss(const Tensor& x, const Tensor& target, LossReduction reduction) {
+  checks::floating("mse_loss", "x", x);
+  checks::floating("mse_loss", "target", target);
+  const bool same = x.sizes() == target.sizes();
+  const Dims sizes = same ? x.impl().sizes : broadcast_shapes(x.sizes(), target.sizes(), "mse_loss");
+  if (!same) {
+    warn_once(
+        fmt::format("mse_loss: x is {}, target is {}: they broadcast to {}, which is seldom meant; give them equal "
+                    "sizes",
+                    checks::show(x), checks::show(target), to_string(sizes)));
+  }
+  return apply<"mse_loss">(
+      [&](const Tensor& x, const Tensor& target) {
+        const DType t = result_type(x, target);
+        // Squares of f16 that are still to be summed stay in f32.
+        const DType single = reduction == LossReduction::None ? t : checks::sum_dtype(t);
+        Tensor y = same ? empty_like(x, single) : empty(sizes, x.options().dtype(single));
+        backend(x).binary(y, Binary::squared_difference, detail::broadcast_view(x, sizes),
+                          detail::broadcast_view(target, sizes), 1);
+        y = to(detail::reduce_loss(y, reduction), t);
+        return Result{y, save(x, target), [reduction](const Backward& b) -> Grads {
+                        const Tensor x = b.saved(0), target = b.saved(1);
+                        const bool both = b.needs(0) && b.needs(1);
+                        const DType wanted = both ? result_type(x, target) : b.wanted(b.needs(0) ? 0 : 1);
+                        const Tensor g = mse_loss_backward(b.grad(), x, target, reduction, wanted);
+                        Grads grads(2);
+                        if (b.needs(0)) grads[0] = sum_to_size(g, x.sizes());
+                        if (b.needs(1)) grads[1] = neg(sum_to_size(g, target.sizes()));
+                        return grads;
+                      }};
+      },
+      x, target);
+}
+
+TANDEM_OPS Tensor mse_loss_backward(const Tensor& gy, const Tensor& x, const Tensor& target, LossReduction reduction,
+                                    std::optional<DType> dtype) {
+  checks::floating("mse_loss_backward", "gy", gy);
+  checks::floating("mse_loss_backward", "x", x);
+  checks::floating("mse_loss_backward", "target", target);
+  const Dims sizes = broadcast_shapes(x.sizes(), target.sizes(), "mse_loss_backward");
+  checks::sizes("mse_loss_backward", "gy", gy, reduction == LossReduction::None ? sizes : Dims{});
+  const double k = reduction == LossReduction::Mean ? 2.0 / static_cast<double>(numel_of(sizes)) : 2.0;
+  return apply<"mse_loss_backward">(
+      [&](const Tensor& gy, const Tensor& x, const Tensor& target) {
+        const DType t = dtype.value_or(result_type(x, target)), wide = checks::sum_dtype(result_type(x, target));
+        const bool same = x.sizes() == target.sizes();
+        const Tensor factor = mul(to(gy, wide), k);
+        Tensor difference = same ? empty_like(x, wide) : empty(sizes, x.options().dtype(wide));
+        const Tensor gx = t == wide ? difference : empty_like(difference, t);
+        backend(x).binary(difference, Binary::sub, detail::broadcast_view(x, sizes),
+                          detail::broadcast_view(target, sizes), 1);
+        backend(x).binary(gx, Binary::mul, difference, detail::broadcast_view(factor, sizes), 1);
+        return Result{gx, save(gy, x, target), [k](const Backward& b) -> Grads {
+                        const Tensor& g = b.grad();
+                        const Tensor gy = b.saved(0), x = b.saved(1), target = b.saved(2);
+                        Grads grads(3);
+                        if (b.needs(0)) grads[0] = sum_to_size(mul(mul(g, sub(x, target)), k), gy.sizes());
+                        if (b.needs(1) || b.needs(2)) {
+                          const Tensor gd = mul(mul(g, gy), k);
+                          if (b.needs(1)) grads[1] = sum_to_size(gd, x.sizes());
+                          if (b.needs(2)) grads[2] = neg(sum_to_size(gd, target.sizes()));
+                        }
+                        return grads;
+                      }};
+      },
+      gy, x, target);
+}
+
+// ---- binary cross entropy
+
+TANDEM_OPS Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, const Tensor& weight,
+                                                   const Tensor& pos_weight, LossReduction reduction) {
+  constexpr const char* op = "binary_cross_entropy_with_logits";
+  detail::check_binary_loss(op, x, target);
+  detail::check_loss_weight(op, "weight", weight, x);
+  detail::check_loss_weight(op, "pos_weight", pos_weight, x);
+  const Tensor losses = apply<"binary_cross_entropy_with_logits">(
+      [](const Tensor& x, const Tensor& target, const Tensor& pos_weight) {
+        const DType t = result_type(x, target);
+        Tensor y;
+        if (pos_weight.defined()) {
+          // (1 - t) x + (1 + (pos_weight - 1) t) log(1 + e^-x)
+          const Tensor scale = add(mul(sub(pos_weight, 1), target), 1);
+          y = to(add(mul(rsub(target, 1), x), mul(scale, softplus(neg(x)))), t);
+        } else {
+          y = empty_like(x, t);
+          backend(x).binary(y, Binary::bce_with_logits, x, target, 1);
+        }
+        return Result{y, save(x, target, pos_weight), [](const Backward& b) -> Grads {
+                        const Tensor &gy = b.grad(), x = b.saved(0), target = b.saved(1), pos_weight = b.saved(2);
+                        Grads grads(3);
+                        if (!pos_weight.defined()) {
+                          if (b.needs(0)) grads[0] = mul(sub(sigmoid(x), target), gy);
+                          if (b.needs(1)) grads[1] = neg(mul(x, gy));
+                          return grads;
+                        }
+                        if (b.needs(0)) {
+                          const Tensor scale = add(mul(sub(pos_weight, 1), target), 1);
+                          grads[0] = mul(sub(rsub(target, 1), mul(scale, sigmoid(neg(x)))), gy);
+                        }
+                        if (b.needs(1) || b.needs(2)) {
+                          const Tensor tail = softplus(neg(x));
+                          if (b.needs(1)) grads[1] = mul(sub(mul(sub(pos_weight, 1), tail), x), gy);
+                          if (b.needs(2)) grads[2] = sum_to_size(mul(mul(target, tail), gy), pos_weight.sizes());
+                        }
+                        return grads;
+                      }};
+      },
+      x, target, pos_weight);
+  return detail::weigh_and_reduce(losses, weight, reduction);
+}
+
+namespace detail {
+
+/// gy (p - t) / max(p (1 - p), 1e-12)
+inline Tensor binary_cross_entropy_slope(const Tensor& gy, const Tensor& p, const Tensor& t) {
+  if (GradMode::is_enabled()) return mul(div(sub(p, t), clamp(mul(p, rsub(p, 1)), 1e-12)), gy);
+  return apply<"binary_cross_entropy_backward">(
+      [](const Tensor& gy, const Tensor& p, const Tensor& t) {
+        Tensor gx = empty_like(p);
+        backend(p).binary(gx, Binary::binary_cross_entropy_backward, p, t, 1);
+        backend(p).binary(gx, Binary::mul, gx, gy, 1);
+        return Result{gx};
+      },
+      gy, p, t);
+}
+
+}  // namespace detail
+
+TANDEM_OPS Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight,
+                                       LossReduction reduction) {
+  detail::check_binary_loss("binary_cross_entropy", x, target);
+  detail::check_loss_weight("binary_cross_entropy", "weight", weight, x);
+  const Tensor losses = apply<"binary_cross_entropy">(
+      [](const Tensor& x, const Tensor& target) {
+        Tensor y = empty_like(x, result_type(x, target));
+        backend(x).binary(y, Binary::binary_cross_entropy, x, target, 1);
+        return Result{y, save(x, target), [](const Backward& b) -> Grads {
+                        const Tensor &gy = b.grad(), p = b.saved(0), t = b.saved(1);
+                        Grads grads(2);
+                        if (b.needs(0)) grads[0] = detail::binary_cross_entropy_slope(gy, p, t);
+                        if (b.needs(1)) {
+                          grads[1] = mul(sub(clamp(log(rsub(p, 1)), -100), clamp(log(p), -100)), gy);
+                        }
+                        return grads;
+                      }};
+      },
+      x, target);
+  return detail::weigh_and_reduce(losses, weight, reduction);
+}
+
+}  // namespace tandem

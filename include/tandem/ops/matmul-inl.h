@@ -1,0 +1,235 @@
+#pragma once
+#include "tandem/autograd/apply.h"
+#include "tandem/base/check.h"
+#include "tandem/ops/broadcast.h"
+#include "tandem/ops/checks.h"
+#include "tandem/ops/convert.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/matmul.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/ops/shape.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+
+namespace detail {
+
+inline void check_matrix(const char* op, const char* which, const Tensor& x, int64_t rank) {
+  checks::defined(op, which, x);
+  TANDEM_CHECK(x.dim() == rank, ShapeError, "{}: {} must have rank {}, it is {}; matmul() takes any ranks", op, which,
+               rank, checks::show(x));
+}
+
+/// The operands of a product: same dtype, floating, equal inner sizes.
+inline void check_product(const char* op, const Tensor& a, const Tensor& b) {
+  TANDEM_CHECK(a.is_floating_point() && b.is_floating_point(), DTypeError,
+               "{}: products need floating dtypes: a is {}, b is {}; convert with .to(kFloat)", op, checks::show(a),
+               checks::show(b));
+  const int64_t inner_a = a.sizes().back(), inner_b = b.sizes()[static_cast<size_t>(b.dim()) - 2];
+  TANDEM_CHECK(inner_a == inner_b, ShapeError, "{}: inner sizes differ: a is {}, b is {}", op, checks::show(a),
+               checks::show(b));
+}
+
+inline void check_same_dtype(const char* op, const Tensor& a, const Tensor& b) {
+  TANDEM_CHECK(a.dtype() == b.dtype(), DTypeError,
+               "{}: dtypes differ: a is {}, b is {}; convert one with .to(), or run under an AutocastGuard", op,
+               checks::show(a), checks::show(b));
+}
+
+/// f32 beside a low dtype is rounded to it: both operands of a kernel have one dtype.
+inline std::pair<Tensor, Tensor> unify(const Tensor& a, const Tensor& b) {
+  if (a.dtype() == b.dtype()) return {a, b};
+  if (is_reduced_floating_point(a.dtype()) && b.dtype() == kFloat) return {a, b.to(a.dtype())};
+  if (is_reduced_floating_point(b.dtype()) && a.dtype() == kFloat) return {a.to(b.dtype()), b};
+  const DType wide = promote_types(a.dtype(), b.dtype());
+  return {a.to(wide), b.to(wide)};
+}
+
+inline Dims product_sizes(const Tensor& a, const Tensor& b) {
+  Dims sizes = a.impl().sizes;
+  sizes.back() = b.sizes().back();
+  return sizes;
+}
+
+inline Tensor swap_last(const Tensor& x) { return transpose(x, -2, -1); }
+
+/// Gradients of a b with respect to both, each in the dtype that it is wanted in.
+inline Grads product_backward(const Backward& g) {
+  Grads grads(2);
+  if (g.needs(0)) grads[0] = gemm(g.grad(), swap_last(g.saved(1)), g.wanted(0));
+  if (g.needs(1)) grads[1] = gemm(swap_last(g.saved(0)), g.grad(), g.wanted(1));
+  return grads;
+}
+
+/// A dtype that a product over `operand` can be written in: its own, or f32.
+inline DType writable(DType wanted, DType operand) { return wanted == kFloat ? kFloat : operand; }
+
+template <FixedString Name>
+Tensor product(const Tensor& a, const Tensor& b) {
+  return apply<Name>(
+      [](const Tensor& a, const Tensor& b) {
+        check_same_dtype(Name.text, a, b);
+        Tensor y = empty(product_sizes(a, b), a.options());
+        backend(a).gemm({.d = y, .a = a, .b = b, .bias = {}});
+        return Result{y, save(a, b), product_backward};
+      },
+      a, b);
+}
+
+}  // namespace detail
+
+TANDEM_OPS Tensor gemm(const Tensor& a, const Tensor& b, DType result) {
+  detail::check_product("gemm", a, b);
+  return apply<"gemm">(
+      [result](const Tensor& a, const Tensor& b) {
+        const auto [x, w] = detail::unify(a, b);
+        Tensor y = empty(detail::product_sizes(x, w), x.options().dtype(detail::writable(result, x.dtype())));
+        backend(x).gemm({.d = y, .a = x, .b = w, .bias = {}});
+        return Result{y, save(a, b), detail::product_backward};
+      },
+      a, b);
+}
+
+TANDEM_OPS Tensor mm(const Tensor& a, const Tensor& b) {
+  detail::check_matrix("mm", "a", a, 2);
+  detail::check_matrix("mm", "b", b, 2);
+  detail::check_product("mm", a, b);
+  return detail::product<"mm">(a, b);
+}
+
+TANDEM_OPS Tensor bmm(const Tensor& a, const Tensor& b) {
+  detail::check_matrix("bmm", "a", a, 3);
+  detail::check_matrix("bmm", "b", b, 3);
+  TANDEM_CHECK(a.size(0) == b.size(0), ShapeError, "bmm: batch sizes differ: a is {}, b is {}", checks::show(a),
+               checks::show(b));
+  detail::check_product("bmm", a, b);
+  return detail::product<"bmm">(a, b);
+}
+
+TANDEM_OPS Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
+  checks::defined("addmm", "the input", input);
+  detail::check_matrix("addmm", "a", a, 2);
+  detail::check_matrix("addmm", "b", b, 2);
+  detail::check_product("addmm", a, b);
+  const Dims sizes = detail::product_sizes(a, b);
+  TANDEM_CHECK(broadcast_shapes(input.sizes(), sizes, "addmm") == sizes, ShapeError,
+               "addmm: input {} does not broadcast to the product's {}", checks::show(input), to_string(sizes));
+  return apply<"addmm">(
+      [&](const Tensor& input, const Tensor& a, const Tensor& b) {
+        detail::check_same_dtype("addmm", a, b);
+        detail::check_same_dtype("addmm", input, a);
+        const double scale = alpha.to_double(), keep = beta.to_double();
+        // A row added to every row is the GEMM's own bias; anything else is a second pass.
+        const bool is_bias = keep == 1 && scale == 1 && input.dim() == 1 && input.numel() == sizes.back();
+        Tensor y = empty(sizes, a.options());
+        backend(a).gemm({.d = y, .a = a, .b = b, .bias = is_bias ? input : Tensor()});
+        if (!is_bias) {
+          if (scale != 1) backend(y).unary(y, Unary::mul_scalar, y, scale, 0);
+          if (keep != 0) backend(y).binary(y, Binary::add, y, detail::broadcast_view(input, sizes), keep);
+        }
+        return Result{y, save(a, b), [keep, scale, si = input.impl().sizes](const Backward& g) -> Grads {
+                        Grads grads(3);
+                        if (g.needs(0)) {
+                          Tensor gi = sum_to_size(g.grad(), si);
+                          grads[0] = keep == 1 ? gi : mul(gi, keep);
+                        }
+                        auto scaled = [scale](Tensor t) { return scale == 1 ? t : mul(t, scale); };
+                        if (g.needs(1)) grads[1] = scaled(gemm(g.grad(), detail::swap_last(g.saved(1)), g.wanted(1)));
+                        if (g.needs(2)) grads[2] = scaled(gemm(detail::swap_last(g.saved(0)), g.grad(), g.wanted(2)));
+                        return grads;
+                      }};
+      },
+      input, a, b);
+}
+
+namespace detail {
+
+/// x: [n, in], weight: [out, in], bias: optional [out].
+inline Tensor linear_rows(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  return apply<"linear">(
+      [](const Tensor& x, const Tensor& weight, const Tensor& bias) {
+        check_same_dtype("linear", x, weight);
+        Tensor y = empty({x.size(0), weight.size(0)}, x.options());
+        const Dims transposed{weight.size(1), weight.size(0)}, strides{weight.stride(1), weight.stride(0)};
+        backend(x).gemm(
+            {.d = y, .a = x, .b = make_view(weight, transposed, strides, weight.storage_offset()), .bias = bias});
+        return Result{
+            y, save(x, weight), [](const Backward& g) -> Grads {
+              Grads grads(3);
+              const Tensor& gy = g.grad();
+              if (g.needs(0)) grads[0] = gemm(gy, g.saved(1), g.wanted(0));
+              if (GradMode::is_enabled()) {
+                if (g.needs(1)) grads[1] = gemm(transpose(gy, 0, 1), g.saved(0), g.wanted(1));
+                if (g.needs(2)) grads[2] = sum(gy, {0}, false, g.wanted(2));
+                return grads;
+              }
+              // One pass for both: the weight's gradient and the column sums that are the bias's.
+              const auto [a, x] = unify(gy, g.saved(0));
+              if (g.needs(1)) {
+                grads[1] = empty({gy.size(1), x.size(1)}, x.options().dtype(writable(g.wanted(1), a.dtype())));
+              }
+              if (g.needs(2)) {
+                grads[2] = empty({gy.size(1)}, x.options().dtype(writable(g.wanted(2), a.dtype())));
+              }
+              if (g.needs(1) || g.needs(2)) backend(x).linear_backward_weight(grads[1], grads[2], a, x);
+              return grads;
+            }};
+      },
+      x, weight, bias);
+}
+
+}  // namespace detail
+
+TANDEM_OPS Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  TANDEM_CHECK(x.defined() && weight.defined(), StateError, "linear: {} is an undefined tensor",
+               x.defined() ? "weight" : "x");
+  TANDEM_CHECK(weight.dim() == 2 && x.dim() >= 1 && x.size(-1) == weight.size(1), ShapeError,
+               "linear: x is {}, weight is {}: the last size of x must be the second size of the weight [out, in]",
+               checks::show(x), checks::show(weight));
+  TANDEM_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == weight.size(0)), ShapeError,
+               "linear: bias is {}, weight is {}: the bias must be [{}]", checks::show(bias), checks::show(weight),
+               weight.size(0));
+  TANDEM_CHECK(x.is_floating_point() && weight.is_floating_point(), DTypeError,
+               "linear: x is {}, weight is {}: both must be floating", checks::show(x), checks::show(weight));
+  if (x.dim() == 2) return detail::linear_rows(x, weight, bias);
+  Dims sizes = x.impl().sizes;
+  sizes.back() = weight.size(0);
+  return view(detail::linear_rows(reshape(x, {x.numel() / std::max<int64_t>(x.size(-1), 1), x.size(-1)}), weight, bias),
+              sizes);
+}
+
+TANDEM_OPS Tensor matmul(const Tensor& a, const Tensor& b) {
+  TANDEM_CHECK(a.defined() && b.defined(), StateError, "matmul: {} is an undefined tensor", a.defined() ? "b" : "a");
+  TANDEM_CHECK(a.dim() > 0 && b.dim() > 0, ShapeError,
+               "matmul: a is {}, b is {}: 0-dim tensors have no product; use mul()", checks::show(a), checks::show(b));
+  // Vectors become matrices, and lose the extra dimension again at the end.
+  const Tensor x = a.dim() == 1 ? unsqueeze(a, 0) : a, w = b.dim() == 1 ? unsqueeze(b, 1) : b;
+  const int64_t inner_a = x.size(-1), inner_b = w.size(-2);
+  TANDEM_CHECK(inner_a == inner_b, ShapeError, "matmul: inner sizes differ: a is {}, b is {}", checks::show(a),
+               checks::show(b));
+  detail::check_product("matmul", x, w);
+  Tensor y;
+  Dims batch;
+  if (w.dim() == 2) {
+    // One matrix on the right: the batch of the left is just more rows.
+    batch = Dims(x.sizes().slice(0, static_cast<size_t>(x.dim()) - 2));
+    const Tensor rows = x.dim() == 2 ? x : reshape(x, {numel_of(batch) * x.size(-2), inner_a});
+    y = detail::product<"matmul">(rows, w);
+  } else {
+    batch = broadcast_shapes(x.sizes().slice(0, static_cast<size_t>(x.dim()) - 2),
+                             w.sizes().slice(0, static_cast<size_t>(w.dim()) - 2), "matmul");
+    auto batched = [&](const Tensor& m) {
+      Dims sizes = batch;
+      sizes.push_back(m.size(-2));
+      sizes.push_back(m.size(-1));
+      return reshape(expand(m, sizes), {numel_of(batch), m.size(-2), m.size(-1)});
+    };
+    y = detail::product<"matmul">(batched(x), batched(w));
+  }
+  Dims sizes = batch;
+  if (a.dim() > 1) sizes.push_back(x.size(-2));
+  if (b.dim() > 1) sizes.push_back(w.size(-1));
+  return reshape(y, sizes);
+}
+
+}  // namespace tandem

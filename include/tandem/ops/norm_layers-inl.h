@@ -1,0 +1,260 @@
+#pragma once
+#include "tandem/autograd/apply.h"
+#include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
+#include "tandem/ops/convert.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/norm_layers.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/ops/shape.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+
+namespace detail {
+
+/// A dense tensor seen as [rows, n], without history.
+inline Tensor as_rows(const Tensor& x, int64_t rows, int64_t n) {
+  return x.defined() ? make_view(x, {rows, n}, {n, 1}, x.storage_offset()) : x;
+}
+inline Tensor as_vector(const Tensor& x) {
+  if (!x.defined()) return x;
+  const Tensor flat = contiguous(x);
+  return make_view(flat, {flat.numel()}, {1}, flat.storage_offset());
+}
+
+/// The dtype of sums, for a formula written in ops.
+inline Tensor widened(const Tensor& x) { return to(x, checks::sum_dtype(x.dtype())); }
+
+/// Normalisation's derivative in differentiable ops.
+/// xhat and rstd: as broadcast over x; `over`: the dimensions that were normalised, empty when the statistics are
+/// constants; weight: undefined or of `parameter_sizes`, which broadcast to x's sizes.
+inline std::array<Tensor, 3> normalize_backward_in_ops(const Tensor& gy, const Tensor& xhat, const Tensor& rstd,
+                                                       const Dims& over, const Tensor& weight,
+                                                       const Dims& parameter_sizes, std::array<bool, 3> output_mask) {
+  std::array<Tensor, 3> grads;
+  if (output_mask[0]) {
+    Tensor g = weight.defined() ? mul(gy, weight) : gy;
+    if (!over.empty()) g = sub(sub(g, mean(g, over, true)), mul(xhat, mean(mul(g, xhat), over, true)));
+    grads[0] = mul(g, rstd);
+  }
+  if (output_mask[1]) grads[1] = sum_to_size(mul(gy, xhat), parameter_sizes);
+  if (output_mask[2]) grads[2] = sum_to_size(gy, parameter_sizes);
+  return grads;
+}
+
+/// Mean and 1 / sqrt(var + eps) over dimensions, and the normalised x, in differentiable ops.
+struct Normalized {
+  Normalized(const Tensor& x, const Dims& over, double eps) {
+    const Tensor centred = sub(x, mean(x, over, true));
+    rstd = rsqrt(add(mean(square(centred), over, true), eps));
+    xhat = mul(centred, rstd);
+  }
+  Tensor xhat, rstd;
+};
+
+/// [1, C, 1, ...]: sizes of a per-channel tensor that broadcast over x.
+inline Dims channel_sizes(const Tensor& x) {
+  Dims sizes(static_cast<size_t>(x.dim()), 1);
+  sizes[1] = x.size(1);
+  return sizes;
+}
+
+}  // namespace detail
+
+// ---- layer_norm
+
+TANDEM_OPS Tensor layer_norm(const Tensor& x, IntArrayRef normalized_shape, const Tensor& weight, const Tensor& bias,
+                             double eps) {
+  checks::floating("layer_norm", "x", x);
+  const Dims shape(normalized_shape);
+  const size_t rank = x.sizes().size();
+  TANDEM_CHECK(!shape.empty(), ShapeError, "layer_norm: normalized_shape is empty; give the last dimensions of x {}",
+               checks::show(x));
+  TANDEM_CHECK(shape.size() <= rank && x.sizes().slice(rank - shape.size(), shape.size()) == IntArrayRef(shape),
+               ShapeError, "layer_norm: normalized_shape is {}, but x is {}; x must end in these sizes",
+               to_string(shape), checks::show(x));
+  checks::sizes("layer_norm", "weight", weight, shape);
+  checks::sizes("layer_norm", "bias", bias, shape);
+  return apply<"layer_norm">(
+      [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
+        checks::parameter_dtype("layer_norm", x, "weight", weight);
+        checks::parameter_dtype("layer_norm", x, "bias", bias);
+        const int64_t n = numel_of(shape), rows = numel_of(x.sizes().slice(0, rank - shape.size()));
+        const Tensor in = contiguous(x);
+        const Tensor y = empty(x.sizes(), x.options());
+        const TensorOptions statistics = x.options().dtype(checks::sum_dtype(x.dtype()));
+        const Tensor mean = empty({rows}, statistics), rstd = empty({rows}, statistics);
+        if (x.numel() > 0) {
+          backend(x).layer_norm(detail::as_rows(y, rows, n), mean, rstd, detail::as_rows(in, rows, n),
+                                detail::as_vector(weight), detail::as_vector(bias), eps);
+        }
+        return Result{y, save(x, weight, mean, rstd), [shape, eps](const Backward& b) -> Grads {
+                        auto [gx, gweight, gbias] =
+                            layer_norm_backward(b.grad(), b.saved(0), shape, b.saved(2), b.saved(3), b.saved(1), eps,
+                                                {b.needs(0), b.needs(1), b.needs(2)});
+                        return {gx, gweight, gbias};
+                      }};
+      },
+      x, weight, bias);
+}
+
+TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& gy, const Tensor& x,
+                                                                  IntArrayRef normalized_shape, const Tensor& mean,
+                                                                  const Tensor& rstd, const Tensor& weight, double eps,
+                                                                  std::array<bool, 3> output_mask) {
+  checks::floating("layer_norm_backward", "x", x);
+  checks::defined("layer_norm_backward", "gy", gy);
+  checks::sizes("layer_norm_backward", "gy", gy, x.sizes());
+  const Dims shape(normalized_shape);
+  const size_t lead = x.sizes().size() - shape.size();
+  if (GradMode::is_enabled()) {
+    Dims over;
+    for (size_t d = lead; d < x.sizes().size(); ++d) over.push_back(static_cast<int64_t>(d));
+    const detail::Normalized normal(detail::widened(x), over, eps);
+    auto [gx, gweight, gbias] = detail::normalize_backward_in_ops(detail::widened(gy), normal.xhat, normal.rstd, over,
+                                                                  weight, shape, output_mask);
+    return {gx, gweight, gbias};
+  }
+  std::vector<Tensor> grads = apply_n<"layer_norm_backward">(
+      [&](const Tensor& gy, const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
+        const int64_t n = numel_of(shape), rows = numel_of(x.sizes().slice(0, lead));
+        // Parameter gradients are sums over the rows: f32 beside f16 and bf16, unless the weight says otherwise.
+        const TensorOptions parameter =
+            x.options().dtype(weight.defined() ? weight.dtype() : checks::sum_dtype(x.dtype()));
+        Tensor gx, gweight, gbias;
+        if (output_mask[0]) gx = empty(x.sizes(), x.options());
+        if (output_mask[1]) gweight = x.numel() > 0 ? empty(shape, parameter) : zeros(shape, parameter);
+        if (output_mask[2]) gbias = x.numel() > 0 ? empty(shape, parameter) : zeros(shape, parameter);
+        if (x.numel() > 0) {
+          backend(x).layer_norm_backward(detail::as_rows(gx, rows, n), detail::as_vector(gweight),
+                                         detail::as_vector(gbias), detail::as_rows(contiguous(gy), rows, n),
+                                         detail::as_rows(contiguous(x), rows, n), mean, rstd,
+                                         detail::as_vector(weight));
+        }
+        return Result{std::vector<Tensor>{gx, gweight, gbias}};
+      },
+      gy, x, mean, rstd, weight);
+  return {grads[0], grads[1], grads[2]};
+}
+
+// ---- batch_norm
+
+namespace detail {
+
+inline void check_running_statistics(const Tensor& x, const char* which, const Tensor& r) {
+  if (!r.defined()) return;
+  checks::floating("batch_norm", which, r);
+  checks::sizes("batch_norm", which, r, {x.size(1)});
+  TANDEM_CHECK(r.device() == x.device(), DeviceError,
+               "batch_norm: {} is on {}, but x is on {}; move the module with .to(device)", which, r.device().str(),
+               x.device().str());
+}
+
+}  // namespace detail
+
+TANDEM_OPS Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                             const Tensor& running_var, bool training, double momentum, double eps) {
+  checks::floating("batch_norm", "x", x);
+  TANDEM_CHECK(x.dim() >= 2, ShapeError, "batch_norm: x is {}, but must be [N, C, ...]", checks::show(x));
+  checks::sizes("batch_norm", "weight", weight, {x.size(1)});
+  checks::sizes("batch_norm", "bias", bias, {x.size(1)});
+  TANDEM_CHECK(running_mean.defined() == running_var.defined(), StateError,
+               "batch_norm: running_mean is {}, running_var is {}; give both or neither", checks::show(running_mean),
+               checks::show(running_var));
+  TANDEM_CHECK(training || running_mean.defined(), StateError,
+               "batch_norm: no running statistics outside training; give running_mean and running_var, or training = "
+               "true");
+  detail::check_running_statistics(x, "running_mean", running_mean);
+  detail::check_running_statistics(x, "running_var", running_var);
+  TANDEM_CHECK(!training || x.numel() == 0 || x.numel() / x.size(1) > 1, ShapeError,
+               "batch_norm: one value per channel in training (x is {}), whose variance is 0; use a larger batch, or "
+               "eval()",
+               checks::show(x));
+  // The running statistics are captured, not inputs: no policy may exchange them for cast copies.
+  return apply<"batch_norm">(
+      [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
+        checks::parameter_dtype("batch_norm", x, "weight", weight);
+        checks::parameter_dtype("batch_norm", x, "bias", bias);
+        const Tensor in = checks::dense(x), scale = detail::as_vector(weight), shift = detail::as_vector(bias);
+        const Tensor y = empty_like(in);
+        if (!training) {
+          if (x.numel() > 0) backend(x).batch_norm_inference(y, in, running_mean, running_var, scale, shift, eps);
+          return Result{y, save(x, weight, running_mean, running_var), [eps](const Backward& b) -> Grads {
+                          const Tensor x = b.saved(0);
+                          const DType t = checks::sum_dtype(x.dtype());
+                          const Tensor mean = to(b.saved(2), t), rstd = rsqrt(add(to(b.saved(3), t), eps));
+                          auto [gx, gweight, gbias] = batch_norm_backward(b.grad(), x, mean, rstd, b.saved(1), false,
+                                                                          eps, {b.needs(0), b.needs(1), b.needs(2)});
+                          return {gx, gweight, gbias};
+                        }};
+        }
+        const TensorOptions statistics = x.options().dtype(checks::sum_dtype(x.dtype()));
+        const Tensor mean = empty({x.size(1)}, statistics), rstd = empty({x.size(1)}, statistics);
+        if (x.numel() > 0) {
+          backend(x).batch_norm_train(y, mean, rstd, running_mean, running_var, in, scale, shift, momentum, eps);
+          if (running_mean.defined()) {
+            running_mean.impl().storage->bump_version();
+            running_var.impl().storage->bump_version();
+          }
+        }
+        return Result{y, save(x, weight, mean, rstd), [eps](const Backward& b) -> Grads {
+                        auto [gx, gweight, gbias] =
+                            batch_norm_backward(b.grad(), b.saved(0), b.saved(2), b.saved(3), b.saved(1), true, eps,
+                                                {b.needs(0), b.needs(1), b.needs(2)});
+                        return {gx, gweight, gbias};
+                      }};
+      },
+      x, weight, bias);
+}
+
+TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& gy, const Tensor& x, const Tensor& mean,
+                                                                  const Tensor& rstd, const Tensor& weight,
+                                                                  bool training, double eps,
+                                                                  std::array<bool, 3> output_mask) {
+  checks::floating("batch_norm_backward", "x", x);
+  checks::defined("batch_norm_backward", "gy", gy);
+  checks::sizes("batch_norm_backward", "gy", gy, x.sizes());
+  if (GradMode::is_enabled()) {
+    const Dims channel = detail::channel_sizes(x);
+    const Tensor wide = detail::widened(x), scale = weight.defined() ? view(contiguous(weight), channel) : weight;
+    Dims over;
+    Tensor xhat, spread;
+    if (training) {
+      over.push_back(0);
+      for (int64_t d = 2; d < x.dim(); ++d) over.push_back(d);
+      detail::Normalized normal(wide, over, eps);
+      xhat = normal.xhat;
+      spread = normal.rstd;
+    } else {
+      spread = view(rstd, channel);
+      xhat = mul(sub(wide, view(mean, channel)), spread);
+    }
+    auto grads =
+        detail::normalize_backward_in_ops(detail::widened(gy), xhat, spread, over, scale, channel, output_mask);
+    for (size_t i : {1, 2}) {
+      if (grads[i].defined()) grads[i] = view(grads[i], {x.size(1)});
+    }
+    return {grads[0], grads[1], grads[2]};
+  }
+  std::vector<Tensor> grads = apply_n<"batch_norm_backward">(
+      [&](const Tensor& gy, const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
+        const Tensor in = checks::dense(x);
+        const TensorOptions parameter =
+            x.options().dtype(weight.defined() ? weight.dtype() : checks::sum_dtype(x.dtype()));
+        const Dims channels{x.size(1)};
+        Tensor gx, gweight, gbias;
+        if (output_mask[0]) gx = empty_like(in);
+        if (output_mask[1]) gweight = x.numel() > 0 ? empty(channels, parameter) : zeros(channels, parameter);
+        if (output_mask[2]) gbias = x.numel() > 0 ? empty(channels, parameter) : zeros(channels, parameter);
+        if (x.numel() > 0) {
+          backend(x).batch_norm_backward(gx, gweight, gbias, checks::dense(gy, checks::layout(in)), in, mean, rstd,
+                                         detail::as_vector(weight), training);
+        }
+        return Result{std::vector<Tensor>{gx, gweight, gbias}};
+      },
+      gy, x, mean, rstd, weight);
+  return {grads[0], grads[1], grads[2]};
+}
+
+}  // namespace tandem

@@ -1,0 +1,15 @@
+#pragma once
+// All ops.
+#include "tandem/ops/conv.h"
+#include "tandem/ops/convert.h"
+#include "tandem/ops/dropout.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/index.h"
+#include "tandem/ops/loss.h"
+#include "tandem/ops/matmul.h"
+#include "tandem/ops/norm_layers.h"
+#include "tandem/ops/pool.h"
+#include "tandem/ops/promotion.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/ops/shape.h"
+#include "tandem/ops/softmax.h"

@@ -1,0 +1,200 @@
+#pragma once
+#include "tandem/autograd/apply.h"
+#include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
+#include "tandem/ops/pool.h"
+#include "tandem/ops/shape.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+
+namespace detail {
+
+inline void check_image(const char* op, const Tensor& x) {
+  checks::floating(op, "x", x);
+  TANDEM_CHECK(x.dim() == 3 || x.dim() == 4, ShapeError, "{}: x is {}, but must be [N, C, H, W] or [C, H, W]", op,
+               checks::show(x));
+  for (int64_t d = 1; d <= 3; ++d) {
+    TANDEM_CHECK(x.size(-d) > 0, ShapeError, "{}: x is {}, whose channels, rows and columns must not be empty", op,
+                 checks::show(x));
+  }
+}
+
+inline Pool2dParams pool_params(const char* op, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
+                                IntArrayRef dilation, bool ceil_mode) {
+  Pool2dParams p;
+  p.kernel = checks::pair(op, "kernel_size", kernel, 1);
+  p.stride = stride.empty() ? p.kernel : checks::pair(op, "stride", stride, 1);
+  p.padding = checks::pair(op, "padding", padding, 0);
+  p.dilation = checks::pair(op, "dilation", dilation, 1);
+  p.ceil_mode = ceil_mode;
+  for (size_t i = 0; i < 2; ++i) {
+    TANDEM_CHECK(2 * p.padding[i] <= p.kernel[i], StateError,
+                 "{}: padding {} is more than half of kernel_size {}, so that a window could lie outside x", op,
+                 to_string(padding), to_string(kernel));
+  }
+  return p;
+}
+
+/// The sizes of a pooled [N, C, H, W]. Source: PyTorch's pooling_output_shape.
+inline Dims pool_sizes(const char* op, IntArrayRef x, const Pool2dParams& p) {
+  Dims y(x);
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t size = x[i + 2], reach = p.dilation[i] * (p.kernel[i] - 1) + 1;
+    const int64_t room = size + 2 * p.padding[i] - reach + (p.ceil_mode ? p.stride[i] - 1 : 0);
+    TANDEM_CHECK(room >= 0, ShapeError,
+                 "{}: no window fits: it reaches over {} rows or columns, but x {} with padding {} has {}", op, reach,
+                 to_string(x), p.padding[i], size + 2 * p.padding[i]);
+    y[i + 2] = room / p.stride[i] + 1;
+    if (p.ceil_mode && (y[i + 2] - 1) * p.stride[i] >= size + p.padding[i]) --y[i + 2];
+  }
+  return y;
+}
+
+/// Runs `op` on [N, C, H, W], to which [C, H, W] is extended for the time being.
+template <class F>
+Tensor on_batch(const Tensor& x, F op) {
+  return x.dim() == 3 ? squeeze(op(unsqueeze(x, 0)), 0) : op(x);
+}
+
+/// avg_pool2d of rank 4 with checked parameters.
+inline Tensor avg_pool2d_op(const Tensor& x, const Pool2dParams& p) {
+  const Dims sizes = pool_sizes("avg_pool2d", x.sizes(), p);
+  return apply<"avg_pool2d">(
+      [&](const Tensor& x) {
+        const Tensor in = checks::dense(x);
+        Tensor y = empty(sizes, x.options().memory_format(checks::layout(in)));
+        if (y.numel() > 0) backend(x).avg_pool2d(y, in, p);
+        return Result{y, {}, [p, xs = x.impl().sizes](const Backward& b) -> Grads {
+                        return {avg_pool2d_backward(b.grad(), xs, p)};
+                      }};
+      },
+      x);
+}
+
+}  // namespace detail
+
+// ---- max_pool2d
+
+TANDEM_OPS Tensor max_pool2d(const Tensor& x, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
+                             IntArrayRef dilation, bool ceil_mode) {
+  detail::check_image("max_pool2d", x);
+  const Pool2dParams p = detail::pool_params("max_pool2d", kernel_size, stride, padding, dilation, ceil_mode);
+  return detail::on_batch(x, [&](const Tensor& x) {
+    const Dims sizes = detail::pool_sizes("max_pool2d", x.sizes(), p);
+    return apply<"max_pool2d">(
+        [&](const Tensor& x) {
+          const Tensor in = checks::dense(x);
+          const TensorOptions options = x.options().memory_format(checks::layout(in));
+          const DType cell = p.kernel[0] * p.kernel[1] <= 256 ? kByte : kInt;
+          Tensor y = empty(sizes, options), indices = empty(sizes, options.dtype(cell));
+          if (y.numel() > 0) backend(x).max_pool2d(y, indices, in, p);
+          return Result{y, save(indices), [p, xs = x.impl().sizes](const Backward& b) -> Grads {
+                          return {max_pool2d_backward(b.grad(), b.saved(0), xs, p)};
+                        }};
+        },
+        x);
+  });
+}
+
+TANDEM_OPS Tensor max_pool2d_backward(const Tensor& gy, const Tensor& indices, IntArrayRef sizes,
+                                      const Pool2dParams& params) {
+  checks::floating("max_pool2d_backward", "gy", gy);
+  checks::defined("max_pool2d_backward", "indices", indices);
+  checks::sizes("max_pool2d_backward", "gy", gy, indices.sizes());
+  const Dims xs(sizes);
+  return apply<"max_pool2d_backward">(
+      [&](const Tensor& gy, const Tensor& indices) {
+        const MemoryFormat format = checks::layout(indices);
+        Tensor gx = empty(xs, gy.options().memory_format(format));
+        if (gx.numel() > 0) backend(gy).max_pool2d_backward(gx, checks::dense(gy, format), indices, params);
+        return Result{gx, save(indices), [p = params](const Backward& b) -> Grads {
+                        return {max_pool2d_gather(b.grad(), b.saved(0), p), Tensor()};
+                      }};
+      },
+      gy, indices);
+}
+
+TANDEM_OPS Tensor max_pool2d_gather(const Tensor& x, const Tensor& indices, const Pool2dParams& params) {
+  checks::floating("max_pool2d_gather", "x", x);
+  checks::defined("max_pool2d_gather", "indices", indices);
+  checks::sizes("max_pool2d_gather", "indices", indices, detail::pool_sizes("max_pool2d_gather", x.sizes(), params));
+  return apply<"max_pool2d_gather">(
+      [&](const Tensor& x, const Tensor& indices) {
+        const MemoryFormat format = checks::layout(indices);
+        Tensor y = empty(indices.sizes(), x.options().memory_format(format));
+        if (y.numel() > 0) backend(x).max_pool2d_gather(y, checks::dense(x, format), indices, params);
+        return Result{y, save(indices), [p = params, xs = x.impl().sizes](const Backward& b) -> Grads {
+                        return {max_pool2d_backward(b.grad(), b.saved(0), xs, p), Tensor()};
+                      }};
+      },
+      x, indices);
+}
+
+// ---- avg_pool2d
+
+TANDEM_OPS Tensor avg_pool2d(const Tensor& x, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
+                             bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
+  detail::check_image("avg_pool2d", x);
+  Pool2dParams p = detail::pool_params("avg_pool2d", kernel_size, stride, padding, {1}, ceil_mode);
+  p.count_include_pad = count_include_pad;
+  TANDEM_CHECK(!divisor_override || *divisor_override != 0, StateError,
+               "avg_pool2d: divisor_override = 0 divides by zero; leave it out to divide by the window's size");
+  p.divisor_override = divisor_override.value_or(0);
+  return detail::on_batch(x, [&](const Tensor& x) { return detail::avg_pool2d_op(x, p); });
+}
+
+TANDEM_OPS Tensor avg_pool2d_backward(const Tensor& gy, IntArrayRef sizes, const Pool2dParams& params) {
+  checks::floating("avg_pool2d_backward", "gy", gy);
+  const Dims xs(sizes);
+  checks::sizes("avg_pool2d_backward", "gy", gy, detail::pool_sizes("avg_pool2d_backward", xs, params));
+  return apply<"avg_pool2d_backward">(
+      [&](const Tensor& gy) {
+        const Tensor g = checks::dense(gy);
+        Tensor gx = empty(xs, gy.options().memory_format(checks::layout(g)));
+        if (gx.numel() > 0) backend(gy).avg_pool2d_backward(gx, g, params);
+        return Result{
+            gx, {}, [p = params](const Backward& b) -> Grads { return {detail::avg_pool2d_op(b.grad(), p)}; }};
+      },
+      gy);
+}
+
+// ---- adaptive_avg_pool2d
+
+TANDEM_OPS Tensor adaptive_avg_pool2d(const Tensor& x, IntArrayRef output_size) {
+  detail::check_image("adaptive_avg_pool2d", x);
+  const auto [height, width] = checks::pair("adaptive_avg_pool2d", "output_size", output_size, 1);
+  const Dims tail{height, width};
+  return detail::on_batch(x, [&](const Tensor& x) {
+    return apply<"adaptive_avg_pool2d">(
+        [&](const Tensor& x) {
+          const Tensor in = checks::dense(x);
+          Tensor y = empty({x.size(0), x.size(1), tail[0], tail[1]}, x.options().memory_format(checks::layout(in)));
+          if (y.numel() > 0) backend(x).adaptive_avg_pool2d(y, in);
+          return Result{y, {}, [xs = x.impl().sizes](const Backward& b) -> Grads {
+                          return {adaptive_avg_pool2d_backward(b.grad(), xs)};
+                        }};
+        },
+        x);
+  });
+}
+
+TANDEM_OPS Tensor adaptive_avg_pool2d_backward(const Tensor& gy, IntArrayRef sizes) {
+  checks::floating("adaptive_avg_pool2d_backward", "gy", gy);
+  const Dims xs(sizes);
+  TANDEM_CHECK(gy.dim() == 4 && xs.size() == 4 && gy.size(0) == xs[0] && gy.size(1) == xs[1], ShapeError,
+               "adaptive_avg_pool2d_backward: gy is {}, x is {}; both must be [N, C, H, W] with equal N and C",
+               checks::show(gy), to_string(xs));
+  return apply<"adaptive_avg_pool2d_backward">(
+      [&](const Tensor& gy) {
+        const Tensor g = checks::dense(gy);
+        Tensor gx = empty(xs, gy.options().memory_format(checks::layout(g)));
+        if (gx.numel() > 0) backend(gy).adaptive_avg_pool2d_backward(gx, g);
+        return Result{gx, {}, [tail = Dims{gy.size(2), gy.size(3)}](const Backward& b) -> Grads {
+                        return {adaptive_avg_pool2d(b.grad(), tail)};
+                      }};
+      },
+      gy);
+}
+
+}  // namespace tandem

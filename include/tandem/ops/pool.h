@@ -1,0 +1,41 @@
+#pragma once
+// 2-d pooling and its derivatives as ops. Inputs [N, C, H, W] or [C, H, W]; results have x's dtype and memory format.
+// kernel, stride, padding and dilation have one entry, or two for height and width; an empty stride is the kernel.
+#include <optional>
+
+#include "tandem/backend.h"
+#include "tandem/tensor/tensor.h"
+
+namespace tandem {
+
+/// Largest value of each window; NaN wins, the gradient goes to the first of equals.
+/// OH = floor((H + 2 p - d (k - 1) - 1) / s) + 1, or with `ceil_mode` rounded up, where windows that would start in the
+/// padding after x are left out. Throws ShapeError when no window fits, StateError for a kernel, stride or dilation
+/// below 1, or a padding above half of the kernel. Source: torch.nn.functional.max_pool2d.
+Tensor max_pool2d(const Tensor& x, IntArrayRef kernel_size, IntArrayRef stride = {}, IntArrayRef padding = {0},
+                  IntArrayRef dilation = {1}, bool ceil_mode = false);
+
+/// Mean of each window; sizes as for max_pool2d. The divisor is the window's size: with `count_include_pad` the padding
+/// counts (but not what ceil_mode adds); `divisor_override` replaces it. Sums in f32, for f64 in f64.
+/// Source: torch.nn.functional.avg_pool2d.
+Tensor avg_pool2d(const Tensor& x, IntArrayRef kernel_size, IntArrayRef stride = {}, IntArrayRef padding = {0},
+                  bool ceil_mode = false, bool count_include_pad = true, std::optional<int64_t> divisor_override = {});
+
+/// Means of windows that divide x into `output_size`: rows floor(o H / OH) to ceil((o + 1) H / OH) for output row o.
+Tensor adaptive_avg_pool2d(const Tensor& x, IntArrayRef output_size);
+
+// ---- derivatives, for tensors of rank 4
+/// gx of `sizes`: each gy at the cell of its window that `indices` (u8 or i32) names, summed.
+Tensor max_pool2d_backward(const Tensor& gy, const Tensor& indices, IntArrayRef sizes, const Pool2dParams& params);
+/// x at the cells in `indices`; the derivative of max_pool2d_backward.
+Tensor max_pool2d_gather(const Tensor& x, const Tensor& indices, const Pool2dParams& params);
+/// gx of `sizes` from avg_pool2d's gy.
+Tensor avg_pool2d_backward(const Tensor& gy, IntArrayRef sizes, const Pool2dParams& params);
+/// gx of `sizes` from adaptive_avg_pool2d's gy.
+Tensor adaptive_avg_pool2d_backward(const Tensor& gy, IntArrayRef sizes);
+
+}  // namespace tandem
+
+#ifdef TANDEM_HEADER_ONLY_OPS
+#include "tandem/ops/pool-inl.h"
+#endif

@@ -1,0 +1,252 @@
+#pragma once
+#include <cmath>
+
+#include "tandem/autograd/apply.h"
+#include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
+#include "tandem/ops/convert.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/index.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/ops/shape.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+
+namespace detail {
+
+/// Which dimensions a reduction drops, and the sizes that follow.
+struct ReducedShape {
+  Dims kept;          ///< x's sizes with 1 where reduced
+  Dims result;        ///< what the caller gets: kept, or without the reduced dimensions
+  int64_t count = 1;  ///< elements that go into each result
+};
+
+inline ReducedShape reduced_shape(const char* op, const Tensor& x, IntArrayRef dims, bool keepdim) {
+  checks::defined(op, "the input", x);
+  bool reduced[kMaxRank] = {};
+  for (int64_t d : dims) {
+    const int64_t w = wrap_dim(d, x.dim(), op);
+    TANDEM_CHECK(!reduced[w], IndexError, "{}: dimension {} appears twice in {}", op, w, to_string(dims));
+    reduced[w] = true;
+  }
+  ReducedShape shape;
+  for (int64_t d = 0; d < x.dim(); ++d) {
+    const bool drop = dims.empty() || reduced[d];
+    if (drop) shape.count *= x.size(d);
+    shape.kept.push_back(drop ? 1 : x.size(d));
+    if (!drop || keepdim) shape.result.push_back(shape.kept.back());
+  }
+  return shape;
+}
+
+/// A tensor of x's rank seen as the result's sizes; raw.
+inline Tensor with_sizes(const Tensor& y, const Dims& sizes) {
+  return make_view(y, sizes, contiguous_strides(sizes), y.storage_offset());
+}
+
+/// A new tensor for a reduction's result, and the same memory with x's rank for the kernel.
+struct ReductionOutput {
+  Tensor result, kept;
+  ReductionOutput(const ReducedShape& shape, const TensorOptions& options)
+      : result(empty(shape.result, options)), kept(with_sizes(result, shape.kept)) {}
+};
+
+/// The result's gradient, repeated to x's sizes.
+inline Tensor spread(const Tensor& g, const Dims& kept, const Dims& sizes) { return expand(reshape(g, kept), sizes); }
+
+inline void check_floating(const char* op, const Tensor& x) {
+  TANDEM_CHECK(x.is_floating_point(), DTypeError,
+               "{}: needs a floating dtype, the input is {}; convert with .to(kFloat)", op, checks::show(x));
+}
+
+}  // namespace detail
+
+TANDEM_OPS Tensor sum(const Tensor& x, std::optional<DType> dtype) { return sum(x, {}, false, dtype); }
+TANDEM_OPS Tensor sum(const Tensor& x, IntArrayRef dims, bool keepdim, std::optional<DType> dtype) {
+  const detail::ReducedShape shape = detail::reduced_shape("sum", x, dims, keepdim);
+  return apply<"sum">(
+      [&](const Tensor& x, std::optional<DType> dtype) {
+        const DType t = dtype.value_or(x.is_floating_point() ? x.dtype() : kLong);
+        detail::ReductionOutput y(shape, x.options().dtype(t));
+        backend(x).reduce(y.kept, Reduction::sum, x);
+        return Result{y.result, {}, [kept = shape.kept, sizes = x.impl().sizes](const Backward& b) -> Grads {
+                        return {detail::spread(b.grad(), kept, sizes)};
+                      }};
+      },
+      x, dtype);
+}
+
+TANDEM_OPS Tensor mean(const Tensor& x, std::optional<DType> dtype) { return mean(x, {}, false, dtype); }
+TANDEM_OPS Tensor mean(const Tensor& x, IntArrayRef dims, bool keepdim, std::optional<DType> dtype) {
+  const detail::ReducedShape shape = detail::reduced_shape("mean", x, dims, keepdim);
+  TANDEM_CHECK(is_floating_point(dtype.value_or(x.dtype())), DTypeError,
+               "mean: the result must be floating, the input is {} {}; pass a dtype, or convert with .to(kFloat)",
+               to_string(x.sizes()), tandem::name(x.dtype()));
+  return apply<"mean">(
+      [&](const Tensor& x) {
+        detail::ReductionOutput y(shape, x.options().dtype(dtype.value_or(x.dtype())));
+        backend(x).reduce(y.kept, Reduction::mean, x);
+        return Result{y.result, {}, [shape, sizes = x.impl().sizes](const Backward& b) -> Grads {
+                        // Divided before it is repeated: one number each, and no second pass over x's sizes.
+                        return {detail::spread(div(b.grad(), shape.count), shape.kept, sizes)};
+                      }};
+      },
+      x);
+}
+
+TANDEM_OPS Tensor var(const Tensor& x) { return var(x, IntArrayRef()); }
+TANDEM_OPS Tensor var(const Tensor& x, IntArrayRef dims, int64_t correction, bool keepdim) {
+  const detail::ReducedShape shape = detail::reduced_shape("var", x, dims, keepdim);
+  detail::check_floating("var", x);
+  return apply<"var">(
+      [&](const Tensor& x) {
+        detail::ReductionOutput y(shape, x.options());
+        Tensor average = empty(shape.kept, x.options());
+        backend(x).var_mean(y.kept, average, x, static_cast<double>(correction));
+        return Result{y.result, save(x), [shape, correction, sizes = x.impl().sizes](const Backward& b) -> Grads {
+                        const Tensor x = b.saved(0);
+                        Dims reduced;
+                        for (size_t d = 0; d < sizes.size(); ++d) {
+                          if (shape.kept[d] == 1) reduced.push_back(static_cast<int64_t>(d));
+                        }
+                        const Tensor centred = sub(x, mean(x, reduced, true));
+                        const double divisor = std::max<double>(0, static_cast<double>(shape.count - correction));
+                        return {mul(detail::spread(b.grad(), shape.kept, sizes), mul(centred, 2 / divisor))};
+                      }};
+      },
+      x);
+}
+
+TANDEM_OPS Tensor norm(const Tensor& x, Scalar p, std::optional<DType> dtype) { return norm(x, p, {}, false, dtype); }
+TANDEM_OPS Tensor norm(const Tensor& x, Scalar p, IntArrayRef dims, bool keepdim, std::optional<DType> dtype) {
+  const detail::ReducedShape shape = detail::reduced_shape("norm", x, dims, keepdim);
+  detail::check_floating("norm", x);
+  const double order = p.to_double();
+  TANDEM_CHECK(order > 0, StateError, "norm: p must be positive or infinity, not {}", order);
+  if (order != 1 && order != 2 && !std::isinf(order)) {
+    // The general power is composed; its parts carry their own policies.
+    const Tensor wide = dtype ? to(x, *dtype) : x;
+    return pow(sum(pow(abs(wide), order), dims, keepdim), 1 / order);
+  }
+  return apply<"norm">(
+      [&](const Tensor& x, std::optional<DType> dtype) {
+        detail::ReductionOutput y(shape, x.options().dtype(dtype.value_or(x.dtype())));
+        const Reduction kind = order == 1 ? Reduction::norm1 : order == 2 ? Reduction::norm2 : Reduction::norm_inf;
+        backend(x).reduce(y.kept, kind, x);
+        return Result{y.result, save(x, y.result), [order, shape, sizes = x.impl().sizes](const Backward& b) -> Grads {
+                        const Tensor x = to(b.saved(0), b.grad().dtype());
+                        const Tensor g = detail::spread(b.grad(), shape.kept, sizes);
+                        if (order == 1) return {mul(g, sign(x))};
+                        const Tensor y = reshape(b.saved(1), shape.kept);
+                        if (order == 2) {
+                          // x / |x|, and 0 where the norm is 0 (a subgradient)
+                          const Tensor direction = div(x, y);
+                          return {mul(g, where(eq(y, 0), zeros({}, y.options()), direction))};
+                        }
+                        const Tensor largest = to(eq(abs(x), y), x.dtype());
+                        Dims reduced;
+                        for (size_t d = 0; d < sizes.size(); ++d) {
+                          if (shape.kept[d] == 1) reduced.push_back(static_cast<int64_t>(d));
+                        }
+                        return {mul(mul(g, sign(x)), div(largest, sum(largest, reduced, true)))};
+                      }};
+      },
+      x, dtype);
+}
+
+namespace detail {
+
+/// max() and min() over everything.
+template <FixedString Name>
+Tensor extreme(const Tensor& x, Reduction kind) {
+  const ReducedShape shape = reduced_shape(Name.text, x, {}, false);
+  TANDEM_CHECK(x.numel() > 0, ShapeError, "{}: {} has no elements", Name.text, to_string(x.sizes()));
+  return apply<Name>(
+      [&](const Tensor& x) {
+        ReductionOutput y(shape, x.options());
+        backend(x).reduce(y.kept, kind, x);
+        return Result{y.result, save(x, y.result), [](const Backward& b) -> Grads {
+                        const Tensor x = b.saved(0), y = b.saved(1);
+                        // NaN, when it won, is equal to nothing: it is looked for by name.
+                        const Tensor won = to(logical_or(eq(x, y), logical_and(isnan(x), isnan(y))), x.dtype());
+                        return {mul(won, div(b.grad(), sum(won, x.dtype())))};
+                      }};
+      },
+      x);
+}
+
+/// max(dim) and min(dim): values and indices.
+template <FixedString Name>
+std::tuple<Tensor, Tensor> extreme_along(const Tensor& x, int64_t dim, bool keepdim, bool largest) {
+  checks::defined(Name.text, "the input", x);
+  const int64_t d = wrap_dim(dim, x.dim(), Name.text);
+  TANDEM_CHECK(x.dim() == 0 || x.size(d) > 0, ShapeError, "{}: dimension {} of {} has no elements", Name.text, d,
+               to_string(x.sizes()));
+  if (x.dim() == 0)
+    return {extreme<Name>(x, largest ? Reduction::max : Reduction::min), zeros({}, x.options().dtype(kLong))};
+  const ReducedShape shape = reduced_shape(Name.text, x, {d}, keepdim);
+  std::vector<Tensor> out = apply_n<Name>(
+      [&](const Tensor& x) {
+        ReductionOutput values(shape, x.options()), indices(shape, x.options().dtype(kLong));
+        backend(x).arg_reduce(values.kept, indices.kept, largest, x, d);
+        return Result{{values.result, indices.result},
+                      save(indices.result),
+                      [d, kept = shape.kept, sizes = x.impl().sizes](const Backward& b) -> Grads {
+                        const Tensor& g = b.grad();
+                        return {scatter_add(zeros(sizes, g.options()), d, reshape(b.saved(0), kept), reshape(g, kept))};
+                      }};
+      },
+      x);
+  return {out[0], out[1]};
+}
+
+template <FixedString Name>
+Tensor arg_extreme(const Tensor& x, std::optional<int64_t> dim, bool keepdim, bool largest) {
+  checks::defined(Name.text, "the input", x);
+  TANDEM_CHECK(x.numel() > 0, ShapeError, "{}: {} has no elements", Name.text, to_string(x.sizes()));
+  const bool flat = !dim || x.dim() == 0;
+  const Tensor y = flat ? reshape(x.detach(), {x.numel()}) : x.detach();
+  const int64_t d = flat ? 0 : wrap_dim(*dim, x.dim(), Name.text);
+  const ReducedShape shape = reduced_shape(Name.text, y, {d}, keepdim && !flat);
+  return apply<Name>(
+      [&](const Tensor& x) {
+        ReductionOutput indices(shape, x.options().dtype(kLong));
+        backend(x).arg_reduce(Tensor(), indices.kept, largest, x, d);
+        return Result{indices.result};
+      },
+      y);
+}
+
+template <FixedString Name>
+Tensor truth(const Tensor& x, Reduction kind) {
+  const ReducedShape shape = reduced_shape(Name.text, x, {}, false);
+  return apply<Name>(
+      [&](const Tensor& x) {
+        ReductionOutput y(shape, x.options().dtype(kBool));
+        backend(x).reduce(y.kept, kind, x);
+        return Result{y.result};
+      },
+      x);
+}
+
+}  // namespace detail
+
+TANDEM_OPS Tensor max(const Tensor& x) { return detail::extreme<"max">(x, Reduction::max); }
+TANDEM_OPS Tensor min(const Tensor& x) { return detail::extreme<"min">(x, Reduction::min); }
+TANDEM_OPS std::tuple<Tensor, Tensor> max(const Tensor& x, int64_t dim, bool keepdim) {
+  return detail::extreme_along<"max">(x, dim, keepdim, true);
+}
+TANDEM_OPS std::tuple<Tensor, Tensor> min(const Tensor& x, int64_t dim, bool keepdim) {
+  return detail::extreme_along<"min">(x, dim, keepdim, false);
+}
+TANDEM_OPS Tensor argmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+  return detail::arg_extreme<"argmax">(x, dim, keepdim, true);
+}
+TANDEM_OPS Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+  return detail::arg_extreme<"argmin">(x, dim, keepdim, false);
+}
+TANDEM_OPS Tensor any(const Tensor& x) { return detail::truth<"any">(x, Reduction::any); }
+TANDEM_OPS Tensor all(const Tensor& x) { return detail::truth<"all">(x, Reduction::all); }
+
+}  // namespace tandem

@@ -1,0 +1,487 @@
+#pragma once
+#include "tandem/autograd/apply.h"
+#include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
+#include "tandem/ops/convert.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/index.h"
+#include "tandem/ops/promotion.h"
+#include "tandem/ops/shape.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+
+namespace detail {
+
+/// `sizes` with -1 filled in so that they hold `numel` elements.
+inline Dims infer_sizes(const char* op, const Tensor& x, IntArrayRef sizes) {
+  Dims result(sizes);
+  int64_t known = 1, unknown = -1;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == -1) {
+      TANDEM_CHECK(unknown < 0, ShapeError, "{}: only one size may be -1, got {}", op, to_string(sizes));
+      unknown = static_cast<int64_t>(d);
+    } else {
+      TANDEM_CHECK(sizes[d] >= 0, ShapeError, "{}: size {} in {} is negative", op, sizes[d], to_string(sizes));
+      known *= sizes[d];
+    }
+  }
+  if (unknown >= 0) {
+    TANDEM_CHECK(known != 0 && x.numel() % known == 0, ShapeError, "{}: {} elements of {} do not fit into {}", op,
+                 x.numel(), to_string(x.sizes()), to_string(sizes));
+    result[static_cast<size_t>(unknown)] = x.numel() / known;
+  } else {
+    TANDEM_CHECK(known == x.numel(), ShapeError, "{}: {} elements of {} do not fit into {}", op, x.numel(),
+                 to_string(x.sizes()), to_string(sizes));
+  }
+  return result;
+}
+
+/// Strides under which x's memory has `sizes`, if there are any: each new dimension must lie inside a run of old
+/// dimensions that are contiguous with one another.
+inline std::optional<Dims> view_strides(const Tensor& x, const Dims& sizes) {
+  if (x.numel() == 0 || x.is_contiguous()) return contiguous_strides(sizes);
+  Dims strides(sizes.size(), 0);
+  int64_t next = static_cast<int64_t>(sizes.size()) - 1;
+  int64_t run = 1;                                  // elements in the current run of old dimensions
+  int64_t base = x.dim() ? x.strides().back() : 1;  // stride of the run's last dimension
+  int64_t taken = 1;                                // elements of the run given to new dimensions
+  for (int64_t d = x.dim() - 1; d >= 0; --d) {
+    const size_t i = static_cast<size_t>(d);
+    run *= x.sizes()[i];
+    const bool run_ends = d == 0 || (x.sizes()[i - 1] != 1 && x.strides()[i - 1] != run * base);
+    if (!run_ends) continue;
+    while (next >= 0 && (taken < run || sizes[static_cast<size_t>(next)] == 1)) {
+      strides[static_cast<size_t>(next)] = taken * base;
+      taken *= sizes[static_cast<size_t>(next)];
+      --next;
+    }
+    if (taken != run) return std::nullopt;
+    if (d > 0) {
+      base = x.strides()[i - 1];
+      run = taken = 1;
+    }
+  }
+  if (next >= 0) return std::nullopt;
+  return strides;
+}
+
+}  // namespace detail
+
+TANDEM_OPS Tensor view(const Tensor& x, IntArrayRef sizes) {
+  checks::defined("view", "the input", x);
+  const Dims wanted = detail::infer_sizes("view", x, sizes);
+  const std::optional<Dims> strides = detail::view_strides(x, wanted);
+  TANDEM_CHECK(strides.has_value(), ShapeError,
+               "view: {} with strides {} cannot be seen as {} without a copy; use reshape()", to_string(x.sizes()),
+               to_string(x.strides()), to_string(wanted));
+  return apply_view<"view">(
+      [&](const Tensor& x) {
+        return Result{make_view(x, wanted, *strides, x.storage_offset()),
+                      {},
+                      [old = x.impl().sizes](const Backward& b) -> Grads { return {reshape(b.grad(), old)}; }};
+      },
+      x);
+}
+
+TANDEM_OPS Tensor reshape(const Tensor& x, IntArrayRef sizes) {
+  checks::defined("reshape", "the input", x);
+  const Dims wanted = detail::infer_sizes("reshape", x, sizes);
+  if (x.sizes() == IntArrayRef(wanted)) return x;
+  return detail::view_strides(x, wanted) ? view(x, wanted) : view(contiguous(x), wanted);
+}
+
+TANDEM_OPS Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
+  checks::defined("flatten", "the input", x);
+  const int64_t start = wrap_dim(start_dim, x.dim(), "flatten"), end = wrap_dim(end_dim, x.dim(), "flatten");
+  TANDEM_CHECK(start <= end, IndexError, "flatten: start_dim {} lies behind end_dim {}", start_dim, end_dim);
+  if (x.dim() == 0) return reshape(x, {1});
+  Dims sizes;
+  int64_t merged = 1;
+  for (int64_t d = 0; d < x.dim(); ++d) {
+    if (d < start || d > end) {
+      sizes.push_back(x.size(d));
+    } else {
+      merged *= x.size(d);
+      if (d == end) sizes.push_back(merged);
+    }
+  }
+  return reshape(x, sizes);
+}
+
+TANDEM_OPS Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
+  checks::defined("transpose", "the input", x);
+  const int64_t a = wrap_dim(dim0, x.dim(), "transpose"), b = wrap_dim(dim1, x.dim(), "transpose");
+  if (a == b)
+    return apply_view<"transpose">(
+        [](const Tensor& x) {
+          return Result{make_view(x, x.impl().sizes, x.impl().strides, x.storage_offset()),
+                        {},
+                        [](const Backward& b) -> Grads { return {b.grad()}; }};
+        },
+        x);
+  return apply_view<"transpose">(
+      [&](const Tensor& x) {
+        Dims sizes = x.impl().sizes, strides = x.impl().strides;
+        std::swap(sizes[static_cast<size_t>(a)], sizes[static_cast<size_t>(b)]);
+        std::swap(strides[static_cast<size_t>(a)], strides[static_cast<size_t>(b)]);
+        return Result{make_view(x, sizes, strides, x.storage_offset()), {}, [a, b](const Backward& g) -> Grads {
+                        return {transpose(g.grad(), a, b)};
+                      }};
+      },
+      x);
+}
+
+TANDEM_OPS Tensor t(const Tensor& x) {
+  checks::defined("t", "the input", x);
+  TANDEM_CHECK(x.dim() <= 2, ShapeError, "t: rank {} {} has no transpose; use transpose(dim0, dim1) or permute()",
+               x.dim(), to_string(x.sizes()));
+  return x.dim() < 2 ? x : transpose(x, 0, 1);
+}
+
+TANDEM_OPS Tensor permute(const Tensor& x, IntArrayRef dims) {
+  checks::defined("permute", "the input", x);
+  TANDEM_CHECK(static_cast<int64_t>(dims.size()) == x.dim(), ShapeError,
+               "permute: {} dimensions given for a tensor of rank {} {}", dims.size(), x.dim(), to_string(x.sizes()));
+  Dims order, inverse(dims.size(), -1);
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const int64_t d = wrap_dim(dims[i], x.dim(), "permute");
+    TANDEM_CHECK(inverse[static_cast<size_t>(d)] < 0, ShapeError, "permute: dimension {} appears twice in {}", d,
+                 to_string(dims));
+    inverse[static_cast<size_t>(d)] = static_cast<int64_t>(i);
+    order.push_back(d);
+  }
+  return apply_view<"permute">(
+      [&](const Tensor& x) {
+        Dims sizes, strides;
+        for (int64_t d : order) {
+          sizes.push_back(x.size(d));
+          strides.push_back(x.stride(d));
+        }
+        return Result{make_view(x, sizes, strides, x.storage_offset()), {}, [inverse](const Backward& b) -> Grads {
+                        return {permute(b.grad(), inverse)};
+                      }};
+      },
+      x);
+}
+
+namespace detail {
+
+/// Drops the dimensions of size 1 for which `drop` holds.
+template <class Drop>
+Tensor squeeze_where(const Tensor& x, Drop drop) {
+  return apply_view<"squeeze">(
+      [&](const Tensor& x) {
+        Dims sizes, strides;
+        for (int64_t d = 0; d < x.dim(); ++d) {
+          if (x.size(d) == 1 && drop(d)) continue;
+          sizes.push_back(x.size(d));
+          strides.push_back(x.stride(d));
+        }
+        return Result{make_view(x, sizes, strides, x.storage_offset()),
+                      {},
+                      [old = x.impl().sizes](const Backward& b) -> Grads { return {reshape(b.grad(), old)}; }};
+      },
+      x);
+}
+
+}  // namespace detail
+
+TANDEM_OPS Tensor squeeze(const Tensor& x) {
+  checks::defined("squeeze", "the input", x);
+  return detail::squeeze_where(x, [](int64_t) { return true; });
+}
+TANDEM_OPS Tensor squeeze(const Tensor& x, int64_t dim) {
+  checks::defined("squeeze", "the input", x);
+  const int64_t wanted = wrap_dim(dim, x.dim(), "squeeze");
+  return detail::squeeze_where(x, [wanted](int64_t d) { return d == wanted; });
+}
+
+TANDEM_OPS Tensor unsqueeze(const Tensor& x, int64_t dim) {
+  checks::defined("unsqueeze", "the input", x);
+  const size_t at = static_cast<size_t>(wrap_dim(dim, x.dim() + 1, "unsqueeze"));
+  return apply_view<"unsqueeze">(
+      [&](const Tensor& x) {
+        Dims sizes = x.impl().sizes, strides = x.impl().strides;
+        strides.insert(at, at < sizes.size() ? sizes[at] * strides[at] : 1);
+        sizes.insert(at, 1);
+        return Result{make_view(x, sizes, strides, x.storage_offset()), {}, [at](const Backward& b) -> Grads {
+                        return {squeeze(b.grad(), static_cast<int64_t>(at))};
+                      }};
+      },
+      x);
+}
+
+TANDEM_OPS Tensor expand(const Tensor& x, IntArrayRef sizes) {
+  checks::defined("expand", "the input", x);
+  TANDEM_CHECK(static_cast<int64_t>(sizes.size()) >= x.dim(), ShapeError,
+               "expand: {} has more dimensions than the wanted {}", to_string(x.sizes()), to_string(sizes));
+  const size_t lead = sizes.size() - static_cast<size_t>(x.dim());
+  Dims result(sizes);
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == -1 && d >= lead) result[d] = x.sizes()[d - lead];
+    const bool fits = d < lead ? sizes[d] >= 0 : x.sizes()[d - lead] == 1 || x.sizes()[d - lead] == result[d];
+    TANDEM_CHECK(fits && result[d] >= 0, ShapeError,
+                 "expand: {} cannot become {}: dimension {} must have size 1 or the wanted size", to_string(x.sizes()),
+                 to_string(sizes), d);
+  }
+  return apply_view<"expand">(
+      [&](const Tensor& x) {
+        Dims strides(result.size(), 0);
+        for (size_t d = lead; d < result.size(); ++d) {
+          if (x.sizes()[d - lead] != 1 || result[d] == 1) strides[d] = x.strides()[d - lead];
+        }
+        return Result{make_view(x, result, strides, x.storage_offset()),
+                      {},
+                      [old = x.impl().sizes](const Backward& b) -> Grads { return {sum_to_size(b.grad(), old)}; }};
+      },
+      x);
+}
+
+TANDEM_OPS Tensor select(const Tensor& x, int64_t dim, int64_t index) {
+  checks::defined("select", "the input", x);
+  TANDEM_CHECK(x.dim() > 0, IndexError, "select: a 0-dim tensor has no dimension to select from; use item()");
+  const int64_t d = wrap_dim(dim, x.dim(), "select");
+  const int64_t size = x.size(d);
+  TANDEM_CHECK(index >= -size && index < size, IndexError, "select: index {} is out of range for dimension {} of {}",
+               index, d, to_string(x.sizes()));
+  return squeeze(narrow(x, d, index < 0 ? index + size : index, 1), d);
+}
+
+TANDEM_OPS Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
+  checks::defined("narrow", "the input", x);
+  TANDEM_CHECK(x.dim() > 0, IndexError, "narrow: a 0-dim tensor has no dimension to narrow");
+  const int64_t d = wrap_dim(dim, x.dim(), "narrow");
+  const int64_t size = x.size(d);
+  const int64_t first = start < 0 ? start + size : start;
+  TANDEM_CHECK(first >= 0 && length >= 0 && first + length <= size, IndexError,
+               "narrow: {} entries from {} lie outside dimension {} of {}", length, start, d, to_string(x.sizes()));
+  return slice(x, d, first, first + length, 1);
+}
+
+TANDEM_OPS Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> stop,
+                        int64_t step) {
+  checks::defined("slice", "the input", x);
+  TANDEM_CHECK(x.dim() > 0, IndexError, "slice: a 0-dim tensor cannot be sliced");
+  TANDEM_CHECK(step >= 1, IndexError, "slice: step must be at least 1, not {}; negative steps need a copy", step);
+  const size_t d = static_cast<size_t>(wrap_dim(dim, x.dim(), "slice"));
+  const int64_t size = x.sizes()[d];
+  auto bound = [size](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size); };
+  const int64_t from = bound(start.value_or(0)), to = std::max(bound(stop.value_or(size)), from);
+  return apply_view<"slice">(
+      [&](const Tensor& x) {
+        Dims sizes = x.impl().sizes, strides = x.impl().strides;
+        const int64_t offset = x.storage_offset() + from * strides[d];
+        sizes[d] = (to - from + step - 1) / step;
+        strides[d] *= step;
+        return Result{make_view(x, sizes, strides, offset),
+                      {},
+                      [old = x.impl().sizes, d, from, step](const Backward& b) -> Grads {
+                        // The gradient is zero outside the slice.
+                        const Dims whole = contiguous_strides(old);
+                        Dims strides = whole;
+                        strides[d] *= step;
+                        return {as_strided_scatter(zeros(old, b.grad().options()), b.grad(), b.grad().sizes(), strides,
+                                                   from * whole[d])};
+                      }};
+      },
+      x);
+}
+
+namespace detail {
+
+inline void check_strided(const char* op, const Tensor& x, IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
+  TANDEM_CHECK(sizes.size() == strides.size(), ShapeError, "{}: {} sizes but {} strides", op, sizes.size(),
+               strides.size());
+  int64_t last = x.storage_offset() + offset;
+  bool empty = false;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    TANDEM_CHECK(sizes[d] >= 0 && strides[d] >= 0, ShapeError, "{}: negative entry in sizes {} or strides {}", op,
+                 to_string(sizes), to_string(strides));
+    empty = empty || sizes[d] == 0;
+    last += (sizes[d] - 1) * strides[d];
+  }
+  const int64_t available = static_cast<int64_t>(x.storage().nbytes() / x.element_size());
+  TANDEM_CHECK(empty || (x.storage_offset() + offset >= 0 && last < available), IndexError,
+               "{}: sizes {}, strides {} and offset {} reach element {} of a storage of {}", op, to_string(sizes),
+               to_string(strides), offset, last, available);
+}
+
+/// False when each stride steps over everything that the smaller strides reach: then no two elements share memory.
+inline bool may_overlap(const Dims& sizes, const Dims& strides) {
+  std::vector<std::pair<int64_t, int64_t>> dims;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] > 1) dims.emplace_back(strides[d], sizes[d]);
+  }
+  std::sort(dims.begin(), dims.end());
+  int64_t reach = 0;
+  for (const auto& [stride, size] : dims) {
+    if (stride <= reach) return true;
+    reach += (size - 1) * stride;
+  }
+  return false;
+}
+
+/// The derivative of a view whose elements may share memory: gradients of shared elements add up. `g` has the view's
+/// sizes; the result the base's.
+inline Tensor add_strided(const Tensor& g, const Dims& strides, int64_t offset, const Dims& base_sizes,
+                          const Dims& base_strides) {
+  int64_t extent = 1;
+  for (size_t d = 0; d < base_sizes.size(); ++d) extent += (base_sizes[d] - 1) * base_strides[d];
+  const Tensor positions = arange(extent, TensorOptions(kLong).device(g.device()));
+  const Tensor index = reshape(as_strided(positions, g.sizes(), strides, offset), {g.numel()});
+  const Tensor flat = index_add(zeros({extent}, g.options()), 0, index, reshape(g, {g.numel()}));
+  return as_strided(flat, base_sizes, base_strides, 0);
+}
+
+}  // namespace detail
+
+TANDEM_OPS Tensor as_strided(const Tensor& x, IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
+  checks::defined("as_strided", "the input", x);
+  detail::check_strided("as_strided", x, sizes, strides, offset);
+  return apply_view<"as_strided">(
+      [&](const Tensor& x) {
+        const Dims view_sizes(sizes), view_strides(strides);
+        return Result{make_view(x, view_sizes, view_strides, x.storage_offset() + offset),
+                      {},
+                      [view_sizes, view_strides, offset, old = x.impl().sizes,
+                       layout = x.impl().strides](const Backward& b) -> Grads {
+                        if (detail::may_overlap(view_sizes, view_strides)) {
+                          return {detail::add_strided(b.grad(), view_strides, offset, old, layout)};
+                        }
+                        Tensor whole = empty_strided(old, layout, b.grad().options());
+                        whole.zero_();
+                        return {as_strided_scatter(whole, b.grad(), view_sizes, view_strides, offset)};
+                      }};
+      },
+      x);
+}
+
+TANDEM_OPS Tensor as_strided_scatter(const Tensor& x, const Tensor& source, IntArrayRef sizes, IntArrayRef strides,
+                                     int64_t offset) {
+  checks::defined("as_strided_scatter", "the input", x);
+  checks::defined("as_strided_scatter", "the input", source);
+  detail::check_strided("as_strided_scatter", x, sizes, strides, offset);
+  TANDEM_CHECK(source.sizes() == sizes, ShapeError, "as_strided_scatter: the source is {}, the view {}",
+               to_string(source.sizes()), to_string(sizes));
+  return apply<"as_strided_scatter">(
+      [&](const Tensor& x, const Tensor& source) {
+        const Dims view_sizes(sizes), view_strides(strides);
+        Tensor y = empty_strided(x.sizes(), x.strides(), x.options());
+        backend(x).copy(y, x);
+        backend(x).copy(make_view(y, view_sizes, view_strides, y.storage_offset() + offset), source);
+        return Result{y, {}, [view_sizes, view_strides, offset, layout = x.impl().strides](const Backward& b) -> Grads {
+                        Tensor g = empty_strided(b.grad().sizes(), layout, b.grad().options());
+                        g.copy_(b.grad());
+                        Grads grads(2);
+                        if (b.needs(0)) {
+                          grads[0] =
+                              as_strided_scatter(g, zeros(view_sizes, g.options()), view_sizes, view_strides, offset);
+                        }
+                        if (b.needs(1)) grads[1] = as_strided(g, view_sizes, view_strides, offset);
+                        return grads;
+                      }};
+      },
+      x, source);
+}
+
+TANDEM_OPS Tensor cat(TensorList tensors, int64_t dim) {
+  TANDEM_CHECK(!tensors.empty(), StateError, "cat: the list of tensors is empty");
+  for (const Tensor& x : tensors) checks::defined("cat", "the input", x);
+  // As in PyTorch, an empty tensor of rank 1 fits anywhere.
+  auto is_placeholder = [](const Tensor& x) { return x.dim() == 1 && x.numel() == 0; };
+  const Tensor* model = &tensors[0];
+  for (const Tensor& x : tensors) {
+    if (!is_placeholder(x)) {
+      model = &x;
+      break;
+    }
+  }
+  TANDEM_CHECK(model->dim() > 0, ShapeError, "cat: tensors of rank 0 cannot be joined; use stack()");
+  const size_t d = static_cast<size_t>(wrap_dim(dim, model->dim(), "cat"));
+  Dims sizes = model->impl().sizes;
+  sizes[d] = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& x = tensors[i];
+    if (is_placeholder(x)) continue;
+    bool fits = x.dim() == model->dim();
+    for (size_t k = 0; fits && k < sizes.size(); ++k) fits = k == d || x.sizes()[k] == sizes[k];
+    TANDEM_CHECK(fits, ShapeError,
+                 "cat: tensor {} is {}, the first is {}; all sizes but that of dimension {} must agree", i,
+                 to_string(x.sizes()), to_string(model->sizes()), d);
+    sizes[d] += x.sizes()[d];
+  }
+  return apply<"cat">(
+      [&](TensorList xs) {
+        Tensor y = empty(sizes, xs[0].options().dtype(result_type(xs)));
+        std::vector<int64_t> lengths;
+        int64_t at = 0;
+        for (const Tensor& x : xs) {
+          const int64_t length = is_placeholder(x) ? -1 : x.sizes()[d];
+          lengths.push_back(length);
+          if (length <= 0) continue;
+          Dims part = sizes;
+          part[d] = length;
+          backend(y).copy(make_view(y, part, y.impl().strides, y.storage_offset() + at * y.strides()[d]), x);
+          at += length;
+        }
+        return Result{y, {}, [d, lengths](const Backward& b) -> Grads {
+                        Grads grads(lengths.size());
+                        int64_t at = 0;
+                        for (size_t i = 0; i < lengths.size(); ++i) {
+                          const int64_t start = at;
+                          at += std::max<int64_t>(lengths[i], 0);
+                          if (!b.needs(i)) continue;
+                          grads[i] = lengths[i] < 0 ? zeros({0}, b.grad().options())
+                                                    : narrow(b.grad(), static_cast<int64_t>(d), start, lengths[i]);
+                        }
+                        return grads;
+                      }};
+      },
+      tensors);
+}
+
+TANDEM_OPS Tensor stack(TensorList tensors, int64_t dim) {
+  TANDEM_CHECK(!tensors.empty(), StateError, "stack: the list of tensors is empty");
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    checks::defined("stack", "the input", tensors[i]);
+    TANDEM_CHECK(tensors[i].sizes() == tensors[0].sizes(), ShapeError,
+                 "stack: tensor {} is {}, the first is {}; all must have the same sizes", i,
+                 to_string(tensors[i].sizes()), to_string(tensors[0].sizes()));
+  }
+  const size_t d = static_cast<size_t>(wrap_dim(dim, tensors[0].dim() + 1, "stack"));
+  return apply<"stack">(
+      [&](TensorList xs) {
+        Dims sizes = xs[0].impl().sizes;
+        sizes.insert(d, static_cast<int64_t>(xs.size()));
+        Tensor y = empty(sizes, xs[0].options().dtype(result_type(xs)));
+        Dims strides = y.impl().strides;
+        const int64_t step = strides[d];
+        strides.erase(d);
+        for (size_t i = 0; i < xs.size(); ++i) {
+          const int64_t offset = y.storage_offset() + static_cast<int64_t>(i) * step;
+          backend(y).copy(make_view(y, xs[i].impl().sizes, strides, offset), xs[i]);
+        }
+        return Result{y, {}, [d, count = xs.size()](const Backward& b) -> Grads {
+                        Grads grads(count);
+                        for (size_t i = 0; i < count; ++i) {
+                          if (b.needs(i)) grads[i] = select(b.grad(), static_cast<int64_t>(d), static_cast<int64_t>(i));
+                        }
+                        return grads;
+                      }};
+      },
+      tensors);
+}
+
+TANDEM_OPS std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
+  checks::defined("chunk", "the input", x);
+  TANDEM_CHECK(x.dim() > 0 && chunks > 0, ShapeError, "chunk: cannot split {} into {} chunks", to_string(x.sizes()),
+               chunks);
+  const int64_t d = wrap_dim(dim, x.dim(), "chunk");
+  const int64_t size = x.size(d), length = std::max<int64_t>((size + chunks - 1) / chunks, 1);
+  std::vector<Tensor> parts;
+  for (int64_t at = 0; at < size || parts.empty(); at += length) parts.push_back(slice(x, d, at, at + length));
+  return parts;
+}
+
+}  // namespace tandem

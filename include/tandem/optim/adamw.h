@@ -1,0 +1,44 @@
+#pragma once
+// AdamW: Adam with decoupled weight decay. Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization"
+// (2017); torch.optim.AdamW.
+#include "tandem/optim/adam.h"
+
+namespace tandem::optim {
+
+/// `AdamWOptions(1e-3).weight_decay(0.05)`
+class AdamWOptions : public OptimizerCloneableOptions<AdamWOptions> {
+ public:
+  using Betas = std::tuple<double, double>;
+  AdamWOptions(double lr = 1e-3) : lr_(lr) {}
+  double get_lr() const override { return lr_; }
+  void set_lr(double lr) override { lr_ = lr; }
+
+  TANDEM_ARG(double, lr);
+  TANDEM_ARG(Betas, betas) = Betas(0.9, 0.999);
+  TANDEM_ARG(double, eps) = 1e-8;
+  /// p = p (1 - lr weight_decay) before the step.
+  TANDEM_ARG(double, weight_decay) = 1e-2;
+  /// Divides by the largest second moment so far.
+  TANDEM_ARG(bool, amsgrad) = false;
+  /// Climbs instead of descending.
+  TANDEM_ARG(bool, maximize) = false;
+};
+
+/// What AdamW keeps: the same as Adam.
+class AdamWParamState : public AdamParamState {};
+
+/// Adam whose weight decay acts on the parameter, not through the gradient.
+class AdamW : public Optimizer {
+ public:
+  /// Throws StateError: lr, eps or weight_decay negative or not finite, a beta outside [0, 1).
+  explicit AdamW(const std::vector<OptimizerParamGroup>& param_groups, AdamWOptions defaults = {});
+  explicit AdamW(std::vector<Tensor> params, AdamWOptions defaults = {});
+  Tensor step(LossClosure closure = nullptr) override;
+  void step(const StepScaling& scaling) override;
+  bool supports_amp_scaling() const override { return true; }
+
+ protected:
+  void check_options(const OptimizerOptions& options) const override;
+};
+
+}  // namespace tandem::optim

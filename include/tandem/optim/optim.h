@@ -1,0 +1,6 @@
+#pragma once
+// All optimizers.
+#include "tandem/optim/adam.h"
+#include "tandem/optim/adamw.h"
+#include "tandem/optim/optimizer.h"
+#include "tandem/optim/sgd.h"

@@ -1,0 +1,52 @@
+#pragma once
+// The modes of a thread: gradient recording, inference, autocast. Guards elsewhere set and restore them.
+#include <cstdint>
+#include <memory>
+
+#include "tandem/base/device.h"
+#include "tandem/base/dtype.h"
+
+namespace tandem {
+
+namespace amp {
+class PolicyOverrides;
+}
+
+/// Autocast of one device type on one thread.
+struct AutocastState {
+  bool enabled = false;
+  DType dtype = kHalf;
+};
+
+/// Everything that a guard may change on a thread. New threads start with the defaults.
+struct ThreadState {
+  bool grad_mode = true;
+  bool inference_mode = false;
+  AutocastState autocast[kNumDeviceTypes] = {{false, kBFloat16}, {false, kHalf}};
+  bool autocast_cache_enabled = true;
+  int autocast_nesting = 0;
+  /// Set by PolicyGuard; null when the table of policy.h holds unchanged.
+  std::shared_ptr<const amp::PolicyOverrides> policy;
+  /// The op that the thread is running, for messages.
+  const char* current_op = "tandem";
+};
+
+/// The calling thread's state.
+inline ThreadState& thread_state() {
+  static thread_local ThreadState state;
+  return state;
+}
+
+/// Names the running op for messages until the end of the scope.
+class [[nodiscard]] CurrentOp {
+ public:
+  explicit CurrentOp(const char* name) : outer_(thread_state().current_op) { thread_state().current_op = name; }
+  ~CurrentOp() { thread_state().current_op = outer_; }
+  CurrentOp(const CurrentOp&) = delete;
+  CurrentOp& operator=(const CurrentOp&) = delete;
+
+ private:
+  const char* outer_;
+};
+
+}  // namespace tandem

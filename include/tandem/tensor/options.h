@@ -1,0 +1,61 @@
+#pragma once
+// TensorOptions: dtype, device and gradient flag of a new tensor, spelled as in libtorch.
+#include <optional>
+
+#include "tandem/base/device.h"
+#include "tandem/base/dtype.h"
+
+namespace tandem {
+
+/// Order of the elements in memory. ChannelsLast: N, H, W, C for tensors of rank 4.
+enum class MemoryFormat : uint8_t { Contiguous, Preserve, ChannelsLast };
+inline constexpr MemoryFormat kChannelsLast = MemoryFormat::ChannelsLast;
+
+/// `zeros({2, 3}, TensorOptions().dtype(kHalf).requires_grad(true))`, or just `zeros({2, 3}, kHalf)`.
+struct TensorOptions {
+  TensorOptions() = default;
+  TensorOptions(DType t) : dtype_(t) {}
+  TensorOptions(Device d) : device_(d) {}
+  TensorOptions(DeviceType d) : device_(Device(d)) {}
+
+  TensorOptions dtype(std::optional<DType> t) const {
+    TensorOptions o = *this;
+    o.dtype_ = t;
+    return o;
+  }
+  TensorOptions device(std::optional<Device> d) const {
+    TensorOptions o = *this;
+    o.device_ = d;
+    return o;
+  }
+  TensorOptions device(DeviceType d) const { return device(std::optional<Device>(Device(d))); }
+  TensorOptions requires_grad(bool r) const {
+    TensorOptions o = *this;
+    o.requires_grad_ = r;
+    return o;
+  }
+  TensorOptions memory_format(MemoryFormat f) const {
+    TensorOptions o = *this;
+    o.memory_format_ = f;
+    return o;
+  }
+
+  DType dtype() const { return dtype_.value_or(DType::F32); }
+  Device device() const { return device_.value_or(Device(kCPU)); }
+  bool requires_grad() const { return requires_grad_; }
+  bool has_dtype() const { return dtype_.has_value(); }
+  bool has_device() const { return device_.has_value(); }
+  std::optional<MemoryFormat> memory_format_opt() const { return memory_format_; }
+
+ private:
+  std::optional<DType> dtype_;
+  std::optional<Device> device_;
+  std::optional<MemoryFormat> memory_format_;
+  bool requires_grad_ = false;
+};
+
+inline TensorOptions dtype(DType t) { return TensorOptions(t); }
+inline TensorOptions device(Device d) { return TensorOptions(d); }
+inline TensorOptions requires_grad(bool r = true) { return TensorOptions().requires_grad(r); }
+
+}  // namespace tandem

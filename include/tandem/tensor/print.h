@@ -1,0 +1,20 @@
+#pragma once
+// Tensors as text, character for character as libtorch writes them.
+#include <iosfwd>
+#include <string>
+
+#include "tandem/tensor/tensor.h"
+
+namespace tandem {
+
+/// All elements, and a last line with type and sizes: `[ CPUFloatType{2,3} ]`. A tensor of rank above 2 is written as
+/// matrices headed `(1,2,.,.) = `, indices from 1. Numbers of one vector or matrix share a width and, when they are
+/// large or small, a factor on a line of its own: `0.001 *`. Lines hold at most `line_size` characters of numbers; a
+/// wider matrix is written in groups of columns. Waits for the device.
+std::string str(const Tensor& x, int64_t line_size = 80);
+
+/// Writes str(x).
+std::ostream& operator<<(std::ostream& out, const Tensor& x);
+std::ostream& print(std::ostream& out, const Tensor& x, int64_t line_size = 80);
+
+}  // namespace tandem

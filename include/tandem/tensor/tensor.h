@@ -1,0 +1,216 @@
+#pragma once
+// Tensor: a strided view of a Storage, with the methods of libtorch's at::Tensor. Copying a Tensor copies a handle.
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tandem/base/error.h"
+#include "tandem/base/scalar.h"
+#include "tandem/base/shape.h"
+#include "tandem/tensor/accessor.h"
+#include "tandem/tensor/options.h"
+#include "tandem/tensor/storage.h"
+
+namespace tandem {
+
+class Tensor;
+using TensorList = ArrayRef<Tensor>;
+
+namespace autograd {
+struct Node;
+using TensorHook = std::function<Tensor(const Tensor&)>;
+}  // namespace autograd
+namespace indexing {
+struct TensorIndex;
+}
+
+/// What autograd keeps for a tensor; defined in autograd/meta.h.
+struct AutogradMetaBase {
+  virtual ~AutogradMetaBase() = default;
+};
+
+struct TensorImpl;
+
+/// The low-precision copy of a weight; valid while the weight's version stands.
+struct ShadowCopy {
+  std::shared_ptr<TensorImpl> copy;
+  uint64_t version = 0;
+  bool lasting = false;  ///< written by an optimizer step: outlives the autocast region
+};
+
+/// The fields of a tensor. Internal: programs use Tensor.
+struct TensorImpl {
+  std::shared_ptr<Storage> storage;
+  int64_t offset = 0;  ///< of the first element, in elements
+  Dims sizes;
+  Dims strides;  ///< in elements
+  int64_t numel = 0;
+  DType dtype = kFloat;
+  bool contiguous = true;      ///< row-major without gaps
+  bool requires_grad = false;  ///< leaf flag, or set with a history
+  bool has_history = false;    ///< made by a recorded op
+  bool is_parameter = false;   ///< registered with a module: its casts are worth keeping even when frozen
+  bool is_inference = false;   ///< made under InferenceMode
+  bool is_view = false;        ///< shares a base's storage, and may get its history from it
+  std::unique_ptr<AutogradMetaBase> autograd;
+  std::unique_ptr<ShadowCopy> shadow;
+
+  /// Recomputes numel and contiguous after a change of sizes or strides.
+  void refresh();
+};
+
+/// n-dimensional array. A default-constructed Tensor is undefined and stands for 'no tensor'.
+class Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(std::shared_ptr<TensorImpl> impl) : impl_(std::move(impl)) {}
+
+  // ---- identity and geometry
+  bool defined() const { return impl_ != nullptr; }
+  bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
+  int64_t dim() const { return static_cast<int64_t>(checked().sizes.size()); }
+  int64_t ndimension() const { return dim(); }
+  IntArrayRef sizes() const { return checked().sizes; }
+  IntArrayRef strides() const { return checked().strides; }
+  int64_t size(int64_t d) const;
+  int64_t stride(int64_t d) const;
+  int64_t numel() const { return checked().numel; }
+  int64_t storage_offset() const { return checked().offset; }
+  size_t element_size() const { return tandem::element_size(checked().dtype); }
+  size_t itemsize() const { return element_size(); }
+  size_t nbytes() const { return static_cast<size_t>(numel()) * element_size(); }
+  DType dtype() const { return checked().dtype; }
+  DType scalar_type() const { return checked().dtype; }
+  Device device() const { return checked().storage->device(); }
+  bool is_cpu() const { return device().is_cpu(); }
+  bool is_cuda() const { return device().is_cuda(); }
+  TensorOptions options() const { return TensorOptions(dtype()).device(device()); }
+  bool is_floating_point() const { return tandem::is_floating_point(dtype()); }
+  bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
+  const Storage& storage() const { return *checked().storage; }
+  /// Grows with every in-place change of the storage, whichever view made it.
+  uint64_t _version() const { return checked().storage->version(); }
+
+  // ---- data
+  /// First element, to write: raises the version and bars lasting casts, since the pointer may write later.
+  /// Throws DTypeError when T is not the dtype. On a CUDA tensor the pointer is a device pointer.
+  template <class T>
+  T* data_ptr() const {
+    return static_cast<T*>(mutable_pointer(dtype_of<T>));
+  }
+  void* data_ptr() const { return mutable_pointer(std::nullopt); }
+  /// First element, to read.
+  template <class T>
+  const T* const_data_ptr() const {
+    return static_cast<const T*>(const_pointer(dtype_of<T>));
+  }
+  /// The value of a tensor of one element, converted to T; waits for the device. Throws ShapeError for other sizes.
+  template <class T>
+  T item() const {
+    return item().to<T>();
+  }
+  Scalar item() const;
+  /// Indexed access to a CPU tensor's elements: `x.accessor<float, 2>()[i][j]`; `accessor<const float, 2>` only reads.
+  template <class T, size_t N>
+  TensorAccessor<T, N> accessor() const {
+    using Element = std::remove_const_t<T>;
+    check_accessor(dtype_of<Element>, N);
+    T* p;
+    if constexpr (std::is_const_v<T>) {
+      p = const_data_ptr<Element>();
+    } else {
+      p = data_ptr<Element>();
+    }
+    return TensorAccessor<T, N>(p, checked().sizes.begin(), checked().strides.begin());
+  }
+
+  // ---- conversion and copies
+  Tensor to(DType dtype, bool non_blocking = false, bool copy = false) const;
+  Tensor to(Device device, bool non_blocking = false) const;
+  Tensor to(Device device, DType dtype, bool non_blocking = false, bool copy = false) const;
+  Tensor to(const TensorOptions& options, bool non_blocking = false, bool copy = false) const;
+  Tensor to(DeviceType device, bool non_blocking = false) const { return to(Device(device), non_blocking); }
+  Tensor cpu() const { return to(Device(kCPU)); }
+  Tensor cuda() const { return to(Device(kCUDA)); }
+  Tensor half() const { return to(kHalf); }
+  Tensor bfloat16() const { return to(kBFloat16); }
+  Tensor toType(DType t) const { return to(t); }
+  Tensor contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
+  Tensor clone() const;
+  /// Overwrites this tensor with `source`, broadcast and converted. Returns *this.
+  const Tensor& copy_(const Tensor& source, bool non_blocking = false) const;
+  const Tensor& fill_(Scalar value) const;
+  const Tensor& zero_() const { return fill_(0); }
+
+  // ---- random, in place (tensor/random.h)
+  const Tensor& uniform_(double from = 0, double to = 1) const;
+  const Tensor& normal_(double mean = 0, double std = 1) const;
+  const Tensor& bernoulli_(double p = 0.5) const;
+  const Tensor& random_(int64_t low, int64_t high) const;
+
+  // ---- autograd
+  bool requires_grad() const { return checked().requires_grad || (impl_->is_view && base_requires_grad()); }
+  const Tensor& requires_grad_(bool requires_grad = true) const;
+  const Tensor& set_requires_grad(bool requires_grad) const { return requires_grad_(requires_grad); }
+  bool is_leaf() const;
+  /// The accumulated gradient; undefined before backward. A reference, as in libtorch's mutable_grad.
+  const Tensor& grad() const;
+  Tensor& mutable_grad() const;
+  std::shared_ptr<autograd::Node> grad_fn() const;
+  /// Runs backward from this tensor. `gradient` may be left out for one element. Throws AutogradError.
+  void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = std::nullopt,
+                bool create_graph = false) const;
+  /// Calls `hook` with the gradient when it is computed; a defined return value replaces it. Returns a handle.
+  unsigned register_hook(autograd::TensorHook hook) const;
+  void remove_hook(unsigned handle) const;
+  /// Keeps `.grad` of a tensor that is not a leaf.
+  void retain_grad() const;
+  /// Same data without history. Shares storage and version.
+  Tensor detach() const;
+  const Tensor& detach_() const;
+  /// Replaces the data of this tensor, keeping its identity: `parameter.set_data(other)`.
+  void set_data(const Tensor& other) const;
+
+  // ---- indexing (tensor/indexing.h)
+  Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
+  Tensor index(const std::vector<indexing::TensorIndex>& indices) const;
+  const Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Tensor& value) const;
+  const Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, Scalar value) const;
+  Tensor operator[](int64_t i) const;
+
+#include "tandem/tensor/methods.inc"
+
+  TensorImpl& impl() const { return checked(); }
+  const std::shared_ptr<TensorImpl>& impl_ptr() const { return impl_; }
+  /// Kernel access: the first element as it lies in memory, no version change.
+  template <class T>
+  T* raw() const {
+    return static_cast<T*>(impl_->storage->data()) + impl_->offset;
+  }
+  /// Kernel access without a type.
+  void* raw_bytes() const {
+    return static_cast<char*>(impl_->storage->data()) + impl_->offset * static_cast<int64_t>(element_size());
+  }
+
+ private:
+  TensorImpl& checked() const {
+    if (!impl_) [[unlikely]]
+      throw_undefined();
+    return *impl_;
+  }
+  [[noreturn]] static void throw_undefined();
+  void* mutable_pointer(std::optional<DType> expected) const;
+  const void* const_pointer(std::optional<DType> expected) const;
+  void check_accessor(DType expected, size_t rank) const;
+  bool base_requires_grad() const;
+
+  std::shared_ptr<TensorImpl> impl_;
+};
+
+/// A view of `base`'s storage with other geometry; no autograd. Ops build their views with it.
+Tensor make_view(const Tensor& base, const Dims& sizes, const Dims& strides, int64_t offset);
+
+}  // namespace tandem

@@ -1,0 +1,189 @@
+// Two-dimensional convolution and its gradients.
+// Contract: f32, f16 and bf16 are convolved in oneDNN with sums in f32 and rounded once, after bias and activation; a
+// dtype that the processor has no fast instructions for is widened to f32 first. f64, and what oneDNN refuses even in
+// f32, runs through conv_loops.cpp in f64. Inside, activations lie channels-last, where oneDNN is several times faster
+// than on N, C, H, W; other layouts are converted on the way in and out.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/cpu/conv_loops.h"
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/layout.h"
+#include "kernels/cpu/onednn.h"
+#include "kernels/cpu/parallel.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::cpu {
+namespace {
+
+using onednn::Array;
+using onednn::array_of;
+
+// Where a result of `dtype` goes: y itself, or a tensor that is converted to y afterwards.
+Tensor channels_last_result(const Tensor& y, DType dtype) {
+  return y.dtype() == dtype && is_channels_last(y) ? y : new_channels_last(y, dtype);
+}
+
+void deliver(const Tensor& y, const Tensor& result) {
+  if (y.defined() && !y.is_same(result)) convert(y, result);
+}
+
+// With the strides that oneDNN knows the order by, size-1 dimensions included.
+Array channels_last_array(const Tensor& x) {
+  Array array = array_of(x);
+  const Dims strides = channels_last_strides(x.sizes());
+  std::copy(strides.begin(), strides.end(), array.strides.begin());
+  return array;
+}
+
+Tensor dense(const Tensor& x, DType dtype) {
+  if (!x.defined() || (x.dtype() == dtype && is_dense(x))) return x;
+  const Tensor copied = empty(x.sizes(), dtype);
+  copy(copied, x);
+  return copied;
+}
+
+Tensor dense_result(const Tensor& y, DType dtype) {
+  return !y.defined() || (y.dtype() == dtype && is_dense(y)) ? y : empty(y.sizes(), dtype);
+}
+
+Tensor contiguous(const Tensor& x, DType dtype) {
+  if (!x.defined() || (x.dtype() == dtype && x.is_contiguous())) return x;
+  const Tensor copied = empty(x.sizes(), dtype);
+  copy(copied, x);
+  return copied;
+}
+
+Tensor contiguous_f64(const Tensor& x) { return contiguous(x, kDouble); }
+
+Tensor contiguous_f64_result(const Tensor& y) {
+  return y.dtype() == kDouble && y.is_contiguous() ? y : empty(y.sizes(), kDouble);
+}
+
+// Calls run(dtype) for the dtype itself where the processor computes in it, then for f32, until one returns true.
+template <class Run>
+bool try_dtypes(DType dtype, Run&& run) {
+  if (dtype == kDouble) return false;
+  if (onednn::computes_in(dtype) && run(dtype)) return true;
+  return dtype != kFloat && run(kFloat);
+}
+
+// The result's dtype beside operands computed in `dtype`: as asked for, but f32 where operands are widened.
+DType result_dtype(const Tensor& y, const Tensor& operand, DType dtype) {
+  return dtype == operand.dtype() ? y.dtype() : kFloat;
+}
+
+bool run_conv2d(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p,
+                Activation activation) {
+  return try_dtypes(x.dtype(), [&](DType dtype) {
+    const Tensor in = channels_last(x, dtype), w = dense(weight, dtype), offset = dense(bias, kFloat);
+    const Tensor out = channels_last_result(y, result_dtype(y, x, dtype));
+    if (!onednn::convolution(channels_last_array(out), channels_last_array(in), array_of(w), array_of(offset), p,
+                             activation)) {
+      return false;
+    }
+    deliver(y, out);
+    return true;
+  });
+}
+
+// Weights of the convolution that takes gy to gx: in and out exchanged, kernels turned by 180 degrees.
+Tensor turned(const Tensor& weight, int64_t groups) {
+  const int64_t out = weight.size(0) / groups, in = weight.size(1), taps = weight.size(2) * weight.size(3);
+  const Tensor w = contiguous(weight, weight.dtype());
+  const Tensor t = empty({groups * in, out, weight.size(2), weight.size(3)}, weight.dtype());
+  const uint16_t* from = static_cast<const uint16_t*>(w.raw_bytes());
+  uint16_t* to = static_cast<uint16_t*>(t.raw_bytes());
+  parallel_for(groups * in, 1 + kParallelGrain / (out * taps), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      for (int64_t o = 0; o < out; ++o) {
+        const uint16_t* kernel = from + ((row / in * out + o) * in + row % in) * taps;
+        std::reverse_copy(kernel, kernel + taps, to + (row * out + o) * taps);
+      }
+    }
+  });
+  return t;
+}
+
+// f16 only: oneDNN 3.2 has no AMX implementation of its backward pass (8 times slower), but has one forward.
+bool run_backward_input_as_forward(const Tensor& gx, const Tensor& gy, const Tensor& weight, const Conv2dParams& p) {
+  Conv2dParams q = p;
+  for (size_t d = 0; d < 2; ++d) {
+    q.padding[d] = p.dilation[d] * (weight.size(static_cast<int64_t>(d) + 2) - 1) - p.padding[d];
+    if (p.stride[d] != 1 || q.padding[d] < 0) return false;
+  }
+  if (gy.dtype() != kHalf || !onednn::computes_in(kHalf)) return false;
+  return run_conv2d(gx, gy, turned(weight, p.groups), {}, q, Activation::none);
+}
+
+void activate(const Tensor& y, Activation activation) {
+  double* values = y.raw<double>();
+  for (int64_t i = 0; i < y.numel(); ++i) {
+    double& v = values[i];
+    if (activation == Activation::relu) v = v < 0 ? 0 : v;
+    if (activation == Activation::gelu) v = 0.5 * v * (1 + std::erf(v * M_SQRT1_2));
+  }
+}
+
+// Column sums of gy over all but channels.
+void bias_gradient(const Tensor& gbias, const Tensor& gy) {
+  const Tensor row = make_view(gbias, {1, gbias.size(0), 1, 1}, {0, gbias.stride(0), 0, 0}, gbias.storage_offset());
+  reduce(row, Reduction::sum, gy);
+}
+
+}  // namespace
+
+void conv2d(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p,
+            Activation activation) {
+  if (y.numel() == 0) return;
+  if (run_conv2d(y, x, weight, bias, p, activation)) return;
+  const Tensor out = contiguous_f64_result(y);
+  conv2d_loops(out, contiguous_f64(x), contiguous_f64(weight), contiguous_f64(bias), p);
+  activate(out, activation);
+  deliver(y, out);
+}
+
+void conv2d_backward_input(const Tensor& gx, const Tensor& gy, const Tensor& weight, const Conv2dParams& p) {
+  if (gx.numel() == 0) return;
+  if (run_backward_input_as_forward(gx, gy, weight, p)) return;
+  const bool done = try_dtypes(gy.dtype(), [&](DType dtype) {
+    const Tensor g = channels_last(gy, dtype), w = dense(weight, dtype);
+    const Tensor in = channels_last_result(gx, result_dtype(gx, gy, dtype));
+    if (!onednn::convolution_backward_data(channels_last_array(in), channels_last_array(g), array_of(w), p)) {
+      return false;
+    }
+    deliver(gx, in);
+    return true;
+  });
+  if (done) return;
+  const Tensor in = contiguous_f64_result(gx);
+  conv2d_backward_input_loops(in, contiguous_f64(gy), contiguous_f64(weight), p);
+  deliver(gx, in);
+}
+
+void conv2d_backward_weight(const Tensor& gweight, const Tensor& gbias, const Tensor& gy, const Tensor& x,
+                            const Conv2dParams& p) {
+  if (!gweight.defined() || gy.numel() == 0) {
+    if (gweight.defined()) fill(gweight, 0);
+    if (gbias.defined()) bias_gradient(gbias, gy);
+    return;
+  }
+  const bool done = try_dtypes(gy.dtype(), [&](DType dtype) {
+    const Tensor g = channels_last(gy, dtype), in = channels_last(x, dtype);
+    const Tensor w = dense_result(gweight, result_dtype(gweight, gy, dtype)), b = dense_result(gbias, kFloat);
+    if (!onednn::convolution_backward_weight(array_of(w), array_of(b), channels_last_array(g), channels_last_array(in),
+                                             p)) {
+      return false;
+    }
+    deliver(gweight, w);
+    deliver(gbias, b);
+    return true;
+  });
+  if (done) return;
+  const Tensor w = contiguous_f64_result(gweight);
+  conv2d_backward_weight_loops(w, contiguous_f64(gy), contiguous_f64(x), p);
+  deliver(gweight, w);
+  if (gbias.defined()) bias_gradient(gbias, gy);
+}
+
+}  // namespace tandem::cpu

@@ -1,0 +1,32 @@
+#pragma once
+// ElementRanges: the tensors of a list as one row of elements, which threads share out evenly.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tandem::cpu {
+
+/// The running totals 0, n0, n0 + n1, ... of a list's element counts: where each tensor begins in the whole.
+class ElementRanges {
+ public:
+  void reserve(size_t count) { starts_.reserve(count + 1); }
+  void push_back(int64_t numel) { starts_.push_back(starts_.back() + numel); }
+  int64_t total() const { return starts_.back(); }
+
+  /// Calls f(tensor, begin, end) for the parts of tensors that make up elements [begin, end) of the whole list.
+  template <class F>
+  void visit(int64_t begin, int64_t end, F&& f) const {
+    size_t k = static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), begin) - starts_.begin()) - 1;
+    for (; begin < end; ++k) {
+      const int64_t stop = std::min(end, starts_[k + 1]);
+      if (stop > begin) f(k, begin - starts_[k], stop - starts_[k]);
+      begin = stop;
+    }
+  }
+
+ private:
+  std::vector<int64_t> starts_{0};
+};
+
+}  // namespace tandem::cpu

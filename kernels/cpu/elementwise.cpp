@@ -1,0 +1,145 @@
+// unary, binary, where. Contract: operands of any dtypes and strides are converted to the compute type (backend.h),
+// each element is computed there on its own and rounded once to y's dtype. y may be one of the operands.
+#include "kernels/cpu/simd/elementwise.h"
+
+#include <cmath>
+#include <limits>
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/tile.h"
+#include "tandem/base/check.h"
+
+namespace tandem::cpu {
+namespace {
+
+/// The numeric parameter in the compute type; for i64 cut off at its limits, so that clamp to infinity means no limit.
+template <class C>
+C parameter(double v) {
+  if constexpr (std::is_same_v<C, int64_t>) {
+    if (!(v < 0x1p63)) return std::isnan(v) ? 0 : std::numeric_limits<int64_t>::max();
+    if (v < -0x1p63) return std::numeric_limits<int64_t>::min();
+  }
+  return static_cast<C>(v);
+}
+
+const char* name(Unary op) {
+  constexpr const char* names[] = {
+#define TANDEM_NAME(NAME) #NAME,
+      TANDEM_UNARY_OPS(TANDEM_NAME)};
+  return names[static_cast<int>(op)];
+}
+const char* name(Binary op) {
+  constexpr const char* names[] = {TANDEM_BINARY_OPS(TANDEM_NAME)
+#undef TANDEM_NAME
+  };
+  return names[static_cast<int>(op)];
+}
+
+template <class Op>
+void check_done(bool done, Op op, DType compute) {
+  TANDEM_CHECK(done, NotImplementedError, "{}: not defined for {} numbers; convert to a floating dtype first", name(op),
+               tandem::name(compute));
+}
+
+/// True when all lie contiguously in the types that the formula reads and writes.
+template <class C, class Y, class... Tensors>
+bool in_place(const Tensor& y, const Tensors&... x) {
+  return y.impl().contiguous && y.dtype() == dtype_of<Y> && (... && (x.impl().contiguous && x.dtype() == dtype_of<C>));
+}
+
+template <class C, class Y, class Formula>
+void run_unary(const Tensor& y, const Tensor& x, Formula formula) {
+  if (in_place<C, Y>(y, x)) {
+    Y* py = y.raw<Y>();
+    const C* px = x.raw<C>();
+    return parallel_for(y.numel(), kParallelGrain,
+                        [&](int64_t begin, int64_t end) { formula(py + begin, px + begin, end - begin); });
+  }
+  const Space space = make_space({&y, &x}, Order::memory);
+  for_each_tile(space, [&] {
+    return [&formula, out = TileWriter<Y>(space, 0, y), in = TileReader<C>(space, 1, x)](const Tile& tile) mutable {
+      Y* target = out.target(tile);
+      formula(target, in.read(tile), tile.size());
+      out.commit(tile, target);
+    };
+  });
+}
+
+template <class C, class Y, class Formula>
+void run_binary(const Tensor& y, const Tensor& a, const Tensor& b, Formula formula) {
+  if (in_place<C, Y>(y, a, b)) {
+    Y* py = y.raw<Y>();
+    const C* pa = a.raw<C>();
+    const C* pb = b.raw<C>();
+    return parallel_for(y.numel(), kParallelGrain,
+                        [&](int64_t begin, int64_t end) { formula(py + begin, pa + begin, pb + begin, end - begin); });
+  }
+  const Space space = make_space({&y, &a, &b}, Order::memory);
+  for_each_tile(space, [&] {
+    return [&formula, out = TileWriter<Y>(space, 0, y), in_a = TileReader<C>(space, 1, a),
+            in_b = TileReader<C>(space, 2, b)](const Tile& tile) mutable {
+      Y* target = out.target(tile);
+      formula(target, in_a.read(tile), in_b.read(tile), tile.size());
+      out.commit(tile, target);
+    };
+  });
+}
+
+}  // namespace
+
+void unary(const Tensor& y, Unary op, const Tensor& x, double a, double b) {
+  const bool predicate = is_predicate(op);
+  const DType compute = compute_type(predicate ? x.dtype() : promote_types(x.dtype(), y.dtype()));
+  visit_compute(compute, [&](auto zero) {
+    using C = decltype(zero);
+    const UnaryTable<C>& table = unary_tables().of<C>();
+    const C ca = parameter<C>(a), cb = parameter<C>(b);
+    if (predicate) {
+      run_unary<C, bool>(y, x, [&](bool* py, const C* px, int64_t n) {
+        check_done(table.predicate(op, py, px, n, ca, cb), op, compute);
+      });
+    } else {
+      run_unary<C, C>(
+          y, x, [&](C* py, const C* px, int64_t n) { check_done(table.value(op, py, px, n, ca, cb), op, compute); });
+    }
+  });
+}
+
+void binary(const Tensor& y, Binary op, const Tensor& a, const Tensor& b, double alpha) {
+  const bool predicate = is_predicate(op);
+  const DType operands = promote_types(a.dtype(), b.dtype());
+  const DType compute = compute_type(predicate ? operands : promote_types(operands, y.dtype()));
+  visit_compute(compute, [&](auto zero) {
+    using C = decltype(zero);
+    const BinaryTable<C>& table = binary_tables().of<C>();
+    const C calpha = parameter<C>(alpha);
+    if (predicate) {
+      run_binary<C, bool>(y, a, b, [&](bool* py, const C* pa, const C* pb, int64_t n) {
+        check_done(table.predicate(op, py, pa, pb, n, calpha), op, compute);
+      });
+    } else {
+      run_binary<C, C>(y, a, b, [&](C* py, const C* pa, const C* pb, int64_t n) {
+        check_done(table.value(op, py, pa, pb, n, calpha), op, compute);
+      });
+    }
+  });
+}
+
+void where(const Tensor& y, const Tensor& condition, const Tensor& a, const Tensor& b) {
+  const DType compute = compute_type(promote_types(y.dtype(), promote_types(a.dtype(), b.dtype())));
+  const Space space = make_space({&y, &condition, &a, &b}, Order::memory);
+  visit_compute(compute, [&](auto zero) {
+    using C = decltype(zero);
+    const auto select = binary_tables().of<C>().where;
+    for_each_tile(space, [&] {
+      return [select, out = TileWriter<C>(space, 0, y), in_c = TileReader<bool>(space, 1, condition),
+              in_a = TileReader<C>(space, 2, a), in_b = TileReader<C>(space, 3, b)](const Tile& tile) mutable {
+        C* target = out.target(tile);
+        select(target, in_c.read(tile), in_a.read(tile), in_b.read(tile), tile.size());
+        out.commit(tile, target);
+      };
+    });
+  });
+}
+
+}  // namespace tandem::cpu

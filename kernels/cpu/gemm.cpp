@@ -1,0 +1,215 @@
+// Matrix products.
+// Contract: f32, f16 and bf16 are multiplied in oneDNN with sums in f32 and rounded once, after bias and activation; a
+// dtype that the processor has no fast instructions for is widened to f32 first. f64, and what oneDNN refuses even in
+// f32, is multiplied by the loops below in f64. With k = 0 the product is 0.
+#include <cmath>
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/onednn.h"
+#include "kernels/cpu/parallel.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::cpu {
+namespace {
+
+using onednn::Array;
+using onednn::array_of;
+
+enum class Order { rows, columns, neither };
+
+// How the matrices of `x` lie in memory. Strides that carry no meaning are made regular.
+Order order_of(Array& x) {
+  const size_t r = static_cast<size_t>(x.rank) - 2, c = r + 1;
+  int64_t& step_row = x.strides[r];
+  int64_t& step_column = x.strides[c];
+  const int64_t rows = x.sizes[r], columns = x.sizes[c];
+  if (columns == 1) {
+    step_column = 1;
+    if (rows == 1) step_row = 1;
+    return step_row >= 1 ? Order::rows : Order::neither;
+  }
+  if (rows == 1) {
+    step_row = step_column == 1 ? columns : 1;
+    return step_column == 1 ? Order::rows : step_column > 1 ? Order::columns : Order::neither;
+  }
+  if (step_column == 1 && step_row >= columns) return Order::rows;
+  if (step_row == 1 && step_column >= rows) return Order::columns;
+  return Order::neither;
+}
+
+void transpose(Array& x) {
+  std::swap(x.sizes[x.rank - 2], x.sizes[x.rank - 1]);
+  std::swap(x.strides[x.rank - 2], x.strides[x.rank - 1]);
+}
+
+void drop_batch(Array& x) {
+  x.rank = 2;
+  x.sizes = {x.sizes[1], x.sizes[2]};
+  x.strides = {x.strides[1], x.strides[2]};
+}
+
+// True when the batch of matrices is one tall matrix, whose rows follow each other evenly.
+bool is_stack(const Array& x) { return x.strides[2] == 1 && x.strides[0] == x.sizes[1] * x.strides[1]; }
+
+void stack(Array& x) {
+  x.sizes[1] *= x.sizes[0];
+  drop_batch(x);
+}
+
+// oneDNN on the tensors as they lie. False: it refused, and nothing is written.
+bool run_as_is(const GemmCall& call) {
+  Array d = array_of(call.d), a = array_of(call.a), b = array_of(call.b), bias = array_of(call.bias);
+  if (bias && bias.sizes[0] != 1 && bias.strides[0] != 1) return false;
+  const Order order_d = order_of(d);
+  if (order_d == Order::neither || order_of(a) == Order::neither || order_of(b) == Order::neither) return false;
+  if (d.rank == 3) {
+    for (Array* x : {&a, &b}) {
+      if (x->strides[0] == 0) x->sizes[0] = 1;
+    }
+    if (d.sizes[0] == 1) {
+      for (Array* x : {&d, &a, &b}) drop_batch(*x);
+    } else if (b.sizes[0] == 1 && a.sizes[0] != 1 && is_stack(a) && is_stack(d)) {
+      drop_batch(b);
+      for (Array* x : {&d, &a}) stack(*x);
+    } else {
+      for (Array* x : {&a, &b}) {  // oneDNN wants a stride for a batch of 1 too
+        if (x->sizes[0] == 1) x->strides[0] = x->sizes[1] * x->sizes[2];
+      }
+    }
+  }
+  if (order_d == Order::columns) {  // d^T = b^T a^T
+    if (bias) return false;
+    for (Array* x : {&d, &a, &b}) transpose(*x);
+    std::swap(a, b);
+  }
+  return onednn::matmul(d, a, b, bias, call.activation, call.accumulate);
+}
+
+Tensor transposed(const Tensor& x) {
+  Dims sizes = x.sizes(), strides = x.strides();
+  std::swap(sizes[sizes.size() - 2], sizes.back());
+  std::swap(strides[strides.size() - 2], strides.back());
+  return make_view(x, sizes, strides, x.storage_offset());
+}
+
+// `x` in `dtype` with its matrices dense: itself where it is so already, else a copy in the same order.
+Tensor dense(const Tensor& x, DType dtype) {
+  if (!x.defined() || (x.dtype() == dtype && x.is_contiguous())) return x;
+  Array array = array_of(x);
+  if (x.dim() >= 2 && order_of(array) == Order::columns) {
+    const Tensor swapped = transposed(x);
+    if (x.dtype() == dtype && swapped.is_contiguous()) return x;
+    const Tensor copied = empty(swapped.sizes(), dtype);
+    copy(copied, swapped);
+    return transposed(copied);
+  }
+  const Tensor copied = empty(x.sizes(), dtype);
+  copy(copied, x);
+  return copied;
+}
+
+// A place for the result in `dtype`, row-major: d itself where it is so.
+Tensor result_like(const GemmCall& call, DType dtype) {
+  if (call.d.dtype() == dtype && call.d.is_contiguous()) return call.d;
+  const Tensor result = empty(call.d.sizes(), dtype);
+  if (call.accumulate) copy(result, call.d);
+  return result;
+}
+
+// oneDNN on dense operands of `dtype`.
+bool run_on_copies(const GemmCall& call, DType dtype) {
+  GemmCall c = call;
+  c.a = dense(call.a, dtype);
+  c.b = dense(call.b, dtype);
+  c.bias = dense(call.bias, kFloat);
+  c.d = result_like(call, call.d.dtype() == call.a.dtype() ? dtype : kFloat);
+  const bool changed = !c.a.is_same(call.a) || !c.b.is_same(call.b) || !c.d.is_same(call.d) ||
+                       (c.bias.defined() && !c.bias.is_same(call.bias));
+  if (!changed || !run_as_is(c)) return false;
+  if (!c.d.is_same(call.d)) copy(call.d, c.d);
+  return true;
+}
+
+double activate(double x, Activation activation) {
+  switch (activation) {
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return x > 0 || x != x ? x : 0;
+    case Activation::gelu:
+      return 0.5 * x * (1 + std::erf(x * M_SQRT1_2));
+  }
+  return x;
+}
+
+constexpr int64_t kTileRows = 4, kTileColumns = 64;
+
+// Rows [i, i + rows) of d for one pair of row-major matrices, tile by tile.
+void multiply_rows(double* d, const double* a, const double* b, const double* bias, int64_t rows, int64_t k, int64_t n,
+                   const GemmCall& call) {
+  for (int64_t j = 0; j < n; j += kTileColumns) {
+    const int64_t columns = std::min(kTileColumns, n - j);
+    double sums[kTileRows][kTileColumns] = {};
+    for (int64_t p = 0; p < k; ++p) {
+      for (int64_t i = 0; i < rows; ++i) {
+        const double factor = a[i * k + p];
+        for (int64_t q = 0; q < columns; ++q) sums[i][q] += factor * b[p * n + j + q];
+      }
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t q = 0; q < columns; ++q) {
+        double& out = d[i * n + j + q];
+        out = call.accumulate ? out + sums[i][q] : activate(sums[i][q] + (bias ? bias[j + q] : 0), call.activation);
+      }
+    }
+  }
+}
+
+Tensor contiguous_f64(const Tensor& x) {
+  if (x.dtype() == kDouble && x.is_contiguous()) return x;
+  const Tensor copied = empty(x.sizes(), kDouble);
+  copy(copied, x);
+  return copied;
+}
+
+void run_loops(const GemmCall& call) {
+  const Tensor a = contiguous_f64(call.a), b = contiguous_f64(call.b), d = result_like(call, kDouble);
+  const Tensor bias = call.bias.defined() ? contiguous_f64(call.bias) : Tensor();
+  const int64_t m = d.size(-2), n = d.size(-1), k = a.size(-1), batch = d.numel() / (m * n);
+  const int64_t tiles = (m + kTileRows - 1) / kTileRows;
+  const double* offset = bias.defined() ? bias.raw<double>() : nullptr;
+  parallel_for(batch * tiles, 1 + kParallelGrain / (kTileRows * n * (k + 1)), [&](int64_t begin, int64_t end) {
+    for (int64_t tile = begin; tile < end; ++tile) {
+      const int64_t which = tile / tiles, i = tile % tiles * kTileRows;
+      multiply_rows(d.raw<double>() + (which * m + i) * n, a.raw<double>() + (which * m + i) * k,
+                    b.raw<double>() + which * k * n, offset, std::min(kTileRows, m - i), k, n, call);
+    }
+  });
+  if (!d.is_same(call.d)) copy(call.d, d);
+}
+
+}  // namespace
+
+void gemm(const GemmCall& call) {
+  if (call.d.numel() == 0) return;
+  if (call.a.dtype() != kDouble && call.a.numel() > 0) {
+    const DType dtype = call.a.dtype();
+    if (onednn::computes_in(dtype) && (run_as_is(call) || run_on_copies(call, dtype))) return;
+    if (dtype != kFloat && run_on_copies(call, kFloat)) return;
+  }
+  run_loops(call);
+}
+
+void linear_backward_weight(const Tensor& gweight, const Tensor& gbias, const Tensor& gy, const Tensor& x) {
+  if (gweight.defined() && gy.dtype() != kDouble && gy.numel() > 0 && x.numel() > 0 &&
+      onednn::linear_backward_weight(array_of(gweight), array_of(gbias), array_of(gy), array_of(x))) {
+    return;
+  }
+  if (gweight.defined()) gemm({.d = gweight, .a = transposed(gy), .b = x, .bias = {}});
+  if (gbias.defined()) {
+    const Tensor row = make_view(gbias, {1, gbias.size(0)}, {0, gbias.stride(0)}, gbias.storage_offset());
+    reduce(row, Reduction::sum, gy);
+  }
+}
+
+}  // namespace tandem::cpu

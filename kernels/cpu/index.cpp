@@ -1,0 +1,193 @@
+// gather, index_select and their adjoints scatter_add, index_add. All indices are checked before anything is written.
+// Sums into one place are added in the order of the indices along `dim`, whatever the number of threads: threads share
+// out only slices that no index leads out of. Each addition is rounded to y's dtype (f16, bf16: computed in f32);
+// integers wrap around; bool: or.
+#include <algorithm>
+#include <concepts>
+#include <cstring>
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/tile.h"
+#include "kernels/cpu/walk.h"
+#include "tandem/base/check.h"
+
+namespace tandem::cpu {
+namespace {
+
+/// A tensor's memory and its strides with that of `dim` taken out: the index stands in for it.
+struct Indexed {
+  Dims others;
+  int64_t along = 0;  ///< stride of `dim`
+  Indexed(const Tensor& t, int64_t dim) : others(t.strides()) {
+    if (others.empty()) return;
+    along = others[static_cast<size_t>(dim)];
+    others[static_cast<size_t>(dim)] = 0;
+  }
+};
+
+/// Strides of an index of rank 1 that all slices of a tensor of `rank` dimensions share.
+Dims expanded(const Tensor& index, int64_t rank, int64_t dim) {
+  Dims strides(static_cast<size_t>(rank), 0);
+  if (rank > 0 && index.dim() > 0) strides[static_cast<size_t>(dim)] = index.strides()[0];
+  return strides;
+}
+
+/// Throws IndexError unless every index is in [0, size).
+void check_indices(const char* op, const Tensor& index, int64_t size, int64_t dim) {
+  const auto walk = make_walk<1>(index.sizes(), {index.strides()});
+  visit_dtype(index.dtype(), [&]<class Index>(Index) {
+    if constexpr (std::same_as<Index, int64_t> || std::same_as<Index, int32_t>) {
+      const Index* data = index.raw<Index>();
+      const int64_t step = walk.row_stride(0);
+      parallel_for(walk.numel, kParallelGrain, [&](int64_t begin, int64_t end) {
+        for_each_row(walk, begin, end, [&](const auto& offset, int64_t length) {
+          for (int64_t i = 0; i < length; ++i) {
+            const int64_t k = data[offset[0] + i * step];
+            TANDEM_CHECK(k >= 0 && k < size, IndexError,
+                         "{}: index {} is out of range for dimension {} of size {}; indices start at 0 and may be at "
+                         "most {}",
+                         op, k, dim, size, size - 1);
+          }
+        });
+      });
+    }
+  });
+}
+
+/// Calls f(Index{}) with the C++ type of the indices.
+template <class F>
+void visit_index(DType dtype, F&& f) {
+  if (dtype == DType::I32) return f(int32_t{});
+  f(int64_t{});
+}
+
+/// y at each place = x there, with `dim`'s coordinate taken from the index.
+void take(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index, const Dims& index_strides) {
+  const Indexed from(x, dim);
+  const auto walk = make_walk<3>(y.sizes(), {y.strides(), index_strides, from.others});
+  const int64_t y_step = walk.row_stride(0), index_step = walk.row_stride(1), x_step = walk.row_stride(2);
+  visit_index(index.dtype(), [&]<class Index>(Index) {
+    visit_size(y.element_size(), [&]<class Bits>(Bits) {
+      auto* to = static_cast<Bits*>(y.raw_bytes());
+      const auto* source = static_cast<const Bits*>(x.raw_bytes());
+      const Index* indices = index.raw<Index>();
+      parallel_for(walk.numel, kParallelGrain, [&](int64_t begin, int64_t end) {
+        for_each_row(walk, begin, end, [&](const auto& offset, int64_t length) {
+          Bits* row = to + offset[0];
+          const Index* k = indices + offset[1];
+          const Bits* base = source + offset[2];
+          if (index_step == 0 && y_step == 1 && x_step == 1) {
+            std::memcpy(row, base + *k * from.along, static_cast<size_t>(length) * sizeof(Bits));
+            return;
+          }
+          for (int64_t i = 0; i < length; ++i) row[i * y_step] = base[i * x_step + k[i * index_step] * from.along];
+        });
+      });
+    });
+  });
+}
+
+template <class Y, class S>
+Y sum_of(Y y, S s) {
+  if constexpr (std::same_as<Y, bool>) {
+    return y || s;
+  } else if constexpr (std::integral<Y>) {
+    return static_cast<Y>(static_cast<uint64_t>(y) + static_cast<uint64_t>(s));
+  } else if constexpr (std::same_as<Y, double>) {
+    return y + static_cast<double>(s);
+  } else {
+    return Y(static_cast<float>(y) + static_cast<float>(s));
+  }
+}
+
+/// Strides across the slices, and along `dim`.
+struct Steps {
+  int64_t across, along;
+};
+
+/// n slices, one after the other along `dim`: y[i][k[j][i]] += s[j][i] for j < count.
+template <class Y, class S, class Index>
+void add_slices(Y* y, Steps y_steps, const Index* k, Steps k_steps, const S* s, Steps s_steps, int64_t n,
+                int64_t count) {
+  const bool rows = k_steps.across == 0 && y_steps.across == 1 && s_steps.across == 1;  // as of an embedding
+  for (int64_t j = 0; j < count; ++j, k += k_steps.along, s += s_steps.along) {
+    if (rows) {
+      Y* row = y + *k * y_steps.along;
+      for (int64_t i = 0; i < n; ++i) row[i] = sum_of(row[i], s[i]);
+      continue;
+    }
+    for (int64_t i = 0; i < n; ++i) {
+      Y& sum = y[i * y_steps.across + k[i * k_steps.across] * y_steps.along];
+      sum = sum_of(sum, s[i * s_steps.across]);
+    }
+  }
+}
+
+/// y at each place, with `dim`'s coordinate taken from the index, += src there.
+template <class Y, class S, class Index>
+void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_strides, const Tensor& src,
+         IntArrayRef shape) {
+  Dims slices(shape);
+  const Indexed to(y, dim), from(src, dim);
+  int64_t count = 1, index_along = 0;
+  if (!slices.empty()) {
+    const auto d = static_cast<size_t>(dim);
+    count = slices[d];
+    index_along = index_strides[d];
+    slices[d] = 1;
+  }
+  const auto walk = make_walk<3>(slices, {to.others, index_strides, from.others});
+  const Steps y_steps{walk.row_stride(0), to.along}, k_steps{walk.row_stride(1), index_along};
+  const Steps s_steps{walk.row_stride(2), from.along};
+  // Where src lies closer together along `dim` than across, a few slices at a time use each cache line whole.
+  const int64_t width = s_steps.across > s_steps.along ? 16 : walk.numel;
+  const int64_t grain = std::max<int64_t>(1, kParallelGrain / std::max<int64_t>(count, 1));
+  parallel_for(walk.numel, grain, [&](int64_t begin, int64_t end) {
+    for_each_row(walk, begin, end, [&](const auto& offset, int64_t length) {
+      for (int64_t i = 0; i < length; i += width) {
+        add_slices(y.raw<Y>() + offset[0] + i * y_steps.across, y_steps,
+                   index.raw<Index>() + offset[1] + i * k_steps.across, k_steps,
+                   src.raw<S>() + offset[2] + i * s_steps.across, s_steps, std::min(width, length - i), count);
+      }
+    });
+  });
+}
+
+void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_strides, const Tensor& src,
+         IntArrayRef shape) {
+  visit_dtype(src.dtype(), [&]<class S>(S) {
+    visit_index(index.dtype(), [&]<class Index>(Index) {
+      if (y.dtype() == dtype_of<S>) return add<S, S, Index>(y, dim, index, index_strides, src, shape);
+      if constexpr (is_reduced_floating_point(dtype_of<S>)) {  // sums of 16-bit terms held in f32
+        add<float, S, Index>(y, dim, index, index_strides, src, shape);
+      }
+    });
+  });
+}
+
+int64_t size_along(const Tensor& t, int64_t dim) { return t.dim() == 0 ? 1 : t.sizes()[static_cast<size_t>(dim)]; }
+
+}  // namespace
+
+void gather(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index) {
+  check_indices("gather", index, size_along(x, dim), dim);
+  take(y, x, dim, index, Dims(index.strides()));
+}
+
+void index_select(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index) {
+  check_indices("index_select", index, size_along(x, dim), dim);
+  take(y, x, dim, index, expanded(index, x.dim(), dim));
+}
+
+void scatter_add(const Tensor& y, int64_t dim, const Tensor& index, const Tensor& src) {
+  check_indices("scatter_add", index, size_along(y, dim), dim);
+  add(y, dim, index, Dims(index.strides()), src, index.sizes());
+}
+
+void index_add(const Tensor& y, int64_t dim, const Tensor& index, const Tensor& src) {
+  check_indices("index_add", index, size_along(y, dim), dim);
+  add(y, dim, index, expanded(index, y.dim(), dim), src, src.sizes());
+}
+
+}  // namespace tandem::cpu

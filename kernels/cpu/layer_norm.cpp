@@ -1,0 +1,161 @@
+// Layer normalisation over the rows of [rows, n]. f16 and bf16 rows are widened to f32, worked on in the cache, and
+// rounded once to nearest even; f64 stays f64. Column sums (gweight, gbias) are taken over groups of rows, then over
+// the groups in order; the groups depend on the sizes alone, so no result depends on the number of threads.
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/scratch.h"
+#include "kernels/cpu/simd/convert.h"
+#include "kernels/cpu/simd/layer_norm.h"
+#include "tandem/math/norm.h"
+
+namespace tandem::cpu {
+namespace {
+
+constexpr int64_t kMaxGroups = 32, kMaxPartialElements = 1 << 22;
+
+/// Rows of a contiguous tensor as rows of T: in place, or through a buffer.
+template <class T>
+class RowAccess {
+ public:
+  RowAccess(const Tensor& t, int64_t n)
+      : n_(n),
+        dtype_(static_cast<size_t>(t.dtype())),
+        width_(static_cast<int64_t>(t.element_size())),
+        data_(static_cast<char*>(t.raw_bytes())),
+        buffer_(t.dtype() == dtype_of<T> ? 0 : n) {}
+
+  const T* read(int64_t row) const {
+    if (in_place()) return in_place_row(row);
+    convert_tables().of<T>().load[dtype_](buffer_.data(), row_bytes(row), n_);
+    return buffer_.data();
+  }
+  /// Where to put the row's values before commit(row).
+  T* target(int64_t row) const { return in_place() ? in_place_row(row) : buffer_.data(); }
+  void commit(int64_t row) const {
+    if (!in_place()) convert_tables().of<T>().store[dtype_](row_bytes(row), buffer_.data(), n_);
+  }
+
+ private:
+  bool in_place() const { return dtype_ == static_cast<size_t>(dtype_of<T>); }
+  char* row_bytes(int64_t row) const { return data_ + row * n_ * width_; }
+  T* in_place_row(int64_t row) const { return reinterpret_cast<T*>(row_bytes(row)); }
+
+  int64_t n_;
+  size_t dtype_;
+  int64_t width_;
+  char* data_;
+  Scratch<T> buffer_;
+};
+
+/// `parameter` [n] as T, or `value` everywhere when it is undefined.
+template <class T>
+void load_parameter(T* y, const Tensor& parameter, T value, int64_t n) {
+  if (!parameter.defined()) {
+    std::fill(y, y + n, value);
+    return;
+  }
+  const auto load = convert_tables().of<T>().load[static_cast<size_t>(parameter.dtype())];
+  if (parameter.is_contiguous()) return load(y, parameter.raw_bytes(), n);
+  const int64_t step = parameter.strides()[0] * static_cast<int64_t>(parameter.element_size());
+  for (int64_t i = 0; i < n; ++i) load(y + i, static_cast<const char*>(parameter.raw_bytes()) + i * step, 1);
+}
+
+template <class T>
+void store_column(const Tensor& y, int64_t i, const T* value) {
+  const int64_t at = y.strides()[0] * i * static_cast<int64_t>(y.element_size());
+  convert_tables().of<T>().store[static_cast<size_t>(y.dtype())](static_cast<char*>(y.raw_bytes()) + at, value, 1);
+}
+
+int64_t row_grain(int64_t n) { return std::max<int64_t>(1, kParallelGrain / std::max<int64_t>(n, 1)); }
+
+template <class T>
+void forward(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& x, const Tensor& weight,
+             const Tensor& bias, double eps) {
+  const int64_t rows = x.sizes()[0], n = x.sizes()[1];
+  const Scratch<T> w(n), b(n);
+  load_parameter<T>(w.data(), weight, 1, n);
+  load_parameter<T>(b.data(), bias, 0, n);
+  T *means = mean.raw<T>(), *rstds = rstd.raw<T>();
+  const LayerNormRows<T>& table = layer_norm_table().of<T>();
+  parallel_for(rows, row_grain(n), [&](int64_t begin, int64_t end) {
+    const RowAccess<T> in(x, n), out(y, n);
+    for (int64_t r = begin; r < end; ++r) {
+      const T* row = in.read(r);
+      double row_mean, variance;
+      table.moments(row, n, &row_mean, &variance);
+      means[r] = static_cast<T>(row_mean);
+      rstds[r] = static_cast<T>(math::rstd_of(variance, eps));
+      table.normalise(out.target(r), row, w.data(), b.data(), n, means[r], rstds[r]);
+      out.commit(r);
+    }
+  });
+}
+
+/// y_i = the sum over groups g of partial[g][i], in order.
+template <class T>
+void add_groups(const Tensor& y, const T* partial, int64_t groups, int64_t stride, int64_t n) {
+  parallel_for(n, std::max<int64_t>(1, kParallelGrain / groups), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      T sum = partial[i];
+      for (int64_t g = 1; g < groups; ++g) sum += partial[g * stride + i];
+      store_column(y, i, &sum);
+    }
+  });
+}
+
+template <class T>
+void backward(const Tensor& gx, const Tensor& gweight, const Tensor& gbias, const Tensor& gy, const Tensor& x,
+              const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
+  const int64_t rows = x.sizes()[0], n = x.sizes()[1];
+  const bool columns = gweight.defined() || gbias.defined();
+  const int64_t most = std::clamp<int64_t>(kMaxPartialElements / std::max<int64_t>(n, 1), 1, kMaxGroups);
+  const int64_t groups = std::clamp<int64_t>(rows / 4, 1, most);
+  const int64_t per_group = (rows + groups - 1) / groups;
+  const Scratch<T> w(n), partial(columns ? 2 * groups * n : 0);
+  load_parameter<T>(w.data(), weight, 1, n);
+  const T *means = mean.raw<T>(), *rstds = rstd.raw<T>();
+  const LayerNormRows<T>& table = layer_norm_table().of<T>();
+  const int64_t grain = std::max<int64_t>(1, row_grain(n) / std::max<int64_t>(per_group, 1));
+  parallel_for(groups, grain, [&](int64_t first, int64_t last) {
+    const RowAccess<T> in_x(x, n), in_gy(gy, n), out(gx.defined() ? gx : gy, n);
+    for (int64_t g = first; g < last; ++g) {
+      T *gw = partial.data() + 2 * g * n, *gb = gw + n;
+      if (columns) std::fill(gw, gw + 2 * n, T(0));
+      for (int64_t r = g * per_group; r < std::min(rows, (g + 1) * per_group); ++r) {
+        const T *row_gy = in_gy.read(r), *row_x = in_x.read(r);
+        if (columns) table.add_columns(gw, gb, row_gy, row_x, n, means[r], rstds[r]);
+        if (!gx.defined()) continue;
+        table.backward(out.target(r), row_gy, row_x, w.data(), n, means[r], rstds[r]);
+        out.commit(r);
+      }
+    }
+  });
+  if (gweight.defined()) add_groups(gweight, partial.data(), groups, 2 * n, n);
+  if (gbias.defined()) add_groups(gbias, partial.data() + n, groups, 2 * n, n);
+}
+
+}  // namespace
+
+void layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& x, const Tensor& weight,
+                const Tensor& bias, double eps) {
+  if (mean.dtype() == DType::F64) {
+    forward<double>(y, mean, rstd, x, weight, bias, eps);
+  } else {
+    forward<float>(y, mean, rstd, x, weight, bias, eps);
+  }
+}
+
+void layer_norm_backward(const Tensor& gx, const Tensor& gweight, const Tensor& gbias, const Tensor& gy,
+                         const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
+  if (mean.dtype() == DType::F64) {
+    backward<double>(gx, gweight, gbias, gy, x, mean, rstd, weight);
+  } else {
+    backward<float>(gx, gweight, gbias, gy, x, mean, rstd, weight);
+  }
+}
+
+}  // namespace tandem::cpu

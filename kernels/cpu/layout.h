@@ -1,0 +1,18 @@
+#pragma once
+// Conversions between N, C, H, W and channels-last tensors, for kernels that are much faster on the latter.
+#include "tandem/tensor/tensor.h"
+
+namespace tandem::cpu {
+
+/// Dense in the order N, H, W, C; strides of size-1 dimensions carry no meaning.
+inline bool is_channels_last(const Tensor& x) { return x.is_contiguous(MemoryFormat::ChannelsLast); }
+inline bool is_dense(const Tensor& x) { return x.is_contiguous() || is_channels_last(x); }
+
+/// dst = src, of equal sizes: oneDNN's reorder where it has a fast one, else copy.
+void convert(const Tensor& dst, const Tensor& src);
+/// Uninitialised, channels-last, with the sizes of `x`.
+Tensor new_channels_last(const Tensor& x, DType dtype);
+/// `x` itself where it is channels-last of `dtype` already, else a converted copy.
+Tensor channels_last(const Tensor& x, DType dtype);
+
+}  // namespace tandem::cpu

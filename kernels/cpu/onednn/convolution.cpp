@@ -1,0 +1,163 @@
+// Convolutions with N, H, W, C activations. Weights lie plain and are packed into oneDNN's own order for each call,
+// their gradients unpacked: a few per cent of the call's time.
+#include "kernels/cpu/onednn/primitives.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::cpu::onednn {
+namespace {
+
+using dnnl::convolution_backward_data;
+using dnnl::convolution_backward_weights;
+using dnnl::convolution_forward;
+using Desc = dnnl::memory::desc;
+using DnnlDims = dnnl::memory::dims;
+
+constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+
+struct Geometry {
+  DnnlDims stride, dilation, padding;
+  explicit Geometry(const Conv2dParams& p)
+      : stride(p.stride.begin(), p.stride.end()),
+        dilation{p.dilation[0] - 1, p.dilation[1] - 1},
+        padding(p.padding.begin(), p.padding.end()) {}
+};
+
+// [O, C / groups, KH, KW], or [groups, O / groups, C / groups, KH, KW].
+Desc plain_weight(const Array& w, int64_t groups) {
+  if (groups == 1) return desc_of(w);
+  const int64_t out = w.sizes[0] / groups;
+  return {{groups, out, w.sizes[1], w.sizes[2], w.sizes[3]},
+          type_of(w.dtype),
+          {out * w.strides[0], w.strides[0], w.strides[1], w.strides[2], w.strides[3]}};
+}
+
+Desc in_any_order(const Desc& desc) { return {desc.get_dims(), desc.get_data_type(), dnnl::memory::format_tag::any}; }
+
+// Forward descriptions double as the hint that backward ones ask for.
+convolution_forward::primitive_desc describe_forward(const Desc& y, const Desc& x, const Desc& weight, const Desc& bias,
+                                                     const Geometry& g, const dnnl::primitive_attr& attr = {}) {
+  constexpr auto kind = dnnl::prop_kind::forward_training;
+  if (bias) {
+    return {engine(), kind, kDirect, x, weight, bias, y, g.stride, g.dilation, g.padding, g.padding, attr, true};
+  }
+  return {engine(), kind, kDirect, x, weight, y, g.stride, g.dilation, g.padding, g.padding, attr, true};
+}
+
+Plan make_forward(const Array& y, const Array& x, const Array& weight, const Array& bias, const Conv2dParams& p,
+                  Activation activation) {
+  const Desc dst = desc_of(y), src = desc_of(x), plain = plain_weight(weight, p.groups);
+  const Desc offset = bias ? desc_of(bias) : Desc();
+  const auto pd = describe_forward(dst, src, in_any_order(plain), offset, Geometry(p), result_attr(activation, false));
+  if (!is_fast(pd)) return {};
+  const Desc packed = pd.weights_desc();
+  const convolution_forward primitive(pd);
+  Plan plan;
+  if (bias) {
+    plan.main = {primitive,
+                 {{DNNL_ARG_DST, dst}, {DNNL_ARG_SRC, src}, {DNNL_ARG_WEIGHTS, packed}, {DNNL_ARG_BIAS, offset}}};
+  } else {
+    plan.main = {primitive, {{DNNL_ARG_DST, dst}, {DNNL_ARG_SRC, src}, {DNNL_ARG_WEIGHTS, packed}}};
+  }
+  plan.pack(plain, packed);
+  return plan;
+}
+
+Plan make_backward_data(const Array& gx, const Array& gy, const Array& weight, const Conv2dParams& p) {
+  const Desc dx = desc_of(gx), dy = desc_of(gy), plain = plain_weight(weight, p.groups), any = in_any_order(plain);
+  const Geometry g(p);
+  const auto hint = describe_forward(dy, dx, any, {}, g);
+  if (!hint) return {};
+  const convolution_backward_data::primitive_desc pd(engine(), kDirect, dx, any, dy, g.stride, g.dilation, g.padding,
+                                                     g.padding, hint, {}, true);
+  if (!is_fast(pd)) return {};
+  const Desc packed = pd.weights_desc();
+  Plan plan;
+  plan.main = {convolution_backward_data(pd),
+               {{DNNL_ARG_DIFF_SRC, dx}, {DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_WEIGHTS, packed}}};
+  plan.pack(plain, packed);
+  return plan;
+}
+
+Plan make_backward_weight(const Array& gweight, const Array& gbias, const Array& gy, const Array& x,
+                          const Conv2dParams& p) {
+  const Desc dy = desc_of(gy), src = desc_of(x), plain = plain_weight(gweight, p.groups), any = in_any_order(plain);
+  const Desc db = gbias ? desc_of(gbias) : Desc();
+  const Geometry g(p);
+  // A forward pass has weights of x's dtype: the hint with gweight's would be refused.
+  const Desc weight(plain.get_dims(), src.get_data_type(), dnnl::memory::format_tag::any);
+  const auto hint = describe_forward(dy, src, weight, db, g);
+  if (!hint) return {};
+  using PrimitiveDesc = convolution_backward_weights::primitive_desc;
+  const auto pd = gbias ? PrimitiveDesc(engine(), kDirect, src, any, db, dy, g.stride, g.dilation, g.padding, g.padding,
+                                        hint, {}, true)
+                        : PrimitiveDesc(engine(), kDirect, src, any, dy, g.stride, g.dilation, g.padding, g.padding,
+                                        hint, {}, true);
+  if (!is_fast(pd)) return {};
+  const Desc packed = pd.diff_weights_desc();
+  const convolution_backward_weights primitive(pd);
+  Plan plan;
+  if (gbias) {
+    plan.main = {
+        primitive,
+        {{DNNL_ARG_DIFF_WEIGHTS, packed}, {DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_SRC, src}, {DNNL_ARG_DIFF_BIAS, db}}};
+  } else {
+    plan.main = {primitive, {{DNNL_ARG_DIFF_WEIGHTS, packed}, {DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_SRC, src}}};
+  }
+  plan.pack(packed, plain);
+  return plan;
+}
+
+Tensor buffer(size_t bytes) { return empty({static_cast<int64_t>(bytes)}, kByte); }
+
+// The weights at `data` in the order that the plan's primitive wants; `holder` keeps them.
+void* packed_weight(const Plan& plan, void* data, Tensor& holder) {
+  if (!plan.repack) return data;
+  holder = buffer(plan.packed_bytes);
+  plan.repack.run({holder.raw_bytes(), data});
+  return holder.raw_bytes();
+}
+
+}  // namespace
+
+bool convolution(const Array& y, const Array& x, const Array& weight, const Array& bias, const Conv2dParams& p,
+                 Activation activation) {
+  Key key(Key::Op::convolution);
+  key.add(static_cast<int64_t>(activation));
+  key.add(p);
+  for (const Array* array : {&y, &x, &weight, &bias}) key.add(*array);
+  const Plan& plan = find_plan(key, [&] { return make_forward(y, x, weight, bias, p, activation); });
+  if (!plan.main) return false;
+  Tensor holder;
+  plan.main.run({y.data, x.data, packed_weight(plan, weight.data, holder), bias.data});
+  return true;
+}
+
+bool convolution_backward_data(const Array& gx, const Array& gy, const Array& weight, const Conv2dParams& p) {
+  Key key(Key::Op::backward_data);
+  key.add(p);
+  for (const Array* array : {&gx, &gy, &weight}) key.add(*array);
+  const Plan& plan = find_plan(key, [&] { return make_backward_data(gx, gy, weight, p); });
+  if (!plan.main) return false;
+  Tensor holder;
+  plan.main.run({gx.data, gy.data, packed_weight(plan, weight.data, holder)});
+  return true;
+}
+
+bool convolution_backward_weight(const Array& gweight, const Array& gbias, const Array& gy, const Array& x,
+                                 const Conv2dParams& p) {
+  Key key(Key::Op::backward_weight);
+  key.add(p);
+  for (const Array* array : {&gweight, &gbias, &gy, &x}) key.add(*array);
+  const Plan& plan = find_plan(key, [&] { return make_backward_weight(gweight, gbias, gy, x, p); });
+  if (!plan.main) return false;
+  if (!plan.repack) {
+    plan.main.run({gweight.data, gy.data, x.data, gbias.data});
+    return true;
+  }
+  const Tensor packed = buffer(plan.packed_bytes);
+  plan.main.run({packed.raw_bytes(), gy.data, x.data, gbias.data});
+  plan.repack.run({gweight.data, packed.raw_bytes()});
+  return true;
+}
+
+}  // namespace tandem::cpu::onednn

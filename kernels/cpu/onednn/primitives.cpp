@@ -1,0 +1,233 @@
+// The engine, and each thread's cache of primitives: least recently used ones go first.
+#include "kernels/cpu/onednn/primitives.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <list>
+#include <string_view>
+#include <unordered_map>
+
+#include "kernels/cpu/parallel.h"
+#include "tandem/base/check.h"
+#include "tandem/tensor/context.h"
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
+namespace tandem::cpu::onednn {
+namespace {
+
+constexpr size_t kMaxPlans = 1024;
+
+dnnl::engine make_engine() {
+#if defined(__x86_64__)
+  // oneDNN 3.2 leaves the f16 instructions of AMX alone unless asked. What the user limits by environment stays.
+  if (!std::getenv("ONEDNN_MAX_CPU_ISA") && !std::getenv("DNNL_MAX_CPU_ISA")) {
+    dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_amx_fp16);
+  }
+#endif
+  return {dnnl::engine::kind::cpu, 0};
+}
+
+// A primitive is laid out for the threads that it will run on.
+int threads_here() {
+#if defined(_OPENMP)
+  if (omp_in_parallel()) return 1;
+#endif
+  return get_num_threads();
+}
+
+dnnl_stream_t stream() {
+  thread_local const dnnl::stream stream(engine());
+  return stream.get();
+}
+
+struct HashKey {
+  size_t operator()(const Key& key) const { return key.hash(); }
+};
+
+// Per thread, since oneDNN's primitives share their thread's scratchpad.
+struct PlanCache {
+  std::list<std::pair<const Key*, Plan>> plans;  // the most recently used first; keys lie in `index`
+  std::unordered_map<Key, decltype(plans)::iterator, HashKey> index;
+};
+
+void check(dnnl_status_t status, const char* what) {
+  TANDEM_CHECK(status == dnnl_success, BackendError, "{}: oneDNN failed to {} (status {})", thread_state().current_op,
+               what, static_cast<int>(status));
+}
+
+}  // namespace
+
+dnnl::engine& engine() {
+  static dnnl::engine engine = make_engine();
+  return engine;
+}
+
+bool has_isa(dnnl::cpu_isa isa) {
+  static const int available = (engine(), static_cast<int>(dnnl::get_effective_cpu_isa()));
+  return (available & static_cast<int>(isa)) == static_cast<int>(isa);
+}
+
+bool computes_in(DType dtype) {
+#if defined(__x86_64__)
+  if (dtype == DType::BF16) return has_isa(dnnl::cpu_isa::avx512_core_bf16);  // below it is emulated: slower than f32
+  if (dtype == DType::F16) return has_isa(dnnl::cpu_isa::avx512_core_fp16);
+#endif
+  return dtype != DType::F64;
+}
+
+dnnl::memory::data_type type_of(DType dtype) {
+  switch (dtype) {
+    case DType::F32:
+      return dnnl::memory::data_type::f32;
+    case DType::F16:
+      return dnnl::memory::data_type::f16;
+    case DType::BF16:
+      return dnnl::memory::data_type::bf16;
+    case DType::I32:
+      return dnnl::memory::data_type::s32;
+    case DType::U8:
+      return dnnl::memory::data_type::u8;
+    default:
+      return dnnl::memory::data_type::undef;
+  }
+}
+
+dnnl::memory::desc desc_of(const Array& array) {
+  return {dnnl::memory::dims(array.sizes.begin(), array.sizes.begin() + array.rank), type_of(array.dtype),
+          dnnl::memory::dims(array.strides.begin(), array.strides.begin() + array.rank)};
+}
+
+Array array_of(const Tensor& x) {
+  Array array;
+  if (!x.defined()) return array;
+  array.data = x.raw_bytes();
+  array.dtype = x.dtype();
+  array.rank = static_cast<int>(x.dim());
+  const IntArrayRef sizes = x.sizes(), strides = x.strides();
+  for (size_t d = sizes.size(); d-- > 0;) {
+    array.sizes[d] = sizes[d];
+    const bool last = d + 1 == sizes.size();
+    array.strides[d] = sizes[d] != 1 ? strides[d] : last ? 1 : array.strides[d + 1] * array.sizes[d + 1];
+  }
+  return array;
+}
+
+Key::Key(Op op) {
+  add(static_cast<int64_t>(op));
+  add(threads_here());
+}
+
+void Key::add(const Array& array) {
+  add(array.rank << 8 | static_cast<int64_t>(array.dtype));
+  for (int d = 0; d < array.rank; ++d) {
+    add(array.sizes[d]);
+    add(array.strides[d]);
+  }
+}
+
+void Key::add(const Conv2dParams& p) {
+  for (size_t d = 0; d < 2; ++d) {
+    add(p.stride[d]);
+    add(p.padding[d]);
+    add(p.dilation[d]);
+  }
+  add(p.groups);
+}
+
+size_t Key::hash() const {
+  uint64_t h = size_;
+  for (size_t i = 0; i < size_; ++i) {
+    h = (h ^ static_cast<uint64_t>(words_[i])) * 0x9e3779b97f4a7c15u;
+    h ^= h >> 32;
+  }
+  return h;
+}
+
+bool operator==(const Key& a, const Key& b) {
+  return a.size_ == b.size_ && std::memcmp(a.words_, b.words_, a.size_ * sizeof(a.words_[0])) == 0;
+}
+
+Call::Call(dnnl::primitive primitive, std::initializer_list<Argument> arguments) : primitive_(std::move(primitive)) {
+  for (const Argument& argument : arguments) {
+    memories_.emplace_back(argument.desc, engine(), static_cast<void*>(DNNL_MEMORY_NONE));
+    arguments_.push_back({argument.index, memories_.back().get()});
+  }
+}
+
+void Call::run(std::initializer_list<void*> data) const {
+  // The C functions: the C++ ones build a hash map per call.
+  auto pointer = data.begin();
+  for (const dnnl_exec_arg_t& argument : arguments_) {
+    check(dnnl_memory_set_data_handle(argument.memory, *pointer++), "take an argument");
+  }
+  check(dnnl_primitive_execute(primitive_.get(), stream(), static_cast<int>(arguments_.size()), arguments_.data()),
+        "run a primitive");
+}
+
+const Plan& find_plan(const Key& key, Plan (*make)(void* context), void* context) {
+  thread_local PlanCache cache;
+  if (auto found = cache.index.find(key); found != cache.index.end()) {
+    cache.plans.splice(cache.plans.begin(), cache.plans, found->second);
+    return found->second->second;
+  }
+  Plan plan;
+  try {
+    plan = make(context);
+  } catch (const dnnl::error& error) {
+    throw BackendError(
+        fmt::format("{}: oneDNN failed to make a primitive: {}", thread_state().current_op, error.what()));
+  }
+  if (cache.plans.size() == kMaxPlans) {
+    cache.index.erase(*cache.plans.back().first);
+    cache.plans.pop_back();
+  }
+  cache.plans.emplace_front(nullptr, std::move(plan));
+  cache.plans.front().first = &cache.index.emplace(key, cache.plans.begin()).first->first;
+  return cache.plans.front().second;
+}
+
+bool is_fast(const char* implementation) {
+  const std::string_view name(implementation);
+  return name.find("ref") == name.npos && name.find("simple") == name.npos;
+}
+
+dnnl::primitive_attr result_attr(Activation activation, bool accumulate) {
+  dnnl::post_ops post;
+  if (accumulate) post.append_sum();
+  if (activation == Activation::relu) post.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
+  if (activation == Activation::gelu) post.append_eltwise(dnnl::algorithm::eltwise_gelu_erf, 0, 0);
+  dnnl::primitive_attr attr;
+  attr.set_post_ops(post);
+  return attr;
+}
+
+void Plan::pack(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
+  if (from == to) return;
+  const dnnl::reorder::primitive_desc pd(engine(), from, engine(), to);
+  repack = {dnnl::reorder(pd), {{DNNL_ARG_TO, to}, {DNNL_ARG_FROM, from}}};
+  packed_bytes = std::max(from.get_size(), to.get_size());
+}
+
+bool reorder(const Array& dst, const Array& src) {
+  if (dst.rank == 0 || type_of(dst.dtype) == dnnl::memory::data_type::undef) return false;
+  Array to = dst, from = src;
+  // Moving needs no arithmetic, which oneDNN has for bf16 on more processors than for f16.
+  if (dst.dtype == DType::F16) to.dtype = from.dtype = DType::BF16;
+  Key key(Key::Op::reorder);
+  key.add(to);
+  key.add(from);
+  const Plan& plan = find_plan(key, [&] {
+    const dnnl::memory::desc source = desc_of(from), target = desc_of(to);
+    const dnnl::reorder::primitive_desc pd(engine(), source, engine(), target, {}, true);
+    if (!is_fast(pd)) return Plan();
+    return Plan{{dnnl::reorder(pd), {{DNNL_ARG_TO, target}, {DNNL_ARG_FROM, source}}}, {}, 0};
+  });
+  if (!plan.main) return false;
+  plan.main.run({dst.data, src.data});
+  return true;
+}
+
+}  // namespace tandem::cpu::onednn

@@ -1,0 +1,83 @@
+#pragma once
+// What the files of this folder share: the engine, descriptors, and each thread's cache of primitives.
+#include <cstddef>
+#include <initializer_list>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <vector>
+
+#include "kernels/cpu/onednn.h"
+
+namespace tandem::cpu::onednn {
+
+dnnl::engine& engine();
+/// True when oneDNN may use these instructions of an x86-64 processor.
+bool has_isa(dnnl::cpu_isa isa);
+dnnl::memory::data_type type_of(DType dtype);
+dnnl::memory::desc desc_of(const Array& array);
+
+/// What tells one primitive from another.
+class Key {
+ public:
+  enum class Op : uint8_t { matmul, linear_backward_weight, convolution, backward_data, backward_weight, reorder };
+  explicit Key(Op op);
+  void add(int64_t value) { words_[size_++] = value; }
+  void add(const Array& array);
+  void add(const Conv2dParams& p);
+  size_t hash() const;
+  friend bool operator==(const Key& a, const Key& b);
+
+ private:
+  static constexpr size_t kMaxWords = 56;  // four arrays of rank 4, convolution parameters and a few more
+  size_t size_ = 0;
+  int64_t words_[kMaxWords];
+};
+
+/// A primitive and its arguments, ready to run on other data. Empty: nothing to run.
+class Call {
+ public:
+  struct Argument {
+    int index;  ///< DNNL_ARG_...
+    dnnl::memory::desc desc;
+  };
+  Call() = default;
+  Call(dnnl::primitive primitive, std::initializer_list<Argument> arguments);
+  explicit operator bool() const { return static_cast<bool>(primitive_); }
+  /// `data`: one pointer per argument, in their order; more are ignored. Throws BackendError.
+  void run(std::initializer_list<void*> data) const;
+
+ private:
+  dnnl::primitive primitive_;
+  std::vector<dnnl::memory> memories_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+};
+
+/// What one call of this backend runs. Without `main`, oneDNN refused.
+struct Plan {
+  Call main;
+  Call repack;              ///< weights from plain to `main`'s own order, or back; empty when that is plain
+  size_t packed_bytes = 0;  ///< of the weights in `main`'s own order
+
+  /// Sets `repack`: arguments to, from.
+  void pack(const dnnl::memory::desc& from, const dnnl::memory::desc& to);
+};
+
+/// The thread's plan for `key`, made by `make` at the first call. Valid until the thread's next find_plan.
+const Plan& find_plan(const Key& key, Plan (*make)(void* context), void* context);
+template <class Make>
+const Plan& find_plan(const Key& key, Make&& make) {
+  return find_plan(
+      key, [](void* context) { return (*static_cast<std::remove_reference_t<Make>*>(context))(); }, &make);
+}
+
+/// True for the name of an implementation that is worth running.
+bool is_fast(const char* implementation);
+/// True when `pd` holds a description of a fast implementation.
+template <class PrimitiveDesc>
+bool is_fast(const PrimitiveDesc& pd) {
+  return pd && is_fast(pd.impl_info_str());
+}
+
+/// The attribute of a result to which `activation` is applied, or which is added to what is there.
+dnnl::primitive_attr result_attr(Activation activation, bool accumulate);
+
+}  // namespace tandem::cpu::onednn

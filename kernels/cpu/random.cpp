@@ -1,0 +1,135 @@
+// uniform, normal, random_int, bernoulli, dropout. Contract: the rules of math/philox.h, element i counted in row-major
+// order of the sizes; so the numbers depend on neither strides nor the number of threads, and every dtype has the same
+// ones but for its rounding. uniform stays below `to` in every dtype.
+#include "kernels/cpu/simd/random.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/tile.h"
+#include "tandem/math/philox.h"
+
+namespace tandem::cpu {
+namespace {
+
+/// The lanes of a tile's elements.
+class TileLanes {
+ public:
+  TileLanes(PhiloxState state, uint32_t block) : state_(state), block_(block) {}
+
+  /// From the first lane of the counter that the tile begins in: its own lanes start at skip(tile).
+  const uint32_t* read(const Tile& tile) {
+    const uint64_t counter = state_.offset + static_cast<uint64_t>(tile.begin / 4);
+    random_table().lanes(lanes_, state_.seed, counter, block_, padded(tile) / 4);
+    return lanes_;
+  }
+  static int64_t skip(const Tile& tile) { return tile.begin % 4; }
+  /// Lanes that were read, whole counters.
+  static int64_t padded(const Tile& tile) { return (skip(tile) + tile.size() + 3) / 4 * 4; }
+
+ private:
+  PhiloxState state_;
+  uint32_t block_;
+  alignas(64) uint32_t lanes_[kTile + 8];
+};
+
+/// Fills y with make(C* out, lanes, further, n): n whole counters' worth of elements. `further` is null for f32.
+template <class C, class Make>
+void generate(const Tensor& y, PhiloxState state, Make make) {
+  const Space space = make_space({&y}, Order::logical);
+  for_each_tile(space, [&] {
+    return [&make, out = TileWriter<C>(space, 0, y), lanes = TileLanes(state, 0),
+            further = TileLanes(state, 1)](const Tile& tile) mutable {
+      C values[kTile + 8];
+      const uint32_t* bits = lanes.read(tile);
+      make(values, bits, sizeof(C) == 8 ? further.read(tile) : nullptr, TileLanes::padded(tile));
+      out.commit(tile, values + TileLanes::skip(tile));
+    };
+  });
+}
+
+/// The largest number of the dtype below `limit`.
+double largest_below(DType dtype, double limit) {
+  if (dtype == DType::F64) return std::nextafter(limit, -std::numeric_limits<double>::infinity());
+  if (dtype == DType::F32) {
+    const float v = static_cast<float>(limit);
+    return v < limit ? v : std::nextafter(v, -std::numeric_limits<float>::infinity());
+  }
+  const auto below = [&](auto v) {
+    if (static_cast<float>(v) < limit) return static_cast<double>(static_cast<float>(v));
+    // The next bit pattern towards -inf; below either zero stands the smallest negative number.
+    v.bits = (v.bits & 0x7fff) == 0 ? 0x8001 : static_cast<uint16_t>((v.bits & 0x8000) != 0 ? v.bits + 1 : v.bits - 1);
+    return static_cast<double>(static_cast<float>(v));
+  };
+  return dtype == DType::F16 ? below(Half(static_cast<float>(limit))) : below(BFloat16(static_cast<float>(limit)));
+}
+
+}  // namespace
+
+void uniform(const Tensor& y, double from, double to, PhiloxState state) {
+  const double last = std::max(from, largest_below(y.dtype(), to));
+  if (y.dtype() == DType::F64) {
+    return generate<double>(y, state, [&](double* out, const uint32_t* lanes, const uint32_t* further, int64_t n) {
+      random_table().uniform_f64(out, lanes, further, n, from, to, last);
+    });
+  }
+  generate<float>(y, state, [&](float* out, const uint32_t* lanes, const uint32_t*, int64_t n) {
+    random_table().uniform_f32(out, lanes, n, static_cast<float>(from), static_cast<float>(to),
+                               static_cast<float>(last));
+  });
+}
+
+void normal(const Tensor& y, double mean, double std, PhiloxState state) {
+  if (y.dtype() == DType::F64) {
+    return generate<double>(y, state, [&](double* out, const uint32_t* lanes, const uint32_t* further, int64_t n) {
+      random_table().normal_f64(out, lanes, further, n, mean, std);
+    });
+  }
+  generate<float>(y, state, [&](float* out, const uint32_t* lanes, const uint32_t*, int64_t n) {
+    random_table().normal_f32(out, lanes, n, static_cast<float>(mean), static_cast<float>(std));
+  });
+}
+
+void random_int(const Tensor& y, int64_t low, int64_t high, PhiloxState state) {
+  const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  generate<int64_t>(y, state, [&](int64_t* out, const uint32_t* lanes, const uint32_t* further, int64_t n) {
+    random_table().integers(out, lanes, further, n, low, range);
+  });
+}
+
+void bernoulli(const Tensor& y, double p, PhiloxState state) {
+  const uint32_t threshold = math::bernoulli_threshold(p);
+  generate<float>(y, state, [&](float* out, const uint32_t* lanes, const uint32_t*, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) out[i] = (lanes[i] >> 8) < threshold ? 1.0f : 0.0f;
+  });
+}
+
+void dropout(const Tensor& y, const Tensor& mask, const Tensor& x, double p, PhiloxState state) {
+  const uint32_t threshold = math::bernoulli_threshold(p);
+  const double scale = 1.0 / (1.0 - p);
+  const Space space = make_space({&y, &mask, &x}, Order::logical);
+  visit_compute(compute_type(promote_types(y.dtype(), x.dtype())), [&](auto zero) {
+    using C = decltype(zero);
+    if constexpr (std::is_floating_point_v<C>) {
+      for_each_tile(space, [&] {
+        return [&, lanes = TileLanes(state, 0), out = TileWriter<C>(space, 0, y),
+                kept = TileWriter<bool>(space, 1, mask), in = TileReader<C>(space, 2, x)](const Tile& tile) mutable {
+          bool* k = kept.target(tile);
+          C* target = out.target(tile);
+          random_table().keep(k, lanes.read(tile) + TileLanes::skip(tile), tile.size(), threshold);
+          if constexpr (sizeof(C) == sizeof(float)) {
+            random_table().mask_f32(target, in.read(tile), k, tile.size(), static_cast<float>(scale));
+          } else {
+            random_table().mask_f64(target, in.read(tile), k, tile.size(), scale);
+          }
+          kept.commit(tile, k);
+          out.commit(tile, target);
+        };
+      });
+    }
+  });
+}
+
+}  // namespace tandem::cpu

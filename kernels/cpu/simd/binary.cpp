@@ -1,0 +1,50 @@
+// Loops over the binary formulas of math/binary.h, and where: one per formula and compute type, vectorised by the
+// compiler. Contract: y_i depends on a_i and b_i alone; results of one level do not depend on n or alignment.
+#include "tandem/math/binary.h"
+
+#include "kernels/cpu/simd/elementwise.h"
+
+namespace tandem::cpu::TANDEM_SIMD {
+namespace {
+
+template <class Op, class T, class Y>
+[[gnu::noinline]] bool loop(Y* y, const T* a, const T* b, int64_t n, T alpha) {
+  if constexpr (requires(Op op) {
+                  { op(alpha, alpha, alpha) } -> std::same_as<Y>;
+                }) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) y[i] = Op()(a[i], b[i], alpha);
+    return true;
+  } else {
+    return false;
+  }
+}
+
+template <class T, class Y>
+bool run(Binary op, Y* y, const T* a, const T* b, int64_t n, T alpha) {
+  switch (op) {
+#define TANDEM_CASE(NAME) \
+  case Binary::NAME:      \
+    return loop<math::binary::NAME>(y, a, b, n, alpha);
+    TANDEM_BINARY_OPS(TANDEM_CASE)
+#undef TANDEM_CASE
+  }
+  return false;
+}
+
+template <class T>
+void where(T* y, const bool* condition, const T* a, const T* b, int64_t n) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) y[i] = condition[i] ? a[i] : b[i];
+}
+
+template <class T>
+constexpr BinaryTable<T> table() {
+  return {run<T, T>, run<T, bool>, where<T>};
+}
+
+}  // namespace
+
+const ByCompute<BinaryTable> binary_tables = {table<float>(), table<double>(), table<int64_t>()};
+
+}  // namespace tandem::cpu::TANDEM_SIMD

@@ -1,0 +1,97 @@
+// Conversions between the dtypes and the compute types f32, f64 and i64. Contract: convert.h.
+#include "kernels/cpu/simd/convert.h"
+
+#include "kernels/cpu/simd/convert16.h"
+#include "tandem/math/arithmetic.h"
+
+namespace tandem::cpu::TANDEM_SIMD {
+namespace {
+
+/// x as a float, rounded such that rounding again to 16 bits gives what rounding x once would: an inexact result takes
+/// the neighbour with an odd last bit. Source: Boldo and Melquiond, Emulation of FMA and correctly rounded sums.
+TANDEM_MATH float round_to_odd(double x) {
+  const float nearest = static_cast<float>(x);
+  const double back = static_cast<double>(nearest);
+  const uint32_t bits = math::bits_as<uint32_t>(nearest);
+  const bool inexact_even = (back != x) & (x == x) & ((bits & 1u) == 0);
+  const uint32_t odd = math::abs(back) > math::abs(x) ? bits - 1 : bits + 1;
+  return math::bits_as<float>(inexact_even ? odd : bits);
+}
+
+template <class T>
+inline constexpr bool kFloating = static_cast<T>(0.5) != 0;
+
+template <class C, class T>
+void load(C* dst, const void* src, int64_t n) {
+  const T* s = static_cast<const T*>(src);
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) dst[i] = static_cast<C>(s[i]);
+}
+
+constexpr int64_t kBlock = 256;  // of the floats between a 16-bit type and a third one
+
+template <class C, class Format>
+void load16(C* dst, const void* src, int64_t n) {
+  const uint16_t* s = static_cast<const uint16_t*>(src);
+  if constexpr (sizeof(C) == sizeof(float)) {
+    widen_row<Format>(s, dst, n);
+  } else {
+    float block[kBlock];
+    for (int64_t i = 0; i < n; i += kBlock) {
+      const int64_t count = n - i < kBlock ? n - i : kBlock;
+      widen_row<Format>(s + i, block, count);
+      load<C, float>(dst + i, block, count);
+    }
+  }
+}
+
+template <class C, class T>
+void store(void* dst, const C* src, int64_t n) {
+  T* d = static_cast<T*>(dst);
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) {
+    if constexpr (kFloating<C> && sizeof(T) < 4) {
+      d[i] = static_cast<T>(static_cast<int32_t>(src[i]));  // negative to unsigned wraps around, as in PyTorch
+    } else {
+      d[i] = static_cast<T>(src[i]);
+    }
+  }
+}
+
+template <class C>
+void store_bool(void* dst, const C* src, int64_t n) {
+  bool* d = static_cast<bool*>(dst);
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) d[i] = src[i] != C(0);
+}
+
+template <class C, class Format>
+void store16(void* dst, const C* src, int64_t n) {
+  uint16_t* d = static_cast<uint16_t*>(dst);
+  if constexpr (sizeof(C) == sizeof(float)) {
+    narrow_row<Format>(src, d, n);
+  } else {
+    float block[kBlock];
+    for (int64_t i = 0; i < n; i += kBlock) {
+      const int64_t count = n - i < kBlock ? n - i : kBlock;
+#pragma omp simd
+      for (int64_t j = 0; j < count; ++j) block[j] = round_to_odd(static_cast<double>(src[i + j]));
+      narrow_row<Format>(block, d + i, count);
+    }
+  }
+}
+
+/// In the order of enum DType. A bool in memory is a byte of 0 or 1.
+template <class C>
+constexpr ConvertTable<C> table() {
+  return {{load<C, uint8_t>, load<C, int8_t>, load<C, int16_t>, load<C, int32_t>, load<C, int64_t>, load16<C, F16>,
+           load<C, float>, load<C, double>, load<C, uint8_t>, load16<C, BF16>},
+          {store<C, uint8_t>, store<C, int8_t>, store<C, int16_t>, store<C, int32_t>, store<C, int64_t>,
+           store16<C, F16>, store<C, float>, store<C, double>, store_bool<C>, store16<C, BF16>}};
+}
+
+}  // namespace
+
+const ByCompute<ConvertTable> convert_tables = {table<float>(), table<double>(), table<int64_t>()};
+
+}  // namespace tandem::cpu::TANDEM_SIMD

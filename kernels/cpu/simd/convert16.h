@@ -1,0 +1,150 @@
+#pragma once
+// Rows of f16 or bf16 to f32 and back, for files under simd/. To 16 bits: round to nearest even, NaN stays NaN; the
+// results are those of base/half.h on every instruction set. No branches, so that plain loops vectorise.
+#include <cstdint>
+
+#include "tandem/base/macros.h"
+#include "tandem/math/amp.h"
+#if defined(__AVX2__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 on its own _mm512_undefined_*: PR 105593
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+#endif
+
+namespace tandem::cpu::TANDEM_SIMD {
+
+struct F16 {
+  static constexpr uint32_t non_finite = math::kNonFiniteF16;
+
+  TANDEM_MATH static float widen(uint16_t h) {
+    const uint32_t sign = (static_cast<uint32_t>(h) & 0x8000u) << 16;
+    const uint32_t shifted = (static_cast<uint32_t>(h) & 0x7fffu) << 13;
+    // The multiplication moves the exponent's bias from 15 to 127, for subnormals too.
+    const uint32_t finite = __builtin_bit_cast(uint32_t, __builtin_bit_cast(float, shifted) * 0x1p112f);
+    return __builtin_bit_cast(float, sign | (shifted >= 0x0f800000u ? shifted | 0x7f800000u : finite));
+  }
+  TANDEM_MATH static uint16_t narrow(float x) {
+    const uint32_t bits = __builtin_bit_cast(uint32_t, x);
+    const uint32_t magnitude = bits & 0x7fffffffu;
+    const uint32_t normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
+    // Adding 0.5 aligns a mantissa below 2^-14 to multiples of 2^-24 and rounds it.
+    const uint32_t small = __builtin_bit_cast(uint32_t, __builtin_bit_cast(float, magnitude) + 0.5f) - 0x3f000000u;
+    uint32_t h = magnitude < 0x38800000u ? small : normal;
+    h = magnitude >= non_finite ? 0x7c00u : h;
+    h = magnitude > 0x7f800000u ? 0x7e00u | ((magnitude >> 13) & 0x3ffu) : h;
+    return static_cast<uint16_t>(((bits >> 16) & 0x8000u) | h);
+  }
+#if defined(__AVX512F__)
+  TANDEM_MATH static __m512 widen16(__m256i h) { return _mm512_cvtph_ps(h); }
+  TANDEM_MATH static __m256i narrow16(__m512 x) { return _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT); }
+#elif defined(__AVX2__)
+  TANDEM_MATH static __m256 widen8(__m128i h) { return _mm256_cvtph_ps(h); }
+  TANDEM_MATH static __m128i narrow8(__m256 x) { return _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT); }
+#endif
+};
+
+struct BF16 {
+  static constexpr uint32_t non_finite = math::kNonFiniteBF16;
+
+  TANDEM_MATH static float widen(uint16_t h) { return __builtin_bit_cast(float, static_cast<uint32_t>(h) << 16); }
+  TANDEM_MATH static uint16_t narrow(float x) {
+    const uint32_t bits = __builtin_bit_cast(uint32_t, x);
+    const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    return static_cast<uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16) | 0x40u : rounded);
+  }
+#if defined(__AVX512F__)
+  TANDEM_MATH static __m512 widen16(__m256i h) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
+  }
+  TANDEM_MATH static __m256i narrow16(__m512 x) {
+    const __m512i bits = _mm512_castps_si512(x);
+    const __m512i high = _mm512_srli_epi32(bits, 16);
+    const __m512i even = _mm512_and_si512(high, _mm512_set1_epi32(1));
+    const __m512i sum = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), even);
+    const __m512i rounded = _mm512_srli_epi32(sum, 16);
+    const __m512i quiet = _mm512_or_si512(high, _mm512_set1_epi32(0x40));
+    const __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+    return _mm512_cvtepi32_epi16(_mm512_mask_blend_epi32(nan, rounded, quiet));
+  }
+#elif defined(__AVX2__)
+  TANDEM_MATH static __m256 widen8(__m128i h) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
+  }
+  TANDEM_MATH static __m128i narrow8(__m256 x) {
+    const __m256i bits = _mm256_castps_si256(x);
+    const __m256i high = _mm256_srli_epi32(bits, 16);
+    const __m256i even = _mm256_and_si256(high, _mm256_set1_epi32(1));
+    const __m256i sum = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), even);
+    const __m256i rounded = _mm256_srli_epi32(sum, 16);
+    const __m256i quiet = _mm256_or_si256(high, _mm256_set1_epi32(0x40));
+    const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+    const __m256i words = _mm256_blendv_epi8(rounded, quiet, nan);
+    return _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+  }
+#endif
+};
+
+/// y_i = x_i, exactly.
+template <class Format>
+TANDEM_MATH void widen_row(const uint16_t* __restrict x, float* __restrict y, int64_t n) {
+  int64_t i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= n; i += 16) {
+    _mm512_storeu_ps(y + i, Format::widen16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i))));
+  }
+#elif defined(__AVX2__)
+  for (; i + 8 <= n; i += 8) {
+    _mm256_storeu_ps(y + i, Format::widen8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i))));
+  }
+#endif
+  for (; i < n; ++i) y[i] = Format::widen(x[i]);
+}
+
+/// y_i = x_i, rounded.
+template <class Format>
+TANDEM_MATH void narrow_row(const float* __restrict x, uint16_t* __restrict y, int64_t n) {
+  int64_t i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= n; i += 16) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i), Format::narrow16(_mm512_loadu_ps(x + i)));
+  }
+#elif defined(__AVX2__)
+  for (; i + 8 <= n; i += 8) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(y + i), Format::narrow8(_mm256_loadu_ps(x + i)));
+  }
+#endif
+  for (; i < n; ++i) y[i] = Format::narrow(x[i]);
+}
+
+/// The same past the caches, for rows that nobody reads soon: saves reading the lines that are overwritten. The caller
+/// ends a series of these with stream_fence().
+template <class Format>
+TANDEM_MATH void narrow_row_stream(const float* __restrict x, uint16_t* __restrict y, int64_t n) {
+  int64_t i = 0;
+#if defined(__AVX2__)
+  for (; i < n && reinterpret_cast<uintptr_t>(y + i) % 64 != 0; ++i) y[i] = Format::narrow(x[i]);
+#endif
+#if defined(__AVX512F__)
+  for (; i + 32 <= n; i += 32) {
+    const __m512i low = _mm512_castsi256_si512(Format::narrow16(_mm512_loadu_ps(x + i)));
+    const __m256i high = Format::narrow16(_mm512_loadu_ps(x + i + 16));
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(y + i), _mm512_inserti64x4(low, high, 1));
+  }
+#elif defined(__AVX2__)
+  for (; i + 16 <= n; i += 16) {
+    const __m128i low = Format::narrow8(_mm256_loadu_ps(x + i));
+    const __m128i high = Format::narrow8(_mm256_loadu_ps(x + i + 8));
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(y + i), _mm256_set_m128i(high, low));
+  }
+#endif
+  for (; i < n; ++i) y[i] = Format::narrow(x[i]);
+}
+
+TANDEM_MATH void stream_fence() {
+#if defined(__AVX2__)
+  _mm_sfence();
+#endif
+}
+
+}  // namespace tandem::cpu::TANDEM_SIMD

@@ -1,0 +1,56 @@
+// The choice of the SIMD level, made at the first use.
+#include "kernels/cpu/simd/dispatch.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <string_view>
+
+namespace tandem::cpu {
+
+const char* name(SimdLevel level) {
+  constexpr const char* names[] = {"baseline", "avx2", "avx512"};
+  return names[static_cast<int>(level)];
+}
+
+bool simd_level_available(SimdLevel level) {
+#if defined(__x86_64__) || defined(_M_X64)
+  switch (level) {
+    case SimdLevel::baseline:
+      return true;
+    case SimdLevel::avx2:  // processors with AVX2 have F16C, which clang 14 cannot ask for
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case SimdLevel::avx512:
+      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+             simd_level_available(SimdLevel::avx2);
+  }
+  return false;
+#else
+  return level == SimdLevel::baseline;
+#endif
+}
+
+namespace {
+
+SimdLevel choose() {
+  const char* wanted = std::getenv("TANDEM_SIMD");
+  SimdLevel best = SimdLevel::baseline;
+  for (SimdLevel level : kSimdLevels) {
+    if (!simd_level_available(level)) continue;
+    best = level;
+    if (wanted && std::string_view(wanted) == name(level)) break;
+  }
+  return best;
+}
+
+std::atomic<SimdLevel>& current() {
+  static std::atomic<SimdLevel> level{choose()};
+  return level;
+}
+
+}  // namespace
+
+SimdLevel simd_level() { return current().load(std::memory_order_relaxed); }
+void set_simd_level(SimdLevel level) { current().store(level, std::memory_order_relaxed); }
+
+}  // namespace tandem::cpu

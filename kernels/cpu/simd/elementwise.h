@@ -1,0 +1,30 @@
+#pragma once
+// Tables of the element-wise formulas over contiguous runs of a compute type. Operands may be the same memory, or else
+// must not overlap. A function returns false when the formula is not defined over T.
+#include "kernels/cpu/simd/by_compute.h"
+#include "tandem/backend.h"
+
+namespace tandem::cpu {
+
+template <class T>
+struct UnaryTable {
+  bool (*value)(Unary op, T* y, const T* x, int64_t n, T a, T b);
+  bool (*predicate)(Unary op, bool* y, const T* x, int64_t n, T a, T b);
+};
+TANDEM_SIMD_TABLE(ByCompute<UnaryTable>, unary_tables)
+
+template <class T>
+struct BinaryTable {
+  bool (*value)(Binary op, T* y, const T* a, const T* b, int64_t n, T alpha);
+  bool (*predicate)(Binary op, bool* y, const T* a, const T* b, int64_t n, T alpha);
+  void (*where)(T* y, const bool* condition, const T* a, const T* b, int64_t n);
+};
+TANDEM_SIMD_TABLE(ByCompute<BinaryTable>, binary_tables)
+
+/// True for the formulas with a bool result.
+constexpr bool is_predicate(Unary op) {
+  return op == Unary::logical_not || op == Unary::isfinite || op == Unary::isnan || op == Unary::isinf;
+}
+constexpr bool is_predicate(Binary op) { return op >= Binary::eq && op <= Binary::logical_xor; }
+
+}  // namespace tandem::cpu

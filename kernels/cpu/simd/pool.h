@@ -1,0 +1,57 @@
+#pragma once
+// The row functions behind pooling, for f32 and f64. A row is one row of an image: positions of `lanes` values each
+// (all channels when channels lie innermost, else 1).
+#include <cstdint>
+
+#include "kernels/cpu/simd/dispatch.h"
+
+namespace tandem::cpu {
+
+/// The taps that join a row of `in` positions to a row of `out` positions: tap k of output o is input
+/// o stride + k dilation - padding.
+struct PoolTaps {
+  int64_t in, out, lanes, kernel, stride, padding, dilation;
+};
+
+/// The windows of a row's outputs: output o takes inputs [begin[o], end[o]).
+struct PoolWindows {
+  int64_t out, lanes;
+  const int64_t* begin;
+  const int64_t* end;
+};
+
+/// Cells are numbers of taps, counted from `first` in this row; -1 stands for none.
+template <class T>
+struct PoolRows {
+  /// best = -inf, cell = each output's first tap inside this row.
+  void (*start)(T* best, T* cell, const PoolTaps& taps, T first);
+  /// best = the larger of best and x, cell = where it came from. The first of equals stays; NaN is the largest.
+  void (*max)(T* best, T* cell, const T* x, const PoolTaps& taps, T first);
+  /// y = x at the cells that lie in this row.
+  void (*pick)(T* y, const T* x, const T* cell, const PoolTaps& taps, T first);
+  /// gx += gy at the cells that lie in this row.
+  void (*scatter)(T* gx, const T* gy, const T* cell, const PoolTaps& taps, T first);
+  /// y += the sums over windows of x.
+  void (*sum)(T* y, const T* x, const PoolWindows& windows);
+  /// gx += gy everywhere in its window.
+  void (*spread)(T* gx, const T* gy, const PoolWindows& windows);
+  /// y[o] = x[o] / divisor[o].
+  void (*divide)(T* y, const T* x, const T* divisor, int64_t out, int64_t lanes);
+};
+
+struct PoolTable {
+  PoolRows<float> f32;
+  PoolRows<double> f64;
+
+  template <class T>
+  const PoolRows<T>& of() const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return f32;
+    } else {
+      return f64;
+    }
+  }
+};
+TANDEM_SIMD_TABLE(PoolTable, pool_table)
+
+}  // namespace tandem::cpu

@@ -1,0 +1,58 @@
+// Loops over the unary formulas of math/unary.h: one per formula and compute type, vectorised by the compiler.
+// Contract: y_i depends on x_i alone; results of one level do not depend on n or alignment.
+#include "tandem/math/unary.h"
+
+#include "kernels/cpu/simd/elementwise.h"
+
+namespace tandem::cpu::TANDEM_SIMD {
+namespace {
+
+template <class Op, class T, class Y>
+[[gnu::noinline]] bool loop(Y* y, const T* x, int64_t n, T a, T b) {
+  if constexpr (requires(Op op) {
+                  { op(a, a, b) } -> std::same_as<Y>;
+                }) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) y[i] = Op()(x[i], a, b);
+    return true;
+  } else {
+    return false;
+  }
+}
+
+template <class T, class Y>
+bool run(Unary op, Y* y, const T* x, int64_t n, T a, T b) {
+  switch (op) {
+#define TANDEM_CASE(NAME) \
+  case Unary::NAME:       \
+    return loop<math::unary::NAME>(y, x, n, a, b);
+    TANDEM_UNARY_OPS(TANDEM_CASE)
+#undef TANDEM_CASE
+  }
+  return false;
+}
+
+/// sin and cos beyond the reach of their vector formulas.
+bool large_trig(Unary op, float* y, const float* x, int64_t n) {
+  float largest = 0;
+#pragma omp simd reduction(max : largest)
+  for (int64_t i = 0; i < n; ++i) {
+    const float magnitude = math::abs(x[i]);
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  if (largest <= math::kMaxTrigArgument) return false;
+  for (int64_t i = 0; i < n; ++i) y[i] = op == Unary::sin ? __builtin_sinf(x[i]) : __builtin_cosf(x[i]);
+  return true;
+}
+
+bool run_f32(Unary op, float* y, const float* x, int64_t n, float a, float b) {
+  if ((op == Unary::sin || op == Unary::cos) && large_trig(op, y, x, n)) return true;
+  return run(op, y, x, n, a, b);
+}
+
+}  // namespace
+
+const ByCompute<UnaryTable> unary_tables = {
+    {run_f32, run<float, bool>}, {run<double, double>, run<double, bool>}, {run<int64_t, int64_t>, run<int64_t, bool>}};
+
+}  // namespace tandem::cpu::TANDEM_SIMD

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Builds the benchmarks (Release) and compares training steps with libtorch's: build/release/benchmarks/train_bench.
+# The peer is built where scripts/torch_venv.sh has put PyTorch; without it tandem is measured alone.
+#
+# Usage: scripts/bench.sh [train_bench arguments...]     --json FILE, --quick, --only recipe/bf16,... ; --help lists them
+#        scripts/bench.sh --build                        only builds
+# On a machine with other work on it, `chrt -f 1 scripts/bench.sh` (as root) keeps that work from disturbing.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+binaries=$root/build/release/benchmarks
+
+build_peer() {
+  local venv=$root/.venv-torch python torch peer=$binaries/train_torch
+  python=$venv/bin/python
+  if ! torch=$("$python" -c 'import importlib.util, os; print(os.path.dirname(importlib.util.find_spec("torch").origin))' 2>/dev/null); then
+    rm -f "$peer"
+    echo "bench: the peer is missing: no PyTorch in .venv-torch (scripts/torch_venv.sh makes it); tandem runs alone" >&2
+    return
+  fi
+  local sources=("$root/benchmarks/torch/train_torch.cpp" "$root/benchmarks/processor.cpp")
+  if [[ -x $peer && -z $(find "$root/benchmarks" "$root/tests/support/counter.h" "$torch/version.py" -newer "$peer" -type f -print -quit) ]]; then
+    return
+  fi
+  echo "bench: building the peer" >&2
+  # libtorch_cpu alone: libtorch itself would load the CUDA libraries.
+  "${CXX:-g++}" -std=c++20 -O3 -DNDEBUG -I"$root/benchmarks" -I"$root" -isystem "$torch/include" \
+    -isystem "$torch/include/torch/csrc/api/include" "${sources[@]}" -o "$peer.part" -L"$torch/lib" \
+    -Wl,-rpath,"$torch/lib" -ltorch_cpu -lc10
+  mv "$peer.part" "$peer"
+}
+
+(
+  cd "$root"
+  scripts/setup.sh >&2
+  mkdir -p build
+  cmake --preset release >build/.release.configure.log 2>&1 || {
+    cat build/.release.configure.log
+    exit 1
+  }
+  cmake --build --preset release --target tandem_benchmarks >&2
+)
+build_peer
+[[ ${1:-} == --build ]] && exit 0
+exec "$binaries/train_bench" "$@"

@@ -1,0 +1,61 @@
+#include "tandem/amp/autocast.h"
+
+#include <atomic>
+
+#include "tandem/amp/gradient_dtype.h"
+#include "tandem/backend.h"
+#include "tandem/base/check.h"
+#include "tandem/base/warn.h"
+
+namespace tandem::amp {
+namespace {
+
+AutocastState& state_of(DeviceType type) { return thread_state().autocast[static_cast<int>(type)]; }
+
+void check_dtype(const char* op, DType dtype) {
+  TANDEM_CHECK(is_reduced_floating_point(dtype), DTypeError,
+               "{}: the low dtype must be f16 or bf16, not {}; to switch autocast off pass enabled = false", op,
+               tandem::name(dtype));
+}
+
+std::atomic<GradientDType> gradient_mode{GradientDType::Full};
+
+}  // namespace
+
+AutocastGuard::AutocastGuard(DeviceType type, std::optional<DType> dtype, bool enabled,
+                             std::optional<bool> cache_enabled)
+    : type_(type), previous_(state_of(type)), previous_cache_(thread_state().autocast_cache_enabled) {
+  AutocastState next{enabled, dtype.value_or(previous_.dtype)};
+  if (enabled) check_dtype("AutocastGuard", next.dtype);
+  if (enabled && !is_autocast_available(type)) {
+    warn_once(fmt::format("AutocastGuard: no {} device is available; this region has no effect", tandem::name(type)));
+    next.enabled = false;
+  }
+  ThreadState& state = thread_state();
+  state_of(type) = next;
+  state.autocast_cache_enabled = cache_enabled.value_or(previous_cache_);
+  ++state.autocast_nesting;
+}
+
+AutocastGuard::~AutocastGuard() {
+  ThreadState& state = thread_state();
+  if (--state.autocast_nesting == 0) clear_autocast_cache();
+  state_of(type_) = previous_;
+  state.autocast_cache_enabled = previous_cache_;
+}
+
+bool is_autocast_enabled(DeviceType type) { return state_of(type).enabled; }
+DType get_autocast_dtype(DeviceType type) { return state_of(type).dtype; }
+
+void set_autocast_dtype(DeviceType type, DType dtype) {
+  check_dtype("set_autocast_dtype", dtype);
+  state_of(type).dtype = dtype;
+}
+
+bool is_autocast_available(DeviceType type) { return type == kCPU || cuda::is_available(); }
+bool is_autocast_cache_enabled() { return thread_state().autocast_cache_enabled; }
+
+void set_gradient_dtype(GradientDType mode) { gradient_mode.store(mode); }
+GradientDType gradient_dtype() { return gradient_mode.load(std::memory_order_relaxed); }
+
+}  // namespace tandem::amp

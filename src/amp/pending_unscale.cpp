@@ -1,0 +1,56 @@
+#include "tandem/amp/pending_unscale.h"
+
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/backend.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::amp::detail {
+namespace {
+
+/// g = g * inverse_scale, written when first looked at. Refers to the storage that owns it by address only.
+class PendingUnscale final : public PendingScale {
+ public:
+  PendingUnscale(Storage& storage, int64_t numel, DType dtype, Tensor inverse_scale)
+      : storage_(storage), numel_(numel), dtype_(dtype), inverse_scale_(std::move(inverse_scale)) {}
+
+  void apply() override {
+    NoGradGuard no_grad;
+    const Tensor block =
+        from_blob(storage_.data_unresolved(), {numel_}, TensorOptions(dtype_).device(storage_.device()));
+    const Tensor factor = make_view(inverse_scale_, {numel_}, {0}, inverse_scale_.storage_offset());
+    backend(block).binary(block, Binary::mul, block, factor, 1);
+  }
+
+ private:
+  Storage& storage_;
+  int64_t numel_;
+  DType dtype_;
+  Tensor inverse_scale_;
+};
+
+/// The tensor's elements fill its storage from the start, and only this tensor refers to it.
+bool owns_whole_storage(const Tensor& g) {
+  const TensorImpl& impl = g.impl();
+  return impl.storage.use_count() == 1 && impl.offset == 0 && g.is_contiguous() && !impl.storage->pointer_escaped();
+}
+
+}  // namespace
+
+void postpone_unscale(const std::vector<Tensor>& grads, const Tensor& inverse_scale) {
+  NoGradGuard no_grad;
+  std::vector<Tensor> now;
+  for (const Tensor& g : grads) {
+    g.impl().storage->bump_version();
+    if (!g.requires_grad() && owns_whole_storage(g)) {
+      Storage& storage = *g.impl().storage;
+      storage.set_pending(std::make_unique<PendingUnscale>(storage, g.numel(), g.dtype(), inverse_scale));
+    } else {
+      now.push_back(g);
+    }
+  }
+  if (now.empty()) return;
+  const Tensor ignored = zeros({}, inverse_scale.options());
+  backend(inverse_scale).unscale(now, inverse_scale, ignored);
+}
+
+}  // namespace tandem::amp::detail

@@ -1,0 +1,80 @@
+#include <atomic>
+
+#include "tandem/amp/policy_overrides.h"
+#include "tandem/base/check.h"
+
+namespace tandem::amp {
+namespace {
+
+constexpr size_t kRows = policy_table.size();
+
+/// The process's policies; read on every call, so each entry is one relaxed load.
+std::array<std::atomic<Cast>, kRows>& process_policies() {
+  static auto* policies = [] {
+    auto* p = new std::array<std::atomic<Cast>, kRows>;
+    for (size_t i = 0; i < kRows; ++i) (*p)[i].store(policy_table[i].cast);
+    return p;
+  }();
+  return *policies;
+}
+
+size_t known_row(std::string_view op) {
+  const int row = policy_row(op);
+  TANDEM_CHECK(row >= 0, StateError, "policy: no op is named '{}'; see include/tandem/amp/policy.h for the names", op);
+  return static_cast<size_t>(row);
+}
+
+}  // namespace
+
+PolicyOverrides::PolicyOverrides(const PolicyOverrides* outer, const PolicyChanges& changes) {
+  for (size_t i = 0; i < kRows; ++i) casts_[i] = outer ? outer->casts_[i] : process_policies()[i].load();
+  for (const auto& [op, cast] : changes) casts_[known_row(op)] = cast;
+}
+
+PolicyGuard::PolicyGuard(const PolicyChanges& changes) : outer_(thread_state().policy) {
+  thread_state().policy = std::make_shared<const PolicyOverrides>(outer_.get(), changes);
+}
+
+PolicyGuard::~PolicyGuard() { thread_state().policy = std::move(outer_); }
+
+void set_policy(std::string_view op, Cast cast) { process_policies()[known_row(op)].store(cast); }
+
+Cast get_policy(std::string_view op) { return detail::current_policy(static_cast<int>(known_row(op))); }
+
+void reset_policies() {
+  for (size_t i = 0; i < kRows; ++i) process_policies()[i].store(policy_table[i].cast);
+}
+
+PolicyChanges torch_cpu_policy() {
+  // Of the ops that tandem has, those whose CPU policy differs from its CUDA policy in PyTorch.
+  PolicyChanges changes = {{"binary_cross_entropy", Cast::f32}, {"cross_entropy", Cast::f32}};
+  for (const char* op : {"exp", "expm1", "log", "log1p", "pow", "reciprocal", "rsqrt", "softplus", "layer_norm",
+                         "log_softmax", "norm", "softmax", "sum", "atan2", "scatter_add"}) {
+    changes.emplace_back(op, Cast::keep);
+  }
+  return changes;
+}
+
+namespace detail {
+
+Cast current_policy(int row) {
+  if (const PolicyOverrides* overrides = thread_state().policy.get()) [[unlikely]]
+    return overrides->of(row);
+  return process_policies()[static_cast<size_t>(row)].load(std::memory_order_relaxed);
+}
+
+void throw_banned(std::string_view op) {
+  if (op == "binary_cross_entropy") {
+    throw StateError(
+        "binary_cross_entropy: not safe under autocast: the sigmoid before it saturates in 16 bits and its gradient "
+        "overflows; remove the sigmoid and use binary_cross_entropy_with_logits (nn::BCEWithLogitsLoss), or call it "
+        "on f32 inputs in a region with autocast disabled");
+  }
+  throw StateError(fmt::format(
+      "{}: banned under autocast by the policy in force; call it in a region with autocast disabled, or change its "
+      "policy with amp::PolicyGuard",
+      op));
+}
+
+}  // namespace detail
+}  // namespace tandem::amp

@@ -1,0 +1,19 @@
+#include "tandem/amp/thread_context.h"
+
+#include "tandem/amp/cast_cache.h"
+
+namespace tandem {
+
+ThreadContextGuard::ThreadContextGuard(const ThreadContext& context) : previous_(thread_state()) {
+  thread_state() = context.state_;
+  // Nesting is this thread's own: the guard counts as one region of it.
+  thread_state().autocast_nesting = previous_.autocast_nesting + 1;
+  thread_state().current_op = previous_.current_op;
+}
+
+ThreadContextGuard::~ThreadContextGuard() {
+  thread_state() = std::move(previous_);
+  if (thread_state().autocast_nesting == 0) amp::clear_autocast_cache();
+}
+
+}  // namespace tandem

@@ -1,0 +1,153 @@
+#include "tandem/autograd/apply.h"
+
+#include "tandem/amp/cast_cache.h"
+#include "tandem/amp/gradient_dtype.h"
+#include "tandem/amp/policy_overrides.h"
+#include "tandem/base/check.h"
+
+namespace tandem {
+
+bool is_recording(ArrayRef<Tensor> inputs) {
+  if (!thread_state().grad_mode) return false;
+  return std::any_of(inputs.begin(), inputs.end(), [](const Tensor& x) { return x.defined() && x.requires_grad(); });
+}
+
+namespace detail {
+
+DoorCall::DoorCall(const char* name, int row) : name_(name), cast_(amp::detail::current_policy(row)) {}
+
+void DoorCall::enter() {
+  const ThreadState& state = thread_state();
+  // A CPU tensor of one number may stand beside tensors of any device; everything else must agree.
+  const Tensor* first = nullptr;
+  for (const Tensor* x : inputs_) {
+    if (!x->defined()) continue;
+    if (!first || (first->is_cpu() && first->dim() == 0)) {
+      first = x;
+    } else {
+      TANDEM_CHECK(x->device() == first->device() || (x->is_cpu() && x->dim() == 0), DeviceError,
+                   "{}: inputs on different devices: {} {} is on {}, {} {} is on {}; move them with .to(device)", name_,
+                   to_string(first->sizes()), tandem::name(first->dtype()), first->device().str(),
+                   to_string(x->sizes()), tandem::name(x->dtype()), x->device().str());
+    }
+  }
+  if (cast_ != amp::Cast::keep && (state.autocast[0].enabled || state.autocast[1].enabled)) cast_by_policy();
+  inside_.emplace(name_);
+}
+
+void DoorCall::cast_by_policy() {
+  const ThreadState& state = thread_state();
+  auto region = [&](const Tensor& x) -> const AutocastState* {
+    if (!x.defined() || !x.is_floating_point() || x.dtype() == kDouble) return nullptr;
+    const AutocastState& a = state.autocast[static_cast<int>(x.device().type())];
+    return a.enabled ? &a : nullptr;
+  };
+  const AutocastState* active = nullptr;
+  DType widest = kFloat;
+  for (const Tensor* x : inputs_) {
+    if (const AutocastState* a = region(*x)) {
+      widest = active ? promote_types(widest, x->dtype()) : x->dtype();
+      active = a;
+    }
+  }
+  if (!active) return;
+  switch (cast_) {
+    case amp::Cast::keep:
+      return;
+    case amp::Cast::banned:
+      amp::detail::throw_banned(name_);
+    case amp::Cast::f32_dtype:
+      if (!dtype_) dtype_ = kFloat;
+      return;
+    case amp::Cast::lower:
+      widest = active->dtype;
+      break;
+    case amp::Cast::f32:
+      widest = kFloat;
+      break;
+    case amp::Cast::promote:
+      break;
+  }
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Tensor& x = *inputs_[i];
+    if (!region(x) || x.dtype() == widest) continue;
+    if (cast_inputs_.empty()) {
+      cast_inputs_.reserve(inputs_.size());
+      for (const Tensor* original : inputs_) cast_inputs_.push_back(*original);
+    }
+    cast_inputs_[i] = amp::detail::cached_cast(x, widest);
+  }
+}
+
+std::vector<Tensor> DoorCall::leave(Result result, bool is_view) {
+  inside_.reset();
+  const ThreadState& state = thread_state();
+  std::vector<Tensor> outputs = std::move(result.outputs);
+  if (state.inference_mode) {
+    for (const Tensor& y : outputs) {
+      if (y.defined()) y.impl().is_inference = true;
+    }
+  } else if (is_view) {
+    // A view of a view has the same base.
+    const Tensor& x = *inputs_[0];
+    const autograd::AutogradMeta* m = autograd::meta_or_null(x);
+    autograd::AutogradMeta& view_meta = autograd::meta(outputs[0]);
+    view_meta.view = std::make_unique<autograd::ViewInfo>();
+    view_meta.view->base = m && m->view ? m->view->base : x;
+    const autograd::AutogradMeta* base = autograd::meta_or_null(view_meta.view->base);
+    view_meta.view->rebases = base ? base->rebases : 0;
+    outputs[0].impl().is_view = true;
+  }
+  if (state.grad_mode && result.backward) record(result, outputs);
+  return outputs;
+}
+
+void DoorCall::record(Result& result, std::vector<Tensor>& outputs) {
+  bool wanted = false;
+  for (const Tensor* x : inputs_) wanted = wanted || (x->defined() && x->requires_grad());
+  if (!wanted) return;
+  auto node = std::make_shared<autograd::OpNode>(name_);
+  const bool lower = amp::gradient_dtype() == amp::GradientDType::Lower && !cast_inputs_.empty();
+  node->next.reserve(inputs_.size());
+  node->wanted.reserve(inputs_.size());
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Tensor& x = *inputs_[i];
+    TANDEM_CHECK(!x.defined() || !x.impl().is_inference, AutogradError,
+                 "{}: input {} was made under InferenceMode and cannot take part in recording; clone it first", name_,
+                 i);
+    node->next.push_back(autograd::gradient_edge(x));
+    node->wanted.push_back(x.defined() ? x.dtype() : kFloat);
+    if (lower) node->rounding.push_back(cast_inputs_[i].defined() ? cast_inputs_[i].dtype() : kFloat);
+  }
+  node->saved.reserve(result.saved.tensors.size());
+  for (const Tensor& s : result.saved.tensors) {
+    if (!s.defined()) {
+      node->saved.emplace_back();
+      continue;
+    }
+    size_t output = 0;
+    while (output < outputs.size() && !outputs[output].is_same(s)) ++output;
+    if (output < outputs.size()) {
+      node->saved.push_back(autograd::SavedTensor::of_output(s, static_cast<uint32_t>(output)));
+      continue;
+    }
+    size_t input = cast_inputs_.empty() ? inputs_.size() : 0;
+    while (input < cast_inputs_.size() && !(cast_inputs_[input].is_same(s) && !inputs_[input]->is_same(s))) ++input;
+    if (input < inputs_.size()) {
+      node->saved.emplace_back(s, node->next[input], inputs_[input]->dtype());
+    } else if (s.impl().has_history || s.impl().is_view) {
+      node->saved.emplace_back(autograd::alias(s), autograd::gradient_edge(s), s.dtype());
+    } else {
+      node->saved.emplace_back(s);
+    }
+  }
+  node->backward = std::move(result.backward);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor& y = outputs[i];
+    node->outputs.push_back({y.dtype(), y.device(), y.impl().sizes});
+    if (y.is_floating_point()) autograd::set_history(y, node, static_cast<uint32_t>(i));
+  }
+}
+
+}  // namespace detail
+}  // namespace tandem

@@ -1,0 +1,219 @@
+// The backward pass: nodes run in the reverse order of recording, each once all gradients into it have arrived.
+#include "tandem/autograd/engine.h"
+
+#include <algorithm>
+#include <queue>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "tandem/amp/autocast_off.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/node.h"
+#include "tandem/backend.h"
+#include "tandem/base/check.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::autograd {
+namespace {
+
+/// The state of one node during one backward pass.
+struct NodeState {
+  std::shared_ptr<Node> node;
+  int dependencies = 0;  ///< nodes that still have to send gradients here
+  bool awaited = true;   ///< its gradients are wanted, here or further on
+  bool runs = true;      ///< something further on is wanted
+  Grads grads;           ///< arrived so far, one per output
+};
+
+struct Later {
+  bool operator()(const NodeState* a, const NodeState* b) const { return a->node->sequence < b->node->sequence; }
+};
+
+/// Where autograd::grad takes its results from: gradients that arrive at (node, output).
+struct Capture {
+  Node* node;
+  uint32_t output;
+  Tensor grad;
+};
+
+class Pass {
+ public:
+  Pass(bool retain_graph, bool create_graph) : retain_(retain_graph), create_(create_graph) {}
+
+  void add_root(const Edge& edge, Tensor grad) {
+    NodeState& state = discover(edge.node);
+    accumulate(state, edge.input, std::move(grad));
+    roots_.push_back(&state);
+  }
+
+  void add_capture(const Edge& edge) {
+    captures_.push_back({edge.node.get(), edge.input, {}});
+    only_captures_ = true;
+  }
+
+  std::vector<Tensor> run() {
+    explore();
+    AutoGradMode mode(create_);
+    amp::AutocastOff no_autocast;
+    std::priority_queue<NodeState*, std::vector<NodeState*>, Later> ready;
+    std::unordered_set<NodeState*> queued;
+    for (NodeState* root : roots_) {
+      if (root->dependencies == 0 && queued.insert(root).second) ready.push(root);
+    }
+    while (!ready.empty()) {
+      NodeState* state = ready.top();
+      ready.pop();
+      Grads sent = run_node(*state);
+      Node& node = *state->node;
+      for (size_t i = 0; i < node.next.size(); ++i) {
+        const Edge& edge = node.next[i];
+        if (!edge) continue;
+        NodeState& target = states_.at(edge.node.get());
+        if (i < sent.size() && sent[i].defined()) accumulate(target, edge.input, std::move(sent[i]));
+        if (--target.dependencies == 0 && target.awaited) ready.push(&target);
+      }
+      if (!retain_ && state->runs) node.release();
+      state->grads.clear();
+    }
+    std::vector<Tensor> results;
+    for (Capture& c : captures_) results.push_back(std::move(c.grad));
+    return results;
+  }
+
+ private:
+  NodeState& discover(const std::shared_ptr<Node>& node) {
+    NodeState& state = states_[node.get()];
+    if (!state.node) {
+      state.node = node;
+      order_.push_back(&state);
+    }
+    return state;
+  }
+
+  /// Counts, for every node reachable from the roots, the edges that lead to it; with captures, marks what they need.
+  void explore() {
+    for (size_t i = 0; i < order_.size(); ++i) {
+      for (const Edge& edge : order_[i]->node->next) {
+        if (edge) ++discover(edge.node).dependencies;
+      }
+    }
+    if (!only_captures_) return;
+    for (NodeState* s : order_) s->awaited = s->runs = false;
+    for (const Capture& c : captures_) {
+      auto it = states_.find(c.node);
+      if (it != states_.end()) it->second.awaited = true;
+    }
+    // A node comes before its inputs in recording order, so one sweep by rising sequence number settles all; leaves
+    // have the highest number but no inputs.
+    std::vector<NodeState*> by_age(order_);
+    std::sort(by_age.begin(), by_age.end(),
+              [](NodeState* a, NodeState* b) { return a->node->sequence < b->node->sequence; });
+    for (NodeState* s : by_age) {
+      for (const Edge& edge : s->node->next) {
+        if (edge && states_.at(edge.node.get()).awaited) s->awaited = s->runs = true;
+      }
+    }
+  }
+
+  Grads run_node(NodeState& state) {
+    Node& node = *state.node;
+    Grads grads = std::move(state.grads);
+    grads.resize(node.outputs.size());
+    node.run_hooks(grads);
+    for (const Node::Retained& r : node.retained) {
+      std::shared_ptr<TensorImpl> tensor = r.tensor.lock();
+      if (!tensor || !grads[r.output].defined()) continue;
+      Tensor& kept = meta(Tensor(std::move(tensor))).grad;
+      kept = kept.defined() ? kept.add(grads[r.output]) : grads[r.output];
+    }
+    for (Capture& c : captures_) {
+      if (c.node == &node) c.grad = grads[c.output];
+    }
+    if (!state.runs) return {};
+    const bool nothing = std::none_of(grads.begin(), grads.end(), [](const Tensor& g) { return g.defined(); });
+    if (nothing) return {};
+    CurrentOp running(node.name);
+    return node.apply(std::move(grads));
+  }
+
+  void accumulate(NodeState& state, uint32_t output, Tensor grad) {
+    Node& node = *state.node;
+    const OutputMeta& m = node.outputs[output];
+    TANDEM_CHECK(grad.sizes() == IntArrayRef(m.sizes), ShapeError,
+                 "{}: backward received a gradient of {} for an output of {}", node.name, to_string(grad.sizes()),
+                 to_string(m.sizes));
+    if (grad.dtype() != m.dtype) grad = grad.to(m.dtype);
+    if (state.grads.size() < node.outputs.size()) state.grads.resize(node.outputs.size());
+    Tensor& slot = state.grads[output];
+    if (!slot.defined()) {
+      slot = std::move(grad);
+    } else if (!create_ && slot.impl_ptr().use_count() == 1 && slot.impl().storage.use_count() == 1) {
+      backend(slot).binary(slot, Binary::add, slot, grad, 1.0);
+    } else {
+      slot = slot.add(grad);
+    }
+  }
+
+  bool retain_, create_;
+  bool only_captures_ = false;
+  std::unordered_map<Node*, NodeState> states_;
+  std::vector<NodeState*> order_;  // in the order of discovery; unordered_map keeps addresses stable
+  std::vector<NodeState*> roots_;
+  std::vector<Capture> captures_;
+};
+
+void add_roots(Pass& pass, const char* op, const std::vector<Tensor>& tensors, const std::vector<Tensor>& grads) {
+  TANDEM_CHECK(grads.empty() || grads.size() == tensors.size(), AutogradError,
+               "{}: {} tensors but {} gradients; give one for each, or none", op, tensors.size(), grads.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& y = tensors[i];
+    TANDEM_CHECK(y.defined() && y.requires_grad(), AutogradError,
+                 "{}: tensor {} {} does not require grad and has no history; was it made under NoGradGuard, or are "
+                 "no parameters set to require grad?",
+                 op, i, y.defined() ? to_string(y.sizes()) : "(undefined)");
+    Tensor g = grads.empty() ? Tensor() : grads[i];
+    if (!g.defined()) {
+      TANDEM_CHECK(y.numel() == 1, AutogradError,
+                   "{}: tensor {} has sizes {}: a gradient can be left out only for one element; pass `gradient`, or "
+                   "reduce it with sum() or mean() first",
+                   op, i, to_string(y.sizes()));
+      g = ones(y.sizes(), y.options());
+    } else {
+      TANDEM_CHECK(g.sizes() == y.sizes(), ShapeError, "{}: the gradient is {}, but tensor {} is {}", op,
+                   to_string(g.sizes()), i, to_string(y.sizes()));
+    }
+    pass.add_root(gradient_edge(y), std::move(g));
+  }
+}
+
+}  // namespace
+
+void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& grad_tensors,
+              std::optional<bool> retain_graph, bool create_graph) {
+  Pass pass(retain_graph.value_or(create_graph), create_graph);
+  add_roots(pass, "backward", tensors, grad_tensors);
+  pass.run();
+}
+
+std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                         const std::vector<Tensor>& grad_outputs, std::optional<bool> retain_graph, bool create_graph,
+                         bool allow_unused) {
+  Pass pass(retain_graph.value_or(create_graph), create_graph);
+  add_roots(pass, "grad", outputs, grad_outputs);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& x = inputs[i];
+    TANDEM_CHECK(x.defined() && x.requires_grad(), AutogradError,
+                 "grad: input {} {} does not require grad; call requires_grad_() before the forward pass", i,
+                 x.defined() ? to_string(x.sizes()) : "(undefined)");
+    pass.add_capture(gradient_edge(x));
+  }
+  std::vector<Tensor> results = pass.run();
+  for (size_t i = 0; i < results.size(); ++i) {
+    TANDEM_CHECK(results[i].defined() || allow_unused, AutogradError,
+                 "grad: the outputs do not depend on input {} {}; pass allow_unused = true to get an undefined tensor",
+                 i, to_string(inputs[i].sizes()));
+  }
+  return results;
+}
+
+}  // namespace tandem::autograd

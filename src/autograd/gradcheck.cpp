@@ -1,0 +1,307 @@
+#include "tandem/autograd/gradcheck.h"
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "tandem/amp/custom_op.h"
+#include "tandem/autograd/engine.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/base/check.h"
+#include "tandem/ops/convert.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::autograd {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+struct Limits {
+  double eps, atol, rtol, nondet_tol;
+  bool check_undefined_grad;
+};
+
+/// Row-major elements of an f64 tensor.
+std::vector<double> values(const Tensor& x) {
+  const Tensor dense = contiguous(x.detach());
+  const double* p = dense.const_data_ptr<double>();
+  return {p, p + dense.numel()};
+}
+
+/// Row-major index `flat` as one index per dimension.
+Dims unravel(IntArrayRef sizes, int64_t flat) {
+  Dims index(sizes.size(), 0);
+  for (size_t d = sizes.size(); d-- > 0;) {
+    index[d] = flat % sizes[d];
+    flat /= sizes[d];
+  }
+  return index;
+}
+
+/// Element `flat`, in row-major order, of a tensor that we made ourselves.
+double& element(const Tensor& x, int64_t flat) {
+  const Dims index = unravel(x.sizes(), flat);
+  int64_t offset = 0;
+  for (size_t d = 0; d < index.size(); ++d) offset += index[d] * x.impl().strides[d];
+  x.impl().storage->bump_version();
+  return x.raw<double>()[offset];
+}
+
+/// Leaves with the values and strides of `inputs`; those that need no gradient as they are.
+Tensors working_copies(const char* op, const Tensors& inputs) {
+  Tensors copies;
+  bool any = false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& x = inputs[i];
+    if (!x.defined() || !x.requires_grad()) {
+      copies.push_back(x);
+      continue;
+    }
+    TANDEM_CHECK(x.dtype() == kDouble, DTypeError,
+                 "{}: input {} {} is {}: differences with a small eps need f64; convert it with .to(kDouble)", op, i,
+                 to_string(x.sizes()), name(x.dtype()));
+    any = true;
+    NoGradGuard no_grad;
+    copies.push_back(clone(x));
+    copies.back().requires_grad_();
+  }
+  TANDEM_CHECK(any, StateError, "{}: no input requires grad, so there is nothing to check; call requires_grad_()", op);
+  return copies;
+}
+
+/// The outputs whose derivative is checked, with their numbers among all outputs.
+struct Outputs {
+  Tensors tensors;
+  std::vector<size_t> numbers;
+};
+
+Outputs differentiable(const char* op, const Tensors& all) {
+  Outputs result;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].defined() || !all[i].requires_grad()) continue;
+    TANDEM_CHECK(all[i].dtype() == kDouble, DTypeError,
+                 "{}: output {} {} is {}: the function must compute in f64; are casts or autocast in it?", op, i,
+                 to_string(all[i].sizes()), name(all[i].dtype()));
+    result.tensors.push_back(all[i]);
+    result.numbers.push_back(i);
+  }
+  return result;
+}
+
+/// Row k: gradients of element k of `output` with respect to each input, row-major; zeros where none flows.
+using Jacobian = std::vector<std::vector<std::vector<double>>>;
+
+Jacobian analytic_jacobian(const Tensor& output, const Tensors& wanted) {
+  Jacobian rows;
+  for (int64_t k = 0; k < output.numel(); ++k) {
+    Tensor one_hot = zeros(output.sizes(), output.options());
+    element(one_hot, k) = 1;
+    const Tensors grads = grad({output}, wanted, {one_hot}, /*retain_graph=*/true, false, /*allow_unused=*/true);
+    auto& row = rows.emplace_back();
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      row.push_back(grads[i].defined() ? values(grads[i])
+                                       : std::vector<double>(static_cast<size_t>(wanted[i].numel()), 0.0));
+    }
+  }
+  return rows;
+}
+
+/// An identity through which no gradient comes back.
+Tensor stop_gradient(const Tensor& x) {
+  return amp::custom_op<"gradcheck_undefined">(
+      amp::Cast::keep,
+      [](const Tensor& x) {
+        return Result{clone(x), save(), [](const Backward&) -> Grads { return {Tensor()}; }};
+      },
+      x);
+}
+
+std::string pair_name(const Outputs& outputs, size_t j, int64_t k, const std::vector<size_t>& input_numbers, size_t i,
+                      const Tensor& input, int64_t n) {
+  const Tensor& y = outputs.tensors[j];
+  return fmt::format("output {} {} at {} with respect to input {} {} at {}", outputs.numbers[j], to_string(y.sizes()),
+                     to_string(unravel(y.sizes(), k)), input_numbers[i], to_string(input.sizes()),
+                     to_string(unravel(input.sizes(), n)));
+}
+
+/// Zero gradients into all outputs but those from `blocked_from` to `blocked_to`, which get none: whatever arrives must
+/// be nothing or zero.
+std::optional<std::string> check_undefined(const char* op, const Outputs& outputs, size_t blocked_from,
+                                           size_t blocked_to, const Tensors& wanted) {
+  Tensors roots, grads;
+  for (size_t j = 0; j < outputs.tensors.size(); ++j) {
+    const Tensor& y = outputs.tensors[j];
+    const bool is_blocked = j >= blocked_from && j < blocked_to;
+    roots.push_back(is_blocked ? stop_gradient(y) : y);
+    grads.push_back(is_blocked ? ones(y.sizes(), y.options()) : zeros(y.sizes(), y.options()));
+  }
+  const size_t blocked = blocked_to - blocked_from;
+  const std::string which = blocked == 0   ? std::string("no output")
+                            : blocked == 1 ? fmt::format("output {}", outputs.numbers[blocked_from])
+                                           : std::string("every output");
+  Tensors results;
+  try {
+    results = grad(roots, wanted, grads, /*retain_graph=*/true, false, /*allow_unused=*/true);
+  } catch (const Error& error) {
+    return fmt::format("{}: backward fails when the gradient of {} is undefined, which stands for zeros: {}", op, which,
+                       error.what());
+  }
+  for (const Tensor& g : results) {
+    if (!g.defined()) continue;
+    for (double v : values(g)) {
+      if (v != 0) {
+        return fmt::format("{}: backward gives {} from zero gradients, with {} undefined; it must give zeros", op, v,
+                           which);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// The first disagreement, as a message.
+std::optional<std::string> find_fault(const char* op, const TensorFunction& f, const Tensors& inputs,
+                                      const Limits& limits) {
+  const Tensors copies = working_copies(op, inputs);
+  Tensors wanted;
+  std::vector<size_t> input_numbers;
+  for (size_t i = 0; i < copies.size(); ++i) {
+    if (!copies[i].defined() || !copies[i].requires_grad()) continue;
+    wanted.push_back(copies[i]);
+    input_numbers.push_back(i);
+  }
+
+  const Tensors all = f(copies);
+  const Outputs outputs = differentiable(op, all);
+  std::vector<Jacobian> analytic;
+  for (size_t j = 0; j < outputs.tensors.size(); ++j) {
+    analytic.push_back(analytic_jacobian(outputs.tensors[j], wanted));
+    const Jacobian again = analytic_jacobian(outputs.tensors[j], wanted);
+    for (size_t k = 0; k < again.size(); ++k) {
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        for (size_t n = 0; n < again[k][i].size(); ++n) {
+          const double first = analytic[j][k][i][n], second = again[k][i][n];
+          if (std::abs(first - second) > limits.nondet_tol) {
+            return fmt::format(
+                "{}: backward is not deterministic: {}: {} at first, then {}", op,
+                pair_name(outputs, j, static_cast<int64_t>(k), input_numbers, i, wanted[i], static_cast<int64_t>(n)),
+                first, second);
+          }
+        }
+      }
+    }
+  }
+  if (limits.check_undefined_grad && !outputs.tensors.empty()) {
+    const size_t count = outputs.tensors.size();
+    if (auto fault = check_undefined(op, outputs, 0, 0, wanted)) return fault;
+    if (auto fault = check_undefined(op, outputs, 0, count, wanted)) return fault;
+    for (size_t j = 0; count > 1 && j < count; ++j) {
+      if (auto fault = check_undefined(op, outputs, j, j + 1, wanted)) return fault;
+    }
+  }
+
+  // Outputs without a gradient must not move at all when none of the outputs has one.
+  Outputs compared = outputs;
+  if (compared.tensors.empty()) {
+    for (size_t j = 0; j < all.size(); ++j) {
+      if (!all[j].defined() || all[j].dtype() != kDouble) continue;
+      compared.tensors.push_back(all[j]);
+      compared.numbers.push_back(j);
+    }
+  }
+  auto evaluate = [&] {
+    const Tensors now = f(copies);
+    std::vector<std::vector<double>> result;
+    for (size_t number : compared.numbers) result.push_back(values(now[number]));
+    return result;
+  };
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    for (int64_t n = 0; n < wanted[i].numel(); ++n) {
+      double& x = element(wanted[i], n);
+      const double original = x;
+      x = original + limits.eps;
+      const auto above = evaluate();
+      element(wanted[i], n) = original - limits.eps;
+      const auto below = evaluate();
+      element(wanted[i], n) = original;
+      for (size_t j = 0; j < compared.tensors.size(); ++j) {
+        TANDEM_CHECK(
+            above[j].size() == below[j].size() && static_cast<int64_t>(above[j].size()) == compared.tensors[j].numel(),
+            StateError, "{}: output {} changes its sizes with the input's values", op, compared.numbers[j]);
+        for (size_t k = 0; k < above[j].size(); ++k) {
+          const double numeric = (above[j][k] - below[j][k]) / (2 * limits.eps);
+          const double given = outputs.tensors.empty() ? 0.0 : analytic[j][k][i][static_cast<size_t>(n)];
+          if (std::abs(given - numeric) <= limits.atol + limits.rtol * std::abs(numeric)) continue;
+          const std::string where = pair_name(compared, j, static_cast<int64_t>(k), input_numbers, i, wanted[i], n);
+          if (outputs.tensors.empty()) {
+            return fmt::format("{}: no output requires grad, but {} the numeric derivative is {}", op, where, numeric);
+          }
+          return fmt::format(
+              "{}: {}: backward gives {}, central differences give {} (eps {}, atol {}, rtol {}); the op's backward is "
+              "wrong, or the input lies within eps of a kink",
+              op, where, given, numeric, limits.eps, limits.atol, limits.rtol);
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+bool report(const std::optional<std::string>& fault, bool raise_exception) {
+  if (fault && raise_exception) throw AutogradError(*fault);
+  return !fault;
+}
+
+/// Gradients to start from that nothing cancels: distinct, of both signs, around 1 in size.
+Tensor made_up_gradient(const Tensor& y, int64_t salt) {
+  Tensor g = empty(y.sizes(), y.options());
+  for (int64_t k = 0; k < g.numel(); ++k) {
+    const double phase = static_cast<double>(7 * salt + 3 * k) * 0.618033988749895;
+    element(g, k) = ((k + salt) % 2 == 0 ? 1 : -1) * (0.5 + phase - std::floor(phase));
+  }
+  return g;
+}
+
+}  // namespace
+
+bool gradcheck(const TensorFunction& f, const Tensors& inputs, double eps, double atol, double rtol,
+               bool raise_exception, double nondet_tol, bool check_undefined_grad) {
+  AutoGradMode recording(true);
+  return report(find_fault("gradcheck", f, inputs, {eps, atol, rtol, nondet_tol, check_undefined_grad}),
+                raise_exception);
+}
+
+bool gradgradcheck(const TensorFunction& f, const Tensors& inputs, const Tensors& grad_outputs, double eps, double atol,
+                   double rtol, bool raise_exception, double nondet_tol, bool check_undefined_grad) {
+  constexpr const char* op = "gradgradcheck";
+  AutoGradMode recording(true);
+  const Outputs outputs = differentiable(op, f(working_copies(op, inputs)));
+  TANDEM_CHECK(!outputs.tensors.empty(), StateError,
+               "{}: no output of the function requires grad, so there are no gradients to check", op);
+  TANDEM_CHECK(grad_outputs.empty() || grad_outputs.size() == outputs.tensors.size(), StateError,
+               "{}: {} grad_outputs for {} outputs that require grad; give one for each, or none", op,
+               grad_outputs.size(), outputs.tensors.size());
+  Tensors both = inputs;
+  for (size_t j = 0; j < outputs.tensors.size(); ++j) {
+    Tensor g = grad_outputs.empty() ? made_up_gradient(outputs.tensors[j], static_cast<int64_t>(j)) : grad_outputs[j];
+    both.push_back(g.detach().requires_grad_());
+  }
+  const size_t count = inputs.size();
+  auto gradients = [&](const Tensors& x) -> Tensors {
+    const Tensors arguments(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(count));
+    const Tensors grads(x.begin() + static_cast<std::ptrdiff_t>(count), x.end());
+    Tensors wanted;
+    for (const Tensor& a : arguments) {
+      if (a.defined() && a.requires_grad()) wanted.push_back(a);
+    }
+    const Tensors results = grad(differentiable(op, f(arguments)).tensors, wanted, grads, /*retain_graph=*/true,
+                                 /*create_graph=*/true, /*allow_unused=*/true);
+    Tensors defined;
+    for (const Tensor& g : results) {
+      if (g.defined()) defined.push_back(g);
+    }
+    return defined;
+  };
+  return report(find_fault(op, gradients, both, {eps, atol, rtol, nondet_tol, check_undefined_grad}), raise_exception);
+}
+
+}  // namespace tandem::autograd

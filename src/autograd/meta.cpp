@@ -1,0 +1,68 @@
+#include "tandem/autograd/meta.h"
+
+#include <mutex>
+
+#include "tandem/autograd/node.h"
+
+namespace tandem::autograd {
+
+AutogradMeta& meta(const Tensor& x) {
+  TensorImpl& impl = x.impl();
+  if (!impl.autograd) impl.autograd = std::make_unique<AutogradMeta>();
+  return static_cast<AutogradMeta&>(*impl.autograd);
+}
+
+namespace {
+
+/// Guards the first use of a leaf: threads that share weights may record it at the same time, and must agree on one
+/// accumulator.
+std::mutex& leaf_mutex(const Tensor& x) {
+  static std::mutex mutexes[16];
+  return mutexes[reinterpret_cast<uintptr_t>(&x.impl()) / 64 % 16];
+}
+
+}  // namespace
+
+Edge gradient_edge(const Tensor& x) {
+  if (!x.defined() || !x.requires_grad()) return {};
+  if (x.impl().has_history || x.impl().is_view) {
+    if (auto node = x.grad_fn()) return {std::move(node), meta(x).output};
+  }
+  std::lock_guard lock(leaf_mutex(x));
+  AutogradMeta& m = meta(x);
+  auto accumulator = m.accumulator.lock();
+  if (!accumulator) {
+    accumulator = std::make_shared<AccumulateGrad>(x);
+    m.accumulator = accumulator;
+  }
+  return {std::move(accumulator), 0};
+}
+
+void set_history(const Tensor& x, std::shared_ptr<Node> node, uint32_t output) {
+  AutogradMeta& m = meta(x);
+  if (m.retains_grad) {
+    // The promise to keep `.grad` moves on to the new history.
+    if (m.grad_fn) std::erase_if(m.grad_fn->retained, [&](const auto& r) { return r.tensor.lock() == x.impl_ptr(); });
+    node->retained.push_back({output, x.impl_ptr()});
+  }
+  m.grad_fn = std::move(node);
+  m.output = output;
+  x.impl().requires_grad = true;
+  x.impl().has_history = true;
+}
+
+Tensor alias(const Tensor& x) {
+  const TensorImpl& from = x.impl();
+  auto impl = std::make_shared<TensorImpl>();
+  impl->storage = from.storage;
+  impl->offset = from.offset;
+  impl->sizes = from.sizes;
+  impl->strides = from.strides;
+  impl->numel = from.numel;
+  impl->dtype = from.dtype;
+  impl->contiguous = from.contiguous;
+  impl->is_inference = from.is_inference;
+  return Tensor(std::move(impl));
+}
+
+}  // namespace tandem::autograd

@@ -1,0 +1,136 @@
+#include "tandem/autograd/node.h"
+
+#include <atomic>
+#include <utility>
+
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/base/check.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::autograd {
+
+namespace {
+
+std::atomic<uint64_t> next_sequence{0};
+
+// Nodes own the nodes before them, so freeing the last of a long graph would recurse once per op. Instead each dying
+// node hands what it owns to the outermost destructor on the thread, which frees one after another.
+struct Remains {
+  std::vector<Edge> next;
+  std::vector<SavedTensor> saved;
+  BackwardFunction backward;
+  std::function<Grads(const Grads&)> function;
+};
+
+void bury(Remains remains) {
+  static thread_local std::vector<Remains>* queue = nullptr;
+  if (queue) {
+    queue->push_back(std::move(remains));
+    return;
+  }
+  std::vector<Remains> local;
+  queue = &local;
+  local.push_back(std::move(remains));
+  while (!local.empty()) {
+    Remains last = std::move(local.back());
+    local.pop_back();
+    // `last` dies here; nodes that die with it append to `local`.
+  }
+  queue = nullptr;
+}
+
+}  // namespace
+
+Node::Node(const char* name) : name(name), sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)) {}
+
+Node::~Node() {
+  if (!next.empty()) bury({std::move(next), {}, {}, {}});
+}
+
+void Node::run_hooks(Grads& grads) {
+  for (const Hook& hook : hooks) {
+    if (!grads[hook.output].defined()) continue;
+    Tensor replaced = hook.call(grads[hook.output]);
+    if (replaced.defined()) grads[hook.output] = std::move(replaced);
+  }
+}
+
+// ---- SavedTensor
+
+SavedTensor::SavedTensor(const Tensor& x) : data_(x), version_(x.defined() ? x._version() : 0) {}
+
+SavedTensor::SavedTensor(const Tensor& data, Edge edge, DType dtype)
+    : data_(data), edge_(std::move(edge)), edge_dtype_(dtype), version_(data._version()) {}
+
+SavedTensor SavedTensor::of_output(const Tensor& y, uint32_t output) {
+  SavedTensor s(alias(y));
+  s.output_ = static_cast<int>(output);
+  return s;
+}
+
+Tensor SavedTensor::unpack(const char* op, size_t number, const std::shared_ptr<Node>& owner) const {
+  if (!data_.defined()) return data_;
+  TANDEM_CHECK(data_._version() == version_, AutogradError,
+               "{}: a tensor needed for backward was changed in place: saved tensor {} ({} {}) is at version {}, "
+               "expected {}; clone it before the change, or change it after backward",
+               op, number, to_string(data_.sizes()), name(data_.dtype()), data_._version(), version_);
+  if (!GradMode::is_enabled()) return data_;
+  if (output_ >= 0) {
+    Tensor y = alias(data_);
+    set_history(y, owner, static_cast<uint32_t>(output_));
+    return y;
+  }
+  if (edge_) {
+    Tensor x = alias(data_);
+    auto node = std::make_shared<FunctionNode>(
+        "to", [dtype = edge_dtype_](const Grads& g) -> Grads { return {g[0].defined() ? g[0].to(dtype) : g[0]}; });
+    node->next = {edge_};
+    node->outputs = {{data_.dtype(), data_.device(), data_.impl().sizes}};
+    set_history(x, std::move(node), 0);
+    return x;
+  }
+  return data_;
+}
+
+// ---- Backward
+
+Tensor Backward::grad_or_zeros(size_t i) const {
+  if (grads_[i].defined()) return grads_[i];
+  const OutputMeta& m = node_.outputs[i];
+  return zeros(m.sizes, TensorOptions(m.dtype).device(m.device));
+}
+
+Tensor Backward::saved(size_t i) const {
+  return node_.saved[i].unpack(node_.name, i, std::const_pointer_cast<Node>(node_.shared_from_this()));
+}
+
+bool Backward::needs(size_t i) const { return static_cast<bool>(node_.next[i]); }
+
+DType Backward::wanted(size_t i) const { return node_.rounding.empty() ? node_.wanted[i] : node_.rounding[i]; }
+
+// ---- OpNode
+
+OpNode::~OpNode() { bury({std::move(next), std::move(saved), std::move(backward), {}}); }
+
+Grads OpNode::apply(Grads grads) {
+  TANDEM_CHECK(!released, AutogradError,
+               "{}: backward through a graph that has been freed; pass retain_graph = true to the first backward",
+               name);
+  Grads result = backward(Backward(*this, grads));
+  for (size_t i = 0; i < result.size(); ++i) {
+    Tensor& g = result[i];
+    if (!g.defined() || !next[i]) continue;
+    if (!rounding.empty() && g.dtype() != rounding[i]) g = g.to(rounding[i]);
+    if (g.dtype() != wanted[i]) g = g.to(wanted[i]);
+  }
+  return result;
+}
+
+void OpNode::release() {
+  released = true;
+  saved.clear();
+}
+
+FunctionNode::~FunctionNode() { bury({std::move(next), {}, {}, std::move(function_)}); }
+
+}  // namespace tandem::autograd

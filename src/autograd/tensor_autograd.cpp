@@ -1,0 +1,124 @@
+// Tensor's autograd methods.
+#include "tandem/autograd/engine.h"
+#include "tandem/autograd/node.h"
+#include "tandem/base/check.h"
+
+namespace tandem {
+
+using autograd::AutogradMeta;
+using autograd::meta;
+using autograd::meta_or_null;
+
+namespace {
+
+/// True for a view whose base's history was rewritten since the view took its own.
+bool is_stale_view(const Tensor& x) {
+  if (!x.impl().is_view) return false;
+  const autograd::ViewInfo& view = *meta(x).view;
+  const AutogradMeta* base = meta_or_null(view.base);
+  return base && base->rebases != view.rebases;
+}
+
+}  // namespace
+
+bool Tensor::base_requires_grad() const { return is_stale_view(*this) && meta(*this).view->base.requires_grad(); }
+
+bool Tensor::is_leaf() const { return grad_fn() == nullptr; }
+
+std::shared_ptr<autograd::Node> Tensor::grad_fn() const {
+  AutogradMeta* m = meta_or_null(*this);
+  if (!m) return nullptr;
+  if (is_stale_view(*this) && m->view->base.requires_grad()) {
+    autograd::set_history(*this, autograd::make_view_node(m->view->base, *this), 0);
+    m->view->rebases = meta(m->view->base).rebases;
+  }
+  return m->grad_fn;
+}
+
+const Tensor& Tensor::requires_grad_(bool requires_grad) const {
+  TensorImpl& impl = checked();
+  TANDEM_CHECK(!requires_grad || tandem::is_floating_point(impl.dtype), DTypeError,
+               "requires_grad_: only floating tensors can require gradients, this one is {} {}; convert it with .to()",
+               to_string(sizes()), tandem::name(impl.dtype));
+  TANDEM_CHECK(requires_grad || is_leaf(), AutogradError,
+               "requires_grad_: cannot switch off the gradient of a tensor that an op made; use detach()");
+  TANDEM_CHECK(!requires_grad || !impl.is_inference, AutogradError,
+               "requires_grad_: this tensor was made under InferenceMode; clone() it outside first");
+  impl.requires_grad = requires_grad;
+  return *this;
+}
+
+const Tensor& Tensor::grad() const {
+  static const Tensor undefined;
+  checked();
+  const AutogradMeta* m = meta_or_null(*this);
+  return m ? m->grad : undefined;
+}
+
+Tensor& Tensor::mutable_grad() const { return meta(*this).grad; }
+
+void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph) const {
+  std::vector<Tensor> gradients;
+  if (gradient.defined()) gradients.push_back(gradient);
+  autograd::backward({*this}, gradients, retain_graph, create_graph);
+}
+
+unsigned Tensor::register_hook(autograd::TensorHook hook) const {
+  TANDEM_CHECK(requires_grad(), AutogradError,
+               "register_hook: a {} tensor that does not require grad gets no gradient; call requires_grad_() first",
+               to_string(sizes()));
+  AutogradMeta& m = meta(*this);
+  const unsigned handle = m.next_hook++;
+  if (auto node = grad_fn()) {
+    node->hooks.push_back({m.output, handle, std::move(hook)});
+  } else {
+    m.hooks.emplace_back(handle, std::move(hook));
+  }
+  return handle;
+}
+
+void Tensor::remove_hook(unsigned handle) const {
+  AutogradMeta& m = meta(*this);
+  if (auto node = grad_fn()) {
+    std::erase_if(node->hooks, [&](const auto& h) { return h.output == m.output && h.handle == handle; });
+  }
+  std::erase_if(m.hooks, [&](const auto& h) { return h.first == handle; });
+}
+
+void Tensor::retain_grad() const {
+  auto node = grad_fn();
+  AutogradMeta& m = meta(*this);
+  if (!node || m.retains_grad) return;
+  m.retains_grad = true;
+  node->retained.push_back({m.output, impl_});
+}
+
+Tensor Tensor::detach() const { return autograd::alias(*this); }
+
+const Tensor& Tensor::detach_() const {
+  TensorImpl& impl = checked();
+  TANDEM_CHECK(!impl.is_view, AutogradError, "detach_: a view cannot be detached in place; use detach()");
+  if (AutogradMeta* m = meta_or_null(*this)) {
+    m->grad_fn = nullptr;
+    m->output = 0;
+  }
+  impl.requires_grad = false;
+  impl.has_history = false;
+  return *this;
+}
+
+void Tensor::set_data(const Tensor& other) const {
+  TensorImpl& impl = checked();
+  const TensorImpl& from = other.impl();
+  impl.storage = from.storage;
+  impl.offset = from.offset;
+  impl.sizes = from.sizes;
+  impl.strides = from.strides;
+  impl.dtype = from.dtype;
+  impl.refresh();
+  impl.shadow.reset();
+  // The gradient path of the old dtype and shape no longer fits.
+  if (AutogradMeta* m = meta_or_null(*this)) m->accumulator.reset();
+}
+
+}  // namespace tandem

@@ -1,0 +1,59 @@
+// Geometry of sizes and strides.
+#include "tandem/base/shape.h"
+
+#include "tandem/base/check.h"
+
+namespace tandem {
+
+void Dims::rank_overflow() {
+  throw ShapeError(fmt::format("tensor: rank exceeds the limit of {}; reshape to fewer dimensions", kMaxRank));
+}
+
+Dims contiguous_strides(IntArrayRef sizes) {
+  Dims strides(sizes.size(), 1);
+  int64_t step = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    strides[d] = step;
+    step *= sizes[d] > 1 ? sizes[d] : 1;  // sizes of 0 count as 1, as in PyTorch
+  }
+  return strides;
+}
+
+Dims channels_last_strides(IntArrayRef sizes) {
+  TANDEM_CHECK(sizes.size() == 4, ShapeError,
+               "channels_last: needs a tensor of rank 4 [N, C, H, W], got rank {} {}; use MemoryFormat::Contiguous",
+               sizes.size(), to_string(sizes));
+  Dims strides(4, 1);
+  int64_t step = 1;
+  for (size_t d : {1, 3, 2, 0}) {
+    strides[d] = step;
+    step *= sizes[d] > 1 ? sizes[d] : 1;
+  }
+  return strides;
+}
+
+Dims broadcast_shapes(IntArrayRef a, IntArrayRef b, const char* op) {
+  const size_t rank = a.size() > b.size() ? a.size() : b.size();
+  Dims out(rank, 1);
+  for (size_t i = 0; i < rank; ++i) {  // i counts from the last dimension
+    const int64_t sa = i < a.size() ? a[a.size() - 1 - i] : 1;
+    const int64_t sb = i < b.size() ? b[b.size() - 1 - i] : 1;
+    TANDEM_CHECK(sa == sb || sa == 1 || sb == 1, ShapeError,
+                 "{}: shapes {} and {} do not broadcast: sizes {} and {} at dimension {}; they must be equal or 1", op,
+                 to_string(a), to_string(b), sa, sb, rank - 1 - i);
+    out[rank - 1 - i] = sa == 1 ? sb : sa;
+  }
+  return out;
+}
+
+int64_t wrap_dim(int64_t dim, int64_t rank, const char* op) {
+  const int64_t n = rank > 0 ? rank : 1;
+  TANDEM_CHECK(dim >= -n && dim < n, IndexError,
+               "{}: dimension {} is out of range for a tensor of rank {}; use one in [{}, {}]", op, dim, rank, -n,
+               n - 1);
+  return dim < 0 ? dim + n : dim;
+}
+
+std::string to_string(IntArrayRef values) { return fmt::format("[{}]", fmt::join(values.begin(), values.end(), ", ")); }
+
+}  // namespace tandem

@@ -1,0 +1,26 @@
+// StackedDataset: gathering.
+#include "tandem/data/datasets/stacked.h"
+
+#include "tandem/base/check.h"
+#include "tandem/ops/index.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::data::datasets {
+
+StackedDataset::StackedDataset(Tensor data, Tensor targets) : data_(std::move(data)), targets_(std::move(targets)) {
+  TANDEM_CHECK(data_.dim() > 0 && targets_.dim() > 0 && data_.size(0) == targets_.size(0), ShapeError,
+               "StackedDataset: data is {}, targets is {}; their first sizes must be equal", to_string(data_.sizes()),
+               to_string(targets_.sizes()));
+}
+
+Example<> StackedDataset::get_batch(ArrayRef<size_t> indices) {
+  const Tensor index = empty({static_cast<int64_t>(indices.size())}, kLong);
+  int64_t* p = index.data_ptr<int64_t>();
+  for (size_t i : indices) *p++ = static_cast<int64_t>(i);
+  const Tensor on_device = index.to(data_.device());
+  return {index_select(data_, 0, on_device), index_select(targets_, 0, on_device)};
+}
+
+std::optional<size_t> StackedDataset::size() const { return static_cast<size_t>(data_.size(0)); }
+
+}  // namespace tandem::data::datasets

@@ -1,0 +1,134 @@
+#include "tandem/nn/functional.h"
+
+#include "tandem/base/check.h"
+#include "tandem/nn/expanding_array.h"
+#include "tandem/ops/ops.h"
+
+namespace tandem::detail {
+
+void throw_expanding_array(size_t expected, size_t given) {
+  throw StateError(fmt::format("ExpandingArray: got {} values; give {}, or one that stands for all", given, expected));
+}
+
+}  // namespace tandem::detail
+
+namespace tandem::nn::functional {
+
+Tensor relu(const Tensor& input, const ReLUFuncOptions& options) {
+  return options.inplace() ? input.relu_() : tandem::relu(input);
+}
+
+Tensor gelu(const Tensor& input, const GELUFuncOptions& options) { return tandem::gelu(input, options.approximate()); }
+
+Tensor sigmoid(const Tensor& input) { return tandem::sigmoid(input); }
+
+Tensor tanh(const Tensor& input) { return tandem::tanh(input); }
+
+Tensor softmax(const Tensor& input, const SoftmaxFuncOptions& options) {
+  return tandem::softmax(input, options.dim(), options.dtype());
+}
+
+Tensor log_softmax(const Tensor& input, const LogSoftmaxFuncOptions& options) {
+  return tandem::log_softmax(input, options.dim(), options.dtype());
+}
+
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  return tandem::linear(input, weight, bias);
+}
+
+namespace {
+
+/// Padding that keeps the size. Where the two sides differ, the larger is put on both, and the surplus cut off in
+/// front.
+Tensor conv2d_same(const Tensor& input, const Tensor& weight, const Conv2dFuncOptions& o) {
+  TANDEM_CHECK((*o.stride())[0] == 1 && (*o.stride())[1] == 1, StateError,
+               "conv2d: padding kSame with stride {}; it needs stride 1", to_string(o.stride()));
+  TANDEM_CHECK(weight.dim() == 4, ShapeError, "conv2d: the weight is {}; it must be [O, C / groups, KH, KW]",
+               to_string(weight.sizes()));
+  ExpandingArray<2> padding(0);
+  for (size_t d = 0; d < 2; ++d) {
+    const int64_t total = (*o.dilation())[d] * (weight.size(static_cast<int64_t>(d) + 2) - 1);
+    (*padding)[d] = (total + 1) / 2;
+  }
+  Tensor y = tandem::conv2d(input, weight, o.bias(), o.stride(), padding, o.dilation(), o.groups());
+  for (int64_t d = -2; d < 0; ++d) {
+    const int64_t surplus = y.size(d) - input.size(d);
+    if (surplus > 0) y = y.narrow(d, surplus, input.size(d));
+  }
+  return y;
+}
+
+}  // namespace
+
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Conv2dFuncOptions& options) {
+  if (options.padding().is_same()) return conv2d_same(input, weight, options);
+  return tandem::conv2d(input, weight, options.bias(), options.stride(), options.padding().sizes(), options.dilation(),
+                        options.groups());
+}
+
+Tensor max_pool2d(const Tensor& input, const MaxPool2dFuncOptions& o) {
+  return tandem::max_pool2d(input, o.kernel_size(), o.stride(), o.padding(), o.dilation(), o.ceil_mode());
+}
+
+Tensor avg_pool2d(const Tensor& input, const AvgPool2dFuncOptions& o) {
+  return tandem::avg_pool2d(input, o.kernel_size(), o.stride(), o.padding(), o.ceil_mode(), o.count_include_pad(),
+                            o.divisor_override());
+}
+
+Tensor adaptive_avg_pool2d(const Tensor& input, const AdaptiveAvgPool2dFuncOptions& options) {
+  ExpandingArray<2> sizes(0);
+  for (size_t d = 0; d < 2; ++d) {
+    const std::optional<int64_t>& wanted = (*options.output_size())[d];
+    (*sizes)[d] = wanted ? *wanted : input.size(static_cast<int64_t>(d) - 2);
+  }
+  return tandem::adaptive_avg_pool2d(input, sizes);
+}
+
+Tensor dropout(const Tensor& input, const DropoutFuncOptions& options) {
+  Tensor y = tandem::dropout(input, options.p(), options.training());
+  return options.inplace() && !y.is_same(input) ? input.copy_(y) : y;
+}
+
+Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
+                  const BatchNormFuncOptions& o) {
+  return tandem::batch_norm(input, o.weight(), o.bias(), running_mean, running_var, o.training(), o.momentum(),
+                            o.eps());
+}
+
+Tensor layer_norm(const Tensor& input, const LayerNormFuncOptions& o) {
+  return tandem::layer_norm(input, o.normalized_shape(), o.weight(), o.bias(), o.eps());
+}
+
+Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncOptions& options) {
+  int64_t padding = -1;
+  if (options.padding_idx()) {
+    const int64_t rows = weight.size(0), index = *options.padding_idx();
+    TANDEM_CHECK(index >= -rows && index < rows, IndexError, "embedding: padding_idx = {} is no row of a table of {}",
+                 index, to_string(weight.sizes()));
+    padding = index < 0 ? index + rows : index;
+  }
+  return tandem::embedding(weight, input, padding);
+}
+
+Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntropyFuncOptions& o) {
+  return tandem::cross_entropy(input, target, o.weight(), o.reduction(), o.ignore_index(), o.label_smoothing());
+}
+
+Tensor nll_loss(const Tensor& input, const Tensor& target, const NLLLossFuncOptions& o) {
+  return tandem::nll_loss(input, target, o.weight(), o.reduction(), o.ignore_index());
+}
+
+Tensor mse_loss(const Tensor& input, const Tensor& target, const MSELossFuncOptions& o) {
+  return tandem::mse_loss(input, target, o.reduction());
+}
+
+Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const BinaryCrossEntropyFuncOptions& o) {
+  return tandem::binary_cross_entropy(input, target, o.weight(), o.reduction());
+}
+
+Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
+                                        const BinaryCrossEntropyWithLogitsFuncOptions& o) {
+  return tandem::binary_cross_entropy_with_logits(input, target, o.weight(), o.pos_weight(), o.reduction());
+}
+
+}  // namespace tandem::nn::functional

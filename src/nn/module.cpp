@@ -1,0 +1,352 @@
+#include "tandem/nn/module.h"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <ostream>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "src/nn/text-inl.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/base/check.h"
+#include "tandem/ops/convert.h"
+
+namespace tandem {
+
+namespace detail {
+
+void throw_no_key(const std::string& what, const std::string& key) {
+  throw IndexError(fmt::format("OrderedDict: {} '{}' is not defined; contains() tells", what, key));
+}
+void throw_key_defined(const std::string& what, const std::string& key) {
+  throw StateError(fmt::format("OrderedDict: {} '{}' is already defined; keys are unique", what, key));
+}
+void throw_no_entry(const std::string& what, size_t index, size_t size) {
+  throw IndexError(fmt::format("OrderedDict: there is no {} number {}, the size is {}", what, index, size));
+}
+
+}  // namespace detail
+
+namespace nn {
+
+std::string type_name(const std::type_info& type) {
+  int status = 0;
+  std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), std::free);
+  return status == 0 ? text.get() : type.name();
+}
+
+namespace {
+
+std::string join(const std::string& prefix, const std::string& name) {
+  return prefix.empty() ? name : name.empty() ? prefix : prefix + "." + name;
+}
+
+/// Calls visit(path, module) for `module` and those below it, each once.
+template <class M, class Visit>
+void walk(M& module, const OrderedDict<std::string, std::shared_ptr<Module>>& (*children)(M&), const std::string& path,
+          std::unordered_set<const Module*>& seen, const Visit& visit) {
+  if (!seen.insert(&module).second) return;
+  visit(path, module);
+  for (const auto& child : children(module)) walk<M>(*child.value(), children, join(path, child.key()), seen, visit);
+}
+
+Tensor converted(const Tensor& t, std::optional<Device> device, std::optional<DType> dtype, bool non_blocking) {
+  const DType target = dtype && t.is_floating_point() ? *dtype : t.dtype();
+  return tandem::to(t, device.value_or(t.device()), target, non_blocking);
+}
+
+}  // namespace
+
+namespace detail {
+void throw_empty_holder(const char* type) {
+  // "... [with Contained = tandem::nn::LinearImpl]"
+  std::string_view text(type);
+  const size_t at = text.find("Contained = ");
+  if (at != std::string_view::npos) text = text.substr(at + 12, text.find_first_of(";]", at) - at - 12);
+  throw StateError(fmt::format("ModuleHolder: no module of type {} is held (nullptr); assign one first", text));
+}
+}  // namespace detail
+
+Module::Module() : parameters_("Parameter"), buffers_("Buffer"), children_("Submodule") {}
+
+Module::Module(std::string name) : Module() { name_ = std::move(name); }
+
+Module::~Module() = default;
+
+Module::Module(const Module& other)
+    : enable_shared_from_this(other),
+      parameters_(other.parameters_),
+      buffers_(other.buffers_),
+      children_((other.check_copyable(), other.children_)),
+      name_(other.name_),
+      training_(other.training_) {}
+
+Module& Module::operator=(const Module& other) {
+  if (this == &other) return *this;
+  check_copyable();
+  other.check_copyable();
+  parameters_ = other.parameters_;
+  buffers_ = other.buffers_;
+  children_ = other.children_;
+  name_ = other.name_;
+  training_ = other.training_;
+  return *this;
+}
+
+// A child held by value belongs to no shared_ptr: its copy lies elsewhere, and the registration would go on pointing to
+// the original.
+void Module::check_copyable() const {
+  for (const auto& child : children_) {
+    TANDEM_CHECK(child.value().use_count() > 0, StateError,
+                 "{}: cannot be copied or moved, because its submodule '{}' is registered by value; hold the submodule "
+                 "in a ModuleHolder (TANDEM_MODULE) or a shared_ptr",
+                 name(), child.key());
+  }
+}
+
+const std::string& Module::name() const {
+  if (!name_) name_ = type_name(typeid(*this));
+  return *name_;
+}
+
+void Module::check_name(const char* op, const std::string& name) const {
+  TANDEM_CHECK(!name.empty(), StateError, "{}: the name is empty; give it one", op);
+  TANDEM_CHECK(name.find('.') == std::string::npos, StateError,
+               "{}: '{}' has a dot, which separates a submodule's name from its parameter's; leave it out", op, name);
+  const char* taken = parameters_.contains(name) ? "a parameter"
+                      : buffers_.contains(name)  ? "a buffer"
+                      : children_.contains(name) ? "a submodule"
+                                                 : nullptr;
+  TANDEM_CHECK(!taken, StateError, "{}: '{}' is already the name of {} of this module; choose another", op, name,
+               taken);
+}
+
+Tensor& Module::register_parameter(std::string name, Tensor tensor, bool requires_grad) {
+  check_name("register_parameter", name);
+  if (tensor.defined()) {
+    TANDEM_CHECK(tensor.is_leaf(), AutogradError,
+                 "register_parameter: '{}' was made by an op; only leaves can be parameters: detach() it", name);
+    tensor.set_requires_grad(requires_grad);
+    tensor.impl().is_parameter = true;
+  }
+  return parameters_.insert(std::move(name), std::move(tensor));
+}
+
+Tensor& Module::register_buffer(std::string name, Tensor tensor) {
+  check_name("register_buffer", name);
+  return buffers_.insert(std::move(name), std::move(tensor));
+}
+
+void Module::add_module(std::string name, std::shared_ptr<Module> module) {
+  check_name("register_module", name);
+  TANDEM_CHECK(module, StateError, "register_module: '{}' is null; construct the module first", name);
+  TANDEM_CHECK(module.get() != this, StateError, "register_module: '{}' is the module itself", name);
+  children_.insert(std::move(name), std::move(module));
+}
+
+void Module::exchange_module(const std::string& name, std::shared_ptr<Module> module) {
+  std::shared_ptr<Module>* present = children_.find(name);
+  TANDEM_CHECK(present, StateError, "replace_module: there is no submodule '{}'; register_module adds one", name);
+  TANDEM_CHECK(module, StateError, "replace_module: the new '{}' is null; construct it first", name);
+  TANDEM_CHECK(module.get() != this, StateError, "replace_module: '{}' is the module itself", name);
+  *present = std::move(module);
+}
+
+void Module::unregister_module(const std::string& name) {
+  TANDEM_CHECK(children_.contains(name), StateError, "unregister_module: there is no submodule '{}'", name);
+  children_.erase(name);
+}
+
+void Module::unregister_parameter(const std::string& name) {
+  TANDEM_CHECK(parameters_.contains(name), StateError, "unregister_parameter: there is no parameter '{}'", name);
+  parameters_.erase(name);
+}
+
+void Module::unregister_buffer(const std::string& name) {
+  TANDEM_CHECK(buffers_.contains(name), StateError, "unregister_buffer: there is no buffer '{}'", name);
+  buffers_.erase(name);
+}
+
+// ---- walking
+
+void Module::apply(const ModuleApplyFunction& function) {
+  apply(NamedModuleApplyFunction([&](const std::string&, Module& m) { function(m); }));
+}
+
+void Module::apply(const ConstModuleApplyFunction& function) const {
+  apply(ConstNamedModuleApplyFunction([&](const std::string&, const Module& m) { function(m); }));
+}
+
+void Module::apply(const NamedModuleApplyFunction& function, const std::string& name_prefix) {
+  std::unordered_set<const Module*> seen;
+  walk<Module>(
+      *this, [](Module & m) -> const auto& { return m.children_; }, name_prefix, seen, function);
+}
+
+void Module::apply(const ConstNamedModuleApplyFunction& function, const std::string& name_prefix) const {
+  std::unordered_set<const Module*> seen;
+  walk<const Module>(
+      *this, [](const Module& m) -> const auto& { return m.children_; }, name_prefix, seen, function);
+}
+
+// ---- listing
+
+namespace {
+
+/// The defined tensors of one kind in `module`, and with `recurse` below it, each once.
+template <class Pick>
+OrderedDict<std::string, Tensor> list_tensors(const Module& module, bool recurse, const Pick& pick, const char* what) {
+  OrderedDict<std::string, Tensor> result(what);
+  std::unordered_set<const TensorImpl*> seen;
+  const auto add = [&](const std::string& path, const Module& m) {
+    for (const auto& item : pick(m)) {
+      if (item.value().defined() && seen.insert(item.value().impl_ptr().get()).second) {
+        result.insert(join(path, item.key()), item.value());
+      }
+    }
+  };
+  if (recurse) {
+    module.apply(Module::ConstNamedModuleApplyFunction(add));
+  } else {
+    add("", module);
+  }
+  return result;
+}
+
+}  // namespace
+
+OrderedDict<std::string, Tensor> Module::named_parameters(bool recurse) const {
+  return list_tensors(
+      *this, recurse, [](const Module& m) -> const auto& { return m.parameters_; }, "Parameter");
+}
+
+OrderedDict<std::string, Tensor> Module::named_buffers(bool recurse) const {
+  return list_tensors(
+      *this, recurse, [](const Module& m) -> const auto& { return m.buffers_; }, "Buffer");
+}
+
+std::vector<Tensor> Module::parameters(bool recurse) const { return named_parameters(recurse).values(); }
+
+std::vector<Tensor> Module::buffers(bool recurse) const { return named_buffers(recurse).values(); }
+
+std::shared_ptr<Module> Module::checked_shared() const {
+  auto self = const_cast<Module*>(this)->weak_from_this().lock();
+  TANDEM_CHECK(self, StateError,
+               "modules: this {} is not held by a shared_ptr, so none can be handed out; make it with "
+               "std::make_shared or in a ModuleHolder, or pass include_self = false",
+               name());
+  return self;
+}
+
+OrderedDict<std::string, std::shared_ptr<Module>> Module::named_modules(const std::string& name_prefix,
+                                                                        bool include_self) const {
+  OrderedDict<std::string, std::shared_ptr<Module>> result("Module");
+  std::unordered_set<const Module*> seen{this};
+  if (include_self) result.insert(name_prefix, checked_shared());
+  const std::function<void(const Module&, const std::string&)> add_below = [&](const Module& m,
+                                                                               const std::string& path) {
+    for (const auto& child : m.children_) {
+      if (!seen.insert(child.value().get()).second) continue;
+      const std::string key = join(path, child.key());
+      result.insert(key, child.value());
+      add_below(*child.value(), key);
+    }
+  };
+  add_below(*this, name_prefix);
+  return result;
+}
+
+std::vector<std::shared_ptr<Module>> Module::modules(bool include_self) const {
+  return named_modules({}, include_self).values();
+}
+
+std::vector<std::shared_ptr<Module>> Module::children() const { return children_.values(); }
+
+OrderedDict<std::string, std::shared_ptr<Module>> Module::named_children() const { return children_; }
+
+// ---- modes, moving, gradients
+
+void Module::train(bool on) {
+  for (auto& child : children_) child.value()->train(on);
+  training_ = on;
+}
+
+void Module::move_tensors(std::optional<Device> device, std::optional<DType> dtype, bool non_blocking) {
+  NoGradGuard no_grad;
+  const auto move = [&](const Tensor& t) {
+    if (!t.defined()) return;
+    Tensor now = converted(t, device, dtype, non_blocking);
+    if (now.is_same(t)) return;
+    t.set_data(now);
+    if (t.grad().defined()) t.mutable_grad() = converted(t.grad(), device, dtype, non_blocking);
+  };
+  for (const auto& parameter : parameters_) move(parameter.value());
+  for (const auto& buffer : buffers_) move(buffer.value());
+}
+
+namespace {
+void check_target(DType dtype) {
+  TANDEM_CHECK(is_floating_point(dtype), DTypeError, "Module::to: {} is not floating; a module's dtype must be",
+               name(dtype));
+}
+}  // namespace
+
+void Module::to(Device device, DType dtype, bool non_blocking) {
+  check_target(dtype);
+  for (auto& child : children_) child.value()->to(device, dtype, non_blocking);
+  move_tensors(device, dtype, non_blocking);
+}
+
+void Module::to(DType dtype, bool non_blocking) {
+  check_target(dtype);
+  for (auto& child : children_) child.value()->to(dtype, non_blocking);
+  move_tensors({}, dtype, non_blocking);
+}
+
+void Module::to(Device device, bool non_blocking) {
+  for (auto& child : children_) child.value()->to(device, non_blocking);
+  move_tensors(device, {}, non_blocking);
+}
+
+void Module::zero_grad(bool set_to_none) {
+  NoGradGuard no_grad;
+  for (auto& child : children_) child.value()->zero_grad(set_to_none);
+  for (auto& parameter : parameters_) {
+    const Tensor& p = parameter.value();
+    if (!p.defined() || !p.grad().defined()) continue;
+    Tensor& grad = p.mutable_grad();
+    if (set_to_none) {
+      grad = Tensor();
+    } else {
+      grad = grad.detach();  // a gradient with a graph (create_graph) must not keep it
+      grad.zero_();
+    }
+  }
+}
+
+// ---- printing
+
+void Module::pretty_print(std::ostream& stream) const { stream << name(); }
+
+void Module::print_tree(std::ostream& stream, const std::string& indentation) const {
+  pretty_print(stream);
+  if (children_.is_empty()) return;
+  stream << "(\n";
+  const std::string inner = indentation + "  ";
+  for (const auto& child : children_) {
+    stream << inner << "(" << child.key() << "): ";
+    child.value()->print_tree(stream, inner);
+    stream << '\n';
+  }
+  stream << indentation << ")";
+}
+
+std::ostream& operator<<(std::ostream& stream, const Module& module) {
+  module.print_tree(stream, "");
+  return stream;
+}
+
+}  // namespace nn
+}  // namespace tandem

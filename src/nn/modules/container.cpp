@@ -1,0 +1,83 @@
+#include "tandem/nn/modules/container.h"
+
+#include "src/nn/text-inl.h"
+#include "tandem/base/check.h"
+
+namespace tandem::nn {
+
+namespace detail {
+
+void throw_wrong_module(const std::string& actual, const std::type_info& wanted) {
+  throw StateError(fmt::format("module: it is {}, not {}; ask for its own type", actual, type_name(wanted)));
+}
+
+void throw_empty_any_module() {
+  throw StateError("AnyModule: no module is held (null or default-constructed); give it one");
+}
+
+}  // namespace detail
+
+FunctionalImpl::FunctionalImpl(Function function) : function_(std::move(function)) {
+  TANDEM_CHECK(function_, StateError, "Functional: the function is empty");
+}
+
+Tensor FunctionalImpl::forward(const Tensor& input) { return function_(input); }
+
+void FunctionalImpl::pretty_print(std::ostream& stream) const { stream << "tandem::nn::Functional()"; }
+
+SequentialImpl::SequentialImpl(std::initializer_list<NamedAnyModule> named_modules) {
+  modules_.reserve(named_modules.size());
+  for (const NamedAnyModule& m : named_modules) push_back(m.name(), m.module());
+}
+
+SequentialImpl::SequentialImpl(const OrderedDict<std::string, AnyModule>& named_modules) {
+  modules_.reserve(named_modules.size());
+  for (const auto& m : named_modules) push_back(m.key(), m.value());
+}
+
+Tensor SequentialImpl::forward(const Tensor& input) {
+  TANDEM_CHECK(!is_empty(), StateError, "Sequential: it holds no modules; push_back() some before forward()");
+  Tensor x = modules_[0].forward(input);
+  for (size_t i = 1; i < modules_.size(); ++i) x = modules_[i].forward(x);
+  return x;
+}
+
+void SequentialImpl::pretty_print(std::ostream& stream) const { stream << "tandem::nn::Sequential"; }
+
+void SequentialImpl::push_back(AnyModule module) { push_back(std::to_string(modules_.size()), std::move(module)); }
+
+void SequentialImpl::push_back(std::string name, AnyModule module) {
+  if (module.is_empty()) detail::throw_empty_any_module();
+  register_module(std::move(name), module.ptr());
+  modules_.push_back(std::move(module));
+}
+
+const AnyModule& SequentialImpl::checked(size_t index) const {
+  TANDEM_CHECK(index < modules_.size(), IndexError, "Sequential: there is no module {}, the size is {}", index,
+               modules_.size());
+  return modules_[index];
+}
+
+void ModuleListImpl::pretty_print(std::ostream& stream) const { stream << "tandem::nn::ModuleList"; }
+
+void ModuleListImpl::push_back(std::shared_ptr<Module> module) {
+  register_module(std::to_string(modules_.size()), module);
+  modules_.push_back(std::move(module));
+}
+
+void ModuleListImpl::insert(size_t index, std::shared_ptr<Module> module) {
+  TANDEM_CHECK(index <= modules_.size(), IndexError, "ModuleList: cannot insert at {}, the size is {}", index,
+               modules_.size());
+  TANDEM_CHECK(module, StateError, "ModuleList: cannot insert null; construct the module first");
+  modules_.insert(modules_.begin() + static_cast<std::ptrdiff_t>(index), std::move(module));
+  children_.clear();
+  for (size_t i = 0; i < modules_.size(); ++i) children_.insert(std::to_string(i), modules_[i]);
+}
+
+std::shared_ptr<Module> ModuleListImpl::ptr(size_t index) const {
+  TANDEM_CHECK(index < modules_.size(), IndexError, "ModuleList: there is no module {}, the size is {}", index,
+               modules_.size());
+  return modules_[index];
+}
+
+}  // namespace tandem::nn

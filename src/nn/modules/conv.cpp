@@ -1,0 +1,63 @@
+#include "tandem/nn/modules/conv.h"
+
+#include <cmath>
+
+#include "src/nn/text-inl.h"
+#include "tandem/base/check.h"
+#include "tandem/nn/functional.h"
+#include "tandem/nn/init.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::nn {
+
+Conv2dImpl::Conv2dImpl(Conv2dOptions o) : options(std::move(o)) { reset(); }
+
+void Conv2dImpl::reset() {
+  const int64_t in = options.in_channels(), out = options.out_channels(), groups = options.groups();
+  const auto& kernel = *options.kernel_size();
+  TANDEM_CHECK(in > 0 && out > 0 && kernel[0] > 0 && kernel[1] > 0, StateError,
+               "Conv2d: in_channels = {}, out_channels = {}, kernel_size = {}; all must be at least 1", in, out,
+               to_string(options.kernel_size()));
+  TANDEM_CHECK(groups > 0 && in % groups == 0 && out % groups == 0, StateError,
+               "Conv2d: groups = {} must divide in_channels = {} and out_channels = {}", groups, in, out);
+  const auto& stride = *options.stride();
+  TANDEM_CHECK(!options.padding().is_same() || (stride[0] == 1 && stride[1] == 1), StateError,
+               "Conv2d: padding kSame with stride {}; it needs stride 1", to_string(options.stride()));
+  parameters_.clear();
+  weight = register_parameter("weight", empty({out, in / groups, kernel[0], kernel[1]}));
+  bias = register_parameter("bias", options.bias() ? empty({out}) : Tensor());
+  reset_parameters();
+}
+
+void Conv2dImpl::reset_parameters() {
+  init::kaiming_uniform_(weight, std::sqrt(5.0));
+  if (!bias.defined()) return;
+  const double bound = 1 / std::sqrt(static_cast<double>(init::calculate_fan_in_and_fan_out(weight).in));
+  init::uniform_(bias, -bound, bound);
+}
+
+Tensor Conv2dImpl::forward(const Tensor& input) {
+  return functional::conv2d(input, weight,
+                            functional::Conv2dFuncOptions()
+                                .bias(bias)
+                                .stride(options.stride())
+                                .padding(options.padding())
+                                .dilation(options.dilation())
+                                .groups(options.groups()));
+}
+
+void Conv2dImpl::pretty_print(std::ostream& stream) const {
+  print(stream, "tandem::nn::Conv2d({}, {}, kernel_size={}, stride={}", options.in_channels(), options.out_channels(),
+        to_string(options.kernel_size()), to_string(options.stride()));
+  if (options.padding().is_same()) {
+    stream << ", padding='same'";
+  } else if (!(options.padding().sizes() == ExpandingArray<2>(0))) {
+    print(stream, ", padding={}", to_string(options.padding().sizes()));
+  }
+  if (!(options.dilation() == ExpandingArray<2>(1))) print(stream, ", dilation={}", to_string(options.dilation()));
+  if (options.groups() != 1) print(stream, ", groups={}", options.groups());
+  if (!options.bias()) stream << ", bias=false";
+  stream << ")";
+}
+
+}  // namespace tandem::nn

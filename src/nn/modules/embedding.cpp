@@ -1,0 +1,53 @@
+#include "tandem/nn/modules/embedding.h"
+
+#include "src/nn/text-inl.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/base/check.h"
+#include "tandem/nn/functional.h"
+#include "tandem/nn/init.h"
+#include "tandem/ops/shape.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::nn {
+
+EmbeddingImpl::EmbeddingImpl(EmbeddingOptions o) : options(std::move(o)) { reset(); }
+
+void EmbeddingImpl::reset() {
+  const int64_t rows = options.num_embeddings(), columns = options.embedding_dim();
+  TANDEM_CHECK(rows >= 0 && columns >= 0, StateError,
+               "Embedding: num_embeddings = {}, embedding_dim = {}; both must be at least 0", rows, columns);
+  if (std::optional<int64_t>& padding = options.padding_idx(); padding) {
+    TANDEM_CHECK(*padding >= -rows && *padding < rows, IndexError,
+                 "Embedding: padding_idx = {} is no row of {} embeddings", *padding, rows);
+    if (*padding < 0) *padding += rows;
+  }
+  parameters_.clear();
+  if (options._weight().defined()) {
+    TANDEM_CHECK(options._weight().sizes() == IntArrayRef({rows, columns}), ShapeError,
+                 "Embedding: _weight is {}; it must be [{}, {}]", to_string(options._weight().sizes()), rows, columns);
+    weight = register_parameter("weight", options._weight());
+  } else {
+    weight = register_parameter("weight", empty({rows, columns}));
+    reset_parameters();
+  }
+}
+
+void EmbeddingImpl::reset_parameters() {
+  init::normal_(weight);
+  if (!options.padding_idx()) return;
+  NoGradGuard no_grad;
+  weight.select(0, *options.padding_idx()).fill_(0);
+}
+
+Tensor EmbeddingImpl::forward(const Tensor& indices) {
+  return functional::embedding(indices, weight, functional::EmbeddingFuncOptions().padding_idx(options.padding_idx()));
+}
+
+void EmbeddingImpl::pretty_print(std::ostream& stream) const {
+  print(stream, "tandem::nn::Embedding(num_embeddings={}, embedding_dim={}", options.num_embeddings(),
+        options.embedding_dim());
+  if (options.padding_idx()) print(stream, ", padding_idx={}", *options.padding_idx());
+  stream << ")";
+}
+
+}  // namespace tandem::nn

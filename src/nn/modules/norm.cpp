@@ -1,0 +1,108 @@
+#include "tandem/nn/modules/norm.h"
+
+#include "src/nn/text-inl.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/base/check.h"
+#include "tandem/nn/functional.h"
+#include "tandem/nn/init.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::nn {
+
+BatchNormImplBase::BatchNormImplBase(const BatchNormOptions& o) : options(o) { reset(); }
+
+void BatchNormImplBase::reset() {
+  const int64_t n = options.num_features();
+  TANDEM_CHECK(n > 0, StateError, "BatchNorm: num_features = {}; it must be at least 1", n);
+  parameters_.clear();
+  buffers_.clear();
+  weight = register_parameter("weight", options.affine() ? empty({n}) : Tensor());
+  bias = register_parameter("bias", options.affine() ? empty({n}) : Tensor());
+  const bool track = options.track_running_stats();
+  running_mean = register_buffer("running_mean", track ? zeros({n}) : Tensor());
+  running_var = register_buffer("running_var", track ? ones({n}) : Tensor());
+  num_batches_tracked = register_buffer("num_batches_tracked", track ? zeros({}, kLong) : Tensor());
+  reset_parameters();
+}
+
+void BatchNormImplBase::reset_running_stats() {
+  if (!options.track_running_stats()) return;
+  init::zeros_(running_mean);
+  init::ones_(running_var);
+  init::zeros_(num_batches_tracked);
+}
+
+void BatchNormImplBase::reset_parameters() {
+  reset_running_stats();
+  if (!options.affine()) return;
+  init::ones_(weight);
+  init::zeros_(bias);
+}
+
+Tensor BatchNormImplBase::forward(const Tensor& input) {
+  check_input_dim(input);
+  double momentum = options.momentum().value_or(0.0);
+  if (is_training() && num_batches_tracked.defined()) {
+    NoGradGuard no_grad;
+    num_batches_tracked.add_(1);
+    if (!options.momentum()) momentum = 1.0 / num_batches_tracked.item<double>();
+  }
+  return functional::batch_norm(input, running_mean, running_var,
+                                functional::BatchNormFuncOptions()
+                                    .weight(weight)
+                                    .bias(bias)
+                                    .training(is_training() || !running_mean.defined())
+                                    .momentum(momentum)
+                                    .eps(options.eps()));
+}
+
+void BatchNormImplBase::print_as(std::ostream& stream, const char* name) const {
+  print(stream, "tandem::nn::{}({}, eps={}, momentum={}, affine={}, track_running_stats={})", name,
+        options.num_features(), options.eps(),
+        options.momentum() ? fmt::format("{}", *options.momentum()) : std::string("None"), options.affine(),
+        options.track_running_stats());
+}
+
+void BatchNorm1dImpl::check_input_dim(const Tensor& input) const {
+  TANDEM_CHECK(input.dim() == 2 || input.dim() == 3, ShapeError,
+               "BatchNorm1d: the input is {}; it must be [N, C] or [N, C, L]", to_string(input.sizes()));
+}
+
+void BatchNorm1dImpl::pretty_print(std::ostream& stream) const { print_as(stream, "BatchNorm1d"); }
+
+void BatchNorm2dImpl::check_input_dim(const Tensor& input) const {
+  TANDEM_CHECK(input.dim() == 4, ShapeError, "BatchNorm2d: the input is {}; it must be [N, C, H, W]",
+               to_string(input.sizes()));
+}
+
+void BatchNorm2dImpl::pretty_print(std::ostream& stream) const { print_as(stream, "BatchNorm2d"); }
+
+LayerNormImpl::LayerNormImpl(LayerNormOptions o) : options(std::move(o)) { reset(); }
+
+void LayerNormImpl::reset() {
+  TANDEM_CHECK(!options.normalized_shape().empty(), StateError,
+               "LayerNorm: normalized_shape is empty; give the sizes of the last dimensions");
+  const bool affine = options.elementwise_affine();
+  parameters_.clear();
+  weight = register_parameter("weight", affine ? tandem::empty(options.normalized_shape()) : Tensor());
+  bias = register_parameter("bias", affine ? tandem::empty(options.normalized_shape()) : Tensor());
+  reset_parameters();
+}
+
+void LayerNormImpl::reset_parameters() {
+  if (!options.elementwise_affine()) return;
+  init::ones_(weight);
+  init::zeros_(bias);
+}
+
+Tensor LayerNormImpl::forward(const Tensor& input) {
+  return functional::layer_norm(
+      input, functional::LayerNormFuncOptions(options.normalized_shape()).weight(weight).bias(bias).eps(options.eps()));
+}
+
+void LayerNormImpl::pretty_print(std::ostream& stream) const {
+  print(stream, "tandem::nn::LayerNorm({}, eps={}, elementwise_affine={})", to_string(options.normalized_shape()),
+        options.eps(), options.elementwise_affine());
+}
+
+}  // namespace tandem::nn

@@ -1,0 +1,97 @@
+#include "tandem/nn/utils.h"
+
+#include <cmath>
+
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/base/check.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/ops/shape.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::nn::utils {
+namespace {
+
+std::vector<Tensor> defined_gradients(const char* op, const std::vector<Tensor>& parameters) {
+  std::vector<Tensor> grads;
+  grads.reserve(parameters.size());
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    TANDEM_CHECK(parameters[i].defined(), StateError, "{}: parameter {} is an undefined tensor", op, i);
+    if (parameters[i].grad().defined()) grads.push_back(parameters[i].grad());
+  }
+  return grads;
+}
+
+}  // namespace
+
+Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type,
+                       bool error_if_nonfinite) {
+  TANDEM_CHECK(max_norm >= 0, StateError, "clip_grad_norm_: max_norm = {}; it must be at least 0", max_norm);
+  TANDEM_CHECK(norm_type > 0, StateError, "clip_grad_norm_: norm_type = {}; it must be positive (inf: the largest)",
+               norm_type);
+  NoGradGuard no_grad;
+  const std::vector<Tensor> grads = defined_gradients("clip_grad_norm_", parameters);
+  if (grads.empty()) return zeros({});
+  DType widest = kFloat;
+  for (const Tensor& g : grads) widest = promote_types(widest, g.dtype());
+  std::vector<Tensor> norms;
+  norms.reserve(grads.size());
+  for (const Tensor& g : grads)
+    norms.push_back(norm(g, norm_type, widest).to(grads[0].device(), /*non_blocking=*/true));
+  Tensor total = norms.size() == 1 ? norms[0] : norm(stack(norms), norm_type);
+  if (error_if_nonfinite) {
+    const double value = total.item<double>();
+    TANDEM_CHECK(std::isfinite(value), StateError,
+                 "clip_grad_norm_: the gradients' {}-norm is {}; skip this step, or pass error_if_nonfinite = false to "
+                 "scale by it anyway",
+                 norm_type, value);
+  }
+  const Tensor factor = (Scalar(max_norm) / (total + 1e-6)).clamp({}, 1.0);
+  for (const Tensor& g : grads) g.mul_(factor.to(g.device(), /*non_blocking=*/true));
+  return total;
+}
+
+Tensor clip_grad_norm_(const Tensor& parameter, double max_norm, double norm_type, bool error_if_nonfinite) {
+  return clip_grad_norm_(std::vector<Tensor>{parameter}, max_norm, norm_type, error_if_nonfinite);
+}
+
+void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) {
+  TANDEM_CHECK(clip_value >= 0, StateError, "clip_grad_value_: clip_value = {}; it must be at least 0", clip_value);
+  NoGradGuard no_grad;
+  for (const Tensor& g : defined_gradients("clip_grad_value_", parameters)) g.clamp_(-clip_value, clip_value);
+}
+
+void clip_grad_value_(const Tensor& parameter, double clip_value) {
+  clip_grad_value_(std::vector<Tensor>{parameter}, clip_value);
+}
+
+Tensor parameters_to_vector(const std::vector<Tensor>& parameters) {
+  TANDEM_CHECK(!parameters.empty(), StateError, "parameters_to_vector: the list is empty");
+  std::vector<Tensor> flat;
+  flat.reserve(parameters.size());
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    TANDEM_CHECK(parameters[i].defined(), StateError, "parameters_to_vector: parameter {} is an undefined tensor", i);
+    flat.push_back(parameters[i].reshape({-1}));
+  }
+  return cat(flat);
+}
+
+void vector_to_parameters(const Tensor& vector, const std::vector<Tensor>& parameters) {
+  TANDEM_CHECK(vector.defined(), StateError, "vector_to_parameters: the vector is an undefined tensor");
+  TANDEM_CHECK(vector.dim() == 1, ShapeError, "vector_to_parameters: needs rank 1, got {}", to_string(vector.sizes()));
+  int64_t count = 0;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    TANDEM_CHECK(parameters[i].defined(), StateError, "vector_to_parameters: parameter {} is an undefined tensor", i);
+    count += parameters[i].numel();
+  }
+  TANDEM_CHECK(vector.numel() == count, ShapeError,
+               "vector_to_parameters: the vector has {} elements, the parameters have {}", vector.numel(), count);
+  NoGradGuard no_grad;
+  int64_t at = 0;
+  for (const Tensor& p : parameters) {
+    p.copy_(vector.narrow(0, at, p.numel()).view(p.sizes()));
+    at += p.numel();
+  }
+}
+
+}  // namespace tandem::nn::utils

@@ -1,0 +1,73 @@
+#include "tandem/ops/checks.h"
+
+#include "tandem/base/check.h"
+#include "tandem/ops/convert.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::checks {
+
+std::string show(const Tensor& x) {
+  return x.defined() ? fmt::format("{} {}", to_string(x.sizes()), name(x.dtype())) : std::string("undefined");
+}
+
+void defined(const char* op, const char* which, const Tensor& x) {
+  TANDEM_CHECK(x.defined(), StateError, "{}: {} is an undefined tensor; give it a value first", op, which);
+}
+
+void floating(const char* op, const char* which, const Tensor& x) {
+  defined(op, which, x);
+  TANDEM_CHECK(x.is_floating_point(), DTypeError, "{}: {} is {}, but must be floating; convert it with .to(kFloat)", op,
+               which, show(x));
+}
+
+void index(const char* op, const char* which, const Tensor& x) {
+  defined(op, which, x);
+  TANDEM_CHECK(x.dtype() == kLong || x.dtype() == kInt, DTypeError,
+               "{}: {} is {}, but must hold i64 (or i32) indices; convert it with .to(kLong)", op, which, show(x));
+}
+
+void same_dtype(const char* op, const char* which_a, const Tensor& a, const char* which_b, const Tensor& b) {
+  TANDEM_CHECK(!b.defined() || a.dtype() == b.dtype(), DTypeError,
+               "{}: {} is {}, but {} is {}; run it in an amp::AutocastGuard region, or convert one with .to()", op,
+               which_a, show(a), which_b, show(b));
+}
+
+void parameter_dtype(const char* op, const Tensor& x, const char* which, const Tensor& parameter) {
+  if (!parameter.defined() || parameter.dtype() == x.dtype()) return;
+  TANDEM_CHECK(
+      parameter.dtype() == kFloat && is_reduced_floating_point(x.dtype()), DTypeError,
+      "{}: {} is {} beside x of {}; it must have x's dtype, or be f32 beside f16 or bf16: convert it with .to()", op,
+      which, show(parameter), show(x));
+}
+
+void sizes(const char* op, const char* which, const Tensor& x, IntArrayRef expected) {
+  TANDEM_CHECK(!x.defined() || x.sizes() == expected, ShapeError, "{}: {} is {}, but must be {}", op, which, show(x),
+               to_string(expected));
+}
+
+std::array<int64_t, 2> pair(const char* op, const char* which, IntArrayRef values, int64_t least) {
+  TANDEM_CHECK(values.size() == 1 || values.size() == 2, ShapeError,
+               "{}: {} = {}, but must have 1 entry, or 2 for height and width", op, which, to_string(values));
+  for (int64_t v : values) {
+    TANDEM_CHECK(v >= least, StateError, "{}: {} = {}, but must be at least {}", op, which, to_string(values), least);
+  }
+  return {values.front(), values.back()};
+}
+
+MemoryFormat layout(const Tensor& x) {
+  if (x.dim() != 4) return MemoryFormat::Contiguous;
+  const Dims order = dense_strides(x.sizes(), x.strides());
+  // Sizes of 1 make the two orders the same memory; then the strides tell what was meant.
+  return order == channels_last_strides(x.sizes()) && !(order == contiguous_strides(x.sizes()))
+             ? MemoryFormat::ChannelsLast
+             : MemoryFormat::Contiguous;
+}
+
+Tensor dense(const Tensor& x, MemoryFormat format) {
+  const Tensor y = contiguous(x, format);
+  const Dims strides =
+      format == MemoryFormat::ChannelsLast ? channels_last_strides(y.sizes()) : contiguous_strides(y.sizes());
+  return y.strides() == IntArrayRef(strides) ? y : make_view(y, y.impl().sizes, strides, y.storage_offset());
+}
+
+}  // namespace tandem::checks

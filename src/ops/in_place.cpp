@@ -1,0 +1,167 @@
+// Tensor's in-place methods: each is an out-of-place op and the kernel that writes straight into self.
+#include <cmath>
+
+#include "tandem/autograd/apply.h"
+#include "tandem/base/check.h"
+#include "tandem/ops/broadcast.h"
+#include "tandem/ops/checks.h"
+#include "tandem/ops/convert.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/matmul.h"
+#include "tandem/ops/promotion.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+namespace {
+
+/// Throws DTypeError when a result of `result` cannot be kept in self: an integer tensor cannot take a fraction.
+void check_result(const char* op, const Tensor& self, DType result) {
+  const bool fits =
+      is_floating_point(self.dtype()) || (!is_floating_point(result) && (self.dtype() != kBool || result == kBool));
+  TANDEM_CHECK(fits, DTypeError,
+               "{}: the result is {}, which self of {} cannot hold; use the op without the underscore", op,
+               tandem::name(result), checks::show(self));
+}
+
+void check_broadcast(const char* op, const Tensor& self, const Tensor& other) {
+  TANDEM_CHECK(broadcast_shapes(self.sizes(), other.sizes(), op) == self.impl().sizes, ShapeError,
+               "{}: other {} does not broadcast to self {}", op, checks::show(other), checks::show(self));
+}
+
+/// self = op(self, other), with `recorded` as the same op for autograd.
+const Tensor& binary_(const char* name, const Tensor& self, const Tensor& other, Binary op, bool floating, double alpha,
+                      const std::function<Tensor(const Tensor&)>& recorded) {
+  checks::defined(name, "self", self);
+  checks::defined(name, "other", other);
+  DType result = result_type(self, other);
+  if (floating && !is_floating_point(result)) result = kFloat;
+  check_result(name, self, result);
+  check_broadcast(name, self, other);
+  return apply_in_place(
+      name, self, {&other, 1},
+      [&](const Tensor& y) { backend(y).binary(y, op, y, detail::broadcast_view(other, y.sizes()), alpha); }, recorded);
+}
+
+const Tensor& unary_(const char* name, const Tensor& self, Unary op, DType result,
+                     const std::function<Tensor(const Tensor&)>& recorded, double a = 0, double b = 0) {
+  checks::defined(name, "self", self);
+  check_result(name, self, result);
+  return apply_in_place(
+      name, self, {}, [&](const Tensor& y) { backend(y).unary(y, op, y, a, b); }, recorded);
+}
+
+/// The dtype of a function with fractional values.
+DType fractional(const Tensor& x) { return x.defined() && x.is_floating_point() ? x.dtype() : kFloat; }
+
+}  // namespace
+
+const Tensor& Tensor::add_(const Tensor& other, Scalar alpha) const {
+  return binary_("add_", *this, other, Binary::add, false, alpha.to_double(),
+                 [&](const Tensor& x) { return tandem::add(x, other, alpha); });
+}
+const Tensor& Tensor::sub_(const Tensor& other, Scalar alpha) const {
+  return binary_("sub_", *this, other, Binary::sub, false, alpha.to_double(),
+                 [&](const Tensor& x) { return tandem::sub(x, other, alpha); });
+}
+const Tensor& Tensor::mul_(const Tensor& other) const {
+  return binary_("mul_", *this, other, Binary::mul, false, 1, [&](const Tensor& x) { return tandem::mul(x, other); });
+}
+const Tensor& Tensor::div_(const Tensor& other) const {
+  return binary_("div_", *this, other, Binary::div, true, 1, [&](const Tensor& x) { return tandem::div(x, other); });
+}
+
+const Tensor& Tensor::add_(Scalar other, Scalar alpha) const {
+  return unary_(
+      "add_", *this, Unary::add_scalar, result_type(*this, other),
+      [&](const Tensor& x) { return tandem::add(x, other, alpha); }, other.to_double() * alpha.to_double());
+}
+const Tensor& Tensor::sub_(Scalar other, Scalar alpha) const {
+  return unary_(
+      "sub_", *this, Unary::add_scalar, result_type(*this, other),
+      [&](const Tensor& x) { return tandem::sub(x, other, alpha); }, -other.to_double() * alpha.to_double());
+}
+const Tensor& Tensor::mul_(Scalar other) const {
+  return unary_(
+      "mul_", *this, Unary::mul_scalar, result_type(*this, other),
+      [&](const Tensor& x) { return tandem::mul(x, other); }, other.to_double());
+}
+const Tensor& Tensor::div_(Scalar other) const {
+  return unary_(
+      "div_", *this, Unary::div_scalar, fractional(*this), [&](const Tensor& x) { return tandem::div(x, other); },
+      other.to_double());
+}
+const Tensor& Tensor::pow_(Scalar exponent) const {
+  return unary_(
+      "pow_", *this, Unary::pow_scalar, result_type(*this, exponent),
+      [&](const Tensor& x) { return tandem::pow(x, exponent); }, exponent.to_double());
+}
+const Tensor& Tensor::addcmul_(const Tensor& a, const Tensor& b, Scalar value) const {
+  return add_(tandem::mul(a, b), value);
+}
+const Tensor& Tensor::addmm_(const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) const {
+  const Tensor operands[] = {a, b};
+  auto product = [&](const Tensor& x) { return tandem::addmm(x, a, b, beta, alpha); };
+  return apply_in_place(
+      "addmm_", *this, {operands, 2}, [&](const Tensor& y) { backend(y).copy(y, product(y)); }, product);
+}
+
+const Tensor& Tensor::clamp_(std::optional<Scalar> min, std::optional<Scalar> max) const {
+  return unary_(
+      "clamp_", *this, Unary::clamp, dtype(), [&](const Tensor& x) { return tandem::clamp(x, min, max); },
+      min ? min->to_double() : -INFINITY, max ? max->to_double() : INFINITY);
+}
+
+#define TANDEM_IN_PLACE(NAME, RESULT)                                                                      \
+  const Tensor& Tensor::NAME##_() const {                                                                  \
+    return unary_(#NAME "_", *this, Unary::NAME, RESULT, [](const Tensor& x) { return tandem::NAME(x); }); \
+  }
+TANDEM_IN_PLACE(neg, dtype())
+TANDEM_IN_PLACE(abs, dtype())
+TANDEM_IN_PLACE(relu, dtype())
+TANDEM_IN_PLACE(reciprocal, fractional(*this))
+TANDEM_IN_PLACE(sqrt, fractional(*this))
+TANDEM_IN_PLACE(rsqrt, fractional(*this))
+TANDEM_IN_PLACE(exp, fractional(*this))
+TANDEM_IN_PLACE(log, fractional(*this))
+TANDEM_IN_PLACE(sigmoid, fractional(*this))
+TANDEM_IN_PLACE(tanh, fractional(*this))
+#undef TANDEM_IN_PLACE
+
+namespace {
+
+/// `source` in the place of `old`, for autograd: nothing flows back into what was overwritten.
+Tensor overwrite(const Tensor& old, const Tensor& source) {
+  return apply<"copy">(
+      [](const Tensor& old, const Tensor& source) {
+        Tensor y = empty_like(old);
+        backend(y.is_cuda() ? y : source).copy(y, detail::broadcast_view(source, y.sizes()));
+        return Result{y, {}, [sizes = source.impl().sizes](const Backward& b) -> Grads {
+                        Grads grads(2);
+                        if (b.needs(0)) grads[0] = zeros_like(b.grad());
+                        if (b.needs(1)) grads[1] = sum_to_size(b.grad(), sizes);
+                        return grads;
+                      }};
+      },
+      old, source);
+}
+
+}  // namespace
+
+const Tensor& Tensor::copy_(const Tensor& source, bool) const {
+  checks::defined("copy_", "self", *this);
+  checks::defined("copy_", "the source", source);
+  check_broadcast("copy_", *this, source);
+  return apply_in_place(
+      "copy_", *this, {&source, 1},
+      [&](const Tensor& y) { backend(y.is_cuda() ? y : source).copy(y, detail::broadcast_view(source, y.sizes())); },
+      [&](const Tensor& old) { return overwrite(old, source); });
+}
+
+const Tensor& Tensor::fill_(Scalar value) const {
+  checks::defined("fill_", "self", *this);
+  return apply_in_place(
+      "fill_", *this, {}, [&](const Tensor& y) { backend(y).fill(y, value); },
+      [&](const Tensor& old) { return overwrite(old, scalar_tensor(value, old.options())); });
+}
+
+}  // namespace tandem

@@ -1,0 +1,108 @@
+// Tensor::index and its kin, composed of the ops that make views, so that autograd sees them.
+#include "tandem/tensor/indexing.h"
+
+#include <cstring>
+
+#include "tandem/base/check.h"
+#include "tandem/ops/shape.h"
+
+namespace tandem {
+namespace indexing {
+
+TensorIndex::TensorIndex(const char* text) : kind(Kind::ellipsis) {
+  TANDEM_CHECK(text && std::strcmp(text, "...") == 0, StateError,
+               "index: text index '{}' has no meaning; \"...\" is the only one, for Ellipsis", text ? text : "null");
+}
+
+}  // namespace indexing
+
+namespace {
+
+using indexing::TensorIndex;
+using Kind = TensorIndex::Kind;
+using Indices = ArrayRef<TensorIndex>;
+
+// How many dimensions of x the indices name, Ellipsis left out.
+int64_t check_indices(const char* op, const Tensor& x, Indices indices) {
+  TANDEM_CHECK(!indices.empty(), IndexError, "{}: the list of indices is empty; {{\"...\"}} takes the whole tensor {}",
+               op, to_string(x.sizes()));
+  int64_t named = 0, ellipses = 0;
+  for (const TensorIndex& i : indices) {
+    const bool number = i.kind == Kind::tensor && i.tensor.dim() == 0 && is_integral(i.tensor.dtype(), false);
+    TANDEM_CHECK(i.kind != Kind::boolean, NotImplementedError,
+                 "{}: bool indices are not supported yet; use None for a new dimension, or where() for a mask", op);
+    TANDEM_CHECK(i.kind != Kind::tensor || number, NotImplementedError,
+                 "{}: {} {} as an index is not supported yet; use where() for a mask, index_select() or gather() for "
+                 "indices",
+                 op, to_string(i.tensor.sizes()), name(i.tensor.dtype()));
+    named += i.kind == Kind::integer || i.kind == Kind::slice || i.kind == Kind::tensor;
+    ellipses += i.kind == Kind::ellipsis;
+  }
+  TANDEM_CHECK(ellipses <= 1, IndexError, "{}: {} Ellipsis in one list of indices; at most one is possible", op,
+               ellipses);
+  TANDEM_CHECK(named <= x.dim(), IndexError, "{}: {} indices for a tensor of rank {} {}; leave some out", op, named,
+               x.dim(), to_string(x.sizes()));
+  return named;
+}
+
+// The view that the indices describe; x itself when they leave it as it is.
+Tensor view_of(const char* op, const Tensor& x, Indices indices) {
+  const int64_t named = check_indices(op, x, indices);
+  Tensor y = x;
+  int64_t dim = 0;  // of y, that the next index names
+  for (const TensorIndex& i : indices) {
+    switch (i.kind) {
+      case Kind::none:
+        y = unsqueeze(y, dim++);
+        break;
+      case Kind::ellipsis:
+        dim += x.dim() - named;
+        break;
+      case Kind::integer:
+        y = select(y, dim, i.integer);
+        break;
+      case Kind::tensor:
+        y = select(y, dim, i.tensor.item<int64_t>());
+        break;
+      case Kind::slice:
+        if (i.slice.start() || i.slice.stop() || i.slice.step() != 1) {
+          y = slice(y, dim, i.slice.start(), i.slice.stop(), i.slice.step());
+        }
+        ++dim;
+        break;
+      case Kind::boolean:
+        break;  // refused above
+    }
+  }
+  return y;
+}
+
+Tensor read(const Tensor& x, Indices indices) {
+  const Tensor y = view_of("index", x, indices);
+  return y.is_same(x) ? view(x, x.sizes()) : y;  // a tensor of its own, as with any other index
+}
+
+}  // namespace
+
+Tensor Tensor::index(std::initializer_list<TensorIndex> indices) const { return read(*this, Indices(indices)); }
+Tensor Tensor::index(const std::vector<TensorIndex>& indices) const { return read(*this, Indices(indices)); }
+
+const Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, const Tensor& value) const {
+  const Tensor y = view_of("index_put_", *this, Indices(indices));
+  Tensor v = value;
+  while (v.dim() > y.dim() && v.size(0) == 1) v = tandem::select(v, 0, 0);  // [1, 3] may be written to [3]
+  y.copy_(v);
+  return *this;
+}
+
+const Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, Scalar value) const {
+  view_of("index_put_", *this, Indices(indices)).fill_(value);
+  return *this;
+}
+
+Tensor Tensor::operator[](int64_t i) const {
+  TANDEM_CHECK(dim() > 0, IndexError, "operator[]: a tensor of rank 0 has no index {}; item() gives its value", i);
+  return tandem::select(*this, 0, i);
+}
+
+}  // namespace tandem

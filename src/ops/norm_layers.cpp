@@ -1,0 +1,1 @@
+#include "tandem/ops/norm_layers-inl.h"

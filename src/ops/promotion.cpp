@@ -1,0 +1,54 @@
+#include "tandem/ops/promotion.h"
+
+namespace tandem {
+namespace {
+
+/// The promoted dtype of each kind of operand; nothing seen yet is Bool with seen == false.
+struct Category {
+  bool seen = false;
+  DType dtype = kBool;
+  void add(DType t) {
+    dtype = seen ? promote_types(dtype, t) : t;
+    seen = true;
+  }
+};
+
+/// `lower` counts only when it is of a higher category than `higher`.
+Category combine(Category higher, Category lower) {
+  if (!higher.seen) return lower;
+  if (!lower.seen || is_floating_point(higher.dtype)) return higher;
+  if (higher.dtype == kBool || is_floating_point(lower.dtype)) return {true, promote_types(higher.dtype, lower.dtype)};
+  return higher;
+}
+
+struct Operands {
+  Category dimensioned, zero_dim, number;
+  void add(const Tensor& x) { (x.dim() == 0 ? zero_dim : dimensioned).add(x.dtype()); }
+  void add(Scalar s) { number.add(s.is_floating_point() ? kFloat : s.kind()); }
+  DType result() const { return combine(dimensioned, combine(zero_dim, number)).dtype; }
+};
+
+}  // namespace
+
+DType result_type(const Tensor& a, const Tensor& b) {
+  if (a.dtype() == b.dtype()) return a.dtype();
+  Operands o;
+  o.add(a);
+  o.add(b);
+  return o.result();
+}
+
+DType result_type(const Tensor& a, Scalar b) {
+  Operands o;
+  o.add(a);
+  o.add(b);
+  return o.result();
+}
+
+DType result_type(TensorList tensors) {
+  Operands o;
+  for (const Tensor& x : tensors) o.add(x);
+  return o.result();
+}
+
+}  // namespace tandem

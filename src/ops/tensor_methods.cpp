@@ -1,0 +1,151 @@
+// Tensor's methods that are ops under another spelling.
+#include "tandem/ops/convert.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/matmul.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/ops/shape.h"
+
+namespace tandem {
+
+// ---- arithmetic (ops/elementwise.h)
+
+Tensor Tensor::add(const Tensor& other, Scalar alpha) const { return tandem::add(*this, other, alpha); }
+Tensor Tensor::add(Scalar other, Scalar alpha) const { return tandem::add(*this, other, alpha); }
+Tensor Tensor::sub(const Tensor& other, Scalar alpha) const { return tandem::sub(*this, other, alpha); }
+Tensor Tensor::sub(Scalar other, Scalar alpha) const { return tandem::sub(*this, other, alpha); }
+Tensor Tensor::mul(const Tensor& other) const { return tandem::mul(*this, other); }
+Tensor Tensor::mul(Scalar other) const { return tandem::mul(*this, other); }
+Tensor Tensor::div(const Tensor& other) const { return tandem::div(*this, other); }
+Tensor Tensor::div(Scalar other) const { return tandem::div(*this, other); }
+Tensor Tensor::pow(const Tensor& exponent) const { return tandem::pow(*this, exponent); }
+Tensor Tensor::pow(Scalar exponent) const { return tandem::pow(*this, exponent); }
+Tensor Tensor::neg() const { return tandem::neg(*this); }
+Tensor Tensor::abs() const { return tandem::abs(*this); }
+Tensor Tensor::sign() const { return tandem::sign(*this); }
+Tensor Tensor::reciprocal() const { return tandem::reciprocal(*this); }
+Tensor Tensor::square() const { return tandem::square(*this); }
+Tensor Tensor::sqrt() const { return tandem::sqrt(*this); }
+Tensor Tensor::rsqrt() const { return tandem::rsqrt(*this); }
+Tensor Tensor::exp() const { return tandem::exp(*this); }
+Tensor Tensor::expm1() const { return tandem::expm1(*this); }
+Tensor Tensor::log() const { return tandem::log(*this); }
+Tensor Tensor::log1p() const { return tandem::log1p(*this); }
+Tensor Tensor::sin() const { return tandem::sin(*this); }
+Tensor Tensor::cos() const { return tandem::cos(*this); }
+Tensor Tensor::erf() const { return tandem::erf(*this); }
+Tensor Tensor::floor() const { return tandem::floor(*this); }
+Tensor Tensor::ceil() const { return tandem::ceil(*this); }
+Tensor Tensor::round() const { return tandem::round(*this); }
+Tensor Tensor::atan2(const Tensor& other) const { return tandem::atan2(*this, other); }
+Tensor Tensor::clamp(std::optional<Scalar> min, std::optional<Scalar> max) const {
+  return tandem::clamp(*this, min, max);
+}
+Tensor Tensor::maximum(const Tensor& other) const { return tandem::maximum(*this, other); }
+Tensor Tensor::minimum(const Tensor& other) const { return tandem::minimum(*this, other); }
+Tensor Tensor::relu() const { return tandem::relu(*this); }
+Tensor Tensor::sigmoid() const { return tandem::sigmoid(*this); }
+Tensor Tensor::tanh() const { return tandem::tanh(*this); }
+Tensor Tensor::eq(const Tensor& other) const { return tandem::eq(*this, other); }
+Tensor Tensor::ne(const Tensor& other) const { return tandem::ne(*this, other); }
+Tensor Tensor::lt(const Tensor& other) const { return tandem::lt(*this, other); }
+Tensor Tensor::le(const Tensor& other) const { return tandem::le(*this, other); }
+Tensor Tensor::gt(const Tensor& other) const { return tandem::gt(*this, other); }
+Tensor Tensor::ge(const Tensor& other) const { return tandem::ge(*this, other); }
+Tensor Tensor::eq(Scalar other) const { return tandem::eq(*this, other); }
+Tensor Tensor::ne(Scalar other) const { return tandem::ne(*this, other); }
+Tensor Tensor::lt(Scalar other) const { return tandem::lt(*this, other); }
+Tensor Tensor::le(Scalar other) const { return tandem::le(*this, other); }
+Tensor Tensor::gt(Scalar other) const { return tandem::gt(*this, other); }
+Tensor Tensor::ge(Scalar other) const { return tandem::ge(*this, other); }
+Tensor Tensor::logical_and(const Tensor& other) const { return tandem::logical_and(*this, other); }
+Tensor Tensor::logical_or(const Tensor& other) const { return tandem::logical_or(*this, other); }
+Tensor Tensor::logical_xor(const Tensor& other) const { return tandem::logical_xor(*this, other); }
+Tensor Tensor::logical_not() const { return tandem::logical_not(*this); }
+Tensor Tensor::isfinite() const { return tandem::isfinite(*this); }
+Tensor Tensor::isnan() const { return tandem::isnan(*this); }
+Tensor Tensor::isinf() const { return tandem::isinf(*this); }
+
+// ---- reductions (ops/reduce.h)
+
+Tensor Tensor::sum(std::optional<DType> dtype) const { return tandem::sum(*this, dtype); }
+Tensor Tensor::sum(IntArrayRef dims, bool keepdim, std::optional<DType> dtype) const {
+  return tandem::sum(*this, dims, keepdim, dtype);
+}
+Tensor Tensor::mean(std::optional<DType> dtype) const { return tandem::mean(*this, dtype); }
+Tensor Tensor::mean(IntArrayRef dims, bool keepdim, std::optional<DType> dtype) const {
+  return tandem::mean(*this, dims, keepdim, dtype);
+}
+Tensor Tensor::var() const { return tandem::var(*this); }
+Tensor Tensor::var(IntArrayRef dims, int64_t correction, bool keepdim) const {
+  return tandem::var(*this, dims, correction, keepdim);
+}
+Tensor Tensor::norm(Scalar p, std::optional<DType> dtype) const { return tandem::norm(*this, p, dtype); }
+Tensor Tensor::norm(Scalar p, IntArrayRef dims, bool keepdim, std::optional<DType> dtype) const {
+  return tandem::norm(*this, p, dims, keepdim, dtype);
+}
+Tensor Tensor::max() const { return tandem::max(*this); }
+Tensor Tensor::min() const { return tandem::min(*this); }
+std::tuple<Tensor, Tensor> Tensor::max(int64_t dim, bool keepdim) const { return tandem::max(*this, dim, keepdim); }
+std::tuple<Tensor, Tensor> Tensor::min(int64_t dim, bool keepdim) const { return tandem::min(*this, dim, keepdim); }
+Tensor Tensor::argmax(std::optional<int64_t> dim, bool keepdim) const { return tandem::argmax(*this, dim, keepdim); }
+Tensor Tensor::argmin(std::optional<int64_t> dim, bool keepdim) const { return tandem::argmin(*this, dim, keepdim); }
+Tensor Tensor::any() const { return tandem::any(*this); }
+Tensor Tensor::all() const { return tandem::all(*this); }
+
+// ---- products (ops/matmul.h)
+
+Tensor Tensor::mm(const Tensor& other) const { return tandem::mm(*this, other); }
+Tensor Tensor::bmm(const Tensor& other) const { return tandem::bmm(*this, other); }
+Tensor Tensor::matmul(const Tensor& other) const { return tandem::matmul(*this, other); }
+Tensor Tensor::addmm(const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) const {
+  return tandem::addmm(*this, a, b, beta, alpha);
+}
+
+// ---- geometry (ops/shape.h)
+
+Tensor Tensor::view(IntArrayRef sizes) const { return tandem::view(*this, sizes); }
+Tensor Tensor::reshape(IntArrayRef sizes) const { return tandem::reshape(*this, sizes); }
+Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const { return tandem::flatten(*this, start_dim, end_dim); }
+Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const { return tandem::transpose(*this, dim0, dim1); }
+Tensor Tensor::t() const { return tandem::t(*this); }
+Tensor Tensor::permute(IntArrayRef dims) const { return tandem::permute(*this, dims); }
+Tensor Tensor::squeeze() const { return tandem::squeeze(*this); }
+Tensor Tensor::squeeze(int64_t dim) const { return tandem::squeeze(*this, dim); }
+Tensor Tensor::unsqueeze(int64_t dim) const { return tandem::unsqueeze(*this, dim); }
+Tensor Tensor::expand(IntArrayRef sizes) const { return tandem::expand(*this, sizes); }
+Tensor Tensor::select(int64_t dim, int64_t index) const { return tandem::select(*this, dim, index); }
+Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length) const {
+  return tandem::narrow(*this, dim, start, length);
+}
+Tensor Tensor::slice(int64_t dim, std::optional<int64_t> start, std::optional<int64_t> stop, int64_t step) const {
+  return tandem::slice(*this, dim, start, stop, step);
+}
+Tensor Tensor::as_strided(IntArrayRef sizes, IntArrayRef strides, int64_t offset) const {
+  return tandem::as_strided(*this, sizes, strides, offset);
+}
+Tensor Tensor::as_strided_scatter(const Tensor& source, IntArrayRef sizes, IntArrayRef strides, int64_t offset) const {
+  return tandem::as_strided_scatter(*this, source, sizes, strides, offset);
+}
+std::vector<Tensor> Tensor::chunk(int64_t chunks, int64_t dim) const { return tandem::chunk(*this, chunks, dim); }
+
+Tensor Tensor::where(const Tensor& condition, const Tensor& other) const {
+  return tandem::where(condition, *this, other);
+}
+Tensor Tensor::expand_as(const Tensor& other) const { return tandem::expand(*this, other.sizes()); }
+Tensor Tensor::view_as(const Tensor& other) const { return tandem::view(*this, other.sizes()); }
+
+// ---- conversion (ops/convert.h)
+
+Tensor Tensor::to(DType dtype, bool, bool copy) const { return tandem::to(*this, dtype, copy); }
+Tensor Tensor::to(Device device, bool non_blocking) const { return tandem::to(*this, device, dtype(), non_blocking); }
+Tensor Tensor::to(Device device, DType dtype, bool non_blocking, bool copy) const {
+  return tandem::to(*this, device, dtype, non_blocking, copy);
+}
+Tensor Tensor::to(const TensorOptions& options, bool non_blocking, bool copy) const {
+  return tandem::to(*this, options.has_device() ? options.device() : device(),
+                    options.has_dtype() ? options.dtype() : dtype(), non_blocking, copy);
+}
+Tensor Tensor::contiguous(MemoryFormat format) const { return tandem::contiguous(*this, format); }
+Tensor Tensor::clone() const { return tandem::clone(*this); }
+
+}  // namespace tandem

@@ -1,0 +1,168 @@
+// Adam and AdamW: the same step but for the place of the weight decay.
+#include "tandem/optim/adam.h"
+
+#include <utility>
+
+#include "src/optim/multi_tensor.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/base/check.h"
+#include "tandem/optim/adamw.h"
+
+namespace tandem::optim {
+namespace {
+
+/// Names and types of one of the two.
+struct AdamKind {
+  static constexpr const char* name = "Adam";
+  static constexpr const char* step = "Adam.step";
+  static constexpr bool decoupled = false;
+  using Options = AdamOptions;
+  using ParamState = AdamParamState;
+};
+struct AdamWKind {
+  static constexpr const char* name = "AdamW";
+  static constexpr const char* step = "AdamW.step";
+  static constexpr bool decoupled = true;
+  using Options = AdamWOptions;
+  using ParamState = AdamWParamState;
+};
+
+template <class Kind>
+const typename Kind::Options& options_of(const OptimizerOptions& options) {
+  const auto* own = dynamic_cast<const typename Kind::Options*>(&options);
+  TANDEM_CHECK(own, StateError, "{0}: a parameter group has the options of another optimizer; give it {0}Options",
+               Kind::name);
+  return *own;
+}
+
+void check_beta(const char* optimizer, int number, double beta) {
+  TANDEM_CHECK(beta >= 0 && beta < 1, StateError, "{}: beta {} = {}; it must be in [0, 1)", optimizer, number, beta);
+}
+
+template <class Kind>
+void check(const OptimizerOptions& options) {
+  const auto& o = options_of<Kind>(options);
+  check_not_negative(Kind::name, "lr", o.lr());
+  check_not_negative(Kind::name, "eps", o.eps());
+  check_not_negative(Kind::name, "weight_decay", o.weight_decay());
+  check_beta(Kind::name, 0, std::get<0>(o.betas()));
+  check_beta(Kind::name, 1, std::get<1>(o.betas()));
+}
+
+template <class Kind>
+AdamCall settings_of(const OptimizerOptions& options) {
+  const auto& o = options_of<Kind>(options);
+  AdamCall call;
+  call.lr = o.lr();
+  std::tie(call.beta1, call.beta2) = o.betas();
+  call.eps = o.eps();
+  call.weight_decay = o.weight_decay();
+  call.amsgrad = o.amsgrad();
+  call.maximize = o.maximize();
+  call.decoupled = Kind::decoupled;
+  return call;
+}
+
+template <class Kind>
+typename Kind::ParamState new_state(const Tensor& p) {
+  typename Kind::ParamState state;
+  state.step(zero_steps(p));
+  state.exp_avg(zero_state(p));
+  state.exp_avg_sq(zero_state(p));
+  return state;
+}
+
+/// The calls of one step; `state_of` finds a parameter's state. All checks come before the first write.
+template <class Kind, class StateOf>
+std::vector<AdamCall> make_calls(std::vector<OptimizerParamGroup>& groups, const StepScaling& scaling,
+                                 const StateOf& state_of) {
+  std::vector<AdamCall> calls;
+  bool any = false;
+  for (OptimizerParamGroup& group : groups) {
+    check<Kind>(group.options());
+    const AdamCall settings = settings_of<Kind>(group.options());
+    CallList<AdamCall> list;
+    any |= !group.params().empty();
+    for (const Tensor& p : group.params()) {
+      const Tensor& grad = p.grad();
+      if (!grad.defined()) continue;
+      check_gradient(Kind::name, p, grad);
+      AdamCall& call = list.call_for(p, settings, scaling, group.params().size());
+      add_parameter(call, p, grad);
+      AdamParamState& state = state_of(p);
+      check_state(Kind::name, "exp_avg", state.exp_avg(), p);
+      check_state(Kind::name, "exp_avg_sq", state.exp_avg_sq(), p);
+      call.exp_avgs.push_back(state.exp_avg());
+      call.exp_avg_sqs.push_back(state.exp_avg_sq());
+      call.steps.push_back(state.step());
+      if (!settings.amsgrad) continue;
+      if (!state.max_exp_avg_sq().defined()) state.max_exp_avg_sq(zero_state(p));
+      check_state(Kind::name, "max_exp_avg_sq", state.max_exp_avg_sq(), p);
+      call.max_exp_avg_sqs.push_back(state.max_exp_avg_sq());
+    }
+    for (AdamCall& call : list.calls()) calls.push_back(std::move(call));
+  }
+  TANDEM_CHECK(any, StateError, "{}: step() without any parameters; were the modules registered?", Kind::name);
+  return calls;
+}
+
+void run(const std::vector<AdamCall>& calls) {
+  for (const AdamCall& call : calls) {
+    backend(call.params[0]).adam(call);
+    finish(call, {&call.exp_avgs, &call.exp_avg_sqs, &call.max_exp_avg_sqs, &call.steps});
+  }
+}
+
+}  // namespace
+
+Adam::Adam(const std::vector<OptimizerParamGroup>& param_groups, AdamOptions defaults)
+    : Optimizer(param_groups, std::make_unique<AdamOptions>(std::move(defaults))) {
+  check_all_options();
+}
+
+Adam::Adam(std::vector<Tensor> params, AdamOptions defaults)
+    : Adam(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
+
+void Adam::check_options(const OptimizerOptions& options) const { check<AdamKind>(options); }
+
+Tensor Adam::step(LossClosure closure) {
+  Tensor loss = evaluate(closure);
+  step(StepScaling{});
+  return loss;
+}
+
+void Adam::step(const StepScaling& scaling) {
+  CurrentOp running(AdamKind::step);
+  NoGradGuard no_grad;
+  check_scaling(AdamKind::name, scaling);
+  run(make_calls<AdamKind>(param_groups(), scaling, [this](const Tensor& p) -> AdamParamState& {
+    return state_of<AdamParamState>(p, new_state<AdamKind>);
+  }));
+}
+
+AdamW::AdamW(const std::vector<OptimizerParamGroup>& param_groups, AdamWOptions defaults)
+    : Optimizer(param_groups, std::make_unique<AdamWOptions>(std::move(defaults))) {
+  check_all_options();
+}
+
+AdamW::AdamW(std::vector<Tensor> params, AdamWOptions defaults)
+    : AdamW(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
+
+void AdamW::check_options(const OptimizerOptions& options) const { check<AdamWKind>(options); }
+
+Tensor AdamW::step(LossClosure closure) {
+  Tensor loss = evaluate(closure);
+  step(StepScaling{});
+  return loss;
+}
+
+void AdamW::step(const StepScaling& scaling) {
+  CurrentOp running(AdamWKind::step);
+  NoGradGuard no_grad;
+  check_scaling(AdamWKind::name, scaling);
+  run(make_calls<AdamWKind>(param_groups(), scaling, [this](const Tensor& p) -> AdamParamState& {
+    return state_of<AdamWParamState>(p, new_state<AdamWKind>);
+  }));
+}
+
+}  // namespace tandem::optim

@@ -1,0 +1,99 @@
+#include "src/optim/multi_tensor.h"
+
+#include <cmath>
+
+#include "tandem/amp/cast_cache.h"
+#include "tandem/base/check.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::optim {
+namespace {
+
+/// The low-precision copy of `p` that the step may overwrite; undefined when there is none, or when somebody else still
+/// holds it: a graph that has not run backward, a cast cache. Then the next cast makes a new one.
+Tensor writable_copy(const Tensor& p) {
+  const TensorImpl& impl = p.impl();
+  if (!impl.shadow || impl.dtype != kFloat) return {};
+  Tensor copy = amp::detail::lasting_buffer(p);
+  // Two holders: the parameter, and `copy` here.
+  const bool free = copy.defined() && copy.impl_ptr().use_count() == 2 && copy.impl().storage.use_count() == 1;
+  return free && copy.sizes() == p.sizes() ? copy : Tensor();
+}
+
+void bump_versions(const std::vector<Tensor>& tensors) {
+  for (const Tensor& t : tensors) {
+    if (t.defined()) t.impl().storage->bump_version();
+  }
+}
+
+void check_scaling_tensor(const char* optimizer, const char* which, const Tensor& t) {
+  TANDEM_CHECK(!t.defined() || (t.numel() == 1 && t.dtype() == kFloat), StateError,
+               "{}: step(scaling): {} is {} {}; it must be f32 of one element", optimizer, which, to_string(t.sizes()),
+               name(t.dtype()));
+}
+
+Tensor moved(const Tensor& t, Device device) {
+  return !t.defined() || t.device() == device ? t : t.to(device, /*non_blocking=*/true);
+}
+
+}  // namespace
+
+void check_not_negative(const char* optimizer, const char* option, double value) {
+  TANDEM_CHECK(value >= 0 && std::isfinite(value), StateError, "{}: {} = {}; it must be finite and at least 0",
+               optimizer, option, value);
+}
+
+Tensor zero_state(const Tensor& p) { return zeros_like(p, compute_dtype(p)); }
+
+Tensor zero_steps(const Tensor& p) { return zeros({}, TensorOptions(kFloat).device(p.device())); }
+
+void check_state(const char* optimizer, const char* state_name, const Tensor& state, const Tensor& p) {
+  TANDEM_CHECK(state.defined(), StateError, "{}: {} of a {} parameter is undefined; give it a value or erase the state",
+               optimizer, state_name, to_string(p.sizes()));
+  TANDEM_CHECK(state.sizes() == p.sizes() && state.device() == p.device() && state.dtype() == compute_dtype(p),
+               StateError,
+               "{}: {} is {} {} on {}, its parameter now {} {} on {}; make a new optimizer after moving or replacing "
+               "parameters",
+               optimizer, state_name, to_string(state.sizes()), name(state.dtype()), state.device().str(),
+               to_string(p.sizes()), name(p.dtype()), p.device().str());
+}
+
+void check_scaling(const char* optimizer, const StepScaling& scaling) {
+  check_scaling_tensor(optimizer, "inverse_scale", scaling.inverse_scale);
+  check_scaling_tensor(optimizer, "found_inf", scaling.found_inf);
+}
+
+StepScaling scaling_on(const StepScaling& scaling, Device device) {
+  return {moved(scaling.inverse_scale, device), moved(scaling.found_inf, device)};
+}
+
+void check_gradient(const char* optimizer, const Tensor& p, const Tensor& grad) {
+  TANDEM_CHECK(grad.sizes() == p.sizes(), ShapeError, "{}: a {} parameter has a gradient of {}; sizes must be equal",
+               optimizer, to_string(p.sizes()), to_string(grad.sizes()));
+  TANDEM_CHECK(grad.is_floating_point(), DTypeError, "{}: a {} parameter has a gradient of {}; it must be floating",
+               optimizer, to_string(p.sizes()), name(grad.dtype()));
+  TANDEM_CHECK(grad.device() == p.device(), DeviceError,
+               "{}: a {} parameter is on {}, its gradient on {}; drop gradients with zero_grad() before moving",
+               optimizer, to_string(p.sizes()), p.device().str(), grad.device().str());
+}
+
+void add_parameter(OptimizerTensors& call, const Tensor& p, const Tensor& grad) {
+  Tensor copy = writable_copy(p);
+  if (copy.defined() || !call.shadows.empty()) {
+    call.shadows.resize(call.params.size());
+    call.shadows.push_back(std::move(copy));
+  }
+  call.params.push_back(p);
+  call.grads.push_back(grad);
+}
+
+void finish(const OptimizerTensors& call, std::initializer_list<const std::vector<Tensor>*> states) {
+  bump_versions(call.params);
+  for (const std::vector<Tensor>* list : states) bump_versions(*list);
+  bump_versions(call.shadows);
+  for (size_t i = 0; i < call.shadows.size(); ++i) {
+    if (call.shadows[i].defined()) amp::detail::set_lasting_copy(call.params[i], call.shadows[i]);
+  }
+}
+
+}  // namespace tandem::optim

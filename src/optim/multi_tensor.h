@@ -1,0 +1,56 @@
+#pragma once
+// One backend call for all parameters of a group that share device and dtype: how SGD and Adam build it and what they
+// do after it.
+#include <initializer_list>
+#include <vector>
+
+#include "tandem/backend.h"
+
+namespace tandem::optim {
+
+/// Throws StateError unless `value` of option `option` is finite and at least 0.
+void check_not_negative(const char* optimizer, const char* option, double value);
+
+/// The dtype that a step on `p` computes in, and in which it keeps its state.
+inline DType compute_dtype(const Tensor& p) { return p.dtype() == kDouble ? kDouble : kFloat; }
+/// State of the form of `p`, filled with zeros.
+Tensor zero_state(const Tensor& p);
+/// A step count of 0 on `p`'s device.
+Tensor zero_steps(const Tensor& p);
+/// Throws unless `state`, kept for `p` under `state_name`, still fits it: `p` may have been moved or replaced since.
+void check_state(const char* optimizer, const char* state_name, const Tensor& state, const Tensor& p);
+
+/// Throws unless the tensors of `scaling` are f32 of one element.
+void check_scaling(const char* optimizer, const StepScaling& scaling);
+/// `scaling` with its tensors on `device`.
+StepScaling scaling_on(const StepScaling& scaling, Device device);
+/// Throws unless p's gradient fits it.
+void check_gradient(const char* optimizer, const Tensor& p, const Tensor& grad);
+/// Adds `p`, its gradient and, where it has one, its low-precision copy to the call.
+void add_parameter(OptimizerTensors& call, const Tensor& p, const Tensor& grad);
+/// After the backend's call: raises the versions of what it wrote, and declares the low-precision copies valid. Also
+/// right when found_inf made the call write nothing, since each copy held its parameter's value before.
+void finish(const OptimizerTensors& call, std::initializer_list<const std::vector<Tensor>*> states);
+
+/// The calls of one step.
+template <class Call>
+class CallList {
+ public:
+  /// The call for `p`'s device and dtype; a new one is a copy of `settings`.
+  Call& call_for(const Tensor& p, const Call& settings, const StepScaling& scaling, size_t expected) {
+    for (Call& call : calls_) {
+      if (call.params[0].device() == p.device() && call.params[0].dtype() == p.dtype()) return call;
+    }
+    Call& call = calls_.emplace_back(settings);
+    call.scaling = scaling_on(scaling, p.device());
+    call.params.reserve(expected);
+    call.grads.reserve(expected);
+    return call;
+  }
+  std::vector<Call>& calls() { return calls_; }
+
+ private:
+  std::vector<Call> calls_;
+};
+
+}  // namespace tandem::optim

@@ -1,0 +1,131 @@
+#include "tandem/optim/optimizer.h"
+
+#include <atomic>
+#include <unordered_set>
+
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/base/check.h"
+
+namespace tandem::optim {
+
+uint64_t Optimizer::next_id() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
+double OptimizerOptions::get_lr() const {
+  throw StateError("get_lr: these options have no learning rate; override get_lr and set_lr in them");
+}
+
+void OptimizerOptions::set_lr(double lr) {
+  throw StateError(
+      fmt::format("set_lr({}): these options have no learning rate; override get_lr and set_lr in them", lr));
+}
+
+OptimizerParamGroup::OptimizerParamGroup(std::vector<Tensor> params) : params_(std::move(params)) {}
+
+OptimizerParamGroup::OptimizerParamGroup(std::vector<Tensor> params, std::unique_ptr<OptimizerOptions> options)
+    : params_(std::move(params)), options_(std::move(options)) {}
+
+OptimizerParamGroup::OptimizerParamGroup(const OptimizerParamGroup& other)
+    : params_(other.params_), options_(other.options_ ? other.options_->clone() : nullptr) {}
+
+OptimizerParamGroup& OptimizerParamGroup::operator=(const OptimizerParamGroup& other) {
+  if (this != &other) *this = OptimizerParamGroup(other);
+  return *this;
+}
+
+OptimizerOptions& OptimizerParamGroup::options() {
+  TANDEM_CHECK(options_, StateError, "options: this parameter group has none yet; an optimizer gives it its defaults");
+  return *options_;
+}
+
+const OptimizerOptions& OptimizerParamGroup::options() const {
+  return const_cast<OptimizerParamGroup*>(this)->options();
+}
+
+Optimizer::Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::unique_ptr<OptimizerOptions> defaults)
+    : defaults_(std::move(defaults)) {
+  TANDEM_CHECK(defaults_, StateError, "Optimizer: the default options are null; give it options");
+  for (const OptimizerParamGroup& group : param_groups) Optimizer::add_param_group(group);
+}
+
+Optimizer::Optimizer(std::vector<Tensor> parameters, std::unique_ptr<OptimizerOptions> defaults)
+    : Optimizer(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(parameters))}, std::move(defaults)) {}
+
+void Optimizer::add_param_group(const OptimizerParamGroup& group) {
+  std::unordered_set<const TensorImpl*> seen;
+  for (const OptimizerParamGroup& present : param_groups_) {
+    for (const Tensor& p : present.params()) seen.insert(p.impl_ptr().get());
+  }
+  for (size_t i = 0; i < group.params().size(); ++i) {
+    const Tensor& p = group.params()[i];
+    TANDEM_CHECK(p.defined(), StateError, "add_param_group: parameter {} is an undefined tensor", i);
+    TANDEM_CHECK(p.is_floating_point(), DTypeError,
+                 "add_param_group: parameter {} is {} {}; only floating tensors can be optimized", i,
+                 to_string(p.sizes()), name(p.dtype()));
+    TANDEM_CHECK(p.is_leaf(), AutogradError,
+                 "add_param_group: parameter {} ({}) was made by an op; only leaves can be optimized: detach() it, or "
+                 "give the tensors that it was made from",
+                 i, to_string(p.sizes()));
+    TANDEM_CHECK(seen.insert(p.impl_ptr().get()).second, StateError,
+                 "add_param_group: parameter {} ({}) is already in this optimizer; list each parameter once", i,
+                 to_string(p.sizes()));
+  }
+  OptimizerParamGroup added(group);
+  if (!added.has_options()) added.set_options(defaults_->clone());
+  check_options(added.options());
+  param_groups_.push_back(std::move(added));
+}
+
+void Optimizer::step(const StepScaling&) {
+  throw NotImplementedError(
+      "step(scaling): this optimizer cannot unscale and skip by itself; call step() after GradScaler::unscale_, or "
+      "override step(const StepScaling&) and supports_amp_scaling()");
+}
+
+void Optimizer::zero_grad(bool set_to_none) {
+  NoGradGuard no_grad;
+  for (OptimizerParamGroup& group : param_groups_) {
+    for (Tensor& p : group.params()) {
+      if (!p.grad().defined()) continue;
+      Tensor& grad = p.mutable_grad();
+      if (set_to_none) {
+        grad = Tensor();
+      } else {
+        grad = grad.detach();  // a gradient with a graph (create_graph) must not keep it
+        grad.zero_();
+      }
+    }
+  }
+}
+
+std::vector<Tensor> Optimizer::parameters() const {
+  std::vector<Tensor> all;
+  all.reserve(size());
+  for (const OptimizerParamGroup& group : param_groups_) {
+    all.insert(all.end(), group.params().begin(), group.params().end());
+  }
+  return all;
+}
+
+size_t Optimizer::size() const {
+  size_t count = 0;
+  for (const OptimizerParamGroup& group : param_groups_) count += group.params().size();
+  return count;
+}
+
+void Optimizer::check_options(const OptimizerOptions&) const {}
+
+void Optimizer::check_all_options() const {
+  check_options(*defaults_);
+  for (const OptimizerParamGroup& group : param_groups_) check_options(group.options());
+}
+
+Tensor Optimizer::evaluate(const LossClosure& closure) {
+  if (!closure) return {};
+  AutoGradMode grad(true);
+  return closure();
+}
+
+}  // namespace tandem::optim

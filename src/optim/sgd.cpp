@@ -1,0 +1,90 @@
+#include "tandem/optim/sgd.h"
+
+#include <utility>
+
+#include "src/optim/multi_tensor.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/base/check.h"
+
+namespace tandem::optim {
+namespace {
+
+const SGDOptions& sgd_options(const OptimizerOptions& options) {
+  const auto* own = dynamic_cast<const SGDOptions*>(&options);
+  TANDEM_CHECK(own, StateError, "SGD: a parameter group has the options of another optimizer; give it SGDOptions");
+  return *own;
+}
+
+SGDParamState new_state(const Tensor& p) {
+  SGDParamState state;
+  state.momentum_buffer(zero_state(p)).step(zero_steps(p));
+  return state;
+}
+
+}  // namespace
+
+SGD::SGD(const std::vector<OptimizerParamGroup>& param_groups, SGDOptions defaults)
+    : Optimizer(param_groups, std::make_unique<SGDOptions>(std::move(defaults))) {
+  check_all_options();
+}
+
+SGD::SGD(std::vector<Tensor> params, SGDOptions defaults)
+    : SGD(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
+
+void SGD::check_options(const OptimizerOptions& options) const {
+  const SGDOptions& o = sgd_options(options);
+  check_not_negative("SGD", "lr", o.lr());
+  check_not_negative("SGD", "momentum", o.momentum());
+  check_not_negative("SGD", "weight_decay", o.weight_decay());
+  TANDEM_CHECK(o.dampening() == o.dampening(), StateError, "SGD: dampening is NaN");
+  TANDEM_CHECK(!o.nesterov() || (o.momentum() > 0 && o.dampening() == 0), StateError,
+               "SGD: nesterov with momentum = {} and dampening = {}; it needs momentum above 0 and dampening 0",
+               o.momentum(), o.dampening());
+}
+
+Tensor SGD::step(LossClosure closure) {
+  Tensor loss = evaluate(closure);
+  step(StepScaling{});
+  return loss;
+}
+
+void SGD::step(const StepScaling& scaling) {
+  CurrentOp running("SGD.step");
+  NoGradGuard no_grad;
+  check_scaling("SGD", scaling);
+  TANDEM_CHECK(size() > 0, StateError, "SGD: step() without any parameters; were the modules registered?");
+  std::vector<CallList<SgdCall>> lists;
+  // All checks come before the first write.
+  for (OptimizerParamGroup& group : param_groups()) {
+    check_options(group.options());
+    const SGDOptions& o = sgd_options(group.options());
+    SgdCall settings;
+    settings.lr = o.lr();
+    settings.momentum = o.momentum();
+    settings.dampening = o.dampening();
+    settings.weight_decay = o.weight_decay();
+    settings.nesterov = o.nesterov();
+    settings.maximize = o.maximize();
+    CallList<SgdCall>& list = lists.emplace_back();
+    for (const Tensor& p : group.params()) {
+      const Tensor& grad = p.grad();
+      if (!grad.defined()) continue;
+      check_gradient("SGD", p, grad);
+      SgdCall& call = list.call_for(p, settings, scaling, group.params().size());
+      add_parameter(call, p, grad);
+      if (o.momentum() == 0) continue;
+      SGDParamState& state = state_of<SGDParamState>(p, new_state);
+      check_state("SGD", "momentum_buffer", state.momentum_buffer(), p);
+      call.momentum_buffers.push_back(state.momentum_buffer());
+      call.steps.push_back(state.step());
+    }
+  }
+  for (CallList<SgdCall>& list : lists) {
+    for (const SgdCall& call : list.calls()) {
+      backend(call.params[0]).sgd(call);
+      finish(call, {&call.momentum_buffers, &call.steps});
+    }
+  }
+}
+
+}  // namespace tandem::optim

@@ -1,0 +1,29 @@
+// Which backend serves a device type, and what a call of an empty slot says.
+#include "tandem/backend.h"
+
+#include "tandem/base/check.h"
+#include "tandem/tensor/context.h"
+
+namespace tandem {
+
+void throw_no_kernel(const Tensor* first) {
+  const char* op = thread_state().current_op;
+  if (first && first->defined()) {
+    throw NotImplementedError(
+        fmt::format("{}: no kernel for {} on {}; move the tensors to another device or use another op", op,
+                    name(first->dtype()), first->device().str()));
+  }
+  throw NotImplementedError(
+      fmt::format("{}: no kernel on this device; move the tensors to another device or use another op", op));
+}
+
+const Backend& backend(DeviceType type) {
+  if (type == DeviceType::CPU) return cpu::backend();
+  TANDEM_CHECK(cuda::is_available(), DeviceError,
+               "{}: device cuda is not available: this build has no CUDA backend, or the machine has no usable GPU; "
+               "use Device(kCPU)",
+               thread_state().current_op);
+  return cuda::backend();
+}
+
+}  // namespace tandem

@@ -1,0 +1,155 @@
+// New tensors without values: the geometry of factories.
+#include <utility>
+
+#include "src/tensor/op_scope.h"
+#include "tandem/base/check.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kMaxBytes = int64_t{1} << 62;
+
+void check_sizes(IntArrayRef sizes, DType t) {
+  int64_t bytes = static_cast<int64_t>(element_size(t));
+  bool fits = true;
+  for (int64_t s : sizes) {
+    TANDEM_CHECK(s >= 0, ShapeError, "{}: sizes {} have a negative entry; all must be at least 0",
+                 thread_state().current_op, to_string(sizes));
+    fits = fits && !__builtin_mul_overflow(bytes, s > 0 ? s : 1, &bytes) && bytes <= kMaxBytes;
+  }
+  TANDEM_CHECK(fits, ShapeError, "{}: sizes {} of {} need more bytes than memory has addresses; check the sizes",
+               thread_state().current_op, to_string(sizes), name(t));
+}
+
+// One past the last element that sizes and strides reach.
+int64_t extent_of(IntArrayRef sizes, IntArrayRef strides) {
+  int64_t extent = 1;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 0) return 0;
+    extent += (sizes[d] - 1) * strides[d];
+  }
+  return extent;
+}
+
+void check_strides(IntArrayRef sizes, IntArrayRef strides, const char* op) {
+  TANDEM_CHECK(sizes.size() == strides.size(), ShapeError, "{}: sizes {} and strides {} differ in length", op,
+               to_string(sizes), to_string(strides));
+  for (int64_t s : strides) {
+    TANDEM_CHECK(s >= 0, ShapeError, "{}: strides {} have a negative entry; all must be at least 0", op,
+                 to_string(strides));
+  }
+}
+
+Tensor wrap(std::shared_ptr<Storage> storage, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options) {
+  auto impl = std::make_shared<TensorImpl>();
+  impl->storage = std::move(storage);
+  impl->sizes = sizes;
+  impl->strides = strides;
+  impl->dtype = options.dtype();
+  impl->requires_grad = options.requires_grad();
+  impl->is_inference = thread_state().inference_mode;
+  impl->refresh();
+  return Tensor(std::move(impl));
+}
+
+void check_grad(const TensorOptions& options) {
+  TANDEM_CHECK(!options.requires_grad() || is_floating_point(options.dtype()), DTypeError,
+               "{}: requires_grad needs a floating dtype, got {}; leave it out or ask for a floating dtype",
+               thread_state().current_op, name(options.dtype()));
+}
+
+Tensor allocated(IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options) {
+  check_grad(options);
+  const size_t bytes = static_cast<size_t>(extent_of(sizes, strides)) * element_size(options.dtype());
+  return wrap(std::make_shared<Storage>(bytes, options.device()), sizes, strides, options);
+}
+
+// Every element has an address of its own and there are no gaps.
+bool is_dense(const TensorImpl& x) {
+  if (x.contiguous) return true;
+  const Dims dense = dense_strides(x.sizes, x.strides);
+  for (size_t d = 0; d < x.sizes.size(); ++d) {
+    if (x.sizes[d] != 1 && x.strides[d] != dense[d]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Dims dense_strides(IntArrayRef sizes, IntArrayRef strides) {
+  // Insertion sort of the dimensions, fastest first. A stride of 0 says nothing of the order: it stays where it is.
+  const size_t rank = sizes.size();
+  Dims order;
+  for (size_t d = rank; d-- > 0;) order.push_back(static_cast<int64_t>(d));
+  const auto at = [&](size_t i) { return static_cast<size_t>(order[i]); };
+  for (size_t i = 1; i < rank; ++i) {
+    for (size_t moving = i, j = i; j-- > 0;) {
+      const int64_t sj = strides[at(j)], sm = strides[at(moving)];
+      if (sj == 0 || sm == 0) continue;
+      if (sj < sm) break;
+      if (sj > sm || sizes[at(j)] > sizes[at(moving)]) {
+        std::swap(order[j], order[moving]);
+        moving = j;
+      }
+    }
+  }
+  Dims out(rank, 1);
+  int64_t step = 1;
+  for (size_t i = 0; i < rank; ++i) {
+    out[at(i)] = step;
+    step *= sizes[at(i)] > 1 ? sizes[at(i)] : 1;
+  }
+  return out;
+}
+
+Tensor empty(IntArrayRef sizes, const TensorOptions& options) {
+  check_sizes(sizes, options.dtype());
+  const bool channels_last = options.memory_format_opt() == MemoryFormat::ChannelsLast;
+  return allocated(sizes, channels_last ? channels_last_strides(sizes) : contiguous_strides(sizes), options);
+}
+
+Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options) {
+  const OpScope op("empty_strided");
+  check_sizes(sizes, options.dtype());
+  check_strides(sizes, strides, "empty_strided");
+  return allocated(sizes, strides, options);
+}
+
+Tensor empty_like(const Tensor& x, const TensorOptions& options) {
+  TensorOptions o = options;
+  if (!o.has_dtype()) o = o.dtype(x.dtype());
+  if (!o.has_device()) o = o.device(x.device());
+  const MemoryFormat format = o.memory_format_opt().value_or(MemoryFormat::Preserve);
+  if (format != MemoryFormat::Preserve) return empty(x.sizes(), o);
+  const TensorImpl& from = x.impl();
+  if (is_dense(from)) return allocated(from.sizes, from.strides, o);
+  return allocated(from.sizes, dense_strides(from.sizes, from.strides), o);
+}
+
+Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::function<void(void*)> deleter,
+                 const TensorOptions& options) {
+  const OpScope op("from_blob");
+  check_sizes(sizes, options.dtype());
+  check_strides(sizes, strides, "from_blob");
+  check_grad(options);
+  const int64_t extent = extent_of(sizes, strides);
+  TANDEM_CHECK(data != nullptr || extent == 0, StateError, "from_blob: null pointer for sizes {}; pass the data",
+               to_string(sizes));
+  auto storage = std::make_shared<Storage>(data, static_cast<size_t>(extent) * element_size(options.dtype()),
+                                           options.device(), std::move(deleter));
+  storage->set_pointer_escaped();  // the caller can write at any time
+  return wrap(std::move(storage), sizes, strides, options);
+}
+
+Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options) {
+  return from_blob(data, sizes, contiguous_strides(sizes), {}, options);
+}
+Tensor from_blob(void* data, IntArrayRef sizes, std::function<void(void*)> deleter, const TensorOptions& options) {
+  return from_blob(data, sizes, contiguous_strides(sizes), std::move(deleter), options);
+}
+Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options) {
+  return from_blob(data, sizes, strides, {}, options);
+}
+
+}  // namespace tandem

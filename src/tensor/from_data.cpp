@@ -1,0 +1,72 @@
+// Tensors from numbers and vectors.
+#include "src/tensor/op_scope.h"
+#include "tandem/backend.h"
+#include "tandem/base/check.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+namespace {
+
+// libtorch's rule: int is meant as i64 and double as the default f32; other types are taken at their word.
+DType desired_dtype(DType given) {
+  if (given == kInt) return kLong;
+  if (given == kDouble) return kFloat;
+  return given;
+}
+
+// `host` with the dtype, device and gradient flag asked for.
+Tensor finished(const Tensor& host, const TensorOptions& options) {
+  const TensorOptions o = options.has_dtype() ? options : options.dtype(desired_dtype(host.dtype()));
+  Tensor y = empty(host.sizes(), o);
+  if (y.numel() > 0) backend(y).copy(y, host);
+  return y;
+}
+
+}  // namespace
+
+TensorData::TensorData(std::initializer_list<TensorData> entries) {
+  const int64_t count = static_cast<int64_t>(entries.size());
+  if (count == 0) {
+    sizes_ = {0};
+    return;
+  }
+  const TensorData& first = *entries.begin();
+  dtype_ = first.dtype_;
+  for (const TensorData& e : entries) {
+    TANDEM_CHECK(e.sizes_ == first.sizes_, ShapeError,
+                 "tensor: entries of one brace have shapes {} and {}; all must be equal", to_string(first.sizes_),
+                 to_string(e.sizes_));
+    TANDEM_CHECK(e.dtype_ == first.dtype_, DTypeError,
+                 "tensor: entries of one brace are {} and {}; write them in one type", name(first.dtype_),
+                 name(e.dtype_));
+    values_.insert(values_.end(), e.values_.begin(), e.values_.end());
+  }
+  sizes_ = first.sizes_;
+  sizes_.insert(0, count);
+}
+
+Tensor tensor(const TensorData& data, const TensorOptions& options) {
+  const OpScope op("tensor");
+  const Tensor host = empty(data.sizes_, data.dtype_);
+  visit_dtype(data.dtype_, [&](auto zero) {
+    using T = decltype(zero);
+    T* p = host.raw<T>();
+    for (size_t i = 0; i < data.values_.size(); ++i) p[i] = data.values_[i].template to<T>();
+  });
+  return finished(host, options);
+}
+
+Tensor tensor_from(const void* data, DType dtype, int64_t count, const TensorOptions& options) {
+  const OpScope op("tensor");
+  const Tensor host = from_blob(const_cast<void*>(data), {count}, dtype);  // read once, below
+  return finished(host, options);
+}
+
+Tensor tensor_from(const std::vector<bool>& values, const TensorOptions& options) {
+  const OpScope op("tensor");
+  const Tensor host = empty({static_cast<int64_t>(values.size())}, kBool);
+  for (size_t i = 0; i < values.size(); ++i) host.raw<bool>()[i] = values[i];
+  return finished(host, options);
+}
+
+}  // namespace tandem

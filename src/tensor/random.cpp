@@ -1,0 +1,127 @@
+// The generator, and the Tensor methods that draw from it.
+#include "tandem/tensor/random.h"
+
+#include <limits>
+#include <mutex>
+
+#include "src/tensor/op_scope.h"
+#include "tandem/base/check.h"
+
+namespace tandem {
+
+struct Generator::State {
+  mutable std::mutex mutex;
+  PhiloxState philox;
+};
+
+Generator::Generator(uint64_t seed) : state_(std::make_shared<State>()) { state_->philox.seed = seed; }
+
+void Generator::set_current_seed(uint64_t seed) { set_state({seed, 0}); }
+
+uint64_t Generator::current_seed() const { return get_state().seed; }
+
+PhiloxState Generator::get_state() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->philox;
+}
+
+void Generator::set_state(PhiloxState state) {
+  const std::lock_guard lock(state_->mutex);
+  state_->philox = state;
+}
+
+PhiloxState Generator::reserve(int64_t numel) {
+  const std::lock_guard lock(state_->mutex);
+  const PhiloxState start = state_->philox;
+  state_->philox.offset += (static_cast<uint64_t>(numel) + 3) / 4;
+  return start;
+}
+
+Generator& default_generator() {
+  static Generator& generator = *new Generator;  // never destroyed: static objects may still draw at exit
+  return generator;
+}
+
+void manual_seed(uint64_t seed) { default_generator().set_current_seed(seed); }
+
+namespace {
+
+void check_writable(const char* op, const Tensor& x) {
+  TANDEM_CHECK(!(x.requires_grad() && thread_state().grad_mode), AutogradError,
+               "{}: the tensor {} {} requires grad and would lose its history; write under NoGradGuard", op,
+               to_string(x.sizes()), name(x.dtype()));
+}
+
+void check_floating(const char* op, const Tensor& x) {
+  TANDEM_CHECK(x.is_floating_point(), DTypeError, "{}: needs a floating tensor, got {}; convert it with .to(kFloat)",
+               op, name(x.dtype()));
+}
+
+// The largest magnitude that a dtype holds, as far as int64 can say it.
+struct Range {
+  int64_t low, high;
+};
+Range range_of(DType t) {
+  return visit_dtype(t, [](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_same_v<T, Half>) {
+      return Range{-65504, 65504};
+    } else if constexpr (std::is_integral_v<T>) {
+      return Range{static_cast<int64_t>(std::numeric_limits<T>::min()),
+                   static_cast<int64_t>(std::numeric_limits<T>::max())};
+    } else {
+      return Range{std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+    }
+  });
+}
+
+}  // namespace
+
+const Tensor& Tensor::uniform_(double from, double to) const {
+  const OpScope op("uniform_");
+  check_floating("uniform_", *this);
+  check_writable("uniform_", *this);
+  TANDEM_CHECK(from <= to, StateError, "uniform_: from = {} is above to = {}; swap them", from, to);
+  if (numel() == 0) return *this;
+  impl().storage->bump_version();
+  tandem::backend(*this).uniform(*this, from, to, default_generator().reserve(numel()));
+  return *this;
+}
+
+const Tensor& Tensor::normal_(double mean, double std) const {
+  const OpScope op("normal_");
+  check_floating("normal_", *this);
+  check_writable("normal_", *this);
+  TANDEM_CHECK(std >= 0, StateError, "normal_: std = {} is negative; it must be at least 0", std);
+  if (numel() == 0) return *this;
+  impl().storage->bump_version();
+  tandem::backend(*this).normal(*this, mean, std, default_generator().reserve(numel()));
+  return *this;
+}
+
+const Tensor& Tensor::bernoulli_(double p) const {
+  const OpScope op("bernoulli_");
+  check_writable("bernoulli_", *this);
+  TANDEM_CHECK(p >= 0 && p <= 1, StateError, "bernoulli_: p = {} is no probability; it must be in [0, 1]", p);
+  if (numel() == 0) return *this;
+  impl().storage->bump_version();
+  tandem::backend(*this).bernoulli(*this, p, default_generator().reserve(numel()));
+  return *this;
+}
+
+const Tensor& Tensor::random_(int64_t low, int64_t high) const {
+  const OpScope op("random_");
+  check_writable("random_", *this);
+  TANDEM_CHECK(low < high, StateError, "random_: low = {} is not below high = {}; the range must hold a number", low,
+               high);
+  const Range range = range_of(dtype());
+  TANDEM_CHECK(low >= range.low && high - 1 <= range.high, StateError,
+               "random_: [{}, {}) is outside the range of {}, [{}, {}]; narrow it or take a wider dtype", low, high,
+               name(dtype()), range.low, range.high);
+  if (numel() == 0) return *this;
+  impl().storage->bump_version();
+  tandem::backend(*this).random_int(*this, low, high, default_generator().reserve(numel()));
+  return *this;
+}
+
+}  // namespace tandem

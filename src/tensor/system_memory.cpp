@@ -1,0 +1,47 @@
+// mmap with alignment, huge pages and AddressSanitizer's poison.
+#include "src/tensor/system_memory.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace tandem::cpu {
+
+void* map_memory(size_t bytes, size_t alignment, bool huge_pages) noexcept {
+  constexpr size_t kPage = 4096;
+  const size_t slack = alignment - kPage;  // mmap aligns to pages: map more and give the ends back
+  void* raw = ::mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (raw == MAP_FAILED) return nullptr;
+  const uintptr_t start = reinterpret_cast<uintptr_t>(raw);
+  const uintptr_t block = (start + alignment - 1) & ~(alignment - 1);
+  if (block > start) ::munmap(raw, block - start);
+  if (const uintptr_t end = start + bytes + slack; end > block + bytes) {
+    ::munmap(reinterpret_cast<void*>(block + bytes), end - block - bytes);
+  }
+  void* result = reinterpret_cast<void*>(block);
+  if (huge_pages) ::madvise(result, bytes, MADV_HUGEPAGE);  // advice: a kernel without huge pages may refuse
+  return result;
+}
+
+void unmap_memory(void* block, size_t bytes) noexcept {
+  unpoison(block, bytes);  // the addresses may come back from somebody else's mmap
+  ::munmap(block, bytes);
+}
+
+void poison([[maybe_unused]] void* block, [[maybe_unused]] size_t bytes) noexcept {
+#if defined(__SANITIZE_ADDRESS__)
+  ASAN_POISON_MEMORY_REGION(block, bytes);
+#endif
+}
+
+void unpoison([[maybe_unused]] void* block, [[maybe_unused]] size_t bytes) noexcept {
+#if defined(__SANITIZE_ADDRESS__)
+  ASAN_UNPOISON_MEMORY_REGION(block, bytes);
+#endif
+}
+
+}  // namespace tandem::cpu

@@ -1,0 +1,123 @@
+// Tensor: geometry, pointers and views.
+#include "tandem/tensor/tensor.h"
+
+#include "tandem/backend.h"
+#include "tandem/base/check.h"
+#include "tandem/tensor/context.h"
+
+namespace tandem {
+namespace {
+
+// True when the dimensions, visited from the fastest to the slowest, follow each other without gaps.
+template <class Order>
+bool dense_in_order(const Dims& sizes, const Dims& strides, const Order& order) {
+  int64_t expected = 1;
+  for (size_t d : order) {
+    if (sizes[d] == 1) continue;
+    if (strides[d] != expected) return false;
+    expected *= sizes[d];
+  }
+  return true;
+}
+
+void check_dtype(const char* op, DType actual, std::optional<DType> expected) {
+  TANDEM_CHECK(!expected || *expected == actual, DTypeError,
+               "{}: the tensor is {}, not {}; ask for {} or convert with .to()", op, name(actual), name(*expected),
+               name(actual));
+}
+
+}  // namespace
+
+void TensorImpl::refresh() {
+  numel = numel_of(sizes);
+  contiguous = true;
+  if (numel == 0) return;
+  int64_t expected = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    if (sizes[d] == 1) continue;
+    if (strides[d] != expected) {
+      contiguous = false;
+      return;
+    }
+    expected *= sizes[d];
+  }
+}
+
+int64_t Tensor::size(int64_t d) const {
+  const Dims& sizes = checked().sizes;
+  TANDEM_CHECK(!sizes.empty(), IndexError, "size: a tensor of rank 0 has no dimension {}", d);
+  return sizes[static_cast<size_t>(wrap_dim(d, dim(), "size"))];
+}
+
+int64_t Tensor::stride(int64_t d) const {
+  const Dims& strides = checked().strides;
+  TANDEM_CHECK(!strides.empty(), IndexError, "stride: a tensor of rank 0 has no dimension {}", d);
+  return strides[static_cast<size_t>(wrap_dim(d, dim(), "stride"))];
+}
+
+bool Tensor::is_contiguous(MemoryFormat format) const {
+  const TensorImpl& t = checked();
+  if (format != MemoryFormat::ChannelsLast) return t.contiguous;
+  return t.sizes.size() == 4 && dense_in_order(t.sizes, t.strides, std::initializer_list<size_t>{1, 3, 2, 0});
+}
+
+void Tensor::throw_undefined() {
+  throw StateError(fmt::format("{}: undefined tensor (default-constructed or moved from); give it a value first",
+                               thread_state().current_op));
+}
+
+void* Tensor::mutable_pointer(std::optional<DType> expected) const {
+  TensorImpl& t = checked();
+  check_dtype("data_ptr", t.dtype, expected);
+  t.storage->bump_version();
+  t.storage->set_pointer_escaped();
+  return raw_bytes();
+}
+
+const void* Tensor::const_pointer(std::optional<DType> expected) const {
+  check_dtype("const_data_ptr", checked().dtype, expected);
+  return raw_bytes();
+}
+
+void Tensor::check_accessor(DType expected, size_t rank) const {
+  const TensorImpl& t = checked();
+  check_dtype("accessor", t.dtype, expected);
+  TANDEM_CHECK(t.sizes.size() == rank, ShapeError, "accessor: asked for rank {}, the tensor has rank {} {}", rank,
+               t.sizes.size(), to_string(t.sizes));
+  TANDEM_CHECK(t.storage->device().is_cpu(), DeviceError,
+               "accessor: the tensor is on {}; accessors read CPU memory, call .cpu() first",
+               t.storage->device().str());
+}
+
+Scalar Tensor::item() const {
+  const TensorImpl& t = checked();
+  TANDEM_CHECK(t.numel == 1, ShapeError, "item: needs a tensor of one element, got {} {}; index or reduce it first",
+               to_string(t.sizes), name(t.dtype));
+  if (t.storage->device().is_cpu()) {
+    return visit_dtype(t.dtype, [&](auto zero) { return Scalar(*raw<decltype(zero)>()); });
+  }
+  auto host = std::make_shared<TensorImpl>();
+  host->storage = std::make_shared<Storage>(element_size(), Device(kCPU));
+  host->sizes = t.sizes;
+  host->strides = contiguous_strides(t.sizes);
+  host->dtype = t.dtype;
+  host->refresh();
+  const Tensor copy(std::move(host));
+  tandem::backend(*this).copy(copy, *this);
+  return copy.item();
+}
+
+Tensor make_view(const Tensor& base, const Dims& sizes, const Dims& strides, int64_t offset) {
+  const TensorImpl& from = base.impl();
+  auto view = std::make_shared<TensorImpl>();
+  view->storage = from.storage;
+  view->offset = offset;
+  view->sizes = sizes;
+  view->strides = strides;
+  view->dtype = from.dtype;
+  view->is_inference = from.is_inference;
+  view->refresh();
+  return Tensor(std::move(view));
+}
+
+}  // namespace tandem

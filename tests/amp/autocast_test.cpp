@@ -1,0 +1,340 @@
+#include "tandem/amp/autocast.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "support/throws.h"
+#include "tandem/amp/custom_op.h"
+#include "tandem/amp/policy_overrides.h"
+#include "tandem/amp/thread_context.h"
+#include "tandem/ops/ops.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+namespace {
+
+using amp::AutocastGuard;
+using amp::Cast;
+using amp::PolicyGuard;
+
+struct AutocastTest : ::testing::Test {
+  void SetUp() override { amp::clear_autocast_cache(); }
+  Tensor x = full({2, 3}, 0.5);
+  Tensor w = full({4, 3}, 0.25).requires_grad_();
+};
+
+TEST_F(AutocastTest, StateIsOffOnAndOffAgain) {
+  EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+  {
+    AutocastGuard guard(kCPU);
+    EXPECT_TRUE(amp::is_autocast_enabled(kCPU));
+    EXPECT_FALSE(amp::is_autocast_enabled(kCUDA));
+    EXPECT_EQ(amp::get_autocast_dtype(kCPU), kBFloat16);
+  }
+  EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+  EXPECT_EQ(amp::get_autocast_dtype(kCUDA), kHalf);
+}
+
+TEST_F(AutocastTest, NestedRegionsRestoreDtypeEnabledAndCacheFlag) {
+  AutocastGuard outer(kCPU, kHalf);
+  {
+    AutocastGuard inner(kCPU, kBFloat16, true, false);
+    EXPECT_EQ(linear(x, w).dtype(), kBFloat16);
+    EXPECT_FALSE(amp::is_autocast_cache_enabled());
+    {
+      AutocastGuard off(kCPU, {}, false);
+      EXPECT_EQ(linear(x, w).dtype(), kFloat);
+      EXPECT_EQ(amp::get_autocast_dtype(kCPU), kBFloat16);
+    }
+    EXPECT_EQ(linear(x, w).dtype(), kBFloat16);
+  }
+  EXPECT_TRUE(amp::is_autocast_cache_enabled());
+  EXPECT_EQ(linear(x, w).dtype(), kHalf);
+}
+
+TEST_F(AutocastTest, AnExceptionRestoresTheState) {
+  try {
+    AutocastGuard guard(kCPU, kHalf);
+    mm(x, x);
+    FAIL() << "mm of [2, 3] with itself must throw";
+  } catch (const ShapeError&) {
+  }
+  EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+  EXPECT_EQ(amp::autocast_cache_stats().entries, 0);
+  EXPECT_EQ(mm(x, x.t()).dtype(), kFloat);
+}
+
+TEST_F(AutocastTest, OtherDtypesAreRefusedUnlessDisabled) {
+  EXPECT_THROWS(AutocastGuard(kCPU, kFloat), DTypeError, "AutocastGuard", "f32", "enabled = false");
+  EXPECT_THROWS(AutocastGuard(kCPU, kInt), DTypeError, "i32");
+  EXPECT_THROWS(amp::set_autocast_dtype(kCPU, kDouble), DTypeError, "f64");
+  AutocastGuard off(kCPU, kFloat, false);
+  EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+}
+
+TEST_F(AutocastTest, ARegionForAnAbsentDeviceDoesNothing) {
+  if (cuda::is_available()) GTEST_SKIP() << "a CUDA device is present";
+  EXPECT_TRUE(amp::is_autocast_available(kCPU));
+  EXPECT_FALSE(amp::is_autocast_available(kCUDA));
+  AutocastGuard guard(kCUDA);
+  EXPECT_FALSE(amp::is_autocast_enabled(kCUDA));
+  EXPECT_EQ(linear(x, w).dtype(), kFloat);
+}
+
+TEST_F(AutocastTest, IneligibleTensorsAreLeftAlone) {
+  AutocastGuard guard(kCPU, kHalf);
+  const Tensor d = ones({2, 2}, kDouble);
+  EXPECT_EQ(mm(d, d).dtype(), kDouble);
+  EXPECT_EQ(exp(d).dtype(), kDouble);
+  EXPECT_EQ(softmax(d, 0).dtype(), kDouble);
+  EXPECT_EQ(sum(ones({3}, kInt)).dtype(), kLong);
+  EXPECT_THROWS(mm(d, ones({2, 2})), DTypeError, "mm", "f64", "f16");
+}
+
+TEST_F(AutocastTest, EachPolicyDoesWhatItSays) {
+  AutocastGuard guard(kCPU, kHalf);
+  const Tensor h = full({2, 2}, 0.5, kHalf);
+  EXPECT_EQ(mm(ones({2, 2}), ones({2, 2})).dtype(), kHalf);  // lower
+  EXPECT_EQ(exp(h).dtype(), kFloat);                         // f32
+  EXPECT_EQ(softmax(h, 0).dtype(), kFloat);                  // f32_dtype
+  EXPECT_EQ(softmax(h, 0, kHalf).dtype(), kHalf);            // ... unless the caller gave one
+  EXPECT_EQ(sum(h).dtype(), kFloat);
+  EXPECT_EQ(sum(h, kDouble).dtype(), kDouble);
+  const Tensor pair[] = {h, ones({2, 2})};
+  EXPECT_EQ(cat({pair, 2}).dtype(), kFloat);  // promote
+  const Tensor halves[] = {h, h};
+  EXPECT_EQ(cat({halves, 2}).dtype(), kHalf);
+  EXPECT_EQ(relu(h).dtype(), kHalf);  // keep
+  EXPECT_EQ((h + ones({2, 2})).dtype(), kFloat);
+  EXPECT_THROWS(binary_cross_entropy(h, h), StateError, "binary_cross_entropy", "binary_cross_entropy_with_logits");
+}
+
+TEST_F(AutocastTest, TwoLowDtypesPromoteToF32) {
+  AutocastGuard guard(kCPU, kBFloat16);
+  const Tensor mixed[] = {ones({2}, kHalf), ones({2}, kBFloat16)};
+  EXPECT_EQ(stack({mixed, 2}).dtype(), kFloat);
+  const Tensor halves[] = {ones({2}, kHalf), ones({2}, kHalf)};
+  EXPECT_EQ(stack({halves, 2}).dtype(), kHalf);
+}
+
+TEST_F(AutocastTest, InPlaceAndOutBypass) {
+  AutocastGuard guard(kCPU, kHalf);
+  Tensor y = zeros({2, 2});
+  y.addmm_(ones({2, 2}), ones({2, 2}));
+  EXPECT_EQ(y.dtype(), kFloat);
+  EXPECT_EQ(y[0][0].item<float>(), 2.0F);
+}
+
+TEST_F(AutocastTest, GradientsArriveInTheInputsDtypes) {
+  const Tensor a = full({2, 3}, 0.5).requires_grad_();
+  Tensor y;
+  {
+    AutocastGuard guard(kCPU);
+    y = linear(a, w);
+  }
+  EXPECT_EQ(y.dtype(), kBFloat16);
+  y.to(kFloat).sum().backward();
+  EXPECT_EQ(a.grad().dtype(), kFloat);
+  EXPECT_EQ(w.grad().dtype(), kFloat);
+}
+
+TEST_F(AutocastTest, BackwardInsideARegionRunsOutsideIt) {
+  AutocastGuard guard(kCPU);
+  const Tensor y = linear(x, w);
+  y.to(kFloat).sum().backward();
+  EXPECT_EQ(w.grad().dtype(), kFloat);
+  EXPECT_TRUE(amp::is_autocast_enabled(kCPU));
+}
+
+TEST_F(AutocastTest, PolicyCanChangePerRegionAndPerProcess) {
+  AutocastGuard guard(kCPU, kHalf);
+  const Tensor h = full({2, 2}, 0.5, kHalf);
+  {
+    PolicyGuard keep({{"softmax", Cast::keep}, {"relu", Cast::f32}});
+    EXPECT_EQ(softmax(h, 0).dtype(), kHalf);
+    EXPECT_EQ(relu(h).dtype(), kFloat);
+    {
+      PolicyGuard inner({{"relu", Cast::keep}});
+      EXPECT_EQ(relu(h).dtype(), kHalf);
+      EXPECT_EQ(softmax(h, 0).dtype(), kHalf) << "the outer guard's change holds inside";
+    }
+    EXPECT_EQ(relu(h).dtype(), kFloat);
+  }
+  EXPECT_EQ(softmax(h, 0).dtype(), kFloat);
+  amp::set_policy("relu", Cast::f32);
+  EXPECT_EQ(amp::get_policy("relu"), Cast::f32);
+  EXPECT_EQ(relu(h).dtype(), kFloat);
+  amp::reset_policies();
+  EXPECT_EQ(relu(h).dtype(), kHalf);
+  EXPECT_THROWS(amp::set_policy("no_such_op", Cast::keep), StateError, "no_such_op");
+  EXPECT_THROWS(PolicyGuard({{"nor_this", Cast::keep}}), StateError, "nor_this");
+}
+
+TEST_F(AutocastTest, TorchCpuPolicyFollowsPyTorchsCpuLists) {
+  AutocastGuard guard(kCPU);
+  PolicyGuard torch(amp::torch_cpu_policy());
+  const Tensor b = full({2, 2}, 0.5, kBFloat16);
+  EXPECT_EQ(softmax(b, 0).dtype(), kBFloat16);
+  EXPECT_EQ(exp(b).dtype(), kBFloat16);
+  EXPECT_EQ(mse_loss(b, b).dtype(), kFloat);
+  EXPECT_EQ(binary_cross_entropy(b, b).dtype(), kFloat);
+}
+
+TEST_F(AutocastTest, CustomOpsStateTheirPolicyOnTheSpot) {
+  AutocastGuard guard(kCPU, kHalf);
+  auto twice = [](Cast policy, const Tensor& x) {
+    return amp::custom_op<"twice">(
+        policy,
+        [](const Tensor& x) {
+          EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+          return Result{mul(x, 2), {}, [](const Backward& b) -> Grads { return {mul(b.grad(), 2)}; }};
+        },
+        x);
+  };
+  const Tensor a = ones({3}).requires_grad_();
+  EXPECT_EQ(twice(Cast::lower, a).dtype(), kHalf);
+  EXPECT_EQ(twice(Cast::f32, a.to(kHalf)).dtype(), kFloat);
+  EXPECT_THROWS(twice(Cast::banned, a), StateError, "twice");
+  twice(Cast::lower, a).to(kFloat).sum().backward();
+  EXPECT_EQ(a.grad().dtype(), kFloat);
+  EXPECT_EQ(a.grad()[0].item<float>(), 2);
+}
+
+TEST_F(AutocastTest, OneCastPerWeightPerRegion) {
+  const auto before = amp::autocast_cache_stats();
+  {
+    AutocastGuard guard(kCPU);
+    for (int i = 0; i < 3; ++i) linear(x, w);
+    const auto now = amp::autocast_cache_stats();
+    EXPECT_EQ(now.misses - before.misses, 1);
+    EXPECT_EQ(now.hits - before.hits, 2);
+    EXPECT_EQ(now.uncached - before.uncached, 3) << "the batch is cast each time";
+    EXPECT_EQ(now.entries, 1);
+    EXPECT_EQ(now.bytes, 4 * 3 * 2);
+    {
+      AutocastGuard inner(kCPU);
+      linear(x, w);
+    }
+    EXPECT_EQ(amp::autocast_cache_stats().entries, 1) << "only the outermost region clears";
+  }
+  EXPECT_EQ(amp::autocast_cache_stats().entries, 0);
+  EXPECT_EQ(amp::autocast_cache_stats().bytes, 0);
+}
+
+TEST_F(AutocastTest, CacheCanBeOffClearedAndBounded) {
+  const auto before = amp::autocast_cache_stats();
+  {
+    AutocastGuard guard(kCPU, {}, true, false);
+    linear(x, w);
+    EXPECT_EQ(amp::autocast_cache_stats().entries, 0);
+  }
+  AutocastGuard guard(kCPU);
+  linear(x, w);
+  EXPECT_EQ(amp::autocast_cache_stats().entries, 1);
+  amp::clear_autocast_cache();
+  EXPECT_EQ(amp::autocast_cache_stats().entries, 0);
+  amp::set_autocast_cache_limit(8);
+  linear(x, w);
+  EXPECT_EQ(amp::autocast_cache_stats().entries, 0);
+  amp::set_autocast_cache_limit(INT64_MAX);
+  linear(x, w);
+  EXPECT_EQ(amp::autocast_cache_stats().misses - before.misses, 2);
+}
+
+TEST_F(AutocastTest, WhatIsCachedAndWhatIsNot) {
+  AutocastGuard guard(kCPU);
+  auto entries_after = [&](const Tensor& weight) {
+    amp::clear_autocast_cache();
+    linear(x, weight);
+    return amp::autocast_cache_stats().entries;
+  };
+  EXPECT_EQ(entries_after(w), 1);
+  EXPECT_EQ(entries_after(w * 1), 0) << "made by an op";
+  EXPECT_EQ(entries_after(ones({4, 3})), 0) << "neither trained nor registered";
+  Tensor frozen = ones({4, 3});
+  frozen.impl().is_parameter = true;
+  EXPECT_EQ(entries_after(frozen), 1) << "a frozen parameter";
+  InferenceMode inference;
+  EXPECT_EQ(entries_after(w), 0);
+}
+
+TEST_F(AutocastTest, TwoViewsOfOneBufferAreTwoKeys) {
+  const Tensor flat = ones({24});
+  const Tensor a = flat.narrow(0, 0, 12).view({4, 3}).detach().requires_grad_();
+  const Tensor b = flat.narrow(0, 12, 12).view({4, 3}).detach().requires_grad_();
+  AutocastGuard guard(kCPU);
+  linear(x, a);
+  linear(x, b);
+  EXPECT_EQ(amp::autocast_cache_stats().entries, 2);
+}
+
+TEST_F(AutocastTest, ADeadWeightLeavesNoWrongHit) {
+  AutocastGuard guard(kCPU);
+  for (int i = 0; i < 50; ++i) {
+    const Tensor weight = full({4, 3}, i, kFloat).requires_grad_();
+    EXPECT_EQ(linear(x, weight)[0][0].item<float>(), 1.5F * static_cast<float>(i));
+  }
+}
+
+TEST(ThreadContextTest, NewThreadsStartWithTheDefaults) {
+  AutocastGuard guard(kCPU, kHalf);
+  NoGradGuard no_grad;
+  bool enabled = true, grad = false;
+  std::thread([&] {
+    enabled = amp::is_autocast_enabled(kCPU);
+    grad = GradMode::is_enabled();
+  }).join();
+  EXPECT_FALSE(enabled);
+  EXPECT_TRUE(grad);
+}
+
+TEST(ThreadContextTest, CarriesEveryModeAndRestoresTheThreads) {
+  AutocastGuard guard(kCPU, kHalf, true, false);
+  PolicyGuard policy({{"relu", Cast::f32}});
+  NoGradGuard no_grad;
+  const ThreadContext context = ThreadContext::capture();
+  std::thread([&] {
+    {
+      ThreadContextGuard restored(context);
+      EXPECT_TRUE(amp::is_autocast_enabled(kCPU));
+      EXPECT_EQ(amp::get_autocast_dtype(kCPU), kHalf);
+      EXPECT_FALSE(amp::is_autocast_cache_enabled());
+      EXPECT_EQ(amp::get_policy("relu"), Cast::f32);
+      EXPECT_FALSE(GradMode::is_enabled());
+    }
+    EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+    EXPECT_EQ(amp::get_policy("relu"), Cast::keep);
+    EXPECT_TRUE(GradMode::is_enabled());
+  }).join();
+}
+
+TEST(ThreadContextTest, ThreadsThatShareWeightsDoNotDisturbEachOther) {
+  const Tensor x = full({2, 3}, 0.5), w = full({4, 3}, 0.25).requires_grad_();
+  AutocastGuard guard(kCPU);
+  linear(x, w);
+  const auto before = amp::autocast_cache_stats();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) {
+        AutocastGuard region(kCPU);
+        EXPECT_EQ(linear(x, w)[0][0].item<float>(), 0.375F);
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  linear(x, w);
+  const auto after = amp::autocast_cache_stats();
+  EXPECT_EQ(after.entries, 1);
+  EXPECT_EQ(after.hits - before.hits, 1) << "the exits of other threads' regions cleared this thread's cache";
+}
+
+TEST(PolicyTableTest, EveryNameStandsOnce) {
+  for (size_t i = 0; i < amp::policy_table.size(); ++i) {
+    EXPECT_EQ(amp::policy_row(amp::policy_table[i].op), static_cast<int>(i)) << amp::policy_table[i].op;
+  }
+}
+
+}  // namespace
+}  // namespace tandem

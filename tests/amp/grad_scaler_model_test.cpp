@@ -1,0 +1,199 @@
+// 10,000 random sequences of calls over several optimizers, against a plain model written from PyTorch's rules
+// (torch/amp/grad_scaler.py) and tandem's differences (docs/differences.md).
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <random>
+
+#include "tandem/amp/grad_scaler.h"
+#include "tandem/ops/ops.h"
+#include "tandem/optim/optim.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+namespace {
+
+/// What a scaler should be, in doubles and enums.
+struct Model {
+  float scale;
+  float growth, backoff;
+  int64_t interval;
+  int64_t tracker = 0;
+  bool scaled = false;
+  struct Optimizer {
+    enum { ready, unscaled, stepped } stage = ready;
+    bool checked = false, inf = false;
+    float grad = 0;  // as it lies in memory, scaled or not
+    float param = 1;
+    bool has_grad = false;
+  };
+  std::vector<Optimizer> optimizers;
+
+  /// Returns whether the call is an error.
+  bool unscale(Optimizer& o) {
+    if (!scaled || o.stage != Optimizer::ready) return true;
+    divide(o);
+    o.stage = Optimizer::unscaled;
+    return false;
+  }
+  bool step(Optimizer& o, bool& skipped) {
+    if (!scaled || o.stage == Optimizer::stepped) return true;
+    if (o.stage == Optimizer::ready) divide(o);
+    skipped = o.inf;
+    if (o.has_grad && !o.inf) o.param -= 0.5F * o.grad;
+    o.stage = Optimizer::stepped;
+    return false;
+  }
+  bool update() {
+    bool any = false, inf = false;
+    for (const Optimizer& o : optimizers) {
+      any = any || o.checked;
+      inf = inf || o.inf;
+    }
+    if (!scaled || !any) return true;
+    if (inf) {
+      const float lower = static_cast<float>(static_cast<double>(scale) * backoff);
+      if (std::isnormal(lower)) scale = lower;
+      tracker = 0;
+    } else if (++tracker >= interval) {
+      const float higher = static_cast<float>(static_cast<double>(scale) * growth);
+      if (std::isfinite(higher)) scale = higher;
+      tracker = 0;
+    }
+    restart();
+    return false;
+  }
+  bool set_scale(float value) {
+    if (!scaled) return true;
+    scale = value;
+    restart();
+    return false;
+  }
+
+ private:
+  void divide(Optimizer& o) {
+    o.checked = true;
+    if (!o.has_grad) return;
+    const float inverse = static_cast<float>(1.0 / static_cast<double>(scale));
+    const float before = o.grad;
+    o.grad = o.grad * inverse;
+    o.inf = !std::isfinite(before) || !std::isfinite(o.grad);
+  }
+  void restart() {
+    for (Optimizer& o : optimizers) {
+      o.stage = Optimizer::ready;
+      o.checked = o.inf = false;
+    }
+  }
+};
+
+class Sequence {
+ public:
+  explicit Sequence(uint64_t seed) : random_(seed) {
+    model_.scale = pick({1.0F, 65536.0F, 3.0F, 0x1p-126F, 1e38F, 0x1p-20F});
+    model_.growth = pick({2.0F, 1.5F, 16.0F});
+    model_.backoff = pick({0.5F, 0.75F});
+    model_.interval = pick<int64_t>({1, 2, 5});
+    scaler_ = std::make_unique<amp::GradScaler>(amp::GradScalerOptions()
+                                                    .init_scale(model_.scale)
+                                                    .growth_factor(model_.growth)
+                                                    .backoff_factor(model_.backoff)
+                                                    .growth_interval(model_.interval));
+    const int count = pick({1, 2, 3});
+    model_.optimizers.resize(static_cast<size_t>(count));
+    for (int i = 0; i < count; ++i) {
+      params_.push_back(ones({1}).requires_grad_());
+      optimizers_.push_back(std::make_unique<optim::SGD>(std::vector<Tensor>{params_.back()}, optim::SGDOptions(0.5)));
+    }
+  }
+
+  /// Makes one random call on both; returns a description of the first disagreement, or nothing.
+  std::string call() {
+    const size_t which = random_() % optimizers_.size();
+    Model::Optimizer& o = model_.optimizers[which];
+    const Tensor& p = params_[which];
+    bool model_error = false, error = false, model_skipped = false, skipped = false;
+    const int action = pick({0, 0, 1, 1, 1, 2, 3, 3, 3, 4, 4, 4, 5, 6});
+    try {
+      switch (action) {
+        case 0:
+          model_.scaled = true;
+          scaler_->scale(ones({}));
+          break;
+        case 1:
+          o.has_grad = true;
+          o.grad = pick({1.0F, -2.0F, 1024.0F, 3e38F, 1e-30F, INFINITY, -INFINITY, NAN, 1.0F, 0.5F, 0.0F, 7.0F});
+          p.mutable_grad() = full({1}, o.grad);
+          break;
+        case 2:
+          model_error = model_.unscale(o);
+          scaler_->unscale_(*optimizers_[which]);
+          break;
+        case 3:
+          model_error = model_.step(o, model_skipped);
+          skipped = scaler_->step(*optimizers_[which]).skipped();
+          break;
+        case 4:
+          model_error = model_.update();
+          scaler_->update();
+          break;
+        case 5: {
+          const float value = pick({8.0F, 1e-3F});
+          model_error = model_.set_scale(value);
+          scaler_->update(static_cast<double>(value));
+          break;
+        }
+        default:
+          model_.interval = pick<int64_t>({1, 2, 3});
+          scaler_->set_growth_interval(model_.interval);
+      }
+    } catch (const StateError&) {
+      error = true;
+    }
+    if (error != model_error) return describe("error", action, which, model_error, error);
+    if (skipped != model_skipped) return describe("skip", action, which, model_skipped, skipped);
+    if (scaler_->get_scale() != model_.scale)
+      return describe("scale", action, which, model_.scale, scaler_->get_scale());
+    if (scaler_->get_growth_tracker() != model_.tracker) {
+      return describe("tracker", action, which, static_cast<double>(model_.tracker),
+                      static_cast<double>(scaler_->get_growth_tracker()));
+    }
+    if (!same(p.item<float>(), o.param)) return describe("parameter", action, which, o.param, p.item<float>());
+    // Looked at only now and then: looking is what applies a postponed unscale.
+    if (o.has_grad && random_() % 4 == 0 && !same(p.grad().item<float>(), o.grad)) {
+      return describe("gradient", action, which, o.grad, p.grad().item<float>());
+    }
+    return "";
+  }
+
+ private:
+  template <class T>
+  T pick(std::initializer_list<T> values) {
+    return values.begin()[random_() % values.size()];
+  }
+  static bool same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+  static std::string describe(const char* what, int action, size_t which, double expected, double actual) {
+    return std::string(what) + " after action " + std::to_string(action) + " on optimizer " + std::to_string(which) +
+           ": the model has " + std::to_string(expected) + ", the scaler " + std::to_string(actual);
+  }
+
+  std::mt19937_64 random_;
+  Model model_;
+  std::unique_ptr<amp::GradScaler> scaler_;
+  std::vector<Tensor> params_;
+  std::vector<std::unique_ptr<optim::SGD>> optimizers_;
+};
+
+TEST(GradScalerModelTest, TenThousandRandomSequencesAgree) {
+  for (uint64_t seed = 0; seed < 10000; ++seed) {
+    Sequence sequence(seed);
+    for (int i = 0; i < 40; ++i) {
+      const std::string disagreement = sequence.call();
+      ASSERT_EQ(disagreement, "") << "sequence " << seed << ", call " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,300 @@
+#include "tandem/amp/grad_scaler.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/throws.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/ops/ops.h"
+#include "tandem/optim/optim.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+namespace {
+
+using amp::GradScaler;
+using amp::GradScalerOptions;
+using amp::Hysteresis;
+
+/// A user's own optimizer: p -= g. Knows nothing of scaling.
+class PlainDescent : public optim::Optimizer {
+ public:
+  explicit PlainDescent(std::vector<Tensor> params)
+      : Optimizer(std::move(params), std::make_unique<optim::SGDOptions>(1.0)) {}
+  using Optimizer::step;
+  Tensor step(LossClosure closure = nullptr) override {
+    ++steps;
+    NoGradGuard no_grad;
+    for (const Tensor& p : parameters()) p.sub_(p.grad());
+    return evaluate(closure);
+  }
+  int steps = 0;
+};
+
+struct GradScalerTest : ::testing::Test {
+  Tensor p = full({2}, 4.0).requires_grad_();
+  optim::SGD sgd{std::vector<Tensor>{p}, optim::SGDOptions(1.0)};
+
+  void backward(GradScaler& scaler, double slope = 1) {
+    sgd.zero_grad();
+    scaler.scale((p * slope).sum()).backward();
+  }
+  void iterate(GradScaler& scaler, double slope = 1) {
+    backward(scaler, slope);
+    scaler.step(sgd);
+    scaler.update();
+  }
+};
+
+TEST_F(GradScalerTest, ScalesTensorsAndLists) {
+  GradScaler scaler(GradScalerOptions().init_scale(8));
+  EXPECT_EQ(scaler.get_scale(), 8);
+  EXPECT_EQ(scaler.scale(full({}, 3.0)).item<float>(), 24);
+  EXPECT_EQ(scaler.scale(full({2}, 3.0, kDouble)).dtype(), kDouble);
+  EXPECT_EQ(scaler.scale(full({2}, 3.0, kBFloat16)).dtype(), kFloat);
+  const std::vector<Tensor> scaled = scaler.scale(std::vector<Tensor>{ones({}), full({1}, 2.0)});
+  ASSERT_EQ(scaled.size(), 2U);
+  EXPECT_EQ(scaled[1].item<float>(), 16);
+  EXPECT_THROWS(scaler.scale(Tensor()), StateError, "scale", "undefined");
+  EXPECT_THROWS(scaler.scale(ones({2}, kInt)), DTypeError, "scale", "i32");
+}
+
+TEST_F(GradScalerTest, StepUnscalesAndLeavesUnscaledGradients) {
+  GradScaler scaler(GradScalerOptions().init_scale(1024));
+  backward(scaler, 2);
+  EXPECT_EQ(p.grad()[0].item<float>(), 2048);
+  EXPECT_FALSE(scaler.step(sgd).skipped());
+  EXPECT_EQ(p[0].item<float>(), 2);
+  EXPECT_EQ(p.grad()[0].item<float>(), 2);
+}
+
+TEST_F(GradScalerTest, UnscaleThenStep) {
+  GradScaler scaler(GradScalerOptions().init_scale(1024));
+  backward(scaler, 2);
+  scaler.unscale_(sgd);
+  EXPECT_EQ(p.grad()[0].item<float>(), 2);
+  p.mutable_grad().mul_(0.5);  // what clipping does
+  scaler.step(sgd);
+  scaler.update();
+  EXPECT_EQ(p[0].item<float>(), 3);
+}
+
+TEST_F(GradScalerTest, InfSkipsAndBacksOff) {
+  GradScaler scaler(GradScalerOptions().init_scale(1024));
+  iterate(scaler, INFINITY);
+  EXPECT_EQ(p[0].item<float>(), 4);
+  EXPECT_EQ(scaler.get_scale(), 512);
+  EXPECT_EQ(scaler.get_growth_tracker(), 0);
+  iterate(scaler, 1);
+  EXPECT_EQ(p[0].item<float>(), 3);
+  EXPECT_EQ(scaler.get_growth_tracker(), 1);
+}
+
+TEST_F(GradScalerTest, SkippedResultsOutliveLaterIterations) {
+  GradScaler scaler(GradScalerOptions().init_scale(2));
+  backward(scaler, INFINITY);
+  const amp::StepResult first = scaler.step(sgd);
+  scaler.update();
+  backward(scaler, 1);
+  const amp::StepResult second = scaler.step(sgd);
+  scaler.update();
+  EXPECT_TRUE(first.skipped());
+  EXPECT_FALSE(second.skipped());
+}
+
+TEST_F(GradScalerTest, AUsersOwnOptimizerIsUnscaledAndSkipped) {
+  PlainDescent descent({p});
+  GradScaler scaler(GradScalerOptions().init_scale(64));
+  backward(scaler, 2);
+  EXPECT_FALSE(scaler.step(descent).skipped());
+  scaler.update();
+  EXPECT_EQ(p[0].item<float>(), 2);
+  backward(scaler, NAN);
+  EXPECT_TRUE(scaler.step(descent).skipped());
+  scaler.update();
+  EXPECT_EQ(descent.steps, 1);
+  EXPECT_EQ(scaler.get_scale(), 32);
+}
+
+TEST_F(GradScalerTest, WrongOrderSaysWhatToDo) {
+  GradScaler scaler;
+  EXPECT_THROWS(scaler.unscale_(sgd), StateError, "unscale_", "scale(loss)");
+  EXPECT_THROWS(scaler.step(sgd), StateError, "step", "scale(loss)");
+  EXPECT_THROWS(scaler.update(), StateError, "update", "scale(loss)");
+  EXPECT_THROWS(scaler.update(4.0), StateError, "update", "scale(loss)");
+  backward(scaler);
+  EXPECT_THROWS(scaler.update(), StateError, "update", "step(optimizer)");
+  scaler.unscale_(sgd);
+  EXPECT_THROWS(scaler.unscale_(sgd), StateError, "already", "once per iteration");
+  scaler.step(sgd);
+  EXPECT_THROWS(scaler.unscale_(sgd), StateError, "after step()");
+  EXPECT_THROWS(scaler.step(sgd), StateError, "already", "update()");
+  scaler.update();
+  iterate(scaler);
+}
+
+TEST_F(GradScalerTest, AnUnscaledButNeverSteppedOptimizerStillCounts) {
+  GradScaler scaler(GradScalerOptions().init_scale(4));
+  backward(scaler, INFINITY);
+  scaler.unscale_(sgd);
+  scaler.update();
+  EXPECT_EQ(scaler.get_scale(), 2);
+}
+
+TEST_F(GradScalerTest, F16GradientsAreRefusedByName) {
+  const Tensor h = ones({3}, kHalf).requires_grad_();
+  h.mutable_grad() = ones({3}, kHalf);
+  optim::SGD half_sgd(std::vector<Tensor>{h}, optim::SGDOptions(0.1));
+  GradScaler scaler;
+  scaler.scale(ones({}));
+  EXPECT_THROWS(scaler.unscale_(half_sgd), DTypeError, "parameter 0", "[3]", "f16");
+  EXPECT_FALSE(scaler.step(half_sgd).skipped()) << "the fused step reads f16 gradients, as PyTorch's does";
+}
+
+TEST_F(GradScalerTest, UpdateTakesAValue) {
+  GradScaler scaler;
+  backward(scaler);
+  scaler.update(32.0);
+  EXPECT_EQ(scaler.get_scale(), 32);
+  scaler.update(full({1}, 16.0));
+  EXPECT_EQ(scaler.get_scale(), 16);
+  EXPECT_THROWS(scaler.update(0.0), StateError, "new_scale");
+  EXPECT_THROWS(scaler.update(NAN), StateError, "new_scale");
+  EXPECT_THROWS(scaler.update(ones({2})), StateError, "one element");
+  EXPECT_THROWS(scaler.update(ones({1}, kDouble)), StateError, "f32");
+  EXPECT_EQ(scaler.get_scale(), 16);
+}
+
+TEST_F(GradScalerTest, OptionsAreChecked) {
+  auto make = [](const GradScalerOptions& o) { GradScaler scaler(o); };
+  EXPECT_THROWS(make(GradScalerOptions().growth_factor(1)), StateError, "growth_factor", "1");
+  EXPECT_THROWS(make(GradScalerOptions().backoff_factor(1)), StateError, "backoff_factor");
+  EXPECT_THROWS(make(GradScalerOptions().backoff_factor(0)), StateError, "backoff_factor");
+  EXPECT_THROWS(make(GradScalerOptions().growth_interval(0)), StateError, "growth_interval");
+  EXPECT_THROWS(make(GradScalerOptions().init_scale(0)), StateError, "init_scale");
+  EXPECT_THROWS(make(GradScalerOptions().init_scale(INFINITY)), StateError, "init_scale");
+  EXPECT_THROWS(make(GradScalerOptions().min_scale(8).max_scale(4)), StateError, "min_scale", "max_scale");
+  EXPECT_THROWS(make(GradScalerOptions().init_scale(2).min_scale(8)), StateError, "init_scale");
+  EXPECT_THROWS(make(GradScalerOptions().hysteresis(0)), StateError, "hysteresis");
+  EXPECT_THROWS(make(GradScalerOptions().max_consecutive_skips(-1)), StateError, "max_consecutive_skips");
+  GradScaler scaler;
+  EXPECT_THROWS(scaler.set_growth_factor(0.5), StateError, "growth_factor");
+  EXPECT_THROWS(scaler.set_backoff_factor(2), StateError, "backoff_factor");
+  EXPECT_THROWS(scaler.set_growth_interval(-1), StateError, "growth_interval");
+  scaler.set_growth_factor(4);
+  scaler.set_backoff_factor(0.25);
+  scaler.set_growth_interval(7);
+  EXPECT_EQ(scaler.get_growth_factor(), 4);
+  EXPECT_EQ(scaler.get_backoff_factor(), 0.25);
+  EXPECT_EQ(scaler.get_growth_interval(), 7);
+}
+
+TEST_F(GradScalerTest, DisabledPassesThrough) {
+  GradScaler scaler(GradScalerOptions().enabled(false));
+  const Tensor loss = (p * 2).sum();
+  EXPECT_TRUE(scaler.scale(loss).is_same(loss));
+  loss.backward();
+  scaler.unscale_(sgd);
+  EXPECT_FALSE(scaler.step(sgd).skipped());
+  scaler.update();
+  EXPECT_EQ(p[0].item<float>(), 2);
+  EXPECT_EQ(scaler.get_scale(), 1);
+  EXPECT_TRUE(scaler.state_dict().empty());
+  EXPECT_FALSE(scaler.is_enabled());
+  scaler.load_state_dict({});
+}
+
+TEST_F(GradScalerTest, MinAndMaxScaleHold) {
+  GradScaler floor(GradScalerOptions().init_scale(4).min_scale(2));
+  for (int i = 0; i < 4; ++i) iterate(floor, INFINITY);
+  EXPECT_EQ(floor.get_scale(), 2);
+  GradScaler ceiling(GradScalerOptions().init_scale(4).max_scale(8).growth_interval(1));
+  for (int i = 0; i < 4; ++i) iterate(ceiling, 0);
+  EXPECT_EQ(ceiling.get_scale(), 8);
+}
+
+TEST_F(GradScalerTest, AStaticScaleStaysAndStillSkips) {
+  GradScaler scaler(GradScalerOptions().init_scale(4).static_scale(true).growth_interval(1));
+  iterate(scaler, INFINITY);
+  EXPECT_EQ(p[0].item<float>(), 4);
+  iterate(scaler, 1);
+  EXPECT_EQ(p[0].item<float>(), 3);
+  EXPECT_EQ(scaler.get_scale(), 4);
+}
+
+TEST_F(GradScalerTest, GivesUpAfterTooManySkips) {
+  GradScaler scaler(GradScalerOptions().max_consecutive_skips(2));
+  for (int i = 0; i < 3; ++i) iterate(scaler, INFINITY);
+  backward(scaler, 1);
+  EXPECT_THROWS(scaler.step(sgd), StateError, "3 iterations in a row", "limit is 2");
+}
+
+TEST_F(GradScalerTest, HysteresisRules) {
+  // 'x' an overflow, '.' a clean step; the scale after each, from 64 with hysteresis 2.
+  struct Row {
+    Hysteresis rule;
+    std::string steps;
+    std::vector<double> scales;
+  };
+  const Row rows[] = {{Hysteresis::megatron, "xx.xx", {64, 32, 32, 32, 16}},
+                      {Hysteresis::megatron, "xxx", {64, 32, 16}},
+                      {Hysteresis::colossal, "x.x.x", {64, 64, 32, 32, 16}},
+                      {Hysteresis::paddle, "xxx.xx", {64, 32, 32, 32, 32, 16}}};
+  for (const Row& row : rows) {
+    GradScaler scaler(GradScalerOptions().init_scale(64).hysteresis(2).hysteresis_rule(row.rule));
+    for (size_t i = 0; i < row.steps.size(); ++i) {
+      iterate(scaler, row.steps[i] == 'x' ? INFINITY : 0);
+      EXPECT_EQ(scaler.get_scale(), row.scales[i]) << row.steps << " at " << i;
+    }
+  }
+}
+
+TEST_F(GradScalerTest, StateMovesToAnotherScaler) {
+  GradScaler first(GradScalerOptions().init_scale(64).growth_interval(3).hysteresis(2));
+  iterate(first, 0);
+  iterate(first, 0);
+  iterate(first, INFINITY);
+  iterate(first, 0);
+  const std::map<std::string, Scalar> state = first.state_dict();
+  EXPECT_EQ(state.at("_growth_tracker").to_int64(), 1);
+  for (const bool lazy : {true, false}) {
+    GradScaler second(GradScalerOptions().hysteresis(2));
+    if (!lazy) second.scale(ones({}));
+    second.load_state_dict(state);
+    EXPECT_EQ(second.get_scale(), first.get_scale());
+    EXPECT_EQ(second.get_growth_interval(), 3);
+    EXPECT_EQ(second.get_growth_tracker(), 1);
+    for (const auto& [key, value] : second.state_dict()) EXPECT_EQ(value.to_double(), state.at(key).to_double()) << key;
+  }
+}
+
+TEST_F(GradScalerTest, ABrokenStateChangesNothing) {
+  GradScaler scaler(GradScalerOptions().init_scale(64));
+  EXPECT_THROWS(scaler.load_state_dict({}), StateError, "empty", "disabled");
+  std::map<std::string, Scalar> state = scaler.state_dict();
+  state.erase("_growth_tracker");
+  EXPECT_THROWS(scaler.load_state_dict(state), StateError, "_growth_tracker", "missing");
+  state = scaler.state_dict();
+  state["scale"] = -1.0;
+  EXPECT_THROWS(scaler.load_state_dict(state), StateError, "scale", "-1");
+  EXPECT_EQ(scaler.get_scale(), 64);
+  backward(scaler);
+  scaler.unscale_(sgd);
+  EXPECT_THROWS(scaler.load_state_dict(scaler.state_dict()), StateError, "middle of an iteration");
+}
+
+TEST_F(GradScalerTest, ANewOptimizerAtAnOldAddressStartsFresh) {
+  GradScaler scaler;
+  scaler.scale(ones({}));
+  p.mutable_grad() = ones({2});
+  alignas(optim::SGD) unsigned char memory[sizeof(optim::SGD)];
+  for (int i = 0; i < 2; ++i) {
+    auto* optimizer = new (memory) optim::SGD(std::vector<Tensor>{p}, optim::SGDOptions(0.1));
+    EXPECT_NO_THROW(scaler.unscale_(*optimizer));
+    optimizer->~SGD();
+  }
+}
+
+}  // namespace
+}  // namespace tandem

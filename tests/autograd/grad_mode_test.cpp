@@ -1,0 +1,162 @@
+// Guards: NoGradGuard, AutoGradMode, InferenceMode; detach.
+#include "tandem/autograd/grad_mode.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "autograd/support.h"
+
+namespace tandem::testing {
+namespace {
+
+TEST(NoGradGuard, StopsRecording) {
+  const Tensor x = leaf({2});
+  NoGradGuard no_grad;
+  const Tensor y = x * x;
+  EXPECT_FALSE(y.requires_grad());
+  EXPECT_TRUE(y.is_leaf());
+  EXPECT_EQ(y.grad_fn(), nullptr);
+}
+
+TEST(NoGradGuard, NestsAndRestoresAlsoWhenAnExceptionPasses) {
+  EXPECT_TRUE(GradMode::is_enabled());
+  try {
+    NoGradGuard outer;
+    {
+      AutoGradMode inner(true);
+      EXPECT_TRUE(GradMode::is_enabled());
+    }
+    EXPECT_FALSE(GradMode::is_enabled());
+    throw StateError("on purpose");
+  } catch (const StateError&) {
+  }
+  EXPECT_TRUE(GradMode::is_enabled());
+}
+
+TEST(NoGradGuard, DoesNotReachOtherThreads) {
+  NoGradGuard no_grad;
+  bool enabled = false;
+  std::thread([&] { enabled = GradMode::is_enabled(); }).join();
+  EXPECT_TRUE(enabled);
+}
+
+TEST(NoGradGuard, LeavesCanStillBeMade) {
+  NoGradGuard no_grad;
+  const Tensor x = zeros({2}, TensorOptions().requires_grad(true));
+  EXPECT_TRUE(x.requires_grad());
+}
+
+TEST(AutoGradMode, RecordsInsideNoGradGuard) {
+  const Tensor x = leaf({3});
+  NoGradGuard no_grad;
+  Tensor y;
+  {
+    AutoGradMode on(true);
+    y = x * x;
+  }
+  y.backward();
+  EXPECT_TRUE(equals(x.grad(), {6}));
+}
+
+TEST(InferenceMode, MakesTensorsWithoutHistory) {
+  const Tensor x = leaf({3});
+  InferenceMode inference;
+  EXPECT_TRUE(InferenceMode::is_enabled());
+  EXPECT_FALSE(GradMode::is_enabled());
+  EXPECT_FALSE((x * x).requires_grad());
+}
+
+TEST(InferenceMode, RestoresTheModes) {
+  {
+    InferenceMode inference;
+    {
+      InferenceMode off(false);
+      EXPECT_FALSE(InferenceMode::is_enabled());
+    }
+    EXPECT_TRUE(InferenceMode::is_enabled());
+  }
+  EXPECT_FALSE(InferenceMode::is_enabled());
+  EXPECT_TRUE(GradMode::is_enabled());
+}
+
+TEST(InferenceMode, ItsTensorsCannotTakePartInRecording) {
+  const Tensor x = leaf({3});
+  Tensor y;
+  {
+    InferenceMode inference;
+    y = x * x;
+  }
+  EXPECT_THROWS(x * y, AutogradError, "mul", "InferenceMode", "clone");
+  EXPECT_THROWS(y.requires_grad_(), AutogradError, "InferenceMode");
+  EXPECT_NO_THROW(y * y);  // nothing to record
+  const Tensor z = x * y.clone();
+  z.backward();
+  EXPECT_TRUE(equals(x.grad(), {9}));
+}
+
+TEST(InferenceMode, FactoriesMakeInferenceTensorsToo) {
+  const Tensor x = leaf({3});
+  Tensor y;
+  {
+    InferenceMode inference;
+    y = ones({1});
+  }
+  EXPECT_THROW(x * y, AutogradError);
+}
+
+TEST(Detach, SharesDataAndVersionWithoutHistory) {
+  const Tensor x = leaf({3});
+  const Tensor y = x * 2, d = y.detach();
+  EXPECT_FALSE(d.requires_grad());
+  EXPECT_TRUE(d.is_leaf());
+  EXPECT_EQ(d.const_data_ptr<float>(), y.const_data_ptr<float>());
+  d.add_(1);
+  EXPECT_TRUE(equals(y, {7}));
+  EXPECT_EQ(d._version(), y._version());
+}
+
+TEST(Detach, StopsTheGradient) {
+  const Tensor x = leaf({3});
+  (x * x.detach()).backward();
+  EXPECT_TRUE(equals(x.grad(), {3}));
+}
+
+TEST(Detach, AChangeThroughItIsSeenBySavedTensors) {
+  const Tensor x = leaf({3});
+  const Tensor h = x * 2, y = h * h;
+  h.detach().add_(1);
+  EXPECT_THROWS(y.backward(), AutogradError, "mul", "changed in place");
+}
+
+TEST(Detach, InPlace) {
+  const Tensor x = leaf({3});
+  const Tensor y = x * 2;
+  y.detach_();
+  EXPECT_FALSE(y.requires_grad());
+  EXPECT_TRUE(y.is_leaf());
+  EXPECT_THROWS((x * 2).view({1, 1}).detach_(), AutogradError, "detach_", "view");
+}
+
+TEST(SetData, KeepsTheTensorsIdentity) {
+  const Tensor x = leaf({1, 2});
+  const Tensor handle = x;
+  x.set_data(tensor({5.0, 6.0, 7.0}));
+  EXPECT_TRUE(equals(handle, {5, 6, 7}));
+  EXPECT_TRUE(handle.requires_grad());
+  (handle * handle).sum().backward();
+  EXPECT_TRUE(equals(x.grad(), {10, 12, 14}));
+}
+
+TEST(IsLeaf, FollowsPyTorch) {
+  const Tensor x = leaf({1});
+  EXPECT_TRUE(x.is_leaf());
+  EXPECT_TRUE(tensor({1.0}).is_leaf());
+  EXPECT_FALSE((x * 2).is_leaf());
+  EXPECT_TRUE((tensor({1.0}) * 2).is_leaf());
+  EXPECT_FALSE(x.view({1, 1}).is_leaf());
+  EXPECT_TRUE(x.detach().is_leaf());
+}
+
+}  // namespace
+}  // namespace tandem::testing

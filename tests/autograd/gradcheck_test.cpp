@@ -1,0 +1,174 @@
+// gradcheck and gradgradcheck themselves: they pass right derivatives and find wrong ones.
+#include "tandem/autograd/gradcheck.h"
+
+#include <gtest/gtest.h>
+
+#include "autograd/support.h"
+#include "tandem/amp/custom_op.h"
+
+namespace tandem::testing {
+namespace {
+
+using autograd::gradcheck;
+using autograd::gradgradcheck;
+using Tensors = std::vector<Tensor>;
+
+Tensor f64_leaf(const std::vector<double>& values) { return leaf(values, kDouble); }
+
+/// x^2 whose backward is off by `factor`.
+Tensor square_with(const Tensor& x, double factor) {
+  return amp::custom_op<"wrong_square">(
+      amp::Cast::keep,
+      [factor](const Tensor& x) {
+        return Result{x * x, save(x),
+                      [factor](const Backward& b) -> Grads { return {b.grad() * b.saved(0) * (2 * factor)}; }};
+      },
+      x);
+}
+
+TEST(Gradcheck, PassesRightDerivatives) {
+  const Tensors x = {f64_leaf({1, 2, 3}), f64_leaf({4, 5, 6})};
+  auto f = [](const Tensors& x) { return Tensors{x[0] * x[1], (x[0] / x[1]).sum()}; };
+  EXPECT_TRUE(gradcheck(f, x));
+  EXPECT_TRUE(gradgradcheck(f, x));
+}
+
+TEST(Gradcheck, FindsAWrongDerivative) {
+  auto f = [](const Tensors& x) { return Tensors{x[0] * 2, x[0] + square_with(x[1], 1.01)}; };
+  const Tensors x = {f64_leaf({1, 2}), f64_leaf({4, 5})};
+  EXPECT_THROWS(gradcheck(f, x), AutogradError, "gradcheck", "output 1 [2] at [0]", "input 1 [2] at [0]",
+                "backward gives 8.08", "central differences give 7.99");
+  EXPECT_FALSE(gradcheck(f, x, 1e-6, 1e-5, 1e-3, /*raise_exception=*/false));
+  EXPECT_TRUE(gradcheck(f, x, 1e-6, 1e-5, /*rtol=*/0.02));
+}
+
+TEST(Gradcheck, FindsADerivativeThatIsMissing) {
+  auto f = [](const Tensors& x) { return Tensors{x[0] * x[1].detach()}; };
+  EXPECT_THROWS(gradcheck(f, {f64_leaf({2}), f64_leaf({3})}), AutogradError, "input 1", "backward gives 0");
+  auto cut = [](const Tensors& x) { return Tensors{x[0].detach() * 2}; };
+  EXPECT_THROWS(gradcheck(cut, {f64_leaf({2})}), AutogradError, "no output requires grad");
+}
+
+TEST(Gradcheck, FindsAWrongSecondDerivative) {
+  // The first derivative is right, but its own history is cut.
+  auto f = [](const Tensors& x) {
+    return Tensors{amp::custom_op<"square_cut">(
+        amp::Cast::keep,
+        [](const Tensor& x) {
+          return Result{x * x, save(x),
+                        [](const Backward& b) -> Grads { return {b.grad() * b.saved(0).detach() * 2}; }};
+        },
+        x[0])};
+  };
+  EXPECT_TRUE(gradcheck(f, {f64_leaf({1, 2})}));
+  EXPECT_THROWS(gradgradcheck(f, {f64_leaf({1, 2})}), AutogradError, "gradgradcheck");
+}
+
+TEST(Gradcheck, FindsBackwardThatIsNotDeterministic) {
+  int calls = 0;
+  auto f = [&calls](const Tensors& x) {
+    return Tensors{amp::custom_op<"drifting">(
+        amp::Cast::keep,
+        [&calls](const Tensor& x) {
+          return Result{x.clone(), save(),
+                        [&calls](const Backward& b) -> Grads { return {b.grad() * (1 + 1e-7 * ++calls)}; }};
+        },
+        x[0])};
+  };
+  EXPECT_THROWS(gradcheck(f, {f64_leaf({1, 2})}), AutogradError, "not deterministic");
+  EXPECT_TRUE(gradcheck(f, {f64_leaf({1, 2})}, 1e-6, 1e-5, 1e-3, true, /*nondet_tol=*/1e-5));
+}
+
+TEST(Gradcheck, FindsBackwardThatCannotTakeUndefinedGradients) {
+  auto f = [](const Tensors& x) {
+    return amp::custom_op_n<"careless">(
+        amp::Cast::keep,
+        [](const Tensor& x) {
+          return Result{Tensors{x * 2, x * 3}, save(), [](const Backward& b) -> Grads {
+                          return {b.grad(0) * 2 + (b.grad(1).defined() ? b.grad(1) * 3 : b.grad(0) * 0)};
+                        }};
+        },
+        x[0]);
+  };
+  EXPECT_THROW(gradcheck(f, {f64_leaf({1, 2})}), Error);
+  auto careful = [](const Tensors& x) {
+    return amp::custom_op_n<"careful">(
+        amp::Cast::keep,
+        [](const Tensor& x) {
+          return Result{Tensors{x * 2, x * 3}, save(),
+                        [](const Backward& b) -> Grads { return {b.grad_or_zeros(0) * 2 + b.grad_or_zeros(1) * 3}; }};
+        },
+        x[0]);
+  };
+  EXPECT_TRUE(gradcheck(careful, {f64_leaf({1, 2})}));
+}
+
+TEST(Gradcheck, FindsMadeUpGradients) {
+  // Gradients from nowhere: not zero although zeros came in.
+  auto f = [](const Tensors& x) {
+    return Tensors{amp::custom_op<"inventive">(
+        amp::Cast::keep,
+        [](const Tensor& x) {
+          return Result{x.clone(), save(), [](const Backward& b) -> Grads { return {b.grad() + 1e-6}; }};
+        },
+        x[0])};
+  };
+  EXPECT_THROWS(gradcheck(f, {f64_leaf({1})}), AutogradError, "must give zeros");
+}
+
+TEST(Gradcheck, RefusesOtherDtypes) {
+  auto f = [](const Tensors& x) { return Tensors{x[0] * x[0]}; };
+  EXPECT_THROWS(gradcheck(f, {leaf({1, 2})}), DTypeError, "gradcheck", "input 0", "f32", "kDouble");
+  EXPECT_THROWS(gradgradcheck(f, {leaf({1, 2}, kHalf)}), DTypeError, "gradgradcheck", "f16");
+  auto narrow = [](const Tensors& x) { return Tensors{x[0].to(kFloat)}; };
+  EXPECT_THROWS(gradcheck(narrow, {f64_leaf({1})}), DTypeError, "output 0", "f32");
+}
+
+TEST(Gradcheck, NeedsAnInputThatRequiresGrad) {
+  auto f = [](const Tensors& x) { return Tensors{x[0] * 2}; };
+  EXPECT_THROWS(gradcheck(f, {tensor({1.0}, kDouble)}), StateError, "no input requires grad");
+  EXPECT_THROWS(gradcheck(f, {}), StateError, "no input requires grad");
+}
+
+TEST(Gradcheck, OtherInputsMayHaveAnyDtype) {
+  auto f = [](const Tensors& x) { return Tensors{x[0].gather(0, x[1]) * x[2].to(kDouble)}; };
+  EXPECT_TRUE(gradcheck(f, {f64_leaf({1, 2, 3}), tensor({2, 0}, kLong), tensor({0.5, 2.0}, kHalf)}));
+}
+
+TEST(Gradcheck, LeavesTheInputsAsTheyWere) {
+  const Tensor x = f64_leaf({1, 2, 3});
+  const uint64_t version = x._version();
+  EXPECT_TRUE(gradcheck([](const Tensors& x) { return Tensors{x[0].exp()}; }, {x}));
+  EXPECT_TRUE(equals(x, {1, 2, 3}));
+  EXPECT_EQ(x._version(), version);
+  EXPECT_FALSE(x.grad().defined());
+}
+
+TEST(Gradcheck, WorksOnAnyStrides) {
+  const Tensor x = tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}, kDouble).t().detach().requires_grad_();
+  EXPECT_TRUE(gradcheck([](const Tensors& x) { return Tensors{x[0] * x[0]}; }, {x}));
+  const Tensor expanded = tensor({1.0}, kDouble).expand({3}).detach().requires_grad_();
+  EXPECT_TRUE(gradcheck([](const Tensors& x) { return Tensors{x[0] * x[0]}; }, {expanded}));
+}
+
+TEST(Gradcheck, RunsUnderNoGradGuard) {
+  const Tensor x = f64_leaf({1, 2});
+  NoGradGuard no_grad;
+  EXPECT_TRUE(gradcheck([](const Tensors& x) { return Tensors{x[0].exp()}; }, {x}));
+  EXPECT_FALSE(GradMode::is_enabled());
+}
+
+TEST(Gradgradcheck, TakesGradOutputs) {
+  auto f = [](const Tensors& x) { return Tensors{x[0] * x[0] * x[0]}; };
+  EXPECT_TRUE(gradgradcheck(f, {f64_leaf({1, 2})}, {tensor({0.5, -2.0}, kDouble)}));
+  EXPECT_THROWS(gradgradcheck(f, {f64_leaf({1})}, {ones({1}, kDouble), ones({1}, kDouble)}), StateError,
+                "2 grad_outputs for 1 outputs");
+}
+
+TEST(Gradgradcheck, NeedsADifferentiableOutput) {
+  auto f = [](const Tensors& x) { return Tensors{x[0] > 0}; };
+  EXPECT_THROWS(gradgradcheck(f, {f64_leaf({1})}), StateError, "no output");
+}
+
+}  // namespace
+}  // namespace tandem::testing

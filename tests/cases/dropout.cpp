@@ -1,0 +1,36 @@
+// Dropout. What it draws is tested in tests/ops/dropout_test.cpp.
+#include "tandem/ops/dropout.h"
+
+#include "cases/cases.h"
+#include "tandem/tensor/random.h"
+
+namespace tandem::testing {
+
+Cases dropout_cases() {
+  Cases c;
+  c.push_back({.op = "dropout",
+               .name = "inference",
+               .torch = "F.dropout(a, 0.5, training=False)",
+               .inputs = {normal({11})},
+               .run = [](In x) -> Out { return {dropout(x[0], 0.5, false)}; },
+               .sum = 0});
+  c.push_back({.op = "dropout",
+               .name = "keep_all_and_none",
+               .torch = "(F.dropout(a, 0.0, training=True), F.dropout(a, 1.0, training=True))",
+               .inputs = {normal({11})},
+               .run = [](In x) -> Out {
+                 return {dropout(x[0], 0, true), dropout(x[0], 1, true)};
+               },
+               .sum = 0});
+  c.push_back({.op = "dropout",
+               .name = "train",
+               .inputs = {normal({5, 9}).laid_out(Layout::transposed)},
+               .run = [](In x) -> Out {
+                 manual_seed(7);
+                 return {dropout(x[0], 0.25, true)};
+               },
+               .no_golden = "random"});
+  return c;
+}
+
+}  // namespace tandem::testing

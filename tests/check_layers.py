@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""Checks the layers: a file includes only its own row of the table below and rows above it.
+
+    row  folder                                                     never sees
+    1    base/                                                      CUDA, oneDNN, tensors
+    2    math/                                                      tensors
+    3    tensor/, backend.h                                         autograd, amp
+    4    kernels/                                                   ops, autograd, amp, nn; nothing includes kernels
+    5    amp/{policy,autocast,thread_context,custom_op}, autograd/  ops
+    6    ops/                                                       vendor headers, #if on CUDA
+    7    nn/, optim/                                                each other
+    8    the rest of amp/, data/, io/, dist/
+
+include/tandem/X.h, src/X.cpp and whatever else has the relative path X share a row. Further rules:
+  - fmt stands in .cpp and -inl.h files, and in base/check.h, which only .cpp and -inl.h files include: nvcc cannot
+    compile fmt 9.1;
+  - vendor headers (CUDA, oneDNN, NCCL, MPI) stand in kernels/ and src/dist/;
+  - X-inl.h is included by .cpp files, or by X.h inside #ifdef TANDEM_HEADER_ONLY_OPS;
+  - nobody includes the umbrella tandem/tandem.h, and no header or source asks #if on TANDEM_CUDA.
+
+Usage: check_layers.py [--root FOLDER] [--self-test]
+"""
+import argparse
+import os
+import re
+import sys
+import tempfile
+
+# Files that may reach below their row, with the row they count as and the reason.
+EXCEPTIONS = {
+    "src/tensor/tensor_methods.cpp": (6, "Tensor's member functions forward to the free functions of ops/"),
+    "autograd/gradcheck": (8, "a checking tool built from ops; the engine does not include it"),
+}
+
+UMBRELLA = 9
+LOW_AMP = {"policy", "policy_overrides", "autocast", "autocast_off", "cast_cache", "gradient_dtype", "thread_context", "custom_op"}
+FOLDER_ROWS = {"base": 1, "math": 2, "tensor": 3, "autograd": 5, "ops": 6, "nn": 7, "optim": 7}
+ROW_NAMES = {1: "base", 2: "math", 3: "tensor", 4: "kernels", 5: "autograd", 6: "ops", 7: "nn/optim", 8: "row 8",
+             9: "the umbrella"}
+VENDOR = re.compile(
+    r"^(cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|cub/|thrust/|nv|cooperative_groups|mma\.h|device_launch|"
+    r"math_constants\.h|dnnl|oneapi/|nccl|mpi\.h|omp-tools)")
+EXTENSIONS = (".h", ".hpp", ".cpp", ".cc", ".cu", ".cuh")
+DIRECTIVE = re.compile(r"^\s*#\s*(\w+)\s*(.*)$")
+INCLUDE = re.compile(r'^([<"])([^>"]+)[>"]')
+
+
+def stem_of(path):
+    """The path without root folder, extension, -inl: include/tandem/ops/x-inl.h and src/ops/x.cpp are ops/x."""
+    for root in ("include/tandem/", "src/"):
+        if path.startswith(root):
+            path = path[len(root):]
+            break
+    path = os.path.splitext(path)[0]
+    return path[: -len("-inl")] if path.endswith("-inl") else path
+
+
+def row_of(path):
+    """The row of a file of the repository."""
+    if path.startswith("kernels/"):
+        return 4
+    stem = stem_of(path)
+    for key in (path, stem):
+        if key in EXCEPTIONS:
+            return EXCEPTIONS[key][0]
+    if stem == "tandem":
+        return UMBRELLA
+    if stem == "backend":
+        return 3
+    folder, _, name = stem.partition("/")
+    if folder == "amp" and name in LOW_AMP:
+        return 5
+    return FOLDER_ROWS.get(folder, 8)
+
+
+def folder_of(path):
+    return stem_of(path).partition("/")[0]
+
+
+def is_source(path):
+    return path.endswith((".cpp", ".cc"))
+
+
+def resolve(root, path, quote, name):
+    """The repository's file that an include means, or None for one of somebody else's."""
+    if name.startswith("tandem/"):
+        return "include/" + name
+    candidates = [name]
+    if quote == '"':
+        candidates.insert(0, os.path.normpath(os.path.join(os.path.dirname(path), name)))
+        candidates.append("src/" + name)
+        candidates.append("include/tandem/" + name)
+    for candidate in candidates:
+        if candidate.startswith(("include/", "src/", "kernels/")) and os.path.isfile(os.path.join(root, candidate)):
+            return candidate
+    if name.startswith(("kernels/", "src/", "include/")):
+        return name
+    return None
+
+
+def strip_comments(text):
+    text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group().count("\n"), text, flags=re.S)
+    return re.sub(r"(^|\s)//[^\n]*", r"\1", text)
+
+
+def check_include(root, path, quote, name, conditions):
+    """The rules that one include breaks, as messages."""
+    in_kernels = path.startswith("kernels/")
+    if name.startswith("fmt/") or name == "fmt.h":
+        if not (is_source(path) or path.endswith("-inl.h") or path == "include/tandem/base/check.h"):
+            yield f"includes <{name}>: fmt stays in .cpp and -inl.h files (and base/check.h)"
+        return
+    target = resolve(root, path, quote, name)
+    if target is None:
+        if VENDOR.match(name) and not (in_kernels or path.startswith("src/dist/")):
+            yield f"includes the vendor header <{name}>: those stay in kernels/ and src/dist/"
+        return
+    if target.startswith("kernels/"):
+        if not in_kernels:
+            yield f"includes {target}: nothing outside kernels/ includes kernels"
+        elif target.split("/")[1] != path.split("/")[1]:
+            yield f"includes {target}: the backends do not include each other"
+        return
+    if target == "include/tandem/base/check.h" and not (is_source(path) or path.endswith("-inl.h")):
+        yield "includes base/check.h (and so fmt): only .cpp and -inl.h files may"
+    if target.endswith("-inl.h"):
+        own_header = path.endswith(".h") and stem_of(path) == stem_of(target) and not path.endswith("-inl.h")
+        guarded = any("TANDEM_HEADER_ONLY_OPS" in c for c in conditions)
+        if not (is_source(path) or (own_header and guarded)):
+            yield (f"includes {target}: -inl.h files are for .cpp files, "
+                   "or for their own .h inside #ifdef TANDEM_HEADER_ONLY_OPS")
+    row, target_row = row_of(path), row_of(target)
+    if target_row == UMBRELLA:
+        yield "includes the umbrella header: the library includes what it uses"
+    elif target_row > row:
+        yield f"is in row {row} ({ROW_NAMES[row]}) and includes {target} of row {target_row} ({ROW_NAMES[target_row]})"
+    elif {folder_of(path), folder_of(target)} == {"nn", "optim"}:
+        yield f"includes {target}: nn and optim do not see each other"
+
+
+def check_file(root, path):
+    """The messages for one file, each with its line."""
+    with open(os.path.join(root, path), encoding="utf-8") as file:
+        text = strip_comments(file.read())
+    conditions = []
+    for number, line in enumerate(text.splitlines(), 1):
+        match = DIRECTIVE.match(line)
+        if not match:
+            continue
+        word, rest = match.groups()
+        if word in ("if", "ifdef", "ifndef"):
+            conditions.append(rest if word != "ifndef" else "")
+        elif word in ("else", "elif") and conditions:
+            conditions[-1] = ""
+        elif word == "endif" and conditions:
+            conditions.pop()
+        if word in ("if", "ifdef", "ifndef", "elif"):
+            # __CUDACC__ in base/ and math/ makes a function compile for both sides; a switch on the backend is another
+            # thing: CMake exchanges the files instead.
+            switches = r"TANDEM_(HAS_|WITH_|USE_)?CUDA\b"
+            if row_of(path) == 6:
+                switches += r"|__CUDACC__|__CUDA_ARCH__|__NVCC__"
+            if not path.startswith("kernels/") and re.search(switches, rest):
+                yield number, f"#{word} {rest.strip()}: no #if on CUDA here"
+        elif word == "include":
+            include = INCLUDE.match(rest)
+            if include:
+                for message in check_include(root, path, include.group(1), include.group(2), conditions):
+                    yield number, message
+
+
+def sources(root):
+    for top in ("include", "src", "kernels"):
+        for folder, folders, names in os.walk(os.path.join(root, top)):
+            folders.sort()
+            for name in sorted(names):
+                if name.endswith(EXTENSIONS):
+                    yield os.path.relpath(os.path.join(folder, name), root).replace(os.sep, "/")
+
+
+def check(root):
+    """(files seen, messages)"""
+    messages = []
+    count = 0
+    for path in sources(root):
+        count += 1
+        if path == "include/tandem/tandem.h":
+            continue
+        messages += [f"{path}:{line}: {message}" for line, message in check_file(root, path)]
+    return count, messages
+
+
+# Each rule broken once: the file, its text, and a part of the message; None where there must be none.
+SELF_TEST = [
+    ("include/tandem/base/a1.h", "#include <tandem/tensor/tensor.h>\n", "row 1 (base)"),
+    ("include/tandem/base/a2.h", "#include <tandem/base/dtype.h>\n", None),
+    ("include/tandem/base/a3.h", "#include <fmt/format.h>\n", "fmt stays"),
+    ("include/tandem/base/check.h", "#include <fmt/format.h>\n", None),
+    ("src/base/a4.cpp", "#include <fmt/format.h>\n#include <tandem/base/check.h>\n", None),
+    ("include/tandem/math/b1.h", '#include "tandem/ops/softmax.h"\n', "row 2 (math)"),
+    ("include/tandem/math/b2.h", '#include "../ops/softmax.h"\n', "row 2 (math)"),
+    ("include/tandem/ops/softmax.h", "#ifdef TANDEM_HEADER_ONLY_OPS\n#include <tandem/ops/softmax-inl.h>\n#endif\n", None),
+    ("include/tandem/ops/softmax-inl.h", "#include <fmt/core.h>\n#include <tandem/autograd/apply.h>\n", None),
+    ("include/tandem/ops/c1.h", "#include <tandem/ops/softmax-inl.h>\n", "-inl.h files are for"),
+    ("include/tandem/ops/c2.h", "#ifdef TANDEM_HEADER_ONLY_OPS\n#else\n#include <tandem/ops/c2-inl.h>\n#endif\n",
+     "-inl.h files are for"),
+    ("include/tandem/ops/c3.h", "#if defined(__CUDACC__)\n#endif\n", "no #if on CUDA"),
+    ("include/tandem/base/c4.h", "#if defined(__CUDACC__)\n#endif\n", None),
+    ("include/tandem/tensor/c5.h", "#ifdef TANDEM_CUDA\n#endif\n", "no #if on CUDA"),
+    ("src/ops/c6.cpp", "#include <cuda_runtime.h>\n", "vendor header"),
+    ("src/ops/softmax.cpp", "#include <tandem/ops/softmax-inl.h>\n", None),
+    ("include/tandem/tensor/d1.h", "#include <tandem/base/check.h>\n", "base/check.h"),
+    ("include/tandem/tensor/d2.h", "#include <tandem/amp/autocast.h>\n", "row 3 (tensor)"),
+    ("src/tensor/tensor_methods.cpp", "#include <tandem/ops/softmax.h>\n", None),
+    ("src/tensor/d3.cpp", "#include <tandem/ops/softmax.h>\n", "row 3 (tensor)"),
+    ("kernels/cpu/e1.cpp", "#include <dnnl.hpp>\n#include <tandem/backend.h>\n#include <tandem/base/check.h>\n", None),
+    ("kernels/cpu/e2.cpp", "#include <tandem/ops/softmax.h>\n", "row 4 (kernels)"),
+    ("kernels/cpu/e3.h", "// helpers\n", None),
+    ("kernels/cuda/e4.cu", '#include <tandem/base/check.h>\n', "base/check.h"),
+    ("kernels/cuda/e5.cu", '#include "kernels/cpu/e3.h"\n', "do not include each other"),
+    ("src/tensor/e6.cpp", '#include "kernels/cpu/e3.h"\n', "nothing outside kernels/"),
+    ("include/tandem/autograd/f1.h", "#include <tandem/ops/softmax.h>\n", "row 5 (autograd)"),
+    ("include/tandem/autograd/f2.h", "#include <tandem/amp/policy.h>\n", None),
+    ("include/tandem/autograd/f3.h", "#include <tandem/amp/grad_scaler.h>\n", "row 5 (autograd)"),
+    ("src/autograd/gradcheck.cpp", "#include <tandem/ops/softmax.h>\n", None),
+    ("include/tandem/nn/g1.h", "#include <tandem/ops/softmax.h>\n#include <tandem/optim/sgd.h>\n", "nn and optim"),
+    ("include/tandem/optim/g2.h", "#include <tandem/amp/grad_scaler.h>\n", "row 7 (nn/optim)"),
+    ("include/tandem/amp/grad_scaler.h", "#include <tandem/optim/optimizer.h>\n", None),
+    ("include/tandem/data/h1.h", "#include <tandem/tandem.h>\n", "the umbrella"),
+    ("include/tandem/tandem.h", "#include <tandem/nn/g1.h>\n#include <tandem/optim/g2.h>\n", None),
+    ("src/data/h2.cpp", "/* #include <cuda.h> */\n// #include <cuda.h>\n#include <zlib.h>\n", None),
+    ("src/dist/h3.cpp", "#include <nccl.h>\n", None),
+]
+
+
+def self_test():
+    failures = []
+    with tempfile.TemporaryDirectory() as root:
+        for path, text, _ in SELF_TEST:
+            full = os.path.join(root, path)
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            with open(full, "w", encoding="utf-8") as file:
+                file.write(text)
+        _, messages = check(root)
+    for path, _, expected in SELF_TEST:
+        mine = [m for m in messages if m.startswith(path + ":")]
+        if expected is None and mine:
+            failures.append(f"{path}: expected nothing, got {mine}")
+        if expected is not None and not (len(mine) == 1 and expected in mine[0]):
+            failures.append(f"{path}: expected one message with '{expected}', got {mine}")
+    for failure in failures:
+        print(failure)
+    print(f"layers self-test: {len(SELF_TEST)} cases, {len(failures)} failed")
+    return 1 if failures else 0
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--root", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    parser.add_argument("--self-test", action="store_true")
+    args = parser.parse_args()
+    if args.self_test:
+        return self_test()
+    count, messages = check(args.root)
+    for message in messages:
+        print(message)
+    print(f"layers: {count} files, {len(messages)} violations")
+    return 1 if messages else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,14 @@
+#!/usr/bin/env python3
+"""Writes promotion.inc: torch.promote_types for every pair of tandem's dtypes. By hand, with PyTorch installed:
+
+    python tests/golden/promotion.py > tests/golden/promotion.inc
+"""
+import torch
+
+NAMES = {torch.uint8: "U8", torch.int8: "I8", torch.int16: "I16", torch.int32: "I32", torch.int64: "I64",
+         torch.float16: "F16", torch.float32: "F32", torch.float64: "F64", torch.bool: "Bool", torch.bfloat16: "BF16"}
+
+print(f"// Written by promotion.py with PyTorch {torch.__version__}. X(a, b, promote_types(a, b)).")
+for a in NAMES:
+    for b in NAMES:
+        print(f"X({NAMES[a]}, {NAMES[b]}, {NAMES[torch.promote_types(a, b)]})")

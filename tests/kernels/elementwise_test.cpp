@@ -1,0 +1,284 @@
+// unary, binary and where against plain formulas in f64, at every SIMD level, over dtypes, sizes and layouts.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "formulas.h"
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/simd/elementwise.h"
+#include "layouts.h"
+#include "support/simd_levels.h"
+#include "support/ulp.h"
+#include "tandem/tensor/threads.h"
+
+namespace tandem {
+namespace {
+
+using namespace testing;
+using Values = std::vector<double>;
+
+class ElementwiseKernels : public SimdLevels {};
+TANDEM_AT_EVERY_SIMD_LEVEL(ElementwiseKernels);
+
+constexpr int64_t kSizes[] = {0, 1, 15, 16, 17, 31, 33, 1023, 1025, 100003};
+constexpr Layout kLayouts[] = {Layout::contiguous, Layout::transposed, Layout::sliced, Layout::spread,
+                               Layout::channels_last};
+
+/// The values as `dtype` holds them.
+Values rounded(const Values& values, DType dtype) { return read(tensor_of(values, dtype)); }
+
+/// Arguments in (0, 1) for formulas over probabilities and logarithms, else in (-4, 4).
+template <class Op>
+double low_end(Op op) {
+  if constexpr (std::is_same_v<Op, Unary>) {
+    return op == Unary::log || op == Unary::sqrt || op == Unary::rsqrt || op == Unary::log1p || op == Unary::pow_scalar
+               ? 0.01
+               : -4;
+  } else {
+    return op == Binary::pow || op == Binary::binary_cross_entropy || op == Binary::binary_cross_entropy_backward ? 0.01
+                                                                                                                  : -4;
+  }
+}
+double high_end(Binary op) { return low_end(op) > 0 && op != Binary::pow ? 0.99 : 4; }
+
+/// Formulas with cancellation or wide ranges lose a few more units of the largest result.
+Tolerance formula_tolerance(DType dtype, const Values& want) { return tolerance(dtype, 1, 1, scale_of(want)); }
+
+TEST_P(ElementwiseKernels, UnaryFormulas) {
+  for (Unary op : kUnaryOps) {
+    for (DType dtype : kFloatingTypes) {
+      for (int64_t n : {int64_t{1}, int64_t{33}, int64_t{1025}}) {
+        const Values x = rounded(random_values(n, 7, low_end(op), 4), dtype);
+        const double a = op == Unary::clamp ? -1.5 : 2.5, b = 2;
+        Values want;
+        for (double v : x) want.push_back(reference(op, v, a, b));
+        const Tensor y = unwritten({n}, cpu::is_predicate(op) ? kBool : dtype);
+        cpu::unary(y, op, tensor_of(x, dtype), a, b);
+        ASSERT_TRUE(near(y, want, cpu::is_predicate(op) ? kExact : formula_tolerance(dtype, want)))
+            << "unary " << static_cast<int>(op) << " " << name(dtype);
+      }
+    }
+  }
+}
+
+TEST_P(ElementwiseKernels, BinaryFormulas) {
+  for (Binary op : kBinaryOps) {
+    for (DType dtype : kFloatingTypes) {
+      for (int64_t n : {int64_t{1}, int64_t{33}, int64_t{1025}}) {
+        const Values a = rounded(random_values(n, 7, low_end(op), high_end(op)), dtype);
+        Values b = rounded(random_values(n, 8, low_end(op), high_end(op)), dtype);
+        b[0] = a[0];  // equal operands, too
+        Values want;
+        for (size_t i = 0; i < a.size(); ++i) want.push_back(reference(op, a[i], b[i], 0.5));
+        const Tensor y = unwritten({n}, cpu::is_predicate(op) ? kBool : dtype);
+        cpu::binary(y, op, tensor_of(a, dtype), tensor_of(b, dtype), 0.5);
+        ASSERT_TRUE(near(y, want, cpu::is_predicate(op) ? kExact : formula_tolerance(dtype, want)))
+            << "binary " << static_cast<int>(op) << " " << name(dtype);
+      }
+    }
+  }
+}
+
+TEST_P(ElementwiseKernels, SpecialNumbers) {
+  const Values special = {0.0, -0.0, 1, -1, INFINITY, -INFINITY, NAN, 0.5, -0.5, 1.5, 2.5, 200, -200};
+  const Tolerance t = tolerance(kFloat);
+  for (DType dtype : {kFloat, kDouble, kHalf}) {
+    for (Unary op : kUnaryOps) {
+      Values want;
+      for (double v : special) want.push_back(reference(op, v, 2, 3));
+      const Tensor y = unwritten({static_cast<int64_t>(special.size())}, cpu::is_predicate(op) ? kBool : dtype);
+      cpu::unary(y, op, tensor_of(special, dtype), 2, 3);
+      // Here every value is 0, inf, NaN or close to a small number, in all dtypes.
+      EXPECT_TRUE(near(y, rounded(want, y.dtype()), Tolerance{0x1p-10, t.atol}))
+          << "unary " << static_cast<int>(op) << " " << name(dtype);
+    }
+    for (Binary op : kBinaryOps) {
+      if (op >= Binary::bce_with_logits && op != Binary::atan2) continue;  // probabilities only
+      for (double b : special) {
+        Values want;
+        for (double a : special) want.push_back(reference(op, a, b, 1));
+        const Tensor y = unwritten({static_cast<int64_t>(special.size())}, cpu::is_predicate(op) ? kBool : dtype);
+        const Tensor bs = tensor_of(Values(special.size(), b), dtype);
+        cpu::binary(y, op, tensor_of(special, dtype), bs, 1);
+        EXPECT_TRUE(near(y, rounded(want, y.dtype()), Tolerance{0x1p-10, t.atol}))
+            << "binary " << static_cast<int>(op) << " " << name(dtype) << " b = " << b;
+      }
+    }
+  }
+}
+
+TEST_P(ElementwiseKernels, VectorCodeIsAccurate) {
+  struct Case {
+    Unary op;
+    double (*f)(double);
+    double bound;
+  };
+  const Case cases[] = {{Unary::exp, std::exp, 1.1},     {Unary::log, std::log, 1.0},   {Unary::log1p, std::log1p, 1.6},
+                        {Unary::expm1, std::expm1, 1.6}, {Unary::tanh, std::tanh, 1.5}, {Unary::erf, std::erf, 1.3},
+                        {Unary::sin, std::sin, 1.6},     {Unary::cos, std::cos, 1.6}};
+  std::vector<float> x = sample_floats(9973);
+  for (const Case& c : cases) {
+    if (c.op == Unary::sin) std::erase_if(x, [](float v) { return std::abs(v) > 1e8f; });
+    std::vector<float> y(x.size());
+    cpu::unary_tables().f32.value(c.op, y.data(), x.data(), static_cast<int64_t>(x.size()), 0, 0);
+    double worst = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double error = ulp_error(y[i], c.f(static_cast<double>(x[i])));
+      if (error > worst) worst = error, at = i;
+    }
+    EXPECT_LE(worst, c.bound) << "unary " << static_cast<int>(c.op) << " at " << x[at] << ": " << y[at];
+  }
+}
+
+TEST_P(ElementwiseKernels, SinesOfLargeNumbers) {
+  const Values x = {1e8, 1.5e8, 1e20, -3e38, 1};
+  for (Unary op : {Unary::sin, Unary::cos}) {
+    Values want;
+    const Values held = rounded(x, kFloat);
+    for (double v : held) want.push_back(reference(op, v, 0, 0));
+    const Tensor y = unwritten({5}, kFloat);
+    cpu::unary(y, op, tensor_of(x, kFloat), 0, 0);
+    EXPECT_TRUE(near(y, want, tolerance(kFloat)));
+  }
+}
+
+TEST_P(ElementwiseKernels, SizesAndDtypes) {
+  for (int64_t n : kSizes) {
+    for (DType ta : {kFloat, kBFloat16, kHalf, kDouble, kInt, kLong, kByte, kBool}) {
+      for (DType tb : {kFloat, kHalf, kInt}) {
+        const DType ty = promote_types(ta, tb);
+        const Values a = rounded(random_values(n, 1, 0, 100), ta), b = rounded(random_values(n, 2, 0, 100), tb);
+        Values want;
+        for (size_t i = 0; i < a.size(); ++i) want.push_back(a[i] + 2 * b[i]);
+        const Tensor y = unwritten({n}, ty);
+        cpu::binary(y, Binary::add, tensor_of(a, ta), tensor_of(b, tb), 2);
+        ASSERT_TRUE(near(y, want, formula_tolerance(ty, want))) << name(ta) << " + " << name(tb) << ", n = " << n;
+      }
+    }
+  }
+}
+
+TEST_P(ElementwiseKernels, Layouts) {
+  const Dims sizes[] = {{7, 5}, {3, 1, 4}, {2, 3, 17, 19}, {40, 50}, {3, 2000}, {2000, 3}};
+  for (const Dims& size : sizes) {
+    for (Layout ly : kLayouts) {
+      for (Layout la : kLayouts) {
+        for (DType ta : {kFloat, kHalf}) {
+          const Tensor a = noise(size, ta, 1, la), b = noise(size, kFloat, 2);
+          const Values va = read(a), vb = read(b);
+          Values want;
+          for (size_t i = 0; i < va.size(); ++i) want.push_back(va[i] * vb[i]);
+          const Tensor y = unwritten(size, kBFloat16, ly);
+          cpu::binary(y, Binary::mul, a, b, 1);
+          expect_near(y, want, 1, std::string(name(ly)) + " = " + name(la) + " * contiguous " + to_string(size));
+          const Tensor c = unwritten(size, kBool, ly);
+          cpu::binary(c, Binary::lt, a, b, 1);
+          for (size_t i = 0; i < va.size(); ++i) want[i] = va[i] < vb[i];
+          EXPECT_TRUE(near(c, want, kExact)) << name(ly) << " = " << name(la) << " < contiguous";
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ElementwiseKernels, ExpandedAndMisaligned) {
+  const Tensor row = noise({1500}, kFloat, 1), column = noise({6}, kHalf, 2);
+  const Tensor a = make_view(row, {6, 1499}, {0, 1}, 1), b = make_view(column, {6, 1499}, {1, 0}, 0);
+  const Tensor one = make_view(column, {6, 1499}, {0, 0}, 3);
+  for (const Tensor& x : {a, b, one}) {
+    for (const Tensor& z : {a, b, one}) {
+      const Values vx = read(x), vz = read(z);
+      Values want;
+      for (size_t i = 0; i < vx.size(); ++i) want.push_back(vx[i] - vz[i]);
+      const Tensor y = make_view(unwritten({6 * 1499 + 1}, kFloat), {6, 1499}, {1499, 1}, 1);
+      cpu::binary(y, Binary::sub, x, z, 1);
+      expect_near(y, want, 1, "expanded");
+    }
+  }
+}
+
+TEST_P(ElementwiseKernels, InPlace) {
+  for (DType dtype : kFloatingTypes) {
+    for (Layout layout : kLayouts) {
+      const Tensor x = noise({33, 70}, dtype, 3, layout), y = unwritten({33, 70}, dtype, layout);
+      cpu::binary(y, Binary::mul, x, x, 1);
+      cpu::binary(x, Binary::mul, x, x, 1);
+      EXPECT_EQ(read(x), read(y)) << name(dtype) << " " << name(layout);
+      cpu::unary(y, Unary::exp, x, 0, 0);
+      cpu::unary(x, Unary::exp, x, 0, 0);
+      EXPECT_EQ(read(x), read(y)) << name(dtype) << " " << name(layout);
+    }
+  }
+}
+
+TEST_P(ElementwiseKernels, Integers) {
+  const Values a = {5, -7, 0, 3, 100, -128}, b = {2, 3, 5, -1, 100, 1};
+  for (DType dtype : {kChar, kShort, kInt, kLong}) {
+    const Tensor y = unwritten({6}, dtype), x = tensor_of(a, dtype), z = tensor_of(b, dtype);
+    cpu::binary(y, Binary::mul, x, z, 1);
+    if (dtype == kLong) {
+      EXPECT_EQ(read(y), (Values{10, -21, 0, -3, 10000, -128}));
+    }
+    cpu::binary(y, Binary::maximum, x, z, 1);
+    EXPECT_EQ(read(y), (Values{5, 3, 5, 3, 100, 1}));
+    cpu::unary(y, Unary::clamp, x, -5, INFINITY);
+    EXPECT_EQ(read(y), (Values{5, -5, 0, 3, 100, -5}));
+    cpu::unary(y, Unary::pow_scalar, tensor_of({1, -2, 0, 3, 2, -1}, dtype), 3, 0);
+    EXPECT_EQ(read(y), (Values{1, -8, 0, 27, 8, -1}));
+  }
+  // Large i64 are exact: nothing goes through a floating type.
+  const Tensor big = empty({1}, kLong), sum = empty({1}, kLong);
+  big.raw<int64_t>()[0] = (int64_t{1} << 62) + 1;
+  cpu::unary(sum, Unary::add_scalar, big, 2, 0);
+  EXPECT_EQ(sum.raw<int64_t>()[0], (int64_t{1} << 62) + 3);
+  // Formulas of reals over integers have no integer result ...
+  EXPECT_THROW(cpu::unary(sum, Unary::exp, big, 0, 0), NotImplementedError);
+  // ... but a floating one.
+  const Tensor real = empty({1}, kFloat);
+  cpu::unary(real, Unary::exp, tensor_of({2}, kInt), 0, 0);
+  EXPECT_NEAR(read(real)[0], std::exp(2.0), 1e-5);
+}
+
+TEST_P(ElementwiseKernels, Where) {
+  for (DType dtype : {kFloat, kHalf, kDouble, kLong, kBool}) {
+    for (Layout layout : kLayouts) {
+      const Dims size = {2, 3, 11, 40};
+      const Tensor c = unwritten(size, kBool, layout), a = noise(size, dtype, 1, layout), b = noise(size, dtype, 2);
+      Values flags(static_cast<size_t>(c.numel())), want = read(b);
+      const Values va = read(a);
+      for (size_t i = 0; i < flags.size(); ++i) {
+        flags[i] = i % 3 == 0;
+        if (flags[i] != 0) want[i] = va[i];
+      }
+      write(c, flags);
+      const Tensor y = unwritten(size, dtype);
+      cpu::where(y, c, a, b);
+      EXPECT_EQ(read(y), want) << name(dtype) << " " << name(layout);
+    }
+  }
+}
+
+TEST_P(ElementwiseKernels, ResultsDependOnTheElementAlone) {
+  // Neither on the number of threads, nor on how many others there are, nor on alignment.
+  const int64_t n = 100003;
+  const Tensor x = tensor_of(random_values(n, 5, -10, 10), kFloat);
+  for (Unary op : {Unary::exp, Unary::gelu, Unary::tanh, Unary::sigmoid, Unary::log1p, Unary::pow_scalar, Unary::sin}) {
+    const Tensor all = empty({n}, kFloat), again = empty({n}, kFloat);
+    const int threads = get_num_threads();
+    set_num_threads(1);
+    cpu::unary(all, op, x, 3, 0);
+    set_num_threads(3);
+    cpu::unary(again, op, x, 3, 0);
+    set_num_threads(threads);
+    EXPECT_EQ(bytes_of(all), bytes_of(again)) << static_cast<int>(op);
+    for (int64_t i = 0; i < 200; i += 7) {
+      const Tensor one = empty({1}, kFloat);
+      cpu::unary(one, op, make_view(x, {1}, {1}, i), 3, 0);
+      EXPECT_EQ(bytes_of(one), bytes_of(make_view(all, {1}, {1}, i))) << static_cast<int>(op) << " at " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tandem

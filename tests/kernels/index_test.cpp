@@ -1,0 +1,220 @@
+// gather, scatter_add, index_select and index_add against plain loops over coordinates.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/raw_tensors.h"
+#include "tandem/base/error.h"
+#include "tandem/tensor/threads.h"
+
+namespace tandem {
+namespace {
+
+using namespace testing;
+using Values = std::vector<double>;
+
+/// Row-major coordinates of element i.
+std::vector<int64_t> coordinates(int64_t i, IntArrayRef sizes) {
+  std::vector<int64_t> at(sizes.size());
+  for (size_t d = sizes.size(); d-- > 0;) {
+    at[d] = i % sizes[d];
+    i /= sizes[d];
+  }
+  return at;
+}
+int64_t position(const std::vector<int64_t>& at, IntArrayRef sizes) {
+  int64_t i = 0;
+  for (size_t d = 0; d < sizes.size(); ++d) i = i * sizes[d] + at[d];
+  return i;
+}
+
+/// A tensor of these sizes: contiguous, with its dimensions reversed in memory, or with gaps.
+Tensor make(IntArrayRef sizes, DType dtype, int layout) {
+  Dims strides = contiguous_strides(sizes);
+  if (layout == 1) {
+    int64_t step = 1;
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      strides[d] = step;
+      step *= sizes[d];
+    }
+  }
+  if (layout == 2) {
+    for (int64_t& s : strides) s *= 2;
+  }
+  return empty_strided(sizes, strides, dtype);
+}
+
+Tensor make_index(IntArrayRef sizes, int64_t size, DType dtype, int layout, uint32_t seed) {
+  const Tensor index = make(sizes, dtype, layout);
+  std::mt19937 random(seed);
+  Values values;
+  for (int64_t i = 0; i < index.numel(); ++i) values.push_back(random() % static_cast<uint32_t>(size));
+  write(index, values);
+  return index;
+}
+
+/// Small integers: sums of them are exact in every dtype.
+void fill_integers(const Tensor& t, uint32_t seed) {
+  std::mt19937 random(seed);
+  Values values;
+  for (int64_t i = 0; i < t.numel(); ++i) values.push_back(random() % (t.dtype() == kBool ? 2 : 4));
+  write(t, values);
+}
+
+struct Case {
+  DType dtype, index_dtype;
+  int layout;
+};
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (DType dtype : {kFloat, kHalf, kBFloat16, kDouble, kLong, kInt, kByte, kBool}) {
+    for (DType index_dtype : {kLong, kInt}) {
+      for (int layout : {0, 1, 2}) all.push_back({dtype, index_dtype, layout});
+    }
+  }
+  return all;
+}
+const std::vector<std::vector<int64_t>> kShapes = {{}, {7}, {4, 5}, {3, 1, 6}, {2, 3, 4, 5}, {1, 40}, {40, 1}, {0, 3}};
+
+/// Runs f(case, sizes of the indexed tensor, dim, count along dim in the index).
+template <class F>
+void for_each_case(F&& f) {
+  for (const Case& c : cases()) {
+    for (const auto& shape : kShapes) {
+      for (int64_t dim = 0; dim < std::max<int64_t>(1, static_cast<int64_t>(shape.size())); ++dim) {
+        const int64_t size = shape.empty() ? 1 : shape[static_cast<size_t>(dim)];
+        if (size == 0) continue;
+        for (int64_t count : {1, 9}) {
+          if (shape.empty() && count > 1) continue;
+          f(c, shape, dim, count);
+        }
+      }
+    }
+  }
+}
+std::vector<int64_t> with_size(std::vector<int64_t> shape, int64_t dim, int64_t count) {
+  if (!shape.empty()) shape[static_cast<size_t>(dim)] = count;
+  return shape;
+}
+int64_t size_of(const std::vector<int64_t>& shape, int64_t dim) {
+  return shape.empty() ? 1 : shape[static_cast<size_t>(dim)];
+}
+
+TEST(IndexKernels, GatherAndScatterAdd) {
+  for_each_case([](const Case& c, const std::vector<int64_t>& shape, int64_t dim, int64_t count) {
+    const auto sizes = with_size(shape, dim, count);
+    const Tensor x = make(shape, c.dtype, c.layout), y = make(sizes, c.dtype, (c.layout + 1) % 3);
+    const Tensor index = make_index(sizes, size_of(shape, dim), c.index_dtype, c.layout, 3);
+    fill_integers(x, 1);
+    cpu::gather(y, x, dim, index);
+
+    const Tensor sum = make(shape, c.dtype, c.layout);
+    fill_integers(sum, 2);
+    const Values xs = read(x), indices = read(index);
+    Values expected, sums = read(sum);
+    for (int64_t i = 0; i < y.numel(); ++i) {
+      auto at = coordinates(i, sizes);
+      if (!at.empty()) at[static_cast<size_t>(dim)] = static_cast<int64_t>(indices[static_cast<size_t>(i)]);
+      const auto from = static_cast<size_t>(position(at, shape));
+      expected.push_back(xs[from]);
+      sums[from] += expected.back();
+      if (c.dtype == kBool) sums[from] = sums[from] != 0;
+    }
+    ASSERT_EQ(read(y), expected) << name(c.dtype) << to_string(shape) << dim << c.layout;
+    cpu::scatter_add(sum, dim, index, y);
+    ASSERT_EQ(read(sum), sums) << name(c.dtype) << to_string(shape) << dim << c.layout;
+  });
+}
+
+TEST(IndexKernels, IndexSelectAndIndexAdd) {
+  for_each_case([](const Case& c, const std::vector<int64_t>& shape, int64_t dim, int64_t count) {
+    const auto sizes = with_size(shape, dim, count);
+    const Tensor x = make(shape, c.dtype, c.layout), y = make(sizes, c.dtype, (c.layout + 1) % 3);
+    const Tensor index = make_index({count}, size_of(shape, dim), c.index_dtype, c.layout, 3);
+    fill_integers(x, 1);
+    cpu::index_select(y, x, dim, index);
+
+    const Tensor sum = make(shape, c.dtype, c.layout);
+    fill_integers(sum, 2);
+    const Values xs = read(x), indices = read(index);
+    Values expected, sums = read(sum);
+    for (int64_t i = 0; i < y.numel(); ++i) {
+      auto at = coordinates(i, sizes);
+      if (!at.empty()) {
+        int64_t& k = at[static_cast<size_t>(dim)];
+        k = static_cast<int64_t>(indices[static_cast<size_t>(k)]);
+      }
+      const auto from = static_cast<size_t>(position(at, shape));
+      expected.push_back(xs[from]);
+      sums[from] += expected.back();
+      if (c.dtype == kBool) sums[from] = sums[from] != 0;
+    }
+    ASSERT_EQ(read(y), expected) << name(c.dtype) << to_string(shape) << dim << c.layout;
+    cpu::index_add(sum, dim, index, y);
+    ASSERT_EQ(read(sum), sums) << name(c.dtype) << to_string(shape) << dim << c.layout;
+  });
+}
+
+TEST(IndexKernels, SumsOf16BitTermsInF32) {
+  for (DType dtype : {kHalf, kBFloat16}) {
+    const Tensor sum = scalar_of(0), low = scalar_of(0, dtype), terms = tensor_of(Values(4097, 1), dtype);
+    const Tensor index = tensor_of(Values(4097, 0), kLong);
+    const Tensor sum1 = make_view(sum, {1}, {1}, 0), low1 = make_view(low, {1}, {1}, 0);
+    cpu::index_add(sum1, 0, index, terms);
+    EXPECT_EQ(read(sum)[0], 4097);
+    cpu::index_add(low1, 0, index, terms);
+    EXPECT_EQ(read(low)[0], dtype == kHalf ? 2048 : 256);  // each addition is rounded
+  }
+}
+
+TEST(IndexKernels, SumsDoNotDependOnThreads) {
+  const int threads = get_num_threads();
+  for (int64_t dim : {0, 1}) {
+    std::vector<char> results[2];
+    for (int run = 0; run < 2; ++run) {
+      set_num_threads(run == 0 ? 1 : 3);
+      const Tensor y = empty({100, 100}), src = empty({1000, 1000});
+      const Tensor source = make_view(src, dim == 0 ? Dims{1000, 100} : Dims{100, 1000}, {1000, 1}, 0);
+      write(y, random_values(10000, 1));
+      write(src, random_values(1000000, 2));
+      const Tensor index = make_index({1000}, 100, kLong, 0, 4);
+      cpu::index_add(y, dim, index, source);
+      results[run] = bytes_of(y);
+    }
+    EXPECT_TRUE(results[0] == results[1]);
+  }
+  set_num_threads(threads);
+}
+
+TEST(IndexKernels, OutOfRangeThrowsAndWritesNothing) {
+  const Tensor x = tensor_of(Values(10, 1), kFloat), y = tensor_of(Values(50000, 7), kFloat);
+  for (double bad : {-1.0, 10.0, 1e9}) {
+    for (DType dtype : {kLong, kInt}) {
+      Values indices(50000, 3);
+      indices[40000] = bad;
+      const Tensor index = tensor_of(indices, dtype);
+      const auto before_x = bytes_of(x), before_y = bytes_of(y);
+      const auto expect = [&](const char* op, auto call) {
+        try {
+          call();
+          FAIL() << op;
+        } catch (const IndexError& e) {
+          EXPECT_THAT(e.what(), ::testing::HasSubstr(op));
+          EXPECT_THAT(e.what(), ::testing::HasSubstr(std::to_string(static_cast<int64_t>(bad))));
+          EXPECT_THAT(e.what(), ::testing::HasSubstr("dimension 0 of size 10"));
+        }
+        EXPECT_EQ(bytes_of(x), before_x);
+        EXPECT_EQ(bytes_of(y), before_y);
+      };
+      expect("gather", [&] { cpu::gather(y, x, 0, index); });
+      expect("index_select", [&] { cpu::index_select(y, x, 0, index); });
+      expect("scatter_add", [&] { cpu::scatter_add(x, 0, index, y); });
+      expect("index_add", [&] { cpu::index_add(x, 0, index, y); });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,178 @@
+// layer_norm and its backward against a plain f64 model, at every SIMD level.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/simd/dispatch.h"
+#include "kernels/raw_tensors.h"
+#include "support/tolerance.h"
+#include "tandem/tensor/threads.h"
+
+namespace tandem {
+namespace {
+
+using namespace testing;
+using Values = std::vector<double>;
+
+class LayerNormKernel : public ::testing::TestWithParam<cpu::SimdLevel> {
+ protected:
+  void SetUp() override {
+    if (!cpu::simd_level_available(GetParam())) GTEST_SKIP() << "not on this processor";
+    cpu::set_simd_level(GetParam());
+  }
+  void TearDown() override { cpu::set_simd_level(before_); }
+  cpu::SimdLevel before_ = cpu::simd_level();
+};
+INSTANTIATE_TEST_SUITE_P(Levels, LayerNormKernel, ::testing::ValuesIn(cpu::kSimdLevels),
+                         [](const auto& level) { return std::string(cpu::name(level.param)); });
+
+struct Case {
+  int64_t rows, n;
+  DType dtype, parameter_dtype;
+  bool affine;
+
+  DType compute() const { return dtype == kDouble ? kDouble : kFloat; }
+  Tensor matrix(uint32_t seed, double offset = 0) const {
+    const Tensor t = empty({rows, n}, dtype);
+    write(t, random_values(rows * n, seed, offset - 1, offset + 1));
+    return t;
+  }
+  Tensor vector(uint32_t seed) const {
+    if (!affine) return {};
+    const Tensor t = empty({n}, parameter_dtype);
+    write(t, random_values(n, seed, 0.5, 1.5));
+    return t;
+  }
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (DType dtype : {kFloat, kHalf, kBFloat16, kDouble}) {
+    for (auto [rows, n] :
+         {std::pair<int64_t, int64_t>{1, 1}, {3, 2}, {5, 15}, {33, 16}, {7, 33}, {200, 64}, {9, 1025}, {4, 5000}}) {
+      all.push_back({rows, n, dtype, dtype, true});
+      all.push_back({rows, n, dtype, dtype == kDouble ? kDouble : kFloat, true});
+      all.push_back({rows, n, dtype, dtype, false});
+    }
+  }
+  return all;
+}
+
+void expect_close(const Values& actual, const Values& expected, Tolerance t, const char* what) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i) {
+    ASSERT_NEAR(actual[i], expected[i], t.atol + t.rtol * std::abs(expected[i])) << what << ' ' << i;
+  }
+}
+
+TEST_P(LayerNormKernel, ForwardFollowsTheModel) {
+  for (const Case& c : cases()) {
+    const Tensor x = c.matrix(1, 0.25), weight = c.vector(2), bias = c.vector(3), y = empty({c.rows, c.n}, c.dtype);
+    const Tensor mean = empty({c.rows}, c.compute()), rstd = empty({c.rows}, c.compute());
+    cpu::layer_norm(y, mean, rstd, x, weight, bias, 1e-5);
+
+    const Values xs = read(x), ws = c.affine ? read(weight) : Values(), bs = c.affine ? read(bias) : Values();
+    Values expected, means, rstds;
+    for (int64_t r = 0; r < c.rows; ++r) {
+      const double* row = xs.data() + r * c.n;
+      double m = 0, v = 0;
+      for (int64_t i = 0; i < c.n; ++i) m += row[i] / static_cast<double>(c.n);
+      for (int64_t i = 0; i < c.n; ++i) v += (row[i] - m) * (row[i] - m) / static_cast<double>(c.n);
+      means.push_back(m);
+      rstds.push_back(1 / std::sqrt(v + 1e-5));
+      for (int64_t i = 0; i < c.n; ++i) {
+        const auto k = static_cast<size_t>(i);
+        expected.push_back((row[i] - m) * rstds.back() * (c.affine ? ws[k] : 1) + (c.affine ? bs[k] : 0));
+      }
+    }
+    expect_close(read(y), expected, tolerance(c.dtype, 8, 1, 4), "y");
+    expect_close(read(mean), means, tolerance(c.compute()), "mean");
+    expect_close(read(rstd), rstds, tolerance(c.compute(), 1, 1, 1 / std::sqrt(1e-5)), "rstd");
+  }
+}
+
+TEST_P(LayerNormKernel, BackwardFollowsTheModel) {
+  for (const Case& c : cases()) {
+    if (c.n == 1) continue;  // there the derivative is 0 times a large rstd
+    const Tensor x = c.matrix(1), gy = c.matrix(4), weight = c.vector(2);
+    const Tensor y = empty({c.rows, c.n}, c.dtype), gx = empty({c.rows, c.n}, c.dtype);
+    const Tensor mean = empty({c.rows}, c.compute()), rstd = empty({c.rows}, c.compute());
+    const Tensor gweight = empty({c.n}, c.parameter_dtype), gbias = empty({c.n}, c.parameter_dtype);
+    cpu::layer_norm(y, mean, rstd, x, weight, Tensor(), 1e-3);
+    cpu::layer_norm_backward(gx, gweight, gbias, gy, x, mean, rstd, weight);
+
+    const Values xs = read(x), gys = read(gy), means = read(mean), rstds = read(rstd);
+    const Values ws = c.affine ? read(weight) : Values(static_cast<size_t>(c.n), 1);
+    Values gxs, gws(static_cast<size_t>(c.n)), gbs(static_cast<size_t>(c.n));
+    for (int64_t r = 0; r < c.rows; ++r) {
+      const auto at = [&](const Values& v, int64_t i) { return v[static_cast<size_t>(r * c.n + i)]; };
+      const double m = means[static_cast<size_t>(r)], s = rstds[static_cast<size_t>(r)];
+      double sum = 0, sum_xhat = 0;
+      for (int64_t i = 0; i < c.n; ++i) {
+        const auto k = static_cast<size_t>(i);
+        const double xhat = (at(xs, i) - m) * s, g = at(gys, i) * ws[k];
+        sum += g / static_cast<double>(c.n);
+        sum_xhat += g * xhat / static_cast<double>(c.n);
+        gws[k] += at(gys, i) * xhat;
+        gbs[k] += at(gys, i);
+      }
+      for (int64_t i = 0; i < c.n; ++i) {
+        const double xhat = (at(xs, i) - m) * s;
+        gxs.push_back(s * (at(gys, i) * ws[static_cast<size_t>(i)] - sum - xhat * sum_xhat));
+      }
+    }
+    // Each is a sum of terms of the size of rstd, which is at most 1 / sqrt(eps).
+    const double scale = c.n == 2 ? 1 / std::sqrt(1e-3) : 4;
+    expect_close(read(gx), gxs, tolerance(c.dtype, 8, 1, scale), "gx");
+    expect_close(read(gweight), gws, tolerance(c.parameter_dtype, c.rows, 1, 2), "gweight");
+    expect_close(read(gbias), gbs, tolerance(c.parameter_dtype, c.rows, 1, 2), "gbias");
+
+    // Every output by itself gives the same bytes.
+    const Tensor only = empty({c.n}, c.parameter_dtype), only_gx = empty({c.rows, c.n}, c.dtype);
+    cpu::layer_norm_backward(Tensor(), only, Tensor(), gy, x, mean, rstd, weight);
+    EXPECT_EQ(bytes_of(only), bytes_of(gweight));
+    cpu::layer_norm_backward(Tensor(), Tensor(), only, gy, x, mean, rstd, weight);
+    EXPECT_EQ(bytes_of(only), bytes_of(gbias));
+    cpu::layer_norm_backward(only_gx, Tensor(), Tensor(), gy, x, mean, rstd, weight);
+    EXPECT_EQ(bytes_of(only_gx), bytes_of(gx));
+  }
+}
+
+TEST_P(LayerNormKernel, ALargeMeanCostsNoDigits) {
+  const Case c{2, 4096, kFloat, kFloat, false};
+  const Tensor x = c.matrix(1, 1000), y = empty({2, 4096}), mean = empty({2}), rstd = empty({2});
+  cpu::layer_norm(y, mean, rstd, x, Tensor(), Tensor(), 1e-5);
+  double sum = 0, squares = 0;
+  for (double v : read(y)) sum += v, squares += v * v;
+  EXPECT_NEAR(sum / 8192, 0, 2e-4);
+  EXPECT_NEAR(squares / 8192, 1, 1e-4);
+}
+
+TEST_P(LayerNormKernel, ResultsDoNotDependOnThreads) {
+  const int threads = get_num_threads();
+  std::vector<std::vector<char>> results[2];
+  for (int run = 0; run < 2; ++run) {
+    set_num_threads(run == 0 ? 1 : 3);
+    const Case c{1001, 300, kBFloat16, kFloat, true};
+    const Tensor x = c.matrix(1), gy = c.matrix(4), weight = c.vector(2), y = c.matrix(0), gx = c.matrix(0);
+    const Tensor mean = empty({c.rows}), rstd = empty({c.rows}), gweight = empty({c.n}), gbias = empty({c.n});
+    cpu::layer_norm(y, mean, rstd, x, weight, weight, 1e-5);
+    cpu::layer_norm_backward(gx, gweight, gbias, gy, x, mean, rstd, weight);
+    for (const Tensor& t : {y, mean, rstd, gx, gweight, gbias}) results[run].push_back(bytes_of(t));
+  }
+  set_num_threads(threads);
+  EXPECT_TRUE(results[0] == results[1]);
+}
+
+TEST_P(LayerNormKernel, EmptyBatch) {
+  const Case c{0, 8, kFloat, kFloat, true};
+  const Tensor x = c.matrix(1), weight = c.vector(2), mean = empty({0}), gweight = c.vector(3), gbias = c.vector(3);
+  cpu::layer_norm(x, mean, mean, x, weight, weight, 1e-5);
+  cpu::layer_norm_backward(x, gweight, gbias, x, x, mean, mean, weight);
+  EXPECT_EQ(read(gweight), Values(8, 0));
+  EXPECT_EQ(read(gbias), Values(8, 0));
+}
+
+}  // namespace
+}  // namespace tandem

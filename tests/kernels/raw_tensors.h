@@ -1,0 +1,86 @@
+#pragma once
+// Tensors for tests of single kernels: filled and read element by element, without any other kernel.
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "tandem/tensor/factories.h"
+
+namespace tandem::testing {
+
+/// Calls f(offset in elements) for every element in row-major order of the logical sizes.
+template <class F>
+void for_each_offset(const Tensor& t, F&& f) {
+  const int64_t numel = t.numel();
+  for (int64_t i = 0; i < numel; ++i) {
+    int64_t rest = i, offset = 0;
+    for (int64_t d = t.dim(); d-- > 0;) {
+      offset += rest % t.sizes()[static_cast<size_t>(d)] * t.strides()[static_cast<size_t>(d)];
+      rest /= t.sizes()[static_cast<size_t>(d)];
+    }
+    f(offset);
+  }
+}
+
+/// Writes `values` in row-major order, rounded to the tensor's dtype.
+inline void write(const Tensor& t, const std::vector<double>& values) {
+  visit_dtype(t.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    size_t i = 0;
+    for_each_offset(t, [&](int64_t offset) { t.raw<T>()[offset] = Scalar(values[i++]).to<T>(); });
+  });
+}
+
+inline std::vector<double> read(const Tensor& t) {
+  std::vector<double> values;
+  visit_dtype(t.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    for_each_offset(t, [&](int64_t offset) { values.push_back(static_cast<double>(t.raw<T>()[offset])); });
+  });
+  return values;
+}
+
+/// Overwrites element `at`, counted in row-major order.
+inline void set(const Tensor& t, int64_t at, double value) {
+  visit_dtype(t.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    int64_t i = 0;
+    for_each_offset(t, [&](int64_t offset) {
+      if (i++ == at) t.raw<T>()[offset] = Scalar(value).to<T>();
+    });
+  });
+}
+
+inline Tensor tensor_of(const std::vector<double>& values, DType dtype) {
+  const Tensor t = empty({static_cast<int64_t>(values.size())}, dtype);
+  write(t, values);
+  return t;
+}
+
+inline Tensor scalar_of(double value, DType dtype = kFloat) {
+  const Tensor t = empty({}, dtype);
+  write(t, {value});
+  return t;
+}
+
+inline std::vector<double> random_values(int64_t n, uint32_t seed, double low = -1, double high = 1) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<double> distribution(low, high);
+  std::vector<double> values(static_cast<size_t>(n));
+  for (double& v : values) v = distribution(generator);
+  return values;
+}
+
+/// The bytes of the tensor's elements in row-major order.
+inline std::vector<char> bytes_of(const Tensor& t) {
+  std::vector<char> bytes;
+  const size_t width = t.element_size();
+  for_each_offset(t, [&](int64_t offset) {
+    const char* p = static_cast<const char*>(t.raw_bytes()) + offset * static_cast<int64_t>(width);
+    bytes.insert(bytes.end(), p, p + width);
+  });
+  return bytes;
+}
+
+}  // namespace tandem::testing

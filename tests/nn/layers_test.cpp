@@ -1,0 +1,299 @@
+// Layers and functional forms: each against the op it stands for, initial values, printing, bad options.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "support/throws.h"
+#include "tandem/amp/autocast.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/nn/nn.h"
+#include "tandem/ops/ops.h"
+#include "tandem/tensor/factories.h"
+#include "tandem/tensor/random.h"
+
+namespace tandem {
+namespace {
+
+namespace F = nn::functional;
+
+template <class T>
+std::string text(const T& x) {
+  std::ostringstream s;
+  s << x;
+  return s.str();
+}
+
+::testing::AssertionResult same(const Tensor& a, const Tensor& b) {
+  if (a.sizes() != b.sizes()) {
+    return ::testing::AssertionFailure() << to_string(a.sizes()) << " and " << to_string(b.sizes());
+  }
+  const float difference = a.numel() == 0 ? 0 : (a - b).abs().max().item<float>();
+  if (difference == 0 && a.dtype() == b.dtype()) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "differ by " << difference;
+}
+
+/// All values lie in +-bound and nearly reach it.
+void expect_uniform(const Tensor& x, double bound) {
+  EXPECT_LE(x.abs().max().item<float>(), static_cast<float>(bound));
+  EXPECT_GT(x.abs().max().item<float>(), 0.8 * bound);
+}
+
+TEST(Linear, ComputesAndStartsAsPyTorch) {
+  manual_seed(1);
+  nn::Linear fc(64, 32);
+  expect_uniform(fc->weight, 1 / std::sqrt(64.0));
+  expect_uniform(fc->bias, 1 / std::sqrt(64.0));
+  const Tensor x = randn({5, 64});
+  EXPECT_TRUE(same(fc(x), linear(x, fc->weight, fc->bias)));
+  nn::Linear plain(nn::LinearOptions(64, 32).bias(false));
+  EXPECT_FALSE(plain->bias.defined());
+  EXPECT_EQ(plain->parameters().size(), 1U);
+  EXPECT_TRUE(same(plain(x), F::linear(x, plain->weight)));
+  // The same seed gives the same layer; reset() makes a new one.
+  manual_seed(1);
+  nn::Linear again(64, 32);
+  EXPECT_TRUE(same(again->weight, fc->weight));
+  again->reset();
+  EXPECT_EQ(again->parameters().size(), 2U);
+  EXPECT_FALSE(same(again->weight, fc->weight));
+  EXPECT_THROWS(nn::Linear(-1, 3), StateError, "Linear", "-1");
+  EXPECT_THROWS(fc(randn({5, 3})), ShapeError, "linear");
+  EXPECT_THROWS(fc(Tensor()), StateError, "undefined");
+}
+
+TEST(Conv2d, ComputesAndStartsAsPyTorch) {
+  manual_seed(2);
+  nn::Conv2d conv(nn::Conv2dOptions(4, 6, {3, 5}).stride(2).padding({1, 2}).dilation(1).groups(2));
+  EXPECT_EQ(conv->weight.sizes(), IntArrayRef({6, 2, 3, 5}));
+  expect_uniform(conv->weight, 1 / std::sqrt(30.0));
+  EXPECT_LE(conv->bias.abs().max().item<float>(), 1 / std::sqrt(30.0));
+  const Tensor x = randn({2, 4, 9, 8});
+  EXPECT_TRUE(same(conv(x), conv2d(x, conv->weight, conv->bias, {2, 2}, {1, 2}, {1, 1}, 2)));
+  EXPECT_EQ(text(conv), "tandem::nn::Conv2d(4, 6, kernel_size=[3, 5], stride=[2, 2], padding=[1, 2], groups=2)");
+  EXPECT_EQ(text(nn::Conv2d(nn::Conv2dOptions(1, 2, 3).dilation(2).bias(false))),
+            "tandem::nn::Conv2d(1, 2, kernel_size=[3, 3], stride=[1, 1], dilation=[2, 2], bias=false)");
+  EXPECT_THROWS(nn::Conv2d(0, 1, 3), StateError, "Conv2d", "in_channels = 0");
+  EXPECT_THROWS(nn::Conv2d(nn::Conv2dOptions(4, 6, 3).groups(4)), StateError, "groups = 4");
+  EXPECT_THROWS(nn::Conv2d(nn::Conv2dOptions(4, 6, {3, 3, 3})), StateError, "3 values");
+  EXPECT_THROWS(conv(randn({2, 3, 9, 8})), ShapeError, "conv2d");
+}
+
+TEST(Conv2d, SamePaddingKeepsTheSize) {
+  manual_seed(3);
+  const Tensor x = randn({1, 2, 7, 6});
+  for (int64_t kernel = 1; kernel <= 4; ++kernel) {
+    for (int64_t dilation = 1; dilation <= 2; ++dilation) {
+      nn::Conv2d conv(nn::Conv2dOptions(2, 3, kernel).dilation(dilation).padding(kSame));
+      const Tensor y = conv(x);
+      ASSERT_EQ(y.sizes(), IntArrayRef({1, 3, 7, 6}));
+      // PyTorch pads total / 2 before and the rest behind: a zero-padded copy, convolved without padding.
+      const int64_t total = dilation * (kernel - 1), before = total / 2;
+      Tensor padded = zeros({1, 2, 7 + total, 6 + total});
+      padded.narrow(2, before, 7).narrow(3, before, 6).copy_(x);
+      const Tensor expected = conv2d(padded, conv->weight, conv->bias, {1}, {0}, {dilation});
+      EXPECT_LT((y - expected).abs().max().item<float>(), 1e-5F) << kernel << " " << dilation;
+    }
+  }
+  nn::Conv2d valid(nn::Conv2dOptions(2, 3, 3).padding(kValid));
+  EXPECT_EQ(valid(x).sizes(), IntArrayRef({1, 3, 5, 4}));
+  EXPECT_EQ(text(nn::Conv2d(nn::Conv2dOptions(2, 3, 3).padding(kSame))),
+            "tandem::nn::Conv2d(2, 3, kernel_size=[3, 3], stride=[1, 1], padding='same')");
+  EXPECT_THROWS(nn::Conv2d(nn::Conv2dOptions(2, 3, 3).stride(2).padding(kSame)), StateError, "kSame", "[2, 2]");
+  EXPECT_THROWS(F::conv2d(x, valid->weight, F::Conv2dFuncOptions().stride(2).padding(kSame)), StateError, "kSame");
+}
+
+TEST(Pooling, ComputesAsTheOps) {
+  manual_seed(4);
+  const Tensor x = randn({2, 3, 8, 9});
+  EXPECT_TRUE(same(nn::MaxPool2d(2)(x), max_pool2d(x, {2, 2})));
+  nn::MaxPool2d max(nn::MaxPool2dOptions({3, 2}).stride(2).padding(1).ceil_mode(true));
+  EXPECT_TRUE(same(max(x), max_pool2d(x, {3, 2}, {2, 2}, {1, 1}, {1, 1}, true)));
+  nn::AvgPool2d avg(nn::AvgPool2dOptions(3).stride({2, 1}).padding(1).count_include_pad(false));
+  EXPECT_TRUE(same(avg(x), avg_pool2d(x, {3, 3}, {2, 1}, {1, 1}, false, false)));
+  EXPECT_TRUE(same(F::avg_pool2d(x, F::AvgPool2dFuncOptions(2).divisor_override(7)),
+                   avg_pool2d(x, {2, 2}, {2, 2}, {0, 0}, false, true, 7)));
+  EXPECT_TRUE(same(nn::AdaptiveAvgPool2d(2)(x), adaptive_avg_pool2d(x, {2, 2})));
+  nn::AdaptiveAvgPool2d open(nn::AdaptiveAvgPool2dOptions({3, std::nullopt}));
+  EXPECT_TRUE(same(open(x), adaptive_avg_pool2d(x, {3, 9})));
+  EXPECT_EQ(text(max),
+            "tandem::nn::MaxPool2d(kernel_size=[3, 2], stride=[2, 2], padding=[1, 1], dilation=[1, 1], "
+            "ceil_mode=true)");
+  EXPECT_EQ(text(avg), "tandem::nn::AvgPool2d(kernel_size=[3, 3], stride=[2, 1], padding=[1, 1])");
+  EXPECT_EQ(text(open), "tandem::nn::AdaptiveAvgPool2d(output_size=[3, None])");
+  EXPECT_THROWS(nn::MaxPool2d(0)(x), StateError, "max_pool2d");
+  EXPECT_THROWS(nn::MaxPool2d(2)(randn({4})), ShapeError, "max_pool2d");
+  EXPECT_THROWS(nn::AvgPool2d(20)(x), ShapeError, "avg_pool2d");
+}
+
+TEST(BatchNorm, TracksStatistics) {
+  manual_seed(5);
+  nn::BatchNorm2d bn(3);
+  const Tensor x = randn({4, 3, 2, 2}) * 2 + 1;
+  const Tensor y = bn(x);
+  EXPECT_LT(y.mean({0, 2, 3}).abs().max().item<float>(), 1e-5F);
+  EXPECT_EQ(bn->num_batches_tracked.item<int64_t>(), 1);
+  const Tensor mean = x.mean({0, 2, 3}), var = x.var({0, 2, 3});
+  EXPECT_LT((bn->running_mean - mean * 0.1).abs().max().item<float>(), 1e-6F);
+  EXPECT_LT((bn->running_var - (var * 0.1 + 0.9)).abs().max().item<float>(), 1e-5F);
+  bn->eval();
+  EXPECT_TRUE(same(bn(x), batch_norm(x, bn->weight, bn->bias, bn->running_mean, bn->running_var, false)));
+  EXPECT_EQ(bn->num_batches_tracked.item<int64_t>(), 1);
+  EXPECT_EQ(bn->named_buffers().keys(),
+            (std::vector<std::string>{"running_mean", "running_var", "num_batches_tracked"}));
+  bn->reset_running_stats();
+  EXPECT_EQ(bn->running_var.sum().item<float>(), 3);
+  EXPECT_EQ(text(bn), "tandem::nn::BatchNorm2d(3, eps=1e-05, momentum=0.1, affine=true, track_running_stats=true)");
+  EXPECT_THROWS(bn(randn({4, 3})), ShapeError, "BatchNorm2d", "[4, 3]");
+  EXPECT_THROWS(nn::BatchNorm1d(3)(x), ShapeError, "BatchNorm1d");
+  EXPECT_THROWS(nn::BatchNorm2d(0), StateError, "num_features = 0");
+  bn->train();
+  EXPECT_THROWS(bn(randn({4, 2, 2, 2})), ShapeError, "batch_norm");
+}
+
+TEST(BatchNorm, AveragesWithoutMomentumAndRunsWithoutStatistics) {
+  manual_seed(6);
+  nn::BatchNorm1d average(nn::BatchNorm1dOptions(2).momentum(std::nullopt));
+  const Tensor a = randn({8, 2}), b = randn({8, 2});
+  average(a);
+  average(b);
+  EXPECT_LT((average->running_mean - (a.mean({0}) + b.mean({0})) / 2).abs().max().item<float>(), 1e-6F);
+  nn::BatchNorm1d untracked(nn::BatchNorm1dOptions(2).track_running_stats(false).affine(false));
+  untracked->eval();
+  EXPECT_LT(untracked(a).mean({0}).abs().max().item<float>(), 1e-6F);
+  EXPECT_TRUE(untracked->parameters().empty() && untracked->buffers().empty());
+  EXPECT_EQ(text(average),
+            "tandem::nn::BatchNorm1d(2, eps=1e-05, momentum=None, affine=true, track_running_stats=true)");
+}
+
+TEST(LayerNorm, ComputesAsTheOp) {
+  nn::LayerNorm norm(nn::LayerNormOptions({3, 4}).eps(1e-3));
+  const Tensor x = randn({2, 3, 4});
+  EXPECT_TRUE(same(norm(x), layer_norm(x, {3, 4}, norm->weight, norm->bias, 1e-3)));
+  EXPECT_TRUE(same(F::layer_norm(x, F::LayerNormFuncOptions({4})), layer_norm(x, {4})));
+  EXPECT_EQ(norm->weight.sum().item<float>(), 12);
+  EXPECT_EQ(text(norm), "tandem::nn::LayerNorm([3, 4], eps=0.001, elementwise_affine=true)");
+  EXPECT_TRUE(nn::LayerNorm(nn::LayerNormOptions({4}).elementwise_affine(false))->parameters().empty());
+  EXPECT_THROWS(nn::LayerNorm(nn::LayerNormOptions(std::vector<int64_t>{})), StateError, "normalized_shape");
+  EXPECT_THROWS(norm(randn({4})), ShapeError, "layer_norm");
+}
+
+TEST(Dropout, DropsInTrainingOnly) {
+  manual_seed(7);
+  nn::Dropout drop(0.25);
+  const Tensor x = ones({1000});
+  const Tensor y = drop(x);
+  const float kept = y.gt(0).to(kFloat).mean().item<float>();
+  EXPECT_NEAR(kept, 0.75, 0.07);
+  EXPECT_FLOAT_EQ(y.max().item<float>(), static_cast<float>(1 / 0.75));
+  drop->eval();
+  EXPECT_TRUE(same(drop(x), x));
+  nn::Dropout in_place(nn::DropoutOptions(0.5).inplace(true));
+  const Tensor z = ones({100});
+  EXPECT_TRUE(same(in_place(z), z));
+  EXPECT_LT(z.gt(0).to(kFloat).mean().item<float>(), 1);
+  EXPECT_EQ(text(drop), "tandem::nn::Dropout(p=0.25, inplace=false)");
+  EXPECT_THROWS(nn::Dropout(1.5), StateError, "Dropout", "1.5");
+  EXPECT_THROWS(nn::Dropout(-0.1), StateError, "-0.1");
+  EXPECT_THROWS(F::dropout(x, F::DropoutFuncOptions().p(2)), StateError, "dropout");
+}
+
+TEST(Embedding, PicksRows) {
+  manual_seed(8);
+  nn::Embedding table(nn::EmbeddingOptions(5, 3).padding_idx(-2));
+  EXPECT_EQ(*table->options.padding_idx(), 3);
+  EXPECT_EQ(table->weight[3].abs().sum().item<float>(), 0);
+  const Tensor indices = tensor({{0, 3}, {4, 0}});
+  const Tensor y = table(indices);
+  EXPECT_TRUE(same(y, embedding(table->weight, indices)));
+  y.sum().backward();
+  EXPECT_EQ(table->weight.grad()[3].abs().sum().item<float>(), 0);
+  EXPECT_EQ(table->weight.grad()[0][0].item<float>(), 2);
+  const Tensor given = rand({2, 2});
+  nn::Embedding from(nn::EmbeddingOptions(2, 2)._weight(given));
+  EXPECT_TRUE(from->weight.is_same(given) && given.requires_grad());
+  EXPECT_EQ(text(table), "tandem::nn::Embedding(num_embeddings=5, embedding_dim=3, padding_idx=3)");
+  EXPECT_THROWS(nn::Embedding(nn::EmbeddingOptions(5, 3).padding_idx(5)), IndexError, "padding_idx = 5");
+  EXPECT_THROWS(nn::Embedding(nn::EmbeddingOptions(3, 2)._weight(rand({2, 2}))), ShapeError, "[2, 2]", "[3, 2]");
+  EXPECT_THROWS(nn::Embedding(-1, 2), StateError, "-1");
+  EXPECT_THROWS(table(tensor({7})), IndexError, "index 7");
+  EXPECT_THROWS(F::embedding(tensor({0}), given, F::EmbeddingFuncOptions().padding_idx(2)), IndexError, "padding_idx");
+}
+
+TEST(Activations, ComputeAsTheOps) {
+  const Tensor x = randn({4, 5});
+  EXPECT_TRUE(same(nn::ReLU()(x), relu(x)));
+  EXPECT_TRUE(same(nn::GELU()(x), gelu(x)));
+  EXPECT_TRUE(same(nn::GELU(nn::GELUOptions().approximate("tanh"))(x), gelu(x, "tanh")));
+  EXPECT_TRUE(same(nn::Sigmoid()(x), sigmoid(x)));
+  EXPECT_TRUE(same(nn::Tanh()(x), tanh(x)));
+  EXPECT_TRUE(same(nn::Softmax(1)(x), softmax(x, 1)));
+  EXPECT_TRUE(same(nn::LogSoftmax(0)(x), log_softmax(x, 0)));
+  EXPECT_TRUE(same(F::softmax(x, F::SoftmaxFuncOptions(-1).dtype(kDouble)), softmax(x, 1, kDouble)));
+  EXPECT_TRUE(same(F::sigmoid(x), sigmoid(x)));
+  EXPECT_TRUE(same(F::tanh(x), tanh(x)));
+  EXPECT_EQ(nn::Flatten(nn::FlattenOptions().start_dim(0).end_dim(1))(randn({2, 3, 4})).sizes(), IntArrayRef({6, 4}));
+  EXPECT_EQ(nn::Flatten()(randn({2, 3, 4})).sizes(), IntArrayRef({2, 12}));
+  EXPECT_TRUE(nn::Identity()(x).is_same(x));
+  Tensor z = randn({4});
+  const Tensor expected = relu(z);
+  nn::ReLU(nn::ReLUOptions().inplace(true))(z);
+  EXPECT_TRUE(same(z, expected));
+  EXPECT_EQ(text(nn::ReLU(true)), "tandem::nn::ReLU(inplace)");
+  EXPECT_EQ(text(nn::GELU()) + text(nn::Sigmoid()) + text(nn::Tanh()) + text(nn::Identity()),
+            "tandem::nn::GELU()tandem::nn::Sigmoid()tandem::nn::Tanh()tandem::nn::Identity()");
+  EXPECT_EQ(text(nn::GELU(nn::GELUOptions().approximate("tanh"))), "tandem::nn::GELU(approximate='tanh')");
+  EXPECT_EQ(text(nn::Softmax(1)) + text(nn::LogSoftmax(-1)),
+            "tandem::nn::Softmax(dim=1)tandem::nn::LogSoftmax(dim=-1)");
+  EXPECT_EQ(text(nn::Flatten()), "tandem::nn::Flatten(start_dim=1, end_dim=-1)");
+  EXPECT_THROWS(nn::Softmax(2)(x), IndexError, "softmax");
+  EXPECT_THROWS(nn::LogSoftmax(-3)(x), IndexError, "log_softmax");
+  EXPECT_THROWS(nn::GELU(nn::GELUOptions().approximate("x"))(x), StateError, "gelu");
+  EXPECT_THROWS(nn::ReLU()(Tensor()), StateError, "undefined");
+  EXPECT_THROWS(nn::Flatten()(ones({3})), IndexError, "flatten");
+}
+
+TEST(Losses, ComputeAsTheOps) {
+  manual_seed(9);
+  const Tensor x = randn({6, 4}), target = tensor({0, 3, 1, 2, 2, 0}), w = rand({4});
+  EXPECT_TRUE(same(nn::CrossEntropyLoss()(x, target), cross_entropy(x, target)));
+  nn::CrossEntropyLoss ce(nn::CrossEntropyLossOptions().weight(w).ignore_index(2).reduction(kSum).label_smoothing(0.1));
+  EXPECT_TRUE(same(ce(x, target), cross_entropy(x, target, w, LossReduction::Sum, 2, 0.1)));
+  EXPECT_EQ(ce->named_buffers().keys(), std::vector<std::string>{"weight"});
+  const Tensor logs = log_softmax(x, 1);
+  EXPECT_TRUE(same(nn::NLLLoss(nn::NLLLossOptions().reduction(kNone))(logs, target),
+                   nll_loss(logs, target, {}, LossReduction::None)));
+  const Tensor y = rand({6, 4});
+  EXPECT_TRUE(same(nn::MSELoss()(x, y), mse_loss(x, y)));
+  EXPECT_TRUE(same(nn::MSELoss(kSum)(x, y), F::mse_loss(x, y, F::MSELossFuncOptions(kSum))));
+  nn::BCEWithLogitsLoss logits(nn::BCEWithLogitsLossOptions().weight(w).pos_weight(w + 1));
+  EXPECT_TRUE(same(logits(x, y), binary_cross_entropy_with_logits(x, y, w, w + 1)));
+  nn::BCELoss bce(nn::BCELossOptions().reduction(kSum));
+  EXPECT_TRUE(same(bce(sigmoid(x), y), binary_cross_entropy(sigmoid(x), y, {}, LossReduction::Sum)));
+  EXPECT_EQ(text(ce) + text(bce), "tandem::nn::CrossEntropyLoss()tandem::nn::BCELoss()");
+  EXPECT_EQ(text(nn::NLLLoss()) + text(nn::MSELoss()) + text(logits),
+            "tandem::nn::NLLLoss()tandem::nn::MSELoss()tandem::nn::BCEWithLogitsLoss()");
+  // A weight moves with its module.
+  ce->to(kDouble);
+  EXPECT_TRUE(ce(x.to(kDouble), target).dtype() == kDouble);
+  EXPECT_THROWS(nn::CrossEntropyLoss()(x, tensor({1})), ShapeError, "cross_entropy");
+  EXPECT_THROWS(nn::NLLLoss()(logs, tensor({1})), ShapeError, "nll_loss");
+  EXPECT_THROWS(nn::MSELoss()(x, Tensor()), StateError, "undefined");
+  EXPECT_THROWS(logits(x, rand({3})), ShapeError, "binary_cross_entropy_with_logits");
+  EXPECT_THROWS(bce(sigmoid(x), rand({3})), ShapeError, "binary_cross_entropy");
+  amp::AutocastGuard autocast(kCPU);
+  EXPECT_THROWS(bce(sigmoid(x), y), StateError, "binary_cross_entropy", "with_logits");
+}
+
+TEST(Layers, TrainTogether) {
+  // One pass through a small CNN reaches every parameter.
+  manual_seed(10);
+  nn::Sequential net(nn::Conv2d(nn::Conv2dOptions(1, 4, 3).padding(1)), nn::BatchNorm2d(4), nn::ReLU(),
+                     nn::MaxPool2d(2), nn::Dropout(0.1), nn::AdaptiveAvgPool2d(2), nn::Flatten(), nn::Linear(16, 3));
+  const Tensor x = randn({2, 1, 8, 8}), target = tensor({0, 2});
+  F::cross_entropy(net(x), target).backward();
+  for (const auto& p : net->named_parameters()) EXPECT_TRUE(p.value().grad().defined()) << p.key();
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,125 @@
+// Every case inside an autocast region: the result has the dtype that the policy table says, and is bit for bit what
+// casting the arguments by hand gives with autocast off. Gradients arrive in the inputs' dtypes.
+#include "ops/op_cases.h"
+#include "tandem/amp/autocast.h"
+#include "tandem/base/error.h"
+#include "tandem/ops/convert.h"
+
+namespace tandem::testing {
+namespace {
+
+using amp::Cast;
+
+bool is_eligible(const Tensor& x) { return x.is_floating_point() && x.dtype() != kDouble; }
+
+/// The arguments as the policy wants them, cast by recorded ops.
+Out cast_by_hand(In inputs, Cast cast, DType region) {
+  DType target = region;
+  if (cast == Cast::f32 || cast == Cast::f32_dtype) target = kFloat;
+  if (cast == Cast::promote) {
+    bool first = true;
+    for (const Tensor& x : inputs) {
+      if (!is_eligible(x)) continue;
+      target = first ? x.dtype() : promote_types(target, x.dtype());
+      first = false;
+    }
+  }
+  Out result;
+  for (const Tensor& x : inputs) {
+    result.push_back(cast == Cast::keep || !is_eligible(x) ? x : to(x, target));
+  }
+  return result;
+}
+
+/// Runs the case; the message of a DTypeError instead where the op refuses mixed dtypes.
+struct Outcome {
+  Out outputs;
+  std::string refusal;
+};
+Outcome attempt(const Case& c, In inputs) {
+  try {
+    return {c.run(inputs), ""};
+  } catch (const DTypeError& error) {
+    return {{}, error.what()};
+  }
+}
+
+class AutocastCaseTest : public ::testing::TestWithParam<const Case*> {
+ protected:
+  /// The inputs: all f32, all in the region's dtype, or every second one.
+  void check(DType region, const char* which, In inputs) {
+    SCOPED_TRACE(std::string("region ") + std::string(name(region)) + ", inputs " + which);
+    const Case& c = *GetParam();
+    const Cast cast = policy_of(c);
+    if (cast == Cast::banned) {
+      amp::AutocastGuard autocast(kCPU, region);
+      try {
+        c.run(inputs);
+        FAIL() << "a banned op ran inside autocast";
+      } catch (const StateError& error) {
+        EXPECT_NE(std::string(error.what()).find(c.op), std::string::npos) << error.what();
+      }
+      return;
+    }
+    ASSERT_FALSE(amp::is_autocast_enabled(kCPU));
+    const Outcome expected = attempt(c, cast_by_hand(inputs, cast, region));
+    Outcome actual;
+    {
+      amp::AutocastGuard autocast(kCPU, region);
+      actual = attempt(c, inputs);
+      EXPECT_TRUE(amp::is_autocast_enabled(kCPU));
+    }
+    EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+    ASSERT_EQ(actual.refusal.empty(), expected.refusal.empty()) << actual.refusal << expected.refusal;
+    if (!actual.refusal.empty()) {
+      EXPECT_EQ(cast, Cast::keep) << "only ops that autocast leaves alone may refuse mixed dtypes: " << actual.refusal;
+      return;
+    }
+    ASSERT_EQ(actual.outputs.size(), expected.outputs.size());
+    for (size_t i = 0; i < actual.outputs.size(); ++i) {
+      SCOPED_TRACE("output " + std::to_string(i));
+      const Tensor& y = actual.outputs[i];
+      EXPECT_TRUE(same_bits(y, expected.outputs[i]));
+      EXPECT_EQ(y.requires_grad(), expected.outputs[i].requires_grad());
+      if (is_eligible(y) && cast == Cast::lower) {
+        EXPECT_EQ(name(y.dtype()), name(region));
+      }
+      if (is_eligible(y) && (cast == Cast::f32 || cast == Cast::f32_dtype)) {
+        EXPECT_EQ(name(y.dtype()), "f32");
+      }
+    }
+    const Out wanted = requiring_grad(inputs);
+    if (wanted.empty() || requiring_grad(actual.outputs).empty()) return;
+    const Out grads = gradients(actual.outputs, wanted), by_hand = gradients(expected.outputs, wanted);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      SCOPED_TRACE("gradient " + std::to_string(i));
+      ASSERT_EQ(grads[i].defined(), by_hand[i].defined());
+      if (!grads[i].defined()) continue;
+      EXPECT_EQ(name(grads[i].dtype()), name(wanted[i].dtype()));
+      // Not bit for bit: a cast weight's gradient stays in f32, by hand it passes through the low dtype.
+      const auto values = values_of(by_hand[i]);
+      EXPECT_TRUE(near(grads[i], values, gradient_tolerance(c, region, values)));
+    }
+  }
+
+  void check_all(DType region) {
+    const Case& c = *GetParam();
+    const Out wide = make_inputs(c, kFloat), low = make_inputs(c, region);
+    check(region, "f32", wide);
+    check(region, "low", low);
+    if (wide.size() < 2) return;
+    Out mixed;
+    for (size_t i = 0; i < wide.size(); ++i) mixed.push_back(i % 2 == 0 ? wide[i] : low[i]);
+    check(region, "mixed", mixed);
+  }
+};
+
+TEST_P(AutocastCaseTest, F16) { check_all(kHalf); }
+TEST_P(AutocastCaseTest, BF16) { check_all(kBFloat16); }
+
+INSTANTIATE_TEST_SUITE_P(Ops, AutocastCaseTest,
+                         ::testing::ValuesIn(cases_where([](const Case& c) { return c.no_low.empty(); })),
+                         parameter_name);
+
+}  // namespace
+}  // namespace tandem::testing

@@ -1,0 +1,170 @@
+// Steps under a GradScaler's scale and flag, and the low-precision copies that a step writes along.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+
+#include "support/throws.h"
+#include "tandem/amp/autocast.h"
+#include "tandem/amp/cast_cache.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/ops/ops.h"
+#include "tandem/optim/optim.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+namespace {
+
+struct AmpStep : ::testing::TestWithParam<int> {
+  static std::unique_ptr<optim::Optimizer> make(std::vector<Tensor> params) {
+    switch (GetParam()) {
+      case 0:
+        return std::make_unique<optim::SGD>(std::move(params), optim::SGDOptions(0.5));
+      case 1:
+        return std::make_unique<optim::SGD>(std::move(params), optim::SGDOptions(0.5).momentum(0.9));
+      case 2:
+        return std::make_unique<optim::Adam>(std::move(params), optim::AdamOptions(0.5).amsgrad(true));
+      default:
+        return std::make_unique<optim::AdamW>(std::move(params), 0.5);
+    }
+  }
+};
+
+bool equal(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.eq(b).all().item<bool>();
+}
+
+/// All tensors of an optimizer's state for `p`.
+std::vector<Tensor> state_of(const optim::Optimizer& optimizer, const Tensor& p) {
+  const auto it = optimizer.state().find(&p.impl());
+  if (it == optimizer.state().end()) return {};
+  if (const auto* sgd = dynamic_cast<const optim::SGDParamState*>(it->second.get())) {
+    return {sgd->momentum_buffer(), sgd->step()};
+  }
+  const auto& adam = dynamic_cast<const optim::AdamParamState&>(*it->second);
+  std::vector<Tensor> all{adam.step(), adam.exp_avg(), adam.exp_avg_sq()};
+  if (adam.max_exp_avg_sq().defined()) all.push_back(adam.max_exp_avg_sq());
+  return all;
+}
+
+TEST_P(AmpStep, UnscalesGradientsAsItReadsThem) {
+  const Tensor start = randn({100}), grad = randn({100});
+  const Tensor a = start.clone().requires_grad_(), b = start.clone().requires_grad_();
+  auto plain = make({a}), scaled = make({b});
+  EXPECT_TRUE(scaled->supports_amp_scaling());
+  const Tensor scale = full({}, 1024.0), inverse = full({}, 1.0 / 1024);
+  for (int i = 0; i < 3; ++i) {
+    a.mutable_grad() = grad.clone();
+    b.mutable_grad() = grad * scale;
+    plain->step();
+    scaled->step(StepScaling{inverse, zeros({})});
+    EXPECT_TRUE(equal(b.grad(), grad * scale));  // still scaled
+  }
+  EXPECT_TRUE(equal(a.detach(), b.detach()));
+}
+
+TEST_P(AmpStep, SkipsOnFoundInf) {
+  const Tensor p = randn({10}).requires_grad_();
+  p.mutable_grad() = randn({10});
+  auto optimizer = make({p});
+  const StepScaling clean{full({}, 0.5), zeros({})}, overflow{full({}, 0.5), ones({})};
+  for (int round = 0; round < 2; ++round) {  // before the first step, and after one
+    const Tensor before = p.detach().clone();
+    std::vector<Tensor> state = state_of(*optimizer, p);
+    for (Tensor& t : state) t = t.clone();
+    optimizer->step(overflow);
+    EXPECT_TRUE(equal(p.detach(), before));
+    const std::vector<Tensor> after = state_of(*optimizer, p);
+    for (size_t i = 0; i < state.size(); ++i) EXPECT_TRUE(equal(after[i], state[i])) << i;
+    if (state.empty()) {
+      for (const Tensor& t : after) EXPECT_EQ(t.abs().sum().item<float>(), 0);
+    }
+    optimizer->step(clean);
+    EXPECT_FALSE(equal(p.detach(), before));
+  }
+  // A skipped first step is no first step: the same as if it had not been.
+  const Tensor q = randn({10}).requires_grad_(), r = q.detach().clone().requires_grad_();
+  auto skipping = make({q}), straight = make({r});
+  q.mutable_grad() = ones({10});
+  r.mutable_grad() = ones({10});
+  skipping->step(overflow);
+  skipping->step(clean);
+  skipping->step(clean);
+  straight->step(clean);
+  straight->step(clean);
+  EXPECT_TRUE(equal(q.detach(), r.detach()));
+}
+
+TEST_P(AmpStep, RefusesBadScalingTensors) {
+  const Tensor p = randn({10}).requires_grad_();
+  p.mutable_grad() = ones({10});
+  auto optimizer = make({p});
+  EXPECT_THROWS(optimizer->step(StepScaling{ones({2}), {}}), StateError, "inverse_scale", "[2]");
+  EXPECT_THROWS(optimizer->step(StepScaling{{}, ones({}, kHalf)}), StateError, "found_inf", "f16");
+}
+
+/// The product that makes autocast cast `weight`.
+Tensor forward(const Tensor& weight, DType dtype) {
+  amp::AutocastGuard autocast(kCPU, dtype);
+  return mm(ones({2, weight.size(0)}), weight);
+}
+
+TEST_P(AmpStep, WritesTheLowPrecisionCopyAlong) {
+  for (DType dtype : {kHalf, kBFloat16}) {
+    const Tensor w = randn({16, 8}).requires_grad_(), bias = randn({8}).requires_grad_();
+    auto optimizer = make({bias, w});  // bias is never cast and has no copy
+    for (int i = 0; i < 3; ++i) {
+      optimizer->zero_grad();
+      (forward(w, dtype).to(kFloat) + bias).square().sum().backward();
+      optimizer->step(StepScaling{full({}, 1.0), full({}, i == 1 ? 1.0 : 0.0)});  // the second step is skipped
+      const Tensor copy = amp::detail::lasting_copy(w, dtype);
+      ASSERT_TRUE(copy.defined()) << "step " << i;
+      EXPECT_TRUE(equal(copy, w.detach().to(dtype)));
+      EXPECT_FALSE(amp::detail::lasting_copy(bias, dtype).defined());
+      // The next region casts nothing.
+      const amp::CastCacheStats before = amp::autocast_cache_stats();
+      forward(w, dtype);
+      EXPECT_EQ(amp::autocast_cache_stats().hits, before.hits + 1);
+      EXPECT_EQ(amp::autocast_cache_stats().misses, before.misses);
+    }
+    // A change from elsewhere ends it.
+    NoGradGuard no_grad;
+    w.mul_(2);
+    EXPECT_FALSE(amp::detail::lasting_copy(w, dtype).defined());
+    EXPECT_TRUE(equal(forward(w, dtype), mm(ones({2, 16}, dtype), w.to(dtype))));
+  }
+}
+
+TEST_P(AmpStep, SparesACopyThatAGraphStillNeeds) {
+  const Tensor w = randn({4, 4}).requires_grad_(), x = randn({2, 4}).requires_grad_();
+  Tensor y;
+  {
+    amp::AutocastGuard autocast(kCPU, kBFloat16);
+    y = mm(x, w).sum();
+  }
+  y.backward({}, /*retain_graph=*/true);
+  const Tensor first = x.grad().clone();
+  auto optimizer = make({w});
+  optimizer->step();
+  x.mutable_grad() = Tensor();
+  y.backward();  // the gradient of what was computed, with the weight of that time
+  EXPECT_TRUE(equal(x.grad(), first));
+  EXPECT_TRUE(equal(forward(w, kBFloat16), mm(ones({2, 4}, kBFloat16), w.detach().to(kBFloat16))));
+}
+
+TEST_P(AmpStep, MakesNoLastingCopyOfAWeightWithAPointerOut) {
+  const Tensor w = randn({4, 4}).requires_grad_();
+  auto optimizer = make({w});
+  forward(w, kBFloat16).sum().backward();
+  float* pointer = w.data_ptr<float>();
+  optimizer->step();
+  EXPECT_FALSE(amp::detail::lasting_copy(w, kBFloat16).defined());
+  pointer[0] = 100;
+  EXPECT_EQ(forward(w, kBFloat16)[0][0].to(kFloat).item<float>(),
+            mm(ones({2, 4}, kBFloat16), w.detach().to(kBFloat16))[0][0].item<float>());
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, AmpStep, ::testing::Range(0, 4));
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,250 @@
+// The caching allocator: alignment, reuse, statistics, giving back, exhaustion, threads.
+#include "tandem/tensor/allocator.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "src/tensor/size_class.h"
+#include "src/tensor/system_memory.h"
+#include "tandem/base/error.h"
+
+namespace tandem {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+TEST(SizeClass, HoldsTheRequestAndWastesAtMostAnEighth) {
+  for (size_t bytes = 1; bytes < 40 * kMiB; bytes += bytes < 70000 ? 1 : 4093) {
+    const cpu::SizeClass c = cpu::size_class(bytes);
+    ASSERT_GE(c.bytes, bytes);
+    ASSERT_EQ(c.bytes % cpu::kAlignment, 0U);
+    ASSERT_EQ(cpu::class_bytes(c.index), c.bytes);
+    if (bytes > 512) {
+      ASSERT_LE(c.bytes, bytes + bytes / 8) << bytes;
+    }
+    if (c.index > 0) {
+      ASSERT_LT(cpu::class_bytes(c.index - 1), bytes);
+    }
+  }
+  EXPECT_EQ(cpu::size_class(0).bytes, 64U);
+  EXPECT_EQ(cpu::size_class(cpu::kMaxBlockBytes).index, cpu::kNumSizeClasses - 1);
+}
+
+TEST(Allocator, BlocksAreAlignedDistinctAndWritable) {
+  std::vector<std::pair<unsigned char*, size_t>> blocks;
+  for (size_t bytes : {0UL, 1UL, 63UL, 64UL, 65UL, 513UL, 4096UL, 100000UL, 2 * kMiB, 5 * kMiB + 1}) {
+    for (int i = 0; i < 3; ++i) {
+      auto* p = static_cast<unsigned char*>(cpu::allocate(bytes));
+      ASSERT_NE(p, nullptr);
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(p) % 64, 0U);
+      std::memset(p, static_cast<int>(blocks.size()), bytes);
+      blocks.emplace_back(p, bytes);
+    }
+  }
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    for (size_t at : {size_t{0}, blocks[i].second / 2, blocks[i].second - 1}) {
+      if (blocks[i].second > 0) {
+        EXPECT_EQ(blocks[i].first[at], i);
+      }
+    }
+    cpu::deallocate(blocks[i].first, blocks[i].second);
+  }
+}
+
+TEST(Allocator, AFreedBlockIsHandedOutAgainWithoutSystemCalls) {
+  for (size_t bytes : {size_t{100}, size_t{70000}, 3 * kMiB}) {
+    void* first = cpu::allocate(bytes);
+    cpu::deallocate(first, bytes);
+    const AllocatorStats before = cpu::memory_stats();
+    void* second = cpu::allocate(bytes);
+    EXPECT_EQ(second, first);
+    cpu::deallocate(second, bytes);
+    const AllocatorStats after = cpu::memory_stats();
+    EXPECT_EQ(after.system_allocations, before.system_allocations);
+    EXPECT_EQ(after.allocations, before.allocations + 1);
+    EXPECT_EQ(after.reserved_bytes, before.reserved_bytes);
+  }
+}
+
+TEST(Allocator, StatisticsFollowTheBlocks) {
+  cpu::reset_peak_memory_stats();
+  const AllocatorStats before = cpu::memory_stats();
+  EXPECT_EQ(before.max_allocated_bytes, before.allocated_bytes);
+  const size_t bytes = 4 * kMiB;
+  const int64_t block = static_cast<int64_t>(cpu::size_class(bytes + (cpu::kPoisoning ? 64 : 0)).bytes);
+  void* a = cpu::allocate(bytes);
+  void* b = cpu::allocate(bytes);
+  EXPECT_EQ(cpu::memory_allocated(), before.allocated_bytes + 2 * block);
+  EXPECT_GE(cpu::memory_reserved(), cpu::memory_allocated());
+  cpu::deallocate(a, bytes);
+  cpu::deallocate(b, bytes);
+  EXPECT_EQ(cpu::memory_allocated(), before.allocated_bytes);
+  EXPECT_EQ(cpu::max_memory_allocated(), before.allocated_bytes + 2 * block);
+  EXPECT_GE(cpu::memory_stats().max_reserved_bytes, cpu::memory_stats().max_allocated_bytes);
+  cpu::reset_peak_memory_stats();
+  EXPECT_EQ(cpu::max_memory_allocated(), before.allocated_bytes);
+}
+
+TEST(Allocator, EmptyCacheGivesBackWhatIsFreeAndKeepsWhatIsNot) {
+  cpu::empty_cache();
+  const int64_t start = cpu::memory_reserved();
+  std::vector<void*> small, kept;
+  for (int i = 0; i < 5000; ++i) (i % 1000 == 7 ? kept : small).push_back(cpu::allocate(1000));
+  for (void* p : kept) std::memset(p, 0x5a, 1000);
+  void* large = cpu::allocate(8 * kMiB);
+  const int64_t full = cpu::memory_reserved();
+  EXPECT_GE(full - start, static_cast<int64_t>(5000 * 1000 + 8 * kMiB));
+  for (void* p : small) cpu::deallocate(p, 1000);
+  cpu::deallocate(large, 8 * kMiB);
+  EXPECT_EQ(cpu::memory_reserved(), full);
+  cpu::empty_cache();
+  EXPECT_LE(cpu::memory_reserved() - start, static_cast<int64_t>(5 * (256 << 10)));
+  EXPECT_GT(cpu::memory_reserved(), start);
+  for (void* p : kept) {
+    for (int i = 0; i < 1000; ++i) ASSERT_EQ(static_cast<unsigned char*>(p)[i], 0x5a);
+  }
+  // The slabs that stayed still serve, each block once.
+  std::set<void*> again(kept.begin(), kept.end());
+  for (int i = 0; i < 3000; ++i) ASSERT_TRUE(again.insert(cpu::allocate(1000)).second);
+  for (void* p : again) cpu::deallocate(p, 1000);
+  cpu::empty_cache();
+  EXPECT_EQ(cpu::memory_reserved(), start);
+}
+
+TEST(Allocator, LargeBlocksOfOneSizeHaveDifferentColours) {
+  std::vector<char*> blocks;
+  for (int i = 0; i < 8; ++i) blocks.push_back(static_cast<char*>(cpu::allocate(33 * kMiB)));
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) EXPECT_NE((blocks[i] - blocks[j]) % (int64_t{1} << 28), 0);
+    for (size_t j = 0; j < i; ++j) EXPECT_EQ((blocks[i] - blocks[j]) % 4096, 0);
+  }
+  for (char* p : blocks) cpu::deallocate(p, 33 * kMiB);
+  cpu::empty_cache();
+}
+
+TEST(Allocator, ImpossibleRequestsNameTheNumbers) {
+  for (size_t bytes : {size_t{1} << 45, size_t{1} << 62, ~size_t{0}}) {
+    const int64_t live = cpu::memory_allocated();
+    try {
+      cpu::allocate(bytes);
+      FAIL() << "no exception";
+    } catch (const OutOfMemoryError& e) {
+      const std::string what = e.what();
+      EXPECT_NE(what.find(std::to_string(bytes) + " bytes requested"), std::string::npos) << what;
+      EXPECT_NE(what.find(std::to_string(live) + " bytes allocated"), std::string::npos) << what;
+      EXPECT_NE(what.find("bytes reserved"), std::string::npos) << what;
+    }
+    EXPECT_EQ(cpu::memory_allocated(), live);
+  }
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(Allocator, ExhaustionFreesTheCacheAndTriesAgain) {
+  void* big = cpu::allocate(512 * kMiB);
+  cpu::deallocate(big, 512 * kMiB);  // cached, of another size class than the request below
+  size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit old{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &old), 0);
+  const rlimit tight{pages * 4096 + 100 * kMiB, old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
+  void* block = nullptr;
+  EXPECT_NO_THROW(block = cpu::allocate(400 * kMiB));
+  EXPECT_THROW(cpu::allocate(800 * kMiB), OutOfMemoryError);
+  setrlimit(RLIMIT_AS, &old);
+  if (block) cpu::deallocate(block, 400 * kMiB);
+  cpu::empty_cache();
+}
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+TEST(AllocatorDeathTest, AddressSanitizerSeesUseAfterFreeAndOverrun) {
+  for (size_t bytes : {size_t{100}, 3 * kMiB}) {
+    auto* p = static_cast<volatile char*>(cpu::allocate(bytes));
+    EXPECT_DEATH(p[bytes] = 1, "use-after-poison");
+    p[bytes - 1] = 1;
+    cpu::deallocate(const_cast<char*>(p), bytes);
+    EXPECT_DEATH(p[0] = 1, "use-after-poison");
+    EXPECT_DEATH(p[bytes - 1] = 1, "use-after-poison");
+  }
+}
+#endif
+
+// Blocks travel between threads through a shared box; each carries a stamp that nobody else may overwrite.
+TEST(AllocatorThreads, ManyThreadsAllocateFreeAndPassBlocksOn) {
+  struct Item {
+    unsigned char* data;
+    size_t bytes;
+    unsigned char stamp;
+  };
+  const int64_t live = cpu::memory_allocated();
+  std::mutex mutex;
+  std::vector<Item> box;
+  std::atomic<int> damaged{0};
+  const auto release = [&](const Item& item) {
+    if (item.data[0] != item.stamp || item.data[item.bytes - 1] != item.stamp) ++damaged;
+    cpu::deallocate(item.data, item.bytes);
+  };
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937 random(t);
+      std::vector<Item> mine;
+      for (int step = 0; step < 4000; ++step) {
+        const size_t bytes = step % 256 == 0 ? 2 * kMiB + random() % kMiB : 1 + random() % 3000;
+        const Item item{static_cast<unsigned char*>(cpu::allocate(bytes)), bytes, static_cast<unsigned char>(random())};
+        item.data[0] = item.data[bytes - 1] = item.stamp;
+        mine.push_back(item);
+        if (mine.size() > 20) {
+          std::swap(mine[random() % mine.size()], mine.back());
+          const Item old = mine.back();
+          mine.pop_back();
+          if (step % 3 == 0) {
+            const std::lock_guard lock(mutex);
+            box.push_back(old);
+          } else {
+            release(old);
+          }
+        }
+        if (step % 64 == 0) {
+          std::vector<Item> others;
+          {
+            const std::lock_guard lock(mutex);
+            others.swap(box);
+          }
+          for (const Item& other : others) release(other);
+        }
+        if (step % 1000 == 999) cpu::empty_cache();
+        if (step % 500 == 0) {
+          EXPECT_GE(cpu::memory_stats().allocations, 0);
+        }
+      }
+      for (const Item& item : mine) release(item);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Item& item : box) release(item);
+  EXPECT_EQ(damaged, 0);
+  EXPECT_EQ(cpu::memory_allocated(), live);
+}
+
+// Freed after main has returned and static objects have gone.
+struct AtExit {
+  void* block = cpu::allocate(100);
+  ~AtExit() { cpu::deallocate(block, 100); }
+};
+const AtExit at_exit;
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,110 @@
+// Tensor::index, index_put_ and operator[].
+#include "tandem/tensor/indexing.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "support/throws.h"
+#include "tandem/base/error.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+namespace {
+
+using indexing::Ellipsis;
+using indexing::None;
+using indexing::Slice;
+using indexing::TensorIndex;
+using V = std::vector<int64_t>;
+
+// [2, 3, 4]: x[i][j][k] = 12 i + 4 j + k.
+Tensor cube() { return arange(24).view({2, 3, 4}); }
+
+V values(const Tensor& x) {
+  const Tensor dense = x.contiguous();
+  return {dense.const_data_ptr<int64_t>(), dense.const_data_ptr<int64_t>() + dense.numel()};
+}
+
+// Expected values follow from the formula of cube().
+TEST(Indexing, IntegersSlicesEllipsisAndNone) {
+  const Tensor x = cube();
+  EXPECT_EQ(x.index({1, 2, 3}).item<int64_t>(), 23);
+  EXPECT_EQ(values(x.index({1, -1})), (V{20, 21, 22, 23}));
+  EXPECT_EQ(values(x.index({0, Slice(1, None), 2})), (V{6, 10}));
+  EXPECT_EQ(values(x.index({Ellipsis, 3})), (V{3, 7, 11, 15, 19, 23}));
+  EXPECT_EQ(values(x.index({1, "...", Slice(None, None, 3)})), (V{12, 15, 16, 19, 20, 23}));
+  EXPECT_EQ(values(x.index({Slice(), 0, Slice(-3, -1)})), (V{1, 2, 13, 14}));
+  EXPECT_EQ(Dims(x.index({None, 0, Ellipsis, None}).sizes()), (Dims{1, 3, 4, 1}));
+  EXPECT_EQ(Dims(x.index({Slice(), None, 1}).sizes()), (Dims{2, 1, 4}));
+  EXPECT_EQ(Dims(x.index({0, Ellipsis, Slice(5, None)}).sizes()), (Dims{3, 0}));
+  EXPECT_EQ(Dims(x.index({0, 1, 2, Ellipsis}).sizes()), Dims{});
+  EXPECT_EQ(values(x.index({tensor(1), 0, Slice(0, 2)})), (V{12, 13}));
+  EXPECT_EQ(values(x.index(std::vector<TensorIndex>{0, 0})), (V{0, 1, 2, 3}));
+  EXPECT_EQ(values(x[1][0]), (V{12, 13, 14, 15}));
+  EXPECT_EQ(x[-1][-1][-1].item<int64_t>(), 23);
+}
+
+TEST(Indexing, ResultsAreViews) {
+  const Tensor x = cube();
+  for (const Tensor& v : {x.index({1, Slice(0, 3, 2)}), x.index({Ellipsis}), x[0], x.index({Slice()})}) {
+    EXPECT_EQ(&v.storage(), &x.storage());
+    EXPECT_FALSE(v.is_same(x));
+  }
+  x.index({1, 0}).fill_(-1);
+  EXPECT_EQ(x.index({1, 0, 3}).item<int64_t>(), -1);
+}
+
+TEST(Indexing, WritesBroadcast) {
+  const Tensor x = cube();
+  const uint64_t version = x._version();
+  x.index_put_({0, Slice(0, 2), 1}, tensor({100, 200}));
+  EXPECT_GT(x._version(), version);
+  EXPECT_EQ(values(x.index({0, Slice(), 1})), (V{100, 200, 9}));
+  x.index_put_({1}, 7);
+  EXPECT_EQ(values(x[1]), V(12, 7));
+  x.index_put_({1, Slice(), Slice(None, None, 2)}, tensor({{1, 2}}));
+  EXPECT_EQ(values(x.index({1, Slice(), 2})), (V{2, 2, 2}));
+  x.index_put_({0, 0, Slice(0, 2)}, tensor({{{5, 6}}}));  // leading sizes of 1 are dropped
+  EXPECT_EQ(values(x.index({0, 0})), (V{5, 6, 2, 3}));
+  x.index_put_({"..."}, 0);
+  EXPECT_EQ(values(x), V(24, 0));
+  x.index_put_({Slice()}, tensor({2.75, 2.75, 2.75, 2.75}));  // converts
+  EXPECT_EQ(values(x), V(24, 2));
+}
+
+TEST(Indexing, GradientsPass) {
+  const Tensor x = zeros({2, 3}, requires_grad());
+  x.index({1, Slice(None, None, 2)}).sum().backward();
+  const Tensor g = x.grad();
+  const float* p = g.const_data_ptr<float>();
+  EXPECT_EQ(std::vector<float>(p, p + 6), (std::vector<float>{0, 0, 0, 1, 0, 1}));
+
+  const Tensor w = ones({2}, requires_grad());
+  const Tensor y = zeros({3});
+  y.index_put_({Slice(1, None)}, w.mul(3));
+  y.sum().backward();
+  EXPECT_EQ(w.grad().const_data_ptr<float>()[1], 3.0F);
+}
+
+TEST(Indexing, BadIndicesAreRefused) {
+  const Tensor x = cube();
+  EXPECT_THROWS(x.index({0, 0, 0, 0}), IndexError, "index: ", "4 indices", "rank 3", "[2, 3, 4]");
+  EXPECT_THROWS(x.index(std::vector<TensorIndex>{}), IndexError, "index: ", "empty");
+  EXPECT_THROWS(x.index({Ellipsis, 0, "..."}), IndexError, "index: ", "2 Ellipsis");
+  EXPECT_THROWS(x.index({2}), IndexError, "2", "[2, 3, 4]");
+  EXPECT_THROWS(x.index({0, -4}), IndexError, "-4");
+  EXPECT_THROWS(x.index({".."}), StateError, "index: ", "'..'");
+  EXPECT_THROWS(x.index({true}), NotImplementedError, "index: ", "bool");
+  EXPECT_THROWS(x.index({tensor({0, 1})}), NotImplementedError, "index: ", "[2] i64");
+  EXPECT_THROWS(x.index({tensor({true, false})}), NotImplementedError, "index: ", "[2] bool");
+  EXPECT_THROWS(x.index({Slice(0, 2, -1)}), IndexError, "slice: ", "-1");
+  EXPECT_THROWS(x.index_put_({0, 0, 0, 0}, 1), IndexError, "index_put_: ", "4 indices");
+  EXPECT_THROWS(x.index_put_({0}, ones({5})), ShapeError, "[5]");
+  EXPECT_THROWS(tensor(1.5)[0], IndexError, "operator[]: ", "rank 0");
+  EXPECT_THROWS(Tensor()[0], StateError, "undefined tensor");
+  EXPECT_THROWS(Tensor().index({0}), StateError, "undefined tensor");
+}
+
+}  // namespace
+}  // namespace tandem

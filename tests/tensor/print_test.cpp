@@ -1,0 +1,72 @@
+// Printing against the text that libtorch writes for the same tensors.
+#include "tandem/tensor/print.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+namespace {
+
+using Values = std::vector<double>;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+Values range(int n, double start, double step) {
+  Values v;
+  for (int i = 0; i < n; ++i) v.push_back(start + i * step);
+  return v;
+}
+
+const std::map<std::string, std::string>& expected() {
+  static const std::map<std::string, std::string> texts = {
+#include "golden/print_expected.inc"
+  };
+  return texts;
+}
+
+Tensor make(const Values& values, const std::vector<int64_t>& sizes, DType dtype) {
+  const Tensor x = empty(sizes, dtype);
+  visit_dtype(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (size_t i = 0; i < values.size(); ++i) x.raw<T>()[i] = Scalar(values[i]).to<T>();
+  });
+  return x;
+}
+
+#define STRIP(...) __VA_ARGS__
+#define X(NAME, VALUES, SIZES, DTYPE) \
+  TEST(Print, NAME) { EXPECT_EQ(str(make(STRIP VALUES, STRIP SIZES, DTYPE)), expected().at(#NAME)); }
+#include "golden/print_cases.inc"
+#undef X
+
+TEST(Print, undefined) { EXPECT_EQ(str(Tensor()), expected().at("undefined")); }
+
+TEST(Print, StreamAndStridedViewsAgree) {
+  const Tensor x = make(range(6, 1, 1), {3, 2}, kFloat);
+  std::ostringstream out;
+  out << make_view(x, {2, 3}, {1, 2}, 0);
+  EXPECT_EQ(out.str(), " 1  3  5\n 2  4  6\n[ CPUFloatType{2,3} ]");
+}
+
+TEST(Print, ANarrowLineHoldsOneColumn) {
+  std::ostringstream out;
+  print(out, make({1, 2}, {1, 2}, kFloat), 1);
+  EXPECT_EQ(out.str(), "Columns 1 to 1 1\n\nColumns 2 to 2 2\n[ CPUFloatType{1,2} ]");
+}
+
+TEST(Print, LeavesTheVersionAlone) {
+  const Tensor x = make({1}, {1}, kFloat);
+  const uint64_t version = x._version();
+  str(x);
+  EXPECT_EQ(x._version(), version);
+}
+
+}  // namespace
+}  // namespace tandem
