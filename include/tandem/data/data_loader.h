@@ -31,8 +31,12 @@ class DataLoader {
     if (options_.batch_size() == 0) throw StateError("data loader: batch_size is 0; it must be at least 1");
     if (options_.workers() == 0) return;
     if constexpr (std::is_copy_constructible_v<Dataset>) {
-      pool_ = std::make_unique<Pool>(options_.enforce_ordering());
-      for (size_t i = 0; i < options_.workers(); ++i) pool_->add_worker(dataset_);
+      pool_ = std::make_unique<detail::WorkerPool>(options_.enforce_ordering());
+      for (size_t i = 0; i < options_.workers(); ++i) {
+        pool_->add_worker([dataset = dataset_](void* request) mutable -> std::shared_ptr<void> {
+          return std::make_shared<BatchType>(dataset.get_batch(std::move(*static_cast<BatchRequestType*>(request))));
+        });
+      }
     } else {
       throw StateError(
           "data loader: each worker needs its own copy of the dataset, which cannot be copied; "
@@ -76,8 +80,6 @@ class DataLoader {
   const DataLoaderOptions& options() const { return options_; }
 
  private:
-  using Pool = detail::WorkerPool<BatchRequestType, BatchType>;
-
   std::optional<BatchRequestType> next_request() {
     std::optional<BatchRequestType> request = sampler_.next(options_.batch_size());
     if (request && options_.drop_last() && request->size() < options_.batch_size()) request.reset();
@@ -88,7 +90,7 @@ class DataLoader {
     while (pool_->outstanding() < std::max<size_t>(options_.max_jobs(), 1)) {
       std::optional<BatchRequestType> request = next_request();
       if (!request) return;
-      pool_->push(std::move(*request));
+      pool_->push(std::make_shared<BatchRequestType>(std::move(*request)));
     }
   }
 
@@ -101,7 +103,7 @@ class DataLoader {
     }
     prefetch();
     if (pool_->outstanding() == 0) return;
-    batch_ = pool_->pop(options_.timeout());
+    batch_ = std::move(*static_cast<BatchType*>(pool_->pop(options_.timeout()).get()));
     prefetch();
   }
 
@@ -109,7 +111,7 @@ class DataLoader {
   Sampler sampler_;
   Dataset dataset_;
   std::optional<BatchType> batch_;
-  std::unique_ptr<Pool> pool_;
+  std::unique_ptr<detail::WorkerPool> pool_;
 };
 
 /// A loader with a sampler of the caller's.

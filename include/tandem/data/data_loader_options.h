@@ -1,7 +1,7 @@
 #pragma once
 // Options of a data loader.
-#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 namespace tandem::data {
@@ -18,8 +18,15 @@ class DataLoaderOptions {
   DataLoaderOptions& workers(size_t value) { return workers_ = value, *this; }
   /// Batches prepared ahead; by default two for each worker.
   DataLoaderOptions& max_jobs(std::optional<size_t> value) { return max_jobs_ = value, *this; }
-  /// How long to wait for a worker's batch before StateError; by default forever.
-  DataLoaderOptions& timeout(std::optional<std::chrono::milliseconds> value) { return timeout_ = value, *this; }
+  /// How long to wait for a worker's batch before StateError; by default forever. A duration of <chrono> in whole
+  /// milliseconds or coarser (the type is open because that header is a costly one).
+  template <class Duration>
+  DataLoaderOptions& timeout(Duration value) {
+    using Period = typename Duration::period;
+    static_assert(1000 * Period::num % Period::den == 0, "give the timeout in milliseconds or a coarser unit");
+    return timeout_ms_ = static_cast<int64_t>(value.count()) * (1000 * Period::num / Period::den), *this;
+  }
+  DataLoaderOptions& timeout(std::nullopt_t) { return timeout_ms_.reset(), *this; }
   /// Whether batches come in the sampler's order; if not, in the order in which workers finish.
   DataLoaderOptions& enforce_ordering(bool value) { return enforce_ordering_ = value, *this; }
   /// Leaves out a last batch with fewer items.
@@ -28,14 +35,15 @@ class DataLoaderOptions {
   size_t batch_size() const { return batch_size_; }
   size_t workers() const { return workers_; }
   size_t max_jobs() const { return max_jobs_.value_or(2 * workers_); }
-  std::optional<std::chrono::milliseconds> timeout() const { return timeout_; }
+  /// In milliseconds.
+  std::optional<int64_t> timeout() const { return timeout_ms_; }
   bool enforce_ordering() const { return enforce_ordering_; }
   bool drop_last() const { return drop_last_; }
 
  private:
   size_t batch_size_ = 1, workers_ = 0;
   std::optional<size_t> max_jobs_;
-  std::optional<std::chrono::milliseconds> timeout_;
+  std::optional<int64_t> timeout_ms_;
   bool enforce_ordering_ = true, drop_last_ = false;
 };
 

@@ -1,0 +1,113 @@
+#include "tandem/data/worker_pool.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tandem/base/check.h"
+#include "tandem/tensor/threads.h"
+
+namespace tandem::data::detail {
+
+struct WorkerPool::State {
+  struct Job {
+    uint64_t epoch, number;
+    std::shared_ptr<void> request;
+  };
+  struct Outcome {
+    std::shared_ptr<void> batch;
+    std::exception_ptr error;
+  };
+
+  explicit State(bool ordered) : ordered(ordered) {}
+  ~State() {
+    for (std::jthread& t : threads) t.request_stop();  // all of them, before the first is waited for
+  }
+
+  void run(const std::stop_token& stop, const Work& work) {
+    while (true) {
+      std::unique_lock lock(mutex);
+      if (!job_ready.wait(lock, stop, [&] { return !jobs.empty(); }) || stop.stop_requested()) return;
+      Job job = std::move(jobs.front());
+      jobs.pop_front();
+      lock.unlock();
+      Outcome outcome;
+      try {
+        outcome.batch = work(job.request.get());
+      } catch (...) {
+        outcome.error = std::current_exception();
+      }
+      lock.lock();
+      if (job.epoch != epoch) continue;
+      outcomes.emplace(job.number, std::move(outcome));
+      lock.unlock();
+      batch_ready.notify_one();
+    }
+  }
+
+  const bool ordered;
+  uint64_t epoch = 0, pushed = 0, popped = 0;
+  std::mutex mutex;
+  std::condition_variable_any job_ready;
+  std::condition_variable batch_ready;
+  std::deque<Job> jobs;
+  std::map<uint64_t, Outcome> outcomes;
+  std::vector<std::jthread> threads;  // last: joined before the rest goes
+};
+
+WorkerPool::WorkerPool(bool ordered) : state_(std::make_unique<State>(ordered)) {}
+WorkerPool::~WorkerPool() = default;
+
+void WorkerPool::add_worker(Work work) {
+  state_->threads.emplace_back([state = state_.get(), work = std::move(work)](const std::stop_token& stop) {
+    set_num_threads(1);  // kernels in a worker share the processors with the loop and the other workers
+    state->run(stop, work);
+  });
+}
+
+void WorkerPool::reset() {
+  const std::lock_guard lock(state_->mutex);
+  ++state_->epoch;
+  state_->jobs.clear();
+  state_->outcomes.clear();
+  state_->pushed = state_->popped = 0;
+}
+
+void WorkerPool::push(std::shared_ptr<void> request) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->jobs.push_back({state_->epoch, state_->pushed++, std::move(request)});
+  }
+  state_->job_ready.notify_one();
+}
+
+uint64_t WorkerPool::outstanding() const { return state_->pushed - state_->popped; }
+
+std::shared_ptr<void> WorkerPool::pop(std::optional<int64_t> timeout_ms) {
+  State& s = *state_;
+  std::unique_lock lock(s.mutex);
+  const auto ready = [&] { return !s.outcomes.empty() && (!s.ordered || s.outcomes.begin()->first == s.popped); };
+  if (!timeout_ms) {
+    s.batch_ready.wait(lock, ready);
+  } else if (!s.batch_ready.wait_for(lock, std::chrono::milliseconds(*timeout_ms), ready)) {
+    throw StateError(
+        fmt::format("data loader: no worker delivered a batch within the timeout of {} ms; raise timeout() or look at "
+                    "the dataset",
+                    *timeout_ms));
+  }
+  State::Outcome outcome = std::move(s.outcomes.begin()->second);
+  s.outcomes.erase(s.outcomes.begin());
+  ++s.popped;
+  lock.unlock();
+  if (outcome.error) std::rethrow_exception(std::move(outcome.error));
+  return std::move(outcome.batch);
+}
+
+}  // namespace tandem::data::detail
