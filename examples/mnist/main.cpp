@@ -23,6 +23,9 @@ void add_flags(CLI::App& app, Settings& settings) {
   app.add_option("--device", settings.device, "auto, cpu or cuda")->check(CLI::IsMember({"auto", "cpu", "cuda"}));
   app.add_option("--epochs", settings.epochs, "epochs per precision")->check(CLI::Range(1, 10000));
   app.add_option("--batch", settings.batch, "images per step")->check(CLI::Range(1, 60000))->capture_default_str();
+  app.add_option("--lr", settings.lr, "learning rate of the first step; it falls to zero")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--workers", settings.workers, "threads that load data")
       ->check(CLI::Range(0, 64))
       ->capture_default_str();

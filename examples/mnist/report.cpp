@@ -33,7 +33,9 @@ std::string table(const std::vector<RunResult>& runs) {
                         speed, memory);
   }
   return text +
-         "\nspeed and memory: ratios to the same example in f32 (images/s: more is faster; memory: less is smaller).\n";
+         "\nmemory: the peak of all tensors beside the stored images. The last columns: ratios to the same example in "
+         "f32\n"
+         "(speed: more is faster; memory: less is smaller).\n";
 }
 
 void write_json(const std::string& file, const std::vector<RunResult>& runs) {

@@ -13,7 +13,7 @@ namespace mnist {
 struct RunResult {
   std::string example, precision, device, processor;
   double seconds_per_epoch = 0, images_per_second = 0;
-  int64_t peak_bytes = 0;
+  int64_t peak_bytes = 0;    // of tensors, beside the stored images
   double test_accuracy = 0;  // percent
   int64_t skipped_steps = 0;
   double final_scale = 1;

@@ -11,6 +11,7 @@
 #include "kernels/cpu/tile.h"
 #include "kernels/cpu/walk.h"
 #include "tandem/base/check.h"
+#include "tandem/tensor/context.h"
 
 namespace tandem::cpu {
 namespace {
@@ -33,8 +34,9 @@ Dims expanded(const Tensor& index, int64_t rank, int64_t dim) {
   return strides;
 }
 
-/// Throws IndexError unless every index is in [0, size).
-void check_indices(const char* op, const Tensor& index, int64_t size, int64_t dim) {
+/// Throws IndexError, naming the running op, unless every index is in [0, size).
+void check_indices(const Tensor& index, int64_t size, int64_t dim) {
+  const char* op = thread_state().current_op;  // of this thread: the walk's other threads run none
   const auto walk = make_walk<1>(index.sizes(), {index.strides()});
   visit_dtype(index.dtype(), [&]<class Index>(Index) {
     if constexpr (std::same_as<Index, int64_t> || std::same_as<Index, int32_t>) {
@@ -171,22 +173,22 @@ int64_t size_along(const Tensor& t, int64_t dim) { return t.dim() == 0 ? 1 : t.s
 }  // namespace
 
 void gather(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index) {
-  check_indices("gather", index, size_along(x, dim), dim);
+  check_indices(index, size_along(x, dim), dim);
   take(y, x, dim, index, Dims(index.strides()));
 }
 
 void index_select(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index) {
-  check_indices("index_select", index, size_along(x, dim), dim);
+  check_indices(index, size_along(x, dim), dim);
   take(y, x, dim, index, expanded(index, x.dim(), dim));
 }
 
 void scatter_add(const Tensor& y, int64_t dim, const Tensor& index, const Tensor& src) {
-  check_indices("scatter_add", index, size_along(y, dim), dim);
+  check_indices(index, size_along(y, dim), dim);
   add(y, dim, index, Dims(index.strides()), src, index.sizes());
 }
 
 void index_add(const Tensor& y, int64_t dim, const Tensor& index, const Tensor& src) {
-  check_indices("index_add", index, size_along(y, dim), dim);
+  check_indices(index, size_along(y, dim), dim);
   add(y, dim, index, expanded(index, y.dim(), dim), src, src.sizes());
 }
 

@@ -1,4 +1,5 @@
 // Tensor's methods that are ops under another spelling.
+#include "tandem/ops/activation.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/matmul.h"

@@ -1,5 +1,6 @@
 // Arithmetic and activations.
 #include "tandem/ops/elementwise.h"
+#include "tandem/ops/activation.h"
 
 #include <cmath>
 

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "kernels/cpu/kernels.h"
-#include "kernels/cpu/simd/dispatch.h"
 #include "kernels/raw_tensors.h"
+#include "support/simd_levels.h"
 
 namespace tandem {
 namespace {
@@ -20,17 +20,8 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr DType kFloating[] = {kFloat, kHalf, kBFloat16, kDouble};
 constexpr int64_t kSizes[] = {1, 7, 15, 16, 17, 31, 33, 511, 512, 513, 1025};
 
-class AmpKernels : public ::testing::TestWithParam<cpu::SimdLevel> {
- protected:
-  void SetUp() override {
-    if (!cpu::simd_level_available(GetParam())) GTEST_SKIP() << "not on this processor";
-    cpu::set_simd_level(GetParam());
-  }
-  void TearDown() override { cpu::set_simd_level(before_); }
-  cpu::SimdLevel before_ = cpu::simd_level();
-};
-INSTANTIATE_TEST_SUITE_P(Levels, AmpKernels, ::testing::ValuesIn(cpu::kSimdLevels),
-                         [](const auto& level) { return std::string(cpu::name(level.param)); });
+class AmpKernels : public SimdLevels {};
+TANDEM_AT_EVERY_SIMD_LEVEL(AmpKernels);
 
 /// x * factor in the compute type, rounded to the dtype.
 double unscaled(double x, float factor, DType dtype) {

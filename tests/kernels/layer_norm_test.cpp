@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "kernels/cpu/kernels.h"
-#include "kernels/cpu/simd/dispatch.h"
 #include "kernels/raw_tensors.h"
+#include "support/simd_levels.h"
 #include "support/tolerance.h"
 #include "tandem/tensor/threads.h"
 
@@ -15,17 +15,8 @@ namespace {
 using namespace testing;
 using Values = std::vector<double>;
 
-class LayerNormKernel : public ::testing::TestWithParam<cpu::SimdLevel> {
- protected:
-  void SetUp() override {
-    if (!cpu::simd_level_available(GetParam())) GTEST_SKIP() << "not on this processor";
-    cpu::set_simd_level(GetParam());
-  }
-  void TearDown() override { cpu::set_simd_level(before_); }
-  cpu::SimdLevel before_ = cpu::simd_level();
-};
-INSTANTIATE_TEST_SUITE_P(Levels, LayerNormKernel, ::testing::ValuesIn(cpu::kSimdLevels),
-                         [](const auto& level) { return std::string(cpu::name(level.param)); });
+class LayerNormKernel : public SimdLevels {};
+TANDEM_AT_EVERY_SIMD_LEVEL(LayerNormKernel);
 
 struct Case {
   int64_t rows, n;

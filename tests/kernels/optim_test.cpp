@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "kernels/cpu/kernels.h"
-#include "kernels/cpu/simd/dispatch.h"
 #include "kernels/raw_tensors.h"
+#include "support/simd_levels.h"
 #include "support/tolerance.h"
 #include "tandem/tensor/threads.h"
 
@@ -18,17 +18,8 @@ using Values = std::vector<double>;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-class OptimKernels : public ::testing::TestWithParam<cpu::SimdLevel> {
- protected:
-  void SetUp() override {
-    if (!cpu::simd_level_available(GetParam())) GTEST_SKIP() << "not on this processor";
-    cpu::set_simd_level(GetParam());
-  }
-  void TearDown() override { cpu::set_simd_level(before_); }
-  cpu::SimdLevel before_ = cpu::simd_level();
-};
-INSTANTIATE_TEST_SUITE_P(Levels, OptimKernels, ::testing::ValuesIn(cpu::kSimdLevels),
-                         [](const auto& level) { return std::string(cpu::name(level.param)); });
+class OptimKernels : public SimdLevels {};
+TANDEM_AT_EVERY_SIMD_LEVEL(OptimKernels);
 
 // ---- the models, straight from torch.optim's documentation
 

@@ -1,6 +1,7 @@
 #pragma once
 // WorkerPool: threads that prepare a data loader's batches ahead of its loop. Requests and batches travel as
-// shared_ptr<void>, so that the threads and their locks stay in the .cpp file: <thread> and <chrono> are costly headers.
+// shared_ptr<void>, so that the threads and their locks stay in the .cpp file: <thread> and <chrono> are costly
+// headers.
 #include <cstdint>
 #include <functional>
 #include <memory>

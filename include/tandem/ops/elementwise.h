@@ -1,9 +1,8 @@
 #pragma once
-// Element-wise arithmetic, comparisons and activations. Two tensors broadcast against each other and promote by
+// Element-wise arithmetic and comparisons. Two tensors broadcast against each other and promote by
 // PyTorch's rules; an op on integers whose result is not one gives f32. Sizes that do not broadcast: ShapeError;
 // an undefined tensor: StateError.
 #include <optional>
-#include <string>
 
 #include "tandem/tensor/tensor.h"
 
@@ -85,28 +84,6 @@ Tensor isfinite(const Tensor& x);
 Tensor isnan(const Tensor& x);
 Tensor isinf(const Tensor& x);
 
-// ---- activations
-/// max(x, 0); NaN stays
-Tensor relu(const Tensor& x);
-/// 1 / (1 + e^-x)
-Tensor sigmoid(const Tensor& x);
-Tensor tanh(const Tensor& x);
-/// x Phi(x), or with approximate = "tanh": 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
-Tensor gelu(const Tensor& x, const std::string& approximate = "none");
-/// log(1 + e^x)
-Tensor softplus(const Tensor& x);
-/// log(sigmoid(x))
-Tensor logsigmoid(const Tensor& x);
-
-// ---- derivatives, as ops
-/// gy where y > 0, else 0
-Tensor relu_backward(const Tensor& gy, const Tensor& y);
-/// gy y (1 - y)
-Tensor sigmoid_backward(const Tensor& gy, const Tensor& y);
-/// gy (1 - y^2)
-Tensor tanh_backward(const Tensor& gy, const Tensor& y);
-/// gy (Phi(x) + x phi(x))
-Tensor gelu_backward(const Tensor& gy, const Tensor& x);
 /// Sum of `g` over the dimensions along which `sizes` was broadcast to g's; the result has `sizes`.
 Tensor sum_to_size(const Tensor& g, IntArrayRef sizes);
 

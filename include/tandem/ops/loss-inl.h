@@ -4,6 +4,7 @@
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
 #include "tandem/base/warn.h"
+#include "tandem/ops/activation.h"
 #include "tandem/ops/broadcast.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"

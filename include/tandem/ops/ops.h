@@ -1,5 +1,6 @@
 #pragma once
 // All ops.
+#include "tandem/ops/activation.h"
 #include "tandem/ops/conv.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/dropout.h"

@@ -1,0 +1,78 @@
+#pragma once
+#include <cmath>
+
+#include "tandem/base/check.h"
+#include "tandem/ops/activation.h"
+#include "tandem/ops/elementwise_forms.h"
+
+namespace tandem {
+
+namespace detail {
+
+/// Density of the standard normal distribution.
+inline Tensor normal_density(const Tensor& x) { return mul(exp(mul(mul(x, x), -0.5)), 1 / std::sqrt(2 * M_PI)); }
+
+/// gelu's tanh form, differentiated with ops; see gelu() for the formula.
+inline Tensor gelu_tanh_derivative(const Tensor& gy, const Tensor& x) {
+  constexpr double c = 0.7978845608028654, k = 0.044715;  // sqrt(2 / pi)
+  const Tensor t = tanh(mul(add(x, mul(pow(x, 3), k)), c));
+  const Tensor inner = mul(add(mul(square(x), 3 * k), 1), c);
+  const Tensor slope = add(mul(add(t, 1), 0.5), mul(mul(x, 0.5), mul(rsub(square(t), 1), inner)));
+  return mul(gy, slope);
+}
+
+}  // namespace detail
+
+TANDEM_OPS Tensor relu(const Tensor& x) {
+  return detail::unary_op<"relu">(Unary::relu, x, detail::Keep::output, true, relu_backward);
+}
+TANDEM_OPS Tensor relu_backward(const Tensor& gy, const Tensor& y) {
+  return detail::derivative_op<"relu_backward">(Binary::relu_backward, gy, y, relu_backward,
+                                                [](const Tensor&, const Tensor&, const Tensor&) { return Tensor(); });
+}
+
+TANDEM_OPS Tensor sigmoid(const Tensor& x) {
+  return detail::unary_op<"sigmoid">(Unary::sigmoid, x, detail::Keep::output, false, sigmoid_backward);
+}
+TANDEM_OPS Tensor sigmoid_backward(const Tensor& gy, const Tensor& y) {
+  return detail::derivative_op<"sigmoid_backward">(
+      Binary::sigmoid_backward, gy, y, sigmoid_backward,
+      [](const Tensor& ggx, const Tensor& gy, const Tensor& y) { return mul(mul(ggx, gy), add(mul(y, -2), 1)); });
+}
+
+TANDEM_OPS Tensor tanh(const Tensor& x) {
+  return detail::unary_op<"tanh">(Unary::tanh, x, detail::Keep::output, false, tanh_backward);
+}
+TANDEM_OPS Tensor tanh_backward(const Tensor& gy, const Tensor& y) {
+  return detail::derivative_op<"tanh_backward">(
+      Binary::tanh_backward, gy, y, tanh_backward,
+      [](const Tensor& ggx, const Tensor& gy, const Tensor& y) { return mul(mul(ggx, gy), mul(y, -2)); });
+}
+
+TANDEM_OPS Tensor gelu(const Tensor& x, const std::string& approximate) {
+  TANDEM_CHECK(approximate == "none" || approximate == "tanh", StateError,
+               "gelu: approximate must be \"none\" or \"tanh\", not \"{}\"", approximate);
+  if (approximate == "none") return detail::unary_op<"gelu">(Unary::gelu, x, detail::Keep::input, false, gelu_backward);
+  return detail::unary_op<"gelu">(
+      Unary::gelu_tanh, x, detail::Keep::input, false, [](const Tensor& gy, const Tensor& x) {
+        if (GradMode::is_enabled()) return detail::gelu_tanh_derivative(gy, x);
+        return detail::binary_kernel("gelu_backward", Binary::gelu_tanh_backward, gy, x, gy.dtype());
+      });
+}
+TANDEM_OPS Tensor gelu_backward(const Tensor& gy, const Tensor& x) {
+  return detail::derivative_op<"gelu_backward">(
+      Binary::gelu_backward, gy, x, gelu_backward, [](const Tensor& ggx, const Tensor& gy, const Tensor& x) {
+        return mul(mul(ggx, gy), mul(detail::normal_density(x), rsub(square(x), 2)));
+      });
+}
+
+TANDEM_OPS Tensor softplus(const Tensor& x) {
+  return detail::unary_op<"softplus">(Unary::softplus, x, detail::Keep::input, false,
+                                      [](const Tensor& g, const Tensor& x) { return mul(g, sigmoid(x)); });
+}
+TANDEM_OPS Tensor logsigmoid(const Tensor& x) {
+  return detail::unary_op<"logsigmoid">(Unary::logsigmoid, x, detail::Keep::input, false,
+                                        [](const Tensor& g, const Tensor& x) { return mul(g, sigmoid(neg(x))); });
+}
+
+}  // namespace tandem

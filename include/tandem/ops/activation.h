@@ -1,0 +1,36 @@
+#pragma once
+// Activations, element by element, and their derivatives. Integers give f32 (relu keeps them); an undefined tensor:
+// StateError.
+#include <string>
+
+#include "tandem/tensor/tensor.h"
+
+namespace tandem {
+
+/// max(x, 0); NaN stays
+Tensor relu(const Tensor& x);
+/// 1 / (1 + e^-x)
+Tensor sigmoid(const Tensor& x);
+Tensor tanh(const Tensor& x);
+/// x Phi(x), or with approximate = "tanh": 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+Tensor gelu(const Tensor& x, const std::string& approximate = "none");
+/// log(1 + e^x)
+Tensor softplus(const Tensor& x);
+/// log(sigmoid(x))
+Tensor logsigmoid(const Tensor& x);
+
+// ---- derivatives, as ops
+/// gy where y > 0, else 0
+Tensor relu_backward(const Tensor& gy, const Tensor& y);
+/// gy y (1 - y)
+Tensor sigmoid_backward(const Tensor& gy, const Tensor& y);
+/// gy (1 - y^2)
+Tensor tanh_backward(const Tensor& gy, const Tensor& y);
+/// gy (Phi(x) + x phi(x))
+Tensor gelu_backward(const Tensor& gy, const Tensor& x);
+
+}  // namespace tandem
+
+#ifdef TANDEM_HEADER_ONLY_OPS
+#include "tandem/ops/activation-inl.h"
+#endif

@@ -1,0 +1,148 @@
+#pragma once
+// The forms that element-wise ops take: one operand, an operand and a number, two operands, a comparison, a derivative
+// that is one kernel. An op is a line or two over one of them.
+#include "tandem/autograd/apply.h"
+#include "tandem/ops/broadcast.h"
+#include "tandem/ops/checks.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/promotion.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::detail {
+
+/// What an element-wise derivative needs.
+enum class Keep { nothing, input, output, both };
+
+inline bool has_bool_output(Unary op) {
+  return op == Unary::logical_not || op == Unary::isfinite || op == Unary::isnan || op == Unary::isinf;
+}
+
+/// y = op(x). `exact_on_integers`: integers stay integers; otherwise they give f32.
+/// derivative(gy, kept tensor) -> gx.
+template <FixedString Name, class D>
+Tensor unary_op(Unary op, const Tensor& x, Keep keep, bool exact_on_integers, D derivative, double a = 0,
+                double b = 0) {
+  checks::defined(Name.text, "the input", x);
+  return apply<Name>(
+      [&](const Tensor& x) {
+        DType dtype = x.dtype();
+        if (has_bool_output(op)) {
+          dtype = kBool;
+        } else if (!x.is_floating_point() && !exact_on_integers) {
+          dtype = kFloat;
+        }
+        Tensor y = empty_like(x, dtype);
+        backend(x).unary(y, op, x, a, b);
+        if (has_bool_output(op)) return Result{y};
+        Saved saved = keep == Keep::nothing ? Saved{} : save(keep == Keep::input ? x : y);
+        return Result{y, std::move(saved), [derivative, keep](const Backward& b) -> Grads {
+                        return {derivative(b.grad(), keep == Keep::nothing ? Tensor() : b.saved(0))};
+                      }};
+      },
+      x);
+}
+
+/// Runs a binary kernel over broadcast operands into a new tensor of `dtype`.
+inline Tensor binary_kernel(const char* name, Binary op, const Tensor& a, const Tensor& b, DType dtype,
+                            double alpha = 1) {
+  if (a.sizes() == b.sizes()) {
+    // A dense layout that is not row-major (channels-last) is kept.
+    Tensor y = a.is_contiguous() ? empty(a.sizes(), a.options().dtype(dtype)) : empty_like(a, dtype);
+    backend(y).binary(y, op, a, b, alpha);
+    return y;
+  }
+  const Dims sizes = broadcast_shapes(a.sizes(), b.sizes(), name);
+  const Tensor& whole = a.sizes() == IntArrayRef(sizes) ? a : b;
+  const Device device = a.dim() == 0 && a.is_cpu() ? b.device() : a.device();
+  Tensor y = whole.sizes() == IntArrayRef(sizes) ? empty_like(whole, TensorOptions(dtype).device(device))
+                                                 : empty(sizes, TensorOptions(dtype).device(device));
+  backend(y).binary(y, op, broadcast_view(a, sizes), broadcast_view(b, sizes), alpha);
+  return y;
+}
+
+/// The dtype of an arithmetic result over a and b: integers give f32 where `floating`.
+inline DType arithmetic_dtype(const Tensor& a, const Tensor& b, bool floating = false) {
+  const DType t = result_type(a, b);
+  return floating && !is_floating_point(t) ? kFloat : t;
+}
+
+inline bool is_comparison(Binary op) { return op >= Binary::eq && op <= Binary::logical_xor; }
+
+/// A comparison or logical op: bool output, no gradient.
+template <FixedString Name>
+Tensor compare_op(Binary op, const Tensor& a, const Tensor& b) {
+  checks::defined(Name.text, "the first operand", a);
+  checks::defined(Name.text, "the second operand", b);
+  return apply<Name>(
+      [op](const Tensor& a, const Tensor& b) { return Result{binary_kernel(Name.text, op, a, b, kBool)}; }, a, b);
+}
+
+/// A Scalar as a tensor that promotes like one: 0-dim, in the dtype the op would compute in.
+inline Tensor scalar_operand(const Tensor& a, Scalar b) { return scalar_tensor(b, TensorOptions(result_type(a, b))); }
+
+/// The gradient for an operand of `sizes` from one of the broadcast result's sizes.
+inline Tensor reduce_to(const Tensor& g, const Dims& sizes) {
+  return g.sizes() == IntArrayRef(sizes) ? g : sum_to_size(g, sizes);
+}
+
+/// y = op(a, b), broadcast. `floating`: integers give f32.
+/// derivative(g, i) -> the gradient of operand i in the broadcast sizes; saved are a, b (and y), by `keep`.
+template <FixedString Name, class D>
+Tensor binary_op(Binary op, const Tensor& a, const Tensor& b, Keep keep, bool floating, D derivative,
+                 double alpha = 1) {
+  checks::defined(Name.text, "the first operand", a);
+  checks::defined(Name.text, "the second operand", b);
+  return apply<Name>(
+      [&](const Tensor& a, const Tensor& b) {
+        Tensor y = binary_kernel(Name.text, op, a, b, arithmetic_dtype(a, b, floating), alpha);
+        Saved saved = keep == Keep::nothing ? Saved{} : keep == Keep::input ? save(a, b) : save(a, b, y);
+        return Result{y, std::move(saved), [derivative, sa = a.impl().sizes, sb = b.impl().sizes](const Backward& g) {
+                        Grads grads(2);
+                        if (g.needs(0)) grads[0] = reduce_to(derivative(g, 0), sa);
+                        if (g.needs(1)) grads[1] = reduce_to(derivative(g, 1), sb);
+                        return grads;
+                      }};
+      },
+      a, b);
+}
+
+/// An op with one number that keeps the dtype unless the number raises the category.
+template <FixedString Name, class D>
+Tensor scalar_op(Unary op, const Tensor& x, Scalar number, Keep keep, bool floating, D derivative) {
+  checks::defined(Name.text, "the input", x);
+  DType dtype = result_type(x, number);
+  if (floating && !is_floating_point(dtype)) dtype = kFloat;
+  return apply<Name>(
+      [&](const Tensor& x) {
+        // Under the f32 policy the input arrives widened, and the result follows it.
+        Tensor y = empty_like(x, x.is_floating_point() ? x.dtype() : dtype);
+        backend(x).unary(y, op, x, number.to_double(), 0);
+        Saved saved = keep == Keep::nothing ? Saved{} : save(keep == Keep::input ? x : y);
+        return Result{y, std::move(saved), [derivative, keep](const Backward& b) -> Grads {
+                        return {derivative(b.grad(), keep == Keep::nothing ? Tensor() : b.saved(0))};
+                      }};
+      },
+      x);
+}
+
+inline Tensor no_gradient(const Tensor& gy, const Tensor&) { return zeros_like(gy); }
+
+/// gx = f(gy, kept): a derivative that is one kernel, and itself differentiable.
+/// second(ggx, gy, kept) -> d/d(kept), undefined where it is zero everywhere.
+template <FixedString Name, class D>
+Tensor derivative_op(Binary op, const Tensor& gy, const Tensor& kept, Tensor (*self)(const Tensor&, const Tensor&),
+                     D second) {
+  return apply<Name>(
+      [&](const Tensor& gy, const Tensor& kept) {
+        Tensor gx = binary_kernel(Name.text, op, gy, kept, gy.dtype());
+        return Result{gx, save(gy, kept), [self, second](const Backward& b) -> Grads {
+                        Grads grads(2);
+                        if (b.needs(0)) grads[0] = self(b.grad(), b.saved(1));
+                        if (b.needs(1)) grads[1] = second(b.grad(), b.saved(0), b.saved(1));
+                        return grads;
+                      }};
+      },
+      gy, kept);
+}
+
+}  // namespace tandem::detail

@@ -1,0 +1,120 @@
+// conv2d: what is refused and with which words, dtypes, memory formats and second derivatives. Values against PyTorch
+// are in tests/cases.
+#include <gtest/gtest.h>
+
+#include "support/op_test.h"
+#include "tandem/amp/autocast.h"
+#include "tandem/autograd/engine.h"
+#include "tandem/base/error.h"
+
+namespace tandem {
+namespace {
+
+using namespace testing;
+
+class Conv : public OpTest {};
+
+TEST_F(Conv, ConvRefusesBadInput) {
+  const Tensor x = randn({2, 4, 6, 6}), w = randn({8, 4, 3, 3});
+  EXPECT_THROWS(conv2d(Tensor(), w), StateError, "conv2d: x", "undefined");
+  EXPECT_THROWS(conv2d(x, Tensor()), StateError, "conv2d: weight", "undefined");
+  EXPECT_THROWS(conv2d(randn({6, 6}), w), ShapeError, "conv2d: x is [6, 6]", "[N, C, H, W]");
+  EXPECT_THROWS(conv2d(x, randn({8, 4, 3})), ShapeError, "conv2d: the weight is [8, 4, 3]");
+  EXPECT_THROWS(conv2d(x, randn({8, 3, 3, 3})), ShapeError, "conv2d: x [2, 4, 6, 6] has 4 channels", "takes 3");
+  EXPECT_THROWS(conv2d(x, w, randn({7})), ShapeError, "conv2d: bias is [7] f32", "[8]");
+  EXPECT_THROWS(conv2d(x, w, {}, {0}), StateError, "conv2d: stride = [0]", "at least 1");
+  EXPECT_THROWS(conv2d(x, w, {}, {1, 1, 1}), ShapeError, "conv2d: stride = [1, 1, 1]");
+  EXPECT_THROWS(conv2d(x, w, {}, {1}, {-1}), StateError, "conv2d: padding = [-1]");
+  EXPECT_THROWS(conv2d(x, w, {}, {1}, {0}, {0}), StateError, "conv2d: dilation = [0]");
+  EXPECT_THROWS(conv2d(x, w, {}, {1}, {0}, {3}), ShapeError, "conv2d: the kernel reaches over 7", "padded has 6");
+  EXPECT_THROWS(conv2d(x, w, {}, {1}, {0}, {1}, 3), StateError, "conv2d: groups = 3", "8 outputs");
+  EXPECT_THROWS(conv2d(x.to(kHalf), w), DTypeError, "conv2d: ", "f16", "f32", "Autocast", ".to()");
+  EXPECT_THROWS(conv2d(x, w, randn({8}).to(kHalf)), DTypeError, "conv2d: ", "bias", "f16");
+  EXPECT_THROWS(conv2d(x.to(kInt), w), DTypeError, "conv2d: x", "i32");
+  EXPECT_THROWS(conv2d_backward_input(x, w, {2, 4, 6, 6}, {}), ShapeError, "conv2d_backward_input: gy");
+  EXPECT_THROWS(conv2d_backward_weight(x, x, {8, 4, 3, 3}, {}), ShapeError, "conv2d_backward_weight: gy");
+}
+
+TEST_F(Conv, ConvWeightGradientsStayInF32UnderAutocast) {
+  const Tensor x = randn({16, 3, 9, 9}), w = leaf({4, 3, 3, 3}), b = leaf({4});
+  const Tensor gy = randn({16, 4, 9, 9}).to(kBFloat16);
+  Tensor y;
+  {
+    amp::AutocastGuard autocast(kCPU);
+    y = conv2d(x, w, b, {1}, {1});
+  }
+  ASSERT_EQ(y.dtype(), kBFloat16);
+  y.backward(gy);
+  const Tensor wide = w.detach().to(kBFloat16).to(kDouble).requires_grad_(),
+               wb = b.detach().to(kDouble).requires_grad_();
+  conv2d(x.to(kBFloat16).to(kDouble), wide, wb, {1}, {1}).backward(gy.to(kDouble));
+  ASSERT_EQ(w.grad().dtype(), kFloat);
+  EXPECT_TRUE(near(w.grad(), wide.grad(), tolerance(kFloat, 16 * 81, 1, 16)));
+  EXPECT_TRUE(near(b.grad(), wb.grad(), tolerance(kFloat, 16 * 81, 1, 16)));
+  EXPECT_FALSE(near(w.grad(), w.grad().to(kBFloat16), kExact));
+}
+
+TEST_F(Conv, ConvSecondDerivativesRunUnderAutocast) {
+  const Tensor x = leaf({2, 2, 5, 5}), w = leaf({3, 2, 3, 3}), b = leaf({3});
+  Tensor y;
+  {
+    amp::AutocastGuard autocast(kCPU);
+    y = conv2d(x, w, b);
+  }
+  const auto first = autograd::grad({y.to(kFloat).square().sum()}, {x, w, b}, {}, true, true);
+  for (const Tensor& g : first) EXPECT_EQ(g.dtype(), kFloat);
+  (first[0].square().sum() + first[1].square().sum() + first[2].square().sum()).backward();
+  const Tensor dx = x.detach().to(kDouble).requires_grad_(), dw = w.detach().to(kDouble).requires_grad_(),
+               db = b.detach().to(kDouble).requires_grad_();
+  const auto wide = autograd::grad({conv2d(dx, dw, db).square().sum()}, {dx, dw, db}, {}, true, true);
+  (wide[0].square().sum() + wide[1].square().sum() + wide[2].square().sum()).backward();
+  // bf16 operands: 1 % of the largest gradient.
+  EXPECT_TRUE(near(w.grad(), dw.grad(), {0, 0.03 * testing::scale_of(values_of(dw.grad()))}));
+  EXPECT_TRUE(near(x.grad(), dx.grad(), {0, 0.03 * testing::scale_of(values_of(dx.grad()))}));
+  EXPECT_TRUE(near(b.grad(), db.grad(), {0, 0.03 * testing::scale_of(values_of(db.grad()))}));
+}
+
+TEST_F(Conv, ConvDerivativesAreOps) {
+  Conv2dParams p;
+  p.stride = {2, 1};
+  p.padding = {1, 0};
+  p.dilation = {1, 2};
+  p.groups = 2;
+  const Dims xs{2, 2, 4, 5}, ws{4, 1, 3, 2}, ys{2, 4, 2, 3};
+  check_twice(
+      [&](In v) -> Out {
+        return {conv2d(v[0], v[1], v[2], {2, 1}, {1, 0}, {1, 2}, 2)};
+      },
+      {f64(xs), f64(ws), f64({4})});
+  check_twice([&](In v) -> Out { return {conv2d_backward_input(v[0], v[1], xs, p)}; }, {f64(ys), f64(ws)});
+  check_twice(
+      [&](In v) -> Out {
+        auto [gw, gb] = conv2d_backward_weight(v[0], v[1], ws, p, {}, true);
+        return {gw, gb};
+      },
+      {f64(ys), f64(xs)});
+  check_twice([&](In v) -> Out { return {conv2d(v[0], v[1])}; }, {f64({1, 3, 3}), f64({2, 1, 2, 2})});
+}
+
+TEST_F(Conv, ConvKeepsChannelsLast) {
+  const Tensor x = leaf({2, 3, 5, 5}), w = leaf({4, 3, 3, 3});
+  EXPECT_TRUE(conv2d(x, w).is_contiguous());
+  for (int which = 0; which < 2; ++which) {
+    const Tensor cx = which == 0 ? x.detach().contiguous(kChannelsLast).requires_grad_() : x;
+    const Tensor cw = which == 1 ? w.detach().contiguous(kChannelsLast).requires_grad_() : w;
+    const Tensor y = conv2d(cx, cw);
+    EXPECT_TRUE(is_channels_last(y));
+    EXPECT_TRUE(near(y, conv2d(x, w), tolerance(kFloat, 27, 1, 8)));
+    const auto grads = autograd::grad({y}, {cx, cw}, {ones_like(y)});
+    EXPECT_TRUE(is_channels_last(grads[0]));
+  }
+}
+
+TEST_F(Conv, ConvOnlyBiasGradient) {
+  const Tensor b = leaf({4});
+  conv2d(randn({2, 3, 5, 5}), randn({4, 3, 3, 3}), b).sum().backward();
+  EXPECT_TRUE(near(b.grad(), full({4}, 18.0), kExact));
+}
+
+}  // namespace
+}  // namespace tandem

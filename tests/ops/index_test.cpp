@@ -1,0 +1,98 @@
+// Ops that pick and scatter: what is refused and with which words, dtypes, memory formats and second derivatives.
+// Values against PyTorch are in tests/cases.
+#include <gtest/gtest.h>
+
+#include "support/op_test.h"
+#include "tandem/autograd/engine.h"
+#include "tandem/base/error.h"
+
+namespace tandem {
+namespace {
+
+using namespace testing;
+
+class Index : public OpTest {};
+
+TEST_F(Index, IndexingRefusesBadInput) {
+  const Tensor x = randn({4, 3}), index = zeros({2, 3}, kLong), rows = classes({0, 1});
+  EXPECT_THROWS(gather(Tensor(), 0, index), StateError, "gather: x", "undefined");
+  EXPECT_THROWS(gather(x, 0, Tensor()), StateError, "gather: index", "undefined");
+  EXPECT_THROWS(gather(x, 2, index), IndexError, "gather", "2");
+  EXPECT_THROWS(gather(x, 0, index.to(kFloat)), DTypeError, "gather: index is [2, 3] f32", "i64");
+  EXPECT_THROWS(gather(x, 0, rows), ShapeError, "gather: index is [2] i64", "rank");
+  EXPECT_THROWS(gather(x, 0, zeros({2, 4}, kLong)), ShapeError, "gather: index is [2, 4]", "[4, 3]");
+  EXPECT_THROWS(gather(x, 0, full({2, 3}, 4, kLong)), IndexError, "4");
+  EXPECT_THROWS(gather(x, 0, full({2, 3}, -1, kLong)), IndexError, "-1");
+  EXPECT_THROWS(index_select(x, 0, index), ShapeError, "index_select: index is [2, 3]", "rank 1");
+  EXPECT_THROWS(index_select(x, 0, classes({4})), IndexError, "4");
+  EXPECT_THROWS(index_select(x, 0, Tensor()), StateError, "index_select: index");
+  EXPECT_THROWS(scatter_add(x, 0, index, randn({1, 3})), ShapeError, "scatter_add: ", "src");
+  EXPECT_THROWS(scatter_add(x, 0, index, randn({2, 3}).to(kHalf)), DTypeError, "scatter_add: ", "f16");
+  EXPECT_THROWS(scatter_add(x, 0, index, Tensor()), StateError, "scatter_add: src");
+  EXPECT_THROWS(x.scatter_add_(0, index, randn({2, 3}, kDouble)), DTypeError, "scatter_add_: ", "f64");
+  EXPECT_THROWS(index_add(x, 0, rows, randn({3, 3})), ShapeError, "index_add: src is [3, 3]", "[2, 3]");
+  EXPECT_THROWS(index_add(x, 0, rows, randn({2, 3}, kDouble)), DTypeError, "index_add: ");
+  EXPECT_THROWS(x.index_add_(1, rows, randn({4, 3})), ShapeError, "index_add_: src");
+  EXPECT_THROWS(index_add(x, 5, rows, x), IndexError, "index_add");
+  EXPECT_THROWS(embedding(randn({4}), rows), ShapeError, "embedding: weight is [4] f32");
+  EXPECT_THROWS(embedding(Tensor(), rows), StateError, "embedding: weight");
+  EXPECT_THROWS(embedding(x, x), DTypeError, "embedding: indices", "f32");
+  EXPECT_THROWS(embedding(x, classes({9})), IndexError, "9");
+  EXPECT_THROWS(embedding(x, rows, 4), IndexError, "embedding: padding_idx = 4", "4 entries");
+  EXPECT_THROWS(gather_backward(x, {4, 3}, 0, index), ShapeError, "gather_backward: gy");
+  EXPECT_THROWS(index_select_backward(x, {4, 3}, 0, rows), ShapeError, "index_select_backward: gy");
+}
+
+TEST_F(Index, IndexingDerivatives) {
+  const Tensor index = tensor({{0, 2, 2}, {1, 1, 0}}, kLong), rows = classes({2, 0, 2});
+  check_twice([=](In v) -> Out { return {gather(v[0], 0, index).square()}; }, {f64({3, 4})});
+  check_twice([=](In v) -> Out { return {scatter_add(v[0], 0, index, v[1]).square()}; }, {f64({3, 4}), f64({3, 3})});
+  check_twice([=](In v) -> Out { return {index_select(v[0], 1, rows).square()}; }, {f64({2, 3})});
+  check_twice([=](In v) -> Out { return {index_add(v[0], 0, rows, v[1], -0.5).square()}; }, {f64({3, 2}), f64({3, 2})});
+  check_twice([=](In v) -> Out { return {embedding(v[0], index).square()}; }, {f64({3, 2})});
+}
+
+TEST_F(Index, EmbeddingPaddingGetsNoGradient) {
+  const Tensor weight = leaf({3, 2});
+  const Tensor y = embedding(weight, tensor({{0, 1}, {1, 2}}, kLong), 1);
+  EXPECT_EQ(y.sizes(), IntArrayRef({2, 2, 2}));
+  y.sum().backward();
+  EXPECT_TRUE(near(weight.grad(), tensor({{1.0, 1.0}, {0.0, 0.0}, {1.0, 1.0}}), kExact));
+}
+
+TEST_F(Index, SavedIndicesAreGuarded) {
+  const Tensor weight = leaf({3, 2}), index = classes({0, 2});
+  const Tensor y = embedding(weight, index);
+  index.fill_(1);
+  EXPECT_THROWS(y.sum().backward(), AutogradError, "embedding: ", "changed in place");
+}
+
+TEST_F(Index, LowSumsAreHeldInF32) {
+  // 1 + 512 * 2^-12: every single addition in f16 or bf16 would round the term away.
+  for (DType t : {kHalf, kBFloat16}) {
+    const Tensor ones_low = ones({1}, t), terms = full({512}, 0x1p-12, t), index = zeros({512}, kLong);
+    EXPECT_EQ(index_add(ones_low, 0, index, terms).item<double>(), 1.125);
+    EXPECT_EQ(scatter_add(ones_low, 0, index, terms).item<double>(), 1.125);
+    EXPECT_EQ(ones({1}, t).index_add_(0, index, terms).item<double>(), 1.125);
+    EXPECT_EQ(ones({1}, t).scatter_add_(0, index, terms).item<double>(), 1.125);
+    const Tensor weight = zeros({1, 1}, t).requires_grad_();
+    embedding(weight, index).backward(terms.view({512, 1}));
+    EXPECT_EQ(weight.grad().item<double>(), 0.125);
+  }
+}
+
+TEST_F(Index, IndexAddInPlaceIsRecorded) {
+  const Tensor x = leaf({3}), src = leaf({2}), rows = classes({0, 0});
+  const Tensor y = x * 2.0;
+  y.index_add_(0, rows, src, 3);
+  y.square().sum().backward();
+  EXPECT_TRUE(near(src.grad(), y.detach().index_select(0, rows).mul(6), tolerance(kFloat)));
+  EXPECT_TRUE(near(x.grad(), y.detach().mul(4), tolerance(kFloat)));
+  const Tensor z = x * 1.0;
+  z.scatter_add_(0, rows, src);
+  EXPECT_TRUE(z.requires_grad());
+  EXPECT_THROWS(x.index_add_(0, rows, src), AutogradError, "index_add_", "leaf");
+}
+
+}  // namespace
+}  // namespace tandem

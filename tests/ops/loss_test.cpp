@@ -1,0 +1,164 @@
+// Losses: what is refused and with which words, dtypes, memory formats and second derivatives. Values against PyTorch
+// are in tests/cases.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/op_test.h"
+#include "tandem/amp/autocast.h"
+#include "tandem/amp/policy_overrides.h"
+#include "tandem/autograd/engine.h"
+#include "tandem/base/error.h"
+#include "tandem/base/warn.h"
+
+namespace tandem {
+namespace {
+
+using namespace testing;
+
+class Loss : public OpTest {};
+
+// ---- classification
+
+TEST_F(Loss, ClassLossesRefuseBadInput) {
+  const Tensor x = randn({4, 3}), t = classes({0, 1, 2, 0});
+  EXPECT_THROWS(nll_loss(Tensor(), t), StateError, "nll_loss: x", "undefined");
+  EXPECT_THROWS(nll_loss(x, Tensor()), StateError, "nll_loss: target", "undefined");
+  EXPECT_THROWS(nll_loss(scalar_tensor(1.0), t), ShapeError, "nll_loss: x is [] f32");
+  EXPECT_THROWS(nll_loss(randn({4, 0}), t), ShapeError, "nll_loss: ", "no classes");
+  EXPECT_THROWS(nll_loss(x, classes({0, 1})), ShapeError, "nll_loss: x is [4, 3] f32", "[4]", "[2] i64");
+  EXPECT_THROWS(nll_loss(x, t.to(kFloat)), DTypeError, "nll_loss: target", "f32", "i64");
+  EXPECT_THROWS(nll_loss(x, t, ones({4})), ShapeError, "nll_loss: weight is [4] f32", "[3]");
+  EXPECT_THROWS(nll_loss(x, t, ones({3}, kLong)), DTypeError, "nll_loss: weight", "i64");
+  EXPECT_THROWS(nll_loss(x.to(kLong), t), DTypeError, "nll_loss: x", "i64");
+  EXPECT_THROWS(nll_loss(x, classes({0, 1, 3, 0})), IndexError, "3");
+  EXPECT_THROWS(cross_entropy(x, classes({0, 1, -5, 0})), IndexError, "-5");
+  EXPECT_THROWS(cross_entropy(Tensor(), t), StateError, "cross_entropy: x");
+  EXPECT_THROWS(cross_entropy(x, Tensor()), StateError, "cross_entropy: target");
+  EXPECT_THROWS(cross_entropy(x, classes({0})), ShapeError, "cross_entropy: x is [4, 3]", "[1] i64");
+  EXPECT_THROWS(cross_entropy(x, t.to(kFloat)), ShapeError, "cross_entropy: target is [4] f32", "i64");
+  EXPECT_THROWS(cross_entropy(x, x, {}, LossReduction::Mean, 1), StateError, "cross_entropy: ignore_index = 1");
+  EXPECT_THROWS(cross_entropy(x, t, {}, LossReduction::Mean, -100, 1.5), StateError, "label_smoothing = 1.5");
+}
+
+TEST_F(Loss, IgnoredTargetsCountNeitherWay) {
+  const Tensor x = tensor({{-1.0, -2.0}, {-kInf, -3.0}, {-5.0, -7.0}}).requires_grad_(), t = classes({1, -100, 0});
+  const Tensor y = nll_loss(x, t);
+  EXPECT_EQ(y.item<double>(), 3.5);
+  y.backward();
+  EXPECT_TRUE(near(x.grad(), tensor({{0.0, -0.5}, {0.0, 0.0}, {-0.5, 0.0}}), kExact));
+  x.mutable_grad() = {};
+  const Tensor nothing = nll_loss(x, full({3}, -100, kLong));
+  EXPECT_TRUE(std::isnan(nothing.item<double>()));
+  nothing.backward();
+  EXPECT_TRUE(near(x.grad(), zeros({3, 2}), kExact));
+}
+
+TEST_F(Loss, ClassLossesUnderAutocast) {
+  const Tensor x = leaf({4, 3}, kBFloat16), t = classes({0, 1, 2, 0});
+  EXPECT_EQ(cross_entropy(x, t).dtype(), kBFloat16);
+  const Tensor exact = cross_entropy(x.detach().to(kDouble), t);
+  amp::AutocastGuard autocast(kCPU);
+  const Tensor loss = cross_entropy(x, t);
+  EXPECT_EQ(loss.dtype(), kFloat);
+  EXPECT_TRUE(near(loss, exact, tolerance(kFloat, 12)));
+  EXPECT_EQ(nll_loss(x, t).dtype(), kFloat);
+  {
+    amp::PolicyGuard cpu(amp::torch_cpu_policy());
+    EXPECT_EQ(cross_entropy(x, t).dtype(), kFloat);
+    EXPECT_TRUE(near(cross_entropy(x, t), exact, tolerance(kFloat, 12)));
+  }
+  loss.backward();
+  EXPECT_EQ(x.grad().dtype(), kBFloat16);
+}
+
+TEST_F(Loss, ClassLossDerivatives) {
+  const Tensor t = classes({2, 0, 1, 2}), w = rand({3}, kDouble).add(0.5);
+  for (LossReduction r : {LossReduction::None, LossReduction::Mean, LossReduction::Sum}) {
+    check_twice([=](In v) -> Out { return {nll_loss(v[0].square(), t, w, r, 0)}; }, {f64({4, 3})});
+    check_twice([=](In v) -> Out { return {cross_entropy(v[0], t, w, r, 0, 0.2)}; }, {f64({4, 3})});
+    check_twice([=](In v) -> Out { return {cross_entropy(v[0], softmax(v[1], 1), w, r, -100, 0.2)}; },
+                {f64({4, 3}), f64({4, 3})});
+  }
+  check_twice([=](In v) -> Out { return {cross_entropy(v[0], t.view({2, 2}))}; }, {f64({2, 3, 2})});
+  check_twice([=](In v) -> Out { return {cross_entropy(v[0], t.select(0, 0), {}, LossReduction::None)}; }, {f64({3})});
+}
+
+// ---- regression
+
+TEST_F(Loss, MseRefusesBadInput) {
+  EXPECT_THROWS(mse_loss(Tensor(), randn({2})), StateError, "mse_loss: x", "undefined");
+  EXPECT_THROWS(mse_loss(randn({2}), Tensor()), StateError, "mse_loss: target", "undefined");
+  EXPECT_THROWS(mse_loss(randn({2}), randn({3})), ShapeError, "mse_loss", "[2]", "[3]");
+  EXPECT_THROWS(mse_loss(randn({2}), ones({2}, kLong)), DTypeError, "mse_loss: target", "i64");
+  EXPECT_THROWS(mse_loss_backward(randn({2}), randn({2}), randn({2}), LossReduction::Mean), ShapeError,
+                "mse_loss_backward: gy");
+}
+
+TEST_F(Loss, MseDerivatives) {
+  for (LossReduction r : {LossReduction::None, LossReduction::Mean, LossReduction::Sum}) {
+    check_twice([r](In v) -> Out { return {mse_loss(v[0], v[1], r)}; }, {f64({3, 2}), f64({3, 2})});
+    check_twice([r](In v) -> Out { return {mse_loss(v[0], v[1], r)}; }, {f64({3, 1}), f64({2})});  // broadcast
+  }
+}
+
+TEST_F(Loss, MseWarnsWhenSizesBroadcast) {
+  std::string warning;
+  const auto previous = set_warning_handler([&](const std::string& message) { warning += message; });
+  mse_loss(randn({7, 1}), randn({7}));
+  set_warning_handler(previous);
+  EXPECT_NE(warning.find("mse_loss: x is [7, 1] f32, target is [7] f32"), std::string::npos) << warning;
+}
+
+TEST_F(Loss, MseOfLowInputsIsF32UnderAutocast) {
+  const Tensor x = leaf({64, 8}, kHalf), t = randn({64, 8});
+  amp::AutocastGuard autocast(kCPU, kHalf);
+  const Tensor loss = mse_loss(x, t);
+  EXPECT_EQ(loss.dtype(), kFloat);
+  (loss * 65536.0).backward();  // the gradient of the loss would be inf in f16
+  EXPECT_EQ(x.grad().dtype(), kHalf);
+  const Tensor expected = (x.detach().to(kDouble) - t.to(kDouble)) * (65536.0 * 2 / 512);
+  EXPECT_TRUE(near(x.grad(), expected, tolerance(kHalf, 1, 1, 256)));
+}
+
+TEST_F(Loss, MseOfF16DoesNotOverflowInItsSum) {
+  const Tensor x = full({256}, 300.0, kHalf), t = zeros({256}, kHalf);
+  EXPECT_TRUE(std::isinf(mse_loss(x, t, LossReduction::Sum).item<double>()));
+  EXPECT_TRUE(std::isinf(mse_loss(x, t, LossReduction::None)[0].item<double>()));
+  EXPECT_EQ(mse_loss(full({256}, 200.0, kHalf), t).item<double>(), 40000.0);
+}
+
+TEST_F(Loss, BinaryCrossEntropyRefusesBadInput) {
+  const Tensor x = rand({2, 3});
+  EXPECT_THROWS(binary_cross_entropy_with_logits(Tensor(), x), StateError, "binary_cross_entropy_with_logits: x");
+  EXPECT_THROWS(binary_cross_entropy_with_logits(x, rand({2})), ShapeError,
+                "binary_cross_entropy_with_logits: ", "[2, 3] f32", "[2] f32");
+  EXPECT_THROWS(binary_cross_entropy_with_logits(x, ones({2, 3}, kLong)), DTypeError, "target", "i64");
+  EXPECT_THROWS(binary_cross_entropy_with_logits(x, x, rand({4})), ShapeError, "binary_cross_entropy_with_logits");
+  EXPECT_THROWS(binary_cross_entropy_with_logits(x, x, {}, rand({2, 2, 3})), ShapeError, "pos_weight is [2, 2, 3]");
+  EXPECT_THROWS(binary_cross_entropy(Tensor(), x), StateError, "binary_cross_entropy: x");
+  EXPECT_THROWS(binary_cross_entropy(x, rand({3, 2})), ShapeError, "binary_cross_entropy: ", "[3, 2]");
+  EXPECT_THROWS(binary_cross_entropy(x, x, ones({3}, kInt)), DTypeError, "binary_cross_entropy: weight", "i32");
+  amp::AutocastGuard autocast(kCPU);
+  EXPECT_THROWS(binary_cross_entropy(x, x), Error, "binary_cross_entropy", "binary_cross_entropy_with_logits");
+}
+
+TEST_F(Loss, BinaryCrossEntropyDerivatives) {
+  const Tensor weight = rand({3}, kDouble).add(0.5);
+  check_twice([](In v) -> Out { return {binary_cross_entropy_with_logits(v[0], v[1])}; }, {f64({2, 3}), f64({2, 3})});
+  check_twice(
+      [=](In v) -> Out { return {binary_cross_entropy_with_logits(v[0], v[1], v[2], v[3], LossReduction::Sum)}; },
+      {f64({2, 3}), f64({2, 3}), f64({3}), f64({3})});
+  const auto probability = [] { return rand({2, 3}, kDouble).mul(0.8).add(0.1).requires_grad_(); };
+  check_twice([=](In v) -> Out { return {binary_cross_entropy(v[0], v[1], weight, LossReduction::None)}; },
+              {probability(), probability()});
+  // Far from 0 the formula neither overflows nor loses the tail.
+  const Tensor x = tensor({-1000.0, 1000.0}), t = tensor({1.0, 0.0});
+  EXPECT_TRUE(near(binary_cross_entropy_with_logits(x, t, {}, {}, LossReduction::None), full({2}, 1000.0), kExact));
+  EXPECT_TRUE(
+      near(binary_cross_entropy_with_logits(x, t, {}, ones({2}), LossReduction::None), full({2}, 1000.0), kExact));
+  EXPECT_TRUE(near(binary_cross_entropy(tensor({0.0}), tensor({1.0})), tensor(100.0), kExact));
+}
+
+}  // namespace
+}  // namespace tandem

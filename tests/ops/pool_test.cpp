@@ -1,0 +1,89 @@
+// Pooling: what is refused and with which words, dtypes, memory formats and second derivatives. Values against PyTorch
+// are in tests/cases.
+#include <gtest/gtest.h>
+
+#include "support/op_test.h"
+#include "tandem/autograd/engine.h"
+#include "tandem/base/error.h"
+
+namespace tandem {
+namespace {
+
+using namespace testing;
+
+class Pool : public OpTest {};
+
+TEST_F(Pool, PoolsRefuseBadInput) {
+  const Tensor x = randn({2, 3, 6, 6});
+  EXPECT_THROWS(max_pool2d(Tensor(), {2}), StateError, "max_pool2d: x", "undefined");
+  EXPECT_THROWS(max_pool2d(randn({6, 6}), {2}), ShapeError, "max_pool2d: x is [6, 6] f32");
+  EXPECT_THROWS(max_pool2d(randn({2, 3, 0, 6}), {2}), ShapeError, "max_pool2d: ", "empty");
+  EXPECT_THROWS(max_pool2d(x.to(kLong), {2}), DTypeError, "max_pool2d: x", "i64");
+  EXPECT_THROWS(max_pool2d(x, {}), ShapeError, "max_pool2d: kernel_size");
+  EXPECT_THROWS(max_pool2d(x, {0}), StateError, "max_pool2d: kernel_size = [0]");
+  EXPECT_THROWS(max_pool2d(x, {2}, {0}), StateError, "max_pool2d: stride = [0]");
+  EXPECT_THROWS(max_pool2d(x, {2}, {}, {2}), StateError, "max_pool2d: padding [2]", "half");
+  EXPECT_THROWS(max_pool2d(x, {2}, {}, {0}, {0}), StateError, "max_pool2d: dilation");
+  EXPECT_THROWS(max_pool2d(x, {7}), ShapeError, "max_pool2d: no window fits", "7", "[2, 3, 6, 6]");
+  EXPECT_THROWS(avg_pool2d(x, {3}, {}, {2}), StateError, "avg_pool2d: padding [2]");
+  EXPECT_THROWS(avg_pool2d(x, {2}, {}, {0}, false, true, 0), StateError, "avg_pool2d: divisor_override = 0");
+  EXPECT_THROWS(adaptive_avg_pool2d(x, {0}), StateError, "adaptive_avg_pool2d: output_size = [0]");
+  EXPECT_THROWS(adaptive_avg_pool2d(x, {1, 2, 3}), ShapeError, "adaptive_avg_pool2d: output_size");
+  EXPECT_THROWS(max_pool2d_backward(x, zeros({2, 3, 3, 3}, kByte), {2, 3, 6, 6}, {}), ShapeError,
+                "max_pool2d_backward: gy");
+  EXPECT_THROWS(avg_pool2d_backward(x, {2, 3, 5, 5}, {}), ShapeError, "avg_pool2d_backward: gy");
+  EXPECT_THROWS(adaptive_avg_pool2d_backward(x, {2, 4, 9, 9}), ShapeError, "adaptive_avg_pool2d_backward: ");
+}
+
+TEST_F(Pool, PoolOutputSizes) {
+  const Tensor x = randn({1, 1, 7, 7});
+  EXPECT_EQ(max_pool2d(x, {2}).sizes(), IntArrayRef({1, 1, 3, 3}));
+  EXPECT_EQ(max_pool2d(x, {2}, {}, {0}, {1}, true).sizes(), IntArrayRef({1, 1, 4, 4}));
+  EXPECT_EQ(max_pool2d(x, {2}, {2}, {1}, {1}, true).sizes(), IntArrayRef({1, 1, 4, 4}));
+  // One more window would start in the padding.
+  EXPECT_EQ(max_pool2d(x, {2}, {3}, {1}, {1}, true).sizes(), IntArrayRef({1, 1, 3, 3}));
+  EXPECT_EQ(avg_pool2d(randn({1, 3, 3}), {2}, {2}, {1}, true).sizes(), IntArrayRef({1, 2, 2}));
+  EXPECT_EQ(adaptive_avg_pool2d(x, {3, 9}).sizes(), IntArrayRef({1, 1, 3, 9}));
+}
+
+TEST_F(Pool, PoolsKeepChannelsLastAndLargeWindows) {
+  const Tensor x = randn({2, 3, 8, 8}), last = x.contiguous(kChannelsLast).requires_grad_();
+  const Tensor plain = x.clone().requires_grad_();
+  const std::vector<std::function<Tensor(const Tensor&)>> pools = {
+      [](const Tensor& v) { return max_pool2d(v, {3}, {2}, {1}); },
+      [](const Tensor& v) { return avg_pool2d(v, {3}, {2}, {1}); },
+      [](const Tensor& v) { return adaptive_avg_pool2d(v, {3}); }, [](const Tensor& v) { return max_pool2d(v, {8}); }};
+  for (size_t i = 0; i < pools.size(); ++i) {
+    const Tensor a = pools[i](plain), b = pools[i](last);
+    EXPECT_TRUE(a.is_contiguous());
+    EXPECT_TRUE(b.is_contiguous(kChannelsLast)) << i;
+    EXPECT_TRUE(near(a, b, tolerance(kFloat, 9)));
+    const Tensor gy = randn(a.sizes());
+    const Tensor ga = autograd::grad({a}, {plain}, {gy})[0],
+                 gb = autograd::grad({b}, {last}, {gy.contiguous(kChannelsLast)})[0];
+    EXPECT_TRUE(is_channels_last(gb)) << i;
+    EXPECT_TRUE(near(ga, gb, tolerance(kFloat, 9)));
+  }
+  const Tensor wide = randn({1, 1, 20, 20}).requires_grad_();  // 400 cells: indices that u8 cannot hold
+  const Tensor y = max_pool2d(wide, {20});
+  y.sum().backward();
+  EXPECT_EQ(wide.grad().sum().item<float>(), 1.0F);
+  EXPECT_EQ((wide.detach() * wide.grad()).sum().item<float>(), y.item<float>());
+}
+
+TEST_F(Pool, PoolDerivatives) {
+  check_twice(
+      [](In v) -> Out {
+        return {max_pool2d(v[0], {3, 2}, {2, 1}, {1, 0}, {1, 2}, true)};
+      },
+      {f64({2, 2, 5, 5})});
+  check_twice([](In v) -> Out { return {avg_pool2d(v[0], {3}, {2}, {1}, true, false)}; }, {f64({2, 5, 6})});
+  check_twice([](In v) -> Out { return {avg_pool2d(v[0], {2}, {}, {0}, false, true, 3)}; }, {f64({1, 2, 4, 4})});
+  check_twice([](In v) -> Out { return {adaptive_avg_pool2d(v[0], {2, 3})}; }, {f64({1, 2, 5, 4})});
+  // Derivatives of something that is not linear in x reach the second derivative of the pools.
+  check_twice([](In v) -> Out { return {max_pool2d(v[0], {2}).square()}; }, {f64({1, 1, 4, 4})});
+  check_twice([](In v) -> Out { return {avg_pool2d(v[0], {2}).square()}; }, {f64({1, 1, 4, 4})});
+}
+
+}  // namespace
+}  // namespace tandem
