@@ -15,7 +15,7 @@ namespace {
 /// while the entry stands, and its memory is not kept alive.
 struct Entry {
   std::weak_ptr<TensorImpl> weight;
-  uint64_t version = 0;
+  DataVersion version;
   Tensor casts[2];
 };
 
@@ -51,18 +51,22 @@ std::mutex& shadow_mutex(const Tensor& weight) {
   return mutexes[reinterpret_cast<uintptr_t>(&weight.impl()) / 64 % 16];
 }
 
-/// Offers a weight's cast as the memory into which the optimizer may write the next one.
-void offer_buffer(const Tensor& weight, const Tensor& cast) {
-  std::lock_guard lock(shadow_mutex(weight));
-  std::unique_ptr<ShadowCopy>& shadow = weight.impl().shadow;
-  if (shadow && shadow->copy->dtype == cast.dtype() && shadow->version == weight._version()) return;
-  shadow = std::make_unique<ShadowCopy>(ShadowCopy{cast.impl_ptr(), weight._version(), false});
-}
-
 /// The weight's low-precision copy, if it is still the weight's value; null otherwise. The mutex must be held.
 const ShadowCopy* current_shadow(const Tensor& weight) {
-  const ShadowCopy* shadow = weight.impl().shadow.get();
-  return shadow && shadow->version == weight._version() && !weight.storage().pointer_escaped() ? shadow : nullptr;
+  const TensorImpl& impl = weight.impl();
+  const ShadowCopy* shadow = impl.shadow.get();
+  const bool current = shadow && shadow->copy && shadow->version == impl.data_version();
+  return current && !impl.storage->pointer_escaped() ? shadow : nullptr;
+}
+
+/// Offers a weight's cast as the memory into which the optimizer may write the next one, if one has asked.
+void offer_buffer(const Tensor& weight, const Tensor& cast) {
+  std::lock_guard lock(shadow_mutex(weight));
+  ShadowCopy* shadow = weight.impl().shadow.get();
+  if (!shadow) return;
+  const ShadowCopy* current = current_shadow(weight);
+  if (current && current->copy->dtype == cast.dtype()) return;
+  *shadow = {cast.impl_ptr(), weight.impl().data_version(), false};
 }
 
 void forget(Cache& c, Tensor& held) {
@@ -101,10 +105,10 @@ Tensor cached_cast(const Tensor& x, DType dtype) {
     return copy;
   }
   Entry& entry = c.entries[&x.impl()];
-  if (entry.version != x._version() || entry.weight.lock() != x.impl_ptr()) {
+  if (entry.version != x.impl().data_version() || entry.weight.lock() != x.impl_ptr()) {
     for (Tensor& held : entry.casts) forget(c, held);
     entry.weight = x.impl_ptr();
-    entry.version = x._version();
+    entry.version = x.impl().data_version();
   }
   Tensor& held = entry.casts[slot(dtype)];
   if (held.defined()) {
@@ -132,13 +136,17 @@ Tensor lasting_copy(const Tensor& weight, DType dtype) {
 
 Tensor lasting_buffer(const Tensor& weight) {
   std::lock_guard lock(shadow_mutex(weight));
+  std::unique_ptr<ShadowCopy>& asked = weight.impl().shadow;
+  if (!asked) asked = std::make_unique<ShadowCopy>();
   const ShadowCopy* shadow = current_shadow(weight);
   return shadow ? Tensor(shadow->copy) : Tensor();
 }
 
 void set_lasting_copy(const Tensor& weight, const Tensor& copy) {
   std::lock_guard lock(shadow_mutex(weight));
-  weight.impl().shadow = std::make_unique<ShadowCopy>(ShadowCopy{copy.impl_ptr(), weight._version(), true});
+  std::unique_ptr<ShadowCopy>& shadow = weight.impl().shadow;
+  if (!shadow) shadow = std::make_unique<ShadowCopy>();
+  *shadow = {copy.impl_ptr(), weight.impl().data_version(), true};
 }
 
 }  // namespace detail

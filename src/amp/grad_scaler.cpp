@@ -1,6 +1,9 @@
 #include "tandem/amp/grad_scaler.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 
 #include "tandem/amp/pending_unscale.h"
 #include "tandem/autograd/grad_mode.h"
@@ -26,30 +29,47 @@ void check_scale(const char* what, double s) {
   TANDEM_CHECK(std::isnormal(static_cast<float>(s)) && s > 0, StateError,
                "GradScaler: {} must be a positive normal f32 number, not {}", what, s);
 }
+void check_limits(const char* what, double s, const GradScalerOptions& options) {
+  TANDEM_CHECK(s >= options.min_scale() && (options.max_scale() == 0 || s <= options.max_scale()), StateError,
+               "GradScaler: {} {} lies outside min_scale {} and max_scale {}", what, s, options.min_scale(),
+               options.max_scale());
+}
 
-/// The optimizer's gradients that exist.
-std::vector<Tensor> gradients_of(const optim::Optimizer& optimizer) {
+/// The optimizer's gradients that exist. `writes`: they are to be unscaled in place, which f16 cannot hold.
+std::vector<Tensor> gradients_of(const char* call, const optim::Optimizer& optimizer, bool writes) {
   std::vector<Tensor> grads;
+  size_t number = 0;
   for (const auto& group : optimizer.param_groups()) {
     for (const Tensor& p : group.params()) {
-      if (p.grad().defined()) grads.push_back(p.grad());
+      const Tensor& g = p.grad();
+      ++number;
+      if (!g.defined()) continue;
+      TANDEM_CHECK(g.is_floating_point(), DTypeError,
+                   "{}: the gradient of parameter {} {} is {}; gradients must be floating", call, number - 1,
+                   to_string(p.sizes()), name(g.dtype()));
+      TANDEM_CHECK(
+          !writes || g.dtype() != kHalf, DTypeError,
+          "{}: the gradient of parameter {} {} is f16, where unscaling would underflow; keep parameters in f32 "
+          "and let autocast cast them",
+          call, number - 1, to_string(p.sizes()));
+      grads.push_back(g);
     }
   }
   return grads;
 }
 
-void check_no_half(const optim::Optimizer& optimizer) {
-  size_t number = 0;
-  for (const auto& group : optimizer.param_groups()) {
-    for (const Tensor& p : group.params()) {
-      TANDEM_CHECK(!p.grad().defined() || p.grad().dtype() != kHalf, DTypeError,
-                   "unscale_: the gradient of parameter {} {} is f16, where unscaling would underflow; keep parameters "
-                   "in f32 and let autocast cast them",
-                   number, to_string(p.sizes()));
-      ++number;
-    }
-  }
+/// A whole number of the state; 0 when it is missing. Counters live in the device's i32.
+int64_t counter_of(const std::map<std::string, Scalar>& state, const char* key, double least,
+                   double most = 0x7fffffff) {
+  const auto it = state.find(key);
+  if (it == state.end()) return 0;
+  const double value = it->second.to_double();
+  TANDEM_CHECK(value == std::floor(value) && value >= least && value <= most, StateError,
+               "GradScaler: {} must be a whole number from {} to {}, not {}", key, least, most, value);
+  return static_cast<int64_t>(value);
 }
+
+bool by_address(const Tensor& a, const Tensor& b) { return std::less<>()(&a.impl(), &b.impl()); }
 
 }  // namespace
 
@@ -65,10 +85,7 @@ GradScaler::GradScaler(const GradScalerOptions& options) : options_(options) {
   if (options.max_scale() != 0) check_scale("max_scale", options.max_scale());
   TANDEM_CHECK(options.max_scale() == 0 || options.min_scale() <= options.max_scale(), StateError,
                "GradScaler: min_scale {} is above max_scale {}", options.min_scale(), options.max_scale());
-  const bool inside = options.init_scale() >= options.min_scale() &&
-                      (options.max_scale() == 0 || options.init_scale() <= options.max_scale());
-  TANDEM_CHECK(inside, StateError, "GradScaler: init_scale {} lies outside min_scale {} and max_scale {}",
-               options.init_scale(), options.min_scale(), options.max_scale());
+  check_limits("init_scale", options.init_scale(), options);
   TANDEM_CHECK(options.hysteresis() >= 1, StateError, "GradScaler: hysteresis must be at least 1, not {}",
                options.hysteresis());
   TANDEM_CHECK(options.max_consecutive_skips() >= 0, StateError,
@@ -113,25 +130,45 @@ const Tensor& GradScaler::inverse_scale() {
   return inverse_scale_;
 }
 
-void GradScaler::unscale_now(optim::Optimizer& optimizer, OptimizerRecord& record) {
+GradScaler::Stage GradScaler::stage_of(const optim::Optimizer& optimizer) const {
+  const auto record = records_.find(optimizer.id());
+  return record == records_.end() ? Stage::Ready : record->second.stage;
+}
+
+std::vector<Tensor>::iterator GradScaler::put_unscaled_last(std::vector<Tensor>& grads) {
+  if (unscaled_.empty()) return grads.end();
+  std::sort(unscaled_.begin(), unscaled_.end(), by_address);
+  return std::partition(grads.begin(), grads.end(), [this](const Tensor& g) {
+    return !std::binary_search(unscaled_.begin(), unscaled_.end(), g, by_address);
+  });
+}
+
+void GradScaler::record(const optim::Optimizer& optimizer, Stage stage, const Tensor& found_inf,
+                        std::vector<Tensor> grads) {
+  records_[optimizer.id()] = {stage, found_inf};
+  unscaled_.insert(unscaled_.end(), std::make_move_iterator(grads.begin()), std::make_move_iterator(grads.end()));
+}
+
+void GradScaler::unscale_now(const optim::Optimizer& optimizer, std::vector<Tensor> grads) {
   NoGradGuard no_grad;
-  const std::vector<Tensor> grads = gradients_of(optimizer);
-  record.found_inf = zeros({}, scale_.options());
-  if (!grads.empty()) backend(scale_).unscale(grads, inverse_scale(), record.found_inf);
+  const Tensor found_inf = zeros({}, scale_.options());
+  const auto shared = put_unscaled_last(grads);
+  if (shared != grads.end()) backend(scale_).check_finite({shared, grads.end()}, Tensor(), found_inf);
+  grads.erase(shared, grads.end());
+  if (!grads.empty()) backend(scale_).unscale(grads, inverse_scale(), found_inf);
   for (const Tensor& g : grads) g.impl().storage->bump_version();
-  record.stage = Stage::Unscaled;
+  record(optimizer, Stage::Unscaled, found_inf, std::move(grads));
 }
 
 void GradScaler::unscale_(optim::Optimizer& optimizer) {
   if (!is_enabled()) return;
   check_scaled("unscale_");
-  OptimizerRecord& record = record_of(optimizer);
-  TANDEM_CHECK(record.stage != Stage::Unscaled, StateError,
+  const Stage stage = stage_of(optimizer);
+  TANDEM_CHECK(stage != Stage::Unscaled, StateError,
                "unscale_: already called for this optimizer since the last update(); call it once per iteration");
-  TANDEM_CHECK(record.stage != Stage::Stepped, StateError,
+  TANDEM_CHECK(stage != Stage::Stepped, StateError,
                "unscale_: called after step(); call it before step(), or call update() to start a new iteration");
-  check_no_half(optimizer);
-  unscale_now(optimizer, record);
+  unscale_now(optimizer, gradients_of("unscale_", optimizer, true));
 }
 
 void GradScaler::check_skips() const {
@@ -150,31 +187,31 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
   }
   check_scaled("step");
   check_skips();
-  OptimizerRecord& record = record_of(optimizer);
-  TANDEM_CHECK(record.stage != Stage::Stepped, StateError,
+  TANDEM_CHECK(stage_of(optimizer) != Stage::Stepped, StateError,
                "step: already called for this optimizer since the last update(); call update() once per iteration");
-  if (!optimizer.supports_amp_scaling()) {
-    if (record.stage == Stage::Ready) {
-      check_no_half(optimizer);
-      unscale_now(optimizer, record);
+  const bool fused = optimizer.supports_amp_scaling();
+  if (stage_of(optimizer) == Stage::Ready) {
+    std::vector<Tensor> grads = gradients_of("step", optimizer, !fused);
+    if (fused && put_unscaled_last(grads) == grads.end()) {
+      // The gradients are read twice and written never: once to check, once by the step, which unscales as it reads.
+      const Tensor found_inf = zeros({}, scale_.options());
+      if (!grads.empty()) backend(scale_).check_finite(grads, inverse_scale(), found_inf);
+      optimizer.step(StepScaling{.inverse_scale = inverse_scale(), .found_inf = found_inf});
+      detail::postpone_unscale(grads, inverse_scale());
+      record(optimizer, Stage::Stepped, found_inf, std::move(grads));
+      return StepResult(found_inf);
     }
-    StepResult result(record.found_inf);
-    if (!result.skipped()) optimizer.step();
-    record.stage = Stage::Stepped;
-    return result;
+    unscale_now(optimizer, std::move(grads));
   }
-  if (record.stage == Stage::Unscaled) {
-    optimizer.step(StepScaling{.inverse_scale = {}, .found_inf = record.found_inf});
-  } else {
-    // The gradients are read twice and written never: once to check, once by the step, which unscales as it reads.
-    const std::vector<Tensor> grads = gradients_of(optimizer);
-    record.found_inf = zeros({}, scale_.options());
-    if (!grads.empty()) backend(scale_).check_finite(grads, inverse_scale(), record.found_inf);
-    optimizer.step(StepScaling{.inverse_scale = inverse_scale(), .found_inf = record.found_inf});
-    detail::postpone_unscale(grads, inverse_scale());
+  OptimizerRecord& unscaled = records_[optimizer.id()];
+  StepResult result(unscaled.found_inf);
+  if (fused) {
+    optimizer.step(StepScaling{.inverse_scale = {}, .found_inf = unscaled.found_inf});
+  } else if (!result.skipped()) {
+    optimizer.step();
   }
-  record.stage = Stage::Stepped;
-  return StepResult(record.found_inf);
+  unscaled.stage = Stage::Stepped;
+  return result;
 }
 
 StepResult GradScaler::step(optim::Optimizer& optimizer, const optim::Optimizer::LossClosure& closure) {
@@ -187,6 +224,7 @@ StepResult GradScaler::step(optim::Optimizer& optimizer, const optim::Optimizer:
 
 void GradScaler::start_iteration() {
   records_.clear();
+  unscaled_.clear();
   inverse_scale_ = Tensor();
 }
 
@@ -195,7 +233,6 @@ void GradScaler::update() {
   check_scaled("update");
   ScaleUpdateCall call;
   for (const auto& [id, record] : records_) {
-    if (!record.found_inf.defined()) continue;
     call.found_infs.push_back(
         record.found_inf.device() == scale_.device() ? record.found_inf : record.found_inf.to(scale_.device(), true));
   }
@@ -281,22 +318,20 @@ void GradScaler::load_state_dict(const std::map<std::string, Scalar>& state) {
   for (const char* key : {"scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker"}) {
     TANDEM_CHECK(state.contains(key), StateError, "load_state_dict: the key '{}' is missing", key);
   }
-  auto number = [&](const char* key) { return state.at(key).to_double(); };
-  auto integer = [&](const char* key) {
-    const auto it = state.find(key);
-    return it == state.end() ? int64_t{0} : it->second.to_int64();
-  };
-  check_scale("scale", number("scale"));
-  check_growth_factor(number("growth_factor"));
-  check_backoff_factor(number("backoff_factor"));
-  check_growth_interval(integer("growth_interval"));
-  options_.init_scale(number("scale"));
-  options_.growth_factor(number("growth_factor"));
-  options_.backoff_factor(number("backoff_factor"));
-  options_.growth_interval(integer("growth_interval"));
-  init_growth_tracker_ = integer("_growth_tracker");
-  init_hysteresis_tracker_ = integer("hysteresis_tracker");
-  init_skips_ = integer("consecutive_skips");
+  const double scale = state.at("scale").to_double(), growth = state.at("growth_factor").to_double(),
+               backoff = state.at("backoff_factor").to_double();
+  check_scale("scale", scale);
+  check_limits("scale", scale, options_);
+  check_growth_factor(growth);
+  check_backoff_factor(backoff);
+  const int64_t interval = counter_of(state, "growth_interval", 1, 0x1p53),
+                tracker = counter_of(state, "_growth_tracker", 0),
+                hysteresis = counter_of(state, "hysteresis_tracker", 0),
+                skips = counter_of(state, "consecutive_skips", 0);
+  options_.init_scale(scale).growth_factor(growth).backoff_factor(backoff).growth_interval(interval);
+  init_growth_tracker_ = tracker;
+  init_hysteresis_tracker_ = hysteresis;
+  init_skips_ = skips;
   if (scale_.defined()) make_state(scale_.device());
   inverse_scale_ = Tensor();
 }

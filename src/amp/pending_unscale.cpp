@@ -28,10 +28,12 @@ class PendingUnscale final : public PendingScale {
   Tensor inverse_scale_;
 };
 
-/// The tensor's elements fill its storage from the start, and only this tensor refers to it.
+/// The tensor's elements fill its storage from the start, and only this tensor refers to it: nobody can look at the
+/// memory except through data(), which applies the factor.
 bool owns_whole_storage(const Tensor& g) {
   const TensorImpl& impl = g.impl();
-  return impl.storage.use_count() == 1 && impl.offset == 0 && g.is_contiguous() && !impl.storage->pointer_escaped();
+  return impl.storage.use_count() == 1 && impl.offset == 0 && g.is_contiguous() &&
+         impl.storage->escaped_pointer() == Storage::Pointer::none;
 }
 
 }  // namespace

@@ -24,11 +24,19 @@ size_t known_row(std::string_view op) {
   return static_cast<size_t>(row);
 }
 
+/// The row whose policy may become `cast`.
+size_t row_for(std::string_view op, Cast cast) {
+  const size_t row = known_row(op);
+  TANDEM_CHECK(cast != Cast::f32_dtype || policy_table[row].cast == Cast::f32_dtype, StateError,
+               "policy: '{}' has no dtype argument for f32_dtype to set; use Cast::f32", op);
+  return row;
+}
+
 }  // namespace
 
 PolicyOverrides::PolicyOverrides(const PolicyOverrides* outer, const PolicyChanges& changes) {
   for (size_t i = 0; i < kRows; ++i) casts_[i] = outer ? outer->casts_[i] : process_policies()[i].load();
-  for (const auto& [op, cast] : changes) casts_[known_row(op)] = cast;
+  for (const auto& [op, cast] : changes) casts_[row_for(op, cast)] = cast;
 }
 
 PolicyGuard::PolicyGuard(const PolicyChanges& changes) : outer_(thread_state().policy) {
@@ -37,7 +45,7 @@ PolicyGuard::PolicyGuard(const PolicyChanges& changes) : outer_(thread_state().p
 
 PolicyGuard::~PolicyGuard() { thread_state().policy = std::move(outer_); }
 
-void set_policy(std::string_view op, Cast cast) { process_policies()[known_row(op)].store(cast); }
+void set_policy(std::string_view op, Cast cast) { process_policies()[row_for(op, cast)].store(cast); }
 
 Cast get_policy(std::string_view op) { return detail::current_policy(static_cast<int>(known_row(op))); }
 
@@ -48,8 +56,8 @@ void reset_policies() {
 PolicyChanges torch_cpu_policy() {
   // Of the ops that tandem has, those whose CPU policy differs from its CUDA policy in PyTorch.
   PolicyChanges changes = {{"binary_cross_entropy", Cast::f32}, {"cross_entropy", Cast::f32}};
-  for (const char* op : {"exp", "expm1", "log", "log1p", "pow", "reciprocal", "rsqrt", "softplus", "layer_norm",
-                         "log_softmax", "norm", "softmax", "sum", "atan2", "scatter_add"}) {
+  for (const char* op : {"exp", "expm1", "log", "log1p", "pow", "reciprocal", "rsqrt", "softplus", "square",
+                         "layer_norm", "log_softmax", "norm", "softmax", "sum", "atan2", "scatter_add"}) {
     changes.emplace_back(op, Cast::keep);
   }
   return changes;

@@ -2,55 +2,39 @@
 #include "tandem/autograd/node.h"
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
-#include "tandem/tensor/factories.h"
 
 namespace tandem::autograd {
 
-AccumulateGrad::AccumulateGrad(const Tensor& variable) : Node("AccumulateGrad"), variable_(variable) {
+AccumulateGrad::AccumulateGrad(const Tensor& variable) : Node("AccumulateGrad", {}), variable_(variable) {
   // Leaves run first among the nodes that are ready: memory of gradients that are added up is free again early.
   sequence = UINT64_MAX;
-  outputs = {{variable.dtype(), variable.device(), variable.impl().sizes}};
+  outputs.emplace_back(variable);
 }
 
-namespace {
-
-/// Nobody else can see this tensor's memory, so it may become `.grad` without a copy.
-bool solely_owned(const Tensor& g) {
-  return g.impl_ptr().use_count() == 1 && g.impl().storage.use_count() == 1 && !g.requires_grad();
-}
-
-bool same_layout(const Tensor& a, const Tensor& b) {
-  return a.strides() == b.strides() || (a.is_contiguous() && b.is_contiguous());
-}
-
-}  // namespace
-
-void AccumulateGrad::run_hooks(Grads& grads) {
-  if (!grads[0].defined()) return;
-  for (const auto& [handle, hook] : meta(variable_).hooks) {
-    Tensor replaced = hook(grads[0]);
-    if (replaced.defined()) grads[0] = std::move(replaced);
-  }
-}
+void AccumulateGrad::run_hooks(Grads& grads) { meta(variable_).hooks.run("AccumulateGrad of a leaf", outputs, grads); }
 
 Grads AccumulateGrad::apply(Grads grads) {
   if (!grads[0].defined()) return {};
-  AutogradMeta& m = meta(variable_);
   Tensor& g = grads[0];
-  if (!m.grad.defined()) {
-    if (GradMode::is_enabled()) {
-      m.grad = g;
-    } else if (solely_owned(g) && same_layout(g, variable_)) {
-      m.grad = std::move(g);
-    } else {
-      m.grad = empty_like(variable_, g.dtype());
-      backend(m.grad).copy(m.grad, g);
-    }
-  } else if (GradMode::is_enabled()) {
-    m.grad = m.grad.add(g);
+  std::lock_guard lock(mutex_);
+  TANDEM_CHECK(outputs[0].fits(variable_), AutogradError,
+               "backward: a leaf that took part as {} has become {} since (set_data, or .to of its module); run "
+               "backward before the change",
+               outputs[0].str(), OutputMeta(variable_).str());
+  Tensor& grad = meta(variable_).grad;
+  if (!grad.defined()) {
+    grad = own_gradient(std::move(g), variable_);
+    return {};
+  }
+  TANDEM_CHECK(outputs[0].fits(grad), AutogradError,
+               "backward: .grad of a leaf {} was set to {}; set one of the leaf's sizes, dtype and device, or an "
+               "undefined tensor",
+               outputs[0].str(), OutputMeta(grad).str());
+  if (GradMode::is_enabled() || is_expanded(grad)) {
+    grad = grad.add(g);
   } else {
-    backend(m.grad).binary(m.grad, Binary::add, m.grad, g, 1.0);
-    m.grad.impl().storage->bump_version();
+    backend(grad).binary(grad, Binary::add, grad, g, 1.0);
+    grad.impl().storage->bump_version();
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #include "tandem/amp/gradient_dtype.h"
 #include "tandem/amp/policy_overrides.h"
 #include "tandem/base/check.h"
+#include "tandem/tensor/factories.h"
 
 namespace tandem {
 
@@ -22,6 +23,7 @@ void DoorCall::enter() {
   const Tensor* first = nullptr;
   for (const Tensor* x : inputs_) {
     if (!x->defined()) continue;
+    x->impl().storage->data();  // applies a postponed factor before the kernels' threads meet it
     if (!first || (first->is_cpu() && first->dim() == 0)) {
       first = x;
     } else {
@@ -44,6 +46,13 @@ void DoorCall::cast_by_policy() {
   };
   const AutocastState* active = nullptr;
   DType widest = kFloat;
+  if (cast_ == amp::Cast::banned) {
+    for (const Tensor* x : inputs_) {
+      if (x->defined() && state.autocast[static_cast<int>(x->device().type())].enabled)
+        amp::detail::throw_banned(name_);
+    }
+    return;
+  }
   for (const Tensor* x : inputs_) {
     if (const AutocastState* a = region(*x)) {
       widest = active ? promote_types(widest, x->dtype()) : x->dtype();
@@ -53,9 +62,8 @@ void DoorCall::cast_by_policy() {
   if (!active) return;
   switch (cast_) {
     case amp::Cast::keep:
-      return;
     case amp::Cast::banned:
-      amp::detail::throw_banned(name_);
+      return;
     case amp::Cast::f32_dtype:
       if (!dtype_) dtype_ = kFloat;
       return;
@@ -79,44 +87,67 @@ void DoorCall::cast_by_policy() {
   }
 }
 
+void DoorCall::separate(std::vector<Tensor>& outputs) {
+  auto shares = [](const Tensor& x, const Tensor& y) { return x.defined() && x.impl().storage == y.impl().storage; };
+  auto copied = [](const Tensor& y) {
+    Tensor copy = empty_like(y);
+    backend(copy).copy(copy, y);
+    return copy;
+  };
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    Tensor& y = outputs[o];
+    if (!y.defined()) continue;
+    bool is_view = false;
+    for (size_t i = 0; i < inputs_.size() && !is_view; ++i) {
+      const Tensor& x = *inputs_[i];
+      is_view = shares(x, y);
+      if (is_view) {
+        if (y.is_same(x)) y = autograd::alias(x);
+        autograd::track_view(y, x);
+      } else if (!cast_inputs_.empty() && shares(cast_inputs_[i], y)) {
+        y = copied(y);
+      }
+    }
+    if (!is_view && y.impl().is_view) {
+      autograd::meta(y).view.reset();
+      y.impl().is_view = false;
+    }
+    for (size_t p = 0; p < o; ++p) {
+      if (outputs[p].is_same(y)) y = copied(y);
+    }
+  }
+}
+
 std::vector<Tensor> DoorCall::leave(Result result, bool is_view) {
   inside_.reset();
-  const ThreadState& state = thread_state();
   std::vector<Tensor> outputs = std::move(result.outputs);
-  if (state.inference_mode) {
-    for (const Tensor& y : outputs) {
-      if (y.defined()) y.impl().is_inference = true;
-    }
-  } else if (is_view) {
-    // A view of a view has the same base.
-    const Tensor& x = *inputs_[0];
-    const autograd::AutogradMeta* m = autograd::meta_or_null(x);
-    autograd::AutogradMeta& view_meta = autograd::meta(outputs[0]);
-    view_meta.view = std::make_unique<autograd::ViewInfo>();
-    view_meta.view->base = m && m->view ? m->view->base : x;
-    const autograd::AutogradMeta* base = autograd::meta_or_null(view_meta.view->base);
-    view_meta.view->rebases = base ? base->rebases : 0;
-    outputs[0].impl().is_view = true;
+  if (is_view) {
+    autograd::track_view(outputs[0], *inputs_[0]);
+  } else {
+    separate(outputs);
   }
-  if (state.grad_mode && result.backward) record(result, outputs);
+  if (thread_state().grad_mode && result.backward) record(result, outputs, is_view);
   return outputs;
 }
 
-void DoorCall::record(Result& result, std::vector<Tensor>& outputs) {
+void DoorCall::record(Result& result, std::vector<Tensor>& outputs, bool is_view) {
   bool wanted = false;
   for (const Tensor* x : inputs_) wanted = wanted || (x->defined() && x->requires_grad());
   if (!wanted) return;
-  auto node = std::make_shared<autograd::OpNode>(name_);
-  const bool lower = amp::gradient_dtype() == amp::GradientDType::Lower && !cast_inputs_.empty();
-  node->next.reserve(inputs_.size());
-  node->wanted.reserve(inputs_.size());
+  std::vector<autograd::Edge> next;
+  next.reserve(inputs_.size());
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const Tensor& x = *inputs_[i];
     TANDEM_CHECK(!x.defined() || !x.impl().is_inference, AutogradError,
                  "{}: input {} was made under InferenceMode and cannot take part in recording; clone it first", name_,
                  i);
-    node->next.push_back(autograd::gradient_edge(x));
-    node->wanted.push_back(x.defined() ? x.dtype() : kFloat);
+    next.push_back(autograd::gradient_edge(x));
+  }
+  auto node = std::make_shared<autograd::OpNode>(name_, std::move(next));
+  const bool lower = amp::gradient_dtype() == amp::GradientDType::Lower && !cast_inputs_.empty();
+  node->wanted.reserve(inputs_.size());
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    node->wanted.push_back(inputs_[i]->defined() ? inputs_[i]->dtype() : kFloat);
     if (lower) node->rounding.push_back(cast_inputs_[i].defined() ? cast_inputs_[i].dtype() : kFloat);
   }
   node->saved.reserve(result.saved.tensors.size());
@@ -144,8 +175,10 @@ void DoorCall::record(Result& result, std::vector<Tensor>& outputs) {
   node->backward = std::move(result.backward);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& y = outputs[i];
-    node->outputs.push_back({y.dtype(), y.device(), y.impl().sizes});
-    if (y.is_floating_point()) autograd::set_history(y, node, static_cast<uint32_t>(i));
+    node->outputs.emplace_back(y);
+    if (!y.is_floating_point()) continue;
+    autograd::set_history(y, node, static_cast<uint32_t>(i));
+    if (!is_view && y.impl().is_view) autograd::meta(y).view->has_own_history = true;
   }
 }
 

@@ -103,8 +103,8 @@ class Pass {
       auto it = states_.find(c.node);
       if (it != states_.end()) it->second.awaited = true;
     }
-    // A node comes before its inputs in recording order, so one sweep by rising sequence number settles all; leaves
-    // have the highest number but no inputs.
+    // A node's inputs are made before it (Node's constructor takes their edges), so one sweep by rising sequence number
+    // settles all; leaves have the highest number but no inputs.
     std::vector<NodeState*> by_age(order_);
     std::sort(by_age.begin(), by_age.end(),
               [](NodeState* a, NodeState* b) { return a->node->sequence < b->node->sequence; });
@@ -123,8 +123,9 @@ class Pass {
     for (const Node::Retained& r : node.retained) {
       std::shared_ptr<TensorImpl> tensor = r.tensor.lock();
       if (!tensor || !grads[r.output].defined()) continue;
-      Tensor& kept = meta(Tensor(std::move(tensor))).grad;
-      kept = kept.defined() ? kept.add(grads[r.output]) : grads[r.output];
+      const Tensor x(std::move(tensor));
+      Tensor& kept = meta(x).grad;
+      kept = kept.defined() ? kept.add(grads[r.output]) : own_gradient(grads[r.output], x);
     }
     for (Capture& c : captures_) {
       if (c.node == &node) c.grad = grads[c.output];
@@ -142,12 +143,19 @@ class Pass {
     TANDEM_CHECK(grad.sizes() == IntArrayRef(m.sizes), ShapeError,
                  "{}: backward received a gradient of {} for an output of {}", node.name, to_string(grad.sizes()),
                  to_string(m.sizes));
+    if (grad.device() != m.device) {
+      // A CPU number may stand beside CUDA tensors, and gets its gradient from there.
+      TANDEM_CHECK(grad.dim() == 0, DeviceError,
+                   "{}: backward received a gradient on {} for an output on {}; move it with .to(device)", node.name,
+                   grad.device().str(), m.device.str());
+      grad = grad.to(m.device);
+    }
     if (grad.dtype() != m.dtype) grad = grad.to(m.dtype);
     if (state.grads.size() < node.outputs.size()) state.grads.resize(node.outputs.size());
     Tensor& slot = state.grads[output];
     if (!slot.defined()) {
       slot = std::move(grad);
-    } else if (!create_ && slot.impl_ptr().use_count() == 1 && slot.impl().storage.use_count() == 1) {
+    } else if (!create_ && is_solely_owned(slot)) {
       backend(slot).binary(slot, Binary::add, slot, grad, 1.0);
     } else {
       slot = slot.add(grad);

@@ -10,53 +10,54 @@ namespace tandem {
 namespace autograd {
 namespace {
 
-/// Geometry of a view, relative to a base whose first element lies at `base_offset`.
-struct ViewGeometry {
-  Dims sizes, strides;
+/// Where a view lies in its base. Gradients of the base are given the base's strides, so that it lies there too.
+struct Part {
+  Dims base_strides, sizes, strides;
   int64_t offset;
+
+  Part(const Tensor& base, const Tensor& view)
+      : base_strides(base.impl().strides),
+        sizes(view.impl().sizes),
+        strides(view.impl().strides),
+        offset(view.storage_offset() - base.storage_offset()) {}
+  Tensor whole(const Tensor& g) const {
+    return g.strides() == IntArrayRef(base_strides) ? g : copy_strided(g, base_strides);
+  }
+  Tensor of(const Tensor& whole) const { return whole.as_strided(sizes, strides, offset); }
+  Tensor put(const Tensor& whole, const Tensor& g) const { return whole.as_strided_scatter(g, sizes, strides, offset); }
 };
 
-/// A tensor with the memory layout of the base, to receive its gradient: views of it line up with views of the base.
-Tensor like_base(const Tensor& g, const Dims& base_strides) {
-  Tensor copy = empty_strided(g.sizes(), base_strides, g.options());
-  copy.copy_(g);
-  return copy;
+/// A base before a part of it is overwritten, as two outputs: the base, and the part. A gradient of the part replaces
+/// that of the base there: the old values live on only in what was computed from them.
+std::shared_ptr<Node> make_base_and_part(const Tensor& base, const Tensor& view) {
+  auto node = std::make_shared<FunctionNode>(
+      "CopySlices", std::vector<Edge>{gradient_edge(base)},
+      [part = Part(base, view), options = base.options(), sizes = base.impl().sizes](const Grads& g) -> Grads {
+        const Tensor whole = part.whole(g[0].defined() ? g[0] : zeros(sizes, options));
+        return {part.put(whole, g[1].defined() ? g[1] : zeros(part.sizes, options))};
+      });
+  node->outputs.emplace_back(base);
+  node->outputs.emplace_back(view);
+  return node;
 }
 
-/// After `view` (a part of `base`) was overwritten by the op of `inner`: the base's gradient outside the view goes on
-/// to the base's old history, inside it to the op's first input.
-std::shared_ptr<Node> make_copy_slices(const Tensor& base, const Tensor& view, std::shared_ptr<Node> inner) {
-  const ViewGeometry where{view.impl().sizes, view.impl().strides, view.storage_offset() - base.storage_offset()};
-  const Dims base_strides = base.impl().strides;
-  auto node = std::make_shared<FunctionNode>("CopySlices", [where, base_strides, inner](const Grads& g) -> Grads {
-    if (!g[0].defined()) return Grads(inner->next.size());
-    Tensor gradient = like_base(g[0], base_strides);
-    Grads result = inner->apply({gradient.as_strided(where.sizes, where.strides, where.offset).clone()});
-    Tensor inside = result[0].defined() ? result[0] : zeros(where.sizes, gradient.options());
-    result[0] = gradient.as_strided_scatter(inside, where.sizes, where.strides, where.offset);
-    return result;
-  });
-  node->next = inner->next;
-  // inner's first input was the view before the change; its gradient now flows into the whole base.
-  node->next[0] = gradient_edge(base);
-  node->outputs = {{base.dtype(), base.device(), base.impl().sizes}};
+/// A base after the part `view` of it was overwritten by a tensor with the edge `written`.
+std::shared_ptr<Node> make_copy_slices(const Tensor& base, const Tensor& view, Edge old_base, Edge written) {
+  auto node = std::make_shared<FunctionNode>("CopySlices", std::vector<Edge>{std::move(old_base), std::move(written)},
+                                             [part = Part(base, view)](const Grads& g) -> Grads {
+                                               const Tensor whole = part.whole(g[0]);
+                                               return {whole, part.of(whole)};
+                                             });
+  node->outputs.emplace_back(base);
   return node;
 }
 
 }  // namespace
 
-/// The history that a view takes from its base after the base's was rewritten.
+/// The history that a view takes from its base after the base's was rewritten: that of the same view made now.
 std::shared_ptr<Node> make_view_node(const Tensor& base, const Tensor& view) {
-  const ViewGeometry where{view.impl().sizes, view.impl().strides, view.storage_offset() - base.storage_offset()};
-  const Dims base_sizes = base.impl().sizes, base_strides = base.impl().strides;
-  auto node = std::make_shared<FunctionNode>("AsStrided", [=](const Grads& g) -> Grads {
-    if (!g[0].defined()) return {Tensor()};
-    Tensor whole = like_base(zeros(base_sizes, g[0].options()), base_strides);
-    return {whole.as_strided_scatter(g[0], where.sizes, where.strides, where.offset)};
-  });
-  node->next = {gradient_edge(base)};
-  node->outputs = {{view.dtype(), view.device(), view.impl().sizes}};
-  return node;
+  AutoGradMode record(true);
+  return Part(base, view).of(base).grad_fn();
 }
 
 }  // namespace autograd
@@ -64,23 +65,34 @@ std::shared_ptr<Node> make_view_node(const Tensor& base, const Tensor& view) {
 namespace {
 
 void check_writable(const char* name, const Tensor& self) {
-  const Dims& sizes = self.impl().sizes;
-  const Dims& strides = self.impl().strides;
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    TANDEM_CHECK(strides[d] != 0 || sizes[d] <= 1, ShapeError,
-                 "{}: several elements of the {} output share memory (dimension {} is expanded); clone() it first",
-                 name, to_string(self.sizes()), d);
-  }
-  if (!GradMode::is_enabled() || !self.requires_grad()) return;
-  TANDEM_CHECK(!self.is_leaf(), AutogradError,
-               "{}: a leaf that requires grad ({} {}) cannot be changed in place; wrap the change in a NoGradGuard",
+  TANDEM_CHECK(!autograd::is_expanded(self), ShapeError,
+               "{}: several elements of the {} output share memory: its strides are {} (expanded); clone() it first",
+               name, to_string(self.sizes()), to_string(self.strides()));
+  const TensorImpl& impl = self.impl();
+  TANDEM_CHECK(!impl.is_inference || !GradMode::is_enabled() || InferenceMode::is_enabled(), AutogradError,
+               "{}: Inplace update to inference tensor outside InferenceMode is not allowed ({} {}); clone() it first",
                name, to_string(self.sizes()), tandem::name(self.dtype()));
+}
+
+/// What PyTorch refuses to record, because it would change a leaf or lose somebody's derivative.
+void check_recordable(const char* name, const Tensor& self) {
   if (self.impl().is_view) {
-    const Tensor& base = autograd::meta(self).view->base;
-    TANDEM_CHECK(base.grad_fn() || !base.requires_grad(), AutogradError,
+    const autograd::ViewInfo& view = *autograd::meta(self).view;
+    TANDEM_CHECK(view.base.grad_fn() || !view.base.requires_grad(), AutogradError,
                  "{}: a view of a leaf that requires grad cannot be changed in place; wrap the change in a NoGradGuard",
                  name);
+    TANDEM_CHECK(self.requires_grad() || !view.base.requires_grad(), AutogradError,
+                 "{}: a view made without recording (NoGradGuard, InferenceMode) of a tensor with a history cannot be "
+                 "changed in place while recording; make the view outside the guard, or detach() it",
+                 name);
+    TANDEM_CHECK(!view.has_own_history, AutogradError,
+                 "{}: the output of a custom op that shares its input's memory cannot be changed in place: the op's "
+                 "backward would be lost; clone() it first",
+                 name);
   }
+  TANDEM_CHECK(!self.requires_grad() || !self.is_leaf(), AutogradError,
+               "{}: a leaf that requires grad ({} {}) cannot be changed in place; wrap the change in a NoGradGuard",
+               name, to_string(self.sizes()), tandem::name(self.dtype()));
 }
 
 }  // namespace
@@ -99,16 +111,17 @@ const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tens
     self.impl().storage->bump_version();
     return self;
   }
+  check_recordable(name, self);
+  const Tensor base = self.impl().is_view ? autograd::meta(self).view->base : Tensor();
   // A snapshot stands for the old value: the op may save it, and it keeps the old history.
   Tensor snapshot;
   {
     NoGradGuard no_grad;
     snapshot = self.clone();
   }
-  if (self.requires_grad()) {
-    autograd::Edge edge = autograd::gradient_edge(self);
-    autograd::set_history(snapshot, edge.node, edge.input);
-  }
+  autograd::Edge old = autograd::gradient_edge(self);
+  if (old && base.defined()) old = {autograd::make_base_and_part(base, self), 1};
+  if (old) autograd::set_history(snapshot, old.node, old.input);
   Tensor result = out_of_place(snapshot);
   TANDEM_CHECK(result.sizes() == self.sizes(), ShapeError,
                "{}: the result is {}, which does not fit into self of {}; use the op without the underscore", name,
@@ -120,14 +133,13 @@ const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tens
   }
   self.impl().storage->bump_version();
   if (!result.requires_grad()) return self;
-  std::shared_ptr<autograd::Node> node = result.grad_fn();
-  if (self.impl().is_view) {
-    autograd::AutogradMeta& m = autograd::meta(self);
-    const Tensor& base = m.view->base;
-    autograd::set_history(base, autograd::make_copy_slices(base, self, node), 0);
+  autograd::Edge written = autograd::gradient_edge(result);
+  if (base.defined()) {
+    auto node = autograd::make_copy_slices(base, self, {old.node, 0}, std::move(written));
+    autograd::set_history(base, std::move(node), 0);
     ++autograd::meta(base).rebases;
   } else {
-    autograd::set_history(self, node, autograd::meta(result).output);
+    autograd::set_history(self, std::move(written.node), written.input);
     ++autograd::meta(self).rebases;
   }
   return self;
@@ -138,6 +150,7 @@ const Tensor& apply_out(const char* name, const Tensor& out, const std::function
   TANDEM_CHECK(out.defined(), StateError, "{}: out is an undefined tensor", name);
   TANDEM_CHECK(!is_recording({&out, 1}) && !is_recording(operands), AutogradError,
                "{}: out= cannot be recorded for backward; wrap it in a NoGradGuard, or use the returned tensor", name);
+  check_writable(name, out);
   amp::AutocastOff bypass;
   Tensor result = op();
   TANDEM_CHECK(result.sizes() == out.sizes(), ShapeError, "{}: the result is {}, but out is {}; give out those sizes",

@@ -2,7 +2,10 @@
 
 #include <mutex>
 
+#include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/node.h"
+#include "tandem/backend.h"
+#include "tandem/tensor/factories.h"
 
 namespace tandem::autograd {
 
@@ -51,6 +54,17 @@ void set_history(const Tensor& x, std::shared_ptr<Node> node, uint32_t output) {
   x.impl().has_history = true;
 }
 
+void track_view(const Tensor& y, const Tensor& x) {
+  if (y.impl().is_inference) return;
+  const AutogradMeta* m = meta_or_null(x);
+  auto view = std::make_unique<ViewInfo>();
+  view->base = m && m->view ? m->view->base : x;  // a view of a view has the same base
+  const AutogradMeta* base = meta_or_null(view->base);
+  view->rebases = base ? base->rebases : 0;
+  meta(y).view = std::move(view);
+  y.impl().is_view = true;
+}
+
 Tensor alias(const Tensor& x) {
   const TensorImpl& from = x.impl();
   auto impl = std::make_shared<TensorImpl>();
@@ -63,6 +77,39 @@ Tensor alias(const Tensor& x) {
   impl->contiguous = from.contiguous;
   impl->is_inference = from.is_inference;
   return Tensor(std::move(impl));
+}
+
+bool is_expanded(const Tensor& x) {
+  const TensorImpl& impl = x.impl();
+  for (size_t d = 0; d < impl.sizes.size(); ++d) {
+    if (impl.strides[d] == 0 && impl.sizes[d] > 1) return true;
+  }
+  return false;
+}
+
+bool is_solely_owned(const Tensor& x) {
+  return x.impl_ptr().use_count() == 1 && x.impl().storage.use_count() == 1 && !is_expanded(x);
+}
+
+Tensor copy_strided(const Tensor& x, const Dims& strides) {
+  Tensor y = empty_strided(x.sizes(), strides, x.options());
+  backend(y).copy(y, x);
+  if (!GradMode::is_enabled()) return y;
+  if (Edge edge = gradient_edge(x)) {
+    auto node = std::make_shared<FunctionNode>("clone", std::vector<Edge>{std::move(edge)},
+                                               [](const Grads& g) -> Grads { return g; });
+    node->outputs.emplace_back(y);
+    set_history(y, std::move(node), 0);
+  }
+  return y;
+}
+
+Tensor own_gradient(Tensor g, const Tensor& x) {
+  const Dims strides = dense_strides(x.sizes(), x.strides());
+  const bool fits = (g.is_contiguous() && x.is_contiguous()) || g.strides() == IntArrayRef(strides);
+  // Without recording, a gradient with a history (a seed may have one) is copied to leave that behind.
+  if (fits && is_solely_owned(g) && (GradMode::is_enabled() || !g.requires_grad())) return g;
+  return copy_strided(g, strides);
 }
 
 }  // namespace tandem::autograd

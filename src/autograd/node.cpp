@@ -1,5 +1,6 @@
 #include "tandem/autograd/node.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -41,17 +42,51 @@ void bury(Remains remains) {
 
 }  // namespace
 
-Node::Node(const char* name) : name(name), sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)) {}
+Node::Node(const char* name, std::vector<Edge> next)
+    : name(name), sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)), next(std::move(next)) {}
 
 Node::~Node() {
   if (!next.empty()) bury({std::move(next), {}, {}, {}});
 }
 
-void Node::run_hooks(Grads& grads) {
-  for (const Hook& hook : hooks) {
-    if (!grads[hook.output].defined()) continue;
-    Tensor replaced = hook.call(grads[hook.output]);
-    if (replaced.defined()) grads[hook.output] = std::move(replaced);
+void Node::run_hooks(Grads& grads) { hooks.run(name, outputs, grads); }
+
+bool OutputMeta::fits(const Tensor& gradient) const {
+  return gradient.sizes() == IntArrayRef(sizes) && gradient.dtype() == dtype && gradient.device() == device;
+}
+
+std::string OutputMeta::str() const {
+  return fmt::format("{} {} on {}", to_string(sizes), tandem::name(dtype), device.str());
+}
+
+// ---- HookList
+
+void HookList::add(uint32_t output, unsigned handle, TensorHook call) {
+  hooks_.push_back(std::make_shared<Hook>(Hook{output, handle, std::move(call)}));
+}
+
+void HookList::remove(unsigned handle) {
+  std::erase_if(hooks_, [&](const auto& hook) {
+    if (hook->handle != handle) return false;
+    hook->removed = true;
+    return true;
+  });
+}
+
+void HookList::run(const char* op, const std::vector<OutputMeta>& outputs, Grads& grads) const {
+  if (hooks_.empty()) return;
+  const auto now = hooks_;  // hooks may change the list; the copy also keeps a hook alive that removes itself
+  for (const auto& hook : now) {
+    Tensor& g = grads[hook->output];
+    if (hook->removed || !g.defined()) continue;
+    Tensor replaced = hook->call(g);
+    if (!replaced.defined()) continue;
+    const OutputMeta& wanted = outputs[hook->output];
+    TANDEM_CHECK(wanted.fits(replaced), AutogradError,
+                 "{}: a hook on output {} returned {}, but the gradient is {}; return one of these sizes, dtype and "
+                 "device, or an undefined tensor",
+                 op, hook->output, OutputMeta(replaced).str(), wanted.str());
+    g = std::move(replaced);
   }
 }
 
@@ -83,9 +118,9 @@ Tensor SavedTensor::unpack(const char* op, size_t number, const std::shared_ptr<
   if (edge_) {
     Tensor x = alias(data_);
     auto node = std::make_shared<FunctionNode>(
-        "to", [dtype = edge_dtype_](const Grads& g) -> Grads { return {g[0].defined() ? g[0].to(dtype) : g[0]}; });
-    node->next = {edge_};
-    node->outputs = {{data_.dtype(), data_.device(), data_.impl().sizes}};
+        "to", std::vector<Edge>{edge_},
+        [dtype = edge_dtype_](const Grads& g) -> Grads { return {g[0].defined() ? g[0].to(dtype) : g[0]}; });
+    node->outputs.emplace_back(data_);
     set_history(x, std::move(node), 0);
     return x;
   }
@@ -117,6 +152,9 @@ Grads OpNode::apply(Grads grads) {
                "{}: backward through a graph that has been freed; pass retain_graph = true to the first backward",
                name);
   Grads result = backward(Backward(*this, grads));
+  TANDEM_CHECK(result.size() == next.size(), AutogradError,
+               "{}: backward returned {} gradients for {} inputs; return one for each, undefined where none flows",
+               name, result.size(), next.size());
   for (size_t i = 0; i < result.size(); ++i) {
     Tensor& g = result[i];
     if (!g.defined() || !next[i]) continue;
@@ -127,7 +165,7 @@ Grads OpNode::apply(Grads grads) {
 }
 
 void OpNode::release() {
-  released = true;
+  released = released || std::any_of(saved.begin(), saved.end(), [](const SavedTensor& s) { return s.defined(); });
   saved.clear();
 }
 

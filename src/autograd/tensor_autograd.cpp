@@ -1,4 +1,6 @@
 // Tensor's autograd methods.
+#include <atomic>
+
 #include "tandem/autograd/engine.h"
 #include "tandem/autograd/node.h"
 #include "tandem/base/check.h"
@@ -29,6 +31,10 @@ std::shared_ptr<autograd::Node> Tensor::grad_fn() const {
   AutogradMeta* m = meta_or_null(*this);
   if (!m) return nullptr;
   if (is_stale_view(*this) && m->view->base.requires_grad()) {
+    TANDEM_CHECK(!m->view->has_own_history, AutogradError,
+                 "{}: the output {} of this op shares the memory of an input that was changed in place since; clone() "
+                 "the output",
+                 m->grad_fn->name, to_string(sizes()));
     autograd::set_history(*this, autograd::make_view_node(m->view->base, *this), 0);
     m->view->rebases = meta(m->view->base).rebases;
   }
@@ -67,22 +73,28 @@ unsigned Tensor::register_hook(autograd::TensorHook hook) const {
   TANDEM_CHECK(requires_grad(), AutogradError,
                "register_hook: a {} tensor that does not require grad gets no gradient; call requires_grad_() first",
                to_string(sizes()));
+  TANDEM_CHECK(hook, AutogradError, "register_hook: the function is empty; pass one that takes the gradient");
+  // Handles are unique in the process: after an in-place op a tensor's hooks lie in several nodes, beside others'.
+  static std::atomic<unsigned> next_handle{0};
+  const unsigned handle = next_handle.fetch_add(1, std::memory_order_relaxed);
+  const auto node = grad_fn();
   AutogradMeta& m = meta(*this);
-  const unsigned handle = m.next_hook++;
-  if (auto node = grad_fn()) {
-    node->hooks.push_back({m.output, handle, std::move(hook)});
+  if (node) {
+    node->hooks.add(m.output, handle, std::move(hook));
+    std::erase_if(m.hooked, [&](const auto& n) { return n.expired() || n.lock() == node; });
+    m.hooked.push_back(node);
   } else {
-    m.hooks.emplace_back(handle, std::move(hook));
+    m.hooks.add(0, handle, std::move(hook));
   }
   return handle;
 }
 
 void Tensor::remove_hook(unsigned handle) const {
   AutogradMeta& m = meta(*this);
-  if (auto node = grad_fn()) {
-    std::erase_if(node->hooks, [&](const auto& h) { return h.output == m.output && h.handle == handle; });
+  m.hooks.remove(handle);
+  for (const auto& hooked : m.hooked) {
+    if (auto node = hooked.lock()) node->hooks.remove(handle);
   }
-  std::erase_if(m.hooks, [&](const auto& h) { return h.first == handle; });
 }
 
 void Tensor::retain_grad() const {
@@ -117,6 +129,7 @@ void Tensor::set_data(const Tensor& other) const {
   impl.dtype = from.dtype;
   impl.refresh();
   impl.shadow.reset();
+  ++impl.generation;
   // The gradient path of the old dtype and shape no longer fits.
   if (AutogradMeta* m = meta_or_null(*this)) m->accumulator.reset();
 }

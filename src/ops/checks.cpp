@@ -40,6 +40,19 @@ void parameter_dtype(const char* op, const Tensor& x, const char* which, const T
       which, show(parameter), show(x));
 }
 
+void alpha(const char* op, const Tensor& a, const Tensor& b, Scalar alpha) {
+  TANDEM_CHECK(!alpha.is_floating_point() || a.is_floating_point() || b.is_floating_point(), DTypeError,
+               "{}: alpha = {}, but a is {} and b is {}; give a whole number, or convert with .to(kFloat)", op,
+               alpha.to_double(), show(a), show(b));
+}
+
+void exponent(const char* op, const Tensor& base, Scalar exponent) {
+  TANDEM_CHECK(
+      base.is_floating_point() || exponent.is_floating_point() || exponent.to_int64() >= 0, StateError,
+      "{}: a base of {} with the negative exponent {} has no integer result; convert the base with .to(kFloat)", op,
+      show(base), exponent.to_int64());
+}
+
 void sizes(const char* op, const char* which, const Tensor& x, IntArrayRef expected) {
   TANDEM_CHECK(!x.defined() || x.sizes() == expected, ShapeError, "{}: {} is {}, but must be {}", op, which, show(x),
                to_string(expected));

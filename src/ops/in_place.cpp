@@ -8,7 +8,9 @@
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
+#include "tandem/ops/elementwise_forms.h"
 #include "tandem/ops/matmul.h"
+#include "tandem/ops/overlap.h"
 #include "tandem/ops/promotion.h"
 #include "tandem/tensor/factories.h"
 
@@ -40,27 +42,42 @@ const Tensor& binary_(const char* name, const Tensor& self, const Tensor& other,
   check_broadcast(name, self, other);
   return apply_in_place(
       name, self, {&other, 1},
-      [&](const Tensor& y) { backend(y).binary(y, op, y, detail::broadcast_view(other, y.sizes()), alpha); }, recorded);
+      [&](const Tensor& y) { backend(y).binary(y, op, y, detail::operand_beside(y, other), alpha); }, recorded);
 }
 
-const Tensor& unary_(const char* name, const Tensor& self, Unary op, DType result,
-                     const std::function<Tensor(const Tensor&)>& recorded, double a = 0, double b = 0) {
+/// The dtype of op(self): integers stay integers where `exact_on_integers`, else they give f32.
+DType unary_result(const Tensor& self, bool exact_on_integers) {
+  return self.is_floating_point() || exact_on_integers ? self.dtype() : kFloat;
+}
+
+/// self = op(self)
+const Tensor& unary_(const char* name, const Tensor& self, Unary op, bool exact_on_integers,
+                     const std::function<Tensor(const Tensor&)>& recorded) {
   checks::defined(name, "self", self);
-  check_result(name, self, result);
+  check_result(name, self, unary_result(self, exact_on_integers));
   return apply_in_place(
-      name, self, {}, [&](const Tensor& y) { backend(y).unary(y, op, y, a, b); }, recorded);
+      name, self, {}, [&](const Tensor& y) { backend(y).unary(y, op, y, 0, 0); }, recorded);
 }
 
-/// The dtype of a function with fractional values.
-DType fractional(const Tensor& x) { return x.defined() && x.is_floating_point() ? x.dtype() : kFloat; }
+/// self = op(self, number). `floating`: integers give f32.
+const Tensor& scalar_(const char* name, const Tensor& self, Unary op, Scalar number, bool floating,
+                      const std::function<Tensor(const Tensor&)>& recorded) {
+  checks::defined(name, "self", self);
+  const DType result = result_type(self, number);
+  check_result(name, self, floating && !is_floating_point(result) ? kFloat : result);
+  return apply_in_place(
+      name, self, {}, [&](const Tensor& y) { detail::scalar_kernel(y, op, y, number); }, recorded);
+}
 
 }  // namespace
 
 const Tensor& Tensor::add_(const Tensor& other, Scalar alpha) const {
+  if (detail::needs_exact_alpha("add_", *this, other, alpha)) return add_(detail::exact_multiple(*this, other, alpha));
   return binary_("add_", *this, other, Binary::add, false, alpha.to_double(),
                  [&](const Tensor& x) { return tandem::add(x, other, alpha); });
 }
 const Tensor& Tensor::sub_(const Tensor& other, Scalar alpha) const {
+  if (detail::needs_exact_alpha("sub_", *this, other, alpha)) return sub_(detail::exact_multiple(*this, other, alpha));
   return binary_("sub_", *this, other, Binary::sub, false, alpha.to_double(),
                  [&](const Tensor& x) { return tandem::sub(x, other, alpha); });
 }
@@ -70,31 +87,30 @@ const Tensor& Tensor::mul_(const Tensor& other) const {
 const Tensor& Tensor::div_(const Tensor& other) const {
   return binary_("div_", *this, other, Binary::div, true, 1, [&](const Tensor& x) { return tandem::div(x, other); });
 }
+const Tensor& Tensor::pow_(const Tensor& exponent) const {
+  return binary_("pow_", *this, exponent, Binary::pow, false, 1,
+                 [&](const Tensor& x) { return tandem::pow(x, exponent); });
+}
 
 const Tensor& Tensor::add_(Scalar other, Scalar alpha) const {
-  return unary_(
-      "add_", *this, Unary::add_scalar, result_type(*this, other),
-      [&](const Tensor& x) { return tandem::add(x, other, alpha); }, other.to_double() * alpha.to_double());
+  const Scalar term = detail::scalar_product(other, alpha);
+  return scalar_("add_", *this, Unary::add_scalar, term, false, [&](const Tensor& x) { return tandem::add(x, term); });
 }
 const Tensor& Tensor::sub_(Scalar other, Scalar alpha) const {
-  return unary_(
-      "sub_", *this, Unary::add_scalar, result_type(*this, other),
-      [&](const Tensor& x) { return tandem::sub(x, other, alpha); }, -other.to_double() * alpha.to_double());
+  const Scalar term = detail::scalar_product(detail::scalar_product(other, alpha), -1);
+  return scalar_("sub_", *this, Unary::add_scalar, term, false, [&](const Tensor& x) { return tandem::add(x, term); });
 }
 const Tensor& Tensor::mul_(Scalar other) const {
-  return unary_(
-      "mul_", *this, Unary::mul_scalar, result_type(*this, other),
-      [&](const Tensor& x) { return tandem::mul(x, other); }, other.to_double());
+  return scalar_("mul_", *this, Unary::mul_scalar, other, false,
+                 [&](const Tensor& x) { return tandem::mul(x, other); });
 }
 const Tensor& Tensor::div_(Scalar other) const {
-  return unary_(
-      "div_", *this, Unary::div_scalar, fractional(*this), [&](const Tensor& x) { return tandem::div(x, other); },
-      other.to_double());
+  return scalar_("div_", *this, Unary::div_scalar, other, true, [&](const Tensor& x) { return tandem::div(x, other); });
 }
 const Tensor& Tensor::pow_(Scalar exponent) const {
-  return unary_(
-      "pow_", *this, Unary::pow_scalar, result_type(*this, exponent),
-      [&](const Tensor& x) { return tandem::pow(x, exponent); }, exponent.to_double());
+  if (defined()) checks::exponent("pow_", *this, exponent);
+  return scalar_("pow_", *this, Unary::pow_scalar, exponent, false,
+                 [&](const Tensor& x) { return tandem::pow(x, exponent); });
 }
 const Tensor& Tensor::addcmul_(const Tensor& a, const Tensor& b, Scalar value) const {
   return add_(tandem::mul(a, b), value);
@@ -107,25 +123,33 @@ const Tensor& Tensor::addmm_(const Tensor& a, const Tensor& b, Scalar beta, Scal
 }
 
 const Tensor& Tensor::clamp_(std::optional<Scalar> min, std::optional<Scalar> max) const {
-  return unary_(
-      "clamp_", *this, Unary::clamp, dtype(), [&](const Tensor& x) { return tandem::clamp(x, min, max); },
-      min ? min->to_double() : -INFINITY, max ? max->to_double() : INFINITY);
+  checks::defined("clamp_", "self", *this);
+  TANDEM_CHECK(min || max, StateError, "clamp_: give min, max or both");
+  auto clamped = [&](const Tensor& x) { return tandem::clamp(x, min, max); };
+  auto direct = [&](const Tensor& y) {
+    if (is_floating_point() || (detail::fits_double(min.value_or(0)) && detail::fits_double(max.value_or(0)))) {
+      backend(y).unary(y, Unary::clamp, y, min ? min->to_double() : -INFINITY, max ? max->to_double() : INFINITY);
+    } else {
+      backend(y).copy(y, clamped(y));
+    }
+  };
+  return apply_in_place("clamp_", *this, {}, direct, clamped);
 }
 
-#define TANDEM_IN_PLACE(NAME, RESULT)                                                                      \
-  const Tensor& Tensor::NAME##_() const {                                                                  \
-    return unary_(#NAME "_", *this, Unary::NAME, RESULT, [](const Tensor& x) { return tandem::NAME(x); }); \
+#define TANDEM_IN_PLACE(NAME, EXACT_ON_INTEGERS)                                                                      \
+  const Tensor& Tensor::NAME##_() const {                                                                             \
+    return unary_(#NAME "_", *this, Unary::NAME, EXACT_ON_INTEGERS, [](const Tensor& x) { return tandem::NAME(x); }); \
   }
-TANDEM_IN_PLACE(neg, dtype())
-TANDEM_IN_PLACE(abs, dtype())
-TANDEM_IN_PLACE(relu, dtype())
-TANDEM_IN_PLACE(reciprocal, fractional(*this))
-TANDEM_IN_PLACE(sqrt, fractional(*this))
-TANDEM_IN_PLACE(rsqrt, fractional(*this))
-TANDEM_IN_PLACE(exp, fractional(*this))
-TANDEM_IN_PLACE(log, fractional(*this))
-TANDEM_IN_PLACE(sigmoid, fractional(*this))
-TANDEM_IN_PLACE(tanh, fractional(*this))
+TANDEM_IN_PLACE(neg, true)
+TANDEM_IN_PLACE(abs, true)
+TANDEM_IN_PLACE(relu, true)
+TANDEM_IN_PLACE(reciprocal, false)
+TANDEM_IN_PLACE(sqrt, false)
+TANDEM_IN_PLACE(rsqrt, false)
+TANDEM_IN_PLACE(exp, false)
+TANDEM_IN_PLACE(log, false)
+TANDEM_IN_PLACE(sigmoid, false)
+TANDEM_IN_PLACE(tanh, false)
 #undef TANDEM_IN_PLACE
 
 namespace {
@@ -154,7 +178,7 @@ const Tensor& Tensor::copy_(const Tensor& source, bool) const {
   check_broadcast("copy_", *this, source);
   return apply_in_place(
       "copy_", *this, {&source, 1},
-      [&](const Tensor& y) { backend(y.is_cuda() ? y : source).copy(y, detail::broadcast_view(source, y.sizes())); },
+      [&](const Tensor& y) { backend(y.is_cuda() ? y : source).copy(y, detail::operand_beside(y, source)); },
       [&](const Tensor& old) { return overwrite(old, source); });
 }
 

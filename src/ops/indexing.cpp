@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
 #include "tandem/ops/shape.h"
 
 namespace tandem {
@@ -82,20 +83,32 @@ Tensor read(const Tensor& x, Indices indices) {
   return y.is_same(x) ? view(x, x.sizes()) : y;  // a tensor of its own, as with any other index
 }
 
+void write(const Tensor& x, Indices indices, const Tensor& value) {
+  checks::defined("index_put_", "the value", value);
+  const Tensor y = view_of("index_put_", x, indices);
+  Tensor v = value;
+  while (v.dim() > y.dim() && v.size(0) == 1) v = tandem::select(v, 0, 0);  // [1, 3] may be written to [3]
+  y.copy_(v);
+}
+
 }  // namespace
 
 Tensor Tensor::index(std::initializer_list<TensorIndex> indices) const { return read(*this, Indices(indices)); }
 Tensor Tensor::index(const std::vector<TensorIndex>& indices) const { return read(*this, Indices(indices)); }
 
 const Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, const Tensor& value) const {
-  const Tensor y = view_of("index_put_", *this, Indices(indices));
-  Tensor v = value;
-  while (v.dim() > y.dim() && v.size(0) == 1) v = tandem::select(v, 0, 0);  // [1, 3] may be written to [3]
-  y.copy_(v);
+  write(*this, Indices(indices), value);
   return *this;
 }
-
+const Tensor& Tensor::index_put_(const std::vector<TensorIndex>& indices, const Tensor& value) const {
+  write(*this, Indices(indices), value);
+  return *this;
+}
 const Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, Scalar value) const {
+  view_of("index_put_", *this, Indices(indices)).fill_(value);
+  return *this;
+}
+const Tensor& Tensor::index_put_(const std::vector<TensorIndex>& indices, Scalar value) const {
   view_of("index_put_", *this, Indices(indices)).fill_(value);
   return *this;
 }

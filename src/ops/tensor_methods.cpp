@@ -1,5 +1,6 @@
 // Tensor's methods that are ops under another spelling.
 #include "tandem/ops/activation.h"
+#include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/matmul.h"
@@ -86,6 +87,8 @@ Tensor Tensor::norm(Scalar p, IntArrayRef dims, bool keepdim, std::optional<DTyp
 }
 Tensor Tensor::max() const { return tandem::max(*this); }
 Tensor Tensor::min() const { return tandem::min(*this); }
+Tensor Tensor::max(const Tensor& other) const { return tandem::maximum(*this, other); }
+Tensor Tensor::min(const Tensor& other) const { return tandem::minimum(*this, other); }
 std::tuple<Tensor, Tensor> Tensor::max(int64_t dim, bool keepdim) const { return tandem::max(*this, dim, keepdim); }
 std::tuple<Tensor, Tensor> Tensor::min(int64_t dim, bool keepdim) const { return tandem::min(*this, dim, keepdim); }
 Tensor Tensor::argmax(std::optional<int64_t> dim, bool keepdim) const { return tandem::argmax(*this, dim, keepdim); }
@@ -144,9 +147,19 @@ Tensor Tensor::to(Device device, DType dtype, bool non_blocking, bool copy) cons
 }
 Tensor Tensor::to(const TensorOptions& options, bool non_blocking, bool copy) const {
   return tandem::to(*this, options.has_device() ? options.device() : device(),
-                    options.has_dtype() ? options.dtype() : dtype(), non_blocking, copy);
+                    options.has_dtype() ? options.dtype() : dtype(), non_blocking, copy,
+                    options.memory_format_opt().value_or(MemoryFormat::Preserve));
+}
+Tensor Tensor::to(const Tensor& other, bool non_blocking, bool copy) const {
+  checks::defined("to", "other", other);
+  return tandem::to(*this, other.device(), other.dtype(), non_blocking, copy);
+}
+Tensor Tensor::type_as(const Tensor& other) const {
+  checks::defined("type_as", "the input", *this);
+  checks::defined("type_as", "other", other);
+  return tandem::to(*this, other.device(), other.dtype());
 }
 Tensor Tensor::contiguous(MemoryFormat format) const { return tandem::contiguous(*this, format); }
-Tensor Tensor::clone() const { return tandem::clone(*this); }
+Tensor Tensor::clone(MemoryFormat format) const { return tandem::clone(*this, format); }
 
 }  // namespace tandem

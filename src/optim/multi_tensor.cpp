@@ -13,7 +13,7 @@ namespace {
 /// holds it: a graph that has not run backward, a cast cache. Then the next cast makes a new one.
 Tensor writable_copy(const Tensor& p) {
   const TensorImpl& impl = p.impl();
-  if (!impl.shadow || impl.dtype != kFloat) return {};
+  if (impl.dtype != kFloat) return {};
   Tensor copy = amp::detail::lasting_buffer(p);
   // Two holders: the parameter, and `copy` here.
   const bool free = copy.defined() && copy.impl_ptr().use_count() == 2 && copy.impl().storage.use_count() == 1;

@@ -119,15 +119,17 @@ Tensor linspace(Scalar start, Scalar end, int64_t steps, const TensorOptions& op
   return y;
 }
 
-Tensor rand(IntArrayRef sizes, const TensorOptions& options) {
+Tensor rand(IntArrayRef sizes, std::optional<Generator> generator, const TensorOptions& options) {
   const OpScope op("rand");
-  return drawn(empty(sizes, options), [](const Tensor& y) { y.uniform_(); });
+  return drawn(empty(sizes, options), [&](const Tensor& y) { y.uniform_(0, 1, generator); });
 }
+Tensor rand(IntArrayRef sizes, const TensorOptions& options) { return rand(sizes, std::nullopt, options); }
 
-Tensor randn(IntArrayRef sizes, const TensorOptions& options) {
+Tensor randn(IntArrayRef sizes, std::optional<Generator> generator, const TensorOptions& options) {
   const OpScope op("randn");
-  return drawn(empty(sizes, options), [](const Tensor& y) { y.normal_(); });
+  return drawn(empty(sizes, options), [&](const Tensor& y) { y.normal_(0, 1, generator); });
 }
+Tensor randn(IntArrayRef sizes, const TensorOptions& options) { return randn(sizes, std::nullopt, options); }
 
 Tensor rand_like(const Tensor& x, const TensorOptions& options) {
   const OpScope op("rand_like");
@@ -139,21 +141,29 @@ Tensor randn_like(const Tensor& x, const TensorOptions& options) {
   return drawn(empty_like(x, options), [](const Tensor& y) { y.normal_(); });
 }
 
-Tensor randint(int64_t low, int64_t high, IntArrayRef sizes, const TensorOptions& options) {
+Tensor randint(int64_t low, int64_t high, IntArrayRef sizes, std::optional<Generator> generator,
+               const TensorOptions& options) {
   const OpScope op("randint");
-  return drawn(empty(sizes, with_default(options, kLong)), [&](const Tensor& y) { y.random_(low, high); });
+  return drawn(empty(sizes, with_default(options, kLong)), [&](const Tensor& y) { y.random_(low, high, generator); });
 }
-
+Tensor randint(int64_t low, int64_t high, IntArrayRef sizes, const TensorOptions& options) {
+  return randint(low, high, sizes, std::nullopt, options);
+}
+Tensor randint(int64_t high, IntArrayRef sizes, std::optional<Generator> generator, const TensorOptions& options) {
+  return randint(0, high, sizes, std::move(generator), options);
+}
 Tensor randint(int64_t high, IntArrayRef sizes, const TensorOptions& options) {
-  return randint(0, high, sizes, options);
+  return randint(0, high, sizes, std::nullopt, options);
 }
 
-Tensor randperm(int64_t n, const TensorOptions& options) {
+Tensor randperm(int64_t n, const TensorOptions& options) { return randperm(n, std::nullopt, options); }
+
+Tensor randperm(int64_t n, std::optional<Generator> generator, const TensorOptions& options) {
   const OpScope op("randperm");
   TANDEM_CHECK(n >= 0, StateError, "randperm: n = {} is negative; it must be at least 0", n);
   // Made on the CPU for every device, so that the order is the same. Fisher-Yates; the draws have 62 bits, so taking
   // the remainder favours no place by more than n / 2^62.
-  const Tensor draws = randint(int64_t{1} << 62, {n});
+  const Tensor draws = randint(int64_t{1} << 62, {n}, std::move(generator));
   const Tensor order = arange(n, kLong);
   int64_t* p = order.raw<int64_t>();
   const int64_t* r = draws.raw<int64_t>();

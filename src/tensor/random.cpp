@@ -57,6 +57,11 @@ void check_floating(const char* op, const Tensor& x) {
                op, name(x.dtype()));
 }
 
+// A number for each element, from the given generator or the default one.
+PhiloxState positions(std::optional<Generator>& generator, const Tensor& x) {
+  return (generator ? *generator : default_generator()).reserve(x.numel());
+}
+
 // The largest magnitude that a dtype holds, as far as int64 can say it.
 struct Range {
   int64_t low, high;
@@ -77,39 +82,39 @@ Range range_of(DType t) {
 
 }  // namespace
 
-const Tensor& Tensor::uniform_(double from, double to) const {
+const Tensor& Tensor::uniform_(double from, double to, std::optional<Generator> generator) const {
   const OpScope op("uniform_");
   check_floating("uniform_", *this);
   check_writable("uniform_", *this);
   TANDEM_CHECK(from <= to, StateError, "uniform_: from = {} is above to = {}; swap them", from, to);
   if (numel() == 0) return *this;
   impl().storage->bump_version();
-  tandem::backend(*this).uniform(*this, from, to, default_generator().reserve(numel()));
+  tandem::backend(*this).uniform(*this, from, to, positions(generator, *this));
   return *this;
 }
 
-const Tensor& Tensor::normal_(double mean, double std) const {
+const Tensor& Tensor::normal_(double mean, double std, std::optional<Generator> generator) const {
   const OpScope op("normal_");
   check_floating("normal_", *this);
   check_writable("normal_", *this);
   TANDEM_CHECK(std >= 0, StateError, "normal_: std = {} is negative; it must be at least 0", std);
   if (numel() == 0) return *this;
   impl().storage->bump_version();
-  tandem::backend(*this).normal(*this, mean, std, default_generator().reserve(numel()));
+  tandem::backend(*this).normal(*this, mean, std, positions(generator, *this));
   return *this;
 }
 
-const Tensor& Tensor::bernoulli_(double p) const {
+const Tensor& Tensor::bernoulli_(double p, std::optional<Generator> generator) const {
   const OpScope op("bernoulli_");
   check_writable("bernoulli_", *this);
   TANDEM_CHECK(p >= 0 && p <= 1, StateError, "bernoulli_: p = {} is no probability; it must be in [0, 1]", p);
   if (numel() == 0) return *this;
   impl().storage->bump_version();
-  tandem::backend(*this).bernoulli(*this, p, default_generator().reserve(numel()));
+  tandem::backend(*this).bernoulli(*this, p, positions(generator, *this));
   return *this;
 }
 
-const Tensor& Tensor::random_(int64_t low, int64_t high) const {
+const Tensor& Tensor::random_(int64_t low, int64_t high, std::optional<Generator> generator) const {
   const OpScope op("random_");
   check_writable("random_", *this);
   TANDEM_CHECK(low < high, StateError, "random_: low = {} is not below high = {}; the range must hold a number", low,
@@ -120,7 +125,7 @@ const Tensor& Tensor::random_(int64_t low, int64_t high) const {
                name(dtype()), range.low, range.high);
   if (numel() == 0) return *this;
   impl().storage->bump_version();
-  tandem::backend(*this).random_int(*this, low, high, default_generator().reserve(numel()));
+  tandem::backend(*this).random_int(*this, low, high, positions(generator, *this));
   return *this;
 }
 

@@ -1,11 +1,22 @@
 // Storage: where blocks come from and go to.
 #include "tandem/tensor/storage.h"
 
+#include <mutex>
+
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/allocator.h"
 
 namespace tandem {
+namespace {
+
+/// Held while one thread applies a postponed factor and others wait for it. Few blocks ever have one at a time.
+std::mutex& pending_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+}  // namespace
 
 Storage::Storage(size_t bytes, Device device) : data_(nullptr), bytes_(bytes), device_(device), owned_(true) {
   if (!device.is_cpu()) {
@@ -19,6 +30,7 @@ Storage::Storage(void* data, size_t bytes, Device device, std::function<void(voi
     : data_(data), bytes_(bytes), device_(device), owned_(false), deleter_(std::move(deleter)) {}
 
 Storage::~Storage() {
+  delete pending_.load(std::memory_order_relaxed);
   if (owned_) {
     cpu::deallocate(data_, bytes_);
   } else if (deleter_) {
@@ -26,10 +38,16 @@ Storage::~Storage() {
   }
 }
 
+void Storage::set_pending(std::unique_ptr<PendingScale> pending) {
+  delete pending_.exchange(pending.release(), std::memory_order_release);
+}
+
 void Storage::resolve_pending() {
-  // Forget first: apply() reads and writes this storage.
-  const std::unique_ptr<PendingScale> pending = std::move(pending_);
+  const std::lock_guard lock(pending_mutex());
+  const std::unique_ptr<PendingScale> pending(pending_.load(std::memory_order_relaxed));
+  if (!pending) return;
   pending->apply();
+  pending_.store(nullptr, std::memory_order_release);  // only now may others read
 }
 
 }  // namespace tandem

@@ -76,7 +76,26 @@ void* Tensor::mutable_pointer(std::optional<DType> expected) const {
 
 const void* Tensor::const_pointer(std::optional<DType> expected) const {
   check_dtype("const_data_ptr", checked().dtype, expected);
+  impl_->storage->set_pointer_escaped(Storage::Pointer::reads);
   return raw_bytes();
+}
+
+Tensor Tensor::data() const {
+  TensorImpl& t = checked();
+  // Writes through the result raise a version that nobody else looks at: as with a pointer that has escaped.
+  t.storage->set_pointer_escaped();
+  ++t.generation;
+  auto impl = std::make_shared<TensorImpl>();
+  impl->storage = std::make_shared<Storage>(t.storage->data(), t.storage->nbytes(), t.storage->device(),
+                                            [owner = t.storage](void*) {});
+  impl->storage->set_pointer_escaped();
+  impl->offset = t.offset;
+  impl->sizes = t.sizes;
+  impl->strides = t.strides;
+  impl->dtype = t.dtype;
+  impl->is_inference = t.is_inference;
+  impl->refresh();
+  return Tensor(std::move(impl));
 }
 
 void Tensor::check_accessor(DType expected, size_t rank) const {

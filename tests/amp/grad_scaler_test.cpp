@@ -223,6 +223,55 @@ TEST_F(GradScalerTest, AStaticScaleStaysAndStillSkips) {
   EXPECT_EQ(scaler.get_scale(), 4);
 }
 
+TEST_F(GradScalerTest, AStaticScaleRecoversFromNaN) {
+  GradScaler scaler(GradScalerOptions().init_scale(4).static_scale(true));
+  backward(scaler);
+  scaler.update(full({}, NAN));
+  iterate(scaler);
+  EXPECT_TRUE(std::isfinite(scaler.get_scale()));
+}
+
+TEST_F(GradScalerTest, OptimizersThatShareAGradientUnscaleItOnce) {
+  for (bool plain : {false, true}) {
+    const Tensor shared = full({2}, 1.0).requires_grad_(), own = full({2}, 1.0).requires_grad_();
+    optim::SGD first({shared}, optim::SGDOptions(1.0)), second({own, shared}, optim::SGDOptions(1.0));
+    PlainDescent descent({own, shared});
+    GradScaler scaler(GradScalerOptions().init_scale(8));
+    scaler.scale((shared * 3 + own * 5).sum()).backward();
+    scaler.step(first);
+    scaler.step(plain ? static_cast<optim::Optimizer&>(descent) : second);
+    EXPECT_EQ(shared[0].item<float>(), 1 - 3 - 3);
+    EXPECT_EQ(own[0].item<float>(), 1 - 5);
+    EXPECT_EQ(shared.grad()[1].item<float>(), 3);
+    scaler.update();
+  }
+}
+
+TEST_F(GradScalerTest, AnOverflowInASharedGradientSkipsBoth) {
+  const Tensor shared = full({2}, 1.0).requires_grad_(), own = full({2}, 1.0).requires_grad_();
+  optim::SGD first({shared}, optim::SGDOptions(1.0)), second({own, shared}, optim::SGDOptions(1.0));
+  GradScaler scaler(GradScalerOptions().init_scale(8));
+  scaler.scale((shared * INFINITY + own).sum()).backward();
+  EXPECT_TRUE(scaler.step(first).skipped());
+  EXPECT_TRUE(scaler.step(second).skipped());
+  EXPECT_EQ(own[0].item<float>(), 1);
+}
+
+TEST_F(GradScalerTest, ARefusedCallLeavesTheIterationOpen) {
+  GradScaler scaler(GradScalerOptions().init_scale(8));
+  backward(scaler);
+  const Tensor gradient = p.grad();
+  p.mutable_grad() = gradient.to(kHalf);
+  EXPECT_THROWS(scaler.unscale_(sgd), DTypeError, "f16");
+  p.mutable_grad() = ones({2}, kLong);
+  EXPECT_THROWS(scaler.unscale_(sgd), DTypeError, "unscale_: the gradient of parameter 0 [2] is i64");
+  EXPECT_THROWS(scaler.step(sgd), DTypeError, "step: the gradient of parameter 0 [2] is i64");
+  EXPECT_NO_THROW(scaler.load_state_dict(scaler.state_dict()));
+  p.mutable_grad() = gradient;
+  scaler.step(sgd);
+  EXPECT_EQ(p[0].item<float>(), 3);
+}
+
 TEST_F(GradScalerTest, GivesUpAfterTooManySkips) {
   GradScaler scaler(GradScalerOptions().max_consecutive_skips(2));
   for (int i = 0; i < 3; ++i) iterate(scaler, INFINITY);
@@ -278,6 +327,18 @@ TEST_F(GradScalerTest, ABrokenStateChangesNothing) {
   state = scaler.state_dict();
   state["scale"] = -1.0;
   EXPECT_THROWS(scaler.load_state_dict(state), StateError, "scale", "-1");
+  for (const auto& [key, value] : {std::pair<const char*, Scalar>{"_growth_tracker", -5},
+                                   {"_growth_tracker", int64_t{1} << 40},
+                                   {"growth_interval", 2.5},
+                                   {"consecutive_skips", -1}}) {
+    state = scaler.state_dict();
+    state["growth_factor"] = 3.0;
+    state[key] = value;
+    EXPECT_THROWS(scaler.load_state_dict(state), StateError, key, "whole number");
+  }
+  EXPECT_EQ(scaler.get_growth_factor(), 2);
+  GradScaler bounded(GradScalerOptions().init_scale(8).max_scale(16));
+  EXPECT_THROWS(bounded.load_state_dict(scaler.state_dict()), StateError, "scale 64", "max_scale 16");
   EXPECT_EQ(scaler.get_scale(), 64);
   backward(scaler);
   scaler.unscale_(sgd);

@@ -105,6 +105,72 @@ TEST(InferenceMode, FactoriesMakeInferenceTensorsToo) {
   EXPECT_THROW(x * y, AutogradError);
 }
 
+TEST(InferenceMode, SwitchedOffInsideRecordsAgain) {
+  const Tensor x = leaf({3});
+  {
+    InferenceMode inference;
+    {
+      InferenceMode off(false);
+      EXPECT_TRUE(GradMode::is_enabled());
+      const Tensor w = leaf({2}), y = w * x;
+      EXPECT_TRUE(y.requires_grad());
+      y.backward();
+      EXPECT_TRUE(equals(w.grad(), {3}));
+    }
+    EXPECT_FALSE(GradMode::is_enabled());
+  }
+  NoGradGuard no_grad;
+  {
+    InferenceMode off(false);
+    EXPECT_TRUE(GradMode::is_enabled());  // as in libtorch
+  }
+  EXPECT_FALSE(GradMode::is_enabled());
+}
+
+TEST(InferenceMode, ItsTensorsCannotBeChangedInPlaceOutside) {
+  const Tensor x = leaf({3, 4});
+  Tensor y;
+  {
+    InferenceMode inference;
+    y = ones({2});
+    y.mul_(2);
+  }
+  const char* message = "Inplace update to inference tensor outside InferenceMode is not allowed";
+  EXPECT_THROWS(y.mul_(2), AutogradError, "mul_", message, "clone()");
+  EXPECT_THROWS(y.add_(x), AutogradError, "add_", message);
+  EXPECT_THROWS(y.view({2, 1}).fill_(0), AutogradError, "fill_", message);
+  EXPECT_THROWS(y.detach().zero_(), AutogradError, message);
+  EXPECT_FALSE(y.requires_grad());
+  EXPECT_TRUE(equals(y, {2, 2}));
+  const Tensor z = y.clone();
+  z.mul_(x);
+  z.sum().backward();
+  EXPECT_TRUE(equals(x.grad(), {2, 2}));
+  {
+    InferenceMode again;
+    y.mul_(2);
+  }
+  NoGradGuard no_grad;
+  y.mul_(2);
+  EXPECT_TRUE(equals(y, {8, 8}));
+}
+
+TEST(InferenceMode, ViewsOfOrdinaryTensorsStayOrdinary) {
+  const Tensor x = leaf({3, 4}), c = tensor({1.0, 2.0, 5.0});
+  Tensor view, of_leaf;
+  {
+    InferenceMode inference;
+    view = c.narrow(0, 0, 2).view({2, 1}).squeeze(1);
+    of_leaf = x.narrow(0, 0, 1);
+  }
+  (view * x).sum().backward();
+  EXPECT_TRUE(equals(x.grad(), {1, 2}));
+  EXPECT_THROWS(of_leaf.add_(leaf({1})), AutogradError, "view of a leaf");
+  view.add_(x);  // into c
+  c.sum().backward();
+  EXPECT_TRUE(equals(x.grad(), {2, 3}));
+}
+
 TEST(Detach, SharesDataAndVersionWithoutHistory) {
   const Tensor x = leaf({3});
   const Tensor y = x * 2, d = y.detach();

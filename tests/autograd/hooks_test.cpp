@@ -1,6 +1,8 @@
 // Hooks on tensors: when they run, what they may change, retain_grad.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "autograd/support.h"
 #include "tandem/autograd/engine.h"
 
@@ -137,6 +139,135 @@ TEST(Hooks, OfAFreedTensorStillRun) {
   }
   y.backward();
   EXPECT_EQ(calls, 1);
+}
+
+TEST(Hooks, MustGiveAGradientLikeTheOneTheyGot) {
+  const auto refused = [](const Tensor& x, const Tensor& y, const Tensor& replacement, const std::string& shown) {
+    const unsigned handle = x.register_hook([=](const Tensor&) { return replacement; });
+    EXPECT_THROWS(y.backward({}, true), AutogradError, "hook", shown, "[3] f32 on cpu");
+    x.remove_hook(handle);
+  };
+  const Tensor x = leaf({1, 2, 3});
+  const Tensor h = x * 1, y = (h * 2).sum();
+  for (const Tensor& of : {x, h}) {
+    refused(of, y, ones({1}), "[1] f32 on cpu");
+    refused(of, y, ones({7}), "[7] f32 on cpu");
+    refused(of, y, ones({1, 3}), "[1, 3] f32 on cpu");
+    refused(of, y, ones({3}, kDouble), "[3] f64 on cpu");
+    refused(of, y, ones({3}, kHalf), "[3] f16 on cpu");
+  }
+  EXPECT_FALSE(x.grad().defined());
+  h.register_hook([](const Tensor&) { return ones({7}); });
+  EXPECT_THROWS(y.backward(), AutogradError, "mul: a hook");  // the op that made h
+}
+
+TEST(Hooks, CannotBeEmpty) {
+  const Tensor x = leaf({1});
+  EXPECT_THROWS(x.register_hook(autograd::TensorHook()), AutogradError, "register_hook", "empty");
+  (x * 2).backward();
+  EXPECT_TRUE(equals(x.grad(), {2}));
+}
+
+TEST(Hooks, MayRemoveThemselvesAndOthers) {
+  const Tensor x = leaf({1, 2});
+  const Tensor h = x * 1, y = h.sum();
+  for (const Tensor& of : {x, h}) {
+    int ones = 0, tens = 0, hundreds = 0;
+    unsigned self = 0, later = 0;
+    const std::string big(1000, 'x');  // a closure that is gone would be noticed
+    self = of.register_hook([&, big](const Tensor&) {
+      of.remove_hook(self);
+      of.remove_hook(later);
+      ones += big.size() == 1000;
+      return Tensor();
+    });
+    const unsigned kept = of.register_hook([&](const Tensor&) {
+      tens += 10;
+      return Tensor();
+    });
+    later = of.register_hook([&](const Tensor&) {
+      hundreds += 100;
+      return Tensor();
+    });
+    y.backward({}, true);
+    EXPECT_EQ(ones + tens + hundreds, 11);  // a removed hook does not run any more
+    y.backward({}, true);
+    EXPECT_EQ(ones + tens + hundreds, 21);
+    of.remove_hook(kept);
+  }
+}
+
+TEST(Hooks, ThatAddHooksAddThemForTheNextBackward) {
+  const Tensor x = leaf({1, 2});
+  const Tensor h = x * 1, y = h.sum();
+  for (const Tensor& of : {x, h}) {
+    int added = 0;
+    std::vector<unsigned> handles;
+    handles.push_back(of.register_hook([&](const Tensor&) {
+      for (int i = 0; i < 100; ++i) {
+        handles.push_back(of.register_hook([&](const Tensor&) {
+          ++added;
+          return Tensor();
+        }));
+      }
+      return Tensor();
+    }));
+    y.backward({}, true);
+    EXPECT_EQ(added, 0);
+    of.remove_hook(handles[0]);
+    y.backward({}, true);
+    EXPECT_EQ(added, 100);
+    for (unsigned handle : handles) of.remove_hook(handle);
+  }
+}
+
+TEST(Hooks, MayReturnNothing) {
+  const Tensor x = leaf({1, 2});
+  int calls = 0;
+  x.register_hook([&](Tensor) { calls += 1; });
+  x.register_hook([&](const Tensor& g) {
+    EXPECT_TRUE(equals(g, {3, 3}));
+    calls += 10;
+  });
+  const std::function<void(Tensor)> counts = [&](const Tensor&) { calls += 100; };
+  x.register_hook(counts);
+  (x * 3).sum().backward();
+  EXPECT_EQ(calls, 111);
+  EXPECT_TRUE(equals(x.grad(), {3, 3}));
+}
+
+TEST(Hooks, KeepTheirOwnState) {
+  const Tensor x = leaf({1});
+  x.register_hook([n = 0](const Tensor& g) mutable { return g * ++n; });
+  const Tensor y = x * 1;
+  y.backward({}, true);
+  y.backward();
+  EXPECT_TRUE(equals(x.grad(), {3}));
+}
+
+TEST(Hooks, AreRemovedAfterInPlaceOpsToo) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 2, other = x * 3;
+  int calls = 0;
+  const auto count = [&](const Tensor&) {
+    ++calls;
+    return Tensor();
+  };
+  const unsigned before = y.register_hook(count), others = other.register_hook(count);
+  y.mul_(3);
+  const unsigned between = y.register_hook(count);
+  y.view({2, 1}).add_(1);
+  const unsigned last = y.register_hook(count);
+  const Tensor loss = (y + other).sum();
+  loss.backward({}, true);
+  EXPECT_EQ(calls, 4);
+  y.remove_hook(others);  // another tensor's
+  for (unsigned handle : {before, between, last}) y.remove_hook(handle);
+  loss.backward({}, true);
+  EXPECT_EQ(calls, 5);
+  other.remove_hook(others);
+  loss.backward();
+  EXPECT_EQ(calls, 5);
 }
 
 TEST(RetainGrad, KeepsTheGradientOfAResult) {

@@ -71,6 +71,25 @@ TEST(Threads, BackwardOnAnotherThreadThanForward) {
   EXPECT_TRUE(equals(x.grad(), {6}));
 }
 
+/// `passes` backward passes on each of two threads into w: every gradient arrives, each element the same number of
+/// times.
+void accumulate_on_two_threads(const Tensor& w, int passes, bool create_graph) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < passes; ++i) (w * 1).sum().backward({}, {}, create_graph);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_TRUE(equals(w.grad(), std::vector<double>(static_cast<size_t>(w.numel()), 2 * passes)));
+  w.mutable_grad() = Tensor();
+}
+
+TEST(Threads, BackwardIntoSharedLeavesLosesNothing) {
+  accumulate_on_two_threads(zeros({512}).requires_grad_(), 2000, false);
+  accumulate_on_two_threads(zeros({8}).requires_grad_(), 200, true);
+}
+
 TEST(Threads, LongGraphsAreFreedSideBySide) {
   on_threads([](int) {
     for (int i = 0; i < 5; ++i) {

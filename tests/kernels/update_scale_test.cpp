@@ -169,17 +169,24 @@ TEST(UpdateScale, RecoversFromNonsense) {
 }
 
 TEST(UpdateScale, StaticScaleOnlyCountsSkips) {
-  for (float scale : {128.0f, kInf}) {
+  Scale s(128);
+  s.call.dynamic = false;
+  s.call.growth_interval = 1;
+  for (int i = 1; i <= 3; ++i) {
+    EXPECT_EQ(s.update(true), 128);
+    EXPECT_EQ(s.skips(), i);
+  }
+  EXPECT_EQ(s.update(false), 128);
+  EXPECT_EQ(s.skips(), 0);
+  EXPECT_EQ(s.tracker(), 0);
+}
+
+TEST(UpdateScale, AStaticScaleThatIsNoNumberIsRepairedToo) {
+  for (float scale : {kInf, NAN, 0.0f}) {
     Scale s(scale);
     s.call.dynamic = false;
-    s.call.growth_interval = 1;
-    for (int i = 1; i <= 3; ++i) {
-      EXPECT_EQ(s.update(true), scale);
-      EXPECT_EQ(s.skips(), i);
-    }
-    EXPECT_EQ(s.update(false), scale);
-    EXPECT_EQ(s.skips(), 0);
-    EXPECT_EQ(s.tracker(), 0);
+    EXPECT_EQ(s.update(true), 65536);
+    EXPECT_EQ(s.update(true), 65536);
   }
 }
 

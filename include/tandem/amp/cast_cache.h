@@ -1,5 +1,7 @@
 #pragma once
-// The cast cache: one cast per weight, dtype and iteration.
+// The cast cache: one cast per weight, dtype and iteration. A weight changed in place, by set_data, or through a
+// data_ptr() taken since is cast again; a write through a pointer that was taken before the region is seen by the next
+// region.
 #include <cstdint>
 
 #include "tandem/tensor/tensor.h"
@@ -30,7 +32,8 @@ Tensor cached_cast(const Tensor& x, DType dtype);
 /// The low-precision copy of `weight` that the last optimizer step wrote, if it is still the weight's value; else null.
 Tensor lasting_copy(const Tensor& weight, DType dtype);
 /// The weight's current cast, whether lasting or of the last region: memory into which the optimizer may write the next
-/// one in the pass that writes the weight, once nobody else holds it. Undefined when there is none.
+/// one in the pass that writes the weight, once nobody else holds it. Undefined when there is none; casts of a weight
+/// outlive their region only from the first call on, so nothing does without an optimizer that makes use of it.
 Tensor lasting_buffer(const Tensor& weight);
 /// Declares `copy` to be the value of `weight` until the weight's version moves. The optimizer calls it after a step
 /// that wrote both.

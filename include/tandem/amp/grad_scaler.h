@@ -75,13 +75,19 @@ class GradScaler {
  public:
   /// Throws StateError for options outside their domains.
   explicit GradScaler(const GradScalerOptions& options = {});
+  // A copy would share the state on the device. A second scaler takes over a state with load_state_dict().
+  GradScaler(const GradScaler&) = delete;
+  GradScaler& operator=(const GradScaler&) = delete;
+  GradScaler(GradScaler&&) = default;
+  GradScaler& operator=(GradScaler&&) = default;
 
   /// loss times scale, in f32 (f64 stays f64). The first call puts the scaler's state on the loss's device.
   Tensor scale(const Tensor& loss);
   std::vector<Tensor> scale(const std::vector<Tensor>& losses);
 
   /// Divides the optimizer's gradients by the scale in place and looks for inf and NaN, before and after.
-  /// Throws DTypeError for f16 gradients: they belong to parameters that should be f32.
+  /// Throws DTypeError for f16 gradients (they belong to parameters that should be f32) and for integers. A gradient
+  /// that two optimizers share is divided once.
   void unscale_(optim::Optimizer& optimizer);
 
   /// Steps the optimizer with unscaled gradients, unless they hold inf or NaN. Does not wait for the device with
@@ -113,22 +119,27 @@ class GradScaler {
   /// growth_interval, _growth_tracker; tandem's: hysteresis_tracker, consecutive_skips.
   std::map<std::string, Scalar> state_dict() const;
   /// Takes over a state; tandem's own keys may be missing. Throws StateError, and changes nothing, for an empty or
-  /// incomplete dictionary, and in the middle of an iteration. Does nothing when disabled.
+  /// incomplete dictionary, for values that no scaler of these options can reach, and in the middle of an iteration.
+  /// Does nothing when disabled.
   void load_state_dict(const std::map<std::string, Scalar>& state);
 
  private:
   enum class Stage { Ready, Unscaled, Stepped };
   struct OptimizerRecord {
     Stage stage = Stage::Ready;
-    Tensor found_inf;  // undefined until checked
+    Tensor found_inf;
   };
 
   void make_state(Device device);
   void check_scaled(const char* call) const;
-  OptimizerRecord& record_of(const optim::Optimizer& optimizer) { return records_[optimizer.id()]; }
+  Stage stage_of(const optim::Optimizer& optimizer) const;
   const Tensor& inverse_scale();
   void check_skips() const;
-  void unscale_now(optim::Optimizer& optimizer, OptimizerRecord& record);
+  /// Moves the gradients that another optimizer has had unscaled in this iteration to the end; returns where they
+  /// begin.
+  std::vector<Tensor>::iterator put_unscaled_last(std::vector<Tensor>& grads);
+  void unscale_now(const optim::Optimizer& optimizer, std::vector<Tensor> grads);
+  void record(const optim::Optimizer& optimizer, Stage stage, const Tensor& found_inf, std::vector<Tensor> grads);
   void start_iteration();
 
   GradScalerOptions options_;
@@ -136,7 +147,8 @@ class GradScaler {
   Tensor scale_, growth_tracker_, hysteresis_tracker_, skips_;
   Tensor inverse_scale_;  // of this iteration; undefined until needed
   int64_t init_growth_tracker_ = 0, init_hysteresis_tracker_ = 0, init_skips_ = 0;
-  std::map<uint64_t, OptimizerRecord> records_;  // of this iteration, by Optimizer::id
+  std::map<uint64_t, OptimizerRecord> records_;  // of this iteration, by Optimizer::id: optimizers past Ready
+  std::vector<Tensor> unscaled_;                 // their gradients
 };
 
 }  // namespace tandem::amp

@@ -42,7 +42,8 @@ Saved save(const T&... tensors) {
   return Saved{{tensors...}};
 }
 
-/// What an op's body returns: outputs, saved tensors, and the derivative; no derivative means not differentiable.
+/// What an op's body returns: outputs, saved tensors, and the derivative; no derivative means not differentiable. The
+/// derivative gives one gradient for each input, undefined where none flows.
 struct Result {
   Result(Tensor output) : outputs{std::move(output)} {}
   Result(Tensor output, Saved s, autograd::BackwardFunction f)
@@ -97,7 +98,11 @@ class DoorCall {
  private:
   const Tensor& cast_input(size_t i) const { return cast_inputs_[i]; }
   void cast_by_policy();
-  void record(Result& result, std::vector<Tensor>& outputs);
+  /// No output may be, or change, what others hold: an output that is an input, whose history it would replace, becomes
+  /// a view of it; one in the memory of a cast, which the cast cache may hold, or given twice becomes a copy; a view of
+  /// a tensor made inside is a view no more, for the body's tensors have no history that could give it one.
+  void separate(std::vector<Tensor>& outputs);
+  void record(Result& result, std::vector<Tensor>& outputs, bool is_view);
 
   const char* name_;
   amp::Cast cast_;
@@ -157,7 +162,9 @@ Tensor apply_view(F&& forward, const In&... inputs) {
 
 /// Changes `self` in place. Autocast does not touch in-place calls.
 /// `direct(self)` writes into self's memory and is used when nothing is recorded; `out_of_place(old)` computes the same
-/// as a recorded op from a snapshot of self. Throws AutogradError on a leaf that requires grad.
+/// as a recorded op from a snapshot of self. Throws AutogradError on a leaf that requires grad or a view of one, on a
+/// tensor of InferenceMode outside of it, and, when the change is recorded, on a view of a tensor with a history that
+/// was made without recording, or by an op that is no view op.
 const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tensor> others,
                              const std::function<void(const Tensor&)>& direct,
                              const std::function<Tensor(const Tensor&)>& out_of_place);

@@ -28,13 +28,15 @@ class [[nodiscard]] NoGradGuard : public AutoGradMode {
   NoGradGuard() : AutoGradMode(false) {}
 };
 
-/// No recording, and tensors made here can never take part in it: for inference loops.
+/// No recording, and tensors made here (views of earlier tensors apart) can never take part in it, nor be changed in
+/// place while others are recorded: for inference loops. `InferenceMode(false)` is a region of the ordinary modes, with
+/// recording on, as in libtorch.
 class [[nodiscard]] InferenceMode {
  public:
   explicit InferenceMode(bool enabled = true)
       : grad_(thread_state().grad_mode), inference_(thread_state().inference_mode) {
     thread_state().inference_mode = enabled;
-    thread_state().grad_mode = enabled ? false : grad_;
+    thread_state().grad_mode = !enabled;
   }
   ~InferenceMode() {
     thread_state().inference_mode = inference_;

@@ -1,7 +1,6 @@
 #pragma once
 // What autograd keeps for a tensor.
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "tandem/tensor/tensor.h"
@@ -9,6 +8,7 @@
 namespace tandem::autograd {
 
 struct Node;
+struct OutputMeta;
 
 /// Where a gradient goes: input number `input` of `node`. An empty edge leads nowhere.
 struct Edge {
@@ -21,15 +21,36 @@ struct Edge {
 struct ViewInfo {
   Tensor base;
   uint64_t rebases = 0;  ///< the base's `AutogradMeta::rebases` for which this view's history holds
+  /// The output of an op that is not a view op: its own derivative would be lost if the history came from the base.
+  bool has_own_history = false;
+};
+
+/// Hooks on gradients, in the order of registration.
+class HookList {
+ public:
+  void add(uint32_t output, unsigned handle, TensorHook call);
+  void remove(unsigned handle);
+  /// Calls the hooks on the gradients, which they may replace by gradients of the same sizes, dtype and device, else
+  /// AutogradError. Hooks may add hooks, which run from the next time on, and remove hooks, which run no more.
+  void run(const char* op, const std::vector<OutputMeta>& outputs, std::vector<Tensor>& grads) const;
+
+ private:
+  struct Hook {
+    uint32_t output;
+    unsigned handle;
+    TensorHook call;
+    bool removed = false;
+  };
+  std::vector<std::shared_ptr<Hook>> hooks_;
 };
 
 struct AutogradMeta : AutogradMetaBase {
   Tensor grad;
-  std::shared_ptr<Node> grad_fn;    ///< null for leaves
-  uint32_t output = 0;              ///< which output of grad_fn this tensor is
-  std::weak_ptr<Node> accumulator;  ///< of a leaf: adds into grad
-  std::vector<std::pair<unsigned, TensorHook>> hooks;
-  unsigned next_hook = 0;
+  std::shared_ptr<Node> grad_fn;            ///< null for leaves
+  uint32_t output = 0;                      ///< which output of grad_fn this tensor is
+  std::weak_ptr<Node> accumulator;          ///< of a leaf: adds into grad
+  HookList hooks;                           ///< of a leaf: those on a result lie in its node
+  std::vector<std::weak_ptr<Node>> hooked;  ///< nodes with hooks of this tensor, whose history may have moved on since
   bool retains_grad = false;
   std::unique_ptr<ViewInfo> view;
   uint64_t rebases = 0;  ///< in-place writes that rewrote this tensor's history: its views take theirs anew
@@ -42,11 +63,23 @@ inline AutogradMeta* meta_or_null(const Tensor& x) { return static_cast<Autograd
 
 /// Where the gradient of `x` goes; an empty edge when it needs none.
 Edge gradient_edge(const Tensor& x);
+/// Makes `y`, which shares the storage of `x`, a view of x, or of the tensor of which x is a view. Only as such may y
+/// be changed in place. Does nothing for tensors of InferenceMode, which never have a history.
+void track_view(const Tensor& y, const Tensor& x);
 /// The node through which `view` takes its history from `base`, after an in-place write rewrote it.
 std::shared_ptr<Node> make_view_node(const Tensor& base, const Tensor& view);
 /// Makes `x` output number `output` of `node`.
 void set_history(const Tensor& x, std::shared_ptr<Node> node, uint32_t output);
 /// A new handle on the same storage and geometry, without history.
 Tensor alias(const Tensor& x);
+/// Nobody else can see this tensor's memory and no two elements share any: it may be written, or kept, without a copy.
+bool is_solely_owned(const Tensor& x);
+/// True when several elements lie at one address, as those of expand() do.
+bool is_expanded(const Tensor& x);
+/// A copy with the given strides, recorded when gradients are.
+Tensor copy_strided(const Tensor& x, const Dims& strides);
+/// A gradient as `.grad` of `x` may hold it: dense in the order of x's dimensions and shared with nobody. `g` itself
+/// where it is that already, else a copy, which is recorded when gradients are.
+Tensor own_gradient(Tensor g, const Tensor& x);
 
 }  // namespace tandem::autograd

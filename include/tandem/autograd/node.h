@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -17,31 +18,30 @@ struct OutputMeta {
   DType dtype;
   Device device;
   Dims sizes;
+  explicit OutputMeta(const Tensor& x) : dtype(x.dtype()), device(x.device()), sizes(x.impl().sizes) {}
+  bool fits(const Tensor& gradient) const;
+  /// For messages: '[2, 3] f32 on cpu'.
+  std::string str() const;
 };
 
 /// A node of the backward graph: takes the gradients of an op's outputs, gives those of its inputs.
 struct Node : std::enable_shared_from_this<Node> {
-  explicit Node(const char* name);
+  /// The edges come first: to ask for one may make a node, and the engine relies on the order of sequence numbers.
+  Node(const char* name, std::vector<Edge> next);
   virtual ~Node();
 
   /// Gradients for `next`, undefined where none flows. `grads` has one entry per output, possibly undefined.
   virtual Grads apply(Grads grads) = 0;
   /// Runs the hooks on the outputs' gradients, which they may replace.
   virtual void run_hooks(Grads& grads);
-  /// Drops saved tensors after a backward that does not retain the graph.
+  /// Drops saved tensors after a backward that does not retain the graph. A node without any can run again.
   virtual void release() {}
 
   const char* name;
   uint64_t sequence;       ///< grows with recording order: later ops run backward first
   std::vector<Edge> next;  ///< one per input of the op
   std::vector<OutputMeta> outputs;
-  /// Hooks on outputs: (output, handle, hook), run on the gradient before apply().
-  struct Hook {
-    uint32_t output;
-    unsigned handle;
-    TensorHook call;
-  };
-  std::vector<Hook> hooks;
+  HookList hooks;  ///< on outputs, run on their gradients before apply()
   /// Outputs whose `.grad` is kept, as it is after the hooks. The tensors are held weakly: they hold this node.
   struct Retained {
     uint32_t output;
@@ -62,6 +62,8 @@ class SavedTensor {
   SavedTensor(const Tensor& data, Edge edge, DType dtype);
   /// Output number `output` of the node that saves it; holds no reference to the node.
   static SavedTensor of_output(const Tensor& y, uint32_t output);
+
+  bool defined() const { return data_.defined(); }
 
   /// The tensor, connected to the graph when gradients are being recorded. Throws AutogradError naming `op` when the
   /// tensor has changed since.
@@ -111,10 +113,10 @@ class OpNode final : public Node {
   std::vector<SavedTensor> saved;
   std::vector<DType> wanted;    ///< dtype of each input's gradient
   std::vector<DType> rounding;  ///< with GradientDType::Lower: the dtype it is rounded through first; else empty
-  bool released = false;
+  bool released = false;        ///< saved tensors have been dropped
 };
 
-/// Adds gradients into a leaf's `.grad`.
+/// Adds gradients into a leaf's `.grad`; safe on several threads at a time.
 class AccumulateGrad final : public Node {
  public:
   explicit AccumulateGrad(const Tensor& variable);
@@ -125,13 +127,14 @@ class AccumulateGrad final : public Node {
 
  private:
   Tensor variable_;
+  std::mutex mutex_;  // held while .grad is changed: a leaf has one node of this kind at a time
 };
 
 /// A node made of a function, for the few places that are not ops.
 class FunctionNode final : public Node {
  public:
-  FunctionNode(const char* name, std::function<Grads(const Grads&)> function)
-      : Node(name), function_(std::move(function)) {}
+  FunctionNode(const char* name, std::vector<Edge> next, std::function<Grads(const Grads&)> function)
+      : Node(name, std::move(next)), function_(std::move(function)) {}
   ~FunctionNode() override;
   Grads apply(Grads grads) override { return function_(grads); }
 

@@ -62,13 +62,11 @@ ScaleRule scale_rule(const Call& call) {
 /// - `min_scale` and `max_scale` stop backoff and growth; a scale set outside them moves only towards them;
 /// - a scale that is 0, negative, subnormal, inf or NaN becomes PyTorch's initial 65536 (within the limits), trackers
 /// 0;
-/// - not `dynamic`: only `skips` is counted.
+/// - not `dynamic`: beyond that repair only `skips` is counted.
 TANDEM_MATH ScaleState update_scale(ScaleState s, const ScaleRule& rule, bool overflow) {
   constexpr double smallest = 0x1p-126, largest = 0x1.fffffep127;
   constexpr int32_t most = 0x7fffffff;
   s.skips = overflow ? s.skips + (s.skips < most ? 1 : 0) : 0;
-  if (!rule.dynamic) return s;
-
   const double low = rule.min_scale > 0 ? rule.min_scale : 0;
   const double high = rule.max_scale > 0 ? rule.max_scale : __builtin_huge_val();
   if (!(s.scale >= smallest && s.scale <= largest)) {
@@ -78,6 +76,7 @@ TANDEM_MATH ScaleState update_scale(ScaleState s, const ScaleRule& rule, bool ov
     s.hysteresis_tracker = 0;
     return s;
   }
+  if (!rule.dynamic) return s;
 
   const double scale = s.scale;
   if (overflow) {

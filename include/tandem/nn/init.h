@@ -26,6 +26,18 @@ Tensor kaiming_uniform_(Tensor tensor, double a = 0, FanMode mode = kFanIn, Nonl
 /// Normal with std gain / sqrt(fan).
 Tensor kaiming_normal_(Tensor tensor, double a = 0, FanMode mode = kFanIn, Nonlinearity nonlinearity = kLeakyReLU);
 
+/// Channel i of a group's inputs goes to its output i unchanged, as far as there are both; everything else is 0. For
+/// convolutions, [out, in, ...] of rank 3, 4 or 5, else ShapeError; StateError when `groups` does not divide `out`.
+Tensor dirac_(Tensor tensor, int64_t groups = 1);
+/// Rows, or columns where there are fewer of them, that are orthogonal to each other and have the length `gain`; of
+/// rank 2 or more, [out, ...] as [out, product of the rest]. Q of the QR decomposition, R's diagonal positive, of
+/// normal numbers, drawn on the CPU in f32 (f64 for f64) and decomposed in f64. Source: Saxe et al., "Exact solutions
+/// to the nonlinear dynamics of learning in deep linear neural networks" (2013). Throws ShapeError below rank 2.
+Tensor orthogonal_(Tensor tensor, double gain = 1.0);
+/// Normal with this std, with ceil(sparsity rows) zeros in every column. Rank 2, else ShapeError; StateError when
+/// sparsity is outside [0, 1]. Source: Martens, "Deep learning via Hessian-free optimization" (2010).
+Tensor sparse_(Tensor tensor, double sparsity, double std = 0.01);
+
 /// How much a layer's standard deviation must grow to make up for what follows it: 1, tanh 5/3, ReLU sqrt 2, leaky ReLU
 /// sqrt(2 / (1 + param^2)).
 double calculate_gain(Nonlinearity nonlinearity, double param = 0.01);

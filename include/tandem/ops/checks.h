@@ -19,6 +19,10 @@ void index(const char* op, const char* which, const Tensor& x);
 void same_dtype(const char* op, const char* which_a, const Tensor& a, const char* which_b, const Tensor& b);
 /// DTypeError unless `parameter` is undefined, of x's dtype, or f32 beside f16 or bf16.
 void parameter_dtype(const char* op, const Tensor& x, const char* which, const Tensor& parameter);
+/// DTypeError for a fractional alpha in a + alpha b of whole numbers.
+void alpha(const char* op, const Tensor& a, const Tensor& b, Scalar alpha);
+/// StateError for an integer base with a negative exponent.
+void exponent(const char* op, const Tensor& base, Scalar exponent);
 /// ShapeError unless `x` is undefined or has these sizes.
 void sizes(const char* op, const char* which, const Tensor& x, IntArrayRef expected);
 /// One or two entries as a pair (height, width). ShapeError on another count, StateError on an entry below `least`.

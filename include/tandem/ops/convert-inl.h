@@ -14,15 +14,31 @@ TANDEM_OPS Tensor to(const Tensor& x, DType dtype, bool copy) {
   return to(x, x.device(), dtype, false, copy);
 }
 
-TANDEM_OPS Tensor to(const Tensor& x, Device device, DType dtype, bool, bool copy) {
+namespace detail {
+
+inline void check_format(const char* op, const Tensor& x, MemoryFormat format) {
+  TANDEM_CHECK(format != MemoryFormat::ChannelsLast || x.dim() == 4, ShapeError,
+               "{}: channels-last needs a tensor of rank 4 [N, C, H, W], this one is {}; use MemoryFormat::Contiguous",
+               op, to_string(x.sizes()));
+}
+
+/// True when `x` lies in memory as the format asks.
+inline bool has_format(const Tensor& x, MemoryFormat format) {
+  return format == MemoryFormat::Preserve || x.is_contiguous(format);
+}
+
+}  // namespace detail
+
+TANDEM_OPS Tensor to(const Tensor& x, Device device, DType dtype, bool, bool copy, MemoryFormat format) {
   checks::defined("to", "the input", x);
+  detail::check_format("to", x, format);
   const bool same_device = x.device().type() == device.type() && (device.index() < 0 || x.device() == device);
-  if (!copy && same_device && x.dtype() == dtype) return x;
+  if (!copy && same_device && x.dtype() == dtype && detail::has_format(x, format)) return x;
   TANDEM_CHECK(device.is_cpu() || cuda::is_available(), DeviceError,
                "to: no CUDA device is available; check cuda::is_available() first");
   return apply<"to">(
       [&](const Tensor& x) {
-        Tensor y = empty_like(x, TensorOptions(dtype).device(device));
+        Tensor y = empty_like(x, TensorOptions(dtype).device(device).memory_format(format));
         backend(device.is_cuda() ? y : x).copy(y, x);
         return Result{y, {}, [device = x.device(), dtype = x.dtype()](const Backward& b) -> Grads {
                         // Straight to the dtype of the input, also when b.wanted() says another low dtype.
@@ -32,11 +48,12 @@ TANDEM_OPS Tensor to(const Tensor& x, Device device, DType dtype, bool, bool cop
       x);
 }
 
-TANDEM_OPS Tensor clone(const Tensor& x) {
+TANDEM_OPS Tensor clone(const Tensor& x, MemoryFormat format) {
   checks::defined("clone", "the input", x);
+  detail::check_format("clone", x, format);
   return apply<"clone">(
-      [](const Tensor& x) {
-        Tensor y = empty_like(x);
+      [format](const Tensor& x) {
+        Tensor y = empty_like(x, format);
         backend(x).copy(y, x);
         return Result{y, {}, [](const Backward& b) -> Grads { return {b.grad()}; }};
       },
@@ -45,9 +62,8 @@ TANDEM_OPS Tensor clone(const Tensor& x) {
 
 TANDEM_OPS Tensor contiguous(const Tensor& x, MemoryFormat format) {
   checks::defined("contiguous", "the input", x);
-  TANDEM_CHECK(format != MemoryFormat::ChannelsLast || x.dim() == 4, ShapeError,
-               "contiguous: channels-last needs rank 4, this tensor is {}", to_string(x.sizes()));
-  if (format == MemoryFormat::Preserve || x.is_contiguous(format)) return x;
+  detail::check_format("contiguous", x, format);
+  if (detail::has_format(x, format)) return x;
   return apply<"contiguous">(
       [format](const Tensor& x) {
         Tensor y = empty(x.sizes(), x.options().memory_format(format));

@@ -8,10 +8,13 @@ namespace tandem {
 
 /// `x` in `dtype`; `x` itself when it has it already and `copy` is false.
 Tensor to(const Tensor& x, DType dtype, bool copy = false);
-/// `x` on `device` and in `dtype`.
-Tensor to(const Tensor& x, Device device, DType dtype, bool non_blocking = false, bool copy = false);
-/// A copy with its own memory, strides preserved.
-Tensor clone(const Tensor& x);
+/// `x` on `device`, in `dtype` and, unless that is Preserve, in this memory format; `x` itself when nothing is to do
+/// and `copy` is false. Throws ShapeError for ChannelsLast of another rank than 4.
+Tensor to(const Tensor& x, Device device, DType dtype, bool non_blocking = false, bool copy = false,
+          MemoryFormat format = MemoryFormat::Preserve);
+/// A copy with its own memory. Preserve keeps the strides of a dense tensor. Throws ShapeError for ChannelsLast of
+/// another rank than 4.
+Tensor clone(const Tensor& x, MemoryFormat format = MemoryFormat::Preserve);
 /// `x` itself when it has this memory format, else a copy.
 Tensor contiguous(const Tensor& x, MemoryFormat format = MemoryFormat::Contiguous);
 

@@ -46,23 +46,23 @@ struct WinnerTakes {
 // ---- arithmetic
 
 TANDEM_OPS Tensor add(const Tensor& a, const Tensor& b, Scalar alpha) {
+  if (detail::needs_exact_alpha("add", a, b, alpha)) return add(a, detail::exact_multiple(a, b, alpha));
   return detail::binary_op<"add">(Binary::add, a, b, detail::Keep::nothing, false,
                                   detail::AddDerivative{alpha.to_double()}, alpha.to_double());
 }
 TANDEM_OPS Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha) {
   TANDEM_CHECK(!a.defined() || !b.defined() || a.dtype() != kBool || b.dtype() != kBool, DTypeError,
                "sub: not defined on two bool tensors; use logical_xor");
+  if (detail::needs_exact_alpha("sub", a, b, alpha)) return sub(a, detail::exact_multiple(a, b, alpha));
   return detail::binary_op<"sub">(Binary::sub, a, b, detail::Keep::nothing, false,
                                   detail::AddDerivative{-alpha.to_double()}, alpha.to_double());
 }
 TANDEM_OPS Tensor add(const Tensor& a, Scalar b, Scalar alpha) {
-  const Scalar term = b.is_floating_point() || alpha.is_floating_point() ? Scalar(b.to_double() * alpha.to_double())
-                                                                         : Scalar(b.to_int64() * alpha.to_int64());
-  return detail::scalar_op<"add">(Unary::add_scalar, a, term, detail::Keep::nothing, false,
+  return detail::scalar_op<"add">(Unary::add_scalar, a, detail::scalar_product(b, alpha), detail::Keep::nothing, false,
                                   [](const Tensor& g, const Tensor&) { return g; });
 }
 TANDEM_OPS Tensor sub(const Tensor& a, Scalar b, Scalar alpha) {
-  return add(a, b.is_floating_point() ? Scalar(-b.to_double()) : Scalar(-b.to_int64()), alpha);
+  return add(a, detail::scalar_product(detail::scalar_product(b, alpha), -1));
 }
 TANDEM_OPS Tensor rsub(const Tensor& a, Scalar b) {
   return detail::scalar_op<"sub">(Unary::rsub_scalar, a, b, detail::Keep::nothing, false,
@@ -104,9 +104,7 @@ TANDEM_OPS Tensor pow(const Tensor& a, const Tensor& b) {
   });
 }
 TANDEM_OPS Tensor pow(const Tensor& a, Scalar b) {
-  TANDEM_CHECK(!a.defined() || a.is_floating_point() || b.is_floating_point() || b.to_int64() >= 0, StateError,
-               "pow: an integer base with the negative exponent {} has no integer result; convert it with .to(kFloat)",
-               b.to_int64());
+  if (a.defined()) checks::exponent("pow", a, b);
   return detail::scalar_op<"pow">(Unary::pow_scalar, a, b, detail::Keep::input, false,
                                   [b](const Tensor& g, const Tensor& x) {
                                     const double e = b.to_double();
@@ -198,6 +196,11 @@ TANDEM_OPS Tensor atan2(const Tensor& a, const Tensor& b) {
 
 TANDEM_OPS Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max) {
   TANDEM_CHECK(min || max, StateError, "clamp: give min, max or both");
+  if (x.defined() && !x.is_floating_point() &&
+      !(detail::fits_double(min.value_or(0)) && detail::fits_double(max.value_or(0)))) {
+    const Tensor y = min ? maximum(x, detail::scalar_operand(x, *min)) : x;
+    return max ? minimum(y, detail::scalar_operand(x, *max)) : y;
+  }
   const double low = min ? min->to_double() : -INFINITY, high = max ? max->to_double() : INFINITY;
   return detail::unary_op<"clamp">(
       Unary::clamp, x, detail::Keep::input, true,

@@ -4,6 +4,7 @@
 #include "tandem/autograd/apply.h"
 #include "tandem/ops/broadcast.h"
 #include "tandem/ops/checks.h"
+#include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/promotion.h"
 #include "tandem/tensor/factories.h"
@@ -78,7 +79,58 @@ Tensor compare_op(Binary op, const Tensor& a, const Tensor& b) {
 }
 
 /// A Scalar as a tensor that promotes like one: 0-dim, in the dtype the op would compute in.
-inline Tensor scalar_operand(const Tensor& a, Scalar b) { return scalar_tensor(b, TensorOptions(result_type(a, b))); }
+inline Tensor scalar_operand(const Tensor& a, Scalar b) {
+  const DType t = result_type(a, b);
+  return scalar_tensor(b, TensorOptions(is_integral(t, false) ? kLong : t));
+}
+
+/// False for the whole numbers that a double, the kernels' parameter, would round.
+inline bool fits_double(Scalar s) {
+  constexpr int64_t limit = int64_t{1} << 53;
+  return s.is_floating_point() || (s.to_int64() >= -limit && s.to_int64() <= limit);
+}
+
+/// a b; of whole numbers exactly, modulo 2^64.
+inline Scalar scalar_product(Scalar a, Scalar b) {
+  if (a.is_floating_point() || b.is_floating_point()) return a.to_double() * b.to_double();
+  if (b.to_int64() == 1) return a;
+  return static_cast<int64_t>(static_cast<uint64_t>(a.to_int64()) * static_cast<uint64_t>(b.to_int64()));
+}
+
+/// True for an `alpha` that a double would round, in a + alpha b of whole numbers; checks that alpha is whole there.
+inline bool needs_exact_alpha(const char* name, const Tensor& a, const Tensor& b, Scalar alpha) {
+  if (!a.defined() || !b.defined()) return false;
+  if (alpha.is_floating_point()) checks::alpha(name, a, b, alpha);
+  return !fits_double(alpha) && !is_floating_point(result_type(a, b));
+}
+/// alpha b, in the dtype of a + b.
+inline Tensor exact_multiple(const Tensor& a, const Tensor& b, Scalar alpha) {
+  return mul(to(b, result_type(a, b)), alpha);
+}
+
+/// y = op(x, number). Where a double would round the number, and y could tell, it becomes an operand.
+inline void scalar_kernel(const Tensor& y, Unary op, const Tensor& x, Scalar number) {
+  if (is_floating_point(y.dtype()) || fits_double(number)) {
+    backend(y).unary(y, op, x, number.to_double(), 0);
+    return;
+  }
+  const Tensor other = broadcast_view(scalar_tensor(number, TensorOptions(kLong).device(y.device())), y.sizes());
+  auto binary = [&](Binary form, const Tensor& a, const Tensor& b) { backend(y).binary(y, form, a, b, 1); };
+  switch (op) {
+    case Unary::add_scalar:
+      return binary(Binary::add, x, other);
+    case Unary::rsub_scalar:
+      return binary(Binary::sub, other, x);
+    case Unary::mul_scalar:
+      return binary(Binary::mul, x, other);
+    case Unary::pow_scalar:
+      return binary(Binary::pow, x, other);
+    case Unary::rpow_scalar:
+      return binary(Binary::pow, other, x);
+    default:  // the quotients, whose results are floating
+      backend(y).unary(y, op, x, number.to_double(), 0);
+  }
+}
 
 /// The gradient for an operand of `sizes` from one of the broadcast result's sizes.
 inline Tensor reduce_to(const Tensor& g, const Dims& sizes) {
@@ -116,7 +168,7 @@ Tensor scalar_op(Unary op, const Tensor& x, Scalar number, Keep keep, bool float
       [&](const Tensor& x) {
         // Under the f32 policy the input arrives widened, and the result follows it.
         Tensor y = empty_like(x, x.is_floating_point() ? x.dtype() : dtype);
-        backend(x).unary(y, op, x, number.to_double(), 0);
+        scalar_kernel(y, op, x, number);
         Saved saved = keep == Keep::nothing ? Saved{} : save(keep == Keep::input ? x : y);
         return Result{y, std::move(saved), [derivative, keep](const Backward& b) -> Grads {
                         return {derivative(b.grad(), keep == Keep::nothing ? Tensor() : b.saved(0))};

@@ -9,6 +9,7 @@
 #include "tandem/ops/loss.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/ops/norm_layers.h"
+#include "tandem/ops/out.h"
 #include "tandem/ops/pool.h"
 #include "tandem/ops/promotion.h"
 #include "tandem/ops/reduce.h"

@@ -93,16 +93,22 @@ Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const Tenso
 Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::function<void(void*)> deleter,
                  const TensorOptions& options = {});
 
-// ---- random, from default_generator() (tensor/random.h)
+// ---- random, from `generator`, else from default_generator() (tensor/random.h)
 /// Uniform in [0, 1). Floating dtypes only.
 Tensor rand(IntArrayRef sizes, const TensorOptions& options = {});
+Tensor rand(IntArrayRef sizes, std::optional<Generator> generator, const TensorOptions& options = {});
 /// Normal with mean 0 and variance 1. Floating dtypes only.
 Tensor randn(IntArrayRef sizes, const TensorOptions& options = {});
+Tensor randn(IntArrayRef sizes, std::optional<Generator> generator, const TensorOptions& options = {});
 /// Integers low <= x < high, i64 unless the options say otherwise.
 Tensor randint(int64_t low, int64_t high, IntArrayRef sizes, const TensorOptions& options = {});
+Tensor randint(int64_t low, int64_t high, IntArrayRef sizes, std::optional<Generator> generator,
+               const TensorOptions& options = {});
 Tensor randint(int64_t high, IntArrayRef sizes, const TensorOptions& options = {});
+Tensor randint(int64_t high, IntArrayRef sizes, std::optional<Generator> generator, const TensorOptions& options = {});
 /// A random order of 0 .. n - 1, i64 unless the options say otherwise.
 Tensor randperm(int64_t n, const TensorOptions& options = {});
+Tensor randperm(int64_t n, std::optional<Generator> generator, const TensorOptions& options = {});
 Tensor rand_like(const Tensor& x, const TensorOptions& options = {});
 Tensor randn_like(const Tensor& x, const TensorOptions& options = {});
 

@@ -17,6 +17,7 @@ struct TensorOptions {
   TensorOptions(DType t) : dtype_(t) {}
   TensorOptions(Device d) : device_(d) {}
   TensorOptions(DeviceType d) : device_(Device(d)) {}
+  TensorOptions(MemoryFormat f) : memory_format_(f) {}
 
   TensorOptions dtype(std::optional<DType> t) const {
     TensorOptions o = *this;

@@ -14,7 +14,7 @@ namespace tandem {
 /// Whoever asks for the data has it applied first.
 struct PendingScale {
   virtual ~PendingScale() = default;
-  /// Multiplies the block's elements. Called once; the storage has already forgotten the pending factor.
+  /// Multiplies the block's elements, reached by data_unresolved(). Called once.
   virtual void apply() = 0;
 };
 
@@ -29,8 +29,9 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
+  /// The memory, with a postponed factor applied. Any number of threads may ask at once: one applies it, all wait.
   void* data() {
-    if (pending_) [[unlikely]]
+    if (pending_.load(std::memory_order_acquire)) [[unlikely]]
       resolve_pending();
     return data_;
   }
@@ -42,14 +43,17 @@ class Storage {
   uint64_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// True once a mutable pointer has been handed out: writes through it go unseen.
-  bool pointer_escaped() const { return pointer_escaped_.load(std::memory_order_relaxed); }
-  void set_pointer_escaped() { pointer_escaped_.store(true, std::memory_order_relaxed); }
+  /// What has been handed out: a pointer that may write later, unseen; or one that may only read.
+  enum class Pointer : uint8_t { none, reads, writes };
+  Pointer escaped_pointer() const { return escaped_.load(std::memory_order_relaxed); }
+  bool pointer_escaped() const { return escaped_pointer() == Pointer::writes; }
+  void set_pointer_escaped(Pointer p = Pointer::writes) {
+    if (p > escaped_pointer()) escaped_.store(p, std::memory_order_relaxed);
+  }
 
-  void set_pending(std::unique_ptr<PendingScale> pending) { pending_ = std::move(pending); }
-  PendingScale* pending() const { return pending_.get(); }
-  /// Drops the postponed factor: the block is about to be overwritten.
-  void discard_pending() { pending_.reset(); }
+  /// Postpones a factor. There must be none yet: data() was asked for since.
+  void set_pending(std::unique_ptr<PendingScale> pending);
+  bool has_pending() const { return pending_.load(std::memory_order_acquire) != nullptr; }
 
  private:
   void resolve_pending();
@@ -58,10 +62,10 @@ class Storage {
   size_t bytes_;
   Device device_;
   bool owned_;
-  std::atomic<bool> pointer_escaped_{false};
+  std::atomic<Pointer> escaped_{Pointer::none};
   std::atomic<uint64_t> version_{0};
   std::function<void(void*)> deleter_;
-  std::unique_ptr<PendingScale> pending_;
+  std::atomic<PendingScale*> pending_{nullptr};  // owned
 };
 
 }  // namespace tandem

@@ -1,9 +1,11 @@
 #pragma once
 // Tensor: a strided view of a Storage, with the methods of libtorch's at::Tensor. Copying a Tensor copies a handle.
+#include <atomic>
 #include <iosfwd>
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "tandem/base/scalar.h"
 #include "tandem/base/shape.h"
 #include "tandem/tensor/accessor.h"
+#include "tandem/tensor/generator.h"
 #include "tandem/tensor/options.h"
 #include "tandem/tensor/storage.h"
 
@@ -34,10 +37,18 @@ struct AutogradMetaBase {
 
 struct TensorImpl;
 
-/// The low-precision copy of a weight; valid while the weight's version stands.
+/// Changes when a tensor's values do: in place (`version`, of the storage), by set_data or perhaps through data()
+/// (`generation`, of the tensor).
+struct DataVersion {
+  uint64_t version = 0, generation = 0;
+  friend bool operator==(const DataVersion&, const DataVersion&) = default;
+};
+
+/// The low-precision copy of a weight; valid while the weight's data version stands. It exists once an optimizer has
+/// asked for one.
 struct ShadowCopy {
-  std::shared_ptr<TensorImpl> copy;
-  uint64_t version = 0;
+  std::shared_ptr<TensorImpl> copy;  ///< null until a region has cast the weight
+  DataVersion version;
   bool lasting = false;  ///< written by an optimizer step: outlives the autocast region
 };
 
@@ -49,15 +60,17 @@ struct TensorImpl {
   Dims strides;  ///< in elements
   int64_t numel = 0;
   DType dtype = kFloat;
-  bool contiguous = true;      ///< row-major without gaps
-  bool requires_grad = false;  ///< leaf flag, or set with a history
-  bool has_history = false;    ///< made by a recorded op
-  bool is_parameter = false;   ///< registered with a module: its casts are worth keeping even when frozen
-  bool is_inference = false;   ///< made under InferenceMode
-  bool is_view = false;        ///< shares a base's storage, and may get its history from it
+  bool contiguous = true;               ///< row-major without gaps
+  bool requires_grad = false;           ///< leaf flag, or set with a history
+  bool has_history = false;             ///< made by a recorded op
+  bool is_parameter = false;            ///< registered with a module: its casts are worth keeping even when frozen
+  bool is_inference = false;            ///< made under InferenceMode
+  bool is_view = false;                 ///< shares a base's storage, and may get its history from it
+  std::atomic<uint64_t> generation{0};  ///< counts set_data() and data()
   std::unique_ptr<AutogradMetaBase> autograd;
   std::unique_ptr<ShadowCopy> shadow;
 
+  DataVersion data_version() const { return {storage->version(), generation}; }
   /// Recomputes numel and contiguous after a change of sizes or strides.
   void refresh();
 };
@@ -67,6 +80,15 @@ class Tensor {
  public:
   Tensor() = default;
   explicit Tensor(std::shared_ptr<TensorImpl> impl) : impl_(std::move(impl)) {}
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) = default;
+  ~Tensor() = default;
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & = default;
+  /// Assigning to a temporary writes through it, as in libtorch: `x[0] = y` and `x.index({...}) = y` change x.
+  const Tensor& operator=(const Tensor& source) && { return copy_(source); }
+  const Tensor& operator=(Tensor&& source) && { return copy_(source); }
+  const Tensor& operator=(Scalar value) && { return fill_(value); }
 
   // ---- identity and geometry
   bool defined() const { return impl_ != nullptr; }
@@ -131,25 +153,30 @@ class Tensor {
   Tensor to(DType dtype, bool non_blocking = false, bool copy = false) const;
   Tensor to(Device device, bool non_blocking = false) const;
   Tensor to(Device device, DType dtype, bool non_blocking = false, bool copy = false) const;
+  /// What the options leave open stays; a memory format is one of them: `x.to(kChannelsLast)`.
   Tensor to(const TensorOptions& options, bool non_blocking = false, bool copy = false) const;
   Tensor to(DeviceType device, bool non_blocking = false) const { return to(Device(device), non_blocking); }
+  /// In the dtype and on the device of `other`.
+  Tensor to(const Tensor& other, bool non_blocking = false, bool copy = false) const;
+  Tensor type_as(const Tensor& other) const;
   Tensor cpu() const { return to(Device(kCPU)); }
   Tensor cuda() const { return to(Device(kCUDA)); }
   Tensor half() const { return to(kHalf); }
   Tensor bfloat16() const { return to(kBFloat16); }
   Tensor toType(DType t) const { return to(t); }
   Tensor contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
-  Tensor clone() const;
+  /// A copy with its own memory. Preserve keeps the strides of a dense tensor; ChannelsLast needs rank 4.
+  Tensor clone(MemoryFormat format = MemoryFormat::Preserve) const;
   /// Overwrites this tensor with `source`, broadcast and converted. Returns *this.
   const Tensor& copy_(const Tensor& source, bool non_blocking = false) const;
   const Tensor& fill_(Scalar value) const;
   const Tensor& zero_() const { return fill_(0); }
 
-  // ---- random, in place (tensor/random.h)
-  const Tensor& uniform_(double from = 0, double to = 1) const;
-  const Tensor& normal_(double mean = 0, double std = 1) const;
-  const Tensor& bernoulli_(double p = 0.5) const;
-  const Tensor& random_(int64_t low, int64_t high) const;
+  // ---- random, in place: drawn from `generator`, else from default_generator() (tensor/random.h)
+  const Tensor& uniform_(double from = 0, double to = 1, std::optional<Generator> generator = {}) const;
+  const Tensor& normal_(double mean = 0, double std = 1, std::optional<Generator> generator = {}) const;
+  const Tensor& bernoulli_(double p = 0.5, std::optional<Generator> generator = {}) const;
+  const Tensor& random_(int64_t low, int64_t high, std::optional<Generator> generator = {}) const;
 
   // ---- autograd
   bool requires_grad() const { return checked().requires_grad || (impl_->is_view && base_requires_grad()); }
@@ -165,11 +192,25 @@ class Tensor {
                 bool create_graph = false) const;
   /// Calls `hook` with the gradient when it is computed; a defined return value replaces it. Returns a handle.
   unsigned register_hook(autograd::TensorHook hook) const;
+  /// A hook that returns nothing leaves the gradient as it is.
+  template <class F>
+  requires std::is_void_v<std::invoke_result_t<F&, const Tensor&>>
+  unsigned register_hook(F hook) const {
+    return register_hook(autograd::TensorHook([hook = std::move(hook)](const Tensor& g) mutable {
+      hook(g);
+      return Tensor();
+    }));
+  }
   void remove_hook(unsigned handle) const;
   /// Keeps `.grad` of a tensor that is not a leaf.
   void retain_grad() const;
   /// Same data without history. Shares storage and version.
   Tensor detach() const;
+  /// Same memory without history, as libtorch's `.data()`: a leaf that requires no grad and counts versions of its own.
+  /// Writes through it are hidden from the check of saved tensors: backward after them gives gradients of the wrong
+  /// values. Prefer detach(), or a NoGradGuard. Autocast casts this tensor anew after the call, and from then on keeps
+  /// no cast of it beyond a region.
+  Tensor data() const;
   const Tensor& detach_() const;
   /// Replaces the data of this tensor, keeping its identity: `parameter.set_data(other)`.
   void set_data(const Tensor& other) const;
@@ -179,6 +220,8 @@ class Tensor {
   Tensor index(const std::vector<indexing::TensorIndex>& indices) const;
   const Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Tensor& value) const;
   const Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, Scalar value) const;
+  const Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Tensor& value) const;
+  const Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, Scalar value) const;
   Tensor operator[](int64_t i) const;
 
 #include "tandem/tensor/methods.inc"

@@ -1,0 +1,44 @@
+#pragma once
+// out= functions, as in libtorch: the result goes into memory that is there already, `add_out(out, a, b)`.
+//
+// `out` comes first, keeps its sizes, strides and dtype, and is returned. It may have any strides, and may overlap an
+// operand, as in `mm_out(a, a, b)`: operands are read before it is written. Its values are those of the op without
+// `_out`, converted to its dtype; its version is raised. Autocast does not touch out= calls, and nothing is recorded.
+//
+// Throws StateError for an undefined `out`: nothing is resized, so make it first, with empty(sizes); ShapeError when it
+// does not have the result's sizes, or is expanded; DTypeError when it cannot hold the result (fractions in integers,
+// numbers in bool); DeviceError when it is elsewhere than the operands; AutogradError when it or an operand requires
+// grad while grad mode is on. `out` is then as it was.
+#include <optional>
+
+#include "tandem/tensor/tensor.h"
+
+namespace tandem {
+
+/// out = a + alpha b
+const Tensor& add_out(const Tensor& out, const Tensor& a, const Tensor& b, Scalar alpha = 1);
+/// out = a - alpha b
+const Tensor& sub_out(const Tensor& out, const Tensor& a, const Tensor& b, Scalar alpha = 1);
+const Tensor& mul_out(const Tensor& out, const Tensor& a, const Tensor& b);
+/// out = a / b, true division
+const Tensor& div_out(const Tensor& out, const Tensor& a, const Tensor& b);
+const Tensor& maximum_out(const Tensor& out, const Tensor& a, const Tensor& b);
+const Tensor& minimum_out(const Tensor& out, const Tensor& a, const Tensor& b);
+
+/// out: [n, m]
+const Tensor& mm_out(const Tensor& out, const Tensor& a, const Tensor& b);
+/// out: [b, n, m]
+const Tensor& bmm_out(const Tensor& out, const Tensor& a, const Tensor& b);
+const Tensor& matmul_out(const Tensor& out, const Tensor& a, const Tensor& b);
+/// out = beta input + alpha a b
+const Tensor& addmm_out(const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta = 1,
+                        Scalar alpha = 1);
+
+/// Without a `dtype`, sums of a low dtype reach a wider floating `out` as they are held, in f32 or f64.
+const Tensor& sum_out(const Tensor& out, const Tensor& x, std::optional<DType> dtype = {});
+const Tensor& sum_out(const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim = false,
+                      std::optional<DType> dtype = {});
+const Tensor& cat_out(const Tensor& out, TensorList tensors, int64_t dim = 0);
+const Tensor& stack_out(const Tensor& out, TensorList tensors, int64_t dim = 0);
+
+}  // namespace tandem

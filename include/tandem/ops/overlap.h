@@ -1,0 +1,42 @@
+#pragma once
+// Operands that share memory with the tensor that a kernel writes. Internal.
+#include <utility>
+
+#include "tandem/ops/broadcast.h"
+#include "tandem/ops/convert.h"
+
+namespace tandem::detail {
+
+/// The bytes from the first element of `x` to one past its last.
+inline std::pair<const char*, const char*> memory_of(const Tensor& x) {
+  const char* first = static_cast<const char*>(x.raw_bytes());
+  if (x.numel() == 0) return {first, first};
+  int64_t last = 0;
+  for (size_t d = 0; d < x.sizes().size(); ++d) last += (x.sizes()[d] - 1) * x.strides()[d];
+  return {first, first + (last + 1) * static_cast<int64_t>(x.element_size())};
+}
+
+/// True when both are the same elements in the same places.
+inline bool same_elements(const Tensor& a, const Tensor& b) {
+  if (a.raw_bytes() != b.raw_bytes() || a.dtype() != b.dtype() || a.sizes() != b.sizes()) return false;
+  for (size_t d = 0; d < a.sizes().size(); ++d) {
+    if (a.sizes()[d] > 1 && a.strides()[d] != b.strides()[d]) return false;
+  }
+  return true;
+}
+
+/// True when writing `y` element by element may change elements of `x` that are still to be read.
+inline bool clobbers(const Tensor& y, const Tensor& x) {
+  if (y.device() != x.device()) return false;
+  const auto [y_first, y_end] = memory_of(y);
+  const auto [x_first, x_end] = memory_of(x);
+  return y_first < x_end && x_first < y_end && !same_elements(y, x);
+}
+
+/// `x` broadcast to y's sizes, to be read by a kernel that writes `y`: copied first where that would clobber it.
+inline Tensor operand_beside(const Tensor& y, const Tensor& x) {
+  const Tensor view = broadcast_view(x, y.sizes());
+  return clobbers(y, view) ? broadcast_view(clone(x), y.sizes()) : view;
+}
+
+}  // namespace tandem::detail

@@ -1,0 +1,35 @@
+#pragma once
+// Generator: the seed and the position of a stream of random numbers. What draws from it is in tensor/random.h.
+#include <cstdint>
+#include <memory>
+
+namespace tandem {
+
+struct PhiloxState;
+
+/// A seed and a position in its Philox stream. Copies share the state, as in libtorch. Safe to use from many threads.
+class Generator {
+ public:
+  /// The seed of a program that sets none, PyTorch's.
+  static constexpr uint64_t kDefaultSeed = 67280421310721;
+
+  explicit Generator(uint64_t seed = kDefaultSeed);
+  // Copies only: a generator that was moved from would have no state.
+  Generator(const Generator&) = default;
+  Generator& operator=(const Generator&) = default;
+
+  /// Starts the stream of `seed` from its beginning.
+  void set_current_seed(uint64_t seed);
+  uint64_t current_seed() const;
+  /// Seed and position; `set_state(get_state())` replays what came between. PhiloxState is in tensor/random.h.
+  PhiloxState get_state() const;
+  void set_state(PhiloxState state);
+  /// The position for a kernel that writes `numel` numbers; moves on by ceil(numel / 4) counters.
+  PhiloxState reserve(int64_t numel);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace tandem

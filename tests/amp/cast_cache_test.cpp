@@ -1,0 +1,133 @@
+#include "tandem/amp/cast_cache.h"
+
+#include <gtest/gtest.h>
+
+#include "tandem/amp/autocast.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/ops/ops.h"
+#include "tandem/optim/optim.h"
+#include "tandem/tensor/allocator.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+namespace {
+
+using amp::AutocastGuard;
+
+struct CastCacheTest : ::testing::Test {
+  void SetUp() override { amp::clear_autocast_cache(); }
+  Tensor x = full({2, 3}, 0.5);
+  Tensor w = full({4, 3}, 0.25).requires_grad_();
+};
+
+TEST_F(CastCacheTest, OneCastPerWeightPerRegion) {
+  const auto before = amp::autocast_cache_stats();
+  {
+    AutocastGuard guard(kCPU);
+    for (int i = 0; i < 3; ++i) linear(x, w);
+    const auto now = amp::autocast_cache_stats();
+    EXPECT_EQ(now.misses - before.misses, 1);
+    EXPECT_EQ(now.hits - before.hits, 2);
+    EXPECT_EQ(now.uncached - before.uncached, 3) << "the batch is cast each time";
+    EXPECT_EQ(now.entries, 1);
+    EXPECT_EQ(now.bytes, 4 * 3 * 2);
+    {
+      AutocastGuard inner(kCPU);
+      linear(x, w);
+    }
+    EXPECT_EQ(amp::autocast_cache_stats().entries, 1) << "only the outermost region clears";
+  }
+  EXPECT_EQ(amp::autocast_cache_stats().entries, 0);
+  EXPECT_EQ(amp::autocast_cache_stats().bytes, 0);
+}
+
+TEST_F(CastCacheTest, CacheCanBeOffClearedAndBounded) {
+  const auto before = amp::autocast_cache_stats();
+  {
+    AutocastGuard guard(kCPU, {}, true, false);
+    linear(x, w);
+    EXPECT_EQ(amp::autocast_cache_stats().entries, 0);
+  }
+  AutocastGuard guard(kCPU);
+  linear(x, w);
+  EXPECT_EQ(amp::autocast_cache_stats().entries, 1);
+  amp::clear_autocast_cache();
+  EXPECT_EQ(amp::autocast_cache_stats().entries, 0);
+  amp::set_autocast_cache_limit(8);
+  linear(x, w);
+  EXPECT_EQ(amp::autocast_cache_stats().entries, 0);
+  amp::set_autocast_cache_limit(INT64_MAX);
+  linear(x, w);
+  EXPECT_EQ(amp::autocast_cache_stats().misses - before.misses, 2);
+}
+
+TEST_F(CastCacheTest, WhatIsCachedAndWhatIsNot) {
+  AutocastGuard guard(kCPU);
+  auto entries_after = [&](const Tensor& weight) {
+    amp::clear_autocast_cache();
+    linear(x, weight);
+    return amp::autocast_cache_stats().entries;
+  };
+  EXPECT_EQ(entries_after(w), 1);
+  EXPECT_EQ(entries_after(w * 1), 0) << "made by an op";
+  EXPECT_EQ(entries_after(ones({4, 3})), 0) << "neither trained nor registered";
+  Tensor frozen = ones({4, 3});
+  frozen.impl().is_parameter = true;
+  EXPECT_EQ(entries_after(frozen), 1) << "a frozen parameter";
+  InferenceMode inference;
+  EXPECT_EQ(entries_after(w), 0);
+}
+
+TEST_F(CastCacheTest, TwoViewsOfOneBufferAreTwoKeys) {
+  const Tensor flat = ones({24});
+  const Tensor a = flat.narrow(0, 0, 12).view({4, 3}).detach().requires_grad_();
+  const Tensor b = flat.narrow(0, 12, 12).view({4, 3}).detach().requires_grad_();
+  AutocastGuard guard(kCPU);
+  linear(x, a);
+  linear(x, b);
+  EXPECT_EQ(amp::autocast_cache_stats().entries, 2);
+}
+
+TEST_F(CastCacheTest, ADeadWeightLeavesNoWrongHit) {
+  AutocastGuard guard(kCPU);
+  for (int i = 0; i < 50; ++i) {
+    const Tensor weight = full({4, 3}, i, kFloat).requires_grad_();
+    EXPECT_EQ(linear(x, weight)[0][0].item<float>(), 1.5F * static_cast<float>(i));
+  }
+}
+
+TEST_F(CastCacheTest, DataThatWasReplacedIsCastAgain) {
+  AutocastGuard guard(kCPU);
+  EXPECT_EQ(linear(x, w)[0][0].item<float>(), 0.375F);
+  w.set_data(full({4, 3}, 2.0));  // another storage, of the same version
+  EXPECT_EQ(linear(x, w)[0][0].item<float>(), 3);
+}
+
+TEST_F(CastCacheTest, CastsOutliveTheirRegionOnlyForAnOptimizer) {
+  const Tensor weight = full({1024, 1024}, 0.25).requires_grad_(), input = ones({1, 1024});
+  const auto region = [&] {
+    AutocastGuard guard(kCPU);
+    linear(input, weight).sum().backward();
+  };
+  region();
+  weight.mutable_grad() = Tensor();
+  const int64_t before = cpu::memory_allocated();
+  region();
+  weight.mutable_grad() = Tensor();
+  EXPECT_EQ(cpu::memory_allocated(), before) << "nobody asked for the cast";
+
+  optim::SGD sgd({weight}, optim::SGDOptions(0.5));
+  for (int i = 0; i < 3; ++i) {
+    region();
+    sgd.step();
+    sgd.zero_grad();
+  }
+  EXPECT_EQ(cpu::memory_allocated(), before + 2 * weight.numel()) << "the step wrote a copy";
+  const auto stats = amp::autocast_cache_stats();
+  AutocastGuard guard(kCPU);
+  EXPECT_EQ(linear(input, weight)[0][0].item<float>(), 1024 * (0.25F - 1.5F));
+  EXPECT_EQ(amp::autocast_cache_stats().hits - stats.hits, 1);
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,69 @@
+// A postponed unscale: whoever looks at `.grad` after a fused step sees it unscaled, on any number of threads.
+#include "tandem/amp/pending_unscale.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "tandem/ops/ops.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+namespace {
+
+/// 3 times 1024, to be read as 3.
+Tensor postponed(IntArrayRef sizes) {
+  Tensor g = full(sizes, 3 * 1024.0);
+  amp::detail::postpone_unscale({g}, full({}, 1.0 / 1024));
+  return g;
+}
+
+TEST(PendingUnscale, IsPostponedUntilSomebodyLooks) {
+  const Tensor g = postponed({4});
+  EXPECT_TRUE(g.storage().has_pending());
+  EXPECT_EQ(g[2].item<float>(), 3);
+  EXPECT_FALSE(g.storage().has_pending());
+}
+
+TEST(PendingUnscale, ParallelKernelsSeeItApplied) {
+  const int64_t n = 1 << 18;
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(postponed({n}).sum().item<float>(), 3.0F * n);
+    EXPECT_EQ((postponed({512, n / 512}) + ones({512, 1})).max().item<float>(), 4);
+    EXPECT_EQ(postponed({512, n / 512}).softmax(1).sum().item<float>(), 512);
+    Tensor sum = full({n}, 1.0);
+    sum.add_(postponed({n}));
+    EXPECT_EQ(sum.min().item<float>(), 4);
+  }
+}
+
+TEST(PendingUnscale, ThreadsThatLookAtOnceAgree) {
+  for (int i = 0; i < 200; ++i) {
+    const Tensor g = postponed({4096});
+    std::atomic<int> ready{0}, wrong{0};
+    std::vector<std::thread> readers;
+    for (int t = 0; t < 2; ++t) {
+      readers.emplace_back([&] {
+        ++ready;
+        while (ready < 2) {
+        }
+        const float* data = g.const_data_ptr<float>();
+        for (int64_t k = 0; k < 4096; ++k) wrong += data[k] != 3;
+      });
+    }
+    for (std::thread& t : readers) t.join();
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+TEST(PendingUnscale, APointerTakenBeforeIsServedAtOnce) {
+  const Tensor g = full({4}, 3 * 1024.0);
+  const float* data = g.const_data_ptr<float>();
+  amp::detail::postpone_unscale({g}, full({}, 1.0 / 1024));
+  EXPECT_EQ(data[1], 3);
+}
+
+}  // namespace
+}  // namespace tandem

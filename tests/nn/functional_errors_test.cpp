@@ -1,0 +1,104 @@
+// Functional forms refuse bad input under the name of the op that they stand for; a test checks that each has a row.
+#include <map>
+
+#include "support/bad_input.h"
+#include "tandem/nn/functional.h"
+#include "tandem/ops/ops.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::testing {
+namespace {
+
+namespace F = nn::functional;
+
+BadInputs activations_and_layers() {
+  const Tensor none, x = ones({2, 3}), y = ones({5}), image = ones({2, 3, 8, 8}), w = ones({4, 3, 3, 3});
+  const Tensor weight = ones({2, 3}).requires_grad_(), t = tensor({0, 1}), far = on_another_device({2, 3});
+  return {
+      UNDEFINED("relu", F::relu(none)),
+      UNDEFINED("gelu", F::gelu(none)),
+      BAD_INPUT("gelu", F::gelu(x, F::GELUFuncOptions().approximate("q")), StateError, "\"none\" or \"tanh\"", "\"q\""),
+      UNDEFINED("sigmoid", F::sigmoid(none)),
+      UNDEFINED("tanh", F::tanh(none)),
+      UNDEFINED("softmax", F::softmax(none, 0)),
+      BAD_INPUT("softmax", F::softmax(x, 2), IndexError, "dimension 2", "rank 2", "[-2, 1]"),
+      UNDEFINED("log_softmax", F::log_softmax(none, 0)),
+      BAD_INPUT("log_softmax", F::log_softmax(x, -3), IndexError, "dimension -3", "rank 2", "[-2, 1]"),
+      BAD_INPUT("linear", F::linear(none, x), StateError, "x is an undefined tensor"),
+      BAD_INPUT("linear", F::linear(x, none), StateError, "weight is an undefined tensor"),
+      BAD_INPUT("linear", F::linear(x, ones({4, 5})), ShapeError, "x is [2, 3] f32", "weight is [4, 5] f32"),
+      ON_TWO_DEVICES("linear", F::linear(x, far)),
+
+      UNDEFINED("conv2d", F::conv2d(none, w)),
+      UNDEFINED("conv2d", F::conv2d(none, w, F::Conv2dFuncOptions().padding(kSame))),
+      UNDEFINED("conv2d", F::conv2d(image, none)),
+      BAD_INPUT("conv2d", F::conv2d(image, ones({4, 2, 3, 3})), ShapeError, "[2, 3, 8, 8]", "3 channels", "takes 2"),
+      BAD_INPUT("conv2d", F::conv2d(image, w, F::Conv2dFuncOptions().stride(2).padding(kSame)), StateError, "kSame",
+                "stride [2, 2]", "stride 1"),
+      BAD_INPUT("conv2d", F::conv2d(image, ones({4, 3, 3}), F::Conv2dFuncOptions().padding(kSame)), ShapeError,
+                "[4, 3, 3]", "[O, C / groups, KH, KW]"),
+      BAD_INPUT("conv2d", F::conv2d(x, w, F::Conv2dFuncOptions().padding(kSame)), ShapeError, "[2, 3]", "[N, C, H, W]"),
+      UNDEFINED("max_pool2d", F::max_pool2d(none, F::MaxPool2dFuncOptions(2))),
+      BAD_INPUT("max_pool2d", F::max_pool2d(image, F::MaxPool2dFuncOptions(20)), ShapeError, "20", "[2, 3, 8, 8]"),
+      UNDEFINED("avg_pool2d", F::avg_pool2d(none, F::AvgPool2dFuncOptions(2))),
+      BAD_INPUT("avg_pool2d", F::avg_pool2d(image, F::AvgPool2dFuncOptions(0)), StateError, "kernel_size = [0, 0]"),
+      UNDEFINED("adaptive_avg_pool2d", F::adaptive_avg_pool2d(none, F::AdaptiveAvgPool2dFuncOptions(2))),
+      BAD_INPUT("adaptive_avg_pool2d", F::adaptive_avg_pool2d(y, F::AdaptiveAvgPool2dFuncOptions(2)), ShapeError,
+                "[5] f32", "[N, C, H, W]"),
+      UNDEFINED("dropout", F::dropout(none)),
+      BAD_INPUT("dropout", F::dropout(x, F::DropoutFuncOptions().p(2)), StateError, "p = 2", "[0, 1]"),
+      UNDEFINED("batch_norm", F::batch_norm(none, none, none)),
+      BAD_INPUT("batch_norm", F::batch_norm(x, ones({2}), ones({2})), ShapeError, "running_mean is [2] f32", "[3]"),
+      BAD_INPUT("batch_norm", F::batch_norm(x, none, none), StateError, "no running statistics", "training = true"),
+      UNDEFINED("layer_norm", F::layer_norm(none, F::LayerNormFuncOptions({3}))),
+      BAD_INPUT("layer_norm", F::layer_norm(x, F::LayerNormFuncOptions({2})), ShapeError, "[2]", "[2, 3] f32"),
+      UNDEFINED("embedding", F::embedding(none, x)),
+      UNDEFINED("embedding", F::embedding(t, none)),
+      BAD_INPUT("embedding", F::embedding(t, y), ShapeError, "[5] f32", "[entries, features]"),
+      BAD_INPUT("embedding", F::embedding(tensor({2}), x), IndexError, "index 2", "size 2", "at most 1"),
+      BAD_INPUT("embedding", F::embedding(t, x, F::EmbeddingFuncOptions().padding_idx(2)), IndexError,
+                "padding_idx = 2", "[2, 3]"),
+      // In place
+      BAD_INPUT("relu_", F::relu(weight, F::ReLUFuncOptions(true)), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"),
+      BAD_INPUT("copy_", F::dropout(weight, F::DropoutFuncOptions().inplace(true)), AutogradError, "leaf", "[2, 3] f32",
+                "NoGradGuard"),
+  };
+}
+
+BadInputs losses() {
+  const Tensor none, x = full({2, 3}, 0.5), y = ones({5}), t = tensor({0, 2});
+  return {
+      UNDEFINED("cross_entropy", F::cross_entropy(none, t)),
+      UNDEFINED("cross_entropy", F::cross_entropy(x, none)),
+      BAD_INPUT("cross_entropy", F::cross_entropy(x, y), ShapeError, "[5] f32", "[2, 3] f32", "pass i64"),
+      BAD_INPUT("cross_entropy", F::cross_entropy(x, t, F::CrossEntropyFuncOptions().weight(y)), ShapeError,
+                "weight is [5] f32", "[3]"),
+      BAD_INPUT("cross_entropy", F::cross_entropy(x, t, F::CrossEntropyFuncOptions().label_smoothing(2)), StateError,
+                "label_smoothing = 2", "[0, 1]"),
+      UNDEFINED("nll_loss", F::nll_loss(none, t)),
+      BAD_INPUT("nll_loss", F::nll_loss(x, y), DTypeError, "target is [5] f32", ".to(kLong)"),
+      BAD_INPUT("nll_loss", F::nll_loss(x, tensor({0, 3})), IndexError, "index 3", "size 3", "at most 2"),
+      UNDEFINED("mse_loss", F::mse_loss(x, none)),
+      BAD_INPUT("mse_loss", F::mse_loss(x, y), ShapeError, "[2, 3]", "[5]", "equal or 1"),
+      UNDEFINED("binary_cross_entropy", F::binary_cross_entropy(x, none)),
+      BAD_INPUT("binary_cross_entropy", F::binary_cross_entropy(x, y), ShapeError, "[2, 3] f32", "[5] f32"),
+      UNDEFINED("binary_cross_entropy_with_logits", F::binary_cross_entropy_with_logits(x, none)),
+      BAD_INPUT("binary_cross_entropy_with_logits", F::binary_cross_entropy_with_logits(x, y), ShapeError, "[2, 3] f32",
+                "[5] f32"),
+  };
+}
+
+TEST(FunctionalErrors, BadInputIsRefused) {
+  expect_refused(activations_and_layers());
+  expect_refused(losses());
+}
+
+TEST(FunctionalErrors, EveryFunctionHasARow) {
+  BadInputs rows = activations_and_layers();
+  const BadInputs more = losses();
+  rows.insert(rows.end(), more.begin(), more.end());
+  expect_covered(declared_functions("nn/functional.h"), rows, std::map<std::string, const char*>());
+}
+
+}  // namespace
+}  // namespace tandem::testing

@@ -1,0 +1,107 @@
+// Layers refuse options without a meaning when they are made, and inputs that do not fit when they run.
+#include <cmath>
+
+#include "support/bad_input.h"
+#include "tandem/nn/nn.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::testing {
+namespace {
+
+TEST(LayerErrors, Options) {
+  using namespace nn;
+  expect_refused({
+      BAD_INPUT("Linear", Linear(-1, 3), StateError, "in_features = -1", "out_features = 3", "at least 0"),
+      BAD_INPUT("Linear", Linear(3, -1), StateError, "in_features = 3", "out_features = -1", "at least 0"),
+      BAD_INPUT("Conv2d", Conv2d(0, 1, 3), StateError, "in_channels = 0", "out_channels = 1", "[3, 3]", "at least 1"),
+      BAD_INPUT("Conv2d", Conv2d(1, 0, 3), StateError, "in_channels = 1", "out_channels = 0", "at least 1"),
+      BAD_INPUT("Conv2d", Conv2d(1, 1, 0), StateError, "kernel_size = [0, 0]", "at least 1"),
+      BAD_INPUT("Conv2d", Conv2d(Conv2dOptions(4, 6, 3).groups(4)), StateError, "groups = 4", "in_channels = 4",
+                "out_channels = 6"),
+      BAD_INPUT("Conv2d", Conv2d(Conv2dOptions(4, 6, 3).groups(0)), StateError, "groups = 0"),
+      BAD_INPUT("Conv2d", Conv2d(Conv2dOptions(4, 6, 3).stride(2).padding(kSame)), StateError, "kSame", "stride [2, 2]",
+                "stride 1"),
+      BAD_INPUT("ExpandingArray", Conv2dOptions(4, 6, {3, 3, 3}), StateError, "3 values", "give 2"),
+      BAD_INPUT("ExpandingArray", MaxPool2dOptions(std::vector<int64_t>{}), StateError, "0 values", "give 2"),
+      BAD_INPUT("BatchNorm", BatchNorm1d(-1), StateError, "num_features = -1", "at least 1"),
+      BAD_INPUT("BatchNorm", BatchNorm2d(0), StateError, "num_features = 0", "at least 1"),
+      BAD_INPUT("LayerNorm", LayerNorm(std::vector<int64_t>{}), StateError, "normalized_shape is empty", "give"),
+      BAD_INPUT("Dropout", Dropout(1.5), StateError, "p = 1.5", "[0, 1]"),
+      BAD_INPUT("Dropout", Dropout(std::nan("")), StateError, "p = nan", "[0, 1]"),
+      BAD_INPUT("Embedding", Embedding(-1, 2), StateError, "num_embeddings = -1", "embedding_dim = 2", "at least 0"),
+      BAD_INPUT("Embedding", Embedding(2, -1), StateError, "num_embeddings = 2", "embedding_dim = -1", "at least 0"),
+      BAD_INPUT("Embedding", Embedding(EmbeddingOptions(5, 3).padding_idx(5)), IndexError, "padding_idx = 5",
+                "5 embeddings"),
+      BAD_INPUT("Embedding", Embedding(EmbeddingOptions(5, 3).padding_idx(-6)), IndexError, "padding_idx = -6",
+                "5 embeddings"),
+      BAD_INPUT("Embedding", Embedding(EmbeddingOptions(3, 2)._weight(ones({2, 2}))), ShapeError, "[2, 2]", "[3, 2]"),
+  });
+}
+
+TEST(LayerErrors, Inputs) {
+  using namespace nn;
+  const Tensor none, x = ones({2, 3}), y = ones({5}), n = ones({2, 3}, kLong), image = ones({2, 3, 8, 8});
+  const Tensor far = on_another_device({2, 3});
+  expect_refused({
+      BAD_INPUT("linear", Linear(3, 4)(none), StateError, "x is an undefined tensor"),
+      BAD_INPUT("linear", Linear(3, 4)(y), ShapeError, "x is [5] f32", "weight is [4, 3] f32"),
+      BAD_INPUT("linear", Linear(3, 4)(n), DTypeError, "x is [2, 3] i64", "floating"),
+      BAD_INPUT("linear", Linear(3, 4)(x.to(kDouble)), DTypeError, "[2, 3] f64", "[4, 3] f32", ".to()"),
+      ON_TWO_DEVICES("linear", Linear(3, 4)(far)),
+      UNDEFINED("conv2d", Conv2d(3, 6, 3)(none)),
+      BAD_INPUT("conv2d", Conv2d(4, 6, 3)(image), ShapeError, "[2, 3, 8, 8]", "3 channels", "takes 4"),
+      BAD_INPUT("conv2d", Conv2d(3, 6, 3)(x), ShapeError, "[2, 3]", "[N, C, H, W]"),
+      UNDEFINED("max_pool2d", MaxPool2d(2)(none)),
+      BAD_INPUT("max_pool2d", MaxPool2d(2)(y), ShapeError, "[5] f32", "[N, C, H, W]"),
+      BAD_INPUT("max_pool2d", MaxPool2d(0)(image), StateError, "kernel_size = [0, 0]", "at least 1"),
+      UNDEFINED("avg_pool2d", AvgPool2d(2)(none)),
+      BAD_INPUT("avg_pool2d", AvgPool2d(20)(image), ShapeError, "20", "[2, 3, 8, 8]", "has 8"),
+      UNDEFINED("adaptive_avg_pool2d", AdaptiveAvgPool2d(2)(none)),
+      BAD_INPUT("adaptive_avg_pool2d", AdaptiveAvgPool2d(0)(image), StateError, "output_size = [0, 0]", "at least 1"),
+      BAD_INPUT("BatchNorm2d", BatchNorm2d(3)(x), ShapeError, "[2, 3]", "[N, C, H, W]"),
+      BAD_INPUT("BatchNorm1d", BatchNorm1d(3)(image), ShapeError, "[2, 3, 8, 8]", "[N, C] or [N, C, L]"),
+      BAD_INPUT("batch_norm", BatchNorm1d(4)(x), ShapeError, "[4] f32", "[3]"),
+      BAD_INPUT("batch_norm", BatchNorm1d(3)(ones({1, 3})), ShapeError, "one value per channel", "[1, 3] f32"),
+      UNDEFINED("layer_norm", LayerNorm(std::vector<int64_t>{3})(none)),
+      BAD_INPUT("layer_norm", LayerNorm(std::vector<int64_t>{4})(x), ShapeError, "[4]", "[2, 3] f32"),
+      BAD_INPUT("layer_norm", LayerNorm(std::vector<int64_t>{3})(n), DTypeError, "[2, 3] i64", ".to(kFloat)"),
+      UNDEFINED("dropout", Dropout(0.5)(none)),
+      BAD_INPUT("dropout", Dropout(0.5)(n), DTypeError, "[2, 3] i64", ".to(kFloat)"),
+      UNDEFINED("embedding", Embedding(5, 3)(none)),
+      BAD_INPUT("embedding", Embedding(5, 3)(x), DTypeError, "[2, 3] f32", ".to(kLong)"),
+      BAD_INPUT("embedding", Embedding(5, 3)(tensor({7})), IndexError, "index 7", "size 5", "at most 4"),
+      UNDEFINED("relu", ReLU()(none)),
+      UNDEFINED("gelu", GELU()(none)),
+      BAD_INPUT("gelu", GELU(GELUOptions().approximate("x"))(x), StateError, "\"x\"", "\"tanh\""),
+      UNDEFINED("sigmoid", Sigmoid()(none)),
+      UNDEFINED("tanh", Tanh()(none)),
+      UNDEFINED("softmax", Softmax(0)(none)),
+      BAD_INPUT("softmax", Softmax(2)(x), IndexError, "dimension 2", "rank 2", "[-2, 1]"),
+      UNDEFINED("log_softmax", LogSoftmax(0)(none)),
+      BAD_INPUT("log_softmax", LogSoftmax(-3)(x), IndexError, "dimension -3", "rank 2", "[-2, 1]"),
+      UNDEFINED("flatten", Flatten()(none)),
+      BAD_INPUT("flatten", Flatten()(y), IndexError, "dimension 1", "rank 1", "[-1, 0]"),
+  });
+}
+
+TEST(LayerErrors, Losses) {
+  using namespace nn;
+  const Tensor none, x = full({2, 3}, 0.5), y = ones({5}), t = tensor({0, 2}), one = tensor({1});
+  expect_refused({
+      UNDEFINED("cross_entropy", CrossEntropyLoss()(none, t)),
+      BAD_INPUT("cross_entropy", CrossEntropyLoss()(x, one), ShapeError, "[2, 3] f32", "must be [2]", "[1] i64"),
+      BAD_INPUT("cross_entropy", CrossEntropyLoss(CrossEntropyLossOptions().weight(y))(x, t), ShapeError,
+                "weight is [5] f32", "[3]"),
+      UNDEFINED("nll_loss", NLLLoss()(none, t)),
+      BAD_INPUT("nll_loss", NLLLoss()(x, one), ShapeError, "[2, 3] f32", "must be [2]", "[1] i64"),
+      UNDEFINED("mse_loss", MSELoss()(none, x)),
+      BAD_INPUT("mse_loss", MSELoss()(x, y), ShapeError, "[2, 3]", "[5]", "equal or 1"),
+      UNDEFINED("binary_cross_entropy", BCELoss()(none, x)),
+      BAD_INPUT("binary_cross_entropy", BCELoss()(x, y), ShapeError, "[2, 3] f32", "[5] f32"),
+      UNDEFINED("binary_cross_entropy_with_logits", BCEWithLogitsLoss()(none, x)),
+      BAD_INPUT("binary_cross_entropy_with_logits", BCEWithLogitsLoss()(x, y), ShapeError, "[2, 3] f32", "[5] f32"),
+  });
+}
+
+}  // namespace
+}  // namespace tandem::testing

@@ -1,0 +1,110 @@
+// Modules, containers and dictionaries refuse names that are bad or taken, what is not there, and null modules.
+#include "support/bad_input.h"
+#include "tandem/nn/nn.h"
+#include "tandem/ops/ops.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::testing {
+namespace {
+
+using namespace nn;
+
+TEST(ModuleErrors, Names) {
+  const Tensor x = ones({2, 3});
+  const Linear l(2, 3);
+  const char *dot = "has a dot", *taken = "choose another";
+  expect_refused({
+      BAD_INPUT("register_parameter", l->register_parameter("", x), StateError, "empty", "give it one"),
+      BAD_INPUT("register_parameter", l->register_parameter("a.b", x), StateError, "'a.b'", dot),
+      BAD_INPUT("register_parameter", l->register_parameter("bias", x), StateError, "'bias'", "a parameter", taken),
+      BAD_INPUT("register_buffer", l->register_buffer("", x), StateError, "empty", "give it one"),
+      BAD_INPUT("register_buffer", l->register_buffer("a.b", x), StateError, "'a.b'", dot),
+      BAD_INPUT("register_buffer", l->register_buffer("bias", x), StateError, "'bias'", "a parameter", taken),
+      BAD_INPUT("register_module", l->register_module("", ReLU()), StateError, "empty", "give it one"),
+      BAD_INPUT("register_module", l->register_module("a.b", ReLU()), StateError, "'a.b'", dot),
+      BAD_INPUT("register_module", l->register_module("bias", ReLU()), StateError, "'bias'", "a parameter", taken),
+      BAD_INPUT("replace_module", l->replace_module("q", ReLU()), StateError, "'q'", "register_module"),
+      BAD_INPUT("unregister_module", l->unregister_module("q"), StateError, "no submodule 'q'"),
+      BAD_INPUT("unregister_parameter", l->unregister_parameter("q"), StateError, "no parameter 'q'"),
+      BAD_INPUT("unregister_buffer", l->unregister_buffer("q"), StateError, "no buffer 'q'"),
+      BAD_INPUT("register_module", Sequential({{"a", ReLU()}, {"a", ReLU()}}), StateError, "'a'", "a submodule"),
+      BAD_INPUT("register_module", Sequential()->push_back("a.b", ReLU()), StateError, "'a.b'", dot),
+  });
+  EXPECT_EQ(l->named_parameters().size(), 2U) << "refused calls leave nothing behind";
+}
+
+TEST(ModuleErrors, TensorsAndModules) {
+  const Tensor x = ones({2, 3}), weight = ones({2, 3}).requires_grad_(), result = weight * 2;
+  const Linear l(2, 3), none{nullptr};
+  const std::shared_ptr<ReLUImpl> null;
+  const char* held = "tandem::nn::LinearImpl";
+  expect_refused({
+      BAD_INPUT("register_parameter", l->register_parameter("q", result), AutogradError, "'q'", "made by an op",
+                "detach()"),
+      BAD_INPUT("register_module", l->register_module("q", null), StateError, "'q' is null", "construct"),
+      BAD_INPUT("register_module", l->register_module("q", *l), StateError, "'q'", "itself"),
+      BAD_INPUT("replace_module", Sequential({{"q", ReLU()}})->replace_module("q", null), StateError, "'q' is null",
+                "construct"),
+      BAD_INPUT("Module::to", l->to(kLong), DTypeError, "i64", "floating"),
+      BAD_INPUT("Module::to", l->to(Device(kCPU), kInt), DTypeError, "i32", "floating"),
+      BAD_INPUT("modules", LinearImpl(2, 3).modules(), StateError, held, "make_shared", "include_self = false"),
+      BAD_INPUT("modules", LinearImpl(2, 3).named_modules(), StateError, held, "make_shared", "include_self = false"),
+      BAD_INPUT("ModuleHolder", none->weight, StateError, held, "nullptr", "assign one first"),
+      BAD_INPUT("ModuleHolder", none(x), StateError, held, "nullptr", "assign one first"),
+      BAD_INPUT("ModuleHolder", none.ptr(), StateError, held, "nullptr", "assign one first"),
+      BAD_INPUT("ModuleHolder", l->register_module("q", none), StateError, held, "nullptr", "assign one first"),
+  });
+  EXPECT_EQ(l->weight.dtype(), kFloat);
+  if (cuda::is_available()) GTEST_SKIP() << "this machine has a GPU";
+  expect_refused({BAD_INPUT("to", l->to(kCUDA), DeviceError, "CUDA", "is_available()"),
+                  BAD_INPUT("to", l->cuda(), DeviceError, "CUDA", "is_available()"),
+                  BAD_INPUT("to", l->to(Device(kCUDA), kHalf), DeviceError, "CUDA", "is_available()")});
+}
+
+TEST(ContainerErrors, PositionsTypesAndNull) {
+  const Tensor x = ones({2, 3});
+  const std::shared_ptr<ReLUImpl> null;
+  const Sequential net{ReLU()};
+  const ModuleList list{ReLU()};
+  const char *relu = "tandem::nn::ReLUImpl", *linear = "tandem::nn::LinearImpl";
+  expect_refused({
+      BAD_INPUT("Sequential", Sequential()(x), StateError, "no modules", "push_back()"),
+      BAD_INPUT("Sequential", net->at<ReLU>(1), IndexError, "module 1", "size is 1"),
+      BAD_INPUT("Sequential", net->ptr(3), IndexError, "module 3", "size is 1"),
+      BAD_INPUT("Sequential", net[3], IndexError, "module 3", "size is 1"),
+      BAD_INPUT("module", net->at<Linear>(0), StateError, relu, linear, "its own type"),
+      BAD_INPUT("linear", Sequential(Linear(3, 4), Linear(3, 4))(x), ShapeError, "[2, 4] f32", "[4, 3] f32"),
+      BAD_INPUT("register_module", net->push_back("0", ReLU()), StateError, "'0'", "choose another"),
+      BAD_INPUT("AnyModule", net->push_back(AnyModule()), StateError, "no module is held", "give it one"),
+      BAD_INPUT("AnyModule", net->push_back(null), StateError, "no module is held", "give it one"),
+      BAD_INPUT("AnyModule", AnyModule().forward(x), StateError, "no module is held", "give it one"),
+      BAD_INPUT("module", AnyModule().get<ReLU>(), StateError, "nothing", relu),
+      BAD_INPUT("module", AnyModule(ReLU()).get<Linear>(), StateError, relu, linear, "its own type"),
+      BAD_INPUT("ModuleList", list->ptr(1), IndexError, "module 1", "size is 1"),
+      BAD_INPUT("ModuleList", list[2], IndexError, "module 2", "size is 1"),
+      BAD_INPUT("ModuleList", list->insert(3, ReLU()), IndexError, "insert at 3", "size is 1"),
+      BAD_INPUT("ModuleList", list->insert(0, std::shared_ptr<Module>()), StateError, "null", "construct"),
+      BAD_INPUT("module", list->at<Linear>(0), StateError, relu, linear, "its own type"),
+      BAD_INPUT("register_module", list->push_back(std::shared_ptr<Module>()), StateError, "null", "construct"),
+      BAD_INPUT("Functional", Functional(FunctionalImpl::Function()), StateError, "empty"),
+  });
+  EXPECT_EQ(net->size() + list->size(), 2U);
+}
+
+TEST(OrderedDictErrors, KeysAndPositions) {
+  const OrderedDict<std::string, int> empty("Entry");
+  OrderedDict<std::string, int> one("Entry");
+  one.insert("a", 1);
+  using Dict = OrderedDict<std::string, int>;
+  expect_refused({
+      BAD_INPUT("OrderedDict", empty["x"], IndexError, "Entry 'x'", "contains()"),
+      BAD_INPUT("OrderedDict", empty[size_t{0}], IndexError, "Entry number 0", "size is 0"),
+      BAD_INPUT("OrderedDict", Dict(one).erase("x"), IndexError, "Entry 'x'", "contains()"),
+      BAD_INPUT("OrderedDict", Dict(one).insert("a", 2), StateError, "Entry 'a'", "unique"),
+      BAD_INPUT("OrderedDict", Dict(one).update(one), StateError, "Entry 'a'", "unique"),
+      BAD_INPUT("OrderedDict", (Dict{{"a", 1}, {"a", 2}}), StateError, "Key 'a'", "unique"),
+  });
+}
+
+}  // namespace
+}  // namespace tandem::testing

@@ -1,0 +1,21 @@
+#pragma once
+// The tables of bad input of the ops, by family, each in the file *_errors_test.cpp of its name.
+#include "support/bad_input.h"
+
+namespace tandem::testing {
+
+BadInputs elementwise_bad_input();
+BadInputs in_place_bad_input();
+BadInputs matmul_bad_input();
+BadInputs out_bad_input();
+BadInputs reduce_bad_input();
+BadInputs shape_bad_input();
+BadInputs softmax_bad_input();
+BadInputs norm_layers_bad_input();
+BadInputs conv_bad_input();
+BadInputs pool_bad_input();
+BadInputs dropout_bad_input();
+BadInputs index_bad_input();
+BadInputs loss_bad_input();
+
+}  // namespace tandem::testing

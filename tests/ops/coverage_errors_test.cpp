@@ -1,0 +1,64 @@
+// Every op of the policy table, every function of the headers of ops/ and every in-place method has a test of bad
+// input.
+#include <map>
+
+#include "ops/bad_input.h"
+#include "tandem/amp/policy.h"
+
+namespace tandem::testing {
+namespace {
+
+/// Functions without a row.
+const std::map<std::string, const char*> exceptions = {
+    {"addcmul_", "mul and add_ refuse for it"},
+    {"binary_cross_entropy_backward", "no function: runs in the backward pass of binary_cross_entropy only"},
+    {"copy", "the op behind copy_ and fill_, which have rows"},
+    {"detach", "takes every tensor"},
+    {"result_type", "no op: it only compares dtypes"},
+    {"rsub", "sub with its operands exchanged"},
+    {"sum_to_size", "sum and view refuse for it"},
+    {"zero_", "fill_ refuses for it"},
+};
+
+/// In-place methods that are tested beside the tensor.
+const std::set<std::string> not_ops = {"bernoulli_", "detach_",        "index_put_", "normal_",
+                                       "random_",    "requires_grad_", "uniform_"};
+
+BadInputs all_bad_input() {
+  BadInputs all;
+  for (const BadInputs& rows :
+       {elementwise_bad_input(), in_place_bad_input(), matmul_bad_input(), reduce_bad_input(), shape_bad_input(),
+        softmax_bad_input(), norm_layers_bad_input(), conv_bad_input(), pool_bad_input(), dropout_bad_input(),
+        index_bad_input(), loss_bad_input(), out_bad_input()}) {
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  return all;
+}
+
+TEST(BadInput, SaysHowACallWasNotRefused) {
+  const auto refuse = [] { throw ShapeError("mm: a is [2]"); };
+  const auto outcome = [](const BadInput& row) { return row.mismatch(); };
+  EXPECT_EQ(outcome(BAD_INPUT("mm", refuse(), ShapeError, "a is", "[2]")), "");
+  EXPECT_NE(outcome(BAD_INPUT("mm", refuse(), ShapeError, "[3]")).find("no '[3]'"), std::string::npos);
+  EXPECT_NE(outcome(BAD_INPUT("bmm", refuse(), ShapeError, "[2]")).find("not begin"), std::string::npos);
+  EXPECT_NE(outcome(BAD_INPUT("mm", refuse(), DTypeError, "[2]")).find("another exception"), std::string::npos);
+  EXPECT_EQ(outcome(BAD_INPUT("mm", 1, ShapeError, "[2]")), "nothing was thrown");
+}
+
+TEST(OpErrors, EveryOpHasARow) {
+  std::set<std::string> functions;
+  for (const amp::PolicyRow& row : amp::policy_table) functions.insert(std::string(row.op));
+  for (const std::string& header : included_headers("ops/ops.h")) functions.merge(declared_functions(header));
+  for (const char* header : {"tensor/methods.inc", "tensor/tensor.h"}) {
+    for (const std::string& name : declared_functions(header)) {
+      if (name.ends_with('_') && !not_ops.count(name)) functions.insert(name);
+    }
+  }
+  for (const char* name : {"add", "chunk", "relu", "index_add_", "tanh_", "copy_"}) {
+    EXPECT_TRUE(functions.count(name)) << name << " was not found in the headers";
+  }
+  expect_covered(functions, all_bad_input(), exceptions);
+}
+
+}  // namespace
+}  // namespace tandem::testing

@@ -1,0 +1,31 @@
+// dropout and its derivative refuse what is no probability, and masks that do not fit.
+#include <cmath>
+
+#include "ops/bad_input.h"
+#include "tandem/ops/ops.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::testing {
+
+BadInputs dropout_bad_input() {
+  const Tensor none, x = ones({2, 3}), n = ones({2, 3}, kLong), mask = ones({2, 3}, kBool);
+  return {
+      UNDEFINED("dropout", dropout(none, 0.5, true)),
+      UNDEFINED("dropout", dropout(none, 0.5, false)),
+      BAD_INPUT("dropout", dropout(x, 1.5, true), StateError, "p = 1.5", "[0, 1]"),
+      BAD_INPUT("dropout", dropout(x, -0.1, false), StateError, "p = -0.1", "[0, 1]"),
+      BAD_INPUT("dropout", dropout(x, std::nan(""), true), StateError, "p = nan", "[0, 1]"),
+      BAD_INPUT("dropout", dropout(n, 0.5, true), DTypeError, "[2, 3] i64", ".to(kFloat)"),
+      UNDEFINED("dropout_backward", dropout_backward(none, mask, 0.5)),
+      UNDEFINED("dropout_backward", dropout_backward(x, none, 0.5)),
+      BAD_INPUT("dropout_backward", dropout_backward(x, ones({3}, kBool), 0.5), ShapeError, "[3] bool", "[2, 3]"),
+      BAD_INPUT("dropout_backward", dropout_backward(x, mask, 1), StateError, "p = 1", "[0, 1)"),
+      BAD_INPUT("dropout_backward", dropout_backward(x, mask, -1), StateError, "p = -1", "[0, 1)"),
+      BAD_INPUT("dropout_backward", dropout_backward(n, mask, 0.5), DTypeError, "gy is [2, 3] i64", ".to(kFloat)"),
+      ON_TWO_DEVICES("dropout_backward", dropout_backward(x, on_another_device({2, 3}, kBool), 0.5)),
+  };
+}
+
+TEST(DropoutErrors, BadInputIsRefused) { expect_refused(dropout_bad_input()); }
+
+}  // namespace tandem::testing

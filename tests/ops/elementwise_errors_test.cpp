@@ -1,0 +1,106 @@
+// Element-wise ops refuse undefined tensors, sizes that do not broadcast, tensors on two devices, and dtypes and values
+// without a meaning.
+#include "ops/bad_input.h"
+#include "tandem/ops/ops.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::testing {
+namespace {
+
+struct UnaryOp {
+  const char* name;
+  Tensor (*run)(const Tensor&);
+};
+#define OP(NAME)                                   \
+  {                                                \
+#NAME, [](const Tensor& x) { return NAME(x); } \
+  }
+constexpr UnaryOp unary_ops[] = {
+    OP(neg),   OP(abs),         OP(sign),     OP(reciprocal), OP(square),   OP(sqrt),      OP(rsqrt),
+    OP(exp),   OP(expm1),       OP(log),      OP(log1p),      OP(sin),      OP(cos),       OP(erf),
+    OP(floor), OP(ceil),        OP(round),    OP(relu),       OP(tanh),     OP(gelu),      OP(isnan),
+    OP(isinf), OP(logical_not), OP(isfinite), OP(sigmoid),    OP(softplus), OP(logsigmoid)};
+#undef OP
+
+struct BinaryOp {
+  const char* name;
+  Tensor (*run)(const Tensor&, const Tensor&);
+};
+#define OP(NAME)                                                       \
+  {                                                                    \
+#NAME, [](const Tensor& a, const Tensor& b) { return NAME(a, b); } \
+  }
+constexpr BinaryOp binary_ops[] = {OP(add),
+                                   OP(sub),
+                                   OP(mul),
+                                   OP(div),
+                                   OP(pow),
+                                   OP(atan2),
+                                   OP(maximum),
+                                   OP(minimum),
+                                   OP(eq),
+                                   OP(ne),
+                                   OP(lt),
+                                   OP(le),
+                                   OP(gt),
+                                   OP(ge),
+                                   OP(logical_and),
+                                   OP(logical_or),
+                                   OP(logical_xor),
+                                   OP(relu_backward),
+                                   OP(sigmoid_backward),
+                                   OP(tanh_backward),
+                                   OP(gelu_backward)};
+#undef OP
+
+/// Tensor and number.
+#define OP(NAME)                                      \
+  {                                                   \
+#NAME, [](const Tensor& x) { return NAME(x, 2); } \
+  }
+constexpr UnaryOp number_ops[] = {OP(add), OP(mul), OP(div), OP(pow), OP(eq), OP(ne), OP(lt), OP(le), OP(gt), OP(ge)};
+#undef OP
+
+}  // namespace
+
+BadInputs elementwise_bad_input() {
+  const Tensor none, x = ones({2, 3}), y = ones({4}), far = on_another_device({2, 3});
+  const Tensor n = ones({2, 3}, kLong), b = ones({2, 3}, kBool);
+  BadInputs rows = {
+      UNDEFINED("pow", pow(2, none)),
+      UNDEFINED("clamp", clamp(none, 0)),
+      UNDEFINED("where", where(none, x, x)),
+      UNDEFINED("where", where(b, none, x)),
+      UNDEFINED("where", where(b, x, none)),
+      UNDEFINED("where", where(none, x, 1)),
+      UNDEFINED("where", where(none, 1, x)),
+      BAD_INPUT("where", where(b, y, x), ShapeError, "[2, 3]", "[4]", "equal or 1"),
+      BAD_INPUT("where", where(b, x, y), ShapeError, "[2, 3]", "[4]", "equal or 1"),
+      BAD_INPUT("where", where(b, 1, y), ShapeError, "[2, 3]", "[4]", "equal or 1"),
+      BAD_INPUT("where", where(n, x, x), DTypeError, "bool", "i64", "compare it"),
+      BAD_INPUT("where", where(n, x, 1), DTypeError, "bool", "i64", "compare it"),
+      ON_TWO_DEVICES("where", where(b, far, x)),
+      ON_TWO_DEVICES("where", where(b, x, far)),
+      ON_TWO_DEVICES("where", where(on_another_device({2, 3}, kBool), x, x)),
+      BAD_INPUT("sub", sub(b, b), DTypeError, "bool", "use logical_xor"),
+      BAD_INPUT("add", add(n, n, 2.5), DTypeError, "alpha = 2.5", "[2, 3] i64", ".to(kFloat)"),
+      BAD_INPUT("sub", sub(n, n, 2.5), DTypeError, "alpha = 2.5", "[2, 3] i64", ".to(kFloat)"),
+      BAD_INPUT("pow", pow(n, -1), StateError, "[2, 3] i64", "-1", ".to(kFloat)"),
+      BAD_INPUT("clamp", clamp(x, {}, {}), StateError, "give min, max or both"),
+      BAD_INPUT("gelu", gelu(x, "erf"), StateError, "\"none\" or \"tanh\"", "\"erf\""),
+  };
+  for (const UnaryOp& op : unary_ops) rows.push_back(UNDEFINED(op.name, op.run(none)));
+  for (const UnaryOp& op : number_ops) rows.push_back(UNDEFINED(op.name, op.run(none)));
+  for (const BinaryOp& op : binary_ops) {
+    rows.push_back(UNDEFINED(op.name, op.run(none, x)));
+    rows.push_back(UNDEFINED(op.name, op.run(x, none)));
+    rows.push_back(BAD_INPUT(op.name, op.run(x, y), ShapeError, "[2, 3]", "[4]", "sizes 3 and 4", "equal or 1"));
+    rows.push_back(ON_TWO_DEVICES(op.name, op.run(x, far)));
+    rows.push_back(ON_TWO_DEVICES(op.name, op.run(far, x)));
+  }
+  return rows;
+}
+
+TEST(ElementwiseErrors, BadInputIsRefused) { expect_refused(elementwise_bad_input()); }
+
+}  // namespace tandem::testing

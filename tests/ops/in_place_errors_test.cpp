@@ -1,0 +1,107 @@
+// In-place ops refuse what their tensor cannot hold, and tensors that must not change.
+#include "ops/bad_input.h"
+#include "tandem/ops/ops.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::testing {
+namespace {
+
+struct UnaryOp {
+  const char* name;
+  void (*run)(const Tensor&);
+};
+#define OP(NAME)                             \
+  {                                          \
+#NAME, [](const Tensor& x) { x.NAME(); } \
+  }
+constexpr UnaryOp other_ops[] = {OP(neg_), OP(abs_), OP(relu_)};
+/// Those whose results are fractions.
+constexpr UnaryOp fractional_ops[] = {OP(reciprocal_), OP(sqrt_),    OP(rsqrt_), OP(exp_),
+                                      OP(log_),        OP(sigmoid_), OP(tanh_)};
+#undef OP
+#define OP(NAME)                                \
+  {                                             \
+#NAME, [](const Tensor& x) { x.NAME(0.5); } \
+  }
+constexpr UnaryOp half_ops[] = {OP(add_), OP(sub_), OP(mul_), OP(div_), OP(pow_)};
+#undef OP
+
+struct BinaryOp {
+  const char* name;
+  void (*run)(const Tensor&, const Tensor&);
+};
+#define OP(NAME)                                               \
+  {                                                            \
+#NAME, [](const Tensor& x, const Tensor& y) { x.NAME(y); } \
+  }
+constexpr BinaryOp binary_ops[] = {OP(add_), OP(sub_), OP(mul_), OP(div_)};
+#undef OP
+
+}  // namespace
+
+BadInputs in_place_bad_input() {
+  const Tensor none, x = ones({2, 3}), y = ones({4}), n = ones({2, 3}, kLong), b = ones({2, 3}, kBool);
+  const Tensor weight = ones({2, 3}).requires_grad_(), repeated = ones({2, 1}).expand({2, 3});
+  const Tensor square = ones({2, 2}), a = ones({2, 3}), c = ones({3, 2});
+  BadInputs rows = {
+      UNDEFINED("copy_", none.copy_(x)),
+      UNDEFINED("copy_", x.copy_(none)),
+      BAD_INPUT("copy_", x.copy_(y), ShapeError, "[2, 3]", "[4]"),
+      BAD_INPUT("copy_", x.copy_(ones({5, 2, 3})), ShapeError, "[2, 3]", "[5, 2, 3]"),
+      BAD_INPUT("copy_", weight.copy_(x), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"),
+      BAD_INPUT("copy_", repeated.copy_(x), ShapeError, "[2, 3]", "clone()"),
+      UNDEFINED("fill_", none.fill_(1)),
+      BAD_INPUT("fill_", weight.fill_(1), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"),
+      BAD_INPUT("fill_", repeated.fill_(1), ShapeError, "[2, 3]", "clone()"),
+      BAD_INPUT("fill_", weight[0].fill_(1), AutogradError, "view of a leaf", "NoGradGuard"),
+      BAD_INPUT("add_", b.add_(n), DTypeError, "i64", "[2, 3] bool", "without the underscore"),
+      BAD_INPUT("pow_", n.pow_(-1), StateError, "[2, 3] i64", "-1", ".to(kFloat)"),
+      UNDEFINED("clamp_", none.clamp_(0)),
+      BAD_INPUT("clamp_", weight.clamp_(0), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"),
+      BAD_INPUT("clamp_", repeated.clamp_(0), ShapeError, "[2, 3]", "clone()"),
+      BAD_INPUT("addmm_", none.addmm_(a, c), StateError, "undefined tensor"),
+      BAD_INPUT("addmm_", square.clone().requires_grad_().addmm_(a, c), AutogradError, "leaf", "[2, 2] f32",
+                "NoGradGuard"),
+      BAD_INPUT("addmm_", ones({2, 1}).expand({2, 2}).addmm_(a, c), ShapeError, "[2, 2]", "clone()"),
+  };
+  for (const BinaryOp& op : binary_ops) {
+    rows.push_back(UNDEFINED(op.name, op.run(none, x)));
+    rows.push_back(UNDEFINED(op.name, op.run(x, none)));
+    rows.push_back(BAD_INPUT(op.name, op.run(x, y), ShapeError, "[2, 3]", "[4]"));
+    rows.push_back(BAD_INPUT(op.name, op.run(x, ones({5, 2, 3})), ShapeError, "[2, 3] f32", "[5, 2, 3] f32"));
+    rows.push_back(BAD_INPUT(op.name, op.run(n, x), DTypeError, "f32", "[2, 3] i64", "without the underscore"));
+    rows.push_back(BAD_INPUT(op.name, op.run(weight, x), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"));
+    rows.push_back(BAD_INPUT(op.name, op.run(repeated, x), ShapeError, "[2, 3]", "expanded", "clone()"));
+  }
+  for (const UnaryOp& op : half_ops) {
+    rows.push_back(UNDEFINED(op.name, op.run(none)));
+    rows.push_back(BAD_INPUT(op.name, op.run(n), DTypeError, "f32", "[2, 3] i64", "without the underscore"));
+    rows.push_back(BAD_INPUT(op.name, op.run(weight), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"));
+    rows.push_back(BAD_INPUT(op.name, op.run(repeated), ShapeError, "[2, 3]", "expanded", "clone()"));
+  }
+  for (const UnaryOp& op : fractional_ops) {
+    rows.push_back(UNDEFINED(op.name, op.run(none)));
+    rows.push_back(BAD_INPUT(op.name, op.run(n), DTypeError, "f32", "[2, 3] i64", "without the underscore"));
+    rows.push_back(BAD_INPUT(op.name, op.run(weight), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"));
+    rows.push_back(BAD_INPUT(op.name, op.run(repeated), ShapeError, "[2, 3]", "expanded", "clone()"));
+  }
+  for (const UnaryOp& op : other_ops) {
+    rows.push_back(UNDEFINED(op.name, op.run(none)));
+    rows.push_back(BAD_INPUT(op.name, op.run(weight), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"));
+    rows.push_back(BAD_INPUT(op.name, op.run(repeated), ShapeError, "[2, 3]", "expanded", "clone()"));
+  }
+  return rows;
+}
+
+TEST(InPlaceErrors, BadInputIsRefused) { expect_refused(in_place_bad_input()); }
+
+TEST(InPlaceErrors, ARefusedCallChangesNothing) {
+  const Tensor x = ones({2, 3}), n = ones({2, 3}, kLong);
+  const uint64_t version = x._version();
+  EXPECT_THROW(x.add_(ones({4})), ShapeError);
+  EXPECT_THROW(n.mul_(0.5), DTypeError);
+  EXPECT_EQ(x._version(), version);
+  EXPECT_EQ(n.sum().item<int64_t>(), 6);
+}
+
+}  // namespace tandem::testing

@@ -1,0 +1,151 @@
+// Factories refuse impossible sizes, ranges and memory, gradients of integers, and devices that are not there.
+#include <cmath>
+#include <map>
+
+#include "support/bad_input.h"
+#include "support/throws.h"
+#include "tandem/backend.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::testing {
+namespace {
+
+constexpr int64_t kHuge = int64_t{1} << 60;
+
+/// Everything that names the factory that was called.
+BadInputs named() {
+  const Tensor none, x = ones({2, 3});
+  static float memory[6] = {};
+  const TensorOptions integer_grad = requires_grad().dtype(kInt);
+  return {
+      BAD_INPUT("empty_strided", empty_strided({2, 3}, {1}), ShapeError, "[2, 3]", "[1]", "length"),
+      BAD_INPUT("empty_strided", empty_strided({2, 3}, {3, -1}), ShapeError, "[3, -1]", "negative", "at least 0"),
+      BAD_INPUT("empty_strided", empty_strided({2, -3}, {3, 1}), ShapeError, "[2, -3]", "negative", "at least 0"),
+      BAD_INPUT("empty_strided", empty_strided({2}, {1}, integer_grad), DTypeError, "i32", "floating dtype"),
+      BAD_INPUT("full", full({2, -1}, 1), ShapeError, "[2, -1]", "negative", "at least 0"),
+      BAD_INPUT("full", full({kHuge, kHuge}, 1), ShapeError, "1152921504606846976", "i64", "check the sizes"),
+      BAD_INPUT("full", full({2}, 1, requires_grad()), DTypeError, "i64", "floating dtype"),
+      UNDEFINED("full_like", full_like(none, 1)),
+      BAD_INPUT("full_like", full_like(x, 1, integer_grad), DTypeError, "i32", "floating dtype"),
+      UNDEFINED("rand_like", rand_like(none)),
+      UNDEFINED("randn_like", randn_like(none)),
+      BAD_INPUT("arange", arange(0, 3, 0), StateError, "step is 0", "start = 0", "end = 3"),
+      BAD_INPUT("arange", arange(0, 3, -1), StateError, "step = -1", "end = 3", "start = 0", "change its sign"),
+      BAD_INPUT("arange", arange(-1), StateError, "step = 1", "end = -1", "change its sign"),
+      BAD_INPUT("arange", arange(std::nan("")), StateError, "nan", "finite"),
+      BAD_INPUT("arange", arange(0, 1, 1e-300), ShapeError, "1e-300", "more elements than memory"),
+      BAD_INPUT("arange", arange(3, kBool), DTypeError, "bool", "integer or floating"),
+      BAD_INPUT("arange", arange(3, requires_grad()), DTypeError, "i64", "floating dtype"),
+      BAD_INPUT("linspace", linspace(0, 1, -1), StateError, "steps = -1", "at least 0"),
+      BAD_INPUT("linspace", linspace(0, 1, kHuge * 4), ShapeError, "check the sizes"),
+      BAD_INPUT("linspace", linspace(0, 1, 3, integer_grad), DTypeError, "i32", "floating dtype"),
+      BAD_INPUT("tensor", tensor({{1, 2}, {3}}), ShapeError, "[2]", "[1]", "equal"),
+      BAD_INPUT("tensor", tensor({TensorData(1), TensorData(2.5)}), DTypeError, "i32", "f64", "one type"),
+      BAD_INPUT("tensor", tensor({1}, requires_grad()), DTypeError, "i64", "floating dtype"),
+      BAD_INPUT("tensor", tensor(std::vector<int>{1}, requires_grad()), DTypeError, "i64", "floating dtype"),
+      BAD_INPUT("tensor", tensor(std::vector<bool>{true}, requires_grad()), DTypeError, "bool", "floating dtype"),
+      BAD_INPUT("from_blob", from_blob(nullptr, {3}), StateError, "null", "[3]", "pass the data"),
+      BAD_INPUT("from_blob", from_blob(memory, {3}, {1, 1}), ShapeError, "[3]", "[1, 1]", "length"),
+      BAD_INPUT("from_blob", from_blob(memory, {-3}), ShapeError, "[-3]", "negative", "at least 0"),
+      BAD_INPUT("from_blob", from_blob(memory, {3}, {-1}), ShapeError, "[-1]", "negative", "at least 0"),
+      BAD_INPUT("from_blob", from_blob(memory, {kHuge * 4, 4}), ShapeError, "f32", "check the sizes"),
+      BAD_INPUT("from_blob", from_blob(memory, {2}, integer_grad), DTypeError, "i32", "floating dtype"),
+      BAD_INPUT("rand", rand({-1}), ShapeError, "[-1]", "negative", "at least 0"),
+      BAD_INPUT("rand", rand({2}, integer_grad), DTypeError, "i32", "floating dtype"),
+      BAD_INPUT("randn", randn({-1}), ShapeError, "[-1]", "negative", "at least 0"),
+      BAD_INPUT("randn", randn({2}, integer_grad), DTypeError, "i32", "floating dtype"),
+      BAD_INPUT("randint", randint(5, {-2}), ShapeError, "[-2]", "negative", "at least 0"),
+      BAD_INPUT("randint", randint(5, {2}, requires_grad()), DTypeError, "i64", "floating dtype"),
+      BAD_INPUT("randperm", randperm(-1), StateError, "n = -1", "at least 0"),
+      BAD_INPUT("randperm", randperm(3, requires_grad()), DTypeError, "i64", "floating dtype"),
+  };
+}
+
+/// Factories without a row above.
+const std::map<std::string, const char*> exceptions = {
+    {"dense_strides", "takes sizes and strides that tensors have"},
+    {"empty", "the common core of the factories, which the scope around it names: tested below"},
+    {"empty_like", "as empty: tested below"},
+    {"eye", "full refuses for it: tested below"},
+    {"ones", "full refuses for it: tested below"},
+    {"ones_like", "full_like refuses for it: tested below"},
+    {"scalar_tensor", "full refuses for it: tested below"},
+    {"tensor_from", "what tensor(vector) calls: tested below"},
+    {"zeros", "full refuses for it: tested below"},
+    {"zeros_like", "full_like refuses for it: tested below"},
+};
+
+TEST(FactoryErrors, BadInputIsRefused) { expect_refused(named()); }
+
+TEST(FactoryErrors, EveryFactoryHasARow) {
+  expect_covered(declared_functions("tensor/factories.h"), named(), exceptions);
+}
+
+TEST(FactoryErrors, Sizes) {
+  EXPECT_THROWS(empty({2, -1}), ShapeError, "[2, -1]", "negative", "at least 0");
+  EXPECT_THROWS(empty({kHuge * 4, 2}), ShapeError, "f32", "check the sizes");
+  EXPECT_THROWS(empty({kHuge / 4}), OutOfMemoryError, "1152921504606846976 bytes", "free tensors");
+  EXPECT_THROWS(empty({2, 3}, TensorOptions().memory_format(kChannelsLast)), ShapeError, "rank 2", "[2, 3]");
+  EXPECT_THROWS(zeros({-1}), ShapeError, "[-1]", "at least 0");
+  EXPECT_THROWS(ones({-1}), ShapeError, "[-1]", "at least 0");
+  EXPECT_THROWS(eye(2, -1), ShapeError, "[2, -1]", "at least 0");
+  EXPECT_THROWS(rand({kHuge / 4}), OutOfMemoryError, "1152921504606846976 bytes", "free tensors");
+  EXPECT_THROWS(tensor_from(nullptr, kFloat, 3, {}), StateError, "null", "[3]", "pass the data");
+  EXPECT_THROWS(tensor_from(nullptr, kFloat, -3, {}), ShapeError, "[-3]", "at least 0");
+}
+
+TEST(FactoryErrors, DtypesOfRandomNumbers) {
+  EXPECT_THROWS(rand({2}, kLong), DTypeError, "i64", ".to(kFloat)");
+  EXPECT_THROWS(randn({2}, kBool), DTypeError, "bool", ".to(kFloat)");
+  EXPECT_THROWS(rand_like(ones({2}, kLong)), DTypeError, "i64", ".to(kFloat)");
+  EXPECT_THROWS(randn_like(ones({2}, kLong)), DTypeError, "i64", ".to(kFloat)");
+  EXPECT_THROWS(randint(3, 3, {2}), StateError, "low = 3", "high = 3");
+  EXPECT_THROWS(randint(0, {2}), StateError, "low = 0", "high = 0");
+  EXPECT_THROWS(randint(257, {2}, kByte), StateError, "[0, 257)", "u8", "[0, 255]", "wider dtype");
+}
+
+TEST(FactoryErrors, GradientsOfIntegers) {
+  const TensorOptions options = requires_grad().dtype(kInt);
+  const Tensor x = ones({2}), n = ones({2}, kLong);
+  EXPECT_THROWS(empty({2}, options), DTypeError, "i32", "floating dtype");
+  EXPECT_THROWS(empty_like(x, options), DTypeError, "i32", "floating dtype");
+  EXPECT_THROWS(empty_like(n, requires_grad()), DTypeError, "i64", "floating dtype");
+  EXPECT_THROWS(zeros({2}, options), DTypeError, "i32", "floating dtype");
+  EXPECT_THROWS(ones({2}, options), DTypeError, "i32", "floating dtype");
+  EXPECT_THROWS(zeros_like(n, requires_grad()), DTypeError, "i64", "floating dtype");
+  EXPECT_THROWS(ones_like(n, requires_grad()), DTypeError, "i64", "floating dtype");
+  EXPECT_THROWS(scalar_tensor(1, options), DTypeError, "i32", "floating dtype");
+  EXPECT_THROWS(eye(2, options), DTypeError, "i32", "floating dtype");
+}
+
+TEST(FactoryErrors, UndefinedTensors) {
+  const Tensor none;
+  EXPECT_THROWS(empty_like(none), StateError, "undefined tensor", "give it a value first");
+  EXPECT_THROWS(zeros_like(none), StateError, "undefined tensor", "give it a value first");
+  EXPECT_THROWS(ones_like(none), StateError, "undefined tensor", "give it a value first");
+}
+
+TEST(FactoryErrors, DevicesThatAreNotThere) {
+  if (cuda::is_available()) GTEST_SKIP() << "this machine has a GPU";
+  const Tensor x = ones({2});
+  expect_refused({
+      BAD_INPUT("empty_strided", empty_strided({2}, {1}, kCUDA), DeviceError, "cuda", "Device(kCPU)"),
+      BAD_INPUT("full", full({2}, 1, kCUDA), DeviceError, "cuda", "Device(kCPU)"),
+      BAD_INPUT("full_like", full_like(x, 1, kCUDA), DeviceError, "cuda", "Device(kCPU)"),
+      BAD_INPUT("arange", arange(3, kCUDA), DeviceError, "cuda", "Device(kCPU)"),
+      BAD_INPUT("linspace", linspace(0, 1, 2, kCUDA), DeviceError, "cuda", "Device(kCPU)"),
+      BAD_INPUT("tensor", tensor({1.0}, kCUDA), DeviceError, "cuda", "Device(kCPU)"),
+      BAD_INPUT("tensor", tensor(std::vector<float>{1}, kCUDA), DeviceError, "cuda", "Device(kCPU)"),
+      BAD_INPUT("rand", rand({2}, kCUDA), DeviceError, "cuda", "Device(kCPU)"),
+      BAD_INPUT("randn", randn({2}, kCUDA), DeviceError, "cuda", "Device(kCPU)"),
+      BAD_INPUT("randn_like", randn_like(x, kCUDA), DeviceError, "cuda", "Device(kCPU)"),
+      BAD_INPUT("randint", randint(5, {2}, kCUDA), DeviceError, "cuda", "Device(kCPU)"),
+      BAD_INPUT("randperm", randperm(3, kCUDA), DeviceError, "cuda", "Device(kCPU)"),
+  });
+  EXPECT_THROWS(empty_like(x, kCUDA), DeviceError, "cuda", "Device(kCPU)");
+  EXPECT_THROWS(zeros({2}, kCUDA), DeviceError, "cuda", "Device(kCPU)");
+  EXPECT_THROWS(eye(2, kCUDA), DeviceError, "cuda", "Device(kCPU)");
+}
+
+}  // namespace
+}  // namespace tandem::testing

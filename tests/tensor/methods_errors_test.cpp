@@ -1,0 +1,79 @@
+// Tensor's methods that are ops refuse an undefined tensor under the op's name. What else the ops refuse is tested in
+// tests/ops/*_errors_test.cpp, in-place methods included.
+#include <map>
+
+#include "support/bad_input.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::testing {
+namespace {
+
+struct Method {
+  const char* name;
+  void (*run)(const Tensor& x);
+};
+#define METHOD(NAME, ...)                               \
+  {                                                     \
+#NAME, [](const Tensor& x) { x.NAME(__VA_ARGS__); } \
+  }
+constexpr Method methods[] = {
+    // arithmetic
+    METHOD(add, x), METHOD(add, 1), METHOD(sub, x), METHOD(mul, x), METHOD(mul, 2), METHOD(div, x), METHOD(div, 2),
+    METHOD(pow, x), METHOD(pow, 2), METHOD(neg), METHOD(abs), METHOD(sign), METHOD(reciprocal), METHOD(square),
+    METHOD(sqrt), METHOD(rsqrt), METHOD(exp), METHOD(expm1), METHOD(log), METHOD(log1p), METHOD(sin), METHOD(cos),
+    METHOD(erf), METHOD(floor), METHOD(ceil), METHOD(round), METHOD(atan2, x), METHOD(clamp, 0), METHOD(maximum, x),
+    METHOD(minimum, x), METHOD(where, x, x), METHOD(relu), METHOD(sigmoid), METHOD(tanh), METHOD(eq, x), METHOD(ne, x),
+    METHOD(lt, x), METHOD(le, x), METHOD(gt, x), METHOD(ge, x), METHOD(eq, 1), METHOD(ne, 1), METHOD(lt, 1),
+    METHOD(le, 1), METHOD(gt, 1), METHOD(ge, 1), METHOD(logical_and, x), METHOD(logical_or, x), METHOD(logical_xor, x),
+    METHOD(logical_not), METHOD(isfinite), METHOD(isnan), METHOD(isinf),
+    // reductions
+    METHOD(sum), METHOD(sum, {0}), METHOD(mean), METHOD(mean, {0}), METHOD(var), METHOD(var, true), METHOD(var, {0}),
+    METHOD(norm), METHOD(norm, 2, {0}), METHOD(max), METHOD(max, 0), METHOD(min), METHOD(min, 0), METHOD(argmax),
+    METHOD(argmin), METHOD(any), METHOD(all),
+    // geometry
+    METHOD(view, {1}), METHOD(reshape, {1}), METHOD(flatten), METHOD(transpose, 0, 1), METHOD(t), METHOD(permute, {0}),
+    METHOD(squeeze), METHOD(squeeze, 0), METHOD(unsqueeze, 0), METHOD(expand, {1}), METHOD(select, 0, 0),
+    METHOD(narrow, 0, 0, 1), METHOD(slice), METHOD(as_strided, {1}, {1}), METHOD(as_strided_scatter, x, {1}, {1}),
+    METHOD(chunk, 2),
+    // products and layers
+    METHOD(mm, x), METHOD(bmm, x), METHOD(addmm, x, x), METHOD(softmax, 0), METHOD(log_softmax, 0),
+    METHOD(gather, 0, x), METHOD(index_select, 0, x), METHOD(scatter_add, 0, x, x), METHOD(index_add, 0, x, x)};
+#undef METHOD
+
+/// Methods without a row here.
+const std::map<std::string, const char*> exceptions = {
+    {"expand_as", "expand with the sizes of another tensor"},
+    {"matmul", "tested below: says less of an undefined tensor"},
+    {"view_as", "view with the sizes of another tensor"},
+};
+
+BadInputs undefined_self() {
+  const Tensor none;
+  BadInputs rows;
+  for (const Method& m : methods) rows.push_back(UNDEFINED(m.name, m.run(none)));
+  return rows;
+}
+
+TEST(MethodErrors, AnUndefinedTensorIsRefused) {
+  expect_refused(undefined_self());
+  const Tensor none;
+  expect_refused({BAD_INPUT("matmul", none.matmul(none), StateError, "undefined tensor"),
+                  UNDEFINED("expand", none.expand_as(ones({2}))), UNDEFINED("view", none.view_as(ones({2})))});
+}
+
+TEST(MethodErrors, SizesOfAnotherTensorMustFit) {
+  const Tensor x = ones({2, 3}), y = ones({4});
+  expect_refused({BAD_INPUT("view", x.view_as(y), ShapeError, "6 elements", "[2, 3]", "[4]"),
+                  BAD_INPUT("expand", x.expand_as(y), ShapeError, "[2, 3]", "[4]")});
+}
+
+TEST(MethodErrors, EveryMethodHasARow) {
+  std::set<std::string> names;
+  for (const std::string& name : declared_functions("tensor/methods.inc")) {
+    if (!name.ends_with('_')) names.insert(name);
+  }
+  expect_covered(names, undefined_self(), exceptions);
+}
+
+}  // namespace
+}  // namespace tandem::testing
