@@ -11,7 +11,9 @@ AccumulateGrad::AccumulateGrad(const Tensor& variable) : Node("AccumulateGrad", 
   outputs.emplace_back(variable);
 }
 
-void AccumulateGrad::run_hooks(Grads& grads) { meta(variable_).hooks.run("AccumulateGrad of a leaf", outputs, grads); }
+void AccumulateGrad::run_hooks(Grads& grads) {
+  if (const auto& hooks = meta(variable_).hooks) hooks->of_leaf.run("AccumulateGrad of a leaf", outputs, grads);
+}
 
 Grads AccumulateGrad::apply(Grads grads) {
   if (!grads[0].defined()) return {};

@@ -79,20 +79,22 @@ unsigned Tensor::register_hook(autograd::TensorHook hook) const {
   const unsigned handle = next_handle.fetch_add(1, std::memory_order_relaxed);
   const auto node = grad_fn();
   AutogradMeta& m = meta(*this);
+  if (!m.hooks) m.hooks = std::make_unique<autograd::TensorHooks>();
   if (node) {
     node->hooks.add(m.output, handle, std::move(hook));
-    std::erase_if(m.hooked, [&](const auto& n) { return n.expired() || n.lock() == node; });
-    m.hooked.push_back(node);
+    std::erase_if(m.hooks->nodes, [&](const auto& n) { return n.expired() || n.lock() == node; });
+    m.hooks->nodes.push_back(node);
   } else {
-    m.hooks.add(0, handle, std::move(hook));
+    m.hooks->of_leaf.add(0, handle, std::move(hook));
   }
   return handle;
 }
 
 void Tensor::remove_hook(unsigned handle) const {
-  AutogradMeta& m = meta(*this);
-  m.hooks.remove(handle);
-  for (const auto& hooked : m.hooked) {
+  const AutogradMeta* m = meta_or_null(*this);
+  if (!m || !m->hooks) return;
+  m->hooks->of_leaf.remove(handle);
+  for (const auto& hooked : m->hooks->nodes) {
     if (auto node = hooked.lock()) node->hooks.remove(handle);
   }
 }

@@ -3,10 +3,10 @@
 // asked which functions it covers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <memory>
-#include <regex>
 #include <set>
 #include <string>
 #include <utility>
@@ -68,27 +68,40 @@ inline Tensor on_another_device(IntArrayRef sizes, DType dtype = kFloat) {
   return Tensor(std::move(impl));
 }
 
-/// The lines of a header below include/tandem/ that match, each as its first group.
-inline std::set<std::string> matches_in_header(const std::string& header, const std::string& pattern) {
+/// The lines of a header below include/tandem/, without leading spaces.
+inline std::vector<std::string> lines_of(const std::string& header) {
   const std::string path = std::string(TANDEM_TESTS_DIR) + "/../include/tandem/" + header;
   std::ifstream file(path);
-  const std::regex expression(pattern);
-  std::set<std::string> found;
-  std::smatch match;
-  for (std::string line; std::getline(file, line);) {
-    if (std::regex_match(line, match, expression)) found.insert(match[1]);
-  }
-  EXPECT_FALSE(found.empty()) << path;
-  return found;
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);)
+    lines.push_back(line.substr(std::min(line.find_first_not_of(' '), line.size())));
+  EXPECT_FALSE(lines.empty()) << path;
+  return lines;
 }
-/// The names of the functions that a header declares, each at the start of a line.
+/// The names of the functions over tensors that a header declares, each at the start of a line.
 inline std::set<std::string> declared_functions(const std::string& header) {
-  return matches_in_header(header,
-                           " *(?:const )?(?:Tensor&?|Dims|DType|bool|void|std::(?:tuple|vector)<[^()]*>) (\\w+)\\(.*");
+  std::set<std::string> names;
+  for (std::string line : lines_of(header)) {
+    if (line.starts_with("const ")) line.erase(0, 6);
+    const size_t open = line.find('('), space = line.rfind(' ', open);
+    if (open == std::string::npos || space == std::string::npos) continue;
+    const std::string type = line.substr(0, space), name = line.substr(space + 1, open - space - 1);
+    const bool is_type = type == "Tensor" || type == "Tensor&" || type == "DType" || type == "Dims" || type == "void" ||
+                         (type.starts_with("std::") && type.ends_with('>'));
+    if (is_type && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos)
+      names.insert(name);
+  }
+  EXPECT_FALSE(names.empty()) << header;
+  return names;
 }
 /// The headers of tandem that a header includes, below include/tandem/.
 inline std::set<std::string> included_headers(const std::string& header) {
-  return matches_in_header(header, "#include \"tandem/(.*)\"");
+  const std::string begin = "#include \"tandem/";
+  std::set<std::string> headers;
+  for (const std::string& line : lines_of(header)) {
+    if (line.starts_with(begin)) headers.insert(line.substr(begin.size(), line.size() - begin.size() - 1));
+  }
+  return headers;
 }
 
 /// Every function has a row, unless `exceptions` (a map from names to reasons) names it; none has both.

@@ -44,14 +44,20 @@ class HookList {
   std::vector<std::shared_ptr<Hook>> hooks_;
 };
 
+/// The hooks of a tensor: those of a leaf; and the nodes that hold those of a result, whose history may have moved on
+/// since.
+struct TensorHooks {
+  HookList of_leaf;
+  std::vector<std::weak_ptr<Node>> nodes;
+};
+
 struct AutogradMeta : AutogradMetaBase {
   Tensor grad;
-  std::shared_ptr<Node> grad_fn;            ///< null for leaves
-  uint32_t output = 0;                      ///< which output of grad_fn this tensor is
-  std::weak_ptr<Node> accumulator;          ///< of a leaf: adds into grad
-  HookList hooks;                           ///< of a leaf: those on a result lie in its node
-  std::vector<std::weak_ptr<Node>> hooked;  ///< nodes with hooks of this tensor, whose history may have moved on since
-  bool retains_grad = false;
+  std::shared_ptr<Node> grad_fn;       ///< null for leaves
+  uint32_t output = 0;                 ///< which output of grad_fn this tensor is
+  bool retains_grad = false;           ///< `.grad` of a result is kept
+  std::weak_ptr<Node> accumulator;     ///< of a leaf: adds into grad
+  std::unique_ptr<TensorHooks> hooks;  ///< made with the first hook
   std::unique_ptr<ViewInfo> view;
   uint64_t rebases = 0;  ///< in-place writes that rewrote this tensor's history: its views take theirs anew
 };
