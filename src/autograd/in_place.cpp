@@ -1,4 +1,6 @@
 // In-place ops: a change of a tensor's memory together with its history, views included.
+#include <string_view>
+
 #include "tandem/amp/autocast_off.h"
 #include "tandem/autograd/apply.h"
 #include "tandem/autograd/grad_mode.h"
@@ -74,6 +76,17 @@ void check_writable(const char* name, const Tensor& self) {
                name, to_string(self.sizes()), tandem::name(self.dtype()));
 }
 
+/// A CPU tensor of one number may stand beside tensors of any device; only copy_ moves data between devices.
+void check_devices(std::string_view name, const Tensor& self, ArrayRef<Tensor> others) {
+  if (name == "copy_") return;
+  for (const Tensor& x : others) {
+    TANDEM_CHECK(!x.defined() || x.device() == self.device() || (x.is_cpu() && x.dim() == 0), DeviceError,
+                 "{}: self {} {} is on {}, an operand {} {} on {}; move it with .to(device)", name,
+                 to_string(self.sizes()), tandem::name(self.dtype()), self.device().str(), to_string(x.sizes()),
+                 tandem::name(x.dtype()), x.device().str());
+  }
+}
+
 /// What PyTorch refuses to record, because it would change a leaf or lose somebody's derivative.
 void check_recordable(const char* name, const Tensor& self) {
   if (self.impl().is_view) {
@@ -102,6 +115,7 @@ const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tens
                              const std::function<Tensor(const Tensor&)>& out_of_place) {
   TANDEM_CHECK(self.defined(), StateError, "{}: self is an undefined tensor", name);
   check_writable(name, self);
+  check_devices(name, self, others);
   const bool recording = is_recording({&self, 1}) || is_recording(others);
   amp::AutocastOff bypass;
   if (!recording) {

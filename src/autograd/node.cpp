@@ -136,6 +136,9 @@ Tensor Backward::grad_or_zeros(size_t i) const {
 }
 
 Tensor Backward::saved(size_t i) const {
+  TANDEM_CHECK(i < node_.saved.size(), AutogradError,
+               "{}: backward asks for saved tensor {}, but save() was given {}; count from 0", node_.name, i,
+               node_.saved.size());
   return node_.saved[i].unpack(node_.name, i, std::const_pointer_cast<Node>(node_.shared_from_this()));
 }
 

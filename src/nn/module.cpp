@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ostream>
 #include <string_view>
@@ -111,6 +112,18 @@ const std::string& Module::name() const {
   return *name_;
 }
 
+namespace {
+
+/// A module inside itself would make every walk over the tree endless.
+void check_no_cycle(const char* op, const std::string& name, const Module& parent, const Module& child) {
+  const auto inside = child.modules(/*include_self=*/false);
+  const bool cycle = &child == &parent || std::any_of(inside.begin(), inside.end(),
+                                                      [&](const auto& module) { return module.get() == &parent; });
+  TANDEM_CHECK(!cycle, StateError, "{}: '{}' is the module itself, or contains it; register a copy", op, name);
+}
+
+}  // namespace
+
 void Module::check_name(const char* op, const std::string& name) const {
   TANDEM_CHECK(!name.empty(), StateError, "{}: the name is empty; give it one", op);
   TANDEM_CHECK(name.find('.') == std::string::npos, StateError,
@@ -142,7 +155,7 @@ Tensor& Module::register_buffer(std::string name, Tensor tensor) {
 void Module::add_module(std::string name, std::shared_ptr<Module> module) {
   check_name("register_module", name);
   TANDEM_CHECK(module, StateError, "register_module: '{}' is null; construct the module first", name);
-  TANDEM_CHECK(module.get() != this, StateError, "register_module: '{}' is the module itself", name);
+  check_no_cycle("register_module", name, *this, *module);
   children_.insert(std::move(name), std::move(module));
 }
 
@@ -150,7 +163,7 @@ void Module::exchange_module(const std::string& name, std::shared_ptr<Module> mo
   std::shared_ptr<Module>* present = children_.find(name);
   TANDEM_CHECK(present, StateError, "replace_module: there is no submodule '{}'; register_module adds one", name);
   TANDEM_CHECK(module, StateError, "replace_module: the new '{}' is null; construct it first", name);
-  TANDEM_CHECK(module.get() != this, StateError, "replace_module: '{}' is the module itself", name);
+  check_no_cycle("replace_module", name, *this, *module);
   *present = std::move(module);
 }
 

@@ -94,6 +94,7 @@ std::vector<AdamCall> make_calls(std::vector<OptimizerParamGroup>& groups, const
       check_state(Kind::name, "exp_avg_sq", state.exp_avg_sq(), p);
       call.exp_avgs.push_back(state.exp_avg());
       call.exp_avg_sqs.push_back(state.exp_avg_sq());
+      check_steps(Kind::name, state.step(), p);
       call.steps.push_back(state.step());
       if (!settings.amsgrad) continue;
       if (!state.max_exp_avg_sq().defined()) state.max_exp_avg_sq(zero_state(p));

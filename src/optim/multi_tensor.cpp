@@ -58,6 +58,13 @@ void check_state(const char* optimizer, const char* state_name, const Tensor& st
                to_string(p.sizes()), name(p.dtype()), p.device().str());
 }
 
+void check_steps(const char* optimizer, const Tensor& steps, const Tensor& p) {
+  TANDEM_CHECK(steps.defined() && steps.numel() == 1 && steps.dtype() == kFloat && steps.device() == p.device(),
+               StateError,
+               "{}: step of a {} parameter must be f32 of one element on {}; give it that, or erase the state",
+               optimizer, to_string(p.sizes()), p.device().str());
+}
+
 void check_scaling(const char* optimizer, const StepScaling& scaling) {
   check_scaling_tensor(optimizer, "inverse_scale", scaling.inverse_scale);
   check_scaling_tensor(optimizer, "found_inf", scaling.found_inf);

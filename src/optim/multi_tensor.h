@@ -19,6 +19,8 @@ Tensor zero_state(const Tensor& p);
 Tensor zero_steps(const Tensor& p);
 /// Throws unless `state`, kept for `p` under `state_name`, still fits it: `p` may have been moved or replaced since.
 void check_state(const char* optimizer, const char* state_name, const Tensor& state, const Tensor& p);
+/// Throws StateError unless `steps` counts the steps of `p`: f32, one element, on its device.
+void check_steps(const char* optimizer, const Tensor& steps, const Tensor& p);
 
 /// Throws unless the tensors of `scaling` are f32 of one element.
 void check_scaling(const char* optimizer, const StepScaling& scaling);

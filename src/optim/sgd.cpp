@@ -76,6 +76,7 @@ void SGD::step(const StepScaling& scaling) {
       SGDParamState& state = state_of<SGDParamState>(p, new_state);
       check_state("SGD", "momentum_buffer", state.momentum_buffer(), p);
       call.momentum_buffers.push_back(state.momentum_buffer());
+      check_steps("SGD", state.step(), p);
       call.steps.push_back(state.step());
     }
   }

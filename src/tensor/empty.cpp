@@ -23,12 +23,18 @@ void check_sizes(IntArrayRef sizes, DType t) {
 }
 
 // One past the last element that sizes and strides reach.
-int64_t extent_of(IntArrayRef sizes, IntArrayRef strides) {
+int64_t extent_of(IntArrayRef sizes, IntArrayRef strides, DType t) {
   int64_t extent = 1;
+  bool fits = true;
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] == 0) return 0;
-    extent += (sizes[d] - 1) * strides[d];
+    int64_t reach = 0;
+    fits = fits && !__builtin_mul_overflow(sizes[d] - 1, strides[d], &reach) &&
+           !__builtin_add_overflow(extent, reach, &extent);
   }
+  TANDEM_CHECK(fits && extent <= kMaxBytes / static_cast<int64_t>(element_size(t)), ShapeError,
+               "{}: sizes {} with strides {} of {} need more bytes than memory has addresses; check them",
+               thread_state().current_op, to_string(sizes), to_string(strides), name(t));
   return extent;
 }
 
@@ -61,7 +67,7 @@ void check_grad(const TensorOptions& options) {
 
 Tensor allocated(IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options) {
   check_grad(options);
-  const size_t bytes = static_cast<size_t>(extent_of(sizes, strides)) * element_size(options.dtype());
+  const size_t bytes = static_cast<size_t>(extent_of(sizes, strides, options.dtype())) * element_size(options.dtype());
   return wrap(std::make_shared<Storage>(bytes, options.device()), sizes, strides, options);
 }
 
@@ -133,7 +139,7 @@ Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::functi
   check_sizes(sizes, options.dtype());
   check_strides(sizes, strides, "from_blob");
   check_grad(options);
-  const int64_t extent = extent_of(sizes, strides);
+  const int64_t extent = extent_of(sizes, strides, options.dtype());
   TANDEM_CHECK(data != nullptr || extent == 0, StateError, "from_blob: null pointer for sizes {}; pass the data",
                to_string(sizes));
   auto storage = std::make_shared<Storage>(data, static_cast<size_t>(extent) * element_size(options.dtype()),
@@ -143,9 +149,11 @@ Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::functi
 }
 
 Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options) {
-  return from_blob(data, sizes, contiguous_strides(sizes), {}, options);
+  return from_blob(data, sizes, std::function<void(void*)>(), options);
 }
 Tensor from_blob(void* data, IntArrayRef sizes, std::function<void(void*)> deleter, const TensorOptions& options) {
+  const OpScope op("from_blob");
+  check_sizes(sizes, options.dtype());  // before their product is taken
   return from_blob(data, sizes, contiguous_strides(sizes), std::move(deleter), options);
 }
 Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options) {

@@ -52,7 +52,12 @@ TEST(AmpErrors, CustomOps) {
     return amp::custom_op_n<"mine">(
         Cast::keep, [](const Tensor& a, const Tensor&) { return Result{std::vector<Tensor>{a.clone()}}; }, a, b);
   };
-  expect_refused({ON_TWO_DEVICES("mine", mine(x, far)), ON_TWO_DEVICES("mine", several(x, far))});
+  const auto nothing = [=] {
+    return amp::custom_op<"mine">(
+        Cast::keep, [](const Tensor&) { return Result{std::vector<Tensor>{}}; }, x);
+  };
+  expect_refused({ON_TWO_DEVICES("mine", mine(x, far)), ON_TWO_DEVICES("mine", several(x, far)),
+                  BAD_INPUT("mine", nothing(), AutogradError, "no output", "at least one")});
 }
 
 }  // namespace

@@ -235,5 +235,15 @@ TEST(DataLoader, TimeoutOfASlowWorker) {
   EXPECT_THROWS(loader->begin(), StateError, "timeout of 5 ms");
 }
 
+TEST(Samplers, ThereIsNoBatchAtTheEnd) {
+  auto loader = make_data_loader<samplers::SequentialSampler>(Counting(1), DataLoaderOptions(1));
+  auto at = loader->begin();
+  ++at;
+  EXPECT_THROWS(*at, StateError, "data loader", "begin()");
+  auto end = loader->end();
+  EXPECT_THROWS(*end, StateError, "data loader", "begin()");
+  EXPECT_THROWS(++end, StateError, "data loader", "end()", "begin()");
+}
+
 }  // namespace
 }  // namespace tandem::data

@@ -91,6 +91,18 @@ TEST(ContainerErrors, PositionsTypesAndNull) {
   EXPECT_EQ(net->size() + list->size(), 2U);
 }
 
+TEST(ModuleErrors, AModuleCannotContainItself) {
+  struct Box : Module {
+    using Module::register_module;
+  };
+  const auto outer = std::make_shared<Box>(), inner = std::make_shared<Box>();
+  outer->register_module("inner", inner);
+  expect_refused({
+      BAD_INPUT("register_module", inner->register_module("outer", outer), StateError, "'outer'", "contains it"),
+      BAD_INPUT("register_module", inner->register_module("self", inner), StateError, "'self'", "the module itself"),
+  });
+}
+
 TEST(OrderedDictErrors, KeysAndPositions) {
   const OrderedDict<std::string, int> empty("Entry");
   OrderedDict<std::string, int> one("Entry");

@@ -48,6 +48,10 @@ BadInputs conv_bad_input() {
                 "gy is [2, 8, 4, 4] i32", ".to(kFloat)"),
       BAD_INPUT("conv2d_backward_input", conv2d_backward_input(gy, w.to(kDouble), xs, p), DTypeError,
                 "gy is [2, 8, 4, 4] f32", "weight is [8, 4, 3, 3] f64", ".to()"),
+      BAD_INPUT("conv2d_backward_input", conv2d_backward_input(gy, w, xs, Conv2dParams{.stride = {0, 1}}), StateError,
+                "stride 0", "at least 1"),
+      BAD_INPUT("conv2d_backward_input", conv2d_backward_input(gy, w, xs, Conv2dParams{.padding = {INT64_MAX, 0}}),
+                StateError, "padding 9223372036854775807"),
       ON_TWO_DEVICES("conv2d_backward_input", conv2d_backward_input(gy, far_w, xs, p)),
 
       UNDEFINED("conv2d_backward_weight", conv2d_backward_weight(none, x, ws, p)),

@@ -54,6 +54,8 @@ BadInputs in_place_bad_input() {
       BAD_INPUT("fill_", weight.fill_(1), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"),
       BAD_INPUT("fill_", repeated.fill_(1), ShapeError, "[2, 3]", "clone()"),
       BAD_INPUT("fill_", weight[0].fill_(1), AutogradError, "view of a leaf", "NoGradGuard"),
+      BAD_INPUT("add_", b.add_(on_another_device({2, 3}, kBool)), DeviceError, "[2, 3] bool is on cpu", "on cuda",
+                ".to(device)"),
       BAD_INPUT("add_", b.add_(n), DTypeError, "i64", "[2, 3] bool", "without the underscore"),
       BAD_INPUT("pow_", n.pow_(-1), StateError, "[2, 3] i64", "-1", ".to(kFloat)"),
       UNDEFINED("clamp_", none.clamp_(0)),

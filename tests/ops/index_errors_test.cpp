@@ -36,6 +36,7 @@ BadInputs index_bad_input() {
       UNDEFINED("gather_backward", gather_backward(src, {4, 3}, 0, none)),
       BAD_INPUT("gather_backward", gather_backward(x, {4, 3}, 0, index), ShapeError, "gy is [4, 3] f32", "[2, 3]"),
       BAD_INPUT("gather_backward", gather_backward(src, {4, 3}, 2, index), IndexError, "dimension 2", "[-2, 1]"),
+      BAD_INPUT("gather_backward", gather_backward(src, {4, 2}, 0, index), ShapeError, "index is [2, 3] i64", "[4, 2]"),
       BAD_INPUT("gather_backward", gather_backward(src, {4, 3}, 0, src), DTypeError, "[2, 3] f32", ".to(kLong)"),
 
       UNDEFINED("index_select", index_select(none, 0, rows)),

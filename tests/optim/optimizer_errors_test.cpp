@@ -143,5 +143,18 @@ TEST(OptimizerErrors, WhatAUsersOptimizerDoesNotHave) {
   });
 }
 
+TEST(OptimizerErrors, AStepCountThatWasReplaced) {
+  const Tensor p = ones({2}).requires_grad_();
+  Adam adam({p});
+  p.mutable_grad() = ones({2});
+  adam.step();
+  auto& state = static_cast<optim::AdamParamState&>(*adam.state().at(&p.impl()));
+  for (const Tensor& bad : {Tensor(), ones({4}), ones({}, kLong)}) {
+    state.step(bad);
+    expect_refused({bad_input<StateError>("Adam", "step()", [&] { adam.step(); },
+                                          {"step of a [2] parameter", "f32 of one element"})});
+  }
+}
+
 }  // namespace
 }  // namespace tandem::testing

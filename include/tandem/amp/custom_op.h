@@ -1,8 +1,19 @@
 #pragma once
 // Ops of the user's own that pass the same door as the built-in ones.
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "tandem/autograd/apply.h"
 
 namespace tandem::amp {
+
+/// custom_op for several outputs.
+template <tandem::detail::FixedString Name, class F, class... In>
+std::vector<Tensor> custom_op_n(Cast cast, F&& forward, const In&... inputs) {
+  tandem::detail::DoorCall call(Name.text, cast);
+  return tandem::detail::pass(call, false, forward, inputs...);
+}
 
 /// Runs `forward` over `inputs` as an op named `Name` with the stated autocast policy; `forward` gets the cast inputs
 /// and returns a Result (autograd/apply.h explains it). Inputs: Tensor or TensorList.
@@ -13,15 +24,11 @@ namespace tandem::amp {
 ///   }, x);
 template <tandem::detail::FixedString Name, class F, class... In>
 Tensor custom_op(Cast cast, F&& forward, const In&... inputs) {
-  tandem::detail::DoorCall call(Name.text, cast);
-  return std::move(tandem::detail::pass(call, false, forward, inputs...)[0]);
-}
-
-/// The same for several outputs.
-template <tandem::detail::FixedString Name, class F, class... In>
-std::vector<Tensor> custom_op_n(Cast cast, F&& forward, const In&... inputs) {
-  tandem::detail::DoorCall call(Name.text, cast);
-  return tandem::detail::pass(call, false, forward, inputs...);
+  std::vector<Tensor> outputs = custom_op_n<Name>(cast, forward, inputs...);
+  if (outputs.empty()) {
+    throw AutogradError(std::string(Name.text) + ": the body returned no output; return at least one tensor");
+  }
+  return std::move(outputs[0]);
 }
 
 }  // namespace tandem::amp

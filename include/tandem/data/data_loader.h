@@ -54,9 +54,15 @@ class DataLoader {
     using reference = BatchType&;
 
     explicit Iterator(DataLoader* loader = nullptr) : loader_(loader) {}
-    reference operator*() const { return *loader_->batch_; }
-    pointer operator->() const { return &*loader_->batch_; }
+    /// Throws StateError where there is no batch: at the end of the epoch, or after an exception.
+    reference operator*() const {
+      if (at_end()) throw StateError("data loader: no batch at the end of the epoch; begin() starts the next one");
+      return *loader_->batch_;
+    }
+    pointer operator->() const { return &**this; }
+    /// Goes on after an exception too.
     Iterator& operator++() {
+      if (!loader_) throw StateError("data loader: ++ on end(); begin() starts the next epoch");
       loader_->advance();
       return *this;
     }

@@ -25,6 +25,11 @@ inline Dims conv2d_sizes(const char* op, IntArrayRef x, IntArrayRef weight, cons
                to_string(weight), p.groups, weight[1] * p.groups);
   Dims y{x[0], weight[0], 0, 0};
   for (size_t i = 0; i < 2; ++i) {
+    constexpr int64_t most = int64_t{1} << 31;
+    TANDEM_CHECK(
+        p.stride[i] >= 1 && p.dilation[i] >= 1 && p.dilation[i] < most && p.padding[i] >= 0 && p.padding[i] < most,
+        StateError, "{}: stride {}, padding {} and dilation {}; stride and dilation must be at least 1, padding 0", op,
+        p.stride[i], p.padding[i], p.dilation[i]);
     const int64_t padded = x[i + 2] + 2 * p.padding[i], reach = p.dilation[i] * (weight[i + 2] - 1) + 1;
     TANDEM_CHECK(padded >= reach, ShapeError,
                  "{}: the kernel reaches over {} rows or columns, but x {} padded has {} (weight {}, padding {}, "

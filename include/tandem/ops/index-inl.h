@@ -179,6 +179,7 @@ TANDEM_OPS Tensor gather_backward(const Tensor& gy, IntArrayRef sizes, int64_t d
   checks::index("gather_backward", "index", index);
   checks::sizes("gather_backward", "gy", gy, index.sizes());
   const int64_t d = wrap_dim(dim, static_cast<int64_t>(sizes.size()), "gather_backward");
+  detail::check_fits("gather_backward", index, "the result", expand(zeros({}, gy.options()), sizes), d, true);
   return detail::scatter_add_op({}, sizes, d, index, gy);
 }
 

@@ -79,6 +79,13 @@ Tensor product(const Tensor& a, const Tensor& b) {
 }  // namespace detail
 
 TANDEM_OPS Tensor gemm(const Tensor& a, const Tensor& b, DType result) {
+  checks::defined("gemm", "a", a);
+  checks::defined("gemm", "b", b);
+  TANDEM_CHECK((a.dim() == 2 || a.dim() == 3) && a.dim() == b.dim() && (a.dim() == 2 || a.size(0) == b.size(0)),
+               ShapeError, "gemm: a is {}, b is {}; both must have rank 2, or rank 3 with one batch size",
+               checks::show(a), checks::show(b));
+  TANDEM_CHECK(is_floating_point(result), DTypeError, "gemm: the result cannot be {}; ask for a floating dtype",
+               tandem::name(result));
   detail::check_product("gemm", a, b);
   return apply<"gemm">(
       [result](const Tensor& a, const Tensor& b) {

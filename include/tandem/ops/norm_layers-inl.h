@@ -43,6 +43,18 @@ inline std::array<Tensor, 3> normalize_backward_in_ops(const Tensor& gy, const T
   return grads;
 }
 
+/// Saved statistics, as the derivatives' kernels read them: in the dtype of sums.
+inline void check_statistics(const char* op, const Tensor& x, IntArrayRef sizes, const Tensor& mean,
+                             const Tensor& rstd) {
+  for (const auto& [which, t] : {std::pair<const char*, const Tensor&>{"mean", mean}, {"rstd", rstd}}) {
+    checks::defined(op, which, t);
+    checks::sizes(op, which, t, sizes);
+    TANDEM_CHECK(t.dtype() == checks::sum_dtype(x.dtype()), DTypeError,
+                 "{}: {} is {}, but statistics of x {} are held in {}; convert with .to()", op, which, checks::show(t),
+                 checks::show(x), tandem::name(checks::sum_dtype(x.dtype())));
+  }
+}
+
 /// Mean and 1 / sqrt(var + eps) over dimensions, and the normalised x, in differentiable ops.
 struct Normalized {
   Normalized(const Tensor& x, const Dims& over, double eps) {
@@ -105,9 +117,16 @@ TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& 
                                                                   std::array<bool, 3> output_mask) {
   checks::floating("layer_norm_backward", "x", x);
   checks::defined("layer_norm_backward", "gy", gy);
+  checks::floating("layer_norm_backward", "gy", gy);
   checks::sizes("layer_norm_backward", "gy", gy, x.sizes());
   const Dims shape(normalized_shape);
+  TANDEM_CHECK(shape.size() <= x.sizes().size() &&
+                   x.sizes().slice(x.sizes().size() - shape.size(), shape.size()) == normalized_shape,
+               ShapeError, "layer_norm_backward: x is {}, whose last sizes are not normalized_shape {}",
+               checks::show(x), to_string(normalized_shape));
   const size_t lead = x.sizes().size() - shape.size();
+  checks::sizes("layer_norm_backward", "weight", weight, shape);
+  detail::check_statistics("layer_norm_backward", x, {numel_of(x.sizes().slice(0, lead))}, mean, rstd);
   if (GradMode::is_enabled()) {
     Dims over;
     for (size_t d = lead; d < x.sizes().size(); ++d) over.push_back(static_cast<int64_t>(d));
@@ -129,7 +148,7 @@ TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& 
         if (x.numel() > 0) {
           backend(x).layer_norm_backward(detail::as_rows(gx, rows, n), detail::as_vector(gweight),
                                          detail::as_vector(gbias), detail::as_rows(contiguous(gy), rows, n),
-                                         detail::as_rows(contiguous(x), rows, n), mean, rstd,
+                                         detail::as_rows(contiguous(x), rows, n), contiguous(mean), contiguous(rstd),
                                          detail::as_vector(weight));
         }
         return Result{std::vector<Tensor>{gx, gweight, gbias}};
@@ -214,7 +233,11 @@ TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& 
                                                                   std::array<bool, 3> output_mask) {
   checks::floating("batch_norm_backward", "x", x);
   checks::defined("batch_norm_backward", "gy", gy);
+  checks::floating("batch_norm_backward", "gy", gy);
   checks::sizes("batch_norm_backward", "gy", gy, x.sizes());
+  TANDEM_CHECK(x.dim() >= 2, ShapeError, "batch_norm_backward: x is {}, but must be [N, C, ...]", checks::show(x));
+  checks::sizes("batch_norm_backward", "weight", weight, {x.size(1)});
+  detail::check_statistics("batch_norm_backward", x, {x.size(1)}, mean, rstd);
   if (GradMode::is_enabled()) {
     const Dims channel = detail::channel_sizes(x);
     const Tensor wide = detail::widened(x), scale = weight.defined() ? view(contiguous(weight), channel) : weight;
@@ -248,8 +271,8 @@ TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& 
         if (output_mask[1]) gweight = x.numel() > 0 ? empty(channels, parameter) : zeros(channels, parameter);
         if (output_mask[2]) gbias = x.numel() > 0 ? empty(channels, parameter) : zeros(channels, parameter);
         if (x.numel() > 0) {
-          backend(x).batch_norm_backward(gx, gweight, gbias, checks::dense(gy, checks::layout(in)), in, mean, rstd,
-                                         detail::as_vector(weight), training);
+          backend(x).batch_norm_backward(gx, gweight, gbias, checks::dense(gy, checks::layout(in)), in,
+                                         contiguous(mean), contiguous(rstd), detail::as_vector(weight), training);
         }
         return Result{std::vector<Tensor>{gx, gweight, gbias}};
       },

@@ -38,8 +38,12 @@ inline Pool2dParams pool_params(const char* op, IntArrayRef kernel, IntArrayRef 
 
 /// The sizes of a pooled [N, C, H, W]. Source: PyTorch's pooling_output_shape.
 inline Dims pool_sizes(const char* op, IntArrayRef x, const Pool2dParams& p) {
+  TANDEM_CHECK(x.size() == 4, ShapeError, "{}: x is {}, but must be [N, C, H, W]", op, to_string(x));
   Dims y(x);
   for (size_t i = 0; i < 2; ++i) {
+    TANDEM_CHECK(p.kernel[i] >= 1 && p.stride[i] >= 1 && p.dilation[i] >= 1 && p.padding[i] >= 0, StateError,
+                 "{}: kernel {}, stride {}, dilation {} and padding {}; all must be at least 1, padding 0", op,
+                 p.kernel[i], p.stride[i], p.dilation[i], p.padding[i]);
     const int64_t size = x[i + 2], reach = p.dilation[i] * (p.kernel[i] - 1) + 1;
     const int64_t room = size + 2 * p.padding[i] - reach + (p.ceil_mode ? p.stride[i] - 1 : 0);
     TANDEM_CHECK(room >= 0, ShapeError,
@@ -49,6 +53,17 @@ inline Dims pool_sizes(const char* op, IntArrayRef x, const Pool2dParams& p) {
     if (p.ceil_mode && (y[i + 2] - 1) * p.stride[i] >= size + p.padding[i]) --y[i + 2];
   }
   return y;
+}
+
+/// Indices of max_pool2d: cells of the window, in the dtype that its size needs.
+inline DType cell_dtype(const Pool2dParams& p) { return p.kernel[0] * p.kernel[1] <= 256 ? kByte : kInt; }
+
+/// Indices as max_pool2d of an x of these sizes makes them. A cell outside the window is the caller's fault.
+inline void check_indices(const char* op, const Tensor& indices, IntArrayRef x, const Pool2dParams& p) {
+  checks::defined(op, "indices", indices);
+  checks::sizes(op, "indices", indices, pool_sizes(op, x, p));
+  TANDEM_CHECK(indices.dtype() == cell_dtype(p), DTypeError, "{}: indices are {}, but max_pool2d makes {}", op,
+               tandem::name(indices.dtype()), tandem::name(cell_dtype(p)));
 }
 
 /// Runs `op` on [N, C, H, W], to which [C, H, W] is extended for the time being.
@@ -86,8 +101,7 @@ TANDEM_OPS Tensor max_pool2d(const Tensor& x, IntArrayRef kernel_size, IntArrayR
         [&](const Tensor& x) {
           const Tensor in = checks::dense(x);
           const TensorOptions options = x.options().memory_format(checks::layout(in));
-          const DType cell = p.kernel[0] * p.kernel[1] <= 256 ? kByte : kInt;
-          Tensor y = empty(sizes, options), indices = empty(sizes, options.dtype(cell));
+          Tensor y = empty(sizes, options), indices = empty(sizes, options.dtype(detail::cell_dtype(p)));
           if (y.numel() > 0) backend(x).max_pool2d(y, indices, in, p);
           return Result{y, save(indices), [p, xs = x.impl().sizes](const Backward& b) -> Grads {
                           return {max_pool2d_backward(b.grad(), b.saved(0), xs, p)};
@@ -102,6 +116,7 @@ TANDEM_OPS Tensor max_pool2d_backward(const Tensor& gy, const Tensor& indices, I
   checks::floating("max_pool2d_backward", "gy", gy);
   checks::defined("max_pool2d_backward", "indices", indices);
   checks::sizes("max_pool2d_backward", "gy", gy, indices.sizes());
+  detail::check_indices("max_pool2d_backward", indices, sizes, params);
   const Dims xs(sizes);
   return apply<"max_pool2d_backward">(
       [&](const Tensor& gy, const Tensor& indices) {
@@ -117,8 +132,7 @@ TANDEM_OPS Tensor max_pool2d_backward(const Tensor& gy, const Tensor& indices, I
 
 TANDEM_OPS Tensor max_pool2d_gather(const Tensor& x, const Tensor& indices, const Pool2dParams& params) {
   checks::floating("max_pool2d_gather", "x", x);
-  checks::defined("max_pool2d_gather", "indices", indices);
-  checks::sizes("max_pool2d_gather", "indices", indices, detail::pool_sizes("max_pool2d_gather", x.sizes(), params));
+  detail::check_indices("max_pool2d_gather", indices, x.sizes(), params);
   return apply<"max_pool2d_gather">(
       [&](const Tensor& x, const Tensor& indices) {
         const MemoryFormat format = checks::layout(indices);

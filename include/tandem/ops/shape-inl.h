@@ -17,22 +17,23 @@ namespace detail {
 inline Dims infer_sizes(const char* op, const Tensor& x, IntArrayRef sizes) {
   Dims result(sizes);
   int64_t known = 1, unknown = -1;
+  bool overflows = false;
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] == -1) {
       TANDEM_CHECK(unknown < 0, ShapeError, "{}: only one size may be -1, got {}", op, to_string(sizes));
       unknown = static_cast<int64_t>(d);
     } else {
       TANDEM_CHECK(sizes[d] >= 0, ShapeError, "{}: size {} in {} is negative", op, sizes[d], to_string(sizes));
-      known *= sizes[d];
+      overflows = __builtin_mul_overflow(known, sizes[d], &known) || overflows;
     }
   }
   if (unknown >= 0) {
-    TANDEM_CHECK(known != 0 && x.numel() % known == 0, ShapeError, "{}: {} elements of {} do not fit into {}", op,
-                 x.numel(), to_string(x.sizes()), to_string(sizes));
+    TANDEM_CHECK(!overflows && known != 0 && x.numel() % known == 0, ShapeError,
+                 "{}: {} elements of {} do not fit into {}", op, x.numel(), to_string(x.sizes()), to_string(sizes));
     result[static_cast<size_t>(unknown)] = x.numel() / known;
   } else {
-    TANDEM_CHECK(known == x.numel(), ShapeError, "{}: {} elements of {} do not fit into {}", op, x.numel(),
-                 to_string(x.sizes()), to_string(sizes));
+    TANDEM_CHECK(!overflows && known == x.numel(), ShapeError, "{}: {} elements of {} do not fit into {}", op,
+                 x.numel(), to_string(x.sizes()), to_string(sizes));
   }
   return result;
 }
@@ -254,7 +255,7 @@ TANDEM_OPS Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t le
   const int64_t d = wrap_dim(dim, x.dim(), "narrow");
   const int64_t size = x.size(d);
   const int64_t first = start < 0 ? start + size : start;
-  TANDEM_CHECK(first >= 0 && length >= 0 && first + length <= size, IndexError,
+  TANDEM_CHECK(first >= 0 && first <= size && length >= 0 && length <= size - first, IndexError,
                "narrow: {} entries from {} lie outside dimension {} of {}", length, start, d, to_string(x.sizes()));
   return slice(x, d, first, first + length, 1);
 }
@@ -272,7 +273,7 @@ TANDEM_OPS Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> sta
       [&](const Tensor& x) {
         Dims sizes = x.impl().sizes, strides = x.impl().strides;
         const int64_t offset = x.storage_offset() + from * strides[d];
-        sizes[d] = (to - from + step - 1) / step;
+        sizes[d] = to > from ? (to - from - 1) / step + 1 : 0;
         strides[d] *= step;
         return Result{make_view(x, sizes, strides, offset),
                       {},
@@ -290,21 +291,24 @@ TANDEM_OPS Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> sta
 
 namespace detail {
 
-inline void check_strided(const char* op, const Tensor& x, IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
+/// Throws unless the elements from `begin` on lie among `available` ones.
+inline void check_strided(const char* op, IntArrayRef sizes, IntArrayRef strides, int64_t begin, int64_t available) {
   TANDEM_CHECK(sizes.size() == strides.size(), ShapeError, "{}: {} sizes but {} strides", op, sizes.size(),
                strides.size());
-  int64_t last = x.storage_offset() + offset;
-  bool empty = false;
+  int64_t last = begin;
+  bool empty = false, overflows = false;
   for (size_t d = 0; d < sizes.size(); ++d) {
     TANDEM_CHECK(sizes[d] >= 0 && strides[d] >= 0, ShapeError, "{}: negative entry in sizes {} or strides {}", op,
                  to_string(sizes), to_string(strides));
     empty = empty || sizes[d] == 0;
-    last += (sizes[d] - 1) * strides[d];
+    int64_t reach = 0;
+    overflows = overflows || __builtin_mul_overflow(sizes[d] - 1, strides[d], &reach) ||
+                __builtin_add_overflow(last, reach, &last);
   }
-  const int64_t available = static_cast<int64_t>(x.storage().nbytes() / x.element_size());
-  TANDEM_CHECK(empty || (x.storage_offset() + offset >= 0 && last < available), IndexError,
-               "{}: sizes {}, strides {} and offset {} reach element {} of a storage of {}", op, to_string(sizes),
-               to_string(strides), offset, last, available);
+  TANDEM_CHECK(
+      empty || (!overflows && begin >= 0 && last < available), IndexError,
+      "{}: sizes {} with strides {} from offset {} on reach outside the storage of {} elements; choose smaller ones",
+      op, to_string(sizes), to_string(strides), begin, available);
 }
 
 /// False when each stride steps over everything that the smaller strides reach: then no two elements share memory.
@@ -338,7 +342,8 @@ inline Tensor add_strided(const Tensor& g, const Dims& strides, int64_t offset, 
 
 TANDEM_OPS Tensor as_strided(const Tensor& x, IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
   checks::defined("as_strided", "the input", x);
-  detail::check_strided("as_strided", x, sizes, strides, offset);
+  detail::check_strided("as_strided", sizes, strides, x.storage_offset() + offset,
+                        static_cast<int64_t>(x.storage().nbytes() / x.element_size()));
   return apply_view<"as_strided">(
       [&](const Tensor& x) {
         const Dims view_sizes(sizes), view_strides(strides);
@@ -361,7 +366,9 @@ TANDEM_OPS Tensor as_strided_scatter(const Tensor& x, const Tensor& source, IntA
                                      int64_t offset) {
   checks::defined("as_strided_scatter", "the input", x);
   checks::defined("as_strided_scatter", "the input", source);
-  detail::check_strided("as_strided_scatter", x, sizes, strides, offset);
+  int64_t extent = x.numel() > 0 ? 1 : 0;
+  for (size_t d = 0; extent > 0 && d < x.sizes().size(); ++d) extent += (x.sizes()[d] - 1) * x.strides()[d];
+  detail::check_strided("as_strided_scatter", sizes, strides, offset, extent);
   TANDEM_CHECK(source.sizes() == sizes, ShapeError, "as_strided_scatter: the source is {}, the view {}",
                to_string(source.sizes()), to_string(sizes));
   return apply<"as_strided_scatter">(
