@@ -263,8 +263,18 @@ Tensor made_up_gradient(const Tensor& y, int64_t salt) {
 
 }  // namespace
 
+namespace {
+
+void check_arguments(const char* op, const TensorFunction& f, double eps) {
+  TANDEM_CHECK(f, StateError, "{}: the function is empty; pass one that computes outputs from the inputs", op);
+  TANDEM_CHECK(eps > 0 && std::isfinite(eps), StateError, "{}: eps = {}; it must be finite and above 0", op, eps);
+}
+
+}  // namespace
+
 bool gradcheck(const TensorFunction& f, const Tensors& inputs, double eps, double atol, double rtol,
                bool raise_exception, double nondet_tol, bool check_undefined_grad) {
+  check_arguments("gradcheck", f, eps);
   AutoGradMode recording(true);
   return report(find_fault("gradcheck", f, inputs, {eps, atol, rtol, nondet_tol, check_undefined_grad}),
                 raise_exception);
@@ -273,6 +283,7 @@ bool gradcheck(const TensorFunction& f, const Tensors& inputs, double eps, doubl
 bool gradgradcheck(const TensorFunction& f, const Tensors& inputs, const Tensors& grad_outputs, double eps, double atol,
                    double rtol, bool raise_exception, double nondet_tol, bool check_undefined_grad) {
   constexpr const char* op = "gradgradcheck";
+  check_arguments(op, f, eps);
   AutoGradMode recording(true);
   const Outputs outputs = differentiable(op, f(working_copies(op, inputs)));
   TANDEM_CHECK(!outputs.tensors.empty(), StateError,
