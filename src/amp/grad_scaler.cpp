@@ -191,7 +191,7 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
                "step: already called for this optimizer since the last update(); call update() once per iteration");
   const bool fused = optimizer.supports_amp_scaling();
   if (stage_of(optimizer) == Stage::Ready) {
-    std::vector<Tensor> grads = gradients_of("step", optimizer, !fused);
+    std::vector<Tensor> grads = gradients_of("step", optimizer, false);
     if (fused && put_unscaled_last(grads) == grads.end()) {
       // The gradients are read twice and written never: once to check, once by the step, which unscales as it reads.
       const Tensor found_inf = zeros({}, scale_.options());
@@ -201,7 +201,7 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
       record(optimizer, Stage::Stepped, found_inf, std::move(grads));
       return StepResult(found_inf);
     }
-    unscale_now(optimizer, std::move(grads));
+    unscale_now(optimizer, gradients_of("step", optimizer, true));
   }
   OptimizerRecord& unscaled = records_[optimizer.id()];
   StepResult result(unscaled.found_inf);

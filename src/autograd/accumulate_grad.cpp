@@ -32,7 +32,7 @@ Grads AccumulateGrad::apply(Grads grads) {
                "backward: .grad of a leaf {} was set to {}; set one of the leaf's sizes, dtype and device, or an "
                "undefined tensor",
                outputs[0].str(), OutputMeta(grad).str());
-  if (GradMode::is_enabled() || is_expanded(grad)) {
+  if (GradMode::is_enabled() || is_expanded(grad.sizes(), grad.strides())) {
     grad = grad.add(g);
   } else {
     backend(grad).binary(grad, Binary::add, grad, g, 1.0);

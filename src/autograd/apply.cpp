@@ -15,44 +15,44 @@ bool is_recording(ArrayRef<Tensor> inputs) {
 
 namespace detail {
 
-DoorCall::DoorCall(const char* name, int row) : name_(name), cast_(amp::detail::current_policy(row)) {}
-
-void DoorCall::enter() {
-  const ThreadState& state = thread_state();
-  // A CPU tensor of one number may stand beside tensors of any device; everything else must agree.
+void check_devices(const char* op, ArrayRef<const Tensor*> tensors) {
   const Tensor* first = nullptr;
-  for (const Tensor* x : inputs_) {
+  for (const Tensor* x : tensors) {
     if (!x->defined()) continue;
-    x->impl().storage->data();  // applies a postponed factor before the kernels' threads meet it
     if (!first || (first->is_cpu() && first->dim() == 0)) {
       first = x;
     } else {
       TANDEM_CHECK(x->device() == first->device() || (x->is_cpu() && x->dim() == 0), DeviceError,
-                   "{}: inputs on different devices: {} {} is on {}, {} {} is on {}; move them with .to(device)", name_,
+                   "{}: inputs on different devices: {} {} is on {}, {} {} is on {}; move them with .to(device)", op,
                    to_string(first->sizes()), tandem::name(first->dtype()), first->device().str(),
                    to_string(x->sizes()), tandem::name(x->dtype()), x->device().str());
     }
   }
+}
+
+DoorCall::DoorCall(const char* name, int row) : name_(name), cast_(amp::detail::current_policy(row)) {}
+
+void DoorCall::enter() {
+  const ThreadState& state = thread_state();
+  for (const Tensor* x : inputs_) {
+    if (x->defined()) x->impl().storage->data();  // applies a postponed factor before the kernels' threads meet it
+  }
+  check_devices(name_, inputs_);
   if (cast_ != amp::Cast::keep && (state.autocast[0].enabled || state.autocast[1].enabled)) cast_by_policy();
   inside_.emplace(name_);
 }
 
 void DoorCall::cast_by_policy() {
   const ThreadState& state = thread_state();
+  // A ban holds for every dtype.
   auto region = [&](const Tensor& x) -> const AutocastState* {
-    if (!x.defined() || !x.is_floating_point() || x.dtype() == kDouble) return nullptr;
+    if (!x.defined()) return nullptr;
+    if (cast_ != amp::Cast::banned && (!x.is_floating_point() || x.dtype() == kDouble)) return nullptr;
     const AutocastState& a = state.autocast[static_cast<int>(x.device().type())];
     return a.enabled ? &a : nullptr;
   };
   const AutocastState* active = nullptr;
   DType widest = kFloat;
-  if (cast_ == amp::Cast::banned) {
-    for (const Tensor* x : inputs_) {
-      if (x->defined() && state.autocast[static_cast<int>(x->device().type())].enabled)
-        amp::detail::throw_banned(name_);
-    }
-    return;
-  }
   for (const Tensor* x : inputs_) {
     if (const AutocastState* a = region(*x)) {
       widest = active ? promote_types(widest, x->dtype()) : x->dtype();
@@ -62,8 +62,9 @@ void DoorCall::cast_by_policy() {
   if (!active) return;
   switch (cast_) {
     case amp::Cast::keep:
-    case amp::Cast::banned:
       return;
+    case amp::Cast::banned:
+      amp::detail::throw_banned(name_);
     case amp::Cast::f32_dtype:
       if (!dtype_) dtype_ = kFloat;
       return;

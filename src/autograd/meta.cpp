@@ -79,16 +79,8 @@ Tensor alias(const Tensor& x) {
   return Tensor(std::move(impl));
 }
 
-bool is_expanded(const Tensor& x) {
-  const TensorImpl& impl = x.impl();
-  for (size_t d = 0; d < impl.sizes.size(); ++d) {
-    if (impl.strides[d] == 0 && impl.sizes[d] > 1) return true;
-  }
-  return false;
-}
-
 bool is_solely_owned(const Tensor& x) {
-  return x.impl_ptr().use_count() == 1 && x.impl().storage.use_count() == 1 && !is_expanded(x);
+  return x.impl_ptr().use_count() == 1 && x.impl().storage.use_count() == 1 && !is_expanded(x.sizes(), x.strides());
 }
 
 Tensor copy_strided(const Tensor& x, const Dims& strides) {

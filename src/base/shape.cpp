@@ -19,6 +19,25 @@ Dims contiguous_strides(IntArrayRef sizes) {
   return strides;
 }
 
+std::optional<int64_t> extent_of(IntArrayRef sizes, IntArrayRef strides) {
+  int64_t extent = 1;
+  bool fits = true;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 0) return 0;
+    int64_t reach = 0;
+    fits = fits && !__builtin_mul_overflow(sizes[d] - 1, strides[d], &reach) &&
+           !__builtin_add_overflow(extent, reach, &extent);
+  }
+  return fits ? std::optional(extent) : std::nullopt;
+}
+
+bool is_expanded(IntArrayRef sizes, IntArrayRef strides) {
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (strides[d] == 0 && sizes[d] > 1) return true;
+  }
+  return false;
+}
+
 Dims channels_last_strides(IntArrayRef sizes) {
   TANDEM_CHECK(sizes.size() == 4, ShapeError,
                "channels_last: needs a tensor of rank 4 [N, C, H, W], got rank {} {}; use MemoryFormat::Contiguous",

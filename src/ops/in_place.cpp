@@ -40,6 +40,7 @@ const Tensor& binary_(const char* name, const Tensor& self, const Tensor& other,
   if (floating && !is_floating_point(result)) result = kFloat;
   check_result(name, self, result);
   check_broadcast(name, self, other);
+  detail::check_devices(name, {&self, &other});
   return apply_in_place(
       name, self, {&other, 1},
       [&](const Tensor& y) { backend(y).binary(y, op, y, detail::operand_beside(y, other), alpha); }, recorded);

@@ -29,18 +29,14 @@ void check_no_grad(const char* name, const char* which, const Tensor& x) {
 /// What every call refuses before it computes.
 void check_call(const char* name, const Tensor& out, ArrayRef<Tensor> operands) {
   checks::defined(name, "out", out);
-  for (size_t d = 0; d < out.sizes().size(); ++d) {
-    TANDEM_CHECK(out.strides()[d] != 0 || out.sizes()[d] <= 1, ShapeError,
-                 "{}: several elements of out {} share memory (dimension {} is expanded); clone() it first", name,
-                 checks::show(out), d);
-  }
+  TANDEM_CHECK(!is_expanded(out.sizes(), out.strides()), ShapeError,
+               "{}: several elements of out {} share memory (its strides are {}: expanded); clone() it first", name,
+               checks::show(out), to_string(out.strides()));
   check_no_grad(name, "out", out);
   for (const Tensor& x : operands) {
     checks::defined(name, "an operand", x);
     check_no_grad(name, "the operand", x);
-    TANDEM_CHECK(x.device() == out.device() || (x.is_cpu() && x.dim() == 0), DeviceError,
-                 "{}: out and operands on different devices: {} is on {}, {} is on {}; move them with .to(device)",
-                 name, checks::show(out), out.device().str(), checks::show(x), x.device().str());
+    detail::check_devices(name, {&out, &x});
   }
 }
 

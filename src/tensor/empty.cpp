@@ -22,20 +22,14 @@ void check_sizes(IntArrayRef sizes, DType t) {
                thread_state().current_op, to_string(sizes), name(t));
 }
 
-// One past the last element that sizes and strides reach.
-int64_t extent_of(IntArrayRef sizes, IntArrayRef strides, DType t) {
-  int64_t extent = 1;
-  bool fits = true;
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    if (sizes[d] == 0) return 0;
-    int64_t reach = 0;
-    fits = fits && !__builtin_mul_overflow(sizes[d] - 1, strides[d], &reach) &&
-           !__builtin_add_overflow(extent, reach, &extent);
-  }
-  TANDEM_CHECK(fits && extent <= kMaxBytes / static_cast<int64_t>(element_size(t)), ShapeError,
+// The bytes that sizes and strides reach.
+size_t bytes_of(IntArrayRef sizes, IntArrayRef strides, DType t) {
+  const auto width = static_cast<int64_t>(element_size(t));
+  const std::optional<int64_t> extent = extent_of(sizes, strides);
+  TANDEM_CHECK(extent && *extent <= kMaxBytes / width, ShapeError,
                "{}: sizes {} with strides {} of {} need more bytes than memory has addresses; check them",
                thread_state().current_op, to_string(sizes), to_string(strides), name(t));
-  return extent;
+  return static_cast<size_t>(*extent * width);
 }
 
 void check_strides(IntArrayRef sizes, IntArrayRef strides, const char* op) {
@@ -67,7 +61,7 @@ void check_grad(const TensorOptions& options) {
 
 Tensor allocated(IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options) {
   check_grad(options);
-  const size_t bytes = static_cast<size_t>(extent_of(sizes, strides, options.dtype())) * element_size(options.dtype());
+  const size_t bytes = bytes_of(sizes, strides, options.dtype());
   return wrap(std::make_shared<Storage>(bytes, options.device()), sizes, strides, options);
 }
 
@@ -139,11 +133,10 @@ Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::functi
   check_sizes(sizes, options.dtype());
   check_strides(sizes, strides, "from_blob");
   check_grad(options);
-  const int64_t extent = extent_of(sizes, strides, options.dtype());
-  TANDEM_CHECK(data != nullptr || extent == 0, StateError, "from_blob: null pointer for sizes {}; pass the data",
+  const size_t bytes = bytes_of(sizes, strides, options.dtype());
+  TANDEM_CHECK(data != nullptr || bytes == 0, StateError, "from_blob: null pointer for sizes {}; pass the data",
                to_string(sizes));
-  auto storage = std::make_shared<Storage>(data, static_cast<size_t>(extent) * element_size(options.dtype()),
-                                           options.device(), std::move(deleter));
+  auto storage = std::make_shared<Storage>(data, bytes, options.device(), std::move(deleter));
   storage->set_pointer_escaped();  // the caller can write at any time
   return wrap(std::move(storage), sizes, strides, options);
 }

@@ -47,11 +47,9 @@ void manual_seed(uint64_t seed) { default_generator().set_current_seed(seed); }
 namespace {
 
 void check_writable(const char* op, const Tensor& x) {
-  for (size_t d = 0; d < x.sizes().size(); ++d) {
-    TANDEM_CHECK(x.strides()[d] != 0 || x.sizes()[d] <= 1, ShapeError,
-                 "{}: several elements of {} {} share memory (strides {}); clone() it first", op, to_string(x.sizes()),
-                 name(x.dtype()), to_string(x.strides()));
-  }
+  TANDEM_CHECK(!is_expanded(x.sizes(), x.strides()), ShapeError,
+               "{}: several elements of {} {} share memory (strides {}); clone() it first", op, to_string(x.sizes()),
+               name(x.dtype()), to_string(x.strides()));
   TANDEM_CHECK(!(x.requires_grad() && thread_state().grad_mode), AutogradError,
                "{}: the tensor {} {} requires grad and would lose its history; write under NoGradGuard", op,
                to_string(x.sizes()), name(x.dtype()));

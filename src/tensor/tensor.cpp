@@ -85,17 +85,12 @@ Tensor Tensor::data() const {
   // Writes through the result raise a version that nobody else looks at: as with a pointer that has escaped.
   t.storage->set_pointer_escaped();
   ++t.generation;
-  auto impl = std::make_shared<TensorImpl>();
-  impl->storage = std::make_shared<Storage>(t.storage->data(), t.storage->nbytes(), t.storage->device(),
-                                            [owner = t.storage](void*) {});
-  impl->storage->set_pointer_escaped();
-  impl->offset = t.offset;
-  impl->sizes = t.sizes;
-  impl->strides = t.strides;
-  impl->dtype = t.dtype;
-  impl->is_inference = t.is_inference;
-  impl->refresh();
-  return Tensor(std::move(impl));
+  Tensor x = make_view(*this, t.sizes, t.strides, t.offset);
+  std::shared_ptr<Storage>& storage = x.impl().storage;
+  storage = std::make_shared<Storage>(t.storage->data(), t.storage->nbytes(), t.storage->device(),
+                                      [owner = t.storage](void*) {});
+  storage->set_pointer_escaped();
+  return x;
 }
 
 void Tensor::check_accessor(DType expected, size_t rank) const {

@@ -30,7 +30,7 @@ for (const auto& [name, f] : elementwise) {
   rows.push_back(BAD_INPUT(name, f(small, x, y), ShapeError, "[2, 3]", "out is [2] f32", "give out those sizes"));
   rows.push_back(BAD_INPUT(name, f(empty({0}), x, y), ShapeError, "[2, 3]", "out is [0]", "give out those sizes"));
   rows.push_back(BAD_INPUT(name, f(out, x, small), ShapeError, "[2, 3]", "[2]", "do not broadcast"));
-  rows.push_back(BAD_INPUT(name, f(expanded, x, y), ShapeError, "[2, 3] f32", "dimension 1", "clone() it first"));
+  rows.push_back(BAD_INPUT(name, f(expanded, x, y), ShapeError, "[2, 3] f32", "[1, 0]", "clone() it first"));
   rows.push_back(BAD_INPUT(name, f(n, x, y), DTypeError, "f32", "[2, 3] i64", "give an out of f32"));
   rows.push_back(BAD_INPUT(name, f(b, n, n), DTypeError, "out [2, 3] bool"));
   rows.push_back(BAD_INPUT(name, f(weight, x, y), AutogradError, "out [2, 3] f32", "requires grad", "NoGradGuard"));

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/throws.h"
 #include "tandem/base/error.h"
 #include "tandem/tensor/context.h"
 #include "tandem/tensor/tensor.h"
@@ -30,22 +31,9 @@ using BadInputs = std::vector<BadInput>;
 template <class E>
 BadInput bad_input(const std::string& function, const std::string& call, std::function<void()> run,
                    std::vector<std::string> texts) {
-  auto mismatch = [function, run = std::move(run), texts = std::move(texts)]() -> std::string {
-    try {
-      run();
-    } catch (const E& e) {
-      const std::string message = e.what();
-      if (!message.starts_with(function + ": ")) return "the message does not begin with the function: " + message;
-      for (const std::string& text : texts) {
-        if (message.find(text) == std::string::npos) return "no '" + text + "' in the message: " + message;
-      }
-      return "";
-    } catch (const std::exception& e) {
-      return std::string("another exception was thrown: ") + e.what();
-    }
-    return "nothing was thrown";
-  };
-  return {function, call, std::move(mismatch)};
+  return {function, call, [begin = function + ": ", run = std::move(run), texts = std::move(texts)] {
+            return mismatch<E>(run, texts, begin);
+          }};
 }
 
 /// Runs the rows. A refused call leaves the thread's modes as they were.

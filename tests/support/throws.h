@@ -2,18 +2,20 @@
 // EXPECT_THROWS: an exception of a type whose message holds all the given texts.
 #include <gtest/gtest.h>
 
-#include <initializer_list>
 #include <string>
+#include <vector>
 
-namespace tandem::test {
+namespace tandem::testing {
 
-/// Empty when `run` throws Error with every one of `texts` in its message; else what happened.
+/// Empty when `run` throws Error with `begin` at the front of its message and every one of `texts` in it; else what
+/// happened.
 template <class Error, class F>
-std::string mismatch(const F& run, std::initializer_list<std::string> texts) {
+std::string mismatch(const F& run, const std::vector<std::string>& texts, const std::string& begin = "") {
   try {
     run();
   } catch (const Error& e) {
     const std::string message = e.what();
+    if (!message.starts_with(begin)) return "the message does not begin with '" + begin + "': " + message;
     for (const std::string& text : texts) {
       if (message.find(text) == std::string::npos) return "no '" + text + "' in the message: " + message;
     }
@@ -24,8 +26,9 @@ std::string mismatch(const F& run, std::initializer_list<std::string> texts) {
   return "nothing was thrown";
 }
 
-}  // namespace tandem::test
+}  // namespace tandem::testing
 
 /// EXPECT_THROWS(wrap_dim(3, 3, "sum"), IndexError, "sum: ", "dimension 3");
-#define EXPECT_THROWS(expression, type, ...) \
-  EXPECT_EQ((::tandem::test::mismatch<type>([&] { static_cast<void>(expression); }, {__VA_ARGS__})), "") << #expression
+#define EXPECT_THROWS(expression, type, ...)                                                                \
+  EXPECT_EQ((::tandem::testing::mismatch<type>([&] { static_cast<void>(expression); }, {__VA_ARGS__})), "") \
+      << #expression

@@ -73,7 +73,7 @@ constexpr Property properties[] = {PROPERTY(dim()),
 TEST(TensorErrors, AnUndefinedTensorHasNoProperties) {
   const Tensor none;
   for (const Property& p : properties) {
-    EXPECT_EQ((test::mismatch<StateError>([&] { p.read(none); }, {"undefined tensor", "give it a value first"})), "")
+    EXPECT_EQ((testing::mismatch<StateError>([&] { p.read(none); }, {"undefined tensor", "give it a value first"})), "")
         << p.name;
   }
 }

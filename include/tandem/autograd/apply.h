@@ -66,6 +66,10 @@ struct FixedString {
   consteval FixedString(const char (&s)[N]) { std::copy_n(s, N, text); }
 };
 
+/// Throws DeviceError unless the defined ones of these tensors are on one device. A CPU tensor of one number may stand
+/// beside tensors of any device.
+void check_devices(const char* op, ArrayRef<const Tensor*> tensors);
+
 /// One passage through the door.
 class DoorCall {
  public:

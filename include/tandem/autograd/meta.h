@@ -80,8 +80,6 @@ void set_history(const Tensor& x, std::shared_ptr<Node> node, uint32_t output);
 Tensor alias(const Tensor& x);
 /// Nobody else can see this tensor's memory and no two elements share any: it may be written, or kept, without a copy.
 bool is_solely_owned(const Tensor& x);
-/// True when several elements lie at one address, as those of expand() do.
-bool is_expanded(const Tensor& x);
 /// A copy with the given strides, recorded when gradients are.
 Tensor copy_strided(const Tensor& x, const Dims& strides);
 /// A gradient as `.grad` of `x` may hold it: dense in the order of x's dimensions and shared with nobody. `g` itself

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -111,6 +112,11 @@ inline int64_t numel_of(IntArrayRef sizes) {
 
 /// Row-major strides.
 Dims contiguous_strides(IntArrayRef sizes);
+/// One past the last element that sizes and strides reach from the first; 0 without elements; nothing when it
+/// overflows.
+std::optional<int64_t> extent_of(IntArrayRef sizes, IntArrayRef strides);
+/// True when several elements lie at one address, as those of expand() do.
+bool is_expanded(IntArrayRef sizes, IntArrayRef strides);
 /// Strides of an [N, C, H, W] tensor laid out as N, H, W, C.
 Dims channels_last_strides(IntArrayRef sizes);
 /// The shape that both broadcast to. Throws ShapeError naming `op` and both shapes.

@@ -25,15 +25,15 @@ inline Dims with_size(IntArrayRef sizes, int64_t d, int64_t size) {
 inline int64_t size_or_one(const Tensor& x, int64_t d) { return x.dim() == 0 ? 1 : x.size(d); }
 
 /// index has x's rank and, outside `d` (and there too unless `any_along_d`), sizes at most x's.
-inline void check_fits(const char* op, const Tensor& index, const char* which, const Tensor& x, int64_t d,
+inline void check_fits(const char* op, const Tensor& index, const char* which, IntArrayRef x, DType dtype, int64_t d,
                        bool any_along_d) {
-  bool fits = index.dim() == x.dim() || (index.dim() <= 1 && x.dim() <= 1);
-  for (int64_t i = 0; fits && i < index.dim() && x.dim() > 0; ++i) {
-    fits = index.size(i) <= x.size(i) || (any_along_d && i == d);
+  bool fits = index.sizes().size() == x.size() || (index.dim() <= 1 && x.size() <= 1);
+  for (size_t i = 0; fits && i < index.sizes().size() && i < x.size(); ++i) {
+    fits = index.sizes()[i] <= x[i] || (any_along_d && static_cast<int64_t>(i) == d);
   }
   TANDEM_CHECK(fits || index.numel() == 0, ShapeError,
-               "{}: index is {}, but {} is {} and dim is {}; index must have the same rank and no larger size{}", op,
-               checks::show(index), which, checks::show(x), d, any_along_d ? " outside dim" : "");
+               "{}: index is {}, but {} is {} {} and dim is {}; index must have the same rank and no larger size{}", op,
+               checks::show(index), which, to_string(x), tandem::name(dtype), d, any_along_d ? " outside dim" : "");
 }
 
 /// The first part of src that index covers; the rest takes no part.
@@ -105,8 +105,8 @@ inline int64_t check_scatter_add(const char* op, const Tensor& x, int64_t dim, c
   checks::index(op, "index", index);
   checks::defined(op, "src", src);
   const int64_t d = wrap_dim(dim, x.dim(), op);
-  check_fits(op, index, "x", x, d, true);
-  check_fits(op, index, "src", src, d, false);
+  check_fits(op, index, "x", x.sizes(), x.dtype(), d, true);
+  check_fits(op, index, "src", src.sizes(), src.dtype(), d, false);
   return d;
 }
 
@@ -160,7 +160,7 @@ TANDEM_OPS Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
   checks::defined("gather", "x", x);
   checks::index("gather", "index", index);
   const int64_t d = wrap_dim(dim, x.dim(), "gather");
-  detail::check_fits("gather", index, "x", x, d, true);
+  detail::check_fits("gather", index, "x", x.sizes(), x.dtype(), d, true);
   return apply<"gather">(
       [&](const Tensor& x, const Tensor& index) {
         Tensor y = empty(index.sizes(), x.options());
@@ -179,7 +179,7 @@ TANDEM_OPS Tensor gather_backward(const Tensor& gy, IntArrayRef sizes, int64_t d
   checks::index("gather_backward", "index", index);
   checks::sizes("gather_backward", "gy", gy, index.sizes());
   const int64_t d = wrap_dim(dim, static_cast<int64_t>(sizes.size()), "gather_backward");
-  detail::check_fits("gather_backward", index, "the result", expand(zeros({}, gy.options()), sizes), d, true);
+  detail::check_fits("gather_backward", index, "the result", sizes, gy.dtype(), d, true);
   return detail::scatter_add_op({}, sizes, d, index, gy);
 }
 
@@ -191,6 +191,7 @@ TANDEM_OPS Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index,
 TANDEM_OPS const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
   const int64_t d = detail::check_scatter_add("scatter_add_", self, dim, index, src);
   checks::same_dtype("scatter_add_", "self", self, "src", src);
+  detail::check_devices("scatter_add_", {&self, &index, &src});
   return apply_in_place(
       "scatter_add_", self, {index, src},
       [&](const Tensor& self) {
@@ -241,6 +242,7 @@ TANDEM_OPS const Tensor& index_add_(const Tensor& self, int64_t dim, const Tenso
                                     Scalar alpha) {
   const int64_t d = detail::check_index_add("index_add_", self, dim, index, src);
   checks::same_dtype("index_add_", "self", self, "src", src);
+  detail::check_devices("index_add_", {&self, &index, &src});
   return apply_in_place(
       "index_add_", self, {index, src},
       [&](const Tensor& self) {

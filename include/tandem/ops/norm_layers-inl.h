@@ -116,7 +116,6 @@ TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& 
                                                                   const Tensor& rstd, const Tensor& weight, double eps,
                                                                   std::array<bool, 3> output_mask) {
   checks::floating("layer_norm_backward", "x", x);
-  checks::defined("layer_norm_backward", "gy", gy);
   checks::floating("layer_norm_backward", "gy", gy);
   checks::sizes("layer_norm_backward", "gy", gy, x.sizes());
   const Dims shape(normalized_shape);
@@ -232,7 +231,6 @@ TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& 
                                                                   bool training, double eps,
                                                                   std::array<bool, 3> output_mask) {
   checks::floating("batch_norm_backward", "x", x);
-  checks::defined("batch_norm_backward", "gy", gy);
   checks::floating("batch_norm_backward", "gy", gy);
   checks::sizes("batch_norm_backward", "gy", gy, x.sizes());
   TANDEM_CHECK(x.dim() >= 2, ShapeError, "batch_norm_backward: x is {}, but must be [N, C, ...]", checks::show(x));

@@ -10,10 +10,7 @@ namespace tandem::detail {
 /// The bytes from the first element of `x` to one past its last.
 inline std::pair<const char*, const char*> memory_of(const Tensor& x) {
   const char* first = static_cast<const char*>(x.raw_bytes());
-  if (x.numel() == 0) return {first, first};
-  int64_t last = 0;
-  for (size_t d = 0; d < x.sizes().size(); ++d) last += (x.sizes()[d] - 1) * x.strides()[d];
-  return {first, first + (last + 1) * static_cast<int64_t>(x.element_size())};
+  return {first, first + extent_of(x.sizes(), x.strides()).value() * static_cast<int64_t>(x.element_size())};
 }
 
 /// True when both are the same elements in the same places.

@@ -295,18 +295,13 @@ namespace detail {
 inline void check_strided(const char* op, IntArrayRef sizes, IntArrayRef strides, int64_t begin, int64_t available) {
   TANDEM_CHECK(sizes.size() == strides.size(), ShapeError, "{}: {} sizes but {} strides", op, sizes.size(),
                strides.size());
-  int64_t last = begin;
-  bool empty = false, overflows = false;
   for (size_t d = 0; d < sizes.size(); ++d) {
     TANDEM_CHECK(sizes[d] >= 0 && strides[d] >= 0, ShapeError, "{}: negative entry in sizes {} or strides {}", op,
                  to_string(sizes), to_string(strides));
-    empty = empty || sizes[d] == 0;
-    int64_t reach = 0;
-    overflows = overflows || __builtin_mul_overflow(sizes[d] - 1, strides[d], &reach) ||
-                __builtin_add_overflow(last, reach, &last);
   }
+  const std::optional<int64_t> extent = extent_of(sizes, strides);
   TANDEM_CHECK(
-      empty || (!overflows && begin >= 0 && last < available), IndexError,
+      extent && (*extent == 0 || (begin >= 0 && *extent <= available && begin <= available - *extent)), IndexError,
       "{}: sizes {} with strides {} from offset {} on reach outside the storage of {} elements; choose smaller ones",
       op, to_string(sizes), to_string(strides), begin, available);
 }
@@ -330,8 +325,7 @@ inline bool may_overlap(const Dims& sizes, const Dims& strides) {
 /// sizes; the result the base's.
 inline Tensor add_strided(const Tensor& g, const Dims& strides, int64_t offset, const Dims& base_sizes,
                           const Dims& base_strides) {
-  int64_t extent = 1;
-  for (size_t d = 0; d < base_sizes.size(); ++d) extent += (base_sizes[d] - 1) * base_strides[d];
+  const int64_t extent = extent_of(base_sizes, base_strides).value();
   const Tensor positions = arange(extent, TensorOptions(kLong).device(g.device()));
   const Tensor index = reshape(as_strided(positions, g.sizes(), strides, offset), {g.numel()});
   const Tensor flat = index_add(zeros({extent}, g.options()), 0, index, reshape(g, {g.numel()}));
@@ -366,9 +360,7 @@ TANDEM_OPS Tensor as_strided_scatter(const Tensor& x, const Tensor& source, IntA
                                      int64_t offset) {
   checks::defined("as_strided_scatter", "the input", x);
   checks::defined("as_strided_scatter", "the input", source);
-  int64_t extent = x.numel() > 0 ? 1 : 0;
-  for (size_t d = 0; extent > 0 && d < x.sizes().size(); ++d) extent += (x.sizes()[d] - 1) * x.strides()[d];
-  detail::check_strided("as_strided_scatter", sizes, strides, offset, extent);
+  detail::check_strided("as_strided_scatter", sizes, strides, offset, extent_of(x.sizes(), x.strides()).value());
   TANDEM_CHECK(source.sizes() == sizes, ShapeError, "as_strided_scatter: the source is {}, the view {}",
                to_string(source.sizes()), to_string(sizes));
   return apply<"as_strided_scatter">(
