@@ -11,7 +11,6 @@
 #include "kernels/cpu/tile.h"
 #include "kernels/cpu/walk.h"
 #include "tandem/base/check.h"
-#include "tandem/tensor/context.h"
 
 namespace tandem::cpu {
 namespace {
@@ -36,7 +35,7 @@ Dims expanded(const Tensor& index, int64_t rank, int64_t dim) {
 
 /// Throws IndexError, naming the running op, unless every index is in [0, size).
 void check_indices(const Tensor& index, int64_t size, int64_t dim) {
-  const char* op = thread_state().current_op;  // of this thread: the walk's other threads run none
+  const char* op = running_op();  // of this thread: the walk's other threads run none
   const auto walk = make_walk<1>(index.sizes(), {index.strides()});
   visit_dtype(index.dtype(), [&]<class Index>(Index) {
     if constexpr (std::same_as<Index, int64_t> || std::same_as<Index, int32_t>) {

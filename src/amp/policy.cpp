@@ -73,15 +73,17 @@ Cast current_policy(int row) {
 
 void throw_banned(std::string_view op) {
   if (op == "binary_cross_entropy") {
-    throw StateError(
+    TANDEM_THROW(
+        StateError,
         "binary_cross_entropy: not safe under autocast: the sigmoid before it saturates in 16 bits and its gradient "
         "overflows; remove the sigmoid and use binary_cross_entropy_with_logits (nn::BCEWithLogitsLoss), or call it "
         "on f32 inputs in a region with autocast disabled");
   }
-  throw StateError(fmt::format(
+  TANDEM_THROW(
+      StateError,
       "{}: banned under autocast by the policy in force; call it in a region with autocast disabled, or change its "
       "policy with amp::PolicyGuard",
-      op));
+      op);
 }
 
 }  // namespace detail

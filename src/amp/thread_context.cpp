@@ -8,7 +8,6 @@ ThreadContextGuard::ThreadContextGuard(const ThreadContext& context) : previous_
   thread_state() = context.state_;
   // Nesting is this thread's own: the guard counts as one region of it.
   thread_state().autocast_nesting = previous_.autocast_nesting + 1;
-  thread_state().current_op = previous_.current_op;
 }
 
 ThreadContextGuard::~ThreadContextGuard() {

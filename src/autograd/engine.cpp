@@ -133,7 +133,7 @@ class Pass {
     if (!state.runs) return {};
     const bool nothing = std::none_of(grads.begin(), grads.end(), [](const Tensor& g) { return g.defined(); });
     if (nothing) return {};
-    CurrentOp running(node.name);
+    OpScope running(node.name);
     return node.apply(std::move(grads));
   }
 

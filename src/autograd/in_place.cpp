@@ -105,7 +105,7 @@ const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tens
   const bool recording = is_recording({&self, 1}) || is_recording(others);
   amp::AutocastOff bypass;
   if (!recording) {
-    CurrentOp running(name);
+    OpScope running(name);
     NoGradGuard no_grad;
     direct(self);
     self.impl().storage->bump_version();

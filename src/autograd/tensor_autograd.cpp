@@ -25,9 +25,13 @@ bool is_stale_view(const Tensor& x) {
 
 bool Tensor::base_requires_grad() const { return is_stale_view(*this) && meta(*this).view->base.requires_grad(); }
 
-bool Tensor::is_leaf() const { return grad_fn() == nullptr; }
+bool Tensor::is_leaf() const {
+  checked("is_leaf");
+  return grad_fn() == nullptr;
+}
 
 std::shared_ptr<autograd::Node> Tensor::grad_fn() const {
+  checked("grad_fn");
   AutogradMeta* m = meta_or_null(*this);
   if (!m) return nullptr;
   if (is_stale_view(*this) && m->view->base.requires_grad()) {
@@ -42,7 +46,7 @@ std::shared_ptr<autograd::Node> Tensor::grad_fn() const {
 }
 
 const Tensor& Tensor::requires_grad_(bool requires_grad) const {
-  TensorImpl& impl = checked();
+  TensorImpl& impl = checked("requires_grad_");
   TANDEM_CHECK(!requires_grad || tandem::is_floating_point(impl.dtype), DTypeError,
                "requires_grad_: only floating tensors can require gradients, this one is {} {}; convert it with .to()",
                to_string(sizes()), tandem::name(impl.dtype));
@@ -56,12 +60,15 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
 
 const Tensor& Tensor::grad() const {
   static const Tensor undefined;
-  checked();
+  checked("grad");
   const AutogradMeta* m = meta_or_null(*this);
   return m ? m->grad : undefined;
 }
 
-Tensor& Tensor::mutable_grad() const { return meta(*this).grad; }
+Tensor& Tensor::mutable_grad() const {
+  checked("mutable_grad");
+  return meta(*this).grad;
+}
 
 void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph) const {
   std::vector<Tensor> gradients;
@@ -70,6 +77,7 @@ void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, 
 }
 
 unsigned Tensor::register_hook(autograd::TensorHook hook) const {
+  checked("register_hook");
   TANDEM_CHECK(requires_grad(), AutogradError,
                "register_hook: a {} tensor that does not require grad gets no gradient; call requires_grad_() first",
                to_string(sizes()));
@@ -91,6 +99,7 @@ unsigned Tensor::register_hook(autograd::TensorHook hook) const {
 }
 
 void Tensor::remove_hook(unsigned handle) const {
+  checked("remove_hook");
   const AutogradMeta* m = meta_or_null(*this);
   if (!m || !m->hooks) return;
   m->hooks->of_leaf.remove(handle);
@@ -100,6 +109,10 @@ void Tensor::remove_hook(unsigned handle) const {
 }
 
 void Tensor::retain_grad() const {
+  checked("retain_grad");
+  TANDEM_CHECK(requires_grad(), AutogradError,
+               "retain_grad: a {} tensor that does not require grad gets no gradient; call requires_grad_() first",
+               to_string(sizes()));
   auto node = grad_fn();
   AutogradMeta& m = meta(*this);
   if (!node || m.retains_grad) return;
@@ -107,10 +120,13 @@ void Tensor::retain_grad() const {
   node->retained.push_back({m.output, impl_});
 }
 
-Tensor Tensor::detach() const { return autograd::alias(*this); }
+Tensor Tensor::detach() const {
+  checked("detach");
+  return autograd::alias(*this);
+}
 
 const Tensor& Tensor::detach_() const {
-  TensorImpl& impl = checked();
+  TensorImpl& impl = checked("detach_");
   TANDEM_CHECK(!impl.is_view, AutogradError, "detach_: a view cannot be detached in place; use detach()");
   if (AutogradMeta* m = meta_or_null(*this)) {
     m->grad_fn = nullptr;
@@ -122,8 +138,12 @@ const Tensor& Tensor::detach_() const {
 }
 
 void Tensor::set_data(const Tensor& other) const {
-  TensorImpl& impl = checked();
-  const TensorImpl& from = other.impl();
+  TensorImpl& impl = checked("set_data");
+  const TensorImpl& from = other.checked("set_data");
+  TANDEM_CHECK(!impl.requires_grad || tandem::is_floating_point(from.dtype), DTypeError,
+               "set_data: the tensor requires grad and cannot hold {}; give floating data, or call "
+               "requires_grad_(false) first",
+               tandem::name(from.dtype));
   impl.storage = from.storage;
   impl.offset = from.offset;
   impl.sizes = from.sizes;

@@ -6,7 +6,8 @@
 namespace tandem {
 
 void Dims::rank_overflow() {
-  throw ShapeError(fmt::format("tensor: rank exceeds the limit of {}; reshape to fewer dimensions", kMaxRank));
+  TANDEM_THROW(ShapeError, "{}: the rank exceeds the limit of {}; reshape to fewer dimensions", running_op("Dims"),
+               kMaxRank);
 }
 
 Dims contiguous_strides(IntArrayRef sizes) {
@@ -40,8 +41,8 @@ bool is_expanded(IntArrayRef sizes, IntArrayRef strides) {
 
 Dims channels_last_strides(IntArrayRef sizes) {
   TANDEM_CHECK(sizes.size() == 4, ShapeError,
-               "channels_last: needs a tensor of rank 4 [N, C, H, W], got rank {} {}; use MemoryFormat::Contiguous",
-               sizes.size(), to_string(sizes));
+               "{}: channels-last needs a tensor of rank 4 [N, C, H, W], got rank {} {}; use MemoryFormat::Contiguous",
+               running_op("channels_last_strides"), sizes.size(), to_string(sizes));
   Dims strides(4, 1);
   int64_t step = 1;
   for (size_t d : {1, 3, 2, 0}) {

@@ -97,10 +97,10 @@ std::shared_ptr<void> WorkerPool::pop(std::optional<int64_t> timeout_ms) {
   if (!timeout_ms) {
     s.batch_ready.wait(lock, ready);
   } else if (!s.batch_ready.wait_for(lock, std::chrono::milliseconds(*timeout_ms), ready)) {
-    throw StateError(
-        fmt::format("data loader: no worker delivered a batch within the timeout of {} ms; raise timeout() or look at "
-                    "the dataset",
-                    *timeout_ms));
+    TANDEM_THROW(StateError,
+                 "data loader: no worker delivered a batch within the timeout of {} ms; raise timeout() or look at "
+                 "the dataset",
+                 *timeout_ms);
   }
   State::Outcome outcome = std::move(s.outcomes.begin()->second);
   s.outcomes.erase(s.outcomes.begin());

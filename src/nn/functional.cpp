@@ -7,7 +7,7 @@
 namespace tandem::detail {
 
 void throw_expanding_array(size_t expected, size_t given) {
-  throw StateError(fmt::format("ExpandingArray: got {} values; give {}, or one that stands for all", given, expected));
+  TANDEM_THROW(StateError, "ExpandingArray: got {} values; give {}, or one that stands for all", given, expected);
 }
 
 }  // namespace tandem::detail

@@ -12,7 +12,7 @@
 namespace tandem::nn::init {
 
 Tensor constant_(Tensor tensor, Scalar value) {
-  CurrentOp running("init::constant_");
+  OpScope running("init::constant_");
   NoGradGuard no_grad;
   return tensor.fill_(value);
 }
@@ -21,20 +21,20 @@ Tensor zeros_(Tensor tensor) { return constant_(std::move(tensor), 0); }
 Tensor ones_(Tensor tensor) { return constant_(std::move(tensor), 1); }
 
 Tensor eye_(Tensor matrix) {
-  CurrentOp running("init::eye_");
+  OpScope running("init::eye_");
   NoGradGuard no_grad;
   TANDEM_CHECK(matrix.dim() == 2, ShapeError, "init::eye_: needs rank 2, got {}", to_string(matrix.sizes()));
   return matrix.copy_(eye(matrix.size(0), matrix.size(1), matrix.options()));
 }
 
 Tensor uniform_(Tensor tensor, double low, double high) {
-  CurrentOp running("init::uniform_");
+  OpScope running("init::uniform_");
   NoGradGuard no_grad;
   return tensor.uniform_(low, high);
 }
 
 Tensor normal_(Tensor tensor, double mean, double std) {
-  CurrentOp running("init::normal_");
+  OpScope running("init::normal_");
   NoGradGuard no_grad;
   return tensor.normal_(mean, std);
 }
@@ -88,7 +88,7 @@ Tensor kaiming_normal_(Tensor tensor, double a, FanMode mode, Nonlinearity nonli
 }
 
 Tensor dirac_(Tensor tensor, int64_t groups) {
-  CurrentOp running("init::dirac_");
+  OpScope running("init::dirac_");
   NoGradGuard no_grad;
   TANDEM_CHECK(tensor.dim() >= 3 && tensor.dim() <= 5, ShapeError,
                "init::dirac_: needs the weight of a convolution, of rank 3, 4 or 5, got {}; use eye_ for a matrix",
@@ -141,7 +141,7 @@ void orthonormalise(double* vectors, int64_t count, int64_t n) {
 }  // namespace
 
 Tensor orthogonal_(Tensor tensor, double gain) {
-  CurrentOp running("init::orthogonal_");
+  OpScope running("init::orthogonal_");
   NoGradGuard no_grad;
   TANDEM_CHECK(tensor.dim() >= 2, ShapeError,
                "init::orthogonal_: needs rank 2 or more, got {}; initialise vectors with uniform_ or normal_",
@@ -161,7 +161,7 @@ Tensor orthogonal_(Tensor tensor, double gain) {
 }
 
 Tensor sparse_(Tensor tensor, double sparsity, double std) {
-  CurrentOp running("init::sparse_");
+  OpScope running("init::sparse_");
   NoGradGuard no_grad;
   TANDEM_CHECK(tensor.dim() == 2, ShapeError, "init::sparse_: needs rank 2, got {}; initialise a view of it",
                to_string(tensor.sizes()));

@@ -19,13 +19,13 @@ namespace tandem {
 namespace detail {
 
 void throw_no_key(const std::string& what, const std::string& key) {
-  throw IndexError(fmt::format("OrderedDict: {} '{}' is not defined; contains() tells", what, key));
+  TANDEM_THROW(IndexError, "OrderedDict: {} '{}' is not defined; contains() tells", what, key);
 }
 void throw_key_defined(const std::string& what, const std::string& key) {
-  throw StateError(fmt::format("OrderedDict: {} '{}' is already defined; keys are unique", what, key));
+  TANDEM_THROW(StateError, "OrderedDict: {} '{}' is already defined; keys are unique", what, key);
 }
 void throw_no_entry(const std::string& what, size_t index, size_t size) {
-  throw IndexError(fmt::format("OrderedDict: there is no {} number {}, the size is {}", what, index, size));
+  TANDEM_THROW(IndexError, "OrderedDict: there is no {} number {}, the size is {}", what, index, size);
 }
 
 }  // namespace detail
@@ -66,7 +66,7 @@ void throw_empty_holder(const char* type) {
   std::string_view text(type);
   const size_t at = text.find("Contained = ");
   if (at != std::string_view::npos) text = text.substr(at + 12, text.find_first_of(";]", at) - at - 12);
-  throw StateError(fmt::format("ModuleHolder: no module of type {} is held (nullptr); assign one first", text));
+  TANDEM_THROW(StateError, "ModuleHolder: no module of type {} is held (nullptr); assign one first", text);
 }
 }  // namespace detail
 

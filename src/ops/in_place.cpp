@@ -185,9 +185,15 @@ const Tensor& Tensor::copy_(const Tensor& source, bool) const {
 
 const Tensor& Tensor::fill_(Scalar value) const {
   checks::defined("fill_", "self", *this);
+  check_fits("fill_", value, dtype());
   return apply_in_place(
       "fill_", *this, {}, [&](const Tensor& y) { backend(y).fill(y, value); },
       [&](const Tensor& old) { return overwrite(old, scalar_tensor(value, old.options())); });
+}
+
+const Tensor& Tensor::zero_() const {
+  const WholeOpScope op("zero_");
+  return fill_(0);
 }
 
 }  // namespace tandem

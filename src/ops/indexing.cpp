@@ -25,10 +25,12 @@ using Indices = ArrayRef<TensorIndex>;
 
 // How many dimensions of x the indices name, Ellipsis left out.
 int64_t check_indices(const char* op, const Tensor& x, Indices indices) {
+  checks::defined(op, "the input", x);
   TANDEM_CHECK(!indices.empty(), IndexError, "{}: the list of indices is empty; {{\"...\"}} takes the whole tensor {}",
                op, to_string(x.sizes()));
   int64_t named = 0, ellipses = 0;
   for (const TensorIndex& i : indices) {
+    if (i.kind == Kind::tensor) checks::defined(op, "an index", i.tensor);
     const bool number = i.kind == Kind::tensor && i.tensor.dim() == 0 && is_integral(i.tensor.dtype(), false);
     TANDEM_CHECK(i.kind != Kind::boolean, NotImplementedError,
                  "{}: bool indices are not supported yet; use None for a new dimension, or where() for a mask", op);
@@ -79,16 +81,23 @@ Tensor view_of(const char* op, const Tensor& x, Indices indices) {
 }
 
 Tensor read(const Tensor& x, Indices indices) {
+  const WholeOpScope op("index");
   const Tensor y = view_of("index", x, indices);
   return y.is_same(x) ? view(x, x.sizes()) : y;  // a tensor of its own, as with any other index
 }
 
 void write(const Tensor& x, Indices indices, const Tensor& value) {
+  const WholeOpScope op("index_put_");
   checks::defined("index_put_", "the value", value);
   const Tensor y = view_of("index_put_", x, indices);
   Tensor v = value;
   while (v.dim() > y.dim() && v.size(0) == 1) v = tandem::select(v, 0, 0);  // [1, 3] may be written to [3]
   y.copy_(v);
+}
+
+void write(const Tensor& x, Indices indices, Scalar value) {
+  const WholeOpScope op("index_put_");
+  view_of("index_put_", x, indices).fill_(value);
 }
 
 }  // namespace
@@ -105,15 +114,16 @@ const Tensor& Tensor::index_put_(const std::vector<TensorIndex>& indices, const 
   return *this;
 }
 const Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, Scalar value) const {
-  view_of("index_put_", *this, Indices(indices)).fill_(value);
+  write(*this, Indices(indices), value);
   return *this;
 }
 const Tensor& Tensor::index_put_(const std::vector<TensorIndex>& indices, Scalar value) const {
-  view_of("index_put_", *this, Indices(indices)).fill_(value);
+  write(*this, Indices(indices), value);
   return *this;
 }
 
 Tensor Tensor::operator[](int64_t i) const {
+  const WholeOpScope op("operator[]");
   TANDEM_CHECK(dim() > 0, IndexError, "operator[]: a tensor of rank 0 has no index {}; item() gives its value", i);
   return tandem::select(*this, 0, i);
 }

@@ -74,7 +74,7 @@ const Tensor& write_binary(const char* name, const Tensor& out, Binary op, const
   if (result != out.dtype() || !detail::fits_double(alpha)) return write(name, out, operands, plain);
   const Tensor x = detail::broadcast_view(a, sizes), y = detail::broadcast_view(b, sizes);
   if (detail::clobbers(out, x) || detail::clobbers(out, y)) return write(name, out, operands, plain);
-  CurrentOp running(name);
+  OpScope running(name);
   backend(out).binary(out, op, x, y, alpha.to_double());
   out.impl().storage->bump_version();
   return out;

@@ -1,4 +1,5 @@
 // Tensor's methods that are ops under another spelling.
+#include "tandem/base/op_scope.h"
 #include "tandem/ops/activation.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
@@ -135,17 +136,35 @@ std::vector<Tensor> Tensor::chunk(int64_t chunks, int64_t dim) const { return ta
 Tensor Tensor::where(const Tensor& condition, const Tensor& other) const {
   return tandem::where(condition, *this, other);
 }
-Tensor Tensor::expand_as(const Tensor& other) const { return tandem::expand(*this, other.sizes()); }
-Tensor Tensor::view_as(const Tensor& other) const { return tandem::view(*this, other.sizes()); }
+Tensor Tensor::expand_as(const Tensor& other) const {
+  const WholeOpScope op("expand_as");
+  return tandem::expand(*this, other.sizes());
+}
+Tensor Tensor::view_as(const Tensor& other) const {
+  const WholeOpScope op("view_as");
+  return tandem::view(*this, other.sizes());
+}
 
 // ---- conversion (ops/convert.h)
 
 Tensor Tensor::to(DType dtype, bool, bool copy) const { return tandem::to(*this, dtype, copy); }
-Tensor Tensor::to(Device device, bool non_blocking) const { return tandem::to(*this, device, dtype(), non_blocking); }
+Tensor Tensor::to(Device device, bool non_blocking) const {
+  checks::defined("to", "the input", *this);
+  return tandem::to(*this, device, dtype(), non_blocking);
+}
+Tensor Tensor::cpu() const {
+  const WholeOpScope op("cpu");
+  return to(Device(kCPU));
+}
+Tensor Tensor::cuda() const {
+  const WholeOpScope op("cuda");
+  return to(Device(kCUDA));
+}
 Tensor Tensor::to(Device device, DType dtype, bool non_blocking, bool copy) const {
   return tandem::to(*this, device, dtype, non_blocking, copy);
 }
 Tensor Tensor::to(const TensorOptions& options, bool non_blocking, bool copy) const {
+  checks::defined("to", "the input", *this);
   return tandem::to(*this, options.has_device() ? options.device() : device(),
                     options.has_dtype() ? options.dtype() : dtype(), non_blocking, copy,
                     options.memory_format_opt().value_or(MemoryFormat::Preserve));
@@ -155,7 +174,7 @@ Tensor Tensor::to(const Tensor& other, bool non_blocking, bool copy) const {
   return tandem::to(*this, other.device(), other.dtype(), non_blocking, copy);
 }
 Tensor Tensor::type_as(const Tensor& other) const {
-  checks::defined("type_as", "the input", *this);
+  const WholeOpScope op("type_as");
   checks::defined("type_as", "other", other);
   return tandem::to(*this, other.device(), other.dtype());
 }

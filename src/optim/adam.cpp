@@ -133,7 +133,7 @@ Tensor Adam::step(LossClosure closure) {
 }
 
 void Adam::step(const StepScaling& scaling) {
-  CurrentOp running(AdamKind::step);
+  OpScope running(AdamKind::step);
   NoGradGuard no_grad;
   check_scaling(AdamKind::name, scaling);
   run(make_calls<AdamKind>(param_groups(), scaling, [this](const Tensor& p) -> AdamParamState& {
@@ -158,7 +158,7 @@ Tensor AdamW::step(LossClosure closure) {
 }
 
 void AdamW::step(const StepScaling& scaling) {
-  CurrentOp running(AdamWKind::step);
+  OpScope running(AdamWKind::step);
   NoGradGuard no_grad;
   check_scaling(AdamWKind::name, scaling);
   run(make_calls<AdamWKind>(param_groups(), scaling, [this](const Tensor& p) -> AdamParamState& {

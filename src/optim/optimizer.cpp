@@ -18,8 +18,7 @@ double OptimizerOptions::get_lr() const {
 }
 
 void OptimizerOptions::set_lr(double lr) {
-  throw StateError(
-      fmt::format("set_lr({}): these options have no learning rate; override get_lr and set_lr in them", lr));
+  TANDEM_THROW(StateError, "set_lr({}): these options have no learning rate; override get_lr and set_lr in them", lr);
 }
 
 OptimizerParamGroup::OptimizerParamGroup(std::vector<Tensor> params) : params_(std::move(params)) {}

@@ -49,7 +49,7 @@ Tensor SGD::step(LossClosure closure) {
 }
 
 void SGD::step(const StepScaling& scaling) {
-  CurrentOp running("SGD.step");
+  OpScope running("SGD.step");
   NoGradGuard no_grad;
   check_scaling("SGD", scaling);
   TANDEM_CHECK(size() > 0, StateError, "SGD: step() without any parameters; were the modules registered?");

@@ -193,10 +193,11 @@ void* allocate(size_t bytes) {
       return block;
     }
   }
-  throw OutOfMemoryError(fmt::format(
-      "allocate: out of memory: {} bytes requested, {} bytes allocated, {} bytes reserved on the CPU; free tensors or "
+  TANDEM_THROW(
+      OutOfMemoryError,
+      "{}: out of memory: {} bytes requested, {} bytes allocated, {} bytes reserved on the CPU; free tensors or "
       "use smaller batches",
-      bytes, a.allocated.load(), a.reserved.load()));
+      running_op("allocate"), bytes, a.allocated.load(), a.reserved.load());
 }
 
 void deallocate(void* block, size_t bytes) noexcept {

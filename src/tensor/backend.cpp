@@ -7,14 +7,14 @@
 namespace tandem {
 
 void throw_no_kernel(const Tensor* first) {
-  const char* op = thread_state().current_op;
+  const char* op = running_op();
   if (first && first->defined()) {
-    throw NotImplementedError(
-        fmt::format("{}: no kernel for {} on {}; move the tensors to another device or use another op", op,
-                    name(first->dtype()), first->device().str()));
+    TANDEM_THROW(NotImplementedError,
+                 "{}: no kernel for {} on {}; move the tensors to another device or use another op", op,
+                 name(first->dtype()), first->device().str());
   }
-  throw NotImplementedError(
-      fmt::format("{}: no kernel on this device; move the tensors to another device or use another op", op));
+  TANDEM_THROW(NotImplementedError,
+               "{}: no kernel on this device; move the tensors to another device or use another op", op);
 }
 
 const Backend& backend(DeviceType type) {
@@ -22,7 +22,7 @@ const Backend& backend(DeviceType type) {
   TANDEM_CHECK(cuda::is_available(), DeviceError,
                "{}: device cuda is not available: this build has no CUDA backend, or the machine has no usable GPU; "
                "use Device(kCPU)",
-               thread_state().current_op);
+               running_op());
   return cuda::backend();
 }
 

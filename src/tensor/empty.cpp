@@ -1,8 +1,8 @@
 // New tensors without values: the geometry of factories.
 #include <utility>
 
-#include "src/tensor/op_scope.h"
 #include "tandem/base/check.h"
+#include "tandem/tensor/context.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem {
@@ -14,12 +14,12 @@ void check_sizes(IntArrayRef sizes, DType t) {
   int64_t bytes = static_cast<int64_t>(element_size(t));
   bool fits = true;
   for (int64_t s : sizes) {
-    TANDEM_CHECK(s >= 0, ShapeError, "{}: sizes {} have a negative entry; all must be at least 0",
-                 thread_state().current_op, to_string(sizes));
+    TANDEM_CHECK(s >= 0, ShapeError, "{}: sizes {} have a negative entry; all must be at least 0", running_op(),
+                 to_string(sizes));
     fits = fits && !__builtin_mul_overflow(bytes, s > 0 ? s : 1, &bytes) && bytes <= kMaxBytes;
   }
   TANDEM_CHECK(fits, ShapeError, "{}: sizes {} of {} need more bytes than memory has addresses; check the sizes",
-               thread_state().current_op, to_string(sizes), name(t));
+               running_op(), to_string(sizes), name(t));
 }
 
 // The bytes that sizes and strides reach.
@@ -27,8 +27,8 @@ size_t bytes_of(IntArrayRef sizes, IntArrayRef strides, DType t) {
   const auto width = static_cast<int64_t>(element_size(t));
   const std::optional<int64_t> extent = extent_of(sizes, strides);
   TANDEM_CHECK(extent && *extent <= kMaxBytes / width, ShapeError,
-               "{}: sizes {} with strides {} of {} need more bytes than memory has addresses; check them",
-               thread_state().current_op, to_string(sizes), to_string(strides), name(t));
+               "{}: sizes {} with strides {} of {} need more bytes than memory has addresses; check them", running_op(),
+               to_string(sizes), to_string(strides), name(t));
   return static_cast<size_t>(*extent * width);
 }
 
@@ -56,7 +56,7 @@ Tensor wrap(std::shared_ptr<Storage> storage, IntArrayRef sizes, IntArrayRef str
 void check_grad(const TensorOptions& options) {
   TANDEM_CHECK(!options.requires_grad() || is_floating_point(options.dtype()), DTypeError,
                "{}: requires_grad needs a floating dtype, got {}; leave it out or ask for a floating dtype",
-               thread_state().current_op, name(options.dtype()));
+               running_op(), name(options.dtype()));
 }
 
 Tensor allocated(IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options) {
@@ -104,6 +104,7 @@ Dims dense_strides(IntArrayRef sizes, IntArrayRef strides) {
 }
 
 Tensor empty(IntArrayRef sizes, const TensorOptions& options) {
+  const OpScope op(running_op("empty"));
   check_sizes(sizes, options.dtype());
   const bool channels_last = options.memory_format_opt() == MemoryFormat::ChannelsLast;
   return allocated(sizes, channels_last ? channels_last_strides(sizes) : contiguous_strides(sizes), options);
@@ -117,6 +118,7 @@ Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, const TensorOptions
 }
 
 Tensor empty_like(const Tensor& x, const TensorOptions& options) {
+  const OpScope op(running_op("empty_like"));
   TensorOptions o = options;
   if (!o.has_dtype()) o = o.dtype(x.dtype());
   if (!o.has_device()) o = o.device(x.device());

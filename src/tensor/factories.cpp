@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "src/tensor/op_scope.h"
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/random.h"
@@ -12,7 +11,8 @@
 namespace tandem {
 namespace {
 
-void fill(const Tensor& y, Scalar value) {
+void fill(const char* op, const Tensor& y, Scalar value) {
+  check_fits(op, value, y.dtype());
   if (y.numel() > 0) backend(y).fill(y, value);
 }
 
@@ -37,31 +37,44 @@ Tensor drawn(const Tensor& y, const Draw& draw) {
 Tensor full(IntArrayRef sizes, Scalar value, const TensorOptions& options) {
   const OpScope op("full");
   Tensor y = empty(sizes, with_default(options, dtype_of_kind(value)));
-  fill(y, value);
+  fill("full", y, value);
   return y;
 }
 
 Tensor full_like(const Tensor& x, Scalar value, const TensorOptions& options) {
   const OpScope op("full_like");
   Tensor y = empty_like(x, options);
-  fill(y, value);
+  fill("full_like", y, value);
   return y;
 }
 
-Tensor zeros(IntArrayRef sizes, const TensorOptions& options) { return full(sizes, 0, with_default(options, kFloat)); }
-Tensor ones(IntArrayRef sizes, const TensorOptions& options) { return full(sizes, 1, with_default(options, kFloat)); }
-Tensor zeros_like(const Tensor& x, const TensorOptions& options) { return full_like(x, 0, options); }
-Tensor ones_like(const Tensor& x, const TensorOptions& options) { return full_like(x, 1, options); }
+Tensor zeros(IntArrayRef sizes, const TensorOptions& options) {
+  const WholeOpScope op("zeros");
+  return full(sizes, 0, with_default(options, kFloat));
+}
+Tensor ones(IntArrayRef sizes, const TensorOptions& options) {
+  const WholeOpScope op("ones");
+  return full(sizes, 1, with_default(options, kFloat));
+}
+Tensor zeros_like(const Tensor& x, const TensorOptions& options) {
+  const WholeOpScope op("zeros_like");
+  return full_like(x, 0, options);
+}
+Tensor ones_like(const Tensor& x, const TensorOptions& options) {
+  const WholeOpScope op("ones_like");
+  return full_like(x, 1, options);
+}
 Tensor scalar_tensor(Scalar value, const TensorOptions& options) {
+  const WholeOpScope op("scalar_tensor");
   return full({}, value, with_default(options, kFloat));
 }
 
 Tensor eye(int64_t n, const TensorOptions& options) { return eye(n, n, options); }
 
 Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {
-  const OpScope op("eye");
+  const WholeOpScope op("eye");
   Tensor y = zeros({n, m}, options);
-  fill(make_view(y, {n < m ? n : m}, {m + 1}, 0), 1);
+  fill("eye", make_view(y, {n < m ? n : m}, {m + 1}, 0), 1);
   return y;
 }
 
@@ -87,6 +100,13 @@ Tensor arange(Scalar start, Scalar end, Scalar step, const TensorOptions& option
   } else {
     count = static_cast<int64_t>(std::ceil((b - a) / s));
   }
+  if (count > 0) {
+    check_fits("arange", start, o.dtype());
+    check_fits("arange",
+               integral ? Scalar(start.to_int64() + (count - 1) * step.to_int64())
+                        : Scalar(a + s * static_cast<double>(count - 1)),
+               o.dtype());
+  }
   Tensor y = empty({count}, o);
   if (count > 0) backend(y).arange(y, start, step);
   return y;
@@ -99,6 +119,8 @@ Tensor linspace(Scalar start, Scalar end, int64_t steps, const TensorOptions& op
   const OpScope op("linspace");
   TANDEM_CHECK(steps >= 0, StateError, "linspace: steps = {} is negative; it must be at least 0", steps);
   const Tensor host = empty({steps}, with_default(options, kFloat).device(kCPU).requires_grad(false));
+  if (steps > 0) check_fits("linspace", start, host.dtype());
+  if (steps > 1) check_fits("linspace", end, host.dtype());
   visit_dtype(host.dtype(), [&](auto zero) {
     // Counted from the nearer end, in the dtype's compute type, so that both ends are exact. Source: torch.linspace.
     using T = decltype(zero);
@@ -120,30 +142,30 @@ Tensor linspace(Scalar start, Scalar end, int64_t steps, const TensorOptions& op
 }
 
 Tensor rand(IntArrayRef sizes, std::optional<Generator> generator, const TensorOptions& options) {
-  const OpScope op("rand");
+  const WholeOpScope op("rand");
   return drawn(empty(sizes, options), [&](const Tensor& y) { y.uniform_(0, 1, generator); });
 }
 Tensor rand(IntArrayRef sizes, const TensorOptions& options) { return rand(sizes, std::nullopt, options); }
 
 Tensor randn(IntArrayRef sizes, std::optional<Generator> generator, const TensorOptions& options) {
-  const OpScope op("randn");
+  const WholeOpScope op("randn");
   return drawn(empty(sizes, options), [&](const Tensor& y) { y.normal_(0, 1, generator); });
 }
 Tensor randn(IntArrayRef sizes, const TensorOptions& options) { return randn(sizes, std::nullopt, options); }
 
 Tensor rand_like(const Tensor& x, const TensorOptions& options) {
-  const OpScope op("rand_like");
+  const WholeOpScope op("rand_like");
   return drawn(empty_like(x, options), [](const Tensor& y) { y.uniform_(); });
 }
 
 Tensor randn_like(const Tensor& x, const TensorOptions& options) {
-  const OpScope op("randn_like");
+  const WholeOpScope op("randn_like");
   return drawn(empty_like(x, options), [](const Tensor& y) { y.normal_(); });
 }
 
 Tensor randint(int64_t low, int64_t high, IntArrayRef sizes, std::optional<Generator> generator,
                const TensorOptions& options) {
-  const OpScope op("randint");
+  const WholeOpScope op("randint");
   return drawn(empty(sizes, with_default(options, kLong)), [&](const Tensor& y) { y.random_(low, high, generator); });
 }
 Tensor randint(int64_t low, int64_t high, IntArrayRef sizes, const TensorOptions& options) {
@@ -159,8 +181,10 @@ Tensor randint(int64_t high, IntArrayRef sizes, const TensorOptions& options) {
 Tensor randperm(int64_t n, const TensorOptions& options) { return randperm(n, std::nullopt, options); }
 
 Tensor randperm(int64_t n, std::optional<Generator> generator, const TensorOptions& options) {
-  const OpScope op("randperm");
+  const WholeOpScope op("randperm");
   TANDEM_CHECK(n >= 0, StateError, "randperm: n = {} is negative; it must be at least 0", n);
+  const TensorOptions o = with_default(options, kLong);
+  if (n > 0) check_fits("randperm", n - 1, o.dtype());
   // Made on the CPU for every device, so that the order is the same. Fisher-Yates; the draws have 62 bits, so taking
   // the remainder favours no place by more than n / 2^62.
   const Tensor draws = randint(int64_t{1} << 62, {n}, std::move(generator));
@@ -168,7 +192,7 @@ Tensor randperm(int64_t n, std::optional<Generator> generator, const TensorOptio
   int64_t* p = order.raw<int64_t>();
   const int64_t* r = draws.raw<int64_t>();
   for (int64_t i = 0; i + 1 < n; ++i) std::swap(p[i], p[i + r[i] % (n - i)]);
-  Tensor y = empty({n}, with_default(options, kLong));
+  Tensor y = empty({n}, o);
   if (n > 0) backend(y).copy(y, order);
   return y;
 }

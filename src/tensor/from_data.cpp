@@ -1,5 +1,4 @@
 // Tensors from numbers and vectors.
-#include "src/tensor/op_scope.h"
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/factories.h"
@@ -46,7 +45,10 @@ TensorData::TensorData(std::initializer_list<TensorData> entries) {
 }
 
 Tensor tensor(const TensorData& data, const TensorOptions& options) {
-  const OpScope op("tensor");
+  const WholeOpScope op("tensor");
+  if (options.has_dtype()) {
+    for (Scalar value : data.values_) check_fits("tensor", value, options.dtype());
+  }
   const Tensor host = empty(data.sizes_, data.dtype_);
   visit_dtype(data.dtype_, [&](auto zero) {
     using T = decltype(zero);
@@ -57,13 +59,13 @@ Tensor tensor(const TensorData& data, const TensorOptions& options) {
 }
 
 Tensor tensor_from(const void* data, DType dtype, int64_t count, const TensorOptions& options) {
-  const OpScope op("tensor");
+  const WholeOpScope op("tensor");
   const Tensor host = from_blob(const_cast<void*>(data), {count}, dtype);  // read once, below
   return finished(host, options);
 }
 
 Tensor tensor_from(const std::vector<bool>& values, const TensorOptions& options) {
-  const OpScope op("tensor");
+  const WholeOpScope op("tensor");
   const Tensor host = empty({static_cast<int64_t>(values.size())}, kBool);
   for (size_t i = 0; i < values.size(); ++i) host.raw<bool>()[i] = values[i];
   return finished(host, options);

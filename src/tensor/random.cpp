@@ -1,11 +1,12 @@
 // The generator, and the Tensor methods that draw from it.
 #include "tandem/tensor/random.h"
 
+#include <cmath>
 #include <limits>
 #include <mutex>
 
-#include "src/tensor/op_scope.h"
 #include "tandem/base/check.h"
+#include "tandem/tensor/context.h"
 
 namespace tandem {
 
@@ -89,6 +90,8 @@ const Tensor& Tensor::uniform_(double from, double to, std::optional<Generator> 
   const OpScope op("uniform_");
   check_floating("uniform_", *this);
   check_writable("uniform_", *this);
+  TANDEM_CHECK(std::isfinite(from) && std::isfinite(to), StateError,
+               "uniform_: from = {} and to = {} must be finite; give numbers", from, to);
   TANDEM_CHECK(from <= to, StateError, "uniform_: from = {} is above to = {}; swap them", from, to);
   if (numel() == 0) return *this;
   impl().storage->bump_version();
@@ -100,7 +103,7 @@ const Tensor& Tensor::normal_(double mean, double std, std::optional<Generator> 
   const OpScope op("normal_");
   check_floating("normal_", *this);
   check_writable("normal_", *this);
-  TANDEM_CHECK(std >= 0, StateError, "normal_: std = {} is negative; it must be at least 0", std);
+  TANDEM_CHECK(std >= 0, StateError, "normal_: std = {}; give a number of at least 0", std);
   if (numel() == 0) return *this;
   impl().storage->bump_version();
   tandem::backend(*this).normal(*this, mean, std, positions(generator, *this));

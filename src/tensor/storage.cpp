@@ -21,7 +21,8 @@ std::mutex& pending_mutex() {
 Storage::Storage(size_t bytes, Device device) : data_(nullptr), bytes_(bytes), device_(device), owned_(true) {
   if (!device.is_cpu()) {
     backend(device.type());  // throws DeviceError where the device is absent
-    throw NotImplementedError(fmt::format("empty: the {} backend has no allocator; use the CPU", device.str()));
+    TANDEM_THROW(NotImplementedError, "{}: the {} backend has no allocator; use the CPU", running_op("empty"),
+                 device.str());
   }
   data_ = cpu::allocate(bytes);
 }

@@ -3,7 +3,6 @@
 
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
-#include "tandem/tensor/context.h"
 
 namespace tandem {
 namespace {
@@ -44,30 +43,30 @@ void TensorImpl::refresh() {
 }
 
 int64_t Tensor::size(int64_t d) const {
-  const Dims& sizes = checked().sizes;
+  const Dims& sizes = checked("size").sizes;
   TANDEM_CHECK(!sizes.empty(), IndexError, "size: a tensor of rank 0 has no dimension {}", d);
   return sizes[static_cast<size_t>(wrap_dim(d, dim(), "size"))];
 }
 
 int64_t Tensor::stride(int64_t d) const {
-  const Dims& strides = checked().strides;
+  const Dims& strides = checked("stride").strides;
   TANDEM_CHECK(!strides.empty(), IndexError, "stride: a tensor of rank 0 has no dimension {}", d);
   return strides[static_cast<size_t>(wrap_dim(d, dim(), "stride"))];
 }
 
 bool Tensor::is_contiguous(MemoryFormat format) const {
-  const TensorImpl& t = checked();
+  const TensorImpl& t = checked("is_contiguous");
   if (format != MemoryFormat::ChannelsLast) return t.contiguous;
   return t.sizes.size() == 4 && dense_in_order(t.sizes, t.strides, std::initializer_list<size_t>{1, 3, 2, 0});
 }
 
-void Tensor::throw_undefined() {
-  throw StateError(fmt::format("{}: undefined tensor (default-constructed or moved from); give it a value first",
-                               thread_state().current_op));
+void Tensor::throw_undefined(const char* method) {
+  TANDEM_THROW(StateError, "{}: undefined tensor (default-constructed or moved from); give it a value first",
+               running_op(method));
 }
 
 void* Tensor::mutable_pointer(std::optional<DType> expected) const {
-  TensorImpl& t = checked();
+  TensorImpl& t = checked("data_ptr");
   check_dtype("data_ptr", t.dtype, expected);
   t.storage->bump_version();
   t.storage->set_pointer_escaped();
@@ -75,13 +74,13 @@ void* Tensor::mutable_pointer(std::optional<DType> expected) const {
 }
 
 const void* Tensor::const_pointer(std::optional<DType> expected) const {
-  check_dtype("const_data_ptr", checked().dtype, expected);
+  check_dtype("const_data_ptr", checked("const_data_ptr").dtype, expected);
   impl_->storage->set_pointer_escaped(Storage::Pointer::reads);
   return raw_bytes();
 }
 
 Tensor Tensor::data() const {
-  TensorImpl& t = checked();
+  TensorImpl& t = checked("data");
   // Writes through the result raise a version that nobody else looks at: as with a pointer that has escaped.
   t.storage->set_pointer_escaped();
   ++t.generation;
@@ -94,7 +93,7 @@ Tensor Tensor::data() const {
 }
 
 void Tensor::check_accessor(DType expected, size_t rank) const {
-  const TensorImpl& t = checked();
+  const TensorImpl& t = checked("accessor");
   check_dtype("accessor", t.dtype, expected);
   TANDEM_CHECK(t.sizes.size() == rank, ShapeError, "accessor: asked for rank {}, the tensor has rank {} {}", rank,
                t.sizes.size(), to_string(t.sizes));
@@ -104,6 +103,7 @@ void Tensor::check_accessor(DType expected, size_t rank) const {
 }
 
 Scalar Tensor::item() const {
+  const OpScope op("item");
   const TensorImpl& t = checked();
   TANDEM_CHECK(t.numel == 1, ShapeError, "item: needs a tensor of one element, got {} {}; index or reduce it first",
                to_string(t.sizes), name(t.dtype));

@@ -1,5 +1,6 @@
 // backward() and autograd::grad(): accumulation, lifetime of the graph, roots, inputs, higher derivatives.
 #include "tandem/autograd/engine.h"
+#include "tandem/base/op_scope.h"
 
 #include <gtest/gtest.h>
 
@@ -428,7 +429,7 @@ TEST(BackwardErrors, AnExceptionLeavesTheThreadUsable) {
   const Tensor y = throws_in_backward(x * x) * 2;
   EXPECT_THROW(y.backward(), StateError);
   EXPECT_TRUE(GradMode::is_enabled());
-  EXPECT_STREQ(thread_state().current_op, "tandem");
+  EXPECT_STREQ(running_op(), "tandem");
   EXPECT_FALSE(x.grad().defined());
   (x * x).backward();
   EXPECT_TRUE(equals(x.grad(), {4}));

@@ -7,7 +7,7 @@
 #include "kernels/cpu/kernels.h"
 #include "kernels/raw_tensors.h"
 #include "tandem/base/error.h"
-#include "tandem/tensor/context.h"
+#include "tandem/base/op_scope.h"
 #include "tandem/tensor/threads.h"
 
 namespace tandem {
@@ -199,7 +199,7 @@ TEST(IndexKernels, OutOfRangeThrowsAndWritesNothing) {
       const auto before_x = bytes_of(x), before_y = bytes_of(y);
       const auto expect = [&](const char* op, auto call) {
         try {
-          CurrentOp running(op);  // the kernel names the op that called it
+          OpScope running(op);  // the kernel names the op that called it
           call();
           FAIL() << op;
         } catch (const IndexError& e) {

@@ -14,6 +14,7 @@
 
 #include "support/throws.h"
 #include "tandem/base/error.h"
+#include "tandem/base/op_scope.h"
 #include "tandem/tensor/context.h"
 #include "tandem/tensor/tensor.h"
 
@@ -41,7 +42,7 @@ inline void expect_refused(const BadInputs& rows) {
   for (const BadInput& row : rows) {
     EXPECT_EQ(row.mismatch(), "") << row.function << ": " << row.call;
     EXPECT_TRUE(thread_state().grad_mode && !thread_state().autocast[0].enabled) << row.call;
-    EXPECT_STREQ(thread_state().current_op, "tandem") << row.call;
+    EXPECT_STREQ(running_op(), "tandem") << row.call;
   }
 }
 

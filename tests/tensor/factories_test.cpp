@@ -202,7 +202,7 @@ TEST(FromBlob, TakesStridesAndOptions) {
 
 TEST(Factories, ImpossibleSizesAreRefused) {
   EXPECT_THROWS(empty({2, -1}), ShapeError, "[2, -1]", "negative");
-  EXPECT_THROWS(zeros({-1}), ShapeError, "full: ", "[-1]");
+  EXPECT_THROWS(zeros({-1}), ShapeError, "zeros: ", "[-1]");
   EXPECT_THROWS(empty({INT64_MAX, 2}), ShapeError, "bytes");
   EXPECT_THROWS(empty({int64_t{1} << 40, int64_t{1} << 40}), ShapeError, "bytes");
   EXPECT_THROWS(empty({int64_t{1} << 58}), OutOfMemoryError, "bytes requested");

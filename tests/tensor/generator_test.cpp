@@ -66,9 +66,9 @@ TEST(OwnGenerator, BadInputIsRefusedAndDrawsNothing) {
   EXPECT_THROWS(empty({2}).normal_(0, -1, g), StateError, "normal_: ", "std = -1", "at least 0");
   EXPECT_THROWS(empty({2}).bernoulli_(2, g), StateError, "bernoulli_: ", "p = 2", "[0, 1]");
   EXPECT_THROWS(empty({2}, kLong).random_(4, 4, g), StateError, "random_: ", "low = 4", "high = 4");
-  EXPECT_THROWS(rand({2}, g, kLong), DTypeError, "uniform_: ", "i64", ".to(kFloat)");
+  EXPECT_THROWS(rand({2}, g, kLong), DTypeError, "rand: ", "i64", ".to(kFloat)");
   EXPECT_THROWS(randn({-2}, g), ShapeError, "randn: ", "[-2]", "at least 0");
-  EXPECT_THROWS(randint(0, {2}, g), StateError, "random_: ", "low = 0", "high = 0");
+  EXPECT_THROWS(randint(0, {2}, g), StateError, "randint: ", "low = 0", "high = 0");
   EXPECT_THROWS(randperm(-1, g), StateError, "randperm: ", "n = -1", "at least 0");
   EXPECT_EQ(g.get_state().offset, 0U);
 }

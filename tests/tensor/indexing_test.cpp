@@ -98,7 +98,7 @@ TEST(Indexing, BadIndicesAreRefused) {
   EXPECT_THROWS(x.index({true}), NotImplementedError, "index: ", "bool");
   EXPECT_THROWS(x.index({tensor({0, 1})}), NotImplementedError, "index: ", "[2] i64");
   EXPECT_THROWS(x.index({tensor({true, false})}), NotImplementedError, "index: ", "[2] bool");
-  EXPECT_THROWS(x.index({Slice(0, 2, -1)}), IndexError, "slice: ", "-1");
+  EXPECT_THROWS(x.index({Slice(0, 2, -1)}), IndexError, "index: ", "-1");
   EXPECT_THROWS(x.index_put_({0, 0, 0, 0}, 1), IndexError, "index_put_: ", "4 indices");
   EXPECT_THROWS(x.index_put_({0}, ones({5})), ShapeError, "[5]");
   EXPECT_THROWS(tensor(1.5)[0], IndexError, "operator[]: ", "rank 0");

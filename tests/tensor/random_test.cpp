@@ -133,8 +133,8 @@ TEST(Random, BadArgumentsAreRefused) {
   const Tensor x = zeros({2}), i = zeros({2}, kInt);
   EXPECT_THROWS(i.uniform_(), DTypeError, "uniform_: ", "i32");
   EXPECT_THROWS(i.normal_(), DTypeError, "normal_: ", "i32");
-  EXPECT_THROWS(rand({2}, kLong), DTypeError, "uniform_: ", "i64");
-  EXPECT_THROWS(randn({2}, kBool), DTypeError, "normal_: ", "bool");
+  EXPECT_THROWS(rand({2}, kLong), DTypeError, "rand: ", "i64");
+  EXPECT_THROWS(randn({2}, kBool), DTypeError, "randn: ", "bool");
   EXPECT_THROWS(x.uniform_(2, 1), StateError, "uniform_: ", "from = 2", "to = 1");
   EXPECT_THROWS(x.uniform_(0, NAN), StateError, "uniform_: ", "nan");
   EXPECT_THROWS(x.normal_(0, -1), StateError, "normal_: ", "std = -1");

@@ -1,5 +1,6 @@
 // Tensor without ops: geometry, pointers, accessors, versions, views, undefined tensors.
 #include "tandem/tensor/tensor.h"
+#include "tandem/base/op_scope.h"
 
 #include <gtest/gtest.h>
 
@@ -129,9 +130,8 @@ TEST(Tensor, UndefinedTensorsAreRefusedByName) {
 TEST(Backend, AnEmptySlotNamesOpDeviceAndDtype) {
   const Tensor x = empty({2}, kBFloat16);
   const Kernel<void(const Tensor&, int64_t)> slot;
-  thread_state().current_op = "conv3d";
+  const OpScope running("conv3d");
   EXPECT_THROWS(slot(x, 1), NotImplementedError, "conv3d: ", "bf16", "cpu");
-  thread_state().current_op = "tandem";
 }
 
 TEST(Backend, AnAbsentDeviceIsRefused) {

@@ -25,6 +25,7 @@
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/node.h"
 #include "tandem/backend.h"
+#include "tandem/base/op_scope.h"
 #include "tandem/tensor/context.h"
 
 namespace tandem {
@@ -117,7 +118,7 @@ class DoorCall {
   /// The modes inside the body, restored by leave() or when an exception passes.
   struct Inside {
     explicit Inside(const char* name) : op(name) {}
-    CurrentOp op;
+    OpScope op;
     NoGradGuard no_grad;
     amp::AutocastOff no_autocast;
   };

@@ -1,7 +1,10 @@
 #pragma once
 // Scalar: a number argument that remembers whether it is floating, integral or bool, because promotion asks.
+#include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <limits>
+#include <string>
 
 #include "tandem/base/dtype.h"
 
@@ -26,6 +29,31 @@ class Scalar {
   constexpr DType kind() const { return kind_; }
 
   constexpr double to_double() const { return is_floating_point() ? double_ : static_cast<double>(int_); }
+  /// True when `t` can hold the number, rounded or truncated: infinities and NaN need a floating dtype. As in PyTorch,
+  /// unsigned dtypes take -max to -1 too, modulo 2^bits, and bool takes everything.
+  bool fits(DType t) const {
+    return visit_dtype(t, [this](auto zero) {
+      using T = decltype(zero);
+      if constexpr (std::same_as<T, bool>) {
+        return true;
+      } else if constexpr (std::integral<T>) {
+        constexpr auto max = static_cast<double>(std::numeric_limits<T>::max());
+        const double low = std::is_signed_v<T> ? static_cast<double>(std::numeric_limits<T>::min()) : -max;
+        // The largest i64 is no double: the next one, 2^63, does not fit.
+        if (is_floating_point()) return double_ >= low && (sizeof(T) == 8 ? double_ < max : double_ <= max);
+        return sizeof(T) == 8 || (to_double() >= low && to_double() <= max);
+      } else {
+        const double max = std::same_as<T, double>     ? std::numeric_limits<double>::max()
+                           : std::same_as<T, Half>     ? 65504
+                           : std::same_as<T, BFloat16> ? 0x1.fep127
+                                                       : std::numeric_limits<float>::max();
+        return !std::isfinite(to_double()) || std::abs(to_double()) <= max;
+      }
+    });
+  }
+  /// As written: "2", "2.5", "true".
+  std::string str() const;
+
   constexpr int64_t to_int64() const { return is_floating_point() ? static_cast<int64_t>(double_) : int_; }
   template <class T>
   constexpr T to() const {
@@ -45,5 +73,8 @@ class Scalar {
     int64_t int_;
   };
 };
+
+/// Throws StateError naming `op` unless `t` can hold the number.
+void check_fits(const char* op, Scalar value, DType t);
 
 }  // namespace tandem

@@ -27,8 +27,6 @@ struct ThreadState {
   int autocast_nesting = 0;
   /// Set by PolicyGuard; null when the table of policy.h holds unchanged.
   std::shared_ptr<const amp::PolicyOverrides> policy;
-  /// The op that the thread is running, for messages.
-  const char* current_op = "tandem";
 };
 
 /// The calling thread's state.
@@ -36,17 +34,5 @@ inline ThreadState& thread_state() {
   static thread_local ThreadState state;
   return state;
 }
-
-/// Names the running op for messages until the end of the scope.
-class [[nodiscard]] CurrentOp {
- public:
-  explicit CurrentOp(const char* name) : outer_(thread_state().current_op) { thread_state().current_op = name; }
-  ~CurrentOp() { thread_state().current_op = outer_; }
-  CurrentOp(const CurrentOp&) = delete;
-  CurrentOp& operator=(const CurrentOp&) = delete;
-
- private:
-  const char* outer_;
-};
 
 }  // namespace tandem

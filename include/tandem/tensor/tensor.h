@@ -93,28 +93,28 @@ class Tensor {
   // ---- identity and geometry
   bool defined() const { return impl_ != nullptr; }
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
-  int64_t dim() const { return static_cast<int64_t>(checked().sizes.size()); }
-  int64_t ndimension() const { return dim(); }
-  IntArrayRef sizes() const { return checked().sizes; }
-  IntArrayRef strides() const { return checked().strides; }
+  int64_t dim() const { return static_cast<int64_t>(checked("dim").sizes.size()); }
+  int64_t ndimension() const { return static_cast<int64_t>(checked("ndimension").sizes.size()); }
+  IntArrayRef sizes() const { return checked("sizes").sizes; }
+  IntArrayRef strides() const { return checked("strides").strides; }
   int64_t size(int64_t d) const;
   int64_t stride(int64_t d) const;
-  int64_t numel() const { return checked().numel; }
-  int64_t storage_offset() const { return checked().offset; }
-  size_t element_size() const { return tandem::element_size(checked().dtype); }
-  size_t itemsize() const { return element_size(); }
-  size_t nbytes() const { return static_cast<size_t>(numel()) * element_size(); }
-  DType dtype() const { return checked().dtype; }
-  DType scalar_type() const { return checked().dtype; }
-  Device device() const { return checked().storage->device(); }
-  bool is_cpu() const { return device().is_cpu(); }
-  bool is_cuda() const { return device().is_cuda(); }
-  TensorOptions options() const { return TensorOptions(dtype()).device(device()); }
-  bool is_floating_point() const { return tandem::is_floating_point(dtype()); }
+  int64_t numel() const { return checked("numel").numel; }
+  int64_t storage_offset() const { return checked("storage_offset").offset; }
+  size_t element_size() const { return tandem::element_size(checked("element_size").dtype); }
+  size_t itemsize() const { return tandem::element_size(checked("itemsize").dtype); }
+  size_t nbytes() const { return static_cast<size_t>(checked("nbytes").numel) * element_size(); }
+  DType dtype() const { return checked("dtype").dtype; }
+  DType scalar_type() const { return checked("scalar_type").dtype; }
+  Device device() const { return checked("device").storage->device(); }
+  bool is_cpu() const { return checked("is_cpu").storage->device().is_cpu(); }
+  bool is_cuda() const { return checked("is_cuda").storage->device().is_cuda(); }
+  TensorOptions options() const { return TensorOptions(checked("options").dtype).device(device()); }
+  bool is_floating_point() const { return tandem::is_floating_point(checked("is_floating_point").dtype); }
   bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
-  const Storage& storage() const { return *checked().storage; }
+  const Storage& storage() const { return *checked("storage").storage; }
   /// Grows with every in-place change of the storage, whichever view made it.
-  uint64_t _version() const { return checked().storage->version(); }
+  uint64_t _version() const { return checked("_version").storage->version(); }
 
   // ---- data
   /// First element, to write: raises the version and bars lasting casts, since the pointer may write later.
@@ -146,7 +146,7 @@ class Tensor {
     } else {
       p = data_ptr<Element>();
     }
-    return TensorAccessor<T, N>(p, checked().sizes.begin(), checked().strides.begin());
+    return TensorAccessor<T, N>(p, impl_->sizes.begin(), impl_->strides.begin());
   }
 
   // ---- conversion and copies
@@ -159,8 +159,8 @@ class Tensor {
   /// In the dtype and on the device of `other`.
   Tensor to(const Tensor& other, bool non_blocking = false, bool copy = false) const;
   Tensor type_as(const Tensor& other) const;
-  Tensor cpu() const { return to(Device(kCPU)); }
-  Tensor cuda() const { return to(Device(kCUDA)); }
+  Tensor cpu() const;
+  Tensor cuda() const;
   Tensor half() const { return to(kHalf); }
   Tensor bfloat16() const { return to(kBFloat16); }
   Tensor toType(DType t) const { return to(t); }
@@ -170,7 +170,7 @@ class Tensor {
   /// Overwrites this tensor with `source`, broadcast and converted. Returns *this.
   const Tensor& copy_(const Tensor& source, bool non_blocking = false) const;
   const Tensor& fill_(Scalar value) const;
-  const Tensor& zero_() const { return fill_(0); }
+  const Tensor& zero_() const;
 
   // ---- random, in place: drawn from `generator`, else from default_generator() (tensor/random.h)
   const Tensor& uniform_(double from = 0, double to = 1, std::optional<Generator> generator = {}) const;
@@ -179,7 +179,9 @@ class Tensor {
   const Tensor& random_(int64_t low, int64_t high, std::optional<Generator> generator = {}) const;
 
   // ---- autograd
-  bool requires_grad() const { return checked().requires_grad || (impl_->is_view && base_requires_grad()); }
+  bool requires_grad() const {
+    return checked("requires_grad").requires_grad || (impl_->is_view && base_requires_grad());
+  }
   const Tensor& requires_grad_(bool requires_grad = true) const;
   const Tensor& set_requires_grad(bool requires_grad) const { return requires_grad_(requires_grad); }
   bool is_leaf() const;
@@ -239,12 +241,13 @@ class Tensor {
   }
 
  private:
-  TensorImpl& checked() const {
+  /// The implementation; StateError, in the name of the running op or of this method, when there is none.
+  TensorImpl& checked(const char* method = "Tensor") const {
     if (!impl_) [[unlikely]]
-      throw_undefined();
+      throw_undefined(method);
     return *impl_;
   }
-  [[noreturn]] static void throw_undefined();
+  [[noreturn]] static void throw_undefined(const char* method);
   void* mutable_pointer(std::optional<DType> expected) const;
   const void* const_pointer(std::optional<DType> expected) const;
   void check_accessor(DType expected, size_t rank) const;

@@ -10,7 +10,6 @@
 
 #include "kernels/cpu/parallel.h"
 #include "tandem/base/check.h"
-#include "tandem/tensor/context.h"
 #if defined(_OPENMP)
 #include <omp.h>
 #endif
@@ -54,8 +53,8 @@ struct PlanCache {
 };
 
 void check(dnnl_status_t status, const char* what) {
-  TANDEM_CHECK(status == dnnl_success, BackendError, "{}: oneDNN failed to {} (status {})", thread_state().current_op,
-               what, static_cast<int>(status));
+  TANDEM_CHECK(status == dnnl_success, BackendError, "{}: oneDNN failed to {} (status {})", running_op(), what,
+               static_cast<int>(status));
 }
 
 }  // namespace
@@ -177,8 +176,7 @@ const Plan& find_plan(const Key& key, Plan (*make)(void* context), void* context
   try {
     plan = make(context);
   } catch (const dnnl::error& error) {
-    throw BackendError(
-        fmt::format("{}: oneDNN failed to make a primitive: {}", thread_state().current_op, error.what()));
+    throw BackendError(fmt::format("{}: oneDNN failed to make a primitive: {}", running_op(), error.what()));
   }
   if (cache.plans.size() == kMaxPlans) {
     cache.index.erase(*cache.plans.back().first);

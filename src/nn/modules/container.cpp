@@ -8,7 +8,7 @@ namespace tandem::nn {
 namespace detail {
 
 void throw_wrong_module(const std::string& actual, const std::type_info& wanted) {
-  throw StateError(fmt::format("module: it is {}, not {}; ask for its own type", actual, type_name(wanted)));
+  TANDEM_THROW(StateError, "module: it is {}, not {}; ask for its own type", actual, type_name(wanted));
 }
 
 void throw_empty_any_module() {
