@@ -142,9 +142,20 @@ Tensor Backward::saved(size_t i) const {
   return node_.saved[i].unpack(node_.name, i, std::const_pointer_cast<Node>(node_.shared_from_this()));
 }
 
-bool Backward::needs(size_t i) const { return static_cast<bool>(node_.next[i]); }
+void Backward::check_input(size_t i) const {
+  TANDEM_CHECK(i < node_.next.size(), AutogradError, "{}: backward asks for input {}, but the op has {}; count from 0",
+               node_.name, i, node_.next.size());
+}
 
-DType Backward::wanted(size_t i) const { return node_.rounding.empty() ? node_.wanted[i] : node_.rounding[i]; }
+bool Backward::needs(size_t i) const {
+  check_input(i);
+  return static_cast<bool>(node_.next[i]);
+}
+
+DType Backward::wanted(size_t i) const {
+  check_input(i);
+  return node_.rounding.empty() ? node_.wanted[i] : node_.rounding[i];
+}
 
 // ---- OpNode
 

@@ -21,6 +21,11 @@ Device::Device(const std::string& text) {
   type_ = type == "cuda" ? DeviceType::CUDA : DeviceType::CPU;
 }
 
+void Device::throw_bad_index(int index) {
+  TANDEM_THROW(DeviceError, "Device: index {} is out of range; use one in [0, 127], or -1 for the current device",
+               index);
+}
+
 std::string Device::str() const {
   return index_ < 0 ? std::string(name(type_)) : fmt::format("{}:{}", name(type_), index_);
 }

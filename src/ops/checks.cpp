@@ -1,5 +1,7 @@
 #include "tandem/ops/checks.h"
 
+#include <cmath>
+
 #include "tandem/base/check.h"
 #include "tandem/ops/convert.h"
 #include "tandem/tensor/factories.h"
@@ -18,6 +20,27 @@ void floating(const char* op, const char* which, const Tensor& x) {
   defined(op, which, x);
   TANDEM_CHECK(x.is_floating_point(), DTypeError, "{}: {} is {}, but must be floating; convert it with .to(kFloat)", op,
                which, show(x));
+}
+
+void defined_at(const char* op, size_t i, const Tensor& x) {
+  TANDEM_CHECK(x.defined(), StateError, "{}: tensor {} of the list is an undefined tensor; give it a value first", op,
+               i);
+}
+
+void not_bool(const char* op, const Tensor& x) {
+  TANDEM_CHECK(x.dtype() != kBool, DTypeError,
+               "{}: not defined on bool, the input is {}; use logical_not(), or convert it with .to()", op, show(x));
+}
+
+void floating_result(const char* op, const Tensor& x, std::optional<DType> dtype) {
+  TANDEM_CHECK(is_floating_point(dtype.value_or(kFloat)), DTypeError,
+               "{}: the result of x {} cannot be {}; ask for a floating dtype, or convert x with .to(kFloat)", op,
+               show(x), name(*dtype));
+}
+
+void not_negative(const char* op, const char* which, double value) {
+  TANDEM_CHECK(std::isfinite(value) && value >= 0, StateError, "{}: {} = {}, but must be finite and at least 0", op,
+               which, value);
 }
 
 void index(const char* op, const char* which, const Tensor& x) {

@@ -55,6 +55,7 @@ DType unary_result(const Tensor& self, bool exact_on_integers) {
 const Tensor& unary_(const char* name, const Tensor& self, Unary op, bool exact_on_integers,
                      const std::function<Tensor(const Tensor&)>& recorded) {
   checks::defined(name, "self", self);
+  if (detail::refuses_bool(op, exact_on_integers)) checks::not_bool(name, self);
   check_result(name, self, unary_result(self, exact_on_integers));
   return apply_in_place(
       name, self, {}, [&](const Tensor& y) { backend(y).unary(y, op, y, 0, 0); }, recorded);
@@ -78,6 +79,9 @@ const Tensor& Tensor::add_(const Tensor& other, Scalar alpha) const {
                  [&](const Tensor& x) { return tandem::add(x, other, alpha); });
 }
 const Tensor& Tensor::sub_(const Tensor& other, Scalar alpha) const {
+  const WholeOpScope op("sub_");
+  TANDEM_CHECK(!defined() || !other.defined() || dtype() != kBool || other.dtype() != kBool, DTypeError,
+               "sub_: not defined on two bool tensors; use logical_xor");
   if (detail::needs_exact_alpha("sub_", *this, other, alpha)) return sub_(detail::exact_multiple(*this, other, alpha));
   return binary_("sub_", *this, other, Binary::sub, false, alpha.to_double(),
                  [&](const Tensor& x) { return tandem::sub(x, other, alpha); });
@@ -114,9 +118,17 @@ const Tensor& Tensor::pow_(Scalar exponent) const {
                  [&](const Tensor& x) { return tandem::pow(x, exponent); });
 }
 const Tensor& Tensor::addcmul_(const Tensor& a, const Tensor& b, Scalar value) const {
+  const WholeOpScope op("addcmul_");
   return add_(tandem::mul(a, b), value);
 }
 const Tensor& Tensor::addmm_(const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) const {
+  const WholeOpScope op("addmm_");
+  checks::defined("addmm_", "self", *this);
+  checks::defined("addmm_", "a", a);
+  checks::defined("addmm_", "b", b);
+  TANDEM_CHECK(dim() == 2 && a.dim() == 2 && b.dim() == 2 && size(0) == a.size(0) && size(1) == b.size(1), ShapeError,
+               "addmm_: self is {}, a is {}, b is {}; self must have the sizes of the product of two matrices",
+               checks::show(*this), checks::show(a), checks::show(b));
   const Tensor operands[] = {a, b};
   auto product = [&](const Tensor& x) { return tandem::addmm(x, a, b, beta, alpha); };
   return apply_in_place(
@@ -125,7 +137,12 @@ const Tensor& Tensor::addmm_(const Tensor& a, const Tensor& b, Scalar beta, Scal
 
 const Tensor& Tensor::clamp_(std::optional<Scalar> min, std::optional<Scalar> max) const {
   checks::defined("clamp_", "self", *this);
-  TANDEM_CHECK(min || max, StateError, "clamp_: give min, max or both");
+  const WholeOpScope op("clamp_");
+  TANDEM_CHECK(min || max, StateError, "clamp_: no bounds; give min, max or both");
+  checks::not_bool("clamp_", *this);
+  for (const auto& bound : {min, max}) {
+    if (bound) check_result("clamp_", *this, result_type(*this, *bound));
+  }
   auto clamped = [&](const Tensor& x) { return tandem::clamp(x, min, max); };
   auto direct = [&](const Tensor& y) {
     if (is_floating_point() || (detail::fits_double(min.value_or(0)) && detail::fits_double(max.value_or(0)))) {

@@ -1,5 +1,8 @@
 #include "tandem/ops/promotion.h"
 
+#include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
+
 namespace tandem {
 namespace {
 
@@ -31,6 +34,8 @@ struct Operands {
 }  // namespace
 
 DType result_type(const Tensor& a, const Tensor& b) {
+  checks::defined("result_type", "the first tensor", a);
+  checks::defined("result_type", "the second tensor", b);
   if (a.dtype() == b.dtype()) return a.dtype();
   Operands o;
   o.add(a);
@@ -39,6 +44,7 @@ DType result_type(const Tensor& a, const Tensor& b) {
 }
 
 DType result_type(const Tensor& a, Scalar b) {
+  checks::defined("result_type", "the tensor", a);
   Operands o;
   o.add(a);
   o.add(b);
@@ -46,8 +52,12 @@ DType result_type(const Tensor& a, Scalar b) {
 }
 
 DType result_type(TensorList tensors) {
+  TANDEM_CHECK(!tensors.empty(), StateError, "result_type: the list of tensors is empty; give at least one");
   Operands o;
-  for (const Tensor& x : tensors) o.add(x);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    checks::defined_at("result_type", i, tensors[i]);
+    o.add(tensors[i]);
+  }
   return o.result();
 }
 

@@ -78,6 +78,8 @@ bool is_dense(const TensorImpl& x) {
 }  // namespace
 
 Dims dense_strides(IntArrayRef sizes, IntArrayRef strides) {
+  TANDEM_CHECK(sizes.size() == strides.size(), ShapeError, "dense_strides: sizes {} and strides {} differ in length",
+               to_string(sizes), to_string(strides));
   // Insertion sort of the dimensions, fastest first. A stride of 0 says nothing of the order: it stays where it is.
   const size_t rank = sizes.size();
   Dims order;

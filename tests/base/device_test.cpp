@@ -29,5 +29,10 @@ TEST(Device, OtherTextIsRefused) {
   }
 }
 
+TEST(Device, OtherIndicesAreRefused) {
+  for (int index : {-2, 128, 300})
+    EXPECT_THROWS(Device(kCUDA, index), DeviceError, "Device: ", std::to_string(index), "[0, 127]");
+}
+
 }  // namespace
 }  // namespace tandem

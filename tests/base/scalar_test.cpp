@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace tandem {
 namespace {
 
@@ -28,6 +30,21 @@ TEST(Scalar, Converts) {
   EXPECT_EQ(Scalar(2).to<bool>(), true);
   EXPECT_EQ(Scalar(0.1).to<Half>().bits, Half(0.1F).bits);
   EXPECT_EQ(static_cast<float>(Scalar(Half(0.5F)).to<BFloat16>()), 0.5F);
+}
+
+TEST(Scalar, FitsTheRangeOfADtype) {
+  const double nan = std::nan(""), inf = INFINITY;
+  for (DType t : {kHalf, kBFloat16, kFloat, kDouble})
+    EXPECT_TRUE(Scalar(nan).fits(t) && Scalar(-inf).fits(t)) << name(t);
+  for (DType t : {kByte, kChar, kShort, kInt, kLong})
+    EXPECT_FALSE(Scalar(nan).fits(t) || Scalar(inf).fits(t)) << name(t);
+  EXPECT_TRUE(Scalar(65504).fits(kHalf) && Scalar(0x1.fep127).fits(kBFloat16) && Scalar(0x1.fffffep127).fits(kFloat));
+  EXPECT_FALSE(Scalar(65505).fits(kHalf) || Scalar(0x1.ffp127).fits(kBFloat16) || Scalar(1e39).fits(kFloat));
+  EXPECT_TRUE(Scalar(127).fits(kChar) && Scalar(-128).fits(kChar) && Scalar(255).fits(kByte) && Scalar(-1).fits(kByte));
+  EXPECT_FALSE(Scalar(128).fits(kChar) || Scalar(-129).fits(kChar) || Scalar(256).fits(kByte) ||
+               Scalar(-256).fits(kByte));
+  EXPECT_TRUE(Scalar(INT64_MAX).fits(kLong) && Scalar(-0x1p63).fits(kLong) && Scalar(7).fits(kBool));
+  EXPECT_FALSE(Scalar(0x1p63).fits(kLong) || Scalar(int64_t{1} << 31).fits(kInt));
 }
 
 }  // namespace

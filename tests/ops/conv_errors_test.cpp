@@ -12,6 +12,8 @@ BadInputs conv_bad_input() {
   Conv2dParams p, no_groups;
   no_groups.groups = 0;
   return {
+      BAD_INPUT("conv2d_backward_weight", conv2d_backward_weight(gy, x, ws, Conv2dParams(), kLong, false), DTypeError,
+                "[2, 4, 6, 6] f32", "i64", "floating dtype"),
       UNDEFINED("conv2d", conv2d(none, w)),
       UNDEFINED("conv2d", conv2d(x, none)),
       BAD_INPUT("conv2d", conv2d(matrix, w), ShapeError, "x is [2, 3]", "[N, C, H, W]"),

@@ -10,14 +10,9 @@ namespace {
 
 /// Functions without a row.
 const std::map<std::string, const char*> exceptions = {
-    {"addcmul_", "mul and add_ refuse for it"},
     {"binary_cross_entropy_backward", "no function: runs in the backward pass of binary_cross_entropy only"},
     {"copy", "the op behind copy_ and fill_, which have rows"},
     {"detach", "takes every tensor"},
-    {"result_type", "no op: it only compares dtypes"},
-    {"rsub", "sub with its operands exchanged"},
-    {"sum_to_size", "sum and view refuse for it"},
-    {"zero_", "fill_ refuses for it"},
 };
 
 /// In-place methods that are tested beside the tensor.

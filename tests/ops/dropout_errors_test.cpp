@@ -10,6 +10,7 @@ namespace tandem::testing {
 BadInputs dropout_bad_input() {
   const Tensor none, x = ones({2, 3}), n = ones({2, 3}, kLong), mask = ones({2, 3}, kBool);
   return {
+      BAD_INPUT("dropout_backward", dropout_backward(x, x, 0.5), DTypeError, "mask is [2, 3] f32", "bool"),
       UNDEFINED("dropout", dropout(none, 0.5, true)),
       UNDEFINED("dropout", dropout(none, 0.5, false)),
       BAD_INPUT("dropout", dropout(x, 1.5, true), StateError, "p = 1.5", "[0, 1]"),

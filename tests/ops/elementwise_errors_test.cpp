@@ -22,6 +22,14 @@ constexpr UnaryOp unary_ops[] = {
     OP(isinf), OP(logical_not), OP(isfinite), OP(sigmoid),    OP(softplus), OP(logsigmoid)};
 #undef OP
 
+/// Those that keep integers as they are, and refuse truth values.
+#define OP(NAME)                                   \
+  {                                                \
+#NAME, [](const Tensor& x) { return NAME(x); } \
+  }
+constexpr UnaryOp whole_ops[] = {OP(neg), OP(abs), OP(relu), OP(floor), OP(ceil), OP(round)};
+#undef OP
+
 struct BinaryOp {
   const char* name;
   Tensor (*run)(const Tensor&, const Tensor&);
@@ -30,27 +38,10 @@ struct BinaryOp {
   {                                                                    \
 #NAME, [](const Tensor& a, const Tensor& b) { return NAME(a, b); } \
   }
-constexpr BinaryOp binary_ops[] = {OP(add),
-                                   OP(sub),
-                                   OP(mul),
-                                   OP(div),
-                                   OP(pow),
-                                   OP(atan2),
-                                   OP(maximum),
-                                   OP(minimum),
-                                   OP(eq),
-                                   OP(ne),
-                                   OP(lt),
-                                   OP(le),
-                                   OP(gt),
-                                   OP(ge),
-                                   OP(logical_and),
-                                   OP(logical_or),
-                                   OP(logical_xor),
-                                   OP(relu_backward),
-                                   OP(sigmoid_backward),
-                                   OP(tanh_backward),
-                                   OP(gelu_backward)};
+constexpr BinaryOp binary_ops[] = {OP(add),     OP(sub),     OP(mul),         OP(div),        OP(pow),        OP(atan2),
+                                   OP(maximum), OP(minimum), OP(eq),          OP(ne),         OP(lt),         OP(le),
+                                   OP(gt),      OP(ge),      OP(logical_and), OP(logical_or), OP(logical_xor)};
+constexpr BinaryOp derivatives[] = {OP(relu_backward), OP(sigmoid_backward), OP(tanh_backward), OP(gelu_backward)};
 #undef OP
 
 /// Tensor and number.
@@ -74,6 +65,20 @@ BadInputs elementwise_bad_input() {
       UNDEFINED("where", where(b, x, none)),
       UNDEFINED("where", where(none, x, 1)),
       UNDEFINED("where", where(none, 1, x)),
+      UNDEFINED("where", where(b, none, 1)),
+      UNDEFINED("where", where(b, 1, none)),
+      UNDEFINED("sub", sub(none, 1)),
+      UNDEFINED("rsub", rsub(none, 1)),
+      UNDEFINED("div", 1 / none),
+      UNDEFINED("result_type", result_type(none, x)),
+      UNDEFINED("result_type", result_type(x, none)),
+      UNDEFINED("result_type", result_type(none, 1)),
+      UNDEFINED("result_type", result_type({x, none})),
+      BAD_INPUT("result_type", result_type(TensorList()), StateError, "empty", "at least one"),
+      UNDEFINED("sum_to_size", sum_to_size(none, {1})),
+      BAD_INPUT("sum_to_size", sum_to_size(x, {2}), ShapeError, "[2, 3] f32", "[2]", "must broadcast"),
+      BAD_INPUT("sum_to_size", sum_to_size(x, {1, 2, 3}), ShapeError, "[2, 3] f32", "[1, 2, 3]", "must broadcast"),
+      BAD_INPUT("sum_to_size", sum_to_size(x, {0, 3}), ShapeError, "[2, 3] f32", "[0, 3]", "must broadcast"),
       BAD_INPUT("where", where(b, y, x), ShapeError, "[2, 3]", "[4]", "equal or 1"),
       BAD_INPUT("where", where(b, x, y), ShapeError, "[2, 3]", "[4]", "equal or 1"),
       BAD_INPUT("where", where(b, 1, y), ShapeError, "[2, 3]", "[4]", "equal or 1"),
@@ -89,6 +94,18 @@ BadInputs elementwise_bad_input() {
       BAD_INPUT("clamp", clamp(x, {}, {}), StateError, "give min, max or both"),
       BAD_INPUT("gelu", gelu(x, "erf"), StateError, "\"none\" or \"tanh\"", "\"erf\""),
   };
+  for (const UnaryOp& op : whole_ops) {
+    rows.push_back(BAD_INPUT(op.name, op.run(b), DTypeError, "[2, 3] bool", "logical_not()", ".to()"));
+  }
+  for (const BinaryOp& op : derivatives) {
+    rows.push_back(UNDEFINED(op.name, op.run(none, x)));
+    rows.push_back(UNDEFINED(op.name, op.run(x, none)));
+    rows.push_back(BAD_INPUT(op.name, op.run(x, y), ShapeError, "[2, 3] f32", "[4]"));
+    rows.push_back(BAD_INPUT(op.name, op.run(ones({1}), x), ShapeError, "[1] f32", "[2, 3]"));
+    rows.push_back(BAD_INPUT(op.name, op.run(n, x), DTypeError, "[2, 3] i64", ".to(kFloat)"));
+    rows.push_back(BAD_INPUT(op.name, op.run(x, n), DTypeError, "[2, 3] i64", ".to(kFloat)"));
+    rows.push_back(ON_TWO_DEVICES(op.name, op.run(x, far)));
+  }
   for (const UnaryOp& op : unary_ops) rows.push_back(UNDEFINED(op.name, op.run(none)));
   for (const UnaryOp& op : number_ops) rows.push_back(UNDEFINED(op.name, op.run(none)));
   for (const BinaryOp& op : binary_ops) {

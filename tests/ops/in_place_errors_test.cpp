@@ -58,10 +58,25 @@ BadInputs in_place_bad_input() {
                 ".to(device)"),
       BAD_INPUT("add_", b.add_(n), DTypeError, "i64", "[2, 3] bool", "without the underscore"),
       BAD_INPUT("pow_", n.pow_(-1), StateError, "[2, 3] i64", "-1", ".to(kFloat)"),
+      BAD_INPUT("fill_", n.fill_(1e19), StateError, "1e+19", "i64", "wider dtype"),
+      UNDEFINED("zero_", none.zero_()),
+      BAD_INPUT("zero_", weight.zero_(), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"),
+      BAD_INPUT("sub_", b.sub_(b), DTypeError, "bool", "use logical_xor"),
+      UNDEFINED("addcmul_", none.addcmul_(x, x)),
+      UNDEFINED("addcmul_", x.addcmul_(none, x)),
+      BAD_INPUT("addcmul_", x.addcmul_(x, y), ShapeError, "[2, 3]", "[4]"),
+      BAD_INPUT("addcmul_", x.addcmul_(ones({5, 2, 3}), x), ShapeError, "[2, 3] f32", "[5, 2, 3] f32"),
+      BAD_INPUT("clamp_", n.clamp_(0.5), DTypeError, "f32", "[2, 3] i64", "without the underscore"),
+      BAD_INPUT("clamp_", b.clamp_(0), DTypeError, "[2, 3] bool", ".to()"),
       UNDEFINED("clamp_", none.clamp_(0)),
       BAD_INPUT("clamp_", weight.clamp_(0), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"),
       BAD_INPUT("clamp_", repeated.clamp_(0), ShapeError, "[2, 3]", "clone()"),
-      BAD_INPUT("addmm_", none.addmm_(a, c), StateError, "undefined tensor"),
+      UNDEFINED("addmm_", none.addmm_(a, c)),
+      UNDEFINED("addmm_", square.addmm_(none, c)),
+      UNDEFINED("addmm_", square.addmm_(a, none)),
+      BAD_INPUT("addmm_", ones({2}).addmm_(a, c), ShapeError, "self is [2] f32", "[2, 3] f32", "[3, 2] f32"),
+      BAD_INPUT("addmm_", ones({3, 2}).addmm_(a, c), ShapeError, "self is [3, 2] f32", "sizes of the product"),
+      BAD_INPUT("addmm_", square.addmm_(a, a), ShapeError, "self is [2, 2] f32", "[2, 3] f32"),
       BAD_INPUT("addmm_", square.clone().requires_grad_().addmm_(a, c), AutogradError, "leaf", "[2, 2] f32",
                 "NoGradGuard"),
       BAD_INPUT("addmm_", ones({2, 1}).expand({2, 2}).addmm_(a, c), ShapeError, "[2, 2]", "clone()"),
@@ -89,6 +104,7 @@ BadInputs in_place_bad_input() {
   }
   for (const UnaryOp& op : other_ops) {
     rows.push_back(UNDEFINED(op.name, op.run(none)));
+    rows.push_back(BAD_INPUT(op.name, op.run(b), DTypeError, "[2, 3] bool", ".to()"));
     rows.push_back(BAD_INPUT(op.name, op.run(weight), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"));
     rows.push_back(BAD_INPUT(op.name, op.run(repeated), ShapeError, "[2, 3]", "expanded", "clone()"));
   }

@@ -12,6 +12,10 @@ BadInputs index_bad_input() {
   const Tensor far_src = on_another_device({2, 3}), repeated = ones({1, 3}).expand({4, 3});
   const Tensor weight = ones({4, 3}).requires_grad_(), src_f64 = ones({2, 3}, kDouble);
   return {
+      BAD_INPUT("index_add", index_add(ones({4, 3}, kLong), 0, rows, ones({2, 3}, kLong), 0.5), DTypeError,
+                "alpha = 0.5", "[4, 3] i64"),
+      BAD_INPUT("index_add_", index_add_(ones({4, 3}, kLong), 0, rows, ones({2, 3}, kLong), 0.5), DTypeError,
+                "alpha = 0.5", "[4, 3] i64"),
       UNDEFINED("embedding", embedding(none, rows)),
       UNDEFINED("embedding", embedding(x, none)),
       BAD_INPUT("embedding", embedding(ones({5}), rows), ShapeError, "weight is [5] f32", "[entries, features]"),

@@ -52,6 +52,10 @@ BadInputs regression_losses() {
   const Tensor none, x = full({4, 3}, 0.5), y = ones({5}), n = ones({4, 3}, kLong), far = on_another_device({4, 3});
   const Tensor gy = scalar_tensor(1), more = ones({2, 4, 3});
   BadInputs rows = {
+      BAD_INPUT("mse_loss_backward", mse_loss_backward(gy, x, x, LossReduction::Mean, kLong), DTypeError, "[4, 3] f32",
+                "i64", "floating dtype"),
+      ON_TWO_DEVICES("binary_cross_entropy", binary_cross_entropy(x, x, far)),
+      ON_TWO_DEVICES("binary_cross_entropy_with_logits", binary_cross_entropy_with_logits(x, x, far)),
       UNDEFINED("mse_loss", mse_loss(none, x)),
       UNDEFINED("mse_loss", mse_loss(x, none)),
       BAD_INPUT("mse_loss", mse_loss(x, y), ShapeError, "[4, 3]", "[5]", "equal or 1"),

@@ -10,6 +10,9 @@ BadInputs matmul_bad_input() {
   const Tensor n = ones({2, 3}, kLong), half = ones({2, 3}, kHalf), batch = ones({2, 2, 3}), square = ones({2, 2});
   const Tensor far = on_another_device({2, 3}), far_b = on_another_device({3, 2});
   return {
+      BAD_INPUT("linear", linear(a, ones({4, 3}), ones({4}, kHalf)), DTypeError, "x is [2, 3] f32", "bias is [4] f16",
+                "AutocastGuard"),
+      BAD_INPUT("addmm", addmm(ones({2}, kHalf), a, b), DTypeError, "a is [2, 3] f32", "input is [2] f16"),
       UNDEFINED("mm", mm(none, b)),
       UNDEFINED("mm", mm(a, none)),
       BAD_INPUT("mm", mm(vector, b), ShapeError, "rank 2", "[4] f32", "matmul()"),

@@ -1,5 +1,6 @@
 // Layer and batch normalisation, with their derivatives, refuse parameters and statistics that do not fit.
 #include <array>
+#include <cmath>
 
 #include "ops/bad_input.h"
 #include "tandem/ops/ops.h"
@@ -13,6 +14,14 @@ BadInputs norm_layers_bad_input() {
   const std::array<bool, 3> all{true, true, true};
   const Tensor mean = zeros({3}), rstd = ones({3}), row_mean = zeros({2}), row_rstd = ones({2});
   return {
+      BAD_INPUT("layer_norm", layer_norm(x, {3}, none, none, std::nan("")), StateError, "eps = nan", "at least 0"),
+      BAD_INPUT("layer_norm", layer_norm(x, {3}, none, none, -1), StateError, "eps = -1", "at least 0"),
+      BAD_INPUT("batch_norm", batch_norm(x, none, none, none, none, true, 0.1, -1), StateError, "eps = -1"),
+      BAD_INPUT("batch_norm", batch_norm(x, none, none, none, none, true, std::nan("")), StateError, "momentum = nan"),
+      BAD_INPUT("batch_norm", batch_norm(x, none, none, zeros({1}).expand({3}), w, true), ShapeError,
+                "running_mean [3]", "strides [0]", "clone()"),
+      BAD_INPUT("batch_norm", batch_norm(x, none, none, zeros({3}).requires_grad_(), w, true), AutogradError,
+                "running_mean [3] f32", "requires grad"),
       UNDEFINED("layer_norm", layer_norm(none, {3})),
       BAD_INPUT("layer_norm", layer_norm(x, {}), ShapeError, "empty", "[2, 3] f32"),
       BAD_INPUT("layer_norm", layer_norm(x, {2}), ShapeError, "[2]", "[2, 3] f32", "end in"),

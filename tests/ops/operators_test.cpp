@@ -84,6 +84,9 @@ TEST_F(Operators, WholeNumbersKeepTheirLastBits) {
   EXPECT_EQ(whole(x.clamp(0, kBig)), (V{0, 1, 0}));
   EXPECT_EQ(whole((x + kBig).clamp({}, kBig)), (V{kBig, kBig, kBig - 3}));
   EXPECT_EQ(whole((x - kBig).clamp(-kBig)), (V{-kBig, 1 - kBig, -kBig}));
+  EXPECT_EQ(whole(tensor({true, false}).square()), (V{1, 0}));
+  EXPECT_EQ(x.clamp(-0.5, 0).dtype(), kFloat);
+  EXPECT_EQ(x.clamp(-0.5, 0)[2].item<float>(), -0.5F);
   EXPECT_EQ(whole(tensor({kBig, kBig - 1}).eq(kBig)), (V{1, 0}));
   EXPECT_EQ(whole(kBig > tensor({kBig, kBig - 1})), (V{0, 1}));
   EXPECT_EQ(whole(pow(x, kBig)), (V{0, 1, whole(pow(x, tensor(kBig)))[2]}));

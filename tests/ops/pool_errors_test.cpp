@@ -48,6 +48,8 @@ BadInputs pool_bad_input() {
                 "[2, 4, 3, 3]"),
       BAD_INPUT("avg_pool2d_backward", avg_pool2d_backward(gy.to(kInt), xs, p), DTypeError, "gy is [2, 4, 3, 3] i32",
                 ".to(kFloat)"),
+      BAD_INPUT("adaptive_avg_pool2d_backward", adaptive_avg_pool2d_backward(ones({2, 4, 0, 3}), xs), ShapeError,
+                "[2, 4, 0, 3] f32", "[2, 4, 6, 6]", "rows and columns"),
       UNDEFINED("adaptive_avg_pool2d_backward", adaptive_avg_pool2d_backward(none, xs)),
       BAD_INPUT("adaptive_avg_pool2d_backward", adaptive_avg_pool2d_backward(gy, {2, 4, 6}), ShapeError,
                 "[2, 4, 3, 3] f32", "[2, 4, 6]", "[N, C, H, W]"),

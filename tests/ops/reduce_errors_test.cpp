@@ -12,6 +12,10 @@ BadInputs reduce_bad_input() {
   const Tensor none, x = ones({2, 3}), n = ones({2, 3}, kLong), b = ones({2, 3}, kBool), no_rows = ones({0, 3});
   const Tensor number = scalar_tensor(1);
   return {
+      BAD_INPUT("norm", norm(x, 2, kLong), DTypeError, "[2, 3] f32", "i64", "floating dtype"),
+      BAD_INPUT("norm", norm(x, 3, kInt), DTypeError, "[2, 3] f32", "i32", "floating dtype"),
+      BAD_INPUT("argmax", argmax(number, 3), IndexError, "dimension 3", "rank 0", "[-1, 0]"),
+      BAD_INPUT("argmin", argmin(number, -2), IndexError, "dimension -2", "rank 0", "[-1, 0]"),
       UNDEFINED("sum", sum(none)),
       UNDEFINED("sum", sum(none, {0})),
       BAD_INPUT("sum", sum(x, {2}), IndexError, "dimension 2", "rank 2", "[-2, 1]"),
@@ -39,9 +43,9 @@ BadInputs reduce_bad_input() {
       BAD_INPUT("norm", norm(x, 3, {5}), IndexError, "dimension 5", "rank 2", "[-2, 1]"),
       BAD_INPUT("norm", norm(x, 1, {0, 0}), IndexError, "dimension 0", "twice", "[0, 0]"),
       BAD_INPUT("norm", norm(n), DTypeError, "[2, 3] i64", "floating", ".to(kFloat)"),
-      BAD_INPUT("norm", norm(x, 0), StateError, "p must be positive", "not 0"),
-      BAD_INPUT("norm", norm(x, -1), StateError, "p must be positive", "not -1"),
-      BAD_INPUT("norm", norm(x, std::nan("")), StateError, "p must be positive", "nan"),
+      BAD_INPUT("norm", norm(x, 0), StateError, "p = 0", "must be positive"),
+      BAD_INPUT("norm", norm(x, -1), StateError, "p = -1", "must be positive"),
+      BAD_INPUT("norm", norm(x, std::nan("")), StateError, "must be positive", "nan"),
 
       UNDEFINED("max", max(none)),
       UNDEFINED("max", max(none, 0)),

@@ -27,6 +27,7 @@ BadInputs softmax_bad_input() {
     rows.push_back(UNDEFINED(op.name, op.run(none, x, 0)));
     rows.push_back(UNDEFINED(op.name, op.run(x, none, 0)));
     rows.push_back(BAD_INPUT(op.name, op.run(x, y, 0), ShapeError, "gy is [2, 3] f32", "[4]"));
+    rows.push_back(BAD_INPUT(op.name, op.run(x.to(kHalf), x, 0), DTypeError, "gy is [2, 3] f16", "y is [2, 3] f32"));
     rows.push_back(BAD_INPUT(op.name, op.run(x, x, 2), IndexError, "dimension 2", "rank 2", "[-2, 1]"));
     rows.push_back(BAD_INPUT(op.name, op.run(n, x, 0), DTypeError, "gy is [2, 3] i64", ".to(kFloat)"));
     rows.push_back(BAD_INPUT(op.name, op.run(x, n, 0), DTypeError, "y is [2, 3] i64", ".to(kFloat)"));

@@ -113,6 +113,13 @@ TEST(TensorErrors, ElementsAreReadOnTheCpuInTheirDtypeAndRank) {
   });
 }
 
+TEST(TensorErrors, DataThatRequireGradStayFloating) {
+  const Tensor x = ones({2, 3}), w = ones({2}).requires_grad_(), n = ones({2}, kLong);
+  expect_refused({BAD_INPUT("set_data", w.set_data(n), DTypeError, "i64", "requires_grad_(false)"),
+                  UNDEFINED("set_data", w.set_data(Tensor())),
+                  BAD_INPUT("retain_grad", x.retain_grad(), AutogradError, "[2, 3]", "requires_grad_()")});
+}
+
 TEST(TensorErrors, RandomNumbersNeedAWritableTensorAndARange) {
   const Tensor none, x = ones({2, 3}), n = ones({2, 3}, kLong), weight = ones({2, 3}).requires_grad_();
   const Tensor result = weight * 2;
@@ -127,6 +134,7 @@ TEST(TensorErrors, RandomNumbersNeedAWritableTensorAndARange) {
       BAD_INPUT("uniform_", n.uniform_(), DTypeError, "i64", ".to(kFloat)"),
       BAD_INPUT("normal_", n.normal_(), DTypeError, "i64", ".to(kFloat)"),
       BAD_INPUT("uniform_", x.uniform_(2, 1), StateError, "from = 2", "to = 1", "swap"),
+      BAD_INPUT("uniform_", x.uniform_(0, std::nan("")), StateError, "to = nan", "finite"),
       BAD_INPUT("normal_", x.normal_(0, -1), StateError, "std = -1", "at least 0"),
       BAD_INPUT("normal_", x.normal_(0, std::nan("")), StateError, "std = nan", "at least 0"),
       BAD_INPUT("bernoulli_", x.bernoulli_(std::nan("")), StateError, "p = nan", "[0, 1]"),

@@ -95,6 +95,8 @@ class Backward {
   DType wanted(size_t i) const;
 
  private:
+  void check_input(size_t i) const;
+
   const OpNode& node_;
   const Grads& grads_;
 };

@@ -14,12 +14,13 @@ inline constexpr DeviceType kCUDA = DeviceType::CUDA;
 constexpr const char* name(DeviceType t) { return t == DeviceType::CPU ? "cpu" : "cuda"; }
 
 /// A device type and the index of one device of it; index -1 means the current one.
-struct Device {
-  DeviceType type_ = DeviceType::CPU;
-  int8_t index_ = -1;
-
+class Device {
+ public:
   constexpr Device() = default;
-  constexpr Device(DeviceType type, int index = -1) : type_(type), index_(static_cast<int8_t>(index)) {}
+  /// Throws DeviceError on an index outside of [-1, 127].
+  constexpr Device(DeviceType type, int index = -1) : type_(type), index_(static_cast<int8_t>(index)) {
+    if (index < -1 || index > 127) throw_bad_index(index);
+  }
   /// "cpu", "cuda" or "cuda:1". Throws DeviceError on anything else.
   Device(const std::string& text);
   Device(const char* text) : Device(std::string(text)) {}
@@ -35,6 +36,12 @@ struct Device {
   friend constexpr bool operator==(const Device& a, const Device& b) {
     return a.type_ == b.type_ && (a.type_ == DeviceType::CPU || a.index_ == b.index_);
   }
+
+ private:
+  [[noreturn]] static void throw_bad_index(int index);
+
+  DeviceType type_ = DeviceType::CPU;
+  int8_t index_ = -1;
 };
 
 }  // namespace tandem

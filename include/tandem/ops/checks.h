@@ -1,6 +1,7 @@
 #pragma once
 // What the ops of layers check and prepare alike. Internal.
 #include <array>
+#include <optional>
 #include <string>
 
 #include "tandem/tensor/tensor.h"
@@ -13,6 +14,14 @@ std::string show(const Tensor& x);
 void defined(const char* op, const char* which, const Tensor& x);
 /// `defined`, and DTypeError unless `x` is floating.
 void floating(const char* op, const char* which, const Tensor& x);
+/// `defined`, of number `i` in a list of tensors.
+void defined_at(const char* op, size_t i, const Tensor& x);
+/// DTypeError for a bool `x`.
+void not_bool(const char* op, const Tensor& x);
+/// DTypeError for a result that is asked for in a dtype that is not floating.
+void floating_result(const char* op, const Tensor& x, std::optional<DType> dtype);
+/// StateError unless the number is finite and at least 0.
+void not_negative(const char* op, const char* which, double value);
 /// `defined`, and DTypeError unless `x` is i64 or i32.
 void index(const char* op, const char* which, const Tensor& x);
 /// DTypeError unless both have one dtype; an undefined `b` passes.

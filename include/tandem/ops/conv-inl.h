@@ -16,7 +16,7 @@ namespace detail {
 inline Dims conv2d_sizes(const char* op, IntArrayRef x, IntArrayRef weight, const Conv2dParams& p) {
   TANDEM_CHECK(weight.size() == 4 && numel_of(weight) > 0, ShapeError,
                "{}: the weight is {}, but must be [O, C / groups, KH, KW] with no size 0", op, to_string(weight));
-  TANDEM_CHECK(x.size() == 4, ShapeError, "{}: x is {}, but must be [N, C, H, W] or [C, H, W]", op, to_string(x));
+  TANDEM_CHECK(x.size() == 4, ShapeError, "{}: x is {}, but must be [N, C, H, W]", op, to_string(x));
   TANDEM_CHECK(p.groups >= 1 && weight[0] % p.groups == 0, StateError,
                "{}: groups = {}, which must divide the {} outputs of weight {}", op, p.groups, weight[0],
                to_string(weight));
@@ -99,6 +99,8 @@ TANDEM_OPS Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bi
   p.padding = checks::pair("conv2d", "padding", padding, 0);
   p.dilation = checks::pair("conv2d", "dilation", dilation, 1);
   p.groups = groups;
+  TANDEM_CHECK(x.dim() == 3 || x.dim() == 4, ShapeError, "conv2d: x is {}, but must be [N, C, H, W] or [C, H, W]",
+               checks::show(x));
   const bool single = x.dim() == 3;
   const Tensor batch = single ? unsqueeze(x, 0) : x;
   const Dims sizes = detail::conv2d_sizes("conv2d", batch.sizes(), weight.sizes(), p);
@@ -143,6 +145,7 @@ TANDEM_OPS std::tuple<Tensor, Tensor> conv2d_backward_weight(const Tensor& gy, c
                                                              bool with_bias) {
   checks::floating("conv2d_backward_weight", "gy", gy);
   checks::floating("conv2d_backward_weight", "x", x);
+  checks::floating_result("conv2d_backward_weight", x, dtype);
   const Dims ws(sizes);
   checks::sizes("conv2d_backward_weight", "gy", gy,
                 detail::conv2d_sizes("conv2d_backward_weight", x.sizes(), ws, params));

@@ -30,6 +30,9 @@ TANDEM_OPS Tensor dropout_backward(const Tensor& gy, const Tensor& mask, double 
   checks::floating("dropout_backward", "gy", gy);
   checks::defined("dropout_backward", "mask", mask);
   checks::sizes("dropout_backward", "mask", mask, gy.sizes());
+  TANDEM_CHECK(mask.dtype() == kBool, DTypeError,
+               "dropout_backward: mask is {}, but must be bool, true where x was kept; compare it with 0",
+               checks::show(mask));
   TANDEM_CHECK(p >= 0 && p < 1, StateError, "dropout_backward: p = {}, but must lie in [0, 1)", p);
   return apply<"dropout_backward">(
       [p](const Tensor& gy, const Tensor& mask) {

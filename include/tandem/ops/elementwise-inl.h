@@ -10,8 +10,14 @@
 namespace tandem {
 
 TANDEM_OPS Tensor sum_to_size(const Tensor& g, IntArrayRef sizes) {
+  checks::defined("sum_to_size", "the input", g);
   if (g.sizes() == sizes) return g;
-  const size_t lead = static_cast<size_t>(g.dim()) - sizes.size();
+  const WholeOpScope op("sum_to_size");
+  bool fits = sizes.size() <= g.sizes().size();
+  const size_t lead = fits ? g.sizes().size() - sizes.size() : 0;
+  for (size_t d = 0; fits && d < sizes.size(); ++d) fits = sizes[d] == 1 || sizes[d] == g.sizes()[d + lead];
+  TANDEM_CHECK(fits, ShapeError, "sum_to_size: {} cannot be summed to {}, whose sizes must broadcast to it",
+               checks::show(g), to_string(sizes));
   Dims reduced;
   for (size_t d = 0; d < g.sizes().size(); ++d) {
     if (d < lead || (sizes[d - lead] == 1 && g.sizes()[d] != 1)) reduced.push_back(static_cast<int64_t>(d));
@@ -62,9 +68,11 @@ TANDEM_OPS Tensor add(const Tensor& a, Scalar b, Scalar alpha) {
                                   [](const Tensor& g, const Tensor&) { return g; });
 }
 TANDEM_OPS Tensor sub(const Tensor& a, Scalar b, Scalar alpha) {
+  const WholeOpScope op("sub");
   return add(a, detail::scalar_product(detail::scalar_product(b, alpha), -1));
 }
 TANDEM_OPS Tensor rsub(const Tensor& a, Scalar b) {
+  const WholeOpScope op("rsub");
   return detail::scalar_op<"sub">(Unary::rsub_scalar, a, b, detail::Keep::nothing, false,
                                   [](const Tensor& g, const Tensor&) { return neg(g); });
 }
@@ -89,6 +97,11 @@ TANDEM_OPS Tensor div(const Tensor& a, const Tensor& b) {
 TANDEM_OPS Tensor div(const Tensor& a, Scalar b) {
   return detail::scalar_op<"div">(Unary::div_scalar, a, b, detail::Keep::nothing, true,
                                   [b](const Tensor& g, const Tensor&) { return div(g, b); });
+}
+
+TANDEM_OPS Tensor operator/(Scalar a, const Tensor& b) {
+  const WholeOpScope op("div");
+  return mul(reciprocal(b), a);
 }
 
 TANDEM_OPS Tensor pow(const Tensor& a, const Tensor& b) {
@@ -136,6 +149,7 @@ TANDEM_OPS Tensor reciprocal(const Tensor& x) {
                                         [](const Tensor& g, const Tensor& y) { return neg(mul(g, mul(y, y))); });
 }
 TANDEM_OPS Tensor square(const Tensor& x) {
+  if (x.defined() && x.dtype() == kBool) return pow(x, 2);  // 0 and 1 in i64, as in PyTorch
   return detail::unary_op<"square">(Unary::square, x, detail::Keep::input, true,
                                     [](const Tensor& g, const Tensor& x) { return mul(g, mul(x, 2)); });
 }
@@ -195,7 +209,12 @@ TANDEM_OPS Tensor atan2(const Tensor& a, const Tensor& b) {
 }
 
 TANDEM_OPS Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max) {
-  TANDEM_CHECK(min || max, StateError, "clamp: give min, max or both");
+  const WholeOpScope op("clamp");
+  TANDEM_CHECK(min || max, StateError, "clamp: no bounds; give min, max or both");
+  if (x.defined() && !is_floating_point(x.dtype()) &&
+      (min.value_or(0).is_floating_point() || max.value_or(0).is_floating_point())) {
+    return clamp(to(x, kFloat), min, max);  // as type promotion says
+  }
   if (x.defined() && !x.is_floating_point() &&
       !(detail::fits_double(min.value_or(0)) && detail::fits_double(max.value_or(0)))) {
     const Tensor y = min ? maximum(x, detail::scalar_operand(x, *min)) : x;
@@ -241,9 +260,11 @@ TANDEM_OPS Tensor where(const Tensor& condition, const Tensor& a, const Tensor& 
       condition, a, b);
 }
 TANDEM_OPS Tensor where(const Tensor& condition, const Tensor& a, Scalar b) {
+  checks::defined("where", "the first operand", a);
   return where(condition, a, detail::scalar_operand(a, b));
 }
 TANDEM_OPS Tensor where(const Tensor& condition, Scalar a, const Tensor& b) {
+  checks::defined("where", "the second operand", b);
   return where(condition, detail::scalar_operand(b, a), b);
 }
 

@@ -101,7 +101,7 @@ inline Tensor operator*(const Tensor& a, Scalar b) { return mul(a, b); }
 inline Tensor operator*(Scalar a, const Tensor& b) { return mul(b, a); }
 inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
 inline Tensor operator/(const Tensor& a, Scalar b) { return div(a, b); }
-inline Tensor operator/(Scalar a, const Tensor& b) { return mul(reciprocal(b), a); }
+Tensor operator/(Scalar a, const Tensor& b);
 inline Tensor operator-(const Tensor& x) { return neg(x); }
 inline Tensor operator==(const Tensor& a, const Tensor& b) { return eq(a, b); }
 inline Tensor operator!=(const Tensor& a, const Tensor& b) { return ne(a, b); }

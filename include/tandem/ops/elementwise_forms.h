@@ -18,12 +18,18 @@ inline bool has_bool_output(Unary op) {
   return op == Unary::logical_not || op == Unary::isfinite || op == Unary::isnan || op == Unary::isinf;
 }
 
+/// True for an op that keeps integers as they are and has no meaning for truth values, which have no magnitude.
+inline bool refuses_bool(Unary op, bool exact_on_integers) {
+  return exact_on_integers && !has_bool_output(op) && op != Unary::sign;
+}
+
 /// y = op(x). `exact_on_integers`: integers stay integers; otherwise they give f32.
 /// derivative(gy, kept tensor) -> gx.
 template <FixedString Name, class D>
 Tensor unary_op(Unary op, const Tensor& x, Keep keep, bool exact_on_integers, D derivative, double a = 0,
                 double b = 0) {
   checks::defined(Name.text, "the input", x);
+  if (refuses_bool(op, exact_on_integers)) checks::not_bool(Name.text, x);
   return apply<Name>(
       [&](const Tensor& x) {
         DType dtype = x.dtype();
@@ -184,6 +190,9 @@ inline Tensor no_gradient(const Tensor& gy, const Tensor&) { return zeros_like(g
 template <FixedString Name, class D>
 Tensor derivative_op(Binary op, const Tensor& gy, const Tensor& kept, Tensor (*self)(const Tensor&, const Tensor&),
                      D second) {
+  checks::floating(Name.text, "gy", gy);
+  checks::floating(Name.text, "the kept tensor", kept);
+  checks::sizes(Name.text, "gy", gy, kept.sizes());
   return apply<Name>(
       [&](const Tensor& gy, const Tensor& kept) {
         Tensor gx = binary_kernel(Name.text, op, gy, kept, gy.dtype());

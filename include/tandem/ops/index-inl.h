@@ -119,8 +119,8 @@ inline int64_t check_index_add(const char* op, const Tensor& x, int64_t dim, con
   TANDEM_CHECK(index.dim() <= 1, ShapeError, "{}: index is {}, but must have rank 1; flatten() it", op,
                checks::show(index));
   checks::sizes(op, "src", src, with_size(x.sizes(), d, index.numel()));
-  TANDEM_CHECK(x.dim() > 0 || index.numel() == 1, ShapeError, "{}: index is {}, but x has rank 0 and takes one entry",
-               op, checks::show(index));
+  TANDEM_CHECK(x.dim() > 0 || index.numel() == 1, ShapeError, "{}: index is {}, but x has rank 0; give one entry", op,
+               checks::show(index));
   return d;
 }
 
@@ -177,6 +177,7 @@ TANDEM_OPS Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
 TANDEM_OPS Tensor gather_backward(const Tensor& gy, IntArrayRef sizes, int64_t dim, const Tensor& index) {
   checks::defined("gather_backward", "gy", gy);
   checks::index("gather_backward", "index", index);
+  const WholeOpScope op("gather_backward");
   checks::sizes("gather_backward", "gy", gy, index.sizes());
   const int64_t d = wrap_dim(dim, static_cast<int64_t>(sizes.size()), "gather_backward");
   detail::check_fits("gather_backward", index, "the result", sizes, gy.dtype(), d, true);
@@ -189,6 +190,7 @@ TANDEM_OPS Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index,
 }
 
 TANDEM_OPS const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
+  const WholeOpScope op("scatter_add_");
   const int64_t d = detail::check_scatter_add("scatter_add_", self, dim, index, src);
   checks::same_dtype("scatter_add_", "self", self, "src", src);
   detail::check_devices("scatter_add_", {&self, &index, &src});
@@ -210,7 +212,7 @@ TANDEM_OPS Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index
   TANDEM_CHECK(index.dim() <= 1, ShapeError, "index_select: index is {}, but must have rank 1; flatten() it",
                checks::show(index));
   TANDEM_CHECK(x.dim() > 0 || index.numel() == 1, ShapeError,
-               "index_select: index is {}, but x has rank 0 and takes one entry", checks::show(index));
+               "index_select: index is {}, but x has rank 0; give one entry", checks::show(index));
   return apply<"index_select">(
       [&](const Tensor& x, const Tensor& index) {
         Tensor y = empty(detail::with_size(x.sizes(), d, index.numel()), x.options());
@@ -227,20 +229,25 @@ TANDEM_OPS Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index
 TANDEM_OPS Tensor index_select_backward(const Tensor& gy, IntArrayRef sizes, int64_t dim, const Tensor& index) {
   checks::defined("index_select_backward", "gy", gy);
   checks::index("index_select_backward", "index", index);
+  const WholeOpScope op("index_select_backward");
   const int64_t d = wrap_dim(dim, static_cast<int64_t>(sizes.size()), "index_select_backward");
   checks::sizes("index_select_backward", "gy", gy, detail::with_size(sizes, d, index.numel()));
   return detail::index_add_op({}, sizes, d, index, gy);
 }
 
 TANDEM_OPS Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, Scalar alpha) {
+  const WholeOpScope op("index_add");
   const int64_t d = detail::check_index_add("index_add", x, dim, index, src);
+  checks::alpha("index_add", x, src, alpha);
   const bool scaled = alpha.to_double() != 1;
   return detail::index_add_op(x, x.impl().sizes, d, index, scaled ? mul(src, alpha) : src);
 }
 
 TANDEM_OPS const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
                                     Scalar alpha) {
+  const WholeOpScope op("index_add_");
   const int64_t d = detail::check_index_add("index_add_", self, dim, index, src);
+  checks::alpha("index_add_", self, src, alpha);
   checks::same_dtype("index_add_", "self", self, "src", src);
   detail::check_devices("index_add_", {&self, &index, &src});
   return apply_in_place(

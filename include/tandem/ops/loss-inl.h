@@ -158,6 +158,7 @@ inline Tensor smooth_loss(const Tensor& logp, const Tensor& target, const Tensor
 
 TANDEM_OPS Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, LossReduction reduction,
                            int64_t ignore_index) {
+  const WholeOpScope op("nll_loss");
   detail::check_class_loss("nll_loss", x, target, weight);
   detail::check_classes("nll_loss", x, target);
   if (x.dim() > 1) return detail::nll_loss_op(x, target, weight, reduction, ignore_index);
@@ -167,6 +168,7 @@ TANDEM_OPS Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& 
 
 TANDEM_OPS Tensor cross_entropy(const Tensor& x_given, const Tensor& target, const Tensor& weight,
                                 LossReduction reduction, int64_t ignore_index, double label_smoothing) {
+  const WholeOpScope op("cross_entropy");
   const Tensor x = detail::cast_of_composite("cross_entropy", x_given);
   detail::check_class_loss("cross_entropy", x, target, weight);
   TANDEM_CHECK(label_smoothing >= 0 && label_smoothing <= 1, StateError,
@@ -232,6 +234,7 @@ TANDEM_OPS Tensor mse_loss_backward(const Tensor& gy, const Tensor& x, const Ten
   checks::floating("mse_loss_backward", "x", x);
   checks::floating("mse_loss_backward", "target", target);
   const Dims sizes = broadcast_shapes(x.sizes(), target.sizes(), "mse_loss_backward");
+  checks::floating_result("mse_loss_backward", x, dtype);
   checks::sizes("mse_loss_backward", "gy", gy, reduction == LossReduction::None ? sizes : Dims{});
   const double k = reduction == LossReduction::Mean ? 2.0 / static_cast<double>(numel_of(sizes)) : 2.0;
   return apply<"mse_loss_backward">(
@@ -265,6 +268,7 @@ TANDEM_OPS Tensor mse_loss_backward(const Tensor& gy, const Tensor& x, const Ten
 TANDEM_OPS Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, const Tensor& weight,
                                                    const Tensor& pos_weight, LossReduction reduction) {
   constexpr const char* op = "binary_cross_entropy_with_logits";
+  const WholeOpScope running(op);
   detail::check_binary_loss(op, x, target);
   detail::check_loss_weight(op, "weight", weight, x);
   detail::check_loss_weight(op, "pos_weight", pos_weight, x);
@@ -323,6 +327,7 @@ inline Tensor binary_cross_entropy_slope(const Tensor& gy, const Tensor& p, cons
 
 TANDEM_OPS Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight,
                                        LossReduction reduction) {
+  const WholeOpScope op("binary_cross_entropy");
   detail::check_binary_loss("binary_cross_entropy", x, target);
   detail::check_loss_weight("binary_cross_entropy", "weight", weight, x);
   const Tensor losses = apply<"binary_cross_entropy">(

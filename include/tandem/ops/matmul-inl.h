@@ -22,18 +22,13 @@ inline void check_matrix(const char* op, const char* which, const Tensor& x, int
 
 /// The operands of a product: same dtype, floating, equal inner sizes.
 inline void check_product(const char* op, const Tensor& a, const Tensor& b) {
+  const int64_t inner_a = a.sizes().back(), inner_b = b.dim() == 1 ? b.size(0) : b.size(-2);
   TANDEM_CHECK(a.is_floating_point() && b.is_floating_point(), DTypeError,
                "{}: products need floating dtypes: a is {}, b is {}; convert with .to(kFloat)", op, checks::show(a),
                checks::show(b));
-  const int64_t inner_a = a.sizes().back(), inner_b = b.sizes()[static_cast<size_t>(b.dim()) - 2];
-  TANDEM_CHECK(inner_a == inner_b, ShapeError, "{}: inner sizes differ: a is {}, b is {}", op, checks::show(a),
+  TANDEM_CHECK(inner_a == inner_b, ShapeError,
+               "{}: inner sizes differ: a is {}, b is {}; the columns of a must be the rows of b", op, checks::show(a),
                checks::show(b));
-}
-
-inline void check_same_dtype(const char* op, const Tensor& a, const Tensor& b) {
-  TANDEM_CHECK(a.dtype() == b.dtype(), DTypeError,
-               "{}: dtypes differ: a is {}, b is {}; convert one with .to(), or run under an AutocastGuard", op,
-               checks::show(a), checks::show(b));
 }
 
 /// f32 beside a low dtype is rounded to it: both operands of a kernel have one dtype.
@@ -68,7 +63,7 @@ template <FixedString Name>
 Tensor product(const Tensor& a, const Tensor& b) {
   return apply<Name>(
       [](const Tensor& a, const Tensor& b) {
-        check_same_dtype(Name.text, a, b);
+        checks::same_dtype(Name.text, "a", a, "b", b);
         Tensor y = empty(product_sizes(a, b), a.options());
         backend(a).gemm({.d = y, .a = a, .b = b, .bias = {}});
         return Result{y, save(a, b), product_backward};
@@ -107,8 +102,8 @@ TANDEM_OPS Tensor mm(const Tensor& a, const Tensor& b) {
 TANDEM_OPS Tensor bmm(const Tensor& a, const Tensor& b) {
   detail::check_matrix("bmm", "a", a, 3);
   detail::check_matrix("bmm", "b", b, 3);
-  TANDEM_CHECK(a.size(0) == b.size(0), ShapeError, "bmm: batch sizes differ: a is {}, b is {}", checks::show(a),
-               checks::show(b));
+  TANDEM_CHECK(a.size(0) == b.size(0), ShapeError,
+               "bmm: batch sizes differ: a is {}, b is {}; matmul() broadcasts them", checks::show(a), checks::show(b));
   detail::check_product("bmm", a, b);
   return detail::product<"bmm">(a, b);
 }
@@ -120,11 +115,11 @@ TANDEM_OPS Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, S
   detail::check_product("addmm", a, b);
   const Dims sizes = detail::product_sizes(a, b);
   TANDEM_CHECK(broadcast_shapes(input.sizes(), sizes, "addmm") == sizes, ShapeError,
-               "addmm: input {} does not broadcast to the product's {}", checks::show(input), to_string(sizes));
+               "addmm: input is {}, but must broadcast to the product's {}", checks::show(input), to_string(sizes));
   return apply<"addmm">(
       [&](const Tensor& input, const Tensor& a, const Tensor& b) {
-        detail::check_same_dtype("addmm", a, b);
-        detail::check_same_dtype("addmm", input, a);
+        checks::same_dtype("addmm", "a", a, "b", b);
+        checks::same_dtype("addmm", "a", a, "input", input);
         const double scale = alpha.to_double(), keep = beta.to_double();
         // A row added to every row is the GEMM's own bias; anything else is a second pass.
         const bool is_bias = keep == 1 && scale == 1 && input.dim() == 1 && input.numel() == sizes.back();
@@ -155,7 +150,8 @@ namespace detail {
 inline Tensor linear_rows(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return apply<"linear">(
       [](const Tensor& x, const Tensor& weight, const Tensor& bias) {
-        check_same_dtype("linear", x, weight);
+        checks::same_dtype("linear", "x", x, "weight", weight);
+        checks::same_dtype("linear", "x", x, "bias", bias);
         Tensor y = empty({x.size(0), weight.size(0)}, x.options());
         const Dims transposed{weight.size(1), weight.size(0)}, strides{weight.stride(1), weight.stride(0)};
         backend(x).gemm(
@@ -188,8 +184,9 @@ inline Tensor linear_rows(const Tensor& x, const Tensor& weight, const Tensor& b
 }  // namespace detail
 
 TANDEM_OPS Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  TANDEM_CHECK(x.defined() && weight.defined(), StateError, "linear: {} is an undefined tensor",
-               x.defined() ? "weight" : "x");
+  const WholeOpScope op("linear");
+  checks::defined("linear", "x", x);
+  checks::defined("linear", "weight", weight);
   TANDEM_CHECK(weight.dim() == 2 && x.dim() >= 1 && x.size(-1) == weight.size(1), ShapeError,
                "linear: x is {}, weight is {}: the last size of x must be the second size of the weight [out, in]",
                checks::show(x), checks::show(weight));
@@ -197,7 +194,8 @@ TANDEM_OPS Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bi
                "linear: bias is {}, weight is {}: the bias must be [{}]", checks::show(bias), checks::show(weight),
                weight.size(0));
   TANDEM_CHECK(x.is_floating_point() && weight.is_floating_point(), DTypeError,
-               "linear: x is {}, weight is {}: both must be floating", checks::show(x), checks::show(weight));
+               "linear: x is {}, weight is {}: both must be floating; convert with .to(kFloat)", checks::show(x),
+               checks::show(weight));
   if (x.dim() == 2) return detail::linear_rows(x, weight, bias);
   Dims sizes = x.impl().sizes;
   sizes.back() = weight.size(0);
@@ -206,21 +204,20 @@ TANDEM_OPS Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bi
 }
 
 TANDEM_OPS Tensor matmul(const Tensor& a, const Tensor& b) {
-  TANDEM_CHECK(a.defined() && b.defined(), StateError, "matmul: {} is an undefined tensor", a.defined() ? "b" : "a");
+  const WholeOpScope op("matmul");
+  checks::defined("matmul", "a", a);
+  checks::defined("matmul", "b", b);
   TANDEM_CHECK(a.dim() > 0 && b.dim() > 0, ShapeError,
                "matmul: a is {}, b is {}: 0-dim tensors have no product; use mul()", checks::show(a), checks::show(b));
+  detail::check_product("matmul", a, b);
   // Vectors become matrices, and lose the extra dimension again at the end.
   const Tensor x = a.dim() == 1 ? unsqueeze(a, 0) : a, w = b.dim() == 1 ? unsqueeze(b, 1) : b;
-  const int64_t inner_a = x.size(-1), inner_b = w.size(-2);
-  TANDEM_CHECK(inner_a == inner_b, ShapeError, "matmul: inner sizes differ: a is {}, b is {}", checks::show(a),
-               checks::show(b));
-  detail::check_product("matmul", x, w);
   Tensor y;
   Dims batch;
   if (w.dim() == 2) {
     // One matrix on the right: the batch of the left is just more rows.
     batch = Dims(x.sizes().slice(0, static_cast<size_t>(x.dim()) - 2));
-    const Tensor rows = x.dim() == 2 ? x : reshape(x, {numel_of(batch) * x.size(-2), inner_a});
+    const Tensor rows = x.dim() == 2 ? x : reshape(x, {numel_of(batch) * x.size(-2), x.size(-1)});
     y = detail::product<"matmul">(rows, w);
   } else {
     batch = broadcast_shapes(x.sizes().slice(0, static_cast<size_t>(x.dim()) - 2),

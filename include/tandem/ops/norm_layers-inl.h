@@ -88,6 +88,7 @@ TANDEM_OPS Tensor layer_norm(const Tensor& x, IntArrayRef normalized_shape, cons
                to_string(shape), checks::show(x));
   checks::sizes("layer_norm", "weight", weight, shape);
   checks::sizes("layer_norm", "bias", bias, shape);
+  checks::not_negative("layer_norm", "eps", eps);
   return apply<"layer_norm">(
       [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
         checks::parameter_dtype("layer_norm", x, "weight", weight);
@@ -167,6 +168,12 @@ inline void check_running_statistics(const Tensor& x, const char* which, const T
   TANDEM_CHECK(r.device() == x.device(), DeviceError,
                "batch_norm: {} is on {}, but x is on {}; move the module with .to(device)", which, r.device().str(),
                x.device().str());
+  TANDEM_CHECK(!is_expanded(r.sizes(), r.strides()), ShapeError,
+               "batch_norm: several elements of {} {} share memory (strides {}); clone() it first", which,
+               checks::show(r), to_string(r.strides()));
+  TANDEM_CHECK(!r.requires_grad(), AutogradError,
+               "batch_norm: {} {} requires grad, but is written without a history; give a buffer that requires none",
+               which, checks::show(r));
 }
 
 }  // namespace detail
@@ -185,6 +192,8 @@ TANDEM_OPS Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor
                "true");
   detail::check_running_statistics(x, "running_mean", running_mean);
   detail::check_running_statistics(x, "running_var", running_var);
+  checks::not_negative("batch_norm", "eps", eps);
+  checks::not_negative("batch_norm", "momentum", momentum);
   TANDEM_CHECK(!training || x.numel() == 0 || x.numel() / x.size(1) > 1, ShapeError,
                "batch_norm: one value per channel in training (x is {}), whose variance is 0; use a larger batch, or "
                "eval()",

@@ -30,8 +30,8 @@ inline Pool2dParams pool_params(const char* op, IntArrayRef kernel, IntArrayRef 
   p.ceil_mode = ceil_mode;
   for (size_t i = 0; i < 2; ++i) {
     TANDEM_CHECK(2 * p.padding[i] <= p.kernel[i], StateError,
-                 "{}: padding {} is more than half of kernel_size {}, so that a window could lie outside x", op,
-                 to_string(padding), to_string(kernel));
+                 "{}: padding {} is more than half of kernel_size {}, so that a window could lie outside x; pad less",
+                 op, to_string(padding), to_string(kernel));
   }
   return p;
 }
@@ -62,8 +62,9 @@ inline DType cell_dtype(const Pool2dParams& p) { return p.kernel[0] * p.kernel[1
 inline void check_indices(const char* op, const Tensor& indices, IntArrayRef x, const Pool2dParams& p) {
   checks::defined(op, "indices", indices);
   checks::sizes(op, "indices", indices, pool_sizes(op, x, p));
-  TANDEM_CHECK(indices.dtype() == cell_dtype(p), DTypeError, "{}: indices are {}, but max_pool2d makes {}", op,
-               tandem::name(indices.dtype()), tandem::name(cell_dtype(p)));
+  TANDEM_CHECK(indices.dtype() == cell_dtype(p), DTypeError,
+               "{}: indices are {}, but max_pool2d makes {}; pass its own", op, tandem::name(indices.dtype()),
+               tandem::name(cell_dtype(p)));
 }
 
 /// Runs `op` on [N, C, H, W], to which [C, H, W] is extended for the time being.
@@ -196,8 +197,11 @@ TANDEM_OPS Tensor adaptive_avg_pool2d(const Tensor& x, IntArrayRef output_size) 
 TANDEM_OPS Tensor adaptive_avg_pool2d_backward(const Tensor& gy, IntArrayRef sizes) {
   checks::floating("adaptive_avg_pool2d_backward", "gy", gy);
   const Dims xs(sizes);
-  TANDEM_CHECK(gy.dim() == 4 && xs.size() == 4 && gy.size(0) == xs[0] && gy.size(1) == xs[1], ShapeError,
-               "adaptive_avg_pool2d_backward: gy is {}, x is {}; both must be [N, C, H, W] with equal N and C",
+  TANDEM_CHECK(gy.dim() == 4 && xs.size() == 4 && gy.size(0) == xs[0] && gy.size(1) == xs[1] &&
+                   std::min(gy.size(2), gy.size(3)) > 0 && std::min(xs[2], xs[3]) > 0,
+               ShapeError,
+               "adaptive_avg_pool2d_backward: gy is {}, x is {}; both must be [N, C, H, W] with equal N and C, and "
+               "rows and columns",
                checks::show(gy), to_string(xs));
   return apply<"adaptive_avg_pool2d_backward">(
       [&](const Tensor& gy) {

@@ -80,9 +80,7 @@ TANDEM_OPS Tensor sum(const Tensor& x, IntArrayRef dims, bool keepdim, std::opti
 TANDEM_OPS Tensor mean(const Tensor& x, std::optional<DType> dtype) { return mean(x, {}, false, dtype); }
 TANDEM_OPS Tensor mean(const Tensor& x, IntArrayRef dims, bool keepdim, std::optional<DType> dtype) {
   const detail::ReducedShape shape = detail::reduced_shape("mean", x, dims, keepdim);
-  TANDEM_CHECK(is_floating_point(dtype.value_or(x.dtype())), DTypeError,
-               "mean: the result must be floating, the input is {} {}; pass a dtype, or convert with .to(kFloat)",
-               to_string(x.sizes()), tandem::name(x.dtype()));
+  checks::floating_result("mean", x, dtype.value_or(x.dtype()));
   return apply<"mean">(
       [&](const Tensor& x) {
         detail::ReductionOutput y(shape, x.options().dtype(dtype.value_or(x.dtype())));
@@ -122,10 +120,12 @@ TANDEM_OPS Tensor norm(const Tensor& x, Scalar p, std::optional<DType> dtype) { 
 TANDEM_OPS Tensor norm(const Tensor& x, Scalar p, IntArrayRef dims, bool keepdim, std::optional<DType> dtype) {
   const detail::ReducedShape shape = detail::reduced_shape("norm", x, dims, keepdim);
   detail::check_floating("norm", x);
+  checks::floating_result("norm", x, dtype);
   const double order = p.to_double();
-  TANDEM_CHECK(order > 0, StateError, "norm: p must be positive or infinity, not {}", order);
+  TANDEM_CHECK(order > 0, StateError, "norm: p = {}, but must be positive or infinity", order);
   if (order != 1 && order != 2 && !std::isinf(order)) {
     // The general power is composed; its parts carry their own policies.
+    const WholeOpScope op("norm");
     const Tensor wide = dtype ? to(x, *dtype) : x;
     return pow(sum(pow(abs(wide), order), dims, keepdim), 1 / order);
   }
@@ -161,7 +161,7 @@ namespace detail {
 template <FixedString Name>
 Tensor extreme(const Tensor& x, Reduction kind) {
   const ReducedShape shape = reduced_shape(Name.text, x, {}, false);
-  TANDEM_CHECK(x.numel() > 0, ShapeError, "{}: {} has no elements", Name.text, to_string(x.sizes()));
+  TANDEM_CHECK(x.numel() > 0, ShapeError, "{}: {} has no elements; give at least one", Name.text, checks::show(x));
   return apply<Name>(
       [&](const Tensor& x) {
         ReductionOutput y(shape, x.options());
@@ -181,8 +181,8 @@ template <FixedString Name>
 std::tuple<Tensor, Tensor> extreme_along(const Tensor& x, int64_t dim, bool keepdim, bool largest) {
   checks::defined(Name.text, "the input", x);
   const int64_t d = wrap_dim(dim, x.dim(), Name.text);
-  TANDEM_CHECK(x.dim() == 0 || x.size(d) > 0, ShapeError, "{}: dimension {} of {} has no elements", Name.text, d,
-               to_string(x.sizes()));
+  TANDEM_CHECK(x.dim() == 0 || x.size(d) > 0, ShapeError, "{}: dimension {} of {} has no elements; give at least one",
+               Name.text, d, checks::show(x));
   if (x.dim() == 0)
     return {extreme<Name>(x, largest ? Reduction::max : Reduction::min), zeros({}, x.options().dtype(kLong))};
   const ReducedShape shape = reduced_shape(Name.text, x, {d}, keepdim);
@@ -204,7 +204,8 @@ std::tuple<Tensor, Tensor> extreme_along(const Tensor& x, int64_t dim, bool keep
 template <FixedString Name>
 Tensor arg_extreme(const Tensor& x, std::optional<int64_t> dim, bool keepdim, bool largest) {
   checks::defined(Name.text, "the input", x);
-  TANDEM_CHECK(x.numel() > 0, ShapeError, "{}: {} has no elements", Name.text, to_string(x.sizes()));
+  TANDEM_CHECK(x.numel() > 0, ShapeError, "{}: {} has no elements; give at least one", Name.text, checks::show(x));
+  if (dim) wrap_dim(*dim, x.dim(), Name.text);
   const bool flat = !dim || x.dim() == 0;
   const Tensor y = flat ? reshape(x.detach(), {x.numel()}) : x.detach();
   const int64_t d = flat ? 0 : wrap_dim(*dim, x.dim(), Name.text);

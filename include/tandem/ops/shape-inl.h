@@ -20,20 +20,23 @@ inline Dims infer_sizes(const char* op, const Tensor& x, IntArrayRef sizes) {
   bool overflows = false;
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] == -1) {
-      TANDEM_CHECK(unknown < 0, ShapeError, "{}: only one size may be -1, got {}", op, to_string(sizes));
+      TANDEM_CHECK(unknown < 0, ShapeError, "{}: sizes are {}; only one may be -1", op, to_string(sizes));
       unknown = static_cast<int64_t>(d);
     } else {
-      TANDEM_CHECK(sizes[d] >= 0, ShapeError, "{}: size {} in {} is negative", op, sizes[d], to_string(sizes));
+      TANDEM_CHECK(sizes[d] >= 0, ShapeError, "{}: size {} in {} is negative; only -1 has a meaning", op, sizes[d],
+                   to_string(sizes));
       overflows = __builtin_mul_overflow(known, sizes[d], &known) || overflows;
     }
   }
   if (unknown >= 0) {
     TANDEM_CHECK(!overflows && known != 0 && x.numel() % known == 0, ShapeError,
-                 "{}: {} elements of {} do not fit into {}", op, x.numel(), to_string(x.sizes()), to_string(sizes));
+                 "{}: {} elements of {} do not fit into {}; the products must be equal", op, x.numel(),
+                 to_string(x.sizes()), to_string(sizes));
     result[static_cast<size_t>(unknown)] = x.numel() / known;
   } else {
-    TANDEM_CHECK(!overflows && known == x.numel(), ShapeError, "{}: {} elements of {} do not fit into {}", op,
-                 x.numel(), to_string(x.sizes()), to_string(sizes));
+    TANDEM_CHECK(!overflows && known == x.numel(), ShapeError,
+                 "{}: {} elements of {} do not fit into {}; the products must be equal", op, x.numel(),
+                 to_string(x.sizes()), to_string(sizes));
   }
   return result;
 }
@@ -70,6 +73,7 @@ inline std::optional<Dims> view_strides(const Tensor& x, const Dims& sizes) {
 }  // namespace detail
 
 TANDEM_OPS Tensor view(const Tensor& x, IntArrayRef sizes) {
+  const OpScope op("view");
   checks::defined("view", "the input", x);
   const Dims wanted = detail::infer_sizes("view", x, sizes);
   const std::optional<Dims> strides = detail::view_strides(x, wanted);
@@ -86,6 +90,7 @@ TANDEM_OPS Tensor view(const Tensor& x, IntArrayRef sizes) {
 }
 
 TANDEM_OPS Tensor reshape(const Tensor& x, IntArrayRef sizes) {
+  const OpScope op("reshape");
   checks::defined("reshape", "the input", x);
   const Dims wanted = detail::infer_sizes("reshape", x, sizes);
   if (x.sizes() == IntArrayRef(wanted)) return x;
@@ -95,7 +100,8 @@ TANDEM_OPS Tensor reshape(const Tensor& x, IntArrayRef sizes) {
 TANDEM_OPS Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
   checks::defined("flatten", "the input", x);
   const int64_t start = wrap_dim(start_dim, x.dim(), "flatten"), end = wrap_dim(end_dim, x.dim(), "flatten");
-  TANDEM_CHECK(start <= end, IndexError, "flatten: start_dim {} lies behind end_dim {}", start_dim, end_dim);
+  TANDEM_CHECK(start <= end, IndexError, "flatten: start_dim {} lies behind end_dim {} of {}; swap them", start_dim,
+               end_dim, to_string(x.sizes()));
   if (x.dim() == 0) return reshape(x, {1});
   Dims sizes;
   int64_t merged = 1;
@@ -143,12 +149,13 @@ TANDEM_OPS Tensor t(const Tensor& x) {
 TANDEM_OPS Tensor permute(const Tensor& x, IntArrayRef dims) {
   checks::defined("permute", "the input", x);
   TANDEM_CHECK(static_cast<int64_t>(dims.size()) == x.dim(), ShapeError,
-               "permute: {} dimensions given for a tensor of rank {} {}", dims.size(), x.dim(), to_string(x.sizes()));
+               "permute: {} dimensions given for a tensor of rank {} {}; name each of its dimensions once", dims.size(),
+               x.dim(), to_string(x.sizes()));
   Dims order, inverse(dims.size(), -1);
   for (size_t i = 0; i < dims.size(); ++i) {
     const int64_t d = wrap_dim(dims[i], x.dim(), "permute");
-    TANDEM_CHECK(inverse[static_cast<size_t>(d)] < 0, ShapeError, "permute: dimension {} appears twice in {}", d,
-                 to_string(dims));
+    TANDEM_CHECK(inverse[static_cast<size_t>(d)] < 0, ShapeError,
+                 "permute: dimension {} appears twice in {}; name each once", d, to_string(dims));
     inverse[static_cast<size_t>(d)] = static_cast<int64_t>(i);
     order.push_back(d);
   }
@@ -214,9 +221,11 @@ TANDEM_OPS Tensor unsqueeze(const Tensor& x, int64_t dim) {
 }
 
 TANDEM_OPS Tensor expand(const Tensor& x, IntArrayRef sizes) {
+  const OpScope op("expand");
   checks::defined("expand", "the input", x);
   TANDEM_CHECK(static_cast<int64_t>(sizes.size()) >= x.dim(), ShapeError,
-               "expand: {} has more dimensions than the wanted {}", to_string(x.sizes()), to_string(sizes));
+               "expand: {} has more dimensions than the wanted {}; give at least {} sizes", to_string(x.sizes()),
+               to_string(sizes), x.dim());
   const size_t lead = sizes.size() - static_cast<size_t>(x.dim());
   Dims result(sizes);
   for (size_t d = 0; d < sizes.size(); ++d) {
@@ -244,26 +253,28 @@ TANDEM_OPS Tensor select(const Tensor& x, int64_t dim, int64_t index) {
   TANDEM_CHECK(x.dim() > 0, IndexError, "select: a 0-dim tensor has no dimension to select from; use item()");
   const int64_t d = wrap_dim(dim, x.dim(), "select");
   const int64_t size = x.size(d);
-  TANDEM_CHECK(index >= -size && index < size, IndexError, "select: index {} is out of range for dimension {} of {}",
-               index, d, to_string(x.sizes()));
+  TANDEM_CHECK(index >= -size && index < size, IndexError,
+               "select: index {} is out of range for dimension {} of {}; use one in [{}, {}]", index, d,
+               to_string(x.sizes()), -size, size - 1);
   return squeeze(narrow(x, d, index < 0 ? index + size : index, 1), d);
 }
 
 TANDEM_OPS Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
   checks::defined("narrow", "the input", x);
-  TANDEM_CHECK(x.dim() > 0, IndexError, "narrow: a 0-dim tensor has no dimension to narrow");
+  TANDEM_CHECK(x.dim() > 0, IndexError, "narrow: a 0-dim tensor has no dimension to narrow; unsqueeze(0) it");
   const int64_t d = wrap_dim(dim, x.dim(), "narrow");
   const int64_t size = x.size(d);
   const int64_t first = start < 0 ? start + size : start;
   TANDEM_CHECK(first >= 0 && first <= size && length >= 0 && length <= size - first, IndexError,
-               "narrow: {} entries from {} lie outside dimension {} of {}", length, start, d, to_string(x.sizes()));
+               "narrow: {} entries from {} lie outside dimension {} of {}; take fewer", length, start, d,
+               to_string(x.sizes()));
   return slice(x, d, first, first + length, 1);
 }
 
 TANDEM_OPS Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> stop,
                         int64_t step) {
   checks::defined("slice", "the input", x);
-  TANDEM_CHECK(x.dim() > 0, IndexError, "slice: a 0-dim tensor cannot be sliced");
+  TANDEM_CHECK(x.dim() > 0, IndexError, "slice: a 0-dim tensor cannot be sliced; unsqueeze(0) it");
   TANDEM_CHECK(step >= 1, IndexError, "slice: step must be at least 1, not {}; negative steps need a copy", step);
   const size_t d = static_cast<size_t>(wrap_dim(dim, x.dim(), "slice"));
   const int64_t size = x.sizes()[d];
@@ -293,11 +304,12 @@ namespace detail {
 
 /// Throws unless the elements from `begin` on lie among `available` ones.
 inline void check_strided(const char* op, IntArrayRef sizes, IntArrayRef strides, int64_t begin, int64_t available) {
-  TANDEM_CHECK(sizes.size() == strides.size(), ShapeError, "{}: {} sizes but {} strides", op, sizes.size(),
-               strides.size());
+  TANDEM_CHECK(sizes.size() == strides.size(), ShapeError, "{}: {} sizes but {} strides; give as many of both", op,
+               sizes.size(), strides.size());
   for (size_t d = 0; d < sizes.size(); ++d) {
-    TANDEM_CHECK(sizes[d] >= 0 && strides[d] >= 0, ShapeError, "{}: negative entry in sizes {} or strides {}", op,
-                 to_string(sizes), to_string(strides));
+    TANDEM_CHECK(sizes[d] >= 0 && strides[d] >= 0, ShapeError,
+                 "{}: negative entry in sizes {} or strides {}; all must be at least 0", op, to_string(sizes),
+                 to_string(strides));
   }
   const std::optional<int64_t> extent = extent_of(sizes, strides);
   TANDEM_CHECK(
@@ -359,10 +371,11 @@ TANDEM_OPS Tensor as_strided(const Tensor& x, IntArrayRef sizes, IntArrayRef str
 TANDEM_OPS Tensor as_strided_scatter(const Tensor& x, const Tensor& source, IntArrayRef sizes, IntArrayRef strides,
                                      int64_t offset) {
   checks::defined("as_strided_scatter", "the input", x);
-  checks::defined("as_strided_scatter", "the input", source);
+  checks::defined("as_strided_scatter", "the source", source);
   detail::check_strided("as_strided_scatter", sizes, strides, offset, extent_of(x.sizes(), x.strides()).value());
-  TANDEM_CHECK(source.sizes() == sizes, ShapeError, "as_strided_scatter: the source is {}, the view {}",
-               to_string(source.sizes()), to_string(sizes));
+  TANDEM_CHECK(source.sizes() == sizes, ShapeError,
+               "as_strided_scatter: the source is {}, but the view {}; they must be equal", to_string(source.sizes()),
+               to_string(sizes));
   return apply<"as_strided_scatter">(
       [&](const Tensor& x, const Tensor& source) {
         const Dims view_sizes(sizes), view_strides(strides);
@@ -385,8 +398,8 @@ TANDEM_OPS Tensor as_strided_scatter(const Tensor& x, const Tensor& source, IntA
 }
 
 TANDEM_OPS Tensor cat(TensorList tensors, int64_t dim) {
-  TANDEM_CHECK(!tensors.empty(), StateError, "cat: the list of tensors is empty");
-  for (const Tensor& x : tensors) checks::defined("cat", "the input", x);
+  TANDEM_CHECK(!tensors.empty(), StateError, "cat: the list of tensors is empty; give at least one");
+  for (size_t i = 0; i < tensors.size(); ++i) checks::defined_at("cat", i, tensors[i]);
   // As in PyTorch, an empty tensor of rank 1 fits anywhere.
   auto is_placeholder = [](const Tensor& x) { return x.dim() == 1 && x.numel() == 0; };
   const Tensor* model = &tensors[0];
@@ -441,9 +454,9 @@ TANDEM_OPS Tensor cat(TensorList tensors, int64_t dim) {
 }
 
 TANDEM_OPS Tensor stack(TensorList tensors, int64_t dim) {
-  TANDEM_CHECK(!tensors.empty(), StateError, "stack: the list of tensors is empty");
+  TANDEM_CHECK(!tensors.empty(), StateError, "stack: the list of tensors is empty; give at least one");
   for (size_t i = 0; i < tensors.size(); ++i) {
-    checks::defined("stack", "the input", tensors[i]);
+    checks::defined_at("stack", i, tensors[i]);
     TANDEM_CHECK(tensors[i].sizes() == tensors[0].sizes(), ShapeError,
                  "stack: tensor {} is {}, the first is {}; all must have the same sizes", i,
                  to_string(tensors[i].sizes()), to_string(tensors[0].sizes()));
@@ -474,8 +487,9 @@ TANDEM_OPS Tensor stack(TensorList tensors, int64_t dim) {
 
 TANDEM_OPS std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
   checks::defined("chunk", "the input", x);
-  TANDEM_CHECK(x.dim() > 0 && chunks > 0, ShapeError, "chunk: cannot split {} into {} chunks", to_string(x.sizes()),
-               chunks);
+  TANDEM_CHECK(x.dim() > 0 && chunks > 0, ShapeError,
+               "chunk: cannot split {} into {} chunks; x must have a dimension, and chunks be at least 1",
+               to_string(x.sizes()), chunks);
   const int64_t d = wrap_dim(dim, x.dim(), "chunk");
   const int64_t size = x.size(d), length = std::max<int64_t>((size + chunks - 1) / chunks, 1);
   std::vector<Tensor> parts;

@@ -41,6 +41,7 @@ Tensor softmax_backward_op(const Tensor& gy, const Tensor& y, int64_t dim, bool 
   checks::floating(Name.text, "gy", gy);
   checks::floating(Name.text, "y", y);
   checks::sizes(Name.text, "gy", gy, y.sizes());
+  checks::same_dtype(Name.text, "gy", gy, "y", y);
   const int64_t d = wrap_dim(dim, y.dim(), Name.text);
   return apply<Name>(
       [&](const Tensor& gy, const Tensor& y) {
