@@ -1,6 +1,7 @@
 #pragma once
 // nn::init: initial values. Each function writes the tensor in place, unrecorded, and returns it. Random numbers come
-// from default_generator(); sampling is done in the tensor's dtype.
+// from default_generator(); sampling is done in the tensor's dtype. Throws StateError for an undefined tensor and for
+// numbers that are not finite, DTypeError when random numbers are to go into integers.
 #include "tandem/nn/enum.h"
 #include "tandem/tensor/tensor.h"
 

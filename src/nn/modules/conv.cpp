@@ -6,6 +6,7 @@
 #include "tandem/base/check.h"
 #include "tandem/nn/functional.h"
 #include "tandem/nn/init.h"
+#include "tandem/ops/checks.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::nn {
@@ -15,9 +16,12 @@ Conv2dImpl::Conv2dImpl(Conv2dOptions o) : options(std::move(o)) { reset(); }
 void Conv2dImpl::reset() {
   const int64_t in = options.in_channels(), out = options.out_channels(), groups = options.groups();
   const auto& kernel = *options.kernel_size();
-  TANDEM_CHECK(in > 0 && out > 0 && kernel[0] > 0 && kernel[1] > 0, StateError,
-               "Conv2d: in_channels = {}, out_channels = {}, kernel_size = {}; all must be at least 1", in, out,
-               to_string(options.kernel_size()));
+  TANDEM_CHECK(in > 0 && out > 0, StateError, "Conv2d: in_channels = {}, out_channels = {}; both must be at least 1",
+               in, out);
+  checks::pair("Conv2d", "kernel_size", options.kernel_size(), 1);
+  checks::pair("Conv2d", "stride", options.stride(), 1);
+  checks::pair("Conv2d", "padding", options.padding().sizes(), 0);
+  checks::pair("Conv2d", "dilation", options.dilation(), 1);
   TANDEM_CHECK(groups > 0 && in % groups == 0 && out % groups == 0, StateError,
                "Conv2d: groups = {} must divide in_channels = {} and out_channels = {}", groups, in, out);
   const auto& stride = *options.stride();

@@ -5,6 +5,7 @@
 #include "tandem/base/check.h"
 #include "tandem/nn/functional.h"
 #include "tandem/nn/init.h"
+#include "tandem/ops/checks.h"
 #include "tandem/ops/shape.h"
 #include "tandem/tensor/factories.h"
 
@@ -18,13 +19,14 @@ void EmbeddingImpl::reset() {
                "Embedding: num_embeddings = {}, embedding_dim = {}; both must be at least 0", rows, columns);
   if (std::optional<int64_t>& padding = options.padding_idx(); padding) {
     TANDEM_CHECK(*padding >= -rows && *padding < rows, IndexError,
-                 "Embedding: padding_idx = {} is no row of {} embeddings", *padding, rows);
+                 "Embedding: padding_idx = {} is no row of {} embeddings; give one in [{}, {}]", *padding, rows, -rows,
+                 rows - 1);
     if (*padding < 0) *padding += rows;
   }
+  if (options._weight().defined()) checks::floating("Embedding", "_weight", options._weight());
+  checks::sizes("Embedding", "_weight", options._weight(), {rows, columns});
   parameters_.clear();
   if (options._weight().defined()) {
-    TANDEM_CHECK(options._weight().sizes() == IntArrayRef({rows, columns}), ShapeError,
-                 "Embedding: _weight is {}; it must be [{}, {}]", to_string(options._weight().sizes()), rows, columns);
     weight = register_parameter("weight", options._weight());
   } else {
     weight = register_parameter("weight", empty({rows, columns}));
