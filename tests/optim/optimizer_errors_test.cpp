@@ -33,12 +33,12 @@ TEST(OptimizerErrors, Parameters) {
   const auto sgd = [](const Tensors& parameters) { SGD optimizer(parameters, 0.1); };
   const auto add = [=](const Tensor& x) { SGD(Tensors{p}, 0.1).add_param_group(OptimizerParamGroup({x})); };
   expect_refused({
-      BAD_INPUT("add_param_group", sgd({p, none}), StateError, "parameter 1", "undefined tensor"),
-      BAD_INPUT("add_param_group", sgd({p, n}), DTypeError, "parameter 1 is [2, 3] i64", "floating"),
-      BAD_INPUT("add_param_group", sgd({p * 2}), AutogradError, "parameter 0 ([3])", "made by an op", "detach()"),
-      BAD_INPUT("add_param_group", sgd({p, p}), StateError, "parameter 1 ([3])", "already", "once"),
+      BAD_INPUT("Optimizer", sgd({p, none}), StateError, "parameter 1", "undefined tensor", "give it a value first"),
+      BAD_INPUT("Optimizer", sgd({p, n}), DTypeError, "parameter 1 is [2, 3] i64", "floating", ".to(kFloat)"),
+      BAD_INPUT("Optimizer", sgd({p * 2}), AutogradError, "parameter 0 ([3])", "made by an op", "detach()"),
+      BAD_INPUT("Optimizer", sgd({p, p}), StateError, "parameter 1 ([3])", "already", "once"),
       BAD_INPUT("add_param_group", add(p), StateError, "parameter 0 ([3])", "already", "once"),
-      BAD_INPUT("add_param_group", add(none), StateError, "parameter 0", "undefined tensor"),
+      BAD_INPUT("add_param_group", add(none), StateError, "parameter 0", "undefined tensor", "give it a value first"),
       BAD_INPUT("SGD", SGD(Tensors{}, 0.1).step(), StateError, "without any parameters", "registered"),
       BAD_INPUT("Adam", Adam(Tensors{}).step(), StateError, "without any parameters", "registered"),
       BAD_INPUT("AdamW", AdamW(Tensors{}).step(), StateError, "without any parameters", "registered"),
@@ -53,6 +53,8 @@ TEST(OptimizerErrors, Options) {
       BAD_INPUT("SGD", SGD(p, -0.5), StateError, "lr = -0.5", rule),
       BAD_INPUT("SGD", SGD(p, SGDOptions(1).momentum(nan)), StateError, "momentum = nan", rule),
       BAD_INPUT("SGD", SGD(p, SGDOptions(1).weight_decay(inf)), StateError, "weight_decay = inf", rule),
+      BAD_INPUT("SGD", SGD(p, SGDOptions(1).dampening(nan)), StateError, "dampening = nan", "finite"),
+      BAD_INPUT("SGD", SGD(p, SGDOptions(1).dampening(-inf)), StateError, "dampening = -inf", "finite"),
       BAD_INPUT("SGD", SGD(p, SGDOptions(1).nesterov(true)), StateError, "momentum = 0", "above 0"),
       BAD_INPUT("SGD", SGD(p, SGDOptions(1).nesterov(true).momentum(1).dampening(0.5)), StateError, "dampening = 0.5",
                 "dampening 0"),

@@ -129,6 +129,8 @@ class Optimizer {
 
  private:
   static uint64_t next_id();
+  /// add_param_group, with `op` in front of the messages.
+  void add(const char* op, const OptimizerParamGroup& group);
 
   uint64_t id_ = next_id();
   std::vector<OptimizerParamGroup> param_groups_;
