@@ -192,6 +192,8 @@ Tensor sparse_(Tensor tensor, double sparsity, double std) {
 }
 
 double calculate_gain(Nonlinearity nonlinearity, double param) {
+  const WholeOpScope op("init::calculate_gain");
+  TANDEM_CHECK(std::isfinite(param), StateError, "init::calculate_gain: param = {}; it must be finite", param);
   switch (nonlinearity) {
     case Nonlinearity::Tanh:
       return 5.0 / 3.0;

@@ -10,6 +10,7 @@ namespace {
 
 TEST(LayerErrors, Options) {
   using namespace nn;
+  const int64_t huge = int64_t{1} << 32;
   const double nan = std::nan("");
   expect_refused({
       BAD_INPUT("Linear", Linear(-1, 3), StateError, "in_features = -1", "out_features = 3", "at least 0"),
@@ -27,6 +28,12 @@ TEST(LayerErrors, Options) {
       BAD_INPUT("Conv2d", Conv2d(Conv2dOptions(4, 6, 3).stride({1, 0})), StateError, "stride = [1, 0]", "at least 1"),
       BAD_INPUT("Conv2d", Conv2d(Conv2dOptions(4, 6, 3).padding(-1)), StateError, "padding = [-1, -1]", "at least 0"),
       BAD_INPUT("Conv2d", Conv2d(Conv2dOptions(4, 6, 3).dilation(0)), StateError, "dilation = [0, 0]", "at least 1"),
+      BAD_INPUT("Linear", Linear(huge, huge), ShapeError, "need more bytes", "check the sizes"),
+      BAD_INPUT("Conv2d", Conv2d(huge, huge, 3), ShapeError, "need more bytes", "check the sizes"),
+      BAD_INPUT("Embedding", Embedding(huge, huge), ShapeError, "need more bytes", "check the sizes"),
+      BAD_INPUT("BatchNorm2d", BatchNorm2d(int64_t{1} << 62), ShapeError, "need more bytes", "check the sizes"),
+      BAD_INPUT("LayerNorm", LayerNorm(std::vector<int64_t>{huge, huge}), ShapeError, "need more bytes",
+                "check the sizes"),
       BAD_INPUT("MaxPool2d", MaxPool2d(0), StateError, "kernel_size = [0, 0]", "at least 1"),
       BAD_INPUT("MaxPool2d", MaxPool2d(MaxPool2dOptions(2).stride(-1)), StateError, "stride = [-1, -1]", "at least 1"),
       BAD_INPUT("MaxPool2d", MaxPool2d(MaxPool2dOptions(2).padding(-1)), StateError, "padding = [-1, -1]"),
@@ -108,6 +115,21 @@ TEST(LayerErrors, Inputs) {
   });
 }
 
+TEST(LayerErrors, ARefusedResetLeavesTheModule) {
+  const auto check = [](auto module, auto spoil) {
+    const size_t tensors = module->parameters().size() + module->buffers().size();
+    spoil(module->options);
+    EXPECT_THROW(module->reset(), Error);
+    EXPECT_EQ(module->parameters().size() + module->buffers().size(), tensors) << module->name();
+  };
+  const int64_t huge = int64_t{1} << 62;
+  check(nn::Linear(2, 3), [=](auto& options) { options.in_features(huge); });
+  check(nn::Conv2d(2, 3, 1), [=](auto& options) { options.in_channels(huge); });
+  check(nn::Embedding(2, 3), [=](auto& options) { options.num_embeddings(huge); });
+  check(nn::BatchNorm1d(2), [=](auto& options) { options.num_features(huge); });
+  check(nn::LayerNorm(std::vector<int64_t>{2}), [=](auto& options) { options.normalized_shape({huge}); });
+}
+
 TEST(LayerErrors, ARefusedBatchIsNotCounted) {
   nn::BatchNorm1d norm(3);
   EXPECT_THROWS(norm(ones({4, 5})), ShapeError, "batch_norm: ");
@@ -146,12 +168,20 @@ TEST(LayerErrors, OptionsOfLosses) {
 
 TEST(LayerErrors, Losses) {
   using namespace nn;
+  using CrossEntropy = CrossEntropyLossOptions;
+  using WithLogits = BCEWithLogitsLossOptions;
+  const Tensor far = on_another_device({2, 3});
   const Tensor none, x = full({2, 3}, 0.5), y = ones({5}), t = tensor({0, 2}), one = tensor({1});
   expect_refused({
       UNDEFINED("cross_entropy", CrossEntropyLoss()(none, t)),
       BAD_INPUT("cross_entropy", CrossEntropyLoss()(x, one), ShapeError, "[2, 3] f32", "must be [2]", "[1] i64"),
       BAD_INPUT("cross_entropy", CrossEntropyLoss(CrossEntropyLossOptions().weight(y))(x, t), ShapeError,
                 "weight is [5] f32", "[3]"),
+      ON_TWO_DEVICES("cross_entropy", CrossEntropyLoss(CrossEntropy().weight(on_another_device({3})))(x, t)),
+      ON_TWO_DEVICES("cross_entropy", CrossEntropyLoss()(x, far)),
+      ON_TWO_DEVICES("binary_cross_entropy", BCELoss(BCELossOptions().weight(far))(x, x)),
+      ON_TWO_DEVICES("binary_cross_entropy_with_logits", BCEWithLogitsLoss(WithLogits().weight(far))(x, x)),
+      ON_TWO_DEVICES("binary_cross_entropy_with_logits", BCEWithLogitsLoss(WithLogits().pos_weight(far))(x, x)),
       UNDEFINED("nll_loss", NLLLoss()(none, t)),
       BAD_INPUT("nll_loss", NLLLoss()(x, one), ShapeError, "[2, 3] f32", "must be [2]", "[1] i64"),
       UNDEFINED("mse_loss", MSELoss()(none, x)),

@@ -20,7 +20,7 @@ Tensor with_gradient(const Tensor& gradient) {
 TEST(UtilsErrors, Clipping) {
   using namespace nn::utils;
   const Tensor none, p = with_gradient(ones({3})), inf = with_gradient(full({3}, INFINITY)),
-                     whole = with_gradient(ones({3}, kLong));
+                     whole = with_gradient(ones({3}, kLong)), expanded = with_gradient(ones({1}).expand({3}));
   expect_refused({
       BAD_INPUT("clip_grad_norm_", clip_grad_norm_(p, -1), StateError, "max_norm = -1", "at least 0"),
       BAD_INPUT("clip_grad_norm_", clip_grad_norm_(p, std::nan("")), StateError, "max_norm = nan", "at least 0"),
@@ -33,6 +33,8 @@ TEST(UtilsErrors, Clipping) {
       BAD_INPUT("clip_grad_value_", clip_grad_value_(p, -1), StateError, "clip_value = -1", "at least 0"),
       BAD_INPUT("clip_grad_value_", clip_grad_value_(p, std::nan("")), StateError, "clip_value = nan", "at least 0"),
       BAD_INPUT("clip_grad_norm_", clip_grad_norm_({p, whole}, 1), DTypeError, "parameter 1", "[3] i64", "zero_grad()"),
+      BAD_INPUT("clip_grad_norm_", clip_grad_norm_({p, expanded}, 1), ShapeError, "parameter 1", "share memory"),
+      BAD_INPUT("clip_grad_value_", clip_grad_value_({p, expanded}, 0.5), ShapeError, "parameter 1", "clone()"),
       BAD_INPUT("clip_grad_value_", clip_grad_value_({p, whole}, 0.5), DTypeError, "parameter 1", "[3] i64"),
       BAD_INPUT("clip_grad_value_", clip_grad_value_(none, 1), StateError, "parameter 0", "undefined tensor",
                 "give it a value first"),

@@ -13,17 +13,20 @@ namespace tandem::nn {
 BatchNormImplBase::BatchNormImplBase(const BatchNormOptions& o, const char* type) : options(o), type_(type) { reset(); }
 
 void BatchNormImplBase::reset() {
+  const WholeOpScope op(type_);
   const int64_t n = options.num_features();
   TANDEM_CHECK(n > 0, StateError, "{}: num_features = {}; it must be at least 1", type_, n);
   check_not_negative(type_, "eps", options.eps());
   if (options.momentum()) check_not_negative(type_, "momentum", *options.momentum());
+  const bool affine = options.affine(), track = options.track_running_stats();
+  const Tensor w = affine ? empty({n}) : Tensor(), b = affine ? empty({n}) : Tensor();
+  const Tensor mean = track ? zeros({n}) : Tensor(), var = track ? ones({n}) : Tensor();
   parameters_.clear();
   buffers_.clear();
-  weight = register_parameter("weight", options.affine() ? empty({n}) : Tensor());
-  bias = register_parameter("bias", options.affine() ? empty({n}) : Tensor());
-  const bool track = options.track_running_stats();
-  running_mean = register_buffer("running_mean", track ? zeros({n}) : Tensor());
-  running_var = register_buffer("running_var", track ? ones({n}) : Tensor());
+  weight = register_parameter("weight", w);
+  bias = register_parameter("bias", b);
+  running_mean = register_buffer("running_mean", mean);
+  running_var = register_buffer("running_var", var);
   num_batches_tracked = register_buffer("num_batches_tracked", track ? zeros({}, kLong) : Tensor());
   reset_parameters();
 }
@@ -82,6 +85,7 @@ void BatchNorm2dImpl::check_input_dim(const Tensor& input) const {
 LayerNormImpl::LayerNormImpl(LayerNormOptions o) : options(std::move(o)) { reset(); }
 
 void LayerNormImpl::reset() {
+  const WholeOpScope op("LayerNorm");
   TANDEM_CHECK(!options.normalized_shape().empty(), StateError,
                "LayerNorm: normalized_shape is empty; give the sizes of the last dimensions");
   for (int64_t size : options.normalized_shape()) {
@@ -90,9 +94,11 @@ void LayerNormImpl::reset() {
   }
   check_not_negative("LayerNorm", "eps", options.eps());
   const bool affine = options.elementwise_affine();
+  const Tensor w = affine ? tandem::empty(options.normalized_shape()) : Tensor();
+  const Tensor b = affine ? tandem::empty(options.normalized_shape()) : Tensor();
   parameters_.clear();
-  weight = register_parameter("weight", affine ? tandem::empty(options.normalized_shape()) : Tensor());
-  bias = register_parameter("bias", affine ? tandem::empty(options.normalized_shape()) : Tensor());
+  weight = register_parameter("weight", w);
+  bias = register_parameter("bias", b);
   reset_parameters();
 }
 
