@@ -75,6 +75,9 @@ StepScaling scaling_on(const StepScaling& scaling, Device device) {
 }
 
 void check_gradient(const char* optimizer, const Tensor& p, const Tensor& grad) {
+  TANDEM_CHECK(p.is_floating_point(), DTypeError,
+               "{}: a parameter is {} {}; only floating tensors can be optimized: convert it with .to(kFloat)",
+               optimizer, to_string(p.sizes()), name(p.dtype()));
   TANDEM_CHECK(grad.sizes() == p.sizes(), ShapeError,
                "{}: a {} parameter has a gradient of {}; sizes must be equal: drop it with zero_grad()", optimizer,
                to_string(p.sizes()), to_string(grad.sizes()));

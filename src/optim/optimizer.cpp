@@ -65,6 +65,9 @@ void Optimizer::add(const char* op, const OptimizerParamGroup& group) {
     TANDEM_CHECK(p.is_floating_point(), DTypeError,
                  "{}: parameter {} is {} {}; only floating tensors can be optimized: convert it with .to(kFloat)", op,
                  i, to_string(p.sizes()), name(p.dtype()));
+    TANDEM_CHECK(!is_expanded(p.sizes(), p.strides()), ShapeError,
+                 "{}: several elements of parameter {} {} {} share memory (expanded); clone() it first", op, i,
+                 to_string(p.sizes()), name(p.dtype()));
     TANDEM_CHECK(p.is_leaf(), AutogradError,
                  "{}: parameter {} ({}) was made by an op; only leaves can be optimized: detach() it, or give the "
                  "tensors that it was made from",

@@ -50,7 +50,7 @@ Tensor SGD::step(LossClosure closure) {
 }
 
 void SGD::step(const StepScaling& scaling) {
-  OpScope running("SGD.step");
+  const WholeOpScope op("SGD");
   NoGradGuard no_grad;
   check_scaling("SGD", scaling);
   TANDEM_CHECK(size() > 0, StateError, "SGD: step() without any parameters; were the modules registered?");
