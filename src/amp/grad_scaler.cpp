@@ -59,6 +59,9 @@ std::vector<Tensor> gradients_of(const char* call, const optim::Optimizer& optim
           "{}: the gradient of parameter {} {} is on {}, but the scaler's state is on {}, where its first loss "
           "was; use a scaler for each type of device",
           call, number - 1, to_string(p.sizes()), g.device().str(), device.str());
+      TANDEM_CHECK(!is_expanded(g.sizes(), g.strides()), ShapeError,
+                   "{}: several elements of the gradient of parameter {} {} share memory (expanded); clone() it first",
+                   call, number - 1, to_string(p.sizes()));
       grads.push_back(g);
     }
   }
@@ -274,6 +277,7 @@ void GradScaler::update(double new_scale) {
   const WholeOpScope op("update");
   check_scaled("update");
   check_scale("new_scale", new_scale);
+  check_limits("new_scale", new_scale, options_);
   scale_.fill_(new_scale);
   start_iteration();
 }
@@ -292,7 +296,7 @@ void GradScaler::update(const Tensor& new_scale) {
   TANDEM_CHECK(on_cpu || new_scale.device() == scale_.device(), DeviceError,
                "update: new_scale is on {}, but the scaler's state is on {}; move it with .to(device)",
                new_scale.device().str(), scale_.device().str());
-  if (on_cpu) check_scale("new_scale", new_scale.item<float>());  // elsewhere a look would wait for the device
+  if (on_cpu) return update(new_scale.item<double>());  // elsewhere a look would wait for the device
   NoGradGuard no_grad;
   scale_.copy_(new_scale.reshape({}));
   start_iteration();

@@ -152,6 +152,25 @@ TEST(ScalerErrors, LossesGradientsAndScales) {
                       {"new_scale is [] f64", scale, ".to(kFloat)"}),
       row<StateError>("update", "with grad", [](Training& t) { t.backward().scaler.update(ones({}).requires_grad_()); },
                       {"[] f32 and requires grad", scale, "detach()"}),
+      row<ShapeError>("unscale_", "an expanded gradient",
+                      [](Training& t) {
+                        t.backward();
+                        t.p.mutable_grad() = ones({1}).expand({3});
+                        t.scaler.unscale_(t.sgd);
+                      },
+                      {"parameter 0 [3]", "share memory", "clone()"}),
+      row<StateError>("update", "above max_scale",
+                      [](Training& t) {
+                        t.scaler = GradScaler(GradScalerOptions().init_scale(4).max_scale(8));
+                        t.backward().scaler.update(16.0);
+                      },
+                      {"new_scale 16", "max_scale 8", "change one"}),
+      row<StateError>("update", "a tensor above max_scale",
+                      [](Training& t) {
+                        t.scaler = GradScaler(GradScalerOptions().init_scale(4).max_scale(8));
+                        t.backward().scaler.update(full({}, 16.0));
+                      },
+                      {"new_scale 16", "max_scale 8", "change one"}),
       row<StateError>("update", "a zero", [](Training& t) { t.backward().scaler.update(zeros({})); },
                       {number, "not 0"}),
       row<StateError>("update", "a negative number", [](Training& t) { t.backward().scaler.update(full({}, -2.0)); },

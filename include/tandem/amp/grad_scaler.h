@@ -98,9 +98,9 @@ class GradScaler {
 
   /// Adapts the scale to what the steps since the last update found, and starts a new iteration.
   void update();
-  /// Sets the scale instead: a positive number, or an f32 tensor of one element. Throws StateError for others, but does
-  /// not wait for a device to look at a tensor's value; DeviceError for a tensor on another device than the scale's and
-  /// the CPU.
+  /// Sets the scale instead: a positive number within the limits, or an f32 tensor of one element. Throws StateError
+  /// for others, but does not wait for a device to look at a tensor's value; DeviceError for a tensor on another device
+  /// than the scale's and the CPU.
   void update(double new_scale);
   void update(const Tensor& new_scale);
 
