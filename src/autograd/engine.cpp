@@ -42,7 +42,7 @@ class Pass {
 
   void add_root(const Edge& edge, Tensor grad) {
     NodeState& state = discover(edge.node);
-    accumulate(state, edge.input, std::move(grad));
+    accumulate("backward", state, edge.input, std::move(grad));
     roots_.push_back(&state);
   }
 
@@ -69,7 +69,7 @@ class Pass {
         const Edge& edge = node.next[i];
         if (!edge) continue;
         NodeState& target = states_.at(edge.node.get());
-        if (i < sent.size() && sent[i].defined()) accumulate(target, edge.input, std::move(sent[i]));
+        if (i < sent.size() && sent[i].defined()) accumulate(node.name, target, edge.input, std::move(sent[i]));
         if (--target.dependencies == 0 && target.awaited) ready.push(&target);
       }
       if (!retain_ && state->runs) node.release();
@@ -137,17 +137,17 @@ class Pass {
     return node.apply(std::move(grads));
   }
 
-  void accumulate(NodeState& state, uint32_t output, Tensor grad) {
+  /// `sender` is the op whose backward gave `grad`.
+  void accumulate(const char* sender, NodeState& state, uint32_t output, Tensor grad) {
     Node& node = *state.node;
     const OutputMeta& m = node.outputs[output];
     TANDEM_CHECK(grad.sizes() == IntArrayRef(m.sizes), ShapeError,
-                 "{}: backward received a gradient of {} for an output of {}; each backward must give gradients of its "
-                 "inputs' sizes",
-                 node.name, to_string(grad.sizes()), to_string(m.sizes));
+                 "{}: backward gave a gradient of {} for an input of {}; it must have the input's sizes", sender,
+                 to_string(grad.sizes()), to_string(m.sizes));
     if (grad.device() != m.device) {
       // A CPU number may stand beside CUDA tensors, and gets its gradient from there.
       TANDEM_CHECK(grad.dim() == 0, DeviceError,
-                   "{}: backward received a gradient on {} for an output on {}; move it with .to(device)", node.name,
+                   "{}: backward gave a gradient on {} for an input on {}; move it with .to(device)", sender,
                    grad.device().str(), m.device.str());
       grad = grad.to(m.device);
     }

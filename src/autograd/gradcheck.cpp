@@ -1,5 +1,6 @@
 #include "tandem/autograd/gradcheck.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -175,6 +176,8 @@ std::optional<std::string> find_fault(const char* op, const TensorFunction& f, c
   }
 
   const Tensors all = f(copies);
+  TANDEM_CHECK(std::any_of(all.begin(), all.end(), [](const Tensor& y) { return y.defined(); }), StateError,
+               "{}: the function gives {} outputs, none of them defined; return those to check", op, all.size());
   const Outputs outputs = differentiable(op, all);
   std::vector<Jacobian> analytic;
   for (size_t j = 0; j < outputs.tensors.size(); ++j) {

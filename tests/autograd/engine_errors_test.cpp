@@ -78,6 +78,10 @@ TEST(EngineErrors, GradcheckNeedsF64AndAGradient) {
       BAD_INPUT("gradcheck", gradcheck(narrow, {w}), DTypeError, "output 0 [2] is f32", "f64"),
       BAD_INPUT("gradcheck", gradcheck(square, {x}), StateError, "no input requires grad", "requires_grad_()"),
       BAD_INPUT("gradcheck", gradcheck(square, {}), StateError, "no input requires grad", "requires_grad_()"),
+      BAD_INPUT("gradcheck", gradcheck([](const Tensors&) { return Tensors{}; }, {w}), StateError, "0 outputs",
+                "return"),
+      BAD_INPUT("gradcheck", gradcheck([](const Tensors&) { return Tensors(2); }, {w}), StateError, "2 outputs",
+                "none of them defined"),
       BAD_INPUT("gradcheck", gradcheck(nullptr, {w}), StateError, "function is empty"),
       BAD_INPUT("gradcheck", gradcheck(square, {w}, 0), StateError, "eps = 0", "above 0"),
       BAD_INPUT("gradcheck", gradcheck(square, {w}, 1e-6, -1), StateError, "atol = -1", "at least 0"),
@@ -118,6 +122,16 @@ TEST(EngineErrors, HooksAndCustomOpsGiveOneFittingGradientForEach) {
         w);
     y.sum().backward();
   };
+  const auto misfit = [](const Tensor& gradient) {
+    const Tensor w = ones({2}).requires_grad_();
+    const Tensor y = amp::custom_op<"mine">(
+        amp::Cast::keep,
+        [gradient](const Tensor& x) {
+          return Result{x.clone(), {}, [gradient](const Backward&) { return Grads{gradient}; }};
+        },
+        w);
+    y.sum().backward();
+  };
   const Tensor w = ones({2}).requires_grad_();
   expect_refused({
       BAD_INPUT("register_hook", w.register_hook(nullptr), AutogradError, "empty", "takes the gradient"),
@@ -125,6 +139,8 @@ TEST(EngineErrors, HooksAndCustomOpsGiveOneFittingGradientForEach) {
       BAD_INPUT("mul", hooked(ones({2}, kLong)), AutogradError, "hook", "[2] i64", "[2] f32", "return one"),
       BAD_INPUT("mul", hooked(on_another_device({2})), AutogradError, "hook", "on cuda", "on cpu", "return one"),
       BAD_INPUT("mine", gradients(0), AutogradError, "0 gradients for 1 inputs", "one for each"),
+      BAD_INPUT("mine", misfit(ones({5})), ShapeError, "gradient of [5]", "input of [2]", "the input's sizes"),
+      BAD_INPUT("mine", misfit(on_another_device({2})), DeviceError, "on cuda", "on cpu", ".to(device)"),
       BAD_INPUT("mine", gradients(2), AutogradError, "2 gradients for 1 inputs", "one for each"),
   });
 }
