@@ -39,6 +39,7 @@ TEST(DataErrors, Loaders) {
                 "cannot be copied", "workers(0)"),
       BAD_INPUT("DataLoader", make_data_loader(Numbers(3), DataLoaderOptions(1).timeout(std::chrono::milliseconds(-5))),
                 StateError, "timeout is -5 ms", "at least 0"),
+      BAD_INPUT("RandomSampler", data::samplers::RandomSampler(SIZE_MAX).reset(), StateError, "n = -1"),
       BAD_INPUT("make_data_loader", make_data_loader(Numbers(std::nullopt), 2), StateError, "size", "give a sampler"),
   });
 }
