@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "tandem/backend.h"
+#include "tandem/base/check.h"
 #include "tandem/tensor/context.h"
 #include "tandem/tensor/factories.h"
 
@@ -87,7 +88,11 @@ void clear_autocast_cache() {
   c.stats.bytes = 0;
 }
 
-void set_autocast_cache_limit(int64_t bytes) { byte_limit.store(bytes); }
+void set_autocast_cache_limit(int64_t bytes) {
+  TANDEM_CHECK(bytes >= 0, StateError, "set_autocast_cache_limit: bytes = {}; it must be at least 0 (0: keep no casts)",
+               bytes);
+  byte_limit.store(bytes);
+}
 
 namespace detail {
 

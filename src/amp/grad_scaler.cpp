@@ -8,6 +8,7 @@
 #include "tandem/amp/pending_unscale.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/tensor/factories.h"
@@ -31,12 +32,13 @@ void check_scale(const char* what, double s) {
 }
 void check_limits(const char* what, double s, const GradScalerOptions& options) {
   TANDEM_CHECK(s >= options.min_scale() && (options.max_scale() == 0 || s <= options.max_scale()), StateError,
-               "GradScaler: {} {} lies outside min_scale {} and max_scale {}", what, s, options.min_scale(),
-               options.max_scale());
+               "GradScaler: {} {} lies outside min_scale {} and max_scale {}; change one of them", what, s,
+               options.min_scale(), options.max_scale());
 }
 
-/// The optimizer's gradients that exist. `writes`: they are to be unscaled in place, which f16 cannot hold.
-std::vector<Tensor> gradients_of(const char* call, const optim::Optimizer& optimizer, bool writes) {
+/// The optimizer's gradients that exist. `writes`: they are to be unscaled in place, which f16 cannot hold. `device`:
+/// the scaler's.
+std::vector<Tensor> gradients_of(const char* call, const optim::Optimizer& optimizer, bool writes, Device device) {
   std::vector<Tensor> grads;
   size_t number = 0;
   for (const auto& group : optimizer.param_groups()) {
@@ -45,13 +47,21 @@ std::vector<Tensor> gradients_of(const char* call, const optim::Optimizer& optim
       ++number;
       if (!g.defined()) continue;
       TANDEM_CHECK(g.is_floating_point(), DTypeError,
-                   "{}: the gradient of parameter {} {} is {}; gradients must be floating", call, number - 1,
-                   to_string(p.sizes()), name(g.dtype()));
+                   "{}: the gradient of parameter {} {} is {}; gradients must be floating: drop it with zero_grad()",
+                   call, number - 1, to_string(p.sizes()), name(g.dtype()));
       TANDEM_CHECK(
           !writes || g.dtype() != kHalf, DTypeError,
           "{}: the gradient of parameter {} {} is f16, where unscaling would underflow; keep parameters in f32 "
           "and let autocast cast them",
           call, number - 1, to_string(p.sizes()));
+      TANDEM_CHECK(
+          g.device().type() == device.type(), DeviceError,
+          "{}: the gradient of parameter {} {} is on {}, but the scaler's state is on {}, where its first loss "
+          "was; use a scaler for each type of device",
+          call, number - 1, to_string(p.sizes()), g.device().str(), device.str());
+      TANDEM_CHECK(!is_expanded(g.sizes(), g.strides()), ShapeError,
+                   "{}: several elements of the gradient of parameter {} {} share memory (expanded); clone() it first",
+                   call, number - 1, to_string(p.sizes()));
       grads.push_back(g);
     }
   }
@@ -84,12 +94,13 @@ GradScaler::GradScaler(const GradScalerOptions& options) : options_(options) {
   if (options.min_scale() != 0) check_scale("min_scale", options.min_scale());
   if (options.max_scale() != 0) check_scale("max_scale", options.max_scale());
   TANDEM_CHECK(options.max_scale() == 0 || options.min_scale() <= options.max_scale(), StateError,
-               "GradScaler: min_scale {} is above max_scale {}", options.min_scale(), options.max_scale());
+               "GradScaler: min_scale {} is above max_scale {}; swap them", options.min_scale(), options.max_scale());
   check_limits("init_scale", options.init_scale(), options);
   TANDEM_CHECK(options.hysteresis() >= 1, StateError, "GradScaler: hysteresis must be at least 1, not {}",
                options.hysteresis());
   TANDEM_CHECK(options.max_consecutive_skips() >= 0, StateError,
-               "GradScaler: max_consecutive_skips must not be negative, it is {}", options.max_consecutive_skips());
+               "GradScaler: max_consecutive_skips must be at least 0 (0: no limit), not {}",
+               options.max_consecutive_skips());
 }
 
 void GradScaler::make_state(Device device) {
@@ -105,11 +116,14 @@ void GradScaler::check_scaled(const char* call) const {
                "{}: the scaler has not scaled a loss yet; call scale(loss).backward() first in the iteration", call);
 }
 
+void GradScaler::check_loss(const Tensor& loss) const {
+  checks::defined("scale", "the loss", loss);
+  if (is_enabled()) checks::floating("scale", "the loss", loss);
+}
+
 Tensor GradScaler::scale(const Tensor& loss) {
-  TANDEM_CHECK(loss.defined(), StateError, "scale: the loss is an undefined tensor");
+  check_loss(loss);
   if (!is_enabled()) return loss;
-  TANDEM_CHECK(loss.is_floating_point(), DTypeError, "scale: the loss must be floating, it is {} {}",
-               to_string(loss.sizes()), name(loss.dtype()));
   if (!scale_.defined()) make_state(loss.device());
   // In f32 whatever the loss: an f16 loss times 65536 would be inf.
   const Tensor wide = loss.dtype() == kDouble ? loss : loss.to(kFloat);
@@ -117,6 +131,8 @@ Tensor GradScaler::scale(const Tensor& loss) {
 }
 
 std::vector<Tensor> GradScaler::scale(const std::vector<Tensor>& losses) {
+  // The first loss decides where the state is: not before all are known to be good.
+  for (const Tensor& loss : losses) check_loss(loss);
   std::vector<Tensor> scaled;
   for (const Tensor& loss : losses) scaled.push_back(scale(loss));
   return scaled;
@@ -168,7 +184,7 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
                "unscale_: already called for this optimizer since the last update(); call it once per iteration");
   TANDEM_CHECK(stage != Stage::Stepped, StateError,
                "unscale_: called after step(); call it before step(), or call update() to start a new iteration");
-  unscale_now(optimizer, gradients_of("unscale_", optimizer, true));
+  unscale_now(optimizer, gradients_of("unscale_", optimizer, true, scale_.device()));
 }
 
 void GradScaler::check_skips() const {
@@ -191,7 +207,7 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
                "step: already called for this optimizer since the last update(); call update() once per iteration");
   const bool fused = optimizer.supports_amp_scaling();
   if (stage_of(optimizer) == Stage::Ready) {
-    std::vector<Tensor> grads = gradients_of("step", optimizer, false);
+    std::vector<Tensor> grads = gradients_of("step", optimizer, false, scale_.device());
     if (fused && put_unscaled_last(grads) == grads.end()) {
       // The gradients are read twice and written never: once to check, once by the step, which unscales as it reads.
       const Tensor found_inf = zeros({}, scale_.options());
@@ -201,7 +217,7 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
       record(optimizer, Stage::Stepped, found_inf, std::move(grads));
       return StepResult(found_inf);
     }
-    unscale_now(optimizer, gradients_of("step", optimizer, true));
+    unscale_now(optimizer, gradients_of("step", optimizer, true, scale_.device()));
   }
   OptimizerRecord& unscaled = records_[optimizer.id()];
   StepResult result(unscaled.found_inf);
@@ -258,18 +274,29 @@ void GradScaler::update() {
 
 void GradScaler::update(double new_scale) {
   if (!is_enabled()) return;
+  const WholeOpScope op("update");
   check_scaled("update");
   check_scale("new_scale", new_scale);
+  check_limits("new_scale", new_scale, options_);
   scale_.fill_(new_scale);
   start_iteration();
 }
 
 void GradScaler::update(const Tensor& new_scale) {
   if (!is_enabled()) return;
+  const WholeOpScope op("update");
   check_scaled("update");
+  checks::defined("update", "new_scale", new_scale);
   TANDEM_CHECK(
-      new_scale.defined() && new_scale.numel() == 1 && new_scale.dtype() == kFloat && !new_scale.requires_grad(),
-      StateError, "update: new_scale must be an f32 tensor of one element that does not require grad");
+      new_scale.numel() == 1 && new_scale.dtype() == kFloat && !new_scale.requires_grad(), StateError,
+      "update: new_scale is {}{}, but must be an f32 tensor of one element that does not require grad; convert "
+      "it with .to(kFloat), detach() it, or pass a number",
+      checks::show(new_scale), new_scale.requires_grad() ? " and requires grad" : "");
+  const bool on_cpu = new_scale.device().is_cpu();
+  TANDEM_CHECK(on_cpu || new_scale.device() == scale_.device(), DeviceError,
+               "update: new_scale is on {}, but the scaler's state is on {}; move it with .to(device)",
+               new_scale.device().str(), scale_.device().str());
+  if (on_cpu) return update(new_scale.item<double>());  // elsewhere a look would wait for the device
   NoGradGuard no_grad;
   scale_.copy_(new_scale.reshape({}));
   start_iteration();
@@ -285,14 +312,17 @@ int64_t GradScaler::get_growth_tracker() const {
 }
 
 void GradScaler::set_growth_factor(double factor) {
+  const WholeOpScope op("set_growth_factor");
   check_growth_factor(factor);
   options_.growth_factor(factor);
 }
 void GradScaler::set_backoff_factor(double factor) {
+  const WholeOpScope op("set_backoff_factor");
   check_backoff_factor(factor);
   options_.backoff_factor(factor);
 }
 void GradScaler::set_growth_interval(int64_t interval) {
+  const WholeOpScope op("set_growth_interval");
   check_growth_interval(interval);
   options_.growth_interval(interval);
 }
@@ -311,12 +341,14 @@ std::map<std::string, Scalar> GradScaler::state_dict() const {
 
 void GradScaler::load_state_dict(const std::map<std::string, Scalar>& state) {
   if (!is_enabled()) return;
+  const WholeOpScope op("load_state_dict");
   TANDEM_CHECK(!state.empty(), StateError,
                "load_state_dict: the state is empty; was it saved from a disabled scaler? Then start with a fresh one");
   TANDEM_CHECK(records_.empty(), StateError,
                "load_state_dict: called in the middle of an iteration; call update() first");
   for (const char* key : {"scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker"}) {
-    TANDEM_CHECK(state.contains(key), StateError, "load_state_dict: the key '{}' is missing", key);
+    TANDEM_CHECK(state.contains(key), StateError, "load_state_dict: the key '{}' is missing; give a whole state_dict()",
+                 key);
   }
   const double scale = state.at("scale").to_double(), growth = state.at("growth_factor").to_double(),
                backoff = state.at("backoff_factor").to_double();

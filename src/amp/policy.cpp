@@ -18,17 +18,18 @@ std::array<std::atomic<Cast>, kRows>& process_policies() {
   return *policies;
 }
 
-size_t known_row(std::string_view op) {
+size_t known_row(const char* caller, std::string_view op) {
   const int row = policy_row(op);
-  TANDEM_CHECK(row >= 0, StateError, "policy: no op is named '{}'; see include/tandem/amp/policy.h for the names", op);
+  TANDEM_CHECK(row >= 0, StateError, "{}: no op is named '{}'; see include/tandem/amp/policy.h for the names", caller,
+               op);
   return static_cast<size_t>(row);
 }
 
 /// The row whose policy may become `cast`.
-size_t row_for(std::string_view op, Cast cast) {
-  const size_t row = known_row(op);
+size_t row_for(const char* caller, std::string_view op, Cast cast) {
+  const size_t row = known_row(caller, op);
   TANDEM_CHECK(cast != Cast::f32_dtype || policy_table[row].cast == Cast::f32_dtype, StateError,
-               "policy: '{}' has no dtype argument for f32_dtype to set; use Cast::f32", op);
+               "{}: '{}' has no dtype argument for f32_dtype to set; use Cast::f32", caller, op);
   return row;
 }
 
@@ -36,7 +37,7 @@ size_t row_for(std::string_view op, Cast cast) {
 
 PolicyOverrides::PolicyOverrides(const PolicyOverrides* outer, const PolicyChanges& changes) {
   for (size_t i = 0; i < kRows; ++i) casts_[i] = outer ? outer->casts_[i] : process_policies()[i].load();
-  for (const auto& [op, cast] : changes) casts_[row_for(op, cast)] = cast;
+  for (const auto& [op, cast] : changes) casts_[row_for("PolicyGuard", op, cast)] = cast;
 }
 
 PolicyGuard::PolicyGuard(const PolicyChanges& changes) : outer_(thread_state().policy) {
@@ -45,9 +46,9 @@ PolicyGuard::PolicyGuard(const PolicyChanges& changes) : outer_(thread_state().p
 
 PolicyGuard::~PolicyGuard() { thread_state().policy = std::move(outer_); }
 
-void set_policy(std::string_view op, Cast cast) { process_policies()[row_for(op, cast)].store(cast); }
+void set_policy(std::string_view op, Cast cast) { process_policies()[row_for("set_policy", op, cast)].store(cast); }
 
-Cast get_policy(std::string_view op) { return detail::current_policy(static_cast<int>(known_row(op))); }
+Cast get_policy(std::string_view op) { return detail::current_policy(static_cast<int>(known_row("get_policy", op))); }
 
 void reset_policies() {
   for (size_t i = 0; i < kRows; ++i) process_policies()[i].store(policy_table[i].cast);

@@ -42,7 +42,7 @@ class Pass {
 
   void add_root(const Edge& edge, Tensor grad) {
     NodeState& state = discover(edge.node);
-    accumulate(state, edge.input, std::move(grad));
+    accumulate("backward", state, edge.input, std::move(grad));
     roots_.push_back(&state);
   }
 
@@ -69,7 +69,7 @@ class Pass {
         const Edge& edge = node.next[i];
         if (!edge) continue;
         NodeState& target = states_.at(edge.node.get());
-        if (i < sent.size() && sent[i].defined()) accumulate(target, edge.input, std::move(sent[i]));
+        if (i < sent.size() && sent[i].defined()) accumulate(node.name, target, edge.input, std::move(sent[i]));
         if (--target.dependencies == 0 && target.awaited) ready.push(&target);
       }
       if (!retain_ && state->runs) node.release();
@@ -137,16 +137,17 @@ class Pass {
     return node.apply(std::move(grads));
   }
 
-  void accumulate(NodeState& state, uint32_t output, Tensor grad) {
+  /// `sender` is the op whose backward gave `grad`.
+  void accumulate(const char* sender, NodeState& state, uint32_t output, Tensor grad) {
     Node& node = *state.node;
     const OutputMeta& m = node.outputs[output];
     TANDEM_CHECK(grad.sizes() == IntArrayRef(m.sizes), ShapeError,
-                 "{}: backward received a gradient of {} for an output of {}", node.name, to_string(grad.sizes()),
-                 to_string(m.sizes));
+                 "{}: backward gave a gradient of {} for an input of {}; it must have the input's sizes", sender,
+                 to_string(grad.sizes()), to_string(m.sizes));
     if (grad.device() != m.device) {
       // A CPU number may stand beside CUDA tensors, and gets its gradient from there.
       TANDEM_CHECK(grad.dim() == 0, DeviceError,
-                   "{}: backward received a gradient on {} for an output on {}; move it with .to(device)", node.name,
+                   "{}: backward gave a gradient on {} for an input on {}; move it with .to(device)", sender,
                    grad.device().str(), m.device.str());
       grad = grad.to(m.device);
     }
@@ -171,6 +172,7 @@ class Pass {
 };
 
 void add_roots(Pass& pass, const char* op, const std::vector<Tensor>& tensors, const std::vector<Tensor>& grads) {
+  TANDEM_CHECK(!tensors.empty(), AutogradError, "{}: there are no tensors to start from; give at least one", op);
   TANDEM_CHECK(grads.empty() || grads.size() == tensors.size(), AutogradError,
                "{}: {} tensors but {} gradients; give one for each, or none", op, tensors.size(), grads.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -187,8 +189,12 @@ void add_roots(Pass& pass, const char* op, const std::vector<Tensor>& tensors, c
                    op, i, to_string(y.sizes()));
       g = ones(y.sizes(), y.options());
     } else {
-      TANDEM_CHECK(g.sizes() == y.sizes(), ShapeError, "{}: the gradient is {}, but tensor {} is {}", op,
+      TANDEM_CHECK(g.sizes() == y.sizes(), ShapeError,
+                   "{}: the gradient is {}, but tensor {} is {}; give one of the tensor's sizes", op,
                    to_string(g.sizes()), i, to_string(y.sizes()));
+      TANDEM_CHECK(g.device() == y.device() || g.dim() == 0, DeviceError,
+                   "{}: the gradient is on {}, but tensor {} is on {}; move it with .to(device)", op, g.device().str(),
+                   i, y.device().str());
     }
     pass.add_root(gradient_edge(y), std::move(g));
   }
@@ -208,6 +214,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
                          bool allow_unused) {
   Pass pass(retain_graph.value_or(create_graph), create_graph);
   add_roots(pass, "grad", outputs, grad_outputs);
+  TANDEM_CHECK(!inputs.empty(), AutogradError, "grad: there are no inputs; give those whose gradients are wanted");
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& x = inputs[i];
     TANDEM_CHECK(x.defined() && x.requires_grad(), AutogradError,

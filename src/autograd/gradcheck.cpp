@@ -1,5 +1,6 @@
 #include "tandem/autograd/gradcheck.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -60,6 +61,10 @@ Tensors working_copies(const char* op, const Tensors& inputs) {
     TANDEM_CHECK(x.dtype() == kDouble, DTypeError,
                  "{}: input {} {} is {}: differences with a small eps need f64; convert it with .to(kDouble)", op, i,
                  to_string(x.sizes()), name(x.dtype()));
+    TANDEM_CHECK(x.device().is_cpu(), DeviceError,
+                 "{}: input {} {} is on {}; differences are taken on the CPU: move it "
+                 "with .to(kCPU)",
+                 op, i, to_string(x.sizes()), x.device().str());
     any = true;
     NoGradGuard no_grad;
     copies.push_back(clone(x));
@@ -171,6 +176,8 @@ std::optional<std::string> find_fault(const char* op, const TensorFunction& f, c
   }
 
   const Tensors all = f(copies);
+  TANDEM_CHECK(std::any_of(all.begin(), all.end(), [](const Tensor& y) { return y.defined(); }), StateError,
+               "{}: the function gives {} outputs, none of them defined; return those to check", op, all.size());
   const Outputs outputs = differentiable(op, all);
   std::vector<Jacobian> analytic;
   for (size_t j = 0; j < outputs.tensors.size(); ++j) {
@@ -211,7 +218,17 @@ std::optional<std::string> find_fault(const char* op, const TensorFunction& f, c
   auto evaluate = [&] {
     const Tensors now = f(copies);
     std::vector<std::vector<double>> result;
-    for (size_t number : compared.numbers) result.push_back(values(now[number]));
+    for (size_t j = 0; j < compared.tensors.size(); ++j) {
+      const size_t number = compared.numbers[j];
+      const Tensor& before = compared.tensors[j];
+      const Tensor y = number < now.size() ? now[number] : Tensor();
+      TANDEM_CHECK(
+          y.defined() && y.sizes() == before.sizes() && y.dtype() == kDouble, StateError,
+          "{}: output {} is {} f64 at first, then {}; the function must give outputs of the same form each time", op,
+          number, to_string(before.sizes()),
+          y.defined() ? fmt::format("{} {}", to_string(y.sizes()), name(y.dtype())) : "undefined");
+      result.push_back(values(y));
+    }
     return result;
   };
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -224,9 +241,6 @@ std::optional<std::string> find_fault(const char* op, const TensorFunction& f, c
       const auto below = evaluate();
       element(wanted[i], n) = original;
       for (size_t j = 0; j < compared.tensors.size(); ++j) {
-        TANDEM_CHECK(
-            above[j].size() == below[j].size() && static_cast<int64_t>(above[j].size()) == compared.tensors[j].numel(),
-            StateError, "{}: output {} changes its sizes with the input's values", op, compared.numbers[j]);
         for (size_t k = 0; k < above[j].size(); ++k) {
           const double numeric = (above[j][k] - below[j][k]) / (2 * limits.eps);
           const double given = outputs.tensors.empty() ? 0.0 : analytic[j][k][i][static_cast<size_t>(n)];
@@ -261,39 +275,46 @@ Tensor made_up_gradient(const Tensor& y, int64_t salt) {
   return g;
 }
 
-}  // namespace
-
-namespace {
-
-void check_arguments(const char* op, const TensorFunction& f, double eps) {
+void check_arguments(const char* op, const TensorFunction& f, const Limits& limits) {
   TANDEM_CHECK(f, StateError, "{}: the function is empty; pass one that computes outputs from the inputs", op);
-  TANDEM_CHECK(eps > 0 && std::isfinite(eps), StateError, "{}: eps = {}; it must be finite and above 0", op, eps);
+  TANDEM_CHECK(limits.eps > 0 && std::isfinite(limits.eps), StateError, "{}: eps = {}; it must be finite and above 0",
+               op, limits.eps);
+  TANDEM_CHECK(limits.atol >= 0 && limits.rtol >= 0 && limits.nondet_tol >= 0, StateError,
+               "{}: atol = {}, rtol = {}, nondet_tol = {}; all must be at least 0", op, limits.atol, limits.rtol,
+               limits.nondet_tol);
 }
 
 }  // namespace
 
 bool gradcheck(const TensorFunction& f, const Tensors& inputs, double eps, double atol, double rtol,
                bool raise_exception, double nondet_tol, bool check_undefined_grad) {
-  check_arguments("gradcheck", f, eps);
+  const Limits limits{eps, atol, rtol, nondet_tol, check_undefined_grad};
+  check_arguments("gradcheck", f, limits);
   AutoGradMode recording(true);
-  return report(find_fault("gradcheck", f, inputs, {eps, atol, rtol, nondet_tol, check_undefined_grad}),
-                raise_exception);
+  return report(find_fault("gradcheck", f, inputs, limits), raise_exception);
 }
 
 bool gradgradcheck(const TensorFunction& f, const Tensors& inputs, const Tensors& grad_outputs, double eps, double atol,
                    double rtol, bool raise_exception, double nondet_tol, bool check_undefined_grad) {
   constexpr const char* op = "gradgradcheck";
-  check_arguments(op, f, eps);
+  const Limits limits{eps, atol, rtol, nondet_tol, check_undefined_grad};
+  check_arguments(op, f, limits);
   AutoGradMode recording(true);
   const Outputs outputs = differentiable(op, f(working_copies(op, inputs)));
-  TANDEM_CHECK(!outputs.tensors.empty(), StateError,
-               "{}: no output of the function requires grad, so there are no gradients to check", op);
+  TANDEM_CHECK(
+      !outputs.tensors.empty(), StateError,
+      "{}: no output of the function requires grad, so there are no gradients to check; does it use the inputs?", op);
   TANDEM_CHECK(grad_outputs.empty() || grad_outputs.size() == outputs.tensors.size(), StateError,
                "{}: {} grad_outputs for {} outputs that require grad; give one for each, or none", op,
                grad_outputs.size(), outputs.tensors.size());
   Tensors both = inputs;
   for (size_t j = 0; j < outputs.tensors.size(); ++j) {
-    Tensor g = grad_outputs.empty() ? made_up_gradient(outputs.tensors[j], static_cast<int64_t>(j)) : grad_outputs[j];
+    const Tensor& y = outputs.tensors[j];
+    const Tensor g = grad_outputs.empty() ? made_up_gradient(y, static_cast<int64_t>(j)) : grad_outputs[j];
+    TANDEM_CHECK(g.defined() && g.sizes() == y.sizes() && g.dtype() == kDouble, ShapeError,
+                 "{}: grad_outputs {} is {}, but output {} is {} f64; give a gradient of its sizes and dtype", op, j,
+                 g.defined() ? fmt::format("{} {}", to_string(g.sizes()), name(g.dtype())) : "undefined",
+                 outputs.numbers[j], to_string(y.sizes()));
     both.push_back(g.detach().requires_grad_());
   }
   const size_t count = inputs.size();
@@ -312,7 +333,7 @@ bool gradgradcheck(const TensorFunction& f, const Tensors& inputs, const Tensors
     }
     return defined;
   };
-  return report(find_fault(op, gradients, both, {eps, atol, rtol, nondet_tol, check_undefined_grad}), raise_exception);
+  return report(find_fault(op, gradients, both, limits), raise_exception);
 }
 
 }  // namespace tandem::autograd

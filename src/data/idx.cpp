@@ -23,7 +23,7 @@ class Reader {
     // gzopen opens folders, and fails on them only later.
     const bool regular = std::filesystem::is_regular_file(path);
     file_.reset(regular ? gzopen(path.c_str(), "rb") : nullptr);
-    TANDEM_CHECK(file_, IoError, "{}: cannot open the file: {}", path,
+    TANDEM_CHECK(file_, IoError, "MNIST: {}: cannot open the file: {}", path,
                  regular ? std::strerror(errno) : "there is no regular file of this name");
     gzbuffer(file_.get(), 1 << 17);
   }
@@ -53,7 +53,7 @@ class Reader {
     const char* text = gzerror(file_.get(), &code);
     // Z_BUF_ERROR: the compressed stream stops in the middle; gzread tells only through gzerror.
     TANDEM_CHECK(got >= 0 && (code == Z_OK || code == Z_STREAM_END), IoError,
-                 "{}: the gzip stream is {} after {} uncompressed bytes ({}); fetch the file again", path_,
+                 "MNIST: {}: the gzip stream is {} after {} uncompressed bytes ({}); fetch the file again", path_,
                  code == Z_BUF_ERROR ? "cut off" : "corrupt", read_, text);
   }
 
@@ -79,9 +79,11 @@ IdxArray read_idx(const std::string& path, size_t rank) {
   const size_t got = reader.append(header, header_bytes);
   const uint32_t expected_magic = 0x0800u + static_cast<uint32_t>(rank);
   TANDEM_CHECK(got < 4 || big_endian(header.data()) == expected_magic, IoError,
-               "{}: not an IDX file of rank {} and dtype u8: it begins with {:08x}, expected {:08x}", path, rank,
-               big_endian(header.data()), expected_magic);
-  TANDEM_CHECK(got == header_bytes, IoError, "{}: cut off in the header: {} bytes, expected {}", path, got,
+               "MNIST: {}: not an IDX file of rank {} and dtype u8: it begins with {:08x}, expected {:08x}; fetch the "
+               "file again",
+               path, rank, big_endian(header.data()), expected_magic);
+  TANDEM_CHECK(got == header_bytes, IoError,
+               "MNIST: {}: cut off in the header: {} bytes, expected {}; fetch the file again", path, got,
                header_bytes);
 
   IdxArray array;
@@ -89,17 +91,20 @@ IdxArray read_idx(const std::string& path, size_t rank) {
   for (size_t d = 0; d < rank; ++d) {
     const uint64_t size = big_endian(header.data() + 4 + 4 * d);
     TANDEM_CHECK(size == 0 || numel <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) / size, IoError,
-                 "{}: the sizes in the header are absurd: dimension {} has size {}", path, d, size);
+                 "MNIST: {}: the sizes in the header are absurd: dimension {} has size {}; fetch the file again", path,
+                 d, size);
     numel *= size;
     array.sizes.push_back(static_cast<int64_t>(size));
   }
   const size_t held = reader.append(array.values, numel);
-  TANDEM_CHECK(held == numel, IoError, "{}: cut off: {} bytes, but the header's sizes {} ask for {}", path,
+  TANDEM_CHECK(held == numel, IoError,
+               "MNIST: {}: cut off: {} bytes, but the header's sizes {} ask for {}; fetch the file again", path,
                reader.bytes_read(), to_string(array.sizes), header_bytes + numel);
   // Reading on past the end also verifies the checksum of a gzip stream.
   std::vector<uint8_t> surplus;
   reader.append(surplus, 1 << 20);
-  TANDEM_CHECK(surplus.empty(), IoError, "{}: {} bytes or more, but the header's sizes {} ask for {}", path,
+  TANDEM_CHECK(surplus.empty(), IoError,
+               "MNIST: {}: {} bytes or more, but the header's sizes {} ask for {}; fetch the file again", path,
                reader.bytes_read(), to_string(array.sizes), header_bytes + numel);
   return array;
 }

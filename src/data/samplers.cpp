@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tandem/base/op_scope.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::data::samplers {
@@ -21,6 +22,7 @@ std::optional<std::vector<size_t>> SequentialSampler::next(size_t batch_size) {
 }
 
 void RandomSampler::reset(std::optional<size_t> new_size) {
+  const WholeOpScope op("RandomSampler");
   size_ = new_size.value_or(size_);
   order_ = randperm(static_cast<int64_t>(size_));
   index_ = 0;

@@ -98,7 +98,7 @@ std::shared_ptr<void> WorkerPool::pop(std::optional<int64_t> timeout_ms) {
     s.batch_ready.wait(lock, ready);
   } else if (!s.batch_ready.wait_for(lock, std::chrono::milliseconds(*timeout_ms), ready)) {
     TANDEM_THROW(StateError,
-                 "data loader: no worker delivered a batch within the timeout of {} ms; raise timeout() or look at "
+                 "DataLoader: no worker delivered a batch within the timeout of {} ms; raise timeout() or look at "
                  "the dataset",
                  *timeout_ms);
   }

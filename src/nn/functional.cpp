@@ -2,6 +2,7 @@
 
 #include "tandem/base/check.h"
 #include "tandem/nn/expanding_array.h"
+#include "tandem/ops/checks.h"
 #include "tandem/ops/ops.h"
 
 namespace tandem::detail {
@@ -15,6 +16,7 @@ void throw_expanding_array(size_t expected, size_t given) {
 namespace tandem::nn::functional {
 
 Tensor relu(const Tensor& input, const ReLUFuncOptions& options) {
+  const WholeOpScope op("relu");
   return options.inplace() ? input.relu_() : tandem::relu(input);
 }
 
@@ -44,7 +46,7 @@ Tensor conv2d_same(const Tensor& input, const Tensor& weight, const Conv2dFuncOp
   TANDEM_CHECK((*o.stride())[0] == 1 && (*o.stride())[1] == 1, StateError,
                "conv2d: padding kSame with stride {}; it needs stride 1", to_string(o.stride()));
   TANDEM_CHECK(weight.dim() == 4, ShapeError, "conv2d: the weight is {}; it must be [O, C / groups, KH, KW]",
-               to_string(weight.sizes()));
+               checks::show(weight));
   ExpandingArray<2> padding(0);
   for (size_t d = 0; d < 2; ++d) {
     const int64_t total = (*o.dilation())[d] * (weight.size(static_cast<int64_t>(d) + 2) - 1);
@@ -61,6 +63,7 @@ Tensor conv2d_same(const Tensor& input, const Tensor& weight, const Conv2dFuncOp
 }  // namespace
 
 Tensor conv2d(const Tensor& input, const Tensor& weight, const Conv2dFuncOptions& options) {
+  const WholeOpScope op("conv2d");
   if (options.padding().is_same()) return conv2d_same(input, weight, options);
   return tandem::conv2d(input, weight, options.bias(), options.stride(), options.padding().sizes(), options.dilation(),
                         options.groups());
@@ -76,6 +79,7 @@ Tensor avg_pool2d(const Tensor& input, const AvgPool2dFuncOptions& o) {
 }
 
 Tensor adaptive_avg_pool2d(const Tensor& input, const AdaptiveAvgPool2dFuncOptions& options) {
+  const WholeOpScope op("adaptive_avg_pool2d");
   ExpandingArray<2> sizes(0);
   for (size_t d = 0; d < 2; ++d) {
     const std::optional<int64_t>& wanted = (*options.output_size())[d];
@@ -85,6 +89,7 @@ Tensor adaptive_avg_pool2d(const Tensor& input, const AdaptiveAvgPool2dFuncOptio
 }
 
 Tensor dropout(const Tensor& input, const DropoutFuncOptions& options) {
+  const WholeOpScope op("dropout");
   Tensor y = tandem::dropout(input, options.p(), options.training());
   return options.inplace() && !y.is_same(input) ? input.copy_(y) : y;
 }
@@ -100,17 +105,20 @@ Tensor layer_norm(const Tensor& input, const LayerNormFuncOptions& o) {
 }
 
 Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncOptions& options) {
+  const WholeOpScope op("embedding");
   int64_t padding = -1;
   if (options.padding_idx()) {
     const int64_t rows = weight.size(0), index = *options.padding_idx();
-    TANDEM_CHECK(index >= -rows && index < rows, IndexError, "embedding: padding_idx = {} is no row of a table of {}",
-                 index, to_string(weight.sizes()));
+    TANDEM_CHECK(index >= -rows && index < rows, IndexError,
+                 "embedding: padding_idx = {} is no row of a table of {}; give one in [{}, {}]", index,
+                 to_string(weight.sizes()), -rows, rows - 1);
     padding = index < 0 ? index + rows : index;
   }
   return tandem::embedding(weight, input, padding);
 }
 
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntropyFuncOptions& o) {
+  const WholeOpScope op("cross_entropy");
   return tandem::cross_entropy(input, target, o.weight(), o.reduction(), o.ignore_index(), o.label_smoothing());
 }
 
@@ -123,11 +131,13 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, const MSELossFuncOpti
 }
 
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const BinaryCrossEntropyFuncOptions& o) {
+  const WholeOpScope op("binary_cross_entropy");
   return tandem::binary_cross_entropy(input, target, o.weight(), o.reduction());
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
                                         const BinaryCrossEntropyWithLogitsFuncOptions& o) {
+  const WholeOpScope op("binary_cross_entropy_with_logits");
   return tandem::binary_cross_entropy_with_logits(input, target, o.weight(), o.pos_weight(), o.reduction());
 }
 

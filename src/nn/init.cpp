@@ -6,43 +6,52 @@
 
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::nn::init {
 
 Tensor constant_(Tensor tensor, Scalar value) {
-  OpScope running("init::constant_");
+  const WholeOpScope op("init::constant_");
   NoGradGuard no_grad;
   return tensor.fill_(value);
 }
 
-Tensor zeros_(Tensor tensor) { return constant_(std::move(tensor), 0); }
-Tensor ones_(Tensor tensor) { return constant_(std::move(tensor), 1); }
+Tensor zeros_(Tensor tensor) {
+  const WholeOpScope op("init::zeros_");
+  return constant_(std::move(tensor), 0);
+}
+
+Tensor ones_(Tensor tensor) {
+  const WholeOpScope op("init::ones_");
+  return constant_(std::move(tensor), 1);
+}
 
 Tensor eye_(Tensor matrix) {
-  OpScope running("init::eye_");
+  const WholeOpScope op("init::eye_");
   NoGradGuard no_grad;
-  TANDEM_CHECK(matrix.dim() == 2, ShapeError, "init::eye_: needs rank 2, got {}", to_string(matrix.sizes()));
+  TANDEM_CHECK(matrix.dim() == 2, ShapeError, "init::eye_: needs rank 2, got {}; give a matrix", checks::show(matrix));
   return matrix.copy_(eye(matrix.size(0), matrix.size(1), matrix.options()));
 }
 
 Tensor uniform_(Tensor tensor, double low, double high) {
-  OpScope running("init::uniform_");
+  const WholeOpScope op("init::uniform_");
   NoGradGuard no_grad;
   return tensor.uniform_(low, high);
 }
 
 Tensor normal_(Tensor tensor, double mean, double std) {
-  OpScope running("init::normal_");
+  const WholeOpScope op("init::normal_");
   NoGradGuard no_grad;
   return tensor.normal_(mean, std);
 }
 
 Fan calculate_fan_in_and_fan_out(const Tensor& tensor) {
+  const WholeOpScope op("init::calculate_fan_in_and_fan_out");
   TANDEM_CHECK(tensor.dim() >= 2, ShapeError,
                "init: fan in and fan out need rank 2 or more, got {}; initialise vectors with uniform_ or normal_",
-               to_string(tensor.sizes()));
+               checks::show(tensor));
   int64_t field = 1;
   for (int64_t d = 2; d < tensor.dim(); ++d) field *= tensor.size(d);
   return {tensor.size(1) * field, tensor.size(0) * field};
@@ -51,6 +60,7 @@ Fan calculate_fan_in_and_fan_out(const Tensor& tensor) {
 namespace {
 
 double xavier_std(const Tensor& tensor, double gain) {
+  TANDEM_CHECK(std::isfinite(gain) && gain >= 0, StateError, "init: gain = {}; it must be finite and at least 0", gain);
   const Fan fan = calculate_fan_in_and_fan_out(tensor);
   return gain * std::sqrt(2.0 / static_cast<double>(fan.in + fan.out));
 }
@@ -64,35 +74,39 @@ double kaiming_std(const Tensor& tensor, double a, FanMode mode, Nonlinearity no
 }  // namespace
 
 Tensor xavier_uniform_(Tensor tensor, double gain) {
+  const WholeOpScope op("init::xavier_uniform_");
   if (tensor.dim() >= 2 && tensor.numel() == 0) return tensor;
   const double bound = std::sqrt(3.0) * xavier_std(tensor, gain);
   return uniform_(std::move(tensor), -bound, bound);
 }
 
 Tensor xavier_normal_(Tensor tensor, double gain) {
+  const WholeOpScope op("init::xavier_normal_");
   if (tensor.dim() >= 2 && tensor.numel() == 0) return tensor;
   const double std = xavier_std(tensor, gain);
   return normal_(std::move(tensor), 0, std);
 }
 
 Tensor kaiming_uniform_(Tensor tensor, double a, FanMode mode, Nonlinearity nonlinearity) {
+  const WholeOpScope op("init::kaiming_uniform_");
   if (tensor.dim() >= 2 && tensor.numel() == 0) return tensor;
   const double bound = std::sqrt(3.0) * kaiming_std(tensor, a, mode, nonlinearity);
   return uniform_(std::move(tensor), -bound, bound);
 }
 
 Tensor kaiming_normal_(Tensor tensor, double a, FanMode mode, Nonlinearity nonlinearity) {
+  const WholeOpScope op("init::kaiming_normal_");
   if (tensor.dim() >= 2 && tensor.numel() == 0) return tensor;
   const double std = kaiming_std(tensor, a, mode, nonlinearity);
   return normal_(std::move(tensor), 0, std);
 }
 
 Tensor dirac_(Tensor tensor, int64_t groups) {
-  OpScope running("init::dirac_");
+  const WholeOpScope op("init::dirac_");
   NoGradGuard no_grad;
   TANDEM_CHECK(tensor.dim() >= 3 && tensor.dim() <= 5, ShapeError,
                "init::dirac_: needs the weight of a convolution, of rank 3, 4 or 5, got {}; use eye_ for a matrix",
-               to_string(tensor.sizes()));
+               checks::show(tensor));
   TANDEM_CHECK(groups >= 1 && tensor.size(0) % groups == 0, StateError,
                "init::dirac_: groups = {} does not divide the {} outputs of {}; give a divisor", groups, tensor.size(0),
                to_string(tensor.sizes()));
@@ -141,14 +155,13 @@ void orthonormalise(double* vectors, int64_t count, int64_t n) {
 }  // namespace
 
 Tensor orthogonal_(Tensor tensor, double gain) {
-  OpScope running("init::orthogonal_");
+  const WholeOpScope op("init::orthogonal_");
   NoGradGuard no_grad;
   TANDEM_CHECK(tensor.dim() >= 2, ShapeError,
                "init::orthogonal_: needs rank 2 or more, got {}; initialise vectors with uniform_ or normal_",
-               to_string(tensor.sizes()));
-  TANDEM_CHECK(tensor.is_floating_point(), DTypeError,
-               "init::orthogonal_: needs a floating tensor, got {} {}; convert it with .to(kFloat)",
-               to_string(tensor.sizes()), name(tensor.dtype()));
+               checks::show(tensor));
+  checks::floating("init::orthogonal_", "the tensor", tensor);
+  TANDEM_CHECK(std::isfinite(gain), StateError, "init::orthogonal_: gain = {}; it must be finite", gain);
   if (tensor.numel() == 0) return tensor;
   const int64_t rows = tensor.size(0), columns = tensor.numel() / rows;
   const bool by_columns = rows >= columns;
@@ -161,10 +174,10 @@ Tensor orthogonal_(Tensor tensor, double gain) {
 }
 
 Tensor sparse_(Tensor tensor, double sparsity, double std) {
-  OpScope running("init::sparse_");
+  const WholeOpScope op("init::sparse_");
   NoGradGuard no_grad;
   TANDEM_CHECK(tensor.dim() == 2, ShapeError, "init::sparse_: needs rank 2, got {}; initialise a view of it",
-               to_string(tensor.sizes()));
+               checks::show(tensor));
   TANDEM_CHECK(sparsity >= 0 && sparsity <= 1, StateError,
                "init::sparse_: sparsity = {}, but a share of zeros lies in [0, 1]", sparsity);
   const int64_t rows = tensor.size(0), columns = tensor.size(1);
@@ -179,6 +192,8 @@ Tensor sparse_(Tensor tensor, double sparsity, double std) {
 }
 
 double calculate_gain(Nonlinearity nonlinearity, double param) {
+  const WholeOpScope op("init::calculate_gain");
+  TANDEM_CHECK(std::isfinite(param), StateError, "init::calculate_gain: param = {}; it must be finite", param);
   switch (nonlinearity) {
     case Nonlinearity::Tanh:
       return 5.0 / 3.0;

@@ -12,6 +12,7 @@
 #include "src/nn/text-inl.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 
 namespace tandem {
@@ -25,7 +26,9 @@ void throw_key_defined(const std::string& what, const std::string& key) {
   TANDEM_THROW(StateError, "OrderedDict: {} '{}' is already defined; keys are unique", what, key);
 }
 void throw_no_entry(const std::string& what, size_t index, size_t size) {
-  TANDEM_THROW(IndexError, "OrderedDict: there is no {} number {}, the size is {}", what, index, size);
+  TANDEM_THROW(IndexError,
+               "OrderedDict: there is no {} number {}, the size is {}; numbers begin at 0, insert() adds an item", what,
+               index, size);
 }
 
 }  // namespace detail
@@ -140,7 +143,12 @@ Tensor& Module::register_parameter(std::string name, Tensor tensor, bool require
   check_name("register_parameter", name);
   if (tensor.defined()) {
     TANDEM_CHECK(tensor.is_leaf(), AutogradError,
-                 "register_parameter: '{}' was made by an op; only leaves can be parameters: detach() it", name);
+                 "register_parameter: '{}' {} was made by an op; only leaves can be parameters: detach() it", name,
+                 checks::show(tensor));
+    TANDEM_CHECK(!requires_grad || tensor.is_floating_point(), DTypeError,
+                 "register_parameter: '{}' {} cannot require gradients, only floating tensors can; convert it with "
+                 ".to(kFloat), pass requires_grad = false, or use register_buffer",
+                 name, checks::show(tensor));
     tensor.set_requires_grad(requires_grad);
     tensor.impl().is_parameter = true;
   }
@@ -168,37 +176,51 @@ void Module::exchange_module(const std::string& name, std::shared_ptr<Module> mo
 }
 
 void Module::unregister_module(const std::string& name) {
-  TANDEM_CHECK(children_.contains(name), StateError, "unregister_module: there is no submodule '{}'", name);
+  TANDEM_CHECK(children_.contains(name), StateError,
+               "unregister_module: there is no submodule '{}'; named_children() lists those that there are", name);
   children_.erase(name);
 }
 
 void Module::unregister_parameter(const std::string& name) {
-  TANDEM_CHECK(parameters_.contains(name), StateError, "unregister_parameter: there is no parameter '{}'", name);
+  TANDEM_CHECK(parameters_.contains(name), StateError,
+               "unregister_parameter: there is no parameter '{}'; named_parameters() lists those that there are", name);
   parameters_.erase(name);
 }
 
 void Module::unregister_buffer(const std::string& name) {
-  TANDEM_CHECK(buffers_.contains(name), StateError, "unregister_buffer: there is no buffer '{}'", name);
+  TANDEM_CHECK(buffers_.contains(name), StateError,
+               "unregister_buffer: there is no buffer '{}'; named_buffers() lists those that there are", name);
   buffers_.erase(name);
 }
 
 // ---- walking
 
+namespace {
+template <class Function>
+void check_function(const Function& function) {
+  TANDEM_CHECK(function, StateError, "Module::apply: the function is empty; pass one that takes a module");
+}
+}  // namespace
+
 void Module::apply(const ModuleApplyFunction& function) {
+  check_function(function);
   apply(NamedModuleApplyFunction([&](const std::string&, Module& m) { function(m); }));
 }
 
 void Module::apply(const ConstModuleApplyFunction& function) const {
+  check_function(function);
   apply(ConstNamedModuleApplyFunction([&](const std::string&, const Module& m) { function(m); }));
 }
 
 void Module::apply(const NamedModuleApplyFunction& function, const std::string& name_prefix) {
+  check_function(function);
   std::unordered_set<const Module*> seen;
   walk<Module>(
       *this, [](Module & m) -> const auto& { return m.children_; }, name_prefix, seen, function);
 }
 
 void Module::apply(const ConstNamedModuleApplyFunction& function, const std::string& name_prefix) const {
+  check_function(function);
   std::unordered_set<const Module*> seen;
   walk<const Module>(
       *this, [](const Module& m) -> const auto& { return m.children_; }, name_prefix, seen, function);
@@ -287,6 +309,7 @@ void Module::train(bool on) {
 }
 
 void Module::move_tensors(std::optional<Device> device, std::optional<DType> dtype, bool non_blocking) {
+  const WholeOpScope op("Module::to");
   NoGradGuard no_grad;
   const auto move = [&](const Tensor& t) {
     if (!t.defined()) return;
@@ -301,7 +324,8 @@ void Module::move_tensors(std::optional<Device> device, std::optional<DType> dty
 
 namespace {
 void check_target(DType dtype) {
-  TANDEM_CHECK(is_floating_point(dtype), DTypeError, "Module::to: {} is not floating; a module's dtype must be",
+  TANDEM_CHECK(is_floating_point(dtype), DTypeError,
+               "Module::to: {} is not floating, as a module's dtype must be; give kFloat, kDouble, kHalf or kBFloat16",
                name(dtype));
 }
 }  // namespace
@@ -324,8 +348,9 @@ void Module::to(Device device, bool non_blocking) {
 }
 
 void Module::zero_grad(bool set_to_none) {
-  NoGradGuard no_grad;
   for (auto& child : children_) child.value()->zero_grad(set_to_none);
+  const WholeOpScope op("Module::zero_grad");
+  NoGradGuard no_grad;
   for (auto& parameter : parameters_) {
     const Tensor& p = parameter.value();
     if (!p.defined() || !p.grad().defined()) continue;

@@ -4,6 +4,7 @@
 
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/shape.h"
@@ -12,12 +13,27 @@
 namespace tandem::nn::utils {
 namespace {
 
+void check_defined(const char* op, const std::vector<Tensor>& parameters) {
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    TANDEM_CHECK(parameters[i].defined(), StateError, "{}: parameter {} is an undefined tensor; give it a value first",
+                 op, i);
+  }
+}
+
 std::vector<Tensor> defined_gradients(const char* op, const std::vector<Tensor>& parameters) {
+  check_defined(op, parameters);
   std::vector<Tensor> grads;
   grads.reserve(parameters.size());
   for (size_t i = 0; i < parameters.size(); ++i) {
-    TANDEM_CHECK(parameters[i].defined(), StateError, "{}: parameter {} is an undefined tensor", op, i);
-    if (parameters[i].grad().defined()) grads.push_back(parameters[i].grad());
+    const Tensor& g = parameters[i].grad();
+    if (!g.defined()) continue;
+    TANDEM_CHECK(g.is_floating_point(), DTypeError,
+                 "{}: the gradient of parameter {} is {}, but must be floating; drop it with zero_grad()", op, i,
+                 checks::show(g));
+    TANDEM_CHECK(!is_expanded(g.sizes(), g.strides()), ShapeError,
+                 "{}: several elements of the gradient of parameter {} {} share memory; clone() it first", op, i,
+                 checks::show(g));
+    grads.push_back(g);
   }
   return grads;
 }
@@ -26,6 +42,7 @@ std::vector<Tensor> defined_gradients(const char* op, const std::vector<Tensor>&
 
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type,
                        bool error_if_nonfinite) {
+  const WholeOpScope op("clip_grad_norm_");
   TANDEM_CHECK(max_norm >= 0, StateError, "clip_grad_norm_: max_norm = {}; it must be at least 0", max_norm);
   TANDEM_CHECK(norm_type > 0, StateError, "clip_grad_norm_: norm_type = {}; it must be positive (inf: the largest)",
                norm_type);
@@ -56,6 +73,7 @@ Tensor clip_grad_norm_(const Tensor& parameter, double max_norm, double norm_typ
 }
 
 void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) {
+  const WholeOpScope op("clip_grad_value_");
   TANDEM_CHECK(clip_value >= 0, StateError, "clip_grad_value_: clip_value = {}; it must be at least 0", clip_value);
   NoGradGuard no_grad;
   for (const Tensor& g : defined_gradients("clip_grad_value_", parameters)) g.clamp_(-clip_value, clip_value);
@@ -66,26 +84,27 @@ void clip_grad_value_(const Tensor& parameter, double clip_value) {
 }
 
 Tensor parameters_to_vector(const std::vector<Tensor>& parameters) {
-  TANDEM_CHECK(!parameters.empty(), StateError, "parameters_to_vector: the list is empty");
+  const WholeOpScope op("parameters_to_vector");
+  TANDEM_CHECK(!parameters.empty(), StateError, "parameters_to_vector: the list is empty; give at least one tensor");
+  check_defined("parameters_to_vector", parameters);
   std::vector<Tensor> flat;
   flat.reserve(parameters.size());
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    TANDEM_CHECK(parameters[i].defined(), StateError, "parameters_to_vector: parameter {} is an undefined tensor", i);
-    flat.push_back(parameters[i].reshape({-1}));
-  }
+  for (const Tensor& p : parameters) flat.push_back(p.reshape({-1}));
   return cat(flat);
 }
 
 void vector_to_parameters(const Tensor& vector, const std::vector<Tensor>& parameters) {
-  TANDEM_CHECK(vector.defined(), StateError, "vector_to_parameters: the vector is an undefined tensor");
-  TANDEM_CHECK(vector.dim() == 1, ShapeError, "vector_to_parameters: needs rank 1, got {}", to_string(vector.sizes()));
+  const WholeOpScope op("vector_to_parameters");
+  checks::defined("vector_to_parameters", "the vector", vector);
+  TANDEM_CHECK(vector.dim() == 1, ShapeError,
+               "vector_to_parameters: needs rank 1, got {}; flatten it with view({{-1}})", checks::show(vector));
+  check_defined("vector_to_parameters", parameters);
   int64_t count = 0;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    TANDEM_CHECK(parameters[i].defined(), StateError, "vector_to_parameters: parameter {} is an undefined tensor", i);
-    count += parameters[i].numel();
-  }
+  for (const Tensor& p : parameters) count += p.numel();
   TANDEM_CHECK(vector.numel() == count, ShapeError,
-               "vector_to_parameters: the vector has {} elements, the parameters have {}", vector.numel(), count);
+               "vector_to_parameters: the vector has {} elements, the parameters have {}; parameters_to_vector makes "
+               "one that fits",
+               vector.numel(), count);
   NoGradGuard no_grad;
   int64_t at = 0;
   for (const Tensor& p : parameters) {

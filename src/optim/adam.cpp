@@ -14,14 +14,12 @@ namespace {
 /// Names and types of one of the two.
 struct AdamKind {
   static constexpr const char* name = "Adam";
-  static constexpr const char* step = "Adam.step";
   static constexpr bool decoupled = false;
   using Options = AdamOptions;
   using ParamState = AdamParamState;
 };
 struct AdamWKind {
   static constexpr const char* name = "AdamW";
-  static constexpr const char* step = "AdamW.step";
   static constexpr bool decoupled = true;
   using Options = AdamWOptions;
   using ParamState = AdamWParamState;
@@ -133,7 +131,7 @@ Tensor Adam::step(LossClosure closure) {
 }
 
 void Adam::step(const StepScaling& scaling) {
-  OpScope running(AdamKind::step);
+  const WholeOpScope op(AdamKind::name);
   NoGradGuard no_grad;
   check_scaling(AdamKind::name, scaling);
   run(make_calls<AdamKind>(param_groups(), scaling, [this](const Tensor& p) -> AdamParamState& {
@@ -158,7 +156,7 @@ Tensor AdamW::step(LossClosure closure) {
 }
 
 void AdamW::step(const StepScaling& scaling) {
-  OpScope running(AdamWKind::step);
+  const WholeOpScope op(AdamWKind::name);
   NoGradGuard no_grad;
   check_scaling(AdamWKind::name, scaling);
   run(make_calls<AdamWKind>(param_groups(), scaling, [this](const Tensor& p) -> AdamParamState& {

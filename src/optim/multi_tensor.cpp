@@ -75,10 +75,15 @@ StepScaling scaling_on(const StepScaling& scaling, Device device) {
 }
 
 void check_gradient(const char* optimizer, const Tensor& p, const Tensor& grad) {
-  TANDEM_CHECK(grad.sizes() == p.sizes(), ShapeError, "{}: a {} parameter has a gradient of {}; sizes must be equal",
-               optimizer, to_string(p.sizes()), to_string(grad.sizes()));
-  TANDEM_CHECK(grad.is_floating_point(), DTypeError, "{}: a {} parameter has a gradient of {}; it must be floating",
-               optimizer, to_string(p.sizes()), name(grad.dtype()));
+  TANDEM_CHECK(p.is_floating_point(), DTypeError,
+               "{}: a parameter is {} {}; only floating tensors can be optimized: convert it with .to(kFloat)",
+               optimizer, to_string(p.sizes()), name(p.dtype()));
+  TANDEM_CHECK(grad.sizes() == p.sizes(), ShapeError,
+               "{}: a {} parameter has a gradient of {}; sizes must be equal: drop it with zero_grad()", optimizer,
+               to_string(p.sizes()), to_string(grad.sizes()));
+  TANDEM_CHECK(grad.is_floating_point(), DTypeError,
+               "{}: a {} parameter has a gradient of {}; it must be floating: drop it with zero_grad()", optimizer,
+               to_string(p.sizes()), name(grad.dtype()));
   TANDEM_CHECK(grad.device() == p.device(), DeviceError,
                "{}: a {} parameter is on {}, its gradient on {}; drop gradients with zero_grad() before moving",
                optimizer, to_string(p.sizes()), p.device().str(), grad.device().str());

@@ -26,7 +26,7 @@ void check_steps(const char* optimizer, const Tensor& steps, const Tensor& p);
 void check_scaling(const char* optimizer, const StepScaling& scaling);
 /// `scaling` with its tensors on `device`.
 StepScaling scaling_on(const StepScaling& scaling, Device device);
-/// Throws unless p's gradient fits it.
+/// Throws unless `p` is floating and its gradient fits it.
 void check_gradient(const char* optimizer, const Tensor& p, const Tensor& grad);
 /// Adds `p`, its gradient and, where it has one, its low-precision copy to the call.
 void add_parameter(OptimizerTensors& call, const Tensor& p, const Tensor& grad);

@@ -46,29 +46,34 @@ const OptimizerOptions& OptimizerParamGroup::options() const {
 Optimizer::Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::unique_ptr<OptimizerOptions> defaults)
     : defaults_(std::move(defaults)) {
   TANDEM_CHECK(defaults_, StateError, "Optimizer: the default options are null; give it options");
-  for (const OptimizerParamGroup& group : param_groups) Optimizer::add_param_group(group);
+  for (const OptimizerParamGroup& group : param_groups) add("Optimizer", group);
 }
 
 Optimizer::Optimizer(std::vector<Tensor> parameters, std::unique_ptr<OptimizerOptions> defaults)
     : Optimizer(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(parameters))}, std::move(defaults)) {}
 
-void Optimizer::add_param_group(const OptimizerParamGroup& group) {
+void Optimizer::add_param_group(const OptimizerParamGroup& group) { add("add_param_group", group); }
+
+void Optimizer::add(const char* op, const OptimizerParamGroup& group) {
   std::unordered_set<const TensorImpl*> seen;
   for (const OptimizerParamGroup& present : param_groups_) {
     for (const Tensor& p : present.params()) seen.insert(p.impl_ptr().get());
   }
   for (size_t i = 0; i < group.params().size(); ++i) {
     const Tensor& p = group.params()[i];
-    TANDEM_CHECK(p.defined(), StateError, "add_param_group: parameter {} is an undefined tensor", i);
+    TANDEM_CHECK(p.defined(), StateError, "{}: parameter {} is an undefined tensor; give it a value first", op, i);
     TANDEM_CHECK(p.is_floating_point(), DTypeError,
-                 "add_param_group: parameter {} is {} {}; only floating tensors can be optimized", i,
+                 "{}: parameter {} is {} {}; only floating tensors can be optimized: convert it with .to(kFloat)", op,
+                 i, to_string(p.sizes()), name(p.dtype()));
+    TANDEM_CHECK(!is_expanded(p.sizes(), p.strides()), ShapeError,
+                 "{}: several elements of parameter {} {} {} share memory (expanded); clone() it first", op, i,
                  to_string(p.sizes()), name(p.dtype()));
     TANDEM_CHECK(p.is_leaf(), AutogradError,
-                 "add_param_group: parameter {} ({}) was made by an op; only leaves can be optimized: detach() it, or "
-                 "give the tensors that it was made from",
-                 i, to_string(p.sizes()));
+                 "{}: parameter {} ({}) was made by an op; only leaves can be optimized: detach() it, or give the "
+                 "tensors that it was made from",
+                 op, i, to_string(p.sizes()));
     TANDEM_CHECK(seen.insert(p.impl_ptr().get()).second, StateError,
-                 "add_param_group: parameter {} ({}) is already in this optimizer; list each parameter once", i,
+                 "{}: parameter {} ({}) is already in this optimizer; list each parameter once", op, i,
                  to_string(p.sizes()));
   }
   OptimizerParamGroup added(group);
@@ -84,6 +89,7 @@ void Optimizer::step(const StepScaling&) {
 }
 
 void Optimizer::zero_grad(bool set_to_none) {
+  const WholeOpScope op("Optimizer::zero_grad");
   NoGradGuard no_grad;
   for (OptimizerParamGroup& group : param_groups_) {
     for (Tensor& p : group.params()) {

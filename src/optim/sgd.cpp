@@ -1,5 +1,6 @@
 #include "tandem/optim/sgd.h"
 
+#include <cmath>
 #include <utility>
 
 #include "src/optim/multi_tensor.h"
@@ -36,7 +37,7 @@ void SGD::check_options(const OptimizerOptions& options) const {
   check_not_negative("SGD", "lr", o.lr());
   check_not_negative("SGD", "momentum", o.momentum());
   check_not_negative("SGD", "weight_decay", o.weight_decay());
-  TANDEM_CHECK(o.dampening() == o.dampening(), StateError, "SGD: dampening is NaN");
+  TANDEM_CHECK(std::isfinite(o.dampening()), StateError, "SGD: dampening = {}; it must be finite", o.dampening());
   TANDEM_CHECK(!o.nesterov() || (o.momentum() > 0 && o.dampening() == 0), StateError,
                "SGD: nesterov with momentum = {} and dampening = {}; it needs momentum above 0 and dampening 0",
                o.momentum(), o.dampening());
@@ -49,7 +50,7 @@ Tensor SGD::step(LossClosure closure) {
 }
 
 void SGD::step(const StepScaling& scaling) {
-  OpScope running("SGD.step");
+  const WholeOpScope op("SGD");
   NoGradGuard no_grad;
   check_scaling("SGD", scaling);
   TANDEM_CHECK(size() > 0, StateError, "SGD: step() without any parameters; were the modules registered?");

@@ -17,10 +17,14 @@ TEST(AmpErrors, RegionsAndPolicies) {
       BAD_INPUT("AutocastGuard", AutocastGuard(kCPU, kFloat), DTypeError, "f16 or bf16", "not f32", "enabled = false"),
       BAD_INPUT("AutocastGuard", AutocastGuard(kCPU, kInt), DTypeError, "f16 or bf16", "not i32", "enabled = false"),
       BAD_INPUT("set_autocast_dtype", amp::set_autocast_dtype(kCPU, kDouble), DTypeError, "f16 or bf16", "not f64"),
-      BAD_INPUT("policy", amp::PolicyGuard({{"add", Cast::keep}, {"nope", Cast::keep}}), StateError, "'nope'",
+      BAD_INPUT("PolicyGuard", amp::PolicyGuard({{"add", Cast::keep}, {"nope", Cast::keep}}), StateError, "'nope'",
                 "policy.h"),
-      BAD_INPUT("policy", amp::set_policy("nope", Cast::keep), StateError, "'nope'", "policy.h"),
-      BAD_INPUT("policy", amp::get_policy("nope"), StateError, "'nope'", "policy.h"),
+      BAD_INPUT("PolicyGuard", amp::PolicyGuard({{"add", Cast::f32_dtype}}), StateError, "'add'", "no dtype argument",
+                "use Cast::f32"),
+      BAD_INPUT("set_policy", amp::set_policy("nope", Cast::keep), StateError, "'nope'", "policy.h"),
+      BAD_INPUT("set_policy", amp::set_policy("add", Cast::f32_dtype), StateError, "'add'", "use Cast::f32"),
+      BAD_INPUT("get_policy", amp::get_policy("nope"), StateError, "'nope'", "policy.h"),
+      BAD_INPUT("set_autocast_cache_limit", amp::set_autocast_cache_limit(-1), StateError, "bytes = -1", "at least 0"),
   });
   EXPECT_EQ(amp::get_autocast_dtype(kCPU), kBFloat16);
 }

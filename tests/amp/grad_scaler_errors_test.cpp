@@ -27,14 +27,14 @@ TEST(ScalerErrors, Options) {
       BAD_INPUT("GradScaler", make(GradScalerOptions().min_scale(-1)), StateError, "min_scale", "positive", "not -1"),
       BAD_INPUT("GradScaler", make(GradScalerOptions().max_scale(-1)), StateError, "max_scale", "positive", "not -1"),
       BAD_INPUT("GradScaler", make(GradScalerOptions().min_scale(8).max_scale(4)), StateError, "min_scale 8",
-                "max_scale 4"),
+                "max_scale 4", "swap them"),
       BAD_INPUT("GradScaler", make(GradScalerOptions().init_scale(2).min_scale(8)), StateError, "init_scale 2",
-                "min_scale 8"),
+                "min_scale 8", "change one"),
       BAD_INPUT("GradScaler", make(GradScalerOptions().init_scale(8).max_scale(4)), StateError, "init_scale 8",
                 "max_scale 4"),
       BAD_INPUT("GradScaler", make(GradScalerOptions().hysteresis(0)), StateError, "hysteresis", "not 0"),
       BAD_INPUT("GradScaler", make(GradScalerOptions().max_consecutive_skips(-1)), StateError, "max_consecutive_skips",
-                "-1"),
+                "not -1", "at least 0"),
   });
 }
 
@@ -63,11 +63,11 @@ BadInput row(const std::string& function, const std::string& call, void (*run)(T
 
 TEST(ScalerErrors, Setters) {
   expect_refused({
-      row<StateError>("GradScaler", "set_growth_factor", [](Training& t) { t.scaler.set_growth_factor(0.5); },
+      row<StateError>("set_growth_factor", "0.5", [](Training& t) { t.scaler.set_growth_factor(0.5); },
                       {"growth_factor", "above 1", "not 0.5"}),
-      row<StateError>("GradScaler", "set_backoff_factor", [](Training& t) { t.scaler.set_backoff_factor(2); },
+      row<StateError>("set_backoff_factor", "2", [](Training& t) { t.scaler.set_backoff_factor(2); },
                       {"backoff_factor", "between 0 and 1", "not 2"}),
-      row<StateError>("GradScaler", "set_growth_interval", [](Training& t) { t.scaler.set_growth_interval(-1); },
+      row<StateError>("set_growth_interval", "-1", [](Training& t) { t.scaler.set_growth_interval(-1); },
                       {"growth_interval", "at least 1", "not -1"}),
   });
 }
@@ -119,18 +119,20 @@ TEST(ScalerErrors, CallsOutOfOrder) {
 
 TEST(ScalerErrors, LossesGradientsAndScales) {
   const std::string scale = "f32 tensor of one element that does not require grad";
+  const std::string number = "new_scale must be a positive normal f32 number";
   expect_refused({
-      row<StateError>("scale", "undefined", [](Training& t) { t.scaler.scale(Tensor()); }, {"undefined tensor"}),
+      row<StateError>("scale", "undefined", [](Training& t) { t.scaler.scale(Tensor()); },
+                      {"the loss is an undefined tensor", "give it a value first"}),
       row<StateError>("scale", "a list",
                       [](Training& t) {
                         t.scaler.scale(std::vector<Tensor>{t.p, Tensor()});
                       },
-                      {"undefined tensor"}),
+                      {"the loss is an undefined tensor", "give it a value first"}),
       row<DTypeError>("scale", "i64",
                       [](Training& t) {
                         t.scaler.scale(ones({2, 3}, kLong));
                       },
-                      {"floating", "[2, 3] i64"}),
+                      {"floating", "[2, 3] i64", ".to(kFloat)"}),
       row<DTypeError>("unscale_", "f16 gradient",
                       [](Training& t) {
                         t.backward();
@@ -138,16 +140,68 @@ TEST(ScalerErrors, LossesGradientsAndScales) {
                         t.scaler.unscale_(t.sgd);
                       },
                       {"parameter 0 [3]", "f16", "keep parameters in f32"}),
-      row<StateError>("GradScaler", "update(0)", [](Training& t) { t.backward().scaler.update(0.0); },
+      row<StateError>("update", "0", [](Training& t) { t.backward().scaler.update(0.0); },
                       {"new_scale", "positive", "not 0"}),
-      row<StateError>("GradScaler", "update(nan)", [](Training& t) { t.backward().scaler.update(NAN); },
+      row<StateError>("update", "nan", [](Training& t) { t.backward().scaler.update(NAN); },
                       {"new_scale", "positive", "not nan"}),
-      row<StateError>("update", "undefined", [](Training& t) { t.backward().scaler.update(Tensor()); }, {scale}),
-      row<StateError>("update", "[2]", [](Training& t) { t.backward().scaler.update(ones({2})); }, {scale}),
-      row<StateError>("update", "f64", [](Training& t) { t.backward().scaler.update(ones({}, kDouble)); }, {scale}),
+      row<StateError>("update", "undefined", [](Training& t) { t.backward().scaler.update(Tensor()); },
+                      {"new_scale is an undefined tensor", "give it a value first"}),
+      row<StateError>("update", "[2]", [](Training& t) { t.backward().scaler.update(ones({2})); },
+                      {"new_scale is [2] f32", scale, "pass a number"}),
+      row<StateError>("update", "f64", [](Training& t) { t.backward().scaler.update(ones({}, kDouble)); },
+                      {"new_scale is [] f64", scale, ".to(kFloat)"}),
       row<StateError>("update", "with grad", [](Training& t) { t.backward().scaler.update(ones({}).requires_grad_()); },
-                      {scale}),
+                      {"[] f32 and requires grad", scale, "detach()"}),
+      row<ShapeError>("unscale_", "an expanded gradient",
+                      [](Training& t) {
+                        t.backward();
+                        t.p.mutable_grad() = ones({1}).expand({3});
+                        t.scaler.unscale_(t.sgd);
+                      },
+                      {"parameter 0 [3]", "share memory", "clone()"}),
+      row<StateError>("update", "above max_scale",
+                      [](Training& t) {
+                        t.scaler = GradScaler(GradScalerOptions().init_scale(4).max_scale(8));
+                        t.backward().scaler.update(16.0);
+                      },
+                      {"new_scale 16", "max_scale 8", "change one"}),
+      row<StateError>("update", "a tensor above max_scale",
+                      [](Training& t) {
+                        t.scaler = GradScaler(GradScalerOptions().init_scale(4).max_scale(8));
+                        t.backward().scaler.update(full({}, 16.0));
+                      },
+                      {"new_scale 16", "max_scale 8", "change one"}),
+      row<StateError>("update", "a zero", [](Training& t) { t.backward().scaler.update(zeros({})); },
+                      {number, "not 0"}),
+      row<StateError>("update", "a negative number", [](Training& t) { t.backward().scaler.update(full({}, -2.0)); },
+                      {number, "not -2"}),
+      row<StateError>("update", "NaN", [](Training& t) { t.backward().scaler.update(full({}, NAN)); },
+                      {number, "not nan"}),
+      row<StateError>("update", "inf", [](Training& t) { t.backward().scaler.update(full({}, INFINITY)); },
+                      {number, "not inf"}),
+      row<DeviceError>("update", "far", [](Training& t) { t.backward().scaler.update(on_another_device({})); },
+                       {"new_scale is on cuda", "on cpu", ".to(device)"}),
+      row<DeviceError>("unscale_", "a gradient elsewhere",
+                       [](Training& t) {
+                         t.backward();
+                         t.p.mutable_grad() = on_another_device({3});
+                         t.scaler.unscale_(t.sgd);
+                       },
+                       {"parameter 0 [3] is on cuda", "on cpu", "a scaler for each"}),
+      row<DeviceError>("step", "a gradient elsewhere",
+                       [](Training& t) {
+                         t.backward();
+                         t.p.mutable_grad() = on_another_device({3});
+                         t.scaler.step(t.sgd);
+                       },
+                       {"parameter 0 [3] is on cuda", "on cpu", "a scaler for each"}),
   });
+}
+
+TEST(ScalerErrors, ARefusedListOfLossesDecidesNothing) {
+  GradScaler scaler;
+  EXPECT_THROWS(scaler.scale(std::vector<Tensor>{ones({}), ones({}, kLong)}), DTypeError, "scale: ", "[] i64");
+  EXPECT_THROWS(scaler.update(2.0), StateError, "has not scaled a loss");
 }
 
 TEST(ScalerErrors, States) {
@@ -165,12 +219,12 @@ TEST(ScalerErrors, States) {
   };
   expect_refused({
       BAD_INPUT("load_state_dict", GradScaler().load_state_dict({}), StateError, "empty", "disabled", "fresh one"),
-      BAD_INPUT("load_state_dict", load_without("scale"), StateError, "'scale'", "missing"),
+      BAD_INPUT("load_state_dict", load_without("scale"), StateError, "'scale'", "missing", "state_dict()"),
       BAD_INPUT("load_state_dict", load_without("_growth_tracker"), StateError, "'_growth_tracker'", "missing"),
-      BAD_INPUT("GradScaler", load("scale", -1.0), StateError, "scale", "positive", "not -1"),
-      BAD_INPUT("GradScaler", load("growth_factor", 1), StateError, "growth_factor", "above 1", "not 1"),
-      BAD_INPUT("GradScaler", load("backoff_factor", 2), StateError, "backoff_factor", "between 0 and 1", "not 2"),
-      BAD_INPUT("GradScaler", load("growth_interval", 0), StateError, "growth_interval", "whole number", "not 0"),
+      BAD_INPUT("load_state_dict", load("scale", -1.0), StateError, "scale", "positive", "not -1"),
+      BAD_INPUT("load_state_dict", load("growth_factor", 1), StateError, "growth_factor", "above 1", "not 1"),
+      BAD_INPUT("load_state_dict", load("backoff_factor", 2), StateError, "backoff_factor", "between 0 and 1", "not 2"),
+      BAD_INPUT("load_state_dict", load("growth_interval", 0), StateError, "growth_interval", "whole number", "not 0"),
   });
 }
 

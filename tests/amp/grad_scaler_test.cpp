@@ -223,14 +223,6 @@ TEST_F(GradScalerTest, AStaticScaleStaysAndStillSkips) {
   EXPECT_EQ(scaler.get_scale(), 4);
 }
 
-TEST_F(GradScalerTest, AStaticScaleRecoversFromNaN) {
-  GradScaler scaler(GradScalerOptions().init_scale(4).static_scale(true));
-  backward(scaler);
-  scaler.update(full({}, NAN));
-  iterate(scaler);
-  EXPECT_TRUE(std::isfinite(scaler.get_scale()));
-}
-
 TEST_F(GradScalerTest, OptimizersThatShareAGradientUnscaleItOnce) {
   for (bool plain : {false, true}) {
     const Tensor shared = full({2}, 1.0).requires_grad_(), own = full({2}, 1.0).requires_grad_();

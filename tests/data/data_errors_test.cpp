@@ -1,4 +1,6 @@
 // Loaders, transforms and datasets refuse sizes, indices and files that they cannot use.
+#include <chrono>
+#include <cmath>
 #include <vector>
 
 #include "data/idx_files.h"
@@ -32,9 +34,12 @@ TEST(DataErrors, Loaders) {
   using data::DataLoaderOptions;
   using data::make_data_loader;
   expect_refused({
-      BAD_INPUT("data loader", make_data_loader(Numbers(3), 0), StateError, "batch_size is 0", "at least 1"),
-      BAD_INPUT("data loader", make_data_loader(MoveOnly(), DataLoaderOptions(1).workers(2)), StateError,
+      BAD_INPUT("DataLoader", make_data_loader(Numbers(3), 0), StateError, "batch_size is 0", "at least 1"),
+      BAD_INPUT("DataLoader", make_data_loader(MoveOnly(), DataLoaderOptions(1).workers(2)), StateError,
                 "cannot be copied", "workers(0)"),
+      BAD_INPUT("DataLoader", make_data_loader(Numbers(3), DataLoaderOptions(1).timeout(std::chrono::milliseconds(-5))),
+                StateError, "timeout is -5 ms", "at least 0"),
+      BAD_INPUT("RandomSampler", data::samplers::RandomSampler(SIZE_MAX).reset(), StateError, "n = -1"),
       BAD_INPUT("make_data_loader", make_data_loader(Numbers(std::nullopt), 2), StateError, "size", "give a sampler"),
   });
 }
@@ -46,15 +51,29 @@ TEST(DataErrors, Transforms) {
   const auto stacked = [](const Items& items) { return transforms::Stack<>().apply_batch(items); };
   const auto normalized = [=](const Tensor& input) { return transforms::Normalize<>(two, two)(input); };
   expect_refused({
-      BAD_INPUT("stack", stacked({}), StateError, "empty"),
-      BAD_INPUT("stack", transforms::Stack<data::TensorExample>().apply_batch({}), StateError, "empty"),
-      BAD_INPUT("stack", stacked({{x, t}, {y, t}}), ShapeError, "tensor 1 is [5]", "[2, 3]", "same sizes"),
-      BAD_INPUT("stack", stacked({{x, t}, {x, x}}), ShapeError, "tensor 1 is [2, 3]", "[1]", "same sizes"),
-      UNDEFINED("stack", stacked({{x, t}, {none, t}})),
-      UNDEFINED("stack", stacked({{x, t}, {x, none}})),
-      BAD_INPUT("sub", normalized(image), ShapeError, "[2, 3, 8, 8]", "[2, 1, 1]", "equal or 1"),
-      UNDEFINED("sub", normalized(none)),
-      ON_TWO_DEVICES("sub", normalized(on_another_device({2, 8, 8}))),
+      BAD_INPUT("Stack", stacked({}), StateError, "empty"),
+      BAD_INPUT("Stack", transforms::Stack<data::TensorExample>().apply_batch({}), StateError, "empty"),
+      BAD_INPUT("Stack", transforms::Stack<data::TensorExample>().apply_batch({x, y}), ShapeError, "tensor 1 is [5]",
+                "[2, 3]", "same sizes"),
+      BAD_INPUT("Stack", stacked({{x, t}, {y, t}}), ShapeError, "tensor 1 is [5]", "[2, 3]", "same sizes"),
+      BAD_INPUT("Stack", stacked({{x, t}, {x, x}}), ShapeError, "tensor 1 is [2, 3]", "[1]", "same sizes"),
+      UNDEFINED("Stack", stacked({{x, t}, {none, t}})),
+      UNDEFINED("Stack", stacked({{x, t}, {x, none}})),
+      BAD_INPUT("Normalize", normalized(image), ShapeError, "2 means", "[2, 3, 8, 8] f32", "one for each channel"),
+      BAD_INPUT("Normalize", normalized(ones({1, 8, 8})), ShapeError, "2 means", "[1, 8, 8] f32", "[.., C, H, W]"),
+      BAD_INPUT("Normalize", normalized(y), ShapeError, "2 means", "[5] f32", "[.., C, H, W]"),
+      UNDEFINED("Normalize", normalized(none)),
+      ON_TWO_DEVICES("Normalize", normalized(on_another_device({2, 8, 8}))),
+      BAD_INPUT("Normalize", transforms::Normalize<>(0, 0), StateError, "stddev = 0", "above 0"),
+      BAD_INPUT("Normalize", transforms::Normalize<>(0, -1), StateError, "stddev = -1", "above 0"),
+      BAD_INPUT("Normalize", transforms::Normalize<>(0, std::nan("")), StateError, "stddev = nan", "above 0"),
+      BAD_INPUT("Normalize", transforms::Normalize<>(INFINITY, 1), StateError, "mean = inf", "finite"),
+      BAD_INPUT("Normalize", transforms::Normalize<>(two, {1.0, 2.0, 3.0}), ShapeError, "2 means", "3 stddevs"),
+      BAD_INPUT("Normalize", transforms::Normalize<>(ArrayRef<double>(), ArrayRef<double>()), ShapeError, "0 means"),
+      BAD_INPUT("Lambda", transforms::Lambda<int>(nullptr), StateError, "function is empty", "pass one"),
+      BAD_INPUT("BatchLambda", transforms::BatchLambda<int>(nullptr), StateError, "function is empty", "pass one"),
+      BAD_INPUT("BatchLambda", transforms::Collate<int>(nullptr), StateError, "function is empty", "pass one"),
+      BAD_INPUT("TensorLambda", transforms::TensorLambda<>(nullptr), StateError, "function is empty", "pass one"),
   });
 }
 
@@ -67,20 +86,29 @@ TEST(DataErrors, Datasets) {
       BAD_INPUT("StackedDataset", StackedDataset(x, y), ShapeError, "data is [2, 3]", "targets is [5]", "equal"),
       BAD_INPUT("StackedDataset", StackedDataset(number, y), ShapeError, "data is []", "targets is [5]"),
       BAD_INPUT("StackedDataset", StackedDataset(x, number), ShapeError, "data is [2, 3]", "targets is []"),
+      BAD_INPUT("StackedDataset", StackedDataset(Tensor(), y), StateError, "data is an undefined tensor", "give it"),
+      BAD_INPUT("StackedDataset", StackedDataset(x, Tensor()), StateError, "targets is an undefined tensor", "give it"),
+      BAD_INPUT("StackedDataset", StackedDataset(x, on_another_device({2})), DeviceError, "data is on cpu",
+                "targets is on cuda", ".to(device)"),
+      BAD_INPUT("StackedDataset", pick({0, 6}), IndexError, "index 6", "2 items", "below 2"),
+      BAD_INPUT("StackedDataset", pick({SIZE_MAX}), IndexError, "2 items", "below 2"),
       BAD_INPUT("MNIST", MNIST(root), IoError, "train-images-idx3-ubyte", root, "dataset-fashion-mnist"),
       BAD_INPUT("MNIST", MNIST(root, MNIST::Mode::kTest), IoError, "t10k-images-idx3-ubyte", root, "fetch it"),
   });
-  EXPECT_THROWS(pick({0, 6}), IndexError, "index 6", "size 2", "at most 1");
-  EXPECT_THROWS(StackedDataset(Tensor(), y), StateError, "undefined tensor", "give it a value first");
-  EXPECT_THROWS(StackedDataset(x, Tensor()), StateError, "undefined tensor", "give it a value first");
 }
 
 TEST(DataErrors, PicturesAreCounted) {
   const TemporaryFolder folder;
   folder.write("train-images-idx3-ubyte", idx_file({2, 28, 28}));
   folder.write("train-labels-idx1-ubyte", idx_file({2}));
-  MNIST pictures(folder.path());
-  expect_refused({bad_input<IndexError>("MNIST", "get(2)", [&] { pictures.get(2); }, {"index 2", "2 pictures"})});
+  const std::string root = folder.path();
+  MNIST pictures(root);
+  expect_refused(
+      {bad_input<IndexError>("MNIST", "get(2)", [&] { pictures.get(2); }, {"index 2", "2 pictures", "below"})});
+  folder.write("train-labels-idx1-ubyte", idx_file({3}));
+  expect_refused({BAD_INPUT("MNIST", MNIST(root), IoError, "3 labels", "2 pictures", "fetch both")});
+  folder.write("train-labels-idx1-ubyte", {});
+  expect_refused({BAD_INPUT("MNIST", MNIST(root), IoError, "idx1-ubyte: cut off", "fetch the file again")});
 }
 
 }  // namespace

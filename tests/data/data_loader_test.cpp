@@ -239,10 +239,10 @@ TEST(Samplers, ThereIsNoBatchAtTheEnd) {
   auto loader = make_data_loader<samplers::SequentialSampler>(Counting(1), DataLoaderOptions(1));
   auto at = loader->begin();
   ++at;
-  EXPECT_THROWS(*at, StateError, "data loader", "begin()");
+  EXPECT_THROWS(*at, StateError, "DataLoader", "begin()");
   auto end = loader->end();
-  EXPECT_THROWS(*end, StateError, "data loader", "begin()");
-  EXPECT_THROWS(++end, StateError, "data loader", "end()", "begin()");
+  EXPECT_THROWS(*end, StateError, "DataLoader", "begin()");
+  EXPECT_THROWS(++end, StateError, "DataLoader", "end()", "begin()");
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/datasets/stacked.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/tensor/factories.h"
 
 namespace tandem::data {
 namespace {

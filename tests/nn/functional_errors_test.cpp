@@ -14,6 +14,7 @@ namespace F = nn::functional;
 BadInputs activations_and_layers() {
   const Tensor none, x = ones({2, 3}), y = ones({5}), image = ones({2, 3, 8, 8}), w = ones({4, 3, 3, 3});
   const Tensor weight = ones({2, 3}).requires_grad_(), t = tensor({0, 1}), far = on_another_device({2, 3});
+  const F::AdaptiveAvgPool2dFuncOptions open({std::nullopt, 2});
   return {
       UNDEFINED("relu", F::relu(none)),
       UNDEFINED("gelu", F::gelu(none)),
@@ -32,6 +33,7 @@ BadInputs activations_and_layers() {
       UNDEFINED("conv2d", F::conv2d(none, w)),
       UNDEFINED("conv2d", F::conv2d(none, w, F::Conv2dFuncOptions().padding(kSame))),
       UNDEFINED("conv2d", F::conv2d(image, none)),
+      UNDEFINED("conv2d", F::conv2d(image, none, F::Conv2dFuncOptions().padding(kSame))),
       BAD_INPUT("conv2d", F::conv2d(image, ones({4, 2, 3, 3})), ShapeError, "[2, 3, 8, 8]", "3 channels", "takes 2"),
       BAD_INPUT("conv2d", F::conv2d(image, w, F::Conv2dFuncOptions().stride(2).padding(kSame)), StateError, "kSame",
                 "stride [2, 2]", "stride 1"),
@@ -45,6 +47,8 @@ BadInputs activations_and_layers() {
       UNDEFINED("adaptive_avg_pool2d", F::adaptive_avg_pool2d(none, F::AdaptiveAvgPool2dFuncOptions(2))),
       BAD_INPUT("adaptive_avg_pool2d", F::adaptive_avg_pool2d(y, F::AdaptiveAvgPool2dFuncOptions(2)), ShapeError,
                 "[5] f32", "[N, C, H, W]"),
+      UNDEFINED("adaptive_avg_pool2d", F::adaptive_avg_pool2d(none, open)),
+      BAD_INPUT("adaptive_avg_pool2d", F::adaptive_avg_pool2d(y, open), IndexError, "dimension -2", "rank 1"),
       UNDEFINED("dropout", F::dropout(none)),
       BAD_INPUT("dropout", F::dropout(x, F::DropoutFuncOptions().p(2)), StateError, "p = 2", "[0, 1]"),
       UNDEFINED("batch_norm", F::batch_norm(none, none, none)),
@@ -57,11 +61,12 @@ BadInputs activations_and_layers() {
       BAD_INPUT("embedding", F::embedding(t, y), ShapeError, "[5] f32", "[entries, features]"),
       BAD_INPUT("embedding", F::embedding(tensor({2}), x), IndexError, "index 2", "size 2", "at most 1"),
       BAD_INPUT("embedding", F::embedding(t, x, F::EmbeddingFuncOptions().padding_idx(2)), IndexError,
-                "padding_idx = 2", "[2, 3]"),
+                "padding_idx = 2", "[2, 3]", "[-2, 1]"),
+      UNDEFINED("embedding", F::embedding(t, none, F::EmbeddingFuncOptions().padding_idx(2))),
       // In place
-      BAD_INPUT("relu_", F::relu(weight, F::ReLUFuncOptions(true)), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"),
-      BAD_INPUT("copy_", F::dropout(weight, F::DropoutFuncOptions().inplace(true)), AutogradError, "leaf", "[2, 3] f32",
-                "NoGradGuard"),
+      BAD_INPUT("relu", F::relu(weight, F::ReLUFuncOptions(true)), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"),
+      BAD_INPUT("dropout", F::dropout(weight, F::DropoutFuncOptions().inplace(true)), AutogradError, "leaf",
+                "[2, 3] f32", "NoGradGuard"),
   };
 }
 

@@ -142,8 +142,8 @@ TEST(Sparse, BadInputIsRefused) {
   EXPECT_THROWS(init::sparse_(empty({2, 2, 2}), 0.5), ShapeError, "init::sparse_: ", "rank 2", "[2, 2, 2]");
   EXPECT_THROWS(init::sparse_(empty({2, 2}), 1.5), StateError, "init::sparse_: ", "sparsity = 1.5", "[0, 1]");
   EXPECT_THROWS(init::sparse_(empty({2, 2}), std::nan("")), StateError, "init::sparse_: ", "nan", "[0, 1]");
-  EXPECT_THROWS(init::sparse_(empty({2, 2}), 0.5, -1), StateError, "normal_: ", "std = -1", "at least 0");
-  EXPECT_THROWS(init::sparse_(empty({2, 2}, kLong), 0.5), DTypeError, "normal_: ", "i64", ".to(kFloat)");
+  EXPECT_THROWS(init::sparse_(empty({2, 2}), 0.5, -1), StateError, "init::sparse_: ", "std = -1", "at least 0");
+  EXPECT_THROWS(init::sparse_(empty({2, 2}, kLong), 0.5), DTypeError, "init::sparse_: ", "i64", ".to(kFloat)");
   EXPECT_THROWS(init::sparse_(Tensor(), 0.5), StateError, "init::sparse_: ", "undefined tensor");
 }
 

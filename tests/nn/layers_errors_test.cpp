@@ -10,10 +10,12 @@ namespace {
 
 TEST(LayerErrors, Options) {
   using namespace nn;
+  const int64_t huge = int64_t{1} << 32;
+  const double nan = std::nan("");
   expect_refused({
       BAD_INPUT("Linear", Linear(-1, 3), StateError, "in_features = -1", "out_features = 3", "at least 0"),
       BAD_INPUT("Linear", Linear(3, -1), StateError, "in_features = 3", "out_features = -1", "at least 0"),
-      BAD_INPUT("Conv2d", Conv2d(0, 1, 3), StateError, "in_channels = 0", "out_channels = 1", "[3, 3]", "at least 1"),
+      BAD_INPUT("Conv2d", Conv2d(0, 1, 3), StateError, "in_channels = 0", "out_channels = 1", "at least 1"),
       BAD_INPUT("Conv2d", Conv2d(1, 0, 3), StateError, "in_channels = 1", "out_channels = 0", "at least 1"),
       BAD_INPUT("Conv2d", Conv2d(1, 1, 0), StateError, "kernel_size = [0, 0]", "at least 1"),
       BAD_INPUT("Conv2d", Conv2d(Conv2dOptions(4, 6, 3).groups(4)), StateError, "groups = 4", "in_channels = 4",
@@ -23,18 +25,48 @@ TEST(LayerErrors, Options) {
                 "stride 1"),
       BAD_INPUT("ExpandingArray", Conv2dOptions(4, 6, {3, 3, 3}), StateError, "3 values", "give 2"),
       BAD_INPUT("ExpandingArray", MaxPool2dOptions(std::vector<int64_t>{}), StateError, "0 values", "give 2"),
-      BAD_INPUT("BatchNorm", BatchNorm1d(-1), StateError, "num_features = -1", "at least 1"),
-      BAD_INPUT("BatchNorm", BatchNorm2d(0), StateError, "num_features = 0", "at least 1"),
+      BAD_INPUT("Conv2d", Conv2d(Conv2dOptions(4, 6, 3).stride({1, 0})), StateError, "stride = [1, 0]", "at least 1"),
+      BAD_INPUT("Conv2d", Conv2d(Conv2dOptions(4, 6, 3).padding(-1)), StateError, "padding = [-1, -1]", "at least 0"),
+      BAD_INPUT("Conv2d", Conv2d(Conv2dOptions(4, 6, 3).dilation(0)), StateError, "dilation = [0, 0]", "at least 1"),
+      BAD_INPUT("Linear", Linear(huge, huge), ShapeError, "need more bytes", "check the sizes"),
+      BAD_INPUT("Conv2d", Conv2d(huge, huge, 3), ShapeError, "need more bytes", "check the sizes"),
+      BAD_INPUT("Embedding", Embedding(huge, huge), ShapeError, "need more bytes", "check the sizes"),
+      BAD_INPUT("BatchNorm2d", BatchNorm2d(int64_t{1} << 62), ShapeError, "need more bytes", "check the sizes"),
+      BAD_INPUT("LayerNorm", LayerNorm(std::vector<int64_t>{huge, huge}), ShapeError, "need more bytes",
+                "check the sizes"),
+      BAD_INPUT("MaxPool2d", MaxPool2d(0), StateError, "kernel_size = [0, 0]", "at least 1"),
+      BAD_INPUT("MaxPool2d", MaxPool2d(MaxPool2dOptions(2).stride(-1)), StateError, "stride = [-1, -1]", "at least 1"),
+      BAD_INPUT("MaxPool2d", MaxPool2d(MaxPool2dOptions(2).padding(-1)), StateError, "padding = [-1, -1]"),
+      BAD_INPUT("MaxPool2d", MaxPool2d(MaxPool2dOptions(3).padding(2)), StateError, "padding = [2, 2]", "at most half",
+                "kernel_size = [3, 3]"),
+      BAD_INPUT("MaxPool2d", MaxPool2d(MaxPool2dOptions(2).dilation(0)), StateError, "dilation = [0, 0]"),
+      BAD_INPUT("AvgPool2d", AvgPool2d(-2), StateError, "kernel_size = [-2, -2]", "at least 1"),
+      BAD_INPUT("AvgPool2d", AvgPool2d(AvgPool2dOptions(2).padding(2)), StateError, "padding = [2, 2]", "at most half"),
+      BAD_INPUT("AvgPool2d", AvgPool2d(AvgPool2dOptions(2).divisor_override(0)), StateError, "divisor_override = 0"),
+      BAD_INPUT("AdaptiveAvgPool2d", AdaptiveAvgPool2d(0), StateError, "output_size has 0", "at least 1", "nullopt"),
+      BAD_INPUT("BatchNorm1d", BatchNorm1d(-1), StateError, "num_features = -1", "at least 1"),
+      BAD_INPUT("BatchNorm2d", BatchNorm2d(0), StateError, "num_features = 0", "at least 1"),
+      BAD_INPUT("BatchNorm1d", BatchNorm1d(BatchNorm1dOptions(3).eps(-1)), StateError, "eps = -1", "at least 0"),
+      BAD_INPUT("BatchNorm2d", BatchNorm2d(BatchNorm2dOptions(3).eps(nan)), StateError, "eps = nan", "finite"),
+      BAD_INPUT("BatchNorm1d", BatchNorm1d(BatchNorm1dOptions(3).momentum(-1)), StateError, "momentum = -1"),
+      BAD_INPUT("BatchNorm2d", BatchNorm2d(BatchNorm2dOptions(3).momentum(nan)), StateError, "momentum = nan"),
+      BAD_INPUT("LayerNorm", LayerNorm(std::vector<int64_t>{2, -1}), StateError, "normalized_shape = [2, -1]",
+                "at least 0"),
+      BAD_INPUT("LayerNorm", LayerNorm(LayerNormOptions({3}).eps(-1)), StateError, "eps = -1", "at least 0"),
+      BAD_INPUT("LayerNorm", LayerNorm(LayerNormOptions({3}).eps(nan)), StateError, "eps = nan", "finite"),
+      BAD_INPUT("GELU", GELU(GELUOptions().approximate("x")), StateError, "\"x\"", "\"tanh\""),
       BAD_INPUT("LayerNorm", LayerNorm(std::vector<int64_t>{}), StateError, "normalized_shape is empty", "give"),
       BAD_INPUT("Dropout", Dropout(1.5), StateError, "p = 1.5", "[0, 1]"),
       BAD_INPUT("Dropout", Dropout(std::nan("")), StateError, "p = nan", "[0, 1]"),
       BAD_INPUT("Embedding", Embedding(-1, 2), StateError, "num_embeddings = -1", "embedding_dim = 2", "at least 0"),
       BAD_INPUT("Embedding", Embedding(2, -1), StateError, "num_embeddings = 2", "embedding_dim = -1", "at least 0"),
       BAD_INPUT("Embedding", Embedding(EmbeddingOptions(5, 3).padding_idx(5)), IndexError, "padding_idx = 5",
-                "5 embeddings"),
+                "5 embeddings", "[-5, 4]"),
       BAD_INPUT("Embedding", Embedding(EmbeddingOptions(5, 3).padding_idx(-6)), IndexError, "padding_idx = -6",
                 "5 embeddings"),
       BAD_INPUT("Embedding", Embedding(EmbeddingOptions(3, 2)._weight(ones({2, 2}))), ShapeError, "[2, 2]", "[3, 2]"),
+      BAD_INPUT("Embedding", Embedding(EmbeddingOptions(3, 2)._weight(ones({3, 2}, kLong))), DTypeError, "[3, 2] i64",
+                ".to(kFloat)"),
   });
 }
 
@@ -53,11 +85,11 @@ TEST(LayerErrors, Inputs) {
       BAD_INPUT("conv2d", Conv2d(3, 6, 3)(x), ShapeError, "[2, 3]", "[N, C, H, W]"),
       UNDEFINED("max_pool2d", MaxPool2d(2)(none)),
       BAD_INPUT("max_pool2d", MaxPool2d(2)(y), ShapeError, "[5] f32", "[N, C, H, W]"),
-      BAD_INPUT("max_pool2d", MaxPool2d(0)(image), StateError, "kernel_size = [0, 0]", "at least 1"),
       UNDEFINED("avg_pool2d", AvgPool2d(2)(none)),
       BAD_INPUT("avg_pool2d", AvgPool2d(20)(image), ShapeError, "20", "[2, 3, 8, 8]", "has 8"),
       UNDEFINED("adaptive_avg_pool2d", AdaptiveAvgPool2d(2)(none)),
-      BAD_INPUT("adaptive_avg_pool2d", AdaptiveAvgPool2d(0)(image), StateError, "output_size = [0, 0]", "at least 1"),
+      UNDEFINED("BatchNorm1d", BatchNorm1d(3)(none)),
+      UNDEFINED("BatchNorm2d", BatchNorm2d(3)(none)),
       BAD_INPUT("BatchNorm2d", BatchNorm2d(3)(x), ShapeError, "[2, 3]", "[N, C, H, W]"),
       BAD_INPUT("BatchNorm1d", BatchNorm1d(3)(image), ShapeError, "[2, 3, 8, 8]", "[N, C] or [N, C, L]"),
       BAD_INPUT("batch_norm", BatchNorm1d(4)(x), ShapeError, "[4] f32", "[3]"),
@@ -72,7 +104,6 @@ TEST(LayerErrors, Inputs) {
       BAD_INPUT("embedding", Embedding(5, 3)(tensor({7})), IndexError, "index 7", "size 5", "at most 4"),
       UNDEFINED("relu", ReLU()(none)),
       UNDEFINED("gelu", GELU()(none)),
-      BAD_INPUT("gelu", GELU(GELUOptions().approximate("x"))(x), StateError, "\"x\"", "\"tanh\""),
       UNDEFINED("sigmoid", Sigmoid()(none)),
       UNDEFINED("tanh", Tanh()(none)),
       UNDEFINED("softmax", Softmax(0)(none)),
@@ -84,14 +115,73 @@ TEST(LayerErrors, Inputs) {
   });
 }
 
+TEST(LayerErrors, ARefusedResetLeavesTheModule) {
+  const auto check = [](auto module, auto spoil) {
+    const size_t tensors = module->parameters().size() + module->buffers().size();
+    spoil(module->options);
+    EXPECT_THROW(module->reset(), Error);
+    EXPECT_EQ(module->parameters().size() + module->buffers().size(), tensors) << module->name();
+  };
+  const int64_t huge = int64_t{1} << 62;
+  check(nn::Linear(2, 3), [=](auto& options) { options.in_features(huge); });
+  check(nn::Conv2d(2, 3, 1), [=](auto& options) { options.in_channels(huge); });
+  check(nn::Embedding(2, 3), [=](auto& options) { options.num_embeddings(huge); });
+  check(nn::BatchNorm1d(2), [=](auto& options) { options.num_features(huge); });
+  check(nn::LayerNorm(std::vector<int64_t>{2}), [=](auto& options) { options.normalized_shape({huge}); });
+}
+
+TEST(LayerErrors, ARefusedBatchIsNotCounted) {
+  nn::BatchNorm1d norm(3);
+  EXPECT_THROWS(norm(ones({4, 5})), ShapeError, "batch_norm: ");
+  EXPECT_EQ(norm->num_batches_tracked.item<int64_t>(), 0);
+  norm(ones({4, 3}));
+  EXPECT_EQ(norm->num_batches_tracked.item<int64_t>(), 1);
+}
+
+TEST(LayerErrors, OptionsOfLosses) {
+  using namespace nn;
+  const Tensor n = ones({3}, kLong), matrix = ones({2, 3});
+  const auto none = static_cast<LossReduction>(7);
+  using CrossEntropy = CrossEntropyLossOptions;
+  using WithLogits = BCEWithLogitsLossOptions;
+  expect_refused({
+      BAD_INPUT("CrossEntropyLoss", CrossEntropyLoss(CrossEntropy().label_smoothing(2)), StateError,
+                "label_smoothing = 2", "[0, 1]"),
+      BAD_INPUT("CrossEntropyLoss", CrossEntropyLoss(CrossEntropy().label_smoothing(std::nan(""))), StateError,
+                "label_smoothing = nan", "[0, 1]"),
+      BAD_INPUT("CrossEntropyLoss", CrossEntropyLoss(CrossEntropy().reduction(none)), StateError, "reduction = 7",
+                "kMean"),
+      BAD_INPUT("CrossEntropyLoss", CrossEntropyLoss(CrossEntropy().weight(n)), DTypeError, "[3] i64", ".to(kFloat)"),
+      BAD_INPUT("CrossEntropyLoss", CrossEntropyLoss(CrossEntropy().weight(matrix)), ShapeError, "[2, 3] f32",
+                "[classes]"),
+      BAD_INPUT("NLLLoss", NLLLoss(NLLLossOptions().reduction(none)), StateError, "reduction = 7", "kMean"),
+      BAD_INPUT("NLLLoss", NLLLoss(NLLLossOptions().weight(matrix)), ShapeError, "[2, 3] f32", "[classes]"),
+      BAD_INPUT("MSELoss", MSELoss(none), StateError, "reduction = 7", "kMean"),
+      BAD_INPUT("BCELoss", BCELoss(BCELossOptions().reduction(none)), StateError, "reduction = 7", "kMean"),
+      BAD_INPUT("BCELoss", BCELoss(BCELossOptions().weight(n)), DTypeError, "[3] i64", ".to(kFloat)"),
+      BAD_INPUT("BCEWithLogitsLoss", BCEWithLogitsLoss(WithLogits().reduction(none)), StateError, "reduction = 7"),
+      BAD_INPUT("BCEWithLogitsLoss", BCEWithLogitsLoss(WithLogits().weight(n)), DTypeError, "weight is [3] i64"),
+      BAD_INPUT("BCEWithLogitsLoss", BCEWithLogitsLoss(WithLogits().pos_weight(n)), DTypeError,
+                "pos_weight is [3] i64"),
+  });
+}
+
 TEST(LayerErrors, Losses) {
   using namespace nn;
+  using CrossEntropy = CrossEntropyLossOptions;
+  using WithLogits = BCEWithLogitsLossOptions;
+  const Tensor far = on_another_device({2, 3});
   const Tensor none, x = full({2, 3}, 0.5), y = ones({5}), t = tensor({0, 2}), one = tensor({1});
   expect_refused({
       UNDEFINED("cross_entropy", CrossEntropyLoss()(none, t)),
       BAD_INPUT("cross_entropy", CrossEntropyLoss()(x, one), ShapeError, "[2, 3] f32", "must be [2]", "[1] i64"),
       BAD_INPUT("cross_entropy", CrossEntropyLoss(CrossEntropyLossOptions().weight(y))(x, t), ShapeError,
                 "weight is [5] f32", "[3]"),
+      ON_TWO_DEVICES("cross_entropy", CrossEntropyLoss(CrossEntropy().weight(on_another_device({3})))(x, t)),
+      ON_TWO_DEVICES("cross_entropy", CrossEntropyLoss()(x, far)),
+      ON_TWO_DEVICES("binary_cross_entropy", BCELoss(BCELossOptions().weight(far))(x, x)),
+      ON_TWO_DEVICES("binary_cross_entropy_with_logits", BCEWithLogitsLoss(WithLogits().weight(far))(x, x)),
+      ON_TWO_DEVICES("binary_cross_entropy_with_logits", BCEWithLogitsLoss(WithLogits().pos_weight(far))(x, x)),
       UNDEFINED("nll_loss", NLLLoss()(none, t)),
       BAD_INPUT("nll_loss", NLLLoss()(x, one), ShapeError, "[2, 3] f32", "must be [2]", "[1] i64"),
       UNDEFINED("mse_loss", MSELoss()(none, x)),

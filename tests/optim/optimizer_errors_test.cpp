@@ -33,12 +33,14 @@ TEST(OptimizerErrors, Parameters) {
   const auto sgd = [](const Tensors& parameters) { SGD optimizer(parameters, 0.1); };
   const auto add = [=](const Tensor& x) { SGD(Tensors{p}, 0.1).add_param_group(OptimizerParamGroup({x})); };
   expect_refused({
-      BAD_INPUT("add_param_group", sgd({p, none}), StateError, "parameter 1", "undefined tensor"),
-      BAD_INPUT("add_param_group", sgd({p, n}), DTypeError, "parameter 1 is [2, 3] i64", "floating"),
-      BAD_INPUT("add_param_group", sgd({p * 2}), AutogradError, "parameter 0 ([3])", "made by an op", "detach()"),
-      BAD_INPUT("add_param_group", sgd({p, p}), StateError, "parameter 1 ([3])", "already", "once"),
+      BAD_INPUT("Optimizer", sgd({p, none}), StateError, "parameter 1", "undefined tensor", "give it a value first"),
+      BAD_INPUT("Optimizer", sgd({p, n}), DTypeError, "parameter 1 is [2, 3] i64", "floating", ".to(kFloat)"),
+      BAD_INPUT("Optimizer", sgd({p * 2}), AutogradError, "parameter 0 ([3])", "made by an op", "detach()"),
+      BAD_INPUT("Optimizer", sgd({p, p}), StateError, "parameter 1 ([3])", "already", "once"),
+      BAD_INPUT("Optimizer", sgd({ones({1}).expand({3})}), ShapeError, "parameter 0 [3] f32", "share memory",
+                "clone()"),
       BAD_INPUT("add_param_group", add(p), StateError, "parameter 0 ([3])", "already", "once"),
-      BAD_INPUT("add_param_group", add(none), StateError, "parameter 0", "undefined tensor"),
+      BAD_INPUT("add_param_group", add(none), StateError, "parameter 0", "undefined tensor", "give it a value first"),
       BAD_INPUT("SGD", SGD(Tensors{}, 0.1).step(), StateError, "without any parameters", "registered"),
       BAD_INPUT("Adam", Adam(Tensors{}).step(), StateError, "without any parameters", "registered"),
       BAD_INPUT("AdamW", AdamW(Tensors{}).step(), StateError, "without any parameters", "registered"),
@@ -53,6 +55,8 @@ TEST(OptimizerErrors, Options) {
       BAD_INPUT("SGD", SGD(p, -0.5), StateError, "lr = -0.5", rule),
       BAD_INPUT("SGD", SGD(p, SGDOptions(1).momentum(nan)), StateError, "momentum = nan", rule),
       BAD_INPUT("SGD", SGD(p, SGDOptions(1).weight_decay(inf)), StateError, "weight_decay = inf", rule),
+      BAD_INPUT("SGD", SGD(p, SGDOptions(1).dampening(nan)), StateError, "dampening = nan", "finite"),
+      BAD_INPUT("SGD", SGD(p, SGDOptions(1).dampening(-inf)), StateError, "dampening = -inf", "finite"),
       BAD_INPUT("SGD", SGD(p, SGDOptions(1).nesterov(true)), StateError, "momentum = 0", "above 0"),
       BAD_INPUT("SGD", SGD(p, SGDOptions(1).nesterov(true).momentum(1).dampening(0.5)), StateError, "dampening = 0.5",
                 "dampening 0"),
@@ -115,11 +119,20 @@ TEST(OptimizerErrors, GradientsAndStates) {
       p.mutable_grad() = ones_like(data);
       optimizer->step();
     };
+    const auto step_beside = [make = kind.make](const Tensor& slipped_in) {
+      const auto optimizer = make(leaf());
+      optimizer->param_groups()[0].params().push_back(slipped_in);
+      optimizer->step();
+    };
+    const Tensor whole = ones({2}, kLong);
+    whole.mutable_grad() = ones({2});
     const auto step_scaled = [make = kind.make](const Tensor& inverse_scale, const Tensor& found_inf) {
       make(leaf())->step(StepScaling{inverse_scale, found_inf});
     };
     expect_refused({
         BAD_INPUT(kind.name, step(ones({5})), ShapeError, "[3] parameter", "gradient of [5]", "equal"),
+        BAD_INPUT(kind.name, step_beside({}), StateError, "undefined tensor", "give it a value first"),
+        BAD_INPUT(kind.name, step_beside(whole), DTypeError, "[2] i64", "floating", ".to(kFloat)"),
         BAD_INPUT(kind.name, step(ones({3}, kLong)), DTypeError, "[3] parameter", "i64", "floating"),
         BAD_INPUT(kind.name, step(on_another_device({3})), DeviceError, "on cpu", "on cuda", "zero_grad()"),
         BAD_INPUT(kind.name, step_replaced(ones({5})), StateError, kind.state, "[3] f32 on cpu", "[5] f32 on cpu",

@@ -21,7 +21,8 @@ struct CastCacheStats {
 CastCacheStats autocast_cache_stats();
 /// Drops the calling thread's casts. Happens by itself when its outermost region ends.
 void clear_autocast_cache();
-/// The most bytes that a thread's cache holds; casts beyond it are made but not kept. Default: no limit.
+/// The most bytes that a thread's cache holds; casts beyond it are made but not kept. Default: no limit. Throws
+/// StateError for a negative number.
 void set_autocast_cache_limit(int64_t bytes);
 
 namespace detail {

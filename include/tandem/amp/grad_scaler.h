@@ -86,8 +86,8 @@ class GradScaler {
   std::vector<Tensor> scale(const std::vector<Tensor>& losses);
 
   /// Divides the optimizer's gradients by the scale in place and looks for inf and NaN, before and after.
-  /// Throws DTypeError for f16 gradients (they belong to parameters that should be f32) and for integers. A gradient
-  /// that two optimizers share is divided once.
+  /// Throws DTypeError for f16 gradients (they belong to parameters that should be f32) and for integers, DeviceError
+  /// for gradients on another type of device than the scale. A gradient that two optimizers share is divided once.
   void unscale_(optim::Optimizer& optimizer);
 
   /// Steps the optimizer with unscaled gradients, unless they hold inf or NaN. Does not wait for the device with
@@ -98,7 +98,9 @@ class GradScaler {
 
   /// Adapts the scale to what the steps since the last update found, and starts a new iteration.
   void update();
-  /// Sets the scale instead: a number, or an f32 tensor of one element.
+  /// Sets the scale instead: a positive number within the limits, or an f32 tensor of one element. Throws StateError
+  /// for others, but does not wait for a device to look at a tensor's value; DeviceError for a tensor on another device
+  /// than the scale's and the CPU.
   void update(double new_scale);
   void update(const Tensor& new_scale);
 
@@ -130,6 +132,7 @@ class GradScaler {
     Tensor found_inf;
   };
 
+  void check_loss(const Tensor& loss) const;
   void make_state(Device device);
   void check_scaled(const char* call) const;
   Stage stage_of(const optim::Optimizer& optimizer) const;

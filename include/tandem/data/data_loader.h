@@ -5,6 +5,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -25,10 +26,14 @@ class DataLoader {
   using BatchType = typename Dataset::BatchType;
   using BatchRequestType = typename Sampler::BatchRequestType;
 
-  /// Throws StateError for a batch size of 0, or workers and a dataset that cannot be copied.
+  /// Throws StateError for a batch size of 0, a negative timeout, or workers and a dataset that cannot be copied.
   DataLoader(Dataset dataset, Sampler sampler, DataLoaderOptions options)
       : options_(options), sampler_(std::move(sampler)), dataset_(std::move(dataset)) {
-    if (options_.batch_size() == 0) throw StateError("data loader: batch_size is 0; it must be at least 1");
+    if (options_.batch_size() == 0) throw StateError("DataLoader: batch_size is 0; it must be at least 1");
+    if (options_.timeout().value_or(0) < 0) {
+      throw StateError("DataLoader: timeout is " + std::to_string(*options_.timeout()) +
+                       " ms; it must be at least 0, or nullopt to wait as long as it takes");
+    }
     if (options_.workers() == 0) return;
     if constexpr (std::is_copy_constructible_v<Dataset>) {
       pool_ = std::make_unique<detail::WorkerPool>(options_.enforce_ordering());
@@ -39,7 +44,7 @@ class DataLoader {
       }
     } else {
       throw StateError(
-          "data loader: each worker needs its own copy of the dataset, which cannot be copied; "
+          "DataLoader: each worker needs its own copy of the dataset, which cannot be copied; "
           "use workers(0)");
     }
   }
@@ -56,13 +61,13 @@ class DataLoader {
     explicit Iterator(DataLoader* loader = nullptr) : loader_(loader) {}
     /// Throws StateError where there is no batch: at the end of the epoch, or after an exception.
     reference operator*() const {
-      if (at_end()) throw StateError("data loader: no batch at the end of the epoch; begin() starts the next one");
+      if (at_end()) throw StateError("DataLoader: no batch at the end of the epoch; begin() starts the next one");
       return *loader_->batch_;
     }
     pointer operator->() const { return &**this; }
     /// Goes on after an exception too.
     Iterator& operator++() {
-      if (!loader_) throw StateError("data loader: ++ on end(); begin() starts the next epoch");
+      if (!loader_) throw StateError("DataLoader: ++ on end(); begin() starts the next epoch");
       loader_->advance();
       return *this;
     }

@@ -1,15 +1,32 @@
 #pragma once
 // Transforms: functions of items or batches that dataset.map() takes. Names are libtorch's.
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "tandem/base/error.h"
+#include "tandem/base/op_scope.h"
 #include "tandem/data/example.h"
-#include "tandem/ops/elementwise.h"
 #include "tandem/ops/shape.h"
-#include "tandem/tensor/factories.h"
 
 namespace tandem::data::transforms {
+
+namespace detail {
+/// `function`; StateError when it is empty.
+template <class Function>
+Function checked(const char* transform, Function function) {
+  if (!function)
+    throw StateError(std::string(transform) + ": the function is empty; pass one that transforms its input");
+  return function;
+}
+/// The two factors of Normalize as [n, 1, 1] each.
+struct MeanAndDeviation {
+  MeanAndDeviation(ArrayRef<double> mean, ArrayRef<double> stddev);
+  Tensor normalize(const Tensor& input) const;
+  Tensor mean, stddev;
+};
+}  // namespace detail
 
 /// Base of transforms of a whole batch.
 template <class Input, class Output>
@@ -41,12 +58,13 @@ class Transform {
   Output apply_batch(Input stacked) { return apply(std::move(stacked)); }
 };
 
-/// A function as a transform of items: `Lambda<Example<>>([](Example<> e) { ...; return e; })`.
+/// A function as a transform of items: `Lambda<Example<>>([](Example<> e) { ...; return e; })`. This and the other
+/// transforms made of functions throw StateError for an empty one.
 template <class Input, class Output = Input>
 class Lambda : public Transform<Input, Output> {
  public:
   using Function = std::function<Output(Input)>;
-  explicit Lambda(Function function) : function_(std::move(function)) {}
+  explicit Lambda(Function function) : function_(detail::checked("Lambda", std::move(function))) {}
   Output apply(Input input) override { return function_(std::move(input)); }
 
  private:
@@ -58,7 +76,7 @@ template <class Input, class Output = Input>
 class BatchLambda : public BatchTransform<Input, Output> {
  public:
   using Function = std::function<Output(Input)>;
-  explicit BatchLambda(Function function) : function_(std::move(function)) {}
+  explicit BatchLambda(Function function) : function_(detail::checked("BatchLambda", std::move(function))) {}
   Output apply_batch(Input batch) override { return function_(std::move(batch)); }
 
  private:
@@ -86,34 +104,33 @@ template <class Target = Tensor>
 class TensorLambda : public TensorTransform<Target> {
  public:
   using Function = std::function<Tensor(Tensor)>;
-  explicit TensorLambda(Function function) : function_(std::move(function)) {}
+  explicit TensorLambda(Function function) : function_(detail::checked("TensorLambda", std::move(function))) {}
   Tensor operator()(Tensor input) override { return function_(std::move(input)); }
 
  private:
   Function function_;
 };
 
-/// (data - mean) / stddev, for images [.., C, H, W]: one mean and stddev, or one for each channel.
+/// (data - mean) / stddev, for images [.., C, H, W]: one mean and stddev, or one for each channel. Throws StateError
+/// unless the numbers are finite and stddev above 0, ShapeError when their counts differ or do not fit the channels.
 template <class Target = Tensor>
 class Normalize : public TensorTransform<Target> {
  public:
   Normalize(double mean, double stddev) : Normalize(ArrayRef<double>(&mean, 1), ArrayRef<double>(&stddev, 1)) {}
-  Normalize(ArrayRef<double> mean, ArrayRef<double> stddev) : mean_(per_channel(mean)), stddev_(per_channel(stddev)) {}
+  Normalize(ArrayRef<double> mean, ArrayRef<double> stddev) : numbers_(mean, stddev) {}
 
-  Tensor operator()(Tensor input) override { return div(sub(input, mean_), stddev_); }
+  Tensor operator()(Tensor input) override { return numbers_.normalize(input); }
 
  private:
-  static Tensor per_channel(ArrayRef<double> values) {
-    const Tensor flat = tensor(values, kFloat);
-    return make_view(flat, {static_cast<int64_t>(values.size()), 1, 1}, {1, 1, 1}, 0);
-  }
-  Tensor mean_, stddev_;
+  detail::MeanAndDeviation numbers_;
 };
 
-/// Stacks the items of a batch along a new dimension 0: data, and target where there is one.
+/// Stacks the items of a batch along a new dimension 0: data, and target where there is one. Throws ShapeError for
+/// items of unequal sizes, StateError for an empty batch.
 template <class E = Example<>>
 struct Stack : BatchTransform<std::vector<E>, E> {
   E apply_batch(std::vector<E> examples) override {
+    const WholeOpScope op("Stack");
     std::vector<Tensor> data, targets;
     data.reserve(examples.size());
     targets.reserve(examples.size());
@@ -128,6 +145,7 @@ struct Stack : BatchTransform<std::vector<E>, E> {
 template <>
 struct Stack<TensorExample> : BatchTransform<std::vector<TensorExample>, TensorExample> {
   TensorExample apply_batch(std::vector<TensorExample> examples) override {
+    const WholeOpScope op("Stack");
     std::vector<Tensor> data;
     data.reserve(examples.size());
     for (TensorExample& e : examples) data.push_back(std::move(e.data));

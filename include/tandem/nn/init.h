@@ -1,6 +1,7 @@
 #pragma once
 // nn::init: initial values. Each function writes the tensor in place, unrecorded, and returns it. Random numbers come
-// from default_generator(); sampling is done in the tensor's dtype.
+// from default_generator(); sampling is done in the tensor's dtype. Throws StateError for an undefined tensor and for
+// numbers that are not finite, DTypeError when random numbers are to go into integers.
 #include "tandem/nn/enum.h"
 #include "tandem/tensor/tensor.h"
 
@@ -39,7 +40,7 @@ Tensor orthogonal_(Tensor tensor, double gain = 1.0);
 Tensor sparse_(Tensor tensor, double sparsity, double std = 0.01);
 
 /// How much a layer's standard deviation must grow to make up for what follows it: 1, tanh 5/3, ReLU sqrt 2, leaky ReLU
-/// sqrt(2 / (1 + param^2)).
+/// sqrt(2 / (1 + param^2)). Throws StateError unless param is finite.
 double calculate_gain(Nonlinearity nonlinearity, double param = 0.01);
 
 /// Inputs and outputs of one unit: for [out, in, ...] in and out times the product of the rest. Throws ShapeError below

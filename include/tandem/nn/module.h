@@ -94,7 +94,7 @@ class Module : public std::enable_shared_from_this<Module> {
   std::vector<std::shared_ptr<Module>> children() const;
   OrderedDict<std::string, std::shared_ptr<Module>> named_children() const;
 
-  // ---- walking: this module first, then those below it
+  // ---- walking: this module first, then those below it. An empty function throws StateError.
   void apply(const ModuleApplyFunction& function);
   void apply(const ConstModuleApplyFunction& function) const;
   void apply(const NamedModuleApplyFunction& function, const std::string& name_prefix = {});

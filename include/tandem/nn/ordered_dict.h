@@ -50,10 +50,11 @@ class OrderedDict {
   }
 
   const std::string& key_description() const noexcept { return description_; }
-  Item& front() { return items_.front(); }
-  const Item& front() const { return items_.front(); }
-  Item& back() { return items_.back(); }
-  const Item& back() const { return items_.back(); }
+  /// The first and the last item. These throw IndexError when there is none.
+  Item& front() { return item(0); }
+  const Item& front() const { return const_cast<OrderedDict&>(*this).front(); }
+  Item& back() { return item(items_.empty() ? 0 : items_.size() - 1); }
+  const Item& back() const { return const_cast<OrderedDict&>(*this).back(); }
   Iterator begin() { return items_.begin(); }
   ConstIterator begin() const { return items_.begin(); }
   Iterator end() { return items_.end(); }
@@ -62,10 +63,7 @@ class OrderedDict {
   bool is_empty() const noexcept { return items_.empty(); }
 
   /// The item at a position. Throws IndexError.
-  Item& operator[](size_t index) {
-    if (index >= items_.size()) detail::throw_no_entry(description_, index, items_.size());
-    return items_[index];
-  }
+  Item& operator[](size_t index) { return item(index); }
   const Item& operator[](size_t index) const { return const_cast<OrderedDict&>(*this)[index]; }
   /// The value of a key. Throws IndexError.
   Value& operator[](const Key& key) {
@@ -88,9 +86,12 @@ class OrderedDict {
     items_.emplace_back(std::move(key), std::move(value));
     return items_.back().value();
   }
-  /// Appends all items of another one. Throws StateError when a key is there.
+  /// Appends all items of another one. Throws StateError, and appends none, when a key is there.
   void update(const OrderedDict& other) {
-    for (const Item& item : other) insert(item.key(), item.value());
+    for (const Item& added : other) {
+      if (contains(added.key())) detail::throw_key_defined(description_, detail::key_text(added.key()));
+    }
+    for (const Item& added : other) insert(added.key(), added.value());
   }
   /// Removes an item. Throws IndexError when it is not there.
   void erase(const Key& key) {
@@ -127,6 +128,11 @@ class OrderedDict {
   }
 
  private:
+  Item& item(size_t index) {
+    if (index >= items_.size()) detail::throw_no_entry(description_, index, items_.size());
+    return items_[index];
+  }
+
   std::unordered_map<Key, size_t> index_;
   std::vector<Item> items_;
   std::string description_;

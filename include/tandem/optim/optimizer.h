@@ -83,7 +83,8 @@ class Optimizer {
   uint64_t id() const { return id_; }
 
   /// Adds parameters, with the defaults where the group has no options. Each must be a floating leaf that no group of
-  /// this optimizer has yet: StateError, DTypeError or AutogradError otherwise.
+  /// this optimizer has yet, without elements that share memory: StateError, DTypeError, AutogradError or ShapeError
+  /// otherwise.
   void add_param_group(const OptimizerParamGroup& group);
 
   /// One update of every parameter that has a gradient. Returns the closure's loss, undefined without a closure.
@@ -129,6 +130,8 @@ class Optimizer {
 
  private:
   static uint64_t next_id();
+  /// add_param_group, with `op` in front of the messages.
+  void add(const char* op, const OptimizerParamGroup& group);
 
   uint64_t id_ = next_id();
   std::vector<OptimizerParamGroup> param_groups_;

@@ -56,9 +56,10 @@ MNIST::MNIST(const std::string& root, Mode mode) : mode_(mode) {
   const IdxArray images = read_idx(images_path, 3), labels = read_idx(labels_path, 1);
   const int64_t n = images.sizes[0];
   TANDEM_CHECK(images.sizes[1] == kSide && images.sizes[2] == kSide, IoError,
-               "{}: sizes are {}, expected pictures of {} x {}", images_path, to_string(images.sizes), kSide, kSide);
-  TANDEM_CHECK(labels.sizes[0] == n, IoError, "{}: {} labels, but {} holds {} pictures", labels_path, labels.sizes[0],
-               images_path, n);
+               "MNIST: {}: sizes are {}, expected pictures of {} x {}; fetch the file again", images_path,
+               to_string(images.sizes), kSide, kSide);
+  TANDEM_CHECK(labels.sizes[0] == n, IoError, "MNIST: {}: {} labels, but {} holds {} pictures; fetch both files again",
+               labels_path, labels.sizes[0], images_path, n);
 
   images_ = empty({n, 1, kSide, kSide}, kFloat);
   float* x = images_.raw<float>();
@@ -69,7 +70,8 @@ MNIST::MNIST(const std::string& root, Mode mode) : mode_(mode) {
 }
 
 Example<> MNIST::get(size_t index) {
-  TANDEM_CHECK(index < *size(), IndexError, "MNIST: index {} is out of range for {} pictures", index, *size());
+  TANDEM_CHECK(index < *size(), IndexError,
+               "MNIST: index {} is out of range for {} pictures; give one below their number", index, *size());
   const auto i = static_cast<int64_t>(index);
   return {make_view(images_, {1, kSide, kSide}, {kSide * kSide, kSide, 1}, i * kSide * kSide),
           make_view(targets_, {}, {}, i)};

@@ -2,18 +2,29 @@
 #include "tandem/data/datasets/stacked.h"
 
 #include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
 #include "tandem/ops/index.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::data::datasets {
 
 StackedDataset::StackedDataset(Tensor data, Tensor targets) : data_(std::move(data)), targets_(std::move(targets)) {
+  checks::defined("StackedDataset", "data", data_);
+  checks::defined("StackedDataset", "targets", targets_);
   TANDEM_CHECK(data_.dim() > 0 && targets_.dim() > 0 && data_.size(0) == targets_.size(0), ShapeError,
-               "StackedDataset: data is {}, targets is {}; their first sizes must be equal", to_string(data_.sizes()),
-               to_string(targets_.sizes()));
+               "StackedDataset: data is {}, targets is {}; their first sizes must be equal", checks::show(data_),
+               checks::show(targets_));
+  TANDEM_CHECK(data_.device() == targets_.device(), DeviceError,
+               "StackedDataset: data is on {}, targets is on {}; move one with .to(device)", data_.device().str(),
+               targets_.device().str());
 }
 
 Example<> StackedDataset::get_batch(ArrayRef<size_t> indices) {
+  const WholeOpScope op("StackedDataset");
+  for (size_t i : indices) {
+    TANDEM_CHECK(i < *size(), IndexError, "StackedDataset: index {} is out of range for {} items; give one below {}", i,
+                 *size(), *size());
+  }
   const Tensor index = empty({static_cast<int64_t>(indices.size())}, kLong);
   int64_t* p = index.data_ptr<int64_t>();
   for (size_t i : indices) *p++ = static_cast<int64_t>(i);

@@ -1,6 +1,7 @@
 #include "tandem/nn/modules/activation.h"
 
 #include "src/nn/text-inl.h"
+#include "tandem/base/check.h"
 #include "tandem/nn/functional.h"
 
 namespace tandem::nn {
@@ -9,6 +10,13 @@ Tensor ReLUImpl::forward(const Tensor& input) { return functional::relu(input, o
 
 void ReLUImpl::pretty_print(std::ostream& stream) const {
   stream << (options.inplace() ? "tandem::nn::ReLU(inplace)" : "tandem::nn::ReLU()");
+}
+
+GELUImpl::GELUImpl(GELUOptions o) : options(std::move(o)) { reset(); }
+
+void GELUImpl::reset() {
+  TANDEM_CHECK(options.approximate() == "none" || options.approximate() == "tanh", StateError,
+               "GELU: approximate = \"{}\"; it must be \"none\" or \"tanh\"", options.approximate());
 }
 
 Tensor GELUImpl::forward(const Tensor& input) { return functional::gelu(input, options); }

@@ -5,10 +5,19 @@
 
 namespace tandem::nn {
 
+namespace {
+
+void check_position(const char* container, size_t index, size_t size) {
+  TANDEM_CHECK(index < size, IndexError, "{}: there is no module {}, the size is {}; numbers begin at 0", container,
+               index, size);
+}
+
+}  // namespace
+
 namespace detail {
 
-void throw_wrong_module(const std::string& actual, const std::type_info& wanted) {
-  TANDEM_THROW(StateError, "module: it is {}, not {}; ask for its own type", actual, type_name(wanted));
+void throw_wrong_module(const char* container, const std::string& actual, const std::type_info& wanted) {
+  TANDEM_THROW(StateError, "{}: the module is {}, not {}; ask for its own type", container, actual, type_name(wanted));
 }
 
 void throw_empty_any_module() {
@@ -18,7 +27,8 @@ void throw_empty_any_module() {
 }  // namespace detail
 
 FunctionalImpl::FunctionalImpl(Function function) : function_(std::move(function)) {
-  TANDEM_CHECK(function_, StateError, "Functional: the function is empty");
+  TANDEM_CHECK(function_, StateError,
+               "Functional: the function is empty; pass one that takes a tensor and returns one");
 }
 
 Tensor FunctionalImpl::forward(const Tensor& input) { return function_(input); }
@@ -53,8 +63,7 @@ void SequentialImpl::push_back(std::string name, AnyModule module) {
 }
 
 const AnyModule& SequentialImpl::checked(size_t index) const {
-  TANDEM_CHECK(index < modules_.size(), IndexError, "Sequential: there is no module {}, the size is {}", index,
-               modules_.size());
+  check_position("Sequential", index, modules_.size());
   return modules_[index];
 }
 
@@ -66,17 +75,17 @@ void ModuleListImpl::push_back(std::shared_ptr<Module> module) {
 }
 
 void ModuleListImpl::insert(size_t index, std::shared_ptr<Module> module) {
-  TANDEM_CHECK(index <= modules_.size(), IndexError, "ModuleList: cannot insert at {}, the size is {}", index,
-               modules_.size());
+  TANDEM_CHECK(index <= modules_.size(), IndexError,
+               "ModuleList: cannot insert at {}, the size is {}; give a number up to the size", index, modules_.size());
   TANDEM_CHECK(module, StateError, "ModuleList: cannot insert null; construct the module first");
+  register_module(std::to_string(modules_.size()), module);  // refuses a module that contains this list
   modules_.insert(modules_.begin() + static_cast<std::ptrdiff_t>(index), std::move(module));
   children_.clear();
   for (size_t i = 0; i < modules_.size(); ++i) children_.insert(std::to_string(i), modules_[i]);
 }
 
 std::shared_ptr<Module> ModuleListImpl::ptr(size_t index) const {
-  TANDEM_CHECK(index < modules_.size(), IndexError, "ModuleList: there is no module {}, the size is {}", index,
-               modules_.size());
+  check_position("ModuleList", index, modules_.size());
   return modules_[index];
 }
 

@@ -6,6 +6,7 @@
 #include "tandem/base/check.h"
 #include "tandem/nn/functional.h"
 #include "tandem/nn/init.h"
+#include "tandem/ops/checks.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::nn {
@@ -13,19 +14,24 @@ namespace tandem::nn {
 Conv2dImpl::Conv2dImpl(Conv2dOptions o) : options(std::move(o)) { reset(); }
 
 void Conv2dImpl::reset() {
+  const WholeOpScope op("Conv2d");
   const int64_t in = options.in_channels(), out = options.out_channels(), groups = options.groups();
   const auto& kernel = *options.kernel_size();
-  TANDEM_CHECK(in > 0 && out > 0 && kernel[0] > 0 && kernel[1] > 0, StateError,
-               "Conv2d: in_channels = {}, out_channels = {}, kernel_size = {}; all must be at least 1", in, out,
-               to_string(options.kernel_size()));
+  TANDEM_CHECK(in > 0 && out > 0, StateError, "Conv2d: in_channels = {}, out_channels = {}; both must be at least 1",
+               in, out);
+  checks::pair("Conv2d", "kernel_size", options.kernel_size(), 1);
+  checks::pair("Conv2d", "stride", options.stride(), 1);
+  checks::pair("Conv2d", "padding", options.padding().sizes(), 0);
+  checks::pair("Conv2d", "dilation", options.dilation(), 1);
   TANDEM_CHECK(groups > 0 && in % groups == 0 && out % groups == 0, StateError,
                "Conv2d: groups = {} must divide in_channels = {} and out_channels = {}", groups, in, out);
   const auto& stride = *options.stride();
   TANDEM_CHECK(!options.padding().is_same() || (stride[0] == 1 && stride[1] == 1), StateError,
                "Conv2d: padding kSame with stride {}; it needs stride 1", to_string(options.stride()));
+  const Tensor w = empty({out, in / groups, kernel[0], kernel[1]}), b = options.bias() ? empty({out}) : Tensor();
   parameters_.clear();
-  weight = register_parameter("weight", empty({out, in / groups, kernel[0], kernel[1]}));
-  bias = register_parameter("bias", options.bias() ? empty({out}) : Tensor());
+  weight = register_parameter("weight", w);
+  bias = register_parameter("bias", b);
   reset_parameters();
 }
 

@@ -5,6 +5,7 @@
 #include "tandem/base/check.h"
 #include "tandem/nn/functional.h"
 #include "tandem/nn/init.h"
+#include "tandem/ops/checks.h"
 #include "tandem/ops/shape.h"
 #include "tandem/tensor/factories.h"
 
@@ -13,23 +14,23 @@ namespace tandem::nn {
 EmbeddingImpl::EmbeddingImpl(EmbeddingOptions o) : options(std::move(o)) { reset(); }
 
 void EmbeddingImpl::reset() {
+  const WholeOpScope op("Embedding");
   const int64_t rows = options.num_embeddings(), columns = options.embedding_dim();
   TANDEM_CHECK(rows >= 0 && columns >= 0, StateError,
                "Embedding: num_embeddings = {}, embedding_dim = {}; both must be at least 0", rows, columns);
+  const bool given = options._weight().defined();
+  if (given) checks::floating("Embedding", "_weight", options._weight());
+  checks::sizes("Embedding", "_weight", options._weight(), {rows, columns});
   if (std::optional<int64_t>& padding = options.padding_idx(); padding) {
     TANDEM_CHECK(*padding >= -rows && *padding < rows, IndexError,
-                 "Embedding: padding_idx = {} is no row of {} embeddings", *padding, rows);
+                 "Embedding: padding_idx = {} is no row of {} embeddings; give one in [{}, {}]", *padding, rows, -rows,
+                 rows - 1);
     if (*padding < 0) *padding += rows;
   }
+  const Tensor table = given ? options._weight() : empty({rows, columns});
   parameters_.clear();
-  if (options._weight().defined()) {
-    TANDEM_CHECK(options._weight().sizes() == IntArrayRef({rows, columns}), ShapeError,
-                 "Embedding: _weight is {}; it must be [{}, {}]", to_string(options._weight().sizes()), rows, columns);
-    weight = register_parameter("weight", options._weight());
-  } else {
-    weight = register_parameter("weight", empty({rows, columns}));
-    reset_parameters();
-  }
+  weight = register_parameter("weight", table);
+  if (!given) reset_parameters();
 }
 
 void EmbeddingImpl::reset_parameters() {

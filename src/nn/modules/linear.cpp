@@ -14,12 +14,15 @@ namespace tandem::nn {
 LinearImpl::LinearImpl(const LinearOptions& o) : options(o) { reset(); }
 
 void LinearImpl::reset() {
+  const WholeOpScope op("Linear");
   TANDEM_CHECK(options.in_features() >= 0 && options.out_features() >= 0, StateError,
                "Linear: in_features = {}, out_features = {}; both must be at least 0", options.in_features(),
                options.out_features());
+  const Tensor w = empty({options.out_features(), options.in_features()});
+  const Tensor b = options.bias() ? empty({options.out_features()}) : Tensor();
   parameters_.clear();
-  weight = register_parameter("weight", empty({options.out_features(), options.in_features()}));
-  bias = register_parameter("bias", options.bias() ? empty({options.out_features()}) : Tensor());
+  weight = register_parameter("weight", w);
+  bias = register_parameter("bias", b);
   reset_parameters();
 }
 

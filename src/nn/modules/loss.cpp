@@ -1,5 +1,6 @@
 #include "tandem/nn/modules/loss.h"
 
+#include "src/nn/checks-inl.h"
 #include "src/nn/text-inl.h"
 #include "tandem/nn/functional.h"
 
@@ -18,6 +19,9 @@ Options with_weight(Options options, const Tensor& weight) {
 CrossEntropyLossImpl::CrossEntropyLossImpl(CrossEntropyLossOptions o) : options(std::move(o)) { reset(); }
 
 void CrossEntropyLossImpl::reset() {
+  check_class_weight("CrossEntropyLoss", options.weight());
+  check_reduction("CrossEntropyLoss", options.reduction());
+  check_probability("CrossEntropyLoss", "label_smoothing", options.label_smoothing());
   buffers_.clear();
   weight = register_buffer("weight", options.weight());
 }
@@ -31,6 +35,8 @@ void CrossEntropyLossImpl::pretty_print(std::ostream& stream) const { stream << 
 NLLLossImpl::NLLLossImpl(NLLLossOptions o) : options(std::move(o)) { reset(); }
 
 void NLLLossImpl::reset() {
+  check_class_weight("NLLLoss", options.weight());
+  check_reduction("NLLLoss", options.reduction());
   buffers_.clear();
   weight = register_buffer("weight", options.weight());
 }
@@ -41,6 +47,10 @@ Tensor NLLLossImpl::forward(const Tensor& input, const Tensor& target) {
 
 void NLLLossImpl::pretty_print(std::ostream& stream) const { stream << "tandem::nn::NLLLoss()"; }
 
+MSELossImpl::MSELossImpl(MSELossOptions o) : options(o) { reset(); }
+
+void MSELossImpl::reset() { check_reduction("MSELoss", options.reduction()); }
+
 Tensor MSELossImpl::forward(const Tensor& input, const Tensor& target) {
   return functional::mse_loss(input, target, options);
 }
@@ -50,6 +60,8 @@ void MSELossImpl::pretty_print(std::ostream& stream) const { stream << "tandem::
 BCELossImpl::BCELossImpl(BCELossOptions o) : options(std::move(o)) { reset(); }
 
 void BCELossImpl::reset() {
+  check_weight("BCELoss", "weight", options.weight());
+  check_reduction("BCELoss", options.reduction());
   buffers_.clear();
   weight = register_buffer("weight", options.weight());
 }
@@ -63,6 +75,9 @@ void BCELossImpl::pretty_print(std::ostream& stream) const { stream << "tandem::
 BCEWithLogitsLossImpl::BCEWithLogitsLossImpl(BCEWithLogitsLossOptions o) : options(std::move(o)) { reset(); }
 
 void BCEWithLogitsLossImpl::reset() {
+  check_weight("BCEWithLogitsLoss", "weight", options.weight());
+  check_weight("BCEWithLogitsLoss", "pos_weight", options.pos_weight());
+  check_reduction("BCEWithLogitsLoss", options.reduction());
   buffers_.clear();
   weight = register_buffer("weight", options.weight());
   pos_weight = register_buffer("pos_weight", options.pos_weight());

@@ -1,5 +1,6 @@
 #include "tandem/nn/modules/norm.h"
 
+#include "src/nn/checks-inl.h"
 #include "src/nn/text-inl.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
@@ -9,18 +10,23 @@
 
 namespace tandem::nn {
 
-BatchNormImplBase::BatchNormImplBase(const BatchNormOptions& o) : options(o) { reset(); }
+BatchNormImplBase::BatchNormImplBase(const BatchNormOptions& o, const char* type) : options(o), type_(type) { reset(); }
 
 void BatchNormImplBase::reset() {
+  const WholeOpScope op(type_);
   const int64_t n = options.num_features();
-  TANDEM_CHECK(n > 0, StateError, "BatchNorm: num_features = {}; it must be at least 1", n);
+  TANDEM_CHECK(n > 0, StateError, "{}: num_features = {}; it must be at least 1", type_, n);
+  check_not_negative(type_, "eps", options.eps());
+  if (options.momentum()) check_not_negative(type_, "momentum", *options.momentum());
+  const bool affine = options.affine(), track = options.track_running_stats();
+  const Tensor w = affine ? empty({n}) : Tensor(), b = affine ? empty({n}) : Tensor();
+  const Tensor mean = track ? zeros({n}) : Tensor(), var = track ? ones({n}) : Tensor();
   parameters_.clear();
   buffers_.clear();
-  weight = register_parameter("weight", options.affine() ? empty({n}) : Tensor());
-  bias = register_parameter("bias", options.affine() ? empty({n}) : Tensor());
-  const bool track = options.track_running_stats();
-  running_mean = register_buffer("running_mean", track ? zeros({n}) : Tensor());
-  running_var = register_buffer("running_var", track ? ones({n}) : Tensor());
+  weight = register_parameter("weight", w);
+  bias = register_parameter("bias", b);
+  running_mean = register_buffer("running_mean", mean);
+  running_var = register_buffer("running_var", var);
   num_batches_tracked = register_buffer("num_batches_tracked", track ? zeros({}, kLong) : Tensor());
   reset_parameters();
 }
@@ -40,24 +46,27 @@ void BatchNormImplBase::reset_parameters() {
 }
 
 Tensor BatchNormImplBase::forward(const Tensor& input) {
+  checks::defined(type_, "the input", input);
   check_input_dim(input);
+  const bool counts = is_training() && num_batches_tracked.defined();
   double momentum = options.momentum().value_or(0.0);
-  if (is_training() && num_batches_tracked.defined()) {
+  if (counts && !options.momentum()) momentum = 1 / (num_batches_tracked.item<double>() + 1);
+  const Tensor y = functional::batch_norm(input, running_mean, running_var,
+                                          functional::BatchNormFuncOptions()
+                                              .weight(weight)
+                                              .bias(bias)
+                                              .training(is_training() || !running_mean.defined())
+                                              .momentum(momentum)
+                                              .eps(options.eps()));
+  if (counts) {
     NoGradGuard no_grad;
     num_batches_tracked.add_(1);
-    if (!options.momentum()) momentum = 1.0 / num_batches_tracked.item<double>();
   }
-  return functional::batch_norm(input, running_mean, running_var,
-                                functional::BatchNormFuncOptions()
-                                    .weight(weight)
-                                    .bias(bias)
-                                    .training(is_training() || !running_mean.defined())
-                                    .momentum(momentum)
-                                    .eps(options.eps()));
+  return y;
 }
 
-void BatchNormImplBase::print_as(std::ostream& stream, const char* name) const {
-  print(stream, "tandem::nn::{}({}, eps={}, momentum={}, affine={}, track_running_stats={})", name,
+void BatchNormImplBase::pretty_print(std::ostream& stream) const {
+  print(stream, "tandem::nn::{}({}, eps={}, momentum={}, affine={}, track_running_stats={})", type_,
         options.num_features(), options.eps(),
         options.momentum() ? fmt::format("{}", *options.momentum()) : std::string("None"), options.affine(),
         options.track_running_stats());
@@ -65,27 +74,31 @@ void BatchNormImplBase::print_as(std::ostream& stream, const char* name) const {
 
 void BatchNorm1dImpl::check_input_dim(const Tensor& input) const {
   TANDEM_CHECK(input.dim() == 2 || input.dim() == 3, ShapeError,
-               "BatchNorm1d: the input is {}; it must be [N, C] or [N, C, L]", to_string(input.sizes()));
+               "BatchNorm1d: the input is {}; it must be [N, C] or [N, C, L]", checks::show(input));
 }
-
-void BatchNorm1dImpl::pretty_print(std::ostream& stream) const { print_as(stream, "BatchNorm1d"); }
 
 void BatchNorm2dImpl::check_input_dim(const Tensor& input) const {
   TANDEM_CHECK(input.dim() == 4, ShapeError, "BatchNorm2d: the input is {}; it must be [N, C, H, W]",
-               to_string(input.sizes()));
+               checks::show(input));
 }
-
-void BatchNorm2dImpl::pretty_print(std::ostream& stream) const { print_as(stream, "BatchNorm2d"); }
 
 LayerNormImpl::LayerNormImpl(LayerNormOptions o) : options(std::move(o)) { reset(); }
 
 void LayerNormImpl::reset() {
+  const WholeOpScope op("LayerNorm");
   TANDEM_CHECK(!options.normalized_shape().empty(), StateError,
                "LayerNorm: normalized_shape is empty; give the sizes of the last dimensions");
+  for (int64_t size : options.normalized_shape()) {
+    TANDEM_CHECK(size >= 0, StateError, "LayerNorm: normalized_shape = {}; each size must be at least 0",
+                 to_string(options.normalized_shape()));
+  }
+  check_not_negative("LayerNorm", "eps", options.eps());
   const bool affine = options.elementwise_affine();
+  const Tensor w = affine ? tandem::empty(options.normalized_shape()) : Tensor();
+  const Tensor b = affine ? tandem::empty(options.normalized_shape()) : Tensor();
   parameters_.clear();
-  weight = register_parameter("weight", affine ? tandem::empty(options.normalized_shape()) : Tensor());
-  bias = register_parameter("bias", affine ? tandem::empty(options.normalized_shape()) : Tensor());
+  weight = register_parameter("weight", w);
+  bias = register_parameter("bias", b);
   reset_parameters();
 }
 

@@ -1,9 +1,34 @@
 #include "tandem/nn/modules/pool.h"
 
 #include "src/nn/text-inl.h"
+#include "tandem/base/check.h"
 #include "tandem/nn/functional.h"
+#include "tandem/ops/checks.h"
 
 namespace tandem::nn {
+namespace {
+
+/// What windows of any pooling keep to.
+template <class Options>
+void check_windows(const char* module, const Options& options) {
+  checks::pair(module, "kernel_size", options.kernel_size(), 1);
+  checks::pair(module, "stride", options.stride(), 1);
+  checks::pair(module, "padding", options.padding(), 0);
+  for (size_t d = 0; d < 2; ++d) {
+    TANDEM_CHECK((*options.padding())[d] <= (*options.kernel_size())[d] / 2, StateError,
+                 "{}: padding = {}, but must be at most half of kernel_size = {}", module, to_string(options.padding()),
+                 to_string(options.kernel_size()));
+  }
+}
+
+}  // namespace
+
+MaxPool2dImpl::MaxPool2dImpl(const MaxPool2dOptions& o) : options(o) { reset(); }
+
+void MaxPool2dImpl::reset() {
+  check_windows("MaxPool2d", options);
+  checks::pair("MaxPool2d", "dilation", options.dilation(), 1);
+}
 
 Tensor MaxPool2dImpl::forward(const Tensor& input) { return functional::max_pool2d(input, options); }
 
@@ -13,11 +38,28 @@ void MaxPool2dImpl::pretty_print(std::ostream& stream) const {
         to_string(options.dilation()), options.ceil_mode());
 }
 
+AvgPool2dImpl::AvgPool2dImpl(const AvgPool2dOptions& o) : options(o) { reset(); }
+
+void AvgPool2dImpl::reset() {
+  check_windows("AvgPool2d", options);
+  TANDEM_CHECK(options.divisor_override() != 0, StateError,
+               "AvgPool2d: divisor_override = 0; give another number, or leave it out");
+}
+
 Tensor AvgPool2dImpl::forward(const Tensor& input) { return functional::avg_pool2d(input, options); }
 
 void AvgPool2dImpl::pretty_print(std::ostream& stream) const {
   print(stream, "tandem::nn::AvgPool2d(kernel_size={}, stride={}, padding={})", to_string(options.kernel_size()),
         to_string(options.stride()), to_string(options.padding()));
+}
+
+AdaptiveAvgPool2dImpl::AdaptiveAvgPool2dImpl(const AdaptiveAvgPool2dOptions& o) : options(o) { reset(); }
+
+void AdaptiveAvgPool2dImpl::reset() {
+  for (const std::optional<int64_t>& size : *options.output_size()) {
+    TANDEM_CHECK(size.value_or(1) >= 1, StateError,
+                 "AdaptiveAvgPool2d: output_size has {}; each entry must be at least 1, or nullopt", *size);
+  }
 }
 
 Tensor AdaptiveAvgPool2dImpl::forward(const Tensor& input) { return functional::adaptive_avg_pool2d(input, options); }

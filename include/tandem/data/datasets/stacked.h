@@ -10,7 +10,8 @@ namespace tandem::data::datasets {
 /// like run once for the whole batch.
 class StackedDataset : public BatchDataset<StackedDataset, Example<>> {
  public:
-  /// Throws ShapeError unless both have the same first size.
+  /// Throws ShapeError unless both have the same first size, DeviceError unless both are on one device, StateError for
+  /// an undefined tensor.
   StackedDataset(Tensor data, Tensor targets);
 
   /// Copies of the rows at `indices`. Throws IndexError when one is not below size().

@@ -17,11 +17,11 @@ class ReLUImpl : public Cloneable<ReLUImpl> {
 };
 TANDEM_MODULE(ReLU);
 
-/// x Phi(x), or its tanh approximation
+/// x Phi(x), or its tanh approximation. Throws StateError when `approximate` is neither "none" nor "tanh".
 class GELUImpl : public Cloneable<GELUImpl> {
  public:
-  explicit GELUImpl(GELUOptions options = {}) : options(std::move(options)) {}
-  void reset() override {}
+  explicit GELUImpl(GELUOptions options = {});
+  void reset() override;
   Tensor forward(const Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 

@@ -19,7 +19,7 @@ concept TensorModule = std::derived_from<M, Module> && requires(M& m, const Tens
 };
 
 namespace detail {
-[[noreturn]] void throw_wrong_module(const std::string& actual, const std::type_info& wanted);
+[[noreturn]] void throw_wrong_module(const char* container, const std::string& actual, const std::type_info& wanted);
 [[noreturn]] void throw_empty_any_module();
 
 template <class T>
@@ -36,6 +36,14 @@ template <Holder T>
 struct ModuleOf<T> {
   using type = typename T::ContainedType;
 };
+/// `module`, which `container` holds, as an `M` (a module or holder class). Throws StateError when it is another.
+template <class M>
+auto& module_as(const char* container, Module* module) {
+  using Class = typename ModuleOf<M>::type;
+  auto* m = dynamic_cast<Class*>(module);
+  if (!m) throw_wrong_module(container, module ? module->name() : "nothing", typeid(Class));
+  return *m;
+}
 }  // namespace detail
 
 /// Holds any TensorModule: an element of Sequential. Copies share the module.
@@ -64,10 +72,7 @@ class AnyModule {
   /// The module as an `M` (a module or holder class). Throws StateError when it is another.
   template <class M>
   auto& get() const {
-    using Class = typename detail::ModuleOf<M>::type;
-    auto* m = dynamic_cast<Class*>(module_.get());
-    if (!m) detail::throw_wrong_module(module_ ? module_->name() : "nothing", typeid(Class));
-    return *m;
+    return detail::module_as<M>("AnyModule", module_.get());
   }
 
  private:

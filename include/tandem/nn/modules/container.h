@@ -16,7 +16,9 @@ class FunctionalImpl : public Module {
   explicit FunctionalImpl(Function function);
   template <class F, class... Args>
   requires(sizeof...(Args) > 0) explicit FunctionalImpl(F function, Args... args)
-      : FunctionalImpl(Function([=](const Tensor& x) -> Tensor { return function(x, args...); })) {}
+      : FunctionalImpl(std::function<Tensor(const Tensor&, const Args&...)>(function)  // may be empty
+                           ? Function([=](const Tensor& x) -> Tensor { return function(x, args...); })
+                           : Function()) {}
   void reset() {}
   Tensor forward(const Tensor& input);
   Tensor operator()(const Tensor& input) { return forward(input); }
@@ -70,7 +72,7 @@ class SequentialImpl : public Module {
   /// Throws IndexError beyond the end, StateError for another type.
   template <class M>
   auto& at(size_t index) const {
-    return checked(index).template get<M>();
+    return detail::module_as<M>("Sequential", ptr(index).get());
   }
   std::shared_ptr<Module> ptr(size_t index) const { return checked(index).ptr(); }
   std::shared_ptr<Module> operator[](size_t index) const { return ptr(index); }
@@ -136,11 +138,7 @@ class ModuleListImpl : public Module {
   /// Throws IndexError beyond the end, StateError for another type.
   template <class M>
   auto& at(size_t index) const {
-    using Class = typename detail::ModuleOf<M>::type;
-    const std::shared_ptr<Module> module = ptr(index);
-    auto* m = dynamic_cast<Class*>(module.get());
-    if (!m) detail::throw_wrong_module(module->name(), typeid(Class));
-    return *m;
+    return detail::module_as<M>("ModuleList", ptr(index).get());
   }
   std::shared_ptr<Module> ptr(size_t index) const;
   std::shared_ptr<Module> operator[](size_t index) const { return ptr(index); }

@@ -1,5 +1,7 @@
 #pragma once
-// Losses as modules. A weight in the options becomes a buffer, so that it moves with the module.
+// Losses as modules. A weight in the options becomes a buffer, so that it moves with the module. Options outside their
+// domains throw StateError at construction; a weight that is not floating DTypeError, and class weights of a rank other
+// than 1 ShapeError.
 #include "tandem/nn/module.h"
 #include "tandem/nn/options/loss.h"
 
@@ -34,8 +36,8 @@ TANDEM_MODULE(NLLLoss);
 /// functional::mse_loss
 class MSELossImpl : public Cloneable<MSELossImpl> {
  public:
-  explicit MSELossImpl(MSELossOptions options = {}) : options(options) {}
-  void reset() override {}
+  explicit MSELossImpl(MSELossOptions options = {});
+  void reset() override;
   Tensor forward(const Tensor& input, const Tensor& target);
   void pretty_print(std::ostream& stream) const override;
 

@@ -10,11 +10,13 @@ namespace tandem::nn {
 /// the running ones normalise. With momentum nullopt each training step reads num_batches_tracked, which on CUDA waits.
 class BatchNormImplBase : public Module {
  public:
-  explicit BatchNormImplBase(const BatchNormOptions& options);
+  /// `type` ("BatchNorm2d") is the name in messages and in print. Throws StateError for options outside their domains.
+  BatchNormImplBase(const BatchNormOptions& options, const char* type);
   void reset();
   void reset_parameters();
   void reset_running_stats();
   Tensor forward(const Tensor& input);
+  void pretty_print(std::ostream& stream) const override;
 
   BatchNormOptions options;
   Tensor weight, bias;                                    ///< undefined without affine
@@ -22,14 +24,13 @@ class BatchNormImplBase : public Module {
 
  protected:
   virtual void check_input_dim(const Tensor& input) const = 0;
-  void print_as(std::ostream& stream, const char* name) const;
+  const char* type_;
 };
 
 /// Batch norm of [N, C] or [N, C, L]; other ranks throw ShapeError.
 class BatchNorm1dImpl : public BatchNormImplBase {
  public:
-  using BatchNormImplBase::BatchNormImplBase;
-  void pretty_print(std::ostream& stream) const override;
+  explicit BatchNorm1dImpl(const BatchNormOptions& options) : BatchNormImplBase(options, "BatchNorm1d") {}
 
  protected:
   void check_input_dim(const Tensor& input) const override;
@@ -39,15 +40,15 @@ TANDEM_MODULE(BatchNorm1d);
 /// Batch norm of [N, C, H, W]; other ranks throw ShapeError.
 class BatchNorm2dImpl : public BatchNormImplBase {
  public:
-  using BatchNormImplBase::BatchNormImplBase;
-  void pretty_print(std::ostream& stream) const override;
+  explicit BatchNorm2dImpl(const BatchNormOptions& options) : BatchNormImplBase(options, "BatchNorm2d") {}
 
  protected:
   void check_input_dim(const Tensor& input) const override;
 };
 TANDEM_MODULE(BatchNorm2d);
 
-/// Layer norm over the last dimensions, which are `normalized_shape`. Throws StateError when that is empty.
+/// Layer norm over the last dimensions, which are `normalized_shape`. Throws StateError when that is empty
+/// or has a size below 0, or for an eps below 0.
 class LayerNormImpl : public Cloneable<LayerNormImpl> {
  public:
   LayerNormImpl(std::vector<int64_t> normalized_shape) : LayerNormImpl(LayerNormOptions(std::move(normalized_shape))) {}

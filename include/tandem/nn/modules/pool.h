@@ -1,5 +1,5 @@
 #pragma once
-// Pooling layers; [N, C, H, W] or [C, H, W].
+// Pooling layers; [N, C, H, W] or [C, H, W]. Options outside their domains throw StateError at construction.
 #include "tandem/nn/module.h"
 #include "tandem/nn/options/pool.h"
 
@@ -9,8 +9,8 @@ namespace tandem::nn {
 class MaxPool2dImpl : public Cloneable<MaxPool2dImpl> {
  public:
   MaxPool2dImpl(ExpandingArray<2> kernel_size) : MaxPool2dImpl(MaxPool2dOptions(kernel_size)) {}
-  explicit MaxPool2dImpl(const MaxPool2dOptions& options) : options(options) {}
-  void reset() override {}
+  explicit MaxPool2dImpl(const MaxPool2dOptions& options);
+  void reset() override;
   Tensor forward(const Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 
@@ -22,8 +22,8 @@ TANDEM_MODULE(MaxPool2d);
 class AvgPool2dImpl : public Cloneable<AvgPool2dImpl> {
  public:
   AvgPool2dImpl(ExpandingArray<2> kernel_size) : AvgPool2dImpl(AvgPool2dOptions(kernel_size)) {}
-  explicit AvgPool2dImpl(const AvgPool2dOptions& options) : options(options) {}
-  void reset() override {}
+  explicit AvgPool2dImpl(const AvgPool2dOptions& options);
+  void reset() override;
   Tensor forward(const Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 
@@ -36,8 +36,8 @@ class AdaptiveAvgPool2dImpl : public Cloneable<AdaptiveAvgPool2dImpl> {
  public:
   AdaptiveAvgPool2dImpl(ExpandingArrayWithOptionalElem<2> output_size)
       : AdaptiveAvgPool2dImpl(AdaptiveAvgPool2dOptions(output_size)) {}
-  explicit AdaptiveAvgPool2dImpl(const AdaptiveAvgPool2dOptions& options) : options(options) {}
-  void reset() override {}
+  explicit AdaptiveAvgPool2dImpl(const AdaptiveAvgPool2dOptions& options);
+  void reset() override;
   Tensor forward(const Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 

@@ -1,0 +1,37 @@
+#pragma once
+// What modules check alike of their options. `module` is the name in front of the message.
+#include <cmath>
+
+#include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
+#include "tandem/ops/loss.h"
+
+namespace tandem::nn {
+
+inline void check_not_negative(const char* module, const char* option, double value) {
+  TANDEM_CHECK(std::isfinite(value) && value >= 0, StateError, "{}: {} = {}; it must be finite and at least 0", module,
+               option, value);
+}
+
+inline void check_probability(const char* module, const char* option, double value) {
+  TANDEM_CHECK(value >= 0 && value <= 1, StateError, "{}: {} = {}; it must be in [0, 1]", module, option, value);
+}
+
+inline void check_reduction(const char* module, LossReduction reduction) {
+  TANDEM_CHECK(reduction <= LossReduction::Sum, StateError, "{}: reduction = {}; it must be kNone, kMean or kSum",
+               module, static_cast<int>(reduction));
+}
+
+/// A weight of a loss may be left out.
+inline void check_weight(const char* module, const char* option, const Tensor& weight) {
+  if (weight.defined()) checks::floating(module, option, weight);
+}
+
+/// One weight for each class.
+inline void check_class_weight(const char* module, const Tensor& weight) {
+  check_weight(module, "weight", weight);
+  TANDEM_CHECK(!weight.defined() || weight.dim() == 1, ShapeError, "{}: weight is {}, but must be [classes]", module,
+               checks::show(weight));
+}
+
+}  // namespace tandem::nn
