@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 
+#include "tandem/cuda/device.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem {
@@ -282,8 +283,6 @@ const Backend& backend();
 namespace cuda {
 /// The CUDA backend; without CUDA in the build, one whose slots are empty.
 const Backend& backend();
-/// True when the build has CUDA and a usable device is present.
-bool is_available();
 }  // namespace cuda
 
 }  // namespace tandem

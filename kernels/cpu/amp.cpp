@@ -5,14 +5,19 @@
 #include <cstring>
 #include <memory>
 
-#include "kernels/cpu/element_ranges.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd/amp.h"
-#include "kernels/cpu/walk.h"
+#include "kernels/element_ranges.h"
+#include "kernels/walk.h"
 #include "tandem/math/amp.h"
 
 namespace tandem::cpu {
+
+using kernels::ElementRanges;
+using kernels::make_walk;
+using kernels::Walk;
+
 namespace {
 
 bool check_f64(const double* x, int64_t n, float factor) {

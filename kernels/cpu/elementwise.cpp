@@ -2,44 +2,15 @@
 // each element is computed there on its own and rounded once to y's dtype. y may be one of the operands.
 #include "kernels/cpu/simd/elementwise.h"
 
-#include <cmath>
-#include <limits>
-
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/tile.h"
-#include "tandem/base/check.h"
 
 namespace tandem::cpu {
+
+using kernels::parameter;
+using kernels::throw_undefined_formula;
+
 namespace {
-
-/// The numeric parameter in the compute type; for i64 cut off at its limits, so that clamp to infinity means no limit.
-template <class C>
-C parameter(double v) {
-  if constexpr (std::is_same_v<C, int64_t>) {
-    if (!(v < 0x1p63)) return std::isnan(v) ? 0 : std::numeric_limits<int64_t>::max();
-    if (v < -0x1p63) return std::numeric_limits<int64_t>::min();
-  }
-  return static_cast<C>(v);
-}
-
-const char* name(Unary op) {
-  constexpr const char* names[] = {
-#define TANDEM_NAME(NAME) #NAME,
-      TANDEM_UNARY_OPS(TANDEM_NAME)};
-  return names[static_cast<int>(op)];
-}
-const char* name(Binary op) {
-  constexpr const char* names[] = {TANDEM_BINARY_OPS(TANDEM_NAME)
-#undef TANDEM_NAME
-  };
-  return names[static_cast<int>(op)];
-}
-
-template <class Op>
-void check_done(bool done, Op op, DType compute) {
-  TANDEM_CHECK(done, NotImplementedError, "{}: not defined for {} numbers; convert to a floating dtype first", name(op),
-               tandem::name(compute));
-}
 
 /// True when all lie contiguously in the types that the formula reads and writes.
 template <class C, class Y, class... Tensors>
@@ -96,11 +67,12 @@ void unary(const Tensor& y, Unary op, const Tensor& x, double a, double b) {
     const C ca = parameter<C>(a), cb = parameter<C>(b);
     if (predicate) {
       run_unary<C, bool>(y, x, [&](bool* py, const C* px, int64_t n) {
-        check_done(table.predicate(op, py, px, n, ca, cb), op, compute);
+        if (!table.predicate(op, py, px, n, ca, cb)) throw_undefined_formula(op, compute);
       });
     } else {
-      run_unary<C, C>(
-          y, x, [&](C* py, const C* px, int64_t n) { check_done(table.value(op, py, px, n, ca, cb), op, compute); });
+      run_unary<C, C>(y, x, [&](C* py, const C* px, int64_t n) {
+        if (!table.value(op, py, px, n, ca, cb)) throw_undefined_formula(op, compute);
+      });
     }
   });
 }
@@ -115,11 +87,11 @@ void binary(const Tensor& y, Binary op, const Tensor& a, const Tensor& b, double
     const C calpha = parameter<C>(alpha);
     if (predicate) {
       run_binary<C, bool>(y, a, b, [&](bool* py, const C* pa, const C* pb, int64_t n) {
-        check_done(table.predicate(op, py, pa, pb, n, calpha), op, compute);
+        if (!table.predicate(op, py, pa, pb, n, calpha)) throw_undefined_formula(op, compute);
       });
     } else {
       run_binary<C, C>(y, a, b, [&](C* py, const C* pa, const C* pb, int64_t n) {
-        check_done(table.value(op, py, pa, pb, n, calpha), op, compute);
+        if (!table.value(op, py, pa, pb, n, calpha)) throw_undefined_formula(op, compute);
       });
     }
   });

@@ -9,10 +9,13 @@
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/tile.h"
-#include "kernels/cpu/walk.h"
+#include "kernels/walk.h"
 #include "tandem/base/check.h"
 
 namespace tandem::cpu {
+
+using kernels::make_walk;
+
 namespace {
 
 /// A tensor's memory and its strides with that of `dim` taken out: the index stands in for it.

@@ -8,15 +8,20 @@
 #include <array>
 #include <memory>
 
-#include "kernels/cpu/element_ranges.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd/convert.h"
 #include "kernels/cpu/simd/optim.h"
 #include "kernels/cpu/tile.h"
-#include "kernels/cpu/walk.h"
+#include "kernels/element_ranges.h"
+#include "kernels/walk.h"
 
 namespace tandem::cpu {
+
+using kernels::ElementRanges;
+using kernels::make_walk;
+using kernels::Walk;
+
 namespace {
 
 constexpr int64_t kBlock = 1024;  // elements collected from tensors that cannot be used in place

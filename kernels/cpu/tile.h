@@ -11,6 +11,7 @@
 #include <initializer_list>
 #include <type_traits>
 
+#include "kernels/compute.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd/convert.h"
 #include "tandem/tensor/tensor.h"
@@ -77,18 +78,8 @@ void for_each_tile(const Space& space, Make&& make) {
   });
 }
 
-/// f32, f64 or i64: what values of type t are computed in.
-constexpr DType compute_type(DType t) {
-  return t == DType::F64 ? DType::F64 : is_floating_point(t) ? DType::F32 : DType::I64;
-}
-
-/// Calls f(C{}) with the C++ type of a compute type.
-template <class F>
-decltype(auto) visit_compute(DType compute, F&& f) {
-  if (compute == DType::F32) return f(float{});
-  if (compute == DType::F64) return f(double{});
-  return f(int64_t{});
-}
+using kernels::compute_type;
+using kernels::visit_compute;
 
 /// Calls f(T{}) with the unsigned type of an element's size.
 template <class F>

@@ -1,7 +1,20 @@
 // The CUDA backend of a build without CUDA: every slot is empty, and no device is available.
+#include <array>
+
 #include "tandem/backend.h"
+#include "tandem/base/check.h"
+#include "tandem/cuda/event.h"
+#include "tandem/cuda/memory.h"
 
 namespace tandem::cuda {
+namespace {
+
+[[noreturn]] void refuse(const char* call) {
+  TANDEM_THROW(DeviceError, "{}: device cuda is not available: {}; use Device(kCPU)", running_op(call),
+               unavailable_reason());
+}
+
+}  // namespace
 
 const Backend& backend() {
   static constexpr Backend empty = [] {
@@ -12,6 +25,53 @@ const Backend& backend() {
   return empty;
 }
 
+// ---- device.h
 bool is_available() { return false; }
+const std::string& unavailable_reason() {
+  static const std::string reason = "this build has no CUDA backend";
+  return reason;
+}
+int device_count() { return 0; }
+int current_device() { refuse("current_device"); }
+void set_device(int) { refuse("set_device"); }
+void synchronize() { refuse("synchronize"); }
+const DeviceProperties& get_device_properties(int) { refuse("get_device_properties"); }
+DeviceGuard::DeviceGuard(Device device) {
+  if (device.is_cuda() && device.index() >= 0) refuse("DeviceGuard");
+}
+DeviceGuard::~DeviceGuard() = default;
+
+// ---- stream.h, event.h
+Stream::Stream(Device) : handle_(nullptr) { refuse("Stream"); }
+void Stream::synchronize() const {}
+bool Stream::query() const { return true; }
+void Stream::wait_event(const Event&) const {}
+void Stream::wait_stream(const Stream&) const {}
+Stream current_stream(Device device) { return Stream(device); }
+void set_current_stream(const Stream&) {}
+Stream stream_from_pool(Device device, bool) { return Stream(device); }
+StreamGuard::StreamGuard(const Stream& stream) : previous_(stream), previous_device_(0) {}
+StreamGuard::~StreamGuard() = default;
+Event::~Event() = default;
+Event::Event(Event&& other) noexcept = default;
+Event& Event::operator=(Event&& other) noexcept = default;
+void Event::record(const Stream&) {}
+bool Event::query() const { return true; }
+void Event::synchronize() const {}
+float Event::elapsed_time(const Event&) const { refuse("elapsed_time"); }
+
+// ---- memory.h
+AllocatorStats memory_stats(int) { return {}; }
+int64_t memory_allocated(int) { return 0; }
+int64_t max_memory_allocated(int) { return 0; }
+int64_t memory_reserved(int) { return 0; }
+int64_t max_memory_reserved(int) { return 0; }
+void reset_peak_memory_stats(int) {}
+void empty_cache() {}
+std::pair<size_t, size_t> mem_get_info(int) { return {0, 0}; }
+void* allocate(size_t) { refuse("allocate"); }
+void deallocate(void*) noexcept {}
+void record_stream(void*, const Stream&) {}
+std::shared_ptr<void> allocate_pinned(size_t) { refuse("allocate_pinned"); }
 
 }  // namespace tandem::cuda

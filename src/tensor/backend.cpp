@@ -2,7 +2,7 @@
 #include "tandem/backend.h"
 
 #include "tandem/base/check.h"
-#include "tandem/tensor/context.h"
+#include "tandem/cuda/device.h"
 
 namespace tandem {
 
@@ -19,10 +19,8 @@ void throw_no_kernel(const Tensor* first) {
 
 const Backend& backend(DeviceType type) {
   if (type == DeviceType::CPU) return cpu::backend();
-  TANDEM_CHECK(cuda::is_available(), DeviceError,
-               "{}: device cuda is not available: this build has no CUDA backend, or the machine has no usable GPU; "
-               "use Device(kCPU)",
-               running_op());
+  TANDEM_CHECK(cuda::is_available(), DeviceError, "{}: device cuda is not available: {}; use Device(kCPU)",
+               running_op(), cuda::unavailable_reason());
   return cuda::backend();
 }
 

@@ -4,7 +4,8 @@
 #include <mutex>
 
 #include "tandem/backend.h"
-#include "tandem/base/check.h"
+#include "tandem/cuda/device.h"
+#include "tandem/cuda/memory.h"
 #include "tandem/tensor/allocator.h"
 
 namespace tandem {
@@ -19,12 +20,14 @@ std::mutex& pending_mutex() {
 }  // namespace
 
 Storage::Storage(size_t bytes, Device device) : data_(nullptr), bytes_(bytes), device_(device), owned_(true) {
-  if (!device.is_cpu()) {
-    backend(device.type());  // throws DeviceError where the device is absent
-    TANDEM_THROW(NotImplementedError, "{}: the {} backend has no allocator; use the CPU", running_op("empty"),
-                 device.str());
+  if (device.is_cpu()) {
+    data_ = cpu::allocate(bytes);
+    return;
   }
-  data_ = cpu::allocate(bytes);
+  backend(device.type());  // throws DeviceError where the device is absent
+  const cuda::DeviceGuard on(device);
+  if (device.index() < 0) device_ = Device(kCUDA, cuda::current_device());
+  data_ = cuda::allocate(bytes);
 }
 
 Storage::Storage(void* data, size_t bytes, Device device, std::function<void(void*)> deleter)
@@ -32,8 +35,10 @@ Storage::Storage(void* data, size_t bytes, Device device, std::function<void(voi
 
 Storage::~Storage() {
   delete pending_.load(std::memory_order_relaxed);
-  if (owned_) {
+  if (owned_ && device_.is_cpu()) {
     cpu::deallocate(data_, bytes_);
+  } else if (owned_) {
+    cuda::deallocate(data_);
   } else if (deleter_) {
     deleter_(data_);
   }

@@ -1,6 +1,7 @@
 #pragma once
 // Tables of the element-wise formulas over contiguous runs of a compute type. Operands may be the same memory, or else
 // must not overlap. A function returns false when the formula is not defined over T.
+#include "kernels/compute.h"
 #include "kernels/cpu/simd/by_compute.h"
 #include "tandem/backend.h"
 
@@ -21,10 +22,6 @@ struct BinaryTable {
 };
 TANDEM_SIMD_TABLE(ByCompute<BinaryTable>, binary_tables)
 
-/// True for the formulas with a bool result.
-constexpr bool is_predicate(Unary op) {
-  return op == Unary::logical_not || op == Unary::isfinite || op == Unary::isnan || op == Unary::isinf;
-}
-constexpr bool is_predicate(Binary op) { return op >= Binary::eq && op <= Binary::logical_xor; }
+using kernels::is_predicate;
 
 }  // namespace tandem::cpu

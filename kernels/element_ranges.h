@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tandem::cpu {
+namespace tandem::kernels {
 
 /// The running totals 0, n0, n0 + n1, ... of a list's element counts: where each tensor begins in the whole.
 class ElementRanges {
@@ -29,4 +29,4 @@ class ElementRanges {
   std::vector<int64_t> starts_{0};
 };
 
-}  // namespace tandem::cpu
+}  // namespace tandem::kernels

@@ -6,7 +6,7 @@
 
 #include "tandem/base/shape.h"
 
-namespace tandem::cpu {
+namespace tandem::kernels {
 
 /// Loops over N operands, the slowest first; at least one. Strides in elements.
 template <size_t N>
@@ -97,4 +97,4 @@ void for_each_row(const Walk<N>& walk, int64_t begin, int64_t end, F&& f) {
   }
 }
 
-}  // namespace tandem::cpu
+}  // namespace tandem::kernels

@@ -1,0 +1,32 @@
+#include "kernels/compute.h"
+
+#include "tandem/base/check.h"
+
+namespace tandem::kernels {
+namespace {
+
+const char* name(Unary op) {
+  constexpr const char* names[] = {
+#define TANDEM_NAME(NAME) #NAME,
+      TANDEM_UNARY_OPS(TANDEM_NAME)};
+  return names[static_cast<int>(op)];
+}
+const char* name(Binary op) {
+  constexpr const char* names[] = {TANDEM_BINARY_OPS(TANDEM_NAME)
+#undef TANDEM_NAME
+  };
+  return names[static_cast<int>(op)];
+}
+
+template <class Op>
+[[noreturn]] void refuse(Op op, DType compute) {
+  TANDEM_THROW(NotImplementedError, "{}: not defined for {} numbers; convert to a floating dtype first", name(op),
+               tandem::name(compute));
+}
+
+}  // namespace
+
+void throw_undefined_formula(Unary op, DType compute) { refuse(op, compute); }
+void throw_undefined_formula(Binary op, DType compute) { refuse(op, compute); }
+
+}  // namespace tandem::kernels

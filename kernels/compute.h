@@ -1,0 +1,44 @@
+#pragma once
+// What element-wise kernels compute in, and their numeric parameters, alike on all backends.
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "tandem/backend.h"
+
+namespace tandem::kernels {
+
+/// f32, f64 or i64: what values of type t are computed in.
+constexpr DType compute_type(DType t) {
+  return t == DType::F64 ? DType::F64 : is_floating_point(t) ? DType::F32 : DType::I64;
+}
+
+/// Calls f(C{}) with the C++ type of a compute type.
+template <class F>
+decltype(auto) visit_compute(DType compute, F&& f) {
+  if (compute == DType::F32) return f(float{});
+  if (compute == DType::F64) return f(double{});
+  return f(int64_t{});
+}
+
+/// True for the formulas with a bool result.
+constexpr bool is_predicate(Unary op) {
+  return op == Unary::logical_not || op == Unary::isfinite || op == Unary::isnan || op == Unary::isinf;
+}
+constexpr bool is_predicate(Binary op) { return op >= Binary::eq && op <= Binary::logical_xor; }
+
+/// The numeric parameter in the compute type; for i64 cut off at its limits, so that clamp to infinity means no limit.
+template <class C>
+C parameter(double v) {
+  if constexpr (std::is_same_v<C, int64_t>) {
+    if (!(v < 0x1p63)) return std::isnan(v) ? 0 : std::numeric_limits<int64_t>::max();
+    if (v < -0x1p63) return std::numeric_limits<int64_t>::min();
+  }
+  return static_cast<C>(v);
+}
+
+/// NotImplementedError: the formula means nothing for these numbers.
+[[noreturn]] void throw_undefined_formula(Unary op, DType compute);
+[[noreturn]] void throw_undefined_formula(Binary op, DType compute);
+
+}  // namespace tandem::kernels

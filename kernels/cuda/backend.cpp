@@ -1,0 +1,16 @@
+// The CUDA backend: which function fills which slot.
+#include "kernels/cuda/kernels.h"
+
+namespace tandem::cuda {
+
+const Backend& backend() {
+  static constexpr Backend table = [] {
+    Backend table;
+    table.device = kCUDA;
+    TANDEM_SLOTS(TANDEM_FILL_SLOT)
+    return table;
+  }();
+  return table;
+}
+
+}  // namespace tandem::cuda

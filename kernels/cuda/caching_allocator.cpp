@@ -1,0 +1,186 @@
+#include "kernels/cuda/caching_allocator.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "tandem/base/check.h"
+
+namespace tandem::cuda {
+namespace {
+
+constexpr size_t kKiB = 1024, kMiB = kKiB * kKiB;
+constexpr size_t kGrain = 512;   // every block is a multiple
+constexpr size_t kSmall = kMiB;  // the largest block of a small segment
+constexpr size_t kSmallSegment = 2 * kMiB;
+constexpr size_t kMedium = 10 * kMiB;  // the largest block of a shared large segment
+constexpr size_t kMediumSegment = 20 * kMiB;
+constexpr size_t kLargeGrain = 2 * kMiB;
+
+size_t round_up(size_t bytes, size_t grain) { return (bytes + grain - 1) / grain * grain; }
+
+size_t segment_size(size_t bytes) {
+  if (bytes <= kSmall) return kSmallSegment;
+  return bytes <= kMedium ? kMediumSegment : round_up(bytes, kLargeGrain);
+}
+
+/// A rest that is worth a block of its own. A large block keeps up to 1 MiB: small requests have their own segments.
+bool is_worth_splitting(size_t rest, bool small) { return small ? rest >= kGrain : rest > kSmall; }
+
+}  // namespace
+
+CachingAllocator::~CachingAllocator() {
+  process_pending(true);
+  release_cached();
+}
+
+void CachingAllocator::add(int64_t& value, int64_t& peak, size_t bytes) {
+  value += static_cast<int64_t>(bytes);
+  peak = std::max(peak, value);
+}
+
+void* CachingAllocator::allocate(size_t requested, Stream stream) {
+  const std::lock_guard lock(mutex_);
+  // Rounding must not overflow: such a request cannot be served anyway.
+  const bool possible = requested <= std::numeric_limits<size_t>::max() / 2;
+  const size_t bytes = possible ? std::max(round_up(requested, kGrain), kGrain) : 0;
+  const bool small = bytes <= kSmall;
+  Block* block = nullptr;
+  if (possible) {
+    process_pending(false);
+    block = take_cached(bytes, stream, small);
+    if (!block) block = take_segment(bytes, stream, small);
+    if (!block) {
+      process_pending(true);
+      release_cached();
+      block = take_segment(bytes, stream, small);
+    }
+  }
+  TANDEM_CHECK(block, OutOfMemoryError,
+               "{}: out of memory on the CUDA device: {} bytes requested, {} bytes free, {} bytes reserved, {} bytes "
+               "allocated; free tensors or use smaller batches",
+               running_op("allocate"), requested, source_->available(), stats_.reserved_bytes, stats_.allocated_bytes);
+  if (is_worth_splitting(block->bytes - bytes, small)) split(block, bytes);
+  block->state = State::live;
+  ++stats_.allocations;
+  add(stats_.allocated_bytes, stats_.max_allocated_bytes, block->bytes);
+  return block->data;
+}
+
+CachingAllocator::Block* CachingAllocator::take_cached(size_t bytes, Stream stream, bool small) {
+  Pool& pool = pools_[{stream, small}];
+  Block wanted(nullptr, bytes, stream, small);
+  const auto best = pool.lower_bound(&wanted);
+  if (best == pool.end()) return nullptr;
+  Block* block = *best;
+  pool.erase(best);
+  return block;
+}
+
+CachingAllocator::Block* CachingAllocator::take_segment(size_t bytes, Stream stream, bool small) {
+  const size_t size = segment_size(bytes);
+  auto* data = static_cast<char*>(source_->allocate(size));
+  if (!data) return nullptr;
+  ++stats_.system_allocations;
+  add(stats_.reserved_bytes, stats_.max_reserved_bytes, size);
+  auto block = std::make_unique<Block>(data, size, stream, small);
+  return (blocks_[data] = std::move(block)).get();
+}
+
+void CachingAllocator::split(Block* block, size_t bytes) {
+  auto rest = std::make_unique<Block>(block->data + bytes, block->bytes - bytes, block->stream, block->small);
+  rest->before = block;
+  rest->after = block->after;
+  if (rest->after) rest->after->before = rest.get();
+  block->after = rest.get();
+  block->bytes = bytes;
+  pool_of(*rest).insert(rest.get());
+  void* address = rest->data;
+  blocks_[address] = std::move(rest);
+}
+
+bool CachingAllocator::deallocate(void* data) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = blocks_.find(data);
+  if (found == blocks_.end() || found->second->state != State::live) return false;
+  Block* block = found->second.get();
+  block->state = State::draining;
+  stats_.allocated_bytes -= static_cast<int64_t>(block->bytes);
+  for (Stream user : block->users) {
+    pending_.push_back({source_->record(user), block});
+    ++block->pending_events;
+  }
+  block->users.clear();
+  if (block->pending_events == 0) make_free(block);
+  return true;
+}
+
+void CachingAllocator::make_free(Block* block) {
+  block->state = State::free;
+  block = join(block, block->before);
+  block = join(block, block->after);
+  pool_of(*block).insert(block);
+}
+
+CachingAllocator::Block* CachingAllocator::join(Block* block, Block* neighbour) {
+  if (!neighbour || neighbour->state != State::free) return block;
+  pool_of(*neighbour).erase(neighbour);
+  Block *first = block, *second = neighbour;
+  if (second == first->before) std::swap(first, second);
+  first->bytes += second->bytes;
+  first->after = second->after;
+  if (first->after) first->after->before = first;
+  blocks_.erase(second->data);
+  return first;
+}
+
+bool CachingAllocator::record_stream(void* data, Stream stream) {
+  const std::lock_guard lock(mutex_);
+  const auto found = blocks_.find(data);
+  if (found == blocks_.end() || found->second->state != State::live) return false;
+  if (found->second->stream != stream) found->second->users.insert(stream);
+  return true;
+}
+
+void CachingAllocator::process_pending(bool wait) {
+  std::erase_if(pending_, [&](const Pending& p) {
+    if (wait) {
+      source_->wait(p.event);
+    } else if (!source_->done(p.event)) {
+      return false;
+    }
+    source_->destroy(p.event);
+    if (--p.block->pending_events == 0) make_free(p.block);
+    return true;
+  });
+}
+
+void CachingAllocator::release_cached() {
+  for (auto& [key, pool] : pools_) {
+    std::erase_if(pool, [&](Block* block) {
+      if (block->before || block->after) return false;
+      source_->free(block->data);
+      stats_.reserved_bytes -= static_cast<int64_t>(block->bytes);
+      blocks_.erase(block->data);
+      return true;
+    });
+  }
+}
+
+void CachingAllocator::empty_cache() {
+  const std::lock_guard lock(mutex_);
+  process_pending(false);
+  release_cached();
+}
+
+AllocatorStats CachingAllocator::stats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+void CachingAllocator::reset_peak_stats() {
+  const std::lock_guard lock(mutex_);
+  stats_.max_allocated_bytes = stats_.allocated_bytes;
+  stats_.max_reserved_bytes = stats_.reserved_bytes;
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,120 @@
+// Devices: what is there, and the current one of a thread.
+#include "tandem/cuda/device.h"
+
+#include <vector>
+
+#include "kernels/cuda/runtime.h"
+#include "tandem/base/check.h"
+
+namespace tandem::cuda {
+namespace {
+
+struct Devices {
+  std::vector<DeviceProperties> all;
+  std::vector<int> threads;  ///< that each can hold at a time
+  std::string reason;        ///< why there are none
+};
+
+std::string version(int v) { return fmt::format("{}.{}", v / 1000, v % 1000 / 10); }
+
+/// One clear sentence for each way in which a machine has no usable GPU.
+Devices find_devices() {
+  Devices devices;
+  int driver_version = 0, runtime_version = 0, count = 0;
+  driver().cudaDriverGetVersion(&driver_version);
+  driver().cudaRuntimeGetVersion(&runtime_version);
+  if (driver_version == 0) {
+    devices.reason = "no NVIDIA driver is installed";
+    return devices;
+  }
+  if (driver_version / 1000 < runtime_version / 1000) {
+    devices.reason = fmt::format("the NVIDIA driver supports CUDA {}, but this build needs {}; update the driver",
+                                 version(driver_version), version(runtime_version));
+    return devices;
+  }
+  const cudaError_t code = driver().cudaGetDeviceCount(&count);
+  if (code != cudaSuccess || count == 0) {
+    driver().cudaGetLastError();
+    devices.reason = code == cudaSuccess || code == cudaErrorNoDevice
+                         ? std::string("no CUDA device is present or visible (CUDA_VISIBLE_DEVICES)")
+                         : fmt::format("the CUDA runtime found no device: {} ({})", ::cudaGetErrorName(code),
+                                       ::cudaGetErrorString(code));
+    return devices;
+  }
+  for (int i = 0; i < count; ++i) {
+    cudaDeviceProp p{};
+    TANDEM_CUDA(cudaGetDeviceProperties, &p, i);
+    devices.all.push_back({p.name, p.major, p.minor, p.multiProcessorCount, p.totalGlobalMem});
+    devices.threads.push_back(p.multiProcessorCount * p.maxThreadsPerMultiProcessor);
+  }
+  constexpr int least = TANDEM_LEAST_ARCHITECTURE;
+  const int first = devices.all[0].major * 10 + devices.all[0].minor;
+  if (first < least) {
+    devices.reason = fmt::format("{} has compute capability {}.{}, but this build has code for {}.{} and above",
+                                 devices.all[0].name, first / 10, first % 10, least / 10, least % 10);
+    devices.all.clear();
+  }
+  return devices;
+}
+
+const Devices& devices() {
+  static const Devices found = find_devices();
+  return found;
+}
+
+const Devices& present() {
+  TANDEM_CHECK(!devices().all.empty(), DeviceError, "{}: device cuda is not available: {}; use Device(kCPU)",
+               running_op("cuda"), devices().reason);
+  return devices();
+}
+
+int checked_index(const char* call, int device) {
+  const auto count = static_cast<int>(present().all.size());
+  TANDEM_CHECK(device >= 0 && device < count, DeviceError, "{}: there is no CUDA device {}; use one in [0, {}]", call,
+               device, count - 1);
+  return device;
+}
+
+}  // namespace
+
+bool is_available() { return !devices().all.empty(); }
+const std::string& unavailable_reason() { return devices().reason; }
+int device_count() { return static_cast<int>(devices().all.size()); }
+
+int current_device() {
+  present();
+  int device = 0;
+  TANDEM_CUDA(cudaGetDevice, &device);
+  return device;
+}
+
+void set_device(int device) { TANDEM_CUDA(cudaSetDevice, checked_index("set_device", device)); }
+
+void synchronize() {
+  present();
+  TANDEM_CUDA(cudaDeviceSynchronize);
+}
+
+const DeviceProperties& get_device_properties(int device) {
+  return devices().all[static_cast<size_t>(checked_index("get_device_properties", device))];
+}
+
+int index_of(Device device) { return device.index() >= 0 ? checked_index("Device", device.index()) : current_device(); }
+
+int resident_blocks(int threads_per_block) {
+  return devices().threads[static_cast<size_t>(current_device())] / threads_per_block;
+}
+
+DeviceGuard::DeviceGuard(Device device) {
+  if (!device.is_cuda() || device.index() < 0) return;
+  const int current = current_device();
+  if (device.index() == current) return;
+  set_device(device.index());
+  previous_ = current;
+}
+
+DeviceGuard::~DeviceGuard() {
+  if (previous_ >= 0) driver().cudaSetDevice(previous_);
+}
+
+}  // namespace tandem::cuda

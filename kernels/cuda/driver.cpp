@@ -1,0 +1,64 @@
+#include "kernels/cuda/driver.h"
+
+#include <atomic>
+
+#include "tandem/base/check.h"
+
+namespace tandem::cuda {
+namespace {
+
+const Driver& runtime() {
+  static constexpr Driver table = {
+#define TANDEM_CALL(NAME, PARAMETERS) .NAME = static_cast<cudaError_t(*) PARAMETERS>(&::NAME),
+      TANDEM_CUDA_CALLS(TANDEM_CALL)
+#undef TANDEM_CALL
+  };
+  return table;
+}
+
+std::atomic<const Driver*>& current() {
+  static std::atomic<const Driver*> driver{&runtime()};
+  return driver;
+}
+
+/// Errors after which every later call of the process fails too.
+bool is_sticky(cudaError_t code) {
+  switch (code) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+    case cudaErrorAssert:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContained:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+const Driver& driver() { return *current().load(std::memory_order_relaxed); }
+
+DriverGuard::DriverGuard(const Driver& driver) : previous_(current().exchange(&driver)) {}
+DriverGuard::~DriverGuard() { current().store(previous_); }
+
+void throw_cuda_error(const char* call, cudaError_t code) {
+  driver().cudaGetLastError();  // an error of a call is kept for the next one, which did nothing wrong
+  const char* name = ::cudaGetErrorName(code);
+  const char* text = ::cudaGetErrorString(code);
+  TANDEM_CHECK(!is_sticky(code), BackendError,
+               "{}: {} failed: {} ({}). The device can no longer be used by this process. The kernel at fault may have "
+               "been launched earlier: set TANDEM_SYNC=1 to find it, or run under compute-sanitizer",
+               running_op(), call, name, text);
+  TANDEM_THROW(BackendError, "{}: {} failed: {} ({}); check the device with nvidia-smi", running_op(), call, name,
+               text);
+}
+
+}  // namespace tandem::cuda

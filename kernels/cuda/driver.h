@@ -1,0 +1,79 @@
+#pragma once
+// Driver: the one table through which every call to the CUDA runtime and every kernel launch passes. A test replaces it
+// by a recording fake, which needs no GPU.
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+namespace tandem::cuda {
+
+// The calls that tandem makes, with their parameters: X(name, (parameters)).
+#define TANDEM_CUDA_CALLS(X)                                                     \
+  X(cudaDriverGetVersion, (int*))                                                \
+  X(cudaRuntimeGetVersion, (int*))                                               \
+  X(cudaGetDeviceCount, (int*))                                                  \
+  X(cudaGetDevice, (int*))                                                       \
+  X(cudaSetDevice, (int))                                                        \
+  X(cudaGetDeviceProperties, (cudaDeviceProp*, int))                             \
+  X(cudaDeviceSynchronize, ())                                                   \
+  X(cudaGetLastError, ())                                                        \
+  X(cudaMemGetInfo, (size_t*, size_t*))                                          \
+  X(cudaMalloc, (void**, size_t))                                                \
+  X(cudaFree, (void*))                                                           \
+  X(cudaHostAlloc, (void**, size_t, unsigned))                                   \
+  X(cudaFreeHost, (void*))                                                       \
+  X(cudaMemcpyAsync, (void*, const void*, size_t, cudaMemcpyKind, cudaStream_t)) \
+  X(cudaMemsetAsync, (void*, int, size_t, cudaStream_t))                         \
+  X(cudaStreamCreateWithPriority, (cudaStream_t*, unsigned, int))                \
+  X(cudaStreamSynchronize, (cudaStream_t))                                       \
+  X(cudaStreamQuery, (cudaStream_t))                                             \
+  X(cudaStreamWaitEvent, (cudaStream_t, cudaEvent_t, unsigned))                  \
+  X(cudaStreamIsCapturing, (cudaStream_t, cudaStreamCaptureStatus*))             \
+  X(cudaStreamBeginCapture, (cudaStream_t, cudaStreamCaptureMode))               \
+  X(cudaStreamEndCapture, (cudaStream_t, cudaGraph_t*))                          \
+  X(cudaGraphInstantiate, (cudaGraphExec_t*, cudaGraph_t, unsigned long long))   \
+  X(cudaGraphLaunch, (cudaGraphExec_t, cudaStream_t))                            \
+  X(cudaGraphExecDestroy, (cudaGraphExec_t))                                     \
+  X(cudaGraphDestroy, (cudaGraph_t))                                             \
+  X(cudaEventCreateWithFlags, (cudaEvent_t*, unsigned))                          \
+  X(cudaEventDestroy, (cudaEvent_t))                                             \
+  X(cudaEventRecord, (cudaEvent_t, cudaStream_t))                                \
+  X(cudaEventQuery, (cudaEvent_t))                                               \
+  X(cudaEventSynchronize, (cudaEvent_t))                                         \
+  X(cudaEventElapsedTime, (float*, cudaEvent_t, cudaEvent_t))                    \
+  X(cudaLaunchKernel, (const void*, dim3, dim3, void**, size_t, cudaStream_t))
+
+/// A table of the calls.
+struct Driver {
+#define TANDEM_CALL(NAME, PARAMETERS) cudaError_t(*NAME) PARAMETERS = nullptr;
+  TANDEM_CUDA_CALLS(TANDEM_CALL)
+#undef TANDEM_CALL
+};
+
+/// The table in use: the CUDA runtime's, unless a DriverGuard has put in another.
+const Driver& driver();
+
+/// Puts another table in use for its lifetime, on all threads. For tests.
+class [[nodiscard]] DriverGuard {
+ public:
+  explicit DriverGuard(const Driver& driver);
+  ~DriverGuard();
+  DriverGuard(const DriverGuard&) = delete;
+  DriverGuard& operator=(const DriverGuard&) = delete;
+
+ private:
+  const Driver* previous_;
+};
+
+/// Throws BackendError that names the running op, the call and the code; says so when the device can no longer be used.
+[[noreturn]] void throw_cuda_error(const char* call, cudaError_t code);
+
+inline void check(const char* call, cudaError_t code) {
+  if (code != cudaSuccess) [[unlikely]]
+    throw_cuda_error(call, code);
+}
+
+}  // namespace tandem::cuda
+
+/// TANDEM_CUDA(cudaStreamSynchronize, stream): the call through the table, checked.
+#define TANDEM_CUDA(NAME, ...) ::tandem::cuda::check(#NAME, ::tandem::cuda::driver().NAME(__VA_ARGS__))

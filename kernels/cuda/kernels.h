@@ -1,0 +1,10 @@
+#pragma once
+// The kernels of the CUDA backend, one function per slot of struct Backend; include/tandem/backend.h says what each
+// does.
+#include "kernels/slots.h"
+
+namespace tandem::cuda {
+
+TANDEM_SLOTS(TANDEM_DECLARE_SLOT)
+
+}  // namespace tandem::cuda
