@@ -103,7 +103,8 @@ const Tensor& Tensor::normal_(double mean, double std, std::optional<Generator> 
   const OpScope op("normal_");
   check_floating("normal_", *this);
   check_writable("normal_", *this);
-  TANDEM_CHECK(std >= 0, StateError, "normal_: std = {}; give a number of at least 0", std);
+  TANDEM_CHECK(std::isfinite(mean) && std::isfinite(std) && std >= 0, StateError,
+               "normal_: mean = {}, std = {}; both must be finite, and std at least 0", mean, std);
   if (numel() == 0) return *this;
   impl().storage->bump_version();
   tandem::backend(*this).normal(*this, mean, std, positions(generator, *this));

@@ -61,7 +61,7 @@ TEST(AmpErrors, CustomOps) {
         Cast::keep, [](const Tensor&) { return Result{std::vector<Tensor>{}}; }, x);
   };
   expect_refused({ON_TWO_DEVICES("mine", mine(x, far)), ON_TWO_DEVICES("mine", several(x, far)),
-                  BAD_INPUT("mine", nothing(), AutogradError, "no output", "at least one")});
+                  BAD_INPUT("mine", nothing(), AutogradError, "no tensor", "at least one")});
 }
 
 }  // namespace

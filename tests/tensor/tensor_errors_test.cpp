@@ -137,6 +137,8 @@ TEST(TensorErrors, RandomNumbersNeedAWritableTensorAndARange) {
       BAD_INPUT("uniform_", x.uniform_(0, std::nan("")), StateError, "to = nan", "finite"),
       BAD_INPUT("normal_", x.normal_(0, -1), StateError, "std = -1", "at least 0"),
       BAD_INPUT("normal_", x.normal_(0, std::nan("")), StateError, "std = nan", "at least 0"),
+      BAD_INPUT("normal_", x.normal_(std::nan(""), 1), StateError, "mean = nan", "finite"),
+      BAD_INPUT("normal_", x.normal_(0, INFINITY), StateError, "std = inf", "finite"),
       BAD_INPUT("bernoulli_", x.bernoulli_(std::nan("")), StateError, "p = nan", "[0, 1]"),
       BAD_INPUT("bernoulli_", x.bernoulli_(-0.5), StateError, "p = -0.5", "[0, 1]"),
       BAD_INPUT("random_", x.random_(3, 3), StateError, "low = 3", "high = 3"),

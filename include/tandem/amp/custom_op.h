@@ -25,8 +25,8 @@ std::vector<Tensor> custom_op_n(Cast cast, F&& forward, const In&... inputs) {
 template <tandem::detail::FixedString Name, class F, class... In>
 Tensor custom_op(Cast cast, F&& forward, const In&... inputs) {
   std::vector<Tensor> outputs = custom_op_n<Name>(cast, forward, inputs...);
-  if (outputs.empty()) {
-    throw AutogradError(std::string(Name.text) + ": the body returned no output; return at least one tensor");
+  if (outputs.empty() || !outputs[0].defined()) {
+    throw AutogradError(std::string(Name.text) + ": the body returned no tensor; return at least one that is defined");
   }
   return std::move(outputs[0]);
 }
