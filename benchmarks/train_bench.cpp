@@ -14,13 +14,18 @@ namespace {
 
 struct Tandem {
   struct Region {
-    explicit Region(tandem::DType dtype) : guard(tandem::kCPU, dtype) {}
+    Region(tandem::DeviceType device, tandem::DType dtype) : guard(device, dtype) {}
     tandem::amp::AutocastGuard guard;
   };
   using Scaler = tandem::amp::GradScaler;
   static std::string name() { return "tandem"; }
   static void set_num_threads(int threads) { tandem::set_num_threads(threads); }
-  static int64_t system_allocations() { return tandem::cpu::memory_stats().system_allocations; }
+  static int64_t system_allocations(const std::string& device) {
+    return (device == "cpu" ? tandem::cpu::memory_stats() : tandem::cuda::memory_stats()).system_allocations;
+  }
+  static void synchronize(const std::string& device) {
+    if (device != "cpu") tandem::cuda::synchronize();
+  }
   static double scale_of(const Scaler& scaler) { return scaler.get_scale(); }
 };
 

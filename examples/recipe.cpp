@@ -13,16 +13,23 @@ namespace {
 
 std::chrono::steady_clock::time_point start_time;
 
-void start_timer() {
-  cpu::empty_cache();
-  cpu::reset_peak_memory_stats();
+void start_timer(Device device) {
+  if (device.is_cuda()) {
+    cuda::empty_cache();
+    cuda::reset_peak_memory_stats();
+    cuda::synchronize();
+  } else {
+    cpu::empty_cache();
+    cpu::reset_peak_memory_stats();
+  }
   start_time = std::chrono::steady_clock::now();
 }
 
-void end_timer_and_print(const char* message) {
+void end_timer_and_print(const char* message, Device device) {
+  if (device.is_cuda()) cuda::synchronize();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_time).count();
   std::printf("\n%s\nTotal execution time = %.3f sec\nMax memory used by tensors = %lld bytes\n", message, seconds,
-              static_cast<long long>(cpu::max_memory_allocated()));
+              static_cast<long long>(device.is_cuda() ? cuda::max_memory_allocated() : cpu::max_memory_allocated()));
 }
 
 nn::Sequential make_model(int64_t in_size, int64_t out_size, int64_t num_layers) {
@@ -72,7 +79,7 @@ int main(int argc, char** argv) {
     optim::SGD opt(net->parameters(), optim::SGDOptions(0.001));
     amp::GradScaler scaler(amp::GradScalerOptions().enabled(use_amp));
 
-    start_timer();
+    start_timer(device);
     Tensor loss;
     for (int64_t epoch = 0; epoch < epochs; ++epoch) {
       for (size_t i = 0; i < data.size(); ++i) {
@@ -87,7 +94,7 @@ int main(int argc, char** argv) {
         opt.zero_grad();
       }
     }
-    end_timer_and_print(use_amp ? "Mixed precision:" : "Default precision:");
+    end_timer_and_print(use_amp ? "Mixed precision:" : "Default precision:", device);
     std::printf("Last loss = %.6f\n", loss.item<float>());
   }
 }

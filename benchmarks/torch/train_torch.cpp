@@ -14,7 +14,7 @@ namespace {
 
 class Region {
  public:
-  explicit Region(torch::ScalarType dtype) {
+  Region(torch::DeviceType, torch::ScalarType dtype) {
     at::autocast::set_autocast_enabled(at::kCPU, true);
     at::autocast::set_autocast_dtype(at::kCPU, dtype);
     at::autocast::increment_nesting();
@@ -64,7 +64,8 @@ struct LibTorch {
   using Scaler = ::Scaler;
   static std::string name() { return "libtorch " TORCH_VERSION; }
   static void set_num_threads(int threads) { at::set_num_threads(threads); }
-  static int64_t system_allocations() { return 0; }  // not counted there
+  static int64_t system_allocations(const std::string&) { return 0; }  // not counted there
+  static void synchronize(const std::string&) {}
   static double scale_of(const Scaler& scaler) { return scaler.value(); }
 };
 

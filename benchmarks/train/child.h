@@ -34,7 +34,7 @@ std::vector<double> norms(lib::nn::Module& model, Value&& value) {
 
 inline std::vector<double> gradient_norms(lib::nn::Module& model) {
   return norms(model, [](const std::string&, const lib::Tensor& p, auto add) {
-    const lib::Tensor g = p.grad().contiguous();
+    const lib::Tensor g = p.grad().cpu().contiguous();
     const auto* v = g.template const_data_ptr<float>();
     for (int64_t i = 0; i < g.numel(); ++i) add(v[i]);
   });
@@ -45,7 +45,7 @@ inline std::vector<double> change_norms(lib::nn::Module& model) {
   return norms(model, [](const std::string& name, const lib::Tensor& p, auto add) {
     const double bound = initial_bound(p);
     const uint64_t seed = tandem::testing::fnv1a(name);
-    const lib::Tensor w = p.detach().contiguous();
+    const lib::Tensor w = p.detach().cpu().contiguous();
     const auto* v = w.template const_data_ptr<float>();
     for (int64_t i = 0; i < w.numel(); ++i) add(double{v[i]} - double{initial_value(seed, i, bound)});
   });
@@ -57,7 +57,10 @@ inline int64_t page_faults() {
   return usage.ru_minflt + usage.ru_majflt;
 }
 
-/// Library supplies Scaler and Region (autocast), and system_allocations().
+/// Steps that are timed together: on a GPU the host runs ahead, and a wait after every step would be measured too.
+inline int steps_per_sample(const RunOptions& options) { return options.device == "cpu" ? 1 : 10; }
+
+/// Library supplies Scaler and Region (autocast), synchronize() and system_allocations().
 template <class Library, class Model, class Optimizer>
 nlohmann::json measure(const RunOptions& options, Model& model, Optimizer& optimizer,
                        const std::vector<Batch>& batches) {
@@ -71,7 +74,7 @@ nlohmann::json measure(const RunOptions& options, Model& model, Optimizer& optim
     optimizer.zero_grad();
     if (amp) {
       {
-        typename Library::Region autocast(dtype);
+        typename Library::Region autocast(lib::Device(options.device).type(), dtype);
         loss = model.loss(batch.x, batch.y);
       }
       scaler.scale(loss).backward();
@@ -96,16 +99,20 @@ nlohmann::json measure(const RunOptions& options, Model& model, Optimizer& optim
   for (int i = kComparedSteps; i < options.warmup; ++i) step(nullptr);
 
   std::vector<double> ms(static_cast<size_t>(options.iterations));
-  const int64_t faults = page_faults(), allocations = Library::system_allocations();
+  const int64_t faults = page_faults(), allocations = Library::system_allocations(options.device);
   const Disturbance disturbance;
+  const int together = steps_per_sample(options);
+  Library::synchronize(options.device);
   for (double& time : ms) {
     const double start = now();
-    step(nullptr);
-    time = (now() - start) * 1e3;
+    for (int i = 0; i < together; ++i) step(nullptr);
+    Library::synchronize(options.device);
+    time = (now() - start) * 1e3 / together;
   }
   result["foreign_share"] = rounded(disturbance.foreign_share());
-  const double count = options.iterations;
-  result["system_allocations_per_step"] = static_cast<double>(Library::system_allocations() - allocations) / count;
+  const double count = options.iterations * together;
+  result["system_allocations_per_step"] =
+      static_cast<double>(Library::system_allocations(options.device) - allocations) / count;
   result["page_faults_per_step"] = rounded(static_cast<double>(page_faults() - faults) / count);
   double final_loss = 0;
   step(&final_loss);
@@ -123,20 +130,28 @@ nlohmann::json measure_workload(const RunOptions& options) {
   // Several batches in turn, so that nothing can be kept from one step to the next.
   constexpr int kBatches = 3;
   std::vector<Batch> batches;
-  const auto mlp = [&](int64_t width, int64_t count) {
+  const lib::Device device(options.device);
+  const auto examples = [&](int64_t usual) { return options.batch > 0 ? options.batch : usual; };
+  const auto mlp = [&](int64_t width, int64_t usual) {
+    const int64_t count = examples(usual);
     for (int i = 0; i < kBatches; ++i) {
-      batches.push_back({normal_tensor("x", i, {count, width}), normal_tensor("y", i, {count, width})});
+      batches.push_back(
+          {normal_tensor("x", i, {count, width}).to(device), normal_tensor("y", i, {count, width}).to(device)});
     }
     Mlp model(width);
     set_initial_values(model);
+    model.to(device);
     lib::optim::SGD sgd(model.parameters(), lib::optim::SGDOptions(1e-3));
     return measure<Library>(options, model, sgd, batches);
   };
-  const auto cnn = [&](auto&& model, int64_t count) {
+  const auto cnn = [&](auto&& model, int64_t usual) {
+    const int64_t count = examples(usual);
     for (int i = 0; i < kBatches; ++i) {
-      batches.push_back({normal_tensor("x", i, {count, 1, 28, 28}), class_tensor("y", i, count, 10)});
+      batches.push_back(
+          {normal_tensor("x", i, {count, 1, 28, 28}).to(device), class_tensor("y", i, count, 10).to(device)});
     }
     set_initial_values(model);
+    model.to(device);
     lib::optim::Adam adam(model.parameters(), lib::optim::AdamOptions(1e-3));
     return measure<Library>(options, model, adam, batches);
   };
@@ -156,6 +171,7 @@ void run_child(RunOptions options) {
   result["processor"] = processor();
   result["workload"] = options.workload;
   result["precision"] = options.precision;
+  result["device"] = options.device;
   result["threads"] = options.threads;
   result["warmup"] = options.warmup;
   result["iterations"] = options.iterations;

@@ -34,7 +34,8 @@ inline const Workload* find_workload(const std::string& name) {
 
 /// The arguments of one measurement.
 struct RunOptions {
-  std::string workload, precision = "f32";
+  std::string workload, precision = "f32", device = "cpu";
+  int batch = 0;  ///< 0: the workload's own
   int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   int warmup = 0, iterations = 0;  ///< 0: the workload's own
   bool quick = false;
@@ -45,6 +46,9 @@ struct RunOptions {
         ->check([](const std::string& name) { return find_workload(name) ? "" : "unknown workload " + name; });
     app.add_option("--precision", precision, "f32, bf16 or f16")
         ->check(CLI::IsMember(std::vector<std::string>(std::begin(kPrecisions), std::end(kPrecisions))));
+    app.add_option("--device", device, "cpu or cuda; libtorch runs on the CPU only")
+        ->check(CLI::IsMember({"cpu", "cuda"}));
+    app.add_option("--batch", batch, "Examples per step")->check(CLI::PositiveNumber);
     app.add_option("--threads", threads, "Threads of either program")->check(CLI::PositiveNumber);
     app.add_option("--warmup", warmup, "Steps before the timed ones")->check(CLI::Range(kComparedSteps, 1 << 30));
     app.add_option("--iterations", iterations, "Timed steps")->check(CLI::PositiveNumber);

@@ -62,8 +62,8 @@ RunResult run(const Example& example, const std::string& precision, const Settin
   auto train = open_data(settings, data::datasets::MNIST::Mode::kTrain);
   const int64_t images = static_cast<int64_t>(train.size().value());
   // The stored images weigh the same in every precision: what training needs is counted beside them.
-  const int64_t stored = cpu::memory_allocated();
-  cpu::reset_peak_memory_stats();
+  const int64_t stored = device.is_cuda() ? cuda::memory_allocated() : cpu::memory_allocated();
+  device.is_cuda() ? cuda::reset_peak_memory_stats() : cpu::reset_peak_memory_stats();
 
   manual_seed(settings.seed);
   Example::Network network = example.make();
@@ -105,7 +105,7 @@ RunResult run(const Example& example, const std::string& precision, const Settin
   progress.clear();
   result.seconds_per_epoch = seconds / static_cast<double>(epochs);
   result.images_per_second = static_cast<double>(images * epochs) / seconds;
-  result.peak_bytes = cpu::max_memory_allocated() - stored;
+  result.peak_bytes = (device.is_cuda() ? cuda::max_memory_allocated() : cpu::max_memory_allocated()) - stored;
   result.final_scale = scaler.get_scale();
   result.test_accuracy = test(network, settings, device, amp, low);
   return result;

@@ -1,0 +1,89 @@
+// What a whole AMP training step asks of the device, counted over the fakes: no wait of the host, no memory from the
+// driver, no copy between host and device, and how many launches.
+#include <gtest/gtest.h>
+
+#include "cuda_fake/fake_driver.h"
+#include "tandem/tandem.h"
+
+namespace tandem::cuda::testing {
+namespace {
+
+/// The recipe's network: Linear layers with ReLU between them.
+struct Mlp : nn::Module {
+  Mlp() : fc1(256, 256), fc2(256, 256), fc3(256, 256) {
+    register_module("fc1", fc1);
+    register_module("fc2", fc2);
+    register_module("fc3", fc3);
+  }
+  Tensor loss(const Tensor& x, const Tensor& y) { return nn::functional::mse_loss(fc3(relu(fc2(relu(fc1(x))))), y); }
+  nn::Linear fc1, fc2, fc3;
+};
+
+/// The MNIST CNN of the tutorials.
+struct SimpleCnn : nn::Module {
+  SimpleCnn() : conv1(nn::Conv2dOptions(1, 32, 5)), conv2(nn::Conv2dOptions(32, 64, 5)), fc1(1024, 128), fc2(128, 10) {
+    register_module("conv1", conv1);
+    register_module("conv2", conv2);
+    register_module("fc1", fc1);
+    register_module("fc2", fc2);
+  }
+  Tensor loss(const Tensor& x, const Tensor& y) {
+    Tensor h = relu(max_pool2d(conv1(x), {2, 2}));
+    h = relu(max_pool2d(conv2(h), {2, 2}));
+    h = relu(fc1(h.view({-1, 1024})));
+    return nn::functional::cross_entropy(fc2(h), y);
+  }
+  nn::Conv2d conv1, conv2;
+  nn::Linear fc1, fc2;
+};
+
+template <class Model, class Optimizer>
+void run_steps(Model& model, Optimizer& optimizer, const Tensor& x, const Tensor& y, int64_t most_launches) {
+  amp::GradScaler scaler;
+  const auto step = [&] {
+    optimizer.zero_grad();
+    Tensor loss;
+    {
+      amp::AutocastGuard autocast(kCUDA);
+      loss = model.loss(x, y);
+    }
+    scaler.scale(loss).backward();
+    scaler.step(optimizer);
+    scaler.update();
+  };
+  for (int i = 0; i < 4; ++i) step();
+  Calls& calls = Calls::instance();
+  calls.reset();
+  constexpr int kSteps = 3;
+  for (int i = 0; i < kSteps; ++i) step();
+  EXPECT_EQ(calls.waits(), 0) << calls.str();
+  EXPECT_EQ(calls.allocations(), 0) << calls.str();
+  EXPECT_EQ(calls.copies(), 0) << calls.str();
+  EXPECT_EQ(calls["cublasLtMatmulAlgoGetHeuristic"], 0) << "plans are kept";
+  EXPECT_EQ(calls["cublasLtMatmulDescCreate"], 0) << "plans are kept";
+  const int64_t launches = calls.launches() / kSteps;
+  std::printf("per step: %d launches, %d matrix products, %d convolutions, %d memsets\n", static_cast<int>(launches),
+              static_cast<int>(calls["cublasLtMatmul"] / kSteps),
+              static_cast<int>(calls["cudnnBackendExecute"] / kSteps),
+              static_cast<int>(calls["cudaMemsetAsync"] / kSteps));
+  EXPECT_LE(launches, most_launches) << calls.str();
+}
+
+TEST(FakeAmpStep, Recipe) {
+  Mlp model;
+  model.to(kCUDA);
+  optim::SGD sgd(model.parameters(), optim::SGDOptions(1e-3));
+  const Tensor x = zeros({64, 256}, kCUDA), y = zeros({64, 256}, kCUDA);
+  run_steps(model, sgd, x, y, 40);
+}
+
+TEST(FakeAmpStep, SimpleCnn) {
+  SimpleCnn model;
+  model.to(kCUDA);
+  optim::Adam adam(model.parameters(), optim::AdamOptions(1e-3));
+  const Tensor x = zeros({64, 1, 28, 28}, kCUDA), y = zeros({64}, TensorOptions(kLong).device(kCUDA));
+  run_steps(model, adam, x, y, 80);
+}
+
+}  // namespace
+}  // namespace tandem::cuda::testing

@@ -1,0 +1,96 @@
+// Devices, streams, events, memory and errors of the CUDA backend over a fake driver.
+#include <gtest/gtest.h>
+
+#include "cuda_fake/fake_driver.h"
+#include "support/throws.h"
+#include "tandem/cuda/event.h"
+#include "tandem/cuda/memory.h"
+#include "tandem/tandem.h"
+
+namespace tandem::cuda::testing {
+namespace {
+
+using tandem::testing::mismatch;
+
+TEST(FakeRuntime, DevicesAreFoundAndGuarded) {
+  EXPECT_TRUE(is_available());
+  EXPECT_EQ(device_count(), 2);
+  EXPECT_EQ(get_device_properties(1).name, "fake");
+  EXPECT_EQ(current_device(), 0);
+  {
+    const DeviceGuard guard(1);
+    EXPECT_EQ(current_device(), 1);
+    EXPECT_EQ(empty({2}, kCUDA).device(), Device(kCUDA, 1));
+  }
+  EXPECT_EQ(current_device(), 0);
+  EXPECT_THROWS(set_device(2), DeviceError, "set_device: ", "no CUDA device 2", "[0, 1]");
+  EXPECT_THROWS(empty({2}, Device(kCUDA, 5)), DeviceError, "no CUDA device 5");
+}
+
+TEST(FakeRuntime, StreamsAreCurrentPerThreadAndDevice) {
+  const Stream ours = stream_from_pool(), default_stream = current_stream();
+  EXPECT_FALSE(ours == default_stream);
+  {
+    const StreamGuard guard(ours);
+    EXPECT_TRUE(current_stream() == ours);
+    EXPECT_FALSE(current_stream(Device(kCUDA, 1)) == ours);
+  }
+  EXPECT_TRUE(current_stream() == default_stream);
+  Event event;
+  EXPECT_TRUE(event.query()) << "nothing recorded";
+  event.record(ours);
+  event.block(default_stream);
+  ours.synchronize();
+  EXPECT_THROWS(event.elapsed_time(event), StateError, "enable_timing");
+}
+
+TEST(FakeRuntime, TensorsReuseDeviceMemory) {
+  Calls& calls = Calls::instance();
+  empty_cache();
+  const int64_t before = memory_allocated();
+  { const Tensor warm = empty({1000}, kCUDA); }
+  calls.reset();
+  for (int i = 0; i < 10; ++i) {
+    const Tensor x = empty({1000}, kCUDA);
+    EXPECT_EQ(memory_allocated() - before, 4096);
+  }
+  EXPECT_EQ(calls.allocations(), 0) << calls.str();
+  EXPECT_EQ(memory_allocated(), before);
+  EXPECT_GE(max_memory_allocated(), before + 4096);
+}
+
+TEST(FakeRuntime, OneLaunchForAnElementWiseOp) {
+  const Tensor x = empty({1000}, kCUDA), y = empty({1000, 3}, kCUDA).select(1, 0);
+  Calls& calls = Calls::instance();
+  calls.reset();
+  const Tensor sum = x + x;
+  EXPECT_EQ(calls.launches(), 1) << calls.str();
+  const Tensor strided = x + y;
+  EXPECT_EQ(calls.launches(), 2) << calls.str();
+  const Tensor nothing = empty({0}, kCUDA) * 2;
+  EXPECT_EQ(calls.launches(), 2) << "nothing is launched for no elements";
+  EXPECT_EQ(calls.waits() + calls.copies(), 0) << calls.str();
+}
+
+TEST(FakeRuntime, ErrorsNameTheOpAndTheCall) {
+  const Tensor x = empty({8}, kCUDA);
+  fail_next("cudaLaunchKernel", cudaErrorInvalidConfiguration);
+  EXPECT_THROWS(x + x, BackendError, "add: ", "cudaLaunchKernel", "cudaErrorInvalidConfiguration");
+  fail_next("cudaLaunchKernel", cudaErrorIllegalAddress);
+  EXPECT_THROWS(x.exp(), BackendError, "exp: ", "can no longer be used", "TANDEM_SYNC=1");
+  fail_next("cudaDeviceSynchronize", cudaErrorLaunchFailure);
+  EXPECT_THROWS(synchronize(), BackendError, "cudaDeviceSynchronize", "compute-sanitizer");
+  EXPECT_EQ((x + x).numel(), 8) << "the process goes on";
+}
+
+TEST(FakeRuntime, OutOfMemoryTriesAgainThenSaysHowMuch) {
+  Calls& calls = Calls::instance();
+  empty_cache();
+  calls.reset();
+  fail_next("cudaMalloc", cudaErrorMemoryAllocation);
+  { const Tensor x = empty({1 << 20}, kCUDA); }
+  EXPECT_EQ(calls["cudaMalloc"], 2) << "the second time after giving cached blocks back";
+}
+
+}  // namespace
+}  // namespace tandem::cuda::testing
