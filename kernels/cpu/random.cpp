@@ -4,11 +4,10 @@
 #include "kernels/cpu/simd/random.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/tile.h"
+#include "kernels/largest_below.h"
 #include "tandem/math/philox.h"
 
 namespace tandem::cpu {
@@ -50,26 +49,10 @@ void generate(const Tensor& y, PhiloxState state, Make make) {
   });
 }
 
-/// The largest number of the dtype below `limit`.
-double largest_below(DType dtype, double limit) {
-  if (dtype == DType::F64) return std::nextafter(limit, -std::numeric_limits<double>::infinity());
-  if (dtype == DType::F32) {
-    const float v = static_cast<float>(limit);
-    return v < limit ? v : std::nextafter(v, -std::numeric_limits<float>::infinity());
-  }
-  const auto below = [&](auto v) {
-    if (static_cast<float>(v) < limit) return static_cast<double>(static_cast<float>(v));
-    // The next bit pattern towards -inf; below either zero stands the smallest negative number.
-    v.bits = (v.bits & 0x7fff) == 0 ? 0x8001 : static_cast<uint16_t>((v.bits & 0x8000) != 0 ? v.bits + 1 : v.bits - 1);
-    return static_cast<double>(static_cast<float>(v));
-  };
-  return dtype == DType::F16 ? below(Half(static_cast<float>(limit))) : below(BFloat16(static_cast<float>(limit)));
-}
-
 }  // namespace
 
 void uniform(const Tensor& y, double from, double to, PhiloxState state) {
-  const double last = std::max(from, largest_below(y.dtype(), to));
+  const double last = std::max(from, kernels::largest_below(y.dtype(), to));
   if (y.dtype() == DType::F64) {
     return generate<double>(y, state, [&](double* out, const uint32_t* lanes, const uint32_t* further, int64_t n) {
       random_table().uniform_f64(out, lanes, further, n, from, to, last);

@@ -1,10 +1,11 @@
 #pragma once
 // Elements in device code: loads and stores of any dtype in a compute type, and packs of 16 bytes.
 //
-// Contract: f16 and bf16 are widened on load and rounded once, to nearest even, on store (base/half.h); floating to
-// integer truncates; to bool is 'not 0'.
+// Contract: f16 and bf16 are widened on load and rounded once, to nearest even, on store (base/half.h), also from f64;
+// floating to integer truncates; to bool is 'not 0'.
 #include "tandem/base/dtype.h"
 #include "tandem/base/half.h"
+#include "tandem/math/arithmetic.h"
 
 namespace tandem::cuda {
 
@@ -25,12 +26,16 @@ struct ComputeOf<BFloat16> {
 /// x as a To: one rounding, and 'not 0' for bool.
 template <class To, class From>
 __device__ __forceinline__ To convert(From x) {
+  using C = typename ComputeOf<From>::type;
   if constexpr (std::is_same_v<To, bool>) {
-    return static_cast<typename ComputeOf<From>::type>(x) != 0;
+    return static_cast<C>(x) != 0;
   } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
+    if constexpr (sizeof(C) == 8) return To(math::round_to_odd(static_cast<double>(x)));
     return To(static_cast<float>(x));
+  } else if constexpr (std::is_floating_point_v<C> && std::is_integral_v<To> && sizeof(To) < 4) {
+    return static_cast<To>(static_cast<int32_t>(static_cast<C>(x)));  // negative to unsigned wraps around
   } else {
-    return static_cast<To>(static_cast<typename ComputeOf<From>::type>(x));
+    return static_cast<To>(static_cast<C>(x));
   }
 }
 
@@ -54,6 +59,42 @@ __device__ __forceinline__ void store(void* data, DType t, int64_t i, C value) {
   case DType::NAME:                                   \
     static_cast<CPP*>(data)[i] = convert<CPP>(value); \
     return;
+    TANDEM_FOR_EACH_DTYPE(TANDEM_STORE)
+#undef TANDEM_STORE
+  }
+}
+
+/// Four elements that move together, aligned to 16 bytes at most.
+template <class T>
+struct alignas(sizeof(T) < 4 ? 4 * sizeof(T) : 16) Quad {
+  T at[4];
+};
+
+/// Elements i to i + 3 of an array of `t` that is aligned to 16 bytes, as C; i is a multiple of 4.
+template <class C>
+__device__ __forceinline__ void load_quad(const void* data, DType t, int64_t i, C (&x)[4]) {
+  switch (t) {
+#define TANDEM_LOAD(NAME, CPP)                                                   \
+  case DType::NAME: {                                                            \
+    const Quad<CPP> quad = static_cast<const Quad<CPP>*>(data)[i / 4];           \
+    _Pragma("unroll") for (int j = 0; j < 4; ++j) x[j] = convert<C>(quad.at[j]); \
+    return;                                                                      \
+  }
+    TANDEM_FOR_EACH_DTYPE(TANDEM_LOAD)
+#undef TANDEM_LOAD
+  }
+}
+
+template <class C>
+__device__ __forceinline__ void store_quad(void* data, DType t, int64_t i, const C (&x)[4]) {
+  switch (t) {
+#define TANDEM_STORE(NAME, CPP)                                                    \
+  case DType::NAME: {                                                              \
+    Quad<CPP> quad;                                                                \
+    _Pragma("unroll") for (int j = 0; j < 4; ++j) quad.at[j] = convert<CPP>(x[j]); \
+    static_cast<Quad<CPP>*>(data)[i / 4] = quad;                                   \
+    return;                                                                        \
+  }
     TANDEM_FOR_EACH_DTYPE(TANDEM_STORE)
 #undef TANDEM_STORE
   }

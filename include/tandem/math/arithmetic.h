@@ -21,6 +21,17 @@ TANDEM_MATH float abs(float x) { return bits_as<float>(bits_as<uint32_t>(x) & 0x
 TANDEM_MATH double abs(double x) { return bits_as<double>(bits_as<uint64_t>(x) & 0x7fffffffffffffffu); }
 TANDEM_MATH int64_t abs(int64_t x) { return x < 0 ? static_cast<int64_t>(0 - static_cast<uint64_t>(x)) : x; }
 
+/// x as a float, rounded such that rounding again to 16 bits gives what rounding x once would: an inexact result takes
+/// the neighbour with an odd last bit. Source: Boldo and Melquiond, Emulation of FMA and correctly rounded sums.
+TANDEM_MATH float round_to_odd(double x) {
+  const float nearest = static_cast<float>(x);
+  const double back = static_cast<double>(nearest);
+  const uint32_t bits = bits_as<uint32_t>(nearest);
+  const bool inexact_even = (back != x) & (x == x) & ((bits & 1u) == 0);
+  const uint32_t odd = abs(back) > abs(x) ? bits - 1 : bits + 1;
+  return bits_as<float>(inexact_even ? odd : bits);
+}
+
 /// |magnitude| with the sign of `sign`.
 TANDEM_MATH float copysign(float magnitude, float sign) {
   return bits_as<float>((bits_as<uint32_t>(magnitude) & 0x7fffffffu) | (bits_as<uint32_t>(sign) & 0x80000000u));

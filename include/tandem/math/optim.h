@@ -71,8 +71,8 @@ struct AdamConstants {
 
 /// Constants of step `t` (1 for the first), computed in double.
 template <class T>
-AdamConstants<T> adam_constants(double lr, double beta1, double beta2, double eps, double weight_decay, bool decoupled,
-                                double t) {
+TANDEM_MATH AdamConstants<T> adam_constants(double lr, double beta1, double beta2, double eps, double weight_decay,
+                                            bool decoupled, double t) {
   return {static_cast<T>(beta1),
           static_cast<T>(beta2),
           static_cast<T>(1 - beta1),

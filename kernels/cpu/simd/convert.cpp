@@ -7,17 +7,6 @@
 namespace tandem::cpu::TANDEM_SIMD {
 namespace {
 
-/// x as a float, rounded such that rounding again to 16 bits gives what rounding x once would: an inexact result takes
-/// the neighbour with an odd last bit. Source: Boldo and Melquiond, Emulation of FMA and correctly rounded sums.
-TANDEM_MATH float round_to_odd(double x) {
-  const float nearest = static_cast<float>(x);
-  const double back = static_cast<double>(nearest);
-  const uint32_t bits = math::bits_as<uint32_t>(nearest);
-  const bool inexact_even = (back != x) & (x == x) & ((bits & 1u) == 0);
-  const uint32_t odd = math::abs(back) > math::abs(x) ? bits - 1 : bits + 1;
-  return math::bits_as<float>(inexact_even ? odd : bits);
-}
-
 template <class T>
 inline constexpr bool kFloating = static_cast<T>(0.5) != 0;
 
@@ -75,7 +64,7 @@ void store16(void* dst, const C* src, int64_t n) {
     for (int64_t i = 0; i < n; i += kBlock) {
       const int64_t count = n - i < kBlock ? n - i : kBlock;
 #pragma omp simd
-      for (int64_t j = 0; j < count; ++j) block[j] = round_to_odd(static_cast<double>(src[i + j]));
+      for (int64_t j = 0; j < count; ++j) block[j] = math::round_to_odd(static_cast<double>(src[i + j]));
       narrow_row<Format>(block, d + i, count);
     }
   }

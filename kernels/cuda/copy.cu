@@ -1,0 +1,209 @@
+// copy, copy_list, fill, arange. Contract: a copy converts with one rounding, to nearest even; floating to integer
+// truncates; to bool is 'not 0'. Equal dtypes are copied bit by bit. dst and src do not overlap, unless they are the
+// same view. A list is copied in one launch.
+#include "kernels/cuda/chunks.h"
+#include "kernels/cuda/cross_device_copy.h"
+#include "kernels/cuda/element.h"
+#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/logical.h"
+
+namespace tandem::cuda {
+namespace {
+
+/// Elements [begin, end) of an entry of T, moved as they are.
+template <class T>
+__device__ void move_chunk(const uint64_t* words, const ListEntry<2>& entry, int64_t begin, int64_t end) {
+  constexpr int kPack = 16 / static_cast<int>(sizeof(T));
+  T* dst = static_cast<T*>(entry.data[0]);
+  const T* src = static_cast<const T*>(entry.data[1]);
+  if (entry.packs) {  // chunks begin at multiples of a pack
+    const int64_t packs_end = begin + (end - begin) / kPack * kPack;
+    for (int64_t i = begin + threadIdx.x * kPack; i < packs_end; i += blockDim.x * kPack) {
+      *reinterpret_cast<Pack<T, kPack>*>(dst + i) = *reinterpret_cast<const Pack<T, kPack>*>(src + i);
+    }
+    begin = packs_end;
+  }
+  for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
+    int64_t offset[2];
+    offsets_of(words, entry, i, offset);
+    dst[offset[0]] = src[offset[1]];
+  }
+}
+
+/// The same between two dtypes, by way of C.
+template <class C>
+__device__ void convert_chunk(const uint64_t* words, const ListEntry<2>& entry, int64_t begin, int64_t end) {
+  if (entry.packs) {
+    const int64_t quads_end = begin + (end - begin) / 4 * 4;
+    for (int64_t i = begin + threadIdx.x * 4; i < quads_end; i += blockDim.x * 4) {
+      C x[4];
+      load_quad<C>(entry.data[1], entry.dtypes[1], i, x);
+      store_quad<C>(entry.data[0], entry.dtypes[0], i, x);
+    }
+    begin = quads_end;
+  }
+  for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
+    int64_t offset[2];
+    offsets_of(words, entry, i, offset);
+    store<C>(entry.data[0], entry.dtypes[0], offset[0], load<C>(entry.data[1], entry.dtypes[1], offset[1]));
+  }
+}
+
+__device__ void copy_chunk(const uint64_t* words, const ListEntry<2>& entry, int64_t begin, int64_t end) {
+  const DType to = entry.dtypes[0], from = entry.dtypes[1];
+  if (to == from) {
+    switch (to) {
+      case DType::U8:
+      case DType::I8:
+      case DType::Bool:
+        return move_chunk<uint8_t>(words, entry, begin, end);
+      case DType::I16:
+      case DType::F16:
+      case DType::BF16:
+        return move_chunk<uint16_t>(words, entry, begin, end);
+      case DType::I32:
+      case DType::F32:
+        return move_chunk<uint32_t>(words, entry, begin, end);
+      default:
+        return move_chunk<uint64_t>(words, entry, begin, end);
+    }
+  }
+  // In one step wherever either side is a compute type; f16 and bf16 to each other or to small integers in two.
+  switch (to == DType::F32 || to == DType::F64 || to == DType::I64 ? to : from) {
+    case DType::F32:
+    case DType::F16:
+    case DType::BF16:
+      return convert_chunk<float>(words, entry, begin, end);
+    case DType::F64:
+      return convert_chunk<double>(words, entry, begin, end);
+    default:
+      return convert_chunk<int64_t>(words, entry, begin, end);
+  }
+}
+
+template <class Table>
+__global__ void __launch_bounds__(kThreads)
+    copy_chunks(const __grid_constant__ Table table, int64_t count, int64_t chunks) {
+  const uint64_t* words = table.data();
+  for_each_chunk<2>(words, count, chunks, [&](int64_t, const ListEntry<2>& entry, int64_t begin, int64_t end) {
+    copy_chunk(words, entry, begin, end);
+  });
+}
+
+void copy_on_device(const TensorList<2>& list) {
+  if (list.chunks() == 0) return;
+  with_table(list.words(), [&](const auto& table) {
+    launch(copy_chunks<std::decay_t<decltype(table)>>, chunk_stride(list.chunks()), table, list.count(), list.chunks());
+  });
+}
+
+bool is_same_view(const Tensor& a, const Tensor& b) {
+  return a.raw_bytes() == b.raw_bytes() && a.dtype() == b.dtype() && a.strides() == b.strides();
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads) fill_any(Geometry<1> geometry, T* y, T value) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < geometry.numel; i += step) {
+    int64_t offset[1];
+    geometry.offsets(i, offset);
+    y[offset[0]] = value;
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads) fill_packs(T* y, int64_t numel, T value) {
+  constexpr int kPack = 16 / static_cast<int>(sizeof(T));
+  const int64_t packs = numel / kPack, step = int64_t{gridDim.x} * blockDim.x;
+  const int64_t first = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  Pack<T, kPack> pack;
+#pragma unroll
+  for (int j = 0; j < kPack; ++j) pack.at[j] = value;
+  for (int64_t p = first; p < packs; p += step) reinterpret_cast<Pack<T, kPack>*>(y)[p] = pack;
+  const int64_t i = packs * kPack + first;
+  if (i < numel) y[i] = value;
+}
+
+template <class Bits>
+void fill_bits(const Tensor& y, Bits value) {
+  const auto walk = kernels::make_walk<1>(y.sizes(), {y.strides()});
+  auto* data = static_cast<Bits*>(y.raw_bytes());
+  if (walk.linear() && reinterpret_cast<uintptr_t>(data) % 16 == 0) {
+    launch(fill_packs<Bits>, grid_stride(walk.numel, 16 / sizeof(Bits)), data, walk.numel, value);
+  } else {
+    launch(fill_any<Bits>, grid_stride(walk.numel), make_geometry(walk), data, value);
+  }
+}
+
+template <class C>
+__global__ void __launch_bounds__(kThreads)
+    arange_any(Geometry<1> geometry, void* y, DType dtype, C first, C distance) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < geometry.numel; i += step) {
+    int64_t offset[1];
+    geometry.offsets(i, offset);
+    store<C>(y, dtype, offset[0], first + static_cast<C>(i) * distance);
+  }
+}
+
+}  // namespace
+
+void copy(const Tensor& dst, const Tensor& src) {
+  if (dst.numel() == 0) return;
+  if (dst.device() != src.device()) return cross_device_copy(dst, src);
+  if (is_same_view(dst, src)) return;
+  const DeviceGuard on(dst.device());
+  TensorList<2> list;
+  list.add({&dst, &src});
+  copy_on_device(list);
+}
+
+void copy_list(const std::vector<Tensor>& dst, const std::vector<Tensor>& src) {
+  if (dst.empty()) return;
+  const Device device = dst[0].device();
+  TensorList<2> list;
+  for (size_t i = 0; i < dst.size(); ++i) {
+    if (dst[i].device() == device && src[i].device() == device && device.is_cuda()) {
+      if (!is_same_view(dst[i], src[i])) list.add({&dst[i], &src[i]});
+    } else {
+      copy(dst[i], src[i]);
+    }
+  }
+  const DeviceGuard on(device);
+  copy_on_device(list);
+}
+
+void fill(const Tensor& y, Scalar value) {
+  if (y.numel() == 0) return;
+  const DeviceGuard on(y.device());
+  visit_dtype(y.dtype(), [&]<class T>(T) {
+    T element;
+    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+      element = T(math::round_to_odd(value.to_double()));
+    } else if constexpr (std::is_same_v<T, float>) {
+      element = value.is_floating_point() ? value.to<float>() : static_cast<float>(value.to_int64());
+    } else {
+      element = value.to<T>();
+    }
+    using Bits = std::conditional_t<
+        sizeof(T) == 1, uint8_t,
+        std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
+    fill_bits<Bits>(y, math::bits_as<Bits>(element));
+  });
+}
+
+void arange(const Tensor& y, Scalar start, Scalar step) {
+  if (y.numel() == 0) return;
+  const DeviceGuard on(y.device());
+  const Geometry<1> geometry = logical_geometry<1>(y.sizes(), {y.strides()});
+  const auto run = [&]<class C>(C) {
+    launch(arange_any<C>, grid_stride(geometry.numel), geometry, y.raw_bytes(), y.dtype(), start.to<C>(), step.to<C>());
+  };
+  if (start.is_floating_point() || step.is_floating_point()) {
+    run(double{});
+  } else {
+    run(int64_t{});
+  }
+}
+
+}  // namespace tandem::cuda

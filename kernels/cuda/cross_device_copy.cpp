@@ -1,0 +1,85 @@
+// Copies between devices. Only blocks of memory cross: what is converted or gathered from strides is so on one side, by
+// that device's own copy, with its contract. To the CPU the result is waited for, since it may be read at once; a copy
+// from pageable memory has left it when the call returns.
+#include "kernels/cuda/cross_device_copy.h"
+
+#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/runtime.h"
+#include "kernels/walk.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::cuda {
+namespace {
+
+/// True when the bytes of one are those of the other.
+bool is_one_block(const Tensor& dst, const Tensor& src) {
+  if (dst.dtype() != src.dtype()) return false;
+  const auto walk = kernels::make_walk<2>(dst.sizes(), {dst.strides(), src.strides()});
+  return walk.linear() && walk.numel == dst.numel();
+}
+
+Tensor new_block(const Tensor& like, DType dtype, Device device) {
+  return empty(like.sizes(), TensorOptions(dtype).device(device).memory_format(MemoryFormat::Contiguous));
+}
+
+void copy_bytes(const Tensor& dst, const Tensor& src, cudaMemcpyKind kind) {
+  TANDEM_CUDA(cudaMemcpyAsync, dst.raw_bytes(), src.raw_bytes(), dst.nbytes(), kind, current_handle());
+}
+
+void to_device(const Tensor& dst, const Tensor& src) {
+  const DeviceGuard on(dst.device());
+  if (is_one_block(dst, src)) return copy_bytes(dst, src, cudaMemcpyHostToDevice);
+  Tensor host = src;
+  if (!src.is_contiguous()) {
+    host = new_block(src, src.dtype(), src.device());
+    cpu::backend().copy(host, src);
+  }
+  if (is_one_block(dst, host)) return copy_bytes(dst, host, cudaMemcpyHostToDevice);
+  const Tensor arrived = new_block(src, src.dtype(), dst.device());
+  copy_bytes(arrived, host, cudaMemcpyHostToDevice);
+  copy(dst, arrived);
+}
+
+void to_host(const Tensor& dst, const Tensor& src) {
+  const DeviceGuard on(src.device());
+  Tensor ready = src;
+  if (!is_one_block(dst, src) && !(src.dtype() == dst.dtype() && src.is_contiguous())) {
+    ready = new_block(src, dst.dtype(), src.device());
+    copy(ready, src);
+  }
+  const Tensor host = is_one_block(dst, ready) ? dst : new_block(dst, dst.dtype(), dst.device());
+  copy_bytes(host, ready, cudaMemcpyDeviceToHost);
+  TANDEM_CUDA(cudaStreamSynchronize, current_handle());
+  if (host.raw_bytes() != dst.raw_bytes()) cpu::backend().copy(dst, host);
+}
+
+/// The bytes move on dst's stream, after what src's stream has been given; src may be written again after it.
+void to_other_device(const Tensor& dst, const Tensor& src) {
+  const DeviceGuard on(src.device());
+  Tensor ready = src;
+  if (!is_one_block(dst, src)) {
+    ready = new_block(src, dst.dtype(), src.device());
+    copy(ready, src);
+  }
+  const Stream from = current_stream(src.device()), to = current_stream(dst.device());
+  const DeviceGuard there(dst.device());
+  to.wait_stream(from);
+  const Tensor arrived = is_one_block(dst, ready) ? dst : new_block(dst, dst.dtype(), dst.device());
+  copy_bytes(arrived, ready, cudaMemcpyDefault);
+  from.wait_stream(to);
+  if (arrived.raw_bytes() != dst.raw_bytes()) copy(dst, arrived);
+}
+
+}  // namespace
+
+void cross_device_copy(const Tensor& dst, const Tensor& src) {
+  if (src.is_cpu()) {
+    to_device(dst, src);
+  } else if (dst.is_cpu()) {
+    to_host(dst, src);
+  } else {
+    to_other_device(dst, src);
+  }
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,275 @@
+// Pooling, a thread for each element of the result. Contract: f16 and bf16 are widened to f32, sums are held in f32
+// (f64 for f64) and rounded once. A backward pass gathers: each element of gx adds the terms of the windows that
+// contain it, in a fixed order, so results are deterministic. Tensors are found by their strides; threads run in the
+// order of the result's memory.
+#include "kernels/cuda/element.h"
+#include "kernels/cuda/image.h"
+#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/launch.h"
+
+namespace tandem::cuda {
+namespace {
+
+/// The taps along one dimension: tap k of output o is input o stride + k dilation - padding. In 32 bits, whose
+/// divisions are several times as fast.
+struct Taps {
+  int in, out, kernel, stride, padding, dilation;
+  Taps(int64_t in, int64_t out, const Pool2dParams& p, size_t d)
+      : in(static_cast<int>(in)),
+        out(static_cast<int>(out)),
+        kernel(static_cast<int>(p.kernel[d])),
+        stride(static_cast<int>(p.stride[d])),
+        padding(static_cast<int>(p.padding[d])),
+        dilation(static_cast<int>(p.dilation[d])) {}
+  /// Tap k's input, or -1 when it lies outside.
+  __device__ int input(int64_t o, int k) const {
+    const int i = static_cast<int>(o) * stride + k * dilation - padding;
+    return i >= 0 && i < in ? i : -1;
+  }
+  /// The output whose tap k is input i, or -1 when there is none.
+  __device__ int output(int64_t i, int k) const {
+    const int distance = static_cast<int>(i) + padding - k * dilation;
+    if (distance < 0) return -1;
+    const int o = distance / stride;
+    return o * stride == distance && o < out ? o : -1;
+  }
+};
+
+template <class T>
+using Compute = typename ComputeOf<T>::type;
+
+/// Calls body(i) for all positions, in a grid-stride loop.
+template <class F>
+__device__ __forceinline__ void for_each_position(int64_t numel, F&& body) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < numel; i += step) body(i);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    max_forward(Order order, Image y, Image indices, Image x, Taps rows, Taps columns) {
+  for_each_position(order.numel, [&](int64_t i) {
+    const Position at = order.position(i);
+    const T* plane = static_cast<const T*>(x.data) + x.at(at.n, at.c, 0, 0);
+    Compute<T> best = -math::kInf<Compute<T>>;
+    int32_t cell = -1;
+    for (int kh = 0; kh < rows.kernel; ++kh) {
+      const int ih = rows.input(at.h, kh);
+      if (ih < 0) continue;
+      for (int kw = 0; kw < columns.kernel; ++kw) {
+        const int iw = columns.input(at.w, kw);
+        if (iw < 0) continue;
+        const auto v = static_cast<Compute<T>>(plane[ih * x.strides[2] + iw * x.strides[3]]);
+        const int number = kh * columns.kernel + kw;
+        if (cell < 0) cell = number;
+        if (!(v <= best) && best == best) {  // larger or NaN, and no NaN before it
+          best = v;
+          cell = number;
+        }
+      }
+    }
+    static_cast<T*>(y.data)[y.at(at.n, at.c, at.h, at.w)] = convert<T>(best);
+    store<int32_t>(indices.data, indices.dtype, indices.at(at.n, at.c, at.h, at.w), cell);
+  });
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    max_backward(Order order, Image gx, Image gy, Image indices, Taps rows, Taps columns) {
+  for_each_position(order.numel, [&](int64_t i) {
+    const Position at = order.position(i);
+    Compute<T> sum = 0;
+    for (int kh = rows.kernel; kh-- > 0;) {  // rising rows of outputs
+      const int oh = rows.output(at.h, kh);
+      if (oh < 0) continue;
+      for (int kw = columns.kernel; kw-- > 0;) {
+        const int ow = columns.output(at.w, kw);
+        if (ow < 0) continue;
+        const auto cell = load<int32_t>(indices.data, indices.dtype, indices.at(at.n, at.c, oh, ow));
+        if (cell != kh * columns.kernel + kw) continue;
+        sum += static_cast<Compute<T>>(static_cast<const T*>(gy.data)[gy.at(at.n, at.c, oh, ow)]);
+      }
+    }
+    static_cast<T*>(gx.data)[gx.at(at.n, at.c, at.h, at.w)] = convert<T>(sum);
+  });
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    max_gather(Order order, Image y, Image x, Image indices, Taps rows, Taps columns) {
+  for_each_position(order.numel, [&](int64_t i) {
+    const Position at = order.position(i);
+    const auto cell = load<int32_t>(indices.data, indices.dtype, indices.at(at.n, at.c, at.h, at.w));
+    const auto kernel_columns = static_cast<int32_t>(columns.kernel);
+    const int ih = rows.input(at.h, cell / kernel_columns), iw = columns.input(at.w, cell % kernel_columns);
+    T value = T(0);
+    if (cell >= 0 && ih >= 0 && iw >= 0) value = static_cast<const T*>(x.data)[x.at(at.n, at.c, ih, iw)];
+    static_cast<T*>(y.data)[y.at(at.n, at.c, at.h, at.w)] = value;
+  });
+}
+
+struct Window {
+  int64_t begin, end;
+  int64_t size;  ///< what the window counts for in the divisor, which is the product over both dimensions
+};
+
+/// The averaging windows along one dimension.
+struct Windows {
+  bool adaptive;
+  int64_t in, out;
+  int64_t kernel = 0, stride = 1, padding = 0;
+  bool count_padding = false;
+  int64_t fixed_size = 0;  ///< 0: the window's own
+
+  Windows(int64_t in, int64_t out) : adaptive(true), in(in), out(out) {}
+  Windows(int64_t in, int64_t out, const Pool2dParams& p, size_t d)
+      : adaptive(false),
+        in(in),
+        out(out),
+        kernel(p.kernel[d]),
+        stride(p.stride[d]),
+        padding(p.padding[d]),
+        count_padding(p.count_include_pad),
+        fixed_size(p.divisor_override == 0 ? 0
+                   : d == 0                ? p.divisor_override
+                                           : 1) {}
+
+  __device__ Window window(int64_t o) const {
+    if (adaptive) {
+      const int64_t begin = o * in / out, end = ((o + 1) * in + out - 1) / out;
+      return {begin, end, end - begin};
+    }
+    const int64_t from = o * stride - padding;
+    const int64_t to = from + kernel < in + padding ? from + kernel : in + padding;
+    const int64_t begin = from > 0 ? from : 0, inside = to < in ? to : in, end = inside > begin ? inside : begin;
+    return {begin, end, fixed_size != 0 ? fixed_size : count_padding ? to - from : end - begin};
+  }
+  /// Outputs [first, last] hold all whose windows contain input i.
+  __device__ int64_t first_output(int64_t i) const {
+    if (adaptive) return i * out / in;
+    const int64_t distance = i + padding - kernel + 1;  // o stride >= this
+    return distance > 0 ? (distance + stride - 1) / stride : 0;
+  }
+  __device__ int64_t last_output(int64_t i) const {
+    const int64_t last = adaptive ? ((i + 1) * out + in - 1) / in - 1 : (i + padding) / stride;
+    return last < out ? last : out - 1;
+  }
+};
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    average_forward(Order order, Image y, Image x, Windows rows, Windows columns) {
+  for_each_position(order.numel, [&](int64_t i) {
+    const Position at = order.position(i);
+    const T* plane = static_cast<const T*>(x.data) + x.at(at.n, at.c, 0, 0);
+    const Window row = rows.window(at.h), column = columns.window(at.w);
+    Compute<T> sum = 0;
+    for (int64_t h = row.begin; h < row.end; ++h) {
+      for (int64_t w = column.begin; w < column.end; ++w) {
+        sum += static_cast<Compute<T>>(plane[h * x.strides[2] + w * x.strides[3]]);
+      }
+    }
+    sum /= static_cast<Compute<T>>(row.size * column.size);
+    static_cast<T*>(y.data)[y.at(at.n, at.c, at.h, at.w)] = convert<T>(sum);
+  });
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    average_backward(Order order, Image gx, Image gy, Windows rows, Windows columns) {
+  for_each_position(order.numel, [&](int64_t i) {
+    const Position at = order.position(i);
+    const T* plane = static_cast<const T*>(gy.data) + gy.at(at.n, at.c, 0, 0);
+    const int64_t last_row = rows.last_output(at.h), last_column = columns.last_output(at.w);
+    Compute<T> sum = 0;
+    for (int64_t oh = rows.first_output(at.h); oh <= last_row; ++oh) {
+      const Window row = rows.window(oh);
+      if (at.h < row.begin || at.h >= row.end) continue;
+      for (int64_t ow = columns.first_output(at.w); ow <= last_column; ++ow) {
+        const Window column = columns.window(ow);
+        if (at.w < column.begin || at.w >= column.end) continue;
+        const auto g = static_cast<Compute<T>>(plane[oh * gy.strides[2] + ow * gy.strides[3]]);
+        sum += g / static_cast<Compute<T>>(row.size * column.size);
+      }
+    }
+    static_cast<T*>(gx.data)[gx.at(at.n, at.c, at.h, at.w)] = convert<T>(sum);
+  });
+}
+
+/// Calls f(T{}) with the type of a floating dtype.
+template <class F>
+void visit_floating(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::F32:
+      return f(float{});
+    case DType::F16:
+      return f(Half{});
+    case DType::BF16:
+      return f(BFloat16{});
+    default:
+      return f(double{});
+  }
+}
+
+void average(const Tensor& y, const Tensor& x, const Windows& rows, const Windows& columns) {
+  if (y.numel() == 0) return;
+  const DeviceGuard on(y.device());
+  visit_floating(y.dtype(), [&]<class T>(T) {
+    launch(average_forward<T>, grid_stride(y.numel()), Order(y), Image(y), Image(x), rows, columns);
+  });
+}
+
+void average_gradient(const Tensor& gx, const Tensor& gy, const Windows& rows, const Windows& columns) {
+  if (gx.numel() == 0) return;
+  const DeviceGuard on(gx.device());
+  visit_floating(gx.dtype(), [&]<class T>(T) {
+    launch(average_backward<T>, grid_stride(gx.numel()), Order(gx), Image(gx), Image(gy), rows, columns);
+  });
+}
+
+}  // namespace
+
+void max_pool2d(const Tensor& y, const Tensor& indices, const Tensor& x, const Pool2dParams& p) {
+  if (y.numel() == 0) return;
+  const DeviceGuard on(y.device());
+  const Taps rows(x.size(2), y.size(2), p, 0), columns(x.size(3), y.size(3), p, 1);
+  visit_floating(y.dtype(), [&]<class T>(T) {
+    launch(max_forward<T>, grid_stride(y.numel()), Order(y), Image(y), Image(indices), Image(x), rows, columns);
+  });
+}
+
+void max_pool2d_backward(const Tensor& gx, const Tensor& gy, const Tensor& indices, const Pool2dParams& p) {
+  if (gx.numel() == 0) return;
+  const DeviceGuard on(gx.device());
+  const Taps rows(gx.size(2), gy.size(2), p, 0), columns(gx.size(3), gy.size(3), p, 1);
+  visit_floating(gx.dtype(), [&]<class T>(T) {
+    launch(max_backward<T>, grid_stride(gx.numel()), Order(gx), Image(gx), Image(gy), Image(indices), rows, columns);
+  });
+}
+
+void max_pool2d_gather(const Tensor& y, const Tensor& x, const Tensor& indices, const Pool2dParams& p) {
+  if (y.numel() == 0) return;
+  const DeviceGuard on(y.device());
+  const Taps rows(x.size(2), y.size(2), p, 0), columns(x.size(3), y.size(3), p, 1);
+  visit_floating(y.dtype(), [&]<class T>(T) {
+    launch(max_gather<T>, grid_stride(y.numel()), Order(y), Image(y), Image(x), Image(indices), rows, columns);
+  });
+}
+
+void avg_pool2d(const Tensor& y, const Tensor& x, const Pool2dParams& p) {
+  average(y, x, {x.size(2), y.size(2), p, 0}, {x.size(3), y.size(3), p, 1});
+}
+
+void avg_pool2d_backward(const Tensor& gx, const Tensor& gy, const Pool2dParams& p) {
+  average_gradient(gx, gy, {gx.size(2), gy.size(2), p, 0}, {gx.size(3), gy.size(3), p, 1});
+}
+
+void adaptive_avg_pool2d(const Tensor& y, const Tensor& x) {
+  average(y, x, {x.size(2), y.size(2)}, {x.size(3), y.size(3)});
+}
+
+void adaptive_avg_pool2d_backward(const Tensor& gx, const Tensor& gy) {
+  average_gradient(gx, gy, {gx.size(2), gy.size(2)}, {gx.size(3), gy.size(3)});
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,195 @@
+// uniform, normal, random_int, bernoulli, dropout. Contract: the rules of math/philox.h, element i counted in row-major
+// order of the sizes; so the numbers do not depend on strides, and every dtype has the same ones but for its rounding.
+// uniform stays below `to` in every dtype. A thread makes the four elements of a counter. The lanes, and so dropout's
+// masks, are the CPU's bit for bit; uniform numbers too where the CPU has fused multiply-add, or for [0, 1).
+#include <algorithm>
+
+#include "kernels/compute.h"
+#include "kernels/cuda/element.h"
+#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/logical.h"
+#include "kernels/largest_below.h"
+#include "tandem/math/philox.h"
+#include "tandem/tensor/tensor.h"
+
+namespace tandem::cuda {
+namespace {
+
+/// Where the elements of N operands go, in logical order.
+template <size_t N>
+struct Target {
+  Geometry<N> geometry;
+  void* data[N];
+  DType dtypes[N];
+  bool quads;  ///< element i lies at i everywhere, aligned to 16 bytes
+};
+
+template <size_t N>
+Target<N> target_of(const std::array<const Tensor*, N>& tensors) {
+  Target<N> t;
+  std::array<IntArrayRef, N> strides;
+  for (size_t k = 0; k < N; ++k) strides[k] = tensors[k]->strides();
+  t.geometry = logical_geometry<N>(tensors[0]->sizes(), strides);
+  t.quads = is_linear(t.geometry);
+  for (size_t k = 0; k < N; ++k) {
+    t.data[k] = tensors[k]->raw_bytes();
+    t.dtypes[k] = tensors[k]->dtype();
+    t.quads = t.quads && reinterpret_cast<uintptr_t>(t.data[k]) % 16 == 0;
+  }
+  return t;
+}
+
+/// make(values, lanes, further): the four elements of a counter; `further` has numbers for C of 64 bits only.
+template <class C, class Make>
+__global__ void __launch_bounds__(kThreads) generate(Target<1> y, PhiloxState state, Make make) {
+  const int64_t numel = y.geometry.numel, step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t first = 4 * (int64_t{blockIdx.x} * blockDim.x + threadIdx.x); first < numel; first += 4 * step) {
+    const uint64_t position = state.offset + static_cast<uint64_t>(first / 4);
+    const math::PhiloxBlock lanes = math::philox(state.seed, position, 0);
+    math::PhiloxBlock further{};
+    if constexpr (sizeof(C) == 8) further = math::philox(state.seed, position, 1);
+    C values[4];
+    make(values, lanes.lane, further.lane);
+    if (y.quads && first + 4 <= numel) {
+      store_quad<C>(y.data[0], y.dtypes[0], first, values);
+      continue;
+    }
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      if (first + j >= numel) break;
+      int64_t offset[1];
+      y.geometry.offsets(first + j, offset);
+      store<C>(y.data[0], y.dtypes[0], offset[0], values[j]);
+    }
+  }
+}
+
+template <class C, class Make>
+void run(const Tensor& y, PhiloxState state, const Make& make) {
+  if (y.numel() == 0) return;
+  const DeviceGuard on(y.device());
+  launch(generate<C, Make>, grid_stride(y.numel(), 4), target_of<1>({&y}), state, make);
+}
+
+template <class C>
+struct Uniform {
+  C from, range, last;
+  __device__ void operator()(C (&y)[4], const uint32_t* lanes, const uint32_t* further) const {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      C u;
+      if constexpr (sizeof(C) == 8) {
+        u = math::uniform_f64(lanes[j], further[j]);
+      } else {
+        u = math::uniform_f32(lanes[j]);
+      }
+      y[j] = math::minimum(from + u * range, last);
+    }
+  }
+};
+
+template <class C>
+struct Normal {
+  C mean, std;
+  __device__ void operator()(C (&y)[4], const uint32_t* lanes, const uint32_t* further) const {
+#pragma unroll
+    for (int j = 0; j < 4; j += 2) {
+      C z0, z1;
+      if constexpr (sizeof(C) == 8) {
+        math::normal_f64(lanes[j], lanes[j + 1], further[j], further[j + 1], z0, z1);
+      } else {
+        math::normal_f32(lanes[j], lanes[j + 1], z0, z1);
+      }
+      y[j] = mean + std * z0;
+      y[j + 1] = mean + std * z1;
+    }
+  }
+};
+
+struct Integers {
+  int64_t low;
+  uint64_t range;
+  __device__ void operator()(int64_t (&y)[4], const uint32_t* lanes, const uint32_t* further) const {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) y[j] = math::random_integer(lanes[j], further[j], low, range);
+  }
+};
+
+struct Bernoulli {
+  uint32_t threshold;
+  __device__ void operator()(float (&y)[4], const uint32_t* lanes, const uint32_t*) const {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) y[j] = (lanes[j] >> 8) < threshold ? 1.0f : 0.0f;
+  }
+};
+
+/// Operands: y, mask, x.
+template <class C>
+__global__ void __launch_bounds__(kThreads) drop(Target<3> t, PhiloxState state, uint32_t threshold, C scale) {
+  const int64_t numel = t.geometry.numel, step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t first = 4 * (int64_t{blockIdx.x} * blockDim.x + threadIdx.x); first < numel; first += 4 * step) {
+    const math::PhiloxBlock lanes = math::philox(state.seed, state.offset + static_cast<uint64_t>(first / 4), 0);
+    if (t.quads && first + 4 <= numel) {
+      C x[4];
+      Quad<bool> kept;
+      load_quad<C>(t.data[2], t.dtypes[2], first, x);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        kept.at[j] = (lanes.lane[j] >> 8) >= threshold;
+        x[j] = kept.at[j] ? x[j] * scale : C(0);
+      }
+      store_quad<C>(t.data[0], t.dtypes[0], first, x);
+      static_cast<Quad<bool>*>(t.data[1])[first / 4] = kept;
+      continue;
+    }
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      if (first + j >= numel) break;
+      int64_t offset[3];
+      t.geometry.offsets(first + j, offset);
+      const bool kept = (lanes.lane[j] >> 8) >= threshold;
+      const C x = load<C>(t.data[2], t.dtypes[2], offset[2]);
+      store<C>(t.data[0], t.dtypes[0], offset[0], kept ? x * scale : C(0));
+      static_cast<bool*>(t.data[1])[offset[1]] = kept;
+    }
+  }
+}
+
+}  // namespace
+
+void uniform(const Tensor& y, double from, double to, PhiloxState state) {
+  const double last = std::max(from, kernels::largest_below(y.dtype(), to));
+  if (y.dtype() == DType::F64) return run<double>(y, state, Uniform<double>{from, to - from, last});
+  const auto first = static_cast<float>(from);
+  run<float>(y, state, Uniform<float>{first, static_cast<float>(to) - first, static_cast<float>(last)});
+}
+
+void normal(const Tensor& y, double mean, double std, PhiloxState state) {
+  if (y.dtype() == DType::F64) return run<double>(y, state, Normal<double>{mean, std});
+  run<float>(y, state, Normal<float>{static_cast<float>(mean), static_cast<float>(std)});
+}
+
+void random_int(const Tensor& y, int64_t low, int64_t high, PhiloxState state) {
+  run<int64_t>(y, state, Integers{low, static_cast<uint64_t>(high) - static_cast<uint64_t>(low)});
+}
+
+void bernoulli(const Tensor& y, double p, PhiloxState state) {
+  run<float>(y, state, Bernoulli{math::bernoulli_threshold(p)});
+}
+
+void dropout(const Tensor& y, const Tensor& mask, const Tensor& x, double p, PhiloxState state) {
+  if (y.numel() == 0) return;
+  const DeviceGuard on(y.device());
+  const uint32_t threshold = math::bernoulli_threshold(p);
+  const double scale = 1.0 / (1.0 - p);
+  const Target<3> target = target_of<3>({&y, &mask, &x});
+  const Launch shape = grid_stride(y.numel(), 4);
+  if (kernels::compute_type(promote_types(y.dtype(), x.dtype())) == DType::F64) {
+    launch(drop<double>, shape, target, state, threshold, scale);
+  } else {
+    launch(drop<float>, shape, target, state, threshold, scale);
+  }
+}
+
+}  // namespace tandem::cuda

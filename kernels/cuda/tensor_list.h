@@ -1,0 +1,140 @@
+#pragma once
+// TensorList: tensors of a list, each with the others of its size that belong to it, packed into one table of words, so
+// that one launch visits them all. Blocks share out chunks: runs of kChunk elements of one tensor.
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#include "kernels/cuda/geometry.h"
+#include "tandem/tensor/tensor.h"
+
+namespace tandem::cuda {
+
+inline constexpr int64_t kChunk = 4096;
+
+/// One tensor and its companions: N operands.
+template <size_t N>
+struct ListEntry {
+  void* data[N] = {};       ///< null: not there
+  int64_t numel = 0;        ///< places to visit: those of an expanded tensor once
+  int64_t first_chunk = 0;  ///< of this entry, counted through the list
+  int32_t geometry = 0;     ///< where its Geometry<N> begins in the table; 0: element i of each operand lies at i
+  DType dtypes[N] = {};
+  bool packs = false;  ///< every operand lies without gaps, aligned to 16 bytes
+};
+
+/// The entry that a chunk belongs to: the last one that begins at or before it. Entries without elements have none.
+template <size_t N>
+TANDEM_HOST_DEVICE inline int64_t entry_of(const ListEntry<N>* entries, int64_t count, int64_t chunk) {
+  int64_t low = 0, high = count;
+  while (high - low > 1) {
+    const int64_t middle = (low + high) / 2;
+    if (entries[middle].first_chunk <= chunk) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/// The list on the host. Tensors must outlive it.
+template <size_t N>
+class TensorList {
+ public:
+  static_assert(std::is_trivially_copyable_v<ListEntry<N>> && sizeof(ListEntry<N>) % 8 == 0);
+  static_assert(std::is_trivially_copyable_v<Geometry<N>> && sizeof(Geometry<N>) % 8 == 0);
+
+  /// Operand 0 is there always; others may be null or undefined.
+  void add(const std::array<const Tensor*, N>& tensors) {
+    ListEntry<N> entry;
+    bool contiguous = true, aligned = true;
+    for (size_t k = 0; k < N; ++k) {
+      if (!tensors[k] || !tensors[k]->defined()) continue;
+      entry.data[k] = tensors[k]->raw_bytes();
+      entry.dtypes[k] = tensors[k]->impl().dtype;
+      contiguous &= tensors[k]->impl().contiguous;
+      aligned &= reinterpret_cast<uintptr_t>(entry.data[k]) % 16 == 0;
+    }
+    entry.numel = tensors[0]->impl().numel;
+    if (!contiguous) {
+      std::array<IntArrayRef, N> strides;
+      for (size_t k = 0; k < N; ++k) strides[k] = (entry.data[k] ? tensors[k] : tensors[0])->impl().strides;
+      const auto walk = kernels::make_walk<N>(tensors[0]->impl().sizes, strides);
+      entry.numel = walk.numel;
+      if (!walk.linear()) {
+        geometries_.push_back(make_geometry(walk));
+        entry.geometry = static_cast<int32_t>(geometries_.size());
+      }
+    }
+    entry.packs = aligned && entry.geometry == 0;
+    entry.first_chunk = chunks_;
+    chunks_ += (entry.numel + kChunk - 1) / kChunk;
+    entries_.push_back(entry);
+  }
+
+  int64_t count() const { return static_cast<int64_t>(entries_.size()); }
+  int64_t chunks() const { return chunks_; }
+
+  /// The entries, then the geometries of those that have gaps.
+  std::vector<uint64_t> words() const {
+    constexpr size_t kEntry = sizeof(ListEntry<N>) / 8, kGeometry = sizeof(Geometry<N>) / 8;
+    const size_t first = entries_.size() * kEntry;
+    std::vector<uint64_t> table(first + geometries_.size() * kGeometry);
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      ListEntry<N> entry = entries_[i];
+      if (entry.geometry > 0) {
+        entry.geometry = static_cast<int32_t>(first + static_cast<size_t>(entry.geometry - 1) * kGeometry);
+      }
+      std::memcpy(table.data() + i * kEntry, &entry, sizeof(entry));
+    }
+    for (size_t i = 0; i < geometries_.size(); ++i) {
+      std::memcpy(table.data() + first + i * kGeometry, &geometries_[i], sizeof(Geometry<N>));
+    }
+    return table;
+  }
+
+ private:
+  std::vector<ListEntry<N>> entries_;
+  std::vector<Geometry<N>> geometries_;
+  int64_t chunks_ = 0;
+};
+
+/// A table that travels as a kernel's parameter: up to 4 KiB of them, or up to 32764 bytes since CUDA 12.1, the
+/// kernel's other parameters included.
+template <size_t kWords>
+struct InlineTable {
+  uint64_t words[kWords];
+  explicit InlineTable(const std::vector<uint64_t>& table) {
+    if (!table.empty()) std::memcpy(words, table.data(), table.size() * 8);
+  }
+  TANDEM_HOST_DEVICE const uint64_t* data() const { return words; }
+};
+inline constexpr size_t kSmallTable = 480, kLargeTable = 3968;
+
+/// A table in device memory.
+struct DeviceTable {
+  const uint64_t* words;
+  TANDEM_HOST_DEVICE const uint64_t* data() const { return words; }
+};
+
+/// The words in memory of the current device, copied on the current stream without a wait. The tensor may be freed when
+/// the kernels that read it have been launched.
+Tensor upload(const std::vector<uint64_t>& words);
+
+/// Calls f(table) with the smallest kind of table that holds the words.
+template <class F>
+void with_table(const std::vector<uint64_t>& words, F&& f) {
+  if (words.size() <= kSmallTable) {
+    f(InlineTable<kSmallTable>(words));
+  } else if (words.size() <= kLargeTable) {
+    f(InlineTable<kLargeTable>(words));
+  } else {
+    const Tensor table = upload(words);
+    f(DeviceTable{static_cast<const uint64_t*>(table.raw_bytes())});
+  }
+}
+
+}  // namespace tandem::cuda
