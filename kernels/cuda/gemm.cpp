@@ -3,8 +3,7 @@
 // cuda::set_allow_tf32_matmul allows it), f64 in f64. The result is rounded once, after bias and activation: what
 // cuBLASLt does not add itself (gelu, which it has in the tanh form only; an f32 bias beside an f16 or bf16 result) is
 // added to a product held in f32. With k = 0 the product is 0. Equal calls on one device give equal bits.
-#include <array>
-
+#include "kernels/cuda/finish.h"
 #include "kernels/cuda/gemm_plan.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/runtime.h"
@@ -47,27 +46,12 @@ bool is_writable(const Tensor& d, DType operands, bool by_rows) {
   return m && writes(operands, d.dtype()) && !(by_rows && m->by_columns && m->columns != 1);
 }
 
-/// One value for each column, as a tensor of d's sizes.
+/// One value for each column, as a tensor of d's sizes; undefined stays so.
 Tensor spread_over_rows(const Tensor& bias, const Tensor& d) {
+  if (!bias.defined()) return bias;
   Dims strides(d.sizes().size(), 0);
   strides.back() = bias.stride(0);
   return make_view(bias, d.sizes(), strides, bias.storage_offset());
-}
-
-Unary formula(Activation activation) { return activation == Activation::relu ? Unary::relu : Unary::gelu; }
-
-/// d = activation(product + bias), in one or two passes of which the last one writes d.
-void finish(const Tensor& d, Tensor product, const Tensor& bias, Activation activation) {
-  if (bias.defined()) {
-    const Tensor& sum = activation == Activation::none ? d : product;
-    binary(sum, Binary::add, product, spread_over_rows(bias, d), 1);
-    product = sum;
-  }
-  if (activation != Activation::none) {
-    unary(d, formula(activation), product, 0, 0);
-  } else if (!product.is_same(d)) {
-    copy(d, product);
-  }
 }
 
 std::string show(const Tensor& x) {
@@ -119,7 +103,7 @@ void gemm(const GemmCall& given) {
   if (call.a.numel() == 0) {
     if (call.accumulate) return;
     fill(call.d, 0);
-    finish(call.d, call.d, call.bias, call.activation);
+    finish(call.d, call.d, spread_over_rows(call.bias, call.d), call.activation);
     return;
   }
   const DType dtype = call.a.dtype();
@@ -128,7 +112,7 @@ void gemm(const GemmCall& given) {
   if (run_fused(call, a, b)) return;
   const Product plain{.d = new_tensor(call.d, dtype == kDouble ? kDouble : kFloat), .a = a, .b = b, .vector = {}};
   if (!multiply(plain)) refuse(plain);
-  finish(call.d, plain.d, call.bias, call.activation);
+  finish(call.d, plain.d, spread_over_rows(call.bias, call.d), call.activation);
 }
 
 void linear_backward_weight(const Tensor& gweight, const Tensor& gbias, const Tensor& gy, const Tensor& x) {
