@@ -1,0 +1,64 @@
+#pragma once
+// BlasDriver: the one table through which every call to cuBLASLt passes, as Driver is for the runtime. A test replaces
+// it by a recording fake.
+#include <cublasLt.h>
+
+#include <string>
+
+namespace tandem::cuda {
+
+// The calls that tandem makes, with their parameters: X(name, (parameters)).
+#define TANDEM_BLAS_CALLS(X)                                                                                          \
+  X(cublasLtCreate, (cublasLtHandle_t*))                                                                              \
+  X(cublasLtMatrixLayoutCreate, (cublasLtMatrixLayout_t*, cudaDataType, uint64_t, uint64_t, int64_t))                 \
+  X(cublasLtMatrixLayoutDestroy, (cublasLtMatrixLayout_t))                                                            \
+  X(cublasLtMatrixLayoutSetAttribute, (cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t, const void*, size_t)) \
+  X(cublasLtMatmulDescCreate, (cublasLtMatmulDesc_t*, cublasComputeType_t, cudaDataType_t))                           \
+  X(cublasLtMatmulDescDestroy, (cublasLtMatmulDesc_t))                                                                \
+  X(cublasLtMatmulDescSetAttribute, (cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t, const void*, size_t))      \
+  X(cublasLtMatmulPreferenceCreate, (cublasLtMatmulPreference_t*))                                                    \
+  X(cublasLtMatmulPreferenceDestroy, (cublasLtMatmulPreference_t))                                                    \
+  X(cublasLtMatmulPreferenceSetAttribute,                                                                             \
+    (cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t, const void*, size_t))                          \
+  X(cublasLtMatmulAlgoGetHeuristic,                                                                                   \
+    (cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,  \
+     cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t*, int*))                \
+  X(cublasLtMatmul, (cublasLtHandle_t, cublasLtMatmulDesc_t, const void*, const void*, cublasLtMatrixLayout_t,        \
+                     const void*, cublasLtMatrixLayout_t, const void*, const void*, cublasLtMatrixLayout_t, void*,    \
+                     cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t))
+
+/// A table of the calls.
+struct BlasDriver {
+#define TANDEM_CALL(NAME, PARAMETERS) cublasStatus_t(*NAME) PARAMETERS = nullptr;
+  TANDEM_BLAS_CALLS(TANDEM_CALL)
+#undef TANDEM_CALL
+};
+
+/// The table in use: cuBLASLt's, unless a BlasDriverGuard has put in another.
+const BlasDriver& blas_driver();
+
+/// Puts another table in use for its lifetime, on all threads. For tests.
+class [[nodiscard]] BlasDriverGuard {
+ public:
+  explicit BlasDriverGuard(const BlasDriver& driver);
+  ~BlasDriverGuard();
+  BlasDriverGuard(const BlasDriverGuard&) = delete;
+  BlasDriverGuard& operator=(const BlasDriverGuard&) = delete;
+
+ private:
+  const BlasDriver* previous_;
+};
+
+/// Throws BackendError that names the running op, the call, the status and the operands.
+[[noreturn]] void throw_blas_error(const char* call, cublasStatus_t status, const std::string& operands);
+
+}  // namespace tandem::cuda
+
+/// TANDEM_BLAS(operands, cublasLtMatmul, ...): the call through the table, checked. `operands` is an expression that
+/// gives a string, evaluated on failure only.
+#define TANDEM_BLAS(OPERANDS, NAME, ...)                                            \
+  do {                                                                              \
+    const cublasStatus_t status_ = ::tandem::cuda::blas_driver().NAME(__VA_ARGS__); \
+    if (status_ != CUBLAS_STATUS_SUCCESS) [[unlikely]]                              \
+      ::tandem::cuda::throw_blas_error(#NAME, status_, OPERANDS);                   \
+  } while (false)

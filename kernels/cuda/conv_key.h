@@ -1,0 +1,28 @@
+#pragma once
+// Everything that the choice of a convolution engine depends on. Plain numbers, for PlanCache.
+#include <cstdint>
+#include <string>
+
+#include "kernels/cuda/conv_plan.h"
+
+namespace tandem::cuda {
+
+struct ConvKey {
+  int64_t x_sizes[4] = {}, w_sizes[4] = {}, y_sizes[4] = {};
+  int64_t padding[2] = {}, stride[2] = {}, dilation[2] = {};
+  int32_t device = 0;
+  uint16_t align_x = 0, align_w = 0, align_y = 0, align_bias = 0;  ///< bytes
+  ConvDirection direction = ConvDirection::forward;
+  DType x = kFloat, w = kFloat, y = kFloat, bias = kFloat;
+  bool has_bias = false;
+  bool channels_last = false;
+  bool tf32 = false, deterministic = false, benchmark = false;
+  uint16_t unused = 0;  ///< no padding
+
+  friend bool operator==(const ConvKey&, const ConvKey&) = default;
+};
+
+/// For messages.
+std::string to_string(const ConvKey& key);
+
+}  // namespace tandem::cuda

@@ -1,0 +1,40 @@
+#include "kernels/cuda/dnn_driver.h"
+
+#include <atomic>
+
+#include "tandem/base/check.h"
+
+namespace tandem::cuda {
+namespace {
+
+const DnnDriver& library() {
+  static constexpr DnnDriver table = {
+#define TANDEM_CALL(NAME, PARAMETERS) .NAME = static_cast<cudnnStatus_t(*) PARAMETERS>(&::NAME),
+      TANDEM_DNN_CALLS(TANDEM_CALL)
+#undef TANDEM_CALL
+  };
+  return table;
+}
+
+std::atomic<const DnnDriver*>& current() {
+  static std::atomic<const DnnDriver*> driver{&library()};
+  return driver;
+}
+
+}  // namespace
+
+const DnnDriver& dnn_driver() { return *current().load(std::memory_order_relaxed); }
+
+DnnDriverGuard::DnnDriverGuard(const DnnDriver& driver) : previous_(current().exchange(&driver)) {}
+DnnDriverGuard::~DnnDriverGuard() { current().store(previous_); }
+
+void throw_dnn_error(const char* call, cudnnStatus_t status, const std::string& operands) {
+  char reason[1024] = "";
+  ::cudnnGetLastErrorString(reason, sizeof(reason));
+  TANDEM_THROW(BackendError,
+               "{}: {} failed: {} {} (operands: {}); CUDNN_LOGLEVEL_DBG=1 with CUDNN_LOGDEST_DBG=stderr in the "
+               "environment says more",
+               running_op(), call, ::cudnnGetErrorString(status), reason, operands);
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,57 @@
+#pragma once
+// DnnDriver: the one table through which every call to cuDNN passes, as Driver is for the runtime. A test replaces it
+// by a recording fake.
+#include <cudnn_graph.h>
+
+#include <string>
+
+namespace tandem::cuda {
+
+// The calls that tandem makes, with their parameters: X(name, (parameters)).
+#define TANDEM_DNN_CALLS(X)                                                                                         \
+  X(cudnnCreate, (cudnnHandle_t*))                                                                                  \
+  X(cudnnSetStream, (cudnnHandle_t, cudaStream_t))                                                                  \
+  X(cudnnBackendCreateDescriptor, (cudnnBackendDescriptorType_t, cudnnBackendDescriptor_t*))                        \
+  X(cudnnBackendDestroyDescriptor, (cudnnBackendDescriptor_t))                                                      \
+  X(cudnnBackendFinalize, (cudnnBackendDescriptor_t))                                                               \
+  X(cudnnBackendSetAttribute,                                                                                       \
+    (cudnnBackendDescriptor_t, cudnnBackendAttributeName_t, cudnnBackendAttributeType_t, int64_t, const void*))     \
+  X(cudnnBackendGetAttribute,                                                                                       \
+    (cudnnBackendDescriptor_t, cudnnBackendAttributeName_t, cudnnBackendAttributeType_t, int64_t, int64_t*, void*)) \
+  X(cudnnBackendExecute, (cudnnHandle_t, cudnnBackendDescriptor_t, cudnnBackendDescriptor_t))
+
+/// A table of the calls.
+struct DnnDriver {
+#define TANDEM_CALL(NAME, PARAMETERS) cudnnStatus_t(*NAME) PARAMETERS = nullptr;
+  TANDEM_DNN_CALLS(TANDEM_CALL)
+#undef TANDEM_CALL
+};
+
+/// The table in use: cuDNN's, unless a DnnDriverGuard has put in another.
+const DnnDriver& dnn_driver();
+
+/// Puts another table in use for its lifetime, on all threads. For tests.
+class [[nodiscard]] DnnDriverGuard {
+ public:
+  explicit DnnDriverGuard(const DnnDriver& driver);
+  ~DnnDriverGuard();
+  DnnDriverGuard(const DnnDriverGuard&) = delete;
+  DnnDriverGuard& operator=(const DnnDriverGuard&) = delete;
+
+ private:
+  const DnnDriver* previous_;
+};
+
+/// Throws BackendError that names the running op, the call, the status with cuDNN's own words, and the operands.
+[[noreturn]] void throw_dnn_error(const char* call, cudnnStatus_t status, const std::string& operands);
+
+}  // namespace tandem::cuda
+
+/// TANDEM_DNN(operands, cudnnSetStream, ...): the call through the table, checked. `operands` is an expression that
+/// gives a string, evaluated on failure only.
+#define TANDEM_DNN(OPERANDS, NAME, ...)                                           \
+  do {                                                                            \
+    const cudnnStatus_t status_ = ::tandem::cuda::dnn_driver().NAME(__VA_ARGS__); \
+    if (status_ != CUDNN_STATUS_SUCCESS) [[unlikely]]                             \
+      ::tandem::cuda::throw_dnn_error(#NAME, status_, OPERANDS);                  \
+  } while (false)

@@ -1,0 +1,136 @@
+// Matrix products.
+// Contract: f32, f16 and bf16 are multiplied in cuBLASLt with sums in f32 (f32 factors rounded to TF32 only where
+// cuda::set_allow_tf32_matmul allows it), f64 in f64. The result is rounded once, after bias and activation: what
+// cuBLASLt does not add itself (gelu, which it has in the tanh form only; an f32 bias beside an f16 or bf16 result) is
+// added to a product held in f32. With k = 0 the product is 0. Equal calls on one device give equal bits.
+#include "kernels/cuda/finish.h"
+#include "kernels/cuda/gemm_plan.h"
+#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/runtime.h"
+#include "tandem/base/check.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::cuda {
+namespace {
+
+Tensor transposed(const Tensor& x) {
+  Dims sizes = x.sizes(), strides = x.strides();
+  std::swap(sizes[sizes.size() - 2], sizes.back());
+  std::swap(strides[strides.size() - 2], strides.back());
+  return make_view(x, sizes, strides, x.storage_offset());
+}
+
+Tensor new_tensor(const Tensor& like, DType dtype) {
+  return empty(like.sizes(), TensorOptions(dtype).device(like.device()));
+}
+
+Tensor copied(const Tensor& x, DType dtype) {
+  const Tensor y = new_tensor(x, dtype);
+  copy(y, x);
+  return y;
+}
+
+/// `x` where a BLAS can read it as it lies, else a row-major copy.
+Tensor operand(const Tensor& x, DType dtype) {
+  return x.dtype() == dtype && as_matrices(x.sizes(), x.strides()) ? x : copied(x, dtype);
+}
+
+/// The dtypes that cuBLASLt writes from operands of `operand`.
+bool writes(DType operand, DType result) {
+  return result == operand || (result == kFloat && is_reduced_floating_point(operand));
+}
+
+/// True when a product can be written to `d` as it lies.
+bool is_writable(const Tensor& d, DType operands, bool by_rows) {
+  const std::optional<Matrices> m = as_matrices(d.sizes(), d.strides());
+  return m && writes(operands, d.dtype()) && !(by_rows && m->by_columns && m->columns != 1);
+}
+
+/// One value for each column, as a tensor of d's sizes; undefined stays so.
+Tensor spread_over_rows(const Tensor& bias, const Tensor& d) {
+  if (!bias.defined()) return bias;
+  Dims strides(d.sizes().size(), 0);
+  strides.back() = bias.stride(0);
+  return make_view(bias, d.sizes(), strides, bias.storage_offset());
+}
+
+std::string show(const Tensor& x) {
+  return fmt::format("{} {} with strides {}", name(x.dtype()), to_string(x.sizes()), to_string(x.strides()));
+}
+
+[[noreturn]] void refuse(const Product& p) {
+  TANDEM_THROW(BackendError,
+               "{}: cuBLASLt has no algorithm for d = {}, a = {}, b = {}; CUBLASLT_LOG_LEVEL=2 in the environment says "
+               "why",
+               running_op("gemm"), show(p.d), show(p.a), show(p.b));
+}
+
+/// All in one call of cuBLASLt: no activation or relu, a bias whose values d's dtype holds. False: not done.
+bool run_fused(const GemmCall& call, const Tensor& a, const Tensor& b) {
+  const DType dtype = writes(a.dtype(), call.d.dtype()) ? call.d.dtype() : a.dtype();
+  const bool biased = call.bias.defined(), relu = call.activation == Activation::relu;
+  if (call.activation == Activation::gelu || (biased && promote_types(call.bias.dtype(), dtype) != dtype)) return false;
+  Product p{.d = call.d, .a = a, .b = b, .vector = {}};
+  if (biased) {
+    p.vector = call.bias.dtype() == dtype && call.bias.is_contiguous() ? call.bias : copied(call.bias, dtype);
+  }
+  p.extra = biased ? (relu ? GemmExtra::relu_bias : GemmExtra::bias) : relu ? GemmExtra::relu : GemmExtra::none;
+  if (!is_writable(call.d, a.dtype(), biased)) p.d = new_tensor(call.d, dtype);
+  if (!multiply(p)) return false;
+  if (!p.d.is_same(call.d)) copy(call.d, p.d);
+  return true;
+}
+
+void accumulate(const GemmCall& call, const Tensor& a, const Tensor& b) {
+  Product p{.d = call.d, .a = a, .b = b, .vector = {}, .accumulate = true};
+  if (!is_writable(call.d, a.dtype(), false)) {
+    p.d = copied(call.d, writes(a.dtype(), call.d.dtype()) ? call.d.dtype() : a.dtype());
+  }
+  if (!multiply(p)) refuse(p);
+  if (!p.d.is_same(call.d)) copy(call.d, p.d);
+}
+
+}  // namespace
+
+void gemm(const GemmCall& given) {
+  GemmCall call = given;
+  if (call.d.numel() == 0) return;
+  const DeviceGuard on(call.d.device());
+  if (call.accumulate) {  // of the product alone
+    call.bias = {};
+    call.activation = Activation::none;
+  }
+  if (call.a.numel() == 0) {
+    if (call.accumulate) return;
+    fill(call.d, 0);
+    finish(call.d, call.d, spread_over_rows(call.bias, call.d), call.activation);
+    return;
+  }
+  const DType dtype = call.a.dtype();
+  const Tensor a = operand(call.a, dtype), b = operand(call.b, dtype);
+  if (call.accumulate) return accumulate(call, a, b);
+  if (run_fused(call, a, b)) return;
+  const Product plain{.d = new_tensor(call.d, dtype == kDouble ? kDouble : kFloat), .a = a, .b = b, .vector = {}};
+  if (!multiply(plain)) refuse(plain);
+  finish(call.d, plain.d, spread_over_rows(call.bias, call.d), call.activation);
+}
+
+void linear_backward_weight(const Tensor& gweight, const Tensor& gbias, const Tensor& gy, const Tensor& x) {
+  const Tensor& any = gweight.defined() ? gweight : gbias;
+  if (!any.defined()) return;
+  const DeviceGuard on(any.device());
+  // Both in one call, where the library writes such a gradient as it lies.
+  if (gweight.defined() && gbias.defined() && gweight.numel() > 0 && gy.numel() > 0 &&
+      gbias.dtype() == gweight.dtype() && gbias.is_contiguous() && is_writable(gweight, gy.dtype(), false)) {
+    const Tensor rows = transposed(operand(gy, gy.dtype()));
+    if (multiply({.d = gweight, .a = rows, .b = operand(x, gy.dtype()), .vector = gbias, .extra = GemmExtra::row_sums}))
+      return;
+  }
+  if (gweight.defined()) gemm({.d = gweight, .a = transposed(gy), .b = x, .bias = {}});
+  if (gbias.defined()) {
+    const Tensor row = make_view(gbias, {1, gbias.size(0)}, {0, gbias.stride(0)}, gbias.storage_offset());
+    reduce(row, Reduction::sum, gy);
+  }
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,20 @@
+#pragma once
+// One matrix product in cuBLASLt. Plans (descriptors and the algorithm that the heuristic names) are kept per thread by
+// GemmKey.
+#include "kernels/cuda/gemm_key.h"
+#include "tandem/tensor/tensor.h"
+
+namespace tandem::cuda {
+
+/// d = a b, or d += a b, with what `extra` adds. d has the dtype of a and b, or f32 beside f16 and bf16.
+struct Product {
+  Tensor d, a, b;
+  Tensor vector;  ///< contiguous, of d's dtype; undefined without bias and row sums
+  GemmExtra extra = GemmExtra::none;
+  bool accumulate = false;
+};
+
+/// False, with nothing written, when the tensors do not lie as a BLAS needs them or cuBLASLt has no algorithm.
+bool multiply(const Product& product);
+
+}  // namespace tandem::cuda
