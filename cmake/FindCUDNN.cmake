@@ -6,10 +6,10 @@ find_path(
   CUDNN_INCLUDE_DIR cudnn.h
   HINTS ${cudnn_hints} ${CUDAToolkit_INCLUDE_DIRS}
   PATH_SUFFIXES include)
-# Python's package has no libcudnn.so, only libcudnn.so.9.
+# Python's package has no libcudnn.so, only libcudnn.so.9; NAMES_PER_DIR, so that it comes before the system's.
 find_library(
   CUDNN_LIBRARY
-  NAMES cudnn libcudnn.so.9
+  NAMES cudnn libcudnn.so.9 NAMES_PER_DIR
   HINTS ${cudnn_hints} ${CUDAToolkit_LIBRARY_DIR}
   PATH_SUFFIXES lib64 lib lib/x64)
 

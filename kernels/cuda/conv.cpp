@@ -1,10 +1,9 @@
 // Two-dimensional convolution and its gradients.
 // Contract: f32, f16 and bf16 are convolved in cuDNN with sums in f32 (f32 factors rounded to TF32 unless
-// cuda::set_allow_tf32_conv forbids it), f64 in f64. A bias is added before the one rounding where cuDNN fuses it,
-// which it does channels-last; elsewhere it is added to the rounded product, and an activation is applied to the
-// rounded sum. An f32 gradient of 16-bit operands is written by cuDNN in f32; where no engine does, it is computed in
-// the operands' dtype and widened, so it can overflow there. Runs may differ in the last bits unless
-// cuda::set_deterministic is on.
+// cuda::set_allow_tf32_conv forbids it), f64 in f64. A bias is added before the one rounding (where no engine fuses it,
+// to the rounded product); an activation is applied to the rounded sum. cuDNN 9.19 has no engine that writes an f32
+// weight gradient of 16-bit operands: it is computed in the operands' dtype and widened, so it can overflow there; an
+// engine that does write it is taken. Runs may differ in the last bits unless cuda::set_deterministic is on.
 #include <vector>
 
 #include "kernels/cuda/conv_plan.h"
@@ -12,7 +11,6 @@
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
-#include "tandem/cuda/math_mode.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::cuda {
@@ -81,11 +79,6 @@ Tensor spread_over_channels(const Tensor& bias, const Tensor& y) {
   return make_view(bias, y.sizes(), {0, bias.stride(0), 0, 0}, bias.storage_offset());
 }
 
-/// Engines that add a bias in the same pass compute on tensor cores, channels-last.
-bool may_fuse_bias(const Way& way) {
-  return way.channels_last && way.operands != kDouble && (way.operands != kFloat || allow_tf32_conv());
-}
-
 void bias_gradient(const Tensor& gbias, const Tensor& gy) {
   const Tensor row = make_view(gbias, {1, gbias.size(0), 1, 1}, {0, gbias.stride(0), 0, 0}, gbias.storage_offset());
   reduce(row, Reduction::sum, gy);
@@ -110,7 +103,7 @@ void conv2d(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor
                   .bias = {},
                   .params = p,
                   .channels_last = way.channels_last};
-    if (bias.defined() && bias.is_contiguous() && may_fuse_bias(way)) {
+    if (bias.defined() && bias.is_contiguous()) {
       c.bias = bias;
       if (convolve(c)) return finish(y, c.y, {}, activation);
       c.bias = {};

@@ -48,8 +48,8 @@ Descriptor operation_graph(const ConvKey& key, cudnnHandle_t handle, std::vector
   const size_t x = keep(tensor(kX, key.x, key.x_sizes, key.channels_last, key.align_x));
   const size_t w = keep(tensor(kW, key.w, key.w_sizes, key.channels_last, key.align_w));
   const size_t y = keep(tensor(kY, key.y, key.y_sizes, key.channels_last, key.align_y));
-  const size_t product =
-      key.has_bias ? keep(tensor(kProduct, wide, key.y_sizes, key.channels_last, key.align_y, true)) : y;
+  const size_t product =  // never in memory, but its alignment must be one of its dtype
+      key.has_bias ? keep(tensor(kProduct, wide, key.y_sizes, key.channels_last, 16, true)) : y;
 
   Descriptor convolution(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   convolution.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, int64_t{2})
