@@ -2,6 +2,7 @@
 // so within twice of each other.
 #include "ops/op_cases.h"
 #include "tandem/cuda/device.h"
+#include "tandem/cuda/math_mode.h"
 
 namespace tandem::testing {
 namespace {
@@ -23,6 +24,8 @@ Tolerance twice(Tolerance t) { return {2 * t.rtol, 2 * t.atol}; }
 
 class CudaTest : public ::testing::TestWithParam<const Case*> {
  protected:
+  void SetUp() override { cuda::set_allow_tf32_conv(false); }  // on by default, as in PyTorch; f32 is compared here
+  void TearDown() override { cuda::set_allow_tf32_conv(true); }
   void check(DType dtype) {
     const Case& c = *GetParam();
     if (is_reduced_floating_point(dtype) && !c.no_low.empty()) GTEST_SKIP() << c.no_low;
