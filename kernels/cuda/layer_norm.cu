@@ -47,19 +47,19 @@ __device__ double group_sum(Each each) {
   return Group<false>::sum(total);
 }
 
-template <class C, bool kCached>
+template <class C, bool kCached, bool kPacked>
 __global__ void __launch_bounds__(kMaxWidth)
     normalise_rows(Matrix y, C* means, C* rstds, Matrix x, Vector weight, Vector bias, int64_t rows, int64_t length,
-                   double inverse_n, C eps, bool packed) {
+                   double inverse_n, C eps) {
   using G = Group<false>;
   for (int64_t first = G::first_row(); first < rows; first += G::row_step()) {
     const int64_t row = first + G::row(), at = row * length;
     const int64_t n = row < rows ? length : 0;  // without a row a thread still takes part in the folds
     C v[kPerThread];
-    if constexpr (kCached) x.load_row(at, {0, n, packed}, v);
+    if constexpr (kCached) x.load_row(at, {0, n, kPacked}, v);
     const auto each = [&](auto f) {
       for (int64_t begin = 0; begin < n; begin += int64_t{kPerThread} * G::width()) {
-        const Share<false> share{begin, n, packed};
+        const Share<false> share{begin, n, kPacked};
         if constexpr (!kCached) x.load_row(at, share, v);
         f(share);
         if constexpr (kCached) break;
@@ -92,10 +92,10 @@ __global__ void __launch_bounds__(kMaxWidth)
   }
 }
 
-template <class C, bool kCached>
+template <class C, bool kCached, bool kPacked>
 __global__ void __launch_bounds__(kMaxWidth)
     backward_rows(Matrix gx, Matrix gy, Matrix x, const C* means, const C* rstds, Vector weight, int64_t rows,
-                  int64_t length, double inverse_n, bool packed) {
+                  int64_t length, double inverse_n) {
   using G = Group<false>;
   for (int64_t first = G::first_row(); first < rows; first += G::row_step()) {
     const int64_t row = first + G::row(), at = row * length;
@@ -113,10 +113,10 @@ __global__ void __launch_bounds__(kMaxWidth)
         xhat[e] = math::normalised(xhat[e], mean, rstd);
       }
     };
-    if constexpr (kCached) load_both({0, n, packed});
+    if constexpr (kCached) load_both({0, n, kPacked});
     const auto each = [&](auto f) {
       for (int64_t begin = 0; begin < n; begin += int64_t{kPerThread} * G::width()) {
-        const Share<false> share{begin, n, packed};
+        const Share<false> share{begin, n, kPacked};
         if constexpr (!kCached) load_both(share);
         f(share);
         if constexpr (kCached) break;
@@ -157,6 +157,16 @@ bool fits_packs(const Tensor& parameter) {
   return !parameter.defined() || (parameter.strides()[0] == 1 && is_aligned(parameter));
 }
 
+/// Calls f with the kernel's flags as types.
+template <class F>
+void visit_flags(bool cached, bool packed, F f) {
+  if (cached) {
+    packed ? f(std::true_type(), std::true_type()) : f(std::true_type(), std::false_type());
+  } else {
+    packed ? f(std::false_type(), std::true_type()) : f(std::false_type(), std::false_type());
+  }
+}
+
 template <class F>
 void visit_compute(const Tensor& mean, F f) {
   mean.dtype() == DType::F64 ? f(double{}) : f(float{});
@@ -173,9 +183,10 @@ void layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const T
   const bool packed = n % kPerThread == 0 && is_aligned(x) && is_aligned(y) && fits_packs(weight) && fits_packs(bias);
   visit_compute(mean, [&](auto zero) {
     using C = decltype(zero);
-    const bool cached = n <= int64_t{kPerThread} * shape.width;
-    launch(cached ? normalise_rows<C, true> : normalise_rows<C, false>, launch_of(shape), Matrix(y), mean.raw<C>(),
-           rstd.raw<C>(), Matrix(x), Vector(weight), Vector(bias), rows, n, 1 / static_cast<double>(n), eps, packed);
+    visit_flags(n <= int64_t{kPerThread} * shape.width, packed, [&](auto cached, auto runs) {
+      launch(normalise_rows<C, cached.value, runs.value>, launch_of(shape), Matrix(y), mean.raw<C>(), rstd.raw<C>(),
+             Matrix(x), Vector(weight), Vector(bias), rows, n, 1 / static_cast<double>(n), eps);
+    });
   });
 }
 
@@ -188,11 +199,12 @@ void layer_norm_backward(const Tensor& gx, const Tensor& gweight, const Tensor& 
     using C = decltype(zero);
     if (gx.defined() && rows > 0) {
       const GroupShape shape = make_group_shape(rows, n, false, kMaxWidth);
-      const bool cached = n <= int64_t{kPerThread} * shape.width;
       const bool packed =
           n % kPerThread == 0 && is_aligned(gx) && is_aligned(gy) && is_aligned(x) && fits_packs(weight);
-      launch(cached ? backward_rows<C, true> : backward_rows<C, false>, launch_of(shape), Matrix(gx), Matrix(gy),
-             Matrix(x), mean.raw<C>(), rstd.raw<C>(), Vector(weight), rows, n, 1 / static_cast<double>(n), packed);
+      visit_flags(n <= int64_t{kPerThread} * shape.width, packed, [&](auto cached, auto runs) {
+        launch(backward_rows<C, cached.value, runs.value>, launch_of(shape), Matrix(gx), Matrix(gy), Matrix(x),
+               mean.raw<C>(), rstd.raw<C>(), Vector(weight), rows, n, 1 / static_cast<double>(n));
+      });
     }
     if (!gweight.defined() && !gbias.defined()) return;
     const PartialPairs sums = column_pairs<C, Pairs::by_row>(PairOperands(x, gy, mean, rstd), rows, n,

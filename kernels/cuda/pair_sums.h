@@ -54,7 +54,7 @@ __device__ __forceinline__ void add_pair(C& a, C& b, C x, C gy, C mean, C rstd) 
 template <class C, Pairs kPairs, int Length>
 __global__ void __launch_bounds__(256)
     sum_columns(PairOperands operands, int64_t rows, int64_t columns, int64_t chunk, double* partial) {
-  constexpr int kRows = kPerThread / Length;
+  constexpr int kRows = Length == 1 ? kPerThread : 4, kTerms = kRows * Length;
   const int64_t c = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * Length;
   const bool has_columns = c < columns;
   const int64_t begin = int64_t{blockIdx.y} * chunk, end = has_columns ? min(rows, begin + chunk) : 0;
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(256)
   for (int64_t first = begin + threadIdx.y; first < end; first += int64_t{kRows} * blockDim.y) {
     const auto row = [&](int u) { return first + int64_t{u} * blockDim.y; };
     const auto at = [&](int u) { return row(u) < end ? row(u) * columns + c : -1; };
-    C x[kPerThread], gy[kPerThread] = {};
+    C x[kTerms], gy[kTerms] = {};
     load_runs<C, kRows, Length>(operands.x, operands.x_dtype, x, at);
     if constexpr (kPairs != Pairs::moments) load_runs<C, kRows, Length>(operands.gy, operands.gy_dtype, gy, at);
     C part_a[Length] = {}, part_b[Length] = {};
