@@ -5,10 +5,10 @@
 #include "cuda_fake/fake_vendors.h"
 
 int main(int argc, char** argv) {
-  using namespace tandem::cuda;
+  namespace cuda = tandem::cuda;
   ::testing::InitGoogleTest(&argc, argv);
-  const DriverGuard driver(testing::fake_driver());
-  const BlasDriverGuard blas(testing::fake_blas_driver());
-  const DnnDriverGuard dnn(testing::fake_dnn_driver());
+  const cuda::DriverGuard driver(cuda::testing::fake_driver());
+  const cuda::BlasDriverGuard blas(cuda::testing::fake_blas_driver());
+  const cuda::DnnDriverGuard dnn(cuda::testing::fake_dnn_driver());
   return RUN_ALL_TESTS();
 }
