@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Puts what scripts/gpu_check.sh left in a folder into summary.json and summary.txt, and prints the latter.
 
-Exits 1 when a step failed or no test ran on the GPU.
+Exits 1 when there was no GPU, a step failed, or no test passed.
 """
 import json
 import pathlib
@@ -57,7 +57,8 @@ def main():
     text = "\n".join(lines) + "\n"
     (folder / "summary.txt").write_text(text)
     print(text, end="")
-    return 1 if any(steps.values()) or totals["failed"] or not totals["passed"] else 0
+    no_gpu = summary["gpu"].startswith("no GPU")
+    return 1 if no_gpu or any(steps.values()) or totals["failed"] or not totals["passed"] else 0
 
 
 if __name__ == "__main__":
