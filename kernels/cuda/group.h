@@ -1,0 +1,113 @@
+#pragma once
+// Group: the threads that work on one row (group_shape.h), seen from the device. Deterministic: values are combined in
+// an order that depends on the group's width alone.
+#include "kernels/cuda/group_shape.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/loads.h"
+
+namespace tandem::cuda {
+
+static_assert(kPerThread == detail::kRowShare);
+
+inline Launch launch_of(const GroupShape& s) {
+  const unsigned width = static_cast<unsigned>(s.width), rows = static_cast<unsigned>(s.rows);
+  return {dim3(static_cast<unsigned>(s.blocks), static_cast<unsigned>(s.splits)),
+          s.columns ? dim3(rows, width) : dim3(width, rows), 0};
+}
+
+/// The value of the lane whose index differs by the bits of `lanes`.
+template <class T>
+__device__ __forceinline__ T shuffle_xor(T v, int lanes) {
+  return __shfl_xor_sync(0xffffffffu, v, lanes);
+}
+
+template <bool kColumns>
+struct Group {
+  __device__ static int width() { return static_cast<int>(kColumns ? blockDim.y : blockDim.x); }
+  __device__ static int thread() { return static_cast<int>(kColumns ? threadIdx.y : threadIdx.x); }
+  /// The first row of this block, this thread's row after it, and the step to the block's next rows.
+  __device__ static int64_t first_row() { return int64_t{blockIdx.x} * rows(); }
+  __device__ static int64_t row() { return kColumns ? threadIdx.x : threadIdx.y; }
+  __device__ static int64_t row_step() { return int64_t{gridDim.x} * rows(); }
+
+  /// The combination of v over the group, for all its threads. Every thread of the block must call it.
+  template <class T, class Combine>
+  __device__ static T fold(T v, Combine combine) {
+    if constexpr (kColumns) {
+      __shared__ T values[256];
+      const unsigned at = threadIdx.y * blockDim.x + threadIdx.x;
+      __syncthreads();  // the values of the previous call have been read
+      values[at] = v;
+      for (unsigned half = blockDim.y / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.y < half) values[at] = combine(values[at], values[at + half * blockDim.x]);
+      }
+      __syncthreads();
+      return values[threadIdx.x];
+    } else {
+      for (int lanes = min(width(), 32) / 2; lanes > 0; lanes /= 2) v = combine(v, shuffle_xor(v, lanes));
+      if (width() <= 32) return v;
+      __shared__ T warps[32];
+      __syncthreads();  // the values of the previous call have been read
+      if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = v;
+      __syncthreads();
+      v = warps[0];
+      for (int w = 1; w < width() / 32; ++w) v = combine(v, warps[w]);
+      return v;
+    }
+  }
+  template <class T>
+  __device__ static T sum(T v) {
+    return fold(v, [](T a, T b) { return a + b; });
+  }
+
+ private:
+  __device__ static int64_t rows() { return kColumns ? blockDim.x : blockDim.y; }
+};
+
+/// This thread's kPerThread elements of the part of a row that starts at `begin`: neighbours when `packed`, else
+/// interleaved with the other threads' of the group.
+template <bool kColumns>
+struct Share {
+  int64_t begin, end;  ///< `end`: of the row
+  bool packed;
+
+  __device__ int64_t index(int e) const {
+    const int t = Group<kColumns>::thread();
+    return begin + (packed ? int64_t{t} * kPerThread + e : t + int64_t{e} * Group<kColumns>::width());
+  }
+  __device__ bool has(int e) const { return index(e) < end; }
+  /// Loads them, given the place of each by its index in the row. When packed, `end` is a multiple of kPerThread and
+  /// the row lies in one run.
+  template <bool kIntegers = false, class C, class Place>
+  __device__ void load(const void* data, DType t, C (&v)[kPerThread], Place place) const {
+    if (packed) {
+      const int64_t first = has(0) ? place(index(0)) : -1;
+      load_runs<C, 1, kPerThread, kIntegers>(data, t, v, [&](int) { return first; });
+    } else {
+      int64_t places[kPerThread];
+      find(places, place);
+      load_runs<C, kPerThread, 1, kIntegers>(data, t, v, [&](int e) { return places[e]; });
+    }
+  }
+  template <class C, class Place>
+  __device__ void store(void* data, DType t, const C (&v)[kPerThread], Place place) const {
+    if (packed) {
+      const int64_t first = has(0) ? place(index(0)) : -1;
+      store_runs<C, 1, kPerThread>(data, t, v, [&](int) { return first; });
+    } else {
+      int64_t places[kPerThread];
+      find(places, place);
+      store_runs<C, kPerThread, 1>(data, t, v, [&](int e) { return places[e]; });
+    }
+  }
+
+ private:
+  template <class Place>
+  __device__ void find(int64_t (&places)[kPerThread], Place place) const {
+#pragma unroll
+    for (int e = 0; e < kPerThread; ++e) places[e] = has(e) ? place(index(e)) : -1;
+  }
+};
+
+}  // namespace tandem::cuda

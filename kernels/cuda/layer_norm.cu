@@ -1,0 +1,204 @@
+// Layer normalisation over the rows of [rows, n]. Contract: f16 and bf16 are widened to f32 and rounded once; f64 stays
+// f64. Sums are held in f64 over groups of 8 terms; the variance is that of the deviations from the mean, so that a
+// large mean costs no digits. Deterministic.
+#include "kernels/cuda/group.h"
+#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/pair_sums.h"
+#include "tandem/math/norm.h"
+
+namespace tandem::cuda {
+namespace {
+
+constexpr int kMaxWidth = 1024;
+
+/// A contiguous matrix of any floating dtype.
+struct Matrix {
+  void* data;
+  DType dtype;
+  explicit Matrix(const Tensor& x) : data(x.raw_bytes()), dtype(x.dtype()) {}
+
+  template <class C>
+  __device__ void load_row(int64_t at, const Share<false>& share, C (&v)[kPerThread]) const {
+    share.load(data, dtype, v, [at](int64_t i) { return at + i; });
+  }
+};
+
+/// This thread's part of a vector of parameters, or `otherwise` when there is none.
+template <class C>
+__device__ void load_part(const Vector& vector, const Share<false>& share, C (&v)[kPerThread], C otherwise) {
+  if (vector.data) {
+    share.load(vector.data, vector.dtype, v, [&](int64_t i) { return i * vector.stride; });
+  } else {
+#pragma unroll
+    for (int e = 0; e < kPerThread; ++e) v[e] = otherwise;
+  }
+}
+
+/// The sum over the group of term(e) over this thread's elements e.
+template <class C, class Each>
+__device__ double group_sum(Each each) {
+  double total = 0;
+  each([&](const Share<false>& share, auto term) {
+    C part = 0;
+#pragma unroll
+    for (int e = 0; e < kPerThread; ++e) part += share.has(e) ? term(e) : C(0);
+    total += static_cast<double>(part);
+  });
+  return Group<false>::sum(total);
+}
+
+template <class C, bool kCached>
+__global__ void __launch_bounds__(kMaxWidth)
+    normalise_rows(Matrix y, C* means, C* rstds, Matrix x, Vector weight, Vector bias, int64_t rows, int64_t length,
+                   double inverse_n, C eps, bool packed) {
+  using G = Group<false>;
+  for (int64_t first = G::first_row(); first < rows; first += G::row_step()) {
+    const int64_t row = first + G::row(), at = row * length;
+    const int64_t n = row < rows ? length : 0;  // without a row a thread still takes part in the folds
+    C v[kPerThread];
+    if constexpr (kCached) x.load_row(at, {0, n, packed}, v);
+    const auto each = [&](auto f) {
+      for (int64_t begin = 0; begin < n; begin += int64_t{kPerThread} * G::width()) {
+        const Share<false> share{begin, n, packed};
+        if constexpr (!kCached) x.load_row(at, share, v);
+        f(share);
+        if constexpr (kCached) break;
+      }
+    };
+    const C mean = static_cast<C>(inverse_n * group_sum<C>([&](auto add) {
+                                    each([&](const Share<false>& share) { add(share, [&](int e) { return v[e]; }); });
+                                  }));
+    const C variance = static_cast<C>(inverse_n * group_sum<C>([&](auto add) {
+                                        each([&](const Share<false>& share) {
+                                          add(share, [&](int e) {
+                                            const C d = v[e] - mean;
+                                            return d * d;
+                                          });
+                                        });
+                                      }));
+    const C rstd = math::rstd_of(variance, eps);
+    if (n > 0 && G::thread() == 0) {
+      means[row] = mean;
+      rstds[row] = rstd;
+    }
+    each([&](const Share<false>& share) {
+      C w[kPerThread], b[kPerThread], result[kPerThread];
+      load_part(weight, share, w, C(1));
+      load_part(bias, share, b, C(0));
+#pragma unroll
+      for (int e = 0; e < kPerThread; ++e) result[e] = math::normalised_affine(v[e], mean, rstd, w[e], b[e]);
+      share.store(y.data, y.dtype, result, [at](int64_t i) { return at + i; });
+    });
+  }
+}
+
+template <class C, bool kCached>
+__global__ void __launch_bounds__(kMaxWidth)
+    backward_rows(Matrix gx, Matrix gy, Matrix x, const C* means, const C* rstds, Vector weight, int64_t rows,
+                  int64_t length, double inverse_n, bool packed) {
+  using G = Group<false>;
+  for (int64_t first = G::first_row(); first < rows; first += G::row_step()) {
+    const int64_t row = first + G::row(), at = row * length;
+    const int64_t n = row < rows ? length : 0;
+    const C mean = n > 0 ? means[row] : C(0), rstd = n > 0 ? rstds[row] : C(0);
+    C g[kPerThread], xhat[kPerThread];
+    const auto load_both = [&](const Share<false>& share) {
+      C w[kPerThread];
+      gy.load_row(at, share, g);
+      x.load_row(at, share, xhat);
+      load_part(weight, share, w, C(1));
+#pragma unroll
+      for (int e = 0; e < kPerThread; ++e) {
+        g[e] *= w[e];
+        xhat[e] = math::normalised(xhat[e], mean, rstd);
+      }
+    };
+    if constexpr (kCached) load_both({0, n, packed});
+    const auto each = [&](auto f) {
+      for (int64_t begin = 0; begin < n; begin += int64_t{kPerThread} * G::width()) {
+        const Share<false> share{begin, n, packed};
+        if constexpr (!kCached) load_both(share);
+        f(share);
+        if constexpr (kCached) break;
+      }
+    };
+    double sum = 0, sum_xhat = 0;
+    each([&](const Share<false>& share) {
+      C part = 0, part_xhat = 0;
+#pragma unroll
+      for (int e = 0; e < kPerThread; ++e) {
+        part += share.has(e) ? g[e] : C(0);
+        part_xhat += share.has(e) ? g[e] * xhat[e] : C(0);
+      }
+      sum += static_cast<double>(part);
+      sum_xhat += static_cast<double>(part_xhat);
+    });
+    const C mean_g = static_cast<C>(inverse_n * G::sum(sum)), mean_gx = static_cast<C>(inverse_n * G::sum(sum_xhat));
+    each([&](const Share<false>& share) {
+      C result[kPerThread];
+#pragma unroll
+      for (int e = 0; e < kPerThread; ++e) result[e] = math::normalised_backward(g[e], xhat[e], mean_g, mean_gx, rstd);
+      share.store(gx.data, gx.dtype, result, [at](int64_t i) { return at + i; });
+    });
+  }
+}
+
+__global__ void __launch_bounds__(256)
+    store_pairs(const double* partial, int64_t splits, int64_t columns, Vector gweight, Vector gbias) {
+  const int64_t c = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  double g, gx;
+  total_pairs(partial, splits, columns, c, g, gx);
+  if (c >= columns || threadIdx.y != 0) return;
+  gbias.set(c, g);
+  gweight.set(c, gx);
+}
+
+bool fits_packs(const Tensor& parameter) {
+  return !parameter.defined() || (parameter.strides()[0] == 1 && is_aligned(parameter));
+}
+
+template <class F>
+void visit_compute(const Tensor& mean, F f) {
+  mean.dtype() == DType::F64 ? f(double{}) : f(float{});
+}
+
+}  // namespace
+
+void layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& x, const Tensor& weight,
+                const Tensor& bias, double eps) {
+  if (x.numel() == 0) return;
+  const DeviceGuard on(x.device());
+  const int64_t rows = x.sizes()[0], n = x.sizes()[1];
+  const GroupShape shape = make_group_shape(rows, n, false, kMaxWidth);
+  const bool packed = n % kPerThread == 0 && is_aligned(x) && is_aligned(y) && fits_packs(weight) && fits_packs(bias);
+  visit_compute(mean, [&](auto zero) {
+    using C = decltype(zero);
+    const bool cached = n <= int64_t{kPerThread} * shape.width;
+    launch(cached ? normalise_rows<C, true> : normalise_rows<C, false>, launch_of(shape), Matrix(y), mean.raw<C>(),
+           rstd.raw<C>(), Matrix(x), Vector(weight), Vector(bias), rows, n, 1 / static_cast<double>(n), eps, packed);
+  });
+}
+
+void layer_norm_backward(const Tensor& gx, const Tensor& gweight, const Tensor& gbias, const Tensor& gy,
+                         const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
+  const int64_t rows = x.sizes()[0], n = x.sizes()[1];
+  if (n == 0) return;
+  const DeviceGuard on(x.device());
+  visit_compute(mean, [&](auto zero) {
+    using C = decltype(zero);
+    if (gx.defined() && rows > 0) {
+      const GroupShape shape = make_group_shape(rows, n, false, kMaxWidth);
+      const bool cached = n <= int64_t{kPerThread} * shape.width;
+      const bool packed =
+          n % kPerThread == 0 && is_aligned(gx) && is_aligned(gy) && is_aligned(x) && fits_packs(weight);
+      launch(cached ? backward_rows<C, true> : backward_rows<C, false>, launch_of(shape), Matrix(gx), Matrix(gy),
+             Matrix(x), mean.raw<C>(), rstd.raw<C>(), Vector(weight), rows, n, 1 / static_cast<double>(n), packed);
+    }
+    if (!gweight.defined() && !gbias.defined()) return;
+    const PartialPairs sums = column_pairs<C, Pairs::by_row>(PairOperands(x, gy, mean, rstd), rows, n,
+                                                             is_aligned(x) && is_aligned(gy), x.device());
+    launch(store_pairs, pair_shape(n), sums.data.raw<double>(), sums.splits, n, Vector(gweight), Vector(gbias));
+  });
+}
+
+}  // namespace tandem::cuda

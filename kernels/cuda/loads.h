@@ -1,0 +1,92 @@
+#pragma once
+// Loads and stores of several elements of a dtype that is known at run time: one switch for all of them, so that the
+// accesses overlap. And vectors of parameters.
+#include "kernels/cuda/element.h"
+#include "tandem/tensor/tensor.h"
+
+namespace tandem::cuda {
+
+/// Elements that one thread handles at a time.
+inline constexpr int kPerThread = 8;
+
+/// True for a pointer at which 16 bytes move in one access.
+inline bool is_aligned(const Tensor& x) { return reinterpret_cast<uintptr_t>(x.raw_bytes()) % 16 == 0; }
+
+/// is_floating_point of a C++ element type, for device code.
+template <class T>
+inline constexpr bool kIsFloating = is_floating_point(dtype_of<T>);
+
+/// `Runs` runs of `Length` elements as C: run u starts at element at(u), which is a multiple of Length in aligned
+/// memory. Where at(u) is negative, there is none: its values are 0. Integer dtypes are read only with kIntegers,
+/// floating ones only as a floating C.
+template <class C, int Runs, int Length, bool kIntegers = false, class At>
+__device__ __forceinline__ void load_runs(const void* data, DType t, C (&v)[Runs * Length], At at) {
+  switch (t) {
+#define TANDEM_LOAD(NAME, CPP)                                                                                        \
+  case DType::NAME:                                                                                                   \
+    if constexpr (kIsFloating<CPP> ? std::is_floating_point_v<C> : kIntegers) {                                       \
+      constexpr int kBytes = 16 / static_cast<int>(sizeof(CPP)), kPack = Length < kBytes ? Length : kBytes;           \
+      _Pragma("unroll") for (int u = 0; u < Runs; ++u) {                                                              \
+        const int64_t first = at(u);                                                                                  \
+        _Pragma("unroll") for (int p = 0; p < Length / kPack; ++p) {                                                  \
+          Pack<CPP, kPack> pack{};                                                                                    \
+          if (first >= 0) pack = reinterpret_cast<const Pack<CPP, kPack>*>(static_cast<const CPP*>(data) + first)[p]; \
+          _Pragma("unroll") for (int j = 0; j < kPack; ++j) v[u * Length + p * kPack + j] = convert<C>(pack.at[j]);   \
+        }                                                                                                             \
+      }                                                                                                               \
+    }                                                                                                                 \
+    return;
+    TANDEM_FOR_EACH_DTYPE(TANDEM_LOAD)
+#undef TANDEM_LOAD
+  }
+}
+
+/// The reverse; nothing is written where at(u) is negative. Floating dtypes only.
+template <class C, int Runs, int Length, class At>
+__device__ __forceinline__ void store_runs(void* data, DType t, const C (&v)[Runs * Length], At at) {
+  switch (t) {
+#define TANDEM_STORE(NAME, CPP)                                                                                       \
+  case DType::NAME:                                                                                                   \
+    if constexpr (kIsFloating<CPP>) {                                                                                 \
+      constexpr int kBytes = 16 / static_cast<int>(sizeof(CPP)), kPack = Length < kBytes ? Length : kBytes;           \
+      _Pragma("unroll") for (int u = 0; u < Runs; ++u) {                                                              \
+        const int64_t first = at(u);                                                                                  \
+        if (first < 0) continue;                                                                                      \
+        _Pragma("unroll") for (int p = 0; p < Length / kPack; ++p) {                                                  \
+          Pack<CPP, kPack> pack;                                                                                      \
+          _Pragma("unroll") for (int j = 0; j < kPack; ++j) pack.at[j] = convert<CPP>(v[u * Length + p * kPack + j]); \
+          reinterpret_cast<Pack<CPP, kPack>*>(static_cast<CPP*>(data) + first)[p] = pack;                             \
+        }                                                                                                             \
+      }                                                                                                               \
+    }                                                                                                                 \
+    return;
+    TANDEM_FOR_EACH_DTYPE(TANDEM_STORE)
+#undef TANDEM_STORE
+  }
+}
+
+/// A vector of any stride and floating dtype, or nothing.
+struct Vector {
+  void* data = nullptr;
+  DType dtype = DType::F32;
+  int64_t stride = 0;
+
+  Vector() = default;
+  explicit Vector(const Tensor& x) {
+    if (!x.defined()) return;
+    data = x.raw_bytes();
+    dtype = x.dtype();
+    stride = x.strides()[0];
+  }
+  /// Element i as a C, or `otherwise` when there is no vector.
+  template <class C>
+  __device__ C get(int64_t i, C otherwise) const {
+    return data ? load<C>(data, dtype, i * stride) : otherwise;
+  }
+  template <class C>
+  __device__ void set(int64_t i, C value) const {
+    if (data) store<C>(data, dtype, i * stride, value);
+  }
+};
+
+}  // namespace tandem::cuda
