@@ -1,5 +1,7 @@
+#undef _FORTIFY_SOURCE  // whose longjmp refuses another stack
 #include "cuda_emulated/emulator.h"
 
+#include <setjmp.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -40,15 +42,25 @@ class Fiber {
 
   /// From the scheduler into the fiber, until it calls leave().
   void enter() {
-    begin_switch(&scheduler_fake_stack_, memory_, kStackBytes);
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(&scheduler_fake_stack_, memory_, kStackBytes);
     swapcontext(&scheduler_, &context_);
-    end_switch(scheduler_fake_stack_);
+    __sanitizer_finish_switch_fiber(scheduler_fake_stack_, nullptr, nullptr);
+#else
+    if (_setjmp(scheduler_) != 0) return;
+    if (!std::exchange(started_, true)) setcontext(&context_);
+    _longjmp(here_, 1);
+#endif
   }
   /// From the fiber back into the scheduler, until it is entered again.
   void leave() {
-    begin_switch(&fake_stack_, scheduler_stack_, scheduler_bytes_);
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(&fake_stack_, scheduler_stack_, scheduler_bytes_);
     swapcontext(&context_, &scheduler_);
     arrive();
+#else
+    if (_setjmp(here_) == 0) _longjmp(scheduler_, 1);
+#endif
   }
   /// The first thing to do in body.
   void arrive() {
@@ -58,25 +70,19 @@ class Fiber {
   }
 
  private:
-  static void begin_switch([[maybe_unused]] void** save, [[maybe_unused]] const void* stack,
-                           [[maybe_unused]] size_t bytes) {
+  ucontext_t context_;
+  void* memory_;
 #if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_start_switch_fiber(save, stack, bytes);
-#endif
-  }
-  static void end_switch([[maybe_unused]] void* saved) {
-#if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_finish_switch_fiber(saved, nullptr, nullptr);
-#endif
-  }
-
   static inline ucontext_t scheduler_;
   static inline void* scheduler_fake_stack_ = nullptr;
   static inline const void* scheduler_stack_ = nullptr;
   static inline size_t scheduler_bytes_ = 0;
-  ucontext_t context_;
-  void* memory_;
   void* fake_stack_ = nullptr;
+#else  // swapcontext costs two system calls; jumps cost none
+  static inline jmp_buf scheduler_;
+  jmp_buf here_;
+  bool started_ = false;
+#endif
 };
 
 enum class State : uint8_t { fresh, ready, at_block, at_warp, returned };
