@@ -111,7 +111,7 @@ std::string text(const Site& site) { return std::string(site.file_name()) + ":" 
 struct Block {
   std::vector<Thread> threads;
   std::vector<size_t> order;
-  size_t started = 0;  ///< of `order`
+  size_t started = 0, start_until = 0;  ///< positions in `order`
   Thread* current = nullptr;
   const std::function<void()>* body = nullptr;
   std::exception_ptr error;
@@ -123,8 +123,9 @@ struct Block {
 
   void start(dim3 shape, bool backwards, const std::function<void()>& thread);
   void run();
-  bool release_block();
-  bool release_warps();
+  bool run_warp(size_t begin, size_t end);
+  void resume(Thread& thread);
+  void release_block();
   bool release_group(size_t thread);
   [[noreturn]] void report_stuck() const;
   void abandon();
@@ -145,7 +146,7 @@ void fiber_body() {
       }
       block.current->state = State::returned;
       block.current = nullptr;
-      if (block.error || block.started == block.order.size()) break;
+      if (block.error || block.started >= block.start_until) break;
       block.current = &block.threads[block.order[block.started++]];
       block.current->fiber = self;
       threadIdx = block.current->index;
@@ -172,18 +173,25 @@ void Block::start(dim3 shape, bool backwards, const std::function<void()>& threa
   error = nullptr;
 }
 
+/// A warp goes on as far as it can before the next one does: warps that keep step would hide races between them.
 void Block::run() {
-  const auto resume = [this](Thread& t) {
-    current = &t;
-    threadIdx = t.index;
-    t.state = State::ready;
-    t.fiber->enter();
-    current = nullptr;
-    if (!error) return;
-    abandon();
-    std::rethrow_exception(std::exchange(error, nullptr));
-  };
-  while (started < order.size()) {
+  for (;;) {
+    bool some_ran = false;
+    for (size_t begin = 0, end; begin < order.size(); begin = end) {
+      end = begin + 1;
+      while (end < order.size() && warp_begin(order[end]) == warp_begin(order[begin])) ++end;
+      some_ran |= run_warp(begin, end);
+    }
+    if (idle.size() == fibers.size()) return;  // nobody waits
+    if (!some_ran) report_stuck();
+    release_block();
+  }
+}
+
+/// The threads [begin, end) of `order`. Returns true when some of them were not waiting.
+bool Block::run_warp(size_t begin, size_t end) {
+  bool some_ran = false;
+  for (start_until = end; started < end; some_ran = true) {
     Thread& t = threads[order[started++]];
     if (idle.empty()) {
       fibers.push_back(std::make_unique<Fiber>(fiber_body));
@@ -193,40 +201,47 @@ void Block::run() {
     idle.pop_back();
     resume(t);
   }
-  while (idle.size() < fibers.size()) {  // somebody waits
-    const bool block_goes_on = release_block(), warps_go_on = release_warps();
-    if (!block_goes_on && !warps_go_on) report_stuck();
-    for (size_t i : order) {
-      if (threads[i].state == State::ready) resume(threads[i]);
+  for (;;) {
+    bool is_ready = false;
+    for (size_t i = begin; i < end; ++i) {
+      Thread& t = threads[order[i]];
+      is_ready |= t.state == State::ready || (t.state == State::at_warp && release_group(order[i]));
+    }
+    if (!is_ready) return some_ran;
+    some_ran = true;
+    for (size_t i = begin; i < end; ++i) {
+      if (threads[order[i]].state == State::ready) resume(threads[order[i]]);
     }
   }
 }
 
-bool Block::release_block() {
+void Block::resume(Thread& thread) {
+  current = &thread;
+  threadIdx = thread.index;
+  thread.fiber->enter();
+  current = nullptr;
+  if (!error) return;
+  abandon();
+  std::rethrow_exception(std::exchange(error, nullptr));
+}
+
+/// Lets all threads go on when all wait at the same barrier of the block.
+void Block::release_block() {
   Votes votes{0, 0};
   const Thread* first = nullptr;
   for (const Thread& t : threads) {
     if (t.state == State::returned) continue;
-    if (t.state != State::at_block || (first && !same(first->site, t.site))) return false;
+    if (t.state != State::at_block || (first && !same(first->site, t.site))) return;
     first = &t;
     ++votes.live;
     votes.yes += t.vote;
   }
-  if (!first) return false;
+  if (!first) return;
   for (Thread& t : threads) {
     if (t.state != State::at_block) continue;
     t.votes = votes;
     t.state = State::ready;
   }
-  return true;
-}
-
-bool Block::release_warps() {
-  bool released = false;
-  for (size_t i = 0; i < threads.size(); ++i) {
-    if (threads[i].state == State::at_warp) released |= release_group(i);
-  }
-  return released;
 }
 
 /// Lets the lanes that `thread` waits for, and itself, go on when all of them are there.

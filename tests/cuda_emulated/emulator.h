@@ -3,9 +3,9 @@
 // run(), which executes a grid. The .cu files are compiled as C++; math/ and base/ take their host branches.
 //
 // Blocks run one after the other, and so do the threads of a block: each is a fiber that runs until it returns or waits
-// at a barrier, a shuffle or a vote. Every other block runs its threads, and every other launch its blocks, from the
-// last to the first, so that a missing barrier shows in one order or the other. Not emulated: dynamic shared memory,
-// memory ordering, textures, cooperative groups.
+// at a barrier, a shuffle or a vote, and a warp goes on before the next one starts. Every other block runs its threads,
+// and every other launch its blocks, from the last to the first. So a missing barrier shows in one order or the other.
+// Not emulated: dynamic shared memory, memory ordering, blocks side by side, cooperative groups.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

@@ -103,6 +103,27 @@ TEST(Emulator, ARaceShowsInOneOfTwoOrders) {
   EXPECT_NE(sums[0], sums[1]);
 }
 
+/// Thread 0's warp writes again while others have yet to read.
+void write_after_read(int* result) {
+  __shared__ int value;
+  for (int round = 0; round < 2; ++round) {
+    if (threadIdx.x == 0) value = round;
+    __syncthreads();
+    result[threadIdx.x] += value == round;
+    __syncwarp();  // no barrier of the block before the next round
+  }
+}
+
+TEST(Emulator, WarpsRunAhead) {
+  std::vector<int> sums;
+  for (int order = 0; order < 2; ++order) {
+    std::vector<int> result(64);
+    launch(write_after_read, Launch{dim3(1), dim3(64), 0}, result.data());
+    sums.push_back(std::accumulate(result.begin(), result.end(), 0));
+  }
+  EXPECT_LT(std::min(sums[0], sums[1]), 128);
+}
+
 void half_at_a_barrier() {
   if (threadIdx.x < 32) {
     __syncthreads();
