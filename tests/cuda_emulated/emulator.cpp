@@ -42,25 +42,20 @@ class Fiber {
 
   /// From the scheduler into the fiber, until it calls leave().
   void enter() {
+    leave_stack(&scheduler_fake_stack_, memory_, kStackBytes);
+    if (_setjmp(scheduler_) == 0) {
+      if (!std::exchange(started_, true)) setcontext(&context_);
+      _longjmp(here_, 1);
+    }
 #if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_start_switch_fiber(&scheduler_fake_stack_, memory_, kStackBytes);
-    swapcontext(&scheduler_, &context_);
     __sanitizer_finish_switch_fiber(scheduler_fake_stack_, nullptr, nullptr);
-#else
-    if (_setjmp(scheduler_) != 0) return;
-    if (!std::exchange(started_, true)) setcontext(&context_);
-    _longjmp(here_, 1);
 #endif
   }
   /// From the fiber back into the scheduler, until it is entered again.
   void leave() {
-#if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_start_switch_fiber(&fake_stack_, scheduler_stack_, scheduler_bytes_);
-    swapcontext(&context_, &scheduler_);
-    arrive();
-#else
+    leave_stack(&fake_stack_, scheduler_stack_, scheduler_bytes_);
     if (_setjmp(here_) == 0) _longjmp(scheduler_, 1);
-#endif
+    arrive();
   }
   /// The first thing to do in body.
   void arrive() {
@@ -70,19 +65,24 @@ class Fiber {
   }
 
  private:
-  ucontext_t context_;
-  void* memory_;
+  /// Tells AddressSanitizer that the stack is about to change.
+  static void leave_stack([[maybe_unused]] void** save, [[maybe_unused]] const void* next,
+                          [[maybe_unused]] size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
-  static inline ucontext_t scheduler_;
+    __sanitizer_start_switch_fiber(save, next, bytes);
+#endif
+  }
+
+  // Jumps, since swapcontext costs two system calls, and more under AddressSanitizer.
+  static inline jmp_buf scheduler_;
   static inline void* scheduler_fake_stack_ = nullptr;
   static inline const void* scheduler_stack_ = nullptr;
   static inline size_t scheduler_bytes_ = 0;
-  void* fake_stack_ = nullptr;
-#else  // swapcontext costs two system calls; jumps cost none
-  static inline jmp_buf scheduler_;
+  ucontext_t context_;
   jmp_buf here_;
   bool started_ = false;
-#endif
+  void* memory_;
+  void* fake_stack_ = nullptr;
 };
 
 enum class State : uint8_t { fresh, ready, at_block, at_warp, returned };
