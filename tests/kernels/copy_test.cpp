@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "kernels/cpu/kernels.h"
 #include "kernels/cpu/simd/convert.h"
+#include "kernels/kernels_under_test.h"
 #include "layouts.h"
 #include "support/simd_levels.h"
 
@@ -35,7 +35,7 @@ TEST_P(CopyKernels, EveryPairOfDtypes) {
         const Tensor src = tensor_of(random_values(n, 1, 0, 100), from), dst = unwritten({n}, to);
         Values want = read(src);
         for (double& v : want) v = converted(v, to);
-        cpu::copy(dst, src);
+        device::copy(dst, src);
         ASSERT_EQ(read(dst), want) << name(from) << " to " << name(to) << ", n = " << n;
       }
     }
@@ -47,11 +47,11 @@ TEST_P(CopyKernels, NegativeNumbers) {
   for (DType from : {kHalf, kBFloat16, kFloat, kDouble}) {
     for (DType to : {kChar, kShort, kInt, kLong, kBool}) {
       const Tensor dst = unwritten({5}, to);
-      cpu::copy(dst, tensor_of(values, from));
+      device::copy(dst, tensor_of(values, from));
       EXPECT_EQ(read(dst), to == kBool ? (Values{1, 1, 1, 1, 0}) : (Values{-1, -2, -100, 2, 0})) << name(from);
     }
     const Tensor bytes = unwritten({1}, kByte);  // wraps around, as in PyTorch
-    cpu::copy(bytes, tensor_of({-1}, from));
+    device::copy(bytes, tensor_of({-1}, from));
     EXPECT_EQ(read(bytes)[0], 255);
   }
 }
@@ -67,7 +67,7 @@ TEST_P(CopyKernels, EveryLayout) {
             write(src, random_values(src.numel(), 1, 0, 100));
             Values want = read(src);
             for (double& v : want) v = converted(v, to);
-            cpu::copy(dst, src);
+            device::copy(dst, src);
             ASSERT_EQ(read(dst), want) << name(from) << " " << name(ls) << " to " << name(to) << " " << name(ld) << " "
                                        << to_string(size);
           }
@@ -79,7 +79,7 @@ TEST_P(CopyKernels, EveryLayout) {
 
 TEST_P(CopyKernels, GapsStayUntouched) {
   const Tensor memory = tensor_of(Values(40, 7), kHalf);
-  cpu::copy(make_view(memory, {4, 5}, {10, 2}, 1), noise({4, 5}, kFloat, 1));
+  device::copy(make_view(memory, {4, 5}, {10, 2}, 1), noise({4, 5}, kFloat, 1));
   const Values after = read(memory);
   for (size_t i = 0; i < after.size(); ++i) {
     EXPECT_EQ(after[i] == 7, i % 2 == 0) << i;
@@ -92,7 +92,7 @@ TEST_P(CopyKernels, ExpandedSource) {
     const Tensor src = make_view(row, {3, 2000}, {0, 1}, 0), dst = unwritten({3, 2000}, to);
     Values want = read(src);
     for (double& v : want) v = converted(v, to);
-    cpu::copy(dst, src);
+    device::copy(dst, src);
     EXPECT_EQ(read(dst), want);
   }
 }
@@ -130,8 +130,8 @@ TEST_P(CopyKernels, RoundsToNearestEven) {
   }
   const int64_t n = static_cast<int64_t>(values.size());
   const Tensor src = from_blob(values.data(), {n}), half = empty({n}, kHalf), bfloat = empty({n}, kBFloat16);
-  cpu::copy(half, src);
-  cpu::copy(bfloat, src);
+  device::copy(half, src);
+  device::copy(bfloat, src);
   for (int64_t i = 0; i < n; ++i) {
     const float v = values[static_cast<size_t>(i)];
     ASSERT_EQ(half.raw<Half>()[i].bits, Half(v).bits) << v;
@@ -154,10 +154,10 @@ TEST_P(CopyKernels, DoublesAreRoundedOnce) {
                          INFINITY};
   const Values want = {1 + 0x1p-10, 1, 1, -(1 + 0x1p-10), INFINITY, -INFINITY, 0x1p-24, 0, 65504, INFINITY, INFINITY};
   const Tensor half = empty({static_cast<int64_t>(values.size())}, kHalf);
-  cpu::copy(half, tensor_of(values, kDouble));
+  device::copy(half, tensor_of(values, kDouble));
   EXPECT_EQ(read(half), want);
   const Tensor bfloat = empty({2}, kBFloat16);
-  cpu::copy(bfloat, tensor_of({1 + 0x1p-8 + 0x1p-40, 1 + 0x1p-8}, kDouble));
+  device::copy(bfloat, tensor_of({1 + 0x1p-8 + 0x1p-40, 1 + 0x1p-8}, kDouble));
   EXPECT_EQ(read(bfloat), (Values{1 + 0x1p-7, 1}));
 }
 
@@ -167,10 +167,10 @@ TEST_P(CopyKernels, Lists) {
     src.push_back(noise({n}, kFloat, static_cast<uint32_t>(n)));
     dst.push_back(unwritten({n}, kBFloat16));
   }
-  cpu::copy_list(dst, src);
+  device::copy_list(dst, src);
   for (size_t i = 0; i < dst.size(); ++i) {
     const Tensor alone = empty_like(dst[i]);
-    cpu::copy(alone, src[i]);
+    device::copy(alone, src[i]);
     EXPECT_EQ(bytes_of(dst[i]), bytes_of(alone));
   }
 }
@@ -179,14 +179,14 @@ TEST_P(CopyKernels, Fill) {
   for (DType dtype : kAllTypes) {
     for (Layout layout : kLayouts) {
       const Tensor y = unwritten({3, 5, 50}, dtype, layout);
-      cpu::fill(y, 3);
+      device::fill(y, 3);
       EXPECT_EQ(read(y), Values(750, dtype == kBool ? 1 : 3)) << name(dtype) << " " << name(layout);
-      cpu::fill(y, 2.5);
+      device::fill(y, 2.5);
       EXPECT_EQ(read(y), Values(750, converted(2.5, dtype))) << name(dtype) << " " << name(layout);
     }
   }
   const Tensor big = empty({1}, kLong);
-  cpu::fill(big, (int64_t{1} << 62) + 1);
+  device::fill(big, (int64_t{1} << 62) + 1);
   EXPECT_EQ(big.raw<int64_t>()[0], (int64_t{1} << 62) + 1);
 }
 
@@ -194,14 +194,14 @@ TEST_P(CopyKernels, Arange) {
   for (DType dtype : {kFloat, kDouble, kLong, kInt, kHalf}) {
     for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::spread}) {
       const Tensor y = unwritten({30, 50}, dtype, layout);
-      cpu::arange(y, -3, 1);
+      device::arange(y, -3, 1);
       Values want;
       for (int i = 0; i < 1500; ++i) want.push_back(i - 3);
       EXPECT_EQ(read(y), want) << name(dtype) << " " << name(layout);
     }
   }
   const Tensor y = empty({3}, kFloat);
-  cpu::arange(y, 0.5, 0.25);
+  device::arange(y, 0.5, 0.25);
   EXPECT_EQ(read(y), (Values{0.5, 0.75, 1}));
 }
 

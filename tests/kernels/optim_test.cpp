@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/cpu/kernels.h"
+#include "kernels/kernels_under_test.h"
 #include "kernels/raw_tensors.h"
 #include "support/simd_levels.h"
 #include "support/tolerance.h"
@@ -184,7 +184,7 @@ TEST_P(OptimKernels, SgdFollowsTheModel) {
         call.nesterov = variant == 4;
         call.maximize = variant == 5;
         std::vector<SgdModel> models(call.params.size());
-        run_steps(call, models, variant % 3 == 0, [](const SgdCall& c) { cpu::sgd(c); });
+        run_steps(call, models, variant % 3 == 0, [](const SgdCall& c) { device::sgd(c); });
         for (size_t k = 0; k < call.momentum_buffers.size(); ++k) {
           expect_near(read(call.momentum_buffers[k]), models[k].buffer, after_steps(types.param), "buffer");
         }
@@ -202,7 +202,7 @@ TEST_P(OptimKernels, AdamFollowsTheModel) {
         call.decoupled = variant == 2;
         call.maximize = variant == 4;
         std::vector<AdamModel> models(call.params.size());
-        run_steps(call, models, variant % 2 == 0, [](const AdamCall& c) { cpu::adam(c); });
+        run_steps(call, models, variant % 2 == 0, [](const AdamCall& c) { device::adam(c); });
       }
     }
   }
@@ -229,8 +229,8 @@ TEST_P(OptimKernels, AnOverflowLeavesEveryByte) {
     sgd.scaling = adam.scaling = {scalar_of(0.5), scalar_of(flag)};
     const auto sgd_before = snapshot(sgd, {&sgd.momentum_buffers});
     const auto adam_before = snapshot(adam, {&adam.exp_avgs, &adam.exp_avg_sqs, &adam.max_exp_avg_sqs});
-    cpu::sgd(sgd);
-    cpu::adam(adam);
+    device::sgd(sgd);
+    device::adam(adam);
     EXPECT_EQ(snapshot(sgd, {&sgd.momentum_buffers}), sgd_before);
     EXPECT_EQ(snapshot(adam, {&adam.exp_avgs, &adam.exp_avg_sqs, &adam.max_exp_avg_sqs}), adam_before);
   }
@@ -245,7 +245,7 @@ void fused_equals_plain(Call& fused, Call& plain, Step step) {
         write(call->grads[k], random_values(call->grads[k].numel(), 10 * i + static_cast<uint32_t>(k)));
       }
     }
-    cpu::unscale(plain.grads, fused.scaling.inverse_scale, scalar_of(0));
+    device::unscale(plain.grads, fused.scaling.inverse_scale, scalar_of(0));
     step(fused);
     step(plain);
   }
@@ -262,13 +262,13 @@ TEST_P(OptimKernels, FusedUnscaleEqualsUnscaleThenStepBitForBit) {
     SgdCall plain = make_sgd(variant % 3 == 0 ? 0 : 0.9, types, Layout::contiguous);
     fused.weight_decay = plain.weight_decay = variant % 3 == 2 ? 0 : 0.05;
     fused.nesterov = plain.nesterov = variant % 3 == 2;
-    fused_equals_plain(fused, plain, [](const SgdCall& c) { cpu::sgd(c); });
+    fused_equals_plain(fused, plain, [](const SgdCall& c) { device::sgd(c); });
 
     AdamCall adam = make_adam(false, types, Layout::contiguous),
              plain_adam = make_adam(false, types, Layout::contiguous);
     adam.weight_decay = plain_adam.weight_decay = variant % 3 == 2 ? 0 : 0.05;
     adam.decoupled = plain_adam.decoupled = variant % 3 == 1;
-    fused_equals_plain(adam, plain_adam, [](const AdamCall& c) { cpu::adam(c); });
+    fused_equals_plain(adam, plain_adam, [](const AdamCall& c) { device::adam(c); });
   }
 }
 
@@ -290,8 +290,8 @@ TEST_P(OptimKernels, ResultsDoNotDependOnThreads) {
       call.exp_avg_sqs.push_back(add_state(n, kFloat, Layout::contiguous, 0));
       call.steps.push_back(scalar_of(0));
     }
-    cpu::adam(call);
-    cpu::adam(call);
+    device::adam(call);
+    device::adam(call);
     results[run] = snapshot(call, {&call.exp_avgs, &call.exp_avg_sqs});
     for (size_t k = 0; k < call.params.size(); ++k) expect_shadow(call.shadows[k], call.params[k]);
   }
@@ -309,7 +309,7 @@ TEST_P(OptimKernels, ShadowsKeepNaNAndInf) {
     g[50] = kInf;
     g[119] = -kInf;
     write(call.grads[0], g);
-    cpu::sgd(call);
+    device::sgd(call);
     const Values s = read(call.shadows[0]);
     EXPECT_TRUE(std::isnan(s[0]));
     EXPECT_EQ(s[50], -kInf);
@@ -324,20 +324,20 @@ TEST_P(OptimKernels, WithoutWeightDecayAnInfiniteParameterMakesNoNaN) {
   add_param(call, 20, kFloat, kFloat, {}, Layout::contiguous);
   write(call.params[0], Values(60, kInf));
   write(call.grads[0], Values(60, 1));
-  cpu::sgd(call);
+  device::sgd(call);
   EXPECT_EQ(read(call.params[0]), Values(60, kInf));
 }
 
 TEST_P(OptimKernels, EmptyListsAndTensors) {
-  cpu::sgd(SgdCall());
-  cpu::adam(AdamCall());
+  device::sgd(SgdCall());
+  device::adam(AdamCall());
   AdamCall call;
   call.beta1 = call.beta2 = 0.9;
   add_param(call, 0, kFloat, kFloat, kBFloat16, Layout::contiguous);
   call.exp_avgs.push_back(add_state(0, kFloat, Layout::contiguous, 0));
   call.exp_avg_sqs.push_back(add_state(0, kFloat, Layout::contiguous, 0));
   call.steps.push_back(scalar_of(4));
-  cpu::adam(call);
+  device::adam(call);
   EXPECT_EQ(read(call.steps[0])[0], 5);
 }
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <random>
 
-#include "kernels/cpu/kernels.h"
+#include "kernels/kernels_under_test.h"
 #include "kernels/raw_tensors.h"
 
 namespace tandem {
@@ -29,7 +29,7 @@ struct Scale {
   float update(std::initializer_list<double> found) {
     call.found_infs.clear();
     for (double f : found) call.found_infs.push_back(scalar_of(f));
-    cpu::update_scale(call);
+    device::update_scale(call);
     return value();
   }
   float update(bool overflow) { return update({overflow ? 1.0 : 0.0}); }

@@ -22,7 +22,12 @@ class SimdLevels : public ::testing::TestWithParam<cpu::SimdLevel> {
 
 }  // namespace tandem::testing
 
-/// Instantiates a fixture derived from SimdLevels.
+/// Instantiates a fixture derived from SimdLevels; on an emulated CUDA device, which has none, for one level.
+#if defined(TANDEM_EMULATED_CUDA)
+#define TANDEM_AT_EVERY_SIMD_LEVEL(FIXTURE) \
+  INSTANTIATE_TEST_SUITE_P(Emulated, FIXTURE, ::testing::Values(::tandem::cpu::kSimdLevels[0]))
+#else
 #define TANDEM_AT_EVERY_SIMD_LEVEL(FIXTURE)                                                  \
   INSTANTIATE_TEST_SUITE_P(Levels, FIXTURE, ::testing::ValuesIn(::tandem::cpu::kSimdLevels), \
                            [](const auto& level) { return std::string(::tandem::cpu::name(level.param)); })
+#endif

@@ -1,0 +1,346 @@
+#undef _FORTIFY_SOURCE  // whose longjmp refuses another stack
+#include "cuda_emulated/emulator.h"
+
+#include <setjmp.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+namespace tandem::cuda::emulated {
+namespace {
+
+constexpr size_t kStackBytes = size_t{512} << 10, kGuardBytes = 4096;  // pages are taken as they are touched
+
+/// A stack of execution. Switches happen between the scheduler, on the program's own stack, and one fiber.
+class Fiber {
+ public:
+  explicit Fiber(void (*body)()) {
+    memory_ = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory_ == MAP_FAILED) throw std::bad_alloc();
+    mprotect(memory_, kGuardBytes, PROT_NONE);
+    getcontext(&context_);
+    context_.uc_stack.ss_sp = memory_;
+    context_.uc_stack.ss_size = kStackBytes;
+    context_.uc_link = nullptr;  // body never returns
+    makecontext(&context_, body, 0);
+  }
+  ~Fiber() { munmap(memory_, kStackBytes); }
+  Fiber(const Fiber&) = delete;
+  Fiber& operator=(const Fiber&) = delete;
+
+  /// From the scheduler into the fiber, until it calls leave().
+  void enter() {
+    leave_stack(&scheduler_fake_stack_, memory_, kStackBytes);
+    if (_setjmp(scheduler_) == 0) {
+      if (!std::exchange(started_, true)) setcontext(&context_);
+      _longjmp(here_, 1);
+    }
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(scheduler_fake_stack_, nullptr, nullptr);
+#endif
+  }
+  /// From the fiber back into the scheduler, until it is entered again.
+  void leave() {
+    leave_stack(&fake_stack_, scheduler_stack_, scheduler_bytes_);
+    if (_setjmp(here_) == 0) _longjmp(scheduler_, 1);
+    arrive();
+  }
+  /// The first thing to do in body.
+  void arrive() {
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(fake_stack_, &scheduler_stack_, &scheduler_bytes_);
+#endif
+  }
+
+ private:
+  /// Tells AddressSanitizer that the stack is about to change.
+  static void leave_stack([[maybe_unused]] void** save, [[maybe_unused]] const void* next,
+                          [[maybe_unused]] size_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(save, next, bytes);
+#endif
+  }
+
+  // Jumps, since swapcontext costs two system calls, and more under AddressSanitizer.
+  static inline jmp_buf scheduler_;
+  static inline void* scheduler_fake_stack_ = nullptr;
+  static inline const void* scheduler_stack_ = nullptr;
+  static inline size_t scheduler_bytes_ = 0;
+  ucontext_t context_;
+  jmp_buf here_;
+  bool started_ = false;
+  void* memory_;
+  void* fake_stack_ = nullptr;
+};
+
+enum class State : uint8_t { fresh, ready, at_block, at_warp, returned };
+
+struct Thread {
+  dim3 index;
+  State state;
+  Fiber* fiber;
+  Site site;
+  // at a barrier of the block
+  bool vote;
+  Votes votes;
+  // at one of the warp
+  unsigned mask;
+  uint64_t value;
+  Exchange exchange;
+};
+
+bool same(const Site& a, const Site& b) {
+  return a.line() == b.line() && std::strcmp(a.file_name(), b.file_name()) == 0;
+}
+
+std::string text(const Site& site) { return std::string(site.file_name()) + ":" + std::to_string(site.line()); }
+
+/// The block that runs now.
+struct Block {
+  std::vector<Thread> threads;
+  std::vector<size_t> order;
+  size_t started = 0, start_until = 0;  ///< positions in `order`
+  Thread* current = nullptr;
+  const std::function<void()>* body = nullptr;
+  std::exception_ptr error;
+  std::vector<std::unique_ptr<Fiber>> fibers;
+  std::vector<Fiber*> idle;
+
+  size_t warp_begin(size_t thread) const { return thread / warpSize * warpSize; }
+  size_t warp_end(size_t thread) const { return std::min(threads.size(), warp_begin(thread) + warpSize); }
+
+  void start(dim3 shape, bool backwards, const std::function<void()>& thread);
+  void run();
+  bool run_warp(size_t begin, size_t end);
+  void resume(Thread& thread);
+  void release_block();
+  bool release_group(size_t thread);
+  [[noreturn]] void report_stuck() const;
+  void abandon();
+};
+
+Block block;
+
+/// A fiber runs fresh threads until one of them waits: a kernel without barriers needs a single one.
+void fiber_body() {
+  Fiber* const self = block.current->fiber;
+  self->arrive();
+  for (;;) {
+    while (block.current) {
+      try {
+        (*block.body)();
+      } catch (...) {
+        block.error = std::current_exception();
+      }
+      block.current->state = State::returned;
+      block.current = nullptr;
+      if (block.error || block.started >= block.start_until) break;
+      block.current = &block.threads[block.order[block.started++]];
+      block.current->fiber = self;
+      threadIdx = block.current->index;
+    }
+    block.idle.push_back(self);
+    self->leave();
+  }
+}
+
+void Block::start(dim3 shape, bool backwards, const std::function<void()>& thread) {
+  threads.resize(size_t{shape.x} * shape.y * shape.z);
+  order.resize(threads.size());
+  for (size_t i = 0; i < threads.size(); ++i) {
+    const auto t = static_cast<unsigned>(i);
+    threads[i].index = {};
+    threads[i].index.x = t % shape.x;
+    threads[i].index.y = t / shape.x % shape.y;
+    threads[i].index.z = t / shape.x / shape.y;
+    threads[i].state = State::fresh;
+    order[i] = backwards ? threads.size() - 1 - i : i;
+  }
+  started = 0;
+  body = &thread;
+  error = nullptr;
+}
+
+/// A warp goes on as far as it can before the next one does: warps that keep step would hide races between them.
+void Block::run() {
+  for (;;) {
+    bool some_ran = false;
+    for (size_t begin = 0, end; begin < order.size(); begin = end) {
+      end = begin + 1;
+      while (end < order.size() && warp_begin(order[end]) == warp_begin(order[begin])) ++end;
+      some_ran |= run_warp(begin, end);
+    }
+    if (idle.size() == fibers.size()) return;  // nobody waits
+    if (!some_ran) report_stuck();
+    release_block();
+  }
+}
+
+/// The threads [begin, end) of `order`. Returns true when some of them were not waiting.
+bool Block::run_warp(size_t begin, size_t end) {
+  bool some_ran = false;
+  for (start_until = end; started < end; some_ran = true) {
+    Thread& t = threads[order[started++]];
+    if (idle.empty()) {
+      fibers.push_back(std::make_unique<Fiber>(fiber_body));
+      idle.push_back(fibers.back().get());
+    }
+    t.fiber = idle.back();
+    idle.pop_back();
+    resume(t);
+  }
+  for (;;) {
+    bool is_ready = false;
+    for (size_t i = begin; i < end; ++i) {
+      Thread& t = threads[order[i]];
+      is_ready |= t.state == State::ready || (t.state == State::at_warp && release_group(order[i]));
+    }
+    if (!is_ready) return some_ran;
+    some_ran = true;
+    for (size_t i = begin; i < end; ++i) {
+      if (threads[order[i]].state == State::ready) resume(threads[order[i]]);
+    }
+  }
+}
+
+void Block::resume(Thread& thread) {
+  current = &thread;
+  threadIdx = thread.index;
+  thread.fiber->enter();
+  current = nullptr;
+  if (!error) return;
+  abandon();
+  std::rethrow_exception(std::exchange(error, nullptr));
+}
+
+/// Lets all threads go on when all wait at the same barrier of the block.
+void Block::release_block() {
+  Votes votes{0, 0};
+  const Thread* first = nullptr;
+  for (const Thread& t : threads) {
+    if (t.state == State::returned) continue;
+    if (t.state != State::at_block || (first && !same(first->site, t.site))) return;
+    first = &t;
+    ++votes.live;
+    votes.yes += t.vote;
+  }
+  if (!first) return;
+  for (Thread& t : threads) {
+    if (t.state != State::at_block) continue;
+    t.votes = votes;
+    t.state = State::ready;
+  }
+}
+
+/// Lets the lanes that `thread` waits for, and itself, go on when all of them are there.
+bool Block::release_group(size_t thread) {
+  const Thread& first = threads[thread];
+  const size_t begin = warp_begin(thread), end = warp_end(thread);
+  Exchange exchange{};
+  for (size_t i = begin; i < end; ++i) {
+    const Thread& t = threads[i];
+    if ((first.mask >> (i - begin) & 1) == 0 || t.state == State::returned) continue;
+    if (t.state != State::at_warp || t.mask != first.mask || !same(t.site, first.site)) return false;
+    exchange.lanes |= 1u << (i - begin);
+    exchange.values[i - begin] = t.value;
+  }
+  for (size_t i = begin; i < end; ++i) {
+    if ((exchange.lanes >> (i - begin) & 1) == 0) continue;
+    threads[i].exchange = exchange;
+    threads[i].state = State::ready;
+  }
+  return true;
+}
+
+/// Throws what waits where.
+void Block::report_stuck() const {
+  std::string message = "a barrier that not all threads reach: in block (" + std::to_string(blockIdx.x) + ", " +
+                        std::to_string(blockIdx.y) + ", " + std::to_string(blockIdx.z) + ")";
+  const Site* last = nullptr;
+  for (size_t i = 0; i < threads.size(); ++i) {
+    const Thread& t = threads[i];
+    if (t.state == State::returned || (last && same(*last, t.site))) continue;
+    last = &t.site;
+    message += ", thread " + std::to_string(i) + " waits at " + text(t.site);
+  }
+  block.abandon();
+  throw Misuse(message);
+}
+
+/// Gives up the threads that wait, with their stacks: kernels leave nothing there that must be destroyed.
+void Block::abandon() {
+  idle.clear();
+  fibers.clear();
+}
+
+void wait() {
+  Thread* const self = block.current;
+  self->fiber->leave();
+}
+
+}  // namespace
+
+Votes wait_for_block(bool vote, const Site& site) {
+  Thread& self = *block.current;
+  self.state = State::at_block;
+  self.site = site;
+  self.vote = vote;
+  wait();
+  return self.votes;
+}
+
+const Exchange& wait_for_warp(unsigned mask, uint64_t value, const Site& site) {
+  if ((mask >> lane() & 1) == 0) throw Misuse("a mask without the calling lane at " + text(site));
+  Thread& self = *block.current;
+  self.state = State::at_warp;
+  self.site = site;
+  self.mask = mask;
+  self.value = value;
+  wait();
+  return self.exchange;
+}
+
+int lane() { return static_cast<int>(block.current - block.threads.data()) % warpSize; }
+
+uint64_t value_of(const Exchange& exchange, int source, const Site& site) {
+  if ((exchange.lanes >> source & 1) == 0) {
+    throw Misuse("a shuffle from lane " + std::to_string(source) + ", which takes no part, at " + text(site));
+  }
+  return exchange.values[source];
+}
+
+void run(dim3 grid, dim3 shape, size_t shared_bytes, const std::function<void()>& thread) {
+  static unsigned launches = 0;
+  const size_t blocks = size_t{grid.x} * grid.y * grid.z, threads = size_t{shape.x} * shape.y * shape.z;
+  if (blocks == 0) return;
+  if (threads == 0 || threads > 1024 || grid.x > 0x7fffffffu || grid.y > 0xffff || grid.z > 0xffff || shape.z > 64) {
+    throw Misuse("a launch of " + std::to_string(blocks) + " blocks of " + std::to_string(threads) +
+                 " threads: no device accepts its shape");
+  }
+  if (shared_bytes != 0) throw Misuse("dynamic shared memory is not emulated");
+  gridDim = grid;
+  blockDim = shape;
+  const bool backwards = ++launches % 2 == 0;
+  for (size_t i = 0; i < blocks; ++i) {
+    const size_t b = backwards ? blocks - 1 - i : i;
+    blockIdx.x = static_cast<unsigned>(b % grid.x);
+    blockIdx.y = static_cast<unsigned>(b / grid.x % grid.y);
+    blockIdx.z = static_cast<unsigned>(b / grid.x / grid.y);
+    block.start(shape, backwards != (i % 2 == 1), thread);
+    block.run();
+  }
+}
+
+}  // namespace tandem::cuda::emulated

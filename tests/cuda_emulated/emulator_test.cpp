@@ -1,0 +1,173 @@
+// The emulated device itself: what it runs as a GPU would, and what it refuses.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+#include "kernels/cuda/launch.h"
+
+namespace tandem::cuda {
+namespace {
+
+unsigned thread_of_block() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
+
+void visit(int* visits) {
+  const unsigned b = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+  ++visits[b * blockDim.x * blockDim.y * blockDim.z + thread_of_block()];
+}
+
+TEST(Emulator, EveryThreadRunsOnce) {
+  std::vector<int> visits(2 * 3 * 4 * 5 * 6 * 7);
+  launch(visit, Launch{dim3(2, 3, 4), dim3(5, 6, 7), 0}, visits.data());
+  EXPECT_EQ(visits, std::vector<int>(visits.size(), 1));
+}
+
+/// Rounds of a sum over the block in which every value crosses between threads; threads from `live` on return at once.
+void sum_in_rounds(int live, int64_t* result) {
+  __shared__ int64_t values[2][96];
+  const int t = static_cast<int>(threadIdx.x);
+  if (t >= live) return;
+  int64_t value = t;
+  for (int round = 0; round < 10; ++round) {
+    values[round % 2][t] = value;
+    __syncthreads();
+    value = values[round % 2][(t + 1) % live];
+  }
+  result[t] = value;
+}
+
+TEST(Emulator, BarriersWaitForThoseThatHaveNotReturned) {
+  for (int live : {96, 70, 1}) {
+    for (int order = 0; order < 2; ++order) {
+      std::vector<int64_t> result(96, -1);
+      launch(sum_in_rounds, Launch{dim3(1), dim3(96), 0}, live, result.data());
+      for (int t = 0; t < 96; ++t) EXPECT_EQ(result[t], t < live ? (t + 10) % live : -1);
+    }
+  }
+}
+
+void vote(int* results) {
+  const int t = static_cast<int>(threadIdx.x);
+  const bool right = __syncthreads_or(t == 5) == 1 && __syncthreads_or(0) == 0 && __syncthreads_and(1) == 1 &&
+                     __syncthreads_and(t != 5) == 0 && __syncthreads_count(t % 2) == 32 &&
+                     __ballot_sync(0xffffffffu, t % 4 == 0) == 0x11111111u &&
+                     __any_sync(0xffffffffu, t == 33) == t / 32 && __all_sync(0xffffffffu, t < 32) == 1 - t / 32;
+  results[t] = right;
+}
+
+TEST(Emulator, Votes) {
+  std::vector<int> results(64);
+  launch(vote, Launch{dim3(1), dim3(64), 0}, results.data());
+  EXPECT_EQ(results, std::vector<int>(64, 1));
+}
+
+void shuffle(int* results) {
+  constexpr unsigned kAll = 0xffffffffu;
+  const int t = static_cast<int>(threadIdx.x), lane = t % 32, first = t - lane;
+  bool right = __shfl_sync(kAll, t, 3) == first + 3 && __shfl_sync(kAll, t, 3, 8) == t / 8 * 8 + 3 &&
+               __shfl_xor_sync(kAll, t, 5) == (t ^ 5) && __shfl_up_sync(kAll, t, 2) == (lane < 2 ? t : t - 2) &&
+               __shfl_down_sync(kAll, t, 3, 16) == (t % 16 < 13 ? t + 3 : t) &&
+               __shfl_xor_sync(kAll, static_cast<double>(t), 1) == (t ^ 1);
+  // Halves of a warp go their own ways.
+  const unsigned half = lane < 16 ? 0xffffu : 0xffff0000u;
+  if (lane < 16) {
+    right &= __shfl_xor_sync(half, t, 8) == (t ^ 8);
+  } else {
+    for (int i = 0; i < 3; ++i) right &= __shfl_xor_sync(half, t, 1) == (t ^ 1);
+  }
+  __syncwarp();
+  results[t] = right;
+}
+
+TEST(Emulator, Shuffles) {
+  std::vector<int> results(64);
+  launch(shuffle, Launch{dim3(1), dim3(64), 0}, results.data());
+  EXPECT_EQ(results, std::vector<int>(64, 1));
+}
+
+void neighbours_without_barrier(int* result) {
+  __shared__ int values[64];
+  values[threadIdx.x] = 0;
+  __syncthreads();
+  values[threadIdx.x] = 1;
+  result[threadIdx.x] = values[(threadIdx.x + 1) % 64];  // a race
+}
+
+TEST(Emulator, ARaceShowsInOneOfTwoOrders) {
+  std::vector<int> sums;
+  for (int order = 0; order < 2; ++order) {
+    std::vector<int> result(64);
+    launch(neighbours_without_barrier, Launch{dim3(1), dim3(64), 0}, result.data());
+    sums.push_back(std::accumulate(result.begin(), result.end(), 0));
+  }
+  EXPECT_NE(sums[0], sums[1]);
+}
+
+/// Thread 0's warp writes again while others have yet to read.
+void write_after_read(int* result) {
+  __shared__ int value;
+  for (int round = 0; round < 2; ++round) {
+    if (threadIdx.x == 0) value = round;
+    __syncthreads();
+    result[threadIdx.x] += value == round;
+    __syncwarp();  // no barrier of the block before the next round
+  }
+}
+
+TEST(Emulator, WarpsRunAhead) {
+  std::vector<int> sums;
+  for (int order = 0; order < 2; ++order) {
+    std::vector<int> result(64);
+    launch(write_after_read, Launch{dim3(1), dim3(64), 0}, result.data());
+    sums.push_back(std::accumulate(result.begin(), result.end(), 0));
+  }
+  EXPECT_LT(std::min(sums[0], sums[1]), 128);
+}
+
+void half_at_a_barrier() {
+  if (threadIdx.x < 32) {
+    __syncthreads();
+  } else {
+    __syncthreads();
+  }
+}
+void barrier_and_shuffle() {
+  if (threadIdx.x % 2 == 0) {
+    __syncthreads();
+  } else {
+    __syncwarp();
+  }
+}
+void shuffle_from_a_lane_that_returned() {
+  if (threadIdx.x % 32 == 31) return;
+  __shfl_sync(0xffffffffu, 1, 31);
+}
+void mask_of_others() { __syncwarp(1); }
+void nothing() {}
+
+TEST(Emulator, RefusesWhatADeviceLeavesUndefined) {
+  const Launch shape{dim3(2), dim3(64), 0};
+  EXPECT_THROW(launch(half_at_a_barrier, shape), emulated::Misuse);
+  EXPECT_THROW(launch(barrier_and_shuffle, shape), emulated::Misuse);
+  EXPECT_THROW(launch(shuffle_from_a_lane_that_returned, shape), emulated::Misuse);
+  EXPECT_THROW(launch(mask_of_others, shape), emulated::Misuse);
+  EXPECT_THROW(launch(nothing, Launch{dim3(1), dim3(1025), 0}), emulated::Misuse);
+  EXPECT_THROW(launch(nothing, Launch{dim3(1, 1 << 16), dim3(1), 0}), emulated::Misuse);
+  launch(nothing, Launch{dim3(0), dim3(64), 0});
+}
+
+void trap_in_the_middle() {
+  __syncthreads();
+  if (threadIdx.x == 7) __trap();
+  __syncthreads();
+}
+
+TEST(Emulator, ATrapEndsTheLaunch) {
+  EXPECT_THROW(launch(trap_in_the_middle, Launch{}), emulated::Trap);
+  std::vector<int> visits(256);
+  launch(visit, Launch{}, visits.data());
+  EXPECT_EQ(visits, std::vector<int>(256, 1)) << "the next launch is none the worse";
+}
+
+}  // namespace
+}  // namespace tandem::cuda

@@ -1,0 +1,28 @@
+// An index out of range stops the kernel.
+#include <gtest/gtest.h>
+
+#include "cuda_emulated/emulator.h"
+#include "kernels/cuda/kernels.h"
+#include "kernels/raw_tensors.h"
+
+namespace tandem::testing {
+namespace {
+
+TEST(EmulatedIndex, OutOfRangeTraps) {
+  using cuda::emulated::Trap;
+  const Tensor x = tensor_of(std::vector<double>(10, 1), kFloat), y = tensor_of(std::vector<double>(300, 7), kFloat);
+  for (double bad : {-1.0, 10.0, 1e9}) {
+    for (DType dtype : {kLong, kInt}) {
+      std::vector<double> indices(300, 3);
+      indices[200] = bad;
+      const Tensor index = tensor_of(indices, dtype);
+      EXPECT_THROW(cuda::gather(y, x, 0, index), Trap);
+      EXPECT_THROW(cuda::index_select(y, x, 0, index), Trap);
+      EXPECT_THROW(cuda::scatter_add(x, 0, index, y), Trap);
+      EXPECT_THROW(cuda::index_add(x, 0, index, y), Trap);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tandem::testing
