@@ -1,4 +1,5 @@
-// The fakes are put in before anything asks for a device: what is there is found out once for a process.
+// The fakes are put in before anything asks for a device: what is there is found out once for a process. Static, they
+// outlive the plans and handles that threads keep until they end.
 #include <gtest/gtest.h>
 
 #include "cuda_fake/fake_driver.h"
@@ -7,8 +8,8 @@
 int main(int argc, char** argv) {
   namespace cuda = tandem::cuda;
   ::testing::InitGoogleTest(&argc, argv);
-  const cuda::DriverGuard driver(cuda::testing::fake_driver());
-  const cuda::BlasDriverGuard blas(cuda::testing::fake_blas_driver());
-  const cuda::DnnDriverGuard dnn(cuda::testing::fake_dnn_driver());
+  static const cuda::DriverGuard driver(cuda::testing::fake_driver());
+  static const cuda::BlasDriverGuard blas(cuda::testing::fake_blas_driver());
+  static const cuda::DnnDriverGuard dnn(cuda::testing::fake_dnn_driver());
   return RUN_ALL_TESTS();
 }
