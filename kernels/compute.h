@@ -37,6 +37,20 @@ C parameter(double v) {
   return static_cast<C>(v);
 }
 
+/// y + s as an element of y's dtype: rounded once, integers modulo 2^bits, bools by or.
+template <class Y, class S>
+TANDEM_HOST_DEVICE inline Y sum_of(Y y, S s) {
+  if constexpr (std::is_same_v<Y, bool>) {
+    return y || s;
+  } else if constexpr (std::is_integral_v<Y>) {
+    return static_cast<Y>(static_cast<uint64_t>(y) + static_cast<uint64_t>(s));
+  } else if constexpr (std::is_same_v<Y, double>) {
+    return y + static_cast<double>(s);
+  } else {
+    return Y(static_cast<float>(y) + static_cast<float>(s));
+  }
+}
+
 /// NotImplementedError: the formula means nothing for these numbers.
 [[noreturn]] void throw_undefined_formula(Unary op, DType compute);
 [[noreturn]] void throw_undefined_formula(Binary op, DType compute);

@@ -30,6 +30,21 @@ struct Walk {
     for (size_t k = 0; k < N; ++k) strides[k][rank] = step[k];
     ++rank;
   }
+  /// Adds a loop inside the others, or lengthens the innermost where every operand steps on without a gap.
+  void append(int64_t size, const std::array<int64_t, N>& step) {
+    numel *= size;
+    bool joins = rank > 0;
+    for (size_t k = 0; k < N && joins; ++k) joins = strides[k][rank - 1] == step[k] * size;
+    if (!joins) return add(size, step);
+    sizes[rank - 1] *= size;
+    for (size_t k = 0; k < N; ++k) strides[k][rank - 1] = step[k];
+  }
+  /// At least one loop.
+  void finish() {
+    std::array<int64_t, N> one;
+    one.fill(1);
+    if (rank == 0) add(1, one);
+  }
 };
 
 /// The loops over `shape`, given each operand's strides. They run in the order of the first operand's memory, and
@@ -48,21 +63,11 @@ Walk<N> make_walk(IntArrayRef shape, const std::array<IntArrayRef, N>& strides) 
                    [&](size_t a, size_t b) { return strides[0][a] > strides[0][b]; });
   for (size_t i = 0; i < count; ++i) {
     const size_t d = order[i];
-    walk.numel *= shape[d];
     std::array<int64_t, N> step;
     for (size_t k = 0; k < N; ++k) step[k] = strides[k][d];
-    bool joins = walk.rank > 0;
-    for (size_t k = 0; k < N && joins; ++k) joins = walk.strides[k][walk.rank - 1] == step[k] * shape[d];
-    if (joins) {
-      walk.sizes[walk.rank - 1] *= shape[d];
-      for (size_t k = 0; k < N; ++k) walk.strides[k][walk.rank - 1] = step[k];
-    } else {
-      walk.add(shape[d], step);
-    }
+    walk.append(shape[d], step);
   }
-  std::array<int64_t, N> one;
-  one.fill(1);
-  if (walk.rank == 0) walk.add(1, one);
+  walk.finish();
   return walk;
 }
 

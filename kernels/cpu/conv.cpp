@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/conv_bias.h"
 #include "kernels/cpu/conv_loops.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/layout.h"
@@ -125,12 +126,6 @@ void activate(const Tensor& y, Activation activation) {
   }
 }
 
-// Column sums of gy over all but channels.
-void bias_gradient(const Tensor& gbias, const Tensor& gy) {
-  const Tensor row = make_view(gbias, {1, gbias.size(0), 1, 1}, {0, gbias.stride(0), 0, 0}, gbias.storage_offset());
-  reduce(row, Reduction::sum, gy);
-}
-
 }  // namespace
 
 void conv2d(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p,
@@ -165,7 +160,7 @@ void conv2d_backward_weight(const Tensor& gweight, const Tensor& gbias, const Te
                             const Conv2dParams& p) {
   if (!gweight.defined() || gy.numel() == 0) {
     if (gweight.defined()) fill(gweight, 0);
-    if (gbias.defined()) bias_gradient(gbias, gy);
+    if (gbias.defined()) reduce(kernels::as_channels(gbias), Reduction::sum, gy);
     return;
   }
   const bool done = try_dtypes(gy.dtype(), [&](DType dtype) {
@@ -183,7 +178,7 @@ void conv2d_backward_weight(const Tensor& gweight, const Tensor& gbias, const Te
   const Tensor w = contiguous_f64_result(gweight);
   conv2d_backward_weight_loops(w, contiguous_f64(gy), contiguous_f64(x), p);
   deliver(gweight, w);
-  if (gbias.defined()) bias_gradient(gbias, gy);
+  if (gbias.defined()) reduce(kernels::as_channels(gbias), Reduction::sum, gy);
 }
 
 }  // namespace tandem::cpu

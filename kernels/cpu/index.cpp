@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstring>
 
+#include "kernels/compute.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/tile.h"
@@ -92,19 +93,6 @@ void take(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index, co
   });
 }
 
-template <class Y, class S>
-Y sum_of(Y y, S s) {
-  if constexpr (std::same_as<Y, bool>) {
-    return y || s;
-  } else if constexpr (std::integral<Y>) {
-    return static_cast<Y>(static_cast<uint64_t>(y) + static_cast<uint64_t>(s));
-  } else if constexpr (std::same_as<Y, double>) {
-    return y + static_cast<double>(s);
-  } else {
-    return Y(static_cast<float>(y) + static_cast<float>(s));
-  }
-}
-
 /// Strides across the slices, and along `dim`.
 struct Steps {
   int64_t across, along;
@@ -118,12 +106,12 @@ void add_slices(Y* y, Steps y_steps, const Index* k, Steps k_steps, const S* s, 
   for (int64_t j = 0; j < count; ++j, k += k_steps.along, s += s_steps.along) {
     if (rows) {
       Y* row = y + *k * y_steps.along;
-      for (int64_t i = 0; i < n; ++i) row[i] = sum_of(row[i], s[i]);
+      for (int64_t i = 0; i < n; ++i) row[i] = kernels::sum_of(row[i], s[i]);
       continue;
     }
     for (int64_t i = 0; i < n; ++i) {
       Y& sum = y[i * y_steps.across + k[i * k_steps.across] * y_steps.along];
-      sum = sum_of(sum, s[i * s_steps.across]);
+      sum = kernels::sum_of(sum, s[i * s_steps.across]);
     }
   }
 }

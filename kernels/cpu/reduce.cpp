@@ -9,36 +9,6 @@
 #include "kernels/cpu/kernels.h"
 
 namespace tandem::cpu {
-namespace {
-
-Fold fold_of(Reduction op) {
-  switch (op) {
-    case Reduction::sum:
-    case Reduction::mean:
-      return Fold::sum;
-    case Reduction::prod:
-      return Fold::prod;
-    case Reduction::max:
-      return Fold::max;
-    case Reduction::min:
-      return Fold::min;
-    case Reduction::any:
-      return Fold::any;
-    case Reduction::all:
-      return Fold::all;
-    case Reduction::norm1:
-      return Fold::sum_abs;
-    case Reduction::norm2:
-    case Reduction::sum_squares:
-      return Fold::sum_squares;
-    case Reduction::norm_inf:
-      return Fold::max_abs;
-  }
-  return Fold::sum;
-}
-
-}  // namespace
-
 ReducePlan::ReducePlan(const Tensor& x, const Tensor& y) {
   struct Part {
     Dims sizes, x_strides, y_strides;
@@ -65,7 +35,7 @@ void reduce(const Tensor& y, Reduction op, const Tensor& x) {
   visit_compute(compute_type(operands), [&](auto zero) {
     using C = decltype(zero);
     using A = Accumulator<C>;
-    fold_tensor<C>(fold_of(op), x, plan, nullptr, [&](int64_t k, int64_t count, const A* values) {
+    fold_tensor<C>(kernels::fold_of(op), x, plan, nullptr, [&](int64_t k, int64_t count, const A* values) {
       if (op != Reduction::mean && op != Reduction::norm2) return store_outputs(y, plan.kept, 1, k, count, values);
       double finished[kFoldColumns];
       for (int64_t i = 0; i < count; ++i) {

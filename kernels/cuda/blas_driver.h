@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "kernels/cuda/call_table.h"
+
 namespace tandem::cuda {
 
 // The calls that tandem makes, with their parameters: X(name, (parameters)).
@@ -34,20 +36,10 @@ struct BlasDriver {
 #undef TANDEM_CALL
 };
 
-/// The table in use: cuBLASLt's, unless a BlasDriverGuard has put in another.
-const BlasDriver& blas_driver();
-
-/// Puts another table in use for its lifetime, on all threads. For tests.
-class [[nodiscard]] BlasDriverGuard {
- public:
-  explicit BlasDriverGuard(const BlasDriver& driver);
-  ~BlasDriverGuard();
-  BlasDriverGuard(const BlasDriverGuard&) = delete;
-  BlasDriverGuard& operator=(const BlasDriverGuard&) = delete;
-
- private:
-  const BlasDriver* previous_;
-};
+template <>
+const BlasDriver& library_table<BlasDriver>();
+using BlasDriverGuard = TableGuard<BlasDriver>;
+inline const BlasDriver& blas_driver() { return table_in_use<BlasDriver>(); }
 
 /// Throws BackendError that names the running op, the call, the status and the operands.
 [[noreturn]] void throw_blas_error(const char* call, cublasStatus_t status, const std::string& operands);

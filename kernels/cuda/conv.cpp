@@ -6,6 +6,7 @@
 // engine that does write it is taken. Runs may differ in the last bits unless cuda::set_deterministic is on.
 #include <vector>
 
+#include "kernels/conv_bias.h"
 #include "kernels/cuda/conv_plan.h"
 #include "kernels/cuda/finish.h"
 #include "kernels/cuda/kernels.h"
@@ -79,11 +80,6 @@ Tensor spread_over_channels(const Tensor& bias, const Tensor& y) {
   return make_view(bias, y.sizes(), {0, bias.stride(0), 0, 0}, bias.storage_offset());
 }
 
-void bias_gradient(const Tensor& gbias, const Tensor& gy) {
-  const Tensor row = make_view(gbias, {1, gbias.size(0), 1, 1}, {0, gbias.stride(0), 0, 0}, gbias.storage_offset());
-  reduce(row, Reduction::sum, gy);
-}
-
 }  // namespace
 
 void conv2d(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p,
@@ -136,7 +132,7 @@ void conv2d_backward_weight(const Tensor& gweight, const Tensor& gbias, const Te
   const Tensor& any = gweight.defined() ? gweight : gbias;
   if (!any.defined()) return;
   const DeviceGuard on(any.device());
-  if (gbias.defined()) bias_gradient(gbias, gy);
+  if (gbias.defined()) reduce(kernels::as_channels(gbias), Reduction::sum, gy);
   if (!gweight.defined() || gweight.numel() == 0) return;
   if (gy.numel() == 0 || x.numel() == 0) return fill(gweight, 0);
   std::string why;

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "kernels/cuda/launch.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
 

@@ -1,13 +1,11 @@
 #include "kernels/cuda/dnn_driver.h"
 
-#include <atomic>
-
 #include "tandem/base/check.h"
 
 namespace tandem::cuda {
-namespace {
 
-const DnnDriver& library() {
+template <>
+const DnnDriver& library_table<DnnDriver>() {
   static constexpr DnnDriver table = {
 #define TANDEM_CALL(NAME, PARAMETERS) .NAME = static_cast<cudnnStatus_t(*) PARAMETERS>(&::NAME),
       TANDEM_DNN_CALLS(TANDEM_CALL)
@@ -15,18 +13,6 @@ const DnnDriver& library() {
   };
   return table;
 }
-
-std::atomic<const DnnDriver*>& current() {
-  static std::atomic<const DnnDriver*> driver{&library()};
-  return driver;
-}
-
-}  // namespace
-
-const DnnDriver& dnn_driver() { return *current().load(std::memory_order_relaxed); }
-
-DnnDriverGuard::DnnDriverGuard(const DnnDriver& driver) : previous_(current().exchange(&driver)) {}
-DnnDriverGuard::~DnnDriverGuard() { current().store(previous_); }
 
 void throw_dnn_error(const char* call, cudnnStatus_t status, const std::string& operands) {
   char reason[1024] = "";

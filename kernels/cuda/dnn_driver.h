@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "kernels/cuda/call_table.h"
+
 namespace tandem::cuda {
 
 // The calls that tandem makes, with their parameters: X(name, (parameters)).
@@ -27,20 +29,10 @@ struct DnnDriver {
 #undef TANDEM_CALL
 };
 
-/// The table in use: cuDNN's, unless a DnnDriverGuard has put in another.
-const DnnDriver& dnn_driver();
-
-/// Puts another table in use for its lifetime, on all threads. For tests.
-class [[nodiscard]] DnnDriverGuard {
- public:
-  explicit DnnDriverGuard(const DnnDriver& driver);
-  ~DnnDriverGuard();
-  DnnDriverGuard(const DnnDriverGuard&) = delete;
-  DnnDriverGuard& operator=(const DnnDriverGuard&) = delete;
-
- private:
-  const DnnDriver* previous_;
-};
+template <>
+const DnnDriver& library_table<DnnDriver>();
+using DnnDriverGuard = TableGuard<DnnDriver>;
+inline const DnnDriver& dnn_driver() { return table_in_use<DnnDriver>(); }
 
 /// Throws BackendError that names the running op, the call, the status with cuDNN's own words, and the operands.
 [[noreturn]] void throw_dnn_error(const char* call, cudnnStatus_t status, const std::string& operands);

@@ -1,13 +1,11 @@
 #include "kernels/cuda/driver.h"
 
-#include <atomic>
-
 #include "tandem/base/check.h"
 
 namespace tandem::cuda {
-namespace {
 
-const Driver& runtime() {
+template <>
+const Driver& library_table<Driver>() {
   static constexpr Driver table = {
 #define TANDEM_CALL(NAME, PARAMETERS) .NAME = static_cast<cudaError_t(*) PARAMETERS>(&::NAME),
       TANDEM_CUDA_CALLS(TANDEM_CALL)
@@ -16,10 +14,7 @@ const Driver& runtime() {
   return table;
 }
 
-std::atomic<const Driver*>& current() {
-  static std::atomic<const Driver*> driver{&runtime()};
-  return driver;
-}
+namespace {
 
 /// Errors after which every later call of the process fails too.
 bool is_sticky(cudaError_t code) {
@@ -43,11 +38,6 @@ bool is_sticky(cudaError_t code) {
 }
 
 }  // namespace
-
-const Driver& driver() { return *current().load(std::memory_order_relaxed); }
-
-DriverGuard::DriverGuard(const Driver& driver) : previous_(current().exchange(&driver)) {}
-DriverGuard::~DriverGuard() { current().store(previous_); }
 
 void throw_cuda_error(const char* call, cudaError_t code) {
   driver().cudaGetLastError();  // an error of a call is kept for the next one, which did nothing wrong

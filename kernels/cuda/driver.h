@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "kernels/cuda/call_table.h"
+
 namespace tandem::cuda {
 
 // The calls that tandem makes, with their parameters: X(name, (parameters)).
@@ -21,20 +23,12 @@ namespace tandem::cuda {
   X(cudaMalloc, (void**, size_t))                                                \
   X(cudaFree, (void*))                                                           \
   X(cudaHostAlloc, (void**, size_t, unsigned))                                   \
-  X(cudaFreeHost, (void*))                                                       \
   X(cudaMemcpyAsync, (void*, const void*, size_t, cudaMemcpyKind, cudaStream_t)) \
-  X(cudaMemsetAsync, (void*, int, size_t, cudaStream_t))                         \
   X(cudaStreamCreateWithPriority, (cudaStream_t*, unsigned, int))                \
   X(cudaStreamSynchronize, (cudaStream_t))                                       \
   X(cudaStreamQuery, (cudaStream_t))                                             \
   X(cudaStreamWaitEvent, (cudaStream_t, cudaEvent_t, unsigned))                  \
   X(cudaStreamIsCapturing, (cudaStream_t, cudaStreamCaptureStatus*))             \
-  X(cudaStreamBeginCapture, (cudaStream_t, cudaStreamCaptureMode))               \
-  X(cudaStreamEndCapture, (cudaStream_t, cudaGraph_t*))                          \
-  X(cudaGraphInstantiate, (cudaGraphExec_t*, cudaGraph_t, unsigned long long))   \
-  X(cudaGraphLaunch, (cudaGraphExec_t, cudaStream_t))                            \
-  X(cudaGraphExecDestroy, (cudaGraphExec_t))                                     \
-  X(cudaGraphDestroy, (cudaGraph_t))                                             \
   X(cudaEventCreateWithFlags, (cudaEvent_t*, unsigned))                          \
   X(cudaEventDestroy, (cudaEvent_t))                                             \
   X(cudaEventRecord, (cudaEvent_t, cudaStream_t))                                \
@@ -50,20 +44,10 @@ struct Driver {
 #undef TANDEM_CALL
 };
 
-/// The table in use: the CUDA runtime's, unless a DriverGuard has put in another.
-const Driver& driver();
-
-/// Puts another table in use for its lifetime, on all threads. For tests.
-class [[nodiscard]] DriverGuard {
- public:
-  explicit DriverGuard(const Driver& driver);
-  ~DriverGuard();
-  DriverGuard(const DriverGuard&) = delete;
-  DriverGuard& operator=(const DriverGuard&) = delete;
-
- private:
-  const Driver* previous_;
-};
+template <>
+const Driver& library_table<Driver>();
+using DriverGuard = TableGuard<Driver>;
+inline const Driver& driver() { return table_in_use<Driver>(); }
 
 /// Throws BackendError that names the running op, the call and the code; says so when the device can no longer be used.
 [[noreturn]] void throw_cuda_error(const char* call, cudaError_t code);

@@ -23,6 +23,22 @@ struct ComputeOf<BFloat16> {
   using type = float;
 };
 
+/// Calls f(T{}) with the C++ type of a floating dtype.
+#pragma nv_exec_check_disable
+template <class F>
+TANDEM_HOST_DEVICE inline void visit_floating(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::F32:
+      return f(float{});
+    case DType::F16:
+      return f(Half{});
+    case DType::BF16:
+      return f(BFloat16{});
+    default:
+      return f(double{});
+  }
+}
+
 /// x as a To: one rounding, and 'not 0' for bool.
 template <class To, class From>
 __device__ __forceinline__ To convert(From x) {

@@ -10,13 +10,7 @@
 
 namespace tandem::cuda {
 
-/// An operand of any dtype.
-struct Operand {
-  void* data;
-  DType dtype;
-  explicit Operand(const Tensor& x) : data(x.raw_bytes()), dtype(x.dtype()) {}
-};
-
+/// Tensors of any dtypes.
 template <size_t N>
 struct Operands {
   void* data[N];

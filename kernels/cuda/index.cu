@@ -7,6 +7,7 @@
 // f32 and f64 this is the path whose result is not deterministic.
 #include <concepts>
 
+#include "kernels/compute.h"
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/launch.h"
@@ -86,19 +87,6 @@ void take(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index, co
   }
 }
 
-template <class Y, class S>
-__device__ __forceinline__ Y sum_of(Y y, S s) {
-  if constexpr (std::same_as<Y, bool>) {
-    return y || s;
-  } else if constexpr (std::integral<Y>) {
-    return static_cast<Y>(static_cast<uint64_t>(y) + static_cast<uint64_t>(s));
-  } else if constexpr (std::same_as<Y, double>) {
-    return y + static_cast<double>(s);
-  } else {
-    return Y(static_cast<float>(y) + static_cast<float>(s));
-  }
-}
-
 /// How the tensors step along `dim`.
 struct Along {
   int64_t count;  ///< indices of a slice
@@ -116,7 +104,7 @@ __global__ void __launch_bounds__(kThreads)
     slices.offsets(i, offset);
     for (int64_t j = 0; j < along.count; ++j) {
       Y& sum = y[offset[0] + checked(index[offset[1] + j * along.index], along.y_size) * along.y];
-      sum = sum_of(sum, src[offset[2] + j * along.src]);
+      sum = kernels::sum_of(sum, src[offset[2] + j * along.src]);
     }
   }
 }

@@ -108,21 +108,6 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// Calls f(T{}) with the C++ type of a floating dtype.
-template <class F>
-__device__ __forceinline__ void visit_floating(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::F32:
-      return f(float{});
-    case DType::F16:
-      return f(Half{});
-    case DType::BF16:
-      return f(BFloat16{});
-    default:
-      return f(double{});
-  }
-}
-
 /// L elements of an operand from element `at` on; L is 1, or 4 with `at` a multiple of 4.
 template <class C, int L>
 __device__ __forceinline__ void load_lanes(const Entry& entry, size_t k, int64_t at, C (&x)[L]) {

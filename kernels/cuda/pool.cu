@@ -196,21 +196,6 @@ __global__ void __launch_bounds__(kThreads)
   });
 }
 
-/// Calls f(T{}) with the type of a floating dtype.
-template <class F>
-void visit_floating(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::F32:
-      return f(float{});
-    case DType::F16:
-      return f(Half{});
-    case DType::BF16:
-      return f(BFloat16{});
-    default:
-      return f(double{});
-  }
-}
-
 void average(const Tensor& y, const Tensor& x, const Windows& rows, const Windows& columns) {
   if (y.numel() == 0) return;
   const DeviceGuard on(y.device());

@@ -5,80 +5,20 @@
 #include "kernels/cuda/group.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/reduce_plan.h"
-#include "tandem/math/reduce.h"
+#include "kernels/fold.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::cuda {
 namespace {
 
-// The formulas of math/reduce.h.
-#define TANDEM_FOLDS(X) \
-  X(sum) X(prod) X(max) X(min) X(any) X(all) X(sum_abs) X(max_abs) X(sum_squares) X(squared_deviation)
-enum class Fold : uint8_t {
-#define TANDEM_ENUM(NAME) NAME,
-  TANDEM_FOLDS(TANDEM_ENUM)
-#undef TANDEM_ENUM
-};
-
-Fold fold_of(Reduction op) {
-  switch (op) {
-    case Reduction::sum:
-    case Reduction::mean:
-      return Fold::sum;
-    case Reduction::prod:
-      return Fold::prod;
-    case Reduction::max:
-      return Fold::max;
-    case Reduction::min:
-      return Fold::min;
-    case Reduction::any:
-      return Fold::any;
-    case Reduction::all:
-      return Fold::all;
-    case Reduction::norm1:
-      return Fold::sum_abs;
-    case Reduction::norm2:
-    case Reduction::sum_squares:
-      return Fold::sum_squares;
-    case Reduction::norm_inf:
-      return Fold::max_abs;
-  }
-  return Fold::sum;
-}
-
-/// f64 for floating numbers, i64 for integers.
-template <class C>
-using Accumulator = std::conditional_t<std::is_same_v<C, int64_t>, int64_t, double>;
+using kernels::Accumulator;
+using kernels::combine;
+using kernels::Fold;
 
 /// What the terms that a thread reads at a time are combined in.
 template <class Op, class C>
 inline constexpr bool kWideLane = std::is_same_v<Op, math::fold::prod> || std::is_same_v<Op, math::fold::sum_squares> ||
                                   std::is_same_v<Op, math::fold::squared_deviation>;
-
-/// The fold is chosen at run time, for many terms at once: one kernel for each would take minutes to compile.
-template <class A>
-__device__ A nothing(Fold fold, A shift) {
-  switch (fold) {
-#define TANDEM_CASE(NAME) \
-  case Fold::NAME:        \
-    return math::fold::NAME::map(math::fold::NAME::padding(shift), shift);
-    TANDEM_FOLDS(TANDEM_CASE)
-#undef TANDEM_CASE
-  }
-  return shift;
-}
-
-template <class A>
-__device__ A combine(Fold fold, A a, A b) {
-  switch (fold) {
-#define TANDEM_CASE(NAME) \
-  case Fold::NAME:        \
-    return math::fold::NAME::combine(a, b);
-    TANDEM_FOLDS(TANDEM_CASE)
-#undef TANDEM_CASE
-  }
-  return a;
-}
 
 /// result, combined with those of the terms v that has(e) holds for.
 template <class Op, class C, class Has>
@@ -114,7 +54,8 @@ struct Sink {
   }
 };
 
-/// Folds the terms of each output, or a chunk of them into `partial` [outputs, splits].
+/// Folds the terms of each output, or a chunk of them into `partial` [outputs, splits]. The fold is chosen at run time,
+/// for many terms at once: one kernel for each would take minutes to compile.
 template <class C, bool kColumns>
 __global__ void __launch_bounds__(256)
     fold_terms(Fold fold, Geometry<2> kept, Geometry<1> reduced, const void* x, DType dtype, bool packed, int64_t chunk,
@@ -129,7 +70,7 @@ __global__ void __launch_bounds__(256)
     int64_t at[2] = {0, 0};
     if (is_output) kept.offsets(k, at);
     const A shift = shifts && is_output ? shifts[k] : A(0);
-    A result = nothing(fold, shift);
+    A result = kernels::fold_of_nothing(fold, shift);
     for (int64_t i = begin; is_output && i < end; i += step) {
       const Share<kColumns> share{i, end, packed};
       C v[kPerThread];
@@ -165,7 +106,7 @@ __global__ void __launch_bounds__(256)
   using A = Accumulator<C>;
   for (int64_t first = G::first_row(); first < kept.numel; first += G::row_step()) {
     const int64_t k = first + G::row();
-    A result = nothing(fold, A(0));
+    A result = kernels::fold_of_nothing(fold, A(0));
     for (int64_t s = G::thread(); k < kept.numel && s < splits; s += G::width())
       result = combine(fold, result, partial[k * splits + s]);
     result = G::fold(result, [fold](A a, A b) { return combine(fold, a, b); });
@@ -206,7 +147,7 @@ void reduce(const Tensor& y, Reduction op, const Tensor& x) {
   sink.divisor = static_cast<double>(plan.reduced.numel);
   const DType operands = y.dtype() == DType::Bool ? x.dtype() : promote_types(x.dtype(), y.dtype());
   kernels::visit_compute(kernels::compute_type(operands),
-                         [&](auto zero) { fold_tensor<decltype(zero)>(fold_of(op), x, plan, nullptr, sink); });
+                         [&](auto zero) { fold_tensor<decltype(zero)>(kernels::fold_of(op), x, plan, nullptr, sink); });
 }
 
 void var_mean(const Tensor& var, const Tensor& mean, const Tensor& x, double correction) {

@@ -13,7 +13,5 @@ cudaStream_t current_handle();
 /// True with TANDEM_SYNC=1 in the environment: every launch is followed by a wait, so that an error is reported by the
 /// op at fault.
 bool is_synchronous();
-/// The threads that a whole device can hold at a time, divided by `block`: what a grid-stride launch needs.
-int resident_blocks(int threads_per_block);
 
 }  // namespace tandem::cuda

@@ -84,17 +84,9 @@ Driver make() {
     return called("cudaFree");
   };
   d.cudaHostAlloc = [](void** data, size_t bytes, unsigned) { return new_memory("cudaHostAlloc", data, bytes); };
-  d.cudaFreeHost = [](void* data) {
-    std::free(data);
-    return called("cudaFreeHost");
-  };
   d.cudaMemcpyAsync = [](void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t) {
     std::memcpy(to, from, bytes);
     return called("cudaMemcpyAsync");
-  };
-  d.cudaMemsetAsync = [](void* to, int value, size_t bytes, cudaStream_t) {
-    std::memset(to, value, bytes);
-    return called("cudaMemsetAsync");
   };
   d.cudaStreamCreateWithPriority = [](cudaStream_t* stream, unsigned, int) {
     *stream = new_handle<cudaStream_t>();
@@ -107,18 +99,6 @@ Driver make() {
     *status = cudaStreamCaptureStatusNone;
     return called("cudaStreamIsCapturing");
   };
-  d.cudaStreamBeginCapture = [](cudaStream_t, cudaStreamCaptureMode) { return called("cudaStreamBeginCapture"); };
-  d.cudaStreamEndCapture = [](cudaStream_t, cudaGraph_t* graph) {
-    *graph = new_handle<cudaGraph_t>();
-    return called("cudaStreamEndCapture");
-  };
-  d.cudaGraphInstantiate = [](cudaGraphExec_t* exec, cudaGraph_t, unsigned long long) {
-    *exec = new_handle<cudaGraphExec_t>();
-    return called("cudaGraphInstantiate");
-  };
-  d.cudaGraphLaunch = [](cudaGraphExec_t, cudaStream_t) { return called("cudaGraphLaunch"); };
-  d.cudaGraphExecDestroy = [](cudaGraphExec_t) { return called("cudaGraphExecDestroy"); };
-  d.cudaGraphDestroy = [](cudaGraph_t) { return called("cudaGraphDestroy"); };
   d.cudaEventCreateWithFlags = [](cudaEvent_t* event, unsigned) {
     *event = new_handle<cudaEvent_t>();
     return called("cudaEventCreateWithFlags");

@@ -66,7 +66,13 @@ INSTANTIATE_TEST_SUITE_P(Ops, CudaTest,
 
 TEST(Cuda, EveryCaseRunsOnTheDevice) {
   if (!cuda::is_available()) GTEST_SKIP() << cuda::unavailable_reason();
-  EXPECT_EQ(cases_where([](const Case&) { return true; }).size(), all_cases().size());
+  const ::testing::UnitTest& all = *::testing::UnitTest::GetInstance();
+  int tests = 0;
+  for (int i = 0; i < all.total_test_suite_count(); ++i) {
+    const ::testing::TestSuite& suite = *all.GetTestSuite(i);
+    if (std::string(suite.name()) == "Ops/CudaTest") tests = suite.total_test_count();
+  }
+  EXPECT_EQ(tests, 4 * static_cast<int>(all_cases().size())) << "one for each case and dtype";
 }
 
 }  // namespace

@@ -1,24 +1,12 @@
 #pragma once
 // Table of folds: many elements of a compute type into one accumulator, or into a row of them.
-#include <type_traits>
-
 #include "kernels/cpu/simd/by_compute.h"
+#include "kernels/fold.h"
 
 namespace tandem::cpu {
 
-/// By the names of their formulas in math/reduce.h.
-#define TANDEM_FOLDS(X) \
-  X(sum) X(prod) X(max) X(min) X(any) X(all) X(sum_abs) X(max_abs) X(sum_squares) X(squared_deviation)
-
-enum class Fold : uint8_t {
-#define TANDEM_ENUM(NAME) NAME,
-  TANDEM_FOLDS(TANDEM_ENUM)
-#undef TANDEM_ENUM
-};
-
-/// f64 for floating numbers, i64 for integers.
-template <class T>
-using Accumulator = std::conditional_t<std::is_same_v<T, int64_t>, int64_t, double>;
+using kernels::Accumulator;
+using kernels::Fold;
 
 /// The widest block of columns that ReduceTable::columns takes.
 inline constexpr int64_t kFoldColumns = 1024;

@@ -1,0 +1,76 @@
+#pragma once
+// Folds: the reductions by the names of their formulas in math/reduce.h, to be chosen at run time.
+#include <type_traits>
+
+#include "tandem/backend.h"
+#include "tandem/math/reduce.h"
+
+namespace tandem::kernels {
+
+#define TANDEM_FOLDS(X) \
+  X(sum) X(prod) X(max) X(min) X(any) X(all) X(sum_abs) X(max_abs) X(sum_squares) X(squared_deviation)
+
+enum class Fold : uint8_t {
+#define TANDEM_ENUM(NAME) NAME,
+  TANDEM_FOLDS(TANDEM_ENUM)
+#undef TANDEM_ENUM
+};
+
+/// What accumulates; a mean's division and a norm's root come after it.
+inline Fold fold_of(Reduction op) {
+  switch (op) {
+    case Reduction::sum:
+    case Reduction::mean:
+      return Fold::sum;
+    case Reduction::prod:
+      return Fold::prod;
+    case Reduction::max:
+      return Fold::max;
+    case Reduction::min:
+      return Fold::min;
+    case Reduction::any:
+      return Fold::any;
+    case Reduction::all:
+      return Fold::all;
+    case Reduction::norm1:
+      return Fold::sum_abs;
+    case Reduction::norm2:
+    case Reduction::sum_squares:
+      return Fold::sum_squares;
+    case Reduction::norm_inf:
+      return Fold::max_abs;
+  }
+  return Fold::sum;
+}
+
+/// f64 for floating numbers, i64 for integers.
+template <class T>
+using Accumulator = std::conditional_t<std::is_same_v<T, int64_t>, int64_t, double>;
+
+/// Two partial results as one.
+template <class A>
+TANDEM_MATH A combine(Fold fold, A a, A b) {
+  switch (fold) {
+#define TANDEM_CASE(NAME) \
+  case Fold::NAME:        \
+    return math::fold::NAME::combine(a, b);
+    TANDEM_FOLDS(TANDEM_CASE)
+#undef TANDEM_CASE
+  }
+  return a;
+}
+
+/// The result for no elements.
+template <class A>
+TANDEM_MATH A fold_of_nothing(Fold fold, A shift) {
+  switch (fold) {
+#define TANDEM_CASE(NAME) \
+  case Fold::NAME:        \
+    return math::fold::NAME::map(math::fold::NAME::padding(shift), shift);
+    TANDEM_FOLDS(TANDEM_CASE)
+#undef TANDEM_CASE
+  }
+  return shift;
+}
+
+}  // namespace tandem::kernels
