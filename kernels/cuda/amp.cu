@@ -94,7 +94,7 @@ void process(const std::vector<Tensor>& grads, const Tensor& inverse_scale, cons
   if (list.chunks() == 0) return;
   const float* inverse = inverse_scale.defined() ? inverse_scale.raw<float>() : nullptr;
   with_table(list.words(), [&](const auto& table) {
-    launch(process_list<std::decay_t<decltype(table)>>, chunk_stride(list.chunks()), table, list.count(), list.chunks(),
+    launch(process_list<std::decay_t<decltype(table)>>, block_stride(list.chunks()), table, list.count(), list.chunks(),
            inverse, found_inf.raw<float>(), write);
   });
 }

@@ -5,11 +5,6 @@
 
 namespace tandem::cuda {
 
-/// A block for each chunk, up to what the device holds at once.
-inline Launch chunk_stride(int64_t chunks) {
-  return {dim3(static_cast<unsigned>(std::clamp<int64_t>(chunks, 1, resident_blocks(kThreads)))), dim3(kThreads), 0};
-}
-
 /// Calls f(entry number, entry, begin, end) for the chunks of this block: elements [begin, end) of the entry.
 template <size_t N, class F>
 __device__ __forceinline__ void for_each_chunk(const uint64_t* words, int64_t count, int64_t chunks, F&& f) {

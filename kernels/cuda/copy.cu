@@ -1,71 +1,54 @@
 // copy, copy_list, fill, arange. Contract: a copy converts with one rounding, to nearest even; floating to integer
 // truncates; to bool is 'not 0'. Equal dtypes are copied bit by bit. dst and src do not overlap, unless they are the
-// same view. A list is copied in one launch.
+// same view. A list is copied in one launch. A copy from one memory order to another (NCHW to NHWC, a transposed
+// matrix) goes through tiles in shared memory.
 #include "kernels/cuda/chunks.h"
 #include "kernels/cuda/cross_device_copy.h"
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/logical.h"
+#include "kernels/cuda/tile_plan.h"
 
 namespace tandem::cuda {
 namespace {
 
-/// Elements [begin, end) of an entry of T, moved as they are.
+// ---- how an element gets from one dtype to another
+
+/// Bit by bit, between equal dtypes.
 template <class T>
-__device__ void move_chunk(const uint64_t* words, const ListEntry<2>& entry, int64_t begin, int64_t end) {
-  constexpr int kPack = 16 / static_cast<int>(sizeof(T));
-  T* dst = static_cast<T*>(entry.data[0]);
-  const T* src = static_cast<const T*>(entry.data[1]);
-  if (entry.packs) {  // chunks begin at multiples of a pack
-    const int64_t packs_end = begin + (end - begin) / kPack * kPack;
-    for (int64_t i = begin + threadIdx.x * kPack; i < packs_end; i += blockDim.x * kPack) {
-      *reinterpret_cast<Pack<T, kPack>*>(dst + i) = *reinterpret_cast<const Pack<T, kPack>*>(src + i);
-    }
-    begin = packs_end;
-  }
-  for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
-    int64_t offset[2];
-    offsets_of(words, entry, i, offset);
-    dst[offset[0]] = src[offset[1]];
-  }
-}
+struct Move {
+  using Value = T;
+  static __device__ T load(const void* src, DType, int64_t i) { return static_cast<const T*>(src)[i]; }
+  static __device__ void store(void* dst, DType, int64_t i, T value) { static_cast<T*>(dst)[i] = value; }
+};
 
-/// The same between two dtypes, by way of C.
+/// By way of C.
 template <class C>
-__device__ void convert_chunk(const uint64_t* words, const ListEntry<2>& entry, int64_t begin, int64_t end) {
-  if (entry.packs) {
-    const int64_t quads_end = begin + (end - begin) / 4 * 4;
-    for (int64_t i = begin + threadIdx.x * 4; i < quads_end; i += blockDim.x * 4) {
-      C x[4];
-      load_quad<C>(entry.data[1], entry.dtypes[1], i, x);
-      store_quad<C>(entry.data[0], entry.dtypes[0], i, x);
-    }
-    begin = quads_end;
-  }
-  for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
-    int64_t offset[2];
-    offsets_of(words, entry, i, offset);
-    store<C>(entry.data[0], entry.dtypes[0], offset[0], load<C>(entry.data[1], entry.dtypes[1], offset[1]));
-  }
-}
+struct Convert {
+  using Value = C;
+  static __device__ C load(const void* src, DType from, int64_t i) { return cuda::load<C>(src, from, i); }
+  static __device__ void store(void* dst, DType to, int64_t i, C value) { cuda::store<C>(dst, to, i, value); }
+};
 
-__device__ void copy_chunk(const uint64_t* words, const ListEntry<2>& entry, int64_t begin, int64_t end) {
-  const DType to = entry.dtypes[0], from = entry.dtypes[1];
+/// Calls f with the Move or Convert for the two dtypes.
+#pragma nv_exec_check_disable
+template <class F>
+TANDEM_HOST_DEVICE inline void visit_conversion(DType to, DType from, F&& f) {
   if (to == from) {
     switch (to) {
       case DType::U8:
       case DType::I8:
       case DType::Bool:
-        return move_chunk<uint8_t>(words, entry, begin, end);
+        return f(Move<uint8_t>());
       case DType::I16:
       case DType::F16:
       case DType::BF16:
-        return move_chunk<uint16_t>(words, entry, begin, end);
+        return f(Move<uint16_t>());
       case DType::I32:
       case DType::F32:
-        return move_chunk<uint32_t>(words, entry, begin, end);
+        return f(Move<uint32_t>());
       default:
-        return move_chunk<uint64_t>(words, entry, begin, end);
+        return f(Move<uint64_t>());
     }
   }
   // In one step wherever either side is a compute type; f16 and bf16 to each other or to small integers in two.
@@ -73,12 +56,37 @@ __device__ void copy_chunk(const uint64_t* words, const ListEntry<2>& entry, int
     case DType::F32:
     case DType::F16:
     case DType::BF16:
-      return convert_chunk<float>(words, entry, begin, end);
+      return f(Convert<float>());
     case DType::F64:
-      return convert_chunk<double>(words, entry, begin, end);
+      return f(Convert<double>());
     default:
-      return convert_chunk<int64_t>(words, entry, begin, end);
+      return f(Convert<int64_t>());
   }
+}
+
+// ---- runs of elements, in the destination's order
+
+/// The packs of elements [begin, end) of an entry that has them; returns where they end.
+template <class T>
+__device__ int64_t copy_packs(Move<T>, const ListEntry<2>& entry, int64_t begin, int64_t end) {
+  constexpr int kPack = 16 / static_cast<int>(sizeof(T));
+  T* dst = static_cast<T*>(entry.data[0]);
+  const T* src = static_cast<const T*>(entry.data[1]);
+  const int64_t packs_end = begin + (end - begin) / kPack * kPack;
+  for (int64_t i = begin + threadIdx.x * kPack; i < packs_end; i += blockDim.x * kPack) {
+    *reinterpret_cast<Pack<T, kPack>*>(dst + i) = *reinterpret_cast<const Pack<T, kPack>*>(src + i);
+  }
+  return packs_end;
+}
+template <class C>
+__device__ int64_t copy_packs(Convert<C>, const ListEntry<2>& entry, int64_t begin, int64_t end) {
+  const int64_t quads_end = begin + (end - begin) / 4 * 4;
+  for (int64_t i = begin + threadIdx.x * 4; i < quads_end; i += blockDim.x * 4) {
+    C x[4];
+    load_quad<C>(entry.data[1], entry.dtypes[1], i, x);
+    store_quad<C>(entry.data[0], entry.dtypes[0], i, x);
+  }
+  return quads_end;
 }
 
 template <class Table>
@@ -86,15 +94,64 @@ __global__ void __launch_bounds__(kThreads)
     copy_chunks(const __grid_constant__ Table table, int64_t count, int64_t chunks) {
   const uint64_t* words = table.data();
   for_each_chunk<2>(words, count, chunks, [&](int64_t, const ListEntry<2>& entry, int64_t begin, int64_t end) {
-    copy_chunk(words, entry, begin, end);
+    visit_conversion(entry.dtypes[0], entry.dtypes[1], [&](auto how) {
+      // Chunks begin at multiples of a pack.
+      const int64_t rest = entry.packs ? copy_packs(how, entry, begin, end) : begin;
+      for (int64_t i = rest + threadIdx.x; i < end; i += blockDim.x) {
+        int64_t offset[2];
+        offsets_of(words, entry, i, offset);
+        how.store(entry.data[0], entry.dtypes[0], offset[0], how.load(entry.data[1], entry.dtypes[1], offset[1]));
+      }
+    });
   });
 }
 
 void copy_on_device(const TensorList<2>& list) {
   if (list.chunks() == 0) return;
   with_table(list.words(), [&](const auto& table) {
-    launch(copy_chunks<std::decay_t<decltype(table)>>, chunk_stride(list.chunks()), table, list.count(), list.chunks());
+    launch(copy_chunks<std::decay_t<decltype(table)>>, block_stride(list.chunks()), table, list.count(), list.chunks());
   });
+}
+
+// ---- from one memory order to another
+
+/// A block a tile at a time: lines of 32 neighbours in, then out, with blockDim.y lines side by side.
+template <class How>
+__global__ void __launch_bounds__(kThreads)
+    copy_tiles(TilePlan plan, void* dst, DType to, const void* src, DType from) {
+  constexpr int kRow = tile_row(sizeof(typename How::Value));
+  __shared__ typename How::Value values[kTile * kRow];
+  const int x = static_cast<int>(threadIdx.x), lines = static_cast<int>(blockDim.y);
+  for (int64_t t = blockIdx.x; t < plan.tiles(); t += gridDim.x) {
+    const TilePlan::Tile tile = plan.locate(t);
+    for (int j = static_cast<int>(threadIdx.y); j < kTile; j += lines) {
+      const int64_t row = tile.row + j, column = tile.column + x;
+      if (row < plan.rows && column < plan.columns) {
+        values[j * kRow + x] = How::load(src, from, tile.src + row * plan.src_step + column);
+      }
+    }
+    __syncthreads();
+    for (int j = static_cast<int>(threadIdx.y); j < kTile; j += lines) {
+      const int64_t row = tile.row + x, column = tile.column + j;
+      if (row < plan.rows && column < plan.columns) {
+        How::store(dst, to, tile.dst + column * plan.dst_step + row, values[x * kRow + j]);
+      }
+    }
+    __syncthreads();  // the values have been read
+  }
+}
+
+/// Copies in tiles where that is the better way; false where it is not.
+bool try_tiles(const Tensor& dst, const Tensor& src) {
+  if (dst.is_contiguous() && src.is_contiguous()) return false;
+  const auto plan = plan_tiles(kernels::make_walk<2>(dst.sizes(), {dst.strides(), src.strides()}));
+  if (!plan) return false;
+  visit_conversion(dst.dtype(), src.dtype(), [&](auto how) {
+    Launch shape = block_stride(plan->tiles());
+    shape.block = dim3(kTile, kThreads / kTile);
+    launch(copy_tiles<decltype(how)>, shape, *plan, dst.raw_bytes(), dst.dtype(), src.raw_bytes(), src.dtype());
+  });
+  return true;
 }
 
 bool is_same_view(const Tensor& a, const Tensor& b) {
@@ -153,6 +210,7 @@ void copy(const Tensor& dst, const Tensor& src) {
   if (dst.device() != src.device()) return cross_device_copy(dst, src);
   if (is_same_view(dst, src)) return;
   const DeviceGuard on(dst.device());
+  if (try_tiles(dst, src)) return;
   TensorList<2> list;
   list.add({&dst, &src});
   copy_on_device(list);

@@ -6,6 +6,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
+#include "tandem/cuda/checks.h"
 
 namespace tandem::cuda {
 namespace {
@@ -64,8 +65,7 @@ const Devices& devices() {
 }
 
 const Devices& present() {
-  TANDEM_CHECK(!devices().all.empty(), DeviceError, "{}: device cuda is not available: {}; use Device(kCPU)",
-               running_op("cuda"), devices().reason);
+  check_available("cuda");
   return devices();
 }
 

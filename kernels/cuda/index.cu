@@ -2,16 +2,20 @@
 // error surfaces at the next call, and the device can no longer be used. Each addition is rounded to y's dtype (f16,
 // bf16: computed in f32); integers wrap around; bool: or.
 //
-// Sums: where there are enough slices across `dim` to keep the device busy, a thread adds one slice's terms in the
-// order of the indices, as the CPU does. Else f32, f64, i32 and i64 are added atomically, all terms side by side: for
-// f32 and f64 this is the path whose result is not deterministic.
+// Sums into one place are added in the order of the indices, as the CPU does: by a thread for each slice across `dim`
+// where there are enough of them to keep the device busy, else by a thread for each place, after a sort of the indices.
+// f32, f64, i32 and i64 are added atomically in that second case, all terms side by side: for f32 and f64 the result is
+// then not deterministic, so cuda::set_deterministic keeps them to the sort.
+#include <algorithm>
 #include <concepts>
 
 #include "kernels/compute.h"
 #include "kernels/cuda/element.h"
+#include "kernels/cuda/index_order.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/logical.h"
+#include "tandem/cuda/math_mode.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem::cuda {
@@ -43,12 +47,6 @@ template <class F>
 void visit_index(DType dtype, F&& f) {
   if (dtype == DType::I32) return f(int32_t{});
   f(int64_t{});
-}
-
-template <class Index>
-__device__ __forceinline__ int64_t checked(Index k, int64_t size) {
-  if (k < 0 || k >= size) __trap();
-  return k;
 }
 
 /// Operands: y, index, x.
@@ -134,33 +132,79 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// True when the slices alone keep the device busy, or are over soon.
-bool prefers_slices(int64_t slices, int64_t count) { return count <= 32 || slices >= int64_t{1} << 16; }
+/// A thread a slice and index, neighbours in different slices; the first of the equal indices in `order` (a row for
+/// each slice, or one for all) adds the terms of all. Operands: y, index, src, without `dim`.
+template <class Y, class S, class Index>
+__global__ void __launch_bounds__(kThreads) add_sorted(Geometry<3> slices, Along along, Y* y, const Index* index,
+                                                       const S* src, const int64_t* order, bool one_order) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < slices.numel * along.count; i += step) {
+    const int64_t first = i / slices.numel, slice = i - first * slices.numel;
+    const int64_t* const positions = order + (one_order ? 0 : slice * along.count);
+    int64_t offset[3];
+    slices.offsets(slice, offset);
+    const auto value = [&](int64_t j) { return index[offset[1] + positions[j] * along.index]; };
+    const Index place = value(first);
+    if (first > 0 && value(first - 1) == place) continue;
+    Y sum = y[offset[0] + place * along.y];
+    for (int64_t j = first; j < along.count && value(j) == place; ++j) {
+      sum = kernels::sum_of(sum, src[offset[2] + positions[j] * along.src]);
+    }
+    y[offset[0] + place * along.y] = sum;
+  }
+}
+
+enum class Way { slices, atomics, sorted };
+
+/// A thread a slice where they keep the device busy, or are over as soon as the other way's launches.
+template <class Y>
+Way way_of(int64_t slices, int64_t count) {
+  const bool atomics = kHasAtomics<Y> && (std::is_integral_v<Y> || !deterministic());
+  if (slices >= int64_t{1} << 16 || count <= (atomics ? 32 : 512)) return Way::slices;
+  return atomics ? Way::atomics : Way::sorted;
+}
 
 template <class Y, class S, class Index>
 void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_strides, const Tensor& src,
          IntArrayRef shape) {
   const Indexed to(y, dim), from(src, dim);
-  Dims slices(shape);
+  Dims others(shape), index_others = index_strides;
   Along along{1, to.along, 0, from.along, to.size};
-  if (!slices.empty()) {
+  if (!others.empty()) {
     const auto d = static_cast<size_t>(dim);
-    along.count = slices[d];
+    along.count = others[d];
     along.index = index_strides[d];
-    slices[d] = 1;
+    others[d] = 1;
+    index_others[d] = 0;
   }
+  const auto slices = make_geometry(kernels::make_walk<3>(others, {to.others, index_others, from.others}));
+  const Way way = way_of<Y>(slices.numel, along.count);
   if constexpr (kHasAtomics<Y>) {
-    if (!prefers_slices(numel_of(slices), along.count)) {
+    if (way == Way::atomics) {
       // Every term counts, also where nothing moves: make_walk would drop such a dimension.
-      const auto geometry = logical_geometry<3>(shape, {src.strides(), index_strides, to.others});
-      launch(add_terms<Y, S, Index>, grid_stride(geometry.numel), geometry, along.y, along.y_size, y.raw<Y>(),
+      const auto terms = logical_geometry<3>(shape, {src.strides(), index_strides, to.others});
+      launch(add_terms<Y, S, Index>, grid_stride(terms.numel), terms, along.y, along.y_size, y.raw<Y>(),
              index.raw<Index>(), src.raw<S>());
       return;
     }
   }
-  const auto geometry = make_geometry(kernels::make_walk<3>(slices, {to.others, index_strides, from.others}));
-  launch(add_slices<Y, S, Index>, grid_stride(geometry.numel), geometry, along, y.raw<Y>(), index.raw<Index>(),
-         src.raw<S>());
+  if (way == Way::slices) {
+    launch(add_slices<Y, S, Index>, grid_stride(slices.numel), slices, along, y.raw<Y>(), index.raw<Index>(),
+           src.raw<S>());
+    return;
+  }
+  // The rows of the index in the order of the slices, or the one that they share.
+  IndexRows<Index> rows{{}, index.raw<Index>(), along.index, along.count, along.y_size};
+  const bool shared = std::all_of(index_others.begin(), index_others.end(), [](int64_t s) { return s == 0; });
+  rows.starts.rank = slices.rank;
+  rows.starts.numel = shared ? 1 : slices.numel;
+  for (int d = 0; d < slices.rank; ++d) {
+    rows.starts.sizes[d] = slices.sizes[d];
+    rows.starts.strides[0][d] = slices.strides[1][d];
+  }
+  const Tensor order = index_order(rows, y.device());
+  launch(add_sorted<Y, S, Index>, grid_stride(slices.numel * along.count), slices, along, y.raw<Y>(),
+         index.raw<Index>(), src.raw<S>(), order.raw<int64_t>(), shared);
 }
 
 /// y at each place, with `dim`'s coordinate taken from the index, += src there.

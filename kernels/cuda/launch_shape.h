@@ -25,4 +25,9 @@ inline Launch grid_stride(int64_t items, int64_t per_thread = 1) {
   return {dim3(static_cast<unsigned>(std::clamp<int64_t>(blocks, 1, most))), dim3(kThreads), 0};
 }
 
+/// A block of kThreads for each item, up to what the device holds at once.
+inline Launch block_stride(int64_t items) {
+  return {dim3(static_cast<unsigned>(std::clamp<int64_t>(items, 1, resident_blocks(kThreads)))), dim3(kThreads), 0};
+}
+
 }  // namespace tandem::cuda

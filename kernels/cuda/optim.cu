@@ -221,7 +221,7 @@ void run(const OptimizerTensors& call, const std::vector<Tensor>& steps, const S
   }
   if (list.chunks() == 0) return;
   with_table(list.words(), [&](const auto& table) {
-    launch(update_list<Rule, std::decay_t<decltype(table)>>, chunk_stride(list.chunks()), table, list.count(),
+    launch(update_list<Rule, std::decay_t<decltype(table)>>, block_stride(list.chunks()), table, list.count(),
            list.chunks(), scaling, rule);
   });
 }

@@ -10,27 +10,24 @@
 namespace tandem::cuda {
 namespace {
 
-/// The taps along one dimension: tap k of output o is input o stride + k dilation - padding. In 32 bits, whose
-/// divisions are several times as fast.
+/// The taps along one dimension: tap k of output o is input o stride + k dilation - padding.
 struct Taps {
-  int in, out, kernel, stride, padding, dilation;
+  int64_t in, out, kernel, stride, padding, dilation;
   Taps(int64_t in, int64_t out, const Pool2dParams& p, size_t d)
-      : in(static_cast<int>(in)),
-        out(static_cast<int>(out)),
-        kernel(static_cast<int>(p.kernel[d])),
-        stride(static_cast<int>(p.stride[d])),
-        padding(static_cast<int>(p.padding[d])),
-        dilation(static_cast<int>(p.dilation[d])) {}
+      : in(in), out(out), kernel(p.kernel[d]), stride(p.stride[d]), padding(p.padding[d]), dilation(p.dilation[d]) {}
   /// Tap k's input, or -1 when it lies outside.
-  __device__ int input(int64_t o, int k) const {
-    const int i = static_cast<int>(o) * stride + k * dilation - padding;
+  __device__ int64_t input(int64_t o, int64_t k) const {
+    const int64_t i = o * stride + k * dilation - padding;
     return i >= 0 && i < in ? i : -1;
   }
   /// The output whose tap k is input i, or -1 when there is none.
-  __device__ int output(int64_t i, int k) const {
-    const int distance = static_cast<int>(i) + padding - k * dilation;
+  __device__ int64_t output(int64_t i, int64_t k) const {
+    const int64_t distance = i + padding - k * dilation;
     if (distance < 0) return -1;
-    const int o = distance / stride;
+    // 64-bit divisions cost several times as much as 32-bit ones.
+    const int64_t o = (distance | stride) <= 0x7fffffff
+                          ? int64_t{static_cast<uint32_t>(distance) / static_cast<uint32_t>(stride)}
+                          : distance / stride;
     return o * stride == distance && o < out ? o : -1;
   }
 };
@@ -53,14 +50,14 @@ __global__ void __launch_bounds__(kThreads)
     const T* plane = static_cast<const T*>(x.data) + x.at(at.n, at.c, 0, 0);
     Compute<T> best = -math::kInf<Compute<T>>;
     int32_t cell = -1;
-    for (int kh = 0; kh < rows.kernel; ++kh) {
-      const int ih = rows.input(at.h, kh);
+    for (int64_t kh = 0; kh < rows.kernel; ++kh) {
+      const int64_t ih = rows.input(at.h, kh);
       if (ih < 0) continue;
-      for (int kw = 0; kw < columns.kernel; ++kw) {
-        const int iw = columns.input(at.w, kw);
+      for (int64_t kw = 0; kw < columns.kernel; ++kw) {
+        const int64_t iw = columns.input(at.w, kw);
         if (iw < 0) continue;
         const auto v = static_cast<Compute<T>>(plane[ih * x.strides[2] + iw * x.strides[3]]);
-        const int number = kh * columns.kernel + kw;
+        const auto number = static_cast<int32_t>(kh * columns.kernel + kw);
         if (cell < 0) cell = number;
         if (!(v <= best) && best == best) {  // larger or NaN, and no NaN before it
           best = v;
@@ -79,11 +76,11 @@ __global__ void __launch_bounds__(kThreads)
   for_each_position(order.numel, [&](int64_t i) {
     const Position at = order.position(i);
     Compute<T> sum = 0;
-    for (int kh = rows.kernel; kh-- > 0;) {  // rising rows of outputs
-      const int oh = rows.output(at.h, kh);
+    for (int64_t kh = rows.kernel; kh-- > 0;) {  // rising rows of outputs
+      const int64_t oh = rows.output(at.h, kh);
       if (oh < 0) continue;
-      for (int kw = columns.kernel; kw-- > 0;) {
-        const int ow = columns.output(at.w, kw);
+      for (int64_t kw = columns.kernel; kw-- > 0;) {
+        const int64_t ow = columns.output(at.w, kw);
         if (ow < 0) continue;
         const auto cell = load<int32_t>(indices.data, indices.dtype, indices.at(at.n, at.c, oh, ow));
         if (cell != kh * columns.kernel + kw) continue;
@@ -101,7 +98,7 @@ __global__ void __launch_bounds__(kThreads)
     const Position at = order.position(i);
     const auto cell = load<int32_t>(indices.data, indices.dtype, indices.at(at.n, at.c, at.h, at.w));
     const auto kernel_columns = static_cast<int32_t>(columns.kernel);
-    const int ih = rows.input(at.h, cell / kernel_columns), iw = columns.input(at.w, cell % kernel_columns);
+    const int64_t ih = rows.input(at.h, cell / kernel_columns), iw = columns.input(at.w, cell % kernel_columns);
     T value = T(0);
     if (cell >= 0 && ih >= 0 && iw >= 0) value = static_cast<const T*>(x.data)[x.at(at.n, at.c, ih, iw)];
     static_cast<T*>(y.data)[y.at(at.n, at.c, at.h, at.w)] = value;

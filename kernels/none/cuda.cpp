@@ -2,19 +2,11 @@
 #include <array>
 
 #include "tandem/backend.h"
-#include "tandem/base/check.h"
+#include "tandem/cuda/checks.h"
 #include "tandem/cuda/event.h"
 #include "tandem/cuda/memory.h"
 
 namespace tandem::cuda {
-namespace {
-
-[[noreturn]] void refuse(const char* call) {
-  TANDEM_THROW(DeviceError, "{}: device cuda is not available: {}; use Device(kCPU)", running_op(call),
-               unavailable_reason());
-}
-
-}  // namespace
 
 const Backend& backend() {
   static constexpr Backend empty = [] {
@@ -32,17 +24,17 @@ const std::string& unavailable_reason() {
   return reason;
 }
 int device_count() { return 0; }
-int current_device() { refuse("current_device"); }
-void set_device(int) { refuse("set_device"); }
-void synchronize() { refuse("synchronize"); }
-const DeviceProperties& get_device_properties(int) { refuse("get_device_properties"); }
+int current_device() { throw_unavailable("current_device"); }
+void set_device(int) { throw_unavailable("set_device"); }
+void synchronize() { throw_unavailable("synchronize"); }
+const DeviceProperties& get_device_properties(int) { throw_unavailable("get_device_properties"); }
 DeviceGuard::DeviceGuard(Device device) {
-  if (device.is_cuda() && device.index() >= 0) refuse("DeviceGuard");
+  if (device.is_cuda() && device.index() >= 0) throw_unavailable("DeviceGuard");
 }
 DeviceGuard::~DeviceGuard() = default;
 
 // ---- stream.h, event.h
-Stream::Stream(Device) : handle_(nullptr) { refuse("Stream"); }
+Stream::Stream(Device) : handle_(nullptr) { throw_unavailable("Stream"); }
 void Stream::synchronize() const {}
 bool Stream::query() const { return true; }
 void Stream::wait_event(const Event&) const {}
@@ -58,7 +50,7 @@ Event& Event::operator=(Event&& other) noexcept = default;
 void Event::record(const Stream&) {}
 bool Event::query() const { return true; }
 void Event::synchronize() const {}
-float Event::elapsed_time(const Event&) const { refuse("elapsed_time"); }
+float Event::elapsed_time(const Event&) const { throw_unavailable("elapsed_time"); }
 
 // ---- memory.h
 AllocatorStats memory_stats(int) { return {}; }
@@ -69,9 +61,9 @@ int64_t max_memory_reserved(int) { return 0; }
 void reset_peak_memory_stats(int) {}
 void empty_cache() {}
 std::pair<size_t, size_t> mem_get_info(int) { return {0, 0}; }
-void* allocate(size_t) { refuse("allocate"); }
+void* allocate(size_t) { throw_unavailable("allocate"); }
 void deallocate(void*) noexcept {}
 void record_stream(void*, const Stream&) {}
-std::shared_ptr<void> allocate_pinned(size_t) { refuse("allocate_pinned"); }
+std::shared_ptr<void> allocate_pinned(size_t) { throw_unavailable("allocate_pinned"); }
 
 }  // namespace tandem::cuda

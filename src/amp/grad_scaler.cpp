@@ -59,9 +59,7 @@ std::vector<Tensor> gradients_of(const char* call, const optim::Optimizer& optim
           "{}: the gradient of parameter {} {} is on {}, but the scaler's state is on {}, where its first loss "
           "was; use a scaler for each type of device",
           call, number - 1, to_string(p.sizes()), g.device().str(), device.str());
-      TANDEM_CHECK(!is_expanded(g.sizes(), g.strides()), ShapeError,
-                   "{}: several elements of the gradient of parameter {} {} share memory (expanded); clone() it first",
-                   call, number - 1, to_string(p.sizes()));
+      checks::not_expanded(call, "the gradient of parameter", g, number - 1);
       grads.push_back(g);
     }
   }

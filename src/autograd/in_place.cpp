@@ -3,6 +3,7 @@
 #include "tandem/autograd/apply.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
+#include "tandem/tensor/checks.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem {
@@ -65,9 +66,7 @@ std::shared_ptr<Node> make_view_node(const Tensor& base, const Tensor& view) {
 namespace {
 
 void check_writable(const char* name, const Tensor& self) {
-  TANDEM_CHECK(!is_expanded(self.sizes(), self.strides()), ShapeError,
-               "{}: several elements of the {} output share memory: its strides are {} (expanded); clone() it first",
-               name, to_string(self.sizes()), to_string(self.strides()));
+  checks::not_expanded(name, "the output", self);
   const TensorImpl& impl = self.impl();
   TANDEM_CHECK(!impl.is_inference || !GradMode::is_enabled() || InferenceMode::is_enabled(), AutogradError,
                "{}: Inplace update to inference tensor outside InferenceMode is not allowed ({} {}); clone() it first",

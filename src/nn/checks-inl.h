@@ -1,17 +1,10 @@
 #pragma once
 // What modules check alike of their options. `module` is the name in front of the message.
-#include <cmath>
-
 #include "tandem/base/check.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/loss.h"
 
 namespace tandem::nn {
-
-inline void check_not_negative(const char* module, const char* option, double value) {
-  TANDEM_CHECK(std::isfinite(value) && value >= 0, StateError, "{}: {} = {}; it must be finite and at least 0", module,
-               option, value);
-}
 
 inline void check_probability(const char* module, const char* option, double value) {
   TANDEM_CHECK(value >= 0 && value <= 1, StateError, "{}: {} = {}; it must be in [0, 1]", module, option, value);

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "src/autograd/zero_grad.h"
 #include "src/nn/text-inl.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
@@ -350,18 +351,7 @@ void Module::to(Device device, bool non_blocking) {
 void Module::zero_grad(bool set_to_none) {
   for (auto& child : children_) child.value()->zero_grad(set_to_none);
   const WholeOpScope op("Module::zero_grad");
-  NoGradGuard no_grad;
-  for (auto& parameter : parameters_) {
-    const Tensor& p = parameter.value();
-    if (!p.defined() || !p.grad().defined()) continue;
-    Tensor& grad = p.mutable_grad();
-    if (set_to_none) {
-      grad = Tensor();
-    } else {
-      grad = grad.detach();  // a gradient with a graph (create_graph) must not keep it
-      grad.zero_();
-    }
-  }
+  for (auto& parameter : parameters_) autograd::zero_grad(parameter.value(), set_to_none);
 }
 
 // ---- printing

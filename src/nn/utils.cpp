@@ -30,9 +30,7 @@ std::vector<Tensor> defined_gradients(const char* op, const std::vector<Tensor>&
     TANDEM_CHECK(g.is_floating_point(), DTypeError,
                  "{}: the gradient of parameter {} is {}, but must be floating; drop it with zero_grad()", op, i,
                  checks::show(g));
-    TANDEM_CHECK(!is_expanded(g.sizes(), g.strides()), ShapeError,
-                 "{}: several elements of the gradient of parameter {} {} share memory; clone() it first", op, i,
-                 checks::show(g));
+    checks::not_expanded(op, "the gradient of parameter", g, i);
     grads.push_back(g);
   }
   return grads;

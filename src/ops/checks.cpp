@@ -2,15 +2,12 @@
 
 #include <cmath>
 
+#include "tandem/backend.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/convert.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::checks {
-
-std::string show(const Tensor& x) {
-  return x.defined() ? fmt::format("{} {}", to_string(x.sizes()), name(x.dtype())) : std::string("undefined");
-}
 
 void defined(const char* op, const char* which, const Tensor& x) {
   TANDEM_CHECK(x.defined(), StateError, "{}: {} is an undefined tensor; give it a value first", op, which);
@@ -30,6 +27,11 @@ void defined_at(const char* op, size_t i, const Tensor& x) {
 void not_bool(const char* op, const Tensor& x) {
   TANDEM_CHECK(x.dtype() != kBool, DTypeError,
                "{}: not defined on bool, the input is {}; use logical_not(), or convert it with .to()", op, show(x));
+}
+
+void not_two_bools(const char* op, const Tensor& a, const Tensor& b) {
+  TANDEM_CHECK(!a.defined() || !b.defined() || a.dtype() != kBool || b.dtype() != kBool, DTypeError,
+               "{}: not defined on two bool tensors; use logical_xor", op);
 }
 
 void floating_result(const char* op, const Tensor& x, std::optional<DType> dtype) {
@@ -88,6 +90,22 @@ std::array<int64_t, 2> pair(const char* op, const char* which, IntArrayRef value
     TANDEM_CHECK(v >= least, StateError, "{}: {} = {}, but must be at least {}", op, which, to_string(values), least);
   }
   return {values.front(), values.back()};
+}
+
+Pool2dParams windows(const char* op, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                     bool ceil_mode) {
+  Pool2dParams p;
+  p.kernel = pair(op, "kernel_size", kernel, 1);
+  p.stride = stride.empty() ? p.kernel : pair(op, "stride", stride, 1);
+  p.padding = pair(op, "padding", padding, 0);
+  p.dilation = pair(op, "dilation", dilation, 1);
+  p.ceil_mode = ceil_mode;
+  for (size_t i = 0; i < 2; ++i) {
+    TANDEM_CHECK(2 * p.padding[i] <= p.kernel[i], StateError,
+                 "{}: padding = {}, but must be at most half of kernel_size = {}, so that each window meets x", op,
+                 to_string(padding), to_string(kernel));
+  }
+  return p;
 }
 
 MemoryFormat layout(const Tensor& x) {

@@ -80,8 +80,7 @@ const Tensor& Tensor::add_(const Tensor& other, Scalar alpha) const {
 }
 const Tensor& Tensor::sub_(const Tensor& other, Scalar alpha) const {
   const WholeOpScope op("sub_");
-  TANDEM_CHECK(!defined() || !other.defined() || dtype() != kBool || other.dtype() != kBool, DTypeError,
-               "sub_: not defined on two bool tensors; use logical_xor");
+  checks::not_two_bools("sub_", *this, other);
   if (detail::needs_exact_alpha("sub_", *this, other, alpha)) return sub_(detail::exact_multiple(*this, other, alpha));
   return binary_("sub_", *this, other, Binary::sub, false, alpha.to_double(),
                  [&](const Tensor& x) { return tandem::sub(x, other, alpha); });

@@ -29,9 +29,7 @@ void check_no_grad(const char* name, const char* which, const Tensor& x) {
 /// What every call refuses before it computes.
 void check_call(const char* name, const Tensor& out, ArrayRef<Tensor> operands) {
   checks::defined(name, "out", out);
-  TANDEM_CHECK(!is_expanded(out.sizes(), out.strides()), ShapeError,
-               "{}: several elements of out {} share memory (its strides are {}: expanded); clone() it first", name,
-               checks::show(out), to_string(out.strides()));
+  checks::not_expanded(name, "out", out);
   check_no_grad(name, "out", out);
   for (const Tensor& x : operands) {
     checks::defined(name, "an operand", x);

@@ -6,6 +6,7 @@
 #include "src/optim/multi_tensor.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
 #include "tandem/optim/adamw.h"
 
 namespace tandem::optim {
@@ -40,9 +41,9 @@ void check_beta(const char* optimizer, int number, double beta) {
 template <class Kind>
 void check(const OptimizerOptions& options) {
   const auto& o = options_of<Kind>(options);
-  check_not_negative(Kind::name, "lr", o.lr());
-  check_not_negative(Kind::name, "eps", o.eps());
-  check_not_negative(Kind::name, "weight_decay", o.weight_decay());
+  checks::not_negative(Kind::name, "lr", o.lr());
+  checks::not_negative(Kind::name, "eps", o.eps());
+  checks::not_negative(Kind::name, "weight_decay", o.weight_decay());
   check_beta(Kind::name, 0, std::get<0>(o.betas()));
   check_beta(Kind::name, 1, std::get<1>(o.betas()));
 }

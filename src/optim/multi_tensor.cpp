@@ -1,7 +1,5 @@
 #include "src/optim/multi_tensor.h"
 
-#include <cmath>
-
 #include "tandem/amp/cast_cache.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/factories.h"
@@ -37,11 +35,6 @@ Tensor moved(const Tensor& t, Device device) {
 }
 
 }  // namespace
-
-void check_not_negative(const char* optimizer, const char* option, double value) {
-  TANDEM_CHECK(value >= 0 && std::isfinite(value), StateError, "{}: {} = {}; it must be finite and at least 0",
-               optimizer, option, value);
-}
 
 Tensor zero_state(const Tensor& p) { return zeros_like(p, compute_dtype(p)); }
 

@@ -8,9 +8,6 @@
 
 namespace tandem::optim {
 
-/// Throws StateError unless `value` of option `option` is finite and at least 0.
-void check_not_negative(const char* optimizer, const char* option, double value);
-
 /// The dtype that a step on `p` computes in, and in which it keeps its state.
 inline DType compute_dtype(const Tensor& p) { return p.dtype() == kDouble ? kDouble : kFloat; }
 /// State of the form of `p`, filled with zeros.

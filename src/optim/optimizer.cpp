@@ -3,8 +3,10 @@
 #include <atomic>
 #include <unordered_set>
 
+#include "src/autograd/zero_grad.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
+#include "tandem/tensor/checks.h"
 
 namespace tandem::optim {
 
@@ -65,9 +67,7 @@ void Optimizer::add(const char* op, const OptimizerParamGroup& group) {
     TANDEM_CHECK(p.is_floating_point(), DTypeError,
                  "{}: parameter {} is {} {}; only floating tensors can be optimized: convert it with .to(kFloat)", op,
                  i, to_string(p.sizes()), name(p.dtype()));
-    TANDEM_CHECK(!is_expanded(p.sizes(), p.strides()), ShapeError,
-                 "{}: several elements of parameter {} {} {} share memory (expanded); clone() it first", op, i,
-                 to_string(p.sizes()), name(p.dtype()));
+    checks::not_expanded(op, "parameter", p, i);
     TANDEM_CHECK(p.is_leaf(), AutogradError,
                  "{}: parameter {} ({}) was made by an op; only leaves can be optimized: detach() it, or give the "
                  "tensors that it was made from",
@@ -90,18 +90,8 @@ void Optimizer::step(const StepScaling&) {
 
 void Optimizer::zero_grad(bool set_to_none) {
   const WholeOpScope op("Optimizer::zero_grad");
-  NoGradGuard no_grad;
-  for (OptimizerParamGroup& group : param_groups_) {
-    for (Tensor& p : group.params()) {
-      if (!p.grad().defined()) continue;
-      Tensor& grad = p.mutable_grad();
-      if (set_to_none) {
-        grad = Tensor();
-      } else {
-        grad = grad.detach();  // a gradient with a graph (create_graph) must not keep it
-        grad.zero_();
-      }
-    }
+  for (const OptimizerParamGroup& group : param_groups_) {
+    for (const Tensor& p : group.params()) autograd::zero_grad(p, set_to_none);
   }
 }
 

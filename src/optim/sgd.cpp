@@ -6,6 +6,7 @@
 #include "src/optim/multi_tensor.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
 
 namespace tandem::optim {
 namespace {
@@ -34,9 +35,9 @@ SGD::SGD(std::vector<Tensor> params, SGDOptions defaults)
 
 void SGD::check_options(const OptimizerOptions& options) const {
   const SGDOptions& o = sgd_options(options);
-  check_not_negative("SGD", "lr", o.lr());
-  check_not_negative("SGD", "momentum", o.momentum());
-  check_not_negative("SGD", "weight_decay", o.weight_decay());
+  checks::not_negative("SGD", "lr", o.lr());
+  checks::not_negative("SGD", "momentum", o.momentum());
+  checks::not_negative("SGD", "weight_decay", o.weight_decay());
   TANDEM_CHECK(std::isfinite(o.dampening()), StateError, "SGD: dampening = {}; it must be finite", o.dampening());
   TANDEM_CHECK(!o.nesterov() || (o.momentum() > 0 && o.dampening() == 0), StateError,
                "SGD: nesterov with momentum = {} and dampening = {}; it needs momentum above 0 and dampening 0",

@@ -2,7 +2,7 @@
 #include "tandem/backend.h"
 
 #include "tandem/base/check.h"
-#include "tandem/cuda/device.h"
+#include "tandem/cuda/checks.h"
 
 namespace tandem {
 
@@ -19,8 +19,7 @@ void throw_no_kernel(const Tensor* first) {
 
 const Backend& backend(DeviceType type) {
   if (type == DeviceType::CPU) return cpu::backend();
-  TANDEM_CHECK(cuda::is_available(), DeviceError, "{}: device cuda is not available: {}; use Device(kCPU)",
-               running_op(), cuda::unavailable_reason());
+  cuda::check_available();
   return cuda::backend();
 }
 

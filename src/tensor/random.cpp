@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "tandem/base/check.h"
+#include "tandem/tensor/checks.h"
 #include "tandem/tensor/context.h"
 
 namespace tandem {
@@ -48,9 +49,7 @@ void manual_seed(uint64_t seed) { default_generator().set_current_seed(seed); }
 namespace {
 
 void check_writable(const char* op, const Tensor& x) {
-  TANDEM_CHECK(!is_expanded(x.sizes(), x.strides()), ShapeError,
-               "{}: several elements of {} {} share memory (strides {}); clone() it first", op, to_string(x.sizes()),
-               name(x.dtype()), to_string(x.strides()));
+  checks::not_expanded(op, "the tensor", x);
   TANDEM_CHECK(!(x.requires_grad() && thread_state().grad_mode), AutogradError,
                "{}: the tensor {} {} requires grad and would lose its history; write under NoGradGuard", op,
                to_string(x.sizes()), name(x.dtype()));

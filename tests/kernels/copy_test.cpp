@@ -77,6 +77,33 @@ TEST_P(CopyKernels, EveryLayout) {
   }
 }
 
+/// Sides about the length of a tile, in views that begin one element into their memory.
+TEST_P(CopyKernels, MemoryOrdersOfEveryPairOfDtypes) {
+  const Dims sizes[] = {{33, 65}, {2, 31, 4, 9}, {16, 3, 32}};
+  const auto view = [](const Dims& size, DType dtype, Layout layout) {
+    const Tensor memory = unwritten({numel_of(size) + 1}, dtype);
+    return make_view(memory, size, strides_for(size, layout), 1);
+  };
+  for (const Dims& size : sizes) {
+    for (Layout order : {Layout::transposed, Layout::channels_last}) {
+      for (bool to_rows : {false, true}) {
+        for (DType from : kAllTypes) {
+          for (DType to : kAllTypes) {
+            const Tensor src = view(size, from, to_rows ? order : Layout::contiguous);
+            const Tensor dst = view(size, to, to_rows ? Layout::contiguous : order);
+            write(src, random_values(src.numel(), 1, 0, 100));
+            Values want = read(src);
+            for (double& v : want) v = converted(v, to);
+            device::copy(dst, src);
+            ASSERT_EQ(read(dst), want) << name(from) << " to " << name(to) << " " << name(order) << to_rows << " "
+                                       << to_string(size);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_P(CopyKernels, GapsStayUntouched) {
   const Tensor memory = tensor_of(Values(40, 7), kHalf);
   device::copy(make_view(memory, {4, 5}, {10, 2}, 1), noise({4, 5}, kFloat, 1));

@@ -8,6 +8,7 @@
 #include "kernels/raw_tensors.h"
 #include "tandem/base/error.h"
 #include "tandem/base/op_scope.h"
+#include "tandem/cuda/math_mode.h"
 #include "tandem/tensor/threads.h"
 
 namespace tandem {
@@ -168,6 +169,87 @@ TEST(IndexKernels, SumsOf16BitTermsInF32) {
     device::index_add(low1, 0, index, terms);
     EXPECT_EQ(read(low)[0], dtype == kHalf ? 2048 : 256);  // each addition is rounded
   }
+}
+
+/// y[index[i]] += src[i], one after the other, each sum rounded to Y.
+template <class Y, class S>
+void add_in_order(std::vector<Y>& y, const Tensor& index, const std::vector<S>& src) {
+  for (size_t i = 0; i < src.size(); ++i) {
+    Y& sum = y[static_cast<size_t>(index.raw<int64_t>()[i])];
+    if constexpr (std::is_same_v<Y, double>) {
+      sum += src[i];
+    } else {
+      sum = Y(static_cast<float>(sum) + static_cast<float>(src[i]));
+    }
+  }
+}
+
+template <class T>
+std::vector<T> elements_of(const Tensor& t) {
+  std::vector<T> all;
+  for_each_offset(t, [&](int64_t offset) { all.push_back(t.raw<T>()[offset]); });
+  return all;
+}
+
+/// Many terms for few slices, as random floats: the order of the sums shows in the last bits.
+template <class Y, class S>
+void expect_sums_in_order(int64_t size, int64_t count) {
+  const DType dtype = dtype_of<Y>, term = dtype_of<S>;
+  const auto expect_bits = [&](const Tensor& sums, const std::vector<Y>& expected) {
+    const auto actual = elements_of<Y>(sums);
+    ASSERT_EQ(actual.size(), expected.size());
+    EXPECT_EQ(std::memcmp(actual.data(), expected.data(), actual.size() * sizeof(Y)), 0)
+        << name(dtype) << " " << name(term) << " " << size << " " << count;
+  };
+  // index_add: three slices that share an index, along either dimension; scatter_add: an index for each of two.
+  for (int64_t dim : {0, 1}) {
+    const Tensor y = empty(dim == 0 ? Dims{size, 3} : Dims{3, size}, dtype);
+    const Tensor src = make(dim == 0 ? Dims{count, 3} : Dims{3, count}, term, static_cast<int>(dim));
+    const Tensor index = make_index({count}, size, kLong, 0, 5);
+    write(y, random_values(y.numel(), 1));
+    write(src, random_values(src.numel(), 2));
+    std::vector<std::vector<Y>> columns;
+    std::vector<Y> expected(static_cast<size_t>(y.numel()));
+    for (int64_t s = 0; s < 3; ++s) {
+      const auto slice = [&](const Tensor& t) {
+        const auto d = static_cast<size_t>(1 - dim);
+        return make_view(t, {t.size(dim)}, {t.strides()[1 - d]}, s * t.strides()[d]);
+      };
+      auto sums = elements_of<Y>(slice(y));
+      add_in_order(sums, index, elements_of<S>(slice(src)));
+      for (int64_t k = 0; k < size; ++k) {
+        expected[static_cast<size_t>(dim == 0 ? k * 3 + s : s * size + k)] = sums[static_cast<size_t>(k)];
+      }
+    }
+    device::index_add(y, dim, index, src);
+    expect_bits(y, expected);
+  }
+  const Tensor y = empty({2, size}, dtype), src = empty({2, count}, term);
+  const Tensor index = make_index({2, count}, size, kLong, 0, 6);
+  write(y, random_values(y.numel(), 1));
+  write(src, random_values(src.numel(), 2));
+  std::vector<Y> expected;
+  for (int64_t s = 0; s < 2; ++s) {
+    auto sums = elements_of<Y>(make_view(y, {size}, {1}, s * size));
+    add_in_order(sums, make_view(index, {count}, {1}, s * count),
+                 elements_of<S>(make_view(src, {count}, {1}, s * count)));
+    expected.insert(expected.end(), sums.begin(), sums.end());
+  }
+  device::scatter_add(y, 1, index, src);
+  expect_bits(y, expected);
+}
+
+TEST(IndexKernels, DeterministicSumsAreInTheOrderOfTheIndices) {
+  cuda::set_deterministic(true);
+  for (int64_t size : {1, 5, 16, 17, 300, 5000}) {
+    for (int64_t count : {33, 513, 1000, 3001}) {
+      expect_sums_in_order<float, float>(size, count);
+      expect_sums_in_order<float, Half>(size, count);
+      expect_sums_in_order<double, double>(size, count);
+      expect_sums_in_order<BFloat16, BFloat16>(size, count);
+    }
+  }
+  cuda::set_deterministic(false);
 }
 
 TEST(IndexKernels, SumsDoNotDependOnThreads) {

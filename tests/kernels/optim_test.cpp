@@ -272,6 +272,55 @@ TEST_P(OptimKernels, FusedUnscaleEqualsUnscaleThenStepBitForBit) {
   }
 }
 
+/// Tensors may share a step count: all are read before one is raised. More tensors than a block of a device has
+/// threads.
+template <class Call, class Step>
+void expect_shared_count(Call shared, Call own, float count, Step step) {
+  shared.steps.assign(shared.params.size(), scalar_of(count));
+  for (size_t k = 0; k < own.params.size(); ++k) own.steps.push_back(scalar_of(count));
+  for (uint32_t i = 0; i < 2; ++i) {
+    for (const Call* call : {&shared, &own}) {
+      for (const Tensor& g : call->grads) write(g, random_values(g.numel(), 7 + i));
+      step(*call);
+    }
+  }
+  EXPECT_EQ(read(shared.steps[0])[0], count + 2);
+  for (size_t k = 0; k < own.params.size(); ++k) {
+    ASSERT_EQ(bytes_of(shared.params[k]), bytes_of(own.params[k])) << k;
+  }
+}
+
+TEST_P(OptimKernels, TensorsMayShareAStepCount) {
+  const auto sgd = [] {
+    SgdCall call;
+    call.lr = 0.1;
+    call.momentum = 0.9;
+    call.dampening = 0.5;  // the first step takes the whole gradient
+    for (int k = 0; k < 600; ++k) {
+      add_param(call, 1, kFloat, kFloat, {}, Layout::contiguous);
+      call.momentum_buffers.push_back(add_state(1, kFloat, Layout::contiguous, 0));
+    }
+    return call;
+  };
+  const auto adam = [] {
+    AdamCall call;
+    call.lr = 0.01;
+    call.beta1 = 0.9;
+    call.beta2 = 0.99;
+    call.eps = 1e-8;
+    for (int k = 0; k < 600; ++k) {
+      add_param(call, 1, kFloat, kFloat, {}, Layout::contiguous);
+      for (auto* list : {&call.exp_avgs, &call.exp_avg_sqs})
+        list->push_back(add_state(1, kFloat, Layout::contiguous, 0));
+    }
+    return call;
+  };
+  for (float count : {0.0f, 3.0f}) {
+    expect_shared_count(sgd(), sgd(), count, [](const SgdCall& c) { device::sgd(c); });
+    expect_shared_count(adam(), adam(), count, [](const AdamCall& c) { device::adam(c); });
+  }
+}
+
 // Large enough for several threads, and for shadows that bypass the caches.
 TEST_P(OptimKernels, ResultsDoNotDependOnThreads) {
   const int threads = get_num_threads();

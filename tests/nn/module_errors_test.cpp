@@ -59,9 +59,10 @@ TEST(ModuleErrors, TensorsAndModules) {
   });
   EXPECT_EQ(l->weight.dtype(), kFloat);
   if (cuda::is_available()) GTEST_SKIP() << "this machine has a GPU";
-  expect_refused({BAD_INPUT("Module::to", l->to(kCUDA), DeviceError, "CUDA", "is_available()"),
-                  BAD_INPUT("Module::to", l->cuda(), DeviceError, "CUDA", "is_available()"),
-                  BAD_INPUT("Module::to", l->to(Device(kCUDA), kHalf), DeviceError, "CUDA", "is_available()")});
+  expect_refused(
+      {BAD_INPUT("Module::to", l->to(kCUDA), DeviceError, "cuda is not available", "Device(kCPU)"),
+       BAD_INPUT("Module::to", l->cuda(), DeviceError, "cuda is not available", "Device(kCPU)"),
+       BAD_INPUT("Module::to", l->to(Device(kCUDA), kHalf), DeviceError, "cuda is not available", "Device(kCPU)")});
 }
 
 TEST(ContainerErrors, PositionsTypesAndNull) {

@@ -85,7 +85,7 @@ BadInputs pool_bad_input() {
     refuses(StateError(""), x, {0}, {}, {0}, {"kernel_size = [0]", "at least 1"});
     refuses(StateError(""), x, {2}, {0}, {0}, {"stride = [0]", "at least 1"});
     refuses(StateError(""), x, {2}, {}, {-1}, {"padding = [-1]", "at least 0"});
-    refuses(StateError(""), x, {2}, {}, {2}, {"padding [2]", "half of kernel_size [2]"});
+    refuses(StateError(""), x, {2}, {}, {2}, {"padding = [2]", "half of kernel_size = [2]"});
     refuses(ShapeError(""), x, {7}, {}, {0}, {"no window fits", "7", "[2, 4, 6, 6]", "has 6"});
   }
   return rows;

@@ -22,10 +22,10 @@ TEST_F(Pool, PoolsRefuseBadInput) {
   EXPECT_THROWS(max_pool2d(x, {}), ShapeError, "max_pool2d: kernel_size");
   EXPECT_THROWS(max_pool2d(x, {0}), StateError, "max_pool2d: kernel_size = [0]");
   EXPECT_THROWS(max_pool2d(x, {2}, {0}), StateError, "max_pool2d: stride = [0]");
-  EXPECT_THROWS(max_pool2d(x, {2}, {}, {2}), StateError, "max_pool2d: padding [2]", "half");
+  EXPECT_THROWS(max_pool2d(x, {2}, {}, {2}), StateError, "max_pool2d: padding = [2]", "half");
   EXPECT_THROWS(max_pool2d(x, {2}, {}, {0}, {0}), StateError, "max_pool2d: dilation");
   EXPECT_THROWS(max_pool2d(x, {7}), ShapeError, "max_pool2d: no window fits", "7", "[2, 3, 6, 6]");
-  EXPECT_THROWS(avg_pool2d(x, {3}, {}, {2}), StateError, "avg_pool2d: padding [2]");
+  EXPECT_THROWS(avg_pool2d(x, {3}, {}, {2}), StateError, "avg_pool2d: padding = [2]");
   EXPECT_THROWS(avg_pool2d(x, {2}, {}, {0}, false, true, 0), StateError, "avg_pool2d: divisor_override = 0");
   EXPECT_THROWS(adaptive_avg_pool2d(x, {0}), StateError, "adaptive_avg_pool2d: output_size = [0]");
   EXPECT_THROWS(adaptive_avg_pool2d(x, {1, 2, 3}), ShapeError, "adaptive_avg_pool2d: output_size");

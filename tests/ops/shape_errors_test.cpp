@@ -115,7 +115,7 @@ BadInputs joins_and_conversions() {
       BAD_INPUT("contiguous", contiguous(x, kChannelsLast), ShapeError, "rank 4", "[2, 3]"),
   };
   if (!cuda::is_available()) {
-    rows.push_back(BAD_INPUT("to", to(x, Device(kCUDA), kFloat), DeviceError, "CUDA", "is_available()"));
+    rows.push_back(BAD_INPUT("to", to(x, Device(kCUDA), kFloat), DeviceError, "cuda is not available", "Device(kCPU)"));
   }
   return rows;
 }

@@ -88,11 +88,11 @@ TEST(TensorErrors, ConversionsNameThemselves) {
                   UNDEFINED("contiguous", none.contiguous()), UNDEFINED("clone", none.clone()),
                   BAD_INPUT("contiguous", x.contiguous(kChannelsLast), ShapeError, "rank 4", "[2, 3]")});
   if (cuda::is_available()) GTEST_SKIP() << "this machine has a GPU";
-  expect_refused({BAD_INPUT("to", x.to(Device(kCUDA)), DeviceError, "CUDA", "is_available()"),
-                  BAD_INPUT("to", x.to("cuda:3"), DeviceError, "CUDA", "is_available()"),
-                  BAD_INPUT("to", x.to(TensorOptions(kCUDA)), DeviceError, "CUDA", "is_available()"),
-                  BAD_INPUT("to", x.to(kCUDA, kHalf), DeviceError, "CUDA", "is_available()"),
-                  BAD_INPUT("cuda", x.cuda(), DeviceError, "CUDA", "is_available()")});
+  expect_refused({BAD_INPUT("to", x.to(Device(kCUDA)), DeviceError, "cuda is not available", "Device(kCPU)"),
+                  BAD_INPUT("to", x.to("cuda:3"), DeviceError, "cuda is not available", "Device(kCPU)"),
+                  BAD_INPUT("to", x.to(TensorOptions(kCUDA)), DeviceError, "cuda is not available", "Device(kCPU)"),
+                  BAD_INPUT("to", x.to(kCUDA, kHalf), DeviceError, "cuda is not available", "Device(kCPU)"),
+                  BAD_INPUT("cuda", x.cuda(), DeviceError, "cuda is not available", "Device(kCPU)")});
 }
 
 TEST(TensorErrors, ElementsAreReadOnTheCpuInTheirDtypeAndRank) {

@@ -21,8 +21,8 @@ inline void set_allow_tf32_matmul(bool allow) { detail::math_mode.allow_tf32_mat
 inline bool allow_tf32_conv() { return detail::math_mode.allow_tf32_conv; }
 inline void set_allow_tf32_conv(bool allow) { detail::math_mode.allow_tf32_conv = allow; }
 
-/// True when convolutions take only algorithms that give the same bits in every run. Off by default. Source:
-/// torch.backends.cudnn.deterministic.
+/// True when convolutions, index_add and scatter_add give the same bits in every run, at a cost in time. Off by
+/// default. Source: torch.backends.cudnn.deterministic, torch.use_deterministic_algorithms.
 inline bool deterministic() { return detail::math_mode.deterministic; }
 inline void set_deterministic(bool on) { detail::math_mode.deterministic = on; }
 

@@ -2,14 +2,15 @@
 // What the ops of layers check and prepare alike. Internal.
 #include <array>
 #include <optional>
-#include <string>
 
-#include "tandem/tensor/tensor.h"
+#include "tandem/tensor/checks.h"
+
+namespace tandem {
+struct Pool2dParams;
+}
 
 namespace tandem::checks {
 
-/// "[2, 3] f32", as messages show a tensor.
-std::string show(const Tensor& x);
 /// StateError when `x` is undefined.
 void defined(const char* op, const char* which, const Tensor& x);
 /// `defined`, and DTypeError unless `x` is floating.
@@ -18,6 +19,8 @@ void floating(const char* op, const char* which, const Tensor& x);
 void defined_at(const char* op, size_t i, const Tensor& x);
 /// DTypeError for a bool `x`.
 void not_bool(const char* op, const Tensor& x);
+/// DTypeError when both are bool.
+void not_two_bools(const char* op, const Tensor& a, const Tensor& b);
 /// DTypeError for a result that is asked for in a dtype that is not floating.
 void floating_result(const char* op, const Tensor& x, std::optional<DType> dtype);
 /// StateError unless the number is finite and at least 0.
@@ -36,6 +39,10 @@ void exponent(const char* op, const Tensor& base, Scalar exponent);
 void sizes(const char* op, const char* which, const Tensor& x, IntArrayRef expected);
 /// One or two entries as a pair (height, width). ShapeError on another count, StateError on an entry below `least`.
 std::array<int64_t, 2> pair(const char* op, const char* which, IntArrayRef values, int64_t least);
+/// The windows of a pooling op or module, from `pair`s; an empty stride is the kernel. StateError for a padding above
+/// half of the kernel.
+Pool2dParams windows(const char* op, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                     bool ceil_mode);
 
 /// ChannelsLast for a tensor of rank 4 whose dimensions lie in that order, else Contiguous.
 MemoryFormat layout(const Tensor& x);

@@ -1,6 +1,7 @@
 #pragma once
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
+#include "tandem/cuda/checks.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
@@ -34,8 +35,7 @@ TANDEM_OPS Tensor to(const Tensor& x, Device device, DType dtype, bool, bool cop
   detail::check_format("to", x, format);
   const bool same_device = x.device().type() == device.type() && (device.index() < 0 || x.device() == device);
   if (!copy && same_device && x.dtype() == dtype && detail::has_format(x, format)) return x;
-  TANDEM_CHECK(device.is_cpu() || cuda::is_available(), DeviceError,
-               "to: no CUDA device is available; check cuda::is_available() first");
+  if (device.is_cuda()) cuda::check_available("to");
   return apply<"to">(
       [&](const Tensor& x) {
         Tensor y = empty_like(x, TensorOptions(dtype).device(device).memory_format(format));

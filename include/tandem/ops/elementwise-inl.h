@@ -57,8 +57,7 @@ TANDEM_OPS Tensor add(const Tensor& a, const Tensor& b, Scalar alpha) {
                                   detail::AddDerivative{alpha.to_double()}, alpha.to_double());
 }
 TANDEM_OPS Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha) {
-  TANDEM_CHECK(!a.defined() || !b.defined() || a.dtype() != kBool || b.dtype() != kBool, DTypeError,
-               "sub: not defined on two bool tensors; use logical_xor");
+  checks::not_two_bools("sub", a, b);
   if (detail::needs_exact_alpha("sub", a, b, alpha)) return sub(a, detail::exact_multiple(a, b, alpha));
   return detail::binary_op<"sub">(Binary::sub, a, b, detail::Keep::nothing, false,
                                   detail::AddDerivative{-alpha.to_double()}, alpha.to_double());

@@ -168,9 +168,7 @@ inline void check_running_statistics(const Tensor& x, const char* which, const T
   TANDEM_CHECK(r.device() == x.device(), DeviceError,
                "batch_norm: {} is on {}, but x is on {}; move the module with .to(device)", which, r.device().str(),
                x.device().str());
-  TANDEM_CHECK(!is_expanded(r.sizes(), r.strides()), ShapeError,
-               "batch_norm: several elements of {} {} share memory (strides {}); clone() it first", which,
-               checks::show(r), to_string(r.strides()));
+  checks::not_expanded("batch_norm", which, r);
   TANDEM_CHECK(!r.requires_grad(), AutogradError,
                "batch_norm: {} {} requires grad, but is written without a history; give a buffer that requires none",
                which, checks::show(r));

@@ -20,22 +20,6 @@ inline void check_image(const char* op, const Tensor& x) {
   }
 }
 
-inline Pool2dParams pool_params(const char* op, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
-                                IntArrayRef dilation, bool ceil_mode) {
-  Pool2dParams p;
-  p.kernel = checks::pair(op, "kernel_size", kernel, 1);
-  p.stride = stride.empty() ? p.kernel : checks::pair(op, "stride", stride, 1);
-  p.padding = checks::pair(op, "padding", padding, 0);
-  p.dilation = checks::pair(op, "dilation", dilation, 1);
-  p.ceil_mode = ceil_mode;
-  for (size_t i = 0; i < 2; ++i) {
-    TANDEM_CHECK(2 * p.padding[i] <= p.kernel[i], StateError,
-                 "{}: padding {} is more than half of kernel_size {}, so that a window could lie outside x; pad less",
-                 op, to_string(padding), to_string(kernel));
-  }
-  return p;
-}
-
 /// The sizes of a pooled [N, C, H, W]. Source: PyTorch's pooling_output_shape.
 inline Dims pool_sizes(const char* op, IntArrayRef x, const Pool2dParams& p) {
   TANDEM_CHECK(x.size() == 4, ShapeError, "{}: x is {}, but must be [N, C, H, W]", op, to_string(x));
@@ -95,7 +79,7 @@ inline Tensor avg_pool2d_op(const Tensor& x, const Pool2dParams& p) {
 TANDEM_OPS Tensor max_pool2d(const Tensor& x, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
                              IntArrayRef dilation, bool ceil_mode) {
   detail::check_image("max_pool2d", x);
-  const Pool2dParams p = detail::pool_params("max_pool2d", kernel_size, stride, padding, dilation, ceil_mode);
+  const Pool2dParams p = checks::windows("max_pool2d", kernel_size, stride, padding, dilation, ceil_mode);
   return detail::on_batch(x, [&](const Tensor& x) {
     const Dims sizes = detail::pool_sizes("max_pool2d", x.sizes(), p);
     return apply<"max_pool2d">(
@@ -151,7 +135,7 @@ TANDEM_OPS Tensor max_pool2d_gather(const Tensor& x, const Tensor& indices, cons
 TANDEM_OPS Tensor avg_pool2d(const Tensor& x, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
                              bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
   detail::check_image("avg_pool2d", x);
-  Pool2dParams p = detail::pool_params("avg_pool2d", kernel_size, stride, padding, {1}, ceil_mode);
+  Pool2dParams p = checks::windows("avg_pool2d", kernel_size, stride, padding, {1}, ceil_mode);
   p.count_include_pad = count_include_pad;
   TANDEM_CHECK(!divisor_override || *divisor_override != 0, StateError,
                "avg_pool2d: divisor_override = 0 divides by zero; leave it out to divide by the window's size");

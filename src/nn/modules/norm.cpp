@@ -16,8 +16,8 @@ void BatchNormImplBase::reset() {
   const WholeOpScope op(type_);
   const int64_t n = options.num_features();
   TANDEM_CHECK(n > 0, StateError, "{}: num_features = {}; it must be at least 1", type_, n);
-  check_not_negative(type_, "eps", options.eps());
-  if (options.momentum()) check_not_negative(type_, "momentum", *options.momentum());
+  checks::not_negative(type_, "eps", options.eps());
+  if (options.momentum()) checks::not_negative(type_, "momentum", *options.momentum());
   const bool affine = options.affine(), track = options.track_running_stats();
   const Tensor w = affine ? empty({n}) : Tensor(), b = affine ? empty({n}) : Tensor();
   const Tensor mean = track ? zeros({n}) : Tensor(), var = track ? ones({n}) : Tensor();
@@ -92,7 +92,7 @@ void LayerNormImpl::reset() {
     TANDEM_CHECK(size >= 0, StateError, "LayerNorm: normalized_shape = {}; each size must be at least 0",
                  to_string(options.normalized_shape()));
   }
-  check_not_negative("LayerNorm", "eps", options.eps());
+  checks::not_negative("LayerNorm", "eps", options.eps());
   const bool affine = options.elementwise_affine();
   const Tensor w = affine ? tandem::empty(options.normalized_shape()) : Tensor();
   const Tensor b = affine ? tandem::empty(options.normalized_shape()) : Tensor();

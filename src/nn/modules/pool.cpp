@@ -1,33 +1,18 @@
 #include "tandem/nn/modules/pool.h"
 
 #include "src/nn/text-inl.h"
+#include "tandem/backend.h"
 #include "tandem/base/check.h"
 #include "tandem/nn/functional.h"
 #include "tandem/ops/checks.h"
 
 namespace tandem::nn {
-namespace {
-
-/// What windows of any pooling keep to.
-template <class Options>
-void check_windows(const char* module, const Options& options) {
-  checks::pair(module, "kernel_size", options.kernel_size(), 1);
-  checks::pair(module, "stride", options.stride(), 1);
-  checks::pair(module, "padding", options.padding(), 0);
-  for (size_t d = 0; d < 2; ++d) {
-    TANDEM_CHECK((*options.padding())[d] <= (*options.kernel_size())[d] / 2, StateError,
-                 "{}: padding = {}, but must be at most half of kernel_size = {}", module, to_string(options.padding()),
-                 to_string(options.kernel_size()));
-  }
-}
-
-}  // namespace
 
 MaxPool2dImpl::MaxPool2dImpl(const MaxPool2dOptions& o) : options(o) { reset(); }
 
 void MaxPool2dImpl::reset() {
-  check_windows("MaxPool2d", options);
-  checks::pair("MaxPool2d", "dilation", options.dilation(), 1);
+  checks::windows("MaxPool2d", options.kernel_size(), options.stride(), options.padding(), options.dilation(),
+                  options.ceil_mode());
 }
 
 Tensor MaxPool2dImpl::forward(const Tensor& input) { return functional::max_pool2d(input, options); }
@@ -41,7 +26,7 @@ void MaxPool2dImpl::pretty_print(std::ostream& stream) const {
 AvgPool2dImpl::AvgPool2dImpl(const AvgPool2dOptions& o) : options(o) { reset(); }
 
 void AvgPool2dImpl::reset() {
-  check_windows("AvgPool2d", options);
+  checks::windows("AvgPool2d", options.kernel_size(), options.stride(), options.padding(), {1}, options.ceil_mode());
   TANDEM_CHECK(options.divisor_override() != 0, StateError,
                "AvgPool2d: divisor_override = 0; give another number, or leave it out");
 }

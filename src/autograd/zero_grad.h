@@ -1,0 +1,9 @@
+#pragma once
+#include "tandem/tensor/tensor.h"
+
+namespace tandem::autograd {
+
+/// Drops the gradient of `x`, or fills it with zeros; nothing for a tensor that has none.
+void zero_grad(const Tensor& x, bool set_to_none);
+
+}  // namespace tandem::autograd

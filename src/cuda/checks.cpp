@@ -1,0 +1,12 @@
+#include "tandem/cuda/checks.h"
+
+#include "tandem/base/check.h"
+
+namespace tandem::cuda {
+
+void throw_unavailable(const char* call) {
+  TANDEM_THROW(DeviceError, "{}: device cuda is not available: {}; use Device(kCPU)", running_op(call),
+               unavailable_reason());
+}
+
+}  // namespace tandem::cuda
