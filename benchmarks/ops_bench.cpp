@@ -80,6 +80,12 @@ void linear_32x64x64(State& state) {
 }
 BENCHMARK(linear_32x64x64);
 
+void linear_relu_32x64x64(State& state) {
+  const Tensor x = randn({32, 64}), w = randn({64, 64}), b = randn({64});
+  run(state, [&] { benchmark::DoNotOptimize(linear_relu(x, w, b)); });
+}
+BENCHMARK(linear_relu_32x64x64);
+
 void linear_32x64x64_recorded(State& state) {
   const Tensor x = randn({32, 64}), w = weight({64, 64}), b = weight({64});
   run(state, [&] { benchmark::DoNotOptimize(linear(x, w, b)); });

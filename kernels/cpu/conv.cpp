@@ -1,10 +1,10 @@
 // Two-dimensional convolution and its gradients.
 // Contract: f32, f16 and bf16 are convolved in oneDNN with sums in f32 and rounded once, after bias and activation; a
 // dtype that the processor has no fast instructions for is widened to f32 first. f64, and what oneDNN refuses even in
-// f32, runs through conv_loops.cpp in f64. Inside, activations lie channels-last, where oneDNN is several times faster
-// than on N, C, H, W; other layouts are converted on the way in and out.
+// f32, runs through conv_loops.cpp in f64. relu is a pass of its own over the rounded result, which has the same bits:
+// oneDNN's would make 0 of NaN. Inside, images lie channels-last, where oneDNN is several times faster than on
+// N, C, H, W; other layouts are converted on the way in and out.
 #include <algorithm>
-#include <cmath>
 
 #include "kernels/conv_bias.h"
 #include "kernels/cpu/conv_loops.h"
@@ -118,12 +118,7 @@ bool run_backward_input_as_forward(const Tensor& gx, const Tensor& gy, const Ten
 }
 
 void activate(const Tensor& y, Activation activation) {
-  double* values = y.raw<double>();
-  for (int64_t i = 0; i < y.numel(); ++i) {
-    double& v = values[i];
-    if (activation == Activation::relu) v = v < 0 ? 0 : v;
-    if (activation == Activation::gelu) v = 0.5 * v * (1 + std::erf(v * M_SQRT1_2));
-  }
+  if (activation == Activation::gelu) unary(y, Unary::gelu, y, 0, 0);
 }
 
 }  // namespace
@@ -131,6 +126,10 @@ void activate(const Tensor& y, Activation activation) {
 void conv2d(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p,
             Activation activation) {
   if (y.numel() == 0) return;
+  if (activation == Activation::relu) {
+    conv2d(y, x, weight, bias, p, Activation::none);
+    return unary(y, Unary::relu, y, 0, 0);
+  }
   if (run_conv2d(y, x, weight, bias, p, activation)) return;
   const Tensor out = contiguous_f64_result(y);
   conv2d_loops(out, contiguous_f64(x), contiguous_f64(weight), contiguous_f64(bias), p);

@@ -1,7 +1,8 @@
 // Matrix products.
 // Contract: f32, f16 and bf16 are multiplied in oneDNN with sums in f32 and rounded once, after bias and activation; a
 // dtype that the processor has no fast instructions for is widened to f32 first. f64, and what oneDNN refuses even in
-// f32, is multiplied by the loops below in f64. With k = 0 the product is 0.
+// f32, is multiplied by the loops below in f64. With k = 0 the product is 0. relu is a pass of its own over the rounded
+// result, which has the same bits: oneDNN's would make 0 of NaN.
 #include <cmath>
 
 #include "kernels/cpu/kernels.h"
@@ -131,15 +132,7 @@ bool run_on_copies(const GemmCall& call, DType dtype) {
 }
 
 double activate(double x, Activation activation) {
-  switch (activation) {
-    case Activation::none:
-      return x;
-    case Activation::relu:
-      return x > 0 || x != x ? x : 0;
-    case Activation::gelu:
-      return 0.5 * x * (1 + std::erf(x * M_SQRT1_2));
-  }
-  return x;
+  return activation == Activation::gelu ? 0.5 * x * (1 + std::erf(x * M_SQRT1_2)) : x;
 }
 
 constexpr int64_t kTileRows = 4, kTileColumns = 64;
@@ -192,6 +185,12 @@ void run_loops(const GemmCall& call) {
 
 void gemm(const GemmCall& call) {
   if (call.d.numel() == 0) return;
+  if (call.activation == Activation::relu && !call.accumulate) {
+    GemmCall sum = call;
+    sum.activation = Activation::none;
+    gemm(sum);
+    return unary(call.d, Unary::relu, call.d, 0, 0);
+  }
   if (call.a.dtype() != kDouble && call.a.numel() > 0) {
     const DType dtype = call.a.dtype();
     if (onednn::computes_in(dtype) && (run_as_is(call) || run_on_copies(call, dtype))) return;

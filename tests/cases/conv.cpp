@@ -18,20 +18,22 @@ std::string tuple(const std::vector<int64_t>& v) {
 }
 
 /// x: [N, C, H, W] or [C, H, W], weight: [O, C / groups, KH, KW], bias unless `with_bias` is false. `sum`: the longest
-/// sum of forward and backward.
+/// sum of forward and backward. `op`: conv2d or conv2d_relu.
 void convolution(Cases& c, const std::string& name, Input x, Input weight, const Options& o, int64_t sum,
-                 bool with_bias = true) {
+                 bool with_bias = true, const std::string& op = "conv2d") {
   const std::string options = "stride=" + tuple(o.stride) + ", padding=" + tuple(o.padding) +
                               ", dilation=" + tuple(o.dilation) + ", groups=" + std::to_string(o.groups);
   const int64_t outputs = weight.sizes[0];
   std::vector<Input> inputs{std::move(x), std::move(weight)};
   if (with_bias) inputs.push_back(normal({outputs}));
-  c.push_back({.op = "conv2d",
+  const bool relu = op == "conv2d_relu";
+  const std::string torch = std::string("F.conv2d(a, b, ") + (with_bias ? "c" : "None") + ", " + options + ")";
+  c.push_back({.op = op,
                .name = name,
-               .torch = std::string("F.conv2d(a, b, ") + (with_bias ? "c" : "None") + ", " + options + ")",
+               .torch = relu ? "F.relu(" + torch + ")" : torch,
                .inputs = std::move(inputs),
-               .run = [o](In x) -> Out {
-                 return {conv2d(x[0], x[1], x.size() > 2 ? x[2] : Tensor(), o.stride, o.padding, o.dilation, o.groups)};
+               .run = [o, run = relu ? conv2d_relu : conv2d](In x) -> Out {
+                 return {run(x[0], x[1], x.size() > 2 ? x[2] : Tensor(), o.stride, o.padding, o.dilation, o.groups)};
                },
                .sum = sum});
 }
@@ -60,6 +62,20 @@ Cases conv_cases() {
   convolution(c, "unbatched", normal({3, 5, 5}), normal({4, 3, 3, 3}), {}, 28);
   convolution(c, "no_images", normal({0, 3, 5, 5}), normal({4, 3, 3, 3}), {}, 28);
   convolution(c, "kernel_of_input_size", normal({3, 2, 4, 4}), normal({5, 2, 4, 4}), {}, 33);
+
+  const auto with_relu = [&](const std::string& name, Input x, Input weight, const Options& o, int64_t sum,
+                             bool with_bias = true) {
+    convolution(c, name, std::move(x), std::move(weight), o, sum, with_bias, "conv2d_relu");
+  };
+  with_relu("plain", normal({2, 3, 5, 6}), normal({4, 3, 3, 3}), {}, 28);
+  with_relu("no_bias", normal({2, 3, 5, 5}), normal({4, 3, 3, 3}), {}, 27, false);
+  with_relu("uneven", normal({1, 2, 8, 6}), normal({3, 2, 3, 2}),
+            {.stride = {2, 1}, .padding = {1, 0}, .dilation = {1, 2}}, 24);
+  with_relu("groups", normal({2, 4, 5, 5}), normal({6, 2, 3, 3}), {.padding = {1}, .groups = 2}, 50);
+  with_relu("channels_last", normal({2, 3, 5, 5}).laid_out(Layout::channels_last),
+            normal({4, 3, 3, 3}).laid_out(Layout::channels_last), {.padding = {1}}, 50);
+  with_relu("unbatched", normal({3, 5, 5}), normal({4, 3, 3, 3}), {}, 28);
+  with_relu("no_images", normal({0, 3, 5, 5}), normal({4, 3, 3, 3}), {}, 28);
   return c;
 }
 

@@ -75,6 +75,21 @@ Cases matmul_cases() {
   product(c, "linear", "transposed_weight", "F.linear(a, b, c)",
           {normal({6, 7}), normal({5, 7}).laid_out(Layout::transposed), normal({5})}, 8, run_linear);
   product(c, "linear", "no_rows", "F.linear(a, b, c)", {normal({0, 7}), normal({5, 7}), normal({5})}, 8, run_linear);
+
+  const auto run_linear_relu = [](In x) -> Out { return {linear_relu(x[0], x[1], x.size() > 2 ? x[2] : Tensor())}; };
+  product(c, "linear_relu", "bias", "F.relu(F.linear(a, b, c))", {normal({6, 11}), normal({5, 11}), normal({5})}, 12,
+          run_linear_relu);
+  product(c, "linear_relu", "no_bias", "F.relu(F.linear(a, b))", {normal({6, 11}), normal({5, 11})}, 11,
+          run_linear_relu);
+  product(c, "linear_relu", "rank_1", "F.relu(F.linear(a, b, c))", {normal({11}), normal({5, 11}), normal({5})}, 12,
+          run_linear_relu);
+  product(c, "linear_relu", "rank_3", "F.relu(F.linear(a, b, c))", {normal({2, 3, 7}), normal({5, 7}), normal({5})}, 8,
+          run_linear_relu);
+  product(c, "linear_relu", "transposed", "F.relu(F.linear(a, b, c))",
+          {normal({6, 7}).laid_out(Layout::transposed), normal({5, 7}).laid_out(Layout::transposed), normal({5})}, 8,
+          run_linear_relu);
+  product(c, "linear_relu", "no_rows", "F.relu(F.linear(a, b, c))", {normal({0, 7}), normal({5, 7}), normal({5})}, 8,
+          run_linear_relu);
   return c;
 }
 

@@ -104,6 +104,31 @@ TEST(Gemm, biasAndActivation) {
   }
 }
 
+// An overflow that relu made 0 of would escape the loss scaler.
+TEST(Gemm, reluKeepsNanAndInf) {
+  for (DType dtype : kFloatingTypes) {
+    for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::spread}) {
+      for (const Tensor& bias : {Tensor(), noise({40}, dtype, 3)}) {
+        const Tensor a = noise({17, 24}, dtype, 1), b = noise({24, 40}, dtype, 2),
+                     d = unwritten({17, 40}, dtype, layout);
+        const double inf = std::numeric_limits<double>::infinity();
+        const auto row = [](const Tensor& x, int64_t i) {
+          return make_view(x, {x.size(1)}, {x.stride(1)}, x.storage_offset() + i * x.stride(0));
+        };
+        backend(kCPU).fill(row(a, 3), std::nan(""));
+        backend(kCPU).fill(row(a, 5), inf);  // by factors of both signs: inf - inf
+        backend(kCPU).fill(make_view(b, {24}, {b.stride(0)}, b.storage_offset()), 1);
+        backend(kCPU).gemm({.d = d, .a = a, .b = b, .bias = bias, .activation = Activation::relu});
+        for (double v : read(row(d, 3))) EXPECT_TRUE(std::isnan(v)) << name(dtype) << " " << name(layout);
+        const std::vector<double> overflowed = read(row(d, 5));
+        EXPECT_EQ(overflowed[0], inf);
+        for (size_t j = 1; j < overflowed.size(); ++j) EXPECT_TRUE(std::isnan(overflowed[j])) << overflowed[j];
+        for (double v : read(row(d, 4))) EXPECT_GE(v, 0);
+      }
+    }
+  }
+}
+
 TEST(Gemm, accumulates) {
   for (DType dtype : kFloatingTypes) {
     for (DType out : {dtype, wide(dtype)}) {

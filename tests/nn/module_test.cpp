@@ -5,10 +5,16 @@
 
 #include <sstream>
 
+#include "support/compare.h"
 #include "support/throws.h"
+#include "tandem/amp/autocast.h"
+#include "tandem/amp/policy_overrides.h"
+#include "tandem/autograd/engine.h"
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/node.h"
 #include "tandem/nn/modules/activation.h"
 #include "tandem/nn/modules/container.h"
+#include "tandem/nn/modules/conv.h"
 #include "tandem/nn/modules/dropout.h"
 #include "tandem/nn/modules/linear.h"
 #include "tandem/nn/modules/norm.h"
@@ -293,6 +299,47 @@ TEST(Sequential, RunsModulesAndFunctions) {
   EXPECT_THROWS(net->push_back(std::shared_ptr<BlockImpl>()), StateError, "null");
   EXPECT_THROWS(net->push_back("0", nn::ReLU()), StateError, "'0'");
   EXPECT_THROWS(nn::Functional(nn::FunctionalImpl::Function()), StateError, "Functional", "empty");
+}
+
+/// Not exactly a Linear: it is run as it is.
+struct DoubledImpl : nn::LinearImpl {
+  using LinearImpl::LinearImpl;
+  Tensor forward(const Tensor& x) { return 2 * LinearImpl::forward(x); }
+};
+
+TEST(Sequential, ReluIsFusedIntoTheLayerBeforeItWithTheSameBits) {
+  nn::Conv2d conv(nn::Conv2dOptions(3, 4, 3).stride(2).padding(1)),
+      without_bias(nn::Conv2dOptions(4, 4, 1).bias(false));
+  nn::Linear fc(4 * 4 * 4, 9);
+  nn::Sequential net(conv, nn::ReLU(), without_bias, nn::ReLU(true), nn::Flatten(), fc, nn::ReLU());
+  for (bool autocast : {false, true}) {
+    const amp::AutocastGuard guard(kCPU, kBFloat16, autocast);
+    const Tensor x = randn({5, 3, 8, 8}, TensorOptions().requires_grad(true));
+    const std::vector<Tensor> of = net->parameters();
+    std::vector<Tensor> leaves{x};
+    leaves.insert(leaves.end(), of.begin(), of.end());
+    const Tensor fused = net(x), apart = relu(fc(relu(without_bias(relu(conv(x)))).flatten(1)));
+    EXPECT_STREQ(fused.grad_fn()->name, "linear_relu");
+    EXPECT_TRUE(testing::same_bits(fused, apart));
+    const Tensor gy = randn_like(fused);
+    const auto a = autograd::grad({fused}, leaves, {gy}), b = autograd::grad({apart}, leaves, {gy});
+    for (size_t i = 0; i < leaves.size(); ++i) EXPECT_TRUE(testing::same_bits(a[i], b[i])) << i;
+  }
+}
+
+TEST(Sequential, ReluIsFusedOnlyWhereNothingElseChanges) {
+  const Tensor x = randn({2, 3}, TensorOptions().requires_grad(true)),
+               image = randn({1, 3, 5, 5}, TensorOptions().requires_grad(true));
+  const auto last = [](nn::Sequential net, const Tensor& input) { return std::string(net(input).grad_fn()->name); };
+  EXPECT_EQ(last(nn::Sequential(nn::Linear(3, 2), nn::ReLU()), x), "linear_relu");
+  EXPECT_EQ(last(nn::Sequential(DoubledImpl(3, 2), nn::ReLU()), x), "relu");
+  EXPECT_EQ(last(nn::Sequential(nn::Linear(3, 2), nn::Functional(relu)), x), "relu");
+  EXPECT_EQ(last(nn::Sequential(nn::Conv2d(3, 2, 3), nn::ReLU()), image), "conv2d_relu");
+  EXPECT_EQ(last(nn::Sequential(nn::Conv2d(nn::Conv2dOptions(3, 2, 3).padding(kSame)), nn::ReLU()), image), "relu");
+  const amp::AutocastGuard autocast(kCPU, kBFloat16);
+  const amp::PolicyGuard policies({{"linear", amp::Cast::f32}});
+  nn::Sequential net(nn::Linear(3, 2), nn::ReLU());
+  EXPECT_EQ(net(x).dtype(), kFloat) << "the policy of linear holds";
 }
 
 TEST(Sequential, NamesExtendsAndNests) {

@@ -32,7 +32,9 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"addmm", Cast::lower},
     {"bmm", Cast::lower},
     {"conv2d", Cast::lower},
+    {"conv2d_relu", Cast::lower},
     {"linear", Cast::lower},
+    {"linear_relu", Cast::lower},
     {"matmul", Cast::lower},
     {"mm", Cast::lower},
     // wide range of values, or sums that leave f16's range

@@ -1,6 +1,7 @@
 #pragma once
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
+#include "tandem/ops/activation.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/conv.h"
 #include "tandem/ops/convert.h"
@@ -50,33 +51,44 @@ inline void round_to_lower(Tensor& a, Tensor& b) {
   }
 }
 
-/// conv2d of [N, C, H, W] with checked sizes.
-inline Tensor conv2d_op(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p,
-                        const Dims& sizes) {
-  return apply<"conv2d">(
+/// Gradients of conv2d's inputs from that of its result. saved: x, weight, with their sizes.
+inline Grads conv2d_backward(const Backward& b, const Tensor& gy, const Conv2dParams& p, const Dims& xs,
+                             const Dims& ws) {
+  Grads grads(3);
+  if (b.needs(0)) grads[0] = conv2d_backward_input(gy, b.saved(1), xs, p);
+  if (b.needs(1)) {
+    const DType wanted = b.needs(2) ? promote_types(b.wanted(1), b.wanted(2)) : b.wanted(1);
+    std::tie(grads[1], grads[2]) = conv2d_backward_weight(gy, b.saved(0), ws, p, wanted, b.needs(2));
+  } else if (b.needs(2)) {
+    grads[2] = sum(gy, {0, 2, 3}, false, b.wanted(2));
+  }
+  return grads;
+}
+
+/// Of [N, C, H, W], with checked sizes.
+template <FixedString Name, Activation activation>
+Tensor conv2d_op(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p, const Dims& sizes) {
+  static_assert(activation == Activation::none || activation == Activation::relu);
+  return apply<Name>(
       [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
-        checks::same_dtype("conv2d", "x", x, "weight", weight);
-        checks::same_dtype("conv2d", "x", x, "bias", bias);
+        checks::same_dtype(Name.text, "x", x, "weight", weight);
+        checks::same_dtype(Name.text, "x", x, "bias", bias);
         const Tensor in = checks::dense(x), filter = checks::dense(weight);
         const bool last = checks::layout(in) == kChannelsLast || checks::layout(filter) == kChannelsLast;
         Tensor y = empty(sizes, x.options().memory_format(last ? kChannelsLast : MemoryFormat::Contiguous));
         if (y.numel() > 0) {
           const Tensor b = bias.defined() ? contiguous(bias) : bias;
-          backend(x).conv2d(y, in, filter, b, p, Activation::none);
+          backend(x).conv2d(y, in, filter, b, p, activation);
         }
-        return Result{
-            y, save(x, weight), [p, xs = x.impl().sizes, ws = weight.impl().sizes](const Backward& b) -> Grads {
-              const Tensor& gy = b.grad();
-              Grads grads(3);
-              if (b.needs(0)) grads[0] = conv2d_backward_input(gy, b.saved(1), xs, p);
-              if (b.needs(1)) {
-                const DType wanted = b.needs(2) ? promote_types(b.wanted(1), b.wanted(2)) : b.wanted(1);
-                std::tie(grads[1], grads[2]) = conv2d_backward_weight(gy, b.saved(0), ws, p, wanted, b.needs(2));
-              } else if (b.needs(2)) {
-                grads[2] = sum(gy, {0, 2, 3}, false, b.wanted(2));
-              }
-              return grads;
-            }};
+        const Dims xs = x.impl().sizes, ws = weight.impl().sizes;
+        if constexpr (activation == Activation::none) {
+          return Result{y, save(x, weight),
+                        [p, xs, ws](const Backward& b) { return conv2d_backward(b, b.grad(), p, xs, ws); }};
+        } else {
+          return Result{y, save(x, weight, y), [p, xs, ws](const Backward& b) {
+                          return conv2d_backward(b, relu_backward(b.grad(), b.saved(2)), p, xs, ws);
+                        }};
+        }
       },
       x, weight, bias);
 }
@@ -85,28 +97,41 @@ inline Tensor conv2d_op(const Tensor& x, const Tensor& weight, const Tensor& bia
 inline Tensor conv2d_mixed(Tensor x, Tensor weight, Tensor bias, const Conv2dParams& p) {
   round_to_lower(x, weight);
   if (bias.defined()) bias = to(bias, x.dtype());
-  return conv2d_op(x, weight, bias, p, conv2d_sizes("conv2d", x.sizes(), weight.sizes(), p));
+  return conv2d_op<"conv2d", Activation::none>(x, weight, bias, p,
+                                               conv2d_sizes("conv2d", x.sizes(), weight.sizes(), p));
+}
+
+template <FixedString Name, Activation activation>
+Tensor conv2d_of(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride, IntArrayRef padding,
+                 IntArrayRef dilation, int64_t groups) {
+  constexpr const char* op = Name.text;
+  checks::floating(op, "x", x);
+  checks::floating(op, "weight", weight);
+  Conv2dParams p;
+  p.stride = checks::pair(op, "stride", stride, 1);
+  p.padding = checks::pair(op, "padding", padding, 0);
+  p.dilation = checks::pair(op, "dilation", dilation, 1);
+  p.groups = groups;
+  TANDEM_CHECK(x.dim() == 3 || x.dim() == 4, ShapeError, "{}: x is {}, but must be [N, C, H, W] or [C, H, W]", op,
+               checks::show(x));
+  const bool single = x.dim() == 3;
+  const Tensor batch = single ? unsqueeze(x, 0) : x;
+  const Dims sizes = conv2d_sizes(op, batch.sizes(), weight.sizes(), p);
+  checks::sizes(op, "bias", bias, {weight.size(0)});
+  const Tensor y = conv2d_op<Name, activation>(batch, weight, bias, p, sizes);
+  return single ? squeeze(y, 0) : y;
 }
 
 }  // namespace detail
 
 TANDEM_OPS Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
                          IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
-  checks::floating("conv2d", "x", x);
-  checks::floating("conv2d", "weight", weight);
-  Conv2dParams p;
-  p.stride = checks::pair("conv2d", "stride", stride, 1);
-  p.padding = checks::pair("conv2d", "padding", padding, 0);
-  p.dilation = checks::pair("conv2d", "dilation", dilation, 1);
-  p.groups = groups;
-  TANDEM_CHECK(x.dim() == 3 || x.dim() == 4, ShapeError, "conv2d: x is {}, but must be [N, C, H, W] or [C, H, W]",
-               checks::show(x));
-  const bool single = x.dim() == 3;
-  const Tensor batch = single ? unsqueeze(x, 0) : x;
-  const Dims sizes = detail::conv2d_sizes("conv2d", batch.sizes(), weight.sizes(), p);
-  checks::sizes("conv2d", "bias", bias, {weight.size(0)});
-  const Tensor y = detail::conv2d_op(batch, weight, bias, p, sizes);
-  return single ? squeeze(y, 0) : y;
+  return detail::conv2d_of<"conv2d", Activation::none>(x, weight, bias, stride, padding, dilation, groups);
+}
+
+TANDEM_OPS Tensor conv2d_relu(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
+                              IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
+  return detail::conv2d_of<"conv2d_relu", Activation::relu>(x, weight, bias, stride, padding, dilation, groups);
 }
 
 TANDEM_OPS Tensor conv2d_backward_input(const Tensor& gy, const Tensor& weight, IntArrayRef sizes,

@@ -17,6 +17,11 @@ namespace tandem {
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntArrayRef stride = {1},
               IntArrayRef padding = {0}, IntArrayRef dilation = {1}, int64_t groups = 1);
 
+/// relu(conv2d(x, weight, bias, ...)) in one call of the device's library where that keeps NaN: the same bits as the
+/// two ops and a tensor less. Source: torch.cudnn_convolution_relu.
+Tensor conv2d_relu(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntArrayRef stride = {1},
+                   IntArrayRef padding = {0}, IntArrayRef dilation = {1}, int64_t groups = 1);
+
 /// dL/dx of conv2d, with x of `sizes`. Operands f32 where the other is f16 or bf16 are rounded to that dtype, which is
 /// the result's too.
 Tensor conv2d_backward_input(const Tensor& gy, const Tensor& weight, IntArrayRef sizes, const Conv2dParams& params);

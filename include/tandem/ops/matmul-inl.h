@@ -1,6 +1,7 @@
 #pragma once
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
+#include "tandem/ops/activation.h"
 #include "tandem/ops/broadcast.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
@@ -146,61 +147,82 @@ TANDEM_OPS Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, S
 
 namespace detail {
 
+/// Gradients of linear's inputs from that of its result. saved: x: [n, in], weight: [out, in].
+inline Grads linear_backward(const Backward& g, const Tensor& gy) {
+  Grads grads(3);
+  if (g.needs(0)) grads[0] = gemm(gy, g.saved(1), g.wanted(0));
+  if (GradMode::is_enabled()) {
+    if (g.needs(1)) grads[1] = gemm(transpose(gy, 0, 1), g.saved(0), g.wanted(1));
+    if (g.needs(2)) grads[2] = sum(gy, {0}, false, g.wanted(2));
+    return grads;
+  }
+  // One pass for both: the weight's gradient and the column sums that are the bias's.
+  const auto [a, x] = unify(gy, g.saved(0));
+  if (g.needs(1)) {
+    grads[1] = empty({gy.size(1), x.size(1)}, x.options().dtype(writable(g.wanted(1), a.dtype())));
+  }
+  if (g.needs(2)) {
+    grads[2] = empty({gy.size(1)}, x.options().dtype(writable(g.wanted(2), a.dtype())));
+  }
+  if (g.needs(1) || g.needs(2)) backend(x).linear_backward_weight(grads[1], grads[2], a, x);
+  return grads;
+}
+
 /// x: [n, in], weight: [out, in], bias: optional [out].
-inline Tensor linear_rows(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  return apply<"linear">(
+template <FixedString Name, Activation activation>
+Tensor linear_rows(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  static_assert(activation == Activation::none || activation == Activation::relu);
+  return apply<Name>(
       [](const Tensor& x, const Tensor& weight, const Tensor& bias) {
-        checks::same_dtype("linear", "x", x, "weight", weight);
-        checks::same_dtype("linear", "x", x, "bias", bias);
+        checks::same_dtype(Name.text, "x", x, "weight", weight);
+        checks::same_dtype(Name.text, "x", x, "bias", bias);
         Tensor y = empty({x.size(0), weight.size(0)}, x.options());
         const Dims transposed{weight.size(1), weight.size(0)}, strides{weight.stride(1), weight.stride(0)};
-        backend(x).gemm(
-            {.d = y, .a = x, .b = make_view(weight, transposed, strides, weight.storage_offset()), .bias = bias});
-        return Result{
-            y, save(x, weight), [](const Backward& g) -> Grads {
-              Grads grads(3);
-              const Tensor& gy = g.grad();
-              if (g.needs(0)) grads[0] = gemm(gy, g.saved(1), g.wanted(0));
-              if (GradMode::is_enabled()) {
-                if (g.needs(1)) grads[1] = gemm(transpose(gy, 0, 1), g.saved(0), g.wanted(1));
-                if (g.needs(2)) grads[2] = sum(gy, {0}, false, g.wanted(2));
-                return grads;
-              }
-              // One pass for both: the weight's gradient and the column sums that are the bias's.
-              const auto [a, x] = unify(gy, g.saved(0));
-              if (g.needs(1)) {
-                grads[1] = empty({gy.size(1), x.size(1)}, x.options().dtype(writable(g.wanted(1), a.dtype())));
-              }
-              if (g.needs(2)) {
-                grads[2] = empty({gy.size(1)}, x.options().dtype(writable(g.wanted(2), a.dtype())));
-              }
-              if (g.needs(1) || g.needs(2)) backend(x).linear_backward_weight(grads[1], grads[2], a, x);
-              return grads;
-            }};
+        backend(x).gemm({.d = y,
+                         .a = x,
+                         .b = make_view(weight, transposed, strides, weight.storage_offset()),
+                         .bias = bias,
+                         .activation = activation});
+        if constexpr (activation == Activation::none) {
+          return Result{y, save(x, weight), [](const Backward& g) { return linear_backward(g, g.grad()); }};
+        } else {
+          return Result{y, save(x, weight, y),
+                        [](const Backward& g) { return linear_backward(g, relu_backward(g.grad(), g.saved(2))); }};
+        }
       },
       x, weight, bias);
+}
+
+template <FixedString Name, Activation activation>
+Tensor linear_of(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  constexpr const char* op = Name.text;
+  const WholeOpScope whole(op);
+  checks::defined(op, "x", x);
+  checks::defined(op, "weight", weight);
+  TANDEM_CHECK(weight.dim() == 2 && x.dim() >= 1 && x.size(-1) == weight.size(1), ShapeError,
+               "{}: x is {}, weight is {}: the last size of x must be the second size of the weight [out, in]", op,
+               checks::show(x), checks::show(weight));
+  TANDEM_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == weight.size(0)), ShapeError,
+               "{}: bias is {}, weight is {}: the bias must be [{}]", op, checks::show(bias), checks::show(weight),
+               weight.size(0));
+  TANDEM_CHECK(x.is_floating_point() && weight.is_floating_point(), DTypeError,
+               "{}: x is {}, weight is {}: both must be floating; convert with .to(kFloat)", op, checks::show(x),
+               checks::show(weight));
+  if (x.dim() == 2) return linear_rows<Name, activation>(x, weight, bias);
+  Dims sizes = x.impl().sizes;
+  sizes.back() = weight.size(0);
+  const Tensor rows = reshape(x, {x.numel() / std::max<int64_t>(x.size(-1), 1), x.size(-1)});
+  return view(linear_rows<Name, activation>(rows, weight, bias), sizes);
 }
 
 }  // namespace detail
 
 TANDEM_OPS Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  const WholeOpScope op("linear");
-  checks::defined("linear", "x", x);
-  checks::defined("linear", "weight", weight);
-  TANDEM_CHECK(weight.dim() == 2 && x.dim() >= 1 && x.size(-1) == weight.size(1), ShapeError,
-               "linear: x is {}, weight is {}: the last size of x must be the second size of the weight [out, in]",
-               checks::show(x), checks::show(weight));
-  TANDEM_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == weight.size(0)), ShapeError,
-               "linear: bias is {}, weight is {}: the bias must be [{}]", checks::show(bias), checks::show(weight),
-               weight.size(0));
-  TANDEM_CHECK(x.is_floating_point() && weight.is_floating_point(), DTypeError,
-               "linear: x is {}, weight is {}: both must be floating; convert with .to(kFloat)", checks::show(x),
-               checks::show(weight));
-  if (x.dim() == 2) return detail::linear_rows(x, weight, bias);
-  Dims sizes = x.impl().sizes;
-  sizes.back() = weight.size(0);
-  return view(detail::linear_rows(reshape(x, {x.numel() / std::max<int64_t>(x.size(-1), 1), x.size(-1)}), weight, bias),
-              sizes);
+  return detail::linear_of<"linear", Activation::none>(x, weight, bias);
+}
+
+TANDEM_OPS Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  return detail::linear_of<"linear_relu", Activation::relu>(x, weight, bias);
 }
 
 TANDEM_OPS Tensor matmul(const Tensor& a, const Tensor& b) {

@@ -195,7 +195,6 @@ bool is_fast(const char* implementation) {
 dnnl::primitive_attr result_attr(Activation activation, bool accumulate) {
   dnnl::post_ops post;
   if (accumulate) post.append_sum();
-  if (activation == Activation::relu) post.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
   if (activation == Activation::gelu) post.append_eltwise(dnnl::algorithm::eltwise_gelu_erf, 0, 0);
   dnnl::primitive_attr attr;
   attr.set_post_ops(post);

@@ -1,7 +1,13 @@
 #include "tandem/nn/modules/container.h"
 
 #include "src/nn/text-inl.h"
+#include "tandem/amp/policy_overrides.h"
 #include "tandem/base/check.h"
+#include "tandem/nn/modules/activation.h"
+#include "tandem/nn/modules/conv.h"
+#include "tandem/nn/modules/linear.h"
+#include "tandem/ops/conv.h"
+#include "tandem/ops/matmul.h"
 
 namespace tandem::nn {
 
@@ -10,6 +16,30 @@ namespace {
 void check_position(const char* container, size_t index, size_t size) {
   TANDEM_CHECK(index < size, IndexError, "{}: there is no module {}, the size is {}; numbers begin at 0", container,
                index, size);
+}
+
+template <class M>
+M* exactly(Module* module) {
+  return typeid(*module) == typeid(M) ? static_cast<M*>(module) : nullptr;
+}
+
+/// True when autocast treats `op` and relu behind it as it treats them fused.
+bool has_policy_of(const char* op, const char* fused) {
+  return amp::get_policy(op) == amp::get_policy(fused) && amp::get_policy("relu") == amp::Cast::keep;
+}
+
+/// relu(first(x)) as one op, whose bits are the same; undefined where there is none.
+Tensor forward_fused(Module* first, Module* second, const Tensor& x) {
+  if (!exactly<ReLUImpl>(second)) return {};
+  if (const auto* m = exactly<LinearImpl>(first); m && has_policy_of("linear", "linear_relu")) {
+    return linear_relu(x, m->weight, m->bias);
+  }
+  if (const auto* m = exactly<Conv2dImpl>(first);
+      m && !m->options.padding().is_same() && has_policy_of("conv2d", "conv2d_relu")) {
+    const Conv2dOptions& o = m->options;
+    return conv2d_relu(x, m->weight, m->bias, o.stride(), o.padding().sizes(), o.dilation(), o.groups());
+  }
+  return {};
 }
 
 }  // namespace
@@ -47,8 +77,13 @@ SequentialImpl::SequentialImpl(const OrderedDict<std::string, AnyModule>& named_
 
 Tensor SequentialImpl::forward(const Tensor& input) {
   TANDEM_CHECK(!is_empty(), StateError, "Sequential: it holds no modules; push_back() some before forward()");
-  Tensor x = modules_[0].forward(input);
-  for (size_t i = 1; i < modules_.size(); ++i) x = modules_[i].forward(x);
+  Tensor x = input;
+  for (size_t i = 0; i < modules_.size(); ++i) {
+    Tensor fused;
+    if (i + 1 < modules_.size()) fused = forward_fused(modules_[i].ptr().get(), modules_[i + 1].ptr().get(), x);
+    if (fused.defined()) ++i;
+    x = fused.defined() ? fused : modules_[i].forward(x);
+  }
   return x;
 }
 
