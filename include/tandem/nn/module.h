@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "tandem/base/ordered_dict.h"
 #include "tandem/nn/module_holder.h"
-#include "tandem/nn/ordered_dict.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem::nn {
