@@ -26,7 +26,7 @@ std::string resolved(const std::string& path) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const std::string& path) : path_(resolved(path)), temporary_(path_ + ".tmp") {
+AtomicFile::AtomicFile(const std::string& path) : AtomicFile(resolved(path), resolved(path) + ".tmp") {
   std::error_code ignored;
   TANDEM_CHECK(!std::filesystem::is_directory(path_, ignored), IoError, "save: {}: is a folder; name a file in it",
                path_);

@@ -2,6 +2,7 @@
 // A file that appears under its name whole or not at all.
 #include <cstddef>
 #include <string>
+#include <utility>
 
 namespace tandem::io {
 
@@ -20,6 +21,7 @@ class AtomicFile {
   void commit();
 
  private:
+  AtomicFile(std::string path, std::string temporary) : path_(std::move(path)), temporary_(std::move(temporary)) {}
   void check(bool ok, const char* action) const;
   bool open_and_lock();
 

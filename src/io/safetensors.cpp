@@ -163,10 +163,11 @@ TensorFile read_all(const Source& source) {
   return result;
 }
 
-/// An open file descriptor.
+/// A file to read. O_NONBLOCK: opening a pipe by mistake must not wait for its writer.
 class InputFile {
  public:
-  explicit InputFile(const std::string& path) : path_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit InputFile(const std::string& path)
+      : path_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     struct stat status {};
     const bool ok = file_ >= 0 && fstat(file_, &status) == 0;
     const int reason = errno;

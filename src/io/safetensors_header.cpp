@@ -1,5 +1,7 @@
 #include "src/io/safetensors_header.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -196,21 +198,35 @@ Header parse_header(const std::string& file, std::string_view text, uint64_t dat
   return std::move(events.header);
 }
 
+namespace {
+
+/// `text` as a JSON string.
+std::string json_string(const std::string& text) {
+  try {
+    return nlohmann::json(text).dump();
+  } catch (const nlohmann::json::exception&) {
+    TANDEM_THROW(StateError, "save: {} is a tensor's name or a text of the metadata, and not UTF-8; rename it",
+                 nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
+  }
+}
+
+}  // namespace
+
 std::string header_text(const Header& header) {
-  nlohmann::ordered_json json;
-  json[kMetadataKey] = header.metadata;
+  std::string text = fmt::format("{{\"{}\":{{", kMetadataKey);
+  const char* comma = "";
+  for (const auto& [key, value] : header.metadata) {
+    text += fmt::format("{}{}:{}", comma, json_string(key), json_string(value));
+    comma = ",";
+  }
+  text += "}";
   for (const HeaderEntry& e : header.entries) {
     TANDEM_CHECK(e.name != kMetadataKey, StateError, "save: a tensor's name is {}, which is reserved; rename it",
                  shown(e.name));
-    json[e.name] = {{"dtype", format_name(e.dtype)},
-                    {"shape", std::vector<int64_t>(e.sizes.begin(), e.sizes.end())},
-                    {"data_offsets", {e.begin, e.end}}};
+    text += fmt::format(",{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", json_string(e.name),
+                        format_name(e.dtype), fmt::join(e.sizes, ","), e.begin, e.end);
   }
-  try {
-    return json.dump();
-  } catch (const nlohmann::json::exception&) {
-    throw StateError("save: a tensor's name or a text of the metadata is not UTF-8; rename it");
-  }
+  return text + "}";
 }
 
 }  // namespace tandem::io

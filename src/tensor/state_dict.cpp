@@ -43,6 +43,11 @@ void StateWriter::optional_tensor(const std::string& name, Tensor& value, const 
 
 // ---- reading
 
+namespace {
+/// A key for a message; an object that is one number or tensor has no names in it.
+std::string shown(const std::string& key) { return key.empty() ? "it" : "'" + key + "'"; }
+}  // namespace
+
 const Tensor* StateReader::find(const std::string& name) {
   const std::string key = prefix_ + name;
   const Tensor* given = state_.find(key);
@@ -59,10 +64,10 @@ const Tensor* StateReader::fitting(const std::string& name, const Tensor& like) 
   if (!given) return nullptr;
   const auto show = [](const Tensor& t) { return fmt::format("{} {}", to_string(t.sizes()), tandem::name(t.dtype())); };
   if (!given->defined()) {
-    add_fault(fmt::format("'{}{}' is an undefined tensor", prefix_, name));
+    add_fault(fmt::format("{} is an undefined tensor", shown(prefix_ + name)));
   } else if (given->sizes() != like.sizes() ||
              (given->dtype() != like.dtype() && !(given->is_floating_point() && like.is_floating_point()))) {
-    add_fault(fmt::format("'{}{}' is {} in the state, {} here", prefix_, name, show(*given), show(like)));
+    add_fault(fmt::format("{} is {} in the state, {} here", shown(prefix_ + name), show(*given), show(like)));
   } else {
     return given;
   }
@@ -82,7 +87,7 @@ void StateReader::read(const std::string& name, T& value) {
     value = given->item<T>();
     return;
   }
-  add_fault(fmt::format("'{}{}' is {}; it must be one {}", prefix_, name,
+  add_fault(fmt::format("{} is {}; it must be one {}", shown(prefix_ + name),
                         given->defined() ? fmt::format("{} {}", to_string(given->sizes()), tandem::name(given->dtype()))
                                          : std::string("an undefined tensor"),
                         std::is_same_v<T, double> ? "number"

@@ -1,14 +1,18 @@
 // Safetensors files: round trips, Python on the other side, and every way in which a file can be wrong.
 #include "tandem/io/safetensors.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 
-#include "io/support.h"
+#include "io/corpus.h"
+#include "support/state.h"
 #include "support/temporary_folder.h"
 #include "support/throws.h"
 #include "tandem/ops/ops.h"
@@ -197,6 +201,20 @@ TEST(SafetensorsErrors, AFullDiskKeepsThePreviousFile) {
   EXPECT_EQ(refused, "");
   EXPECT_EQ(difference(io::load_file(path).tensors["x"], full({4}, 1.0)), "");
   EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
+}
+
+TEST(SafetensorsErrors, TwoWritersOfOnePath) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a");
+  const int other = open((path + ".tmp").c_str(), O_WRONLY | O_CREAT, 0600);
+  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  EXPECT_THROWS(io::save_file({{"x", ones({4})}}, path), IoError, "save: ", "another writer is at work");
+  EXPECT_TRUE(std::filesystem::exists(path + ".tmp")) << "it is the other writer's";
+  // What a killed writer leaves is no obstacle.
+  ASSERT_EQ(write(other, "garbage", 7), 7);
+  close(other);
+  io::save_file({{"x", ones({4})}}, path);
+  EXPECT_EQ(difference(io::load_file(path).tensors["x"], ones({4})), "");
 }
 
 TEST(Safetensors, SymbolicLinksStayLinks) {

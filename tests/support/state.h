@@ -1,13 +1,7 @@
 #pragma once
-// What the tests of io share: bitwise comparison, and the corpus of files.
-#include <algorithm>
+// Bitwise comparison of tensors and states.
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "tandem/tensor/state_dict.h"
 
@@ -37,18 +31,6 @@ inline StateDict clone(const StateDict& state) {
   StateDict copy;
   for (const auto& item : state) copy.insert(item.key(), item.value().detach().clone());
   return copy;
-}
-
-/// The files of tests/io/corpus by name, sorted.
-inline std::vector<std::pair<std::string, std::string>> corpus() {
-  std::vector<std::pair<std::string, std::string>> files;
-  for (const auto& entry : std::filesystem::directory_iterator(TANDEM_TESTS_DIR "/io/corpus")) {
-    std::ifstream file(entry.path(), std::ios::binary);
-    files.emplace_back(entry.path().filename().string(),
-                       std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()));
-  }
-  std::sort(files.begin(), files.end());
-  return files;
 }
 
 }  // namespace tandem::testing
