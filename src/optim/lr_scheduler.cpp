@@ -5,8 +5,8 @@
 #include <numbers>
 #include <utility>
 
-#include "src/optim/multi_tensor.h"
 #include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
 
 namespace tandem::optim {
 namespace {
@@ -55,7 +55,7 @@ StateCommit LRScheduler::prepare_load_state_dict(const StateDict& state) {
 StepLR::StepLR(Optimizer& optimizer, int64_t step_size, double gamma)
     : LRScheduler(optimizer), step_size_(step_size), gamma_(gamma) {
   check_at_least_one("StepLR", "step_size", step_size);
-  check_not_negative("StepLR", "gamma", gamma);
+  checks::not_negative("StepLR", "gamma", gamma);
   start();
 }
 
@@ -66,7 +66,7 @@ double StepLR::lr_at(double base_lr, int64_t epoch) const {
 CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min)
     : LRScheduler(optimizer), T_max_(T_max), eta_min_(eta_min) {
   check_at_least_one("CosineAnnealingLR", "T_max", T_max);
-  check_not_negative("CosineAnnealingLR", "eta_min", eta_min);
+  checks::not_negative("CosineAnnealingLR", "eta_min", eta_min);
   start();
 }
 
