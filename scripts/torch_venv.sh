@@ -28,7 +28,7 @@ if ! "$python" -m venv "$venv" >/dev/null 2>&1 && ! "$python" -m virtualenv "$ve
   exit 1
 fi
 pip=("$venv/bin/python" -m pip --disable-pip-version-check install --quiet)
-"${pip[@]}" numpy filelock typing-extensions sympy networkx jinja2 fsspec mpmath markupsafe setuptools
+"${pip[@]}" numpy safetensors filelock typing-extensions sympy networkx jinja2 fsspec mpmath markupsafe setuptools
 "${pip[@]}" --no-deps "$torch_spec"
 
 # The CUDA packages that this torch names, such as nvidia-cudnn-cu13==9.26.0.51; newer versions name most of them

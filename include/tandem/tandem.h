@@ -16,6 +16,7 @@
 #include "tandem/cuda/memory.h"
 #include "tandem/cuda/stream.h"
 #include "tandem/data/data.h"
+#include "tandem/io/io.h"
 #include "tandem/nn/nn.h"
 #include "tandem/ops/ops.h"
 #include "tandem/optim/optim.h"

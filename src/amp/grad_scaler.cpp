@@ -337,8 +337,8 @@ std::map<std::string, Scalar> GradScaler::state_dict() const {
           {"consecutive_skips", skips_.defined() ? skips_.item<int64_t>() : init_skips_}};
 }
 
-void GradScaler::load_state_dict(const std::map<std::string, Scalar>& state) {
-  if (!is_enabled()) return;
+StateCommit GradScaler::prepare_load_state_dict(const std::map<std::string, Scalar>& state) {
+  if (!is_enabled()) return [] {};
   const WholeOpScope op("load_state_dict");
   TANDEM_CHECK(!state.empty(), StateError,
                "load_state_dict: the state is empty; was it saved from a disabled scaler? Then start with a fresh one");
@@ -358,12 +358,14 @@ void GradScaler::load_state_dict(const std::map<std::string, Scalar>& state) {
                 tracker = counter_of(state, "_growth_tracker", 0),
                 hysteresis = counter_of(state, "hysteresis_tracker", 0),
                 skips = counter_of(state, "consecutive_skips", 0);
-  options_.init_scale(scale).growth_factor(growth).backoff_factor(backoff).growth_interval(interval);
-  init_growth_tracker_ = tracker;
-  init_hysteresis_tracker_ = hysteresis;
-  init_skips_ = skips;
-  if (scale_.defined()) make_state(scale_.device());
-  inverse_scale_ = Tensor();
+  return [=, this] {
+    options_.init_scale(scale).growth_factor(growth).backoff_factor(backoff).growth_interval(interval);
+    init_growth_tracker_ = tracker;
+    init_hysteresis_tracker_ = hysteresis;
+    init_skips_ = skips;
+    if (scale_.defined()) make_state(scale_.device());
+    inverse_scale_ = Tensor();
+  };
 }
 
 }  // namespace tandem::amp

@@ -3,10 +3,44 @@
 
 #include <algorithm>
 
-#include "tandem/base/op_scope.h"
+#include "tandem/base/check.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::data::samplers {
+namespace {
+
+void write_position(StateDict& state, size_t size, size_t index) {
+  StateWriter writer(state);
+  auto count = static_cast<int64_t>(size), at = static_cast<int64_t>(index);
+  writer.number("size", count);
+  writer.number("index", at);
+}
+
+/// The index; notes a size other than the sampler's.
+size_t read_position(StateReader& reader, size_t size) {
+  auto count = static_cast<int64_t>(size);
+  int64_t index = 0;
+  reader.number("size", count);
+  reader.number("index", index);
+  if (count != static_cast<int64_t>(size)) {
+    reader.add_fault(fmt::format("it is of a sampler of {} items, this one has {}", count, size));
+  } else if (index < 0 || index > count) {
+    reader.add_fault(fmt::format("'index' is {}, of {} items", index, count));
+  }
+  return static_cast<size_t>(index);
+}
+
+bool is_permutation(const Tensor& order) {
+  std::vector<bool> seen(static_cast<size_t>(order.numel()));
+  const int64_t* values = order.const_data_ptr<int64_t>();
+  for (int64_t i = 0; i < order.numel(); ++i) {
+    if (values[i] < 0 || values[i] >= order.numel() || seen[static_cast<size_t>(values[i])]) return false;
+    seen[static_cast<size_t>(values[i])] = true;
+  }
+  return true;
+}
+
+}  // namespace
 
 void SequentialSampler::reset(std::optional<size_t> new_size) {
   size_ = new_size.value_or(size_);
@@ -19,6 +53,19 @@ std::optional<std::vector<size_t>> SequentialSampler::next(size_t batch_size) {
   std::vector<size_t> request(count);
   for (size_t& i : request) i = index_++;
   return request;
+}
+
+StateDict SequentialSampler::state_dict() const {
+  StateDict state;
+  write_position(state, size_, index_);
+  return state;
+}
+
+StateCommit SequentialSampler::prepare_load_state_dict(const StateDict& state) {
+  StateReader reader("load_state_dict", state);
+  const size_t index = read_position(reader, size_);
+  reader.finish();
+  return [this, index] { index_ = index; };
 }
 
 void RandomSampler::reset(std::optional<size_t> new_size) {
@@ -35,6 +82,31 @@ std::optional<std::vector<size_t>> RandomSampler::next(size_t batch_size) {
   const int64_t* first = order_.const_data_ptr<int64_t>() + index_;
   index_ += count;
   return std::vector<size_t>(first, first + count);
+}
+
+StateDict RandomSampler::state_dict() const {
+  StateDict state;
+  write_position(state, size_, index_);
+  if (order_.defined()) state.insert("order", order_);
+  return state;
+}
+
+StateCommit RandomSampler::prepare_load_state_dict(const StateDict& state) {
+  StateReader reader("load_state_dict", state);
+  const size_t index = read_position(reader, size_);
+  Tensor order;
+  reader.optional_tensor("order", order, empty({static_cast<int64_t>(size_)}, kLong));
+  if (!order.defined() && index > 0) reader.add_fault("'order' is missing");
+  reader.finish();
+  TANDEM_CHECK(
+      !order.defined() || is_permutation(order), StateError,
+      "load_state_dict: 'order' is no permutation of the numbers from 0 to {}; nothing was changed: load it into "
+      "what it was saved from",
+      size_ - 1);
+  return [this, index, order] {
+    index_ = index;
+    order_ = order;
+  };
 }
 
 }  // namespace tandem::data::samplers

@@ -18,22 +18,6 @@
 
 namespace tandem {
 
-namespace detail {
-
-void throw_no_key(const std::string& what, const std::string& key) {
-  TANDEM_THROW(IndexError, "OrderedDict: {} '{}' is not defined; contains() tells", what, key);
-}
-void throw_key_defined(const std::string& what, const std::string& key) {
-  TANDEM_THROW(StateError, "OrderedDict: {} '{}' is already defined; keys are unique", what, key);
-}
-void throw_no_entry(const std::string& what, size_t index, size_t size) {
-  TANDEM_THROW(IndexError,
-               "OrderedDict: there is no {} number {}, the size is {}; numbers begin at 0, insert() adds an item", what,
-               index, size);
-}
-
-}  // namespace detail
-
 namespace nn {
 
 std::string type_name(const std::type_info& type) {
@@ -346,6 +330,58 @@ void Module::to(DType dtype, bool non_blocking) {
 void Module::to(Device device, bool non_blocking) {
   for (auto& child : children_) child.value()->to(device, non_blocking);
   move_tensors(device, {}, non_blocking);
+}
+
+void Module::add_state(StateDict& state, const std::string& path) const {
+  for (const auto* tensors : {&parameters_, &buffers_}) {
+    for (const auto& item : *tensors) {
+      if (item.value().defined()) state.insert(join(path, item.key()), item.value());
+    }
+  }
+  for (const auto& child : children_) child.value()->add_state(state, join(path, child.key()));
+}
+
+StateDict Module::state_dict() const {
+  StateDict state("Entry");
+  add_state(state, "");
+  for (auto& item : state) item.value() = item.value().detach();
+  return state;
+}
+
+namespace {
+
+/// Where each entry of a state goes.
+using Copies = std::vector<std::pair<Tensor, Tensor>>;
+
+Copies checked_copies(const StateDict& own, StateReader& reader, bool strict) {
+  Copies copies;
+  for (const auto& item : own) {
+    if (const Tensor* given = reader.fitting(item.key(), item.value())) copies.emplace_back(item.value(), *given);
+  }
+  reader.finish(strict);
+  return copies;
+}
+
+void run(const Copies& copies) {
+  NoGradGuard no_grad;
+  for (const auto& [to, from] : copies) to.copy_(from);
+}
+
+}  // namespace
+
+IncompatibleKeys Module::load_state_dict(const StateDict& state, bool strict) {
+  StateReader reader("load_state_dict", state);
+  StateDict own;
+  add_state(own, "");
+  run(checked_copies(own, reader, strict));
+  return reader.incompatible_keys();
+}
+
+StateCommit Module::prepare_load_state_dict(const StateDict& state, bool strict) {
+  StateReader reader("load_state_dict", state);
+  StateDict own;
+  add_state(own, "");
+  return [copies = checked_copies(own, reader, strict)] { run(copies); };
 }
 
 void Module::zero_grad(bool set_to_none) {

@@ -113,7 +113,36 @@ void run(const std::vector<AdamCall>& calls) {
   }
 }
 
+template <class Options>
+void visit_options(Options& o, StateVisitor& visitor) {
+  visitor.number("lr", o.lr());
+  visitor.number("beta1", std::get<0>(o.betas()));
+  visitor.number("beta2", std::get<1>(o.betas()));
+  visitor.number("eps", o.eps());
+  visitor.number("weight_decay", o.weight_decay());
+  visitor.number("amsgrad", o.amsgrad());
+  visitor.number("maximize", o.maximize());
+}
+
 }  // namespace
+
+void AdamOptions::visit_fields(StateVisitor& visitor) { visit_options(*this, visitor); }
+void AdamWOptions::visit_fields(StateVisitor& visitor) { visit_options(*this, visitor); }
+
+void AdamParamState::visit_fields(StateVisitor& visitor) {
+  visitor.tensor("step", step_);
+  visitor.tensor("exp_avg", exp_avg_);
+  visitor.tensor("exp_avg_sq", exp_avg_sq_);
+  visitor.optional_tensor("max_exp_avg_sq", max_exp_avg_sq_, exp_avg_sq_);
+}
+
+std::unique_ptr<OptimizerParamState> Adam::new_param_state(const Tensor& param) const {
+  return std::make_unique<AdamParamState>(new_state<AdamKind>(param));
+}
+
+std::unique_ptr<OptimizerParamState> AdamW::new_param_state(const Tensor& param) const {
+  return std::make_unique<AdamWParamState>(new_state<AdamWKind>(param));
+}
 
 Adam::Adam(const std::vector<OptimizerParamGroup>& param_groups, AdamOptions defaults)
     : Optimizer(param_groups, std::make_unique<AdamOptions>(std::move(defaults))) {

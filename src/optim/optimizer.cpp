@@ -7,6 +7,7 @@
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/checks.h"
+#include "tandem/tensor/factories.h"
 
 namespace tandem::optim {
 
@@ -23,13 +24,23 @@ void OptimizerOptions::set_lr(double lr) {
   TANDEM_THROW(StateError, "set_lr({}): these options have no learning rate; override get_lr and set_lr in them", lr);
 }
 
+void OptimizerOptions::visit_fields(StateVisitor&) {
+  throw NotImplementedError("state_dict: these options cannot be saved; override visit_fields in them");
+}
+
+void OptimizerParamState::visit_fields(StateVisitor&) {
+  throw NotImplementedError("state_dict: this optimizer's state cannot be saved; override visit_fields in it");
+}
+
 OptimizerParamGroup::OptimizerParamGroup(std::vector<Tensor> params) : params_(std::move(params)) {}
 
 OptimizerParamGroup::OptimizerParamGroup(std::vector<Tensor> params, std::unique_ptr<OptimizerOptions> options)
     : params_(std::move(params)), options_(std::move(options)) {}
 
 OptimizerParamGroup::OptimizerParamGroup(const OptimizerParamGroup& other)
-    : params_(other.params_), options_(other.options_ ? other.options_->clone() : nullptr) {}
+    : params_(other.params_),
+      options_(other.options_ ? other.options_->clone() : nullptr),
+      initial_lr_(other.initial_lr_) {}
 
 OptimizerParamGroup& OptimizerParamGroup::operator=(const OptimizerParamGroup& other) {
   if (this != &other) *this = OptimizerParamGroup(other);
@@ -108,6 +119,84 @@ size_t Optimizer::size() const {
   size_t count = 0;
   for (const OptimizerParamGroup& group : param_groups_) count += group.params().size();
   return count;
+}
+
+namespace {
+
+/// Calls visit(prefix, numbers of its parameters, group) for every group.
+template <class Groups, class Visit>
+void for_each_group(Groups& groups, const Visit& visit) {
+  int64_t first = 0;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const auto count = static_cast<int64_t>(groups[g].params().size());
+    visit(fmt::format("param_groups.{}.", g), arange(first, first + count, kLong), groups[g]);
+    first += count;
+  }
+}
+
+void visit_group(StateVisitor& visitor, OptimizerParamGroup& group) {
+  group.options().visit_fields(visitor);
+  visitor.number("initial_lr", group.initial_lr());
+}
+
+}  // namespace
+
+StateDict Optimizer::state_dict() const {
+  StateDict state;
+  std::vector<OptimizerParamGroup> groups = param_groups_;  // options that a visitor may have as not const
+  for_each_group(groups, [&](const std::string& prefix, Tensor numbers, OptimizerParamGroup& group) {
+    StateWriter writer(state, prefix);
+    writer.tensor("params", numbers);
+    visit_group(writer, group);
+  });
+  size_t number = 0;
+  for (const Tensor& p : parameters()) {
+    StateWriter writer(state, fmt::format("state.{}.", number++));
+    const auto own = state_.find(&p.impl());
+    if (own != state_.end() && own->second) own->second->visit_fields(writer);
+  }
+  return state;
+}
+
+StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
+  NoGradGuard no_grad;
+  StateReader reader("load_state_dict", state);
+  std::vector<OptimizerParamGroup> groups = param_groups_;
+  for_each_group(groups, [&](const std::string& prefix, const Tensor& numbers, OptimizerParamGroup& group) {
+    reader.set_prefix(prefix);
+    const Tensor* given = reader.fitting("params", numbers);
+    for (int64_t i = 0; given && i < numbers.numel(); ++i) {
+      if ((*given)[i].item<int64_t>() == numbers[i].item<int64_t>()) continue;
+      reader.add_fault(fmt::format("'{}params' has other numbers than {} to {}", prefix, numbers[0].item<int64_t>(),
+                                   numbers[-1].item<int64_t>()));
+      break;
+    }
+    visit_group(reader, group);
+  });
+  const auto states = std::make_shared<State>();
+  size_t number = 0;
+  for (const Tensor& p : parameters()) {
+    reader.set_prefix(fmt::format("state.{}.", number++));
+    if (!reader.contains_below("")) continue;
+    std::unique_ptr<OptimizerParamState> own = new_param_state(p);
+    own->visit_fields(reader);
+    states->emplace(&p.impl(), std::move(own));
+  }
+  reader.finish();
+  for (const OptimizerParamGroup& group : groups) check_options(group.options());
+  // The options are read a second time, into the objects that are there: a program may hold references to them.
+  return [this, state, states] {
+    StateReader checked("load_state_dict", state);
+    for_each_group(param_groups_, [&](const std::string& prefix, const Tensor&, OptimizerParamGroup& group) {
+      checked.set_prefix(prefix);
+      visit_group(checked, group);
+    });
+    state_.swap(*states);
+  };
+}
+
+std::unique_ptr<OptimizerParamState> Optimizer::new_param_state(const Tensor&) const {
+  throw NotImplementedError("load_state_dict: this optimizer's state cannot be loaded; override new_param_state in it");
 }
 
 void Optimizer::check_options(const OptimizerOptions&) const {}

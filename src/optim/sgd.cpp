@@ -25,6 +25,24 @@ SGDParamState new_state(const Tensor& p) {
 
 }  // namespace
 
+void SGDOptions::visit_fields(StateVisitor& visitor) {
+  visitor.number("lr", lr_);
+  visitor.number("momentum", momentum_);
+  visitor.number("dampening", dampening_);
+  visitor.number("weight_decay", weight_decay_);
+  visitor.number("nesterov", nesterov_);
+  visitor.number("maximize", maximize_);
+}
+
+void SGDParamState::visit_fields(StateVisitor& visitor) {
+  visitor.tensor("momentum_buffer", momentum_buffer_);
+  visitor.tensor("step", step_);
+}
+
+std::unique_ptr<OptimizerParamState> SGD::new_param_state(const Tensor& param) const {
+  return std::make_unique<SGDParamState>(new_state(param));
+}
+
 SGD::SGD(const std::vector<OptimizerParamGroup>& param_groups, SGDOptions defaults)
     : Optimizer(param_groups, std::make_unique<SGDOptions>(std::move(defaults))) {
   check_all_options();

@@ -1,42 +1,15 @@
 #pragma once
 // Small IDX files in a temporary folder, well-formed or not, plain or compressed.
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
+#include "support/temporary_folder.h"
+
 namespace tandem::testing {
-
-using Bytes = std::vector<uint8_t>;
-
-/// A folder that goes with its contents.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tandem_data_XXXXXX").string();
-    if (!mkdtemp(pattern.data())) throw std::runtime_error("mkdtemp failed");
-    path_ = pattern;
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string path(const std::string& name = "") const { return (path_ / name).string(); }
-  std::string write(const std::string& name, const Bytes& bytes) const {
-    std::filesystem::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    return path(name);
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline Bytes idx_header(const std::vector<uint32_t>& sizes, uint32_t type = 0x08) {
   Bytes bytes = {0, 0, static_cast<uint8_t>(type), static_cast<uint8_t>(sizes.size())};

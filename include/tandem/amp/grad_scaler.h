@@ -123,7 +123,9 @@ class GradScaler {
   /// Takes over a state; tandem's own keys may be missing. Throws StateError, and changes nothing, for an empty or
   /// incomplete dictionary, for values that no scaler of these options can reach, and in the middle of an iteration.
   /// Does nothing when disabled.
-  void load_state_dict(const std::map<std::string, Scalar>& state);
+  void load_state_dict(const std::map<std::string, Scalar>& state) { prepare_load_state_dict(state)(); }
+  /// The checks of load_state_dict; what it returns does the rest.
+  StateCommit prepare_load_state_dict(const std::map<std::string, Scalar>& state);
 
  private:
   enum class Stage { Ready, Unscaled, Stepped };

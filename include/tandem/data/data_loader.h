@@ -12,6 +12,7 @@
 #include "tandem/base/error.h"
 #include "tandem/data/data_loader_options.h"
 #include "tandem/data/dataset.h"
+#include "tandem/data/loader_state.h"
 #include "tandem/data/samplers.h"
 #include "tandem/data/worker_pool.h"
 
@@ -80,9 +81,13 @@ class DataLoader {
   };
 
   Iterator begin() {
-    batch_.reset();
-    if (pool_) pool_->reset();
-    sampler_.reset();
+    if (!resumed_) {
+      drop_batches();
+      sampler_.reset();
+      if constexpr (samplers::StatefulSampler<Sampler>) epoch_start_ = sampler_.state_dict();
+    }
+    resumed_ = false;
+    in_epoch_ = true;
     advance();
     return Iterator(this);
   }
@@ -90,11 +95,54 @@ class DataLoader {
 
   const DataLoaderOptions& options() const { return options_; }
 
+  /// The place in the epoch, whatever workers have prepared ahead: the sampler at the epoch's start ("sampler.order"
+  /// and so on) and how many batches the loop has had, the current one included. Between epochs just that. A loop left
+  /// by `break` is still in its epoch. Throws StateError in an epoch whose batches come in no defined order
+  /// (enforce_ordering(false) with workers).
+  StateDict state_dict() const requires samplers::StatefulSampler<Sampler> {
+    return detail::write_loader_state(options_, {in_epoch_, batches_taken()}, epoch_start_);
+  }
+  /// Goes to that place: the next begin() goes on with the batch after the saved one, instead of starting an epoch.
+  /// Throws StateError, and changes nothing, for a state of another batch size or number of items.
+  void load_state_dict(const StateDict& state) requires samplers::StatefulSampler<Sampler> {
+    prepare_load_state_dict(state)();
+  }
+  StateCommit prepare_load_state_dict(const StateDict& state) requires samplers::StatefulSampler<Sampler> {
+    const detail::LoaderPosition position = detail::read_loader_state(options_, state);
+    Sampler sampler = sampler_;
+    if (position.in_epoch) {
+      sampler.load_state_dict(state_below(state, "sampler"));
+      for (uint64_t i = 0; i < position.batches; ++i) {
+        if (!next_request(sampler)) detail::throw_position_past_end(i, position.batches);
+      }
+    }
+    return [this, position, sampler, start = state_below(state, "sampler")] {
+      drop_batches();
+      sampler_ = sampler;
+      epoch_start_ = start;
+      requested_ = position.batches;
+      in_epoch_ = resumed_ = position.in_epoch;
+    };
+  }
+
  private:
-  std::optional<BatchRequestType> next_request() {
-    std::optional<BatchRequestType> request = sampler_.next(options_.batch_size());
+  std::optional<BatchRequestType> next_request(Sampler& sampler) const {
+    std::optional<BatchRequestType> request = sampler.next(options_.batch_size());
     if (request && options_.drop_last() && request->size() < options_.batch_size()) request.reset();
     return request;
+  }
+  std::optional<BatchRequestType> next_request() {
+    std::optional<BatchRequestType> request = next_request(sampler_);
+    if (request) ++requested_;
+    return request;
+  }
+
+  uint64_t batches_taken() const { return requested_ - (pool_ ? pool_->outstanding() : 0); }
+
+  void drop_batches() {
+    batch_.reset();
+    if (pool_) pool_->reset();
+    requested_ = 0;
   }
 
   void prefetch() {
@@ -109,11 +157,13 @@ class DataLoader {
     batch_.reset();  // also its memory, for the next batch to reuse
     if (!pool_) {
       std::optional<BatchRequestType> request = next_request();
+      in_epoch_ = request.has_value();
       if (request) batch_ = dataset_.get_batch(std::move(*request));
       return;
     }
     prefetch();
-    if (pool_->outstanding() == 0) return;
+    in_epoch_ = pool_->outstanding() > 0;
+    if (!in_epoch_) return;
     batch_ = std::move(*static_cast<BatchType*>(pool_->pop(options_.timeout()).get()));
     prefetch();
   }
@@ -123,6 +173,10 @@ class DataLoader {
   Dataset dataset_;
   std::optional<BatchType> batch_;
   std::unique_ptr<detail::WorkerPool> pool_;
+  StateDict epoch_start_;   // the sampler's state
+  uint64_t requested_ = 0;  // batches asked of the sampler in this epoch
+  bool in_epoch_ = false;   // begun, and its end not seen
+  bool resumed_ = false;    // load_state_dict has begun the epoch
 };
 
 /// A loader with a sampler of the caller's.

@@ -9,8 +9,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "tandem/base/ordered_dict.h"
 #include "tandem/nn/module_holder.h"
-#include "tandem/nn/ordered_dict.h"
+#include "tandem/tensor/state_dict.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem::nn {
@@ -115,6 +116,17 @@ class Module : public std::enable_shared_from_this<Module> {
   void cpu() { to(Device(kCPU)); }
   void cuda() { to(Device(kCUDA)); }
 
+  // ---- saving and loading
+  /// All parameters and buffers by name, detached, sharing memory with the module. As in PyTorch a tensor that is
+  /// reached under several names is listed under each of them.
+  virtual StateDict state_dict() const;
+  /// Copies the values of `state` into the parameters and buffers, which keep their memory, device and dtype (floating
+  /// values are converted). Throws StateError, and changes nothing, when sizes or kinds of dtype differ, or, if
+  /// `strict`, keys are missing or unexpected; all misfits are listed. Otherwise returns those keys.
+  IncompatibleKeys load_state_dict(const StateDict& state, bool strict = true);
+  /// The checks of load_state_dict; what it returns does the rest.
+  StateCommit prepare_load_state_dict(const StateDict& state, bool strict = true);
+
   /// Drops the gradients of all parameters, or fills them with zeros.
   virtual void zero_grad(bool set_to_none = true);
 
@@ -153,6 +165,7 @@ class Module : public std::enable_shared_from_this<Module> {
   void add_module(std::string name, std::shared_ptr<Module> module);
   void exchange_module(const std::string& name, std::shared_ptr<Module> module);
   void move_tensors(std::optional<Device> device, std::optional<DType> dtype, bool non_blocking);
+  void add_state(StateDict& state, const std::string& path) const;
   void print_tree(std::ostream& stream, const std::string& indentation) const;
   std::shared_ptr<Module> checked_shared() const;
 

@@ -13,6 +13,7 @@ class AdamOptions : public OptimizerCloneableOptions<AdamOptions> {
   AdamOptions(double lr = 1e-3) : lr_(lr) {}
   double get_lr() const override { return lr_; }
   void set_lr(double lr) override { lr_ = lr; }
+  void visit_fields(StateVisitor& visitor) override;
 
   TANDEM_ARG(double, lr);
   TANDEM_ARG(Betas, betas) = Betas(0.9, 0.999);
@@ -27,6 +28,9 @@ class AdamOptions : public OptimizerCloneableOptions<AdamOptions> {
 
 /// What Adam keeps: f32 tensors, f64 for f64 parameters.
 class AdamParamState : public OptimizerParamState {
+ public:
+  void visit_fields(StateVisitor& visitor) override;
+
   /// f32 of one element on the parameter's device: steps taken, skipped ones not counted.
   TANDEM_ARG(Tensor, step);
   TANDEM_ARG(Tensor, exp_avg);
@@ -48,6 +52,7 @@ class Adam : public Optimizer {
 
  protected:
   void check_options(const OptimizerOptions& options) const override;
+  std::unique_ptr<OptimizerParamState> new_param_state(const Tensor& param) const override;
 };
 
 }  // namespace tandem::optim

@@ -12,6 +12,7 @@ class AdamWOptions : public OptimizerCloneableOptions<AdamWOptions> {
   AdamWOptions(double lr = 1e-3) : lr_(lr) {}
   double get_lr() const override { return lr_; }
   void set_lr(double lr) override { lr_ = lr; }
+  void visit_fields(StateVisitor& visitor) override;
 
   TANDEM_ARG(double, lr);
   TANDEM_ARG(Betas, betas) = Betas(0.9, 0.999);
@@ -39,6 +40,7 @@ class AdamW : public Optimizer {
 
  protected:
   void check_options(const OptimizerOptions& options) const override;
+  std::unique_ptr<OptimizerParamState> new_param_state(const Tensor& param) const override;
 };
 
 }  // namespace tandem::optim

@@ -2,5 +2,6 @@
 // All optimizers.
 #include "tandem/optim/adam.h"
 #include "tandem/optim/adamw.h"
+#include "tandem/optim/lr_scheduler.h"
 #include "tandem/optim/optimizer.h"
 #include "tandem/optim/sgd.h"

@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "tandem/backend.h"
 #include "tandem/base/arg.h"
+#include "tandem/tensor/state_dict.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem::optim {
@@ -21,6 +23,8 @@ class OptimizerOptions {
   /// The learning rate; what a schedule reads and sets. Throws StateError where the options have none.
   virtual double get_lr() const;
   virtual void set_lr(double lr);
+  /// Names every option for saving and loading. Throws NotImplementedError unless overridden.
+  virtual void visit_fields(StateVisitor& visitor);
 };
 
 /// Supplies clone().
@@ -36,6 +40,8 @@ class OptimizerCloneableOptions : public OptimizerOptions {
 class OptimizerParamState {
  public:
   virtual ~OptimizerParamState() = default;
+  /// Names every field for saving and loading. Throws NotImplementedError unless overridden.
+  virtual void visit_fields(StateVisitor& visitor);
 };
 
 /// Parameters that share their options. Without options of its own a group gets the optimizer's defaults.
@@ -56,10 +62,14 @@ class OptimizerParamGroup {
   void set_options(std::unique_ptr<OptimizerOptions> options) { options_ = std::move(options); }
   std::vector<Tensor>& params() { return params_; }
   const std::vector<Tensor>& params() const { return params_; }
+  /// The learning rate that schedulers start from; the first scheduler of the group sets it to the rate it finds.
+  std::optional<double>& initial_lr() { return initial_lr_; }
+  const std::optional<double>& initial_lr() const { return initial_lr_; }
 
  private:
   std::vector<Tensor> params_;
   std::unique_ptr<OptimizerOptions> options_;
+  std::optional<double> initial_lr_;
 };
 
 /// Base of all optimizers. Those of tandem make one backend call per group, device and dtype, and read nothing back:
@@ -113,9 +123,23 @@ class Optimizer {
   State& state() { return state_; }
   const State& state() const { return state_; }
 
+  /// Options and state, by the numbers of groups and parameters: "param_groups.0.lr", "param_groups.0.params" (the
+  /// numbers of its parameters, i64), "state.0.exp_avg", ...: torch.optim's dictionary, flattened. A parameter before
+  /// its first step has no state. The tensors share memory with the optimizer.
+  StateDict state_dict() const;
+  /// Takes over options and state. The parameters are matched by number; state goes to the device of its parameter.
+  /// Throws StateError, and changes nothing, for a state that does not fit (all misfits are listed) or options out of
+  /// their domains.
+  void load_state_dict(const StateDict& state) { prepare_load_state_dict(state)(); }
+  /// The checks of load_state_dict; what it returns does the rest. The optimizer must not change in between.
+  StateCommit prepare_load_state_dict(const StateDict& state);
+
  protected:
   /// Throws StateError when an option has no sensible value. Called for every group that is added.
   virtual void check_options(const OptimizerOptions& options) const;
+  /// The state of `param` at its first step, for load_state_dict to fill: every tensor in the form it must have. Throws
+  /// NotImplementedError unless overridden.
+  virtual std::unique_ptr<OptimizerParamState> new_param_state(const Tensor& param) const;
   /// Checks the options of all groups: for constructors, in which the base cannot call check_options().
   void check_all_options() const;
   /// The closure's loss, computed with gradients being recorded; undefined without a closure.

@@ -10,6 +10,7 @@ class SGDOptions : public OptimizerCloneableOptions<SGDOptions> {
   SGDOptions(double lr) : lr_(lr) {}
   double get_lr() const override { return lr_; }
   void set_lr(double lr) override { lr_ = lr; }
+  void visit_fields(StateVisitor& visitor) override;
 
   TANDEM_ARG(double, lr);
   TANDEM_ARG(double, momentum) = 0;
@@ -24,6 +25,9 @@ class SGDOptions : public OptimizerCloneableOptions<SGDOptions> {
 
 /// What SGD with momentum keeps: f32 tensors, f64 for f64 parameters.
 class SGDParamState : public OptimizerParamState {
+ public:
+  void visit_fields(StateVisitor& visitor) override;
+
   TANDEM_ARG(Tensor, momentum_buffer);
   /// f32 of one element on the parameter's device: steps taken, skipped ones not counted.
   TANDEM_ARG(Tensor, step);
@@ -43,6 +47,7 @@ class SGD : public Optimizer {
 
  protected:
   void check_options(const OptimizerOptions& options) const override;
+  std::unique_ptr<OptimizerParamState> new_param_state(const Tensor& param) const override;
 };
 
 }  // namespace tandem::optim

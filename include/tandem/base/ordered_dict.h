@@ -44,8 +44,9 @@ class OrderedDict {
   using Iterator = typename std::vector<Item>::iterator;
   using ConstIterator = typename std::vector<Item>::const_iterator;
 
-  explicit OrderedDict(std::string key_description = "Key") : description_(std::move(key_description)) {}
-  OrderedDict(std::initializer_list<Item> items) : OrderedDict("Key") {
+  OrderedDict() : OrderedDict(std::string("Key")) {}
+  explicit OrderedDict(std::string key_description) : description_(std::move(key_description)) {}
+  OrderedDict(std::initializer_list<Item> items) : OrderedDict() {
     for (const Item& item : items) insert(item.key(), item.value());
   }
 

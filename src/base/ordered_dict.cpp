@@ -1,0 +1,19 @@
+#include "tandem/base/ordered_dict.h"
+
+#include "tandem/base/check.h"
+
+namespace tandem::detail {
+
+void throw_no_key(const std::string& what, const std::string& key) {
+  TANDEM_THROW(IndexError, "OrderedDict: {} '{}' is not defined; contains() tells", what, key);
+}
+void throw_key_defined(const std::string& what, const std::string& key) {
+  TANDEM_THROW(StateError, "OrderedDict: {} '{}' is already defined; keys are unique", what, key);
+}
+void throw_no_entry(const std::string& what, size_t index, size_t size) {
+  TANDEM_THROW(IndexError,
+               "OrderedDict: there is no {} number {}, the size is {}; numbers begin at 0, insert() adds an item", what,
+               index, size);
+}
+
+}  // namespace tandem::detail

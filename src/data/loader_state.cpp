@@ -1,0 +1,58 @@
+#include "tandem/data/loader_state.h"
+
+#include "tandem/base/check.h"
+
+namespace tandem::data::detail {
+
+StateDict write_loader_state(const DataLoaderOptions& options, const LoaderPosition& position,
+                             const StateDict& sampler) {
+  TANDEM_CHECK(
+      !position.in_epoch || options.workers() == 0 || options.enforce_ordering(), StateError,
+      "DataLoader: state_dict: batches come in no defined order, so there is no place in the epoch to save; use "
+      "enforce_ordering(true), or save between epochs");
+  StateDict state;
+  StateWriter writer(state);
+  auto batch_size = static_cast<int64_t>(options.batch_size()), batches = static_cast<int64_t>(position.batches);
+  bool in_epoch = position.in_epoch, drop_last = options.drop_last();
+  writer.number("in_epoch", in_epoch);
+  writer.number("batch_size", batch_size);
+  writer.number("drop_last", drop_last);
+  if (!in_epoch) return state;
+  writer.number("batches", batches);
+  add_below(state, "sampler", sampler);
+  return state;
+}
+
+LoaderPosition read_loader_state(const DataLoaderOptions& options, const StateDict& state) {
+  StateReader reader("load_state_dict", state);
+  bool in_epoch = false, drop_last = options.drop_last();
+  auto batch_size = static_cast<int64_t>(options.batch_size());
+  int64_t batches = 0;
+  reader.number("in_epoch", in_epoch);
+  reader.number("batch_size", batch_size);
+  reader.number("drop_last", drop_last);
+  if (in_epoch) {
+    reader.number("batches", batches);
+    for (const auto& item : state) {
+      if (item.key().starts_with("sampler.")) reader.find(item.key());
+    }
+    // Between epochs nothing depends on them.
+    if (batch_size != static_cast<int64_t>(options.batch_size()) || drop_last != options.drop_last()) {
+      reader.add_fault(fmt::format("its loader has batch_size {} and drop_last {}, this one {} and {}", batch_size,
+                                   drop_last, options.batch_size(), options.drop_last()));
+    }
+    if (batches < 0) reader.add_fault(fmt::format("'batches' is {}", batches));
+  }
+  reader.finish();
+  return {in_epoch, static_cast<uint64_t>(batches)};
+}
+
+void throw_position_past_end(uint64_t batches_of_epoch, uint64_t batches) {
+  TANDEM_THROW(
+      StateError,
+      "load_state_dict: the state is after {} batches, the epoch has {}; nothing was changed: load it into what "
+      "it was saved from",
+      batches, batches_of_epoch);
+}
+
+}  // namespace tandem::data::detail

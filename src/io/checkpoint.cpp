@@ -1,0 +1,176 @@
+#include "tandem/io/checkpoint.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/base/check.h"
+#include "tandem/tensor/factories.h"
+#include "tandem/tensor/random.h"
+
+namespace tandem::io {
+namespace {
+
+StateDict save_number(auto value) {
+  StateDict state;
+  StateWriter(state).number("", value);
+  return state;
+}
+
+template <class T>
+T read_number(const StateDict& state) {
+  StateReader reader("load_state_dict", state);
+  T value{};
+  reader.number("", value);
+  reader.finish();
+  return value;
+}
+
+StateDict save_generator(const Generator& generator) {
+  const PhiloxState philox = generator.get_state();
+  auto seed = std::bit_cast<int64_t>(philox.seed), offset = std::bit_cast<int64_t>(philox.offset);
+  StateDict state;
+  StateWriter writer(state);
+  writer.number("seed", seed);
+  writer.number("offset", offset);
+  return state;
+}
+
+StateCommit prepare_generator(Generator generator, const StateDict& state) {
+  StateReader reader("load_state_dict", state);
+  int64_t seed = 0, offset = 0;
+  reader.number("seed", seed);
+  reader.number("offset", offset);
+  reader.finish();
+  return [=]() mutable { generator.set_state({std::bit_cast<uint64_t>(seed), std::bit_cast<uint64_t>(offset)}); };
+}
+
+StateDict save_scaler(const amp::GradScaler& scaler) {
+  StateDict state;
+  for (const auto& [key, value] : scaler.state_dict()) state.insert(key, scalar_tensor(value, value.kind()));
+  return state;
+}
+
+StateCommit prepare_scaler(amp::GradScaler& scaler, const StateDict& state) {
+  std::map<std::string, Scalar> numbers;
+  for (const auto& item : state) {
+    TANDEM_CHECK(item.value().defined() && item.value().numel() == 1, StateError,
+                 "load_state_dict: '{}' is no number; nothing was changed", item.key());
+    numbers.emplace(item.key(), item.value().item());
+  }
+  return scaler.prepare_load_state_dict(numbers);
+}
+
+std::string part_of(const std::string& key) { return key.substr(0, key.find('.')); }
+
+}  // namespace
+
+Checkpoint& Checkpoint::add_part(Part part) {
+  TANDEM_CHECK(!part.name.empty() && part.name.find('.') == std::string::npos, StateError,
+               "Checkpoint::add: '{}' cannot name a part; give it a name without dots", part.name);
+  const bool taken = std::any_of(parts_.begin(), parts_.end(), [&](const Part& p) { return p.name == part.name; });
+  TANDEM_CHECK(!taken, StateError, "Checkpoint::add: there is already a part '{}'; choose another name", part.name);
+  parts_.push_back(std::move(part));
+  return *this;
+}
+
+Checkpoint& Checkpoint::add(std::string name, amp::GradScaler& scaler) {
+  return add_part({std::move(name), [&scaler] { return save_scaler(scaler); },
+                   [&scaler](const StateDict& state) { return prepare_scaler(scaler, state); }, /*optional=*/true});
+}
+
+Checkpoint& Checkpoint::add(std::string name, const Generator& generator) {
+  return add_part({std::move(name), [generator] { return save_generator(generator); },
+                   [generator](const StateDict& state) { return prepare_generator(generator, state); }});
+}
+
+Checkpoint& Checkpoint::add(std::string name, Tensor& tensor) {
+  TANDEM_CHECK(tensor.defined(), StateError, "Checkpoint::add: '{}' is an undefined tensor; give it a value first",
+               name);
+  return add_part({std::move(name),
+                   [&tensor] {
+                     return StateDict{{"", tensor.detach()}};
+                   },
+                   [&tensor](const StateDict& state) -> StateCommit {
+                     StateReader reader("load_state_dict", state);
+                     const Tensor* given = reader.fitting("", tensor);
+                     reader.finish();
+                     return [&tensor, value = *given] {
+                       NoGradGuard no_grad;
+                       tensor.copy_(value);
+                     };
+                   }});
+}
+
+Checkpoint& Checkpoint::add(std::string name, double& number) {
+  return add_part({std::move(name), [&number] { return save_number(number); },
+                   [&number](const StateDict& state) -> StateCommit {
+                     return [&number, value = read_number<double>(state)] { number = value; };
+                   }});
+}
+
+Checkpoint& Checkpoint::add(std::string name, bool& number) {
+  return add_part({std::move(name), [&number] { return save_number(number); },
+                   [&number](const StateDict& state) -> StateCommit {
+                     return [&number, value = read_number<bool>(state)] { number = value; };
+                   }});
+}
+
+Checkpoint& Checkpoint::add_integer(std::string name, std::function<int64_t()> get, std::function<void(int64_t)> set,
+                                    std::function<bool(int64_t)> in_range) {
+  return add_part({std::move(name), [get = std::move(get)] { return save_number(get()); },
+                   [set = std::move(set), in_range = std::move(in_range)](const StateDict& state) -> StateCommit {
+                     const auto value = read_number<int64_t>(state);
+                     TANDEM_CHECK(in_range(value), StateError,
+                                  "load_state_dict: {} does not fit the type of the number here; widen it", value);
+                     return [set, value] { set(value); };
+                   }});
+}
+
+StateDict Checkpoint::state_dict() const {
+  StateDict state;
+  for (const Part& part : parts_) {
+    for (const auto& item : part.save()) {
+      state.insert(item.key().empty() ? part.name : part.name + "." + item.key(), item.value());
+    }
+  }
+  return state;
+}
+
+void Checkpoint::save(const std::string& path, const Metadata& metadata) const {
+  save_file(state_dict(), path, metadata);
+}
+
+IncompatibleKeys Checkpoint::load(const std::string& path) { return load_as("load: " + path, load_file(path).tensors); }
+
+IncompatibleKeys Checkpoint::load_as(const std::string& op, const StateDict& state) {
+  std::map<std::string, StateDict> by_part;
+  for (const auto& item : state) {
+    const std::string name = part_of(item.key());
+    by_part[name].insert(item.key().substr(std::min(item.key().size(), name.size() + 1)), item.value());
+  }
+  IncompatibleKeys keys;
+  std::vector<StateCommit> commits;
+  std::string faults;
+  for (const Part& part : parts_) {
+    if (part.optional && !by_part.contains(part.name)) {
+      keys.missing_keys.push_back(part.name);
+      continue;
+    }
+    try {
+      commits.push_back(part.prepare(by_part[part.name]));
+    } catch (const Error& e) {
+      const bool absent = by_part[part.name].is_empty();
+      faults += fmt::format("\n  {}: {}", part.name, absent ? "there is nothing of this name" : e.what());
+    }
+    by_part.erase(part.name);
+  }
+  TANDEM_CHECK(faults.empty(), StateError, "{}: nothing was loaded, because parts of the run do not fit:{}", op,
+               faults);
+  for (const auto& [name, unused] : by_part) keys.unexpected_keys.push_back(name);
+  for (const StateCommit& commit : commits) commit();
+  return keys;
+}
+
+}  // namespace tandem::io

@@ -1,0 +1,236 @@
+#include "tandem/io/safetensors.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <numeric>
+
+#include "src/io/atomic_file.h"
+#include "src/io/safetensors_header.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/base/check.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::io {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
+
+constexpr std::string_view kOwnKeys = "tandem.", kCrcKey = "tandem.crc32";
+/// What precedes the digits in the header's text, and what holds their place while the header's sum is taken. Quotes
+/// inside a JSON string are escaped, so this can only be a key with its value.
+constexpr std::string_view kCrcText = "\"tandem.crc32\":\"", kNoCrc = "00000000-00000000";
+
+uint32_t crc_of(uint32_t crc, const void* data, size_t bytes) {
+  return static_cast<uint32_t>(crc32_z(crc, static_cast<const Bytef*>(data), bytes));
+}
+
+uint32_t header_crc(uint64_t length, std::string_view text) {
+  return crc_of(crc_of(0, &length, sizeof length), text.data(), text.size());
+}
+
+// ---- writing
+
+using Write = std::function<void(const void*, size_t)>;
+
+void write_all(const StateDict& tensors, const Metadata& metadata, const Write& write) {
+  NoGradGuard no_grad;
+  std::vector<Tensor> values;
+  Header header{metadata, {}};
+  for (const auto& item : tensors) {
+    TANDEM_CHECK(item.value().defined(), StateError, "save: {} is an undefined tensor; leave it out",
+                 shown(item.key()));
+    values.push_back(item.value().detach().to(Device(kCPU)).contiguous());
+    header.entries.push_back({item.key(), values.back().dtype(), Dims(values.back().sizes()), 0, 0});
+  }
+  for (const auto& [key, text] : metadata) {
+    TANDEM_CHECK(!key.starts_with(kOwnKeys), StateError,
+                 "save: metadata {}: keys that begin with '{}' are tandem's own; rename it", shown(key), kOwnKeys);
+  }
+  header.metadata.emplace(kCrcKey, kNoCrc);
+
+  // Larger elements first, so that every tensor is aligned to its elements.
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return values[a].element_size() > values[b].element_size(); });
+  uint64_t offset = 0;
+  uint32_t data_crc = 0;
+  for (const size_t i : order) {
+    header.entries[i].begin = offset;
+    header.entries[i].end = offset += values[i].nbytes();
+    data_crc = crc_of(data_crc, values[i].raw_bytes(), values[i].nbytes());
+  }
+
+  std::string text = header_text(header);
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  const uint64_t length = text.size();
+  TANDEM_CHECK(length <= kMaxHeaderBytes, StateError,
+               "save: {} tensors need a header of {} bytes, the limit is {}; use fewer tensors or shorter names",
+               tensors.size(), length, kMaxHeaderBytes);
+  const std::string crc = fmt::format("{:08x}-{:08x}", header_crc(length, text), data_crc);
+  text.replace(text.find(kCrcText) + kCrcText.size(), crc.size(), crc);
+
+  write(&length, sizeof length);
+  write(text.data(), text.size());
+  for (const size_t i : order) {
+    if (values[i].nbytes() > 0) write(values[i].raw_bytes(), values[i].nbytes());
+  }
+}
+
+// ---- reading
+
+/// Bytes that can be read at any place: a file's, or a block of memory.
+struct Source {
+  std::string name;
+  uint64_t size = 0;
+  std::function<void(uint64_t offset, void* to, size_t bytes)> read;
+};
+
+/// The checksums that `text` holds, with zeros put in their place; empty when it has none.
+std::string take_checksums(std::string& text) {
+  const size_t at = text.find(kCrcText);
+  if (at == std::string::npos) return {};
+  const std::string crc = text.substr(at + kCrcText.size(), kNoCrc.size());
+  if (crc.size() == kNoCrc.size()) text.replace(at + kCrcText.size(), crc.size(), kNoCrc);
+  return crc;
+}
+
+/// C++ gives a bool's byte no other value than 0 and 1.
+bool is_valid_bool(const Tensor& t) {
+  const auto* bytes = static_cast<const unsigned char*>(t.raw_bytes());
+  return std::all_of(bytes, bytes + t.nbytes(), [](unsigned char b) { return b <= 1; });
+}
+
+TensorFile read_all(const Source& source) {
+  const std::string& file = source.name;
+  uint64_t length = 0;
+  TANDEM_CHECK(source.size >= sizeof length, IoError, "{}: has {} bytes, too few for a safetensors file", file,
+               source.size);
+  source.read(0, &length, sizeof length);
+  TANDEM_CHECK(
+      length <= source.size - sizeof length && length <= kMaxHeaderBytes, IoError,
+      "{}: cut off, or no safetensors file: it announces a header of {} bytes, {} bytes follow (at most {} are "
+      "allowed)",
+      file, length, source.size - sizeof length, kMaxHeaderBytes);
+  std::string text(length, '\0');
+  source.read(sizeof length, text.data(), text.size());
+
+  const std::string sums = take_checksums(text);
+  if (!sums.empty()) {
+    const std::string found = fmt::format("{:08x}", header_crc(length, text));
+    TANDEM_CHECK(sums.substr(0, 8) == found, IoError,
+                 "{}: the header is corrupt: its CRC-32 is {}, the file says {}; use another copy", file, found,
+                 shown(sums.substr(0, 8)));
+  }
+  Header header = parse_header(file, text, source.size - sizeof length - length);
+  const auto own = header.metadata.find(std::string(kCrcKey));
+  TANDEM_CHECK((own != header.metadata.end()) == !sums.empty(), IoError,
+               "{}: the header is malformed: its checksum is not where tandem puts it", file);
+  if (own != header.metadata.end()) header.metadata.erase(own);
+
+  std::vector<const HeaderEntry*> order;
+  std::vector<Tensor> values(header.entries.size());
+  for (const HeaderEntry& e : header.entries) order.push_back(&e);
+  std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->begin < b->begin; });
+  uint32_t data_crc = 0;
+  for (const HeaderEntry* e : order) {
+    Tensor t = empty(e->sizes, e->dtype);
+    if (t.nbytes() > 0) source.read(sizeof length + length + e->begin, t.raw_bytes(), t.nbytes());
+    data_crc = crc_of(data_crc, t.raw_bytes(), t.nbytes());
+    TANDEM_CHECK(e->dtype != kBool || is_valid_bool(t), IoError,
+                 "{}: the data are corrupt: {} is of dtype bool and has a byte other than 0 and 1", file,
+                 shown(e->name));
+    values[static_cast<size_t>(e - header.entries.data())] = std::move(t);
+  }
+  if (!sums.empty()) {
+    const std::string found = fmt::format("-{:08x}", data_crc);
+    TANDEM_CHECK(sums.substr(8) == found, IoError,
+                 "{}: the data of the tensors are corrupt: their CRC-32 is {}, the file says {}; use another copy",
+                 file, found.substr(1), shown(sums.substr(9)));
+  }
+  TensorFile result;
+  for (size_t i = 0; i < values.size(); ++i) result.tensors.insert(std::move(header.entries[i].name), values[i]);
+  result.metadata = std::move(header.metadata);
+  return result;
+}
+
+/// A file to read. O_NONBLOCK: opening a pipe by mistake must not wait for its writer.
+class InputFile {
+ public:
+  explicit InputFile(const std::string& path)
+      : path_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    struct stat status {};
+    const bool ok = file_ >= 0 && fstat(file_, &status) == 0;
+    const int reason = errno;
+    TANDEM_CHECK(ok, IoError, "load: {}: cannot open the file: {}", path, std::strerror(reason));
+    TANDEM_CHECK(S_ISREG(status.st_mode), IoError, "load: {}: is not a regular file", path);
+    size_ = static_cast<uint64_t>(status.st_size);
+  }
+  ~InputFile() {
+    if (file_ >= 0) close(file_);
+  }
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  uint64_t size() const { return size_; }
+
+  void read(uint64_t offset, void* to, size_t bytes) const {
+    auto* at = static_cast<char*>(to);
+    while (bytes > 0) {
+      const ssize_t got = pread(file_, at, std::min<size_t>(bytes, 1 << 30), static_cast<off_t>(offset));
+      if (got < 0 && errno == EINTR) continue;
+      TANDEM_CHECK(got > 0, IoError, "load: {}: cannot read the file: {}", path_,
+                   got == 0 ? "it was cut off while it was read" : std::strerror(errno));
+      at += got;
+      offset += static_cast<uint64_t>(got);
+      bytes -= static_cast<size_t>(got);
+    }
+  }
+
+ private:
+  std::string path_;
+  int file_;
+  uint64_t size_ = 0;
+};
+
+}  // namespace
+
+void save_file(const StateDict& tensors, const std::string& path, const Metadata& metadata) {
+  std::unique_ptr<AtomicFile> file;  // opened by the first write, after all checks
+  write_all(tensors, metadata, [&](const void* data, size_t bytes) {
+    if (!file) file = std::make_unique<AtomicFile>(path);
+    file->write(data, bytes);
+  });
+  file->commit();
+}
+
+TensorFile load_file(const std::string& path, Device device) {
+  const InputFile file(path);
+  TensorFile result = read_all(
+      {"load: " + path, file.size(), [&](uint64_t offset, void* to, size_t bytes) { file.read(offset, to, bytes); }});
+  for (auto& item : result.tensors) item.value() = item.value().to(device);
+  return result;
+}
+
+std::string serialize(const StateDict& tensors, const Metadata& metadata) {
+  std::string bytes;
+  write_all(tensors, metadata,
+            [&](const void* data, size_t count) { bytes.append(static_cast<const char*>(data), count); });
+  return bytes;
+}
+
+TensorFile deserialize(std::string_view bytes) {
+  return read_all({"deserialize", bytes.size(),
+                   [&](uint64_t offset, void* to, size_t count) { std::memcpy(to, bytes.data() + offset, count); }});
+}
+
+}  // namespace tandem::io

@@ -1,0 +1,40 @@
+#pragma once
+// The header of a safetensors file: text to entries and back.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tandem/base/dtype.h"
+#include "tandem/base/shape.h"
+#include "tandem/io/safetensors.h"
+
+namespace tandem::io {
+
+/// Longest header, as in the reference implementation.
+inline constexpr uint64_t kMaxHeaderBytes = 100'000'000;
+
+/// One tensor: its bytes are [begin, end) of the data section.
+struct HeaderEntry {
+  std::string name;
+  DType dtype = kFloat;
+  Dims sizes;
+  uint64_t begin = 0, end = 0;
+};
+
+struct Header {
+  Metadata metadata;
+  std::vector<HeaderEntry> entries;  ///< in the order of the text
+};
+
+/// Reads a header and checks it against the number of bytes that follow it: the entries cover them without gaps or
+/// overlaps. Throws IoError with `file` in front.
+Header parse_header(const std::string& file, std::string_view text, uint64_t data_bytes);
+
+/// The text of a header, without padding. Throws StateError for a name or text that is not UTF-8.
+std::string header_text(const Header& header);
+
+/// A name out of a file or a program for a message: shortened, without control characters.
+std::string shown(std::string_view name);
+
+}  // namespace tandem::io

@@ -1,0 +1,147 @@
+#include "tandem/tensor/state_dict.h"
+
+#include <fmt/ranges.h>
+
+#include <type_traits>
+
+#include "tandem/base/check.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+
+StateDict state_below(const StateDict& state, const std::string& prefix) {
+  const std::string start = prefix + ".";
+  StateDict below;
+  for (const auto& item : state) {
+    if (item.key().starts_with(start)) below.insert(item.key().substr(start.size()), item.value());
+  }
+  return below;
+}
+
+void add_below(StateDict& state, const std::string& prefix, const StateDict& part) {
+  for (const auto& item : part) state.insert(prefix + "." + item.key(), item.value());
+}
+
+// ---- writing
+
+void StateWriter::number(const std::string& name, double& value) {
+  state_.insert(prefix_ + name, scalar_tensor(value, kDouble));
+}
+void StateWriter::number(const std::string& name, int64_t& value) {
+  state_.insert(prefix_ + name, scalar_tensor(value, kLong));
+}
+void StateWriter::number(const std::string& name, bool& value) {
+  state_.insert(prefix_ + name, scalar_tensor(value, kBool));
+}
+void StateWriter::number(const std::string& name, std::optional<double>& value) {
+  if (value) number(name, *value);
+}
+void StateWriter::tensor(const std::string& name, Tensor& value) { state_.insert(prefix_ + name, value); }
+void StateWriter::optional_tensor(const std::string& name, Tensor& value, const Tensor&) {
+  if (value.defined()) tensor(name, value);
+}
+
+// ---- reading
+
+namespace {
+/// A key for a message; an object that is one number or tensor has no names in it.
+std::string shown(const std::string& key) { return key.empty() ? "it" : "'" + key + "'"; }
+}  // namespace
+
+const Tensor* StateReader::find(const std::string& name) {
+  const std::string key = prefix_ + name;
+  const Tensor* given = state_.find(key);
+  if (!given) {
+    missing_.push_back(key);
+  } else if (!asked_.contains(key)) {
+    asked_.insert(key, true);
+  }
+  return given;
+}
+
+const Tensor* StateReader::fitting(const std::string& name, const Tensor& like) {
+  const Tensor* given = find(name);
+  if (!given) return nullptr;
+  const auto show = [](const Tensor& t) { return fmt::format("{} {}", to_string(t.sizes()), tandem::name(t.dtype())); };
+  if (!given->defined()) {
+    add_fault(fmt::format("{} is an undefined tensor", shown(prefix_ + name)));
+  } else if (given->sizes() != like.sizes() ||
+             (given->dtype() != like.dtype() && !(given->is_floating_point() && like.is_floating_point()))) {
+    add_fault(fmt::format("{} is {} in the state, {} here", shown(prefix_ + name), show(*given), show(like)));
+  } else {
+    return given;
+  }
+  return nullptr;
+}
+
+template <class T>
+void StateReader::read(const std::string& name, T& value) {
+  const Tensor* given = find(name);
+  if (!given) return;
+  constexpr bool is_bool = std::is_same_v<T, bool>;
+  const bool fits = given->defined() && given->numel() == 1 &&
+                    (std::is_same_v<T, double> ? given->dtype() != kBool
+                     : is_bool                 ? given->dtype() == kBool
+                                               : is_integral(given->dtype(), /*include_bool=*/false));
+  if (fits) {
+    value = given->item<T>();
+    return;
+  }
+  add_fault(fmt::format("{} is {}; it must be one {}", shown(prefix_ + name),
+                        given->defined() ? fmt::format("{} {}", to_string(given->sizes()), tandem::name(given->dtype()))
+                                         : std::string("an undefined tensor"),
+                        std::is_same_v<T, double> ? "number"
+                        : is_bool                 ? "bool"
+                                                  : "integer"));
+}
+
+void StateReader::number(const std::string& name, double& value) { read(name, value); }
+void StateReader::number(const std::string& name, int64_t& value) { read(name, value); }
+void StateReader::number(const std::string& name, bool& value) { read(name, value); }
+
+void StateReader::number(const std::string& name, std::optional<double>& value) {
+  value.reset();
+  if (contains(name)) read(name, value.emplace());
+}
+
+void StateReader::tensor(const std::string& name, Tensor& value) {
+  if (const Tensor* given = fitting(name, value)) value.copy_(*given);
+}
+
+void StateReader::optional_tensor(const std::string& name, Tensor& value, const Tensor& like) {
+  value = contains(name) ? empty_like(like) : Tensor();
+  if (value.defined()) tensor(name, value);
+}
+
+bool StateReader::contains_below(const std::string& start) const {
+  for (const auto& item : state_) {
+    if (item.key().starts_with(prefix_ + start)) return true;
+  }
+  return false;
+}
+
+IncompatibleKeys StateReader::incompatible_keys() const {
+  IncompatibleKeys keys{missing_, {}};
+  for (const auto& item : state_) {
+    if (!asked_.contains(item.key())) keys.unexpected_keys.push_back(item.key());
+  }
+  return keys;
+}
+
+void StateReader::finish(bool strict) const {
+  std::vector<std::string> all = faults_;
+  if (strict) {
+    const IncompatibleKeys keys = incompatible_keys();
+    const auto list = [&](const char* what, const std::vector<std::string>& names) {
+      if (!names.empty()) all.push_back(fmt::format("{}: '{}'", what, fmt::join(names, "', '")));
+    };
+    list("missing keys", keys.missing_keys);
+    list("unexpected keys", keys.unexpected_keys);
+  }
+  TANDEM_CHECK(all.empty(), StateError,
+               "{}: the state does not fit: {}; nothing was changed: load it into what it was "
+               "saved from",
+               op_, fmt::join(all, "; "));
+}
+
+}  // namespace tandem

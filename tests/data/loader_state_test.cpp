@@ -1,0 +1,138 @@
+// The place of samplers and data loaders in their epoch: saved anywhere, with or without workers, the rest is the same.
+#include <gtest/gtest.h>
+
+#include "support/state.h"
+#include "support/throws.h"
+#include "tandem/data/data_loader.h"
+#include "tandem/data/transforms.h"
+#include "tandem/tensor/factories.h"
+#include "tandem/tensor/random.h"
+
+namespace tandem::data {
+namespace {
+
+using testing::clone;
+using testing::difference;
+
+/// Item i is i.
+struct Numbers : datasets::Dataset<Numbers, TensorExample> {
+  explicit Numbers(size_t size) : count(size) {}
+  TensorExample get(size_t index) override { return tensor(static_cast<int64_t>(index)); }
+  std::optional<size_t> size() const override { return count; }
+  size_t count;
+};
+
+auto make(size_t size, size_t workers, bool drop_last = false, size_t batch_size = 3) {
+  return make_data_loader(Numbers(size).map(transforms::Stack<TensorExample>()),
+                          DataLoaderOptions(batch_size).workers(workers).max_jobs(4).drop_last(drop_last));
+}
+
+std::vector<int64_t> values(const Tensor& batch) {
+  std::vector<int64_t> all;
+  for (int64_t i = 0; i < batch.numel(); ++i) all.push_back(batch[i].item<int64_t>());
+  return all;
+}
+
+using Batches = std::vector<std::vector<int64_t>>;
+
+template <class Loader>
+Batches epoch(Loader& loader) {
+  Batches all;
+  for (auto& batch : loader) all.push_back(values(batch));
+  return all;
+}
+
+TEST(LoaderState, ResumesAnywhere) {
+  for (const bool drop_last : {false, true}) {
+    for (const size_t workers : {0, 2}) {
+      for (size_t stop = 0; stop <= 4; ++stop) {  // 11 items: 4 batches, or 3
+        manual_seed(5);
+        auto loader = make(11, workers, drop_last);
+        epoch(*loader);
+        StateDict state;
+        Generator rng;
+        Batches expected;
+        size_t seen = 0;
+        for (auto& batch : *loader) {
+          if (seen >= stop) expected.push_back(values(batch));
+          if (++seen != stop) continue;
+          state = clone(loader->state_dict());
+          rng.set_state(default_generator().get_state());
+        }
+        if (state.is_empty()) {  // stop is 0, or past the last batch: between two epochs
+          state = clone(loader->state_dict());
+          rng.set_state(default_generator().get_state());
+          expected = epoch(*loader);
+        }
+        const Batches next = epoch(*loader);
+
+        manual_seed(77);
+        auto resumed = make(11, 2 - workers, drop_last);  // the number of workers may change
+        resumed->load_state_dict(state);
+        default_generator().set_state(rng.get_state());
+        EXPECT_EQ(epoch(*resumed), expected) << stop << " " << workers << " " << drop_last;
+        EXPECT_EQ(epoch(*resumed), next) << "and the next epoch is whole";
+      }
+    }
+  }
+}
+
+TEST(LoaderState, SavedAgainAfterResuming) {
+  manual_seed(5);
+  auto loader = make(20, 0);
+  auto it = loader->begin();
+  ++it;
+  auto second = make(20, 2);
+  second->load_state_dict(loader->state_dict());
+  auto other = second->begin();
+  ++other;
+  ++it;
+  ++it;
+  EXPECT_EQ(difference(second->state_dict(), loader->state_dict()), "");
+  EXPECT_EQ(values(*other), values(*it));
+}
+
+TEST(LoaderState, SamplersResume) {
+  samplers::SequentialSampler a(10), b(10);
+  a.next(4);
+  b.load_state_dict(a.state_dict());
+  EXPECT_EQ(*b.next(3), (std::vector<size_t>{4, 5, 6}));
+  samplers::RandomSampler c(10), d(10);
+  d.load_state_dict(c.state_dict());  // before the order is drawn
+  c.next(4);
+  d.load_state_dict(c.state_dict());
+  EXPECT_EQ(*c.next(6), *d.next(6));
+}
+
+TEST(LoaderStateErrors, NothingChangesWhenAStateDoesNotFit) {
+  auto loader = make(10, 0);
+  auto it = loader->begin();
+  ++it;
+  const StateDict good = clone(loader->state_dict());
+  const auto refused = [&](const std::function<void(StateDict&)>& change, const std::vector<std::string>& texts) {
+    StateDict state = clone(good);
+    change(state);
+    EXPECT_EQ(testing::mismatch<StateError>([&] { loader->load_state_dict(state); }, texts, "load_state_dict: "), "");
+    EXPECT_EQ(difference(loader->state_dict(), good), "");
+  };
+  refused([](StateDict& s) { s.clear(); }, {"missing keys: 'in_epoch', 'batch_size', 'drop_last'"});
+  refused([](StateDict& s) { s["batch_size"] = tensor(5); }, {"batch_size 5", "this one 3"});
+  refused([](StateDict& s) { s["batches"] = tensor(5); }, {"after 5 batches, the epoch has 4"});
+  refused([](StateDict& s) { s["batches"] = tensor(-1); }, {"'batches' is -1"});
+  refused([](StateDict& s) { s["sampler.size"] = tensor(11); }, {"11 items, this one has 10"});
+  refused([](StateDict& s) { s["sampler.index"] = tensor(11); }, {"'index' is 11"});
+  refused([](StateDict& s) { s["sampler.order"] = zeros({10}, kLong); }, {"no permutation"});
+  refused([](StateDict& s) { s["sampler.order"] = full({10}, 10, kLong); }, {"no permutation"});
+  refused([](StateDict& s) { s["sampler.order"] = ones({9}, kLong); }, {"'order' is [9] i64 in the state"});
+  refused([](StateDict& s) { s.insert("more", tensor(1)); }, {"unexpected keys: 'more'"});
+  samplers::SequentialSampler sequential(3);
+  EXPECT_THROWS(sequential.load_state_dict({}), StateError, "load_state_dict: ", "missing keys: 'size', 'index'");
+
+  auto unordered = make_data_loader(Numbers(10), DataLoaderOptions(2).workers(2).enforce_ordering(false));
+  EXPECT_NO_THROW(unordered->state_dict());
+  static_cast<void>(unordered->begin());
+  EXPECT_THROWS(unordered->state_dict(), StateError, "DataLoader: state_dict: ", "no defined order", "between epochs");
+}
+
+}  // namespace
+}  // namespace tandem::data

@@ -1,0 +1,25 @@
+#pragma once
+// The files that the fuzzer starts from.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tandem::testing {
+
+/// The files of tests/io/corpus by name, sorted.
+inline std::vector<std::pair<std::string, std::string>> corpus() {
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const auto& entry : std::filesystem::directory_iterator(TANDEM_TESTS_DIR "/io/corpus")) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    files.emplace_back(entry.path().filename().string(),
+                       std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()));
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace tandem::testing

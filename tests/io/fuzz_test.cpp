@@ -1,0 +1,244 @@
+// Mutations of a corpus of files: whatever the bytes, loading ends in tensors no larger than the file or in an IoError;
+// whatever the tensors, a run takes them over or keeps every bit it had. The same inputs in every run.
+//
+// TANDEM_FUZZ_COUNT sets the number of inputs.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
+#include "io/corpus.h"
+#include "support/state.h"
+#include "tandem/data/data.h"
+#include "tandem/io/checkpoint.h"
+#include "tandem/nn/nn.h"
+#include "tandem/ops/ops.h"
+#include "tandem/optim/optim.h"
+#include "tandem/tensor/allocator.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::testing {
+namespace {
+
+uint64_t input_count(uint64_t otherwise) {
+  const char* text = std::getenv("TANDEM_FUZZ_COUNT");
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+/// Changes to the bytes of a file, some blind, some in the words of the format.
+class Mutator {
+ public:
+  explicit Mutator(uint64_t seed, const std::vector<std::string>& others) : random_(seed), others_(others) {}
+
+  std::string mutate(std::string bytes) {
+    const uint64_t changes = 1 + below(4);
+    for (uint64_t i = 0; i < changes; ++i) change(bytes);
+    if (below(4) != 0) fix_length(bytes);
+    return bytes;
+  }
+
+ private:
+  uint64_t below(uint64_t n) { return n == 0 ? 0 : random_() % n; }
+
+  void change(std::string& b) {
+    const size_t at = below(b.size() + 1), count = std::min<size_t>(below(16), b.size() - at);
+    switch (below(10)) {
+      case 0:
+        if (at < b.size()) b[at] = static_cast<char>(b[at] ^ (1 << below(8)));
+        break;
+      case 1:
+        if (at < b.size()) b[at] = static_cast<char>(below(256));
+        break;
+      case 2:
+        b.erase(at, count);
+        break;
+      case 3:
+        b.insert(below(b.size() + 1), b.substr(at, count));
+        break;
+      case 4:
+        b.resize(at);
+        break;
+      case 5:
+        b.insert(std::min(b.size(), 8 + below(200)), token());
+        break;
+      case 6:
+        change_number(b);
+        break;
+      case 7: {
+        const std::string& other = others_[below(others_.size())];
+        const size_t from = below(other.size() + 1);
+        b.replace(at, count, other.substr(from, below(64)));
+        break;
+      }
+      case 8: {  // the length of the header
+        const uint64_t length = below(2) == 0 ? random_() : below(b.size() + 8);
+        if (b.size() >= sizeof length) std::memcpy(b.data(), &length, sizeof length);
+        break;
+      }
+      default:
+        b.append(count, static_cast<char>(below(256)));
+    }
+  }
+
+  std::string token() {
+    static const std::vector<std::string> tokens = {"{",
+                                                    "}",
+                                                    "[",
+                                                    "]",
+                                                    ",",
+                                                    ":",
+                                                    "\"",
+                                                    "\\",
+                                                    "null",
+                                                    "true",
+                                                    "-1",
+                                                    "1e400",
+                                                    "0.5",
+                                                    "\"dtype\"",
+                                                    "\"shape\"",
+                                                    "\"data_offsets\"",
+                                                    "\"__metadata__\"",
+                                                    "\"tandem.crc32\":\"",
+                                                    "\"F32\"",
+                                                    "\"BOOL\"",
+                                                    "\"F8_E5M2\"",
+                                                    "\"U64\"",
+                                                    "18446744073709551615",
+                                                    "9223372036854775807",
+                                                    "4294967296",
+                                                    "\\u0000",
+                                                    "\xef\xbb\xbf",
+                                                    "\xff",
+                                                    ",\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}"};
+    return below(20) == 0 ? std::string(below(3000), '[') : tokens[below(tokens.size())];
+  }
+
+  void change_number(std::string& b) {
+    const size_t at = b.find_first_of("0123456789", std::min(b.size(), 8 + below(b.size())));
+    if (at == std::string::npos) return;
+    const size_t end = b.find_first_not_of("0123456789", at);
+    const uint64_t values[] = {0, 1, 2, below(64), below(4096), uint64_t{1} << below(64), ~uint64_t{0}};
+    b.replace(at, end == std::string::npos ? end : end - at, std::to_string(values[below(7)]));
+  }
+
+  /// Makes the length agree with the last brace again, so that the header is read.
+  void fix_length(std::string& b) {
+    const size_t end = b.find("}}");
+    if (end == std::string::npos || end < 8) return;
+    const uint64_t length = end + 2 - 8;
+    std::memcpy(b.data(), &length, sizeof length);
+  }
+
+  std::mt19937_64 random_;
+  const std::vector<std::string>& others_;
+};
+
+/// The files that load come first, as often as those that do not.
+std::vector<std::string> corpus_bytes() {
+  std::vector<std::string> all = {io::serialize({{"w", ones({3, 2})}, {"m", ones({3}, kBool)}}, {{"note", "own"}})},
+                           bad;
+  for (auto& [name, bytes] : corpus()) (name.starts_with("valid_") ? all : bad).push_back(bytes);
+  for (size_t i = 0; all.size() < bad.size(); ++i) all.push_back(all[i]);
+  all.insert(all.end(), bad.begin(), bad.end());
+  return all;
+}
+
+TEST(Fuzz, FilesLoadOrAreRefused) {
+  const std::vector<std::string> files = corpus_bytes();
+  const uint64_t count = input_count(20'000);
+  uint64_t loaded = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    const std::string input = Mutator(i, files).mutate(files[i % files.size()]);
+    cpu::reset_peak_memory_stats();
+    const auto before = cpu::memory_allocated();
+    try {
+      const io::TensorFile file = io::deserialize(input);
+      size_t bytes = 0;
+      for (const auto& item : file.tensors) bytes += item.value().nbytes();
+      ASSERT_LE(bytes, input.size()) << "input " << i;
+      // What loaded can be written and loaded again.
+      ASSERT_EQ(difference(io::deserialize(io::serialize(file.tensors)).tensors, file.tensors), "") << "input " << i;
+      ++loaded;
+    } catch (const IoError&) {  // any other exception fails the test
+    }
+    // Blocks are rounded up: a few hundred bytes for each tensor, of which each takes some 50 bytes of header.
+    ASSERT_LE(cpu::max_memory_allocated() - before, 4096 + 64 * static_cast<int64_t>(input.size())) << "input " << i;
+  }
+  std::printf("%llu inputs, %llu loaded\n", static_cast<unsigned long long>(count),
+              static_cast<unsigned long long>(loaded));
+  EXPECT_GT(loaded, count / 200);
+}
+
+struct TrainingRun {
+  TrainingRun() {
+    checkpoint.add("model", model)
+        .add("adam", adam)
+        .add("schedule", schedule)
+        .add("scaler", scaler)
+        .add("rng", rng)
+        .add("sampler", sampler)
+        .add("epoch", epoch);
+    const Tensor loss = model(ones({2, 3})).sum();
+    scaler.scale(loss).backward();
+    scaler.step(adam);
+    scaler.update();
+    sampler.next(2);
+  }
+  nn::Linear model{3, 2};
+  optim::Adam adam{model->parameters(), optim::AdamOptions(0.1).amsgrad(true)};
+  optim::StepLR schedule{adam, 3};
+  amp::GradScaler scaler;
+  Generator rng;
+  data::samplers::RandomSampler sampler{5};
+  int64_t epoch = 4;
+  io::Checkpoint checkpoint;
+};
+
+/// The same tensors with one of them missing, renamed, of another form or of random bits.
+StateDict changed(const StateDict& state, std::mt19937_64& random) {
+  const size_t chosen = random() % state.size();
+  StateDict result;
+  for (size_t i = 0; i < state.size(); ++i) {
+    std::string key = state[i].key();
+    Tensor value = state[i].value();
+    if (i == chosen) {
+      const uint64_t kind = random() % 5;
+      if (kind == 0) continue;
+      if (kind == 1) key += "x";
+      if (kind == 2) value = value.to(static_cast<DType>(random() % kNumDTypes));
+      if (kind == 3) value = value.flatten();
+      if (kind == 4 && value.dtype() != kBool) {
+        value = value.clone();
+        auto* bytes = static_cast<unsigned char*>(value.data_ptr());
+        for (size_t b = 0; b < value.nbytes(); ++b) bytes[b] = static_cast<unsigned char>(random());
+      }
+    }
+    result.insert(key, value);
+  }
+  return result;
+}
+
+TEST(Fuzz, RunsTakeAStateOverOrKeepTheirs) {
+  TrainingRun run;
+  const StateDict good = clone(run.checkpoint.state_dict());
+  const uint64_t count = input_count(20'000) / 20;
+  uint64_t loaded = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    std::mt19937_64 random(i);
+    const StateDict before = clone(run.checkpoint.state_dict());
+    try {
+      run.checkpoint.load_state_dict(changed(good, random));
+      ++loaded;
+    } catch (const Error&) {
+      ASSERT_EQ(difference(run.checkpoint.state_dict(), before), "") << "input " << i;
+    }
+  }
+  EXPECT_GT(loaded, 0u);
+  EXPECT_LT(loaded, count);
+  EXPECT_NO_THROW(run.checkpoint.load_state_dict(good));
+  EXPECT_EQ(difference(run.checkpoint.state_dict(), good), "");
+}
+
+}  // namespace
+}  // namespace tandem::testing

@@ -1,0 +1,230 @@
+// Safetensors files: round trips, Python on the other side, and every way in which a file can be wrong.
+#include "tandem/io/safetensors.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "io/corpus.h"
+#include "support/state.h"
+#include "support/temporary_folder.h"
+#include "support/throws.h"
+#include "tandem/ops/ops.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::testing {
+namespace {
+
+const char* format_name(DType t) {
+  constexpr const char* names[] = {"U8", "I8", "I16", "I32", "I64", "F16", "F32", "F64", "BOOL", "BF16"};
+  return names[static_cast<int>(t)];
+}
+
+/// The tensors of reference.py.
+StateDict reference_tensors() {
+  StateDict tensors;
+  for (const DType dtype : {kBool, kByte, kChar, kShort, kHalf, kBFloat16, kInt, kFloat, kLong, kDouble}) {
+    for (const Dims& sizes : {Dims{}, Dims{3}, Dims{2, 3}, Dims{4, 0, 2}, Dims{1, 2, 3, 4}}) {
+      const std::string name = std::string(format_name(dtype)) + ".rank" + std::to_string(sizes.size());
+      const Tensor t = empty(sizes, dtype);
+      auto* bytes = static_cast<unsigned char*>(t.raw_bytes());
+      for (size_t i = 0; i < t.nbytes(); ++i) {
+        bytes[i] = static_cast<unsigned char>(dtype == kBool ? i % 2 : (7 * i + name.size()) % 251);
+      }
+      tensors.insert(name, t);
+    }
+  }
+  return tensors;
+}
+
+const io::Metadata kMetadata = {{"format", "pt"}, {"text", "quote \" newline \n snowman \u2603"}};
+
+std::string run_reference(const std::string& command, const std::string& path) {
+  for (const char* python : {TANDEM_PYTHON, TANDEM_TESTS_DIR "/../.venv-torch/bin/python"}) {
+    if (std::system((std::string("test -x ") + python).c_str()) != 0) continue;
+    const std::string line = std::string(python) + " " TANDEM_TESTS_DIR "/io/reference.py " + command + " " + path;
+    if (std::system(line.c_str()) != 0) return line + " failed";
+  }
+  return "";
+}
+
+TEST(Safetensors, PythonReadsWhatTandemWrites) {
+  const TemporaryFolder folder;
+  io::save_file(reference_tensors(), folder.path("a"), kMetadata);
+  EXPECT_EQ(run_reference("check", folder.path("a")), "");
+}
+
+TEST(Safetensors, TandemReadsWhatPythonWrites) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_reference("make", folder.path("a")), "");
+  const io::TensorFile file = io::load_file(folder.path("a"));
+  const StateDict expected = reference_tensors();
+  EXPECT_EQ(file.tensors.size(), expected.size());
+  for (const auto& item : expected) EXPECT_EQ(difference(file.tensors[item.key()], item.value()), "") << item.key();
+  EXPECT_EQ(file.metadata, kMetadata);
+}
+
+TEST(Safetensors, RoundTripKeepsOrderAndBits) {
+  const TemporaryFolder folder;
+  const StateDict tensors = reference_tensors();
+  io::save_file(tensors, folder.path("a"), kMetadata);
+  const io::TensorFile file = io::load_file(folder.path("a"));
+  EXPECT_EQ(difference(file.tensors, tensors), "");
+  EXPECT_EQ(file.tensors.keys(), tensors.keys());
+  EXPECT_EQ(file.metadata, kMetadata);
+  EXPECT_EQ(difference(io::deserialize(io::serialize(tensors)).tensors, tensors), "");
+}
+
+TEST(Safetensors, ViewsAreWrittenRowMajor) {
+  const Tensor x = arange(24.0).reshape({2, 3, 4});
+  const Tensor saved = x.requires_grad_().transpose(0, 2);
+  const StateDict back = io::deserialize(io::serialize({{"x", saved}, {"y", ones({1}).expand({5})}})).tensors;
+  EXPECT_EQ(difference(back["x"], saved.detach().contiguous()), "");
+  EXPECT_EQ(difference(back["y"], ones({5})), "");
+  EXPECT_FALSE(back["x"].requires_grad());
+}
+
+TEST(Safetensors, CorpusLoadsOrIsRefused) {
+  int valid = 0, bad = 0;
+  for (const auto& [name, bytes] : corpus()) {
+    if (name.starts_with("valid_")) {
+      EXPECT_NO_THROW(io::deserialize(bytes)) << name;
+      ++valid;
+    } else {
+      EXPECT_THROWS(io::deserialize(bytes), IoError, "deserialize: ");
+      ++bad;
+    }
+  }
+  EXPECT_GE(valid, 5);
+  EXPECT_GE(bad, 30);
+}
+
+TEST(Safetensors, FaultsAreNamed) {
+  const auto load = [](const std::string& name) {
+    for (const auto& [file, bytes] : corpus()) {
+      if (file == name + ".safetensors") return io::deserialize(bytes);
+    }
+    throw std::runtime_error("no such file");
+  };
+  EXPECT_THROWS(load("bad_no_bytes"), IoError, "has 0 bytes", "too few");
+  EXPECT_THROWS(load("bad_length"), IoError, "header of 9223372036854775813 bytes");
+  EXPECT_THROWS(load("bad_cut"), IoError, "cut off", "'m' ends at byte 27", "there are 26");
+  EXPECT_THROWS(load("bad_longer"), IoError, "take 27 bytes", "there are 28");
+  EXPECT_THROWS(load("bad_json"), IoError, "byte 54 is not valid JSON");
+  EXPECT_THROWS(load("bad_utf8"), IoError, "not valid JSON");
+  EXPECT_THROWS(load("bad_twice"), IoError, "'a' is there twice");
+  EXPECT_THROWS(load("bad_field_twice"), IoError, "'a' has dtype twice");
+  EXPECT_THROWS(load("bad_deep"), IoError, "'a' has an array out of place");
+  EXPECT_THROWS(load("bad_overlap"), IoError, "'b' begins at byte 4", "8 are taken");
+  EXPECT_THROWS(load("bad_hole"), IoError, "'b' begins at byte 12", "8 would be next");
+  EXPECT_THROWS(load("bad_outside"), IoError, "'a' ends at byte 16", "there are 8");
+  EXPECT_THROWS(load("bad_backwards"), IoError, "data_offsets are [8, 0]");
+  EXPECT_THROWS(load("bad_dtype"), IoError, "'a' has dtype 'F8_E4M3', which tandem does not have");
+  EXPECT_THROWS(load("bad_shape"), IoError, "'a' of [3] f32 needs 12 bytes");
+  EXPECT_THROWS(load("bad_negative"), IoError, "'a' has a negative number");
+  EXPECT_THROWS(load("bad_product"), IoError, "too large to exist");
+  EXPECT_THROWS(load("bad_product_zero"), IoError, "too large to exist");
+  EXPECT_THROWS(load("bad_rank"), IoError, "more than 12 dimensions");
+  EXPECT_THROWS(load("bad_three_offsets"), IoError, "not two");
+  EXPECT_THROWS(load("bad_missing_field"), IoError, "'a' lacks one of");
+  EXPECT_THROWS(load("bad_extra_field"), IoError, "'a' has a field 'more'");
+  EXPECT_THROWS(load("bad_bool"), IoError, "'a' is of dtype bool", "other than 0 and 1");
+  EXPECT_THROWS(load("bad_header_checksum"), IoError, "header is corrupt", "'12345678'");
+}
+
+TEST(Safetensors, NoChangedBitReachesATensor) {
+  const StateDict tensors = {{"weight", arange(10.0)}, {"mask", ones({3}, kBool)}};
+  const std::string good = io::serialize(tensors, {{"note", "hello"}});
+  int loaded = 0;
+  for (size_t bit = 0; bit < 8 * good.size(); ++bit) {
+    std::string bad = good;
+    bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << bit % 8));
+    try {
+      EXPECT_EQ(difference(io::deserialize(bad).tensors, tensors), "") << "bit " << bit;
+      ++loaded;
+    } catch (const IoError&) {
+    }
+  }
+  EXPECT_LE(loaded, 8 * 12);  // within the name of the checksums: then there are none to compare with
+  for (size_t size = 0; size < good.size(); ++size) {
+    EXPECT_THROW(io::deserialize(std::string_view(good).substr(0, size)), IoError) << size;
+  }
+  std::string bad = good;
+  bad.back() = 0;
+  EXPECT_THROWS(io::deserialize(bad), IoError, "the data of the tensors are corrupt", "CRC-32");
+}
+
+TEST(SafetensorsErrors, Saving) {
+  const TemporaryFolder folder;
+  const Tensor x = ones({2}), none;
+  const std::string path = folder.path("a");
+  EXPECT_THROWS(io::save_file({{"x", none}}, path), StateError, "save: ", "'x' is an undefined tensor", "leave it out");
+  EXPECT_THROWS(io::save_file({{"__metadata__", x}}, path), StateError, "save: ", "reserved");
+  EXPECT_THROWS(io::save_file({{"\xff", x}}, path), StateError, "save: ", "UTF-8");
+  EXPECT_THROWS(io::save_file({{"x", x}}, path, {{"a", "\xff"}}), StateError, "save: ", "UTF-8");
+  EXPECT_THROWS(io::save_file({{"x", x}}, path, {{"tandem.a", ""}}), StateError, "save: ", "'tandem.a'", "rename");
+  EXPECT_THROWS(io::save_file({{"x", x}}, folder.path("no/such/folder")), IoError, "no/such/folder", "No such file");
+  EXPECT_THROWS(io::save_file({{"x", x}}, folder.path()), IoError, "is a folder");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(SafetensorsErrors, Loading) {
+  const TemporaryFolder folder;
+  EXPECT_THROWS(io::load_file(folder.path("none")), IoError, "load: ", "none", "No such file");
+  EXPECT_THROWS(io::load_file(folder.path()), IoError, "load: ", "not a regular file");
+  EXPECT_THROWS(io::load_file(folder.write("short", {1, 2, 3})), IoError, "load: ", "short: has 3 bytes");
+}
+
+TEST(SafetensorsErrors, AFullDiskKeepsThePreviousFile) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a");
+  io::save_file({{"x", full({4}, 1.0)}}, path);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit small = before;
+  small.rlim_cur = 100'000;
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::string refused = mismatch<IoError>(
+      [&] {
+        io::save_file({{"x", full({1000, 1000}, 2.0)}}, path);
+      },
+      {"cannot write", "as it was"});
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(refused, "");
+  EXPECT_EQ(difference(io::load_file(path).tensors["x"], full({4}, 1.0)), "");
+  EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
+}
+
+TEST(SafetensorsErrors, TwoWritersOfOnePath) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a");
+  const int other = open((path + ".tmp").c_str(), O_WRONLY | O_CREAT, 0600);
+  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  EXPECT_THROWS(io::save_file({{"x", ones({4})}}, path), IoError, "save: ", "another writer is at work");
+  EXPECT_TRUE(std::filesystem::exists(path + ".tmp")) << "it is the other writer's";
+  // What a killed writer leaves is no obstacle.
+  ASSERT_EQ(write(other, "garbage", 7), 7);
+  close(other);
+  io::save_file({{"x", ones({4})}}, path);
+  EXPECT_EQ(difference(io::load_file(path).tensors["x"], ones({4})), "");
+}
+
+TEST(Safetensors, SymbolicLinksStayLinks) {
+  const TemporaryFolder folder;
+  io::save_file({{"x", full({4}, 1.0)}}, folder.path("a"));
+  std::filesystem::create_symlink("a", folder.path("latest"));
+  io::save_file({{"x", full({4}, 2.0)}}, folder.path("latest"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path("latest")));
+  EXPECT_EQ(difference(io::load_file(folder.path("a")).tensors["x"], full({4}, 2.0)), "");
+}
+
+}  // namespace
+}  // namespace tandem::testing

@@ -1,0 +1,104 @@
+// Modules' state: PyTorch's keys, loading in place, and nothing changed when a state does not fit.
+#include <gtest/gtest.h>
+
+#include "support/state.h"
+#include "support/throws.h"
+#include "tandem/amp/autocast.h"
+#include "tandem/amp/cast_cache.h"
+#include "tandem/nn/nn.h"
+#include "tandem/ops/ops.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::testing {
+namespace {
+
+struct Net : nn::Module {
+  Net() {
+    register_module("fc1", fc1);
+    register_module("norm", norm);
+    register_module("tied", fc1);
+    scale = register_parameter("scale", ones({1}));
+    register_buffer("count", zeros({}, kLong));
+  }
+  nn::Linear fc1{3, 4};
+  nn::BatchNorm1d norm{4};
+  Tensor scale;
+};
+
+TEST(ModuleState, KeysArePyTorchs) {
+  const Net net;
+  EXPECT_EQ(net.state_dict().keys(),
+            (std::vector<std::string>{"scale", "count", "fc1.weight", "fc1.bias", "norm.weight", "norm.bias",
+                                      "norm.running_mean", "norm.running_var", "norm.num_batches_tracked",
+                                      "tied.weight", "tied.bias"}));
+  EXPECT_FALSE(net.state_dict()["scale"].requires_grad());
+  EXPECT_EQ(net.state_dict()["scale"].const_data_ptr<float>(), net.scale.const_data_ptr<float>());
+}
+
+TEST(ModuleState, LoadsInPlace) {
+  manual_seed(1);
+  Net a;
+  manual_seed(2);
+  Net b;
+  const float* memory = b.fc1->weight.const_data_ptr<float>();
+  const uint64_t version = b.fc1->weight._version();
+  EXPECT_NE(difference(a.state_dict(), b.state_dict()), "");
+  const IncompatibleKeys keys = b.load_state_dict(a.state_dict());
+  EXPECT_TRUE(keys.missing_keys.empty() && keys.unexpected_keys.empty());
+  EXPECT_EQ(difference(a.state_dict(), b.state_dict()), "");
+  EXPECT_EQ(b.fc1->weight.const_data_ptr<float>(), memory);
+  EXPECT_GT(b.fc1->weight._version(), version);
+  EXPECT_TRUE(b.fc1->weight.requires_grad() && b.fc1->weight.is_leaf());
+}
+
+TEST(ModuleState, LoadingInsideARegionDropsTheOldCast) {
+  nn::Linear a(3, 4), b(3, 4);
+  const Tensor x = ones({2, 3});
+  amp::AutocastGuard autocast(kCPU, kBFloat16);
+  const Tensor expected = a(x);
+  b(x);
+  b->load_state_dict(a->state_dict());
+  EXPECT_EQ(difference(b(x), expected), "");
+}
+
+TEST(ModuleState, FloatingDtypesAreConverted) {
+  nn::Linear a(3, 4), b(3, 4);
+  b->to(kHalf);
+  b->load_state_dict(a->state_dict());
+  EXPECT_EQ(difference(b->weight, a->weight.detach().to(kHalf)), "");
+  a->load_state_dict(b->state_dict());
+  EXPECT_EQ(difference(a->weight, b->weight.detach().to(kFloat)), "");
+}
+
+TEST(ModuleState, NotStrict) {
+  Net net;
+  StateDict state = clone(net.state_dict());
+  state.erase("fc1.bias");
+  state.insert("other", ones({1}));
+  state["scale"] = full({1}, 7.0);
+  const IncompatibleKeys keys = net.load_state_dict(state, /*strict=*/false);
+  EXPECT_EQ(keys.missing_keys, std::vector<std::string>{"fc1.bias"});
+  EXPECT_EQ(keys.unexpected_keys, std::vector<std::string>{"other"});
+  EXPECT_EQ(net.scale.item<float>(), 7);
+}
+
+TEST(ModuleStateErrors, AllMisfitsAreListedAndNothingChanges) {
+  Net net;
+  const StateDict before = clone(net.state_dict());
+  StateDict state = clone(before);
+  state["scale"] = full({1}, 7.0);
+  state["fc1.weight"] = ones({4, 5});
+  state["count"] = ones({});
+  state["norm.bias"] = Tensor();
+  state.erase("norm.running_var");
+  state.insert("other", ones({1}));
+  EXPECT_THROWS(net.load_state_dict(state), StateError,
+                "load_state_dict: ", "'fc1.weight' is [4, 5] f32 in the state, [4, 3] f32 here",
+                "'count' is [] f32 in the state, [] i64 here", "'norm.bias' is an undefined tensor",
+                "missing keys: 'norm.running_var'", "unexpected keys: 'other'");
+  EXPECT_THROWS(net.load_state_dict(state, false), StateError, "'fc1.weight' is [4, 5] f32");
+  EXPECT_EQ(difference(net.state_dict(), before), "");
+}
+
+}  // namespace
+}  // namespace tandem::testing
