@@ -11,6 +11,7 @@
 #include "tandem/amp/overflow_finder.h"
 #include "tandem/amp/policy_overrides.h"
 #include "tandem/amp/thread_context.h"
+#include "tandem/amp/train_log.h"
 #include "tandem/autograd/engine.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/backend.h"
