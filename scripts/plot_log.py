@@ -20,6 +20,8 @@ import sys
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000"]
 SKIP_COLOUR = "#D00000"
+# Runs that differ in precision alone lie on each other: broad and whole below, narrow and broken above.
+STYLES = [("-", 2.6), ("--", 1.8), (":", 1.8), ("-.", 1.4)]
 
 
 def read_jsonl(file):
@@ -80,7 +82,7 @@ def span(values):
 def draw_curves(axes, runs, field, label):
     """Every run's values, faint, under their moving mean."""
     everything = []
-    for (name, rows), colour in zip(runs, COLOURS * len(runs)):
+    for (name, rows), colour, (style, width_of_line) in zip(runs, COLOURS * len(runs), STYLES * len(runs)):
         steps, values = series(rows, field)
         if not values:
             continue
@@ -89,7 +91,7 @@ def draw_curves(axes, runs, field, label):
         everything += mean
         if width > 1:
             axes.plot(steps, values, color=colour, alpha=0.15, linewidth=0.6)
-        axes.plot(steps, mean, color=colour, linewidth=1.5, label=name)
+        axes.plot(steps, mean, color=colour, linestyle=style, linewidth=width_of_line, label=name)
     if span(everything) > 20:
         axes.set_yscale("log")
     elif everything:

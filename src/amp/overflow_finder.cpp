@@ -4,6 +4,7 @@
 #include <mutex>
 #include <ostream>
 #include <set>
+#include <thread>
 #include <unordered_map>
 
 #include "tandem/autograd/meta.h"
@@ -46,18 +47,19 @@ class OverflowFinder::Finder : public autograd::Observer {
 
   void before(const autograd::ObservedOp& op) override {
     const std::lock_guard lock(mutex_);
-    old_self_ = Tensor();
-    self_was_nonfinite_ = carries_meant_ = false;
+    Thread& t = threads_[std::this_thread::get_id()];
+    t.old_self = Tensor();
+    t.self_was_nonfinite = t.carries_meant = false;
     if (found_) return;
     // An in-place call overwrites what the report is to show.
-    if (op.in_place) old_self_ = copy_of(*op.inputs[0]);
+    if (op.in_place) t.old_self = copy_of(*op.inputs[0]);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Tensor& x = *op.inputs[i];
       if (has_nonfinite(x)) {
         if (is_meant(x)) {
-          carries_meant_ = true;
+          t.carries_meant = true;
         } else if (op.in_place && i == 0) {
-          self_was_nonfinite_ = true;  // no fault when it is overwritten
+          t.self_was_nonfinite = true;  // no fault when it is overwritten
         } else {
           return report(op, input_name(op, i));
         }
@@ -70,14 +72,15 @@ class OverflowFinder::Finder : public autograd::Observer {
 
   void after(const autograd::ObservedOp& op) override {
     const std::lock_guard lock(mutex_);
+    const Thread& t = threads_[std::this_thread::get_id()];
     const Place place = place_of(op);
     if (!op.backward_of) remember_node(op, place);
     if (!found_) {
-      const bool meant = carries_meant_ || allowed_.contains(op.name);
+      const bool meant = t.carries_meant || allowed_.contains(op.name);
       for (size_t o = 0; o < op.outputs.size(); ++o) {
         if (!has_nonfinite(op.outputs[o])) continue;
         if (!meant) {
-          report(op, self_was_nonfinite_ ? input_name(op, 0) : fmt::format("result {}", o));
+          report(op, t.self_was_nonfinite ? input_name(op, 0) : fmt::format("result {}", o));
           break;
         }
         meant_.push_back(op.outputs[o].impl().storage);
@@ -135,7 +138,7 @@ class OverflowFinder::Finder : public autograd::Observer {
     found_.reset();
     places_.clear();
     meant_.clear();
-    last_module_.clear();
+    threads_.clear();
     gradients_may_be_meant_ = false;
     calls_ = 0;
   }
@@ -175,12 +178,13 @@ class OverflowFinder::Finder : public autograd::Observer {
   /// By the parameters that the op takes; of a backward, those of the forward op; else the module before it.
   Place place_of(const autograd::ObservedOp& op) {
     if (op.backward_of) return place_of(*op.backward_of);
+    std::string& last_module = threads_[std::this_thread::get_id()].last_module;
     for (const Tensor* x : op.inputs) {
       if (!x->defined()) continue;
       const auto known = names_.find(&x->impl());
-      if (known != names_.end()) return {last_module_ = module_of(known->second.name)};
+      if (known != names_.end()) return {last_module = module_of(known->second.name)};
     }
-    return {last_module_, !last_module_.empty()};
+    return {last_module, !last_module.empty()};
   }
   Place place_of(const autograd::Node& node) const {
     if (const auto* leaf = dynamic_cast<const autograd::AccumulateGrad*>(&node)) {
@@ -227,7 +231,7 @@ class OverflowFinder::Finder : public autograd::Observer {
     o.after_module = place.after;
     o.call = calls_;
     for (size_t i = 0; i < op.inputs.size(); ++i) {
-      const Tensor& x = op.in_place && i == 0 ? old_self_ : *op.inputs[i];
+      const Tensor& x = op.in_place && i == 0 ? threads_[std::this_thread::get_id()].old_self : *op.inputs[i];
       if (!x.defined() || !x.is_floating_point()) continue;
       o.tensors.emplace_back(input_name(op, i), check_numerics(x));
       if (op.was_cast(i)) o.tensors.emplace_back(fmt::format("input {}, cast", i), check_numerics(op.input(i)));
@@ -248,13 +252,16 @@ class OverflowFinder::Finder : public autograd::Observer {
 
   // Of this step.
   std::unordered_map<const autograd::Node*, Place> places_;
-  std::string last_module_;
   std::vector<std::weak_ptr<Storage>> meant_;  // memory of non-finite values that are no fault
   bool gradients_may_be_meant_ = false;
 
-  // Of the op between before() and after().
-  Tensor old_self_;
-  bool self_was_nonfinite_ = false, carries_meant_ = false;
+  struct Thread {
+    std::string last_module;
+    // Of the op between before() and after().
+    Tensor old_self;
+    bool self_was_nonfinite = false, carries_meant = false;
+  };
+  std::unordered_map<std::thread::id, Thread> threads_;
 };
 
 OverflowFinder::OverflowFinder() : finder_(std::make_shared<Finder>()), guard_(finder_) {}

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <thread>
 
 #include "support/compare.h"
 #include "tandem/tandem.h"
@@ -229,6 +230,33 @@ TEST_F(OverflowFinderTest, OverwritingWhatIsNotFiniteIsNoFault) {
   z.mul_(2);
   ASSERT_TRUE(finder.found());
   EXPECT_EQ(finder.found()->what, "input 0");
+}
+
+TEST_F(OverflowFinderTest, ThreadsThatShareItDoNotMixTheirOps) {
+  OverflowFinder finder(*net);
+  finder.allow("log");
+  const ThreadContext context = ThreadContext::capture();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const ThreadContextGuard guard(context);
+      for (int i = 0; i < 50; ++i) {
+        if (t % 2 == 0) {
+          log(zeros({4})) * 2.0;  // meant
+        } else {
+          net->forward(x).sum().backward();
+        }
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_FALSE(finder.found()) << *finder.found();
+  std::thread([&] {
+    const ThreadContextGuard guard(context);
+    mm(x, full({8, 8}, 3e38));
+  }).join();
+  ASSERT_TRUE(finder.found());
+  EXPECT_EQ(finder.found()->op, "mm");
 }
 
 TEST_F(OverflowFinderTest, LeavesResultsAndModesAlone) {
