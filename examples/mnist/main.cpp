@@ -32,6 +32,8 @@ void add_flags(CLI::App& app, Settings& settings) {
   app.add_option("--seed", settings.seed, "of weights and shuffling")->capture_default_str();
   app.add_option("--data", settings.data, "folder with the IDX files, plain or .gz")->capture_default_str();
   app.add_option("--json", settings.json, "write the results to this file too");
+  app.add_option("--log", settings.log, "write EXAMPLE_PRECISION.jsonl, a line per step, into this folder")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_flag("--quick", settings.quick, "one epoch per precision");
 }
 
@@ -42,6 +44,7 @@ void run_all(const std::vector<Example>& examples, const Settings& settings) {
                     "dataset-fashion-mnist, or name a folder with the four IDX files",
                     settings.data));
   }
+  if (!settings.log.empty()) std::filesystem::create_directories(settings.log);
   std::vector<RunResult> runs;
   for (const Example& example : examples) {
     for (const std::string& precision : settings.precisions) {
@@ -63,7 +66,7 @@ int main_of(const std::string& description, const std::vector<Example>& examples
   CLI11_PARSE(app, argc, argv);
   try {
     run_all(examples, settings);
-  } catch (const tandem::Error& e) {
+  } catch (const std::runtime_error& e) {  // tandem::Error, std::filesystem::filesystem_error
     fmt::print(stderr, "error: {}\n", e.what());
     return 1;
   }

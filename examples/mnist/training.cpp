@@ -76,6 +76,8 @@ RunResult run(const Example& example, const std::string& precision, const Settin
   amp::GradScaler scaler(amp::GradScalerOptions().enabled(precision == "f16"));
 
   RunResult result{example.name, precision, device.is_cuda() ? "cuda" : "cpu", processor_name()};
+  std::optional<amp::TrainLog> log;
+  if (!settings.log.empty()) log.emplace(settings.log + "/" + example.name + "_" + precision + ".jsonl");
   Progress progress(example.name + " " + precision, epochs, batches, settings.batch);
   const auto start = Clock::now();
   int64_t step = 0;
@@ -94,6 +96,9 @@ RunResult run(const Example& example, const std::string& precision, const Settin
       }
       scaler.scale(loss).backward();
       steps.push_back(scaler.step(adam));
+      if (log) {
+        log->step({.loss = loss, .scaler = &scaler, .result = steps.back(), .samples = batch.target.numel()});
+      }
       scaler.update();
       progress.show(epoch, step % batches, loss, scaler);
       ++step;

@@ -139,4 +139,8 @@ std::shared_ptr<void> allocate_pinned(size_t bytes) {
           }};
 }
 
+void copy_to_pinned(void* to, const void* from, size_t bytes) {
+  TANDEM_CUDA(cudaMemcpyAsync, to, from, bytes, cudaMemcpyDeviceToHost, current_handle());
+}
+
 }  // namespace tandem::cuda

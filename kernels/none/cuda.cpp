@@ -65,5 +65,6 @@ void* allocate(size_t) { throw_unavailable("allocate"); }
 void deallocate(void*) noexcept {}
 void record_stream(void*, const Stream&) {}
 std::shared_ptr<void> allocate_pinned(size_t) { throw_unavailable("allocate_pinned"); }
+void copy_to_pinned(void*, const void*, size_t) { throw_unavailable("copy_to_pinned"); }
 
 }  // namespace tandem::cuda

@@ -35,9 +35,10 @@ Cache& cache() {
 
 std::atomic<int64_t> byte_limit{INT64_MAX};
 
-Tensor cast(const Tensor& x, DType dtype) {
+Tensor cast(Cache& c, const Tensor& x, DType dtype) {
   Tensor y = empty_like(x, dtype);
   backend(x).copy(y, x);
+  c.stats.cast_bytes += static_cast<int64_t>(y.nbytes());
   return y;
 }
 
@@ -103,7 +104,7 @@ Tensor cached_cast(const Tensor& x, DType dtype) {
       is_reduced_floating_point(dtype) && is_weight(x) && state.autocast_cache_enabled && !state.inference_mode;
   if (!cachable) {
     ++c.stats.uncached;
-    return cast(x, dtype);
+    return cast(c, x, dtype);
   }
   if (Tensor copy = lasting_copy(x, dtype); copy.defined()) {
     ++c.stats.hits;
@@ -120,7 +121,7 @@ Tensor cached_cast(const Tensor& x, DType dtype) {
     ++c.stats.hits;
     return held;
   }
-  Tensor y = cast(x, dtype);
+  Tensor y = cast(c, x, dtype);
   if (c.stats.bytes + static_cast<int64_t>(y.nbytes()) > byte_limit.load(std::memory_order_relaxed)) {
     ++c.stats.uncached;
     return y;

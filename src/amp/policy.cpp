@@ -69,8 +69,10 @@ namespace detail {
 Cast current_policy(int row) {
   if (const PolicyOverrides* overrides = thread_state().policy.get()) [[unlikely]]
     return overrides->of(row);
-  return process_policies()[static_cast<size_t>(row)].load(std::memory_order_relaxed);
+  return process_policy(row);
 }
+
+Cast process_policy(int row) { return process_policies()[static_cast<size_t>(row)].load(std::memory_order_relaxed); }
 
 void throw_banned(std::string_view op) {
   if (op == "binary_cross_entropy") {

@@ -33,13 +33,42 @@ void check_devices(const char* op, ArrayRef<const Tensor*> tensors) {
 DoorCall::DoorCall(const char* name, int row) : name_(name), cast_(amp::detail::current_policy(row)) {}
 
 void DoorCall::enter() {
+  if (thread_state().observers) [[unlikely]] {
+    enter_observed();
+  } else {
+    check_and_cast();
+  }
+  inside_.emplace(name_);
+}
+
+void DoorCall::enter_observed() {
+  const amp::CastCacheStats before = amp::autocast_cache_stats();
+  const bool caller_gave_dtype = dtype_.has_value();
+  check_and_cast();
+  const amp::CastCacheStats now = amp::autocast_cache_stats();
+  observation_ = std::make_unique<autograd::Observation>(
+      autograd::ObservedOp{.name = name_,
+                           .policy = cast_,
+                           .inputs = inputs_,
+                           .cast_inputs = cast_inputs_,
+                           .dtype = dtype_,
+                           .dtype_from_policy = dtype_ && !caller_gave_dtype,
+                           .cache = {.entries = now.entries - before.entries,
+                                     .bytes = now.bytes - before.bytes,
+                                     .hits = now.hits - before.hits,
+                                     .misses = now.misses - before.misses,
+                                     .uncached = now.uncached - before.uncached,
+                                     .cast_bytes = now.cast_bytes - before.cast_bytes}});
+  observation_->before();
+}
+
+void DoorCall::check_and_cast() {
   const ThreadState& state = thread_state();
   for (const Tensor* x : inputs_) {
     if (x->defined()) x->impl().storage->data();  // applies a postponed factor before the kernels' threads meet it
   }
   check_devices(name_, inputs_);
   if (cast_ != amp::Cast::keep && (state.autocast[0].enabled || state.autocast[1].enabled)) cast_by_policy();
-  inside_.emplace(name_);
 }
 
 void DoorCall::cast_by_policy() {
@@ -128,6 +157,11 @@ std::vector<Tensor> DoorCall::leave(Result result, bool is_view) {
     separate(outputs);
   }
   if (thread_state().grad_mode && result.backward) record(result, outputs, is_view);
+  if (observation_) [[unlikely]] {
+    observation_->op.outputs = outputs;
+    observation_->after();
+    observation_.reset();
+  }
   return outputs;
 }
 

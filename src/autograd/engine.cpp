@@ -9,6 +9,7 @@
 #include "tandem/amp/autocast_off.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/node.h"
+#include "tandem/autograd/observer.h"
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/factories.h"
@@ -63,8 +64,9 @@ class Pass {
     while (!ready.empty()) {
       NodeState* state = ready.top();
       ready.pop();
-      Grads sent = run_node(*state);
       Node& node = *state->node;
+      const BackwardScope scope(node);
+      Grads sent = run_node(*state);
       for (size_t i = 0; i < node.next.size(); ++i) {
         const Edge& edge = node.next[i];
         if (!edge) continue;
@@ -133,8 +135,11 @@ class Pass {
     if (!state.runs) return {};
     const bool nothing = std::none_of(grads.begin(), grads.end(), [](const Tensor& g) { return g.defined(); });
     if (nothing) return {};
+    show_gradients(&Observer::before_backward, node, grads);
     OpScope running(node.name);
-    return node.apply(std::move(grads));
+    Grads sent = node.apply(std::move(grads));
+    show_gradients(&Observer::after_backward, node, sent);
+    return sent;
   }
 
   /// `sender` is the op whose backward gave `grad`.

@@ -101,6 +101,16 @@ const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tens
                              const std::function<Tensor(const Tensor&)>& out_of_place) {
   TANDEM_CHECK(self.defined(), StateError, "{}: self is an undefined tensor", name);
   check_writable(name, self);
+  if (thread_state().observers) [[unlikely]] {
+    std::vector<const Tensor*> inputs{&self};
+    for (const Tensor& other : others) inputs.push_back(&other);
+    autograd::Observation seen(autograd::ObservedOp{.name = name, .in_place = true, .inputs = inputs});
+    seen.before();
+    apply_in_place(name, self, others, direct, out_of_place);  // nobody looks inside
+    seen.op.outputs = {&self, 1};
+    seen.after();
+    return self;
+  }
   const bool recording = is_recording({&self, 1}) || is_recording(others);
   amp::AutocastOff bypass;
   if (!recording) {

@@ -87,5 +87,36 @@ TEST(FakeAmpStep, SimpleCnn) {
   expect_steps(model, adam, x, y, {.launches = 43, .products = 6, .convolutions = 5});
 }
 
+TEST(FakeAmpStep, ATrainLogNeverWaits) {
+  Mlp model;
+  model.to(kCUDA);
+  optim::SGD sgd(model.parameters(), optim::SGDOptions(1e-3));
+  const Tensor x = zeros({64, 256}, kCUDA), y = zeros({64, 256}, kCUDA);
+  amp::GradScaler scaler;
+  const std::string file = ::testing::TempDir() + "fake_train_log.jsonl";
+  amp::TrainLog log(file);
+  Calls& calls = Calls::instance();
+  constexpr int kSteps = 3;
+  for (int i = 0; i < 4 + kSteps; ++i) {
+    if (i == 4) calls.reset();
+    sgd.zero_grad();
+    Tensor loss;
+    {
+      amp::AutocastGuard autocast(kCUDA);
+      loss = model.loss(x, y);
+    }
+    scaler.scale(loss).backward();
+    const amp::StepResult result = scaler.step(sgd);
+    log.step({.loss = loss, .scaler = &scaler, .result = result, .samples = 64});
+    scaler.update();
+  }
+  EXPECT_EQ(calls.waits(), 0) << calls.str();
+  EXPECT_EQ(calls.allocations(), 0) << calls.str();
+  EXPECT_EQ(calls.copies(), 3 * kSteps) << "loss, scale and flag, each to page-locked memory: " << calls.str();
+  log.flush();
+  EXPECT_EQ(log.pending(), 0u);
+  std::remove(file.c_str());
+}
+
 }  // namespace
 }  // namespace tandem::cuda::testing

@@ -10,11 +10,12 @@ namespace tandem::amp {
 
 /// What the calling thread's cache holds and did.
 struct CastCacheStats {
-  int64_t entries = 0;   ///< casts held now
-  int64_t bytes = 0;     ///< their memory
-  int64_t hits = 0;      ///< casts saved, lasting copies of optimizers included
-  int64_t misses = 0;    ///< casts made and kept
-  int64_t uncached = 0;  ///< casts made and not kept: activations, batches
+  int64_t entries = 0;     ///< casts held now
+  int64_t bytes = 0;       ///< their memory
+  int64_t hits = 0;        ///< casts saved, lasting copies of optimizers included
+  int64_t misses = 0;      ///< casts made and kept
+  int64_t uncached = 0;    ///< casts made and not kept: activations, batches
+  int64_t cast_bytes = 0;  ///< that casts wrote
 };
 
 /// Statistics of the calling thread's cache since the thread began.

@@ -53,6 +53,9 @@ class StepResult {
  public:
   /// True when the gradients held inf or NaN and the parameters were left alone.
   bool skipped() const;
+  /// The flag itself, which costs no wait: f32 of one element on the device, not 0 after a skip. Undefined when the
+  /// scaler is disabled.
+  const Tensor& found_inf() const { return found_inf_; }
 
  private:
   friend class GradScaler;
@@ -106,6 +109,9 @@ class GradScaler {
 
   /// The scale now; waits for the device. init_scale before the first scale(); 1 when disabled.
   double get_scale() const;
+  /// The scale where it lives, which costs no wait: f32 of one element on the device, changed in place by update().
+  /// Undefined before the first scale() and when disabled.
+  const Tensor& scale_tensor() const { return scale_; }
   /// Clean steps since the scale last changed; waits for the device.
   int64_t get_growth_tracker() const;
   double get_growth_factor() const { return options_.growth_factor(); }

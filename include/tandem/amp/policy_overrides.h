@@ -54,6 +54,8 @@ PolicyChanges torch_cpu_policy();
 namespace detail {
 /// The policy in force for a row of the table.
 Cast current_policy(int row);
+/// The policy of a row outside of every PolicyGuard.
+Cast process_policy(int row);
 /// Throws StateError: the op is banned inside autocast; says what to use.
 [[noreturn]] void throw_banned(std::string_view op);
 }  // namespace detail

@@ -16,6 +16,7 @@
 // the argument that the policy f32_dtype fills in. Everything else is captured.
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "tandem/amp/policy.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/node.h"
+#include "tandem/autograd/observer.h"
 #include "tandem/backend.h"
 #include "tandem/base/op_scope.h"
 #include "tandem/tensor/context.h"
@@ -102,7 +104,9 @@ class DoorCall {
 
  private:
   const Tensor& cast_input(size_t i) const { return cast_inputs_[i]; }
+  void check_and_cast();
   void cast_by_policy();
+  void enter_observed();
   /// No output may be, or change, what others hold: an output that is an input, whose history it would replace, becomes
   /// a view of it; one in the memory of a cast, which the cast cache may hold, or given twice becomes a copy; a view of
   /// a tensor made inside is a view no more, for the body's tensors have no history that could give it one.
@@ -123,6 +127,7 @@ class DoorCall {
     amp::AutocastOff no_autocast;
   };
   std::optional<Inside> inside_;
+  std::unique_ptr<autograd::Observation> observation_;  // null when nobody looks
 };
 
 template <class F, class... In>

@@ -34,5 +34,8 @@ void record_stream(void* block, const Stream& stream);
 
 /// Page-locked host memory, from a cache: copies from and to it run beside the host's work. Throws OutOfMemoryError.
 std::shared_ptr<void> allocate_pinned(size_t bytes);
+/// Has the current stream copy bytes of the current device to page-locked host memory, and returns at once: they are
+/// there when an Event recorded after the call is done.
+void copy_to_pinned(void* to, const void* from, size_t bytes);
 
 }  // namespace tandem::cuda

@@ -11,6 +11,9 @@ namespace tandem {
 namespace amp {
 class PolicyOverrides;
 }
+namespace autograd {
+class Observers;
+}
 
 /// Autocast of one device type on one thread.
 struct AutocastState {
@@ -27,6 +30,8 @@ struct ThreadState {
   int autocast_nesting = 0;
   /// Set by PolicyGuard; null when the table of policy.h holds unchanged.
   std::shared_ptr<const amp::PolicyOverrides> policy;
+  /// Those who look at the ops of this thread (autograd/observer.h); null when nobody does.
+  std::shared_ptr<const autograd::Observers> observers;
 };
 
 /// The calling thread's state.

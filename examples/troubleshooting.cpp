@@ -1,0 +1,135 @@
+// The three troubles of PyTorch's AMP recipe, each as a broken program, the tool that shows the fault, and the cure.
+// docs/troubleshooting.md explains the output. Source of the troubles: "Automatic Mixed Precision", PyTorch tutorials.
+#include <cmath>
+#include <iostream>
+
+#include <tandem/tandem.h>
+#include <CLI/CLI.hpp>
+
+using namespace tandem;
+
+namespace {
+
+struct Classifier : nn::Module {
+  explicit Classifier(int64_t width) : fc1(64, width), fc2(width, width), fc3(width, 8) {
+    register_module("fc1", fc1);
+    register_module("fc2", fc2);
+    register_module("fc3", fc3);
+  }
+  Tensor forward(const Tensor& x) { return fc3(relu(fc2(relu(fc1(x))))); }
+  nn::Linear fc1, fc2, fc3;
+};
+
+/// Scores of attention between the rows of x.
+struct Attention : nn::Module {
+  Attention() : query(64, 64), key(64, 64) {
+    register_module("query", query);
+    register_module("key", key);
+  }
+  Tensor scores(const Tensor& x, double scale) {
+    const Tensor q = query(x) * scale, k = key(x);
+    return matmul(q, k.t());
+  }
+  nn::Linear query, key;
+};
+
+// ---- 1. Speedup with AMP is minor.
+
+amp::OpCount count_ops(const char* title, int64_t width, int64_t batch, bool region_ends_early) {
+  manual_seed(1);
+  Classifier net(width);
+  const Tensor x = randn({batch, 64}), y = randint(0, 8, {batch});
+  std::cout << "-- " << title << '\n';
+  amp::OpStats stats;
+  std::optional<amp::AutocastGuard> autocast(std::in_place, kCPU);
+  if (region_ends_early) autocast.reset();  // as at the end of a scope that is too small
+  const Tensor loss = cross_entropy(net.forward(x), y);
+  autocast.reset();
+  loss.backward();
+  std::cout << stats;
+  return stats.total();
+}
+
+// Each of the three returns whether its tool saw the fault, and no fault after the cure.
+
+bool speedup_is_minor(int64_t batch) {
+  std::cout << "==== Speedup with AMP is minor\n";
+  const auto broken = count_ops("broken: the region ends before the network runs", 1021, batch, true);
+  const auto odd = count_ops("the region holds the network, but its width fits no tensor core", 1021, batch, false);
+  const auto mended = count_ops("mended: a width that is a multiple of 8", 1024, batch, false);
+  return broken.casts == 0 && odd.casts > 0 && odd.odd_products > 0 && mended.odd_products == 0;
+}
+
+// ---- 2. The loss is inf or NaN.
+
+double attend(Attention& net, const Tensor& x, double scale, const amp::OverflowFinder& finder) {
+  amp::AutocastGuard autocast(kCPU, kHalf);
+  const Tensor loss = softmax(net.scores(x, scale), -1).square().sum();
+  if (finder.found()) std::cout << *finder.found();
+  return loss.item<double>();
+}
+
+bool loss_is_nan(int64_t batch) {
+  std::cout << "==== Loss is inf/NaN\n";
+  manual_seed(2);
+  Attention net;
+  const Tensor x = randn({batch, 64}) * 200;
+  std::cout << "-- broken: products of queries and keys leave f16's range\n";
+  double broken;
+  {
+    amp::OverflowFinder finder(net);
+    broken = attend(net, x, 1, finder);
+    std::cout << "loss is NaN: " << std::boolalpha << std::isnan(broken) << '\n';
+  }
+  std::cout << "-- the same scores in an f32 region\n";
+  NoGradGuard no_grad;
+  std::cout << amp::check_numerics(net.scores(x, 1));
+  std::cout << "-- mended: queries are scaled before the product, not after it\n";
+  const double scale = 1 / std::sqrt(64.0);
+  amp::OverflowFinder finder(net);
+  const double mended = attend(net, x, scale, finder);
+  std::cout << "loss " << mended << '\n';
+  std::cout << "-- its f16 run beside an f32 run\n";
+  std::cout << amp::compare_accuracy([&] { static_cast<void>(softmax(net.scores(x, scale), -1)); },
+                                     [&] {
+                                       amp::AutocastGuard autocast(kCPU, kHalf);
+                                       static_cast<void>(softmax(net.scores(x, scale), -1));
+                                     });
+  return std::isnan(broken) && std::isfinite(mended) && !finder.found();
+}
+
+// ---- 3. Type mismatch.
+
+bool type_mismatch(int64_t batch) {
+  std::cout << "==== Type mismatch error\n";
+  manual_seed(3);
+  nn::Linear encoder(64, 64);
+  const Tensor x = randn({batch, 64}), head = randn({64, 8});
+  const auto run = [&](bool convert) {
+    Tensor h;
+    {
+      amp::AutocastGuard autocast(kCPU);
+      h = encoder(x);
+    }
+    if (convert) h = h.to(kFloat);
+    static_cast<void>(mm(h, head));
+  };
+  const amp::Explanations broken = amp::explain([&] { run(false); }), mended = amp::explain([&] { run(true); });
+  std::cout << "-- broken: a result of the region meets f32 outside of it\n" << broken;
+  std::cout << "-- mended: converted where it leaves the region\n" << mended;
+  amp::AutocastGuard autocast(kCPU);
+  std::cout << "-- or mm inside the region\n" << amp::explain("mm", kBFloat16, kFloat);
+  return !broken.error.empty() && mended.error.empty();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool quick = false;
+  CLI::App app("Three AMP troubles, the tools that show them, and their cures");
+  app.add_flag("--quick", quick, "small batches");
+  CLI11_PARSE(app, argc, argv);
+  const int64_t batch = quick ? 16 : 512;
+  const bool seen[] = {speedup_is_minor(batch), loss_is_nan(batch), type_mismatch(batch)};
+  return seen[0] && seen[1] && seen[2] ? 0 : 1;
+}

@@ -1,0 +1,30 @@
+#pragma once
+// Text that the tools of amp/ print: aligned tables and JSON. Internal.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tandem::amp::text {
+
+/// Rows of cells in aligned columns: the first on the left, the others on the right.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header) { add(std::move(header)); }
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  std::string str() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// A JSON string: quoted and escaped.
+std::string json(std::string_view s);
+/// A JSON number with all digits; inf and NaN, which JSON has not, as "inf", "-inf" and "nan".
+std::string json(double x);
+/// The shortest digits from which the same number is read; "inf", "-inf", "nan".
+std::string number(double x);
+/// "12 B", "3.4 MiB"
+std::string bytes(int64_t n);
+
+}  // namespace tandem::amp::text

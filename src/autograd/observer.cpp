@@ -1,0 +1,72 @@
+#include "tandem/autograd/observer.h"
+
+#include <algorithm>
+
+#include "tandem/amp/autocast_off.h"
+#include "tandem/autograd/grad_mode.h"
+
+namespace tandem::autograd {
+namespace {
+
+thread_local const Node* running_node = nullptr;
+
+/// Calls `f` on every observer with the thread's modes at rest.
+template <class F>
+void tell(const Observers& observers, F f) {
+  const NoGradGuard no_grad;
+  const amp::AutocastOff no_autocast;
+  for (const auto& observer : observers.all) f(*observer);
+}
+
+void replace(std::vector<std::shared_ptr<Observer>> all) {
+  thread_state().observers = all.empty() ? nullptr : std::make_shared<const Observers>(Observers{std::move(all)});
+}
+
+std::vector<std::shared_ptr<Observer>> current() {
+  const auto& observers = thread_state().observers;
+  return observers ? observers->all : std::vector<std::shared_ptr<Observer>>();
+}
+
+}  // namespace
+
+ObserverGuard::ObserverGuard(std::shared_ptr<Observer> observer) : observer_(std::move(observer)) {
+  auto all = current();
+  all.push_back(observer_);
+  replace(std::move(all));
+}
+
+ObserverGuard::~ObserverGuard() {
+  auto all = current();
+  std::erase(all, observer_);
+  replace(std::move(all));
+}
+
+Observation::Observation(ObservedOp seen) : op(seen), observers_(std::move(thread_state().observers)) {
+  thread_state().observers = nullptr;
+  op.backward_of = running_node;
+  std::copy_n(thread_state().autocast, kNumDeviceTypes, op.autocast);
+}
+
+Observation::~Observation() { thread_state().observers = std::move(observers_); }
+
+void Observation::before() {
+  tell(*observers_, [this](Observer& o) { o.before(op); });
+}
+void Observation::after() {
+  tell(*observers_, [this](Observer& o) { o.after(op); });
+}
+
+BackwardScope::BackwardScope(const Node& node) : outer_(running_node) { running_node = &node; }
+BackwardScope::~BackwardScope() { running_node = outer_; }
+
+void show_gradients(void (Observer::*to)(const Node&, const Grads&), const Node& node, const Grads& gradients) {
+  if (!thread_state().observers) return;
+  const auto observers = std::move(thread_state().observers);
+  struct Restore {
+    const std::shared_ptr<const Observers>& observers;
+    ~Restore() { thread_state().observers = observers; }
+  } restore{observers};
+  tell(*observers, [&](Observer& o) { (o.*to)(node, gradients); });
+}
+
+}  // namespace tandem::autograd

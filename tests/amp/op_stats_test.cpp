@@ -1,0 +1,203 @@
+// OpStats against counts of one's own: calls, dtypes, casts, cache.
+#include "tandem/amp/op_stats.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "support/compare.h"
+#include "tandem/tandem.h"
+
+namespace tandem {
+namespace {
+
+using amp::OpCount;
+using amp::OpStats;
+
+OpCount count_of(const OpStats& stats, const std::string& op, DType dtype) {
+  for (const OpCount& c : stats.counts()) {
+    if (c.op == op && c.dtype == dtype) return c;
+  }
+  return {};
+}
+
+struct OpStatsTest : ::testing::Test {
+  Tensor x = full({16, 8}, 0.5);
+  Tensor w = full({4, 8}, 0.25).requires_grad_();
+};
+
+TEST_F(OpStatsTest, CallsByOpAndDtypeAfterThePolicy) {
+  OpStats stats;
+  linear(x, w);
+  linear(x.to(kDouble), w.to(kDouble));
+  {
+    amp::AutocastGuard autocast(kCPU);
+    softmax(linear(x, w), 1);
+    amp::AutocastGuard inner(kCPU, kHalf);
+    linear(x, w);
+    linear(x, w);
+  }
+  EXPECT_EQ(count_of(stats, "linear", kFloat).calls, 1);
+  EXPECT_EQ(count_of(stats, "linear", kDouble).calls, 1);
+  EXPECT_EQ(count_of(stats, "linear", kBFloat16).calls, 1);
+  EXPECT_EQ(count_of(stats, "linear", kHalf).calls, 2);
+  EXPECT_EQ(count_of(stats, "softmax", kFloat).calls, 1) << "by its dtype argument";
+  EXPECT_EQ(count_of(stats, "to", kFloat).calls, 2);
+  EXPECT_EQ(stats.total().calls, 8);
+  EXPECT_EQ(count_of(stats, "linear", kHalf).result_elements, 2 * 16 * 4);
+}
+
+TEST_F(OpStatsTest, CastsBytesAndCache) {
+  OpStats stats;
+  const amp::CastCacheStats before = amp::autocast_cache_stats();
+  {
+    amp::AutocastGuard autocast(kCPU);
+    linear(x, w);  // casts both, keeps w's
+    linear(x, w);  // casts x
+  }
+  const OpCount c = count_of(stats, "linear", kBFloat16);
+  EXPECT_EQ(c.casts, 3);
+  EXPECT_EQ(c.cast_bytes, 2 * (2 * 16 * 8 + 4 * 8));
+  EXPECT_EQ(c.cache_hits, 1);
+  EXPECT_EQ(c.cache_misses, 1);
+  EXPECT_EQ(amp::autocast_cache_stats().cast_bytes - before.cast_bytes, c.cast_bytes);
+}
+
+TEST_F(OpStatsTest, BackwardAndInPlaceCallsCount) {
+  OpStats stats;
+  Tensor loss;
+  {
+    amp::AutocastGuard autocast(kCPU);
+    loss = relu(mm(x, w.t())).sum();
+  }
+  EXPECT_EQ(stats.total().backward_calls, 0);
+  const int64_t forward = stats.total().calls;
+  loss.backward();
+  EXPECT_EQ(stats.total().calls - forward, stats.total().backward_calls);
+  EXPECT_EQ(count_of(stats, "relu_backward", kBFloat16).backward_calls, 1);
+  EXPECT_GE(count_of(stats, "gemm", kBFloat16).backward_calls, 1);
+  const Tensor y = ones({2});
+  y.mul_(2);
+  EXPECT_EQ(count_of(stats, "mul_", kFloat).calls, 1);
+}
+
+TEST_F(OpStatsTest, OneOpIsOneCallHoweverItsBodyIsMade) {
+  OpStats stats;
+  const Tensor a = ones({2}).requires_grad_() * 1.0;
+  a.mul_(2);  // recorded: a snapshot and an op out of place
+  EXPECT_EQ(count_of(stats, "mul_", kFloat).calls, 1);
+  EXPECT_EQ(stats.total().calls, 2);
+}
+
+TEST_F(OpStatsTest, ProductsThatDoNotFillUnitsOfEight) {
+  OpStats stats;
+  amp::AutocastGuard autocast(kCPU);
+  mm(ones({16, 8}), ones({8, 24}));
+  EXPECT_EQ(stats.total().odd_products, 0);
+  mm(ones({16, 9}), ones({9, 24}));
+  linear(x, w);  // four columns
+  EXPECT_EQ(stats.total().odd_products, 2);
+  EXPECT_THAT(stats.table(), ::testing::HasSubstr("2 products"));
+}
+
+TEST_F(OpStatsTest, AThreadOfItsOwnUnlessItsModesAreCarried) {
+  OpStats stats;
+  std::thread([&] { linear(x, w); }).join();
+  EXPECT_EQ(stats.total().calls, 0);
+  std::vector<std::thread> threads;
+  const ThreadContext context = ThreadContext::capture();
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      const ThreadContextGuard guard(context);
+      for (int i = 0; i < 100; ++i) linear(x, w);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(stats.total().calls, 400);
+}
+
+TEST_F(OpStatsTest, AContextThatOutlivesItIsHarmless) {
+  auto stats = std::make_unique<OpStats>();
+  const ThreadContext context = ThreadContext::capture();
+  stats.reset();
+  std::thread([&] {
+    const ThreadContextGuard guard(context);
+    linear(x, w);
+  }).join();
+  EXPECT_FALSE(thread_state().observers);
+}
+
+TEST_F(OpStatsTest, SeveralEndInAnyOrder) {
+  auto first = std::make_unique<OpStats>();
+  OpStats second;
+  linear(x, w);
+  EXPECT_EQ(first->total().calls, 1);
+  first.reset();
+  linear(x, w);
+  EXPECT_EQ(second.total().calls, 2);
+  second.reset();
+  EXPECT_TRUE(second.counts().empty());
+}
+
+TEST_F(OpStatsTest, ARefusedOpIsNotCountedAndNothingStaysPaused) {
+  OpStats stats;
+  EXPECT_THROW(mm(x, x), ShapeError);
+  EXPECT_THROW(mm(x, w.t().to(kDouble)), DTypeError);
+  linear(x, w);
+  EXPECT_EQ(count_of(stats, "linear", kFloat).calls, 1);
+  EXPECT_EQ(count_of(stats, "mm", kFloat).calls + count_of(stats, "mm", kDouble).calls, 0);
+}
+
+TEST_F(OpStatsTest, ObservedResultsAreTheSame) {
+  const auto run = [&] {
+    w.mutable_grad() = Tensor();
+    amp::AutocastGuard autocast(kCPU);
+    const Tensor y = log_softmax(linear(x, w), 1);
+    y.sum().backward();
+    return y;
+  };
+  const Tensor y = run();
+  const Tensor g = w.grad();
+  OpStats stats;
+  EXPECT_TRUE(testing::same_bits(run(), y));
+  EXPECT_TRUE(testing::same_bits(w.grad(), g));
+}
+
+TEST_F(OpStatsTest, TableAndJsonSayTheSame) {
+  std::ostringstream at_end;
+  std::string table;
+  {
+    OpStats stats(&at_end);
+    amp::AutocastGuard autocast(kCPU);
+    for (int i = 0; i < 3; ++i) relu(linear(x, w));
+    sum(x);
+    const auto json = nlohmann::json::parse(stats.json());
+    EXPECT_EQ(json["total"]["calls"], 7);
+    EXPECT_EQ(json["total"]["casts"], stats.total().casts);
+    int64_t calls = 0;
+    for (const auto& op : json["ops"]) {
+      calls += op["calls"].get<int64_t>();
+      EXPECT_TRUE(op["op"] != "relu" || op["dtype"] == "bf16");
+    }
+    EXPECT_EQ(calls, 7);
+    table = stats.table();
+  }
+  EXPECT_EQ(at_end.str(), table);
+  // The header, a line for each op with the most called first, the total; all columns end at one place.
+  std::istringstream lines(table);
+  std::vector<std::string> all;
+  for (std::string line; std::getline(lines, line);) all.push_back(line);
+  ASSERT_GE(all.size(), 5u);
+  EXPECT_THAT(all[0], ::testing::StartsWith("op "));
+  EXPECT_THAT(all[1], ::testing::StartsWith("linear "));
+  EXPECT_THAT(all[2], ::testing::StartsWith("relu "));
+  EXPECT_THAT(all[3], ::testing::StartsWith("sum "));
+  EXPECT_THAT(all[4], ::testing::StartsWith("total "));
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(all[i].size(), all[0].size()) << all[i];
+}
+
+}  // namespace
+}  // namespace tandem
