@@ -2,11 +2,14 @@
 // What programs need. The library itself includes what it uses. For those who write ops of their own there are besides
 // tandem/amp/custom_op.h and tandem/autograd/gradcheck.h, which cost much to include.
 #include "tandem/amp/autocast.h"
+#include "tandem/amp/custom_function.h"
 #include "tandem/amp/grad_scaler.h"
 #include "tandem/amp/gradient_dtype.h"
 #include "tandem/amp/policy_overrides.h"
 #include "tandem/amp/thread_context.h"
+#include "tandem/autograd/checkpoint.h"
 #include "tandem/autograd/engine.h"
+#include "tandem/autograd/function.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/backend.h"
 #include "tandem/base/error.h"

@@ -1,9 +1,6 @@
 #include "tandem/nn/module.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <ostream>
 #include <string_view>
 #include <unordered_set>
@@ -35,12 +32,6 @@ void throw_no_entry(const std::string& what, size_t index, size_t size) {
 }  // namespace detail
 
 namespace nn {
-
-std::string type_name(const std::type_info& type) {
-  int status = 0;
-  std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), std::free);
-  return status == 0 ? text.get() : type.name();
-}
 
 namespace {
 
