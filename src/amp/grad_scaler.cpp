@@ -7,6 +7,7 @@
 
 #include "tandem/amp/pending_unscale.h"
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/node.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
@@ -125,7 +126,11 @@ Tensor GradScaler::scale(const Tensor& loss) {
   if (!scale_.defined()) make_state(loss.device());
   // In f32 whatever the loss: an f16 loss times 65536 would be inf.
   const Tensor wide = loss.dtype() == kDouble ? loss : loss.to(kFloat);
-  return mul(wide, scale_.device() == loss.device() ? scale_ : scale_.to(loss.device(), true));
+  const Tensor scaled = mul(wide, scale_.device() == loss.device() ? scale_ : scale_.to(loss.device(), true));
+  // From here on backward marks the leaves whose gradients it scales. A scale that stays 1 changes none.
+  const bool is_one = options_.static_scale() && options_.init_scale() == 1;
+  if (const auto node = scaled.grad_fn()) node->scales_loss = !is_one;
+  return scaled;
 }
 
 std::vector<Tensor> GradScaler::scale(const std::vector<Tensor>& losses) {
@@ -136,12 +141,30 @@ std::vector<Tensor> GradScaler::scale(const std::vector<Tensor>& losses) {
   return scaled;
 }
 
-const Tensor& GradScaler::inverse_scale() {
+Tensor GradScaler::inverse_scale() {
+  if (!is_enabled()) return ones({});
+  check_scaled("inverse_scale");
   if (!inverse_scale_.defined()) {
     inverse_scale_ = empty({}, scale_.options());
     backend(scale_).invert_scale(inverse_scale_, scale_);
   }
   return inverse_scale_;
+}
+
+Tensor GradScaler::unscale(const Tensor& scaled) {
+  if (!scaled.defined() || !is_enabled()) return scaled;
+  check_scaled("unscale");
+  checks::floating("unscale", "the tensor", scaled);
+  const Tensor factor = inverse_scale();
+  return mul(is_reduced_floating_point(scaled.dtype()) ? scaled.to(kFloat) : scaled,
+             factor.device() == scaled.device() ? factor : factor.to(scaled.device(), true));
+}
+
+std::vector<Tensor> GradScaler::unscale(const std::vector<Tensor>& scaled) {
+  std::vector<Tensor> unscaled;
+  unscaled.reserve(scaled.size());
+  for (const Tensor& t : scaled) unscaled.push_back(unscale(t));
+  return unscaled;
 }
 
 GradScaler::Stage GradScaler::stage_of(const optim::Optimizer& optimizer) const {

@@ -41,4 +41,12 @@ Grads AccumulateGrad::apply(Grads grads) {
   return {};
 }
 
+void AccumulateGrad::mark_scaled() {
+  std::lock_guard lock(mutex_);
+  AutogradMeta& m = meta(variable_);
+  if (!m.grad.defined()) return;
+  m.scaled_grad = m.grad.impl_ptr();
+  m.scaled_grad_version = m.grad._version();
+}
+
 }  // namespace tandem::autograd

@@ -117,7 +117,7 @@ void DoorCall::cast_by_policy() {
   }
 }
 
-void DoorCall::separate(std::vector<Tensor>& outputs) {
+void separate_outputs(ArrayRef<const Tensor*> inputs, ArrayRef<Tensor> cast_inputs, std::vector<Tensor>& outputs) {
   auto shares = [](const Tensor& x, const Tensor& y) { return x.defined() && x.impl().storage == y.impl().storage; };
   auto copied = [](const Tensor& y) {
     Tensor copy = empty_like(y);
@@ -128,13 +128,13 @@ void DoorCall::separate(std::vector<Tensor>& outputs) {
     Tensor& y = outputs[o];
     if (!y.defined()) continue;
     bool is_view = false;
-    for (size_t i = 0; i < inputs_.size() && !is_view; ++i) {
-      const Tensor& x = *inputs_[i];
+    for (size_t i = 0; i < inputs.size() && !is_view; ++i) {
+      const Tensor& x = *inputs[i];
       is_view = shares(x, y);
       if (is_view) {
         if (y.is_same(x)) y = autograd::alias(x);
         autograd::track_view(y, x);
-      } else if (!cast_inputs_.empty() && shares(cast_inputs_[i], y)) {
+      } else if (!cast_inputs.empty() && shares(cast_inputs[i], y)) {
         y = copied(y);
       }
     }
@@ -154,7 +154,7 @@ std::vector<Tensor> DoorCall::leave(Result result, bool is_view) {
   if (is_view) {
     autograd::track_view(outputs[0], *inputs_[0]);
   } else {
-    separate(outputs);
+    separate_outputs(inputs_, cast_inputs_, outputs);
   }
   if (thread_state().grad_mode && result.backward) record(result, outputs, is_view);
   if (observation_) [[unlikely]] {
@@ -187,24 +187,12 @@ void DoorCall::record(Result& result, std::vector<Tensor>& outputs, bool is_view
   }
   node->saved.reserve(result.saved.tensors.size());
   for (const Tensor& s : result.saved.tensors) {
-    if (!s.defined()) {
-      node->saved.emplace_back();
-      continue;
-    }
-    size_t output = 0;
-    while (output < outputs.size() && !outputs[output].is_same(s)) ++output;
-    if (output < outputs.size()) {
-      node->saved.push_back(autograd::SavedTensor::of_output(s, static_cast<uint32_t>(output)));
-      continue;
-    }
     size_t input = cast_inputs_.empty() ? inputs_.size() : 0;
     while (input < cast_inputs_.size() && !(cast_inputs_[input].is_same(s) && !inputs_[input]->is_same(s))) ++input;
-    if (input < inputs_.size()) {
+    if (input < inputs_.size() && s.defined()) {
       node->saved.emplace_back(s, node->next[input], inputs_[input]->dtype());
-    } else if (s.impl().has_history || s.impl().is_view) {
-      node->saved.emplace_back(autograd::alias(s), autograd::gradient_edge(s), s.dtype());
     } else {
-      node->saved.emplace_back(s);
+      node->saved.push_back(autograd::SavedTensor::of(s, outputs));
     }
   }
   node->backward = std::move(result.backward);

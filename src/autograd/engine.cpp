@@ -12,6 +12,7 @@
 #include "tandem/autograd/observer.h"
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
+#include "tandem/base/warn.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::autograd {
@@ -23,6 +24,7 @@ struct NodeState {
   int dependencies = 0;  ///< nodes that still have to send gradients here
   bool awaited = true;   ///< its gradients are wanted, here or further on
   bool runs = true;      ///< something further on is wanted
+  bool scaled = false;   ///< some of its gradients are multiplied by a loss scale
   Grads grads;           ///< arrived so far, one per output
 };
 
@@ -67,11 +69,16 @@ class Pass {
       Node& node = *state->node;
       const BackwardScope scope(node);
       Grads sent = run_node(*state);
+      const bool scaled = state->scaled || node.scales_loss;
+      if (state->scaled && state->runs) node.mark_scaled();
       for (size_t i = 0; i < node.next.size(); ++i) {
         const Edge& edge = node.next[i];
         if (!edge) continue;
         NodeState& target = states_.at(edge.node.get());
-        if (i < sent.size() && sent[i].defined()) accumulate(node.name, target, edge.input, std::move(sent[i]));
+        if (i < sent.size() && sent[i].defined()) {
+          target.scaled |= scaled;
+          accumulate(node.name, target, edge.input, std::move(sent[i]));
+        }
         if (--target.dependencies == 0 && target.awaited) ready.push(&target);
       }
       if (!retain_ && state->runs) node.release();
@@ -209,6 +216,13 @@ void add_roots(Pass& pass, const char* op, const std::vector<Tensor>& tensors, c
 
 void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& grad_tensors,
               std::optional<bool> retain_graph, bool create_graph) {
+  for (const AutocastState& a : thread_state().autocast) {
+    if (!a.enabled) continue;
+    warn_once(
+        "backward: called inside an autocast region. It runs as it does outside, with the dtypes that the forward pass "
+        "chose; end the region before it, so that nothing else there is cast by accident");
+    break;
+  }
   Pass pass(retain_graph.value_or(create_graph), create_graph);
   add_roots(pass, "backward", tensors, grad_tensors);
   pass.run();

@@ -53,7 +53,47 @@ std::shared_ptr<Node> make_copy_slices(const Tensor& base, const Tensor& view, E
   return node;
 }
 
+/// What PyTorch refuses to record, because it would change a leaf or lose somebody's derivative.
+void check_recordable(const char* name, const Tensor& self) {
+  if (self.impl().is_view) {
+    const ViewInfo& view = *meta(self).view;
+    TANDEM_CHECK(view.base.grad_fn() || !view.base.requires_grad(), AutogradError,
+                 "{}: a view of a leaf that requires grad cannot be changed in place; wrap the change in a NoGradGuard",
+                 name);
+    TANDEM_CHECK(self.requires_grad() || !view.base.requires_grad(), AutogradError,
+                 "{}: a view made without recording (NoGradGuard, InferenceMode) of a tensor with a history cannot be "
+                 "changed in place while recording; make the view outside the guard, or detach() it",
+                 name);
+    TANDEM_CHECK(!view.has_own_history, AutogradError,
+                 "{}: the output of a custom op that shares its input's memory cannot be changed in place: the op's "
+                 "backward would be lost; clone() it first",
+                 name);
+  }
+  TANDEM_CHECK(!self.requires_grad() || !self.is_leaf(), AutogradError,
+               "{}: a leaf that requires grad ({} {}) cannot be changed in place; wrap the change in a NoGradGuard",
+               name, to_string(self.sizes()), tandem::name(self.dtype()));
+}
+
 }  // namespace
+
+Edge edge_before_overwriting(const char* op, const Tensor& self) {
+  check_recordable(op, self);
+  Edge old = gradient_edge(self);
+  if (old && self.impl().is_view) old = {make_base_and_part(meta(self).view->base, self), 1};
+  return old;
+}
+
+void rebase_history(const Tensor& self, const Edge& before, Edge written) {
+  if (!self.impl().is_view) {
+    set_history(self, std::move(written.node), written.input);
+    ++meta(self).rebases;
+    return;
+  }
+  const Tensor base = meta(self).view->base;
+  auto node = make_copy_slices(base, self, {before.node, 0}, std::move(written));
+  set_history(base, std::move(node), 0);
+  ++meta(base).rebases;
+}
 
 /// The history that a view takes from its base after the base's was rewritten: that of the same view made now.
 std::shared_ptr<Node> make_view_node(const Tensor& base, const Tensor& view) {
@@ -70,27 +110,6 @@ void check_writable(const char* name, const Tensor& self) {
   const TensorImpl& impl = self.impl();
   TANDEM_CHECK(!impl.is_inference || !GradMode::is_enabled() || InferenceMode::is_enabled(), AutogradError,
                "{}: Inplace update to inference tensor outside InferenceMode is not allowed ({} {}); clone() it first",
-               name, to_string(self.sizes()), tandem::name(self.dtype()));
-}
-
-/// What PyTorch refuses to record, because it would change a leaf or lose somebody's derivative.
-void check_recordable(const char* name, const Tensor& self) {
-  if (self.impl().is_view) {
-    const autograd::ViewInfo& view = *autograd::meta(self).view;
-    TANDEM_CHECK(view.base.grad_fn() || !view.base.requires_grad(), AutogradError,
-                 "{}: a view of a leaf that requires grad cannot be changed in place; wrap the change in a NoGradGuard",
-                 name);
-    TANDEM_CHECK(self.requires_grad() || !view.base.requires_grad(), AutogradError,
-                 "{}: a view made without recording (NoGradGuard, InferenceMode) of a tensor with a history cannot be "
-                 "changed in place while recording; make the view outside the guard, or detach() it",
-                 name);
-    TANDEM_CHECK(!view.has_own_history, AutogradError,
-                 "{}: the output of a custom op that shares its input's memory cannot be changed in place: the op's "
-                 "backward would be lost; clone() it first",
-                 name);
-  }
-  TANDEM_CHECK(!self.requires_grad() || !self.is_leaf(), AutogradError,
-               "{}: a leaf that requires grad ({} {}) cannot be changed in place; wrap the change in a NoGradGuard",
                name, to_string(self.sizes()), tandem::name(self.dtype()));
 }
 
@@ -120,16 +139,13 @@ const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tens
     self.impl().storage->bump_version();
     return self;
   }
-  check_recordable(name, self);
-  const Tensor base = self.impl().is_view ? autograd::meta(self).view->base : Tensor();
+  const autograd::Edge old = autograd::edge_before_overwriting(name, self);
   // A snapshot stands for the old value: the op may save it, and it keeps the old history.
   Tensor snapshot;
   {
     NoGradGuard no_grad;
     snapshot = self.clone();
   }
-  autograd::Edge old = autograd::gradient_edge(self);
-  if (old && base.defined()) old = {autograd::make_base_and_part(base, self), 1};
   if (old) autograd::set_history(snapshot, old.node, old.input);
   Tensor result = out_of_place(snapshot);
   TANDEM_CHECK(result.sizes() == self.sizes(), ShapeError,
@@ -142,15 +158,7 @@ const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tens
   }
   self.impl().storage->bump_version();
   if (!result.requires_grad()) return self;
-  autograd::Edge written = autograd::gradient_edge(result);
-  if (base.defined()) {
-    auto node = autograd::make_copy_slices(base, self, {old.node, 0}, std::move(written));
-    autograd::set_history(base, std::move(node), 0);
-    ++autograd::meta(base).rebases;
-  } else {
-    autograd::set_history(self, std::move(written.node), written.input);
-    ++autograd::meta(self).rebases;
-  }
+  autograd::rebase_history(self, old, autograd::gradient_edge(result));
   return self;
 }
 

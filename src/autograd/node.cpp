@@ -92,10 +92,45 @@ void HookList::run(const char* op, const std::vector<OutputMeta>& outputs, Grads
 
 // ---- SavedTensor
 
-SavedTensor::SavedTensor(const Tensor& x) : data_(x), version_(x.defined() ? x._version() : 0) {}
+namespace {
+
+SaveObserver*& observer_of_thread() {
+  static thread_local SaveObserver* observer = nullptr;
+  return observer;
+}
+
+void show_to_observer(SavedTensor& saved) {
+  if (SaveObserver* observer = observer_of_thread()) [[unlikely]]
+    observer->saved(saved);
+}
+
+}  // namespace
+
+SaveObserver::SaveObserver() : outer_(std::exchange(observer_of_thread(), this)) {}
+SaveObserver::~SaveObserver() { observer_of_thread() = outer_; }
+
+SavedTensor::SavedTensor(const Tensor& x) : data_(x), version_(x.defined() ? x._version() : 0) {
+  if (x.defined() && !x.requires_grad()) show_to_observer(*this);
+}
 
 SavedTensor::SavedTensor(const Tensor& data, Edge edge, DType dtype)
-    : data_(data), edge_(std::move(edge)), edge_dtype_(dtype), version_(data._version()) {}
+    : data_(data), edge_(std::move(edge)), edge_dtype_(dtype), version_(data._version()) {
+  show_to_observer(*this);
+}
+
+SavedTensor SavedTensor::of(const Tensor& x, const std::vector<Tensor>& outputs) {
+  if (!x.defined()) return {};
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].is_same(x)) return of_output(x, static_cast<uint32_t>(i));
+  }
+  if (x.impl().has_history || x.impl().is_view) return {alias(x), gradient_edge(x), x.dtype()};
+  return SavedTensor(x);
+}
+
+void SavedTensor::set_source(std::shared_ptr<SavedSource> source) {
+  data_ = Tensor();
+  source_ = std::move(source);
+}
 
 SavedTensor SavedTensor::of_output(const Tensor& y, uint32_t output) {
   SavedTensor s(alias(y));
@@ -103,28 +138,41 @@ SavedTensor SavedTensor::of_output(const Tensor& y, uint32_t output) {
   return s;
 }
 
-Tensor SavedTensor::unpack(const char* op, size_t number, const std::shared_ptr<Node>& owner) const {
+SavedTensor SavedTensor::without_history() const {
+  SavedTensor s(*this);
+  s.edge_ = Edge();
+  s.output_ = -1;
+  return s;
+}
+
+Tensor SavedTensor::data(const char* op, size_t number) const {
+  if (source_) return source_->get();
   if (!data_.defined()) return data_;
   TANDEM_CHECK(data_._version() == version_, AutogradError,
                "{}: a tensor needed for backward was changed in place: saved tensor {} ({} {}) is at version {}, "
                "expected {}; clone it before the change, or change it after backward",
                op, number, to_string(data_.sizes()), name(data_.dtype()), data_._version(), version_);
-  if (!GradMode::is_enabled()) return data_;
+  return data_;
+}
+
+Tensor SavedTensor::unpack(const char* op, size_t number, const std::shared_ptr<Node>& owner) const {
+  Tensor data = this->data(op, number);
+  if (!data.defined() || !GradMode::is_enabled()) return data;
   if (output_ >= 0) {
-    Tensor y = alias(data_);
+    Tensor y = alias(data);
     set_history(y, owner, static_cast<uint32_t>(output_));
     return y;
   }
   if (edge_) {
-    Tensor x = alias(data_);
+    Tensor x = alias(data);
     auto node = std::make_shared<FunctionNode>(
         "to", std::vector<Edge>{edge_},
         [dtype = edge_dtype_](const Grads& g) -> Grads { return {g[0].defined() ? g[0].to(dtype) : g[0]}; });
-    node->outputs.emplace_back(data_);
+    node->outputs.emplace_back(data);
     set_history(x, std::move(node), 0);
     return x;
   }
-  return data_;
+  return data;
 }
 
 // ---- Backward
@@ -166,6 +214,7 @@ Grads OpNode::apply(Grads grads) {
                "{}: backward through a graph that has been freed; pass retain_graph = true to the first backward",
                name);
   Grads result = backward(Backward(*this, grads));
+  for (const SavedTensor& s : saved) s.used();
   TANDEM_CHECK(result.size() == next.size(), AutogradError,
                "{}: backward returned {} gradients for {} inputs; return one for each, undefined where none flows",
                name, result.size(), next.size());

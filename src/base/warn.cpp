@@ -9,6 +9,7 @@ namespace tandem {
 namespace {
 
 std::mutex mutex;
+bool warns_always = false;  // guarded by mutex
 
 std::function<void(const std::string&)>& handler() {
   static auto* h = new std::function<void(const std::string&)>(
@@ -31,9 +32,14 @@ void warn_once(const std::string& message) {
   static auto* seen = new std::set<std::string>;
   {
     std::lock_guard lock(mutex);
-    if (!seen->insert(message).second) return;
+    if (!seen->insert(message).second && !warns_always) return;
   }
   warn(message);
+}
+
+bool set_warn_always(bool always) {
+  std::lock_guard lock(mutex);
+  return std::exchange(warns_always, always);
 }
 
 std::function<void(const std::string&)> set_warning_handler(std::function<void(const std::string&)> h) {

@@ -1,9 +1,6 @@
 #include "tandem/nn/module.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <ostream>
 #include <string_view>
 #include <unordered_set>
@@ -19,12 +16,6 @@
 namespace tandem {
 
 namespace nn {
-
-std::string type_name(const std::type_info& type) {
-  int status = 0;
-  std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), std::free);
-  return status == 0 ? text.get() : type.name();
-}
 
 namespace {
 

@@ -4,14 +4,11 @@
 
 #include <ostream>
 #include <string>
-#include <typeinfo>
 
 #include "tandem/base/shape.h"
+#include "tandem/base/type_name.h"
 
 namespace tandem::nn {
-
-/// The demangled name of a type.
-std::string type_name(const std::type_info& type);
 
 /// Writes fmt-formatted text.
 template <class... Args>

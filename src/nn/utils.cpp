@@ -1,9 +1,12 @@
 #include "tandem/nn/utils.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/meta.h"
 #include "tandem/base/check.h"
+#include "tandem/base/warn.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/reduce.h"
@@ -36,6 +39,14 @@ std::vector<Tensor> defined_gradients(const char* op, const std::vector<Tensor>&
   return grads;
 }
 
+void warn_if_scaled(const char* op, const std::vector<Tensor>& parameters) {
+  if (std::none_of(parameters.begin(), parameters.end(), autograd::has_scaled_grad)) return;
+  warn_once(
+      fmt::format("{}: these gradients are still multiplied by a GradScaler's scale, and so is the threshold that they "
+                  "are held against; call scaler.unscale_(optimizer) before clipping",
+                  op));
+}
+
 }  // namespace
 
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type,
@@ -47,6 +58,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
   NoGradGuard no_grad;
   const std::vector<Tensor> grads = defined_gradients("clip_grad_norm_", parameters);
   if (grads.empty()) return zeros({});
+  warn_if_scaled("clip_grad_norm_", parameters);
   DType widest = kFloat;
   for (const Tensor& g : grads) widest = promote_types(widest, g.dtype());
   std::vector<Tensor> norms;
@@ -74,7 +86,9 @@ void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) 
   const WholeOpScope op("clip_grad_value_");
   TANDEM_CHECK(clip_value >= 0, StateError, "clip_grad_value_: clip_value = {}; it must be at least 0", clip_value);
   NoGradGuard no_grad;
-  for (const Tensor& g : defined_gradients("clip_grad_value_", parameters)) g.clamp_(-clip_value, clip_value);
+  const std::vector<Tensor> grads = defined_gradients("clip_grad_value_", parameters);
+  warn_if_scaled("clip_grad_value_", parameters);
+  for (const Tensor& g : grads) g.clamp_(-clip_value, clip_value);
 }
 
 void clip_grad_value_(const Tensor& parameter, double clip_value) {

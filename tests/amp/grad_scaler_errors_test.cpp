@@ -108,6 +108,24 @@ TEST(ScalerErrors, CallsOutOfOrder) {
       row<StateError>("step", "a closure",
                       [](Training& t) { t.backward().scaler.step(t.sgd, [] { return Tensor(); }); },
                       {"closure", "step without one"}),
+      row<StateError>(
+          "inverse_scale", "first", [](Training& t) { t.scaler.inverse_scale(); }, unscaled),
+      row<StateError>(
+          "unscale", "first", [](Training& t) { t.scaler.unscale(t.p); }, unscaled),
+      row<StateError>("run_step", "in an iteration",
+                      [](Training& t) {
+                        t.backward().scaler.unscale_(t.sgd);
+                        t.scaler.run_step(t.sgd, [&] { return t.p.sum(); });
+                      },
+                      {"middle of an iteration", "call update() first"}),
+      row<StateError>("run_step", "no closure", [](Training& t) { t.scaler.run_step(t.sgd, nullptr); },
+                      {"the closure is empty", "computes the loss"}),
+      row<StateError>("run_step", "negative",
+                      [](Training& t) {
+                        t.scaler.run_step(
+                            t.sgd, [&] { return t.p.sum(); }, -1);
+                      },
+                      {"max_replays", "at least 0", "not -1"}),
       row<StateError>("load_state_dict", "in an iteration",
                       [](Training& t) {
                         t.backward().scaler.unscale_(t.sgd);
@@ -133,6 +151,8 @@ TEST(ScalerErrors, LossesGradientsAndScales) {
                         t.scaler.scale(ones({2, 3}, kLong));
                       },
                       {"floating", "[2, 3] i64", ".to(kFloat)"}),
+      row<DTypeError>("unscale", "i64", [](Training& t) { t.backward().scaler.unscale(ones({3}, kLong)); },
+                      {"floating", "[3] i64", ".to(kFloat)"}),
       row<DTypeError>("unscale_", "f16 gradient",
                       [](Training& t) {
                         t.backward();

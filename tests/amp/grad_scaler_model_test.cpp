@@ -1,7 +1,8 @@
-// 10,000 random sequences of calls over several optimizers, against a plain model written from PyTorch's rules
-// (torch/amp/grad_scaler.py) and tandem's differences (docs/differences.md).
+// 10,000 random sequences of calls over several optimizers and losses, legal and illegal, against a plain model written
+// from PyTorch's rules (torch/amp/grad_scaler.py) and tandem's differences (docs/differences.md).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <random>
@@ -30,6 +31,20 @@ struct Model {
   };
   std::vector<Optimizer> optimizers;
 
+  /// A loss that is the sum of slope * parameter, 0 where it does not reach: scaled, and run backward.
+  void backward(const std::vector<float>& slopes) {
+    scaled = true;
+    for (size_t i = 0; i < slopes.size(); ++i) {
+      if (slopes[i] == 0) continue;
+      Optimizer& o = optimizers[i];
+      o.grad = o.has_grad ? o.grad + scale * slopes[i] : scale * slopes[i];
+      o.has_grad = true;
+    }
+  }
+  /// Whether a state may not be loaded now.
+  bool in_iteration() const {
+    return std::any_of(optimizers.begin(), optimizers.end(), [](const Optimizer& o) { return o.checked; });
+  }
   /// Returns whether the call is an error.
   bool unscale(Optimizer& o) {
     if (!scaled || o.stage != Optimizer::ready) return true;
@@ -106,6 +121,10 @@ class Sequence {
       params_.push_back(ones({1}).requires_grad_());
       optimizers_.push_back(std::make_unique<optim::SGD>(std::vector<Tensor>{params_.back()}, optim::SGDOptions(0.5)));
     }
+    losses_.resize(pick<size_t>({1, 2, 3}));
+    for (std::vector<float>& slopes : losses_) {
+      for (int i = 0; i < count; ++i) slopes.push_back(pick({0.0F, 1.0F, -2.0F, 0.5F, 1.0F, 4.0F}));
+    }
   }
 
   /// Makes one random call on both; returns a description of the first disagreement, or nothing.
@@ -114,7 +133,8 @@ class Sequence {
     Model::Optimizer& o = model_.optimizers[which];
     const Tensor& p = params_[which];
     bool model_error = false, error = false, model_skipped = false, skipped = false;
-    const int action = pick({0, 0, 1, 1, 1, 2, 3, 3, 3, 4, 4, 4, 5, 6});
+    // Illegal calls must throw and change nothing: all of the state is compared after each call.
+    const int action = pick({0, 1, 1, 2, 2, 3, 3, 3, 4, 4, 4, 5, 6, 7, 7, 7, 7, 8, 9, 10});
     try {
       switch (action) {
         case 0:
@@ -141,12 +161,42 @@ class Sequence {
         case 5: {
           const float value = pick({8.0F, 1e-3F});
           model_error = model_.set_scale(value);
-          scaler_->update(static_cast<double>(value));
+          if (pick({false, true})) {
+            scaler_->update(full({1}, value));
+          } else {
+            scaler_->update(static_cast<double>(value));
+          }
           break;
         }
-        default:
+        case 6:
           model_.interval = pick<int64_t>({1, 2, 3});
           scaler_->set_growth_interval(model_.interval);
+          break;
+        case 7: {
+          std::vector<float> slopes = losses_[random_() % losses_.size()];
+          if (random_() % 8 == 0) slopes[which] = INFINITY;
+          model_.backward(slopes);
+          Tensor loss = zeros({});
+          for (size_t i = 0; i < slopes.size(); ++i) {
+            if (slopes[i] != 0) loss = loss + (params_[i] * slopes[i]).sum();
+          }
+          const Tensor scaled = scaler_->scale(loss);
+          if (scaled.requires_grad()) scaled.backward();
+          break;
+        }
+        case 8:
+          o.has_grad = false;
+          optimizers_[which]->zero_grad();
+          break;
+        case 9:
+          model_error = model_.in_iteration();
+          scaler_->load_state_dict(scaler_->state_dict());
+          break;
+        default:
+          model_.growth = pick({2.0F, 4.0F});
+          model_.backoff = pick({0.5F, 0.25F});
+          scaler_->set_growth_factor(model_.growth);
+          scaler_->set_backoff_factor(model_.backoff);
       }
     } catch (const StateError&) {
       error = true;
@@ -182,6 +232,7 @@ class Sequence {
   Model model_;
   std::unique_ptr<amp::GradScaler> scaler_;
   std::vector<Tensor> params_;
+  std::vector<std::vector<float>> losses_;  // slopes by parameter
   std::vector<std::unique_ptr<optim::SGD>> optimizers_;
 };
 

@@ -2,37 +2,12 @@
 // scale after every step, and which steps were skipped. tests/golden/training.py made the PyTorch side.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
-
-#include "support/counter.h"
+#include "amp/training_support.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/grad_scaler.h"
-#include "tandem/amp/gradient_dtype.h"
-#include "tandem/amp/policy_overrides.h"
-#include "tandem/autograd/grad_mode.h"
-#include "tandem/nn/nn.h"
-#include "tandem/ops/ops.h"
-#include "tandem/optim/optim.h"
-#include "tandem/tensor/factories.h"
 
 namespace tandem::testing {
 namespace {
-
-constexpr int64_t kClasses = 4;
-
-struct Mlp : nn::Module {
-  static std::vector<int64_t> inputs() { return {20}; }
-  Mlp() {
-    register_module("fc1", fc1);
-    register_module("fc2", fc2);
-    register_module("fc3", fc3);
-  }
-  Tensor forward(const Tensor& x) { return fc3(relu(fc2(relu(fc1(x))))); }
-  optim::SGD optimizer() { return optim::SGD(parameters(), optim::SGDOptions(0.01).momentum(0.9).weight_decay(1e-3)); }
-  nn::Linear fc1{20, 32}, fc2{32, 32}, fc3{32, kClasses};
-};
 
 struct Cnn : nn::Module {
   static std::vector<int64_t> inputs() { return {1, 8, 8}; }
@@ -52,63 +27,8 @@ struct Cnn : nn::Module {
   nn::Linear fc{32, kClasses};
 };
 
-/// The counterpart of set_weights in training.py.
-void set_weights(nn::Module& model, uint64_t seed) {
-  NoGradGuard no_grad;
-  for (const auto& item : model.named_parameters()) {
-    const Tensor& p = item.value();
-    double scale = 0x1p-4;
-    if (p.dim() > 1)
-      scale = std::exp2(
-          std::round(std::log2(std::sqrt(2.0 * static_cast<double>(p.size(0)) / static_cast<double>(p.numel())))));
-    const double shift = item.key() == "norm.weight" ? 1 : 0;
-    float* values = p.data_ptr<float>();
-    for (int64_t i = 0; i < p.numel(); ++i) {
-      values[i] = static_cast<float>(shift + counter_normal(seed, static_cast<uint64_t>(i)) * scale);
-    }
-    ++seed;
-  }
-}
-
-struct Batch {
-  Tensor inputs, targets;
-};
-
-/// The counterpart of batch in training.py.
-Batch make_batch(std::vector<int64_t> sizes, int64_t count, uint64_t seed) {
-  sizes.insert(sizes.begin(), count);
-  Batch b{tandem::empty(sizes), tandem::empty({count}, kLong)};
-  float* x = b.inputs.data_ptr<float>();
-  for (int64_t i = 0; i < b.inputs.numel(); ++i) {
-    x[i] = static_cast<float>(counter_normal(seed, static_cast<uint64_t>(i)));
-  }
-  for (int64_t n = 0; n < count; ++n) {
-    double first = 0, second = 0;
-    if (sizes.size() == 2) {
-      first = x[n * sizes[1]];
-      second = x[n * sizes[1] + 1];
-    } else {
-      for (int64_t i = 0; i < 64; ++i) {
-        if (i / 8 < 4) first += x[n * 64 + i];
-        if (i % 8 < 4) second += x[n * 64 + i];
-      }
-    }
-    b.targets.data_ptr<int64_t>()[n] = 2 * (first > 0) + (second > 0);
-  }
-  return b;
-}
-
-struct Trace {
-  std::vector<double> losses, scales;
-  std::vector<int> skipped;
-};
-
 const nlohmann::json& golden() {
-  static const nlohmann::json g = [] {
-    std::ifstream file(std::string(TANDEM_TESTS_DIR) + "/golden/training.json");
-    if (!file) throw std::runtime_error("tests/golden/training.json is missing: run tests/golden/training.py");
-    return nlohmann::json::parse(file);
-  }();
+  static const nlohmann::json g = read_traces("training");
   return g;
 }
 
@@ -141,13 +61,6 @@ Trace train(DType dtype, uint64_t seed) {
   return trace;
 }
 
-/// PyTorch's CPU policies and its rounding of weight gradients, until the end of the scope.
-struct AsPyTorch {
-  AsPyTorch() { amp::set_gradient_dtype(amp::GradientDType::Lower); }
-  ~AsPyTorch() { amp::set_gradient_dtype(amp::GradientDType::Full); }
-  amp::PolicyGuard policies{amp::torch_cpu_policy()};
-};
-
 /// Losses move apart as the trajectories do: a run with weights changed by a thousandth moves them by about 0.01
 /// (training.py prints it). f32 differs only in the order of sums.
 double loss_tolerance(DType dtype) { return dtype == kFloat ? 1e-4 : 0.03; }
@@ -158,9 +71,7 @@ void expect_parity(const char* model, DType dtype) {
   const nlohmann::json& expected = golden().at(model).at(std::string(name(dtype)));
   const Trace trace = train<Model>(dtype, golden().at(model).at("seed").get<uint64_t>());
   const auto losses = expected.at("losses").get<std::vector<double>>();
-  ASSERT_EQ(trace.losses.size(), losses.size());
-  double worst = 0;
-  for (size_t i = 0; i < losses.size(); ++i) worst = std::max(worst, std::abs(trace.losses[i] - losses[i]));
+  const double worst = largest_difference(trace.losses, losses);
   EXPECT_LE(worst, loss_tolerance(dtype));
   ::testing::Test::RecordProperty("largest_loss_difference", std::to_string(worst));
   if (dtype != kHalf) return;

@@ -63,6 +63,13 @@ class StepResult {
   Tensor found_inf_;  // its own: later iterations use others
 };
 
+/// What GradScaler::run_step did.
+struct RunStepResult {
+  Tensor loss;           ///< of the last run of the batch, unscaled, without history
+  int64_t replays = 0;   ///< how often the batch was run again
+  bool skipped = false;  ///< the last run overflowed too: the parameters are as they were
+};
+
 /// Scales losses so that f16 gradients do not underflow, unscales gradients, skips steps with inf or NaN, and adapts
 /// the scale.
 ///
@@ -98,6 +105,25 @@ class GradScaler {
   StepResult step(optim::Optimizer& optimizer);
   /// Throws StateError when enabled: a closure would evaluate the loss behind the scaler's back.
   StepResult step(optim::Optimizer& optimizer, const optim::Optimizer::LossClosure& closure);
+
+  /// One whole iteration that loses no batch to an overflow: zero_grad(), scale(closure()).backward(), step(),
+  /// update(); when the step was skipped, all of it again at the scale that update() has left, at most `max_replays`
+  /// times. The closure computes the loss of the batch, unscaled; a batch in parts may run `scale(part).backward()`
+  /// itself and return the last part's loss. Each run draws the same random numbers; other side effects of the closure,
+  /// such as running statistics, happen in each. Waits for the device once a run. A static scale makes no replays.
+  /// Throws StateError without a closure, for negative `max_replays` and in the middle of an iteration.
+  /// Source: flashlight's training loop (app/asr/Train.cpp).
+  RunStepResult run_step(optim::Optimizer& optimizer, const optim::Optimizer::LossClosure& closure,
+                         int64_t max_replays = 8);
+
+  /// 1 / scale in this iteration, an f32 tensor of rank 0 on the scaler's device, not to be written; 1 when disabled.
+  /// Waits for nothing: the way to unscale what no optimizer owns.
+  Tensor inverse_scale();
+  /// Tensors of a scaled loss, such as autograd::grad's for a penalty, divided by the scale: t * inverse_scale(), in at
+  /// least f32, recorded when gradients are. Not looked through for inf and NaN. Undefined tensors stay undefined.
+  /// Throws DTypeError for tensors that are not floating.
+  std::vector<Tensor> unscale(const std::vector<Tensor>& scaled);
+  Tensor unscale(const Tensor& scaled);
 
   /// Adapts the scale to what the steps since the last update found, and starts a new iteration.
   void update();
@@ -144,7 +170,6 @@ class GradScaler {
   void make_state(Device device);
   void check_scaled(const char* call) const;
   Stage stage_of(const optim::Optimizer& optimizer) const;
-  const Tensor& inverse_scale();
   void check_skips() const;
   /// Moves the gradients that another optimizer has had unscaled in this iteration to the end; returns where they
   /// begin.

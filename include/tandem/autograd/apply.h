@@ -73,6 +73,12 @@ struct FixedString {
 /// beside tensors of any device.
 void check_devices(const char* op, ArrayRef<const Tensor*> tensors);
 
+/// No output of a body may be, or change, what others hold: an output that is an input, whose history it would replace,
+/// becomes a view of it; one in the memory of a cast (`cast_inputs` is empty, or has one for each input), which the
+/// cast cache may hold, or given twice becomes a copy; a view of a tensor made inside is a view no more, for the body's
+/// tensors have no history that could give it one.
+void separate_outputs(ArrayRef<const Tensor*> inputs, ArrayRef<Tensor> cast_inputs, std::vector<Tensor>& outputs);
+
 /// One passage through the door.
 class DoorCall {
  public:
@@ -107,10 +113,6 @@ class DoorCall {
   void check_and_cast();
   void cast_by_policy();
   void enter_observed();
-  /// No output may be, or change, what others hold: an output that is an input, whose history it would replace, becomes
-  /// a view of it; one in the memory of a cast, which the cast cache may hold, or given twice becomes a copy; a view of
-  /// a tensor made inside is a view no more, for the body's tensors have no history that could give it one.
-  void separate(std::vector<Tensor>& outputs);
   void record(Result& result, std::vector<Tensor>& outputs, bool is_view);
 
   const char* name_;

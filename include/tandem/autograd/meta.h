@@ -59,6 +59,9 @@ struct AutogradMeta : AutogradMetaBase {
   std::weak_ptr<Node> accumulator;     ///< of a leaf: adds into grad
   std::unique_ptr<TensorHooks> hooks;  ///< made with the first hook
   std::unique_ptr<ViewInfo> view;
+  /// Of a leaf: its gradient after a backward pass from a scaled loss, and the version that it had then.
+  std::weak_ptr<TensorImpl> scaled_grad;
+  uint64_t scaled_grad_version = 0;
   uint64_t rebases = 0;  ///< in-place writes that rewrote this tensor's history: its views take theirs anew
 };
 
@@ -72,6 +75,15 @@ Edge gradient_edge(const Tensor& x);
 /// Makes `y`, which shares the storage of `x`, a view of x, or of the tensor of which x is a view. Only as such may y
 /// be changed in place. Does nothing for tensors of InferenceMode, which never have a history.
 void track_view(const Tensor& y, const Tensor& x);
+/// True while `.grad` of a leaf holds what a backward pass from GradScaler::scale left there: still multiplied by the
+/// scale. Whatever changes the gradient, or sets another, ends it.
+bool has_scaled_grad(const Tensor& leaf);
+/// Where the old value of `self`, which is about to be overwritten, sends its gradient. Throws AutogradError, in the
+/// name of `op`, for a tensor whose change cannot be recorded: a leaf that requires grad, and its kin.
+Edge edge_before_overwriting(const char* op, const Tensor& self);
+/// After the memory of `self` was overwritten: its history, and its base's if it is a view, goes through `written`.
+/// `before` is what edge_before_overwriting() gave.
+void rebase_history(const Tensor& self, const Edge& before, Edge written);
 /// The node through which `view` takes its history from `base`, after an in-place write rewrote it.
 std::shared_ptr<Node> make_view_node(const Tensor& base, const Tensor& view);
 /// Makes `x` output number `output` of `node`.

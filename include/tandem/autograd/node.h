@@ -36,10 +36,14 @@ struct Node : std::enable_shared_from_this<Node> {
   virtual void run_hooks(Grads& grads);
   /// Drops saved tensors after a backward that does not retain the graph. A node without any can run again.
   virtual void release() {}
+  /// Notes that the gradients which just ran through apply() are multiplied by a loss scale.
+  virtual void mark_scaled() {}
 
   const char* name;
   uint64_t sequence;       ///< grows with recording order: later ops run backward first
   std::vector<Edge> next;  ///< one per input of the op
+  /// The node of GradScaler::scale: gradients that have passed it are multiplied by the scale.
+  bool scales_loss = false;
   std::vector<OutputMeta> outputs;
   HookList hooks;  ///< on outputs, run on their gradients before apply()
   /// Outputs whose `.grad` is kept, as it is after the hooks. The tensors are held weakly: they hold this node.
@@ -48,6 +52,15 @@ struct Node : std::enable_shared_from_this<Node> {
     std::weak_ptr<TensorImpl> tensor;
   };
   std::vector<Retained> retained;
+};
+
+/// Makes the data of a saved tensor anew, for those who do not keep it.
+struct SavedSource {
+  virtual ~SavedSource() = default;
+  /// The data. Asked for as often as the backward of one node likes.
+  virtual Tensor get() = 0;
+  /// That backward is over: the data may go.
+  virtual void used() {}
 };
 
 /// A tensor kept for backward. Unpacking it checks that nobody changed it since.
@@ -62,8 +75,21 @@ class SavedTensor {
   SavedTensor(const Tensor& data, Edge edge, DType dtype);
   /// Output number `output` of the node that saves it; holds no reference to the node.
   static SavedTensor of_output(const Tensor& y, uint32_t output);
+  /// Whichever of these holds `x`, which may be one of the `outputs` of the node that saves it, or undefined.
+  static SavedTensor of(const Tensor& x, const std::vector<Tensor>& outputs);
 
-  bool defined() const { return data_.defined(); }
+  bool defined() const { return data_.defined() || source_; }
+  /// From now on the data comes from `source` instead of being kept. Its changes are the source's to check.
+  void set_source(std::shared_ptr<SavedSource> source);
+  /// The same data, with its check, that keeps no history alive.
+  SavedTensor without_history() const;
+  /// Tells the source that the node's backward is over.
+  void used() const {
+    if (source_) source_->used();
+  }
+
+  /// The data, without history. Throws as unpack() does.
+  Tensor data(const char* op, size_t number) const;
 
   /// The tensor, connected to the graph when gradients are being recorded. Throws AutogradError naming `op` when the
   /// tensor has changed since.
@@ -71,10 +97,25 @@ class SavedTensor {
 
  private:
   Tensor data_;
+  std::shared_ptr<SavedSource> source_;
   Edge edge_;
   DType edge_dtype_ = kFloat;
   uint64_t version_ = 0;
   int output_ = -1;
+};
+
+/// Sees every tensor that this thread saves for backward until the end of the scope, leaves that require grad apart:
+/// whoever uses them holds those anyway. Of nested observers only the innermost sees it.
+class SaveObserver {
+ public:
+  SaveObserver();
+  virtual ~SaveObserver();
+  SaveObserver(const SaveObserver&) = delete;
+  SaveObserver& operator=(const SaveObserver&) = delete;
+  virtual void saved(SavedTensor& tensor) = 0;
+
+ private:
+  SaveObserver* outer_;
 };
 
 class OpNode;
@@ -125,6 +166,7 @@ class AccumulateGrad final : public Node {
   /// The leaf's own hooks: they outlive this node.
   void run_hooks(Grads& grads) override;
   Grads apply(Grads grads) override;
+  void mark_scaled() override;
   const Tensor& variable() const { return variable_; }
 
  private:

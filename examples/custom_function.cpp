@@ -1,0 +1,74 @@
+// Functions with derivatives of one's own under autocast: one that goes with the region, one that needs f32; and a part
+// of the network that is computed again in backward instead of being kept.
+// Source: "Autocast and Custom Autograd Functions" in PyTorch's AMP examples.
+#include "toy.h"
+
+using namespace tandem;
+using autograd::AutogradContext;
+using autograd::variable_list;
+
+namespace {
+
+/// a b. Both passes run in the precision that autocast has where apply() is called.
+struct MyMM : amp::CustomFunction<MyMM> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& a, const Tensor& b) {
+    ctx->save_for_backward({a, b});
+    return a.mm(b);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const variable_list saved = ctx->get_saved_variables();
+    return {grads[0].mm(saved[1].t()), saved[0].t().mm(grads[0])};
+  }
+};
+
+/// x sigmoid(beta x). Both passes run in f32 inside regions, whatever x is.
+struct Swish : amp::CustomFunction<Swish, kFloat> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, double beta) {
+    ctx->saved_data["beta"] = beta;
+    ctx->save_for_backward({x});
+    return x * (x * beta).sigmoid();
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const double beta = ctx->saved_data["beta"].toDouble();
+    const Tensor x = ctx->get_saved_variables()[0], s = (x * beta).sigmoid();
+    return {grads[0] * (s + x * beta * s * (1 - s)), Tensor()};  // beta is no tensor
+  }
+};
+
+struct Net : toy::Net {
+  Tensor forward(const Tensor& x) {
+    const auto hidden = [this](const Tensor& h) { return MyMM::apply(h, fc2->weight.t()) + fc2->bias; };
+    // Nothing of `hidden` is kept for backward; it runs again there, under the autocast of the forward pass.
+    return fc3(Swish::apply(autograd::checkpoint(hidden, Swish::apply(fc1(x), 1.0)), 1.5));
+  }
+};
+
+double train(bool use_amp, int64_t steps) {
+  manual_seed(0);
+  const Device device = toy::device();
+  Net net;
+  net.to(device);
+  optim::AdamW adamw(net.parameters(), optim::AdamWOptions(0.01));
+  amp::GradScaler scaler(amp::GradScalerOptions().enabled(use_amp));
+  for (int64_t step = 0; step < steps; ++step) {
+    const toy::Batch batch = toy::spirals(128, device);
+    adamw.zero_grad();
+    Tensor loss;
+    {
+      amp::AutocastGuard autocast(device.type(), kHalf, use_amp);
+      loss = cross_entropy(net.forward(batch.inputs), batch.targets);
+    }
+    scaler.scale(loss).backward();
+    scaler.step(adamw);
+    scaler.update();
+  }
+  return toy::accuracy(net, toy::spirals(1000, device));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int64_t steps = toy::steps(argc, argv);
+  const double f32 = train(false, steps), amp = train(true, steps);
+  return toy::compare(f32, amp);
+}

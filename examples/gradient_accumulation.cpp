@@ -1,0 +1,45 @@
+// Gradient accumulation under AMP: one step for several batches, at one scale.
+// Source: "Working with Scaled Gradients" in PyTorch's AMP examples.
+#include "toy.h"
+
+using namespace tandem;
+
+namespace {
+
+constexpr int64_t kAccumulate = 4;
+
+double train(bool use_amp, int64_t batches) {
+  manual_seed(0);
+  const Device device = toy::device();
+  toy::Net net;
+  net.to(device);
+  optim::AdamW adamw(net.parameters(), optim::AdamWOptions(0.01));
+  amp::GradScaler scaler(amp::GradScalerOptions().enabled(use_amp));
+  for (int64_t i = 0; i < batches; ++i) {
+    const toy::Batch batch = toy::spirals(32, device);
+    Tensor loss;
+    {
+      amp::AutocastGuard autocast(device.type(), kHalf, use_amp);
+      // The mean over all batches that make one step.
+      loss = cross_entropy(net.forward(batch.inputs), batch.targets) / kAccumulate;
+    }
+    // Adds up scaled gradients. The scale must not change before the step: no update() in between.
+    scaler.scale(loss).backward();
+
+    if ((i + 1) % kAccumulate == 0) {
+      // unscale_() and clipping would stand here: once all gradients have been added.
+      scaler.step(adamw);
+      scaler.update();
+      adamw.zero_grad();
+    }
+  }
+  return toy::accuracy(net, toy::spirals(1000, device));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int64_t batches = kAccumulate * toy::steps(argc, argv, 1000);
+  const double f32 = train(false, batches), amp = train(true, batches);
+  return toy::compare(f32, amp);
+}

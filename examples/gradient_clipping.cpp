@@ -1,0 +1,48 @@
+// Gradient clipping under AMP: unscale first, then clip with the threshold that an f32 run has.
+// Source: "Working with Unscaled Gradients" in PyTorch's AMP examples.
+#include "toy.h"
+
+using namespace tandem;
+
+namespace {
+
+double train(bool use_amp, int64_t steps) {
+  manual_seed(0);
+  const Device device = toy::device();
+  toy::Net net;
+  net.to(device);
+  optim::SGD sgd(net.parameters(), optim::SGDOptions(0.2).momentum(0.9));
+  amp::GradScaler scaler(amp::GradScalerOptions().enabled(use_amp));
+  int64_t clipped = 0, skipped = 0;
+  for (int64_t step = 0; step < steps; ++step) {
+    const toy::Batch batch = toy::spirals(128, device);
+    sgd.zero_grad();
+    Tensor loss;
+    {
+      amp::AutocastGuard autocast(device.type(), kHalf, use_amp);
+      loss = cross_entropy(net.forward(batch.inputs), batch.targets);
+    }
+    scaler.scale(loss).backward();
+
+    // From here on the gradients are those of the loss itself. Clipping before this line would hold scaled gradients
+    // against an unscaled threshold; tandem warns of that.
+    scaler.unscale_(sgd);
+    const Tensor norm = nn::utils::clip_grad_norm_(net.parameters(), /*max_norm=*/0.5);
+
+    // Knows that they are unscaled already. Skips when they hold inf or NaN.
+    skipped += scaler.step(sgd).skipped();
+    scaler.update();
+    clipped += norm.item<double>() > 0.5;
+  }
+  std::printf("%s: clipped %lld of %lld steps, skipped %lld\n", use_amp ? "AMP" : "f32",
+              static_cast<long long>(clipped), static_cast<long long>(steps), static_cast<long long>(skipped));
+  return toy::accuracy(net, toy::spirals(1000, device));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int64_t steps = toy::steps(argc, argv);
+  const double f32 = train(false, steps), amp = train(true, steps);
+  return toy::compare(f32, amp);
+}

@@ -1,0 +1,54 @@
+#pragma once
+// What the small examples share: a task, a network for it, and the choice of device and length.
+#include <tandem/tandem.h>
+
+#include <cmath>
+#include <cstdio>
+#include <string_view>
+
+namespace toy {
+
+using namespace tandem;
+
+/// `--quick` trains for a moment only: the examples are tests, too.
+inline int64_t steps(int argc, char** argv, int64_t all = 2000) {
+  return argc > 1 && std::string_view(argv[1]) == "--quick" ? all / 10 : all;
+}
+
+inline Device device() { return cuda::is_available() ? Device(kCUDA) : Device(kCPU); }
+
+struct Batch {
+  Tensor inputs, targets;
+};
+
+/// Points on a spiral of three arms, with noise; which arm is the class.
+inline Batch spirals(int64_t count, Device device) {
+  const Tensor radius = rand({count}), arm = (rand({count}) * 3).floor();
+  const Tensor angle = radius * 3 + arm * (2 * std::acos(-1.0) / 3) + randn({count}) * 0.1;
+  return {stack({radius * angle.cos(), radius * angle.sin()}, 1).to(device), arm.to(kLong).to(device)};
+}
+
+struct Net : nn::Module {
+  Net() {
+    register_module("fc1", fc1);
+    register_module("fc2", fc2);
+    register_module("fc3", fc3);
+  }
+  Tensor forward(const Tensor& x) { return fc3(relu(fc2(relu(fc1(x))))); }
+  nn::Linear fc1{2, 64}, fc2{64, 64}, fc3{64, 3};
+};
+
+/// The share of points that a model puts on the right arm.
+template <class Model>
+double accuracy(Model& model, const Batch& test) {
+  const NoGradGuard no_grad;
+  return model.forward(test.inputs).argmax(1).eq(test.targets).to(kFloat).mean().template item<double>();
+}
+
+/// Prints both accuracies; the exit status of an example: 0 when the AMP run has learned what the f32 run has.
+inline int compare(double f32, double amp) {
+  std::printf("accuracy: f32 %.3f, AMP %.3f\n", f32, amp);
+  return amp > 0.5 && amp > f32 - 0.05 ? 0 : 1;
+}
+
+}  // namespace toy

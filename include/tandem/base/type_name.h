@@ -1,0 +1,11 @@
+#pragma once
+// Names of C++ types for messages.
+#include <string>
+#include <typeinfo>
+
+namespace tandem {
+
+/// The demangled name of a type.
+std::string type_name(const std::type_info& type);
+
+}  // namespace tandem

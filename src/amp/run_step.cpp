@@ -1,0 +1,34 @@
+// GradScaler::run_step: a whole iteration, whose batch is run again when it overflows.
+#include "tandem/amp/grad_scaler.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/base/check.h"
+#include "tandem/tensor/random.h"
+
+namespace tandem::amp {
+
+RunStepResult GradScaler::run_step(optim::Optimizer& optimizer, const optim::Optimizer::LossClosure& closure,
+                                   int64_t max_replays) {
+  TANDEM_CHECK(closure, StateError, "run_step: the closure is empty; pass a function that computes the loss");
+  TANDEM_CHECK(max_replays >= 0, StateError, "run_step: max_replays must be at least 0, not {}", max_replays);
+  TANDEM_CHECK(records_.empty(), StateError,
+               "run_step: called in the middle of an iteration; call update() first, run_step() is a whole one");
+  // At a scale that stays the batch would overflow again.
+  const int64_t last = is_enabled() && !options_.static_scale() ? max_replays : 0;
+  const PhiloxState random = default_generator().get_state();
+  for (int64_t replays = 0;; ++replays) {
+    if (replays > 0) default_generator().set_state(random);  // the same dropout masks
+    optimizer.zero_grad();
+    Tensor loss, scaled;
+    {
+      AutoGradMode record(true);
+      loss = closure();
+      scaled = scale(loss);
+    }
+    scaled.backward();
+    const bool skipped = step(optimizer).skipped();
+    update();
+    if (!skipped || replays == last) return {loss.detach(), replays, skipped};
+  }
+}
+
+}  // namespace tandem::amp

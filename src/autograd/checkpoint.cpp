@@ -1,0 +1,148 @@
+// Every tensor that the forward pass of a checkpoint saves is replaced by its number. Whoever asks for one in backward
+// makes the function run again, which saves the same tensors in the same order.
+#include "tandem/autograd/checkpoint.h"
+
+#include <optional>
+
+#include "tandem/amp/thread_context.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/node.h"
+#include "tandem/base/check.h"
+#include "tandem/tensor/random.h"
+
+namespace tandem::autograd::detail {
+namespace {
+
+/// Puts the default generator into `state` until the end of the scope.
+class RandomStateGuard {
+ public:
+  explicit RandomStateGuard(PhiloxState state) : previous_(default_generator().get_state()) {
+    default_generator().set_state(state);
+  }
+  ~RandomStateGuard() { default_generator().set_state(previous_); }
+  RandomStateGuard(const RandomStateGuard&) = delete;
+  RandomStateGuard& operator=(const RandomStateGuard&) = delete;
+
+ private:
+  PhiloxState previous_;
+};
+
+/// Lists what is saved.
+class Recorder final : public SaveObserver {
+ public:
+  explicit Recorder(std::vector<SavedTensor>& list) : list_(list) {}
+  void saved(SavedTensor& tensor) override { list_.push_back(tensor.without_history()); }
+
+ private:
+  std::vector<SavedTensor>& list_;
+};
+
+/// One call of checkpoint(): what it takes to run it again, and what that gave. Kept by the saved tensors that it
+/// serves.
+class Frame {
+ public:
+  Frame(const CheckpointOptions& options, const std::vector<Tensor>& inputs, CheckpointScope::Again again)
+      : modes_(ThreadContext::capture()), again_(std::move(again)) {
+    if (options.preserve_rng_state()) random_ = default_generator().get_state();
+    // Within another checkpoint these, too, are dropped and made again by it.
+    for (const Tensor& x : inputs) inputs_.push_back(SavedTensor::of(x, {}));
+  }
+
+  /// Notes a tensor that the first run saved; returns its number.
+  size_t add(const Tensor& x) {
+    first_.emplace_back(x);
+    return first_.size() - 1;
+  }
+  void finish() { finished_ = true; }
+
+  Tensor get(size_t number) {
+    if (number >= second_.size() || !second_[number].defined()) run_again();
+    // Within the forward pass (its function runs a backward pass of its own) not all have been saved yet.
+    const size_t saved = second_.size();
+    TANDEM_CHECK(finished_ ? saved == first_.size() : saved > number, AutogradError,
+                 "checkpoint: the first run of the function saved {} tensors for backward, the second {}; it must "
+                 "compute the same again: keep its branches, and what it captures, as they were",
+                 first_.size(), saved);
+    Tensor x = second_[number].data("checkpoint", number);
+    TANDEM_CHECK(first_[number].fits(x), AutogradError,
+                 "checkpoint: saved tensor {} was {} in the first run of the function and is {} in the second; it must "
+                 "compute the same again: keep its branches, and what it captures, as they were",
+                 number, first_[number].str(), OutputMeta(x).str());
+    return x;
+  }
+
+  void forget(size_t number) {
+    if (number < second_.size()) second_[number] = SavedTensor();
+  }
+
+ private:
+  void run_again() {
+    std::vector<Tensor> inputs;
+    {
+      AutoGradMode record(true);  // with their histories: what an op saves depends on them
+      for (size_t i = 0; i < inputs_.size(); ++i) inputs.push_back(inputs_[i].unpack("checkpoint", i, nullptr));
+    }
+    const ThreadContextGuard modes(modes_);
+    std::optional<RandomStateGuard> random;
+    if (random_) random.emplace(*random_);
+    std::vector<SavedTensor> saved;
+    {
+      Recorder recorder(saved);
+      again_(inputs);
+    }
+    second_ = std::move(saved);
+    for (const SavedTensor& x : inputs_) x.used();
+  }
+
+  ThreadContext modes_;
+  std::optional<PhiloxState> random_;
+  CheckpointScope::Again again_;
+  std::vector<SavedTensor> inputs_;
+  std::vector<OutputMeta> first_;
+  std::vector<SavedTensor> second_;  // undefined: used already
+  bool finished_ = false;
+};
+
+/// One saved tensor of a frame.
+class FrameTensor final : public SavedSource {
+ public:
+  FrameTensor(std::shared_ptr<Frame> frame, size_t number) : frame_(std::move(frame)), number_(number) {}
+  ~FrameTensor() override { frame_->forget(number_); }
+  FrameTensor(const FrameTensor&) = delete;
+  FrameTensor& operator=(const FrameTensor&) = delete;
+  Tensor get() override { return frame_->get(number_); }
+  void used() override { frame_->forget(number_); }
+
+ private:
+  std::shared_ptr<Frame> frame_;
+  size_t number_;
+};
+
+/// Replaces what is saved.
+class Dropper final : public SaveObserver {
+ public:
+  explicit Dropper(std::shared_ptr<Frame> frame) : frame_(std::move(frame)) {}
+  void saved(SavedTensor& tensor) override {
+    const size_t number = frame_->add(tensor.data("checkpoint", 0));
+    tensor.set_source(std::make_shared<FrameTensor>(frame_, number));
+  }
+
+ private:
+  std::shared_ptr<Frame> frame_;
+};
+
+}  // namespace
+
+struct CheckpointScope::State {
+  std::shared_ptr<Frame> frame;
+  Dropper dropper;
+};
+
+CheckpointScope::CheckpointScope(const CheckpointOptions& options, const std::vector<Tensor>& inputs, Again again) {
+  auto frame = std::make_shared<Frame>(options, inputs, std::move(again));
+  state_.reset(new State{frame, Dropper(frame)});
+}
+CheckpointScope::~CheckpointScope() = default;
+void CheckpointScope::finish() { state_->frame->finish(); }
+
+}  // namespace tandem::autograd::detail
