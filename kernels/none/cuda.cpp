@@ -65,5 +65,7 @@ void* allocate(size_t) { throw_unavailable("allocate"); }
 void deallocate(void*) noexcept {}
 void record_stream(void*, const Stream&) {}
 std::shared_ptr<void> allocate_pinned(size_t) { throw_unavailable("allocate_pinned"); }
+bool is_pinned(const void*) { return false; }
+void record_pinned(const void*, const Stream&) {}
 
 }  // namespace tandem::cuda

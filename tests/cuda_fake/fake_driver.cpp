@@ -12,6 +12,7 @@ namespace {
 thread_local int current = 0;
 std::optional<std::pair<std::string, cudaError_t>> failure;
 cudaError_t last_error = cudaSuccess;
+bool events_done = true;
 
 /// Counts the call, and fails it when told to.
 cudaError_t called(const char* name) {
@@ -84,8 +85,9 @@ Driver make() {
     return called("cudaFree");
   };
   d.cudaHostAlloc = [](void** data, size_t bytes, unsigned) { return new_memory("cudaHostAlloc", data, bytes); };
-  d.cudaMemcpyAsync = [](void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t) {
+  d.cudaMemcpyAsync = [](void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
     std::memcpy(to, from, bytes);
+    Calls::instance().queue({"copy", stream, nullptr, to, from});
     return called("cudaMemcpyAsync");
   };
   d.cudaStreamCreateWithPriority = [](cudaStream_t* stream, unsigned, int) {
@@ -94,7 +96,10 @@ Driver make() {
   };
   d.cudaStreamSynchronize = [](cudaStream_t) { return called("cudaStreamSynchronize"); };
   d.cudaStreamQuery = [](cudaStream_t) { return called("cudaStreamQuery"); };
-  d.cudaStreamWaitEvent = [](cudaStream_t, cudaEvent_t, unsigned) { return called("cudaStreamWaitEvent"); };
+  d.cudaStreamWaitEvent = [](cudaStream_t stream, cudaEvent_t event, unsigned) {
+    Calls::instance().queue({"wait", stream, event});
+    return called("cudaStreamWaitEvent");
+  };
   d.cudaStreamIsCapturing = [](cudaStream_t, cudaStreamCaptureStatus* status) {
     *status = cudaStreamCaptureStatusNone;
     return called("cudaStreamIsCapturing");
@@ -104,8 +109,14 @@ Driver make() {
     return called("cudaEventCreateWithFlags");
   };
   d.cudaEventDestroy = [](cudaEvent_t) { return called("cudaEventDestroy"); };
-  d.cudaEventRecord = [](cudaEvent_t, cudaStream_t) { return called("cudaEventRecord"); };
-  d.cudaEventQuery = [](cudaEvent_t) { return called("cudaEventQuery"); };
+  d.cudaEventRecord = [](cudaEvent_t event, cudaStream_t stream) {
+    Calls::instance().queue({"record", stream, event});
+    return called("cudaEventRecord");
+  };
+  d.cudaEventQuery = [](cudaEvent_t) {
+    const cudaError_t code = called("cudaEventQuery");
+    return code == cudaSuccess && !events_done ? cudaErrorNotReady : code;
+  };
   d.cudaEventSynchronize = [](cudaEvent_t) { return called("cudaEventSynchronize"); };
   d.cudaEventElapsedTime = [](float* milliseconds, cudaEvent_t, cudaEvent_t) {
     *milliseconds = 1;
@@ -134,5 +145,7 @@ const Driver& fake_driver() {
 }
 
 void fail_next(const std::string& name, cudaError_t code) { failure = {name, code}; }
+
+void set_events_done(bool done) { events_done = done; }
 
 }  // namespace tandem::cuda::testing

@@ -34,5 +34,10 @@ void record_stream(void* block, const Stream& stream);
 
 /// Page-locked host memory, from a cache: copies from and to it run beside the host's work. Throws OutOfMemoryError.
 std::shared_ptr<void> allocate_pinned(size_t bytes);
+/// True for an address in a block of allocate_pinned().
+bool is_pinned(const void* address);
+/// Says that work given to `stream` so far uses the page-locked block around `address`: once freed, the block is handed
+/// out again only after that work is done. Does nothing for other addresses.
+void record_pinned(const void* address, const Stream& stream);
 
 }  // namespace tandem::cuda
