@@ -199,7 +199,7 @@ const Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
         backend(y.is_cuda() ? y : source).copy(y, detail::operand_beside(y, source));
         if (!non_blocking) detail::wait_until_read(source, y);
       },
-      [&](const Tensor& old) { return overwrite(old, source); });
+      [&](const Tensor& old) { return overwrite(old, source.to(old.device(), non_blocking)); });
 }
 
 const Tensor& Tensor::fill_(Scalar value) const {

@@ -73,6 +73,8 @@ TEST(FakePinnedMemory, TheHostWaitsUnlessToldNotTo) {
   EXPECT_EQ(waits([&] { pinned.to(kCUDA, true); }), 0);
   EXPECT_EQ(waits([&] { there.copy_(pinned); }), 1);
   EXPECT_EQ(waits([&] { there.copy_(pinned, true); }), 0);
+  const Tensor recorded = there.clone().requires_grad_() * 1;
+  EXPECT_EQ(waits([&] { recorded.copy_(pinned); }), 1);
   EXPECT_EQ(waits([&] { x.to(kCUDA); }), 0) << "the driver has read it when the call returns";
 }
 
