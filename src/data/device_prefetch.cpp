@@ -20,7 +20,9 @@ std::unique_ptr<DevicePrefetch> DevicePrefetch::make(const DataLoaderOptions& op
   if (device.is_cpu() && !(options.pin_memory() && cuda::is_available())) return nullptr;
   // The device that is current now, also for workers.
   const int index = device.index() >= 0 ? device.index() : cuda::current_device();
-  cuda::get_device_properties(index);
+  TANDEM_CHECK(index < cuda::device_count(), DeviceError,
+               "DataLoader: prefetch_to names device cuda:{}, but cuda::device_count() is {}; use one below it", index,
+               cuda::device_count());
   return std::unique_ptr<DevicePrefetch>(new DevicePrefetch(Device(kCUDA, index), device.is_cuda()));
 }
 

@@ -52,7 +52,7 @@ TEST(DataErrors, Loaders) {
       BAD_INPUT("DataLoader", make_data_loader(Indices(), DataLoaderOptions(1).prefetch_to(kCPU)), StateError,
                 "pin_memory and prefetch_to", "for_each_tensor"),
       BAD_INPUT("DataLoader", make_data_loader(Numbers(3), DataLoaderOptions(1).prefetch_to("cuda:99")), DeviceError,
-                "cuda"),
+                "prefetch_to names device cuda:99", "device_count()"),
   });
 }
 

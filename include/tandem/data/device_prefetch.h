@@ -9,10 +9,10 @@
 
 namespace tandem::data::detail {
 
-/// Null where the options ask for nothing, or there is no device to page-lock memory for. Throws DeviceError for a
-/// device that is not there.
 class DevicePrefetch {
  public:
+  /// What the options ask for; null where that is nothing, or there is no device to page-lock memory for. Throws
+  /// DeviceError for a device that is not there.
   static std::unique_ptr<DevicePrefetch> make(const DataLoaderOptions& options);
   ~DevicePrefetch();
   DevicePrefetch(const DevicePrefetch&) = delete;
