@@ -60,7 +60,7 @@ struct TensorOptions {
   std::optional<DType> dtype_;
   std::optional<Device> device_;
   std::optional<MemoryFormat> memory_format_;
-  bool requires_grad_ : 1 = false, pinned_memory_ : 1 = false;
+  bool requires_grad_ = false, pinned_memory_ = false;
 };
 
 inline TensorOptions dtype(DType t) { return TensorOptions(t); }
