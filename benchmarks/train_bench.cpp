@@ -23,6 +23,14 @@ struct Tandem {
   static int64_t system_allocations(const std::string& device) {
     return (device == "cpu" ? tandem::cpu::memory_stats() : tandem::cuda::memory_stats()).system_allocations;
   }
+  static void reset_peak_bytes(const std::string& device) {
+    device == "cpu" ? tandem::cpu::reset_peak_memory_stats() : tandem::cuda::reset_peak_memory_stats();
+  }
+  static int64_t peak_bytes(const std::string& device) {
+    return device == "cpu" ? tandem::cpu::max_memory_allocated() : tandem::cuda::max_memory_allocated();
+  }
+  using TooLarge = tandem::Error;
+  static void empty_cache() { tandem::cuda::empty_cache(); }
   static void synchronize(const std::string& device) {
     if (device != "cpu") tandem::cuda::synchronize();
   }

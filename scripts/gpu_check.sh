@@ -1,126 +1,258 @@
 #!/usr/bin/env bash
 # Proves the CUDA backend on a machine with a GPU, without a network: all tests on the GPU, compute-sanitizer over fewer
-# of them, then training steps beside the machine's PyTorch. Stages that are done are not repeated.
+# of them, training steps beside the machine's PyTorch, and what single kernels reach. Steps that have run are not
+# repeated: after an interruption the same command goes on.
 #
-# Usage: scripts/gpu_check.sh [--package DIR] [--out DIR] [--stage tests|sanitizer|benchmarks]... [--arch 90]
-#   --package DIR   only builds: puts stripped binaries and what they need into DIR, for another machine
-#   with DIR/bin at hand (default: build/gpu_package, or $TANDEM_GPU_PACKAGE) the stages run from there.
+# Usage: scripts/gpu_check.sh [--package DIR] [--out DIR] [--arch 90] [--retry] [--stage NAME]...
+#   --package DIR   only builds: puts DIR/package.tar.xz there, stripped binaries and what they need for another machine
+#   --stage NAME    tests, sanitizer, benchmarks, memory or kernels; by default all of them, one after another.
+#                   It ends after 8 minutes at most, with exit status 75 when something is left: call again to go on
+#   --retry         repeats steps that failed
+#   With DIR at hand (default: build/gpu_package, or $TANDEM_GPU_PACKAGE) the stages run from there.
 # Results: OUT/summary.json and OUT/summary.txt (default: build/gpu_results), one log for each step beside them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+readonly kSlice=460 # seconds of a stage that is called by name
+readonly kUnfinished=75
 package=${TANDEM_GPU_PACKAGE:-build/gpu_package}
 out=build/gpu_results
 arch=90
 stages=()
+slice=0
 build_only=0
+retry=0
 while (($#)); do
   case $1 in
     --package) package=$2 build_only=1 && shift ;;
     --out) out=$2 && shift ;;
-    --stage) stages+=("$2") && shift ;;
+    --stage) stages+=("$2") slice=$kSlice && shift ;;
     --arch) arch=$2 && shift ;;
+    --retry) retry=1 ;;
     *)
-      sed -n '2,9s/^# \{0,1\}//p' "$0"
+      sed -n '2,13s/^# \{0,1\}//p' "$0"
       exit 2
       ;;
   esac
   shift
 done
-((${#stages[@]})) || stages=(tests sanitizer benchmarks)
+((${#stages[@]})) || stages=(tests sanitizer benchmarks memory kernels)
+for stage in "${stages[@]}"; do
+  [[ $stage =~ ^(tests|sanitizer|benchmarks|memory|kernels)$ ]] || {
+    echo "gpu_check: unknown stage '$stage'; the stages are tests, sanitizer, benchmarks, memory and kernels" >&2
+    exit 2
+  }
+done
+
+# ---- the package
+
+# What the machine itself must have: the core of its C library, the driver, and CUDA's libraries.
+readonly kTheirs='/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*|libcuda|libcudart|libcublas[^/]*|libcudnn[^/]*|libnccl|libnv[^/]*|libtandem)\.so'
 
 build_package() {
-  local build=build/gpu
+  local build=build/gpu staging
   PATH=$PATH:/usr/local/cuda/bin cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTANDEM_CUDA=ON \
-    -DCMAKE_CUDA_ARCHITECTURES="$arch" -DBUILD_SHARED_LIBS=ON -DTANDEM_TESTS_DIR=tests
+    -DCMAKE_CUDA_ARCHITECTURES="$arch" -DBUILD_SHARED_LIBS=ON -DTANDEM_TESTS_DIR=tests \
+    -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON -DCMAKE_INSTALL_RPATH="\$ORIGIN/../lib"
   PATH=$PATH:/usr/local/cuda/bin cmake --build "$build"
-  rm -rf "$package"
-  mkdir -p "$package/bin" "$package/lib"
-  cp "$build"/tests/*_test "$build"/benchmarks/train_bench "$build"/examples/{recipe,mlp,mnist_cnn} "$package/bin/"
-  cp -L "$build"/libtandem.so.* "$package/lib/"
-  # What else they need, but for the system's core, and CUDA's libraries, which the other machine has itself.
-  ldd "$package"/bin/* "$package"/lib/* | awk '/=> \//{print $3}' | sort -u |
-    grep -Ev '/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*|libcuda|libcudart|libcublas[^/]*|libcudnn[^/]*|libnccl|libtandem)\.so' |
-    xargs -I{} cp -L {} "$package/lib/"
-  strip --strip-unneeded "$package"/bin/* "$package"/lib/*
-  du -sh "$package"
+  staging=$(mktemp -d)
+  trap "rm -rf '$staging'" EXIT
+  mkdir -p "$staging/bin" "$staging/lib" "$package"
+  cp "$build"/tests/*_test "$build"/benchmarks/{train_bench,device_bench} "$staging/bin/"
+  find "$build/examples" -maxdepth 1 -type f -executable -exec cp {} "$staging/bin/" \;
+  cp -L "$build"/libtandem.so.? "$staging/lib/"
+  LD_LIBRARY_PATH=$staging/lib:$PWD/.deps/onednn/lib ldd "$staging"/bin/* "$staging"/lib/* | awk '/=> \//{print $3}' |
+    sort -u | grep -Ev "$kTheirs" | xargs -I{} cp -L {} "$staging/lib/"
+  strip --strip-unneeded "$staging"/bin/* "$staging"/lib/*
+  rm -rf "$package/bin" "$package/lib"
+  XZ_OPT=-6 tar -C "$staging" -cJf "$package/package.tar.xz" bin lib
+  du -sh "$package" "$staging"
+}
+
+unpack_package() {
+  [[ ! -f $package/package.tar.xz || $package/bin/.unpacked -nt $package/package.tar.xz ]] && return
+  rm -rf "$package"/{bin,lib,.part}
+  # Python's own tarfile: xz itself may not be there.
+  python3 -m tarfile -e "$package/package.tar.xz" "$package/.part"
+  mv "$package/.part"/* "$package/"
+  rmdir "$package/.part"
+  touch "$package/bin/.unpacked"
 }
 
 # Folders with cuBLAS and cuDNN: a toolkit's, or those of Python's nvidia packages.
 cuda_folders() {
   local folder
-  for folder in /usr/local/cuda/lib64 /usr/local/nvidia/lib64; do [[ -d $folder ]] && echo "$folder"; done
+  for folder in "${CUDA_PATH:-/usr/local/cuda}/lib64" /usr/local/nvidia/lib64 /usr/lib/x86_64-linux-gnu; do
+    if compgen -G "$folder/libcublasLt.so*" >/dev/null || compgen -G "$folder/libcudnn.so*" >/dev/null; then
+      echo "$folder"
+    fi
+  done
   python3 - <<'PY' 2>/dev/null || true
-import glob, site, sysconfig
-for root in {sysconfig.get_paths()["purelib"], *site.getsitepackages()}:
-    for folder in glob.glob(root + "/nvidia/*/lib"):
+import glob, site, sys, sysconfig
+roots = [sysconfig.get_paths()["purelib"], site.getusersitepackages(), *site.getsitepackages(), *sys.path]
+for root in dict.fromkeys(filter(None, roots)):
+    for folder in sorted(glob.glob(glob.escape(root) + "/nvidia/*/lib")):
         print(folder)
 PY
 }
 
-# step NAME SECONDS COMMAND...: runs it once, with its log and exit status in $out.
+# ---- steps
+
+# step NAME SECONDS COMMAND...: runs it once, with its log and exit status in $out. In a stage with a time limit, what
+# would not fit any more is left for the next call. Exit status 77 means that there was nothing to run it with.
 step() {
   local name=$1 limit=$2 status=0
   shift 2
-  if [[ -f $out/$name.status && $(<"$out/$name.status") == 0 ]]; then
-    echo "gpu_check: $name: done before"
+  [[ -f $out/$name.status ]] && ((!retry || $(<"$out/$name.status") == 0)) && return
+  if ((slice && steps_run && SECONDS - stage_start + limit > slice)); then
+    left=$((left + 1))
     return
   fi
-  local start=$SECONDS
+  steps_run=$((steps_run + 1))
+  local start=$SECONDS verdict
   timeout "$limit" "$@" >"$out/$name.log" 2>&1 || status=$?
+  case $status in
+    0) verdict=ok ;;
+    77) verdict="skipped: $(tail -1 "$out/$name.log")" ;;
+    124) verdict="FAILED: not done in $limit s" ;;
+    *) verdict="FAILED ($status)" ;;
+  esac
   echo "$status" >"$out/$name.status"
   echo $((SECONDS - start)) >"$out/$name.seconds"
-  echo "gpu_check: $name: $([[ $status == 0 ]] && echo ok || echo "FAILED ($status)"), $((SECONDS - start)) s"
+  echo "gpu_check: $name: $verdict, $((SECONDS - start)) s"
+}
+
+# test_step BINARY SHARDS: one step for each shard, so that none is long.
+test_step() {
+  local name=$1 shards=$2 shard
+  for ((shard = 0; shard < shards; shard++)); do
+    step "test_$name.$shard" 220 "${cuda_libraries[@]}" GTEST_TOTAL_SHARDS="$shards" GTEST_SHARD_INDEX="$shard" \
+      "$package/bin/$name" --gtest_brief=1 --gtest_output="json:$out/$name.$shard.json"
+  done
 }
 
 tests() {
-  local binary
+  local binary name
   for binary in "$package"/bin/*_test; do
-    step "test_$(basename "$binary")" 300 "$binary" --gtest_brief=1 --gtest_output="json:$out/$(basename "$binary").json"
+    name=$(basename "$binary")
+    case $name in
+      ops_test) test_step "$name" 6 ;;
+      amp_test | autograd_test | kernels_test | nn_test | optim_test) test_step "$name" 2 ;;
+      *) test_step "$name" 1 ;;
+    esac
   done
 }
 
+# with_sanitizer TOOL PROGRAM ARGUMENTS...
+with_sanitizer() {
+  local sanitizer
+  sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null) || {
+    echo "no compute-sanitizer on this machine (it is part of the CUDA toolkit)"
+    return 77
+  }
+  "$sanitizer" --tool "$1" --error-exitcode 9 "$package/bin/$2" "${@:3}"
+}
+
+# The kernels of the backend once each, in f32 and f16: out of bounds, races in shared memory, reads of what nobody
+# wrote, barriers that not all threads reach.
 sanitizer() {
-  local tool sanitizer
-  sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+  local tool dtype shard
+  export package
+  export -f with_sanitizer
   for tool in memcheck racecheck initcheck synccheck; do
-    step "sanitizer_$tool" 110 "$sanitizer" --tool "$tool" --error-exitcode 9 "$package/bin/ops_test" \
-      --gtest_brief=1 --gtest_filter='Ops/CudaTest.F32/*:Ops/CudaTest.F16/*'
+    for dtype in F32 F16; do
+      for shard in 0 1; do
+        step "sanitizer_${tool}_ops_$dtype.$shard" 220 "${cuda_libraries[@]}" GTEST_TOTAL_SHARDS=2 \
+          GTEST_SHARD_INDEX=$shard bash -c 'with_sanitizer "$@"' - "$tool" ops_test --gtest_brief=1 \
+          --gtest_filter="Ops/CudaTest.$dtype/*"
+      done
+    done
+    for dtype in f32 f16; do # optimizers, the scaler, convolutions, losses
+      step "sanitizer_${tool}_training_$dtype" 220 "${cuda_libraries[@]}" bash -c 'with_sanitizer "$@"' - "$tool" \
+        train_bench --device cuda --workload simple_cnn --precision "$dtype" --batch 8 --warmup 2 --iterations 1
+    done
   done
+}
+
+train_bench() { # train_bench NAME SECONDS arguments...
+  local name=$1 limit=$2
+  shift 2
+  step "tandem_$name" "$limit" "${cuda_libraries[@]}" "$package/bin/train_bench" --device cuda "$@"
+}
+train_torch() { # train_torch NAME SECONDS arguments...
+  local name=$1 limit=$2
+  shift 2
+  step "torch_$name" "$limit" python3 benchmarks/torch/train_gpu.py "$@"
 }
 
 benchmarks() {
-  local workload precision variant batch
+  local workload precision variant
   for workload in recipe simple_cnn big_cnn tiny_mlp; do
     for precision in f32 f16 bf16; do
-      step "tandem_${workload}_$precision" 60 "$package/bin/train_bench" --device cuda --workload "$workload" \
-        --precision "$precision" --warmup 30 --iterations 15
+      train_bench "${workload}_$precision" 60 --workload "$workload" --precision "$precision" --warmup 30 --iterations 15
       for variant in eager tf32 channels_last fused graph; do
         [[ $variant == tf32 && $precision != f32 ]] && continue
         [[ $variant == channels_last && $workload != *cnn ]] && continue
-        step "torch_${workload}_${precision}_$variant" 90 python3 benchmarks/torch/train_gpu.py \
-          --workload "$workload" --precision "$precision" --variant "$variant"
+        train_torch "${workload}_${precision}_$variant" 90 --workload "$workload" --precision "$precision" \
+          --variant "$variant"
       done
     done
   done
+}
+
+# The CNN of 420 and 1000 channels: its step and peak memory at batch 590 in f32 and at 1000 in AMP, and the largest
+# batch that fits.
+memory() {
+  local run precision batch variant
+  for run in f32:590 f16:1000; do
+    precision=${run%:*} batch=${run#*:}
+    train_bench "big_cnn_${precision}_batch$batch" 120 --workload big_cnn --precision "$precision" --batch "$batch" \
+      --warmup 5 --iterations 5
+    for variant in eager channels_last; do
+      train_torch "big_cnn_${precision}_${variant}_batch$batch" 120 --workload big_cnn --precision "$precision" \
+        --variant "$variant" --batch "$batch" --samples 5
+    done
+    train_bench "big_cnn_${precision}_largest" 220 --workload big_cnn --precision "$precision" --largest-batch
+    train_torch "big_cnn_${precision}_largest" 220 --workload big_cnn --precision "$precision" --largest-batch
+  done
+}
+
+# Single kernels: matrix products, passes over memory beside a copy, convolutions.
+kernels() {
+  local group
+  for group in products passes convolutions launches; do
+    step "kernels_$group" 150 "${cuda_libraries[@]}" "$package/bin/device_bench" --device cuda --only "$group"
+  done
+  step kernels_torch 60 python3 benchmarks/torch/train_gpu.py --copy-rate
 }
 
 if ((build_only)); then
   build_package
   exit
 fi
-if [[ ! -d $package/bin ]]; then
+if [[ ! -f $package/package.tar.xz && ! -d $package/bin ]]; then
   command -v nvcc >/dev/null || [[ -x /usr/local/cuda/bin/nvcc ]] || {
     echo "gpu_check: no binaries in $package and no nvcc here; make them elsewhere with --package" >&2
     exit 2
   }
   build_package
 fi
+unpack_package
 mkdir -p "$out"
-LD_LIBRARY_PATH=$package/lib:$(cuda_folders | paste -sd:):${LD_LIBRARY_PATH-}
-export LD_LIBRARY_PATH
+# For our programs alone: PyTorch brings its own. The package's libraries are found by the programs' own paths.
+cuda_libraries=(env "LD_LIBRARY_PATH=$(cuda_folders | paste -sd:):${LD_LIBRARY_PATH-}")
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader >"$out/gpu.txt" 2>&1 ||
   echo "no GPU: nvidia-smi failed" >"$out/gpu.txt"
 cat "$out/gpu.txt"
-for stage in "${stages[@]}"; do "$stage"; done
-python3 scripts/gpu_summary.py "$out"
+left=0
+for stage in "${stages[@]}"; do
+  stage_start=$SECONDS steps_run=0
+  "$stage"
+done
+status=0
+python3 scripts/gpu_summary.py "$out" || status=$?
+if ((left)); then
+  echo "gpu_check: $left steps are left; call again to go on"
+  exit $kUnfinished
+fi
+exit $status

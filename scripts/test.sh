@@ -1,20 +1,16 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds and runs the tests. The last line of the output is 'N passed, N failed'.
 #
-# Usage: scripts/test.sh [PRESET [ctest arguments...]]    PRESET is release (the default), dev, asan, tsan or cuda.
+# Usage: scripts/test.sh [PRESET [ctest arguments...]]    PRESET is release, dev, asan, tsan or cuda. Without one it is
+# cuda where a GPU, nvcc and cuDNN are, otherwise release (scripts/preset.sh; TANDEM_PRESET overrides).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-preset=${1:-release}
+scripts/setup.sh
+preset=$(scripts/preset.sh ${1+"$1"})
 shift || true
 results=build/$preset/test_results
 
-scripts/setup.sh
-mkdir -p build
-cmake --preset "$preset" >build/."$preset".configure.log 2>&1 || {
-  cat build/."$preset".configure.log
-  exit 1
-}
 cmake --build --preset "$preset"
 rm -rf "$results"
 mkdir -p "$results"

@@ -1,17 +1,24 @@
 """The peer of `train_bench --device cuda`: the same networks and sizes in PyTorch on the GPU.
 
-Measures f32 (strict and TF32), AMP as the recipe has it, AMP with channels-last, AMP with fused optimizers, and that in
-a CUDA graph. Prints one JSON object per line: {"program", "variant", "workload", "precision", "ms", ...}; ms is the
-median over samples of 10 steps. Run by scripts/gpu_check.sh.
+Measures f32 (matrix products in strict f32 and in TF32), AMP as the recipe has it, AMP with channels-last, AMP with fused optimizers, and that in
+a CUDA graph. Prints one JSON object: {"program", "variant", "workload", "precision", "ms", ...}; ms is the median over
+samples of 10 steps. With --largest-batch it searches the largest batch that fits into memory, with --copy-rate it
+measures how fast the device copies. Run by scripts/gpu_check.sh.
 """
 import argparse
+import gc
 import json
 import statistics
+import sys
 import time
 
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
+try:
+    import torch
+    import torch.nn as nn
+    import torch.nn.functional as F
+except ImportError as error:
+    print(f"no PyTorch in this machine's {sys.executable}: {error}")
+    sys.exit(77)  # skipped, for scripts/gpu_check.sh
 
 STEPS_PER_SAMPLE = 10
 
@@ -63,7 +70,7 @@ def make(workload, batch):
 def measure(workload, precision, variant, batch, samples):
     torch.manual_seed(0)
     torch.backends.cuda.matmul.allow_tf32 = variant == "tf32"
-    torch.backends.cudnn.allow_tf32 = variant == "tf32"
+    torch.backends.cudnn.allow_tf32 = True  # the default, as tandem's; convolutions in strict f32 are no peer
     model, x, y, kind = make(workload, batch)
     if variant == "channels_last":
         model = model.to(memory_format=torch.channels_last)
@@ -116,16 +123,77 @@ def measure(workload, precision, variant, batch, samples):
             "upper_quartile_ms": quartiles[2], "peak_bytes": torch.cuda.max_memory_allocated()}
 
 
+def largest_batch(fits, limit=1 << 20):
+    """(largest batch seen to fit, smallest seen not to): doubles, then halves the gap down to a hundredth. As
+    benchmarks/train/largest_batch.h."""
+    good, bad, batch = 0, 0, 1
+    while batch <= limit:
+        if not fits(batch):
+            bad = batch
+            break
+        good, batch = batch, 2 * batch
+    while bad - good > max(1, good // 100):
+        middle = good + (bad - good) // 2
+        if fits(middle):
+            good = middle
+        else:
+            bad = middle
+    return good, bad
+
+
+def search(workload, precision, variant):
+    result = {"program": "torch " + torch.__version__, "variant": variant, "workload": workload, "precision": precision}
+
+    def fits(batch):
+        gc.collect()
+        torch.cuda.empty_cache()
+        try:
+            result["peak_bytes"] = measure(workload, precision, variant, batch, samples=2)["peak_bytes"]
+            return True
+        except RuntimeError as error:  # torch.cuda.OutOfMemoryError, or a library that refuses such sizes
+            result["stopped_by"] = str(error).splitlines()[0]
+            return False
+
+    result["largest_batch"], result["smallest_too_large"] = largest_batch(fits)
+    return result
+
+
+def copy_rate(megabytes=1024):
+    """Bytes per second, read and written, of a copy much larger than the caches: the best of several."""
+    source = torch.zeros(megabytes << 20, dtype=torch.uint8, device="cuda")
+    target = torch.empty_like(source)
+    best = float("inf")
+    for _ in range(20):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        target.copy_(source)
+        end.record()
+        end.synchronize()
+        best = min(best, start.elapsed_time(end))
+    return {"program": "torch " + torch.__version__, "kernel": "copy", "bytes_per_second":
+            2 * source.numel() / (best * 1e-3)}
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--workload", required=True, choices=["recipe", "big_cnn", "simple_cnn", "tiny_mlp"])
-    parser.add_argument("--precision", required=True, choices=["f32", "f16", "bf16"])
+    parser.add_argument("--workload", choices=["recipe", "big_cnn", "simple_cnn", "tiny_mlp"])
+    parser.add_argument("--precision", default="f32", choices=["f32", "f16", "bf16"])
     parser.add_argument("--variant", default="eager",
                         choices=["eager", "tf32", "channels_last", "fused", "graph"])
     parser.add_argument("--batch", type=int, default=0)
     parser.add_argument("--samples", type=int, default=15)
+    parser.add_argument("--largest-batch", action="store_true")
+    parser.add_argument("--copy-rate", action="store_true")
     args = parser.parse_args()
-    print(json.dumps(measure(args.workload, args.precision, args.variant, args.batch, args.samples)))
+    if not args.copy_rate and not args.workload:
+        parser.error("give --workload or --copy-rate")
+    if args.copy_rate:
+        result = copy_rate()
+    elif args.largest_batch:
+        result = search(args.workload, args.precision, args.variant)
+    else:
+        result = measure(args.workload, args.precision, args.variant, args.batch, args.samples)
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

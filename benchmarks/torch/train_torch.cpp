@@ -65,6 +65,10 @@ struct LibTorch {
   static std::string name() { return "libtorch " TORCH_VERSION; }
   static void set_num_threads(int threads) { at::set_num_threads(threads); }
   static int64_t system_allocations(const std::string&) { return 0; }  // not counted there
+  static void reset_peak_bytes(const std::string&) {}
+  static int64_t peak_bytes(const std::string&) { return 0; }
+  using TooLarge = c10::Error;
+  static void empty_cache() {}
   static void synchronize(const std::string&) {}
   static double scale_of(const Scaler& scaler) { return scaler.value(); }
 };

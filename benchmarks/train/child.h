@@ -6,11 +6,13 @@
 #include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <vector>
 
 #include "processor.h"
 #include "statistics.h"
 #include "train/disturbance.h"
+#include "train/largest_batch.h"
 #include "train/models.h"
 #include "train/options.h"
 
@@ -60,7 +62,8 @@ inline int64_t page_faults() {
 /// Steps that are timed together: on a GPU the host runs ahead, and a wait after every step would be measured too.
 inline int steps_per_sample(const RunOptions& options) { return options.device == "cpu" ? 1 : 10; }
 
-/// Library supplies Scaler and Region (autocast), synchronize() and system_allocations().
+/// Library supplies Scaler and Region (autocast), synchronize(), system_allocations(), reset_peak_bytes() and
+/// peak_bytes().
 template <class Library, class Model, class Optimizer>
 nlohmann::json measure(const RunOptions& options, Model& model, Optimizer& optimizer,
                        const std::vector<Batch>& batches) {
@@ -98,6 +101,7 @@ nlohmann::json measure(const RunOptions& options, Model& model, Optimizer& optim
   result["change_norms"] = change_norms(model);
   for (int i = kComparedSteps; i < options.warmup; ++i) step(nullptr);
 
+  Library::reset_peak_bytes(options.device);
   std::vector<double> ms(static_cast<size_t>(options.iterations));
   const int64_t faults = page_faults(), allocations = Library::system_allocations(options.device);
   const Disturbance disturbance;
@@ -114,6 +118,7 @@ nlohmann::json measure(const RunOptions& options, Model& model, Optimizer& optim
   result["system_allocations_per_step"] =
       static_cast<double>(Library::system_allocations(options.device) - allocations) / count;
   result["page_faults_per_step"] = rounded(static_cast<double>(page_faults() - faults) / count);
+  result["peak_bytes"] = Library::peak_bytes(options.device);
   double final_loss = 0;
   step(&final_loss);
   result["final_loss"] = final_loss;
@@ -161,12 +166,40 @@ nlohmann::json measure_workload(const RunOptions& options) {
   return cnn(SimpleCnn(), 64);
 }
 
+/// The largest batch whose steps fit into memory, with their peak, and what stopped larger ones: no memory, as a rule,
+/// or a library that refuses such sizes. Library supplies TooLarge, the type of these exceptions, and empty_cache().
+template <class Library>
+nlohmann::json search_largest_batch(RunOptions& options) {
+  if (options.device == "cpu") throw std::runtime_error("--largest-batch needs --device cuda");
+  options.warmup = kComparedSteps;
+  options.iterations = 1;
+  nlohmann::json result;
+  const auto fits = [&](int64_t batch) {
+    Library::empty_cache();
+    options.batch = static_cast<int>(batch);
+    try {
+      result["peak_bytes"] = measure_workload<Library>(options)["peak_bytes"];
+      return true;
+    } catch (const typename Library::TooLarge& error) {
+      result["stopped_by"] = error.what();
+      return false;
+    }
+  };
+  const LargestBatch found = largest_batch(fits);
+  options.batch = static_cast<int>(found.fits);
+  result["largest_batch"] = found.fits;
+  result["smallest_too_large"] = found.too_large;
+  return result;
+}
+
 /// Measures and prints one JSON object.
 template <class Library>
 void run_child(RunOptions options) {
   options.complete();
   Library::set_num_threads(options.threads);
-  nlohmann::json result = measure_workload<Library>(options);
+  nlohmann::json result =
+      options.largest_batch ? search_largest_batch<Library>(options) : measure_workload<Library>(options);
+  result["batch"] = options.batch;
   result["program"] = Library::name();
   result["processor"] = processor();
   result["workload"] = options.workload;

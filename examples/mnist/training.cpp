@@ -30,14 +30,14 @@ auto open_data(const Settings& settings, data::datasets::MNIST::Mode mode) {
 /// Percentage of the test images whose class the network scores highest.
 double test(const Example::Network& network, const Settings& settings, Device device, bool amp, DType low) {
   auto loader = data::make_data_loader<data::samplers::SequentialSampler>(
-      open_data(settings, data::datasets::MNIST::Mode::kTest), data::DataLoaderOptions(512));
+      open_data(settings, data::datasets::MNIST::Mode::kTest), data::DataLoaderOptions(512).prefetch_to(device));
   network.module->eval();
   NoGradGuard no_grad;
   int64_t correct = 0, total = 0;
   for (auto& batch : *loader) {
     amp::AutocastGuard autocast(device.type(), low, amp);
-    const Tensor classes = network.forward(batch.data.to(device)).argmax(1);
-    correct += classes.eq(batch.target.to(device)).sum().item<int64_t>();
+    const Tensor classes = network.forward(batch.data).argmax(1);
+    correct += classes.eq(batch.target).sum().item<int64_t>();
     total += batch.target.numel();
   }
   return 100.0 * static_cast<double>(correct) / static_cast<double>(total);
@@ -68,9 +68,9 @@ RunResult run(const Example& example, const std::string& precision, const Settin
   manual_seed(settings.seed);
   Example::Network network = example.make();
   network.module->to(device);
-  auto loader = data::make_data_loader(
-      std::move(train),
-      data::DataLoaderOptions(static_cast<size_t>(settings.batch)).workers(static_cast<size_t>(settings.workers)));
+  auto loader = data::make_data_loader(std::move(train), data::DataLoaderOptions(static_cast<size_t>(settings.batch))
+                                                             .workers(static_cast<size_t>(settings.workers))
+                                                             .prefetch_to(device));
   const int64_t batches = (images + settings.batch - 1) / settings.batch;
   optim::Adam adam(network.module->parameters(), optim::AdamOptions(settings.lr));
   amp::GradScaler scaler(amp::GradScalerOptions().enabled(precision == "f16"));
@@ -92,7 +92,7 @@ RunResult run(const Example& example, const std::string& precision, const Settin
       Tensor loss;
       {
         amp::AutocastGuard autocast(device.type(), low, amp);
-        loss = cross_entropy(network.forward(batch.data.to(device)), batch.target.to(device));
+        loss = cross_entropy(network.forward(batch.data), batch.target);
       }
       scaler.scale(loss).backward();
       steps.push_back(scaler.step(adam));

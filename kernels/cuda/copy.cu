@@ -89,8 +89,9 @@ __device__ int64_t copy_packs(Convert<C>, const ListEntry<2>& entry, int64_t beg
   return quads_end;
 }
 
+// Two blocks: with room for four, as the compiler chooses by itself, values go through memory.
 template <class Table>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 2)
     copy_chunks(const __grid_constant__ Table table, int64_t count, int64_t chunks) {
   const uint64_t* words = table.data();
   for_each_chunk<2>(words, count, chunks, [&](int64_t, const ListEntry<2>& entry, int64_t begin, int64_t end) {

@@ -1,11 +1,12 @@
 // Copies between devices. Only blocks of memory cross: what is converted or gathered from strides is so on one side, by
 // that device's own copy, with its contract. To the CPU the result is waited for, since it may be read at once; a copy
-// from pageable memory has left it when the call returns.
+// from pageable memory has left it when the call returns, one from page-locked memory reads it later.
 #include "kernels/cuda/cross_device_copy.h"
 
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/runtime.h"
 #include "kernels/walk.h"
+#include "tandem/cuda/memory.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::cuda {
@@ -26,17 +27,22 @@ void copy_bytes(const Tensor& dst, const Tensor& src, cudaMemcpyKind kind) {
   TANDEM_CUDA(cudaMemcpyAsync, dst.raw_bytes(), src.raw_bytes(), dst.nbytes(), kind, current_handle());
 }
 
+void copy_to_device(const Tensor& dst, const Tensor& src) {
+  copy_bytes(dst, src, cudaMemcpyHostToDevice);
+  record_pinned(src.raw_bytes(), current_stream(dst.device()));
+}
+
 void to_device(const Tensor& dst, const Tensor& src) {
   const DeviceGuard on(dst.device());
-  if (is_one_block(dst, src)) return copy_bytes(dst, src, cudaMemcpyHostToDevice);
+  if (is_one_block(dst, src)) return copy_to_device(dst, src);
   Tensor host = src;
   if (!src.is_contiguous()) {
     host = new_block(src, src.dtype(), src.device());
     cpu::backend().copy(host, src);
   }
-  if (is_one_block(dst, host)) return copy_bytes(dst, host, cudaMemcpyHostToDevice);
+  if (is_one_block(dst, host)) return copy_to_device(dst, host);
   const Tensor arrived = new_block(src, src.dtype(), dst.device());
-  copy_bytes(arrived, host, cudaMemcpyHostToDevice);
+  copy_to_device(arrived, host);
   copy(dst, arrived);
 }
 

@@ -9,7 +9,11 @@
 namespace tandem::cuda {
 namespace {
 
-constexpr int kMaxWidth = 1024;
+/// Threads of a row: as many as hold their elements in registers.
+template <class C>
+constexpr int max_width(bool packed) {
+  return sizeof(C) == 8 ? 256 : packed ? 1024 : 512;
+}
 
 /// A contiguous matrix of any floating dtype.
 struct Matrix {
@@ -48,7 +52,7 @@ __device__ double group_sum(Each each) {
 }
 
 template <class C, bool kCached, bool kPacked>
-__global__ void __launch_bounds__(kMaxWidth)
+__global__ void __launch_bounds__(max_width<C>(kPacked))
     normalise_rows(Matrix y, C* means, C* rstds, Matrix x, Vector weight, Vector bias, int64_t rows, int64_t length,
                    double inverse_n, C eps) {
   using G = Group<false>;
@@ -93,7 +97,7 @@ __global__ void __launch_bounds__(kMaxWidth)
 }
 
 template <class C, bool kCached, bool kPacked>
-__global__ void __launch_bounds__(kMaxWidth)
+__global__ void __launch_bounds__(max_width<C>(kPacked))
     backward_rows(Matrix gx, Matrix gy, Matrix x, const C* means, const C* rstds, Vector weight, int64_t rows,
                   int64_t length, double inverse_n) {
   using G = Group<false>;
@@ -179,10 +183,10 @@ void layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const T
   if (x.numel() == 0) return;
   const DeviceGuard on(x.device());
   const int64_t rows = x.sizes()[0], n = x.sizes()[1];
-  const GroupShape shape = make_group_shape(rows, n, false, kMaxWidth);
   const bool packed = n % kPerThread == 0 && is_aligned(x) && is_aligned(y) && fits_packs(weight) && fits_packs(bias);
   visit_compute(mean, [&](auto zero) {
     using C = decltype(zero);
+    const GroupShape shape = make_group_shape(rows, n, false, max_width<C>(packed));
     visit_flags(n <= int64_t{kPerThread} * shape.width, packed, [&](auto cached, auto runs) {
       launch(normalise_rows<C, cached.value, runs.value>, launch_of(shape), Matrix(y), mean.raw<C>(), rstd.raw<C>(),
              Matrix(x), Vector(weight), Vector(bias), rows, n, 1 / static_cast<double>(n), eps);
@@ -198,9 +202,9 @@ void layer_norm_backward(const Tensor& gx, const Tensor& gweight, const Tensor& 
   visit_compute(mean, [&](auto zero) {
     using C = decltype(zero);
     if (gx.defined() && rows > 0) {
-      const GroupShape shape = make_group_shape(rows, n, false, kMaxWidth);
       const bool packed =
           n % kPerThread == 0 && is_aligned(gx) && is_aligned(gy) && is_aligned(x) && fits_packs(weight);
+      const GroupShape shape = make_group_shape(rows, n, false, max_width<C>(packed));
       visit_flags(n <= int64_t{kPerThread} * shape.width, packed, [&](auto cached, auto runs) {
         launch(backward_rows<C, cached.value, runs.value>, launch_of(shape), Matrix(gx), Matrix(gy), Matrix(x),
                mean.raw<C>(), rstd.raw<C>(), Vector(weight), rows, n, 1 / static_cast<double>(n));

@@ -1,8 +1,6 @@
-// Device memory: one CachingAllocator for each device over cudaMalloc; page-locked host memory.
+// Device memory: one CachingAllocator for each device over cudaMalloc.
 #include "tandem/cuda/memory.h"
 
-#include <map>
-#include <mutex>
 #include <vector>
 
 #include "kernels/cuda/caching_allocator.h"
@@ -71,16 +69,6 @@ AllocatorStats stats_of(int device) {
   return allocator_of(index_of(Device(kCUDA, device))).stats();
 }
 
-/// Free page-locked blocks by size; a power of two each.
-struct PinnedCache {
-  std::mutex mutex;
-  std::multimap<size_t, void*> free;
-};
-PinnedCache& pinned_cache() {
-  static PinnedCache& cache = *new PinnedCache;  // never destroyed, as above
-  return cache;
-}
-
 }  // namespace
 
 AllocatorStats memory_stats(int device) { return stats_of(device); }
@@ -112,31 +100,6 @@ void deallocate(void* block) noexcept {
 
 void record_stream(void* block, const Stream& stream) {
   allocator_of(stream.device().index()).record_stream(block, stream.handle());
-}
-
-std::shared_ptr<void> allocate_pinned(size_t bytes) {
-  size_t size = 4096;
-  while (size < bytes) size *= 2;
-  PinnedCache& cache = pinned_cache();
-  void* block = nullptr;
-  {
-    const std::lock_guard lock(cache.mutex);
-    const auto found = cache.free.find(size);
-    if (found != cache.free.end()) {
-      block = found->second;
-      cache.free.erase(found);
-    }
-  }
-  if (!block) {
-    const cudaError_t code = driver().cudaHostAlloc(&block, size, cudaHostAllocPortable);
-    TANDEM_CHECK(code == cudaSuccess, OutOfMemoryError, "{}: no {} bytes of page-locked memory: {}; use less",
-                 running_op("allocate_pinned"), size, ::cudaGetErrorString(code));
-  }
-  return {block, [size](void* p) {
-            PinnedCache& cache = pinned_cache();
-            const std::lock_guard lock(cache.mutex);
-            cache.free.emplace(size, p);
-          }};
 }
 
 void copy_to_pinned(void* to, const void* from, size_t bytes) {

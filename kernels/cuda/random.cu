@@ -126,7 +126,7 @@ struct Bernoulli {
 
 /// Operands: y, mask, x.
 template <class C>
-__global__ void __launch_bounds__(kThreads) drop(Target<3> t, PhiloxState state, uint32_t threshold, C scale) {
+__global__ void __launch_bounds__(kThreads, 4) drop(Target<3> t, PhiloxState state, uint32_t threshold, C scale) {
   const int64_t numel = t.geometry.numel, step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t first = 4 * (int64_t{blockIdx.x} * blockDim.x + threadIdx.x); first < numel; first += 4 * step) {
     const math::PhiloxBlock lanes = math::philox(state.seed, state.offset + static_cast<uint64_t>(first / 4), 0);

@@ -3,6 +3,8 @@
 // gives NaN. y may be x, gx may be gy. Deterministic.
 #include "tandem/math/softmax.h"
 
+#include <algorithm>
+
 #include "kernels/cuda/geometry.h"
 #include "kernels/cuda/group.h"
 #include "kernels/cuda/kernels.h"
@@ -23,7 +25,14 @@ struct RowsOf {
         stride(x.strides().empty() ? 1 : x.strides()[static_cast<size_t>(dim)]) {}
 };
 
-constexpr int threads_of(bool columns) { return columns ? 256 : 1024; }
+/// Threads of a block for rows of N tensors: as many as hold their elements in registers.
+template <size_t N>
+constexpr int threads_of(bool columns, bool f64) {
+  return columns || f64 ? 256 : N == 2 ? 1024 : 512;
+}
+/// Blocks that a multiprocessor must have room for. Left to itself the compiler goes for four of 256 threads, and keeps
+/// elements in memory for it.
+constexpr int blocks_of(bool columns, bool f64) { return columns && !f64 ? 2 : 1; }
 
 /// Calls f(share, v) for this thread's parts of a row of n elements at offset `at`. With kCached one part is all: it is
 /// in `held`.
@@ -43,7 +52,7 @@ __device__ __forceinline__ void for_parts(const RowsOf& x, int64_t at, int64_t n
 }
 
 template <class C, bool kColumns, bool kCached>
-__global__ void __launch_bounds__(threads_of(kColumns))
+__global__ void __launch_bounds__(threads_of<2>(kColumns, sizeof(C) == 8), blocks_of(kColumns, sizeof(C) == 8))
     softmax_rows(Geometry<2> others, int64_t length, RowsOf y, RowsOf x, bool packed, bool log) {
   using G = Group<kColumns>;
   for (int64_t first = G::first_row(); first < others.numel; first += G::row_step()) {
@@ -84,7 +93,7 @@ __global__ void __launch_bounds__(threads_of(kColumns))
 }
 
 template <class C, bool kColumns, bool kCached>
-__global__ void __launch_bounds__(threads_of(kColumns))
+__global__ void __launch_bounds__(threads_of<3>(kColumns, sizeof(C) == 8), blocks_of(kColumns, sizeof(C) == 8))
     softmax_backward_rows(Geometry<3> others, int64_t length, RowsOf gx, RowsOf gy, RowsOf y, bool packed, bool log) {
   using G = Group<kColumns>;
   for (int64_t first = G::first_row(); first < others.numel; first += G::row_step()) {
@@ -131,9 +140,10 @@ struct RowPlan {
   Geometry<N> others;
   int64_t n;
   GroupShape shape;
-  bool packed, cached;
+  bool f64, packed, cached;
 
   RowPlan(const std::array<const Tensor*, N>& tensors, int64_t dim) {
+    f64 = std::any_of(tensors.begin(), tensors.end(), [](const Tensor* t) { return t->dtype() == DType::F64; });
     const size_t d = static_cast<size_t>(dim);
     Dims sizes = tensors[0]->impl().sizes, strides[N];
     n = sizes.empty() ? 1 : sizes[d];
@@ -150,7 +160,7 @@ struct RowPlan {
     others = make_geometry<N>(kernels::make_walk<N>(sizes, lists));
     const IntArrayRef first = tensors[0]->strides();
     const bool columns = others.numel > 1 && n > 1 && others.strides[0][others.rank - 1] < first[d];
-    shape = make_group_shape(others.numel, n, columns, threads_of(false));
+    shape = make_group_shape(others.numel, n, columns, threads_of<N>(false, f64));
     cached = n <= int64_t{kPerThread} * shape.width;
   }
 };
@@ -176,7 +186,7 @@ void softmax(const Tensor& y, const Tensor& x, int64_t dim, bool log) {
       launch(softmax_rows<decltype(zero), columns.value, cached.value>, launch_of(plan.shape), plan.others, plan.n,
              RowsOf(y, dim), RowsOf(x, dim), plan.packed, log);
     };
-    promote_types(y.dtype(), x.dtype()) == DType::F64 ? run(double{}) : run(float{});
+    plan.f64 ? run(double{}) : run(float{});
   });
 }
 
@@ -189,7 +199,7 @@ void softmax_backward(const Tensor& gx, const Tensor& gy, const Tensor& y, int64
       launch(softmax_backward_rows<decltype(zero), columns.value, cached.value>, launch_of(plan.shape), plan.others,
              plan.n, RowsOf(gx, dim), RowsOf(gy, dim), RowsOf(y, dim), plan.packed, log);
     };
-    promote_types(gx.dtype(), promote_types(gy.dtype(), y.dtype())) == DType::F64 ? run(double{}) : run(float{});
+    plan.f64 ? run(double{}) : run(float{});
   });
 }
 

@@ -66,5 +66,7 @@ void deallocate(void*) noexcept {}
 void record_stream(void*, const Stream&) {}
 std::shared_ptr<void> allocate_pinned(size_t) { throw_unavailable("allocate_pinned"); }
 void copy_to_pinned(void*, const void*, size_t) { throw_unavailable("copy_to_pinned"); }
+bool is_pinned(const void*) { return false; }
+void record_pinned(const void*, const Stream&) {}
 
 }  // namespace tandem::cuda

@@ -52,6 +52,9 @@ struct WorkerPool::State {
     }
   }
 
+  /// The mutex is held.
+  bool ready() const { return !outcomes.empty() && (!ordered || outcomes.begin()->first == popped); }
+
   const bool ordered;
   uint64_t epoch = 0, pushed = 0, popped = 0;
   std::mutex mutex;
@@ -90,10 +93,15 @@ void WorkerPool::push(std::shared_ptr<void> request) {
 
 uint64_t WorkerPool::outstanding() const { return state_->pushed - state_->popped; }
 
+bool WorkerPool::ready() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->ready();
+}
+
 std::shared_ptr<void> WorkerPool::pop(std::optional<int64_t> timeout_ms) {
   State& s = *state_;
   std::unique_lock lock(s.mutex);
-  const auto ready = [&] { return !s.outcomes.empty() && (!s.ordered || s.outcomes.begin()->first == s.popped); };
+  const auto ready = [&] { return s.ready(); };
   if (!timeout_ms) {
     s.batch_ready.wait(lock, ready);
   } else if (!s.batch_ready.wait_for(lock, std::chrono::milliseconds(*timeout_ms), ready)) {

@@ -189,14 +189,17 @@ Tensor overwrite(const Tensor& old, const Tensor& source) {
 
 }  // namespace
 
-const Tensor& Tensor::copy_(const Tensor& source, bool) const {
+const Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
   checks::defined("copy_", "self", *this);
   checks::defined("copy_", "the source", source);
   check_broadcast("copy_", *this, source);
   return apply_in_place(
       "copy_", *this, {&source, 1},
-      [&](const Tensor& y) { backend(y.is_cuda() ? y : source).copy(y, detail::operand_beside(y, source)); },
-      [&](const Tensor& old) { return overwrite(old, source); });
+      [&](const Tensor& y) {
+        backend(y.is_cuda() ? y : source).copy(y, detail::operand_beside(y, source));
+        if (!non_blocking) detail::wait_until_read(source, y);
+      },
+      [&](const Tensor& old) { return overwrite(old, source.to(old.device(), non_blocking)); });
 }
 
 const Tensor& Tensor::fill_(Scalar value) const {

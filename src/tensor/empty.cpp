@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "tandem/base/check.h"
+#include "tandem/cuda/memory.h"
 #include "tandem/tensor/context.h"
 #include "tandem/tensor/factories.h"
 
@@ -59,10 +60,21 @@ void check_grad(const TensorOptions& options) {
                running_op(), name(options.dtype()));
 }
 
+std::shared_ptr<Storage> pinned_storage(size_t bytes, Device device) {
+  TANDEM_CHECK(device.is_cpu(), DeviceError,
+               "{}: pinned_memory is asked for on {}; only memory of the host can be page-locked", running_op(),
+               device.str());
+  std::shared_ptr<void> block = cuda::allocate_pinned(bytes);
+  void* data = block.get();
+  return std::make_shared<Storage>(data, bytes, device, [block = std::move(block)](void*) {});
+}
+
 Tensor allocated(IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options) {
   check_grad(options);
   const size_t bytes = bytes_of(sizes, strides, options.dtype());
-  return wrap(std::make_shared<Storage>(bytes, options.device()), sizes, strides, options);
+  auto storage = options.pinned_memory() ? pinned_storage(bytes, options.device())
+                                         : std::make_shared<Storage>(bytes, options.device());
+  return wrap(std::move(storage), sizes, strides, options);
 }
 
 // Every element has an address of its own and there are no gaps.

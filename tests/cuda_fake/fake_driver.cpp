@@ -15,6 +15,7 @@ cudaError_t last_error = cudaSuccess;
 float now = 0, launch_time = 0;
 bool capturing = false;
 std::map<cudaEvent_t, float> recorded;
+bool events_done = true;
 
 /// Counts the call, and fails it when told to.
 cudaError_t called(const char* name) {
@@ -87,8 +88,9 @@ Driver make() {
     return called("cudaFree");
   };
   d.cudaHostAlloc = [](void** data, size_t bytes, unsigned) { return new_memory("cudaHostAlloc", data, bytes); };
-  d.cudaMemcpyAsync = [](void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t) {
+  d.cudaMemcpyAsync = [](void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
     std::memcpy(to, from, bytes);
+    Calls::instance().queue({"copy", stream, nullptr, to, from});
     return called("cudaMemcpyAsync");
   };
   d.cudaStreamCreateWithPriority = [](cudaStream_t* stream, unsigned, int) {
@@ -97,7 +99,10 @@ Driver make() {
   };
   d.cudaStreamSynchronize = [](cudaStream_t) { return called("cudaStreamSynchronize"); };
   d.cudaStreamQuery = [](cudaStream_t) { return called("cudaStreamQuery"); };
-  d.cudaStreamWaitEvent = [](cudaStream_t, cudaEvent_t, unsigned) { return called("cudaStreamWaitEvent"); };
+  d.cudaStreamWaitEvent = [](cudaStream_t stream, cudaEvent_t event, unsigned) {
+    Calls::instance().queue({"wait", stream, event});
+    return called("cudaStreamWaitEvent");
+  };
   d.cudaStreamIsCapturing = [](cudaStream_t, cudaStreamCaptureStatus* status) {
     *status = capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return called("cudaStreamIsCapturing");
@@ -110,11 +115,15 @@ Driver make() {
     recorded.erase(event);
     return called("cudaEventDestroy");
   };
-  d.cudaEventRecord = [](cudaEvent_t event, cudaStream_t) {
+  d.cudaEventRecord = [](cudaEvent_t event, cudaStream_t stream) {
     recorded[event] = now;
+    Calls::instance().queue({"record", stream, event});
     return called("cudaEventRecord");
   };
-  d.cudaEventQuery = [](cudaEvent_t) { return called("cudaEventQuery"); };
+  d.cudaEventQuery = [](cudaEvent_t) {
+    const cudaError_t code = called("cudaEventQuery");
+    return code == cudaSuccess && !events_done ? cudaErrorNotReady : code;
+  };
   d.cudaEventSynchronize = [](cudaEvent_t) { return called("cudaEventSynchronize"); };
   d.cudaEventElapsedTime = [](float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
     *milliseconds = recorded.at(end) - recorded.at(start);
@@ -150,5 +159,6 @@ void fail_next(const std::string& name, cudaError_t code) { failure = {name, cod
 void pass_time(float milliseconds) { now += milliseconds; }
 void set_launch_time(float milliseconds) { launch_time = milliseconds; }
 void set_capturing(bool on) { capturing = on; }
+void set_events_done(bool done) { events_done = done; }
 
 }  // namespace tandem::cuda::testing

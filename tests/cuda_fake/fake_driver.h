@@ -3,18 +3,34 @@
 // So a whole training step can be run for what it asks of the device: launches, copies, allocations, waits.
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "kernels/cuda/driver.h"
 
 namespace tandem::cuda::testing {
 
-/// How often each call was made since the last reset.
+/// A copy, or a step in the order between streams: what a queue of the device was given.
+struct Queued {
+  std::string call;
+  const void* stream = nullptr;
+  const void* event = nullptr;
+  const void *to = nullptr, *from = nullptr;
+};
+
+/// How often each call was made since the last reset, and what the device's queues were given, in order. Calls may come
+/// from several threads; queued() is for when they are done.
 class Calls {
  public:
   static Calls& instance();
-  void add(const std::string& name) { ++counts_[name]; }
+  void add(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    ++counts_[name];
+  }
   int64_t operator[](const std::string& name) const {
+    const std::lock_guard lock(mutex_);
     const auto found = counts_.find(name);
     return found == counts_.end() ? 0 : found->second;
   }
@@ -25,18 +41,31 @@ class Calls {
   }
   int64_t allocations() const { return (*this)["cudaMalloc"] + (*this)["cudaHostAlloc"]; }
   int64_t copies() const { return (*this)["cudaMemcpyAsync"]; }
-  void reset() { counts_.clear(); }
+  void queue(Queued entry) {
+    const std::lock_guard lock(mutex_);
+    queued_.push_back(std::move(entry));
+  }
+  const std::vector<Queued>& queued() const { return queued_; }
+  void reset() {
+    const std::lock_guard lock(mutex_);
+    counts_.clear();
+    queued_.clear();
+  }
   /// "name: count" for each, for messages.
   std::string str() const;
 
  private:
+  mutable std::mutex mutex_;
   std::map<std::string, int64_t> counts_;
+  std::vector<Queued> queued_;
 };
 
 /// The table of the fake; every call succeeds, unless fail_next() was told otherwise.
 const Driver& fake_driver();
 /// The next call of this name returns `code`.
 void fail_next(const std::string& name, cudaError_t code);
+/// Whether events that were recorded are done; at first they are.
+void set_events_done(bool done);
 
 /// The device's clock, in milliseconds, which events read: it stands but for what these say.
 void pass_time(float milliseconds);

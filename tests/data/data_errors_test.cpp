@@ -23,6 +23,12 @@ struct Numbers : data::datasets::Dataset<Numbers> {
   std::optional<size_t> count;
 };
 
+/// Batches in which no tensor can be found.
+struct Indices : data::datasets::Dataset<Indices, size_t> {
+  size_t get(size_t i) override { return i; }
+  std::optional<size_t> size() const override { return 1; }
+};
+
 struct MoveOnly : data::datasets::Dataset<MoveOnly> {
   MoveOnly() = default;
   MoveOnly(MoveOnly&&) = default;
@@ -41,6 +47,12 @@ TEST(DataErrors, Loaders) {
                 StateError, "timeout is -5 ms", "at least 0"),
       BAD_INPUT("RandomSampler", data::samplers::RandomSampler(SIZE_MAX).reset(), StateError, "n = -1"),
       BAD_INPUT("make_data_loader", make_data_loader(Numbers(std::nullopt), 2), StateError, "size", "give a sampler"),
+      BAD_INPUT("DataLoader", make_data_loader(Indices(), DataLoaderOptions(1).pin_memory(true)), StateError,
+                "pin_memory and prefetch_to", "for_each_tensor"),
+      BAD_INPUT("DataLoader", make_data_loader(Indices(), DataLoaderOptions(1).prefetch_to(kCPU)), StateError,
+                "pin_memory and prefetch_to", "for_each_tensor"),
+      BAD_INPUT("DataLoader", make_data_loader(Numbers(3), DataLoaderOptions(1).prefetch_to("cuda:99")), DeviceError,
+                "prefetch_to names device cuda:99", "device_count()"),
   });
 }
 

@@ -61,6 +61,8 @@ constexpr Property properties[] = {PROPERTY(dim()),
                                    PROPERTY(detach()),
                                    PROPERTY(detach_()),
                                    PROPERTY(set_data(ones({1}))),
+                                   PROPERTY(is_pinned()),
+                                   PROPERTY(pin_memory()),
                                    PROPERTY(to(Device(kCPU))),
                                    PROPERTY(to(TensorOptions())),
                                    PROPERTY(cpu()),
@@ -92,7 +94,10 @@ TEST(TensorErrors, ConversionsNameThemselves) {
                   BAD_INPUT("to", x.to("cuda:3"), DeviceError, "cuda is not available", "Device(kCPU)"),
                   BAD_INPUT("to", x.to(TensorOptions(kCUDA)), DeviceError, "cuda is not available", "Device(kCPU)"),
                   BAD_INPUT("to", x.to(kCUDA, kHalf), DeviceError, "cuda is not available", "Device(kCPU)"),
-                  BAD_INPUT("cuda", x.cuda(), DeviceError, "cuda is not available", "Device(kCPU)")});
+                  BAD_INPUT("cuda", x.cuda(), DeviceError, "cuda is not available", "Device(kCPU)"),
+                  BAD_INPUT("pin_memory", x.pin_memory(), DeviceError, "cuda is not available", "Device(kCPU)"),
+                  BAD_INPUT("zeros", zeros({2}, TensorOptions().pinned_memory(true)), DeviceError,
+                            "cuda is not available", "Device(kCPU)")});
 }
 
 TEST(TensorErrors, ElementsAreReadOnTheCpuInTheirDtypeAndRank) {

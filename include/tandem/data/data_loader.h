@@ -1,7 +1,9 @@
 #pragma once
-// DataLoader: walks a dataset in batches, in a sampler's order, with worker threads if wanted.
+// DataLoader: walks a dataset in batches, in a sampler's order, with worker threads if wanted, and copies them to a
+// device ahead of the loop if wanted.
 #include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -10,8 +12,10 @@
 #include <utility>
 
 #include "tandem/base/error.h"
+#include "tandem/data/batch_tensors.h"
 #include "tandem/data/data_loader_options.h"
 #include "tandem/data/dataset.h"
+#include "tandem/data/device_prefetch.h"
 #include "tandem/data/loader_state.h"
 #include "tandem/data/samplers.h"
 #include "tandem/data/worker_pool.h"
@@ -27,7 +31,8 @@ class DataLoader {
   using BatchType = typename Dataset::BatchType;
   using BatchRequestType = typename Sampler::BatchRequestType;
 
-  /// Throws StateError for a batch size of 0, a negative timeout, or workers and a dataset that cannot be copied.
+  /// Throws StateError for a batch size of 0, a negative timeout, workers and a dataset that cannot be copied, or
+  /// pin_memory or prefetch_to and batches whose tensors cannot be found; DeviceError for a device that is not there.
   DataLoader(Dataset dataset, Sampler sampler, DataLoaderOptions options)
       : options_(options), sampler_(std::move(sampler)), dataset_(std::move(dataset)) {
     if (options_.batch_size() == 0) throw StateError("DataLoader: batch_size is 0; it must be at least 1");
@@ -35,12 +40,19 @@ class DataLoader {
       throw StateError("DataLoader: timeout is " + std::to_string(*options_.timeout()) +
                        " ms; it must be at least 0, or nullopt to wait as long as it takes");
     }
+    if (!detail::has_tensors<BatchType>() && (options_.pin_memory() || options_.prefetch_to())) {
+      throw StateError(
+          "DataLoader: pin_memory and prefetch_to need the tensors of a batch, and its type does not show them; give "
+          "it a member function void for_each_tensor(const data::TensorVisitor& visit)");
+    }
+    device_ = detail::DevicePrefetch::make(options_);
     if (options_.workers() == 0) return;
     if constexpr (std::is_copy_constructible_v<Dataset>) {
       pool_ = std::make_unique<detail::WorkerPool>(options_.enforce_ordering());
       for (size_t i = 0; i < options_.workers(); ++i) {
-        pool_->add_worker([dataset = dataset_](void* request) mutable -> std::shared_ptr<void> {
-          return std::make_shared<BatchType>(dataset.get_batch(std::move(*static_cast<BatchRequestType*>(request))));
+        pool_->add_worker([dataset = dataset_, device = device_.get()](void* request) mutable -> std::shared_ptr<void> {
+          auto& indices = *static_cast<BatchRequestType*>(request);
+          return std::make_shared<BatchType>(pinned(dataset.get_batch(std::move(indices)), device));
         });
       }
     } else {
@@ -137,10 +149,13 @@ class DataLoader {
     return request;
   }
 
-  uint64_t batches_taken() const { return requested_ - (pool_ ? pool_->outstanding() : 0); }
+  uint64_t batches_taken() const {
+    return requested_ - (pool_ ? pool_->outstanding() : 0) - (ahead_ && !ahead_->is_end() ? 1 : 0);
+  }
 
   void drop_batches() {
     batch_.reset();
+    ahead_.reset();
     if (pool_) pool_->reset();
     requested_ = 0;
   }
@@ -153,30 +168,73 @@ class DataLoader {
     }
   }
 
-  void advance() {
-    batch_.reset();  // also its memory, for the next batch to reuse
+  static BatchType pinned(BatchType batch, const detail::DevicePrefetch* device) {
+    if (device) detail::for_each_tensor(batch, [device](Tensor& t) { device->pin(t); });
+    return batch;
+  }
+
+  /// The next batch on the host; nullopt at the end of the epoch.
+  std::optional<BatchType> load() {
     if (!pool_) {
       std::optional<BatchRequestType> request = next_request();
-      in_epoch_ = request.has_value();
-      if (request) batch_ = dataset_.get_batch(std::move(*request));
-      return;
+      if (!request) return std::nullopt;
+      return pinned(dataset_.get_batch(std::move(*request)), device_.get());
     }
     prefetch();
-    in_epoch_ = pool_->outstanding() > 0;
-    if (!in_epoch_) return;
-    batch_ = std::move(*static_cast<BatchType*>(pool_->pop(options_.timeout()).get()));
+    if (pool_->outstanding() == 0) return std::nullopt;
+    std::optional<BatchType> batch = std::move(*static_cast<BatchType*>(pool_->pop(options_.timeout()).get()));
     prefetch();
+    return batch;
+  }
+
+  /// A batch on its way to the device, the end of the epoch, or what the dataset threw in its place.
+  struct Ahead {
+    std::optional<BatchType> batch;
+    std::exception_ptr error;
+    bool is_end() const { return !batch && !error; }
+  };
+  Ahead send() {
+    Ahead next;
+    try {
+      next.batch = load();
+      if (!next.batch) return next;
+      detail::for_each_tensor(*next.batch, [this](Tensor& t) { device_->send(t); });
+      device_->sent();
+    } catch (...) {
+      next = {std::nullopt, std::current_exception()};
+    }
+    return next;
+  }
+
+  void advance() {
+    batch_.reset();  // also its memory, for the next batch to reuse
+    if (!device_ || !device_->copies()) {
+      batch_ = load();
+      in_epoch_ = batch_.has_value();
+      return;
+    }
+    Ahead now = ahead_ ? std::move(*ahead_) : send();
+    ahead_.reset();
+    if (now.error) std::rethrow_exception(now.error);
+    in_epoch_ = now.batch.has_value();
+    if (!in_epoch_) return;
+    device_->wait();
+    detail::for_each_tensor(*now.batch, [this](Tensor& t) { device_->receive(t); });
+    batch_ = std::move(now.batch);
+    if (!pool_ || pool_->ready()) ahead_ = send();  // a worker that is late holds up its own batch, not this one
   }
 
   DataLoaderOptions options_;
   Sampler sampler_;
   Dataset dataset_;
   std::optional<BatchType> batch_;
-  std::unique_ptr<detail::WorkerPool> pool_;
+  std::unique_ptr<detail::DevicePrefetch> device_;  ///< null: batches stay as the dataset gives them
+  std::optional<Ahead> ahead_;
   StateDict epoch_start_;   // the sampler's state
   uint64_t requested_ = 0;  // batches asked of the sampler in this epoch
-  bool in_epoch_ = false;   // begun, and its end not seen
+  bool in_epoch_ = false;   // begun, and the loop has not seen its end
   bool resumed_ = false;    // load_state_dict has begun the epoch
+  std::unique_ptr<detail::WorkerPool> pool_;  // last: its threads use the rest
 };
 
 /// A loader with a sampler of the caller's.

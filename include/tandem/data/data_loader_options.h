@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "tandem/base/device.h"
+
 namespace tandem::data {
 
 /// `DataLoaderOptions().batch_size(64).workers(2)`; a bare batch size converts.
@@ -32,6 +34,16 @@ class DataLoaderOptions {
   /// Leaves out a last batch with fewer items.
   DataLoaderOptions& drop_last(bool value) { return drop_last_ = value, *this; }
 
+  /// Batches lie in page-locked memory, from which `to(device, non_blocking)` runs beside the host's work. Does nothing
+  /// where no CUDA device is. Needs a batch whose tensors can be found, see data/batch_tensors.h.
+  DataLoaderOptions& pin_memory(bool value) { return pin_memory_ = value, *this; }
+  /// Batches arrive on this device: while the loop works on one, the next is copied from page-locked memory on a stream
+  /// of its own, and neither the host nor the stream of the loop's kernels waits for more than that copy. Batches and
+  /// their order stay the same; without workers a dataset is asked for a batch one step ahead. Nothing happens for the
+  /// CPU. Needs a batch as pin_memory does.
+  DataLoaderOptions& prefetch_to(std::optional<Device> value) { return prefetch_to_ = value, *this; }
+  DataLoaderOptions& prefetch_to(DeviceType value) { return prefetch_to(std::optional<Device>(Device(value))); }
+
   size_t batch_size() const { return batch_size_; }
   size_t workers() const { return workers_; }
   size_t max_jobs() const { return max_jobs_.value_or(2 * workers_); }
@@ -39,12 +51,15 @@ class DataLoaderOptions {
   std::optional<int64_t> timeout() const { return timeout_ms_; }
   bool enforce_ordering() const { return enforce_ordering_; }
   bool drop_last() const { return drop_last_; }
+  bool pin_memory() const { return pin_memory_; }
+  std::optional<Device> prefetch_to() const { return prefetch_to_; }
 
  private:
   size_t batch_size_ = 1, workers_ = 0;
   std::optional<size_t> max_jobs_;
   std::optional<int64_t> timeout_ms_;
-  bool enforce_ordering_ = true, drop_last_ = false;
+  std::optional<Device> prefetch_to_;
+  bool enforce_ordering_ = true, drop_last_ = false, pin_memory_ = false;
 };
 
 }  // namespace tandem::data

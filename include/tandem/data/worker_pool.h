@@ -26,6 +26,8 @@ class WorkerPool {
   void push(std::shared_ptr<void> request);
   /// Requests pushed whose batches have not been popped.
   uint64_t outstanding() const;
+  /// True when pop() would not wait.
+  bool ready() const;
   /// Waits for the next batch, in the order of the requests if `ordered`. Throws what the worker threw, and StateError
   /// when `timeout_ms` have passed.
   std::shared_ptr<void> pop(std::optional<int64_t> timeout_ms);

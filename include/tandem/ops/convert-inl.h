@@ -2,6 +2,7 @@
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
 #include "tandem/cuda/checks.h"
+#include "tandem/cuda/stream.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
@@ -28,9 +29,13 @@ inline bool has_format(const Tensor& x, MemoryFormat format) {
   return format == MemoryFormat::Preserve || x.is_contiguous(format);
 }
 
+TANDEM_OPS void wait_until_read(const Tensor& source, const Tensor& target) {
+  if (target.is_cuda() && source.is_pinned()) cuda::current_stream(target.device()).synchronize();
+}
+
 }  // namespace detail
 
-TANDEM_OPS Tensor to(const Tensor& x, Device device, DType dtype, bool, bool copy, MemoryFormat format) {
+TANDEM_OPS Tensor to(const Tensor& x, Device device, DType dtype, bool non_blocking, bool copy, MemoryFormat format) {
   checks::defined("to", "the input", x);
   detail::check_format("to", x, format);
   const bool same_device = x.device().type() == device.type() && (device.index() < 0 || x.device() == device);
@@ -40,6 +45,7 @@ TANDEM_OPS Tensor to(const Tensor& x, Device device, DType dtype, bool, bool cop
       [&](const Tensor& x) {
         Tensor y = empty_like(x, TensorOptions(dtype).device(device).memory_format(format));
         backend(device.is_cuda() ? y : x).copy(y, x);
+        if (!non_blocking) detail::wait_until_read(x, y);
         return Result{y, {}, [device = x.device(), dtype = x.dtype()](const Backward& b) -> Grads {
                         // Straight to the dtype of the input, also when b.wanted() says another low dtype.
                         return {to(b.grad(), device, dtype)};

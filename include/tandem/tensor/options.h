@@ -41,9 +41,17 @@ struct TensorOptions {
     return o;
   }
 
+  /// Page-locked host memory, from which copies to a CUDA device run beside the host's work.
+  TensorOptions pinned_memory(bool p) const {
+    TensorOptions o = *this;
+    o.pinned_memory_ = p;
+    return o;
+  }
+
   DType dtype() const { return dtype_.value_or(DType::F32); }
   Device device() const { return device_.value_or(Device(kCPU)); }
   bool requires_grad() const { return requires_grad_; }
+  bool pinned_memory() const { return pinned_memory_; }
   bool has_dtype() const { return dtype_.has_value(); }
   bool has_device() const { return device_.has_value(); }
   std::optional<MemoryFormat> memory_format_opt() const { return memory_format_; }
@@ -52,7 +60,7 @@ struct TensorOptions {
   std::optional<DType> dtype_;
   std::optional<Device> device_;
   std::optional<MemoryFormat> memory_format_;
-  bool requires_grad_ = false;
+  bool requires_grad_ = false, pinned_memory_ = false;
 };
 
 inline TensorOptions dtype(DType t) { return TensorOptions(t); }

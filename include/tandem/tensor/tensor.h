@@ -29,6 +29,9 @@ using TensorHook = std::function<Tensor(const Tensor&)>;
 namespace indexing {
 struct TensorIndex;
 }
+namespace cuda {
+class Stream;
+}
 
 /// What autograd keeps for a tensor; defined in autograd/meta.h.
 struct AutogradMetaBase {
@@ -164,6 +167,15 @@ class Tensor {
   Tensor half() const { return to(kHalf); }
   Tensor bfloat16() const { return to(kBFloat16); }
   Tensor toType(DType t) const { return to(t); }
+  /// True when the data lie in page-locked host memory of tandem's.
+  bool is_pinned() const;
+  /// A copy in page-locked host memory, from which copies to a CUDA device run beside the host's work when they are
+  /// asked for with non_blocking; this tensor itself when it lies there. Without history. Throws DeviceError for a
+  /// tensor of a CUDA device, and where there is no such device.
+  Tensor pin_memory() const;
+  /// Says that `stream`, too, uses this tensor: its memory, once freed, is handed out again only after that work is
+  /// done. Needed where a tensor made on one stream is used on another. Throws DeviceError on the CPU.
+  void record_stream(const cuda::Stream& stream) const;
   Tensor contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
   /// A copy with its own memory. Preserve keeps the strides of a dense tensor; ChannelsLast needs rank 4.
   Tensor clone(MemoryFormat format = MemoryFormat::Preserve) const;

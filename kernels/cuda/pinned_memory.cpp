@@ -1,0 +1,110 @@
+// Page-locked host memory: a cache of blocks, each with the events behind the copies that last used it.
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "kernels/cuda/runtime.h"
+#include "tandem/base/check.h"
+#include "tandem/cuda/event.h"
+#include "tandem/cuda/memory.h"
+
+namespace tandem::cuda {
+namespace {
+
+struct Block {
+  char* data;
+  size_t bytes;  ///< a power of two
+  /// One event for each stream that has used the block; recorded again at the next use, so that a loop makes none.
+  std::vector<std::pair<Stream, Event>> uses;
+
+  bool idle() const {
+    for (const auto& [stream, event] : uses) {
+      if (!event.query()) return false;
+    }
+    return true;
+  }
+};
+
+struct Cache {
+  std::mutex mutex;
+  std::map<const char*, Block> blocks;     ///< all of them, by address
+  std::multimap<size_t, Block*> returned;  ///< freed, by size; copies may still use them
+};
+Cache& cache() {
+  static Cache& all = *new Cache;  // never destroyed: tensors may outlive it, and the driver may be gone by then
+  return all;
+}
+
+/// True while a graph records the calling thread's stream: then events must not be asked.
+bool is_capturing() {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  TANDEM_CUDA(cudaStreamIsCapturing, current_handle(), &status);
+  return status != cudaStreamCaptureStatusNone;
+}
+
+/// The block around an address, or null. The mutex is held.
+Block* find(Cache& all, const void* address) {
+  const char* byte = static_cast<const char*>(address);
+  auto after = all.blocks.upper_bound(byte);
+  if (after == all.blocks.begin()) return nullptr;
+  Block& block = std::prev(after)->second;
+  return byte < block.data + block.bytes ? &block : nullptr;
+}
+
+Block* take_returned(Cache& all, size_t bytes) {
+  const bool capturing = is_capturing();
+  const auto [first, last] = all.returned.equal_range(bytes);
+  for (auto it = first; it != last; ++it) {
+    Block* block = it->second;
+    if (capturing ? !block->uses.empty() : !block->idle()) continue;
+    all.returned.erase(it);
+    return block;
+  }
+  return nullptr;
+}
+
+Block* take_new(Cache& all, size_t bytes) {
+  void* data = nullptr;
+  const cudaError_t code = driver().cudaHostAlloc(&data, bytes, cudaHostAllocPortable);
+  if (code != cudaSuccess) driver().cudaGetLastError();
+  TANDEM_CHECK(code == cudaSuccess, OutOfMemoryError, "{}: no {} bytes of page-locked memory: {}; use less",
+               running_op("allocate_pinned"), bytes, ::cudaGetErrorString(code));
+  auto* begin = static_cast<char*>(data);
+  return &all.blocks.emplace(begin, Block{begin, bytes, {}}).first->second;
+}
+
+}  // namespace
+
+std::shared_ptr<void> allocate_pinned(size_t bytes) {
+  size_t size = 4096;
+  while (size < bytes) size *= 2;
+  Cache& all = cache();
+  const std::lock_guard lock(all.mutex);
+  Block* block = take_returned(all, size);
+  if (!block) block = take_new(all, size);
+  return {block->data, [block](void*) {
+            Cache& all = cache();
+            const std::lock_guard lock(all.mutex);
+            all.returned.emplace(block->bytes, block);
+          }};
+}
+
+bool is_pinned(const void* address) {
+  Cache& all = cache();
+  const std::lock_guard lock(all.mutex);
+  return find(all, address) != nullptr;
+}
+
+void record_pinned(const void* address, const Stream& stream) {
+  Cache& all = cache();
+  const std::lock_guard lock(all.mutex);
+  Block* block = find(all, address);
+  if (!block) return;
+  for (auto& [user, event] : block->uses) {
+    if (user == stream) return event.record(stream);
+  }
+  block->uses.emplace_back(stream, Event()).second.record(stream);
+}
+
+}  // namespace tandem::cuda

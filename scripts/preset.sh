@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Configures the preset that suits this machine, and prints its name: cuda where a GPU, nvcc and cuDNN are, for that
+# GPU's architecture; otherwise release. What was chosen, and why, goes to stderr in one line.
+#
+# Usage: scripts/preset.sh [PRESET]      PRESET, or the environment's TANDEM_PRESET, is taken as it is
+#        scripts/preset.sh --choose      prints the name without configuring
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { echo "$*" >&2; }
+
+gpu() { # its name; fails where there is none
+  local listed
+  if listed=$(nvidia-smi -L 2>/dev/null) && [[ $listed == GPU* ]]; then
+    listed=${listed%%$'\n'*}
+    echo "${listed%% (UUID*}"
+  elif [[ -e /dev/nvidia0 ]]; then
+    echo "/dev/nvidia0"
+  else
+    return 1
+  fi
+}
+
+cudnn() { # as cmake/FindCUDNN.cmake sees it
+  local work status=0
+  work=$(mktemp -d)
+  cat >"$work/CMakeLists.txt" <<CMAKE
+cmake_minimum_required(VERSION 3.22)
+project(probe CXX)
+list(APPEND CMAKE_MODULE_PATH "$PWD/cmake")
+find_package(CUDNN 9 REQUIRED)
+CMAKE
+  cmake -S "$work" -B "$work/build" >/dev/null 2>&1 || status=$?
+  rm -rf "$work"
+  return $status
+}
+
+choose() {
+  local name
+  if [[ -n ${TANDEM_PRESET-} ]]; then
+    say "preset: $TANDEM_PRESET, from TANDEM_PRESET"
+    echo "$TANDEM_PRESET"
+  elif ! name=$(gpu); then
+    say "preset: release, since there is no GPU"
+    echo release
+  elif ! command -v nvcc >/dev/null; then
+    say "preset: release, since there is no nvcc beside $name"
+    echo release
+  elif ! cudnn; then
+    say "preset: release, since cuDNN 9 was not found beside $name"
+    echo release
+  else
+    say "preset: cuda, for $name (TANDEM_PRESET=release builds for the CPU alone)"
+    echo cuda
+  fi
+}
+
+PATH=$PATH:/usr/local/cuda/bin
+case ${1-} in
+  --choose)
+    choose
+    exit
+    ;;
+  "") preset=$(choose) ;;
+  *) preset=$1 ;;
+esac
+arguments=()
+if [[ $preset == cuda ]] && gpu >/dev/null; then arguments+=(-DCMAKE_CUDA_ARCHITECTURES=native); fi
+mkdir -p build
+cmake --preset "$preset" "${arguments[@]}" >build/."$preset".configure.log 2>&1 || {
+  cat build/."$preset".configure.log >&2
+  exit 1
+}
+echo "$preset"

@@ -1,0 +1,35 @@
+// Page-locked tensors, and tensors that several streams use.
+#include "tandem/backend.h"
+#include "tandem/base/check.h"
+#include "tandem/cuda/memory.h"
+#include "tandem/cuda/stream.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem {
+
+bool Tensor::is_pinned() const {
+  TensorImpl& x = checked("is_pinned");
+  return x.storage->device().is_cpu() && cuda::is_pinned(x.storage->data_unresolved());
+}
+
+Tensor Tensor::pin_memory() const {
+  const WholeOpScope op("pin_memory");
+  checked("pin_memory");
+  TANDEM_CHECK(is_cpu(), DeviceError,
+               "pin_memory: the tensor is on {}; only memory of the host can be page-locked: call cpu() first",
+               device().str());
+  if (is_pinned()) return *this;
+  const Tensor pinned = empty_like(*this, TensorOptions().pinned_memory(true));
+  if (pinned.numel() > 0) backend(pinned).copy(pinned, *this);
+  return pinned;
+}
+
+void Tensor::record_stream(const cuda::Stream& stream) const {
+  TensorImpl& x = checked("record_stream");
+  TANDEM_CHECK(is_cuda(), DeviceError,
+               "record_stream: the tensor is on {}, which has no streams; call it on tensors of a CUDA device",
+               device().str());
+  cuda::record_stream(x.storage->data_unresolved(), stream);
+}
+
+}  // namespace tandem

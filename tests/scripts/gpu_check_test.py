@@ -1,0 +1,100 @@
+"""scripts/gpu_check.sh over a package of stand-ins: which steps run, what they are given, and what a second call does."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# Notes its call in $CALLS; as a test, writes a result with one case.
+STAND_IN = """#!/bin/sh
+echo "$(basename "$0") $GTEST_SHARD_INDEX $*" >> "$CALLS"
+for a; do case $a in --gtest_output=json:*) echo '{"testsuites": [{"name": "S", "testsuite": [{"name": "t", "status":
+"RUN"}]}]}' > "${a#--gtest_output=json:}";; esac; done
+"""
+
+
+class GpuCheck(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.bin = self.folder / "package" / "bin"
+        self.bin.mkdir(parents=True)
+        self.tools = self.folder / "tools"
+        self.tools.mkdir()
+        self.program(self.tools / "nvidia-smi", "#!/bin/sh\necho 'a GPU, 580, 80000 MiB'\n")
+        self.program(self.tools / "compute-sanitizer", STAND_IN)
+        for name in ("ops_test", "base_test", "train_bench", "device_bench"):
+            self.program(self.bin / name, STAND_IN)
+
+    def program(self, path, text):
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def check(self, *arguments):
+        calls = self.folder / "calls"
+        calls.write_text("")
+        environment = dict(os.environ, PATH=f"{self.tools}:{os.environ['PATH']}", CALLS=str(calls),
+                           TANDEM_GPU_PACKAGE=str(self.folder / "package"))
+        result = subprocess.run([str(ROOT / "scripts" / "gpu_check.sh"), "--out", str(self.out), *arguments],
+                                env=environment, capture_output=True, text=True)
+        return result, calls.read_text().splitlines()
+
+    @property
+    def out(self):
+        return self.folder / "results"
+
+    def test_tests_run_once_in_shards(self):
+        result, calls = self.check("--stage", "tests")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertEqual(sorted(c.split(" --")[0] for c in calls), ["base_test 0"] + [f"ops_test {i}" for i in range(6)])
+        summary = json.loads((self.out / "summary.json").read_text())
+        self.assertEqual(summary["gpu"], "a GPU, 580, 80000 MiB")
+        self.assertEqual(summary["tests"], {"passed": 7, "failed": 0, "skipped": 0})
+        self.assertEqual(self.check("--stage", "tests")[1], [])
+
+    def test_a_failed_step_is_repeated_when_asked_for(self):
+        self.program(self.bin / "base_test", "#!/bin/sh\nexit 3\n")
+        result, _ = self.check("--stage", "tests")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("test_base_test.0: FAILED (3)", result.stdout)
+        self.program(self.bin / "base_test", STAND_IN)
+        self.assertEqual(self.check("--stage", "tests")[0].returncode, 1)
+        result, calls = self.check("--stage", "tests", "--retry")
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertEqual(len(calls), 1)
+
+    def test_the_sanitizer_runs_every_tool(self):
+        _, calls = self.check("--stage", "sanitizer")
+        for tool in ("memcheck", "racecheck", "initcheck", "synccheck"):
+            mine = [c for c in calls if f"--tool {tool} " in c]
+            self.assertEqual(len(mine), 6)
+            self.assertTrue(all("--error-exitcode" in c and "package/bin/" in c for c in mine))
+        self.assertEqual(sum("Ops/CudaTest.F16/*" in c for c in calls), 8)
+
+    def test_a_missing_tool_is_no_failure(self):
+        self.program(self.tools / "compute-sanitizer", "#!/bin/sh\necho nothing here\nexit 77\n")
+        result, _ = self.check("--stage", "sanitizer")
+        self.assertIn("skipped: nothing here", result.stdout)
+
+    def test_the_memory_stage_asks_for_both_batches_and_the_largest(self):
+        _, calls = self.check("--stage", "memory")
+        self.assertTrue(any("--precision f32 --batch 590" in c for c in calls))
+        self.assertTrue(any("--precision f16 --batch 1000" in c for c in calls))
+        self.assertEqual(sum("--largest-batch" in c for c in calls), 2)
+
+    def test_kernels_run_in_groups(self):
+        _, calls = self.check("--stage", "kernels")
+        self.assertEqual([c.split("--only ")[1] for c in calls], ["products", "passes", "convolutions", "launches"])
+
+    def test_an_unknown_stage_is_refused(self):
+        result, _ = self.check("--stage", "nonsense")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("unknown stage 'nonsense'", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
