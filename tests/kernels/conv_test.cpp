@@ -1,4 +1,6 @@
 // conv2d and its gradients against the definition, in f64.
+#include "kernels/conv_columns.h"
+
 #include <algorithm>
 
 #include "kernels/layouts.h"
@@ -92,6 +94,26 @@ TEST(Conv2d, forward) {
   });
 }
 
+// An overflow that relu made 0 of would escape the loss scaler.
+TEST(Conv2d, reluKeepsNan) {
+  const Case& c = kCases[1];
+  for (DType dtype : kFloatingTypes) {
+    for (Layout layout : kLayouts) {
+      const Tensor x = noise(c.x_sizes(), dtype, 1, layout), w = noise(c.w_sizes(), dtype, 2);
+      const Tensor bias = noise({c.o}, dtype, 3), y = unwritten(c.y_sizes(), dtype, layout);
+      backend(kCPU).fill(make_view(x, {1}, {1}, x.storage_offset()), std::nan(""));
+      backend(kCPU).conv2d(y, x, w, bias, c.p, Activation::relu);
+      const std::vector<double> values = read(y);
+      for (int64_t i = 0; i < y.numel(); ++i) {
+        const int64_t row = i / c.w % c.h, column = i % c.w;
+        const bool reached = i < c.o * c.h * c.w && row < 2 && column < 2;  // of the first image, by 3x3 kernels
+        EXPECT_EQ(std::isnan(values[i]), reached) << i << " " << name(dtype) << " " << name(layout);
+        EXPECT_TRUE(reached || values[i] >= 0) << i;
+      }
+    }
+  }
+}
+
 TEST(Conv2d, gelu) {
   for (DType dtype : kFloatingTypes) {
     check_forward(kCases[1], dtype, dtype, Layout::contiguous, Layout::contiguous, Layout::channels_last,
@@ -155,6 +177,35 @@ TEST(Conv2d, backwardWeight) {
     check_backward_weight(c, dtype, wide(dtype), layout, true, false, what + " no bias");
     check_backward_weight(c, dtype, wide(dtype), layout, false, true, what + " no weight");
   });
+}
+
+// What a device does whose library writes no f32 gradients of 16-bit operands.
+TEST(Conv2d, backwardWeightByColumns) {
+  for_each_case([](const Case& c, DType dtype, Layout layout, const std::string& what) {
+    if (c.p.groups != 1 || dtype == kDouble) return;
+    const Tensor gy = noise(c.y_sizes(), dtype, 1, layout), x = noise(c.x_sizes(), dtype, 2, layout);
+    const std::vector<double> gs = read(gy), xs = read(x);
+    std::vector<double> expected(static_cast<size_t>(c.o * c.c * c.kh * c.kw));
+    c.for_each_product([&](int64_t i, int64_t j, int64_t k) { expected[k] += gs[i] * xs[j]; });
+    const int64_t pixels = c.out(0) * c.out(1), image_bytes = pixels * kernels::column_stride(c.c * c.kh * c.kw) * 4;
+    for (Layout layout_w : kLayouts) {
+      for (int64_t most_bytes : {int64_t{0}, 2 * image_bytes, 100 * image_bytes}) {
+        const Tensor gweight = unwritten(c.w_sizes(), kFloat, layout_w);
+        kernels::conv2d_backward_weight_by_columns(gweight, gy, x, c.p, most_bytes);
+        expect_near(gweight, expected, c.n * pixels, what + " in slices of " + std::to_string(most_bytes));
+      }
+    }
+  });
+}
+
+// 2 x 512 x 512 is past the largest f16, and what a rounding to f16 in between would make inf.
+TEST(Conv2d, backwardWeightByColumnsKeepsTheRangeOfF32) {
+  const Tensor gy = unwritten({2, 1, 1, 1}, kHalf), x = unwritten({2, 1, 1, 1}, kHalf),
+               g = unwritten({1, 1, 1, 1}, kFloat);
+  backend(kCPU).fill(gy, 512);
+  backend(kCPU).fill(x, 512);
+  kernels::conv2d_backward_weight_by_columns(g, gy, x, {}, 1 << 20);
+  EXPECT_EQ(read(g)[0], 2.0 * 512 * 512);
 }
 
 TEST(Conv2d, expandedGradient) {

@@ -1,0 +1,75 @@
+#pragma once
+// The gradient of a convolution's weight as matrix products, over columns: for each output pixel a row of the inputs
+// that its kernel reads.
+#include <algorithm>
+
+#include "tandem/backend.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::kernels {
+
+/// Elements from one row of columns to the next: rows begin at multiples of 16 bytes in 16 bits.
+inline int64_t column_stride(int64_t taps_and_channels) { return (taps_and_channels + 7) / 8 * 8; }
+
+/// gweight = gradient of the weight [O, C, KH, KW], f32, from gy: [N, O, OH, OW] and x: [N, C, H, W] of one 16-bit
+/// dtype, without groups. The sums are f32 from end to end. The columns are KH KW times as large as x (for a 1x1 kernel
+/// of stride 1 they are x), so they are made for as many images at a time as `most_bytes` hold, one at least, and the
+/// products added up.
+inline void conv2d_backward_weight_by_columns(const Tensor& gweight, const Tensor& gy, const Tensor& x,
+                                              const Conv2dParams& p, int64_t most_bytes) {
+  const Backend& device = backend(gy);
+  const int64_t n = x.size(0), c = x.size(1), h = x.size(2), w = x.size(3), o = gy.size(1), oh = gy.size(2),
+                ow = gy.size(3), kh = gweight.size(2), kw = gweight.size(3), taps = kh * kw * c;
+  const int64_t ph = h + 2 * p.padding[0], pw = w + 2 * p.padding[1], pixels = oh * ow;
+  const auto channels_last = [&](const Tensor& t) {
+    if (t.is_contiguous(MemoryFormat::ChannelsLast)) return t;
+    const Tensor copied = empty(t.sizes(), t.options().memory_format(MemoryFormat::ChannelsLast));
+    device.copy(copied, t);
+    return copied;
+  };
+  const Tensor g = channels_last(gy), in = channels_last(x);
+  // [O, KH, KW, C] in memory, which is the channels-last weight.
+  const Tensor sums = gweight.dtype() == kFloat && gweight.is_contiguous(MemoryFormat::ChannelsLast)
+                          ? gweight
+                          : empty(gweight.sizes(), gweight.options().dtype(kFloat).memory_format(kChannelsLast));
+  const Tensor product = make_view(sums, {o, taps}, {taps, 1}, sums.storage_offset());
+
+  const bool is_x = kh * kw == 1 && p.stride[0] * p.stride[1] == 1 && ph == h && pw == w;
+  const bool padded = ph != h || pw != w;
+  const int64_t ld = is_x ? c : column_stride(taps), size = static_cast<int64_t>(element_size(x.dtype()));
+  const int64_t at_once = is_x ? n : std::clamp<int64_t>(most_bytes / (pixels * ld * size), 1, n);
+  Tensor frame, columns;  // reused from slice to slice
+  if (padded) {
+    frame = empty({at_once * ph * pw * c}, x.options());
+    device.fill(frame, 0);
+  }
+  if (!is_x) columns = empty({at_once * pixels * ld}, x.options());
+  for (int64_t i = 0; i < n; i += at_once) {
+    const int64_t images = std::min(at_once, n - i);
+    Tensor source = make_view(in, {images, h, w, c}, {h * w * c, w * c, c, 1}, in.storage_offset() + i * h * w * c);
+    if (padded) {
+      device.copy(
+          make_view(frame, {images, h, w, c}, {ph * pw * c, pw * c, c, 1}, (p.padding[0] * pw + p.padding[1]) * c),
+          source);
+      source = frame;
+    }
+    Tensor rows = make_view(source, {images * pixels, taps}, {ld, 1}, source.storage_offset());
+    if (!is_x) {
+      const Dims window{images, oh, ow, kh, kw, c};
+      device.copy(
+          make_view(columns, window, {pixels * ld, ow * ld, ld, kw * c, c, 1}, 0),
+          make_view(source, window,
+                    {ph * pw * c, p.stride[0] * pw * c, p.stride[1] * c, p.dilation[0] * pw * c, p.dilation[1] * c, 1},
+                    source.storage_offset()));
+      rows = make_view(columns, {images * pixels, taps}, {ld, 1}, 0);
+    }
+    device.gemm({.d = product,
+                 .a = make_view(g, {o, images * pixels}, {1, o}, g.storage_offset() + i * pixels * o),
+                 .b = rows,
+                 .bias = {},
+                 .accumulate = i > 0});
+  }
+  if (!sums.is_same(gweight)) device.copy(gweight, sums);
+}
+
+}  // namespace tandem::kernels
