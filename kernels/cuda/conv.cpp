@@ -1,12 +1,15 @@
 // Two-dimensional convolution and its gradients.
 // Contract: f32, f16 and bf16 are convolved in cuDNN with sums in f32 (f32 factors rounded to TF32 unless
 // cuda::set_allow_tf32_conv forbids it), f64 in f64. A bias is added before the one rounding (where no engine fuses it,
-// to the rounded product); an activation is applied to the rounded sum. cuDNN 9.19 has no engine that writes an f32
-// weight gradient of 16-bit operands: it is computed in the operands' dtype and widened, so it can overflow there; an
-// engine that does write it is taken. Runs may differ in the last bits unless cuda::set_deterministic is on.
+// to the rounded product). relu keeps NaN: an engine that fuses it must say so, else it is a pass of its own, which
+// gives the same bits. An f32 weight gradient of 16-bit operands is f32 from end to end. Runs may differ in the last
+// bits unless cuda::set_deterministic is on.
+#include <functional>
 #include <vector>
 
 #include "kernels/conv_bias.h"
+#include "kernels/conv_columns.h"
+#include "kernels/cuda/channel_padding.h"
 #include "kernels/cuda/conv_plan.h"
 #include "kernels/cuda/finish.h"
 #include "kernels/cuda/kernels.h"
@@ -17,26 +20,36 @@
 namespace tandem::cuda {
 namespace {
 
+constexpr int64_t kMostColumnBytes = int64_t{256} << 20;
+
 MemoryFormat format_of(bool channels_last) {
   return channels_last ? MemoryFormat::ChannelsLast : MemoryFormat::Contiguous;
 }
 
-/// One way to ask cuDNN: the operands' dtype, the result's, the layout of all.
+/// One way to ask cuDNN: the operands' dtype, the result's, the layout of all, whether channels are padded.
 struct Way {
   DType operands, result;
   bool channels_last;
+  bool padded = false;
+  bool exact_in_tf32 = false;
 };
 
-/// The ways to compute `wanted` from operands of `dtype`, the preferred one first: as the tensors are; with a 16-bit
-/// result; in the other layout; from operands widened to f32.
-std::vector<Way> ways(DType dtype, DType wanted, bool channels_last) {
+/// f16 and bf16 have no more bits of mantissa than TF32, and no wider a range.
+Way widened(bool channels_last) {
+  return {.operands = kFloat, .result = kFloat, .channels_last = channels_last, .exact_in_tf32 = true};
+}
+
+/// The ways to compute a result of `wanted`, which is f32 or `dtype`, from operands of `dtype`, the preferred one
+/// first: with padded channels where that pays; as the tensors are; in the other layout; from operands widened to f32.
+/// A result that is wanted in f32 is never rounded to 16 bits in between: few engines write it, so nothing is copied to
+/// ask.
+std::vector<Way> ways(DType dtype, DType wanted, bool channels_last, bool padding_pays) {
   const bool narrow = is_reduced_floating_point(dtype);
   std::vector<Way> all;
-  for (bool last : {channels_last, !channels_last}) {
-    if (narrow && wanted != dtype) all.push_back({dtype, kFloat, last});
-    all.push_back({dtype, dtype, last});
-  }
-  if (narrow) all.push_back({kFloat, kFloat, channels_last});
+  if (narrow && wanted == dtype && channels_last && padding_pays) all.push_back({dtype, wanted, true, true});
+  all.push_back({dtype, wanted, channels_last});
+  if (wanted == dtype) all.push_back({dtype, wanted, !channels_last});
+  if (narrow) all.push_back(widened(channels_last));
   return all;
 }
 
@@ -48,23 +61,63 @@ bool prefers_channels_last(std::initializer_list<const Tensor*> tensors) {
   return false;
 }
 
-bool lies_as(const Tensor& x, DType dtype, bool channels_last) {
-  return x.dtype() == dtype && x.is_contiguous(format_of(channels_last));
+bool padding_pays(const Tensor& x, const Tensor& weight, const Tensor& y, const Conv2dParams& p) {
+  return p.groups == 1 && channel_padding_pays(x.sizes(), weight.sizes(), y.sizes());
 }
 
-Tensor place(const Tensor& like, DType dtype, bool channels_last) {
-  if (lies_as(like, dtype, channels_last)) return like;
-  return empty(like.sizes(), TensorOptions(dtype).device(like.device()).memory_format(format_of(channels_last)));
+enum class Role { image, weight };
+
+/// The sizes that cuDNN sees.
+Dims sizes_for(const Way& way, const Tensor& x, Role role) {
+  Dims sizes = x.sizes();
+  if (!way.padded) return sizes;
+  sizes[1] = padded_channels(sizes[1]);
+  if (role == Role::weight) sizes[0] = padded_channels(sizes[0]);
+  return sizes;
 }
 
-Tensor operand(const Tensor& x, const Way& way) {
-  const Tensor y = place(x, way.operands, way.channels_last);
-  if (!y.is_same(x)) copy(y, x);
+/// The part of `padded` that has the sizes of `x`.
+Tensor part_like(const Tensor& padded, const Tensor& x) {
+  return make_view(padded, x.sizes(), padded.strides(), padded.storage_offset());
+}
+
+/// `x` where cuDNN can take it as it lies, else a place for it.
+Tensor place(const Tensor& x, DType dtype, const Way& way, Role role) {
+  const MemoryFormat format = format_of(way.channels_last);
+  const Dims sizes = sizes_for(way, x, role);
+  if (x.dtype() == dtype && x.is_contiguous(format) && x.sizes() == IntArrayRef(sizes)) return x;
+  return empty(sizes, TensorOptions(dtype).device(x.device()).memory_format(format));
+}
+
+/// Zeros in what `padded` has beside the part of x's sizes.
+void clear_padding(const Tensor& padded, const Tensor& x) {
+  for (int64_t d = 0; d < padded.dim(); ++d) {
+    Dims sizes = padded.sizes();
+    const auto axis = static_cast<size_t>(d);
+    if ((sizes[axis] -= x.size(d)) == 0) continue;
+    fill(make_view(padded, sizes, padded.strides(), padded.storage_offset() + x.size(d) * padded.stride(d)), 0);
+  }
+}
+
+Tensor operand(const Tensor& x, const Way& way, Role role) {
+  const Tensor y = place(x, way.operands, way, role);
+  if (y.is_same(x)) return y;
+  clear_padding(y, x);
+  copy(part_like(y, x), x);
   return y;
 }
 
 void deliver(const Tensor& y, const Tensor& result) {
-  if (!y.is_same(result)) copy(y, result);
+  if (!y.is_same(result)) copy(y, part_like(result, y));
+}
+
+/// The bias of a result with as many channels as `y`, contiguous.
+Tensor bias_for(const Tensor& bias, const Tensor& y) {
+  if (!bias.defined() || (bias.is_contiguous() && bias.size(0) == y.size(1))) return bias;
+  const Tensor copied = empty({y.size(1)}, bias.options());
+  clear_padding(copied, bias);
+  copy(part_like(copied, bias), bias);
+  return copied;
 }
 
 [[noreturn]] void refuse(const std::string& why) {
@@ -80,6 +133,37 @@ Tensor spread_over_channels(const Tensor& bias, const Tensor& y) {
   return make_view(bias, y.sizes(), {0, bias.stride(0), 0, 0}, bias.storage_offset());
 }
 
+/// With bias and relu in the same call where an engine does that, or after it. False: cuDNN has no engine.
+bool run_forward(const Convolution& c, std::string* why) {
+  if (!c.relu && !c.bias.defined()) return convolve(c, why);
+  Convolution first = c;
+  if (c.relu) {
+    first.relu = false;
+  } else {
+    first.bias = {};
+  }
+  const auto run_apart = [&] {
+    if (!run_forward(first, why)) return false;
+    if (c.relu) {
+      unary(c.y, Unary::relu, c.y, 0, 0);
+    } else {
+      binary(c.y, Binary::add, c.y, spread_over_channels(c.bias, c.y), 1);
+    }
+    return true;
+  };
+  const auto timed = [&] {
+    if (!run_apart()) refuse(*why);
+  };
+  return convolve(c, nullptr, std::ref(timed)) || run_apart();
+}
+
+/// Over columns, a weight gradient in f32 from 16-bit operands costs 4 bytes for each of their elements, written and
+/// read again; from operands widened to f32, TF32's half rate for the 2 O flops that each takes part in: on an H100 or
+/// H200 about the same at 350 outputs, before the widening itself. A 1x1 kernel needs no columns.
+bool columns_pay(const Tensor& gweight, const Conv2dParams& p) {
+  return p.groups == 1 && (gweight.size(0) >= 256 || gweight.size(2) * gweight.size(3) == 1);
+}
+
 }  // namespace
 
 void conv2d(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p,
@@ -91,20 +175,22 @@ void conv2d(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor
     return finish(y, y, spread_over_channels(bias, y), activation);
   }
   std::string why;
-  for (const Way& way : ways(x.dtype(), y.dtype(), prefers_channels_last({&y, &x, &weight}))) {
+  for (const Way& way :
+       ways(x.dtype(), y.dtype(), prefers_channels_last({&y, &x, &weight}), padding_pays(x, weight, y, p))) {
     Convolution c{.direction = ConvDirection::forward,
-                  .x = operand(x, way),
-                  .w = operand(weight, way),
-                  .y = place(y, way.result, way.channels_last),
+                  .x = operand(x, way, Role::image),
+                  .w = operand(weight, way, Role::weight),
+                  .y = place(y, way.result, way, Role::image),
                   .bias = {},
+                  .relu = activation == Activation::relu,
                   .params = p,
-                  .channels_last = way.channels_last};
-    if (bias.defined() && bias.is_contiguous()) {
-      c.bias = bias;
-      if (convolve(c)) return finish(y, c.y, {}, activation);
-      c.bias = {};
-    }
-    if (convolve(c, &why)) return finish(y, c.y, spread_over_channels(bias, y), activation);
+                  .channels_last = way.channels_last,
+                  .exact_in_tf32 = way.exact_in_tf32};
+    c.bias = bias_for(bias, c.y);
+    if (!run_forward(c, &why)) continue;
+    deliver(y, c.y);
+    if (activation == Activation::gelu) unary(y, Unary::gelu, y, 0, 0);
+    return;
   }
   refuse(why);
 }
@@ -114,14 +200,16 @@ void conv2d_backward_input(const Tensor& gx, const Tensor& gy, const Tensor& wei
   const DeviceGuard on(gx.device());
   if (gy.numel() == 0 || weight.numel() == 0) return fill(gx, 0);
   std::string why;
-  for (const Way& way : ways(gy.dtype(), gx.dtype(), prefers_channels_last({&gx, &gy, &weight}))) {
+  for (const Way& way :
+       ways(gy.dtype(), gx.dtype(), prefers_channels_last({&gx, &gy, &weight}), padding_pays(gx, weight, gy, p))) {
     const Convolution c{.direction = ConvDirection::backward_input,
-                        .x = place(gx, way.result, way.channels_last),
-                        .w = operand(weight, way),
-                        .y = operand(gy, way),
+                        .x = place(gx, way.result, way, Role::image),
+                        .w = operand(weight, way, Role::weight),
+                        .y = operand(gy, way, Role::image),
                         .bias = {},
                         .params = p,
-                        .channels_last = way.channels_last};
+                        .channels_last = way.channels_last,
+                        .exact_in_tf32 = way.exact_in_tf32};
     if (convolve(c, &why)) return deliver(gx, c.x);
   }
   refuse(why);
@@ -136,14 +224,20 @@ void conv2d_backward_weight(const Tensor& gweight, const Tensor& gbias, const Te
   if (!gweight.defined() || gweight.numel() == 0) return;
   if (gy.numel() == 0 || x.numel() == 0) return fill(gweight, 0);
   std::string why;
-  for (const Way& way : ways(gy.dtype(), gweight.dtype(), prefers_channels_last({&gy, &x, &gweight}))) {
+  const bool from_narrow = is_reduced_floating_point(gy.dtype()) && gweight.dtype() == kFloat;
+  for (const Way& way :
+       ways(gy.dtype(), gweight.dtype(), prefers_channels_last({&gy, &x, &gweight}), padding_pays(x, gweight, gy, p))) {
+    if (way.operands == kFloat && from_narrow && columns_pay(gweight, p)) {
+      return kernels::conv2d_backward_weight_by_columns(gweight, gy, x, p, kMostColumnBytes);
+    }
     const Convolution c{.direction = ConvDirection::backward_weight,
-                        .x = operand(x, way),
-                        .w = place(gweight, way.result, way.channels_last),
-                        .y = operand(gy, way),
+                        .x = operand(x, way, Role::image),
+                        .w = place(gweight, way.result, way, Role::weight),
+                        .y = operand(gy, way, Role::image),
                         .bias = {},
                         .params = p,
-                        .channels_last = way.channels_last};
+                        .channels_last = way.channels_last,
+                        .exact_in_tf32 = way.exact_in_tf32};
     if (convolve(c, &why)) return deliver(gweight, c.w);
   }
   refuse(why);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "tandem/base/shape.h"
 
 namespace tandem::cuda {
@@ -48,8 +50,11 @@ Descriptor operation_graph(const ConvKey& key, cudnnHandle_t handle, std::vector
   const size_t x = keep(tensor(kX, key.x, key.x_sizes, key.channels_last, key.align_x));
   const size_t w = keep(tensor(kW, key.w, key.w_sizes, key.channels_last, key.align_w));
   const size_t y = keep(tensor(kY, key.y, key.y_sizes, key.channels_last, key.align_y));
-  const size_t product =  // never in memory, but its alignment must be one of its dtype
-      key.has_bias ? keep(tensor(kProduct, wide, key.y_sizes, key.channels_last, 16, true)) : y;
+  // What lies between two operations is never in memory, but its alignment must be one of its dtype.
+  const auto between = [&](ConvTensor uid) {
+    return keep(tensor(uid, wide, key.y_sizes, key.channels_last, 16, true));
+  };
+  const size_t product = key.has_bias || key.has_relu ? between(kProduct) : y;
 
   Descriptor convolution(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   convolution.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, int64_t{2})
@@ -94,23 +99,25 @@ Descriptor operation_graph(const ConvKey& key, cudnnHandle_t handle, std::vector
   std::vector<cudnnBackendDescriptor_t> operations{operation.raw()};
   keep(std::move(operation));
 
+  const auto pointwise = [&](cudnnPointwiseMode_t mode, size_t in, std::optional<size_t> operand, size_t out) {
+    Descriptor what(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+    what.set(CUDNN_ATTR_POINTWISE_MODE, mode).set(CUDNN_ATTR_POINTWISE_MATH_PREC, data_type(wide)).finalize();
+    Descriptor step(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+    step.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, parts[keep(std::move(what))])
+        .set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, parts[in]);
+    if (operand) step.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, parts[*operand]);
+    step.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, parts[out]).finalize();
+    operations.push_back(step.raw());
+    keep(std::move(step));
+  };
+  size_t sum = product;
   if (key.has_bias) {
     const int64_t sizes[4] = {1, key.y_sizes[1], 1, 1};
     const size_t bias = keep(tensor(kBias, key.bias, sizes, key.channels_last, key.align_bias));
-    Descriptor add(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-    add.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_POINTWISE_ADD)
-        .set(CUDNN_ATTR_POINTWISE_MATH_PREC, data_type(wide))
-        .finalize();
-    const size_t mode = keep(std::move(add));
-    Descriptor addition(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-    addition.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, parts[mode])
-        .set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, parts[product])
-        .set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, parts[bias])
-        .set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, parts[y])
-        .finalize();
-    operations.push_back(addition.raw());
-    keep(std::move(addition));
+    sum = key.has_relu ? between(kSum) : y;
+    pointwise(CUDNN_POINTWISE_ADD, product, bias, sum);
   }
+  if (key.has_relu) pointwise(CUDNN_POINTWISE_RELU_FWD, sum, {}, y);
   Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, handle)
       .set_list(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations.data(), static_cast<int64_t>(operations.size()))
@@ -121,12 +128,13 @@ Descriptor operation_graph(const ConvKey& key, cudnnHandle_t handle, std::vector
 std::string to_string(const ConvKey& key) {
   constexpr const char* directions[] = {"convolution", "gradient of a convolution's input",
                                         "gradient of a convolution's weight"};
-  return fmt::format(
-      "{}, x {} {}, weight {} {}, y {} {}, {}stride {}, padding {}, dilation {}, {}, device {}",
-      directions[static_cast<int>(key.direction)], name(key.x), to_string(IntArrayRef(key.x_sizes, 4)), name(key.w),
-      to_string(IntArrayRef(key.w_sizes, 4)), name(key.y), to_string(IntArrayRef(key.y_sizes, 4)),
-      key.has_bias ? "bias, " : "", to_string(IntArrayRef(key.stride, 2)), to_string(IntArrayRef(key.padding, 2)),
-      to_string(IntArrayRef(key.dilation, 2)), key.channels_last ? "channels-last" : "row-major", key.device);
+  return fmt::format("{}, x {} {}, weight {} {}, y {} {}, {}{}stride {}, padding {}, dilation {}, {}, device {}",
+                     directions[static_cast<int>(key.direction)], name(key.x), to_string(IntArrayRef(key.x_sizes, 4)),
+                     name(key.w), to_string(IntArrayRef(key.w_sizes, 4)), name(key.y),
+                     to_string(IntArrayRef(key.y_sizes, 4)), key.has_bias ? "bias, " : "", key.has_relu ? "relu, " : "",
+                     to_string(IntArrayRef(key.stride, 2)), to_string(IntArrayRef(key.padding, 2)),
+                     to_string(IntArrayRef(key.dilation, 2)), key.channels_last ? "channels-last" : "row-major",
+                     key.device);
 }
 
 }  // namespace tandem::cuda

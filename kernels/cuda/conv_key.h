@@ -14,9 +14,9 @@ struct ConvKey {
   uint16_t align_x = 0, align_w = 0, align_y = 0, align_bias = 0;  ///< bytes
   ConvDirection direction = ConvDirection::forward;
   DType x = kFloat, w = kFloat, y = kFloat, bias = kFloat;
-  bool has_bias = false;
+  bool has_bias = false, has_relu = false;
   bool channels_last = false;
-  bool tf32 = false, deterministic = false, benchmark = false;
+  bool tf32 = false, deterministic = false;
   uint16_t unused = 0;  ///< no padding
 
   friend bool operator==(const ConvKey&, const ConvKey&) = default;

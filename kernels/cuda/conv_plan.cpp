@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,7 +13,7 @@
 #include "kernels/cuda/gemm_key.h"
 #include "kernels/cuda/plan_cache.h"
 #include "kernels/cuda/runtime.h"
-#include "tandem/cuda/event.h"
+#include "kernels/cuda/timing.h"
 #include "tandem/cuda/math_mode.h"
 #include "tandem/tensor/factories.h"
 
@@ -74,7 +73,7 @@ std::vector<Descriptor> engine_configs(const Descriptor& graph, cudnnBackendHeur
 }
 
 /// True for an engine that keeps the contract: sums in f32, factors as they are, TF32 and run-to-run differences only
-/// where they are allowed.
+/// where they are allowed, a ReLU that keeps NaN.
 bool is_allowed(const ConvKey& key, const Descriptor& config) {
   Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t raw = engine.raw();
@@ -82,6 +81,7 @@ bool is_allowed(const ConvKey& key, const Descriptor& config) {
   cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
   const int64_t count =
       engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT, notes);
+  bool keeps_nan = false;
   for (int64_t i = 0; i < count; ++i) {
     switch (notes[i]) {
       case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
@@ -93,11 +93,14 @@ bool is_allowed(const ConvKey& key, const Descriptor& config) {
       case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
         if (key.x == kFloat && key.w == kFloat && key.y == kFloat && !key.tf32) return false;
         break;
+      case CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP:
+        keeps_nan = true;
+        break;
       default:
         break;
     }
   }
-  return true;
+  return keeps_nan || !key.has_relu;
 }
 
 /// An engine, ready to run.
@@ -148,93 +151,82 @@ void run(const ConvKey& key, cudnnHandle_t handle, const Engine& engine, const P
   if (is_synchronous()) TANDEM_CUDA(cudaStreamSynchronize, stream);
 }
 
-bool is_capturing() {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  TANDEM_CUDA(cudaStreamIsCapturing, current_handle(), &status);
-  return status != cudaStreamCaptureStatusNone;
-}
-
-/// Milliseconds of a run, the better of two after one to warm up; the largest float where the engine fails.
-float time_of(const ConvKey& key, cudnnHandle_t handle, const Engine& engine, const Pointers& p) {
-  float best = std::numeric_limits<float>::max();
-  try {
-    run(key, handle, engine, p);
-    for (int i = 0; i < 2; ++i) {
-      Event start(true), stop(true);
-      start.record();
-      run(key, handle, engine, p);
-      stop.record();
-      stop.synchronize();
-      best = std::min(best, start.elapsed_time(stop));
-    }
-  } catch (const BackendError&) {
-    return std::numeric_limits<float>::max();
-  } catch (const OutOfMemoryError&) {  // of its workspace
-    return std::numeric_limits<float>::max();
-  }
-  return best;
-}
-
-/// The engine for a key, or none, and then why.
+/// What was found out about the engines for a key.
 class Plan {
  public:
-  Plan(const ConvKey& key, cudnnHandle_t handle, const Pointers& pointers) {
+  Plan(const ConvKey& key, cudnnHandle_t handle) : key_(key), handle_(handle) {}
+
+  /// False when there is no engine, or `apart` is faster.
+  bool run(const Pointers& pointers, const std::function<void()>& apart) {
+    const Decision& decision = decide(pointers, apart);
+    if (decision.engine) cuda::run(key_, handle_, *decision.engine, pointers);
+    return decision.engine.has_value();
+  }
+  const std::string& why() const { return why_; }
+
+ private:
+  /// Nothing yet; or an engine; or that there is none.
+  struct Decision {
+    bool made = false;
+    std::optional<Engine> engine;
+  };
+
+  const Decision& decide(const Pointers& pointers, const std::function<void()>& apart) {
+    const bool timed = benchmark() && !deterministic();
+    Decision& decision = timed && (by_time_.made || !is_capturing()) ? by_time_ : by_heuristic_;
+    if (decision.made) return decision;
+    std::vector<Engine> engines = find(&decision == &by_time_ ? kTimedCandidates : 1);
+    size_t best = 0;
+    if (&decision == &by_time_) {
+      const size_t ways = engines.size() + (apart ? 1 : 0);
+      const auto run_way = [&](size_t i) {
+        i < engines.size() ? cuda::run(key_, handle_, engines[i], pointers) : apart();
+      };
+      if (ways > 1) best = fastest_of(ways, run_way).value_or(0);
+    }
+    if (best < engines.size()) decision.engine = std::move(engines[best]);
+    decision.made = true;
+    return decision;
+  }
+
+  /// Up to `wanted` engines that work, the best first; `why_` says why there is none.
+  std::vector<Engine> find(size_t wanted) {
+    std::vector<Engine> engines, greedy;
     try {
-      const bool timed = key.benchmark && !is_capturing();
-      std::vector<Engine> engines = find(key, handle, operation_graph(key, handle, parts_), timed);
-      if (engines.empty()) {
-        why_ = "no engine keeps the contract";
-        return;
-      }
-      size_t best = 0;
-      float least = std::numeric_limits<float>::max();
-      for (size_t i = 0; engines.size() > 1 && i < engines.size(); ++i) {
-        const float time = time_of(key, handle, engines[i], pointers);
-        if (time < least) {
-          least = time;
-          best = i;
+      if (!graph_) graph_ = operation_graph(key_, handle_, parts_);
+      for (cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
+        if (!engines.empty()) break;
+        std::vector<Descriptor> configs;
+        try {
+          configs = engine_configs(*graph_, mode);
+        } catch (const DnnRefusal&) {
+          if (mode == CUDNN_HEUR_MODE_FALLBACK && greedy.empty()) throw;
+        }
+        for (Descriptor& config : configs) {
+          if (engines.size() == wanted) break;
+          std::optional<Engine> engine = make_engine(key_, handle_, std::move(config));
+          if (!engine) continue;
+          if (engine->workspace_bytes <= kMostWorkspace) {
+            engines.push_back(std::move(*engine));
+          } else if (greedy.empty()) {
+            greedy.push_back(std::move(*engine));
+          }
         }
       }
-      engine_ = std::move(engines[best]);
+      why_ = "no engine keeps the contract";
     } catch (const DnnRefusal& refusal) {
       char reason[512] = "";
       ::cudnnGetLastErrorString(reason, sizeof(reason));
       why_ = fmt::format("{}: {} {}", refusal.call, ::cudnnGetErrorString(refusal.status), reason);
     }
-  }
-  const Engine* engine() const { return engine_ ? &*engine_ : nullptr; }
-  const std::string& why() const { return why_; }
-
- private:
-  /// The first engine that works, or several to be timed.
-  std::vector<Engine> find(const ConvKey& key, cudnnHandle_t handle, Descriptor&& graph, bool timed) {
-    const size_t wanted = timed ? kTimedCandidates : 1;
-    std::vector<Engine> engines, greedy;
-    for (cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-      if (!engines.empty()) break;
-      std::vector<Descriptor> configs;
-      try {
-        configs = engine_configs(graph, mode);
-      } catch (const DnnRefusal&) {
-        if (mode == CUDNN_HEUR_MODE_FALLBACK && greedy.empty()) throw;
-      }
-      for (Descriptor& config : configs) {
-        if (engines.size() == wanted) break;
-        std::optional<Engine> engine = make_engine(key, handle, std::move(config));
-        if (!engine) continue;
-        if (engine->workspace_bytes <= kMostWorkspace) {
-          engines.push_back(std::move(*engine));
-        } else if (greedy.empty()) {
-          greedy.push_back(std::move(*engine));
-        }
-      }
-    }
-    parts_.push_back(std::move(graph));
     return engines.empty() ? std::move(greedy) : std::move(engines);
   }
 
-  std::vector<Descriptor> parts_;  ///< of the graph, kept as long as the engine
-  std::optional<Engine> engine_;
+  ConvKey key_;
+  cudnnHandle_t handle_;
+  std::vector<Descriptor> parts_;  ///< of the graph, kept as long as the engines
+  std::optional<Descriptor> graph_;
+  Decision by_heuristic_, by_time_;
   std::string why_;
 };
 
@@ -266,28 +258,25 @@ ConvKey key_of(const Convolution& c) {
     key.bias = c.bias.dtype();
     key.align_bias = plan_alignment(c.bias.raw_bytes());
   }
+  key.has_relu = c.relu;
   key.channels_last = c.channels_last;
-  key.tf32 = allow_tf32_conv();
+  key.tf32 = c.exact_in_tf32 || allow_tf32_conv();
   key.deterministic = deterministic();
-  key.benchmark = benchmark();
   return key;
 }
 
 }  // namespace
 
-bool convolve(const Convolution& c, std::string* why) {
+bool convolve(const Convolution& c, std::string* why, const std::function<void()>& apart) {
   const ConvKey key = key_of(c);
   const cudnnHandle_t handle = handle_of(key.device);
   const Pointers pointers{c.x.raw_bytes(), c.w.raw_bytes(), c.y.raw_bytes(),
                           c.bias.defined() ? c.bias.raw_bytes() : nullptr};
   static thread_local PlanCache<ConvKey, std::unique_ptr<Plan>> plans(kPlans);
-  const Plan& plan = *plans.find_or_make(key, [&] { return std::make_unique<Plan>(key, handle, pointers); });
-  if (plan.engine()) {
-    run(key, handle, *plan.engine(), pointers);
-  } else if (why) {
-    *why = plan.why() + " (" + to_string(key) + ")";
-  }
-  return plan.engine() != nullptr;
+  Plan& plan = *plans.find_or_make(key, [&] { return std::make_unique<Plan>(key, handle); });
+  if (plan.run(pointers, apart)) return true;
+  if (why) *why = plan.why() + " (" + to_string(key) + ")";
+  return false;
 }
 
 }  // namespace tandem::cuda

@@ -2,7 +2,11 @@
 // Contract: f32, f16 and bf16 are multiplied in cuBLASLt with sums in f32 (f32 factors rounded to TF32 only where
 // cuda::set_allow_tf32_matmul allows it), f64 in f64. The result is rounded once, after bias and activation: what
 // cuBLASLt does not add itself (gelu, which it has in the tanh form only; an f32 bias beside an f16 or bf16 result) is
-// added to a product held in f32. With k = 0 the product is 0. Equal calls on one device give equal bits.
+// added to a product held in f32. relu keeps NaN: cuBLASLt's is taken where it is seen to, else it is a pass of its own
+// over the rounded result, which has the same bits. With k = 0 the product is 0. Equal calls on one device give equal
+// bits, unless cuda::set_autotune is on: then two runs of a program may choose different algorithms.
+#include <functional>
+
 #include "kernels/cuda/finish.h"
 #include "kernels/cuda/gemm_plan.h"
 #include "kernels/cuda/kernels.h"
@@ -65,6 +69,18 @@ std::string show(const Tensor& x) {
                running_op("gemm"), show(p.d), show(p.a), show(p.b));
 }
 
+/// The product, and bias and activation in passes of their own.
+void run_apart(const GemmCall& call, const Tensor& a, const Tensor& b) {
+  if (call.activation == Activation::relu) {
+    gemm({.d = call.d, .a = a, .b = b, .bias = call.bias});
+    return unary(call.d, Unary::relu, call.d, 0, 0);
+  }
+  const DType wide = a.dtype() == kDouble ? kDouble : kFloat;
+  const Product plain{.d = new_tensor(call.d, wide), .a = a, .b = b, .vector = {}};
+  if (!multiply(plain)) refuse(plain);
+  finish(call.d, plain.d, spread_over_rows(call.bias, call.d), call.activation);
+}
+
 /// All in one call of cuBLASLt: no activation or relu, a bias whose values d's dtype holds. False: not done.
 bool run_fused(const GemmCall& call, const Tensor& a, const Tensor& b) {
   const DType dtype = writes(a.dtype(), call.d.dtype()) ? call.d.dtype() : a.dtype();
@@ -76,7 +92,8 @@ bool run_fused(const GemmCall& call, const Tensor& a, const Tensor& b) {
   }
   p.extra = biased ? (relu ? GemmExtra::relu_bias : GemmExtra::bias) : relu ? GemmExtra::relu : GemmExtra::none;
   if (!is_writable(call.d, a.dtype(), biased)) p.d = new_tensor(call.d, dtype);
-  if (!multiply(p)) return false;
+  const auto apart = [&] { run_apart(call, a, b); };
+  if (!(p.extra == GemmExtra::none ? multiply(p) : multiply(p, std::ref(apart)))) return false;
   if (!p.d.is_same(call.d)) copy(call.d, p.d);
   return true;
 }
@@ -109,28 +126,31 @@ void gemm(const GemmCall& given) {
   const DType dtype = call.a.dtype();
   const Tensor a = operand(call.a, dtype), b = operand(call.b, dtype);
   if (call.accumulate) return accumulate(call, a, b);
-  if (run_fused(call, a, b)) return;
-  const Product plain{.d = new_tensor(call.d, dtype == kDouble ? kDouble : kFloat), .a = a, .b = b, .vector = {}};
-  if (!multiply(plain)) refuse(plain);
-  finish(call.d, plain.d, spread_over_rows(call.bias, call.d), call.activation);
+  if (!run_fused(call, a, b)) run_apart(call, a, b);
 }
 
 void linear_backward_weight(const Tensor& gweight, const Tensor& gbias, const Tensor& gy, const Tensor& x) {
   const Tensor& any = gweight.defined() ? gweight : gbias;
   if (!any.defined()) return;
   const DeviceGuard on(any.device());
+  const auto apart = [&] {
+    if (gweight.defined()) gemm({.d = gweight, .a = transposed(gy), .b = x, .bias = {}});
+    if (gbias.defined()) {
+      const Tensor row = make_view(gbias, {1, gbias.size(0)}, {0, gbias.stride(0)}, gbias.storage_offset());
+      reduce(row, Reduction::sum, gy);
+    }
+  };
   // Both in one call, where the library writes such a gradient as it lies.
   if (gweight.defined() && gbias.defined() && gweight.numel() > 0 && gy.numel() > 0 &&
       gbias.dtype() == gweight.dtype() && gbias.is_contiguous() && is_writable(gweight, gy.dtype(), false)) {
-    const Tensor rows = transposed(operand(gy, gy.dtype()));
-    if (multiply({.d = gweight, .a = rows, .b = operand(x, gy.dtype()), .vector = gbias, .extra = GemmExtra::row_sums}))
-      return;
+    const Product both{.d = gweight,
+                       .a = transposed(operand(gy, gy.dtype())),
+                       .b = operand(x, gy.dtype()),
+                       .vector = gbias,
+                       .extra = GemmExtra::row_sums};
+    if (multiply(both, std::ref(apart))) return;
   }
-  if (gweight.defined()) gemm({.d = gweight, .a = transposed(gy), .b = x, .bias = {}});
-  if (gbias.defined()) {
-    const Tensor row = make_view(gbias, {1, gbias.size(0)}, {0, gbias.stride(0)}, gbias.storage_offset());
-    reduce(row, Reduction::sum, gy);
-  }
+  apart();
 }
 
 }  // namespace tandem::cuda

@@ -63,6 +63,7 @@ enum class GemmExtra : uint8_t {
   row_sums    ///< vector = sums of the rows of a
 };
 constexpr bool has_bias(GemmExtra extra) { return extra == GemmExtra::bias || extra == GemmExtra::relu_bias; }
+constexpr bool has_relu(GemmExtra extra) { return extra == GemmExtra::relu || extra == GemmExtra::relu_bias; }
 
 /// Everything that the choice of an algorithm depends on. m, n, k, A, B and D are the BLAS's: column-major.
 struct GemmKey {
@@ -119,11 +120,14 @@ inline std::optional<GemmKey> gemm_key(Matrices d, Matrices a, Matrices b, GemmE
   return key;
 }
 
-/// The largest power of two, up to 256, that divides an address.
-inline uint16_t alignment_of(const void* data) {
-  const uintptr_t address = reinterpret_cast<uintptr_t>(data) | 256;
+/// The largest power of two, up to 256, that divides an address, and the bytes from one matrix of a batch to the next.
+inline uint16_t alignment_of(const void* data, int64_t batch_bytes = 0) {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(data) | static_cast<uintptr_t>(batch_bytes) | 256;
   return static_cast<uint16_t>(address & (~address + 1));
 }
+
+/// Elements from the first one of D to behind the last.
+inline int64_t span_of_d(const GemmKey& key) { return (key.batch - 1) * key.stride_d + (key.n - 1) * key.ldd + key.m; }
 
 /// "f16 [512, 4096] x [4096, 1024] -> f32 ...": for messages.
 std::string to_string(const GemmKey& key);

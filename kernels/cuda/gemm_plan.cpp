@@ -1,12 +1,17 @@
 #include "kernels/cuda/gemm_plan.h"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "kernels/cuda/blas_driver.h"
+#include "kernels/cuda/kernels.h"
 #include "kernels/cuda/plan_cache.h"
 #include "kernels/cuda/runtime.h"
+#include "kernels/cuda/timing.h"
 #include "tandem/cuda/math_mode.h"
 #include "tandem/tensor/factories.h"
 
@@ -14,6 +19,7 @@ namespace tandem::cuda {
 namespace {
 
 constexpr size_t kPlans = 4096;
+constexpr int kTimedCandidates = 8;
 
 cudaDataType_t data_type(DType t) {
   switch (t) {
@@ -57,7 +63,20 @@ cublasLtHandle_t handle_of(int device) {
 /// Bytes that an algorithm may use beside the operands: what NVIDIA recommends for cuBLAS.
 uint64_t most_workspace(int device) { return uint64_t{get_device_properties(device).major >= 9 ? 32u : 4u} << 20; }
 
-/// Descriptors of one product. Destroyed through the table, whose errors do not matter there.
+/// An algorithm with the bytes that it wants beside the operands.
+struct Choice {
+  cublasLtMatmulAlgo_t algorithm;
+  size_t workspace_bytes;
+};
+
+/// The tensors of a product as the BLAS takes them.
+struct Operands {
+  Tensor d;
+  const void *a, *b, *vector;
+};
+
+/// Descriptors of one product, and what was found out about its algorithms. Destroyed through the table, whose errors
+/// do not matter there.
 class Plan {
  public:
   Plan(const GemmKey& key, const void* vector);
@@ -65,22 +84,32 @@ class Plan {
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
-  bool found() const { return found_; }
-  void run(const GemmKey& key, void* d, const void* a, const void* b, const void* vector) const;
+  /// False when there is no algorithm, or `apart` is faster.
+  bool run(const Operands& x, const std::function<void()>& apart);
 
  private:
-  void set_up(const GemmKey& key, const void* vector);
-  void make_layout(cublasLtMatrixLayout_t& layout, const GemmKey& key, DType dtype, int64_t rows, int64_t columns,
-                   int64_t ld, int64_t stride);
-  void find_algorithm(const GemmKey& key);
-  void destroy() noexcept;
+  /// Nothing yet; or an algorithm; or that there is none.
+  struct Decision {
+    bool made = false;
+    std::optional<Choice> choice;
+  };
 
+  void set_up(const void* vector);
+  void make_layout(cublasLtMatrixLayout_t& layout, DType dtype, int64_t rows, int64_t columns, int64_t ld,
+                   int64_t stride);
+  void destroy() noexcept;
+  const Decision& decide(const Operands& x, const std::function<void()>& apart);
+  std::vector<Choice> candidates(int wanted, const Operands& x) const;
+  std::vector<Choice> proposals(int wanted) const;
+  std::optional<Choice> fastest(const Operands& x, const std::function<void()>& apart) const;
+  bool keeps_nan(const Choice& choice, const Operands& x) const;
+  void execute(const Choice& choice, const Operands& x, double alpha = 1) const;
+
+  GemmKey key_;
   cublasLtHandle_t handle_;
   cublasLtMatmulDesc_t operation_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, d_ = nullptr;
-  cublasLtMatmulAlgo_t algorithm_{};
-  size_t workspace_bytes_ = 0;
-  bool found_ = false;
+  Decision by_heuristic_, by_time_;
 };
 
 template <class T>
@@ -88,9 +117,9 @@ void set(const GemmKey& key, cublasLtMatmulDesc_t operation, cublasLtMatmulDescA
   TANDEM_BLAS(to_string(key), cublasLtMatmulDescSetAttribute, operation, attribute, &value, sizeof(value));
 }
 
-Plan::Plan(const GemmKey& key, const void* vector) : handle_(handle_of(key.device)) {
+Plan::Plan(const GemmKey& key, const void* vector) : key_(key), handle_(handle_of(key.device)) {
   try {
-    set_up(key, vector);
+    set_up(vector);
   } catch (...) {
     destroy();
     throw;
@@ -107,90 +136,146 @@ void Plan::destroy() noexcept {
   if (operation_) blas.cublasLtMatmulDescDestroy(operation_);
 }
 
-void Plan::set_up(const GemmKey& key, const void* vector) {
-  const bool f64 = key.operands == kDouble;
-  const cublasComputeType_t compute = f64        ? CUBLAS_COMPUTE_64F
-                                      : key.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
-                                                 : CUBLAS_COMPUTE_32F;
-  TANDEM_BLAS(to_string(key), cublasLtMatmulDescCreate, &operation_, compute, f64 ? CUDA_R_64F : CUDA_R_32F);
-  set<int32_t>(key, operation_, CUBLASLT_MATMUL_DESC_TRANSA, key.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set<int32_t>(key, operation_, CUBLASLT_MATMUL_DESC_TRANSB, key.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set<uint32_t>(key, operation_, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(key));
+void Plan::set_up(const void* vector) {
+  const bool f64 = key_.operands == kDouble;
+  const cublasComputeType_t compute = f64         ? CUBLAS_COMPUTE_64F
+                                      : key_.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                  : CUBLAS_COMPUTE_32F;
+  TANDEM_BLAS(to_string(key_), cublasLtMatmulDescCreate, &operation_, compute, f64 ? CUDA_R_64F : CUDA_R_32F);
+  set<int32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_TRANSA, key_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set<int32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_TRANSB, key_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set<uint32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(key_));
   // The heuristic reads the vector's alignment from the pointer.
-  if (vector) set(key, operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
-  make_layout(a_, key, key.operands, key.transpose_a ? key.k : key.m, key.transpose_a ? key.m : key.k, key.lda,
-              key.stride_a);
-  make_layout(b_, key, key.operands, key.transpose_b ? key.n : key.k, key.transpose_b ? key.k : key.n, key.ldb,
-              key.stride_b);
-  make_layout(d_, key, key.result, key.m, key.n, key.ldd, key.stride_d);
-  find_algorithm(key);
+  if (vector) set(key_, operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
+  make_layout(a_, key_.operands, key_.transpose_a ? key_.k : key_.m, key_.transpose_a ? key_.m : key_.k, key_.lda,
+              key_.stride_a);
+  make_layout(b_, key_.operands, key_.transpose_b ? key_.n : key_.k, key_.transpose_b ? key_.k : key_.n, key_.ldb,
+              key_.stride_b);
+  make_layout(d_, key_.result, key_.m, key_.n, key_.ldd, key_.stride_d);
 }
 
-void Plan::make_layout(cublasLtMatrixLayout_t& layout, const GemmKey& key, DType dtype, int64_t rows, int64_t columns,
-                       int64_t ld, int64_t stride) {
-  TANDEM_BLAS(to_string(key), cublasLtMatrixLayoutCreate, &layout, data_type(dtype), static_cast<uint64_t>(rows),
+void Plan::make_layout(cublasLtMatrixLayout_t& layout, DType dtype, int64_t rows, int64_t columns, int64_t ld,
+                       int64_t stride) {
+  TANDEM_BLAS(to_string(key_), cublasLtMatrixLayoutCreate, &layout, data_type(dtype), static_cast<uint64_t>(rows),
               static_cast<uint64_t>(columns), ld);
-  if (key.batch == 1) return;
-  const int32_t batch = key.batch;
-  TANDEM_BLAS(to_string(key), cublasLtMatrixLayoutSetAttribute, layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch,
+  if (key_.batch == 1) return;
+  const int32_t batch = key_.batch;
+  TANDEM_BLAS(to_string(key_), cublasLtMatrixLayoutSetAttribute, layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch,
               sizeof(batch));
-  TANDEM_BLAS(to_string(key), cublasLtMatrixLayoutSetAttribute, layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+  TANDEM_BLAS(to_string(key_), cublasLtMatrixLayoutSetAttribute, layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
               &stride, sizeof(stride));
 }
 
-void Plan::find_algorithm(const GemmKey& key) {
+/// The best that the heuristic knows, the best first.
+std::vector<Choice> Plan::proposals(int wanted) const {
   cublasLtMatmulPreference_t made = nullptr;
-  TANDEM_BLAS(to_string(key), cublasLtMatmulPreferenceCreate, &made);
+  TANDEM_BLAS(to_string(key_), cublasLtMatmulPreferenceCreate, &made);
   const auto destroy_preference = [](cublasLtMatmulPreference_t p) {
     blas_driver().cublasLtMatmulPreferenceDestroy(p);
   };
   const std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>, decltype(destroy_preference)> preference(
       made, destroy_preference);
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
-    TANDEM_BLAS(to_string(key), cublasLtMatmulPreferenceSetAttribute, made, attribute, &value, sizeof(value));
+    TANDEM_BLAS(to_string(key_), cublasLtMatmulPreferenceSetAttribute, made, attribute, &value, sizeof(value));
   };
-  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace(key.device));
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace(key_.device));
   // Partial sums of a split k stay in the compute type: no f16 in between, and the order of the sums is fixed.
   prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
          uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, uint32_t{key.align_a});
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, uint32_t{key.align_b});
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, uint32_t{key.align_d});
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, uint32_t{key.align_d});
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, uint32_t{key_.align_a});
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, uint32_t{key_.align_b});
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, uint32_t{key_.align_d});
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, uint32_t{key_.align_d});
 
-  cublasLtMatmulHeuristicResult_t result{};
+  cublasLtMatmulHeuristicResult_t results[kTimedCandidates] = {};
   int count = 0;
   const cublasStatus_t status =
-      blas_driver().cublasLtMatmulAlgoGetHeuristic(handle_, operation_, a_, b_, d_, d_, made, 1, &result, &count);
-  const bool fused = key.extra != GemmExtra::none;  // then there is another way
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED || (fused && status == CUBLAS_STATUS_INVALID_VALUE)) return;
-  if (status != CUBLAS_STATUS_SUCCESS) throw_blas_error("cublasLtMatmulAlgoGetHeuristic", status, to_string(key));
-  if (count == 0 || result.state != CUBLAS_STATUS_SUCCESS) return;
-  algorithm_ = result.algo;
-  workspace_bytes_ = result.workspaceSize;
-  found_ = true;
+      blas_driver().cublasLtMatmulAlgoGetHeuristic(handle_, operation_, a_, b_, d_, d_, made, wanted, results, &count);
+  const bool fused = key_.extra != GemmExtra::none;  // then there is another way
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || (fused && status == CUBLAS_STATUS_INVALID_VALUE)) return {};
+  if (status != CUBLAS_STATUS_SUCCESS) throw_blas_error("cublasLtMatmulAlgoGetHeuristic", status, to_string(key_));
+  std::vector<Choice> choices;
+  for (int i = 0; i < count; ++i) {
+    if (results[i].state == CUBLAS_STATUS_SUCCESS) choices.push_back({results[i].algo, results[i].workspaceSize});
+  }
+  return choices;
 }
 
-void Plan::run(const GemmKey& key, void* d, const void* a, const void* b, const void* vector) const {
-  if (vector) set(key, operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
+/// Proposals that keep the contract. What a fused ReLU makes of NaN is written nowhere, so it is tried out.
+std::vector<Choice> Plan::candidates(int wanted, const Operands& x) const {
+  std::vector<Choice> choices = proposals(wanted);
+  if (has_relu(key_.extra)) std::erase_if(choices, [&](const Choice& choice) { return !keeps_nan(choice, x); });
+  return choices;
+}
+
+/// The first values of relu(NaN a b), which is NaN whatever a and b are. Writes d, and waits for the device.
+bool Plan::keeps_nan(const Choice& choice, const Operands& x) const {
+  execute(choice, x, std::nan(""));
+  const int64_t count = std::min<int64_t>(key_.m, 32);
+  const Tensor host = empty({count}, key_.result), values = empty({count}, kDouble);
+  copy(host, make_view(x.d, {count}, {1}, x.d.storage_offset()));
+  backend(kCPU).copy(values, host);
+  return std::all_of(values.raw<double>(), values.raw<double>() + count, [](double v) { return std::isnan(v); });
+}
+
+/// Nothing when `apart` takes the least time.
+std::optional<Choice> Plan::fastest(const Operands& given, const std::function<void()>& apart) const {
+  Operands x = given;
+  if (key_.accumulate) {  // d is read: the runs go to scratch that lies like it, d itself is written once
+    const auto size = static_cast<int64_t>(element_size(key_.result)), offset = key_.align_d % 256 / size;
+    const Tensor scratch = empty({offset + span_of_d(key_)}, given.d.options());
+    fill(scratch, 0);
+    x.d = make_view(scratch, given.d.sizes(), given.d.strides(), offset);
+  }
+  const std::vector<Choice> choices = candidates(kTimedCandidates, x);
+  const size_t ways = choices.size() + (apart ? 1 : 0);
+  const std::optional<size_t> best =
+      fastest_of(ways, [&](size_t i) { i < choices.size() ? execute(choices[i], x) : apart(); });
+  if (best && *best < choices.size()) return choices[*best];
+  return best || choices.empty() ? std::nullopt : std::optional(choices[0]);
+}
+
+const Plan::Decision& Plan::decide(const Operands& x, const std::function<void()>& apart) {
+  const bool timed = autotune() && !deterministic();
+  Decision& decision = timed && (by_time_.made || !is_capturing()) ? by_time_ : by_heuristic_;
+  if (decision.made) return decision;
+  // Nothing can be tried out while a graph is captured; the next call decides.
+  if (has_relu(key_.extra) && is_capturing()) return decision;
+  if (&decision == &by_time_) {
+    decision.choice = fastest(x, apart);
+  } else if (const std::vector<Choice> choices = candidates(1, x); !choices.empty()) {
+    decision.choice = choices[0];
+  }
+  decision.made = true;
+  return decision;
+}
+
+bool Plan::run(const Operands& x, const std::function<void()>& apart) {
+  const std::optional<Choice>& choice = decide(x, apart).choice;
+  if (choice) execute(*choice, x);
+  return choice.has_value();
+}
+
+void Plan::execute(const Choice& choice, const Operands& x, double alpha) const {
+  if (x.vector) set(key_, operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, x.vector);
   // From the stream-ordered allocator, so freeing it right after the call is safe.
   Tensor workspace;
-  if (workspace_bytes_ > 0) {
-    workspace = empty({static_cast<int64_t>(workspace_bytes_)}, TensorOptions(kByte).device(Device(kCUDA, key.device)));
-  }
-  const float one = 1, accumulate = key.accumulate ? 1 : 0;
-  const double one_f64 = 1, accumulate_f64 = accumulate;
-  const bool f64 = key.operands == kDouble;
+  const auto bytes = static_cast<int64_t>(choice.workspace_bytes);
+  if (bytes > 0) workspace = empty({bytes}, TensorOptions(kByte).device(Device(kCUDA, key_.device)));
+  const double beta = key_.accumulate ? 1 : 0;
+  const float alpha_f32 = static_cast<float>(alpha), beta_f32 = static_cast<float>(beta);
+  const bool f64 = key_.operands == kDouble;  // alpha and beta have the dtype of the sums
   const cudaStream_t stream = current_handle();
-  TANDEM_BLAS(to_string(key), cublasLtMatmul, handle_, operation_, f64 ? static_cast<const void*>(&one_f64) : &one, a,
-              a_, b, b_, f64 ? static_cast<const void*>(&accumulate_f64) : &accumulate, d, d_, d, d_, &algorithm_,
-              workspace.defined() ? workspace.raw_bytes() : nullptr, workspace_bytes_, stream);
+  void* const d = x.d.raw_bytes();
+  TANDEM_BLAS(to_string(key_), cublasLtMatmul, handle_, operation_, f64 ? static_cast<const void*>(&alpha) : &alpha_f32,
+              x.a, a_, x.b, b_, f64 ? static_cast<const void*>(&beta) : &beta_f32, d, d_, d, d_, &choice.algorithm,
+              bytes > 0 ? workspace.raw_bytes() : nullptr, choice.workspace_bytes, stream);
   if (is_synchronous()) TANDEM_CUDA(cudaStreamSynchronize, stream);
 }
 
 }  // namespace
 
-bool multiply(const Product& product) {
+bool multiply(const Product& product, const std::function<void()>& apart) {
   const std::optional<Matrices> d = as_matrices(product.d.sizes(), product.d.strides()),
                                 a = as_matrices(product.a.sizes(), product.a.strides()),
                                 b = as_matrices(product.b.sizes(), product.b.strides());
@@ -198,25 +283,23 @@ bool multiply(const Product& product) {
   bool swapped = false;
   std::optional<GemmKey> key = gemm_key(*d, *a, *b, product.extra, swapped);
   if (!key) return false;
-  const void* left = product.a.raw_bytes();
-  const void* right = product.b.raw_bytes();
-  if (swapped) std::swap(left, right);
-  void* const result = product.d.raw_bytes();
-  const void* const vector = product.vector.defined() ? product.vector.raw_bytes() : nullptr;
-  key->device = index_of(product.d.device());
-  key->align_a = alignment_of(left);
-  key->align_b = alignment_of(right);
-  key->align_d = alignment_of(result);
-  key->align_vector = vector ? alignment_of(vector) : uint16_t{0};
+  Operands x{product.d, product.a.raw_bytes(), product.b.raw_bytes(),
+             product.vector.defined() ? product.vector.raw_bytes() : nullptr};
+  if (swapped) std::swap(x.a, x.b);
   key->operands = product.a.dtype();
   key->result = product.d.dtype();
+  const auto size = static_cast<int64_t>(element_size(key->operands));
+  key->device = index_of(product.d.device());
+  key->align_a = alignment_of(x.a, key->stride_a * size);
+  key->align_b = alignment_of(x.b, key->stride_b * size);
+  key->align_d = alignment_of(product.d.raw_bytes(), key->stride_d * static_cast<int64_t>(element_size(key->result)));
+  key->align_vector = x.vector ? alignment_of(x.vector) : uint16_t{0};
   key->accumulate = product.accumulate;
   key->tf32 = key->operands == kFloat && allow_tf32_matmul();
 
   static thread_local PlanCache<GemmKey, std::unique_ptr<Plan>> plans(kPlans);
-  const Plan& plan = *plans.find_or_make(*key, [&] { return std::make_unique<Plan>(*key, vector); });
-  if (plan.found()) plan.run(*key, result, left, right, vector);
-  return plan.found();
+  Plan& plan = *plans.find_or_make(*key, [&] { return std::make_unique<Plan>(*key, x.vector); });
+  return plan.run(x, apart);
 }
 
 }  // namespace tandem::cuda

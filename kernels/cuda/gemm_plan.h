@@ -1,6 +1,8 @@
 #pragma once
-// One matrix product in cuBLASLt. Plans (descriptors and the algorithm that the heuristic names) are kept per thread by
-// GemmKey.
+// One matrix product in cuBLASLt. Plans (descriptors, and the algorithm that the heuristic names or that was the
+// fastest) are kept per thread by GemmKey.
+#include <functional>
+
 #include "kernels/cuda/gemm_key.h"
 #include "tandem/tensor/tensor.h"
 
@@ -14,7 +16,9 @@ struct Product {
   bool accumulate = false;
 };
 
-/// False, with nothing written, when the tensors do not lie as a BLAS needs them or cuBLASLt has no algorithm.
-bool multiply(const Product& product);
+/// False, with nothing of use written, when the tensors do not lie as a BLAS needs them, cuBLASLt has no algorithm, or
+/// the product with its extra is better done apart. `apart` does that, into the same tensors; cuda::autotune() compares
+/// the two. None for a product without extra.
+bool multiply(const Product& product, const std::function<void()>& apart = {});
 
 }  // namespace tandem::cuda

@@ -31,7 +31,7 @@ class PlanCache {
   explicit PlanCache(size_t capacity) : capacity_(capacity) {}
 
   /// The plan of `key`; where there is none yet, the one that `make()` returns. When make() throws, nothing is kept.
-  /// The reference is good until the next call.
+  /// The reference is good until `capacity` other plans have been asked for.
   template <class Make>
   Plan& find_or_make(const Key& key, Make&& make) {
     const auto found = by_key_.find(key);

@@ -23,8 +23,9 @@ TEST(ConvGraph, isAcceptedByTheLibrary) {
        {ConvDirection::forward, ConvDirection::backward_input, ConvDirection::backward_weight}) {
     for (DType dtype : {kHalf, kBFloat16, kFloat, kDouble}) {
       for (bool channels_last : {false, true}) {
-        for (bool has_bias : {false, true}) {
-          if (has_bias && direction != ConvDirection::forward) continue;
+        for (int fused : {0, 1, 2, 3}) {
+          const bool has_bias = fused & 1, has_relu = fused & 2;
+          if (fused && direction != ConvDirection::forward) continue;
           for (size_t alignment : {element_size(dtype), size_t{16}}) {
             cuda::ConvKey key{.x_sizes = {2, 6, 9, 11}, .w_sizes = {4, 3, 3, 2}, .y_sizes = {2, 4, 5, 5}};
             for (int d = 0; d < 2; ++d) {
@@ -35,6 +36,7 @@ TEST(ConvGraph, isAcceptedByTheLibrary) {
             key.direction = direction;
             key.x = key.w = key.y = key.bias = dtype;
             key.has_bias = has_bias;
+            key.has_relu = has_relu;
             key.channels_last = channels_last;
             key.align_x = key.align_w = key.align_y = key.align_bias = static_cast<uint16_t>(alignment);
             std::vector<cuda::Descriptor> parts;

@@ -12,6 +12,9 @@ namespace {
 thread_local int current = 0;
 std::optional<std::pair<std::string, cudaError_t>> failure;
 cudaError_t last_error = cudaSuccess;
+float now = 0, launch_time = 0;
+bool capturing = false;
+std::map<cudaEvent_t, float> recorded;
 
 /// Counts the call, and fails it when told to.
 cudaError_t called(const char* name) {
@@ -96,22 +99,31 @@ Driver make() {
   d.cudaStreamQuery = [](cudaStream_t) { return called("cudaStreamQuery"); };
   d.cudaStreamWaitEvent = [](cudaStream_t, cudaEvent_t, unsigned) { return called("cudaStreamWaitEvent"); };
   d.cudaStreamIsCapturing = [](cudaStream_t, cudaStreamCaptureStatus* status) {
-    *status = cudaStreamCaptureStatusNone;
+    *status = capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return called("cudaStreamIsCapturing");
   };
   d.cudaEventCreateWithFlags = [](cudaEvent_t* event, unsigned) {
     *event = new_handle<cudaEvent_t>();
     return called("cudaEventCreateWithFlags");
   };
-  d.cudaEventDestroy = [](cudaEvent_t) { return called("cudaEventDestroy"); };
-  d.cudaEventRecord = [](cudaEvent_t, cudaStream_t) { return called("cudaEventRecord"); };
+  d.cudaEventDestroy = [](cudaEvent_t event) {
+    recorded.erase(event);
+    return called("cudaEventDestroy");
+  };
+  d.cudaEventRecord = [](cudaEvent_t event, cudaStream_t) {
+    recorded[event] = now;
+    return called("cudaEventRecord");
+  };
   d.cudaEventQuery = [](cudaEvent_t) { return called("cudaEventQuery"); };
   d.cudaEventSynchronize = [](cudaEvent_t) { return called("cudaEventSynchronize"); };
-  d.cudaEventElapsedTime = [](float* milliseconds, cudaEvent_t, cudaEvent_t) {
-    *milliseconds = 1;
+  d.cudaEventElapsedTime = [](float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+    *milliseconds = recorded.at(end) - recorded.at(start);
     return called("cudaEventElapsedTime");
   };
-  d.cudaLaunchKernel = [](const void*, dim3, dim3, void**, size_t, cudaStream_t) { return called("cudaLaunchKernel"); };
+  d.cudaLaunchKernel = [](const void*, dim3, dim3, void**, size_t, cudaStream_t) {
+    now += launch_time;
+    return called("cudaLaunchKernel");
+  };
   return d;
 }
 
@@ -134,5 +146,9 @@ const Driver& fake_driver() {
 }
 
 void fail_next(const std::string& name, cudaError_t code) { failure = {name, code}; }
+
+void pass_time(float milliseconds) { now += milliseconds; }
+void set_launch_time(float milliseconds) { launch_time = milliseconds; }
+void set_capturing(bool on) { capturing = on; }
 
 }  // namespace tandem::cuda::testing

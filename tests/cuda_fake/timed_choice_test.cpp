@@ -1,0 +1,188 @@
+// cuda::set_autotune and cuda::set_benchmark over the fakes: made-up times decide which algorithm is kept, and when
+// none may be measured.
+#include <gtest/gtest.h>
+
+#include "cuda_fake/fake_driver.h"
+#include "cuda_fake/fake_vendors.h"
+#include "support/throws.h"
+#include "tandem/backend.h"
+#include "tandem/cuda/math_mode.h"
+#include "tandem/tandem.h"
+
+namespace tandem::cuda::testing {
+namespace {
+
+using tandem::testing::mismatch;
+
+/// The fakes and switches as they were, after each test. Plans are kept for a process: each test has its own sizes.
+class TimedChoice : public ::testing::Test {
+ protected:
+  ~TimedChoice() override {
+    vendors() = {};
+    set_launch_time(0);
+    set_capturing(false);
+    set_autotune(false);
+    set_benchmark(false);
+    set_deterministic(false);
+  }
+  /// The algorithm of the one product that `run` makes; fails when it waits or makes more.
+  template <class F>
+  size_t algorithm_of(F&& run) {
+    vendors().products.clear();
+    Calls::instance().reset();
+    run();
+    EXPECT_EQ(vendors().products.size(), 1U);
+    EXPECT_EQ(Calls::instance().waits(), 0);
+    return vendors().products.back().algorithm;
+  }
+  template <class F>
+  size_t engine_of(F&& run) {
+    vendors().convolutions.clear();
+    Calls::instance().reset();
+    run();
+    EXPECT_EQ(vendors().convolutions.size(), 1U);
+    EXPECT_EQ(Calls::instance().waits(), 0);
+    return vendors().convolutions.back().engine;
+  }
+};
+
+Tensor half(IntArrayRef sizes) { return empty(sizes, TensorOptions(kHalf).device(kCUDA)); }
+
+TEST_F(TimedChoice, TheFastestIsKeptWhileItIsOn) {
+  vendors().algorithms = {3, 1, 2};
+  const Tensor a = half({64, 65}), b = half({65, 66});
+  const auto product = [&] { mm(a, b); };
+  EXPECT_EQ(algorithm_of(product), 0U) << "off: the heuristic's first";
+  set_autotune(true);
+  product();
+  EXPECT_GT(Calls::instance().waits(), 0);
+  EXPECT_EQ(algorithm_of(product), 1U);
+  vendors().algorithms = {1, 2, 3};
+  EXPECT_EQ(algorithm_of(product), 1U) << "timed once";
+  set_autotune(false);
+  EXPECT_EQ(algorithm_of(product), 0U);
+  set_autotune(true);
+  EXPECT_EQ(algorithm_of(product), 1U) << "not timed again";
+}
+
+TEST_F(TimedChoice, TheMedianDecidesAndTheFirstOfEqualsWins) {
+  vendors().algorithms = {2, 2, 5};
+  const Tensor a = half({64, 67}), b = half({67, 66});
+  set_autotune(true);
+  mm(a, b);
+  const size_t runs = vendors().products.size();
+  EXPECT_EQ(runs, 3 * 6 + 1U) << "one to warm up and five timed, for each of three; then the product itself";
+  EXPECT_EQ(algorithm_of([&] { mm(a, b); }), 0U);
+}
+
+TEST_F(TimedChoice, WhatFailsIsNoCandidate) {
+  vendors().algorithms = {-1, 3, 2};
+  const Tensor a = half({64, 68}), b = half({68, 66});
+  set_autotune(true);
+  mm(a, b);
+  EXPECT_EQ(algorithm_of([&] { mm(a, b); }), 2U);
+  vendors().algorithms = {-1, -1};
+  const Tensor c = half({64, 69}), d = half({69, 66});
+  EXPECT_THROWS(mm(c, d), BackendError, "mm: ", "cublasLtMatmul", "f16");
+}
+
+TEST_F(TimedChoice, AnAccumulatedDestinationIsWrittenOnce) {
+  vendors().algorithms = {2, 1};
+  const Tensor a = half({64, 70}), b = half({70, 66});
+  const Tensor d = empty({64, 66}, TensorOptions(kFloat).device(kCUDA));
+  set_autotune(true);
+  backend(kCUDA).gemm({.d = d, .a = a, .b = b, .bias = {}, .accumulate = true});
+  ASSERT_GT(vendors().products.size(), 2U);
+  for (size_t i = 0; i < vendors().products.size(); ++i) {
+    const Vendors::Product& p = vendors().products[i];
+    EXPECT_EQ(p.beta, 1);
+    EXPECT_EQ(p.d == d.raw_bytes(), i + 1 == vendors().products.size()) << i;
+  }
+}
+
+TEST_F(TimedChoice, NothingIsTimedDuringCaptureButLater) {
+  vendors().algorithms = {3, 1};
+  vendors().engines = {3, 1};
+  const Tensor a = half({64, 71}), b = half({71, 66}), x = half({2, 8, 9, 9}), w = half({8, 8, 3, 3});
+  set_autotune(true);
+  set_benchmark(true);
+  set_capturing(true);
+  EXPECT_EQ(algorithm_of([&] { mm(a, b); }), 0U);
+  EXPECT_EQ(engine_of([&] { conv2d(x, w); }), 0U);
+  set_capturing(false);
+  mm(a, b);
+  conv2d(x, w);
+  EXPECT_EQ(algorithm_of([&] { mm(a, b); }), 1U);
+  EXPECT_EQ(engine_of([&] { conv2d(x, w); }), 1U);
+  set_capturing(true);
+  EXPECT_EQ(algorithm_of([&] { mm(a, b); }), 1U) << "what was timed before serves in a capture too";
+  EXPECT_EQ(engine_of([&] { conv2d(x, w); }), 1U);
+}
+
+TEST_F(TimedChoice, DeterministicModeTimesNothing) {
+  vendors().algorithms = {3, 1};
+  vendors().engines = {3, 1};
+  const Tensor a = half({64, 72}), b = half({72, 66}), x = half({2, 8, 10, 9}), w = half({8, 8, 3, 3});
+  set_autotune(true);
+  set_benchmark(true);
+  set_deterministic(true);
+  EXPECT_EQ(algorithm_of([&] { mm(a, b); }), 0U);
+  EXPECT_EQ(engine_of([&] { conv2d(x, w); }), 0U);
+}
+
+TEST_F(TimedChoice, FusedAgainstApart) {
+  const auto epilogue_of = [&](const Tensor& x, const Tensor& w, const Tensor& b) {
+    linear(x, w, b);
+    vendors().products.clear();
+    linear(x, w, b);
+    EXPECT_EQ(vendors().products.size(), 1U);
+    return vendors().products.back().epilogue;
+  };
+  set_autotune(true);
+  vendors().algorithms = {4, 3};
+  set_launch_time(2);
+  vendors().epilogue_time = 1;
+  const Tensor bias = half({66});
+  EXPECT_EQ(epilogue_of(half({64, 73}), half({66, 73}), bias), CUBLASLT_EPILOGUE_BIAS);
+  vendors().epilogue_time = 100;
+  EXPECT_EQ(epilogue_of(half({64, 74}), half({66, 74}), bias), CUBLASLT_EPILOGUE_DEFAULT) << "bias in its own kernel";
+}
+
+TEST_F(TimedChoice, EnginesAgainstBiasApart) {
+  set_benchmark(true);
+  vendors().engines = {3, 2, 4};
+  const Tensor x = half({2, 8, 11, 9}), w = half({8, 8, 3, 3}), b = half({8});
+  conv2d(x, w, b);
+  EXPECT_EQ(engine_of([&] { conv2d(x, w, b); }), 1U);
+}
+
+TEST_F(TimedChoice, AReluIsFusedOnlyWhereItKeepsNan) {
+  Calls& calls = Calls::instance();
+  for (const bool keeps : {false, true}) {
+    vendors().relu_keeps_nan = keeps;
+    const int64_t size = keeps ? 76 : 75;
+    const Tensor x = half({64, size}), w = half({66, size}), b = half({66});
+    const Tensor image = half({2, 8, size, 9}), kernel = half({8, 8, 3, 3}), bias = half({8});
+    set_capturing(true);
+    linear_relu(x, w, b);
+    EXPECT_EQ(vendors().products.back().epilogue, CUBLASLT_EPILOGUE_BIAS) << "nothing is tried out during capture";
+    set_capturing(false);
+    linear_relu(x, w, b);
+    vendors().products.clear();
+    calls.reset();
+    linear_relu(x, w, b);
+    ASSERT_EQ(vendors().products.size(), 1U);
+    EXPECT_EQ(vendors().products[0].alpha, 1);
+    EXPECT_EQ(vendors().products[0].epilogue, keeps ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS);
+    EXPECT_EQ(calls.launches(), keeps ? 0 : 1);
+    EXPECT_EQ(calls.waits(), 0) << calls.str();
+    conv2d_relu(image, kernel, bias);
+    calls.reset();
+    conv2d_relu(image, kernel, bias);
+    EXPECT_EQ(calls["cudnnBackendExecute"], 1);
+    EXPECT_EQ(calls.launches(), keeps ? 0 : 1);
+  }
+}
+
+}  // namespace
+}  // namespace tandem::cuda::testing
