@@ -74,4 +74,11 @@ void set_launch_time(float milliseconds);
 /// What cudaStreamIsCapturing says from now on.
 void set_capturing(bool capturing);
 
+/// The device's clock, in milliseconds, which events read: it stands but for what these say.
+void pass_time(float milliseconds);
+/// What every launch takes from now on; 0 at first.
+void set_launch_time(float milliseconds);
+/// What cudaStreamIsCapturing says from now on.
+void set_capturing(bool capturing);
+
 }  // namespace tandem::cuda::testing
