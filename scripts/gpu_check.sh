@@ -93,8 +93,10 @@ benchmarks() {
   local workload precision variant batch
   for workload in recipe simple_cnn big_cnn tiny_mlp; do
     for precision in f32 f16 bf16; do
-      step "tandem_${workload}_$precision" 60 "$package/bin/train_bench" --device cuda --workload "$workload" \
-        --precision "$precision" --warmup 30 --iterations 15
+      for variant in "" --graph; do
+        step "tandem_${workload}_$precision${variant/--/_}" 60 "$package/bin/train_bench" --device cuda \
+          --workload "$workload" --precision "$precision" --warmup 30 --iterations 15 $variant
+      done
       for variant in eager tf32 channels_last fused graph; do
         [[ $variant == tf32 && $precision != f32 ]] && continue
         [[ $variant == channels_last && $workload != *cnn ]] && continue

@@ -48,10 +48,13 @@ def main():
              "tests: {passed} passed, {failed} failed, {skipped} skipped".format(**totals)]
     lines += [f"  failed: {f}" for f in failures[:40]]
     lines += [f"step {name}: exit status {status}" for name, status in steps.items() if status != 0]
-    own = {(r["workload"], r["precision"]): r["ms"] for r in runs if r["program"] == "tandem"}
+    def key(r):  # graphs are compared with graphs
+        return r["workload"], r["precision"], r.get("variant") == "graph"
+
+    own = {key(r): r["ms"] for r in runs if r["program"] == "tandem"}
     for r in runs:
         label = f"{r['workload']:<11}{r['precision']:<6}{r['program']} {r.get('variant', '')}"
-        mine = own.get((r["workload"], r["precision"]))
+        mine = own.get(key(r))
         ratio = f"  tandem/this {mine / r['ms']:.2f}" if mine and r["program"] != "tandem" else ""
         lines.append(f"{label:<50}{r['ms']:>10.3f} ms{ratio}")
     text = "\n".join(lines) + "\n"

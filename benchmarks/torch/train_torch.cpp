@@ -66,6 +66,9 @@ struct LibTorch {
   static void set_num_threads(int threads) { at::set_num_threads(threads); }
   static int64_t system_allocations(const std::string&) { return 0; }  // not counted there
   static void synchronize(const std::string&) {}
+  static std::function<void()> capture(const std::function<void()>&) {
+    throw std::runtime_error("--graph: this program runs on the CPU, which has no graphs");
+  }
   static double scale_of(const Scaler& scaler) { return scaler.value(); }
 };
 

@@ -39,6 +39,7 @@ struct RunOptions {
   int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   int warmup = 0, iterations = 0;  ///< 0: the workload's own
   bool quick = false;
+  bool graph = false;  ///< repeat a CUDA graph of the step
 
   /// Adds the flags that both programs understand.
   void add_flags(CLI::App& app) {
@@ -53,6 +54,7 @@ struct RunOptions {
     app.add_option("--warmup", warmup, "Steps before the timed ones")->check(CLI::Range(kComparedSteps, 1 << 30));
     app.add_option("--iterations", iterations, "Timed steps")->check(CLI::PositiveNumber);
     app.add_flag("--quick", quick, "Few steps");
+    app.add_flag("--graph", graph, "Repeat a CUDA graph of the step (tandem on cuda only)");
   }
 
   /// Fills in the numbers of steps that were not given.

@@ -14,6 +14,7 @@
 #include "kernels/cuda/gemm_key.h"
 #include "kernels/cuda/plan_cache.h"
 #include "kernels/cuda/runtime.h"
+#include "tandem/cuda/capture.h"
 #include "tandem/cuda/event.h"
 #include "tandem/cuda/math_mode.h"
 #include "tandem/tensor/factories.h"
@@ -148,12 +149,6 @@ void run(const ConvKey& key, cudnnHandle_t handle, const Engine& engine, const P
   if (is_synchronous()) TANDEM_CUDA(cudaStreamSynchronize, stream);
 }
 
-bool is_capturing() {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  TANDEM_CUDA(cudaStreamIsCapturing, current_handle(), &status);
-  return status != cudaStreamCaptureStatusNone;
-}
-
 /// Milliseconds of a run, the better of two after one to warm up; the largest float where the engine fails.
 float time_of(const ConvKey& key, cudnnHandle_t handle, const Engine& engine, const Pointers& p) {
   float best = std::numeric_limits<float>::max();
@@ -180,8 +175,11 @@ class Plan {
  public:
   Plan(const ConvKey& key, cudnnHandle_t handle, const Pointers& pointers) {
     try {
-      const bool timed = key.benchmark && !is_capturing();
-      std::vector<Engine> engines = find(key, handle, operation_graph(key, handle, parts_), timed);
+      if (key.benchmark) {
+        check_not_capturing("timing the algorithms of a new shape is impossible",
+                            "run a few steps before the capture, or set_benchmark(false)");
+      }
+      std::vector<Engine> engines = find(key, handle, operation_graph(key, handle, parts_), key.benchmark);
       if (engines.empty()) {
         why_ = "no engine keeps the contract";
         return;

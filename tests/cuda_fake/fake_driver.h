@@ -35,6 +35,10 @@ class Calls {
 
 /// The table of the fake; every call succeeds, unless fail_next() was told otherwise.
 const Driver& fake_driver();
+/// Work of a library for a stream: a node of the graph where that is captured.
+void count_node(cudaStream_t stream);
+/// Whether events that were recorded are done; at first they are.
+void set_events_done(bool done);
 /// The next call of this name returns `code`.
 void fail_next(const std::string& name, cudaError_t code);
 

@@ -11,6 +11,8 @@ void make_handle(Handle* handle) {
   *handle = reinterpret_cast<Handle>(next += 16);
 }
 
+cudaStream_t dnn_stream = nullptr;  // that the handle was given last
+
 cublasStatus_t blas(const char* name) {
   Calls::instance().add(name);
   return CUBLAS_STATUS_SUCCESS;
@@ -63,8 +65,10 @@ BlasDriver make_blas() {
   };
   d.cublasLtMatmul = [](cublasLtHandle_t, cublasLtMatmulDesc_t, const void*, const void*, cublasLtMatrixLayout_t,
                         const void*, cublasLtMatrixLayout_t, const void*, const void*, cublasLtMatrixLayout_t, void*,
-                        cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t*, void*, size_t,
-                        cudaStream_t) { return blas("cublasLtMatmul"); };
+                        cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t stream) {
+    count_node(stream);
+    return blas("cublasLtMatmul");
+  };
   return d;
 }
 
@@ -74,7 +78,10 @@ DnnDriver make_dnn() {
     make_handle(handle);
     return dnn("cudnnCreate");
   };
-  d.cudnnSetStream = [](cudnnHandle_t, cudaStream_t) { return dnn("cudnnSetStream"); };
+  d.cudnnSetStream = [](cudnnHandle_t, cudaStream_t stream) {
+    dnn_stream = stream;
+    return dnn("cudnnSetStream");
+  };
   d.cudnnBackendCreateDescriptor = [](cudnnBackendDescriptorType_t, cudnnBackendDescriptor_t* descriptor) {
     make_handle(descriptor);
     return dnn("cudnnBackendCreateDescriptor");
@@ -91,6 +98,7 @@ DnnDriver make_dnn() {
     return dnn("cudnnBackendGetAttribute");
   };
   d.cudnnBackendExecute = [](cudnnHandle_t, cudnnBackendDescriptor_t, cudnnBackendDescriptor_t) {
+    count_node(dnn_stream);
     return dnn("cudnnBackendExecute");
   };
   return d;

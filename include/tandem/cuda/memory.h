@@ -7,6 +7,10 @@
 
 #include "tandem/tensor/allocator.h"
 
+namespace tandem {
+class Tensor;
+}
+
 namespace tandem::cuda {
 
 class Stream;
@@ -34,5 +38,8 @@ void record_stream(void* block, const Stream& stream);
 
 /// Page-locked host memory, from a cache: copies from and to it run beside the host's work. Throws OutOfMemoryError.
 std::shared_ptr<void> allocate_pinned(size_t bytes);
+/// Copies the elements of a contiguous tensor to page-locked memory, on the current stream of its device and without a
+/// wait: an event recorded behind it says when they have arrived.
+void copy_to_pinned(void* pinned, const Tensor& source);
 
 }  // namespace tandem::cuda
