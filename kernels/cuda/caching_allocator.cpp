@@ -198,13 +198,18 @@ void CachingAllocator::release(Stream pool) {
   if (--kept_[pool] > 0) return;
   kept_.erase(pool);
   if (captures_ > 0) return;  // the next empty_cache() finds it
-  for (const bool small : {false, true}) release_free(pools_[{pool, small}]);
+  for (const bool small : {false, true}) {
+    const auto found = pools_.find({pool, small});
+    if (found == pools_.end()) continue;
+    release_free(found->second);
+    if (found->second.empty()) pools_.erase(found);
+  }
 }
 
 bool CachingAllocator::is_kept(void* data) const {
   const std::lock_guard lock(mutex_);
   const auto found = blocks_.find(data);
-  return found != blocks_.end() && kept_.contains(found->second->stream);
+  return found != blocks_.end() && found->second->state == State::live && kept_.contains(found->second->stream);
 }
 
 void CachingAllocator::begin_capture() {

@@ -10,6 +10,7 @@
 #include "kernels/cuda/private_pool.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
+#include "tandem/tensor/tensor.h"
 
 namespace tandem::cuda {
 namespace {

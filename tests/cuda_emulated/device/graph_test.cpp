@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -128,6 +129,12 @@ struct Program {
       const NoGradGuard no_grad;
       for (const Tensor& p : model->parameters()) p.mul_(0.5);
     }
+    if (i == 8) {  // a step on its own between replays, on other gradients and with a loss of its own
+      const Tensor shown = loss;
+      step();
+      keep(loss);
+      loss = shown;
+    }
     for (const Tensor& p : model->parameters()) keep(p);
     for (const Tensor& b : model->buffers()) keep(b);
     keep(tensor(scaler.get_scale()));
@@ -173,6 +180,66 @@ TEST(Graph, ReplaysOfAnMlpEqualSteps) {
 
 TEST(Graph, ReplaysOfACnnEqualSteps) {
   for (const Rule rule : {Rule::sgd, Rule::adamw}) expect_replays_equal_steps<Cnn>(rule);
+}
+
+TEST(Graph, AReplayIsOneLaunchAndOneMoreForNewNumbers) {
+  Program program(std::make_shared<Mlp>(), Rule::sgd);
+  program.load(0);
+  for (int i = 0; i < kWarmUp; ++i) program.step();
+  CUDAGraph graph;
+  graph.capture([&] { program.step(); });
+  graph.replay();
+  emulated::counts() = {};
+  for (int i = 0; i < 4; ++i) graph.replay();
+  EXPECT_EQ(emulated::counts().graph_launches, 4);
+  EXPECT_EQ(emulated::counts().launches, 4) << "dropout's position";
+  EXPECT_EQ(emulated::counts().waits, 0);
+  EXPECT_EQ(emulated::counts().allocations, 0);
+  EXPECT_EQ(emulated::counts().copies, 0);
+
+  program.model->eval();
+  program.step();
+  graph.reset();
+  graph.capture([&] { program.step(); });
+  graph.replay();
+  emulated::counts() = {};
+  for (int i = 0; i < 4; ++i) graph.replay();
+  EXPECT_EQ(emulated::counts().launches, 0) << "nothing has changed";
+}
+
+/// Forward and backward in the graph, the step outside: gradients in the graph's memory are made anew by each replay.
+TEST(Graph, AStepOutsideTheGraph) {
+  const auto train = [](bool graphed) {
+    Program p(std::make_shared<Mlp>(), Rule::sgd);
+    const auto backward = [&] {
+      p.optimizer->zero_grad();
+      {
+        const amp::AutocastGuard autocast(kCUDA);
+        p.loss = nn::functional::cross_entropy(p.model->forward(p.x), p.y);
+      }
+      p.scaler.scale(p.loss).backward();
+    };
+    const auto step = [&] {
+      p.scaler.step(*p.optimizer);
+      p.scaler.update();
+    };
+    CUDAGraph graph;
+    for (int i = 0; i < 7; ++i) {
+      p.load(i);
+      if (graphed && i == 3) graph.capture(backward);
+      if (graphed && i >= 3) {
+        graph.replay();
+      } else {
+        backward();
+      }
+      step();
+      p.keep(p.loss);
+      for (const Tensor& w : p.model->parameters()) p.keep(w);
+      if (i % 2 == 0) p.keep(p.model->parameters()[0].grad());
+    }
+    return p.trace;
+  };
+  expect_equal(train(true), train(false));
 }
 
 }  // namespace
