@@ -68,7 +68,7 @@ void postpone_unscale(const std::vector<Tensor>& grads, const Tensor& inverse_sc
   for (const Tensor& g : grads) {
     g.impl().storage->bump_version();
     if (!g.requires_grad() && owns_whole_storage(g)) {
-      if (cuda::Capture* capture = cuda::current_capture()) {
+      if (cuda::Capture* capture = cuda::current_capture(); capture && g.is_cuda()) {
         postpone_in(*capture, g, inverse_scale);
       } else {
         postpone(g, inverse_scale);
