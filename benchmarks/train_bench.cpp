@@ -34,6 +34,11 @@ struct Tandem {
   static void synchronize(const std::string& device) {
     if (device != "cpu") tandem::cuda::synchronize();
   }
+  static std::function<void()> capture(const std::function<void()>& step) {
+    const auto graph = std::make_shared<tandem::cuda::CUDAGraph>();
+    graph->capture(step);
+    return [graph] { graph->replay(); };
+  }
   static double scale_of(const Scaler& scaler) { return scaler.get_scale(); }
 };
 

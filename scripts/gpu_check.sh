@@ -189,7 +189,10 @@ benchmarks() {
   local workload precision variant
   for workload in recipe simple_cnn big_cnn tiny_mlp; do
     for precision in f32 f16 bf16; do
-      train_bench "${workload}_$precision" 60 --workload "$workload" --precision "$precision" --warmup 30 --iterations 15
+      for variant in "" --graph; do
+        train_bench "${workload}_$precision${variant/--/_}" 60 --workload "$workload" --precision "$precision" \
+          --warmup 30 --iterations 15 $variant
+      done
       for variant in eager tf32 channels_last fused graph; do
         [[ $variant == tf32 && $precision != f32 ]] && continue
         [[ $variant == channels_last && $workload != *cnn ]] && continue

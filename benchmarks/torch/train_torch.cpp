@@ -70,6 +70,9 @@ struct LibTorch {
   using TooLarge = c10::Error;
   static void empty_cache() {}
   static void synchronize(const std::string&) {}
+  static std::function<void()> capture(const std::function<void()>&) {
+    throw std::runtime_error("--graph: this program runs on the CPU, which has no graphs");
+  }
   static double scale_of(const Scaler& scaler) { return scaler.value(); }
 };
 

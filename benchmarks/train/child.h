@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdio>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <vector>
@@ -62,8 +63,8 @@ inline int64_t page_faults() {
 /// Steps that are timed together: on a GPU the host runs ahead, and a wait after every step would be measured too.
 inline int steps_per_sample(const RunOptions& options) { return options.device == "cpu" ? 1 : 10; }
 
-/// Library supplies Scaler and Region (autocast), synchronize(), system_allocations(), reset_peak_bytes() and
-/// peak_bytes().
+/// Library supplies Scaler and Region (autocast), synchronize(), system_allocations(), reset_peak_bytes(), peak_bytes() and
+/// capture(): a function that repeats one it is given.
 template <class Library, class Model, class Optimizer>
 nlohmann::json measure(const RunOptions& options, Model& model, Optimizer& optimizer,
                        const std::vector<Batch>& batches) {
@@ -71,9 +72,8 @@ nlohmann::json measure(const RunOptions& options, Model& model, Optimizer& optim
   const auto dtype = options.precision == "f16" ? lib::kHalf : lib::kBFloat16;
   typename Library::Scaler scaler;
   int number = 0;
-  const auto step = [&](double* value) {
-    const Batch& batch = batches[static_cast<size_t>(number++) % batches.size()];
-    lib::Tensor loss;
+  lib::Tensor loss;
+  const auto compute = [&](const Batch& batch) {
     optimizer.zero_grad();
     if (amp) {
       {
@@ -88,6 +88,19 @@ nlohmann::json measure(const RunOptions& options, Model& model, Optimizer& optim
       loss.backward();
       optimizer.step();
     }
+  };
+  // A graph reads its inputs from one place.
+  Batch input;
+  std::function<void()> replay;
+  const auto step = [&](double* value) {
+    const Batch& batch = batches[static_cast<size_t>(number++) % batches.size()];
+    if (replay) {
+      input.x.copy_(batch.x);
+      input.y.copy_(batch.y);
+      replay();
+    } else {
+      compute(batch);
+    }
     if (value) *value = loss.template item<float>();
   };
 
@@ -100,6 +113,11 @@ nlohmann::json measure(const RunOptions& options, Model& model, Optimizer& optim
   result["losses"] = losses;
   result["change_norms"] = change_norms(model);
   for (int i = kComparedSteps; i < options.warmup; ++i) step(nullptr);
+  if (options.graph) {
+    input = {batches[0].x.clone(), batches[0].y.clone()};
+    replay = Library::capture([&] { compute(input); });
+    step(nullptr);
+  }
 
   Library::reset_peak_bytes(options.device);
   std::vector<double> ms(static_cast<size_t>(options.iterations));
@@ -205,6 +223,7 @@ void run_child(RunOptions options) {
   result["workload"] = options.workload;
   result["precision"] = options.precision;
   result["device"] = options.device;
+  if (options.graph) result["variant"] = "graph";
   result["threads"] = options.threads;
   result["warmup"] = options.warmup;
   result["iterations"] = options.iterations;

@@ -40,6 +40,7 @@ struct RunOptions {
   int warmup = 0, iterations = 0;  ///< 0: the workload's own
   bool quick = false;
   bool largest_batch = false;
+  bool graph = false;  ///< repeat a CUDA graph of the step
 
   /// Adds the flags that both programs understand.
   void add_flags(CLI::App& app) {
@@ -56,6 +57,7 @@ struct RunOptions {
     app.add_flag("--quick", quick, "Few steps");
     app.add_flag("--largest-batch", largest_batch,
                  "With --workload: search the largest batch that a CUDA device has memory for");
+    app.add_flag("--graph", graph, "Repeat a CUDA graph of the step (tandem on cuda only)");
   }
 
   /// Fills in the numbers of steps that were not given.

@@ -114,6 +114,9 @@ struct Pool2dParams {
 struct PhiloxState {
   uint64_t seed = 0;
   uint64_t offset = 0;
+  /// In a CUDA graph, where seed and position at the replay's start lie on the device; `offset` is then added to that
+  /// position. Null elsewhere. Kernels of the CPU need not look.
+  const uint64_t* captured = nullptr;
 };
 
 /// How a multi-tensor optimizer step reads its gradients under a GradScaler; both tensors are f32 of one element on
@@ -138,6 +141,7 @@ struct SgdCall : OptimizerTensors {
   std::vector<Tensor> momentum_buffers;  ///< empty when momentum is 0
   std::vector<Tensor> steps;             ///< f32 of one element each, counted up by the step; empty when momentum is 0
   double lr = 0, momentum = 0, dampening = 0, weight_decay = 0;
+  const double* captured_lr = nullptr;  ///< in a CUDA graph, where lr lies on the device; null elsewhere
   bool nesterov = false, maximize = false;
 };
 
@@ -148,6 +152,7 @@ struct AdamCall : OptimizerTensors {
   std::vector<Tensor> exp_avgs, exp_avg_sqs, max_exp_avg_sqs;
   std::vector<Tensor> steps;  ///< f32 of one element each, counted up by the step
   double lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
+  const double* captured_lr = nullptr;  ///< in a CUDA graph, where lr lies on the device; null elsewhere
   bool amsgrad = false, decoupled = false, maximize = false;
 };
 
@@ -167,6 +172,8 @@ struct ScaleUpdateCall {
   int64_t hysteresis = 1;
   HysteresisRule rule = HysteresisRule::megatron;
   bool dynamic = true;  ///< false: static scale, only `skips` is counted
+  /// In a CUDA graph, where growth_factor, backoff_factor and growth_interval lie on the device; null elsewhere.
+  const double* captured_rule = nullptr;
 };
 
 struct Backend {

@@ -21,6 +21,7 @@
 #include "tandem/base/error.h"
 #include "tandem/base/warn.h"
 #include "tandem/cuda/event.h"
+#include "tandem/cuda/graph.h"
 #include "tandem/cuda/math_mode.h"
 #include "tandem/cuda/memory.h"
 #include "tandem/cuda/stream.h"

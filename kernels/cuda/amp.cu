@@ -102,14 +102,20 @@ void process(const std::vector<Tensor>& grads, const Tensor& inverse_scale, cons
 /// One block. The table: addresses of the flags.
 template <class Table>
 __global__ void __launch_bounds__(kThreads)
-    update_scale_block(const __grid_constant__ Table table, int64_t count, math::ScaleRule rule, float* scale,
-                       int32_t* growth, int32_t* hysteresis, int32_t* skips) {
+    update_scale_block(const __grid_constant__ Table table, int64_t count, math::ScaleRule rule,
+                       const double* captured_rule, float* scale, int32_t* growth, int32_t* hysteresis,
+                       int32_t* skips) {
   bool overflow = false;
   for (int64_t i = threadIdx.x; i < count; i += blockDim.x) {
     overflow |= *reinterpret_cast<const float*>(table.data()[i]) != 0;  // NaN counts
   }
   overflow = __syncthreads_or(overflow) != 0;
   if (threadIdx.x != 0) return;
+  if (captured_rule) {
+    rule.growth_factor = captured_rule[0];
+    rule.backoff_factor = captured_rule[1];
+    rule.growth_interval = static_cast<int64_t>(captured_rule[2]);
+  }
   const math::ScaleState next = math::update_scale({*scale, *growth, *hysteresis, *skips}, rule, overflow);
   *scale = next.scale;
   *growth = next.growth_tracker;
@@ -135,8 +141,8 @@ void update_scale(const ScaleUpdateCall& call) {
   for (const Tensor& found : call.found_infs) words.push_back(reinterpret_cast<uint64_t>(found.raw_bytes()));
   with_table(words, [&](const auto& table) {
     launch(update_scale_block<std::decay_t<decltype(table)>>, Launch{}, table, words.size(), math::scale_rule(call),
-           call.scale.raw<float>(), call.growth_tracker.raw<int32_t>(), call.hysteresis_tracker.raw<int32_t>(),
-           call.skips.raw<int32_t>());
+           call.captured_rule, call.scale.raw<float>(), call.growth_tracker.raw<int32_t>(),
+           call.hysteresis_tracker.raw<int32_t>(), call.skips.raw<int32_t>());
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "tandem/base/check.h"
 
@@ -30,6 +31,7 @@ bool is_worth_splitting(size_t rest, bool small) { return small ? rest >= kGrain
 
 CachingAllocator::~CachingAllocator() {
   process_pending(true);
+  kept_.clear();
   release_cached();
 }
 
@@ -46,10 +48,10 @@ void* CachingAllocator::allocate(size_t requested, Stream stream) {
   const bool small = bytes <= kSmall;
   Block* block = nullptr;
   if (possible) {
-    process_pending(false);
+    if (captures_ == 0) process_pending(false);
     block = take_cached(bytes, stream, small);
     if (!block) block = take_segment(bytes, stream, small);
-    if (!block) {
+    if (!block && captures_ == 0) {
       process_pending(true);
       release_cached();
       block = take_segment(bytes, stream, small);
@@ -57,8 +59,9 @@ void* CachingAllocator::allocate(size_t requested, Stream stream) {
   }
   TANDEM_CHECK(block, OutOfMemoryError,
                "{}: out of memory on the CUDA device: {} bytes requested, {} bytes free, {} bytes reserved, {} bytes "
-               "allocated; free tensors or use smaller batches",
-               running_op("allocate"), requested, source_->available(), stats_.reserved_bytes, stats_.allocated_bytes);
+               "allocated; free tensors or use smaller batches{}",
+               running_op("allocate"), requested, source_->available(), stats_.reserved_bytes, stats_.allocated_bytes,
+               captures_ > 0 ? ", or call empty_cache() before the capture" : "");
   if (is_worth_splitting(block->bytes - bytes, small)) split(block, bytes);
   block->state = State::live;
   ++stats_.allocations;
@@ -105,13 +108,21 @@ bool CachingAllocator::deallocate(void* data) noexcept {
   Block* block = found->second.get();
   block->state = State::draining;
   stats_.allocated_bytes -= static_cast<int64_t>(block->bytes);
+  if (captures_ > 0 && !block->users.empty()) {
+    put_off_.push_back(block);
+  } else {
+    drain(block);
+  }
+  return true;
+}
+
+void CachingAllocator::drain(Block* block) {
   for (Stream user : block->users) {
     pending_.push_back({source_->record(user), block});
     ++block->pending_events;
   }
   block->users.clear();
   if (block->pending_events == 0) make_free(block);
-  return true;
 }
 
 void CachingAllocator::make_free(Block* block) {
@@ -156,20 +167,60 @@ void CachingAllocator::process_pending(bool wait) {
 
 void CachingAllocator::release_cached() {
   for (auto& [key, pool] : pools_) {
-    std::erase_if(pool, [&](Block* block) {
-      if (block->before || block->after) return false;
-      source_->free(block->data);
-      stats_.reserved_bytes -= static_cast<int64_t>(block->bytes);
-      blocks_.erase(block->data);
-      return true;
-    });
+    if (!kept_.contains(key.first)) release_free(pool);
   }
+}
+
+void CachingAllocator::release_free(Pool& pool) {
+  std::erase_if(pool, [&](Block* block) {
+    if (block->before || block->after) return false;
+    source_->free(block->data);
+    stats_.reserved_bytes -= static_cast<int64_t>(block->bytes);
+    blocks_.erase(block->data);
+    return true;
+  });
 }
 
 void CachingAllocator::empty_cache() {
   const std::lock_guard lock(mutex_);
+  if (captures_ > 0) return;
   process_pending(false);
   release_cached();
+}
+
+void CachingAllocator::keep(Stream pool) {
+  const std::lock_guard lock(mutex_);
+  ++kept_[pool];
+}
+
+void CachingAllocator::release(Stream pool) {
+  const std::lock_guard lock(mutex_);
+  if (--kept_[pool] > 0) return;
+  kept_.erase(pool);
+  if (captures_ > 0) return;  // the next empty_cache() finds it
+  for (const bool small : {false, true}) {
+    const auto found = pools_.find({pool, small});
+    if (found == pools_.end()) continue;
+    release_free(found->second);
+    if (found->second.empty()) pools_.erase(found);
+  }
+}
+
+bool CachingAllocator::is_kept(void* data) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = blocks_.find(data);
+  return found != blocks_.end() && found->second->state == State::live && kept_.contains(found->second->stream);
+}
+
+void CachingAllocator::begin_capture() {
+  const std::lock_guard lock(mutex_);
+  ++captures_;
+}
+
+void CachingAllocator::end_capture() {
+  const std::lock_guard lock(mutex_);
+  if (--captures_ > 0) return;
+  for (Block* block : std::exchange(put_off_, {})) drain(block);
 }
 
 AllocatorStats CachingAllocator::stats() const {

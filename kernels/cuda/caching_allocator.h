@@ -37,6 +37,9 @@ class MemorySource {
 /// allocated for: freed, they are handed out again at once on that stream, whose order makes that safe, and never on
 /// another. Up to 1 MiB they are cut from segments of 2 MiB, up to 10 MiB from segments of 20 MiB; larger ones have a
 /// segment of their own, rounded up to 2 MiB. Source of the sizes: PyTorch's CUDACachingAllocator. Safe on all threads.
+///
+/// A private pool, for a CUDA graph, is a stream that nobody else has: blocks are allocated for it, and its segments
+/// stay as long as it is kept. While a capture is underway no event may be asked for, and nothing is given back.
 class CachingAllocator {
  public:
   using Stream = MemorySource::Stream;
@@ -54,6 +57,15 @@ class CachingAllocator {
   bool record_stream(void* block, Stream stream);
   /// Gives segments without a live block back to the source.
   void empty_cache();
+  /// Keeps the segments of a private pool, until release() has been called as often.
+  void keep(Stream pool);
+  /// Gives free segments back; those of live blocks belong to the cache from now on.
+  void release(Stream pool);
+  /// True for a live block of a pool that is kept.
+  bool is_kept(void* block) const;
+  /// A capture begins or ends. What another stream used is then looked at when all have ended.
+  void begin_capture();
+  void end_capture();
   AllocatorStats stats() const;
   void reset_peak_stats();
 
@@ -92,6 +104,9 @@ class CachingAllocator {
   /// Frees blocks whose other streams are done; waits for them all when `wait`.
   void process_pending(bool wait);
   void release_cached();
+  void release_free(Pool& pool);
+  /// Puts events behind the work of the other streams that used the block.
+  void drain(Block* block);
   void add(int64_t& value, int64_t& peak, size_t bytes);
 
   mutable std::mutex mutex_;
@@ -99,6 +114,9 @@ class CachingAllocator {
   std::map<std::pair<Stream, bool>, Pool> pools_;
   std::unordered_map<void*, std::unique_ptr<Block>> blocks_;  ///< all, by address
   std::vector<Pending> pending_;
+  std::map<Stream, int> kept_;   ///< private pools, and by how many
+  int captures_ = 0;             ///< underway
+  std::vector<Block*> put_off_;  ///< freed during a capture, with other streams to wait for
   AllocatorStats stats_;
 };
 

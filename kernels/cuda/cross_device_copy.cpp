@@ -6,6 +6,7 @@
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/runtime.h"
 #include "kernels/walk.h"
+#include "tandem/cuda/capture.h"
 #include "tandem/cuda/memory.h"
 #include "tandem/tensor/factories.h"
 
@@ -79,6 +80,10 @@ void to_other_device(const Tensor& dst, const Tensor& src) {
 }  // namespace
 
 void cross_device_copy(const Tensor& dst, const Tensor& src) {
+  check_not_capturing(
+      "a copy between devices, as in item() or to(device), is impossible",
+      "make it before the capture or after a replay; a graph reads its inputs from tensors that stay on "
+      "the device, filled by copy_() before each replay");
   if (src.is_cpu()) {
     to_device(dst, src);
   } else if (dst.is_cpu()) {

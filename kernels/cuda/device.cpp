@@ -6,6 +6,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
+#include "tandem/cuda/capture.h"
 #include "tandem/cuda/checks.h"
 
 namespace tandem::cuda {
@@ -93,6 +94,8 @@ void set_device(int device) { TANDEM_CUDA(cudaSetDevice, checked_index("set_devi
 
 void synchronize() {
   present();
+  check_not_capturing("waiting for the device is impossible", "do it before the capture or after a replay",
+                      "synchronize");
   TANDEM_CUDA(cudaDeviceSynchronize);
 }
 

@@ -37,6 +37,11 @@ bool is_sticky(cudaError_t code) {
   }
 }
 
+/// Errors of calls that a capture does not allow.
+bool is_of_capture(cudaError_t code) {
+  return code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
+}
+
 }  // namespace
 
 void throw_cuda_error(const char* call, cudaError_t code) {
@@ -47,6 +52,11 @@ void throw_cuda_error(const char* call, cudaError_t code) {
                "{}: {} failed: {} ({}). The device can no longer be used by this process. The kernel at fault may have "
                "been launched earlier: set TANDEM_SYNC=1 to find it, or run under compute-sanitizer",
                running_op(), call, name, text);
+  TANDEM_CHECK(
+      !is_of_capture(code), StateError,
+      "{}: {} failed: {} ({}): what it does is impossible while a CUDA graph is being captured, or all work of "
+      "the capture must come back to its stream; move it out of the capture",
+      running_op(), call, name, text);
   TANDEM_THROW(BackendError, "{}: {} failed: {} ({}); check the device with nvidia-smi", running_op(), call, name,
                text);
 }

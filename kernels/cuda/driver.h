@@ -29,6 +29,14 @@ namespace tandem::cuda {
   X(cudaStreamQuery, (cudaStream_t))                                             \
   X(cudaStreamWaitEvent, (cudaStream_t, cudaEvent_t, unsigned))                  \
   X(cudaStreamIsCapturing, (cudaStream_t, cudaStreamCaptureStatus*))             \
+  X(cudaStreamBeginCapture, (cudaStream_t, cudaStreamCaptureMode))               \
+  X(cudaStreamEndCapture, (cudaStream_t, cudaGraph_t*))                          \
+  X(cudaThreadExchangeStreamCaptureMode, (cudaStreamCaptureMode*))               \
+  X(cudaGraphGetNodes, (cudaGraph_t, cudaGraphNode_t*, size_t*))                 \
+  X(cudaGraphInstantiate, (cudaGraphExec_t*, cudaGraph_t, unsigned long long))   \
+  X(cudaGraphLaunch, (cudaGraphExec_t, cudaStream_t))                            \
+  X(cudaGraphExecDestroy, (cudaGraphExec_t))                                     \
+  X(cudaGraphDestroy, (cudaGraph_t))                                             \
   X(cudaEventCreateWithFlags, (cudaEvent_t*, unsigned))                          \
   X(cudaEventDestroy, (cudaEvent_t))                                             \
   X(cudaEventRecord, (cudaEvent_t, cudaStream_t))                                \

@@ -10,30 +10,34 @@
 
 namespace tandem::cuda {
 
-/// Tensors of any dtypes.
-template <size_t N>
+/// Tensors of any dtypes, read as C.
+template <size_t N, class C>
 struct Operands {
-  void* data[N];
+  void* data[N];  ///< null for a number
   DType dtypes[N];
+  C numbers[N];  ///< operands that lie on the CPU: one element, which travels as a parameter
 };
 
 /// f over any strides and dtypes: operand 0 is written in Y, the others are read as C.
 template <class Y, class C, size_t N, class F>
-__global__ void __launch_bounds__(kThreads) visit_any(Geometry<N> geometry, Operands<N> operands, F f) {
+__global__ void __launch_bounds__(kThreads) visit_any(Geometry<N> geometry, Operands<N, C> operands, F f) {
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < geometry.numel; i += step) {
     int64_t offset[N];
     geometry.offsets(i, offset);
     C x[N];
 #pragma unroll
-    for (size_t k = 1; k < N; ++k) x[k] = load<C>(operands.data[k], operands.dtypes[k], offset[k]);
+    for (size_t k = 1; k < N; ++k) {
+      x[k] = operands.data[k] ? load<C>(operands.data[k], operands.dtypes[k], offset[k]) : operands.numbers[k];
+    }
     store<Y>(operands.data[0], operands.dtypes[0], offset[0], f(x));
   }
 }
 
 /// f over contiguous operands of type T, y of type Y; `packs` of kPack elements, then the tail by single elements.
 template <class Y, class T, size_t N, class F>
-__global__ void __launch_bounds__(kThreads) visit_packs(int64_t numel, Operands<N> operands, F f) {
+__global__ void __launch_bounds__(kThreads)
+    visit_packs(int64_t numel, Operands<N, typename ComputeOf<T>::type> operands, F f) {
   constexpr int kPack = 16 / static_cast<int>(sizeof(T));
   using C = typename ComputeOf<T>::type;
   const int64_t packs = numel / kPack, step = int64_t{gridDim.x} * blockDim.x;
@@ -61,12 +65,32 @@ __global__ void __launch_bounds__(kThreads) visit_packs(int64_t numel, Operands<
   }
 }
 
-template <size_t N>
-Operands<N> operands_of(const std::array<const Tensor*, N>& tensors) {
-  Operands<N> operands;
+/// True for an operand on the CPU of a kernel on the device: ops let a tensor of one element stand for a number.
+inline bool is_number(const Tensor& x, const Tensor& y) { return x.is_cpu() && !y.is_cpu(); }
+
+template <class C>
+C number_of(const Tensor& x) {
+  return visit_dtype(x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T value = *static_cast<const T*>(x.raw_bytes());
+    if constexpr (sizeof(T) == 2 && is_floating_point(dtype_of<T>)) {
+      return static_cast<C>(static_cast<float>(value));
+    } else {
+      return static_cast<C>(value);
+    }
+  });
+}
+
+template <class C, size_t N>
+Operands<N, C> operands_of(const std::array<const Tensor*, N>& tensors) {
+  Operands<N, C> operands{};
   for (size_t k = 0; k < N; ++k) {
-    operands.data[k] = tensors[k]->raw_bytes();
     operands.dtypes[k] = tensors[k]->dtype();
+    if (is_number(*tensors[k], *tensors[0])) {
+      operands.numbers[k] = number_of<C>(*tensors[k]);
+    } else {
+      operands.data[k] = tensors[k]->raw_bytes();
+    }
   }
   return operands;
 }
@@ -83,7 +107,8 @@ template <class Y, class T, size_t N>
 bool fits_packs(const std::array<const Tensor*, N>& tensors) {
   for (size_t k = 0; k < N; ++k) {
     const Tensor& x = *tensors[k];
-    if (!x.is_contiguous() || x.dtype() != (k == 0 ? dtype_of<Y> : dtype_of<T>)) return false;
+    if (!x.is_contiguous() || is_number(x, *tensors[0]) || x.dtype() != (k == 0 ? dtype_of<Y> : dtype_of<T>))
+      return false;
     if (reinterpret_cast<uintptr_t>(x.raw_bytes()) % (16 / sizeof(T) * (k == 0 ? sizeof(Y) : sizeof(T))) != 0)
       return false;
   }
@@ -94,7 +119,8 @@ template <class Y, class T, size_t N, class F>
 bool try_packs(const std::array<const Tensor*, N>& tensors, F f) {
   if (!fits_packs<Y, T, N>(tensors)) return false;
   const int64_t numel = tensors[0]->numel();
-  launch(visit_packs<Y, T, N, F>, grid_stride(numel, 16 / sizeof(T)), numel, operands_of(tensors), f);
+  launch(visit_packs<Y, T, N, F>, grid_stride(numel, 16 / sizeof(T)), numel,
+         operands_of<typename ComputeOf<T>::type>(tensors), f);
   return true;
 }
 
@@ -117,7 +143,7 @@ void visit(const std::array<const Tensor*, N>& tensors, F f) {
   }
   const Geometry<N> geometry = geometry_of(tensors);
   using Y = std::conditional_t<is_predicate, bool, C>;
-  launch(visit_any<Y, C, N, F>, grid_stride(geometry.numel), geometry, operands_of(tensors), f);
+  launch(visit_any<Y, C, N, F>, grid_stride(geometry.numel), geometry, operands_of<C>(tensors), f);
 }
 
 }  // namespace tandem::cuda

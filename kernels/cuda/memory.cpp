@@ -1,14 +1,31 @@
 // Device memory: one CachingAllocator for each device over cudaMalloc.
 #include "tandem/cuda/memory.h"
 
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <utility>
 #include <vector>
 
-#include "kernels/cuda/caching_allocator.h"
+#include "kernels/cuda/private_pool.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
+#include "tandem/tensor/tensor.h"
 
 namespace tandem::cuda {
 namespace {
+
+/// While it lives, calls that a capture on any thread forbids are allowed on this one: those here touch no stream.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() { driver().cudaThreadExchangeStreamCaptureMode(&mode_); }
+  ~RelaxedCapture() { driver().cudaThreadExchangeStreamCaptureMode(&mode_); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
 
 /// Segments from cudaMalloc on one device. Nothing here throws: allocators run in destructors.
 class DeviceMemory final : public MemorySource {
@@ -16,6 +33,7 @@ class DeviceMemory final : public MemorySource {
   explicit DeviceMemory(int device) : device_(device) {}
   void* allocate(size_t bytes) override {
     const DeviceGuard on(device_);
+    const RelaxedCapture relaxed;
     void* segment = nullptr;
     if (driver().cudaMalloc(&segment, bytes) == cudaSuccess) return segment;
     driver().cudaGetLastError();
@@ -23,6 +41,7 @@ class DeviceMemory final : public MemorySource {
   }
   void free(void* segment) override {
     const DeviceGuard on(device_);
+    const RelaxedCapture relaxed;
     driver().cudaFree(segment);
   }
   size_t available() override {
@@ -69,6 +88,13 @@ AllocatorStats stats_of(int device) {
   return allocator_of(index_of(Device(kCUDA, device))).stats();
 }
 
+/// What the calling thread's capture has to do with memory.
+struct PrivateMemory {
+  PrivatePool* pool = nullptr;
+  std::vector<void*> set_aside;
+};
+thread_local PrivateMemory private_memory;
+
 }  // namespace
 
 AllocatorStats memory_stats(int device) { return stats_of(device); }
@@ -90,9 +116,18 @@ std::pair<size_t, size_t> mem_get_info(int device) {
   return {free, total};
 }
 
-void* allocate(size_t bytes) { return allocator_of(current_device()).allocate(bytes, current_handle()); }
+void* allocate(size_t bytes) {
+  const int device = current_device();
+  CachingAllocator::Stream stream = current_handle();
+  if (private_memory.pool && private_memory.pool->device() == device) stream = private_memory.pool->key_of(stream);
+  return allocator_of(device).allocate(bytes, stream);
+}
 
 void deallocate(void* block) noexcept {
+  if (private_memory.pool && !allocator_of(private_memory.pool->device()).is_kept(block)) {
+    private_memory.set_aside.push_back(block);
+    return;
+  }
   for (const auto& allocator : allocators()) {
     if (allocator->deallocate(block)) return;
   }
@@ -102,8 +137,44 @@ void record_stream(void* block, const Stream& stream) {
   allocator_of(stream.device().index()).record_stream(block, stream.handle());
 }
 
-void copy_to_pinned(void* to, const void* from, size_t bytes) {
-  TANDEM_CUDA(cudaMemcpyAsync, to, from, bytes, cudaMemcpyDeviceToHost, current_handle());
+void copy_to_pinned(void* pinned, const Tensor& source) {
+  const DeviceGuard on(source.device());
+  TANDEM_CUDA(cudaMemcpyAsync, pinned, source.raw_bytes(), source.nbytes(), cudaMemcpyDeviceToHost, current_handle());
+}
+
+// ---- memory of graphs
+
+PrivatePool::~PrivatePool() {
+  for (const auto& [stream, key] : keys_) allocator_of(device_).release(key);
+}
+
+CachingAllocator::Stream PrivatePool::key_of(const void* stream) {
+  // Odd numbers are no addresses of streams, and those up to 2 are the driver's names of default streams.
+  static std::atomic<uintptr_t> next{3};
+  CachingAllocator::Stream& key = keys_[stream];
+  if (!key) {
+    key = reinterpret_cast<CachingAllocator::Stream>(next.fetch_add(2));
+    allocator_of(device_).keep(key);
+  }
+  return key;
+}
+
+void begin_private_memory(PrivatePool& pool) {
+  allocator_of(pool.device()).begin_capture();
+  private_memory.pool = &pool;
+}
+
+std::vector<void*> end_private_memory() {
+  allocator_of(private_memory.pool->device()).end_capture();
+  private_memory.pool = nullptr;
+  return std::exchange(private_memory.set_aside, {});
+}
+
+void free_set_aside(const std::vector<void*>& blocks, const Stream& last) {
+  for (void* block : blocks) {
+    record_stream(block, last);
+    deallocate(block);
+  }
 }
 
 }  // namespace tandem::cuda

@@ -50,6 +50,7 @@ struct Sgd {
     bool first;
   };
   const PerTensor* per_tensor;
+  const double* captured_lr;
 
   __device__ PerTensor prepare(float count) const { return {count + 1, count == 0}; }
 
@@ -61,7 +62,9 @@ struct Sgd {
     }
   };
   __device__ Update update(int64_t tensor) const {
-    return {constants, momentum, !per_tensor || per_tensor[tensor].first};
+    Update update{constants, momentum, !per_tensor || per_tensor[tensor].first};
+    if (captured_lr) update.constants.lr = static_cast<C>(*captured_lr);
+    return update;
   }
 };
 
@@ -75,10 +78,12 @@ struct Adam {
     math::AdamConstants<C> constants;
   };
   const PerTensor* per_tensor;
+  const double* captured_lr;
 
   __device__ PerTensor prepare(float count) const {
     const float next = count + 1;
-    return {next, math::adam_constants<C>(lr, beta1, beta2, eps, weight_decay, decoupled, next)};
+    const double rate = captured_lr ? *captured_lr : lr;
+    return {next, math::adam_constants<C>(rate, beta1, beta2, eps, weight_decay, decoupled, next)};
   }
 
   struct Update {
@@ -231,16 +236,19 @@ Sgd<C> sgd_rule(const SgdCall& call) {
   return {{static_cast<C>(call.lr), static_cast<C>(call.momentum), static_cast<C>(1 - call.dampening),
            static_cast<C>(call.weight_decay), call.nesterov},
           !call.momentum_buffers.empty(),
-          nullptr};
+          nullptr,
+          call.captured_lr};
 }
 
 template <bool amsgrad>
 void run_adam(const AdamCall& call) {
   const StateLists states = {&call.exp_avgs, &call.exp_avg_sqs, &call.max_exp_avg_sqs};
   run(call, call.steps, states, call.maximize,
-      Adam<float, amsgrad>{call.lr, call.beta1, call.beta2, call.eps, call.weight_decay, call.decoupled, nullptr});
+      Adam<float, amsgrad>{call.lr, call.beta1, call.beta2, call.eps, call.weight_decay, call.decoupled, nullptr,
+                           call.captured_lr});
   run(call, call.steps, states, call.maximize,
-      Adam<double, amsgrad>{call.lr, call.beta1, call.beta2, call.eps, call.weight_decay, call.decoupled, nullptr});
+      Adam<double, amsgrad>{call.lr, call.beta1, call.beta2, call.eps, call.weight_decay, call.decoupled, nullptr,
+                            call.captured_lr});
 }
 
 }  // namespace

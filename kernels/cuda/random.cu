@@ -40,9 +40,19 @@ Target<N> target_of(const std::array<const Tensor*, N>& tensors) {
   return t;
 }
 
+/// The position that the state stands for: in a graph, what the host left on the device before the replay.
+__device__ __forceinline__ PhiloxState position_of(PhiloxState state) {
+  if (state.captured) {
+    state.seed = state.captured[0];
+    state.offset += state.captured[1];
+  }
+  return state;
+}
+
 /// make(values, lanes, further): the four elements of a counter; `further` has numbers for C of 64 bits only.
 template <class C, class Make>
-__global__ void __launch_bounds__(kThreads) generate(Target<1> y, PhiloxState state, Make make) {
+__global__ void __launch_bounds__(kThreads) generate(Target<1> y, PhiloxState given, Make make) {
+  const PhiloxState state = position_of(given);
   const int64_t numel = y.geometry.numel, step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t first = 4 * (int64_t{blockIdx.x} * blockDim.x + threadIdx.x); first < numel; first += 4 * step) {
     const uint64_t position = state.offset + static_cast<uint64_t>(first / 4);
@@ -126,7 +136,8 @@ struct Bernoulli {
 
 /// Operands: y, mask, x.
 template <class C>
-__global__ void __launch_bounds__(kThreads, 4) drop(Target<3> t, PhiloxState state, uint32_t threshold, C scale) {
+__global__ void __launch_bounds__(kThreads, 4) drop(Target<3> t, PhiloxState given, uint32_t threshold, C scale) {
+  const PhiloxState state = position_of(given);
   const int64_t numel = t.geometry.numel, step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t first = 4 * (int64_t{blockIdx.x} * blockDim.x + threadIdx.x); first < numel; first += 4 * step) {
     const math::PhiloxBlock lanes = math::philox(state.seed, state.offset + static_cast<uint64_t>(first / 4), 0);

@@ -11,12 +11,14 @@
 
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
+#include "tandem/cuda/capture.h"
 #include "tandem/cuda/event.h"
 
 namespace tandem::cuda {
 namespace {
 
 constexpr size_t kPoolSize = 32;
+constexpr const char* kWaitOutside = "do it before the capture or after a replay";
 
 cudaStream_t raw(const Stream& stream) { return static_cast<cudaStream_t>(stream.handle()); }
 cudaEvent_t raw(const Event& event) { return static_cast<cudaEvent_t>(event.handle()); }
@@ -38,11 +40,13 @@ void*& current_of(int device) {
 Stream::Stream(Device device) : device_(kCUDA, index_of(device)), handle_(nullptr) {}
 
 void Stream::synchronize() const {
+  check_not_capturing("waiting for the device is impossible", kWaitOutside, "Stream::synchronize");
   const DeviceGuard on(device_);
   TANDEM_CUDA(cudaStreamSynchronize, raw(*this));
 }
 
 bool Stream::query() const {
+  check_not_capturing("asking how far the device is is impossible", kWaitOutside, "Stream::query");
   const DeviceGuard on(device_);
   const cudaError_t code = driver().cudaStreamQuery(raw(*this));
   if (code == cudaErrorNotReady) {
@@ -79,7 +83,7 @@ bool is_synchronous() {
     const char* text = std::getenv("TANDEM_SYNC");
     return text && *text && std::string(text) != "0";
   }();
-  return on;
+  return on && !current_capture();
 }
 
 Stream stream_from_pool(Device device, bool high_priority) {
@@ -135,6 +139,7 @@ void Event::record(const Stream& stream) {
 
 bool Event::query() const {
   if (!handle_) return true;
+  check_not_capturing("asking how far the device is is impossible", kWaitOutside, "Event::query");
   const cudaError_t code = driver().cudaEventQuery(raw(*this));
   if (code == cudaErrorNotReady) {
     driver().cudaGetLastError();
@@ -145,6 +150,7 @@ bool Event::query() const {
 }
 
 void Event::synchronize() const {
+  check_not_capturing("waiting for the device is impossible", kWaitOutside, "Event::synchronize");
   if (handle_) TANDEM_CUDA(cudaEventSynchronize, raw(*this));
 }
 

@@ -4,6 +4,7 @@
 #include "tandem/backend.h"
 #include "tandem/cuda/checks.h"
 #include "tandem/cuda/event.h"
+#include "tandem/cuda/graph.h"
 #include "tandem/cuda/memory.h"
 
 namespace tandem::cuda {
@@ -65,8 +66,24 @@ void* allocate(size_t) { throw_unavailable("allocate"); }
 void deallocate(void*) noexcept {}
 void record_stream(void*, const Stream&) {}
 std::shared_ptr<void> allocate_pinned(size_t) { throw_unavailable("allocate_pinned"); }
-void copy_to_pinned(void*, const void*, size_t) { throw_unavailable("copy_to_pinned"); }
 bool is_pinned(const void*) { return false; }
 void record_pinned(const void*, const Stream&) {}
+void copy_to_pinned(void*, const Tensor&) { throw_unavailable("copy_to_pinned"); }
+
+// ---- graph.h
+struct CUDAGraph::Impl {};
+MempoolId_t graph_pool_handle() { return {}; }
+bool is_current_stream_capturing() { return false; }
+CUDAGraph::CUDAGraph() = default;
+CUDAGraph::~CUDAGraph() = default;
+CUDAGraph::CUDAGraph(CUDAGraph&&) noexcept = default;
+CUDAGraph& CUDAGraph::operator=(CUDAGraph&&) noexcept = default;
+void CUDAGraph::capture_begin(MempoolId_t, CaptureMode) { throw_unavailable("capture_begin"); }
+void CUDAGraph::capture_end() { throw_unavailable("capture_end"); }
+void CUDAGraph::capture(const std::function<void()>&, MempoolId_t, CaptureMode) { throw_unavailable("capture"); }
+void CUDAGraph::replay() { throw_unavailable("replay"); }
+void CUDAGraph::reset() {}
+MempoolId_t CUDAGraph::pool() const { throw_unavailable("pool"); }
+int64_t CUDAGraph::num_nodes() const { throw_unavailable("num_nodes"); }
 
 }  // namespace tandem::cuda

@@ -3,9 +3,11 @@
 #include <atomic>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
+#include "tandem/cuda/capture.h"
 #include "tandem/tensor/context.h"
 #include "tandem/tensor/factories.h"
 
@@ -25,12 +27,36 @@ size_t slot(DType dtype) { return dtype == kHalf ? 0 : 1; }
 struct Cache {
   std::unordered_map<const TensorImpl*, Entry> entries;
   CastCacheStats stats;
+  uint64_t capture = 0;  ///< the number of the capture that the casts were recorded in; 0: they were made
+
+  void clear() {
+    entries.clear();
+    stats.entries = 0;
+    stats.bytes = 0;
+  }
 };
 
-// One cache for each thread: nobody waits for another thread's cast, and nobody drops it.
-Cache& cache() {
-  static thread_local Cache c;
+/// One pair for each thread: nobody waits for another thread's cast, and nobody drops it. The cast that a graph records
+/// is no value before the graph has run, and another one in each replay: it is of use in that capture only, as one made
+/// before is of no use there.
+struct Caches {
+  Cache made, recorded;
+};
+Caches& caches() {
+  static thread_local Caches c;
   return c;
+}
+Cache& cache() {
+  cuda::Capture* capture = cuda::current_capture();
+  Caches& c = caches();
+  if (!capture) [[likely]]
+    return c.made;
+  if (c.recorded.capture != capture->id()) {
+    c.recorded.clear();
+    c.recorded.capture = capture->id();
+    capture->at_end([] { caches().recorded.clear(); });
+  }
+  return c.recorded;
 }
 
 std::atomic<int64_t> byte_limit{INT64_MAX};
@@ -61,14 +87,61 @@ const ShadowCopy* current_shadow(const Tensor& weight) {
   return current && !impl.storage->pointer_escaped() ? shadow : nullptr;
 }
 
-/// Offers a weight's cast as the memory into which the optimizer may write the next one, if one has asked.
+/// Offers a weight's cast as the memory into which the optimizer may write the next one, if one has asked. Memory of a
+/// graph is no such memory.
 void offer_buffer(const Tensor& weight, const Tensor& cast) {
+  if (cuda::current_capture()) return;
   std::lock_guard lock(shadow_mutex(weight));
   ShadowCopy* shadow = weight.impl().shadow.get();
-  if (!shadow) return;
+  if (!shadow || shadow->in_graph) return;
   const ShadowCopy* current = current_shadow(weight);
   if (current && current->copy->dtype == cast.dtype()) return;
   *shadow = {cast.impl_ptr(), weight.impl().data_version(), false};
+}
+
+/// The weight and its copy, for a graph that reads or writes the copy's memory. Neither is owned: the copy is the
+/// weight's, for good since in_graph was set, and the graph reads the weight's memory as well.
+struct GraphCopy {
+  std::weak_ptr<TensorImpl> weight, copy;
+
+  /// Before a replay: where the weight was written since, the copy is made anew.
+  void refresh() const {
+    const std::shared_ptr<TensorImpl> w = weight.lock(), c = copy.lock();
+    TANDEM_CHECK(w && c, StateError,
+                 "replay: a weight that the graph uses is gone; keep the model as long as the graph, or capture again");
+    const Tensor source(w), target(c);
+    {
+      std::lock_guard lock(shadow_mutex(source));
+      const ShadowCopy* current = current_shadow(source);
+      if (current && current->copy == c) return;
+    }
+    backend(source).copy(target, source);
+    c->storage->bump_version();
+    detail::set_lasting_copy(source, target);
+  }
+  /// After a replay whose optimizer step has written both.
+  void declare() const {
+    const std::shared_ptr<TensorImpl> w = weight.lock(), c = copy.lock();
+    if (w && c) detail::set_lasting_copy(Tensor(w), Tensor(c));
+  }
+};
+
+/// What a capture has noted of a weight's copy: each hook is registered once.
+struct GraphNotes {
+  bool read = false, written = false;
+};
+GraphNotes& graph_notes(cuda::Capture& capture, const Tensor& copy) {
+  std::shared_ptr<void>& note = capture.note(&copy.impl());
+  if (!note) note = std::make_shared<GraphNotes>();
+  return *static_cast<GraphNotes*>(note.get());
+}
+void note_read(cuda::Capture& capture, const Tensor& weight, const Tensor& copy) {
+  if (std::exchange(graph_notes(capture, copy).read, true)) return;
+  capture.before_replay([held = GraphCopy{weight.impl_ptr(), copy.impl_ptr()}] { held.refresh(); });
+}
+void note_written(cuda::Capture& capture, const Tensor& weight, const Tensor& copy) {
+  if (std::exchange(graph_notes(capture, copy).written, true)) return;
+  capture.after_replay([held = GraphCopy{weight.impl_ptr(), copy.impl_ptr()}] { held.declare(); });
 }
 
 void forget(Cache& c, Tensor& held) {
@@ -83,10 +156,8 @@ void forget(Cache& c, Tensor& held) {
 CastCacheStats autocast_cache_stats() { return cache().stats; }
 
 void clear_autocast_cache() {
-  Cache& c = cache();
-  c.entries.clear();
-  c.stats.entries = 0;
-  c.stats.bytes = 0;
+  caches().made.clear();
+  caches().recorded.clear();
 }
 
 void set_autocast_cache_limit(int64_t bytes) {
@@ -137,7 +208,13 @@ Tensor cached_cast(const Tensor& x, DType dtype) {
 Tensor lasting_copy(const Tensor& weight, DType dtype) {
   std::lock_guard lock(shadow_mutex(weight));
   const ShadowCopy* shadow = current_shadow(weight);
-  return shadow && shadow->lasting && shadow->copy->dtype == dtype ? Tensor(shadow->copy) : Tensor();
+  if (!shadow || !shadow->lasting || shadow->copy->dtype != dtype) return Tensor();
+  const Tensor copy(shadow->copy);
+  if (cuda::Capture* capture = cuda::current_capture(); capture && weight.is_cuda()) {
+    weight.impl().shadow->in_graph = true;
+    note_read(*capture, weight, copy);
+  }
+  return copy;
 }
 
 Tensor lasting_buffer(const Tensor& weight) {
@@ -152,7 +229,12 @@ void set_lasting_copy(const Tensor& weight, const Tensor& copy) {
   std::lock_guard lock(shadow_mutex(weight));
   std::unique_ptr<ShadowCopy>& shadow = weight.impl().shadow;
   if (!shadow) shadow = std::make_unique<ShadowCopy>();
-  *shadow = {copy.impl_ptr(), weight.impl().data_version(), true};
+  const bool same = shadow->copy == copy.impl_ptr();
+  *shadow = {copy.impl_ptr(), weight.impl().data_version(), true, same && shadow->in_graph};
+  if (cuda::Capture* capture = cuda::current_capture(); capture && weight.is_cuda()) {
+    shadow->in_graph = true;
+    note_written(*capture, weight, copy);
+  }
 }
 
 }  // namespace detail

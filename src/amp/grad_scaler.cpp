@@ -5,10 +5,12 @@
 #include <functional>
 #include <iterator>
 
+#include "src/amp/skip_watch.h"
 #include "tandem/amp/pending_unscale.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/node.h"
 #include "tandem/base/check.h"
+#include "tandem/cuda/capture.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
@@ -84,7 +86,8 @@ bool by_address(const Tensor& a, const Tensor& b) { return std::less<>()(&a.impl
 
 bool StepResult::skipped() const { return found_inf_.defined() && found_inf_.item<float>() != 0; }
 
-GradScaler::GradScaler(const GradScalerOptions& options) : options_(options) {
+GradScaler::GradScaler(const GradScalerOptions& options)
+    : options_(options), rule_(std::make_shared<std::array<double, 3>>()) {
   if (!options.enabled()) return;
   check_scale("init_scale", options.init_scale());
   check_growth_factor(options.growth_factor());
@@ -100,14 +103,34 @@ GradScaler::GradScaler(const GradScalerOptions& options) : options_(options) {
   TANDEM_CHECK(options.max_consecutive_skips() >= 0, StateError,
                "GradScaler: max_consecutive_skips must be at least 0 (0: no limit), not {}",
                options.max_consecutive_skips());
+  if (options.max_consecutive_skips() > 0) {
+    skip_watch_ = std::make_shared<detail::SkipWatch>(options.max_consecutive_skips());
+  }
+  set_rule(options.growth_factor(), options.backoff_factor(), options.growth_interval());
+}
+
+void GradScaler::set_rule(double growth_factor, double backoff_factor, int64_t growth_interval) {
+  options_.growth_factor(growth_factor).backoff_factor(backoff_factor).growth_interval(growth_interval);
+  *rule_ = {growth_factor, backoff_factor, static_cast<double>(growth_interval)};
 }
 
 void GradScaler::make_state(Device device) {
-  auto number = [device](double value, DType dtype) { return full({}, value, TensorOptions(dtype).device(device)); };
-  scale_ = number(options_.init_scale(), kFloat);
-  growth_tracker_ = number(static_cast<double>(init_growth_tracker_), kInt);
-  hysteresis_tracker_ = number(static_cast<double>(init_hysteresis_tracker_), kInt);
-  skips_ = number(static_cast<double>(init_skips_), kInt);
+  if (device.is_cuda()) {
+    cuda::check_not_capturing("the first loss makes the scaler's state, which is impossible",
+                              "run a few steps before the capture", "scale");
+  }
+  // State that is there is written in place: CUDA graphs know it by its address.
+  auto set = [device](Tensor& t, double value, DType dtype) {
+    if (!t.defined()) t = empty({}, TensorOptions(dtype).device(device));
+    t.fill_(value);
+  };
+  set(scale_, options_.init_scale(), kFloat);
+  set(growth_tracker_, static_cast<double>(init_growth_tracker_), kInt);
+  set(hysteresis_tracker_, static_cast<double>(init_hysteresis_tracker_), kInt);
+  set(skips_, static_cast<double>(init_skips_), kInt);
+  if (!skip_watch_) return;
+  skip_watch_->forget();
+  watch_skips();
 }
 
 void GradScaler::check_scaled(const char* call) const {
@@ -200,6 +223,7 @@ void GradScaler::unscale_now(const optim::Optimizer& optimizer, std::vector<Tens
 void GradScaler::unscale_(optim::Optimizer& optimizer) {
   if (!is_enabled()) return;
   check_scaled("unscale_");
+  check_iteration("unscale_");
   const Stage stage = stage_of(optimizer);
   TANDEM_CHECK(stage != Stage::Unscaled, StateError,
                "unscale_: already called for this optimizer since the last update(); call it once per iteration");
@@ -208,13 +232,32 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
   unscale_now(optimizer, gradients_of("unscale_", optimizer, true, scale_.device()));
 }
 
-void GradScaler::check_skips() const {
-  if (options_.max_consecutive_skips() == 0) return;
-  const int64_t skips = skips_.item<int64_t>();
-  TANDEM_CHECK(skips <= options_.max_consecutive_skips(), StateError,
-               "step: {} iterations in a row were skipped for inf or NaN gradients (the limit is {}); the scale is {}. "
-               "The loss or the network itself overflows: look for the first non-finite value in the forward pass",
-               skips, options_.max_consecutive_skips(), get_scale());
+void GradScaler::check_iteration(const char* call) {
+  const bool begun = !records_.empty() || inverse_scale_.defined();
+  const uint64_t capture = cuda::current_capture_id();
+  if (begun && capture_ == capture) return;
+  TANDEM_CHECK(!begun || capture_ != 0, StateError,
+               "{}: the capture of a CUDA graph began in the middle of an iteration; call update() before it", call);
+  start_iteration();
+  capture_ = capture;
+}
+
+void GradScaler::check_skips() {
+  if (!skip_watch_) return;
+  if (cuda::Capture* capture = cuda::current_capture()) {
+    capture->before_replay([watch = skip_watch_, scale = scale_] { watch->check(scale); });
+  } else {
+    skip_watch_->check(scale_);
+  }
+}
+
+void GradScaler::watch_skips() {
+  if (!skip_watch_) return;
+  if (cuda::Capture* capture = cuda::current_capture()) {
+    capture->after_replay([watch = skip_watch_, skips = skips_] { watch->send_for(skips); });
+  } else {
+    skip_watch_->send_for(skips_);
+  }
 }
 
 StepResult GradScaler::step(optim::Optimizer& optimizer) {
@@ -223,6 +266,7 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
     return StepResult();
   }
   check_scaled("step");
+  check_iteration("step");
   check_skips();
   TANDEM_CHECK(stage_of(optimizer) != Stage::Stepped, StateError,
                "step: already called for this optimizer since the last update(); call update() once per iteration");
@@ -268,6 +312,7 @@ void GradScaler::start_iteration() {
 void GradScaler::update() {
   if (!is_enabled()) return;
   check_scaled("update");
+  check_iteration("update");
   ScaleUpdateCall call;
   for (const auto& [id, record] : records_) {
     call.found_infs.push_back(
@@ -287,9 +332,13 @@ void GradScaler::update() {
   call.hysteresis = options_.hysteresis();
   call.rule = options_.hysteresis_rule();
   call.dynamic = !options_.static_scale();
+  if (cuda::Capture* capture = cuda::current_capture()) {
+    call.captured_rule = capture->numbers(3, [rule = rule_](double* to) { std::copy(rule->begin(), rule->end(), to); });
+  }
   // A loss that was scaled and not yet run backward has saved the scale: its backward must see the old one or say so.
   backend(scale_).update_scale(call);
   scale_.impl().storage->bump_version();
+  watch_skips();
   start_iteration();
 }
 
@@ -335,17 +384,17 @@ int64_t GradScaler::get_growth_tracker() const {
 void GradScaler::set_growth_factor(double factor) {
   const WholeOpScope op("set_growth_factor");
   check_growth_factor(factor);
-  options_.growth_factor(factor);
+  set_rule(factor, get_backoff_factor(), get_growth_interval());
 }
 void GradScaler::set_backoff_factor(double factor) {
   const WholeOpScope op("set_backoff_factor");
   check_backoff_factor(factor);
-  options_.backoff_factor(factor);
+  set_rule(get_growth_factor(), factor, get_growth_interval());
 }
 void GradScaler::set_growth_interval(int64_t interval) {
   const WholeOpScope op("set_growth_interval");
   check_growth_interval(interval);
-  options_.growth_interval(interval);
+  set_rule(get_growth_factor(), get_backoff_factor(), interval);
 }
 
 std::map<std::string, Scalar> GradScaler::state_dict() const {
@@ -365,6 +414,7 @@ StateCommit GradScaler::prepare_load_state_dict(const std::map<std::string, Scal
   const WholeOpScope op("load_state_dict");
   TANDEM_CHECK(!state.empty(), StateError,
                "load_state_dict: the state is empty; was it saved from a disabled scaler? Then start with a fresh one");
+  check_iteration("load_state_dict");
   TANDEM_CHECK(records_.empty(), StateError,
                "load_state_dict: called in the middle of an iteration; call update() first");
   for (const char* key : {"scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker"}) {
@@ -382,7 +432,8 @@ StateCommit GradScaler::prepare_load_state_dict(const std::map<std::string, Scal
                 hysteresis = counter_of(state, "hysteresis_tracker", 0),
                 skips = counter_of(state, "consecutive_skips", 0);
   return [=, this] {
-    options_.init_scale(scale).growth_factor(growth).backoff_factor(backoff).growth_interval(interval);
+    options_.init_scale(scale);
+    set_rule(growth, backoff, interval);
     init_growth_tracker_ = tracker;
     init_hysteresis_tracker_ = hysteresis;
     init_skips_ = skips;

@@ -2,6 +2,7 @@
 
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/backend.h"
+#include "tandem/cuda/capture.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::amp::detail {
@@ -29,11 +30,34 @@ class PendingUnscale final : public PendingScale {
 };
 
 /// The tensor's elements fill its storage from the start, and only this tensor refers to it: nobody can look at the
-/// memory except through data(), which applies the factor.
+/// memory except through data(), which applies the factor; nor does a graph other than the one that is being captured.
 bool owns_whole_storage(const Tensor& g) {
   const TensorImpl& impl = g.impl();
   return impl.storage.use_count() == 1 && impl.offset == 0 && g.is_contiguous() &&
-         impl.storage->escaped_pointer() == Storage::Pointer::none;
+         impl.storage->escaped_pointer() == Storage::Pointer::none &&
+         impl.storage->capture_id() == cuda::current_capture_id();
+}
+
+void postpone(const Tensor& g, const Tensor& inverse_scale) {
+  Storage& storage = *g.impl().storage;
+  storage.set_pending(std::make_unique<PendingUnscale>(storage, g.numel(), g.dtype(), inverse_scale));
+}
+
+/// In a graph: what is still pending when the capture ends is so anew after each replay, which leaves scaled values.
+void postpone_in(cuda::Capture& capture, const Tensor& g, const Tensor& inverse_scale) {
+  postpone(g, inverse_scale);
+  const std::weak_ptr<TensorImpl> weak = g.impl_ptr();
+  capture.at_end([&capture, weak, inverse_scale] {
+    const Tensor grad(weak.lock());
+    if (!grad.defined() || !grad.impl().storage->has_pending()) return;  // gone, or looked at in the graph
+    grad.impl().storage->set_pending(nullptr);                           // there are no values before the first replay
+    capture.after_replay([weak, inverse_scale] {
+      const Tensor g(weak.lock());
+      if (!g.defined()) return;
+      if (g.impl().storage->escaped_pointer() == Storage::Pointer::none) return postpone(g, inverse_scale);
+      PendingUnscale(*g.impl().storage, g.numel(), g.dtype(), inverse_scale).apply();  // somebody may look unseen
+    });
+  });
 }
 
 }  // namespace
@@ -44,8 +68,11 @@ void postpone_unscale(const std::vector<Tensor>& grads, const Tensor& inverse_sc
   for (const Tensor& g : grads) {
     g.impl().storage->bump_version();
     if (!g.requires_grad() && owns_whole_storage(g)) {
-      Storage& storage = *g.impl().storage;
-      storage.set_pending(std::make_unique<PendingUnscale>(storage, g.numel(), g.dtype(), inverse_scale));
+      if (cuda::Capture* capture = cuda::current_capture(); capture && g.is_cuda()) {
+        postpone_in(*capture, g, inverse_scale);
+      } else {
+        postpone(g, inverse_scale);
+      }
     } else {
       now.push_back(g);
     }

@@ -71,15 +71,17 @@ typename Kind::ParamState new_state(const Tensor& p) {
   return state;
 }
 
-/// The calls of one step; `state_of` finds a parameter's state. All checks come before the first write.
-template <class Kind, class StateOf>
+/// The calls of one step; `state_of` finds a parameter's state, `captured_lr` is the optimizer's. All checks come
+/// before the first write.
+template <class Kind, class StateOf, class CapturedLr>
 std::vector<AdamCall> make_calls(std::vector<OptimizerParamGroup>& groups, const StepScaling& scaling,
-                                 const StateOf& state_of) {
+                                 const StateOf& state_of, const CapturedLr& captured_lr) {
   std::vector<AdamCall> calls;
   bool any = false;
   for (OptimizerParamGroup& group : groups) {
     check<Kind>(group.options());
-    const AdamCall settings = settings_of<Kind>(group.options());
+    AdamCall settings = settings_of<Kind>(group.options());
+    settings.captured_lr = captured_lr(group);
     CallList<AdamCall> list;
     any |= !group.params().empty();
     for (const Tensor& p : group.params()) {
@@ -164,9 +166,10 @@ void Adam::step(const StepScaling& scaling) {
   const WholeOpScope op(AdamKind::name);
   NoGradGuard no_grad;
   check_scaling(AdamKind::name, scaling);
-  run(make_calls<AdamKind>(param_groups(), scaling, [this](const Tensor& p) -> AdamParamState& {
+  const auto state = [this](const Tensor& p) -> AdamParamState& {
     return state_of<AdamParamState>(p, new_state<AdamKind>);
-  }));
+  };
+  run(make_calls<AdamKind>(param_groups(), scaling, state, [this](const auto& group) { return captured_lr(group); }));
 }
 
 AdamW::AdamW(const std::vector<OptimizerParamGroup>& param_groups, AdamWOptions defaults)
@@ -189,9 +192,10 @@ void AdamW::step(const StepScaling& scaling) {
   const WholeOpScope op(AdamWKind::name);
   NoGradGuard no_grad;
   check_scaling(AdamWKind::name, scaling);
-  run(make_calls<AdamWKind>(param_groups(), scaling, [this](const Tensor& p) -> AdamParamState& {
+  const auto state = [this](const Tensor& p) -> AdamParamState& {
     return state_of<AdamWParamState>(p, new_state<AdamWKind>);
-  }));
+  };
+  run(make_calls<AdamWKind>(param_groups(), scaling, state, [this](const auto& group) { return captured_lr(group); }));
 }
 
 }  // namespace tandem::optim

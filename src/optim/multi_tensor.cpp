@@ -2,6 +2,7 @@
 
 #include "tandem/amp/cast_cache.h"
 #include "tandem/base/check.h"
+#include "tandem/cuda/capture.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::optim {
@@ -24,6 +25,14 @@ void bump_versions(const std::vector<Tensor>& tensors) {
   }
 }
 
+/// A graph would set the state back to zeros at every replay.
+void check_no_new_state(const Tensor& p) {
+  if (p.is_cuda()) {
+    cuda::check_not_capturing("the first step of a parameter makes its state, which is impossible",
+                              "run a few steps before the capture");
+  }
+}
+
 void check_scaling_tensor(const char* optimizer, const char* which, const Tensor& t) {
   TANDEM_CHECK(!t.defined() || (t.numel() == 1 && t.dtype() == kFloat), StateError,
                "{}: step(scaling): {} is {} {}; it must be f32 of one element", optimizer, which, to_string(t.sizes()),
@@ -36,9 +45,15 @@ Tensor moved(const Tensor& t, Device device) {
 
 }  // namespace
 
-Tensor zero_state(const Tensor& p) { return zeros_like(p, compute_dtype(p)); }
+Tensor zero_state(const Tensor& p) {
+  check_no_new_state(p);
+  return zeros_like(p, compute_dtype(p));
+}
 
-Tensor zero_steps(const Tensor& p) { return zeros({}, TensorOptions(kFloat).device(p.device())); }
+Tensor zero_steps(const Tensor& p) {
+  check_no_new_state(p);
+  return zeros({}, TensorOptions(kFloat).device(p.device()));
+}
 
 void check_state(const char* optimizer, const char* state_name, const Tensor& state, const Tensor& p) {
   TANDEM_CHECK(state.defined(), StateError, "{}: {} of a {} parameter is undefined; give it a value or erase the state",

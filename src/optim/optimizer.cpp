@@ -6,6 +6,7 @@
 #include "src/autograd/zero_grad.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
+#include "tandem/cuda/capture.h"
 #include "tandem/tensor/checks.h"
 #include "tandem/tensor/factories.h"
 
@@ -30,6 +31,21 @@ void OptimizerOptions::visit_fields(StateVisitor&) {
 
 void OptimizerParamState::visit_fields(StateVisitor&) {
   throw NotImplementedError("state_dict: this optimizer's state cannot be saved; override visit_fields in it");
+}
+
+const double* Optimizer::captured_lr(const OptimizerParamGroup& group) const {
+  cuda::Capture* capture = cuda::current_capture();
+  if (!capture) return nullptr;
+  const auto number = static_cast<size_t>(&group - param_groups_.data());
+  return capture->numbers(1, [weak = std::weak_ptr<const Optimizer*>(self_), number](double* lr) {
+    const std::shared_ptr<const Optimizer*> self = weak.lock();
+    TANDEM_CHECK(
+        self && number < (*self)->param_groups_.size(), StateError,
+        "replay: an optimizer whose step the graph holds is gone; keep it as long as the graph, or capture again");
+    const OptimizerOptions& options = (*self)->param_groups_[number].options();
+    (*self)->check_options(options);
+    *lr = options.get_lr();
+  });
 }
 
 OptimizerParamGroup::OptimizerParamGroup(std::vector<Tensor> params) : params_(std::move(params)) {}

@@ -80,6 +80,7 @@ void SGD::step(const StepScaling& scaling) {
     const SGDOptions& o = sgd_options(group.options());
     SgdCall settings;
     settings.lr = o.lr();
+    settings.captured_lr = captured_lr(group);
     settings.momentum = o.momentum();
     settings.dampening = o.dampening();
     settings.weight_decay = o.weight_decay();

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "tandem/base/check.h"
+#include "tandem/cuda/capture.h"
 #include "tandem/tensor/checks.h"
 #include "tandem/tensor/context.h"
 
@@ -32,10 +33,39 @@ void Generator::set_state(PhiloxState state) {
   state_->philox = state;
 }
 
-PhiloxState Generator::reserve(int64_t numel) {
+PhiloxState Generator::reserve(int64_t numel, DeviceType type) {
+  const uint64_t counters = (static_cast<uint64_t>(numel) + 3) / 4;
+  cuda::Capture* capture = cuda::current_capture();
+  if (capture && type == kCUDA) return reserve_in(*capture, counters);
   const std::lock_guard lock(state_->mutex);
   const PhiloxState start = state_->philox;
-  state_->philox.offset += (static_cast<uint64_t>(numel) + 3) / 4;
+  state_->philox.offset += counters;
+  return start;
+}
+
+/// Nothing is drawn while a graph is captured: replays find where the generator stands, and move it on.
+PhiloxState Generator::reserve_in(cuda::Capture& capture, uint64_t counters) {
+  struct Drawn {
+    const uint64_t* slots;
+    uint64_t counters = 0;
+  };
+  std::shared_ptr<void>& note = capture.note(state_.get());
+  if (!note) {
+    const auto drawn = std::make_shared<Drawn>();
+    drawn->slots = capture.words(2, [generator = *this](uint64_t* words) {
+      const PhiloxState now = generator.get_state();
+      words[0] = now.seed;
+      words[1] = now.offset;
+    });
+    capture.after_replay([state = state_, drawn] {
+      const std::lock_guard lock(state->mutex);
+      state->philox.offset += drawn->counters;
+    });
+    note = drawn;
+  }
+  Drawn& drawn = *static_cast<Drawn*>(note.get());
+  const PhiloxState start{.offset = drawn.counters, .captured = drawn.slots};
+  drawn.counters += counters;
   return start;
 }
 
@@ -62,7 +92,7 @@ void check_floating(const char* op, const Tensor& x) {
 
 // A number for each element, from the given generator or the default one.
 PhiloxState positions(std::optional<Generator>& generator, const Tensor& x) {
-  return (generator ? *generator : default_generator()).reserve(x.numel());
+  return (generator ? *generator : default_generator()).reserve(x.numel(), x.device().type());
 }
 
 // The largest magnitude that a dtype holds, as far as int64 can say it.

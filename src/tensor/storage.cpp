@@ -49,6 +49,10 @@ void Storage::set_pending(std::unique_ptr<PendingScale> pending) {
 }
 
 void Storage::resolve_pending() {
+  if (capture_id_ != cuda::current_capture_id()) {
+    cuda::check_not_capturing("a gradient that an earlier step left scaled is unscaled, which is impossible",
+                              "drop gradients with zero_grad() before the capture");
+  }
   const std::lock_guard lock(pending_mutex());
   const std::unique_ptr<PendingScale> pending(pending_.load(std::memory_order_relaxed));
   if (!pending) return;

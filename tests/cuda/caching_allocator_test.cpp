@@ -157,6 +157,77 @@ TEST_F(CachingAllocatorTest, PeaksAreResetOnDemand) {
 }
 
 /// Blocks that are live at one time never overlap, lie inside segments, and everything goes back in the end.
+TEST_F(CachingAllocatorTest, APrivatePoolIsApartAndStays) {
+  const void* const pool = &memory;  // stands for a stream that nobody has
+  allocator.deallocate(allocator.allocate(1000, main));
+  allocator.keep(pool);
+  allocator.begin_capture();
+  void* a = allocator.allocate(1000, pool);
+  EXPECT_EQ(memory.mallocs, 2) << "eager memory is not for graphs";
+  allocator.deallocate(a);
+  EXPECT_EQ(allocator.allocate(1000, pool), a) << "reused within the capture";
+  EXPECT_TRUE(allocator.is_kept(a));
+  allocator.empty_cache();
+  EXPECT_EQ(memory.frees, 0) << "nothing is given back during a capture";
+  allocator.end_capture();
+  allocator.deallocate(a);
+  EXPECT_FALSE(allocator.is_kept(a)) << "no live block";
+  void* eager = allocator.allocate(1000, main);
+  EXPECT_NE(eager, a);
+  EXPECT_EQ(memory.mallocs, 2) << "nor is memory of graphs for others";
+  allocator.empty_cache();
+  EXPECT_EQ(memory.frees, 0);
+  void* output = allocator.allocate(1000, pool);
+  allocator.release(pool);
+  EXPECT_EQ(memory.frees, 0) << "a tensor of the graph is alive";
+  allocator.deallocate(output);
+  allocator.empty_cache();
+  EXPECT_EQ(memory.frees, 1);
+}
+
+TEST_F(CachingAllocatorTest, APoolThatIsKeptTwiceIsReleasedTwice) {
+  const void* const pool = &memory;
+  allocator.keep(pool);
+  allocator.keep(pool);
+  allocator.deallocate(allocator.allocate(1000, pool));
+  allocator.release(pool);
+  EXPECT_EQ(memory.frees, 0);
+  allocator.release(pool);
+  EXPECT_EQ(memory.frees, 1);
+}
+
+TEST_F(CachingAllocatorTest, NoEventIsAskedForDuringACapture) {
+  const auto use_elsewhere = [&] {
+    void* block = allocator.allocate(1000, main);
+    allocator.record_stream(block, other);
+    allocator.deallocate(block);
+    return block;
+  };
+  void* before = use_elsewhere();
+  memory.events_done = true;
+  allocator.begin_capture();
+  EXPECT_NE(allocator.allocate(1000, main), before) << "that would have asked for its event";
+  use_elsewhere();
+  EXPECT_EQ(memory.live_events, 1) << "put off";
+  allocator.begin_capture();
+  allocator.end_capture();
+  EXPECT_EQ(memory.live_events, 1) << "one capture is still underway";
+  allocator.end_capture();
+  EXPECT_EQ(memory.live_events, 2);
+  allocator.empty_cache();
+  EXPECT_EQ(memory.live_events, 0);
+}
+
+TEST_F(CachingAllocatorTest, ExhaustionInACaptureSaysWhatToDo) {
+  memory.capacity = 20 * kMiB;
+  allocator.deallocate(allocator.allocate(20 * kMiB, main));
+  allocator.begin_capture();
+  EXPECT_THROWS(allocator.allocate(20 * kMiB, other), OutOfMemoryError, "empty_cache() before the capture");
+  EXPECT_EQ(memory.frees + memory.waits, 0);
+  allocator.end_capture();
+  EXPECT_NE(allocator.allocate(20 * kMiB, other), nullptr);
+}
+
 TEST_F(CachingAllocatorTest, RandomUse) {
   std::mt19937_64 random(1);
   std::map<char*, size_t> live;

@@ -20,6 +20,10 @@ TEST(NoDevice, EverythingSaysWhy) {
   EXPECT_THROWS(cuda::get_device_properties(0), DeviceError, why);
   EXPECT_THROWS(cuda::current_stream(), DeviceError, why);
   EXPECT_THROWS(cuda::DeviceGuard(0), DeviceError, why);
+  cuda::CUDAGraph graph;
+  EXPECT_THROWS(graph.capture([] {}), DeviceError, "capture: ", why);
+  EXPECT_THROWS(graph.replay(), DeviceError, "replay: ", why);
+  EXPECT_FALSE(cuda::is_current_stream_capturing());
   EXPECT_EQ(cuda::memory_allocated(), 0);
   EXPECT_EQ(cuda::max_memory_allocated(), 0);
   EXPECT_EQ(cuda::memory_reserved(), 0);

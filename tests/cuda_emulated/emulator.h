@@ -49,6 +49,9 @@ struct Trap : std::runtime_error {
 /// Runs `thread` as every thread of the grid. Throws what one of them throws; the others stay unfinished.
 void run(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()>& thread);
 
+/// Runs work that was given to the current stream: at once, unless a capture records it (device/device.cpp).
+void submit(std::function<void()> work);
+
 using Site = std::source_location;
 
 struct Votes {

@@ -37,9 +37,9 @@ struct SimpleCnn : nn::Module {
   nn::Linear fc1, fc2;
 };
 
-/// What docs/gpu-status.md says of a step.
+/// What docs/gpu-status.md says of a step; nodes: of a graph of it.
 struct PerStep {
-  int64_t launches, products, convolutions;
+  int64_t launches, products, convolutions, nodes;
 };
 
 template <class Model, class Optimizer>
@@ -69,6 +69,21 @@ void expect_steps(Model& model, Optimizer& optimizer, const Tensor& x, const Ten
   EXPECT_EQ(calls.launches(), kSteps * expected.launches) << calls.str();
   EXPECT_EQ(calls["cublasLtMatmul"], kSteps * expected.products) << calls.str();
   EXPECT_EQ(calls["cudnnBackendExecute"], kSteps * expected.convolutions) << calls.str();
+
+  CUDAGraph graph;
+  graph.capture(step);
+  EXPECT_EQ(graph.num_nodes(), expected.nodes);
+  calls.reset();
+  for (int i = 0; i < kSteps; ++i) graph.replay();
+  EXPECT_EQ(calls["cudaGraphLaunch"], kSteps);
+  EXPECT_EQ(calls.launches(), 1) << "the learning rate and the scaler's factors, before the first replay\n"
+                                 << calls.str();
+  EXPECT_EQ(calls.waits() + calls.allocations() + calls.copies(), 0) << calls.str();
+  EXPECT_EQ(calls["cublasLtMatmul"] + calls["cudnnBackendExecute"], 0) << calls.str();
+  calls.reset();
+  optimizer.param_groups()[0].options().set_lr(1e-4);
+  graph.replay();
+  EXPECT_EQ(calls.launches(), 1) << "the new learning rate";
 }
 
 TEST(FakeAmpStep, Recipe) {
@@ -76,7 +91,7 @@ TEST(FakeAmpStep, Recipe) {
   model.to(kCUDA);
   optim::SGD sgd(model.parameters(), optim::SGDOptions(1e-3));
   const Tensor x = zeros({64, 256}, kCUDA), y = zeros({64, 256}, kCUDA);
-  expect_steps(model, sgd, x, y, {.launches = 20, .products = 8, .convolutions = 0});
+  expect_steps(model, sgd, x, y, {.launches = 20, .products = 8, .convolutions = 0, .nodes = 28});
 }
 
 TEST(FakeAmpStep, SimpleCnn) {
@@ -84,7 +99,7 @@ TEST(FakeAmpStep, SimpleCnn) {
   model.to(kCUDA);
   optim::Adam adam(model.parameters(), optim::AdamOptions(1e-3));
   const Tensor x = zeros({64, 1, 28, 28}, kCUDA), y = zeros({64}, TensorOptions(kLong).device(kCUDA));
-  expect_steps(model, adam, x, y, {.launches = 43, .products = 6, .convolutions = 5});
+  expect_steps(model, adam, x, y, {.launches = 43, .products = 6, .convolutions = 5, .nodes = 54});
 }
 
 TEST(FakeAmpStep, ATrainLogNeverWaits) {

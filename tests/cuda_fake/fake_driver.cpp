@@ -13,9 +13,17 @@ thread_local int current = 0;
 std::optional<std::pair<std::string, cudaError_t>> failure;
 cudaError_t last_error = cudaSuccess;
 float now = 0, launch_time = 0;
-bool capturing = false;
 std::map<cudaEvent_t, float> recorded;
 bool events_done = true;
+
+/// The capture that is underway, and how strict it is with the thread.
+struct Capturing {
+  cudaStream_t stream = nullptr;  ///< null: none
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  size_t nodes = 0;
+  bool spoilt = false;
+} capturing;
+thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 
 /// Counts the call, and fails it when told to.
 cudaError_t called(const char* name) {
@@ -28,6 +36,25 @@ cudaError_t called(const char* name) {
   return cudaSuccess;
 }
 
+/// A call that spoils a capture: a wait, or one that the mode forbids.
+cudaError_t called_outside_captures(const char* name, bool relaxed_allows = false) {
+  const cudaError_t code = called(name);
+  if (code != cudaSuccess || !capturing.stream) return code;
+  if (relaxed_allows && thread_mode == cudaStreamCaptureModeRelaxed) return code;
+  capturing.spoilt = true;
+  return last_error = cudaErrorStreamCaptureUnsupported;
+}
+
+/// Work for a stream: a node of the graph where that is captured.
+cudaError_t called_on(cudaStream_t stream, const char* name) {
+  if (capturing.stream && !stream) {  // the default stream waits for the others
+    capturing.spoilt = true;
+    return last_error = cudaErrorStreamCaptureImplicit;
+  }
+  count_node(stream);
+  return called(name);
+}
+
 template <class Handle>
 Handle new_handle() {
   static uintptr_t next = 0x1000;
@@ -35,7 +62,7 @@ Handle new_handle() {
 }
 
 cudaError_t new_memory(const char* name, void** data, size_t bytes) {
-  const cudaError_t code = called(name);
+  const cudaError_t code = called_outside_captures(name, true);
   // Zeros: a count that no kernel has written is 0.
   if (code == cudaSuccess) {
     const size_t rounded = (bytes + 511) / 512 * 512;
@@ -76,7 +103,7 @@ Driver make() {
     p->totalGlobalMem = size_t{1} << 30;
     return called("cudaGetDeviceProperties");
   };
-  d.cudaDeviceSynchronize = [] { return called("cudaDeviceSynchronize"); };
+  d.cudaDeviceSynchronize = [] { return called_outside_captures("cudaDeviceSynchronize"); };
   d.cudaGetLastError = [] { return std::exchange(last_error, cudaSuccess); };
   d.cudaMemGetInfo = [](size_t* free, size_t* total) {
     *free = *total = size_t{1} << 30;
@@ -91,20 +118,20 @@ Driver make() {
   d.cudaMemcpyAsync = [](void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
     std::memcpy(to, from, bytes);
     Calls::instance().queue({"copy", stream, nullptr, to, from});
-    return called("cudaMemcpyAsync");
+    return called_on(stream, "cudaMemcpyAsync");
   };
   d.cudaStreamCreateWithPriority = [](cudaStream_t* stream, unsigned, int) {
     *stream = new_handle<cudaStream_t>();
     return called("cudaStreamCreateWithPriority");
   };
-  d.cudaStreamSynchronize = [](cudaStream_t) { return called("cudaStreamSynchronize"); };
+  d.cudaStreamSynchronize = [](cudaStream_t) { return called_outside_captures("cudaStreamSynchronize"); };
   d.cudaStreamQuery = [](cudaStream_t) { return called("cudaStreamQuery"); };
   d.cudaStreamWaitEvent = [](cudaStream_t stream, cudaEvent_t event, unsigned) {
     Calls::instance().queue({"wait", stream, event});
     return called("cudaStreamWaitEvent");
   };
   d.cudaStreamIsCapturing = [](cudaStream_t, cudaStreamCaptureStatus* status) {
-    *status = capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    *status = capturing.stream ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return called("cudaStreamIsCapturing");
   };
   d.cudaEventCreateWithFlags = [](cudaEvent_t* event, unsigned) {
@@ -121,17 +148,48 @@ Driver make() {
     return called("cudaEventRecord");
   };
   d.cudaEventQuery = [](cudaEvent_t) {
-    const cudaError_t code = called("cudaEventQuery");
+    const cudaError_t code = called_outside_captures("cudaEventQuery");
     return code == cudaSuccess && !events_done ? cudaErrorNotReady : code;
   };
-  d.cudaEventSynchronize = [](cudaEvent_t) { return called("cudaEventSynchronize"); };
+  d.cudaEventSynchronize = [](cudaEvent_t) { return called_outside_captures("cudaEventSynchronize"); };
   d.cudaEventElapsedTime = [](float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
     *milliseconds = recorded.at(end) - recorded.at(start);
     return called("cudaEventElapsedTime");
   };
-  d.cudaLaunchKernel = [](const void*, dim3, dim3, void**, size_t, cudaStream_t) {
+  d.cudaLaunchKernel = [](const void*, dim3, dim3, void**, size_t, cudaStream_t stream) {
     now += launch_time;
-    return called("cudaLaunchKernel");
+    return called_on(stream, "cudaLaunchKernel");
+  };
+  d.cudaThreadExchangeStreamCaptureMode = [](cudaStreamCaptureMode* mode) {
+    std::swap(*mode, thread_mode);
+    return cudaSuccess;
+  };
+  d.cudaStreamBeginCapture = [](cudaStream_t stream, cudaStreamCaptureMode mode) {
+    const cudaError_t code = called("cudaStreamBeginCapture");
+    if (code == cudaSuccess) capturing = {stream, mode};
+    return code;
+  };
+  d.cudaStreamEndCapture = [](cudaStream_t, cudaGraph_t* graph) {
+    const bool spoilt = capturing.spoilt;
+    *graph = spoilt ? nullptr : reinterpret_cast<cudaGraph_t>(new size_t(capturing.nodes));
+    capturing = {};
+    const cudaError_t code = called("cudaStreamEndCapture");
+    return spoilt ? last_error = cudaErrorStreamCaptureInvalidated : code;
+  };
+  d.cudaGraphGetNodes = [](cudaGraph_t graph, cudaGraphNode_t*, size_t* nodes) {
+    *nodes = *reinterpret_cast<size_t*>(graph);
+    return called("cudaGraphGetNodes");
+  };
+  d.cudaGraphInstantiate = [](cudaGraphExec_t* exec, cudaGraph_t, unsigned long long) {
+    const cudaError_t code = called("cudaGraphInstantiate");
+    *exec = code == cudaSuccess ? new_handle<cudaGraphExec_t>() : nullptr;
+    return code;
+  };
+  d.cudaGraphLaunch = [](cudaGraphExec_t, cudaStream_t) { return called("cudaGraphLaunch"); };
+  d.cudaGraphExecDestroy = [](cudaGraphExec_t) { return called("cudaGraphExecDestroy"); };
+  d.cudaGraphDestroy = [](cudaGraph_t graph) {
+    delete reinterpret_cast<size_t*>(graph);
+    return called("cudaGraphDestroy");
   };
   return d;
 }
@@ -154,11 +212,15 @@ const Driver& fake_driver() {
   return driver;
 }
 
+void count_node(cudaStream_t stream) {
+  if (capturing.stream && stream == capturing.stream) ++capturing.nodes;
+}
+
 void fail_next(const std::string& name, cudaError_t code) { failure = {name, code}; }
 
 void pass_time(float milliseconds) { now += milliseconds; }
 void set_launch_time(float milliseconds) { launch_time = milliseconds; }
-void set_capturing(bool on) { capturing = on; }
+void set_capturing(bool on) { capturing.stream = on ? reinterpret_cast<cudaStream_t>(1) : nullptr; }
 void set_events_done(bool done) { events_done = done; }
 
 }  // namespace tandem::cuda::testing

@@ -62,17 +62,12 @@ class Calls {
 
 /// The table of the fake; every call succeeds, unless fail_next() was told otherwise.
 const Driver& fake_driver();
+/// Work of a library for a stream: a node of the graph where that is captured.
+void count_node(cudaStream_t stream);
 /// The next call of this name returns `code`.
 void fail_next(const std::string& name, cudaError_t code);
 /// Whether events that were recorded are done; at first they are.
 void set_events_done(bool done);
-
-/// The device's clock, in milliseconds, which events read: it stands but for what these say.
-void pass_time(float milliseconds);
-/// What every launch takes from now on; 0 at first.
-void set_launch_time(float milliseconds);
-/// What cudaStreamIsCapturing says from now on.
-void set_capturing(bool capturing);
 
 /// The device's clock, in milliseconds, which events read: it stands but for what these say.
 void pass_time(float milliseconds);

@@ -17,6 +17,8 @@ void make_handle(Handle* handle) {
   *handle = reinterpret_cast<Handle>(next += 16);
 }
 
+cudaStream_t dnn_stream = nullptr;  // that the handle was given last
+
 cublasStatus_t blas(const char* name) {
   Calls::instance().add(name);
   return CUBLAS_STATUS_SUCCESS;
@@ -77,7 +79,8 @@ BlasDriver make_blas() {
   d.cublasLtMatmul = [](cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void* alpha, const void*,
                         cublasLtMatrixLayout_t, const void*, cublasLtMatrixLayout_t, const void* beta, const void*,
                         cublasLtMatrixLayout_t, void* result, cublasLtMatrixLayout_t,
-                        const cublasLtMatmulAlgo_t* algorithm, void*, size_t, cudaStream_t) {
+                        const cublasLtMatmulAlgo_t* algorithm, void*, size_t, cudaStream_t stream) {
+    count_node(stream);
     Vendors& v = vendors();
     Vendors::Product product{algorithm->data[0], result, 0, 0, epilogues[desc]};
     std::memcpy(&product.alpha, alpha, sizeof(float));
@@ -177,7 +180,10 @@ DnnDriver make_dnn() {
     make_handle(handle);
     return dnn("cudnnCreate");
   };
-  d.cudnnSetStream = [](cudnnHandle_t, cudaStream_t) { return dnn("cudnnSetStream"); };
+  d.cudnnSetStream = [](cudnnHandle_t, cudaStream_t stream) {
+    dnn_stream = stream;
+    return dnn("cudnnSetStream");
+  };
   d.cudnnBackendCreateDescriptor = [](cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t* descriptor) {
     make_handle(descriptor);
     known().types[*descriptor] = type;
@@ -188,6 +194,7 @@ DnnDriver make_dnn() {
   d.cudnnBackendSetAttribute = set_attribute;
   d.cudnnBackendGetAttribute = get_attribute;
   d.cudnnBackendExecute = [](cudnnHandle_t, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t) {
+    count_node(dnn_stream);
     Vendors::Convolution convolution = known().graph_of[plan];
     convolution.engine = known().engine_of[plan];
     vendors().convolutions.push_back(convolution);

@@ -83,6 +83,61 @@ TEST(FakeRuntime, ErrorsNameTheOpAndTheCall) {
   EXPECT_EQ((x + x).numel(), 8) << "the process goes on";
 }
 
+TEST(FakeRuntime, AGraphsMemoryIsItsOwn) {
+  empty_cache();
+  const int64_t allocated = memory_allocated();
+  CUDAGraph graph, second;
+  Tensor output;
+  const Tensor x = zeros({1000}, kCUDA);
+  graph.capture([&] {
+    const Tensor temporary = x + x;
+    output = temporary * 2;
+  });
+  empty_cache();
+  const int64_t reserved = memory_reserved();
+  const void* address = output.data_ptr();
+  second.capture([&] { output.mul_(2); }, graph.pool());
+  EXPECT_EQ(memory_reserved(), reserved) << "a shared pool";
+  {
+    const Tensor eager = empty({1000}, kCUDA);
+    EXPECT_NE(eager.data_ptr(), address);
+  }
+  graph.reset();
+  second.reset();
+  EXPECT_EQ(output.data_ptr(), address);
+  output = Tensor();
+  empty_cache();
+  EXPECT_LT(memory_reserved(), reserved);
+  EXPECT_EQ(memory_allocated(), allocated + 4096) << "x is left";
+}
+
+TEST(FakeRuntime, WhatACaptureDropsStaysUntilTheGraphIsGone) {
+  CUDAGraph graph;
+  const int64_t before = memory_allocated();
+  Tensor x = zeros({1000}, kCUDA);
+  graph.capture([&] {
+    x.add_(1);
+    x = Tensor();
+  });
+  EXPECT_GE(memory_allocated(), before + 4096) << "replays add to it";
+  graph.reset();
+  EXPECT_EQ(memory_allocated(), before);
+}
+
+TEST(FakeRuntime, ACaptureThatFailsIsGivenUp) {
+  const Tensor x = zeros({8}, kCUDA);
+  CUDAGraph graph;
+  fail_next("cudaLaunchKernel", cudaErrorStreamCaptureUnsupported);
+  EXPECT_THROWS(graph.capture([&] { x.add_(1); }), StateError, "add_: ", "cudaLaunchKernel", "out of the capture");
+  fail_next("cudaStreamEndCapture", cudaErrorStreamCaptureUnjoined);
+  EXPECT_THROWS(graph.capture([&] { x.add_(1); }), StateError, "cudaStreamEndCapture", "come back to its stream");
+  fail_next("cudaGraphInstantiate", cudaErrorMemoryAllocation);
+  EXPECT_THROWS(graph.capture([&] { x.add_(1); }), BackendError, "cudaGraphInstantiate");
+  graph.capture([&] { x.add_(1); });
+  graph.replay();
+  EXPECT_EQ(graph.num_nodes(), 1);
+}
+
 TEST(FakeRuntime, OutOfMemoryTriesAgainThenSaysHowMuch) {
   Calls& calls = Calls::instance();
   empty_cache();

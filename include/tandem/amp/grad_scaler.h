@@ -1,8 +1,10 @@
 #pragma once
 // GradScaler: dynamic loss scaling. torch.amp.GradScaler in C++, with the scale, its tracker and the found-inf flags on
 // the device, so that a training step never waits for them.
+#include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,10 @@
 #include "tandem/tensor/tensor.h"
 
 namespace tandem::amp {
+
+namespace detail {
+class SkipWatch;
+}
 
 /// How many overflows it takes to lower the scale, for `hysteresis` > 1. Three systems use the word for three rules:
 /// - megatron: each overflow uses up one of `hysteresis` lives; at zero the scale backs off (and keeps doing so);
@@ -170,7 +176,14 @@ class GradScaler {
   void make_state(Device device);
   void check_scaled(const char* call) const;
   Stage stage_of(const optim::Optimizer& optimizer) const;
-  void check_skips() const;
+  /// Throws StateError when too many iterations in a row were skipped, as far as is known without a wait.
+  void check_skips();
+  /// Sends for the count of skipped iterations.
+  void watch_skips();
+  void set_rule(double growth_factor, double backoff_factor, int64_t growth_interval);
+  /// An iteration lies within one capture of a CUDA graph, or outside of all: drops what is left of one that ended with
+  /// its capture, and throws StateError for one that began before it.
+  void check_iteration(const char* call);
   /// Moves the gradients that another optimizer has had unscaled in this iteration to the end; returns where they
   /// begin.
   std::vector<Tensor>::iterator put_unscaled_last(std::vector<Tensor>& grads);
@@ -183,8 +196,11 @@ class GradScaler {
   Tensor scale_, growth_tracker_, hysteresis_tracker_, skips_;
   Tensor inverse_scale_;  // of this iteration; undefined until needed
   int64_t init_growth_tracker_ = 0, init_hysteresis_tracker_ = 0, init_skips_ = 0;
-  std::map<uint64_t, OptimizerRecord> records_;  // of this iteration, by Optimizer::id: optimizers past Ready
-  std::vector<Tensor> unscaled_;                 // their gradients
+  std::shared_ptr<std::array<double, 3>> rule_;    // growth_factor, backoff_factor, growth_interval, for graphs
+  std::shared_ptr<detail::SkipWatch> skip_watch_;  // null without max_consecutive_skips
+  uint64_t capture_ = 0;                           // in which this iteration began; 0: outside
+  std::map<uint64_t, OptimizerRecord> records_;    // of this iteration, by Optimizer::id: optimizers past Ready
+  std::vector<Tensor> unscaled_;                   // their gradients
 };
 
 }  // namespace tandem::amp

@@ -7,6 +7,10 @@
 
 #include "tandem/tensor/allocator.h"
 
+namespace tandem {
+class Tensor;
+}
+
 namespace tandem::cuda {
 
 class Stream;
@@ -34,13 +38,13 @@ void record_stream(void* block, const Stream& stream);
 
 /// Page-locked host memory, from a cache: copies from and to it run beside the host's work. Throws OutOfMemoryError.
 std::shared_ptr<void> allocate_pinned(size_t bytes);
-/// Has the current stream copy bytes of the current device to page-locked host memory, and returns at once: they are
-/// there when an Event recorded after the call is done.
-void copy_to_pinned(void* to, const void* from, size_t bytes);
 /// True for an address in a block of allocate_pinned().
 bool is_pinned(const void* address);
 /// Says that work given to `stream` so far uses the page-locked block around `address`: once freed, the block is handed
 /// out again only after that work is done. Does nothing for other addresses.
 void record_pinned(const void* address, const Stream& stream);
+/// Copies the elements of a contiguous tensor to page-locked memory, on the current stream of its device and without a
+/// wait: an event recorded behind it says when they have arrived.
+void copy_to_pinned(void* pinned, const Tensor& source);
 
 }  // namespace tandem::cuda

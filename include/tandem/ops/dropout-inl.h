@@ -19,7 +19,7 @@ TANDEM_OPS Tensor dropout(const Tensor& x, double p, bool training) {
           return Result{zeros_like(x), {}, [](const Backward& b) -> Grads { return {zeros_like(b.grad())}; }};
         }
         Tensor y = empty_like(x), mask = empty_like(x, kBool);
-        backend(x).dropout(y, mask, x, p, default_generator().reserve(x.numel()));
+        backend(x).dropout(y, mask, x, p, default_generator().reserve(x.numel(), x.device().type()));
         return Result{y, save(mask),
                       [p](const Backward& b) -> Grads { return {dropout_backward(b.grad(), b.saved(0), p)}; }};
       },

@@ -147,10 +147,14 @@ class Optimizer {
   /// The state of `param`, made by `make` at its first step.
   template <class ParamState, class Make>
   ParamState& state_of(const Tensor& param, Make&& make) {
-    std::unique_ptr<OptimizerParamState>& slot = state_[&param.impl()];
-    if (!slot) slot = std::make_unique<ParamState>(make(param));
-    return static_cast<ParamState&>(*slot);
+    const auto found = state_.find(&param.impl());
+    if (found != state_.end() && found->second) return static_cast<ParamState&>(*found->second);
+    auto made = std::make_unique<ParamState>(make(param));  // may throw: then there is no entry
+    return static_cast<ParamState&>(*(state_[&param.impl()] = std::move(made)));
   }
+  /// Where a step that is being recorded into a CUDA graph finds the group's learning rate, which every replay takes
+  /// from its options; null outside a capture.
+  const double* captured_lr(const OptimizerParamGroup& group) const;
 
  private:
   static uint64_t next_id();
@@ -158,6 +162,7 @@ class Optimizer {
   void add(const char* op, const OptimizerParamGroup& group);
 
   uint64_t id_ = next_id();
+  std::shared_ptr<const Optimizer*> self_ = std::make_shared<const Optimizer*>(this);  // seen weakly, by graphs
   std::vector<OptimizerParamGroup> param_groups_;
   State state_;
   std::unique_ptr<OptimizerOptions> defaults_;

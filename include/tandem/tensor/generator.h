@@ -3,9 +3,14 @@
 #include <cstdint>
 #include <memory>
 
+#include "tandem/base/device.h"
+
 namespace tandem {
 
 struct PhiloxState;
+namespace cuda {
+class Capture;
+}
 
 /// A seed and a position in its Philox stream. Copies share the state, as in libtorch. Safe to use from many threads.
 class Generator {
@@ -24,11 +29,13 @@ class Generator {
   /// Seed and position; `set_state(get_state())` replays what came between. PhiloxState is in tensor/random.h.
   PhiloxState get_state() const;
   void set_state(PhiloxState state);
-  /// The position for a kernel that writes `numel` numbers; moves on by ceil(numel / 4) counters.
-  PhiloxState reserve(int64_t numel);
+  /// The position for a kernel on a device of this type that writes `numel` numbers; moves on by ceil(numel / 4)
+  /// counters: where the kernel is recorded into a CUDA graph, at each replay.
+  PhiloxState reserve(int64_t numel, DeviceType type = kCPU);
 
  private:
   struct State;
+  PhiloxState reserve_in(cuda::Capture& capture, uint64_t counters);
   std::shared_ptr<State> state_;
 };
 

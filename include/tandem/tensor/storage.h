@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "tandem/base/device.h"
+#include "tandem/cuda/capture.h"
 
 namespace tandem {
 
@@ -19,7 +20,7 @@ struct PendingScale {
 };
 
 /// A block of memory on one device, with a version that grows with every write.
-class Storage {
+class Storage : public std::enable_shared_from_this<Storage> {
  public:
   /// A block from the device's caching allocator. Throws OutOfMemoryError.
   Storage(size_t bytes, Device device);
@@ -41,7 +42,13 @@ class Storage {
   Device device() const { return device_; }
 
   uint64_t version() const { return version_.load(std::memory_order_relaxed); }
-  void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
+  void bump_version() {
+    version_.fetch_add(1, std::memory_order_relaxed);
+    if (cuda::Capture* capture = cuda::current_capture()) [[unlikely]]
+      capture->wrote(*this);  // every replay writes again
+  }
+  /// The capture of a CUDA graph during which the block was made, 0 for none: each replay makes its contents anew.
+  uint64_t capture_id() const { return capture_id_; }
 
   /// What has been handed out: a pointer that may write later, unseen; or one that may only read.
   enum class Pointer : uint8_t { none, reads, writes };
@@ -51,7 +58,8 @@ class Storage {
     if (p > escaped_pointer()) escaped_.store(p, std::memory_order_relaxed);
   }
 
-  /// Postpones a factor. There must be none yet: data() was asked for since.
+  /// Postpones a factor; null drops one, for values that were overwritten as a whole. There must be none yet: data()
+  /// was asked for since.
   void set_pending(std::unique_ptr<PendingScale> pending);
   bool has_pending() const { return pending_.load(std::memory_order_acquire) != nullptr; }
 
@@ -61,6 +69,7 @@ class Storage {
   void* data_;
   size_t bytes_;
   Device device_;
+  uint64_t capture_id_ = cuda::current_capture_id();
   bool owned_;
   std::atomic<Pointer> escaped_{Pointer::none};
   std::atomic<uint64_t> version_{0};

@@ -52,7 +52,8 @@ struct DataVersion {
 struct ShadowCopy {
   std::shared_ptr<TensorImpl> copy;  ///< null until a region has cast the weight
   DataVersion version;
-  bool lasting = false;  ///< written by an optimizer step: outlives the autocast region
+  bool lasting = false;   ///< written by an optimizer step: outlives the autocast region
+  bool in_graph = false;  ///< a CUDA graph reads or writes its memory: no other copy takes its place
 };
 
 /// The fields of a tensor. Internal: programs use Tensor.

@@ -15,7 +15,9 @@ void launch(void (*kernel)(P...), const Launch& shape, A&&... arguments) {
   static_assert(sizeof...(P) == sizeof...(A));
   const std::tuple<std::remove_cv_t<P>...> values(static_cast<P>(std::forward<A>(arguments))...);
   static_assert(sizeof(values) <= 32764, "more than a kernel's parameters may take");
-  emulated::run(shape.grid, shape.block, shape.shared_bytes, [&] { std::apply(kernel, values); });
+  emulated::submit([kernel, shape, values] {
+    emulated::run(shape.grid, shape.block, shape.shared_bytes, [&] { std::apply(kernel, values); });
+  });
 }
 
 }  // namespace tandem::cuda

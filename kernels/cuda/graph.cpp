@@ -1,0 +1,172 @@
+// CUDAGraph over the driver's stream capture.
+#include "tandem/cuda/graph.h"
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "kernels/cuda/graph_values.h"
+#include "kernels/cuda/private_pool.h"
+#include "kernels/cuda/runtime.h"
+#include "tandem/base/check.h"
+#include "tandem/cuda/capture.h"
+#include "tandem/tensor/tensor.h"
+
+namespace tandem::cuda {
+namespace {
+
+/// Pools by number, as long as a graph holds them.
+std::shared_ptr<PrivatePool> pool_of(MempoolId_t id, int device) {
+  static std::mutex mutex;
+  static auto& pools = *new std::map<uint64_t, std::weak_ptr<PrivatePool>>;  // graphs may outlive static objects
+  const std::lock_guard lock(mutex);
+  std::erase_if(pools, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<PrivatePool>& known = pools[id.id];
+  std::shared_ptr<PrivatePool> pool = known.lock();
+  if (!pool) known = pool = std::make_shared<PrivatePool>(device);
+  TANDEM_CHECK(pool->device() == device, StateError,
+               "capture_begin: the pool belongs to device {}, but the capture is on device {}; use a pool of its own",
+               pool->device(), device);
+  return pool;
+}
+
+cudaStreamCaptureMode driver_mode(CaptureMode mode) {
+  switch (mode) {
+    case CaptureMode::ThreadLocal:
+      return cudaStreamCaptureModeThreadLocal;
+    case CaptureMode::Relaxed:
+      return cudaStreamCaptureModeRelaxed;
+    default:
+      return cudaStreamCaptureModeGlobal;
+  }
+}
+
+cudaStream_t raw(const Stream& stream) { return static_cast<cudaStream_t>(stream.handle()); }
+
+}  // namespace
+
+MempoolId_t graph_pool_handle() {
+  static std::atomic<uint64_t> last{0};
+  return {++last};
+}
+
+bool is_current_stream_capturing() { return current_capture() != nullptr; }
+
+/// Everything of one capture.
+struct CUDAGraph::Impl {
+  explicit Impl(const Stream& stream) : stream(stream), capture(stream.device()) {}
+  ~Impl() {
+    if (capturing()) give_up();
+    if (exec) driver().cudaGraphExecDestroy(exec);
+    if (graph) driver().cudaGraphDestroy(graph);
+    free_set_aside(set_aside, stream);
+  }
+
+  bool capturing() const { return current_capture() == &capture; }
+  /// Ends the driver's capture and ours. Returns the driver's word on it.
+  cudaError_t end() {
+    const cudaError_t code = driver().cudaStreamEndCapture(raw(stream), &graph);
+    set_aside = end_private_memory();
+    capture.end();
+    return code;
+  }
+  void give_up() {
+    if (end() != cudaSuccess) driver().cudaGetLastError();
+  }
+
+  Stream stream;  ///< captured on; then the last one that it was replayed on
+  MempoolId_t pool_id;
+  std::shared_ptr<PrivatePool> pool;
+  Capture capture;  // its memory is the pool's
+  std::vector<void*> set_aside;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  size_t nodes = 0;
+};
+
+CUDAGraph::CUDAGraph() = default;
+CUDAGraph::~CUDAGraph() = default;
+CUDAGraph::CUDAGraph(CUDAGraph&&) noexcept = default;
+CUDAGraph& CUDAGraph::operator=(CUDAGraph&&) noexcept = default;
+
+void CUDAGraph::capture_begin(MempoolId_t pool, CaptureMode mode) {
+  const OpScope op("capture_begin");
+  check_not_capturing("a capture inside a capture is impossible", "end the other one first");
+  TANDEM_CHECK(!impl_, StateError, "capture_begin: this graph has been captured already; call reset() first");
+  const Stream stream = current_stream();
+  TANDEM_CHECK(stream.handle(), StateError,
+               "capture_begin: the default stream cannot be captured; use capture(), or make another stream current: "
+               "StreamGuard guard(stream_from_pool())");
+  auto impl = std::make_unique<Impl>(stream);
+  impl->pool_id = pool == MempoolId_t{} ? graph_pool_handle() : pool;
+  impl->pool = pool_of(impl->pool_id, stream.device().index());
+  TANDEM_CUDA(cudaStreamBeginCapture, raw(stream), driver_mode(mode));
+  begin_private_memory(*impl->pool);
+  impl->capture.begin();
+  impl_ = std::move(impl);
+}
+
+void CUDAGraph::capture_end() {
+  const OpScope op("capture_end");
+  TANDEM_CHECK(impl_ && impl_->capturing(), StateError,
+               "capture_end: this thread is not capturing the graph; call capture_begin() first");
+  std::unique_ptr<Impl> held = std::move(impl_);  // dropped when something throws
+  check("cudaStreamEndCapture", held->end());
+  TANDEM_CHECK(held->graph, StateError,
+               "capture_end: the driver gave up the capture; capture again without waits in it");
+  TANDEM_CUDA(cudaGraphGetNodes, held->graph, nullptr, &held->nodes);
+  TANDEM_CUDA(cudaGraphInstantiate, &held->exec, held->graph, 0ull);
+  TANDEM_CUDA(cudaGraphDestroy, std::exchange(held->graph, nullptr));
+  impl_ = std::move(held);
+}
+
+void CUDAGraph::capture(const std::function<void()>& body, MempoolId_t pool, CaptureMode mode) {
+  TANDEM_CHECK(body, StateError, "capture: there is no function to record; pass one");
+  check_not_capturing("a capture inside a capture is impossible", "end the other one first", "capture");
+  const Stream before = current_stream(), stream = stream_from_pool();
+  stream.wait_stream(before);
+  {
+    const StreamGuard guard(stream);
+    capture_begin(pool, mode);
+    try {
+      body();
+    } catch (...) {
+      impl_.reset();
+      throw;
+    }
+    capture_end();
+  }
+}
+
+void CUDAGraph::replay() {
+  const WholeOpScope op("replay");
+  TANDEM_CHECK(impl_ && impl_->exec, StateError, "replay: nothing has been captured; call capture() first");
+  check_not_capturing("a replay is impossible", "a graph cannot hold another; replay it after the capture");
+  const DeviceGuard on(impl_->stream.device());
+  Capture& capture = impl_->capture;
+  const std::vector<Capture::Update> updates = capture.before_launch();
+  for (const Capture::Update& update : updates) write_graph_values(update.slots.raw_bytes(), update.words);
+  impl_->stream = current_stream();
+  TANDEM_CUDA(cudaGraphLaunch, impl_->exec, raw(impl_->stream));
+  if (is_synchronous()) TANDEM_CUDA(cudaStreamSynchronize, raw(impl_->stream));
+  capture.after_launch();
+}
+
+void CUDAGraph::reset() {
+  TANDEM_CHECK(!impl_ || !impl_->capturing(), StateError,
+               "reset: the graph is being captured; call capture_end() first");
+  impl_.reset();
+}
+
+MempoolId_t CUDAGraph::pool() const {
+  TANDEM_CHECK(impl_, StateError, "pool: nothing has been captured; make a pool with graph_pool_handle()");
+  return impl_->pool_id;
+}
+
+int64_t CUDAGraph::num_nodes() const {
+  TANDEM_CHECK(impl_ && impl_->exec, StateError, "num_nodes: nothing has been captured; call capture() first");
+  return static_cast<int64_t>(impl_->nodes);
+}
+
+}  // namespace tandem::cuda

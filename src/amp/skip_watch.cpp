@@ -1,0 +1,42 @@
+#include "src/amp/skip_watch.h"
+
+#include "tandem/base/check.h"
+#include "tandem/cuda/memory.h"
+
+namespace tandem::amp::detail {
+
+bool SkipWatch::arrived() {
+  if (!on_its_way_) return true;
+  if (!on_its_way_->query()) return false;
+  last_ = *static_cast<const volatile int32_t*>(pinned_.get());
+  on_its_way_.reset();
+  return true;
+}
+
+void SkipWatch::send_for(const Tensor& skips) {
+  if (skips.is_cpu()) {
+    last_ = skips.item<int64_t>();
+    return;
+  }
+  if (!arrived()) return;  // the next update sends again
+  if (!pinned_) pinned_ = cuda::allocate_pinned(sizeof(int32_t));
+  cuda::copy_to_pinned(pinned_.get(), skips);
+  on_its_way_.emplace();
+  on_its_way_->record(cuda::current_stream(skips.device()));
+}
+
+void SkipWatch::check(const Tensor& scale) {
+  arrived();
+  TANDEM_CHECK(last_ <= limit_, StateError,
+               "step: {} iterations in a row were skipped for inf or NaN gradients (the limit is {}); the scale is {}. "
+               "The loss or the network itself overflows: look for the first non-finite value in the forward pass",
+               last_, limit_, scale.item<float>());
+}
+
+void SkipWatch::forget() {
+  if (on_its_way_) pinned_ = nullptr;  // what the copy still writes is not this watch's any more
+  on_its_way_.reset();
+  last_ = 0;
+}
+
+}  // namespace tandem::amp::detail

@@ -1,0 +1,98 @@
+#include "tandem/cuda/capture.h"
+
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "tandem/base/check.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::cuda {
+namespace {
+
+uint64_t next_id() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
+}  // namespace
+
+uint64_t current_capture_id() { return current_capture() ? current_capture()->id() : 0; }
+
+void refuse_in_capture(const char* what, const char* cure, const char* call) {
+  TANDEM_THROW(StateError, "{}: {} while a CUDA graph is being captured; {}", running_op(call), what, cure);
+}
+
+/// Words that one launch writes together.
+struct Capture::Block {
+  Tensor slots;                    ///< on the device, in the graph's own memory
+  std::vector<uint64_t> now;       ///< what they are to be; as many as are in use
+  std::vector<uint64_t> launched;  ///< what they are since the last replay; empty before the first
+};
+
+Capture::Capture(Device device) : id_(next_id()), device_(device) {}
+Capture::~Capture() = default;
+
+const uint64_t* Capture::words(size_t count, std::function<void(uint64_t*)> get) {
+  if (blocks_.empty() || blocks_.back()->now.size() + count > kSlots) {
+    auto block = std::make_unique<Block>();
+    block->slots = empty({static_cast<int64_t>(kSlots)}, TensorOptions(kLong).device(device_));
+    blocks_.push_back(std::move(block));
+  }
+  Block& block = *blocks_.back();
+  const size_t first = block.now.size();
+  block.now.resize(first + count);
+  sources_.push_back({&block, first, std::move(get)});
+  return static_cast<const uint64_t*>(block.slots.raw_bytes()) + first;
+}
+
+const double* Capture::numbers(size_t count, std::function<void(double*)> get) {
+  const uint64_t* slots = words(count, [count, get = std::move(get)](uint64_t* bits) {
+    std::vector<double> values(count);
+    get(values.data());
+    std::memcpy(bits, values.data(), count * sizeof(double));
+  });
+  return reinterpret_cast<const double*>(slots);
+}
+
+void Capture::wrote(Storage& storage) {
+  // A weak owner keeps the address of what std::make_shared made from being used again.
+  if (!storage.device().is_cpu()) written_.try_emplace(&storage, storage.weak_from_this());
+}
+
+void Capture::begin() { detail::running_capture = this; }
+
+void Capture::end() {
+  detail::running_capture = nullptr;
+  for (const Hook& hook : std::exchange(at_end_, {})) hook();
+  std::erase_if(written_, [](const auto& entry) { return entry.second.expired(); });
+}
+
+std::vector<Capture::Update> Capture::before_launch() {
+  for (const Hook& hook : before_) hook();
+  for (const auto& [address, weak] : written_) {
+    const std::shared_ptr<Storage> storage = weak.lock();
+    if (!storage || !storage->has_pending()) continue;
+    if (storage->capture_id() == id_) {
+      storage->set_pending(nullptr);  // the graph makes the values anew
+    } else {
+      storage->data();  // the graph goes on from the values, which must be what they stand for
+    }
+  }
+  for (const Source& source : sources_) source.get(source.block->now.data() + source.first);
+  std::vector<Update> updates;
+  for (const auto& block : blocks_) {
+    if (block->now != block->launched) updates.push_back({block->slots, block->now});
+  }
+  return updates;
+}
+
+void Capture::after_launch() {
+  for (const auto& block : blocks_) block->launched = block->now;
+  for (const auto& [address, weak] : written_) {
+    if (const std::shared_ptr<Storage> storage = weak.lock()) storage->bump_version();
+  }
+  for (const Hook& hook : after_) hook();
+}
+
+}  // namespace tandem::cuda

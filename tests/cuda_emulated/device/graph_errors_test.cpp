@@ -1,0 +1,178 @@
+// What a capture or a replay refuses, with a cure, and that both the graph and the process are usable afterwards.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+
+#include "cuda_emulated/device/device.h"
+#include "support/throws.h"
+#include "tandem/amp/cast_cache.h"
+#include "tandem/cuda/event.h"
+#include "tandem/cuda/graph.h"
+#include "tandem/cuda/memory.h"
+#include "tandem/tandem.h"
+
+namespace tandem::cuda {
+namespace {
+
+using tandem::testing::mismatch;
+
+/// The graph works: a body that adds 1 does so at each replay.
+void expect_usable(CUDAGraph& graph) {
+  EXPECT_FALSE(is_current_stream_capturing());
+  const Tensor x = zeros({3}, kCUDA);
+  graph.capture([&] { x.add_(1); });
+  graph.replay();
+  graph.replay();
+  EXPECT_EQ(x.sum().item<float>(), 6);
+  graph.reset();
+}
+
+TEST(GraphErrors, CallsOutOfOrder) {
+  CUDAGraph graph;
+  EXPECT_THROWS(graph.replay(), StateError, "replay: ", "nothing has been captured", "capture()");
+  EXPECT_THROWS(graph.capture_end(), StateError, "capture_end: ", "capture_begin()");
+  EXPECT_THROWS(graph.pool(), StateError, "pool: ", "graph_pool_handle()");
+  EXPECT_THROWS(graph.num_nodes(), StateError, "num_nodes: ", "capture()");
+  EXPECT_THROWS(graph.capture_begin(), StateError, "capture_begin: ", "default stream", "StreamGuard");
+  EXPECT_THROWS(graph.capture(nullptr), StateError, "capture: ", "no function");
+  const Tensor x = zeros({2}, kCUDA);
+  graph.capture([&] { x.add_(1); });
+  EXPECT_THROWS(graph.capture([] {}), StateError, "captured already", "reset()");
+  graph.replay();
+  EXPECT_EQ(x.sum().item<float>(), 2) << "the first capture is kept";
+  graph.reset();
+  expect_usable(graph);
+}
+
+TEST(GraphErrors, NothingNests) {
+  CUDAGraph graph, other;
+  const Tensor x = zeros({2}, kCUDA);
+  other.capture([&] { x.add_(1); });
+  EXPECT_THROWS(graph.capture([&] { CUDAGraph().capture([] {}); }), StateError, "capture inside a capture", "first");
+  EXPECT_THROWS(graph.capture([&] { other.replay(); }), StateError, "replay: ", "after the capture");
+  EXPECT_THROWS(graph.capture([&] { graph.reset(); }), StateError, "reset: ", "capture_end()");
+  expect_usable(graph);
+}
+
+TEST(GraphErrors, WhatWaitsForTheDevice) {
+  CUDAGraph graph;
+  const Tensor x = zeros({2}, kCUDA), host = zeros({2});
+  Event event;
+  event.record();
+  EXPECT_THROWS(graph.capture([&] { x.sum().item<float>(); }), StateError, "item: ", "captured", "copy_()");
+  EXPECT_THROWS(graph.capture([&] { x.to(kCPU); }), StateError, "captured", "copy_()");
+  EXPECT_THROWS(graph.capture([&] { x.copy_(host); }), StateError, "copy_: ", "captured", "before the capture");
+  EXPECT_THROWS(graph.capture([&] { synchronize(); }), StateError, "synchronize: ", "after a replay");
+  EXPECT_THROWS(graph.capture([&] { current_stream().synchronize(); }), StateError, "Stream::synchronize: ");
+  EXPECT_THROWS(graph.capture([&] { current_stream().query(); }), StateError, "Stream::query: ");
+  EXPECT_THROWS(graph.capture([&] { event.synchronize(); }), StateError, "Event::synchronize: ");
+  EXPECT_THROWS(graph.capture([&] { event.query(); }), StateError, "Event::query: ");
+  expect_usable(graph);
+}
+
+struct Step {
+  Step() { linear->to(kCUDA); }
+  void operator()() {
+    sgd.zero_grad();
+    Tensor loss;
+    {
+      const amp::AutocastGuard autocast(kCUDA);
+      loss = linear(x).sum();
+    }
+    scaler.scale(loss).backward();
+    scaler.step(sgd);
+    scaler.update();
+  }
+  nn::Linear linear{4, 2};
+  optim::SGD sgd{linear->parameters(), optim::SGDOptions(0.1).momentum(0.9)};
+  amp::GradScaler scaler{amp::GradScalerOptions().init_scale(16)};
+  Tensor x = ones({3, 4}, kCUDA);
+};
+
+TEST(GraphErrors, LazyStateIsNotBornInACapture) {
+  CUDAGraph graph;
+  Step step;
+  EXPECT_THROWS(graph.capture([&] { step(); }), StateError, "scale: ", "a few steps before the capture");
+  EXPECT_THROWS(graph.capture([&] {
+    step.linear(step.x).sum().backward();
+    step.sgd.step();
+  }),
+                StateError, "SGD: ", "a few steps before the capture");
+  EXPECT_TRUE(step.sgd.state().empty());
+  step.sgd.zero_grad();
+  for (int i = 0; i < 3; ++i) step();
+  graph.capture([&] { step(); });
+  graph.replay();
+  graph.reset();
+  expect_usable(graph);
+}
+
+TEST(GraphErrors, AnIterationIsCapturedAsAWhole) {
+  CUDAGraph graph;
+  Step step;
+  for (int i = 0; i < 3; ++i) step();
+  step.sgd.zero_grad();
+  step.scaler.scale(step.linear(step.x).sum()).backward();
+  step.scaler.unscale_(step.sgd);
+  EXPECT_THROWS(graph.capture([&] { step.scaler.step(step.sgd); }), StateError, "step: ", "middle of an iteration",
+                "update() before it");
+  step.scaler.step(step.sgd);
+  step.scaler.update();
+  EXPECT_THROWS(graph.capture([&] {
+    step.sgd.zero_grad();
+    step.scaler.scale(step.linear(step.x).sum()).backward();
+    step.scaler.step(step.sgd);
+    throw std::runtime_error("in the middle");
+  }),
+                std::runtime_error, "in the middle");
+  step();
+  graph.capture([&] { step(); });
+  graph.replay();
+}
+
+TEST(GraphErrors, AGradientThatWaitsForItsUnscaling) {
+  CUDAGraph graph;
+  Step step;
+  for (int i = 0; i < 3; ++i) step();
+  EXPECT_THROWS(graph.capture([&] { step.sgd.zero_grad(false); }), StateError, "zero_grad() before the capture");
+  step();
+  EXPECT_TRUE(std::isfinite(step.linear->weight.grad().sum().item<float>()));
+}
+
+TEST(GraphErrors, WhatTheGraphIsForMustLive) {
+  CUDAGraph graph;
+  auto step = std::make_unique<Step>();
+  for (int i = 0; i < 3; ++i) (*step)();
+  graph.capture([&] { (*step)(); });
+  graph.replay();
+  step->sgd.param_groups()[0].options().set_lr(-1);
+  EXPECT_THROWS(graph.replay(), StateError, "lr = -1");
+  step->sgd.param_groups()[0].options().set_lr(1);
+  graph.replay();
+  step.reset();
+  EXPECT_THROWS(graph.replay(), StateError, "replay: ", "gone", "as long as the graph");
+  graph.reset();
+  expect_usable(graph);
+}
+
+TEST(GraphErrors, TooManySkips) {
+  Step step;
+  step.scaler = amp::GradScaler(amp::GradScalerOptions().init_scale(16).max_consecutive_skips(2));
+  for (int i = 0; i < 3; ++i) step();
+  CUDAGraph graph;
+  graph.capture([&] { step(); });
+  emulated::counts() = {};
+  step.x.fill_(std::numeric_limits<float>::infinity());
+  emulated::set_events_done(false);
+  for (int i = 0; i < 5; ++i) graph.replay();  // nothing has arrived
+  EXPECT_EQ(emulated::counts().waits, 0);
+  emulated::set_events_done(true);
+  EXPECT_NO_THROW(graph.replay()) << "what has arrived is the count after the first replay";
+  EXPECT_THROWS(graph.replay(), StateError, "6 iterations in a row were skipped", "the limit is 2");
+  EXPECT_THROWS(step(), StateError, "6 iterations in a row");
+}
+
+}  // namespace
+}  // namespace tandem::cuda

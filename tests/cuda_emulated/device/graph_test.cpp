@@ -1,0 +1,246 @@
+// Training steps that a CUDA graph repeats, against the same steps run one by one: every bit of losses, parameters,
+// gradients and running statistics, on the emulated device.
+#include "tandem/cuda/graph.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "cuda_emulated/device/device.h"
+#include "tandem/amp/cast_cache.h"
+#include "tandem/cuda/stream.h"
+#include "tandem/tandem.h"
+
+namespace tandem::cuda {
+namespace {
+
+constexpr int64_t kBatch = 4, kClasses = 3;
+constexpr int kWarmUp = 3, kSteps = 9;
+
+struct Net : nn::Module {
+  virtual Tensor forward(const Tensor& x) = 0;
+  virtual std::vector<int64_t> input_sizes() const = 0;
+};
+
+struct Mlp : Net {
+  Mlp() : fc1(6, 10), fc2(10, kClasses) {
+    register_module("fc1", fc1);
+    register_module("fc2", fc2);
+  }
+  Tensor forward(const Tensor& x) override { return fc2(dropout(relu(fc1(x)), 0.25, is_training())); }
+  std::vector<int64_t> input_sizes() const override { return {kBatch, 6}; }
+  nn::Linear fc1, fc2;
+};
+
+struct Cnn : Net {
+  Cnn() : conv1(nn::Conv2dOptions(1, 3, 3)), norm(3), conv2(nn::Conv2dOptions(3, 4, 2)), fc(16, kClasses) {
+    register_module("conv1", conv1);
+    register_module("norm", norm);
+    register_module("conv2", conv2);
+    register_module("fc", fc);
+  }
+  Tensor forward(const Tensor& x) override {
+    Tensor h = max_pool2d(relu(norm(conv1(x))), {2, 2});
+    h = dropout(relu(conv2(h)), 0.1, is_training());
+    return fc(h.flatten(1));
+  }
+  std::vector<int64_t> input_sizes() const override { return {kBatch, 1, 8, 8}; }
+  nn::Conv2d conv1;
+  nn::BatchNorm2d norm;
+  nn::Conv2d conv2;
+  nn::Linear fc;
+};
+
+enum class Rule { sgd, adam, adamw };
+
+std::unique_ptr<optim::Optimizer> make_optimizer(Rule rule, const std::vector<Tensor>& parameters) {
+  switch (rule) {
+    case Rule::sgd:
+      return std::make_unique<optim::SGD>(parameters, optim::SGDOptions(0.05).momentum(0.9).weight_decay(1e-3));
+    case Rule::adam:
+      return std::make_unique<optim::Adam>(parameters, optim::AdamOptions(0.01).amsgrad(true));
+    default:
+      return std::make_unique<optim::AdamW>(parameters, optim::AdamWOptions(0.01));
+  }
+}
+
+/// What a program does around its steps; both runs do the same.
+struct Program {
+  Program(std::shared_ptr<Net> net, Rule rule)
+      : model(std::move(net)), scaler(amp::GradScalerOptions().init_scale(1024).growth_interval(3)) {
+    manual_seed(5);
+    {
+      const NoGradGuard no_grad;  // weights of this seed, whatever was drawn before
+      for (const Tensor& p : model->parameters()) p.uniform_(-0.5, 0.5);
+    }
+    model->to(kCUDA);
+    optimizer = make_optimizer(rule, model->parameters());
+    x = tandem::zeros(model->input_sizes(), kCUDA);
+    y = zeros({kBatch}, TensorOptions(kLong).device(kCUDA));
+  }
+
+  void step() {
+    optimizer->zero_grad();
+    {
+      const amp::AutocastGuard autocast(kCUDA);
+      loss = nn::functional::cross_entropy(model->forward(x), y);
+    }
+    scaler.scale(loss).backward();
+    scaler.step(*optimizer);
+    scaler.update();
+  }
+
+  void load(int i) {
+    Generator inputs(static_cast<uint64_t>(100 + i));
+    Tensor batch = tandem::empty(model->input_sizes());
+    batch.uniform_(-1, 1, inputs);
+    if (i == 5) batch.view({-1})[0] = std::numeric_limits<float>::infinity();  // an overflow
+    x.copy_(batch);
+    Tensor labels = tandem::empty({kBatch}, kLong);
+    labels.random_(0, kClasses, inputs);
+    y.copy_(labels);
+  }
+
+  void keep(const Tensor& t) { trace.push_back(t.detach().to(kCPU).clone()); }
+
+  /// Step i; `run` is step() or a replay of it.
+  void iterate(int i, const std::function<void()>& run) {
+    load(i);
+    for (auto& group : optimizer->param_groups()) group.options().set_lr(0.02 / (1 + i));
+    if (i == 6) scaler.set_growth_interval(1);
+    if (i == 7) scaler.set_growth_factor(4);
+    run();
+    keep(loss);
+    if (i == 4) {  // looked at after some steps only: others leave their gradients as they are
+      for (const Tensor& p : model->parameters()) keep(p.grad());
+      keep(model->parameters()[0].grad());
+    }
+    if (i == 5) scaler.update(256.0);
+    if (i == 6) {  // a forward pass on its own, by the copies that the step left
+      const NoGradGuard no_grad;
+      const amp::AutocastGuard autocast(kCUDA);
+      keep(model->forward(x));
+    }
+    if (i == 7) {  // weights written by hand, which the copies must follow
+      const NoGradGuard no_grad;
+      for (const Tensor& p : model->parameters()) p.mul_(0.5);
+    }
+    if (i == 8) {  // a step on its own between replays, on other gradients and with a loss of its own
+      const Tensor shown = loss;
+      step();
+      keep(loss);
+      loss = shown;
+    }
+    for (const Tensor& p : model->parameters()) keep(p);
+    for (const Tensor& b : model->buffers()) keep(b);
+    keep(tensor(scaler.get_scale()));
+    keep(tensor(static_cast<double>(default_generator().get_state().offset)));
+  }
+
+  std::shared_ptr<Net> model;
+  amp::GradScaler scaler;
+  std::unique_ptr<optim::Optimizer> optimizer;
+  Tensor x, y, loss;
+  std::vector<Tensor> trace;
+};
+
+void expect_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    ASSERT_EQ(a[i].sizes(), b[i].sizes());
+    EXPECT_EQ(std::memcmp(a[i].contiguous().data_ptr(), b[i].contiguous().data_ptr(), a[i].nbytes()), 0)
+        << "entry " << i << ":\n"
+        << a[i] << "\nagainst\n"
+        << b[i];
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+template <class Model>
+void expect_replays_equal_steps(Rule rule) {
+  Program plain(std::make_shared<Model>(), rule);
+  for (int i = 0; i < kWarmUp + kSteps; ++i) plain.iterate(i, [&] { plain.step(); });
+
+  Program graphed(std::make_shared<Model>(), rule);
+  for (int i = 0; i < kWarmUp; ++i) graphed.iterate(i, [&] { graphed.step(); });
+  CUDAGraph graph;
+  graph.capture([&] { graphed.step(); });
+  EXPECT_EQ(amp::autocast_cache_stats().entries, 0) << "no cast of the capture is left";
+  for (int i = kWarmUp; i < kWarmUp + kSteps; ++i) graphed.iterate(i, [&] { graph.replay(); });
+  expect_equal(graphed.trace, plain.trace);
+}
+
+TEST(Graph, ReplaysOfAnMlpEqualSteps) {
+  for (const Rule rule : {Rule::sgd, Rule::adam, Rule::adamw}) expect_replays_equal_steps<Mlp>(rule);
+}
+
+TEST(Graph, ReplaysOfACnnEqualSteps) {
+  for (const Rule rule : {Rule::sgd, Rule::adamw}) expect_replays_equal_steps<Cnn>(rule);
+}
+
+TEST(Graph, AReplayIsOneLaunchAndOneMoreForNewNumbers) {
+  Program program(std::make_shared<Mlp>(), Rule::sgd);
+  program.load(0);
+  for (int i = 0; i < kWarmUp; ++i) program.step();
+  CUDAGraph graph;
+  graph.capture([&] { program.step(); });
+  graph.replay();
+  emulated::counts() = {};
+  for (int i = 0; i < 4; ++i) graph.replay();
+  EXPECT_EQ(emulated::counts().graph_launches, 4);
+  EXPECT_EQ(emulated::counts().launches, 4) << "dropout's position";
+  EXPECT_EQ(emulated::counts().waits, 0);
+  EXPECT_EQ(emulated::counts().allocations, 0);
+  EXPECT_EQ(emulated::counts().copies, 0);
+
+  program.model->eval();
+  program.step();
+  graph.reset();
+  graph.capture([&] { program.step(); });
+  graph.replay();
+  emulated::counts() = {};
+  for (int i = 0; i < 4; ++i) graph.replay();
+  EXPECT_EQ(emulated::counts().launches, 0) << "nothing has changed";
+}
+
+/// Forward and backward in the graph, the step outside: gradients in the graph's memory are made anew by each replay.
+TEST(Graph, AStepOutsideTheGraph) {
+  const auto train = [](bool graphed) {
+    Program p(std::make_shared<Mlp>(), Rule::sgd);
+    const auto backward = [&] {
+      p.optimizer->zero_grad();
+      {
+        const amp::AutocastGuard autocast(kCUDA);
+        p.loss = nn::functional::cross_entropy(p.model->forward(p.x), p.y);
+      }
+      p.scaler.scale(p.loss).backward();
+    };
+    const auto step = [&] {
+      p.scaler.step(*p.optimizer);
+      p.scaler.update();
+    };
+    CUDAGraph graph;
+    for (int i = 0; i < 7; ++i) {
+      p.load(i);
+      if (graphed && i == 3) graph.capture(backward);
+      if (graphed && i >= 3) {
+        graph.replay();
+      } else {
+        backward();
+      }
+      step();
+      p.keep(p.loss);
+      for (const Tensor& w : p.model->parameters()) p.keep(w);
+      if (i % 2 == 0) p.keep(p.model->parameters()[0].grad());
+    }
+    return p.trace;
+  };
+  expect_equal(train(true), train(false));
+}
+
+}  // namespace
+}  // namespace tandem::cuda
