@@ -35,6 +35,7 @@ class AmbientScaling final : public autograd::BackwardScaler, public optim::Step
     const AutocastOff no_autocast;
     std::lock_guard lock(mutex_);
     if (std::exchange(stepped_[type], false)) scalers_[type].update();
+    begun_[type] = true;
     // A copy: the scale may change while the pass runs, where other threads train too.
     Factors factors;
     factors.scale = scalers_[type].scale(ones({}, TensorOptions(kFloat).device(loss.device())));
@@ -66,8 +67,8 @@ class AmbientScaling final : public autograd::BackwardScaler, public optim::Step
     backend(grads[0]).check_finite(grads, ones({}, scaling.found_inf.options()), scaling.found_inf);
     {
       std::lock_guard lock(mutex_);
-      scalers_[type].record_found_inf(scaling.found_inf);
-      stepped_[type] = true;
+      if (begun_[type]) scalers_[type].record_found_inf(scaling.found_inf);
+      stepped_[type] = begun_[type];
     }
     optimizer.step(scaling);
   }
@@ -84,6 +85,7 @@ class AmbientScaling final : public autograd::BackwardScaler, public optim::Step
   std::mutex mutex_;
   GradScaler scalers_[kNumDeviceTypes];
   bool scales_[kNumDeviceTypes] = {};
+  bool begun_[kNumDeviceTypes] = {};    // a pass was scaled
   bool stepped_[kNumDeviceTypes] = {};  // since the last update
 };
 

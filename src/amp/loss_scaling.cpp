@@ -28,6 +28,15 @@ void for_each_parameter(const std::vector<optim::Optimizer*>& optimizers, const 
   }
 }
 
+bool holds_gradients(const optim::Optimizer& optimizer) {
+  for (const auto& group : optimizer.param_groups()) {
+    for (const Tensor& p : group.params()) {
+      if (p.grad().defined()) return true;
+    }
+  }
+  return false;
+}
+
 void end_of_iteration() {
   if (thread_state().autocast_nesting == 0) clear_autocast_cache();
 }
@@ -42,7 +51,7 @@ LossScaling::LossScaling(const GradScalerOptions& options, int64_t num_losses, b
 void LossScaling::step(optim::Optimizer& optimizer) {
   Pending now = std::exchange(pending(optimizer), {});
   if (now.error) std::rethrow_exception(now.error);
-  if (now.has_scaled_gradients) {
+  if (now.scaled_by && holds_gradients(optimizer)) {
     pending(optimizer) = now;
     TANDEM_THROW(StateError,
                  "step: the gradients are still scaled, since the last scale_loss() had delay_unscale; leave it out "
@@ -86,10 +95,23 @@ ScaledLoss::ScaledLoss(const Tensor& loss, const std::vector<optim::Optimizer*>&
   scaled_ = scaling_->scalers()[static_cast<size_t>(options.loss_id())].scale(loss);
   end_of_iteration();
   if (!scaling_->options().enabled()) return;
-  // Gradients that are there are unscaled, or scaled by another loss: the new ones come beside them.
-  bool scaled = true;
-  for (const optim::Optimizer* optimizer : optimizers) scaled &= scaling_->pending(*optimizer).has_scaled_gradients;
-  if (scaled) return;
+  size_t scaled = 0, unscaled = 0;
+  for (const optim::Optimizer* optimizer : optimizers) {
+    if (!holds_gradients(*optimizer)) continue;
+    const std::optional<int64_t> by = scaling_->pending(*optimizer).scaled_by;
+    ++(by == options.loss_id() ? scaled : unscaled);
+    TANDEM_CHECK(!by || by == options.loss_id(), StateError,
+                 "scale_loss: an optimizer's gradients still have the scale of loss {}, now comes loss {}; leave "
+                 "delay_unscale out for the last backward pass of a loss",
+                 *by, options.loss_id());
+  }
+  TANDEM_CHECK(
+      scaled == 0 || unscaled == 0, StateError,
+      "scale_loss: the gradients of {} optimizers are still scaled, those of {} are not; give delay_unscale to "
+      "all backward passes but the last",
+      scaled, unscaled);
+  if (scaled > 0) return;  // the new ones are added to them
+  // Gradients that are there are unscaled: the new ones come beside them.
   for_each_parameter(optimizers, [&](const Tensor& p) {
     if (p.grad().defined()) stash_.emplace_back(p, std::exchange(p.mutable_grad(), Tensor()));
   });
@@ -105,7 +127,7 @@ void ScaledLoss::finish() {
   const WholeOpScope op("scale_loss");
   NoGradGuard no_grad;
   if (options_.delay_unscale()) {
-    for (const optim::Optimizer* optimizer : optimizers_) scaling->pending(*optimizer).has_scaled_gradients = true;
+    for (const optim::Optimizer* optimizer : optimizers_) scaling->pending(*optimizer).scaled_by = options_.loss_id();
   } else {
     std::vector<Tensor> grads;
     for_each_parameter(optimizers_, [&](const Tensor& p) {
@@ -122,7 +144,7 @@ void ScaledLoss::finish() {
     for (const optim::Optimizer* optimizer : optimizers_) {
       LossScaling::Pending& pending = scaling->pending(*optimizer);
       pending.found_infs.push_back(found_inf);
-      pending.has_scaled_gradients = false;
+      pending.scaled_by.reset();
     }
     if (scaling->verbose() && found_inf.item<float>() != 0) {
       std::printf("tandem: gradient overflow in loss %lld; the step is skipped, the scale goes from %g to %g\n",

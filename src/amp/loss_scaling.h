@@ -19,8 +19,8 @@ class LossScaling final : public optim::StepScaler {
   /// Of one optimizer, between two steps.
   struct Pending {
     std::vector<Tensor> found_infs;
-    bool has_scaled_gradients = false;  // the last scale_loss had delay_unscale
-    std::exception_ptr error;           // that a destructor could not throw
+    std::optional<int64_t> scaled_by;  // the loss whose scale the gradients have: its scale_loss had delay_unscale
+    std::exception_ptr error;          // that a destructor could not throw
   };
   Pending& pending(const optim::Optimizer& optimizer) { return pending_[optimizer.id()]; }
   std::deque<GradScaler>& scalers() { return scalers_; }

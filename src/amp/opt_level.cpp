@@ -208,12 +208,13 @@ void initialize(const std::vector<nn::Module*>& models, const std::vector<optim:
     }
   }
   if (options.verbosity() >= 1) {
+    const bool low = p.cast_model_type && *p.cast_model_type != kFloat;
     const std::string scale =
         p.loss_scale.is_dynamic() ? std::string("dynamic") : fmt::format("{}", p.loss_scale.fixed());
     std::printf("tandem: opt level %s: model %s, autocast %s, batch norm in f32 %s, masters %s, loss scale %s\n",
                 name_of(level), p.cast_model_type ? std::string(name(*p.cast_model_type)).c_str() : "as it is",
-                p.autocast ? "on" : "off", p.keep_batchnorm_fp32 ? "yes" : "no", p.master_weights ? "yes" : "no",
-                scale.c_str());
+                p.autocast ? "on" : "off", p.keep_batchnorm_fp32 || !low ? "yes" : "no",
+                p.master_weights ? "yes" : "no", scale.c_str());
   }
 }
 

@@ -130,6 +130,18 @@ TEST_F(AutoMixedPrecision, OverflowsSkipAndTheScaleAdapts) {
   EXPECT_EQ(p[0].item<float>(), 0.5);
 }
 
+TEST_F(AutoMixedPrecision, AStepBeforeAnyBackward) {
+  const Tensor p = ones({4}).requires_grad_();
+  optim::SGD sgd({p}, optim::SGDOptions(1));
+  p.mutable_grad() = full({4}, 0.5);
+  sgd.step();
+  EXPECT_EQ(p[0].item<float>(), 0.5);
+  sgd.zero_grad();
+  (p * 0.25).sum().backward();
+  sgd.step();
+  EXPECT_EQ(p[0].item<float>(), 0.25);
+}
+
 TEST_F(AutoMixedPrecision, RegionsAndThreads) {
   const Tensor x = randn({2, 4}), w = randn({3, 4}).requires_grad_();
   EXPECT_EQ(linear(x, w).dtype(), kHalf);

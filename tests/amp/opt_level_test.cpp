@@ -200,6 +200,39 @@ TEST_F(OptLevels, DelayUnscale) {
   EXPECT_EQ(model.p[0].item<float>(), 0.75);
 }
 
+TEST_F(OptLevels, ScalesDoNotMix) {
+  OneParameter model(1), other(1);
+  optim::SGD a({model.p}, optim::SGDOptions(1)), b({other.p}, optim::SGDOptions(1));
+  amp::initialize({&model, &other}, {&a, &b}, OptLevel::O1, silent().num_losses(2));
+  const auto delayed = ScaleLossOptions().delay_unscale(true);
+  amp::scale_loss(model.p.sum(), a, delayed).backward();
+  amp::scale_loss(other.p.sum(), b).backward();
+  EXPECT_THROWS(amp::scale_loss(model.p.sum(), a, ScaleLossOptions().loss_id(1)).backward(), StateError,
+                "scale_loss: ", "scale of loss 0", "comes loss 1");
+  EXPECT_THROWS(amp::scale_loss(model.p.sum(), {&a, &b}).backward(), StateError,
+                "scale_loss: ", "1 optimizers are still");
+  a.zero_grad();  // dropped, with their scale
+  a.step();
+  amp::scale_loss(model.p.sum(), {&a, &b}, ScaleLossOptions().loss_id(1)).backward();
+  b.zero_grad(/*set_to_none=*/false);
+  a.step();
+  b.step();
+  EXPECT_EQ(model.p[0].item<float>(), 0);
+  EXPECT_EQ(other.p[0].item<float>(), 1);
+}
+
+TEST_F(OptLevels, ZeroedGradientsOf16BitParametersTakeNewOnes) {
+  OneParameter model(1);
+  optim::SGD sgd({model.p}, optim::SGDOptions(1));
+  amp::initialize(model, sgd, OptLevel::O2, silent());
+  for (int i = 0; i < 2; ++i) {
+    sgd.zero_grad(/*set_to_none=*/false);
+    amp::scale_loss((model.p * full({4}, 0.25)).sum(), sgd).backward();
+    sgd.step();
+  }
+  EXPECT_EQ(model.p[0].item<float>(), 0.5);
+}
+
 TEST_F(OptLevels, MasterParamsCarryTheGradients) {
   OneParameter model(1);
   optim::SGD sgd({model.p}, optim::SGDOptions(1));
