@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "mnist/mode.h"
 #include "mnist/report.h"
 #include "mnist/training.h"
 
@@ -17,11 +18,15 @@ constexpr const char* kDebianData = "/usr/share/datasets/fashion-mnist";
 
 void add_flags(CLI::App& app, Settings& settings) {
   settings.data = kDebianData;
-  app.add_option("--precision", settings.precisions, "f32, bf16 and/or f16 (default: all three)")
-      ->check(CLI::IsMember({"f32", "bf16", "f16"}))
+  app.add_option("--precision", settings.precisions,
+                 "f32, bf16, f16 (the default: these three), O0, O1, O2, O3, naive, env, with commas in between")
+      ->check(CLI::IsMember(mode_names()))
       ->delimiter(',');
+  app.add_flag_callback(
+      "--modes", [&] { settings.precisions = mode_names(); }, "all of them");
   app.add_option("--device", settings.device, "auto, cpu or cuda")->check(CLI::IsMember({"auto", "cpu", "cuda"}));
   app.add_option("--epochs", settings.epochs, "epochs per precision")->check(CLI::Range(1, 10000));
+  app.add_option("--steps", settings.steps, "stop after so many steps")->check(CLI::PositiveNumber);
   app.add_option("--batch", settings.batch, "images per step")->check(CLI::Range(1, 60000))->capture_default_str();
   app.add_option("--lr", settings.lr, "learning rate of the first step; it falls to zero")
       ->check(CLI::PositiveNumber)

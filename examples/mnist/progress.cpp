@@ -15,7 +15,7 @@ Progress::Progress(std::string title, int64_t epochs, int64_t batches, int64_t b
       batch_size_(batch_size),
       terminal_(isatty(STDERR_FILENO) != 0) {}
 
-void Progress::show(int64_t epoch, int64_t batch, const tandem::Tensor& loss, const tandem::amp::GradScaler& scaler) {
+void Progress::show(int64_t epoch, int64_t batch, const tandem::Tensor& loss, const Mode& mode) {
   if (!terminal_) return;
   const auto now = Clock::now();
   if (now - drawn_ < std::chrono::milliseconds(200)) return;
@@ -23,7 +23,8 @@ void Progress::show(int64_t epoch, int64_t batch, const tandem::Tensor& loss, co
   const double seconds = std::chrono::duration<double>(now - start_).count();
   const double done = static_cast<double>(epoch * batches_ + batch + 1);
   const double all = static_cast<double>(epochs_ * batches_);
-  const std::string scale = scaler.is_enabled() ? fmt::format("  scale {:.0f}", scaler.get_scale()) : "";
+  const double factor = mode.scale();
+  const std::string scale = factor != 1 ? fmt::format("  scale {:.0f}", factor) : "";
   const std::string line =
       fmt::format("{}  epoch {}/{}  batch {}/{}  loss {:.4f}  {:.0f} images/s{}  {:.0f} s left", title_, epoch + 1,
                   epochs_, batch + 1, batches_, loss.item<float>(), done * static_cast<double>(batch_size_) / seconds,

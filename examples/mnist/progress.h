@@ -5,13 +5,15 @@
 
 #include <tandem/tandem.h>
 
+#include "mnist/mode.h"
+
 namespace mnist {
 
 class Progress {
  public:
   Progress(std::string title, int64_t epochs, int64_t batches, int64_t batch_size);
   /// Called after every batch; reads the loss and the scale only when it is time to draw.
-  void show(int64_t epoch, int64_t batch, const tandem::Tensor& loss, const tandem::amp::GradScaler& scaler);
+  void show(int64_t epoch, int64_t batch, const tandem::Tensor& loss, const Mode& mode);
   void clear();
 
  private:

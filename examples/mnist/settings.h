@@ -15,6 +15,7 @@ struct Settings {
   std::string json;
   std::string log;     // folder for the training logs; empty: none
   int64_t epochs = 0;  // 0: the example's own choice
+  int64_t steps = 0;   // at most; 0: all
   int64_t batch = 128;
   double lr = 2e-3;  // of the first step; it falls to zero in a straight line
   int64_t workers = 1;

@@ -1,7 +1,10 @@
 #include "mnist/training.h"
 
+#include <algorithm>
 #include <chrono>
+#include <optional>
 
+#include "mnist/mode.h"
 #include "mnist/models.h"
 #include "mnist/progress.h"
 #include "mnist/report.h"
@@ -18,7 +21,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 template <class Holder>
 Example::Network network_of(Holder model) {
-  return {model.ptr(), [model](const Tensor& images) mutable { return model->forward(images); }};
+  return {model.ptr(), [model](const Tensor& images) { return model(images); }};
 }
 
 auto open_data(const Settings& settings, data::datasets::MNIST::Mode mode) {
@@ -28,15 +31,14 @@ auto open_data(const Settings& settings, data::datasets::MNIST::Mode mode) {
 }
 
 /// Percentage of the test images whose class the network scores highest.
-double test(const Example::Network& network, const Settings& settings, Device device, bool amp, DType low) {
+double test(Mode& mode, nn::Module& module, const Settings& settings, Device device) {
   auto loader = data::make_data_loader<data::samplers::SequentialSampler>(
       open_data(settings, data::datasets::MNIST::Mode::kTest), data::DataLoaderOptions(512).prefetch_to(device));
-  network.module->eval();
+  module.eval();
   NoGradGuard no_grad;
   int64_t correct = 0, total = 0;
   for (auto& batch : *loader) {
-    amp::AutocastGuard autocast(device.type(), low, amp);
-    const Tensor classes = network.forward(batch.data).argmax(1);
+    const Tensor classes = mode.forward(batch.data).argmax(1);
     correct += classes.eq(batch.target).sum().item<int64_t>();
     total += batch.target.numel();
   }
@@ -55,8 +57,6 @@ Example cnn() {
 RunResult run(const Example& example, const std::string& precision, const Settings& settings) {
   const bool use_cuda = settings.device == "cuda" || (settings.device == "auto" && cuda::is_available());
   const Device device = use_cuda ? Device(kCUDA) : Device(kCPU);
-  const bool amp = precision != "f32";
-  const DType low = precision == "f16" ? kHalf : kBFloat16;
   const int64_t epochs = settings.quick ? 1 : settings.epochs ? settings.epochs : example.epochs;
 
   auto train = open_data(settings, data::datasets::MNIST::Mode::kTrain);
@@ -73,7 +73,7 @@ RunResult run(const Example& example, const std::string& precision, const Settin
                                                              .prefetch_to(device));
   const int64_t batches = (images + settings.batch - 1) / settings.batch;
   optim::Adam adam(network.module->parameters(), optim::AdamOptions(settings.lr));
-  amp::GradScaler scaler(amp::GradScalerOptions().enabled(precision == "f16"));
+  const std::unique_ptr<Mode> mode = make_mode(precision, network.module, network.forward, adam, device);
 
   RunResult result{example.name, precision, device.is_cuda() ? "cuda" : "cpu", processor_name()};
   std::optional<amp::TrainLog> log;
@@ -83,36 +83,27 @@ RunResult run(const Example& example, const std::string& precision, const Settin
   int64_t step = 0;
   for (int64_t epoch = 0; epoch < epochs; ++epoch) {
     network.module->train();
-    std::vector<amp::StepResult> steps;
     for (auto& batch : *loader) {
       // The rate falls to zero in a straight line.
       adam.param_groups()[0].options().set_lr(settings.lr *
                                               (1 - static_cast<double>(step) / static_cast<double>(epochs * batches)));
-      adam.zero_grad();
-      Tensor loss;
-      {
-        amp::AutocastGuard autocast(device.type(), low, amp);
-        loss = cross_entropy(network.forward(batch.data), batch.target);
-      }
-      scaler.scale(loss).backward();
-      steps.push_back(scaler.step(adam));
-      if (log) {
-        log->step({.loss = loss, .scaler = &scaler, .result = steps.back(), .samples = batch.target.numel()});
-      }
-      scaler.update();
-      progress.show(epoch, step % batches, loss, scaler);
-      ++step;
+      const Tensor loss = mode->step(batch.data, batch.target, log ? &*log : nullptr);
+      progress.show(epoch, step % batches, loss, *mode);
+      if (++step == settings.steps) break;
     }
-    // Asked for once an epoch: a question to the device in every step would make every step wait.
-    for (const amp::StepResult& s : steps) result.skipped_steps += s.skipped();
+    if (step == settings.steps) break;
   }
+  // Adam does not count the steps that were skipped. Reading its count waits for the device, here at the end.
+  const Tensor& first = adam.param_groups()[0].params()[0];
+  const auto& state = static_cast<const optim::AdamParamState&>(*adam.state().at(&first.impl()));
+  result.skipped_steps = step - static_cast<int64_t>(state.step().item<float>());
   const double seconds = seconds_since(start);
   progress.clear();
-  result.seconds_per_epoch = seconds / static_cast<double>(epochs);
-  result.images_per_second = static_cast<double>(images * epochs) / seconds;
+  result.images_per_second = static_cast<double>(std::min(step * settings.batch, images * epochs)) / seconds;
+  result.seconds_per_epoch = static_cast<double>(images) / result.images_per_second;
   result.peak_bytes = (device.is_cuda() ? cuda::max_memory_allocated() : cpu::max_memory_allocated()) - stored;
-  result.final_scale = scaler.get_scale();
-  result.test_accuracy = test(network, settings, device, amp, low);
+  result.final_scale = mode->scale();
+  result.test_accuracy = test(*mode, *network.module, settings, device);
   return result;
 }
 

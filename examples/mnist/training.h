@@ -34,7 +34,7 @@ struct Example {
 Example mlp();
 Example cnn();
 
-/// Trains and tests `example` in "f32", "bf16" or "f16". Shows progress when stderr is a terminal.
+/// Trains and tests `example` in one of mode_names(). Shows progress when stderr is a terminal.
 RunResult run(const Example& example, const std::string& precision, const Settings& settings);
 
 /// Runs all precisions of all examples, prints the table, and writes the JSON file if asked for.

@@ -130,7 +130,9 @@ struct StepScaling {
 /// unused. params: f32, f64, f16 or bf16; grads: floating, any strides; state tensors: dtype of the compute type.
 struct OptimizerTensors {
   std::vector<Tensor> params, grads;
-  std::vector<Tensor> shadows;  ///< entries optional: low-precision copies, written in the same pass
+  /// Entries optional, written in the same pass: a low-precision copy of the parameter; or, in i16 beside a bf16
+  /// parameter, the low 16 bits of its f32 value, which the step then reads, updates and writes (math/split_float.h).
+  std::vector<Tensor> shadows;
   StepScaling scaling;
 };
 

@@ -1,14 +1,20 @@
 #pragma once
 // What programs need. The library itself includes what it uses. For those who write ops of their own there are besides
 // tandem/amp/custom_op.h and tandem/autograd/gradcheck.h, which cost much to include.
+#include "tandem/amp/auto_mixed_precision.h"
 #include "tandem/amp/autocast.h"
+#include "tandem/amp/booster.h"
 #include "tandem/amp/check_numerics.h"
 #include "tandem/amp/compare_accuracy.h"
 #include "tandem/amp/custom_function.h"
+#include "tandem/amp/dtype_policy.h"
 #include "tandem/amp/explain.h"
 #include "tandem/amp/grad_scaler.h"
 #include "tandem/amp/gradient_dtype.h"
+#include "tandem/amp/loss_scale_optimizer.h"
+#include "tandem/amp/mixed_precision.h"
 #include "tandem/amp/op_stats.h"
+#include "tandem/amp/opt_level.h"
 #include "tandem/amp/overflow_finder.h"
 #include "tandem/amp/policy_overrides.h"
 #include "tandem/amp/thread_context.h"

@@ -1,7 +1,8 @@
 // Optimizer steps over lists of tensors: one parallel region for the whole list, shared out by elements. f64 parameters
 // are updated in f64, all others in f32 by simd/optim.cpp; 16-bit parameters and shadows are rounded once, to nearest
-// even. Gradients are multiplied by inverse_scale as they are read, rounded to the compute type. A found_inf other than
-// 0 leaves every byte as it is. Results do not depend on the number of threads.
+// even; a bf16 parameter with a remainder is their f32 value, exactly. Gradients are multiplied by inverse_scale as
+// they are read, rounded to the compute type. A found_inf other than 0 leaves every byte as it is. Results do not
+// depend on the number of threads.
 //
 // Tensors that share one dense layout (a module's parameters, state made like them, and their gradients) are used in
 // place; any other strides go through blocks.
@@ -15,6 +16,7 @@
 #include "kernels/cpu/tile.h"
 #include "kernels/element_ranges.h"
 #include "kernels/walk.h"
+#include "tandem/math/split_float.h"
 
 namespace tandem::cpu {
 
@@ -125,6 +127,57 @@ void store(const Group& group, size_t k, int64_t begin, int64_t n, const T* row)
   });
 }
 
+/// Whether the parameter is a bf16 number and a remainder.
+bool is_split(const Group& group) { return group.data[kShadow] && group.dtypes[kShadow] == DType::I16; }
+
+/// Between a row of bits and a 16-bit operand's elements: move(element, bits).
+template <class Move>
+void move_bits(const Group& group, size_t k, int64_t begin, int64_t n, uint16_t* bits, const Move& move) {
+  if (group.walk) {
+    for_each_element<uint16_t>(group, k, begin, n, [&](uint16_t& x, int64_t i) { move(x, bits[i]); });
+  } else {
+    uint16_t* x = reinterpret_cast<uint16_t*>(group.data[k]) + begin;
+    for (int64_t i = 0; i < n; ++i) move(x[i], bits[i]);
+  }
+}
+
+void load_split(float* row, const Group& group, int64_t begin, int64_t n) {
+  uint16_t rounded[kBlock], remainder[kBlock];
+  const auto read = [](uint16_t x, uint16_t& bits) { bits = x; };
+  move_bits(group, kParam, begin, n, rounded, read);
+  move_bits(group, kShadow, begin, n, remainder, read);
+  for (int64_t i = 0; i < n; ++i) row[i] = math::join_float({rounded[i], remainder[i]});
+}
+
+void store_split(const Group& group, int64_t begin, int64_t n, const float* row) {
+  uint16_t rounded[kBlock], remainder[kBlock];
+  for (int64_t i = 0; i < n; ++i) {
+    const math::SplitFloat halves = math::split_float(row[i]);
+    rounded[i] = halves.rounded;
+    remainder[i] = halves.remainder;
+  }
+  const auto write = [](uint16_t& x, uint16_t bits) { x = bits; };
+  move_bits(group, kParam, begin, n, rounded, write);
+  move_bits(group, kShadow, begin, n, remainder, write);
+}
+
+template <class T>
+void load_param(T* row, const Group& group, int64_t begin, int64_t n) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (is_split(group)) return load_split(row, group, begin, n);
+  }
+  load<T>(row, group, kParam, begin, n);
+}
+
+template <class T>
+void store_param(const Group& group, int64_t begin, int64_t n, const T* row) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (is_split(group)) return store_split(group, begin, n, row);
+  }
+  store<T>(group, kParam, begin, n, row);
+  if (group.data[kShadow]) store<T>(group, kShadow, begin, n, row);
+}
+
 /// Elements [begin, end) of a group by way of blocks of T: update(index, p, g, states, n).
 template <class T, class Update>
 void run_collected(const Job& job, size_t index, int64_t begin, int64_t end, const Update& update) {
@@ -134,15 +187,15 @@ void run_collected(const Job& job, size_t index, int64_t begin, int64_t end, con
   for (size_t k = 0; k < kStates; ++k) states[k] = group.data[kState + k] ? blocks[kState + k] : nullptr;
   for (; begin < end; begin += kBlock) {
     const int64_t n = std::min(kBlock, end - begin);
-    for (size_t k = 0; k < kShadow; ++k) {
-      if (!group.data[k]) continue;
-      load<T>(blocks[k], group, k, begin, n);
+    load_param<T>(blocks[kParam], group, begin, n);
+    for (size_t k = kGrad; k < kShadow; ++k) {
+      if (group.data[k]) load<T>(blocks[k], group, k, begin, n);
     }
     update(index, blocks[kParam], blocks[kGrad], states, n);
-    for (size_t k = 0; k < kShadow; ++k) {
-      if (k != kGrad && group.data[k]) store<T>(group, k, begin, n, blocks[k]);
+    store_param<T>(group, begin, n, blocks[kParam]);
+    for (size_t k = kState; k < kShadow; ++k) {
+      if (group.data[k]) store<T>(group, k, begin, n, blocks[k]);
     }
-    if (group.data[kShadow]) store<T>(group, kShadow, begin, n, blocks[kParam]);
   }
 }
 

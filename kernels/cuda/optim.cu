@@ -1,11 +1,13 @@
 // Optimizer steps over lists of tensors, in one launch for the whole list (one each for f64 and the other parameters
 // where a list has both). f64 parameters are updated in f64, all others in f32; 16-bit parameters and shadows are
-// rounded once, to nearest even. Gradients are multiplied by inverse_scale as they are read, rounded to the compute
-// type. found_inf and the step counts live on the device: a found_inf other than 0 leaves every byte as it is.
+// rounded once, to nearest even; a bf16 parameter with a remainder is their f32 value, exactly. Gradients are
+// multiplied by inverse_scale as they are read, rounded to the compute type. found_inf and the step counts live on the
+// device: a found_inf other than 0 leaves every byte as it is.
 //
 // Step counts are read and raised by a launch of one block before the update, which leaves the constants of each tensor
 // in temporary memory; so no block of the update reads a count that another has raised.
 #include "tandem/math/optim.h"
+#include "tandem/math/split_float.h"
 
 #include "kernels/cuda/chunks.h"
 #include "kernels/cuda/element.h"
@@ -113,6 +115,11 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+/// Whether the parameter is a bf16 number and a remainder.
+__device__ __forceinline__ bool is_split(const Entry& entry) {
+  return entry.data[kShadow] && entry.dtypes[kShadow] == DType::I16;
+}
+
 /// L elements of an operand from element `at` on; L is 1, or 4 with `at` a multiple of 4.
 template <class C, int L>
 __device__ __forceinline__ void load_lanes(const Entry& entry, size_t k, int64_t at, C (&x)[L]) {
@@ -136,11 +143,48 @@ __device__ __forceinline__ void store_lanes(const Entry& entry, size_t k, int64_
       });
 }
 
+/// L elements of a 16-bit operand, as bits.
+template <int L>
+using Bits = std::conditional_t<L == 4, Quad<uint16_t>, Pack<uint16_t, 1>>;
+
+template <class C, int L>
+__device__ __forceinline__ void load_param(const Entry& entry, const int64_t (&at)[kOperands], C (&p)[L]) {
+  if constexpr (std::is_same_v<C, float>) {
+    if (is_split(entry)) {
+      const auto rounded = static_cast<const Bits<L>*>(entry.data[kParam])[at[kParam] / L];
+      const auto remainder = static_cast<const Bits<L>*>(entry.data[kShadow])[at[kShadow] / L];
+#pragma unroll
+      for (int j = 0; j < L; ++j) p[j] = math::join_float({rounded.at[j], remainder.at[j]});
+      return;
+    }
+  }
+  load_lanes<C, L>(entry, kParam, at[kParam], p);
+}
+template <class C, int L>
+__device__ __forceinline__ void store_param(const Entry& entry, const int64_t (&at)[kOperands], const C (&p)[L]) {
+  if constexpr (std::is_same_v<C, float>) {
+    if (is_split(entry)) {
+      Bits<L> rounded, remainder;
+#pragma unroll
+      for (int j = 0; j < L; ++j) {
+        const math::SplitFloat halves = math::split_float(p[j]);
+        rounded.at[j] = halves.rounded;
+        remainder.at[j] = halves.remainder;
+      }
+      static_cast<Bits<L>*>(entry.data[kParam])[at[kParam] / L] = rounded;
+      static_cast<Bits<L>*>(entry.data[kShadow])[at[kShadow] / L] = remainder;
+      return;
+    }
+  }
+  store_lanes<C, L>(entry, kParam, at[kParam], p);
+  if (entry.data[kShadow]) store_lanes<C, L>(entry, kShadow, at[kShadow], p);
+}
+
 template <class C, int L, class Update>
 __device__ __forceinline__ void update_lanes(const Entry& entry, const int64_t (&at)[kOperands], C factor,
                                              const Update& update) {
   C p[L], g[L], states[kStates][L];
-  load_lanes<C, L>(entry, kParam, at[kParam], p);
+  load_param<C, L>(entry, at, p);
   load_lanes<C, L>(entry, kGrad, at[kGrad], g);
 #pragma unroll
   for (size_t s = 0; s < kStates; ++s) {
@@ -153,12 +197,11 @@ __device__ __forceinline__ void update_lanes(const Entry& entry, const int64_t (
 #pragma unroll
     for (size_t s = 0; s < kStates; ++s) states[s][j] = own[s];
   }
-  store_lanes<C, L>(entry, kParam, at[kParam], p);
+  store_param<C, L>(entry, at, p);
 #pragma unroll
   for (size_t s = 0; s < kStates; ++s) {
     if (entry.data[kState + s]) store_lanes<C, L>(entry, kState + s, at[kState + s], states[s]);
   }
-  if (entry.data[kShadow]) store_lanes<C, L>(entry, kShadow, at[kShadow], p);
 }
 
 template <class Rule, class Table>

@@ -48,6 +48,7 @@ AutocastGuard::~AutocastGuard() {
 }
 
 bool is_autocast_enabled(DeviceType type) { return state_of(type).enabled; }
+void set_autocast_enabled(DeviceType type, bool enabled) { state_of(type).enabled = enabled; }
 DType get_autocast_dtype(DeviceType type) { return state_of(type).dtype; }
 
 void set_autocast_dtype(DeviceType type, DType dtype) {

@@ -69,6 +69,19 @@ std::vector<Tensor> gradients_of(const char* call, const optim::Optimizer& optim
   return grads;
 }
 
+/// f16 and bf16 gradients of parameters with f32 masters, in f32 from here on: there they can be unscaled.
+void widen_gradients(const optim::Optimizer& optimizer) {
+  if (optimizer.master_weights() == optim::MasterWeights::none) return;
+  for (const auto& group : optimizer.param_groups()) {
+    for (const Tensor& p : group.params()) {
+      Tensor& g = p.mutable_grad();
+      if (g.defined() && is_reduced_floating_point(p.dtype()) && is_reduced_floating_point(g.dtype())) {
+        g = to(g.detach(), kFloat);
+      }
+    }
+  }
+}
+
 /// A whole number of the state; 0 when it is missing. Counters live in the device's i32.
 int64_t counter_of(const std::map<std::string, Scalar>& state, const char* key, double least,
                    double most = 0x7fffffff) {
@@ -229,7 +242,37 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
                "unscale_: already called for this optimizer since the last update(); call it once per iteration");
   TANDEM_CHECK(stage != Stage::Stepped, StateError,
                "unscale_: called after step(); call it before step(), or call update() to start a new iteration");
+  widen_gradients(optimizer);
   unscale_now(optimizer, gradients_of("unscale_", optimizer, true, scale_.device()));
+}
+
+Tensor GradScaler::unscale_(const std::vector<Tensor>& grads) {
+  const WholeOpScope op("unscale_");
+  if (!is_enabled()) return zeros({});
+  check_scaled("unscale_");
+  for (size_t i = 0; i < grads.size(); ++i) {
+    checks::defined_at("unscale_", i, grads[i]);
+    checks::floating("unscale_", "a gradient", grads[i]);
+    TANDEM_CHECK(
+        grads[i].device().type() == scale_.device().type(), DeviceError,
+        "unscale_: tensor {} {} is on {}, but the scaler's state is on {}; use a scaler for each type of device", i,
+        checks::show(grads[i]), grads[i].device().str(), scale_.device().str());
+  }
+  NoGradGuard no_grad;
+  const Tensor found_inf = zeros({}, scale_.options());
+  if (!grads.empty()) backend(scale_).unscale(grads, inverse_scale(), found_inf);
+  for (const Tensor& g : grads) g.impl().storage->bump_version();
+  other_found_infs_.push_back(found_inf);
+  return found_inf;
+}
+
+void GradScaler::record_found_inf(const Tensor& found_inf) {
+  const WholeOpScope op("record_found_inf");
+  if (!is_enabled()) return;
+  checks::defined("record_found_inf", "the flag", found_inf);
+  TANDEM_CHECK(found_inf.numel() == 1 && found_inf.dtype() == kFloat, StateError,
+               "record_found_inf: the flag is {}; it must be f32 of one element", checks::show(found_inf));
+  other_found_infs_.push_back(found_inf);
 }
 
 void GradScaler::check_iteration(const char* call) {
@@ -282,6 +325,7 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
       record(optimizer, Stage::Stepped, found_inf, std::move(grads));
       return StepResult(found_inf);
     }
+    widen_gradients(optimizer);
     unscale_now(optimizer, gradients_of("step", optimizer, true, scale_.device()));
   }
   OptimizerRecord& unscaled = records_[optimizer.id()];
@@ -306,6 +350,7 @@ StepResult GradScaler::step(optim::Optimizer& optimizer, const optim::Optimizer:
 void GradScaler::start_iteration() {
   records_.clear();
   unscaled_.clear();
+  other_found_infs_.clear();
   inverse_scale_ = Tensor();
 }
 
@@ -314,10 +359,11 @@ void GradScaler::update() {
   check_scaled("update");
   check_iteration("update");
   ScaleUpdateCall call;
-  for (const auto& [id, record] : records_) {
-    call.found_infs.push_back(
-        record.found_inf.device() == scale_.device() ? record.found_inf : record.found_inf.to(scale_.device(), true));
-  }
+  const auto count = [&](const Tensor& found_inf) {
+    call.found_infs.push_back(found_inf.device() == scale_.device() ? found_inf : found_inf.to(scale_.device(), true));
+  };
+  for (const auto& [id, record] : records_) count(record.found_inf);
+  for (const Tensor& found_inf : other_found_infs_) count(found_inf);
   TANDEM_CHECK(!call.found_infs.empty(), StateError,
                "update: no optimizer was stepped or unscaled since the last update(); call step(optimizer) first");
   call.scale = scale_;

@@ -1,7 +1,9 @@
+#include "tandem/autograd/backward_scaler.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/node.h"
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
+#include "tandem/tensor/factories.h"
 
 namespace tandem::autograd {
 
@@ -12,6 +14,13 @@ AccumulateGrad::AccumulateGrad(const Tensor& variable) : Node("AccumulateGrad", 
 }
 
 void AccumulateGrad::run_hooks(Grads& grads) {
+  if (const Tensor* factor = detail::leaf_factor(); factor && grads[0].defined()) [[unlikely]] {
+    const Tensor& g = grads[0];
+    const Tensor one = factor->device() == g.device() ? *factor : factor->to(g.device(), true);
+    const Tensor unscaled = empty_like(g);
+    backend(g).binary(unscaled, Binary::mul, g, make_view(one, g.sizes(), Dims(g.sizes().size(), 0), 0), 1.0);
+    grads[0] = unscaled;
+  }
   if (const auto& hooks = meta(variable_).hooks) hooks->of_leaf.run("AccumulateGrad of a leaf", outputs, grads);
 }
 

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "tandem/amp/autocast_off.h"
+#include "tandem/autograd/backward_scaler.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/node.h"
 #include "tandem/autograd/observer.h"
@@ -183,6 +184,18 @@ class Pass {
   std::vector<Capture> captures_;
 };
 
+/// Sets the thread's leaf_factor for one pass: a pass inside another, of a hook or a recomputation, has its own.
+class LeafFactor {
+ public:
+  explicit LeafFactor(const Tensor* factor) : outer_(detail::leaf_factor()) { detail::leaf_factor() = factor; }
+  ~LeafFactor() { detail::leaf_factor() = outer_; }
+  LeafFactor(const LeafFactor&) = delete;
+  LeafFactor& operator=(const LeafFactor&) = delete;
+
+ private:
+  const Tensor* outer_;
+};
+
 void add_roots(Pass& pass, const char* op, const std::vector<Tensor>& tensors, const std::vector<Tensor>& grads) {
   TANDEM_CHECK(!tensors.empty(), AutogradError, "{}: there are no tensors to start from; give at least one", op);
   TANDEM_CHECK(grads.empty() || grads.size() == tensors.size(), AutogradError,
@@ -223,9 +236,22 @@ void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& gra
         "chose; end the region before it, so that nothing else there is cast by accident");
     break;
   }
-  Pass pass(retain_graph.value_or(create_graph), create_graph);
-  add_roots(pass, "backward", tensors, grad_tensors);
-  pass.run();
+  const std::shared_ptr<BackwardScaler> scaler = detail::backward_scaler();
+  Tensor inverse;
+  std::vector<Tensor> scales;
+  if (scaler && !create_graph && grad_tensors.empty() && tensors.size() == 1 && tensors[0].defined() &&
+      tensors[0].numel() == 1) {
+    BackwardScaler::Factors factors = scaler->begin(tensors[0]);
+    if (factors.scale.defined()) scales.push_back(factors.scale.view(tensors[0].sizes()));
+    inverse = std::move(factors.inverse);
+  }
+  {
+    const LeafFactor factor(inverse.defined() ? &inverse : nullptr);
+    Pass pass(retain_graph.value_or(create_graph), create_graph);
+    add_roots(pass, "backward", tensors, scales.empty() ? grad_tensors : scales);
+    pass.run();
+  }
+  if (scaler) scaler->end();
 }
 
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,

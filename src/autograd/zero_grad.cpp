@@ -7,7 +7,8 @@ namespace tandem::autograd {
 void zero_grad(const Tensor& x, bool set_to_none) {
   if (!x.defined() || !x.grad().defined()) return;
   Tensor& grad = x.mutable_grad();
-  if (set_to_none) {
+  // Unscaling widens the gradients of 16-bit parameters; the next backward pass brings 16 bits again.
+  if (set_to_none || grad.dtype() != x.dtype()) {
     grad = Tensor();
   } else {
     const NoGradGuard no_grad;

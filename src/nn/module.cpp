@@ -61,7 +61,8 @@ Module::Module(const Module& other)
       buffers_(other.buffers_),
       children_((other.check_copyable(), other.children_)),
       name_(other.name_),
-      training_(other.training_) {}
+      training_(other.training_),
+      call_hook_(other.call_hook_) {}
 
 Module& Module::operator=(const Module& other) {
   if (this == &other) return *this;
@@ -72,6 +73,7 @@ Module& Module::operator=(const Module& other) {
   children_ = other.children_;
   name_ = other.name_;
   training_ = other.training_;
+  call_hook_ = other.call_hook_;
   return *this;
 }
 

@@ -71,11 +71,11 @@ typename Kind::ParamState new_state(const Tensor& p) {
   return state;
 }
 
-/// The calls of one step; `state_of` finds a parameter's state, `captured_lr` is the optimizer's. All checks come
-/// before the first write.
-template <class Kind, class StateOf, class CapturedLr>
+/// The calls of one step; `target_of` tells what of a parameter is updated, `state_of` finds its state, `captured_lr` is
+/// the optimizer's. All checks come before the first write.
+template <class Kind, class TargetOf, class StateOf, class CapturedLr>
 std::vector<AdamCall> make_calls(std::vector<OptimizerParamGroup>& groups, const StepScaling& scaling,
-                                 const StateOf& state_of, const CapturedLr& captured_lr) {
+                                 const TargetOf& target_of, const StateOf& state_of, const CapturedLr& captured_lr) {
   std::vector<AdamCall> calls;
   bool any = false;
   for (OptimizerParamGroup& group : groups) {
@@ -88,8 +88,9 @@ std::vector<AdamCall> make_calls(std::vector<OptimizerParamGroup>& groups, const
       const Tensor& grad = p.grad();
       if (!grad.defined()) continue;
       check_gradient(Kind::name, p, grad);
-      AdamCall& call = list.call_for(p, settings, scaling, group.params().size());
-      add_parameter(call, p, grad);
+      auto target = target_of(p);
+      AdamCall& call = list.call_for(target.updated, settings, scaling, group.params().size());
+      add_parameter(call, std::move(target.updated), std::move(target.shadow), grad);
       AdamParamState& state = state_of(p);
       check_state(Kind::name, "exp_avg", state.exp_avg(), p);
       check_state(Kind::name, "exp_avg_sq", state.exp_avg_sq(), p);
@@ -108,10 +109,12 @@ std::vector<AdamCall> make_calls(std::vector<OptimizerParamGroup>& groups, const
   return calls;
 }
 
-void run(const std::vector<AdamCall>& calls) {
+template <class NoteMasters>
+void run(const std::vector<AdamCall>& calls, const NoteMasters& note_masters) {
   for (const AdamCall& call : calls) {
     backend(call.params[0]).adam(call);
     finish(call, {&call.exp_avgs, &call.exp_avg_sqs, &call.max_exp_avg_sqs, &call.steps});
+    note_masters(call);
   }
 }
 
@@ -158,7 +161,7 @@ void Adam::check_options(const OptimizerOptions& options) const { check<AdamKind
 
 Tensor Adam::step(LossClosure closure) {
   Tensor loss = evaluate(closure);
-  step(StepScaling{});
+  plain_step();
   return loss;
 }
 
@@ -166,10 +169,11 @@ void Adam::step(const StepScaling& scaling) {
   const WholeOpScope op(AdamKind::name);
   NoGradGuard no_grad;
   check_scaling(AdamKind::name, scaling);
-  const auto state = [this](const Tensor& p) -> AdamParamState& {
-    return state_of<AdamParamState>(p, new_state<AdamKind>);
-  };
-  run(make_calls<AdamKind>(param_groups(), scaling, state, [this](const auto& group) { return captured_lr(group); }));
+  const auto calls = make_calls<AdamKind>(
+      param_groups(), scaling, [this](const Tensor& p) { return step_target(p); },
+      [this](const Tensor& p) -> AdamParamState& { return state_of<AdamParamState>(p, new_state<AdamKind>); },
+      [this](const OptimizerParamGroup& group) { return captured_lr(group); });
+  run(calls, [this](const AdamCall& call) { note_masters(call); });
 }
 
 AdamW::AdamW(const std::vector<OptimizerParamGroup>& param_groups, AdamWOptions defaults)
@@ -184,7 +188,7 @@ void AdamW::check_options(const OptimizerOptions& options) const { check<AdamWKi
 
 Tensor AdamW::step(LossClosure closure) {
   Tensor loss = evaluate(closure);
-  step(StepScaling{});
+  plain_step();
   return loss;
 }
 
@@ -192,10 +196,11 @@ void AdamW::step(const StepScaling& scaling) {
   const WholeOpScope op(AdamWKind::name);
   NoGradGuard no_grad;
   check_scaling(AdamWKind::name, scaling);
-  const auto state = [this](const Tensor& p) -> AdamParamState& {
-    return state_of<AdamWParamState>(p, new_state<AdamWKind>);
-  };
-  run(make_calls<AdamWKind>(param_groups(), scaling, state, [this](const auto& group) { return captured_lr(group); }));
+  const auto calls = make_calls<AdamWKind>(
+      param_groups(), scaling, [this](const Tensor& p) { return step_target(p); },
+      [this](const Tensor& p) -> AdamParamState& { return state_of<AdamWParamState>(p, new_state<AdamWKind>); },
+      [this](const OptimizerParamGroup& group) { return captured_lr(group); });
+  run(calls, [this](const AdamCall& call) { note_masters(call); });
 }
 
 }  // namespace tandem::optim

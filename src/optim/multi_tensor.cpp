@@ -8,28 +8,9 @@
 namespace tandem::optim {
 namespace {
 
-/// The low-precision copy of `p` that the step may overwrite; undefined when there is none, or when somebody else still
-/// holds it: a graph that has not run backward, a cast cache. Then the next cast makes a new one.
-Tensor writable_copy(const Tensor& p) {
-  const TensorImpl& impl = p.impl();
-  if (impl.dtype != kFloat) return {};
-  Tensor copy = amp::detail::lasting_buffer(p);
-  // Two holders: the parameter, and `copy` here.
-  const bool free = copy.defined() && copy.impl_ptr().use_count() == 2 && copy.impl().storage.use_count() == 1;
-  return free && copy.sizes() == p.sizes() ? copy : Tensor();
-}
-
 void bump_versions(const std::vector<Tensor>& tensors) {
   for (const Tensor& t : tensors) {
     if (t.defined()) t.impl().storage->bump_version();
-  }
-}
-
-/// A graph would set the state back to zeros at every replay.
-void check_no_new_state(const Tensor& p) {
-  if (p.is_cuda()) {
-    cuda::check_not_capturing("the first step of a parameter makes its state, which is impossible",
-                              "run a few steps before the capture");
   }
 }
 
@@ -44,6 +25,22 @@ Tensor moved(const Tensor& t, Device device) {
 }
 
 }  // namespace
+
+void check_no_new_state(const Tensor& p) {
+  if (p.is_cuda()) {
+    cuda::check_not_capturing("the first step of a parameter makes its state, which is impossible",
+                              "run a few steps before the capture");
+  }
+}
+
+Tensor writable_copy(const Tensor& p) {
+  const TensorImpl& impl = p.impl();
+  if (impl.dtype != kFloat) return {};
+  Tensor copy = amp::detail::lasting_buffer(p);
+  // Two holders: the parameter, and `copy` here.
+  const bool free = copy.defined() && copy.impl_ptr().use_count() == 2 && copy.impl().storage.use_count() == 1;
+  return free && copy.sizes() == p.sizes() ? copy : Tensor();
+}
 
 Tensor zero_state(const Tensor& p) {
   check_no_new_state(p);
@@ -97,13 +94,12 @@ void check_gradient(const char* optimizer, const Tensor& p, const Tensor& grad) 
                optimizer, to_string(p.sizes()), p.device().str(), grad.device().str());
 }
 
-void add_parameter(OptimizerTensors& call, const Tensor& p, const Tensor& grad) {
-  Tensor copy = writable_copy(p);
-  if (copy.defined() || !call.shadows.empty()) {
+void add_parameter(OptimizerTensors& call, Tensor updated, Tensor shadow, const Tensor& grad) {
+  if (shadow.defined() || !call.shadows.empty()) {
     call.shadows.resize(call.params.size());
-    call.shadows.push_back(std::move(copy));
+    call.shadows.push_back(std::move(shadow));
   }
-  call.params.push_back(p);
+  call.params.push_back(std::move(updated));
   call.grads.push_back(grad);
 }
 
@@ -112,7 +108,10 @@ void finish(const OptimizerTensors& call, std::initializer_list<const std::vecto
   for (const std::vector<Tensor>* list : states) bump_versions(*list);
   bump_versions(call.shadows);
   for (size_t i = 0; i < call.shadows.size(); ++i) {
-    if (call.shadows[i].defined()) amp::detail::set_lasting_copy(call.params[i], call.shadows[i]);
+    const Tensor& shadow = call.shadows[i];
+    // Not so a remainder, nor the parameter of a master, which the program may change.
+    const bool is_cast = shadow.defined() && shadow.is_floating_point() && !shadow.requires_grad();
+    if (is_cast) amp::detail::set_lasting_copy(call.params[i], shadow);
   }
 }
 

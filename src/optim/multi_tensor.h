@@ -10,6 +10,8 @@ namespace tandem::optim {
 
 /// The dtype that a step on `p` computes in, and in which it keeps its state.
 inline DType compute_dtype(const Tensor& p) { return p.dtype() == kDouble ? kDouble : kFloat; }
+/// Throws StateError while a CUDA graph is being captured: it would make the state of `p` anew at every replay.
+void check_no_new_state(const Tensor& p);
 /// State of the form of `p`, filled with zeros.
 Tensor zero_state(const Tensor& p);
 /// A step count of 0 on `p`'s device.
@@ -25,8 +27,11 @@ void check_scaling(const char* optimizer, const StepScaling& scaling);
 StepScaling scaling_on(const StepScaling& scaling, Device device);
 /// Throws unless `p` is floating and its gradient fits it.
 void check_gradient(const char* optimizer, const Tensor& p, const Tensor& grad);
-/// Adds `p`, its gradient and, where it has one, its low-precision copy to the call.
-void add_parameter(OptimizerTensors& call, const Tensor& p, const Tensor& grad);
+/// The low-precision copy of `p` that the step may overwrite; undefined when there is none, or when somebody else still
+/// holds it: a graph that has not run backward, a cast cache. Then the next cast makes a new one.
+Tensor writable_copy(const Tensor& p);
+/// Adds what a step updates for one parameter, its gradient and, where it has one, what is written along.
+void add_parameter(OptimizerTensors& call, Tensor updated, Tensor shadow, const Tensor& grad);
 /// After the backend's call: raises the versions of what it wrote, and declares the low-precision copies valid. Also
 /// right when found_inf made the call write nothing, since each copy held its parameter's value before.
 void finish(const OptimizerTensors& call, std::initializer_list<const std::vector<Tensor>*> states);

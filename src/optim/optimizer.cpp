@@ -150,6 +150,8 @@ void for_each_group(Groups& groups, const Visit& visit) {
   }
 }
 
+constexpr const char* kMasterWeights = "master_weights.";
+
 void visit_group(StateVisitor& visitor, OptimizerParamGroup& group) {
   group.options().visit_fields(visitor);
   visitor.number("initial_lr", group.initial_lr());
@@ -170,6 +172,11 @@ StateDict Optimizer::state_dict() const {
     StateWriter writer(state, fmt::format("state.{}.", number++));
     const auto own = state_.find(&p.impl());
     if (own != state_.end() && own->second) own->second->visit_fields(writer);
+  }
+  number = 0;
+  for (const Tensor& p : parameters()) {
+    const std::string key = fmt::format("{}{}", kMasterWeights, number++);
+    if (masters_.contains(&p.impl())) state.insert(key, master(p));
   }
   return state;
 }
@@ -198,16 +205,25 @@ StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
     own->visit_fields(reader);
     states->emplace(&p.impl(), std::move(own));
   }
+  reader.set_prefix(kMasterWeights);
+  const auto masters = std::make_shared<std::vector<std::pair<Tensor, Tensor>>>();
+  number = 0;
+  for (const Tensor& p : parameters()) {
+    const std::string key = std::to_string(number++);
+    const Tensor* given = reader.contains(key) ? reader.fitting(key, p) : nullptr;
+    if (given && has_master(p)) masters->emplace_back(p, *given);
+  }
   reader.finish();
   for (const OptimizerParamGroup& group : groups) check_options(group.options());
   // The options are read a second time, into the objects that are there: a program may hold references to them.
-  return [this, state, states] {
+  return [this, state, states, masters] {
     StateReader checked("load_state_dict", state);
     for_each_group(param_groups_, [&](const std::string& prefix, const Tensor&, OptimizerParamGroup& group) {
       checked.set_prefix(prefix);
       visit_group(checked, group);
     });
     state_.swap(*states);
+    for (const auto& [p, value] : *masters) set_master(p, value);
   };
 }
 

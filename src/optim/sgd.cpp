@@ -64,7 +64,7 @@ void SGD::check_options(const OptimizerOptions& options) const {
 
 Tensor SGD::step(LossClosure closure) {
   Tensor loss = evaluate(closure);
-  step(StepScaling{});
+  plain_step();
   return loss;
 }
 
@@ -91,8 +91,9 @@ void SGD::step(const StepScaling& scaling) {
       const Tensor& grad = p.grad();
       if (!grad.defined()) continue;
       check_gradient("SGD", p, grad);
-      SgdCall& call = list.call_for(p, settings, scaling, group.params().size());
-      add_parameter(call, p, grad);
+      StepTarget target = step_target(p);
+      SgdCall& call = list.call_for(target.updated, settings, scaling, group.params().size());
+      add_parameter(call, std::move(target.updated), std::move(target.shadow), grad);
       if (o.momentum() == 0) continue;
       SGDParamState& state = state_of<SGDParamState>(p, new_state);
       check_state("SGD", "momentum_buffer", state.momentum_buffer(), p);
@@ -105,6 +106,7 @@ void SGD::step(const StepScaling& scaling) {
     for (const SgdCall& call : list.calls()) {
       backend(call.params[0]).sgd(call);
       finish(call, {&call.momentum_buffers, &call.steps});
+      note_masters(call);
     }
   }
 }

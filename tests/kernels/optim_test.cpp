@@ -8,6 +8,7 @@
 #include "kernels/raw_tensors.h"
 #include "support/simd_levels.h"
 #include "support/tolerance.h"
+#include "tandem/math/split_float.h"
 #include "tandem/tensor/threads.h"
 
 namespace tandem {
@@ -346,6 +347,60 @@ TEST_P(OptimKernels, ResultsDoNotDependOnThreads) {
   }
   set_num_threads(threads);
   EXPECT_EQ(results[0], results[1]);
+}
+
+/// `call` with its f32 parameters as bf16 numbers and remainders.
+template <class Call>
+void split_params(Call& call) {
+  call.shadows.resize(call.params.size());
+  for (size_t k = 0; k < call.params.size(); ++k) {
+    const Tensor p = call.params[k];
+    const Tensor rounded = empty_strided(p.sizes(), p.strides(), kBFloat16);
+    const Tensor remainder = empty_strided(p.sizes(), p.strides(), kShort);
+    for_each_offset(p, [&](int64_t at) {
+      const math::SplitFloat halves = math::split_float(p.raw<float>()[at]);
+      static_cast<uint16_t*>(rounded.raw_bytes())[at] = halves.rounded;
+      static_cast<uint16_t*>(remainder.raw_bytes())[at] = halves.remainder;
+    });
+    call.params[k] = rounded;
+    call.shadows[k] = remainder;
+  }
+}
+
+template <class Call, class Step>
+void expect_split_equals_f32(Call f32, Call split, const Step& step) {
+  split_params(split);
+  f32.scaling = split.scaling = {scalar_of(0.25), scalar_of(0)};
+  for (uint32_t i = 0; i < 8; ++i) {
+    for (size_t k = 0; k < f32.params.size(); ++k) {
+      const Values g = random_values(f32.grads[k].numel(), 100 * i + static_cast<uint32_t>(k));
+      for (const auto* call : {&f32, &split}) write(call->grads[k], g);
+    }
+    step(f32);
+    step(split);
+    for (size_t k = 0; k < f32.params.size(); ++k) {
+      const Tensor& p = f32.params[k];
+      for_each_offset(p, [&](int64_t at) {
+        const math::SplitFloat halves{static_cast<uint16_t*>(split.params[k].raw_bytes())[at],
+                                      static_cast<uint16_t*>(split.shadows[k].raw_bytes())[at]};
+        const float joined = math::join_float(halves), expected = p.raw<float>()[at];
+        ASSERT_EQ(std::memcmp(&joined, &expected, 4), 0) << joined << ' ' << expected << " step " << i;
+      });
+    }
+  }
+}
+
+TEST_P(OptimKernels, ABFloat16AndItsRemainderGoTheWayOfF32) {
+  for (DType grad : {kFloat, kBFloat16}) {
+    for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::strided_grad}) {
+      const Types types{kFloat, grad, {}};
+      const auto sgd = [](const SgdCall& c) { device::sgd(c); };
+      const auto adam = [](const AdamCall& c) { device::adam(c); };
+      expect_split_equals_f32(make_sgd(0, types, layout), make_sgd(0, types, layout), sgd);
+      expect_split_equals_f32(make_sgd(0.9, types, layout), make_sgd(0.9, types, layout), sgd);
+      expect_split_equals_f32(make_adam(true, types, layout), make_adam(true, types, layout), adam);
+    }
+  }
 }
 
 TEST_P(OptimKernels, ShadowsKeepNaNAndInf) {

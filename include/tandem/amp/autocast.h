@@ -32,6 +32,9 @@ class [[nodiscard]] AutocastGuard {
 
 /// Whether the calling thread is in an enabled region for this device type.
 bool is_autocast_enabled(DeviceType type);
+/// Switches autocast on or off for the calling thread outside of any region, as torch.set_autocast_enabled. Casts of
+/// weights are then kept until the weights change, a region ends, or clear_autocast_cache().
+void set_autocast_enabled(DeviceType type, bool enabled);
 /// The low dtype of the calling thread's regions for this device type.
 DType get_autocast_dtype(DeviceType type);
 /// Sets the dtype that regions of this thread take by default. Throws DTypeError unless f16 or bf16.

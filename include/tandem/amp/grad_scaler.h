@@ -106,6 +106,13 @@ class GradScaler {
   /// for gradients on another type of device than the scale. A gradient that two optimizers share is divided once.
   void unscale_(optim::Optimizer& optimizer);
 
+  /// The same for plain tensors, of any floating dtype: gradients that no optimizer of this scaler steps, or that their
+  /// owner steps itself. Returns the flag, f32 of one element: not 0 where there was an inf or NaN. It counts at the
+  /// next update().
+  Tensor unscale_(const std::vector<Tensor>& grads);
+  /// Lets a flag that somebody else has found count at the next update().
+  void record_found_inf(const Tensor& found_inf);
+
   /// Steps the optimizer with unscaled gradients, unless they hold inf or NaN. Does not wait for the device with
   /// tandem's optimizers; any other optimizer costs one read. Afterwards `.grad` is unscaled, also after a skip.
   StepResult step(optim::Optimizer& optimizer);
@@ -201,6 +208,7 @@ class GradScaler {
   uint64_t capture_ = 0;                           // in which this iteration began; 0: outside
   std::map<uint64_t, OptimizerRecord> records_;    // of this iteration, by Optimizer::id: optimizers past Ready
   std::vector<Tensor> unscaled_;                   // their gradients
+  std::vector<Tensor> other_found_infs_;           // of this iteration, that belong to no optimizer
 };
 
 }  // namespace tandem::amp

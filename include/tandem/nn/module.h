@@ -107,6 +107,10 @@ class Module : public std::enable_shared_from_this<Module> {
   void eval() { train(false); }
   bool is_training() const noexcept { return training_; }
 
+  /// What is put around forward() where this module is called through a holder, a container or nn::call; null: nothing.
+  const std::shared_ptr<const CallHook>& call_hook() const noexcept { return call_hook_; }
+  void set_call_hook(std::shared_ptr<const CallHook> hook) { call_hook_ = std::move(hook); }
+
   // ---- moving: parameters and buffers keep their identity, so optimizers and shared handles go along; gradients move
   // too. A dtype (floating, else DTypeError) changes floating tensors only.
   virtual void to(Device device, DType dtype, bool non_blocking = false);
@@ -171,6 +175,7 @@ class Module : public std::enable_shared_from_this<Module> {
 
   mutable std::optional<std::string> name_;
   bool training_ = true;
+  std::shared_ptr<const CallHook> call_hook_ = default_call_hook();
 };
 
 std::ostream& operator<<(std::ostream& stream, const Module& module);

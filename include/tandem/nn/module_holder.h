@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "tandem/nn/call.h"
+
 namespace tandem::nn {
 
 namespace detail {
@@ -42,10 +44,10 @@ class ModuleHolder {
     check();
     return impl_.get();
   }
-  /// forward() of the module.
+  /// forward() of the module, with its call hook (call.h).
   template <class... Args>
   decltype(auto) operator()(Args&&... args) const {
-    return get()->forward(std::forward<Args>(args)...);
+    return call(*get(), std::forward<Args>(args)...);
   }
   /// operator[] of the module, for containers.
   template <class Arg>

@@ -72,6 +72,23 @@ class OptimizerParamGroup {
   std::optional<double> initial_lr_;
 };
 
+class Optimizer;
+
+/// Takes over the plain step() of an optimizer, in modes in which the program calls no GradScaler itself.
+class StepScaler {
+ public:
+  virtual ~StepScaler() = default;
+  /// Steps `optimizer` by its step(const StepScaling&).
+  virtual void step(Optimizer& optimizer) = 0;
+};
+
+/// What an optimizer keeps behind f16 and bf16 parameters from step to step.
+enum class MasterWeights : uint8_t {
+  none,      ///< nothing: every step rounds the parameter, and updates below its precision are lost
+  f32,       ///< an f32 copy, 4 bytes more an element
+  remainder  ///< for bf16 the 16 bits that it lacks, 2 bytes more an element; for f16 an f32 copy
+};
+
 /// Base of all optimizers. Those of tandem make one backend call per group, device and dtype, and read nothing back:
 /// step counts, scale and found-inf stay on the device.
 ///
@@ -105,6 +122,29 @@ class Optimizer {
   virtual void step(const StepScaling& scaling);
   /// Whether step(scaling) works.
   virtual bool supports_amp_scaling() const { return false; }
+  /// From now on `scaler` does what step() without a scaling does; null: step() is itself again. Throws
+  /// NotImplementedError where supports_amp_scaling() is false.
+  void set_step_scaler(std::shared_ptr<StepScaler> scaler);
+  const std::shared_ptr<StepScaler>& step_scaler() const { return step_scaler_; }
+  /// The scaler of optimizers that have none of their own, for the whole process.
+  static void set_default_step_scaler(std::shared_ptr<StepScaler> scaler);
+
+  // ---- master weights: 16-bit parameters that are stepped in f32
+  /// From the next step on, each f16 and bf16 parameter of every group is its f32 master, rounded: the step updates the
+  /// master and writes the parameter in the same pass. A parameter that was changed since the last step (loaded,
+  /// written in place) is taken over where it differs from its rounded master. A call with another kind carries the
+  /// masters over; `none` drops them. Throws NotImplementedError where supports_master_weights() is false.
+  void keep_master_weights(MasterWeights kind = MasterWeights::f32);
+  MasterWeights master_weights() const { return master_kind_; }
+  /// Whether step() updates masters.
+  virtual bool supports_master_weights() const { return false; }
+  /// The f32 value of one of this optimizer's parameters: its master, or the parameter itself where it has none. With
+  /// `remainder` it is computed; writing to it has no effect, set_master() has.
+  Tensor master(const Tensor& param) const;
+  /// Makes `value` (floating, of the parameter's sizes) the master of `param`, and rounds it into the parameter.
+  void set_master(const Tensor& param, const Tensor& value);
+  /// master() of all parameters, in order.
+  std::vector<Tensor> master_params() const;
 
   /// Drops the gradients of all parameters, or fills them with zeros.
   void zero_grad(bool set_to_none = true);
@@ -125,9 +165,11 @@ class Optimizer {
 
   /// Options and state, by the numbers of groups and parameters: "param_groups.0.lr", "param_groups.0.params" (the
   /// numbers of its parameters, i64), "state.0.exp_avg", ...: torch.optim's dictionary, flattened. A parameter before
-  /// its first step has no state. The tensors share memory with the optimizer.
+  /// its first step has no state. Master weights are there in f32, as "master_weights.0", ... The tensors share memory
+  /// with the optimizer.
   StateDict state_dict() const;
   /// Takes over options and state. The parameters are matched by number; state goes to the device of its parameter.
+  /// Master weights are taken over, rounded into the parameters too, where this optimizer keeps them.
   /// Throws StateError, and changes nothing, for a state that does not fit (all misfits are listed) or options out of
   /// their domains.
   void load_state_dict(const StateDict& state) { prepare_load_state_dict(state)(); }
@@ -142,6 +184,16 @@ class Optimizer {
   virtual std::unique_ptr<OptimizerParamState> new_param_state(const Tensor& param) const;
   /// Checks the options of all groups: for constructors, in which the base cannot call check_options().
   void check_all_options() const;
+  /// step() without a scaling, or what the step scaler makes of it. The last thing that step(closure) does.
+  void plain_step();
+  /// What a step updates for a parameter, and what it writes along: the parameter and its low-precision copy, the
+  /// master and the parameter, or the parameter and its remainder.
+  struct StepTarget {
+    Tensor updated, shadow;
+  };
+  StepTarget step_target(const Tensor& param);
+  /// After the backend's call: notes that masters and parameters agree.
+  void note_masters(const OptimizerTensors& call);
   /// The closure's loss, computed with gradients being recorded; undefined without a closure.
   static Tensor evaluate(const LossClosure& closure);
   /// The state of `param`, made by `make` at its first step.
@@ -161,9 +213,22 @@ class Optimizer {
   /// add_param_group, with `op` in front of the messages.
   void add(const char* op, const OptimizerParamGroup& group);
 
+  struct Master {
+    Tensor value;         // f32, or the i16 remainder
+    DataVersion version;  // of the parameter when the two agreed
+  };
+  /// Whether this optimizer keeps a master of `param`.
+  bool has_master(const Tensor& param) const;
+  /// The master of `param`, up to date with it; null where it has none.
+  Master* current_master(const Tensor& param) const;
+
   uint64_t id_ = next_id();
   std::shared_ptr<const Optimizer*> self_ = std::make_shared<const Optimizer*>(this);  // seen weakly, by graphs
   std::vector<OptimizerParamGroup> param_groups_;
+  MasterWeights master_kind_ = MasterWeights::none;
+  mutable std::unordered_map<TensorImpl*, Master> masters_;  // brought up to date when they are asked for
+  std::shared_ptr<StepScaler> step_scaler_;
+  bool inside_scaler_ = false;
   State state_;
   std::unique_ptr<OptimizerOptions> defaults_;
 };

@@ -44,6 +44,7 @@ class SGD : public Optimizer {
   Tensor step(LossClosure closure = nullptr) override;
   void step(const StepScaling& scaling) override;
   bool supports_amp_scaling() const override { return true; }
+  bool supports_master_weights() const override { return true; }
 
  protected:
   void check_options(const OptimizerOptions& options) const override;

@@ -21,7 +21,8 @@ struct AutocastState {
   DType dtype = kHalf;
 };
 
-/// Everything that a guard may change on a thread. New threads start with the defaults.
+/// Everything that a guard may change on a thread. New threads start with the defaults, and with the process's autocast
+/// states (set_initial_autocast).
 struct ThreadState {
   bool grad_mode = true;
   bool inference_mode = false;
@@ -34,9 +35,17 @@ struct ThreadState {
   std::shared_ptr<const autograd::Observers> observers;
 };
 
+namespace detail {
+/// The state that a thread starts with.
+ThreadState initial_thread_state();
+}  // namespace detail
+
+/// Sets how threads that have not started yet see autocast of a device type.
+void set_initial_autocast(DeviceType type, const AutocastState& state);
+
 /// The calling thread's state.
 inline ThreadState& thread_state() {
-  static thread_local ThreadState state;
+  static thread_local ThreadState state = detail::initial_thread_state();
   return state;
 }
 

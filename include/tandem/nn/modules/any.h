@@ -53,7 +53,7 @@ class AnyModule {
   template <TensorModule M>
   AnyModule(std::shared_ptr<M> module) : module_(module) {
     if (!module) detail::throw_empty_any_module();
-    forward_ = [m = module.get()](const Tensor& x) -> Tensor { return m->forward(x); };
+    forward_ = [m = module.get()](const Tensor& x) -> Tensor { return call(*m, x); };
   }
   template <detail::Holder H>
   requires TensorModule<typename H::ContainedType> AnyModule(const H& holder) : AnyModule(holder.ptr()) {}

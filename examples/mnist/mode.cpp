@@ -1,0 +1,148 @@
+#include "mnist/mode.h"
+
+namespace mnist {
+
+using namespace tandem;
+
+namespace {
+
+using Network = std::function<Tensor(const Tensor&)>;
+
+/// Ordinary training; env and f32 alike.
+class Plain : public Mode {
+ public:
+  Plain(Network network, optim::Optimizer& optimizer) : network_(std::move(network)), optimizer_(optimizer) {}
+  Tensor forward(const Tensor& images) override { return network_(images); }
+  Tensor step(const Tensor& images, const Tensor& labels, amp::TrainLog* log) override {
+    optimizer_.zero_grad();
+    const Tensor loss = cross_entropy(forward(images), labels);
+    loss.backward();
+    optimizer_.step();
+    if (log) log->step({.loss = loss, .samples = labels.numel()});
+    return loss;
+  }
+
+ protected:
+  Network network_;
+  optim::Optimizer& optimizer_;
+};
+
+class Environment final : public Plain {
+ public:
+  Environment(Network network, optim::Optimizer& optimizer, Device device)
+      : Plain(std::move(network), optimizer), device_(device) {
+    amp::enable_auto_mixed_precision(amp::AutoMixedPrecisionOptions().dtype(kHalf));
+  }
+  ~Environment() override { amp::disable_auto_mixed_precision(); }
+  double scale() const override { return amp::auto_mixed_precision_scale(device_.type()); }
+
+ private:
+  Device device_;
+};
+
+/// PyTorch's AMP.
+class Torch final : public Mode {
+ public:
+  Torch(Network network, optim::Optimizer& optimizer, Device device, DType low)
+      : network_(std::move(network)),
+        optimizer_(optimizer),
+        device_(device),
+        low_(low),
+        scaler_(amp::GradScalerOptions().enabled(low == kHalf)) {}
+  Tensor forward(const Tensor& images) override {
+    amp::AutocastGuard autocast(device_.type(), low_);
+    return network_(images);
+  }
+  Tensor step(const Tensor& images, const Tensor& labels, amp::TrainLog* log) override {
+    optimizer_.zero_grad();
+    Tensor loss;
+    {
+      amp::AutocastGuard autocast(device_.type(), low_);
+      loss = cross_entropy(network_(images), labels);
+    }
+    scaler_.scale(loss).backward();
+    const amp::StepResult result = scaler_.step(optimizer_);
+    if (log) log->step({.loss = loss, .scaler = &scaler_, .result = result, .samples = labels.numel()});
+    scaler_.update();
+    return loss;
+  }
+  double scale() const override { return scaler_.get_scale(); }
+
+ private:
+  Network network_;
+  optim::Optimizer& optimizer_;
+  Device device_;
+  DType low_;
+  amp::GradScaler scaler_;
+};
+
+/// Apex's levels.
+class Level final : public Mode {
+ public:
+  Level(const std::string& name, nn::Module& module, Network network, optim::Optimizer& optimizer, Device device)
+      : network_(std::move(network)), optimizer_(optimizer), device_(device) {
+    amp::initialize(module, optimizer, amp::opt_level(name), amp::InitializeOptions().verbosity(0));
+  }
+  ~Level() override { amp::set_autocast_enabled(device_.type(), false); }
+  Tensor forward(const Tensor& images) override { return network_(images); }
+  Tensor step(const Tensor& images, const Tensor& labels, amp::TrainLog* log) override {
+    optimizer_.zero_grad();
+    const Tensor loss = cross_entropy(network_(images), labels);
+    amp::scale_loss(loss, optimizer_).backward();
+    optimizer_.step();
+    if (log) log->step({.loss = loss, .samples = labels.numel()});
+    return loss;
+  }
+  double scale() const override {
+    const auto state = amp::state_dict(optimizer_).at("loss_scaler0");
+    return state.empty() ? 1 : state.at("scale").to_double();
+  }
+
+ private:
+  Network network_;
+  optim::Optimizer& optimizer_;
+  Device device_;
+};
+
+/// Colossal-AI's naive mode.
+class Naive final : public Mode {
+ public:
+  Naive(nn::Module& module, Network network, optim::Optimizer& optimizer)
+      : network_(std::move(network)), optimizer_(optimizer), booster_("fp16_naive") {
+    booster_.boost(module, optimizer);
+  }
+  Tensor forward(const Tensor& images) override { return network_(images); }
+  Tensor step(const Tensor& images, const Tensor& labels, amp::TrainLog* log) override {
+    optimizer_.zero_grad();
+    const Tensor loss = cross_entropy(network_(images), labels);
+    booster_.backward(loss, optimizer_);
+    optimizer_.step();
+    if (log) log->step({.loss = loss, .samples = labels.numel()});
+    return loss;
+  }
+  double scale() const override { return booster_.scale(optimizer_); }
+
+ private:
+  Network network_;
+  optim::Optimizer& optimizer_;
+  amp::Booster booster_;
+};
+
+}  // namespace
+
+const std::vector<std::string>& mode_names() {
+  static const std::vector<std::string> names = {"f32", "bf16", "f16", "O0", "O1", "O2", "O3", "naive", "env"};
+  return names;
+}
+
+std::unique_ptr<Mode> make_mode(const std::string& name, std::shared_ptr<nn::Module> module, Network network,
+                                optim::Optimizer& optimizer, Device device) {
+  if (name == "f32") return std::make_unique<Plain>(std::move(network), optimizer);
+  if (name == "bf16") return std::make_unique<Torch>(std::move(network), optimizer, device, kBFloat16);
+  if (name == "f16") return std::make_unique<Torch>(std::move(network), optimizer, device, kHalf);
+  if (name == "naive") return std::make_unique<Naive>(*module, std::move(network), optimizer);
+  if (name == "env") return std::make_unique<Environment>(std::move(network), optimizer, device);
+  return std::make_unique<Level>(name, *module, std::move(network), optimizer, device);
+}
+
+}  // namespace mnist

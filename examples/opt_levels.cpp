@@ -1,0 +1,71 @@
+// Apex's optimization levels: one network trained at O0 to O3, with gradient clipping through the master weights, and a
+// checkpoint that moves from one level to another. Source: NVIDIA Apex, amp.initialize.
+#include <cstdio>
+#include <cstring>
+
+#include <tandem/tandem.h>
+
+using namespace tandem;
+
+namespace {
+
+nn::Sequential make_net() {
+  return nn::Sequential(nn::Linear(16, 64), nn::BatchNorm1d(nn::BatchNormOptions(64)), nn::ReLU(), nn::Linear(64, 4));
+}
+
+/// A rule to learn: which of the first four inputs is the largest.
+std::pair<Tensor, Tensor> make_batch() {
+  const Tensor x = randn({128, 16});
+  return {x, x.narrow(1, 0, 4).argmax(1)};
+}
+
+double accuracy(nn::Sequential& net) {
+  net->eval();
+  NoGradGuard no_grad;
+  const auto [x, y] = make_batch();
+  const double share = net(x).argmax(1).eq(y).to(kFloat).mean().item<double>();
+  net->train();
+  return 100 * share;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool quick = argc > 1 && std::strcmp(argv[1], "--quick") == 0;
+  const int steps = quick ? 60 : 600;
+  OrderedDict<std::string, Tensor> checkpoint;
+  for (const char* name : {"O0", "O1", "O2", "O3"}) {
+    manual_seed(1);
+    nn::Sequential net = make_net();
+    optim::AdamW adam(net->parameters(), optim::AdamWOptions(5e-3));
+    amp::initialize(net, adam, amp::opt_level(name));
+    if (checkpoint.size() > 0) amp::load_model_state(*net, checkpoint, {&adam});  // O0's weights after some steps
+
+    Tensor loss;
+    for (int i = 0; i < steps; ++i) {
+      const auto [x, y] = make_batch();
+      adam.zero_grad();
+      loss = cross_entropy(net(x), y);
+      amp::scale_loss(loss, adam).backward();
+      nn::utils::clip_grad_norm_(amp::master_params(adam), 1.0);
+      adam.step();
+      if (checkpoint.size() == 0 && i + 1 == steps / 10) checkpoint = amp::model_state(*net, {&adam});
+    }
+    std::printf("%s: weights %s, batch norm %s, loss %.4f, accuracy %.1f %%\n", name,
+                std::string(tandem::name(net->parameters()[0].dtype())).c_str(),
+                std::string(tandem::name(net->parameters()[2].dtype())).c_str(), loss.item<double>(), accuracy(net));
+    amp::set_autocast_enabled(kCPU, false);  // O1 leaves the thread's autocast on
+  }
+
+  // Two losses with a scale each, one of which overflows: only its scale falls, and the step is skipped.
+  nn::Linear net(4, 1);
+  optim::SGD sgd(net->parameters(), optim::SGDOptions(0.1));
+  amp::initialize(net, sgd, amp::OptLevel::O2, amp::InitializeOptions().num_losses(2).verbosity(0));
+  const Tensor x = randn({8, 4});
+  amp::scale_loss(net(x).mean(), sgd, amp::ScaleLossOptions().loss_id(0)).backward();
+  amp::scale_loss(net(x).mean() * 1e30, sgd, amp::ScaleLossOptions().loss_id(1)).backward();
+  sgd.step();
+  for (const auto& [scaler, state] : amp::state_dict(sgd)) {
+    std::printf("%s: scale %g\n", scaler.c_str(), state.at("scale").to_double());
+  }
+}

@@ -1,0 +1,53 @@
+#pragma once
+// LossScaleOptimizer: an optimizer with loss scaling around it. Source: Keras, keras.optimizers.LossScaleOptimizer.
+#include <optional>
+
+#include "tandem/amp/grad_scaler.h"
+#include "tandem/optim/optimizer.h"
+
+namespace tandem::amp {
+
+/// Keras's defaults. The scale doubles after dynamic_growth_steps clean steps and halves at an overflow.
+struct LossScaleOptimizerOptions {
+  TANDEM_ARG(double, initial_scale) = 32768;
+  TANDEM_ARG(int64_t, dynamic_growth_steps) = 2000;
+  /// A fixed scale instead.
+  TANDEM_ARG(std::optional<double>, loss_scale_factor);
+};
+
+/// Scales losses for one optimizer and steps it:
+///
+///   optim::Adam adam(net->parameters());
+///   amp::LossScaleOptimizer optimizer(adam);
+///   optimizer.zero_grad();
+///   optimizer.scale_loss(loss).backward();
+///   optimizer.step();
+///
+/// Unlike Keras's, its scale never becomes inf or 0. The inner optimizer must outlive it.
+class LossScaleOptimizer {
+ public:
+  /// Throws StateError for options outside their domains, and for an optimizer that has a mode already.
+  explicit LossScaleOptimizer(optim::Optimizer& inner, const LossScaleOptimizerOptions& options = {});
+
+  /// loss times scale, in f32.
+  Tensor scale_loss(const Tensor& loss) { return scaler_.scale(loss); }
+  /// Unscales, skips on inf or NaN, adapts the scale. Does not wait for the device.
+  StepResult step();
+  void zero_grad(bool set_to_none = true) { inner_.zero_grad(set_to_none); }
+  /// Divides the gradients by the scale now, to look at or clip them before the step.
+  void unscale_() { scaler_.unscale_(inner_); }
+
+  optim::Optimizer& inner_optimizer() { return inner_; }
+  /// The scale now; waits for the device.
+  double dynamic_scale() const { return scaler_.get_scale(); }
+  /// Clean steps since the scale last changed; waits for the device.
+  int64_t step_counter() const { return scaler_.get_growth_tracker(); }
+  std::map<std::string, Scalar> state_dict() const { return scaler_.state_dict(); }
+  void load_state_dict(const std::map<std::string, Scalar>& state) { scaler_.load_state_dict(state); }
+
+ private:
+  optim::Optimizer& inner_;
+  GradScaler scaler_;
+};
+
+}  // namespace tandem::amp

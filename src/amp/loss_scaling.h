@@ -1,0 +1,40 @@
+#pragma once
+// What initialize() leaves behind optimizers: the scale of every loss, and what each optimizer's next step must know.
+#include <deque>
+#include <exception>
+#include <unordered_map>
+
+#include "tandem/amp/grad_scaler.h"
+#include "tandem/amp/opt_level.h"
+
+namespace tandem::amp {
+
+class LossScaling final : public optim::StepScaler {
+ public:
+  LossScaling(const GradScalerOptions& options, int64_t num_losses, bool verbose);
+
+  /// Steps unless a backward pass since the last step overflowed.
+  void step(optim::Optimizer& optimizer) override;
+
+  /// Of one optimizer, between two steps.
+  struct Pending {
+    std::vector<Tensor> found_infs;
+    std::optional<int64_t> scaled_by;  // the loss whose scale the gradients have: its scale_loss had delay_unscale
+    std::exception_ptr error;          // that a destructor could not throw
+  };
+  Pending& pending(const optim::Optimizer& optimizer) { return pending_[optimizer.id()]; }
+  std::deque<GradScaler>& scalers() { return scalers_; }
+  const GradScalerOptions& options() const { return options_; }
+  bool verbose() const { return verbose_; }
+
+ private:
+  GradScalerOptions options_;
+  std::deque<GradScaler> scalers_;  // one for each loss
+  std::unordered_map<uint64_t, Pending> pending_;
+  bool verbose_;
+};
+
+/// The LossScaling of an optimizer that passed initialize(). Throws StateError for another.
+std::shared_ptr<LossScaling> loss_scaling_of(const char* op, const optim::Optimizer& optimizer);
+
+}  // namespace tandem::amp

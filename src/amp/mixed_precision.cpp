@@ -1,0 +1,186 @@
+#include "tandem/amp/mixed_precision.h"
+
+#include <cstdio>
+
+#include "src/amp/loss_scaling.h"
+#include "tandem/amp/cast_hook.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/base/check.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/reduce.h"
+
+namespace tandem::amp {
+namespace {
+
+/// step() as the scaler's step and update.
+class ScaledStep final : public optim::StepScaler {
+ public:
+  ScaledStep(const GradScalerOptions& options, bool counts_zeros, bool verbose)
+      : scaler(options), counts_zeros(counts_zeros), verbose_(verbose) {}
+
+  void step(optim::Optimizer& optimizer) override {
+    if (counts_zeros) count_zeros(optimizer);
+    const double before = verbose_ ? scaler.get_scale() : 0;
+    const StepResult result = scaler.step(optimizer);
+    scaler.update();
+    if (!verbose_) return;
+    const double after = scaler.get_scale();
+    if (result.skipped()) std::printf("tandem: gradient overflow; the step is skipped\n");
+    if (after != before) std::printf("tandem: the loss scale goes from %g to %g\n", before, after);
+  }
+
+  GradScaler scaler;
+  const bool counts_zeros;
+  Tensor zeros;  // i64 of one element on the device: of the last step
+
+ private:
+  void count_zeros(const optim::Optimizer& optimizer) {
+    NoGradGuard no_grad;
+    zeros = Tensor();
+    for (const Tensor& p : optimizer.parameters()) {
+      if (!p.grad().defined()) continue;
+      const Tensor count = sum(eq(p.grad().detach(), 0));
+      zeros = zeros.defined() ? add(zeros, count) : count;
+    }
+  }
+
+  bool verbose_;
+};
+
+std::shared_ptr<ScaledStep> scaled_step_of(const optim::Optimizer& optimizer) {
+  auto step = std::dynamic_pointer_cast<ScaledStep>(optimizer.step_scaler());
+  TANDEM_CHECK(step, StateError, "Booster: this optimizer has not been boosted in this mode; pass it to boost() first");
+  return step;
+}
+
+void attach(optim::Optimizer& optimizer, const GradScalerOptions& options, bool counts_zeros = false,
+            bool verbose = false) {
+  TANDEM_CHECK(!optimizer.step_scaler(), StateError,
+               "Booster: the optimizer has a mode already; boost or initialize each once");
+  optimizer.set_step_scaler(std::make_shared<ScaledStep>(options, counts_zeros, verbose));
+}
+
+void run_backward(const Tensor& loss, optim::Optimizer& optimizer, std::optional<bool> retain_graph) {
+  scaled_step_of(optimizer)->scaler.scale(loss).backward({}, retain_graph);
+}
+
+GradScalerOptions naive_scaler(const FP16NaiveOptions& o) {
+  return GradScalerOptions()
+      .init_scale(o.initial_scale())
+      .growth_factor(o.growth_factor())
+      .backoff_factor(o.backoff_factor())
+      .growth_interval(o.growth_interval())
+      .min_scale(o.min_scale())
+      .max_scale(o.max_scale())
+      .hysteresis(o.hysteresis())
+      .hysteresis_rule(Hysteresis::colossal);
+}
+
+}  // namespace
+
+std::shared_ptr<MixedPrecision> MixedPrecision::by_name(std::string_view name) {
+  if (name == "fp16") return std::make_shared<FP16TorchMixedPrecision>();
+  if (name == "fp16_apex") return std::make_shared<FP16ApexMixedPrecision>();
+  if (name == "fp16_naive") return std::make_shared<FP16NaiveMixedPrecision>();
+  if (name == "bf16") return std::make_shared<BF16MixedPrecision>();
+  TANDEM_CHECK(
+      name != "fp8", NotImplementedError,
+      "MixedPrecision: \"fp8\" is not available yet; give \"fp16\", \"fp16_apex\", \"fp16_naive\" or \"bf16\"");
+  TANDEM_THROW(StateError,
+               "MixedPrecision: there is no mode \"{}\"; give \"fp16\", \"fp16_apex\", \"fp16_naive\" or \"bf16\"",
+               name);
+}
+
+FP16TorchMixedPrecision::FP16TorchMixedPrecision(const GradScalerOptions& options)
+    : FP16TorchMixedPrecision(options, kHalf) {}
+
+FP16TorchMixedPrecision::FP16TorchMixedPrecision(const GradScalerOptions& options, DType low)
+    : options_(options), low_(low) {
+  GradScaler checked(options);
+}
+
+void FP16TorchMixedPrecision::configure(nn::Module& model, optim::Optimizer& optimizer) {
+  attach(optimizer, options_);
+  model.set_call_hook(criterion_hook());
+}
+
+std::shared_ptr<const nn::CallHook> FP16TorchMixedPrecision::criterion_hook() const {
+  return std::make_shared<CastHook>(CastHookOptions{{}, {}, true, low_});
+}
+
+void FP16TorchMixedPrecision::backward(const Tensor& loss, optim::Optimizer& optimizer,
+                                       std::optional<bool> retain_graph) {
+  run_backward(loss, optimizer, retain_graph);
+}
+
+void FP16TorchMixedPrecision::unscale_(optim::Optimizer& optimizer) {
+  scaled_step_of(optimizer)->scaler.unscale_(optimizer);
+}
+
+double FP16TorchMixedPrecision::scale(const optim::Optimizer& optimizer) const {
+  return scaled_step_of(optimizer)->scaler.get_scale();
+}
+
+void FP16ApexMixedPrecision::configure(nn::Module& model, optim::Optimizer& optimizer) {
+  initialize(model, optimizer, level_, options_);
+}
+
+void FP16ApexMixedPrecision::backward(const Tensor& loss, optim::Optimizer& optimizer,
+                                      std::optional<bool> retain_graph) {
+  ScaledLoss scaled = scale_loss(loss, optimizer);
+  scaled.backward(retain_graph);
+  scaled.finish();
+}
+
+void FP16ApexMixedPrecision::unscale_(optim::Optimizer& optimizer) {
+  loss_scaling_of("unscale_", optimizer);  // backward() has unscaled them
+}
+
+double FP16ApexMixedPrecision::scale(const optim::Optimizer& optimizer) const {
+  return loss_scaling_of("scale", optimizer)->scalers()[0].get_scale();
+}
+
+FP16NaiveMixedPrecision::FP16NaiveMixedPrecision(const FP16NaiveOptions& options) : options_(options) {
+  GradScaler checked(naive_scaler(options));
+}
+
+void FP16NaiveMixedPrecision::configure(nn::Module& model, optim::Optimizer& optimizer) {
+  NoGradGuard no_grad;
+  TANDEM_CHECK(optimizer.supports_master_weights(), NotImplementedError,
+               "Booster: the optimizer steps its parameters only; use tandem's SGD, Adam or AdamW");
+  attach(optimizer, naive_scaler(options_), options_.log_num_zeros_in_grad(), options_.verbose());
+  std::vector<std::pair<Tensor, Tensor>> values;
+  for (const Tensor& p : optimizer.parameters()) values.emplace_back(p, p.detach());
+  model.to(kHalf);
+  optimizer.keep_master_weights();
+  for (const auto& [p, value] : values) {
+    if (is_reduced_floating_point(p.dtype())) optimizer.set_master(p, value);
+  }
+  CastHookOptions casts{kHalf, {}, {}, kHalf};
+  if (options_.output_to_fp32()) casts.outputs = kFloat;
+  model.set_call_hook(std::make_shared<CastHook>(casts));
+}
+
+void FP16NaiveMixedPrecision::backward(const Tensor& loss, optim::Optimizer& optimizer,
+                                       std::optional<bool> retain_graph) {
+  run_backward(loss, optimizer, retain_graph);
+}
+
+void FP16NaiveMixedPrecision::unscale_(optim::Optimizer& optimizer) {
+  scaled_step_of(optimizer)->scaler.unscale_(optimizer);
+}
+
+double FP16NaiveMixedPrecision::scale(const optim::Optimizer& optimizer) const {
+  return scaled_step_of(optimizer)->scaler.get_scale();
+}
+
+int64_t FP16NaiveMixedPrecision::num_zeros_in_grad(const optim::Optimizer& optimizer) const {
+  const auto step = scaled_step_of(optimizer);
+  TANDEM_CHECK(step->counts_zeros, StateError,
+               "num_zeros_in_grad: nothing was counted; set log_num_zeros_in_grad in the mode's options");
+  TANDEM_CHECK(step->zeros.defined(), StateError,
+               "num_zeros_in_grad: there was no step with gradients yet; call step() first");
+  return step->zeros.item<int64_t>();
+}
+
+}  // namespace tandem::amp

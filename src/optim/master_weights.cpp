@@ -1,0 +1,173 @@
+// Master weights, and steps that a mode scales: what all optimizers have of both.
+#include <mutex>
+
+#include "src/optim/multi_tensor.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/base/check.h"
+#include "tandem/math/split_float.h"
+#include "tandem/ops/checks.h"
+#include "tandem/ops/convert.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/optim/optimizer.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::optim {
+namespace {
+
+std::mutex default_scaler_mutex;
+std::shared_ptr<StepScaler>& default_scaler() {
+  static auto* scaler = new std::shared_ptr<StepScaler>;
+  return *scaler;
+}
+
+/// The f32 numbers of bf16 numbers and their remainders. Made on the CPU: for looking and saving, not for a step.
+Tensor joined(const Tensor& param, const Tensor& remainder) {
+  const Tensor rounded = param.detach().to(kCPU).contiguous(), low = remainder.to(kCPU).contiguous();
+  const Tensor value = empty(param.sizes(), kFloat);
+  const auto* high_bits = static_cast<const uint16_t*>(rounded.raw_bytes());
+  const auto* low_bits = static_cast<const uint16_t*>(low.raw_bytes());
+  float* to = value.raw<float>();
+  for (int64_t i = 0; i < value.numel(); ++i) to[i] = math::join_float({high_bits[i], low_bits[i]});
+  return value.to(param.device());
+}
+
+/// Writes `value` into `param` as bf16 numbers and returns their remainders.
+Tensor split_into(const Tensor& param, const Tensor& value) {
+  const Tensor from = value.to(kCPU).to(kFloat).contiguous();
+  const Tensor rounded = empty(from.sizes(), kBFloat16), remainder = empty(from.sizes(), kShort);
+  auto* high_bits = static_cast<uint16_t*>(rounded.raw_bytes());
+  auto* low_bits = static_cast<uint16_t*>(remainder.raw_bytes());
+  for (int64_t i = 0; i < from.numel(); ++i) {
+    const math::SplitFloat halves = math::split_float(from.raw<float>()[i]);
+    high_bits[i] = halves.rounded;
+    low_bits[i] = halves.remainder;
+  }
+  param.copy_(rounded);
+  return remainder.to(param.device());
+}
+
+}  // namespace
+
+bool Optimizer::has_master(const Tensor& param) const {
+  return master_kind_ != MasterWeights::none && is_reduced_floating_point(param.dtype());
+}
+
+void Optimizer::keep_master_weights(MasterWeights kind) {
+  const WholeOpScope op("keep_master_weights");
+  NoGradGuard no_grad;
+  TANDEM_CHECK(
+      kind == MasterWeights::none || supports_master_weights(), NotImplementedError,
+      "keep_master_weights: this optimizer steps its parameters only; use tandem's SGD, Adam or AdamW, or keep "
+      "the parameters in f32");
+  if (kind == master_kind_) return;
+  std::vector<std::pair<Tensor, Tensor>> values;
+  for (const Tensor& p : parameters()) {
+    if (masters_.contains(&p.impl())) values.emplace_back(p, master(p));
+  }
+  master_kind_ = kind;
+  masters_.clear();
+  if (kind == MasterWeights::none) return;
+  for (const auto& [p, value] : values) set_master(p, value);
+}
+
+Optimizer::Master* Optimizer::current_master(const Tensor& param) const {
+  if (!has_master(param)) return nullptr;
+  const bool split = master_kind_ == MasterWeights::remainder && param.dtype() == kBFloat16;
+  Master& master = masters_[&param.impl()];
+  const bool fits = master.value.defined() && master.value.sizes() == param.sizes() &&
+                    master.value.device() == param.device() && (master.value.dtype() == kShort) == split;
+  if (fits && (split || master.version == param.impl().data_version())) return &master;
+  if (!fits) {
+    check_no_new_state(param);
+    master.value = split ? zeros_like(param, kShort) : to(param.detach(), kFloat);
+  } else {
+    // The program has written the parameter. Elements that still are their master, rounded, keep its low bits.
+    const Tensor now = param.detach();
+    master.value.copy_(where(eq(to(master.value, param.dtype()), now), master.value, to(now, kFloat)));
+  }
+  master.version = param.impl().data_version();
+  return &master;
+}
+
+Tensor Optimizer::master(const Tensor& param) const {
+  const WholeOpScope op("master");
+  NoGradGuard no_grad;
+  checks::defined("master", "the parameter", param);
+  const Master* master = current_master(param);
+  if (!master) return param;
+  return master->value.dtype() == kShort ? joined(param, master->value) : master->value;
+}
+
+void Optimizer::set_master(const Tensor& param, const Tensor& value) {
+  const WholeOpScope op("set_master");
+  NoGradGuard no_grad;
+  checks::defined("set_master", "the parameter", param);
+  checks::defined("set_master", "the value", value);
+  checks::floating("set_master", "the value", value);
+  TANDEM_CHECK(value.sizes() == param.sizes(), ShapeError, "set_master: the value is {}, but the parameter {}",
+               checks::show(value), checks::show(param));
+  TANDEM_CHECK(has_master(param), StateError,
+               "set_master: the parameter {} has no master; call keep_master_weights() first, and give f16 or bf16 "
+               "parameters",
+               checks::show(param));
+  Master& master = masters_[&param.impl()];
+  if (master_kind_ == MasterWeights::remainder && param.dtype() == kBFloat16) {
+    master.value = split_into(param, value);
+  } else {
+    master.value = zeros_like(param, kFloat);
+    master.value.copy_(value);
+    param.copy_(master.value);
+  }
+  master.version = param.impl().data_version();
+}
+
+std::vector<Tensor> Optimizer::master_params() const {
+  std::vector<Tensor> all;
+  all.reserve(size());
+  for (const Tensor& p : parameters()) all.push_back(master(p));
+  return all;
+}
+
+Optimizer::StepTarget Optimizer::step_target(const Tensor& param) {
+  Master* master = current_master(param);
+  if (!master) return {param, writable_copy(param)};
+  return master->value.dtype() == kShort ? StepTarget{param, master->value} : StepTarget{master->value, param};
+}
+
+void Optimizer::note_masters(const OptimizerTensors& call) {
+  if (masters_.empty()) return;
+  for (const Tensor& shadow : call.shadows) {
+    const auto it = shadow.defined() ? masters_.find(&shadow.impl()) : masters_.end();
+    if (it != masters_.end()) it->second.version = shadow.impl().data_version();
+  }
+}
+
+void Optimizer::set_step_scaler(std::shared_ptr<StepScaler> scaler) {
+  TANDEM_CHECK(!scaler || supports_amp_scaling(), NotImplementedError,
+               "set_step_scaler: this optimizer cannot unscale and skip by itself; override step(const StepScaling&) "
+               "and supports_amp_scaling(), and end step(closure) with plain_step()");
+  step_scaler_ = std::move(scaler);
+}
+
+void Optimizer::set_default_step_scaler(std::shared_ptr<StepScaler> scaler) {
+  std::lock_guard lock(default_scaler_mutex);
+  default_scaler() = std::move(scaler);
+}
+
+void Optimizer::plain_step() {
+  std::shared_ptr<StepScaler> scaler = step_scaler_;
+  if (!scaler) {
+    std::lock_guard lock(default_scaler_mutex);
+    scaler = default_scaler();
+  }
+  // A step() that the scaler itself asks for is the plain one.
+  if (!scaler || inside_scaler_) return step(StepScaling{});
+  struct Inside {
+    bool& flag;
+    explicit Inside(bool& f) : flag(f) { flag = true; }
+    ~Inside() { flag = false; }
+  } const inside(inside_scaler_);
+  scaler->step(*this);
+}
+
+}  // namespace tandem::optim

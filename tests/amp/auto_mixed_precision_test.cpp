@@ -1,0 +1,175 @@
+// The environment switch: on an unchanged program in a process of its own, and step by step by a call.
+#include "tandem/amp/auto_mixed_precision.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <thread>
+
+#include "tandem/amp/autocast.h"
+#include "tandem/amp/cast_cache.h"
+#include "tandem/autograd/engine.h"
+#include "tandem/nn/nn.h"
+#include "tandem/ops/ops.h"
+#include "tandem/optim/optim.h"
+#include "tandem/tensor/factories.h"
+#include "tandem/tensor/random.h"
+
+namespace tandem::testing {
+namespace {
+
+using amp::AutoMixedPrecisionOptions;
+
+/// Both outputs of the unchanged program under these variables.
+std::string run_program(const std::string& variables) {
+  const std::string command = "env " + variables + " " + TANDEM_UNCHANGED_PROGRAM + " 2>&1";
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) return "popen failed";
+  std::string text;
+  std::array<char, 256> buffer;
+  while (std::fgets(buffer.data(), buffer.size(), pipe)) text += buffer.data();
+  pclose(pipe);
+  return text;
+}
+
+double number_after(const std::string& text, const std::string& word) {
+  const size_t at = text.find(word + " ");
+  return at == std::string::npos ? NAN : std::stod(text.substr(at + word.size() + 1));
+}
+
+constexpr const char* kOn = "automatic mixed precision is on";
+
+TEST(EnvironmentSwitch, IsOffByDefault) {
+  for (const char* variables : {"", "TANDEM_AUTO_MIXED_PRECISION=0"}) {
+    const std::string text = run_program(variables);
+    EXPECT_EQ(text.find(kOn), std::string::npos) << text;
+    EXPECT_NE(text.find("output f32 softmax f32 grad f32"), std::string::npos) << text;
+  }
+}
+
+TEST(EnvironmentSwitch, TurnsAnUnchangedProgramToMixedPrecision) {
+  const std::string off = run_program("");
+  for (const std::string low : {"f16", "bf16"}) {
+    const std::string text = run_program("TANDEM_AUTO_MIXED_PRECISION=1 TANDEM_AUTO_MIXED_PRECISION_DTYPE=" + low);
+    EXPECT_NE(text.find(kOn), std::string::npos) << text;  // TensorFlow's switch says nothing
+    EXPECT_NE(text.find("output " + low + " softmax f32 grad f32"), std::string::npos) << text;
+    EXPECT_NEAR(number_after(text, "first"), number_after(off, "first"), 0.02);
+    EXPECT_NEAR(number_after(text, "last"), number_after(off, "last"), 0.02);
+  }
+}
+
+TEST(EnvironmentSwitch, ListsAreVariables) {
+  const std::string text = run_program(
+      "TANDEM_AUTO_MIXED_PRECISION=1 TANDEM_AUTO_MIXED_PRECISION_ALLOWLIST_REMOVE=linear "
+      "TANDEM_AUTO_MIXED_PRECISION_ALLOWLIST_ADD=softmax");
+  EXPECT_NE(text.find("output f32 softmax bf16"), std::string::npos) << text;
+}
+
+TEST(EnvironmentSwitch, RefusesValuesThatMakeNoSense) {
+  const std::string text = run_program("TANDEM_AUTO_MIXED_PRECISION=yes");
+  EXPECT_NE(text.find("TANDEM_AUTO_MIXED_PRECISION is \"yes\"; give 1 or 0"), std::string::npos) << text;
+}
+
+struct AutoMixedPrecision : ::testing::Test {
+  AutoMixedPrecision() { amp::enable_auto_mixed_precision(AutoMixedPrecisionOptions().dtype(kHalf)); }
+  ~AutoMixedPrecision() override { amp::disable_auto_mixed_precision(); }
+};
+
+TEST_F(AutoMixedPrecision, GradientsAreScaledOnTheWayAndUnscaledAtLeaves) {
+  const Tensor p = ones({4}).requires_grad_();
+  const Tensor h = p * 2;
+  float on_the_way = 0, at_the_leaf = 0;
+  h.register_hook([&](const Tensor& g) {
+    on_the_way = g[0].item<float>();
+    return Tensor();
+  });
+  p.register_hook([&](const Tensor& g) {
+    at_the_leaf = g[0].item<float>();
+    return Tensor();
+  });
+  h.sum().backward();
+  EXPECT_EQ(on_the_way, 32768);
+  EXPECT_EQ(at_the_leaf, 2);
+  EXPECT_EQ(p.grad()[0].item<float>(), 2);
+  (p * 2).sum().backward();  // adds up
+  EXPECT_EQ(p.grad()[0].item<float>(), 4);
+  const std::vector<Tensor> grads = autograd::grad({(p * 3).sum()}, {p});
+  EXPECT_EQ(grads[0][0].item<float>(), 3);
+}
+
+// Gradients of 2^-26 are zeros in f16; scaled by 2^15 they are not.
+TEST_F(AutoMixedPrecision, SmallGradientsSurviveF16) {
+  nn::Linear layer(8, 8), last(8, 1);
+  const Tensor x = ones({4, 8});
+  (last(layer(x)).to(kFloat) * 0x1p-26).sum().backward();
+  EXPECT_GT(layer->weight.grad().abs().max().item<double>(), 0);
+  layer->zero_grad();
+  amp::disable_auto_mixed_precision();
+  {
+    amp::AutocastGuard autocast(kCPU, kHalf);
+    (last(layer(x)).to(kFloat) * 0x1p-26).sum().backward();
+  }
+  EXPECT_EQ(layer->weight.grad().abs().max().item<double>(), 0);
+}
+
+TEST_F(AutoMixedPrecision, OverflowsSkipAndTheScaleAdapts) {
+  const Tensor p = ones({4}).requires_grad_(), q = ones({4}).requires_grad_();
+  optim::SGD a({p}, optim::SGDOptions(1)), b({q}, optim::SGDOptions(1));
+  EXPECT_EQ(amp::auto_mixed_precision_scale(kCPU), 32768);
+  ((p * INFINITY).sum() + q.sum() * 0.25).backward();
+  a.step();
+  b.step();
+  EXPECT_EQ(p[0].item<float>(), 1);
+  EXPECT_EQ(q[0].item<float>(), 0.75);
+  EXPECT_EQ(amp::auto_mixed_precision_scale(kCPU), 16384);  // once for the iteration
+  a.zero_grad();
+  (p * 0.5).sum().backward();
+  a.step();
+  EXPECT_EQ(p[0].item<float>(), 0.5);
+}
+
+TEST_F(AutoMixedPrecision, AStepBeforeAnyBackward) {
+  const Tensor p = ones({4}).requires_grad_();
+  optim::SGD sgd({p}, optim::SGDOptions(1));
+  p.mutable_grad() = full({4}, 0.5);
+  sgd.step();
+  EXPECT_EQ(p[0].item<float>(), 0.5);
+  sgd.zero_grad();
+  (p * 0.25).sum().backward();
+  sgd.step();
+  EXPECT_EQ(p[0].item<float>(), 0.25);
+}
+
+TEST_F(AutoMixedPrecision, RegionsAndThreads) {
+  const Tensor x = randn({2, 4}), w = randn({3, 4}).requires_grad_();
+  EXPECT_EQ(linear(x, w).dtype(), kHalf);
+  {
+    amp::AutocastGuard off(kCPU, {}, false);
+    EXPECT_EQ(linear(x, w).dtype(), kFloat);
+  }
+  DType seen = kFloat;
+  std::thread([&] { seen = linear(x, w).dtype(); }).join();
+  EXPECT_EQ(seen, kHalf);
+  linear(x, w);
+  const int64_t entries = amp::autocast_cache_stats().entries;
+  EXPECT_GE(entries, 1);
+  linear(x, w).sum().backward();
+  EXPECT_EQ(amp::autocast_cache_stats().entries, 0);
+  amp::disable_auto_mixed_precision();
+  EXPECT_EQ(linear(x, w).dtype(), kFloat);
+  std::thread([&] { seen = linear(x, w).dtype(); }).join();
+  EXPECT_EQ(seen, kFloat);
+}
+
+TEST_F(AutoMixedPrecision, PoliciesComeBack) {
+  const amp::Cast before = amp::get_policy("softmax");
+  amp::enable_auto_mixed_precision(AutoMixedPrecisionOptions().policies({{"softmax", amp::Cast::keep}}));
+  EXPECT_EQ(amp::get_policy("softmax"), amp::Cast::keep);
+  amp::disable_auto_mixed_precision();
+  EXPECT_EQ(amp::get_policy("softmax"), before);
+}
+
+}  // namespace
+}  // namespace tandem::testing

@@ -1,0 +1,164 @@
+// One small training run in every mode, each beside the same run in f32.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "support/counter.h"
+#include "tandem/amp/auto_mixed_precision.h"
+#include "tandem/amp/autocast.h"
+#include "tandem/amp/booster.h"
+#include "tandem/amp/dtype_policy.h"
+#include "tandem/amp/loss_scale_optimizer.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/nn/nn.h"
+#include "tandem/ops/ops.h"
+#include "tandem/optim/optim.h"
+#include "tandem/tensor/factories.h"
+#include "tandem/tensor/random.h"
+
+namespace tandem::testing {
+namespace {
+
+using amp::OptLevel;
+
+struct Training {
+  nn::Sequential net{nn::Linear(8, 32), nn::BatchNorm1d(nn::BatchNormOptions(32)), nn::ReLU(), nn::Linear(32, 4)};
+  optim::Adam adam{net->parameters(), optim::AdamOptions(5e-3)};
+
+  /// Losses of 40 steps on a rule that can be learnt; `step` runs one of them.
+  std::vector<double> losses(const std::function<Tensor(const Tensor& x, const Tensor& y)>& step) {
+    std::vector<double> all;
+    for (int i = 0; i < 40; ++i) {
+      const Tensor x = empty({64, 8});
+      float* values = x.data_ptr<float>();
+      for (int64_t k = 0; k < x.numel(); ++k) {
+        values[k] = static_cast<float>(counter_normal(static_cast<uint64_t>(i), static_cast<uint64_t>(k)));
+      }
+      const Tensor y = x.narrow(1, 0, 4).argmax(1);
+      adam.zero_grad();
+      all.push_back(step(x, y).item<double>());
+    }
+    return all;
+  }
+};
+
+std::vector<double> train(const std::function<std::vector<double>(Training&)>& run) {
+  manual_seed(11);
+  Training training;
+  return run(training);
+}
+
+std::vector<double> train_f32() {
+  return train([](Training& t) {
+    return t.losses([&](const Tensor& x, const Tensor& y) {
+      const Tensor loss = cross_entropy(t.net(x), y);
+      loss.backward();
+      t.adam.step();
+      return loss;
+    });
+  });
+}
+
+/// Within 16-bit rounding of f32's curve at the start, near it at the end, and learning.
+void expect_close(const std::vector<double>& losses) {
+  static const std::vector<double> f32 = train_f32();
+  ASSERT_EQ(losses.size(), f32.size());
+  EXPECT_NEAR(losses[0], f32[0], 0.02);
+  for (size_t i = 0; i < f32.size(); ++i) ASSERT_NEAR(losses[i], f32[i], 0.08) << i;
+  EXPECT_LT(losses.back(), 0.6 * losses.front());
+}
+
+std::vector<double> train_level(OptLevel level, DType low = kHalf) {
+  auto options = amp::InitializeOptions().verbosity(0);
+  if (low != kHalf) options.cast_model_type(low);
+  std::vector<double> losses = train([&](Training& t) {
+    amp::initialize(t.net, t.adam, level, options);
+    return t.losses([&](const Tensor& x, const Tensor& y) {
+      const Tensor loss = cross_entropy(t.net(x), y);
+      amp::scale_loss(loss, t.adam).backward();
+      t.adam.step();
+      return loss;
+    });
+  });
+  amp::set_autocast_enabled(kCPU, false);
+  amp::set_autocast_dtype(kCPU, kBFloat16);
+  set_initial_autocast(kCPU, {false, kBFloat16});
+  return losses;
+}
+
+TEST(ModesTraining, OptLevels) {
+  expect_close(train_level(OptLevel::O0));
+  expect_close(train_level(OptLevel::O1));
+  expect_close(train_level(OptLevel::O2));
+  expect_close(train_level(OptLevel::O2, kBFloat16));
+  EXPECT_TRUE(std::isfinite(train_level(OptLevel::O3).back()));  // its accuracy comes as it comes
+}
+
+TEST(ModesTraining, Boosters) {
+  for (const char* mode : {"fp16", "bf16", "fp16_naive"}) {
+    SCOPED_TRACE(mode);
+    expect_close(train([&](Training& t) {
+      amp::Booster booster(mode);
+      nn::CrossEntropyLoss criterion;
+      auto [net, opt, loss_of] = booster.boost(t.net, t.adam, criterion);
+      return t.losses([&, &net = net, &opt = opt, &loss_of = loss_of](const Tensor& x, const Tensor& y) {
+        const Tensor loss = loss_of(net(x), y);
+        booster.backward(loss, opt);
+        opt.step();
+        return loss;
+      });
+    }));
+  }
+}
+
+TEST(ModesTraining, PoliciesAndLossScaleOptimizer) {
+  for (const char* policy : {"mixed_float16", "mixed_bfloat16"}) {
+    expect_close(train([&](Training& t) {
+      amp::set_dtype_policy(t.net, policy);
+      amp::LossScaleOptimizer optimizer(t.adam);
+      return t.losses([&](const Tensor& x, const Tensor& y) {
+        const Tensor loss = cross_entropy(t.net(x).to(kFloat), y);
+        optimizer.scale_loss(loss).backward();
+        optimizer.step();
+        return loss;
+      });
+    }));
+  }
+}
+
+TEST(ModesTraining, MasterWeightsAndRemainders) {
+  for (const auto kind : {optim::MasterWeights::f32, optim::MasterWeights::remainder}) {
+    expect_close(train([&](Training& t) {
+      t.net->to(kBFloat16);
+      t.adam.keep_master_weights(kind);
+      return t.losses([&](const Tensor& x, const Tensor& y) {
+        const Tensor loss = cross_entropy(t.net(x.to(kBFloat16)).to(kFloat), y);
+        loss.backward();
+        t.adam.step();
+        return loss;
+      });
+    }));
+  }
+}
+
+TEST(ModesTraining, AutoMixedPrecision) {
+  for (const DType low : {kHalf, kBFloat16}) {
+    amp::enable_auto_mixed_precision(amp::AutoMixedPrecisionOptions().dtype(low));
+    const std::vector<double> losses = train([&](Training& t) {
+      return t.losses([&](const Tensor& x, const Tensor& y) {
+        const Tensor scores = t.net(x);
+        EXPECT_EQ(scores.dtype(), low);
+        const Tensor loss = cross_entropy(scores, y);
+        loss.backward();
+        t.adam.step();
+        return loss;
+      });
+    });
+    amp::disable_auto_mixed_precision();
+    expect_close(losses);
+  }
+}
+
+}  // namespace
+}  // namespace tandem::testing

@@ -1,0 +1,196 @@
+// f16 and bf16 parameters with f32 masters: the trajectory of f32 parameters, bit for bit.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <memory>
+
+#include "support/bad_input.h"
+#include "tandem/amp/grad_scaler.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/ops/ops.h"
+#include "tandem/optim/optim.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::testing {
+namespace {
+
+using optim::MasterWeights;
+
+struct MasterWeightsTest : ::testing::TestWithParam<int> {
+  static std::unique_ptr<optim::Optimizer> make(std::vector<Tensor> params) {
+    switch (GetParam()) {
+      case 0:
+        return std::make_unique<optim::SGD>(std::move(params), optim::SGDOptions(0.01).weight_decay(0.1));
+      case 1:
+        return std::make_unique<optim::SGD>(std::move(params), optim::SGDOptions(0.01).momentum(0.9));
+      case 2:
+        return std::make_unique<optim::Adam>(std::move(params), optim::AdamOptions(1e-3).amsgrad(true));
+      default:
+        return std::make_unique<optim::AdamW>(std::move(params), optim::AdamWOptions(1e-3));
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Optimizers, MasterWeightsTest, ::testing::Range(0, 4));
+
+bool same_bytes(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && a.sizes() == b.sizes() && std::memcmp(a.raw_bytes(), b.raw_bytes(), a.nbytes()) == 0;
+}
+
+/// A leaf of this dtype with f32's `values`, rounded.
+Tensor leaf(const Tensor& values, DType dtype) { return values.clone().to(dtype).requires_grad_(); }
+
+TEST_P(MasterWeightsTest, FollowF32BitForBit) {
+  for (DType low : {kHalf, kBFloat16}) {
+    for (DType grad : {kFloat, low}) {
+      const Tensor start = randn({33, 7}).to(low).to(kFloat), frozen_start = randn({5});
+      const Tensor p32 = leaf(start, kFloat), also32 = leaf(frozen_start, kFloat);
+      const Tensor p = leaf(start, low), also = leaf(frozen_start, kFloat);
+      auto reference = make({p32, also32}), masters = make({p, also});
+      masters->keep_master_weights();
+      for (int i = 0; i < 20; ++i) {
+        const Tensor g = randn({33, 7}).to(grad), h = randn({5});
+        p32.mutable_grad() = g;
+        p.mutable_grad() = g;
+        also32.mutable_grad() = h;
+        also.mutable_grad() = h;
+        reference->step();
+        masters->step();
+        ASSERT_TRUE(same_bytes(masters->master(p), p32.detach())) << i;
+        ASSERT_TRUE(same_bytes(p.detach(), p32.detach().to(low))) << i;
+        ASSERT_TRUE(same_bytes(also.detach(), also32.detach())) << i;
+      }
+      EXPECT_TRUE(masters->master(also).is_same(also));
+    }
+  }
+}
+
+TEST_P(MasterWeightsTest, ABFloat16ParameterWithARemainderIsItsMaster) {
+  const Tensor start = randn({33, 7});
+  const Tensor p32 = leaf(start, kFloat), p = leaf(start, kBFloat16);
+  auto reference = make({p32}), split = make({p});
+  split->keep_master_weights(MasterWeights::remainder);
+  split->set_master(p, start);
+  EXPECT_TRUE(same_bytes(split->master(p), start));
+  for (int i = 0; i < 20; ++i) {
+    p32.mutable_grad() = p.mutable_grad() = randn({33, 7}).to(kBFloat16);
+    reference->step();
+    split->step();
+    ASSERT_TRUE(same_bytes(split->master(p), p32.detach())) << i;
+  }
+  // The kinds carry over, exactly.
+  split->keep_master_weights(MasterWeights::f32);
+  EXPECT_TRUE(same_bytes(split->master(p), p32.detach()));
+  split->keep_master_weights(MasterWeights::remainder);
+  EXPECT_TRUE(same_bytes(split->master(p), p32.detach()));
+}
+
+TEST_P(MasterWeightsTest, SmallUpdatesAddUp) {
+  const Tensor lost = leaf(full({4}, 1.0), kBFloat16), kept = leaf(full({4}, 1.0), kBFloat16);
+  auto without = make({lost}), with = make({kept});
+  with->keep_master_weights();
+  for (int i = 0; i < 100; ++i) {  // each far below bf16's step of 2^-8 at 1
+    lost.mutable_grad() = kept.mutable_grad() = full({4}, 0.01);
+    without->step();
+    with->step();
+  }
+  EXPECT_LT(with->master(kept)[0].item<float>(), 0.995F);
+  EXPECT_LT(kept[0].item<float>(), 1.0F);
+  if (GetParam() < 2) {
+    EXPECT_EQ(lost[0].item<float>(), 1.0F);
+  }
+}
+
+TEST_P(MasterWeightsTest, AnOverflowLeavesThem) {
+  const Tensor p = leaf(randn({50}), kHalf);
+  auto optimizer = make({p});
+  optimizer->keep_master_weights();
+  for (int i = 0; i < 3; ++i) {
+    const Tensor before = p.detach().clone(), master = optimizer->master(p).clone();
+    p.mutable_grad() = randn({50});
+    optimizer->step(StepScaling{full({}, 0.5), ones({})});
+    EXPECT_TRUE(same_bytes(p.detach(), before));
+    EXPECT_TRUE(same_bytes(optimizer->master(p), master));
+    optimizer->step();
+    EXPECT_FALSE(same_bytes(optimizer->master(p), master));
+  }
+}
+
+// Apex overwrites weights that are loaded after initialize() with its masters.
+TEST_P(MasterWeightsTest, TakeOverWhatTheProgramWrites) {
+  const Tensor p = leaf(randn({6}), kBFloat16);
+  auto optimizer = make({p});
+  optimizer->keep_master_weights();
+  p.mutable_grad() = randn({6});
+  optimizer->step();
+  const Tensor master = optimizer->master(p).clone();
+  {
+    NoGradGuard no_grad;
+    p[2].fill_(0.5);
+  }
+  const Tensor now = optimizer->master(p);
+  for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(now[i].item<float>(), i == 2 ? 0.5F : master[i].item<float>()) << i;
+}
+
+TEST_P(MasterWeightsTest, StepUnderAGradScalerWithF16Gradients) {
+  const Tensor start = randn({20, 3}).to(kHalf).to(kFloat), x = randn({20, 3}).to(kHalf);
+  const Tensor p = leaf(start, kHalf), reference = leaf(start, kFloat);
+  auto scaled = make({p}), plain = make({reference});
+  scaled->keep_master_weights();
+  amp::GradScaler scaler(amp::GradScalerOptions().init_scale(1024));
+  for (int i = 0; i < 3; ++i) {
+    scaled->zero_grad();
+    scaler.scale((p * x).sum()).backward();
+    EXPECT_EQ(p.grad().dtype(), kHalf);
+    scaler.step(*scaled);
+    scaler.update();
+    reference.mutable_grad() = x.to(kFloat);
+    plain->step();
+    ASSERT_TRUE(same_bytes(scaled->master(p), reference.detach())) << i;
+  }
+}
+
+TEST(MasterWeights, CostWhatTheySay) {
+  const Tensor p = leaf(randn({1000}), kBFloat16);
+  optim::SGD sgd({p}, optim::SGDOptions(0.1));
+  EXPECT_EQ(sgd.master_weights(), MasterWeights::none);
+  EXPECT_TRUE(sgd.master(p).is_same(p));
+  sgd.keep_master_weights();
+  EXPECT_EQ(sgd.master_params().size(), 1U);
+  EXPECT_EQ(sgd.master_params()[0].dtype(), kFloat);
+  sgd.keep_master_weights(MasterWeights::none);
+  EXPECT_TRUE(sgd.master(p).is_same(p));
+}
+
+struct Nothing : optim::StepScaler {
+  void step(optim::Optimizer&) override {}
+};
+class Plain : public optim::Optimizer {
+ public:
+  explicit Plain(std::vector<Tensor> params) : Optimizer(std::move(params), std::make_unique<optim::SGDOptions>(0.1)) {}
+  Tensor step(LossClosure) override { return {}; }
+};
+
+TEST(MasterWeights, Errors) {
+  const Tensor p = leaf(randn({3}), kHalf), f32 = leaf(randn({3}), kFloat);
+  const auto sgd = std::make_shared<optim::SGD>(std::vector<Tensor>{p, f32}, optim::SGDOptions(0.1));
+  const auto kept = std::make_shared<optim::SGD>(std::vector<Tensor>{p, f32}, optim::SGDOptions(0.1));
+  kept->keep_master_weights();
+  const auto plain = std::make_shared<Plain>(std::vector<Tensor>{p});
+  const Tensor undefined, whole = ones({3}, kLong);
+  expect_refused({
+      BAD_INPUT("keep_master_weights", plain->keep_master_weights(), NotImplementedError, "tandem's SGD"),
+      BAD_INPUT("set_step_scaler", plain->set_step_scaler(std::make_shared<Nothing>()), NotImplementedError,
+                "plain_step()"),
+      UNDEFINED("master", kept->master(undefined)),
+      UNDEFINED("set_master", kept->set_master(undefined, p)),
+      UNDEFINED("set_master", kept->set_master(p, undefined)),
+      BAD_INPUT("set_master", sgd->set_master(p, ones({3})), StateError, "[3] f16", "keep_master_weights()"),
+      BAD_INPUT("set_master", kept->set_master(f32, ones({3})), StateError, "[3] f32", "no master"),
+      BAD_INPUT("set_master", kept->set_master(p, ones({4})), ShapeError, "[4]", "[3] f16"),
+      BAD_INPUT("set_master", kept->set_master(p, whole), DTypeError, "i64"),
+  });
+}
+
+}  // namespace
+}  // namespace tandem::testing
