@@ -207,6 +207,18 @@ TEST(Graph, AReplayIsOneLaunchAndOneMoreForNewNumbers) {
   EXPECT_EQ(emulated::counts().launches, 0) << "nothing has changed";
 }
 
+TEST(Graph, AReplayRaisesTheVersionsOfWhatItWrites) {
+  Program program(std::make_shared<Mlp>(), Rule::adam);
+  program.load(0);
+  for (int i = 0; i < kWarmUp; ++i) program.step();
+  CUDAGraph graph;
+  graph.capture([&] { program.step(); });
+  const Tensor weight = program.model->parameters()[0], norm = (weight * weight).sum();
+  graph.replay();
+  EXPECT_THROW(norm.backward(), AutogradError) << "the saved weight is another by now";
+  EXPECT_NO_THROW((weight * weight).sum().backward());
+}
+
 /// Forward and backward in the graph, the step outside: gradients in the graph's memory are made anew by each replay.
 TEST(Graph, AStepOutsideTheGraph) {
   const auto train = [](bool graphed) {
