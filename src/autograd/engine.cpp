@@ -184,7 +184,7 @@ class Pass {
   std::vector<Capture> captures_;
 };
 
-/// Sets the thread's leaf_factor for one pass: a pass inside another, of a hook or a recomputation, has its own.
+/// Sets the thread's leaf_factor for one pass: a pass inside another, run by a hook, has its own.
 class LeafFactor {
  public:
   explicit LeafFactor(const Tensor* factor) : outer_(detail::leaf_factor()) { detail::leaf_factor() = factor; }
@@ -257,6 +257,7 @@ void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& gra
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& grad_outputs, std::optional<bool> retain_graph, bool create_graph,
                          bool allow_unused) {
+  const LeafFactor unscaled(nullptr);
   Pass pass(retain_graph.value_or(create_graph), create_graph);
   add_roots(pass, "grad", outputs, grad_outputs);
   TANDEM_CHECK(!inputs.empty(), AutogradError, "grad: there are no inputs; give those whose gradients are wanted");

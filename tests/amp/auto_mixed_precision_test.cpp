@@ -11,6 +11,7 @@
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/cast_cache.h"
 #include "tandem/autograd/engine.h"
+#include "tandem/autograd/grad_mode.h"
 #include "tandem/nn/nn.h"
 #include "tandem/ops/ops.h"
 #include "tandem/optim/optim.h"
@@ -80,9 +81,11 @@ struct AutoMixedPrecision : ::testing::Test {
 TEST_F(AutoMixedPrecision, GradientsAreScaledOnTheWayAndUnscaledAtLeaves) {
   const Tensor p = ones({4}).requires_grad_();
   const Tensor h = p * 2;
-  float on_the_way = 0, at_the_leaf = 0;
+  float on_the_way = 0, at_the_leaf = 0, inside = 0;
   h.register_hook([&](const Tensor& g) {
     on_the_way = g[0].item<float>();
+    AutoGradMode record(true);
+    inside = autograd::grad({(p * 5).sum()}, {p})[0][0].item<float>();  // a pass of its own
     return Tensor();
   });
   p.register_hook([&](const Tensor& g) {
@@ -92,6 +95,7 @@ TEST_F(AutoMixedPrecision, GradientsAreScaledOnTheWayAndUnscaledAtLeaves) {
   h.sum().backward();
   EXPECT_EQ(on_the_way, 32768);
   EXPECT_EQ(at_the_leaf, 2);
+  EXPECT_EQ(inside, 5);
   EXPECT_EQ(p.grad()[0].item<float>(), 2);
   (p * 2).sum().backward();  // adds up
   EXPECT_EQ(p.grad()[0].item<float>(), 4);
