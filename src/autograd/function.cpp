@@ -281,7 +281,6 @@ variable_list FunctionCall::leave(variable_list outputs) {
       said.saved.emplace_back(x, node->next[cast->input], s.inputs[cast->input].dtype());
     }
   }
-  said.to_save.clear();
   for (const Tensor& y : outputs) node->outputs.emplace_back(y);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& y = outputs[i];
@@ -293,6 +292,10 @@ variable_list FunctionCall::leave(variable_list outputs) {
     set_history(y, node, static_cast<uint32_t>(i));
     if (y.impl().is_view) meta(y).view->has_own_history = true;
   }
+  // Outputs hold the node, and so this: it must not hold them.
+  said.to_save.clear();
+  said.dirty.clear();
+  said.non_differentiable.clear();
   return outputs;
 }
 
