@@ -51,7 +51,7 @@ MempoolId_t graph_pool_handle() {
   return {++last};
 }
 
-bool is_current_stream_capturing() { return current_capture() != nullptr; }
+bool is_current_stream_capturing() { return is_available() && is_capturing(); }
 
 /// Everything of one capture.
 struct CUDAGraph::Impl {

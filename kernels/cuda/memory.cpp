@@ -15,18 +15,6 @@
 namespace tandem::cuda {
 namespace {
 
-/// While it lives, calls that a capture on any thread forbids are allowed on this one: those here touch no stream.
-class RelaxedCapture {
- public:
-  RelaxedCapture() { driver().cudaThreadExchangeStreamCaptureMode(&mode_); }
-  ~RelaxedCapture() { driver().cudaThreadExchangeStreamCaptureMode(&mode_); }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-
- private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-};
-
 /// Segments from cudaMalloc on one device. Nothing here throws: allocators run in destructors.
 class DeviceMemory final : public MemorySource {
  public:

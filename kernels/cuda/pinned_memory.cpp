@@ -36,13 +36,6 @@ Cache& cache() {
   return all;
 }
 
-/// True while a graph records the calling thread's stream: then events must not be asked.
-bool is_capturing() {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  TANDEM_CUDA(cudaStreamIsCapturing, current_handle(), &status);
-  return status != cudaStreamCaptureStatusNone;
-}
-
 /// The block around an address, or null. The mutex is held.
 Block* find(Cache& all, const void* address) {
   const char* byte = static_cast<const char*>(address);
@@ -66,6 +59,7 @@ Block* take_returned(Cache& all, size_t bytes) {
 
 Block* take_new(Cache& all, size_t bytes) {
   void* data = nullptr;
+  const RelaxedCapture relaxed;
   const cudaError_t code = driver().cudaHostAlloc(&data, bytes, cudaHostAllocPortable);
   if (code != cudaSuccess) driver().cudaGetLastError();
   TANDEM_CHECK(code == cudaSuccess, OutOfMemoryError, "{}: no {} bytes of page-locked memory: {}; use less",

@@ -78,6 +78,12 @@ void set_current_stream(const Stream& stream) { current_of(stream.device().index
 
 cudaStream_t current_handle() { return static_cast<cudaStream_t>(current_of(current_device())); }
 
+bool is_capturing() {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  TANDEM_CUDA(cudaStreamIsCapturing, current_handle(), &status);
+  return status != cudaStreamCaptureStatusNone;
+}
+
 bool is_synchronous() {
   static const bool on = [] {
     const char* text = std::getenv("TANDEM_SYNC");

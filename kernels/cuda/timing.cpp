@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/cuda/runtime.h"
 #include "tandem/base/error.h"
 #include "tandem/cuda/event.h"
 
@@ -13,12 +12,6 @@ namespace {
 constexpr size_t kRuns = 5;
 
 }  // namespace
-
-bool is_capturing() {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  TANDEM_CUDA(cudaStreamIsCapturing, current_handle(), &status);
-  return status != cudaStreamCaptureStatusNone;
-}
 
 std::optional<float> time_on_device(const std::function<void()>& run) {
   try {

@@ -6,9 +6,6 @@
 
 namespace tandem::cuda {
 
-/// True while the current stream is captured into a graph: then nothing may be waited for.
-bool is_capturing();
-
 /// Milliseconds that `run` takes on the current stream: the median of five after one to warm up. Waits for the device.
 /// Nothing when it throws BackendError or OutOfMemoryError: a way that does not work is no candidate.
 std::optional<float> time_on_device(const std::function<void()>& run);
