@@ -63,8 +63,8 @@ inline int64_t page_faults() {
 /// Steps that are timed together: on a GPU the host runs ahead, and a wait after every step would be measured too.
 inline int steps_per_sample(const RunOptions& options) { return options.device == "cpu" ? 1 : 10; }
 
-/// Library supplies Scaler and Region (autocast), synchronize(), system_allocations(), reset_peak_bytes(), peak_bytes() and
-/// capture(): a function that repeats one it is given.
+/// Library supplies Scaler and Region (autocast), synchronize(), system_allocations(), reset_peak_bytes(), peak_bytes()
+/// and capture(): a function that repeats one it is given.
 template <class Library, class Model, class Optimizer>
 nlohmann::json measure(const RunOptions& options, Model& model, Optimizer& optimizer,
                        const std::vector<Batch>& batches) {

@@ -16,7 +16,8 @@ class Mode {
   /// Class scores, as this mode computes them.
   virtual tandem::Tensor forward(const tandem::Tensor& images) = 0;
   /// One step of the optimizer, written to `log` unless that is null; returns the loss.
-  virtual tandem::Tensor step(const tandem::Tensor& images, const tandem::Tensor& labels, tandem::amp::TrainLog* log) = 0;
+  virtual tandem::Tensor step(const tandem::Tensor& images, const tandem::Tensor& labels,
+                              tandem::amp::TrainLog* log) = 0;
   /// The loss scale; 1 without scaling. Waits for the device.
   virtual double scale() const { return 1; }
 };

@@ -13,8 +13,8 @@ cudaStream_t current_handle();
 /// True with TANDEM_SYNC=1 in the environment: every launch is followed by a wait, so that an error is reported by the
 /// op at fault. False while a graph is captured, where nothing can be waited for.
 bool is_synchronous();
-/// True while the current stream is captured into a graph, by tandem or by the program itself: then nothing may be waited
-/// for, and no event be asked.
+/// True while the current stream is captured into a graph, by tandem or by the program itself: then nothing may be
+/// waited for, and no event be asked.
 bool is_capturing();
 
 /// While it lives, calls that a capture on any thread forbids are allowed on this one: for those that touch no stream.

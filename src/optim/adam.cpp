@@ -71,8 +71,8 @@ typename Kind::ParamState new_state(const Tensor& p) {
   return state;
 }
 
-/// The calls of one step; `target_of` tells what of a parameter is updated, `state_of` finds its state, `captured_lr` is
-/// the optimizer's. All checks come before the first write.
+/// The calls of one step; `target_of` tells what of a parameter is updated, `state_of` finds its state, `captured_lr`
+/// is the optimizer's. All checks come before the first write.
 template <class Kind, class TargetOf, class StateOf, class CapturedLr>
 std::vector<AdamCall> make_calls(std::vector<OptimizerParamGroup>& groups, const StepScaling& scaling,
                                  const TargetOf& target_of, const StateOf& state_of, const CapturedLr& captured_lr) {

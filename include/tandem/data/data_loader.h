@@ -230,10 +230,10 @@ class DataLoader {
   std::optional<BatchType> batch_;
   std::unique_ptr<detail::DevicePrefetch> device_;  ///< null: batches stay as the dataset gives them
   std::optional<Ahead> ahead_;
-  StateDict epoch_start_;   // the sampler's state
-  uint64_t requested_ = 0;  // batches asked of the sampler in this epoch
-  bool in_epoch_ = false;   // begun, and the loop has not seen its end
-  bool resumed_ = false;    // load_state_dict has begun the epoch
+  StateDict epoch_start_;                     // the sampler's state
+  uint64_t requested_ = 0;                    // batches asked of the sampler in this epoch
+  bool in_epoch_ = false;                     // begun, and the loop has not seen its end
+  bool resumed_ = false;                      // load_state_dict has begun the epoch
   std::unique_ptr<detail::WorkerPool> pool_;  // last: its threads use the rest
 };
 
