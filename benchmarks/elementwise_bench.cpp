@@ -1,4 +1,4 @@
-// Element-wise kernels, reductions and softmax against a plain copy of the same number of bytes.
+// Element-wise kernels, reductions, softmax and cross entropy against a plain copy of the same number of bytes.
 //
 //   OMP_NUM_THREADS=1 build/release/benchmarks/elementwise_bench --benchmark_min_time=0.3
 //
@@ -100,6 +100,20 @@ void softmax(benchmark::State& state, int64_t rows, int64_t n) {
 }
 BENCHMARK_CAPTURE(softmax, rows_of_1000, 16384, 1000)->UseRealTime();
 BENCHMARK_CAPTURE(softmax, rows_of_10, 16384, 10)->UseRealTime();
+
+/// Forward and backward: x is read twice, gx written.
+void cross_entropy(benchmark::State& state, DType dtype, int64_t rows, int64_t n) {
+  const Tensor x = filled({rows, n}, dtype), gx = empty({rows, n}, dtype), gy = filled({1}, kFloat), none;
+  const Tensor target = empty({rows}, kLong), loss = empty({rows}), max = empty({rows}), log_sum = empty({rows});
+  backend(kCPU).fill(target, n / 2);
+  measure(state, 3 * x.nbytes(), [&] {
+    backend(kCPU).cross_entropy(loss, none, max, log_sum, x, target, none, -100);
+    backend(kCPU).cross_entropy_backward(gx, gy, x, max, log_sum, target, none, -100);
+  });
+}
+BENCHMARK_CAPTURE(cross_entropy, rows_of_1000_f32, kFloat, 16384, 1000)->UseRealTime();
+BENCHMARK_CAPTURE(cross_entropy, rows_of_1000_bf16, kBFloat16, 16384, 1000)->UseRealTime();
+BENCHMARK_CAPTURE(cross_entropy, rows_of_10_f32, kFloat, 16384, 10)->UseRealTime();
 
 void random(benchmark::State& state, bool is_normal) {
   const Tensor y = empty({kLarge}, kFloat);

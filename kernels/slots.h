@@ -8,7 +8,7 @@ namespace tandem::kernels {
 #define TANDEM_SLOTS(X)                                                                                                 \
   X(copy) X(copy_list) X(fill) X(arange) X(unary) X(binary) X(where)                                                    \
   X(reduce) X(arg_reduce) X(var_mean)                                                                                   \
-  X(softmax) X(softmax_backward) X(layer_norm) X(layer_norm_backward)                                                   \
+  X(softmax) X(softmax_backward) X(cross_entropy) X(cross_entropy_backward) X(layer_norm) X(layer_norm_backward)        \
   X(batch_norm_train) X(batch_norm_inference) X(batch_norm_backward)                                                    \
   X(gemm) X(linear_backward_weight) X(conv2d) X(conv2d_backward_input) X(conv2d_backward_weight)                        \
   X(max_pool2d) X(max_pool2d_backward) X(max_pool2d_gather) X(avg_pool2d) X(avg_pool2d_backward)                        \

@@ -204,6 +204,19 @@ struct Backend {
   Kernel<void(const Tensor& y, const Tensor& x, int64_t dim, bool log)> softmax;  ///< y may be wider than x
   /// softmax: gx = y (gy - sum(gy y)); log: gx = gy - exp(y) sum(gy).
   Kernel<void(const Tensor& gx, const Tensor& gy, const Tensor& y, int64_t dim, bool log)> softmax_backward;
+  /// The rows of x run along dimension 1, of [C] along 0. Contiguous, one element a row, in row-major order: target
+  /// (i64 or i32 classes), and, f32 (f64 for f64): loss, row_weight (optional), max, log_sum; weight (optional)
+  /// likewise: [C]. max = max x, log_sum = log(sum exp(x - max)), row_weight = weight[target], loss = -row_weight
+  /// (x[target] - max - log_sum); where target is ignore_index, row_weight and loss are 0. Else it is an index: see
+  /// below.
+  Kernel<void(const Tensor& loss, const Tensor& row_weight, const Tensor& max, const Tensor& log_sum, const Tensor& x,
+              const Tensor& target, const Tensor& weight, int64_t ignore_index)>
+      cross_entropy;
+  /// gx = s (exp(x - max - log_sum) - [class is target]) with s = gy row_weight, 0 where target is ignore_index. gy: as
+  /// loss, or one number for all rows. gx: any floating dtype.
+  Kernel<void(const Tensor& gx, const Tensor& gy, const Tensor& x, const Tensor& max, const Tensor& log_sum,
+              const Tensor& target, const Tensor& weight, int64_t ignore_index)>
+      cross_entropy_backward;
   /// x: [rows, n] contiguous. y = (x - mean) rstd weight + bias. mean, rstd: [rows] f32 (f64 for f64);
   /// weight, bias optional [n].
   Kernel<void(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& x, const Tensor& weight,

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "kernels/compute.h"
+#include "kernels/cpu/check_index.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/tile.h"
@@ -16,6 +17,12 @@
 namespace tandem::cpu {
 
 using kernels::make_walk;
+
+void throw_index(const char* op, int64_t k, int64_t size, int64_t dim) {
+  TANDEM_THROW(IndexError,
+               "{}: index {} is out of range for dimension {} of size {}; indices start at 0 and may be at most {}", op,
+               k, dim, size, size - 1);
+}
 
 namespace {
 
@@ -48,11 +55,7 @@ void check_indices(const Tensor& index, int64_t size, int64_t dim) {
       parallel_for(walk.numel, kParallelGrain, [&](int64_t begin, int64_t end) {
         for_each_row(walk, begin, end, [&](const auto& offset, int64_t length) {
           for (int64_t i = 0; i < length; ++i) {
-            const int64_t k = data[offset[0] + i * step];
-            TANDEM_CHECK(k >= 0 && k < size, IndexError,
-                         "{}: index {} is out of range for dimension {} of size {}; indices start at 0 and may be at "
-                         "most {}",
-                         op, k, dim, size, size - 1);
+            check_index(op, data[offset[0] + i * step], size, dim);
           }
         });
       });

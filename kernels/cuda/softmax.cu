@@ -3,53 +3,11 @@
 // gives NaN. y may be x, gx may be gy. Deterministic.
 #include "tandem/math/softmax.h"
 
-#include <algorithm>
-
-#include "kernels/cuda/geometry.h"
-#include "kernels/cuda/group.h"
 #include "kernels/cuda/kernels.h"
-#include "tandem/math/reduce.h"
+#include "kernels/cuda/rows.h"
 
 namespace tandem::cuda {
 namespace {
-
-/// A tensor's rows along the dimension.
-struct RowsOf {
-  void* data;
-  DType dtype;
-  int64_t stride;  ///< between the elements of a row
-
-  RowsOf(const Tensor& x, int64_t dim)
-      : data(x.raw_bytes()),
-        dtype(x.dtype()),
-        stride(x.strides().empty() ? 1 : x.strides()[static_cast<size_t>(dim)]) {}
-};
-
-/// Threads of a block for rows of N tensors: as many as hold their elements in registers.
-template <size_t N>
-constexpr int threads_of(bool columns, bool f64) {
-  return columns || f64 ? 256 : N == 2 ? 1024 : 512;
-}
-/// Blocks that a multiprocessor must have room for. Left to itself the compiler goes for four of 256 threads, and keeps
-/// elements in memory for it.
-constexpr int blocks_of(bool columns, bool f64) { return columns && !f64 ? 2 : 1; }
-
-/// Calls f(share, v) for this thread's parts of a row of n elements at offset `at`. With kCached one part is all: it is
-/// in `held`.
-template <bool kColumns, bool kCached, class C, class F>
-__device__ __forceinline__ void for_parts(const RowsOf& x, int64_t at, int64_t n, bool packed,
-                                          const C (&held)[kPerThread], F f) {
-  if constexpr (kCached) {
-    f(Share<kColumns>{0, n, packed}, held);
-  } else {
-    for (int64_t begin = 0; begin < n; begin += int64_t{kPerThread} * Group<kColumns>::width()) {
-      const Share<kColumns> share{begin, n, packed};
-      C v[kPerThread];
-      share.load(x.data, x.dtype, v, [&](int64_t i) { return at + i * x.stride; });
-      f(share, v);
-    }
-  }
-}
 
 template <class C, bool kColumns, bool kCached>
 __global__ void __launch_bounds__(threads_of<2>(kColumns, sizeof(C) == 8), blocks_of(kColumns, sizeof(C) == 8))
@@ -65,21 +23,8 @@ __global__ void __launch_bounds__(threads_of<2>(kColumns, sizeof(C) == 8), block
       Share<kColumns>{0, n, packed}.load(x.data, x.dtype, held, [&](int64_t i) { return at[1] + i * x.stride; });
     const auto each = [&](auto f) { for_parts<kColumns, kCached>(x, at[1], n, packed, held, f); };
 
-    C top = math::lowest<C>();
-    each([&](const Share<kColumns>& share, const C(&v)[kPerThread]) {
-#pragma unroll
-      for (int e = 0; e < kPerThread; ++e) top = share.has(e) ? math::maximum(top, v[e]) : top;
-    });
-    top = G::fold(top, [](C a, C b) { return math::maximum(a, b); });
-
-    double total = 0;
-    each([&](const Share<kColumns>& share, const C(&v)[kPerThread]) {
-      C part = 0;
-#pragma unroll
-      for (int e = 0; e < kPerThread; ++e) part += share.has(e) ? math::softmax_term(v[e], top) : C(0);
-      total += static_cast<double>(part);
-    });
-    const C sum = static_cast<C>(G::sum(total));
+    C top;
+    const C sum = sum_of_terms<C, kColumns>(each, top);
     const C log_sum = log ? math::log(sum) : C(0), scale = C(1) / sum;
 
     each([&](const Share<kColumns>& share, const C(&v)[kPerThread]) {
@@ -131,47 +76,6 @@ __global__ void __launch_bounds__(threads_of<3>(kColumns, sizeof(C) == 8), block
             log ? math::log_softmax_backward(g[e], held_y[e], sum) : math::softmax_backward(g[e], held_y[e], sum);
       share.store(gx.data, gx.dtype, result, [&](int64_t i) { return at[0] + i * gx.stride; });
     });
-  }
-}
-
-/// The rows of tensors of equal sizes, and how threads are shared out to them.
-template <size_t N>
-struct RowPlan {
-  Geometry<N> others;
-  int64_t n;
-  GroupShape shape;
-  bool f64, packed, cached;
-
-  RowPlan(const std::array<const Tensor*, N>& tensors, int64_t dim) {
-    f64 = std::any_of(tensors.begin(), tensors.end(), [](const Tensor* t) { return t->dtype() == DType::F64; });
-    const size_t d = static_cast<size_t>(dim);
-    Dims sizes = tensors[0]->impl().sizes, strides[N];
-    n = sizes.empty() ? 1 : sizes[d];
-    if (!sizes.empty()) sizes.erase(d);
-    std::array<IntArrayRef, N> lists;
-    packed = n % kPerThread == 0;
-    for (size_t k = 0; k < N; ++k) {
-      strides[k] = tensors[k]->impl().strides;
-      packed = packed && strides[k].size() > 0 && strides[k][d] == 1 && is_aligned(*tensors[k]);
-      if (!strides[k].empty()) strides[k].erase(d);
-      for (size_t i = 0; i < sizes.size(); ++i) packed = packed && (sizes[i] == 1 || strides[k][i] % kPerThread == 0);
-      lists[k] = strides[k];
-    }
-    others = make_geometry<N>(kernels::make_walk<N>(sizes, lists));
-    const IntArrayRef first = tensors[0]->strides();
-    const bool columns = others.numel > 1 && n > 1 && others.strides[0][others.rank - 1] < first[d];
-    shape = make_group_shape(others.numel, n, columns, threads_of<N>(false, f64));
-    cached = n <= int64_t{kPerThread} * shape.width;
-  }
-};
-
-/// Calls f with the kernel's flags: std::bool_constant for columns and for cached.
-template <size_t N, class F>
-void visit_plan(const RowPlan<N>& plan, F f) {
-  if (plan.shape.columns) {
-    plan.cached ? f(std::true_type(), std::true_type()) : f(std::true_type(), std::false_type());
-  } else {
-    plan.cached ? f(std::false_type(), std::true_type()) : f(std::false_type(), std::false_type());
   }
 }
 

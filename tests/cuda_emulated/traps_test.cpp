@@ -29,5 +29,18 @@ TEST(EmulatedIndex, OutOfRangeTraps) {
   }
 }
 
+TEST(EmulatedCrossEntropy, ClassOutOfRangeTraps) {
+  const Tensor x = tensor_of(std::vector<double>(30, 1), kFloat), logits = make_view(x, {10, 3}, {3, 1}, 0);
+  const Tensor loss = empty({10}), max = empty({10}), log_sum = empty({10}), none;
+  for (double bad : {-1.0, 3.0, 1e9}) {
+    for (DType dtype : {kLong, kInt}) {
+      std::vector<double> target(10, 2);
+      target[7] = bad;
+      EXPECT_THROW(cuda::cross_entropy(loss, none, max, log_sum, logits, tensor_of(target, dtype), none, -100),
+                   cuda::emulated::Trap);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tandem::testing

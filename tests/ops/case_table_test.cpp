@@ -17,9 +17,9 @@ const std::map<std::string_view, const char*> exceptions = [] {
   std::map<std::string_view, const char*> e;
   for (std::string_view op :
        {"adaptive_avg_pool2d_backward", "avg_pool2d_backward", "batch_norm_backward", "binary_cross_entropy_backward",
-        "conv2d_backward_input", "conv2d_backward_weight", "dropout_backward", "gelu_backward", "layer_norm_backward",
-        "log_softmax_backward", "max_pool2d_backward", "max_pool2d_gather", "mse_loss_backward", "relu_backward",
-        "sigmoid_backward", "softmax_backward", "tanh_backward"}) {
+        "conv2d_backward_input", "conv2d_backward_weight", "cross_entropy_backward", "dropout_backward",
+        "gelu_backward", "layer_norm_backward", "log_softmax_backward", "max_pool2d_backward", "max_pool2d_gather",
+        "mse_loss_backward", "relu_backward", "sigmoid_backward", "softmax_backward", "tanh_backward"}) {
     e[op] = derivative;
   }
   e["gemm"] = "the product with a chosen result dtype; runs in the backward pass of mm, bmm, addmm, matmul and linear";

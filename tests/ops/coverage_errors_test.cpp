@@ -11,6 +11,7 @@ namespace {
 /// Functions without a row.
 const std::map<std::string, const char*> exceptions = {
     {"binary_cross_entropy_backward", "no function: runs in the backward pass of binary_cross_entropy only"},
+    {"cross_entropy_backward", "no function: runs in the backward pass of cross_entropy only"},
     {"copy", "the op behind copy_ and fill_, which have rows"},
     {"detach", "takes every tensor"},
 };

@@ -84,6 +84,63 @@ TEST_F(Loss, ClassLossDerivatives) {
   check_twice([=](In v) -> Out { return {cross_entropy(v[0], t.select(0, 0), {}, LossReduction::None)}; }, {f64({3})});
 }
 
+constexpr LossReduction kReductions[] = {LossReduction::None, LossReduction::Mean, LossReduction::Sum};
+
+TEST_F(Loss, CrossEntropyIsNllLossOfLogSoftmax) {
+  const Tensor t = classes({2, 0, 1, 2, 0, 1}), w = rand({3}).add(0.5);
+  for (const Tensor& x : {leaf({6, 3}), leaf({3, 6}).t(), leaf({2, 3, 3}), leaf({6, 3}, kHalf)}) {
+    const Tensor target = x.dim() == 2 ? t : t.view({2, 3});
+    for (const Tensor& weight : {Tensor(), w, w.to(kDouble), w.to(kHalf)}) {
+      for (LossReduction r : kReductions) {
+        const Tensor wide = x.to(kFloat);
+        const Tensor fused = cross_entropy(wide, target.to(kInt), weight, r, 1);
+        const Tensor composed = nll_loss(log_softmax(wide, 1), target, weight, r, 1);
+        EXPECT_TRUE(near(fused, composed, tolerance(kFloat, 12)));
+        const Tensor g = randn(fused.sizes());
+        const auto gradient = [&](const Tensor& y, bool create_graph) {
+          return autograd::grad({y}, {x}, {g}, true, create_graph)[0];
+        };
+        const Tensor gx = gradient(composed, false);
+        EXPECT_TRUE(near(gradient(fused, false), gx, tolerance(x.dtype(), 12)));
+        EXPECT_TRUE(near(gradient(fused, true), gx, tolerance(x.dtype(), 12)));
+      }
+    }
+  }
+}
+
+TEST_F(Loss, CrossEntropySecondDerivatives) {
+  const Tensor t = classes({2, 0, 1, 2}), w = rand({3}, kDouble).add(0.5);
+  for (LossReduction r : kReductions) {
+    check_twice([=](In v) -> Out { return {cross_entropy(v[0], t, w, r, 0)}; }, {f64({4, 3})});
+    check_twice([=](In v) -> Out { return {cross_entropy(v[0], t.view({2, 2}), {}, r)}; }, {f64({2, 3, 2})});
+  }
+}
+
+TEST_F(Loss, CrossEntropyOfIgnoredTargets) {
+  const Tensor x = leaf({3, 2}), t = full({3}, -100, kLong);
+  for (bool create_graph : {false, true}) {
+    const Tensor y = cross_entropy(x, t);
+    EXPECT_TRUE(std::isnan(y.item<double>()));
+    EXPECT_TRUE(near(autograd::grad({y}, {x}, {}, true, create_graph)[0], zeros({3, 2}), kExact));
+  }
+  EXPECT_EQ(cross_entropy(x, t, {}, LossReduction::Sum).item<double>(), 0);
+  EXPECT_TRUE(std::isnan(cross_entropy(zeros({0, 2}), zeros({0}, kLong)).item<double>()));
+}
+
+TEST_F(Loss, CrossEntropyUnderAutocastReadsLogitsAsTheyAre) {
+  const Tensor x = leaf({5, 3}, kBFloat16), t = classes({0, 1, 2, 0, 1}), wide = x.detach().to(kFloat).requires_grad_();
+  cross_entropy(wide, t).backward();
+  amp::AutocastGuard autocast(kCPU);
+  cross_entropy(x, t).backward();
+  EXPECT_TRUE(near(x.grad(), wide.grad().to(kBFloat16), kExact)) << "rounded once";
+}
+
+TEST_F(Loss, CrossEntropyKeepsItsLogits) {
+  const Tensor x = leaf({2, 3}), z = x * 2, loss = cross_entropy(z, classes({0, 1}));
+  z.mul_(2);
+  EXPECT_THROWS(loss.backward(), AutogradError, "cross_entropy", "changed in place");
+}
+
 // ---- regression
 
 TEST_F(Loss, MseRefusesBadInput) {

@@ -52,6 +52,7 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"mse_loss", Cast::f32},
     {"nll_loss", Cast::f32},
     // the same, where the op has a dtype argument
+    {"cross_entropy", Cast::f32_dtype},
     {"log_softmax", Cast::f32_dtype},
     {"norm", Cast::f32_dtype},
     {"softmax", Cast::f32_dtype},
@@ -136,8 +137,6 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"transpose", Cast::keep},
     {"unsqueeze", Cast::keep},
     {"view", Cast::keep},
-    // built from the ops above, which have their own rows
-    {"cross_entropy", Cast::keep},
     // derivatives
     {"adaptive_avg_pool2d_backward", Cast::keep},
     {"avg_pool2d_backward", Cast::keep},
@@ -145,6 +144,7 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"binary_cross_entropy_backward", Cast::keep},
     {"conv2d_backward_input", Cast::keep},
     {"conv2d_backward_weight", Cast::keep},
+    {"cross_entropy_backward", Cast::keep},
     {"dropout_backward", Cast::keep},
     {"gelu_backward", Cast::keep},
     {"gemm", Cast::keep},

@@ -1,6 +1,6 @@
 #pragma once
-// The formulas of softmax and log-softmax and of their derivatives, element by element; `max` and the sums run over the
-// dimension.
+// The formulas of softmax, log-softmax and cross entropy and of their derivatives, element by element; `max` and the
+// sums run over the dimension.
 #include "tandem/math/approx.h"
 
 namespace tandem::math {
@@ -24,6 +24,16 @@ TANDEM_MATH T softmax_backward(T gy, T y, T dot) {
 template <class T>
 TANDEM_MATH T log_softmax_backward(T gy, T y, T sum) {
   return gy - exp(y) * sum;
+}
+/// The loss of a row from x at its target: -w log softmax(x).
+template <class T>
+TANDEM_MATH T cross_entropy(T x, T max, T log_sum, T weight) {
+  return -(weight * log_softmax(x, max, log_sum));
+}
+/// d/dx of s times a row's -log softmax(x)[target]: s softmax(x); at the target it is less by s.
+template <class T>
+TANDEM_MATH T cross_entropy_backward(T x, T max, T log_sum, T s) {
+  return exp(log_softmax(x, max, log_sum)) * s;
 }
 
 }  // namespace tandem::math

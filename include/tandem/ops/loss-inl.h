@@ -83,12 +83,81 @@ inline Tensor nll_loss_op(const Tensor& x, const Tensor& target, const Tensor& w
       x, target, weight);
 }
 
+/// The dimension that classes run along.
+inline int64_t class_dim(const Tensor& x) { return x.dim() > 1 ? 1 : 0; }
+
+/// dL/dx of cross_entropy for g = dL/dloss of each row, or one number for all; max and log_sum as its kernel leaves
+/// them.
+inline Tensor cross_entropy_slope(const Tensor& g, const Tensor& x, const Tensor& max, const Tensor& log_sum,
+                                  const Tensor& target, const Tensor& weight, int64_t ignore_index, DType dtype) {
+  if (!GradMode::is_enabled()) {
+    return apply<"cross_entropy_backward">(
+        [&](const Tensor& g, const Tensor& x) {
+          Tensor gx = empty_like(x, dtype);
+          backend(x).cross_entropy_backward(gx, contiguous(g), x, max, log_sum, target, weight, ignore_index);
+          return Result{gx};
+        },
+        g, x);
+  }
+  const int64_t d = class_dim(x);
+  const Tensor valid = ne(target, ignore_index), classes = where(valid, target, 0);
+  Tensor s = neg(g);
+  if (weight.defined()) {  // a constant: the loss has no derivative for it
+    const Tensor chosen = index_select(weight.detach(), 0, view(classes, {classes.numel()}));
+    s = mul(s, view(chosen, classes.sizes()));
+  }
+  s = where(valid, s, zeros({}, s.options()));
+  const Tensor glogp = gather_backward(unsqueeze(s, d), x.sizes(), d, unsqueeze(classes, d));
+  return log_softmax_backward(glogp, log_softmax(x, d, g.dtype()), d);
+}
+
+/// One pass over the logits, in which the losses and, for the mean, their weights are found; another for the gradient.
+inline Tensor cross_entropy_op(const Tensor& x, const Tensor& target, const Tensor& weight, LossReduction reduction,
+                               int64_t ignore_index) {
+  return apply<"cross_entropy">(
+      [&](const Tensor& x, const Tensor& given_target, const Tensor& given_weight, std::optional<DType> dtype) {
+        const TensorOptions wide = x.options().dtype(checks::sum_dtype(x.dtype()));
+        const Tensor target = contiguous(given_target);
+        const Tensor weight = given_weight.defined() ? contiguous(to(given_weight, wide.dtype())) : Tensor();
+        const int64_t rows = target.numel();
+        const Tensor max = empty({rows}, wide), log_sum = empty({rows}, wide);
+        const auto run = [&](const Tensor& loss, const Tensor& row_weight) {
+          backend(x).cross_entropy(loss, row_weight, max, log_sum, x, target, weight, ignore_index);
+        };
+        Tensor y, divisor;
+        if (reduction == LossReduction::Mean) {
+          const Tensor terms = empty({2, rows}, wide);
+          run(select(terms, 0, 0), select(terms, 0, 1));
+          const Tensor totals = sum(terms, {1});
+          divisor = select(totals, 0, 1);
+          y = div(select(totals, 0, 0), divisor);
+        } else {
+          y = empty(target.sizes(), wide);
+          run(y, Tensor());
+          if (reduction == LossReduction::Sum) y = sum(y);
+        }
+        const DType t = promote_types(x.dtype(), dtype.value_or(x.dtype()));
+        return Result{to(y, t), save(x, target, weight, max, log_sum, divisor),
+                      [ignore_index](const Backward& b) -> Grads {
+                        Grads grads(3);
+                        if (!b.needs(0)) return grads;
+                        const Tensor max = b.saved(3), divisor = b.saved(5);
+                        Tensor g = to(b.grad(), max.dtype());
+                        if (divisor.defined()) g = div(g, divisor);
+                        grads[0] = cross_entropy_slope(g, b.saved(0), max, b.saved(4), b.saved(1), b.saved(2),
+                                                       ignore_index, b.wanted(0));
+                        return grads;
+                      }};
+      },
+      x, target, weight, std::optional<DType>());
+}
+
 /// Checks that nll_loss and cross_entropy share.
 inline void check_class_loss(const char* op, const Tensor& x, const Tensor& target, const Tensor& weight) {
   checks::floating(op, "x", x);
   TANDEM_CHECK(x.dim() >= 1, ShapeError, "{}: x is {}, but must be [C], [N, C] or [N, C, d1, ...]", op,
                checks::show(x));
-  const int64_t classes = x.dim() == 1 ? x.size(0) : x.size(1);
+  const int64_t classes = x.size(class_dim(x));
   TANDEM_CHECK(classes > 0, ShapeError, "{}: x is {}, which has no classes", op, checks::show(x));
   checks::defined(op, "target", target);
   if (!weight.defined()) return;
@@ -100,7 +169,7 @@ inline void check_class_loss(const char* op, const Tensor& x, const Tensor& targ
 inline void check_classes(const char* op, const Tensor& x, const Tensor& target) {
   checks::index(op, "target", target);
   Dims expected = x.impl().sizes;
-  expected.erase(x.dim() == 1 ? 0 : 1);
+  expected.erase(static_cast<size_t>(class_dim(x)));
   TANDEM_CHECK(target.sizes() == IntArrayRef(expected), ShapeError,
                "{}: x is {}, for which target must be {}, but it is {}", op, checks::show(x), to_string(expected),
                checks::show(target));
@@ -166,27 +235,28 @@ TANDEM_OPS Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& 
   return reduction == LossReduction::None ? squeeze(y, 0) : y;
 }
 
-TANDEM_OPS Tensor cross_entropy(const Tensor& x_given, const Tensor& target, const Tensor& weight,
-                                LossReduction reduction, int64_t ignore_index, double label_smoothing) {
+TANDEM_OPS Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight, LossReduction reduction,
+                                int64_t ignore_index, double label_smoothing) {
   const WholeOpScope op("cross_entropy");
-  const Tensor x = detail::cast_of_composite("cross_entropy", x_given);
   detail::check_class_loss("cross_entropy", x, target, weight);
   TANDEM_CHECK(label_smoothing >= 0 && label_smoothing <= 1, StateError,
                "cross_entropy: label_smoothing = {}, but must lie in [0, 1]", label_smoothing);
-  const int64_t class_dim = x.dim() == 1 ? 0 : 1;
-  if (target.is_floating_point()) {
+  const bool probabilities = target.is_floating_point();
+  if (probabilities) {
     TANDEM_CHECK(target.sizes() == x.sizes(), ShapeError,
                  "cross_entropy: target is {}: probabilities must have the sizes of x {}; for classes pass i64",
                  checks::show(target), checks::show(x));
     TANDEM_CHECK(ignore_index < 0, StateError,
                  "cross_entropy: ignore_index = {} with probabilities as target {}; it goes with classes only",
                  ignore_index, checks::show(target));
-    return detail::probability_loss(log_softmax(x, class_dim), target, weight, reduction, label_smoothing, class_dim);
+  } else {
+    detail::check_classes("cross_entropy", x, target);
+    if (label_smoothing == 0) return detail::cross_entropy_op(x, target, weight, reduction, ignore_index);
   }
-  detail::check_classes("cross_entropy", x, target);
-  const Tensor logp = log_softmax(x, class_dim);
+  const int64_t class_dim = detail::class_dim(x);
+  const Tensor logp = log_softmax(detail::cast_of_composite("cross_entropy", x), class_dim);
+  if (probabilities) return detail::probability_loss(logp, target, weight, reduction, label_smoothing, class_dim);
   const Tensor likelihood = nll_loss(logp, target, weight, reduction, ignore_index);
-  if (label_smoothing == 0) return likelihood;
   const Tensor smooth = detail::smooth_loss(logp, target, weight, reduction, ignore_index, class_dim);
   return add(mul(likelihood, 1 - label_smoothing),
              mul(smooth, label_smoothing / static_cast<double>(x.size(class_dim))));

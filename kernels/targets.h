@@ -1,0 +1,48 @@
+#pragma once
+// The targets of cross_entropy's rows, for both backends.
+#include <cstddef>
+#include <cstdint>
+
+#include "tandem/base/macros.h"
+#include "tandem/tensor/tensor.h"
+
+namespace tandem::kernels {
+
+/// The dimension of the logits that the classes run along.
+inline int64_t class_dim(const Tensor& x) { return x.dim() > 1 ? 1 : 0; }
+
+/// A row's class and its weight; -1 and 0 where the row is ignored.
+template <class C>
+struct Target {
+  int64_t k;
+  C weight;
+};
+
+template <class C>
+struct Targets {
+  const void* data;
+  bool is_i32;
+  const C* weight;  ///< null: all are 1
+  int64_t ignore_index, classes;
+
+  Targets(const Tensor& x, const Tensor& target, const Tensor& class_weight, int64_t ignored)
+      : data(target.raw_bytes()),
+        is_i32(target.dtype() == DType::I32),
+        weight(class_weight.defined() ? class_weight.raw<C>() : nullptr),
+        ignore_index(ignored),
+        classes(x.sizes()[static_cast<size_t>(class_dim(x))]) {}
+
+  /// check(k, classes) refuses a class out of range.
+#if defined(__CUDACC__)
+#pragma nv_exec_check_disable
+#endif
+  template <class Check>
+  TANDEM_HOST_DEVICE Target<C> get(int64_t row, Check check) const {
+    const int64_t k = is_i32 ? static_cast<const int32_t*>(data)[row] : static_cast<const int64_t*>(data)[row];
+    if (k == ignore_index) return {-1, C(0)};
+    check(k, classes);
+    return {k, weight ? weight[k] : C(1)};
+  }
+};
+
+}  // namespace tandem::kernels
