@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 
 #include "support/bad_input.h"
@@ -11,6 +12,7 @@
 #include "tandem/ops/ops.h"
 #include "tandem/optim/optim.h"
 #include "tandem/tensor/factories.h"
+#include "tandem/tensor/random.h"
 
 namespace tandem::testing {
 namespace {
@@ -62,6 +64,45 @@ TEST_P(MasterWeightsTest, FollowF32BitForBit) {
       }
       EXPECT_TRUE(masters->master(also).is_same(also));
     }
+  }
+}
+
+/// Saved after three steps and loaded beside the rounded parameters, both kinds of masters go on bit for bit.
+TEST_P(MasterWeightsTest, AreInTheStateDictionary) {
+  for (MasterWeights kind : {MasterWeights::f32, MasterWeights::remainder}) {
+    const Tensor start = randn({33, 7}), also_start = randn({5});
+    const Tensor p = leaf(start, kBFloat16), also = leaf(also_start, kFloat);
+    auto optimizer = make({p, also});
+    optimizer->keep_master_weights(kind);
+    const auto step = [](optim::Optimizer& o, std::initializer_list<Tensor> params) {
+      for (const Tensor& x : params) x.mutable_grad() = randn(x.sizes()).to(x.dtype());
+      o.step();
+    };
+    for (int i = 0; i < 3; ++i) step(*optimizer, {p, also});
+
+    const StateDict state = optimizer->state_dict();
+    ASSERT_TRUE(state.contains("master_weights.0"));
+    EXPECT_EQ(state["master_weights.0"].dtype(), kFloat);
+    EXPECT_FALSE(state.contains("master_weights.1")) << "an f32 parameter has none";
+    StateDict saved;
+    for (const auto& item : state) saved.insert(item.key(), item.value().clone());
+    const Tensor q = leaf(p.detach().to(kFloat), kBFloat16), also_q = leaf(also.detach(), kFloat);
+    auto resumed = make({q, also_q});
+    resumed->keep_master_weights(kind);
+    resumed->load_state_dict(saved);
+    const Generator generator = default_generator();
+    for (int i = 0; i < 3; ++i) {
+      const PhiloxState position = generator.get_state();
+      step(*optimizer, {p, also});
+      default_generator().set_state(position);
+      step(*resumed, {q, also_q});
+      ASSERT_TRUE(same_bytes(resumed->master(q), optimizer->master(p))) << i;
+      ASSERT_TRUE(same_bytes(q.detach(), p.detach())) << i;
+      ASSERT_TRUE(same_bytes(also_q.detach(), also.detach())) << i;
+    }
+    const Tensor r = leaf(start, kBFloat16), also_r = leaf(also_start, kFloat);
+    auto without = make({r, also_r});
+    EXPECT_NO_THROW(without->load_state_dict(saved)) << "an optimizer that keeps no masters leaves them";
   }
 }
 
