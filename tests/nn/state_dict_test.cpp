@@ -8,6 +8,7 @@
 #include "tandem/nn/nn.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/factories.h"
+#include "tandem/tensor/random.h"
 
 namespace tandem::testing {
 namespace {
