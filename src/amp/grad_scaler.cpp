@@ -258,6 +258,7 @@ Tensor GradScaler::unscale_(const std::vector<Tensor>& grads) {
         "unscale_: tensor {} {} is on {}, but the scaler's state is on {}; use a scaler for each type of device", i,
         checks::show(grads[i]), grads[i].device().str(), scale_.device().str());
   }
+  check_iteration("unscale_");
   NoGradGuard no_grad;
   const Tensor found_inf = zeros({}, scale_.options());
   if (!grads.empty()) backend(scale_).unscale(grads, inverse_scale(), found_inf);
@@ -272,11 +273,12 @@ void GradScaler::record_found_inf(const Tensor& found_inf) {
   checks::defined("record_found_inf", "the flag", found_inf);
   TANDEM_CHECK(found_inf.numel() == 1 && found_inf.dtype() == kFloat, StateError,
                "record_found_inf: the flag is {}; it must be f32 of one element", checks::show(found_inf));
+  check_iteration("record_found_inf");
   other_found_infs_.push_back(found_inf);
 }
 
 void GradScaler::check_iteration(const char* call) {
-  const bool begun = !records_.empty() || inverse_scale_.defined();
+  const bool begun = !records_.empty() || inverse_scale_.defined() || !other_found_infs_.empty();
   const uint64_t capture = cuda::current_capture_id();
   if (begun && capture_ == capture) return;
   TANDEM_CHECK(!begun || capture_ != 0, StateError,

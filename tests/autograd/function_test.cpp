@@ -182,7 +182,9 @@ TEST(Function, UndefinedGradientsAreZerosUnlessAskedOtherwise) {
     Outputs::apply(x, false, materialize)[1].sum().backward();
     EXPECT_TRUE(equals(x.grad(), {3, 3}));
     EXPECT_EQ(Outputs::got[0].defined(), materialize);
-    if (materialize) EXPECT_TRUE(equals(Outputs::got[0], {0, 0}));
+    if (materialize) {
+      EXPECT_TRUE(equals(Outputs::got[0], {0, 0}));
+    }
     EXPECT_EQ(Outputs::got[2].defined(), materialize);
   }
 }
