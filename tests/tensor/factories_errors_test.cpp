@@ -16,7 +16,7 @@ constexpr int64_t kHuge = int64_t{1} << 60;
 BadInputs named() {
   const Tensor none, x = ones({2, 3});
   static float memory[6] = {};
-  const TensorOptions integer_grad = requires_grad().dtype(kInt);
+  const TensorOptions integer_grad = TensorOptions(kInt).requires_grad(true);
   const Tensor n = ones({2}, kLong);
   return {
       BAD_INPUT("empty", empty({2, -1}), ShapeError, "[2, -1]", "negative", "at least 0"),
