@@ -14,7 +14,9 @@ class LateValues {
  public:
   explicit LateValues(const std::vector<Tensor>& tensors);
   /// Waits: the memory that copies are on the way to must not go to others.
-  ~LateValues() { wait(); }
+  ~LateValues() {
+    if (!ready()) wait();
+  }
   LateValues(LateValues&&) = default;
 
   bool ready() const;

@@ -23,6 +23,7 @@ struct Capturing {
   size_t nodes = 0;
   bool spoilt = false;
 } capturing;
+bool said_to_capture = false;  // without a graph of its own
 thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 
 /// Counts the call, and fails it when told to.
@@ -131,7 +132,7 @@ Driver make() {
     return called("cudaStreamWaitEvent");
   };
   d.cudaStreamIsCapturing = [](cudaStream_t, cudaStreamCaptureStatus* status) {
-    *status = capturing.stream ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    *status = capturing.stream || said_to_capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return called("cudaStreamIsCapturing");
   };
   d.cudaEventCreateWithFlags = [](cudaEvent_t* event, unsigned) {
@@ -220,7 +221,7 @@ void fail_next(const std::string& name, cudaError_t code) { failure = {name, cod
 
 void pass_time(float milliseconds) { now += milliseconds; }
 void set_launch_time(float milliseconds) { launch_time = milliseconds; }
-void set_capturing(bool on) { capturing.stream = on ? reinterpret_cast<cudaStream_t>(1) : nullptr; }
+void set_capturing(bool on) { said_to_capture = on; }
 void set_events_done(bool done) { events_done = done; }
 
 }  // namespace tandem::cuda::testing

@@ -14,6 +14,7 @@ const std::map<std::string, const char*> exceptions = {
     {"cross_entropy_backward", "no function: runs in the backward pass of cross_entropy only"},
     {"copy", "the op behind copy_ and fill_, which have rows"},
     {"detach", "takes every tensor"},
+    {"wait_until_read", "internal: what a copy does at its end"},
 };
 
 /// In-place methods that are tested beside the tensor.
