@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include <tandem/amp/modes.h>
 #include <tandem/tandem.h>
 
 using namespace tandem;

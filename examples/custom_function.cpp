@@ -1,6 +1,9 @@
 // Functions with derivatives of one's own under autocast: one that goes with the region, one that needs f32; and a part
 // of the network that is computed again in backward instead of being kept.
 // Source: "Autocast and Custom Autograd Functions" in PyTorch's AMP examples.
+#include <tandem/amp/custom_function.h>
+#include <tandem/autograd/checkpoint.h>
+
 #include "toy.h"
 
 using namespace tandem;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <iostream>
 
+#include <tandem/amp/debug.h>
 #include <tandem/tandem.h>
 #include <CLI/CLI.hpp>
 

@@ -1,27 +1,15 @@
 #pragma once
-// What programs need. The library itself includes what it uses. For those who write ops of their own there are besides
-// tandem/amp/custom_op.h and tandem/autograd/gradcheck.h, which cost much to include.
+// What programs need. The library itself includes what it uses. Every file of a program pays for what is here, so these
+// are apart: tandem/amp/debug.h (what AMP does, to look at), tandem/amp/modes.h (Apex's, Colossal-AI's and Keras's),
+// tandem/amp/custom_function.h and tandem/autograd/function.h (functions of one's own), tandem/autograd/checkpoint.h,
+// tandem/amp/custom_op.h and tandem/autograd/gradcheck.h (ops of one's own).
 #include "tandem/amp/auto_mixed_precision.h"
 #include "tandem/amp/autocast.h"
-#include "tandem/amp/booster.h"
-#include "tandem/amp/check_numerics.h"
-#include "tandem/amp/compare_accuracy.h"
-#include "tandem/amp/custom_function.h"
-#include "tandem/amp/dtype_policy.h"
-#include "tandem/amp/explain.h"
 #include "tandem/amp/grad_scaler.h"
 #include "tandem/amp/gradient_dtype.h"
-#include "tandem/amp/loss_scale_optimizer.h"
-#include "tandem/amp/mixed_precision.h"
-#include "tandem/amp/op_stats.h"
-#include "tandem/amp/opt_level.h"
-#include "tandem/amp/overflow_finder.h"
 #include "tandem/amp/policy_overrides.h"
 #include "tandem/amp/thread_context.h"
-#include "tandem/amp/train_log.h"
-#include "tandem/autograd/checkpoint.h"
 #include "tandem/autograd/engine.h"
-#include "tandem/autograd/function.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/backend.h"
 #include "tandem/base/error.h"

@@ -83,8 +83,7 @@ void widen_gradients(const optim::Optimizer& optimizer) {
 }
 
 /// A whole number of the state; 0 when it is missing. Counters live in the device's i32.
-int64_t counter_of(const std::map<std::string, Scalar>& state, const char* key, double least,
-                   double most = 0x7fffffff) {
+int64_t counter_of(const ScalerState& state, const char* key, double least, double most = 0x7fffffff) {
   const auto it = state.find(key);
   if (it == state.end()) return 0;
   const double value = it->second.to_double();
@@ -445,7 +444,7 @@ void GradScaler::set_growth_interval(int64_t interval) {
   set_rule(get_growth_factor(), get_backoff_factor(), interval);
 }
 
-std::map<std::string, Scalar> GradScaler::state_dict() const {
+ScalerState GradScaler::state_dict() const {
   if (!is_enabled()) return {};
   return {{"scale", get_scale()},
           {"growth_factor", options_.growth_factor()},
@@ -457,7 +456,7 @@ std::map<std::string, Scalar> GradScaler::state_dict() const {
           {"consecutive_skips", skips_.defined() ? skips_.item<int64_t>() : init_skips_}};
 }
 
-StateCommit GradScaler::prepare_load_state_dict(const std::map<std::string, Scalar>& state) {
+StateCommit GradScaler::prepare_load_state_dict(const ScalerState& state) {
   if (!is_enabled()) return [] {};
   const WholeOpScope op("load_state_dict");
   TANDEM_CHECK(!state.empty(), StateError,

@@ -197,7 +197,7 @@ LossScalersState state_dict(const optim::Optimizer& optimizer) {
 void load_state_dict(const optim::Optimizer& optimizer, const LossScalersState& state) {
   const auto scaling = loss_scaling_of("load_state_dict", optimizer);
   const size_t count = scaling->scalers().size();
-  std::vector<std::pair<size_t, const std::map<std::string, Scalar>*>> wanted;
+  std::vector<std::pair<size_t, const ScalerState*>> wanted;
   for (const auto& [key, value] : state) {
     constexpr std::string_view prefix = "loss_scaler";
     const std::string digits = key.starts_with(prefix) ? key.substr(prefix.size()) : "";

@@ -7,6 +7,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "tandem/autograd/accumulate_grad.h"
 #include "tandem/autograd/meta.h"
 #include "tandem/backend.h"
 #include "tandem/base/check.h"

@@ -1,6 +1,6 @@
+#include "tandem/autograd/accumulate_grad.h"
 #include "tandem/autograd/backward_scaler.h"
 #include "tandem/autograd/grad_mode.h"
-#include "tandem/autograd/node.h"
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/factories.h"

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "tandem/autograd/accumulate_grad.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/node.h"
 #include "tandem/backend.h"

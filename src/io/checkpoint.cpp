@@ -48,12 +48,15 @@ StateCommit prepare_generator(Generator generator, const StateDict& state) {
 
 StateDict save_scaler(const amp::GradScaler& scaler) {
   StateDict state;
-  for (const auto& [key, value] : scaler.state_dict()) state.insert(key, scalar_tensor(value, value.kind()));
+  const amp::ScalerState numbers = scaler.state_dict();
+  for (const auto& [key, value] : std::map(numbers.begin(), numbers.end())) {  // the same file every time
+    state.insert(key, scalar_tensor(value, value.kind()));
+  }
   return state;
 }
 
 StateCommit prepare_scaler(amp::GradScaler& scaler, const StateDict& state) {
-  std::map<std::string, Scalar> numbers;
+  amp::ScalerState numbers;
   for (const auto& item : state) {
     TANDEM_CHECK(item.value().defined() && item.value().numel() == 1, StateError,
                  "load_state_dict: '{}' is no number; nothing was changed", item.key());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_set>
@@ -215,7 +216,7 @@ std::string json_string(const std::string& text) {
 std::string header_text(const Header& header) {
   std::string text = fmt::format("{{\"{}\":{{", kMetadataKey);
   const char* comma = "";
-  for (const auto& [key, value] : header.metadata) {
+  for (const auto& [key, value] : std::map(header.metadata.begin(), header.metadata.end())) {  // the same every time
     text += fmt::format("{}{}:{}", comma, json_string(key), json_string(value));
     comma = ",";
   }

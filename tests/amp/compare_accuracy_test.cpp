@@ -9,6 +9,7 @@
 
 #include "src/amp/align.h"
 #include "support/compare.h"
+#include "tandem/amp/debug.h"
 #include "tandem/tandem.h"
 
 namespace tandem {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/amp/custom_op.h"
+#include "tandem/amp/debug.h"
 #include "tandem/tandem.h"
 
 namespace tandem {

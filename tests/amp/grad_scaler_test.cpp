@@ -297,7 +297,7 @@ TEST_F(GradScalerTest, StateMovesToAnotherScaler) {
   iterate(first, 0);
   iterate(first, INFINITY);
   iterate(first, 0);
-  const std::map<std::string, Scalar> state = first.state_dict();
+  const amp::ScalerState state = first.state_dict();
   EXPECT_EQ(state.at("_growth_tracker").to_int64(), 1);
   for (const bool lazy : {true, false}) {
     GradScaler second(GradScalerOptions().hysteresis(2));
@@ -313,7 +313,7 @@ TEST_F(GradScalerTest, StateMovesToAnotherScaler) {
 TEST_F(GradScalerTest, ABrokenStateChangesNothing) {
   GradScaler scaler(GradScalerOptions().init_scale(64));
   EXPECT_THROWS(scaler.load_state_dict({}), StateError, "empty", "disabled");
-  std::map<std::string, Scalar> state = scaler.state_dict();
+  amp::ScalerState state = scaler.state_dict();
   state.erase("_growth_tracker");
   EXPECT_THROWS(scaler.load_state_dict(state), StateError, "_growth_tracker", "missing");
   state = scaler.state_dict();

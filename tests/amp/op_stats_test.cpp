@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "support/compare.h"
+#include "tandem/amp/debug.h"
 #include "tandem/tandem.h"
 
 namespace tandem {

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tandem/amp/debug.h"
 #include "tandem/tandem.h"
 
 namespace tandem {

@@ -3,9 +3,9 @@
 // the device, so that a training step never waits for them.
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "tandem/backend.h"
@@ -26,6 +26,9 @@ class SkipWatch;
 /// - paddle: the scale backs off at every `hysteresis`-th overflow in a row; a clean step resets the count.
 ///   Source: Paddle, decr_every_n_nan_or_inf.
 using Hysteresis = HysteresisRule;
+
+/// The numbers of a GradScaler by name, as PyTorch names them.
+using ScalerState = std::unordered_map<std::string, Scalar>;
 
 /// Options of a GradScaler, set by name: `GradScalerOptions().init_scale(1024).growth_interval(100)`.
 /// Defaults are PyTorch's; what PyTorch does not have is off.
@@ -164,13 +167,13 @@ class GradScaler {
 
   /// Everything that a bitwise resume needs; empty when disabled. PyTorch's keys: scale, growth_factor, backoff_factor,
   /// growth_interval, _growth_tracker; tandem's: hysteresis_tracker, consecutive_skips.
-  std::map<std::string, Scalar> state_dict() const;
+  ScalerState state_dict() const;
   /// Takes over a state; tandem's own keys may be missing. Throws StateError, and changes nothing, for an empty or
   /// incomplete dictionary, for values that no scaler of these options can reach, and in the middle of an iteration.
   /// Does nothing when disabled.
-  void load_state_dict(const std::map<std::string, Scalar>& state) { prepare_load_state_dict(state)(); }
+  void load_state_dict(const ScalerState& state) { prepare_load_state_dict(state)(); }
   /// The checks of load_state_dict; what it returns does the rest.
-  StateCommit prepare_load_state_dict(const std::map<std::string, Scalar>& state);
+  StateCommit prepare_load_state_dict(const ScalerState& state);
 
  private:
   enum class Stage { Ready, Unscaled, Stepped };
@@ -206,9 +209,10 @@ class GradScaler {
   std::shared_ptr<std::array<double, 3>> rule_;    // growth_factor, backoff_factor, growth_interval, for graphs
   std::shared_ptr<detail::SkipWatch> skip_watch_;  // null without max_consecutive_skips
   uint64_t capture_ = 0;                           // in which this iteration began; 0: outside
-  std::map<uint64_t, OptimizerRecord> records_;    // of this iteration, by Optimizer::id: optimizers past Ready
-  std::vector<Tensor> unscaled_;                   // their gradients
-  std::vector<Tensor> other_found_infs_;           // of this iteration, that belong to no optimizer
+  // Of this iteration: the optimizers past Ready by Optimizer::id, their gradients, flags that belong to no optimizer.
+  std::unordered_map<uint64_t, OptimizerRecord> records_;
+  std::vector<Tensor> unscaled_;
+  std::vector<Tensor> other_found_infs_;
 };
 
 }  // namespace tandem::amp

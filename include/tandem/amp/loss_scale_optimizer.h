@@ -42,8 +42,8 @@ class LossScaleOptimizer {
   double dynamic_scale() const { return scaler_.get_scale(); }
   /// Clean steps since the scale last changed; waits for the device.
   int64_t step_counter() const { return scaler_.get_growth_tracker(); }
-  std::map<std::string, Scalar> state_dict() const { return scaler_.state_dict(); }
-  void load_state_dict(const std::map<std::string, Scalar>& state) { scaler_.load_state_dict(state); }
+  ScalerState state_dict() const { return scaler_.state_dict(); }
+  void load_state_dict(const ScalerState& state) { scaler_.load_state_dict(state); }
 
  private:
   optim::Optimizer& inner_;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tandem/amp/grad_scaler.h"
 #include "tandem/base/arg.h"
 #include "tandem/base/scalar.h"
 #include "tandem/nn/module.h"
@@ -150,7 +151,7 @@ std::vector<Tensor> master_params(optim::Optimizer& optimizer);
 
 /// The states of all losses' scales: "loss_scaler0", ... See GradScaler::state_dict. `optimizer`: any of those that
 /// were initialized together.
-using LossScalersState = std::map<std::string, std::map<std::string, Scalar>>;
+using LossScalersState = std::map<std::string, ScalerState>;
 LossScalersState state_dict(const optim::Optimizer& optimizer);
 /// Takes them over, also from a run at another level or with another number of losses: what has no counterpart is left
 /// with a warning; a fixed scale stays as it is. Throws StateError, and changes nothing, for a key of another form.

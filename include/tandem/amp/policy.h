@@ -3,7 +3,6 @@
 //
 // It is PyTorch's CUDA list, plus the CPU-only rows whose reason is numeric (docs/differences.md). An op that is not in
 // the table does not compile.
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>

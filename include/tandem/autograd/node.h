@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -157,21 +156,6 @@ class OpNode final : public Node {
   std::vector<DType> wanted;    ///< dtype of each input's gradient
   std::vector<DType> rounding;  ///< with GradientDType::Lower: the dtype it is rounded through first; else empty
   bool released = false;        ///< saved tensors have been dropped
-};
-
-/// Adds gradients into a leaf's `.grad`; safe on several threads at a time.
-class AccumulateGrad final : public Node {
- public:
-  explicit AccumulateGrad(const Tensor& variable);
-  /// The leaf's own hooks: they outlive this node.
-  void run_hooks(Grads& grads) override;
-  Grads apply(Grads grads) override;
-  void mark_scaled() override;
-  const Tensor& variable() const { return variable_; }
-
- private:
-  Tensor variable_;
-  std::mutex mutex_;  // held while .grad is changed: a leaf has one node of this kind at a time
 };
 
 /// A node made of a function, for the few places that are not ops.

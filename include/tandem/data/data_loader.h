@@ -1,7 +1,6 @@
 #pragma once
 // DataLoader: walks a dataset in batches, in a sampler's order, with worker threads if wanted, and copies them to a
 // device ahead of the loop if wanted.
-#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <iterator>

@@ -2,16 +2,16 @@
 // Files of named tensors in the safetensors format, which Python's package of that name reads and writes.
 // Source: https://github.com/huggingface/safetensors, "Format".
 #include <cstddef>
-#include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "tandem/tensor/state_dict.h"
 
 namespace tandem::io {
 
 /// Texts beside the tensors. Keys that begin with "tandem." are tandem's own.
-using Metadata = std::map<std::string, std::string>;
+using Metadata = std::unordered_map<std::string, std::string>;
 
 /// What a file holds. The tensors are in the order in which its header lists them.
 struct TensorFile {

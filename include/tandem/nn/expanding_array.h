@@ -1,6 +1,5 @@
 #pragma once
 // ExpandingArray: D sizes given as D numbers, or as one that stands for all.
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -37,7 +36,7 @@ class ExpandingArray {
     if (count == 1) {
       values_.fill(*from);
     } else if (count == D) {
-      std::copy_n(from, D, values_.begin());
+      for (size_t i = 0; i < D; ++i) values_[i] = from[i];
     } else {
       detail::throw_expanding_array(D, count);
     }

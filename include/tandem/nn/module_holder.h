@@ -22,7 +22,10 @@ class ModuleHolder {
   using ContainedType = Contained;
 
   /// A default-constructed module, as in libtorch; `nullptr` for none.
-  ModuleHolder() requires std::default_initializable<Contained> : impl_(std::make_shared<Contained>()) {}
+  ModuleHolder() : impl_(std::make_shared<Contained>()) {
+    static_assert(std::default_initializable<Contained>,
+                  "this module has no default constructor: give its options, or nullptr for an empty holder");
+  }
   ModuleHolder(std::nullptr_t) : impl_(nullptr) {}
   /// The module's own constructor.
   template <class Head, class... Tail>
@@ -36,13 +39,10 @@ class ModuleHolder {
   bool is_empty() const noexcept { return impl_ == nullptr; }
   Contained* operator->() const { return get(); }
   Contained& operator*() const { return *get(); }
-  const std::shared_ptr<Contained>& ptr() const {
-    check();
-    return impl_;
-  }
+  std::shared_ptr<Contained> ptr() const { return std::shared_ptr<Contained>(impl_, get()); }
   Contained* get() const {
     check();
-    return impl_.get();
+    return static_cast<Contained*>(impl_.get());
   }
   /// forward() of the module, with its call hook (call.h).
   template <class... Args>
@@ -61,7 +61,7 @@ class ModuleHolder {
       detail::throw_empty_holder(__PRETTY_FUNCTION__);
   }
 
-  std::shared_ptr<Contained> impl_;
+  std::shared_ptr<void> impl_;  // to a Contained: one type for all holders is far less to compile
 };
 
 }  // namespace tandem::nn
