@@ -3,21 +3,24 @@
 # of them, training steps beside the machine's PyTorch, and what single kernels reach. Steps that have run are not
 # repeated: after an interruption the same command goes on.
 #
-# Usage: scripts/gpu_check.sh [--package DIR] [--out DIR] [--arch 90] [--retry] [--stage NAME]...
+# Usage: scripts/gpu_check.sh [--package DIR] [--out DIR] [--arch N] [--retry] [--stage NAME]...
 #   --package DIR   only builds: puts DIR/package.tar.xz there, stripped binaries and what they need for another machine
+#   --arch N        compute capability to build for: 90 for a package, otherwise that of the GPU at hand
 #   --stage NAME    tests, sanitizer, benchmarks, memory or kernels; by default all of them, one after another.
 #                   It ends after 8 minutes at most, with exit status 75 when something is left: call again to go on
 #   --retry         repeats steps that failed
-#   With DIR at hand (default: build/gpu_package, or $TANDEM_GPU_PACKAGE) the stages run from there.
+#   With a package at hand (default: build/gpu_package, or $TANDEM_GPU_PACKAGE) the stages run from there; one that was
+#   built here is brought up to date first. Results of other binaries than those at hand are dropped.
 # Results: OUT/summary.json and OUT/summary.txt (default: build/gpu_results), one log for each step beside them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly kSlice=460 # seconds of a stage that is called by name
 readonly kUnfinished=75
+readonly kBuild=build/gpu
 package=${TANDEM_GPU_PACKAGE:-build/gpu_package}
 out=build/gpu_results
-arch=90
+arch=
 stages=()
 slice=0
 build_only=0
@@ -30,7 +33,7 @@ while (($#)); do
     --arch) arch=$2 && shift ;;
     --retry) retry=1 ;;
     *)
-      sed -n '2,13s/^# \{0,1\}//p' "$0"
+      sed -n '2,16s/^# \{0,1\}//p' "$0"
       exit 2
       ;;
   esac
@@ -50,15 +53,17 @@ done
 readonly kTheirs='/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*|libcuda|libcudart|libcublas[^/]*|libcudnn[^/]*|libnccl|libnv[^/]*|libtandem)\.so'
 
 build_package() {
-  local build=build/gpu staging
+  local build=$kBuild staging
   PATH=$PATH:/usr/local/cuda/bin cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTANDEM_CUDA=ON \
-    -DCMAKE_CUDA_ARCHITECTURES="$arch" -DBUILD_SHARED_LIBS=ON -DTANDEM_TESTS_DIR=tests \
+    -DCMAKE_CUDA_ARCHITECTURES="${arch:-native}" -DBUILD_SHARED_LIBS=ON -DTANDEM_TESTS_DIR=tests \
     -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON -DCMAKE_INSTALL_RPATH="\$ORIGIN/../lib"
   PATH=$PATH:/usr/local/cuda/bin cmake --build "$build"
+  [[ -f $package/package.tar.xz && -z $(find "$build" -type f -executable -newer "$package/package.tar.xz" -print -quit) ]] &&
+    return
   staging=$(mktemp -d)
   trap "rm -rf '$staging'" EXIT
   mkdir -p "$staging/bin" "$staging/lib" "$package"
-  cp "$build"/tests/*_test "$build"/benchmarks/{train_bench,device_bench} "$staging/bin/"
+  cp "$build"/tests/{*_test,tandem_unchanged_program} "$build"/benchmarks/{train_bench,device_bench} "$staging/bin/"
   find "$build/examples" -maxdepth 1 -type f -executable -exec cp {} "$staging/bin/" \;
   cp -L "$build"/libtandem.so.? "$staging/lib/"
   LD_LIBRARY_PATH=$staging/lib:$PWD/.deps/onednn/lib ldd "$staging"/bin/* "$staging"/lib/* | awk '/=> \//{print $3}' |
@@ -146,7 +151,7 @@ tests() {
 # with_sanitizer TOOL PROGRAM ARGUMENTS...
 with_sanitizer() {
   local sanitizer
-  sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null) || {
+  sanitizer=$(command -v compute-sanitizer || ls "${CUDA_PATH:-/usr/local/cuda}/bin/compute-sanitizer" 2>/dev/null) || {
     echo "no compute-sanitizer on this machine (it is part of the CUDA toolkit)"
     return 77
   }
@@ -230,10 +235,11 @@ kernels() {
 }
 
 if ((build_only)); then
+  arch=${arch:-90}
   build_package
   exit
 fi
-if [[ ! -f $package/package.tar.xz && ! -d $package/bin ]]; then
+if [[ (-z ${TANDEM_GPU_PACKAGE-} && -d $kBuild) || (! -f $package/package.tar.xz && ! -d $package/bin) ]]; then
   command -v nvcc >/dev/null || [[ -x /usr/local/cuda/bin/nvcc ]] || {
     echo "gpu_check: no binaries in $package and no nvcc here; make them elsewhere with --package" >&2
     exit 2
@@ -242,6 +248,11 @@ if [[ ! -f $package/package.tar.xz && ! -d $package/bin ]]; then
 fi
 unpack_package
 mkdir -p "$out"
+binaries=$(find "$package" -mindepth 2 -type f -print0 | sort -z | xargs -0 cat | sha256sum)
+if [[ $(cat "$out/binaries.sha256" 2>/dev/null) != "$binaries" ]]; then
+  rm -f "$out"/*.{status,seconds,log,json}
+  echo "$binaries" >"$out/binaries.sha256"
+fi
 # For our programs alone: PyTorch brings its own. The package's libraries are found by the programs' own paths.
 cuda_libraries=(env "LD_LIBRARY_PATH=$(cuda_folders | paste -sd:):${LD_LIBRARY_PATH-}")
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader >"$out/gpu.txt" 2>&1 ||

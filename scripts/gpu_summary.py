@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Puts what scripts/gpu_check.sh left in a folder into summary.json and summary.txt, and prints the latter.
 
-Beside each ratio to PyTorch stand the goals, what it must be and what it may become, and beside the kernels what was
-predicted of them for an H200; docs/benchmarks.md explains both. Exits 1 when there was no GPU, a step failed, or no test
-passed.
+Beside each ratio to PyTorch stand the goals, what it must be and what it may become (docs/benchmarks.md), and on an H200
+beside the kernels what was predicted of them. Exits 1 when there was no GPU, a step or test failed, or the tests that ran
+were not on the GPU.
 """
 import json
 import pathlib
 import sys
 
 SKIPPED = 77
+ON_DEVICE = "EveryCaseRunsOnTheDevice"  # of ops_test: skipped where the CUDA runtime finds no usable device
 
 
 # ---- goals: tandem's time over PyTorch's, at most (speed-ups: at least)
@@ -33,7 +34,9 @@ RATIOS = [
 ]
 SPEEDUPS = [("recipe: f32 / f16", run("recipe", "f32"), run("recipe", "f16"), 4.5, 6.0)]
 
-# ---- predictions for an H200: (first words of the group and kernel's name, quantity, from, to)
+# ---- predictions for an H200, made before any measurement: products at 60 to 70 % of its peak for dense f16 (989 TFLOP/s;
+# 67 for f32), passes at 92 % of a copy's rate, launches as reported for CUDA 12.
+# (first words of the group and kernel's name, quantity, from, to)
 PREDICTIONS = [
     ("products f16 weight gradient added to f32", "us", 26, 37),
     ("products f16 weight gradient to f32", "us", 26, 37),
@@ -44,7 +47,6 @@ PREDICTIONS = [
     ("passes copy", "of_copy", None, None),
     ("passes", "of_copy", 0.92, None),
     ("convolutions 424 channels nhwc", "flops", 600e12, 700e12),
-    ("launches graph node", "us", 1.2, 2.0),
     ("launches", "us", 3, 5),
 ]
 # PyTorch's recipe step in ms, by precision and variant.
@@ -67,6 +69,7 @@ def objects(path):
 def tests_of(folder):
     totals = {"passed": 0, "failed": 0, "skipped": 0}
     failures = []
+    on_device = False
     for path in sorted(folder.glob("*_test*.json")):
         try:
             suites = json.loads(path.read_text())["testsuites"]
@@ -81,7 +84,8 @@ def tests_of(folder):
                     totals["skipped"] += 1
                 elif test.get("status") == "RUN":
                     totals["passed"] += 1
-    return totals, failures
+                    on_device |= test["name"] == ON_DEVICE
+    return totals, failures, on_device
 
 
 def is_program(entry, program):
@@ -142,7 +146,9 @@ def with_prediction(kernel):
 def collect(folder):
     """The summary of a folder, as written to summary.json."""
     steps = {p.stem: int(p.read_text()) for p in sorted(folder.glob("*.status"))}
-    totals, failures = tests_of(folder)
+    gpu = (folder / "gpu.txt").read_text().strip()
+    predicted_gpu = "H200" in gpu
+    totals, failures, on_device = tests_of(folder)
     runs, largest, kernels = [], [], []
     for path in sorted(folder.glob("*.log")):
         if steps.get(path.stem) != 0:
@@ -151,15 +157,15 @@ def collect(folder):
             if "largest_batch" in entry:
                 largest.append(entry)
             elif "kernel" in entry:
-                kernels.append(with_prediction(entry) if "group" in entry else entry)
+                kernels.append(with_prediction(entry) if "group" in entry and predicted_gpu else entry)
             elif "ms" in entry:
                 if "_batch" in path.stem:
                     entry["asked_batch"] = entry["batch"]
                 predicted = TORCH_PREDICTIONS.get((entry["precision"], entry.get("variant")))
-                if predicted and is_program(entry, "torch") and entry["workload"] == "recipe":
+                if predicted and predicted_gpu and is_program(entry, "torch") and entry["workload"] == "recipe":
                     entry["predicted_ms"] = predicted
                 runs.append(entry)
-    return {"gpu": (folder / "gpu.txt").read_text().strip(), "tests": totals, "failures": failures, "steps": steps,
+    return {"gpu": gpu, "tests": totals, "on_device": on_device, "failures": failures, "steps": steps,
             "goals": goals_of(runs), "benchmarks": runs, "largest_batches": largest, "kernels": kernels}
 
 
@@ -176,6 +182,8 @@ def text_of(summary):
     steps = summary["steps"]
     lines = [f"GPU: {summary['gpu']}",
              "tests: {passed} passed, {failed} failed, {skipped} skipped".format(**summary["tests"])]
+    if not summary["on_device"]:
+        lines.append("  NOT ON THE GPU: the CUDA runtime found no usable device, or ops_test has not run")
     lines += [f"  failed: {f}" for f in summary["failures"][:40]]
     lines += [f"step {name}: exit status {status}" for name, status in steps.items() if status not in (0, SKIPPED)]
     skipped = [name for name, status in steps.items() if status == SKIPPED]
@@ -222,8 +230,8 @@ def main():
     (folder / "summary.txt").write_text(text)
     print(text, end="")
     failed = any(status not in (0, SKIPPED) for status in summary["steps"].values())
-    tests = summary["tests"]
-    return 1 if summary["gpu"].startswith("no GPU") or failed or tests["failed"] or not tests["passed"] else 0
+    no_gpu = summary["gpu"].startswith("no GPU") or not summary["on_device"]
+    return 1 if no_gpu or failed or summary["tests"]["failed"] else 0
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ Files whose names agree up to the last '_' share a column: mlp_f32.jsonl and mlp
     plot_log.py run.jsonl                       # writes run.png
     plot_log.py build/demo/*.jsonl -o demo.png
 
-Needs matplotlib (Debian: python3-matplotlib; elsewhere: pip install matplotlib).
+Needs matplotlib (Debian: python3-matplotlib; elsewhere: pip install matplotlib); exits 77 without it.
 """
 import argparse
 import csv
@@ -16,6 +16,8 @@ import math
 import os
 import shlex
 import sys
+
+NO_MATPLOTLIB = 77
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000"]
@@ -187,8 +189,9 @@ def main():
         import matplotlib  # noqa: F401
     except ImportError:
         again = shlex.join(["python3", sys.argv[0], *args.logs, "-o", output])
-        sys.exit("plot_log: no picture, for this Python has no matplotlib; install it (Debian: apt-get install "
-                 f"python3-matplotlib; elsewhere: pip install matplotlib), then run\n  {again}")
+        print("plot_log: no picture, for this Python has no matplotlib; install it (Debian: apt-get install "
+              f"python3-matplotlib; elsewhere: pip install matplotlib), then run\n  {again}", file=sys.stderr)
+        sys.exit(NO_MATPLOTLIB)
     try:
         columns = group(args.logs)
     except (OSError, ValueError, TypeError) as error:

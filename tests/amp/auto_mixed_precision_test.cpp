@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <thread>
 
 #include "tandem/amp/autocast.h"
@@ -23,9 +24,10 @@ namespace {
 
 using amp::AutoMixedPrecisionOptions;
 
-/// Both outputs of the unchanged program under these variables.
+/// Both outputs of the unchanged program, which lies beside this one, under these variables.
 std::string run_program(const std::string& variables) {
-  const std::string command = "env " + variables + " " + TANDEM_UNCHANGED_PROGRAM + " 2>&1";
+  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "tandem_unchanged_program";
+  const std::string command = "env " + variables + " " + program.string() + " 2>&1";
   FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) return "popen failed";
   std::string text;

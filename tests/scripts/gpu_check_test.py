@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Notes its call in $CALLS; as a test, writes a result with one case.
 STAND_IN = """#!/bin/sh
 echo "$(basename "$0") $GTEST_SHARD_INDEX $*" >> "$CALLS"
-for a; do case $a in --gtest_output=json:*) echo '{"testsuites": [{"name": "S", "testsuite": [{"name": "t", "status":
+for a; do case $a in --gtest_output=json:*) echo '{"testsuites": [{"name": "S", "testsuite": [{"name": "EveryCaseRunsOnTheDevice", "status":
 "RUN"}]}]}' > "${a#--gtest_output=json:}";; esac; done
 """
 
@@ -34,11 +34,11 @@ class GpuCheck(unittest.TestCase):
         path.write_text(text)
         path.chmod(0o755)
 
-    def check(self, *arguments):
+    def check(self, *arguments, **variables):
         calls = self.folder / "calls"
         calls.write_text("")
-        environment = dict(os.environ, PATH=f"{self.tools}:{os.environ['PATH']}", CALLS=str(calls),
-                           TANDEM_GPU_PACKAGE=str(self.folder / "package"))
+        environment = {**os.environ, "PATH": f"{self.tools}:{os.environ['PATH']}", "CALLS": str(calls),
+                       "TANDEM_GPU_PACKAGE": str(self.folder / "package"), **variables}
         result = subprocess.run([str(ROOT / "scripts" / "gpu_check.sh"), "--out", str(self.out), *arguments],
                                 env=environment, capture_output=True, text=True)
         return result, calls.read_text().splitlines()
@@ -57,11 +57,13 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(self.check("--stage", "tests")[1], [])
 
     def test_a_failed_step_is_repeated_when_asked_for(self):
-        self.program(self.bin / "base_test", "#!/bin/sh\nexit 3\n")
+        broken = self.folder / "broken"
+        broken.touch()
+        self.program(self.bin / "base_test", STAND_IN.replace("\n", f"\n[ -e {broken} ] && exit 3\n", 1))
         result, _ = self.check("--stage", "tests")
         self.assertEqual(result.returncode, 1)
         self.assertIn("test_base_test.0: FAILED (3)", result.stdout)
-        self.program(self.bin / "base_test", STAND_IN)
+        broken.unlink()
         self.assertEqual(self.check("--stage", "tests")[0].returncode, 1)
         result, calls = self.check("--stage", "tests", "--retry")
         self.assertEqual(result.returncode, 0, result.stdout)
@@ -76,9 +78,22 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(sum("Ops/CudaTest.F16/*" in c for c in calls), 8)
 
     def test_a_missing_tool_is_no_failure(self):
-        self.program(self.tools / "compute-sanitizer", "#!/bin/sh\necho nothing here\nexit 77\n")
-        result, _ = self.check("--stage", "sanitizer")
-        self.assertIn("skipped: nothing here", result.stdout)
+        (self.tools / "compute-sanitizer").unlink()
+        result, calls = self.check("--stage", "sanitizer", PATH=f"{self.tools}:/usr/bin:/bin", CUDA_PATH="/nowhere")
+        self.assertIn("skipped: no compute-sanitizer", result.stdout)
+        self.assertEqual(calls, [])
+
+    def test_results_of_other_binaries_are_dropped(self):
+        self.check("--stage", "tests")
+        self.program(self.bin / "base_test", STAND_IN + "# another build\n")
+        self.assertEqual(len(self.check("--stage", "tests")[1]), 7)
+
+    def test_tests_that_skip_the_device_do_not_pass(self):
+        self.program(self.bin / "ops_test", STAND_IN.replace('"RUN"', '"RUN", "result": "SKIPPED"'))
+        self.program(self.bin / "base_test", STAND_IN.replace("EveryCaseRunsOnTheDevice", "T"))
+        result, _ = self.check("--stage", "tests")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("NOT ON THE GPU", result.stdout)
 
     def test_the_memory_stage_asks_for_both_batches_and_the_largest(self):
         _, calls = self.check("--stage", "memory")
