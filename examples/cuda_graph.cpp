@@ -3,31 +3,15 @@
 // step runs op by op.
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 
-#include <tandem/tandem.h>
 #include <CLI/CLI.hpp>
+
+#include "mnist/models.h"
 
 using namespace tandem;
 
 namespace {
-
-struct SimpleCnn : nn::Module {
-  SimpleCnn() : conv1(nn::Conv2dOptions(1, 32, 5)), conv2(nn::Conv2dOptions(32, 64, 5)), fc1(1024, 128), fc2(128, 10) {
-    register_module("conv1", conv1);
-    register_module("conv2", conv2);
-    register_module("fc1", fc1);
-    register_module("fc2", fc2);
-  }
-  Tensor forward(const Tensor& x) {
-    Tensor h = relu(max_pool2d(conv1(x), {2, 2}));
-    h = relu(max_pool2d(conv2(h), {2, 2}));
-    return fc2(relu(fc1(h.flatten(1))));
-  }
-  nn::Conv2d conv1, conv2;
-  nn::Linear fc1, fc2;
-};
 
 struct Settings {
   std::string data = "/usr/share/datasets/fashion-mnist", device = cuda::is_available() ? "cuda" : "cpu";
@@ -42,9 +26,9 @@ void train(const Settings& settings) {
   const bool graphed = device.is_cuda() && !settings.eager;
   if (!graphed && !settings.eager) std::printf("No GPU is used, so the step runs op by op.\n");
   manual_seed(static_cast<uint64_t>(settings.seed));
-  SimpleCnn model;
-  model.to(device);
-  optim::Adam adam(model.parameters(), optim::AdamOptions(settings.lr));
+  mnist::Cnn model;
+  model->to(device);
+  optim::Adam adam(model->parameters(), optim::AdamOptions(settings.lr));
   amp::GradScaler scaler;
 
   // The graph reads its inputs from the same memory in each replay, and leaves the loss in the same place.
@@ -55,7 +39,7 @@ void train(const Settings& settings) {
     adam.zero_grad();
     {
       amp::AutocastGuard autocast(device.type());
-      loss = nn::functional::cross_entropy(model.forward(x), y);
+      loss = nn::functional::cross_entropy(model(x), y);
     }
     scaler.scale(loss).backward();
     scaler.step(adam);
@@ -104,6 +88,8 @@ int main(int argc, char** argv) {
   app.add_option("--seed", settings.seed, "of weights")->capture_default_str();
   app.add_option("--data", settings.data, "folder with the IDX files, plain or .gz")->capture_default_str();
   app.add_flag("--eager", settings.eager, "run the step op by op, for comparison");
+  app.add_flag_callback(
+      "--quick", [&] { settings.steps = 10; }, "ten steps");
   CLI11_PARSE(app, argc, argv);
   try {
     train(settings);

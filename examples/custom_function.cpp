@@ -70,8 +70,4 @@ double train(bool use_amp, int64_t steps) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const int64_t steps = toy::steps(argc, argv);
-  const double f32 = train(false, steps), amp = train(true, steps);
-  return toy::compare(f32, amp);
-}
+int main(int argc, char** argv) { return toy::compare(train, argc, argv); }

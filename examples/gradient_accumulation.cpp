@@ -8,14 +8,14 @@ namespace {
 
 constexpr int64_t kAccumulate = 4;
 
-double train(bool use_amp, int64_t batches) {
+double train(bool use_amp, int64_t steps) {
   manual_seed(0);
   const Device device = toy::device();
   toy::Net net;
   net.to(device);
   optim::AdamW adamw(net.parameters(), optim::AdamWOptions(0.01));
   amp::GradScaler scaler(amp::GradScalerOptions().enabled(use_amp));
-  for (int64_t i = 0; i < batches; ++i) {
+  for (int64_t i = 0; i < kAccumulate * steps; ++i) {
     const toy::Batch batch = toy::spirals(32, device);
     Tensor loss;
     {
@@ -38,8 +38,4 @@ double train(bool use_amp, int64_t batches) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const int64_t batches = kAccumulate * toy::steps(argc, argv, 1000);
-  const double f32 = train(false, batches), amp = train(true, batches);
-  return toy::compare(f32, amp);
-}
+int main(int argc, char** argv) { return toy::compare(train, argc, argv); }

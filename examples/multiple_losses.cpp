@@ -15,7 +15,7 @@ double train(bool use_amp, int64_t steps) {
   optim::SGD optimizer0(net0.parameters(), optim::SGDOptions(0.02).momentum(0.9));
   optim::AdamW optimizer1(net1.parameters(), optim::AdamWOptions(0.005));
   amp::GradScaler scaler(amp::GradScalerOptions().enabled(use_amp));
-  int64_t skipped0 = 0, skipped1 = 0;
+  std::vector<amp::StepResult> results0, results1;
   for (int64_t step = 0; step < steps; ++step) {
     const toy::Batch batch = toy::spirals(128, device);
     optimizer0.zero_grad();
@@ -35,20 +35,16 @@ double train(bool use_amp, int64_t steps) {
     scaler.unscale_(optimizer0);
     nn::utils::clip_grad_norm_(net0.parameters(), 5.0);
 
-    skipped0 += scaler.step(optimizer0).skipped();
-    skipped1 += scaler.step(optimizer1).skipped();
+    results0.push_back(scaler.step(optimizer0));
+    results1.push_back(scaler.step(optimizer1));
     scaler.update();  // once, after all
   }
-  std::printf("%s: skipped %lld and %lld steps\n", use_amp ? "AMP" : "f32", static_cast<long long>(skipped0),
-              static_cast<long long>(skipped1));
+  std::printf("%s: skipped %lld and %lld steps\n", use_amp ? "AMP" : "f32",
+              static_cast<long long>(toy::skipped(results0)), static_cast<long long>(toy::skipped(results1)));
   const toy::Batch test = toy::spirals(1000, device);
   return (toy::accuracy(net0, test) + toy::accuracy(net1, test)) / 2;
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const int64_t steps = toy::steps(argc, argv);
-  const double f32 = train(false, steps), amp = train(true, steps);
-  return toy::compare(f32, amp);
-}
+int main(int argc, char** argv) { return toy::compare(train, argc, argv); }

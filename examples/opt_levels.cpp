@@ -1,10 +1,10 @@
 // Apex's optimization levels: one network trained at O0 to O3, with gradient clipping through the master weights, and a
 // checkpoint that moves from one level to another. Source: NVIDIA Apex, amp.initialize.
 #include <cstdio>
-#include <cstring>
 
 #include <tandem/amp/modes.h>
-#include <tandem/tandem.h>
+
+#include "toy.h"
 
 using namespace tandem;
 
@@ -26,14 +26,15 @@ double accuracy(nn::Sequential& net) {
   const auto [x, y] = make_batch();
   const double share = net(x).argmax(1).eq(y).to(kFloat).mean().item<double>();
   net->train();
-  return 100 * share;
+  return share;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool quick = argc > 1 && std::strcmp(argv[1], "--quick") == 0;
-  const int steps = quick ? 60 : 600;
+  const int steps = toy::quick(argc, argv) ? 60 : 600;
+  double f32 = 0;
+  bool learned = true;
   OrderedDict<std::string, Tensor> checkpoint;
   for (const char* name : {"O0", "O1", "O2", "O3"}) {
     manual_seed(1);
@@ -52,9 +53,12 @@ int main(int argc, char** argv) {
       adam.step();
       if (checkpoint.size() == 0 && i + 1 == steps / 10) checkpoint = amp::model_state(*net, {&adam});
     }
+    const double share = accuracy(net);
+    if (std::string_view(name) == "O0") f32 = share;
+    learned = learned && toy::learned_as_much(f32, share);
     std::printf("%s: weights %s, batch norm %s, loss %.4f, accuracy %.1f %%\n", name,
                 std::string(tandem::name(net->parameters()[0].dtype())).c_str(),
-                std::string(tandem::name(net->parameters()[2].dtype())).c_str(), loss.item<double>(), accuracy(net));
+                std::string(tandem::name(net->parameters()[2].dtype())).c_str(), loss.item<double>(), 100 * share);
     amp::set_autocast_enabled(kCPU, false);  // O1 leaves the thread's autocast on
   }
 
@@ -63,10 +67,11 @@ int main(int argc, char** argv) {
   optim::SGD sgd(net->parameters(), optim::SGDOptions(0.1));
   amp::initialize(net, sgd, amp::OptLevel::O2, amp::InitializeOptions().num_losses(2).verbosity(0));
   const Tensor x = randn({8, 4});
-  amp::scale_loss(net(x).mean(), sgd, amp::ScaleLossOptions().loss_id(0)).backward();
+  amp::scale_loss(net(x).mean() * 0.1, sgd, amp::ScaleLossOptions().loss_id(0)).backward();
   amp::scale_loss(net(x).mean() * 1e30, sgd, amp::ScaleLossOptions().loss_id(1)).backward();
   sgd.step();
-  for (const auto& [scaler, state] : amp::state_dict(sgd)) {
-    std::printf("%s: scale %g\n", scaler.c_str(), state.at("scale").to_double());
-  }
+  const amp::LossScalersState state = amp::state_dict(sgd);
+  const auto scale = [&](const char* scaler) { return state.at(scaler).at("scale").to_double(); };
+  std::printf("scales: %g of the first loss, %g of the second\n", scale("loss_scaler0"), scale("loss_scaler1"));
+  return learned && scale("loss_scaler0") == 2 * scale("loss_scaler1") ? 0 : 1;
 }

@@ -2,18 +2,18 @@
 // What the small examples share: a task, a network for it, and the choice of device and length.
 #include <tandem/tandem.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <string_view>
+#include <vector>
 
 namespace toy {
 
 using namespace tandem;
 
-/// `--quick` trains for a moment only: the examples are tests, too.
-inline int64_t steps(int argc, char** argv, int64_t all = 2000) {
-  return argc > 1 && std::string_view(argv[1]) == "--quick" ? all / 10 : all;
-}
+/// Whether the only argument is `--quick`, which trains for a moment only: the examples are tests, too.
+inline bool quick(int argc, char** argv) { return argc > 1 && std::string_view(argv[1]) == "--quick"; }
 
 inline Device device() { return cuda::is_available() ? Device(kCUDA) : Device(kCPU); }
 
@@ -45,10 +45,23 @@ double accuracy(Model& model, const Batch& test) {
   return model.forward(test.inputs).argmax(1).eq(test.targets).to(kFloat).mean().template item<double>();
 }
 
-/// Prints both accuracies; the exit status of an example: 0 when the AMP run has learned what the f32 run has.
-inline int compare(double f32, double amp) {
+/// How many steps of a scaler were skipped. Asking a result waits for the device: keep the results, and ask after the
+/// loop.
+inline int64_t skipped(const std::vector<amp::StepResult>& steps) {
+  return std::count_if(steps.begin(), steps.end(), [](const amp::StepResult& step) { return step.skipped(); });
+}
+
+/// Whether an AMP run has learned what the f32 run has; accuracies of 0 to 1.
+inline bool learned_as_much(double f32, double amp) { return amp > 0.5 && amp > f32 - 0.05; }
+
+/// Trains in f32 and in AMP, `train(bool amp, int64_t steps)` returning the accuracy, and prints both; the exit status
+/// of an example.
+template <class Train>
+int compare(const Train& train, int argc, char** argv) {
+  const int64_t steps = quick(argc, argv) ? 200 : 2000;
+  const double f32 = train(false, steps), amp = train(true, steps);
   std::printf("accuracy: f32 %.3f, AMP %.3f\n", f32, amp);
-  return amp > 0.5 && amp > f32 - 0.05 ? 0 : 1;
+  return learned_as_much(f32, amp) ? 0 : 1;
 }
 
 }  // namespace toy
