@@ -57,7 +57,7 @@ class OverflowFinder::Finder : public autograd::Observer {
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Tensor& x = *op.inputs[i];
       if (has_nonfinite(x)) {
-        if (is_meant(x)) {
+        if (is_meant(x) || allowed_.contains(op.name)) {
           t.carries_meant = true;
         } else if (op.in_place && i == 0) {
           t.self_was_nonfinite = true;  // no fault when it is overwritten

@@ -327,12 +327,9 @@ TEST_F(OptLevels, CheckpointsCrossLevels) {
       amp::load_state_dict(sgd_b, scales);
       const auto restored = amp::model_state(b, {&sgd_b});
       for (const auto& item : state) {
-        const double tolerance = to == OptLevel::O3 || to == OptLevel::O2 ? 1e-3 : 0;  // buffers of O3 are f16
+        const double tolerance = to == OptLevel::O3 ? 1e-3 : 0;  // f16, without masters
         const Tensor difference = restored[item.key()].to(kFloat) - item.value().to(kFloat);
         EXPECT_LE(difference.abs().max().item<double>(), tolerance) << item.key();
-      }
-      if (to == OptLevel::O2) {  // parameters pass through unrounded
-        EXPECT_TRUE(restored["fc1.weight"].eq(state["fc1.weight"]).all().item<bool>());
       }
       if (from == OptLevel::O1 && to == OptLevel::O2) {
         const auto own = amp::state_dict(sgd_b);

@@ -2,12 +2,11 @@
 // What whole training runs against PyTorch's traces share: the MLP of tests/golden/training.py, its weights and
 // batches.
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "support/counter.h"
+#include "support/traces.h"
 #include "tandem/amp/gradient_dtype.h"
 #include "tandem/amp/policy_overrides.h"
 #include "tandem/autograd/grad_mode.h"
@@ -89,13 +88,6 @@ struct AsPyTorch {
   ~AsPyTorch() { amp::set_gradient_dtype(amp::GradientDType::Full); }
   amp::PolicyGuard policies{amp::torch_cpu_policy()};
 };
-
-/// A file of traces that a script in tests/golden made.
-inline nlohmann::json read_traces(const std::string& name) {
-  std::ifstream file(std::string(TANDEM_TESTS_DIR) + "/golden/" + name + ".json");
-  if (!file) throw std::runtime_error("tests/golden/" + name + ".json is missing: run tests/golden/" + name + ".py");
-  return nlohmann::json::parse(file);
-}
 
 /// The largest difference of two loss curves.
 inline double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {

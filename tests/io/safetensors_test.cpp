@@ -45,24 +45,31 @@ StateDict reference_tensors() {
 
 const io::Metadata kMetadata = {{"format", "pt"}, {"text", "quote \" newline \n snowman \u2603"}};
 
+/// Runs reference.py by every Python that is there; "" when all succeed, "none" without one.
 std::string run_reference(const std::string& command, const std::string& path) {
-  for (const char* python : {TANDEM_PYTHON, TANDEM_TESTS_DIR "/../.venv-torch/bin/python"}) {
-    if (std::system((std::string("test -x ") + python).c_str()) != 0) continue;
+  std::string result = "none";
+  for (const char* python : {TANDEM_PYTHON, "python3", TANDEM_TESTS_DIR "/../.venv-torch/bin/python"}) {
+    if (std::system((std::string("command -v ") + python + " >/dev/null").c_str()) != 0) continue;
     const std::string line = std::string(python) + " " TANDEM_TESTS_DIR "/io/reference.py " + command + " " + path;
     if (std::system(line.c_str()) != 0) return line + " failed";
+    result = "";
   }
-  return "";
+  return result;
 }
 
 TEST(Safetensors, PythonReadsWhatTandemWrites) {
   const TemporaryFolder folder;
   io::save_file(reference_tensors(), folder.path("a"), kMetadata);
-  EXPECT_EQ(run_reference("check", folder.path("a")), "");
+  const std::string result = run_reference("check", folder.path("a"));
+  if (result == "none") GTEST_SKIP() << "no Python";
+  EXPECT_EQ(result, "");
 }
 
 TEST(Safetensors, TandemReadsWhatPythonWrites) {
   const TemporaryFolder folder;
-  ASSERT_EQ(run_reference("make", folder.path("a")), "");
+  const std::string result = run_reference("make", folder.path("a"));
+  if (result == "none") GTEST_SKIP() << "no Python";
+  ASSERT_EQ(result, "");
   const io::TensorFile file = io::load_file(folder.path("a"));
   const StateDict expected = reference_tensors();
   EXPECT_EQ(file.tensors.size(), expected.size());

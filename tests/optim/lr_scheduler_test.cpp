@@ -2,12 +2,11 @@
 #include "tandem/optim/lr_scheduler.h"
 
 #include <cmath>
-#include <fstream>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "support/bad_input.h"
+#include "support/traces.h"
 #include "tandem/optim/sgd.h"
 #include "tandem/tensor/factories.h"
 
@@ -49,8 +48,7 @@ const std::map<std::string, std::function<std::shared_ptr<LRScheduler>(Optimizer
 }
 
 TEST(LRScheduler, RatesArePyTorchs) {
-  std::ifstream file(std::string(TANDEM_TESTS_DIR) + "/golden/schedulers.json");
-  const nlohmann::json golden = nlohmann::json::parse(file).at("rates");
+  const nlohmann::json golden = read_traces("schedulers").at("rates");
   ASSERT_EQ(golden.size(), schedulers().size());
   for (const auto& [name, make] : schedulers()) {
     SGD sgd = make_optimizer();

@@ -11,6 +11,7 @@
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/ops/ops.h"
 #include "tandem/optim/optim.h"
+#include "tandem/tensor/allocator.h"
 #include "tandem/tensor/factories.h"
 #include "tandem/tensor/random.h"
 
@@ -192,6 +193,20 @@ TEST_P(MasterWeightsTest, StepUnderAGradScalerWithF16Gradients) {
 }
 
 TEST(MasterWeights, CostWhatTheySay) {
+  const int64_t n = 1 << 16;
+  const Tensor p = leaf(randn({n}), kBFloat16);
+  for (const auto& [kind, bytes] : {std::pair{MasterWeights::f32, 4}, {MasterWeights::remainder, 2}}) {
+    optim::SGD sgd({p}, optim::SGDOptions(0.1));
+    p.mutable_grad() = ones_like(p);
+    const int64_t before = cpu::memory_allocated();
+    sgd.keep_master_weights(kind);
+    sgd.step();
+    EXPECT_EQ(cpu::memory_allocated() - before, bytes * n);
+    sgd.zero_grad();
+  }
+}
+
+TEST(MasterWeights, ComeAndGo) {
   const Tensor p = leaf(randn({1000}), kBFloat16);
   optim::SGD sgd({p}, optim::SGDOptions(0.1));
   EXPECT_EQ(sgd.master_weights(), MasterWeights::none);

@@ -48,7 +48,8 @@ class [[nodiscard]] OverflowFinder {
   OverflowFinder(const OverflowFinder&) = delete;
   OverflowFinder& operator=(const OverflowFinder&) = delete;
 
-  /// Takes non-finite results of this op, and what is computed from them, for meant: masks of -inf. Returns *this.
+  /// Takes non-finite inputs and results of this op, and what is computed from its results, for meant: masks of -inf.
+  /// Returns *this.
   OverflowFinder& allow(std::string op);
   /// What was found since reset(); nothing when all was finite.
   std::optional<Overflow> found() const;
