@@ -78,6 +78,11 @@ struct TrainingRun {
     return std::find(steps.begin(), steps.end(), step) != steps.end();
   }
   Tensor forward(const Batch& b) { return cross_entropy(model.forward(b.inputs), b.targets); }
+  /// forward() in the region.
+  Tensor loss_of(const Batch& b) {
+    const auto region = autocast();
+    return forward(b);
+  }
   amp::AutocastGuard autocast() const {
     return amp::AutocastGuard(kCPU, dtype == kFloat ? kBFloat16 : dtype, dtype != kFloat);
   }
@@ -110,19 +115,19 @@ int steps() { return golden().at("steps").get<int>(); }
 
 // ---- the workflows
 
-Trace clipped(DType dtype, const std::function<void(const std::vector<Tensor>&)>& clip) {
-  TrainingRun<Mlp> run(dtype);
+/// The plain loop; `look` is called with the parameters between unscale_() and step().
+template <class Model = Mlp>
+Trace train(DType dtype, const std::function<void(const std::vector<Tensor>&)>& look = {}) {
+  TrainingRun<Model> run(dtype);
   optim::SGD sgd = run.model.optimizer();
   for (int step = 0; step < steps(); ++step) {
     sgd.zero_grad();
-    Tensor loss;
-    {
-      const auto autocast = run.autocast();
-      loss = run.forward(run.batch(step));
-    }
+    const Tensor loss = run.loss_of(run.batch(step));
     run.scaler.scale(run.overflowing(step, loss)).backward();
-    run.scaler.unscale_(sgd);
-    clip(run.model.parameters());
+    if (look) {
+      run.scaler.unscale_(sgd);
+      look(run.model.parameters());
+    }
     run.step_if_due(step, sgd);
     run.finish(loss);
   }
@@ -130,10 +135,14 @@ Trace clipped(DType dtype, const std::function<void(const std::vector<Tensor>&)>
 }
 
 Trace clip_norm(DType dtype) {
-  return clipped(dtype, [](const auto& p) { nn::utils::clip_grad_norm_(p, golden().at("max_norm").get<double>()); });
+  return train(dtype, [](const auto& p) { nn::utils::clip_grad_norm_(p, golden().at("max_norm").get<double>()); });
 }
 Trace clip_value(DType dtype) {
-  return clipped(dtype, [](const auto& p) { nn::utils::clip_grad_value_(p, golden().at("max_value").get<double>()); });
+  return train(dtype, [](const auto& p) { nn::utils::clip_grad_value_(p, golden().at("max_value").get<double>()); });
+}
+template <class Model>
+Trace plain(DType dtype) {
+  return train<Model>(dtype);
 }
 
 Trace accumulation(DType dtype) {
@@ -146,12 +155,9 @@ Trace accumulation(DType dtype) {
     Tensor total = zeros({});
     for (int64_t part = 0; part < parts; ++part) {
       const int64_t rows = 32 / parts;
-      Tensor loss;
-      {
-        const auto autocast = run.autocast();
-        loss = run.forward({whole.inputs.narrow(0, part * rows, rows), whole.targets.narrow(0, part * rows, rows)}) /
-               static_cast<double>(parts);
-      }
+      const Tensor loss =
+          run.loss_of({whole.inputs.narrow(0, part * rows, rows), whole.targets.narrow(0, part * rows, rows)}) /
+          static_cast<double>(parts);
       run.scaler.scale(part == 1 ? run.overflowing(step, loss) : loss).backward();
       total = total + loss.detach();
     }
@@ -166,11 +172,7 @@ Trace penalty(DType dtype) {
   optim::SGD sgd = run.model.optimizer();
   for (int step = 0; step < steps(); ++step) {
     sgd.zero_grad();
-    Tensor loss;
-    {
-      const auto autocast = run.autocast();
-      loss = run.forward(run.batch(step));
-    }
+    Tensor loss = run.loss_of(run.batch(step));
     const auto scaled = autograd::grad({run.scaler.scale(loss)}, run.model.parameters(), {}, {}, true);
     const auto grads = run.scaler.unscale(scaled);
     {
@@ -210,24 +212,6 @@ Trace multiple(DType dtype) {
     EXPECT_FALSE(run.scaler.step(sgd).skipped()) << "each optimizer decides for itself";
     run.step_if_due(step, adamw);
     run.finish(loss0 + loss1);
-  }
-  return run.trace;
-}
-
-template <class Model>
-Trace plain(DType dtype) {
-  TrainingRun<Model> run(dtype);
-  optim::SGD sgd = run.model.optimizer();
-  for (int step = 0; step < steps(); ++step) {
-    sgd.zero_grad();
-    Tensor loss;
-    {
-      const auto autocast = run.autocast();
-      loss = run.forward(run.batch(step));
-    }
-    run.scaler.scale(run.overflowing(step, loss)).backward();
-    run.step_if_due(step, sgd);
-    run.finish(loss);
   }
   return run.trace;
 }
