@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 
+#include "src/amp/scaler_state.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/factories.h"
@@ -46,25 +47,6 @@ StateCommit prepare_generator(Generator generator, const StateDict& state) {
   return [=]() mutable { generator.set_state({std::bit_cast<uint64_t>(seed), std::bit_cast<uint64_t>(offset)}); };
 }
 
-StateDict save_scaler(const amp::GradScaler& scaler) {
-  StateDict state;
-  const amp::ScalerState numbers = scaler.state_dict();
-  for (const auto& [key, value] : std::map(numbers.begin(), numbers.end())) {  // the same file every time
-    state.insert(key, scalar_tensor(value, value.kind()));
-  }
-  return state;
-}
-
-StateCommit prepare_scaler(amp::GradScaler& scaler, const StateDict& state) {
-  amp::ScalerState numbers;
-  for (const auto& item : state) {
-    TANDEM_CHECK(item.value().defined() && item.value().numel() == 1, StateError,
-                 "load_state_dict: '{}' is no number; nothing was changed", item.key());
-    numbers.emplace(item.key(), item.value().item());
-  }
-  return scaler.prepare_load_state_dict(numbers);
-}
-
 std::string part_of(const std::string& key) { return key.substr(0, key.find('.')); }
 
 }  // namespace
@@ -79,8 +61,8 @@ Checkpoint& Checkpoint::add_part(Part part) {
 }
 
 Checkpoint& Checkpoint::add(std::string name, amp::GradScaler& scaler) {
-  return add_part({std::move(name), [&scaler] { return save_scaler(scaler); },
-                   [&scaler](const StateDict& state) { return prepare_scaler(scaler, state); }, /*optional=*/true});
+  return add_part({std::move(name), [&scaler] { return amp::state_of(scaler); },
+                   [&scaler](const StateDict& state) { return amp::prepare_state(scaler, state); }, /*optional=*/true});
 }
 
 Checkpoint& Checkpoint::add(std::string name, const Generator& generator) {

@@ -1,0 +1,29 @@
+#include "src/amp/scaler_state.h"
+
+#include <map>
+
+#include "tandem/base/check.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::amp {
+
+StateDict state_of(const GradScaler& scaler) {
+  const ScalerState numbers = scaler.state_dict();
+  StateDict state;
+  for (const auto& [key, value] : std::map(numbers.begin(), numbers.end())) {
+    state.insert(key, scalar_tensor(value, value.kind()));
+  }
+  return state;
+}
+
+StateCommit prepare_state(GradScaler& scaler, const StateDict& state) {
+  ScalerState numbers;
+  for (const auto& item : state) {
+    TANDEM_CHECK(item.value().defined() && item.value().numel() == 1, StateError,
+                 "load_state_dict: '{}' is no number; nothing was changed", item.key());
+    numbers.emplace(item.key(), item.value().item());
+  }
+  return scaler.prepare_load_state_dict(numbers);
+}
+
+}  // namespace tandem::amp

@@ -1,0 +1,12 @@
+#pragma once
+// A scaler's numbers inside state dictionaries, which hold tensors.
+#include "tandem/amp/grad_scaler.h"
+
+namespace tandem::amp {
+
+/// Sorted by name, so that the same state makes the same file. Empty for a disabled scaler.
+StateDict state_of(const GradScaler& scaler);
+/// GradScaler::prepare_load_state_dict. Throws StateError besides for what is no number.
+StateCommit prepare_state(GradScaler& scaler, const StateDict& state);
+
+}  // namespace tandem::amp
