@@ -110,8 +110,8 @@ ScaledLoss::ScaledLoss(const Tensor& loss, const std::vector<optim::Optimizer*>&
       "scale_loss: the gradients of {} optimizers are still scaled, those of {} are not; give delay_unscale to "
       "all backward passes but the last",
       scaled, unscaled);
-  if (scaled > 0) return;  // the new ones are added to them
-  // Gradients that are there are unscaled: the new ones come beside them.
+  stash_scaled_ = scaled > 0;
+  // The new ones come beside those that are there, which may have another scale or, behind f16 parameters, dtype.
   for_each_parameter(optimizers, [&](const Tensor& p) {
     if (p.grad().defined()) stash_.emplace_back(p, std::exchange(p.mutable_grad(), Tensor()));
   });
@@ -126,6 +126,17 @@ void ScaledLoss::finish() {
   if (!scaling || !scaling->options().enabled()) return;
   const WholeOpScope op("scale_loss");
   NoGradGuard no_grad;
+  GradScaler& scaler = scaling->scalers()[static_cast<size_t>(options_.loss_id())];
+  // What was there joins the new gradients where both are scaled or, without any that stay scaled, both are not.
+  const bool joins_scaled = stash_scaled_ || options_.delay_unscale();
+  const auto join = [&] {
+    for (const auto& [p, old] : stash_) {
+      const Tensor kept = joins_scaled && !stash_scaled_ ? scaler.scale(old) : old;
+      Tensor& g = p.mutable_grad();
+      g = g.defined() ? add(g, kept) : kept;
+    }
+  };
+  if (joins_scaled) join();
   if (options_.delay_unscale()) {
     for (const optim::Optimizer* optimizer : optimizers_) scaling->pending(*optimizer).scaled_by = options_.loss_id();
   } else {
@@ -137,7 +148,6 @@ void ScaledLoss::finish() {
       if (is_reduced_floating_point(g.dtype())) g = to(g.detach(), kFloat);
       grads.push_back(g);
     });
-    GradScaler& scaler = scaling->scalers()[static_cast<size_t>(options_.loss_id())];
     const Tensor found_inf = scaler.unscale_(grads);
     const double before = scaling->verbose() ? scaler.get_scale() : 0;
     scaler.update();
@@ -151,10 +161,7 @@ void ScaledLoss::finish() {
                   static_cast<long long>(options_.loss_id()), before, scaler.get_scale());
     }
   }
-  for (const auto& [p, old] : stash_) {
-    Tensor& g = p.mutable_grad();
-    g = g.defined() ? add(g, old) : old;
-  }
+  if (!joins_scaled) join();
   stash_.clear();
 }
 

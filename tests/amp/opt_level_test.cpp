@@ -200,6 +200,47 @@ TEST_F(OptLevels, DelayUnscale) {
   EXPECT_EQ(model.p[0].item<float>(), 0.75);
 }
 
+// Gradients that were there, delayed passes and one that unscales: their sum is what plain backward passes leave.
+TEST_F(OptLevels, DelayUnscaleOverUnscaledGradients) {
+  for (const OptLevel level : {OptLevel::O0, OptLevel::O2}) {
+    for (const double scale : {0.0, 1000.0}) {
+      SCOPED_TRACE(::testing::Message() << "O" << static_cast<int>(level) << ", scale " << scale);
+      struct Both : nn::Module {
+        Both() { p = register_parameter("p", ones({4})), q = register_parameter("q", ones({4})); }
+        Tensor loss(double w) const { return ((p + q) * full({4}, w)).sum(); }
+        Tensor p, q;
+      } model, plain;
+      optim::SGD sgd(model.parameters(), optim::SGDOptions(1));
+      amp::initialize(model, sgd, level,
+                      silent().loss_scale(scale == 0 ? amp::LossScale("dynamic") : amp::LossScale(scale)));
+      const auto delayed = ScaleLossOptions().delay_unscale(true);
+      const auto expect_plain_gradients = [&] {
+        for (const auto& [own, reference] : {std::pair(model.p, plain.p), std::pair(model.q, plain.q)}) {
+          EXPECT_NEAR(own.grad()[0].item<double>(), reference.grad()[0].item<double>(), 1e-6);
+        }
+      };
+      amp::scale_loss(model.loss(0.125), sgd).backward();
+      amp::scale_loss(model.loss(0.25), sgd, delayed).backward();
+      EXPECT_THROWS(sgd.step(), StateError, "step: ", "still scaled");
+      amp::scale_loss((model.p * full({4}, 0.5)).sum(), sgd, delayed).backward();
+      amp::scale_loss(model.loss(0.0625), sgd).backward();
+      for (const double w : {0.125, 0.25, 0.0625}) plain.loss(w).backward();
+      (plain.p * full({4}, 0.5)).sum().backward();
+      expect_plain_gradients();
+      // Only some parameters have new gradients; then all start from zeros.
+      amp::scale_loss((model.p * full({4}, 0.25)).sum(), sgd, delayed).backward();
+      amp::scale_loss((model.p * full({4}, 0.5)).sum(), sgd).backward();
+      (plain.p * full({4}, 0.75)).sum().backward();
+      expect_plain_gradients();
+      amp::scale_loss(model.loss(0.25), sgd, delayed).backward();
+      for (nn::Module* m : {static_cast<nn::Module*>(&model), static_cast<nn::Module*>(&plain)}) m->zero_grad(false);
+      amp::scale_loss(model.loss(0.125), sgd).backward();
+      plain.loss(0.125).backward();
+      expect_plain_gradients();
+    }
+  }
+}
+
 TEST_F(OptLevels, ScalesDoNotMix) {
   OneParameter model(1), other(1);
   optim::SGD a({model.p}, optim::SGDOptions(1)), b({other.p}, optim::SGDOptions(1));

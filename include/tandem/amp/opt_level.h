@@ -104,7 +104,8 @@ class LossScaling;
 struct ScaleLossOptions {
   /// Whose scale is used.
   TANDEM_ARG(int64_t, loss_id) = 0;
-  /// Leaves gradients scaled, for more backward passes of the same loss before the step (gradient accumulation).
+  /// Leaves gradients scaled, for more backward passes of the same loss before the step (gradient accumulation). Those
+  /// that were there unscaled are scaled too.
   TANDEM_ARG(bool, delay_unscale) = false;
 };
 
@@ -133,6 +134,7 @@ class [[nodiscard]] ScaledLoss {
   std::vector<optim::Optimizer*> optimizers_;
   ScaleLossOptions options_;
   std::vector<std::pair<Tensor, Tensor>> stash_;  // parameters and the gradients that they had
+  bool stash_scaled_ = false;
   Tensor scaled_;
   int exceptions_;
 };
