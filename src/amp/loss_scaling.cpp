@@ -124,9 +124,19 @@ void ScaledLoss::backward(std::optional<bool> retain_graph, bool create_graph) c
 void ScaledLoss::finish() {
   const std::shared_ptr<LossScaling> scaling = std::exchange(scaling_, nullptr);
   if (!scaling || !scaling->options().enabled()) return;
+  try {
+    add_gradients(*scaling);
+  } catch (...) {
+    drop_new_gradients();
+    throw;
+  }
+  stash_.clear();
+}
+
+void ScaledLoss::add_gradients(LossScaling& scaling) {
   const WholeOpScope op("scale_loss");
   NoGradGuard no_grad;
-  GradScaler& scaler = scaling->scalers()[static_cast<size_t>(options_.loss_id())];
+  GradScaler& scaler = scaling.scalers()[static_cast<size_t>(options_.loss_id())];
   // What was there joins the new gradients where both are scaled or, without any that stay scaled, both are not.
   const bool joins_scaled = stash_scaled_ || options_.delay_unscale();
   const auto join = [&] {
@@ -138,7 +148,7 @@ void ScaledLoss::finish() {
   };
   if (joins_scaled) join();
   if (options_.delay_unscale()) {
-    for (const optim::Optimizer* optimizer : optimizers_) scaling->pending(*optimizer).scaled_by = options_.loss_id();
+    for (const optim::Optimizer* optimizer : optimizers_) scaling.pending(*optimizer).scaled_by = options_.loss_id();
   } else {
     std::vector<Tensor> grads;
     for_each_parameter(optimizers_, [&](const Tensor& p) {
@@ -149,26 +159,30 @@ void ScaledLoss::finish() {
       grads.push_back(g);
     });
     const Tensor found_inf = scaler.unscale_(grads);
-    const double before = scaling->verbose() ? scaler.get_scale() : 0;
+    const double before = scaling.verbose() ? scaler.get_scale() : 0;
     scaler.update();
     for (const optim::Optimizer* optimizer : optimizers_) {
-      LossScaling::Pending& pending = scaling->pending(*optimizer);
+      LossScaling::Pending& pending = scaling.pending(*optimizer);
       pending.found_infs.push_back(found_inf);
       pending.scaled_by.reset();
     }
-    if (scaling->verbose() && found_inf.item<float>() != 0) {
+    if (scaling.verbose() && found_inf.item<float>() != 0) {
       std::printf("tandem: gradient overflow in loss %lld; the step is skipped, the scale goes from %g to %g\n",
                   static_cast<long long>(options_.loss_id()), before, scaler.get_scale());
     }
   }
   if (!joins_scaled) join();
-  stash_.clear();
+}
+
+void ScaledLoss::drop_new_gradients() {
+  for_each_parameter(optimizers_, [](const Tensor& p) { p.mutable_grad() = Tensor(); });
+  for (const auto& [p, old] : stash_) p.mutable_grad() = old;
 }
 
 ScaledLoss::~ScaledLoss() {
-  if (!scaling_) return;
+  if (!scaling_ || !scaling_->options().enabled()) return;
   if (std::uncaught_exceptions() > exceptions_) {  // the backward pass may not have come to its end
-    for (const auto& [p, old] : stash_) p.mutable_grad() = old;
+    drop_new_gradients();
     return;
   }
   const std::shared_ptr<LossScaling> scaling = scaling_;

@@ -315,29 +315,80 @@ TEST_F(OptLevels, ExceptionsPass) {
   OneParameter model(1);
   optim::SGD sgd({model.p}, optim::SGDOptions(1));
   amp::initialize(model, sgd, OptLevel::O2, silent());
-  amp::scale_loss((model.p * full({4}, 0.5)).sum(), sgd).backward();
-  const auto fails = [&] {
-    amp::ScaledLoss loss = amp::scale_loss((model.p * full({4}, 2.0)).sum(), sgd);
-    loss.backward();
+  const auto delayed = ScaleLossOptions().delay_unscale(true);
+  const auto loss = [&](double weight) { return (model.p * full({4}, weight)).sum(); };
+  const auto fails = [&](const ScaleLossOptions& options) {
+    amp::ScaledLoss scaled = amp::scale_loss(loss(2), sgd, options);
+    scaled.backward();
     throw std::runtime_error("in between");
   };
-  EXPECT_THROW(fails(), std::runtime_error);
-  EXPECT_EQ(model.p.grad()[0].item<float>(), 0.5);
+  EXPECT_THROW(fails({}), std::runtime_error);
+  EXPECT_FALSE(model.p.grad().defined());
+  sgd.step();
+  EXPECT_EQ(model.p[0].item<float>(), 1);
+  // Unscaled ones are there, then scaled ones.
+  amp::scale_loss(loss(0.25), sgd).backward();
+  const Tensor unscaled = model.p.grad().clone();
+  for (const ScaleLossOptions& options : {ScaleLossOptions(), delayed}) {
+    EXPECT_THROW(fails(options), std::runtime_error);
+    EXPECT_TRUE(model.p.grad().eq(unscaled).all().item<bool>());
+  }
+  amp::scale_loss(loss(0.125), sgd, delayed).backward();
+  const Tensor scaled = model.p.grad().clone();
+  for (const ScaleLossOptions& options : {ScaleLossOptions(), delayed}) {
+    EXPECT_THROW(fails(options), std::runtime_error);
+    EXPECT_TRUE(model.p.grad().eq(scaled).all().item<bool>());
+  }
+  amp::scale_loss(loss(0.125), sgd).backward();
   sgd.step();
   EXPECT_EQ(model.p[0].item<float>(), 0.5);
 }
 
+TEST_F(OptLevels, ABackwardPassThatThrowsLeavesNoGradients) {
+  struct Net : nn::Module {
+    Net() { first = register_parameter("first", ones({4})), last = register_parameter("last", ones({4})); }
+    Tensor first, last;
+  } model;
+  optim::SGD sgd(model.parameters(), optim::SGDOptions(1));
+  amp::initialize(model, sgd, OptLevel::O0, silent().loss_scale("dynamic"));
+  const auto fails = [&] {
+    const Tensor h = model.first * 2;
+    h.register_hook([](const Tensor&) -> Tensor { throw std::runtime_error("halfway"); });
+    amp::scale_loss((h * model.last).sum(), sgd).backward();
+  };
+  EXPECT_THROW(fails(), std::runtime_error);
+  EXPECT_FALSE(model.last.grad().defined());
+  amp::scale_loss((model.last * 0.25).sum(), sgd).backward();
+  sgd.step();
+  EXPECT_EQ(model.last[0].item<float>(), 0.75);
+}
+
+// It leaves the gradients of before, as exceptions in the scope do.
 TEST_F(OptLevels, AFailureAtTheEndOfTheScopeIsThrownByTheNextStep) {
-  OneParameter model(1);
-  optim::SGD sgd({model.p}, optim::SGDOptions(1));
+  struct Net : nn::Module {
+    Net() { p = register_parameter("p", ones({4})), q = register_parameter("q", ones({4})); }
+    Tensor loss() const { return ((p + q) * full({4}, 0.25)).sum(); }
+    Tensor p, q;
+  } model;
+  optim::SGD sgd(model.parameters(), optim::SGDOptions(1));
   amp::initialize(model, sgd, OptLevel::O2, silent());
   const auto quiet = set_warning_handler({});
-  {
-    amp::ScaledLoss loss = amp::scale_loss(model.p.sum(), sgd);
-    model.p.mutable_grad() = ones({4}, kLong);
+  const auto fails = [&] {
+    amp::ScaledLoss loss = amp::scale_loss(model.loss(), sgd);
+    loss.backward();
+    model.q.mutable_grad() = ones({4}, kLong);
+  };
+  for (const bool before : {false, true}) {
+    if (before) amp::scale_loss(model.loss(), sgd).backward();
+    fails();
+    EXPECT_THROWS(sgd.step(), DTypeError, "scale_loss: ", "i64");
+    EXPECT_EQ(model.p.grad().defined(), before);
+    EXPECT_EQ(model.q.grad().defined(), before);
+    sgd.step();
+    EXPECT_EQ(model.p[0].item<float>(), before ? 0.75 : 1);
+    EXPECT_EQ(model.q[0].item<float>(), before ? 0.75 : 1);
   }
   set_warning_handler(quiet);
-  EXPECT_THROWS(sgd.step(), DTypeError, "scale_loss: ", "i64");
 }
 
 // Level A's checkpoint, level B's run: the weights are f32 in between, and the scale goes along where both have one.

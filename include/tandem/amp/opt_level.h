@@ -123,12 +123,15 @@ class [[nodiscard]] ScaledLoss {
   /// tensor().backward(...)
   void backward(std::optional<bool> retain_graph = std::nullopt, bool create_graph = false) const;
   /// What the end of the scope does, with exceptions. The destructor keeps one for the optimizers' next step() to
-  /// throw; where an exception passes, it drops the new gradients.
+  /// throw. Where this throws, or an exception passes the scope, gradients are as they were before scale_loss().
   void finish();
 
  private:
   friend ScaledLoss scale_loss(const Tensor&, const std::vector<optim::Optimizer*>&, const ScaleLossOptions&);
   ScaledLoss(const Tensor& loss, const std::vector<optim::Optimizer*>& optimizers, const ScaleLossOptions& options);
+
+  void add_gradients(LossScaling& scaling);
+  void drop_new_gradients();
 
   std::shared_ptr<LossScaling> scaling_;  // null when done
   std::vector<optim::Optimizer*> optimizers_;
