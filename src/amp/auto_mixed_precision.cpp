@@ -215,17 +215,17 @@ void enable_auto_mixed_precision(const AutoMixedPrecisionOptions& options) {
   const WholeOpScope op("enable_auto_mixed_precision");
   TANDEM_CHECK(!options.dtype() || is_reduced_floating_point(*options.dtype()), DTypeError,
                "enable_auto_mixed_precision: the low dtype must be f16 or bf16, not {}", name(*options.dtype()));
-  disable_auto_mixed_precision();
-  std::lock_guard lock(enabled_mutex);
-  Enabled now;
-  // All ops are known before the first is changed.
-  for (const auto& [op_name, cast] : options.policies()) now.before.emplace_back(op_name, get_policy(op_name));
+  // All that may be refused comes before the first change.
+  const PolicyOverrides checked(nullptr, options.policies());
   bool scales[kNumDeviceTypes] = {};
   for (int type = 0; type < kNumDeviceTypes; ++type) scales[type] = options.dtype().value_or(kLow[type]) == kHalf;
   GradScalerOptions scaler =
       GradScalerOptions().init_scale(options.loss_scale().value_or(32768)).min_scale(options.loss_scale() ? 0 : 1);
   scaler.static_scale(options.loss_scale().has_value());
-  now.scaling = std::make_shared<AmbientScaling>(scaler, scales);
+  Enabled now{std::make_shared<AmbientScaling>(scaler, scales), {}};
+  disable_auto_mixed_precision();
+  std::lock_guard lock(enabled_mutex);
+  for (const auto& [op_name, cast] : options.policies()) now.before.emplace_back(op_name, get_policy(op_name));
   for (const auto& [op_name, cast] : options.policies()) set_policy(op_name, cast);
   for (const DeviceType type : {kCPU, kCUDA}) {
     set_autocast(type, true, options.dtype().value_or(kLow[static_cast<int>(type)]));

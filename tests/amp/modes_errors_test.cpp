@@ -182,6 +182,7 @@ TEST(ModesErrors, EnvironmentVariables) {
   const std::string prefix = "TANDEM_AUTO_MIXED_PRECISION_";
   const auto f32 = amp::AutoMixedPrecisionOptions().dtype(kFloat);
   const auto unknown = amp::AutoMixedPrecisionOptions().policies({{"sofmax", amp::Cast::lower}});
+  const auto unfit = amp::AutoMixedPrecisionOptions().policies({{"relu", amp::Cast::f32_dtype}});
   expect_refused({
       variable(prefix + "DTYPE", "f8", "\"f8\""),
       variable(prefix + "LOSS_SCALE", "big", "\"big\""),
@@ -191,6 +192,7 @@ TEST(ModesErrors, EnvironmentVariables) {
       variable(prefix + "DENYLIST_REMOVE", "linear", "'linear' is not on that list"),
       BAD_INPUT("enable_auto_mixed_precision", amp::enable_auto_mixed_precision(f32), DTypeError, "f32"),
       BAD_INPUT("enable_auto_mixed_precision", amp::enable_auto_mixed_precision(unknown), StateError, "'sofmax'"),
+      BAD_INPUT("enable_auto_mixed_precision", amp::enable_auto_mixed_precision(unfit), StateError, "'relu'"),
   });
   EXPECT_FALSE(amp::is_auto_mixed_precision_enabled());
 }
