@@ -167,7 +167,7 @@ void load_state_dict(const optim::Optimizer& optimizer, const LossScalersState& 
 OrderedDict<std::string, Tensor> model_state(const nn::Module& model,
                                              const std::vector<optim::Optimizer*>& optimizers = {});
 /// Writes such a state into a model of any level, and into the optimizers' masters. Throws StateError, and changes
-/// nothing, for missing or unexpected names; ShapeError for other sizes.
+/// nothing, for missing or unexpected names, other sizes and other kinds of dtype; all misfits are listed.
 void load_model_state(const nn::Module& model, const OrderedDict<std::string, Tensor>& state,
                       const std::vector<optim::Optimizer*>& optimizers = {});
 
