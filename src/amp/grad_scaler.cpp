@@ -277,13 +277,18 @@ void GradScaler::record_found_inf(const Tensor& found_inf) {
 }
 
 void GradScaler::check_iteration(const char* call) {
-  const bool begun = !records_.empty() || inverse_scale_.defined() || !other_found_infs_.empty();
+  const bool begun = has_flags() || inverse_scale_.defined();
   const uint64_t capture = cuda::current_capture_id();
   if (begun && capture_ == capture) return;
   TANDEM_CHECK(!begun || capture_ != 0, StateError,
                "{}: the capture of a CUDA graph began in the middle of an iteration; call update() before it", call);
   start_iteration();
   capture_ = capture;
+}
+
+void GradScaler::check_between_iterations(const char* call) {
+  check_iteration(call);
+  TANDEM_CHECK(!has_flags(), StateError, "{}: called in the middle of an iteration; call update() first", call);
 }
 
 void GradScaler::check_skips() {
@@ -461,9 +466,7 @@ StateCommit GradScaler::prepare_load_state_dict(const ScalerState& state) {
   const WholeOpScope op("load_state_dict");
   TANDEM_CHECK(!state.empty(), StateError,
                "load_state_dict: the state is empty; was it saved from a disabled scaler? Then start with a fresh one");
-  check_iteration("load_state_dict");
-  TANDEM_CHECK(records_.empty(), StateError,
-               "load_state_dict: called in the middle of an iteration; call update() first");
+  check_between_iterations("load_state_dict");
   for (const char* key : {"scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker"}) {
     TANDEM_CHECK(state.contains(key), StateError, "load_state_dict: the key '{}' is missing; give a whole state_dict()",
                  key);
