@@ -287,6 +287,20 @@ TEST_F(OptLevels, MasterParamsCarryTheGradients) {
   EXPECT_NEAR(sgd.master(model.p)[0].item<float>(), 0.75, 1e-5);  // gradient 3/8, clipped to 1/4
 }
 
+TEST_F(OptLevels, MasterParamsKeepNoGradientsThatAreZeroed) {
+  for (const bool set_to_none : {true, false}) {
+    OneParameter model(1);
+    optim::SGD sgd({model.p}, optim::SGDOptions(1));
+    amp::initialize(model, sgd, OptLevel::O2, silent());
+    amp::scale_loss((model.p * full({4}, 0.375)).sum(), sgd).backward();
+    const std::vector<Tensor> masters = amp::master_params(sgd);
+    const std::weak_ptr<TensorImpl> gradient = model.p.grad().impl_ptr();
+    sgd.zero_grad(set_to_none);
+    EXPECT_TRUE(gradient.expired());
+    EXPECT_FALSE(masters[0].grad().defined());
+  }
+}
+
 TEST_F(OptLevels, StaticScaleAndLimits) {
   OneParameter fixed(1), low(1), high(1);
   optim::SGD a({fixed.p}, optim::SGDOptions(1)), b({low.p}, optim::SGDOptions(1)), c({high.p}, optim::SGDOptions(1));

@@ -151,7 +151,8 @@ inline ScaledLoss scale_loss(const Tensor& loss, optim::Optimizer& optimizer, co
 }
 
 /// The f32 tensors that the optimizer updates, with the gradients of their parameters: `clip_grad_norm_(
-/// amp::master_params(sgd), 1.0)` between scale_loss() and step(). Gradients are to be changed in place.
+/// amp::master_params(sgd), 1.0)` between scale_loss() and step(). Gradients are to be changed in place. zero_grad() of
+/// the optimizer drops them here too.
 std::vector<Tensor> master_params(optim::Optimizer& optimizer);
 
 /// The states of all losses' scales: "loss_scaler0", ... See GradScaler::state_dict. `optimizer`: any of those that
