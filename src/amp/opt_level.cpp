@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <mutex>
 #include <unordered_set>
 
 #include "src/amp/loss_scaling.h"
@@ -139,12 +140,22 @@ Device device_of(const std::vector<nn::Module*>& models) {
   return Device(kCPU);
 }
 
-/// Switches O1's autocast on, or off where the level before had it on.
+/// Switches O1's autocast on. At another level what was there before comes back, unless somebody has changed it since.
 void set_autocast(DeviceType type, bool on) {
-  const DType dtype = on ? kHalf : get_autocast_dtype(type);
-  if (on) set_autocast_dtype(type, dtype);
-  set_autocast_enabled(type, on);
-  set_initial_autocast(type, {on, dtype});
+  static std::mutex mutex;
+  static std::optional<AutocastState> before_o1[kNumDeviceTypes];
+  const std::lock_guard lock(mutex);
+  std::optional<AutocastState>& before = before_o1[static_cast<size_t>(type)];
+  AutocastState& now = thread_state().autocast[static_cast<size_t>(type)];
+  if (!now.enabled || now.dtype != kHalf) before.reset();  // this is not O1's
+  if (on) {
+    if (!before) before = now;
+    now = {true, kHalf};
+  } else {
+    if (!before) return;
+    now = *std::exchange(before, std::nullopt);
+  }
+  set_initial_autocast(type, now);
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <thread>
 
 #include "support/throws.h"
+#include "tandem/amp/auto_mixed_precision.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/policy_overrides.h"
 #include "tandem/base/warn.h"
@@ -467,6 +469,42 @@ TEST_F(OptLevels, AStateThatDoesNotFitChangesNothing) {
       EXPECT_TRUE(item.value().eq(before[item.key()]).all().item<bool>()) << item.key();
     }
   }
+}
+
+// Another level switches the autocast of O1 off, and no one else's.
+TEST_F(OptLevels, AutocastThatIsNotO1sStays) {
+  const auto initialize = [](OptLevel level) {
+    OneParameter model(1);
+    optim::SGD sgd({model.p}, optim::SGDOptions(1));
+    amp::initialize(model, sgd, level, silent());
+  };
+  const auto expect_autocast = [](bool on, DType dtype) {
+    EXPECT_EQ(amp::is_autocast_enabled(kCPU), on);
+    EXPECT_EQ(amp::get_autocast_dtype(kCPU), dtype);
+    std::thread([&] {
+      EXPECT_EQ(amp::is_autocast_enabled(kCPU), on);
+      EXPECT_EQ(amp::get_autocast_dtype(kCPU), dtype);
+    }).join();
+  };
+  for (const bool on : {false, true}) {
+    if (on) amp::enable_auto_mixed_precision();
+    for (const OptLevel level : {OptLevel::O0, OptLevel::O2, OptLevel::O3}) {
+      initialize(level);
+      expect_autocast(on, kBFloat16);
+      initialize(OptLevel::O1);
+      initialize(OptLevel::O1);
+      expect_autocast(true, kHalf);
+      initialize(level);
+      expect_autocast(on, kBFloat16);
+    }
+  }
+  amp::disable_auto_mixed_precision();
+  expect_autocast(false, kBFloat16);
+  // Nor what the program has changed since.
+  initialize(OptLevel::O1);
+  amp::set_autocast_dtype(kCPU, kBFloat16);
+  initialize(OptLevel::O0);
+  EXPECT_TRUE(amp::is_autocast_enabled(kCPU));
 }
 
 TEST_F(OptLevels, RegisteredFunctionsChangeLists) {

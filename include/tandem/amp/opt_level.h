@@ -18,9 +18,8 @@
 namespace tandem::amp {
 
 /// - O0: f32 training.
-/// - O1: autocast in f16 for the calling thread and for threads that start later, until initialize() with another
-/// level;
-///   dynamic loss scale. Parameters stay f32.
+/// - O1: autocast in f16 for the calling thread and for threads that start later, until initialize() with another level
+///   brings back what was there before; dynamic loss scale. Parameters stay f32.
 /// - O2: parameters in f16 but for batch norm, f32 masters in the optimizer, inputs cast to f16, outputs to f32;
 ///   dynamic loss scale.
 /// - O3: everything in f16, no masters, no loss scaling.
