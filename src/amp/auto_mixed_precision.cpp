@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "src/amp/for_each_parameter.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/autocast_off.h"
 #include "tandem/amp/grad_scaler.h"
@@ -57,17 +58,13 @@ class AmbientScaling final : public autograd::BackwardScaler,
     return factors;
   }
 
-  void end() override {
-    if (thread_state().autocast_nesting == 0) clear_autocast_cache();
-  }
+  void end() override { detail::end_casts_outside_regions(); }
 
   void step(optim::Optimizer& optimizer) override {
     std::vector<Tensor> grads;
-    for (const auto& group : optimizer.param_groups()) {
-      for (const Tensor& p : group.params()) {
-        if (p.grad().defined()) grads.push_back(p.grad());
-      }
-    }
+    for_each_parameter(optimizer, [&](const Tensor& p) {
+      if (p.grad().defined()) grads.push_back(p.grad());
+    });
     const auto type = static_cast<size_t>(grads.empty() ? kCPU : grads[0].device().type());
     const bool one_type = std::all_of(grads.begin(), grads.end(), [type](const Tensor& g) {
       return g.is_floating_point() && static_cast<size_t>(g.device().type()) == type;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <iterator>
 
+#include "src/amp/for_each_parameter.h"
 #include "src/amp/skip_watch.h"
 #include "tandem/amp/pending_unscale.h"
 #include "tandem/autograd/grad_mode.h"
@@ -44,42 +45,36 @@ void check_limits(const char* what, double s, const GradScalerOptions& options) 
 std::vector<Tensor> gradients_of(const char* call, const optim::Optimizer& optimizer, bool writes, Device device) {
   std::vector<Tensor> grads;
   size_t number = 0;
-  for (const auto& group : optimizer.param_groups()) {
-    for (const Tensor& p : group.params()) {
-      const Tensor& g = p.grad();
-      ++number;
-      if (!g.defined()) continue;
-      TANDEM_CHECK(g.is_floating_point(), DTypeError,
-                   "{}: the gradient of parameter {} {} is {}; gradients must be floating: drop it with zero_grad()",
-                   call, number - 1, to_string(p.sizes()), name(g.dtype()));
-      TANDEM_CHECK(
-          !writes || g.dtype() != kHalf, DTypeError,
-          "{}: the gradient of parameter {} {} is f16, where unscaling would underflow; keep parameters in f32 "
-          "and let autocast cast them",
-          call, number - 1, to_string(p.sizes()));
-      TANDEM_CHECK(
-          g.device().type() == device.type(), DeviceError,
-          "{}: the gradient of parameter {} {} is on {}, but the scaler's state is on {}, where its first loss "
-          "was; use a scaler for each type of device",
-          call, number - 1, to_string(p.sizes()), g.device().str(), device.str());
-      checks::not_expanded(call, "the gradient of parameter", g, number - 1);
-      grads.push_back(g);
-    }
-  }
+  for_each_parameter(optimizer, [&](const Tensor& p) {
+    const Tensor& g = p.grad();
+    ++number;
+    if (!g.defined()) return;
+    TANDEM_CHECK(g.is_floating_point(), DTypeError,
+                 "{}: the gradient of parameter {} {} is {}; gradients must be floating: drop it with zero_grad()",
+                 call, number - 1, to_string(p.sizes()), name(g.dtype()));
+    TANDEM_CHECK(!writes || g.dtype() != kHalf, DTypeError,
+                 "{}: the gradient of parameter {} {} is f16, where unscaling would underflow; keep parameters in f32 "
+                 "and let autocast cast them",
+                 call, number - 1, to_string(p.sizes()));
+    TANDEM_CHECK(g.device().type() == device.type(), DeviceError,
+                 "{}: the gradient of parameter {} {} is on {}, but the scaler's state is on {}, where its first loss "
+                 "was; use a scaler for each type of device",
+                 call, number - 1, to_string(p.sizes()), g.device().str(), device.str());
+    checks::not_expanded(call, "the gradient of parameter", g, number - 1);
+    grads.push_back(g);
+  });
   return grads;
 }
 
 /// f16 and bf16 gradients of parameters with f32 masters, in f32 from here on: there they can be unscaled.
 void widen_gradients(const optim::Optimizer& optimizer) {
   if (optimizer.master_weights() == optim::MasterWeights::none) return;
-  for (const auto& group : optimizer.param_groups()) {
-    for (const Tensor& p : group.params()) {
-      Tensor& g = p.mutable_grad();
-      if (g.defined() && is_reduced_floating_point(p.dtype()) && is_reduced_floating_point(g.dtype())) {
-        g = to(g.detach(), kFloat);
-      }
+  for_each_parameter(optimizer, [](const Tensor& p) {
+    Tensor& g = p.mutable_grad();
+    if (g.defined() && is_reduced_floating_point(p.dtype()) && is_reduced_floating_point(g.dtype())) {
+      g = to(g.detach(), kFloat);
     }
-  }
+  });
 }
 
 /// A whole number of the state; 0 when it is missing. Counters live in the device's i32.

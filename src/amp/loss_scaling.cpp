@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <unordered_set>
 
+#include "src/amp/for_each_parameter.h"
 #include "tandem/amp/cast_cache.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
@@ -17,28 +18,19 @@ namespace {
 
 /// Calls visit(parameter) for the parameters of all optimizers, each once.
 template <class Visit>
-void for_each_parameter(const std::vector<optim::Optimizer*>& optimizers, const Visit& visit) {
+void for_each_parameter_once(const std::vector<optim::Optimizer*>& optimizers, const Visit& visit) {
   std::unordered_set<const TensorImpl*> seen;
   for (const optim::Optimizer* optimizer : optimizers) {
-    for (const auto& group : optimizer->param_groups()) {
-      for (const Tensor& p : group.params()) {
-        if (seen.insert(&p.impl()).second) visit(p);
-      }
-    }
+    for_each_parameter(*optimizer, [&](const Tensor& p) {
+      if (seen.insert(&p.impl()).second) visit(p);
+    });
   }
 }
 
 bool holds_gradients(const optim::Optimizer& optimizer) {
-  for (const auto& group : optimizer.param_groups()) {
-    for (const Tensor& p : group.params()) {
-      if (p.grad().defined()) return true;
-    }
-  }
-  return false;
-}
-
-void end_of_iteration() {
-  if (thread_state().autocast_nesting == 0) clear_autocast_cache();
+  bool holds = false;
+  for_each_parameter(optimizer, [&](const Tensor& p) { holds |= p.grad().defined(); });
+  return holds;
 }
 
 }  // namespace
@@ -93,7 +85,7 @@ ScaledLoss::ScaledLoss(const Tensor& loss, const std::vector<optim::Optimizer*>&
                "scale_loss: loss_id is {}, but num_losses {}; ids begin at 0, amp::initialize() sets their number",
                options.loss_id(), losses);
   scaled_ = scaling_->scalers()[static_cast<size_t>(options.loss_id())].scale(loss);
-  end_of_iteration();
+  detail::end_casts_outside_regions();
   if (!scaling_->options().enabled()) return;
   size_t scaled = 0, unscaled = 0;
   for (const optim::Optimizer* optimizer : optimizers) {
@@ -112,7 +104,7 @@ ScaledLoss::ScaledLoss(const Tensor& loss, const std::vector<optim::Optimizer*>&
       scaled, unscaled);
   stash_scaled_ = scaled > 0;
   // The new ones come beside those that are there, which may have another scale or, behind f16 parameters, dtype.
-  for_each_parameter(optimizers, [&](const Tensor& p) {
+  for_each_parameter_once(optimizers, [&](const Tensor& p) {
     if (p.grad().defined()) stash_.emplace_back(p, std::exchange(p.mutable_grad(), Tensor()));
   });
 }
@@ -151,7 +143,7 @@ void ScaledLoss::add_gradients(LossScaling& scaling) {
     for (const optim::Optimizer* optimizer : optimizers_) scaling.pending(*optimizer).scaled_by = options_.loss_id();
   } else {
     std::vector<Tensor> grads;
-    for_each_parameter(optimizers_, [&](const Tensor& p) {
+    for_each_parameter_once(optimizers_, [&](const Tensor& p) {
       Tensor& g = p.mutable_grad();
       if (!g.defined()) return;
       // 16 bits cannot hold what the scale has lifted once it is taken back.
@@ -175,7 +167,7 @@ void ScaledLoss::add_gradients(LossScaling& scaling) {
 }
 
 void ScaledLoss::drop_new_gradients() {
-  for_each_parameter(optimizers_, [](const Tensor& p) { p.mutable_grad() = Tensor(); });
+  for_each_parameter_once(optimizers_, [](const Tensor& p) { p.mutable_grad() = Tensor(); });
   for (const auto& [p, old] : stash_) p.mutable_grad() = old;
 }
 

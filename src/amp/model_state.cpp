@@ -1,4 +1,5 @@
 // The state of a model in f32, whatever its level.
+#include "src/amp/for_each_parameter.h"
 #include "tandem/amp/opt_level.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/op_scope.h"
@@ -19,11 +20,9 @@ optim::Optimizer* holder_of(const Tensor& t, const std::vector<optim::Optimizer*
   if (!is_reduced_floating_point(t.dtype())) return nullptr;
   for (optim::Optimizer* optimizer : optimizers) {
     if (!optimizer || optimizer->master_weights() == optim::MasterWeights::none) continue;
-    for (const auto& group : optimizer->param_groups()) {
-      for (const Tensor& p : group.params()) {
-        if (p.is_same(t)) return optimizer;
-      }
-    }
+    bool holds = false;
+    for_each_parameter(*optimizer, [&](const Tensor& p) { holds |= p.is_same(t); });
+    if (holds) return optimizer;
   }
   return nullptr;
 }

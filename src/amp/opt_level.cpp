@@ -5,6 +5,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "src/amp/f32_masters.h"
 #include "src/amp/loss_scaling.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/cast_hook.h"
@@ -194,29 +195,14 @@ void initialize(const std::vector<nn::Module*>& models, const std::vector<optim:
   if (!enabled) return;
 
   set_autocast(device_of(models).type(), p.autocast);
-  // The f32 values become the masters. detach() keeps them alive when the parameters take others.
-  std::vector<std::pair<Tensor, Tensor>> values;
-  if (p.master_weights) {
-    for (const optim::Optimizer* optimizer : optimizers) {
-      for (const Tensor& param : optimizer->parameters()) values.emplace_back(param, param.detach());
-    }
-  }
+  cast_to_masters(p.master_weights ? optimizers : std::vector<optim::Optimizer*>(), [&] {
+    if (!p.cast_model_type) return;
+    for (nn::Module* model : models) cast_model(*model, *p.cast_model_type, p.keep_batchnorm_fp32);
+  });
   for (nn::Module* model : models) {
-    if (p.cast_model_type) cast_model(*model, *p.cast_model_type, p.keep_batchnorm_fp32);
     CastHookOptions casts{p.cast_model_type, options.cast_model_outputs(), {}, kHalf};
     if (p.cast_model_type && !casts.outputs) casts.outputs = kFloat;
     if (casts.inputs || casts.outputs) model->set_call_hook(std::make_shared<CastHook>(casts));
-  }
-  if (p.master_weights) {
-    size_t i = 0;
-    for (optim::Optimizer* optimizer : optimizers) {
-      optimizer->keep_master_weights();
-      for (size_t k = 0; k < optimizer->size(); ++k, ++i) {
-        if (is_reduced_floating_point(values[i].first.dtype())) {
-          optimizer->set_master(values[i].first, values[i].second);
-        }
-      }
-    }
   }
   if (options.verbosity() >= 1) {
     const bool low = p.cast_model_type && *p.cast_model_type != kFloat;
