@@ -222,7 +222,9 @@ void enable_auto_mixed_precision(const AutoMixedPrecisionOptions& options) {
   Enabled now{std::make_shared<AmbientScaling>(scaler, scales), {}};
   disable_auto_mixed_precision();
   std::lock_guard lock(enabled_mutex);
-  for (const auto& [op_name, cast] : options.policies()) now.before.emplace_back(op_name, get_policy(op_name));
+  for (const auto& [op_name, cast] : options.policies()) {
+    now.before.emplace_back(op_name, detail::process_policy(policy_row(op_name)));
+  }
   for (const auto& [op_name, cast] : options.policies()) set_policy(op_name, cast);
   for (const DeviceType type : {kCPU, kCUDA}) {
     set_autocast(type, true, options.dtype().value_or(kLow[static_cast<int>(type)]));

@@ -191,7 +191,10 @@ TEST_F(AutoMixedPrecision, ARefusalChangesNothing) {
 
 TEST_F(AutoMixedPrecision, PoliciesComeBack) {
   const amp::Cast before = amp::get_policy("softmax");
-  amp::enable_auto_mixed_precision(AutoMixedPrecisionOptions().policies({{"softmax", amp::Cast::keep}}));
+  {
+    const amp::PolicyGuard region({{"softmax", amp::Cast::lower}});  // of this thread, not what is to come back
+    amp::enable_auto_mixed_precision(AutoMixedPrecisionOptions().policies({{"softmax", amp::Cast::keep}}));
+  }
   EXPECT_EQ(amp::get_policy("softmax"), amp::Cast::keep);
   amp::disable_auto_mixed_precision();
   EXPECT_EQ(amp::get_policy("softmax"), before);
