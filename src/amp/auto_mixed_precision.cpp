@@ -6,12 +6,14 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "src/amp/for_each_parameter.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/autocast_off.h"
 #include "tandem/amp/grad_scaler.h"
 #include "tandem/autograd/backward_scaler.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
+#include "tandem/cuda/capture.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::amp {
@@ -21,7 +23,13 @@ namespace {
 constexpr const char* kSwitch = "TANDEM_AUTO_MIXED_PRECISION";
 
 /// Scales every backward pass, and looks through the gradients of every step. One scale for each type of device.
-class AmbientScaling final : public autograd::BackwardScaler, public optim::StepScaler {
+///
+/// The flags of an iteration's steps count when the next one begins. Those of a replayed CUDA graph do so too: after
+/// the replay they wait beside those of steps outside of graphs, and a replay that begins an iteration counts both
+/// first.
+class AmbientScaling final : public autograd::BackwardScaler,
+                             public optim::StepScaler,
+                             public std::enable_shared_from_this<AmbientScaling> {
  public:
   AmbientScaling(const GradScalerOptions& options, const bool (&scales)[kNumDeviceTypes])
       : scalers_{GradScaler(options), GradScaler(options)} {
@@ -34,7 +42,13 @@ class AmbientScaling final : public autograd::BackwardScaler, public optim::Step
     NoGradGuard no_grad;
     const AutocastOff no_autocast;
     std::lock_guard lock(mutex_);
-    if (std::exchange(stepped_[type], false)) scalers_[type].update();
+    update(type, waiting(type));
+    if (cuda::Capture* capture = cuda::current_capture()) {
+      capture->before_replay([self = shared_from_this(), type] {
+        std::lock_guard replaying(self->mutex_);
+        self->update(type, self->waiting_[type]);
+      });
+    }
     begun_[type] = true;
     // A copy: the scale may change while the pass runs, where other threads train too.
     Factors factors;
@@ -44,17 +58,13 @@ class AmbientScaling final : public autograd::BackwardScaler, public optim::Step
     return factors;
   }
 
-  void end() override {
-    if (thread_state().autocast_nesting == 0) clear_autocast_cache();
-  }
+  void end() override { detail::end_casts_outside_regions(); }
 
   void step(optim::Optimizer& optimizer) override {
     std::vector<Tensor> grads;
-    for (const auto& group : optimizer.param_groups()) {
-      for (const Tensor& p : group.params()) {
-        if (p.grad().defined()) grads.push_back(p.grad());
-      }
-    }
+    for_each_parameter(optimizer, [&](const Tensor& p) {
+      if (p.grad().defined()) grads.push_back(p.grad());
+    });
     const auto type = static_cast<size_t>(grads.empty() ? kCPU : grads[0].device().type());
     const bool one_type = std::all_of(grads.begin(), grads.end(), [type](const Tensor& g) {
       return g.is_floating_point() && static_cast<size_t>(g.device().type()) == type;
@@ -67,8 +77,7 @@ class AmbientScaling final : public autograd::BackwardScaler, public optim::Step
     backend(grads[0]).check_finite(grads, ones({}, scaling.found_inf.options()), scaling.found_inf);
     {
       std::lock_guard lock(mutex_);
-      if (begun_[type]) scalers_[type].record_found_inf(scaling.found_inf);
-      stepped_[type] = begun_[type];
+      if (begun_[type]) waiting(type).push_back(scaling.found_inf);
     }
     optimizer.step(scaling);
   }
@@ -77,16 +86,42 @@ class AmbientScaling final : public autograd::BackwardScaler, public optim::Step
     const auto t = static_cast<size_t>(type);
     std::lock_guard lock(mutex_);
     if (!scales_[t]) return 1;
-    if (std::exchange(stepped_[t], false)) scalers_[t].update();
+    update(t, waiting_[t]);
     return scalers_[t].get_scale();
   }
 
  private:
+  using Flags = std::vector<Tensor>;
+
+  /// Counts flags. What is recorded into a graph counts when the graph is replayed.
+  void update(size_t type, Flags& flags) {
+    if (flags.empty()) return;
+    for (const Tensor& found_inf : flags) scalers_[type].record_found_inf(found_inf);
+    scalers_[type].update();
+    flags.clear();
+  }
+
+  /// The flags that wait for the next iteration; in a capture those of the graph, which wait anew after each replay.
+  Flags& waiting(size_t type) {
+    cuda::Capture* capture = cuda::current_capture();
+    if (!capture) return waiting_[type];
+    std::shared_ptr<void>& note = capture->note(&waiting_[type]);
+    if (!note) {
+      const auto flags = std::make_shared<Flags>();
+      capture->after_replay([self = shared_from_this(), flags, type] {
+        std::lock_guard replayed(self->mutex_);
+        self->waiting_[type].insert(self->waiting_[type].end(), flags->begin(), flags->end());
+      });
+      note = flags;
+    }
+    return *static_cast<Flags*>(note.get());
+  }
+
   std::mutex mutex_;
   GradScaler scalers_[kNumDeviceTypes];
   bool scales_[kNumDeviceTypes] = {};
-  bool begun_[kNumDeviceTypes] = {};    // a pass was scaled
-  bool stepped_[kNumDeviceTypes] = {};  // since the last update
+  bool begun_[kNumDeviceTypes] = {};  // a pass was scaled
+  Flags waiting_[kNumDeviceTypes];
 };
 
 struct Enabled {
@@ -177,17 +212,19 @@ void enable_auto_mixed_precision(const AutoMixedPrecisionOptions& options) {
   const WholeOpScope op("enable_auto_mixed_precision");
   TANDEM_CHECK(!options.dtype() || is_reduced_floating_point(*options.dtype()), DTypeError,
                "enable_auto_mixed_precision: the low dtype must be f16 or bf16, not {}", name(*options.dtype()));
-  disable_auto_mixed_precision();
-  std::lock_guard lock(enabled_mutex);
-  Enabled now;
-  // All ops are known before the first is changed.
-  for (const auto& [op_name, cast] : options.policies()) now.before.emplace_back(op_name, get_policy(op_name));
+  // All that may be refused comes before the first change.
+  const PolicyOverrides checked(nullptr, options.policies());
   bool scales[kNumDeviceTypes] = {};
   for (int type = 0; type < kNumDeviceTypes; ++type) scales[type] = options.dtype().value_or(kLow[type]) == kHalf;
   GradScalerOptions scaler =
       GradScalerOptions().init_scale(options.loss_scale().value_or(32768)).min_scale(options.loss_scale() ? 0 : 1);
   scaler.static_scale(options.loss_scale().has_value());
-  now.scaling = std::make_shared<AmbientScaling>(scaler, scales);
+  Enabled now{std::make_shared<AmbientScaling>(scaler, scales), {}};
+  disable_auto_mixed_precision();
+  std::lock_guard lock(enabled_mutex);
+  for (const auto& [op_name, cast] : options.policies()) {
+    now.before.emplace_back(op_name, detail::process_policy(policy_row(op_name)));
+  }
   for (const auto& [op_name, cast] : options.policies()) set_policy(op_name, cast);
   for (const DeviceType type : {kCPU, kCUDA}) {
     set_autocast(type, true, options.dtype().value_or(kLow[static_cast<int>(type)]));

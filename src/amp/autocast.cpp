@@ -42,7 +42,8 @@ AutocastGuard::AutocastGuard(DeviceType type, std::optional<DType> dtype, bool e
 
 AutocastGuard::~AutocastGuard() {
   ThreadState& state = thread_state();
-  if (--state.autocast_nesting == 0) clear_autocast_cache();
+  --state.autocast_nesting;
+  detail::end_casts_outside_regions();
   state_of(type_) = previous_;
   state.autocast_cache_enabled = previous_cache_;
 }

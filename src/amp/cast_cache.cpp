@@ -168,6 +168,10 @@ void set_autocast_cache_limit(int64_t bytes) {
 
 namespace detail {
 
+void end_casts_outside_regions() {
+  if (thread_state().autocast_nesting == 0) clear_autocast_cache();
+}
+
 Tensor cached_cast(const Tensor& x, DType dtype) {
   Cache& c = cache();
   const ThreadState& state = thread_state();

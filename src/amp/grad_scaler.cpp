@@ -5,6 +5,7 @@
 #include <functional>
 #include <iterator>
 
+#include "src/amp/for_each_parameter.h"
 #include "src/amp/skip_watch.h"
 #include "tandem/amp/pending_unscale.h"
 #include "tandem/autograd/grad_mode.h"
@@ -44,42 +45,36 @@ void check_limits(const char* what, double s, const GradScalerOptions& options) 
 std::vector<Tensor> gradients_of(const char* call, const optim::Optimizer& optimizer, bool writes, Device device) {
   std::vector<Tensor> grads;
   size_t number = 0;
-  for (const auto& group : optimizer.param_groups()) {
-    for (const Tensor& p : group.params()) {
-      const Tensor& g = p.grad();
-      ++number;
-      if (!g.defined()) continue;
-      TANDEM_CHECK(g.is_floating_point(), DTypeError,
-                   "{}: the gradient of parameter {} {} is {}; gradients must be floating: drop it with zero_grad()",
-                   call, number - 1, to_string(p.sizes()), name(g.dtype()));
-      TANDEM_CHECK(
-          !writes || g.dtype() != kHalf, DTypeError,
-          "{}: the gradient of parameter {} {} is f16, where unscaling would underflow; keep parameters in f32 "
-          "and let autocast cast them",
-          call, number - 1, to_string(p.sizes()));
-      TANDEM_CHECK(
-          g.device().type() == device.type(), DeviceError,
-          "{}: the gradient of parameter {} {} is on {}, but the scaler's state is on {}, where its first loss "
-          "was; use a scaler for each type of device",
-          call, number - 1, to_string(p.sizes()), g.device().str(), device.str());
-      checks::not_expanded(call, "the gradient of parameter", g, number - 1);
-      grads.push_back(g);
-    }
-  }
+  for_each_parameter(optimizer, [&](const Tensor& p) {
+    const Tensor& g = p.grad();
+    ++number;
+    if (!g.defined()) return;
+    TANDEM_CHECK(g.is_floating_point(), DTypeError,
+                 "{}: the gradient of parameter {} {} is {}; gradients must be floating: drop it with zero_grad()",
+                 call, number - 1, to_string(p.sizes()), name(g.dtype()));
+    TANDEM_CHECK(!writes || g.dtype() != kHalf, DTypeError,
+                 "{}: the gradient of parameter {} {} is f16, where unscaling would underflow; keep parameters in f32 "
+                 "and let autocast cast them",
+                 call, number - 1, to_string(p.sizes()));
+    TANDEM_CHECK(g.device().type() == device.type(), DeviceError,
+                 "{}: the gradient of parameter {} {} is on {}, but the scaler's state is on {}, where its first loss "
+                 "was; use a scaler for each type of device",
+                 call, number - 1, to_string(p.sizes()), g.device().str(), device.str());
+    checks::not_expanded(call, "the gradient of parameter", g, number - 1);
+    grads.push_back(g);
+  });
   return grads;
 }
 
 /// f16 and bf16 gradients of parameters with f32 masters, in f32 from here on: there they can be unscaled.
 void widen_gradients(const optim::Optimizer& optimizer) {
   if (optimizer.master_weights() == optim::MasterWeights::none) return;
-  for (const auto& group : optimizer.param_groups()) {
-    for (const Tensor& p : group.params()) {
-      Tensor& g = p.mutable_grad();
-      if (g.defined() && is_reduced_floating_point(p.dtype()) && is_reduced_floating_point(g.dtype())) {
-        g = to(g.detach(), kFloat);
-      }
+  for_each_parameter(optimizer, [](const Tensor& p) {
+    Tensor& g = p.mutable_grad();
+    if (g.defined() && is_reduced_floating_point(p.dtype()) && is_reduced_floating_point(g.dtype())) {
+      g = to(g.detach(), kFloat);
     }
-  }
+  });
 }
 
 /// A whole number of the state; 0 when it is missing. Counters live in the device's i32.
@@ -277,13 +272,18 @@ void GradScaler::record_found_inf(const Tensor& found_inf) {
 }
 
 void GradScaler::check_iteration(const char* call) {
-  const bool begun = !records_.empty() || inverse_scale_.defined() || !other_found_infs_.empty();
+  const bool begun = has_flags() || inverse_scale_.defined();
   const uint64_t capture = cuda::current_capture_id();
   if (begun && capture_ == capture) return;
   TANDEM_CHECK(!begun || capture_ != 0, StateError,
                "{}: the capture of a CUDA graph began in the middle of an iteration; call update() before it", call);
   start_iteration();
   capture_ = capture;
+}
+
+void GradScaler::check_between_iterations(const char* call) {
+  check_iteration(call);
+  TANDEM_CHECK(!has_flags(), StateError, "{}: called in the middle of an iteration; call update() first", call);
 }
 
 void GradScaler::check_skips() {
@@ -461,9 +461,7 @@ StateCommit GradScaler::prepare_load_state_dict(const ScalerState& state) {
   const WholeOpScope op("load_state_dict");
   TANDEM_CHECK(!state.empty(), StateError,
                "load_state_dict: the state is empty; was it saved from a disabled scaler? Then start with a fresh one");
-  check_iteration("load_state_dict");
-  TANDEM_CHECK(records_.empty(), StateError,
-               "load_state_dict: called in the middle of an iteration; call update() first");
+  check_between_iterations("load_state_dict");
   for (const char* key : {"scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker"}) {
     TANDEM_CHECK(state.contains(key), StateError, "load_state_dict: the key '{}' is missing; give a whole state_dict()",
                  key);

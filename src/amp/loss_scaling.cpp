@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <unordered_set>
 
+#include "src/amp/for_each_parameter.h"
 #include "tandem/amp/cast_cache.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
@@ -17,28 +18,19 @@ namespace {
 
 /// Calls visit(parameter) for the parameters of all optimizers, each once.
 template <class Visit>
-void for_each_parameter(const std::vector<optim::Optimizer*>& optimizers, const Visit& visit) {
+void for_each_parameter_once(const std::vector<optim::Optimizer*>& optimizers, const Visit& visit) {
   std::unordered_set<const TensorImpl*> seen;
   for (const optim::Optimizer* optimizer : optimizers) {
-    for (const auto& group : optimizer->param_groups()) {
-      for (const Tensor& p : group.params()) {
-        if (seen.insert(&p.impl()).second) visit(p);
-      }
-    }
+    for_each_parameter(*optimizer, [&](const Tensor& p) {
+      if (seen.insert(&p.impl()).second) visit(p);
+    });
   }
 }
 
 bool holds_gradients(const optim::Optimizer& optimizer) {
-  for (const auto& group : optimizer.param_groups()) {
-    for (const Tensor& p : group.params()) {
-      if (p.grad().defined()) return true;
-    }
-  }
-  return false;
-}
-
-void end_of_iteration() {
-  if (thread_state().autocast_nesting == 0) clear_autocast_cache();
+  bool holds = false;
+  for_each_parameter(optimizer, [&](const Tensor& p) { holds |= p.grad().defined(); });
+  return holds;
 }
 
 }  // namespace
@@ -93,7 +85,7 @@ ScaledLoss::ScaledLoss(const Tensor& loss, const std::vector<optim::Optimizer*>&
                "scale_loss: loss_id is {}, but num_losses {}; ids begin at 0, amp::initialize() sets their number",
                options.loss_id(), losses);
   scaled_ = scaling_->scalers()[static_cast<size_t>(options.loss_id())].scale(loss);
-  end_of_iteration();
+  detail::end_casts_outside_regions();
   if (!scaling_->options().enabled()) return;
   size_t scaled = 0, unscaled = 0;
   for (const optim::Optimizer* optimizer : optimizers) {
@@ -110,9 +102,9 @@ ScaledLoss::ScaledLoss(const Tensor& loss, const std::vector<optim::Optimizer*>&
       "scale_loss: the gradients of {} optimizers are still scaled, those of {} are not; give delay_unscale to "
       "all backward passes but the last",
       scaled, unscaled);
-  if (scaled > 0) return;  // the new ones are added to them
-  // Gradients that are there are unscaled: the new ones come beside them.
-  for_each_parameter(optimizers, [&](const Tensor& p) {
+  stash_scaled_ = scaled > 0;
+  // The new ones come beside those that are there, which may have another scale or, behind f16 parameters, dtype.
+  for_each_parameter_once(optimizers, [&](const Tensor& p) {
     if (p.grad().defined()) stash_.emplace_back(p, std::exchange(p.mutable_grad(), Tensor()));
   });
 }
@@ -124,44 +116,65 @@ void ScaledLoss::backward(std::optional<bool> retain_graph, bool create_graph) c
 void ScaledLoss::finish() {
   const std::shared_ptr<LossScaling> scaling = std::exchange(scaling_, nullptr);
   if (!scaling || !scaling->options().enabled()) return;
+  try {
+    add_gradients(*scaling);
+  } catch (...) {
+    drop_new_gradients();
+    throw;
+  }
+  stash_.clear();
+}
+
+void ScaledLoss::add_gradients(LossScaling& scaling) {
   const WholeOpScope op("scale_loss");
   NoGradGuard no_grad;
+  GradScaler& scaler = scaling.scalers()[static_cast<size_t>(options_.loss_id())];
+  // What was there joins the new gradients where both are scaled or, without any that stay scaled, both are not.
+  const bool joins_scaled = stash_scaled_ || options_.delay_unscale();
+  const auto join = [&] {
+    for (const auto& [p, old] : stash_) {
+      const Tensor kept = joins_scaled && !stash_scaled_ ? scaler.scale(old) : old;
+      Tensor& g = p.mutable_grad();
+      g = g.defined() ? add(g, kept) : kept;
+    }
+  };
+  if (joins_scaled) join();
   if (options_.delay_unscale()) {
-    for (const optim::Optimizer* optimizer : optimizers_) scaling->pending(*optimizer).scaled_by = options_.loss_id();
+    for (const optim::Optimizer* optimizer : optimizers_) scaling.pending(*optimizer).scaled_by = options_.loss_id();
   } else {
     std::vector<Tensor> grads;
-    for_each_parameter(optimizers_, [&](const Tensor& p) {
+    for_each_parameter_once(optimizers_, [&](const Tensor& p) {
       Tensor& g = p.mutable_grad();
       if (!g.defined()) return;
       // 16 bits cannot hold what the scale has lifted once it is taken back.
       if (is_reduced_floating_point(g.dtype())) g = to(g.detach(), kFloat);
       grads.push_back(g);
     });
-    GradScaler& scaler = scaling->scalers()[static_cast<size_t>(options_.loss_id())];
     const Tensor found_inf = scaler.unscale_(grads);
-    const double before = scaling->verbose() ? scaler.get_scale() : 0;
+    const double before = scaling.verbose() ? scaler.get_scale() : 0;
     scaler.update();
     for (const optim::Optimizer* optimizer : optimizers_) {
-      LossScaling::Pending& pending = scaling->pending(*optimizer);
+      LossScaling::Pending& pending = scaling.pending(*optimizer);
       pending.found_infs.push_back(found_inf);
       pending.scaled_by.reset();
     }
-    if (scaling->verbose() && found_inf.item<float>() != 0) {
+    if (scaling.verbose() && found_inf.item<float>() != 0) {
       std::printf("tandem: gradient overflow in loss %lld; the step is skipped, the scale goes from %g to %g\n",
                   static_cast<long long>(options_.loss_id()), before, scaler.get_scale());
     }
   }
-  for (const auto& [p, old] : stash_) {
-    Tensor& g = p.mutable_grad();
-    g = g.defined() ? add(g, old) : old;
-  }
-  stash_.clear();
+  if (!joins_scaled) join();
+}
+
+void ScaledLoss::drop_new_gradients() {
+  for_each_parameter_once(optimizers_, [](const Tensor& p) { p.mutable_grad() = Tensor(); });
+  for (const auto& [p, old] : stash_) p.mutable_grad() = old;
 }
 
 ScaledLoss::~ScaledLoss() {
-  if (!scaling_) return;
+  if (!scaling_ || !scaling_->options().enabled()) return;
   if (std::uncaught_exceptions() > exceptions_) {  // the backward pass may not have come to its end
-    for (const auto& [p, old] : stash_) p.mutable_grad() = old;
+    drop_new_gradients();
     return;
   }
   const std::shared_ptr<LossScaling> scaling = scaling_;

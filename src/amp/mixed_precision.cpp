@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "src/amp/f32_masters.h"
 #include "src/amp/loss_scaling.h"
 #include "tandem/amp/cast_hook.h"
 #include "tandem/autograd/grad_mode.h"
@@ -149,13 +150,7 @@ void FP16NaiveMixedPrecision::configure(nn::Module& model, optim::Optimizer& opt
   TANDEM_CHECK(optimizer.supports_master_weights(), NotImplementedError,
                "Booster: the optimizer steps its parameters only; use tandem's SGD, Adam or AdamW");
   attach(optimizer, naive_scaler(options_), options_.log_num_zeros_in_grad(), options_.verbose());
-  std::vector<std::pair<Tensor, Tensor>> values;
-  for (const Tensor& p : optimizer.parameters()) values.emplace_back(p, p.detach());
-  model.to(kHalf);
-  optimizer.keep_master_weights();
-  for (const auto& [p, value] : values) {
-    if (is_reduced_floating_point(p.dtype())) optimizer.set_master(p, value);
-  }
+  cast_to_masters({&optimizer}, [&] { model.to(kHalf); });
   CastHookOptions casts{kHalf, {}, {}, kHalf};
   if (options_.output_to_fp32()) casts.outputs = kFloat;
   model.set_call_hook(std::make_shared<CastHook>(casts));

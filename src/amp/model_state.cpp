@@ -1,9 +1,10 @@
 // The state of a model in f32, whatever its level.
+#include "src/amp/for_each_parameter.h"
 #include "tandem/amp/opt_level.h"
 #include "tandem/autograd/grad_mode.h"
-#include "tandem/base/check.h"
-#include "tandem/ops/checks.h"
+#include "tandem/base/op_scope.h"
 #include "tandem/ops/convert.h"
+#include "tandem/tensor/state_dict.h"
 
 namespace tandem::amp {
 namespace {
@@ -19,11 +20,9 @@ optim::Optimizer* holder_of(const Tensor& t, const std::vector<optim::Optimizer*
   if (!is_reduced_floating_point(t.dtype())) return nullptr;
   for (optim::Optimizer* optimizer : optimizers) {
     if (!optimizer || optimizer->master_weights() == optim::MasterWeights::none) continue;
-    for (const auto& group : optimizer->param_groups()) {
-      for (const Tensor& p : group.params()) {
-        if (p.is_same(t)) return optimizer;
-      }
-    }
+    bool holds = false;
+    for_each_parameter(*optimizer, [&](const Tensor& p) { holds |= p.is_same(t); });
+    if (holds) return optimizer;
   }
   return nullptr;
 }
@@ -48,25 +47,17 @@ void load_model_state(const nn::Module& model, const OrderedDict<std::string, Te
                       const std::vector<optim::Optimizer*>& optimizers) {
   const WholeOpScope op("load_model_state");
   NoGradGuard no_grad;
-  const OrderedDict<std::string, Tensor> tensors = tensors_of(model);
-  for (const auto& item : tensors) {
-    const Tensor* value = state.find(item.key());
-    TANDEM_CHECK(value && value->defined(), StateError,
-                 "load_model_state: '{}' is missing; give what model_state() returned for such a model", item.key());
-    TANDEM_CHECK(value->sizes() == item.value().sizes(), ShapeError,
-                 "load_model_state: '{}' is {}, but the model has {}", item.key(), checks::show(*value),
-                 checks::show(item.value()));
+  StateReader reader("load_model_state", state);
+  std::vector<std::pair<Tensor, Tensor>> copies;
+  for (const auto& item : tensors_of(model)) {
+    if (const Tensor* value = reader.fitting(item.key(), item.value())) copies.emplace_back(item.value(), *value);
   }
-  for (const auto& item : state) {
-    TANDEM_CHECK(tensors.contains(item.key()), StateError,
-                 "load_model_state: '{}' is unexpected; the model has no such parameter or buffer", item.key());
-  }
-  for (const auto& item : tensors) {
-    const Tensor& value = *state.find(item.key());
-    if (optim::Optimizer* holder = holder_of(item.value(), optimizers)) {
-      holder->set_master(item.value(), value);
+  reader.finish();
+  for (const auto& [t, value] : copies) {
+    if (optim::Optimizer* holder = holder_of(t, optimizers)) {
+      holder->set_master(t, value);
     } else {
-      item.value().detach().copy_(value);
+      t.detach().copy_(value);
     }
   }
 }

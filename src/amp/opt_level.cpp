@@ -2,8 +2,10 @@
 
 #include <cmath>
 #include <cstdio>
+#include <mutex>
 #include <unordered_set>
 
+#include "src/amp/f32_masters.h"
 #include "src/amp/loss_scaling.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/cast_hook.h"
@@ -139,12 +141,22 @@ Device device_of(const std::vector<nn::Module*>& models) {
   return Device(kCPU);
 }
 
-/// Switches O1's autocast on, or off where the level before had it on.
+/// Switches O1's autocast on. At another level what was there before comes back, unless somebody has changed it since.
 void set_autocast(DeviceType type, bool on) {
-  const DType dtype = on ? kHalf : get_autocast_dtype(type);
-  if (on) set_autocast_dtype(type, dtype);
-  set_autocast_enabled(type, on);
-  set_initial_autocast(type, {on, dtype});
+  static std::mutex mutex;
+  static std::optional<AutocastState> before_o1[kNumDeviceTypes];
+  const std::lock_guard lock(mutex);
+  std::optional<AutocastState>& before = before_o1[static_cast<size_t>(type)];
+  AutocastState& now = thread_state().autocast[static_cast<size_t>(type)];
+  if (!now.enabled || now.dtype != kHalf) before.reset();  // this is not O1's
+  if (on) {
+    if (!before) before = now;
+    now = {true, kHalf};
+  } else {
+    if (!before) return;
+    now = *std::exchange(before, std::nullopt);
+  }
+  set_initial_autocast(type, now);
 }
 
 }  // namespace
@@ -183,29 +195,14 @@ void initialize(const std::vector<nn::Module*>& models, const std::vector<optim:
   if (!enabled) return;
 
   set_autocast(device_of(models).type(), p.autocast);
-  // The f32 values become the masters. detach() keeps them alive when the parameters take others.
-  std::vector<std::pair<Tensor, Tensor>> values;
-  if (p.master_weights) {
-    for (const optim::Optimizer* optimizer : optimizers) {
-      for (const Tensor& param : optimizer->parameters()) values.emplace_back(param, param.detach());
-    }
-  }
+  cast_to_masters(p.master_weights ? optimizers : std::vector<optim::Optimizer*>(), [&] {
+    if (!p.cast_model_type) return;
+    for (nn::Module* model : models) cast_model(*model, *p.cast_model_type, p.keep_batchnorm_fp32);
+  });
   for (nn::Module* model : models) {
-    if (p.cast_model_type) cast_model(*model, *p.cast_model_type, p.keep_batchnorm_fp32);
     CastHookOptions casts{p.cast_model_type, options.cast_model_outputs(), {}, kHalf};
     if (p.cast_model_type && !casts.outputs) casts.outputs = kFloat;
     if (casts.inputs || casts.outputs) model->set_call_hook(std::make_shared<CastHook>(casts));
-  }
-  if (p.master_weights) {
-    size_t i = 0;
-    for (optim::Optimizer* optimizer : optimizers) {
-      optimizer->keep_master_weights();
-      for (size_t k = 0; k < optimizer->size(); ++k, ++i) {
-        if (is_reduced_floating_point(values[i].first.dtype())) {
-          optimizer->set_master(values[i].first, values[i].second);
-        }
-      }
-    }
   }
   if (options.verbosity() >= 1) {
     const bool low = p.cast_model_type && *p.cast_model_type != kFloat;

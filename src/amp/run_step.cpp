@@ -10,8 +10,7 @@ RunStepResult GradScaler::run_step(optim::Optimizer& optimizer, const optim::Opt
                                    int64_t max_replays) {
   TANDEM_CHECK(closure, StateError, "run_step: the closure is empty; pass a function that computes the loss");
   TANDEM_CHECK(max_replays >= 0, StateError, "run_step: max_replays must be at least 0, not {}", max_replays);
-  TANDEM_CHECK(records_.empty(), StateError,
-               "run_step: called in the middle of an iteration; call update() first, run_step() is a whole one");
+  check_between_iterations("run_step");
   // At a scale that stays the batch would overflow again.
   const int64_t last = is_enabled() && !options_.static_scale() ? max_replays : 0;
   const PhiloxState random = default_generator().get_state();

@@ -120,6 +120,8 @@ void Optimizer::zero_grad(bool set_to_none) {
   for (const OptimizerParamGroup& group : param_groups_) {
     for (const Tensor& p : group.params()) autograd::zero_grad(p, set_to_none);
   }
+  // A program may have put the parameters' gradients there, as amp::master_params does.
+  for (const auto& [p, master] : masters_) autograd::zero_grad(master.value, /*set_to_none=*/true);
 }
 
 std::vector<Tensor> Optimizer::parameters() const {

@@ -169,9 +169,34 @@ TEST_F(AutoMixedPrecision, RegionsAndThreads) {
   EXPECT_EQ(seen, kFloat);
 }
 
+// What was on before stays on, whichever option is refused.
+TEST_F(AutoMixedPrecision, ARefusalChangesNothing) {
+  const amp::Cast linear = amp::get_policy("linear"), softmax = amp::get_policy("softmax");
+  amp::enable_auto_mixed_precision(
+      AutoMixedPrecisionOptions().dtype(kHalf).loss_scale(8).policies({{"softmax", amp::Cast::keep}}));
+  const AutoMixedPrecisionOptions refused[] = {
+      AutoMixedPrecisionOptions().dtype(kFloat),
+      AutoMixedPrecisionOptions().loss_scale(-1),
+      AutoMixedPrecisionOptions().policies({{"linear", amp::Cast::f32}, {"sofmax", amp::Cast::f32}}),
+      AutoMixedPrecisionOptions().policies({{"linear", amp::Cast::f32}, {"relu", amp::Cast::f32_dtype}}),
+  };
+  for (const AutoMixedPrecisionOptions& options : refused) {
+    EXPECT_ANY_THROW(amp::enable_auto_mixed_precision(options));
+    EXPECT_TRUE(amp::is_auto_mixed_precision_enabled());
+    EXPECT_EQ(amp::auto_mixed_precision_scale(kCPU), 8);
+    EXPECT_EQ(amp::get_policy("linear"), linear);
+    EXPECT_EQ(amp::get_policy("softmax"), amp::Cast::keep);
+  }
+  amp::disable_auto_mixed_precision();
+  EXPECT_EQ(amp::get_policy("softmax"), softmax);
+}
+
 TEST_F(AutoMixedPrecision, PoliciesComeBack) {
   const amp::Cast before = amp::get_policy("softmax");
-  amp::enable_auto_mixed_precision(AutoMixedPrecisionOptions().policies({{"softmax", amp::Cast::keep}}));
+  {
+    const amp::PolicyGuard region({{"softmax", amp::Cast::lower}});  // of this thread, not what is to come back
+    amp::enable_auto_mixed_precision(AutoMixedPrecisionOptions().policies({{"softmax", amp::Cast::keep}}));
+  }
   EXPECT_EQ(amp::get_policy("softmax"), amp::Cast::keep);
   amp::disable_auto_mixed_precision();
   EXPECT_EQ(amp::get_policy("softmax"), before);

@@ -112,6 +112,18 @@ TEST(ScalerErrors, CallsOutOfOrder) {
           "inverse_scale", "first", [](Training& t) { t.scaler.inverse_scale(); }, unscaled),
       row<StateError>(
           "unscale", "first", [](Training& t) { t.scaler.unscale(t.p); }, unscaled),
+      row<StateError>("run_step", "after unscale_ of tensors",
+                      [](Training& t) {
+                        t.backward().scaler.unscale_({ones({2})});
+                        t.scaler.run_step(t.sgd, [&] { return t.p.sum(); });
+                      },
+                      {"middle of an iteration", "call update() first"}),
+      row<StateError>("run_step", "after a flag",
+                      [](Training& t) {
+                        t.backward().scaler.record_found_inf(ones({}));
+                        t.scaler.run_step(t.sgd, [&] { return t.p.sum(); });
+                      },
+                      {"middle of an iteration", "call update() first"}),
       row<StateError>("run_step", "in an iteration",
                       [](Training& t) {
                         t.backward().scaler.unscale_(t.sgd);
@@ -126,6 +138,18 @@ TEST(ScalerErrors, CallsOutOfOrder) {
                             t.sgd, [&] { return t.p.sum(); }, -1);
                       },
                       {"max_replays", "at least 0", "not -1"}),
+      row<StateError>("load_state_dict", "after unscale_ of tensors",
+                      [](Training& t) {
+                        t.backward().scaler.unscale_({ones({2})});
+                        t.scaler.load_state_dict(t.scaler.state_dict());
+                      },
+                      {"middle of an iteration", "call update() first"}),
+      row<StateError>("load_state_dict", "after a flag",
+                      [](Training& t) {
+                        t.backward().scaler.record_found_inf(ones({}));
+                        t.scaler.load_state_dict(t.scaler.state_dict());
+                      },
+                      {"middle of an iteration", "call update() first"}),
       row<StateError>("load_state_dict", "in an iteration",
                       [](Training& t) {
                         t.backward().scaler.unscale_(t.sgd);

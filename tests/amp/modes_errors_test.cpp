@@ -126,7 +126,7 @@ TEST(ModesErrors, CallsOutOfPlace) {
   const amp::LossScalersState odd = {{"loss_scaler0x", {}}}, broken = {{"loss_scaler1", {{"scale", 1.0}}}};
   OrderedDict<std::string, Tensor> none, wrong, more;
   wrong.insert("weight", ones({3}));
-  wrong.insert("bias", ones({2}));
+  wrong.insert("bias", ones({2}, kLong));
   more.insert("weight", ones({2, 2}));
   more.insert("bias", ones({2}));
   more.insert("scale", ones({2}));
@@ -140,9 +140,10 @@ TEST(ModesErrors, CallsOutOfPlace) {
       BAD_INPUT("state_dict", amp::state_dict(fresh->sgd), StateError, "amp::initialize()"),
       BAD_INPUT("load_state_dict", amp::load_state_dict(p->sgd, odd), StateError, "'loss_scaler0x'"),
       BAD_INPUT("load_state_dict", amp::load_state_dict(p->sgd, broken), StateError, "missing"),
-      BAD_INPUT("load_model_state", amp::load_model_state(*p->net, none), StateError, "'weight' is missing"),
-      BAD_INPUT("load_model_state", amp::load_model_state(*p->net, wrong), ShapeError, "'weight'", "[3] f32", "[2, 2]"),
-      BAD_INPUT("load_model_state", amp::load_model_state(*p->net, more), StateError, "'scale' is unexpected"),
+      BAD_INPUT("load_model_state", amp::load_model_state(*p->net, none), StateError, "missing keys: 'weight', 'bias'"),
+      BAD_INPUT("load_model_state", amp::load_model_state(*p->net, wrong), StateError, "'weight' is [3] f32",
+                "[2, 2] f16 here", "'bias' is [2] i64"),
+      BAD_INPUT("load_model_state", amp::load_model_state(*p->net, more), StateError, "unexpected keys: 'scale'"),
       BAD_INPUT("Booster", backward(), StateError, "boost()"),
       BAD_INPUT("Booster", booster.scale(fresh->sgd), StateError, "boost()"),
   });
@@ -182,6 +183,7 @@ TEST(ModesErrors, EnvironmentVariables) {
   const std::string prefix = "TANDEM_AUTO_MIXED_PRECISION_";
   const auto f32 = amp::AutoMixedPrecisionOptions().dtype(kFloat);
   const auto unknown = amp::AutoMixedPrecisionOptions().policies({{"sofmax", amp::Cast::lower}});
+  const auto unfit = amp::AutoMixedPrecisionOptions().policies({{"relu", amp::Cast::f32_dtype}});
   expect_refused({
       variable(prefix + "DTYPE", "f8", "\"f8\""),
       variable(prefix + "LOSS_SCALE", "big", "\"big\""),
@@ -191,6 +193,7 @@ TEST(ModesErrors, EnvironmentVariables) {
       variable(prefix + "DENYLIST_REMOVE", "linear", "'linear' is not on that list"),
       BAD_INPUT("enable_auto_mixed_precision", amp::enable_auto_mixed_precision(f32), DTypeError, "f32"),
       BAD_INPUT("enable_auto_mixed_precision", amp::enable_auto_mixed_precision(unknown), StateError, "'sofmax'"),
+      BAD_INPUT("enable_auto_mixed_precision", amp::enable_auto_mixed_precision(unfit), StateError, "'relu'"),
   });
   EXPECT_FALSE(amp::is_auto_mixed_precision_enabled());
 }

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <thread>
 
 #include "support/throws.h"
+#include "tandem/amp/auto_mixed_precision.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/policy_overrides.h"
 #include "tandem/base/warn.h"
@@ -200,6 +202,47 @@ TEST_F(OptLevels, DelayUnscale) {
   EXPECT_EQ(model.p[0].item<float>(), 0.75);
 }
 
+// Gradients that were there, delayed passes and one that unscales: their sum is what plain backward passes leave.
+TEST_F(OptLevels, DelayUnscaleOverUnscaledGradients) {
+  for (const OptLevel level : {OptLevel::O0, OptLevel::O2}) {
+    for (const double scale : {0.0, 1000.0}) {
+      SCOPED_TRACE(::testing::Message() << "O" << static_cast<int>(level) << ", scale " << scale);
+      struct Both : nn::Module {
+        Both() { p = register_parameter("p", ones({4})), q = register_parameter("q", ones({4})); }
+        Tensor loss(double w) const { return ((p + q) * full({4}, w)).sum(); }
+        Tensor p, q;
+      } model, plain;
+      optim::SGD sgd(model.parameters(), optim::SGDOptions(1));
+      amp::initialize(model, sgd, level,
+                      silent().loss_scale(scale == 0 ? amp::LossScale("dynamic") : amp::LossScale(scale)));
+      const auto delayed = ScaleLossOptions().delay_unscale(true);
+      const auto expect_plain_gradients = [&] {
+        for (const auto& [own, reference] : {std::pair(model.p, plain.p), std::pair(model.q, plain.q)}) {
+          EXPECT_NEAR(own.grad()[0].item<double>(), reference.grad()[0].item<double>(), 1e-6);
+        }
+      };
+      amp::scale_loss(model.loss(0.125), sgd).backward();
+      amp::scale_loss(model.loss(0.25), sgd, delayed).backward();
+      EXPECT_THROWS(sgd.step(), StateError, "step: ", "still scaled");
+      amp::scale_loss((model.p * full({4}, 0.5)).sum(), sgd, delayed).backward();
+      amp::scale_loss(model.loss(0.0625), sgd).backward();
+      for (const double w : {0.125, 0.25, 0.0625}) plain.loss(w).backward();
+      (plain.p * full({4}, 0.5)).sum().backward();
+      expect_plain_gradients();
+      // Only some parameters have new gradients; then all start from zeros.
+      amp::scale_loss((model.p * full({4}, 0.25)).sum(), sgd, delayed).backward();
+      amp::scale_loss((model.p * full({4}, 0.5)).sum(), sgd).backward();
+      (plain.p * full({4}, 0.75)).sum().backward();
+      expect_plain_gradients();
+      amp::scale_loss(model.loss(0.25), sgd, delayed).backward();
+      for (nn::Module* m : {static_cast<nn::Module*>(&model), static_cast<nn::Module*>(&plain)}) m->zero_grad(false);
+      amp::scale_loss(model.loss(0.125), sgd).backward();
+      plain.loss(0.125).backward();
+      expect_plain_gradients();
+    }
+  }
+}
+
 TEST_F(OptLevels, ScalesDoNotMix) {
   OneParameter model(1), other(1);
   optim::SGD a({model.p}, optim::SGDOptions(1)), b({other.p}, optim::SGDOptions(1));
@@ -246,6 +289,20 @@ TEST_F(OptLevels, MasterParamsCarryTheGradients) {
   EXPECT_NEAR(sgd.master(model.p)[0].item<float>(), 0.75, 1e-5);  // gradient 3/8, clipped to 1/4
 }
 
+TEST_F(OptLevels, MasterParamsKeepNoGradientsThatAreZeroed) {
+  for (const bool set_to_none : {true, false}) {
+    OneParameter model(1);
+    optim::SGD sgd({model.p}, optim::SGDOptions(1));
+    amp::initialize(model, sgd, OptLevel::O2, silent());
+    amp::scale_loss((model.p * full({4}, 0.375)).sum(), sgd).backward();
+    const std::vector<Tensor> masters = amp::master_params(sgd);
+    const std::weak_ptr<TensorImpl> gradient = model.p.grad().impl_ptr();
+    sgd.zero_grad(set_to_none);
+    EXPECT_TRUE(gradient.expired());
+    EXPECT_FALSE(masters[0].grad().defined());
+  }
+}
+
 TEST_F(OptLevels, StaticScaleAndLimits) {
   OneParameter fixed(1), low(1), high(1);
   optim::SGD a({fixed.p}, optim::SGDOptions(1)), b({low.p}, optim::SGDOptions(1)), c({high.p}, optim::SGDOptions(1));
@@ -274,29 +331,80 @@ TEST_F(OptLevels, ExceptionsPass) {
   OneParameter model(1);
   optim::SGD sgd({model.p}, optim::SGDOptions(1));
   amp::initialize(model, sgd, OptLevel::O2, silent());
-  amp::scale_loss((model.p * full({4}, 0.5)).sum(), sgd).backward();
-  const auto fails = [&] {
-    amp::ScaledLoss loss = amp::scale_loss((model.p * full({4}, 2.0)).sum(), sgd);
-    loss.backward();
+  const auto delayed = ScaleLossOptions().delay_unscale(true);
+  const auto loss = [&](double weight) { return (model.p * full({4}, weight)).sum(); };
+  const auto fails = [&](const ScaleLossOptions& options) {
+    amp::ScaledLoss scaled = amp::scale_loss(loss(2), sgd, options);
+    scaled.backward();
     throw std::runtime_error("in between");
   };
-  EXPECT_THROW(fails(), std::runtime_error);
-  EXPECT_EQ(model.p.grad()[0].item<float>(), 0.5);
+  EXPECT_THROW(fails({}), std::runtime_error);
+  EXPECT_FALSE(model.p.grad().defined());
+  sgd.step();
+  EXPECT_EQ(model.p[0].item<float>(), 1);
+  // Unscaled ones are there, then scaled ones.
+  amp::scale_loss(loss(0.25), sgd).backward();
+  const Tensor unscaled = model.p.grad().clone();
+  for (const ScaleLossOptions& options : {ScaleLossOptions(), delayed}) {
+    EXPECT_THROW(fails(options), std::runtime_error);
+    EXPECT_TRUE(model.p.grad().eq(unscaled).all().item<bool>());
+  }
+  amp::scale_loss(loss(0.125), sgd, delayed).backward();
+  const Tensor scaled = model.p.grad().clone();
+  for (const ScaleLossOptions& options : {ScaleLossOptions(), delayed}) {
+    EXPECT_THROW(fails(options), std::runtime_error);
+    EXPECT_TRUE(model.p.grad().eq(scaled).all().item<bool>());
+  }
+  amp::scale_loss(loss(0.125), sgd).backward();
   sgd.step();
   EXPECT_EQ(model.p[0].item<float>(), 0.5);
 }
 
+TEST_F(OptLevels, ABackwardPassThatThrowsLeavesNoGradients) {
+  struct Net : nn::Module {
+    Net() { first = register_parameter("first", ones({4})), last = register_parameter("last", ones({4})); }
+    Tensor first, last;
+  } model;
+  optim::SGD sgd(model.parameters(), optim::SGDOptions(1));
+  amp::initialize(model, sgd, OptLevel::O0, silent().loss_scale("dynamic"));
+  const auto fails = [&] {
+    const Tensor h = model.first * 2;
+    h.register_hook([](const Tensor&) -> Tensor { throw std::runtime_error("halfway"); });
+    amp::scale_loss((h * model.last).sum(), sgd).backward();
+  };
+  EXPECT_THROW(fails(), std::runtime_error);
+  EXPECT_FALSE(model.last.grad().defined());
+  amp::scale_loss((model.last * 0.25).sum(), sgd).backward();
+  sgd.step();
+  EXPECT_EQ(model.last[0].item<float>(), 0.75);
+}
+
+// It leaves the gradients of before, as exceptions in the scope do.
 TEST_F(OptLevels, AFailureAtTheEndOfTheScopeIsThrownByTheNextStep) {
-  OneParameter model(1);
-  optim::SGD sgd({model.p}, optim::SGDOptions(1));
+  struct Net : nn::Module {
+    Net() { p = register_parameter("p", ones({4})), q = register_parameter("q", ones({4})); }
+    Tensor loss() const { return ((p + q) * full({4}, 0.25)).sum(); }
+    Tensor p, q;
+  } model;
+  optim::SGD sgd(model.parameters(), optim::SGDOptions(1));
   amp::initialize(model, sgd, OptLevel::O2, silent());
   const auto quiet = set_warning_handler({});
-  {
-    amp::ScaledLoss loss = amp::scale_loss(model.p.sum(), sgd);
-    model.p.mutable_grad() = ones({4}, kLong);
+  const auto fails = [&] {
+    amp::ScaledLoss loss = amp::scale_loss(model.loss(), sgd);
+    loss.backward();
+    model.q.mutable_grad() = ones({4}, kLong);
+  };
+  for (const bool before : {false, true}) {
+    if (before) amp::scale_loss(model.loss(), sgd).backward();
+    fails();
+    EXPECT_THROWS(sgd.step(), DTypeError, "scale_loss: ", "i64");
+    EXPECT_EQ(model.p.grad().defined(), before);
+    EXPECT_EQ(model.q.grad().defined(), before);
+    sgd.step();
+    EXPECT_EQ(model.p[0].item<float>(), before ? 0.75 : 1);
+    EXPECT_EQ(model.q[0].item<float>(), before ? 0.75 : 1);
   }
   set_warning_handler(quiet);
-  EXPECT_THROWS(sgd.step(), DTypeError, "scale_loss: ", "i64");
 }
 
 // Level A's checkpoint, level B's run: the weights are f32 in between, and the scale goes along where both have one.
@@ -341,6 +449,59 @@ TEST_F(OptLevels, CheckpointsCrossLevels) {
     }
   }
   set_warning_handler(quiet);
+}
+
+// A state that does not fit leaves model and masters alone: here the last tensor is one of integers.
+TEST_F(OptLevels, AStateThatDoesNotFitChangesNothing) {
+  for (const OptLevel level : {OptLevel::O0, OptLevel::O2}) {
+    Net net;
+    optim::SGD sgd(net.parameters(), optim::SGDOptions(0.1));
+    amp::initialize(net, sgd, level, silent());
+    const auto before = amp::model_state(net, {&sgd});
+    OrderedDict<std::string, Tensor> state;
+    for (const auto& item : before) state.insert(item.key(), item.value() + 1);
+    state["fc2.bias"] = ones({2}, kLong);
+    EXPECT_THROWS(amp::load_model_state(net, state, {&sgd}), StateError, "load_model_state: ", "'fc2.bias'", "i64");
+    for (const auto& item : amp::model_state(net, {&sgd})) {
+      EXPECT_TRUE(item.value().eq(before[item.key()]).all().item<bool>()) << item.key();
+    }
+  }
+}
+
+// Another level switches the autocast of O1 off, and no one else's.
+TEST_F(OptLevels, AutocastThatIsNotO1sStays) {
+  const auto initialize = [](OptLevel level) {
+    OneParameter model(1);
+    optim::SGD sgd({model.p}, optim::SGDOptions(1));
+    amp::initialize(model, sgd, level, silent());
+  };
+  const auto expect_autocast = [](bool on, DType dtype) {
+    EXPECT_EQ(amp::is_autocast_enabled(kCPU), on);
+    EXPECT_EQ(amp::get_autocast_dtype(kCPU), dtype);
+    std::thread([&] {
+      EXPECT_EQ(amp::is_autocast_enabled(kCPU), on);
+      EXPECT_EQ(amp::get_autocast_dtype(kCPU), dtype);
+    }).join();
+  };
+  for (const bool on : {false, true}) {
+    if (on) amp::enable_auto_mixed_precision();
+    for (const OptLevel level : {OptLevel::O0, OptLevel::O2, OptLevel::O3}) {
+      initialize(level);
+      expect_autocast(on, kBFloat16);
+      initialize(OptLevel::O1);
+      initialize(OptLevel::O1);
+      expect_autocast(true, kHalf);
+      initialize(level);
+      expect_autocast(on, kBFloat16);
+    }
+  }
+  amp::disable_auto_mixed_precision();
+  expect_autocast(false, kBFloat16);
+  // Nor what the program has changed since.
+  initialize(OptLevel::O1);
+  amp::set_autocast_dtype(kCPU, kBFloat16);
+  initialize(OptLevel::O0);
+  EXPECT_TRUE(amp::is_autocast_enabled(kCPU));
 }
 
 TEST_F(OptLevels, RegisteredFunctionsChangeLists) {

@@ -36,11 +36,11 @@ struct AutoMixedPrecisionOptions {
 /// - where the low dtype is f16, backward() of a loss of one element multiplies the loss by a scale, and leaves divide
 ///   by it before hooks and `.grad` see the gradient: what the program reads, clips or adds up is unscaled;
 /// - step() of tandem's optimizers skips on the device where a gradient is inf or NaN, and the next backward() adapts
-/// the
-///   scale. An optimizer of the program's own steps unscaled gradients, and is not skipped;
+///   the scale. An optimizer of the program's own steps unscaled gradients, and is not skipped;
 /// - casts of weights are kept until backward() ends.
 /// autograd::grad and backward with create_graph or with a gradient of the program's own are not scaled.
-/// Throws StateError for an unknown op, DTypeError for another dtype than f16 and bf16.
+/// Throws StateError for an unknown op, a policy that it cannot have and a loss scale that is none, DTypeError for
+/// another dtype than f16 and bf16; then nothing has changed.
 void enable_auto_mixed_precision(const AutoMixedPrecisionOptions& options = {});
 /// Undoes it, for this thread and those that start later.
 void disable_auto_mixed_precision();

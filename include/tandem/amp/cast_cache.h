@@ -27,6 +27,8 @@ void clear_autocast_cache();
 void set_autocast_cache_limit(int64_t bytes);
 
 namespace detail {
+/// Drops the calling thread's casts unless it is in a region: an iteration of a mode has ended.
+void end_casts_outside_regions();
 /// `x` in `dtype`. Weights (f32 leaves that require grad, or frozen parameters) come from the cache when the region
 /// allows it. The result has no history: the door connects gradients to `x` itself.
 Tensor cached_cast(const Tensor& x, DType dtype);

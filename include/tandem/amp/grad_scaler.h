@@ -194,6 +194,9 @@ class GradScaler {
   /// An iteration lies within one capture of a CUDA graph, or outside of all: drops what is left of one that ended with
   /// its capture, and throws StateError for one that began before it.
   void check_iteration(const char* call);
+  /// Whether this iteration has flags for the next update(). One that only was asked for its inverse scale has none.
+  bool has_flags() const { return !records_.empty() || !other_found_infs_.empty(); }
+  void check_between_iterations(const char* call);
   /// Moves the gradients that another optimizer has had unscaled in this iteration to the end; returns where they
   /// begin.
   std::vector<Tensor>::iterator put_unscaled_last(std::vector<Tensor>& grads);

@@ -18,9 +18,8 @@
 namespace tandem::amp {
 
 /// - O0: f32 training.
-/// - O1: autocast in f16 for the calling thread and for threads that start later, until initialize() with another
-/// level;
-///   dynamic loss scale. Parameters stay f32.
+/// - O1: autocast in f16 for the calling thread and for threads that start later, until initialize() with another level
+///   brings back what was there before; dynamic loss scale. Parameters stay f32.
 /// - O2: parameters in f16 but for batch norm, f32 masters in the optimizer, inputs cast to f16, outputs to f32;
 ///   dynamic loss scale.
 /// - O3: everything in f16, no masters, no loss scaling.
@@ -104,7 +103,8 @@ class LossScaling;
 struct ScaleLossOptions {
   /// Whose scale is used.
   TANDEM_ARG(int64_t, loss_id) = 0;
-  /// Leaves gradients scaled, for more backward passes of the same loss before the step (gradient accumulation).
+  /// Leaves gradients scaled, for more backward passes of the same loss before the step (gradient accumulation). Those
+  /// that were there unscaled are scaled too.
   TANDEM_ARG(bool, delay_unscale) = false;
 };
 
@@ -122,17 +122,21 @@ class [[nodiscard]] ScaledLoss {
   /// tensor().backward(...)
   void backward(std::optional<bool> retain_graph = std::nullopt, bool create_graph = false) const;
   /// What the end of the scope does, with exceptions. The destructor keeps one for the optimizers' next step() to
-  /// throw; where an exception passes, it drops the new gradients.
+  /// throw. Where this throws, or an exception passes the scope, gradients are as they were before scale_loss().
   void finish();
 
  private:
   friend ScaledLoss scale_loss(const Tensor&, const std::vector<optim::Optimizer*>&, const ScaleLossOptions&);
   ScaledLoss(const Tensor& loss, const std::vector<optim::Optimizer*>& optimizers, const ScaleLossOptions& options);
 
+  void add_gradients(LossScaling& scaling);
+  void drop_new_gradients();
+
   std::shared_ptr<LossScaling> scaling_;  // null when done
   std::vector<optim::Optimizer*> optimizers_;
   ScaleLossOptions options_;
   std::vector<std::pair<Tensor, Tensor>> stash_;  // parameters and the gradients that they had
+  bool stash_scaled_ = false;
   Tensor scaled_;
   int exceptions_;
 };
@@ -146,7 +150,8 @@ inline ScaledLoss scale_loss(const Tensor& loss, optim::Optimizer& optimizer, co
 }
 
 /// The f32 tensors that the optimizer updates, with the gradients of their parameters: `clip_grad_norm_(
-/// amp::master_params(sgd), 1.0)` between scale_loss() and step(). Gradients are to be changed in place.
+/// amp::master_params(sgd), 1.0)` between scale_loss() and step(). Gradients are to be changed in place. zero_grad() of
+/// the optimizer drops them here too.
 std::vector<Tensor> master_params(optim::Optimizer& optimizer);
 
 /// The states of all losses' scales: "loss_scaler0", ... See GradScaler::state_dict. `optimizer`: any of those that
@@ -162,7 +167,7 @@ void load_state_dict(const optim::Optimizer& optimizer, const LossScalersState& 
 OrderedDict<std::string, Tensor> model_state(const nn::Module& model,
                                              const std::vector<optim::Optimizer*>& optimizers = {});
 /// Writes such a state into a model of any level, and into the optimizers' masters. Throws StateError, and changes
-/// nothing, for missing or unexpected names; ShapeError for other sizes.
+/// nothing, for missing or unexpected names, other sizes and other kinds of dtype; all misfits are listed.
 void load_model_state(const nn::Module& model, const OrderedDict<std::string, Tensor>& state,
                       const std::vector<optim::Optimizer*>& optimizers = {});
 

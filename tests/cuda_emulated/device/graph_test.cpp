@@ -254,5 +254,67 @@ TEST(Graph, AStepOutsideTheGraph) {
   expect_equal(train(true), train(false));
 }
 
+/// The environment switch's scaling, of which the program sees nothing: whole steps in the graph, the backward pass
+/// alone, or two steps of two optimizers.
+TEST(Graph, AutoMixedPrecision) {
+  enum class Way { eager, whole, backward_only, two_iterations };
+  const auto train = [](Way way, bool looks) {
+    amp::enable_auto_mixed_precision();
+    Program p(std::make_shared<Mlp>(), Rule::sgd);
+    const std::vector<Tensor> all = p.model->parameters();
+    optim::SGD first({all[0], all[1]}, optim::SGDOptions(0.05)), second({all[2], all[3]}, optim::SGDOptions(0.1));
+    const auto backward = [&] {
+      p.model->zero_grad();
+      p.loss = nn::functional::cross_entropy(p.model->forward(p.x), p.y);
+      p.loss.backward();
+    };
+    const auto step = [&] {
+      first.step();
+      second.step();
+    };
+    const auto iteration = [&] {
+      backward();
+      step();
+    };
+    const auto two = [&] {
+      iteration();
+      iteration();
+    };
+    CUDAGraph graph;
+    for (int i = 0; i < 9; ++i) {
+      p.load(i);
+      if (i == 3 && way == Way::whole) graph.capture(iteration);
+      if (i == 3 && way == Way::backward_only) graph.capture(backward);
+      if (i == 3 && way == Way::two_iterations) graph.capture(two);
+      if (i < 3 || way == Way::eager) {
+        two();
+      } else if (way == Way::whole) {
+        graph.replay();
+        graph.replay();
+      } else if (way == Way::backward_only) {
+        for (int k = 0; k < 2; ++k) {
+          graph.replay();
+          step();
+        }
+      } else {
+        graph.replay();
+      }
+      p.keep(p.loss);
+      for (const Tensor& w : all) p.keep(w);
+      if (looks || i == 8) p.keep(tensor(amp::auto_mixed_precision_scale(kCUDA)));
+    }
+    amp::disable_auto_mixed_precision();
+    return p.trace;
+  };
+  for (const bool looks : {false, true}) {
+    const std::vector<Tensor> eager = train(Way::eager, looks);
+    EXPECT_EQ(eager.back().item<double>(), 8192) << "two overflows";
+    for (const Way way : {Way::whole, Way::backward_only, Way::two_iterations}) {
+      SCOPED_TRACE(::testing::Message() << "way " << static_cast<int>(way) << ", looks " << looks);
+      expect_equal(train(way, looks), eager);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tandem::cuda
