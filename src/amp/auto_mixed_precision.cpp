@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "src/amp/for_each_parameter.h"
+#include "src/amp/scaler_state.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/autocast_off.h"
 #include "tandem/amp/grad_scaler.h"
@@ -32,7 +33,7 @@ class AmbientScaling final : public autograd::BackwardScaler,
                              public std::enable_shared_from_this<AmbientScaling> {
  public:
   AmbientScaling(const GradScalerOptions& options, const bool (&scales)[kNumDeviceTypes])
-      : scalers_{GradScaler(options), GradScaler(options)} {
+      : scalers_{GradScaler(options), GradScaler(options)}, fixed_(options.static_scale()) {
     std::copy(std::begin(scales), std::end(scales), scales_);
   }
 
@@ -82,6 +83,30 @@ class AmbientScaling final : public autograd::BackwardScaler,
     optimizer.step(scaling);
   }
 
+  /// The scale of each type of device, as "cpu.scale", ...
+  StateDict state_dict() override {
+    std::lock_guard lock(mutex_);
+    StateDict state;
+    for (size_t type = 0; type < kNumDeviceTypes; ++type) {
+      if (!scales_[type]) continue;
+      update(type, waiting_[type]);
+      add_below(state, name_of(type), state_of(scalers_[type]));
+    }
+    return state;
+  }
+  StateCommit prepare_load_state_dict(const StateDict& state) override {
+    std::lock_guard lock(mutex_);
+    std::vector<StateCommit> commits;
+    for (size_t type = 0; type < kNumDeviceTypes; ++type) {
+      if (scales_[type] && !fixed_) commits.push_back(prepare_state_below(scalers_[type], state, name_of(type)));
+    }
+    return [self = shared_from_this(), commits] {
+      std::lock_guard loading(self->mutex_);
+      for (const StateCommit& commit : commits) commit();
+      for (Flags& flags : self->waiting_) flags.clear();  // of the run before
+    };
+  }
+
   double scale(DeviceType type) {
     const auto t = static_cast<size_t>(type);
     std::lock_guard lock(mutex_);
@@ -92,6 +117,8 @@ class AmbientScaling final : public autograd::BackwardScaler,
 
  private:
   using Flags = std::vector<Tensor>;
+
+  static std::string name_of(size_t type) { return std::string(name(static_cast<DeviceType>(type))); }
 
   /// Counts flags. What is recorded into a graph counts when the graph is replayed.
   void update(size_t type, Flags& flags) {
@@ -119,6 +146,7 @@ class AmbientScaling final : public autograd::BackwardScaler,
 
   std::mutex mutex_;
   GradScaler scalers_[kNumDeviceTypes];
+  const bool fixed_;
   bool scales_[kNumDeviceTypes] = {};
   bool begun_[kNumDeviceTypes] = {};  // a pass was scaled
   Flags waiting_[kNumDeviceTypes];

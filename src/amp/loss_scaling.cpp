@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "src/amp/for_each_parameter.h"
+#include "src/amp/scaler_state.h"
 #include "tandem/amp/cast_cache.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
@@ -55,6 +56,25 @@ void LossScaling::step(optim::Optimizer& optimizer) {
     scaling.found_inf = scaling.found_inf.defined() ? add(scaling.found_inf, found_inf) : found_inf;
   }
   optimizer.step(scaling);
+}
+
+namespace {
+std::string name_of(size_t loss) { return "loss_scaler" + std::to_string(loss); }
+}  // namespace
+
+StateDict LossScaling::state_dict() {
+  StateDict state;
+  for (size_t i = 0; i < scalers_.size(); ++i) add_below(state, name_of(i), state_of(scalers_[i]));
+  return state;
+}
+
+StateCommit LossScaling::prepare_load_state_dict(const StateDict& state) {
+  if (options_.static_scale()) return [] {};
+  std::vector<StateCommit> commits;
+  for (size_t i = 0; i < scalers_.size(); ++i) commits.push_back(prepare_state_below(scalers_[i], state, name_of(i)));
+  return [commits] {
+    for (const StateCommit& commit : commits) commit();
+  };
 }
 
 std::shared_ptr<LossScaling> loss_scaling_of(const char* op, const optim::Optimizer& optimizer) {
@@ -202,7 +222,7 @@ LossScalersState state_dict(const optim::Optimizer& optimizer) {
   LossScalersState state;
   const auto scaling = loss_scaling_of("state_dict", optimizer);
   for (size_t i = 0; i < scaling->scalers().size(); ++i) {
-    state["loss_scaler" + std::to_string(i)] = scaling->scalers()[i].state_dict();
+    state[name_of(i)] = scaling->scalers()[i].state_dict();
   }
   return state;
 }

@@ -16,6 +16,10 @@ class LossScaling final : public optim::StepScaler {
   /// Steps unless a backward pass since the last step overflowed.
   void step(optim::Optimizer& optimizer) override;
 
+  /// The scale of every loss, as "loss_scaler0.scale", ...; taken over where it is not fixed.
+  StateDict state_dict() override;
+  StateCommit prepare_load_state_dict(const StateDict& state) override;
+
   /// Of one optimizer, between two steps.
   struct Pending {
     std::vector<Tensor> found_infs;

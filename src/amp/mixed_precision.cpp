@@ -4,6 +4,7 @@
 
 #include "src/amp/f32_masters.h"
 #include "src/amp/loss_scaling.h"
+#include "src/amp/scaler_state.h"
 #include "tandem/amp/cast_hook.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
@@ -17,7 +18,7 @@ namespace {
 class ScaledStep final : public optim::StepScaler {
  public:
   ScaledStep(const GradScalerOptions& options, bool counts_zeros, bool verbose)
-      : scaler(options), counts_zeros(counts_zeros), verbose_(verbose) {}
+      : scaler(options), counts_zeros(counts_zeros), fixed_(options.static_scale()), verbose_(verbose) {}
 
   void step(optim::Optimizer& optimizer) override {
     if (counts_zeros) count_zeros(optimizer);
@@ -28,6 +29,15 @@ class ScaledStep final : public optim::StepScaler {
     const double after = scaler.get_scale();
     if (result.skipped()) std::printf("tandem: gradient overflow; the step is skipped\n");
     if (after != before) std::printf("tandem: the loss scale goes from %g to %g\n", before, after);
+  }
+
+  StateDict state_dict() override {
+    StateDict state;
+    add_below(state, kScaler, state_of(scaler));
+    return state;
+  }
+  StateCommit prepare_load_state_dict(const StateDict& state) override {
+    return fixed_ ? [] {} : prepare_state_below(scaler, state, kScaler);
   }
 
   GradScaler scaler;
@@ -45,7 +55,8 @@ class ScaledStep final : public optim::StepScaler {
     }
   }
 
-  bool verbose_;
+  static constexpr const char* kScaler = "loss_scaler0";  // as initialize() names the scaler of the only loss
+  bool fixed_, verbose_;
 };
 
 std::shared_ptr<ScaledStep> scaled_step_of(const optim::Optimizer& optimizer) {

@@ -26,4 +26,9 @@ StateCommit prepare_state(GradScaler& scaler, const StateDict& state) {
   return scaler.prepare_load_state_dict(numbers);
 }
 
+StateCommit prepare_state_below(GradScaler& scaler, const StateDict& state, const std::string& name) {
+  const StateDict own = state_below(state, name);
+  return own.is_empty() ? [] {} : prepare_state(scaler, own);
+}
+
 }  // namespace tandem::amp

@@ -154,12 +154,18 @@ void Optimizer::set_default_step_scaler(std::shared_ptr<StepScaler> scaler) {
   default_scaler() = std::move(scaler);
 }
 
+std::shared_ptr<StepScaler> Optimizer::current_step_scaler() const {
+  if (step_scaler_) return step_scaler_;
+  std::lock_guard lock(default_scaler_mutex);
+  return default_scaler();
+}
+
+StateCommit StepScaler::prepare_load_state_dict(const StateDict&) {
+  return [] {};
+}
+
 void Optimizer::plain_step() {
-  std::shared_ptr<StepScaler> scaler = step_scaler_;
-  if (!scaler) {
-    std::lock_guard lock(default_scaler_mutex);
-    scaler = default_scaler();
-  }
+  const std::shared_ptr<StepScaler> scaler = current_step_scaler();
   // A step() that the scaler itself asks for is the plain one.
   if (!scaler || inside_scaler_) return step(StepScaling{});
   struct Inside {

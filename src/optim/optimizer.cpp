@@ -153,6 +153,7 @@ void for_each_group(Groups& groups, const Visit& visit) {
 }
 
 constexpr const char* kMasterWeights = "master_weights.";
+constexpr const char* kStepScaler = "step_scaler";
 
 void visit_group(StateVisitor& visitor, OptimizerParamGroup& group) {
   group.options().visit_fields(visitor);
@@ -180,11 +181,17 @@ StateDict Optimizer::state_dict() const {
     const std::string key = fmt::format("{}{}", kMasterWeights, number++);
     if (masters_.contains(&p.impl())) state.insert(key, master(p));
   }
+  if (const auto scaler = current_step_scaler()) add_below(state, kStepScaler, scaler->state_dict());
   return state;
 }
 
-StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
+StateCommit Optimizer::prepare_load_state_dict(const StateDict& whole) {
   NoGradGuard no_grad;
+  const StateDict of_scaler = state_below(whole, kStepScaler);
+  StateDict state = whole;
+  for (const auto& item : of_scaler) state.erase(std::string(kStepScaler) + "." + item.key());
+  const auto scaler = of_scaler.is_empty() ? nullptr : current_step_scaler();
+  const StateCommit load_scaler = scaler ? scaler->prepare_load_state_dict(of_scaler) : [] {};
   StateReader reader("load_state_dict", state);
   std::vector<OptimizerParamGroup> groups = param_groups_;
   for_each_group(groups, [&](const std::string& prefix, const Tensor& numbers, OptimizerParamGroup& group) {
@@ -218,7 +225,7 @@ StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
   reader.finish();
   for (const OptimizerParamGroup& group : groups) check_options(group.options());
   // The options are read a second time, into the objects that are there: a program may hold references to them.
-  return [this, state, states, masters] {
+  return [this, state, states, masters, load_scaler] {
     StateReader checked("load_state_dict", state);
     for_each_group(param_groups_, [&](const std::string& prefix, const Tensor&, OptimizerParamGroup& group) {
       checked.set_prefix(prefix);
@@ -226,6 +233,7 @@ StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
     });
     state_.swap(*states);
     for (const auto& [p, value] : *masters) set_master(p, value);
+    load_scaler();
   };
 }
 

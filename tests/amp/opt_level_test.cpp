@@ -6,6 +6,7 @@
 #include <cmath>
 #include <thread>
 
+#include "support/state.h"
 #include "support/throws.h"
 #include "tandem/amp/auto_mixed_precision.h"
 #include "tandem/amp/autocast.h"
@@ -502,6 +503,33 @@ TEST_F(OptLevels, AutocastThatIsNotO1sStays) {
   amp::set_autocast_dtype(kCPU, kBFloat16);
   initialize(OptLevel::O0);
   EXPECT_TRUE(amp::is_autocast_enabled(kCPU));
+}
+
+TEST_F(OptLevels, ScalesAreInTheOptimizersStateAndMayBeLeftOut) {
+  const auto loss_of = [](nn::Linear& net) { return net(ones({2, 4})).mean(); };
+  nn::Linear scaled(4, 1), plain(4, 1);
+  optim::SGD sgd(scaled->parameters(), optim::SGDOptions(0.1)), f32(plain->parameters(), optim::SGDOptions(0.1));
+  amp::initialize(scaled, sgd, OptLevel::O1, silent().max_loss_scale(4096));
+  amp::scale_loss(loss_of(scaled), sgd).backward();
+  sgd.step();
+  const std::string key = "step_scaler.loss_scaler0._growth_tracker";
+  StateDict state = clone(sgd.state_dict());
+  EXPECT_EQ(state[key].item<int64_t>(), 1);
+  f32.load_state_dict(state);  // an f32 run takes it
+  const StateDict without = f32.state_dict();
+  EXPECT_FALSE(without.contains(key));
+  sgd.load_state_dict(without);  // and gives none
+  EXPECT_EQ(sgd.state_dict()[key].item<int64_t>(), 1);
+
+  state[key] = full({}, 7, kLong);
+  state["param_groups.0.lr"] = full({}, 0.5, kDouble);
+  StateDict broken = clone(state);
+  broken["step_scaler.loss_scaler0.scale"] = full({}, -1, kDouble);
+  EXPECT_THROWS(sgd.load_state_dict(broken), StateError, "scale", "-1");
+  EXPECT_EQ(sgd.param_groups()[0].options().get_lr(), 0.1);
+  sgd.load_state_dict(state);
+  EXPECT_EQ(sgd.state_dict()[key].item<int64_t>(), 7);
+  EXPECT_EQ(sgd.param_groups()[0].options().get_lr(), 0.5);
 }
 
 TEST_F(OptLevels, RegisteredFunctionsChangeLists) {

@@ -1,5 +1,6 @@
 // A run that is saved after any iteration and resumed by new objects goes on bit for bit as if it had not stopped:
-// every optimizer in every mode, with dropout, running statistics, a schedule, and a loader in the middle of its epoch.
+// every optimizer in every mode, also those of other systems, with dropout, running statistics, a schedule, and a
+// loader in the middle of its epoch.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -7,7 +8,10 @@
 #include "support/counter.h"
 #include "support/state.h"
 #include "support/temporary_folder.h"
+#include "tandem/amp/auto_mixed_precision.h"
 #include "tandem/amp/autocast.h"
+#include "tandem/amp/booster.h"
+#include "tandem/amp/opt_level.h"
 #include "tandem/data/data.h"
 #include "tandem/io/checkpoint.h"
 #include "tandem/nn/nn.h"
@@ -54,11 +58,16 @@ struct Mode {
   std::optional<DType> low;  ///< of the autocast region; none: f32
   amp::GradScalerOptions scaler = amp::GradScalerOptions().enabled(false);
   size_t workers = 0;
+  /// Of another system: makes the network and the optimizer what the mode wants.
+  std::function<void(nn::Module& net, optim::Optimizer& optimizer)> begin = {};
+  std::function<void(const Tensor& loss, optim::Optimizer& optimizer)> backward = {};
+  std::function<void()> end = {};
 };
 
 struct TrainingRun {
   TrainingRun(const MakeOptimizer& make_optimizer, const Mode& how)
       : mode(how), optimizer(make_optimizer(net.parameters())) {
+    if (mode.begin) mode.begin(net, *optimizer);
     checkpoint.add("model", net)
         .add("optimizer", optimizer)
         .add("schedule", schedule)
@@ -77,9 +86,13 @@ struct TrainingRun {
         Tensor loss;
         {
           amp::AutocastGuard autocast(kCPU, mode.low.value_or(kBFloat16), mode.low.has_value());
-          loss = nn::functional::cross_entropy(net.forward(batch.data), batch.target);
+          loss = nn::functional::cross_entropy(nn::call(net, batch.data), batch.target);
         }
-        scaler.scale(loss).backward();
+        if (mode.backward) {
+          mode.backward(loss, *optimizer);
+        } else {
+          scaler.scale(loss).backward();
+        }
         scaler.step(*optimizer);
         scaler.update();
         schedule.step();
@@ -124,6 +137,38 @@ std::vector<std::pair<std::string, MakeOptimizer>> optimizers() {
           {"AdamW amsgrad", make(std::type_identity<AdamW>(), AdamWOptions(0.05).amsgrad(true))}};
 }
 
+Mode opt_level(amp::OptLevel level) {
+  Mode mode{"O" + std::to_string(static_cast<int>(level)), {}};
+  mode.begin = [level](nn::Module& net, optim::Optimizer& optimizer) {
+    amp::initialize(net, optimizer, level, amp::InitializeOptions().verbosity(0));
+  };
+  mode.backward = [](const Tensor& loss, optim::Optimizer& optimizer) { amp::scale_loss(loss, optimizer).backward(); };
+  mode.end = [] { amp::set_autocast_enabled(kCPU, false); };
+  return mode;
+}
+
+Mode boosted(std::shared_ptr<amp::MixedPrecision> precision) {
+  Mode mode{"boosted " + precision->name(), {}};
+  mode.begin = [precision](nn::Module& net, optim::Optimizer& optimizer) {
+    amp::Booster(precision).boost(net, optimizer);
+  };
+  mode.backward = [precision](const Tensor& loss, optim::Optimizer& optimizer) {
+    precision->backward(loss, optimizer, {});
+  };
+  return mode;
+}
+
+Mode environment_switch() {
+  Mode mode{"environment switch", {}};
+  mode.begin = [](nn::Module&, optim::Optimizer&) {
+    amp::disable_auto_mixed_precision();
+    amp::enable_auto_mixed_precision(amp::AutoMixedPrecisionOptions().dtype(kHalf));
+  };
+  mode.backward = [](const Tensor& loss, optim::Optimizer&) { loss.backward(); };
+  mode.end = [] { amp::disable_auto_mixed_precision(); };
+  return mode;
+}
+
 std::vector<Mode> modes() {
   // Scales that overflow f16 from time to time and grow quickly: there are skips, trackers in the middle of an interval
   // and of a hysteresis.
@@ -135,7 +180,16 @@ std::vector<Mode> modes() {
           {"f16", kHalf, scaler(amp::Hysteresis::megatron, 1)},
           {"f16 megatron", kHalf, scaler(amp::Hysteresis::megatron, 3)},
           {"f16 colossal", kHalf, scaler(amp::Hysteresis::colossal, 2), 2},
-          {"f16 paddle", kHalf, scaler(amp::Hysteresis::paddle, 2)}};
+          {"f16 paddle", kHalf, scaler(amp::Hysteresis::paddle, 2)},
+          opt_level(amp::OptLevel::O0),
+          opt_level(amp::OptLevel::O1),
+          opt_level(amp::OptLevel::O2),
+          opt_level(amp::OptLevel::O3),
+          boosted(std::make_shared<amp::FP16TorchMixedPrecision>(scaler(amp::Hysteresis::megatron, 1))),
+          boosted(std::make_shared<amp::FP16NaiveMixedPrecision>(
+              amp::FP16NaiveOptions().initial_scale(0x1p24).growth_interval(3))),
+          boosted(std::make_shared<amp::BF16MixedPrecision>()),
+          environment_switch()};
 }
 
 class Resume : public ::testing::TestWithParam<size_t> {};
@@ -168,6 +222,7 @@ TEST_P(Resume, EqualsTheUninterruptedRun) {
       EXPECT_EQ(rest, std::vector<float>(losses.begin() + stop, losses.end())) << mode.name << ", " << name;
       EXPECT_EQ(difference(resumed.checkpoint.state_dict(), last), "") << mode.name << ", " << name << " at " << stop;
     }
+    if (mode.end) mode.end();
   }
 }
 

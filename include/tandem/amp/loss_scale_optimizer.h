@@ -38,6 +38,8 @@ class LossScaleOptimizer {
   void unscale_() { scaler_.unscale_(inner_); }
 
   optim::Optimizer& inner_optimizer() { return inner_; }
+  /// For an io::Checkpoint: `run.add("scaler", optimizer.scaler())`.
+  GradScaler& scaler() { return scaler_; }
   /// The scale now; waits for the device.
   double dynamic_scale() const { return scaler_.get_scale(); }
   /// Clean steps since the scale last changed; waits for the device.

@@ -80,6 +80,11 @@ class StepScaler {
   virtual ~StepScaler() = default;
   /// Steps `optimizer` by its step(const StepScaling&).
   virtual void step(Optimizer& optimizer) = 0;
+  /// What a resumed run needs of it, such as the loss scale: a part of its optimizers' state_dict(). None by default.
+  virtual StateDict state_dict() { return {}; }
+  /// The checks of taking such a state over, which may be another kind's: what has no counterpart here is left. What it
+  /// returns does the rest.
+  virtual StateCommit prepare_load_state_dict(const StateDict& state);
 };
 
 /// What an optimizer keeps behind f16 and bf16 parameters from step to step.
@@ -165,11 +170,12 @@ class Optimizer {
 
   /// Options and state, by the numbers of groups and parameters: "param_groups.0.lr", "param_groups.0.params" (the
   /// numbers of its parameters, i64), "state.0.exp_avg", ...: torch.optim's dictionary, flattened. A parameter before
-  /// its first step has no state. Master weights are there in f32, as "master_weights.0", ... The tensors share memory
-  /// with the optimizer.
+  /// its first step has no state. Master weights are there in f32, as "master_weights.0", ..., and what a mode keeps,
+  /// as "step_scaler.loss_scaler0.scale", ... The tensors share memory with the optimizer.
   StateDict state_dict() const;
   /// Takes over options and state. The parameters are matched by number; state goes to the device of its parameter.
-  /// Master weights are taken over, rounded into the parameters too, where this optimizer keeps them.
+  /// Master weights are taken over, rounded into the parameters too, where this optimizer keeps them. The state of a
+  /// mode may be absent, and is left where this optimizer has no mode: runs go on with AMP and without.
   /// Throws StateError, and changes nothing, for a state that does not fit (all misfits are listed) or options out of
   /// their domains.
   void load_state_dict(const StateDict& state) { prepare_load_state_dict(state)(); }
@@ -227,6 +233,9 @@ class Optimizer {
   std::vector<OptimizerParamGroup> param_groups_;
   MasterWeights master_kind_ = MasterWeights::none;
   mutable std::unordered_map<TensorImpl*, Master> masters_;  // brought up to date when they are asked for
+  /// Its own, or the process's; null where there is neither.
+  std::shared_ptr<StepScaler> current_step_scaler() const;
+
   std::shared_ptr<StepScaler> step_scaler_;
   bool inside_scaler_ = false;
   State state_;
