@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/compare.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/nn/nn.h"
 #include "tandem/ops/ops.h"
@@ -54,6 +55,35 @@ TEST(DTypePolicyTest, LayersOfAContainerHaveTheirOwn) {
     amp::set_dtype_policy(island, "float32");
     EXPECT_EQ(island(x).dtype(), kFloat);
   }
+}
+
+// Linear and ReLU run as one op only where no policy of their own stands between them and the caller.
+TEST(DTypePolicyTest, HiddenLayersOfASequentialHaveTheirOwn) {
+  const Tensor x = randn({2, 4}), image = randn({2, 3, 6, 6});
+  std::vector<DType> seen;
+  const auto show = [&seen](const Tensor& h) {
+    seen.push_back(h.dtype());
+    return h;
+  };
+  nn::Linear linear(4, 8), last(8, 3);
+  nn::Conv2d conv(3, 2, 3);
+  nn::ReLU activation;
+  nn::Sequential net(linear, nn::ReLU(), nn::Functional(show), last), convolution(conv, nn::ReLU()),
+      rectified(nn::Linear(4, 8), activation);
+
+  amp::set_dtype_policy(net, "mixed_float16");
+  amp::set_dtype_policy(linear, "float32");  // an island
+  const Tensor y = net(x);
+  EXPECT_EQ(seen, std::vector<DType>{kFloat});
+  EXPECT_EQ(y.dtype(), kHalf);
+
+  amp::set_dtype_policy(linear, "float16");
+  amp::set_dtype_policy(conv, "bfloat16");
+  nn::Sequential half(linear, nn::ReLU());
+  EXPECT_TRUE(same_bits(half(x), relu(tandem::linear(x.to(kHalf), linear->weight, linear->bias))));
+  EXPECT_TRUE(same_bits(convolution(image), relu(conv2d(image.to(kBFloat16), conv->weight, conv->bias))));
+  amp::set_dtype_policy(activation, "float16");
+  EXPECT_EQ(rectified(x).dtype(), kHalf);
 }
 
 TEST(DTypePolicyTest, TheGlobalPolicyHoldsForModulesMadeFromThenOn) {
