@@ -101,6 +101,34 @@ TEST(DTypePolicyTest, TheGlobalPolicyHoldsForModulesMadeFromThenOn) {
   EXPECT_EQ(amp::dtype_policy(*layer).name(), "mixed_bfloat16");
 }
 
+// In Keras losses are no layers: they compute in f32, whatever the policy of layers.
+TEST(DTypePolicyTest, LossesStayF32UnderTheGlobalPolicy) {
+  for (const char* policy : {"mixed_float16", "mixed_bfloat16"}) {
+    amp::set_global_dtype_policy(policy);
+    nn::Linear layer(4, 3);
+    nn::MSELoss mse;
+    nn::CrossEntropyLoss cross_entropy;
+    nn::NLLLoss nll;
+    nn::BCELoss bce;
+    nn::BCEWithLogitsLoss bce_with_logits;
+    amp::set_global_dtype_policy("float32");
+    namespace F = nn::functional;
+    const Tensor pred = layer(randn({2, 4})), wide = pred.to(kFloat), labels = zeros({2}, kLong);
+    EXPECT_TRUE(is_reduced_floating_point(pred.dtype()));
+    const Tensor target = full({2, 3}, 70000.5);  // in f16 it is inf, in bf16 another number
+    EXPECT_TRUE(same_bits(mse(pred, target), F::mse_loss(wide, target)));
+    EXPECT_TRUE(same_bits(mse(target, pred), F::mse_loss(target, wide)));
+    const Tensor share = full({2, 3}, 0.3);
+    EXPECT_TRUE(same_bits(cross_entropy(pred, labels), F::cross_entropy(wide, labels)));
+    EXPECT_TRUE(same_bits(nll(pred, labels), F::nll_loss(wide, labels)));
+    EXPECT_TRUE(same_bits(bce(share, share), F::binary_cross_entropy(share, share)));
+    EXPECT_TRUE(same_bits(bce_with_logits(pred, share), F::binary_cross_entropy_with_logits(wide, share)));
+    EXPECT_EQ(amp::dtype_policy(*mse).name(), "float32");
+    amp::set_dtype_policy(mse, policy);  // who asks for it gets it
+    EXPECT_EQ(amp::dtype_policy(*mse).name(), policy);
+  }
+}
+
 struct ManyImpl : nn::Module {
   std::pair<Tensor, std::vector<Tensor>> forward(const std::vector<Tensor>& list, Tensor x, int64_t n,
                                                  std::unique_ptr<int> p) {
