@@ -231,12 +231,14 @@ void add_roots(Pass& pass, const char* op, const std::vector<Tensor>& tensors, c
 
 void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& grad_tensors,
               std::optional<bool> retain_graph, bool create_graph) {
-  for (const AutocastState& a : thread_state().autocast) {
-    if (!a.enabled) continue;
+  // Without a region it is a mode that has switched autocast on for the thread: the program can end nothing.
+  const ThreadState& state = thread_state();
+  const bool enabled = std::any_of(std::begin(state.autocast), std::end(state.autocast),
+                                   [](const AutocastState& a) { return a.enabled; });
+  if (enabled && state.autocast_nesting > 0) {
     warn_once(
         "backward: called inside an autocast region. It runs as it does outside, with the dtypes that the forward pass "
         "chose; end the region before it, so that nothing else there is cast by accident");
-    break;
   }
   const std::shared_ptr<BackwardScaler> scaler = detail::backward_scaler();
   BackwardScaler::Factors factors;
