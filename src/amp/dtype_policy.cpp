@@ -60,7 +60,11 @@ void set_global_dtype_policy(const DTypePolicy& policy) {
                "set_global_dtype_policy: \"{}\" keeps variables in {}; give \"mixed_float16\", \"mixed_bfloat16\" or "
                "\"float32\", and the others to single modules with set_dtype_policy()",
                policy.name(), name(policy.variable_dtype()));
-  nn::set_default_call_hook(policy.is_mixed() ? std::make_shared<PolicyHook>(policy) : nullptr);
+  if (policy.is_mixed()) {
+    nn::set_default_call_hook(std::make_shared<PolicyHook>(policy), std::make_shared<PolicyHook>("float32"));
+  } else {
+    nn::set_default_call_hook(nullptr);
+  }
 }
 
 }  // namespace tandem::amp

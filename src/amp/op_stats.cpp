@@ -27,10 +27,17 @@ DType computing_dtype(const autograd::ObservedOp& op) {
   return kFloat;
 }
 
+/// What the policy table lists as lower is a product, of matrices where it is no convolution: fused ops too. Backward
+/// passes are made of gemm.
+bool is_matrix_product(std::string_view op) {
+  const int row = policy_row(op);
+  return op == "gemm" ||
+         (row >= 0 && policy_table[static_cast<size_t>(row)].cast == Cast::lower && !op.starts_with("conv"));
+}
+
 /// A matrix product in a low dtype whose rows or columns do not fill the units of 8 that tensor cores and AMX work in.
 bool is_odd_product(const autograd::ObservedOp& op) {
-  static constexpr std::string_view products[] = {"addmm", "bmm", "gemm", "linear", "matmul", "mm"};
-  if (std::find(std::begin(products), std::end(products), op.name) == std::end(products)) return false;
+  if (!is_matrix_product(op.name)) return false;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const Tensor& x = op.input(i);
     if (!x.defined() || x.dim() < 2 || !is_reduced_floating_point(x.dtype())) continue;

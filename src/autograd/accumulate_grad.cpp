@@ -14,13 +14,7 @@ AccumulateGrad::AccumulateGrad(const Tensor& variable) : Node("AccumulateGrad", 
 }
 
 void AccumulateGrad::run_hooks(Grads& grads) {
-  if (const Tensor* factor = detail::leaf_factor(); factor && grads[0].defined()) [[unlikely]] {
-    const Tensor& g = grads[0];
-    const Tensor one = factor->device() == g.device() ? *factor : factor->to(g.device(), true);
-    const Tensor unscaled = empty_like(g);
-    backend(g).binary(unscaled, Binary::mul, g, make_view(one, g.sizes(), Dims(g.sizes().size(), 0), 0), 1.0);
-    grads[0] = unscaled;
-  }
+  if (grads[0].defined()) grads[0] = detail::unscaled(grads[0]);
   if (const auto& hooks = meta(variable_).hooks) hooks->of_leaf.run("AccumulateGrad of a leaf", outputs, grads);
 }
 

@@ -3,6 +3,9 @@
 #include <atomic>
 #include <mutex>
 
+#include "tandem/backend.h"
+#include "tandem/tensor/factories.h"
+
 namespace tandem::autograd {
 namespace {
 
@@ -28,9 +31,17 @@ std::shared_ptr<BackwardScaler> detail::backward_scaler() {
   return current();
 }
 
-const Tensor*& detail::leaf_factor() {
-  static thread_local const Tensor* factor = nullptr;
-  return factor;
+const BackwardScaler::Factors*& detail::pass_factors() {
+  static thread_local const BackwardScaler::Factors* factors = nullptr;
+  return factors;
+}
+
+Tensor detail::times(const Tensor& gradient, const Tensor& factor) {
+  const Tensor one = factor.device() == gradient.device() ? factor : factor.to(gradient.device(), true);
+  const Tensor product = empty_like(gradient);
+  const IntArrayRef sizes = gradient.sizes();
+  backend(gradient).binary(product, Binary::mul, gradient, make_view(one, sizes, Dims(sizes.size(), 0), 0), 1.0);
+  return product;
 }
 
 }  // namespace tandem::autograd

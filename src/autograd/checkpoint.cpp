@@ -42,7 +42,7 @@ class Recorder final : public SaveObserver {
 class Frame {
  public:
   Frame(const CheckpointOptions& options, const std::vector<Tensor>& inputs, CheckpointScope::Again again)
-      : modes_(ThreadContext::capture()), again_(std::move(again)) {
+      : modes_(ThreadContext::capture_unobserved()), again_(std::move(again)) {
     if (options.preserve_rng_state()) random_ = default_generator().get_state();
     // Within another checkpoint these, too, are dropped and made again by it.
     for (const Tensor& x : inputs) inputs_.push_back(SavedTensor::of(x, {}));

@@ -134,8 +134,9 @@ class Pass {
       std::shared_ptr<TensorImpl> tensor = r.tensor.lock();
       if (!tensor || !grads[r.output].defined()) continue;
       const Tensor x(std::move(tensor));
+      Tensor g = detail::unscaled(grads[r.output]);
       Tensor& kept = meta(x).grad;
-      kept = kept.defined() ? kept.add(grads[r.output]) : own_gradient(grads[r.output], x);
+      kept = kept.defined() ? kept.add(g) : own_gradient(std::move(g), x);
     }
     for (Capture& c : captures_) {
       if (c.node == &node) c.grad = grads[c.output];
@@ -184,16 +185,17 @@ class Pass {
   std::vector<Capture> captures_;
 };
 
-/// Sets the thread's leaf_factor for one pass: a pass inside another, run by a hook, has its own.
-class LeafFactor {
+/// Sets the thread's factors for one pass: a pass inside another, run by a hook, has its own.
+class PassFactors {
  public:
-  explicit LeafFactor(const Tensor* factor) : outer_(detail::leaf_factor()) { detail::leaf_factor() = factor; }
-  ~LeafFactor() { detail::leaf_factor() = outer_; }
-  LeafFactor(const LeafFactor&) = delete;
-  LeafFactor& operator=(const LeafFactor&) = delete;
+  explicit PassFactors(const BackwardScaler::Factors* factors)
+      : outer_(std::exchange(detail::pass_factors(), factors)) {}
+  ~PassFactors() { detail::pass_factors() = outer_; }
+  PassFactors(const PassFactors&) = delete;
+  PassFactors& operator=(const PassFactors&) = delete;
 
  private:
-  const Tensor* outer_;
+  const BackwardScaler::Factors* outer_;
 };
 
 void add_roots(Pass& pass, const char* op, const std::vector<Tensor>& tensors, const std::vector<Tensor>& grads) {
@@ -229,24 +231,25 @@ void add_roots(Pass& pass, const char* op, const std::vector<Tensor>& tensors, c
 
 void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& grad_tensors,
               std::optional<bool> retain_graph, bool create_graph) {
-  for (const AutocastState& a : thread_state().autocast) {
-    if (!a.enabled) continue;
+  // Without a region it is a mode that has switched autocast on for the thread: the program can end nothing.
+  const ThreadState& state = thread_state();
+  const bool enabled = std::any_of(std::begin(state.autocast), std::end(state.autocast),
+                                   [](const AutocastState& a) { return a.enabled; });
+  if (enabled && state.autocast_nesting > 0) {
     warn_once(
         "backward: called inside an autocast region. It runs as it does outside, with the dtypes that the forward pass "
         "chose; end the region before it, so that nothing else there is cast by accident");
-    break;
   }
   const std::shared_ptr<BackwardScaler> scaler = detail::backward_scaler();
-  Tensor inverse;
+  BackwardScaler::Factors factors;
   std::vector<Tensor> scales;
   if (scaler && !create_graph && grad_tensors.empty() && tensors.size() == 1 && tensors[0].defined() &&
       tensors[0].numel() == 1) {
-    BackwardScaler::Factors factors = scaler->begin(tensors[0]);
+    factors = scaler->begin(tensors[0]);
     if (factors.scale.defined()) scales.push_back(factors.scale.view(tensors[0].sizes()));
-    inverse = std::move(factors.inverse);
   }
   {
-    const LeafFactor factor(inverse.defined() ? &inverse : nullptr);
+    const PassFactors of_this_pass(factors.scale.defined() ? &factors : nullptr);
     Pass pass(retain_graph.value_or(create_graph), create_graph);
     add_roots(pass, "backward", tensors, scales.empty() ? grad_tensors : scales);
     pass.run();
@@ -257,7 +260,7 @@ void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& gra
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& grad_outputs, std::optional<bool> retain_graph, bool create_graph,
                          bool allow_unused) {
-  const LeafFactor unscaled(nullptr);
+  const PassFactors unscaled(nullptr);
   Pass pass(retain_graph.value_or(create_graph), create_graph);
   add_roots(pass, "grad", outputs, grad_outputs);
   TANDEM_CHECK(!inputs.empty(), AutogradError, "grad: there are no inputs; give those whose gradients are wanted");

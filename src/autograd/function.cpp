@@ -226,7 +226,7 @@ AutogradContext* FunctionCall::enter() {
   std::copy_n(thread_state().autocast, kNumDeviceTypes, s.regions);
   s.inside.emplace();
   if (s.amp.cast_inputs) s.inside->no_autocast.emplace();
-  if (s.amp.keeps_autocast) s.modes = ThreadContext::capture();
+  if (s.amp.keeps_autocast) s.modes = ThreadContext::capture_unobserved();
   return s.context.get();
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <utility>
 
+#include "tandem/autograd/backward_scaler.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/factories.h"
@@ -49,7 +50,21 @@ Node::~Node() {
   if (!next.empty()) bury({std::move(next), {}, {}, {}});
 }
 
-void Node::run_hooks(Grads& grads) { hooks.run(name, outputs, grads); }
+void Node::run_hooks(Grads& grads) {
+  const BackwardScaler::Factors* factors = detail::pass_factors();
+  if (!factors || hooks.empty()) return hooks.run(name, outputs, grads);
+  Grads shown(grads.size());
+  for (size_t i = 0; i < grads.size(); ++i) {
+    if (grads[i].defined()) shown[i] = detail::times(grads[i], factors->inverse);
+  }
+  const Grads before = shown;
+  hooks.run(name, outputs, shown);
+  for (size_t i = 0; i < grads.size(); ++i) {
+    // In f16 a small gradient without the scale may be 0: only what a hook has made, or written, goes back.
+    const bool kept = shown[i].is_same(before[i]) && (!shown[i].defined() || shown[i]._version() == 0);
+    if (!kept) grads[i] = detail::times(shown[i], factors->scale);
+  }
+}
 
 bool OutputMeta::fits(const Tensor& gradient) const {
   return gradient.sizes() == IntArrayRef(sizes) && gradient.dtype() == dtype && gradient.device() == device;

@@ -7,21 +7,29 @@ namespace {
 
 std::mutex mutex;
 
-std::shared_ptr<const CallHook>& default_hook() {
-  static auto* hook = new std::shared_ptr<const CallHook>;
-  return *hook;
+struct Defaults {
+  std::shared_ptr<const CallHook> of_layers, of_losses;
+};
+Defaults& defaults() {
+  static auto* hooks = new Defaults;
+  return *hooks;
 }
 
 }  // namespace
 
-void set_default_call_hook(std::shared_ptr<const CallHook> hook) {
+void set_default_call_hook(std::shared_ptr<const CallHook> hook, std::shared_ptr<const CallHook> of_losses) {
   std::lock_guard lock(mutex);
-  default_hook() = std::move(hook);
+  defaults() = {std::move(hook), std::move(of_losses)};
 }
 
 std::shared_ptr<const CallHook> default_call_hook() {
   std::lock_guard lock(mutex);
-  return default_hook();
+  return defaults().of_layers;
+}
+
+std::shared_ptr<const CallHook> default_loss_call_hook() {
+  std::lock_guard lock(mutex);
+  return defaults().of_losses;
 }
 
 }  // namespace tandem::nn

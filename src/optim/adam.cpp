@@ -159,12 +159,6 @@ Adam::Adam(std::vector<Tensor> params, AdamOptions defaults)
 
 void Adam::check_options(const OptimizerOptions& options) const { check<AdamKind>(options); }
 
-Tensor Adam::step(LossClosure closure) {
-  Tensor loss = evaluate(closure);
-  plain_step();
-  return loss;
-}
-
 void Adam::step(const StepScaling& scaling) {
   const WholeOpScope op(AdamKind::name);
   NoGradGuard no_grad;
@@ -185,12 +179,6 @@ AdamW::AdamW(std::vector<Tensor> params, AdamWOptions defaults)
     : AdamW(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
 
 void AdamW::check_options(const OptimizerOptions& options) const { check<AdamWKind>(options); }
-
-Tensor AdamW::step(LossClosure closure) {
-  Tensor loss = evaluate(closure);
-  plain_step();
-  return loss;
-}
 
 void AdamW::step(const StepScaling& scaling) {
   const WholeOpScope op(AdamWKind::name);

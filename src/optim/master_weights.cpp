@@ -145,7 +145,7 @@ void Optimizer::note_masters(const OptimizerTensors& call) {
 void Optimizer::set_step_scaler(std::shared_ptr<StepScaler> scaler) {
   TANDEM_CHECK(!scaler || supports_amp_scaling(), NotImplementedError,
                "set_step_scaler: this optimizer cannot unscale and skip by itself; override step(const StepScaling&) "
-               "and supports_amp_scaling(), and end step(closure) with plain_step()");
+               "and supports_amp_scaling(), and leave step(closure) alone or end it with plain_step()");
   step_scaler_ = std::move(scaler);
 }
 

@@ -109,6 +109,12 @@ void Optimizer::add(const char* op, const OptimizerParamGroup& group) {
   param_groups_.push_back(std::move(added));
 }
 
+Tensor Optimizer::step(LossClosure closure) {
+  Tensor loss = evaluate(closure);
+  plain_step();
+  return loss;
+}
+
 void Optimizer::step(const StepScaling&) {
   throw NotImplementedError(
       "step(scaling): this optimizer cannot unscale and skip by itself; call step() after GradScaler::unscale_, or "

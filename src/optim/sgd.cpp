@@ -62,12 +62,6 @@ void SGD::check_options(const OptimizerOptions& options) const {
                o.momentum(), o.dampening());
 }
 
-Tensor SGD::step(LossClosure closure) {
-  Tensor loss = evaluate(closure);
-  plain_step();
-  return loss;
-}
-
 void SGD::step(const StepScaling& scaling) {
   const WholeOpScope op("SGD");
   NoGradGuard no_grad;

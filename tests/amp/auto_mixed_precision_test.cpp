@@ -9,9 +9,11 @@
 #include <filesystem>
 #include <thread>
 
+#include "support/compare.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/cast_cache.h"
 #include "tandem/autograd/engine.h"
+#include "tandem/autograd/function.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/nn/nn.h"
 #include "tandem/ops/ops.h"
@@ -80,10 +82,21 @@ struct AutoMixedPrecision : ::testing::Test {
   ~AutoMixedPrecision() override { amp::disable_auto_mixed_precision(); }
 };
 
-TEST_F(AutoMixedPrecision, GradientsAreScaledOnTheWayAndUnscaledAtLeaves) {
+/// What flows through it, as backward functions see it.
+struct Passage : autograd::Function<Passage> {
+  static Tensor forward(autograd::AutogradContext*, const Tensor& x) { return x * 1.0; }
+  static autograd::variable_list backward(autograd::AutogradContext*, autograd::variable_list grads) {
+    seen = grads[0][0].item<float>();
+    return grads;
+  }
+  static inline float seen = 0;
+};
+
+TEST_F(AutoMixedPrecision, GradientsAreScaledOnTheWayAndUnscaledWhereTheProgramLooks) {
   const Tensor p = ones({4}).requires_grad_();
   const Tensor h = p * 2;
   float on_the_way = 0, at_the_leaf = 0, inside = 0;
+  h.retain_grad();
   h.register_hook([&](const Tensor& g) {
     on_the_way = g[0].item<float>();
     AutoGradMode record(true);
@@ -94,8 +107,10 @@ TEST_F(AutoMixedPrecision, GradientsAreScaledOnTheWayAndUnscaledAtLeaves) {
     at_the_leaf = g[0].item<float>();
     return Tensor();
   });
-  h.sum().backward();
-  EXPECT_EQ(on_the_way, 32768);
+  Passage::apply(h).sum().backward();
+  EXPECT_EQ(Passage::seen, 32768);
+  EXPECT_EQ(on_the_way, 1);
+  EXPECT_EQ(h.grad()[0].item<float>(), 1);
   EXPECT_EQ(at_the_leaf, 2);
   EXPECT_EQ(inside, 5);
   EXPECT_EQ(p.grad()[0].item<float>(), 2);
@@ -103,6 +118,35 @@ TEST_F(AutoMixedPrecision, GradientsAreScaledOnTheWayAndUnscaledAtLeaves) {
   EXPECT_EQ(p.grad()[0].item<float>(), 4);
   const std::vector<Tensor> grads = autograd::grad({(p * 3).sum()}, {p});
   EXPECT_EQ(grads[0][0].item<float>(), 3);
+}
+
+TEST_F(AutoMixedPrecision, HooksOnTheWayReplaceWhatTheySee) {
+  const Tensor p = ones({4}).requires_grad_();
+  const auto gradients = [&] {
+    p.mutable_grad() = Tensor();
+    const Tensor h = p * 3;
+    h.retain_grad();
+    h.register_hook([](const Tensor& g) { return g.clamp(-0.5, 0.5); });
+    h.register_hook([](const Tensor& g) { EXPECT_EQ(g[1].item<float>(), 0.5F); });
+    h.register_hook([](const Tensor& g) { return g.mul_(0.5); });
+    const Tensor loss = (h * tensor({0.25F, 2.0F, -4.0F, 0.0F})).sum();
+    loss.register_hook([](const Tensor& g) { EXPECT_EQ(g.item<float>(), 1); });
+    loss.backward({}, true);
+    loss.backward();
+    return std::vector<Tensor>{p.grad(), h.grad()};
+  };
+  const std::vector<Tensor> scaled = gradients();
+  amp::disable_auto_mixed_precision();
+  const std::vector<Tensor> plain = gradients();
+  for (size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(same_bits(scaled[i], plain[i])) << i;
+}
+
+// A hook that only looks takes nothing from gradients that f16 holds only with the scale.
+TEST_F(AutoMixedPrecision, HooksThatLookLeaveSmallGradientsAlone) {
+  const Tensor leaf = ones({4}).requires_grad_(), low = leaf.to(kHalf) * 1.0;
+  low.register_hook([](const Tensor& g) { EXPECT_EQ(g[0].item<float>(), 0); });
+  (low.to(kFloat) * 0x1p-26).sum().backward();
+  EXPECT_EQ(leaf.grad()[0].item<float>(), 0x1p-26F);
 }
 
 // Gradients of 2^-26 are zeros in f16; scaled by 2^15 they are not.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/compare.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/nn/nn.h"
 #include "tandem/ops/ops.h"
@@ -56,6 +57,35 @@ TEST(DTypePolicyTest, LayersOfAContainerHaveTheirOwn) {
   }
 }
 
+// Linear and ReLU run as one op only where no policy of their own stands between them and the caller.
+TEST(DTypePolicyTest, HiddenLayersOfASequentialHaveTheirOwn) {
+  const Tensor x = randn({2, 4}), image = randn({2, 3, 6, 6});
+  std::vector<DType> seen;
+  const auto show = [&seen](const Tensor& h) {
+    seen.push_back(h.dtype());
+    return h;
+  };
+  nn::Linear linear(4, 8), last(8, 3);
+  nn::Conv2d conv(3, 2, 3);
+  nn::ReLU activation;
+  nn::Sequential net(linear, nn::ReLU(), nn::Functional(show), last), convolution(conv, nn::ReLU()),
+      rectified(nn::Linear(4, 8), activation);
+
+  amp::set_dtype_policy(net, "mixed_float16");
+  amp::set_dtype_policy(linear, "float32");  // an island
+  const Tensor y = net(x);
+  EXPECT_EQ(seen, std::vector<DType>{kFloat});
+  EXPECT_EQ(y.dtype(), kHalf);
+
+  amp::set_dtype_policy(linear, "float16");
+  amp::set_dtype_policy(conv, "bfloat16");
+  nn::Sequential half(linear, nn::ReLU());
+  EXPECT_TRUE(same_bits(half(x), relu(tandem::linear(x.to(kHalf), linear->weight, linear->bias))));
+  EXPECT_TRUE(same_bits(convolution(image), relu(conv2d(image.to(kBFloat16), conv->weight, conv->bias))));
+  amp::set_dtype_policy(activation, "float16");
+  EXPECT_EQ(rectified(x).dtype(), kHalf);
+}
+
 TEST(DTypePolicyTest, TheGlobalPolicyHoldsForModulesMadeFromThenOn) {
   nn::Linear before(4, 3);
   amp::set_global_dtype_policy("mixed_bfloat16");
@@ -69,6 +99,34 @@ TEST(DTypePolicyTest, TheGlobalPolicyHoldsForModulesMadeFromThenOn) {
   EXPECT_EQ(net(x).dtype(), kBFloat16);
   EXPECT_EQ(after(x).dtype(), kFloat);
   EXPECT_EQ(amp::dtype_policy(*layer).name(), "mixed_bfloat16");
+}
+
+// In Keras losses are no layers: they compute in f32, whatever the policy of layers.
+TEST(DTypePolicyTest, LossesStayF32UnderTheGlobalPolicy) {
+  for (const char* policy : {"mixed_float16", "mixed_bfloat16"}) {
+    amp::set_global_dtype_policy(policy);
+    nn::Linear layer(4, 3);
+    nn::MSELoss mse;
+    nn::CrossEntropyLoss cross_entropy;
+    nn::NLLLoss nll;
+    nn::BCELoss bce;
+    nn::BCEWithLogitsLoss bce_with_logits;
+    amp::set_global_dtype_policy("float32");
+    namespace F = nn::functional;
+    const Tensor pred = layer(randn({2, 4})), wide = pred.to(kFloat), labels = zeros({2}, kLong);
+    EXPECT_TRUE(is_reduced_floating_point(pred.dtype()));
+    const Tensor target = full({2, 3}, 70000.5);  // in f16 it is inf, in bf16 another number
+    EXPECT_TRUE(same_bits(mse(pred, target), F::mse_loss(wide, target)));
+    EXPECT_TRUE(same_bits(mse(target, pred), F::mse_loss(target, wide)));
+    const Tensor share = full({2, 3}, 0.3);
+    EXPECT_TRUE(same_bits(cross_entropy(pred, labels), F::cross_entropy(wide, labels)));
+    EXPECT_TRUE(same_bits(nll(pred, labels), F::nll_loss(wide, labels)));
+    EXPECT_TRUE(same_bits(bce(share, share), F::binary_cross_entropy(share, share)));
+    EXPECT_TRUE(same_bits(bce_with_logits(pred, share), F::binary_cross_entropy_with_logits(wide, share)));
+    EXPECT_EQ(amp::dtype_policy(*mse).name(), "float32");
+    amp::set_dtype_policy(mse, policy);  // who asks for it gets it
+    EXPECT_EQ(amp::dtype_policy(*mse).name(), policy);
+  }
 }
 
 struct ManyImpl : nn::Module {

@@ -3,7 +3,12 @@
 
 #include <cmath>
 #include <functional>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
+#include "support/compare.h"
 #include "support/counter.h"
 #include "tandem/amp/auto_mixed_precision.h"
 #include "tandem/amp/autocast.h"
@@ -124,6 +129,85 @@ TEST(ModesTraining, PoliciesAndLossScaleOptimizer) {
         return loss;
       });
     }));
+  }
+}
+
+/// An optimizer of the program's own, written as Optimizer's comment says: p -= 0.5 g.
+class Descent : public optim::Optimizer {
+ public:
+  explicit Descent(std::vector<Tensor> params)
+      : Optimizer(std::move(params), std::make_unique<optim::SGDOptions>(0.5)) {}
+  using Optimizer::step;
+  void step(const StepScaling& scaling) override {
+    const NoGradGuard no_grad;
+    for (const Tensor& p : parameters()) {
+      Tensor g = p.grad();
+      if (scaling.inverse_scale.defined()) g = g * scaling.inverse_scale;
+      if (scaling.found_inf.defined()) g = where(scaling.found_inf.eq(0), g, zeros_like(g));
+      p.sub_(g, defaults().get_lr());
+    }
+  }
+  bool supports_amp_scaling() const override { return true; }
+};
+
+/// The weights after three steps under a mode, the second of which overflows; `backward` is that mode's.
+template <class Optimizer>
+Tensor weights_after(const std::function<std::function<void(const Tensor&)>(nn::Linear&, optim::Optimizer&)>& mode) {
+  manual_seed(4);
+  nn::Linear net(4, 1);
+  std::unique_ptr<optim::Optimizer> optimizer;
+  if constexpr (std::is_same_v<Optimizer, optim::SGD>) {
+    optimizer = std::make_unique<optim::SGD>(net->parameters(), optim::SGDOptions(0.5));
+  } else {
+    optimizer = std::make_unique<Optimizer>(net->parameters());
+  }
+  const auto backward = mode(net, *optimizer);
+  int evaluations = 0;
+  for (const double slope : {0.25, HUGE_VAL, 0.5}) {
+    optimizer->zero_grad();
+    const Tensor given = optimizer->step([&] {
+      ++evaluations;
+      const Tensor loss = (net(ones({2, 4})).to(kFloat) * slope).sum();
+      backward(loss);
+      return loss;
+    });
+    EXPECT_TRUE(given.defined());
+  }
+  EXPECT_EQ(evaluations, 3);
+  amp::set_autocast_enabled(kCPU, false);
+  amp::set_autocast_dtype(kCPU, kBFloat16);
+  set_initial_autocast(kCPU, {false, kBFloat16});
+  return net->weight.detach().clone();
+}
+
+TEST(ModesTraining, AnOptimizerOfTheProgramsOwn) {
+  using Mode = std::function<std::function<void(const Tensor&)>(nn::Linear&, optim::Optimizer&)>;
+  amp::Booster booster("fp16");
+  const std::vector<std::pair<const char*, Mode>> modes = {
+      {"O1",
+       [](nn::Linear& net, optim::Optimizer& optimizer) {
+         amp::initialize(net, optimizer, OptLevel::O1, amp::InitializeOptions().verbosity(0));
+         return [&optimizer](const Tensor& loss) { amp::scale_loss(loss, optimizer).backward(); };
+       }},
+      {"fp16",
+       [&booster](nn::Linear& net, optim::Optimizer& optimizer) {
+         booster.boost(net, optimizer);
+         return [&](const Tensor& loss) { booster.backward(loss, optimizer); };
+       }},
+      {"the environment switch",
+       [](nn::Linear&, optim::Optimizer&) {
+         amp::enable_auto_mixed_precision(amp::AutoMixedPrecisionOptions().dtype(kHalf));
+         return [](const Tensor& loss) { loss.backward(); };
+       }},
+  };
+  for (const auto& [name, mode] : modes) {
+    SCOPED_TRACE(name);
+    const Tensor own = weights_after<Descent>(mode);
+    amp::disable_auto_mixed_precision();
+    const Tensor sgd = weights_after<optim::SGD>(mode);
+    amp::disable_auto_mixed_precision();
+    EXPECT_TRUE(same_bits(own, sgd));
+    EXPECT_TRUE(std::isfinite(own.sum().item<double>()));
   }
 }
 

@@ -9,7 +9,9 @@
 #include <thread>
 
 #include "support/compare.h"
+#include "tandem/amp/custom_function.h"
 #include "tandem/amp/debug.h"
+#include "tandem/autograd/checkpoint.h"
 #include "tandem/tandem.h"
 
 namespace tandem {
@@ -102,6 +104,14 @@ TEST_F(OpStatsTest, ProductsThatDoNotFillUnitsOfEight) {
   linear(x, w);  // four columns
   EXPECT_EQ(stats.total().odd_products, 2);
   EXPECT_THAT(stats.table(), ::testing::HasSubstr("2 products"));
+  linear_relu(x, w);
+  nn::Sequential(nn::Linear(8, 4), nn::ReLU())(x);
+  EXPECT_EQ(stats.total().odd_products, 4);
+  const Tensor image = ones({1, 3, 5, 5}), kernel = ones({4, 3, 3, 3});  // the backend pads channels
+  conv2d(image, kernel);
+  conv2d_relu(image, kernel);
+  relu(ones({3, 3}, kHalf));
+  EXPECT_EQ(stats.total().odd_products, 4);
 }
 
 TEST_F(OpStatsTest, AThreadOfItsOwnUnlessItsModesAreCarried) {
@@ -129,6 +139,41 @@ TEST_F(OpStatsTest, AContextThatOutlivesItIsHarmless) {
     linear(x, w);
   }).join();
   EXPECT_FALSE(thread_state().observers);
+}
+
+/// x^2, whose backward is made of ops under the autocast of forward.
+struct Square : amp::CustomFunction<Square> {
+  static Tensor forward(autograd::AutogradContext* ctx, const Tensor& x) {
+    ctx->save_for_backward({x});
+    return x * x;
+  }
+  static autograd::variable_list backward(autograd::AutogradContext* ctx, autograd::variable_list grads) {
+    return {ctx->get_saved_variables()[0] * grads[0] * 2.0};
+  }
+};
+
+// Those who look at the backward pass see it all, and those of the forward pass see none of it.
+TEST_F(OpStatsTest, RecomputationAndCustomFunctionsShowTheirOpsToWhoLooksNow) {
+  const auto block = [&](const Tensor& h) { return linear(h, w).tanh(); };
+  const auto mul_calls = [](const OpStats& stats) { return count_of(stats, "mul", kFloat).calls; };
+  auto forward = std::make_unique<OpStats>();
+  const Tensor recomputed = autograd::checkpoint(block, x).sum(), custom = Square::apply(w).sum();
+  forward->reset();
+  const std::weak_ptr<const autograd::Observers> observers = thread_state().observers;
+  {
+    OpStats backward;
+    recomputed.backward();
+    EXPECT_EQ(count_of(backward, "linear", kFloat).calls, 1);
+    EXPECT_EQ(count_of(backward, "tanh", kFloat).calls, 1);
+    EXPECT_EQ(count_of(*forward, "linear", kFloat).calls, 1);
+  }
+  const int64_t before = mul_calls(*forward);
+  forward.reset();
+  EXPECT_TRUE(observers.expired()) << "the graph does not hold those who looked";
+  OpStats backward;
+  custom.backward();
+  EXPECT_EQ(before, 0);
+  EXPECT_EQ(mul_calls(backward), 2);
 }
 
 TEST_F(OpStatsTest, SeveralEndInAnyOrder) {

@@ -247,6 +247,20 @@ TEST_F(ScaledGradients, BackwardInsideARegionWorksAndIsNoticed) {
   EXPECT_EQ(warnings.messages.size(), 1U) << "a region that is switched off is none";
 }
 
+TEST_F(ScaledGradients, BackwardOnAThreadThatAModeSwitchedToAutocastIsNoFault) {
+  Warnings warnings;
+  amp::set_autocast_enabled(kCPU, true);
+  loss().backward();
+  EXPECT_TRUE(warnings.messages.empty());
+  {
+    amp::AutocastGuard region(kCPU);
+    loss().backward();
+  }
+  EXPECT_EQ(warnings.messages.size(), 1U);
+  amp::set_autocast_enabled(kCPU, false);
+  amp::clear_autocast_cache();
+}
+
 TEST_F(ScaledGradients, WarnOnceAndWarnAlways) {
   Warnings warnings(/*always=*/false);
   for (int i = 0; i < 3; ++i) warn_once("scaled_gradients_test: once");

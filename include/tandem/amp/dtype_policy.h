@@ -46,7 +46,8 @@ void set_dtype_policy(const nn::ModuleHolder<Contained>& module, const DTypePoli
 DTypePolicy dtype_policy(const nn::Module& module);
 
 /// The policy of modules that are made from now on, for the whole process: keras.config.set_dtype_policy. Only policies
-/// with f32 variables, else StateError; "float32" is the default.
+/// with f32 variables, else StateError; "float32" is the default. Losses (nn::LossModule) are no layers: under a mixed
+/// policy they get "float32", which also makes f32 of a layer's 16-bit output.
 void set_global_dtype_policy(const DTypePolicy& policy);
 
 }  // namespace tandem::amp

@@ -4,7 +4,8 @@
 
 namespace tandem {
 
-/// A copy of a thread's modes: recording, inference, autocast with dtype and cache flag of every device, policies.
+/// A copy of a thread's modes: recording, inference, autocast with dtype and cache flag of every device, policies; and
+/// of who looks at its ops.
 class ThreadContext {
  public:
   /// The calling thread's modes now.
@@ -13,10 +14,19 @@ class ThreadContext {
     c.state_ = thread_state();
     return c;
   }
+  /// The same without those who look at the ops: a thread under this context keeps its own. For what runs later, as
+  /// part of another pass.
+  static ThreadContext capture_unobserved() {
+    ThreadContext c = capture();
+    c.state_.observers = nullptr;
+    c.observed_ = false;
+    return c;
+  }
 
  private:
   friend class ThreadContextGuard;
   ThreadState state_;
+  bool observed_ = true;
 };
 
 /// Puts the calling thread into `context` until the end of the scope. The thread's own cast cache is cleared at the end

@@ -6,8 +6,9 @@
 
 namespace tandem::autograd {
 
-/// Scales the backward passes of losses. Gradients flow multiplied by a scale, and are divided by it before a leaf's
-/// hooks and `.grad` see them: between the two nothing of it shows.
+/// Scales the backward passes of losses. Gradients flow multiplied by a scale; hooks and `.grad`, of leaves and of
+/// results, have them divided by it. What a hook of a result returns is multiplied by it again; gradients that its
+/// hooks leave alone flow on as they were. Only backward functions and observers see the scale.
 class BackwardScaler {
  public:
   virtual ~BackwardScaler() = default;
@@ -26,8 +27,15 @@ void set_backward_scaler(std::shared_ptr<BackwardScaler> scaler);
 
 namespace detail {
 std::shared_ptr<BackwardScaler> backward_scaler();
-/// What leaves multiply their gradients by in the calling thread's backward pass; null: nothing.
-const Tensor*& leaf_factor();
+/// Those of the calling thread's backward pass; null where it is not scaled.
+const BackwardScaler::Factors*& pass_factors();
+/// `gradient` multiplied by one of them.
+Tensor times(const Tensor& gradient, const Tensor& factor);
+/// `gradient` without the scale of the calling thread's backward pass.
+inline Tensor unscaled(const Tensor& gradient) {
+  const BackwardScaler::Factors* factors = pass_factors();
+  return factors ? times(gradient, factors->inverse) : gradient;
+}
 }  // namespace detail
 
 }  // namespace tandem::autograd

@@ -30,6 +30,7 @@ class HookList {
  public:
   void add(uint32_t output, unsigned handle, TensorHook call);
   void remove(unsigned handle);
+  bool empty() const { return hooks_.empty(); }
   /// Calls the hooks on the gradients, which they may replace by gradients of the same sizes, dtype and device, else
   /// AutogradError. Hooks may add hooks, which run from the next time on, and remove hooks, which run no more.
   void run(const char* op, const std::vector<OutputMeta>& outputs, std::vector<Tensor>& grads) const;

@@ -160,7 +160,8 @@ class DataLoader {
   }
 
   void prefetch() {
-    while (pool_->outstanding() < std::max<size_t>(options_.max_jobs(), 1)) {
+    const size_t most = options_.max_jobs() > 0 ? options_.max_jobs() : 1;
+    while (pool_->outstanding() < most) {
       std::optional<BatchRequestType> request = next_request();
       if (!request) return;
       pool_->push(std::make_shared<BatchRequestType>(std::move(*request)));

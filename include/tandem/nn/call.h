@@ -27,9 +27,11 @@ class CallHook {
   virtual Tensor output(const Tensor& y) const { return y; }
 };
 
-/// The hook of modules that are made from now on, for the whole process; null: none.
-void set_default_call_hook(std::shared_ptr<const CallHook> hook);
+/// The hook of modules that are made from now on, for the whole process; null: none. Losses (LossModule) are no layers:
+/// theirs is `of_losses`.
+void set_default_call_hook(std::shared_ptr<const CallHook> hook, std::shared_ptr<const CallHook> of_losses = nullptr);
 std::shared_ptr<const CallHook> default_call_hook();
+std::shared_ptr<const CallHook> default_loss_call_hook();
 
 namespace detail {
 

@@ -46,7 +46,7 @@ class Adam : public Optimizer {
   /// Throws StateError: lr, eps or weight_decay negative or not finite, a beta outside [0, 1).
   explicit Adam(const std::vector<OptimizerParamGroup>& param_groups, AdamOptions defaults = {});
   explicit Adam(std::vector<Tensor> params, AdamOptions defaults = {});
-  Tensor step(LossClosure closure = nullptr) override;
+  using Optimizer::step;
   void step(const StepScaling& scaling) override;
   bool supports_amp_scaling() const override { return true; }
   bool supports_master_weights() const override { return true; }

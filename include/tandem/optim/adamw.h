@@ -34,7 +34,7 @@ class AdamW : public Optimizer {
   /// Throws StateError: lr, eps or weight_decay negative or not finite, a beta outside [0, 1).
   explicit AdamW(const std::vector<OptimizerParamGroup>& param_groups, AdamWOptions defaults = {});
   explicit AdamW(std::vector<Tensor> params, AdamWOptions defaults = {});
-  Tensor step(LossClosure closure = nullptr) override;
+  using Optimizer::step;
   void step(const StepScaling& scaling) override;
   bool supports_amp_scaling() const override { return true; }
   bool supports_master_weights() const override { return true; }

@@ -97,8 +97,15 @@ enum class MasterWeights : uint8_t {
 /// Base of all optimizers. Those of tandem make one backend call per group, device and dtype, and read nothing back:
 /// step counts, scale and found-inf stay on the device.
 ///
-/// A user's own optimizer overrides step(closure), and works under a GradScaler too: the scaler then unscales first and
-/// waits for one flag before it calls step(). Overriding step(scaling) and supports_amp_scaling() spares that wait.
+/// A user's own optimizer overrides one of the two step()s, and brings the other one in by `using Optimizer::step;`:
+///
+/// - step(scaling), with supports_amp_scaling(): it unscales and skips by itself. A GradScaler waits for nothing, and
+///   every mode that scales takes it.
+/// - step(closure), which is all that f32 needs. It works under a GradScaler too: the scaler unscales first and waits
+///   for one flag before it calls step(). The modes that scale refuse it, or leave it alone where they hold for the
+///   whole process.
+///
+/// Who overrides both, to call the closure more than once, ends step(closure) with plain_step(), which asks the modes.
 class Optimizer {
  public:
   /// Computes the loss anew and returns it; called with gradients being recorded.
@@ -119,8 +126,9 @@ class Optimizer {
   /// otherwise.
   void add_param_group(const OptimizerParamGroup& group);
 
-  /// One update of every parameter that has a gradient. Returns the closure's loss, undefined without a closure.
-  virtual Tensor step(LossClosure closure = nullptr) = 0;
+  /// One update of every parameter that has a gradient. Returns the closure's loss, undefined without a closure. Unless
+  /// overridden, it is step(scaling) without a scaling, or what the step scaler makes of it.
+  virtual Tensor step(LossClosure closure = nullptr);
   /// The same under a GradScaler, with gradients multiplied by `scaling.inverse_scale` as they are read. Where
   /// `scaling.found_inf` is not 0 nothing is written: no parameter, no state, no step count. `.grad` stays as it is.
   /// Throws NotImplementedError where supports_amp_scaling() is false.
@@ -190,7 +198,7 @@ class Optimizer {
   virtual std::unique_ptr<OptimizerParamState> new_param_state(const Tensor& param) const;
   /// Checks the options of all groups: for constructors, in which the base cannot call check_options().
   void check_all_options() const;
-  /// step() without a scaling, or what the step scaler makes of it. The last thing that step(closure) does.
+  /// step(scaling) without a scaling, or what the step scaler makes of it. The last thing that step(closure) does.
   void plain_step();
   /// What a step updates for a parameter, and what it writes along: the parameter and its low-precision copy, the
   /// master and the parameter, or the parameter and its remainder.

@@ -41,7 +41,7 @@ class SGD : public Optimizer {
   /// dampening.
   explicit SGD(const std::vector<OptimizerParamGroup>& param_groups, SGDOptions defaults);
   explicit SGD(std::vector<Tensor> params, SGDOptions defaults);
-  Tensor step(LossClosure closure = nullptr) override;
+  using Optimizer::step;
   void step(const StepScaling& scaling) override;
   bool supports_amp_scaling() const override { return true; }
   bool supports_master_weights() const override { return true; }

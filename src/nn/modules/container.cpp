@@ -28,9 +28,10 @@ bool has_policy_of(const char* op, const char* fused) {
   return amp::get_policy(op) == amp::get_policy(fused) && amp::get_policy("relu") == amp::Cast::keep;
 }
 
-/// relu(first(x)) as one op, whose bits are the same; undefined where there is none.
+/// second(first(x)) as one op, whose bits are the same; undefined where there is none, or where a call hook would miss
+/// the tensor between the two.
 Tensor forward_fused(Module* first, Module* second, const Tensor& x) {
-  if (!exactly<ReLUImpl>(second)) return {};
+  if (!exactly<ReLUImpl>(second) || first->call_hook() || second->call_hook()) return {};
   if (const auto* m = exactly<LinearImpl>(first); m && has_policy_of("linear", "linear_relu")) {
     return linear_relu(x, m->weight, m->bias);
   }

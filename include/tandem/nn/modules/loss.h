@@ -7,8 +7,16 @@
 
 namespace tandem::nn {
 
+/// Base of losses, a program's own too: modules, but no layers. A dtype policy for the process
+/// (amp::set_global_dtype_policy) lets them compute in f32.
+template <class Derived>
+class LossModule : public Cloneable<Derived> {
+ public:
+  LossModule() { this->set_call_hook(default_loss_call_hook()); }
+};
+
 /// functional::cross_entropy
-class CrossEntropyLossImpl : public Cloneable<CrossEntropyLossImpl> {
+class CrossEntropyLossImpl : public LossModule<CrossEntropyLossImpl> {
  public:
   explicit CrossEntropyLossImpl(CrossEntropyLossOptions options = {});
   void reset() override;
@@ -21,7 +29,7 @@ class CrossEntropyLossImpl : public Cloneable<CrossEntropyLossImpl> {
 TANDEM_MODULE(CrossEntropyLoss);
 
 /// functional::nll_loss
-class NLLLossImpl : public Cloneable<NLLLossImpl> {
+class NLLLossImpl : public LossModule<NLLLossImpl> {
  public:
   explicit NLLLossImpl(NLLLossOptions options = {});
   void reset() override;
@@ -34,7 +42,7 @@ class NLLLossImpl : public Cloneable<NLLLossImpl> {
 TANDEM_MODULE(NLLLoss);
 
 /// functional::mse_loss
-class MSELossImpl : public Cloneable<MSELossImpl> {
+class MSELossImpl : public LossModule<MSELossImpl> {
  public:
   explicit MSELossImpl(MSELossOptions options = {});
   void reset() override;
@@ -46,7 +54,7 @@ class MSELossImpl : public Cloneable<MSELossImpl> {
 TANDEM_MODULE(MSELoss);
 
 /// functional::binary_cross_entropy
-class BCELossImpl : public Cloneable<BCELossImpl> {
+class BCELossImpl : public LossModule<BCELossImpl> {
  public:
   explicit BCELossImpl(BCELossOptions options = {});
   void reset() override;
@@ -59,7 +67,7 @@ class BCELossImpl : public Cloneable<BCELossImpl> {
 TANDEM_MODULE(BCELoss);
 
 /// functional::binary_cross_entropy_with_logits
-class BCEWithLogitsLossImpl : public Cloneable<BCEWithLogitsLossImpl> {
+class BCEWithLogitsLossImpl : public LossModule<BCEWithLogitsLossImpl> {
  public:
   explicit BCEWithLogitsLossImpl(BCEWithLogitsLossOptions options = {});
   void reset() override;
