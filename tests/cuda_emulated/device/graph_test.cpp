@@ -192,6 +192,30 @@ TEST(Graph, AReplayIsOneLaunchAndOneMoreForNewNumbers) {
   emulated::counts() = {};
   for (int i = 0; i < 4; ++i) graph.replay();
   EXPECT_EQ(emulated::counts().graph_launches, 4);
+/// The learning rate lies where nothing that is computed before it has lain, in this graph or one that shares its pool.
+TEST(Graph, NumbersOfTheHostHaveMemoryOfTheirOwn) {
+  const auto train = [](bool graphed) {
+    const Tensor p = full({8, 60}, 1.0).to(kCUDA).requires_grad_(), q = full({8, 60}, 2.0).to(kCUDA).requires_grad_();
+    optim::SGD first({p}, optim::SGDOptions(0.125)), second({q}, optim::SGDOptions(0.25));
+    const auto step = [](optim::SGD& sgd, const Tensor& w) {
+      sgd.zero_grad();
+      ((w * w + 3) * w).sum().backward();  // intermediates as large as the numbers' memory
+      sgd.step();
+    };
+    CUDAGraph a, b;
+    if (graphed) {
+      a.capture([&] { step(first, p); });
+      b.capture([&] { step(second, q); }, a.pool());
+    }
+    for (int i = 0; i < 3; ++i) {
+      graphed ? a.replay() : step(first, p);
+      graphed ? b.replay() : step(second, q);
+    }
+    return std::vector<Tensor>{p.detach().to(kCPU), q.detach().to(kCPU)};
+  };
+  expect_equal(train(true), train(false));
+}
+
   EXPECT_EQ(emulated::counts().launches, 4) << "dropout's position";
   EXPECT_EQ(emulated::counts().waits, 0);
   EXPECT_EQ(emulated::counts().allocations, 0);
