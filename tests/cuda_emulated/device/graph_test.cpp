@@ -12,6 +12,7 @@
 
 #include "cuda_emulated/device/device.h"
 #include "tandem/amp/cast_cache.h"
+#include "tandem/autograd/checkpoint.h"
 #include "tandem/cuda/stream.h"
 #include "tandem/tandem.h"
 
@@ -34,6 +35,14 @@ struct Mlp : Net {
   Tensor forward(const Tensor& x) override { return fc2(dropout(relu(fc1(x)), 0.25, is_training())); }
   std::vector<int64_t> input_sizes() const override { return {kBatch, 6}; }
   nn::Linear fc1, fc2;
+};
+
+/// The same, which computes its hidden layer again in backward.
+struct CheckpointedMlp : Mlp {
+  Tensor forward(const Tensor& x) override {
+    const auto hidden = [this](const Tensor& in) { return dropout(relu(fc1(in)), 0.25, is_training()); };
+    return fc2(dropout(autograd::checkpoint(hidden, x), 0.1, is_training()));
+  }
 };
 
 struct Cnn : Net {
@@ -160,9 +169,9 @@ void expect_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   }
 }
 
-template <class Model>
+template <class Model, class Reference = Model>
 void expect_replays_equal_steps(Rule rule) {
-  Program plain(std::make_shared<Model>(), rule);
+  Program plain(std::make_shared<Reference>(), rule);
   for (int i = 0; i < kWarmUp + kSteps; ++i) plain.iterate(i, [&] { plain.step(); });
 
   Program graphed(std::make_shared<Model>(), rule);
@@ -182,16 +191,19 @@ TEST(Graph, ReplaysOfACnnEqualSteps) {
   for (const Rule rule : {Rule::sgd, Rule::adamw}) expect_replays_equal_steps<Cnn>(rule);
 }
 
-TEST(Graph, AReplayIsOneLaunchAndOneMoreForNewNumbers) {
-  Program program(std::make_shared<Mlp>(), Rule::sgd);
-  program.load(0);
-  for (int i = 0; i < kWarmUp; ++i) program.step();
-  CUDAGraph graph;
-  graph.capture([&] { program.step(); });
-  graph.replay();
-  emulated::counts() = {};
-  for (int i = 0; i < 4; ++i) graph.replay();
-  EXPECT_EQ(emulated::counts().graph_launches, 4);
+TEST(Graph, ReplaysOfACheckpointWithDropoutEqualSteps) {
+  for (const Rule rule : {Rule::sgd, Rule::adamw}) expect_replays_equal_steps<CheckpointedMlp>(rule);
+}
+
+TEST(Graph, ReplaysWithACheckpointEqualStepsWithoutIt) {
+  struct Wrapped : Mlp {
+    Tensor forward(const Tensor& x) override {
+      return autograd::checkpoint([this](const Tensor& in) { return Mlp::forward(in); }, x);
+    }
+  };
+  expect_replays_equal_steps<Wrapped, Mlp>(Rule::sgd);
+}
+
 /// The learning rate lies where nothing that is computed before it has lain, in this graph or one that shares its pool.
 TEST(Graph, NumbersOfTheHostHaveMemoryOfTheirOwn) {
   const auto train = [](bool graphed) {
@@ -216,6 +228,16 @@ TEST(Graph, NumbersOfTheHostHaveMemoryOfTheirOwn) {
   expect_equal(train(true), train(false));
 }
 
+TEST(Graph, AReplayIsOneLaunchAndOneMoreForNewNumbers) {
+  Program program(std::make_shared<Mlp>(), Rule::sgd);
+  program.load(0);
+  for (int i = 0; i < kWarmUp; ++i) program.step();
+  CUDAGraph graph;
+  graph.capture([&] { program.step(); });
+  graph.replay();
+  emulated::counts() = {};
+  for (int i = 0; i < 4; ++i) graph.replay();
+  EXPECT_EQ(emulated::counts().graph_launches, 4);
   EXPECT_EQ(emulated::counts().launches, 4) << "dropout's position";
   EXPECT_EQ(emulated::counts().waits, 0);
   EXPECT_EQ(emulated::counts().allocations, 0);
