@@ -75,6 +75,24 @@ TEST(GraphErrors, HalfACheckpointThatDraws) {
   expect_usable(graph);
 }
 
+TEST(GraphErrors, ARemainderIsDroppedBeforeTheCapture) {
+  const Tensor p = ones({4}, TensorOptions(kBFloat16).device(kCUDA)).requires_grad_();
+  optim::SGD sgd({p}, optim::SGDOptions(0.01));
+  sgd.keep_master_weights(optim::MasterWeights::remainder);
+  p.mutable_grad() = ones({4}, kCUDA);
+  sgd.step();
+  {
+    const NoGradGuard no_grad;
+    p.fill_(2);
+  }
+  CUDAGraph graph;
+  EXPECT_THROWS(graph.capture([&] { sgd.step(); }), StateError, "SGD: ", "remainder", "master_params()");
+  sgd.master_params();
+  graph.capture([&] { sgd.step(); });
+  graph.replay();
+  EXPECT_EQ(sgd.master(p)[0].item<float>(), 2 - 0.01F);
+}
+
 TEST(GraphErrors, NothingNests) {
   CUDAGraph graph, other;
   const Tensor x = zeros({2}, kCUDA);

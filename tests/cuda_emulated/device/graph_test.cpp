@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cuda_emulated/device/device.h"
+#include "support/compare.h"
 #include "tandem/amp/cast_cache.h"
 #include "tandem/autograd/checkpoint.h"
 #include "tandem/cuda/stream.h"
@@ -202,6 +203,43 @@ TEST(Graph, ReplaysWithACheckpointEqualStepsWithoutIt) {
     }
   };
   expect_replays_equal_steps<Wrapped, Mlp>(Rule::sgd);
+}
+
+/// bf16 parameters under masters of both kinds; the program writes one between replays.
+TEST(Graph, ReplaysOnMasterWeightsEqualSteps) {
+  for (const auto kind : {optim::MasterWeights::f32, optim::MasterWeights::remainder}) {
+    const auto train = [kind](bool graphed) {
+      manual_seed(3);
+      const Tensor start = randn({6, 4}).to(kBFloat16);
+      const Tensor p = start.to(kCUDA).requires_grad_(), x = zeros({6, 4}, kCUDA);
+      optim::Adam adam({p}, optim::AdamOptions(1e-3));
+      adam.keep_master_weights(kind);
+      const auto step = [&] {
+        adam.zero_grad();
+        const Tensor d = p.to(kFloat) - x;
+        (d * d).sum().backward();
+        adam.step();
+      };
+      std::vector<Tensor> masters;
+      CUDAGraph graph;
+      for (int i = 0; i < 9; ++i) {
+        x.copy_(randn({6, 4}));
+        if (graphed && i == 3) graph.capture(step);
+        if (graphed && i >= 3 && i != 6) {
+          graph.replay();
+        } else {
+          step();  // the seventh on its own, between replays
+        }
+        if (i % 2 == 0) masters.push_back(adam.master(p).to(kCPU).clone());
+        const NoGradGuard no_grad;
+        if (i == 4) p.fill_(100);
+      }
+      return masters;
+    };
+    const std::vector<Tensor> replayed = train(true), stepped = train(false);
+    expect_equal(replayed, stepped);
+    EXPECT_FALSE(tandem::testing::same_bits(stepped.back(), stepped.back().to(kBFloat16).to(kFloat)));
+  }
 }
 
 /// The learning rate lies where nothing that is computed before it has lain, in this graph or one that shares its pool.
