@@ -8,23 +8,38 @@
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/node.h"
 #include "tandem/base/check.h"
+#include "tandem/cuda/capture.h"
 #include "tandem/tensor/random.h"
 
 namespace tandem::autograd::detail {
 namespace {
 
-/// Puts the default generator into `state` until the end of the scope.
-class RandomStateGuard {
- public:
-  explicit RandomStateGuard(PhiloxState state) : previous_(default_generator().get_state()) {
-    default_generator().set_state(state);
+/// Where the default generator stands, on the host and in the CUDA graph that this thread records.
+struct RandomPosition {
+  uint64_t capture = cuda::current_capture_id();
+  PhiloxState host = default_generator().get_state();
+  uint64_t drawn_in_capture = default_generator().drawn_in_capture();
+
+  void go_there() const {
+    default_generator().set_state(host);
+    default_generator().set_drawn_in_capture(drawn_in_capture);
   }
-  ~RandomStateGuard() { default_generator().set_state(previous_); }
-  RandomStateGuard(const RandomStateGuard&) = delete;
-  RandomStateGuard& operator=(const RandomStateGuard&) = delete;
+  bool is_same(const RandomPosition& other) const {
+    return host.seed == other.host.seed && host.offset == other.host.offset &&
+           drawn_in_capture == other.drawn_in_capture;
+  }
+};
+
+/// Puts the default generator to `position` until the end of the scope.
+class RandomPositionGuard {
+ public:
+  explicit RandomPositionGuard(const RandomPosition& position) { position.go_there(); }
+  ~RandomPositionGuard() { previous_.go_there(); }
+  RandomPositionGuard(const RandomPositionGuard&) = delete;
+  RandomPositionGuard& operator=(const RandomPositionGuard&) = delete;
 
  private:
-  PhiloxState previous_;
+  RandomPosition previous_;
 };
 
 /// Lists what is saved.
@@ -43,7 +58,7 @@ class Frame {
  public:
   Frame(const CheckpointOptions& options, const std::vector<Tensor>& inputs, CheckpointScope::Again again)
       : modes_(ThreadContext::capture_unobserved()), again_(std::move(again)) {
-    if (options.preserve_rng_state()) random_ = default_generator().get_state();
+    if (options.preserve_rng_state()) random_.emplace();
     // Within another checkpoint these, too, are dropped and made again by it.
     for (const Tensor& x : inputs) inputs_.push_back(SavedTensor::of(x, {}));
   }
@@ -53,7 +68,10 @@ class Frame {
     first_.emplace_back(x);
     return first_.size() - 1;
   }
-  void finish() { finished_ = true; }
+  void finish() {
+    finished_ = true;
+    draws_ = random_ && !random_->is_same(RandomPosition());
+  }
 
   Tensor get(size_t number) {
     if (number >= second_.size() || !second_[number].defined()) run_again();
@@ -82,8 +100,12 @@ class Frame {
       AutoGradMode record(true);  // with their histories: what an op saves depends on them
       for (size_t i = 0; i < inputs_.size(); ++i) inputs.push_back(inputs_[i].unpack("checkpoint", i, nullptr));
     }
+    TANDEM_CHECK(!draws_ || random_->capture == cuda::current_capture_id(), StateError,
+                 "checkpoint: the function has drawn random numbers, and its second run, which is to draw the same, is "
+                 "in another CUDA graph than the first, or only one of them in a graph; capture forward and backward "
+                 "together");
     const ThreadContextGuard modes(modes_);
-    std::optional<RandomStateGuard> random;
+    std::optional<RandomPositionGuard> random;
     if (random_) random.emplace(*random_);
     std::vector<SavedTensor> saved;
     {
@@ -95,7 +117,8 @@ class Frame {
   }
 
   ThreadContext modes_;
-  std::optional<PhiloxState> random_;
+  std::optional<RandomPosition> random_;
+  bool draws_ = false;  // the first run has moved the generator on
   CheckpointScope::Again again_;
   std::vector<SavedTensor> inputs_;
   std::vector<OutputMeta> first_;

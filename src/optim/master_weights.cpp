@@ -4,6 +4,7 @@
 #include "src/optim/multi_tensor.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
+#include "tandem/cuda/capture.h"
 #include "tandem/math/split_float.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
@@ -76,13 +77,23 @@ Optimizer::Master* Optimizer::current_master(const Tensor& param) const {
   Master& master = masters_[&param.impl()];
   const bool fits = master.value.defined() && master.value.sizes() == param.sizes() &&
                     master.value.device() == param.device() && (master.value.dtype() == kShort) == split;
-  if (fits && (split || master.version == param.impl().data_version())) return &master;
+  if (fits && master.version == param.impl().data_version()) return &master;
+  // The program has written the parameter. Elements that still are their master, rounded, keep its low bits.
+  const Tensor now = param.detach();
   if (!fits) {
     check_no_new_state(param);
-    master.value = split ? zeros_like(param, kShort) : to(param.detach(), kFloat);
+    master.value = split ? zeros_like(param, kShort) : to(now, kFloat);
+    master.given = Tensor();
+  } else if (split && master.given.defined()) {
+    master.value.copy_(where(eq(master.given, now), master.value, zeros_like(master.value)));
+  } else if (split) {
+    // Which elements those are nobody knows any more.
+    if (param.is_cuda()) {
+      cuda::check_not_capturing("a parameter was written since its last step, and dropping its remainder is impossible",
+                                "take a step, or ask for master_params(), before the capture");
+    }
+    master.value.zero_();
   } else {
-    // The program has written the parameter. Elements that still are their master, rounded, keep its low bits.
-    const Tensor now = param.detach();
     master.value.copy_(where(eq(to(master.value, param.dtype()), now), master.value, to(now, kFloat)));
   }
   master.version = param.impl().data_version();
@@ -113,6 +124,7 @@ void Optimizer::set_master(const Tensor& param, const Tensor& value) {
   Master& master = masters_[&param.impl()];
   if (master_kind_ == MasterWeights::remainder && param.dtype() == kBFloat16) {
     master.value = split_into(param, value);
+    master.given = param.detach().clone();
   } else {
     master.value = zeros_like(param, kFloat);
     master.value.copy_(value);
@@ -136,9 +148,28 @@ Optimizer::StepTarget Optimizer::step_target(const Tensor& param) {
 
 void Optimizer::note_masters(const OptimizerTensors& call) {
   if (masters_.empty()) return;
-  for (const Tensor& shadow : call.shadows) {
-    const auto it = shadow.defined() ? masters_.find(&shadow.impl()) : masters_.end();
-    if (it != masters_.end()) it->second.version = shadow.impl().data_version();
+  for (const std::vector<Tensor>* list : {&call.params, &call.shadows}) {
+    for (const Tensor& param : *list) {
+      const auto found = param.defined() ? masters_.find(&param.impl()) : masters_.end();
+      if (found == masters_.end()) continue;
+      found->second.version = param.impl().data_version();
+      found->second.given = Tensor();
+      if (cuda::Capture* capture = cuda::current_capture(); capture && param.is_cuda()) {
+        const std::weak_ptr<const Optimizer*> weak = self_;
+        capture->before_replay([weak, param] {
+          const auto self = weak.lock();
+          if (!self) return;
+          NoGradGuard no_grad;
+          (*self)->current_master(param);
+        });
+        capture->after_replay([weak, param] {
+          const auto self = weak.lock();
+          if (!self) return;
+          const auto master = (*self)->masters_.find(&param.impl());
+          if (master != (*self)->masters_.end()) master->second.version = param.impl().data_version();
+        });
+      }
+    }
   }
 }
 

@@ -43,12 +43,14 @@ PhiloxState Generator::reserve(int64_t numel, DeviceType type) {
   return start;
 }
 
+/// A capture's note of what it draws.
+struct Generator::Drawn {
+  const uint64_t* slots;
+  uint64_t counters = 0;
+};
+
 /// Nothing is drawn while a graph is captured: replays find where the generator stands, and move it on.
 PhiloxState Generator::reserve_in(cuda::Capture& capture, uint64_t counters) {
-  struct Drawn {
-    const uint64_t* slots;
-    uint64_t counters = 0;
-  };
   std::shared_ptr<void>& note = capture.note(state_.get());
   if (!note) {
     const auto drawn = std::make_shared<Drawn>();
@@ -67,6 +69,18 @@ PhiloxState Generator::reserve_in(cuda::Capture& capture, uint64_t counters) {
   const PhiloxState start{.offset = drawn.counters, .captured = drawn.slots};
   drawn.counters += counters;
   return start;
+}
+
+uint64_t Generator::drawn_in_capture() const {
+  cuda::Capture* capture = cuda::current_capture();
+  const void* drawn = capture ? capture->note(state_.get()).get() : nullptr;
+  return drawn ? static_cast<const Drawn*>(drawn)->counters : 0;
+}
+
+void Generator::set_drawn_in_capture(uint64_t counters) {
+  cuda::Capture* capture = cuda::current_capture();
+  void* drawn = capture ? capture->note(state_.get()).get() : nullptr;
+  if (drawn) static_cast<Drawn*>(drawn)->counters = counters;
 }
 
 Generator& default_generator() {

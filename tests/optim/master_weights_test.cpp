@@ -101,6 +101,20 @@ TEST_P(MasterWeightsTest, AreInTheStateDictionary) {
       ASSERT_TRUE(same_bytes(q.detach(), p.detach())) << i;
       ASSERT_TRUE(same_bytes(also_q.detach(), also.detach())) << i;
     }
+    // The model's weights may be loaded after its optimizer.
+    const Tensor late = leaf(randn({33, 7}), kBFloat16), also_late = leaf(also_start, kFloat);
+    auto first = make({late, also_late});
+    first->keep_master_weights(kind);
+    first->load_state_dict(saved);
+    {
+      NoGradGuard no_grad;
+      late.copy_(saved["master_weights.0"]);
+      EXPECT_TRUE(same_bytes(first->master(late), saved["master_weights.0"]));
+      late[3].fill_(2);
+      const Tensor written = first->master(late);
+      EXPECT_TRUE(same_bytes(written[3].clone(), full({7}, 2.0)));
+      EXPECT_TRUE(same_bytes(written[4].clone(), saved["master_weights.0"][4].clone()));
+    }
     const Tensor r = leaf(start, kBFloat16), also_r = leaf(also_start, kFloat);
     auto without = make({r, also_r});
     EXPECT_NO_THROW(without->load_state_dict(saved)) << "an optimizer that keeps no masters leaves them";
@@ -172,6 +186,41 @@ TEST_P(MasterWeightsTest, TakeOverWhatTheProgramWrites) {
   }
   const Tensor now = optimizer->master(p);
   for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(now[i].item<float>(), i == 2 ? 0.5F : master[i].item<float>()) << i;
+}
+
+// The remainder cannot tell which elements were written: what is left of all of them is the parameter.
+TEST_P(MasterWeightsTest, ARemainderEndsWhenTheProgramWrites) {
+  const Tensor p = leaf(randn({6}), kBFloat16), also = leaf(randn({6}), kFloat);
+  auto optimizer = make({p, also});
+  optimizer->keep_master_weights(MasterWeights::remainder);
+  const auto step = [&] {
+    p.mutable_grad() = randn({6}).to(kBFloat16);
+    also.mutable_grad() = randn({6});
+    optimizer->step();
+  };
+  for (int i = 0; i < 3; ++i) step();
+  const Tensor before = optimizer->master(p).clone();
+  ASSERT_FALSE(same_bytes(before, p.detach().to(kFloat))) << "there is a remainder";
+  ASSERT_TRUE(same_bytes(optimizer->master(p), before)) << "a step's own write is not the program's";
+  optimizer->step(StepScaling{full({}, 1.0), ones({})});
+  ASSERT_TRUE(same_bytes(optimizer->master(p), before)) << "nor is that of a step that is skipped";
+  {
+    NoGradGuard no_grad;
+    p.fill_(100);
+  }
+  EXPECT_TRUE(same_bytes(optimizer->master(p), full({6}, 100.0)));
+  step();
+  if (GetParam() != 0) return;  // the others' steps depend on those before
+  const Tensor loaded = randn({6}).to(kBFloat16), fresh = leaf(loaded.to(kFloat), kFloat);
+  auto reference = make({fresh});
+  {
+    NoGradGuard no_grad;
+    p.copy_(loaded);
+  }
+  p.mutable_grad() = fresh.mutable_grad() = randn({6}).to(kBFloat16);
+  optimizer->step();
+  reference->step();
+  EXPECT_TRUE(same_bytes(optimizer->master(p), fresh.detach())) << "a step right after a write";
 }
 
 TEST_P(MasterWeightsTest, StepUnderAGradScalerWithF16Gradients) {

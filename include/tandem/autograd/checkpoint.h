@@ -51,10 +51,11 @@ class CheckpointScope {
 /// model's parameters, get their gradients as well. Recomputed is under the modes of the forward pass: autocast with
 /// dtypes, cast cache and policies, InferenceMode and recording; and, by default, with its random numbers. Side effects
 /// happen twice: running statistics of batch norm are updated twice. Checkpoints nest, work with autograd::grad,
-/// create_graph and retain_graph, and several outputs.
+/// create_graph and retain_graph, several outputs, and in a CUDA graph.
 ///
 /// Throws AutogradError in backward when an input was changed in place since, and when the second run saves other
-/// tensors than the first. Source: torch.utils.checkpoint(use_reentrant=False), without early stop.
+/// tensors than the first; StateError when `fn` draws random numbers and only one of the runs is recorded into the CUDA
+/// graph. Source: torch.utils.checkpoint(use_reentrant=False), without early stop.
 template <class F, class... Args>
 auto checkpoint(const CheckpointOptions& options, F fn, const Args&... args) {
   if (!thread_state().grad_mode) return fn(args...);

@@ -145,8 +145,10 @@ class Optimizer {
   // ---- master weights: 16-bit parameters that are stepped in f32
   /// From the next step on, each f16 and bf16 parameter of every group is its f32 master, rounded: the step updates the
   /// master and writes the parameter in the same pass. A parameter that was changed since the last step (loaded,
-  /// written in place) is taken over where it differs from its rounded master. A call with another kind carries the
-  /// masters over; `none` drops them. Throws NotImplementedError where supports_master_weights() is false.
+  /// written in place) is taken over where it differs from its rounded master. A remainder cannot tell where that is:
+  /// all of such a parameter is taken over, except just after set_master() or load_state_dict(). A call with another
+  /// kind carries the masters over; `none` drops them. Throws NotImplementedError where supports_master_weights() is
+  /// false.
   void keep_master_weights(MasterWeights kind = MasterWeights::f32);
   MasterWeights master_weights() const { return master_kind_; }
   /// Whether step() updates masters.
@@ -230,6 +232,7 @@ class Optimizer {
   struct Master {
     Tensor value;         // f32, or the i16 remainder
     DataVersion version;  // of the parameter when the two agreed
+    Tensor given;         // of a remainder: the parameter as set_master() left it, until the next step
   };
   /// Whether this optimizer keeps a master of `param`.
   bool has_master(const Tensor& param) const;

@@ -33,8 +33,15 @@ class Generator {
   /// counters: where the kernel is recorded into a CUDA graph, at each replay.
   PhiloxState reserve(int64_t numel, DeviceType type = kCPU);
 
+  /// The counters that the CUDA graph which the calling thread records has drawn; 0 outside of a capture. Beside the
+  /// state, the position in the stream. Internal: programs draw in order.
+  uint64_t drawn_in_capture() const;
+  /// Goes back, or forth, to what drawn_in_capture() gave in this capture.
+  void set_drawn_in_capture(uint64_t counters);
+
  private:
   struct State;
+  struct Drawn;
   PhiloxState reserve_in(cuda::Capture& capture, uint64_t counters);
   std::shared_ptr<State> state_;
 };

@@ -1,6 +1,7 @@
 // What a capture or a replay refuses, with a cure, and that both the graph and the process are usable afterwards.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -8,6 +9,7 @@
 #include "cuda_emulated/device/device.h"
 #include "support/throws.h"
 #include "tandem/amp/cast_cache.h"
+#include "tandem/autograd/checkpoint.h"
 #include "tandem/cuda/event.h"
 #include "tandem/cuda/graph.h"
 #include "tandem/cuda/memory.h"
@@ -44,6 +46,51 @@ TEST(GraphErrors, CallsOutOfOrder) {
   EXPECT_EQ(x.sum().item<float>(), 2) << "the first capture is kept";
   graph.reset();
   expect_usable(graph);
+}
+
+TEST(GraphErrors, HalfACheckpointThatDraws) {
+  const Tensor w = ones({4}, kCUDA).requires_grad_();
+  const auto forward = [&](double p) {
+    return autograd::checkpoint([p](const Tensor& x) { return dropout(x * x, p, p > 0); }, w).sum();
+  };
+  const auto expect_refusal = [&](const std::function<void()>& call) {
+    EXPECT_THROWS(call(), StateError, "checkpoint: ", "random numbers", "forward and backward together");
+  };
+  for (int i = 0; i < 2; ++i) forward(0.5).backward();
+  CUDAGraph graph, other;
+  const Tensor outside = forward(0.5);
+  expect_refusal([&] { graph.capture([&] { outside.backward(); }); });
+  Tensor inside;
+  graph.capture([&] { inside = forward(0.5); });
+  graph.replay();
+  expect_refusal([&] { inside.backward(); });
+  expect_refusal([&] { other.capture([&] { inside.backward(); }); });
+  inside = Tensor();
+  graph.reset();
+  graph.capture([&] { inside = forward(0); });
+  graph.replay();
+  EXPECT_NO_THROW(inside.backward()) << "nothing was drawn";
+  inside = Tensor();
+  graph.reset();
+  expect_usable(graph);
+}
+
+TEST(GraphErrors, ARemainderIsDroppedBeforeTheCapture) {
+  const Tensor p = ones({4}, TensorOptions(kBFloat16).device(kCUDA)).requires_grad_();
+  optim::SGD sgd({p}, optim::SGDOptions(0.01));
+  sgd.keep_master_weights(optim::MasterWeights::remainder);
+  p.mutable_grad() = ones({4}, kCUDA);
+  sgd.step();
+  {
+    const NoGradGuard no_grad;
+    p.fill_(2);
+  }
+  CUDAGraph graph;
+  EXPECT_THROWS(graph.capture([&] { sgd.step(); }), StateError, "SGD: ", "remainder", "master_params()");
+  sgd.master_params();
+  graph.capture([&] { sgd.step(); });
+  graph.replay();
+  EXPECT_EQ(sgd.master(p)[0].item<float>(), 2 - 0.01F);
 }
 
 TEST(GraphErrors, NothingNests) {

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "cuda_emulated/device/device.h"
+#include "support/compare.h"
 #include "tandem/amp/cast_cache.h"
+#include "tandem/autograd/checkpoint.h"
 #include "tandem/cuda/stream.h"
 #include "tandem/tandem.h"
 
@@ -34,6 +36,14 @@ struct Mlp : Net {
   Tensor forward(const Tensor& x) override { return fc2(dropout(relu(fc1(x)), 0.25, is_training())); }
   std::vector<int64_t> input_sizes() const override { return {kBatch, 6}; }
   nn::Linear fc1, fc2;
+};
+
+/// The same, which computes its hidden layer again in backward.
+struct CheckpointedMlp : Mlp {
+  Tensor forward(const Tensor& x) override {
+    const auto hidden = [this](const Tensor& in) { return dropout(relu(fc1(in)), 0.25, is_training()); };
+    return fc2(dropout(autograd::checkpoint(hidden, x), 0.1, is_training()));
+  }
 };
 
 struct Cnn : Net {
@@ -160,9 +170,9 @@ void expect_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   }
 }
 
-template <class Model>
+template <class Model, class Reference = Model>
 void expect_replays_equal_steps(Rule rule) {
-  Program plain(std::make_shared<Model>(), rule);
+  Program plain(std::make_shared<Reference>(), rule);
   for (int i = 0; i < kWarmUp + kSteps; ++i) plain.iterate(i, [&] { plain.step(); });
 
   Program graphed(std::make_shared<Model>(), rule);
@@ -180,6 +190,80 @@ TEST(Graph, ReplaysOfAnMlpEqualSteps) {
 
 TEST(Graph, ReplaysOfACnnEqualSteps) {
   for (const Rule rule : {Rule::sgd, Rule::adamw}) expect_replays_equal_steps<Cnn>(rule);
+}
+
+TEST(Graph, ReplaysOfACheckpointWithDropoutEqualSteps) {
+  for (const Rule rule : {Rule::sgd, Rule::adamw}) expect_replays_equal_steps<CheckpointedMlp>(rule);
+}
+
+TEST(Graph, ReplaysWithACheckpointEqualStepsWithoutIt) {
+  struct Wrapped : Mlp {
+    Tensor forward(const Tensor& x) override {
+      return autograd::checkpoint([this](const Tensor& in) { return Mlp::forward(in); }, x);
+    }
+  };
+  expect_replays_equal_steps<Wrapped, Mlp>(Rule::sgd);
+}
+
+/// bf16 parameters under masters of both kinds; the program writes one between replays.
+TEST(Graph, ReplaysOnMasterWeightsEqualSteps) {
+  for (const auto kind : {optim::MasterWeights::f32, optim::MasterWeights::remainder}) {
+    const auto train = [kind](bool graphed) {
+      manual_seed(3);
+      const Tensor start = randn({6, 4}).to(kBFloat16);
+      const Tensor p = start.to(kCUDA).requires_grad_(), x = zeros({6, 4}, kCUDA);
+      optim::Adam adam({p}, optim::AdamOptions(1e-3));
+      adam.keep_master_weights(kind);
+      const auto step = [&] {
+        adam.zero_grad();
+        const Tensor d = p.to(kFloat) - x;
+        (d * d).sum().backward();
+        adam.step();
+      };
+      std::vector<Tensor> masters;
+      CUDAGraph graph;
+      for (int i = 0; i < 9; ++i) {
+        x.copy_(randn({6, 4}));
+        if (graphed && i == 3) graph.capture(step);
+        if (graphed && i >= 3 && i != 6) {
+          graph.replay();
+        } else {
+          step();  // the seventh on its own, between replays
+        }
+        if (i % 2 == 0) masters.push_back(adam.master(p).to(kCPU).clone());
+        const NoGradGuard no_grad;
+        if (i == 4) p.fill_(100);
+      }
+      return masters;
+    };
+    const std::vector<Tensor> replayed = train(true), stepped = train(false);
+    expect_equal(replayed, stepped);
+    EXPECT_FALSE(tandem::testing::same_bits(stepped.back(), stepped.back().to(kBFloat16).to(kFloat)));
+  }
+}
+
+/// The learning rate lies where nothing that is computed before it has lain, in this graph or one that shares its pool.
+TEST(Graph, NumbersOfTheHostHaveMemoryOfTheirOwn) {
+  const auto train = [](bool graphed) {
+    const Tensor p = full({8, 60}, 1.0).to(kCUDA).requires_grad_(), q = full({8, 60}, 2.0).to(kCUDA).requires_grad_();
+    optim::SGD first({p}, optim::SGDOptions(0.125)), second({q}, optim::SGDOptions(0.25));
+    const auto step = [](optim::SGD& sgd, const Tensor& w) {
+      sgd.zero_grad();
+      ((w * w + 3) * w).sum().backward();  // intermediates as large as the numbers' memory
+      sgd.step();
+    };
+    CUDAGraph a, b;
+    if (graphed) {
+      a.capture([&] { step(first, p); });
+      b.capture([&] { step(second, q); }, a.pool());
+    }
+    for (int i = 0; i < 3; ++i) {
+      graphed ? a.replay() : step(first, p);
+      graphed ? b.replay() : step(second, q);
+    }
+    return std::vector<Tensor>{p.detach().to(kCPU), q.detach().to(kCPU)};
+  };
+  expect_equal(train(true), train(false));
 }
 
 TEST(Graph, AReplayIsOneLaunchAndOneMoreForNewNumbers) {
