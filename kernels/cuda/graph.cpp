@@ -79,7 +79,7 @@ struct CUDAGraph::Impl {
   Stream stream;  ///< captured on; then the last one that it was replayed on
   MempoolId_t pool_id;
   std::shared_ptr<PrivatePool> pool;
-  Capture capture;  // what it holds may be in the pool's memory
+  Capture capture;  // its memory is the pool's
   std::vector<void*> set_aside;
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
@@ -92,23 +92,15 @@ CUDAGraph::CUDAGraph(CUDAGraph&&) noexcept = default;
 CUDAGraph& CUDAGraph::operator=(CUDAGraph&&) noexcept = default;
 
 void CUDAGraph::capture_begin(MempoolId_t pool, CaptureMode mode) {
-  check_available("capture_begin");
-  begin(pool, mode, current_stream());
-}
-
-void CUDAGraph::begin(MempoolId_t pool, CaptureMode mode, const Stream& outside) {
   const OpScope op("capture_begin");
+  check_available("capture_begin");
   check_not_capturing("a capture inside a capture is impossible", "end the other one first");
   TANDEM_CHECK(!impl_, StateError, "capture_begin: this graph has been captured already; call reset() first");
   const Stream stream = current_stream();
   TANDEM_CHECK(stream.handle(), StateError,
                "capture_begin: the default stream cannot be captured; use capture(), or make another stream current: "
                "StreamGuard guard(stream_from_pool())");
-  std::unique_ptr<Impl> impl;
-  {
-    const StreamGuard guard(outside);
-    impl = std::make_unique<Impl>(stream);
-  }
+  auto impl = std::make_unique<Impl>(stream);
   impl->pool_id = pool == MempoolId_t{} ? graph_pool_handle() : pool;
   impl->pool = pool_of(impl->pool_id, stream.device().index());
   TANDEM_CUDA(cudaStreamBeginCapture, raw(stream), driver_mode(mode));
@@ -139,7 +131,7 @@ void CUDAGraph::capture(const std::function<void()>& body, MempoolId_t pool, Cap
   stream.wait_stream(before);
   {
     const StreamGuard guard(stream);
-    begin(pool, mode, before);
+    capture_begin(pool, mode);
     try {
       body();
     } catch (...) {

@@ -1,12 +1,10 @@
 #include "tandem/cuda/capture.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <utility>
 
 #include "tandem/base/check.h"
-#include "tandem/cuda/stream.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::cuda {
@@ -25,31 +23,23 @@ void refuse_in_capture(const char* what, const char* cure, const char* call) {
   TANDEM_THROW(StateError, "{}: {} while a CUDA graph is being captured; {}", running_op(call), what, cure);
 }
 
-/// Words that one launch writes together. They are written before the graph runs, and only when they change: their
-/// memory must never be another's in this graph, or in one that shares its pool. So it is there before the capture
-/// begins.
+/// Words that one launch writes together.
 struct Capture::Block {
-  Tensor slots;                    ///< on the device
+  Tensor slots;                    ///< on the device, in the graph's own memory
   std::vector<uint64_t> now;       ///< what they are to be; as many as are in use
   std::vector<uint64_t> launched;  ///< what they are since the last replay; empty before the first
 };
 
-Capture::Capture(Device device) : id_(next_id()), device_(device) {
-  constexpr int kBlocks = 8;
-  for (int i = 0; i < kBlocks; ++i) {
-    blocks_.push_back(std::make_unique<Block>());
-    blocks_.back()->slots = empty({static_cast<int64_t>(kSlots)}, TensorOptions(kLong).device(device_));
-  }
-}
+Capture::Capture(Device device) : id_(next_id()), device_(device) {}
 Capture::~Capture() = default;
 
 const uint64_t* Capture::words(size_t count, std::function<void(uint64_t*)> get) {
-  const auto with_room = std::find_if(blocks_.begin(), blocks_.end(),
-                                      [count](const auto& block) { return block->now.size() + count <= kSlots; });
-  TANDEM_CHECK(with_room != blocks_.end(), StateError,
-               "{}: the graph would take more than {} numbers from the host at each replay; capture it in parts",
-               running_op("capture"), blocks_.size() * kSlots);
-  Block& block = **with_room;
+  if (blocks_.empty() || blocks_.back()->now.size() + count > kSlots) {
+    auto block = std::make_unique<Block>();
+    block->slots = empty({static_cast<int64_t>(kSlots)}, TensorOptions(kLong).device(device_));
+    blocks_.push_back(std::move(block));
+  }
+  Block& block = *blocks_.back();
   const size_t first = block.now.size();
   block.now.resize(first + count);
   sources_.push_back({&block, first, std::move(get)});
@@ -92,8 +82,6 @@ std::vector<Capture::Update> Capture::before_launch() {
   for (const Source& source : sources_) source.get(source.block->now.data() + source.first);
   std::vector<Update> updates;
   for (const auto& block : blocks_) {
-    if (block->now.empty()) continue;
-    block->slots.record_stream(current_stream());  // which may be another than that of the capture
     if (block->now != block->launched) updates.push_back({block->slots, block->now});
   }
   return updates;

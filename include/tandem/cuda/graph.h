@@ -9,8 +9,6 @@
 
 namespace tandem::cuda {
 
-class Stream;
-
 /// A private memory pool, which graphs can share. The default one stands for 'a pool of its own'.
 struct MempoolId_t {
   uint64_t id = 0;
@@ -68,9 +66,6 @@ class CUDAGraph {
 
  private:
   struct Impl;
-  /// capture_begin; what lives outside of the graph's pool is allocated for the stream `outside`.
-  void begin(MempoolId_t pool, CaptureMode mode, const Stream& outside);
-
   std::unique_ptr<Impl> impl_;
 };
 
