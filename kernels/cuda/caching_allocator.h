@@ -26,7 +26,7 @@ class MemorySource {
   virtual void free(void* segment) = 0;
   /// Bytes that the driver could still give.
   virtual size_t available() = 0;
-  /// An event behind the work that the stream has been given so far.
+  /// An event behind the work that the stream has been given so far; null when that has been waited for instead.
   virtual Event record(Stream stream) = 0;
   virtual bool done(Event event) = 0;
   virtual void wait(Event event) = 0;

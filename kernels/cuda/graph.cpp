@@ -103,8 +103,10 @@ void CUDAGraph::capture_begin(MempoolId_t pool, CaptureMode mode) {
   auto impl = std::make_unique<Impl>(stream);
   impl->pool_id = pool == MempoolId_t{} ? graph_pool_handle() : pool;
   impl->pool = pool_of(impl->pool_id, stream.device().index());
-  TANDEM_CUDA(cudaStreamBeginCapture, raw(stream), driver_mode(mode));
-  begin_private_memory(*impl->pool);
+  begin_private_memory(*impl->pool);  // first: once the driver records, no thread may ask the allocator's events
+  const cudaError_t code = driver().cudaStreamBeginCapture(raw(stream), driver_mode(mode));
+  if (code != cudaSuccess) end_private_memory();
+  check("cudaStreamBeginCapture", code);
   impl->capture.begin();
   impl_ = std::move(impl);
 }

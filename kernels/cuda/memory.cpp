@@ -20,7 +20,7 @@ class DeviceMemory final : public MemorySource {
  public:
   explicit DeviceMemory(int device) : device_(device) {}
   void* allocate(size_t bytes) override {
-    const DeviceGuard on(device_);
+    const QuietDeviceGuard on(device_);
     const RelaxedCapture relaxed;
     void* segment = nullptr;
     if (driver().cudaMalloc(&segment, bytes) == cudaSuccess) return segment;
@@ -28,30 +28,30 @@ class DeviceMemory final : public MemorySource {
     return nullptr;
   }
   void free(void* segment) override {
-    const DeviceGuard on(device_);
+    const QuietDeviceGuard on(device_);
     const RelaxedCapture relaxed;
     driver().cudaFree(segment);
   }
   size_t available() override {
-    const DeviceGuard on(device_);
+    const QuietDeviceGuard on(device_);
     size_t free = 0, total = 0;
     driver().cudaMemGetInfo(&free, &total);
     return free;
   }
   Event record(Stream stream) override {
-    const DeviceGuard on(device_);
+    const QuietDeviceGuard on(device_);
     cudaEvent_t event = nullptr;
-    driver().cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
-    driver().cudaEventRecord(event, static_cast<cudaStream_t>(const_cast<void*>(stream)));
+    record_or_wait(event, static_cast<cudaStream_t>(const_cast<void*>(stream)));
     return event;
   }
-  bool done(Event event) override {
-    if (driver().cudaEventQuery(static_cast<cudaEvent_t>(event)) != cudaErrorNotReady) return true;
-    driver().cudaGetLastError();
-    return false;
+  bool done(Event event) override { return is_done(static_cast<cudaEvent_t>(event)); }
+  void wait(Event event) override {
+    const RelaxedCapture relaxed;
+    if (event) driver().cudaEventSynchronize(static_cast<cudaEvent_t>(event));
   }
-  void wait(Event event) override { driver().cudaEventSynchronize(static_cast<cudaEvent_t>(event)); }
-  void destroy(Event event) override { driver().cudaEventDestroy(static_cast<cudaEvent_t>(event)); }
+  void destroy(Event event) override {
+    if (event) driver().cudaEventDestroy(static_cast<cudaEvent_t>(event));
+  }
 
  private:
   int device_;

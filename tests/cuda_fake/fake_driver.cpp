@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -23,7 +24,8 @@ struct Capturing {
   size_t nodes = 0;
   bool spoilt = false;
 } capturing;
-bool said_to_capture = false;  // without a graph of its own
+std::function<void()> once_capturing;  // to run when the next capture has begun
+bool said_to_capture = false;          // without a graph of its own
 thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 
 /// Counts the call, and fails it when told to.
@@ -131,8 +133,9 @@ Driver make() {
     Calls::instance().queue({"wait", stream, event});
     return called("cudaStreamWaitEvent");
   };
-  d.cudaStreamIsCapturing = [](cudaStream_t, cudaStreamCaptureStatus* status) {
-    *status = capturing.stream || said_to_capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  d.cudaStreamIsCapturing = [](cudaStream_t stream, cudaStreamCaptureStatus* status) {
+    const bool captured = capturing.stream && stream == capturing.stream;
+    *status = captured || said_to_capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return called("cudaStreamIsCapturing");
   };
   d.cudaEventCreateWithFlags = [](cudaEvent_t* event, unsigned) {
@@ -149,7 +152,7 @@ Driver make() {
     return called("cudaEventRecord");
   };
   d.cudaEventQuery = [](cudaEvent_t) {
-    const cudaError_t code = called_outside_captures("cudaEventQuery");
+    const cudaError_t code = called_outside_captures("cudaEventQuery", true);
     return code == cudaSuccess && !events_done ? cudaErrorNotReady : code;
   };
   d.cudaEventSynchronize = [](cudaEvent_t) { return called_outside_captures("cudaEventSynchronize"); };
@@ -167,7 +170,9 @@ Driver make() {
   };
   d.cudaStreamBeginCapture = [](cudaStream_t stream, cudaStreamCaptureMode mode) {
     const cudaError_t code = called("cudaStreamBeginCapture");
-    if (code == cudaSuccess) capturing = {stream, mode};
+    if (code != cudaSuccess) return code;
+    capturing = {stream, mode};
+    if (once_capturing) std::exchange(once_capturing, nullptr)();
     return code;
   };
   d.cudaStreamEndCapture = [](cudaStream_t, cudaGraph_t* graph) {
@@ -221,6 +226,7 @@ void fail_next(const std::string& name, cudaError_t code) { failure = {name, cod
 
 void pass_time(float milliseconds) { now += milliseconds; }
 void set_launch_time(float milliseconds) { launch_time = milliseconds; }
+void once_a_capture_begins(std::function<void()> run) { once_capturing = std::move(run); }
 void set_capturing(bool on) { said_to_capture = on; }
 void set_events_done(bool done) { events_done = done; }
 

@@ -1,7 +1,10 @@
 // Page-locked memory over a fake driver: when blocks are handed out again, and when the host waits for a copy.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "cuda_fake/fake_driver.h"
+#include "kernels/cuda/tensor_list.h"
 #include "support/bad_input.h"
 #include "tandem/cuda/memory.h"
 #include "tandem/tandem.h"
@@ -76,6 +79,23 @@ TEST(FakePinnedMemory, TheHostWaitsUnlessToldNotTo) {
   const Tensor recorded = there.clone().requires_grad_() * 1;
   EXPECT_EQ(waits([&] { recorded.copy_(pinned); }), 1);
   EXPECT_EQ(waits([&] { x.to(kCUDA); }), 0) << "the driver has read it when the call returns";
+}
+
+TEST(FakePinnedMemory, AnotherThreadMayPinDuringACapture) {
+  const Tensor y = zeros({8}, kCUDA);
+  const Stream side = stream_from_pool();
+  const auto pin_and_upload = [&] {
+    const StreamGuard on(side);
+    zeros({20000}).pin_memory().to(kCUDA, /*non_blocking=*/true);
+    upload(std::vector<uint64_t>(5000));
+  };
+  pin_and_upload();  // so that blocks have come back, with events to ask
+  CUDAGraph graph;
+  graph.capture([&] {
+    y.add_(1);
+    std::thread(pin_and_upload).join();
+  });
+  EXPECT_EQ(graph.num_nodes(), 1);
 }
 
 TEST(FakePinnedMemory, Refusals) {

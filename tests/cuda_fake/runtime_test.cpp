@@ -1,6 +1,8 @@
 // Devices, streams, events, memory and errors of the CUDA backend over a fake driver.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "cuda_fake/fake_driver.h"
 #include "support/throws.h"
 #include "tandem/cuda/event.h"
@@ -136,6 +138,62 @@ TEST(FakeRuntime, ACaptureThatFailsIsGivenUp) {
   graph.capture([&] { x.add_(1); });
   graph.replay();
   EXPECT_EQ(graph.num_nodes(), 1);
+}
+
+/// An own segment's worth of memory that another stream was said to use.
+const void* free_while_used_by(const Stream& other) {
+  const Tensor x = empty({4 << 20}, kCUDA);
+  x.record_stream(other);
+  return x.raw_bytes();
+}
+
+TEST(FakeRuntime, AnEventThatCannotBeAskedIsNotDone) {
+  empty_cache();
+  const void* freed = free_while_used_by(stream_from_pool());
+  fail_next("cudaEventQuery", cudaErrorInvalidResourceHandle);
+  const Tensor other = empty({4 << 20}, kCUDA);
+  EXPECT_NE(other.raw_bytes(), freed) << "nobody knows whether it is done";
+  const Tensor again = empty({4 << 20}, kCUDA);
+  EXPECT_EQ(again.raw_bytes(), freed);
+}
+
+TEST(FakeRuntime, WithoutAnEventTheHostWaits) {
+  Calls& calls = Calls::instance();
+  for (const char* call : {"cudaEventCreateWithFlags", "cudaEventRecord"}) {
+    empty_cache();
+    calls.reset();
+    fail_next(call, cudaErrorMemoryAllocation);
+    const void* freed = free_while_used_by(stream_from_pool());
+    EXPECT_EQ(calls["cudaStreamSynchronize"], 1) << call << '\n' << calls.str();
+    EXPECT_EQ(empty({4 << 20}, kCUDA).raw_bytes(), freed);
+  }
+}
+
+TEST(FakeRuntime, NoEventOfTheAllocatorIsAskedOnceACaptureHasBegun) {
+  Calls& calls = Calls::instance();
+  empty_cache();
+  const Tensor y = zeros({8}, kCUDA);
+  set_events_done(false);
+  free_while_used_by(stream_from_pool());
+  calls.reset();
+  once_a_capture_begins([] { std::thread(empty_cache).join(); });
+  CUDAGraph graph;
+  graph.capture([&] { y.add_(1); });
+  set_events_done(true);
+  EXPECT_EQ(calls["cudaEventQuery"], 0) << calls.str();
+  EXPECT_EQ(graph.num_nodes(), 1);
+}
+
+TEST(FakeRuntime, ACaptureThatDoesNotBeginLeavesNothing) {
+  CUDAGraph graph;
+  fail_next("cudaStreamBeginCapture", cudaErrorStreamCaptureUnsupported);
+  EXPECT_THROWS(graph.capture([] {}), StateError, "cudaStreamBeginCapture");
+  empty_cache();
+  const int64_t allocated = memory_allocated(), reserved = memory_reserved();
+  { const Tensor x = empty({4 << 20}, kCUDA); }
+  EXPECT_EQ(memory_allocated(), allocated);
+  empty_cache();
+  EXPECT_EQ(memory_reserved(), reserved) << "memory goes back again";
 }
 
 TEST(FakeRuntime, OutOfMemoryTriesAgainThenSaysHowMuch) {
