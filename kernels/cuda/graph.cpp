@@ -12,7 +12,7 @@
 #include "tandem/base/check.h"
 #include "tandem/cuda/capture.h"
 #include "tandem/cuda/checks.h"
-#include "tandem/tensor/tensor.h"
+#include "tandem/tensor/factories.h"
 
 namespace tandem::cuda {
 namespace {
@@ -43,6 +43,14 @@ cudaStreamCaptureMode driver_mode(CaptureMode mode) {
   }
 }
 
+/// One for each thread and device: what a pool has for a stream serves all captures of that stream.
+const Stream& capture_stream() {
+  static thread_local std::map<int, Stream> streams;
+  const int device = current_device();
+  const auto known = streams.find(device);
+  return known != streams.end() ? known->second : streams.emplace(device, stream_from_pool()).first->second;
+}
+
 cudaStream_t raw(const Stream& stream) { return static_cast<cudaStream_t>(stream.handle()); }
 
 }  // namespace
@@ -56,9 +64,10 @@ bool is_current_stream_capturing() { return is_available() && is_capturing(); }
 
 /// Everything of one capture.
 struct CUDAGraph::Impl {
-  explicit Impl(const Stream& stream) : stream(stream), capture(stream.device()) {}
+  explicit Impl(const Stream& stream) : stream(stream), capture([this] { return new_slots(); }) {}
   ~Impl() {
     if (capturing()) give_up();
+    for (const Tensor& s : slots) s.record_stream(this->stream);
     if (exec) driver().cudaGraphExecDestroy(exec);
     if (graph) driver().cudaGraphDestroy(graph);
     free_set_aside(set_aside, stream);
@@ -72,6 +81,13 @@ struct CUDAGraph::Impl {
     capture.end();
     return code;
   }
+  /// Slots lie outside of the pool: memory in it may be what a graph of the pool, this one included, has written before
+  /// and writes again in each replay.
+  Tensor new_slots() {
+    const OutsidePrivateMemory outside;
+    slots.push_back(empty({static_cast<int64_t>(Capture::kSlots)}, TensorOptions(kLong).device(stream.device())));
+    return slots.back();
+  }
   void give_up() {
     if (end() != cudaSuccess) driver().cudaGetLastError();
   }
@@ -81,6 +97,7 @@ struct CUDAGraph::Impl {
   std::shared_ptr<PrivatePool> pool;
   Capture capture;  // its memory is the pool's
   std::vector<void*> set_aside;
+  std::vector<Tensor> slots;
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
   size_t nodes = 0;
@@ -129,7 +146,7 @@ void CUDAGraph::capture(const std::function<void()>& body, MempoolId_t pool, Cap
   check_available("capture");
   TANDEM_CHECK(body, StateError, "capture: there is no function to record; pass one");
   check_not_capturing("a capture inside a capture is impossible", "end the other one first", "capture");
-  const Stream before = current_stream(), stream = stream_from_pool();
+  const Stream before = current_stream(), stream = capture_stream();
   stream.wait_stream(before);
   {
     const StreamGuard guard(stream);

@@ -158,6 +158,9 @@ std::vector<void*> end_private_memory() {
   return std::exchange(private_memory.set_aside, {});
 }
 
+OutsidePrivateMemory::OutsidePrivateMemory() : pool_(std::exchange(private_memory.pool, nullptr)) {}
+OutsidePrivateMemory::~OutsidePrivateMemory() { private_memory.pool = pool_; }
+
 void free_set_aside(const std::vector<void*>& blocks, const Stream& last) {
   for (void* block : blocks) {
     record_stream(block, last);

@@ -30,6 +30,17 @@ class PrivatePool {
 void begin_private_memory(PrivatePool& pool);
 /// Until here. Returns the memory that was set aside.
 std::vector<void*> end_private_memory();
+/// While it lives, the calling thread allocates as if it did not capture.
+class [[nodiscard]] OutsidePrivateMemory {
+ public:
+  OutsidePrivateMemory();
+  ~OutsidePrivateMemory();
+  OutsidePrivateMemory(const OutsidePrivateMemory&) = delete;
+  OutsidePrivateMemory& operator=(const OutsidePrivateMemory&) = delete;
+
+ private:
+  PrivatePool* pool_;
+};
 /// Frees memory that was set aside, once the work that `last` has been given is done.
 void free_set_aside(const std::vector<void*>& blocks, const Stream& last);
 

@@ -98,7 +98,7 @@ TEST(FakeRuntime, AGraphsMemoryIsItsOwn) {
   empty_cache();
   const int64_t reserved = memory_reserved();
   const void* address = output.data_ptr();
-  second.capture([&] { output.mul_(2); }, graph.pool());
+  second.capture([&] { output.mul_((output + x) * 2); }, graph.pool());
   EXPECT_EQ(memory_reserved(), reserved) << "a shared pool";
   {
     const Tensor eager = empty({1000}, kCUDA);

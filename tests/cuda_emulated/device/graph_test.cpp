@@ -12,6 +12,7 @@
 
 #include "cuda_emulated/device/device.h"
 #include "tandem/amp/cast_cache.h"
+#include "tandem/cuda/capture.h"
 #include "tandem/cuda/stream.h"
 #include "tandem/tandem.h"
 
@@ -217,6 +218,45 @@ TEST(Graph, AReplayRaisesTheVersionsOfWhatItWrites) {
   graph.replay();
   EXPECT_THROW(norm.backward(), AutogradError) << "the saved weight is another by now";
   EXPECT_NO_THROW((weight * weight).sum().backward());
+}
+
+/// Random numbers of seed 3, whose position in the sequence the graph reads from its slots, and memory that has the
+/// size of the slots, freed before they are taken.
+struct Drawing {
+  void run() {
+    { const Tensor freed = full({static_cast<int64_t>(Capture::kSlots)}, 7, TensorOptions(kLong).device(kCUDA)); }
+    y.uniform_();
+  }
+  Tensor y = zeros({40}, kCUDA);
+};
+
+TEST(Graph, WhatAGraphReadsIsNotWhatItWrites) {
+  Drawing eager, graphed;
+  manual_seed(3);
+  eager.run();
+  CUDAGraph graph;
+  graph.capture([&] { graphed.run(); });
+  for (int i = 0; i < 3; ++i) {
+    manual_seed(3);
+    graph.replay();
+    expect_equal({graphed.y.cpu()}, {eager.y.cpu()});
+  }
+}
+
+TEST(Graph, NorWhatAnotherOfItsPoolWrites) {
+  Drawing eager, first, second;
+  manual_seed(3);
+  eager.run();
+  CUDAGraph a, b;
+  a.capture([&] { first.run(); });
+  b.capture([&] { second.y.uniform_(); }, a.pool());
+  for (int i = 0; i < 3; ++i) {
+    for (CUDAGraph* graph : {&b, &a}) {
+      manual_seed(3);
+      graph->replay();
+    }
+    expect_equal({first.y.cpu(), second.y.cpu()}, {eager.y.cpu(), eager.y.cpu()});
+  }
 }
 
 /// Forward and backward in the graph, the step outside: gradients in the graph's memory are made anew by each replay.
