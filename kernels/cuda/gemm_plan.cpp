@@ -145,7 +145,6 @@ void Plan::set_up(const void* vector) {
   set<int32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_TRANSA, key_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   set<int32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_TRANSB, key_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set<uint32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(key_));
-  // The heuristic reads the vector's alignment from the pointer.
   if (vector) set(key_, operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
   make_layout(a_, key_.operands, key_.transpose_a ? key_.k : key_.m, key_.transpose_a ? key_.m : key_.k, key_.lda,
               key_.stride_a);

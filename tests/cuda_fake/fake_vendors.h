@@ -25,6 +25,7 @@ struct Vendors {
     void* d;
     float alpha, beta;  ///< of products with sums in f32
     uint32_t epilogue;
+    const void* vector;  ///< of the epilogue
   };
   std::vector<Product> products;
   /// A call of cudnnBackendExecute, by the tensors of its graph.

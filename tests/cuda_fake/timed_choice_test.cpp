@@ -148,6 +148,24 @@ TEST_F(TimedChoice, FusedAgainstApart) {
   EXPECT_EQ(epilogue_of(half({64, 74}), half({66, 74}), bias), CUBLASLT_EPILOGUE_DEFAULT) << "bias in its own kernel";
 }
 
+/// Nothing tells cuBLASLt how a vector is aligned, and some of its kernels want 16 bytes.
+TEST_F(TimedChoice, VectorsOfEpiloguesAreAligned) {
+  const Tensor x = half({64, 78}), w = half({66, 78}), gy = half({64, 66}), gw = half({66, 78});
+  size_t fused = 0;
+  for (const int64_t begin : {0, 1, 4, 8}) {
+    vendors().products.clear();
+    linear(x, w, half({80}).narrow(0, begin, 66));
+    backend(kCUDA).linear_backward_weight(gw, half({80}).narrow(0, begin, 66), gy, x);
+    EXPECT_EQ(vendors().products.size(), 2U);
+    for (const Vendors::Product& p : vendors().products) {
+      if (p.epilogue == CUBLASLT_EPILOGUE_DEFAULT) continue;
+      ++fused;
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(p.vector) % 16, 0U) << begin;
+    }
+  }
+  EXPECT_EQ(fused, 6U) << "a bias is copied, a bias gradient is summed apart";
+}
+
 TEST_F(TimedChoice, EnginesAgainstBiasApart) {
   set_benchmark(true);
   vendors().engines = {3, 2, 4};
