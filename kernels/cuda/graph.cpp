@@ -12,6 +12,7 @@
 #include "tandem/base/check.h"
 #include "tandem/cuda/capture.h"
 #include "tandem/cuda/checks.h"
+#include "tandem/cuda/memory.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::cuda {
@@ -67,7 +68,9 @@ struct CUDAGraph::Impl {
   explicit Impl(const Stream& stream) : stream(stream), capture([this] { return new_slots(); }) {}
   ~Impl() {
     if (capturing()) give_up();
+    // The last replay may still run, and read all this.
     for (const Tensor& s : slots) s.record_stream(this->stream);
+    for (const std::shared_ptr<void>& block : capture.held()) record_pinned(block.get(), this->stream);
     if (exec) driver().cudaGraphExecDestroy(exec);
     if (graph) driver().cudaGraphDestroy(graph);
     free_set_aside(set_aside, stream);

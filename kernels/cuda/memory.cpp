@@ -128,6 +128,7 @@ void record_stream(void* block, const Stream& stream) {
 void copy_to_pinned(void* pinned, const Tensor& source) {
   const DeviceGuard on(source.device());
   TANDEM_CUDA(cudaMemcpyAsync, pinned, source.raw_bytes(), source.nbytes(), cudaMemcpyDeviceToHost, current_handle());
+  record_pinned(pinned, current_stream(source.device()));
 }
 
 // ---- memory of graphs

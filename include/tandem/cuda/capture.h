@@ -61,6 +61,7 @@ class Capture {
   void at_end(Hook hook) { at_end_.push_back(std::move(hook)); }
   /// Keeps something as long as the graph.
   void hold(std::shared_ptr<void> what) { held_.push_back(std::move(what)); }
+  const std::vector<std::shared_ptr<void>>& held() const { return held_; }
   /// The graph writes this memory: its version rises after every replay.
   void wrote(Storage& storage);
   /// What somebody keeps with the capture, by the address of something of his; at first null.
