@@ -170,10 +170,12 @@ void CUDAGraph::replay() {
   TANDEM_CHECK(impl_ && impl_->exec, StateError, "replay: nothing has been captured; call capture() first");
   check_not_capturing("a replay is impossible", "a graph cannot hold another; replay it after the capture");
   const DeviceGuard on(impl_->stream.device());
+  const Stream now = current_stream();
+  if (now != impl_->stream) now.wait_stream(impl_->stream);  // what is written here the last replay may still read
+  impl_->stream = now;
   Capture& capture = impl_->capture;
   const std::vector<Capture::Update> updates = capture.before_launch();
   for (const Capture::Update& update : updates) write_graph_values(update.slots.raw_bytes(), update.words);
-  impl_->stream = current_stream();
   TANDEM_CUDA(cudaGraphLaunch, impl_->exec, raw(impl_->stream));
   if (is_synchronous()) TANDEM_CUDA(cudaStreamSynchronize, raw(impl_->stream));
   capture.after_launch();

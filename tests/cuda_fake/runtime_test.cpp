@@ -5,6 +5,7 @@
 
 #include "cuda_fake/fake_driver.h"
 #include "support/throws.h"
+#include "tandem/cuda/capture.h"
 #include "tandem/cuda/event.h"
 #include "tandem/cuda/memory.h"
 #include "tandem/tandem.h"
@@ -124,6 +125,35 @@ TEST(FakeRuntime, WhatACaptureDropsStaysUntilTheGraphIsGone) {
   EXPECT_GE(memory_allocated(), before + 4096) << "replays add to it";
   graph.reset();
   EXPECT_EQ(memory_allocated(), before);
+}
+
+TEST(FakeRuntime, AReplayOnAnotherStreamComesAfterTheLast) {
+  Calls& calls = Calls::instance();
+  const Tensor x = zeros({8}, kCUDA);
+  CUDAGraph graph;
+  size_t given = 0;  // before the replay gives the device anything of its own
+  graph.capture([&] {
+    x.add_(1);
+    current_capture()->before_replay([&] { given = calls.queued().size(); });
+  });
+  const Stream a = stream_from_pool(), b = stream_from_pool();
+  const auto replay_on = [&](const Stream& stream) {
+    const StreamGuard on(stream);
+    calls.reset();
+    graph.replay();
+    EXPECT_EQ(calls.waits(), 0) << calls.str();
+  };
+  replay_on(a);
+  replay_on(b);
+  ASSERT_EQ(given, 2U);
+  const Queued& mark = calls.queued()[0];
+  const Queued& wait = calls.queued()[1];
+  EXPECT_EQ(mark.call + wait.call, "recordwait");
+  EXPECT_EQ(mark.stream, a.handle());
+  EXPECT_EQ(wait.stream, b.handle());
+  EXPECT_EQ(mark.event, wait.event);
+  replay_on(b);
+  EXPECT_EQ(given, 0U) << "the stream's own order is enough";
 }
 
 TEST(FakeRuntime, ACaptureThatFailsIsGivenUp) {
