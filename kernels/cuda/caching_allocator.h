@@ -61,8 +61,8 @@ class CachingAllocator {
   void keep(Stream pool);
   /// Gives free segments back; those of live blocks belong to the cache from now on.
   void release(Stream pool);
-  /// True for a live block of a pool that is kept.
-  bool is_kept(void* block) const;
+  /// What a live block was allocated for; null for other addresses, as for the default stream.
+  Stream stream_of(void* block) const;
   /// A capture begins or ends. What another stream used is then looked at when all have ended.
   void begin_capture();
   void end_capture();

@@ -112,7 +112,8 @@ void* allocate(size_t bytes) {
 }
 
 void deallocate(void* block) noexcept {
-  if (private_memory.pool && !allocator_of(private_memory.pool->device()).is_kept(block)) {
+  const PrivatePool* pool = private_memory.pool;
+  if (pool && !pool->owns(allocator_of(pool->device()).stream_of(block))) {
     private_memory.set_aside.push_back(block);
     return;
   }

@@ -1,5 +1,6 @@
 #pragma once
 // PrivatePool: device memory of CUDA graphs, apart from everybody else's. Internal.
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -19,6 +20,9 @@ class PrivatePool {
   int device() const { return device_; }
   /// What stands in the allocator for this pool's blocks of a stream.
   CachingAllocator::Stream key_of(const void* stream);
+  bool owns(CachingAllocator::Stream key) const {
+    return std::any_of(keys_.begin(), keys_.end(), [&](const auto& entry) { return entry.second == key; });
+  }
 
  private:
   int device_;

@@ -127,6 +127,23 @@ TEST(FakeRuntime, WhatACaptureDropsStaysUntilTheGraphIsGone) {
   EXPECT_EQ(memory_allocated(), before);
 }
 
+TEST(FakeRuntime, WhatACaptureDropsOfAnotherGraphsStaysToo) {
+  CUDAGraph a, b;
+  const Tensor x = zeros({1000}, kCUDA);
+  Tensor output;
+  a.capture([&] { output = x + x; });
+  const int64_t before = memory_allocated();
+  b.capture([&] {
+    output.mul_(2);
+    output = Tensor();
+  });
+  EXPECT_EQ(memory_allocated(), before) << "replays of b multiply it";
+  a.reset();
+  EXPECT_EQ(memory_allocated(), before);
+  b.reset();
+  EXPECT_EQ(memory_allocated(), before - 4096);
+}
+
 TEST(FakeRuntime, AReplayOnAnotherStreamComesAfterTheLast) {
   Calls& calls = Calls::instance();
   const Tensor x = zeros({8}, kCUDA);
