@@ -101,6 +101,7 @@ class Plan {
   const Decision& decide(const Operands& x, const std::function<void()>& apart);
   std::vector<Choice> candidates(int wanted, const Operands& x) const;
   std::vector<Choice> proposals(int wanted) const;
+  Tensor scratch_like(const Tensor& d) const;
   std::optional<Choice> fastest(const Operands& x, const std::function<void()>& apart) const;
   bool keeps_nan(const Choice& choice, const Operands& x) const;
   void execute(const Choice& choice, const Operands& x, double alpha = 1) const;
@@ -217,14 +218,24 @@ bool Plan::keeps_nan(const Choice& choice, const Operands& x) const {
   return std::all_of(values.raw<double>(), values.raw<double>() + count, [](double v) { return std::isnan(v); });
 }
 
+/// Zeros that lie like d.
+Tensor Plan::scratch_like(const Tensor& d) const {
+  const auto size = static_cast<int64_t>(element_size(key_.result)), offset = key_.align_d % 256 / size;
+  const Tensor scratch = empty({offset + span_of_d(key_)}, d.options());
+  fill(scratch, 0);
+  return make_view(scratch, d.sizes(), d.strides(), offset);
+}
+
 /// Nothing when `apart` takes the least time.
 std::optional<Choice> Plan::fastest(const Operands& given, const std::function<void()>& apart) const {
   Operands x = given;
   if (key_.accumulate) {  // d is read: the runs go to scratch that lies like it, d itself is written once
-    const auto size = static_cast<int64_t>(element_size(key_.result)), offset = key_.align_d % 256 / size;
-    const Tensor scratch = empty({offset + span_of_d(key_)}, given.d.options());
-    fill(scratch, 0);
-    x.d = make_view(scratch, given.d.sizes(), given.d.strides(), offset);
+    try {
+      x.d = scratch_like(given.d);
+    } catch (const OutOfMemoryError&) {  // the product itself needs none
+      const std::vector<Choice> first = candidates(1, given);
+      return first.empty() ? std::nullopt : std::optional(first[0]);
+    }
   }
   const std::vector<Choice> choices = candidates(kTimedCandidates, x);
   const size_t ways = choices.size() + (apart ? 1 : 0);

@@ -12,6 +12,7 @@ namespace {
 
 thread_local int current = 0;
 std::optional<std::pair<std::string, cudaError_t>> failure;
+int failures = 0;  // to come
 cudaError_t last_error = cudaSuccess;
 float now = 0, launch_time = 0;
 std::map<cudaEvent_t, float> recorded;
@@ -33,7 +34,7 @@ cudaError_t called(const char* name) {
   Calls::instance().add(name);
   if (failure && failure->first == name) {
     last_error = failure->second;
-    failure.reset();
+    if (--failures == 0) failure.reset();
     return last_error;
   }
   return cudaSuccess;
@@ -222,7 +223,10 @@ void count_node(cudaStream_t stream) {
   if (capturing.stream && stream == capturing.stream) ++capturing.nodes;
 }
 
-void fail_next(const std::string& name, cudaError_t code) { failure = {name, code}; }
+void fail_next(const std::string& name, cudaError_t code, int times) {
+  failure = {name, code};
+  failures = times;
+}
 
 void pass_time(float milliseconds) { now += milliseconds; }
 void set_launch_time(float milliseconds) { launch_time = milliseconds; }

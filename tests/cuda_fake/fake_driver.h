@@ -65,8 +65,8 @@ class Calls {
 const Driver& fake_driver();
 /// Work of a library for a stream: a node of the graph where that is captured.
 void count_node(cudaStream_t stream);
-/// The next call of this name returns `code`.
-void fail_next(const std::string& name, cudaError_t code);
+/// The next `times` calls of this name return `code`.
+void fail_next(const std::string& name, cudaError_t code, int times = 1);
 /// Whether events that were recorded are done; at first they are.
 void set_events_done(bool done);
 

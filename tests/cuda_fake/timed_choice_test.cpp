@@ -7,6 +7,7 @@
 #include "support/throws.h"
 #include "tandem/backend.h"
 #include "tandem/cuda/math_mode.h"
+#include "tandem/cuda/memory.h"
 #include "tandem/tandem.h"
 
 namespace tandem::cuda::testing {
@@ -98,6 +99,17 @@ TEST_F(TimedChoice, AnAccumulatedDestinationIsWrittenOnce) {
     EXPECT_EQ(p.beta, 1);
     EXPECT_EQ(p.d == d.raw_bytes(), i + 1 == vendors().products.size()) << i;
   }
+}
+
+TEST_F(TimedChoice, WithoutMemoryForItsTrialsTheHeuristicDecides) {
+  vendors().algorithms = {2, 1};
+  const Tensor a = half({1024, 70}), b = half({70, 4096});
+  const Tensor d = empty({1024, 4096}, TensorOptions(kFloat).device(kCUDA));
+  empty_cache();
+  set_autotune(true);
+  fail_next("cudaMalloc", cudaErrorMemoryAllocation, 2);  // also once the cache has been given back
+  EXPECT_EQ(algorithm_of([&] { backend(kCUDA).gemm({.d = d, .a = a, .b = b, .bias = {}, .accumulate = true}); }), 0U);
+  EXPECT_EQ(vendors().products.back().d, d.raw_bytes());
 }
 
 TEST_F(TimedChoice, NothingIsTimedDuringCaptureButLater) {
