@@ -3,8 +3,9 @@
 // cuda::set_allow_tf32_matmul allows it), f64 in f64. The result is rounded once, after bias and activation: what
 // cuBLASLt does not add itself (gelu, which it has in the tanh form only; an f32 bias beside an f16 or bf16 result) is
 // added to a product held in f32. relu keeps NaN: cuBLASLt's is taken where it is seen to, else it is a pass of its own
-// over the rounded result, which has the same bits. With k = 0 the product is 0. Equal calls on one device give equal
-// bits, unless cuda::set_autotune is on: then two runs of a program may choose different algorithms.
+// over the rounded result. A product with an extra and one without may differ in the order of their sums: each has an
+// algorithm of its own. With k = 0 the product is 0. Equal calls on one device give equal bits, unless
+// cuda::set_autotune is on: then two runs of a program may choose different algorithms.
 #include <functional>
 
 #include "kernels/cuda/finish.h"
