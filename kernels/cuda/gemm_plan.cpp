@@ -179,9 +179,13 @@ std::vector<Choice> Plan::proposals(int wanted) const {
     TANDEM_BLAS(to_string(key_), cublasLtMatmulPreferenceSetAttribute, made, attribute, &value, sizeof(value));
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace(key_.device));
-  // Partial sums of a split k stay in the compute type: no f16 in between, and the order of the sums is fixed.
-  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-         uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+  // Partial sums of a split k stay in the compute type: no f16 in between, and the order of the sums is fixed. With a
+  // bias even their total may be rounded to 16 bits before the bias is added: there k is not split.
+  uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE;
+  if (!has_bias(key_.extra) || !is_reduced_floating_point(key_.result)) {
+    reductions |= CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  }
+  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, uint32_t{key_.align_a});
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, uint32_t{key_.align_b});
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, uint32_t{key_.align_d});

@@ -62,9 +62,13 @@ BlasDriver make_blas() {
   d.cublasLtMatmulPreferenceDestroy = [](cublasLtMatmulPreference_t) {
     return blas("cublasLtMatmulPreferenceDestroy");
   };
-  d.cublasLtMatmulPreferenceSetAttribute = [](cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
-                                              const void*,
-                                              size_t) { return blas("cublasLtMatmulPreferenceSetAttribute"); };
+  d.cublasLtMatmulPreferenceSetAttribute = [](cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t name,
+                                              const void* value, size_t) {
+    if (name == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK) {
+      std::memcpy(&vendors().reductions, value, sizeof(uint32_t));
+    }
+    return blas("cublasLtMatmulPreferenceSetAttribute");
+  };
   d.cublasLtMatmulAlgoGetHeuristic = [](cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
                                         cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                         cublasLtMatmulPreference_t, int wanted,

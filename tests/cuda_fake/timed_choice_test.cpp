@@ -160,6 +160,24 @@ TEST_F(TimedChoice, FusedAgainstApart) {
   EXPECT_EQ(epilogue_of(half({64, 74}), half({66, 74}), bias), CUBLASLT_EPILOGUE_DEFAULT) << "bias in its own kernel";
 }
 
+TEST_F(TimedChoice, NoSplitKWhereItMayRoundBeforeTheBias) {
+  const auto reductions_of = [](auto&& run) {
+    vendors().reductions = ~0u;
+    run();
+    return vendors().reductions;
+  };
+  const uint32_t all = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  const Tensor x = half({64, 79}), w = half({66, 79}), bias = half({66});
+  EXPECT_EQ(reductions_of([&] { mm(x, w.t()); }), all);
+  EXPECT_EQ(reductions_of([&] { linear(x, w, bias); }), uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
+  const auto f32 = [](const Tensor& t) { return empty(t.sizes(), TensorOptions(kFloat).device(kCUDA)); };
+  EXPECT_EQ(reductions_of([&] { linear(f32(x), f32(w), f32(bias)); }), all);
+  EXPECT_EQ(reductions_of([&] {
+              backend(kCUDA).linear_backward_weight(half({66, 79}), half({66}), half({64, 66}), x);
+            }),
+            all);
+}
+
 /// Nothing tells cuBLASLt how a vector is aligned, and some of its kernels want 16 bytes.
 TEST_F(TimedChoice, VectorsOfEpiloguesAreAligned) {
   const Tensor x = half({64, 78}), w = half({66, 78}), gy = half({64, 66}), gw = half({66, 78});
