@@ -3,13 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tandem/backend.h"
 #include "tandem/base/macros.h"
-#include "tandem/tensor/tensor.h"
 
 namespace tandem::kernels {
 
-/// The dimension of the logits that the classes run along.
-inline int64_t class_dim(const Tensor& x) { return x.dim() > 1 ? 1 : 0; }
+using detail::class_dim;
 
 /// A row's class and its weight; -1 and 0 where the row is ignored.
 template <class C>

@@ -299,6 +299,11 @@ const Backend& backend(DeviceType type);
 /// The kernels for the device that `x` lies on.
 inline const Backend& backend(const Tensor& x) { return backend(x.device().type()); }
 
+namespace detail {
+/// The dimension of cross_entropy's x that the classes run along.
+inline int64_t class_dim(const Tensor& x) { return x.dim() > 1 ? 1 : 0; }
+}  // namespace detail
+
 namespace cpu {
 const Backend& backend();
 }

@@ -206,10 +206,10 @@ void CachingAllocator::release(Stream pool) {
   }
 }
 
-bool CachingAllocator::is_kept(void* data) const {
+CachingAllocator::Stream CachingAllocator::stream_of(void* data) const {
   const std::lock_guard lock(mutex_);
   const auto found = blocks_.find(data);
-  return found != blocks_.end() && found->second->state == State::live && kept_.contains(found->second->stream);
+  return found != blocks_.end() && found->second->state == State::live ? found->second->stream : nullptr;
 }
 
 void CachingAllocator::begin_capture() {

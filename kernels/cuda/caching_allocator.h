@@ -26,7 +26,7 @@ class MemorySource {
   virtual void free(void* segment) = 0;
   /// Bytes that the driver could still give.
   virtual size_t available() = 0;
-  /// An event behind the work that the stream has been given so far.
+  /// An event behind the work that the stream has been given so far; null when that has been waited for instead.
   virtual Event record(Stream stream) = 0;
   virtual bool done(Event event) = 0;
   virtual void wait(Event event) = 0;
@@ -61,8 +61,8 @@ class CachingAllocator {
   void keep(Stream pool);
   /// Gives free segments back; those of live blocks belong to the cache from now on.
   void release(Stream pool);
-  /// True for a live block of a pool that is kept.
-  bool is_kept(void* block) const;
+  /// What a live block was allocated for; null for other addresses, as for the default stream.
+  Stream stream_of(void* block) const;
   /// A capture begins or ends. What another stream used is then looked at when all have ended.
   void begin_capture();
   void end_capture();

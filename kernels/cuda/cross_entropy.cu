@@ -77,12 +77,6 @@ __global__ void __launch_bounds__(threads_of<3>(kColumns, sizeof(C) == 8), block
   }
 }
 
-/// Calls f(C{}) with the type that x is computed in.
-template <class F>
-void visit_compute(const Tensor& x, F f) {
-  x.dtype() == DType::F64 ? f(double{}) : f(float{});
-}
-
 }  // namespace
 
 void cross_entropy(const Tensor& loss, const Tensor& row_weight, const Tensor& max, const Tensor& log_sum,
@@ -91,8 +85,8 @@ void cross_entropy(const Tensor& loss, const Tensor& row_weight, const Tensor& m
   const DeviceGuard on(x.device());
   const int64_t dim = class_dim(x);
   const RowPlan<2> plan({&x, &target}, dim, 1);
-  visit_plan(plan, [&](auto columns, auto cached) {
-    visit_compute(x, [&]<class C>(C) {
+  visit_flags(plan.shape.columns, plan.cached, [&](auto columns, auto cached) {
+    visit_compute(x.dtype(), [&]<class C>(C) {
       const RowResults<C> results{loss.raw<C>(), row_weight.defined() ? row_weight.raw<C>() : nullptr, max.raw<C>(),
                                   log_sum.raw<C>()};
       launch(cross_entropy_rows<C, columns.value, cached.value>, launch_of(plan.shape), plan.others, RowsOf(x, dim),
@@ -107,7 +101,7 @@ void cross_entropy_backward(const Tensor& gx, const Tensor& gy, const Tensor& x,
   const DeviceGuard on(x.device());
   const int64_t dim = class_dim(x);
   const RowPlan<3> plan({&gx, &x, &target}, dim, 1);
-  visit_compute(x, [&]<class C>(C) {
+  visit_compute(x.dtype(), [&]<class C>(C) {
     const auto run = [&](auto columns) {
       launch(cross_entropy_backward_rows<C, columns.value>, launch_of(plan.shape), plan.others, RowsOf(gx, dim),
              RowsOf(x, dim), plan.packed, Targets<C>(x, target, weight, ignore_index), gy.raw<C>(),

@@ -3,6 +3,8 @@
 //
 // Contract: f16 and bf16 are widened on load and rounded once, to nearest even, on store (base/half.h), also from f64;
 // floating to integer truncates; to bool is 'not 0'.
+#include <type_traits>
+
 #include "tandem/base/dtype.h"
 #include "tandem/base/half.h"
 #include "tandem/math/arithmetic.h"
@@ -36,6 +38,22 @@ TANDEM_HOST_DEVICE inline void visit_floating(DType dtype, F&& f) {
       return f(BFloat16{});
     default:
       return f(double{});
+  }
+}
+
+/// Calls f(C{}) with what floating values of the dtype are computed in.
+template <class F>
+void visit_compute(DType dtype, F f) {
+  dtype == DType::F64 ? f(double{}) : f(float{});
+}
+
+/// Calls f with two flags of a kernel as types.
+template <class F>
+void visit_flags(bool first, bool second, F f) {
+  if (first) {
+    second ? f(std::true_type(), std::true_type()) : f(std::true_type(), std::false_type());
+  } else {
+    second ? f(std::false_type(), std::true_type()) : f(std::false_type(), std::false_type());
   }
 }
 

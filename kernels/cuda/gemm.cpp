@@ -3,8 +3,9 @@
 // cuda::set_allow_tf32_matmul allows it), f64 in f64. The result is rounded once, after bias and activation: what
 // cuBLASLt does not add itself (gelu, which it has in the tanh form only; an f32 bias beside an f16 or bf16 result) is
 // added to a product held in f32. relu keeps NaN: cuBLASLt's is taken where it is seen to, else it is a pass of its own
-// over the rounded result, which has the same bits. With k = 0 the product is 0. Equal calls on one device give equal
-// bits, unless cuda::set_autotune is on: then two runs of a program may choose different algorithms.
+// over the rounded result. A product with an extra and one without may differ in the order of their sums: each has an
+// algorithm of its own. With k = 0 the product is 0. Equal calls on one device give equal bits, unless
+// cuda::set_autotune is on: then two runs of a program may choose different algorithms.
 #include <functional>
 
 #include "kernels/cuda/finish.h"
@@ -50,6 +51,10 @@ bool is_writable(const Tensor& d, DType operands, bool by_rows) {
   return m && writes(operands, d.dtype()) && !(by_rows && m->by_columns && m->columns != 1);
 }
 
+/// True for what cuBLASLt's epilogues can read and write as it lies. No preference tells the heuristic of an alignment,
+/// and some kernels fault below 16 bytes.
+bool is_vector(const Tensor& v) { return v.is_contiguous() && alignment_of(v.raw_bytes()) >= 16; }
+
 /// One value for each column, as a tensor of d's sizes; undefined stays so.
 Tensor spread_over_rows(const Tensor& bias, const Tensor& d) {
   if (!bias.defined()) return bias;
@@ -88,7 +93,7 @@ bool run_fused(const GemmCall& call, const Tensor& a, const Tensor& b) {
   if (call.activation == Activation::gelu || (biased && promote_types(call.bias.dtype(), dtype) != dtype)) return false;
   Product p{.d = call.d, .a = a, .b = b, .vector = {}};
   if (biased) {
-    p.vector = call.bias.dtype() == dtype && call.bias.is_contiguous() ? call.bias : copied(call.bias, dtype);
+    p.vector = call.bias.dtype() == dtype && is_vector(call.bias) ? call.bias : copied(call.bias, dtype);
   }
   p.extra = biased ? (relu ? GemmExtra::relu_bias : GemmExtra::bias) : relu ? GemmExtra::relu : GemmExtra::none;
   if (!is_writable(call.d, a.dtype(), biased)) p.d = new_tensor(call.d, dtype);
@@ -142,7 +147,7 @@ void linear_backward_weight(const Tensor& gweight, const Tensor& gbias, const Te
   };
   // Both in one call, where the library writes such a gradient as it lies.
   if (gweight.defined() && gbias.defined() && gweight.numel() > 0 && gy.numel() > 0 &&
-      gbias.dtype() == gweight.dtype() && gbias.is_contiguous() && is_writable(gweight, gy.dtype(), false)) {
+      gbias.dtype() == gweight.dtype() && is_vector(gbias) && is_writable(gweight, gy.dtype(), false)) {
     const Product both{.d = gweight,
                        .a = transposed(operand(gy, gy.dtype())),
                        .b = operand(x, gy.dtype()),

@@ -101,6 +101,7 @@ class Plan {
   const Decision& decide(const Operands& x, const std::function<void()>& apart);
   std::vector<Choice> candidates(int wanted, const Operands& x) const;
   std::vector<Choice> proposals(int wanted) const;
+  Tensor scratch_like(const Tensor& d) const;
   std::optional<Choice> fastest(const Operands& x, const std::function<void()>& apart) const;
   bool keeps_nan(const Choice& choice, const Operands& x) const;
   void execute(const Choice& choice, const Operands& x, double alpha = 1) const;
@@ -145,7 +146,6 @@ void Plan::set_up(const void* vector) {
   set<int32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_TRANSA, key_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   set<int32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_TRANSB, key_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set<uint32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(key_));
-  // The heuristic reads the vector's alignment from the pointer.
   if (vector) set(key_, operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
   make_layout(a_, key_.operands, key_.transpose_a ? key_.k : key_.m, key_.transpose_a ? key_.m : key_.k, key_.lda,
               key_.stride_a);
@@ -179,9 +179,13 @@ std::vector<Choice> Plan::proposals(int wanted) const {
     TANDEM_BLAS(to_string(key_), cublasLtMatmulPreferenceSetAttribute, made, attribute, &value, sizeof(value));
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace(key_.device));
-  // Partial sums of a split k stay in the compute type: no f16 in between, and the order of the sums is fixed.
-  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-         uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+  // Partial sums of a split k stay in the compute type: no f16 in between, and the order of the sums is fixed. With a
+  // bias even their total may be rounded to 16 bits before the bias is added: there k is not split.
+  uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE;
+  if (!has_bias(key_.extra) || !is_reduced_floating_point(key_.result)) {
+    reductions |= CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  }
+  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, uint32_t{key_.align_a});
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, uint32_t{key_.align_b});
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, uint32_t{key_.align_d});
@@ -218,14 +222,24 @@ bool Plan::keeps_nan(const Choice& choice, const Operands& x) const {
   return std::all_of(values.raw<double>(), values.raw<double>() + count, [](double v) { return std::isnan(v); });
 }
 
+/// Zeros that lie like d.
+Tensor Plan::scratch_like(const Tensor& d) const {
+  const auto size = static_cast<int64_t>(element_size(key_.result)), offset = key_.align_d % 256 / size;
+  const Tensor scratch = empty({offset + span_of_d(key_)}, d.options());
+  fill(scratch, 0);
+  return make_view(scratch, d.sizes(), d.strides(), offset);
+}
+
 /// Nothing when `apart` takes the least time.
 std::optional<Choice> Plan::fastest(const Operands& given, const std::function<void()>& apart) const {
   Operands x = given;
   if (key_.accumulate) {  // d is read: the runs go to scratch that lies like it, d itself is written once
-    const auto size = static_cast<int64_t>(element_size(key_.result)), offset = key_.align_d % 256 / size;
-    const Tensor scratch = empty({offset + span_of_d(key_)}, given.d.options());
-    fill(scratch, 0);
-    x.d = make_view(scratch, given.d.sizes(), given.d.strides(), offset);
+    try {
+      x.d = scratch_like(given.d);
+    } catch (const OutOfMemoryError&) {  // the product itself needs none
+      const std::vector<Choice> first = candidates(1, given);
+      return first.empty() ? std::nullopt : std::optional(first[0]);
+    }
   }
   const std::vector<Choice> choices = candidates(kTimedCandidates, x);
   const size_t ways = choices.size() + (apart ? 1 : 0);

@@ -11,7 +11,7 @@ namespace tandem::cuda {
 /// d = a b, or d += a b, with what `extra` adds. d has the dtype of a and b, or f32 beside f16 and bf16.
 struct Product {
   Tensor d, a, b;
-  Tensor vector;  ///< contiguous, of d's dtype; undefined without bias and row sums
+  Tensor vector;  ///< contiguous, of d's dtype, aligned to 16 bytes; undefined without bias and row sums
   GemmExtra extra = GemmExtra::none;
   bool accumulate = false;
 };

@@ -12,7 +12,8 @@
 #include "tandem/base/check.h"
 #include "tandem/cuda/capture.h"
 #include "tandem/cuda/checks.h"
-#include "tandem/tensor/tensor.h"
+#include "tandem/cuda/memory.h"
+#include "tandem/tensor/factories.h"
 
 namespace tandem::cuda {
 namespace {
@@ -43,6 +44,14 @@ cudaStreamCaptureMode driver_mode(CaptureMode mode) {
   }
 }
 
+/// One for each thread and device: what a pool has for a stream serves all captures of that stream.
+const Stream& capture_stream() {
+  static thread_local std::map<int, Stream> streams;
+  const int device = current_device();
+  const auto known = streams.find(device);
+  return known != streams.end() ? known->second : streams.emplace(device, stream_from_pool()).first->second;
+}
+
 cudaStream_t raw(const Stream& stream) { return static_cast<cudaStream_t>(stream.handle()); }
 
 }  // namespace
@@ -56,9 +65,12 @@ bool is_current_stream_capturing() { return is_available() && is_capturing(); }
 
 /// Everything of one capture.
 struct CUDAGraph::Impl {
-  explicit Impl(const Stream& stream) : stream(stream), capture(stream.device()) {}
+  explicit Impl(const Stream& stream) : stream(stream), capture([this] { return new_slots(); }) {}
   ~Impl() {
     if (capturing()) give_up();
+    // The last replay may still run, and read all this.
+    for (const Tensor& s : slots) s.record_stream(this->stream);
+    for (const std::shared_ptr<void>& block : capture.held()) record_pinned(block.get(), this->stream);
     if (exec) driver().cudaGraphExecDestroy(exec);
     if (graph) driver().cudaGraphDestroy(graph);
     free_set_aside(set_aside, stream);
@@ -72,6 +84,13 @@ struct CUDAGraph::Impl {
     capture.end();
     return code;
   }
+  /// Slots lie outside of the pool: memory in it may be what a graph of the pool, this one included, has written before
+  /// and writes again in each replay.
+  Tensor new_slots() {
+    const OutsidePrivateMemory outside;
+    slots.push_back(empty({static_cast<int64_t>(Capture::kSlots)}, TensorOptions(kLong).device(stream.device())));
+    return slots.back();
+  }
   void give_up() {
     if (end() != cudaSuccess) driver().cudaGetLastError();
   }
@@ -81,6 +100,7 @@ struct CUDAGraph::Impl {
   std::shared_ptr<PrivatePool> pool;
   Capture capture;  // its memory is the pool's
   std::vector<void*> set_aside;
+  std::vector<Tensor> slots;
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
   size_t nodes = 0;
@@ -103,8 +123,10 @@ void CUDAGraph::capture_begin(MempoolId_t pool, CaptureMode mode) {
   auto impl = std::make_unique<Impl>(stream);
   impl->pool_id = pool == MempoolId_t{} ? graph_pool_handle() : pool;
   impl->pool = pool_of(impl->pool_id, stream.device().index());
-  TANDEM_CUDA(cudaStreamBeginCapture, raw(stream), driver_mode(mode));
-  begin_private_memory(*impl->pool);
+  begin_private_memory(*impl->pool);  // first: once the driver records, no thread may ask the allocator's events
+  const cudaError_t code = driver().cudaStreamBeginCapture(raw(stream), driver_mode(mode));
+  if (code != cudaSuccess) end_private_memory();
+  check("cudaStreamBeginCapture", code);
   impl->capture.begin();
   impl_ = std::move(impl);
 }
@@ -127,7 +149,7 @@ void CUDAGraph::capture(const std::function<void()>& body, MempoolId_t pool, Cap
   check_available("capture");
   TANDEM_CHECK(body, StateError, "capture: there is no function to record; pass one");
   check_not_capturing("a capture inside a capture is impossible", "end the other one first", "capture");
-  const Stream before = current_stream(), stream = stream_from_pool();
+  const Stream before = current_stream(), stream = capture_stream();
   stream.wait_stream(before);
   {
     const StreamGuard guard(stream);
@@ -148,10 +170,12 @@ void CUDAGraph::replay() {
   TANDEM_CHECK(impl_ && impl_->exec, StateError, "replay: nothing has been captured; call capture() first");
   check_not_capturing("a replay is impossible", "a graph cannot hold another; replay it after the capture");
   const DeviceGuard on(impl_->stream.device());
+  const Stream now = current_stream();
+  if (now != impl_->stream) now.wait_stream(impl_->stream);  // what is written here the last replay may still read
+  impl_->stream = now;
   Capture& capture = impl_->capture;
   const std::vector<Capture::Update> updates = capture.before_launch();
   for (const Capture::Update& update : updates) write_graph_values(update.slots.raw_bytes(), update.words);
-  impl_->stream = current_stream();
   TANDEM_CUDA(cudaGraphLaunch, impl_->exec, raw(impl_->stream));
   if (is_synchronous()) TANDEM_CUDA(cudaStreamSynchronize, raw(impl_->stream));
   capture.after_launch();

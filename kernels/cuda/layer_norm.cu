@@ -161,21 +161,6 @@ bool fits_packs(const Tensor& parameter) {
   return !parameter.defined() || (parameter.strides()[0] == 1 && is_aligned(parameter));
 }
 
-/// Calls f with the kernel's flags as types.
-template <class F>
-void visit_flags(bool cached, bool packed, F f) {
-  if (cached) {
-    packed ? f(std::true_type(), std::true_type()) : f(std::true_type(), std::false_type());
-  } else {
-    packed ? f(std::false_type(), std::true_type()) : f(std::false_type(), std::false_type());
-  }
-}
-
-template <class F>
-void visit_compute(const Tensor& mean, F f) {
-  mean.dtype() == DType::F64 ? f(double{}) : f(float{});
-}
-
 }  // namespace
 
 void layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& x, const Tensor& weight,
@@ -184,7 +169,7 @@ void layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const T
   const DeviceGuard on(x.device());
   const int64_t rows = x.sizes()[0], n = x.sizes()[1];
   const bool packed = n % kPerThread == 0 && is_aligned(x) && is_aligned(y) && fits_packs(weight) && fits_packs(bias);
-  visit_compute(mean, [&](auto zero) {
+  visit_compute(mean.dtype(), [&](auto zero) {
     using C = decltype(zero);
     const GroupShape shape = make_group_shape(rows, n, false, max_width<C>(packed));
     visit_flags(n <= int64_t{kPerThread} * shape.width, packed, [&](auto cached, auto runs) {
@@ -199,7 +184,7 @@ void layer_norm_backward(const Tensor& gx, const Tensor& gweight, const Tensor& 
   const int64_t rows = x.sizes()[0], n = x.sizes()[1];
   if (n == 0) return;
   const DeviceGuard on(x.device());
-  visit_compute(mean, [&](auto zero) {
+  visit_compute(mean.dtype(), [&](auto zero) {
     using C = decltype(zero);
     if (gx.defined() && rows > 0) {
       const bool packed =

@@ -20,7 +20,7 @@ class DeviceMemory final : public MemorySource {
  public:
   explicit DeviceMemory(int device) : device_(device) {}
   void* allocate(size_t bytes) override {
-    const DeviceGuard on(device_);
+    const QuietDeviceGuard on(device_);
     const RelaxedCapture relaxed;
     void* segment = nullptr;
     if (driver().cudaMalloc(&segment, bytes) == cudaSuccess) return segment;
@@ -28,30 +28,30 @@ class DeviceMemory final : public MemorySource {
     return nullptr;
   }
   void free(void* segment) override {
-    const DeviceGuard on(device_);
+    const QuietDeviceGuard on(device_);
     const RelaxedCapture relaxed;
     driver().cudaFree(segment);
   }
   size_t available() override {
-    const DeviceGuard on(device_);
+    const QuietDeviceGuard on(device_);
     size_t free = 0, total = 0;
     driver().cudaMemGetInfo(&free, &total);
     return free;
   }
   Event record(Stream stream) override {
-    const DeviceGuard on(device_);
+    const QuietDeviceGuard on(device_);
     cudaEvent_t event = nullptr;
-    driver().cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
-    driver().cudaEventRecord(event, static_cast<cudaStream_t>(const_cast<void*>(stream)));
+    record_or_wait(event, static_cast<cudaStream_t>(const_cast<void*>(stream)));
     return event;
   }
-  bool done(Event event) override {
-    if (driver().cudaEventQuery(static_cast<cudaEvent_t>(event)) != cudaErrorNotReady) return true;
-    driver().cudaGetLastError();
-    return false;
+  bool done(Event event) override { return is_done(static_cast<cudaEvent_t>(event)); }
+  void wait(Event event) override {
+    const RelaxedCapture relaxed;
+    if (event) driver().cudaEventSynchronize(static_cast<cudaEvent_t>(event));
   }
-  void wait(Event event) override { driver().cudaEventSynchronize(static_cast<cudaEvent_t>(event)); }
-  void destroy(Event event) override { driver().cudaEventDestroy(static_cast<cudaEvent_t>(event)); }
+  void destroy(Event event) override {
+    if (event) driver().cudaEventDestroy(static_cast<cudaEvent_t>(event));
+  }
 
  private:
   int device_;
@@ -112,7 +112,8 @@ void* allocate(size_t bytes) {
 }
 
 void deallocate(void* block) noexcept {
-  if (private_memory.pool && !allocator_of(private_memory.pool->device()).is_kept(block)) {
+  const PrivatePool* pool = private_memory.pool;
+  if (pool && !pool->owns(allocator_of(pool->device()).stream_of(block))) {
     private_memory.set_aside.push_back(block);
     return;
   }
@@ -128,6 +129,7 @@ void record_stream(void* block, const Stream& stream) {
 void copy_to_pinned(void* pinned, const Tensor& source) {
   const DeviceGuard on(source.device());
   TANDEM_CUDA(cudaMemcpyAsync, pinned, source.raw_bytes(), source.nbytes(), cudaMemcpyDeviceToHost, current_handle());
+  record_pinned(pinned, current_stream(source.device()));
 }
 
 // ---- memory of graphs
@@ -157,6 +159,9 @@ std::vector<void*> end_private_memory() {
   private_memory.pool = nullptr;
   return std::exchange(private_memory.set_aside, {});
 }
+
+OutsidePrivateMemory::OutsidePrivateMemory() : pool_(std::exchange(private_memory.pool, nullptr)) {}
+OutsidePrivateMemory::~OutsidePrivateMemory() { private_memory.pool = pool_; }
 
 void free_set_aside(const std::vector<void*>& blocks, const Stream& last) {
   for (void* block : blocks) {

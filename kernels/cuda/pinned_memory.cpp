@@ -1,4 +1,5 @@
 // Page-locked host memory: a cache of blocks, each with the events behind the copies that last used it.
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -6,7 +7,6 @@
 
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
-#include "tandem/cuda/event.h"
 #include "tandem/cuda/memory.h"
 
 namespace tandem::cuda {
@@ -16,13 +16,10 @@ struct Block {
   char* data;
   size_t bytes;  ///< a power of two
   /// One event for each stream that has used the block; recorded again at the next use, so that a loop makes none.
-  std::vector<std::pair<Stream, Event>> uses;
+  std::vector<std::pair<Stream, cudaEvent_t>> uses;
 
   bool idle() const {
-    for (const auto& [stream, event] : uses) {
-      if (!event.query()) return false;
-    }
-    return true;
+    return std::all_of(uses.begin(), uses.end(), [](const auto& use) { return is_done(use.second); });
   }
 };
 
@@ -46,11 +43,10 @@ Block* find(Cache& all, const void* address) {
 }
 
 Block* take_returned(Cache& all, size_t bytes) {
-  const bool capturing = is_capturing();
   const auto [first, last] = all.returned.equal_range(bytes);
   for (auto it = first; it != last; ++it) {
     Block* block = it->second;
-    if (capturing ? !block->uses.empty() : !block->idle()) continue;
+    if (!block->idle()) continue;
     all.returned.erase(it);
     return block;
   }
@@ -95,10 +91,10 @@ void record_pinned(const void* address, const Stream& stream) {
   const std::lock_guard lock(all.mutex);
   Block* block = find(all, address);
   if (!block) return;
-  for (auto& [user, event] : block->uses) {
-    if (user == stream) return event.record(stream);
-  }
-  block->uses.emplace_back(stream, Event()).second.record(stream);
+  auto use = std::find_if(block->uses.begin(), block->uses.end(), [&](const auto& u) { return u.first == stream; });
+  if (use == block->uses.end()) use = block->uses.insert(use, {stream, nullptr});
+  const QuietDeviceGuard on(stream.device().index());
+  record_or_wait(use->second, static_cast<cudaStream_t>(stream.handle()));
 }
 
 }  // namespace tandem::cuda

@@ -1,5 +1,6 @@
 #pragma once
 // PrivatePool: device memory of CUDA graphs, apart from everybody else's. Internal.
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -19,6 +20,9 @@ class PrivatePool {
   int device() const { return device_; }
   /// What stands in the allocator for this pool's blocks of a stream.
   CachingAllocator::Stream key_of(const void* stream);
+  bool owns(CachingAllocator::Stream key) const {
+    return std::any_of(keys_.begin(), keys_.end(), [&](const auto& entry) { return entry.second == key; });
+  }
 
  private:
   int device_;
@@ -30,6 +34,17 @@ class PrivatePool {
 void begin_private_memory(PrivatePool& pool);
 /// Until here. Returns the memory that was set aside.
 std::vector<void*> end_private_memory();
+/// While it lives, the calling thread allocates as if it did not capture.
+class [[nodiscard]] OutsidePrivateMemory {
+ public:
+  OutsidePrivateMemory();
+  ~OutsidePrivateMemory();
+  OutsidePrivateMemory(const OutsidePrivateMemory&) = delete;
+  OutsidePrivateMemory& operator=(const OutsidePrivateMemory&) = delete;
+
+ private:
+  PrivatePool* pool_;
+};
 /// Frees memory that was set aside, once the work that `last` has been given is done.
 void free_set_aside(const std::vector<void*>& blocks, const Stream& last);
 

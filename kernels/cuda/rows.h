@@ -105,14 +105,4 @@ struct RowPlan {
   }
 };
 
-/// Calls f with the kernel's flags: std::bool_constant for columns and for cached.
-template <size_t N, class F>
-void visit_plan(const RowPlan<N>& plan, F f) {
-  if (plan.shape.columns) {
-    plan.cached ? f(std::true_type(), std::true_type()) : f(std::true_type(), std::false_type());
-  } else {
-    plan.cached ? f(std::false_type(), std::true_type()) : f(std::false_type(), std::false_type());
-  }
-}
-
 }  // namespace tandem::cuda

@@ -17,7 +17,8 @@ bool is_synchronous();
 /// waited for, and no event be asked.
 bool is_capturing();
 
-/// While it lives, calls that a capture on any thread forbids are allowed on this one: for those that touch no stream.
+/// While it lives, calls that a capture on any thread forbids are allowed on this one: for those that no graph is to
+/// repeat.
 class [[nodiscard]] RelaxedCapture {
  public:
   RelaxedCapture() { driver().cudaThreadExchangeStreamCaptureMode(&mode_); }
@@ -28,5 +29,30 @@ class [[nodiscard]] RelaxedCapture {
  private:
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
+
+/// A DeviceGuard that does not throw.
+class [[nodiscard]] QuietDeviceGuard {
+ public:
+  explicit QuietDeviceGuard(int device) : device_(device) {
+    driver().cudaGetDevice(&previous_);
+    if (previous_ != device_) driver().cudaSetDevice(device_);
+  }
+  ~QuietDeviceGuard() {
+    if (previous_ != device_) driver().cudaSetDevice(previous_);
+  }
+  QuietDeviceGuard(const QuietDeviceGuard&) = delete;
+  QuietDeviceGuard& operator=(const QuietDeviceGuard&) = delete;
+
+ private:
+  int device_, previous_ = 0;
+};
+
+// Events of the caches of memory. They are asked while other threads capture, and from destructors: these never throw.
+
+/// Puts the event behind what the stream of the current device has been given; makes it when it is null. Where the
+/// driver cannot, the host waits for the stream instead.
+void record_or_wait(cudaEvent_t& event, cudaStream_t stream) noexcept;
+/// True when the work before the event is done, and for null. An error says nothing of the work: false.
+bool is_done(cudaEvent_t event) noexcept;
 
 }  // namespace tandem::cuda

@@ -85,7 +85,7 @@ void softmax(const Tensor& y, const Tensor& x, int64_t dim, bool log) {
   if (x.numel() == 0) return;
   const DeviceGuard on(x.device());
   const RowPlan<2> plan({&y, &x}, dim);
-  visit_plan(plan, [&](auto columns, auto cached) {
+  visit_flags(plan.shape.columns, plan.cached, [&](auto columns, auto cached) {
     const auto run = [&](auto zero) {
       launch(softmax_rows<decltype(zero), columns.value, cached.value>, launch_of(plan.shape), plan.others, plan.n,
              RowsOf(y, dim), RowsOf(x, dim), plan.packed, log);
@@ -98,7 +98,7 @@ void softmax_backward(const Tensor& gx, const Tensor& gy, const Tensor& y, int64
   if (y.numel() == 0) return;
   const DeviceGuard on(y.device());
   const RowPlan<3> plan({&gx, &gy, &y}, dim);
-  visit_plan(plan, [&](auto columns, auto cached) {
+  visit_flags(plan.shape.columns, plan.cached, [&](auto columns, auto cached) {
     const auto run = [&](auto zero) {
       launch(softmax_backward_rows<decltype(zero), columns.value, cached.value>, launch_of(plan.shape), plan.others,
              plan.n, RowsOf(gx, dim), RowsOf(gy, dim), RowsOf(y, dim), plan.packed, log);

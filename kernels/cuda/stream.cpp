@@ -121,6 +121,25 @@ StreamGuard::~StreamGuard() {
 
 // ---- events
 
+void record_or_wait(cudaEvent_t& event, cudaStream_t stream) noexcept {
+  const Driver& d = driver();
+  cudaEvent_t made = event;
+  const bool there = event || d.cudaEventCreateWithFlags(&made, cudaEventDisableTiming) == cudaSuccess;
+  if (there) event = made;
+  if (there && d.cudaEventRecord(event, stream) == cudaSuccess) return;
+  d.cudaGetLastError();
+  const RelaxedCapture relaxed;
+  d.cudaStreamSynchronize(stream);
+}
+
+bool is_done(cudaEvent_t event) noexcept {
+  if (!event) return true;
+  const RelaxedCapture relaxed;
+  const cudaError_t code = driver().cudaEventQuery(event);
+  if (code != cudaSuccess) driver().cudaGetLastError();
+  return code == cudaSuccess;
+}
+
 Event::~Event() {
   if (handle_) driver().cudaEventDestroy(raw(*this));
 }

@@ -13,12 +13,6 @@ namespace tandem::amp {
 class LateValues {
  public:
   explicit LateValues(const std::vector<Tensor>& tensors);
-  /// Waits: the memory that copies are on the way to must not go to others.
-  ~LateValues() {
-    if (!ready()) wait();
-  }
-  LateValues(LateValues&&) = default;
-
   bool ready() const;
   void wait() const;
   /// The value of tensor number `i`, once ready; NaN for an undefined one.

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "tandem/base/check.h"
-#include "tandem/tensor/factories.h"
+#include "tandem/tensor/tensor.h"
 
 namespace tandem::cuda {
 namespace {
@@ -25,18 +25,18 @@ void refuse_in_capture(const char* what, const char* cure, const char* call) {
 
 /// Words that one launch writes together.
 struct Capture::Block {
-  Tensor slots;                    ///< on the device, in the graph's own memory
+  Tensor slots;                    ///< on the device
   std::vector<uint64_t> now;       ///< what they are to be; as many as are in use
   std::vector<uint64_t> launched;  ///< what they are since the last replay; empty before the first
 };
 
-Capture::Capture(Device device) : id_(next_id()), device_(device) {}
+Capture::Capture(std::function<Tensor()> new_slots) : id_(next_id()), new_slots_(std::move(new_slots)) {}
 Capture::~Capture() = default;
 
 const uint64_t* Capture::words(size_t count, std::function<void(uint64_t*)> get) {
   if (blocks_.empty() || blocks_.back()->now.size() + count > kSlots) {
     auto block = std::make_unique<Block>();
-    block->slots = empty({static_cast<int64_t>(kSlots)}, TensorOptions(kLong).device(device_));
+    block->slots = new_slots_();
     blocks_.push_back(std::move(block));
   }
   Block& block = *blocks_.back();

@@ -166,12 +166,12 @@ TEST_F(CachingAllocatorTest, APrivatePoolIsApartAndStays) {
   EXPECT_EQ(memory.mallocs, 2) << "eager memory is not for graphs";
   allocator.deallocate(a);
   EXPECT_EQ(allocator.allocate(1000, pool), a) << "reused within the capture";
-  EXPECT_TRUE(allocator.is_kept(a));
+  EXPECT_EQ(allocator.stream_of(a), pool);
   allocator.empty_cache();
   EXPECT_EQ(memory.frees, 0) << "nothing is given back during a capture";
   allocator.end_capture();
   allocator.deallocate(a);
-  EXPECT_FALSE(allocator.is_kept(a)) << "no live block";
+  EXPECT_EQ(allocator.stream_of(a), nullptr) << "no live block";
   void* eager = allocator.allocate(1000, main);
   EXPECT_NE(eager, a);
   EXPECT_EQ(memory.mallocs, 2) << "nor is memory of graphs for others";

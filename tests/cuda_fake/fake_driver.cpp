@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -11,6 +12,7 @@ namespace {
 
 thread_local int current = 0;
 std::optional<std::pair<std::string, cudaError_t>> failure;
+int failures = 0;  // to come
 cudaError_t last_error = cudaSuccess;
 float now = 0, launch_time = 0;
 std::map<cudaEvent_t, float> recorded;
@@ -23,7 +25,8 @@ struct Capturing {
   size_t nodes = 0;
   bool spoilt = false;
 } capturing;
-bool said_to_capture = false;  // without a graph of its own
+std::function<void()> once_capturing;  // to run when the next capture has begun
+bool said_to_capture = false;          // without a graph of its own
 thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 
 /// Counts the call, and fails it when told to.
@@ -31,7 +34,7 @@ cudaError_t called(const char* name) {
   Calls::instance().add(name);
   if (failure && failure->first == name) {
     last_error = failure->second;
-    failure.reset();
+    if (--failures == 0) failure.reset();
     return last_error;
   }
   return cudaSuccess;
@@ -131,8 +134,9 @@ Driver make() {
     Calls::instance().queue({"wait", stream, event});
     return called("cudaStreamWaitEvent");
   };
-  d.cudaStreamIsCapturing = [](cudaStream_t, cudaStreamCaptureStatus* status) {
-    *status = capturing.stream || said_to_capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  d.cudaStreamIsCapturing = [](cudaStream_t stream, cudaStreamCaptureStatus* status) {
+    const bool captured = capturing.stream && stream == capturing.stream;
+    *status = captured || said_to_capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return called("cudaStreamIsCapturing");
   };
   d.cudaEventCreateWithFlags = [](cudaEvent_t* event, unsigned) {
@@ -149,7 +153,7 @@ Driver make() {
     return called("cudaEventRecord");
   };
   d.cudaEventQuery = [](cudaEvent_t) {
-    const cudaError_t code = called_outside_captures("cudaEventQuery");
+    const cudaError_t code = called_outside_captures("cudaEventQuery", true);
     return code == cudaSuccess && !events_done ? cudaErrorNotReady : code;
   };
   d.cudaEventSynchronize = [](cudaEvent_t) { return called_outside_captures("cudaEventSynchronize"); };
@@ -167,7 +171,9 @@ Driver make() {
   };
   d.cudaStreamBeginCapture = [](cudaStream_t stream, cudaStreamCaptureMode mode) {
     const cudaError_t code = called("cudaStreamBeginCapture");
-    if (code == cudaSuccess) capturing = {stream, mode};
+    if (code != cudaSuccess) return code;
+    capturing = {stream, mode};
+    if (once_capturing) std::exchange(once_capturing, nullptr)();
     return code;
   };
   d.cudaStreamEndCapture = [](cudaStream_t, cudaGraph_t* graph) {
@@ -217,10 +223,14 @@ void count_node(cudaStream_t stream) {
   if (capturing.stream && stream == capturing.stream) ++capturing.nodes;
 }
 
-void fail_next(const std::string& name, cudaError_t code) { failure = {name, code}; }
+void fail_next(const std::string& name, cudaError_t code, int times) {
+  failure = {name, code};
+  failures = times;
+}
 
 void pass_time(float milliseconds) { now += milliseconds; }
 void set_launch_time(float milliseconds) { launch_time = milliseconds; }
+void once_a_capture_begins(std::function<void()> run) { once_capturing = std::move(run); }
 void set_capturing(bool on) { said_to_capture = on; }
 void set_events_done(bool done) { events_done = done; }
 

@@ -2,6 +2,7 @@
 // A CUDA driver without a GPU: device memory is host memory, copies are done at once, kernels are counted and not run.
 // So a whole training step can be run for what it asks of the device: launches, copies, allocations, waits.
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -64,8 +65,8 @@ class Calls {
 const Driver& fake_driver();
 /// Work of a library for a stream: a node of the graph where that is captured.
 void count_node(cudaStream_t stream);
-/// The next call of this name returns `code`.
-void fail_next(const std::string& name, cudaError_t code);
+/// The next `times` calls of this name return `code`.
+void fail_next(const std::string& name, cudaError_t code, int times = 1);
 /// Whether events that were recorded are done; at first they are.
 void set_events_done(bool done);
 
@@ -73,6 +74,8 @@ void set_events_done(bool done);
 void pass_time(float milliseconds);
 /// What every launch takes from now on; 0 at first.
 void set_launch_time(float milliseconds);
+/// Runs this as soon as the driver has begun the next capture, before tandem goes on.
+void once_a_capture_begins(std::function<void()> run);
 /// What cudaStreamIsCapturing says from now on.
 void set_capturing(bool capturing);
 

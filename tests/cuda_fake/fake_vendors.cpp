@@ -29,6 +29,7 @@ cudnnStatus_t dnn(const char* name) {
 }
 
 std::map<cublasLtMatmulDesc_t, uint32_t> epilogues;
+std::map<cublasLtMatmulDesc_t, const void*> bias_pointers;
 
 BlasDriver make_blas() {
   BlasDriver d;
@@ -51,6 +52,7 @@ BlasDriver make_blas() {
   d.cublasLtMatmulDescSetAttribute = [](cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t name,
                                         const void* value, size_t) {
     if (name == CUBLASLT_MATMUL_DESC_EPILOGUE) std::memcpy(&epilogues[desc], value, sizeof(uint32_t));
+    if (name == CUBLASLT_MATMUL_DESC_BIAS_POINTER) std::memcpy(&bias_pointers[desc], value, sizeof(void*));
     return blas("cublasLtMatmulDescSetAttribute");
   };
   d.cublasLtMatmulPreferenceCreate = [](cublasLtMatmulPreference_t* preference) {
@@ -60,9 +62,13 @@ BlasDriver make_blas() {
   d.cublasLtMatmulPreferenceDestroy = [](cublasLtMatmulPreference_t) {
     return blas("cublasLtMatmulPreferenceDestroy");
   };
-  d.cublasLtMatmulPreferenceSetAttribute = [](cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
-                                              const void*,
-                                              size_t) { return blas("cublasLtMatmulPreferenceSetAttribute"); };
+  d.cublasLtMatmulPreferenceSetAttribute = [](cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t name,
+                                              const void* value, size_t) {
+    if (name == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK) {
+      std::memcpy(&vendors().reductions, value, sizeof(uint32_t));
+    }
+    return blas("cublasLtMatmulPreferenceSetAttribute");
+  };
   d.cublasLtMatmulAlgoGetHeuristic = [](cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
                                         cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                         cublasLtMatmulPreference_t, int wanted,
@@ -82,7 +88,7 @@ BlasDriver make_blas() {
                         const cublasLtMatmulAlgo_t* algorithm, void*, size_t, cudaStream_t stream) {
     count_node(stream);
     Vendors& v = vendors();
-    Vendors::Product product{algorithm->data[0], result, 0, 0, epilogues[desc]};
+    Vendors::Product product{algorithm->data[0], result, 0, 0, epilogues[desc], bias_pointers[desc]};
     std::memcpy(&product.alpha, alpha, sizeof(float));
     std::memcpy(&product.beta, beta, sizeof(float));
     v.products.push_back(product);

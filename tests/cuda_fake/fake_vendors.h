@@ -25,8 +25,10 @@ struct Vendors {
     void* d;
     float alpha, beta;  ///< of products with sums in f32
     uint32_t epilogue;
+    const void* vector;  ///< of the epilogue
   };
   std::vector<Product> products;
+  uint32_t reductions = 0;  ///< ways to add up a split k that the last search for an algorithm allowed
   /// A call of cudnnBackendExecute, by the tensors of its graph.
   struct Convolution {
     size_t engine;

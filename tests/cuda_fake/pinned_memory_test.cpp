@@ -1,7 +1,18 @@
 // Page-locked memory over a fake driver: when blocks are handed out again, and when the host waits for a copy.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <thread>
+#include <vector>
+
 #include "cuda_fake/fake_driver.h"
+#include "kernels/cuda/tensor_list.h"
+#include "src/amp/late_values.h"
+#include "src/amp/skip_watch.h"
 #include "support/bad_input.h"
 #include "tandem/cuda/memory.h"
 #include "tandem/tandem.h"
@@ -76,6 +87,99 @@ TEST(FakePinnedMemory, TheHostWaitsUnlessToldNotTo) {
   const Tensor recorded = there.clone().requires_grad_() * 1;
   EXPECT_EQ(waits([&] { recorded.copy_(pinned); }), 1);
   EXPECT_EQ(waits([&] { x.to(kCUDA); }), 0) << "the driver has read it when the call returns";
+}
+
+/// The blocks of a size that the cache hands out now.
+std::set<const void*> cached_blocks(size_t bytes) {
+  const Calls& calls = Calls::instance();
+  std::vector<std::shared_ptr<void>> taken;
+  std::set<const void*> blocks;
+  for (const int64_t before = calls["cudaHostAlloc"];; blocks.insert(taken.back().get())) {
+    taken.push_back(allocate_pinned(bytes));
+    if (calls["cudaHostAlloc"] > before) return blocks;
+  }
+}
+
+/// The block that `use` was given and has dropped does not come back before the device is done.
+void expect_kept_for_the_device(size_t bytes, const std::function<const void*()>& use) {
+  Calls& calls = Calls::instance();
+  set_events_done(false);
+  calls.reset();
+  const void* used = use();
+  EXPECT_EQ(cached_blocks(bytes).count(used), 0U);
+  EXPECT_EQ(calls.waits(), 0) << calls.str();
+  set_events_done(true);
+  EXPECT_EQ(cached_blocks(bytes).count(used), 1U);
+}
+
+/// Where the last copy from the device went.
+const void* last_destination() {
+  const std::vector<Queued>& queue = Calls::instance().queued();
+  return std::find_if(queue.rbegin(), queue.rend(), [](const Queued& q) { return q.call == "copy"; })->to;
+}
+
+TEST(FakePinnedMemory, WhatACopyFromTheDeviceWrites) {
+  const Tensor x = zeros({1}, kCUDA);
+  expect_kept_for_the_device(4, [&] {
+    const std::shared_ptr<void> block = allocate_pinned(4);
+    copy_to_pinned(block.get(), x);
+    return block.get();
+  });
+  expect_kept_for_the_device(4, [&] {
+    amp::detail::SkipWatch watch(3);
+    watch.send_for(zeros({1}, TensorOptions(kInt).device(kCUDA)));
+    return last_destination();
+  });
+  expect_kept_for_the_device(4, [&] {
+    const amp::LateValues values({x});
+    return last_destination();
+  });
+}
+
+TEST(FakePinnedMemory, LateValuesMayBeDroppedInACapture) {
+  const Tensor x = zeros({1}, kCUDA), y = zeros({8}, kCUDA);
+  std::optional<amp::LateValues> values;
+  values.emplace(std::vector<Tensor>{x});
+  set_events_done(false);
+  CUDAGraph graph;
+  graph.capture([&] {
+    y.add_(1);
+    values.reset();
+  });
+  set_events_done(true);
+  EXPECT_EQ(graph.num_nodes(), 1);
+}
+
+TEST(FakePinnedMemory, TheTableOfADestroyedGraph) {
+  const Tensor y = zeros({8}, kCUDA);
+  expect_kept_for_the_device(1 << 20, [&] {
+    CUDAGraph graph;
+    const void* table = nullptr;
+    graph.capture([&] {
+      y.add_(1);
+      upload(std::vector<uint64_t>(1 << 17));
+      table = Calls::instance().queued().back().from;
+    });
+    graph.replay();
+    return table;
+  });
+}
+
+TEST(FakePinnedMemory, AnotherThreadMayPinDuringACapture) {
+  const Tensor y = zeros({8}, kCUDA);
+  const Stream side = stream_from_pool();
+  const auto pin_and_upload = [&] {
+    const StreamGuard on(side);
+    zeros({20000}).pin_memory().to(kCUDA, /*non_blocking=*/true);
+    upload(std::vector<uint64_t>(5000));
+  };
+  pin_and_upload();  // so that blocks have come back, with events to ask
+  CUDAGraph graph;
+  graph.capture([&] {
+    y.add_(1);
+    std::thread(pin_and_upload).join();
+  });
+  EXPECT_EQ(graph.num_nodes(), 1);
 }
 
 TEST(FakePinnedMemory, Refusals) {

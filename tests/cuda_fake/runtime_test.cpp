@@ -1,8 +1,11 @@
 // Devices, streams, events, memory and errors of the CUDA backend over a fake driver.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "cuda_fake/fake_driver.h"
 #include "support/throws.h"
+#include "tandem/cuda/capture.h"
 #include "tandem/cuda/event.h"
 #include "tandem/cuda/memory.h"
 #include "tandem/tandem.h"
@@ -96,7 +99,7 @@ TEST(FakeRuntime, AGraphsMemoryIsItsOwn) {
   empty_cache();
   const int64_t reserved = memory_reserved();
   const void* address = output.data_ptr();
-  second.capture([&] { output.mul_(2); }, graph.pool());
+  second.capture([&] { output.mul_((output + x) * 2); }, graph.pool());
   EXPECT_EQ(memory_reserved(), reserved) << "a shared pool";
   {
     const Tensor eager = empty({1000}, kCUDA);
@@ -124,6 +127,52 @@ TEST(FakeRuntime, WhatACaptureDropsStaysUntilTheGraphIsGone) {
   EXPECT_EQ(memory_allocated(), before);
 }
 
+TEST(FakeRuntime, WhatACaptureDropsOfAnotherGraphsStaysToo) {
+  CUDAGraph a, b;
+  const Tensor x = zeros({1000}, kCUDA);
+  Tensor output;
+  a.capture([&] { output = x + x; });
+  const int64_t before = memory_allocated();
+  b.capture([&] {
+    output.mul_(2);
+    output = Tensor();
+  });
+  EXPECT_EQ(memory_allocated(), before) << "replays of b multiply it";
+  a.reset();
+  EXPECT_EQ(memory_allocated(), before);
+  b.reset();
+  EXPECT_EQ(memory_allocated(), before - 4096);
+}
+
+TEST(FakeRuntime, AReplayOnAnotherStreamComesAfterTheLast) {
+  Calls& calls = Calls::instance();
+  const Tensor x = zeros({8}, kCUDA);
+  CUDAGraph graph;
+  size_t given = 0;  // before the replay gives the device anything of its own
+  graph.capture([&] {
+    x.add_(1);
+    current_capture()->before_replay([&] { given = calls.queued().size(); });
+  });
+  const Stream a = stream_from_pool(), b = stream_from_pool();
+  const auto replay_on = [&](const Stream& stream) {
+    const StreamGuard on(stream);
+    calls.reset();
+    graph.replay();
+    EXPECT_EQ(calls.waits(), 0) << calls.str();
+  };
+  replay_on(a);
+  replay_on(b);
+  ASSERT_EQ(given, 2U);
+  const Queued& mark = calls.queued()[0];
+  const Queued& wait = calls.queued()[1];
+  EXPECT_EQ(mark.call + wait.call, "recordwait");
+  EXPECT_EQ(mark.stream, a.handle());
+  EXPECT_EQ(wait.stream, b.handle());
+  EXPECT_EQ(mark.event, wait.event);
+  replay_on(b);
+  EXPECT_EQ(given, 0U) << "the stream's own order is enough";
+}
+
 TEST(FakeRuntime, ACaptureThatFailsIsGivenUp) {
   const Tensor x = zeros({8}, kCUDA);
   CUDAGraph graph;
@@ -136,6 +185,62 @@ TEST(FakeRuntime, ACaptureThatFailsIsGivenUp) {
   graph.capture([&] { x.add_(1); });
   graph.replay();
   EXPECT_EQ(graph.num_nodes(), 1);
+}
+
+/// An own segment's worth of memory that another stream was said to use.
+const void* free_while_used_by(const Stream& other) {
+  const Tensor x = empty({4 << 20}, kCUDA);
+  x.record_stream(other);
+  return x.raw_bytes();
+}
+
+TEST(FakeRuntime, AnEventThatCannotBeAskedIsNotDone) {
+  empty_cache();
+  const void* freed = free_while_used_by(stream_from_pool());
+  fail_next("cudaEventQuery", cudaErrorInvalidResourceHandle);
+  const Tensor other = empty({4 << 20}, kCUDA);
+  EXPECT_NE(other.raw_bytes(), freed) << "nobody knows whether it is done";
+  const Tensor again = empty({4 << 20}, kCUDA);
+  EXPECT_EQ(again.raw_bytes(), freed);
+}
+
+TEST(FakeRuntime, WithoutAnEventTheHostWaits) {
+  Calls& calls = Calls::instance();
+  for (const char* call : {"cudaEventCreateWithFlags", "cudaEventRecord"}) {
+    empty_cache();
+    calls.reset();
+    fail_next(call, cudaErrorMemoryAllocation);
+    const void* freed = free_while_used_by(stream_from_pool());
+    EXPECT_EQ(calls["cudaStreamSynchronize"], 1) << call << '\n' << calls.str();
+    EXPECT_EQ(empty({4 << 20}, kCUDA).raw_bytes(), freed);
+  }
+}
+
+TEST(FakeRuntime, NoEventOfTheAllocatorIsAskedOnceACaptureHasBegun) {
+  Calls& calls = Calls::instance();
+  empty_cache();
+  const Tensor y = zeros({8}, kCUDA);
+  set_events_done(false);
+  free_while_used_by(stream_from_pool());
+  calls.reset();
+  once_a_capture_begins([] { std::thread(empty_cache).join(); });
+  CUDAGraph graph;
+  graph.capture([&] { y.add_(1); });
+  set_events_done(true);
+  EXPECT_EQ(calls["cudaEventQuery"], 0) << calls.str();
+  EXPECT_EQ(graph.num_nodes(), 1);
+}
+
+TEST(FakeRuntime, ACaptureThatDoesNotBeginLeavesNothing) {
+  CUDAGraph graph;
+  fail_next("cudaStreamBeginCapture", cudaErrorStreamCaptureUnsupported);
+  EXPECT_THROWS(graph.capture([] {}), StateError, "cudaStreamBeginCapture");
+  empty_cache();
+  const int64_t allocated = memory_allocated(), reserved = memory_reserved();
+  { const Tensor x = empty({4 << 20}, kCUDA); }
+  EXPECT_EQ(memory_allocated(), allocated);
+  empty_cache();
+  EXPECT_EQ(memory_reserved(), reserved) << "memory goes back again";
 }
 
 TEST(FakeRuntime, OutOfMemoryTriesAgainThenSaysHowMuch) {

@@ -7,6 +7,7 @@
 #include "support/throws.h"
 #include "tandem/backend.h"
 #include "tandem/cuda/math_mode.h"
+#include "tandem/cuda/memory.h"
 #include "tandem/tandem.h"
 
 namespace tandem::cuda::testing {
@@ -100,6 +101,17 @@ TEST_F(TimedChoice, AnAccumulatedDestinationIsWrittenOnce) {
   }
 }
 
+TEST_F(TimedChoice, WithoutMemoryForItsTrialsTheHeuristicDecides) {
+  vendors().algorithms = {2, 1};
+  const Tensor a = half({1024, 70}), b = half({70, 4096});
+  const Tensor d = empty({1024, 4096}, TensorOptions(kFloat).device(kCUDA));
+  empty_cache();
+  set_autotune(true);
+  fail_next("cudaMalloc", cudaErrorMemoryAllocation, 2);  // also once the cache has been given back
+  EXPECT_EQ(algorithm_of([&] { backend(kCUDA).gemm({.d = d, .a = a, .b = b, .bias = {}, .accumulate = true}); }), 0U);
+  EXPECT_EQ(vendors().products.back().d, d.raw_bytes());
+}
+
 TEST_F(TimedChoice, NothingIsTimedDuringCaptureButLater) {
   vendors().algorithms = {3, 1};
   vendors().engines = {3, 1};
@@ -146,6 +158,42 @@ TEST_F(TimedChoice, FusedAgainstApart) {
   EXPECT_EQ(epilogue_of(half({64, 73}), half({66, 73}), bias), CUBLASLT_EPILOGUE_BIAS);
   vendors().epilogue_time = 100;
   EXPECT_EQ(epilogue_of(half({64, 74}), half({66, 74}), bias), CUBLASLT_EPILOGUE_DEFAULT) << "bias in its own kernel";
+}
+
+TEST_F(TimedChoice, NoSplitKWhereItMayRoundBeforeTheBias) {
+  const auto reductions_of = [](auto&& run) {
+    vendors().reductions = ~0u;
+    run();
+    return vendors().reductions;
+  };
+  const uint32_t all = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  const Tensor x = half({64, 79}), w = half({66, 79}), bias = half({66});
+  EXPECT_EQ(reductions_of([&] { mm(x, w.t()); }), all);
+  EXPECT_EQ(reductions_of([&] { linear(x, w, bias); }), uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
+  const auto f32 = [](const Tensor& t) { return empty(t.sizes(), TensorOptions(kFloat).device(kCUDA)); };
+  EXPECT_EQ(reductions_of([&] { linear(f32(x), f32(w), f32(bias)); }), all);
+  EXPECT_EQ(reductions_of([&] {
+              backend(kCUDA).linear_backward_weight(half({66, 79}), half({66}), half({64, 66}), x);
+            }),
+            all);
+}
+
+/// Nothing tells cuBLASLt how a vector is aligned, and some of its kernels want 16 bytes.
+TEST_F(TimedChoice, VectorsOfEpiloguesAreAligned) {
+  const Tensor x = half({64, 78}), w = half({66, 78}), gy = half({64, 66}), gw = half({66, 78});
+  size_t fused = 0;
+  for (const int64_t begin : {0, 1, 4, 8}) {
+    vendors().products.clear();
+    linear(x, w, half({80}).narrow(0, begin, 66));
+    backend(kCUDA).linear_backward_weight(gw, half({80}).narrow(0, begin, 66), gy, x);
+    EXPECT_EQ(vendors().products.size(), 2U);
+    for (const Vendors::Product& p : vendors().products) {
+      if (p.epilogue == CUBLASLT_EPILOGUE_DEFAULT) continue;
+      ++fused;
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(p.vector) % 16, 0U) << begin;
+    }
+  }
+  EXPECT_EQ(fused, 6U) << "a bias is copied, a bias gradient is summed apart";
 }
 
 TEST_F(TimedChoice, EnginesAgainstBiasApart) {

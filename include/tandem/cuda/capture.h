@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "tandem/base/device.h"
-
 namespace tandem {
 class Storage;
 class Tensor;
@@ -43,7 +41,8 @@ class Capture {
  public:
   using Hook = std::function<void()>;
 
-  explicit Capture(Device device);
+  /// `new_slots` makes memory of kSlots words that the graph itself never writes.
+  explicit Capture(std::function<Tensor()> new_slots);
   ~Capture();
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
@@ -62,6 +61,7 @@ class Capture {
   void at_end(Hook hook) { at_end_.push_back(std::move(hook)); }
   /// Keeps something as long as the graph.
   void hold(std::shared_ptr<void> what) { held_.push_back(std::move(what)); }
+  const std::vector<std::shared_ptr<void>>& held() const { return held_; }
   /// The graph writes this memory: its version rises after every replay.
   void wrote(Storage& storage);
   /// What somebody keeps with the capture, by the address of something of his; at first null.
@@ -90,7 +90,7 @@ class Capture {
   };
 
   uint64_t id_;
-  Device device_;
+  std::function<Tensor()> new_slots_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<Source> sources_;
   std::vector<Hook> before_, after_, at_end_;

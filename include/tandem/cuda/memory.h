@@ -44,7 +44,7 @@ bool is_pinned(const void* address);
 /// out again only after that work is done. Does nothing for other addresses.
 void record_pinned(const void* address, const Stream& stream);
 /// Copies the elements of a contiguous tensor to page-locked memory, on the current stream of its device and without a
-/// wait: an event recorded behind it says when they have arrived.
+/// wait: an event recorded behind it says when they have arrived. The block may be freed before that.
 void copy_to_pinned(void* pinned, const Tensor& source);
 
 }  // namespace tandem::cuda

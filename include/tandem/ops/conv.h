@@ -17,8 +17,8 @@ namespace tandem {
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntArrayRef stride = {1},
               IntArrayRef padding = {0}, IntArrayRef dilation = {1}, int64_t groups = 1);
 
-/// relu(conv2d(x, weight, bias, ...)) in one call of the device's library where that keeps NaN: the same bits as the
-/// two ops and a tensor less. Source: torch.cudnn_convolution_relu.
+/// relu(conv2d(x, weight, bias, ...)) in one call of the device's library where that keeps NaN: a tensor less, and
+/// equal to the two ops up to the order of the sums. Source: torch.cudnn_convolution_relu.
 Tensor conv2d_relu(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntArrayRef stride = {1},
                    IntArrayRef padding = {0}, IntArrayRef dilation = {1}, int64_t groups = 1);
 

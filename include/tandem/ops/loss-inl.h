@@ -83,9 +83,6 @@ inline Tensor nll_loss_op(const Tensor& x, const Tensor& target, const Tensor& w
       x, target, weight);
 }
 
-/// The dimension that classes run along.
-inline int64_t class_dim(const Tensor& x) { return x.dim() > 1 ? 1 : 0; }
-
 /// dL/dx of cross_entropy for g = dL/dloss of each row, or one number for all; max and log_sum as its kernel leaves
 /// them.
 inline Tensor cross_entropy_slope(const Tensor& g, const Tensor& x, const Tensor& max, const Tensor& log_sum,

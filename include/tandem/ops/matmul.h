@@ -16,8 +16,8 @@ Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta 
 Tensor matmul(const Tensor& a, const Tensor& b);
 /// x weight^T + bias; x: [..., in], weight: [out, in], bias (optional): [out] -> [..., out]
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
-/// relu(linear(x, weight, bias)) in one call of the device's library where that keeps NaN: the same bits as the two ops
-/// and a tensor less. Source: torch._addmm_activation.
+/// relu(linear(x, weight, bias)) in one call of the device's library where that keeps NaN: a tensor less, and equal to
+/// the two ops up to the order of the sums (on the CPU in every bit). Source: torch._addmm_activation.
 Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 /// Products written in a dtype of the caller's choice (f32 or that of the operands), operands f32 where the other is

@@ -110,7 +110,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t) { return ++counts().waits, outsi
 cudaError_t cudaEventSynchronize(cudaEvent_t) { return ++counts().waits, outside_captures(); }
 cudaError_t cudaStreamQuery(cudaStream_t) { return outside_captures(); }
 cudaError_t cudaEventQuery(cudaEvent_t) {
-  const cudaError_t code = outside_captures();
+  const cudaError_t code = outside_captures(true);
   return code == cudaSuccess && !events_done ? cudaErrorNotReady : code;
 }
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) { return new_handle(stream); }

@@ -31,8 +31,8 @@ TANDEM_MODULE(Functional);
 
 /// Modules run one after another, each with the output of the one before. Elements are modules with
 /// `Tensor forward(Tensor)`; they are registered under "0", "1", ..., or under given names. A Linear or Conv2d with a
-/// ReLU behind it runs as one op, linear_relu or conv2d_relu: the same bits, a tensor less in memory. Not where either
-/// has a call hook, which is to see what it takes and gives.
+/// ReLU behind it runs as one op, linear_relu or conv2d_relu, with a tensor less in memory. Not where either has a call
+/// hook, which is to see what it takes and gives.
 ///
 ///   nn::Sequential net(nn::Linear(784, 64), nn::Functional(relu), nn::Linear(64, 10));
 ///   nn::Sequential net({{"fc1", nn::Linear(784, 64)}, {"fc2", nn::Linear(64, 10)}});
