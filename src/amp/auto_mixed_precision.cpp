@@ -33,7 +33,7 @@ class AmbientScaling final : public autograd::BackwardScaler,
                              public std::enable_shared_from_this<AmbientScaling> {
  public:
   AmbientScaling(const GradScalerOptions& options, const bool (&scales)[kNumDeviceTypes])
-      : scalers_{GradScaler(options), GradScaler(options)}, fixed_(options.static_scale()) {
+      : scalers_{GradScaler(options), GradScaler(options)} {
     std::copy(std::begin(scales), std::end(scales), scales_);
   }
 
@@ -98,7 +98,7 @@ class AmbientScaling final : public autograd::BackwardScaler,
     std::lock_guard lock(mutex_);
     std::vector<StateCommit> commits;
     for (size_t type = 0; type < kNumDeviceTypes; ++type) {
-      if (scales_[type] && !fixed_) commits.push_back(prepare_state_below(scalers_[type], state, name_of(type)));
+      if (scales_[type]) commits.push_back(prepare_state_below(scalers_[type], state, name_of(type)));
     }
     return [self = shared_from_this(), commits] {
       std::lock_guard loading(self->mutex_);
@@ -146,7 +146,6 @@ class AmbientScaling final : public autograd::BackwardScaler,
 
   std::mutex mutex_;
   GradScaler scalers_[kNumDeviceTypes];
-  const bool fixed_;
   bool scales_[kNumDeviceTypes] = {};
   bool begun_[kNumDeviceTypes] = {};  // a pass was scaled
   Flags waiting_[kNumDeviceTypes];

@@ -28,6 +28,8 @@ void for_each_parameter_once(const std::vector<optim::Optimizer*>& optimizers, c
   }
 }
 
+std::string name_of(size_t loss) { return "loss_scaler" + std::to_string(loss); }
+
 bool holds_gradients(const optim::Optimizer& optimizer) {
   bool holds = false;
   for_each_parameter(optimizer, [&](const Tensor& p) { holds |= p.grad().defined(); });
@@ -58,10 +60,6 @@ void LossScaling::step(optim::Optimizer& optimizer) {
   optimizer.step(scaling);
 }
 
-namespace {
-std::string name_of(size_t loss) { return "loss_scaler" + std::to_string(loss); }
-}  // namespace
-
 StateDict LossScaling::state_dict() {
   StateDict state;
   for (size_t i = 0; i < scalers_.size(); ++i) add_below(state, name_of(i), state_of(scalers_[i]));
@@ -69,7 +67,6 @@ StateDict LossScaling::state_dict() {
 }
 
 StateCommit LossScaling::prepare_load_state_dict(const StateDict& state) {
-  if (options_.static_scale()) return [] {};
   std::vector<StateCommit> commits;
   for (size_t i = 0; i < scalers_.size(); ++i) commits.push_back(prepare_state_below(scalers_[i], state, name_of(i)));
   return [commits] {

@@ -18,7 +18,7 @@ namespace {
 class ScaledStep final : public optim::StepScaler {
  public:
   ScaledStep(const GradScalerOptions& options, bool counts_zeros, bool verbose)
-      : scaler(options), counts_zeros(counts_zeros), fixed_(options.static_scale()), verbose_(verbose) {}
+      : scaler(options), counts_zeros(counts_zeros), verbose_(verbose) {}
 
   void step(optim::Optimizer& optimizer) override {
     if (counts_zeros) count_zeros(optimizer);
@@ -37,7 +37,7 @@ class ScaledStep final : public optim::StepScaler {
     return state;
   }
   StateCommit prepare_load_state_dict(const StateDict& state) override {
-    return fixed_ ? [] {} : prepare_state_below(scaler, state, kScaler);
+    return prepare_state_below(scaler, state, kScaler);
   }
 
   GradScaler scaler;
@@ -56,7 +56,7 @@ class ScaledStep final : public optim::StepScaler {
   }
 
   static constexpr const char* kScaler = "loss_scaler0";  // as initialize() names the scaler of the only loss
-  bool fixed_, verbose_;
+  bool verbose_;
 };
 
 std::shared_ptr<ScaledStep> scaled_step_of(const optim::Optimizer& optimizer) {

@@ -112,7 +112,7 @@ void check_parts(const std::vector<nn::Module*>& models, const std::vector<optim
                  "initialize: an optimizer has a mode already; initialize or boost each once");
     TANDEM_CHECK(optimizer->supports_amp_scaling(), NotImplementedError,
                  "initialize: an optimizer cannot unscale and skip by itself; override step(const StepScaling&) and "
-                 "supports_amp_scaling(), and end step(closure) with plain_step()");
+                 "supports_amp_scaling(), and leave step(closure) alone or end it with plain_step()");
     TANDEM_CHECK(!p.master_weights || optimizer->supports_master_weights(), NotImplementedError,
                  "initialize: an optimizer steps its parameters only; use tandem's SGD, Adam or AdamW, or set "
                  "master_weights to false");

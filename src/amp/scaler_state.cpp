@@ -28,7 +28,7 @@ StateCommit prepare_state(GradScaler& scaler, const StateDict& state) {
 
 StateCommit prepare_state_below(GradScaler& scaler, const StateDict& state, const std::string& name) {
   const StateDict own = state_below(state, name);
-  return own.is_empty() ? [] {} : prepare_state(scaler, own);
+  return own.is_empty() || scaler.has_static_scale() ? [] {} : prepare_state(scaler, own);
 }
 
 }  // namespace tandem::amp

@@ -8,7 +8,7 @@ namespace tandem::amp {
 StateDict state_of(const GradScaler& scaler);
 /// GradScaler::prepare_load_state_dict. Throws StateError besides for what is no number.
 StateCommit prepare_state(GradScaler& scaler, const StateDict& state);
-/// The same for the entries below `name`; a scaler that has none stays as it is.
+/// What a mode does with the entries below `name`: a scaler that has none, or whose scale is fixed, stays as it is.
 StateCommit prepare_state_below(GradScaler& scaler, const StateDict& state, const std::string& name);
 
 }  // namespace tandem::amp

@@ -134,7 +134,8 @@ class Pass {
       std::shared_ptr<TensorImpl> tensor = r.tensor.lock();
       if (!tensor || !grads[r.output].defined()) continue;
       const Tensor x(std::move(tensor));
-      Tensor g = detail::unscaled(grads[r.output]);
+      Tensor g = grads[r.output];
+      detail::unscale(g);
       Tensor& kept = meta(x).grad;
       kept = kept.defined() ? kept.add(g) : own_gradient(std::move(g), x);
     }

@@ -191,13 +191,8 @@ StateDict Optimizer::state_dict() const {
   return state;
 }
 
-StateCommit Optimizer::prepare_load_state_dict(const StateDict& whole) {
+StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
   NoGradGuard no_grad;
-  const StateDict of_scaler = state_below(whole, kStepScaler);
-  StateDict state = whole;
-  for (const auto& item : of_scaler) state.erase(std::string(kStepScaler) + "." + item.key());
-  const auto scaler = of_scaler.is_empty() ? nullptr : current_step_scaler();
-  const StateCommit load_scaler = scaler ? scaler->prepare_load_state_dict(of_scaler) : [] {};
   StateReader reader("load_state_dict", state);
   std::vector<OptimizerParamGroup> groups = param_groups_;
   for_each_group(groups, [&](const std::string& prefix, const Tensor& numbers, OptimizerParamGroup& group) {
@@ -228,7 +223,12 @@ StateCommit Optimizer::prepare_load_state_dict(const StateDict& whole) {
     const Tensor* given = reader.contains(key) ? reader.fitting(key, p) : nullptr;
     if (given && has_master(p)) masters->emplace_back(p, *given);
   }
+  const StateDict of_scaler = state_below(state, kStepScaler);
+  reader.set_prefix(std::string(kStepScaler) + ".");
+  for (const auto& item : of_scaler) reader.find(item.key());  // expected, also where there is no scaler to take it
   reader.finish();
+  const auto scaler = of_scaler.is_empty() ? nullptr : current_step_scaler();
+  const StateCommit load_scaler = scaler ? scaler->prepare_load_state_dict(of_scaler) : [] {};
   for (const OptimizerParamGroup& group : groups) check_options(group.options());
   // The options are read a second time, into the objects that are there: a program may hold references to them.
   return [this, state, states, masters, load_scaler] {

@@ -1,6 +1,7 @@
 // The modes refuse options that contradict each other, parts that they cannot work with, and calls out of order.
 #include <cstdlib>
 
+#include "amp/opt_level_support.h"
 #include "support/bad_input.h"
 #include "tandem/amp/auto_mixed_precision.h"
 #include "tandem/amp/booster.h"
@@ -16,8 +17,6 @@ namespace {
 
 using amp::InitializeOptions;
 using amp::OptLevel;
-
-InitializeOptions silent() { return InitializeOptions().verbosity(0); }
 
 /// A model with its optimizer; each row starts from a fresh one.
 struct Parts {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "amp/opt_level_support.h"
 #include "support/compare.h"
 #include "support/counter.h"
 #include "tandem/amp/auto_mixed_precision.h"
@@ -86,9 +87,7 @@ std::vector<double> train_level(OptLevel level, DType low = kHalf) {
       return loss;
     });
   });
-  amp::set_autocast_enabled(kCPU, false);
-  amp::set_autocast_dtype(kCPU, kBFloat16);
-  set_initial_autocast(kCPU, {false, kBFloat16});
+  end_o1();
   return losses;
 }
 
@@ -174,9 +173,7 @@ Tensor weights_after(const std::function<std::function<void(const Tensor&)>(nn::
     EXPECT_TRUE(given.defined());
   }
   EXPECT_EQ(evaluations, 3);
-  amp::set_autocast_enabled(kCPU, false);
-  amp::set_autocast_dtype(kCPU, kBFloat16);
-  set_initial_autocast(kCPU, {false, kBFloat16});
+  end_o1();
   return net->weight.detach().clone();
 }
 

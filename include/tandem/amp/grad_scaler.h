@@ -164,6 +164,8 @@ class GradScaler {
   void set_backoff_factor(double factor);
   void set_growth_interval(int64_t interval);
   bool is_enabled() const { return options_.enabled(); }
+  /// Whether only update(new_scale) changes the scale.
+  bool has_static_scale() const { return options_.static_scale(); }
 
   /// Everything that a bitwise resume needs; empty when disabled. PyTorch's keys: scale, growth_factor, backoff_factor,
   /// growth_interval, _growth_tracker; tandem's: hysteresis_tracker, consecutive_skips.

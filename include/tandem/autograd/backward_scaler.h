@@ -31,10 +31,10 @@ std::shared_ptr<BackwardScaler> backward_scaler();
 const BackwardScaler::Factors*& pass_factors();
 /// `gradient` multiplied by one of them.
 Tensor times(const Tensor& gradient, const Tensor& factor);
-/// `gradient` without the scale of the calling thread's backward pass.
-inline Tensor unscaled(const Tensor& gradient) {
-  const BackwardScaler::Factors* factors = pass_factors();
-  return factors ? times(gradient, factors->inverse) : gradient;
+/// Takes the scale of the calling thread's backward pass out of a defined gradient.
+inline void unscale(Tensor& gradient) {
+  if (const BackwardScaler::Factors* factors = pass_factors()) [[unlikely]]
+    gradient = times(gradient, factors->inverse);
 }
 }  // namespace detail
 

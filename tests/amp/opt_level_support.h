@@ -1,0 +1,31 @@
+#pragma once
+// What the tests of Apex's levels share.
+#include <gtest/gtest.h>
+
+#include "tandem/amp/autocast.h"
+#include "tandem/amp/opt_level.h"
+#include "tandem/nn/nn.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::testing {
+
+inline amp::InitializeOptions silent() { return amp::InitializeOptions().verbosity(0); }
+
+/// Undoes O1, which leaves the autocast of this thread and of those to come on.
+inline void end_o1() {
+  amp::set_autocast_enabled(kCPU, false);
+  amp::set_autocast_dtype(kCPU, kBFloat16);
+  set_initial_autocast(kCPU, {false, kBFloat16});
+}
+
+/// Every test ends as it began.
+struct OptLevels : ::testing::Test {
+  ~OptLevels() override { end_o1(); }
+};
+
+struct OneParameter : nn::Module {
+  explicit OneParameter(double value) { p = register_parameter("p", full({4}, value)); }
+  Tensor p;
+};
+
+}  // namespace tandem::testing
