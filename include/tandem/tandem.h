@@ -25,6 +25,7 @@
 #include "tandem/ops/ops.h"
 #include "tandem/optim/optim.h"
 #include "tandem/tensor/allocator.h"
+#include "tandem/tensor/default_device.h"
 #include "tandem/tensor/factories.h"
 #include "tandem/tensor/indexing.h"
 #include "tandem/tensor/print.h"

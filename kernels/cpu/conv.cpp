@@ -39,18 +39,18 @@ Array channels_last_array(const Tensor& x) {
 
 Tensor dense(const Tensor& x, DType dtype) {
   if (!x.defined() || (x.dtype() == dtype && is_dense(x))) return x;
-  const Tensor copied = empty(x.sizes(), dtype);
+  const Tensor copied = empty(x.sizes(), x.options().dtype(dtype));
   copy(copied, x);
   return copied;
 }
 
 Tensor dense_result(const Tensor& y, DType dtype) {
-  return !y.defined() || (y.dtype() == dtype && is_dense(y)) ? y : empty(y.sizes(), dtype);
+  return !y.defined() || (y.dtype() == dtype && is_dense(y)) ? y : empty(y.sizes(), y.options().dtype(dtype));
 }
 
 Tensor contiguous(const Tensor& x, DType dtype) {
   if (!x.defined() || (x.dtype() == dtype && x.is_contiguous())) return x;
-  const Tensor copied = empty(x.sizes(), dtype);
+  const Tensor copied = empty(x.sizes(), x.options().dtype(dtype));
   copy(copied, x);
   return copied;
 }
@@ -58,7 +58,7 @@ Tensor contiguous(const Tensor& x, DType dtype) {
 Tensor contiguous_f64(const Tensor& x) { return contiguous(x, kDouble); }
 
 Tensor contiguous_f64_result(const Tensor& y) {
-  return y.dtype() == kDouble && y.is_contiguous() ? y : empty(y.sizes(), kDouble);
+  return y.dtype() == kDouble && y.is_contiguous() ? y : empty(y.sizes(), y.options().dtype(kDouble));
 }
 
 // Calls run(dtype) for the dtype itself where the processor computes in it, then for f32, until one returns true.
@@ -92,7 +92,7 @@ bool run_conv2d(const Tensor& y, const Tensor& x, const Tensor& weight, const Te
 Tensor turned(const Tensor& weight, int64_t groups) {
   const int64_t out = weight.size(0) / groups, in = weight.size(1), taps = weight.size(2) * weight.size(3);
   const Tensor w = contiguous(weight, weight.dtype());
-  const Tensor t = empty({groups * in, out, weight.size(2), weight.size(3)}, weight.dtype());
+  const Tensor t = empty({groups * in, out, weight.size(2), weight.size(3)}, weight.options());
   const uint16_t* from = static_cast<const uint16_t*>(w.raw_bytes());
   uint16_t* to = static_cast<uint16_t*>(t.raw_bytes());
   parallel_for(groups * in, 1 + kParallelGrain / (out * taps), [&](int64_t begin, int64_t end) {

@@ -100,11 +100,11 @@ Tensor dense(const Tensor& x, DType dtype) {
   if (x.dim() >= 2 && order_of(array) == Order::columns) {
     const Tensor swapped = transposed(x);
     if (x.dtype() == dtype && swapped.is_contiguous()) return x;
-    const Tensor copied = empty(swapped.sizes(), dtype);
+    const Tensor copied = empty(swapped.sizes(), x.options().dtype(dtype));
     copy(copied, swapped);
     return transposed(copied);
   }
-  const Tensor copied = empty(x.sizes(), dtype);
+  const Tensor copied = empty(x.sizes(), x.options().dtype(dtype));
   copy(copied, x);
   return copied;
 }
@@ -112,7 +112,7 @@ Tensor dense(const Tensor& x, DType dtype) {
 // A place for the result in `dtype`, row-major: d itself where it is so.
 Tensor result_like(const GemmCall& call, DType dtype) {
   if (call.d.dtype() == dtype && call.d.is_contiguous()) return call.d;
-  const Tensor result = empty(call.d.sizes(), dtype);
+  const Tensor result = empty(call.d.sizes(), call.d.options().dtype(dtype));
   if (call.accumulate) copy(result, call.d);
   return result;
 }
@@ -160,7 +160,7 @@ void multiply_rows(double* d, const double* a, const double* b, const double* bi
 
 Tensor contiguous_f64(const Tensor& x) {
   if (x.dtype() == kDouble && x.is_contiguous()) return x;
-  const Tensor copied = empty(x.sizes(), kDouble);
+  const Tensor copied = empty(x.sizes(), x.options().dtype(kDouble));
   copy(copied, x);
   return copied;
 }

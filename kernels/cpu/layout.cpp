@@ -15,7 +15,7 @@ void convert(const Tensor& dst, const Tensor& src) {
 }
 
 Tensor new_channels_last(const Tensor& x, DType dtype) {
-  return empty(x.sizes(), TensorOptions(dtype).memory_format(MemoryFormat::ChannelsLast));
+  return empty(x.sizes(), x.options().dtype(dtype).memory_format(MemoryFormat::ChannelsLast));
 }
 
 Tensor channels_last(const Tensor& x, DType dtype) {

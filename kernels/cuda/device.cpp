@@ -93,9 +93,9 @@ int current_device() {
 void set_device(int device) { TANDEM_CUDA(cudaSetDevice, checked_index("set_device", device)); }
 
 void synchronize() {
+  const WholeOpScope op("synchronize");
   present();
-  check_not_capturing("waiting for the device is impossible", "do it before the capture or after a replay",
-                      "synchronize");
+  check_not_capturing("waiting for the device is impossible", "do it before the capture or after a replay");
   TANDEM_CUDA(cudaDeviceSynchronize);
 }
 

@@ -216,7 +216,7 @@ std::vector<Choice> Plan::candidates(int wanted, const Operands& x) const {
 bool Plan::keeps_nan(const Choice& choice, const Operands& x) const {
   execute(choice, x, std::nan(""));
   const int64_t count = std::min<int64_t>(key_.m, 32);
-  const Tensor host = empty({count}, key_.result), values = empty({count}, kDouble);
+  const Tensor host = empty({count}, TensorOptions(key_.result).device(kCPU)), values = empty_like(host, kDouble);
   copy(host, make_view(x.d, {count}, {1}, x.d.storage_offset()));
   backend(kCPU).copy(values, host);
   return std::all_of(values.raw<double>(), values.raw<double>() + count, [](double v) { return std::isnan(v); });

@@ -40,13 +40,15 @@ void*& current_of(int device) {
 Stream::Stream(Device device) : device_(kCUDA, index_of(device)), handle_(nullptr) {}
 
 void Stream::synchronize() const {
-  check_not_capturing("waiting for the device is impossible", kWaitOutside, "Stream::synchronize");
+  const WholeOpScope op("Stream::synchronize");
+  check_not_capturing("waiting for the device is impossible", kWaitOutside);
   const DeviceGuard on(device_);
   TANDEM_CUDA(cudaStreamSynchronize, raw(*this));
 }
 
 bool Stream::query() const {
-  check_not_capturing("asking how far the device is is impossible", kWaitOutside, "Stream::query");
+  const WholeOpScope op("Stream::query");
+  check_not_capturing("asking how far the device is is impossible", kWaitOutside);
   const DeviceGuard on(device_);
   const cudaError_t code = driver().cudaStreamQuery(raw(*this));
   if (code == cudaErrorNotReady) {
@@ -164,7 +166,8 @@ void Event::record(const Stream& stream) {
 
 bool Event::query() const {
   if (!handle_) return true;
-  check_not_capturing("asking how far the device is is impossible", kWaitOutside, "Event::query");
+  const WholeOpScope op("Event::query");
+  check_not_capturing("asking how far the device is is impossible", kWaitOutside);
   const cudaError_t code = driver().cudaEventQuery(raw(*this));
   if (code == cudaErrorNotReady) {
     driver().cudaGetLastError();
@@ -175,7 +178,8 @@ bool Event::query() const {
 }
 
 void Event::synchronize() const {
-  check_not_capturing("waiting for the device is impossible", kWaitOutside, "Event::synchronize");
+  const WholeOpScope op("Event::synchronize");
+  check_not_capturing("waiting for the device is impossible", kWaitOutside);
   if (handle_) TANDEM_CUDA(cudaEventSynchronize, raw(*this));
 }
 

@@ -69,7 +69,7 @@ Numerics check_numerics(const Tensor& x) {
              .amax = none,
              .exponents = {}};
   // Every floating dtype widens to f64 without loss. The kernels are called themselves: this is no op of the program.
-  const Tensor host = empty(x.sizes(), x.options().device(kCPU)), wide = empty(x.sizes(), kDouble);
+  const Tensor host = empty(x.sizes(), x.options().device(kCPU)), wide = empty_like(host, kDouble);
   backend(x).copy(host, x);
   backend(wide).copy(wide, host);
   count(n, wide.raw<double>());

@@ -23,7 +23,7 @@ Tensor host_copy(const Tensor& x, DType dtype) {
   const Tensor host = empty(x.sizes(), x.options().device(kCPU));
   backend(x).copy(host, x);
   if (dtype == x.dtype()) return host;
-  const Tensor converted = empty(x.sizes(), dtype);
+  const Tensor converted = empty_like(host, dtype);
   backend(host).copy(converted, host);
   return converted;
 }

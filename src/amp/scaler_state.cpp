@@ -11,7 +11,7 @@ StateDict state_of(const GradScaler& scaler) {
   const ScalerState numbers = scaler.state_dict();
   StateDict state;
   for (const auto& [key, value] : std::map(numbers.begin(), numbers.end())) {
-    state.insert(key, scalar_tensor(value, value.kind()));
+    state.insert(key, scalar_tensor(value, TensorOptions(value.kind()).device(kCPU)));
   }
   return state;
 }

@@ -71,7 +71,7 @@ StateCommit SequentialSampler::prepare_load_state_dict(const StateDict& state) {
 void RandomSampler::reset(std::optional<size_t> new_size) {
   const WholeOpScope op("RandomSampler");
   size_ = new_size.value_or(size_);
-  order_ = randperm(static_cast<int64_t>(size_));
+  order_ = randperm(static_cast<int64_t>(size_), kCPU);
   index_ = 0;
 }
 
@@ -95,7 +95,7 @@ StateCommit RandomSampler::prepare_load_state_dict(const StateDict& state) {
   StateReader reader("load_state_dict", state);
   const size_t index = read_position(reader, size_);
   Tensor order;
-  reader.optional_tensor("order", order, empty({static_cast<int64_t>(size_)}, kLong));
+  reader.optional_tensor("order", order, empty({static_cast<int64_t>(size_)}, TensorOptions(kLong).device(kCPU)));
   if (!order.defined() && index > 0) reader.add_fault("'order' is missing");
   reader.finish();
   TANDEM_CHECK(

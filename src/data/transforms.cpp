@@ -12,7 +12,7 @@ namespace tandem::data::transforms::detail {
 namespace {
 
 Tensor per_channel(ArrayRef<double> values) {
-  const Tensor flat = tensor(values, kFloat);
+  const Tensor flat = tensor(values, TensorOptions(kFloat).device(kCPU));
   return make_view(flat, {static_cast<int64_t>(values.size()), 1, 1}, {1, 1, 1}, 0);
 }
 

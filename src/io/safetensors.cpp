@@ -143,7 +143,7 @@ TensorFile read_all(const Source& source) {
   std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->begin < b->begin; });
   uint32_t data_crc = 0;
   for (const HeaderEntry* e : order) {
-    Tensor t = empty(e->sizes, e->dtype);
+    Tensor t = empty(e->sizes, TensorOptions(e->dtype).device(kCPU));
     if (t.nbytes() > 0) source.read(sizeof length + length + e->begin, t.raw_bytes(), t.nbytes());
     data_crc = crc_of(data_crc, t.raw_bytes(), t.nbytes());
     TANDEM_CHECK(e->dtype != kBool || is_valid_bool(t), IoError,

@@ -165,7 +165,8 @@ Tensor orthogonal_(Tensor tensor, double gain) {
   if (tensor.numel() == 0) return tensor;
   const int64_t rows = tensor.size(0), columns = tensor.numel() / rows;
   const bool by_columns = rows >= columns;
-  Tensor q = randn({rows, columns}, tensor.dtype() == kDouble ? kDouble : kFloat).to(kDouble, false, true);
+  Tensor q = randn({rows, columns}, TensorOptions(tensor.dtype() == kDouble ? kDouble : kFloat).device(kCPU))
+                 .to(kDouble, false, true);
   if (by_columns) q = q.t().contiguous();
   const int sweeps = tensor.dtype() == kDouble ? 2 : 1;  // one is enough for what f32 shows
   for (int i = 0; i < sweeps; ++i) orthonormalise(q.raw<double>(), std::min(rows, columns), std::max(rows, columns));
@@ -183,9 +184,9 @@ Tensor sparse_(Tensor tensor, double sparsity, double std) {
   const int64_t rows = tensor.size(0), columns = tensor.size(1);
   const int64_t zeros = static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(rows)));
   tensor.normal_(0, std);
-  const Tensor kept = ones({rows, columns}, kBool);
+  const Tensor kept = ones({rows, columns}, TensorOptions(kBool).device(kCPU));
   for (int64_t column = 0; column < columns; ++column) {
-    const Tensor order = randperm(rows);
+    const Tensor order = randperm(rows, kCPU);
     for (int64_t i = 0; i < zeros; ++i) kept.raw<bool>()[order.raw<int64_t>()[i] * columns + column] = false;
   }
   return tensor.copy_(where(kept.to(tensor.device()), tensor, 0));

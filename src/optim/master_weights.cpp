@@ -24,7 +24,7 @@ std::shared_ptr<StepScaler>& default_scaler() {
 /// The f32 numbers of bf16 numbers and their remainders. Made on the CPU: for looking and saving, not for a step.
 Tensor joined(const Tensor& param, const Tensor& remainder) {
   const Tensor rounded = param.detach().to(kCPU).contiguous(), low = remainder.to(kCPU).contiguous();
-  const Tensor value = empty(param.sizes(), kFloat);
+  const Tensor value = empty(param.sizes(), TensorOptions(kFloat).device(kCPU));
   const auto* high_bits = static_cast<const uint16_t*>(rounded.raw_bytes());
   const auto* low_bits = static_cast<const uint16_t*>(low.raw_bytes());
   float* to = value.raw<float>();
@@ -35,7 +35,7 @@ Tensor joined(const Tensor& param, const Tensor& remainder) {
 /// Writes `value` into `param` as bf16 numbers and returns their remainders.
 Tensor split_into(const Tensor& param, const Tensor& value) {
   const Tensor from = value.to(kCPU).to(kFloat).contiguous();
-  const Tensor rounded = empty(from.sizes(), kBFloat16), remainder = empty(from.sizes(), kShort);
+  const Tensor rounded = empty_like(from, kBFloat16), remainder = empty_like(from, kShort);
   auto* high_bits = static_cast<uint16_t*>(rounded.raw_bytes());
   auto* low_bits = static_cast<uint16_t*>(remainder.raw_bytes());
   for (int64_t i = 0; i < from.numel(); ++i) {

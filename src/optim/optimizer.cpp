@@ -153,7 +153,8 @@ void for_each_group(Groups& groups, const Visit& visit) {
   int64_t first = 0;
   for (size_t g = 0; g < groups.size(); ++g) {
     const auto count = static_cast<int64_t>(groups[g].params().size());
-    visit(fmt::format("param_groups.{}.", g), arange(first, first + count, kLong), groups[g]);
+    visit(fmt::format("param_groups.{}.", g), arange(first, first + count, TensorOptions(kLong).device(kCPU)),
+          groups[g]);
     first += count;
   }
 }

@@ -152,7 +152,8 @@ Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::functi
   const size_t bytes = bytes_of(sizes, strides, options.dtype());
   TANDEM_CHECK(data != nullptr || bytes == 0, StateError, "from_blob: null pointer for sizes {}; pass the data",
                to_string(sizes));
-  auto storage = std::make_shared<Storage>(data, bytes, options.device(), std::move(deleter));
+  auto storage = std::make_shared<Storage>(data, bytes, options.has_device() ? options.device() : Device(kCPU),
+                                           std::move(deleter));
   storage->set_pointer_escaped();  // the caller can write at any time
   return wrap(std::move(storage), sizes, strides, options);
 }

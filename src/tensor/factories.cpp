@@ -187,8 +187,8 @@ Tensor randperm(int64_t n, std::optional<Generator> generator, const TensorOptio
   if (n > 0) check_fits("randperm", n - 1, o.dtype());
   // Made on the CPU for every device, so that the order is the same. Fisher-Yates; the draws have 62 bits, so taking
   // the remainder favours no place by more than n / 2^62.
-  const Tensor draws = randint(int64_t{1} << 62, {n}, std::move(generator));
-  const Tensor order = arange(n, kLong);
+  const Tensor draws = randint(int64_t{1} << 62, {n}, std::move(generator), kCPU);
+  const Tensor order = arange(n, TensorOptions(kLong).device(kCPU));
   int64_t* p = order.raw<int64_t>();
   const int64_t* r = draws.raw<int64_t>();
   for (int64_t i = 0; i + 1 < n; ++i) std::swap(p[i], p[i + r[i] % (n - i)]);

@@ -49,7 +49,7 @@ Tensor tensor(const TensorData& data, const TensorOptions& options) {
   if (options.has_dtype()) {
     for (Scalar value : data.values_) check_fits("tensor", value, options.dtype());
   }
-  const Tensor host = empty(data.sizes_, data.dtype_);
+  const Tensor host = empty(data.sizes_, TensorOptions(data.dtype_).device(kCPU));
   visit_dtype(data.dtype_, [&](auto zero) {
     using T = decltype(zero);
     T* p = host.raw<T>();
@@ -66,7 +66,7 @@ Tensor tensor_from(const void* data, DType dtype, int64_t count, const TensorOpt
 
 Tensor tensor_from(const std::vector<bool>& values, const TensorOptions& options) {
   const WholeOpScope op("tensor");
-  const Tensor host = empty({static_cast<int64_t>(values.size())}, kBool);
+  const Tensor host = empty({static_cast<int64_t>(values.size())}, TensorOptions(kBool).device(kCPU));
   for (size_t i = 0; i < values.size(); ++i) host.raw<bool>()[i] = values[i];
   return finished(host, options);
 }

@@ -24,7 +24,7 @@ void put(Text& out, fmt::format_string<Args...> format, Args&&... args) {
 std::vector<double> values_of(const Tensor& x) {
   Tensor host = x;
   if (!x.is_cpu()) {
-    host = empty(x.sizes(), x.dtype());
+    host = empty(x.sizes(), x.options().device(kCPU));
     backend(x).copy(host, x);
   }
   const IntArrayRef sizes = host.sizes(), strides = host.strides();

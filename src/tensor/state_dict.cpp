@@ -25,13 +25,13 @@ void add_below(StateDict& state, const std::string& prefix, const StateDict& par
 // ---- writing
 
 void StateWriter::number(const std::string& name, double& value) {
-  state_.insert(prefix_ + name, scalar_tensor(value, kDouble));
+  state_.insert(prefix_ + name, scalar_tensor(value, TensorOptions(kDouble).device(kCPU)));
 }
 void StateWriter::number(const std::string& name, int64_t& value) {
-  state_.insert(prefix_ + name, scalar_tensor(value, kLong));
+  state_.insert(prefix_ + name, scalar_tensor(value, TensorOptions(kLong).device(kCPU)));
 }
 void StateWriter::number(const std::string& name, bool& value) {
-  state_.insert(prefix_ + name, scalar_tensor(value, kBool));
+  state_.insert(prefix_ + name, scalar_tensor(value, TensorOptions(kBool).device(kCPU)));
 }
 void StateWriter::number(const std::string& name, std::optional<double>& value) {
   if (value) number(name, *value);

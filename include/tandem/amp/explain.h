@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "tandem/amp/policy.h"
-#include "tandem/base/device.h"
 #include "tandem/base/dtype.h"
+#include "tandem/tensor/default_device.h"
 
 namespace tandem::amp {
 
@@ -29,7 +29,7 @@ struct Explanation {
 ///
 ///   amp::AutocastGuard autocast(kCPU);
 ///   std::cout << amp::explain("linear", {kFloat, kDouble});
-Explanation explain(std::string_view op, const std::vector<DType>& inputs, Device device = kCPU);
+Explanation explain(std::string_view op, const std::vector<DType>& inputs, Device device = get_default_device());
 template <std::same_as<DType>... D>
 Explanation explain(std::string_view op, DType first, D... more) {
   return explain(op, std::vector<DType>{first, more...});

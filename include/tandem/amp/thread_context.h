@@ -4,8 +4,8 @@
 
 namespace tandem {
 
-/// A copy of a thread's modes: recording, inference, autocast with dtype and cache flag of every device, policies; and
-/// of who looks at its ops.
+/// A copy of a thread's modes: recording, inference, default device, autocast with dtype and cache flag of every
+/// device, policies; and of who looks at its ops.
 class ThreadContext {
  public:
   /// The calling thread's modes now.

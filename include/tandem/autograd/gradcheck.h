@@ -1,5 +1,5 @@
 #pragma once
-// gradcheck, gradgradcheck: the derivatives that backward gives, against central differences. For tests, on the CPU.
+// gradcheck, gradgradcheck: the derivatives that backward gives, against central differences. For tests.
 #include <functional>
 #include <vector>
 

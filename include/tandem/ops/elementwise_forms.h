@@ -87,7 +87,7 @@ Tensor compare_op(Binary op, const Tensor& a, const Tensor& b) {
 /// A Scalar as a tensor that promotes like one: 0-dim, in the dtype the op would compute in.
 inline Tensor scalar_operand(const Tensor& a, Scalar b) {
   const DType t = result_type(a, b);
-  return scalar_tensor(b, TensorOptions(is_integral(t, false) ? kLong : t));
+  return scalar_tensor(b, TensorOptions(is_integral(t, false) ? kLong : t).device(kCPU));
 }
 
 /// False for the whole numbers that a double, the kernels' parameter, would round.

@@ -1,5 +1,6 @@
 #pragma once
-// The modes of a thread: gradient recording, inference, autocast. Guards elsewhere set and restore them.
+// The modes of a thread: gradient recording, inference, default device, autocast. Guards elsewhere set and restore
+// them.
 #include <cstdint>
 #include <memory>
 
@@ -26,6 +27,7 @@ struct AutocastState {
 struct ThreadState {
   bool grad_mode = true;
   bool inference_mode = false;
+  Device default_device;
   AutocastState autocast[kNumDeviceTypes] = {{false, kBFloat16}, {false, kHalf}};
   bool autocast_cache_enabled = true;
   int autocast_nesting = 0;

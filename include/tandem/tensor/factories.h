@@ -1,8 +1,8 @@
 #pragma once
 // Factories: new tensors from sizes, numbers, ranges, memory and random streams. Names and defaults are libtorch's.
 //
-// The dtype is f32 and the device the CPU unless the options say otherwise. requires_grad needs a floating dtype, else
-// DTypeError. A negative size throws ShapeError.
+// The dtype is f32 and the device get_default_device() unless the options say otherwise. requires_grad needs a floating
+// dtype, else DTypeError. A negative size throws ShapeError.
 #include <functional>
 #include <initializer_list>
 #include <optional>
@@ -86,7 +86,7 @@ Tensor tensor(ArrayRef<T> values, const TensorOptions& options = {}) {
 
 // ---- somebody else's memory
 /// A tensor over `data`, which must outlive it; `deleter(data)` runs when the last view dies. Contiguous unless
-/// strides (in elements) are given.
+/// strides (in elements) are given; on the CPU unless the options name a device.
 Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {});
 Tensor from_blob(void* data, IntArrayRef sizes, std::function<void(void*)> deleter, const TensorOptions& options = {});
 Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options = {});

@@ -4,6 +4,7 @@
 
 #include "tandem/base/device.h"
 #include "tandem/base/dtype.h"
+#include "tandem/tensor/default_device.h"
 
 namespace tandem {
 
@@ -49,7 +50,8 @@ struct TensorOptions {
   }
 
   DType dtype() const { return dtype_.value_or(DType::F32); }
-  Device device() const { return device_.value_or(Device(kCPU)); }
+  /// Page-locked memory is the host's, whatever the default device.
+  Device device() const { return device_ ? *device_ : pinned_memory_ ? Device(kCPU) : get_default_device(); }
   bool requires_grad() const { return requires_grad_; }
   bool pinned_memory() const { return pinned_memory_; }
   bool has_dtype() const { return dtype_.has_value(); }

@@ -107,7 +107,7 @@ Plan make_backward_weight(const Array& gweight, const Array& gbias, const Array&
   return plan;
 }
 
-Tensor buffer(size_t bytes) { return empty({static_cast<int64_t>(bytes)}, kByte); }
+Tensor buffer(size_t bytes) { return empty({static_cast<int64_t>(bytes)}, TensorOptions(kByte).device(kCPU)); }
 
 // The weights at `data` in the order that the plan's primitive wants; `holder` keeps them.
 void* packed_weight(const Plan& plan, void* data, Tensor& holder) {

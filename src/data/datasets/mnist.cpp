@@ -61,10 +61,10 @@ MNIST::MNIST(const std::string& root, Mode mode) : mode_(mode) {
   TANDEM_CHECK(labels.sizes[0] == n, IoError, "MNIST: {}: {} labels, but {} holds {} pictures; fetch both files again",
                labels_path, labels.sizes[0], images_path, n);
 
-  images_ = empty({n, 1, kSide, kSide}, kFloat);
+  images_ = empty({n, 1, kSide, kSide}, TensorOptions(kFloat).device(kCPU));
   float* x = images_.raw<float>();
   for (size_t i = 0; i < images.values.size(); ++i) x[i] = static_cast<float>(images.values[i]) / 255.0f;
-  targets_ = empty({n}, kLong);
+  targets_ = empty({n}, TensorOptions(kLong).device(kCPU));
   int64_t* t = targets_.raw<int64_t>();
   for (size_t i = 0; i < labels.values.size(); ++i) t[i] = labels.values[i];
 }

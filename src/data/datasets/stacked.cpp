@@ -25,7 +25,7 @@ Example<> StackedDataset::get_batch(ArrayRef<size_t> indices) {
     TANDEM_CHECK(i < *size(), IndexError, "StackedDataset: index {} is out of range for {} items; give one below {}", i,
                  *size(), *size());
   }
-  const Tensor index = empty({static_cast<int64_t>(indices.size())}, kLong);
+  const Tensor index = empty({static_cast<int64_t>(indices.size())}, TensorOptions(kLong).device(kCPU));
   int64_t* p = index.data_ptr<int64_t>();
   for (size_t i : indices) *p++ = static_cast<int64_t>(i);
   const Tensor on_device = index.to(data_.device());
