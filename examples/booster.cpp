@@ -24,7 +24,7 @@ nn::Sequential make_net() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int epochs = toy::quick(argc, argv) ? 3 : 30;
+  const int epochs = toy::Arguments(argc, argv).quick ? 3 : 30;
   manual_seed(2);
   const Task task(1024);
   double f32 = 0;
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
                 booster.scale(optimizer));
     if (std::strcmp(mode, "f32") == 0) f32 = share;
     learned = learned && toy::learned_as_much(f32, share);
-    amp::set_autocast_enabled(kCPU, false);  // fp16_apex is O1, which leaves the thread's autocast on
+    amp::set_autocast_enabled(toy::device().type(), false);  // fp16_apex is O1, which leaves the thread's autocast on
   }
 
   // A mode with parameters of its own.

@@ -28,7 +28,7 @@ struct Net : nn::Module {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int epochs = toy::quick(argc, argv) ? 8 : 40;
+  const int epochs = toy::Arguments(argc, argv).quick ? 8 : 40;
   manual_seed(3);
   const Tensor images = randn({1024, 1, 8, 8});
   // The quarter of the image with the largest sum.

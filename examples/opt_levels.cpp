@@ -32,7 +32,7 @@ double accuracy(nn::Sequential& net) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int steps = toy::quick(argc, argv) ? 60 : 600;
+  const int steps = toy::Arguments(argc, argv).quick ? 60 : 600;
   double f32 = 0;
   bool learned = true;
   OrderedDict<std::string, Tensor> checkpoint;
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
     std::printf("%s: weights %s, batch norm %s, loss %.4f, accuracy %.1f %%\n", name,
                 std::string(tandem::name(net->parameters()[0].dtype())).c_str(),
                 std::string(tandem::name(net->parameters()[2].dtype())).c_str(), loss.item<double>(), 100 * share);
-    amp::set_autocast_enabled(kCPU, false);  // O1 leaves the thread's autocast on
+    amp::set_autocast_enabled(toy::device().type(), false);  // O1 leaves the thread's autocast on
   }
 
   // Two losses with a scale each, one of which overflows: only its scale falls, and the step is skipped.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
 #include <vector>
 
@@ -12,10 +13,28 @@ namespace toy {
 
 using namespace tandem;
 
-/// Whether the only argument is `--quick`, which trains for a moment only: the examples are tests, too.
-inline bool quick(int argc, char** argv) { return argc > 1 && std::string_view(argv[1]) == "--quick"; }
+/// `--quick`: train for a moment only; the examples are tests, too. `--device cuda` or `cpu`: where to make tensors, by
+/// default on a GPU where there is one.
+struct Arguments {
+  Arguments(int argc, char** argv) {
+    Device device = cuda::is_available() ? kCUDA : kCPU;
+    for (int i = 1; i < argc; ++i) {
+      const std::string_view argument = argv[i];
+      if (argument == "--quick") {
+        quick = true;
+      } else if (argument == "--device" && i + 1 < argc) {
+        device = argv[++i];
+      } else {
+        std::fprintf(stderr, "usage: %s [--quick] [--device cuda|cpu]\n", argv[0]);
+        std::exit(2);
+      }
+    }
+    set_default_device(device);
+  }
+  bool quick = false;
+};
 
-inline Device device() { return cuda::is_available() ? Device(kCUDA) : Device(kCPU); }
+inline Device device() { return get_default_device(); }
 
 struct Batch {
   Tensor inputs, targets;
@@ -58,7 +77,7 @@ inline bool learned_as_much(double f32, double amp) { return amp > 0.5 && amp > 
 /// of an example.
 template <class Train>
 int compare(const Train& train, int argc, char** argv) {
-  const int64_t steps = quick(argc, argv) ? 200 : 2000;
+  const int64_t steps = Arguments(argc, argv).quick ? 200 : 2000;
   const double f32 = train(false, steps), amp = train(true, steps);
   std::printf("accuracy: f32 %.3f, AMP %.3f\n", f32, amp);
   return learned_as_much(f32, amp) ? 0 : 1;

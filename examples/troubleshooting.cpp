@@ -4,8 +4,8 @@
 #include <iostream>
 
 #include <tandem/amp/debug.h>
-#include <tandem/tandem.h>
-#include <CLI/CLI.hpp>
+
+#include "toy.h"
 
 using namespace tandem;
 
@@ -42,7 +42,7 @@ amp::OpCount count_ops(const char* title, int64_t width, int64_t batch, bool reg
   const Tensor x = randn({batch, 64}), y = randint(0, 8, {batch});
   std::cout << "-- " << title << '\n';
   amp::OpStats stats;
-  std::optional<amp::AutocastGuard> autocast(std::in_place, kCPU);
+  std::optional<amp::AutocastGuard> autocast(std::in_place, toy::device().type());
   if (region_ends_early) autocast.reset();  // as at the end of a scope that is too small
   const Tensor loss = cross_entropy(net.forward(x), y);
   autocast.reset();
@@ -64,7 +64,7 @@ bool speedup_is_minor(int64_t batch) {
 // ---- 2. The loss is inf or NaN.
 
 double attend(Attention& net, const Tensor& x, double scale, const amp::OverflowFinder& finder) {
-  amp::AutocastGuard autocast(kCPU, kHalf);
+  amp::AutocastGuard autocast(toy::device().type(), kHalf);
   const Tensor loss = softmax(net.scores(x, scale), -1).square().sum();
   if (finder.found()) std::cout << *finder.found();
   return loss.item<double>();
@@ -93,7 +93,7 @@ bool loss_is_nan(int64_t batch) {
   std::cout << "-- its f16 run beside an f32 run\n";
   std::cout << amp::compare_accuracy([&] { static_cast<void>(softmax(net.scores(x, scale), -1)); },
                                      [&] {
-                                       amp::AutocastGuard autocast(kCPU, kHalf);
+                                       amp::AutocastGuard autocast(toy::device().type(), kHalf);
                                        static_cast<void>(softmax(net.scores(x, scale), -1));
                                      });
   return std::isnan(broken) && std::isfinite(mended) && !finder.found();
@@ -109,7 +109,7 @@ bool type_mismatch(int64_t batch) {
   const auto run = [&](bool convert) {
     Tensor h;
     {
-      amp::AutocastGuard autocast(kCPU);
+      amp::AutocastGuard autocast(toy::device().type());
       h = encoder(x);
     }
     if (convert) h = h.to(kFloat);
@@ -118,7 +118,7 @@ bool type_mismatch(int64_t batch) {
   const amp::Explanations broken = amp::explain([&] { run(false); }), mended = amp::explain([&] { run(true); });
   std::cout << "-- broken: a result of the region meets f32 outside of it\n" << broken;
   std::cout << "-- mended: converted where it leaves the region\n" << mended;
-  amp::AutocastGuard autocast(kCPU);
+  amp::AutocastGuard autocast(toy::device().type());
   std::cout << "-- or mm inside the region\n" << amp::explain("mm", kBFloat16, kFloat);
   return !broken.error.empty() && mended.error.empty();
 }
@@ -126,11 +126,7 @@ bool type_mismatch(int64_t batch) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool quick = false;
-  CLI::App app("Three AMP troubles, the tools that show them, and their cures");
-  app.add_flag("--quick", quick, "small batches");
-  CLI11_PARSE(app, argc, argv);
-  const int64_t batch = quick ? 16 : 512;
+  const int64_t batch = toy::Arguments(argc, argv).quick ? 16 : 512;
   const bool seen[] = {speedup_is_minor(batch), loss_is_nan(batch), type_mismatch(batch)};
   return seen[0] && seen[1] && seen[2] ? 0 : 1;
 }

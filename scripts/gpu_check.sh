@@ -127,12 +127,12 @@ step() {
   echo "gpu_check: $name: $verdict, $((SECONDS - start)) s"
 }
 
-# test_step BINARY SHARDS: one step for each shard, so that none is long.
+# test_step BINARY SHARDS DEVICE: one step for each shard, so that none is long. DEVICE is the tests' default device.
 test_step() {
-  local name=$1 shards=$2 shard
+  local name=$1 shards=$2 device=$3 shard
   for ((shard = 0; shard < shards; shard++)); do
-    step "test_$name.$shard" 220 "${cuda_libraries[@]}" GTEST_TOTAL_SHARDS="$shards" GTEST_SHARD_INDEX="$shard" \
-      "$package/bin/$name" --gtest_brief=1 --gtest_output="json:$out/$name.$shard.json"
+    step "test_$name.$shard" 220 "${cuda_libraries[@]}" TANDEM_TEST_DEVICE="$device" GTEST_TOTAL_SHARDS="$shards" \
+      GTEST_SHARD_INDEX="$shard" "$package/bin/$name" --gtest_brief=1 --gtest_output="json:$out/$name.$shard.json"
   done
 }
 
@@ -141,9 +141,10 @@ tests() {
   for binary in "$package"/bin/*_test; do
     name=$(basename "$binary")
     case $name in
-      ops_test) test_step "$name" 6 ;;
-      amp_test | autograd_test | kernels_test | nn_test | optim_test) test_step "$name" 2 ;;
-      *) test_step "$name" 1 ;;
+      ops_test) test_step "$name" 6 cuda ;;
+      amp_test | autograd_test | io_test | kernels_test) test_step "$name" 2 cuda ;;
+      amp_modes_test | data_test | nn_test | optim_test | tensor_test) test_step "$name" 1 cuda ;;
+      *) test_step "$name" 1 cpu ;;
     esac
   done
 }

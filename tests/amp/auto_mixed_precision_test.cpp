@@ -1,5 +1,6 @@
 // The environment switch: on an unchanged program in a process of its own, and step by step by a call.
 #include "tandem/amp/auto_mixed_precision.h"
+#include "support/device.h"
 
 #include <gtest/gtest.h>
 
@@ -158,7 +159,7 @@ TEST_F(AutoMixedPrecision, SmallGradientsSurviveF16) {
   layer->zero_grad();
   amp::disable_auto_mixed_precision();
   {
-    amp::AutocastGuard autocast(kCPU, kHalf);
+    amp::AutocastGuard autocast(device_type(), kHalf);
     (last(layer(x)).to(kFloat) * 0x1p-26).sum().backward();
   }
   EXPECT_EQ(layer->weight.grad().abs().max().item<double>(), 0);
@@ -167,13 +168,13 @@ TEST_F(AutoMixedPrecision, SmallGradientsSurviveF16) {
 TEST_F(AutoMixedPrecision, OverflowsSkipAndTheScaleAdapts) {
   const Tensor p = ones({4}).requires_grad_(), q = ones({4}).requires_grad_();
   optim::SGD a({p}, optim::SGDOptions(1)), b({q}, optim::SGDOptions(1));
-  EXPECT_EQ(amp::auto_mixed_precision_scale(kCPU), 32768);
+  EXPECT_EQ(amp::auto_mixed_precision_scale(device_type()), 32768);
   ((p * INFINITY).sum() + q.sum() * 0.25).backward();
   a.step();
   b.step();
   EXPECT_EQ(p[0].item<float>(), 1);
   EXPECT_EQ(q[0].item<float>(), 0.75);
-  EXPECT_EQ(amp::auto_mixed_precision_scale(kCPU), 16384);  // once for the iteration
+  EXPECT_EQ(amp::auto_mixed_precision_scale(device_type()), 16384);  // once for the iteration
   a.zero_grad();
   (p * 0.5).sum().backward();
   a.step();
@@ -196,7 +197,7 @@ TEST_F(AutoMixedPrecision, RegionsAndThreads) {
   const Tensor x = randn({2, 4}), w = randn({3, 4}).requires_grad_();
   EXPECT_EQ(linear(x, w).dtype(), kHalf);
   {
-    amp::AutocastGuard off(kCPU, {}, false);
+    amp::AutocastGuard off(device_type(), {}, false);
     EXPECT_EQ(linear(x, w).dtype(), kFloat);
   }
   DType seen = kFloat;
@@ -227,7 +228,7 @@ TEST_F(AutoMixedPrecision, ARefusalChangesNothing) {
   for (const AutoMixedPrecisionOptions& options : refused) {
     EXPECT_ANY_THROW(amp::enable_auto_mixed_precision(options));
     EXPECT_TRUE(amp::is_auto_mixed_precision_enabled());
-    EXPECT_EQ(amp::auto_mixed_precision_scale(kCPU), 8);
+    EXPECT_EQ(amp::auto_mixed_precision_scale(device_type()), 8);
     EXPECT_EQ(amp::get_policy("linear"), linear);
     EXPECT_EQ(amp::get_policy("softmax"), amp::Cast::keep);
   }

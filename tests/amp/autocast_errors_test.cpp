@@ -1,5 +1,6 @@
 // Autocast regions, policies and custom ops refuse dtypes and names that they do not know, and tensors on two devices.
 #include "support/bad_input.h"
+#include "support/device.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/custom_op.h"
 #include "tandem/amp/policy_overrides.h"
@@ -14,9 +15,12 @@ using amp::Cast;
 
 TEST(AmpErrors, RegionsAndPolicies) {
   expect_refused({
-      BAD_INPUT("AutocastGuard", AutocastGuard(kCPU, kFloat), DTypeError, "f16 or bf16", "not f32", "enabled = false"),
-      BAD_INPUT("AutocastGuard", AutocastGuard(kCPU, kInt), DTypeError, "f16 or bf16", "not i32", "enabled = false"),
-      BAD_INPUT("set_autocast_dtype", amp::set_autocast_dtype(kCPU, kDouble), DTypeError, "f16 or bf16", "not f64"),
+      BAD_INPUT("AutocastGuard", AutocastGuard(device_type(), kFloat), DTypeError, "f16 or bf16", "not f32",
+                "enabled = false"),
+      BAD_INPUT("AutocastGuard", AutocastGuard(device_type(), kInt), DTypeError, "f16 or bf16", "not i32",
+                "enabled = false"),
+      BAD_INPUT("set_autocast_dtype", amp::set_autocast_dtype(device_type(), kDouble), DTypeError, "f16 or bf16",
+                "not f64"),
       BAD_INPUT("PolicyGuard", amp::PolicyGuard({{"add", Cast::keep}, {"nope", Cast::keep}}), StateError, "'nope'",
                 "policy.h"),
       BAD_INPUT("PolicyGuard", amp::PolicyGuard({{"add", Cast::f32_dtype}}), StateError, "'add'", "no dtype argument",
@@ -26,18 +30,18 @@ TEST(AmpErrors, RegionsAndPolicies) {
       BAD_INPUT("get_policy", amp::get_policy("nope"), StateError, "'nope'", "policy.h"),
       BAD_INPUT("set_autocast_cache_limit", amp::set_autocast_cache_limit(-1), StateError, "bytes = -1", "at least 0"),
   });
-  EXPECT_EQ(amp::get_autocast_dtype(kCPU), kBFloat16);
+  EXPECT_EQ(amp::get_autocast_dtype(device_type()), kBFloat16);
 }
 
 TEST(AmpErrors, BannedOpsSayWhatToDo) {
   const Tensor x = ones({2, 3});
   const auto banned_add = [=] {
     const amp::PolicyGuard policy({{"add", Cast::banned}});
-    const AutocastGuard autocast(kCPU);
+    const AutocastGuard autocast(device_type());
     return x + x;
   };
   const auto banned_custom = [=] {
-    const AutocastGuard autocast(kCPU);
+    const AutocastGuard autocast(device_type());
     return amp::custom_op<"mine">(
         Cast::banned, [](const Tensor& x) { return Result{x.clone()}; }, x);
   };

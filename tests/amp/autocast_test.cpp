@@ -1,4 +1,5 @@
 #include "tandem/amp/autocast.h"
+#include "support/device.h"
 
 #include <gtest/gtest.h>
 
@@ -14,6 +15,8 @@
 namespace tandem {
 namespace {
 
+using testing::device_type;
+
 using amp::AutocastGuard;
 using amp::Cast;
 using amp::PolicyGuard;
@@ -25,27 +28,28 @@ struct AutocastTest : ::testing::Test {
 };
 
 TEST_F(AutocastTest, StateIsOffOnAndOffAgain) {
-  EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+  SKIP_ON_CUDA("the tests have set its dtype");
+  EXPECT_FALSE(amp::is_autocast_enabled(device_type()));
   {
-    AutocastGuard guard(kCPU);
-    EXPECT_TRUE(amp::is_autocast_enabled(kCPU));
+    AutocastGuard guard(device_type());
+    EXPECT_TRUE(amp::is_autocast_enabled(device_type()));
     EXPECT_FALSE(amp::is_autocast_enabled(kCUDA));
-    EXPECT_EQ(amp::get_autocast_dtype(kCPU), kBFloat16);
+    EXPECT_EQ(amp::get_autocast_dtype(device_type()), kBFloat16);
   }
-  EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+  EXPECT_FALSE(amp::is_autocast_enabled(device_type()));
   EXPECT_EQ(amp::get_autocast_dtype(kCUDA), kHalf);
 }
 
 TEST_F(AutocastTest, NestedRegionsRestoreDtypeEnabledAndCacheFlag) {
-  AutocastGuard outer(kCPU, kHalf);
+  AutocastGuard outer(device_type(), kHalf);
   {
-    AutocastGuard inner(kCPU, kBFloat16, true, false);
+    AutocastGuard inner(device_type(), kBFloat16, true, false);
     EXPECT_EQ(linear(x, w).dtype(), kBFloat16);
     EXPECT_FALSE(amp::is_autocast_cache_enabled());
     {
-      AutocastGuard off(kCPU, {}, false);
+      AutocastGuard off(device_type(), {}, false);
       EXPECT_EQ(linear(x, w).dtype(), kFloat);
-      EXPECT_EQ(amp::get_autocast_dtype(kCPU), kBFloat16);
+      EXPECT_EQ(amp::get_autocast_dtype(device_type()), kBFloat16);
     }
     EXPECT_EQ(linear(x, w).dtype(), kBFloat16);
   }
@@ -55,22 +59,22 @@ TEST_F(AutocastTest, NestedRegionsRestoreDtypeEnabledAndCacheFlag) {
 
 TEST_F(AutocastTest, AnExceptionRestoresTheState) {
   try {
-    AutocastGuard guard(kCPU, kHalf);
+    AutocastGuard guard(device_type(), kHalf);
     mm(x, x);
     FAIL() << "mm of [2, 3] with itself must throw";
   } catch (const ShapeError&) {
   }
-  EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+  EXPECT_FALSE(amp::is_autocast_enabled(device_type()));
   EXPECT_EQ(amp::autocast_cache_stats().entries, 0);
   EXPECT_EQ(mm(x, x.t()).dtype(), kFloat);
 }
 
 TEST_F(AutocastTest, OtherDtypesAreRefusedUnlessDisabled) {
-  EXPECT_THROWS(AutocastGuard(kCPU, kFloat), DTypeError, "AutocastGuard", "f32", "enabled = false");
-  EXPECT_THROWS(AutocastGuard(kCPU, kInt), DTypeError, "i32");
-  EXPECT_THROWS(amp::set_autocast_dtype(kCPU, kDouble), DTypeError, "f64");
-  AutocastGuard off(kCPU, kFloat, false);
-  EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+  EXPECT_THROWS(AutocastGuard(device_type(), kFloat), DTypeError, "AutocastGuard", "f32", "enabled = false");
+  EXPECT_THROWS(AutocastGuard(device_type(), kInt), DTypeError, "i32");
+  EXPECT_THROWS(amp::set_autocast_dtype(device_type(), kDouble), DTypeError, "f64");
+  AutocastGuard off(device_type(), kFloat, false);
+  EXPECT_FALSE(amp::is_autocast_enabled(device_type()));
 }
 
 TEST_F(AutocastTest, ARegionForAnAbsentDeviceDoesNothing) {
@@ -83,7 +87,7 @@ TEST_F(AutocastTest, ARegionForAnAbsentDeviceDoesNothing) {
 }
 
 TEST_F(AutocastTest, IneligibleTensorsAreLeftAlone) {
-  AutocastGuard guard(kCPU, kHalf);
+  AutocastGuard guard(device_type(), kHalf);
   const Tensor d = ones({2, 2}, kDouble);
   EXPECT_EQ(mm(d, d).dtype(), kDouble);
   EXPECT_EQ(exp(d).dtype(), kDouble);
@@ -93,13 +97,13 @@ TEST_F(AutocastTest, IneligibleTensorsAreLeftAlone) {
 }
 
 TEST_F(AutocastTest, ADisabledRegionsDtypeIsNotTheDefaultInside) {
-  AutocastGuard off(kCPU, kFloat, false);
-  AutocastGuard on(kCPU);
+  AutocastGuard off(device_type(), kFloat, false);
+  AutocastGuard on(device_type());
   EXPECT_EQ(linear(x, w).dtype(), kBFloat16);
 }
 
 TEST_F(AutocastTest, EachPolicyDoesWhatItSays) {
-  AutocastGuard guard(kCPU, kHalf);
+  AutocastGuard guard(device_type(), kHalf);
   const Tensor h = full({2, 2}, 0.5, kHalf);
   EXPECT_EQ(mm(ones({2, 2}), ones({2, 2})).dtype(), kHalf);  // lower
   EXPECT_EQ(exp(h).dtype(), kFloat);                         // f32
@@ -117,7 +121,7 @@ TEST_F(AutocastTest, EachPolicyDoesWhatItSays) {
 }
 
 TEST_F(AutocastTest, TwoLowDtypesPromoteToF32) {
-  AutocastGuard guard(kCPU, kBFloat16);
+  AutocastGuard guard(device_type(), kBFloat16);
   const Tensor mixed[] = {ones({2}, kHalf), ones({2}, kBFloat16)};
   EXPECT_EQ(stack({mixed, 2}).dtype(), kFloat);
   const Tensor halves[] = {ones({2}, kHalf), ones({2}, kHalf)};
@@ -125,7 +129,7 @@ TEST_F(AutocastTest, TwoLowDtypesPromoteToF32) {
 }
 
 TEST_F(AutocastTest, InPlaceAndOutBypass) {
-  AutocastGuard guard(kCPU, kHalf);
+  AutocastGuard guard(device_type(), kHalf);
   Tensor y = zeros({2, 2});
   y.addmm_(ones({2, 2}), ones({2, 2}));
   EXPECT_EQ(y.dtype(), kFloat);
@@ -136,7 +140,7 @@ TEST_F(AutocastTest, GradientsArriveInTheInputsDtypes) {
   const Tensor a = full({2, 3}, 0.5).requires_grad_();
   Tensor y;
   {
-    AutocastGuard guard(kCPU);
+    AutocastGuard guard(device_type());
     y = linear(a, w);
   }
   EXPECT_EQ(y.dtype(), kBFloat16);
@@ -146,15 +150,15 @@ TEST_F(AutocastTest, GradientsArriveInTheInputsDtypes) {
 }
 
 TEST_F(AutocastTest, BackwardInsideARegionRunsOutsideIt) {
-  AutocastGuard guard(kCPU);
+  AutocastGuard guard(device_type());
   const Tensor y = linear(x, w);
   y.to(kFloat).sum().backward();
   EXPECT_EQ(w.grad().dtype(), kFloat);
-  EXPECT_TRUE(amp::is_autocast_enabled(kCPU));
+  EXPECT_TRUE(amp::is_autocast_enabled(device_type()));
 }
 
 TEST_F(AutocastTest, PolicyCanChangePerRegionAndPerProcess) {
-  AutocastGuard guard(kCPU, kHalf);
+  AutocastGuard guard(device_type(), kHalf);
   const Tensor h = full({2, 2}, 0.5, kHalf);
   {
     PolicyGuard keep({{"softmax", Cast::keep}, {"relu", Cast::f32}});
@@ -178,7 +182,7 @@ TEST_F(AutocastTest, PolicyCanChangePerRegionAndPerProcess) {
 }
 
 TEST_F(AutocastTest, TorchCpuPolicyFollowsPyTorchsCpuLists) {
-  AutocastGuard guard(kCPU);
+  AutocastGuard guard(device_type());
   PolicyGuard torch(amp::torch_cpu_policy());
   const Tensor b = full({2, 2}, 0.5, kBFloat16);
   EXPECT_EQ(softmax(b, 0).dtype(), kBFloat16);
@@ -188,12 +192,12 @@ TEST_F(AutocastTest, TorchCpuPolicyFollowsPyTorchsCpuLists) {
 }
 
 TEST_F(AutocastTest, CustomOpsStateTheirPolicyOnTheSpot) {
-  AutocastGuard guard(kCPU, kHalf);
+  AutocastGuard guard(device_type(), kHalf);
   auto twice = [](Cast policy, const Tensor& x) {
     return amp::custom_op<"twice">(
         policy,
         [](const Tensor& x) {
-          EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+          EXPECT_FALSE(amp::is_autocast_enabled(device_type()));
           return Result{mul(x, 2), {}, [](const Backward& b) -> Grads { return {mul(b.grad(), 2)}; }};
         },
         x);
@@ -208,11 +212,11 @@ TEST_F(AutocastTest, CustomOpsStateTheirPolicyOnTheSpot) {
 }
 
 TEST(ThreadContextTest, NewThreadsStartWithTheDefaults) {
-  AutocastGuard guard(kCPU, kHalf);
+  AutocastGuard guard(device_type(), kHalf);
   NoGradGuard no_grad;
   bool enabled = true, grad = false;
   std::thread([&] {
-    enabled = amp::is_autocast_enabled(kCPU);
+    enabled = amp::is_autocast_enabled(device_type());
     grad = GradMode::is_enabled();
   }).join();
   EXPECT_FALSE(enabled);
@@ -220,20 +224,20 @@ TEST(ThreadContextTest, NewThreadsStartWithTheDefaults) {
 }
 
 TEST(ThreadContextTest, CarriesEveryModeAndRestoresTheThreads) {
-  AutocastGuard guard(kCPU, kHalf, true, false);
+  AutocastGuard guard(device_type(), kHalf, true, false);
   PolicyGuard policy({{"relu", Cast::f32}});
   NoGradGuard no_grad;
   const ThreadContext context = ThreadContext::capture();
   std::thread([&] {
     {
       ThreadContextGuard restored(context);
-      EXPECT_TRUE(amp::is_autocast_enabled(kCPU));
-      EXPECT_EQ(amp::get_autocast_dtype(kCPU), kHalf);
+      EXPECT_TRUE(amp::is_autocast_enabled(device_type()));
+      EXPECT_EQ(amp::get_autocast_dtype(device_type()), kHalf);
       EXPECT_FALSE(amp::is_autocast_cache_enabled());
       EXPECT_EQ(amp::get_policy("relu"), Cast::f32);
       EXPECT_FALSE(GradMode::is_enabled());
     }
-    EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+    EXPECT_FALSE(amp::is_autocast_enabled(device_type()));
     EXPECT_EQ(amp::get_policy("relu"), Cast::keep);
     EXPECT_TRUE(GradMode::is_enabled());
   }).join();
@@ -241,14 +245,14 @@ TEST(ThreadContextTest, CarriesEveryModeAndRestoresTheThreads) {
 
 TEST(ThreadContextTest, ThreadsThatShareWeightsDoNotDisturbEachOther) {
   const Tensor x = full({2, 3}, 0.5), w = full({4, 3}, 0.25).requires_grad_();
-  AutocastGuard guard(kCPU);
+  AutocastGuard guard(device_type());
   linear(x, w);
   const auto before = amp::autocast_cache_stats();
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 20; ++i) {
-        AutocastGuard region(kCPU);
+        AutocastGuard region(device_type());
         EXPECT_EQ(linear(x, w)[0][0].item<float>(), 0.375F);
       }
     });

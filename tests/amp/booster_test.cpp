@@ -1,5 +1,6 @@
 // The Booster's modes: dtypes, scales, hysteresis, and the naive mode against f32 masters kept by hand.
 #include "tandem/amp/booster.h"
+#include "support/device.h"
 
 #include <gtest/gtest.h>
 
@@ -48,7 +49,7 @@ TEST(Booster, ModesByName) {
     const Tensor scores = net(x), loss = loss_of(scores, y);
     EXPECT_EQ(scores.dtype(), row.output);
     EXPECT_EQ(loss.dtype(), row.loss);
-    EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+    EXPECT_FALSE(amp::is_autocast_enabled(device_type()));
     EXPECT_EQ(booster.scale(opt), row.scale);
     const Tensor before = sgd.master(model->parameters()[0]).clone();
     booster.backward(loss, opt);
@@ -67,7 +68,7 @@ TEST(Booster, AFunctionServesAsCriterion) {
   optim::SGD sgd(model->parameters(), optim::SGDOptions(0.1));
   bool autocast = false;
   auto criterion = [&](const Tensor& scores, const Tensor& target) {
-    autocast = amp::is_autocast_enabled(kCPU);
+    autocast = amp::is_autocast_enabled(device_type());
     return cross_entropy(scores, target);
   };
   Booster booster("fp16");

@@ -1,4 +1,5 @@
 #include "tandem/amp/cast_cache.h"
+#include "support/device.h"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +13,8 @@
 namespace tandem {
 namespace {
 
+using testing::device_type;
+
 using amp::AutocastGuard;
 
 struct CastCacheTest : ::testing::Test {
@@ -23,7 +26,7 @@ struct CastCacheTest : ::testing::Test {
 TEST_F(CastCacheTest, OneCastPerWeightPerRegion) {
   const auto before = amp::autocast_cache_stats();
   {
-    AutocastGuard guard(kCPU);
+    AutocastGuard guard(device_type());
     for (int i = 0; i < 3; ++i) linear(x, w);
     const auto now = amp::autocast_cache_stats();
     EXPECT_EQ(now.misses - before.misses, 1);
@@ -32,7 +35,7 @@ TEST_F(CastCacheTest, OneCastPerWeightPerRegion) {
     EXPECT_EQ(now.entries, 1);
     EXPECT_EQ(now.bytes, 4 * 3 * 2);
     {
-      AutocastGuard inner(kCPU);
+      AutocastGuard inner(device_type());
       linear(x, w);
     }
     EXPECT_EQ(amp::autocast_cache_stats().entries, 1) << "only the outermost region clears";
@@ -44,11 +47,11 @@ TEST_F(CastCacheTest, OneCastPerWeightPerRegion) {
 TEST_F(CastCacheTest, CacheCanBeOffClearedAndBounded) {
   const auto before = amp::autocast_cache_stats();
   {
-    AutocastGuard guard(kCPU, {}, true, false);
+    AutocastGuard guard(device_type(), {}, true, false);
     linear(x, w);
     EXPECT_EQ(amp::autocast_cache_stats().entries, 0);
   }
-  AutocastGuard guard(kCPU);
+  AutocastGuard guard(device_type());
   linear(x, w);
   EXPECT_EQ(amp::autocast_cache_stats().entries, 1);
   amp::clear_autocast_cache();
@@ -62,7 +65,7 @@ TEST_F(CastCacheTest, CacheCanBeOffClearedAndBounded) {
 }
 
 TEST_F(CastCacheTest, WhatIsCachedAndWhatIsNot) {
-  AutocastGuard guard(kCPU);
+  AutocastGuard guard(device_type());
   auto entries_after = [&](const Tensor& weight) {
     amp::clear_autocast_cache();
     linear(x, weight);
@@ -82,14 +85,14 @@ TEST_F(CastCacheTest, TwoViewsOfOneBufferAreTwoKeys) {
   const Tensor flat = ones({24});
   const Tensor a = flat.narrow(0, 0, 12).view({4, 3}).detach().requires_grad_();
   const Tensor b = flat.narrow(0, 12, 12).view({4, 3}).detach().requires_grad_();
-  AutocastGuard guard(kCPU);
+  AutocastGuard guard(device_type());
   linear(x, a);
   linear(x, b);
   EXPECT_EQ(amp::autocast_cache_stats().entries, 2);
 }
 
 TEST_F(CastCacheTest, ADeadWeightLeavesNoWrongHit) {
-  AutocastGuard guard(kCPU);
+  AutocastGuard guard(device_type());
   for (int i = 0; i < 50; ++i) {
     const Tensor weight = full({4, 3}, i, kFloat).requires_grad_();
     EXPECT_EQ(linear(x, weight)[0][0].item<float>(), 1.5F * static_cast<float>(i));
@@ -97,7 +100,7 @@ TEST_F(CastCacheTest, ADeadWeightLeavesNoWrongHit) {
 }
 
 TEST_F(CastCacheTest, DataThatWasReplacedIsCastAgain) {
-  AutocastGuard guard(kCPU);
+  AutocastGuard guard(device_type());
   EXPECT_EQ(linear(x, w)[0][0].item<float>(), 0.375F);
   w.set_data(full({4, 3}, 2.0));  // another storage, of the same version
   EXPECT_EQ(linear(x, w)[0][0].item<float>(), 3);
@@ -106,7 +109,7 @@ TEST_F(CastCacheTest, DataThatWasReplacedIsCastAgain) {
 TEST_F(CastCacheTest, CastsOutliveTheirRegionOnlyForAnOptimizer) {
   const Tensor weight = full({1024, 1024}, 0.25).requires_grad_(), input = ones({1, 1024});
   const auto region = [&] {
-    AutocastGuard guard(kCPU);
+    AutocastGuard guard(device_type());
     linear(input, weight).sum().backward();
   };
   region();
@@ -128,7 +131,7 @@ TEST_F(CastCacheTest, CastsOutliveTheirRegionOnlyForAnOptimizer) {
   }
   EXPECT_EQ(cpu::memory_allocated(), before + one_copy) << "the step wrote a copy";
   const auto stats = amp::autocast_cache_stats();
-  AutocastGuard guard(kCPU);
+  AutocastGuard guard(device_type());
   EXPECT_EQ(linear(input, weight)[0][0].item<float>(), 1024 * (0.25F - 1.5F));
   EXPECT_EQ(amp::autocast_cache_stats().hits - stats.hits, 1);
 }

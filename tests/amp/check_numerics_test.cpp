@@ -89,10 +89,10 @@ void expect_counts(const Tensor& x) {
 /// A tensor of all 2^16 bit patterns of a 16-bit dtype.
 template <class T>
 Tensor all_patterns() {
-  Tensor x = empty({65536}, dtype_of<T>);
+  Tensor x = empty({65536}, TensorOptions(dtype_of<T>).device(kCPU));
   T* p = x.data_ptr<T>();
   for (uint32_t i = 0; i < 65536; ++i) p[i] = T::from_bits(static_cast<uint16_t>(i));
-  return x;
+  return x.to(get_default_device());
 }
 
 TEST(CheckNumerics, EveryHalfAndEveryBFloat16) {
@@ -124,8 +124,7 @@ TEST(CheckNumerics, NumbersOfF32AndF64) {
   const float f32[] = {FLT_TRUE_MIN, -FLT_TRUE_MIN, FLT_MIN, FLT_MAX, 0.0f, -0.0f, NAN, -NAN, INFINITY, -INFINITY};
   expect_counts(tensor(std::vector<float>(std::begin(f32), std::end(f32))));
   const double f64[] = {5e-324, -1e-310, DBL_MIN, 1e300};
-  const Tensor y = empty({4}, kDouble);
-  std::copy(std::begin(f64), std::end(f64), y.data_ptr<double>());
+  const Tensor y = tensor(std::vector<double>(std::begin(f64), std::end(f64)), kDouble);
   const Numerics wide = check_numerics(y);
   EXPECT_EQ(wide.subnormals, 2);
   EXPECT_EQ(wide.f16_overflows, 1);

@@ -1,5 +1,6 @@
 // compare_accuracy against errors computed in the test, over runs that are known to differ.
 #include "tandem/amp/compare_accuracy.h"
+#include "support/device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,6 +15,8 @@
 
 namespace tandem {
 namespace {
+
+using testing::device_type;
 
 using amp::AccuracyReport;
 using amp::AccuracyRow;
@@ -83,7 +86,7 @@ TEST_F(CompareAccuracyTest, EveryOpForwardAndBackwardWithCastsLeftOut) {
   Tensor a, b;
   const auto run = [&](Tensor& result, bool amp) {
     w.mutable_grad() = Tensor();
-    amp::AutocastGuard autocast(kCPU, {}, amp);
+    amp::AutocastGuard autocast(device_type(), {}, amp);
     result = linear(x, w);
     const Tensor wide = result.to(kDouble).to(kFloat);
     tanh(wide).sum().backward();
@@ -124,7 +127,7 @@ TEST_F(CompareAccuracyTest, FirstAndWorstOfAKnownFault) {
 TEST_F(CompareAccuracyTest, WhatOverflowsIsTheWorst) {
   const AccuracyReport report = compare_accuracy([&] { static_cast<void>(exp(tanh(x * 2) * 60)); },
                                                  [&] {
-                                                   const amp::AutocastGuard autocast(kCPU, kHalf);
+                                                   const amp::AutocastGuard autocast(device_type(), kHalf);
                                                    const amp::PolicyGuard policy({{"exp", amp::Cast::lower}});
                                                    static_cast<void>(exp(tanh(x * 2) * 60));
                                                  });

@@ -1,6 +1,7 @@
 // Custom functions under autocast: the state of forward in backward, inputs cast in containers.
 // PyTorch's test_autocast_custom_enabled and test_autocast_custom_cast_inputs.
 #include "tandem/amp/custom_function.h"
+#include "support/device.h"
 
 #include <gtest/gtest.h>
 
@@ -26,7 +27,8 @@ struct Seen {
   DType dtype;
   amp::Cast softmax;
   static Seen now() {
-    return {amp::is_autocast_enabled(kCPU), amp::get_autocast_dtype(kCPU), amp::get_policy("softmax")};
+    return {amp::is_autocast_enabled(device_type()), amp::get_autocast_dtype(device_type()),
+            amp::get_policy("softmax")};
   }
   friend bool operator==(const Seen&, const Seen&) = default;
 };
@@ -58,7 +60,7 @@ TEST(CustomFunction, BackwardRunsUnderTheAutocastOfForward) {
     const Tensor a = weight(1), b = weight(2);
     Tensor y;
     {
-      amp::AutocastGuard region(kCPU, dtype);
+      amp::AutocastGuard region(device_type(), dtype);
       amp::PolicyGuard policies({{"softmax", amp::Cast::lower}});
       y = MyMM::apply(a, b);
     }
@@ -66,7 +68,7 @@ TEST(CustomFunction, BackwardRunsUnderTheAutocastOfForward) {
     EXPECT_EQ(forward_saw, (Seen{true, dtype, amp::Cast::lower}));
     y.sum().backward();
     EXPECT_EQ(backward_saw, forward_saw);
-    EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+    EXPECT_FALSE(amp::is_autocast_enabled(device_type()));
     EXPECT_EQ(a.grad().dtype(), kFloat);
     EXPECT_TRUE(near(a.grad(), full({2, 2}, 4.0), kExact));
     EXPECT_TRUE(near(b.grad(), full({2, 2}, 2.0), kExact));
@@ -77,7 +79,7 @@ TEST(CustomFunction, OutsideOfRegionsBackwardRunsOutsideToo) {
   const Tensor a = weight(1), b = weight(2);
   const Tensor y = MyMM::apply(a, b);
   {
-    amp::AutocastGuard region(kCPU);
+    amp::AutocastGuard region(device_type());
     y.sum().backward();
   }
   EXPECT_FALSE(forward_saw.enabled);
@@ -86,7 +88,7 @@ TEST(CustomFunction, OutsideOfRegionsBackwardRunsOutsideToo) {
 
 TEST(CustomFunction, APlainFunctionRunsBackwardOutsideOfRegions) {
   const Tensor a = weight(1), b = weight(2);
-  amp::AutocastGuard region(kCPU);
+  amp::AutocastGuard region(device_type());
   // f32 inputs that forward saw as they are; out of the region the product of f32 and bf16 needs a cast.
   const Tensor y = PlainMM::apply(a, b);
   EXPECT_TRUE(forward_saw.enabled);
@@ -99,9 +101,9 @@ TEST(CustomFunction, CastInputsRunsBothPassesWithoutAutocast) {
     const Tensor a = full({2, 2}, 1.0, input).requires_grad_(), b = weight(2);
     Tensor y;
     {
-      amp::AutocastGuard region(kCPU);
+      amp::AutocastGuard region(device_type());
       y = MyMM32::apply(a, b);
-      EXPECT_TRUE(amp::is_autocast_enabled(kCPU));
+      EXPECT_TRUE(amp::is_autocast_enabled(device_type()));
     }
     EXPECT_EQ(y.dtype(), kFloat);
     EXPECT_FALSE(forward_saw.enabled);
@@ -115,7 +117,7 @@ TEST(CustomFunction, CastInputsRunsBothPassesWithoutAutocast) {
 TEST(CustomFunction, CastInputsDoesNothingOutsideOfRegions) {
   const Tensor y = MyMM16::apply(weight(1), weight(2));
   EXPECT_EQ(y.dtype(), kFloat);
-  amp::AutocastGuard off(kCPU, {}, false);
+  amp::AutocastGuard off(device_type(), {}, false);
   EXPECT_EQ(MyMM16::apply(weight(1), weight(2)).dtype(), kFloat);
 }
 
@@ -132,7 +134,7 @@ struct Containers : amp::CustomFunction<Containers, kHalf> {
     dtypes.push_back(std::get<1>(more).dtype());
     EXPECT_EQ(text, "text");
     EXPECT_FALSE(absent.defined());
-    EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+    EXPECT_FALSE(amp::is_autocast_enabled(device_type()));
     return x * 2;
   }
   static variable_list backward(AutogradContext*, variable_list grads) {
@@ -149,7 +151,7 @@ TEST(CustomFunction, CastInputsReachesIntoContainers) {
                              Tensor());
   };
   {
-    amp::AutocastGuard region(kCPU);
+    amp::AutocastGuard region(device_type());
     const Tensor y = call();
     EXPECT_EQ(Containers::dtypes, (std::vector<DType>{kHalf, kHalf, kDouble, kInt, kHalf}));
     y.sum().backward();
@@ -177,7 +179,7 @@ TEST(CustomFunction, DoubleBackwardFlowsThroughASavedCast) {
   const Tensor x = full({1}, 2.0, kBFloat16).requires_grad_();
   Tensor y;
   {
-    amp::AutocastGuard region(kCPU);
+    amp::AutocastGuard region(device_type());
     y = Cube::apply(x);
   }
   const Tensor first = autograd::grad({y}, {x}, {}, {}, true)[0];
@@ -196,7 +198,7 @@ struct InPlace : amp::CustomFunction<InPlace, kHalf> {
 
 TEST(CustomFunction, ACastThatForwardOverwritesIsNoOneElses) {
   const Tensor w = weight(3);
-  amp::AutocastGuard region(kCPU, kHalf);
+  amp::AutocastGuard region(device_type(), kHalf);
   const Tensor before = mm(ones({2, 2}), w);
   EXPECT_EQ(InPlace::apply(w)[0][0].item<float>(), 7);
   EXPECT_TRUE(same_bits(mm(ones({2, 2}), w), before));

@@ -1,5 +1,6 @@
 // Dtype policies of single layers, of whole models and of the process.
 #include "tandem/amp/dtype_policy.h"
+#include "support/device.h"
 
 #include <gtest/gtest.h>
 
@@ -35,7 +36,7 @@ TEST(DTypePolicyTest, LayersComputeInTheirPolicysDType) {
     for (const DType input : {kFloat, kHalf, kBFloat16}) EXPECT_EQ(layer(randn({2, 4}).to(input)).dtype(), row.compute);
     layer(randn({2, 4})).sum().backward();
     EXPECT_EQ(layer->weight.grad().dtype(), row.variable);
-    EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+    EXPECT_FALSE(amp::is_autocast_enabled(device_type()));
   }
 }
 
@@ -50,7 +51,7 @@ TEST(DTypePolicyTest, LayersOfAContainerHaveTheirOwn) {
   amp::set_dtype_policy(net->at<nn::Linear>(2), "float32");
   EXPECT_EQ(net(x).dtype(), kFloat);
   {
-    amp::AutocastGuard autocast(kCPU, kBFloat16);
+    amp::AutocastGuard autocast(device_type(), kBFloat16);
     nn::Linear island(4, 3);
     amp::set_dtype_policy(island, "float32");
     EXPECT_EQ(island(x).dtype(), kFloat);

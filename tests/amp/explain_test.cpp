@@ -1,5 +1,6 @@
 // explain names the rule by which the door chose; the dtypes that it names are those of the door.
 #include "tandem/amp/explain.h"
+#include "support/device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +12,8 @@
 namespace tandem {
 namespace {
 
+using testing::device_type;
+
 using amp::Cast;
 using amp::explain;
 using amp::Explanation;
@@ -20,9 +23,10 @@ using ::testing::SizeIs;
 using ::testing::StartsWith;
 
 TEST(Explain, EveryPolicyInARegion) {
-  const amp::AutocastGuard autocast(kCPU);
+  const amp::AutocastGuard autocast(device_type());
   EXPECT_THAT(explain("linear", kFloat, kBFloat16).inputs,
-              ElementsAre("input 0: f32 -> bf16: lower: bf16 is the dtype of the region for cpu",
+              ElementsAre(std::string("input 0: f32 -> bf16: lower: bf16 is the dtype of the region for ") +
+                              name(device_type()),
                           "input 1: bf16 stays: it is bf16 already"));
   EXPECT_THAT(explain("exp", kBFloat16).inputs, ElementsAre(HasSubstr("bf16 -> f32: f32: the op needs its range")));
   EXPECT_THAT(explain("softmax", kBFloat16).inputs, ElementsAre(HasSubstr("bf16 stays: f32_dtype")));
@@ -35,13 +39,15 @@ TEST(Explain, EveryPolicyInARegion) {
 }
 
 TEST(Explain, WhatIsNotEligibleSaysWhy) {
-  EXPECT_THAT(explain("linear", kFloat).inputs, ElementsAre(HasSubstr("autocast is off for cpu")));
-  const amp::AutocastGuard autocast(kCPU, kHalf);
+  EXPECT_THAT(explain("linear", kFloat).inputs,
+              ElementsAre(HasSubstr(std::string("autocast is off for ") + name(device_type()))));
+  const amp::AutocastGuard autocast(device_type(), kHalf);
   EXPECT_THAT(explain("linear", kDouble, kLong, kFloat).inputs,
               ElementsAre(HasSubstr("f64 is never cast"), HasSubstr("only floating tensors are cast"),
                           HasSubstr("f32 -> f16")));
-  const amp::AutocastGuard off(kCPU, {}, false);
-  EXPECT_THAT(explain("linear", kFloat).inputs, ElementsAre(HasSubstr("autocast is off for cpu")));
+  const amp::AutocastGuard off(device_type(), {}, false);
+  EXPECT_THAT(explain("linear", kFloat).inputs,
+              ElementsAre(HasSubstr(std::string("autocast is off for ") + name(device_type()))));
 }
 
 TEST(Explain, WhereThePolicyComesFrom) {
@@ -67,7 +73,7 @@ TEST(Explain, AgreesWithTheDoorForEveryOpAndDtype) {
     std::vector<DType> dtypes;
   };
   for (const bool enabled : {true, false}) {
-    const amp::AutocastGuard autocast(kCPU, kHalf, enabled);
+    const amp::AutocastGuard autocast(device_type(), kHalf, enabled);
     for (const amp::PolicyRow& row : amp::policy_table) {
       for (const DType other : {kHalf, kBFloat16, kFloat, kDouble, kLong}) {
         const Explanation e = explain(row.op, kFloat, other);
@@ -102,7 +108,7 @@ TEST(Explain, RunningCodeListsItsOpsForwardAndBackward) {
   const amp::Explanations run = explain([&] {
     Tensor y;
     {
-      const amp::AutocastGuard autocast(kCPU);
+      const amp::AutocastGuard autocast(device_type());
       y = mm(x, w).sum();
     }
     y.backward();
@@ -125,7 +131,7 @@ TEST(Explain, RunningCodeListsItsOpsForwardAndBackward) {
 
 TEST(Explain, ACustomOpStatesItsPolicy) {
   const amp::Explanations run = explain([] {
-    const amp::AutocastGuard autocast(kCPU);
+    const amp::AutocastGuard autocast(device_type());
     amp::custom_op<"mine">(
         Cast::lower, [](const Tensor& x) { return Result{x + x}; }, ones({2}));
   });
@@ -137,7 +143,7 @@ TEST(Explain, ARefusalIsPartOfTheAnswer) {
   const amp::Explanations run = explain([] {
     Tensor h;
     {
-      const amp::AutocastGuard autocast(kCPU);
+      const amp::AutocastGuard autocast(device_type());
       h = mm(ones({2, 2}), ones({2, 2}));
     }
     mm(h, ones({2, 2}));
@@ -153,12 +159,12 @@ TEST(Explain, ARefusalIsPartOfTheAnswer) {
 
 TEST(Explain, LeavesTheThreadAndItsCacheAlone) {
   const Tensor x = ones({2, 8}), w = ones({8, 8}).requires_grad_();
-  const amp::AutocastGuard autocast(kCPU);
+  const amp::AutocastGuard autocast(device_type());
   static_cast<void>(explain("linear", kFloat, kFloat));
   const auto before = amp::autocast_cache_stats();
   static_cast<void>(explain([&] { linear(x, w); }));
   EXPECT_EQ(amp::autocast_cache_stats().entries, before.entries + 1) << "the region's own cast";
-  EXPECT_TRUE(amp::is_autocast_enabled(kCPU));
+  EXPECT_TRUE(amp::is_autocast_enabled(device_type()));
 }
 
 }  // namespace

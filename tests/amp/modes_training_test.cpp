@@ -36,12 +36,12 @@ struct Training {
   std::vector<double> losses(const std::function<Tensor(const Tensor& x, const Tensor& y)>& step) {
     std::vector<double> all;
     for (int i = 0; i < 40; ++i) {
-      const Tensor x = empty({64, 8});
-      float* values = x.data_ptr<float>();
-      for (int64_t k = 0; k < x.numel(); ++k) {
+      const Tensor host = empty({64, 8}, kCPU);
+      float* values = host.data_ptr<float>();
+      for (int64_t k = 0; k < host.numel(); ++k) {
         values[k] = static_cast<float>(counter_normal(static_cast<uint64_t>(i), static_cast<uint64_t>(k)));
       }
-      const Tensor y = x.narrow(1, 0, 4).argmax(1);
+      const Tensor x = host.to(get_default_device()), y = x.narrow(1, 0, 4).argmax(1);
       adam.zero_grad();
       all.push_back(step(x, y).item<double>());
     }

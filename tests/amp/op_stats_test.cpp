@@ -1,5 +1,6 @@
 // OpStats against counts of one's own: calls, dtypes, casts, cache.
 #include "tandem/amp/op_stats.h"
+#include "support/device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,6 +17,8 @@
 
 namespace tandem {
 namespace {
+
+using testing::device_type;
 
 using amp::OpCount;
 using amp::OpStats;
@@ -37,9 +40,9 @@ TEST_F(OpStatsTest, CallsByOpAndDtypeAfterThePolicy) {
   linear(x, w);
   linear(x.to(kDouble), w.to(kDouble));
   {
-    amp::AutocastGuard autocast(kCPU);
+    amp::AutocastGuard autocast(device_type());
     softmax(linear(x, w), 1);
-    amp::AutocastGuard inner(kCPU, kHalf);
+    amp::AutocastGuard inner(device_type(), kHalf);
     linear(x, w);
     linear(x, w);
   }
@@ -57,7 +60,7 @@ TEST_F(OpStatsTest, CastsBytesAndCache) {
   OpStats stats;
   const amp::CastCacheStats before = amp::autocast_cache_stats();
   {
-    amp::AutocastGuard autocast(kCPU);
+    amp::AutocastGuard autocast(device_type());
     linear(x, w);  // casts both, keeps w's
     linear(x, w);  // casts x
   }
@@ -73,7 +76,7 @@ TEST_F(OpStatsTest, BackwardAndInPlaceCallsCount) {
   OpStats stats;
   Tensor loss;
   {
-    amp::AutocastGuard autocast(kCPU);
+    amp::AutocastGuard autocast(device_type());
     loss = relu(mm(x, w.t())).sum();
   }
   EXPECT_EQ(stats.total().backward_calls, 0);
@@ -97,7 +100,7 @@ TEST_F(OpStatsTest, OneOpIsOneCallHoweverItsBodyIsMade) {
 
 TEST_F(OpStatsTest, ProductsThatDoNotFillUnitsOfEight) {
   OpStats stats;
-  amp::AutocastGuard autocast(kCPU);
+  amp::AutocastGuard autocast(device_type());
   mm(ones({16, 8}), ones({8, 24}));
   EXPECT_EQ(stats.total().odd_products, 0);
   mm(ones({16, 9}), ones({9, 24}));
@@ -200,7 +203,7 @@ TEST_F(OpStatsTest, ARefusedOpIsNotCountedAndNothingStaysPaused) {
 TEST_F(OpStatsTest, ObservedResultsAreTheSame) {
   const auto run = [&] {
     w.mutable_grad() = Tensor();
-    amp::AutocastGuard autocast(kCPU);
+    amp::AutocastGuard autocast(device_type());
     const Tensor y = log_softmax(linear(x, w), 1);
     y.sum().backward();
     return y;
@@ -217,7 +220,7 @@ TEST_F(OpStatsTest, TableAndJsonSayTheSame) {
   std::string table;
   {
     OpStats stats(&at_end);
-    amp::AutocastGuard autocast(kCPU);
+    amp::AutocastGuard autocast(device_type());
     for (int i = 0; i < 3; ++i) relu(linear(x, w));
     sum(x);
     const auto json = nlohmann::json::parse(stats.json());

@@ -2,6 +2,7 @@
 // What the tests of Apex's levels share.
 #include <gtest/gtest.h>
 
+#include "support/device.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/opt_level.h"
 #include "tandem/nn/nn.h"
@@ -13,9 +14,9 @@ inline amp::InitializeOptions silent() { return amp::InitializeOptions().verbosi
 
 /// Undoes O1, which leaves the autocast of this thread and of those to come on.
 inline void end_o1() {
-  amp::set_autocast_enabled(kCPU, false);
-  amp::set_autocast_dtype(kCPU, kBFloat16);
-  set_initial_autocast(kCPU, {false, kBFloat16});
+  amp::set_autocast_enabled(device_type(), false);
+  amp::set_autocast_dtype(device_type(), kBFloat16);
+  set_initial_autocast(device_type(), {false, kBFloat16});
 }
 
 /// Every test ends as it began.

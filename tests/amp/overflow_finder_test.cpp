@@ -1,5 +1,6 @@
 // OverflowFinder finds each kind of first non-finite value, and names where it came from.
 #include "tandem/amp/overflow_finder.h"
+#include "support/device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +14,8 @@
 
 namespace tandem {
 namespace {
+
+using testing::device_type;
 
 using amp::Overflow;
 using amp::OverflowFinder;
@@ -40,7 +43,7 @@ struct OverflowFinderTest : ::testing::Test {
 TEST_F(OverflowFinderTest, NothingWhenAllIsFinite) {
   OverflowFinder finder(*net);
   {
-    amp::AutocastGuard autocast(kCPU, kHalf);
+    amp::AutocastGuard autocast(device_type(), kHalf);
     net->forward(x).sum().backward();
   }
   EXPECT_FALSE(finder.found());
@@ -49,7 +52,7 @@ TEST_F(OverflowFinderTest, NothingWhenAllIsFinite) {
 
 TEST_F(OverflowFinderTest, AnOpsResultWithItsModuleAndStatistics) {
   OverflowFinder finder(*net);
-  amp::AutocastGuard autocast(kCPU, kHalf);
+  amp::AutocastGuard autocast(device_type(), kHalf);
   {
     NoGradGuard no_grad;
     net->fc2->weight.fill_(60000);
@@ -78,7 +81,7 @@ TEST_F(OverflowFinderTest, AnOpsResultWithItsModuleAndStatistics) {
 
 TEST_F(OverflowFinderTest, ACastThatOverflows) {
   OverflowFinder finder;
-  amp::AutocastGuard autocast(kCPU, kHalf);
+  amp::AutocastGuard autocast(device_type(), kHalf);
   mm(x, full({8, 8}, 1e5));
   ASSERT_TRUE(finder.found());
   EXPECT_EQ(finder.found()->what, "the cast of input 1 from f32 to f16");
@@ -111,7 +114,7 @@ TEST_F(OverflowFinderTest, InTheBackwardOfAnOp) {
   OverflowFinder finder(*net);
   Tensor loss;
   {
-    amp::AutocastGuard autocast(kCPU, kHalf);
+    amp::AutocastGuard autocast(device_type(), kHalf);
     loss = sqrt(relu(net->forward(x)) * 0.0).sum();  // d sqrt(0) is infinite
   }
   ASSERT_FALSE(finder.found());
@@ -128,7 +131,7 @@ TEST_F(OverflowFinderTest, AScaleThatIsTooHigh) {
   OverflowFinder finder(*net);
   amp::GradScaler scaler(amp::GradScalerOptions().init_scale(0x1p40));
   {
-    amp::AutocastGuard autocast(kCPU, kHalf);
+    amp::AutocastGuard autocast(device_type(), kHalf);
     scaler.scale(net->forward(x).sum()).backward();
   }
   const auto found = finder.found();
@@ -263,7 +266,7 @@ TEST_F(OverflowFinderTest, ThreadsThatShareItDoNotMixTheirOps) {
 TEST_F(OverflowFinderTest, LeavesResultsAndModesAlone) {
   const auto run = [&] {
     net->zero_grad();
-    amp::AutocastGuard autocast(kCPU);
+    amp::AutocastGuard autocast(device_type());
     const Tensor y = net->forward(x);
     y.sum().backward();
     return y;

@@ -1,5 +1,6 @@
 // A postponed unscale: whoever looks at `.grad` after a fused step sees it unscaled, on any number of threads.
 #include "tandem/amp/pending_unscale.h"
+#include "support/device.h"
 
 #include <gtest/gtest.h>
 
@@ -40,6 +41,7 @@ TEST(PendingUnscale, ParallelKernelsSeeItApplied) {
 }
 
 TEST(PendingUnscale, ThreadsThatLookAtOnceAgree) {
+  TANDEM_TEST_ON_HOST();
   for (int i = 0; i < 200; ++i) {
     const Tensor g = postponed({4096});
     std::atomic<int> ready{0}, wrong{0};
@@ -59,6 +61,7 @@ TEST(PendingUnscale, ThreadsThatLookAtOnceAgree) {
 }
 
 TEST(PendingUnscale, APointerTakenBeforeIsServedAtOnce) {
+  TANDEM_TEST_ON_HOST();
   const Tensor g = full({4}, 3 * 1024.0);
   const float* data = g.const_data_ptr<float>();
   amp::detail::postpone_unscale({g}, full({}, 1.0 / 1024));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <thread>
 
+#include "support/device.h"
 #include "support/throws.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/grad_scaler.h"
@@ -16,6 +17,8 @@
 
 namespace tandem {
 namespace {
+
+using testing::device_type;
 
 using amp::AutocastGuard;
 using amp::Cast;
@@ -32,7 +35,7 @@ TEST(RightWhereOthersAreWrong, AWeightUsedManyTimesGetsTheF32SumOfItsGradients) 
   const Tensor w = ones({1, 1}).requires_grad_();
   Tensor total;
   {
-    AutocastGuard guard(kCPU);
+    AutocastGuard guard(device_type());
     Tensor y = linear(ones({1, 1}), w).to(kFloat);
     for (int i = 0; i < 256; ++i) y = y + linear(full({1, 1}, 1.0 / 512), w).to(kFloat);
     total = y.sum();
@@ -47,7 +50,7 @@ TEST(RightWhereOthersAreWrong, WeightGradientsLeaveF16sRange) {
     const Tensor w = ones({1, 1}).requires_grad_();
     Tensor y;
     {
-      AutocastGuard guard(kCPU, kHalf);
+      AutocastGuard guard(device_type(), kHalf);
       y = linear(full({64, 1}, 2048.0), w);
     }
     y.backward(ones({64, 1}, kHalf));
@@ -62,8 +65,9 @@ TEST(RightWhereOthersAreWrong, WeightGradientsLeaveF16sRange) {
 
 // 2. PyTorch reuses the stale cast: 8 instead of 24.
 TEST(RightWhereOthersAreWrong, AWeightChangedInPlaceInARegionIsCastAgain) {
+  TANDEM_TEST_ON_HOST();
   const Tensor w = ones({1, 8}).requires_grad_(), x = ones({1, 8});
-  AutocastGuard guard(kCPU);
+  AutocastGuard guard(device_type());
   EXPECT_EQ(linear(x, w).item<float>(), 8);
   {
     NoGradGuard no_grad;
@@ -77,10 +81,10 @@ TEST(RightWhereOthersAreWrong, AWeightChangedInPlaceInARegionIsCastAgain) {
 // 3. PyTorch's cache key has no dtype: the inner region gets the outer's cast.
 TEST(RightWhereOthersAreWrong, NestedRegionsWithDifferentDtypesNeverMixCasts) {
   const Tensor w = full({1, 1}, 1.0 + 1.0 / 512).requires_grad_(), x = ones({1, 1});
-  AutocastGuard outer(kCPU, kHalf);
+  AutocastGuard outer(device_type(), kHalf);
   EXPECT_EQ(linear(x, w).item<float>(), 1.0F + 1.0F / 512);
   {
-    AutocastGuard inner(kCPU, kBFloat16);
+    AutocastGuard inner(device_type(), kBFloat16);
     const Tensor y = linear(x, w);
     EXPECT_EQ(y.dtype(), kBFloat16);
     EXPECT_EQ(y.item<float>(), 1.0F) << "bf16 has no 1 + 1/512";
@@ -91,7 +95,7 @@ TEST(RightWhereOthersAreWrong, NestedRegionsWithDifferentDtypesNeverMixCasts) {
 // 4. PyTorch before December 2025: the second output has no graph, and nothing is trained.
 TEST(RightWhereOthersAreWrong, ACastFirstMadeUnderNoGradLosesNoGradientsLater) {
   const Tensor w = ones({1, 2}).requires_grad_(), x = full({1, 2}, 3.0);
-  AutocastGuard guard(kCPU);
+  AutocastGuard guard(device_type());
   {
     NoGradGuard no_grad;
     linear(x, w);
@@ -104,10 +108,10 @@ TEST(RightWhereOthersAreWrong, ACastFirstMadeUnderNoGradLosesNoGradientsLater) {
 // 5. PyTorch: the cache is global and any thread's exit clears it; a lock is held during casts.
 TEST(RightWhereOthersAreWrong, AnotherThreadsExitLeavesThisThreadsCache) {
   const Tensor w = ones({1, 2}).requires_grad_(), x = ones({1, 2});
-  AutocastGuard guard(kCPU);
+  AutocastGuard guard(device_type());
   linear(x, w);
   std::thread([&] {
-    AutocastGuard region(kCPU);
+    AutocastGuard region(device_type());
     linear(x, w);
   }).join();
   EXPECT_EQ(amp::autocast_cache_stats().entries, 1);
@@ -115,7 +119,7 @@ TEST(RightWhereOthersAreWrong, AnotherThreadsExitLeavesThisThreadsCache) {
 
 // 6. PyTorch's CPU and CUDA lists differ: bf16 softmax and layer_norm on the CPU, an error for mixed layer_norm.
 TEST(RightWhereOthersAreWrong, OneTableForAllDevices) {
-  AutocastGuard guard(kCPU);
+  AutocastGuard guard(device_type());
   const Tensor b = full({2, 4}, 0.5, kBFloat16);
   EXPECT_EQ(softmax(b, 1).dtype(), kFloat);
   EXPECT_EQ(layer_norm(b, {4}, ones({4}), zeros({4})).dtype(), kFloat);
@@ -227,6 +231,7 @@ TEST(RightWhereOthersAreWrong, FusedAndPlainPathsLeaveTheSameParametersAndGradie
 }
 
 TEST(RightWhereOthersAreWrong, APostponedUnscaleIsSeenThroughEveryDoor) {
+  TANDEM_TEST_ON_HOST();
   auto stepped = [](const std::function<float(const Tensor&)>& look) {
     const Tensor p = full({3}, 2.0).requires_grad_();
     optim::SGD sgd({p}, optim::SGDOptions(0.1));
@@ -275,7 +280,7 @@ TEST(RightWhereOthersAreWrong, ALossOfShapeOneInF16DoesNotOverflow) {
 TEST(RightWhereOthersAreWrong, RunningStatisticsAreUpdatedInTheCallersTensors) {
   for (const Cast policy : {Cast::keep, Cast::f32, Cast::lower}) {
     const Tensor mean = zeros({3}), var = ones({3});
-    AutocastGuard guard(kCPU);
+    AutocastGuard guard(device_type());
     amp::PolicyGuard changed({{"batch_norm", policy}});
     const Tensor x = full({8, 3}, 2.0, policy == Cast::f32 ? kBFloat16 : kFloat);
     batch_norm(x, {}, {}, mean, var, true, 0.5, 1e-5);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "support/compare.h"
+#include "support/device.h"
 #include "support/throws.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/grad_scaler.h"
@@ -37,7 +38,7 @@ struct RunStep : ::testing::Test {
   }
   Tensor loss() {
     ++runs;
-    amp::AutocastGuard autocast(kCPU, kHalf);
+    amp::AutocastGuard autocast(device_type(), kHalf);
     return mse_loss(net->forward(x), target);
   }
   Tensor parameters() { return nn::utils::parameters_to_vector(net->parameters()); }

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "support/compare.h"
+#include "support/device.h"
 #include "support/throws.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/cast_cache.h"
@@ -305,7 +306,7 @@ TEST(ScalingCases, TrainEvalTrainInOneRegionKeepsItsGradients) {
                                                         return cat({w, x.to(kBFloat16)});
                                                       }};
     for (const auto& op : ops) {
-      amp::AutocastGuard region(kCPU);
+      amp::AutocastGuard region(device_type());
       Tensor first, again;
       first = autograd::grad({op().to(kFloat).sum()}, {w})[0];
       {
@@ -320,13 +321,13 @@ TEST(ScalingCases, TrainEvalTrainInOneRegionKeepsItsGradients) {
 }
 
 TEST(ScalingCases, RegionsThatEndOutOfOrderRestoreWhatEachFound) {
-  auto outer = std::make_optional<amp::AutocastGuard>(kCPU, kHalf);
-  auto inner = std::make_optional<amp::AutocastGuard>(kCPU, kBFloat16);
+  auto outer = std::make_optional<amp::AutocastGuard>(device_type(), kHalf);
+  auto inner = std::make_optional<amp::AutocastGuard>(device_type(), kBFloat16);
   outer.reset();  // what it found: off
-  EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+  EXPECT_FALSE(amp::is_autocast_enabled(device_type()));
   inner.reset();  // what it found: f16
-  EXPECT_EQ(amp::get_autocast_dtype(kCPU), kHalf);
-  EXPECT_TRUE(amp::is_autocast_enabled(kCPU));
+  EXPECT_EQ(amp::get_autocast_dtype(device_type()), kHalf);
+  EXPECT_TRUE(amp::is_autocast_enabled(device_type()));
   EXPECT_EQ(amp::autocast_cache_stats().entries, 0) << "no region is left";
   thread_state() = ThreadState();
 }

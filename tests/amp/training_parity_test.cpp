@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "amp/training_support.h"
+#include "support/device.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/grad_scaler.h"
 
@@ -48,7 +49,7 @@ Trace train(DType dtype, uint64_t seed) {
     Tensor loss;
     {
       const bool enabled = dtype != kFloat;
-      amp::AutocastGuard autocast(kCPU, enabled ? dtype : kBFloat16, enabled);
+      amp::AutocastGuard autocast(device_type(), enabled ? dtype : kBFloat16, enabled);
       loss = cross_entropy(model.forward(batch.inputs), batch.targets);
     }
     scaler.scale(loss).backward();

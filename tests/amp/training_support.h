@@ -41,10 +41,12 @@ inline void set_weights(nn::Module& model, uint64_t seed) {
       scale = std::exp2(
           std::round(std::log2(std::sqrt(2.0 * static_cast<double>(p.size(0)) / static_cast<double>(p.numel())))));
     const double shift = item.key() == "norm.weight" ? 1 : 0;
-    float* values = p.data_ptr<float>();
+    const Tensor host = empty(p.sizes(), kCPU);
+    float* values = host.data_ptr<float>();
     for (int64_t i = 0; i < p.numel(); ++i) {
       values[i] = static_cast<float>(shift + counter_normal(seed, static_cast<uint64_t>(i)) * scale);
     }
+    p.copy_(host);
     ++seed;
   }
 }
@@ -56,7 +58,7 @@ struct Batch {
 /// The counterpart of batch in training.py.
 inline Batch make_batch(std::vector<int64_t> sizes, int64_t count, uint64_t seed) {
   sizes.insert(sizes.begin(), count);
-  Batch b{tandem::empty(sizes), tandem::empty({count}, kLong)};
+  Batch b{tandem::empty(sizes, kCPU), tandem::empty({count}, TensorOptions(kLong).device(kCPU))};
   float* x = b.inputs.data_ptr<float>();
   for (int64_t i = 0; i < b.inputs.numel(); ++i) {
     x[i] = static_cast<float>(counter_normal(seed, static_cast<uint64_t>(i)));
@@ -74,7 +76,7 @@ inline Batch make_batch(std::vector<int64_t> sizes, int64_t count, uint64_t seed
     }
     b.targets.data_ptr<int64_t>()[n] = 2 * (first > 0) + (second > 0);
   }
-  return b;
+  return {b.inputs.to(get_default_device()), b.targets.to(get_default_device())};
 }
 
 struct Trace {

@@ -7,6 +7,7 @@
 
 #include "amp/training_support.h"
 #include "support/compare.h"
+#include "support/device.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/custom_function.h"
 #include "tandem/amp/grad_scaler.h"
@@ -60,7 +61,7 @@ struct IslandMlp : Mlp {
   Tensor forward(const Tensor& x) {
     Tensor h = relu(fc1(x));
     {
-      amp::AutocastGuard off(kCPU, {}, false);
+      amp::AutocastGuard off(x.device().type(), {}, false);
       h = relu(fc2(h.to(kFloat)));
     }
     return fc3(h);
@@ -84,7 +85,7 @@ struct TrainingRun {
     return forward(b);
   }
   amp::AutocastGuard autocast() const {
-    return amp::AutocastGuard(kCPU, dtype == kFloat ? kBFloat16 : dtype, dtype != kFloat);
+    return amp::AutocastGuard(device_type(), dtype == kFloat ? kBFloat16 : dtype, dtype != kFloat);
   }
   Tensor overflowing(int step, const Tensor& loss) {
     return overflows(step) && scaler.is_enabled() ? loss * INFINITY : loss;
@@ -283,7 +284,8 @@ TEST(WorkflowInference, LogitsAreThoseOfPyTorch) {
   const Batch unseen = run.batch(steps());
   for (const DType dtype : {kFloat, kBFloat16, kHalf}) {
     const NoGradGuard no_grad;
-    amp::AutocastGuard autocast(kCPU, dtype == kFloat ? kBFloat16 : dtype, dtype != kFloat);
+    const Device device = unseen.inputs.device();
+    amp::AutocastGuard autocast(device.type(), dtype == kFloat ? kBFloat16 : dtype, dtype != kFloat);
     const Tensor logits = run.model.forward(unseen.inputs);
     EXPECT_EQ(logits.dtype(), dtype);
     const auto expected = golden().at("inference").at(std::string(name(dtype))).get<std::vector<double>>();
@@ -302,7 +304,7 @@ TEST(WorkflowSwitches, DisabledEverythingIsPlainF32BitForBit) {
       if (with_amp_calls) {
         Tensor loss;
         {
-          amp::AutocastGuard autocast(kCPU, kHalf, /*enabled=*/false);
+          amp::AutocastGuard autocast(device_type(), kHalf, /*enabled=*/false);
           loss = run.forward(batch);
         }
         scaler.scale(loss).backward();
@@ -329,7 +331,7 @@ TEST(WorkflowSwitches, EachHalfWorksAlone) {
       sgd.zero_grad();
       Tensor loss;
       {
-        amp::AutocastGuard autocast(kCPU, {}, autocast_on);
+        amp::AutocastGuard autocast(device_type(), {}, autocast_on);
         loss = run.forward(run.batch(step));
       }
       scaler.scale(loss).backward();
@@ -343,11 +345,11 @@ TEST(WorkflowSwitches, EachHalfWorksAlone) {
 
 TEST(WorkflowIslands, AnIslandRunsInF32AndTheRegionGoesOn) {
   const Tensor x = ones({2, 8}), w = ones({8, 8}).requires_grad_();
-  amp::AutocastGuard autocast(kCPU);
+  amp::AutocastGuard autocast(device_type());
   const Tensor h = linear(x, w);
   EXPECT_EQ(h.dtype(), kBFloat16);
   {
-    amp::AutocastGuard off(kCPU, {}, false);
+    amp::AutocastGuard off(device_type(), {}, false);
     EXPECT_EQ(linear(h.to(kFloat), w).dtype(), kFloat);
     // Without the conversion the ordinary rules hold: bf16 times f32 is an error, not a surprise.
     EXPECT_THROW(linear(h, w), DTypeError);

@@ -1,5 +1,6 @@
 // Ops of the user's own at the door: outputs that are inputs, counts of gradients, running backward again.
 #include "tandem/amp/custom_op.h"
+#include "support/device.h"
 
 #include <gtest/gtest.h>
 
@@ -58,7 +59,7 @@ TEST(CustomOpIdentity, IsNoHistoryWithoutRecording) {
 TEST(CustomOpIdentity, InTheCastCacheGivesEveryUseItsOwnGradient) {
   const Tensor w = leaf({1, 2, 3});
   {
-    amp::AutocastGuard autocast(kCPU);
+    amp::AutocastGuard autocast(device_type());
     const Tensor a = identity(w, 1, amp::Cast::lower), b = identity(w, 3, amp::Cast::lower);
     EXPECT_EQ(a.dtype(), kBFloat16);
     EXPECT_FALSE(a.is_same(b));

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "autograd/support.h"
+#include "tandem/amp/thread_context.h"
 #include "tandem/autograd/engine.h"
 
 namespace tandem::testing {
@@ -15,7 +16,12 @@ constexpr int kThreads = 4, kRounds = 50;
 template <class F>
 void on_threads(F f) {
   std::vector<std::thread> threads;
-  for (int t = 0; t < kThreads; ++t) threads.emplace_back([f, t] { f(t); });
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([f, t, modes = ThreadContext::capture()] {
+      const ThreadContextGuard as_here(modes);  // on the tests' device
+      f(t);
+    });
+  }
   for (std::thread& t : threads) t.join();
 }
 

@@ -185,7 +185,7 @@ std::vector<Tensor> make_inputs(const Case& c, DType dtype) {
     if (input.fill == Fill::values && input.list.size() != static_cast<size_t>(count)) {
       throw std::invalid_argument(full_name(c) + ": input " + std::to_string(i) + " lists the wrong number of values");
     }
-    Tensor numbers = empty(input.sizes, kDouble);
+    Tensor numbers = empty(input.sizes, TensorOptions(kDouble).device(kCPU));
     double* p = numbers.data_ptr<double>();
     for (int64_t k = 0; k < count; ++k) {
       // Through f32: golden values were computed from f32 inputs.
@@ -201,7 +201,7 @@ std::vector<Tensor> make_inputs(const Case& c, DType dtype) {
 }
 
 Tensor make_output_gradient(const Tensor& output, size_t index) {
-  Tensor numbers = empty(output.sizes(), kDouble);
+  Tensor numbers = empty(output.sizes(), TensorOptions(kDouble).device(kCPU));
   double* p = numbers.data_ptr<double>();
   for (int64_t k = 0; k < numbers.numel(); ++k) p[k] = counter_normal(1000 + index, static_cast<uint64_t>(k));
   Tensor gradient = empty(output.sizes(), output.options());

@@ -170,7 +170,8 @@ void copies(Cases& c) {
                .torch = "(a.clone().copy_(b), a.clone().copy_(c), torch.zeros(2, 3).copy_(d))",
                .inputs = {normal({2, 3}), normal({3}), normal({2, 3}).as(kDouble), normal({2, 3}).constant()},
                .run = [](In x) -> Out {
-                 return {x[0].clone().copy_(x[1]), x[0].clone().copy_(x[2]), empty({2, 3}, kFloat).copy_(x[3])};
+                 return {x[0].clone().copy_(x[1]), x[0].clone().copy_(x[2]),
+                         empty({2, 3}, x[3].options().dtype(kFloat)).copy_(x[3])};
                },
                .sum = 2,
                .bypasses_autocast = true});

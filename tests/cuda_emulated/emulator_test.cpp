@@ -1,13 +1,20 @@
-// The emulated device itself: what it runs as a GPU would, and what it refuses.
+// The emulator of kernels itself: what it runs as a GPU would, and what it refuses.
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <vector>
 
-#include "kernels/cuda/launch.h"
+#include "cuda_emulated/emulator.h"
+#include "kernels/cuda/launch_shape.h"
 
 namespace tandem::cuda {
 namespace {
+
+/// At once: nothing here is about streams.
+template <class... P, class... A>
+void run_now(void (*kernel)(P...), const Launch& shape, A... arguments) {
+  emulated::run(shape.grid, shape.block, shape.shared_bytes, [&] { kernel(arguments...); });
+}
 
 unsigned thread_of_block() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
 
@@ -18,7 +25,7 @@ void visit(int* visits) {
 
 TEST(Emulator, EveryThreadRunsOnce) {
   std::vector<int> visits(2 * 3 * 4 * 5 * 6 * 7);
-  launch(visit, Launch{dim3(2, 3, 4), dim3(5, 6, 7), 0}, visits.data());
+  run_now(visit, Launch{dim3(2, 3, 4), dim3(5, 6, 7), 0}, visits.data());
   EXPECT_EQ(visits, std::vector<int>(visits.size(), 1));
 }
 
@@ -40,7 +47,7 @@ TEST(Emulator, BarriersWaitForThoseThatHaveNotReturned) {
   for (int live : {96, 70, 1}) {
     for (int order = 0; order < 2; ++order) {
       std::vector<int64_t> result(96, -1);
-      launch(sum_in_rounds, Launch{dim3(1), dim3(96), 0}, live, result.data());
+      run_now(sum_in_rounds, Launch{dim3(1), dim3(96), 0}, live, result.data());
       for (int t = 0; t < 96; ++t) EXPECT_EQ(result[t], t < live ? (t + 10) % live : -1);
     }
   }
@@ -57,7 +64,7 @@ void vote(int* results) {
 
 TEST(Emulator, Votes) {
   std::vector<int> results(64);
-  launch(vote, Launch{dim3(1), dim3(64), 0}, results.data());
+  run_now(vote, Launch{dim3(1), dim3(64), 0}, results.data());
   EXPECT_EQ(results, std::vector<int>(64, 1));
 }
 
@@ -81,7 +88,7 @@ void shuffle(int* results) {
 
 TEST(Emulator, Shuffles) {
   std::vector<int> results(64);
-  launch(shuffle, Launch{dim3(1), dim3(64), 0}, results.data());
+  run_now(shuffle, Launch{dim3(1), dim3(64), 0}, results.data());
   EXPECT_EQ(results, std::vector<int>(64, 1));
 }
 
@@ -97,7 +104,7 @@ TEST(Emulator, ARaceShowsInOneOfTwoOrders) {
   std::vector<int> sums;
   for (int order = 0; order < 2; ++order) {
     std::vector<int> result(64);
-    launch(neighbours_without_barrier, Launch{dim3(1), dim3(64), 0}, result.data());
+    run_now(neighbours_without_barrier, Launch{dim3(1), dim3(64), 0}, result.data());
     sums.push_back(std::accumulate(result.begin(), result.end(), 0));
   }
   EXPECT_NE(sums[0], sums[1]);
@@ -118,7 +125,7 @@ TEST(Emulator, WarpsRunAhead) {
   std::vector<int> sums;
   for (int order = 0; order < 2; ++order) {
     std::vector<int> result(64);
-    launch(write_after_read, Launch{dim3(1), dim3(64), 0}, result.data());
+    run_now(write_after_read, Launch{dim3(1), dim3(64), 0}, result.data());
     sums.push_back(std::accumulate(result.begin(), result.end(), 0));
   }
   EXPECT_LT(std::min(sums[0], sums[1]), 128);
@@ -147,13 +154,13 @@ void nothing() {}
 
 TEST(Emulator, RefusesWhatADeviceLeavesUndefined) {
   const Launch shape{dim3(2), dim3(64), 0};
-  EXPECT_THROW(launch(half_at_a_barrier, shape), emulated::Misuse);
-  EXPECT_THROW(launch(barrier_and_shuffle, shape), emulated::Misuse);
-  EXPECT_THROW(launch(shuffle_from_a_lane_that_returned, shape), emulated::Misuse);
-  EXPECT_THROW(launch(mask_of_others, shape), emulated::Misuse);
-  EXPECT_THROW(launch(nothing, Launch{dim3(1), dim3(1025), 0}), emulated::Misuse);
-  EXPECT_THROW(launch(nothing, Launch{dim3(1, 1 << 16), dim3(1), 0}), emulated::Misuse);
-  launch(nothing, Launch{dim3(0), dim3(64), 0});
+  EXPECT_THROW(run_now(half_at_a_barrier, shape), emulated::Misuse);
+  EXPECT_THROW(run_now(barrier_and_shuffle, shape), emulated::Misuse);
+  EXPECT_THROW(run_now(shuffle_from_a_lane_that_returned, shape), emulated::Misuse);
+  EXPECT_THROW(run_now(mask_of_others, shape), emulated::Misuse);
+  EXPECT_THROW(run_now(nothing, Launch{dim3(1), dim3(1025), 0}), emulated::Misuse);
+  EXPECT_THROW(run_now(nothing, Launch{dim3(1, 1 << 16), dim3(1), 0}), emulated::Misuse);
+  run_now(nothing, Launch{dim3(0), dim3(64), 0});
 }
 
 void trap_in_the_middle() {
@@ -163,9 +170,9 @@ void trap_in_the_middle() {
 }
 
 TEST(Emulator, ATrapEndsTheLaunch) {
-  EXPECT_THROW(launch(trap_in_the_middle, Launch{}), emulated::Trap);
+  EXPECT_THROW(run_now(trap_in_the_middle, Launch{}), emulated::Trap);
   std::vector<int> visits(256);
-  launch(visit, Launch{}, visits.data());
+  run_now(visit, Launch{}, visits.data());
   EXPECT_EQ(visits, std::vector<int>(256, 1)) << "the next launch is none the worse";
 }
 

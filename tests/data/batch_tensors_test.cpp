@@ -1,5 +1,6 @@
 // Which tensors of a batch a data loader finds, and loaders that are told to prefetch where there is nothing to do.
 #include "tandem/data/batch_tensors.h"
+#include "support/device.h"
 
 #include <gtest/gtest.h>
 
@@ -90,6 +91,7 @@ std::vector<double> values(Loader& loader) {
 }
 
 TEST(DataLoader, PrefetchToTheCpuChangesNothing) {
+  TANDEM_TEST_ON_HOST();
   std::vector<std::vector<double>> seen;
   for (size_t workers : {0, 2}) {
     const auto options = DataLoaderOptions(3).workers(workers);
@@ -104,6 +106,7 @@ TEST(DataLoader, PrefetchToTheCpuChangesNothing) {
 }
 
 TEST(DataLoader, PinMemoryNeedsNoDevice) {
+  TANDEM_TEST_ON_HOST();
   for (size_t workers : {0, 2}) {
     auto loader = make_data_loader<samplers::SequentialSampler>(Squares().map(transforms::Stack<>()),
                                                                 DataLoaderOptions(4).workers(workers).pin_memory(true));

@@ -1,5 +1,6 @@
 // Transforms, maps of datasets and examples.
 #include "tandem/data/transforms.h"
+#include "support/device.h"
 
 #include <gtest/gtest.h>
 
@@ -14,12 +15,12 @@ namespace {
 using namespace transforms;
 
 Tensor filled(float first, IntArrayRef sizes) {
-  const Tensor t = empty(sizes);
+  const Tensor t = empty(sizes, kCPU);
   for (int64_t i = 0; i < t.numel(); ++i) t.raw<float>()[i] = first + static_cast<float>(i);
   return t;
 }
 std::vector<float> values(const Tensor& t) {
-  const Tensor c = t.contiguous();
+  const Tensor c = t.cpu().contiguous();
   return {c.const_data_ptr<float>(), c.const_data_ptr<float>() + c.numel()};
 }
 
@@ -53,7 +54,7 @@ TEST(Transforms, MapsFollowEachOther) {
   EXPECT_EQ(to_string(batch.data.sizes()), "[2, 2, 1, 1]");
   EXPECT_EQ(values(batch.data), (std::vector<float>{14.5f, 15, 4.5f, 5}));
   EXPECT_EQ(to_string(batch.target.sizes()), "[2]");
-  EXPECT_EQ(batch.target.const_data_ptr<int64_t>()[0], 3);
+  EXPECT_EQ(batch.target[0].item<int64_t>(), 3);
 }
 
 TEST(Transforms, LambdasOfItemsTensorsAndBatches) {
@@ -85,6 +86,7 @@ TEST(Transforms, ExamplesWithoutTargets) {
 }
 
 TEST(Transforms, OfAStackedDataset) {
+  TANDEM_TEST_ON_HOST();
   auto dataset = datasets::StackedDataset(filled(0, {4, 1, 1, 2}), arange(4)).map(Normalize<>(1, 0.5));
   const std::vector<size_t> indices = {3, 0};
   const Example<> batch = dataset.get_batch(indices);

@@ -209,7 +209,7 @@ StateDict changed(const StateDict& state, std::mt19937_64& random) {
       if (kind == 2) value = value.to(static_cast<DType>(random() % kNumDTypes));
       if (kind == 3) value = value.flatten();
       if (kind == 4 && value.dtype() != kBool) {
-        value = value.clone();
+        value = value.cpu().clone();
         auto* bytes = static_cast<unsigned char*>(value.data_ptr());
         for (size_t b = 0; b < value.nbytes(); ++b) bytes[b] = static_cast<unsigned char>(random());
       }

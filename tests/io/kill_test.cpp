@@ -82,7 +82,8 @@ TEST(Kill, LeavesThePreviousCheckpointOrTheNewOne) {
 
     ASSERT_NO_THROW(run.checkpoint.load(path)) << "kill " << kill_number;
     for (const Tensor& t : run.tensors) {
-      const int64_t* values = t.const_data_ptr<int64_t>();
+      const Tensor host = t.cpu();
+      const int64_t* values = host.const_data_ptr<int64_t>();
       for (int64_t i = 0; i < t.numel(); ++i) ASSERT_EQ(values[i], run.number);
     }
     const int64_t begun = counters.begun, finished = counters.finished;

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "support/counter.h"
+#include "support/device.h"
 #include "support/state.h"
 #include "support/temporary_folder.h"
 #include "tandem/amp/auto_mixed_precision.h"
@@ -29,13 +30,14 @@ constexpr size_t kBatch = 4;  // 6 batches, the last of 2 items: the run ends in
 /// Item i from the counter formula.
 struct Items : data::datasets::Dataset<Items> {
   data::Example<> get(size_t index) override {
-    const Tensor x = empty({6});
+    const Tensor x = empty({6}, kCPU);
     for (int64_t i = 0; i < 6; ++i) {
       x.data_ptr<float>()[i] = static_cast<float>(counter_normal(index, static_cast<uint64_t>(i)));
     }
-    return {x, tensor(counter_integer(9, index, 0, 3))};
+    return {x.to(device), tensor(counter_integer(9, index, 0, 3), device)};
   }
   std::optional<size_t> size() const override { return kItems; }
+  Device device = get_default_device();  // workers have their own
 };
 
 struct Net : nn::Module {
@@ -85,7 +87,7 @@ struct TrainingRun {
         optimizer->zero_grad();
         Tensor loss;
         {
-          amp::AutocastGuard autocast(kCPU, mode.low.value_or(kBFloat16), mode.low.has_value());
+          amp::AutocastGuard autocast(device_type(), mode.low.value_or(kBFloat16), mode.low.has_value());
           loss = nn::functional::cross_entropy(nn::call(net, batch.data), batch.target);
         }
         if (mode.backward) {
@@ -143,7 +145,7 @@ Mode opt_level(amp::OptLevel level) {
     amp::initialize(net, optimizer, level, amp::InitializeOptions().verbosity(0));
   };
   mode.backward = [](const Tensor& loss, optim::Optimizer& optimizer) { amp::scale_loss(loss, optimizer).backward(); };
-  mode.end = [] { amp::set_autocast_enabled(kCPU, false); };
+  mode.end = [] { amp::set_autocast_enabled(device_type(), false); };
   return mode;
 }
 

@@ -32,7 +32,7 @@ StateDict reference_tensors() {
   for (const DType dtype : {kBool, kByte, kChar, kShort, kHalf, kBFloat16, kInt, kFloat, kLong, kDouble}) {
     for (const Dims& sizes : {Dims{}, Dims{3}, Dims{2, 3}, Dims{4, 0, 2}, Dims{1, 2, 3, 4}}) {
       const std::string name = std::string(format_name(dtype)) + ".rank" + std::to_string(sizes.size());
-      const Tensor t = empty(sizes, dtype);
+      const Tensor t = empty(sizes, TensorOptions(dtype).device(kCPU));
       auto* bytes = static_cast<unsigned char*>(t.raw_bytes());
       for (size_t i = 0; i < t.nbytes(); ++i) {
         bytes[i] = static_cast<unsigned char>(dtype == kBool ? i % 2 : (7 * i + name.size()) % 251);

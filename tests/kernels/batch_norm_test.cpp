@@ -88,7 +88,7 @@ TEST(BatchNorm, train) {
       means[k] = 0.75 * means[k] + 0.25 * s.mean[k];
       vars[k] = 0.75 * vars[k] + 0.25 * s.variance[k] * c.count() / (c.count() - 1);
     }
-    device::batch_norm_train(y, mean, rstd, running_mean, running_var, x, weight, bias, 0.25, kEps);
+    under_test().batch_norm_train(y, mean, rstd, running_mean, running_var, x, weight, bias, 0.25, kEps);
     expect_scaled(mean, s.mean, what + ": mean");
     expect_scaled(rstd, s.rstd, what + ": rstd");
     expect_scaled(y, normalised(c, read(x), s, weight, bias), what + ": y");
@@ -105,7 +105,7 @@ TEST(BatchNorm, trainWithoutParameters) {
     const Tensor one = unwritten({c.channels()}, dtype), zero = unwritten({c.channels()}, dtype);
     write(one, std::vector<double>(static_cast<size_t>(c.channels()), 1));
     write(zero, std::vector<double>(static_cast<size_t>(c.channels())));
-    device::batch_norm_train(y, mean, rstd, {}, {}, x, {}, {}, 0.1, kEps);
+    under_test().batch_norm_train(y, mean, rstd, {}, {}, x, {}, {}, 0.1, kEps);
     expect_scaled(y, normalised(c, read(x), statistics_of(c, read(x)), one, zero), "y");
   }
 }
@@ -117,7 +117,7 @@ TEST(BatchNorm, largeMeanKeepsTheVariance) {
     for (double& v : shifted) v += 4096;
     write(x, shifted);
     const Tensor mean = unwritten({c.channels()}, kFloat), rstd = unwritten({c.channels()}, kFloat);
-    device::batch_norm_train(y, mean, rstd, {}, {}, x, {}, {}, 0.1, kEps);
+    under_test().batch_norm_train(y, mean, rstd, {}, {}, x, {}, {}, 0.1, kEps);
     const Statistics s = statistics_of(c, read(x));
     EXPECT_TRUE(near(rstd, s.rstd, {.rtol = 4e-6, .atol = 0})) << to_string(c.sizes);
   }
@@ -131,7 +131,7 @@ TEST(BatchNorm, inference) {
     write(var, random_values(c.channels(), 5, 0.1, 2));
     Statistics s{read(mean), read(var), {}};
     for (double v : s.variance) s.rstd.push_back(1 / std::sqrt(v + kEps));
-    device::batch_norm_inference(y, x, mean, var, weight, bias, kEps);
+    under_test().batch_norm_inference(y, x, mean, var, weight, bias, kEps);
     expect_scaled(y, normalised(c, read(x), s, weight, bias), what);
   });
 }
@@ -160,13 +160,13 @@ TEST(BatchNorm, backward) {
       }
       const Tensor gx = unwritten(c.sizes, dtype, c.layout);
       const Tensor gweight = unwritten({c.channels()}, parameter), gbias = unwritten({c.channels()}, parameter);
-      device::batch_norm_backward(gx, gweight, gbias, gy, x, mean, rstd, weight, train);
+      under_test().batch_norm_backward(gx, gweight, gbias, gy, x, mean, rstd, weight, train);
       expect_scaled(gx, expected, what + ": gx");
       expect_scaled(gweight, sum_gx, what + ": gweight");
       expect_scaled(gbias, sum_g, what + ": gbias");
     }
     const Tensor gbias = unwritten({c.channels()}, parameter);
-    device::batch_norm_backward({}, {}, gbias, gy, x, mean, rstd, {}, true);
+    under_test().batch_norm_backward({}, {}, gbias, gy, x, mean, rstd, {}, true);
     expect_scaled(gbias, sum_g, what + ": gbias alone");
   });
 }

@@ -1,5 +1,6 @@
 // conv2d and its gradients against the definition, in f64.
 #include "kernels/conv_columns.h"
+#include "kernels/kernels_under_test.h"
 
 #include <algorithm>
 
@@ -81,7 +82,7 @@ void check_forward(const Case& c, DType dtype, DType bias_dtype, Layout layout_x
     if (activation == Activation::relu) v = std::max(v, 0.0);
     if (activation == Activation::gelu) v = 0.5 * v * (1 + std::erf(v / std::sqrt(2.0)));
   }
-  backend(kCPU).conv2d(y, x, w, bias, c.p, activation);
+  under_test().conv2d(y, x, w, bias, c.p, activation);
   expect_near(y, expected, c.c * c.kh * c.kw, what);
 }
 
@@ -101,8 +102,8 @@ TEST(Conv2d, reluKeepsNan) {
     for (Layout layout : kLayouts) {
       const Tensor x = noise(c.x_sizes(), dtype, 1, layout), w = noise(c.w_sizes(), dtype, 2);
       const Tensor bias = noise({c.o}, dtype, 3), y = unwritten(c.y_sizes(), dtype, layout);
-      backend(kCPU).fill(make_view(x, {1}, {1}, x.storage_offset()), std::nan(""));
-      backend(kCPU).conv2d(y, x, w, bias, c.p, Activation::relu);
+      under_test().fill(make_view(x, {1}, {1}, x.storage_offset()), std::nan(""));
+      under_test().conv2d(y, x, w, bias, c.p, Activation::relu);
       const std::vector<double> values = read(y);
       for (int64_t i = 0; i < y.numel(); ++i) {
         const int64_t row = i / c.w % c.h, column = i % c.w;
@@ -136,7 +137,7 @@ TEST(Conv2d, withoutBias) {
     const std::vector<double> xs = read(x), ws = read(w);
     std::vector<double> expected(static_cast<size_t>(y.numel()));
     c.for_each_product([&](int64_t i, int64_t j, int64_t k) { expected[i] += xs[j] * ws[k]; });
-    backend(kCPU).conv2d(y, x, w, {}, c.p, Activation::none);
+    under_test().conv2d(y, x, w, {}, c.p, Activation::none);
     expect_near(y, expected, c.c * c.kh * c.kw, "no bias");
   }
 }
@@ -149,7 +150,7 @@ TEST(Conv2d, backwardInput) {
       const Tensor gx = unwritten(c.x_sizes(), dtype, layout_x);
       std::vector<double> expected(static_cast<size_t>(gx.numel()));
       c.for_each_product([&](int64_t i, int64_t j, int64_t k) { expected[j] += gs[i] * ws[k]; });
-      backend(kCPU).conv2d_backward_input(gx, gy, w, c.p);
+      under_test().conv2d_backward_input(gx, gy, w, c.p);
       expect_near(gx, expected, c.o * c.kh * c.kw, what);
     }
   });
@@ -165,7 +166,7 @@ void check_backward_weight(const Case& c, DType dtype, DType out, Layout layout,
   c.for_each_product([&](int64_t i, int64_t j, int64_t k) { expected[k] += gs[i] * xs[j]; });
   const int64_t plane = c.out(0) * c.out(1);
   for (int64_t i = 0; i < gy.numel(); ++i) sums[i / plane % c.o] += gs[i];
-  backend(kCPU).conv2d_backward_weight(gweight, gbias, gy, x, c.p);
+  under_test().conv2d_backward_weight(gweight, gbias, gy, x, c.p);
   if (weight) expect_near(gweight, expected, c.n * plane, what + ": weight");
   if (bias) expect_near(gbias, sums, c.n * plane, what + ": bias");
 }
@@ -202,8 +203,8 @@ TEST(Conv2d, backwardWeightByColumns) {
 TEST(Conv2d, backwardWeightByColumnsKeepsTheRangeOfF32) {
   const Tensor gy = unwritten({2, 1, 1, 1}, kHalf), x = unwritten({2, 1, 1, 1}, kHalf),
                g = unwritten({1, 1, 1, 1}, kFloat);
-  backend(kCPU).fill(gy, 512);
-  backend(kCPU).fill(x, 512);
+  under_test().fill(gy, 512);
+  under_test().fill(x, 512);
   kernels::conv2d_backward_weight_by_columns(g, gy, x, {}, 1 << 20);
   EXPECT_EQ(read(g)[0], 2.0 * 512 * 512);
 }
@@ -215,8 +216,9 @@ TEST(Conv2d, expandedGradient) {
     const Tensor w = noise(c.w_sizes(), dtype, 2), gx = unwritten(c.x_sizes(), dtype);
     std::vector<double> expected(static_cast<size_t>(gx.numel()));
     const std::vector<double> ws = read(w);
-    c.for_each_product([&](int64_t, int64_t j, int64_t k) { expected[j] += read(one)[0] * ws[k]; });
-    backend(kCPU).conv2d_backward_input(gx, gy, w, c.p);
+    const double g = read(one)[0];
+    c.for_each_product([&](int64_t, int64_t j, int64_t k) { expected[j] += g * ws[k]; });
+    under_test().conv2d_backward_input(gx, gy, w, c.p);
     expect_near(gx, expected, c.o * c.kh * c.kw, "expanded");
   }
 }
@@ -226,8 +228,8 @@ TEST(Conv2d, emptyBatch) {
   c.n = 0;
   for (DType dtype : kFloatingTypes) {
     check_forward(c, dtype, dtype, Layout::contiguous, Layout::contiguous, Layout::contiguous, Activation::relu, "");
-    backend(kCPU).conv2d_backward_input(empty(c.x_sizes(), dtype), empty(c.y_sizes(), dtype),
-                                        noise(c.w_sizes(), dtype, 1), c.p);
+    under_test().conv2d_backward_input(empty(c.x_sizes(), dtype), empty(c.y_sizes(), dtype),
+                                       noise(c.w_sizes(), dtype, 1), c.p);
     check_backward_weight(c, dtype, dtype, Layout::contiguous, true, true, "empty batch");
   }
 }

@@ -101,9 +101,9 @@ struct Results {
     target_sizes.erase(p.dim());
     const Tensor target = empty(target_sizes, index), weight = weighs ? tensor_of(p.weight, t) : Tensor();
     write(target, p.target);
-    device::cross_entropy(loss, row_weight, max, log_sum, x, target, weight, kIgnored);
+    under_test().cross_entropy(loss, row_weight, max, log_sum, x, target, weight, kIgnored);
     gx = empty_like(x, gx_type);
-    device::cross_entropy_backward(gx, tensor_of(gy, t), x, max, log_sum, target, weight, kIgnored);
+    under_test().cross_entropy_backward(gx, tensor_of(gy, t), x, max, log_sum, target, weight, kIgnored);
   }
 };
 
@@ -153,7 +153,7 @@ TEST_P(CrossEntropyKernels, OnlyTheLossesAreAsked) {
   const Tensor x = unwritten({4, 10}, kFloat), loss = unwritten({4}, kFloat);
   const Problem p = make_problem(x, false, false);
   const Tensor max = unwritten({4}, kFloat), log_sum = unwritten({4}, kFloat);
-  device::cross_entropy(loss, Tensor(), max, log_sum, x, tensor_of(p.target, kLong), Tensor(), kIgnored);
+  under_test().cross_entropy(loss, Tensor(), max, log_sum, x, tensor_of(p.target, kLong), Tensor(), kIgnored);
   EXPECT_TRUE(near(loss, p.losses(), tolerance(kFloat, 16, 1, 16)));
 }
 
@@ -208,7 +208,7 @@ TEST_P(CrossEntropyKernels, IgnoredRows) {
 }
 
 TEST_P(CrossEntropyKernels, ClassOutOfRangeThrows) {
-  if (kEmulated) GTEST_SKIP() << "a CUDA kernel stops: tests/cuda_emulated/traps_test.cpp";
+  SKIP_ON_CUDA("the kernel stops: tests/cuda_emulated/device/traps_test.cpp");
   const Tensor x = noise({40000, 10}, kFloat, 1);
   for (double bad : {-1.0, 10.0, 1e9}) {
     for (DType index : {kLong, kInt}) {
@@ -217,7 +217,8 @@ TEST_P(CrossEntropyKernels, ClassOutOfRangeThrows) {
       const Tensor rows[] = {empty({40000}), empty({40000}), empty({40000})};
       try {
         const OpScope running("my_loss");  // the kernel names the op that called it
-        device::cross_entropy(rows[0], Tensor(), rows[1], rows[2], x, tensor_of(target, index), Tensor(), kIgnored);
+        under_test().cross_entropy(rows[0], Tensor(), rows[1], rows[2], x, tensor_of(target, index), Tensor(),
+                                   kIgnored);
         FAIL() << bad;
       } catch (const IndexError& e) {
         EXPECT_EQ(std::string(e.what()), "my_loss: index " + std::to_string(static_cast<int64_t>(bad)) +

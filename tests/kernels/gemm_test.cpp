@@ -1,4 +1,5 @@
 // gemm and linear_backward_weight against plain sums in f64.
+#include "kernels/kernels_under_test.h"
 #include "kernels/layouts.h"
 
 namespace tandem::testing {
@@ -32,7 +33,7 @@ std::vector<double> reference(const GemmCall& call) {
 
 void check(const GemmCall& call, const std::string& what) {
   const std::vector<double> expected = reference(call);
-  backend(kCPU).gemm(call);
+  under_test().gemm(call);
   expect_near(call.d, expected, call.a.size(-1), what);
 }
 
@@ -115,10 +116,10 @@ TEST(Gemm, reluKeepsNanAndInf) {
         const auto row = [](const Tensor& x, int64_t i) {
           return make_view(x, {x.size(1)}, {x.stride(1)}, x.storage_offset() + i * x.stride(0));
         };
-        backend(kCPU).fill(row(a, 3), std::nan(""));
-        backend(kCPU).fill(row(a, 5), inf);  // by factors of both signs: inf - inf
-        backend(kCPU).fill(make_view(b, {24}, {b.stride(0)}, b.storage_offset()), 1);
-        backend(kCPU).gemm({.d = d, .a = a, .b = b, .bias = bias, .activation = Activation::relu});
+        under_test().fill(row(a, 3), std::nan(""));
+        under_test().fill(row(a, 5), inf);  // by factors of both signs: inf - inf
+        under_test().fill(make_view(b, {24}, {b.stride(0)}, b.storage_offset()), 1);
+        under_test().gemm({.d = d, .a = a, .b = b, .bias = bias, .activation = Activation::relu});
         for (double v : read(row(d, 3))) EXPECT_TRUE(std::isnan(v)) << name(dtype) << " " << name(layout);
         const std::vector<double> overflowed = read(row(d, 5));
         EXPECT_EQ(overflowed[0], inf);
@@ -228,7 +229,7 @@ void check_weight_gradient(DType dtype, DType out, int64_t n, Layout layout, boo
   const Tensor gy = noise({n, features_out}, dtype, 1, layout), x = noise({n, features_in}, dtype, 2, layout);
   const Tensor gweight = weight ? unwritten({features_out, features_in}, out) : Tensor();
   const Tensor gbias = bias ? unwritten({features_out}, out) : Tensor();
-  backend(kCPU).linear_backward_weight(gweight, gbias, gy, x);
+  under_test().linear_backward_weight(gweight, gbias, gy, x);
   const std::vector<double> g = read(gy), v = read(x);
   std::vector<double> w(features_out * features_in), b(features_out);
   for (int64_t i = 0; i < n; ++i) {

@@ -110,7 +110,7 @@ TEST(IndexKernels, GatherAndScatterAdd) {
     const Tensor x = make(shape, c.dtype, c.layout), y = make(sizes, c.dtype, (c.layout + 1) % 3);
     const Tensor index = make_index(sizes, size_of(shape, dim), c.index_dtype, c.layout, 3);
     fill_integers(x, 1);
-    device::gather(y, x, dim, index);
+    under_test().gather(y, x, dim, index);
 
     const Tensor sum = make(shape, c.dtype, c.layout);
     fill_integers(sum, 2);
@@ -125,7 +125,7 @@ TEST(IndexKernels, GatherAndScatterAdd) {
       if (c.dtype == kBool) sums[from] = sums[from] != 0;
     }
     ASSERT_EQ(read(y), expected) << name(c.dtype) << to_string(shape) << dim << c.layout;
-    device::scatter_add(sum, dim, index, y);
+    under_test().scatter_add(sum, dim, index, y);
     ASSERT_EQ(read(sum), sums) << name(c.dtype) << to_string(shape) << dim << c.layout;
   });
 }
@@ -136,7 +136,7 @@ TEST(IndexKernels, IndexSelectAndIndexAdd) {
     const Tensor x = make(shape, c.dtype, c.layout), y = make(sizes, c.dtype, (c.layout + 1) % 3);
     const Tensor index = make_index({count}, size_of(shape, dim), c.index_dtype, c.layout, 3);
     fill_integers(x, 1);
-    device::index_select(y, x, dim, index);
+    under_test().index_select(y, x, dim, index);
 
     const Tensor sum = make(shape, c.dtype, c.layout);
     fill_integers(sum, 2);
@@ -154,7 +154,7 @@ TEST(IndexKernels, IndexSelectAndIndexAdd) {
       if (c.dtype == kBool) sums[from] = sums[from] != 0;
     }
     ASSERT_EQ(read(y), expected) << name(c.dtype) << to_string(shape) << dim << c.layout;
-    device::index_add(sum, dim, index, y);
+    under_test().index_add(sum, dim, index, y);
     ASSERT_EQ(read(sum), sums) << name(c.dtype) << to_string(shape) << dim << c.layout;
   });
 }
@@ -164,9 +164,9 @@ TEST(IndexKernels, SumsOf16BitTermsInF32) {
     const Tensor sum = scalar_of(0), low = scalar_of(0, dtype), terms = tensor_of(Values(4097, 1), dtype);
     const Tensor index = tensor_of(Values(4097, 0), kLong);
     const Tensor sum1 = make_view(sum, {1}, {1}, 0), low1 = make_view(low, {1}, {1}, 0);
-    device::index_add(sum1, 0, index, terms);
+    under_test().index_add(sum1, 0, index, terms);
     EXPECT_EQ(read(sum)[0], 4097);
-    device::index_add(low1, 0, index, terms);
+    under_test().index_add(low1, 0, index, terms);
     EXPECT_EQ(read(low)[0], dtype == kHalf ? 2048 : 256);  // each addition is rounded
   }
 }
@@ -174,21 +174,15 @@ TEST(IndexKernels, SumsOf16BitTermsInF32) {
 /// y[index[i]] += src[i], one after the other, each sum rounded to Y.
 template <class Y, class S>
 void add_in_order(std::vector<Y>& y, const Tensor& index, const std::vector<S>& src) {
+  const auto at = elements_of<int64_t>(index);
   for (size_t i = 0; i < src.size(); ++i) {
-    Y& sum = y[static_cast<size_t>(index.raw<int64_t>()[i])];
+    Y& sum = y[static_cast<size_t>(at[i])];
     if constexpr (std::is_same_v<Y, double>) {
       sum += src[i];
     } else {
       sum = Y(static_cast<float>(sum) + static_cast<float>(src[i]));
     }
   }
-}
-
-template <class T>
-std::vector<T> elements_of(const Tensor& t) {
-  std::vector<T> all;
-  for_each_offset(t, [&](int64_t offset) { all.push_back(t.raw<T>()[offset]); });
-  return all;
 }
 
 /// Many terms for few slices, as random floats: the order of the sums shows in the last bits.
@@ -221,7 +215,7 @@ void expect_sums_in_order(int64_t size, int64_t count) {
         expected[static_cast<size_t>(dim == 0 ? k * 3 + s : s * size + k)] = sums[static_cast<size_t>(k)];
       }
     }
-    device::index_add(y, dim, index, src);
+    under_test().index_add(y, dim, index, src);
     expect_bits(y, expected);
   }
   const Tensor y = empty({2, size}, dtype), src = empty({2, count}, term);
@@ -235,7 +229,7 @@ void expect_sums_in_order(int64_t size, int64_t count) {
                  elements_of<S>(make_view(src, {count}, {1}, s * count)));
     expected.insert(expected.end(), sums.begin(), sums.end());
   }
-  device::scatter_add(y, 1, index, src);
+  under_test().scatter_add(y, 1, index, src);
   expect_bits(y, expected);
 }
 
@@ -253,7 +247,7 @@ TEST(IndexKernels, DeterministicSumsAreInTheOrderOfTheIndices) {
 }
 
 TEST(IndexKernels, SumsDoNotDependOnThreads) {
-  if (kEmulated) GTEST_SKIP() << "CUDA kernels add few slices atomically, in any order";
+  SKIP_ON_CUDA("kernels add few slices atomically, in any order");
   const int threads = get_num_threads();
   for (int64_t dim : {0, 1}) {
     std::vector<char> results[2];
@@ -264,7 +258,7 @@ TEST(IndexKernels, SumsDoNotDependOnThreads) {
       write(y, random_values(10000, 1));
       write(src, random_values(1000000, 2));
       const Tensor index = make_index({1000}, 100, kLong, 0, 4);
-      device::index_add(y, dim, index, source);
+      under_test().index_add(y, dim, index, source);
       results[run] = bytes_of(y);
     }
     EXPECT_TRUE(results[0] == results[1]);
@@ -273,7 +267,7 @@ TEST(IndexKernels, SumsDoNotDependOnThreads) {
 }
 
 TEST(IndexKernels, OutOfRangeThrowsAndWritesNothing) {
-  if (kEmulated) GTEST_SKIP() << "a CUDA kernel stops: tests/cuda_emulated/traps_test.cpp";
+  SKIP_ON_CUDA("the kernel stops: tests/cuda_emulated/device/traps_test.cpp");
   const Tensor x = tensor_of(Values(10, 1), kFloat), y = tensor_of(Values(50000, 7), kFloat);
   for (double bad : {-1.0, 10.0, 1e9}) {
     for (DType dtype : {kLong, kInt}) {
@@ -294,10 +288,10 @@ TEST(IndexKernels, OutOfRangeThrowsAndWritesNothing) {
         EXPECT_EQ(bytes_of(x), before_x);
         EXPECT_EQ(bytes_of(y), before_y);
       };
-      expect("gather", [&] { device::gather(y, x, 0, index); });
-      expect("index_select", [&] { device::index_select(y, x, 0, index); });
-      expect("scatter_add", [&] { device::scatter_add(x, 0, index, y); });
-      expect("index_add", [&] { device::index_add(x, 0, index, y); });
+      expect("gather", [&] { under_test().gather(y, x, 0, index); });
+      expect("index_select", [&] { under_test().index_select(y, x, 0, index); });
+      expect("scatter_add", [&] { under_test().scatter_add(x, 0, index, y); });
+      expect("index_add", [&] { under_test().index_add(x, 0, index, y); });
     }
   }
 }

@@ -1,19 +1,10 @@
 #pragma once
-// `device`: the backend whose kernels a test calls, as device::copy(dst, src). The CPU's; or the CUDA backend's on an
-// emulated device (tests/cuda_emulated), whose memory is the CPU's too.
-#include "kernels/cpu/kernels.h"
-#if defined(TANDEM_EMULATED_CUDA)
-#include "kernels/cuda/kernels.h"
-#endif
+// The kernels that a test calls, as under_test().copy(dst, src): those of the tests' device.
+#include "support/device.h"
+#include "tandem/backend.h"
 
 namespace tandem::testing {
 
-#if defined(TANDEM_EMULATED_CUDA)
-namespace device = cuda;
-inline constexpr bool kEmulated = true;
-#else
-namespace device = cpu;
-inline constexpr bool kEmulated = false;
-#endif
+inline const Backend& under_test() { return backend(device_type()); }
 
 }  // namespace tandem::testing

@@ -61,7 +61,7 @@ TEST_P(LayerNormKernel, ForwardFollowsTheModel) {
   for (const Case& c : cases()) {
     const Tensor x = c.matrix(1, 0.25), weight = c.vector(2), bias = c.vector(3), y = empty({c.rows, c.n}, c.dtype);
     const Tensor mean = empty({c.rows}, c.compute()), rstd = empty({c.rows}, c.compute());
-    device::layer_norm(y, mean, rstd, x, weight, bias, 1e-5);
+    under_test().layer_norm(y, mean, rstd, x, weight, bias, 1e-5);
 
     const Values xs = read(x), ws = c.affine ? read(weight) : Values(), bs = c.affine ? read(bias) : Values();
     Values expected, means, rstds;
@@ -90,8 +90,8 @@ TEST_P(LayerNormKernel, BackwardFollowsTheModel) {
     const Tensor y = empty({c.rows, c.n}, c.dtype), gx = empty({c.rows, c.n}, c.dtype);
     const Tensor mean = empty({c.rows}, c.compute()), rstd = empty({c.rows}, c.compute());
     const Tensor gweight = empty({c.n}, c.parameter_dtype), gbias = empty({c.n}, c.parameter_dtype);
-    device::layer_norm(y, mean, rstd, x, weight, Tensor(), 1e-3);
-    device::layer_norm_backward(gx, gweight, gbias, gy, x, mean, rstd, weight);
+    under_test().layer_norm(y, mean, rstd, x, weight, Tensor(), 1e-3);
+    under_test().layer_norm_backward(gx, gweight, gbias, gy, x, mean, rstd, weight);
 
     const Values xs = read(x), gys = read(gy), means = read(mean), rstds = read(rstd);
     const Values ws = c.affine ? read(weight) : Values(static_cast<size_t>(c.n), 1);
@@ -121,11 +121,11 @@ TEST_P(LayerNormKernel, BackwardFollowsTheModel) {
 
     // Every output by itself gives the same bytes.
     const Tensor only = empty({c.n}, c.parameter_dtype), only_gx = empty({c.rows, c.n}, c.dtype);
-    device::layer_norm_backward(Tensor(), only, Tensor(), gy, x, mean, rstd, weight);
+    under_test().layer_norm_backward(Tensor(), only, Tensor(), gy, x, mean, rstd, weight);
     EXPECT_EQ(bytes_of(only), bytes_of(gweight));
-    device::layer_norm_backward(Tensor(), Tensor(), only, gy, x, mean, rstd, weight);
+    under_test().layer_norm_backward(Tensor(), Tensor(), only, gy, x, mean, rstd, weight);
     EXPECT_EQ(bytes_of(only), bytes_of(gbias));
-    device::layer_norm_backward(only_gx, Tensor(), Tensor(), gy, x, mean, rstd, weight);
+    under_test().layer_norm_backward(only_gx, Tensor(), Tensor(), gy, x, mean, rstd, weight);
     EXPECT_EQ(bytes_of(only_gx), bytes_of(gx));
   }
 }
@@ -133,7 +133,7 @@ TEST_P(LayerNormKernel, BackwardFollowsTheModel) {
 TEST_P(LayerNormKernel, ALargeMeanCostsNoDigits) {
   const Case c{2, 4096, kFloat, kFloat, false};
   const Tensor x = c.matrix(1, 1000), y = empty({2, 4096}), mean = empty({2}), rstd = empty({2});
-  device::layer_norm(y, mean, rstd, x, Tensor(), Tensor(), 1e-5);
+  under_test().layer_norm(y, mean, rstd, x, Tensor(), Tensor(), 1e-5);
   double sum = 0, squares = 0;
   for (double v : read(y)) sum += v, squares += v * v;
   EXPECT_NEAR(sum / 8192, 0, 2e-4);
@@ -148,8 +148,8 @@ TEST_P(LayerNormKernel, ResultsDoNotDependOnThreads) {
     const Case c{1001, 300, kBFloat16, kFloat, true};
     const Tensor x = c.matrix(1), gy = c.matrix(4), weight = c.vector(2), y = c.matrix(0), gx = c.matrix(0);
     const Tensor mean = empty({c.rows}), rstd = empty({c.rows}), gweight = empty({c.n}), gbias = empty({c.n});
-    device::layer_norm(y, mean, rstd, x, weight, weight, 1e-5);
-    device::layer_norm_backward(gx, gweight, gbias, gy, x, mean, rstd, weight);
+    under_test().layer_norm(y, mean, rstd, x, weight, weight, 1e-5);
+    under_test().layer_norm_backward(gx, gweight, gbias, gy, x, mean, rstd, weight);
     for (const Tensor& t : {y, mean, rstd, gx, gweight, gbias}) results[run].push_back(bytes_of(t));
   }
   set_num_threads(threads);
@@ -159,8 +159,8 @@ TEST_P(LayerNormKernel, ResultsDoNotDependOnThreads) {
 TEST_P(LayerNormKernel, EmptyBatch) {
   const Case c{0, 8, kFloat, kFloat, true};
   const Tensor x = c.matrix(1), weight = c.vector(2), mean = empty({0}), gweight = c.vector(3), gbias = c.vector(3);
-  device::layer_norm(x, mean, mean, x, weight, weight, 1e-5);
-  device::layer_norm_backward(x, gweight, gbias, x, x, mean, mean, weight);
+  under_test().layer_norm(x, mean, mean, x, weight, weight, 1e-5);
+  under_test().layer_norm_backward(x, gweight, gbias, x, x, mean, mean, weight);
   EXPECT_EQ(read(gweight), Values(8, 0));
   EXPECT_EQ(read(gbias), Values(8, 0));
 }

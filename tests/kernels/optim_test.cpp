@@ -185,7 +185,7 @@ TEST_P(OptimKernels, SgdFollowsTheModel) {
         call.nesterov = variant == 4;
         call.maximize = variant == 5;
         std::vector<SgdModel> models(call.params.size());
-        run_steps(call, models, variant % 3 == 0, [](const SgdCall& c) { device::sgd(c); });
+        run_steps(call, models, variant % 3 == 0, [](const SgdCall& c) { under_test().sgd(c); });
         for (size_t k = 0; k < call.momentum_buffers.size(); ++k) {
           expect_near(read(call.momentum_buffers[k]), models[k].buffer, after_steps(types.param), "buffer");
         }
@@ -203,7 +203,7 @@ TEST_P(OptimKernels, AdamFollowsTheModel) {
         call.decoupled = variant == 2;
         call.maximize = variant == 4;
         std::vector<AdamModel> models(call.params.size());
-        run_steps(call, models, variant % 2 == 0, [](const AdamCall& c) { device::adam(c); });
+        run_steps(call, models, variant % 2 == 0, [](const AdamCall& c) { under_test().adam(c); });
       }
     }
   }
@@ -230,8 +230,8 @@ TEST_P(OptimKernels, AnOverflowLeavesEveryByte) {
     sgd.scaling = adam.scaling = {scalar_of(0.5), scalar_of(flag)};
     const auto sgd_before = snapshot(sgd, {&sgd.momentum_buffers});
     const auto adam_before = snapshot(adam, {&adam.exp_avgs, &adam.exp_avg_sqs, &adam.max_exp_avg_sqs});
-    device::sgd(sgd);
-    device::adam(adam);
+    under_test().sgd(sgd);
+    under_test().adam(adam);
     EXPECT_EQ(snapshot(sgd, {&sgd.momentum_buffers}), sgd_before);
     EXPECT_EQ(snapshot(adam, {&adam.exp_avgs, &adam.exp_avg_sqs, &adam.max_exp_avg_sqs}), adam_before);
   }
@@ -246,7 +246,7 @@ void fused_equals_plain(Call& fused, Call& plain, Step step) {
         write(call->grads[k], random_values(call->grads[k].numel(), 10 * i + static_cast<uint32_t>(k)));
       }
     }
-    device::unscale(plain.grads, fused.scaling.inverse_scale, scalar_of(0));
+    under_test().unscale(plain.grads, fused.scaling.inverse_scale, scalar_of(0));
     step(fused);
     step(plain);
   }
@@ -263,13 +263,13 @@ TEST_P(OptimKernels, FusedUnscaleEqualsUnscaleThenStepBitForBit) {
     SgdCall plain = make_sgd(variant % 3 == 0 ? 0 : 0.9, types, Layout::contiguous);
     fused.weight_decay = plain.weight_decay = variant % 3 == 2 ? 0 : 0.05;
     fused.nesterov = plain.nesterov = variant % 3 == 2;
-    fused_equals_plain(fused, plain, [](const SgdCall& c) { device::sgd(c); });
+    fused_equals_plain(fused, plain, [](const SgdCall& c) { under_test().sgd(c); });
 
     AdamCall adam = make_adam(false, types, Layout::contiguous),
              plain_adam = make_adam(false, types, Layout::contiguous);
     adam.weight_decay = plain_adam.weight_decay = variant % 3 == 2 ? 0 : 0.05;
     adam.decoupled = plain_adam.decoupled = variant % 3 == 1;
-    fused_equals_plain(adam, plain_adam, [](const AdamCall& c) { device::adam(c); });
+    fused_equals_plain(adam, plain_adam, [](const AdamCall& c) { under_test().adam(c); });
   }
 }
 
@@ -317,8 +317,8 @@ TEST_P(OptimKernels, TensorsMayShareAStepCount) {
     return call;
   };
   for (float count : {0.0f, 3.0f}) {
-    expect_shared_count(sgd(), sgd(), count, [](const SgdCall& c) { device::sgd(c); });
-    expect_shared_count(adam(), adam(), count, [](const AdamCall& c) { device::adam(c); });
+    expect_shared_count(sgd(), sgd(), count, [](const SgdCall& c) { under_test().sgd(c); });
+    expect_shared_count(adam(), adam(), count, [](const AdamCall& c) { under_test().adam(c); });
   }
 }
 
@@ -340,8 +340,8 @@ TEST_P(OptimKernels, ResultsDoNotDependOnThreads) {
       call.exp_avg_sqs.push_back(add_state(n, kFloat, Layout::contiguous, 0));
       call.steps.push_back(scalar_of(0));
     }
-    device::adam(call);
-    device::adam(call);
+    under_test().adam(call);
+    under_test().adam(call);
     results[run] = snapshot(call, {&call.exp_avgs, &call.exp_avg_sqs});
     for (size_t k = 0; k < call.params.size(); ++k) expect_shadow(call.shadows[k], call.params[k]);
   }
@@ -357,11 +357,14 @@ void split_params(Call& call) {
     const Tensor p = call.params[k];
     const Tensor rounded = empty_strided(p.sizes(), p.strides(), kBFloat16);
     const Tensor remainder = empty_strided(p.sizes(), p.strides(), kShort);
+    const OnHost from(p), high(rounded), low(remainder);
     for_each_offset(p, [&](int64_t at) {
-      const math::SplitFloat halves = math::split_float(p.raw<float>()[at]);
-      static_cast<uint16_t*>(rounded.raw_bytes())[at] = halves.rounded;
-      static_cast<uint16_t*>(remainder.raw_bytes())[at] = halves.remainder;
+      const math::SplitFloat halves = math::split_float(from.data<float>()[at]);
+      std::memcpy(high.bytes() + 2 * at, &halves.rounded, 2);
+      std::memcpy(low.bytes() + 2 * at, &halves.remainder, 2);
     });
+    high.put();
+    low.put();
     call.params[k] = rounded;
     call.shadows[k] = remainder;
   }
@@ -379,11 +382,12 @@ void expect_split_equals_f32(Call f32, Call split, const Step& step) {
     step(f32);
     step(split);
     for (size_t k = 0; k < f32.params.size(); ++k) {
-      const Tensor& p = f32.params[k];
-      for_each_offset(p, [&](int64_t at) {
-        const math::SplitFloat halves{static_cast<uint16_t*>(split.params[k].raw_bytes())[at],
-                                      static_cast<uint16_t*>(split.shadows[k].raw_bytes())[at]};
-        const float joined = math::join_float(halves), expected = p.raw<float>()[at];
+      const OnHost whole(f32.params[k]), high(split.params[k]), low(split.shadows[k]);
+      for_each_offset(f32.params[k], [&](int64_t at) {
+        math::SplitFloat halves;
+        std::memcpy(&halves.rounded, high.bytes() + 2 * at, 2);
+        std::memcpy(&halves.remainder, low.bytes() + 2 * at, 2);
+        const float joined = math::join_float(halves), expected = whole.data<float>()[at];
         ASSERT_EQ(std::memcmp(&joined, &expected, 4), 0) << joined << ' ' << expected << " step " << i;
       });
     }
@@ -394,8 +398,8 @@ TEST_P(OptimKernels, ABFloat16AndItsRemainderGoTheWayOfF32) {
   for (DType grad : {kFloat, kBFloat16}) {
     for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::strided_grad}) {
       const Types types{kFloat, grad, {}};
-      const auto sgd = [](const SgdCall& c) { device::sgd(c); };
-      const auto adam = [](const AdamCall& c) { device::adam(c); };
+      const auto sgd = [](const SgdCall& c) { under_test().sgd(c); };
+      const auto adam = [](const AdamCall& c) { under_test().adam(c); };
       expect_split_equals_f32(make_sgd(0, types, layout), make_sgd(0, types, layout), sgd);
       expect_split_equals_f32(make_sgd(0.9, types, layout), make_sgd(0.9, types, layout), sgd);
       expect_split_equals_f32(make_adam(true, types, layout), make_adam(true, types, layout), adam);
@@ -413,7 +417,7 @@ TEST_P(OptimKernels, ShadowsKeepNaNAndInf) {
     g[50] = kInf;
     g[119] = -kInf;
     write(call.grads[0], g);
-    device::sgd(call);
+    under_test().sgd(call);
     const Values s = read(call.shadows[0]);
     EXPECT_TRUE(std::isnan(s[0]));
     EXPECT_EQ(s[50], -kInf);
@@ -428,20 +432,20 @@ TEST_P(OptimKernels, WithoutWeightDecayAnInfiniteParameterMakesNoNaN) {
   add_param(call, 20, kFloat, kFloat, {}, Layout::contiguous);
   write(call.params[0], Values(60, kInf));
   write(call.grads[0], Values(60, 1));
-  device::sgd(call);
+  under_test().sgd(call);
   EXPECT_EQ(read(call.params[0]), Values(60, kInf));
 }
 
 TEST_P(OptimKernels, EmptyListsAndTensors) {
-  device::sgd(SgdCall());
-  device::adam(AdamCall());
+  under_test().sgd(SgdCall());
+  under_test().adam(AdamCall());
   AdamCall call;
   call.beta1 = call.beta2 = 0.9;
   add_param(call, 0, kFloat, kFloat, kBFloat16, Layout::contiguous);
   call.exp_avgs.push_back(add_state(0, kFloat, Layout::contiguous, 0));
   call.exp_avg_sqs.push_back(add_state(0, kFloat, Layout::contiguous, 0));
   call.steps.push_back(scalar_of(4));
-  device::adam(call);
+  under_test().adam(call);
   EXPECT_EQ(read(call.steps[0])[0], 5);
 }
 

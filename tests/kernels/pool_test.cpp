@@ -90,7 +90,7 @@ void check_max(const Case& c, const Tensor& x, Layout layout, const std::string&
   const Tensor y = unwritten(c.y_sizes(), x.dtype(), layout), indices = unwritten(c.y_sizes(), index_dtype(c), layout);
   std::vector<double> values, cells;
   find_maxima(c, read(x), values, cells);
-  device::max_pool2d(y, indices, x, c.p);
+  under_test().max_pool2d(y, indices, x, c.p);
   EXPECT_TRUE(near(y, values, kExact)) << what;
   const std::vector<double> found = read(indices);
   for (size_t i = 0; i < cells.size(); ++i) {
@@ -129,7 +129,7 @@ TEST(MaxPool2d, backwardAndGather) {
   for_each_case(true, [](const Case& c, DType dtype, Layout layout, const std::string& what) {
     const Tensor x = noise(c.x_sizes(), dtype, 1, layout), y = unwritten(c.y_sizes(), dtype, layout);
     const Tensor indices = unwritten(c.y_sizes(), index_dtype(c), layout);
-    device::max_pool2d(y, indices, x, c.p);
+    under_test().max_pool2d(y, indices, x, c.p);
     std::vector<double> values, cells;
     find_maxima(c, read(x), values, cells);
 
@@ -142,9 +142,9 @@ TEST(MaxPool2d, backwardAndGather) {
       expected[j] += g[i];
       expected_picks[i] = from[j];
     });
-    device::max_pool2d_backward(gx, gy, indices, c.p);
+    under_test().max_pool2d_backward(gx, gy, indices, c.p);
     expect_near(gx, expected, c.p.kernel[0] * c.p.kernel[1], what);
-    device::max_pool2d_gather(picked, other, indices, c.p);
+    under_test().max_pool2d_gather(picked, other, indices, c.p);
     EXPECT_TRUE(near(picked, expected_picks, kExact)) << what;
   });
 }
@@ -180,8 +180,8 @@ TEST(AvgPool2d, forwardAndBackward) {
         ys[i] += xs[j] / divisor(c, i);
         gxs[j] += g[i] / divisor(c, i);
       });
-      device::avg_pool2d(y, x, c.p);
-      device::avg_pool2d_backward(gx, gy, c.p);
+      under_test().avg_pool2d(y, x, c.p);
+      under_test().avg_pool2d_backward(gx, gy, c.p);
       expect_near(y, ys, c.p.kernel[0] * c.p.kernel[1], what);
       expect_near(gx, gxs, c.p.kernel[0] * c.p.kernel[1], what + " backward");
     }
@@ -211,8 +211,8 @@ TEST(AdaptiveAvgPool2d, forwardAndBackward) {
           }
         }
         const std::string what = std::string(name(dtype)) + " " + name(layout) + " to " + to_string({oh, ow});
-        device::adaptive_avg_pool2d(y, x);
-        device::adaptive_avg_pool2d_backward(gx, gy);
+        under_test().adaptive_avg_pool2d(y, x);
+        under_test().adaptive_avg_pool2d_backward(gx, gy);
         expect_near(y, ys, h * w, what);
         expect_near(gx, gxs, oh * ow, what + " backward");
       }
@@ -225,11 +225,11 @@ TEST(Pooling, emptyBatch) {
     const Tensor x = empty({0, 3, 4, 4}, dtype), y = empty({0, 3, 2, 2}, dtype);
     const Tensor indices = empty({0, 3, 2, 2}, kByte);
     const Pool2dParams p{.kernel = {2, 2}, .stride = {2, 2}};
-    device::max_pool2d(y, indices, x, p);
-    device::max_pool2d_backward(x, y, indices, p);
-    device::avg_pool2d(y, x, p);
-    device::avg_pool2d_backward(x, y, p);
-    device::adaptive_avg_pool2d(y, x);
+    under_test().max_pool2d(y, indices, x, p);
+    under_test().max_pool2d_backward(x, y, indices, p);
+    under_test().avg_pool2d(y, x, p);
+    under_test().avg_pool2d_backward(x, y, p);
+    under_test().adaptive_avg_pool2d(y, x);
   }
 }
 

@@ -33,10 +33,10 @@ Values uniforms(int64_t n) {
 TEST_P(RandomKernels, UniformIsTheStream) {
   for (int64_t n : {0, 1, 2, 3, 5, 33, 1023, 1025, 5001}) {
     const Tensor y = unwritten({n}, kFloat);
-    device::uniform(y, 0, 1, kState);
+    under_test().uniform(y, 0, 1, kState);
     EXPECT_EQ(read(y), uniforms(n)) << n;
     const Tensor wide = unwritten({n}, kDouble);
-    device::uniform(wide, 0, 1, kState);
+    under_test().uniform(wide, 0, 1, kState);
     Values want;
     for (int64_t i = 0; i < n; ++i) want.push_back(math::uniform_f64(lane(i), lane(i, 1)));
     EXPECT_EQ(read(wide), want) << n;
@@ -49,7 +49,7 @@ TEST_P(RandomKernels, LayoutsHaveTheSameNumbers) {
   for (Layout layout :
        {Layout::contiguous, Layout::transposed, Layout::sliced, Layout::spread, Layout::channels_last}) {
     const Tensor y = unwritten(sizes, kFloat, layout);
-    device::uniform(y, 0, 1, kState);
+    under_test().uniform(y, 0, 1, kState);
     EXPECT_EQ(read(y), want) << name(layout);
   }
 }
@@ -61,7 +61,7 @@ TEST_P(RandomKernels, UniformStaysInItsRange) {
   for (Range r : {Range{0, 1}, Range{-1, 1}, Range{1000, 1001}, Range{-3, -2}, Range{2, 2}, Range{-1e-3, 0}}) {
     for (DType dtype : kFloatingTypes) {
       const Tensor y = unwritten({20000}, dtype);
-      device::uniform(y, r.from, r.to, kState);
+      under_test().uniform(y, r.from, r.to, kState);
       for (double v : read(y)) {
         ASSERT_GE(v, r.from - std::abs(r.from) * unit_roundoff(dtype)) << name(dtype);
         if (r.from < r.to) {
@@ -78,7 +78,7 @@ TEST_P(RandomKernels, NormalHasItsMoments) {
   for (DType dtype : kFloatingTypes) {
     const int64_t n = 200000;
     const Tensor y = unwritten({n}, dtype);
-    device::normal(y, 0, 1, kState);
+    under_test().normal(y, 0, 1, kState);
     double sum = 0, squares = 0, fourth = 0;
     for (double v : read(y)) sum += v, squares += v * v, fourth += v * v * v * v;
     EXPECT_NEAR(sum / n, 0, 0.01) << name(dtype);
@@ -90,8 +90,8 @@ TEST_P(RandomKernels, NormalHasItsMoments) {
 TEST_P(RandomKernels, NormalFollowsItsRule) {
   for (int64_t n : {1, 3, 33, 1025, 3001}) {
     const Tensor y = unwritten({n}, kFloat), wide = unwritten({n}, kDouble);
-    device::normal(y, 2, 3, kState);
-    device::normal(wide, 2, 3, kState);
+    under_test().normal(y, 2, 3, kState);
+    under_test().normal(wide, 2, 3, kState);
     Values want, want_wide;
     for (int64_t i = 0; i < n; ++i) {
       const int64_t even = i / 2 * 2;
@@ -111,7 +111,7 @@ TEST_P(RandomKernels, NormalFollowsItsRule) {
 TEST_P(RandomKernels, Integers) {
   for (DType dtype : {kLong, kInt, kByte, kFloat}) {
     const Tensor y = unwritten({30000}, dtype);
-    device::random_int(y, 3, 13, kState);
+    under_test().random_int(y, 3, 13, kState);
     std::vector<int> counts(16);
     const Values values = read(y);
     for (size_t i = 0; i < values.size(); ++i) {
@@ -122,9 +122,9 @@ TEST_P(RandomKernels, Integers) {
     for (size_t v = 3; v < 13; ++v) EXPECT_NEAR(counts[v], 3000, 300) << v;
   }
   const Tensor y = unwritten({1000}, kLong);
-  device::random_int(y, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(), kState);
+  under_test().random_int(y, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(), kState);
   int64_t negative = 0;
-  for (int64_t i = 0; i < 1000; ++i) negative += y.raw<int64_t>()[i] < 0;
+  for (const int64_t value : elements_of<int64_t>(y)) negative += value < 0;
   EXPECT_NEAR(static_cast<double>(negative), 500, 100);
 }
 
@@ -132,7 +132,7 @@ TEST_P(RandomKernels, Bernoulli) {
   for (double p : {0.0, 0.3, 1.0}) {
     for (DType dtype : {kFloat, kHalf, kBool, kLong}) {
       const Tensor y = unwritten({5000}, dtype);
-      device::bernoulli(y, p, kState);
+      under_test().bernoulli(y, p, kState);
       Values want = uniforms(5000);
       for (double& u : want) u = u < p;
       EXPECT_EQ(read(y), want) << p << " " << name(dtype);
@@ -152,7 +152,7 @@ TEST_P(RandomKernels, Dropout) {
           v[0] = INFINITY;
           return v;
         }());
-        device::dropout(y, mask, x, p, kState);
+        under_test().dropout(y, mask, x, p, kState);
         const Values u = uniforms(x.numel()), vx = read(x);
         Values want_mask, want;
         for (size_t i = 0; i < u.size(); ++i) {
@@ -173,7 +173,7 @@ TEST_P(RandomKernels, SameOnAnyNumberOfThreads) {
   for (int count : {1, 2, 5}) {
     set_num_threads(count);
     const Tensor y = unwritten({200003}, kFloat);
-    device::normal(y, 0, 1, kState);
+    under_test().normal(y, 0, 1, kState);
     results.push_back(bytes_of(y));
   }
   set_num_threads(threads);

@@ -5,9 +5,33 @@
 #include <random>
 #include <vector>
 
+#include "tandem/backend.h"
+#include "tandem/base/shape.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::testing {
+
+/// The memory that a tensor spans, on the host: its own, or a copy of it all, which put() takes back to the device.
+class OnHost {
+ public:
+  explicit OnHost(const Tensor& t) : span_(t), host_(t) {
+    if (t.is_cpu()) return;
+    span_ = make_view(t, {*extent_of(t.sizes(), t.strides())}, {1}, t.storage_offset());
+    host_ = empty(span_.sizes(), TensorOptions(t.dtype()).device(kCPU));
+    if (t.numel() > 0) backend(span_).copy(host_, span_);
+  }
+  template <class T>
+  T* data() const {
+    return host_.raw<T>();
+  }
+  char* bytes() const { return static_cast<char*>(host_.raw_bytes()); }
+  void put() const {
+    if (!span_.is_cpu() && span_.numel() > 0) backend(span_).copy(span_, host_);
+  }
+
+ private:
+  Tensor span_, host_;
+};
 
 /// Calls f(offset in elements) for every element in row-major order of the logical sizes.
 template <class F>
@@ -25,31 +49,43 @@ void for_each_offset(const Tensor& t, F&& f) {
 
 /// Writes `values` in row-major order, rounded to the tensor's dtype.
 inline void write(const Tensor& t, const std::vector<double>& values) {
+  const OnHost memory(t);
   visit_dtype(t.dtype(), [&](auto zero) {
     using T = decltype(zero);
     size_t i = 0;
-    for_each_offset(t, [&](int64_t offset) { t.raw<T>()[offset] = Scalar(values[i++]).to<T>(); });
+    for_each_offset(t, [&](int64_t offset) { memory.data<T>()[offset] = Scalar(values[i++]).to<T>(); });
   });
+  memory.put();
+}
+
+/// The elements in row-major order, as they are.
+template <class T>
+std::vector<T> elements_of(const Tensor& t) {
+  const OnHost memory(t);
+  std::vector<T> all;
+  for_each_offset(t, [&](int64_t offset) { all.push_back(memory.data<T>()[offset]); });
+  return all;
 }
 
 inline std::vector<double> read(const Tensor& t) {
   std::vector<double> values;
   visit_dtype(t.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    for_each_offset(t, [&](int64_t offset) { values.push_back(static_cast<double>(t.raw<T>()[offset])); });
+    for (const auto value : elements_of<decltype(zero)>(t)) values.push_back(static_cast<double>(value));
   });
   return values;
 }
 
 /// Overwrites element `at`, counted in row-major order.
 inline void set(const Tensor& t, int64_t at, double value) {
+  const OnHost memory(t);
   visit_dtype(t.dtype(), [&](auto zero) {
     using T = decltype(zero);
     int64_t i = 0;
     for_each_offset(t, [&](int64_t offset) {
-      if (i++ == at) t.raw<T>()[offset] = Scalar(value).to<T>();
+      if (i++ == at) memory.data<T>()[offset] = Scalar(value).to<T>();
     });
   });
+  memory.put();
 }
 
 inline Tensor tensor_of(const std::vector<double>& values, DType dtype) {
@@ -74,10 +110,11 @@ inline std::vector<double> random_values(int64_t n, uint32_t seed, double low = 
 
 /// The bytes of the tensor's elements in row-major order.
 inline std::vector<char> bytes_of(const Tensor& t) {
+  const OnHost memory(t);
   std::vector<char> bytes;
   const size_t width = t.element_size();
   for_each_offset(t, [&](int64_t offset) {
-    const char* p = static_cast<const char*>(t.raw_bytes()) + offset * static_cast<int64_t>(width);
+    const char* p = memory.bytes() + offset * static_cast<int64_t>(width);
     bytes.insert(bytes.end(), p, p + width);
   });
   return bytes;

@@ -85,7 +85,7 @@ Dims reduced(const Dims& sizes, unsigned mask) {
 void check(Reduction op, const Tensor& x, const Dims& kept, DType dtype, Layout out = Layout::contiguous) {
   const bool is_bool = op == Reduction::any || op == Reduction::all;
   const Tensor y = unwritten(kept, is_bool ? kBool : dtype, out);
-  device::reduce(y, op, x);
+  under_test().reduce(y, op, x);
   Values want;
   int64_t terms = 1;
   for (const Values& group : groups_of(x, kept)) {
@@ -152,7 +152,7 @@ TEST_P(ReduceKernels, EmptyInput) {
   const Tensor x = empty({0, 3}, kFloat);
   const auto result = [&](Reduction op, DType dtype) {
     const Tensor y = unwritten({1, 3}, dtype);
-    device::reduce(y, op, x);
+    under_test().reduce(y, op, x);
     return read(y)[2];
   };
   EXPECT_EQ(result(Reduction::sum, kFloat), 0);
@@ -165,12 +165,12 @@ TEST_P(ReduceKernels, EmptyInput) {
 
 TEST_P(ReduceKernels, NoOverflowOnTheWay) {
   const Tensor x = tensor_of(Values(100000, 60000), kHalf), y = unwritten({1}, kHalf);
-  device::reduce(y, Reduction::mean, x);
+  under_test().reduce(y, Reduction::mean, x);
   EXPECT_EQ(read(y)[0], 60000);
-  device::reduce(y, Reduction::norm2, tensor_of({300, 400}, kHalf));
+  under_test().reduce(y, Reduction::norm2, tensor_of({300, 400}, kHalf));
   EXPECT_EQ(read(y)[0], 500);
   const Tensor wide_y = unwritten({1}, kFloat);
-  device::reduce(wide_y, Reduction::norm2, tensor_of({3e30, 4e30}, kFloat));
+  under_test().reduce(wide_y, Reduction::norm2, tensor_of({3e30, 4e30}, kFloat));
   EXPECT_NEAR(read(wide_y)[0], 5e30, 1e24);
 }
 
@@ -181,7 +181,7 @@ TEST_P(ReduceKernels, NanWins) {
     for (Reduction op : {Reduction::max, Reduction::min, Reduction::norm_inf, Reduction::sum}) {
       for (const Dims& sizes : {Dims{1500, 1}, Dims{1500, 2}}) {
         const Tensor x = make_view(tensor_of(values, kFloat), sizes, {1, 0}, 0), y = unwritten({1, sizes[1]}, kFloat);
-        device::reduce(y, op, x);
+        under_test().reduce(y, op, x);
         EXPECT_TRUE(std::isnan(read(y)[0]));
       }
     }
@@ -190,19 +190,17 @@ TEST_P(ReduceKernels, NanWins) {
 
 TEST_P(ReduceKernels, Integers) {
   const Tensor x = tensor_of({5, -3, 0, 100}, kInt), y = unwritten({1}, kLong);
-  device::reduce(y, Reduction::sum, x);
+  under_test().reduce(y, Reduction::sum, x);
   EXPECT_EQ(read(y)[0], 102);
-  device::reduce(y, Reduction::min, x);
+  under_test().reduce(y, Reduction::min, x);
   EXPECT_EQ(read(y)[0], -3);
-  device::reduce(y, Reduction::sum, tensor_of(Values(1000, 1), kBool));
+  under_test().reduce(y, Reduction::sum, tensor_of(Values(1000, 1), kBool));
   EXPECT_EQ(read(y)[0], 1000);
-  const Tensor big = empty({2}, kLong);
-  big.raw<int64_t>()[0] = (int64_t{1} << 60) + 1;
-  big.raw<int64_t>()[1] = 2;
-  device::reduce(y, Reduction::sum, big);
-  EXPECT_EQ(y.raw<int64_t>()[0], (int64_t{1} << 60) + 3);
+  const Tensor big = tensor({(int64_t{1} << 60) + 1, int64_t{2}});
+  under_test().reduce(y, Reduction::sum, big);
+  EXPECT_EQ(elements_of<int64_t>(y)[0], (int64_t{1} << 60) + 3);
   const Tensor mean = unwritten({1}, kFloat);
-  device::reduce(mean, Reduction::mean, x);
+  under_test().reduce(mean, Reduction::mean, x);
   EXPECT_EQ(read(mean)[0], 25.5);
 }
 
@@ -216,7 +214,7 @@ TEST_P(ReduceKernels, SameOnAnyNumberOfThreads) {
       for (int count : {1, 2, 5}) {
         set_num_threads(count);
         const Tensor y = unwritten(kept, kFloat);
-        device::reduce(y, Reduction::sum, x);
+        under_test().reduce(y, Reduction::sum, x);
         results.push_back(bytes_of(y));
       }
       EXPECT_EQ(results[0], results[1]);
@@ -239,7 +237,7 @@ TEST_P(ReduceKernels, ArgReduce) {
             write(x, v);
             const Dims kept = reduced(sizes, 1u << dim);
             const Tensor values = unwritten(kept, dtype, layout), indices = unwritten(kept, kLong);
-            device::arg_reduce(values, indices, largest, x, static_cast<int64_t>(dim));
+            under_test().arg_reduce(values, indices, largest, x, static_cast<int64_t>(dim));
             Values want_values, want_indices;
             for (const Values& group : groups_of(x, kept)) {
               size_t best = 0;
@@ -258,7 +256,7 @@ TEST_P(ReduceKernels, ArgReduce) {
     }
   }
   const Tensor index = unwritten({1}, kLong);
-  device::arg_reduce({}, index, true, tensor_of({1, 3, 2}, kFloat), 0);  // values are optional
+  under_test().arg_reduce({}, index, true, tensor_of({1, 3, 2}, kFloat), 0);  // values are optional
   EXPECT_EQ(read(index)[0], 1);
 }
 
@@ -272,7 +270,7 @@ TEST_P(ReduceKernels, VarMean) {
           write(x, random_values(x.numel(), 2, 99, 101));  // large mean, small variance
           const Dims kept = reduced(sizes, mask);
           const Tensor var = unwritten(kept, wide(dtype)), mean = unwritten(kept, wide(dtype), Layout::transposed);
-          device::var_mean(var, mean, x, correction);
+          under_test().var_mean(var, mean, x, correction);
           Values want_var, want_mean;
           for (const Values& group : groups_of(x, kept)) {
             const double n = static_cast<double>(group.size()), m = reference(Reduction::sum, group) / n;
@@ -288,7 +286,7 @@ TEST_P(ReduceKernels, VarMean) {
     }
   }
   const Tensor var = unwritten({1}, kFloat), mean = unwritten({1}, kFloat);
-  device::var_mean(var, mean, tensor_of({3}, kFloat), 1);
+  under_test().var_mean(var, mean, tensor_of({3}, kFloat), 1);
   EXPECT_TRUE(std::isnan(read(var)[0]));
   EXPECT_EQ(read(mean)[0], 3);
 }

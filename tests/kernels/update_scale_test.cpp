@@ -23,13 +23,13 @@ struct Scale {
     call.hysteresis_tracker = scalar_of(0, kInt);
     call.skips = scalar_of(0, kInt);
   }
-  float value() const { return *call.scale.raw<float>(); }
-  int tracker() const { return *call.growth_tracker.raw<int>(); }
-  int skips() const { return *call.skips.raw<int>(); }
+  float value() const { return elements_of<float>(call.scale)[0]; }
+  int tracker() const { return elements_of<int>(call.growth_tracker)[0]; }
+  int skips() const { return elements_of<int>(call.skips)[0]; }
   float update(std::initializer_list<double> found) {
     call.found_infs.clear();
     for (double f : found) call.found_infs.push_back(scalar_of(f));
-    device::update_scale(call);
+    under_test().update_scale(call);
     return value();
   }
   float update(bool overflow) { return update({overflow ? 1.0 : 0.0}); }
@@ -195,11 +195,11 @@ TEST(UpdateScale, CountersStopAtTheirLargestValue) {
   s.call.growth_interval = std::numeric_limits<int64_t>::max();
   s.call.hysteresis = std::numeric_limits<int64_t>::max();
   constexpr int most = std::numeric_limits<int>::max();
-  for (const Tensor* t : {&s.call.growth_tracker, &s.call.hysteresis_tracker, &s.call.skips}) *t->raw<int>() = most;
+  for (const Tensor* t : {&s.call.growth_tracker, &s.call.hysteresis_tracker, &s.call.skips}) set(*t, 0, most);
   s.update(false);
   EXPECT_EQ(s.tracker(), most);
-  *s.call.hysteresis_tracker.raw<int>() = most;
-  *s.call.skips.raw<int>() = most;
+  set(s.call.hysteresis_tracker, 0, most);
+  set(s.call.skips, 0, most);
   EXPECT_EQ(s.update(true), 8);
   EXPECT_EQ(s.skips(), most);
 }

@@ -1,5 +1,6 @@
 // Modules: registration, names, listing, walking, moving, printing, holders, containers.
 #include "tandem/nn/module.h"
+#include "support/device.h"
 
 #include <gtest/gtest.h>
 
@@ -23,6 +24,8 @@
 
 namespace tandem {
 namespace {
+
+using testing::device_type;
 
 template <class T>
 std::string text(const T& x) {
@@ -208,6 +211,7 @@ TEST(Module, SwitchesModes) {
 }
 
 TEST(Module, MovesKeepingIdentity) {
+  TANDEM_TEST_ON_HOST();
   Block block;
   const std::vector<Tensor> before = block->parameters();
   block->scale.mutable_grad() = full({3}, 2.0);
@@ -313,7 +317,7 @@ TEST(Sequential, ReluIsFusedIntoTheLayerBeforeItWithTheSameBits) {
   nn::Linear fc(4 * 4 * 4, 9);
   nn::Sequential net(conv, nn::ReLU(), without_bias, nn::ReLU(true), nn::Flatten(), fc, nn::ReLU());
   for (bool autocast : {false, true}) {
-    const amp::AutocastGuard guard(kCPU, kBFloat16, autocast);
+    const amp::AutocastGuard guard(device_type(), kBFloat16, autocast);
     const Tensor x = randn({5, 3, 8, 8}, TensorOptions().requires_grad(true));
     const std::vector<Tensor> of = net->parameters();
     std::vector<Tensor> leaves{x};
@@ -336,7 +340,7 @@ TEST(Sequential, ReluIsFusedOnlyWhereNothingElseChanges) {
   EXPECT_EQ(last(nn::Sequential(nn::Linear(3, 2), nn::Functional(relu)), x), "relu");
   EXPECT_EQ(last(nn::Sequential(nn::Conv2d(3, 2, 3), nn::ReLU()), image), "conv2d_relu");
   EXPECT_EQ(last(nn::Sequential(nn::Conv2d(nn::Conv2dOptions(3, 2, 3).padding(kSame)), nn::ReLU()), image), "relu");
-  const amp::AutocastGuard autocast(kCPU, kBFloat16);
+  const amp::AutocastGuard autocast(device_type(), kBFloat16);
   const amp::PolicyGuard policies({{"linear", amp::Cast::f32}});
   nn::Sequential net(nn::Linear(3, 2), nn::ReLU());
   EXPECT_EQ(net(x).dtype(), kFloat) << "the policy of linear holds";

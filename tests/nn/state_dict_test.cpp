@@ -1,6 +1,7 @@
 // Modules' state: PyTorch's keys, loading in place, and nothing changed when a state does not fit.
 #include <gtest/gtest.h>
 
+#include "support/device.h"
 #include "support/state.h"
 #include "support/throws.h"
 #include "tandem/amp/autocast.h"
@@ -55,7 +56,7 @@ TEST(ModuleState, LoadsInPlace) {
 TEST(ModuleState, LoadingInsideARegionDropsTheOldCast) {
   nn::Linear a(3, 4), b(3, 4);
   const Tensor x = ones({2, 3});
-  amp::AutocastGuard autocast(kCPU, kBFloat16);
+  amp::AutocastGuard autocast(device_type(), kBFloat16);
   const Tensor expected = a(x);
   b(x);
   b->load_state_dict(a->state_dict());

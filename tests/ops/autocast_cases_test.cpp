@@ -1,6 +1,7 @@
 // Every case inside an autocast region: the result has the dtype that the policy table says, and is bit for bit what
 // casting the arguments by hand gives with autocast off. Gradients arrive in the inputs' dtypes.
 #include "ops/op_cases.h"
+#include "support/device.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/base/error.h"
 #include "tandem/ops/convert.h"
@@ -52,7 +53,7 @@ class AutocastCaseTest : public ::testing::TestWithParam<const Case*> {
     const Case& c = *GetParam();
     const Cast cast = policy_of(c);
     if (cast == Cast::banned) {
-      amp::AutocastGuard autocast(kCPU, region);
+      amp::AutocastGuard autocast(device_type(), region);
       try {
         c.run(inputs);
         FAIL() << "a banned op ran inside autocast";
@@ -61,15 +62,15 @@ class AutocastCaseTest : public ::testing::TestWithParam<const Case*> {
       }
       return;
     }
-    ASSERT_FALSE(amp::is_autocast_enabled(kCPU));
+    ASSERT_FALSE(amp::is_autocast_enabled(device_type()));
     const Outcome expected = attempt(c, cast_by_hand(inputs, cast, region));
     Outcome actual;
     {
-      amp::AutocastGuard autocast(kCPU, region);
+      amp::AutocastGuard autocast(device_type(), region);
       actual = attempt(c, inputs);
-      EXPECT_TRUE(amp::is_autocast_enabled(kCPU));
+      EXPECT_TRUE(amp::is_autocast_enabled(device_type()));
     }
-    EXPECT_FALSE(amp::is_autocast_enabled(kCPU));
+    EXPECT_FALSE(amp::is_autocast_enabled(device_type()));
     ASSERT_EQ(actual.refusal.empty(), expected.refusal.empty()) << actual.refusal << expected.refusal;
     if (!actual.refusal.empty()) {
       EXPECT_EQ(cast, Cast::keep) << "only ops that autocast leaves alone may refuse mixed dtypes: " << actual.refusal;

@@ -2,6 +2,7 @@
 // are in tests/cases.
 #include <gtest/gtest.h>
 
+#include "support/device.h"
 #include "support/op_test.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/autograd/engine.h"
@@ -40,7 +41,7 @@ TEST_F(Conv, ConvWeightGradientsStayInF32UnderAutocast) {
   const Tensor gy = randn({16, 4, 9, 9}).to(kBFloat16);
   Tensor y;
   {
-    amp::AutocastGuard autocast(kCPU);
+    amp::AutocastGuard autocast(device_type());
     y = conv2d(x, w, b, {1}, {1});
   }
   ASSERT_EQ(y.dtype(), kBFloat16);
@@ -58,7 +59,7 @@ TEST_F(Conv, ConvSecondDerivativesRunUnderAutocast) {
   const Tensor x = leaf({2, 2, 5, 5}), w = leaf({3, 2, 3, 3}), b = leaf({3});
   Tensor y;
   {
-    amp::AutocastGuard autocast(kCPU);
+    amp::AutocastGuard autocast(device_type());
     y = conv2d(x, w, b);
   }
   const auto first = autograd::grad({y.to(kFloat).square().sum()}, {x, w, b}, {}, true, true);

@@ -1,6 +1,7 @@
 // Every case on the CUDA device, forward and backward, against the CPU: both within the tolerance of the exact value,
 // so within twice of each other.
 #include "ops/op_cases.h"
+#include "support/device.h"
 #include "tandem/cuda/device.h"
 #include "tandem/cuda/math_mode.h"
 
@@ -29,6 +30,7 @@ class CudaTest : public ::testing::TestWithParam<const Case*> {
   void check(DType dtype) {
     const Case& c = *GetParam();
     if (is_reduced_floating_point(dtype) && !c.no_low.empty()) GTEST_SKIP() << c.no_low;
+    TANDEM_TEST_ON_HOST();  // what the device computes is compared with the CPU's
     const Out inputs = make_inputs(c, dtype), device_inputs = on_device(inputs);
     const Out outputs = c.run(inputs), device_outputs = c.run(device_inputs);
     ASSERT_EQ(outputs.size(), device_outputs.size());

@@ -2,6 +2,7 @@
 // Values against PyTorch are in tests/cases.
 #include <gtest/gtest.h>
 
+#include "support/device.h"
 #include "support/op_test.h"
 #include "tandem/autograd/engine.h"
 #include "tandem/base/error.h"
@@ -14,6 +15,7 @@ using namespace testing;
 class Index : public OpTest {};
 
 TEST_F(Index, IndexingRefusesBadInput) {
+  TANDEM_TEST_ON_HOST();
   const Tensor x = randn({4, 3}), index = zeros({2, 3}, kLong), rows = classes({0, 1});
   EXPECT_THROWS(gather(Tensor(), 0, index), StateError, "gather: x", "undefined");
   EXPECT_THROWS(gather(x, 0, Tensor()), StateError, "gather: index", "undefined");

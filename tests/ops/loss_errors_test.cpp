@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/bad_input.h"
+#include "support/device.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/factories.h"
@@ -76,7 +77,7 @@ BadInputs regression_losses() {
       BAD_INPUT(
           "binary_cross_entropy",
           [&] {
-            amp::AutocastGuard autocast(kCPU);
+            amp::AutocastGuard autocast(device_type());
             return binary_cross_entropy(x, x);
           }(),
           StateError, "autocast", "use binary_cross_entropy_with_logits"),

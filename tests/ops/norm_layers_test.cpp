@@ -2,6 +2,7 @@
 // Values against PyTorch are in tests/cases.
 #include <gtest/gtest.h>
 
+#include "support/device.h"
 #include "support/op_test.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/policy_overrides.h"
@@ -81,7 +82,7 @@ TEST_F(NormLayers, BatchNormUpdatesTheCallersStatisticsUnderAnyPolicy) {
     const Tensor mean = zeros({3}), var = ones({3});
     const uint64_t before = mean._version();
     amp::PolicyGuard policy({{"batch_norm", cast}});
-    amp::AutocastGuard autocast(kCPU);
+    amp::AutocastGuard autocast(device_type());
     batch_norm(x.to(kBFloat16), w, b, mean, var, true, 0.5);
     EXPECT_TRUE(near(mean, expected_mean, tolerance(kFloat, 100)));
     EXPECT_TRUE(near(var, expected_var, tolerance(kFloat, 100)));

@@ -13,7 +13,7 @@ using indexing::Slice;
 using V = std::vector<int64_t>;
 
 V whole(const Tensor& x) {
-  const Tensor dense = x.to(kLong).contiguous();
+  const Tensor dense = x.to(kLong).cpu().contiguous();
   return {dense.const_data_ptr<int64_t>(), dense.const_data_ptr<int64_t>() + dense.numel()};
 }
 

@@ -2,6 +2,7 @@
 // against PyTorch are in tests/cases.
 #include <gtest/gtest.h>
 
+#include "support/device.h"
 #include "support/op_test.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/autograd/engine.h"
@@ -31,7 +32,7 @@ TEST_F(Softmax, SoftmaxDTypes) {
   EXPECT_EQ(x.softmax(1, kFloat).dtype(), kFloat);
   EXPECT_EQ(log_softmax(randn({3}, kDouble), 0, kFloat).dtype(), kFloat);
   EXPECT_TRUE(near(softmax(integers, 1, kFloat), full({2, 4}, 0.25), kExact));
-  amp::AutocastGuard autocast(kCPU);
+  amp::AutocastGuard autocast(device_type());
   const Tensor y = softmax(x, 1);
   EXPECT_EQ(y.dtype(), kFloat);
   EXPECT_EQ(softmax(x, 1, kHalf).dtype(), kHalf);

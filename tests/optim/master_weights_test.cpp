@@ -37,7 +37,8 @@ struct MasterWeightsTest : ::testing::TestWithParam<int> {
 INSTANTIATE_TEST_SUITE_P(Optimizers, MasterWeightsTest, ::testing::Range(0, 4));
 
 bool same_bytes(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.sizes() == b.sizes() && std::memcmp(a.raw_bytes(), b.raw_bytes(), a.nbytes()) == 0;
+  const Tensor x = a.cpu(), y = b.cpu();
+  return x.dtype() == y.dtype() && x.sizes() == y.sizes() && std::memcmp(x.raw_bytes(), y.raw_bytes(), x.nbytes()) == 0;
 }
 
 /// A leaf of this dtype with f32's `values`, rounded.

@@ -24,11 +24,11 @@ std::vector<Tensor> make_params(DType dtype = kFloat) {
 void train(Optimizer& optimizer, const std::vector<Tensor>& params, int steps, uint64_t seed) {
   for (int step = 0; step < steps; ++step) {
     for (size_t k = 0; k < 2; ++k) {
-      const Tensor g = empty(params[k].sizes(), kFloat);
+      const Tensor g = empty(params[k].sizes(), kCPU);
       for (int64_t i = 0; i < g.numel(); ++i) {
         g.data_ptr<float>()[i] = static_cast<float>(counter_normal(seed + k, static_cast<uint64_t>(i)));
       }
-      params[k].mutable_grad() = g.to(params[k].dtype());
+      params[k].mutable_grad() = g.to(params[k].device(), params[k].dtype());
     }
     optimizer.step();
     seed += 10;

@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Notes its call in $CALLS; as a test, writes a result with one case.
 STAND_IN = """#!/bin/sh
-echo "$(basename "$0") $GTEST_SHARD_INDEX $*" >> "$CALLS"
+echo "$(basename "$0") $TANDEM_TEST_DEVICE$GTEST_SHARD_INDEX $*" >> "$CALLS"
 for a; do case $a in --gtest_output=json:*) echo '{"testsuites": [{"name": "S", "testsuite": [{"name": "EveryCaseRunsOnTheDevice", "status":
 "RUN"}]}]}' > "${a#--gtest_output=json:}";; esac; done
 """
@@ -50,7 +50,7 @@ class GpuCheck(unittest.TestCase):
     def test_tests_run_once_in_shards(self):
         result, calls = self.check("--stage", "tests")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        self.assertEqual(sorted(c.split(" --")[0] for c in calls), ["base_test 0"] + [f"ops_test {i}" for i in range(6)])
+        self.assertEqual(sorted(c.split(" --")[0] for c in calls), ["base_test cpu0"] + [f"ops_test cuda{i}" for i in range(6)])
         summary = json.loads((self.out / "summary.json").read_text())
         self.assertEqual(summary["gpu"], "a GPU, 580, 80000 MiB")
         self.assertEqual(summary["tests"], {"passed": 7, "failed": 0, "skipped": 0})

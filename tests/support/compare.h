@@ -17,7 +17,7 @@ namespace tandem::testing {
 
 /// Row-major elements as doubles, whatever dtype and strides.
 inline std::vector<double> values_of(const Tensor& x) {
-  Tensor dense = empty(x.sizes(), kDouble);
+  Tensor dense = empty(x.sizes(), TensorOptions(kDouble).device(kCPU));
   backend(x).copy(dense, x);
   const double* p = dense.const_data_ptr<double>();
   return {p, p + dense.numel()};

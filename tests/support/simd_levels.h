@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "kernels/cpu/simd/dispatch.h"
+#include "support/device.h"
 
 namespace tandem::testing {
 
@@ -20,14 +22,16 @@ class SimdLevels : public ::testing::TestWithParam<cpu::SimdLevel> {
   cpu::SimdLevel before_ = cpu::simd_level();
 };
 
+/// Those that make a difference to the tests' device: on a CUDA device, one.
+inline std::vector<cpu::SimdLevel> simd_levels() {
+  std::vector<cpu::SimdLevel> levels(std::begin(cpu::kSimdLevels), std::end(cpu::kSimdLevels));
+  if (device_asked_for().is_cuda()) levels.resize(1);
+  return levels;
+}
+
 }  // namespace tandem::testing
 
-/// Instantiates a fixture derived from SimdLevels; on an emulated CUDA device, which has none, for one level.
-#if defined(TANDEM_EMULATED_CUDA)
-#define TANDEM_AT_EVERY_SIMD_LEVEL(FIXTURE) \
-  INSTANTIATE_TEST_SUITE_P(Emulated, FIXTURE, ::testing::Values(::tandem::cpu::kSimdLevels[0]))
-#else
-#define TANDEM_AT_EVERY_SIMD_LEVEL(FIXTURE)                                                  \
-  INSTANTIATE_TEST_SUITE_P(Levels, FIXTURE, ::testing::ValuesIn(::tandem::cpu::kSimdLevels), \
+/// Instantiates a fixture derived from SimdLevels.
+#define TANDEM_AT_EVERY_SIMD_LEVEL(FIXTURE)                                                        \
+  INSTANTIATE_TEST_SUITE_P(Levels, FIXTURE, ::testing::ValuesIn(::tandem::testing::simd_levels()), \
                            [](const auto& level) { return std::string(::tandem::cpu::name(level.param)); })
-#endif

@@ -11,7 +11,7 @@ namespace tandem::testing {
 inline std::string difference(const Tensor& a, const Tensor& b) {
   if (!a.defined() || !b.defined()) return a.defined() == b.defined() ? "" : "one is undefined";
   if (a.dtype() != b.dtype() || a.sizes() != b.sizes()) return "the form differs";
-  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
+  const Tensor x = a.detach().to(kCPU).contiguous(), y = b.detach().to(kCPU).contiguous();
   if (x.nbytes() == 0 || std::memcmp(x.raw_bytes(), y.raw_bytes(), x.nbytes()) == 0) return "";
   return "the bits differ";
 }

@@ -134,6 +134,7 @@ TEST(FactoryErrors, DevicesThatAreNotThere) {
       BAD_INPUT("randn_like", randn_like(x, kCUDA), DeviceError, "cuda", "Device(kCPU)"),
       BAD_INPUT("randint", randint(5, {2}, kCUDA), DeviceError, "cuda", "Device(kCPU)"),
       BAD_INPUT("randperm", randperm(3, kCUDA), DeviceError, "cuda", "Device(kCPU)"),
+      BAD_INPUT("set_default_device", set_default_device(kCUDA), DeviceError, "cuda", "Device(kCPU)"),
   });
 }
 

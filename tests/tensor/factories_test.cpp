@@ -124,7 +124,7 @@ TEST(Factories, Ranges) {
   EXPECT_EQ(values(linspace(3, -1, 3, kDouble)), (V{3, 1, -1}));
   EXPECT_EQ(values(linspace(2, 9, 1)), V{2});
   EXPECT_EQ(linspace(2, 9, 0).numel(), 0);
-  EXPECT_EQ(linspace(0, 0.1, 4).const_data_ptr<float>()[3], 0.1F) << "the end is exact";
+  EXPECT_EQ(linspace(0, 0.1, 4)[3].item<float>(), 0.1F) << "the end is exact";
   EXPECT_EQ(values(linspace(0, 10, 5, kLong)), (V{0, 2, 5, 7, 10}));
   EXPECT_THROWS(linspace(0, 1, -1), StateError, "linspace: ", "steps = -1");
 }

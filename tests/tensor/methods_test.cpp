@@ -1,5 +1,6 @@
 // Methods of Tensor: data(), conversions and copies by example and by memory format, hooks that return nothing.
 #include "support/compare.h"
+#include "support/device.h"
 #include "support/throws.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/cast_cache.h"
@@ -54,13 +55,13 @@ TEST(Data, AutocastSeesWritesThroughIt) {
   const NoGradGuard no_grad;
   const Tensor held = w.data();
   {
-    const amp::AutocastGuard autocast(kCPU, kBFloat16);
+    const amp::AutocastGuard autocast(device_type(), kBFloat16);
     EXPECT_EQ(mm(x, w).item<float>(), 1);
     w.data().fill_(2);
     EXPECT_EQ(mm(x, w).item<float>(), 2) << "cast anew after the call";
   }
   held.fill_(3);
-  const amp::AutocastGuard autocast(kCPU, kBFloat16);
+  const amp::AutocastGuard autocast(device_type(), kBFloat16);
   EXPECT_EQ(mm(x, w).item<float>(), 3) << "no cast outlives its region";
 }
 

@@ -32,7 +32,7 @@ const std::map<std::string, std::string>& expected() {
 }
 
 Tensor make(const Values& values, const std::vector<int64_t>& sizes, DType dtype) {
-  const Tensor x = empty(sizes, dtype);
+  const Tensor x = empty(sizes, TensorOptions(dtype).device(kCPU));
   visit_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
     for (size_t i = 0; i < values.size(); ++i) x.raw<T>()[i] = Scalar(values[i]).to<T>();

@@ -18,7 +18,8 @@ namespace tandem {
 namespace {
 
 std::vector<float> floats(const Tensor& x) {
-  return {x.const_data_ptr<float>(), x.const_data_ptr<float>() + x.numel()};
+  const Tensor host = x.cpu();
+  return {host.const_data_ptr<float>(), host.const_data_ptr<float>() + host.numel()};
 }
 
 TEST(Generator, ReservesOneCounterForFourNumbers) {
@@ -90,7 +91,7 @@ TEST(Random, MomentsAndRanges) {
   }
   EXPECT_NEAR(kept / 20000, 0.25, 0.02);
   std::vector<int> counts(5);
-  const Tensor integers = randint(-2, 3, {20000});
+  const Tensor integers = randint(-2, 3, {20000}).cpu();
   EXPECT_EQ(integers.dtype(), kLong);
   for (int64_t i = 0; i < 20000; ++i) ++counts.at(static_cast<size_t>(integers.const_data_ptr<int64_t>()[i] + 2));
   for (int c : counts) EXPECT_NEAR(c, 4000, 350);
@@ -98,7 +99,7 @@ TEST(Random, MomentsAndRanges) {
 
 TEST(Random, RandpermIsAPermutation) {
   manual_seed(5);
-  const Tensor p = randperm(1000);
+  const Tensor p = randperm(1000).cpu();
   std::vector<int64_t> v(p.const_data_ptr<int64_t>(), p.const_data_ptr<int64_t>() + 1000);
   EXPECT_FALSE(std::is_sorted(v.begin(), v.end()));
   std::sort(v.begin(), v.end());
@@ -108,7 +109,7 @@ TEST(Random, RandpermIsAPermutation) {
   EXPECT_THROWS(randperm(-1), StateError, "randperm: ", "-1");
   int orders[6] = {};  // of 3: each about equally often
   for (int i = 0; i < 3000; ++i) {
-    const Tensor q = randperm(3);
+    const Tensor q = randperm(3, kCPU);
     const int64_t* o = q.const_data_ptr<int64_t>();
     ++orders[o[0] * 2 + (o[1] > o[2])];
   }

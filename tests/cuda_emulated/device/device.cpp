@@ -5,16 +5,25 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "cuda_emulated/device/arena.h"
+#include "cuda_emulated/device/queue.h"
 #include "kernels/cuda/runtime.h"
 
+using Work = std::function<void()>;
+
+struct CUevent_st {
+  tandem::cuda::emulated::MarkPtr last;  ///< null until it is recorded
+};
 struct CUgraph_st {
-  std::vector<std::function<void()>> nodes;
+  std::vector<Work> nodes;
 };
 struct CUgraphExec_st {
-  std::vector<std::function<void()>> nodes;
+  std::shared_ptr<const std::vector<Work>> nodes;
 };
 
 namespace tandem::cuda::emulated {
@@ -22,11 +31,24 @@ namespace {
 
 CUgraph_st* recording = nullptr;
 cudaStream_t recorded_stream = nullptr;
-bool spoilt = false, events_done = true;
-cudaStreamCaptureMode mode_of_thread = cudaStreamCaptureModeGlobal;
-cudaError_t last_error = cudaSuccess;
+bool spoilt = false, behind = false;
+thread_local cudaStreamCaptureMode mode_of_thread = cudaStreamCaptureModeGlobal;
+thread_local cudaError_t last_error = cudaSuccess;
+std::map<const char*, size_t> pinned;  ///< bytes by address
+
+/// Any thread may call; kernels call back when they trap.
+std::recursive_mutex& mutex() {
+  static auto& one = *new std::recursive_mutex;
+  return one;
+}
+struct Lock : std::lock_guard<std::recursive_mutex> {
+  Lock() : lock_guard(mutex()) {}
+};
 
 cudaError_t fail(cudaError_t code) { return last_error = code; }
+
+/// What a trap of a kernel leaves is an error of every later call.
+cudaError_t unless_trapped(bool good) { return good ? cudaSuccess : fail(cudaErrorLaunchFailure); }
 
 /// A call that no capture allows, or only a relaxed thread.
 cudaError_t outside_captures(bool relaxed_allows = false) {
@@ -35,30 +57,44 @@ cudaError_t outside_captures(bool relaxed_allows = false) {
   return fail(cudaErrorStreamCaptureUnsupported);
 }
 
-void give(cudaStream_t stream, std::function<void()> work) {
-  if (recording && stream == recorded_stream) {
+bool is_recorded(cudaStream_t stream) { return recording && stream == recorded_stream; }
+
+void give(cudaStream_t stream, Work work) {
+  if (is_recorded(stream)) {
     recording->nodes.push_back(std::move(work));
   } else {
-    work();
+    enqueue(stream, std::move(work));
   }
 }
 
-cudaError_t new_memory(void** data, size_t bytes) {
-  ++counts().allocations;
-  const cudaError_t code = outside_captures(true);
-  if (code != cudaSuccess) return code;
-  const size_t rounded = (bytes + 511) / 512 * 512;
-  *data = std::aligned_alloc(512, rounded);
-  std::memset(*data, 0xff, rounded);
-  return cudaSuccess;
+bool is_pinned_here(const void* address) {
+  const auto after = pinned.upper_bound(static_cast<const char*>(address));
+  if (after == pinned.begin()) return false;
+  const auto& [begin, bytes] = *std::prev(after);
+  return static_cast<const char*>(address) < begin + bytes;
 }
 
-template <class Handle>
-cudaError_t new_handle(Handle* handle) {
-  static uintptr_t next = 0x1000;
-  *handle = reinterpret_cast<Handle>(next += 16);
-  return cudaSuccess;
+bool is_pageable(const void* address) { return !is_device_memory(address) && !is_pinned_here(address); }
+
+/// The host waits: what it waits for runs now.
+template <class Run>
+cudaError_t wait(const Run& run, bool relaxed_allows = false) {
+  const Lock lock;
+  ++counts().waits;
+  const cudaError_t code = outside_captures(relaxed_allows);
+  return code == cudaSuccess ? unless_trapped(run()) : code;
 }
+
+/// The host asks: the device has got so far, unless it is held behind.
+template <class Run>
+cudaError_t ask(const Run& run, bool relaxed_allows) {
+  const Lock lock;
+  const cudaError_t code = outside_captures(relaxed_allows);
+  if (code != cudaSuccess) return code;
+  return behind ? fail(cudaErrorNotReady) : unless_trapped(run());
+}
+
+bool run_until_recorded(cudaEvent_t event) { return !event->last || run_until(event->last); }
 
 }  // namespace
 
@@ -67,11 +103,18 @@ Counts& counts() {
   return all;
 }
 
-void set_events_done(bool done) { events_done = done; }
+void stay_behind(bool on) { behind = on; }
 
-void submit(std::function<void()> work) {
+void revive_device() {
+  const Lock lock;
+  revive();
+  last_error = cudaSuccess;
+}
+
+void submit(Work work) {
+  const Lock lock;
   const cudaStream_t stream = current_handle();
-  if (!recording || stream != recorded_stream) ++counts().launches;
+  if (!is_recorded(stream)) ++counts().launches;
   give(stream, std::move(work));
 }
 
@@ -80,7 +123,14 @@ void submit(std::function<void()> work) {
 using namespace tandem::cuda::emulated;
 
 const char* cudaGetErrorName(cudaError_t code) {
-  return code == cudaErrorStreamCaptureInvalidated ? "cudaErrorStreamCaptureInvalidated" : "error";
+  switch (code) {
+    case cudaErrorStreamCaptureInvalidated:
+      return "cudaErrorStreamCaptureInvalidated";
+    case cudaErrorLaunchFailure:
+      return "cudaErrorLaunchFailure";
+    default:
+      return "error";
+  }
 }
 const char* cudaGetErrorString(cudaError_t) { return "an error of the emulated device"; }
 cudaError_t cudaDriverGetVersion(int* v) { return *v = 13000, cudaSuccess; }
@@ -89,35 +139,87 @@ cudaError_t cudaGetDeviceCount(int* n) { return *n = 1, cudaSuccess; }
 cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
 cudaError_t cudaSetDevice(int) { return cudaSuccess; }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int) {
-  *p = {"emulated", 9, 0, 1, 1280, size_t{1} << 30};  // so small that grid-stride loops go round
+  *p = {"emulated", 9, 0, 1, 1280, kDeviceBytes};  // so small that grid-stride loops go round
   return cudaSuccess;
 }
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
-cudaError_t cudaMemGetInfo(size_t* free, size_t* total) { return *free = *total = size_t{1} << 30, cudaSuccess; }
-cudaError_t cudaMalloc(void** data, size_t bytes) { return new_memory(data, bytes); }
-cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) { return new_memory(data, bytes); }
-cudaError_t cudaFree(void* data) {
-  std::free(data);
-  return outside_captures(true);
+
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  const Lock lock;
+  return *free = free_bytes(), *total = kDeviceBytes, cudaSuccess;
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
-  ++counts().copies;
-  give(stream, [=] { std::memcpy(to, from, bytes); });
+cudaError_t cudaMalloc(void** data, size_t bytes) {
+  const Lock lock;
+  ++counts().allocations;
+  const cudaError_t code = outside_captures(true);
+  if (code != cudaSuccess) return code;
+  *data = take_segment(bytes);
+  return *data ? cudaSuccess : fail(cudaErrorMemoryAllocation);
+}
+cudaError_t cudaFree(void* data) {
+  const Lock lock;
+  const cudaError_t code = outside_captures(true);
+  if (code != cudaSuccess) return code;
+  const bool good = run_everything();  // as the device does
+  give_back_segment(data);
+  return unless_trapped(good);
+}
+cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) {
+  const Lock lock;
+  ++counts().allocations;
+  const cudaError_t code = outside_captures(true);
+  if (code != cudaSuccess) return code;
+  const size_t rounded = (bytes + 4095) / 4096 * 4096;
+  *data = std::aligned_alloc(4096, rounded);
+  std::memset(*data, 0xff, rounded);
+  pinned[static_cast<const char*>(*data)] = rounded;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceSynchronize() { return ++counts().waits, outside_captures(); }
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return ++counts().waits, outside_captures(); }
-cudaError_t cudaEventSynchronize(cudaEvent_t) { return ++counts().waits, outside_captures(); }
-cudaError_t cudaStreamQuery(cudaStream_t) { return outside_captures(); }
-cudaError_t cudaEventQuery(cudaEvent_t) {
-  const cudaError_t code = outside_captures(true);
-  return code == cudaSuccess && !events_done ? cudaErrorNotReady : code;
+
+/// Pageable memory is read before the call returns, and has been written by then.
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
+  const Lock lock;
+  ++counts().copies;
+  if (is_pageable(from)) {
+    const auto* begin = static_cast<const char*>(from);
+    give(stream, [to, data = std::vector<char>(begin, begin + bytes)] { std::memcpy(to, data.data(), data.size()); });
+    return cudaSuccess;
+  }
+  give(stream, [=] { std::memcpy(to, from, bytes); });
+  return is_pageable(to) ? unless_trapped(run_stream(stream)) : cudaSuccess;
 }
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) { return new_handle(stream); }
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return new_handle(event); }
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
-cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
-cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
+
+cudaError_t cudaDeviceSynchronize() { return wait(run_everything); }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return wait([&] { return run_stream(stream); });
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return wait([&] { return run_until_recorded(event); }, true);
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return ask([&] { return run_stream(stream); }, false);
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return ask([&] { return run_until_recorded(event); }, true);
+}
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
+  static uintptr_t next = 0x1000;
+  const Lock lock;
+  *stream = reinterpret_cast<cudaStream_t>(next += 16);
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return *event = new CUevent_st, cudaSuccess; }
+cudaError_t cudaEventDestroy(cudaEvent_t event) { return delete event, cudaSuccess; }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const Lock lock;
+  if (!is_recorded(stream)) event->last = mark(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  const Lock lock;
+  if (event->last && !is_recorded(stream)) wait_for(stream, event->last);
+  return cudaSuccess;
+}
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
   return *milliseconds = 1, cudaSuccess;
 }
@@ -130,16 +232,19 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  *status = recording && stream == recorded_stream ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  const Lock lock;
+  *status = is_recorded(stream) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
   return cudaSuccess;
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  const Lock lock;
   recording = new CUgraph_st;
   recorded_stream = stream;
   spoilt = false;
   return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) {
+  const Lock lock;
   *graph = std::exchange(recording, nullptr);
   if (!spoilt) return cudaSuccess;
   delete std::exchange(*graph, nullptr);
@@ -150,12 +255,15 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, size_t* count
   return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
-  *exec = new CUgraphExec_st{graph->nodes};
+  *exec = new CUgraphExec_st{std::make_shared<const std::vector<Work>>(graph->nodes)};
   return cudaSuccess;
 }
-cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t) {
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  const Lock lock;
   ++counts().graph_launches;
-  for (const std::function<void()>& node : exec->nodes) node();
+  give(stream, [nodes = exec->nodes] {
+    for (const Work& node : *nodes) node();
+  });
   return cudaSuccess;
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {

@@ -1,7 +1,8 @@
 #pragma once
-// A whole CUDA device on the CPU, for running training steps without a GPU: memory is the CPU's, kernels run in the
-// emulator when they are launched, and what is given to a stream that is being captured is recorded and runs when the
-// graph is launched. New memory is filled with NaNs, so that values which were never written show.
+// A whole CUDA device on the CPU, for running programs on kCUDA without a GPU: its memory is the host's, but closed to
+// host code (arena.h); kernels run in the emulator, as late as the order of streams allows (queue.h); what is given to
+// a stream that is being captured is recorded and runs when the graph is launched. It takes the place of the CUDA
+// runtime under kernels/cuda/*.cpp, and products.cpp that of cuBLASLt and cuDNN.
 #include <cstdint>
 
 namespace tandem::cuda::emulated {
@@ -16,7 +17,10 @@ struct Counts {
 };
 Counts& counts();
 
-/// Whether recorded events are done; at first they are.
-void set_events_done(bool done);
+/// Whether the device answers that it has not got so far whenever it is asked. At first it gets there then.
+void stay_behind(bool on);
+
+/// Makes the device usable again after a kernel has trapped, which no process can with a real one.
+void revive_device();
 
 }  // namespace tandem::cuda::emulated

@@ -212,10 +212,10 @@ TEST(GraphErrors, TooManySkips) {
   graph.capture([&] { step(); });
   emulated::counts() = {};
   step.x.fill_(std::numeric_limits<float>::infinity());
-  emulated::set_events_done(false);
+  emulated::stay_behind(true);
   for (int i = 0; i < 5; ++i) graph.replay();  // nothing has arrived
   EXPECT_EQ(emulated::counts().waits, 0);
-  emulated::set_events_done(true);
+  emulated::stay_behind(false);
   EXPECT_NO_THROW(graph.replay()) << "what has arrived is the count after the first replay";
   EXPECT_THROWS(graph.replay(), StateError, "6 iterations in a row were skipped", "the limit is 2");
   EXPECT_THROWS(step(), StateError, "6 iterations in a row");

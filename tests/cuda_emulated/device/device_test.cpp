@@ -1,0 +1,107 @@
+// The emulated device itself: it shows what a program gets wrong that would be wrong, now and then, on a GPU.
+#include "cuda_emulated/device/device.h"
+
+#include <gtest/gtest.h>
+
+#include "cuda_emulated/device/queue.h"
+#include "support/throws.h"
+#include "tandem/backend.h"
+#include "tandem/cuda/event.h"
+#include "tandem/cuda/memory.h"
+#include "tandem/cuda/stream.h"
+#include "tandem/tandem.h"
+
+namespace tandem::cuda {
+namespace {
+
+using tandem::testing::mismatch;
+
+TEST(EmulatedDevice, ClosesItsMemoryToTheHost) {
+  const Tensor x = ones({4}, kCUDA);
+  synchronize();
+  EXPECT_DEATH(static_cast<void>(*static_cast<volatile float*>(x.raw_bytes())), "reads or writes the emulated device");
+}
+
+TEST(EmulatedDevice, StreamsWithoutAnOrderRunInTheWrongOne) {
+  const Stream other = stream_from_pool();
+  for (const bool waits : {false, true}) {
+    const Tensor x = zeros({4}, kCUDA);
+    synchronize();
+    x.add_(1);
+    Tensor y;
+    {
+      const StreamGuard on(other);
+      if (waits) other.wait_stream(Stream(Device(kCUDA, 0)));
+      y = x * 2;
+      EXPECT_EQ(y.sum().item<float>(), waits ? 8 : 0);
+    }
+    synchronize();
+    EXPECT_EQ(x.sum().item<float>(), 4);
+  }
+}
+
+TEST(EmulatedDevice, WorkIsLate) {
+  const Tensor pinned = empty({4}, TensorOptions().pinned_memory(true)), x = full({4}, 3.0, kCUDA);
+  pinned.fill_(0);
+  copy_to_pinned(pinned.raw_bytes(), x);
+  EXPECT_EQ(pinned[0].item<float>(), 0) << "nobody has waited";
+  Event event;
+  event.record();
+  event.synchronize();
+  EXPECT_EQ(pinned[0].item<float>(), 3);
+}
+
+TEST(EmulatedDevice, PageLockedMemoryIsReadLate) {
+  const Tensor pinned = empty({4}, TensorOptions().pinned_memory(true)), plain = ones({4});
+  pinned.fill_(1);
+  const Tensor early = plain.to(kCUDA, /*non_blocking=*/true), late = pinned.to(kCUDA, /*non_blocking=*/true);
+  plain.fill_(7);
+  pinned.fill_(7);
+  EXPECT_EQ(early.sum().item<float>(), 4);
+  EXPECT_EQ(late.sum().item<float>(), 28) << "the program wrote it before the copy was done";
+}
+
+/// x is made on one stream, read on another and dropped; then its memory is written again on the first, unless the
+/// allocator was told of the second. Returns what was read.
+float read_after_free(const Stream& made_on, const Stream& read_on, bool told) {
+  const StreamGuard on(made_on);
+  Tensor x = ones({1 << 20}, kCUDA);
+  const Tensor y = empty({1 << 20}, kCUDA);
+  read_on.wait_stream(made_on);
+  {
+    const StreamGuard there(read_on);
+    y.copy_(x);
+  }
+  if (told) x.record_stream(read_on);
+  x = Tensor();
+  x = full({1 << 20}, 5.0, kCUDA);
+  synchronize();
+  return y[0].item<float>();
+}
+
+TEST(EmulatedDevice, MemoryIsReusedTooEarly) {
+  const Stream main(Device(kCUDA, 0)), side = stream_from_pool();
+  const emulated::Order before = emulated::set_order(emulated::Order::late);
+  for (const bool told : {false, true}) {
+    empty_cache();
+    emulated::set_order(emulated::Order::late);
+    EXPECT_EQ(read_after_free(main, side, told), told ? 1 : 5) << "the side has not read it yet";
+    emulated::set_order(emulated::Order::sides_first);
+    EXPECT_EQ(read_after_free(side, main, told), told ? 1 : 5) << "the main stream has not read it yet";
+  }
+  emulated::set_order(before);
+}
+
+TEST(EmulatedDevice, HasSoMuchMemory) {
+  empty_cache();
+  const int64_t reserved = memory_reserved();
+  EXPECT_THROWS(empty({int64_t{1} << 29}, kCUDA), OutOfMemoryError, "empty: ", "2147483648 bytes requested");
+  EXPECT_EQ(memory_reserved(), reserved);
+  const auto [free, total] = mem_get_info();
+  const Tensor x = empty({4 << 20}, kCUDA);
+  EXPECT_EQ(mem_get_info().first, free - (16U << 20));
+  EXPECT_EQ(mem_get_info().second, total);
+}
+
+}  // namespace
+}  // namespace tandem::cuda
