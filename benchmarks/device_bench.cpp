@@ -99,8 +99,6 @@ void products(const Bench& b) {
     product("forward, bias", dtype, {rows, n}, {.d = {}, .a = x, .b = w.t(), .bias = bias});
     product("forward, bias, relu", dtype, {rows, n},
             {.d = {}, .a = x, .b = w.t(), .bias = bias, .activation = Activation::relu});
-    product("forward, bias, gelu", dtype, {rows, n},
-            {.d = {}, .a = x, .b = w.t(), .bias = bias, .activation = Activation::gelu});
     product("input gradient", dtype, {rows, n}, {.d = {}, .a = gy, .b = w, .bias = {}});
     product("weight gradient", dtype, {n, n}, {.d = {}, .a = gy.t(), .b = x, .bias = {}});
     if (dtype != kFloat) {

@@ -86,7 +86,7 @@ enum class Binary : uint8_t {
 enum class Reduction : uint8_t { sum, mean, prod, max, min, any, all, norm1, norm2, norm_inf, sum_squares };
 
 /// After-multiplication step of a GEMM or convolution.
-enum class Activation : uint8_t { none, relu, gelu };
+enum class Activation : uint8_t { none, relu };
 
 /// d = activation(a b + bias), or d += a b when `accumulate`. All rank 2, or all rank 3 (batched; a batch stride of 0
 /// repeats one matrix). a: [.., m, k], b: [.., k, n], d: [.., m, n], bias (optional): [n], f32 or a's dtype.

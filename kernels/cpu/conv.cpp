@@ -1,5 +1,5 @@
 // Two-dimensional convolution and its gradients.
-// Contract: f32, f16 and bf16 are convolved in oneDNN with sums in f32 and rounded once, after bias and activation; a
+// Contract: f32, f16 and bf16 are convolved in oneDNN with sums in f32 and rounded once, after the bias; a
 // dtype that the processor has no fast instructions for is widened to f32 first. f64, and what oneDNN refuses even in
 // f32, runs through conv_loops.cpp in f64. relu is a pass of its own over the rounded result, which has the same bits:
 // oneDNN's would make 0 of NaN. Inside, images lie channels-last, where oneDNN is several times faster than on
@@ -74,13 +74,11 @@ DType result_dtype(const Tensor& y, const Tensor& operand, DType dtype) {
   return dtype == operand.dtype() ? y.dtype() : kFloat;
 }
 
-bool run_conv2d(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p,
-                Activation activation) {
+bool run_conv2d(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p) {
   return try_dtypes(x.dtype(), [&](DType dtype) {
     const Tensor in = channels_last(x, dtype), w = dense(weight, dtype), offset = dense(bias, kFloat);
     const Tensor out = channels_last_result(y, result_dtype(y, x, dtype));
-    if (!onednn::convolution(channels_last_array(out), channels_last_array(in), array_of(w), array_of(offset), p,
-                             activation)) {
+    if (!onednn::convolution(channels_last_array(out), channels_last_array(in), array_of(w), array_of(offset), p)) {
       return false;
     }
     deliver(y, out);
@@ -114,11 +112,7 @@ bool run_backward_input_as_forward(const Tensor& gx, const Tensor& gy, const Ten
     if (p.stride[d] != 1 || q.padding[d] < 0) return false;
   }
   if (gy.dtype() != kHalf || !onednn::computes_in(kHalf)) return false;
-  return run_conv2d(gx, gy, turned(weight, p.groups), {}, q, Activation::none);
-}
-
-void activate(const Tensor& y, Activation activation) {
-  if (activation == Activation::gelu) unary(y, Unary::gelu, y, 0, 0);
+  return run_conv2d(gx, gy, turned(weight, p.groups), {}, q);
 }
 
 }  // namespace
@@ -130,10 +124,9 @@ void conv2d(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor
     conv2d(y, x, weight, bias, p, Activation::none);
     return unary(y, Unary::relu, y, 0, 0);
   }
-  if (run_conv2d(y, x, weight, bias, p, activation)) return;
+  if (run_conv2d(y, x, weight, bias, p)) return;
   const Tensor out = contiguous_f64_result(y);
   conv2d_loops(out, contiguous_f64(x), contiguous_f64(weight), contiguous_f64(bias), p);
-  activate(out, activation);
   deliver(y, out);
 }
 

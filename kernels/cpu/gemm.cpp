@@ -1,5 +1,5 @@
 // Matrix products.
-// Contract: f32, f16 and bf16 are multiplied in oneDNN with sums in f32 and rounded once, after bias and activation; a
+// Contract: f32, f16 and bf16 are multiplied in oneDNN with sums in f32 and rounded once, after the bias; a
 // dtype that the processor has no fast instructions for is widened to f32 first. f64, and what oneDNN refuses even in
 // f32, is multiplied by the loops below in f64. With k = 0 the product is 0. relu is a pass of its own over the rounded
 // result, which has the same bits: oneDNN's would make 0 of NaN.
@@ -83,7 +83,7 @@ bool run_as_is(const GemmCall& call) {
     for (Array* x : {&d, &a, &b}) transpose(*x);
     std::swap(a, b);
   }
-  return onednn::matmul(d, a, b, bias, call.activation, call.accumulate);
+  return onednn::matmul(d, a, b, bias, call.accumulate);
 }
 
 Tensor transposed(const Tensor& x) {
@@ -131,10 +131,6 @@ bool run_on_copies(const GemmCall& call, DType dtype) {
   return true;
 }
 
-double activate(double x, Activation activation) {
-  return activation == Activation::gelu ? 0.5 * x * (1 + std::erf(x * M_SQRT1_2)) : x;
-}
-
 constexpr int64_t kTileRows = 4, kTileColumns = 64;
 
 // Rows [i, i + rows) of d for one pair of row-major matrices, tile by tile.
@@ -152,7 +148,7 @@ void multiply_rows(double* d, const double* a, const double* b, const double* bi
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t q = 0; q < columns; ++q) {
         double& out = d[i * n + j + q];
-        out = call.accumulate ? out + sums[i][q] : activate(sums[i][q] + (bias ? bias[j + q] : 0), call.activation);
+        out = call.accumulate ? out + sums[i][q] : sums[i][q] + (bias ? bias[j + q] : 0);
       }
     }
   }

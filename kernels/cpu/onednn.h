@@ -29,17 +29,15 @@ Array array_of(const Tensor& x);
 /// True when oneDNN has fast arithmetic for the dtype on this processor; f16 and bf16 are widened elsewhere.
 bool computes_in(DType dtype);
 
-/// d = activation(a b + bias), or d += a b; the activation none or gelu, as for convolution. Rank 2 or 3 (batched;
-/// sizes of 1 in a or b repeat). bias: [n].
-bool matmul(const Array& d, const Array& a, const Array& b, const Array& bias, Activation activation, bool accumulate);
+/// d = a b + bias, or d += a b. Rank 2 or 3 (batched; sizes of 1 in a or b repeat). bias: [n].
+bool matmul(const Array& d, const Array& a, const Array& b, const Array& bias, bool accumulate);
 /// gweight [out, in] = gy^T x and gbias [out] = column sums of gy (no array: left out), for gy [n, out] and x [n, in].
 /// Refused also where a matmul is the faster way.
 bool linear_backward_weight(const Array& gweight, const Array& gbias, const Array& gy, const Array& x);
 
 /// Convolutions of [N, C, H, W] arrays by weights [O, C / groups, KH, KW]; slow (so refused) unless N, H, W, C in
 /// memory.
-bool convolution(const Array& y, const Array& x, const Array& weight, const Array& bias, const Conv2dParams& p,
-                 Activation activation);
+bool convolution(const Array& y, const Array& x, const Array& weight, const Array& bias, const Conv2dParams& p);
 bool convolution_backward_data(const Array& gx, const Array& gy, const Array& weight, const Conv2dParams& p);
 bool convolution_backward_weight(const Array& gweight, const Array& gbias, const Array& gy, const Array& x,
                                  const Conv2dParams& p);

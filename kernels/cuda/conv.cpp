@@ -188,9 +188,7 @@ void conv2d(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor
                   .exact_in_tf32 = way.exact_in_tf32};
     c.bias = bias_for(bias, c.y);
     if (!run_forward(c, &why)) continue;
-    deliver(y, c.y);
-    if (activation == Activation::gelu) unary(y, Unary::gelu, y, 0, 0);
-    return;
+    return deliver(y, c.y);
   }
   refuse(why);
 }

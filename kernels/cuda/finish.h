@@ -7,11 +7,11 @@ namespace tandem::cuda {
 /// d = activation(product + bias), in passes of which the last one writes d. bias, optional, has d's sizes (its strides
 /// are 0 where it repeats); product may be d, and is overwritten.
 inline void finish(const Tensor& d, const Tensor& product, const Tensor& bias, Activation activation) {
-  const bool activates = activation != Activation::none;
-  const Tensor& sum = !bias.defined() || activates ? product : d;
+  const bool relu = activation == Activation::relu;
+  const Tensor& sum = !bias.defined() || relu ? product : d;
   if (bias.defined()) binary(sum, Binary::add, product, bias, 1);
-  if (activates) {
-    unary(d, activation == Activation::relu ? Unary::relu : Unary::gelu, sum, 0, 0);
+  if (relu) {
+    unary(d, Unary::relu, sum, 0, 0);
   } else if (!sum.is_same(d)) {
     copy(d, sum);
   }

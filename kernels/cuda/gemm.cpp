@@ -1,11 +1,11 @@
 // Matrix products.
 // Contract: f32, f16 and bf16 are multiplied in cuBLASLt with sums in f32 (f32 factors rounded to TF32 only where
 // cuda::set_allow_tf32_matmul allows it), f64 in f64. The result is rounded once, after bias and activation: what
-// cuBLASLt does not add itself (gelu, which it has in the tanh form only; an f32 bias beside an f16 or bf16 result) is
-// added to a product held in f32. relu keeps NaN: cuBLASLt's is taken where it is seen to, else it is a pass of its own
-// over the rounded result. A product with an extra and one without may differ in the order of their sums: each has an
-// algorithm of its own. With k = 0 the product is 0. Equal calls on one device give equal bits, unless
-// cuda::set_autotune is on: then two runs of a program may choose different algorithms.
+// cuBLASLt does not add itself (an f32 bias beside an f16 or bf16 result) is added to a product held in f32. relu keeps
+// NaN: cuBLASLt's is taken where it is seen to, else it is a pass of its own over the rounded result. A product with an
+// extra and one without may differ in the order of their sums: each has an algorithm of its own. With k = 0 the product
+// is 0. Equal calls on one device give equal bits, unless cuda::set_autotune is on: then two runs of a program may
+// choose different algorithms.
 #include <functional>
 
 #include "kernels/cuda/finish.h"
@@ -86,11 +86,11 @@ void run_apart(const GemmCall& call, const Tensor& a, const Tensor& b) {
   finish(call.d, plain.d, spread_over_rows(call.bias, call.d), call.activation);
 }
 
-/// All in one call of cuBLASLt: no activation or relu, a bias whose values d's dtype holds. False: not done.
+/// All in one call of cuBLASLt: a relu, a bias whose values d's dtype holds. False: not done.
 bool run_fused(const GemmCall& call, const Tensor& a, const Tensor& b) {
   const DType dtype = writes(a.dtype(), call.d.dtype()) ? call.d.dtype() : a.dtype();
   const bool biased = call.bias.defined(), relu = call.activation == Activation::relu;
-  if (call.activation == Activation::gelu || (biased && promote_types(call.bias.dtype(), dtype) != dtype)) return false;
+  if (biased && promote_types(call.bias.dtype(), dtype) != dtype) return false;
   Product p{.d = call.d, .a = a, .b = b, .vector = {}};
   if (biased) {
     p.vector = call.bias.dtype() == dtype && is_vector(call.bias) ? call.bias : copied(call.bias, dtype);

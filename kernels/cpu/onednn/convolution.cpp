@@ -43,11 +43,10 @@ convolution_forward::primitive_desc describe_forward(const Desc& y, const Desc& 
   return {engine(), kind, kDirect, x, weight, y, g.stride, g.dilation, g.padding, g.padding, attr, true};
 }
 
-Plan make_forward(const Array& y, const Array& x, const Array& weight, const Array& bias, const Conv2dParams& p,
-                  Activation activation) {
+Plan make_forward(const Array& y, const Array& x, const Array& weight, const Array& bias, const Conv2dParams& p) {
   const Desc dst = desc_of(y), src = desc_of(x), plain = plain_weight(weight, p.groups);
   const Desc offset = bias ? desc_of(bias) : Desc();
-  const auto pd = describe_forward(dst, src, in_any_order(plain), offset, Geometry(p), result_attr(activation, false));
+  const auto pd = describe_forward(dst, src, in_any_order(plain), offset, Geometry(p));
   if (!is_fast(pd)) return {};
   const Desc packed = pd.weights_desc();
   const convolution_forward primitive(pd);
@@ -119,13 +118,11 @@ void* packed_weight(const Plan& plan, void* data, Tensor& holder) {
 
 }  // namespace
 
-bool convolution(const Array& y, const Array& x, const Array& weight, const Array& bias, const Conv2dParams& p,
-                 Activation activation) {
+bool convolution(const Array& y, const Array& x, const Array& weight, const Array& bias, const Conv2dParams& p) {
   Key key(Key::Op::convolution);
-  key.add(static_cast<int64_t>(activation));
   key.add(p);
   for (const Array* array : {&y, &x, &weight, &bias}) key.add(*array);
-  const Plan& plan = find_plan(key, [&] { return make_forward(y, x, weight, bias, p, activation); });
+  const Plan& plan = find_plan(key, [&] { return make_forward(y, x, weight, bias, p); });
   if (!plan.main) return false;
   Tensor holder;
   plan.main.run({y.data, x.data, packed_weight(plan, weight.data, holder), bias.data});

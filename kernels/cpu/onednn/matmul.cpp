@@ -54,9 +54,8 @@ Array transposed(Array x) {
   return x;
 }
 
-Call make_matmul(const Array& d, const Array& a, const Array& b, const Array& bias, Activation activation,
-                 bool accumulate) {
-  const bool plain = !bias && activation == Activation::none && !accumulate;
+Call make_matmul(const Array& d, const Array& a, const Array& b, const Array& bias, bool accumulate) {
+  const bool plain = !bias && !accumulate;
   if (plain && prefers_inner_product(a) && row_major(d) && row_major(b)) {
     Call call;
     if (row_major(a) && d.dtype == a.dtype) call = make_backward_data(d, a, b);
@@ -64,7 +63,10 @@ Call make_matmul(const Array& d, const Array& a, const Array& b, const Array& bi
     if (call) return call;
   }
   const Desc dst = desc_of(d), src = desc_of(a), weights = desc_of(b);
-  const auto attr = result_attr(activation, accumulate);
+  dnnl::post_ops post;
+  if (accumulate) post.append_sum();
+  dnnl::primitive_attr attr;
+  attr.set_post_ops(post);
   if (!bias) {
     const dnnl::matmul::primitive_desc pd(engine(), src, weights, dst, attr, true);
     if (!is_fast(pd)) return {};
@@ -85,14 +87,14 @@ Call make_matmul(const Array& d, const Array& a, const Array& b, const Array& bi
 
 }  // namespace
 
-bool matmul(const Array& d, const Array& a, const Array& b, const Array& bias, Activation activation, bool accumulate) {
+bool matmul(const Array& d, const Array& a, const Array& b, const Array& bias, bool accumulate) {
   Key key(Key::Op::matmul);
-  key.add(static_cast<int64_t>(activation) << 1 | static_cast<int64_t>(accumulate));
+  key.add(static_cast<int64_t>(accumulate));
   key.add(d);
   key.add(a);
   key.add(b);
   key.add(bias);
-  const Plan& plan = find_plan(key, [&] { return Plan{make_matmul(d, a, b, bias, activation, accumulate), {}, 0}; });
+  const Plan& plan = find_plan(key, [&] { return Plan{make_matmul(d, a, b, bias, accumulate), {}, 0}; });
   if (!plan.main) return false;
   plan.main.run({d.data, a.data, b.data, bias.data});
   return true;

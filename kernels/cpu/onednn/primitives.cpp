@@ -192,15 +192,6 @@ bool is_fast(const char* implementation) {
   return name.find("ref") == name.npos && name.find("simple") == name.npos;
 }
 
-dnnl::primitive_attr result_attr(Activation activation, bool accumulate) {
-  dnnl::post_ops post;
-  if (accumulate) post.append_sum();
-  if (activation == Activation::gelu) post.append_eltwise(dnnl::algorithm::eltwise_gelu_erf, 0, 0);
-  dnnl::primitive_attr attr;
-  attr.set_post_ops(post);
-  return attr;
-}
-
 void Plan::pack(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
   if (from == to) return;
   const dnnl::reorder::primitive_desc pd(engine(), from, engine(), to);

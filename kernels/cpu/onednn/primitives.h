@@ -77,7 +77,4 @@ bool is_fast(const PrimitiveDesc& pd) {
   return pd && is_fast(pd.impl_info_str());
 }
 
-/// The attribute of a result to which `activation` is applied, or which is added to what is there.
-dnnl::primitive_attr result_attr(Activation activation, bool accumulate);
-
 }  // namespace tandem::cpu::onednn
