@@ -71,7 +71,7 @@ TEST(EngineErrors, GradcheckNeedsF64AndAGradient) {
     return [calls = 0](const Tensors& x) mutable { return ++calls == 1 ? Tensors{x[0] * 2} : Tensors{}; };
   };
   const double nan = std::nan("");
-  const Tensor none, far = on_another_device({2}, kDouble).requires_grad_();
+  const Tensor none;
   const Tensor x = ones({2}, kDouble), w = ones({2}, kDouble).requires_grad_(), f32 = ones({3}).requires_grad_();
   expect_refused({
       BAD_INPUT("gradcheck", gradcheck(square, {f32}), DTypeError, "input 0 [3] is f32", ".to(kDouble)"),

@@ -2,7 +2,7 @@
 // A whole CUDA device on the CPU, for running programs on kCUDA without a GPU: its memory is the host's, but closed to
 // host code (arena.h); kernels run in the emulator, as late as the order of streams allows (queue.h); what is given to
 // a stream that is being captured is recorded and runs when the graph is launched. It takes the place of the CUDA
-// runtime under kernels/cuda/*.cpp, and products.cpp that of cuBLASLt and cuDNN.
+// runtime under kernels/cuda/*.cpp, blas.cpp that of cuBLASLt, and dnn.cpp that of cuDNN.
 #include <cstdint>
 
 namespace tandem::cuda::emulated {

@@ -1,0 +1,201 @@
+// cuBLASLt on the emulated device: column-major products as its documentation defines them, in the CPU's kernels. It
+// refuses what faults on a GPU: operands less aligned than the heuristic was told, vectors below 16 bytes.
+#include <cublasLt.h>
+
+#include <cmath>
+
+#include "cuda_emulated/device/vendor_memory.h"
+#include "kernels/cuda/runtime.h"
+
+using namespace tandem;
+using namespace tandem::cuda::emulated;
+
+struct EmulatedLayout {
+  DType dtype;
+  int64_t rows, columns, ld;
+  int32_t batch = 1;
+  int64_t batch_stride = 0;
+};
+struct EmulatedProduct {
+  cublasComputeType_t compute;
+  int32_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
+  uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  void* vector = nullptr;
+};
+struct EmulatedPreference {
+  uint64_t most_workspace = 0;
+  uint32_t reductions = 0, align_a = 256, align_b = 256, align_c = 256, align_d = 256;
+};
+
+namespace {
+
+constexpr size_t kWorkspace = 1024;
+
+DType type_of(cudaDataType t) {
+  switch (t) {
+    case CUDA_R_16F:
+      return kHalf;
+    case CUDA_R_16BF:
+      return kBFloat16;
+    case CUDA_R_64F:
+      return kDouble;
+    default:
+      return kFloat;
+  }
+}
+
+template <class Handle>
+cublasStatus_t forget(Handle handle) {
+  return delete handle, CUBLAS_STATUS_SUCCESS;
+}
+
+template <class T>
+cublasStatus_t read(T& to, const void* value, size_t bytes) {
+  require(bytes == sizeof(T), "an attribute of another size");
+  return std::memcpy(&to, value, bytes), CUBLAS_STATUS_SUCCESS;
+}
+
+/// The transpose of op(x) as a row-major sight: [batch, columns of op(x), rows of op(x)].
+Tensor turned(const void* data, const EmulatedLayout& x, bool transpose) {
+  Dims sizes = {x.columns, x.rows}, strides = {x.ld, 1};
+  if (transpose) {
+    std::swap(sizes[0], sizes[1]);
+    std::swap(strides[0], strides[1]);
+  }
+  if (x.batch > 1) {
+    sizes.insert(0, x.batch);
+    strides.insert(0, x.batch_stride);
+  }
+  return device_tensor(data, sizes, strides, x.dtype);
+}
+
+struct Call {
+  EmulatedProduct what;
+  EmulatedLayout a_layout, b_layout, d_layout;
+  const void *a, *b;
+  void* d;
+  double alpha, beta;
+};
+
+void run(const Call& c) {
+  const bool transpose_a = c.what.transpose_a == CUBLAS_OP_T, transpose_b = c.what.transpose_b == CUBLAS_OP_T;
+  // D = op(A) op(B) by columns is D' = op(B)' op(A)' by rows.
+  const Tensor d = turned(c.d, c.d_layout, false), left = turned(c.b, c.b_layout, transpose_b),
+               right = turned(c.a, c.a_layout, transpose_a);
+  const Backend& cpu = backend(kCPU);
+  const bool relu = c.what.epilogue == CUBLASLT_EPILOGUE_RELU || c.what.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+  const bool biased = c.what.epilogue == CUBLASLT_EPILOGUE_BIAS || c.what.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+  if (std::isnan(c.alpha)) return cpu.fill(d, std::nan(""));
+  Tensor bias;
+  if (biased) bias = device_tensor(c.what.vector, {c.d_layout.rows}, {1}, c.d_layout.dtype);
+  cpu.gemm({.d = d,
+            .a = left,
+            .b = right,
+            .bias = bias,
+            .activation = relu ? Activation::relu : Activation::none,
+            .accumulate = c.beta == 1});
+  if (c.what.epilogue == CUBLASLT_EPILOGUE_BGRADA) {
+    cpu.reduce(device_tensor(c.what.vector, {1, c.d_layout.rows}, {0, 1}, c.d_layout.dtype), Reduction::sum, right);
+  } else if (c.what.epilogue == CUBLASLT_EPILOGUE_BGRADB) {
+    cpu.reduce(device_tensor(c.what.vector, {c.d_layout.columns, 1}, {1, 0}, c.d_layout.dtype), Reduction::sum, left);
+  }
+}
+
+}  // namespace
+
+const char* cublasLtGetStatusString(cublasStatus_t) { return "a status of the emulated device"; }
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  static uintptr_t next = 0;
+  return *handle = reinterpret_cast<cublasLtHandle_t>(next += 16), CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType dtype, uint64_t rows,
+                                          uint64_t columns, int64_t ld) {
+  require(ld >= static_cast<int64_t>(rows), "columns that overlap");
+  *layout = new EmulatedLayout{type_of(dtype), static_cast<int64_t>(rows), static_cast<int64_t>(columns), ld};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) { return forget(layout); }
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t name,
+                                                const void* value, size_t bytes) {
+  return name == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT ? read(layout->batch, value, bytes)
+                                                    : read(layout->batch_stride, value, bytes);
+}
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* product, cublasComputeType_t compute, cudaDataType) {
+  return *product = new EmulatedProduct{compute}, CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t product) { return forget(product); }
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product, cublasLtMatmulDescAttributes_t name,
+                                              const void* value, size_t bytes) {
+  switch (name) {
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+      return read(product->transpose_a, value, bytes);
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+      return read(product->transpose_b, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+      return read(product->epilogue, value, bytes);
+    default:
+      return read(product->vector, value, bytes);
+  }
+}
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
+  return *preference = new EmulatedPreference, CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) { return forget(preference); }
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t name, const void* value,
+                                                    size_t bytes) {
+  switch (name) {
+    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
+      return read(preference->most_workspace, value, bytes);
+    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
+      return read(preference->reductions, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
+      return read(preference->align_a, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
+      return read(preference->align_b, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
+      return read(preference->align_c, value, bytes);
+    default:
+      return read(preference->align_d, value, bytes);
+  }
+}
+
+/// Two algorithms for every product, which hold the alignments that they were asked for.
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatmulPreference_t preference, int wanted,
+                                              cublasLtMatmulHeuristicResult_t* results, int* count) {
+  require(preference->most_workspace >= kWorkspace, "no memory beside the operands");
+  *count = std::min(wanted, 2);
+  for (int i = 0; i < *count; ++i) {
+    results[i] = {{{preference->align_a, preference->align_b, preference->align_c, preference->align_d}},
+                  kWorkspace,
+                  CUBLAS_STATUS_SUCCESS};
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, const void* alpha, const void* a,
+                              cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
+                              const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,
+                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
+                              size_t bytes, cudaStream_t stream) {
+  require(c == d && c_layout == d_layout, "another C than D");
+  require(is_aligned(a, algorithm->data[0]) && is_aligned(b, algorithm->data[1]) && is_aligned(d, algorithm->data[3]),
+          "an operand is less aligned than was said");
+  require(product->epilogue < CUBLASLT_EPILOGUE_BIAS || is_aligned(product->vector, 16), "a vector below 16 bytes");
+  require(bytes == kWorkspace && is_aligned(workspace, 256), "another workspace than was asked for");
+  require(stream == cuda::current_handle(), "another stream than the current one");
+  const auto scalar = [&](const void* value) {
+    if (product->compute == CUBLAS_COMPUTE_64F) return *static_cast<const double*>(value);
+    return static_cast<double>(*static_cast<const float*>(value));
+  };
+  const Call call{*product, *a_layout, *b_layout, *d_layout, a, b, d, scalar(alpha), scalar(beta)};
+  require(std::isnan(call.alpha) || call.alpha == 1, "alpha");
+  require(call.beta == 0 || call.beta == 1, "beta");
+  submit([call, workspace] {
+    scribble(workspace, kWorkspace);
+    run(call);
+  });
+  return CUBLAS_STATUS_SUCCESS;
+}
