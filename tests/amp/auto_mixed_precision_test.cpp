@@ -1,6 +1,5 @@
 // The environment switch: on an unchanged program in a process of its own, and step by step by a call.
 #include "tandem/amp/auto_mixed_precision.h"
-#include "support/device.h"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +10,7 @@
 #include <thread>
 
 #include "support/compare.h"
+#include "support/device.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/cast_cache.h"
 #include "tandem/autograd/engine.h"

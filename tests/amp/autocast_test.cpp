@@ -1,10 +1,10 @@
 #include "tandem/amp/autocast.h"
-#include "support/device.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
+#include "support/device.h"
 #include "support/throws.h"
 #include "tandem/amp/custom_op.h"
 #include "tandem/amp/policy_overrides.h"

@@ -1,11 +1,11 @@
 // The Booster's modes: dtypes, scales, hysteresis, and the naive mode against f32 masters kept by hand.
 #include "tandem/amp/booster.h"
-#include "support/device.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "support/device.h"
 #include "support/throws.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/autograd/grad_mode.h"

@@ -1,8 +1,8 @@
 #include "tandem/amp/cast_cache.h"
-#include "support/device.h"
 
 #include <gtest/gtest.h>
 
+#include "support/device.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/ops/ops.h"

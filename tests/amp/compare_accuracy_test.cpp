@@ -1,6 +1,5 @@
 // compare_accuracy against errors computed in the test, over runs that are known to differ.
 #include "tandem/amp/compare_accuracy.h"
-#include "support/device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +9,7 @@
 
 #include "src/amp/align.h"
 #include "support/compare.h"
+#include "support/device.h"
 #include "tandem/amp/debug.h"
 #include "tandem/tandem.h"
 

@@ -1,11 +1,11 @@
 // Custom functions under autocast: the state of forward in backward, inputs cast in containers.
 // PyTorch's test_autocast_custom_enabled and test_autocast_custom_cast_inputs.
 #include "tandem/amp/custom_function.h"
-#include "support/device.h"
 
 #include <gtest/gtest.h>
 
 #include "support/compare.h"
+#include "support/device.h"
 #include "support/throws.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/policy_overrides.h"

@@ -1,10 +1,10 @@
 // Dtype policies of single layers, of whole models and of the process.
 #include "tandem/amp/dtype_policy.h"
-#include "support/device.h"
 
 #include <gtest/gtest.h>
 
 #include "support/compare.h"
+#include "support/device.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/nn/nn.h"
 #include "tandem/ops/ops.h"

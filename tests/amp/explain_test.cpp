@@ -1,10 +1,10 @@
 // explain names the rule by which the door chose; the dtypes that it names are those of the door.
 #include "tandem/amp/explain.h"
-#include "support/device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/device.h"
 #include "tandem/amp/custom_op.h"
 #include "tandem/amp/debug.h"
 #include "tandem/tandem.h"

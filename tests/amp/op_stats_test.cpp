@@ -1,6 +1,5 @@
 // OpStats against counts of one's own: calls, dtypes, casts, cache.
 #include "tandem/amp/op_stats.h"
-#include "support/device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +9,7 @@
 #include <thread>
 
 #include "support/compare.h"
+#include "support/device.h"
 #include "tandem/amp/custom_function.h"
 #include "tandem/amp/debug.h"
 #include "tandem/autograd/checkpoint.h"

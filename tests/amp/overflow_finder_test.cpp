@@ -1,6 +1,5 @@
 // OverflowFinder finds each kind of first non-finite value, and names where it came from.
 #include "tandem/amp/overflow_finder.h"
-#include "support/device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +8,7 @@
 #include <thread>
 
 #include "support/compare.h"
+#include "support/device.h"
 #include "tandem/amp/debug.h"
 #include "tandem/tandem.h"
 

@@ -1,6 +1,5 @@
 // A postponed unscale: whoever looks at `.grad` after a fused step sees it unscaled, on any number of threads.
 #include "tandem/amp/pending_unscale.h"
-#include "support/device.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/device.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/factories.h"
 

@@ -1,10 +1,10 @@
 // checkpoint: gradients as without it, bit for bit, and less memory.
 #include "tandem/autograd/checkpoint.h"
-#include "support/device.h"
 
 #include <gtest/gtest.h>
 
 #include "autograd/support.h"
+#include "support/device.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/cast_cache.h"
 #include "tandem/amp/custom_function.h"

@@ -1,10 +1,10 @@
 // Ops of the user's own at the door: outputs that are inputs, counts of gradients, running backward again.
 #include "tandem/amp/custom_op.h"
-#include "support/device.h"
 
 #include <gtest/gtest.h>
 
 #include "autograd/support.h"
+#include "support/device.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/autograd/engine.h"
 

@@ -1,6 +1,5 @@
 // Which tensors of a batch a data loader finds, and loaders that are told to prefetch where there is nothing to do.
 #include "tandem/data/batch_tensors.h"
-#include "support/device.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "support/device.h"
 #include "tandem/cuda/device.h"
 #include "tandem/data/data.h"
 #include "tandem/ops/elementwise.h"

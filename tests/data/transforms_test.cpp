@@ -1,9 +1,9 @@
 // Transforms, maps of datasets and examples.
 #include "tandem/data/transforms.h"
-#include "support/device.h"
 
 #include <gtest/gtest.h>
 
+#include "support/device.h"
 #include "tandem/data/dataset.h"
 #include "tandem/data/datasets/stacked.h"
 #include "tandem/ops/elementwise.h"

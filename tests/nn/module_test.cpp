@@ -1,12 +1,12 @@
 // Modules: registration, names, listing, walking, moving, printing, holders, containers.
 #include "tandem/nn/module.h"
-#include "support/device.h"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 
 #include "support/compare.h"
+#include "support/device.h"
 #include "support/throws.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/policy_overrides.h"

@@ -1,13 +1,13 @@
 // Tensor without ops: geometry, pointers, accessors, versions, views, undefined tensors.
 #include "tandem/tensor/tensor.h"
-#include "support/device.h"
-#include "tandem/base/op_scope.h"
 
 #include <gtest/gtest.h>
 
+#include "support/device.h"
 #include "support/throws.h"
 #include "tandem/backend.h"
 #include "tandem/base/error.h"
+#include "tandem/base/op_scope.h"
 #include "tandem/tensor/context.h"
 #include "tandem/tensor/factories.h"
 
