@@ -204,8 +204,11 @@ __device__ __forceinline__ void update_lanes(const Entry& entry, const int64_t (
   }
 }
 
+/// Left alone, the compiler makes room for four blocks in a multiprocessor and spills for it.
+constexpr int kBlocksOfUpdates = 2;
+
 template <class Rule, class Table>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocksOfUpdates)
     update_list(const __grid_constant__ Table table, int64_t count, int64_t chunks, Scaling scaling, Rule rule) {
   if (scaling.overflowed()) return;
   using C = typename Rule::Compute;

@@ -8,8 +8,18 @@ namespace tandem {
 
 namespace detail {
 
+// On a GPU the conversions of f16 are one instruction of its own each, for many of the kernels would otherwise compute
+// more than they load. A NaN becomes the one that the GPU makes, elsewhere it keeps its sign and payload.
+
 /// f32 to f16 bits, round to nearest even; subnormals kept, NaN stays NaN (quiet), |x| >= 65520 becomes inf.
 TANDEM_HOST_DEVICE constexpr uint16_t float_to_half_bits(float x) {
+#if defined(__CUDA_ARCH__)
+  if (!__builtin_is_constant_evaluated()) {
+    uint16_t half;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(x));
+    return half;
+  }
+#endif
   const uint32_t bits = __builtin_bit_cast(uint32_t, x);
   const uint32_t sign = (bits >> 16) & 0x8000u;
   const uint32_t magnitude = bits & 0x7fffffffu;
@@ -25,6 +35,13 @@ TANDEM_HOST_DEVICE constexpr uint16_t float_to_half_bits(float x) {
 
 /// f16 bits to f32, exact; a signalling NaN becomes quiet.
 TANDEM_HOST_DEVICE constexpr float half_bits_to_float(uint16_t h) {
+#if defined(__CUDA_ARCH__)
+  if (!__builtin_is_constant_evaluated()) {
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
+    return x;
+  }
+#endif
   const uint32_t sign = (static_cast<uint32_t>(h) & 0x8000u) << 16;
   const uint32_t magnitude = static_cast<uint32_t>(h) & 0x7fffu;
   if (magnitude > 0x7c00u) {  // NaN, made quiet as the processor's own conversion does
