@@ -16,7 +16,7 @@ namespace {
 
 using tandem::testing::mismatch;
 
-TEST(EmulatedDevice, ClosesItsMemoryToTheHost) {
+TEST(EmulatedDeviceDeathTest, ClosesItsMemoryToTheHost) {
   const Tensor x = ones({4}, kCUDA);
   synchronize();
   EXPECT_DEATH(static_cast<void>(*static_cast<volatile float*>(x.raw_bytes())), "reads or writes the emulated device");

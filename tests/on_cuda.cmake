@@ -1,0 +1,141 @@
+# The tests once more, as on_cuda_*, with every tensor on a CUDA device: that of the machine where the library has the CUDA
+# backend (skipped where there is none), else one on the CPU (docs/emulated_device.md), for examples and benchmarks too.
+set(folders_on_cuda amp amp_modes autograd data io kernels nn ops optim tensor)
+
+# on_cuda_test(name target arguments...)
+function(on_cuda_test name)
+  add_test(NAME on_cuda_${name} COMMAND ${ARGN})
+  set_tests_properties(
+    on_cuda_${name} PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77 WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}"
+                               ENVIRONMENT "TANDEM_TEST_DEVICE=cuda;OMP_WAIT_POLICY=passive")
+endfunction()
+function(folder_on_cuda folder target)
+  on_cuda_test(${folder} ${target} --gtest_brief=1 --gtest_output=json:${TANDEM_TEST_RESULTS}/on_cuda_${folder}.json)
+  set_tests_properties(on_cuda_${folder} PROPERTIES LABELS gtest)
+endfunction()
+
+if(TANDEM_CUDA)
+  foreach(folder ${folders_on_cuda})
+    folder_on_cuda(${folder} tandem_${folder}_test)
+  endforeach()
+endif()
+if(TANDEM_CUDA OR TANDEM_SANITIZE) # fibers are slow under the sanitizers
+  return()
+endif()
+
+# ---- the device on the CPU: the backend's kernels compiled as C++, and its host code, over an emulated runtime
+set(emulated_kernels
+    ../kernels/cuda/amp.cu
+    ../kernels/cuda/arg_reduce.cu
+    ../kernels/cuda/batch_norm.cu
+    ../kernels/cuda/binary.cu
+    ../kernels/cuda/copy.cu
+    ../kernels/cuda/cross_entropy.cu
+    ../kernels/cuda/graph_values.cu
+    ../kernels/cuda/index.cu
+    ../kernels/cuda/index_order.cu
+    ../kernels/cuda/layer_norm.cu
+    ../kernels/cuda/optim.cu
+    ../kernels/cuda/pool.cu
+    ../kernels/cuda/random.cu
+    ../kernels/cuda/reduce.cu
+    ../kernels/cuda/softmax.cu
+    ../kernels/cuda/unary.cu)
+set_source_files_properties(
+  ${emulated_kernels}
+  PROPERTIES LANGUAGE CXX COMPILE_OPTIONS
+             "-include;${CMAKE_CURRENT_SOURCE_DIR}/cuda_emulated/emulator.h;-Wno-maybe-uninitialized;-Wno-unknown-pragmas")
+# It takes the place of kernels/none, which is then not linked.
+add_library(
+  tandem_emulated_device OBJECT
+  ../kernels/cuda/backend.cpp
+  ../kernels/cuda/blas_driver.cpp
+  ../kernels/cuda/caching_allocator.cpp
+  ../kernels/cuda/conv.cpp
+  ../kernels/cuda/conv_graph.cpp
+  ../kernels/cuda/conv_plan.cpp
+  ../kernels/cuda/cross_device_copy.cpp
+  ../kernels/cuda/device.cpp
+  ../kernels/cuda/dnn_driver.cpp
+  ../kernels/cuda/driver.cpp
+  ../kernels/cuda/gemm.cpp
+  ../kernels/cuda/gemm_key.cpp
+  ../kernels/cuda/gemm_plan.cpp
+  ../kernels/cuda/graph.cpp
+  ../kernels/cuda/memory.cpp
+  ../kernels/cuda/pinned_memory.cpp
+  ../kernels/cuda/stream.cpp
+  ../kernels/cuda/tensor_list.cpp
+  ../kernels/cuda/timing.cpp
+  cuda_emulated/device/arena.cpp
+  cuda_emulated/device/blas.cpp
+  cuda_emulated/device/device.cpp
+  cuda_emulated/device/dnn.cpp
+  cuda_emulated/device/queue.cpp
+  cuda_emulated/emulator.cpp
+  ${emulated_kernels})
+target_compile_definitions(tandem_emulated_device PRIVATE TANDEM_LEAST_ARCHITECTURE=75)
+target_compile_options(tandem_emulated_device PRIVATE -O2)
+target_link_libraries(tandem_emulated_device PRIVATE tandem_test_support)
+tandem_test(
+  cuda_emulated
+  cuda_emulated/device/default_device_test.cpp
+  cuda_emulated/device/device_test.cpp
+  cuda_emulated/device/graph_errors_test.cpp
+  cuda_emulated/device/graph_test.cpp
+  cuda_emulated/device/prefetch_test.cpp
+  cuda_emulated/device/traps_test.cpp
+  cuda_emulated/emulator_test.cpp)
+target_link_libraries(tandem_cuda_emulated_test PRIVATE tandem_emulated_device)
+foreach(target tandem_emulated_device tandem_cuda_emulated_test)
+  # Their cuda_runtime_api.h and kernels/cuda/launch.h come before the real ones.
+  target_include_directories(${target} BEFORE PRIVATE cuda_emulated cuda_emulated/device)
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+endforeach()
+# In the other of the two orders, too.
+add_test(NAME cuda_emulated_sides_first COMMAND tandem_cuda_emulated_test --gtest_brief=1)
+set_tests_properties(cuda_emulated_sides_first PROPERTIES ENVIRONMENT
+                                                          "TANDEM_EMULATED_ORDER=sides_first;OMP_WAIT_POLICY=passive")
+
+# program_on_cuda(name libraries...): the objects of the target tandem_<name>, linked with the device.
+function(program_on_cuda name)
+  set(target tandem_on_cuda_${name})
+  add_executable(${target} $<TARGET_OBJECTS:tandem_${name}>)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME on_cuda_${name})
+  target_link_libraries(${target} PRIVATE tandem_emulated_device ${ARGN} tandem::tandem)
+endfunction()
+
+foreach(folder ${folders_on_cuda})
+  program_on_cuda(${folder}_test ${TANDEM_TEST_LIBRARIES} tandem_test_device)
+  folder_on_cuda(${folder} tandem_on_cuda_${folder}_test)
+endforeach()
+if(TANDEM_BUILD_EXAMPLES)
+  foreach(
+    example
+    booster
+    cuda_graph
+    custom_function
+    environment_switch
+    gradient_accumulation
+    gradient_clipping
+    gradient_penalty
+    multiple_losses
+    opt_levels
+    save_resume
+    troubleshooting
+    underflow)
+    program_on_cuda(example_${example})
+    on_cuda_test(example_${example} tandem_on_cuda_example_${example} --quick --device cuda)
+  endforeach()
+  program_on_cuda(example_mlp tandem_mnist)
+  on_cuda_test(example_mlp tandem_on_cuda_example_mlp --device cuda --precision f32,f16 --steps 20)
+endif()
+if(TANDEM_BUILD_BENCHMARKS)
+  program_on_cuda(benchmark_device_bench)
+  on_cuda_test(device_bench tandem_on_cuda_benchmark_device_bench --device cuda --quick)
+  program_on_cuda(benchmark_train_bench)
+  set(one_step tandem_on_cuda_benchmark_train_bench --device cuda --workload simple_cnn --precision f16 --batch 4 --warmup 3
+               --iterations 1)
+  on_cuda_test(train_bench ${one_step})
+  on_cuda_test(train_bench_graph ${one_step} --graph)
+endif()
