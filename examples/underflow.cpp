@@ -63,7 +63,10 @@ void print(const char* title, const Outcome& o) {
 int main(int argc, char** argv) {
   const int64_t steps = toy::Arguments(argc, argv).quick ? 60 : 300;
   std::printf("f16 autocast, %lld steps; the loss is weighted by %g\n", static_cast<long long>(steps), kSmall);
-  print("without a GradScaler", train(false, 1, steps));
-  print("with a GradScaler", train(true, 65536, steps));
-  print("with a scale that overflows", train(true, 0x1p40, steps));
+  const Outcome without = train(false, 1, steps), with = train(true, 65536, steps), over = train(true, 0x1p40, steps);
+  print("without a GradScaler", without);
+  print("with a GradScaler", with);
+  print("with a scale that overflows", over);
+  const auto trains = [](const Outcome& o) { return o.last_loss < o.first_loss / 2; };
+  return !trains(without) && trains(with) && trains(over) && over.skipped > 0 ? 0 : 1;
 }

@@ -141,10 +141,10 @@ tests() {
   for binary in "$package"/bin/*_test; do
     name=$(basename "$binary")
     case $name in
+      base_test | cuda_test | cuda_fake_test | math_test) test_step "$name" 1 cpu ;; # no tensors, or fakes
       ops_test) test_step "$name" 6 cuda ;;
       amp_test | autograd_test | io_test | kernels_test) test_step "$name" 2 cuda ;;
-      amp_modes_test | data_test | nn_test | optim_test | tensor_test) test_step "$name" 1 cuda ;;
-      *) test_step "$name" 1 cpu ;;
+      *) test_step "$name" 1 cuda ;;
     esac
   done
 }

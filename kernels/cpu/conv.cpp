@@ -1,9 +1,9 @@
 // Two-dimensional convolution and its gradients.
-// Contract: f32, f16 and bf16 are convolved in oneDNN with sums in f32 and rounded once, after the bias; a
-// dtype that the processor has no fast instructions for is widened to f32 first. f64, and what oneDNN refuses even in
-// f32, runs through conv_loops.cpp in f64. relu is a pass of its own over the rounded result, which has the same bits:
-// oneDNN's would make 0 of NaN. Inside, images lie channels-last, where oneDNN is several times faster than on
-// N, C, H, W; other layouts are converted on the way in and out.
+// Contract: f32, f16 and bf16 are convolved in oneDNN with sums in f32 and rounded once, after the bias; a dtype
+// that the processor has no fast instructions for is widened to f32 first. f64, and what oneDNN refuses even in f32,
+// runs through conv_loops.cpp in f64. relu is a pass of its own over the rounded result, which has the same bits:
+// oneDNN's would make 0 of NaN. Inside, images lie channels-last, where oneDNN is several times faster than on N, C, H,
+// W; other layouts are converted on the way in and out.
 #include <algorithm>
 
 #include "kernels/conv_bias.h"

@@ -1,9 +1,8 @@
 // Matrix products.
-// Contract: f32, f16 and bf16 are multiplied in oneDNN with sums in f32 and rounded once, after the bias; a
-// dtype that the processor has no fast instructions for is widened to f32 first. f64, and what oneDNN refuses even in
-// f32, is multiplied by the loops below in f64. With k = 0 the product is 0. relu is a pass of its own over the rounded
-// result, which has the same bits: oneDNN's would make 0 of NaN.
-#include <cmath>
+// Contract: f32, f16 and bf16 are multiplied in oneDNN with sums in f32 and rounded once, after the bias; a dtype
+// that the processor has no fast instructions for is widened to f32 first. f64, and what oneDNN refuses even in f32, is
+// multiplied by the loops below in f64. With k = 0 the product is 0. relu is a pass of its own over the rounded result,
+// which has the same bits: oneDNN's would make 0 of NaN.
 
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/onednn.h"

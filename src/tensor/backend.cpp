@@ -3,7 +3,6 @@
 
 #include "tandem/base/check.h"
 #include "tandem/cuda/checks.h"
-#include "tandem/tensor/default_device.h"
 
 namespace tandem {
 
@@ -22,12 +21,6 @@ const Backend& backend(DeviceType type) {
   if (type == DeviceType::CPU) return cpu::backend();
   cuda::check_available();
   return cuda::backend();
-}
-
-void set_default_device(Device device) {
-  const WholeOpScope op("set_default_device");
-  backend(device.type());  // throws when there is none
-  thread_state().default_device = device;
 }
 
 }  // namespace tandem

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "autograd/support.h"
+#include "support/device.h"
 #include "tandem/autograd/engine.h"
 
 namespace tandem::testing {
@@ -144,17 +145,17 @@ TEST(Hooks, OfAFreedTensorStillRun) {
 TEST(Hooks, MustGiveAGradientLikeTheOneTheyGot) {
   const auto refused = [](const Tensor& x, const Tensor& y, const Tensor& replacement, const std::string& shown) {
     const unsigned handle = x.register_hook([=](const Tensor&) { return replacement; });
-    EXPECT_THROWS(y.backward({}, true), AutogradError, "hook", shown, "[3] f32 on ");
+    EXPECT_THROWS(y.backward({}, true), AutogradError, "hook", shown, "[3] f32 on " + device_name());
     x.remove_hook(handle);
   };
   const Tensor x = leaf({1, 2, 3});
   const Tensor h = x * 1, y = (h * 2).sum();
   for (const Tensor& of : {x, h}) {
-    refused(of, y, ones({1}), "[1] f32 on ");
-    refused(of, y, ones({7}), "[7] f32 on ");
-    refused(of, y, ones({1, 3}), "[1, 3] f32 on ");
-    refused(of, y, ones({3}, kDouble), "[3] f64 on ");
-    refused(of, y, ones({3}, kHalf), "[3] f16 on ");
+    refused(of, y, ones({1}), "[1] f32 on " + device_name());
+    refused(of, y, ones({7}), "[7] f32 on " + device_name());
+    refused(of, y, ones({1, 3}), "[1, 3] f32 on " + device_name());
+    refused(of, y, ones({3}, kDouble), "[3] f64 on " + device_name());
+    refused(of, y, ones({3}, kHalf), "[3] f16 on " + device_name());
   }
   EXPECT_FALSE(x.grad().defined());
   h.register_hook([](const Tensor&) { return ones({7}); });

@@ -1,9 +1,10 @@
 #pragma once
 // The device that the tests run on: the CPU, or what TANDEM_TEST_DEVICE names ("cuda"), which then is every test's
-// default device. device.cpp sets it before the first test.
+// default device. device.cpp sets it before each.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <string>
 
 #include "tandem/tensor/default_device.h"
 
@@ -17,6 +18,8 @@ inline Device device_asked_for() {
 
 inline DeviceType device_type() { return get_default_device().type(); }
 inline bool on_cuda() { return get_default_device().is_cuda(); }
+/// As messages name it.
+inline std::string device_name() { return on_cuda() ? "cuda:0" : "cpu"; }
 
 /// For a test that reads or writes memory through pointers, or counts what the CPU's backend does: there it runs on the
 /// CPU's tensors in any case.

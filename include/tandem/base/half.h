@@ -8,8 +8,8 @@ namespace tandem {
 
 namespace detail {
 
-// On a GPU the conversions of f16 are one instruction of its own each, for many of the kernels would otherwise compute
-// more than they load. A NaN becomes the one that the GPU makes, elsewhere it keeps its sign and payload.
+// On a GPU each conversion of f16 is one instruction in place of those below. There a NaN becomes the one that the GPU
+// makes; elsewhere it keeps its sign and payload.
 
 /// f32 to f16 bits, round to nearest even; subnormals kept, NaN stays NaN (quiet), |x| >= 65520 becomes inf.
 TANDEM_HOST_DEVICE constexpr uint16_t float_to_half_bits(float x) {

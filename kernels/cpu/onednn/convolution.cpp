@@ -35,7 +35,8 @@ Desc in_any_order(const Desc& desc) { return {desc.get_dims(), desc.get_data_typ
 
 // Forward descriptions double as the hint that backward ones ask for.
 convolution_forward::primitive_desc describe_forward(const Desc& y, const Desc& x, const Desc& weight, const Desc& bias,
-                                                     const Geometry& g, const dnnl::primitive_attr& attr = {}) {
+                                                     const Geometry& g) {
+  const dnnl::primitive_attr attr;
   constexpr auto kind = dnnl::prop_kind::forward_training;
   if (bias) {
     return {engine(), kind, kDirect, x, weight, bias, y, g.stride, g.dilation, g.padding, g.padding, attr, true};

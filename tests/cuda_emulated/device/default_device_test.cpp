@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/throws.h"
 #include "tandem/amp/thread_context.h"
 #include "tandem/io/io.h"
 #include "tandem/tandem.h"
@@ -59,7 +60,8 @@ TEST(DefaultDevice, IsTheThreadsOwnUntilTheScopeEnds) {
   }
   EXPECT_TRUE(zeros({2}).is_cpu());
   set_default_device(kCUDA);
-  EXPECT_TRUE(zeros({2}).is_cuda());
+  EXPECT_THROWS(set_default_device(Device(kCUDA, 1)), DeviceError, "no CUDA device 1");
+  EXPECT_TRUE(zeros({2}).is_cuda()) << "a refused call changes nothing";
   set_default_device(kCPU);
 }
 

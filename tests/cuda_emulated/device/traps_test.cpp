@@ -6,6 +6,7 @@
 
 #include "cuda_emulated/device/device.h"
 #include "support/throws.h"
+#include "tandem/backend.h"
 #include "tandem/cuda/math_mode.h"
 #include "tandem/tandem.h"
 
@@ -26,29 +27,34 @@ void expect_trap(const std::function<void()>& op) {
 TEST(EmulatedTraps, IndexOutOfRange) {
   const DefaultDeviceGuard on_device(kCUDA);
   const Tensor x = ones({10}), y = ones({600});
+  const Backend& kernels = backend(kCUDA);
   for (const int64_t bad : {int64_t{-1}, int64_t{10}, int64_t{1000000000}}) {
-    std::vector<int64_t> indices(600, 3);
-    indices[200] = bad;
-    const Tensor index = tensor(indices);
-    expect_trap([&] { gather(x, 0, index); });
-    expect_trap([&] { index_select(x, 0, index); });
-    for (const bool deterministic : {false, true}) {
-      set_deterministic(deterministic);
-      expect_trap([&] { scatter_add(x, 0, index, y); });
-      expect_trap([&] { index_add(x, 0, index, y); });
+    for (const DType dtype : {kLong, kInt}) {
+      std::vector<int64_t> indices(600, 3);
+      indices[200] = bad;
+      const Tensor index = tensor(indices, dtype);
+      expect_trap([&] { kernels.gather(y, x, 0, index); });
+      expect_trap([&] { kernels.index_select(y, x, 0, index); });
+      for (const bool deterministic : {false, true}) {
+        set_deterministic(deterministic);
+        expect_trap([&] { kernels.scatter_add(x, 0, index, y); });
+        expect_trap([&] { kernels.index_add(x, 0, index, y); });
+      }
+      set_deterministic(false);
     }
-    set_deterministic(false);
   }
 }
 
 TEST(EmulatedTraps, ClassOutOfRange) {
   const DefaultDeviceGuard on_device(kCUDA);
-  const Tensor logits = ones({10, 3});
+  const Tensor logits = ones({10, 3}), loss = empty({10}), max = empty({10}), log_sum = empty({10}), none;
   for (const int64_t bad : {int64_t{-1}, int64_t{3}, int64_t{1000000000}}) {
-    std::vector<int64_t> target(10, 2);
-    target[7] = bad;
-    const Tensor y = tensor(target);
-    expect_trap([&] { cross_entropy(logits, y); });
+    for (const DType dtype : {kLong, kInt}) {
+      std::vector<int64_t> target(10, 2);
+      target[7] = bad;
+      const Tensor y = tensor(target, dtype);
+      expect_trap([&] { backend(kCUDA).cross_entropy(loss, none, max, log_sum, logits, y, none, -100); });
+    }
   }
 }
 

@@ -1,0 +1,16 @@
+#include "tandem/tensor/default_device.h"
+
+#include "tandem/backend.h"
+#include "tandem/base/op_scope.h"
+#include "tandem/cuda/device.h"
+
+namespace tandem {
+
+void set_default_device(Device device) {
+  const WholeOpScope op("set_default_device");
+  backend(device.type());                 // throws when this machine has no such devices,
+  const cuda::DeviceGuard there(device);  // and this when it has fewer
+  thread_state().default_device = device;
+}
+
+}  // namespace tandem
