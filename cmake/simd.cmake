@@ -6,7 +6,7 @@
 #   namespace tandem::cpu::TANDEM_SIMD { void add(...) { ... } }
 #
 # so the three versions link side by side, and the caller picks one at run time. TANDEM_SIMD_<set>=1 is defined too, for
-# #if. Off x86-64 there is only baseline.
+# #if. Off x86-64, and with -DTANDEM_BASELINE_ONLY=ON, there is only baseline.
 #
 # The linker keeps one copy of an inline function or template that several objects define out of line. If it kept the
 # copy compiled for AVX-512, an older processor would die in code that looks harmless. So everything that these files
@@ -14,10 +14,13 @@
 # use from headers always-inline. tests/check_simd_symbols.py checks the objects.
 set(TANDEM_SIMD_SETS baseline)
 set(TANDEM_SIMD_FLAGS_baseline "")
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
+if(NOT TANDEM_BASELINE_ONLY AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
   list(APPEND TANDEM_SIMD_SETS avx2 avx512)
   set(TANDEM_SIMD_FLAGS_avx2 -mavx2 -mfma -mf16c)
   set(TANDEM_SIMD_FLAGS_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512)
+endif()
+if(TANDEM_BASELINE_ONLY)
+  add_compile_definitions(TANDEM_BASELINE_ONLY)
 endif()
 # Compiled with optimisation in every build type (the last -O wins): unoptimised vector code takes minutes.
 set(TANDEM_SIMD_FLAGS -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast -fopenmp-simd)

@@ -65,7 +65,7 @@ build_package() {
   mkdir -p "$staging/bin" "$staging/lib" "$package"
   cp "$build"/tests/{*_test,tandem_unchanged_program} "$build"/benchmarks/{train_bench,device_bench} "$staging/bin/"
   find "$build/examples" -maxdepth 1 -type f -executable -exec cp {} "$staging/bin/" \;
-  cp -L "$build"/libtandem.so.? "$staging/lib/"
+  cp -L "$build"/libtandem.so.?.? "$staging/lib/"
   LD_LIBRARY_PATH=$staging/lib:$PWD/.deps/onednn/lib ldd "$staging"/bin/* "$staging"/lib/* | awk '/=> \//{print $3}' |
     sort -u | grep -Ev "$kTheirs" | xargs -I{} cp -L {} "$staging/lib/"
   strip --strip-unneeded "$staging"/bin/* "$staging"/lib/*

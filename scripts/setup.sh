@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Installs what tandem's build needs and is not there yet. Running it again does nothing.
 #
+# Usage: scripts/setup.sh [--ci]      --ci also installs what only .ci/run needs: another compiler
+#
 # On Debian and Ubuntu it installs packages by name with apt-get, as root or through sudo; when it may not, it says what
 # to install and exits 1. oneDNN 3 comes from the distribution when that has it; otherwise from Intel's own build on
 # PyPI, unpacked into .deps/onednn.
@@ -27,6 +29,8 @@ packages=(
   python3-venv
   zlib1g-dev
 )
+
+[[ ${1-} == --ci ]] && packages+=(clang)
 
 say() { echo "setup: $*"; }
 

@@ -24,68 +24,19 @@ if(TANDEM_CUDA OR TANDEM_SANITIZE) # fibers are slow under the sanitizers
 endif()
 
 # ---- the device on the CPU: the backend's kernels compiled as C++, and its host code, over an emulated runtime
-set(emulated_kernels
-    ../kernels/cuda/amp.cu
-    ../kernels/cuda/arg_reduce.cu
-    ../kernels/cuda/batch_norm.cu
-    ../kernels/cuda/binary.cu
-    ../kernels/cuda/copy.cu
-    ../kernels/cuda/cross_entropy.cu
-    ../kernels/cuda/graph_values.cu
-    ../kernels/cuda/index.cu
-    ../kernels/cuda/index_order.cu
-    ../kernels/cuda/layer_norm.cu
-    ../kernels/cuda/optim.cu
-    ../kernels/cuda/pool.cu
-    ../kernels/cuda/random.cu
-    ../kernels/cuda/reduce.cu
-    ../kernels/cuda/softmax.cu
-    ../kernels/cuda/unary.cu)
+file(GLOB emulated_kernels CONFIGURE_DEPENDS ../kernels/cuda/*.cu)
+file(GLOB emulated_host CONFIGURE_DEPENDS ../kernels/cuda/*.cpp cuda_emulated/device/*.cpp)
+list(FILTER emulated_host EXCLUDE REGEX "_test\\.cpp$|/kernels/cuda/launch\\.cpp$")
 set_source_files_properties(
   ${emulated_kernels}
   PROPERTIES LANGUAGE CXX COMPILE_OPTIONS
              "-include;${CMAKE_CURRENT_SOURCE_DIR}/cuda_emulated/emulator.h;-Wno-maybe-uninitialized;-Wno-unknown-pragmas")
 # It takes the place of kernels/none, which is then not linked.
-add_library(
-  tandem_emulated_device OBJECT
-  ../kernels/cuda/backend.cpp
-  ../kernels/cuda/blas_driver.cpp
-  ../kernels/cuda/caching_allocator.cpp
-  ../kernels/cuda/conv.cpp
-  ../kernels/cuda/conv_graph.cpp
-  ../kernels/cuda/conv_plan.cpp
-  ../kernels/cuda/cross_device_copy.cpp
-  ../kernels/cuda/device.cpp
-  ../kernels/cuda/dnn_driver.cpp
-  ../kernels/cuda/driver.cpp
-  ../kernels/cuda/gemm.cpp
-  ../kernels/cuda/gemm_key.cpp
-  ../kernels/cuda/gemm_plan.cpp
-  ../kernels/cuda/graph.cpp
-  ../kernels/cuda/memory.cpp
-  ../kernels/cuda/pinned_memory.cpp
-  ../kernels/cuda/stream.cpp
-  ../kernels/cuda/tensor_list.cpp
-  ../kernels/cuda/timing.cpp
-  cuda_emulated/device/arena.cpp
-  cuda_emulated/device/blas.cpp
-  cuda_emulated/device/device.cpp
-  cuda_emulated/device/dnn.cpp
-  cuda_emulated/device/queue.cpp
-  cuda_emulated/emulator.cpp
-  ${emulated_kernels})
+add_library(tandem_emulated_device OBJECT ${emulated_host} ${emulated_kernels} cuda_emulated/emulator.cpp)
 target_compile_definitions(tandem_emulated_device PRIVATE TANDEM_LEAST_ARCHITECTURE=75)
 target_compile_options(tandem_emulated_device PRIVATE -O2)
 target_link_libraries(tandem_emulated_device PRIVATE tandem_test_support)
-tandem_test(
-  cuda_emulated
-  cuda_emulated/device/default_device_test.cpp
-  cuda_emulated/device/device_test.cpp
-  cuda_emulated/device/graph_errors_test.cpp
-  cuda_emulated/device/graph_test.cpp
-  cuda_emulated/device/prefetch_test.cpp
-  cuda_emulated/device/traps_test.cpp
-  cuda_emulated/emulator_test.cpp)
+tandem_test(cuda_emulated SOURCES cuda_emulated/*_test.cpp cuda_emulated/device/*_test.cpp)
 target_link_libraries(tandem_cuda_emulated_test PRIVATE tandem_emulated_device)
 foreach(target tandem_emulated_device tandem_cuda_emulated_test)
   # Their cuda_runtime_api.h and kernels/cuda/launch.h come before the real ones.
@@ -106,7 +57,7 @@ function(program_on_cuda name)
 endfunction()
 
 foreach(folder ${folders_on_cuda})
-  program_on_cuda(${folder}_test ${TANDEM_TEST_LIBRARIES} tandem_test_device)
+  program_on_cuda(${folder}_test tandem_test_objects tandem_test_device)
   folder_on_cuda(${folder} tandem_on_cuda_${folder}_test)
 endforeach()
 if(TANDEM_BUILD_EXAMPLES)

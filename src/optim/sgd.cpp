@@ -17,7 +17,7 @@ const SGDOptions& sgd_options(const OptimizerOptions& options) {
   return *own;
 }
 
-SGDParamState new_state(const Tensor& p) {
+SGDParamState new_sgd_state(const Tensor& p) {
   SGDParamState state;
   state.momentum_buffer(zero_state(p)).step(zero_steps(p));
   return state;
@@ -40,7 +40,7 @@ void SGDParamState::visit_fields(StateVisitor& visitor) {
 }
 
 std::unique_ptr<OptimizerParamState> SGD::new_param_state(const Tensor& param) const {
-  return std::make_unique<SGDParamState>(new_state(param));
+  return std::make_unique<SGDParamState>(new_sgd_state(param));
 }
 
 SGD::SGD(const std::vector<OptimizerParamGroup>& param_groups, SGDOptions defaults)
@@ -89,7 +89,7 @@ void SGD::step(const StepScaling& scaling) {
       SgdCall& call = list.call_for(target.updated, settings, scaling, group.params().size());
       add_parameter(call, std::move(target.updated), std::move(target.shadow), grad);
       if (o.momentum() == 0) continue;
-      SGDParamState& state = state_of<SGDParamState>(p, new_state);
+      SGDParamState& state = state_of<SGDParamState>(p, new_sgd_state);
       check_state("SGD", "momentum_buffer", state.momentum_buffer(), p);
       call.momentum_buffers.push_back(state.momentum_buffer());
       check_steps("SGD", state.step(), p);

@@ -1,9 +1,5 @@
-# Installs tandem into a fresh prefix, then configures, builds and runs tests/cmake/consumer against it.
-if(NOT EXISTS "${HEADER}")
-  message("SKIPPED: there is no umbrella header yet")
-  return()
-endif()
-
+# Installs tandem into a fresh prefix, then configures, builds and runs tests/cmake/consumer against it. Nothing in the
+# prefix may point back to the folders that tandem was built in.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
@@ -13,8 +9,25 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE "${WORK_DIR}")
-run("${CMAKE_COMMAND}" --install "${TANDEM_BINARY_DIR}" --prefix "${WORK_DIR}/prefix")
+run("${CMAKE_COMMAND}" --install "${TANDEM_BINARY_DIR}" --prefix "${WORK_DIR}/installed")
+run("${CMAKE_COMMAND}" -E rename "${WORK_DIR}/installed" "${WORK_DIR}/prefix") # it may be moved
+file(GLOB_RECURSE licenses "${WORK_DIR}/prefix/share/doc/*/LICENSE")
+if(NOT licenses)
+  message(FATAL_ERROR "no LICENSE was installed")
+endif()
 run("${CMAKE_COMMAND}" -S "${CONSUMER_DIR}" -B "${WORK_DIR}/build" -G "${GENERATOR}"
     "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}" "-DCMAKE_BUILD_TYPE=${BUILD_TYPE}" "-DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix")
 run("${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
 run("${WORK_DIR}/build/consumer")
+
+foreach(folder "${SOURCE_DIR}/.deps" "${SOURCE_DIR}/src" "${TANDEM_BINARY_DIR}/CMakeFiles")
+  execute_process(COMMAND grep -rlF --include=*.cmake "${folder}" "${WORK_DIR}/prefix" OUTPUT_VARIABLE found)
+  if(found)
+    message(FATAL_ERROR "these name ${folder}, where tandem was built:\n${found}")
+  endif()
+endforeach()
+execute_process(COMMAND readelf -d "${WORK_DIR}/build/consumer" OUTPUT_VARIABLE dynamic)
+string(FIND "${dynamic}" "${SOURCE_DIR}/.deps" at)
+if(NOT at EQUAL -1)
+  message(FATAL_ERROR "the program looks for libraries in ${SOURCE_DIR}/.deps:\n${dynamic}")
+endif()

@@ -13,7 +13,7 @@ const char* name(SimdLevel level) {
 }
 
 bool simd_level_available(SimdLevel level) {
-#if defined(__x86_64__) || defined(_M_X64)
+#if (defined(__x86_64__) || defined(_M_X64)) && !defined(TANDEM_BASELINE_ONLY)
   switch (level) {
     case SimdLevel::baseline:
       return true;

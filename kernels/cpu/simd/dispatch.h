@@ -32,7 +32,7 @@ const char* name(SimdLevel level);
 
 }  // namespace tandem::cpu
 
-#if defined(__x86_64__) || defined(_M_X64)
+#if (defined(__x86_64__) || defined(_M_X64)) && !defined(TANDEM_BASELINE_ONLY)
 #define TANDEM_SIMD_TABLE(TYPE, NAME)                                                                          \
   namespace baseline {                                                                                         \
   extern const TYPE NAME;                                                                                      \
