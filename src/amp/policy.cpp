@@ -55,11 +55,9 @@ void reset_policies() {
 }
 
 PolicyChanges torch_cpu_policy() {
-  // Of the ops that tandem has, those whose CPU policy differs from its CUDA policy in PyTorch.
-  PolicyChanges changes = {{"binary_cross_entropy", Cast::f32}, {"cross_entropy", Cast::f32}};
-  for (const char* op : {"exp", "expm1", "log", "log1p", "pow", "reciprocal", "rsqrt", "softplus", "square",
-                         "layer_norm", "log_softmax", "norm", "softmax", "sum", "atan2", "scatter_add"}) {
-    changes.emplace_back(op, Cast::keep);
+  PolicyChanges changes;
+  for (const PolicyRow& row : policy_table) {
+    if (row.torch_cpu != row.cast) changes.emplace_back(row.op, row.torch_cpu);
   }
   return changes;
 }

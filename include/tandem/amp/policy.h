@@ -1,8 +1,9 @@
 #pragma once
-// THE autocast table: what each op does with its inputs inside an autocast region, on every device.
+// THE table of ops: what is a fact of an op stands in its row, above all what it does with its inputs inside an
+// autocast region, on every device.
 //
-// It is PyTorch's CUDA list, plus the CPU-only rows whose reason is numeric (docs/differences.md). An op that is not in
-// the table does not compile.
+// The policies are PyTorch's for CUDA, plus the CPU-only ones whose reason is numeric (docs/differences.md). An op that
+// is not in the table does not compile.
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -21,11 +22,20 @@ enum class Cast : uint8_t {
 
 /// One row of the table.
 struct PolicyRow {
+  constexpr PolicyRow(std::string_view name, Cast policy) : PolicyRow(name, policy, policy) {}
+  constexpr PolicyRow(std::string_view name, Cast policy, Cast policy_of_torch_cpu, bool derivative = false)
+      : op(name), cast(policy), torch_cpu(policy_of_torch_cpu), is_derivative(derivative) {}
+
   std::string_view op;
   Cast cast;
+  Cast torch_cpu;      ///< PyTorch's policy on the CPU; see torch_cpu_policy()
+  bool is_derivative;  ///< runs in the backward pass of another op, whose test cases check it, too
 };
 
-// Sorted by policy, then by family. The ops that backward passes are made of run outside every region: keep.
+/// The row of an op that backward passes are made of: it runs outside every region.
+constexpr PolicyRow derivative(std::string_view op) { return {op, Cast::keep, Cast::keep, true}; }
+
+// Sorted by policy, then by family.
 inline constexpr auto policy_table = std::to_array<PolicyRow>({
     // matrix products and convolutions: what tensor cores are for
     {"addmm", Cast::lower},
@@ -37,32 +47,32 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"matmul", Cast::lower},
     {"mm", Cast::lower},
     // wide range of values, or sums that leave f16's range
-    {"exp", Cast::f32},
-    {"expm1", Cast::f32},
-    {"log", Cast::f32},
-    {"log1p", Cast::f32},
-    {"pow", Cast::f32},
-    {"reciprocal", Cast::f32},
-    {"rsqrt", Cast::f32},
-    {"softplus", Cast::f32},
-    {"square", Cast::f32},
-    {"layer_norm", Cast::f32},
+    {"exp", Cast::f32, Cast::keep},
+    {"expm1", Cast::f32, Cast::keep},
+    {"log", Cast::f32, Cast::keep},
+    {"log1p", Cast::f32, Cast::keep},
+    {"pow", Cast::f32, Cast::keep},
+    {"reciprocal", Cast::f32, Cast::keep},
+    {"rsqrt", Cast::f32, Cast::keep},
+    {"softplus", Cast::f32, Cast::keep},
+    {"square", Cast::f32, Cast::keep},
+    {"layer_norm", Cast::f32, Cast::keep},
     {"binary_cross_entropy_with_logits", Cast::f32},
     {"mse_loss", Cast::f32},
     {"nll_loss", Cast::f32},
     // the same, where the op has a dtype argument
-    {"cross_entropy", Cast::f32_dtype},
-    {"log_softmax", Cast::f32_dtype},
-    {"norm", Cast::f32_dtype},
-    {"softmax", Cast::f32_dtype},
-    {"sum", Cast::f32_dtype},
+    {"cross_entropy", Cast::f32_dtype, Cast::f32},
+    {"log_softmax", Cast::f32_dtype, Cast::keep},
+    {"norm", Cast::f32_dtype, Cast::keep},
+    {"softmax", Cast::f32_dtype, Cast::keep},
+    {"sum", Cast::f32_dtype, Cast::keep},
     // several operands that must agree
-    {"atan2", Cast::promote},
+    {"atan2", Cast::promote, Cast::keep},
     {"cat", Cast::promote},
-    {"scatter_add", Cast::promote},
+    {"scatter_add", Cast::promote, Cast::keep},
     {"stack", Cast::promote},
     // safe only in another form
-    {"binary_cross_entropy", Cast::banned},
+    {"binary_cross_entropy", Cast::banned, Cast::f32},
     // element-wise, as given
     {"abs", Cast::keep},
     {"add", Cast::keep},
@@ -136,26 +146,26 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"transpose", Cast::keep},
     {"unsqueeze", Cast::keep},
     {"view", Cast::keep},
-    // derivatives
-    {"adaptive_avg_pool2d_backward", Cast::keep},
-    {"avg_pool2d_backward", Cast::keep},
-    {"batch_norm_backward", Cast::keep},
-    {"binary_cross_entropy_backward", Cast::keep},
-    {"conv2d_backward_input", Cast::keep},
-    {"conv2d_backward_weight", Cast::keep},
-    {"cross_entropy_backward", Cast::keep},
-    {"dropout_backward", Cast::keep},
-    {"gelu_backward", Cast::keep},
-    {"gemm", Cast::keep},
-    {"layer_norm_backward", Cast::keep},
-    {"log_softmax_backward", Cast::keep},
-    {"max_pool2d_backward", Cast::keep},
-    {"max_pool2d_gather", Cast::keep},
-    {"mse_loss_backward", Cast::keep},
-    {"relu_backward", Cast::keep},
-    {"sigmoid_backward", Cast::keep},
-    {"softmax_backward", Cast::keep},
-    {"tanh_backward", Cast::keep},
+    // derivatives; gemm is the product with a chosen dtype of the result, in the backward passes of the other products
+    derivative("adaptive_avg_pool2d_backward"),
+    derivative("avg_pool2d_backward"),
+    derivative("batch_norm_backward"),
+    derivative("binary_cross_entropy_backward"),
+    derivative("conv2d_backward_input"),
+    derivative("conv2d_backward_weight"),
+    derivative("cross_entropy_backward"),
+    derivative("dropout_backward"),
+    derivative("gelu_backward"),
+    derivative("gemm"),
+    derivative("layer_norm_backward"),
+    derivative("log_softmax_backward"),
+    derivative("max_pool2d_backward"),
+    derivative("max_pool2d_gather"),
+    derivative("mse_loss_backward"),
+    derivative("relu_backward"),
+    derivative("sigmoid_backward"),
+    derivative("softmax_backward"),
+    derivative("tanh_backward"),
 });
 
 /// Row number of `op` in the table, or -1.
