@@ -119,6 +119,14 @@ struct GraphCopy {
     c->storage->bump_version();
     detail::set_lasting_copy(source, target);
   }
+  bool is_current() const {
+    const std::shared_ptr<TensorImpl> w = weight.lock(), c = copy.lock();
+    if (!w || !c) return false;
+    const Tensor source(w);
+    std::lock_guard lock(shadow_mutex(source));
+    const ShadowCopy* current = current_shadow(source);
+    return current && current->lasting && current->copy == c;
+  }
   /// After a replay whose optimizer step has written both.
   void declare() const {
     const std::shared_ptr<TensorImpl> w = weight.lock(), c = copy.lock();
@@ -141,7 +149,10 @@ void note_read(cuda::Capture& capture, const Tensor& weight, const Tensor& copy)
 }
 void note_written(cuda::Capture& capture, const Tensor& weight, const Tensor& copy) {
   if (std::exchange(graph_notes(capture, copy).written, true)) return;
-  capture.after_replay([held = GraphCopy{weight.impl_ptr(), copy.impl_ptr()}] { held.declare(); });
+  capture.at_end([&capture, held = GraphCopy{weight.impl_ptr(), copy.impl_ptr()}] {
+    // Otherwise the weight is written once more after the copy, in every replay.
+    if (held.is_current()) capture.after_replay([held] { held.declare(); });
+  });
 }
 
 void forget(Cache& c, Tensor& held) {
