@@ -314,7 +314,7 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
   check_skips();
   TANDEM_CHECK(stage_of(optimizer) != Stage::Stepped, StateError,
                "step: already called for this optimizer since the last update(); call update() once per iteration");
-  const bool fused = optimizer.supports_amp_scaling();
+  const bool fused = optimizer.steps_fused();
   if (stage_of(optimizer) == Stage::Ready) {
     std::vector<Tensor> grads = gradients_of("step", optimizer, false, scale_.device());
     if (fused && put_unscaled_last(grads) == grads.end()) {

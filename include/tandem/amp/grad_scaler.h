@@ -117,7 +117,9 @@ class GradScaler {
   void record_found_inf(const Tensor& found_inf);
 
   /// Steps the optimizer with unscaled gradients, unless they hold inf or NaN. Does not wait for the device with
-  /// tandem's optimizers; any other optimizer costs one read. Afterwards `.grad` is unscaled, also after a skip.
+  /// tandem's optimizers; any other optimizer, those derived from tandem's included, costs one read: its step() is
+  /// called, and only where the gradients are finite (Optimizer::steps_fused). Afterwards `.grad` is unscaled, also
+  /// after a skip. The parameters are bit for bit those of unscale_() and step().
   StepResult step(optim::Optimizer& optimizer);
   /// Throws StateError when enabled: a closure would evaluate the loss behind the scaler's back.
   StepResult step(optim::Optimizer& optimizer, const optim::Optimizer::LossClosure& closure);
