@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <iterator>
+#include <set>
+#include <tuple>
 
 #include "src/amp/for_each_parameter.h"
 #include "src/amp/skip_watch.h"
@@ -40,10 +41,29 @@ void check_limits(const char* what, double s, const GradScalerOptions& options) 
                options.min_scale(), options.max_scale());
 }
 
-/// The optimizer's gradients that exist. `writes`: they are to be unscaled in place, which f16 cannot hold. `device`:
-/// the scaler's.
+/// Where a gradient's elements lie. Gradients of equal places are one to unscale, whether they are one tensor or views.
+auto place_of(const Tensor& g) {
+  return std::make_tuple(reinterpret_cast<uintptr_t>(g.impl().storage.get()), g.storage_offset(), g.numel(), g.dtype());
+}
+bool by_place(const Tensor& a, const Tensor& b) { return place_of(a) < place_of(b); }
+
+/// Picks the gradients that lie in no place of earlier ones.
+class FirstOfItsPlace {
+ public:
+  bool operator()(const Tensor& g) {
+    const bool may_be_shared = g.impl_ptr().use_count() > 1 || g.impl().storage.use_count() > 1;
+    return !may_be_shared || seen_.insert(place_of(g)).second;
+  }
+
+ private:
+  std::set<decltype(place_of(Tensor()))> seen_;
+};
+
+/// The optimizer's gradients that exist, each once. `writes`: they are to be unscaled in place, which f16 cannot hold.
+/// `device`: the scaler's.
 std::vector<Tensor> gradients_of(const char* call, const optim::Optimizer& optimizer, bool writes, Device device) {
   std::vector<Tensor> grads;
+  FirstOfItsPlace is_first;
   size_t number = 0;
   for_each_parameter(optimizer, [&](const Tensor& p) {
     const Tensor& g = p.grad();
@@ -61,7 +81,7 @@ std::vector<Tensor> gradients_of(const char* call, const optim::Optimizer& optim
                  "was; use a scaler for each type of device",
                  call, number - 1, to_string(p.sizes()), g.device().str(), device.str());
     checks::not_expanded(call, "the gradient of parameter", g, number - 1);
-    grads.push_back(g);
+    if (is_first(g)) grads.push_back(g);
   });
   return grads;
 }
@@ -86,8 +106,6 @@ int64_t counter_of(const ScalerState& state, const char* key, double least, doub
                "GradScaler: {} must be a whole number from {} to {}, not {}", key, least, most, value);
   return static_cast<int64_t>(value);
 }
-
-bool by_address(const Tensor& a, const Tensor& b) { return std::less<>()(&a.impl(), &b.impl()); }
 
 }  // namespace
 
@@ -204,9 +222,9 @@ GradScaler::Stage GradScaler::stage_of(const optim::Optimizer& optimizer) const 
 
 std::vector<Tensor>::iterator GradScaler::put_unscaled_last(std::vector<Tensor>& grads) {
   if (unscaled_.empty()) return grads.end();
-  std::sort(unscaled_.begin(), unscaled_.end(), by_address);
+  std::sort(unscaled_.begin(), unscaled_.end(), by_place);
   return std::partition(grads.begin(), grads.end(), [this](const Tensor& g) {
-    return !std::binary_search(unscaled_.begin(), unscaled_.end(), g, by_address);
+    return !std::binary_search(unscaled_.begin(), unscaled_.end(), g, by_place);
   });
 }
 
@@ -255,8 +273,13 @@ Tensor GradScaler::unscale_(const std::vector<Tensor>& grads) {
   check_iteration("unscale_");
   NoGradGuard no_grad;
   const Tensor found_inf = zeros({}, scale_.options());
-  if (!grads.empty()) backend(scale_).unscale(grads, inverse_scale(), found_inf);
-  for (const Tensor& g : grads) g.impl().storage->bump_version();
+  std::vector<Tensor> once;
+  FirstOfItsPlace is_first;
+  for (const Tensor& g : grads) {
+    if (is_first(g)) once.push_back(g);
+  }
+  if (!once.empty()) backend(scale_).unscale(once, inverse_scale(), found_inf);
+  for (const Tensor& g : once) g.impl().storage->bump_version();
   other_found_infs_.push_back(found_inf);
   return found_inf;
 }

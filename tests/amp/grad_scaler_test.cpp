@@ -206,6 +206,29 @@ TEST_F(GradScalerTest, AnOverriddenStepOfAScalingIsCalled) {
   EXPECT_EQ(p[0].item<float>(), 1);
 }
 
+TEST_F(GradScalerTest, AGradientOfTwoParametersIsDividedOnce) {
+  for (const bool is_view : {false, true}) {
+    for (const bool first_unscale : {false, true}) {
+      const Tensor a = ones({2}).requires_grad_(), b = ones({2}).requires_grad_();
+      optim::SGD both({a, b}, optim::SGDOptions(1.0));
+      GradScaler scaler(GradScalerOptions().init_scale(8));
+      scaler.scale(a.sum()).backward();
+      b.mutable_grad() = is_view ? a.grad().view({2}) : a.grad();
+      if (first_unscale) scaler.unscale_(both);
+      scaler.step(both);
+      scaler.update();
+      EXPECT_EQ(a[0].item<float>(), 0);
+      EXPECT_EQ(b[0].item<float>(), 0);
+      EXPECT_EQ(a.grad()[0].item<float>(), 1);
+    }
+  }
+  GradScaler scaler(GradScalerOptions().init_scale(8));
+  scaler.scale(ones({}));
+  const Tensor g = full({2}, 8.0);
+  scaler.unscale_({g, g.view({2, 1}), g});
+  EXPECT_EQ(g[1].item<float>(), 1);
+}
+
 TEST_F(GradScalerTest, WrongOrderSaysWhatToDo) {
   GradScaler scaler;
   EXPECT_THROWS(scaler.unscale_(sgd), StateError, "unscale_", "scale(loss)");

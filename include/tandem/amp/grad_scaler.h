@@ -106,7 +106,8 @@ class GradScaler {
 
   /// Divides the optimizer's gradients by the scale in place and looks for inf and NaN, before and after.
   /// Throws DTypeError for f16 gradients (they belong to parameters that should be f32) and for integers, DeviceError
-  /// for gradients on another type of device than the scale. A gradient that two optimizers share is divided once.
+  /// for gradients on another type of device than the scale. A gradient that several parameters or optimizers share is
+  /// divided once.
   void unscale_(optim::Optimizer& optimizer);
 
   /// The same for plain tensors, of any floating dtype: gradients that no optimizer of this scaler steps, or that their
