@@ -86,6 +86,23 @@ std::vector<Tensor> gradients_of(const char* call, const optim::Optimizer& optim
   return grads;
 }
 
+/// Whether a fused step on these gradients, which multiplies in the dtype that it computes in, would see other values
+/// than unscale_ leaves, rounded to the gradient's dtype. f16 gradients are for the fused step alone: unscale_ refuses
+/// them, or widens them for parameters with masters.
+bool unscaling_rounds(const optim::Optimizer& optimizer) {
+  const bool has_masters = optimizer.master_weights() != optim::MasterWeights::none;
+  bool rounds = false, has_f16 = false;
+  for_each_parameter(optimizer, [&](const Tensor& p) {
+    const Tensor& g = p.grad();
+    if (!g.defined() || (has_masters && is_reduced_floating_point(p.dtype()) && is_reduced_floating_point(g.dtype()))) {
+      return;
+    }
+    has_f16 |= g.dtype() == kHalf;
+    rounds |= g.dtype() != (p.dtype() == kDouble ? kDouble : kFloat);
+  });
+  return rounds && !has_f16;
+}
+
 /// f16 and bf16 gradients of parameters with f32 masters, in f32 from here on: there they can be unscaled.
 void widen_gradients(const optim::Optimizer& optimizer) {
   if (optimizer.master_weights() == optim::MasterWeights::none) return;
@@ -340,7 +357,7 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
   const bool fused = optimizer.steps_fused();
   if (stage_of(optimizer) == Stage::Ready) {
     std::vector<Tensor> grads = gradients_of("step", optimizer, false, scale_.device());
-    if (fused && put_unscaled_last(grads) == grads.end()) {
+    if (fused && put_unscaled_last(grads) == grads.end() && !unscaling_rounds(optimizer)) {
       // The gradients are read twice and written never: once to check, once by the step, which unscales as it reads.
       const Tensor found_inf = zeros({}, scale_.options());
       if (!grads.empty()) backend(scale_).check_finite(grads, inverse_scale(), found_inf);

@@ -229,6 +229,57 @@ TEST_F(GradScalerTest, AGradientOfTwoParametersIsDividedOnce) {
   EXPECT_EQ(g[1].item<float>(), 1);
 }
 
+/// The parameter after a step on `grad`, with or without unscale_ before.
+Tensor stepped(const Tensor& start, const Tensor& grad, bool unscaled, bool adam) {
+  const Tensor p = start.clone().requires_grad_();
+  optim::SGD sgd(std::vector<Tensor>{p}, optim::SGDOptions(0.1).momentum(0.9).weight_decay(0.01));
+  optim::Adam with_moments(std::vector<Tensor>{p}, optim::AdamOptions(0.1));
+  optim::Optimizer& optimizer = adam ? static_cast<optim::Optimizer&>(with_moments) : sgd;
+  GradScaler scaler(GradScalerOptions().init_scale(1000).static_scale(true));
+  scaler.scale(ones({}));
+  for (int i = 0; i < 3; ++i) {
+    p.mutable_grad() = grad.clone();
+    if (unscaled) scaler.unscale_(optimizer);
+    scaler.step(optimizer);
+    scaler.update();
+  }
+  return p.detach();
+}
+
+TEST_F(GradScalerTest, AStepIsTheSameWithAndWithoutUnscaleBeforeIt) {
+  const Tensor start = randn({300}), grad = randn({300}) * 1000;
+  struct Dtypes {
+    DType param, grad;
+  };
+  for (const Dtypes d : {Dtypes{kFloat, kFloat},
+                         {kBFloat16, kBFloat16},
+                         {kDouble, kDouble},
+                         {kFloat, kBFloat16},
+                         {kFloat, kDouble},
+                         {kDouble, kFloat}}) {
+    for (const bool adam : {false, true}) {
+      const Tensor a = stepped(start.to(d.param), grad.to(d.grad), false, adam),
+                   b = stepped(start.to(d.param), grad.to(d.grad), true, adam);
+      EXPECT_TRUE(a.eq(b).all().item<bool>()) << name(d.param) << " with gradients in " << name(d.grad);
+    }
+  }
+}
+
+TEST_F(GradScalerTest, F16GradientsKeepTheirSmallValuesInAFusedStep) {
+  const Tensor half = full({2}, 1.0, kHalf).requires_grad_();
+  optim::SGD steps_half(std::vector<Tensor>{half}, optim::SGDOptions(4096.0));
+  GradScaler scaler(GradScalerOptions().init_scale(0x1p20));
+  scaler.scale(ones({}));
+  half.mutable_grad() = full({2}, 0x1p-8, kHalf);  // 2^-28 unscaled, which f16 has not
+  scaler.step(steps_half);
+  EXPECT_EQ(half[0].item<float>(), 1);  // 1 - 2^-16, rounded
+  steps_half.param_groups()[0].options().set_lr(0x1p26);
+  scaler.update();
+  half.mutable_grad() = full({2}, 0x1p-8, kHalf);
+  scaler.step(steps_half);
+  EXPECT_EQ(half[0].item<float>(), 0.75F);
+}
+
 TEST_F(GradScalerTest, WrongOrderSaysWhatToDo) {
   GradScaler scaler;
   EXPECT_THROWS(scaler.unscale_(sgd), StateError, "unscale_", "scale(loss)");
