@@ -151,6 +151,11 @@ GradScaler::GradScaler(const GradScalerOptions& options)
   set_rule(options.growth_factor(), options.backoff_factor(), options.growth_interval());
 }
 
+void GradScaler::check_not_moved(const char* call) const {
+  TANDEM_CHECK(rule_, StateError,
+               "{}: this scaler was moved from; use the one that it was moved to, or assign a new one", call);
+}
+
 void GradScaler::set_rule(double growth_factor, double backoff_factor, int64_t growth_interval) {
   options_.growth_factor(growth_factor).backoff_factor(backoff_factor).growth_interval(growth_interval);
   *rule_ = {growth_factor, backoff_factor, static_cast<double>(growth_interval)};
@@ -181,6 +186,7 @@ void GradScaler::check_scaled(const char* call) const {
 }
 
 void GradScaler::check_loss(const Tensor& loss) const {
+  check_not_moved("scale");
   checks::defined("scale", "the loss", loss);
   if (is_enabled()) checks::floating("scale", "the loss", loss);
 }
@@ -470,16 +476,19 @@ int64_t GradScaler::get_growth_tracker() const {
 
 void GradScaler::set_growth_factor(double factor) {
   const WholeOpScope op("set_growth_factor");
+  check_not_moved("set_growth_factor");
   check_growth_factor(factor);
   set_rule(factor, get_backoff_factor(), get_growth_interval());
 }
 void GradScaler::set_backoff_factor(double factor) {
   const WholeOpScope op("set_backoff_factor");
+  check_not_moved("set_backoff_factor");
   check_backoff_factor(factor);
   set_rule(get_growth_factor(), factor, get_growth_interval());
 }
 void GradScaler::set_growth_interval(int64_t interval) {
   const WholeOpScope op("set_growth_interval");
+  check_not_moved("set_growth_interval");
   check_growth_interval(interval);
   set_rule(get_growth_factor(), get_backoff_factor(), interval);
 }
@@ -497,6 +506,7 @@ ScalerState GradScaler::state_dict() const {
 }
 
 StateCommit GradScaler::prepare_load_state_dict(const ScalerState& state) {
+  check_not_moved("load_state_dict");
   if (!is_enabled()) return [] {};
   const WholeOpScope op("load_state_dict");
   TANDEM_CHECK(!state.empty(), StateError,

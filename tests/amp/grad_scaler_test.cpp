@@ -280,6 +280,24 @@ TEST_F(GradScalerTest, F16GradientsKeepTheirSmallValuesInAFusedStep) {
   EXPECT_EQ(half[0].item<float>(), 0.75F);
 }
 
+TEST_F(GradScalerTest, AMovedFromScalerSaysSo) {
+  GradScaler scaler;
+  scaler.scale(ones({}));
+  const GradScaler taken = std::move(scaler);
+  EXPECT_EQ(taken.get_scale(), 65536);
+  // NOLINTBEGIN(bugprone-use-after-move)
+  EXPECT_THROWS(scaler.set_growth_factor(3), StateError, "set_growth_factor", "moved");
+  EXPECT_THROWS(scaler.set_backoff_factor(0.25), StateError, "set_backoff_factor", "moved");
+  EXPECT_THROWS(scaler.set_growth_interval(3), StateError, "set_growth_interval", "moved");
+  EXPECT_THROWS(scaler.scale(ones({})), StateError, "scale", "moved");
+  EXPECT_THROWS(scaler.load_state_dict(taken.state_dict()), StateError, "load_state_dict", "moved");
+  EXPECT_THROWS(scaler.step(sgd), StateError, "step");
+  EXPECT_THROWS(scaler.update(), StateError, "update");
+  scaler = GradScaler();
+  // NOLINTEND(bugprone-use-after-move)
+  scaler.set_growth_factor(3);
+}
+
 TEST_F(GradScalerTest, WrongOrderSaysWhatToDo) {
   GradScaler scaler;
   EXPECT_THROWS(scaler.unscale_(sgd), StateError, "unscale_", "scale(loss)");

@@ -187,6 +187,7 @@ class GradScaler {
     Tensor found_inf;
   };
 
+  void check_not_moved(const char* call) const;
   void check_loss(const Tensor& loss) const;
   void make_state(Device device);
   void check_scaled(const char* call) const;
@@ -214,7 +215,8 @@ class GradScaler {
   Tensor scale_, growth_tracker_, hysteresis_tracker_, skips_;
   Tensor inverse_scale_;  // of this iteration; undefined until needed
   int64_t init_growth_tracker_ = 0, init_hysteresis_tracker_ = 0, init_skips_ = 0;
-  std::shared_ptr<std::array<double, 3>> rule_;    // growth_factor, backoff_factor, growth_interval, for graphs
+  // growth_factor, backoff_factor, growth_interval, for graphs; null once moved from.
+  std::shared_ptr<std::array<double, 3>> rule_;
   std::shared_ptr<detail::SkipWatch> skip_watch_;  // null without max_consecutive_skips
   uint64_t capture_ = 0;                           // in which this iteration began; 0: outside
   // Of this iteration: the optimizers past Ready by Optimizer::id, their gradients, flags that belong to no optimizer.
