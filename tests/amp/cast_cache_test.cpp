@@ -4,6 +4,7 @@
 
 #include "support/device.h"
 #include "tandem/amp/autocast.h"
+#include "tandem/amp/policy_overrides.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/ops/ops.h"
 #include "tandem/optim/optim.h"
@@ -124,6 +125,28 @@ TEST_F(CastCacheTest, OneCastIsHeldWhereEveryWeightDies) {
     linear(x, ones({4, 3}).requires_grad_());
     ASSERT_EQ(amp::autocast_cache_stats().entries, 1);
   }
+}
+
+TEST_F(CastCacheTest, AViewOpThatCastsDoesNotHandOutTheCache) {
+  AutocastGuard guard(device_type());
+  const float before = linear(x, w)[0][0].item<float>();
+  {
+    amp::PolicyGuard policy({{"view", amp::Cast::lower}, {"transpose", amp::Cast::lower}});
+    NoGradGuard no_grad;
+    const Tensor y = w.view({3, 4});
+    EXPECT_EQ(y.dtype(), amp::get_autocast_dtype(device_type()));
+    y.mul_(0);
+    w.transpose(0, 1).mul_(0);
+  }
+  EXPECT_EQ(linear(x, w)[0][0].item<float>(), before);
+  EXPECT_EQ(w[0][0].item<float>(), 0.25F);
+}
+
+TEST_F(CastCacheTest, AViewOpThatCastsPassesGradientsOn) {
+  AutocastGuard guard(device_type());
+  amp::PolicyGuard policy({{"view", amp::Cast::lower}});
+  w.view({3, 4}).to(kFloat).sum().backward();
+  EXPECT_TRUE(w.grad().eq(1).all().item<bool>());
 }
 
 TEST_F(CastCacheTest, DataThatWasReplacedIsCastAgain) {
