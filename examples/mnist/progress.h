@@ -11,15 +11,16 @@ namespace mnist {
 
 class Progress {
  public:
-  Progress(std::string title, int64_t epochs, int64_t batches, int64_t batch_size);
-  /// Called after every batch; reads the loss and the scale only when it is time to draw.
-  void show(int64_t epoch, int64_t batch, const tandem::Tensor& loss, const Mode& mode);
+  /// `steps`: of the whole run, whose last epoch may be cut short; `batches`: of a whole epoch.
+  Progress(std::string title, int64_t steps, int64_t batches, int64_t batch_size);
+  /// Called after every step, which are numbered from 0; reads the loss and the scale only when it is time to draw.
+  void show(int64_t step, const tandem::Tensor& loss, const Mode& mode);
   void clear();
 
  private:
   using Clock = std::chrono::steady_clock;
   std::string title_;
-  int64_t epochs_, batches_, batch_size_;
+  int64_t steps_, batches_, batch_size_;
   bool terminal_;
   Clock::time_point start_ = Clock::now(), drawn_ = start_;
 };

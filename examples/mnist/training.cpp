@@ -78,20 +78,19 @@ RunResult run(const Example& example, const std::string& precision, const Settin
   RunResult result{example.name, precision, device.is_cuda() ? "cuda" : "cpu", processor_name()};
   std::optional<amp::TrainLog> log;
   if (!settings.log.empty()) log.emplace(settings.log + "/" + example.name + "_" + precision + ".jsonl");
-  Progress progress(example.name + " " + precision, epochs, batches, settings.batch);
+  const int64_t all = epochs * batches, steps = settings.steps > 0 ? std::min(settings.steps, all) : all;
+  Progress progress(example.name + " " + precision, steps, batches, settings.batch);
   const auto start = Clock::now();
   int64_t step = 0;
-  for (int64_t epoch = 0; epoch < epochs; ++epoch) {
+  while (step < steps) {
     network.module->train();
     for (auto& batch : *loader) {
       // The rate falls to zero in a straight line.
-      adam.param_groups()[0].options().set_lr(settings.lr *
-                                              (1 - static_cast<double>(step) / static_cast<double>(epochs * batches)));
+      adam.param_groups()[0].options().set_lr(settings.lr * (1 - static_cast<double>(step) / static_cast<double>(all)));
       const Tensor loss = mode->step(batch.data, batch.target, log ? &*log : nullptr);
-      progress.show(epoch, step % batches, loss, *mode);
-      if (++step == settings.steps) break;
+      progress.show(step, loss, *mode);
+      if (++step == steps) break;
     }
-    if (step == settings.steps) break;
   }
   // Adam does not count the steps that were skipped. Reading its count waits for the device, here at the end.
   const Tensor& first = adam.param_groups()[0].params()[0];

@@ -27,12 +27,37 @@ size_t slot(DType dtype) { return dtype == kHalf ? 0 : 1; }
 struct Cache {
   std::unordered_map<const TensorImpl*, Entry> entries;
   CastCacheStats stats;
-  uint64_t capture = 0;  ///< the number of the capture that the casts were recorded in; 0: they were made
+  uint64_t capture = 0;    ///< the number of the capture that the casts were recorded in; 0: they were made
+  int64_t live_bytes = 0;  ///< of the casts that the last release_dead() has left
 
   void clear() {
     entries.clear();
     stats.entries = 0;
     stats.bytes = 0;
+    live_bytes = 0;
+  }
+
+  void forget(Tensor& held) {
+    if (!held.defined()) return;
+    --stats.entries;
+    stats.bytes -= static_cast<int64_t>(held.nbytes());
+    held = Tensor();
+  }
+
+  /// Releases the casts of weights that have died, once the casts take twice the memory that the living ones took at
+  /// the last time: all in all this looks at each entry about twice, and dead casts take no more memory than living
+  /// ones and the newest.
+  void release_dead() {
+    if (stats.bytes < 2 * live_bytes) return;
+    for (auto entry = entries.begin(); entry != entries.end();) {
+      if (!entry->second.weight.expired()) {
+        ++entry;
+        continue;
+      }
+      for (Tensor& held : entry->second.casts) forget(held);
+      entry = entries.erase(entry);
+    }
+    live_bytes = stats.bytes;
   }
 };
 
@@ -119,6 +144,14 @@ struct GraphCopy {
     c->storage->bump_version();
     detail::set_lasting_copy(source, target);
   }
+  bool is_current() const {
+    const std::shared_ptr<TensorImpl> w = weight.lock(), c = copy.lock();
+    if (!w || !c) return false;
+    const Tensor source(w);
+    std::lock_guard lock(shadow_mutex(source));
+    const ShadowCopy* current = current_shadow(source);
+    return current && current->lasting && current->copy == c;
+  }
   /// After a replay whose optimizer step has written both.
   void declare() const {
     const std::shared_ptr<TensorImpl> w = weight.lock(), c = copy.lock();
@@ -141,14 +174,18 @@ void note_read(cuda::Capture& capture, const Tensor& weight, const Tensor& copy)
 }
 void note_written(cuda::Capture& capture, const Tensor& weight, const Tensor& copy) {
   if (std::exchange(graph_notes(capture, copy).written, true)) return;
-  capture.after_replay([held = GraphCopy{weight.impl_ptr(), copy.impl_ptr()}] { held.declare(); });
+  capture.at_end([&capture, held = GraphCopy{weight.impl_ptr(), copy.impl_ptr()}] {
+    // Otherwise the weight is written once more after the copy, in every replay.
+    if (held.is_current()) capture.after_replay([held] { held.declare(); });
+  });
 }
 
-void forget(Cache& c, Tensor& held) {
-  if (!held.defined()) return;
-  --c.stats.entries;
-  c.stats.bytes -= static_cast<int64_t>(held.nbytes());
-  held = Tensor();
+/// Drops the copy of a weight that has changed since, whose place a new cast is about to take.
+void drop_stale_copy(const Tensor& weight) {
+  if (cuda::current_capture()) return;
+  std::lock_guard lock(shadow_mutex(weight));
+  ShadowCopy* shadow = weight.impl().shadow.get();
+  if (shadow && !shadow->in_graph && !current_shadow(weight)) *shadow = {};
 }
 
 }  // namespace
@@ -185,23 +222,28 @@ Tensor cached_cast(const Tensor& x, DType dtype) {
     ++c.stats.hits;
     return copy;
   }
-  Entry& entry = c.entries[&x.impl()];
-  if (entry.version != x.impl().data_version() || entry.weight.lock() != x.impl_ptr()) {
-    for (Tensor& held : entry.casts) forget(c, held);
-    entry.weight = x.impl_ptr();
-    entry.version = x.impl().data_version();
+  if (const auto found = c.entries.find(&x.impl()); found != c.entries.end()) {
+    Entry& entry = found->second;
+    if (entry.version != x.impl().data_version() || entry.weight.lock() != x.impl_ptr()) {
+      for (Tensor& held : entry.casts) c.forget(held);
+      c.entries.erase(found);
+    } else if (const Tensor& held = entry.casts[slot(dtype)]; held.defined()) {
+      ++c.stats.hits;
+      return held;
+    }
   }
-  Tensor& held = entry.casts[slot(dtype)];
-  if (held.defined()) {
-    ++c.stats.hits;
-    return held;
-  }
+  c.release_dead();
+  drop_stale_copy(x);
+  const DataVersion version = x.impl().data_version();
   Tensor y = cast(c, x, dtype);
   if (c.stats.bytes + static_cast<int64_t>(y.nbytes()) > byte_limit.load(std::memory_order_relaxed)) {
     ++c.stats.uncached;
     return y;
   }
-  held = y;
+  Entry& entry = c.entries[&x.impl()];
+  entry.weight = x.impl_ptr();
+  entry.version = version;
+  entry.casts[slot(dtype)] = y;
   if (state.grad_mode && x.requires_grad()) offer_buffer(x, y);
   ++c.stats.misses;
   ++c.stats.entries;

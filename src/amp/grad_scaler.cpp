@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <iterator>
+#include <set>
+#include <tuple>
 
 #include "src/amp/for_each_parameter.h"
 #include "src/amp/skip_watch.h"
@@ -40,10 +41,29 @@ void check_limits(const char* what, double s, const GradScalerOptions& options) 
                options.min_scale(), options.max_scale());
 }
 
-/// The optimizer's gradients that exist. `writes`: they are to be unscaled in place, which f16 cannot hold. `device`:
-/// the scaler's.
+/// Where a gradient's elements lie. Gradients of equal places are one to unscale, whether they are one tensor or views.
+auto place_of(const Tensor& g) {
+  return std::make_tuple(reinterpret_cast<uintptr_t>(g.impl().storage.get()), g.storage_offset(), g.numel(), g.dtype());
+}
+bool by_place(const Tensor& a, const Tensor& b) { return place_of(a) < place_of(b); }
+
+/// Picks the gradients that lie in no place of earlier ones.
+class FirstOfItsPlace {
+ public:
+  bool operator()(const Tensor& g) {
+    const bool may_be_shared = g.impl_ptr().use_count() > 1 || g.impl().storage.use_count() > 1;
+    return !may_be_shared || seen_.insert(place_of(g)).second;
+  }
+
+ private:
+  std::set<decltype(place_of(Tensor()))> seen_;
+};
+
+/// The optimizer's gradients that exist, each once. `writes`: they are to be unscaled in place, which f16 cannot hold.
+/// `device`: the scaler's.
 std::vector<Tensor> gradients_of(const char* call, const optim::Optimizer& optimizer, bool writes, Device device) {
   std::vector<Tensor> grads;
+  FirstOfItsPlace is_first;
   size_t number = 0;
   for_each_parameter(optimizer, [&](const Tensor& p) {
     const Tensor& g = p.grad();
@@ -61,9 +81,26 @@ std::vector<Tensor> gradients_of(const char* call, const optim::Optimizer& optim
                  "was; use a scaler for each type of device",
                  call, number - 1, to_string(p.sizes()), g.device().str(), device.str());
     checks::not_expanded(call, "the gradient of parameter", g, number - 1);
-    grads.push_back(g);
+    if (is_first(g)) grads.push_back(g);
   });
   return grads;
+}
+
+/// Whether a fused step on these gradients, which multiplies in the dtype that it computes in, would see other values
+/// than unscale_ leaves, rounded to the gradient's dtype. f16 gradients are for the fused step alone: unscale_ refuses
+/// them, or widens them for parameters with masters.
+bool unscaling_rounds(const optim::Optimizer& optimizer) {
+  const bool has_masters = optimizer.master_weights() != optim::MasterWeights::none;
+  bool rounds = false, has_f16 = false;
+  for_each_parameter(optimizer, [&](const Tensor& p) {
+    const Tensor& g = p.grad();
+    if (!g.defined() || (has_masters && is_reduced_floating_point(p.dtype()) && is_reduced_floating_point(g.dtype()))) {
+      return;
+    }
+    has_f16 |= g.dtype() == kHalf;
+    rounds |= g.dtype() != (p.dtype() == kDouble ? kDouble : kFloat);
+  });
+  return rounds && !has_f16;
 }
 
 /// f16 and bf16 gradients of parameters with f32 masters, in f32 from here on: there they can be unscaled.
@@ -86,8 +123,6 @@ int64_t counter_of(const ScalerState& state, const char* key, double least, doub
                "GradScaler: {} must be a whole number from {} to {}, not {}", key, least, most, value);
   return static_cast<int64_t>(value);
 }
-
-bool by_address(const Tensor& a, const Tensor& b) { return std::less<>()(&a.impl(), &b.impl()); }
 
 }  // namespace
 
@@ -114,6 +149,11 @@ GradScaler::GradScaler(const GradScalerOptions& options)
     skip_watch_ = std::make_shared<detail::SkipWatch>(options.max_consecutive_skips());
   }
   set_rule(options.growth_factor(), options.backoff_factor(), options.growth_interval());
+}
+
+void GradScaler::check_not_moved(const char* call) const {
+  TANDEM_CHECK(rule_, StateError,
+               "{}: this scaler was moved from; use the one that it was moved to, or assign a new one", call);
 }
 
 void GradScaler::set_rule(double growth_factor, double backoff_factor, int64_t growth_interval) {
@@ -146,6 +186,7 @@ void GradScaler::check_scaled(const char* call) const {
 }
 
 void GradScaler::check_loss(const Tensor& loss) const {
+  check_not_moved("scale");
   checks::defined("scale", "the loss", loss);
   if (is_enabled()) checks::floating("scale", "the loss", loss);
 }
@@ -204,9 +245,9 @@ GradScaler::Stage GradScaler::stage_of(const optim::Optimizer& optimizer) const 
 
 std::vector<Tensor>::iterator GradScaler::put_unscaled_last(std::vector<Tensor>& grads) {
   if (unscaled_.empty()) return grads.end();
-  std::sort(unscaled_.begin(), unscaled_.end(), by_address);
+  std::sort(unscaled_.begin(), unscaled_.end(), by_place);
   return std::partition(grads.begin(), grads.end(), [this](const Tensor& g) {
-    return !std::binary_search(unscaled_.begin(), unscaled_.end(), g, by_address);
+    return !std::binary_search(unscaled_.begin(), unscaled_.end(), g, by_place);
   });
 }
 
@@ -255,8 +296,13 @@ Tensor GradScaler::unscale_(const std::vector<Tensor>& grads) {
   check_iteration("unscale_");
   NoGradGuard no_grad;
   const Tensor found_inf = zeros({}, scale_.options());
-  if (!grads.empty()) backend(scale_).unscale(grads, inverse_scale(), found_inf);
-  for (const Tensor& g : grads) g.impl().storage->bump_version();
+  std::vector<Tensor> once;
+  FirstOfItsPlace is_first;
+  for (const Tensor& g : grads) {
+    if (is_first(g)) once.push_back(g);
+  }
+  if (!once.empty()) backend(scale_).unscale(once, inverse_scale(), found_inf);
+  for (const Tensor& g : once) g.impl().storage->bump_version();
   other_found_infs_.push_back(found_inf);
   return found_inf;
 }
@@ -314,10 +360,10 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
   check_skips();
   TANDEM_CHECK(stage_of(optimizer) != Stage::Stepped, StateError,
                "step: already called for this optimizer since the last update(); call update() once per iteration");
-  const bool fused = optimizer.supports_amp_scaling();
+  const bool fused = optimizer.steps_fused();
   if (stage_of(optimizer) == Stage::Ready) {
     std::vector<Tensor> grads = gradients_of("step", optimizer, false, scale_.device());
-    if (fused && put_unscaled_last(grads) == grads.end()) {
+    if (fused && put_unscaled_last(grads) == grads.end() && !unscaling_rounds(optimizer)) {
       // The gradients are read twice and written never: once to check, once by the step, which unscales as it reads.
       const Tensor found_inf = zeros({}, scale_.options());
       if (!grads.empty()) backend(scale_).check_finite(grads, inverse_scale(), found_inf);
@@ -430,16 +476,19 @@ int64_t GradScaler::get_growth_tracker() const {
 
 void GradScaler::set_growth_factor(double factor) {
   const WholeOpScope op("set_growth_factor");
+  check_not_moved("set_growth_factor");
   check_growth_factor(factor);
   set_rule(factor, get_backoff_factor(), get_growth_interval());
 }
 void GradScaler::set_backoff_factor(double factor) {
   const WholeOpScope op("set_backoff_factor");
+  check_not_moved("set_backoff_factor");
   check_backoff_factor(factor);
   set_rule(get_growth_factor(), factor, get_growth_interval());
 }
 void GradScaler::set_growth_interval(int64_t interval) {
   const WholeOpScope op("set_growth_interval");
+  check_not_moved("set_growth_interval");
   check_growth_interval(interval);
   set_rule(get_growth_factor(), get_backoff_factor(), interval);
 }
@@ -457,6 +506,7 @@ ScalerState GradScaler::state_dict() const {
 }
 
 StateCommit GradScaler::prepare_load_state_dict(const ScalerState& state) {
+  check_not_moved("load_state_dict");
   if (!is_enabled()) return [] {};
   const WholeOpScope op("load_state_dict");
   TANDEM_CHECK(!state.empty(), StateError,

@@ -151,6 +151,8 @@ void separate_outputs(ArrayRef<const Tensor*> inputs, ArrayRef<Tensor> cast_inpu
 std::vector<Tensor> DoorCall::leave(Result result, bool is_view) {
   inside_.reset();
   std::vector<Tensor> outputs = std::move(result.outputs);
+  // A view of a cast is no view of the input; the cast's memory may be the cache's.
+  is_view = is_view && (cast_inputs_.empty() || cast_inputs_[0].is_same(*inputs_[0]));
   if (is_view) {
     autograd::track_view(outputs[0], *inputs_[0]);
   } else {

@@ -3,7 +3,9 @@
 #include "tandem/autograd/checkpoint.h"
 
 #include <optional>
+#include <unordered_map>
 
+#include "src/autograd/leaf_observer.h"
 #include "tandem/amp/thread_context.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/node.h"
@@ -63,6 +65,10 @@ class Frame {
     for (const Tensor& x : inputs) inputs_.push_back(SavedTensor::of(x, {}));
   }
 
+  /// Notes a leaf that the first run uses. Held weakly: what still uses it in backward holds it.
+  void note_leaf(const Tensor& leaf) {
+    leaves_.try_emplace(&leaf.impl(), Leaf{leaf.impl_ptr(), leaf.impl().storage, leaf._version()});
+  }
   /// Notes a tensor that the first run saved; returns its number.
   size_t add(const Tensor& x) {
     first_.emplace_back(x);
@@ -94,12 +100,34 @@ class Frame {
   }
 
  private:
+  /// A leaf as the first run found it.
+  struct Leaf {
+    std::weak_ptr<TensorImpl> tensor;
+    std::weak_ptr<Storage> storage;
+    uint64_t version;
+  };
+
+  /// The second run would compute with other values. The saved tensors that it makes know of no earlier version.
+  void check_leaves() const {
+    for (const auto& [address, leaf] : leaves_) {
+      const Tensor now(leaf.tensor.lock());
+      if (!now.defined()) continue;
+      TANDEM_CHECK(
+          now.impl().storage == leaf.storage.lock() && now._version() == leaf.version, AutogradError,
+          "checkpoint: a tensor that the function uses was changed since the first run: {} is at version {}{}, "
+          "expected {}; change it after backward",
+          OutputMeta(now).str(), now._version(), now.impl().storage == leaf.storage.lock() ? "" : " of other data",
+          leaf.version);
+    }
+  }
+
   void run_again() {
     std::vector<Tensor> inputs;
     {
       AutoGradMode record(true);  // with their histories: what an op saves depends on them
       for (size_t i = 0; i < inputs_.size(); ++i) inputs.push_back(inputs_[i].unpack("checkpoint", i, nullptr));
     }
+    check_leaves();
     TANDEM_CHECK(!draws_ || random_->capture == cuda::current_capture_id(), StateError,
                  "checkpoint: the function has drawn random numbers, and its second run, which is to draw the same, is "
                  "in another CUDA graph than the first, or only one of them in a graph; capture forward and backward "
@@ -121,6 +149,7 @@ class Frame {
   bool draws_ = false;  // the first run has moved the generator on
   CheckpointScope::Again again_;
   std::vector<SavedTensor> inputs_;
+  std::unordered_map<const TensorImpl*, Leaf> leaves_;
   std::vector<OutputMeta> first_;
   std::vector<SavedTensor> second_;  // undefined: used already
   bool finished_ = false;
@@ -141,14 +170,15 @@ class FrameTensor final : public SavedSource {
   size_t number_;
 };
 
-/// Replaces what is saved.
-class Dropper final : public SaveObserver {
+/// Replaces what is saved, and notes the leaves.
+class Dropper final : public SaveObserver, public LeafObserver {
  public:
   explicit Dropper(std::shared_ptr<Frame> frame) : frame_(std::move(frame)) {}
   void saved(SavedTensor& tensor) override {
     const size_t number = frame_->add(tensor.data("checkpoint", 0));
     tensor.set_source(std::make_shared<FrameTensor>(frame_, number));
   }
+  void used(const Tensor& leaf) override { frame_->note_leaf(leaf); }
 
  private:
   std::shared_ptr<Frame> frame_;

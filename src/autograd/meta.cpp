@@ -1,7 +1,9 @@
 #include "tandem/autograd/meta.h"
 
 #include <mutex>
+#include <utility>
 
+#include "src/autograd/leaf_observer.h"
 #include "tandem/autograd/accumulate_grad.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/node.h"
@@ -32,6 +34,7 @@ Edge gradient_edge(const Tensor& x) {
   if (x.impl().has_history || x.impl().is_view) {
     if (auto node = x.grad_fn()) return {std::move(node), meta(x).output};
   }
+  LeafObserver::tell(x);
   std::lock_guard lock(leaf_mutex(x));
   AutogradMeta& m = meta(x);
   auto accumulator = m.accumulator.lock();
@@ -41,6 +44,9 @@ Edge gradient_edge(const Tensor& x) {
   }
   return {std::move(accumulator), 0};
 }
+
+LeafObserver::LeafObserver() : outer_(std::exchange(innermost, this)) {}
+LeafObserver::~LeafObserver() { innermost = outer_; }
 
 void set_history(const Tensor& x, std::shared_ptr<Node> node, uint32_t output) {
   AutogradMeta& m = meta(x);

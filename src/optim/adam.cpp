@@ -1,6 +1,7 @@
 // Adam and AdamW: the same step but for the place of the weight decay.
 #include "tandem/optim/adam.h"
 
+#include <typeinfo>
 #include <utility>
 
 #include "src/optim/multi_tensor.h"
@@ -155,7 +156,9 @@ Adam::Adam(const std::vector<OptimizerParamGroup>& param_groups, AdamOptions def
 }
 
 Adam::Adam(std::vector<Tensor> params, AdamOptions defaults)
-    : Adam(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
+    : Adam(std::vector<OptimizerParamGroup>{group_of(std::move(params))}, std::move(defaults)) {}
+
+bool Adam::overrides_step() const { return typeid(*this) != typeid(Adam); }
 
 void Adam::check_options(const OptimizerOptions& options) const { check<AdamKind>(options); }
 
@@ -176,7 +179,9 @@ AdamW::AdamW(const std::vector<OptimizerParamGroup>& param_groups, AdamWOptions 
 }
 
 AdamW::AdamW(std::vector<Tensor> params, AdamWOptions defaults)
-    : AdamW(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
+    : AdamW(std::vector<OptimizerParamGroup>{group_of(std::move(params))}, std::move(defaults)) {}
+
+bool AdamW::overrides_step() const { return typeid(*this) != typeid(AdamW); }
 
 void AdamW::check_options(const OptimizerOptions& options) const { check<AdamWKind>(options); }
 

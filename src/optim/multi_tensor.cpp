@@ -3,6 +3,7 @@
 #include "tandem/amp/cast_cache.h"
 #include "tandem/base/check.h"
 #include "tandem/cuda/capture.h"
+#include "tandem/ops/overlap.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::optim {
@@ -92,6 +93,18 @@ void check_gradient(const char* optimizer, const Tensor& p, const Tensor& grad) 
   TANDEM_CHECK(grad.device() == p.device(), DeviceError,
                "{}: a {} parameter is on {}, its gradient on {}; drop gradients with zero_grad() before moving",
                optimizer, to_string(p.sizes()), p.device().str(), grad.device().str());
+}
+
+bool shares_memory(const OptimizerTensors& call, const Tensor& p) {
+  const std::shared_ptr<Storage>& storage = p.impl().storage;
+  if (storage.use_count() == 1) return false;  // the usual case
+  const auto [first, end] = detail::memory_of(p);
+  for (const Tensor& other : call.params) {
+    if (other.impl().storage != storage) continue;
+    const auto [other_first, other_end] = detail::memory_of(other);
+    if (first < other_end && other_first < end) return true;
+  }
+  return false;
 }
 
 void add_parameter(OptimizerTensors& call, Tensor updated, Tensor shadow, const Tensor& grad) {

@@ -30,6 +30,8 @@ void check_gradient(const char* optimizer, const Tensor& p, const Tensor& grad);
 /// The low-precision copy of `p` that the step may overwrite; undefined when there is none, or when somebody else still
 /// holds it: a graph that has not run backward, a cast cache. Then the next cast makes a new one.
 Tensor writable_copy(const Tensor& p);
+/// Whether a parameter of `call` has elements in the memory of `p`.
+bool shares_memory(const OptimizerTensors& call, const Tensor& p);
 /// Adds what a step updates for one parameter, its gradient and, where it has one, what is written along.
 void add_parameter(OptimizerTensors& call, Tensor updated, Tensor shadow, const Tensor& grad);
 /// After the backend's call: raises the versions of what it wrote, and declares the low-precision copies valid. Also
@@ -40,10 +42,14 @@ void finish(const OptimizerTensors& call, std::initializer_list<const std::vecto
 template <class Call>
 class CallList {
  public:
-  /// The call for `p`'s device and dtype; a new one is a copy of `settings`.
+  /// The call for `p`'s device and dtype; a new one is a copy of `settings`. Parameters that share memory come into
+  /// calls of their own, in order: the updates do not race, and a later one ends the low-precision copies that an
+  /// earlier one has written, since it raises the version.
   Call& call_for(const Tensor& p, const Call& settings, const StepScaling& scaling, size_t expected) {
-    for (Call& call : calls_) {
-      if (call.params[0].device() == p.device() && call.params[0].dtype() == p.dtype()) return call;
+    for (auto call = calls_.rbegin(); call != calls_.rend(); ++call) {
+      if (call->params[0].device() != p.device() || call->params[0].dtype() != p.dtype()) continue;
+      if (!shares_memory(*call, p)) return *call;
+      break;
     }
     Call& call = calls_.emplace_back(settings);
     call.scaling = scaling_on(scaling, p.device());

@@ -75,11 +75,18 @@ const OptimizerOptions& OptimizerParamGroup::options() const {
 Optimizer::Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::unique_ptr<OptimizerOptions> defaults)
     : defaults_(std::move(defaults)) {
   TANDEM_CHECK(defaults_, StateError, "Optimizer: the default options are null; give it options");
+  TANDEM_CHECK(!param_groups.empty(), StateError, "Optimizer: the list of parameter groups is empty; give it one");
   for (const OptimizerParamGroup& group : param_groups) add("Optimizer", group);
 }
 
 Optimizer::Optimizer(std::vector<Tensor> parameters, std::unique_ptr<OptimizerOptions> defaults)
-    : Optimizer(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(parameters))}, std::move(defaults)) {}
+    : Optimizer(std::vector<OptimizerParamGroup>{group_of(std::move(parameters))}, std::move(defaults)) {}
+
+OptimizerParamGroup Optimizer::group_of(std::vector<Tensor> params) {
+  TANDEM_CHECK(!params.empty(), StateError,
+               "Optimizer: the parameter list is empty; were the modules registered with register_module()?");
+  return OptimizerParamGroup(std::move(params));
+}
 
 void Optimizer::add_param_group(const OptimizerParamGroup& group) { add("add_param_group", group); }
 

@@ -1,6 +1,7 @@
 #include "tandem/optim/sgd.h"
 
 #include <cmath>
+#include <typeinfo>
 #include <utility>
 
 #include "src/optim/multi_tensor.h"
@@ -49,7 +50,9 @@ SGD::SGD(const std::vector<OptimizerParamGroup>& param_groups, SGDOptions defaul
 }
 
 SGD::SGD(std::vector<Tensor> params, SGDOptions defaults)
-    : SGD(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(params))}, std::move(defaults)) {}
+    : SGD(std::vector<OptimizerParamGroup>{group_of(std::move(params))}, std::move(defaults)) {}
+
+bool SGD::overrides_step() const { return typeid(*this) != typeid(SGD); }
 
 void SGD::check_options(const OptimizerOptions& options) const {
   const SGDOptions& o = sgd_options(options);

@@ -54,10 +54,11 @@ void Storage::resolve_pending() {
                               "drop gradients with zero_grad() before the capture");
   }
   const std::lock_guard lock(pending_mutex());
-  const std::unique_ptr<PendingScale> pending(pending_.load(std::memory_order_relaxed));
+  PendingScale* pending = pending_.load(std::memory_order_relaxed);
   if (!pending) return;
-  pending->apply();
+  pending->apply();                                    // when it throws, the factor is still to be applied
   pending_.store(nullptr, std::memory_order_release);  // only now may others read
+  delete pending;
 }
 
 }  // namespace tandem

@@ -4,6 +4,7 @@
 
 #include "support/device.h"
 #include "tandem/amp/autocast.h"
+#include "tandem/amp/policy_overrides.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/ops/ops.h"
 #include "tandem/optim/optim.h"
@@ -99,6 +100,55 @@ TEST_F(CastCacheTest, ADeadWeightLeavesNoWrongHit) {
   }
 }
 
+TEST_F(CastCacheTest, CastsOfDeadWeightsAreReleased) {
+  const Tensor input = ones({1, 64});
+  AutocastGuard guard(device_type());
+  std::vector<Tensor> live;
+  for (int i = 0; i < 100; ++i) {
+    live.push_back(ones({64, 64}).requires_grad_());
+    linear(input, live.back());
+  }
+  const int64_t held = amp::autocast_cache_stats().bytes;
+  EXPECT_EQ(amp::autocast_cache_stats().entries, 100);
+  for (int i = 0; i < 1000; ++i) {
+    linear(input, ones({64, 64}).requires_grad_());
+    ASSERT_LE(amp::autocast_cache_stats().bytes, 2 * held) << i;
+  }
+  const auto stats = amp::autocast_cache_stats();
+  for (const Tensor& weight : live) linear(input, weight);
+  EXPECT_EQ(amp::autocast_cache_stats().hits, stats.hits + 100) << "those of living weights stay";
+}
+
+TEST_F(CastCacheTest, OneCastIsHeldWhereEveryWeightDies) {
+  AutocastGuard guard(device_type());
+  for (int i = 0; i < 100; ++i) {
+    linear(x, ones({4, 3}).requires_grad_());
+    ASSERT_EQ(amp::autocast_cache_stats().entries, 1);
+  }
+}
+
+TEST_F(CastCacheTest, AViewOpThatCastsDoesNotHandOutTheCache) {
+  AutocastGuard guard(device_type());
+  const float before = linear(x, w)[0][0].item<float>();
+  {
+    amp::PolicyGuard policy({{"view", amp::Cast::lower}, {"transpose", amp::Cast::lower}});
+    NoGradGuard no_grad;
+    const Tensor y = w.view({3, 4});
+    EXPECT_EQ(y.dtype(), amp::get_autocast_dtype(device_type()));
+    y.mul_(0);
+    w.transpose(0, 1).mul_(0);
+  }
+  EXPECT_EQ(linear(x, w)[0][0].item<float>(), before);
+  EXPECT_EQ(w[0][0].item<float>(), 0.25F);
+}
+
+TEST_F(CastCacheTest, AViewOpThatCastsPassesGradientsOn) {
+  AutocastGuard guard(device_type());
+  amp::PolicyGuard policy({{"view", amp::Cast::lower}});
+  w.view({3, 4}).to(kFloat).sum().backward();
+  EXPECT_TRUE(w.grad().eq(1).all().item<bool>());
+}
+
 TEST_F(CastCacheTest, DataThatWasReplacedIsCastAgain) {
   AutocastGuard guard(device_type());
   EXPECT_EQ(linear(x, w)[0][0].item<float>(), 0.375F);
@@ -134,6 +184,29 @@ TEST_F(CastCacheTest, CastsOutliveTheirRegionOnlyForAnOptimizer) {
   AutocastGuard guard(device_type());
   EXPECT_EQ(linear(input, weight)[0][0].item<float>(), 1024 * (0.25F - 1.5F));
   EXPECT_EQ(amp::autocast_cache_stats().hits - stats.hits, 1);
+}
+
+TEST_F(CastCacheTest, OneCopyOfAWeightIsHeld) {
+  const Tensor weight = full({1024, 1024}, 0.25).requires_grad_(), input = ones({1, 1024});
+  optim::SGD sgd({weight}, optim::SGDOptions(0.5));
+  const int64_t before = cpu::memory_allocated();
+  const int64_t one_copy = [&] {  // with the allocator's padding
+    const Tensor copy = empty_like(weight, kBFloat16);
+    return cpu::memory_allocated() - before;
+  }();
+  for (int i = 0; i < 3; ++i) {
+    sgd.zero_grad();
+    AutocastGuard guard(device_type(), kBFloat16);
+    linear(input, weight).sum().backward();
+    sgd.step();
+  }
+  sgd.zero_grad();
+  EXPECT_EQ(cpu::memory_allocated(), before + one_copy) << "the lasting copy";
+  NoGradGuard no_grad;
+  weight.mul_(2);
+  AutocastGuard guard(device_type(), kBFloat16);
+  linear(input, weight);
+  EXPECT_EQ(cpu::memory_allocated(), before + one_copy) << "the new cast, without the stale copy";
 }
 
 }  // namespace

@@ -117,6 +117,187 @@ TEST_F(GradScalerTest, AUsersOwnOptimizerIsUnscaledAndSkipped) {
   EXPECT_EQ(scaler.get_scale(), 32);
 }
 
+/// A built-in optimizer with a step() of the user's own around its own.
+template <class Base>
+struct Counting : Base {
+  using Base::Base;
+  using Base::step;
+  Tensor step(optim::Optimizer::LossClosure closure = nullptr) override {
+    ++steps;
+    gradient = this->parameters()[0].grad()[0].template item<float>();
+    return Base::step(closure);
+  }
+  int steps = 0;
+  float gradient = 0;  // as step() saw it
+};
+/// The same without the base's step().
+struct Replaced : optim::SGD {
+  using SGD::SGD;
+  using SGD::step;
+  Tensor step(LossClosure = nullptr) override {
+    NoGradGuard no_grad;
+    for (const Tensor& x : parameters()) x.sub_(x.grad());
+    return {};
+  }
+};
+/// A built-in optimizer whose step(scaling) is the user's.
+struct Doubled : optim::SGD {
+  using SGD::SGD;
+  using SGD::step;
+  void step(const StepScaling& scaling) override {
+    SGD::step(scaling);
+    SGD::step(scaling);
+  }
+};
+
+template <class Optimizer>
+struct OverriddenStep : ::testing::Test {};
+using BuiltIn = ::testing::Types<optim::SGD, optim::Adam, optim::AdamW>;
+TYPED_TEST_SUITE(OverriddenStep, BuiltIn);
+
+TYPED_TEST(OverriddenStep, IsCalledAndSkipped) {
+  const Tensor p = full({2}, 4.0).requires_grad_(), q = full({2}, 4.0).requires_grad_();
+  Counting<TypeParam> counting(std::vector<Tensor>{p}, 1.0);
+  TypeParam plain(std::vector<Tensor>{q}, 1.0);
+  GradScaler scaler(GradScalerOptions().init_scale(64));
+  for (const double slope : {2.0, static_cast<double>(INFINITY), 2.0}) {
+    for (const Tensor& x : {p, q}) x.mutable_grad() = Tensor();
+    scaler.scale(((p + q) * slope).sum()).backward();
+    const amp::StepResult result = scaler.step(counting);
+    scaler.step(plain);
+    EXPECT_EQ(result.skipped(), std::isinf(slope));
+    scaler.update();
+  }
+  EXPECT_EQ(counting.steps, 2);
+  EXPECT_EQ(counting.gradient, 2) << "unscaled";
+  EXPECT_TRUE(p.detach().eq(q.detach()).all().template item<bool>());
+}
+
+TYPED_TEST(OverriddenStep, IsCalledAfterUnscale) {
+  const Tensor p = full({2}, 4.0).requires_grad_();
+  Counting<TypeParam> counting(std::vector<Tensor>{p}, 1.0);
+  GradScaler scaler(GradScalerOptions().init_scale(64));
+  scaler.scale(p.sum()).backward();
+  scaler.unscale_(counting);
+  scaler.step(counting);
+  scaler.update();
+  EXPECT_EQ(counting.steps, 1);
+}
+
+TEST_F(GradScalerTest, AStepThatReplacesTheBuiltInOneIsUnscaledAndSkipped) {
+  Replaced replaced(std::vector<Tensor>{p}, 1.0);
+  GradScaler scaler(GradScalerOptions().init_scale(64));
+  for (const double slope : {2.0, static_cast<double>(NAN)}) {
+    backward(scaler, slope);
+    scaler.step(replaced);
+    scaler.update();
+  }
+  EXPECT_EQ(p[0].item<float>(), 2);
+}
+
+TEST_F(GradScalerTest, AnOverriddenStepOfAScalingIsCalled) {
+  Doubled doubled(std::vector<Tensor>{p}, 1.0);
+  GradScaler scaler(GradScalerOptions().init_scale(64));
+  for (const double slope : {1.5, static_cast<double>(NAN)}) {
+    backward(scaler, slope);
+    scaler.step(doubled);
+    scaler.update();
+  }
+  EXPECT_EQ(p[0].item<float>(), 1);
+}
+
+TEST_F(GradScalerTest, AGradientOfTwoParametersIsDividedOnce) {
+  for (const bool is_view : {false, true}) {
+    for (const bool first_unscale : {false, true}) {
+      const Tensor a = ones({2}).requires_grad_(), b = ones({2}).requires_grad_();
+      optim::SGD both({a, b}, optim::SGDOptions(1.0));
+      GradScaler scaler(GradScalerOptions().init_scale(8));
+      scaler.scale(a.sum()).backward();
+      b.mutable_grad() = is_view ? a.grad().view({2}) : a.grad();
+      if (first_unscale) scaler.unscale_(both);
+      scaler.step(both);
+      scaler.update();
+      EXPECT_EQ(a[0].item<float>(), 0);
+      EXPECT_EQ(b[0].item<float>(), 0);
+      EXPECT_EQ(a.grad()[0].item<float>(), 1);
+    }
+  }
+  GradScaler scaler(GradScalerOptions().init_scale(8));
+  scaler.scale(ones({}));
+  const Tensor g = full({2}, 8.0);
+  scaler.unscale_({g, g.view({2, 1}), g});
+  EXPECT_EQ(g[1].item<float>(), 1);
+}
+
+/// The parameter after a step on `grad`, with or without unscale_ before.
+Tensor stepped(const Tensor& start, const Tensor& grad, bool unscaled, bool adam) {
+  const Tensor p = start.clone().requires_grad_();
+  optim::SGD sgd(std::vector<Tensor>{p}, optim::SGDOptions(0.1).momentum(0.9).weight_decay(0.01));
+  optim::Adam with_moments(std::vector<Tensor>{p}, optim::AdamOptions(0.1));
+  optim::Optimizer& optimizer = adam ? static_cast<optim::Optimizer&>(with_moments) : sgd;
+  GradScaler scaler(GradScalerOptions().init_scale(1000).static_scale(true));
+  scaler.scale(ones({}));
+  for (int i = 0; i < 3; ++i) {
+    p.mutable_grad() = grad.clone();
+    if (unscaled) scaler.unscale_(optimizer);
+    scaler.step(optimizer);
+    scaler.update();
+  }
+  return p.detach();
+}
+
+TEST_F(GradScalerTest, AStepIsTheSameWithAndWithoutUnscaleBeforeIt) {
+  const Tensor start = randn({300}), grad = randn({300}) * 1000;
+  struct Dtypes {
+    DType param, grad;
+  };
+  for (const Dtypes d : {Dtypes{kFloat, kFloat},
+                         {kBFloat16, kBFloat16},
+                         {kDouble, kDouble},
+                         {kFloat, kBFloat16},
+                         {kFloat, kDouble},
+                         {kDouble, kFloat}}) {
+    for (const bool adam : {false, true}) {
+      const Tensor a = stepped(start.to(d.param), grad.to(d.grad), false, adam),
+                   b = stepped(start.to(d.param), grad.to(d.grad), true, adam);
+      EXPECT_TRUE(a.eq(b).all().item<bool>()) << name(d.param) << " with gradients in " << name(d.grad);
+    }
+  }
+}
+
+TEST_F(GradScalerTest, F16GradientsKeepTheirSmallValuesInAFusedStep) {
+  const Tensor half = full({2}, 1.0, kHalf).requires_grad_();
+  optim::SGD steps_half(std::vector<Tensor>{half}, optim::SGDOptions(4096.0));
+  GradScaler scaler(GradScalerOptions().init_scale(0x1p20));
+  scaler.scale(ones({}));
+  half.mutable_grad() = full({2}, 0x1p-8, kHalf);  // 2^-28 unscaled, which f16 has not
+  scaler.step(steps_half);
+  EXPECT_EQ(half[0].item<float>(), 1);  // 1 - 2^-16, rounded
+  steps_half.param_groups()[0].options().set_lr(0x1p26);
+  scaler.update();
+  half.mutable_grad() = full({2}, 0x1p-8, kHalf);
+  scaler.step(steps_half);
+  EXPECT_EQ(half[0].item<float>(), 0.75F);
+}
+
+TEST_F(GradScalerTest, AMovedFromScalerSaysSo) {
+  GradScaler scaler;
+  scaler.scale(ones({}));
+  const GradScaler taken = std::move(scaler);
+  EXPECT_EQ(taken.get_scale(), 65536);
+  // NOLINTBEGIN(bugprone-use-after-move)
+  EXPECT_THROWS(scaler.set_growth_factor(3), StateError, "set_growth_factor", "moved");
+  EXPECT_THROWS(scaler.set_backoff_factor(0.25), StateError, "set_backoff_factor", "moved");
+  EXPECT_THROWS(scaler.set_growth_interval(3), StateError, "set_growth_interval", "moved");
+  EXPECT_THROWS(scaler.scale(ones({})), StateError, "scale", "moved");
+  EXPECT_THROWS(scaler.load_state_dict(taken.state_dict()), StateError, "load_state_dict", "moved");
+  EXPECT_THROWS(scaler.step(sgd), StateError, "step");
+  EXPECT_THROWS(scaler.update(), StateError, "update");
+  scaler = GradScaler();
+  // NOLINTEND(bugprone-use-after-move)
+  scaler.set_growth_factor(3);
+}
+
 TEST_F(GradScalerTest, WrongOrderSaysWhatToDo) {
   GradScaler scaler;
   EXPECT_THROWS(scaler.unscale_(sgd), StateError, "unscale_", "scale(loss)");

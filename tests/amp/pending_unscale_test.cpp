@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/device.h"
@@ -66,6 +68,34 @@ TEST(PendingUnscale, APointerTakenBeforeIsServedAtOnce) {
   const float* data = g.const_data_ptr<float>();
   amp::detail::postpone_unscale({g}, full({}, 1.0 / 1024));
   EXPECT_EQ(data[1], 3);
+}
+
+/// A factor whose application fails the first time.
+struct FailsOnce final : PendingScale {
+  explicit FailsOnce(bool& alive) : alive_(alive) { alive_ = true; }
+  ~FailsOnce() override { alive_ = false; }
+  FailsOnce(const FailsOnce&) = delete;
+  FailsOnce& operator=(const FailsOnce&) = delete;
+  void apply() override {
+    if (std::exchange(failed_, true)) return;
+    throw OutOfMemoryError("no memory for the factor");
+  }
+
+ private:
+  bool& alive_;
+  bool failed_ = false;
+};
+
+TEST(PendingUnscale, StaysPendingWhenItsApplicationThrows) {
+  const Tensor g = full({4}, 3.0);
+  bool alive = false;
+  g.impl().storage->set_pending(std::make_unique<FailsOnce>(alive));
+  EXPECT_THROW(g.const_data_ptr<float>(), OutOfMemoryError);
+  ASSERT_TRUE(alive) << "the storage still refers to it";
+  ASSERT_TRUE(g.storage().has_pending());
+  EXPECT_EQ(g[1].item<float>(), 3);
+  EXPECT_FALSE(alive);
+  EXPECT_FALSE(g.storage().has_pending());
 }
 
 }  // namespace

@@ -8,10 +8,12 @@
 
 #include <cmath>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "support/throws.h"
 #include "tandem/amp/debug.h"
 #include "tandem/tandem.h"
 
@@ -156,6 +158,113 @@ TEST_F(TrainLogTest, AppendingGoesOnAfterATornLine) {
   ASSERT_THAT(lines(csv), SizeIs(3)) << "one header";
   { TrainLog({jsonl, csv}).step({.loss = ones({})}); }
   EXPECT_THAT(lines(jsonl), SizeIs(1)) << "a new log starts the file anew";
+}
+
+TEST_F(TrainLogTest, TakesFileNamesAsLiterals) {
+  const std::string before = std::filesystem::current_path();
+  std::filesystem::current_path(::testing::TempDir());
+  {
+    TrainLog log({"train_log_literals.jsonl", "train_log_literals.csv"});
+    log.step({.loss = ones({})});
+  }
+  { TrainLog({"train_log_one.csv"}).step({.loss = ones({})}); }
+  for (const char* name : {"train_log_literals.jsonl", "train_log_literals.csv", "train_log_one.csv"}) {
+    EXPECT_FALSE(lines(name).empty()) << name;
+    std::remove(name);
+  }
+  std::filesystem::current_path(before);
+}
+
+TEST_F(TrainLogTest, AppendingGoesOnWithTheSeconds) {
+  const double earlier = 1e6;
+  std::ofstream(jsonl) << "{\"step\": 0, \"seconds\": 5, \"loss\": 1}\n{\"step\": 1, \"seconds\": " << earlier
+                       << ", \"loss\": 1}\n{\"step\": 2, \"seconds\": 7";  // torn
+  {
+    TrainLog log({jsonl, csv}, {.append = true, .first_step = 2});
+    log.step({.loss = ones({}), .samples = 8});
+  }
+  {
+    TrainLog log(csv, {.append = true, .first_step = 3});
+    log.step({.loss = ones({})});
+  }
+  const double at_step_2 = nlohmann::json::parse(lines(jsonl).back())["seconds"];
+  EXPECT_GT(at_step_2, earlier);
+  EXPECT_LT(at_step_2, earlier + 60);
+  const auto table = lines(csv);
+  ASSERT_THAT(table, SizeIs(3));
+  EXPECT_EQ(std::stod(cells(table[1])[1]), at_step_2);
+  EXPECT_GT(std::stod(cells(table[2])[1]), at_step_2);
+  { TrainLog(jsonl).step({.loss = ones({})}); }
+  EXPECT_LT(parse(jsonl)[0]["seconds"].get<double>(), 60) << "a new log starts at 0";
+}
+
+TEST_F(TrainLogTest, FindsTheLastSecondsOfALongFile) {
+  {
+    std::ofstream out(csv);
+    out << "step,seconds,loss\n0,12.5,1\n";
+    for (int i = 0; i < 40000; ++i) out << "# no line of a log\n";
+  }
+  TrainLog log(csv, {.append = true, .first_step = 1});
+  log.step({.loss = ones({})});
+  EXPECT_GT(std::stod(cells(lines(csv).back())[1]), 12.5);
+}
+
+TEST_F(TrainLogTest, LearningRateAndOwnValues) {
+  {
+    TrainLog log({jsonl, csv}, {.columns = {"val loss"}});
+    const int64_t depth = 3;
+    log.step({.loss = ones({}), .lr = 0.5, .values = {{"depth", depth}, {"largest", full({1}, 2.5)}}});
+    log.step({.loss = ones({}), .values = {{"largest", full({}, INFINITY)}, {"val loss", 0.125}}});
+    log.step({.values = {{"largest", Tensor()}}});
+  }
+  const auto rows = parse(jsonl);
+  ASSERT_THAT(rows, SizeIs(3));
+  EXPECT_EQ(rows[0]["lr"], 0.5);
+  EXPECT_EQ(rows[0]["depth"], 3);
+  EXPECT_EQ(rows[0]["largest"], 2.5);
+  EXPECT_FALSE(rows[1].contains("lr"));
+  EXPECT_EQ(rows[1]["largest"], "inf");
+  EXPECT_EQ(rows[1]["val loss"], 0.125);
+  EXPECT_FALSE(rows[2].contains("largest"));
+  const auto table = lines(csv);
+  ASSERT_THAT(table, SizeIs(4));
+  EXPECT_EQ(table[0], "step,seconds,loss,scale,skipped,grad_norm,samples_per_second,lr,depth,largest,val loss");
+  EXPECT_THAT(table[1], ::testing::EndsWith(",1,,,,,0.5,3,2.5,"));
+  EXPECT_THAT(table[2], ::testing::EndsWith(",1,,,,,,,inf,0.125"));
+  EXPECT_THAT(table[3], ::testing::EndsWith(",,,,,,,,,"));
+}
+
+TEST_F(TrainLogTest, AppendingKeepsTheColumnsOfTheFile) {
+  std::ofstream(csv) << "seconds,largest,step,loss\n3,0.5,0,1\n";
+  TrainLog log(csv, {.append = true, .first_step = 1});
+  log.step({.loss = full({}, 2.0), .values = {{"largest", 4}}});
+  log.step({.loss = full({}, 2.0)});
+  const auto table = lines(csv);
+  ASSERT_THAT(table, SizeIs(4));
+  EXPECT_THAT(table[2], ::testing::EndsWith(",4,1,2"));
+  EXPECT_THAT(table[3], ::testing::EndsWith(",,2,2"));
+  EXPECT_THROWS(log.step({.loss = ones({}), .lr = 0.5}), StateError, "no column for 'lr'", "seconds,largest,step,loss",
+                "columns");
+  EXPECT_THROWS(log.step({.samples = 8}), StateError, "no column for 'samples_per_second'");
+  EXPECT_THROWS(TrainLog(csv, {.append = true, .columns = {"depth"}}), StateError, "no column for 'depth'");
+  EXPECT_THAT(lines(csv), SizeIs(4)) << "nothing was written";
+  std::ofstream(csv) << "a,b\n1,2\n";
+  EXPECT_THROWS(TrainLog(csv, {.append = true}), StateError, "no log to append to", "'a,b'");
+  EXPECT_THAT(lines(csv), SizeIs(2));
+}
+
+TEST_F(TrainLogTest, RefusesNamesThatNoFileCanHold) {
+  TrainLog log({jsonl, csv});
+  for (const std::string name : {"", "a,b", "a\"b", "a\nb"}) {
+    EXPECT_THROWS(log.step({.values = {{name, 1}}}), StateError, "TrainLog", "no name");
+  }
+  EXPECT_THROWS(log.step({.values = {{"loss", 1}}}), StateError, "'loss'", "another name");
+  EXPECT_THROWS(log.step({.values = {{"a", 1}, {"a", 2}}}), StateError, "two values", "'a'");
+  EXPECT_THROWS(log.step({.lr = 1, .values = {{"lr", 2}}}), StateError, "two values", "'lr'");
+  EXPECT_THROWS(log.step({.values = {{"a", ones({2})}}}), ShapeError, "a is [2]", "mean()");
+  log.step({.values = {{"a", 1}}});
+  EXPECT_THROWS(log.step({.values = {{"b", 1}}}), StateError, "no column for 'b'");
+  EXPECT_EQ(parse(jsonl)[0]["step"], 0) << "a refused step has no number";
 }
 
 TEST_F(TrainLogTest, AKilledProgramLeavesEveryStepThatItLogged) {

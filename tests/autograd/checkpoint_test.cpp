@@ -197,6 +197,41 @@ TEST_F(Checkpoint, ATensorOverwrittenWithinIsNoticed) {
   EXPECT_THROWS(checkpoint(f, x).sum().backward(), AutogradError, "changed in place");
 }
 
+TEST_F(Checkpoint, AWeightChangedBeforeBackwardIsNoticed) {
+  const Tensor bias = randn({8}).requires_grad_();
+  const auto f = [&](const Tensor& h) { return linear(h, w1, bias).relu().mm(w2).relu(); };
+  const auto nested = [&](const Tensor& h) { return checkpoint(f, h); };
+  for (const bool autocast : {false, true}) {
+    for (const Tensor& changed : {w1, bias, w2}) {
+      for (const bool is_nested : {false, true}) {
+        const auto loss = [&] {
+          amp::AutocastGuard region(device_type(), kBFloat16, autocast);
+          return (is_nested ? checkpoint(nested, x) : checkpoint(f, x)).to(kFloat).sum();
+        };
+        const Tensor y = loss();
+        {
+          NoGradGuard no_grad;
+          changed.mul_(2);
+        }
+        EXPECT_THROWS(y.backward(), AutogradError, "changed");
+        const Tensor z = loss();
+        changed.set_data(changed.detach().clone());
+        EXPECT_THROWS(z.backward(), AutogradError, "changed");
+        EXPECT_NO_THROW(loss().backward());
+      }
+    }
+  }
+}
+
+TEST_F(Checkpoint, AWeightMayChangeOnceBackwardIsOver) {
+  for (int i = 0; i < 2; ++i) {
+    amp::AutocastGuard region(device_type(), kBFloat16);
+    checkpoint(block_function(), x).to(kFloat).sum().backward();
+    NoGradGuard no_grad;
+    w1.sub_(w1.grad());
+  }
+}
+
 TEST_F(Checkpoint, AnErrorInTheFunctionRestoresEverything) {
   EXPECT_THROWS(checkpoint([](const Tensor& h) { return h.view({3}); }, x), ShapeError, "view");
   const Tensor y = x.exp();  // would be dropped, if a checkpoint were still open

@@ -169,6 +169,53 @@ TEST_P(AmpStep, MakesNoLastingCopyOfAWeightWithAPointerOut) {
             mm(ones({2, 4}, kBFloat16), w.detach().to(kBFloat16))[0][0].item<float>());
 }
 
+/// What autocast computes with `weight`, beside what it should.
+void expect_current_cast(const Tensor& weight) {
+  const Tensor expected = mm(ones({2, weight.size(0)}, kBFloat16), weight.detach().to(kBFloat16));
+  EXPECT_TRUE(equal(forward(weight, kBFloat16), expected));
+}
+
+TEST_P(AmpStep, ParametersThatShareMemoryHaveNoStaleCasts) {
+  const Tensor a = randn({8, 8}).requires_grad_(), b = ones({8, 8}).requires_grad_();
+  b.set_data(a);
+  const Tensor rows = a.detach().narrow(0, 2, 4).requires_grad_();  // part of the same memory
+  auto optimizer = make({a, b, rows});
+  for (int i = 0; i < 4; ++i) {
+    optimizer->zero_grad();
+    for (const Tensor& w : {a, b, rows}) expect_current_cast(w);
+    (forward(a, kBFloat16) + forward(b, kBFloat16) + forward(rows, kBFloat16)).to(kFloat).sum().backward();
+    optimizer->step();
+  }
+}
+
+TEST_P(AmpStep, PartsOfOneBufferKeepTheirLastingCopies) {
+  const Tensor flat = randn({128});
+  const auto part = [&](int64_t first) { return flat.narrow(0, first, 64).view({8, 8}).detach().requires_grad_(); };
+  const Tensor a = part(0), b = part(64);
+  auto optimizer = make({a, b});
+  for (int i = 0; i < 3; ++i) {
+    optimizer->zero_grad();
+    (forward(a, kBFloat16) + forward(b, kBFloat16)).to(kFloat).sum().backward();
+    optimizer->step();
+  }
+  for (const Tensor& w : {a, b}) EXPECT_TRUE(amp::detail::lasting_copy(w, kBFloat16).defined());
+}
+
+TEST(SharedMemory, IsUpdatedInOrder) {
+  const int64_t n = 1 << 17;  // more than one thread's share
+  const Tensor a = ones({n}).requires_grad_(), b = ones({n}).requires_grad_();
+  b.set_data(a);
+  optim::SGD sgd({a, b}, optim::SGDOptions(0.5).weight_decay(1));
+  for (int i = 0; i < 3; ++i) {
+    a.detach().fill_(1.0);
+    a.mutable_grad() = full({n}, 1.0);
+    b.mutable_grad() = full({n}, 2.0);
+    sgd.step();
+    // 1 - (1 + 1) / 2 = 0, then 0 - (2 + 0) / 2
+    EXPECT_TRUE(a.detach().eq(-1).all().item<bool>());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Optimizers, AmpStep, ::testing::Range(0, 4));
 
 }  // namespace

@@ -30,6 +30,7 @@ Tensor leaf() { return ones({3}).requires_grad_(); }
 
 TEST(OptimizerErrors, Parameters) {
   const Tensor none, p = leaf(), n = ones({2, 3}, kLong);
+  const OptimizerParamGroup nothing(Tensors{});
   const auto sgd = [](const Tensors& parameters) { SGD optimizer(parameters, 0.1); };
   const auto add = [=](const Tensor& x) { SGD(Tensors{p}, 0.1).add_param_group(OptimizerParamGroup({x})); };
   expect_refused({
@@ -41,9 +42,16 @@ TEST(OptimizerErrors, Parameters) {
                 "clone()"),
       BAD_INPUT("add_param_group", add(p), StateError, "parameter 0 ([3])", "already", "once"),
       BAD_INPUT("add_param_group", add(none), StateError, "parameter 0", "undefined tensor", "give it a value first"),
-      BAD_INPUT("SGD", SGD(Tensors{}, 0.1).step(), StateError, "without any parameters", "registered"),
-      BAD_INPUT("Adam", Adam(Tensors{}).step(), StateError, "without any parameters", "registered"),
-      BAD_INPUT("AdamW", AdamW(Tensors{}).step(), StateError, "without any parameters", "registered"),
+      BAD_INPUT("SGD", SGD({nothing}, 0.1).step(), StateError, "without any parameters", "registered"),
+      BAD_INPUT("Adam", Adam({nothing}).step(), StateError, "without any parameters", "registered"),
+      BAD_INPUT("AdamW", AdamW({nothing}).step(), StateError, "without any parameters", "registered"),
+      BAD_INPUT("Optimizer", SGD(Tensors{}, 0.1), StateError, "parameter list is empty", "registered"),
+      BAD_INPUT("Optimizer", Adam(Tensors{}), StateError, "parameter list is empty", "registered"),
+      BAD_INPUT("Optimizer", AdamW(Tensors{}), StateError, "parameter list is empty", "registered"),
+      BAD_INPUT("Optimizer", Plain(Tensors{}, std::make_unique<SGDOptions>(1)), StateError, "parameter list is empty",
+                "registered"),
+      BAD_INPUT("Optimizer", Adam(std::vector<OptimizerParamGroup>{}), StateError, "parameter groups is empty",
+                "give it one"),
   });
 }
 
@@ -72,6 +80,49 @@ TEST(OptimizerErrors, Options) {
       BAD_INPUT("AdamW", AdamW(p, AdamWOptions().betas({0.9, 1.5})), StateError, "beta 1 = 1.5", "[0, 1)"),
       BAD_INPUT("Optimizer", Plain(p, nullptr), StateError, "default options are null", "give it options"),
       BAD_INPUT("options", OptimizerParamGroup(p).options(), StateError, "none yet", "defaults"),
+  });
+}
+
+TEST(OptimizerErrors, OptionsOfGroups) {
+  const auto group = []<class Options>(const Options& options) {
+    return OptimizerParamGroup(Tensors{leaf()}, options.clone());
+  };
+  // Given with a group, added with one, or set later: then the next step refuses, before it writes anything.
+  const auto made = [=](const auto& make, const auto& options) {
+    const auto optimizer = make(std::vector<OptimizerParamGroup>{OptimizerParamGroup(Tensors{leaf()}), group(options)});
+  };
+  const auto added = [=](const auto& make, const auto& options) {
+    make({OptimizerParamGroup(Tensors{leaf()})})->add_param_group(group(options));
+  };
+  const auto set = [](const auto& make, const auto& options) {
+    const auto optimizer = make({OptimizerParamGroup(Tensors{leaf()})});
+    optimizer->param_groups()[0].params()[0].mutable_grad() = ones({3});
+    optimizer->param_groups()[0].set_options(options.clone());
+    try {
+      optimizer->step();
+    } catch (...) {
+      EXPECT_TRUE(optimizer->parameters()[0].detach().eq(1).all().template item<bool>());
+      throw;
+    }
+  };
+  using Groups = std::vector<OptimizerParamGroup>;
+  const auto sgd = [](const Groups& groups) { return std::make_unique<SGD>(groups, 1); };
+  const auto adam = [](const Groups& groups) { return std::make_unique<Adam>(groups); };
+  const auto adamw = [](const Groups& groups) { return std::make_unique<AdamW>(groups); };
+  expect_refused({
+      BAD_INPUT("SGD", made(sgd, SGDOptions(-0.5)), StateError, "lr = -0.5"),
+      BAD_INPUT("SGD", added(sgd, SGDOptions(1).momentum(-1)), StateError, "momentum = -1"),
+      BAD_INPUT("SGD", set(sgd, SGDOptions(-0.5)), StateError, "lr = -0.5"),
+      BAD_INPUT("SGD", set(sgd, SGDOptions(1).momentum(-1)), StateError, "momentum = -1"),
+      BAD_INPUT("SGD", set(sgd, SGDOptions(1).weight_decay(-1)), StateError, "weight_decay = -1"),
+      BAD_INPUT("Adam", made(adam, AdamOptions(-1)), StateError, "lr = -1"),
+      BAD_INPUT("Adam", added(adam, AdamOptions().eps(-1)), StateError, "eps = -1"),
+      BAD_INPUT("Adam", set(adam, AdamOptions(-1)), StateError, "lr = -1"),
+      BAD_INPUT("Adam", set(adam, AdamOptions().eps(-1)), StateError, "eps = -1"),
+      BAD_INPUT("Adam", set(adam, AdamOptions().betas({1, 0.9})), StateError, "beta 0 = 1"),
+      BAD_INPUT("AdamW", made(adamw, AdamWOptions().betas({0.9, -0.1})), StateError, "beta 1 = -0.1"),
+      BAD_INPUT("AdamW", added(adamw, AdamWOptions().weight_decay(-1)), StateError, "weight_decay = -1"),
+      BAD_INPUT("AdamW", set(adamw, AdamWOptions().weight_decay(-1)), StateError, "weight_decay = -1"),
   });
 }
 

@@ -143,8 +143,9 @@ TEST(Optimizer, RefusesBadParameters) {
   EXPECT_THROWS(PlainDescent(std::vector<Tensor>{p, Tensor()}), StateError, "parameter 1");
   EXPECT_EQ(sgd.size(), 1U);
   // Nothing to step is a mistake; no gradients is not.
-  EXPECT_THROWS(optim::SGD(std::vector<Tensor>{}, 0.1).step(), StateError, "SGD", "without any parameters");
-  EXPECT_THROWS(optim::Adam(std::vector<Tensor>{}).step(), StateError, "Adam", "without any parameters");
+  const OptimizerParamGroup nothing(std::vector<Tensor>{});
+  EXPECT_THROWS(optim::SGD({nothing}, 0.1).step(), StateError, "SGD", "without any parameters");
+  EXPECT_THROWS(optim::Adam({nothing}).step(), StateError, "Adam", "without any parameters");
   sgd.step();
   EXPECT_EQ(p[0].item<float>(), 1);
 }

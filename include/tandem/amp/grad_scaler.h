@@ -106,7 +106,8 @@ class GradScaler {
 
   /// Divides the optimizer's gradients by the scale in place and looks for inf and NaN, before and after.
   /// Throws DTypeError for f16 gradients (they belong to parameters that should be f32) and for integers, DeviceError
-  /// for gradients on another type of device than the scale. A gradient that two optimizers share is divided once.
+  /// for gradients on another type of device than the scale. A gradient that several parameters or optimizers share is
+  /// divided once.
   void unscale_(optim::Optimizer& optimizer);
 
   /// The same for plain tensors, of any floating dtype: gradients that no optimizer of this scaler steps, or that their
@@ -117,7 +118,9 @@ class GradScaler {
   void record_found_inf(const Tensor& found_inf);
 
   /// Steps the optimizer with unscaled gradients, unless they hold inf or NaN. Does not wait for the device with
-  /// tandem's optimizers; any other optimizer costs one read. Afterwards `.grad` is unscaled, also after a skip.
+  /// tandem's optimizers; any other optimizer, those derived from tandem's included, costs one read: its step() is
+  /// called, and only where the gradients are finite (Optimizer::steps_fused). Afterwards `.grad` is unscaled, also
+  /// after a skip. The parameters are bit for bit those of unscale_() and step().
   StepResult step(optim::Optimizer& optimizer);
   /// Throws StateError when enabled: a closure would evaluate the loss behind the scaler's back.
   StepResult step(optim::Optimizer& optimizer, const optim::Optimizer::LossClosure& closure);
@@ -184,6 +187,7 @@ class GradScaler {
     Tensor found_inf;
   };
 
+  void check_not_moved(const char* call) const;
   void check_loss(const Tensor& loss) const;
   void make_state(Device device);
   void check_scaled(const char* call) const;
@@ -211,7 +215,8 @@ class GradScaler {
   Tensor scale_, growth_tracker_, hysteresis_tracker_, skips_;
   Tensor inverse_scale_;  // of this iteration; undefined until needed
   int64_t init_growth_tracker_ = 0, init_hysteresis_tracker_ = 0, init_skips_ = 0;
-  std::shared_ptr<std::array<double, 3>> rule_;    // growth_factor, backoff_factor, growth_interval, for graphs
+  // growth_factor, backoff_factor, growth_interval, for graphs; null once moved from.
+  std::shared_ptr<std::array<double, 3>> rule_;
   std::shared_ptr<detail::SkipWatch> skip_watch_;  // null without max_consecutive_skips
   uint64_t capture_ = 0;                           // in which this iteration began; 0: outside
   // Of this iteration: the optimizers past Ready by Optimizer::id, their gradients, flags that belong to no optimizer.

@@ -52,6 +52,7 @@ class Adam : public Optimizer {
   bool supports_master_weights() const override { return true; }
 
  protected:
+  bool overrides_step() const override;
   void check_options(const OptimizerOptions& options) const override;
   std::unique_ptr<OptimizerParamState> new_param_state(const Tensor& param) const override;
 };

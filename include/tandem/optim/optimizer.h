@@ -97,7 +97,8 @@ enum class MasterWeights : uint8_t {
 /// Base of all optimizers. Those of tandem make one backend call per group, device and dtype, and read nothing back:
 /// step counts, scale and found-inf stay on the device.
 ///
-/// A user's own optimizer overrides one of the two step()s, and brings the other one in by `using Optimizer::step;`:
+/// A user's own optimizer, derived from Optimizer, overrides one of the two step()s, and brings the other one in by
+/// `using Optimizer::step;`:
 ///
 /// - step(scaling), with supports_amp_scaling(): it unscales and skips by itself. A GradScaler waits for nothing, and
 ///   every mode that scales takes it.
@@ -105,13 +106,16 @@ enum class MasterWeights : uint8_t {
 ///   for one flag before it calls step(). The modes that scale refuse it, or leave it alone where they hold for the
 ///   whole process.
 ///
-/// Who overrides both, to call the closure more than once, ends step(closure) with plain_step(), which asks the modes.
+/// If you override both, to call the closure more than once, end step(closure) with plain_step(), which asks the modes.
+///
+/// A class derived from SGD, Adam or AdamW may override either: a GradScaler unscales, waits for the flag and calls
+/// step(), as it does for step(closure) above; where overrides_step() returns false it calls step(scaling).
 class Optimizer {
  public:
   /// Computes the loss anew and returns it; called with gradients being recorded.
   using LossClosure = std::function<Tensor()>;
 
-  /// Throws as add_param_group does.
+  /// Throws StateError for an empty list of groups or of parameters; otherwise as add_param_group does.
   Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::unique_ptr<OptimizerOptions> defaults);
   Optimizer(std::vector<Tensor> parameters, std::unique_ptr<OptimizerOptions> defaults);
   virtual ~Optimizer() = default;
@@ -135,6 +139,9 @@ class Optimizer {
   virtual void step(const StepScaling& scaling);
   /// Whether step(scaling) works.
   virtual bool supports_amp_scaling() const { return false; }
+  /// Whether a GradScaler calls step(scaling), which waits for nothing, rather than unscale the gradients, wait for
+  /// found_inf and call step().
+  bool steps_fused() const { return supports_amp_scaling() && (inside_scaler_ || !overrides_step()); }
   /// From now on `scaler` does what step() without a scaling does; null: step() is itself again. Throws
   /// NotImplementedError where supports_amp_scaling() is false.
   void set_step_scaler(std::shared_ptr<StepScaler> scaler);
@@ -193,6 +200,11 @@ class Optimizer {
   StateCommit prepare_load_state_dict(const StateDict& state);
 
  protected:
+  /// Whether step(closure) may do more than step(scaling) does, so that a GradScaler must call it. True for classes
+  /// derived from SGD, Adam and AdamW; one that leaves step(closure) as it is may return false.
+  virtual bool overrides_step() const { return false; }
+  /// Throws StateError when the parameter list is empty.
+  static OptimizerParamGroup group_of(std::vector<Tensor> params);
   /// Throws StateError when an option has no sensible value. Called for every group that is added.
   virtual void check_options(const OptimizerOptions& options) const;
   /// The state of `param` at its first step, for load_state_dict to fill: every tensor in the form it must have. Throws
