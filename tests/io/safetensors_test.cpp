@@ -1,15 +1,14 @@
 // Safetensors files: round trips, Python on the other side, and every way in which a file can be wrong.
 #include "tandem/io/safetensors.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/file.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 
 #include "io/corpus.h"
 #include "support/state.h"
@@ -207,30 +206,8 @@ TEST(SafetensorsErrors, AFullDiskKeepsThePreviousFile) {
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(refused, "");
   EXPECT_EQ(difference(io::load_file(path).tensors["x"], full({4}, 1.0)), "");
-  EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
-}
-
-TEST(SafetensorsErrors, TwoWritersOfOnePath) {
-  const TemporaryFolder folder;
-  const std::string path = folder.path("a");
-  const int other = open((path + ".tmp").c_str(), O_WRONLY | O_CREAT, 0600);
-  ASSERT_EQ(flock(other, LOCK_EX), 0);
-  EXPECT_THROWS(io::save_file({{"x", ones({4})}}, path), IoError, "save: ", "another writer is at work");
-  EXPECT_TRUE(std::filesystem::exists(path + ".tmp")) << "it is the other writer's";
-  // What a killed writer leaves is no obstacle.
-  ASSERT_EQ(write(other, "garbage", 7), 7);
-  close(other);
-  io::save_file({{"x", ones({4})}}, path);
-  EXPECT_EQ(difference(io::load_file(path).tensors["x"], ones({4})), "");
-}
-
-TEST(Safetensors, SymbolicLinksStayLinks) {
-  const TemporaryFolder folder;
-  io::save_file({{"x", full({4}, 1.0)}}, folder.path("a"));
-  std::filesystem::create_symlink("a", folder.path("latest"));
-  io::save_file({{"x", full({4}, 2.0)}}, folder.path("latest"));
-  EXPECT_TRUE(std::filesystem::is_symlink(folder.path("latest")));
-  EXPECT_EQ(difference(io::load_file(folder.path("a")).tensors["x"], full({4}, 2.0)), "");
+  const std::filesystem::directory_iterator files(folder.path());
+  EXPECT_EQ(std::distance(files, {}), 1) << "what was begun stays";
 }
 
 }  // namespace
