@@ -5,10 +5,12 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <utility>
 
 #include "io/corpus.h"
 #include "support/state.h"
@@ -142,6 +144,21 @@ TEST(Safetensors, FaultsAreNamed) {
   EXPECT_THROWS(load("bad_extra_field"), IoError, "'a' has a field 'more'");
   EXPECT_THROWS(load("bad_bool"), IoError, "'a' is of dtype bool", "other than 0 and 1");
   EXPECT_THROWS(load("bad_header_checksum"), IoError, "header is corrupt", "'12345678'");
+}
+
+TEST(Safetensors, SizesBeyondAnyMemoryAreFaultsOfTheFile) {
+  for (const auto& [size, is_good] :
+       {std::pair(int64_t{1} << 62, true), std::pair((int64_t{1} << 62) + 1, false), std::pair(INT64_MAX, false)}) {
+    const std::string header =
+        R"({"a":{"dtype":"U8","shape":[0,)" + std::to_string(size) + R"(],"data_offsets":[0,0]}})";
+    const uint64_t length = header.size();
+    const std::string bytes = std::string(reinterpret_cast<const char*>(&length), sizeof length) + header;
+    if (is_good) {
+      EXPECT_EQ(io::deserialize(bytes).tensors["a"].size(1), size);
+    } else {
+      EXPECT_THROWS(io::deserialize(bytes), IoError, "deserialize: ", "too large to exist");
+    }
+  }
 }
 
 TEST(Safetensors, NoChangedBitReachesATensor) {
