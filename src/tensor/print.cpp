@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <ostream>
+#include <stdexcept>
 #include <vector>
 
 #include "tandem/backend.h"
@@ -139,10 +141,7 @@ const char* type_name(DType t) {
   return names[static_cast<int>(t)];
 }
 
-}  // namespace
-
-std::string str(const Tensor& x, int64_t line_size) {
-  if (!x.defined()) return "[ Tensor (undefined) ]";
+std::string text_of(const Tensor& x, int64_t line_size) {
   Text out;
   const IntArrayRef sizes = x.sizes();
   const std::vector<double> values = values_of(x);
@@ -159,6 +158,20 @@ std::string str(const Tensor& x, int64_t line_size) {
   }
   put(out, "[ {}{}Type{{{}}} ]", x.is_cpu() ? "CPU" : "CUDA", type_name(x.dtype()), fmt::join(sizes, ","));
   return fmt::to_string(out);
+}
+
+}  // namespace
+
+std::string str(const Tensor& x, int64_t line_size) {
+  if (!x.defined()) return "[ Tensor (undefined) ]";
+  try {
+    return text_of(x, line_size);
+  } catch (const std::bad_alloc&) {
+  } catch (const std::length_error&) {  // more than a vector can hold
+  }
+  TANDEM_THROW(OutOfMemoryError,
+               "print: the text of {} {} does not fit into memory; print a part, as x.slice(0, 0, 10)",
+               to_string(x.sizes()), name(x.dtype()));
 }
 
 std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << str(x); }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "support/memory_limit.h"
+#include "support/throws.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem {
@@ -59,6 +61,15 @@ TEST(Print, ANarrowLineHoldsOneColumn) {
   std::ostringstream out;
   print(out, make({1, 2}, {1, 2}, kFloat), 1);
   EXPECT_EQ(out.str(), "Columns 1 to 1 1\n\nColumns 2 to 2 2\n[ CPUFloatType{1,2} ]");
+}
+
+TEST(Print, TextLargerThanTheMemoryIsRefused) {
+  const Tensor one = make({1}, {1}, kFloat);
+  EXPECT_THROWS(str(make_view(one, {int64_t{1} << 60}, {0}, 0)), OutOfMemoryError,
+                "print: ", "[1152921504606846976] f32", "print a part");
+  if (!testing::MemoryLimit::is_possible()) return;
+  const testing::MemoryLimit limit(32 << 20);
+  EXPECT_THROWS(str(make_view(one, {8 << 20}, {0}, 0)), OutOfMemoryError, "print: ", "[8388608] f32");
 }
 
 TEST(Print, LeavesTheVersionAlone) {
