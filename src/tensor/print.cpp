@@ -177,4 +177,9 @@ std::string str(const Tensor& x, int64_t line_size) {
 std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << str(x); }
 std::ostream& print(std::ostream& out, const Tensor& x, int64_t line_size) { return out << str(x, line_size); }
 
+std::ostream& operator<<(std::ostream& out, IntArrayRef values) { return out << to_string(values); }
+std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name(dtype); }
+std::ostream& operator<<(std::ostream& out, DeviceType type) { return out << name(type); }
+std::ostream& operator<<(std::ostream& out, const Device& device) { return out << device.str(); }
+
 }  // namespace tandem
