@@ -420,5 +420,24 @@ TEST(OrderedDict, KeepsOrderAndRefusesDuplicates) {
   EXPECT_TRUE(dict.is_empty());
 }
 
+TEST(OrderedDict, ItemsTakePartInStructuredBindings) {
+  Net net;
+  std::vector<std::string> names;
+  for (auto& [name, parameter] : net.named_parameters()) {
+    names.push_back(name);
+    EXPECT_TRUE(parameter.is_same(*net.named_parameters().find(name)));
+  }
+  EXPECT_EQ(names, net.named_parameters().keys());
+  OrderedDict<std::string, int> dict{{"a", 1}, {"b", 2}};
+  for (auto& [key, value] : dict) {
+    static_assert(std::is_same_v<decltype(key), const std::string>);
+    value *= 10;
+  }
+  int sum = 0;
+  for (const auto& [key, value] : std::as_const(dict)) sum += value;
+  for (auto [key, value] : dict) sum += value++;  // a copy
+  EXPECT_EQ(sum, 60);
+}
+
 }  // namespace
 }  // namespace tandem
