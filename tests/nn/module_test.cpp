@@ -7,6 +7,7 @@
 
 #include "support/compare.h"
 #include "support/device.h"
+#include "support/state.h"
 #include "support/throws.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/policy_overrides.h"
@@ -238,6 +239,27 @@ TEST(Module, MovesKeepingIdentity) {
   EXPECT_THROWS(block->to(kLong), DTypeError, "Module::to", "i64");
   EXPECT_THROWS(block->to(Device(kCPU), kBool), DTypeError, "bool");
   EXPECT_EQ(block->scale.dtype(), kDouble);
+}
+
+TEST(Module, TakesAMemoryFormat) {
+  TANDEM_TEST_ON_HOST();
+  nn::Sequential net(nn::Conv2d(2, 3, 3), nn::BatchNorm2d(3));
+  net->register_buffer("image", arange(24.0).view({1, 2, 3, 4}));
+  const Tensor weight = net->at<nn::Conv2d>(0).weight, image = net->named_buffers()["image"];
+  const Tensor values = weight.clone(), x = rand({2, 2, 5, 5}), y = net(x);
+  weight.mutable_grad() = values.clone();
+  net->to(MemoryFormat::ChannelsLast);
+  for (const Tensor& t : {weight, weight.grad(), image}) EXPECT_TRUE(t.is_contiguous(MemoryFormat::ChannelsLast));
+  EXPECT_EQ(testing::difference(weight, values), "");
+  EXPECT_TRUE(weight.is_same(net->at<nn::Conv2d>(0).weight) && weight.is_leaf() && weight.requires_grad());
+  EXPECT_TRUE(net->at<nn::Conv2d>(0).bias.is_contiguous());  // of rank 1
+  EXPECT_LT((net(x) - y).abs().max().item<float>(), 1e-5);
+  const void* memory = weight.raw_bytes();
+  net->to(MemoryFormat::Preserve);
+  net->to(MemoryFormat::ChannelsLast);
+  EXPECT_EQ(weight.raw_bytes(), memory);
+  net->to(MemoryFormat::Contiguous);
+  EXPECT_TRUE(weight.is_contiguous() && image.is_contiguous());
 }
 
 TEST(Module, ZeroGrad) {
