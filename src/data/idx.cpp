@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <new>
 
 #include "tandem/base/check.h"
 #include "tandem/base/shape.h"
@@ -96,7 +97,16 @@ IdxArray read_idx(const std::string& path, size_t rank) {
     numel *= size;
     array.sizes.push_back(static_cast<int64_t>(size));
   }
-  const size_t held = reader.append(array.values, numel);
+  const size_t held = [&] {
+    try {
+      return reader.append(array.values, numel);
+    } catch (const std::bad_alloc&) {  // a small compressed file can hold any amount
+      array.values = {};
+      TANDEM_THROW(OutOfMemoryError,
+                   "MNIST: {}: its {} bytes of sizes {} do not fit into memory; is it the right file?", path, numel,
+                   to_string(array.sizes));
+    }
+  }();
   TANDEM_CHECK(held == numel, IoError,
                "MNIST: {}: cut off: {} bytes, but the header's sizes {} ask for {}; fetch the file again", path,
                reader.bytes_read(), to_string(array.sizes), header_bytes + numel);

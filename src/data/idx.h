@@ -13,7 +13,8 @@ struct IdxArray {
 };
 
 /// Reads an IDX file of unsigned bytes of the given rank, plain or gzip-compressed, whatever its name. Memory is taken
-/// as data arrives, never because the header asks for it. Throws IoError that names the file and the fault.
+/// as data arrives, never because the header asks for it. Throws IoError that names the file and the fault,
+/// OutOfMemoryError for an array that is larger than the memory.
 IdxArray read_idx(const std::string& path, size_t rank);
 
 }  // namespace tandem::data

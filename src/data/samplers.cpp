@@ -2,6 +2,7 @@
 #include "tandem/data/samplers.h"
 
 #include <algorithm>
+#include <exception>
 
 #include "tandem/base/check.h"
 #include "tandem/tensor/factories.h"
@@ -40,6 +41,16 @@ bool is_permutation(const Tensor& order) {
   return true;
 }
 
+/// `count` numbers, not yet set.
+std::vector<size_t> request_of(const char* sampler, size_t count) {
+  try {
+    return std::vector<size_t>(count);
+  } catch (const std::exception&) {  // std::bad_alloc or std::length_error
+    TANDEM_THROW(OutOfMemoryError, "{}: the numbers of a batch of {} items do not fit into memory; lower batch_size",
+                 sampler, count);
+  }
+}
+
 }  // namespace
 
 void SequentialSampler::reset(std::optional<size_t> new_size) {
@@ -50,7 +61,7 @@ void SequentialSampler::reset(std::optional<size_t> new_size) {
 std::optional<std::vector<size_t>> SequentialSampler::next(size_t batch_size) {
   const size_t count = std::min(batch_size, size_ - index_);
   if (count == 0) return std::nullopt;
-  std::vector<size_t> request(count);
+  std::vector<size_t> request = request_of("SequentialSampler", count);
   for (size_t& i : request) i = index_++;
   return request;
 }
@@ -79,9 +90,10 @@ std::optional<std::vector<size_t>> RandomSampler::next(size_t batch_size) {
   if (!order_.defined()) reset();
   const size_t count = std::min(batch_size, size_ - index_);
   if (count == 0) return std::nullopt;
-  const int64_t* first = order_.const_data_ptr<int64_t>() + index_;
+  std::vector<size_t> request = request_of("RandomSampler", count);
+  std::copy_n(order_.const_data_ptr<int64_t>() + index_, count, request.begin());
   index_ += count;
-  return std::vector<size_t>(first, first + count);
+  return request;
 }
 
 StateDict RandomSampler::state_dict() const {

@@ -1,5 +1,6 @@
 #include "tandem/data/worker_pool.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -7,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <stop_token>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -15,15 +17,23 @@
 #include "tandem/tensor/threads.h"
 
 namespace tandem::data::detail {
+namespace {
+
+/// A century, in milliseconds: the clock counts nanoseconds in 64 bits, which longer limits would overflow.
+constexpr int64_t kLongestWait = int64_t{100} * 365 * 24 * 3600 * 1000;
+
+}  // namespace
 
 struct WorkerPool::State {
-  struct Job {
-    uint64_t epoch, number;
-    std::shared_ptr<void> request;
-  };
   struct Outcome {
     std::shared_ptr<void> batch;
     std::exception_ptr error;
+  };
+  using Outcomes = std::map<uint64_t, Outcome>;  // by the number of the request
+  struct Job {
+    uint64_t epoch;
+    std::shared_ptr<void> request;
+    Outcomes::node_type outcome;  // its place: a worker must not run out of memory outside of `work`
   };
 
   explicit State(bool ordered) : ordered(ordered) {}
@@ -38,15 +48,14 @@ struct WorkerPool::State {
       Job job = std::move(jobs.front());
       jobs.pop_front();
       lock.unlock();
-      Outcome outcome;
       try {
-        outcome.batch = work(job.request.get());
+        job.outcome.mapped().batch = work(job.request.get());
       } catch (...) {
-        outcome.error = std::current_exception();
+        job.outcome.mapped().error = std::current_exception();
       }
       lock.lock();
       if (job.epoch != epoch) continue;
-      outcomes.emplace(job.number, std::move(outcome));
+      outcomes.insert(std::move(job.outcome));
       lock.unlock();
       batch_ready.notify_one();
     }
@@ -61,7 +70,7 @@ struct WorkerPool::State {
   std::condition_variable_any job_ready;
   std::condition_variable batch_ready;
   std::deque<Job> jobs;
-  std::map<uint64_t, Outcome> outcomes;
+  Outcomes outcomes;
   std::vector<std::jthread> threads;  // last: joined before the rest goes
 };
 
@@ -69,10 +78,15 @@ WorkerPool::WorkerPool(bool ordered) : state_(std::make_unique<State>(ordered)) 
 WorkerPool::~WorkerPool() = default;
 
 void WorkerPool::add_worker(Work work) {
-  state_->threads.emplace_back([state = state_.get(), work = std::move(work)](const std::stop_token& stop) {
-    set_num_threads(1);  // kernels in a worker share the processors with the loop and the other workers
-    state->run(stop, work);
-  });
+  try {
+    state_->threads.emplace_back([state = state_.get(), work = std::move(work)](const std::stop_token& stop) {
+      set_num_threads(1);  // kernels in a worker share the processors with the loop and the other workers
+      state->run(stop, work);
+    });
+  } catch (const std::system_error& e) {
+    TANDEM_THROW(StateError, "DataLoader: the system starts no more than {} of the workers: {}; use fewer",
+                 state_->threads.size(), e.code().message());
+  }
 }
 
 void WorkerPool::reset() {
@@ -86,7 +100,10 @@ void WorkerPool::reset() {
 void WorkerPool::push(std::shared_ptr<void> request) {
   {
     const std::lock_guard lock(state_->mutex);
-    state_->jobs.push_back({state_->epoch, state_->pushed++, std::move(request)});
+    State::Outcomes one;
+    one.emplace(state_->pushed, State::Outcome());
+    state_->jobs.push_back({state_->epoch, std::move(request), one.extract(one.begin())});
+    ++state_->pushed;
   }
   state_->job_ready.notify_one();
 }
@@ -104,7 +121,7 @@ std::shared_ptr<void> WorkerPool::pop(std::optional<int64_t> timeout_ms) {
   const auto ready = [&] { return s.ready(); };
   if (!timeout_ms) {
     s.batch_ready.wait(lock, ready);
-  } else if (!s.batch_ready.wait_for(lock, std::chrono::milliseconds(*timeout_ms), ready)) {
+  } else if (!s.batch_ready.wait_for(lock, std::chrono::milliseconds(std::min(*timeout_ms, kLongestWait)), ready)) {
     TANDEM_THROW(StateError,
                  "DataLoader: no worker delivered a batch within the timeout of {} ms; raise timeout() or look at "
                  "the dataset",

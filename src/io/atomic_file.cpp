@@ -1,14 +1,18 @@
 #include "src/io/atomic_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <memory>
+#include <string_view>
 
 #include "tandem/base/check.h"
 
@@ -16,61 +20,155 @@ namespace tandem::io {
 
 namespace {
 
-/// The file that `path` means: a symbolic link stays one, and what it points to is replaced.
-std::string resolved(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_symlink(path, error)) return path;
-  const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
-  return error ? path : target.string();
+/// Random hexadecimal digits at the end of a temporary name: nobody can put a link or a file there in advance.
+constexpr size_t kDigits = 16;
+constexpr std::string_view kMark = ".tmp-";
+
+/// The temporary names of a file, up to their digits. A very long name is shortened to leave room for them.
+std::string temporary_prefix(const std::string& name) {
+  return name.substr(0, NAME_MAX - kMark.size() - kDigits).append(kMark);
 }
+
+bool is_temporary_name(std::string_view name, std::string_view prefix) {
+  return name.size() == prefix.size() + kDigits && name.starts_with(prefix) &&
+         name.find_first_not_of("0123456789abcdef", prefix.size()) == std::string_view::npos;
+}
+
+/// The file that `path` means, which need not exist: a symbolic link leads to what it points to.
+std::filesystem::path resolved(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;  // as the kernel
+  std::error_code error;
+  for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(path, error); ++links) {
+    path = path.parent_path() / std::filesystem::read_symlink(path, error);
+  }
+  return path;
+}
+
+const char* kind_of(mode_t mode) {
+  return S_ISDIR(mode)                    ? "a folder"
+         : S_ISFIFO(mode)                 ? "a FIFO"
+         : S_ISSOCK(mode)                 ? "a socket"
+         : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
+                                          : "a symbolic link";
+}
+
+bool is_same_file(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
 
 }  // namespace
 
-AtomicFile::AtomicFile(const std::string& path) : AtomicFile(resolved(path), resolved(path) + ".tmp") {
-  std::error_code ignored;
-  TANDEM_CHECK(!std::filesystem::is_directory(path_, ignored), IoError, "save: {}: is a folder; name a file in it",
-               path_);
-  // The temporary name is always the same, so that killed writers do not fill the folder. The lock keeps two writers
-  // from mixing their bytes.
-  while (!open_and_lock()) {
-  }
-  check(ftruncate(file_, 0) == 0, "empty");
+void AtomicFile::Descriptor::reset(int value) {
+  if (number >= 0) close(number);
+  number = value;
 }
 
-/// False when the file that was opened has lost its name to another writer's rename before it was locked.
-bool AtomicFile::open_and_lock() {
-  file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  check(file_ >= 0, "create");
-  const bool busy = flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;  // some file systems have no locks
-  struct stat opened {
-  }, named{};
-  const bool same = !busy && fstat(file_, &opened) == 0 && stat(temporary_.c_str(), &named) == 0 &&
-                    opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
-  if (same) return true;
-  close(file_);
-  file_ = -1;
-  TANDEM_CHECK(!busy, IoError, "save: {}: another writer is at work on it; save to one path from one place at a time",
-               path_);
-  return false;
+AtomicFile::AtomicFile(const std::string& path) : path_(path) {
+  const std::filesystem::path file = resolved(path);
+  name_ = file.filename().string();
+  // The kernel follows the links too. It sees loops, and it refuses links that another user has left in a folder such
+  // as /tmp (fs.protected_symlinks).
+  struct stat named {};
+  const bool exists = stat(path.c_str(), &named) == 0;
+  check(exists || errno == ENOENT, "look at");
+  TANDEM_CHECK(!exists || S_ISREG(named.st_mode), IoError, "save: {}: is {}, not a regular file; name a file to write",
+               path_, kind_of(named.st_mode));
+  TANDEM_CHECK(!name_.empty(), IoError, "save: '{}': names no file; append a file's name", path_);
+
+  const std::string folder = file.parent_path().string();
+  folder_.reset(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  check(folder_.number >= 0, "open the folder of");
+  const std::optional<struct stat> old = target();
+  TANDEM_CHECK(exists == old.has_value() && (!exists || is_same_file(named, *old)), IoError,
+               "save: {}: the file, or a link to it, was exchanged at this moment; try again", path_);
+
+  const std::string prefix = temporary_prefix(name_);
+  remove_leftovers(prefix);
+  // A new file has the permissions that the process gives to new files. One that replaces another has those only when
+  // it is complete: until then nobody else may read it.
+  for (int attempts = 1; !create(prefix, old ? 0600 : 0666); ++attempts) check(attempts < 100, "lock a temporary of");
 }
 
 AtomicFile::~AtomicFile() {
-  if (file_ < 0) return;
-  unlink(temporary_.c_str());
-  close(file_);
+  if (!temporary_.empty()) unlinkat(folder_.number, temporary_.c_str(), 0);
 }
 
 void AtomicFile::check(bool ok, const char* action) const {
   if (ok) return;
   const int reason = errno;
-  TANDEM_THROW(IoError, "save: {}: cannot {} the file: {}; {} is as it was", temporary_, action, std::strerror(reason),
-               path_);
+  TANDEM_THROW(IoError, "save: {}: cannot {} the file: {}; it is as it was", path_, action, std::strerror(reason));
+}
+
+/// The file that is to be replaced; nothing when there is none. Throws unless it may be replaced.
+std::optional<struct stat> AtomicFile::target() const {
+  struct stat found {};
+  if (fstatat(folder_.number, name_.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) {
+    check(errno == ENOENT, "look at");
+    return std::nullopt;
+  }
+  TANDEM_CHECK(S_ISREG(found.st_mode), IoError, "save: {}: is {}, not a regular file; name a file to write", path_,
+               kind_of(found.st_mode));
+  // A rename asks only for the folder's permissions. A file that is read-only is so for a reason.
+  TANDEM_CHECK(faccessat(folder_.number, name_.c_str(), W_OK, 0) == 0, IoError,
+               "save: {}: cannot write the file: {} (its mode is {:04o}); it is as it was: make it writable, or choose "
+               "another name",
+               path_, std::strerror(errno), found.st_mode & 07777);
+  return found;
+}
+
+/// Removes what killed writers of this file have left, and throws when another writer is at work. Every writer holds a
+/// lock on its temporary file, which the system drops when the writer ends. Files of other users, links and whatever
+/// else looks like one of ours are left alone.
+void AtomicFile::remove_leftovers(const std::string& prefix) const {
+  const int copy = openat(folder_.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy >= 0 ? fdopendir(copy) : nullptr, closedir);
+  if (!listing && copy >= 0) close(copy);
+  check(listing != nullptr, "list the folder of");
+  while (const dirent* entry = readdir(listing.get())) {
+    if (!is_temporary_name(entry->d_name, prefix)) continue;
+    Descriptor found;
+    found.reset(openat(folder_.number, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    struct stat status {};
+    if (found.number < 0 || fstat(found.number, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1 ||
+        status.st_uid != geteuid()) {
+      continue;
+    }
+    if (flock(found.number, LOCK_EX | LOCK_NB) == 0) {
+      unlinkat(folder_.number, entry->d_name, 0);
+    } else {
+      // Where a file system has no locks, a leftover cannot be told from a file in the making, and stays.
+      TANDEM_CHECK(errno != EWOULDBLOCK, IoError,
+                   "save: {}: another writer is at work on it; save to one path from one place at a time", path_);
+    }
+  }
+}
+
+/// False when another writer has taken the new file for a leftover, before it was locked.
+bool AtomicFile::create(const std::string& prefix, mode_t mode) {
+  uint64_t random = 0;
+  check(getentropy(&random, sizeof random) == 0, "draw a temporary name for");
+  temporary_ = fmt::format("{}{:0{}x}", prefix, random, kDigits);
+  file_.reset(openat(folder_.number, temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+  if (file_.number < 0) {
+    temporary_.clear();
+    check(errno == EEXIST, "create a temporary of");
+    return false;
+  }
+  if (flock(file_.number, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {  // some file systems have no locks
+    struct stat created {
+    }, named{};
+    if (fstat(file_.number, &created) == 0 &&
+        fstatat(folder_.number, temporary_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && is_same_file(created, named)) {
+      return true;
+    }
+  }
+  unlinkat(folder_.number, temporary_.c_str(), 0);
+  temporary_.clear();
+  return false;
 }
 
 void AtomicFile::write(const void* data, size_t bytes) {
   const char* from = static_cast<const char*>(data);
   while (bytes > 0) {
-    const ssize_t written = ::write(file_, from, std::min<size_t>(bytes, 1 << 30));
+    const ssize_t written = ::write(file_.number, from, std::min<size_t>(bytes, 1 << 30));
     if (written < 0 && errno == EINTR) continue;
     check(written > 0, "write");
     from += written;
@@ -78,18 +176,30 @@ void AtomicFile::write(const void* data, size_t bytes) {
   }
 }
 
+void AtomicFile::take_owner_and_mode(const struct stat& old) const {
+  struct stat now {};
+  check(fstat(file_.number, &now) == 0, "look at");
+  mode_t mode = old.st_mode & 0777;
+  if (now.st_uid != old.st_uid || now.st_gid != old.st_gid) {
+    // Only root may give a file away, and a group must be one of the user's own. Where the group cannot be kept,
+    // another one gets no more than everybody has.
+    if (fchown(file_.number, old.st_uid, old.st_gid) != 0 && now.st_gid != old.st_gid &&
+        fchown(file_.number, static_cast<uid_t>(-1), old.st_gid) != 0) {
+      mode = (mode & 0707) | (mode & (mode & 07) << 3);
+    }
+  }
+  if (mode != (now.st_mode & 07777)) check(fchmod(file_.number, mode) == 0, "set the permissions of");
+}
+
 void AtomicFile::commit() {
-  check(fsync(file_) == 0, "sync");
-  check(rename(temporary_.c_str(), path_.c_str()) == 0, "rename");
-  close(file_);
-  file_ = -1;
-  const std::string folder = std::filesystem::path(path_).parent_path().string();
-  const int at = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool synced = at >= 0 && (fsync(at) == 0 || errno == EINVAL);  // EINVAL: a file system that cannot
-  const int reason = errno;
-  if (at >= 0) close(at);
-  TANDEM_CHECK(synced, IoError, "save: {}: written, but its folder cannot be synced: {}; a power failure may undo it",
-               path_, std::strerror(reason));
+  if (const std::optional<struct stat> old = target()) take_owner_and_mode(*old);
+  check(fsync(file_.number) == 0, "sync");
+  check(renameat(folder_.number, temporary_.c_str(), folder_.number, name_.c_str()) == 0, "replace");
+  temporary_.clear();
+  file_.reset();
+  TANDEM_CHECK(fsync(folder_.number) == 0 || errno == EINVAL,  // EINVAL: a file system that cannot
+               IoError, "save: {}: written, but its folder cannot be synced: {}; a power failure may undo it", path_,
+               std::strerror(errno));
 }
 
 }  // namespace tandem::io

@@ -138,9 +138,10 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
   int count_ = 0;
 };
 
-/// Bytes of a tensor; nothing when a product of its sizes, zeros left out, would pass 2^63: strides are such products.
+/// Bytes of a tensor; nothing when the product of its sizes, zeros left out, passes what tandem::empty takes: strides
+/// are such products.
 std::optional<uint64_t> bytes_of(const HeaderEntry& e) {
-  constexpr uint64_t limit = std::numeric_limits<int64_t>::max();
+  constexpr uint64_t limit = uint64_t{1} << 62;
   uint64_t product = element_size(e.dtype);
   bool empty = false;
   for (const int64_t size : e.sizes) {

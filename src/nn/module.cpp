@@ -286,15 +286,16 @@ void Module::train(bool on) {
   training_ = on;
 }
 
-void Module::move_tensors(std::optional<Device> device, std::optional<DType> dtype, bool non_blocking) {
+/// Puts `moved(t)` in the place of each parameter, buffer and gradient.
+void Module::move_tensors(const std::function<Tensor(const Tensor&)>& moved) {
   const WholeOpScope op("Module::to");
   NoGradGuard no_grad;
   const auto move = [&](const Tensor& t) {
     if (!t.defined()) return;
-    Tensor now = converted(t, device, dtype, non_blocking);
+    Tensor now = moved(t);
     if (now.is_same(t)) return;
     t.set_data(now);
-    if (t.grad().defined()) t.mutable_grad() = converted(t.grad(), device, dtype, non_blocking);
+    if (t.grad().defined()) t.mutable_grad() = moved(t.grad());
   };
   for (const auto& parameter : parameters_) move(parameter.value());
   for (const auto& buffer : buffers_) move(buffer.value());
@@ -311,18 +312,25 @@ void check_target(DType dtype) {
 void Module::to(Device device, DType dtype, bool non_blocking) {
   check_target(dtype);
   for (auto& child : children_) child.value()->to(device, dtype, non_blocking);
-  move_tensors(device, dtype, non_blocking);
+  move_tensors([=](const Tensor& t) { return converted(t, device, dtype, non_blocking); });
 }
 
 void Module::to(DType dtype, bool non_blocking) {
   check_target(dtype);
   for (auto& child : children_) child.value()->to(dtype, non_blocking);
-  move_tensors({}, dtype, non_blocking);
+  move_tensors([=](const Tensor& t) { return converted(t, {}, dtype, non_blocking); });
 }
 
 void Module::to(Device device, bool non_blocking) {
   for (auto& child : children_) child.value()->to(device, non_blocking);
-  move_tensors(device, {}, non_blocking);
+  move_tensors([=](const Tensor& t) { return converted(t, device, {}, non_blocking); });
+}
+
+void Module::to(MemoryFormat format) {
+  for (auto& child : children_) child.value()->to(format);
+  move_tensors([=](const Tensor& t) {
+    return t.dim() == 4 ? tandem::to(t, t.device(), t.dtype(), /*non_blocking=*/false, /*copy=*/false, format) : t;
+  });
 }
 
 void Module::add_state(StateDict& state, const std::string& path) const {

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <ostream>
+#include <stdexcept>
 #include <vector>
 
 #include "tandem/backend.h"
@@ -139,10 +141,7 @@ const char* type_name(DType t) {
   return names[static_cast<int>(t)];
 }
 
-}  // namespace
-
-std::string str(const Tensor& x, int64_t line_size) {
-  if (!x.defined()) return "[ Tensor (undefined) ]";
+std::string text_of(const Tensor& x, int64_t line_size) {
   Text out;
   const IntArrayRef sizes = x.sizes();
   const std::vector<double> values = values_of(x);
@@ -161,7 +160,26 @@ std::string str(const Tensor& x, int64_t line_size) {
   return fmt::to_string(out);
 }
 
+}  // namespace
+
+std::string str(const Tensor& x, int64_t line_size) {
+  if (!x.defined()) return "[ Tensor (undefined) ]";
+  try {
+    return text_of(x, line_size);
+  } catch (const std::bad_alloc&) {
+  } catch (const std::length_error&) {  // more than a vector can hold
+  }
+  TANDEM_THROW(OutOfMemoryError,
+               "print: the text of {} {} does not fit into memory; print a part, as x.slice(0, 0, 10)",
+               to_string(x.sizes()), name(x.dtype()));
+}
+
 std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << str(x); }
 std::ostream& print(std::ostream& out, const Tensor& x, int64_t line_size) { return out << str(x, line_size); }
+
+std::ostream& operator<<(std::ostream& out, IntArrayRef values) { return out << to_string(values); }
+std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name(dtype); }
+std::ostream& operator<<(std::ostream& out, DeviceType type) { return out << name(type); }
+std::ostream& operator<<(std::ostream& out, const Device& device) { return out << device.str(); }
 
 }  // namespace tandem

@@ -1,10 +1,13 @@
 // Loaders, transforms and datasets refuse sizes, indices and files that they cannot use.
+#include <sys/resource.h>
+
 #include <chrono>
 #include <cmath>
 #include <vector>
 
 #include "data/idx_files.h"
 #include "support/bad_input.h"
+#include "support/ordinary_user.h"
 #include "support/throws.h"
 #include "tandem/data/data.h"
 #include "tandem/tensor/factories.h"
@@ -45,6 +48,16 @@ TEST(DataErrors, Loaders) {
                 "cannot be copied", "workers(0)"),
       BAD_INPUT("DataLoader", make_data_loader(Numbers(3), DataLoaderOptions(1).timeout(std::chrono::milliseconds(-5))),
                 StateError, "timeout is -5 ms", "at least 0"),
+      BAD_INPUT("DataLoader", make_data_loader(Numbers(3), DataLoaderOptions(1).timeout(std::chrono::hours::min())),
+                StateError, "timeout is -9223372036854775808 ms", "at least 0"),
+      BAD_INPUT("DataLoader", make_data_loader(Numbers(3), DataLoaderOptions(1).workers(100'000)), StateError,
+                "workers is 100000", "at most 4096"),
+      BAD_INPUT("DataLoader", make_data_loader(Numbers(3), DataLoaderOptions(1).workers(SIZE_MAX)), StateError,
+                "workers is 18446744073709551615", "at most 4096"),
+      BAD_INPUT("DataLoader", make_data_loader(Numbers(3), DataLoaderOptions(1).workers(1).max_jobs(SIZE_MAX)),
+                StateError, "max_jobs is 18446744073709551615", "at most 1048576"),
+      BAD_INPUT("SequentialSampler", data::samplers::SequentialSampler(SIZE_MAX).next(SIZE_MAX), OutOfMemoryError,
+                "a batch of 18446744073709551615 items", "lower batch_size"),
       BAD_INPUT("RandomSampler", data::samplers::RandomSampler(SIZE_MAX).reset(), StateError, "n = -1"),
       BAD_INPUT("make_data_loader", make_data_loader(Numbers(std::nullopt), 2), StateError, "size", "give a sampler"),
       BAD_INPUT("DataLoader", make_data_loader(Indices(), DataLoaderOptions(1).pin_memory(true)), StateError,
@@ -54,6 +67,18 @@ TEST(DataErrors, Loaders) {
       BAD_INPUT("DataLoader", make_data_loader(Numbers(3), DataLoaderOptions(1).prefetch_to("cuda:99")), DeviceError,
                 "prefetch_to names device cuda:99", "device_count()"),
   });
+}
+
+TEST(DataErrors, ASystemWithoutThreads) {
+  const OrdinaryUser user;
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NPROC, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(setrlimit(RLIMIT_NPROC, &none), 0);
+  EXPECT_THROWS(data::make_data_loader(Numbers(3), data::DataLoaderOptions(1).workers(2)), StateError,
+                "DataLoader: the system starts no more than 0 of the workers", "use fewer");
+  EXPECT_EQ(setrlimit(RLIMIT_NPROC, &before), 0);
 }
 
 TEST(DataErrors, Transforms) {

@@ -235,6 +235,16 @@ TEST(DataLoader, TimeoutOfASlowWorker) {
   EXPECT_THROWS(loader->begin(), StateError, "timeout of 5 ms");
 }
 
+TEST(DataLoader, TheLongestTimeoutsWait) {
+  EXPECT_EQ(DataLoaderOptions().timeout(std::chrono::hours::max()).timeout(), INT64_MAX);
+  for (const auto& options : {DataLoaderOptions(2).timeout(std::chrono::hours::max()),
+                              DataLoaderOptions(2).timeout(std::chrono::milliseconds::max())}) {
+    auto loader = make_data_loader<samplers::SequentialSampler>(
+        Counting(4, [](size_t) { std::this_thread::sleep_for(1ms); }), DataLoaderOptions(options).workers(1));
+    EXPECT_EQ(flat(epoch(loader)), first_numbers(4));
+  }
+}
+
 TEST(Samplers, ThereIsNoBatchAtTheEnd) {
   auto loader = make_data_loader<samplers::SequentialSampler>(Counting(1), DataLoaderOptions(1));
   auto at = loader->begin();

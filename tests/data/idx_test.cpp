@@ -6,6 +6,7 @@
 #include <random>
 
 #include "data/idx_files.h"
+#include "support/memory_limit.h"
 #include "support/throws.h"
 #include "tandem/base/error.h"
 
@@ -65,6 +66,14 @@ TEST(Idx, HugeSizesInTheHeaderTakeNoMemory) {
   }
   EXPECT_THROWS(read_idx(folder.write("absurd", idx_header({0xffffffff, 0xffffffff, 0xffffffff})), 3), IoError,
                 "absurd", "dimension 1");
+}
+
+TEST(Idx, ASmallFileThatUnpacksToMoreThanTheMemory) {
+  if (!MemoryLimit::is_possible()) GTEST_SKIP() << "not under sanitizers";
+  const TemporaryFolder folder;
+  const std::string path = folder.write("bomb", gzip(idx_file({64 << 20})));
+  const MemoryLimit limit(32 << 20);
+  EXPECT_THROWS(read_idx(path, 1), OutOfMemoryError, "MNIST: ", "bomb", "67108864 bytes", "do not fit into memory");
 }
 
 TEST(Idx, DamagedCompressedFiles) {

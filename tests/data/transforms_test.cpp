@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "support/device.h"
+#include "support/throws.h"
 #include "tandem/data/dataset.h"
 #include "tandem/data/datasets/stacked.h"
 #include "tandem/ops/elementwise.h"
@@ -73,6 +74,25 @@ TEST(Transforms, LambdasOfItemsTensorsAndBatches) {
 
   auto counted = Tens().map(Collate<Example<>, size_t>([](std::vector<Example<>> batch) { return batch.size(); }));
   EXPECT_EQ(counted.get_batch(indices), 2U);
+}
+
+TEST(Transforms, FunctionsOfItemsAndBatches) {
+  const std::vector<size_t> indices = {0, 2};
+  auto doubled = Tens().map([](Example<> e) {
+    e.data = mul(e.data, 2);
+    return e;
+  });
+  EXPECT_EQ(values(doubled.get_batch(indices)[1].data), (std::vector<float>{40, 42}));
+  EXPECT_EQ(doubled.map([](const auto& e) { return e.data.numel(); }).get_batch(indices), (std::vector<int64_t>{2, 2}));
+  auto counted = doubled.map([](std::vector<Example<>> batch) { return batch.size(); });
+  EXPECT_EQ(counted.get_batch(indices), 2U);
+  auto stacked = Tens().map(Stack<>()).map([calls = 0.0](Example<> batch) mutable {
+    batch.target = scalar_tensor(++calls);
+    return batch;
+  });
+  stacked.get_batch(indices);
+  EXPECT_EQ(stacked.get_batch(indices).target.item<double>(), 2);
+  EXPECT_THROWS(Tens().map(std::function<int(Example<>)>()), StateError, "Lambda: the function is empty");
 }
 
 TEST(Transforms, ExamplesWithoutTargets) {

@@ -9,6 +9,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <thread>
 
 #include "io/kill_writer.h"
@@ -88,6 +90,8 @@ TEST(Kill, LeavesThePreviousCheckpointOrTheNewOne) {
     }
     const int64_t begun = counters.begun, finished = counters.finished;
     ASSERT_LE(begun - finished, 1);
+    const auto files = std::distance(std::filesystem::directory_iterator(folder.path()), {});
+    ASSERT_LE(files, 3) << "the checkpoint, the counters, and what the last killed writer has left";
     ASSERT_TRUE(run.number == finished || run.number == begun) << run.number << " of " << finished << " and " << begun;
     ++(run.number == finished ? previous : replaced);
   }

@@ -1,15 +1,16 @@
 // Safetensors files: round trips, Python on the other side, and every way in which a file can be wrong.
 #include "tandem/io/safetensors.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/file.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <utility>
 
 #include "io/corpus.h"
 #include "support/state.h"
@@ -145,6 +146,21 @@ TEST(Safetensors, FaultsAreNamed) {
   EXPECT_THROWS(load("bad_header_checksum"), IoError, "header is corrupt", "'12345678'");
 }
 
+TEST(Safetensors, SizesBeyondAnyMemoryAreFaultsOfTheFile) {
+  for (const auto& [size, is_good] :
+       {std::pair(int64_t{1} << 62, true), std::pair((int64_t{1} << 62) + 1, false), std::pair(INT64_MAX, false)}) {
+    const std::string header =
+        R"({"a":{"dtype":"U8","shape":[0,)" + std::to_string(size) + R"(],"data_offsets":[0,0]}})";
+    const uint64_t length = header.size();
+    const std::string bytes = std::string(reinterpret_cast<const char*>(&length), sizeof length) + header;
+    if (is_good) {
+      EXPECT_EQ(io::deserialize(bytes).tensors["a"].size(1), size);
+    } else {
+      EXPECT_THROWS(io::deserialize(bytes), IoError, "deserialize: ", "too large to exist");
+    }
+  }
+}
+
 TEST(Safetensors, NoChangedBitReachesATensor) {
   const StateDict tensors = {{"weight", arange(10.0)}, {"mask", ones({3}, kBool)}};
   const std::string good = io::serialize(tensors, {{"note", "hello"}});
@@ -207,30 +223,8 @@ TEST(SafetensorsErrors, AFullDiskKeepsThePreviousFile) {
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(refused, "");
   EXPECT_EQ(difference(io::load_file(path).tensors["x"], full({4}, 1.0)), "");
-  EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
-}
-
-TEST(SafetensorsErrors, TwoWritersOfOnePath) {
-  const TemporaryFolder folder;
-  const std::string path = folder.path("a");
-  const int other = open((path + ".tmp").c_str(), O_WRONLY | O_CREAT, 0600);
-  ASSERT_EQ(flock(other, LOCK_EX), 0);
-  EXPECT_THROWS(io::save_file({{"x", ones({4})}}, path), IoError, "save: ", "another writer is at work");
-  EXPECT_TRUE(std::filesystem::exists(path + ".tmp")) << "it is the other writer's";
-  // What a killed writer leaves is no obstacle.
-  ASSERT_EQ(write(other, "garbage", 7), 7);
-  close(other);
-  io::save_file({{"x", ones({4})}}, path);
-  EXPECT_EQ(difference(io::load_file(path).tensors["x"], ones({4})), "");
-}
-
-TEST(Safetensors, SymbolicLinksStayLinks) {
-  const TemporaryFolder folder;
-  io::save_file({{"x", full({4}, 1.0)}}, folder.path("a"));
-  std::filesystem::create_symlink("a", folder.path("latest"));
-  io::save_file({{"x", full({4}, 2.0)}}, folder.path("latest"));
-  EXPECT_TRUE(std::filesystem::is_symlink(folder.path("latest")));
-  EXPECT_EQ(difference(io::load_file(folder.path("a")).tensors["x"], full({4}, 2.0)), "");
+  const std::filesystem::directory_iterator files(folder.path());
+  EXPECT_EQ(std::distance(files, {}), 1) << "what was begun stays";
 }
 
 }  // namespace

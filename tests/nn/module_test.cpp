@@ -7,6 +7,7 @@
 
 #include "support/compare.h"
 #include "support/device.h"
+#include "support/state.h"
 #include "support/throws.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/policy_overrides.h"
@@ -240,6 +241,27 @@ TEST(Module, MovesKeepingIdentity) {
   EXPECT_EQ(block->scale.dtype(), kDouble);
 }
 
+TEST(Module, TakesAMemoryFormat) {
+  TANDEM_TEST_ON_HOST();
+  nn::Sequential net(nn::Conv2d(2, 3, 3), nn::BatchNorm2d(3));
+  net->register_buffer("image", arange(24.0).view({1, 2, 3, 4}));
+  const Tensor weight = net->at<nn::Conv2d>(0).weight, image = net->named_buffers()["image"];
+  const Tensor values = weight.clone(), x = rand({2, 2, 5, 5}), y = net(x);
+  weight.mutable_grad() = values.clone();
+  net->to(MemoryFormat::ChannelsLast);
+  for (const Tensor& t : {weight, weight.grad(), image}) EXPECT_TRUE(t.is_contiguous(MemoryFormat::ChannelsLast));
+  EXPECT_EQ(testing::difference(weight, values), "");
+  EXPECT_TRUE(weight.is_same(net->at<nn::Conv2d>(0).weight) && weight.is_leaf() && weight.requires_grad());
+  EXPECT_TRUE(net->at<nn::Conv2d>(0).bias.is_contiguous());  // of rank 1
+  EXPECT_LT((net(x) - y).abs().max().item<float>(), 1e-5);
+  const void* memory = weight.raw_bytes();
+  net->to(MemoryFormat::Preserve);
+  net->to(MemoryFormat::ChannelsLast);
+  EXPECT_EQ(weight.raw_bytes(), memory);
+  net->to(MemoryFormat::Contiguous);
+  EXPECT_TRUE(weight.is_contiguous() && image.is_contiguous());
+}
+
 TEST(Module, ZeroGrad) {
   Net net;
   net.forward(ones({2, 4})).sum().backward();
@@ -418,6 +440,25 @@ TEST(OrderedDict, KeepsOrderAndRefusesDuplicates) {
   EXPECT_THROWS(dict.update(more), StateError, "'d'");
   dict.clear();
   EXPECT_TRUE(dict.is_empty());
+}
+
+TEST(OrderedDict, ItemsTakePartInStructuredBindings) {
+  Net net;
+  std::vector<std::string> names;
+  for (auto& [name, parameter] : net.named_parameters()) {
+    names.push_back(name);
+    EXPECT_TRUE(parameter.is_same(*net.named_parameters().find(name)));
+  }
+  EXPECT_EQ(names, net.named_parameters().keys());
+  OrderedDict<std::string, int> dict{{"a", 1}, {"b", 2}};
+  for (auto& [key, value] : dict) {
+    static_assert(std::is_same_v<decltype(key), const std::string>);
+    value *= 10;
+  }
+  int sum = 0;
+  for (const auto& [key, value] : std::as_const(dict)) sum += value;
+  for (auto [key, value] : dict) sum += value++;  // a copy
+  EXPECT_EQ(sum, 60);
 }
 
 }  // namespace

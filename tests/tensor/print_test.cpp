@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "support/memory_limit.h"
+#include "support/throws.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem {
@@ -59,6 +61,23 @@ TEST(Print, ANarrowLineHoldsOneColumn) {
   std::ostringstream out;
   print(out, make({1, 2}, {1, 2}, kFloat), 1);
   EXPECT_EQ(out.str(), "Columns 1 to 1 1\n\nColumns 2 to 2 2\n[ CPUFloatType{1,2} ]");
+}
+
+TEST(Print, SizesDtypesAndDevices) {
+  const Tensor x = make({1, 2}, {1, 2}, kBFloat16);
+  std::ostringstream out;
+  out << x.sizes() << ' ' << x.strides() << ' ' << Dims{3} << ' ' << Dims() << ' ' << x.dtype() << ' ' << kFloat << ' '
+      << x.device() << ' ' << Device("cuda:1") << ' ' << kCUDA;
+  EXPECT_EQ(out.str(), "[1, 2] [2, 1] [3] [] bf16 f32 cpu cuda:1 cuda");
+}
+
+TEST(Print, TextLargerThanTheMemoryIsRefused) {
+  const Tensor one = make({1}, {1}, kFloat);
+  EXPECT_THROWS(str(make_view(one, {int64_t{1} << 60}, {0}, 0)), OutOfMemoryError,
+                "print: ", "[1152921504606846976] f32", "print a part");
+  if (!testing::MemoryLimit::is_possible()) return;
+  const testing::MemoryLimit limit(32 << 20);
+  EXPECT_THROWS(str(make_view(one, {8 << 20}, {0}, 0)), OutOfMemoryError, "print: ", "[8388608] f32");
 }
 
 TEST(Print, LeavesTheVersionAlone) {

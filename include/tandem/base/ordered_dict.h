@@ -21,26 +21,45 @@ std::string key_text(const Key&) {
 }
 }  // namespace detail
 
+/// A key with its value, as libtorch's OrderedDict<Key, Value>::Item. It takes part in structured bindings:
+/// `for (auto& [name, parameter] : module.named_parameters())`.
+template <class Key, class Value>
+class OrderedDictItem {
+ public:
+  OrderedDictItem(Key key, Value value) : pair_(std::move(key), std::move(value)) {}
+  Value& operator*() { return pair_.second; }
+  const Value& operator*() const { return pair_.second; }
+  Value* operator->() { return &pair_.second; }
+  const Value* operator->() const { return &pair_.second; }
+  const Key& key() const noexcept { return pair_.first; }
+  Value& value() noexcept { return pair_.second; }
+  const Value& value() const noexcept { return pair_.second; }
+  const std::pair<Key, Value>& pair() const noexcept { return pair_; }
+
+  /// The key for 0, the value for 1.
+  template <size_t I>
+  auto& get() noexcept {
+    static_assert(I < 2);
+    if constexpr (I == 0) {
+      return key();
+    } else {
+      return value();
+    }
+  }
+  template <size_t I>
+  const auto& get() const noexcept {
+    return const_cast<OrderedDictItem&>(*this).template get<I>();
+  }
+
+ private:
+  std::pair<Key, Value> pair_;
+};
+
 /// Items in order of insertion, found by key or by position. `description` names the keys in messages.
 template <class Key, class Value>
 class OrderedDict {
  public:
-  /// A key with its value.
-  class Item {
-   public:
-    Item(Key key, Value value) : pair_(std::move(key), std::move(value)) {}
-    Value& operator*() { return pair_.second; }
-    const Value& operator*() const { return pair_.second; }
-    Value* operator->() { return &pair_.second; }
-    const Value* operator->() const { return &pair_.second; }
-    const Key& key() const noexcept { return pair_.first; }
-    Value& value() noexcept { return pair_.second; }
-    const Value& value() const noexcept { return pair_.second; }
-    const std::pair<Key, Value>& pair() const noexcept { return pair_; }
-
-   private:
-    std::pair<Key, Value> pair_;
-  };
+  using Item = OrderedDictItem<Key, Value>;
   using Iterator = typename std::vector<Item>::iterator;
   using ConstIterator = typename std::vector<Item>::const_iterator;
 
@@ -140,3 +159,14 @@ class OrderedDict {
 };
 
 }  // namespace tandem
+
+template <class Key, class Value>
+struct std::tuple_size<tandem::OrderedDictItem<Key, Value>> : std::integral_constant<std::size_t, 2> {};
+template <class Key, class Value>
+struct std::tuple_element<0, tandem::OrderedDictItem<Key, Value>> {
+  using type = const Key;
+};
+template <class Key, class Value>
+struct std::tuple_element<1, tandem::OrderedDictItem<Key, Value>> {
+  using type = Value;
+};

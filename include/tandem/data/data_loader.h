@@ -30,15 +30,12 @@ class DataLoader {
   using BatchType = typename Dataset::BatchType;
   using BatchRequestType = typename Sampler::BatchRequestType;
 
-  /// Throws StateError for a batch size of 0, a negative timeout, workers and a dataset that cannot be copied, or
-  /// pin_memory or prefetch_to and batches whose tensors cannot be found; DeviceError for a device that is not there.
+  /// Throws StateError for a batch size of 0, a negative timeout, more workers or max_jobs than the options allow or
+  /// than the system has threads for, workers and a dataset that cannot be copied, or pin_memory or prefetch_to and
+  /// batches whose tensors cannot be found; DeviceError for a device that is not there.
   DataLoader(Dataset dataset, Sampler sampler, DataLoaderOptions options)
       : options_(options), sampler_(std::move(sampler)), dataset_(std::move(dataset)) {
-    if (options_.batch_size() == 0) throw StateError("DataLoader: batch_size is 0; it must be at least 1");
-    if (options_.timeout().value_or(0) < 0) {
-      throw StateError("DataLoader: timeout is " + std::to_string(*options_.timeout()) +
-                       " ms; it must be at least 0, or nullopt to wait as long as it takes");
-    }
+    detail::check_options(options_);
     if (!detail::has_tensors<BatchType>() && (options_.pin_memory() || options_.prefetch_to())) {
       throw StateError(
           "DataLoader: pin_memory and prefetch_to need the tensors of a batch, and its type does not show them; give "

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 
 #include "tandem/base/device.h"
 
@@ -11,6 +12,9 @@ namespace tandem::data {
 /// `DataLoaderOptions().batch_size(64).workers(2)`; a bare batch size converts.
 class DataLoaderOptions {
  public:
+  /// The most workers, and the most batches prepared ahead, that a loader takes.
+  static constexpr size_t kMaxWorkers = 4096, kMaxJobs = size_t{1} << 20;
+
   DataLoaderOptions() = default;
   DataLoaderOptions(size_t batch_size) : batch_size_(batch_size) {}
 
@@ -21,12 +25,18 @@ class DataLoaderOptions {
   /// Batches prepared ahead; by default two for each worker.
   DataLoaderOptions& max_jobs(std::optional<size_t> value) { return max_jobs_ = value, *this; }
   /// How long to wait for a worker's batch before StateError; by default forever. A duration of <chrono> in whole
-  /// milliseconds or coarser (the type is open because that header is a costly one).
+  /// milliseconds or coarser (the type is open because that header is a costly one). One of more than INT64_MAX
+  /// milliseconds counts as that many: `std::chrono::hours::max()` is forever.
   template <class Duration>
   DataLoaderOptions& timeout(Duration value) {
     using Period = typename Duration::period;
     static_assert(1000 * Period::num % Period::den == 0, "give the timeout in milliseconds or a coarser unit");
-    return timeout_ms_ = static_cast<int64_t>(value.count()) * (1000 * Period::num / Period::den), *this;
+    static_assert(std::is_integral_v<typename Duration::rep>, "give the timeout as a whole number of its unit");
+    int64_t ms = 0;
+    if (__builtin_mul_overflow(value.count(), static_cast<int64_t>(1000 * Period::num / Period::den), &ms)) {
+      ms = value.count() < 0 ? INT64_MIN : INT64_MAX;
+    }
+    return timeout_ms_ = ms, *this;
   }
   DataLoaderOptions& timeout(std::nullopt_t) { return timeout_ms_.reset(), *this; }
   /// Whether batches come in the sampler's order; if not, in the order in which workers finish.
@@ -61,5 +71,10 @@ class DataLoaderOptions {
   std::optional<Device> prefetch_to_;
   bool enforce_ordering_ = true, drop_last_ = false, pin_memory_ = false;
 };
+
+namespace detail {
+/// Throws StateError for options that no loader can have.
+void check_options(const DataLoaderOptions& options);
+}  // namespace detail
 
 }  // namespace tandem::data

@@ -10,8 +10,11 @@
 
 namespace tandem::data::datasets {
 
+namespace detail {
+/// Defined in data/map.h.
 template <class Source, class Transform>
-class MapDataset;
+auto map(Source source, Transform transform);
+}  // namespace detail
 
 /// A dataset that answers requests for batches. `Self` is the deriving class. With worker threads, each has a copy of
 /// the dataset, so copies must be independent of each other where `get_batch` changes something.
@@ -28,14 +31,15 @@ class BatchDataset {
   /// Number of items; nullopt when there is no telling.
   virtual std::optional<size_t> size() const = 0;
 
-  /// The dataset whose batches are this one's, changed by `transform`. Defined in data/map.h.
+  /// A MapDataset: this dataset with its batches changed by `transform`. That is a transform (data/transforms.h), or a
+  /// function: of an item, `dataset.map([](data::Example<> e) { ...; return e; })`, or else of a whole batch.
   template <class Transform>
-  MapDataset<Self, Transform> map(Transform transform) & {
-    return {static_cast<Self&>(*this), std::move(transform)};
+  auto map(Transform transform) & {
+    return detail::map(static_cast<Self&>(*this), std::move(transform));
   }
   template <class Transform>
-  MapDataset<Self, Transform> map(Transform transform) && {
-    return {std::move(static_cast<Self&>(*this)), std::move(transform)};
+  auto map(Transform transform) && {
+    return detail::map(std::move(static_cast<Self&>(*this)), std::move(transform));
   }
 };
 

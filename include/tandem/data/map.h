@@ -1,10 +1,13 @@
 #pragma once
 // MapDataset: a dataset seen through a transform; what dataset.map(transform) makes.
+#include <concepts>
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/transforms.h"
 
 namespace tandem::data::datasets {
 
@@ -34,4 +37,44 @@ class MapDataset
   Transform transform_;
 };
 
+namespace detail {
+
+template <class Batch>
+struct ItemOf {
+  using type = Batch;  // a stacked batch counts as one item
+};
+template <class Item>
+struct ItemOf<std::vector<Item>> {
+  using type = Item;
+};
+
+/// A function, and no transform, that makes something of an `Input`.
+template <class F, class Input>
+concept FunctionOf = std::invocable<F&, Input> && !std::is_void_v<std::invoke_result_t<F&, Input>> && !requires {
+  typename F::InputType;
+}
+&&!requires { typename F::InputBatchType; };
+
+template <class Source, class Transform>
+auto map(Source source, Transform transform) {
+  using Batch = typename Source::BatchType;
+  using Item = typename ItemOf<Batch>::type;
+  if constexpr (requires(Batch batch) { transform.apply_batch(std::move(batch)); }) {
+    return MapDataset<Source, Transform>(std::move(source), std::move(transform));
+  } else if constexpr (FunctionOf<Transform, Item>) {
+    using Output = std::remove_cvref_t<std::invoke_result_t<Transform&, Item>>;
+    return map(std::move(source), transforms::Lambda<Item, Output>(std::move(transform)));
+  } else if constexpr (FunctionOf<Transform, Batch>) {
+    using Output = std::remove_cvref_t<std::invoke_result_t<Transform&, Batch>>;
+    return map(std::move(source), transforms::BatchLambda<Batch, Output>(std::move(transform)));
+  } else {
+    constexpr bool is_transform_or_function = !std::is_same_v<Source, Source>;
+    static_assert(is_transform_or_function,
+                  "dataset.map needs a transform of this dataset's batches, or a function that takes an item (or a "
+                  "batch) by value or const reference and returns the new one; for a function of the data tensor "
+                  "alone use transforms::TensorLambda");
+  }
+}
+
+}  // namespace detail
 }  // namespace tandem::data::datasets

@@ -20,6 +20,7 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
+  /// Throws StateError when the system starts no further thread.
   void add_worker(Work work);
   /// Forgets all requests; what workers still have in hand will be dropped.
   void reset();

@@ -19,17 +19,21 @@ struct TensorFile {
   Metadata metadata;
 };
 
-/// Writes tensors of any dtype and device, whole or not at all: the bytes go to `path`.tmp, which is fsynced and
-/// renamed to `path`, and then the folder is fsynced. Whatever happens before the rename, `path` keeps what it held; a
-/// stale .tmp file is overwritten by the next writer. Where `path` is a symbolic link, the file that it points to is
-/// replaced.
+/// Writes tensors of any dtype and device, whole or not at all: the bytes go to a new file in the same folder,
+/// `path`.tmp- and 16 random digits, which is fsynced and renamed to `path`, and then the folder is fsynced. Whatever
+/// happens before the rename, `path` keeps what it held. What a killed writer leaves is removed by the next one.
+///
+/// A file that is replaced keeps its permissions and, where the system permits, its owner and group. Where `path` is a
+/// symbolic link, the link stays, and the file that it points to is replaced or created. Only a regular file is
+/// replaced, and only one that the process may write.
 ///
 /// The file is `u64 length; JSON header; data`, little-endian; each tensor row-major, larger elements first. The
 /// metadata hold checksums, which load_file verifies: "tandem.crc32": "hhhhhhhh-dddddddd", the CRC-32 of length and
 /// header (with zeros for these digits) and of the data.
 ///
 /// Throws StateError for an undefined tensor, a name or text that is not UTF-8, or a reserved name; IoError when a
-/// system call fails, or another writer is at work on the same path.
+/// system call fails, for a folder, device, FIFO or socket, for a read-only file, or when another writer of the same
+/// user is at work on the same path. Writers that miss each other are safe: the last one's file stays, whole.
 void save_file(const StateDict& tensors, const std::string& path, const Metadata& metadata = {});
 
 /// Reads a safetensors file, whoever wrote it. Nothing in it is trusted: memory is taken only for what the file holds.

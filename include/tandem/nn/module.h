@@ -11,6 +11,7 @@
 
 #include "tandem/base/ordered_dict.h"
 #include "tandem/nn/module_holder.h"
+#include "tandem/tensor/options.h"
 #include "tandem/tensor/state_dict.h"
 #include "tandem/tensor/tensor.h"
 
@@ -117,6 +118,8 @@ class Module : public std::enable_shared_from_this<Module> {
   virtual void to(DType dtype, bool non_blocking = false);
   virtual void to(Device device, bool non_blocking = false);
   void to(DeviceType device, bool non_blocking = false) { to(Device(device), non_blocking); }
+  /// Tensors of rank 4 take that order of elements, the others stay: `net->to(MemoryFormat::ChannelsLast)`.
+  virtual void to(MemoryFormat format);
   void cpu() { to(Device(kCPU)); }
   void cuda() { to(Device(kCUDA)); }
 
@@ -168,7 +171,7 @@ class Module : public std::enable_shared_from_this<Module> {
   void check_copyable() const;
   void add_module(std::string name, std::shared_ptr<Module> module);
   void exchange_module(const std::string& name, std::shared_ptr<Module> module);
-  void move_tensors(std::optional<Device> device, std::optional<DType> dtype, bool non_blocking);
+  void move_tensors(const std::function<Tensor(const Tensor&)>& moved);
   void add_state(StateDict& state, const std::string& path) const;
   void print_tree(std::ostream& stream, const std::string& indentation) const;
   std::shared_ptr<Module> checked_shared() const;

@@ -1,5 +1,5 @@
 #pragma once
-// Tensors as text, character for character as libtorch writes them.
+// Tensors as text, character for character as libtorch writes them, and what describes them.
 #include <iosfwd>
 #include <string>
 
@@ -16,5 +16,11 @@ std::string str(const Tensor& x, int64_t line_size = 80);
 /// Writes str(x).
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 std::ostream& print(std::ostream& out, const Tensor& x, int64_t line_size = 80);
+
+/// These write what messages show: sizes or strides as "[2, 3]", a dtype as "f32", a device as "cpu" or "cuda:0".
+std::ostream& operator<<(std::ostream& out, IntArrayRef values);
+std::ostream& operator<<(std::ostream& out, DType dtype);
+std::ostream& operator<<(std::ostream& out, DeviceType type);
+std::ostream& operator<<(std::ostream& out, const Device& device);
 
 }  // namespace tandem

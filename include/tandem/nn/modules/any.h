@@ -27,9 +27,13 @@ concept Holder = requires {
   typename T::ContainedType;
 }
 &&std::derived_from<T, ModuleHolder<typename T::ContainedType>>;
-/// The module class of a holder or of a module class.
+/// The module class of a module class, of a holder, or of a shared_ptr to a module.
 template <class T>
 struct ModuleOf {
+  using type = T;
+};
+template <class T>
+struct ModuleOf<std::shared_ptr<T>> {
   using type = T;
 };
 template <Holder T>
@@ -44,22 +48,39 @@ auto& module_as(const char* container, Module* module) {
   if (!m) throw_wrong_module(container, module ? module->name() : "nothing", typeid(Class));
   return *m;
 }
+/// Refuses to compile for a module that a Sequential cannot run; anything else is left to overload resolution.
+template <class T>
+constexpr bool check_tensor_module() {
+  using Class = typename ModuleOf<std::remove_cvref_t<T>>::type;
+  if constexpr (std::derived_from<Class, Module>) {
+    static_assert(
+        TensorModule<Class>,
+        "Sequential and AnyModule need modules with a public `Tensor forward(const Tensor&)`; give the module "
+        "one, or call it from a module of your own");
+    return TensorModule<Class>;
+  } else {
+    return true;
+  }
+}
 }  // namespace detail
 
 /// Holds any TensorModule: an element of Sequential. Copies share the module.
 class AnyModule {
  public:
   AnyModule() = default;
-  template <TensorModule M>
+  /// These take any module: one that is no TensorModule does not compile.
+  template <std::derived_from<Module> M>
   AnyModule(std::shared_ptr<M> module) : module_(module) {
     if (!module) detail::throw_empty_any_module();
-    forward_ = [m = module.get()](const Tensor& x) -> Tensor { return call(*m, x); };
+    if constexpr (detail::check_tensor_module<M>()) {
+      forward_ = [m = module.get()](const Tensor& x) -> Tensor { return call(*m, x); };
+    }
   }
   template <detail::Holder H>
-  requires TensorModule<typename H::ContainedType> AnyModule(const H& holder) : AnyModule(holder.ptr()) {}
+  AnyModule(const H& holder) : AnyModule(holder.ptr()) {}
   /// A module by value: moved into a shared_ptr.
   template <class M>
-  requires TensorModule<std::remove_cvref_t<M>> AnyModule(M&& module)
+  requires std::derived_from<std::remove_cvref_t<M>, Module> AnyModule(M&& module)
       : AnyModule(std::make_shared<std::remove_cvref_t<M>>(std::forward<M>(module))) {}
 
   bool is_empty() const noexcept { return module_ == nullptr; }

@@ -92,6 +92,22 @@ class Sequential : public ModuleHolder<SequentialImpl> {
   Sequential() = default;
   Sequential(std::initializer_list<NamedAnyModule> named_modules)
       : ModuleHolder(std::make_shared<SequentialImpl>(named_modules)) {}
+  /// As the base's, whose place the compiler would name instead of the caller's for a module that cannot be run.
+  template <class Head, class... Tail>
+  requires(
+      (sizeof...(Tail) > 0 || !std::derived_from<std::remove_cvref_t<Head>, ModuleHolder>)&&std::constructible_from<
+          SequentialImpl, Head, Tail...>) explicit Sequential(Head&& head, Tail&&... tail)
+      : ModuleHolder(make(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
+
+ private:
+  template <class... M>
+  static std::shared_ptr<SequentialImpl> make(M&&... modules) {
+    if constexpr ((detail::check_tensor_module<M>() && ...)) {
+      return std::make_shared<SequentialImpl>(std::forward<M>(modules)...);
+    } else {
+      return nullptr;
+    }
+  }
 };
 
 /// Modules in a list that registers them, under "0", "1", ...; forward() is the owner's affair.

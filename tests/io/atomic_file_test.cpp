@@ -1,0 +1,200 @@
+// How files are replaced: links, special files, permissions, leftovers and concurrent writers.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+
+#include "support/ordinary_user.h"
+#include "support/state.h"
+#include "support/temporary_folder.h"
+#include "support/throws.h"
+#include "tandem/io/safetensors.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+void save(const std::string& path, double value = 1) { io::save_file({{"x", full({4}, value)}}, path); }
+/// "" when the file holds what save(path, value) writes.
+std::string holds(const std::string& path, double value) {
+  return difference(io::load_file(path).tensors["x"], full({4}, value));
+}
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+struct stat status_of(const std::string& path) {
+  struct stat status {};
+  EXPECT_EQ(lstat(path.c_str(), &status), 0) << path;
+  return status;
+}
+mode_t mode_of(const std::string& path) { return status_of(path).st_mode & 07777; }
+auto files_in(const TemporaryFolder& folder) {
+  return std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator());
+}
+
+TEST(AtomicFile, PlantedTemporariesAreNotFollowed) {
+  const TemporaryFolder folder;
+  const std::string victim = folder.write("victim", {'o', 'l', 'd'}), path = folder.path("a"), planted = path + ".tmp";
+  fs::create_symlink(victim, planted);
+  save(path, 1);
+  fs::remove(planted);
+  fs::create_hard_link(victim, planted);
+  save(path, 2);
+  fs::remove(planted);
+  ASSERT_EQ(mkfifo(planted.c_str(), 0600), 0);
+  save(path, 3);
+  EXPECT_EQ(text_of(victim), "old");
+  EXPECT_EQ(holds(path, 3), "");
+  EXPECT_TRUE(S_ISREG(status_of(path).st_mode));
+  EXPECT_EQ(files_in(folder), 3);  // the victim, the file, and what is not tandem's
+}
+
+TEST(AtomicFile, OnlyRegularFilesAreReplaced) {
+  const TemporaryFolder folder;
+  const std::string fifo = folder.path("fifo"), socket = folder.path("socket"), device = folder.path("device"),
+                    link = folder.path("link");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  ASSERT_EQ(mknod(socket.c_str(), S_IFSOCK | 0600, 0), 0);
+  fs::create_symlink("fifo", link);
+  EXPECT_THROWS(save(fifo), IoError, "save: ", fifo, "is a FIFO");
+  EXPECT_THROWS(save(socket), IoError, "is a socket");
+  EXPECT_THROWS(save(link), IoError, "is a FIFO");
+  EXPECT_THROWS(save(folder.path()), IoError, "is a folder");
+  EXPECT_THROWS(save(""), IoError, "names no file");
+  EXPECT_TRUE(S_ISFIFO(status_of(fifo).st_mode) && S_ISSOCK(status_of(socket).st_mode));
+  EXPECT_TRUE(S_ISLNK(status_of(link).st_mode));
+  if (mknod(device.c_str(), S_IFCHR | 0600, 0) != 0) return;  // needs root
+  EXPECT_THROWS(save(device), IoError, "is a device");
+  EXPECT_TRUE(S_ISCHR(status_of(device).st_mode));
+}
+
+TEST(AtomicFile, KeepsModeAndOwner) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a");
+  save(path);
+  const mode_t mask = umask(0);
+  umask(mask);
+  EXPECT_EQ(mode_of(path), 0666 & ~mask);
+  for (const mode_t mode : {0600U, 0640U, 0777U}) {
+    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+    save(path);
+    EXPECT_EQ(mode_of(path), mode);
+  }
+  if (chown(path.c_str(), 1234, 2345) != 0) return;  // needs root
+  save(path);
+  EXPECT_EQ(status_of(path).st_uid, 1234U);
+  EXPECT_EQ(status_of(path).st_gid, 2345U);
+  EXPECT_EQ(mode_of(path), 0777U);
+}
+
+TEST(AtomicFile, AReadOnlyFileIsRefused) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a");
+  save(path);
+  ASSERT_EQ(chmod(folder.path().c_str(), 0777), 0);
+  ASSERT_EQ(chmod(path.c_str(), 0444), 0);
+  const OrdinaryUser user;
+  EXPECT_THROWS(save(path, 2), IoError, "cannot write the file: Permission denied", "0444", "make it writable");
+  EXPECT_EQ(holds(path, 1), "");
+  EXPECT_EQ(files_in(folder), 1);
+}
+
+TEST(AtomicFile, AGroupThatCannotBeKeptGetsNoMoreThanEverybody) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a");
+  save(path);
+  if (geteuid() != 0) GTEST_SKIP() << "needs two users";
+  ASSERT_EQ(chmod(folder.path().c_str(), 0777), 0);
+  ASSERT_TRUE(chown(path.c_str(), 0, 2345) == 0 && chmod(path.c_str(), 0662) == 0);
+  {
+    const OrdinaryUser user;
+    save(path, 2);
+  }
+  EXPECT_EQ(status_of(path).st_uid, OrdinaryUser::kId);
+  EXPECT_EQ(mode_of(path), 0622U);
+  EXPECT_EQ(holds(path, 2), "");
+}
+
+TEST(AtomicFile, LinksLeadToWhatIsReplacedOrCreated) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path("runs"));
+  fs::create_symlink("runs/latest", folder.path("link"));  // points to a link, which points to nothing yet
+  fs::create_symlink("model", folder.path("runs/latest"));
+  for (const double value : {1.0, 2.0}) {
+    save(folder.path("link"), value);
+    EXPECT_TRUE(fs::is_symlink(folder.path("link")) && fs::is_symlink(folder.path("runs/latest")));
+    EXPECT_EQ(holds(folder.path("runs/model"), value), "");
+  }
+  fs::create_symlink("loop", folder.path("loop"));
+  EXPECT_THROWS(save(folder.path("loop")), IoError, "loop", "Too many levels");
+}
+
+TEST(AtomicFile, LeftoversOfKilledWritersGoWithTheNextSave) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a"), leftover = ".tmp-0123456789abcdef";
+  for (const char* name : {"a.tmp-0123456789abcdef", "a.tmp-fedcba9876543210", "b.tmp-0123456789abcdef", "a.tmp-2"}) {
+    folder.write(name, {1});
+  }
+  fs::create_symlink("b", folder.path("a.tmp-0000000000000000"));
+  save(path);
+  EXPECT_FALSE(fs::exists(path + leftover) || fs::exists(folder.path("a.tmp-fedcba9876543210")));
+  EXPECT_TRUE(fs::exists(folder.path("b" + leftover)) && fs::exists(folder.path("a.tmp-2"))) << "not of this file";
+  EXPECT_EQ(files_in(folder), 4);  // these two, the link, and the file itself
+}
+
+TEST(AtomicFile, AWriterAtWorkIsNotDisturbed) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a"), temporary = folder.write("a.tmp-0123456789abcdef", {1});
+  const int other = open(temporary.c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  EXPECT_THROWS(save(path), IoError, "save: ", "another writer is at work");
+  EXPECT_TRUE(fs::exists(temporary) && !fs::exists(path));
+  close(other);  // as the system does for a writer that is killed
+  save(path);
+  EXPECT_EQ(files_in(folder), 1);
+}
+
+TEST(AtomicFile, ConcurrentWritersLeaveOneWholeFile) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a");
+  std::atomic<int> saved = 0;
+  const auto write = [&] {
+    for (int i = 0; i < 20; ++i) {
+      try {
+        save(path, 7);
+        ++saved;
+      } catch (const IoError& e) {
+        EXPECT_NE(std::string(e.what()).find("another writer"), std::string::npos) << e.what();
+      }
+    }
+  };
+  std::thread first(write), second(write), third(write);
+  first.join();
+  second.join();
+  third.join();
+  EXPECT_GT(saved, 0);
+  EXPECT_EQ(holds(path, 7), "");
+  EXPECT_EQ(files_in(folder), 1);
+}
+
+TEST(AtomicFile, TheLongestNameWorks) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path(std::string(255, 'n'));
+  save(path);
+  EXPECT_EQ(holds(path, 1), "");
+  EXPECT_EQ(files_in(folder), 1);
+}
+
+}  // namespace
+}  // namespace tandem::testing

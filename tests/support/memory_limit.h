@@ -1,0 +1,39 @@
+#pragma once
+// Tests of what happens when memory runs out.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace tandem::testing {
+
+/// While it lives, the process can take about `bytes` more of memory.
+class MemoryLimit {
+ public:
+  /// False under sanitizers, which do not work with such a limit.
+  static constexpr bool is_possible() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return false;
+#else
+    return true;
+#endif
+  }
+
+  explicit MemoryLimit(rlim_t bytes) {
+    rlim_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    EXPECT_EQ(getrlimit(RLIMIT_AS, &before_), 0);
+    rlimit limit = before_;
+    limit.rlim_cur = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + bytes;
+    EXPECT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+  }
+  ~MemoryLimit() { EXPECT_EQ(setrlimit(RLIMIT_AS, &before_), 0); }
+  MemoryLimit(const MemoryLimit&) = delete;
+  MemoryLimit& operator=(const MemoryLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+}  // namespace tandem::testing
