@@ -1,17 +1,20 @@
 // The caching allocator of the CPU.
 //
-// Every size class has a list of free blocks under a lock of its own, so threads meet only when they use the same size
-// at the same moment. Small blocks are cut from slabs; from 2 MiB on a block is a mapping with huge pages. A free block
-// holds the link to the next one in its first bytes.
+// Blocks of up to 32 KiB are cut from slabs. Every size class has its slabs under a lock of its own, so threads meet
+// only when they use the same size at the same moment; a free block holds the link to the next one in its first bytes.
+// Larger blocks are runs of pages, and so are slabs: sizes share memory through the pool of pages, to which a slab
+// returns when all its blocks are free.
 #include "tandem/tensor/allocator.h"
+
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <new>
 #include <utility>
-#include <vector>
 
+#include "src/tensor/page_pool.h"
 #include "src/tensor/size_class.h"
 #include "src/tensor/system_memory.h"
 #include "tandem/base/check.h"
@@ -19,161 +22,145 @@
 namespace tandem::cpu {
 namespace {
 
-constexpr size_t kPage = 4096;
-// Two large blocks exactly 2^28 bytes apart make loops over both 2 to 3 times slower on some processors. Large blocks
-// begin at 2 MiB boundaries plus a colour, one of 16 pages in turn.
-constexpr size_t kColours = 16;
+// Two large blocks 2^28 bytes apart, or a power of two times as much, make loops over both 2 to 3 times slower on some
+// processors. The run of a large block begins at a multiple of 64 KiB, the block some pages later: its colour, of which
+// there are 15, an odd number, so that runs at such a distance have different ones.
+constexpr size_t kColours = 15;
+constexpr size_t kRunGrain = size_t{64} << 10;
+constexpr size_t kSlabBytes = size_t{64} << 10;
+constexpr size_t kMinBlocksPerSlab = 4;
 // Under AddressSanitizer a block is followed by bytes that nobody may touch.
 constexpr size_t kRedZone = kPoisoning ? 64 : 0;
 
-struct FreeBlock {
-  FreeBlock* next;
-};
-
-struct Slab {
-  char* base;
-  size_t free_blocks;  // scratch of release_slabs
-};
-
 struct alignas(128) Bin {  // two cache lines: neighbours are fetched in pairs
   std::mutex mutex;
-  FreeBlock* free = nullptr;
+  PageRun* slabs = nullptr;  // those with free blocks
   int64_t allocations = 0;
-  // Small classes only: blocks from `fresh` to `fresh_end`, the end of one of the slabs, were never handed out.
-  char* fresh = nullptr;
-  char* fresh_end = nullptr;
-  std::vector<Slab> slabs;  // by address
 };
 
 struct Allocator {
   Bin bins[kNumSizeClasses];
-  std::atomic<int64_t> allocated{0}, max_allocated{0}, reserved{0}, max_reserved{0}, system_allocations{0};
-  std::atomic<size_t> next_colour{0};
+  PagePool pool;
+  std::atomic<int64_t> allocated{0}, max_allocated{0}, page_allocations{0};
+  std::atomic<int64_t> peak{0};  // max_allocated that is never reset
 };
 
+Allocator& instance();
+
+/// A child of fork() has only the thread that called it: a lock that another thread held would stay locked for ever.
+void lock_all() {
+  for (Bin& bin : instance().bins) bin.mutex.lock();
+  instance().pool.mutex().lock();
+}
+void unlock_all() {
+  instance().pool.mutex().unlock();
+  for (Bin& bin : instance().bins) bin.mutex.unlock();
+}
+
 Allocator& instance() {
-  static Allocator& allocator = *new Allocator;  // never destroyed: tensors in static objects are freed after main
+  // Never destroyed: tensors in static objects are freed after main.
+  static Allocator& allocator = *[] {
+    auto* a = new Allocator;
+    pthread_atfork([] { lock_all(); }, [] { unlock_all(); }, [] { unlock_all(); });
+    return a;
+  }();
   return allocator;
 }
 
-void add_with_peak(std::atomic<int64_t>& value, std::atomic<int64_t>& peak, size_t bytes) {
-  const int64_t add = static_cast<int64_t>(bytes);
-  const int64_t now = value.fetch_add(add, std::memory_order_relaxed) + add;
+void raise_to(std::atomic<int64_t>& peak, int64_t value) {
   int64_t seen = peak.load(std::memory_order_relaxed);
-  while (now > seen && !peak.compare_exchange_weak(seen, now, std::memory_order_relaxed)) {
+  while (value > seen && !peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
   }
 }
 
-size_t round_to_page(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
-size_t large_mapping_bytes(size_t bytes) { return round_to_page(bytes + (kColours - 1) * kPage); }
-size_t slab_bytes(size_t bytes) { return std::clamp(8 * bytes, size_t{256} << 10, size_t{4} << 20); }
-
-void* map_counted(Allocator& a, size_t bytes, size_t alignment) noexcept {
-  void* block = map_memory(bytes, alignment, alignment == kLargeBytes);
-  if (!block) return nullptr;
-  a.system_allocations.fetch_add(1, std::memory_order_relaxed);
-  add_with_peak(a.reserved, a.max_reserved, bytes);
-  return block;
+/// What the pool may hold for `more` bytes of blocks beyond those that are live: a quarter more than ever were live,
+/// which is enough for most mixtures of sizes. A program that repeats itself and needs more space than that between its
+/// blocks must not give memory back and take it again in every step, so whenever memory was given back the limit rises,
+/// to 7/16 more at most. 4 MiB are for the slabs of all size classes.
+size_t limit_with(const Allocator& a, size_t more) {
+  const size_t live = static_cast<size_t>(a.allocated.load(std::memory_order_relaxed)) + more;
+  const size_t peak = std::max(live, static_cast<size_t>(a.peak.load(std::memory_order_relaxed)));
+  const size_t parts = std::min<size_t>(16 + a.pool.shrinks(), 28);  // of 64
+  return peak + peak / 64 * parts + (size_t{4} << 20);
 }
 
-void unmap_counted(Allocator& a, void* block, size_t bytes) noexcept {
-  unmap_memory(block, bytes);
-  a.reserved.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+size_t blocks_per_slab(size_t bytes) { return std::max(kSlabBytes / bytes, kMinBlocksPerSlab); }
+size_t slab_bytes(size_t bytes) { return (blocks_per_slab(bytes) * bytes + kPage - 1) / kPage * kPage; }
+
+bool has_free_block(const PageRun* slab, size_t bytes) { return slab->live_blocks < blocks_per_slab(bytes); }
+
+void link(Bin& bin, PageRun* slab) noexcept {
+  slab->previous_slab = nullptr;
+  slab->next_slab = bin.slabs;
+  if (bin.slabs) bin.slabs->previous_slab = slab;
+  bin.slabs = slab;
 }
 
-void push(Bin& bin, void* block, size_t bytes) noexcept {
-  unpoison(block, sizeof(FreeBlock));
-  bin.free = new (block) FreeBlock{bin.free};
-  poison(block, bytes);
+void unlink(Bin& bin, PageRun* slab) noexcept {
+  (slab->previous_slab ? slab->previous_slab->next_slab : bin.slabs) = slab->next_slab;
+  if (slab->next_slab) slab->next_slab->previous_slab = slab->previous_slab;
 }
 
-void* pop(Bin& bin) noexcept {
-  FreeBlock* f = bin.free;
-  if (f) {
-    unpoison(f, sizeof(FreeBlock));
-    bin.free = f->next;
-  }
-  return f;
-}
-
-std::vector<Slab>::iterator slab_after(Bin& bin, void* block) noexcept {
-  return std::upper_bound(bin.slabs.begin(), bin.slabs.end(), static_cast<char*>(block),
-                          [](char* p, const Slab& slab) { return p < slab.base; });
-}
-
-// A block that was never handed out, from the newest slab or a new one; null when the system refuses.
-void* carve(Allocator& a, Bin& bin, size_t bytes) {
-  if (bin.fresh == bin.fresh_end) {
-    const size_t size = slab_bytes(bytes);
-    bin.slabs.reserve(bin.slabs.size() + 1);  // throws before there is a slab to lose
-    char* base = static_cast<char*>(map_counted(a, size, size >= kLargeBytes ? kLargeBytes : kPage));
-    if (!base) return nullptr;
-    poison(base, size);
-    bin.slabs.insert(slab_after(bin, base), {base, 0});
-    bin.fresh = base;
-    bin.fresh_end = base + size / bytes * bytes;
-  }
-  return std::exchange(bin.fresh, bin.fresh + bytes);
-}
-
-void* map_large(Allocator& a, size_t bytes) noexcept {
-  char* base = static_cast<char*>(map_counted(a, large_mapping_bytes(bytes), kLargeBytes));
-  if (!base) return nullptr;
-  poison(base, large_mapping_bytes(bytes));
-  return base + a.next_colour.fetch_add(1, std::memory_order_relaxed) % kColours * kPage;
-}
-
-void unmap_large(Allocator& a, void* block, size_t bytes) noexcept {
-  char* base = static_cast<char*>(block) - reinterpret_cast<uintptr_t>(block) % kLargeBytes;
-  unmap_counted(a, base, large_mapping_bytes(bytes));
-}
-
-void* take(Allocator& a, SizeClass c) {
+void* take_small(Allocator& a, SizeClass c) noexcept {
   Bin& bin = a.bins[c.index];
-  const bool large = c.bytes >= kLargeBytes;
-  {
-    const std::lock_guard lock(bin.mutex);
-    void* block = pop(bin);
-    if (!block && !large) block = carve(a, bin, c.bytes);
-    if (block) {
-      ++bin.allocations;
-      return block;
-    }
+  const std::lock_guard lock(bin.mutex);
+  if (!bin.slabs) {
+    PageRun* slab = a.pool.take_slab(slab_bytes(c.bytes), limit_with(a, c.bytes));
+    if (!slab) return nullptr;
+    slab->fresh = slab->base;
+    slab->live_blocks = 0;
+    link(bin, slab);
   }
-  void* block = large ? map_large(a, c.bytes) : nullptr;
+  PageRun* slab = bin.slabs;
+  void* block = slab->free_blocks;
   if (block) {
-    const std::lock_guard lock(bin.mutex);
-    ++bin.allocations;
+    unpoison(block, sizeof(FreeBlock));
+    slab->free_blocks = slab->free_blocks->next;
+  } else {
+    block = std::exchange(slab->fresh, slab->fresh + c.bytes);
   }
+  ++slab->live_blocks;
+  if (!has_free_block(slab, c.bytes)) unlink(bin, slab);
+  ++bin.allocations;
   return block;
 }
 
-// Gives back the slabs whose blocks are all free. No allocation: it may run because memory is short.
-void release_slabs(Allocator& a, Bin& bin, size_t bytes) noexcept {
-  const size_t blocks = slab_bytes(bytes) / bytes;
-  const auto is_newest = [&](const Slab& slab) { return bin.fresh_end == slab.base + blocks * bytes; };
-  const auto is_free = [&](const Slab& slab) {
-    return slab.free_blocks == (is_newest(slab) ? static_cast<size_t>(bin.fresh - slab.base) / bytes : blocks);
-  };
-  for (Slab& slab : bin.slabs) slab.free_blocks = 0;
-  FreeBlock* all = nullptr;  // counted, and unlinked from the bin
-  while (void* block = pop(bin)) {
-    ++(slab_after(bin, block) - 1)->free_blocks;
-    all = new (block) FreeBlock{all};
+void give_small(Allocator& a, void* block, SizeClass c) noexcept {
+  Bin& bin = a.bins[c.index];
+  PageRun* slab = PagePool::run_of(block);
+  const std::lock_guard lock(bin.mutex);
+  unpoison(block, sizeof(FreeBlock));
+  const bool was_full = !has_free_block(slab, c.bytes);
+  slab->free_blocks = new (block) FreeBlock{slab->free_blocks};
+  poison(block, c.bytes);
+  if (was_full) link(bin, slab);
+  // One slab stays, so that a block which comes and goes does not take its slab along.
+  if (--slab->live_blocks == 0 && (slab->previous_slab || slab->next_slab)) {
+    unlink(bin, slab);
+    a.pool.give_slab(slab);
   }
-  while (all) {
-    FreeBlock* block = std::exchange(all, all->next);
-    if (!is_free(*(slab_after(bin, block) - 1))) push(bin, block, bytes);
-  }
-  bool newest_gone = false;
-  const auto gone = std::remove_if(bin.slabs.begin(), bin.slabs.end(), [&](const Slab& slab) {
-    if (!is_free(slab)) return false;
-    newest_gone = newest_gone || is_newest(slab);
-    unmap_counted(a, slab.base, slab_bytes(bytes));
-    return true;
-  });
-  bin.slabs.erase(gone, bin.slabs.end());
-  if (newest_gone) bin.fresh = bin.fresh_end = nullptr;
+}
+
+char* first_colour(void* block) { return static_cast<char*>(block) - reinterpret_cast<uintptr_t>(block) % kRunGrain; }
+
+void* take_pages(Allocator& a, size_t bytes) noexcept {
+  const bool large = bytes >= kLargeBytes;
+  const size_t more = large ? (kColours - 1) * kPage : 0;
+  PageRun* run = a.pool.take(bytes + more, large, limit_with(a, bytes));
+  if (!run) return nullptr;
+  a.page_allocations.fetch_add(1, std::memory_order_relaxed);
+  const size_t colour = large ? (reinterpret_cast<uintptr_t>(run->base) >> 28) % kColours : 0;
+  return run->base + colour * kPage;
+}
+
+void give_pages(Allocator& a, void* block, size_t bytes) noexcept {
+  poison(block, bytes);
+  a.pool.give(PagePool::run_of(bytes >= kLargeBytes ? first_colour(block) : block));
+}
+
+/// A block of block_bytes(bytes), or null.
+void* take(Allocator& a, size_t bytes) noexcept {
+  return bytes <= kSmallBytes ? take_small(a, size_class(bytes)) : take_pages(a, block_bytes(bytes));
 }
 
 }  // namespace
@@ -181,15 +168,18 @@ void release_slabs(Allocator& a, Bin& bin, size_t bytes) noexcept {
 void* allocate(size_t bytes) {
   Allocator& a = instance();
   if (bytes <= kMaxBlockBytes - kRedZone) {
-    const SizeClass c = size_class(bytes + kRedZone);
-    void* block = take(a, c);
+    const size_t wanted = bytes + kRedZone;
+    void* block = take(a, wanted);
     if (!block) {
       empty_cache();
-      block = take(a, c);
+      block = take(a, wanted);
     }
     if (block) {
       unpoison(block, bytes);
-      add_with_peak(a.allocated, a.max_allocated, c.bytes);
+      const auto add = static_cast<int64_t>(block_bytes(wanted));
+      const int64_t now = a.allocated.fetch_add(add, std::memory_order_relaxed) + add;
+      raise_to(a.max_allocated, now);
+      raise_to(a.peak, now);
       return block;
     }
   }
@@ -197,16 +187,18 @@ void* allocate(size_t bytes) {
       OutOfMemoryError,
       "{}: out of memory: {} bytes requested, {} bytes allocated, {} bytes reserved on the CPU; free tensors or "
       "use smaller batches",
-      running_op("allocate"), bytes, a.allocated.load(), a.reserved.load());
+      running_op("allocate"), bytes, a.allocated.load(), a.pool.reserved());
 }
 
 void deallocate(void* block, size_t bytes) noexcept {
   Allocator& a = instance();
-  const SizeClass c = size_class(bytes + kRedZone);
-  a.allocated.fetch_sub(static_cast<int64_t>(c.bytes), std::memory_order_relaxed);
-  Bin& bin = a.bins[c.index];
-  const std::lock_guard lock(bin.mutex);
-  push(bin, block, c.bytes);
+  const size_t size = block_bytes(bytes + kRedZone);
+  a.allocated.fetch_sub(static_cast<int64_t>(size), std::memory_order_relaxed);
+  if (size <= kSmallBytes) {
+    give_small(a, block, size_class(size));
+  } else {
+    give_pages(a, block, size);
+  }
 }
 
 AllocatorStats memory_stats() {
@@ -214,9 +206,10 @@ AllocatorStats memory_stats() {
   AllocatorStats stats;
   stats.allocated_bytes = a.allocated;
   stats.max_allocated_bytes = a.max_allocated;
-  stats.reserved_bytes = a.reserved;
-  stats.max_reserved_bytes = a.max_reserved;
-  stats.system_allocations = a.system_allocations;
+  stats.reserved_bytes = a.pool.reserved();
+  stats.max_reserved_bytes = a.pool.max_reserved();
+  stats.system_allocations = a.pool.system_allocations();
+  stats.allocations = a.page_allocations;
   for (Bin& bin : a.bins) {
     const std::lock_guard lock(bin.mutex);
     stats.allocations += bin.allocations;
@@ -226,25 +219,28 @@ AllocatorStats memory_stats() {
 
 int64_t max_memory_allocated() { return instance().max_allocated; }
 int64_t memory_allocated() { return instance().allocated; }
-int64_t memory_reserved() { return instance().reserved; }
+int64_t memory_reserved() { return instance().pool.reserved(); }
 
 void reset_peak_memory_stats() {
   Allocator& a = instance();
   a.max_allocated = a.allocated.load();
-  a.max_reserved = a.reserved.load();
+  a.pool.reset_peak();
 }
 
 void empty_cache() {
   Allocator& a = instance();
-  for (int i = 0; i < kNumSizeClasses; ++i) {
-    Bin& bin = a.bins[i];
+  for (Bin& bin : a.bins) {
     const std::lock_guard lock(bin.mutex);
-    if (class_bytes(i) < kLargeBytes) {
-      release_slabs(a, bin, class_bytes(i));
-    } else {
-      while (void* block = pop(bin)) unmap_large(a, block, class_bytes(i));
+    for (PageRun* slab = bin.slabs; slab;) {
+      PageRun* next = slab->next_slab;
+      if (slab->live_blocks == 0) {
+        unlink(bin, slab);
+        a.pool.give_slab(slab);
+      }
+      slab = next;
     }
   }
+  a.pool.release_all();
 }
 
 }  // namespace tandem::cpu

@@ -1,22 +1,24 @@
 #pragma once
-// Size classes of the CPU allocator: multiples of 64 bytes up to 512, then 8 steps per power of two, so that a block
-// is at most an eighth larger than what was asked for.
+// Sizes of the CPU allocator's blocks. Small blocks have size classes: multiples of 64 bytes up to 512, then 8 steps
+// per power of two, so that a block is at most an eighth larger than what was asked for. Larger blocks are whole pages.
 #include <bit>
 #include <cstddef>
 
 namespace tandem::cpu {
 
 inline constexpr size_t kAlignment = 64;
-inline constexpr size_t kLargeBytes = size_t{2} << 20;     ///< from here on a block is a mapping of its own
+inline constexpr size_t kPage = 4096;
+inline constexpr size_t kSmallBytes = size_t{32} << 10;    ///< up to here blocks have size classes
+inline constexpr size_t kLargeBytes = size_t{2} << 20;     ///< from here on blocks have pages of their own, coloured
 inline constexpr size_t kMaxBlockBytes = size_t{1} << 46;  ///< more than a process can address
-inline constexpr int kNumSizeClasses = 8 + (46 - 9) * 8;
+inline constexpr int kNumSizeClasses = 8 + (15 - 9) * 8;
 
 struct SizeClass {
   int index;
   size_t bytes;
 };
 
-/// The smallest class that holds `bytes` <= kMaxBlockBytes.
+/// The smallest class that holds `bytes` <= kSmallBytes.
 constexpr SizeClass size_class(size_t bytes) {
   if (bytes <= 512) {
     const int index = bytes == 0 ? 0 : static_cast<int>((bytes - 1) / kAlignment);
@@ -33,6 +35,11 @@ constexpr size_t class_bytes(int index) {
   if (index < 8) return (static_cast<size_t>(index) + 1) * kAlignment;
   const size_t base = size_t{1} << ((index - 8) / 8 + 9);
   return base + static_cast<size_t>((index - 8) % 8 + 1) * (base / 8);
+}
+
+/// The size of the block that holds `bytes` <= kMaxBlockBytes.
+constexpr size_t block_bytes(size_t bytes) {
+  return bytes <= kSmallBytes ? size_class(bytes).bytes : (bytes + kPage - 1) / kPage * kPage;
 }
 
 }  // namespace tandem::cpu

@@ -27,9 +27,22 @@ void* map_memory(size_t bytes, size_t alignment, bool huge_pages) noexcept {
   return result;
 }
 
-void unmap_memory(void* block, size_t bytes) noexcept {
-  unpoison(block, bytes);  // the addresses may come back from somebody else's mmap
-  ::munmap(block, bytes);
+void* map_memory_at(void* address, size_t bytes) noexcept {
+  void* block = ::mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (block == MAP_FAILED) return nullptr;
+  if (block != address) {  // without MAP_FIXED the address is a wish
+    ::munmap(block, bytes);
+    return nullptr;
+  }
+  ::madvise(block, bytes, MADV_HUGEPAGE);
+  return block;
+}
+
+bool unmap_memory(void* block, size_t bytes) noexcept {
+  unpoison(block, bytes);  // another mmap may get these addresses
+  if (::munmap(block, bytes) == 0) return true;
+  poison(block, bytes);
+  return false;
 }
 
 void poison([[maybe_unused]] void* block, [[maybe_unused]] size_t bytes) noexcept {

@@ -3,10 +3,16 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <mutex>
 #include <random>
 #include <set>
@@ -24,12 +30,28 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kFewer = 10;  // sanitizers write shadow memory for every block, and fork() copies it
+#else
+constexpr int kFewer = 1;
+#endif
+
+struct Block {
+  void* data;
+  size_t bytes;
+};
+
+Block take(size_t bytes) { return {cpu::allocate(bytes), bytes}; }
+void give(Block block) { cpu::deallocate(block.data, block.bytes); }
+
 TEST(SizeClass, HoldsTheRequestAndWastesAtMostAnEighth) {
-  for (size_t bytes = 1; bytes < 40 * kMiB; bytes += bytes < 70000 ? 1 : 4093) {
+  for (size_t bytes = 1; bytes <= cpu::kSmallBytes; ++bytes) {
     const cpu::SizeClass c = cpu::size_class(bytes);
     ASSERT_GE(c.bytes, bytes);
     ASSERT_EQ(c.bytes % cpu::kAlignment, 0U);
     ASSERT_EQ(cpu::class_bytes(c.index), c.bytes);
+    ASSERT_EQ(cpu::block_bytes(bytes), c.bytes);
+    ASSERT_EQ(cpu::block_bytes(c.bytes), c.bytes);
     if (bytes > 512) {
       ASSERT_LE(c.bytes, bytes + bytes / 8) << bytes;
     }
@@ -38,7 +60,12 @@ TEST(SizeClass, HoldsTheRequestAndWastesAtMostAnEighth) {
     }
   }
   EXPECT_EQ(cpu::size_class(0).bytes, 64U);
-  EXPECT_EQ(cpu::size_class(cpu::kMaxBlockBytes).index, cpu::kNumSizeClasses - 1);
+  EXPECT_EQ(cpu::size_class(cpu::kSmallBytes).index, cpu::kNumSizeClasses - 1);
+  for (size_t bytes = cpu::kSmallBytes + 1; bytes < 40 * kMiB; bytes += 4093) {
+    ASSERT_GE(cpu::block_bytes(bytes), bytes);
+    ASSERT_LE(cpu::block_bytes(bytes), bytes + bytes / 8);
+    ASSERT_EQ(cpu::block_bytes(cpu::block_bytes(bytes)), cpu::block_bytes(bytes));
+  }
 }
 
 TEST(Allocator, BlocksAreAlignedDistinctAndWritable) {
@@ -82,7 +109,7 @@ TEST(Allocator, StatisticsFollowTheBlocks) {
   const AllocatorStats before = cpu::memory_stats();
   EXPECT_EQ(before.max_allocated_bytes, before.allocated_bytes);
   const size_t bytes = 4 * kMiB;
-  const int64_t block = static_cast<int64_t>(cpu::size_class(bytes + (cpu::kPoisoning ? 64 : 0)).bytes);
+  const int64_t block = static_cast<int64_t>(cpu::block_bytes(bytes + (cpu::kPoisoning ? 64 : 0)));
   void* a = cpu::allocate(bytes);
   void* b = cpu::allocate(bytes);
   EXPECT_EQ(cpu::memory_allocated(), before.allocated_bytes + 2 * block);
@@ -122,14 +149,124 @@ TEST(Allocator, EmptyCacheGivesBackWhatIsFreeAndKeepsWhatIsNot) {
   EXPECT_EQ(cpu::memory_reserved(), start);
 }
 
-TEST(Allocator, LargeBlocksOfOneSizeHaveDifferentColours) {
-  std::vector<char*> blocks;
-  for (int i = 0; i < 8; ++i) blocks.push_back(static_cast<char*>(cpu::allocate(33 * kMiB)));
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) EXPECT_NE((blocks[i] - blocks[j]) % (int64_t{1} << 28), 0);
-    for (size_t j = 0; j < i; ++j) EXPECT_EQ((blocks[i] - blocks[j]) % 4096, 0);
+TEST(Allocator, LargeBlocksAreNeverAPowerOfTwoTimes256MiBApart) {
+  for (size_t size : {32 * kMiB, 33 * kMiB, 64 * kMiB, 256 * kMiB, 256 * kMiB - 64 * 1024}) {
+    std::vector<char*> blocks;
+    for (int i = 0; i < 18; ++i) blocks.push_back(static_cast<char*>(cpu::allocate(size)));
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        EXPECT_EQ((blocks[i] - blocks[j]) % 4096, 0);
+        for (int k = 28; k < 40; ++k) EXPECT_NE(std::abs(blocks[i] - blocks[j]), int64_t{1} << k) << size;
+      }
+    }
+    for (char* p : blocks) cpu::deallocate(p, size);
   }
-  for (char* p : blocks) cpu::deallocate(p, 33 * kMiB);
+  cpu::empty_cache();
+}
+
+/// The allocations of a training step: activations live until backward, which frees them last first.
+void train_step(size_t batch, size_t length) {
+  constexpr size_t kHidden = 64, kLayers = 6, kHeads = 4;
+  const size_t x = batch * length * kHidden * 4;
+  std::vector<Block> saved;
+  for (size_t layer = 0; layer < kLayers; ++layer) {
+    saved.push_back(take(3 * x));
+    saved.push_back(take(batch * kHeads * length * length * 4));
+    const Block temporary = take(2 * x);
+    saved.push_back(take(x));
+    give(temporary);
+    saved.push_back(take(batch * length * 4));
+  }
+  Block gradient = take(x);
+  while (!saved.empty()) {
+    const Block next = take(saved.back().bytes);
+    give(gradient);
+    gradient = next;
+    give(saved.back());
+    saved.pop_back();
+  }
+  give(gradient);
+}
+
+/// Peak of reserved bytes by that of allocated ones while `work` runs, starting from an empty cache.
+double reserved_over_live(const std::function<void()>& work) {
+  cpu::empty_cache();
+  cpu::reset_peak_memory_stats();
+  work();
+  const AllocatorStats stats = cpu::memory_stats();
+  return static_cast<double>(stats.max_reserved_bytes) / static_cast<double>(stats.max_allocated_bytes);
+}
+
+TEST(AllocatorCache, VaryingSizesShareMemory) {
+  std::mt19937 random(1);
+  EXPECT_LE(reserved_over_live([&] {
+              for (int i = 0; i < 300 / kFewer; ++i) train_step(1 + random() % 64, 64);
+            }),
+            1.5);
+  EXPECT_LE(reserved_over_live([&] {
+              for (int i = 0; i < 300 / kFewer; ++i) train_step(32, 1 + random() % 128);
+            }),
+            1.5);
+  EXPECT_LE(reserved_over_live([&] {
+              for (int i = 0; i < 300 / kFewer; ++i) train_step(1 + random() % 64, 1 + random() % 128);
+            }),
+            1.5);
+}
+
+TEST(AllocatorCache, GrowingSizesReuseTheMemoryOfSmallerOnes) {
+  EXPECT_LE(reserved_over_live([] {
+              for (size_t k = 8; k < 128; ++k) {
+                const Block a = take(k * kMiB), b = take(k * kMiB);
+                give(a);
+                give(b);
+              }
+            }),
+            1.1);
+}
+
+TEST(AllocatorCache, RandomLifetimesStayUnderTheBound) {
+  std::mt19937 random(2);
+  for (size_t largest : {size_t{1} << 17, size_t{1} << 22, size_t{1} << 26}) {
+    std::vector<Block> live;
+    EXPECT_LE(reserved_over_live([&] {
+                for (int i = 0; i < 20000 / kFewer; ++i) {
+                  if (live.size() < 200 || (random() % 2 && live.size() < 400)) {
+                    live.push_back(take(1 + random() % largest));
+                  } else {
+                    std::swap(live[random() % live.size()], live.back());
+                    give(live.back());
+                    live.pop_back();
+                  }
+                }
+              }),
+              1.5)
+        << largest;
+    for (Block block : live) give(block);
+  }
+}
+
+TEST(AllocatorCache, SmallBlocksOfOneSizeLeaveTheirMemoryToOthers) {
+  EXPECT_LE(reserved_over_live([] {
+              for (size_t bytes = 64; bytes <= 32768; bytes += 64 * kFewer) {
+                std::vector<Block> blocks;
+                for (size_t total = 0; total < 16 * kMiB; total += bytes) blocks.push_back(take(bytes));
+                for (Block block : blocks) give(block);
+              }
+            }),
+            1.5);
+}
+
+TEST(AllocatorCache, RepeatedStepsMakeNoSystemCalls) {
+  std::mt19937 random(3);
+  for (int program = 0; program < 20; ++program) {
+    const size_t batch = 1 + random() % 64, length = 1 + random() % 128;
+    if (program % 5 == 0) cpu::empty_cache();
+    for (int i = 0; i < 20; ++i) train_step(batch, length);
+    const AllocatorStats warm = cpu::memory_stats();
+    for (int i = 0; i < 20; ++i) train_step(batch, length);
+    EXPECT_EQ(cpu::memory_stats().system_allocations, warm.system_allocations) << batch << " x " << length;
+    EXPECT_EQ(cpu::memory_stats().reserved_bytes, warm.reserved_bytes);
+  }
   cpu::empty_cache();
 }
 
@@ -151,8 +288,10 @@ TEST(Allocator, ImpossibleRequestsNameTheNumbers) {
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(Allocator, ExhaustionFreesTheCacheAndTriesAgain) {
-  void* big = cpu::allocate(512 * kMiB);
-  cpu::deallocate(big, 512 * kMiB);  // cached, of another size class than the request below
+  // Cached, but neither part is large enough for the request below.
+  const Block first = take(256 * kMiB), between = take(3 * kMiB), second = take(256 * kMiB), last = take(3 * kMiB);
+  give(first);
+  give(second);
   size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   rlimit old{};
@@ -164,6 +303,8 @@ TEST(Allocator, ExhaustionFreesTheCacheAndTriesAgain) {
   EXPECT_THROW(cpu::allocate(800 * kMiB), OutOfMemoryError);
   setrlimit(RLIMIT_AS, &old);
   if (block) cpu::deallocate(block, 400 * kMiB);
+  give(between);
+  give(last);
   cpu::empty_cache();
 }
 #endif
@@ -202,7 +343,9 @@ TEST(AllocatorThreads, ManyThreadsAllocateFreeAndPassBlocksOn) {
       std::mt19937 random(t);
       std::vector<Item> mine;
       for (int step = 0; step < 4000; ++step) {
-        const size_t bytes = step % 256 == 0 ? 2 * kMiB + random() % kMiB : 1 + random() % 3000;
+        const size_t bytes = step % 256 == 0 ? 2 * kMiB + random() % kMiB
+                             : step % 8 == 0 ? 30000 + random() % 100000
+                                             : 1 + random() % 3000;
         const Item item{static_cast<unsigned char*>(cpu::allocate(bytes)), bytes, static_cast<unsigned char>(random())};
         item.data[0] = item.data[bytes - 1] = item.stamp;
         mine.push_back(item);
@@ -238,6 +381,47 @@ TEST(AllocatorThreads, ManyThreadsAllocateFreeAndPassBlocksOn) {
   EXPECT_EQ(damaged, 0);
   EXPECT_EQ(cpu::memory_allocated(), live);
 }
+
+#if !defined(__SANITIZE_THREAD__)
+TEST(AllocatorThreads, AForkedChildAllocatesWhileOtherThreadsDid) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937 random(t);
+      while (!stop) {
+        const Block a = take(random() % 2000), b = take(40000 + random() % 100000);
+        give(a);
+        give(b);
+      }
+    });
+  }
+  int hung = 0;
+  for (int i = 0; i < 40 / kFewer; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      for (size_t bytes = 1; bytes < 200000; bytes *= 2) give(take(bytes));
+      _exit(0);
+    }
+    int status = 1;
+    pid_t ended = 0;
+    for (int ms = 0; ms < 5000 && ended == 0; ++ms) {
+      ended = waitpid(child, &status, WNOHANG);
+      if (ended == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    if (ended == 0) {
+      kill(child, SIGKILL);
+      waitpid(child, &status, 0);
+      ++hung;
+      break;
+    }
+    EXPECT_EQ(status, 0);
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(hung, 0);
+}
+#endif
 
 // Freed after main has returned and static objects have gone.
 struct AtExit {

@@ -1,5 +1,5 @@
 #pragma once
-// The caching allocator of the CPU: freed blocks are kept by size class and handed out again without system calls.
+// The caching allocator of the CPU: keeps freed memory for later requests, at most half as much as was live at once.
 #include <cstddef>
 #include <cstdint>
 
