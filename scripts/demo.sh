@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds the examples (Release) and runs the demo: an MLP and a CNN trained on Fashion-MNIST
+# Installs what is missing, builds the demo (Release) and runs it: an MLP and a CNN trained on Fashion-MNIST
 # in f32, in bf16 AMP and in f16 AMP; on the GPU where one is, with nvcc and cuDNN (scripts/preset.sh chooses, and
 # TANDEM_PRESET=release overrides). Arguments go to the demo; --help lists them. Where Python has matplotlib it ends by
 # drawing loss and loss scale into build/demo/history.png.
@@ -8,7 +8,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 
 "$root/scripts/setup.sh"
 preset=$("$root/scripts/preset.sh")
-(cd "$root" && cmake --build --preset "$preset" --target tandem_examples)
+(cd "$root" && cmake --build --preset "$preset" --target tandem_example_demo)
 # GNU OpenMP's idle threads spin for milliseconds before they sleep. Where other programs want the processors too, that
 # makes training many times slower; a thousand turns bridge the gaps between kernels.
 export GOMP_SPINCOUNT="${GOMP_SPINCOUNT-1000}"

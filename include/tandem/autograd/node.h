@@ -161,8 +161,8 @@ class OpNode final : public Node {
 /// A node made of a function, for the few places that are not ops.
 class FunctionNode final : public Node {
  public:
-  FunctionNode(const char* name, std::vector<Edge> next, std::function<Grads(const Grads&)> function)
-      : Node(name, std::move(next)), function_(std::move(function)) {}
+  FunctionNode(const char* name_, std::vector<Edge> next_, std::function<Grads(const Grads&)> function)
+      : Node(name_, std::move(next_)), function_(std::move(function)) {}
   ~FunctionNode() override;
   Grads apply(Grads grads) override { return function_(grads); }
 

@@ -16,7 +16,7 @@ struct Example {
   using TargetType = Target;
 
   Example() = default;
-  Example(Data data, Target target) : data(std::move(data)), target(std::move(target)) {}
+  Example(Data data_, Target target_) : data(std::move(data_)), target(std::move(target_)) {}
 
   Data data;
   Target target;
@@ -29,7 +29,7 @@ struct Example<Data, NoTarget> {
   using TargetType = NoTarget;
 
   Example() = default;
-  Example(Data data) : data(std::move(data)) {}
+  Example(Data data_) : data(std::move(data_)) {}
   operator const Data&() const { return data; }
 
   Data data;

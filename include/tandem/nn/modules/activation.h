@@ -8,7 +8,7 @@ namespace tandem::nn {
 /// max(x, 0)
 class ReLUImpl : public Cloneable<ReLUImpl> {
  public:
-  explicit ReLUImpl(const ReLUOptions& options = {}) : options(options) {}
+  explicit ReLUImpl(const ReLUOptions& options_ = {}) : options(options_) {}
   void reset() override {}
   Tensor forward(const Tensor& input);
   void pretty_print(std::ostream& stream) const override;
@@ -50,7 +50,7 @@ TANDEM_MODULE(Tanh);
 class SoftmaxImpl : public Cloneable<SoftmaxImpl> {
  public:
   explicit SoftmaxImpl(int64_t dim) : SoftmaxImpl(SoftmaxOptions(dim)) {}
-  explicit SoftmaxImpl(const SoftmaxOptions& options) : options(options) {}
+  explicit SoftmaxImpl(const SoftmaxOptions& options_) : options(options_) {}
   void reset() override {}
   Tensor forward(const Tensor& input);
   void pretty_print(std::ostream& stream) const override;
@@ -63,7 +63,7 @@ TANDEM_MODULE(Softmax);
 class LogSoftmaxImpl : public Cloneable<LogSoftmaxImpl> {
  public:
   explicit LogSoftmaxImpl(int64_t dim) : LogSoftmaxImpl(LogSoftmaxOptions(dim)) {}
-  explicit LogSoftmaxImpl(const LogSoftmaxOptions& options) : options(options) {}
+  explicit LogSoftmaxImpl(const LogSoftmaxOptions& options_) : options(options_) {}
   void reset() override {}
   Tensor forward(const Tensor& input);
   void pretty_print(std::ostream& stream) const override;

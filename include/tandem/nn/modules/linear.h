@@ -25,7 +25,7 @@ TANDEM_MODULE(Linear);
 /// Dimensions start_dim to end_dim become one.
 class FlattenImpl : public Cloneable<FlattenImpl> {
  public:
-  explicit FlattenImpl(const FlattenOptions& options = {}) : options(options) {}
+  explicit FlattenImpl(const FlattenOptions& options_ = {}) : options(options_) {}
   void reset() override {}
   Tensor forward(const Tensor& input);
   void pretty_print(std::ostream& stream) const override;

@@ -30,7 +30,7 @@ class BatchNormImplBase : public Module {
 /// Batch norm of [N, C] or [N, C, L]; other ranks throw ShapeError.
 class BatchNorm1dImpl : public BatchNormImplBase {
  public:
-  explicit BatchNorm1dImpl(const BatchNormOptions& options) : BatchNormImplBase(options, "BatchNorm1d") {}
+  explicit BatchNorm1dImpl(const BatchNormOptions& options_) : BatchNormImplBase(options_, "BatchNorm1d") {}
 
  protected:
   void check_input_dim(const Tensor& input) const override;
@@ -40,7 +40,7 @@ TANDEM_MODULE(BatchNorm1d);
 /// Batch norm of [N, C, H, W]; other ranks throw ShapeError.
 class BatchNorm2dImpl : public BatchNormImplBase {
  public:
-  explicit BatchNorm2dImpl(const BatchNormOptions& options) : BatchNormImplBase(options, "BatchNorm2d") {}
+  explicit BatchNorm2dImpl(const BatchNormOptions& options_) : BatchNormImplBase(options_, "BatchNorm2d") {}
 
  protected:
   void check_input_dim(const Tensor& input) const override;
