@@ -21,7 +21,8 @@ class Sampler {
   /// Begins a new epoch, over `new_size` items from now on if given.
   virtual void reset(std::optional<size_t> new_size) = 0;
   void reset() { reset(std::nullopt); }
-  /// The next request, of up to `batch_size` items; nullopt when the epoch is over.
+  /// The next request, of up to `batch_size` items; nullopt when the epoch is over. tandem's samplers throw
+  /// OutOfMemoryError for one that does not fit into memory.
   virtual std::optional<BatchRequest> next(size_t batch_size) = 0;
 };
 

@@ -15,7 +15,7 @@ class MNIST : public Dataset<MNIST> {
   enum class Mode { kTrain, kTest };
 
   /// Looks for the files in `root`, then in root/raw, root/MNIST/raw and root/FashionMNIST/raw (torchvision's places).
-  /// Throws IoError, naming the file and what is wrong with it.
+  /// Throws IoError, naming the file and what is wrong with it; OutOfMemoryError for more than the memory holds.
   explicit MNIST(const std::string& root = default_root(), Mode mode = Mode::kTrain);
 
   /// The first folder that exists of: what the environment variable TANDEM_MNIST names, data, and where Debian's
