@@ -52,9 +52,16 @@ struct PlanCache {
   std::unordered_map<Key, decltype(plans)::iterator, HashKey> index;
 };
 
+[[noreturn]] void fail(dnnl_status_t status, const char* what, const char* why) {
+  TANDEM_CHECK(status != dnnl_out_of_memory, OutOfMemoryError,
+               "{}: oneDNN had not enough memory to {}; free tensors, or use smaller ones", running_op(), what);
+  TANDEM_THROW(BackendError, "{}: oneDNN failed to {} (status {}{}{})", running_op(), what, static_cast<int>(status),
+               *why ? ": " : "", why);
+}
+
 void check(dnnl_status_t status, const char* what) {
-  TANDEM_CHECK(status == dnnl_success, BackendError, "{}: oneDNN failed to {} (status {})", running_op(), what,
-               static_cast<int>(status));
+  if (status != dnnl_success) [[unlikely]]
+    fail(status, what, "");
 }
 
 }  // namespace
@@ -176,7 +183,7 @@ const Plan& find_plan(const Key& key, Plan (*make)(void* context), void* context
   try {
     plan = make(context);
   } catch (const dnnl::error& error) {
-    throw BackendError(fmt::format("{}: oneDNN failed to make a primitive: {}", running_op(), error.what()));
+    fail(error.status, "make a primitive", error.what());
   }
   if (cache.plans.size() == kMaxPlans) {
     cache.index.erase(*cache.plans.back().first);
