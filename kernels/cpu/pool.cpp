@@ -65,6 +65,12 @@ void visit_compute(DType dtype, F&& f) {
   dtype == kDouble ? f(double{}) : f(float{});
 }
 
+/// The same for max_pool2d, whose kernels hold numbers of cells in T too: a float counts to 2^24 only.
+template <class F>
+void visit_compute(DType dtype, const Pool2dParams& p, F&& f) {
+  visit_compute(p.kernel[0] * p.kernel[1] > int64_t{1} << 24 ? kDouble : dtype, f);
+}
+
 PoolTaps taps_of(const Tensor& y, const Tensor& x, const Format& format, const Pool2dParams& p) {
   return {x.size(3), y.size(3), format.lanes, p.kernel[1], p.stride[1], p.padding[1], p.dilation[1]};
 }
@@ -286,7 +292,7 @@ void max_pool2d(const Tensor& y, const Tensor& indices, const Tensor& x, const P
     convert(indices, cells);
     return;
   }
-  visit_compute(x.dtype(), [&](auto zero) { run_max<decltype(zero)>(y, indices, x, p); });
+  visit_compute(x.dtype(), p, [&](auto zero) { run_max<decltype(zero)>(y, indices, x, p); });
 }
 
 void max_pool2d_backward(const Tensor& gx, const Tensor& gy, const Tensor& indices, const Pool2dParams& p) {
@@ -295,7 +301,7 @@ void max_pool2d_backward(const Tensor& gx, const Tensor& gy, const Tensor& indic
         gx, [&](const Tensor& result) { max_pool2d_backward(result, channels_last(gy), channels_last(indices), p); });
     return;
   }
-  visit_compute(gx.dtype(), [&](auto zero) { run_max_backward<decltype(zero)>(gx, gy, indices, p); });
+  visit_compute(gx.dtype(), p, [&](auto zero) { run_max_backward<decltype(zero)>(gx, gy, indices, p); });
 }
 
 void max_pool2d_gather(const Tensor& y, const Tensor& x, const Tensor& indices, const Pool2dParams& p) {
@@ -304,7 +310,7 @@ void max_pool2d_gather(const Tensor& y, const Tensor& x, const Tensor& indices, 
         y, [&](const Tensor& result) { max_pool2d_gather(result, channels_last(x), channels_last(indices), p); });
     return;
   }
-  visit_compute(x.dtype(), [&](auto zero) { run_max_gather<decltype(zero)>(y, x, indices, p); });
+  visit_compute(x.dtype(), p, [&](auto zero) { run_max_gather<decltype(zero)>(y, x, indices, p); });
 }
 
 void avg_pool2d(const Tensor& y, const Tensor& x, const Pool2dParams& p) {
