@@ -60,6 +60,10 @@ bool Tensor::is_contiguous(MemoryFormat format) const {
   return t.sizes.size() == 4 && dense_in_order(t.sizes, t.strides, std::initializer_list<size_t>{1, 3, 2, 0});
 }
 
+void Tensor::throw_out_of_range(const Scalar& value, const char* kind, size_t bytes) {
+  TANDEM_THROW(StateError, "item: {} is outside the range of {}{}; ask for a wider type", value.str(), kind, 8 * bytes);
+}
+
 void Tensor::throw_undefined(const char* method) {
   TANDEM_THROW(StateError, "{}: undefined tensor (default-constructed or moved from); give it a value first",
                running_op(method));
