@@ -75,30 +75,26 @@ PoolTaps taps_of(const Tensor& y, const Tensor& x, const Format& format, const P
   return {x.size(3), y.size(3), format.lanes, p.kernel[1], p.stride[1], p.padding[1], p.dilation[1]};
 }
 
+/// The first row of taps of output row `oh` that lies inside; the number of rows when none does.
+int64_t first_row(int64_t oh, int64_t h, const Pool2dParams& p) {
+  const int64_t k = first_tap(oh * p.stride[0] - p.padding[0], p.dilation[0]);
+  return k < end_tap(oh * p.stride[0] - p.padding[0], h, p.kernel[0], p.dilation[0]) ? k : p.kernel[0];
+}
+
 /// Calls f(row of x, first cell) for the taps of output row `oh` that lie inside.
 template <class F>
 void for_each_input_row(int64_t oh, int64_t h, const Pool2dParams& p, F&& f) {
-  for (int64_t k = 0; k < p.kernel[0]; ++k) {
-    const int64_t ih = oh * p.stride[0] + k * p.dilation[0] - p.padding[0];
-    if (ih >= 0 && ih < h) f(ih, k * p.kernel[1]);
-  }
-}
-
-/// The first row of taps of output row `oh` that lies inside; the number of rows when none does.
-int64_t first_row(int64_t oh, int64_t h, const Pool2dParams& p) {
-  int64_t k = 0;
-  while (k < p.kernel[0] && oh * p.stride[0] + k * p.dilation[0] < p.padding[0]) ++k;
-  return oh * p.stride[0] + k * p.dilation[0] - p.padding[0] < h ? k : p.kernel[0];
+  const int64_t from = oh * p.stride[0] - p.padding[0], end = end_tap(from, h, p.kernel[0], p.dilation[0]);
+  for (int64_t k = first_tap(from, p.dilation[0]); k < end; ++k) f(from + k * p.dilation[0], k * p.kernel[1]);
 }
 
 /// Calls f(row of y, first cell) for the output rows that have a tap in input row `ih`.
 template <class F>
 void for_each_output_row(int64_t ih, int64_t oh, const Pool2dParams& p, F&& f) {
-  for (int64_t k = p.kernel[0]; k-- > 0;) {
-    const int64_t distance = ih + p.padding[0] - k * p.dilation[0];
-    if (distance >= 0 && distance % p.stride[0] == 0 && distance / p.stride[0] < oh) {
-      f(distance / p.stride[0], k * p.kernel[1]);
-    }
+  const int64_t last = ih + p.padding[0], reach = (p.kernel[0] - 1) * p.dilation[0];
+  for (int64_t o = last > reach ? (last - reach - 1) / p.stride[0] + 1 : 0; o < oh && o * p.stride[0] <= last; ++o) {
+    const int64_t distance = last - o * p.stride[0];
+    if (distance % p.dilation[0] == 0) f(o, distance / p.dilation[0] * p.kernel[1]);
   }
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
+#include "tandem/base/checked.h"
+#include "tandem/ops/broadcast.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
@@ -16,8 +18,8 @@ namespace detail {
 /// `sizes` with -1 filled in so that they hold `numel` elements.
 inline Dims infer_sizes(const char* op, const Tensor& x, IntArrayRef sizes) {
   Dims result(sizes);
-  int64_t known = 1, unknown = -1;
-  bool overflows = false;
+  Checked known = 1;
+  int64_t unknown = -1;
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] == -1) {
       TANDEM_CHECK(unknown < 0, ShapeError, "{}: sizes are {}; only one may be -1", op, to_string(sizes));
@@ -25,19 +27,14 @@ inline Dims infer_sizes(const char* op, const Tensor& x, IntArrayRef sizes) {
     } else {
       TANDEM_CHECK(sizes[d] >= 0, ShapeError, "{}: size {} in {} is negative; only -1 has a meaning", op, sizes[d],
                    to_string(sizes));
-      overflows = __builtin_mul_overflow(known, sizes[d], &known) || overflows;
+      known *= sizes[d];
     }
   }
-  if (unknown >= 0) {
-    TANDEM_CHECK(!overflows && known != 0 && x.numel() % known == 0, ShapeError,
-                 "{}: {} elements of {} do not fit into {}; the products must be equal", op, x.numel(),
-                 to_string(x.sizes()), to_string(sizes));
-    result[static_cast<size_t>(unknown)] = x.numel() / known;
-  } else {
-    TANDEM_CHECK(!overflows && known == x.numel(), ShapeError,
-                 "{}: {} elements of {} do not fit into {}; the products must be equal", op, x.numel(),
-                 to_string(x.sizes()), to_string(sizes));
-  }
+  const int64_t product = known.value_or(0);
+  const bool fits = unknown >= 0 ? product != 0 && x.numel() % product == 0 : known == x.numel();
+  TANDEM_CHECK(fits, ShapeError, "{}: {} elements of {} do not fit into {}; the products must be equal", op, x.numel(),
+               to_string(x.sizes()), to_string(sizes));
+  if (unknown >= 0) result[static_cast<size_t>(unknown)] = x.numel() / product;
   return result;
 }
 
@@ -53,10 +50,10 @@ inline std::optional<Dims> view_strides(const Tensor& x, const Dims& sizes) {
   for (int64_t d = x.dim() - 1; d >= 0; --d) {
     const size_t i = static_cast<size_t>(d);
     run *= x.sizes()[i];
-    const bool run_ends = d == 0 || (x.sizes()[i - 1] != 1 && x.strides()[i - 1] != run * base);
+    const bool run_ends = d == 0 || (x.sizes()[i - 1] != 1 && !(Checked(run) * base == x.strides()[i - 1]));
     if (!run_ends) continue;
     while (next >= 0 && (taken < run || sizes[static_cast<size_t>(next)] == 1)) {
-      strides[static_cast<size_t>(next)] = taken * base;
+      strides[static_cast<size_t>(next)] = (Checked(taken) * base).value_or(1);  // too large only where the size is 1
       taken *= sizes[static_cast<size_t>(next)];
       --next;
     }
@@ -211,7 +208,8 @@ TANDEM_OPS Tensor unsqueeze(const Tensor& x, int64_t dim) {
   return apply_view<"unsqueeze">(
       [&](const Tensor& x) {
         Dims sizes = x.impl().sizes, strides = x.impl().strides;
-        strides.insert(at, at < sizes.size() ? sizes[at] * strides[at] : 1);
+        // No element follows the stride of a size of 1: where it overflows, any will do.
+        strides.insert(at, at < sizes.size() ? (Checked(sizes[at]) * strides[at]).value_or(1) : 1);
         sizes.insert(at, 1);
         return Result{make_view(x, sizes, strides, x.storage_offset()), {}, [at](const Backward& b) -> Grads {
                         return {squeeze(b.grad(), static_cast<int64_t>(at))};
@@ -283,16 +281,17 @@ TANDEM_OPS Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> sta
   return apply_view<"slice">(
       [&](const Tensor& x) {
         Dims sizes = x.impl().sizes, strides = x.impl().strides;
-        const int64_t offset = x.storage_offset() + from * strides[d];
+        // Products overflow only where no element follows them: in an empty slice, or one of a single entry.
+        const int64_t offset = (Checked(from) * strides[d] + x.storage_offset()).value_or(x.storage_offset());
         sizes[d] = to > from ? (to - from - 1) / step + 1 : 0;
-        strides[d] *= step;
+        strides[d] = (Checked(strides[d]) * step).value_or(strides[d]);
         return Result{make_view(x, sizes, strides, offset),
                       {},
                       [old = x.impl().sizes, d, from, step](const Backward& b) -> Grads {
                         // The gradient is zero outside the slice.
                         const Dims whole = contiguous_strides(old);
                         Dims strides = whole;
-                        strides[d] *= step;
+                        strides[d] = (Checked(whole[d]) * step).value_or(whole[d]);
                         return {as_strided_scatter(zeros(old, b.grad().options()), b.grad(), b.grad().sizes(), strides,
                                                    from * whole[d])};
                       }};
@@ -303,7 +302,7 @@ TANDEM_OPS Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> sta
 namespace detail {
 
 /// Throws unless the elements from `begin` on lie among `available` ones.
-inline void check_strided(const char* op, IntArrayRef sizes, IntArrayRef strides, int64_t begin, int64_t available) {
+inline void check_strided(const char* op, IntArrayRef sizes, IntArrayRef strides, Checked begin, int64_t available) {
   TANDEM_CHECK(sizes.size() == strides.size(), ShapeError, "{}: {} sizes but {} strides; give as many of both", op,
                sizes.size(), strides.size());
   for (size_t d = 0; d < sizes.size(); ++d) {
@@ -313,13 +312,14 @@ inline void check_strided(const char* op, IntArrayRef sizes, IntArrayRef strides
   }
   const std::optional<int64_t> extent = extent_of(sizes, strides);
   TANDEM_CHECK(
-      extent && (*extent == 0 || (begin >= 0 && *extent <= available && begin <= available - *extent)), IndexError,
+      extent && begin.fits() && (*extent == 0 || (begin >= 0 && begin + *extent <= available)), IndexError,
       "{}: sizes {} with strides {} from offset {} on reach outside the storage of {} elements; choose smaller ones",
-      op, to_string(sizes), to_string(strides), begin, available);
+      op, to_string(sizes), to_string(strides), to_string(begin), available);
 }
 
 /// False when each stride steps over everything that the smaller strides reach: then no two elements share memory.
 inline bool may_overlap(const Dims& sizes, const Dims& strides) {
+  if (numel_of(sizes) == 0) return false;
   std::vector<std::pair<int64_t, int64_t>> dims;
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] > 1) dims.emplace_back(strides[d], sizes[d]);
@@ -348,7 +348,7 @@ inline Tensor add_strided(const Tensor& g, const Dims& strides, int64_t offset, 
 
 TANDEM_OPS Tensor as_strided(const Tensor& x, IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
   checks::defined("as_strided", "the input", x);
-  detail::check_strided("as_strided", sizes, strides, x.storage_offset() + offset,
+  detail::check_strided("as_strided", sizes, strides, Checked(x.storage_offset()) + offset,
                         static_cast<int64_t>(x.storage().nbytes() / x.element_size()));
   return apply_view<"as_strided">(
       [&](const Tensor& x) {
@@ -421,7 +421,12 @@ TANDEM_OPS Tensor cat(TensorList tensors, int64_t dim) {
     TANDEM_CHECK(fits, ShapeError,
                  "cat: tensor {} is {}, the first is {}; all sizes but that of dimension {} must agree", i,
                  to_string(x.sizes()), to_string(model->sizes()), d);
-    sizes[d] += x.sizes()[d];
+    const Checked length = Checked(sizes[d]) + x.sizes()[d];
+    TANDEM_CHECK(length.fits(), ShapeError,
+                 "cat: {} entries and the {} of tensor {} {} in dimension {} are more than an int64 can count; join "
+                 "fewer",
+                 sizes[d], x.sizes()[d], i, to_string(x.sizes()), d);
+    sizes[d] = *length.value();
   }
   return apply<"cat">(
       [&](TensorList xs) {
@@ -491,9 +496,14 @@ TANDEM_OPS std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t di
                "chunk: cannot split {} into {} chunks; x must have a dimension, and chunks be at least 1",
                to_string(x.sizes()), chunks);
   const int64_t d = wrap_dim(dim, x.dim(), "chunk");
-  const int64_t size = x.size(d), length = std::max<int64_t>((size + chunks - 1) / chunks, 1);
+  const int64_t size = x.size(d), length = size / chunks + (size % chunks != 0 ? 1 : 0);
+  const int64_t count = length > 0 ? (size - 1) / length + 1 : chunks;  // an empty dimension gives empty parts
+  constexpr int64_t most = int64_t{1} << 24;
+  TANDEM_CHECK(count <= most, ShapeError,
+               "chunk: dimension {} of {} in {} chunks makes a list of {} tensors, more than {}; ask for fewer", d,
+               to_string(x.sizes()), chunks, count, most);
   std::vector<Tensor> parts;
-  for (int64_t at = 0; at < size || parts.empty(); at += length) parts.push_back(slice(x, d, at, at + length));
+  for (int64_t i = 0; i < count; ++i) parts.push_back(narrow(x, d, i * length, std::min(length, size - i * length)));
   return parts;
 }
 

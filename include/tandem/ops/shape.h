@@ -37,11 +37,12 @@ Tensor as_strided(const Tensor& x, IntArrayRef sizes, IntArrayRef strides, int64
 /// A copy of `x` whose as_strided(sizes, strides, offset) is `source`.
 Tensor as_strided_scatter(const Tensor& x, const Tensor& source, IntArrayRef sizes, IntArrayRef strides,
                           int64_t offset = 0);
-/// The tensors one after another along `dim`; dtypes promote.
+/// The tensors one after another along `dim`; dtypes promote. Throws ShapeError when an int64 cannot count the entries.
 Tensor cat(TensorList tensors, int64_t dim = 0);
 /// The tensors, of equal sizes, along a new dimension `dim`.
 Tensor stack(TensorList tensors, int64_t dim = 0);
-/// Splits into `chunks` parts along `dim`, the last one perhaps smaller.
+/// Splits into at most `chunks` parts along `dim`, the last one perhaps smaller; a dimension of size 0 into `chunks`
+/// empty ones. Throws ShapeError for more than 2^24 parts.
 std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim = 0);
 
 }  // namespace tandem

@@ -107,7 +107,8 @@ class Tensor {
   int64_t storage_offset() const { return checked("storage_offset").offset; }
   size_t element_size() const { return tandem::element_size(checked("element_size").dtype); }
   size_t itemsize() const { return tandem::element_size(checked("itemsize").dtype); }
-  size_t nbytes() const { return static_cast<size_t>(checked("nbytes").numel) * element_size(); }
+  /// numel() element_size(), though an expanded tensor takes less memory. Throws ShapeError when it overflows.
+  size_t nbytes() const;
   DType dtype() const { return checked("dtype").dtype; }
   DType scalar_type() const { return checked("scalar_type").dtype; }
   Device device() const { return checked("device").storage->device(); }
