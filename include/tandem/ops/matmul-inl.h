@@ -248,14 +248,14 @@ TANDEM_OPS Tensor matmul(const Tensor& a, const Tensor& b) {
       Dims sizes = batch;
       sizes.push_back(m.size(-2));
       sizes.push_back(m.size(-1));
-      return reshape(expand(m, sizes), {numel_of(batch), m.size(-2), m.size(-1)});
+      return detail::with_shape(expand(m, sizes), {numel_of(batch), m.size(-2), m.size(-1)});
     };
     y = detail::product<"matmul">(batched(x), batched(w));
   }
   Dims sizes = batch;
   if (a.dim() > 1) sizes.push_back(x.size(-2));
   if (b.dim() > 1) sizes.push_back(w.size(-1));
-  return reshape(y, sizes);
+  return detail::with_shape(y, sizes);
 }
 
 }  // namespace tandem

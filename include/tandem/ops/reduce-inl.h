@@ -3,6 +3,7 @@
 
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
+#include "tandem/ops/broadcast.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
@@ -53,7 +54,9 @@ struct ReductionOutput {
 };
 
 /// The result's gradient, repeated to x's sizes.
-inline Tensor spread(const Tensor& g, const Dims& kept, const Dims& sizes) { return expand(reshape(g, kept), sizes); }
+inline Tensor spread(const Tensor& g, const Dims& kept, const Dims& sizes) {
+  return expand(with_shape(g, kept), sizes);
+}
 
 inline void check_floating(const char* op, const Tensor& x) {
   TANDEM_CHECK(x.is_floating_point(), DTypeError,
@@ -138,7 +141,7 @@ TANDEM_OPS Tensor norm(const Tensor& x, Scalar p, IntArrayRef dims, bool keepdim
                         const Tensor x = to(b.saved(0), b.grad().dtype());
                         const Tensor g = detail::spread(b.grad(), shape.kept, sizes);
                         if (order == 1) return {mul(g, sign(x))};
-                        const Tensor y = reshape(b.saved(1), shape.kept);
+                        const Tensor y = detail::with_shape(b.saved(1), shape.kept);
                         if (order == 2) {
                           // x / |x|, and 0 where the norm is 0 (a subgradient)
                           const Tensor direction = div(x, y);
@@ -190,12 +193,13 @@ std::tuple<Tensor, Tensor> extreme_along(const Tensor& x, int64_t dim, bool keep
       [&](const Tensor& x) {
         ReductionOutput values(shape, x.options()), indices(shape, x.options().dtype(kLong));
         backend(x).arg_reduce(values.kept, indices.kept, largest, x, d);
-        return Result{{values.result, indices.result},
-                      save(indices.result),
-                      [d, kept = shape.kept, sizes = x.impl().sizes](const Backward& b) -> Grads {
-                        const Tensor& g = b.grad();
-                        return {scatter_add(zeros(sizes, g.options()), d, reshape(b.saved(0), kept), reshape(g, kept))};
-                      }};
+        return Result{
+            {values.result, indices.result},
+            save(indices.result),
+            [d, kept = shape.kept, sizes = x.impl().sizes](const Backward& b) -> Grads {
+              const Tensor& g = b.grad();
+              return {scatter_add(zeros(sizes, g.options()), d, with_shape(b.saved(0), kept), with_shape(g, kept))};
+            }};
       },
       x);
   return {out[0], out[1]};

@@ -41,6 +41,7 @@ inline Dims infer_sizes(const char* op, const Tensor& x, IntArrayRef sizes) {
 /// Strides under which x's memory has `sizes`, if there are any: each new dimension must lie inside a run of old
 /// dimensions that are contiguous with one another.
 inline std::optional<Dims> view_strides(const Tensor& x, const Dims& sizes) {
+  if (x.sizes() == IntArrayRef(sizes)) return x.impl().strides;
   if (x.numel() == 0 || x.is_contiguous()) return contiguous_strides(sizes);
   Dims strides(sizes.size(), 0);
   int64_t next = static_cast<int64_t>(sizes.size()) - 1;
@@ -79,9 +80,10 @@ TANDEM_OPS Tensor view(const Tensor& x, IntArrayRef sizes) {
                to_string(x.strides()), to_string(wanted));
   return apply_view<"view">(
       [&](const Tensor& x) {
-        return Result{make_view(x, wanted, *strides, x.storage_offset()),
-                      {},
-                      [old = x.impl().sizes](const Backward& b) -> Grads { return {reshape(b.grad(), old)}; }};
+        return Result{
+            make_view(x, wanted, *strides, x.storage_offset()), {}, [old = x.impl().sizes](const Backward& b) -> Grads {
+              return {detail::with_shape(b.grad(), old)};
+            }};
       },
       x);
 }
@@ -90,7 +92,6 @@ TANDEM_OPS Tensor reshape(const Tensor& x, IntArrayRef sizes) {
   const OpScope op("reshape");
   checks::defined("reshape", "the input", x);
   const Dims wanted = detail::infer_sizes("reshape", x, sizes);
-  if (x.sizes() == IntArrayRef(wanted)) return x;
   return detail::view_strides(x, wanted) ? view(x, wanted) : view(contiguous(x), wanted);
 }
 
@@ -100,6 +101,7 @@ TANDEM_OPS Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
   TANDEM_CHECK(start <= end, IndexError, "flatten: start_dim {} lies behind end_dim {} of {}; swap them", start_dim,
                end_dim, to_string(x.sizes()));
   if (x.dim() == 0) return reshape(x, {1});
+  if (start == end) return x;
   Dims sizes;
   int64_t merged = 1;
   for (int64_t d = 0; d < x.dim(); ++d) {
@@ -140,7 +142,7 @@ TANDEM_OPS Tensor t(const Tensor& x) {
   checks::defined("t", "the input", x);
   TANDEM_CHECK(x.dim() <= 2, ShapeError, "t: rank {} {} has no transpose; use transpose(dim0, dim1) or permute()",
                x.dim(), to_string(x.sizes()));
-  return x.dim() < 2 ? x : transpose(x, 0, 1);
+  return transpose(x, 0, x.dim() < 2 ? 0 : 1);
 }
 
 TANDEM_OPS Tensor permute(const Tensor& x, IntArrayRef dims) {
@@ -185,7 +187,7 @@ Tensor squeeze_where(const Tensor& x, Drop drop) {
         }
         return Result{make_view(x, sizes, strides, x.storage_offset()),
                       {},
-                      [old = x.impl().sizes](const Backward& b) -> Grads { return {reshape(b.grad(), old)}; }};
+                      [old = x.impl().sizes](const Backward& b) -> Grads { return {with_shape(b.grad(), old)}; }};
       },
       x);
 }

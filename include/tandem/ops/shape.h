@@ -11,12 +11,12 @@ namespace tandem {
 /// Same elements under other sizes, sharing memory; one size may be -1. Throws ShapeError when the strides do not allow
 /// it: then reshape() copies.
 Tensor view(const Tensor& x, IntArrayRef sizes);
-/// view() where possible, else a contiguous copy.
+/// view() where possible, also to the same sizes; else a contiguous copy.
 Tensor reshape(const Tensor& x, IntArrayRef sizes);
 /// Dimensions start_dim to end_dim become one.
 Tensor flatten(const Tensor& x, int64_t start_dim = 0, int64_t end_dim = -1);
 Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1);
-/// Rank 2 transposed; ranks 0 and 1 as they are.
+/// Rank 2 transposed; of ranks 0 and 1 a view.
 Tensor t(const Tensor& x);
 Tensor permute(const Tensor& x, IntArrayRef dims);
 /// Drops the dimensions of size 1, or dimension `dim` if it has size 1.
