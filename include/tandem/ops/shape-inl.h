@@ -335,15 +335,38 @@ inline bool may_overlap(const Dims& sizes, const Dims& strides) {
   return false;
 }
 
-/// The derivative of a view whose elements may share memory: gradients of shared elements add up. `g` has the view's
-/// sizes; the result the base's.
-inline Tensor add_strided(const Tensor& g, const Dims& strides, int64_t offset, const Dims& base_sizes,
-                          const Dims& base_strides) {
-  const int64_t extent = extent_of(base_sizes, base_strides).value();
+/// Sizes and strides of a tensor in a flat piece of memory, from the element `offset` on.
+struct Strided {
+  Dims sizes, strides;
+  int64_t offset;
+  int64_t end() const { return offset + extent_of(sizes, strides).value(); }
+  bool overlaps() const { return may_overlap(sizes, strides); }
+};
+
+/// Zeros of `extent` elements to which `g` is added where `at` puts it; elements that share memory add up.
+inline Tensor add_strided(const Tensor& g, const Strided& at, int64_t extent) {
+  const Tensor flat = zeros({extent}, g.options());
+  if (!at.overlaps()) return as_strided_scatter(flat, g, at.sizes, at.strides, at.offset);
   const Tensor positions = arange(extent, TensorOptions(kLong).device(g.device()));
-  const Tensor index = reshape(as_strided(positions, g.sizes(), strides, offset), {g.numel()});
-  const Tensor flat = index_add(zeros({extent}, g.options()), 0, index, reshape(g, {g.numel()}));
-  return as_strided(flat, base_sizes, base_strides, 0);
+  const Tensor index = reshape(as_strided(positions, at.sizes, at.strides, at.offset), {g.numel()});
+  return index_add(flat, 0, index, reshape(g, {g.numel()}));
+}
+
+/// The gradient of `base` from that of a view of the same storage, which may reach beyond it, as PyTorch defines it:
+/// an element of the storage gets the sum over the view's elements that are it, and hands it to the base's elements in
+/// equal parts.
+inline Tensor strided_backward(const Tensor& g, Strided view, Strided base) {
+  const int64_t before = std::min(view.offset, base.offset);
+  view.offset -= before;
+  base.offset -= before;
+  const int64_t extent = std::max(view.end(), base.end());
+  Tensor flat = add_strided(g, view, extent);
+  if (base.overlaps()) {
+    const Tensor ones_of_base = ones(base.sizes, g.options().dtype(checks::sum_dtype(g.dtype())));
+    // Elements outside of the base are shown by none and read by none: any divisor will do.
+    flat = to(div(flat, clamp(add_strided(ones_of_base, base, extent), 1)), g.dtype());
+  }
+  return as_strided(flat, base.sizes, base.strides, base.offset);
 }
 
 }  // namespace detail
@@ -354,18 +377,11 @@ TANDEM_OPS Tensor as_strided(const Tensor& x, IntArrayRef sizes, IntArrayRef str
                         static_cast<int64_t>(x.storage().nbytes() / x.element_size()));
   return apply_view<"as_strided">(
       [&](const Tensor& x) {
-        const Dims view_sizes(sizes), view_strides(strides);
-        return Result{make_view(x, view_sizes, view_strides, x.storage_offset() + offset),
-                      {},
-                      [view_sizes, view_strides, offset, old = x.impl().sizes,
-                       layout = x.impl().strides](const Backward& b) -> Grads {
-                        if (detail::may_overlap(view_sizes, view_strides)) {
-                          return {detail::add_strided(b.grad(), view_strides, offset, old, layout)};
-                        }
-                        Tensor whole = empty_strided(old, layout, b.grad().options());
-                        whole.zero_();
-                        return {as_strided_scatter(whole, b.grad(), view_sizes, view_strides, offset)};
-                      }};
+        const detail::Strided view{Dims(sizes), Dims(strides), offset}, base{x.impl().sizes, x.impl().strides, 0};
+        return Result{
+            make_view(x, view.sizes, view.strides, x.storage_offset() + offset),
+            {},
+            [view, base](const Backward& b) -> Grads { return {detail::strided_backward(b.grad(), view, base)}; }};
       },
       x);
 }

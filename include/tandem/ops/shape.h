@@ -32,7 +32,9 @@ Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length);
 /// x[..., start:stop:step, ...] by Python's rules for bounds; step >= 1.
 Tensor slice(const Tensor& x, int64_t dim = 0, std::optional<int64_t> start = {}, std::optional<int64_t> stop = {},
              int64_t step = 1);
-/// A view with given geometry; offset relative to the first element of `x`.
+/// A view with given geometry, which may reach beyond `x` in its storage; offset relative to the first element of `x`.
+/// The gradient of memory that `x` shows several times (expand) is split among its elements; that of memory outside of
+/// `x` is dropped.
 Tensor as_strided(const Tensor& x, IntArrayRef sizes, IntArrayRef strides, int64_t offset = 0);
 /// A copy of `x` whose as_strided(sizes, strides, offset) is `source`.
 Tensor as_strided_scatter(const Tensor& x, const Tensor& source, IntArrayRef sizes, IntArrayRef strides,
