@@ -211,7 +211,8 @@ Tensor linear_of(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (x.dim() == 2) return linear_rows<Name, activation>(x, weight, bias);
   Dims sizes = x.impl().sizes;
   sizes.back() = weight.size(0);
-  const Tensor rows = reshape(x, {x.numel() / std::max<int64_t>(x.size(-1), 1), x.size(-1)});
+  const int64_t lead = numel_of(x.sizes().slice(0, static_cast<size_t>(x.dim()) - 1));
+  const Tensor rows = with_shape(x, {lead, x.size(-1)});
   return view(linear_rows<Name, activation>(rows, weight, bias), sizes);
 }
 
