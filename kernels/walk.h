@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "tandem/base/checked.h"
 #include "tandem/base/shape.h"
 
 namespace tandem::kernels {
@@ -34,7 +35,7 @@ struct Walk {
   void append(int64_t size, const std::array<int64_t, N>& step) {
     numel *= size;
     bool joins = rank > 0;
-    for (size_t k = 0; k < N && joins; ++k) joins = strides[k][rank - 1] == step[k] * size;
+    for (size_t k = 0; k < N && joins; ++k) joins = Checked(step[k]) * size == strides[k][rank - 1];
     if (!joins) return add(size, step);
     sizes[rank - 1] *= size;
     for (size_t k = 0; k < N; ++k) strides[k][rank - 1] = step[k];

@@ -13,7 +13,7 @@ struct Taps {
   int64_t offset, begin, end;
   Taps(int64_t k, int64_t out, int64_t in, int64_t stride, int64_t padding, int64_t dilation)
       : offset(k * dilation - padding),
-        begin(offset >= 0 ? 0 : std::min(out, (-offset + stride - 1) / stride)),
+        begin(offset >= 0 ? 0 : std::min(out, (-offset - 1) / stride + 1)),
         end(offset >= in ? begin : std::clamp((in - 1 - offset) / stride + 1, begin, out)) {}
 };
 

@@ -6,6 +6,7 @@
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/tile.h"
 #include "kernels/cpu/transpose.h"
+#include "tandem/math/arithmetic.h"
 
 namespace tandem::cpu {
 namespace {
@@ -176,7 +177,8 @@ void arange(const Tensor& y, Scalar start, Scalar step) {
     for_each_tile(space, [&] {
       return [first, distance, out = TileWriter<C>(space, 0, y)](const Tile& tile) mutable {
         C* target = out.target(tile);
-        for (int64_t i = 0; i < tile.size(); ++i) target[i] = first + static_cast<C>(tile.begin + i) * distance;
+        for (int64_t i = 0; i < tile.size(); ++i)
+          target[i] = math::add(first, math::mul(static_cast<C>(tile.begin + i), distance));
         out.commit(tile, target);
       };
     });

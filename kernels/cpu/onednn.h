@@ -12,7 +12,7 @@
 
 namespace tandem::cpu::onednn {
 
-/// A strided array of f32, f16 or bf16; for reorder, of u8 or i32 too. Rank 0 stands for 'no array'.
+/// A strided array of f32, f16 or bf16; for reorder, of f32, u8 or i32. Rank 0 stands for 'no array'.
 struct Array {
   void* data = nullptr;
   DType dtype = kFloat;
@@ -42,7 +42,7 @@ bool convolution_backward_data(const Array& gx, const Array& gy, const Array& we
 bool convolution_backward_weight(const Array& gweight, const Array& gbias, const Array& gy, const Array& x,
                                  const Conv2dParams& p);
 
-/// dst = src, equal sizes and dtypes, other strides.
+/// dst = src bit by bit, equal sizes and dtypes, other strides.
 bool reorder(const Array& dst, const Array& src);
 
 }  // namespace tandem::cpu::onednn

@@ -65,34 +65,36 @@ void visit_compute(DType dtype, F&& f) {
   dtype == kDouble ? f(double{}) : f(float{});
 }
 
+/// The same for max_pool2d, whose kernels hold numbers of cells in T too: a float counts to 2^24 only.
+template <class F>
+void visit_compute(DType dtype, const Pool2dParams& p, F&& f) {
+  visit_compute(p.kernel[0] * p.kernel[1] > int64_t{1} << 24 ? kDouble : dtype, f);
+}
+
 PoolTaps taps_of(const Tensor& y, const Tensor& x, const Format& format, const Pool2dParams& p) {
   return {x.size(3), y.size(3), format.lanes, p.kernel[1], p.stride[1], p.padding[1], p.dilation[1]};
+}
+
+/// The first row of taps of output row `oh` that lies inside; the number of rows when none does.
+int64_t first_row(int64_t oh, int64_t h, const Pool2dParams& p) {
+  const int64_t k = first_tap(oh * p.stride[0] - p.padding[0], p.dilation[0]);
+  return k < end_tap(oh * p.stride[0] - p.padding[0], h, p.kernel[0], p.dilation[0]) ? k : p.kernel[0];
 }
 
 /// Calls f(row of x, first cell) for the taps of output row `oh` that lie inside.
 template <class F>
 void for_each_input_row(int64_t oh, int64_t h, const Pool2dParams& p, F&& f) {
-  for (int64_t k = 0; k < p.kernel[0]; ++k) {
-    const int64_t ih = oh * p.stride[0] + k * p.dilation[0] - p.padding[0];
-    if (ih >= 0 && ih < h) f(ih, k * p.kernel[1]);
-  }
-}
-
-/// The first row of taps of output row `oh` that lies inside; the number of rows when none does.
-int64_t first_row(int64_t oh, int64_t h, const Pool2dParams& p) {
-  int64_t k = 0;
-  while (k < p.kernel[0] && oh * p.stride[0] + k * p.dilation[0] < p.padding[0]) ++k;
-  return oh * p.stride[0] + k * p.dilation[0] - p.padding[0] < h ? k : p.kernel[0];
+  const int64_t from = oh * p.stride[0] - p.padding[0], end = end_tap(from, h, p.kernel[0], p.dilation[0]);
+  for (int64_t k = first_tap(from, p.dilation[0]); k < end; ++k) f(from + k * p.dilation[0], k * p.kernel[1]);
 }
 
 /// Calls f(row of y, first cell) for the output rows that have a tap in input row `ih`.
 template <class F>
 void for_each_output_row(int64_t ih, int64_t oh, const Pool2dParams& p, F&& f) {
-  for (int64_t k = p.kernel[0]; k-- > 0;) {
-    const int64_t distance = ih + p.padding[0] - k * p.dilation[0];
-    if (distance >= 0 && distance % p.stride[0] == 0 && distance / p.stride[0] < oh) {
-      f(distance / p.stride[0], k * p.kernel[1]);
-    }
+  const int64_t last = ih + p.padding[0], reach = (p.kernel[0] - 1) * p.dilation[0];
+  for (int64_t o = last > reach ? (last - reach - 1) / p.stride[0] + 1 : 0; o < oh && o * p.stride[0] <= last; ++o) {
+    const int64_t distance = last - o * p.stride[0];
+    if (distance % p.dilation[0] == 0) f(o, distance / p.dilation[0] * p.kernel[1]);
   }
 }
 
@@ -286,7 +288,7 @@ void max_pool2d(const Tensor& y, const Tensor& indices, const Tensor& x, const P
     convert(indices, cells);
     return;
   }
-  visit_compute(x.dtype(), [&](auto zero) { run_max<decltype(zero)>(y, indices, x, p); });
+  visit_compute(x.dtype(), p, [&](auto zero) { run_max<decltype(zero)>(y, indices, x, p); });
 }
 
 void max_pool2d_backward(const Tensor& gx, const Tensor& gy, const Tensor& indices, const Pool2dParams& p) {
@@ -295,7 +297,7 @@ void max_pool2d_backward(const Tensor& gx, const Tensor& gy, const Tensor& indic
         gx, [&](const Tensor& result) { max_pool2d_backward(result, channels_last(gy), channels_last(indices), p); });
     return;
   }
-  visit_compute(gx.dtype(), [&](auto zero) { run_max_backward<decltype(zero)>(gx, gy, indices, p); });
+  visit_compute(gx.dtype(), p, [&](auto zero) { run_max_backward<decltype(zero)>(gx, gy, indices, p); });
 }
 
 void max_pool2d_gather(const Tensor& y, const Tensor& x, const Tensor& indices, const Pool2dParams& p) {
@@ -304,7 +306,7 @@ void max_pool2d_gather(const Tensor& y, const Tensor& x, const Tensor& indices, 
         y, [&](const Tensor& result) { max_pool2d_gather(result, channels_last(x), channels_last(indices), p); });
     return;
   }
-  visit_compute(x.dtype(), [&](auto zero) { run_max_gather<decltype(zero)>(y, x, indices, p); });
+  visit_compute(x.dtype(), p, [&](auto zero) { run_max_gather<decltype(zero)>(y, x, indices, p); });
 }
 
 void avg_pool2d(const Tensor& y, const Tensor& x, const Pool2dParams& p) {

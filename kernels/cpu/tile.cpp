@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tandem/base/checked.h"
+
 namespace tandem::cpu {
 
 Space make_space(std::initializer_list<const Tensor*> operands, Order order) {
@@ -41,7 +43,7 @@ Space make_space(const Dims& sizes, const Dims* const* strides, int operands, Or
     const int64_t size = sizes[dims[i]];
     bool merges = s.rank > 0;
     for (int k = 0; k < operands && merges; ++k) {
-      merges = s.strides[k][s.rank - 1] == (*strides[k])[dims[i]] * size;
+      merges = Checked((*strides[k])[dims[i]]) * size == s.strides[k][s.rank - 1];
     }
     if (!merges) s.sizes[s.rank++] = 1;
     s.sizes[s.rank - 1] *= size;

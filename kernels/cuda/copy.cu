@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < geometry.numel; i += step) {
     int64_t offset[1];
     geometry.offsets(i, offset);
-    store<C>(y, dtype, offset[0], first + static_cast<C>(i) * distance);
+    store<C>(y, dtype, offset[0], math::add(first, math::mul(static_cast<C>(i), distance)));
   }
 }
 

@@ -45,7 +45,7 @@ __device__ double group_sum(Each each) {
   each([&](const Share<false>& share, auto term) {
     C part = 0;
 #pragma unroll
-    for (int e = 0; e < kPerThread; ++e) part += share.has(e) ? term(e) : C(0);
+    for (int e = 0; e < kPerThread; ++e) part += share.has(e) ? static_cast<C>(term(e)) : C(0);
     total += static_cast<double>(part);
   });
   return Group<false>::sum(total);
@@ -69,7 +69,8 @@ __global__ void __launch_bounds__(max_width<C>(kPacked))
         if constexpr (kCached) break;
       }
     };
-    const C mean = static_cast<C>(inverse_n * group_sum<C>([&](auto add) {
+    // In f64 throughout: an error of the mean would be all that the result for a row of one value shows.
+    const C mean = static_cast<C>(inverse_n * group_sum<double>([&](auto add) {
                                     each([&](const Share<false>& share) { add(share, [&](int e) { return v[e]; }); });
                                   }));
     const C variance = static_cast<C>(inverse_n * group_sum<C>([&](auto add) {

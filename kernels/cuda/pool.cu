@@ -15,20 +15,34 @@ struct Taps {
   int64_t in, out, kernel, stride, padding, dilation;
   Taps(int64_t in, int64_t out, const Pool2dParams& p, size_t d)
       : in(in), out(out), kernel(p.kernel[d]), stride(p.stride[d]), padding(p.padding[d]), dilation(p.dilation[d]) {}
+  /// The input of output o's tap 0; outside the image where that lies in the padding.
+  __device__ int64_t begin(int64_t o) const { return o * stride - padding; }
   /// Tap k's input, or -1 when it lies outside.
   __device__ int64_t input(int64_t o, int64_t k) const {
-    const int64_t i = o * stride + k * dilation - padding;
+    const int64_t i = begin(o) + k * dilation;
     return i >= 0 && i < in ? i : -1;
   }
-  /// The output whose tap k is input i, or -1 when there is none.
-  __device__ int64_t output(int64_t i, int64_t k) const {
-    const int64_t distance = i + padding - k * dilation;
-    if (distance < 0) return -1;
-    // 64-bit divisions cost several times as much as 32-bit ones.
-    const int64_t o = (distance | stride) <= 0x7fffffff
-                          ? int64_t{static_cast<uint32_t>(distance) / static_cast<uint32_t>(stride)}
-                          : distance / stride;
-    return o * stride == distance && o < out ? o : -1;
+  /// Taps [first_tap, end_tap) of output o lie inside.
+  __device__ int64_t first_tap(int64_t o) const { return begin(o) >= 0 ? 0 : quotient(-begin(o) - 1, dilation) + 1; }
+  __device__ int64_t end_tap(int64_t o) const {
+    const int64_t end = begin(o) >= in ? 0 : quotient(in - 1 - begin(o), dilation) + 1;
+    return end < kernel ? end : kernel;
+  }
+  /// Outputs from first_output on, while o stride <= i + padding, may have a tap at input i.
+  __device__ int64_t first_output(int64_t i) const {
+    const int64_t before = i + padding - (kernel - 1) * dilation;
+    return before > 0 ? quotient(before - 1, stride) + 1 : 0;
+  }
+  /// The tap of output o that is input i, or -1 when there is none; o stride <= i + padding.
+  __device__ int64_t tap(int64_t i, int64_t o) const {
+    const int64_t distance = i - begin(o), k = quotient(distance, dilation);
+    return k * dilation == distance ? k : -1;
+  }
+
+ private:
+  /// 64-bit divisions cost several times as much as 32-bit ones.
+  __device__ static int64_t quotient(int64_t a, int64_t b) {
+    return (a | b) <= 0x7fffffff ? int64_t{static_cast<uint32_t>(a) / static_cast<uint32_t>(b)} : a / b;
   }
 };
 
@@ -50,12 +64,12 @@ __global__ void __launch_bounds__(kThreads)
     const T* plane = static_cast<const T*>(x.data) + x.at(at.n, at.c, 0, 0);
     Compute<T> best = -math::kInf<Compute<T>>;
     int32_t cell = -1;
-    for (int64_t kh = 0; kh < rows.kernel; ++kh) {
-      const int64_t ih = rows.input(at.h, kh);
-      if (ih < 0) continue;
-      for (int64_t kw = 0; kw < columns.kernel; ++kw) {
-        const int64_t iw = columns.input(at.w, kw);
-        if (iw < 0) continue;
+    const int64_t end_row = rows.end_tap(at.h), first_column = columns.first_tap(at.w),
+                  end_column = columns.end_tap(at.w);
+    for (int64_t kh = rows.first_tap(at.h); kh < end_row; ++kh) {
+      const int64_t ih = rows.begin(at.h) + kh * rows.dilation;
+      for (int64_t kw = first_column; kw < end_column; ++kw) {
+        const int64_t iw = columns.begin(at.w) + kw * columns.dilation;
         const auto v = static_cast<Compute<T>>(plane[ih * x.strides[2] + iw * x.strides[3]]);
         const auto number = static_cast<int32_t>(kh * columns.kernel + kw);
         if (cell < 0) cell = number;
@@ -76,12 +90,13 @@ __global__ void __launch_bounds__(kThreads)
   for_each_position(order.numel, [&](int64_t i) {
     const Position at = order.position(i);
     Compute<T> sum = 0;
-    for (int64_t kh = rows.kernel; kh-- > 0;) {  // rising rows of outputs
-      const int64_t oh = rows.output(at.h, kh);
-      if (oh < 0) continue;
-      for (int64_t kw = columns.kernel; kw-- > 0;) {
-        const int64_t ow = columns.output(at.w, kw);
-        if (ow < 0) continue;
+    const int64_t first_column = columns.first_output(at.w);
+    for (int64_t oh = rows.first_output(at.h); oh < rows.out && rows.begin(oh) <= at.h; ++oh) {
+      const int64_t kh = rows.tap(at.h, oh);
+      if (kh < 0) continue;
+      for (int64_t ow = first_column; ow < columns.out && columns.begin(ow) <= at.w; ++ow) {
+        const int64_t kw = columns.tap(at.w, ow);
+        if (kw < 0) continue;
         const auto cell = load<int32_t>(indices.data, indices.dtype, indices.at(at.n, at.c, oh, ow));
         if (cell != kh * columns.kernel + kw) continue;
         sum += static_cast<Compute<T>>(static_cast<const T*>(gy.data)[gy.at(at.n, at.c, oh, ow)]);
@@ -145,7 +160,7 @@ struct Windows {
   __device__ int64_t first_output(int64_t i) const {
     if (adaptive) return i * out / in;
     const int64_t distance = i + padding - kernel + 1;  // o stride >= this
-    return distance > 0 ? (distance + stride - 1) / stride : 0;
+    return distance > 0 ? (distance - 1) / stride + 1 : 0;
   }
   __device__ int64_t last_output(int64_t i) const {
     const int64_t last = adaptive ? ((i + 1) * out + in - 1) / in - 1 : (i + padding) / stride;

@@ -2,34 +2,52 @@
 #include "tandem/base/shape.h"
 
 #include "tandem/base/check.h"
+#include "tandem/base/checked.h"
 
 namespace tandem {
+namespace {
+
+[[noreturn]] void throw_too_many(IntArrayRef sizes) {
+  TANDEM_THROW(ShapeError, "{}: sizes {} hold more elements than an int64 can count; choose smaller ones",
+               running_op("numel"), to_string(sizes));
+}
+
+}  // namespace
 
 void Dims::rank_overflow() {
   TANDEM_THROW(ShapeError, "{}: the rank exceeds the limit of {}; reshape to fewer dimensions", running_op("Dims"),
                kMaxRank);
 }
 
+int64_t numel_of(IntArrayRef sizes) {
+  Checked n = 1;
+  bool empty = false;
+  for (int64_t s : sizes) {
+    empty |= s == 0;
+    n *= s != 0 ? s : 1;
+  }
+  if (!n.fits()) throw_too_many(sizes);
+  return empty ? 0 : *n.value();
+}
+
 Dims contiguous_strides(IntArrayRef sizes) {
   Dims strides(sizes.size(), 1);
-  int64_t step = 1;
+  Checked step = 1;
   for (size_t d = sizes.size(); d-- > 0;) {
-    strides[d] = step;
+    strides[d] = step.value_or(1);
     step *= sizes[d] > 1 ? sizes[d] : 1;  // sizes of 0 count as 1, as in PyTorch
   }
+  if (!step.fits()) throw_too_many(sizes);
   return strides;
 }
 
 std::optional<int64_t> extent_of(IntArrayRef sizes, IntArrayRef strides) {
-  int64_t extent = 1;
-  bool fits = true;
+  Checked extent = 1;
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] == 0) return 0;
-    int64_t reach = 0;
-    fits = fits && !__builtin_mul_overflow(sizes[d] - 1, strides[d], &reach) &&
-           !__builtin_add_overflow(extent, reach, &extent);
+    extent += Checked(sizes[d] - 1) * strides[d];
   }
-  return fits ? std::optional(extent) : std::nullopt;
+  return extent.value();
 }
 
 bool is_expanded(IntArrayRef sizes, IntArrayRef strides) {
@@ -44,11 +62,12 @@ Dims channels_last_strides(IntArrayRef sizes) {
                "{}: channels-last needs a tensor of rank 4 [N, C, H, W], got rank {} {}; use MemoryFormat::Contiguous",
                running_op("channels_last_strides"), sizes.size(), to_string(sizes));
   Dims strides(4, 1);
-  int64_t step = 1;
+  Checked step = 1;
   for (size_t d : {1, 3, 2, 0}) {
-    strides[d] = step;
+    strides[d] = step.value_or(1);
     step *= sizes[d] > 1 ? sizes[d] : 1;
   }
+  if (!step.fits()) throw_too_many(sizes);
   return strides;
 }
 

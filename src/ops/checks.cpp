@@ -101,7 +101,7 @@ Pool2dParams windows(const char* op, IntArrayRef kernel, IntArrayRef stride, Int
   p.dilation = pair(op, "dilation", dilation, 1);
   p.ceil_mode = ceil_mode;
   for (size_t i = 0; i < 2; ++i) {
-    TANDEM_CHECK(2 * p.padding[i] <= p.kernel[i], StateError,
+    TANDEM_CHECK(p.padding[i] <= p.kernel[i] / 2, StateError,
                  "{}: padding = {}, but must be at most half of kernel_size = {}, so that each window meets x", op,
                  to_string(padding), to_string(kernel));
   }

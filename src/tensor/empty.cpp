@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "tandem/base/check.h"
+#include "tandem/base/checked.h"
 #include "tandem/cuda/memory.h"
 #include "tandem/tensor/context.h"
 #include "tandem/tensor/factories.h"
@@ -12,15 +13,15 @@ namespace {
 constexpr int64_t kMaxBytes = int64_t{1} << 62;
 
 void check_sizes(IntArrayRef sizes, DType t) {
-  int64_t bytes = static_cast<int64_t>(element_size(t));
-  bool fits = true;
+  Checked bytes = static_cast<int64_t>(element_size(t));
   for (int64_t s : sizes) {
     TANDEM_CHECK(s >= 0, ShapeError, "{}: sizes {} have a negative entry; all must be at least 0", running_op(),
                  to_string(sizes));
-    fits = fits && !__builtin_mul_overflow(bytes, s > 0 ? s : 1, &bytes) && bytes <= kMaxBytes;
+    bytes *= s > 0 ? s : 1;
   }
-  TANDEM_CHECK(fits, ShapeError, "{}: sizes {} of {} need more bytes than memory has addresses; check the sizes",
-               running_op(), to_string(sizes), name(t));
+  TANDEM_CHECK(bytes <= kMaxBytes, ShapeError,
+               "{}: sizes {} of {} need more bytes than memory has addresses; check the sizes", running_op(),
+               to_string(sizes), name(t));
 }
 
 // The bytes that sizes and strides reach.

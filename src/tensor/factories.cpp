@@ -6,6 +6,7 @@
 
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
+#include "tandem/math/arithmetic.h"
 #include "tandem/tensor/random.h"
 
 namespace tandem {
@@ -102,8 +103,9 @@ Tensor arange(Scalar start, Scalar end, Scalar step, const TensorOptions& option
   }
   if (count > 0) {
     check_fits("arange", start, o.dtype());
+    // The last integer lies between start and end; only its distance from start may wrap around.
     check_fits("arange",
-               integral ? Scalar(start.to_int64() + (count - 1) * step.to_int64())
+               integral ? Scalar(math::add(start.to_int64(), math::mul(count - 1, step.to_int64())))
                         : Scalar(a + s * static_cast<double>(count - 1)),
                o.dtype());
   }

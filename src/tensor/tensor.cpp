@@ -3,6 +3,7 @@
 
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
+#include "tandem/base/checked.h"
 
 namespace tandem {
 namespace {
@@ -58,6 +59,18 @@ bool Tensor::is_contiguous(MemoryFormat format) const {
   const TensorImpl& t = checked("is_contiguous");
   if (format != MemoryFormat::ChannelsLast) return t.contiguous;
   return t.sizes.size() == 4 && dense_in_order(t.sizes, t.strides, std::initializer_list<size_t>{1, 3, 2, 0});
+}
+
+size_t Tensor::nbytes() const {
+  const TensorImpl& t = checked("nbytes");
+  const Checked bytes = Checked(t.numel) * static_cast<int64_t>(tandem::element_size(t.dtype));
+  TANDEM_CHECK(bytes.fits(), ShapeError, "nbytes: {} elements of {} {} have more bytes than an int64 can count",
+               t.numel, to_string(t.sizes), name(t.dtype));
+  return static_cast<size_t>(*bytes.value());
+}
+
+void Tensor::throw_out_of_range(const Scalar& value, const char* kind, size_t bytes) {
+  TANDEM_THROW(StateError, "item: {} is outside the range of {}{}; ask for a wider type", value.str(), kind, 8 * bytes);
 }
 
 void Tensor::throw_undefined(const char* method) {

@@ -38,6 +38,16 @@ TEST(IntArrayRef, BindsToBracesVectorsAndArrays) {
   EXPECT_EQ(to_string({}), "[]");
 }
 
+TEST(Numel, RefusesSizesThatInt64CannotCount) {
+  constexpr int64_t half = int64_t{1} << 32;
+  EXPECT_EQ(numel_of({half, half / 2 - 1}), half * (half / 2 - 1));
+  EXPECT_THROWS(numel_of({half, half}), ShapeError, "4294967296, 4294967296", "int64");
+  // Strides count a size of 0 as 1.
+  EXPECT_THROWS(numel_of({0, half, half}), ShapeError, "0, 4294967296, 4294967296");
+  EXPECT_THROWS(contiguous_strides({half, half, half}), ShapeError, "4294967296");
+  EXPECT_THROWS(channels_last_strides({2, half, half, half}), ShapeError, "4294967296");
+}
+
 TEST(Strides, ContiguousAndChannelsLast) {
   EXPECT_EQ(contiguous_strides({2, 3, 4}), (Dims{12, 4, 1}));
   EXPECT_EQ(contiguous_strides({}), Dims{});

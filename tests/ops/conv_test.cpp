@@ -111,6 +111,38 @@ TEST_F(Conv, ConvKeepsChannelsLast) {
   }
 }
 
+/// Leaves NaN bits in freed memory of many sizes, which later allocations get.
+void fill_the_heap_with_nan() {
+  std::vector<std::vector<uint16_t>> blocks;
+  std::vector<Tensor> tensors;
+  for (size_t bytes = 64; bytes <= size_t{1} << 17; bytes *= 2) {
+    for (int i = 0; i < 3; ++i) {
+      blocks.emplace_back(bytes / 2, uint16_t{0x7fff});
+      tensors.push_back(empty({static_cast<int64_t>(bytes / 2)}, kBFloat16));
+      tensors.back().fill_(NAN);
+    }
+  }
+}
+
+TEST_F(Conv, ConvWeightGradientsReadOnlyTheImage) {
+  for (DType dtype : {kBFloat16, kHalf}) {
+    for (const Dims& image : {Dims{1, 1}, Dims{1, 2}, Dims{3, 1}, Dims{2, 2}, Dims{5, 3}}) {
+      for (const int64_t stride : {2, 3}) {
+        for (const auto& [n, c, o] : {std::array<int64_t, 3>{1, 16, 16}, {3, 5, 7}}) {
+          const Tensor x = ones({n, c, image[0], image[1]}, dtype);
+          const Tensor w = ones({o, c, 3, 3}, dtype).requires_grad_();
+          const Tensor wide = ones({o, c, 3, 3}, kDouble).requires_grad_();
+          fill_the_heap_with_nan();
+          conv2d(x, w, {}, {stride}, {1}).sum().backward();
+          conv2d(x.to(kDouble), wide, {}, {stride}, {1}).sum().backward();
+          EXPECT_EQ(values_of(w.grad()), values_of(wide.grad()))
+              << name(dtype) << to_string(image) << " stride " << stride << ": " << n << ' ' << c << ' ' << o;
+        }
+      }
+    }
+  }
+}
+
 TEST_F(Conv, ConvOnlyBiasGradient) {
   const Tensor b = leaf({4});
   conv2d(randn({2, 3, 5, 5}), randn({4, 3, 3, 3}), b).sum().backward();

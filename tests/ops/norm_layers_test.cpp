@@ -30,6 +30,19 @@ TEST_F(NormLayers, LayerNormRefusesBadInput) {
   EXPECT_THROWS(layer_norm(x, {4}, ones({4}, kHalf)), DTypeError, "layer_norm: weight", "f16", ".to()");
 }
 
+TEST_F(NormLayers, LayerNormOfAConstantRowIsZero) {
+  for (DType dtype : {kFloat, kDouble, kHalf}) {
+    for (const double value : {12345.678, 0.1, -1e-3}) {
+      for (const int64_t n : {1, 3, 7, 8, 64, 1000, 1024, 4097, 20000}) {
+        const Tensor y = layer_norm(full({2, n}, value, dtype), {n});
+        // On CUDA the mean of f64 values is rounded once more.
+        const double allowed = dtype == kDouble && on_cuda() ? 1e-9 : 0;
+        EXPECT_LE(y.abs().max().item<double>(), allowed) << name(dtype) << ' ' << value << ' ' << n;
+      }
+    }
+  }
+}
+
 TEST_F(NormLayers, LayerNormTakesLowInputsWithF32Weights) {
   const Tensor x = leaf({6, 8}, kBFloat16), weight = leaf({8}), bias = leaf({8});
   const Tensor y = layer_norm(x, {8}, weight, bias);

@@ -71,6 +71,52 @@ TEST_F(Pool, PoolsKeepChannelsLastAndLargeWindows) {
   EXPECT_EQ((wide.detach() * wide.grad()).sum().item<float>(), y.item<float>());
 }
 
+// Each channel is an f16 below 2^-17, down to the smallest, so that a move which flushes some shows.
+TEST_F(Pool, SmallF16NumbersSurvive) {
+  for (DType dtype : {kHalf, kBFloat16}) {
+    for (const auto& [channels, size] : {std::pair<int64_t, int64_t>{64, 7}, {8, 4}, {16, 5}, {33, 8}, {3, 6}}) {
+      const double tiny = dtype == kHalf ? 0x1p-24 : 0x1p-133;
+      const Tensor values = (arange(1, channels + 1, kDouble) * tiny).to(dtype).view({1, channels, 1, 1});
+      const Tensor x = values.expand({2, channels, size, size}).contiguous().requires_grad_();
+      const Tensor want = values.expand({2, channels, 1, 1});
+      EXPECT_TRUE(same_bits(adaptive_avg_pool2d(x, 1), want)) << name(dtype) << ' ' << channels;
+      EXPECT_TRUE(same_bits(max_pool2d(x, size), want)) << name(dtype) << ' ' << channels;
+      max_pool2d(x, size).backward(want.contiguous());
+      EXPECT_TRUE(same_bits(x.grad().sum(IntArrayRef{2, 3}, true), want)) << name(dtype) << ' ' << channels;
+      x.mutable_grad() = {};
+    }
+  }
+}
+
+// Windows of 8193 x 8193 cells, whose numbers f32 cannot tell apart.
+TEST_F(Pool, LargeWindowsGiveOneElementTheGradient) {
+  for (const auto& [dtype, channels] : {std::pair<DType, int64_t>{kFloat, 1}, {kHalf, 1}, {kFloat, 8}, {kDouble, 1}}) {
+    const Tensor x = randn({1, channels, 8, 8}).to(dtype).requires_grad_();
+    const Tensor y = max_pool2d(x, 8193, 1, 4096);
+    y.sum().backward();
+    EXPECT_EQ(x.grad().ne(0).sum().item<int64_t>(), channels) << name(dtype);
+    EXPECT_EQ(x.grad().sum().item<double>(), static_cast<double>(y.numel())) << name(dtype);
+    EXPECT_TRUE(same_bits(x.grad().mul(x.detach()).ne(0), x.detach().eq(y.detach().slice(2, 0, 1).slice(3, 0, 1))));
+  }
+}
+
+TEST_F(Pool, GradientsReachInputsOfAnyStrides) {
+  const std::vector<std::pair<Dims, Dims>> layouts = {
+      {{3, 1, 4}, {1, 1, 0}},       {{3, 1, 4}, {0, 1, 1}}, {{3, 2, 4}, {1, 0, 3}},      {{2, 3, 1, 4}, {3, 1, 1, 0}},
+      {{2, 3, 4, 1}, {3, 1, 0, 7}}, {{3, 1, 1}, {1, 5, 9}}, {{1, 3, 1, 1}, {1, 1, 1, 1}}};
+  for (const auto& [sizes, strides] : layouts) {
+    const Tensor x = randn({64}, kDouble).as_strided(sizes, strides).detach().requires_grad_();
+    const Tensor dense = x.detach().contiguous().clone().requires_grad_();
+    for (const Tensor& leaf : {x, dense}) {
+      Tensor y = max_pool2d(leaf, {1}, {1}) + avg_pool2d(leaf, {1}, {1});
+      y = y + adaptive_avg_pool2d(leaf, {leaf.size(-2), leaf.size(-1)});
+      y.sum().backward();
+    }
+    EXPECT_EQ(values_of(dense.grad()), std::vector<double>(static_cast<size_t>(dense.numel()), 3)) << to_string(sizes);
+    EXPECT_EQ(values_of(x.grad()), values_of(dense.grad())) << to_string(sizes) << to_string(strides);
+  }
+}
+
 TEST_F(Pool, PoolDerivatives) {
   check_twice(
       [](In v) -> Out {

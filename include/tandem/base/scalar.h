@@ -32,33 +32,39 @@ class Scalar {
   /// True when `t` can hold the number, rounded or truncated: infinities and NaN need a floating dtype. As in PyTorch,
   /// unsigned dtypes take -max to -1 too, modulo 2^bits, and bool takes everything.
   bool fits(DType t) const {
-    return visit_dtype(t, [this](auto zero) {
-      using T = decltype(zero);
-      if constexpr (std::same_as<T, bool>) {
-        return true;
-      } else if constexpr (std::integral<T>) {
-        constexpr auto max = static_cast<double>(std::numeric_limits<T>::max());
-        const double low = std::is_signed_v<T> ? static_cast<double>(std::numeric_limits<T>::min()) : -max;
-        // The largest i64 is no double: the next one, 2^63, does not fit.
-        if (is_floating_point()) return double_ >= low && (sizeof(T) == 8 ? double_ < max : double_ <= max);
-        return sizeof(T) == 8 || (to_double() >= low && to_double() <= max);
-      } else {
-        const double max = std::same_as<T, double>     ? std::numeric_limits<double>::max()
-                           : std::same_as<T, Half>     ? 65504
-                           : std::same_as<T, BFloat16> ? 0x1.fep127
-                                                       : std::numeric_limits<float>::max();
-        return !std::isfinite(to_double()) || std::abs(to_double()) <= max;
-      }
-    });
+    return visit_dtype(t, [this](auto zero) { return fits<decltype(zero)>(); });
+  }
+  /// The same for a C++ type.
+  template <class T>
+  bool fits() const {
+    if constexpr (std::same_as<T, bool>) {
+      return true;
+    } else if constexpr (std::integral<T>) {
+      constexpr auto max = static_cast<double>(std::numeric_limits<T>::max());
+      const double low = std::is_signed_v<T> ? static_cast<double>(std::numeric_limits<T>::min()) : -max;
+      // The largest 64-bit integer is no double: the next one, a power of two, does not fit.
+      if (is_floating_point()) return double_ >= low && (sizeof(T) == 8 ? double_ < max : double_ <= max);
+      return sizeof(T) == 8 || (to_double() >= low && to_double() <= max);
+    } else {
+      const double max = std::same_as<T, double>     ? std::numeric_limits<double>::max()
+                         : std::same_as<T, Half>     ? 65504
+                         : std::same_as<T, BFloat16> ? 0x1.fep127
+                                                     : std::numeric_limits<float>::max();
+      return !std::isfinite(to_double()) || std::abs(to_double()) <= max;
+    }
   }
   /// As written: "2", "2.5", "true".
   std::string str() const;
 
+  /// Truncated; undefined where it does not fit.
   constexpr int64_t to_int64() const { return is_floating_point() ? static_cast<int64_t>(double_) : int_; }
+  /// Rounded or truncated; undefined for an integer type that the number does not fit.
   template <class T>
   constexpr T to() const {
     if constexpr (std::same_as<T, bool>) {
       return to_double() != 0;
+    } else if constexpr (std::same_as<T, uint64_t>) {
+      return is_floating_point() && double_ >= 0x1p63 ? static_cast<T>(double_) : static_cast<T>(to_int64());
     } else if constexpr (std::integral<T>) {
       return static_cast<T>(to_int64());
     } else {

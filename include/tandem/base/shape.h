@@ -103,21 +103,18 @@ class Dims {
   int64_t values_[kMaxRank];
 };
 
-/// Product of the sizes; 1 for rank 0.
-inline int64_t numel_of(IntArrayRef sizes) {
-  int64_t n = 1;
-  for (int64_t s : sizes) n *= s;
-  return n;
-}
+/// Product of the sizes, 1 for rank 0. Throws ShapeError when an int64 cannot hold it; sizes of 0 then count as 1, as
+/// they do in strides.
+int64_t numel_of(IntArrayRef sizes);
 
-/// Row-major strides.
+/// Row-major strides. Throws ShapeError when they overflow.
 Dims contiguous_strides(IntArrayRef sizes);
 /// One past the last element that sizes and strides reach from the first; 0 without elements; nothing when it
 /// overflows.
 std::optional<int64_t> extent_of(IntArrayRef sizes, IntArrayRef strides);
 /// True when several elements lie at one address, as those of expand() do.
 bool is_expanded(IntArrayRef sizes, IntArrayRef strides);
-/// Strides of an [N, C, H, W] tensor laid out as N, H, W, C.
+/// Strides of an [N, C, H, W] tensor laid out as N, H, W, C. Throws ShapeError when they overflow.
 Dims channels_last_strides(IntArrayRef sizes);
 /// The shape that both broadcast to. Throws ShapeError naming `op` and both shapes.
 Dims broadcast_shapes(IntArrayRef a, IntArrayRef b, const char* op);

@@ -1,5 +1,5 @@
 #pragma once
-// Broadcasting without copies. Internal.
+// Other sizes for an operand of an op. Internal.
 #include "tandem/tensor/tensor.h"
 
 namespace tandem::detail {
@@ -14,5 +14,8 @@ inline Tensor broadcast_view(const Tensor& x, IntArrayRef sizes) {
   }
   return make_view(x, sizes, strides, x.storage_offset());
 }
+
+/// reshape() where the result may be `x` itself.
+inline Tensor with_shape(const Tensor& x, IntArrayRef sizes) { return x.sizes() == sizes ? x : x.reshape(sizes); }
 
 }  // namespace tandem::detail

@@ -1,6 +1,7 @@
 #pragma once
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
+#include "tandem/base/checked.h"
 #include "tandem/ops/activation.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/conv.h"
@@ -29,16 +30,26 @@ inline Dims conv2d_sizes(const char* op, IntArrayRef x, IntArrayRef weight, cons
     constexpr int64_t most = int64_t{1} << 31;
     TANDEM_CHECK(
         p.stride[i] >= 1 && p.dilation[i] >= 1 && p.dilation[i] < most && p.padding[i] >= 0 && p.padding[i] < most,
-        StateError, "{}: stride {}, padding {} and dilation {}; stride and dilation must be at least 1, padding 0", op,
-        p.stride[i], p.padding[i], p.dilation[i]);
-    const int64_t padded = x[i + 2] + 2 * p.padding[i], reach = p.dilation[i] * (weight[i + 2] - 1) + 1;
-    TANDEM_CHECK(padded >= reach, ShapeError,
+        StateError,
+        "{}: stride {}, padding {} and dilation {}; stride and dilation must be at least 1, padding at least 0, and "
+        "padding and dilation below 2^31",
+        op, p.stride[i], p.padding[i], p.dilation[i]);
+    const Checked padded = Checked(x[i + 2]) + 2 * p.padding[i];
+    const Checked reach = Checked(p.dilation[i]) * (weight[i + 2] - 1) + 1, room = padded - reach;
+    TANDEM_CHECK(room >= 0, ShapeError,
                  "{}: the kernel reaches over {} rows or columns, but x {} padded has {} (weight {}, padding {}, "
                  "dilation {}); pad more, or use a smaller kernel",
-                 op, reach, to_string(x), padded, to_string(weight), p.padding[i], p.dilation[i]);
-    y[i + 2] = (padded - reach) / p.stride[i] + 1;
+                 op, to_string(reach), to_string(x), to_string(padded), to_string(weight), p.padding[i], p.dilation[i]);
+    y[i + 2] = *room.value() / p.stride[i] + 1;
   }
   return y;
+}
+
+/// The parameters with strides no longer than the padded image: longer ones give the same single window, but
+/// overflow in kernels and in the ints of vendor libraries.
+inline Conv2dParams with_short_strides(Conv2dParams p, IntArrayRef x) {
+  for (size_t i = 0; i < 2; ++i) p.stride[i] = std::min(p.stride[i], std::max<int64_t>(x[i + 2] + 2 * p.padding[i], 1));
+  return p;
 }
 
 /// An f32 operand beside one of f16 or bf16 takes that dtype: so mixed operands of double backward agree.
@@ -117,6 +128,7 @@ Tensor conv2d_of(const Tensor& x, const Tensor& weight, const Tensor& bias, IntA
   const bool single = x.dim() == 3;
   const Tensor batch = single ? unsqueeze(x, 0) : x;
   const Dims sizes = conv2d_sizes(op, batch.sizes(), weight.sizes(), p);
+  p = with_short_strides(p, batch.sizes());
   checks::sizes(op, "bias", bias, {weight.size(0)});
   const Tensor y = conv2d_op<Name, activation>(batch, weight, bias, p, sizes);
   return single ? squeeze(y, 0) : y;
@@ -135,12 +147,13 @@ TANDEM_OPS Tensor conv2d_relu(const Tensor& x, const Tensor& weight, const Tenso
 }
 
 TANDEM_OPS Tensor conv2d_backward_input(const Tensor& gy, const Tensor& weight, IntArrayRef sizes,
-                                        const Conv2dParams& params) {
+                                        const Conv2dParams& given) {
   checks::floating("conv2d_backward_input", "gy", gy);
   checks::floating("conv2d_backward_input", "weight", weight);
   const Dims xs(sizes);
   checks::sizes("conv2d_backward_input", "gy", gy,
-                detail::conv2d_sizes("conv2d_backward_input", xs, weight.sizes(), params));
+                detail::conv2d_sizes("conv2d_backward_input", xs, weight.sizes(), given));
+  const Conv2dParams params = detail::with_short_strides(given, xs);
   Tensor g = gy, w = weight;
   detail::round_to_lower(g, w);
   return apply<"conv2d_backward_input">(
@@ -166,14 +179,15 @@ TANDEM_OPS Tensor conv2d_backward_input(const Tensor& gy, const Tensor& weight, 
 }
 
 TANDEM_OPS std::tuple<Tensor, Tensor> conv2d_backward_weight(const Tensor& gy, const Tensor& x, IntArrayRef sizes,
-                                                             const Conv2dParams& params, std::optional<DType> dtype,
+                                                             const Conv2dParams& given, std::optional<DType> dtype,
                                                              bool with_bias) {
   checks::floating("conv2d_backward_weight", "gy", gy);
   checks::floating("conv2d_backward_weight", "x", x);
   checks::floating_result("conv2d_backward_weight", x, dtype);
   const Dims ws(sizes);
   checks::sizes("conv2d_backward_weight", "gy", gy,
-                detail::conv2d_sizes("conv2d_backward_weight", x.sizes(), ws, params));
+                detail::conv2d_sizes("conv2d_backward_weight", x.sizes(), ws, given));
+  const Conv2dParams params = detail::with_short_strides(given, x.sizes());
   Tensor g = gy, in = x;
   detail::round_to_lower(g, in);
   std::vector<Tensor> grads = apply_n<"conv2d_backward_weight">(

@@ -110,9 +110,10 @@ TANDEM_OPS Tensor pow(const Tensor& a, const Tensor& b) {
       // b a^(b-1); 0 where b is 0, also for a = 0
       return mul(g.grad(), where(eq(b, 0), zeros_like(b), mul(b, pow(a, sub(b, 1)))));
     }
-    // a^b log a; 0 where a is 0 and b >= 0
-    const Tensor zero = logical_and(eq(a, 0), ge(b, 0));
-    return mul(g.grad(), where(zero, zeros({}, a.options()), mul(g.saved(2), log(a))));
+    // a^b log a; 0 where a is 0 and b >= 0. The log of integers alone would be f32, beside an exponent of f64 too.
+    const Tensor zero = logical_and(eq(a, 0), ge(b, 0)), y = g.saved(2);
+    const Tensor base = a.is_floating_point() ? a : to(a, checks::sum_dtype(y.dtype()));
+    return mul(g.grad(), where(zero, zeros({}, base.options()), mul(y, log(base))));
   });
 }
 TANDEM_OPS Tensor pow(const Tensor& a, Scalar b) {
@@ -222,8 +223,11 @@ TANDEM_OPS Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optiona
   const double low = min ? min->to_double() : -INFINITY, high = max ? max->to_double() : INFINITY;
   return detail::unary_op<"clamp">(
       Unary::clamp, x, detail::Keep::input, true,
-      [low, high](const Tensor& g, const Tensor& x) {
-        return where(logical_and(gt(x, low), lt(x, high)), g, zeros({}, g.options()));
+      [min, max](const Tensor& g, const Tensor& x) {
+        // The subgradient at a bound is 0, as in PyTorch. An absent bound is not infinity, which x can be.
+        const Tensor zero = zeros({}, g.options());
+        if (!max) return where(gt(x, *min), g, zero);
+        return where(min ? logical_and(gt(x, *min), lt(x, *max)) : lt(x, *max), g, zero);
       },
       low, high);
 }

@@ -84,10 +84,13 @@ Tensor compare_op(Binary op, const Tensor& a, const Tensor& b) {
       [op](const Tensor& a, const Tensor& b) { return Result{binary_kernel(Name.text, op, a, b, kBool)}; }, a, b);
 }
 
-/// A Scalar as a tensor that promotes like one: 0-dim, in the dtype the op would compute in.
+/// A Scalar as a tensor that promotes like one: 0-dim, in the dtype the op would compute in. As in PyTorch, a number
+/// beyond the range of a floating dtype becomes infinite.
 inline Tensor scalar_operand(const Tensor& a, Scalar b) {
   const DType t = result_type(a, b);
-  return scalar_tensor(b, TensorOptions(is_integral(t, false) ? kLong : t).device(kCPU));
+  const Tensor y = empty({}, TensorOptions(is_integral(t, false) ? kLong : t).device(kCPU));
+  backend(y).fill(y, b);
+  return y;
 }
 
 /// False for the whole numbers that a double, the kernels' parameter, would round.

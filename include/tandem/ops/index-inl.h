@@ -1,6 +1,7 @@
 #pragma once
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
+#include "tandem/ops/broadcast.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
@@ -147,8 +148,8 @@ TANDEM_OPS Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t
                                        make_view(flat, {count}, {1}, flat.storage_offset()));
         }
         return Result{y, save(indices), [=](const Backward& b) -> Grads {
-                        const Tensor flat = reshape(b.saved(0), {count});
-                        Tensor g = reshape(b.grad(), {count, width});
+                        const Tensor flat = detail::with_shape(b.saved(0), {count});
+                        Tensor g = detail::with_shape(b.grad(), {count, width});
                         if (padding_idx >= 0) g = where(unsqueeze(ne(flat, padding_idx), 1), g, 0);
                         return {index_select_backward(to(g, b.wanted(0)), {rows, width}, 0, flat), Tensor()};
                       }};

@@ -211,7 +211,8 @@ Tensor linear_of(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (x.dim() == 2) return linear_rows<Name, activation>(x, weight, bias);
   Dims sizes = x.impl().sizes;
   sizes.back() = weight.size(0);
-  const Tensor rows = reshape(x, {x.numel() / std::max<int64_t>(x.size(-1), 1), x.size(-1)});
+  const int64_t lead = numel_of(x.sizes().slice(0, static_cast<size_t>(x.dim()) - 1));
+  const Tensor rows = with_shape(x, {lead, x.size(-1)});
   return view(linear_rows<Name, activation>(rows, weight, bias), sizes);
 }
 
@@ -248,14 +249,14 @@ TANDEM_OPS Tensor matmul(const Tensor& a, const Tensor& b) {
       Dims sizes = batch;
       sizes.push_back(m.size(-2));
       sizes.push_back(m.size(-1));
-      return reshape(expand(m, sizes), {numel_of(batch), m.size(-2), m.size(-1)});
+      return detail::with_shape(expand(m, sizes), {numel_of(batch), m.size(-2), m.size(-1)});
     };
     y = detail::product<"matmul">(batched(x), batched(w));
   }
   Dims sizes = batch;
   if (a.dim() > 1) sizes.push_back(x.size(-2));
   if (b.dim() > 1) sizes.push_back(w.size(-1));
-  return reshape(y, sizes);
+  return detail::with_shape(y, sizes);
 }
 
 }  // namespace tandem

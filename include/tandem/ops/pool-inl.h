@@ -1,6 +1,9 @@
 #pragma once
+#include <limits>
+
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
+#include "tandem/base/checked.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/pool.h"
 #include "tandem/ops/shape.h"
@@ -28,14 +31,21 @@ inline Dims pool_sizes(const char* op, IntArrayRef x, const Pool2dParams& p) {
     TANDEM_CHECK(p.kernel[i] >= 1 && p.stride[i] >= 1 && p.dilation[i] >= 1 && p.padding[i] >= 0, StateError,
                  "{}: kernel {}, stride {}, dilation {} and padding {}; all must be at least 1, padding 0", op,
                  p.kernel[i], p.stride[i], p.dilation[i], p.padding[i]);
-    const int64_t size = x[i + 2], reach = p.dilation[i] * (p.kernel[i] - 1) + 1;
-    const int64_t room = size + 2 * p.padding[i] - reach + (p.ceil_mode ? p.stride[i] - 1 : 0);
-    TANDEM_CHECK(room >= 0, ShapeError,
-                 "{}: no window fits: it reaches over {} rows or columns, but x {} with padding {} has {}", op, reach,
-                 to_string(x), p.padding[i], size + 2 * p.padding[i]);
-    y[i + 2] = room / p.stride[i] + 1;
-    if (p.ceil_mode && (y[i + 2] - 1) * p.stride[i] >= size + p.padding[i]) --y[i + 2];
+    const Checked reach = Checked(p.dilation[i]) * (p.kernel[i] - 1) + 1;
+    const Checked end = Checked(x[i + 2]) + p.padding[i], padded = end + p.padding[i], room = padded - reach;
+    TANDEM_CHECK(room >= (p.ceil_mode ? 1 - p.stride[i] : 0), ShapeError,
+                 "{}: no window fits: it reaches over {} rows or columns, but x {} with padding {} has {}; use a "
+                 "smaller kernel_size {} or dilation {}",
+                 op, to_string(reach), to_string(x), p.padding[i], to_string(padded), p.kernel[i], p.dilation[i]);
+    const int64_t free = *room.value();
+    int64_t last = free < 0 ? 0 : free / p.stride[i] + (p.ceil_mode && free % p.stride[i] != 0 ? 1 : 0);
+    // The last window must begin in the image or in the padding before it.
+    if (p.ceil_mode && !(Checked(last) * p.stride[i] <= end - 1)) --last;
+    y[i + 2] = last + 1;
   }
+  // max_pool2d numbers the cells of a window in an int32.
+  TANDEM_CHECK(Checked(p.kernel[0]) * p.kernel[1] <= std::numeric_limits<int32_t>::max(), ShapeError,
+               "{}: kernel_size {} x {} has more than 2^31 - 1 cells; use a smaller one", op, p.kernel[0], p.kernel[1]);
   return y;
 }
 

@@ -3,6 +3,7 @@
 
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
+#include "tandem/ops/broadcast.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
@@ -53,7 +54,9 @@ struct ReductionOutput {
 };
 
 /// The result's gradient, repeated to x's sizes.
-inline Tensor spread(const Tensor& g, const Dims& kept, const Dims& sizes) { return expand(reshape(g, kept), sizes); }
+inline Tensor spread(const Tensor& g, const Dims& kept, const Dims& sizes) {
+  return expand(with_shape(g, kept), sizes);
+}
 
 inline void check_floating(const char* op, const Tensor& x) {
   TANDEM_CHECK(x.is_floating_point(), DTypeError,
@@ -123,33 +126,42 @@ TANDEM_OPS Tensor norm(const Tensor& x, Scalar p, IntArrayRef dims, bool keepdim
   checks::floating_result("norm", x, dtype);
   const double order = p.to_double();
   TANDEM_CHECK(order > 0, StateError, "norm: p = {}, but must be positive or infinity", order);
-  if (order != 1 && order != 2 && !std::isinf(order)) {
-    // The general power is composed; its parts carry their own policies.
-    const WholeOpScope op("norm");
-    const Tensor wide = dtype ? to(x, *dtype) : x;
-    return pow(sum(pow(abs(wide), order), dims, keepdim), 1 / order);
-  }
   return apply<"norm">(
       [&](const Tensor& x, std::optional<DType> dtype) {
         detail::ReductionOutput y(shape, x.options().dtype(dtype.value_or(x.dtype())));
-        const Reduction kind = order == 1 ? Reduction::norm1 : order == 2 ? Reduction::norm2 : Reduction::norm_inf;
-        backend(x).reduce(y.kept, kind, x);
+        if (order == 1 || order == 2 || std::isinf(order)) {
+          const Reduction kind = order == 1 ? Reduction::norm1 : order == 2 ? Reduction::norm2 : Reduction::norm_inf;
+          backend(x).reduce(y.kept, kind, x);
+        } else {
+          // |x|^p of f16 overflows and vanishes long before the norm does.
+          const Tensor wide = to(x, checks::sum_dtype(promote_types(x.dtype(), y.kept.dtype())));
+          backend(x).copy(y.result, pow(sum(pow(abs(wide), order), dims, keepdim), 1 / order));
+        }
         return Result{y.result, save(x, y.result), [order, shape, sizes = x.impl().sizes](const Backward& b) -> Grads {
                         const Tensor x = to(b.saved(0), b.grad().dtype());
                         const Tensor g = detail::spread(b.grad(), shape.kept, sizes);
                         if (order == 1) return {mul(g, sign(x))};
-                        const Tensor y = reshape(b.saved(1), shape.kept);
+                        const Tensor y = detail::with_shape(b.saved(1), shape.kept);
                         if (order == 2) {
                           // x / |x|, and 0 where the norm is 0 (a subgradient)
                           const Tensor direction = div(x, y);
                           return {mul(g, where(eq(y, 0), zeros({}, y.options()), direction))};
                         }
-                        const Tensor largest = to(eq(abs(x), y), x.dtype());
+                        if (!std::isinf(order)) {
+                          // sign(x) (|x| / |x|_p)^(p - 1), and 0 where x is 0 (a subgradient)
+                          const DType wide = checks::sum_dtype(x.dtype());
+                          const Tensor zero = eq(x, 0), size = to(abs(x), wide);
+                          const Tensor share = where(zero, ones({}, size.options()), div(size, to(y, wide)));
+                          const Tensor slope = mul(sign(x), to(pow(share, order - 1), x.dtype()));
+                          return {mul(g, where(zero, zeros({}, slope.options()), slope))};
+                        }
+                        const Tensor largest = eq(abs(x), y);
                         Dims reduced;
                         for (size_t d = 0; d < sizes.size(); ++d) {
                           if (shape.kept[d] == 1) reduced.push_back(static_cast<int64_t>(d));
                         }
-                        return {mul(mul(g, sign(x)), div(largest, sum(largest, reduced, true)))};
+                        const Tensor count = sum(largest, reduced, true, checks::sum_dtype(x.dtype()));
+                        return {mul(mul(g, sign(x)), to(div(to(largest, count.dtype()), count), x.dtype()))};
                       }};
       },
       x, dtype);
@@ -169,8 +181,11 @@ Tensor extreme(const Tensor& x, Reduction kind) {
         return Result{y.result, save(x, y.result), [](const Backward& b) -> Grads {
                         const Tensor x = b.saved(0), y = b.saved(1);
                         // NaN, when it won, is equal to nothing: it is looked for by name.
-                        const Tensor won = to(logical_or(eq(x, y), logical_and(isnan(x), isnan(y))), x.dtype());
-                        return {mul(won, div(b.grad(), sum(won, x.dtype())))};
+                        const Tensor won = logical_or(eq(x, y), logical_and(isnan(x), isnan(y)));
+                        // f16 counts to 2^11, and to 65504 at all.
+                        const DType wide = checks::sum_dtype(x.dtype());
+                        const Tensor share = div(to(b.grad(), wide), sum(won, wide));
+                        return {mul(to(won, x.dtype()), to(share, x.dtype()))};
                       }};
       },
       x);
@@ -190,12 +205,13 @@ std::tuple<Tensor, Tensor> extreme_along(const Tensor& x, int64_t dim, bool keep
       [&](const Tensor& x) {
         ReductionOutput values(shape, x.options()), indices(shape, x.options().dtype(kLong));
         backend(x).arg_reduce(values.kept, indices.kept, largest, x, d);
-        return Result{{values.result, indices.result},
-                      save(indices.result),
-                      [d, kept = shape.kept, sizes = x.impl().sizes](const Backward& b) -> Grads {
-                        const Tensor& g = b.grad();
-                        return {scatter_add(zeros(sizes, g.options()), d, reshape(b.saved(0), kept), reshape(g, kept))};
-                      }};
+        return Result{
+            {values.result, indices.result},
+            save(indices.result),
+            [d, kept = shape.kept, sizes = x.impl().sizes](const Backward& b) -> Grads {
+              const Tensor& g = b.grad();
+              return {scatter_add(zeros(sizes, g.options()), d, with_shape(b.saved(0), kept), with_shape(g, kept))};
+            }};
       },
       x);
   return {out[0], out[1]};

@@ -1,6 +1,8 @@
 #pragma once
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
+#include "tandem/base/checked.h"
+#include "tandem/ops/broadcast.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
@@ -16,8 +18,8 @@ namespace detail {
 /// `sizes` with -1 filled in so that they hold `numel` elements.
 inline Dims infer_sizes(const char* op, const Tensor& x, IntArrayRef sizes) {
   Dims result(sizes);
-  int64_t known = 1, unknown = -1;
-  bool overflows = false;
+  Checked known = 1;
+  int64_t unknown = -1;
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] == -1) {
       TANDEM_CHECK(unknown < 0, ShapeError, "{}: sizes are {}; only one may be -1", op, to_string(sizes));
@@ -25,25 +27,21 @@ inline Dims infer_sizes(const char* op, const Tensor& x, IntArrayRef sizes) {
     } else {
       TANDEM_CHECK(sizes[d] >= 0, ShapeError, "{}: size {} in {} is negative; only -1 has a meaning", op, sizes[d],
                    to_string(sizes));
-      overflows = __builtin_mul_overflow(known, sizes[d], &known) || overflows;
+      known *= sizes[d];
     }
   }
-  if (unknown >= 0) {
-    TANDEM_CHECK(!overflows && known != 0 && x.numel() % known == 0, ShapeError,
-                 "{}: {} elements of {} do not fit into {}; the products must be equal", op, x.numel(),
-                 to_string(x.sizes()), to_string(sizes));
-    result[static_cast<size_t>(unknown)] = x.numel() / known;
-  } else {
-    TANDEM_CHECK(!overflows && known == x.numel(), ShapeError,
-                 "{}: {} elements of {} do not fit into {}; the products must be equal", op, x.numel(),
-                 to_string(x.sizes()), to_string(sizes));
-  }
+  const int64_t product = known.value_or(0);
+  const bool fits = unknown >= 0 ? product != 0 && x.numel() % product == 0 : known == x.numel();
+  TANDEM_CHECK(fits, ShapeError, "{}: {} elements of {} do not fit into {}; the products must be equal", op, x.numel(),
+               to_string(x.sizes()), to_string(sizes));
+  if (unknown >= 0) result[static_cast<size_t>(unknown)] = x.numel() / product;
   return result;
 }
 
 /// Strides under which x's memory has `sizes`, if there are any: each new dimension must lie inside a run of old
 /// dimensions that are contiguous with one another.
 inline std::optional<Dims> view_strides(const Tensor& x, const Dims& sizes) {
+  if (x.sizes() == IntArrayRef(sizes)) return x.impl().strides;
   if (x.numel() == 0 || x.is_contiguous()) return contiguous_strides(sizes);
   Dims strides(sizes.size(), 0);
   int64_t next = static_cast<int64_t>(sizes.size()) - 1;
@@ -53,10 +51,10 @@ inline std::optional<Dims> view_strides(const Tensor& x, const Dims& sizes) {
   for (int64_t d = x.dim() - 1; d >= 0; --d) {
     const size_t i = static_cast<size_t>(d);
     run *= x.sizes()[i];
-    const bool run_ends = d == 0 || (x.sizes()[i - 1] != 1 && x.strides()[i - 1] != run * base);
+    const bool run_ends = d == 0 || (x.sizes()[i - 1] != 1 && !(Checked(run) * base == x.strides()[i - 1]));
     if (!run_ends) continue;
     while (next >= 0 && (taken < run || sizes[static_cast<size_t>(next)] == 1)) {
-      strides[static_cast<size_t>(next)] = taken * base;
+      strides[static_cast<size_t>(next)] = (Checked(taken) * base).value_or(1);  // too large only where the size is 1
       taken *= sizes[static_cast<size_t>(next)];
       --next;
     }
@@ -82,9 +80,10 @@ TANDEM_OPS Tensor view(const Tensor& x, IntArrayRef sizes) {
                to_string(x.strides()), to_string(wanted));
   return apply_view<"view">(
       [&](const Tensor& x) {
-        return Result{make_view(x, wanted, *strides, x.storage_offset()),
-                      {},
-                      [old = x.impl().sizes](const Backward& b) -> Grads { return {reshape(b.grad(), old)}; }};
+        return Result{
+            make_view(x, wanted, *strides, x.storage_offset()), {}, [old = x.impl().sizes](const Backward& b) -> Grads {
+              return {detail::with_shape(b.grad(), old)};
+            }};
       },
       x);
 }
@@ -93,7 +92,6 @@ TANDEM_OPS Tensor reshape(const Tensor& x, IntArrayRef sizes) {
   const OpScope op("reshape");
   checks::defined("reshape", "the input", x);
   const Dims wanted = detail::infer_sizes("reshape", x, sizes);
-  if (x.sizes() == IntArrayRef(wanted)) return x;
   return detail::view_strides(x, wanted) ? view(x, wanted) : view(contiguous(x), wanted);
 }
 
@@ -103,6 +101,7 @@ TANDEM_OPS Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
   TANDEM_CHECK(start <= end, IndexError, "flatten: start_dim {} lies behind end_dim {} of {}; swap them", start_dim,
                end_dim, to_string(x.sizes()));
   if (x.dim() == 0) return reshape(x, {1});
+  if (start == end) return x;
   Dims sizes;
   int64_t merged = 1;
   for (int64_t d = 0; d < x.dim(); ++d) {
@@ -143,7 +142,7 @@ TANDEM_OPS Tensor t(const Tensor& x) {
   checks::defined("t", "the input", x);
   TANDEM_CHECK(x.dim() <= 2, ShapeError, "t: rank {} {} has no transpose; use transpose(dim0, dim1) or permute()",
                x.dim(), to_string(x.sizes()));
-  return x.dim() < 2 ? x : transpose(x, 0, 1);
+  return transpose(x, 0, x.dim() < 2 ? 0 : 1);
 }
 
 TANDEM_OPS Tensor permute(const Tensor& x, IntArrayRef dims) {
@@ -188,7 +187,7 @@ Tensor squeeze_where(const Tensor& x, Drop drop) {
         }
         return Result{make_view(x, sizes, strides, x.storage_offset()),
                       {},
-                      [old = x.impl().sizes](const Backward& b) -> Grads { return {reshape(b.grad(), old)}; }};
+                      [old = x.impl().sizes](const Backward& b) -> Grads { return {with_shape(b.grad(), old)}; }};
       },
       x);
 }
@@ -211,7 +210,8 @@ TANDEM_OPS Tensor unsqueeze(const Tensor& x, int64_t dim) {
   return apply_view<"unsqueeze">(
       [&](const Tensor& x) {
         Dims sizes = x.impl().sizes, strides = x.impl().strides;
-        strides.insert(at, at < sizes.size() ? sizes[at] * strides[at] : 1);
+        // No element follows the stride of a size of 1: where it overflows, any will do.
+        strides.insert(at, at < sizes.size() ? (Checked(sizes[at]) * strides[at]).value_or(1) : 1);
         sizes.insert(at, 1);
         return Result{make_view(x, sizes, strides, x.storage_offset()), {}, [at](const Backward& b) -> Grads {
                         return {squeeze(b.grad(), static_cast<int64_t>(at))};
@@ -283,16 +283,17 @@ TANDEM_OPS Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> sta
   return apply_view<"slice">(
       [&](const Tensor& x) {
         Dims sizes = x.impl().sizes, strides = x.impl().strides;
-        const int64_t offset = x.storage_offset() + from * strides[d];
+        // Products overflow only where no element follows them: in an empty slice, or one of a single entry.
+        const int64_t offset = (Checked(from) * strides[d] + x.storage_offset()).value_or(x.storage_offset());
         sizes[d] = to > from ? (to - from - 1) / step + 1 : 0;
-        strides[d] *= step;
+        strides[d] = (Checked(strides[d]) * step).value_or(strides[d]);
         return Result{make_view(x, sizes, strides, offset),
                       {},
                       [old = x.impl().sizes, d, from, step](const Backward& b) -> Grads {
                         // The gradient is zero outside the slice.
                         const Dims whole = contiguous_strides(old);
                         Dims strides = whole;
-                        strides[d] *= step;
+                        strides[d] = (Checked(whole[d]) * step).value_or(whole[d]);
                         return {as_strided_scatter(zeros(old, b.grad().options()), b.grad(), b.grad().sizes(), strides,
                                                    from * whole[d])};
                       }};
@@ -303,7 +304,7 @@ TANDEM_OPS Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> sta
 namespace detail {
 
 /// Throws unless the elements from `begin` on lie among `available` ones.
-inline void check_strided(const char* op, IntArrayRef sizes, IntArrayRef strides, int64_t begin, int64_t available) {
+inline void check_strided(const char* op, IntArrayRef sizes, IntArrayRef strides, Checked begin, int64_t available) {
   TANDEM_CHECK(sizes.size() == strides.size(), ShapeError, "{}: {} sizes but {} strides; give as many of both", op,
                sizes.size(), strides.size());
   for (size_t d = 0; d < sizes.size(); ++d) {
@@ -313,13 +314,14 @@ inline void check_strided(const char* op, IntArrayRef sizes, IntArrayRef strides
   }
   const std::optional<int64_t> extent = extent_of(sizes, strides);
   TANDEM_CHECK(
-      extent && (*extent == 0 || (begin >= 0 && *extent <= available && begin <= available - *extent)), IndexError,
+      extent && begin.fits() && (*extent == 0 || (begin >= 0 && begin + *extent <= available)), IndexError,
       "{}: sizes {} with strides {} from offset {} on reach outside the storage of {} elements; choose smaller ones",
-      op, to_string(sizes), to_string(strides), begin, available);
+      op, to_string(sizes), to_string(strides), to_string(begin), available);
 }
 
 /// False when each stride steps over everything that the smaller strides reach: then no two elements share memory.
 inline bool may_overlap(const Dims& sizes, const Dims& strides) {
+  if (numel_of(sizes) == 0) return false;
   std::vector<std::pair<int64_t, int64_t>> dims;
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] > 1) dims.emplace_back(strides[d], sizes[d]);
@@ -333,37 +335,53 @@ inline bool may_overlap(const Dims& sizes, const Dims& strides) {
   return false;
 }
 
-/// The derivative of a view whose elements may share memory: gradients of shared elements add up. `g` has the view's
-/// sizes; the result the base's.
-inline Tensor add_strided(const Tensor& g, const Dims& strides, int64_t offset, const Dims& base_sizes,
-                          const Dims& base_strides) {
-  const int64_t extent = extent_of(base_sizes, base_strides).value();
+/// Sizes and strides of a tensor in a flat piece of memory, from the element `offset` on.
+struct Strided {
+  Dims sizes, strides;
+  int64_t offset;
+  int64_t end() const { return offset + extent_of(sizes, strides).value(); }
+  bool overlaps() const { return may_overlap(sizes, strides); }
+};
+
+/// Zeros of `extent` elements to which `g` is added where `at` puts it; elements that share memory add up.
+inline Tensor add_strided(const Tensor& g, const Strided& at, int64_t extent) {
+  const Tensor flat = zeros({extent}, g.options());
+  if (!at.overlaps()) return as_strided_scatter(flat, g, at.sizes, at.strides, at.offset);
   const Tensor positions = arange(extent, TensorOptions(kLong).device(g.device()));
-  const Tensor index = reshape(as_strided(positions, g.sizes(), strides, offset), {g.numel()});
-  const Tensor flat = index_add(zeros({extent}, g.options()), 0, index, reshape(g, {g.numel()}));
-  return as_strided(flat, base_sizes, base_strides, 0);
+  const Tensor index = reshape(as_strided(positions, at.sizes, at.strides, at.offset), {g.numel()});
+  return index_add(flat, 0, index, reshape(g, {g.numel()}));
+}
+
+/// The gradient of `base` from that of a view of the same storage, which may reach beyond it, as PyTorch defines it:
+/// an element of the storage gets the sum over the view's elements that are it, and hands it to the base's elements in
+/// equal parts.
+inline Tensor strided_backward(const Tensor& g, Strided view, Strided base) {
+  const int64_t before = std::min(view.offset, base.offset);
+  view.offset -= before;
+  base.offset -= before;
+  const int64_t extent = std::max(view.end(), base.end());
+  Tensor flat = add_strided(g, view, extent);
+  if (base.overlaps()) {
+    const Tensor ones_of_base = ones(base.sizes, g.options().dtype(checks::sum_dtype(g.dtype())));
+    // Elements outside of the base are shown by none and read by none: any divisor will do.
+    flat = to(div(flat, clamp(add_strided(ones_of_base, base, extent), 1)), g.dtype());
+  }
+  return as_strided(flat, base.sizes, base.strides, base.offset);
 }
 
 }  // namespace detail
 
 TANDEM_OPS Tensor as_strided(const Tensor& x, IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
   checks::defined("as_strided", "the input", x);
-  detail::check_strided("as_strided", sizes, strides, x.storage_offset() + offset,
+  detail::check_strided("as_strided", sizes, strides, Checked(x.storage_offset()) + offset,
                         static_cast<int64_t>(x.storage().nbytes() / x.element_size()));
   return apply_view<"as_strided">(
       [&](const Tensor& x) {
-        const Dims view_sizes(sizes), view_strides(strides);
-        return Result{make_view(x, view_sizes, view_strides, x.storage_offset() + offset),
-                      {},
-                      [view_sizes, view_strides, offset, old = x.impl().sizes,
-                       layout = x.impl().strides](const Backward& b) -> Grads {
-                        if (detail::may_overlap(view_sizes, view_strides)) {
-                          return {detail::add_strided(b.grad(), view_strides, offset, old, layout)};
-                        }
-                        Tensor whole = empty_strided(old, layout, b.grad().options());
-                        whole.zero_();
-                        return {as_strided_scatter(whole, b.grad(), view_sizes, view_strides, offset)};
-                      }};
+        const detail::Strided view{Dims(sizes), Dims(strides), offset}, base{x.impl().sizes, x.impl().strides, 0};
+        return Result{
+            make_view(x, view.sizes, view.strides, x.storage_offset() + offset),
+            {},
+            [view, base](const Backward& b) -> Grads { return {detail::strided_backward(b.grad(), view, base)}; }};
       },
       x);
 }
@@ -421,7 +439,12 @@ TANDEM_OPS Tensor cat(TensorList tensors, int64_t dim) {
     TANDEM_CHECK(fits, ShapeError,
                  "cat: tensor {} is {}, the first is {}; all sizes but that of dimension {} must agree", i,
                  to_string(x.sizes()), to_string(model->sizes()), d);
-    sizes[d] += x.sizes()[d];
+    const Checked length = Checked(sizes[d]) + x.sizes()[d];
+    TANDEM_CHECK(length.fits(), ShapeError,
+                 "cat: {} entries and the {} of tensor {} {} in dimension {} are more than an int64 can count; join "
+                 "fewer",
+                 sizes[d], x.sizes()[d], i, to_string(x.sizes()), d);
+    sizes[d] = *length.value();
   }
   return apply<"cat">(
       [&](TensorList xs) {
@@ -491,9 +514,14 @@ TANDEM_OPS std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t di
                "chunk: cannot split {} into {} chunks; x must have a dimension, and chunks be at least 1",
                to_string(x.sizes()), chunks);
   const int64_t d = wrap_dim(dim, x.dim(), "chunk");
-  const int64_t size = x.size(d), length = std::max<int64_t>((size + chunks - 1) / chunks, 1);
+  const int64_t size = x.size(d), length = size / chunks + (size % chunks != 0 ? 1 : 0);
+  const int64_t count = length > 0 ? (size - 1) / length + 1 : chunks;  // an empty dimension gives empty parts
+  constexpr int64_t most = int64_t{1} << 24;
+  TANDEM_CHECK(count <= most, ShapeError,
+               "chunk: dimension {} of {} in {} chunks makes a list of {} tensors, more than {}; ask for fewer", d,
+               to_string(x.sizes()), chunks, count, most);
   std::vector<Tensor> parts;
-  for (int64_t at = 0; at < size || parts.empty(); at += length) parts.push_back(slice(x, d, at, at + length));
+  for (int64_t i = 0; i < count; ++i) parts.push_back(narrow(x, d, i * length, std::min(length, size - i * length)));
   return parts;
 }
 

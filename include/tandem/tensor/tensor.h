@@ -107,7 +107,8 @@ class Tensor {
   int64_t storage_offset() const { return checked("storage_offset").offset; }
   size_t element_size() const { return tandem::element_size(checked("element_size").dtype); }
   size_t itemsize() const { return tandem::element_size(checked("itemsize").dtype); }
-  size_t nbytes() const { return static_cast<size_t>(checked("nbytes").numel) * element_size(); }
+  /// numel() element_size(), though an expanded tensor takes less memory. Throws ShapeError when it overflows.
+  size_t nbytes() const;
   DType dtype() const { return checked("dtype").dtype; }
   DType scalar_type() const { return checked("scalar_type").dtype; }
   Device device() const { return checked("device").storage->device(); }
@@ -133,10 +134,16 @@ class Tensor {
   const T* const_data_ptr() const {
     return static_cast<const T*>(const_pointer(dtype_of<T>));
   }
-  /// The value of a tensor of one element, converted to T; waits for the device. Throws ShapeError for other sizes.
+  /// The value of a tensor of one element, converted to T; waits for the device. Throws ShapeError for other sizes,
+  /// StateError for a value outside T's range (Scalar::fits).
   template <class T>
   T item() const {
-    return item().to<T>();
+    const Scalar value = item();
+    if (!value.fits<T>()) [[unlikely]] {
+      constexpr bool is_integer = std::is_integral_v<T>, is_bfloat16 = std::is_same_v<T, BFloat16>;
+      throw_out_of_range(value, is_integer ? (std::is_signed_v<T> ? "i" : "u") : is_bfloat16 ? "bf" : "f", sizeof(T));
+    }
+    return value.to<T>();
   }
   Scalar item() const;
   /// Indexed access to a CPU tensor's elements: `x.accessor<float, 2>()[i][j]`; `accessor<const float, 2>` only reads.
@@ -260,6 +267,7 @@ class Tensor {
       throw_undefined(method);
     return *impl_;
   }
+  [[noreturn]] static void throw_out_of_range(const Scalar& value, const char* kind, size_t bytes);
   [[noreturn]] static void throw_undefined(const char* method);
   void* mutable_pointer(std::optional<DType> expected) const;
   const void* const_pointer(std::optional<DType> expected) const;

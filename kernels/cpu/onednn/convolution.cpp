@@ -80,6 +80,10 @@ Plan make_backward_data(const Array& gx, const Array& gy, const Array& weight, c
 
 Plan make_backward_weight(const Array& gweight, const Array& gbias, const Array& gy, const Array& x,
                           const Conv2dParams& p) {
+  // oneDNN 3.2 (jit_avx512_core_bf16) copies each row of a 16-bit x apart, one piece per column of the stride. Of a row
+  // narrower than the stride it leaves pieces unwritten, yet multiplies them: garbage times 0, NaN where that is inf or
+  // NaN.
+  if (is_reduced_floating_point(x.dtype) && x.sizes[3] < p.stride[1]) return {};
   const Desc dy = desc_of(gy), src = desc_of(x), plain = plain_weight(gweight, p.groups), any = in_any_order(plain);
   const Desc db = gbias ? desc_of(gbias) : Desc();
   const Geometry g(p);

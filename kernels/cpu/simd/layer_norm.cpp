@@ -23,18 +23,25 @@ void moments(const T* x, int64_t n, double* mean, double* variance) {
   }
   *mean = sum / static_cast<double>(n);
   const T centre = static_cast<T>(*mean);
-  double squares = 0;
+  double squares = 0, rest = 0;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
-    T block = 0;
+    T block = 0, block_rest = 0;
     const int64_t end = block_end(begin, n);
-#pragma omp simd reduction(+ : block)
+#pragma omp simd reduction(+ : block, block_rest)
     for (int64_t i = begin; i < end; ++i) {
       const T d = x[i] - centre;
       block += d * d;
+      block_rest += d;
     }
     squares += static_cast<double>(block);
+    rest += static_cast<double>(block_rest);
   }
-  *variance = squares / static_cast<double>(n);
+  // The deviations' own mean corrects both: it is what rounding took from the first sum. For a row of one value, that
+  // error would be all that the result shows.
+  const double error = rest / static_cast<double>(n);
+  *mean = static_cast<double>(centre) + error;
+  *variance = squares / static_cast<double>(n) - error * error;
+  if (*variance < 0) *variance = 0;
 }
 
 template <class T>

@@ -8,7 +8,8 @@ namespace tandem::cpu {
 
 template <class T>
 struct LayerNormRows {
-  /// Mean and biased variance, in two passes; sums of blocks are added up in f64.
+  /// Mean and biased variance, in two passes of which the second corrects the first; sums of blocks are added up in
+  /// f64.
   void (*moments)(const T* x, int64_t n, double* mean, double* variance);
   /// y = (x - mean) rstd weight + bias.
   void (*normalise)(T* y, const T* x, const T* weight, const T* bias, int64_t n, T mean, T rstd);

@@ -19,23 +19,32 @@ TANDEM_MATH void for_each_run(const PoolTaps& t, F f) {
   if (t.lanes > 1) {
     for (int64_t o = 0; o < t.out; ++o) {
       const int64_t from = o * t.stride - t.padding;
+      const int64_t first = first_tap(from, t.dilation), end = end_tap(from, t.in, t.kernel, t.dilation);
       int64_t j = 0;
       for (; j + kStrip <= t.lanes; j += kStrip) {
-        for (int64_t k = 0; k < t.kernel; ++k) {
-          const int64_t i = from + k * t.dilation;
-          if (i >= 0 && i < t.in) f(k, o * t.lanes + j, i * t.lanes + j, kStrip, int64_t{1});
+        for (int64_t k = first; k < end; ++k) {
+          f(k, o * t.lanes + j, (from + k * t.dilation) * t.lanes + j, kStrip, int64_t{1});
         }
       }
-      for (int64_t k = 0; k < t.kernel && j < t.lanes; ++k) {
-        const int64_t i = from + k * t.dilation;
-        if (i >= 0 && i < t.in) f(k, o * t.lanes + j, i * t.lanes + j, t.lanes - j, int64_t{1});
+      for (int64_t k = first; k < end && j < t.lanes; ++k) {
+        f(k, o * t.lanes + j, (from + k * t.dilation) * t.lanes + j, t.lanes - j, int64_t{1});
+      }
+    }
+    return;
+  }
+  if (t.kernel >
+      t.in) {  // a window with more taps than inputs is mostly padding: by outputs, whose taps inside are few
+    for (int64_t o = 0; o < t.out; ++o) {
+      const int64_t from = o * t.stride - t.padding, end = end_tap(from, t.in, t.kernel, t.dilation);
+      for (int64_t k = first_tap(from, t.dilation); k < end; ++k) {
+        f(k, o, from + k * t.dilation, int64_t{1}, int64_t{1});
       }
     }
     return;
   }
   for (int64_t k = 0; k < t.kernel; ++k) {
     const int64_t offset = k * t.dilation - t.padding;
-    const int64_t begin = offset >= 0 ? 0 : (t.stride - 1 - offset) / t.stride;
+    const int64_t begin = offset >= 0 ? 0 : (-offset - 1) / t.stride + 1;
     const int64_t end = offset >= t.in ? 0 : smaller(t.out, (t.in - 1 - offset) / t.stride + 1);
     if (begin >= end) continue;
     const int64_t from = begin * t.stride + offset;
@@ -54,8 +63,8 @@ template <class T>
 void start(T* __restrict best, T* __restrict cell, const PoolTaps& t, T first) {
   for (int64_t o = 0; o < t.out; ++o) {
     const int64_t from = o * t.stride - t.padding;
-    const int64_t k = from >= 0 ? 0 : (t.dilation - 1 - from) / t.dilation;
-    const T number = k < t.kernel && from + k * t.dilation < t.in ? first + static_cast<T>(k) : static_cast<T>(-1);
+    const int64_t k = first_tap(from, t.dilation), end = end_tap(from, t.in, t.kernel, t.dilation);
+    const T number = k < end ? first + static_cast<T>(k) : static_cast<T>(-1);
 #pragma omp simd
     for (int64_t j = o * t.lanes; j < (o + 1) * t.lanes; ++j) {
       best[j] = -math::kInf<T>;
@@ -77,9 +86,9 @@ template <class T>
 TANDEM_MATH void max_strip(T* best, T* cell, const T* x, int64_t from, const PoolTaps& t, T first) {
   T strip[kStrip], cells[kStrip];
   for (int64_t j = 0; j < kStrip; ++j) strip[j] = best[j], cells[j] = cell[j];
-  for (int64_t k = 0; k < t.kernel; ++k) {
+  const int64_t end = end_tap(from, t.in, t.kernel, t.dilation);
+  for (int64_t k = first_tap(from, t.dilation); k < end; ++k) {
     const int64_t i = from + k * t.dilation;
-    if (i < 0 || i >= t.in) continue;
 #pragma omp simd
     for (int64_t j = 0; j < kStrip; ++j) take_larger(strip[j], cells[j], x[i * t.lanes + j], first + static_cast<T>(k));
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/simd/dispatch.h"
+#include "tandem/base/macros.h"
 
 namespace tandem::cpu {
 
@@ -12,6 +13,14 @@ namespace tandem::cpu {
 struct PoolTaps {
   int64_t in, out, lanes, kernel, stride, padding, dilation;
 };
+
+/// The first tap of a window that begins at input `from` which is not before the image; it may be past the window.
+TANDEM_MATH int64_t first_tap(int64_t from, int64_t dilation) { return from >= 0 ? 0 : (-from - 1) / dilation + 1; }
+/// One past the last tap that is not behind the image of `in` positions.
+TANDEM_MATH int64_t end_tap(int64_t from, int64_t in, int64_t kernel, int64_t dilation) {
+  const int64_t end = from >= in ? 0 : (in - 1 - from) / dilation + 1;
+  return end < kernel ? end : kernel;
+}
 
 /// The windows of a row's outputs: output o takes inputs [begin[o], end[o]).
 struct PoolWindows {

@@ -1,0 +1,70 @@
+// Element-wise ops where a number, a bound or an operand of another dtype decides. Values against PyTorch are in
+// tests/cases.
+#include <cmath>
+
+#include "support/op_test.h"
+
+namespace tandem::testing {
+namespace {
+
+// As in PyTorch, whose subgradient at a bound is 0.
+TEST(Clamp, TheGradientFlowsBetweenTheBounds) {
+  const auto gradient = [](std::optional<Scalar> min, std::optional<Scalar> max) {
+    const Tensor x = tensor({-kInf, -1.0, 0.0, 1.0, kInf}).requires_grad_();
+    clamp(x, min, max).sum().backward();
+    return values_of(x.grad());
+  };
+  using Values = std::vector<double>;
+  EXPECT_EQ(gradient(0, {}), (Values{0, 0, 0, 1, 1}));
+  EXPECT_EQ(gradient({}, 0), (Values{1, 1, 0, 0, 0}));
+  EXPECT_EQ(gradient(-1, 1), (Values{0, 0, 1, 0, 0}));
+}
+
+TEST(Clamp, TakesABoundThatTheDtypeCannotHold) {
+  const Tensor x = full({2}, 3, kHalf).requires_grad_();
+  const Tensor y = clamp(x, -1e5, 1e5);
+  y.sum().backward();
+  EXPECT_EQ(values_of(y), values_of(x));
+  EXPECT_EQ(values_of(x.grad()), (std::vector<double>{1, 1}));
+}
+
+TEST(Compare, TakesANumberThatTheDtypeCannotHold) {
+  const Tensor low = full({1}, 60000, kHalf), single = full({1}, 3e38), wide = full({1}, 1e38, kBFloat16);
+  EXPECT_TRUE((low < 1e5).item<bool>());
+  EXPECT_FALSE((low > 1e5).item<bool>());
+  EXPECT_TRUE((low > -1e5).item<bool>());
+  EXPECT_TRUE((low != 100000).item<bool>());
+  EXPECT_FALSE((low == 1e5).item<bool>());
+  EXPECT_TRUE((single < 1e300).item<bool>());
+  EXPECT_TRUE((wide < 1e300).item<bool>());
+  EXPECT_EQ(where(low > 1e5, 1e5, low).item<float>(), 60000.0F);
+  // A number within the range is rounded to the dtype, as in PyTorch.
+  EXPECT_TRUE((full({1}, 0.1, kHalf) == 0.1).item<bool>());
+}
+
+TEST(Pow, TheGradientOfAnF64ExponentIsF64BesideAnIntegerBase) {
+  const Tensor base = tensor({3, 10}), exponent = tensor({1.5, -2.25}, kDouble).requires_grad_();
+  pow(base, exponent).sum().backward();
+  const std::vector<double> g = values_of(exponent.grad());
+  const double want[] = {std::pow(3.0, 1.5) * std::log(3.0), std::pow(10.0, -2.25) * std::log(10.0)};
+  for (size_t i = 0; i < 2; ++i) EXPECT_NEAR(g[i], want[i], 1e-14 * std::abs(want[i])) << i;
+}
+
+TEST(Item, RefusesANumberThatTheTypeCannotHold) {
+  EXPECT_THROWS(tensor({1000}).item<int8_t>(), StateError, "item: ", "1000", "i8");
+  EXPECT_THROWS(tensor({-129}).item<int8_t>(), StateError, "item: ", "-129");
+  EXPECT_THROWS(tensor({int64_t{1} << 31}).item<int>(), StateError, "item: ", "2147483648", "i32");
+  EXPECT_THROWS(tensor({300.0}).item<uint8_t>(), StateError, "item: ", "300");
+  EXPECT_THROWS(tensor({kInf}).item<int64_t>(), StateError, "item: ", "inf");
+  EXPECT_THROWS(tensor({NAN}).item<int>(), StateError, "item: ", "nan");
+  EXPECT_THROWS(tensor({1e300}, kDouble).item<float>(), StateError, "item: ", "1e+300", "f32");
+  EXPECT_THROWS(tensor({1e5}).item<Half>(), StateError, "item: ", "100000", "f16");
+  EXPECT_EQ(tensor({-128}).item<int8_t>(), -128);
+  EXPECT_EQ(tensor({-1}).item<uint8_t>(), 255);  // modulo 2^8, as in PyTorch
+  EXPECT_EQ(tensor({kInf}).item<float>(), kInf);
+  EXPECT_EQ(tensor({1000}).item<bool>(), true);
+  EXPECT_EQ(tensor({0.5}).item<bool>(), true);
+}
+
+}  // namespace
+}  // namespace tandem::testing

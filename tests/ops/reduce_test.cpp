@@ -1,0 +1,56 @@
+// Reductions in f16 whose intermediate numbers leave its range. Values against PyTorch are in tests/cases.
+#include <cmath>
+
+#include "support/device.h"
+#include "support/op_test.h"
+#include "tandem/amp/autocast.h"
+
+namespace tandem::testing {
+namespace {
+
+TEST(Norm, OfF16IsHeldInF32WithAnyOrder) {
+  for (DType dtype : {kHalf, kBFloat16}) {
+    EXPECT_EQ(norm(full({1}, 50, dtype), 3).item<float>(), 50.0F) << name(dtype);
+    const float small = full({1}, 1e-3, dtype).item<float>();
+    EXPECT_EQ(norm(full({1}, 1e-3, dtype), 3).item<float>(), small) << name(dtype);
+    EXPECT_EQ(norm(full({8}, 64, dtype), 3).item<float>(), 128.0F) << name(dtype);
+    EXPECT_EQ(norm(full({8}, 64, dtype), 3).dtype(), dtype);
+    EXPECT_EQ(norm(full({8}, 64, dtype), 3, kFloat).dtype(), kFloat);
+    const Tensor x = full({1}, 50, dtype).requires_grad_();
+    norm(x, 3).backward();
+    EXPECT_EQ(x.grad().item<float>(), 1.0F) << name(dtype);
+  }
+  amp::AutocastGuard autocast(device_type());
+  EXPECT_EQ(norm(full({8}, 64, kHalf), 3).dtype(), kFloat);
+}
+
+TEST(Norm, DerivativesOfAnyOrder) {
+  for (double p : {0.5, 1.5, 3.0, 4.5}) {
+    check_twice([p](In v) -> Out { return {norm(v[0], p, {1}, true)}; },
+                {(rand({2, 3}, kDouble) + 0.5).detach().requires_grad_()});
+  }
+  const Tensor x = tensor({0.0, 2.0, 0.0}).requires_grad_();
+  norm(x, 3).backward();
+  EXPECT_EQ(values_of(x.grad()), (std::vector<double>{0, 1, 0}));
+  const Tensor zero = zeros({3}).requires_grad_();
+  for (double p : {0.5, 1.5, 3.0}) {
+    zero.mutable_grad() = {};
+    norm(zero, p).backward();
+    EXPECT_EQ(values_of(zero.grad()), (std::vector<double>{0, 0, 0})) << p;
+  }
+}
+
+TEST(Max, SharesTheGradientAmongMoreEqualValuesThanF16Counts) {
+  constexpr int64_t n = 1 << 17;
+  for (const bool of_norm : {false, true}) {
+    const Tensor x = ones({n}, kHalf).requires_grad_();
+    const Tensor y = of_norm ? norm(x, kInf) : max(x);
+    y.backward(full({}, 1024, kHalf));
+    const std::vector<double> g = values_of(x.grad());
+    EXPECT_EQ(*std::min_element(g.begin(), g.end()), 1024.0 / n) << of_norm;
+    EXPECT_EQ(*std::max_element(g.begin(), g.end()), 1024.0 / n) << of_norm;
+  }
+}
+
+}  // namespace
+}  // namespace tandem::testing
