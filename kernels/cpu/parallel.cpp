@@ -4,12 +4,31 @@
 #include <algorithm>
 #include <exception>
 
+#include "kernels/cpu/busy_machine.h"
 #include "tandem/base/check.h"
 #if defined(_OPENMP)
 #include <omp.h>
+#include <pthread.h>
 #endif
 
 namespace tandem {
+
+namespace {
+
+#if defined(_OPENMP)
+/// A child of fork() has one thread. If that has worked with others before, OpenMP would wait for them for ever.
+thread_local bool has_team = false, lost_team = false;
+
+void register_fork_handler() {
+  static const int registered = ::pthread_atfork(nullptr, nullptr, [] {
+    lost_team = lost_team || has_team;
+    if (lost_team) omp_set_num_threads(1);  // for oneDNN too
+  });
+  (void)registered;
+}
+#endif
+
+}  // namespace
 
 #if defined(_OPENMP)
 int get_num_threads() { return omp_get_max_threads(); }
@@ -20,7 +39,18 @@ int get_num_threads() { return 1; }
 void set_num_threads(int count) {
   TANDEM_CHECK(count >= 1, StateError, "set_num_threads: {} threads asked for; give 1 or more", count);
 #if defined(_OPENMP)
-  omp_set_num_threads(count);
+  if (!lost_team) omp_set_num_threads(count);
+#endif
+}
+
+void cpu::note_parallel_work() noexcept {
+#if defined(_OPENMP)
+  if (get_num_threads() == 1) return;
+  if (!has_team) {
+    register_fork_handler();
+    has_team = true;
+  }
+  watch_machine();
 #endif
 }
 
@@ -30,6 +60,7 @@ void parallel_run(int64_t n, int64_t grain, ParallelBody body, void* context) {
 #if defined(_OPENMP)
   const int64_t parts = std::min<int64_t>(get_num_threads(), (n + grain - 1) / std::max<int64_t>(grain, 1));
   if (parts > 1 && !omp_in_parallel()) {
+    note_parallel_work();
     const int64_t size = (n + parts - 1) / parts;
     std::exception_ptr error;
 #pragma omp parallel num_threads(static_cast <int>(parts))

@@ -199,6 +199,27 @@ class PassFactors {
   const BackwardScaler::Factors* outer_;
 };
 
+/// Counts the passes that run inside one another on this thread: each takes some kilobytes of its stack.
+class NestedPass {
+ public:
+  explicit NestedPass(const char* op) {
+    TANDEM_CHECK(depth() < kMaxNestedPasses, AutogradError,
+                 "{}: {} backward passes already run inside one another on this thread, each called by a hook or a "
+                 "backward function of the one before; end the recursion, or call backward after the pass",
+                 op, depth());
+    ++depth();
+  }
+  ~NestedPass() { --depth(); }
+  NestedPass(const NestedPass&) = delete;
+  NestedPass& operator=(const NestedPass&) = delete;
+
+ private:
+  static int& depth() {
+    static thread_local int depth = 0;
+    return depth;
+  }
+};
+
 void add_roots(Pass& pass, const char* op, const std::vector<Tensor>& tensors, const std::vector<Tensor>& grads) {
   TANDEM_CHECK(!tensors.empty(), AutogradError, "{}: there are no tensors to start from; give at least one", op);
   TANDEM_CHECK(grads.empty() || grads.size() == tensors.size(), AutogradError,
@@ -232,6 +253,7 @@ void add_roots(Pass& pass, const char* op, const std::vector<Tensor>& tensors, c
 
 void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& grad_tensors,
               std::optional<bool> retain_graph, bool create_graph) {
+  const NestedPass nested("backward");
   // Without a region it is a mode that has switched autocast on for the thread: the program can end nothing.
   const ThreadState& state = thread_state();
   const bool enabled = std::any_of(std::begin(state.autocast), std::end(state.autocast),
@@ -261,6 +283,7 @@ void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& gra
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& grad_outputs, std::optional<bool> retain_graph, bool create_graph,
                          bool allow_unused) {
+  const NestedPass nested("grad");
   const PassFactors unscaled(nullptr);
   Pass pass(retain_graph.value_or(create_graph), create_graph);
   add_roots(pass, "grad", outputs, grad_outputs);

@@ -15,40 +15,34 @@ namespace {
 
 std::atomic<uint64_t> next_sequence{0};
 
-// Nodes own the nodes before them, so freeing the last of a long graph would recurse once per op. Instead each dying
-// node hands what it owns to the outermost destructor on the thread, which frees one after another.
-struct Remains {
-  std::vector<Edge> next;
-  std::vector<SavedTensor> saved;
-  BackwardFunction backward;
-  std::function<Grads(const Grads&)> function;
-};
+}  // namespace
 
-void bury(Remains remains) {
-  static thread_local std::vector<Remains>* queue = nullptr;
-  if (queue) {
-    queue->push_back(std::move(remains));
+void NodePtr::free_last(std::shared_ptr<Node> node) noexcept {
+  if (node->next.empty()) return;                       // a leaf's node has none before it
+#if !defined(__SANITIZE_THREAD__)                       // which knows no fences
+  std::atomic_thread_fence(std::memory_order_acquire);  // use_count() is relaxed: see what former owners wrote
+#endif
+  // Nodes to be freed by the outermost call on this thread, linked by next_to_free_.
+  static thread_local std::shared_ptr<Node>* waiting = nullptr;
+  if (waiting) {
+    node->next_to_free_ = std::move(*waiting);
+    *waiting = std::move(node);
     return;
   }
-  std::vector<Remains> local;
-  queue = &local;
-  local.push_back(std::move(remains));
-  while (!local.empty()) {
-    Remains last = std::move(local.back());
-    local.pop_back();
-    // `last` dies here; nodes that die with it append to `local`.
+  std::shared_ptr<Node> local = std::move(node);
+  waiting = &local;
+  while (local) {
+    std::shared_ptr<Node> last = std::move(local);
+    local = std::move(last->next_to_free_);
+    last.reset();  // nodes that it alone owned join the list
   }
-  queue = nullptr;
+  waiting = nullptr;
 }
-
-}  // namespace
 
 Node::Node(const char* name, std::vector<Edge> next)
     : name(name), sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)), next(std::move(next)) {}
 
-Node::~Node() {
-  if (!next.empty()) bury({std::move(next), {}, {}, {}});
-}
+Node::~Node() = default;
 
 void Node::run_hooks(Grads& grads) {
   const BackwardScaler::Factors* factors = detail::pass_factors();
@@ -222,8 +216,6 @@ DType Backward::wanted(size_t i) const {
 
 // ---- OpNode
 
-OpNode::~OpNode() { bury({std::move(next), std::move(saved), std::move(backward), {}}); }
-
 Grads OpNode::apply(Grads grads) {
   TANDEM_CHECK(!released, AutogradError,
                "{}: backward through a graph that has been freed; pass retain_graph = true to the first backward",
@@ -246,7 +238,5 @@ void OpNode::release() {
   released = released || std::any_of(saved.begin(), saved.end(), [](const SavedTensor& s) { return s.defined(); });
   saved.clear();
 }
-
-FunctionNode::~FunctionNode() { bury({std::move(next), {}, {}, std::move(function_)}); }
 
 }  // namespace tandem::autograd

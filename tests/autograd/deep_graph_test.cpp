@@ -3,10 +3,24 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <cstdlib>
 #include <functional>
+#include <new>
 
 #include "autograd/support.h"
 #include "tandem/autograd/engine.h"
+#include "tandem/autograd/grad_mode.h"
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these have operators of their own
+#define TANDEM_TEST_REPLACES_NEW
+static thread_local bool no_memory = false;
+void* operator new(size_t bytes) {
+  void* block = no_memory ? nullptr : std::malloc(bytes);
+  return block ? block : throw std::bad_alloc();
+}
+void operator delete(void* block) noexcept { std::free(block); }
+void operator delete(void* block, size_t) noexcept { std::free(block); }
+#endif
 
 namespace tandem::testing {
 namespace {
@@ -105,6 +119,58 @@ TEST(DeepGraph, OfGradients) {
     EXPECT_TRUE(equals(first, {kOps / 4 + 1}));
     EXPECT_TRUE(first.requires_grad());
   });
+}
+
+TEST(DeepGraph, OfHooksThatHoldTheTensorBefore) {
+  on_small_stack([] {
+    const Tensor x = leaf({1});
+    Tensor y = x * 1;
+    for (int i = 0; i < kOps; ++i) {
+      Tensor next = y * 1;
+      next.register_hook([y](const Tensor&) { return Tensor(); });
+      y = next;
+    }
+  });
+}
+
+TEST(DeepGraph, OfGradientsWithAHistory) {
+  on_small_stack([] {
+    Tensor last = leaf({1});
+    for (int i = 0; i < kOps; ++i) {
+      const Tensor x = leaf({1});
+      x.mutable_grad() = last * 1;
+      last = x;
+    }
+  });
+}
+
+#if defined(TANDEM_TEST_REPLACES_NEW)
+TEST(DeepGraph, IsFreedWithoutMemory) {
+  const Tensor x = leaf({1});
+  Tensor y = x;
+  for (int i = 0; i < 1000; ++i) y = y * x;
+  y.register_hook([y = y * 1](const Tensor&) { return Tensor(); });
+  no_memory = true;
+  y = Tensor();
+  no_memory = false;
+}
+#endif
+
+void pass_in_a_pass(int depth) {
+  const AutoGradMode record(true);  // hooks run without
+  const Tensor x = leaf({1});
+  const Tensor y = x * 2;
+  y.register_hook([depth](const Tensor&) {
+    if (depth > 1) pass_in_a_pass(depth - 1);
+    return Tensor();
+  });
+  y.backward();
+}
+
+TEST(DeepGraph, PassesInsideOneAnotherHaveALimit) {
+  pass_in_a_pass(autograd::kMaxNestedPasses);
+  EXPECT_THROWS(pass_in_a_pass(autograd::kMaxNestedPasses + 1), AutogradError, "backward: ", "500 backward passes");
+  pass_in_a_pass(autograd::kMaxNestedPasses);
 }
 
 TEST(DeepGraph, AMillionOpsAreFreed) {

@@ -7,6 +7,9 @@
 
 namespace tandem::autograd {
 
+/// A backward pass may call a hook that runs another pass, and so on, to this depth; beyond it AutogradError.
+inline constexpr int kMaxNestedPasses = 500;
+
 /// Adds d(sum of tensors . grad_tensors)/d(leaf) into the `.grad` of every leaf. `grad_tensors` may be empty when all
 /// tensors have one element. Throws AutogradError: no tensors, no history, graph already freed, saved tensor changed in
 /// place.

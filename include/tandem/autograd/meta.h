@@ -1,6 +1,8 @@
 #pragma once
 // What autograd keeps for a tensor.
+#include <cstddef>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "tandem/tensor/tensor.h"
@@ -10,11 +12,41 @@ namespace tandem::autograd {
 struct Node;
 struct OutputMeta;
 
+/// A shared pointer to a node. Nodes own the nodes before them, directly, through saved tensors and through tensors
+/// that hooks have captured: the last owner frees them one after another, without recursion and without taking memory.
+class NodePtr {
+ public:
+  NodePtr() = default;
+  NodePtr(std::nullptr_t) {}
+  template <class T>
+  NodePtr(std::shared_ptr<T> node) : node_(std::move(node)) {}
+  NodePtr(const NodePtr&) = default;
+  NodePtr(NodePtr&&) noexcept = default;
+  NodePtr& operator=(NodePtr other) noexcept {
+    std::swap(node_, other.node_);
+    return *this;
+  }
+  ~NodePtr() {
+    if (node_.use_count() == 1) free_last(std::move(node_));
+  }
+
+  operator const std::shared_ptr<Node>&() const { return node_; }
+  Node* get() const { return node_.get(); }
+  Node* operator->() const { return node_.get(); }
+  Node& operator*() const { return *node_; }
+  explicit operator bool() const { return node_ != nullptr; }
+
+ private:
+  static void free_last(std::shared_ptr<Node> node) noexcept;
+
+  std::shared_ptr<Node> node_;
+};
+
 /// Where a gradient goes: input number `input` of `node`. An empty edge leads nowhere.
 struct Edge {
-  std::shared_ptr<Node> node;
+  NodePtr node;
   uint32_t input = 0;
-  explicit operator bool() const { return node != nullptr; }
+  explicit operator bool() const { return static_cast<bool>(node); }
 };
 
 /// A view remembers its base, so that changing it in place can rewrite the base's history.
@@ -54,7 +86,7 @@ struct TensorHooks {
 
 struct AutogradMeta : AutogradMetaBase {
   Tensor grad;
-  std::shared_ptr<Node> grad_fn;       ///< null for leaves
+  NodePtr grad_fn;                     ///< null for leaves
   uint32_t output = 0;                 ///< which output of grad_fn this tensor is
   bool retains_grad = false;           ///< `.grad` of a result is kept
   std::weak_ptr<Node> accumulator;     ///< of a leaf: adds into grad

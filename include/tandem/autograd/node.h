@@ -51,6 +51,10 @@ struct Node : std::enable_shared_from_this<Node> {
     std::weak_ptr<TensorImpl> tensor;
   };
   std::vector<Retained> retained;
+
+ private:
+  friend class NodePtr;
+  std::shared_ptr<Node> next_to_free_;  ///< while the graph is being freed
 };
 
 /// Makes the data of a saved tensor anew, for those who do not keep it.
@@ -147,7 +151,6 @@ using BackwardFunction = std::function<Grads(const Backward&)>;
 class OpNode final : public Node {
  public:
   using Node::Node;
-  ~OpNode() override;
   Grads apply(Grads grads) override;
   void release() override;
 
@@ -163,7 +166,6 @@ class FunctionNode final : public Node {
  public:
   FunctionNode(const char* name_, std::vector<Edge> next_, std::function<Grads(const Grads&)> function)
       : Node(name_, std::move(next_)), function_(std::move(function)) {}
-  ~FunctionNode() override;
   Grads apply(Grads grads) override { return function_(grads); }
 
  private:

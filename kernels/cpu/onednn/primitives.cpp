@@ -2,12 +2,14 @@
 #include "kernels/cpu/onednn/primitives.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <list>
 #include <string_view>
 #include <unordered_map>
 
+#include "kernels/cpu/busy_machine.h"
 #include "kernels/cpu/parallel.h"
 #include "tandem/base/check.h"
 #if defined(_OPENMP)
@@ -37,11 +39,6 @@ int threads_here() {
   return get_num_threads();
 }
 
-dnnl_stream_t stream() {
-  thread_local const dnnl::stream stream(engine());
-  return stream.get();
-}
-
 struct HashKey {
   size_t operator()(const Key& key) const { return key.hash(); }
 };
@@ -51,6 +48,22 @@ struct PlanCache {
   std::list<std::pair<const Key*, Plan>> plans;  // the most recently used first; keys lie in `index`
   std::unordered_map<Key, decltype(plans)::iterator, HashKey> index;
 };
+
+// Destructors of static objects may call ops when what oneDNN and this thread keep has been destroyed. From then on
+// oneDNN refuses all calls, and the backend's own loops compute.
+constinit std::atomic<bool> process_ends{false};
+constinit thread_local bool thread_ends = false;
+
+struct OfThread {
+  ~OfThread() { thread_ends = true; }
+  dnnl::stream stream{engine()};
+  PlanCache cache;
+};
+
+OfThread& of_thread() {
+  static thread_local OfThread of_thread;
+  return of_thread;
+}
 
 [[noreturn]] void fail(dnnl_status_t status, const char* what, const char* why) {
   TANDEM_CHECK(status != dnnl_out_of_memory, OutOfMemoryError,
@@ -67,7 +80,7 @@ void check(dnnl_status_t status, const char* what) {
 }  // namespace
 
 dnnl::engine& engine() {
-  static dnnl::engine engine = make_engine();
+  static dnnl::engine& engine = *new dnnl::engine(make_engine());  // for destructors of static objects too
   return engine;
 }
 
@@ -164,17 +177,23 @@ Call::Call(dnnl::primitive primitive, std::initializer_list<Argument> arguments)
 }
 
 void Call::run(std::initializer_list<void*> data) const {
+  note_parallel_work();
   // The C functions: the C++ ones build a hash map per call.
   auto pointer = data.begin();
   for (const dnnl_exec_arg_t& argument : arguments_) {
     check(dnnl_memory_set_data_handle(argument.memory, *pointer++), "take an argument");
   }
-  check(dnnl_primitive_execute(primitive_.get(), stream(), static_cast<int>(arguments_.size()), arguments_.data()),
+  check(dnnl_primitive_execute(primitive_.get(), of_thread().stream.get(), static_cast<int>(arguments_.size()),
+                               arguments_.data()),
         "run a primitive");
 }
 
 const Plan& find_plan(const Key& key, Plan (*make)(void* context), void* context) {
-  thread_local PlanCache cache;
+  if (thread_ends || process_ends) {
+    static const Plan& refused = *new Plan;
+    return refused;
+  }
+  PlanCache& cache = of_thread().cache;
   if (auto found = cache.index.find(key); found != cache.index.end()) {
     cache.plans.splice(cache.plans.begin(), cache.plans, found->second);
     return found->second->second;
@@ -185,6 +204,11 @@ const Plan& find_plan(const Key& key, Plan (*make)(void* context), void* context
   } catch (const dnnl::error& error) {
     fail(error.status, "make a primitive", error.what());
   }
+  // After oneDNN's own static objects, and so destroyed before them.
+  static const struct End {
+    ~End() { process_ends = true; }
+  } end;
+  (void)end;
   if (cache.plans.size() == kMaxPlans) {
     cache.index.erase(*cache.plans.back().first);
     cache.plans.pop_back();

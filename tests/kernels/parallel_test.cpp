@@ -1,0 +1,144 @@
+// Threads of the CPU kernels: busy machines, fork(), the end of the process.
+#include "kernels/cpu/parallel.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <thread>
+
+#include "kernels/cpu/busy_machine.h"
+#include "tandem/tandem.h"
+
+namespace tandem {
+namespace {
+
+using cpu::BusyDetector;
+
+/// Lets a detector see time pass: on `processors`, with so many preemptions per second of computing.
+class Clock {
+ public:
+  /// Returns whether the machine counts as busy after `seconds`.
+  bool pass(double seconds, double preemptions_per_second, double processors = 2) {
+    bool busy = detector_.update(sample_);
+    for (double end = sample_.wall + seconds; sample_.wall < end - 1e-9;) {
+      sample_.wall += 0.125;
+      sample_.cpu += 0.125 * processors;
+      preemptions_ += 0.125 * processors * preemptions_per_second;
+      sample_.preemptions = static_cast<int64_t>(preemptions_);
+      busy = detector_.update(sample_);
+    }
+    return busy;
+  }
+
+ private:
+  BusyDetector detector_;
+  BusyDetector::Sample sample_{100, 5, 1234};
+  double preemptions_ = 1234;
+};
+
+TEST(BusyDetector, ReportsPreemptionsAtOnceAndFewOnesNever) {
+  Clock quiet, busy;
+  EXPECT_FALSE(quiet.pass(60, 5));
+  EXPECT_FALSE(busy.pass(10, 5));
+  EXPECT_TRUE(busy.pass(0.25, 200));
+}
+
+TEST(BusyDetector, CountsPreemptionsByTheTimeComputedNotByTheClock) {
+  Clock starved;
+  EXPECT_TRUE(starved.pass(2, 200, 0.3));  // 60 a second: a twentieth of two processors' slices
+}
+
+TEST(BusyDetector, StaysBusyUntilItHasBeenQuietForAWhile) {
+  Clock clock;
+  EXPECT_TRUE(clock.pass(5, 200));
+  EXPECT_TRUE(clock.pass(0.5, 1));
+  EXPECT_FALSE(clock.pass(3, 1));
+}
+
+TEST(BusyDetector, WaitsLongerWhenTheMachineWasQuietOnlyForAMoment) {
+  Clock clock;
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_TRUE(clock.pass(0.25, 200));
+    clock.pass(70, 1);  // past every hold, then at once busy again
+    EXPECT_TRUE(clock.pass(0.25, 200));
+    EXPECT_FALSE(clock.pass(70, 1));
+  }
+  Clock alternating;  // seems quiet while its threads sleep
+  int spinning = 0;
+  for (int i = 0; i < 800; ++i) {
+    const bool busy = alternating.pass(0.125, 0);
+    spinning += busy ? 0 : 1;
+    if (!busy) alternating.pass(0.125, 200);
+  }
+  EXPECT_LE(spinning, 12);
+}
+
+TEST(BusyDetector, IgnoresTimesWithoutWork) {
+  Clock clock;
+  EXPECT_FALSE(clock.pass(10, 5));
+  EXPECT_FALSE(clock.pass(10, 1000, 0.001));
+}
+
+/// Runs `work` in a child of fork(); false when it crashes or does not end in time.
+bool in_forked_child(const std::function<bool()>& work) {
+  const pid_t child = fork();
+  if (child == 0) _exit(work() ? 0 : 1);
+  int status = 1;
+  for (int ms = 0; ms < 20000; ++ms) {
+    if (waitpid(child, &status, WNOHANG) == child) return status == 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  kill(child, SIGKILL);
+  waitpid(child, &status, 0);
+  return false;
+}
+
+bool computes() {
+  const Tensor x = ones({512, 512});
+  return mm(x, x).sum().item<double>() == 512.0 * 512 * 512 && (x + x).sum().item<double>() == 2 * 512.0 * 512;
+}
+
+TEST(Fork, AChildOfAThreadThatUsedOthersComputesAlone) {
+  const int before = get_num_threads();
+  set_num_threads(3);
+  if (get_num_threads() == 1) GTEST_SKIP() << "a build without OpenMP";
+  ASSERT_TRUE(computes());
+  EXPECT_TRUE(in_forked_child([] {
+    set_num_threads(3);
+    return get_num_threads() == 1 && computes();
+  }));
+  EXPECT_TRUE(computes());
+  EXPECT_EQ(get_num_threads(), 3);
+  set_num_threads(before);
+}
+
+struct ComputesAtExit {
+  ~ComputesAtExit() {
+    if (!computes()) std::_Exit(1);
+  }
+};
+
+TEST(ProcessExitDeathTest, DestructorsOfStaticObjectsMayCompute) {
+  EXPECT_EXIT(
+      {
+        static const ComputesAtExit object;
+        computes();
+        std::exit(0);
+      },
+      ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(
+      {
+        static const ComputesAtExit object;
+        std::thread(computes).join();
+        std::exit(0);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace tandem
