@@ -15,7 +15,7 @@ include/tandem/X.h, src/X.cpp and whatever else has the relative path X share a 
   - fmt stands in .cpp and -inl.h files, and in base/check.h, which only .cpp and -inl.h files include: nvcc cannot
     compile fmt 9.1;
   - vendor headers (CUDA, oneDNN, NCCL, MPI) stand in kernels/ and src/dist/;
-  - X-inl.h is included by .cpp files, or by X.h inside #ifdef TANDEM_HEADER_ONLY_OPS;
+  - X-inl.h is included by .cpp and other -inl.h files, or by X.h inside #ifdef TANDEM_HEADER_ONLY_OPS;
   - nobody includes the umbrella tandem/tandem.h, and no header or source asks #if on TANDEM_CUDA.
 
 Usage: check_layers.py [--root FOLDER] [--self-test]
@@ -127,8 +127,8 @@ def check_include(root, path, quote, name, conditions):
     if target.endswith("-inl.h"):
         own_header = path.endswith(".h") and stem_of(path) == stem_of(target) and not path.endswith("-inl.h")
         guarded = any("TANDEM_HEADER_ONLY_OPS" in c for c in conditions)
-        if not (is_source(path) or (own_header and guarded)):
-            yield (f"includes {target}: -inl.h files are for .cpp files, "
+        if not (is_source(path) or path.endswith("-inl.h") or (own_header and guarded)):
+            yield (f"includes {target}: -inl.h files are for .cpp and other -inl.h files, "
                    "or for their own .h inside #ifdef TANDEM_HEADER_ONLY_OPS")
     row, target_row = row_of(path), row_of(target)
     if target_row == UMBRELLA:

@@ -8,7 +8,7 @@
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
-#include "tandem/ops/elementwise_forms.h"
+#include "tandem/ops/elementwise_forms-inl.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/ops/overlap.h"
 #include "tandem/ops/promotion.h"

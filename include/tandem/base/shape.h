@@ -22,7 +22,9 @@ class ArrayRef {
   constexpr ArrayRef(const T& one) : data_(&one), size_(1) {}
   constexpr ArrayRef(const T* data, size_t size) : data_(data), size_(size) {}
 #pragma GCC diagnostic push
+#ifndef __clang__                                      // which has no such warning
 #pragma GCC diagnostic ignored "-Winit-list-lifetime"  // an argument: the list outlives the call
+#endif
   constexpr ArrayRef(std::initializer_list<T> list) : data_(list.begin()), size_(list.size()) {}
 #pragma GCC diagnostic pop
   ArrayRef(const std::vector<T>& v) : data_(v.data()), size_(v.size()) {}

@@ -3,7 +3,7 @@
 
 #include "tandem/base/check.h"
 #include "tandem/ops/activation.h"
-#include "tandem/ops/elementwise_forms.h"
+#include "tandem/ops/elementwise_forms-inl.h"
 
 namespace tandem {
 

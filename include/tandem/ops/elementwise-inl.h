@@ -3,7 +3,7 @@
 
 #include "tandem/base/check.h"
 #include "tandem/ops/elementwise.h"
-#include "tandem/ops/elementwise_forms.h"
+#include "tandem/ops/elementwise_forms-inl.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/shape.h"
 
