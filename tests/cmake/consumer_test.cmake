@@ -19,6 +19,7 @@ run("${CMAKE_COMMAND}" -S "${CONSUMER_DIR}" -B "${WORK_DIR}/build" -G "${GENERAT
     "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}" "-DCMAKE_BUILD_TYPE=${BUILD_TYPE}" "-DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix")
 run("${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
 run("${WORK_DIR}/build/consumer")
+run("${WORK_DIR}/build/header_only")
 
 foreach(folder "${SOURCE_DIR}/.deps" "${SOURCE_DIR}/src" "${TANDEM_BINARY_DIR}/CMakeFiles")
   execute_process(COMMAND grep -rlF --include=*.cmake "${folder}" "${WORK_DIR}/prefix" OUTPUT_VARIABLE found)
