@@ -126,18 +126,16 @@ void fill_the_heap_with_nan() {
 
 TEST_F(Conv, ConvWeightGradientsReadOnlyTheImage) {
   for (DType dtype : {kBFloat16, kHalf}) {
-    for (const Dims& image : {Dims{1, 1}, Dims{1, 2}, Dims{3, 1}, Dims{2, 2}, Dims{5, 3}}) {
+    for (const Dims& image : {Dims{1, 1}, Dims{3, 2}, Dims{5, 3}}) {
       for (const int64_t stride : {2, 3}) {
-        for (const auto& [n, c, o] : {std::array<int64_t, 3>{1, 16, 16}, {3, 5, 7}}) {
-          const Tensor x = ones({n, c, image[0], image[1]}, dtype);
-          const Tensor w = ones({o, c, 3, 3}, dtype).requires_grad_();
-          const Tensor wide = ones({o, c, 3, 3}, kDouble).requires_grad_();
-          fill_the_heap_with_nan();
-          conv2d(x, w, {}, {stride}, {1}).sum().backward();
-          conv2d(x.to(kDouble), wide, {}, {stride}, {1}).sum().backward();
-          EXPECT_EQ(values_of(w.grad()), values_of(wide.grad()))
-              << name(dtype) << to_string(image) << " stride " << stride << ": " << n << ' ' << c << ' ' << o;
-        }
+        const Tensor x = ones({2, 16, image[0], image[1]}, dtype);
+        const Tensor w = ones({16, 16, 3, 3}, dtype).requires_grad_();
+        const Tensor wide = ones({16, 16, 3, 3}, kDouble).requires_grad_();
+        fill_the_heap_with_nan();
+        conv2d(x, w, {}, {stride}, {1}).sum().backward();
+        conv2d(x.to(kDouble), wide, {}, {stride}, {1}).sum().backward();
+        EXPECT_EQ(values_of(w.grad()), values_of(wide.grad()))
+            << name(dtype) << to_string(image) << " stride " << stride;
       }
     }
   }
