@@ -12,14 +12,15 @@
 #include "tandem/autograd/grad_mode.h"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these have operators of their own
+// Not inline, or GCC takes new and free for a mismatch.
 #define TANDEM_TEST_REPLACES_NEW
 static thread_local bool no_memory = false;
-void* operator new(size_t bytes) {
+[[gnu::noinline]] void* operator new(size_t bytes) {
   void* block = no_memory ? nullptr : std::malloc(bytes);
   return block ? block : throw std::bad_alloc();
 }
-void operator delete(void* block) noexcept { std::free(block); }
-void operator delete(void* block, size_t) noexcept { std::free(block); }
+[[gnu::noinline]] void operator delete(void* block) noexcept { std::free(block); }
+[[gnu::noinline]] void operator delete(void* block, size_t) noexcept { std::free(block); }
 #endif
 
 namespace tandem::testing {
