@@ -23,7 +23,8 @@ struct Call {
   std::function<Results(Draw&)> run;
 };
 
-// clang-format off: a call a line
+// A call a line.
+// clang-format off
 /// Arguments are drawn into variables where their order would otherwise be the compiler's.
 #define TANDEM_CALL(NAME, ...)                   \
   {                                              \

@@ -11,7 +11,8 @@ struct KnownFailure {
   std::string_view defect;  ///< in plain words
 };
 
-// clang-format off: an entry a line
+// An entry a line.
+// clang-format off
 inline constexpr KnownFailure kKnownFailures[] = {
     {"AbsurdCalls", "print: ", "exception St", "printing a huge tensor throws std::bad_alloc or std::length_error"},
     {"AbsurdCalls", "chunk: ", "bad_alloc", "chunk into billions of parts throws std::bad_alloc"},
