@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 minutes=${1:-10}
 seed=${2:-$(date +%s)}
 presets=(release asan)
-finders=(RandomPrograms.* AbsurdCalls.* HostileFiles.* OutOfMemory.Failing* OutOfMemory.ALimited*)
+finders=("RandomPrograms.*" "AbsurdCalls.*" "HostileFiles.*" "OutOfMemory.Failing*" "OutOfMemory.ALimited*")
 python=.venv-torch/bin/python
 turns=$((${#presets[@]} * ${#finders[@]}))
 [[ ! -x $python ]] || turns=$((turns + 2)) # PyTorch gets two shares of the time
@@ -22,6 +22,7 @@ for preset in "${presets[@]}"; do
   scripts/preset.sh "$preset" >/dev/null && cmake --build --preset "$preset" --target tandem_soak_test || exit 1
 done
 
+export OMP_WAIT_POLICY=passive # many processes beside each other
 # The options of the asan test preset.
 export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:check_initialization_order=1:strict_init_order=1
 export LSAN_OPTIONS=suppressions=$PWD/tests/support/lsan.supp:print_suppressions=0
