@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Runs the defect finders of tests/soak at length: in release, then under the sanitizers, and beside PyTorch where
+# .venv-torch is (scripts/torch_venv.sh makes it). Fails when any of them found something; each failure names the command
+# that tries its input again.
+#
+# Usage: scripts/soak.sh [MINUTES [SEED]]      10 minutes, and a seed from the clock, unless given
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+minutes=${1:-10}
+seed=${2:-$(date +%s)}
+presets=(release asan)
+finders=("RandomPrograms.*" "AbsurdCalls.*" "HostileFiles.*" "OutOfMemory.Failing*" "OutOfMemory.ALimited*")
+python=.venv-torch/bin/python
+turns=$((${#presets[@]} * ${#finders[@]}))
+[[ ! -x $python ]] || turns=$((turns + 2)) # PyTorch gets two shares of the time
+seconds=$((minutes * 60 / turns))
+((seconds > 0)) || seconds=1
+failed=()
+
+for preset in "${presets[@]}"; do
+  scripts/preset.sh "$preset" >/dev/null && cmake --build --preset "$preset" --target tandem_soak_test || exit 1
+done
+
+export OMP_WAIT_POLICY=passive # many processes beside each other
+# The options of the asan test preset.
+export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:check_initialization_order=1:strict_init_order=1
+export LSAN_OPTIONS=suppressions=$PWD/tests/support/lsan.supp:print_suppressions=0
+export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+
+for preset in "${presets[@]}"; do
+  for finder in "${finders[@]}"; do
+    echo "==== $preset: $finder for $seconds s from seed $seed"
+    (cd "build/$preset" && TANDEM_SOAK_SEED=$seed TANDEM_SOAK_SECONDS=$seconds tests/soak_test --gtest_brief=1 \
+      --gtest_filter="$finder") || failed+=("$preset: $finder")
+  done
+  echo "==== $preset: the recorded calls"
+  "build/$preset/tests/soak_test" --gtest_brief=1 --gtest_filter='*RandomOps*' || failed+=("$preset: recorded calls")
+done
+if [[ -x $python ]]; then
+  echo "==== release beside PyTorch for $((2 * seconds)) s from seed $seed"
+  "$python" tests/soak/differential.py --seed "$seed" --seconds $((2 * seconds)) || failed+=("beside PyTorch")
+else
+  echo "==== not beside PyTorch: there is no .venv-torch (scripts/torch_venv.sh)"
+fi
+
+if ((${#failed[@]})); then
+  printf 'soak: FAILED: %s\n' "${failed[@]}"
+  echo "soak: try an input again with the command beside its failure, in the build folder of its preset"
+  exit 1
+fi
+echo "soak: nothing found from seed $seed"

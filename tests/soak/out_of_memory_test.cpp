@@ -1,0 +1,238 @@
+// Memory runs out: an allocation with operator new fails, or the address space is limited. Whatever the program was
+// doing, it gets an exception, and the same objects then do the same as they would have done.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <memory>
+#include <new>
+#include <random>
+
+#include "soak/failing_new.h"
+#include "soak/soak.h"
+#include "support/state.h"
+#include "support/temporary_folder.h"
+#include "tandem/amp/autocast.h"
+#include "tandem/amp/grad_scaler.h"
+#include "tandem/autograd/checkpoint.h"
+#include "tandem/autograd/engine.h"
+#include "tandem/io/checkpoint.h"
+#include "tandem/io/io.h"
+#include "tandem/nn/nn.h"
+#include "tandem/ops/ops.h"
+#include "tandem/optim/optim.h"
+#include "tandem/tensor/allocator.h"
+#include "tandem/tensor/factories.h"
+#include "tandem/tensor/indexing.h"
+#include "tandem/tensor/print.h"
+#include "tandem/tensor/random.h"
+
+namespace tandem::testing {
+namespace {
+
+struct Net : nn::Module {
+  Net() {
+    register_module("conv", conv);
+    register_module("norm", norm);
+    register_module("fc", fc);
+  }
+  Tensor forward(const Tensor& x) {
+    const Tensor hidden = max_pool2d(relu(norm(conv(x))), {2});
+    return fc(dropout(hidden.flatten(1), 0.25, is_training()));
+  }
+  nn::Conv2d conv{nn::Conv2dOptions(1, 4, 3)};
+  nn::BatchNorm2d norm{4};
+  nn::Linear fc{36, 3};
+};
+
+/// A training run, all of whose state is in `run`.
+template <class Optimizer, class Options>
+struct Training {
+  explicit Training(Options options) : optimizer(net.parameters(), options) {
+    run.add("net", net).add("optimizer", optimizer).add("scaler", scaler);
+  }
+  Net net;
+  Optimizer optimizer;
+  amp::GradScaler scaler;
+  io::Checkpoint run;
+
+  void step(bool low) {
+    manual_seed(3);
+    optimizer.zero_grad();
+    Tensor loss;
+    {
+      amp::AutocastGuard region(kCPU, kBFloat16, low);
+      loss = cross_entropy(net.forward(ones({2, 1, 8, 8})), tensor({0, 2}));
+    }
+    scaler.scale(loss).backward();
+    scaler.unscale_(optimizer);
+    nn::utils::clip_grad_norm_(net.parameters(), 1);
+    scaler.step(optimizer);
+    scaler.update();
+  }
+};
+using SgdTraining = Training<optim::SGD, optim::SGDOptions>;
+using AdamTraining = Training<optim::Adam, optim::AdamOptions>;
+
+/// What a program leaves behind, to compare.
+using Program = std::function<StateDict()>;
+struct NamedProgram {
+  const char* name;
+  Program run;
+};
+
+Tensor leaf(std::vector<int64_t> sizes) { return randn(sizes).requires_grad_(); }
+
+template <class T, class Options>
+StateDict trained(Options options, bool low) {
+  manual_seed(1);
+  T training(options);
+  training.step(low);
+  return clone(training.run.state_dict());
+}
+
+StateDict graph() {
+  manual_seed(1);
+  const Tensor x = leaf({3, 4}), w = leaf({4, 5});
+  Tensor y = mm(x, w).tanh() * 2;
+  y.narrow(0, 0, 1).mul_(x.narrow(0, 0, 1).sum());
+  y.register_hook([](const Tensor& g) { return g * 2; });
+  y = autograd::checkpoint([&](const Tensor& a) { return softmax(cat(std::vector<Tensor>{a, a * 2}), 1).exp(); }, y);
+  const Tensor g = autograd::grad({(y * y).sum()}, {x}, {}, std::nullopt, true)[0];
+  (g.index({0, indexing::Slice(1)}) * 3).sum().backward();
+  return {{"x", x.grad().clone()}, {"w", w.grad().clone()}};
+}
+
+StateDict conversions() {
+  manual_seed(1);
+  const Tensor x = randn({4, 6});
+  std::ostringstream text;
+  text << x;
+  const Tensor low = x.t().to(kHalf).contiguous(), i = argmax(x, 1);
+  return {{"low", low.clone()},
+          {"index", i},
+          {"where", where(x > 0, x, -x)},
+          {"part", x.index({indexing::Slice(1, 3)}).clone()},
+          {"length", tensor({static_cast<int64_t>(text.str().size())})}};
+}
+
+StateDict file() {
+  manual_seed(1);
+  Net net;
+  static const TemporaryFolder folder;  // made before anything fails; its destructor allocates
+  save(net, folder.path("net"));
+  manual_seed(2);
+  Net other;
+  load(other, folder.path("net"));
+  return io::deserialize(io::serialize(clone(other.state_dict()), {{"made", "here"}})).tensors;
+}
+
+const std::vector<NamedProgram>& programs() {
+  static const std::vector<NamedProgram> all{
+      {"graph", graph},
+      {"SGD", [] { return trained<SgdTraining>(optim::SGDOptions(0.1).momentum(0.9), false); }},
+      {"SGD in bf16", [] { return trained<SgdTraining>(optim::SGDOptions(0.1).momentum(0.9), true); }},
+      {"Adam in bf16", [] { return trained<AdamTraining>(optim::AdamOptions(0.1).amsgrad(true), true); }},
+      {"conversions", conversions},
+      {"file", file},
+  };
+  return all;
+}
+
+/// Runs the program once undisturbed, so that what the library makes once is made; keeps the result.
+StateDict& expected(size_t program) {
+  static std::map<size_t, StateDict> results;
+  const auto [it, is_new] = results.try_emplace(program);
+  if (is_new) {
+    static_cast<void>(programs()[program].run());
+    it->second = programs()[program].run();
+  }
+  return it->second;
+}
+
+/// Runs `program` with a fault, then without: what is wrong, or nothing.
+template <class Fault>
+std::string with_fault(size_t program, const Fault& fault) {
+  std::string ending;
+  try {
+    fault();
+  } catch (const std::bad_alloc&) {
+  } catch (const OutOfMemoryError&) {
+  } catch (const std::exception& e) {
+    ending = std::string("exception ") + typeid(e).name() + ": " + e.what();
+  }
+  const std::string after = difference(programs()[program].run(), expected(program));
+  return after.empty() ? ending : ending + "; afterwards: " + after;
+}
+
+// The seed counts the programs, and in each the allocations that fail.
+std::string failing_new(uint64_t seed, const std::function<void(const std::string&)>& report) {
+  const size_t program = seed % programs().size();
+  static_cast<void>(expected(program));
+  static std::map<size_t, uint64_t> allocations;
+  if (!allocations.contains(program)) {
+    const FailingNew counting;
+    static_cast<void>(programs()[program].run());
+    allocations[program] = counting.count();
+  }
+  // Every allocation is reached once, in an order that visits all parts of the program early.
+  const uint64_t n = allocations[program], turn = seed / programs().size();
+  const uint64_t fails = (turn * 0x9e3779b97f4a7c15u >> 20) % n;
+  const bool and_all_after = turn % 4 == 3;
+  report(std::string(programs()[program].name) + ", allocation " + std::to_string(fails) + " of " + std::to_string(n) +
+         (and_all_after ? " and all after it fail" : " fails"));
+  return with_fault(program, [&] {
+    const FailingNew failing(fails, and_all_after);
+    static_cast<void>(programs()[program].run());
+  });
+}
+
+uint64_t address_space() {
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+/// The same programs with tensors that need system memory each.
+std::string limited_address_space(uint64_t seed, const std::function<void(const std::string&)>& report) {
+  const size_t program = seed % programs().size();
+  static_cast<void>(expected(program));
+  std::mt19937_64 random(seed);
+  const uint64_t kib = random() % 40000;
+  report(std::string(programs()[program].name) + " with " + std::to_string(kib) + " KiB");
+  return with_fault(program, [&] {
+    cpu::empty_cache();
+    rlimit limit{};
+    getrlimit(RLIMIT_AS, &limit);
+    const rlimit before = limit;
+    limit.rlim_cur = address_space() + (kib << 10);
+    struct Restore {
+      rlimit limit;
+      ~Restore() { setrlimit(RLIMIT_AS, &limit); }
+    } const restore{before};
+    setrlimit(RLIMIT_AS, &limit);
+    std::vector<Tensor> kept;
+    for (int i = 0; i < 8; ++i) {
+      static_cast<void>(programs()[program].run());
+      const Tensor a = ones({256, 1024}).requires_grad_(), image = ones({4, 3, 64, 64}).requires_grad_();
+      kept.push_back(softmax(mm(a, a.t()), 1));
+      kept.push_back(conv2d(image, ones({16, 3, 3, 3})));
+      (kept[kept.size() - 2].sum() + kept.back().sum()).backward();
+    }
+  });
+}
+
+const ChildTaskRegistration new_registration("FailingNew", failing_new);
+const ChildTaskRegistration limit_registration("LimitedAddressSpace", limited_address_space);
+
+TEST(OutOfMemory, FailingNewIsAnExceptionAndNothingElse) {
+  expect_good_outcomes("FailingNew", kAddressSanitizer ? 200 : 1000, {});
+}
+
+TEST(OutOfMemory, ALimitedAddressSpaceIsAnExceptionAndNothingElse) {
+  if (kAddressSanitizer) GTEST_SKIP() << "AddressSanitizer takes the whole address space";
+  expect_good_outcomes("LimitedAddressSpace", 100, {});
+}
+
+}  // namespace
+}  // namespace tandem::testing
