@@ -51,10 +51,12 @@ std::optional<int64_t> extent_of(IntArrayRef sizes, IntArrayRef strides) {
 }
 
 bool is_expanded(IntArrayRef sizes, IntArrayRef strides) {
+  bool repeats = false;
   for (size_t d = 0; d < sizes.size(); ++d) {
-    if (strides[d] == 0 && sizes[d] > 1) return true;
+    if (sizes[d] == 0) return false;
+    repeats |= strides[d] == 0 && sizes[d] > 1;
   }
-  return false;
+  return repeats;
 }
 
 Dims channels_last_strides(IntArrayRef sizes) {

@@ -110,9 +110,9 @@ TANDEM_OPS Tensor pow(const Tensor& a, const Tensor& b) {
       // b a^(b-1); 0 where b is 0, also for a = 0
       return mul(g.grad(), where(eq(b, 0), zeros_like(b), mul(b, pow(a, sub(b, 1)))));
     }
-    // a^b log a; 0 where a is 0 and b >= 0. The log of integers alone would be f32, beside an exponent of f64 too.
+    // a^b log a; 0 where a is 0 and b >= 0. The logarithm has the result's precision, whatever the base's dtype.
     const Tensor zero = logical_and(eq(a, 0), ge(b, 0)), y = g.saved(2);
-    const Tensor base = a.is_floating_point() ? a : to(a, checks::sum_dtype(y.dtype()));
+    const Tensor base = a.dtype() == y.dtype() ? a : to(a, checks::sum_dtype(y.dtype()));
     return mul(g.grad(), where(zero, zeros({}, base.options()), mul(y, log(base))));
   });
 }
@@ -203,8 +203,12 @@ TANDEM_OPS Tensor round(const Tensor& x) {
 
 TANDEM_OPS Tensor atan2(const Tensor& a, const Tensor& b) {
   return detail::binary_op<"atan2">(Binary::atan2, a, b, detail::Keep::input, true, [](const Backward& g, size_t i) {
+    // b / (a^2 + b^2) and -a / (a^2 + b^2), over the larger of |a| and |b|, whose square may leave the dtype's range.
     const Tensor a = g.saved(0), b = g.saved(1);
-    return mul(div(g.grad(), add(mul(a, a), mul(b, b))), i == 0 ? b : neg(a));
+    Tensor scale = maximum(abs(a), abs(b)).detach();
+    scale = where(isinf(scale), ones({}, scale.options()), scale);
+    const Tensor u = div(a, scale), v = div(b, scale);
+    return mul(div(div(g.grad(), scale), add(mul(u, u), mul(v, v))), i == 0 ? v : neg(u));
   });
 }
 

@@ -105,14 +105,18 @@ TANDEM_OPS Tensor var(const Tensor& x, IntArrayRef dims, int64_t correction, boo
         detail::ReductionOutput y(shape, x.options());
         Tensor average = empty(shape.kept, x.options());
         backend(x).var_mean(y.kept, average, x, static_cast<double>(correction));
-        return Result{y.result, save(x), [shape, correction, sizes = x.impl().sizes](const Backward& b) -> Grads {
+        const bool whole = dims.empty();
+        return Result{y.result, save(x),
+                      [shape, correction, whole, sizes = x.impl().sizes](const Backward& b) -> Grads {
                         const Tensor x = b.saved(0);
                         Dims reduced;
                         for (size_t d = 0; d < sizes.size(); ++d) {
                           if (shape.kept[d] == 1) reduced.push_back(static_cast<int64_t>(d));
                         }
                         const Tensor centred = sub(x, mean(x, reduced, true));
-                        const double divisor = std::max<double>(0, static_cast<double>(shape.count - correction));
+                        // Below 0 only along dimensions, as in PyTorch: 0 for a single element, not NaN.
+                        const auto freedom = static_cast<double>(shape.count - correction);
+                        const double divisor = whole ? std::max<double>(0, freedom) : freedom;
                         return {mul(detail::spread(b.grad(), shape.kept, sizes), mul(centred, 2 / divisor))};
                       }};
       },
@@ -220,11 +224,11 @@ std::tuple<Tensor, Tensor> extreme_along(const Tensor& x, int64_t dim, bool keep
 template <FixedString Name>
 Tensor arg_extreme(const Tensor& x, std::optional<int64_t> dim, bool keepdim, bool largest) {
   checks::defined(Name.text, "the input", x);
-  TANDEM_CHECK(x.numel() > 0, ShapeError, "{}: {} has no elements; give at least one", Name.text, checks::show(x));
-  if (dim) wrap_dim(*dim, x.dim(), Name.text);
+  const int64_t d = dim ? wrap_dim(*dim, x.dim(), Name.text) : 0;
   const bool flat = !dim || x.dim() == 0;
+  TANDEM_CHECK((flat ? x.numel() : x.size(d)) > 0, ShapeError, "{}: {} has no elements{}; give at least one", Name.text,
+               checks::show(x), flat ? "" : fmt::format(" along dimension {}", d));
   const Tensor y = flat ? reshape(x.detach(), {x.numel()}) : x.detach();
-  const int64_t d = flat ? 0 : wrap_dim(*dim, x.dim(), Name.text);
   const ReducedShape shape = reduced_shape(Name.text, y, {d}, keepdim && !flat);
   return apply<Name>(
       [&](const Tensor& x) {
