@@ -84,9 +84,19 @@ def draw_alpha(m):
 
 define("add", lambda x, a: torch.add(x[0], x[1], alpha=a.alpha), draw_alpha)
 define("sub", lambda x, a: torch.sub(x[0], x[1], alpha=a.alpha), draw_alpha)
-for name in ["mul", "div", "atan2", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
+for name in ["mul", "div", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
              "logical_xor", "pow"]:
     define(name, lambda x, a, f=getattr(torch, name): f(x[0], x[1]), two)
+
+
+def floating(x):
+    """Operands in a floating dtype: PyTorch's gradient of atan2 squares integers in their own dtype, which overflows."""
+    common = torch.result_type(*x)
+    common = common if common.is_floating_point else torch.float32
+    return [t if t.is_floating_point() else t.to(common) for t in x]
+
+
+define("atan2", lambda x, a: torch.atan2(*floating(x)), two)
 for name in ["add", "sub", "rsub", "mul", "div", "pow", "eq", "ne", "lt", "le", "gt", "ge"]:
     define(name + "_number", lambda x, a, f=getattr(torch, name): f(x[0], a.number), with_number)
 define("rpow_number", lambda x, a: torch.pow(a.number, x[0]), with_number)

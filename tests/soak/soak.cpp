@@ -158,6 +158,7 @@ std::vector<Outcome> run_in_children(const std::string& task, uint64_t first, ui
     std::vector<char*> argv;
     for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
     argv.push_back(nullptr);
+    setenv("OMP_NUM_THREADS", "1", 1);  // where it gets no thread, libgomp ends the process
     const pid_t child = fork();
     if (child < 0) throw std::runtime_error("fork failed");
     if (child == 0) {  // nothing but system calls until exec: the parent has threads

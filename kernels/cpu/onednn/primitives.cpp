@@ -65,6 +65,8 @@ OfThread& of_thread() {
   return of_thread;
 }
 
+// oneDNN 3.2 does not recover on a thread where it got no memory for generated code: the error of its code generator is
+// per thread, and never cleared. New primitives then fail there for good; those that exist go on.
 [[noreturn]] void fail(dnnl_status_t status, const char* what, const char* why) {
   TANDEM_CHECK(status != dnnl_out_of_memory, OutOfMemoryError,
                "{}: oneDNN had not enough memory to {}; free tensors, or use smaller ones", running_op(), what);
