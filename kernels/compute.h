@@ -21,11 +21,11 @@ decltype(auto) visit_compute(DType compute, F&& f) {
   return f(int64_t{});
 }
 
-/// True for the formulas with a bool result.
-constexpr bool is_predicate(Unary op) {
-  return op == Unary::logical_not || op == Unary::isfinite || op == Unary::isnan || op == Unary::isinf;
+/// Calls f(C{}) with what floating values of the dtype are computed in: double for f64, else float.
+template <class F>
+decltype(auto) visit_floating_compute(DType dtype, F&& f) {
+  return dtype == DType::F64 ? f(double{}) : f(float{});
 }
-constexpr bool is_predicate(Binary op) { return op >= Binary::eq && op <= Binary::logical_xor; }
 
 /// The numeric parameter in the compute type; for i64 cut off at its limits, so that clamp to infinity means no limit.
 template <class C>

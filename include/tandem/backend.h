@@ -82,6 +82,12 @@ enum class Binary : uint8_t {
 #undef TANDEM_ENUM
 };
 
+/// True for the formulas with a bool result.
+constexpr bool is_predicate(Unary op) {
+  return op == Unary::logical_not || op == Unary::isfinite || op == Unary::isnan || op == Unary::isinf;
+}
+constexpr bool is_predicate(Binary op) { return op >= Binary::eq && op <= Binary::logical_xor; }
+
 /// Reductions. norm1: sum |x|; norm2: sqrt(sum x^2); norm_inf: max |x|; sum_squares: sum x^2.
 enum class Reduction : uint8_t { sum, mean, prod, max, min, any, all, norm1, norm2, norm_inf, sum_squares };
 

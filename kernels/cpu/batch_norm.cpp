@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/compute.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/scratch.h"
@@ -287,18 +288,12 @@ void backward(const Tensor& gx, const Tensor& gweight, const Tensor& gbias, cons
   });
 }
 
-/// Calls f(T{}) with the type that values of the dtype are computed in.
-template <class F>
-void visit_compute(DType dtype, F&& f) {
-  dtype == kDouble ? f(double{}) : f(float{});
-}
-
 }  // namespace
 
 void batch_norm_train(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& running_mean,
                       const Tensor& running_var, const Tensor& x, const Tensor& weight, const Tensor& bias,
                       double momentum, double eps) {
-  visit_compute(x.dtype(), [&](auto zero) {
+  kernels::visit_floating_compute(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const Cut cut(x);
     const Statistics s = statistics_of<T>(x, cut);
@@ -313,7 +308,7 @@ void batch_norm_train(const Tensor& y, const Tensor& mean, const Tensor& rstd, c
 
 void batch_norm_inference(const Tensor& y, const Tensor& x, const Tensor& mean, const Tensor& var, const Tensor& weight,
                           const Tensor& bias, double eps) {
-  visit_compute(x.dtype(), [&](auto zero) {
+  kernels::visit_floating_compute(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const Cut cut(x);
     const std::vector<double> rstd = rstd_of(load<double>(var, cut.channels(), 0), eps);
@@ -324,8 +319,8 @@ void batch_norm_inference(const Tensor& y, const Tensor& x, const Tensor& mean, 
 
 void batch_norm_backward(const Tensor& gx, const Tensor& gweight, const Tensor& gbias, const Tensor& gy,
                          const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& weight, bool train) {
-  visit_compute(x.dtype(),
-                [&](auto zero) { backward<decltype(zero)>(gx, gweight, gbias, gy, x, mean, rstd, weight, train); });
+  kernels::visit_floating_compute(
+      x.dtype(), [&](auto zero) { backward<decltype(zero)>(gx, gweight, gbias, gy, x, mean, rstd, weight, train); });
 }
 
 }  // namespace tandem::cpu

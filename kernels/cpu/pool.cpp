@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/compute.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/layout.h"
 #include "kernels/cpu/parallel.h"
@@ -59,16 +60,10 @@ class Rows {
 
 int64_t grain(int64_t work_per_row) { return 1 + kParallelGrain / std::max<int64_t>(work_per_row, 1); }
 
-/// Calls f(T{}) with the type that values of the dtype are computed in.
-template <class F>
-void visit_compute(DType dtype, F&& f) {
-  dtype == kDouble ? f(double{}) : f(float{});
-}
-
 /// The same for max_pool2d, whose kernels hold numbers of cells in T too: a float counts to 2^24 only.
 template <class F>
-void visit_compute(DType dtype, const Pool2dParams& p, F&& f) {
-  visit_compute(p.kernel[0] * p.kernel[1] > int64_t{1} << 24 ? kDouble : dtype, f);
+void kernels::visit_floating_compute(DType dtype, const Pool2dParams& p, F&& f) {
+  kernels::visit_floating_compute(p.kernel[0] * p.kernel[1] > int64_t{1} << 24 ? kDouble : dtype, f);
 }
 
 PoolTaps taps_of(const Tensor& y, const Tensor& x, const Format& format, const Pool2dParams& p) {
@@ -267,7 +262,7 @@ void average(const Tensor& y, const Tensor& x, const Windows& rows, const Window
     through_channels_last(y, [&](const Tensor& result) { average(result, channels_last(x), rows, columns); });
     return;
   }
-  visit_compute(x.dtype(), [&](auto zero) { run_average<decltype(zero)>(y, x, rows, columns); });
+  kernels::visit_floating_compute(x.dtype(), [&](auto zero) { run_average<decltype(zero)>(y, x, rows, columns); });
 }
 
 void average_backward(const Tensor& gx, const Tensor& gy, const Windows& rows, const Windows& columns) {
@@ -276,7 +271,8 @@ void average_backward(const Tensor& gx, const Tensor& gy, const Windows& rows, c
                           [&](const Tensor& result) { average_backward(result, channels_last(gy), rows, columns); });
     return;
   }
-  visit_compute(gx.dtype(), [&](auto zero) { run_average_backward<decltype(zero)>(gx, gy, rows, columns); });
+  kernels::visit_floating_compute(gx.dtype(),
+                                  [&](auto zero) { run_average_backward<decltype(zero)>(gx, gy, rows, columns); });
 }
 
 }  // namespace
@@ -288,7 +284,7 @@ void max_pool2d(const Tensor& y, const Tensor& indices, const Tensor& x, const P
     convert(indices, cells);
     return;
   }
-  visit_compute(x.dtype(), p, [&](auto zero) { run_max<decltype(zero)>(y, indices, x, p); });
+  kernels::visit_floating_compute(x.dtype(), p, [&](auto zero) { run_max<decltype(zero)>(y, indices, x, p); });
 }
 
 void max_pool2d_backward(const Tensor& gx, const Tensor& gy, const Tensor& indices, const Pool2dParams& p) {
@@ -297,7 +293,8 @@ void max_pool2d_backward(const Tensor& gx, const Tensor& gy, const Tensor& indic
         gx, [&](const Tensor& result) { max_pool2d_backward(result, channels_last(gy), channels_last(indices), p); });
     return;
   }
-  visit_compute(gx.dtype(), p, [&](auto zero) { run_max_backward<decltype(zero)>(gx, gy, indices, p); });
+  kernels::visit_floating_compute(gx.dtype(), p,
+                                  [&](auto zero) { run_max_backward<decltype(zero)>(gx, gy, indices, p); });
 }
 
 void max_pool2d_gather(const Tensor& y, const Tensor& x, const Tensor& indices, const Pool2dParams& p) {
@@ -306,7 +303,7 @@ void max_pool2d_gather(const Tensor& y, const Tensor& x, const Tensor& indices, 
         y, [&](const Tensor& result) { max_pool2d_gather(result, channels_last(x), channels_last(indices), p); });
     return;
   }
-  visit_compute(x.dtype(), p, [&](auto zero) { run_max_gather<decltype(zero)>(y, x, indices, p); });
+  kernels::visit_floating_compute(x.dtype(), p, [&](auto zero) { run_max_gather<decltype(zero)>(y, x, indices, p); });
 }
 
 void avg_pool2d(const Tensor& y, const Tensor& x, const Pool2dParams& p) {

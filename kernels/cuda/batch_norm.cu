@@ -3,6 +3,7 @@
 // held in f64 over groups of at most 8 terms, so that a large mean costs no digits of the variance. Deterministic.
 #include <algorithm>
 
+#include "kernels/compute.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/pair_sums.h"
 #include "tandem/math/norm.h"
@@ -192,7 +193,7 @@ void batch_norm_train(const Tensor& y, const Tensor& mean, const Tensor& rstd, c
   if (x.numel() == 0) return;
   const DeviceGuard on(x.device());
   const Layout layout(x);
-  visit_compute(x.dtype(), [&](auto zero) {
+  kernels::visit_floating_compute(x.dtype(), [&](auto zero) {
     using C = decltype(zero);
     const PartialPairs sums = pairs_of<C, Pairs::moments>(PairOperands(x), layout, is_aligned(x), x.device());
     launch(finish_statistics, pair_shape(layout.channels), sums.data.raw<double>(), sums.splits, layout, x.raw_bytes(),
@@ -206,7 +207,7 @@ void batch_norm_inference(const Tensor& y, const Tensor& x, const Tensor& mean, 
                           const Tensor& bias, double eps) {
   if (x.numel() == 0) return;
   const DeviceGuard on(x.device());
-  visit_compute(x.dtype(), [&](auto zero) {
+  kernels::visit_floating_compute(x.dtype(), [&](auto zero) {
     map<decltype(zero), false>({y.raw_bytes(), y.dtype(), x.raw_bytes(), x.dtype()},
                                {Vector(mean), Vector(var), Vector(weight), Vector(bias), true, eps}, Layout(x),
                                is_aligned(x) && is_aligned(y));
@@ -219,7 +220,7 @@ void batch_norm_backward(const Tensor& gx, const Tensor& gweight, const Tensor& 
   const DeviceGuard on(x.device());
   const Layout layout(x);
   const bool aligned = is_aligned(x) && is_aligned(gy) && (!gx.defined() || is_aligned(gx));
-  visit_compute(x.dtype(), [&](auto zero) {
+  kernels::visit_floating_compute(x.dtype(), [&](auto zero) {
     using C = decltype(zero);
     Tensor means;  // mean_g and mean_gx of the channels
     if (gweight.defined() || gbias.defined() || (gx.defined() && train)) {

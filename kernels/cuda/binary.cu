@@ -34,7 +34,7 @@ struct Choose {
 
 void binary(const Tensor& y, Binary op, const Tensor& a, const Tensor& b, double alpha) {
   const DType operands = promote_types(a.dtype(), b.dtype());
-  const DType wide = kernels::is_predicate(op) ? operands : promote_types(operands, y.dtype());
+  const DType wide = is_predicate(op) ? operands : promote_types(operands, y.dtype());
   kernels::visit_compute(kernels::compute_type(wide), [&](auto zero) {
     using C = decltype(zero);
     const C calpha = kernels::parameter<C>(alpha);

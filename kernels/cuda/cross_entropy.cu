@@ -1,6 +1,7 @@
 // cross_entropy, cross_entropy_backward. Contract: f16 and bf16 are widened, computed in f32 with sums in f64 over
 // groups of 8 terms; f64 in f64. gx is rounded once. The row's maximum is subtracted first, so nothing overflows. A
 // class out of range stops the kernel (__trap). Deterministic.
+#include "kernels/compute.h"
 #include "kernels/cuda/index_order.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/rows.h"
@@ -86,7 +87,7 @@ void cross_entropy(const Tensor& loss, const Tensor& row_weight, const Tensor& m
   const int64_t dim = class_dim(x);
   const RowPlan<2> plan({&x, &target}, dim, 1);
   visit_flags(plan.shape.columns, plan.cached, [&](auto columns, auto cached) {
-    visit_compute(x.dtype(), [&]<class C>(C) {
+    kernels::visit_floating_compute(x.dtype(), [&]<class C>(C) {
       const RowResults<C> results{loss.raw<C>(), row_weight.defined() ? row_weight.raw<C>() : nullptr, max.raw<C>(),
                                   log_sum.raw<C>()};
       launch(cross_entropy_rows<C, columns.value, cached.value>, launch_of(plan.shape), plan.others, RowsOf(x, dim),
@@ -101,7 +102,7 @@ void cross_entropy_backward(const Tensor& gx, const Tensor& gy, const Tensor& x,
   const DeviceGuard on(x.device());
   const int64_t dim = class_dim(x);
   const RowPlan<3> plan({&gx, &x, &target}, dim, 1);
-  visit_compute(x.dtype(), [&]<class C>(C) {
+  kernels::visit_floating_compute(x.dtype(), [&]<class C>(C) {
     const auto run = [&](auto columns) {
       launch(cross_entropy_backward_rows<C, columns.value>, launch_of(plan.shape), plan.others, RowsOf(gx, dim),
              RowsOf(x, dim), plan.packed, Targets<C>(x, target, weight, ignore_index), gy.raw<C>(),

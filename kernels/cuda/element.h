@@ -41,12 +41,6 @@ TANDEM_HOST_DEVICE inline void visit_floating(DType dtype, F&& f) {
   }
 }
 
-/// Calls f(C{}) with what floating values of the dtype are computed in.
-template <class F>
-void visit_compute(DType dtype, F f) {
-  dtype == DType::F64 ? f(double{}) : f(float{});
-}
-
 /// Calls f with two flags of a kernel as types.
 template <class F>
 void visit_flags(bool first, bool second, F f) {

@@ -1,6 +1,7 @@
 // Layer normalisation over the rows of [rows, n]. Contract: f16 and bf16 are widened to f32 and rounded once; f64 stays
 // f64. Sums are held in f64 over groups of 8 terms; the variance is that of the deviations from the mean, so that a
 // large mean costs no digits. Deterministic.
+#include "kernels/compute.h"
 #include "kernels/cuda/group.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/pair_sums.h"
@@ -170,7 +171,7 @@ void layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const T
   const DeviceGuard on(x.device());
   const int64_t rows = x.sizes()[0], n = x.sizes()[1];
   const bool packed = n % kPerThread == 0 && is_aligned(x) && is_aligned(y) && fits_packs(weight) && fits_packs(bias);
-  visit_compute(mean.dtype(), [&](auto zero) {
+  kernels::visit_floating_compute(mean.dtype(), [&](auto zero) {
     using C = decltype(zero);
     const GroupShape shape = make_group_shape(rows, n, false, max_width<C>(packed));
     visit_flags(n <= int64_t{kPerThread} * shape.width, packed, [&](auto cached, auto runs) {
@@ -185,7 +186,7 @@ void layer_norm_backward(const Tensor& gx, const Tensor& gweight, const Tensor& 
   const int64_t rows = x.sizes()[0], n = x.sizes()[1];
   if (n == 0) return;
   const DeviceGuard on(x.device());
-  visit_compute(mean.dtype(), [&](auto zero) {
+  kernels::visit_floating_compute(mean.dtype(), [&](auto zero) {
     using C = decltype(zero);
     if (gx.defined() && rows > 0) {
       const bool packed =

@@ -28,7 +28,7 @@ void run(const Tensor& y, Unary op, const Tensor& x, C a, C b) {
 }  // namespace
 
 void unary(const Tensor& y, Unary op, const Tensor& x, double a, double b) {
-  const DType wide = kernels::is_predicate(op) ? x.dtype() : promote_types(x.dtype(), y.dtype());
+  const DType wide = is_predicate(op) ? x.dtype() : promote_types(x.dtype(), y.dtype());
   kernels::visit_compute(kernels::compute_type(wide), [&](auto zero) {
     using C = decltype(zero);
     const C ca = kernels::parameter<C>(a), cb = kernels::parameter<C>(b);

@@ -19,9 +19,7 @@ namespace {
 
 /// Throws DTypeError when a result of `result` cannot be kept in self: an integer tensor cannot take a fraction.
 void check_result(const char* op, const Tensor& self, DType result) {
-  const bool fits =
-      is_floating_point(self.dtype()) || (!is_floating_point(result) && (self.dtype() != kBool || result == kBool));
-  TANDEM_CHECK(fits, DTypeError,
+  TANDEM_CHECK(can_cast(result, self.dtype()), DTypeError,
                "{}: the result is {}, which self of {} cannot hold; use the op without the underscore", op,
                tandem::name(result), checks::show(self));
 }

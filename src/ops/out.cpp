@@ -40,10 +40,9 @@ void check_call(const char* name, const Tensor& out, ArrayRef<Tensor> operands) 
 
 /// Any number may be rounded to a floating out, and any whole number goes into an integer one.
 void check_dtype(const char* name, const Tensor& out, DType result) {
-  const bool fits =
-      out.is_floating_point() || (!is_floating_point(result) && (out.dtype() != kBool || result == kBool));
-  TANDEM_CHECK(fits, DTypeError, "{}: the result is {}, which out {} cannot hold; give an out of {}", name,
-               tandem::name(result), checks::show(out), tandem::name(result));
+  TANDEM_CHECK(can_cast(result, out.dtype()), DTypeError,
+               "{}: the result is {}, which out {} cannot hold; give an out of {}", name, tandem::name(result),
+               checks::show(out), tandem::name(result));
 }
 
 /// out = op()

@@ -61,4 +61,8 @@ DType result_type(TensorList tensors) {
   return o.result();
 }
 
+bool can_cast(DType from, DType to) {
+  return is_floating_point(to) || (!is_floating_point(from) && (to != kBool || from == kBool));
+}
+
 }  // namespace tandem

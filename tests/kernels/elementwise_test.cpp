@@ -52,9 +52,9 @@ TEST_P(ElementwiseKernels, UnaryFormulas) {
         const double a = op == Unary::clamp ? -1.5 : 2.5, b = 2;
         Values want;
         for (double v : x) want.push_back(reference(op, v, a, b));
-        const Tensor y = unwritten({n}, cpu::is_predicate(op) ? kBool : dtype);
+        const Tensor y = unwritten({n}, is_predicate(op) ? kBool : dtype);
         under_test().unary(y, op, tensor_of(x, dtype), a, b);
-        ASSERT_TRUE(near(y, want, cpu::is_predicate(op) ? kExact : formula_tolerance(dtype, want)))
+        ASSERT_TRUE(near(y, want, is_predicate(op) ? kExact : formula_tolerance(dtype, want)))
             << "unary " << static_cast<int>(op) << " " << name(dtype);
       }
     }
@@ -70,9 +70,9 @@ TEST_P(ElementwiseKernels, BinaryFormulas) {
         b[0] = a[0];  // equal operands, too
         Values want;
         for (size_t i = 0; i < a.size(); ++i) want.push_back(reference(op, a[i], b[i], 0.5));
-        const Tensor y = unwritten({n}, cpu::is_predicate(op) ? kBool : dtype);
+        const Tensor y = unwritten({n}, is_predicate(op) ? kBool : dtype);
         under_test().binary(y, op, tensor_of(a, dtype), tensor_of(b, dtype), 0.5);
-        ASSERT_TRUE(near(y, want, cpu::is_predicate(op) ? kExact : formula_tolerance(dtype, want)))
+        ASSERT_TRUE(near(y, want, is_predicate(op) ? kExact : formula_tolerance(dtype, want)))
             << "binary " << static_cast<int>(op) << " " << name(dtype);
       }
     }
@@ -86,7 +86,7 @@ TEST_P(ElementwiseKernels, SpecialNumbers) {
     for (Unary op : kUnaryOps) {
       Values want;
       for (double v : special) want.push_back(reference(op, v, 2, 3));
-      const Tensor y = unwritten({static_cast<int64_t>(special.size())}, cpu::is_predicate(op) ? kBool : dtype);
+      const Tensor y = unwritten({static_cast<int64_t>(special.size())}, is_predicate(op) ? kBool : dtype);
       under_test().unary(y, op, tensor_of(special, dtype), 2, 3);
       // Here every value is 0, inf, NaN or close to a small number, in all dtypes.
       EXPECT_TRUE(near(y, rounded(want, y.dtype()), Tolerance{0x1p-10, t.atol}))
@@ -97,7 +97,7 @@ TEST_P(ElementwiseKernels, SpecialNumbers) {
       for (double b : special) {
         Values want;
         for (double a : special) want.push_back(reference(op, a, b, 1));
-        const Tensor y = unwritten({static_cast<int64_t>(special.size())}, cpu::is_predicate(op) ? kBool : dtype);
+        const Tensor y = unwritten({static_cast<int64_t>(special.size())}, is_predicate(op) ? kBool : dtype);
         const Tensor bs = tensor_of(Values(special.size(), b), dtype);
         under_test().binary(y, op, tensor_of(special, dtype), bs, 1);
         EXPECT_TRUE(near(y, rounded(want, y.dtype()), Tolerance{0x1p-10, t.atol}))

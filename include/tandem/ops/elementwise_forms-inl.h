@@ -14,13 +14,9 @@ namespace tandem::detail {
 /// What an element-wise derivative needs.
 enum class Keep { nothing, input, output, both };
 
-inline bool has_bool_output(Unary op) {
-  return op == Unary::logical_not || op == Unary::isfinite || op == Unary::isnan || op == Unary::isinf;
-}
-
 /// True for an op that keeps integers as they are and has no meaning for truth values, which have no magnitude.
 inline bool refuses_bool(Unary op, bool exact_on_integers) {
-  return exact_on_integers && !has_bool_output(op) && op != Unary::sign;
+  return exact_on_integers && !is_predicate(op) && op != Unary::sign;
 }
 
 /// y = op(x). `exact_on_integers`: integers stay integers; otherwise they give f32.
@@ -33,14 +29,14 @@ Tensor unary_op(Unary op, const Tensor& x, Keep keep, bool exact_on_integers, D 
   return apply<Name>(
       [&](const Tensor& x) {
         DType dtype = x.dtype();
-        if (has_bool_output(op)) {
+        if (is_predicate(op)) {
           dtype = kBool;
         } else if (!x.is_floating_point() && !exact_on_integers) {
           dtype = kFloat;
         }
         Tensor y = empty_like(x, dtype);
         backend(x).unary(y, op, x, a, b);
-        if (has_bool_output(op)) return Result{y};
+        if (is_predicate(op)) return Result{y};
         Saved saved = keep == Keep::nothing ? Saved{} : save(keep == Keep::input ? x : y);
         return Result{y, std::move(saved), [derivative, keep](const Backward& b) -> Grads {
                         return {derivative(b.grad(), keep == Keep::nothing ? Tensor() : b.saved(0))};
@@ -72,8 +68,6 @@ inline DType arithmetic_dtype(const Tensor& a, const Tensor& b, bool floating = 
   const DType t = result_type(a, b);
   return floating && !is_floating_point(t) ? kFloat : t;
 }
-
-inline bool is_comparison(Binary op) { return op >= Binary::eq && op <= Binary::logical_xor; }
 
 /// A comparison or logical op: bool output, no gradient.
 template <FixedString Name>

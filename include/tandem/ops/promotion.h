@@ -10,5 +10,8 @@ DType result_type(const Tensor& a, const Tensor& b);
 DType result_type(const Tensor& a, Scalar b);
 /// The widest dtype of a list, by the same rules.
 DType result_type(TensorList tensors);
+/// False where a value would lose its kind: from floating to integer dtypes, and from both to bool. Source:
+/// torch.can_cast.
+bool can_cast(DType from, DType to);
 
 }  // namespace tandem

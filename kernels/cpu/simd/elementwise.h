@@ -22,6 +22,4 @@ struct BinaryTable {
 };
 TANDEM_SIMD_TABLE(ByCompute<BinaryTable>, binary_tables)
 
-using kernels::is_predicate;
-
 }  // namespace tandem::cpu
