@@ -8,6 +8,8 @@
 #include <cstring>
 
 #include "tandem/backend.h"
+#include "tandem/math/binary.h"
+#include "tandem/math/reduce.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem {
@@ -48,23 +50,23 @@ BENCHMARK_CAPTURE(cast, f32_bf16, kFloat, kBFloat16)->UseRealTime();
 BENCHMARK_CAPTURE(cast, f16_f32, kHalf, kFloat)->UseRealTime();
 BENCHMARK_CAPTURE(cast, bf16_f32, kBFloat16, kFloat)->UseRealTime();
 
-void unary(benchmark::State& state, Unary op, DType dtype, int64_t n) {
+void unary(benchmark::State& state, kernels::Unary op, DType dtype, int64_t n) {
   const Tensor x = filled({n}, dtype), y = empty({n}, dtype);
   measure(state, 2 * x.nbytes(), [&] { backend(kCPU).unary(y, op, x, 0.5, 2); });
 }
-BENCHMARK_CAPTURE(unary, relu_f32, Unary::relu, kFloat, kLarge)->UseRealTime();
-BENCHMARK_CAPTURE(unary, exp_f32, Unary::exp, kFloat, kLarge)->UseRealTime();
-BENCHMARK_CAPTURE(unary, tanh_f32, Unary::tanh, kFloat, kLarge)->UseRealTime();
-BENCHMARK_CAPTURE(unary, gelu_f32, Unary::gelu, kFloat, kLarge)->UseRealTime();
-BENCHMARK_CAPTURE(unary, relu_bf16, Unary::relu, kBFloat16, kLarge)->UseRealTime();
-BENCHMARK_CAPTURE(unary, gelu_bf16, Unary::gelu, kBFloat16, kLarge)->UseRealTime();
-BENCHMARK_CAPTURE(unary, small_relu_f32, Unary::relu, kFloat, kSmall)->UseRealTime();
-BENCHMARK_CAPTURE(unary, tiny_relu_f32, Unary::relu, kFloat, 8)->UseRealTime();
-BENCHMARK_CAPTURE(unary, tiny_relu_bf16, Unary::relu, kBFloat16, 8)->UseRealTime();
+BENCHMARK_CAPTURE(unary, relu_f32, kernels::Unary::relu, kFloat, kLarge)->UseRealTime();
+BENCHMARK_CAPTURE(unary, exp_f32, kernels::Unary::exp, kFloat, kLarge)->UseRealTime();
+BENCHMARK_CAPTURE(unary, tanh_f32, kernels::Unary::tanh, kFloat, kLarge)->UseRealTime();
+BENCHMARK_CAPTURE(unary, gelu_f32, kernels::Unary::gelu, kFloat, kLarge)->UseRealTime();
+BENCHMARK_CAPTURE(unary, relu_bf16, kernels::Unary::relu, kBFloat16, kLarge)->UseRealTime();
+BENCHMARK_CAPTURE(unary, gelu_bf16, kernels::Unary::gelu, kBFloat16, kLarge)->UseRealTime();
+BENCHMARK_CAPTURE(unary, small_relu_f32, kernels::Unary::relu, kFloat, kSmall)->UseRealTime();
+BENCHMARK_CAPTURE(unary, tiny_relu_f32, kernels::Unary::relu, kFloat, 8)->UseRealTime();
+BENCHMARK_CAPTURE(unary, tiny_relu_bf16, kernels::Unary::relu, kBFloat16, 8)->UseRealTime();
 
 void add(benchmark::State& state, DType dtype) {
   const Tensor a = filled({kLarge}, dtype), b = filled({kLarge}, dtype), y = empty({kLarge}, dtype);
-  measure(state, 3 * a.nbytes(), [&] { backend(kCPU).binary(y, Binary::add, a, b, 1); });
+  measure(state, 3 * a.nbytes(), [&] { backend(kCPU).binary(y, kernels::Binary::add, a, b, 1); });
 }
 BENCHMARK_CAPTURE(add, f32, kFloat)->UseRealTime();
 BENCHMARK_CAPTURE(add, bf16, kBFloat16)->UseRealTime();
@@ -72,7 +74,7 @@ BENCHMARK_CAPTURE(add, bf16, kBFloat16)->UseRealTime();
 void add_bias(benchmark::State& state) {
   const Tensor x = filled({4096, 4096}, kFloat), row = filled({4096}, kFloat), y = empty({4096, 4096}, kFloat);
   const Tensor bias = make_view(row, {4096, 4096}, {0, 1}, 0);
-  measure(state, 2 * x.nbytes(), [&] { backend(kCPU).binary(y, Binary::add, x, bias, 1); });
+  measure(state, 2 * x.nbytes(), [&] { backend(kCPU).binary(y, kernels::Binary::add, x, bias, 1); });
 }
 BENCHMARK(add_bias)->UseRealTime();
 
@@ -85,7 +87,7 @@ BENCHMARK(transpose)->UseRealTime();
 
 void sum(benchmark::State& state, DType dtype, Dims sizes, Dims kept) {
   const Tensor x = filled(sizes, dtype), y = empty(kept, kFloat);
-  measure(state, x.nbytes(), [&] { backend(kCPU).reduce(y, Reduction::sum, x); });
+  measure(state, x.nbytes(), [&] { backend(kCPU).reduce(y, kernels::Reduction::sum, x); });
 }
 BENCHMARK_CAPTURE(sum, all_f32, kFloat, {kLarge}, {1})->UseRealTime();
 BENCHMARK_CAPTURE(sum, all_bf16, kBFloat16, {kLarge}, {1})->UseRealTime();

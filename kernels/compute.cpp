@@ -7,13 +7,15 @@ namespace {
 
 const char* name(Unary op) {
   constexpr const char* names[] = {
-#define TANDEM_NAME(NAME) #NAME,
-      TANDEM_UNARY_OPS(TANDEM_NAME)};
+#define TANDEM_UNARY_IF(CONDITION, NAME, FORMULA) #NAME,
+#include "tandem/math/unary.inc"
+  };
   return names[static_cast<int>(op)];
 }
 const char* name(Binary op) {
-  constexpr const char* names[] = {TANDEM_BINARY_OPS(TANDEM_NAME)
-#undef TANDEM_NAME
+  constexpr const char* names[] = {
+#define TANDEM_BINARY_IF(CONDITION, NAME, A, B, FORMULA) #NAME,
+#include "tandem/math/binary.inc"
   };
   return names[static_cast<int>(op)];
 }

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "tandem/backend.h"
+#include "tandem/math/binary.h"
 
 namespace tandem::kernels {
 

@@ -48,48 +48,13 @@ class Kernel<void(Args...)> {
   Function function_ = nullptr;
 };
 
-// Element-wise operations, by the names of their formulas in math/unary.h and math/binary.h: X(name).
-// `a` and `b` are the call's two numeric parameters.
-// clang-format off
-#define TANDEM_UNARY_OPS(X)                                                                                            \
-  X(neg)                                                                                                               \
-  X(abs)                                                                                                               \
-  X(exp)                                                                                                               \
-  X(log) X(sqrt) X(rsqrt) X(reciprocal) X(sigmoid) X(tanh) X(relu) X(gelu) X(gelu_tanh) X(sign) X(square) X(erf)       \
-      X(floor) X(ceil) X(round) X(sin) X(cos) X(log1p) X(expm1)                                                        \
-          X(logical_not) /* bool output */ X(isfinite) /* bool output */ X(isnan)                  /* bool output */   \
-      X(isinf)                                                                                     /* bool output */   \
-      X(add_scalar) /* x + a */ X(mul_scalar) /* x * a */ X(div_scalar) /* x / a */ X(rsub_scalar) /* a - x */         \
-      X(rdiv_scalar) /* a / x */ X(pow_scalar) /* x ^ a */ X(rpow_scalar) /* a ^ x */ X(clamp) /* min(max(x, a), b) */ \
-      X(softplus) /* log(1 + e^x) */ X(logsigmoid)
-
-#define TANDEM_BINARY_OPS(X)                                                                                          \
-  X(add)                                                                                                              \
-  /* a + alpha b */ X(sub) /* a - alpha b */ X(mul) X(div) X(pow) X(maximum) X(minimum) X(eq) X(ne) X(lt) X(le) X(gt) \
-      X(ge) X(logical_and) X(logical_or) X(logical_xor) /* these have bool outputs */                                 \
-      X(relu_backward) /* (gy, y): y > 0 ? gy : 0 */ X(sigmoid_backward) /* (gy, y) */ X(tanh_backward) /* (gy, y) */ \
-      X(gelu_backward) /* (gy, x) */ X(gelu_tanh_backward) /* (gy, x) */ X(squared_difference)  /* (a - b)^2 */       \
-      X(bce_with_logits) /* (x, t): max(x,0) - x t + log(1 + e^-|x|) */ X(binary_cross_entropy) /* (p, t) */          \
-      X(binary_cross_entropy_backward) /* (p, t) */ X(atan2)
-// clang-format on
-
-enum class Unary : uint8_t {
-#define TANDEM_ENUM(NAME) NAME,
-  TANDEM_UNARY_OPS(TANDEM_ENUM)
-};
-enum class Binary : uint8_t {
-  TANDEM_BINARY_OPS(TANDEM_ENUM)
-#undef TANDEM_ENUM
-};
-
-/// True for the formulas with a bool result.
-constexpr bool is_predicate(Unary op) {
-  return op == Unary::logical_not || op == Unary::isfinite || op == Unary::isnan || op == Unary::isinf;
-}
-constexpr bool is_predicate(Binary op) { return op >= Binary::eq && op <= Binary::logical_xor; }
-
-/// Reductions. norm1: sum |x|; norm2: sqrt(sum x^2); norm_inf: max |x|; sum_squares: sum x^2.
-enum class Reduction : uint8_t { sum, mean, prod, max, min, any, all, norm1, norm2, norm_inf, sum_squares };
+namespace kernels {
+/// Element-wise formulas, math/unary.h and math/binary.h; a slot's `a` and `b`, or `alpha`, are their parameters.
+enum class Unary : uint8_t;
+enum class Binary : uint8_t;
+/// Reductions, math/reduce.h.
+enum class Reduction : uint8_t;
+}  // namespace kernels
 
 /// After-multiplication step of a GEMM or convolution.
 enum class Activation : uint8_t { none, relu };
@@ -194,13 +159,13 @@ struct Backend {
   Kernel<void(const Tensor& y, Scalar start, Scalar step)> arange;  ///< y_i = start + i step
 
   // ---- element-wise
-  Kernel<void(const Tensor& y, Unary op, const Tensor& x, double a, double b)> unary;
-  Kernel<void(const Tensor& y, Binary op, const Tensor& a, const Tensor& b, double alpha)> binary;
+  Kernel<void(const Tensor& y, kernels::Unary op, const Tensor& x, double a, double b)> unary;
+  Kernel<void(const Tensor& y, kernels::Binary op, const Tensor& a, const Tensor& b, double alpha)> binary;
   Kernel<void(const Tensor& y, const Tensor& condition, const Tensor& a, const Tensor& b)> where;
 
   // ---- reductions
   /// y has x's rank; where y's size is 1 that dimension is reduced. y's dtype may be wider than x's.
-  Kernel<void(const Tensor& y, Reduction op, const Tensor& x)> reduce;
+  Kernel<void(const Tensor& y, kernels::Reduction op, const Tensor& x)> reduce;
   /// Largest or smallest along `dim` (size 1 in both outputs): first of equals, NaN wins. values optional; indices i64.
   Kernel<void(const Tensor& values, const Tensor& indices, bool largest, const Tensor& x, int64_t dim)> arg_reduce;
   /// Welford variance and mean over the dimensions where `var` has size 1, divided by max(0, n - correction).

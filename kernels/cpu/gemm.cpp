@@ -7,6 +7,8 @@
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/onednn.h"
 #include "kernels/cpu/parallel.h"
+#include "tandem/math/reduce.h"
+#include "tandem/math/unary.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::cpu {

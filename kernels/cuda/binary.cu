@@ -39,11 +39,10 @@ void binary(const Tensor& y, Binary op, const Tensor& a, const Tensor& b, double
     using C = decltype(zero);
     const C calpha = kernels::parameter<C>(alpha);
     switch (op) {
-#define TANDEM_CASE(NAME) \
-  case Binary::NAME:      \
+#define TANDEM_BINARY_IF(CONDITION, NAME, A, B, FORMULA) \
+  case Binary::NAME:                                     \
     return run<math::binary::NAME, C>(y, op, a, b, calpha);
-      TANDEM_BINARY_OPS(TANDEM_CASE)
-#undef TANDEM_CASE
+#include "tandem/math/binary.inc"
     }
   });
 }

@@ -15,6 +15,8 @@
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
+#include "tandem/math/binary.h"
+#include "tandem/math/reduce.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::cuda {

@@ -1,6 +1,7 @@
 #pragma once
 // What follows a product that the library could not do whole: bias and activation in passes of our own.
 #include "kernels/cuda/kernels.h"
+#include "tandem/math/binary.h"
 
 namespace tandem::cuda {
 

@@ -13,6 +13,8 @@
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
+#include "tandem/math/reduce.h"
+#include "tandem/math/unary.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::cuda {

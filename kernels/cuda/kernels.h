@@ -5,6 +5,10 @@
 
 namespace tandem::cuda {
 
+using kernels::Binary;
+using kernels::Reduction;
+using kernels::Unary;
+
 TANDEM_SLOTS(TANDEM_DECLARE_SLOT)
 
 }  // namespace tandem::cuda

@@ -33,11 +33,10 @@ void unary(const Tensor& y, Unary op, const Tensor& x, double a, double b) {
     using C = decltype(zero);
     const C ca = kernels::parameter<C>(a), cb = kernels::parameter<C>(b);
     switch (op) {
-#define TANDEM_CASE(NAME) \
-  case Unary::NAME:       \
+#define TANDEM_UNARY_IF(CONDITION, NAME, FORMULA) \
+  case Unary::NAME:                               \
     return run<math::unary::NAME, C>(y, op, x, ca, cb);
-      TANDEM_UNARY_OPS(TANDEM_CASE)
-#undef TANDEM_CASE
+#include "tandem/math/unary.inc"
     }
   });
 }

@@ -3,6 +3,7 @@
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/backend.h"
 #include "tandem/cuda/capture.h"
+#include "tandem/math/binary.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::amp::detail {
@@ -19,7 +20,7 @@ class PendingUnscale final : public PendingScale {
     const Tensor block =
         from_blob(storage_.data_unresolved(), {numel_}, TensorOptions(dtype_).device(storage_.device()));
     const Tensor factor = make_view(inverse_scale_, {numel_}, {0}, inverse_scale_.storage_offset());
-    backend(block).binary(block, Binary::mul, block, factor, 1);
+    backend(block).binary(block, kernels::Binary::mul, block, factor, 1);
   }
 
  private:

@@ -3,6 +3,7 @@
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
+#include "tandem/math/binary.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::autograd {
@@ -38,7 +39,7 @@ Grads AccumulateGrad::apply(Grads grads) {
   if (GradMode::is_enabled() || is_expanded(grad.sizes(), grad.strides())) {
     grad = grad.add(g);
   } else {
-    backend(grad).binary(grad, Binary::add, grad, g, 1.0);
+    backend(grad).binary(grad, kernels::Binary::add, grad, g, 1.0);
     grad.impl().storage->bump_version();
   }
   return {};

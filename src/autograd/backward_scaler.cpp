@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "tandem/backend.h"
+#include "tandem/math/binary.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::autograd {
@@ -40,7 +41,8 @@ Tensor detail::times(const Tensor& gradient, const Tensor& factor) {
   const Tensor one = factor.device() == gradient.device() ? factor : factor.to(gradient.device(), true);
   const Tensor product = empty_like(gradient);
   const IntArrayRef sizes = gradient.sizes();
-  backend(gradient).binary(product, Binary::mul, gradient, make_view(one, sizes, Dims(sizes.size(), 0), 0), 1.0);
+  backend(gradient).binary(product, kernels::Binary::mul, gradient, make_view(one, sizes, Dims(sizes.size(), 0), 0),
+                           1.0);
   return product;
 }
 

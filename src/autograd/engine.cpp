@@ -14,6 +14,7 @@
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
 #include "tandem/base/warn.h"
+#include "tandem/math/binary.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::autograd {
@@ -172,7 +173,7 @@ class Pass {
     if (!slot.defined()) {
       slot = std::move(grad);
     } else if (!create_ && is_solely_owned(slot)) {
-      backend(slot).binary(slot, Binary::add, slot, grad, 1.0);
+      backend(slot).binary(slot, kernels::Binary::add, slot, grad, 1.0);
     } else {
       slot = slot.add(grad);
     }

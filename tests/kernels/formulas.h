@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tandem/backend.h"
+#include "tandem/math/binary.h"
 
 namespace tandem::testing {
+
+using kernels::Binary;
+using kernels::Unary;
 
 inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 inline double phi(double x) { return 0.5 * (1 + std::erf(x * M_SQRT1_2)); }
@@ -157,14 +160,12 @@ inline double reference(Binary op, double a, double b, double alpha) {
 }
 
 inline constexpr Unary kUnaryOps[] = {
-#define TANDEM_LIST(NAME) Unary::NAME,
-    TANDEM_UNARY_OPS(TANDEM_LIST)
-#undef TANDEM_LIST
+#define TANDEM_UNARY_IF(CONDITION, NAME, FORMULA) Unary::NAME,
+#include "tandem/math/unary.inc"
 };
 inline constexpr Binary kBinaryOps[] = {
-#define TANDEM_LIST(NAME) Binary::NAME,
-    TANDEM_BINARY_OPS(TANDEM_LIST)
-#undef TANDEM_LIST
+#define TANDEM_BINARY_IF(CONDITION, NAME, A, B, FORMULA) Binary::NAME,
+#include "tandem/math/binary.inc"
 };
 
 }  // namespace tandem::testing

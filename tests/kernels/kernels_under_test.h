@@ -5,6 +5,10 @@
 
 namespace tandem::testing {
 
+using kernels::Binary;
+using kernels::Reduction;
+using kernels::Unary;
+
 inline const Backend& under_test() { return backend(device_type()); }
 
 }  // namespace tandem::testing

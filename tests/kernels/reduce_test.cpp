@@ -6,6 +6,7 @@
 #include "kernels/kernels_under_test.h"
 #include "layouts.h"
 #include "support/simd_levels.h"
+#include "tandem/math/reduce.h"
 #include "tandem/tensor/threads.h"
 
 namespace tandem {

@@ -1,17 +1,7 @@
 #pragma once
-// The binary formulas: a functor for each name in TANDEM_BINARY_OPS (backend.h), y = f(a, b; alpha), over float, double
-// and, where it makes sense, int64. A functor that returns bool is a predicate.
+// The binary formulas: a functor for each row of binary.inc, y = f(a, b; alpha), over float, double and, where it makes
+// sense, int64; and the enum by which kernels are asked for them. A functor that returns bool is a predicate.
 #include "tandem/math/unary.h"
-
-// NOLINTBEGIN(bugprone-macro-parentheses)
-#define TANDEM_BINARY_IF(CONDITION, NAME, A, B, FORMULA)                                                          \
-  struct NAME {                                                                                                   \
-    template <class T>                                                                                            \
-    requires(CONDITION) TANDEM_MATH auto operator()(T A, T B, [[maybe_unused]] T alpha) const { return FORMULA; } \
-  };
-// NOLINTEND(bugprone-macro-parentheses)
-#define TANDEM_BINARY(NAME, FORMULA) TANDEM_BINARY_IF(true, NAME, a, b, FORMULA)
-#define TANDEM_BINARY_FLOATING(NAME, A, B, FORMULA) TANDEM_BINARY_IF(std::floating_point<T>, NAME, A, B, FORMULA)
 
 namespace tandem::math {
 
@@ -42,35 +32,33 @@ TANDEM_MATH T binary_cross_entropy(T p, T t) {
 
 namespace tandem::math::binary {
 
-TANDEM_BINARY(add, math::add(a, math::mul(alpha, b)))
-TANDEM_BINARY(sub, math::sub(a, math::mul(alpha, b)))
-TANDEM_BINARY(mul, math::mul(a, b))
-TANDEM_BINARY_FLOATING(div, a, b, a / b)
-TANDEM_BINARY(pow, math::pow(a, b))
-TANDEM_BINARY(maximum, math::maximum(a, b))
-TANDEM_BINARY(minimum, math::minimum(a, b))
-TANDEM_BINARY(eq, a == b)
-TANDEM_BINARY(ne, a != b)
-TANDEM_BINARY(lt, a < b)
-TANDEM_BINARY(le, a <= b)
-TANDEM_BINARY(gt, a > b)
-TANDEM_BINARY(ge, a >= b)
-TANDEM_BINARY(logical_and, bool((a != T(0)) & (b != T(0))))
-TANDEM_BINARY(logical_or, bool((a != T(0)) | (b != T(0))))
-TANDEM_BINARY(logical_xor, (a != T(0)) != (b != T(0)))
-TANDEM_BINARY(relu_backward, b <= T(0) ? T(0) : a)  // a NaN activation passes its gradient, as in PyTorch
-TANDEM_BINARY_FLOATING(sigmoid_backward, gy, y, gy*(T(1) - y) * y)
-TANDEM_BINARY_FLOATING(tanh_backward, gy, y, gy*(T(1) - y * y))
-TANDEM_BINARY_FLOATING(gelu_backward, gy, x, gy* math::gelu_slope(x))
-TANDEM_BINARY_FLOATING(gelu_tanh_backward, gy, x, gy* math::gelu_tanh_slope(x))
-TANDEM_BINARY(squared_difference, math::mul(math::sub(a, b), math::sub(a, b)))
-TANDEM_BINARY_FLOATING(bce_with_logits, x, t, math::maximum(x, T(0)) - x * t + math::log1p_exp_neg_abs(x))
-TANDEM_BINARY_FLOATING(binary_cross_entropy, p, t, math::binary_cross_entropy(p, t))
-TANDEM_BINARY_FLOATING(binary_cross_entropy_backward, p, t, (p - t) / math::maximum((T(1) - p) * p, T(1e-12)))
-TANDEM_BINARY_FLOATING(atan2, a, b, math::atan2(a, b))
+// NOLINTBEGIN(bugprone-macro-parentheses)
+#define TANDEM_BINARY_IF(CONDITION, NAME, A, B, FORMULA)                                                          \
+  struct NAME {                                                                                                   \
+    template <class T>                                                                                            \
+    requires(CONDITION) TANDEM_MATH auto operator()(T A, T B, [[maybe_unused]] T alpha) const { return FORMULA; } \
+  };
+// NOLINTEND(bugprone-macro-parentheses)
+#include "tandem/math/binary.inc"
 
 }  // namespace tandem::math::binary
 
-#undef TANDEM_BINARY
-#undef TANDEM_BINARY_FLOATING
-#undef TANDEM_BINARY_IF
+namespace tandem::kernels {
+
+enum class Binary : uint8_t {
+#define TANDEM_BINARY_IF(CONDITION, NAME, A, B, FORMULA) NAME,
+#include "tandem/math/binary.inc"
+};
+
+/// True for the formulas with a bool result.
+constexpr bool is_predicate(Binary op) {
+  switch (op) {
+#define TANDEM_BINARY_IF(CONDITION, NAME, A, B, FORMULA) \
+  case Binary::NAME:                                     \
+    return std::is_same_v<decltype(math::binary::NAME()(0.0, 0.0, 0.0)), bool>;
+#include "tandem/math/binary.inc"
+  }
+  return false;
+}
+
+}  // namespace tandem::kernels

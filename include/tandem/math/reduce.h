@@ -1,6 +1,8 @@
 #pragma once
 // The formulas of reductions, over float, double and int64: how an element x enters (map), how partial results combine,
 // and the element that changes nothing (padding). `shift` is there for squared_deviation.
+#include <cstdint>
+
 #include "tandem/math/approx.h"
 
 #define TANDEM_FOLD(NAME, MAP, COMBINE, PADDING)              \
@@ -63,3 +65,10 @@ TANDEM_FOLD(squared_deviation, math::squared(math::sub(x, shift)), math::add(a, 
 }  // namespace tandem::math::fold
 
 #undef TANDEM_FOLD
+
+namespace tandem::kernels {
+
+/// Reductions. norm1: sum |x|; norm2: sqrt(sum x^2); norm_inf: max |x|; sum_squares: sum x^2.
+enum class Reduction : uint8_t { sum, mean, prod, max, min, any, all, norm1, norm2, norm_inf, sum_squares };
+
+}  // namespace tandem::kernels

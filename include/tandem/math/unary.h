@@ -1,23 +1,13 @@
 #pragma once
-// The unary formulas: a functor for each name in TANDEM_UNARY_OPS (backend.h), y = f(x; a, b), over float, double and,
-// where it makes sense, int64. A functor that returns bool is a predicate.
+// The unary formulas: a functor for each row of unary.inc, y = f(x; a, b), over float, double and, where it makes
+// sense, int64; and the enum by which kernels are asked for them. A functor that returns bool is a predicate.
 #include <concepts>
+#include <cstdint>
+#include <type_traits>
 
 #include "tandem/math/approx.h"
 #include "tandem/math/power.h"
 #include "tandem/math/trig.h"
-
-// NOLINTBEGIN(bugprone-macro-parentheses)
-#define TANDEM_UNARY_IF(CONDITION, NAME, FORMULA)                                                            \
-  struct NAME {                                                                                              \
-    template <class T>                                                                                       \
-    requires(CONDITION) TANDEM_MATH auto operator()(T x, [[maybe_unused]] T a, [[maybe_unused]] T b) const { \
-      return FORMULA;                                                                                        \
-    }                                                                                                        \
-  };
-// NOLINTEND(bugprone-macro-parentheses)
-#define TANDEM_UNARY(NAME, FORMULA) TANDEM_UNARY_IF(true, NAME, FORMULA)
-#define TANDEM_UNARY_FLOATING(NAME, FORMULA) TANDEM_UNARY_IF(std::floating_point<T>, NAME, FORMULA)
 
 namespace tandem::math {
 
@@ -49,45 +39,35 @@ TANDEM_MATH T relu(T x) {
 
 namespace tandem::math::unary {
 
-TANDEM_UNARY(neg, math::neg(x))
-TANDEM_UNARY(abs, math::abs(x))
-TANDEM_UNARY_FLOATING(exp, math::exp(x))
-TANDEM_UNARY_FLOATING(log, math::log(x))
-TANDEM_UNARY_FLOATING(sqrt, math::sqrt(x))
-TANDEM_UNARY_FLOATING(rsqrt, T(1) / math::sqrt(x))
-TANDEM_UNARY_FLOATING(reciprocal, T(1) / x)
-TANDEM_UNARY_FLOATING(sigmoid, math::sigmoid(x))
-TANDEM_UNARY_FLOATING(tanh, math::tanh(x))
-TANDEM_UNARY(relu, math::relu(x))
-TANDEM_UNARY_FLOATING(gelu, math::gelu(x))
-TANDEM_UNARY_FLOATING(gelu_tanh, T(0.5) * x * (T(1) + math::tanh(math::gelu_tanh_argument(x))))
-TANDEM_UNARY(sign, math::sign(x))
-TANDEM_UNARY(square, math::mul(x, x))
-TANDEM_UNARY_FLOATING(erf, math::erf(x))
-TANDEM_UNARY_FLOATING(floor, math::floor(x))
-TANDEM_UNARY_FLOATING(ceil, math::ceil(x))
-TANDEM_UNARY_FLOATING(round, math::round(x))
-TANDEM_UNARY_FLOATING(sin, math::sin(x))
-TANDEM_UNARY_FLOATING(cos, math::cos(x))
-TANDEM_UNARY_FLOATING(log1p, math::log1p(x))
-TANDEM_UNARY_FLOATING(expm1, math::expm1(x))
-TANDEM_UNARY(logical_not, x == T(0))
-TANDEM_UNARY(isfinite, math::sub(x, x) == T(0))
-TANDEM_UNARY(isnan, x != x)
-TANDEM_UNARY(isinf, bool((x == x) & (math::sub(x, x) != T(0))))
-TANDEM_UNARY(add_scalar, math::add(x, a))
-TANDEM_UNARY(mul_scalar, math::mul(x, a))
-TANDEM_UNARY_FLOATING(div_scalar, x / a)
-TANDEM_UNARY(rsub_scalar, math::sub(a, x))
-TANDEM_UNARY_FLOATING(rdiv_scalar, a / x)
-TANDEM_UNARY(pow_scalar, math::pow(x, a))
-TANDEM_UNARY(rpow_scalar, math::pow(a, x))
-TANDEM_UNARY(clamp, math::minimum(math::maximum(x, a), b))
-TANDEM_UNARY_FLOATING(softplus, math::maximum(x, T(0)) + math::log1p_exp_neg_abs(x))
-TANDEM_UNARY_FLOATING(logsigmoid, math::minimum(x, T(0)) - math::log1p_exp_neg_abs(x))
+// NOLINTBEGIN(bugprone-macro-parentheses)
+#define TANDEM_UNARY_IF(CONDITION, NAME, FORMULA)                                                            \
+  struct NAME {                                                                                              \
+    template <class T>                                                                                       \
+    requires(CONDITION) TANDEM_MATH auto operator()(T x, [[maybe_unused]] T a, [[maybe_unused]] T b) const { \
+      return FORMULA;                                                                                        \
+    }                                                                                                        \
+  };
+// NOLINTEND(bugprone-macro-parentheses)
+#include "tandem/math/unary.inc"
 
 }  // namespace tandem::math::unary
 
-#undef TANDEM_UNARY
-#undef TANDEM_UNARY_FLOATING
-#undef TANDEM_UNARY_IF
+namespace tandem::kernels {
+
+enum class Unary : uint8_t {
+#define TANDEM_UNARY_IF(CONDITION, NAME, FORMULA) NAME,
+#include "tandem/math/unary.inc"
+};
+
+/// True for the formulas with a bool result.
+constexpr bool is_predicate(Unary op) {
+  switch (op) {
+#define TANDEM_UNARY_IF(CONDITION, NAME, FORMULA) \
+  case Unary::NAME:                               \
+    return std::is_same_v<decltype(math::unary::NAME()(0.0, 0.0, 0.0)), bool>;
+#include "tandem/math/unary.inc"
+  }
+  return false;
+}
+
+}  // namespace tandem::kernels

@@ -1,6 +1,7 @@
 #pragma once
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
+#include "tandem/math/binary.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/dropout.h"
 #include "tandem/tensor/factories.h"
@@ -38,8 +39,8 @@ TANDEM_OPS Tensor dropout_backward(const Tensor& gy, const Tensor& mask, double 
       [p](const Tensor& gy, const Tensor& mask) {
         Tensor gx = empty_like(gy);
         // (gy, y): y > 0 ? gy : 0, which is a choice and not a product: an inf under the mask leaves no NaN.
-        backend(gy).binary(gx, Binary::relu_backward, gy, mask, 1);
-        backend(gy).unary(gx, Unary::mul_scalar, gx, 1 / (1 - p), 0);
+        backend(gy).binary(gx, kernels::Binary::relu_backward, gy, mask, 1);
+        backend(gy).unary(gx, kernels::Unary::mul_scalar, gx, 1 / (1 - p), 0);
         return Result{gx, save(mask), [p](const Backward& b) -> Grads {
                         return {dropout_backward(b.grad(), b.saved(0), p), Tensor()};
                       }};

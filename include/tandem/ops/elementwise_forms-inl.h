@@ -2,6 +2,7 @@
 // The forms that element-wise ops take: one operand, an operand and a number, two operands, a comparison, a derivative
 // that is one kernel. An op is a line or two over one of them.
 #include "tandem/autograd/apply.h"
+#include "tandem/math/binary.h"
 #include "tandem/ops/broadcast.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
@@ -9,7 +10,12 @@
 #include "tandem/ops/promotion.h"
 #include "tandem/tensor/factories.h"
 
-namespace tandem::detail {
+namespace tandem {
+
+using kernels::Binary;
+using kernels::Unary;
+
+namespace detail {
 
 /// What an element-wise derivative needs.
 enum class Keep { nothing, input, output, both };
@@ -203,4 +209,5 @@ Tensor derivative_op(Binary op, const Tensor& gy, const Tensor& kept, Tensor (*s
       gy, kept);
 }
 
-}  // namespace tandem::detail
+}  // namespace detail
+}  // namespace tandem

@@ -4,6 +4,7 @@
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
 #include "tandem/base/warn.h"
+#include "tandem/math/binary.h"
 #include "tandem/ops/activation.h"
 #include "tandem/ops/broadcast.h"
 #include "tandem/ops/checks.h"
@@ -278,7 +279,7 @@ TANDEM_OPS Tensor mse_loss(const Tensor& x, const Tensor& target, LossReduction 
         // Squares of f16 that are still to be summed stay in f32.
         const DType single = reduction == LossReduction::None ? t : checks::sum_dtype(t);
         Tensor y = same ? empty_like(x, single) : empty(sizes, x.options().dtype(single));
-        backend(x).binary(y, Binary::squared_difference, detail::broadcast_view(x, sizes),
+        backend(x).binary(y, kernels::Binary::squared_difference, detail::broadcast_view(x, sizes),
                           detail::broadcast_view(target, sizes), 1);
         y = to(detail::reduce_loss(y, reduction), t);
         return Result{y, save(x, target), [reduction](const Backward& b) -> Grads {
@@ -311,9 +312,9 @@ TANDEM_OPS Tensor mse_loss_backward(const Tensor& gy, const Tensor& x, const Ten
         const Tensor factor = mul(to(gy, wide), k);
         Tensor difference = same ? empty_like(x, wide) : empty(sizes, x.options().dtype(wide));
         const Tensor gx = t == wide ? difference : empty_like(difference, t);
-        backend(x).binary(difference, Binary::sub, detail::broadcast_view(x, sizes),
+        backend(x).binary(difference, kernels::Binary::sub, detail::broadcast_view(x, sizes),
                           detail::broadcast_view(target, sizes), 1);
-        backend(x).binary(gx, Binary::mul, difference, detail::broadcast_view(factor, sizes), 1);
+        backend(x).binary(gx, kernels::Binary::mul, difference, detail::broadcast_view(factor, sizes), 1);
         return Result{gx, save(gy, x, target), [k](const Backward& b) -> Grads {
                         const Tensor& g = b.grad();
                         const Tensor gy = b.saved(0), x = b.saved(1), target = b.saved(2);
@@ -349,7 +350,7 @@ TANDEM_OPS Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor
           y = to(add(mul(rsub(target, 1), x), mul(scale, softplus(neg(x)))), t);
         } else {
           y = empty_like(x, t);
-          backend(x).binary(y, Binary::bce_with_logits, x, target, 1);
+          backend(x).binary(y, kernels::Binary::bce_with_logits, x, target, 1);
         }
         return Result{y, save(x, target, pos_weight), [](const Backward& b) -> Grads {
                         const Tensor &gy = b.grad(), x = b.saved(0), target = b.saved(1), pos_weight = b.saved(2);
@@ -383,8 +384,8 @@ inline Tensor binary_cross_entropy_slope(const Tensor& gy, const Tensor& p, cons
   return apply<"binary_cross_entropy_backward">(
       [](const Tensor& gy, const Tensor& p, const Tensor& t) {
         Tensor gx = empty_like(p);
-        backend(p).binary(gx, Binary::binary_cross_entropy_backward, p, t, 1);
-        backend(p).binary(gx, Binary::mul, gx, gy, 1);
+        backend(p).binary(gx, kernels::Binary::binary_cross_entropy_backward, p, t, 1);
+        backend(p).binary(gx, kernels::Binary::mul, gx, gy, 1);
         return Result{gx};
       },
       gy, p, t);
@@ -400,7 +401,7 @@ TANDEM_OPS Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, co
   const Tensor losses = apply<"binary_cross_entropy">(
       [](const Tensor& x, const Tensor& target) {
         Tensor y = empty_like(x, result_type(x, target));
-        backend(x).binary(y, Binary::binary_cross_entropy, x, target, 1);
+        backend(x).binary(y, kernels::Binary::binary_cross_entropy, x, target, 1);
         return Result{y, save(x, target), [](const Backward& b) -> Grads {
                         const Tensor &gy = b.grad(), p = b.saved(0), t = b.saved(1);
                         Grads grads(2);

@@ -1,6 +1,7 @@
 #pragma once
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
+#include "tandem/math/binary.h"
 #include "tandem/ops/activation.h"
 #include "tandem/ops/broadcast.h"
 #include "tandem/ops/checks.h"
@@ -127,8 +128,8 @@ TANDEM_OPS Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, S
         Tensor y = empty(sizes, a.options());
         backend(a).gemm({.d = y, .a = a, .b = b, .bias = is_bias ? input : Tensor()});
         if (!is_bias) {
-          if (scale != 1) backend(y).unary(y, Unary::mul_scalar, y, scale, 0);
-          if (keep != 0) backend(y).binary(y, Binary::add, y, detail::broadcast_view(input, sizes), keep);
+          if (scale != 1) backend(y).unary(y, kernels::Unary::mul_scalar, y, scale, 0);
+          if (keep != 0) backend(y).binary(y, kernels::Binary::add, y, detail::broadcast_view(input, sizes), keep);
         }
         return Result{y, save(a, b), [keep, scale, si = input.impl().sizes](const Backward& g) -> Grads {
                         Grads grads(3);

@@ -3,6 +3,7 @@
 
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
+#include "tandem/math/reduce.h"
 #include "tandem/ops/broadcast.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
@@ -72,7 +73,7 @@ TANDEM_OPS Tensor sum(const Tensor& x, IntArrayRef dims, bool keepdim, std::opti
       [&](const Tensor& x, std::optional<DType> dtype) {
         const DType t = dtype.value_or(x.is_floating_point() ? x.dtype() : kLong);
         detail::ReductionOutput y(shape, x.options().dtype(t));
-        backend(x).reduce(y.kept, Reduction::sum, x);
+        backend(x).reduce(y.kept, kernels::Reduction::sum, x);
         return Result{y.result, {}, [kept = shape.kept, sizes = x.impl().sizes](const Backward& b) -> Grads {
                         return {detail::spread(b.grad(), kept, sizes)};
                       }};
@@ -87,7 +88,7 @@ TANDEM_OPS Tensor mean(const Tensor& x, IntArrayRef dims, bool keepdim, std::opt
   return apply<"mean">(
       [&](const Tensor& x) {
         detail::ReductionOutput y(shape, x.options().dtype(dtype.value_or(x.dtype())));
-        backend(x).reduce(y.kept, Reduction::mean, x);
+        backend(x).reduce(y.kept, kernels::Reduction::mean, x);
         return Result{y.result, {}, [shape, sizes = x.impl().sizes](const Backward& b) -> Grads {
                         // Divided before it is repeated: one number each, and no second pass over x's sizes.
                         return {detail::spread(div(b.grad(), shape.count), shape.kept, sizes)};
@@ -134,7 +135,9 @@ TANDEM_OPS Tensor norm(const Tensor& x, Scalar p, IntArrayRef dims, bool keepdim
       [&](const Tensor& x, std::optional<DType> dtype) {
         detail::ReductionOutput y(shape, x.options().dtype(dtype.value_or(x.dtype())));
         if (order == 1 || order == 2 || std::isinf(order)) {
-          const Reduction kind = order == 1 ? Reduction::norm1 : order == 2 ? Reduction::norm2 : Reduction::norm_inf;
+          const kernels::Reduction kind = order == 1   ? kernels::Reduction::norm1
+                                          : order == 2 ? kernels::Reduction::norm2
+                                                       : kernels::Reduction::norm_inf;
           backend(x).reduce(y.kept, kind, x);
         } else {
           // |x|^p of f16 overflows and vanishes long before the norm does.
@@ -175,7 +178,7 @@ namespace detail {
 
 /// max() and min() over everything.
 template <FixedString Name>
-Tensor extreme(const Tensor& x, Reduction kind) {
+Tensor extreme(const Tensor& x, kernels::Reduction kind) {
   const ReducedShape shape = reduced_shape(Name.text, x, {}, false);
   TANDEM_CHECK(x.numel() > 0, ShapeError, "{}: {} has no elements; give at least one", Name.text, checks::show(x));
   return apply<Name>(
@@ -203,7 +206,8 @@ std::tuple<Tensor, Tensor> extreme_along(const Tensor& x, int64_t dim, bool keep
   TANDEM_CHECK(x.dim() == 0 || x.size(d) > 0, ShapeError, "{}: dimension {} of {} has no elements; give at least one",
                Name.text, d, checks::show(x));
   if (x.dim() == 0)
-    return {extreme<Name>(x, largest ? Reduction::max : Reduction::min), zeros({}, x.options().dtype(kLong))};
+    return {extreme<Name>(x, largest ? kernels::Reduction::max : kernels::Reduction::min),
+            zeros({}, x.options().dtype(kLong))};
   const ReducedShape shape = reduced_shape(Name.text, x, {d}, keepdim);
   std::vector<Tensor> out = apply_n<Name>(
       [&](const Tensor& x) {
@@ -240,7 +244,7 @@ Tensor arg_extreme(const Tensor& x, std::optional<int64_t> dim, bool keepdim, bo
 }
 
 template <FixedString Name>
-Tensor truth(const Tensor& x, Reduction kind) {
+Tensor truth(const Tensor& x, kernels::Reduction kind) {
   const ReducedShape shape = reduced_shape(Name.text, x, {}, false);
   return apply<Name>(
       [&](const Tensor& x) {
@@ -253,8 +257,8 @@ Tensor truth(const Tensor& x, Reduction kind) {
 
 }  // namespace detail
 
-TANDEM_OPS Tensor max(const Tensor& x) { return detail::extreme<"max">(x, Reduction::max); }
-TANDEM_OPS Tensor min(const Tensor& x) { return detail::extreme<"min">(x, Reduction::min); }
+TANDEM_OPS Tensor max(const Tensor& x) { return detail::extreme<"max">(x, kernels::Reduction::max); }
+TANDEM_OPS Tensor min(const Tensor& x) { return detail::extreme<"min">(x, kernels::Reduction::min); }
 TANDEM_OPS std::tuple<Tensor, Tensor> max(const Tensor& x, int64_t dim, bool keepdim) {
   return detail::extreme_along<"max">(x, dim, keepdim, true);
 }
@@ -267,7 +271,7 @@ TANDEM_OPS Tensor argmax(const Tensor& x, std::optional<int64_t> dim, bool keepd
 TANDEM_OPS Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
   return detail::arg_extreme<"argmin">(x, dim, keepdim, false);
 }
-TANDEM_OPS Tensor any(const Tensor& x) { return detail::truth<"any">(x, Reduction::any); }
-TANDEM_OPS Tensor all(const Tensor& x) { return detail::truth<"all">(x, Reduction::all); }
+TANDEM_OPS Tensor any(const Tensor& x) { return detail::truth<"any">(x, kernels::Reduction::any); }
+TANDEM_OPS Tensor all(const Tensor& x) { return detail::truth<"all">(x, kernels::Reduction::all); }
 
 }  // namespace tandem

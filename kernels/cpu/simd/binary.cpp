@@ -23,11 +23,10 @@ template <class Op, class T, class Y>
 template <class T, class Y>
 bool run(Binary op, Y* y, const T* a, const T* b, int64_t n, T alpha) {
   switch (op) {
-#define TANDEM_CASE(NAME) \
-  case Binary::NAME:      \
+#define TANDEM_BINARY_IF(CONDITION, NAME, A, B, FORMULA) \
+  case Binary::NAME:                                     \
     return loop<math::binary::NAME>(y, a, b, n, alpha);
-    TANDEM_BINARY_OPS(TANDEM_CASE)
-#undef TANDEM_CASE
+#include "tandem/math/binary.inc"
   }
   return false;
 }

@@ -7,6 +7,9 @@
 
 namespace tandem::cpu {
 
+using kernels::Binary;
+using kernels::Unary;
+
 template <class T>
 struct UnaryTable {
   bool (*value)(Unary op, T* y, const T* x, int64_t n, T a, T b);

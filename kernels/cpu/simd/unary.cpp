@@ -23,11 +23,10 @@ template <class Op, class T, class Y>
 template <class T, class Y>
 bool run(Unary op, Y* y, const T* x, int64_t n, T a, T b) {
   switch (op) {
-#define TANDEM_CASE(NAME) \
-  case Unary::NAME:       \
+#define TANDEM_UNARY_IF(CONDITION, NAME, FORMULA) \
+  case Unary::NAME:                               \
     return loop<math::unary::NAME>(y, x, n, a, b);
-    TANDEM_UNARY_OPS(TANDEM_CASE)
-#undef TANDEM_CASE
+#include "tandem/math/unary.inc"
   }
   return false;
 }

@@ -6,6 +6,7 @@
 
 #include "cuda_emulated/device/vendor_memory.h"
 #include "kernels/cuda/runtime.h"
+#include "tandem/math/reduce.h"
 
 using namespace tandem;
 using namespace tandem::cuda::emulated;
@@ -95,9 +96,11 @@ void run(const Call& c) {
             .activation = relu ? Activation::relu : Activation::none,
             .accumulate = c.beta == 1});
   if (c.what.epilogue == CUBLASLT_EPILOGUE_BGRADA) {
-    cpu.reduce(device_tensor(c.what.vector, {1, c.d_layout.rows}, {0, 1}, c.d_layout.dtype), Reduction::sum, right);
+    cpu.reduce(device_tensor(c.what.vector, {1, c.d_layout.rows}, {0, 1}, c.d_layout.dtype), kernels::Reduction::sum,
+               right);
   } else if (c.what.epilogue == CUBLASLT_EPILOGUE_BGRADB) {
-    cpu.reduce(device_tensor(c.what.vector, {c.d_layout.columns, 1}, {1, 0}, c.d_layout.dtype), Reduction::sum, left);
+    cpu.reduce(device_tensor(c.what.vector, {c.d_layout.columns, 1}, {1, 0}, c.d_layout.dtype), kernels::Reduction::sum,
+               left);
   }
 }
 
