@@ -1,5 +1,5 @@
 #pragma once
-// Element types, their names, sizes and PyTorch's promotion rules.
+// Element types: names, sizes and PyTorch's promotion rules.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -41,15 +41,15 @@ constexpr std::string_view name(DType t) {
 constexpr bool is_floating_point(DType t) {
   return t == DType::F16 || t == DType::F32 || t == DType::F64 || t == DType::BF16;
 }
-/// True for integers, bool included when `include_bool`.
+/// True for integer dtypes, and for bool if `include_bool`.
 constexpr bool is_integral(DType t, bool include_bool) {
   return !is_floating_point(t) && (include_bool || t != DType::Bool);
 }
 /// f16 or bf16.
 constexpr bool is_reduced_floating_point(DType t) { return t == DType::F16 || t == DType::BF16; }
 
-/// Smallest dtype that holds values of both, by PyTorch's lattice: f16 with bf16 is f32, u8 with i8 is i16,
-/// an integer with a floating dtype is that floating dtype. Source: torch.promote_types.
+/// Returns the smallest dtype that holds the values of both, by PyTorch's promotion lattice: f16 with bf16 gives f32,
+/// u8 with i8 gives i16, and an integer with a floating dtype gives that floating dtype. Source: torch.promote_types.
 constexpr DType promote_types(DType a, DType b) {
   if (a == b) return a;
   if (a == DType::Bool) return b;
