@@ -45,7 +45,7 @@ class LossScaleOptimizer {
   GradScaler& scaler() { return scaler_; }
   /// The current scale. Waits for the device.
   double dynamic_scale() const { return scaler_.get_scale(); }
-  /// Number of clean steps since the scale last changed. Waits for the device.
+  /// Number of clean steps since the last overflow or growth of the scale. Waits for the device.
   int64_t step_counter() const { return scaler_.get_growth_tracker(); }
   ScalerState state_dict() const { return scaler_.state_dict(); }
   void load_state_dict(const ScalerState& state) { scaler_.load_state_dict(state); }

@@ -32,7 +32,7 @@ struct Overflow {
 
 /// Checks the inputs and results of every op of this thread (and of threads that get its modes through ThreadContext),
 /// forward and backward, until it finds the first inf or NaN: in an input, in autocast's cast of an input, in a result
-/// or in a gradient. While this object exists, every op waits for the device.
+/// or in a gradient. Until then, every op waits for the device.
 ///
 ///   amp::OverflowFinder finder(net);
 ///   loss = net->forward(x) ...; scaler.scale(loss).backward();
