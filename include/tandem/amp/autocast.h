@@ -12,7 +12,7 @@ namespace tandem::amp {
 /// says (amp/policy.h).
 ///
 ///   amp::AutocastGuard autocast(kCPU);                 // bf16 on the CPU, f16 on CUDA
-///   amp::AutocastGuard off(kCPU, {}, false);           // an f32 island inside it; convert its inputs with .to(kFloat)
+///   amp::AutocastGuard off(kCPU, {}, false);           // off inside the region; convert inputs with .to(kFloat)
 ///
 /// dtype: kHalf or kBFloat16; by default the thread's current low dtype for the device type. Another dtype throws
 /// DTypeError, or is ignored if `enabled` is false.

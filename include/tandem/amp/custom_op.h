@@ -20,8 +20,9 @@ std::vector<Tensor> custom_op_n(Cast cast, F&& forward, const In&... inputs) {
 /// no defined tensor.
 ///
 ///   Tensor y = amp::custom_op<"my_gelu">(amp::Cast::f32, [](const Tensor& x) {
-///     return Result{gelu(x), save(x), [](const Backward& b) -> Grads { return {my_gelu_backward(b.grad(),
-///     b.saved(0))}; }};
+///     return Result{gelu(x), save(x), [](const Backward& b) -> Grads {
+///       return {my_gelu_backward(b.grad(), b.saved(0))};
+///     }};
 ///   }, x);
 template <tandem::detail::FixedString Name, class F, class... In>
 Tensor custom_op(Cast cast, F&& forward, const In&... inputs) {

@@ -101,7 +101,7 @@ OptLevel opt_level(std::string_view word);
 
 class LossScaling;
 
-/// `ScaleLossOptions().loss_id(1)`
+/// Options of scale_loss(): `ScaleLossOptions().loss_id(1)`
 struct ScaleLossOptions {
   /// The loss whose scale is used.
   TANDEM_ARG(int64_t, loss_id) = 0;

@@ -111,7 +111,7 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"sub", Cast::keep},
     {"tanh", Cast::keep},
     {"where", Cast::keep},
-    // reductions that stay in range
+    // reductions without range problems
     {"all", Cast::keep},
     {"any", Cast::keep},
     {"argmax", Cast::keep},
@@ -120,7 +120,7 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"mean", Cast::keep},
     {"min", Cast::keep},
     {"var", Cast::keep},
-    // layers whose kernels take mixed dtypes
+    // layers whose kernels accept mixed dtypes
     {"adaptive_avg_pool2d", Cast::keep},
     {"avg_pool2d", Cast::keep},
     {"batch_norm", Cast::keep},

@@ -128,7 +128,7 @@ class DoorCall {
   std::vector<Tensor> cast_inputs_;  // empty if nothing was cast, else one per input
   std::optional<DType> dtype_;
   size_t next_ = 0;
-  /// The modes inside the body, restored by leave() or when an exception passes.
+  /// The thread's modes inside the body. leave(), or the destructor after an exception, restores the previous ones.
   struct Inside {
     explicit Inside(const char* name) : op(name) {}
     OpScope op;

@@ -12,7 +12,7 @@ namespace tandem {
 enum class DType : uint8_t { U8, I8, I16, I32, I64, F16, F32, F64, Bool, BF16 };
 inline constexpr int kNumDTypes = 10;
 
-/// libtorch's name of the type.
+/// libtorch's name for the type.
 using ScalarType = DType;
 
 inline constexpr DType kByte = DType::U8, kUInt8 = DType::U8;
@@ -26,7 +26,7 @@ inline constexpr DType kDouble = DType::F64, kFloat64 = DType::F64;
 inline constexpr DType kBool = DType::Bool;
 inline constexpr DType kBFloat16 = DType::BF16;
 
-/// Bytes of one element.
+/// Size of one element in bytes.
 constexpr size_t element_size(DType t) {
   constexpr size_t sizes[kNumDTypes] = {1, 1, 2, 4, 8, 2, 4, 8, 1, 2};
   return sizes[static_cast<int>(t)];

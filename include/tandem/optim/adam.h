@@ -6,7 +6,7 @@
 
 namespace tandem::optim {
 
-/// `AdamOptions(1e-3).betas({0.9, 0.98})`
+/// Options of Adam: `AdamOptions(1e-3).betas({0.9, 0.98})`
 class AdamOptions : public OptimizerCloneableOptions<AdamOptions> {
  public:
   using Betas = std::tuple<double, double>;

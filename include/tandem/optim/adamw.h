@@ -5,7 +5,7 @@
 
 namespace tandem::optim {
 
-/// `AdamWOptions(1e-3).weight_decay(0.05)`
+/// Options of AdamW: `AdamWOptions(1e-3).weight_decay(0.05)`
 class AdamWOptions : public OptimizerCloneableOptions<AdamWOptions> {
  public:
   using Betas = std::tuple<double, double>;

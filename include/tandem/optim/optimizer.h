@@ -148,8 +148,8 @@ class Optimizer {
   /// True if a GradScaler calls step(scaling), which does not wait for the device. If false, it unscales the gradients,
   /// waits for found_inf and calls step().
   bool steps_fused() const { return supports_amp_scaling() && (inside_scaler_ || !overrides_step()); }
-  /// Makes plain_step() delegate to `scaler`; null restores the plain step. Throws NotImplementedError if `scaler` is
-  /// not null and supports_amp_scaling() is false.
+  /// Makes plain_step() delegate to `scaler`; null removes the optimizer's step scaler. Throws NotImplementedError if
+  /// `scaler` is not null and supports_amp_scaling() is false.
   void set_step_scaler(std::shared_ptr<StepScaler> scaler);
   const std::shared_ptr<StepScaler>& step_scaler() const { return step_scaler_; }
   /// Sets the step scaler of all optimizers in the process that have none themselves.
@@ -164,7 +164,7 @@ class Optimizer {
   /// all of the parameter, except between set_master() or load_state_dict() and the next step.
   ///
   /// A call with another kind converts the existing masters; `none` drops them. Throws NotImplementedError if
-  /// supports_master_weights() is false.
+  /// supports_master_weights() is false, except for `none`.
   void keep_master_weights(MasterWeights kind = MasterWeights::f32);
   MasterWeights master_weights() const { return master_kind_; }
   /// Whether step() can update masters.

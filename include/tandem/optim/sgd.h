@@ -4,7 +4,7 @@
 
 namespace tandem::optim {
 
-/// `SGDOptions(0.1).momentum(0.9).weight_decay(1e-4)`
+/// Options of SGD: `SGDOptions(0.1).momentum(0.9).weight_decay(1e-4)`
 class SGDOptions : public OptimizerCloneableOptions<SGDOptions> {
  public:
   SGDOptions(double lr) : lr_(lr) {}
