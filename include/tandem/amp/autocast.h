@@ -1,5 +1,6 @@
 #pragma once
-// AutocastGuard: the region in which ops choose their own precision. PyTorch's torch.autocast as a C++ scope.
+// AutocastGuard: a scope in which ops choose their precision, like PyTorch's torch.autocast. That scope is called an
+// autocast region.
 #include <optional>
 
 #include "tandem/amp/cast_cache.h"
@@ -7,15 +8,18 @@
 
 namespace tandem::amp {
 
-/// Ops in this scope, on this thread and on tensors of `type`, cast their inputs by the policy table (amp/policy.h).
+/// Within this scope, ops on this thread and on tensors of device type `type` cast their inputs as the policy table
+/// says (amp/policy.h).
 ///
 ///   amp::AutocastGuard autocast(kCPU);                 // bf16 on the CPU, f16 on CUDA
-///   amp::AutocastGuard off(kCPU, {}, false);           // an f32 island inside it; convert its inputs with .to(kFloat)
+///   amp::AutocastGuard off(kCPU, {}, false);           // off inside the region; convert inputs with .to(kFloat)
 ///
-/// dtype: kHalf or kBFloat16, else DTypeError; by default the thread's current choice for the device.
-/// cache_enabled: whether weights are cast once for the outermost region; inherited by default.
-/// A region for a device that is not there warns once and does nothing. The state before is restored exactly, also when
-/// an exception passes.
+/// dtype: kHalf or kBFloat16; by default the thread's current low dtype for the device type. Another dtype throws
+/// DTypeError, or is ignored if `enabled` is false.
+/// cache_enabled: whether casts of weights are cached until the outermost region ends; inherited by default.
+///
+/// If no device of the type is available, the guard warns once and has no effect. The destructor restores the previous
+/// state.
 class [[nodiscard]] AutocastGuard {
  public:
   explicit AutocastGuard(DeviceType type, std::optional<DType> dtype = {}, bool enabled = true,
@@ -30,16 +34,17 @@ class [[nodiscard]] AutocastGuard {
   bool previous_cache_;
 };
 
-/// Whether the calling thread is in an enabled region for this device type.
+/// Whether autocast is on in the calling thread for this device type.
 bool is_autocast_enabled(DeviceType type);
-/// Switches autocast on or off for the calling thread outside of any region, as torch.set_autocast_enabled. Casts of
-/// weights are then kept until the weights change, a region ends, or clear_autocast_cache().
+/// Switches autocast on or off for the calling thread without a scope, like torch.set_autocast_enabled. Outside
+/// regions, casts of weights are cached until the weights change, a region ends or clear_autocast_cache() is called.
 void set_autocast_enabled(DeviceType type, bool enabled);
-/// The low dtype of the calling thread's regions for this device type.
+/// The calling thread's low dtype for this device type.
 DType get_autocast_dtype(DeviceType type);
-/// Sets the dtype that regions of this thread take by default. Throws DTypeError unless f16 or bf16.
+/// Sets the calling thread's low dtype for this device type, the default of its regions. Throws DTypeError unless it is
+/// f16 or bf16.
 void set_autocast_dtype(DeviceType type, DType dtype);
-/// Whether regions for this device type have an effect in this build on this machine.
+/// Whether autocast for this device type has an effect in this build on this machine.
 bool is_autocast_available(DeviceType type);
 bool is_autocast_cache_enabled();
 

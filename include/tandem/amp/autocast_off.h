@@ -1,10 +1,11 @@
 #pragma once
-// AutocastOff: the scope in which no input is cast, whatever region the thread is in.
+// AutocastOff: a scope in which autocast is off for all devices.
 #include "tandem/tensor/context.h"
 
 namespace tandem::amp {
 
-/// Switches autocast off for every device on this thread, and back as it was at the end of the scope.
+/// Switches autocast off on this thread for all device types until the end of the scope, which restores the previous
+/// state.
 class [[nodiscard]] AutocastOff {
  public:
   AutocastOff() {

@@ -1,5 +1,5 @@
 #pragma once
-// Booster: the parts of a training run, turned over to a mixed-precision mode. Source: Colossal-AI, Booster.
+// Booster: applies a mixed-precision mode to the parts of a training run. Source: Colossal-AI, Booster.
 #include <memory>
 #include <string_view>
 #include <tuple>
@@ -10,7 +10,7 @@
 
 namespace tandem::amp {
 
-/// A loss function under a mode: calls `function` with the mode's hook around it.
+/// A loss function with the call hook of a mode.
 template <class Function>
 class BoostedFunction {
  public:
@@ -41,19 +41,20 @@ class BoostedFunction {
 ///     opt.step();
 ///   }
 ///
-/// boost() changes model and optimizer in place: the names before and after stand for the same objects. A model is
-/// called as `net(x)` (one by value: `nn::call(net, x)`); `net->forward(x)` leaves the mode's casts out.
+/// boost() changes model and optimizer in place and returns references to them. Call the model as `net(x)` (a module
+/// held by value: `nn::call(net, x)`); `net->forward(x)` does not apply the mode's casts.
 class Booster {
  public:
-  /// No mode: f32.
+  /// Without a mode: trains in f32.
   Booster() = default;
-  /// A mode by name with its defaults; see MixedPrecision::by_name.
+  /// Uses the mode of this name with its defaults; see MixedPrecision::by_name.
   explicit Booster(std::string_view mixed_precision) : mode_(MixedPrecision::by_name(mixed_precision)) {}
   /// Throws StateError for null.
   explicit Booster(std::shared_ptr<MixedPrecision> mixed_precision);
 
-  /// Model (a module or a holder), optimizer, loss function (anything to call), and what the mode leaves alone: data
-  /// loader, scheduler, others. Several models and optimizers are boosted in pairs, each optimizer with its own scale.
+  /// Applies the mode to a model (a module or a holder), an optimizer and a loss function (any callable). `others`,
+  /// such as data loader and schedule, are returned unchanged. Call boost() once per pair of model and optimizer; each
+  /// optimizer has its own scale.
   template <class Model, class Optimizer, class Criterion, class... Others>
   std::tuple<Model&, Optimizer&, BoostedFunction<Criterion>, Others&...> boost(Model& model, Optimizer& optimizer,
                                                                                Criterion& criterion,
@@ -72,13 +73,13 @@ class Booster {
     return {model, optimizer};
   }
 
-  /// Runs the loss backward for optimizer.step(), in place of loss.backward().
+  /// Replaces loss.backward(): runs it as the mode requires before optimizer.step().
   void backward(const Tensor& loss, optim::Optimizer& optimizer, std::optional<bool> retain_graph = std::nullopt);
-  /// Divides the optimizer's gradients by the scale now, to look at or clip them before the step.
+  /// Divides the optimizer's gradients by the scale, so that they can be inspected or clipped before the step.
   void unscale_(optim::Optimizer& optimizer);
   /// The optimizer's loss scale; 1 without scaling. Waits for the device.
   double scale(const optim::Optimizer& optimizer) const { return mode_ ? mode_->scale(optimizer) : 1; }
-  /// Null: f32.
+  /// The mode; null for f32.
   const std::shared_ptr<MixedPrecision>& mixed_precision() const { return mode_; }
 
  private:

@@ -1,46 +1,47 @@
 #pragma once
-// The cast cache: one cast per weight, dtype and iteration. A weight changed in place, by set_data, or through a
-// data_ptr() taken since is cast again; a write through a pointer that was taken before the region is seen by the next
-// region.
+// The cast cache: each weight is cast once per dtype and iteration. A weight is cast again if it was changed in place,
+// by set_data(), or through a data_ptr() taken after the cast. A write through a pointer taken before the region is
+// not noticed until the next region.
 #include <cstdint>
 
 #include "tandem/tensor/tensor.h"
 
 namespace tandem::amp {
 
-/// What the calling thread's cache holds and did.
+/// Contents and statistics of the calling thread's cache.
 struct CastCacheStats {
-  int64_t entries = 0;     ///< casts held now
+  int64_t entries = 0;     ///< casts in the cache now
   int64_t bytes = 0;       ///< their memory
-  int64_t hits = 0;        ///< casts saved, lasting copies of optimizers included
-  int64_t misses = 0;      ///< casts made and kept
-  int64_t uncached = 0;    ///< casts made and not kept: activations, batches
-  int64_t cast_bytes = 0;  ///< that casts wrote
+  int64_t hits = 0;        ///< casts avoided, by the cache or by copies that an optimizer step wrote
+  int64_t misses = 0;      ///< casts made and cached
+  int64_t uncached = 0;    ///< casts made and not cached: activations, batches
+  int64_t cast_bytes = 0;  ///< bytes written by casts
 };
 
-/// Statistics of the calling thread's cache since the thread began.
+/// Statistics of the calling thread's cache since the thread started.
 CastCacheStats autocast_cache_stats();
-/// Drops the calling thread's casts. Happens by itself when its outermost region ends.
+/// Drops the calling thread's cached casts. Called automatically when its outermost region ends.
 void clear_autocast_cache();
-/// The most bytes that a thread's cache holds; casts beyond it are made but not kept. Default: no limit. Throws
+/// Sets the maximum size in bytes of each thread's cache. Casts beyond it are not cached. Default: no limit. Throws
 /// StateError for a negative number.
 void set_autocast_cache_limit(int64_t bytes);
 
 namespace detail {
-/// Drops the calling thread's casts unless it is in a region: an iteration of a mode has ended.
+/// Drops the calling thread's cached casts unless it is in a region. The modes call it at the end of an iteration.
 void end_casts_outside_regions();
-/// `x` in `dtype`. Weights (f32 leaves that require grad, or frozen parameters) come from the cache when the region
-/// allows it. The result has no history: the door connects gradients to `x` itself.
+/// Returns `x` cast to `dtype`. Weights (f32 leaves that require grad, or frozen parameters) are cached if the region
+/// allows it. The result has no history: dispatch (autograd/apply.h) connects gradients to `x` itself.
 Tensor cached_cast(const Tensor& x, DType dtype);
 
-/// The low-precision copy of `weight` that the last optimizer step wrote, if it is still the weight's value; else null.
+/// Returns the low-precision copy of `weight` that the last optimizer step wrote, or an undefined tensor if the weight
+/// has changed since.
 Tensor lasting_copy(const Tensor& weight, DType dtype);
-/// The weight's current cast, whether lasting or of the last region: memory into which the optimizer may write the next
-/// one in the pass that writes the weight, once nobody else holds it. Undefined when there is none; casts of a weight
-/// outlive their region only from the first call on, so nothing does without an optimizer that makes use of it.
+/// Returns the weight's current cast, made by the last optimizer step or in the last region, or an undefined tensor. If
+/// nothing else refers to that memory, the optimizer may write the next cast there in the pass that writes the weight.
+/// Casts of a weight outlive their region only after the first call, so only if an optimizer uses them.
 Tensor lasting_buffer(const Tensor& weight);
-/// Declares `copy` to be the value of `weight` until the weight's version moves. The optimizer calls it after a step
-/// that wrote both.
+/// Declares `copy` to hold the value of `weight` until the weight's version changes. An optimizer calls this after a
+/// step that wrote both.
 void set_lasting_copy(const Tensor& weight, const Tensor& copy);
 }  // namespace detail
 

@@ -1,5 +1,5 @@
 #pragma once
-// Casts and regions around a module's forward(): what the modes put there.
+// CastHook: the casts and the autocast region that modes put around a module's forward().
 #include <memory>
 #include <optional>
 
@@ -7,15 +7,15 @@
 
 namespace tandem::amp {
 
-/// What happens to the floating tensors (f64 aside) that go into and come out of a module, and the region in between.
+/// Options of a CastHook. Only floating tensors are cast, except f64.
 struct CastHookOptions {
-  std::optional<DType> inputs, outputs;  ///< cast to it
-  /// nullopt: the caller's region goes on; else the region for the inputs' device: switched on with `low`, or off.
+  std::optional<DType> inputs, outputs;  ///< the dtype that inputs or outputs are cast to; nullopt: no cast
+  /// Switches autocast for the inputs' device type on, with dtype `low`, or off. nullopt: autocast stays as it is.
   std::optional<bool> autocast;
   DType low = kHalf;
 };
 
-/// A call hook that casts.
+/// A call hook that applies CastHookOptions.
 class CastHook final : public nn::CallHook {
  public:
   explicit CastHook(const CastHookOptions& options) : options_(options) {}

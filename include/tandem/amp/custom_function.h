@@ -1,23 +1,23 @@
 #pragma once
-// CustomFunction: an autograd::Function that goes with autocast. PyTorch's custom_fwd and custom_bwd in C++.
+// CustomFunction: an autograd::Function with defined behavior under autocast, like PyTorch's custom_fwd and custom_bwd.
 #include "tandem/autograd/function.h"
 
 namespace tandem::amp {
 
-/// Base of a Function for use under autocast, in one of two ways:
+/// Base of a Function for use under autocast. There are two variants:
 ///
 ///   struct MyMM : amp::CustomFunction<MyMM> { ... };
-///     forward runs under the caller's autocast, and backward, whenever it runs, under the same: device by device the
-///     same dtype, policies and cache flag.
+///     forward runs under the caller's autocast state, and so does backward, whenever it runs: the same state of each
+///     device type, policies and cache flag.
 ///   struct MyLoss : amp::CustomFunction<MyLoss, kFloat> { ... };
-///     In an autocast region forward gets its inputs in f32 (or f16, bf16) and runs, as does backward, with autocast
-///     off. Cast are floating tensors, f64 apart, on devices whose autocast is on, in containers too; all else is
-///     passed as it is. Outside of regions nothing is cast.
+///     In an autocast region, forward gets its inputs in f32 (or f16, bf16), and forward and backward run with
+///     autocast off. Floating tensors except f64 are cast, in containers too, if autocast is on for their device
+///     type; other arguments are passed unchanged. Outside regions nothing is cast.
 ///
-/// A gradient comes back in the dtype of the input before the cast. A saved input stays connected to what it was cast
-/// from, so double backward flows through it.
-/// Source: PyTorch's custom_fwd(cast_inputs) and custom_bwd (torch/amp/autocast_mode.py). They name a device type; here
-/// each tensor goes by its own device.
+/// The gradient of an input has the input's dtype before the cast. A saved cast input stays connected to the original
+/// input, so double backward flows through it.
+/// Source: PyTorch's custom_fwd(cast_inputs) and custom_bwd (torch/amp/autocast_mode.py). Those take a device type;
+/// here the device type of each tensor decides.
 template <class T, DType... CastInputs>
 requires(sizeof...(CastInputs) <= 1) struct CustomFunction {
   static constexpr bool casts_inputs = sizeof...(CastInputs) == 1;

@@ -1,5 +1,5 @@
 #pragma once
-// Ops of the user's own that pass the same door as the built-in ones.
+// User-defined ops, dispatched like the built-in ones.
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,19 +8,21 @@
 
 namespace tandem::amp {
 
-/// custom_op for several outputs.
+/// custom_op with several outputs.
 template <tandem::detail::FixedString Name, class F, class... In>
 std::vector<Tensor> custom_op_n(Cast cast, F&& forward, const In&... inputs) {
   tandem::detail::DoorCall call(Name.text, cast);
   return tandem::detail::pass(call, false, forward, inputs...);
 }
 
-/// Runs `forward` over `inputs` as an op named `Name` with the stated autocast policy; `forward` gets the cast inputs
-/// and returns a Result (autograd/apply.h explains it). Inputs: Tensor or TensorList.
+/// Runs `forward` on `inputs` as an op named `Name` with the autocast policy `cast`. `forward` gets the cast inputs and
+/// returns a Result (see autograd/apply.h). Inputs are Tensor or TensorList. Throws AutogradError if `forward` returns
+/// no defined tensor.
 ///
 ///   Tensor y = amp::custom_op<"my_gelu">(amp::Cast::f32, [](const Tensor& x) {
-///     return Result{gelu(x), save(x), [](const Backward& b) -> Grads { return {my_gelu_backward(b.grad(),
-///     b.saved(0))}; }};
+///     return Result{gelu(x), save(x), [](const Backward& b) -> Grads {
+///       return {my_gelu_backward(b.grad(), b.saved(0))};
+///     }};
 ///   }, x);
 template <tandem::detail::FixedString Name, class F, class... In>
 Tensor custom_op(Cast cast, F&& forward, const In&... inputs) {

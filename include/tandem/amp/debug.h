@@ -1,5 +1,5 @@
 #pragma once
-// What shows what AMP does: docs/seeing.md. Apart from tandem.h, which every file of a program pays for.
+// The AMP debugging tools, see docs/seeing.md. Not included by tandem.h, to keep compile times low.
 #include "tandem/amp/check_numerics.h"
 #include "tandem/amp/compare_accuracy.h"
 #include "tandem/amp/explain.h"

@@ -1,5 +1,5 @@
 #pragma once
-// Dtype policies of modules: in which dtype a layer keeps its parameters, and in which it computes. Source: Keras,
+// Dtype policies of modules: the dtypes of a layer's parameters and of its computation. Source: Keras,
 // keras.dtype_policies.
 #include <string>
 #include <string_view>
@@ -8,20 +8,20 @@
 
 namespace tandem::amp {
 
-/// A policy by its name:
+/// A named policy:
 ///
-///   name               compute dtype  variable dtype
-///   "float32"          f32            f32      autocast off inside
-///   "float16"          f16            f16
-///   "bfloat16"         bf16           bf16
-///   "mixed_float16"    f16            f32      autocast to f16 inside
-///   "mixed_bfloat16"   bf16           f32      autocast to bf16 inside
+///   name               compute dtype  variable dtype  autocast inside
+///   "float32"          f32            f32             off
+///   "float16"          f16            f16             off
+///   "bfloat16"         bf16           bf16            off
+///   "mixed_float16"    f16            f32             f16
+///   "mixed_bfloat16"   bf16           f32             bf16
 ///
-/// A layer casts floating inputs to its compute dtype. Outputs come as the layer's ops give them; an op that the policy
-/// table keeps in f32 (softmax, losses) gives f32 also under a mixed policy.
+/// A layer casts its floating inputs, except f64, to the compute dtype. Outputs are not cast: an op that the policy
+/// table runs in f32 (softmax, losses) returns f32 under a mixed policy too.
 class DTypePolicy {
  public:
-  /// Throws StateError for another name.
+  /// Throws StateError for any other name.
   DTypePolicy(std::string_view name);
   DTypePolicy(const char* name) : DTypePolicy(std::string_view(name)) {}
   const std::string& name() const { return name_; }
@@ -34,20 +34,21 @@ class DTypePolicy {
   DType compute_, variable_;
 };
 
-/// Gives `module` a policy: casts its parameters and buffers, those of submodules included, to the variable dtype, and
-/// its inputs on every call to the compute dtype. Submodules may have policies of their own, set afterwards. It holds
-/// where the module is called as `layer(x)` or by a container; `layer->forward(x)` leaves it out.
+/// Sets the policy of `module`. Casts its parameters and buffers, those of submodules included, to the variable dtype;
+/// each call casts the inputs to the compute dtype. Submodules may be given other policies afterwards. The policy
+/// applies to calls of the form `layer(x)` and calls by containers, not to `layer->forward(x)`.
 void set_dtype_policy(nn::Module& module, const DTypePolicy& policy);
 template <class Contained>
 void set_dtype_policy(const nn::ModuleHolder<Contained>& module, const DTypePolicy& policy) {
   set_dtype_policy(*module, policy);
 }
-/// The policy that set_dtype_policy gave, or that the module got when it was made; "float32" without one.
+/// Returns the policy set by set_dtype_policy() or, when the module was made, by set_global_dtype_policy(); "float32"
+/// if there is none.
 DTypePolicy dtype_policy(const nn::Module& module);
 
-/// The policy of modules that are made from now on, for the whole process: keras.config.set_dtype_policy. Only policies
-/// with f32 variables, else StateError; "float32" is the default. Losses (nn::LossModule) are no layers: under a mixed
-/// policy they get "float32", which also makes f32 of a layer's 16-bit output.
+/// Sets the policy of modules made from now on, for the whole process, like keras.config.set_dtype_policy. The default
+/// is "float32". Throws StateError unless the variable dtype is f32. Under a mixed policy, losses (nn::LossModule) get
+/// "float32", which also casts the 16-bit output of a layer to f32.
 void set_global_dtype_policy(const DTypePolicy& policy);
 
 }  // namespace tandem::amp

@@ -1,5 +1,5 @@
 #pragma once
-// explain: by which rule an op's tensors got their dtypes.
+// explain: tells by which rule the tensors of an op got their dtypes.
 #include <concepts>
 #include <functional>
 #include <iosfwd>
@@ -16,16 +16,16 @@ namespace tandem::amp {
 /// Why the tensors of one call of an op have their dtypes.
 struct Explanation {
   std::string op;
-  std::string rule;                 ///< the policy in force, and where it comes from
-  std::vector<std::string> inputs;  ///< a sentence each
-  std::string result;               ///< of the result, or why there is none
+  std::string rule;                 ///< the policy in force and its origin
+  std::vector<std::string> inputs;  ///< one line per input
+  std::string result;               ///< the dtype of the result and its reason, or why there is no result
 
   std::string str() const;
 };
 
-/// What the policy that is in force on this thread does with an op's inputs of these dtypes on `device`: the answer is
-/// taken from the door itself, in front of the op's body. An op that is banned is explained, too. Throws StateError for
-/// an op that is not in the table (amp/policy.h), DeviceError where the device is not available.
+/// Explains what the policy in force on this thread does with inputs of these dtypes on `device`. The answer comes from
+/// an actual dispatch that stops before the op's body. Banned ops are explained too. Throws StateError for an op that
+/// is not in the table (amp/policy.h), DeviceError if the device is not available.
 ///
 ///   amp::AutocastGuard autocast(kCPU);
 ///   std::cout << amp::explain("linear", {kFloat, kDouble});
@@ -35,23 +35,23 @@ Explanation explain(std::string_view op, DType first, D... more) {
   return explain(op, std::vector<DType>{first, more...});
 }
 
-/// The ops that a piece of code called, in order, each with its reasons.
+/// The ops that a function called, in order, with their explanations.
 struct Explanations {
   std::vector<Explanation> ops;
-  std::string error;  ///< of a tandem::Error that ended the run; else empty
+  std::string error;  ///< the message of a tandem::Error that ended the run, else empty
 
   std::string str() const;
 };
 
-/// Runs `run` on this thread and explains every op that passes the door, backward passes and in-place calls included. A
-/// tandem::Error that `run` throws ends it and is part of the answer: the last op explained is the one that refused,
-/// if it got as far as its body. Throws StateError for an empty function.
+/// Calls `run` on this thread and explains every op that it dispatches, including those of backward passes and in-place
+/// calls. A tandem::Error thrown by `run` is caught and reported in `error`; if the failing op had reached its body, it
+/// is the last op explained. Throws StateError for an empty function.
 Explanations explain(const std::function<void()>& run);
 
-/// "lower", "f32", ...: the name of a policy in the table.
+/// The name of a policy as in the table: "lower", "f32", ...
 std::string_view name(Cast policy);
 
-/// These write str().
+/// Write str().
 std::ostream& operator<<(std::ostream& stream, const Explanation& explanation);
 std::ostream& operator<<(std::ostream& stream, const Explanations& explanations);
 

@@ -1,14 +1,15 @@
 #pragma once
-// In which precision the gradients of cast weights are computed.
+// GradientDType: the precision of gradients of inputs that autocast has cast.
 #include <cstdint>
 
 namespace tandem::amp {
 
-/// Full: a weight that was cast to f16 or bf16 gets its gradient in f32 straight from the product.
-/// Lower: the gradient is rounded through the low dtype first, as PyTorch does; for parity with its traces.
+/// Full: gradients of inputs that were cast to f16 or bf16 are not rounded to that dtype: the matrix product writes the
+/// f32 gradient of a weight directly. Lower: gradients are rounded to the low dtype first, as in PyTorch, to reproduce
+/// its results.
 enum class GradientDType : uint8_t { Full, Lower };
 
-/// For ops recorded from now on, in the whole process.
+/// Sets the mode for ops recorded from now on, for the whole process.
 void set_gradient_dtype(GradientDType mode);
 GradientDType gradient_dtype();
 

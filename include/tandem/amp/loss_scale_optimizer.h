@@ -1,5 +1,5 @@
 #pragma once
-// LossScaleOptimizer: an optimizer with loss scaling around it. Source: Keras, keras.optimizers.LossScaleOptimizer.
+// LossScaleOptimizer: wraps an optimizer with loss scaling. Source: Keras, keras.optimizers.LossScaleOptimizer.
 #include <optional>
 
 #include "tandem/amp/grad_scaler.h"
@@ -7,11 +7,12 @@
 
 namespace tandem::amp {
 
-/// Keras's defaults. The scale doubles after dynamic_growth_steps clean steps and halves at an overflow.
+/// Options, with Keras's defaults. The scale doubles after dynamic_growth_steps clean steps in a row and is halved at
+/// an overflow.
 struct LossScaleOptimizerOptions {
   TANDEM_ARG(double, initial_scale) = 32768;
   TANDEM_ARG(int64_t, dynamic_growth_steps) = 2000;
-  /// A fixed scale instead.
+  /// If set, a fixed scale.
   TANDEM_ARG(std::optional<double>, loss_scale_factor);
 };
 
@@ -23,26 +24,28 @@ struct LossScaleOptimizerOptions {
 ///   optimizer.scale_loss(loss).backward();
 ///   optimizer.step();
 ///
-/// Unlike Keras's, its scale never becomes inf or 0. The inner optimizer must outlive it.
+/// Unlike in Keras, the scale never becomes inf or 0. The inner optimizer must outlive this object.
 class LossScaleOptimizer {
  public:
-  /// Throws StateError for options outside their domains, and for an optimizer that has a mode already.
+  /// Throws StateError for options outside their domains, and for an optimizer that already has a step scaler (set by
+  /// another mode).
   explicit LossScaleOptimizer(optim::Optimizer& inner, const LossScaleOptimizerOptions& options = {});
 
-  /// loss times scale, in f32.
+  /// Returns loss times scale, in f32 (f64 stays f64).
   Tensor scale_loss(const Tensor& loss) { return scaler_.scale(loss); }
-  /// Unscales, skips on inf or NaN, adapts the scale. Does not wait for the device.
+  /// Unscales the gradients, steps unless they contain inf or NaN, and adapts the scale. Does not wait for the device
+  /// if the inner optimizer's steps_fused() is true.
   StepResult step();
   void zero_grad(bool set_to_none = true) { inner_.zero_grad(set_to_none); }
-  /// Divides the gradients by the scale now, to look at or clip them before the step.
+  /// Divides the gradients by the scale, so that they can be inspected or clipped before the step.
   void unscale_() { scaler_.unscale_(inner_); }
 
   optim::Optimizer& inner_optimizer() { return inner_; }
   /// For an io::Checkpoint: `run.add("scaler", optimizer.scaler())`.
   GradScaler& scaler() { return scaler_; }
-  /// The scale now; waits for the device.
+  /// The current scale. Waits for the device.
   double dynamic_scale() const { return scaler_.get_scale(); }
-  /// Clean steps since the scale last changed; waits for the device.
+  /// Number of clean steps since the last overflow or growth of the scale. Waits for the device.
   int64_t step_counter() const { return scaler_.get_growth_tracker(); }
   ScalerState state_dict() const { return scaler_.state_dict(); }
   void load_state_dict(const ScalerState& state) { scaler_.load_state_dict(state); }

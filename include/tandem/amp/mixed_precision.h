@@ -1,5 +1,5 @@
 #pragma once
-// Colossal-AI's modes by name, for a Booster. Source: Colossal-AI, colossalai/booster/mixed_precision.
+// The mixed-precision modes of Booster. Source: Colossal-AI, colossalai/booster/mixed_precision.
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,32 +12,32 @@
 
 namespace tandem::amp {
 
-/// How a Booster trains in mixed precision.
+/// Base of the modes.
 class MixedPrecision {
  public:
   virtual ~MixedPrecision() = default;
-  /// "fp16", "fp16_apex", "fp16_naive", "bf16", each with its defaults. Throws NotImplementedError for "fp8",
-  /// StateError for any other word.
+  /// Returns a mode with its defaults: "fp16", "fp16_apex", "fp16_naive" or "bf16". Throws NotImplementedError for
+  /// "fp8", StateError for any other name.
   static std::shared_ptr<MixedPrecision> by_name(std::string_view name);
   virtual std::string name() const = 0;
 
-  /// Changes model and optimizer in place, once each. Throws StateError for an optimizer that has a mode already.
+  /// Applies the mode to model and optimizer, in place. Throws StateError for an optimizer that already has a mode.
   virtual void configure(nn::Module& model, optim::Optimizer& optimizer) = 0;
-  /// What is put around a loss function; null: nothing.
+  /// The call hook for loss functions; null for none.
   virtual std::shared_ptr<const nn::CallHook> criterion_hook() const { return nullptr; }
-  /// Runs the loss backward, so that optimizer.step() can follow. Throws StateError for an optimizer that configure()
-  /// has not seen.
+  /// Runs backward from the loss, with its scale. optimizer.step() may follow. Throws StateError for an optimizer that
+  /// was not passed to configure().
   virtual void backward(const Tensor& loss, optim::Optimizer& optimizer, std::optional<bool> retain_graph) = 0;
-  /// Divides the optimizer's gradients by the scale now, to look at or clip them before the step.
+  /// Divides the optimizer's gradients by the scale, so that they can be inspected or clipped before the step.
   virtual void unscale_(optim::Optimizer& optimizer) = 0;
-  /// The optimizer's scale; 1 without scaling. Waits for the device.
+  /// The optimizer's loss scale; 1 without scaling. Waits for the device.
   virtual double scale(const optim::Optimizer& optimizer) const = 0;
 };
 
 /// "fp16": PyTorch's AMP. The model and the loss run under autocast in f16; each optimizer has a GradScaler.
 class FP16TorchMixedPrecision : public MixedPrecision {
  public:
-  /// init_scale 65536, growth_factor 2, backoff_factor 0.5, growth_interval 2000.
+  /// Default options: init_scale 65536, growth_factor 2, backoff_factor 0.5, growth_interval 2000.
   explicit FP16TorchMixedPrecision(const GradScalerOptions& options = {});
   std::string name() const override { return "fp16"; }
   void configure(nn::Module& model, optim::Optimizer& optimizer) override;
@@ -54,15 +54,15 @@ class FP16TorchMixedPrecision : public MixedPrecision {
   DType low_;
 };
 
-/// "bf16": the same in bf16, whose range needs no scaling; what Colossal-AI's class of this name only announces.
+/// "bf16": the same in bf16, whose range makes loss scaling unnecessary. In Colossal-AI this class is a stub.
 class BF16MixedPrecision final : public FP16TorchMixedPrecision {
  public:
   BF16MixedPrecision() : FP16TorchMixedPrecision(GradScalerOptions().enabled(false), kBFloat16) {}
   std::string name() const override { return "bf16"; }
 };
 
-/// "fp16_apex": amp::initialize at a level, O1 by default. A Booster gives one loss to each optimizer, so num_losses
-/// stays 1.
+/// "fp16_apex": amp::initialize() with an optimization level. Booster has one loss per optimizer, so leave num_losses
+/// at 1.
 class FP16ApexMixedPrecision final : public MixedPrecision {
  public:
   explicit FP16ApexMixedPrecision(OptLevel level = OptLevel::O1, const InitializeOptions& options = {})
@@ -78,25 +78,25 @@ class FP16ApexMixedPrecision final : public MixedPrecision {
   InitializeOptions options_;
 };
 
-/// Options of the naive mode; Colossal-AI's defaults.
+/// Options of "fp16_naive", with Colossal-AI's defaults.
 struct FP16NaiveOptions {
-  /// Counts the zeros among the gradients of every step; num_zeros_in_grad() reads the count.
+  /// Counts the zeros in the gradients at each step, for num_zeros_in_grad().
   TANDEM_ARG(bool, log_num_zeros_in_grad) = false;
   TANDEM_ARG(double, initial_scale) = 65536;
   TANDEM_ARG(double, growth_factor) = 2;
   TANDEM_ARG(double, backoff_factor) = 0.5;
   TANDEM_ARG(int64_t, growth_interval) = 1000;
-  /// Overflows since the last growth before the scale backs off: Hysteresis::colossal.
+  /// Number of overflows since the last growth at which the scale backs off, see Hysteresis::colossal.
   TANDEM_ARG(int64_t, hysteresis) = 2;
   TANDEM_ARG(double, min_scale) = 1;
   TANDEM_ARG(double, max_scale) = 4294967296.0;
-  /// The model's outputs in f32.
+  /// Casts the model's outputs to f32.
   TANDEM_ARG(bool, output_to_fp32) = true;
-  /// Prints overflows and changes of the scale, for which every step waits.
+  /// Prints overflows and changes of the scale; every step then waits for the device.
   TANDEM_ARG(bool, verbose) = false;
 };
 
-/// "fp16_naive": the whole model in f16, batch norm too, over f32 masters in the optimizer.
+/// "fp16_naive": the whole model in f16, batch norm included, with f32 master weights in the optimizer.
 class FP16NaiveMixedPrecision final : public MixedPrecision {
  public:
   /// Throws StateError for options outside their domains.
@@ -106,8 +106,8 @@ class FP16NaiveMixedPrecision final : public MixedPrecision {
   void backward(const Tensor& loss, optim::Optimizer& optimizer, std::optional<bool> retain_graph) override;
   void unscale_(optim::Optimizer& optimizer) override;
   double scale(const optim::Optimizer& optimizer) const override;
-  /// Zeros among the gradients of the optimizer's last step; waits for the device. Throws StateError without
-  /// log_num_zeros_in_grad or before a step.
+  /// The number of zeros in the gradients of the optimizer's last step. Waits for the device. Throws StateError without
+  /// log_num_zeros_in_grad or before the first step.
   int64_t num_zeros_in_grad(const optim::Optimizer& optimizer) const;
 
  private:

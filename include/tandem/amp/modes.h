@@ -1,5 +1,5 @@
 #pragma once
-// The modes of other systems: docs/modes.md. Apart from tandem.h, which every file of a program pays for.
+// The AMP modes of other systems, see docs/modes.md. Not included by tandem.h, to keep compile times low.
 #include "tandem/amp/booster.h"
 #include "tandem/amp/dtype_policy.h"
 #include "tandem/amp/loss_scale_optimizer.h"

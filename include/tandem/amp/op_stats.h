@@ -1,5 +1,5 @@
 #pragma once
-// OpStats: which ops ran in which dtype, and what autocast's casts cost.
+// OpStats: counts which ops ran in which dtype, and autocast's casts.
 #include <cstdint>
 #include <iosfwd>
 #include <memory>
@@ -10,24 +10,25 @@
 
 namespace tandem::amp {
 
-/// The calls of one op that computed in one dtype.
+/// Counts for the calls of one op in one dtype.
 struct OpCount {
   std::string op;
-  DType dtype = kFloat;         ///< of its floating inputs after the policy, the widest; without any: of its result
+  /// The op's dtype argument; else the widest dtype of its floating inputs after casts; else that of its result.
+  DType dtype = kFloat;
   int64_t calls = 0;            ///< forward and backward
-  int64_t backward_calls = 0;   ///< ... of them in the backward pass
+  int64_t backward_calls = 0;   ///< of these, calls in the backward pass
   int64_t casts = 0;            ///< tensors that the policy cast for these calls
-  int64_t cast_bytes = 0;       ///< ... and the bytes that this wrote
-  int64_t cache_hits = 0;       ///< casts saved: the weight's copy was there
-  int64_t cache_misses = 0;     ///< of `casts`: weights, whose copy is kept for the region
-  int64_t odd_products = 0;     ///< matrix products of f16 or bf16 with a size that is no multiple of 8
-  int64_t result_elements = 0;  ///< in all results together
+  int64_t cast_bytes = 0;       ///< bytes written by these casts
+  int64_t cache_hits = 0;       ///< casts avoided: a copy of the weight existed
+  int64_t cache_misses = 0;     ///< of `casts`, those of weights, which are cached for the region
+  int64_t odd_products = 0;     ///< matrix products in f16 or bf16 with a size that is not a multiple of 8
+  int64_t result_elements = 0;  ///< number of elements of all results
 };
 
-/// Counts the ops of the calling thread, and of threads that ThreadContext carries its modes to, from its making to its
-/// end: forward, backward (which runs on the thread that calls it), in-place. Not counted is what is no op: the body of
-/// an op, gradients that a backward makes in a kernel of its own (that of linear's weight), optimizer steps. Waits for
-/// nothing.
+/// During its lifetime, counts the ops of the calling thread, and of threads that get its modes through ThreadContext:
+/// forward, backward (which runs on the thread that calls it) and in-place. Not counted are ops inside the body of
+/// another op, optimizer steps, and gradients that a kernel computes directly (such as that of linear's weight). Does
+/// not wait for the device.
 ///
 ///   {
 ///     amp::OpStats stats(&std::cout);   // prints its table at the end of the scope
@@ -37,22 +38,22 @@ struct OpCount {
 /// Source of the idea: Paddle's amp.debugging.collect_operator_stats.
 class [[nodiscard]] OpStats {
  public:
-  /// `print_at_end` gets the table when this object ends; null: nothing.
+  /// The destructor writes the table to `print_at_end`, unless that is null.
   explicit OpStats(std::ostream* print_at_end = nullptr);
   ~OpStats();
   OpStats(const OpStats&) = delete;
   OpStats& operator=(const OpStats&) = delete;
 
-  /// What was counted so far, by op and dtype.
+  /// The counts so far, by op and dtype.
   std::vector<OpCount> counts() const;
   /// The sum over all ops.
   OpCount total() const;
-  /// A line per op, the most called first: calls in each dtype, casts; then the total, and what makes AMP slow if there
-  /// is some of it.
+  /// Returns a table with one line per op, by decreasing number of calls: calls in each dtype, and casts. Then follow
+  /// the total and, if there are any odd_products, a line about them.
   std::string table() const;
-  /// {"ops": [{"op": .., "dtype": .., "calls": .., ...}], "total": {..}}, with the names of OpCount.
+  /// {"ops": [{"op": .., "dtype": .., "calls": .., ...}], "total": {..}}, with the field names of OpCount.
   std::string json() const;
-  /// Starts again from nothing.
+  /// Sets all counts to zero.
   void reset();
 
  private:

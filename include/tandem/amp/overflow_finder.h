@@ -1,5 +1,5 @@
 #pragma once
-// OverflowFinder: where the first inf or NaN of a training step comes from.
+// OverflowFinder: finds the origin of the first inf or NaN in a training step.
 #include <cstdint>
 #include <iosfwd>
 #include <memory>
@@ -17,46 +17,47 @@ namespace tandem::amp {
 /// The first non-finite values of a step.
 struct Overflow {
   std::string what;  ///< "result 0", "the cast of input 1 from f32 to f16", "input 0, parameter 'fc1.weight'", ...
-  std::string op;    ///< that made it or, for a tensor that came with it, that read it; "" for .grad
-  std::string backward_of;    ///< the forward op whose backward calls `op`; "" in the forward pass
-  std::string module;         ///< whose parameters the (forward) op takes, else the last before it that has some; or ""
-  bool after_module = false;  ///< the latter
-  int64_t call = 0;           ///< number of the op since reset(), from 0
-  /// What went in and what came out, by name.
+  /// The op that produced it or, for an input, read it. "" for parameters, `.grad` and sums of gradients.
+  std::string op;
+  std::string backward_of;  ///< the forward op in whose backward it was found; "" in the forward pass
+  /// The module whose parameters the forward op uses, else the last one used before that op, else "".
+  std::string module;
+  bool after_module = false;  ///< true if `module` is the last one used before the op
+  int64_t call = 0;           ///< index of the op since reset(), from 0
+  /// The op's inputs and results, by name.
   std::vector<std::pair<std::string, Numerics>> tensors;
 
   std::string str() const;
 };
 
-/// Looks at the inputs and results of every op of this thread (and of threads that ThreadContext carries its modes to),
-/// forward and backward, until the first inf or NaN is found: in a result, in the cast that autocast made of an input,
-/// in a tensor that came with it, or in a gradient. While it lives every op waits for the device; nothing is left of
-/// that afterwards.
+/// Checks the inputs and results of every op of this thread (and of threads that get its modes through ThreadContext),
+/// forward and backward, until it finds the first inf or NaN: in an input, in autocast's cast of an input, in a result
+/// or in a gradient. Until then, every op waits for the device.
 ///
 ///   amp::OverflowFinder finder(net);
 ///   loss = net->forward(x) ...; scaler.scale(loss).backward();
 ///   if (auto found = finder.found()) std::cout << *found;
 ///
-/// Steps that a GradScaler skips while it looks for its scale are no faults: what is found there is the gradient that
-/// did not fit.
+/// A GradScaler may skip steps until it has found a suitable scale. In such a step the finder reports a gradient that
+/// overflowed because of the scale; that is not a bug.
 class [[nodiscard]] OverflowFinder {
  public:
   OverflowFinder();
-  /// Knows the parameters and buffers of `model` by name, and modules by their parameters.
+  /// Reports the parameters and buffers of `model` by name, and the module whose parameters an op uses.
   explicit OverflowFinder(const nn::Module& model);
   ~OverflowFinder();
   OverflowFinder(const OverflowFinder&) = delete;
   OverflowFinder& operator=(const OverflowFinder&) = delete;
 
-  /// Takes non-finite inputs and results of this op, and what is computed from its results, for meant: masks of -inf.
-  /// Returns *this.
+  /// Does not report non-finite inputs and results of this op, nor values computed from its results; for intended ones,
+  /// such as masks of -inf. Returns *this. Throws StateError for an empty name.
   OverflowFinder& allow(std::string op);
-  /// What was found since reset(); nothing when all was finite.
+  /// The overflow found since reset(); nullopt if there was none.
   std::optional<Overflow> found() const;
-  /// Looks at the parameters and gradients of the model now, for what no op has made: optimizer steps and sums in
-  /// `.grad`. Returns found().
+  /// Checks the parameters and gradients of the model now, since optimizer steps and sums in `.grad` are not ops.
+  /// Returns found().
   std::optional<Overflow> check_parameters();
-  /// Starts a new step.
+  /// Forgets the overflow found, and starts a new step.
   void reset();
 
  private:

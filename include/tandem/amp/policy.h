@@ -1,23 +1,23 @@
 #pragma once
-// THE table of ops: what is a fact of an op stands in its row, above all what it does with its inputs inside an
-// autocast region, on every device.
+// The policy table: one row per op, with what autocast does with the op's inputs, the same on all devices.
 //
-// The policies are PyTorch's for CUDA, plus the CPU-only ones whose reason is numeric (docs/differences.md). An op that
-// is not in the table does not compile.
+// The policies are PyTorch's for CUDA, plus those of its CPU-only policies that have numeric reasons
+// (docs/differences.md). An op that is not in the table does not compile.
 #include <array>
 #include <cstdint>
 #include <string_view>
 
 namespace tandem::amp {
 
-/// What autocast does with the eligible inputs of an op. Eligible: floating, not f64, on the region's device.
+/// What autocast does with the eligible inputs of an op. An input is eligible if it is floating, not f64, and on a
+/// device for which autocast is on.
 enum class Cast : uint8_t {
   lower,      ///< cast to the region's dtype
   f32,        ///< cast to f32
-  f32_dtype,  ///< f32 through the op's own optional `dtype` argument, unless the caller gave one
-  promote,    ///< cast to the widest dtype among them
-  keep,       ///< run as given; the op promotes by the ordinary rules
-  banned      ///< throw, and say what to use
+  f32_dtype,  ///< set the op's optional `dtype` argument to f32, unless the caller gave one
+  promote,    ///< cast to the widest dtype among the eligible inputs
+  keep,       ///< no cast; the op applies the ordinary promotion rules
+  banned      ///< throw an error that says what to use instead, for inputs of any dtype
 };
 
 /// One row of the table.
@@ -29,15 +29,15 @@ struct PolicyRow {
   std::string_view op;
   Cast cast;
   Cast torch_cpu;      ///< PyTorch's policy on the CPU; see torch_cpu_policy()
-  bool is_derivative;  ///< runs in the backward pass of another op, whose test cases check it, too
+  bool is_derivative;  ///< runs in the backward pass of another op; that op's test cases cover it
 };
 
-/// The row of an op that backward passes are made of: it runs outside every region.
+/// Returns the row of an op that is used in backward passes, where autocast is off.
 constexpr PolicyRow derivative(std::string_view op) { return {op, Cast::keep, Cast::keep, true}; }
 
 // Sorted by policy, then by family.
 inline constexpr auto policy_table = std::to_array<PolicyRow>({
-    // matrix products and convolutions: what tensor cores are for
+    // matrix products and convolutions: fast on tensor cores
     {"addmm", Cast::lower},
     {"bmm", Cast::lower},
     {"conv2d", Cast::lower},
@@ -46,7 +46,7 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"linear_relu", Cast::lower},
     {"matmul", Cast::lower},
     {"mm", Cast::lower},
-    // wide range of values, or sums that leave f16's range
+    // ops with a wide range of values, or with sums that overflow f16
     {"exp", Cast::f32, Cast::keep},
     {"expm1", Cast::f32, Cast::keep},
     {"log", Cast::f32, Cast::keep},
@@ -60,20 +60,20 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"binary_cross_entropy_with_logits", Cast::f32},
     {"mse_loss", Cast::f32},
     {"nll_loss", Cast::f32},
-    // the same, where the op has a dtype argument
+    // the same, for ops with a dtype argument
     {"cross_entropy", Cast::f32_dtype, Cast::f32},
     {"log_softmax", Cast::f32_dtype, Cast::keep},
     {"norm", Cast::f32_dtype, Cast::keep},
     {"softmax", Cast::f32_dtype, Cast::keep},
     {"sum", Cast::f32_dtype, Cast::keep},
-    // several operands that must agree
+    // ops whose operands must have the same dtype
     {"atan2", Cast::promote, Cast::keep},
     {"cat", Cast::promote},
     {"scatter_add", Cast::promote, Cast::keep},
     {"stack", Cast::promote},
-    // safe only in another form
+    // unsafe in f16; another op is safe
     {"binary_cross_entropy", Cast::banned, Cast::f32},
-    // element-wise, as given
+    // element-wise ops
     {"abs", Cast::keep},
     {"add", Cast::keep},
     {"ceil", Cast::keep},
@@ -111,7 +111,7 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"sub", Cast::keep},
     {"tanh", Cast::keep},
     {"where", Cast::keep},
-    // reductions that stay in range
+    // reductions without range problems
     {"all", Cast::keep},
     {"any", Cast::keep},
     {"argmax", Cast::keep},
@@ -120,13 +120,13 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"mean", Cast::keep},
     {"min", Cast::keep},
     {"var", Cast::keep},
-    // layers whose kernels take mixed dtypes
+    // layers whose kernels accept mixed dtypes
     {"adaptive_avg_pool2d", Cast::keep},
     {"avg_pool2d", Cast::keep},
     {"batch_norm", Cast::keep},
     {"embedding", Cast::keep},
     {"max_pool2d", Cast::keep},
-    // moving and picking values
+    // copies, views, conversions and indexing
     {"as_strided", Cast::keep},
     {"as_strided_scatter", Cast::keep},
     {"clone", Cast::keep},
@@ -146,7 +146,7 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"transpose", Cast::keep},
     {"unsqueeze", Cast::keep},
     {"view", Cast::keep},
-    // derivatives; gemm is the product with a chosen dtype of the result, in the backward passes of the other products
+    // derivatives; gemm is the matrix product with a selectable result dtype, for the backward of the other products
     derivative("adaptive_avg_pool2d_backward"),
     derivative("avg_pool2d_backward"),
     derivative("batch_norm_backward"),
@@ -168,7 +168,7 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     derivative("tanh_backward"),
 });
 
-/// Row number of `op` in the table, or -1.
+/// Row index of `op` in the table, or -1.
 constexpr int policy_row(std::string_view op) {
   for (size_t i = 0; i < policy_table.size(); ++i) {
     if (policy_table[i].op == op) return static_cast<int>(i);

@@ -1,5 +1,5 @@
 #pragma once
-// Changes of the policy table at run time: for the process, or for a region of one thread.
+// Changes the policies of ops at run time: for the process, or for a scope on one thread.
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -12,13 +12,14 @@
 
 namespace tandem::amp {
 
-/// Op names with the policy that they get instead of the table's.
+/// Ops and their new policies.
 using PolicyChanges = std::vector<std::pair<std::string, Cast>>;
 
-/// The policy of every op inside a PolicyGuard.
+/// The policies of all ops inside a PolicyGuard.
 class PolicyOverrides {
  public:
-  /// The outer region's policies (null: the process's), with `changes` applied. Throws StateError for an unknown op.
+  /// Applies `changes` to the policies of `outer` (null: those of the process). Throws StateError for an unknown op or
+  /// a policy that the op cannot have.
   PolicyOverrides(const PolicyOverrides* outer, const PolicyChanges& changes);
   Cast of(int row) const { return casts_[static_cast<size_t>(row)]; }
 
@@ -26,7 +27,7 @@ class PolicyOverrides {
   std::array<Cast, policy_table.size()> casts_;
 };
 
-/// Changes the policy of ops on this thread until the end of the scope; guards nest.
+/// Changes the policies of ops on this thread until the end of the scope. Guards can be nested.
 ///
 ///   amp::PolicyGuard guard({{"softmax", amp::Cast::keep}, {"layer_norm", amp::Cast::lower}});
 class [[nodiscard]] PolicyGuard {
@@ -40,23 +41,24 @@ class [[nodiscard]] PolicyGuard {
   std::shared_ptr<const PolicyOverrides> outer_;
 };
 
-/// Changes the policy of an op for the whole process, from the next call on. Throws StateError for an unknown op.
+/// Changes the policy of an op for the whole process, from its next call on. Throws StateError for an unknown op or a
+/// policy that the op cannot have.
 void set_policy(std::string_view op, Cast cast);
-/// The policy of an op on this thread now. Throws StateError for an unknown op.
+/// Returns the policy of an op in force on this thread. Throws StateError for an unknown op.
 Cast get_policy(std::string_view op);
-/// Undoes every set_policy.
+/// Undoes all set_policy() calls.
 void reset_policies();
 
-/// PyTorch's CPU lists as changes of this table, for comparisons with PyTorch on the CPU.
+/// PyTorch's CPU policies, as changes to this table, for comparisons with PyTorch on the CPU.
 /// Source: aten/src/ATen/autocast_mode.cpp (AutocastCPU).
 PolicyChanges torch_cpu_policy();
 
 namespace detail {
-/// The policy in force for a row of the table.
+/// The policy in force on this thread for a row of the table.
 Cast current_policy(int row);
-/// The policy of a row outside of every PolicyGuard.
+/// The policy of a row outside PolicyGuards.
 Cast process_policy(int row);
-/// Throws StateError: the op is banned inside autocast; says what to use.
+/// Throws a StateError that says that the op is banned under autocast and what to use instead.
 [[noreturn]] void throw_banned(std::string_view op);
 }  // namespace detail
 

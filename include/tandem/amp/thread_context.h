@@ -1,21 +1,21 @@
 #pragma once
-// Carrying the modes of one thread to another: replicas of a model, pools, recomputation.
+// ThreadContext: applies the modes of one thread to another, for model replicas, thread pools and recomputation.
 #include "tandem/tensor/context.h"
 
 namespace tandem {
 
-/// A copy of a thread's modes: recording, inference, default device, autocast with dtype and cache flag of every
-/// device, policies; and of who looks at its ops.
+/// A copy of a thread's modes: recording, inference mode, default device, autocast state of each device type, cache
+/// flag, policies and observers.
 class ThreadContext {
  public:
-  /// The calling thread's modes now.
+  /// Copies the calling thread's current modes.
   static ThreadContext capture() {
     ThreadContext c;
     c.state_ = thread_state();
     return c;
   }
-  /// The same without those who look at the ops: a thread under this context keeps its own. For what runs later, as
-  /// part of another pass.
+  /// The same without the observers: a thread that uses the context keeps its own. For code that runs later, as part of
+  /// another pass.
   static ThreadContext capture_unobserved() {
     ThreadContext c = capture();
     c.state_.observers = nullptr;
@@ -29,8 +29,8 @@ class ThreadContext {
   bool observed_ = true;
 };
 
-/// Puts the calling thread into `context` until the end of the scope. The thread's own cast cache is cleared at the end
-/// when the scope was its outermost autocast region.
+/// Applies `context` to the calling thread until the end of the scope. The scope counts as an autocast region: if it is
+/// the thread's outermost one, its end clears the thread's cast cache.
 class [[nodiscard]] ThreadContextGuard {
  public:
   explicit ThreadContextGuard(const ThreadContext& context);

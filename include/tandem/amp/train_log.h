@@ -1,5 +1,5 @@
 #pragma once
-// TrainLog: loss, scale, skips, gradient norm and throughput of a training run, step by step, in a file.
+// TrainLog: writes loss, scale, skips, gradient norm and throughput of each training step to a file.
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -13,13 +13,13 @@
 
 namespace tandem::amp {
 
-/// A number of the program's own in a TrainLog, and its name: {"accuracy", 0.5}, {"largest", g.abs().max()}.
+/// A user-defined value in a TrainLog, with its name: {"accuracy", 0.5}, {"largest", g.abs().max()}.
 class LogValue {
  public:
   template <class T>
   requires std::is_arithmetic_v<T> LogValue(std::string name, T value)
       : name_(std::move(name)), number_(static_cast<double>(value)) {}
-  /// A tensor of one element; an undefined one is left out.
+  /// A tensor of one element. An undefined tensor is not logged.
   LogValue(std::string name, Tensor value) : name_(std::move(name)), tensor_(std::move(value)) {}
 
   const std::string& name() const { return name_; }
@@ -32,26 +32,26 @@ class LogValue {
   Tensor tensor_;
 };
 
-/// What a TrainLog writes of one step; what is left out is left out there too.
+/// The data of one step. Fields that are not set are not written.
 struct TrainStep {
   Tensor loss = {};                       ///< one element, unscaled
-  const GradScaler* scaler = nullptr;     ///< its scale now: of this step, when logged before update()
-  std::optional<StepResult> result = {};  ///< of scaler.step(): whether the step was skipped
-  Tensor grad_norm = {};                  ///< one element: what clip_grad_norm_ returns
-  int64_t samples = 0;                    ///< of the batch: gives the throughput
-  std::optional<double> lr = {};          ///< learning rate: sgd.param_groups()[0].options().get_lr()
-  std::vector<LogValue> values = {};      ///< your own, each under its name
+  const GradScaler* scaler = nullptr;     ///< logs its current scale, which is this step's if logged before update()
+  std::optional<StepResult> result = {};  ///< result of scaler.step(): whether the step was skipped
+  Tensor grad_norm = {};                  ///< one element, for example the result of clip_grad_norm_
+  int64_t samples = 0;                    ///< number of samples in the batch, for the throughput
+  std::optional<double> lr = {};          ///< learning rate, for example sgd.param_groups()[0].options().get_lr()
+  std::vector<LogValue> values = {};      ///< user-defined values
 };
 
-/// How a TrainLog writes, set by name.
+/// Options of a TrainLog.
 struct TrainLogOptions {
-  bool append = false;     ///< goes on where the file ends, instead of starting it anew
+  bool append = false;     ///< appends to an existing file instead of replacing it
   int64_t first_step = 0;  ///< the number of the first step
-  /// Names of `values`, or "lr", for which a CSV file has a column even where the first step does not give them.
+  /// Names of further columns of a CSV file (of `values`, or "lr"), for values that the first step does not have.
   std::vector<std::string> columns = {};
 };
 
-/// Writes a line per step: JSON lines to a file that ends in .jsonl, CSV with a header to one that ends in .csv.
+/// Writes one line per step: JSON lines to files whose names end in .jsonl, CSV with a header to those ending in .csv.
 ///
 ///   amp::TrainLog log({"run.jsonl", "run.csv"});
 ///   ...
@@ -61,42 +61,41 @@ struct TrainLogOptions {
 ///             .lr = sgd.param_groups()[0].options().get_lr(), .values = {{"accuracy", accuracy}}});
 ///   scaler.update();
 ///
-/// Fields: step, seconds (since the log was opened; with `append`, on from the file's last value), loss, scale,
-/// skipped, grad_norm, samples_per_second (of the time since the step before), lr, and those of `values`. inf and NaN
-/// stand in JSON as "inf", "-inf" and "nan".
+/// Fields: step, seconds (since the log was opened; with `append`, continued from the file's last value), loss, scale,
+/// skipped, grad_norm, samples_per_second (over the time since the previous step), lr, and those of `values`. JSON
+/// files contain inf and NaN as the strings "inf", "-inf" and "nan".
 ///
-/// The columns of a CSV file are those fields up to samples_per_second, then lr and the values of the first step, then
-/// TrainLogOptions::columns; with `append` they are those of the file. A cell is empty where a step does not give its
-/// value; a value without a column is refused.
+/// The columns of a CSV file are the fields up to samples_per_second, then lr and the values of the first step, then
+/// TrainLogOptions::columns; with `append`, those of the existing file. A cell is empty if a step does not have the
+/// value. A value without a column throws StateError.
 ///
-/// A step never waits for the device: values on it are copied to the host asynchronously, and a step is written, in
-/// order, by the first later call that finds its copies done; should the device fall kMaxPending steps behind, step()
-/// waits for the oldest. Values on the CPU are written at once. Every line is handed to the operating system as it is
-/// written, so a program that dies loses only what the device still owed. One TrainLog is used by one thread at a time.
-/// scripts/plot_log.py draws the files.
+/// step() copies values on the device to the host asynchronously. A step is written, in order, by the first later call
+/// that finds its copies complete. step() waits for the device only if kMaxPending steps are pending. Values on the CPU
+/// are written at once. Each line is flushed to the operating system as it is written, so a program that crashes loses
+/// only steps whose copies were incomplete. Not thread-safe. scripts/plot_log.py plots the files.
 class TrainLog {
  public:
   static constexpr size_t kMaxPending = 1024;
 
-  /// Throws StateError for a name that ends in neither .jsonl nor .csv, no name, a negative first step, or a CSV file
-  /// to append to that lacks a column; IoError when a file cannot be opened. Of several files to append to, the latest
-  /// `seconds` counts.
+  /// Throws StateError for a name that ends in neither .jsonl nor .csv, for an empty list of files, for a negative
+  /// first step, and for a CSV file to append to that lacks a column. Throws IoError if a file cannot be opened. With
+  /// several files to append to, `seconds` continues from the largest value.
   explicit TrainLog(std::vector<std::string> files, const TrainLogOptions& options = {});
   explicit TrainLog(std::initializer_list<std::string> files, const TrainLogOptions& options = {});
   explicit TrainLog(const std::string& file, const TrainLogOptions& options = {});
-  /// Flushes. What cannot be written then is lost.
+  /// Flushes. Ignores errors: steps that cannot be written are lost.
   ~TrainLog();
   TrainLog(TrainLog&&) noexcept;
   TrainLog& operator=(TrainLog&&) noexcept;
 
-  /// Logs a step. Throws ShapeError for a loss, norm or value that is not one element, DTypeError when it is not
-  /// floating, IoError when a file cannot be written; StateError for negative samples, and for a value whose name is
-  /// empty, has a comma, quote or control character, is given twice or is another field's, or has no column in a CSV
-  /// file.
+  /// Logs a step. Throws ShapeError for a loss, norm or value that does not have one element, DTypeError if it is not
+  /// floating, and IoError if a file cannot be written. Throws StateError for negative samples, and for a value whose
+  /// name is empty, contains a comma, quote or control character, is used twice or by another field, or has no column
+  /// in a CSV file.
   void step(const TrainStep& step);
-  /// Waits for the device and writes every step that was logged.
+  /// Waits for the device and writes all pending steps.
   void flush();
-  /// Steps logged and not yet written.
+  /// The number of steps logged but not yet written.
   size_t pending() const;
 
  private:

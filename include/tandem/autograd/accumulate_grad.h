@@ -1,16 +1,16 @@
 #pragma once
-// The node of a leaf. Apart from node.h, which every program includes: <mutex> is a costly header.
+// The graph node of a leaf. Not in node.h, which every program includes, because <mutex> is expensive to compile.
 #include <mutex>
 
 #include "tandem/autograd/node.h"
 
 namespace tandem::autograd {
 
-/// Adds gradients into a leaf's `.grad`; safe on several threads at a time.
+/// Adds gradients to a leaf's `.grad`. Thread-safe.
 class AccumulateGrad final : public Node {
  public:
   explicit AccumulateGrad(const Tensor& variable);
-  /// The leaf's own hooks: they outlive this node.
+  /// Runs the hooks stored with the leaf, which outlive this node.
   void run_hooks(Grads& grads) override;
   Grads apply(Grads grads) override;
   void mark_scaled() override;
@@ -18,7 +18,7 @@ class AccumulateGrad final : public Node {
 
  private:
   Tensor variable_;
-  std::mutex mutex_;  // held while .grad is changed: a leaf has one node of this kind at a time
+  std::mutex mutex_;  // held while .grad is changed; a leaf has at most one AccumulateGrad node at a time
 };
 
 }  // namespace tandem::autograd

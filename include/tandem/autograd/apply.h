@@ -1,6 +1,7 @@
 #pragma once
-// The one door that every op passes. It finds the device, casts the inputs by the policy table, runs the body with
-// autocast and recording off, and records a node when an input needs a gradient.
+// Dispatch: the single entry point of every op ("the door" in names such as DoorCall). It checks the devices, casts the
+// inputs as the policy table says, runs the body with autocast and recording off, and records a node if an input
+// requires a gradient.
 //
 //   Tensor softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
 //     return apply<"softmax">([&](const Tensor& x, std::optional<DType> dtype) {
@@ -12,8 +13,8 @@
 //     }, x, dtype);
 //   }
 //
-// Inputs are Tensor (undefined for an optional one that is absent), TensorList, and at most one std::optional<DType>,
-// the argument that the policy f32_dtype fills in. Everything else is captured.
+// Inputs are Tensor (undefined for an absent optional input), TensorList, and at most one std::optional<DType>, the
+// argument that the policy f32_dtype fills in. The lambda captures all other arguments.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -35,18 +36,19 @@ namespace tandem {
 using autograd::Backward;
 using autograd::Grads;
 
-/// The tensors of `save(...)`.
+/// The tensors passed to `save(...)`.
 struct Saved {
   std::vector<Tensor> tensors;
 };
-/// Names the tensors that the backward needs: inputs of the body, outputs or intermediates. Never capture a tensor.
+/// Lists the tensors that the backward function needs: inputs of the body, outputs or intermediates. The backward
+/// function must not capture tensors.
 template <class... T>
 Saved save(const T&... tensors) {
   return Saved{{tensors...}};
 }
 
-/// What an op's body returns: outputs, saved tensors, and the derivative; no derivative means not differentiable. The
-/// derivative gives one gradient for each input, undefined where none flows.
+/// What an op's body returns: outputs, saved tensors and the backward function. Without a backward function the op is
+/// not differentiable. The backward function returns one gradient per input, undefined where no gradient flows.
 struct Result {
   Result(Tensor output) : outputs{std::move(output)} {}
   Result(Tensor output, Saved s, autograd::BackwardFunction f)
@@ -62,29 +64,34 @@ struct Result {
 
 namespace detail {
 
-/// A string as a template argument.
+/// A string literal as a template argument.
 template <size_t N>
 struct FixedString {
   char text[N];
   consteval FixedString(const char (&s)[N]) { std::copy_n(s, N, text); }
 };
 
-/// Throws DeviceError unless the defined ones of these tensors are on one device. A CPU tensor of one number may stand
-/// beside tensors of any device.
+/// Throws DeviceError unless all defined tensors are on one device. CPU tensors of rank 0 may be combined with tensors
+/// on any device.
 void check_devices(const char* op, ArrayRef<const Tensor*> tensors);
 
-/// No output of a body may be, or change, what others hold: an output that is an input, whose history it would replace,
-/// becomes a view of it; one in the memory of a cast (`cast_inputs` is empty, or has one for each input), which the
-/// cast cache may hold, or given twice becomes a copy; a view of a tensor made inside is a view no more, for the body's
-/// tensors have no history that could give it one.
+/// Ensures that the outputs of a body do not alias tensors that others hold:
+/// - An output that shares the memory of an input becomes a view of it; an output that is the input itself is replaced
+///   by an alias first, since recording would replace the input's history.
+/// - An output in the memory of a cast input, which the cast cache may hold, and an output that is returned twice are
+///   replaced by a copy.
+/// - A view of a tensor made inside the body is no longer marked as a view, since that tensor has no history from which
+///   the view could take its own.
+///
+/// `cast_inputs` is empty or has one entry per input.
 void separate_outputs(ArrayRef<const Tensor*> inputs, ArrayRef<Tensor> cast_inputs, std::vector<Tensor>& outputs);
 
-/// One passage through the door.
+/// One call of an op through dispatch.
 class DoorCall {
  public:
-  /// Row of the policy table.
+  /// `row`: the op's row in the policy table.
   DoorCall(const char* name, int row);
-  /// An op that states its policy on the spot.
+  /// For an op without a row, whose policy is `cast`.
   DoorCall(const char* name, amp::Cast cast) : name_(name), cast_(cast) {}
   DoorCall(const DoorCall&) = delete;
   DoorCall& operator=(const DoorCall&) = delete;
@@ -95,9 +102,9 @@ class DoorCall {
   }
   void add(const std::optional<DType>& dtype) { dtype_ = dtype; }
 
-  /// Checks devices and casts; then autocast and recording are off until the call ends.
+  /// Checks devices and casts the inputs, then switches autocast and recording off until the call ends.
   void enter();
-  /// Restores the thread's modes, records a node when needed, and hands out the outputs.
+  /// Restores the thread's modes, records a node if needed, and returns the outputs.
   std::vector<Tensor> leave(Result result, bool is_view);
 
   const Tensor& take(const Tensor&) { return cast_inputs_.empty() ? *inputs_[next_++] : cast_input(next_++); }
@@ -118,10 +125,10 @@ class DoorCall {
   const char* name_;
   amp::Cast cast_;
   std::vector<const Tensor*> inputs_;
-  std::vector<Tensor> cast_inputs_;  // empty when nothing was cast, else one for each input
+  std::vector<Tensor> cast_inputs_;  // empty if nothing was cast, else one per input
   std::optional<DType> dtype_;
   size_t next_ = 0;
-  /// The modes inside the body, restored by leave() or when an exception passes.
+  /// The thread's modes inside the body. leave(), or the destructor after an exception, restores the previous ones.
   struct Inside {
     explicit Inside(const char* name) : op(name) {}
     OpScope op;
@@ -129,14 +136,14 @@ class DoorCall {
     amp::AutocastOff no_autocast;
   };
   std::optional<Inside> inside_;
-  std::unique_ptr<autograd::Observation> observation_;  // null when nobody looks
+  std::unique_ptr<autograd::Observation> observation_;  // null without observers
 };
 
 template <class F, class... In>
 std::vector<Tensor> pass(DoorCall& call, bool is_view, F&& forward, const In&... inputs) {
   (call.add(inputs), ...);
   call.enter();
-  // Braces fix the order in which take() walks the inputs.
+  // Braced initialization fixes the evaluation order: take() must be called once per input, in order.
   std::tuple<decltype(call.take(inputs))...> arguments{call.take(inputs)...};
   Result result = std::apply(forward, arguments);
   return call.leave(std::move(result), is_view);
@@ -151,14 +158,14 @@ consteval int checked_row() {
 
 }  // namespace detail
 
-/// Runs an op of one output.
+/// Runs an op with one output.
 template <detail::FixedString Name, class F, class... In>
 Tensor apply(F&& forward, const In&... inputs) {
   detail::DoorCall call(Name.text, detail::checked_row<Name>());
   return std::move(detail::pass(call, false, forward, inputs...)[0]);
 }
 
-/// Runs an op of several outputs.
+/// Runs an op with several outputs.
 template <detail::FixedString Name, class F, class... In>
 std::vector<Tensor> apply_n(F&& forward, const In&... inputs) {
   detail::DoorCall call(Name.text, detail::checked_row<Name>());
@@ -172,21 +179,23 @@ Tensor apply_view(F&& forward, const In&... inputs) {
   return std::move(detail::pass(call, true, forward, inputs...)[0]);
 }
 
-/// Changes `self` in place. Autocast does not touch in-place calls.
-/// `direct(self)` writes into self's memory and is used when nothing is recorded; `out_of_place(old)` computes the same
-/// as a recorded op from a snapshot of self. Throws AutogradError on a leaf that requires grad or a view of one, on a
-/// tensor of InferenceMode outside of it, and, when the change is recorded, on a view of a tensor with a history that
-/// was made without recording, or by an op that is no view op.
+/// Changes `self` in place. Autocast does not affect in-place calls. `direct(self)` writes to self's memory and is used
+/// if nothing is recorded; otherwise `out_of_place(old)` computes the same as a recorded op, from a snapshot of self.
+///
+/// Throws AutogradError for an inference tensor outside InferenceMode. If the change is recorded, also for a leaf that
+/// requires grad or a view of one, and for a view of a tensor with a history if the view was made without recording or
+/// by an op that is not a view op.
 const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tensor> others,
                              const std::function<void(const Tensor&)>& direct,
                              const std::function<Tensor(const Tensor&)>& out_of_place);
 
-/// Writes the result of an op into `out`, resizing nothing. Autocast does not touch `out=` calls; nothing is recorded.
-/// Throws ShapeError or DTypeError when `out` does not fit, AutogradError when an operand or `out` requires grad.
+/// Writes the result of `op` into `out`, which is not resized. Autocast does not affect `out=` calls, and nothing is
+/// recorded. Throws ShapeError or DTypeError if `out` does not fit, AutogradError if an operand or `out` requires grad
+/// while recording is on.
 const Tensor& apply_out(const char* name, const Tensor& out, const std::function<Tensor()>& op,
                         ArrayRef<Tensor> operands);
 
-/// True when an op over these inputs would be recorded.
+/// True if an op with these inputs would be recorded.
 bool is_recording(ArrayRef<Tensor> inputs);
 
 }  // namespace tandem

@@ -1,5 +1,5 @@
 #pragma once
-// The tensors among the arguments of a call: alone, optional, or in containers of any depth.
+// Finds the tensors among the arguments of a call: single, optional, or in containers nested to any depth.
 #include <array>
 #include <map>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace tandem::autograd::detail {
 
-/// Whether a type can hold tensors that visit_tensors() finds, and how it walks them, in order.
+/// Per type: whether it can hold tensors that visit_tensors() finds, and how to visit them in order.
 template <class T>
 struct Tensors {
   static constexpr bool any = false;
@@ -25,7 +25,7 @@ struct Tensors<Tensor> {
     f(x);
   }
 };
-/// What a range-for walks.
+/// Types that a range-based for loop can iterate over.
 template <class Entry>
 struct TensorsOfRange {
   static constexpr bool any = Tensors<Entry>::any;
@@ -79,13 +79,14 @@ struct Tensors<std::pair<A, B>> : Tensors<std::tuple<A, B>> {};
 template <class T>
 inline constexpr bool holds_tensors = Tensors<std::remove_cvref_t<T>>::any;
 
-/// Calls f(tensor) for the tensors in `x`, undefined ones too, in order; f may replace them where `x` is not const.
+/// Calls f(tensor) for each tensor in `x`, in order, including undefined ones. `f` may replace them if `x` is not
+/// const.
 template <class T, class F>
 void visit_tensors(T& x, F&& f) {
   if constexpr (holds_tensors<T>) Tensors<std::remove_cv_t<T>>::visit(x, f);
 }
 
-/// An argument as a value that lives on its own: a list of tensors that somebody else holds becomes a vector.
+/// Returns an owning copy of an argument: a TensorList, which does not own its tensors, becomes a vector.
 template <class T>
 auto owned(const T& x) {
   if constexpr (std::is_same_v<T, TensorList>) {

@@ -1,5 +1,5 @@
 #pragma once
-// checkpoint: a part of the forward pass that keeps no intermediates and is computed again in backward.
+// checkpoint(): runs a part of the forward pass without keeping intermediates, and recomputes it in backward.
 #include <concepts>
 #include <functional>
 #include <memory>
@@ -17,13 +17,14 @@ namespace tandem::autograd {
 
 /// Options of checkpoint().
 struct CheckpointOptions {
-  /// Whether the recomputation draws the random numbers of the forward pass: dropout masks are the same.
+  /// Whether the recomputation draws the same random numbers as the forward pass, so that dropout masks are equal.
   TANDEM_ARG(bool, preserve_rng_state) = true;
 };
 
 namespace detail {
 
-/// Around the forward pass of a checkpoint: what is saved for backward meanwhile is dropped and made again by `again`.
+/// The scope of a checkpoint's forward pass. Tensors saved for backward in it are dropped, and recomputed by calling
+/// `again`.
 class CheckpointScope {
  public:
   using Again = std::function<void(const std::vector<Tensor>& inputs)>;
@@ -31,7 +32,7 @@ class CheckpointScope {
   ~CheckpointScope();
   CheckpointScope(const CheckpointScope&) = delete;
   CheckpointScope& operator=(const CheckpointScope&) = delete;
-  /// The forward pass has returned.
+  /// Called when the forward pass has returned.
   void finish();
 
  private:
@@ -41,21 +42,21 @@ class CheckpointScope {
 
 }  // namespace detail
 
-/// fn(args...), with memory for time: of what `fn` computes nothing is kept for backward but its inputs. Backward calls
-/// `fn` again, once, when it first needs something, and frees the intermediates as it goes.
+/// Computes fn(args...), trading time for memory: only the inputs of `fn` are kept for backward. Backward calls `fn`
+/// again, once, when it first needs one of its intermediates, and frees them as it goes.
 ///
 ///   const Tensor y = autograd::checkpoint([&](const Tensor& x) { return block->forward(x); }, x);
 ///
-/// `fn` may take anything and return anything; it is copied, and must compute the same again, from the same parameters.
-/// Tensors among `args` (in containers too, as in autograd::Function) are kept; others that `fn` uses, such as a
-/// model's parameters, get their gradients as well. Recomputed is under the modes of the forward pass: autocast with
-/// dtypes, cast cache and policies, InferenceMode and recording; and, by default, with its random numbers. Side effects
-/// happen twice: running statistics of batch norm are updated twice. Checkpoints nest, work with autograd::grad,
-/// create_graph and retain_graph, several outputs, and in a CUDA graph.
+/// `fn` may have any arguments and any result. It is copied, and the second call must compute the same, from the same
+/// parameters. Tensors among `args` (in containers too, as in autograd::Function) are kept. Other tensors that `fn`
+/// uses, such as a model's parameters, also get their gradients. The recomputation runs under the modes of the forward
+/// pass (autocast with dtypes, cast cache and policies; InferenceMode; recording) and by default with the same random
+/// numbers. Side effects happen twice: for example, running statistics of batch norm are updated twice. Checkpoints can
+/// be nested and work with several outputs, autograd::grad, create_graph, retain_graph and CUDA graphs.
 ///
-/// Throws AutogradError in backward when an input was changed in place since, and when the second run saves other
-/// tensors than the first; StateError when `fn` draws random numbers and only one of the runs is recorded into the CUDA
-/// graph. Source: torch.utils.checkpoint(use_reentrant=False), without early stop.
+/// In backward, throws AutogradError if an input or a leaf that `fn` uses was changed since the forward pass, or if the
+/// second run saves other tensors than the first; StateError if `fn` draws random numbers and the two runs are not in
+/// the same CUDA graph or both outside graphs. Source: torch.utils.checkpoint(use_reentrant=False), without early stop.
 template <class F, class... Args>
 auto checkpoint(const CheckpointOptions& options, F fn, const Args&... args) {
   if (!thread_state().grad_mode) return fn(args...);

@@ -1,5 +1,5 @@
 #pragma once
-// Running backward: torch.autograd's functional interface.
+// Runs backward passes: the functional interface of torch.autograd.
 #include <optional>
 #include <vector>
 
@@ -7,18 +7,18 @@
 
 namespace tandem::autograd {
 
-/// A backward pass may call a hook that runs another pass, and so on, to this depth; beyond it AutogradError.
+/// The maximum depth of backward passes nested by hooks that run another pass. Deeper nesting throws AutogradError.
 inline constexpr int kMaxNestedPasses = 500;
 
-/// Adds d(sum of tensors . grad_tensors)/d(leaf) into the `.grad` of every leaf. `grad_tensors` may be empty when all
-/// tensors have one element. Throws AutogradError: no tensors, no history, graph already freed, saved tensor changed in
-/// place.
+/// Adds d(sum of tensors . grad_tensors)/d(leaf) to the `.grad` of every leaf. `grad_tensors` may be empty if all
+/// tensors have one element. Throws AutogradError if there are no tensors or no history, if the graph has been freed,
+/// or if a saved tensor was changed in place.
 void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& grad_tensors = {},
               std::optional<bool> retain_graph = std::nullopt, bool create_graph = false);
 
-/// d(sum of outputs . grad_outputs)/d(input) for each of `inputs`, which may be leaves or not; no `.grad` is touched.
-/// An input that the outputs do not depend on gives an undefined tensor with `allow_unused`, else AutogradError; empty
-/// lists do too.
+/// Returns d(sum of outputs . grad_outputs)/d(input) for each of `inputs`, which need not be leaves. The `.grad` of
+/// leaves is not changed. An input on which the outputs do not depend gives an undefined tensor with `allow_unused`,
+/// otherwise an AutogradError. Empty lists throw AutogradError too.
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& grad_outputs = {}, std::optional<bool> retain_graph = std::nullopt,
                          bool create_graph = false, bool allow_unused = false);

@@ -1,5 +1,5 @@
 #pragma once
-// Function: an op with a derivative of the user's own. libtorch's torch::autograd::Function.
+// Function: a user-defined op with its derivative, like libtorch's torch::autograd::Function.
 //
 //   struct Exp : autograd::Function<Exp> {
 //     static Tensor forward(autograd::AutogradContext* ctx, const Tensor& x) {
@@ -32,30 +32,29 @@ namespace tandem::autograd {
 using Variable = Tensor;
 using variable_list = std::vector<Tensor>;
 
-/// What forward keeps for backward, and says about its outputs. One for each call of Function::apply.
+/// Data that forward keeps for backward, and properties of its outputs. One per call of Function::apply.
 class AutogradContext {
  public:
   ~AutogradContext();
   AutogradContext(const AutogradContext&) = delete;
   AutogradContext& operator=(const AutogradContext&) = delete;
 
-  /// What is no tensor. A tensor here has no version check, and an output here is never freed.
+  /// Non-tensor data. A tensor stored here is not checked for in-place changes, and storing an output here leaks it.
   std::unordered_map<std::string, SavedValue> saved_data;
 
-  /// In forward: keeps inputs, outputs or other tensors for backward. Only gradients through inputs and outputs can be
-  /// differentiated again. The last call counts.
+  /// In forward: saves inputs, outputs or other tensors for backward. Double backward flows only through saved inputs
+  /// and outputs. A second call replaces the first.
   void save_for_backward(variable_list to_save);
-  /// In backward: the tensors of save_for_backward. Throws AutogradError when one was changed in place since.
+  /// In backward: returns the tensors of save_for_backward. Throws AutogradError if one was changed in place since.
   variable_list get_saved_variables() const;
-  /// In forward: these inputs were changed in place. Each must be returned too.
+  /// In forward: declares that these inputs were changed in place. Each must also be returned.
   void mark_dirty(const variable_list& inputs);
-  /// In forward: no gradient flows into these outputs. Integer outputs are such anyway.
+  /// In forward: declares that no gradient flows into these outputs. Unnecessary for integer outputs.
   void mark_non_differentiable(const variable_list& outputs);
-  /// Whether backward gets zeros, as it does by default, or undefined tensors for outputs into which no gradient
-  /// flowed.
+  /// Sets whether backward gets zeros (the default) or undefined tensors for outputs into which no gradient flowed.
   void set_materialize_grads(bool value);
-  /// Whether the i-th of the tensors among forward's arguments wants a gradient; backward may leave others undefined.
-  /// Throws IndexError.
+  /// Whether the i-th tensor among forward's arguments needs a gradient; for others backward may return an undefined
+  /// tensor. Throws IndexError if `i` is out of range.
   bool needs_input_grad(size_t i) const;
 
  private:
@@ -66,30 +65,30 @@ class AutogradContext {
   std::unique_ptr<State> state_;
 };
 
-/// What Function::apply does around forward. Internal.
+/// The part of Function::apply around forward. Internal.
 class FunctionCall {
  public:
   using Backward = variable_list (*)(AutogradContext*, variable_list);
-  /// How a function goes with autocast; see amp::CustomFunction.
+  /// How the function behaves under autocast; see amp::CustomFunction.
   struct Amp {
-    bool keeps_autocast = false;  ///< backward runs under the autocast of forward, else outside
+    bool keeps_autocast = false;  ///< backward runs with forward's autocast state, else with autocast off
     std::optional<DType> cast_inputs;
   };
 
-  /// `name` must live for ever.
+  /// `name` must stay valid until the program ends.
   FunctionCall(const char* name, Backward backward, const Amp& amp);
   ~FunctionCall();
   FunctionCall(const FunctionCall&) = delete;
   FunctionCall& operator=(const FunctionCall&) = delete;
 
-  /// The arguments, in order: a tensor (undefined or not), or something else.
+  /// Add the next argument: add() a tensor (defined or not), add_other() anything else.
   void add(const Tensor& x);
   void add_other();
-  /// From here on nothing is recorded, until leave().
+  /// Switches recording off until leave().
   AutogradContext* enter();
-  /// An input as forward gets it.
+  /// Returns an input as forward receives it: cast to Amp::cast_inputs if autocast is on for its device.
   Tensor cast(const Tensor& x);
-  /// Records the call and hands out the outputs.
+  /// Records the call and returns the outputs.
   variable_list leave(variable_list outputs);
 
  private:
@@ -99,7 +98,7 @@ class FunctionCall {
 
 namespace detail {
 
-/// The name of a function's type, for ever.
+/// The name of a function's type; the text is never freed.
 template <class T>
 const char* function_name() {
   static const std::string& name = *new std::string(type_name(typeid(T)));
@@ -151,20 +150,20 @@ auto call_function(const FunctionCall::Amp& amp, Args&&... args) {
 
 }  // namespace detail
 
-/// Base of an op of the user's own: `struct MyOp : autograd::Function<MyOp>` with
+/// Base of a user-defined op: `struct MyOp : autograd::Function<MyOp>` with
 ///
 ///   static Tensor forward(AutogradContext* ctx, ...);         or variable_list, for several outputs
 ///   static variable_list backward(AutogradContext* ctx, variable_list grads);
 ///
-/// forward takes any arguments. Nothing in it is recorded; ops in it are cast by autocast as anywhere. Gradients flow
-/// to the tensors among the arguments: Tensor, std::optional, std::vector, TensorList, std::array, std::map, std::tuple
-/// and std::pair of tensors, to any depth. backward gets one gradient for each output and returns one for each
-/// argument, and one for each tensor of a container; undefined for what is no tensor, or wants none. A gradient that
-/// broadcasts to its input's sizes is expanded from them: it is summed. Written in ops, backward can be differentiated
-/// again. backward runs outside autocast regions.
+/// forward may take any arguments. Nothing in it is recorded; autocast applies to ops in it as elsewhere. Gradients
+/// flow to the tensors among the arguments: Tensor, and std::optional, std::vector, TensorList, std::array, std::map,
+/// std::tuple and std::pair of tensors, nested to any depth. backward receives one gradient per output and returns one
+/// per argument, or one per tensor of a container; the gradient must be undefined for an argument that is not a tensor,
+/// and may be for a tensor that needs none. A gradient to whose sizes the input broadcasts is summed to the input's
+/// sizes. If backward consists of ops, it can be differentiated again. It runs with autocast off.
 ///
-/// Thrown by backward: AutogradError for a wrong number of gradients, or one where there is no tensor; ShapeError and
-/// DTypeError for a gradient that does not fit its input.
+/// A backward pass throws AutogradError if backward returns a wrong number of gradients or a gradient for an argument
+/// that is not a tensor, ShapeError or DTypeError for a gradient that does not fit its input.
 /// Source: libtorch's torch/csrc/autograd/custom_function.h.
 template <class T>
 struct Function {

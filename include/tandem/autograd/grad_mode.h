@@ -4,13 +4,13 @@
 
 namespace tandem {
 
-/// Whether ops are recorded for backward on this thread.
+/// Whether ops on this thread are recorded for backward.
 struct GradMode {
   static bool is_enabled() { return thread_state().grad_mode; }
   static void set_enabled(bool enabled) { thread_state().grad_mode = enabled; }
 };
 
-/// Sets recording on or off until the end of the scope.
+/// Switches recording on or off until the end of the scope.
 class [[nodiscard]] AutoGradMode {
  public:
   explicit AutoGradMode(bool enabled) : previous_(GradMode::is_enabled()) { GradMode::set_enabled(enabled); }
@@ -22,15 +22,15 @@ class [[nodiscard]] AutoGradMode {
   bool previous_;
 };
 
-/// No recording until the end of the scope.
+/// Switches recording off until the end of the scope.
 class [[nodiscard]] NoGradGuard : public AutoGradMode {
  public:
   NoGradGuard() : AutoGradMode(false) {}
 };
 
-/// No recording, and tensors made here (views of earlier tensors apart) can never take part in it, nor be changed in
-/// place while others are recorded: for inference loops. `InferenceMode(false)` is a region of the ordinary modes, with
-/// recording on, as in libtorch.
+/// For inference loops: switches recording off until the end of the scope. Tensors made in the scope, except views of
+/// earlier tensors, are inference tensors: they can never be recorded, nor be changed in place outside InferenceMode
+/// while recording is on. `InferenceMode(false)` switches inference mode off and recording on, as in libtorch.
 class [[nodiscard]] InferenceMode {
  public:
   explicit InferenceMode(bool enabled = true)

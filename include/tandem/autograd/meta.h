@@ -1,5 +1,5 @@
 #pragma once
-// What autograd keeps for a tensor.
+// AutogradMeta: the autograd data of a tensor, and functions on it.
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -12,8 +12,9 @@ namespace tandem::autograd {
 struct Node;
 struct OutputMeta;
 
-/// A shared pointer to a node. Nodes own the nodes before them, directly, through saved tensors and through tensors
-/// that hooks have captured: the last owner frees them one after another, without recursion and without taking memory.
+/// A shared pointer to a node. A node owns earlier nodes: directly, through saved tensors, and through tensors captured
+/// by hooks. Releasing the last reference frees such a chain iteratively, without recursion and without allocating
+/// memory.
 class NodePtr {
  public:
   NodePtr() = default;
@@ -42,29 +43,32 @@ class NodePtr {
   std::shared_ptr<Node> node_;
 };
 
-/// Where a gradient goes: input number `input` of `node`. An empty edge leads nowhere.
+/// The destination of a gradient: entry number `input` of the gradients that `node` receives. An empty edge has no
+/// destination.
 struct Edge {
   NodePtr node;
   uint32_t input = 0;
   explicit operator bool() const { return static_cast<bool>(node); }
 };
 
-/// A view remembers its base, so that changing it in place can rewrite the base's history.
+/// The base of a view. An in-place change of the view rewrites the base's history.
 struct ViewInfo {
   Tensor base;
-  uint64_t rebases = 0;  ///< the base's `AutogradMeta::rebases` for which this view's history holds
-  /// The output of an op that is not a view op: its own derivative would be lost if the history came from the base.
+  uint64_t rebases = 0;  ///< the base's `AutogradMeta::rebases` when this view's history was set
+  /// True for an output of an op that is not a view op: the op's derivative would be lost if the view took its history
+  /// from the base.
   bool has_own_history = false;
 };
 
-/// Hooks on gradients, in the order of registration.
+/// Gradient hooks, in the order of registration.
 class HookList {
  public:
   void add(uint32_t output, unsigned handle, TensorHook call);
   void remove(unsigned handle);
   bool empty() const { return hooks_.empty(); }
-  /// Calls the hooks on the gradients, which they may replace by gradients of the same sizes, dtype and device, else
-  /// AutogradError. Hooks may add hooks, which run from the next time on, and remove hooks, which run no more.
+  /// Calls the hooks on the gradients. A hook may replace a gradient by one of the same sizes, dtype and device;
+  /// another replacement throws AutogradError. A hook may add hooks, which run from the next call on, and remove hooks,
+  /// which then no longer run.
   void run(const char* op, const std::vector<OutputMeta>& outputs, std::vector<Tensor>& grads) const;
 
  private:
@@ -77,8 +81,8 @@ class HookList {
   std::vector<std::shared_ptr<Hook>> hooks_;
 };
 
-/// The hooks of a tensor: those of a leaf; and the nodes that hold those of a result, whose history may have moved on
-/// since.
+/// The hooks of a tensor: those of a leaf, and the nodes that hold the hooks of a non-leaf tensor. There may be several
+/// such nodes, since in-place changes give the tensor a new node.
 struct TensorHooks {
   HookList of_leaf;
   std::vector<std::weak_ptr<Node>> nodes;
@@ -88,47 +92,49 @@ struct AutogradMeta : AutogradMetaBase {
   Tensor grad;
   NodePtr grad_fn;                     ///< null for leaves
   uint32_t output = 0;                 ///< which output of grad_fn this tensor is
-  bool retains_grad = false;           ///< `.grad` of a result is kept
-  std::weak_ptr<Node> accumulator;     ///< of a leaf: adds into grad
-  std::unique_ptr<TensorHooks> hooks;  ///< made with the first hook
+  bool retains_grad = false;           ///< `.grad` of this non-leaf tensor is kept
+  std::weak_ptr<Node> accumulator;     ///< of a leaf: the node that adds to `grad`
+  std::unique_ptr<TensorHooks> hooks;  ///< null until the first hook is registered
   std::unique_ptr<ViewInfo> view;
-  /// Of a leaf: its gradient after a backward pass from a scaled loss, and the version that it had then.
+  /// Of a leaf: its gradient after the last backward pass from a scaled loss, and the gradient's version at that time.
   std::weak_ptr<TensorImpl> scaled_grad;
   uint64_t scaled_grad_version = 0;
-  uint64_t rebases = 0;  ///< in-place writes that rewrote this tensor's history: its views take theirs anew
+  uint64_t rebases = 0;  ///< number of in-place writes that rewrote this tensor's history; its views then renew theirs
 };
 
-/// The tensor's meta, made on first use.
+/// Returns the tensor's AutogradMeta, creating it on first use.
 AutogradMeta& meta(const Tensor& x);
-/// The tensor's meta, or null.
+/// Returns the tensor's AutogradMeta, or null if it has none.
 inline AutogradMeta* meta_or_null(const Tensor& x) { return static_cast<AutogradMeta*>(x.impl().autograd.get()); }
 
-/// Where the gradient of `x` goes; an empty edge when it needs none.
+/// Returns the edge for the gradient of `x`, or an empty edge if `x` does not require grad. May create a node.
 Edge gradient_edge(const Tensor& x);
-/// Makes `y`, which shares the storage of `x`, a view of x, or of the tensor of which x is a view. Only as such may y
-/// be changed in place. Does nothing for tensors of InferenceMode, which never have a history.
+/// Marks `y`, which shares the storage of `x`, as a view of `x` or, if `x` is itself a view, of the base of `x`. Only
+/// then are in-place changes of `y` recorded correctly. Does nothing for inference tensors, which never have a history.
 void track_view(const Tensor& y, const Tensor& x);
-/// True while `.grad` of a leaf holds what a backward pass from GradScaler::scale left there: still multiplied by the
-/// scale. Whatever changes the gradient, or sets another, ends it.
+/// True while the `.grad` of a leaf is as a backward pass from GradScaler::scale left it, still multiplied by the
+/// scale. Any change or replacement of the gradient makes it false.
 bool has_scaled_grad(const Tensor& leaf);
-/// Where the old value of `self`, which is about to be overwritten, sends its gradient. Throws AutogradError, in the
-/// name of `op`, for a tensor whose change cannot be recorded: a leaf that requires grad, and its kin.
+/// Returns the edge for the gradient of the old value of `self`, which is about to be overwritten. Throws
+/// AutogradError, naming `op`, for a tensor whose change cannot be recorded, such as a leaf that requires grad (see
+/// apply_in_place).
 Edge edge_before_overwriting(const char* op, const Tensor& self);
-/// After the memory of `self` was overwritten: its history, and its base's if it is a view, goes through `written`.
-/// `before` is what edge_before_overwriting() gave.
+/// Sets the history of `self`, and that of its base if it is a view, to `written` after its memory was overwritten.
+/// `before` is the result of edge_before_overwriting().
 void rebase_history(const Tensor& self, const Edge& before, Edge written);
-/// The node through which `view` takes its history from `base`, after an in-place write rewrote it.
+/// Returns a new node for `view`, connected to the history of `base` after an in-place write rewrote it.
 std::shared_ptr<Node> make_view_node(const Tensor& base, const Tensor& view);
-/// Makes `x` output number `output` of `node`.
+/// Sets the history of `x`: output number `output` of `node`.
 void set_history(const Tensor& x, std::shared_ptr<Node> node, uint32_t output);
-/// A new handle on the same storage and geometry, without history.
+/// Returns a new tensor with the same storage, offset, sizes and strides, without history.
 Tensor alias(const Tensor& x);
-/// Nobody else can see this tensor's memory and no two elements share any: it may be written, or kept, without a copy.
+/// True if no other tensor refers to this tensor's memory and it is not expanded, so that it can be written or kept
+/// without a copy.
 bool is_solely_owned(const Tensor& x);
-/// A copy with the given strides, recorded when gradients are.
+/// Returns a copy with the given strides. Recorded if recording is on.
 Tensor copy_strided(const Tensor& x, const Dims& strides);
-/// A gradient as `.grad` of `x` may hold it: dense in the order of x's dimensions and shared with nobody. `g` itself
-/// where it is that already, else a copy, which is recorded when gradients are.
+/// Returns `g` in the form that `.grad` of `x` requires: dense, in the memory order of `x`, and not shared. Returns `g`
+/// itself if it has that form, else a copy, which is recorded if recording is on.
 Tensor own_gradient(Tensor g, const Tensor& x);
 
 }  // namespace tandem::autograd

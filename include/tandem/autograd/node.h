@@ -1,5 +1,5 @@
 #pragma once
-// Node: one recorded op, and the tensors it keeps for its backward.
+// Node: a recorded op in the backward graph, and the tensors saved for its backward.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,40 +12,44 @@ namespace tandem::autograd {
 
 using Grads = std::vector<Tensor>;
 
-/// dtype, device and sizes that the gradient of a node's output must have.
+/// The dtype, device and sizes of an output of a node; its gradient must have the same.
 struct OutputMeta {
   DType dtype;
   Device device;
   Dims sizes;
   explicit OutputMeta(const Tensor& x) : dtype(x.dtype()), device(x.device()), sizes(x.impl().sizes) {}
   bool fits(const Tensor& gradient) const;
-  /// For messages: '[2, 3] f32 on cpu'.
+  /// For messages, for example "[2, 3] f32 on cpu".
   std::string str() const;
 };
 
-/// A node of the backward graph: takes the gradients of an op's outputs, gives those of its inputs.
+/// A node of the backward graph. Maps the gradients of an op's outputs to those of its inputs.
 struct Node : std::enable_shared_from_this<Node> {
-  /// The edges come first: to ask for one may make a node, and the engine relies on the order of sequence numbers.
+  /// Create the edges first: that may create nodes, and the engine requires that those have smaller sequence numbers
+  /// (nodes of leaves have the largest).
   Node(const char* name, std::vector<Edge> next);
   virtual ~Node();
 
-  /// Gradients for `next`, undefined where none flows. `grads` has one entry per output, possibly undefined.
+  /// Returns the gradients for `next`, undefined where none flows. `grads` has one entry per output, possibly
+  /// undefined.
   virtual Grads apply(Grads grads) = 0;
-  /// Runs the hooks on the outputs' gradients, which they may replace.
+  /// Runs the hooks on the gradients of the outputs. Hooks may replace them.
   virtual void run_hooks(Grads& grads);
-  /// Drops saved tensors after a backward that does not retain the graph. A node without any can run again.
+  /// Drops the saved tensors after a backward that does not retain the graph. A node without saved tensors can run
+  /// again.
   virtual void release() {}
-  /// Notes that the gradients which just ran through apply() are multiplied by a loss scale.
+  /// Records that the gradients of the last apply() are multiplied by a loss scale.
   virtual void mark_scaled() {}
 
   const char* name;
-  uint64_t sequence;       ///< grows with recording order: later ops run backward first
+  uint64_t sequence;       ///< increases in recording order; the engine runs the highest first
   std::vector<Edge> next;  ///< one per input of the op
-  /// The node of GradScaler::scale: gradients that have passed it are multiplied by the scale.
+  /// True for the node of GradScaler::scale: gradients that have passed it are multiplied by the scale.
   bool scales_loss = false;
   std::vector<OutputMeta> outputs;
-  HookList hooks;  ///< on outputs, run on their gradients before apply()
-  /// Outputs whose `.grad` is kept, as it is after the hooks. The tensors are held weakly: they hold this node.
+  HookList hooks;  ///< hooks on the outputs' gradients, run before apply()
+  /// Outputs whose gradient is kept in `.grad`, after the hooks. The references are weak because the tensors own this
+  /// node.
   struct Retained {
     uint32_t output;
     std::weak_ptr<TensorImpl> tensor;
@@ -54,48 +58,48 @@ struct Node : std::enable_shared_from_this<Node> {
 
  private:
   friend class NodePtr;
-  std::shared_ptr<Node> next_to_free_;  ///< while the graph is being freed
+  std::shared_ptr<Node> next_to_free_;  ///< link of the list of nodes to free, see NodePtr
 };
 
-/// Makes the data of a saved tensor anew, for those who do not keep it.
+/// Recomputes the data of a saved tensor that is not kept in memory.
 struct SavedSource {
   virtual ~SavedSource() = default;
-  /// The data. Asked for as often as the backward of one node likes.
+  /// Returns the data. The backward of a node may call it several times.
   virtual Tensor get() = 0;
-  /// That backward is over: the data may go.
+  /// Called when that backward is over, so the data may be freed.
   virtual void used() {}
 };
 
-/// A tensor kept for backward. Unpacking it checks that nobody changed it since.
+/// A tensor saved for backward. Unpacking it checks that it was not changed since.
 class SavedTensor {
  public:
   SavedTensor() = default;
-  /// A tensor as it is: an input with its own history, or an intermediate without one.
+  /// Saves the tensor itself: an input with its history, or an intermediate without history.
   explicit SavedTensor(const Tensor& x);
-  /// Data whose history lies elsewhere: `edge` takes its gradient, converted to `dtype`. For inputs that autocast has
-  /// cast (edge and dtype are those before the cast), and for tensors made by other ops: to hold such a tensor itself
-  /// could close a circle, when its history comes to hold this node.
+  /// Saves `data` with a separate history: its gradient goes to `edge`, converted to `dtype`. For inputs that autocast
+  /// has cast (`edge` and `dtype` are those before the cast), and for tensors made by other ops: saving such a tensor
+  /// itself could create a reference cycle, if its history later includes this node.
   SavedTensor(const Tensor& data, Edge edge, DType dtype);
-  /// Output number `output` of the node that saves it; holds no reference to the node.
+  /// Saves output number `output` of the node that owns this SavedTensor, without a reference to that node.
   static SavedTensor of_output(const Tensor& y, uint32_t output);
-  /// Whichever of these holds `x`, which may be one of the `outputs` of the node that saves it, or undefined.
+  /// Saves `x` in the appropriate way of the above. `x` may be one of the saving node's `outputs`, or undefined.
   static SavedTensor of(const Tensor& x, const std::vector<Tensor>& outputs);
 
   bool defined() const { return data_.defined() || source_; }
-  /// From now on the data comes from `source` instead of being kept. Its changes are the source's to check.
+  /// Drops the data and gets it from `source` from now on. The source is responsible for checking changes.
   void set_source(std::shared_ptr<SavedSource> source);
-  /// The same data, with its check, that keeps no history alive.
+  /// Returns a copy with the same data and version check, but without history.
   SavedTensor without_history() const;
-  /// Tells the source that the node's backward is over.
+  /// Notifies the source that the node's backward is over.
   void used() const {
     if (source_) source_->used();
   }
 
-  /// The data, without history. Throws as unpack() does.
+  /// Returns the data without history. Throws like unpack().
   Tensor data(const char* op, size_t number) const;
 
-  /// The tensor, connected to the graph when gradients are being recorded. Throws AutogradError naming `op` when the
-  /// tensor has changed since.
+  /// Returns the tensor, connected to the graph if recording is on. Throws AutogradError, naming `op`, if the tensor
+  /// was changed since it was saved.
   Tensor unpack(const char* op, size_t number, const std::shared_ptr<Node>& owner) const;
 
  private:
@@ -107,8 +111,8 @@ class SavedTensor {
   int output_ = -1;
 };
 
-/// Sees every tensor that this thread saves for backward until the end of the scope, leaves that require grad apart:
-/// whoever uses them holds those anyway. Of nested observers only the innermost sees it.
+/// Observes, until the end of the scope, every tensor that this thread saves for backward, except leaves that require
+/// grad, which the graph keeps alive anyway. Of nested observers only the innermost is called.
 class SaveObserver {
  public:
   SaveObserver();
@@ -123,19 +127,20 @@ class SaveObserver {
 
 class OpNode;
 
-/// What an op's backward function sees.
+/// The argument of an op's backward function.
 class Backward {
  public:
   Backward(const OpNode& node, const Grads& grads) : node_(node), grads_(grads) {}
-  /// dL/d(output i); undefined when nothing flowed into it.
+  /// dL/d(output i); undefined if no gradient flowed into it.
   const Tensor& grad(size_t i = 0) const { return grads_[i]; }
-  /// dL/d(output i), zeros instead of undefined.
+  /// dL/d(output i), or zeros if no gradient flowed into it.
   Tensor grad_or_zeros(size_t i) const;
   /// The i-th tensor of `save(...)`.
   Tensor saved(size_t i) const;
-  /// True when input i wants a gradient: skip the work otherwise.
+  /// Whether input i needs a gradient. If not, its computation can be skipped.
   bool needs(size_t i) const;
-  /// The dtype in which input i wants its gradient. Ops that can write it directly should; others are converted.
+  /// The dtype of the gradient of input i. Ops should write it directly if they can; gradients of another dtype are
+  /// converted.
   DType wanted(size_t i) const;
 
  private:
@@ -147,7 +152,7 @@ class Backward {
 
 using BackwardFunction = std::function<Grads(const Backward&)>;
 
-/// The node of an op that passed the door.
+/// The node of an op that was recorded by dispatch (autograd/apply.h).
 class OpNode final : public Node {
  public:
   using Node::Node;
@@ -157,11 +162,11 @@ class OpNode final : public Node {
   BackwardFunction backward;
   std::vector<SavedTensor> saved;
   std::vector<DType> wanted;    ///< dtype of each input's gradient
-  std::vector<DType> rounding;  ///< with GradientDType::Lower: the dtype it is rounded through first; else empty
+  std::vector<DType> rounding;  ///< with GradientDType::Lower: the dtype to round each gradient to first; else empty
   bool released = false;        ///< saved tensors have been dropped
 };
 
-/// A node made of a function, for the few places that are not ops.
+/// A node that calls a function. Used where the recorded operation is not an op.
 class FunctionNode final : public Node {
  public:
   FunctionNode(const char* name_, std::vector<Edge> next_, std::function<Grads(const Grads&)> function)

@@ -1,9 +1,9 @@
 #pragma once
-// Looking at the ops that pass the door: what the tools of amp/ that show what autocast does are made of.
+// Observer: sees the ops that a thread dispatches. The basis of the AMP debugging tools (amp/debug.h).
 //
-// An Observer sees every op of its thread that passes the door, forward and backward, with the inputs as they came, as
-// the policy cast them, and the results; in-place calls too. When nobody looks, that costs the door one test of a
-// pointer on the way in and one on the way out.
+// An Observer is called for every op that its thread dispatches (autograd/apply.h), forward and backward, in-place
+// calls included. It gets the inputs before and after the policy's casts, and the results. Without observers, the cost
+// is two tests of a pointer per op.
 #include <memory>
 #include <optional>
 #include <vector>
@@ -15,16 +15,16 @@
 
 namespace tandem::autograd {
 
-/// One op on its way through the door. What it refers to lives for the call only.
+/// One dispatched op. Valid only during the call of the observer.
 struct ObservedOp {
   const char* name;
-  amp::Cast policy = amp::Cast::keep;  ///< in force; `keep` for in-place calls, which autocast does not touch
+  amp::Cast policy = amp::Cast::keep;  ///< in force; `keep` for in-place calls, which autocast does not affect
   bool in_place = false;
-  ArrayRef<const Tensor*> inputs = {};  ///< as the caller gave them; undefined where an optional one is absent
-  ArrayRef<Tensor> cast_inputs = {};    ///< as the body gets them; empty when nothing was cast
+  ArrayRef<const Tensor*> inputs = {};  ///< as the caller passed them; undefined for an absent optional input
+  ArrayRef<Tensor> cast_inputs = {};    ///< as the body gets them; empty if nothing was cast
   std::optional<DType> dtype = {};      ///< the dtype argument that the body gets
-  bool dtype_from_policy = false;       ///< ... and the caller did not give
-  amp::CastCacheStats cache = {};       ///< what the casts of this op added to the thread's statistics
+  bool dtype_from_policy = false;       ///< true if the policy, not the caller, set `dtype`
+  amp::CastCacheStats cache = {};       ///< the changes of the thread's statistics by the casts of this op
   ArrayRef<Tensor> outputs = {};        ///< empty before the body has run
 
   // Filled in by Observation.
@@ -35,29 +35,31 @@ struct ObservedOp {
   bool was_cast(size_t i) const { return !cast_inputs.empty() && !cast_inputs[i].is_same(*inputs[i]); }
 };
 
-/// Sees ops. It is called on the thread that runs them, so on several at a time when ThreadContext has carried it to
-/// others. Ops that it runs itself are not recorded, not cast and not observed; those inside an op's body are not
-/// observed either.
+/// Base of observers. The functions are called on the thread that runs the op, so concurrently if ThreadContext has
+/// passed the observer to other threads. Ops that an observer runs are not recorded, not cast and not observed. Ops
+/// inside the body of another op are not observed either.
 class Observer {
  public:
   virtual ~Observer() = default;
-  /// Inputs are cast; the body runs next. An op that is refused by then, or in its body, gets no after().
+  /// Called after the inputs were cast and before the body runs. after() is not called if the body throws; neither is
+  /// called if dispatch throws before the body.
   virtual void before(const ObservedOp&) {}
   virtual void after(const ObservedOp&) {}
-  /// The engine has the gradients of the node's outputs, summed and after hooks, and runs its backward next.
+  /// Called before the engine runs a node's backward, with the gradients of its outputs, summed and after hooks.
   virtual void before_backward(const Node&, const Grads& /*of outputs*/) {}
-  /// What the node's backward gives, by ops or by kernels of its own.
+  /// Called after the node's backward, with the gradients of its inputs, whether computed by ops or directly by
+  /// kernels.
   virtual void after_backward(const Node&, const Grads& /*of inputs*/) {}
 };
 
-/// The observers of a thread; never changed, only replaced.
+/// The observers of a thread. Immutable: changes replace the whole list.
 class Observers {
  public:
   std::vector<std::shared_ptr<Observer>> all;
 };
 
-/// Lets an observer see the ops of this thread until the end of the scope, and of threads that ThreadContext carries
-/// this thread's modes to. Guards of one thread may end in any order.
+/// Registers an observer for this thread, and for threads that get this thread's modes through ThreadContext, until the
+/// end of the scope. The guards of a thread may end in any order.
 class [[nodiscard]] ObserverGuard {
  public:
   explicit ObserverGuard(std::shared_ptr<Observer> observer);
@@ -69,7 +71,7 @@ class [[nodiscard]] ObserverGuard {
   std::shared_ptr<Observer> observer_;
 };
 
-/// An op in the eyes of its thread's observers: they see neither the ops of its body nor their own.
+/// Reports one op to the thread's observers. Nested ops, and ops that the observers run, are not reported.
 class Observation {
  public:
   explicit Observation(ObservedOp seen);
@@ -83,10 +85,10 @@ class Observation {
   ObservedOp op;
 
  private:
-  std::shared_ptr<const Observers> observers_;  // of the thread, which has none meanwhile
+  std::shared_ptr<const Observers> observers_;  // moved from the thread, which has none until the end of the scope
 };
 
-/// The node whose backward this thread runs, for those who look; until the end of the scope.
+/// Sets the node whose backward this thread is running, for ObservedOp::backward_of, until the end of the scope.
 class [[nodiscard]] BackwardScope {
  public:
   explicit BackwardScope(const Node& node);
@@ -98,7 +100,7 @@ class [[nodiscard]] BackwardScope {
   const Node* outer_;
 };
 
-/// Shows `gradients` to the thread's observers, if there are any, by before_backward or after_backward.
+/// Calls `to`, which is before_backward or after_backward, on the thread's observers, if any.
 void show_gradients(void (Observer::*to)(const Node&, const Grads&), const Node& node, const Grads& gradients);
 
 }  // namespace tandem::autograd

@@ -1,5 +1,5 @@
 #pragma once
-// SavedValue: a value of any type, as AutogradContext::saved_data keeps it.
+// SavedValue: a value of any type, stored in AutogradContext::saved_data.
 #include <any>
 #include <concepts>
 #include <string>
@@ -11,9 +11,9 @@
 
 namespace tandem::autograd {
 
-/// A copy of anything that can be copied. Integers are kept as int64_t, floating numbers as double, C strings as
-/// std::string: `saved_data["n"] = 3` and `saved_data["n"].toInt()`. The part of libtorch's IValue that contexts use.
-/// Asking for another type than is kept throws StateError.
+/// A copy of a value of any copyable type. Integers are stored as int64_t, floating-point numbers as double, C strings
+/// as std::string: `saved_data["n"] = 3` and `saved_data["n"].toInt()`. Implements the part of libtorch's IValue that
+/// contexts use. The accessors throw StateError if the stored type is another one.
 class SavedValue {
  public:
   SavedValue() = default;

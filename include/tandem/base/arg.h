@@ -1,9 +1,9 @@
 #pragma once
-// TANDEM_ARG: one named option of an options class, libtorch's TORCH_ARG.
+// TANDEM_ARG: declares a named option of an options class, like libtorch's TORCH_ARG.
 #include <utility>
 
-/// A member `name_` with `options.name(value)`, which returns the options for chaining, and `options.name()`, which
-/// reads it or gives a reference to write through. Use inside a class; what follows is private.
+/// Declares a private member `name_`, the setter `options.name(value)`, which returns the options for chaining, and the
+/// getter `options.name()`, which returns a reference. For use inside a class; members declared after it are private.
 #define TANDEM_ARG(T, name)                                \
  public:                                                   \
   auto name(const T& new_##name)->decltype(*this) {        \

@@ -1,5 +1,5 @@
 #pragma once
-// TANDEM_CHECK: the one way to refuse bad input. For .cpp and -inl.h files only: it includes fmt.
+// TANDEM_CHECK and TANDEM_THROW: argument checks. Include this only in .cpp and -inl.h files, because it includes fmt.
 #include <fmt/format.h>
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tandem::detail {
 
-/// `message` with the name in front of its first colon replaced by that of a WholeOpScope around it.
+/// Returns `message`; inside a WholeOpScope, the name before its first colon is replaced by the scope's name.
 std::string in_name_of_op(std::string message);
 
 }  // namespace tandem::detail

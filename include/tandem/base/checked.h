@@ -1,12 +1,13 @@
 #pragma once
-// Checked: int64 arithmetic for sizes, strides and offsets, which the caller chooses and which must not wrap around.
+// Checked: int64 arithmetic with overflow detection, for sizes, strides and offsets that the caller supplies.
 #include <cstdint>
 #include <optional>
 #include <string>
 
 namespace tandem {
 
-/// An int64 that remembers whether any step of its computation overflowed; nothing after such a step fits again.
+/// An int64 that records whether any step of its computation overflowed. Once a step has overflowed, no later result
+/// fits.
 ///
 ///   const Checked reach = Checked(dilation) * (kernel - 1) + 1;
 ///   TANDEM_CHECK(reach <= size, ShapeError, "...: the window reaches over {} rows ...", to_string(reach));
@@ -16,7 +17,7 @@ class Checked {
 
   /// False once a step has overflowed.
   constexpr bool fits() const { return fits_; }
-  /// The number; nothing when it does not fit.
+  /// The value, or nullopt if it does not fit.
   constexpr std::optional<int64_t> value() const { return fits_ ? std::optional(value_) : std::nullopt; }
   constexpr int64_t value_or(int64_t otherwise) const { return fits_ ? value_ : otherwise; }
 
@@ -36,7 +37,7 @@ class Checked {
   friend constexpr Checked operator-(Checked a, Checked b) { return a -= b; }
   friend constexpr Checked operator*(Checked a, Checked b) { return a *= b; }
 
-  /// Comparisons are false where a side does not fit.
+  /// Comparisons are false if either side does not fit.
   friend constexpr bool operator==(Checked a, Checked b) { return a.fits_ && b.fits_ && a.value_ == b.value_; }
   friend constexpr bool operator<=(Checked a, Checked b) { return a.fits_ && b.fits_ && a.value_ <= b.value_; }
   friend constexpr bool operator>=(Checked a, Checked b) { return b <= a; }
@@ -46,7 +47,7 @@ class Checked {
   bool fits_ = true;
 };
 
-/// For messages: the number, or "over 2^63".
+/// For messages: returns the value, or "over 2^63" if it does not fit.
 inline std::string to_string(Checked value) { return value.fits() ? std::to_string(*value.value()) : "over 2^63"; }
 
 }  // namespace tandem

@@ -1,5 +1,5 @@
 #pragma once
-// Devices: where a tensor's memory lies and its kernels run.
+// Device: where a tensor's memory is and where its kernels run.
 #include <cstdint>
 #include <string>
 
@@ -13,15 +13,15 @@ inline constexpr DeviceType kCUDA = DeviceType::CUDA;
 /// "cpu" or "cuda".
 constexpr const char* name(DeviceType t) { return t == DeviceType::CPU ? "cpu" : "cuda"; }
 
-/// A device type and the index of one device of it; index -1 means the current one.
+/// A device type and a device index; index -1 means the current device of that type.
 class Device {
  public:
   constexpr Device() = default;
-  /// Throws DeviceError on an index outside of [-1, 127].
+  /// Throws DeviceError for an index outside [-1, 127].
   constexpr Device(DeviceType type, int index = -1) : type_(type), index_(static_cast<int8_t>(index)) {
     if (index < -1 || index > 127) throw_bad_index(index);
   }
-  /// "cpu", "cuda" or "cuda:1". Throws DeviceError on anything else.
+  /// Parses "cpu", "cuda" or a name with an index such as "cuda:1". Throws DeviceError for anything else.
   Device(const std::string& text);
   Device(const char* text) : Device(std::string(text)) {}
 
@@ -29,10 +29,10 @@ class Device {
   constexpr int index() const { return index_; }
   constexpr bool is_cpu() const { return type_ == DeviceType::CPU; }
   constexpr bool is_cuda() const { return type_ == DeviceType::CUDA; }
-  /// "cpu", "cuda:0".
+  /// The name, with the index unless that is -1: "cpu", "cuda:0".
   std::string str() const;
 
-  /// Indices compare equal when either says 'current' (-1) and the type is CPU; CUDA indices compare as they are.
+  /// CPU devices are equal whatever their indices. CUDA devices are equal if their indices are; -1 equals only -1.
   friend constexpr bool operator==(const Device& a, const Device& b) {
     return a.type_ == b.type_ && (a.type_ == DeviceType::CPU || a.index_ == b.index_);
   }

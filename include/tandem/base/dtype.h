@@ -1,5 +1,5 @@
 #pragma once
-// Element types, their names, sizes and PyTorch's promotion rules.
+// Element types: names, sizes and PyTorch's promotion rules.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -12,7 +12,7 @@ namespace tandem {
 enum class DType : uint8_t { U8, I8, I16, I32, I64, F16, F32, F64, Bool, BF16 };
 inline constexpr int kNumDTypes = 10;
 
-/// libtorch's name of the type.
+/// libtorch's name for the type.
 using ScalarType = DType;
 
 inline constexpr DType kByte = DType::U8, kUInt8 = DType::U8;
@@ -26,7 +26,7 @@ inline constexpr DType kDouble = DType::F64, kFloat64 = DType::F64;
 inline constexpr DType kBool = DType::Bool;
 inline constexpr DType kBFloat16 = DType::BF16;
 
-/// Bytes of one element.
+/// Size of one element in bytes.
 constexpr size_t element_size(DType t) {
   constexpr size_t sizes[kNumDTypes] = {1, 1, 2, 4, 8, 2, 4, 8, 1, 2};
   return sizes[static_cast<int>(t)];
@@ -41,15 +41,15 @@ constexpr std::string_view name(DType t) {
 constexpr bool is_floating_point(DType t) {
   return t == DType::F16 || t == DType::F32 || t == DType::F64 || t == DType::BF16;
 }
-/// True for integers, bool included when `include_bool`.
+/// True for integer dtypes, and for bool if `include_bool`.
 constexpr bool is_integral(DType t, bool include_bool) {
   return !is_floating_point(t) && (include_bool || t != DType::Bool);
 }
 /// f16 or bf16.
 constexpr bool is_reduced_floating_point(DType t) { return t == DType::F16 || t == DType::BF16; }
 
-/// Smallest dtype that holds values of both, by PyTorch's lattice: f16 with bf16 is f32, u8 with i8 is i16,
-/// an integer with a floating dtype is that floating dtype. Source: torch.promote_types.
+/// Returns the smallest dtype that holds the values of both, by PyTorch's promotion lattice: f16 with bf16 gives f32,
+/// u8 with i8 gives i16, and an integer with a floating dtype gives that floating dtype. Source: torch.promote_types.
 constexpr DType promote_types(DType a, DType b) {
   if (a == b) return a;
   if (a == DType::Bool) return b;

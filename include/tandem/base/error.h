@@ -1,20 +1,20 @@
 #pragma once
-// The exceptions that tandem throws. Every message has the form: operation, what is wrong, the actual values, the cure.
+// The exceptions that tandem throws. Each message names the operation, what is wrong, the actual values and the remedy.
 #include <stdexcept>
 #include <string>
 
 namespace tandem {
 
-/// Base of all errors thrown by tandem. Errors derived from it leave every object as it was before the call.
+/// Base of all errors thrown by tandem. A call that throws one leaves every object as it was before the call.
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Sizes do not fit each other or the operation.
+/// Sizes do not match each other or the operation.
 struct ShapeError : Error {
   using Error::Error;
 };
-/// A dtype that the operation does not take, or dtypes that do not fit each other.
+/// A dtype that the operation does not accept, or dtypes that do not match.
 struct DTypeError : Error {
   using Error::Error;
 };
@@ -26,11 +26,11 @@ struct DeviceError : Error {
 struct IndexError : Error {
   using Error::Error;
 };
-/// A value outside an argument's domain, or calls in an order that the object's state does not allow.
+/// A value outside an argument's domain, or a call that the object's current state does not allow.
 struct StateError : Error {
   using Error::Error;
 };
-/// Backward cannot run: no graph, a freed graph, or a saved tensor changed in place.
+/// Backward cannot run (no graph, a freed graph, a saved tensor changed in place), or a change cannot be recorded.
 struct AutogradError : Error {
   using Error::Error;
 };
@@ -46,7 +46,7 @@ struct IoError : Error {
 struct BackendError : Error {
   using Error::Error;
 };
-/// An allocation could not be served.
+/// Memory could not be allocated.
 struct OutOfMemoryError : Error {
   using Error::Error;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Storage types of 16 bits. They hold values and convert; arithmetic is done in float.
+// 16-bit floating-point storage types. They store and convert values; arithmetic is done in float.
 #include <cstdint>
 
 #include "tandem/base/macros.h"
@@ -8,10 +8,11 @@ namespace tandem {
 
 namespace detail {
 
-// On a GPU each conversion of f16 is one instruction in place of those below. There a NaN becomes the one that the GPU
-// makes; elsewhere it keeps its sign and payload.
+// In device code each f16 conversion is a single instruction, which replaces a NaN by the GPU's canonical NaN. The
+// portable code keeps the sign and payload of a NaN.
 
-/// f32 to f16 bits, round to nearest even; subnormals kept, NaN stays NaN (quiet), |x| >= 65520 becomes inf.
+/// Converts f32 to f16 bits, rounding to nearest even. Subnormals are kept, NaN stays NaN (quiet), |x| >= 65520 becomes
+/// inf.
 TANDEM_HOST_DEVICE constexpr uint16_t float_to_half_bits(float x) {
 #if defined(__CUDA_ARCH__)
   if (!__builtin_is_constant_evaluated()) {
@@ -33,7 +34,7 @@ TANDEM_HOST_DEVICE constexpr uint16_t float_to_half_bits(float x) {
   return static_cast<uint16_t>(sign | ((rebiased + 0xfffu + ((rebiased >> 13) & 1u)) >> 13));
 }
 
-/// f16 bits to f32, exact; a signalling NaN becomes quiet.
+/// Converts f16 bits to f32 exactly; a signalling NaN becomes quiet.
 TANDEM_HOST_DEVICE constexpr float half_bits_to_float(uint16_t h) {
 #if defined(__CUDA_ARCH__)
   if (!__builtin_is_constant_evaluated()) {
@@ -44,7 +45,7 @@ TANDEM_HOST_DEVICE constexpr float half_bits_to_float(uint16_t h) {
 #endif
   const uint32_t sign = (static_cast<uint32_t>(h) & 0x8000u) << 16;
   const uint32_t magnitude = static_cast<uint32_t>(h) & 0x7fffu;
-  if (magnitude > 0x7c00u) {  // NaN, made quiet as the processor's own conversion does
+  if (magnitude > 0x7c00u) {  // NaN, made quiet as the CPU's conversion instruction does
     return __builtin_bit_cast(float, sign | 0x7fc00000u | ((magnitude & 0x3ffu) << 13));
   }
   if (magnitude == 0x7c00u) return __builtin_bit_cast(float, sign | 0x7f800000u);
@@ -55,14 +56,14 @@ TANDEM_HOST_DEVICE constexpr float half_bits_to_float(uint16_t h) {
   return __builtin_bit_cast(float, sign | ((magnitude << 13) + 0x38000000u));
 }
 
-/// f32 to bf16 bits, round to nearest even; NaN stays NaN (quiet).
+/// Converts f32 to bf16 bits, rounding to nearest even; NaN stays NaN (quiet).
 TANDEM_HOST_DEVICE constexpr uint16_t float_to_bfloat16_bits(float x) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, x);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>((bits >> 16) | 0x40u);
   return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-/// bf16 bits to f32, exact.
+/// Converts bf16 bits to f32 exactly.
 TANDEM_HOST_DEVICE constexpr float bfloat16_bits_to_float(uint16_t b) {
   return __builtin_bit_cast(float, static_cast<uint32_t>(b) << 16);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Function attributes shared by host and device code.
+// Function attributes for code that is compiled for host and device.
 
 #if defined(__CUDACC__)
 #define TANDEM_HOST_DEVICE __host__ __device__
@@ -7,15 +7,16 @@
 #define TANDEM_HOST_DEVICE
 #endif
 
-/// For formulas in math/: always inlined, so that a file compiled for AVX-512 never leaves a shared copy behind
-/// that another processor could run.
+/// For the formulas in math/. They are always inlined: otherwise a file compiled for AVX-512 could emit an out-of-line
+/// copy that the linker keeps and that runs on a processor without AVX-512.
 #if defined(__CUDACC__)
 #define TANDEM_MATH __host__ __device__ __forceinline__
 #else
 #define TANDEM_MATH [[gnu::always_inline]] inline
 #endif
 
-/// Bodies of ops: compiled once into the library, or inline in the user's program with TANDEM_HEADER_ONLY_OPS.
+/// For the bodies of ops: compiled into the library, or inline in the user's program if TANDEM_HEADER_ONLY_OPS is
+/// defined.
 #if defined(TANDEM_HEADER_ONLY_OPS)
 #define TANDEM_OPS inline
 #else

@@ -1,12 +1,12 @@
 #pragma once
-// The name in front of a thread's messages: the op that it runs.
+// OpScope: tracks the op that a thread is running, whose name begins the thread's error messages.
 
 namespace tandem {
 
-/// What a thread says it is doing.
+/// The op that a thread is running.
 struct RunningOp {
   const char* name = nullptr;  ///< null outside of ops
-  bool is_whole = false;       ///< `name` stands for everything below it
+  bool is_whole = false;       ///< nested scopes do not replace `name`
 
   static RunningOp& of_thread() {
     static thread_local RunningOp running;
@@ -14,13 +14,14 @@ struct RunningOp {
   }
 };
 
-/// The name for a message of code that has none of its own; `otherwise` outside of ops.
+/// Returns the name of the running op, or `otherwise` outside of ops. For the messages of code that is not itself an
+/// op.
 inline const char* running_op(const char* otherwise = "tandem") {
   const char* name = RunningOp::of_thread().name;
   return name ? name : otherwise;
 }
 
-/// Names the running op for messages of the code below it, until the end of the scope.
+/// Makes `name` the running op until the end of the scope, unless the scope is inside a WholeOpScope.
 class [[nodiscard]] OpScope {
  public:
   explicit OpScope(const char* name) : outer_(RunningOp::of_thread()) {
@@ -34,8 +35,8 @@ class [[nodiscard]] OpScope {
   RunningOp outer_;
 };
 
-/// An OpScope of a function that is made of other ops: they refuse in its name, for that is the one which the caller
-/// knows. No code of the user's may run inside.
+/// An OpScope for a function that is composed of other ops: errors thrown by those ops begin with this function's name,
+/// since that is the one that the caller called. User code must not run inside the scope.
 class [[nodiscard]] WholeOpScope : public OpScope {
  public:
   explicit WholeOpScope(const char* name) : OpScope(name) { RunningOp::of_thread().is_whole = true; }

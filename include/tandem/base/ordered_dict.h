@@ -1,5 +1,5 @@
 #pragma once
-// OrderedDict: a dictionary that keeps the order of insertion, libtorch's torch::OrderedDict.
+// OrderedDict: a dictionary that keeps insertion order, like libtorch's torch::OrderedDict.
 #include <initializer_list>
 #include <string>
 #include <unordered_map>
@@ -21,7 +21,7 @@ std::string key_text(const Key&) {
 }
 }  // namespace detail
 
-/// A key with its value, as libtorch's OrderedDict<Key, Value>::Item. It takes part in structured bindings:
+/// A key and its value, like libtorch's OrderedDict<Key, Value>::Item. Supports structured bindings:
 /// `for (auto& [name, parameter] : module.named_parameters())`.
 template <class Key, class Value>
 class OrderedDictItem {
@@ -36,7 +36,7 @@ class OrderedDictItem {
   const Value& value() const noexcept { return pair_.second; }
   const std::pair<Key, Value>& pair() const noexcept { return pair_; }
 
-  /// The key for 0, the value for 1.
+  /// Returns the key for I = 0 and the value for I = 1.
   template <size_t I>
   auto& get() noexcept {
     static_assert(I < 2);
@@ -55,7 +55,7 @@ class OrderedDictItem {
   std::pair<Key, Value> pair_;
 };
 
-/// Items in order of insertion, found by key or by position. `description` names the keys in messages.
+/// Items in insertion order, accessible by key or by position. `key_description` says in error messages what a key is.
 template <class Key, class Value>
 class OrderedDict {
  public:
@@ -70,7 +70,7 @@ class OrderedDict {
   }
 
   const std::string& key_description() const noexcept { return description_; }
-  /// The first and the last item. These throw IndexError when there is none.
+  /// The first and the last item. Throw IndexError if the dictionary is empty.
   Item& front() { return item(0); }
   const Item& front() const { return const_cast<OrderedDict&>(*this).front(); }
   Item& back() { return item(items_.empty() ? 0 : items_.size() - 1); }
@@ -82,17 +82,17 @@ class OrderedDict {
   size_t size() const noexcept { return items_.size(); }
   bool is_empty() const noexcept { return items_.empty(); }
 
-  /// The item at a position. Throws IndexError.
+  /// The item at position `index`. Throws IndexError if it is out of range.
   Item& operator[](size_t index) { return item(index); }
   const Item& operator[](size_t index) const { return const_cast<OrderedDict&>(*this)[index]; }
-  /// The value of a key. Throws IndexError.
+  /// The value of `key`. Throws IndexError if there is none.
   Value& operator[](const Key& key) {
     Value* value = find(key);
     if (!value) detail::throw_no_key(description_, detail::key_text(key));
     return *value;
   }
   const Value& operator[](const Key& key) const { return const_cast<OrderedDict&>(*this)[key]; }
-  /// The value of a key, or null.
+  /// The value of `key`, or null if there is none.
   Value* find(const Key& key) noexcept {
     const auto it = index_.find(key);
     return it == index_.end() ? nullptr : &items_[it->second].value();
@@ -100,20 +100,20 @@ class OrderedDict {
   const Value* find(const Key& key) const noexcept { return const_cast<OrderedDict&>(*this).find(key); }
   bool contains(const Key& key) const noexcept { return index_.count(key) > 0; }
 
-  /// Appends an item and returns its value. Throws StateError when the key is there.
+  /// Appends an item and returns its value. Throws StateError if the key exists.
   Value& insert(Key key, Value value) {
     if (!index_.emplace(key, items_.size()).second) detail::throw_key_defined(description_, detail::key_text(key));
     items_.emplace_back(std::move(key), std::move(value));
     return items_.back().value();
   }
-  /// Appends all items of another one. Throws StateError, and appends none, when a key is there.
+  /// Appends all items of `other`. Throws StateError, and appends nothing, if one of its keys exists.
   void update(const OrderedDict& other) {
     for (const Item& added : other) {
       if (contains(added.key())) detail::throw_key_defined(description_, detail::key_text(added.key()));
     }
     for (const Item& added : other) insert(added.key(), added.value());
   }
-  /// Removes an item. Throws IndexError when it is not there.
+  /// Removes an item. Throws IndexError if there is none with this key.
   void erase(const Key& key) {
     const auto it = index_.find(key);
     if (it == index_.end()) detail::throw_no_key(description_, detail::key_text(key));

@@ -1,5 +1,5 @@
 #pragma once
-// Scalar: a number argument that remembers whether it is floating, integral or bool, because promotion asks.
+// Scalar: a number argument that records whether it is floating, integral or bool, as type promotion requires.
 #include <cmath>
 #include <concepts>
 #include <cstdint>
@@ -29,8 +29,8 @@ class Scalar {
   constexpr DType kind() const { return kind_; }
 
   constexpr double to_double() const { return is_floating_point() ? double_ : static_cast<double>(int_); }
-  /// True when `t` can hold the number, rounded or truncated: infinities and NaN need a floating dtype. As in PyTorch,
-  /// unsigned dtypes take -max to -1 too, modulo 2^bits, and bool takes everything.
+  /// True if `t` can hold the number after rounding or truncation; infinities and NaN need a floating dtype. As in
+  /// PyTorch, unsigned dtypes also accept -max to -1 (wrapped modulo 2^bits), and bool accepts any number.
   bool fits(DType t) const {
     return visit_dtype(t, [this](auto zero) { return fits<decltype(zero)>(); });
   }
@@ -42,7 +42,7 @@ class Scalar {
     } else if constexpr (std::integral<T>) {
       constexpr auto max = static_cast<double>(std::numeric_limits<T>::max());
       const double low = std::is_signed_v<T> ? static_cast<double>(std::numeric_limits<T>::min()) : -max;
-      // The largest 64-bit integer is no double: the next one, a power of two, does not fit.
+      // The largest 64-bit integer is not a double: `max` has been rounded up to a power of two, which does not fit.
       if (is_floating_point()) return double_ >= low && (sizeof(T) == 8 ? double_ < max : double_ <= max);
       return sizeof(T) == 8 || (to_double() >= low && to_double() <= max);
     } else {
@@ -53,12 +53,12 @@ class Scalar {
       return !std::isfinite(to_double()) || std::abs(to_double()) <= max;
     }
   }
-  /// As written: "2", "2.5", "true".
+  /// The number as text: "2", "2.5", "true".
   std::string str() const;
 
-  /// Truncated; undefined where it does not fit.
+  /// Truncates. Undefined behavior if the number does not fit.
   constexpr int64_t to_int64() const { return is_floating_point() ? static_cast<int64_t>(double_) : int_; }
-  /// Rounded or truncated; undefined for an integer type that the number does not fit.
+  /// Rounds or truncates. Undefined behavior for an integer type that the number does not fit.
   template <class T>
   constexpr T to() const {
     if constexpr (std::same_as<T, bool>) {
@@ -80,7 +80,7 @@ class Scalar {
   };
 };
 
-/// Throws StateError naming `op` unless `t` can hold the number.
+/// Throws StateError, naming `op`, unless `t` can hold `value`.
 void check_fits(const char* op, Scalar value, DType t);
 
 }  // namespace tandem

@@ -1,5 +1,5 @@
 #pragma once
-// Sizes and strides: a view type for arguments and a small inline vector for storage.
+// Sizes and strides: ArrayRef, a view type for arguments, and Dims, a fixed-capacity vector for storage.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,17 +13,18 @@ namespace tandem {
 /// The largest rank that a tensor can have.
 inline constexpr int kMaxRank = 12;
 
-/// Non-owning view of elements, taken as an argument; binds to braces, vectors and arrays. Valid for the call only.
+/// A non-owning view of a list, for function arguments. Converts from braced lists, vectors and arrays. Do not keep it
+/// beyond the call.
 template <class T>
 class ArrayRef {
  public:
   constexpr ArrayRef() = default;
-  /// One element: `max_pool2d(x, 2)`.
+  /// A list of one element: `max_pool2d(x, 2)`.
   constexpr ArrayRef(const T& one) : data_(&one), size_(1) {}
   constexpr ArrayRef(const T* data, size_t size) : data_(data), size_(size) {}
 #pragma GCC diagnostic push
-#ifndef __clang__                                      // which has no such warning
-#pragma GCC diagnostic ignored "-Winit-list-lifetime"  // an argument: the list outlives the call
+#ifndef __clang__                                      // clang has no such warning
+#pragma GCC diagnostic ignored "-Winit-list-lifetime"  // as an argument, the list outlives the call
 #endif
   constexpr ArrayRef(std::initializer_list<T> list) : data_(list.begin()), size_(list.size()) {}
 #pragma GCC diagnostic pop
@@ -58,7 +59,7 @@ class ArrayRef {
 /// Sizes, strides or dimension lists as arguments: `x.view({-1, 1024})`.
 using IntArrayRef = ArrayRef<int64_t>;
 
-/// Up to kMaxRank integers without heap memory: the sizes or strides of a tensor.
+/// The sizes or strides of a tensor: up to kMaxRank integers, stored inline.
 class Dims {
  public:
   Dims() = default;
@@ -105,24 +106,24 @@ class Dims {
   int64_t values_[kMaxRank];
 };
 
-/// Product of the sizes, 1 for rank 0. Throws ShapeError when an int64 cannot hold it; sizes of 0 then count as 1, as
-/// they do in strides.
+/// Product of the sizes, 1 for rank 0. Throws ShapeError if it overflows int64; the overflow check counts sizes of 0 as
+/// 1, as strides do.
 int64_t numel_of(IntArrayRef sizes);
 
-/// Row-major strides. Throws ShapeError when they overflow.
+/// Row-major strides. Throws ShapeError if they overflow.
 Dims contiguous_strides(IntArrayRef sizes);
-/// One past the last element that sizes and strides reach from the first; 0 without elements; nothing when it
-/// overflows.
+/// Number of elements from the first to the last one addressed, inclusive; 0 for an empty tensor; nullopt on overflow.
 std::optional<int64_t> extent_of(IntArrayRef sizes, IntArrayRef strides);
-/// True when several elements lie at one address, as those of expand() do.
+/// True if a dimension of size > 1 has stride 0, as after expand(): its elements share memory.
 bool is_expanded(IntArrayRef sizes, IntArrayRef strides);
-/// Strides of an [N, C, H, W] tensor laid out as N, H, W, C. Throws ShapeError when they overflow.
+/// Strides of an [N, C, H, W] tensor stored in the order N, H, W, C. Throws ShapeError for another rank, or if they
+/// overflow.
 Dims channels_last_strides(IntArrayRef sizes);
-/// The shape that both broadcast to. Throws ShapeError naming `op` and both shapes.
+/// The shape that `a` and `b` broadcast to. Throws ShapeError, naming `op` and both shapes, if there is none.
 Dims broadcast_shapes(IntArrayRef a, IntArrayRef b, const char* op);
-/// `dim` counted from the end when negative. Throws IndexError outside [-rank, rank); rank 0 counts as 1.
+/// Returns `dim`, plus the rank if it is negative. Throws IndexError outside [-rank, rank); rank 0 counts as 1.
 int64_t wrap_dim(int64_t dim, int64_t rank, const char* op);
-/// "[2, 3, 4]".
+/// Text of the form "[2, 3, 4]".
 std::string to_string(IntArrayRef values);
 
 }  // namespace tandem

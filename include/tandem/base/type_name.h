@@ -1,5 +1,5 @@
 #pragma once
-// Names of C++ types for messages.
+// Names of C++ types, for messages.
 #include <string>
 #include <typeinfo>
 

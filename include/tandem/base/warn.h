@@ -1,17 +1,17 @@
 #pragma once
-// Warnings: things that are probably not meant, but not wrong enough to stop.
+// Warnings about probable mistakes that are not errors.
 #include <functional>
 #include <string>
 
 namespace tandem {
 
-/// Passes `message` to the handler; by default it goes to stderr as "tandem: warning: ...".
+/// Passes `message` to the warning handler. The default handler prints it to stderr as "tandem: warning: ...".
 void warn(const std::string& message);
-/// Passes each distinct message on only once in the process.
+/// Like warn(), but each distinct message is reported only once per process.
 void warn_once(const std::string& message);
-/// Makes warn_once() pass every message on; returns what was set before. Named as in torch.
+/// If `always`, makes warn_once() report every message. Returns the previous setting. Named as in torch.
 bool set_warn_always(bool always);
-/// Replaces the handler and returns the old one; an empty function is silence.
+/// Replaces the warning handler and returns the old one. An empty function silences warnings.
 std::function<void(const std::string&)> set_warning_handler(std::function<void(const std::string&)> handler);
 
 }  // namespace tandem

@@ -1,5 +1,5 @@
 #pragma once
-// Checkpoint: everything that a training run must keep, saved to one file and loaded from it.
+// Checkpoint: saves the complete state of a training run to one file and loads it.
 #include <concepts>
 #include <functional>
 #include <memory>
@@ -15,16 +15,17 @@
 
 namespace tandem::io {
 
-/// What has a state: modules, optimizers, schedulers, data loaders, samplers, and types of one's own. One that can
-/// check a state before it takes it over has `StateCommit prepare_load_state_dict(state)` too; without it a Checkpoint
-/// can only load it and hope.
+/// A type with a state: modules, optimizers, schedulers, data loaders, samplers and user-defined types. A type that can
+/// check a state before loading it should also have `StateCommit prepare_load_state_dict(state)`. Without it, a
+/// Checkpoint cannot check the part in advance, and an error in its load_state_dict() leaves other parts already
+/// loaded.
 template <class T>
 concept Stateful = requires(T& object, const StateDict& state) {
   { std::as_const(object).state_dict() } -> std::same_as<StateDict>;
   object.load_state_dict(state);
 };
 
-/// The parts of a run, by name. It refers to them: they must outlive it.
+/// The named parts of a run. The Checkpoint holds references: the parts must outlive it.
 ///
 ///   int64_t epoch = 0;
 ///   io::Checkpoint run;
@@ -35,13 +36,13 @@ concept Stateful = requires(T& object, const StateDict& state) {
 ///     for (auto& batch : *loader) { ...; run.save(path); }
 ///   }
 ///
-/// Saved between two iterations and loaded into a new process that builds the same objects, the run goes on bit for bit
-/// as if it had not stopped. The file is a safetensors file with keys such as "model.fc1.weight" and
-/// "optimizer.param_groups.0.lr". Gradients and low-precision copies of weights are not part of it: weights are stored
-/// as they are trained. A file from one device loads on another.
+/// If a run is saved between two iterations and loaded by a new process that builds the same objects, it continues bit
+/// for bit as if it had not stopped. The file is a safetensors file with keys such as "model.fc1.weight" and
+/// "optimizer.param_groups.0.lr". Gradients and cached low-precision casts of weights are not saved; each weight is
+/// saved in its own dtype. A file saved on one device can be loaded on another.
 class Checkpoint {
  public:
-  /// These throw StateError for a name that is empty, taken or has a dot.
+  /// Adds a part. All overloads throw StateError for a name that is empty, already used or contains a dot.
   template <Stateful T>
   Checkpoint& add(std::string name, T& object) {
     return add_part({std::move(name), [&object] { return std::as_const(object).state_dict(); },
@@ -65,14 +66,15 @@ class Checkpoint {
   Checkpoint& add(std::string name, const std::unique_ptr<T>& object) {
     return add(std::move(name), *object);
   }
-  /// A scaler may be absent from what is loaded, and then stays as it is: a run without AMP, or with a disabled scaler,
-  /// goes on with AMP. A disabled scaler saves nothing and takes any state: a run with AMP goes on without.
+  /// Adds a scaler. A file without its state leaves the scaler unchanged, so a run without AMP, or with a disabled
+  /// scaler, can continue with AMP. A disabled scaler saves nothing and ignores the state in the file, so a run with
+  /// AMP can continue without.
   Checkpoint& add(std::string name, amp::GradScaler& scaler);
-  /// Seed and position of a stream of random numbers: `add("rng", default_generator())`.
+  /// Adds the seed and position of a random number generator: `add("rng", default_generator())`.
   Checkpoint& add(std::string name, const Generator& generator);
-  /// A tensor, loaded in place; undefined ones are refused.
+  /// Adds a tensor, which is loaded in place. Throws StateError if it is undefined.
   Checkpoint& add(std::string name, Tensor& tensor);
-  /// Numbers of the program's own: epochs, best accuracy, flags.
+  /// Adds a variable of the program, such as an epoch counter, a best accuracy or a flag.
   Checkpoint& add(std::string name, double& number);
   Checkpoint& add(std::string name, bool& number);
   template <std::integral T>
@@ -83,22 +85,22 @@ class Checkpoint {
         [](int64_t value) { return std::in_range<T>(value); });
   }
 
-  /// Writes all parts as io::save_file does. Throws IoError.
+  /// Writes all parts to a file, see io::save_file. Throws IoError.
   void save(const std::string& path, const Metadata& metadata = {}) const;
-  /// Loads all parts. Everything is checked before anything changes: throws IoError for a bad file, and StateError that
-  /// lists what does not fit in any part. Parts of the file that this run does not have are left alone, so that a
-  /// program can take just the model; returned are the names of those (unexpected_keys) and of scalers that the file
+  /// Loads all parts. Checks everything before it changes anything: throws IoError for a bad file, and a StateError
+  /// that lists the mismatches of all parts. Parts of the file that this Checkpoint does not have are ignored, so a
+  /// program can load only the model. Returns the names of those parts (unexpected_keys) and of scalers that the file
   /// does not have (missing_keys).
   IncompatibleKeys load(const std::string& path);
 
-  /// The same in memory. The tensors share memory with the run.
+  /// Like save() and load(), but in memory. The returned tensors share memory with the parts.
   StateDict state_dict() const;
   IncompatibleKeys load_state_dict(const StateDict& state) { return load_as("load_state_dict", state); }
 
  private:
   struct Part {
     std::string name;
-    std::function<StateDict()> save;  ///< the key "" is the part's own name
+    std::function<StateDict()> save;  ///< an entry with the key "" is saved under the part's name alone
     std::function<StateCommit(const StateDict&)> prepare;
     bool optional = false;
   };

@@ -1,5 +1,5 @@
 #pragma once
-// Files of named tensors in the safetensors format, which Python's package of that name reads and writes.
+// Reads and writes files of named tensors in the safetensors format, as the Python package of that name does.
 // Source: https://github.com/huggingface/safetensors, "Format".
 #include <cstddef>
 #include <string>
@@ -10,38 +10,40 @@
 
 namespace tandem::io {
 
-/// Texts beside the tensors. Keys that begin with "tandem." are tandem's own.
+/// Text entries stored with the tensors. Keys that begin with "tandem." are reserved.
 using Metadata = std::unordered_map<std::string, std::string>;
 
-/// What a file holds. The tensors are in the order in which its header lists them.
+/// The contents of a file. The tensors are in the order of the file's header.
 struct TensorFile {
   StateDict tensors;
   Metadata metadata;
 };
 
-/// Writes tensors of any dtype and device, whole or not at all: the bytes go to a new file in the same folder,
-/// `path`.tmp- and 16 random digits, which is fsynced and renamed to `path`, and then the folder is fsynced. Whatever
-/// happens before the rename, `path` keeps what it held. What a killed writer leaves is removed by the next one.
+/// Writes tensors of any dtype and device atomically. The bytes go to a temporary file in the same folder, named
+/// `path`.tmp- plus 16 random hexadecimal digits; that file is fsynced and renamed to `path`, and then the folder is
+/// fsynced. Until the rename, `path` keeps its old contents. A temporary file left by a killed process is removed by
+/// the next save to the same path.
 ///
-/// A file that is replaced keeps its permissions and, where the system permits, its owner and group. Where `path` is a
-/// symbolic link, the link stays, and the file that it points to is replaced or created. Only a regular file is
-/// replaced, and only one that the process may write.
+/// The new file takes over the permissions of the file that it replaces and, where the system permits, its owner and
+/// group. If `path` is a symbolic link, the link is kept and its target is replaced or created. Only a regular file
+/// that the process may write is replaced.
 ///
-/// The file is `u64 length; JSON header; data`, little-endian; each tensor row-major, larger elements first. The
-/// metadata hold checksums, which load_file verifies: "tandem.crc32": "hhhhhhhh-dddddddd", the CRC-32 of length and
-/// header (with zeros for these digits) and of the data.
+/// File layout: `u64 length; JSON header; data`, little-endian. Tensors are stored row-major, those with larger
+/// elements first. The metadata contain checksums, which load_file verifies: "tandem.crc32": "hhhhhhhh-dddddddd", the
+/// CRC-32 of length and header (with zeros in place of these digits) and that of the data.
 ///
-/// Throws StateError for an undefined tensor, a name or text that is not UTF-8, or a reserved name; IoError when a
-/// system call fails, for a folder, device, FIFO or socket, for a read-only file, or when another writer of the same
-/// user is at work on the same path. Writers that miss each other are safe: the last one's file stays, whole.
+/// Throws StateError for an undefined tensor, a name or text that is not UTF-8, or a reserved name. Throws IoError if a
+/// system call fails, if `path` is a folder, device, FIFO, socket or read-only file, or if another process or thread of
+/// the same user is saving to the same path. Concurrent saves that are not detected are safe: the file is the complete
+/// result of the last one.
 void save_file(const StateDict& tensors, const std::string& path, const Metadata& metadata = {});
 
-/// Reads a safetensors file, whoever wrote it. Nothing in it is trusted: memory is taken only for what the file holds.
-/// Throws IoError that names the fault when the file is missing, truncated or malformed, has a dtype that tandem does
-/// not have, more than 12 dimensions, or checksums that do not agree.
+/// Reads a safetensors file from any source. The contents are not trusted: memory is allocated only for data that the
+/// file contains. Throws an IoError that names the fault if the file is missing, truncated or malformed, contains a
+/// dtype that tandem does not have or a tensor of more than 12 dimensions, or if a checksum does not match.
 TensorFile load_file(const std::string& path, Device device = Device(kCPU));
 
-/// The bytes of a file in memory, and back; the errors are the same.
+/// Convert between tensors and the bytes of a file, in memory. The errors are those of save_file and load_file.
 std::string serialize(const StateDict& tensors, const Metadata& metadata = {});
 TensorFile deserialize(std::string_view bytes);
 

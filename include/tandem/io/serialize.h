@@ -1,5 +1,5 @@
 #pragma once
-// save and load, as in libtorch: `save(model, "model.safetensors")`, `load(model, "model.safetensors")`.
+// save() and load(), as in libtorch: `save(model, "model.safetensors")`, `load(model, "model.safetensors")`.
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace tandem {
 
-/// These write safetensors files, see io::save_file. A module's file has the keys of its state_dict(), which are
-/// PyTorch's, so files of models travel between Python and C++.
+/// Writes a safetensors file, see io::save_file. The keys of a module's file are those of its state_dict(), which are
+/// PyTorch's, so model files can be exchanged between Python and C++.
 void save(const Tensor& tensor, const std::string& path);
 void save(const std::vector<Tensor>& tensors, const std::string& path);
 template <io::Stateful T>
@@ -26,9 +26,9 @@ void save(const std::shared_ptr<T>& object, const std::string& path) {
   save(*object, path);
 }
 
-/// These load what `save` wrote. A tensor becomes the one in the file; objects keep theirs and take the values over,
-/// see their load_state_dict(). Throw IoError for a bad file, StateError, and change nothing, for one that does not
-/// fit.
+/// Loads a file written by save(). A Tensor variable is replaced by the tensor in the file; an object keeps its tensors
+/// and copies the values into them, see its load_state_dict(). Throws IoError for a bad file and StateError for a file
+/// that does not match the object; both leave the object unchanged.
 void load(Tensor& tensor, const std::string& path);
 void load(std::vector<Tensor>& tensors, const std::string& path);
 template <io::Stateful T>

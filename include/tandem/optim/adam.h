@@ -6,7 +6,7 @@
 
 namespace tandem::optim {
 
-/// `AdamOptions(1e-3).betas({0.9, 0.98})`
+/// Options of Adam: `AdamOptions(1e-3).betas({0.9, 0.98})`
 class AdamOptions : public OptimizerCloneableOptions<AdamOptions> {
  public:
   using Betas = std::tuple<double, double>;
@@ -18,20 +18,21 @@ class AdamOptions : public OptimizerCloneableOptions<AdamOptions> {
   TANDEM_ARG(double, lr);
   TANDEM_ARG(Betas, betas) = Betas(0.9, 0.999);
   TANDEM_ARG(double, eps) = 1e-8;
-  /// Added to the gradient (L2); AdamW shrinks the parameter instead.
+  /// L2 penalty: weight_decay p is added to the gradient. AdamW shrinks the parameter instead.
   TANDEM_ARG(double, weight_decay) = 0;
-  /// Divides by the largest second moment so far.
+  /// Divides by the maximum of all second moments so far (AMSGrad).
   TANDEM_ARG(bool, amsgrad) = false;
-  /// Climbs instead of descending.
+  /// Maximizes the objective instead of minimizing it.
   TANDEM_ARG(bool, maximize) = false;
 };
 
-/// What Adam keeps: f32 tensors, f64 for f64 parameters.
+/// Adam's state of one parameter: f32 tensors, f64 for f64 parameters.
 class AdamParamState : public OptimizerParamState {
  public:
   void visit_fields(StateVisitor& visitor) override;
 
-  /// f32 of one element on the parameter's device: steps taken, skipped ones not counted.
+  /// Number of steps taken, not counting skipped ones: an f32 tensor of one element on the parameter's device, whatever
+  /// the parameter's dtype.
   TANDEM_ARG(Tensor, step);
   TANDEM_ARG(Tensor, exp_avg);
   TANDEM_ARG(Tensor, exp_avg_sq);
@@ -39,11 +40,11 @@ class AdamParamState : public OptimizerParamState {
   TANDEM_ARG(Tensor, max_exp_avg_sq);
 };
 
-/// m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; p = p - lr m' / (sqrt(v') + eps), m' and v' corrected for their
-/// start at 0; computed in f32 (f64 for f64) and rounded once.
+/// m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; p = p - lr m' / (sqrt(v') + eps), where m' and v' are m and v
+/// corrected for their initialization at 0. Computed in f32 (f64 for f64 parameters) and rounded once.
 class Adam : public Optimizer {
  public:
-  /// Throws StateError: lr, eps or weight_decay negative or not finite, a beta outside [0, 1).
+  /// Throws StateError if lr, eps or weight_decay is negative or not finite, or a beta is outside [0, 1).
   explicit Adam(const std::vector<OptimizerParamGroup>& param_groups, AdamOptions defaults = {});
   explicit Adam(std::vector<Tensor> params, AdamOptions defaults = {});
   using Optimizer::step;

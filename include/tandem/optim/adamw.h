@@ -5,7 +5,7 @@
 
 namespace tandem::optim {
 
-/// `AdamWOptions(1e-3).weight_decay(0.05)`
+/// Options of AdamW: `AdamWOptions(1e-3).weight_decay(0.05)`
 class AdamWOptions : public OptimizerCloneableOptions<AdamWOptions> {
  public:
   using Betas = std::tuple<double, double>;
@@ -17,21 +17,21 @@ class AdamWOptions : public OptimizerCloneableOptions<AdamWOptions> {
   TANDEM_ARG(double, lr);
   TANDEM_ARG(Betas, betas) = Betas(0.9, 0.999);
   TANDEM_ARG(double, eps) = 1e-8;
-  /// p = p (1 - lr weight_decay) before the step.
+  /// The parameter is multiplied by (1 - lr weight_decay) before the step.
   TANDEM_ARG(double, weight_decay) = 1e-2;
-  /// Divides by the largest second moment so far.
+  /// Divides by the maximum of all second moments so far (AMSGrad).
   TANDEM_ARG(bool, amsgrad) = false;
-  /// Climbs instead of descending.
+  /// Maximizes the objective instead of minimizing it.
   TANDEM_ARG(bool, maximize) = false;
 };
 
-/// What AdamW keeps: the same as Adam.
+/// AdamW's state of one parameter: the same as Adam's.
 class AdamWParamState : public AdamParamState {};
 
-/// Adam whose weight decay acts on the parameter, not through the gradient.
+/// Adam with weight decay applied to the parameter directly instead of through the gradient.
 class AdamW : public Optimizer {
  public:
-  /// Throws StateError: lr, eps or weight_decay negative or not finite, a beta outside [0, 1).
+  /// Throws StateError if lr, eps or weight_decay is negative or not finite, or a beta is outside [0, 1).
   explicit AdamW(const std::vector<OptimizerParamGroup>& param_groups, AdamWOptions defaults = {});
   explicit AdamW(std::vector<Tensor> params, AdamWOptions defaults = {});
   using Optimizer::step;

@@ -1,6 +1,6 @@
 #pragma once
-// Learning rate schedules. Each is a formula of the number of steps taken, PyTorch's closed form, so a schedule's state
-// is that number.
+// Learning rate schedules. Each computes the rate from the number of steps taken, by PyTorch's closed form, so its only
+// state is that number.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -9,31 +9,33 @@
 
 namespace tandem::optim {
 
-/// Base of schedules. The optimizer must outlive them. As in Python's PyTorch the constructor sets the rates of epoch 0
-/// and each step() those of the next epoch (or iteration: whatever the loop counts); libtorch's step() lags by one.
-/// Rates are computed from each group's initial_lr(), never from the current rate, so they do not drift.
+/// Base of all schedules. The optimizer must outlive the schedule. As in Python's PyTorch, the constructor sets the
+/// rates of epoch 0 and each step() sets those of the next epoch (or iteration, if step() is called once per
+/// iteration); libtorch's step() lags by one. Rates are computed from each group's initial_lr(), never from the current
+/// rate, so rounding errors do not accumulate.
 ///
-/// A schedule of one's own overrides lr_at() and ends its constructor with start().
+/// A user-defined schedule overrides lr_at() and calls start() at the end of its constructor.
 class LRScheduler {
  public:
   virtual ~LRScheduler() = default;
   LRScheduler(const LRScheduler&) = delete;
   LRScheduler& operator=(const LRScheduler&) = delete;
 
-  /// Goes on by one epoch.
+  /// Advances by one epoch and sets the rates.
   void step();
-  /// Steps taken.
+  /// The number of steps taken.
   int64_t last_epoch() const { return last_epoch_; }
-  /// The current rate of each group.
+  /// The current rate of each parameter group.
   std::vector<double> get_last_lr() const;
-  /// The rate after `epoch` steps of a group that starts with `base_lr`.
+  /// The rate after `epoch` steps for a group whose initial rate is `base_lr`.
   virtual double lr_at(double base_lr, int64_t epoch) const = 0;
   const Optimizer& optimizer() const { return optimizer_; }
 
-  /// "last_epoch". Current and initial rates are in the optimizer's state; what the constructor was given is in the
-  /// program.
+  /// Contains "last_epoch". The current and initial rates are in the optimizer's state; constructor arguments are not
+  /// saved.
   StateDict state_dict() const;
-  /// Leaves the optimizer's rates as they are: its own state has them. Throws StateError.
+  /// Does not change the optimizer's rates, which its own state contains. Throws StateError for a state that does not
+  /// fit.
   void load_state_dict(const StateDict& state) { prepare_load_state_dict(state)(); }
   StateCommit prepare_load_state_dict(const StateDict& state);
 
@@ -49,10 +51,10 @@ class LRScheduler {
   int64_t last_epoch_ = 0;
 };
 
-/// base_lr gamma^(epoch / step_size), the quotient rounded down. Source: torch.optim.lr_scheduler.StepLR.
+/// base_lr gamma^(epoch / step_size), with the quotient rounded down. Source: torch.optim.lr_scheduler.StepLR.
 class StepLR : public LRScheduler {
  public:
-  /// Throws StateError unless step_size is at least 1 and gamma finite and not negative.
+  /// Throws StateError unless step_size is at least 1 and gamma is finite and not negative.
   StepLR(Optimizer& optimizer, int64_t step_size, double gamma = 0.1);
   double lr_at(double base_lr, int64_t epoch) const override;
 
@@ -64,7 +66,7 @@ class StepLR : public LRScheduler {
 /// eta_min + (base_lr - eta_min) (1 + cos(pi epoch / T_max)) / 2. Source: torch.optim.lr_scheduler.CosineAnnealingLR.
 class CosineAnnealingLR : public LRScheduler {
  public:
-  /// Throws StateError unless T_max is at least 1 and eta_min finite and not negative.
+  /// Throws StateError unless T_max is at least 1 and eta_min is finite and not negative.
   CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min = 0);
   double lr_at(double base_lr, int64_t epoch) const override;
 
@@ -77,7 +79,7 @@ class CosineAnnealingLR : public LRScheduler {
 /// Source: torch.optim.lr_scheduler.LinearLR.
 class LinearLR : public LRScheduler {
  public:
-  /// Throws StateError unless start_factor is in (0, 1], end_factor in [0, 1] and total_iters at least 1.
+  /// Throws StateError unless start_factor is in (0, 1], end_factor is in [0, 1] and total_iters is at least 1.
   explicit LinearLR(Optimizer& optimizer, double start_factor = 1.0 / 3, double end_factor = 1,
                     int64_t total_iters = 5);
   double lr_at(double base_lr, int64_t epoch) const override;
@@ -87,8 +89,8 @@ class LinearLR : public LRScheduler {
   int64_t total_iters_;
 };
 
-/// base_lr (epoch + 1) / (warmup_steps + 1) during the warm-up, then base_lr (total_steps - epoch) /
-/// (total_steps - warmup_steps), 0 after total_steps. Source: Colossal-AI, LinearWarmupLR.
+/// base_lr (epoch + 1) / (warmup_steps + 1) during the warm-up, then base_lr (total_steps - epoch) / (total_steps -
+/// warmup_steps), and 0 after total_steps. Source: Colossal-AI, LinearWarmupLR.
 class LinearWarmupLR : public LRScheduler {
  public:
   /// Throws StateError unless 0 <= warmup_steps < total_steps.
@@ -99,8 +101,9 @@ class LinearWarmupLR : public LRScheduler {
   int64_t total_steps_, warmup_steps_;
 };
 
-/// One schedule after another: the first until epoch milestones[0], the next, which counts from there, until
-/// milestones[1], and so on. Step and save this one; those that it is made of only lend their formulas.
+/// Runs schedules one after another: the first until epoch milestones[0]; the second, counting its epochs from there,
+/// until milestones[1]; and so on. Step and save only the SequentialLR: it uses only the formulas of the schedules in
+/// it.
 ///
 ///   optim::SequentialLR schedule(sgd, {std::make_shared<optim::LinearLR>(sgd, 0.1),
 ///                                      std::make_shared<optim::CosineAnnealingLR>(sgd, 95)}, {5});
@@ -108,8 +111,8 @@ class LinearWarmupLR : public LRScheduler {
 /// Source: torch.optim.lr_scheduler.SequentialLR.
 class SequentialLR : public LRScheduler {
  public:
-  /// Throws StateError unless there is one milestone fewer than schedules, all of this optimizer, and the milestones
-  /// grow.
+  /// Throws StateError unless all schedules belong to `optimizer`, there is one milestone fewer than schedules, and the
+  /// milestones are positive and increasing.
   SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<LRScheduler>> schedulers,
                std::vector<int64_t> milestones);
   double lr_at(double base_lr, int64_t epoch) const override;

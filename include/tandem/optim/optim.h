@@ -1,5 +1,5 @@
 #pragma once
-// All optimizers.
+// All optimizers and learning rate schedules.
 #include "tandem/optim/adam.h"
 #include "tandem/optim/adamw.h"
 #include "tandem/optim/lr_scheduler.h"

@@ -1,5 +1,6 @@
 #pragma once
-// Optimizer: parameter groups, per-parameter state, closures, and the door through which a GradScaler steps.
+// Optimizer: parameter groups, per-parameter state, closures, master weights, and the fused step that a GradScaler
+// calls.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,19 +16,20 @@
 
 namespace tandem::optim {
 
-/// The hyper-parameters of one parameter group.
+/// The hyperparameters of one parameter group.
 class OptimizerOptions {
  public:
   virtual ~OptimizerOptions() = default;
   virtual std::unique_ptr<OptimizerOptions> clone() const = 0;
-  /// The learning rate; what a schedule reads and sets. Throws StateError where the options have none.
+  /// The learning rate, which schedules read and set. Throw StateError unless overridden.
   virtual double get_lr() const;
   virtual void set_lr(double lr);
-  /// Names every option for saving and loading. Throws NotImplementedError unless overridden.
+  /// Passes every option to `visitor`, with its name, for saving and loading. Throws NotImplementedError unless
+  /// overridden.
   virtual void visit_fields(StateVisitor& visitor);
 };
 
-/// Supplies clone().
+/// Implements clone().
 template <class Derived>
 class OptimizerCloneableOptions : public OptimizerOptions {
  public:
@@ -36,15 +38,16 @@ class OptimizerCloneableOptions : public OptimizerOptions {
   }
 };
 
-/// What an optimizer keeps for one parameter.
+/// An optimizer's state of one parameter.
 class OptimizerParamState {
  public:
   virtual ~OptimizerParamState() = default;
-  /// Names every field for saving and loading. Throws NotImplementedError unless overridden.
+  /// Passes every field to `visitor`, with its name, for saving and loading. Throws NotImplementedError unless
+  /// overridden.
   virtual void visit_fields(StateVisitor& visitor);
 };
 
-/// Parameters that share their options. Without options of its own a group gets the optimizer's defaults.
+/// Parameters with common options. A group without options gets the optimizer's defaults.
 class OptimizerParamGroup {
  public:
   OptimizerParamGroup(std::vector<Tensor> params);
@@ -56,13 +59,13 @@ class OptimizerParamGroup {
   ~OptimizerParamGroup() = default;
 
   bool has_options() const { return options_ != nullptr; }
-  /// Throws StateError when the group has none.
+  /// Throw StateError if the group has none.
   OptimizerOptions& options();
   const OptimizerOptions& options() const;
   void set_options(std::unique_ptr<OptimizerOptions> options) { options_ = std::move(options); }
   std::vector<Tensor>& params() { return params_; }
   const std::vector<Tensor>& params() const { return params_; }
-  /// The learning rate that schedulers start from; the first scheduler of the group sets it to the rate it finds.
+  /// The learning rate that schedules start from. The first schedule sets it to the group's current rate.
   std::optional<double>& initial_lr() { return initial_lr_; }
   const std::optional<double>& initial_lr() const { return initial_lr_; }
 
@@ -74,101 +77,108 @@ class OptimizerParamGroup {
 
 class Optimizer;
 
-/// Takes over the plain step() of an optimizer, in modes in which the program calls no GradScaler itself.
+/// Replaces the plain step() of an optimizer, in mixed-precision modes in which the program does not call a GradScaler.
 class StepScaler {
  public:
   virtual ~StepScaler() = default;
-  /// Steps `optimizer` by its step(const StepScaling&).
+  /// Steps `optimizer` by calling its step(const StepScaling&).
   virtual void step(Optimizer& optimizer) = 0;
-  /// What a resumed run needs of it, such as the loss scale: a part of its optimizers' state_dict(). None by default.
+  /// The state that a resumed run needs, such as the loss scale. It becomes part of the optimizers' state_dict(). Empty
+  /// by default.
   virtual StateDict state_dict() { return {}; }
-  /// The checks of taking such a state over, which may be another kind's: what has no counterpart here is left. What it
-  /// returns does the rest.
+  /// Checks a state and returns a function that loads it. The state may come from another kind of step scaler: entries
+  /// that have no counterpart here are ignored.
   virtual StateCommit prepare_load_state_dict(const StateDict& state);
 };
 
-/// What an optimizer keeps behind f16 and bf16 parameters from step to step.
+/// What an optimizer keeps between steps to preserve the f32 values of f16 and bf16 parameters.
 enum class MasterWeights : uint8_t {
-  none,      ///< nothing: every step rounds the parameter, and updates below its precision are lost
-  f32,       ///< an f32 copy, 4 bytes more an element
-  remainder  ///< for bf16 the 16 bits that it lacks, 2 bytes more an element; for f16 an f32 copy
+  none,      ///< nothing: each step rounds the parameter, so updates below its precision are lost
+  f32,       ///< an f32 copy: 4 additional bytes per element
+  remainder  ///< for bf16, the low 16 bits of the f32 value: 2 additional bytes per element; for f16, an f32 copy
 };
 
-/// Base of all optimizers. Those of tandem make one backend call per group, device and dtype, and read nothing back:
-/// step counts, scale and found-inf stay on the device.
+/// Base of all optimizers. tandem's own optimizers make one backend call per group, device and dtype and read nothing
+/// back: step counts, scale and found_inf stay on the device.
 ///
-/// A user's own optimizer, derived from Optimizer, overrides one of the two step()s, and brings the other one in by
+/// A user-defined optimizer overrides one of the two step() functions and makes the other one visible by
 /// `using Optimizer::step;`:
 ///
-/// - step(scaling), with supports_amp_scaling(): it unscales and skips by itself. A GradScaler waits for nothing, and
-///   every mode that scales takes it.
-/// - step(closure), which is all that f32 needs. It works under a GradScaler too: the scaler unscales first and waits
-///   for one flag before it calls step(). The modes that scale refuse it, or leave it alone where they hold for the
-///   whole process.
+/// - step(scaling), together with supports_amp_scaling(), if the optimizer itself unscales gradients and skips the
+///   step. A GradScaler then never waits for the device, and the optimizer works in every mode with loss scaling.
+/// - step(closure), which suffices for f32. It also works with a GradScaler, which unscales the gradients and waits for
+///   one flag before it calls step(). Modes with loss scaling reject such an optimizer; process-wide modes do not, and
+///   leave its steps unchanged.
 ///
-/// If you override both, to call the closure more than once, end step(closure) with plain_step(), which asks the modes.
+/// If you override both, to call the closure more than once, end step(closure) with plain_step(), which applies the
+/// current mode.
 ///
-/// A class derived from SGD, Adam or AdamW may override either: a GradScaler unscales, waits for the flag and calls
-/// step(), as it does for step(closure) above; where overrides_step() returns false it calls step(scaling).
+/// A class derived from SGD, Adam or AdamW may override either. By default a GradScaler unscales, waits for the flag
+/// and calls step(), as for step(closure) above. If the class overrides overrides_step() to return false, the scaler
+/// calls step(scaling).
 class Optimizer {
  public:
-  /// Computes the loss anew and returns it; called with gradients being recorded.
+  /// Recomputes the loss and returns it. Called with gradient recording on.
   using LossClosure = std::function<Tensor()>;
 
-  /// Throws StateError for an empty list of groups or of parameters; otherwise as add_param_group does.
+  /// Throw StateError for an empty list of groups or of parameters, and the errors of add_param_group.
   Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::unique_ptr<OptimizerOptions> defaults);
   Optimizer(std::vector<Tensor> parameters, std::unique_ptr<OptimizerOptions> defaults);
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// A number that no other optimizer of this process has or will have.
+  /// A number that is unique among all optimizers of the process.
   uint64_t id() const { return id_; }
 
-  /// Adds parameters, with the defaults where the group has no options. Each must be a floating leaf that no group of
-  /// this optimizer has yet, without elements that share memory: StateError, DTypeError, AutogradError or ShapeError
-  /// otherwise.
+  /// Adds a parameter group; a group without options gets the defaults. Throws StateError for an undefined parameter or
+  /// one that this optimizer already has, DTypeError for one that is not floating, ShapeError for one that is expanded,
+  /// AutogradError for one that is not a leaf.
   void add_param_group(const OptimizerParamGroup& group);
 
-  /// One update of every parameter that has a gradient. Returns the closure's loss, undefined without a closure. Unless
-  /// overridden, it is step(scaling) without a scaling, or what the step scaler makes of it.
+  /// Updates every parameter that has a gradient. Returns the closure's loss, undefined without a closure. The default
+  /// implementation calls plain_step().
   virtual Tensor step(LossClosure closure = nullptr);
-  /// The same under a GradScaler, with gradients multiplied by `scaling.inverse_scale` as they are read. Where
-  /// `scaling.found_inf` is not 0 nothing is written: no parameter, no state, no step count. `.grad` stays as it is.
-  /// Throws NotImplementedError where supports_amp_scaling() is false.
+  /// The step that a GradScaler calls. Multiplies gradients by `scaling.inverse_scale` as it reads them. If
+  /// `scaling.found_inf` is not 0, it writes nothing: no parameter, no state, no step count. `.grad` is not changed.
+  /// Throws NotImplementedError unless overridden.
   virtual void step(const StepScaling& scaling);
-  /// Whether step(scaling) works.
+  /// Whether step(scaling) is implemented.
   virtual bool supports_amp_scaling() const { return false; }
-  /// Whether a GradScaler calls step(scaling), which waits for nothing, rather than unscale the gradients, wait for
-  /// found_inf and call step().
+  /// True if a GradScaler calls step(scaling), which does not wait for the device. If false, it unscales the gradients,
+  /// waits for found_inf and calls step().
   bool steps_fused() const { return supports_amp_scaling() && (inside_scaler_ || !overrides_step()); }
-  /// From now on `scaler` does what step() without a scaling does; null: step() is itself again. Throws
-  /// NotImplementedError where supports_amp_scaling() is false.
+  /// Makes plain_step() delegate to `scaler`; null removes the optimizer's step scaler. Throws NotImplementedError if
+  /// `scaler` is not null and supports_amp_scaling() is false.
   void set_step_scaler(std::shared_ptr<StepScaler> scaler);
   const std::shared_ptr<StepScaler>& step_scaler() const { return step_scaler_; }
-  /// The scaler of optimizers that have none of their own, for the whole process.
+  /// Sets the step scaler of all optimizers in the process that have none themselves.
   static void set_default_step_scaler(std::shared_ptr<StepScaler> scaler);
 
-  // ---- master weights: 16-bit parameters that are stepped in f32
-  /// From the next step on, each f16 and bf16 parameter of every group is its f32 master, rounded: the step updates the
-  /// master and writes the parameter in the same pass. A parameter that was changed since the last step (loaded,
-  /// written in place) is taken over where it differs from its rounded master. A remainder cannot tell where that is:
-  /// all of such a parameter is taken over, except just after set_master() or load_state_dict(). A call with another
-  /// kind carries the masters over; `none` drops them. Throws NotImplementedError where supports_master_weights() is
-  /// false.
+  // ---- master weights: f32 values of 16-bit parameters, which steps update
+  /// Keeps an f32 master for each f16 and bf16 parameter, from the next step on. A step updates the master and writes
+  /// its rounded value to the parameter in the same pass.
+  ///
+  /// If a parameter was changed since the last step (loaded, written in place), the master takes its value in those
+  /// elements that differ from the rounded master. With a remainder those elements are not known, so the master takes
+  /// all of the parameter, except between set_master() or load_state_dict() and the next step.
+  ///
+  /// A call with another kind converts the existing masters; `none` drops them. Throws NotImplementedError if
+  /// supports_master_weights() is false, except for `none`.
   void keep_master_weights(MasterWeights kind = MasterWeights::f32);
   MasterWeights master_weights() const { return master_kind_; }
-  /// Whether step() updates masters.
+  /// Whether step() can update masters.
   virtual bool supports_master_weights() const { return false; }
-  /// The f32 value of one of this optimizer's parameters: its master, or the parameter itself where it has none. With
-  /// `remainder` it is computed; writing to it has no effect, set_master() has.
+  /// The master of one of this optimizer's parameters, or the parameter itself if it has none. For a bf16 parameter
+  /// with `remainder` it is a computed copy: call set_master() to change it.
   Tensor master(const Tensor& param) const;
-  /// Makes `value` (floating, of the parameter's sizes) the master of `param`, and rounds it into the parameter.
+  /// Sets the master of `param` to `value`, which must be floating and have the parameter's sizes, and writes the
+  /// rounded value to the parameter. Throws StateError if `param` has no master.
   void set_master(const Tensor& param, const Tensor& value);
-  /// master() of all parameters, in order.
+  /// master() of every parameter, in order.
   std::vector<Tensor> master_params() const;
 
-  /// Drops the gradients of all parameters, or fills them with zeros.
+  /// Drops the gradients of all parameters; if not `set_to_none`, fills them with zeros.
   void zero_grad(bool set_to_none = true);
 
   OptimizerOptions& defaults() { return *defaults_; }
@@ -177,86 +187,91 @@ class Optimizer {
   const std::vector<OptimizerParamGroup>& param_groups() const { return param_groups_; }
   /// The parameters of all groups, in order.
   std::vector<Tensor> parameters() const;
-  /// The number of parameters of all groups.
+  /// The number of parameters in all groups.
   size_t size() const;
 
-  /// State by parameter: `optimizer.state()[&parameter.impl()]`. Empty before a parameter's first step.
+  /// State by parameter: `optimizer.state()[&parameter.impl()]`. A parameter has none before its first step.
   using State = std::unordered_map<TensorImpl*, std::unique_ptr<OptimizerParamState>>;
   State& state() { return state_; }
   const State& state() const { return state_; }
 
-  /// Options and state, by the numbers of groups and parameters: "param_groups.0.lr", "param_groups.0.params" (the
-  /// numbers of its parameters, i64), "state.0.exp_avg", ...: torch.optim's dictionary, flattened. A parameter before
-  /// its first step has no state. Master weights are there in f32, as "master_weights.0", ..., and what a mode keeps,
-  /// as "step_scaler.loss_scaler0.scale", ... The tensors share memory with the optimizer.
+  /// Options and state, keyed by the numbers of groups and parameters: "param_groups.0.lr", "param_groups.0.params"
+  /// (the numbers of its parameters, i64), "state.0.exp_avg", ... This is torch.optim's dictionary, flattened. Master
+  /// weights are included in f32, as "master_weights.0", ..., and the state of a step scaler as
+  /// "step_scaler.loss_scaler0.scale", ... The tensors share memory with the optimizer, except masters computed from
+  /// remainders.
   StateDict state_dict() const;
-  /// Takes over options and state. The parameters are matched by number; state goes to the device of its parameter.
-  /// Master weights are taken over, rounded into the parameters too, where this optimizer keeps them. The state of a
-  /// mode may be absent, and is left where this optimizer has no mode: runs go on with AMP and without.
-  /// Throws StateError, and changes nothing, for a state that does not fit (all misfits are listed) or options out of
-  /// their domains.
+  /// Loads options and state. Parameters are matched by number; state is moved to the device of its parameter. Master
+  /// weights are loaded if this optimizer keeps them, and also written to the parameters, rounded. The state of a step
+  /// scaler may be missing, and is ignored if this optimizer has none, so a run can be resumed with or without AMP.
+  /// Throws StateError, and changes nothing, for a state that does not fit (the message lists all mismatches) or
+  /// options outside their domains.
   void load_state_dict(const StateDict& state) { prepare_load_state_dict(state)(); }
-  /// The checks of load_state_dict; what it returns does the rest. The optimizer must not change in between.
+  /// Checks a state as load_state_dict does, and returns a function that loads it. The optimizer must not change before
+  /// that function is called.
   StateCommit prepare_load_state_dict(const StateDict& state);
 
  protected:
-  /// Whether step(closure) may do more than step(scaling) does, so that a GradScaler must call it. True for classes
-  /// derived from SGD, Adam and AdamW; one that leaves step(closure) as it is may return false.
+  /// Whether step(closure) may do more than step(scaling), so that a GradScaler must call step(). True for classes
+  /// derived from SGD, Adam and AdamW; a derived class that does not override step(closure) may return false.
   virtual bool overrides_step() const { return false; }
-  /// Throws StateError when the parameter list is empty.
+  /// Returns a group of `params`. Throws StateError if the list is empty.
   static OptimizerParamGroup group_of(std::vector<Tensor> params);
-  /// Throws StateError when an option has no sensible value. Called for every group that is added.
+  /// Throws StateError if an option is outside its domain. Called for every group that is added.
   virtual void check_options(const OptimizerOptions& options) const;
-  /// The state of `param` at its first step, for load_state_dict to fill: every tensor in the form it must have. Throws
-  /// NotImplementedError unless overridden.
+  /// Returns the initial state of `param`, which load_state_dict fills: every tensor with its final sizes, dtype and
+  /// device. Throws NotImplementedError unless overridden.
   virtual std::unique_ptr<OptimizerParamState> new_param_state(const Tensor& param) const;
-  /// Checks the options of all groups: for constructors, in which the base cannot call check_options().
+  /// Checks the options of all groups. For constructors of derived classes, since the base constructor cannot call
+  /// their check_options().
   void check_all_options() const;
-  /// step(scaling) without a scaling, or what the step scaler makes of it. The last thing that step(closure) does.
+  /// Calls step(scaling) without a scaling or, if there is a step scaler, lets it step. An overridden step(closure)
+  /// ends with this call.
   void plain_step();
-  /// What a step updates for a parameter, and what it writes along: the parameter and its low-precision copy, the
-  /// master and the parameter, or the parameter and its remainder.
+  /// The tensor that a step updates for a parameter, and the second tensor that it writes in the same pass: the
+  /// parameter and its low-precision copy, the master and the parameter, or the parameter and its remainder.
   struct StepTarget {
     Tensor updated, shadow;
   };
   StepTarget step_target(const Tensor& param);
-  /// After the backend's call: notes that masters and parameters agree.
+  /// Records, after a backend call, that masters and parameters agree.
   void note_masters(const OptimizerTensors& call);
-  /// The closure's loss, computed with gradients being recorded; undefined without a closure.
+  /// Returns the closure's loss, computed with gradient recording on; undefined without a closure.
   static Tensor evaluate(const LossClosure& closure);
-  /// The state of `param`, made by `make` at its first step.
+  /// Returns the state of `param`, created by `make` at its first step.
   template <class ParamState, class Make>
   ParamState& state_of(const Tensor& param, Make&& make) {
     const auto found = state_.find(&param.impl());
     if (found != state_.end() && found->second) return static_cast<ParamState&>(*found->second);
-    auto made = std::make_unique<ParamState>(make(param));  // may throw: then there is no entry
+    auto made = std::make_unique<ParamState>(make(param));  // if it throws, no entry has been added
     return static_cast<ParamState&>(*(state_[&param.impl()] = std::move(made)));
   }
-  /// Where a step that is being recorded into a CUDA graph finds the group's learning rate, which every replay takes
-  /// from its options; null outside a capture.
+  /// During the capture of a CUDA graph: the address from which the captured step reads the group's learning rate. Each
+  /// replay first writes the rate from the group's options there. Null outside a capture.
   const double* captured_lr(const OptimizerParamGroup& group) const;
 
  private:
   static uint64_t next_id();
-  /// add_param_group, with `op` in front of the messages.
+  /// Implements add_param_group, with `op` at the start of its messages.
   void add(const char* op, const OptimizerParamGroup& group);
 
   struct Master {
-    Tensor value;         // f32, or the i16 remainder
-    DataVersion version;  // of the parameter when the two agreed
-    Tensor given;         // of a remainder: the parameter as set_master() left it, until the next step
+    Tensor value;         // f32, or the remainder in i16
+    DataVersion version;  // of the parameter, when master and parameter last agreed
+    Tensor given;         // with a remainder: copy of the parameter after set_master(), kept until the next step
   };
   /// Whether this optimizer keeps a master of `param`.
   bool has_master(const Tensor& param) const;
-  /// The master of `param`, up to date with it; null where it has none.
+  /// Returns the master of `param`, after applying changes of the parameter to it; null if it has none.
   Master* current_master(const Tensor& param) const;
 
   uint64_t id_ = next_id();
-  std::shared_ptr<const Optimizer*> self_ = std::make_shared<const Optimizer*>(this);  // seen weakly, by graphs
+  std::shared_ptr<const Optimizer*> self_ =
+      std::make_shared<const Optimizer*>(this);  // for weak references from CUDA graphs
   std::vector<OptimizerParamGroup> param_groups_;
   MasterWeights master_kind_ = MasterWeights::none;
-  mutable std::unordered_map<TensorImpl*, Master> masters_;  // brought up to date when they are asked for
-  /// Its own, or the process's; null where there is neither.
+  mutable std::unordered_map<TensorImpl*, Master> masters_;  // updated on access
+  /// This optimizer's step scaler, else the process's; null if there is neither.
   std::shared_ptr<StepScaler> current_step_scaler() const;
 
   std::shared_ptr<StepScaler> step_scaler_;

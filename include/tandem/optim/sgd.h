@@ -4,7 +4,7 @@
 
 namespace tandem::optim {
 
-/// `SGDOptions(0.1).momentum(0.9).weight_decay(1e-4)`
+/// Options of SGD: `SGDOptions(0.1).momentum(0.9).weight_decay(1e-4)`
 class SGDOptions : public OptimizerCloneableOptions<SGDOptions> {
  public:
   SGDOptions(double lr) : lr_(lr) {}
@@ -14,31 +14,32 @@ class SGDOptions : public OptimizerCloneableOptions<SGDOptions> {
 
   TANDEM_ARG(double, lr);
   TANDEM_ARG(double, momentum) = 0;
-  /// Share of the gradient that the momentum buffer does not take up.
+  /// The gradient is multiplied by (1 - dampening) when it is added to the momentum buffer.
   TANDEM_ARG(double, dampening) = 0;
   TANDEM_ARG(double, weight_decay) = 0;
-  /// Needs momentum, and dampening 0.
+  /// Nesterov momentum. Requires momentum above 0 and dampening 0.
   TANDEM_ARG(bool, nesterov) = false;
-  /// Climbs instead of descending.
+  /// Maximizes the objective instead of minimizing it.
   TANDEM_ARG(bool, maximize) = false;
 };
 
-/// What SGD with momentum keeps: f32 tensors, f64 for f64 parameters.
+/// The state of one parameter under SGD with momentum: f32 tensors, f64 for f64 parameters.
 class SGDParamState : public OptimizerParamState {
  public:
   void visit_fields(StateVisitor& visitor) override;
 
   TANDEM_ARG(Tensor, momentum_buffer);
-  /// f32 of one element on the parameter's device: steps taken, skipped ones not counted.
+  /// Number of steps taken, not counting skipped ones: an f32 tensor of one element on the parameter's device, whatever
+  /// the parameter's dtype.
   TANDEM_ARG(Tensor, step);
 };
 
-/// g = g + weight_decay p; b = g at the first step, then momentum b + (1 - dampening) g;
-/// p = p - lr (nesterov ? g + momentum b : b), computed in f32 (f64 for f64) and rounded once.
+/// g = g + weight_decay p; b = g at the first step, momentum b + (1 - dampening) g after that; p = p - lr (nesterov ? g
+/// + momentum b : b), computed in f32 (f64 for f64 parameters) and rounded once.
 class SGD : public Optimizer {
  public:
-  /// Throws StateError: lr, momentum or weight_decay negative or not finite, nesterov without momentum or with
-  /// dampening.
+  /// Throws StateError if lr, momentum or weight_decay is negative or not finite, if dampening is not finite, or for
+  /// nesterov without momentum or with dampening.
   explicit SGD(const std::vector<OptimizerParamGroup>& param_groups, SGDOptions defaults);
   explicit SGD(std::vector<Tensor> params, SGDOptions defaults);
   using Optimizer::step;
