@@ -146,7 +146,7 @@ class AmbientScaling final : public autograd::BackwardScaler,
   std::mutex mutex_;
   GradScaler scalers_[kNumDeviceTypes];
   bool scales_[kNumDeviceTypes] = {};
-  bool begun_[kNumDeviceTypes] = {};  // a backward pass was scaled in this iteration
+  bool begun_[kNumDeviceTypes] = {};  // a backward pass has been scaled
   Flags waiting_[kNumDeviceTypes];
 };
 
