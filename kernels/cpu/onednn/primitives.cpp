@@ -235,8 +235,8 @@ void Plan::pack(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
 
 bool reorder(const Array& dst, const Array& src) {
   if (dst.rank == 0 || type_of(dst.dtype) == dnnl::memory::data_type::undef) return false;
-  // oneDNN 3.2 moves 16-bit numbers by way of f32: for f16 slowly, and for bf16 with instructions that make subnormal
-  // numbers 0.
+  // oneDNN 3.2 moves 16-bit numbers through f32: slowly for f16, and for bf16 with instructions that flush subnormal
+  // numbers to 0.
   if (is_reduced_floating_point(dst.dtype)) return false;
   Key key(Key::Op::reorder);
   key.add(dst);

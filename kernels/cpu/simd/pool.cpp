@@ -32,8 +32,7 @@ TANDEM_MATH void for_each_run(const PoolTaps& t, F f) {
     }
     return;
   }
-  if (t.kernel >
-      t.in) {  // a window with more taps than inputs is mostly padding: by outputs, whose taps inside are few
+  if (t.kernel > t.in) {  // mostly padding: go by outputs, which have few taps inside the image
     for (int64_t o = 0; o < t.out; ++o) {
       const int64_t from = o * t.stride - t.padding, end = end_tap(from, t.in, t.kernel, t.dilation);
       for (int64_t k = first_tap(from, t.dilation); k < end; ++k) {
