@@ -10,8 +10,8 @@ namespace tandem::cuda {
 int index_of(Device device);
 /// The driver's handle of the calling thread's current stream on the current device.
 cudaStream_t current_handle();
-/// True with TANDEM_SYNC=1 in the environment: every launch is followed by a wait, so that an error is reported by the
-/// op at fault. False while a graph is captured, where nothing can be waited for.
+/// True if TANDEM_SYNC=1 is set in the environment: every launch is followed by a wait, so that errors are reported by
+/// the op that caused them. False during a capture, where waiting is impossible.
 bool is_synchronous();
 /// True while the current stream is captured into a graph, by tandem or by the program itself: then waiting and
 /// querying events are not allowed.
