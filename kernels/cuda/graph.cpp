@@ -21,8 +21,7 @@ namespace {
 /// Pools by id, for as long as a graph holds them.
 std::shared_ptr<PrivatePool> pool_of(MempoolId_t id, int device) {
   static std::mutex mutex;
-  static auto& pools = *new std::map<uint64_t, std::weak_ptr<PrivatePool>>;  // never destroyed: graphs may outlive
-                                                                             // static objects
+  static auto& pools = *new std::map<uint64_t, std::weak_ptr<PrivatePool>>;  // never destroyed: graphs may live longer
   const std::lock_guard lock(mutex);
   std::erase_if(pools, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<PrivatePool>& known = pools[id.id];
@@ -124,8 +123,7 @@ void CUDAGraph::capture_begin(MempoolId_t pool, CaptureMode mode) {
   auto impl = std::make_unique<Impl>(stream);
   impl->pool_id = pool == MempoolId_t{} ? graph_pool_handle() : pool;
   impl->pool = pool_of(impl->pool_id, stream.device().index());
-  begin_private_memory(*impl->pool);  // before the driver captures: after that no thread may query the allocator's
-                                      // events
+  begin_private_memory(*impl->pool);  // first: no event may be queried once the driver captures
   const cudaError_t code = driver().cudaStreamBeginCapture(raw(stream), driver_mode(mode));
   if (code != cudaSuccess) end_private_memory();
   check("cudaStreamBeginCapture", code);

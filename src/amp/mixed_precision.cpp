@@ -55,8 +55,7 @@ class ScaledStep final : public optim::StepScaler {
     }
   }
 
-  static constexpr const char* kScaler = "loss_scaler0";  // the name that initialize() gives to the scaler of a single
-                                                          // loss
+  static constexpr const char* kScaler = "loss_scaler0";  // initialize()'s name for the only scaler
   bool verbose_;
 };
 

@@ -55,8 +55,7 @@ void postpone_in(cuda::Capture& capture, const Tensor& g, const Tensor& inverse_
       const Tensor g(weak.lock());
       if (!g.defined()) return;
       if (g.impl().storage->escaped_pointer() == Storage::Pointer::none) return postpone(g, inverse_scale);
-      PendingUnscale(*g.impl().storage, g.numel(), g.dtype(), inverse_scale).apply();  // a raw pointer escaped, so the
-                                                                                       // values must be final now
+      PendingUnscale(*g.impl().storage, g.numel(), g.dtype(), inverse_scale).apply();  // a raw pointer has escaped
     });
   });
 }

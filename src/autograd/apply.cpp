@@ -65,9 +65,7 @@ void DoorCall::enter_observed() {
 void DoorCall::check_and_cast() {
   const ThreadState& state = thread_state();
   for (const Tensor* x : inputs_) {
-    if (x->defined())
-      x->impl().storage->data();  // applies a postponed factor before the kernels' threads read the
-                                  // memory
+    if (x->defined()) x->impl().storage->data();  // applies a postponed factor before kernels run
   }
   check_devices(name_, inputs_);
   if (cast_ != amp::Cast::keep && (state.autocast[0].enabled || state.autocast[1].enabled)) cast_by_policy();

@@ -192,7 +192,7 @@ std::string shown(std::string_view name) {
 
 Header parse_header(const std::string& file, std::string_view text, uint64_t data_bytes) {
   HeaderEvents events;
-  // The parser would skip a byte order mark and white space.
+  // The parser itself would accept a leading byte order mark or white space.
   const bool ok = text.starts_with('{') && nlohmann::json::sax_parse(text.begin(), text.end(), &events);
   TANDEM_CHECK(ok, IoError, "{}: the header is malformed: {}; is it a safetensors file?", file,
                events.fault.empty() ? "it does not begin with {" : events.fault);
@@ -217,9 +217,7 @@ std::string json_string(const std::string& text) {
 std::string header_text(const Header& header) {
   std::string text = fmt::format("{{\"{}\":{{", kMetadataKey);
   const char* comma = "";
-  for (const auto& [key, value] : std::map(header.metadata.begin(), header.metadata.end())) {  // sorted, so that equal
-                                                                                               // metadata gives equal
-                                                                                               // text
+  for (const auto& [key, value] : std::map(header.metadata.begin(), header.metadata.end())) {  // sorted
     text += fmt::format("{}{}:{}", comma, json_string(key), json_string(value));
     comma = ",";
   }

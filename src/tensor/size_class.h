@@ -8,9 +8,8 @@ namespace tandem::cpu {
 
 inline constexpr size_t kAlignment = 64;
 inline constexpr size_t kPage = 4096;
-inline constexpr size_t kSmallBytes = size_t{32} << 10;    ///< blocks up to this size have size classes
-inline constexpr size_t kLargeBytes = size_t{2} << 20;     ///< blocks from this size on have their own pages and a
-                                                           ///< colour
+inline constexpr size_t kSmallBytes = size_t{32} << 10;    ///< blocks up to here have size classes
+inline constexpr size_t kLargeBytes = size_t{2} << 20;     ///< blocks from here on have their own pages, coloured
 inline constexpr size_t kMaxBlockBytes = size_t{1} << 46;  ///< more than a process can address
 inline constexpr int kNumSizeClasses = 8 + (15 - 9) * 8;
 

@@ -80,8 +80,7 @@ void check(dnnl_status_t status, const char* what) {
 }  // namespace
 
 dnnl::engine& engine() {
-  static dnnl::engine& engine = *new dnnl::engine(make_engine());  // never destroyed: destructors of static objects use
-                                                                   // it
+  static dnnl::engine& engine = *new dnnl::engine(make_engine());  // never destroyed: static destructors use it
   return engine;
 }
 
@@ -92,9 +91,7 @@ bool has_isa(dnnl::cpu_isa isa) {
 
 bool computes_in(DType dtype) {
 #if defined(__x86_64__)
-  if (dtype == DType::BF16)
-    return has_isa(dnnl::cpu_isa::avx512_core_bf16);  // without it bf16 is emulated: slower
-                                                      // than f32
+  if (dtype == DType::BF16) return has_isa(dnnl::cpu_isa::avx512_core_bf16);  // else emulated: slower than f32
   if (dtype == DType::F16) return has_isa(dnnl::cpu_isa::avx512_core_fp16);
 #endif
   return dtype != DType::F64;

@@ -54,8 +54,7 @@ class Call {
 /// The primitives that one call of this backend runs. `main` is empty if oneDNN refused.
 struct Plan {
   Call main;
-  Call repack;              ///< converts weights between the plain layout and `main`'s; empty if `main` uses the plain
-                            ///< one
+  Call repack;              ///< weights from the plain layout to `main`'s, or back; empty if equal
   size_t packed_bytes = 0;  ///< size of the weights in `main`'s layout
 
   /// Sets `repack`: arguments to, from.

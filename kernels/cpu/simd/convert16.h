@@ -7,8 +7,7 @@
 #include "tandem/math/amp.h"
 #if defined(__AVX2__)
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // false positive of GCC 12 in its own _mm512_undefined_*: PR
-                                                        // 105593
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // false positive in GCC 12's own header: PR 105593
 #include <immintrin.h>
 #pragma GCC diagnostic pop
 #endif
