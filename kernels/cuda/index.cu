@@ -6,7 +6,6 @@
 // there are enough slices to keep the device busy, else by one thread per place, after sorting the indices. In that
 // second case f32, f64, i32 and i64 are instead added atomically, all terms in parallel. For f32 and f64 the result is
 // then not deterministic, so cuda::set_deterministic makes them use the sort.
-// then not deterministic, so cuda::set_deterministic keeps them to the sort.
 #include <algorithm>
 #include <concepts>
 

@@ -24,7 +24,7 @@ Storage::Storage(size_t bytes, Device device) : data_(nullptr), bytes_(bytes), d
     data_ = cpu::allocate(bytes);
     return;
   }
-  backend(device.type());  // throws DeviceError where the device is absent
+  backend(device.type());  // throws DeviceError if the device is absent
   const cuda::DeviceGuard on(device);
   if (device.index() < 0) device_ = Device(kCUDA, cuda::current_device());
   data_ = cuda::allocate(bytes);

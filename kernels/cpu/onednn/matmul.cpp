@@ -3,7 +3,6 @@
 // The choice follows a fixed rule, not timing, so that a program computes the same numbers in every run. Measured with
 // 3.2 on 512 x 4096 x 4096: on AVX-512 matmul is faster forward and backward. On AMX matmul is faster forward, but the
 // backward passes of the inner product take about half of matmul's time.
-// the inner product's backward passes take about half of matmul's time.
 #include "kernels/cpu/onednn/primitives.h"
 
 namespace tandem::cpu::onednn {
