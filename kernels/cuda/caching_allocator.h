@@ -52,8 +52,8 @@ class CachingAllocator {
   void* allocate(size_t bytes, Stream stream);
   /// Returns false if the pointer is not a block of this allocator.
   bool deallocate(void* block) noexcept;
-  /// Notes that `stream` uses the block too: a freed block becomes available only after the work that `stream` had at
-  /// that time is done.
+  /// Notes that `stream` uses the block too. After the block is freed, it becomes available only when the work that
+  /// `stream` had at that time is done.
   bool record_stream(void* block, Stream stream);
   /// Returns segments without live blocks to the source.
   void empty_cache();

@@ -20,9 +20,9 @@ constexpr int64_t padded_channels(int64_t channels) { return (channels + 7) / 8 
 /// Whether padding pays off for x: [N, C, H, W], weight: [O, C, KH, KW], y: [N, O, OH, OW], without groups, in any
 /// direction.
 ///
-/// Padding saves flops (slowdown - padded flops / flops). It costs one copy per padded tensor, which reads or writes 2
-/// (C + padded C) bytes per pixel. The two are compared at the machine balance of an H100 or H200, 180 flops per byte;
-/// the gain must be twice the cost of the copies, since both are estimates. So 420 channels are padded for a 3x3
+/// Padding saves flops * (slowdown - padded flops / flops). It costs one copy per padded tensor, which reads or writes
+/// 2 * (C + padded C) bytes per pixel. The two are compared at the machine balance of an H100 or H200, 180 flops per
+/// byte; the gain must be twice the cost of the copies, since both are estimates. So 420 channels are padded for a 3x3
 /// convolution with 1000 outputs, but a first layer of 1 or 3 channels, which would compute 8 or 2.7 times as much, is
 /// not.
 inline bool channel_padding_pays(IntArrayRef x, IntArrayRef weight, IntArrayRef y) {

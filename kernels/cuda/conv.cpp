@@ -157,9 +157,10 @@ bool run_forward(const Convolution& c, std::string* why) {
   return convolve(c, nullptr, std::ref(timed)) || run_apart();
 }
 
-/// Whether a weight gradient in f32 from 16-bit operands is computed over columns. Columns cost 4 bytes written and
-/// read per element. Widening the operands to f32 costs TF32's half rate for the 2 O flops per element. On an H100 or
-/// H200 the two are about equal at 350 outputs, without the widening itself. A 1x1 kernel needs no columns.
+/// Whether a weight gradient in f32 from 16-bit operands is computed over columns. Columns cost 4 bytes of traffic per
+/// element, since they are written and read again. Widening the operands to f32 costs TF32's half rate for the 2 O
+/// flops per element. On an H100 or H200 the two are about equal at 350 outputs, without the widening itself. A 1x1
+/// kernel needs no columns.
 bool columns_pay(const Tensor& gweight, const Conv2dParams& p) {
   return p.groups == 1 && (gweight.size(0) >= 256 || gweight.size(2) * gweight.size(3) == 1);
 }

@@ -51,8 +51,8 @@ bool is_writable(const Tensor& d, DType operands, bool by_rows) {
   return m && writes(operands, d.dtype()) && !(by_rows && m->by_columns && m->columns != 1);
 }
 
-/// Whether cuBLASLt's epilogues can read and write `v` in place. The heuristic has no preference for the alignment of
-/// this vector, and some kernels fault below 16 bytes.
+/// Whether cuBLASLt's epilogues can read and write `v` in place. The heuristic cannot be told this vector's alignment,
+/// and some kernels fault below 16 bytes.
 bool is_vector(const Tensor& v) { return v.is_contiguous() && alignment_of(v.raw_bytes()) >= 16; }
 
 /// One value per column, viewed as a tensor of d's sizes; undefined stays undefined.

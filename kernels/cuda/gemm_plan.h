@@ -18,7 +18,7 @@ struct Product {
 
 /// Returns false if a BLAS cannot use the tensors in place, cuBLASLt has no algorithm, or the product is faster with
 /// its extra done separately; the contents of the results are then unspecified. `apart` does the extra separately, into
-/// the same tensors; cuda::autotune() compares the two. Empty for a product without extra.
+/// the same tensors; it is empty for a product without extra. cuda::autotune() compares the two.
 bool multiply(const Product& product, const std::function<void()>& apart = {});
 
 }  // namespace tandem::cuda

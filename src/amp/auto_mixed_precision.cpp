@@ -25,7 +25,7 @@ constexpr const char* kSwitch = "TANDEM_AUTO_MIXED_PRECISION";
 
 /// Scales every backward pass and checks the gradients at every step. Keeps one scale per device type.
 /// The overflow flags of an iteration's steps are counted when the next iteration begins. The flags of a replayed CUDA
-/// graph join those of eager steps after the replay. A graph that begins an iteration counts both before its own work.
+/// graph join those of eager steps after the replay. A replay that begins an iteration counts both before its own work.
 class AmbientScaling final : public autograd::BackwardScaler,
                              public optim::StepScaler,
                              public std::enable_shared_from_this<AmbientScaling> {

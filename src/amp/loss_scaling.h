@@ -17,7 +17,7 @@ class LossScaling final : public optim::StepScaler {
   /// Steps unless a backward pass since the last step overflowed.
   void step(optim::Optimizer& optimizer) override;
 
-  /// The scale of each loss, as "loss_scaler0.scale", .... Loading skips losses with a fixed scale.
+  /// The scale of each loss, as "loss_scaler0.scale" and so on. Loading skips losses with a fixed scale.
   StateDict state_dict() override;
   StateCommit prepare_load_state_dict(const StateDict& state) override;
 

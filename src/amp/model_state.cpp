@@ -1,4 +1,4 @@
-// model_state(): the state of a model in f32, for every opt level.
+// model_state() and load_model_state(): the state of a model in f32, for every opt level.
 #include "src/amp/for_each_parameter.h"
 #include "tandem/amp/opt_level.h"
 #include "tandem/autograd/grad_mode.h"

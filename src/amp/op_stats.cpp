@@ -35,7 +35,8 @@ bool is_matrix_product(std::string_view op) {
          (row >= 0 && policy_table[static_cast<size_t>(row)].cast == Cast::lower && !op.starts_with("conv"));
 }
 
-/// A matrix product in a low dtype with a size that is not a multiple of 8, the unit of tensor cores and AMX.
+/// A matrix product in a low dtype with a row or column count that is not a multiple of 8, the unit of tensor cores and
+/// AMX.
 bool is_odd_product(const autograd::ObservedOp& op) {
   if (!is_matrix_product(op.name)) return false;
   for (size_t i = 0; i < op.inputs.size(); ++i) {

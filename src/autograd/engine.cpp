@@ -22,8 +22,8 @@ namespace {
 /// The state of one node during one backward pass.
 struct NodeState {
   std::shared_ptr<Node> node;
-  int dependencies = 0;  ///< nodes whose gradients have not arrived yet
-  bool awaited = true;   ///< its gradients are needed, by itself or by later nodes
+  int dependencies = 0;  ///< edges into this node that are still to be processed
+  bool awaited = true;   ///< its gradients are needed, here or in later nodes
   bool runs = true;      ///< a later node is awaited
   bool scaled = false;   ///< some of its gradients are multiplied by a loss scale
   Grads grads;           ///< received so far, one per output

@@ -56,7 +56,7 @@ const double* Capture::numbers(size_t count, std::function<void(double*)> get) {
 }
 
 void Capture::wrote(Storage& storage) {
-  // The weak owner keeps the Storage's address from being reused.
+  // The weak_ptr keeps the address of a Storage from std::make_shared from being reused.
   if (!storage.device().is_cpu()) written_.try_emplace(&storage, storage.weak_from_this());
 }
 

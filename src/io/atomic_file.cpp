@@ -197,7 +197,7 @@ void AtomicFile::commit() {
   check(renameat(folder_.number, temporary_.c_str(), folder_.number, name_.c_str()) == 0, "replace");
   temporary_.clear();
   file_.reset();
-  TANDEM_CHECK(fsync(folder_.number) == 0 || errno == EINVAL,  // EINVAL: not supported here
+  TANDEM_CHECK(fsync(folder_.number) == 0 || errno == EINVAL,  // EINVAL: the file system cannot sync folders
                IoError, "save: {}: written, but its folder cannot be synced: {}; a power failure may undo it", path_,
                std::strerror(errno));
 }
