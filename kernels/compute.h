@@ -1,5 +1,5 @@
 #pragma once
-// What element-wise kernels compute in, and their numeric parameters, alike on all backends.
+// Compute types of element-wise kernels and their numeric parameters, equal on all backends.
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -9,7 +9,7 @@
 
 namespace tandem::kernels {
 
-/// f32, f64 or i64: what values of type t are computed in.
+/// The type in which values of type t are computed: f32, f64 or i64.
 constexpr DType compute_type(DType t) {
   return t == DType::F64 ? DType::F64 : is_floating_point(t) ? DType::F32 : DType::I64;
 }
@@ -28,7 +28,8 @@ decltype(auto) visit_floating_compute(DType dtype, F&& f) {
   return dtype == DType::F64 ? f(double{}) : f(float{});
 }
 
-/// The numeric parameter in the compute type; for i64 cut off at its limits, so that clamp to infinity means no limit.
+/// The numeric parameter in the compute type. For i64 it is clamped to the limits, so that clamp to infinity means no
+/// limit.
 template <class C>
 C parameter(double v) {
   if constexpr (std::is_same_v<C, int64_t>) {
@@ -52,7 +53,7 @@ TANDEM_HOST_DEVICE inline Y sum_of(Y y, S s) {
   }
 }
 
-/// NotImplementedError: the formula means nothing for these numbers.
+/// Throws NotImplementedError: the formula is not defined for these numbers.
 [[noreturn]] void throw_undefined_formula(Unary op, DType compute);
 [[noreturn]] void throw_undefined_formula(Binary op, DType compute);
 

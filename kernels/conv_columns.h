@@ -1,6 +1,6 @@
 #pragma once
-// The gradient of a convolution's weight as matrix products, over columns: for each output pixel a row of the inputs
-// that its kernel reads.
+// The gradient of a convolution's weight as matrix products over columns (im2col): one row per output pixel, with the
+// inputs that its kernel reads.
 #include <algorithm>
 
 #include "tandem/backend.h"
@@ -8,13 +8,13 @@
 
 namespace tandem::kernels {
 
-/// Elements from one row of columns to the next: rows begin at multiples of 16 bytes in 16 bits.
+/// Elements between rows of columns, rounded up so that rows of 16-bit elements start at multiples of 16 bytes.
 inline int64_t column_stride(int64_t taps_and_channels) { return (taps_and_channels + 7) / 8 * 8; }
 
-/// gweight = gradient of the weight [O, C, KH, KW], f32, from gy: [N, O, OH, OW] and x: [N, C, H, W] of one 16-bit
-/// dtype, without groups. The sums are f32 from end to end. The columns are KH KW times as large as x (for a 1x1 kernel
-/// of stride 1 they are x), so they are made for as many images at a time as `most_bytes` hold, one at least, and the
-/// products added up.
+/// gweight = gradient of the weight [O, C, KH, KW], f32, from gy: [N, O, OH, OW] and x: [N, C, H, W] of the same 16-bit
+/// dtype, without groups. All sums are f32. The columns are KH KW times as large as x (for a 1x1 kernel with stride 1
+/// they are x itself), so they are computed for as many images at a time as fit into `most_bytes`, at least one, and
+/// the products are added up.
 inline void conv2d_backward_weight_by_columns(const Tensor& gweight, const Tensor& gy, const Tensor& x,
                                               const Conv2dParams& p, int64_t most_bytes) {
   const Backend& device = backend(gy);
@@ -28,7 +28,7 @@ inline void conv2d_backward_weight_by_columns(const Tensor& gweight, const Tenso
     return copied;
   };
   const Tensor g = channels_last(gy), in = channels_last(x);
-  // [O, KH, KW, C] in memory, which is the channels-last weight.
+  // [O, KH, KW, C] in memory: the channels-last layout of the weight.
   const Tensor sums = gweight.dtype() == kFloat && gweight.is_contiguous(MemoryFormat::ChannelsLast)
                           ? gweight
                           : empty(gweight.sizes(), gweight.options().dtype(kFloat).memory_format(kChannelsLast));
@@ -38,7 +38,7 @@ inline void conv2d_backward_weight_by_columns(const Tensor& gweight, const Tenso
   const bool padded = ph != h || pw != w;
   const int64_t ld = is_x ? c : column_stride(taps), size = static_cast<int64_t>(element_size(x.dtype()));
   const int64_t at_once = is_x ? n : std::clamp<int64_t>(most_bytes / (pixels * ld * size), 1, n);
-  Tensor frame, columns;  // reused from slice to slice
+  Tensor frame, columns;  // reused for every slice
   if (padded) {
     frame = empty({at_once * ph * pw * c}, x.options());
     device.fill(frame, 0);

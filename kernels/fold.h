@@ -1,5 +1,5 @@
 #pragma once
-// Folds: the reductions by the names of their formulas in math/reduce.h, to be chosen at run time.
+// Folds: run-time selection of the reduction formulas of math/reduce.h by name.
 #include <type_traits>
 
 #include "tandem/backend.h"
@@ -16,7 +16,7 @@ enum class Fold : uint8_t {
 #undef TANDEM_ENUM
 };
 
-/// What accumulates; a mean's division and a norm's root come after it.
+/// The fold of a reduction; the division of a mean and the root of a norm follow it.
 inline Fold fold_of(Reduction op) {
   switch (op) {
     case Reduction::sum:
@@ -43,11 +43,11 @@ inline Fold fold_of(Reduction op) {
   return Fold::sum;
 }
 
-/// f64 for floating numbers, i64 for integers.
+/// f64 for floating-point numbers, i64 for integers.
 template <class T>
 using Accumulator = std::conditional_t<std::is_same_v<T, int64_t>, int64_t, double>;
 
-/// Two partial results as one.
+/// Combines two partial results.
 template <class A>
 TANDEM_MATH A combine(Fold fold, A a, A b) {
   switch (fold) {

@@ -1,5 +1,5 @@
 #pragma once
-// The upper limit of uniform numbers, which are to stay below an open bound in every dtype.
+// The upper limit of uniform random numbers, which must be below an open bound in every dtype.
 #include <cmath>
 #include <limits>
 
@@ -16,7 +16,7 @@ inline double largest_below(DType dtype, double limit) {
   }
   const auto below = [&](auto v) {
     if (static_cast<float>(v) < limit) return static_cast<double>(static_cast<float>(v));
-    // The next bit pattern towards -inf; below either zero stands the smallest negative number.
+    // The next bit pattern towards -inf; below either zero it is the smallest negative number.
     v.bits = (v.bits & 0x7fff) == 0 ? 0x8001 : static_cast<uint16_t>((v.bits & 0x8000) != 0 ? v.bits + 1 : v.bits - 1);
     return static_cast<double>(static_cast<float>(v));
   };

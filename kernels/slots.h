@@ -1,5 +1,5 @@
 #pragma once
-// The slots of struct Backend by name, so that each backend declares its kernels and fills its table from one list.
+// The names of the slots of struct Backend, from which each backend declares its kernels and fills its table.
 #include "tandem/backend.h"
 
 namespace tandem::kernels {
@@ -33,5 +33,5 @@ static_assert(sizeof(Backend) == sizeof(void*) * (1 TANDEM_SLOTS(TANDEM_COUNT)),
 
 /// Declares the function of a slot: `void copy(const Tensor& dst, const Tensor& src);`
 #define TANDEM_DECLARE_SLOT(NAME) ::tandem::kernels::SlotSignature<decltype(::tandem::Backend::NAME)>::type NAME;
-/// Puts it into `table`.
+/// Stores the function in `table`.
 #define TANDEM_FILL_SLOT(NAME) table.NAME = NAME;

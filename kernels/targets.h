@@ -1,5 +1,5 @@
 #pragma once
-// The targets of cross_entropy's rows, for both backends.
+// The targets of cross_entropy, for both backends.
 #include <cstddef>
 #include <cstdint>
 
@@ -10,7 +10,7 @@ namespace tandem::kernels {
 
 using detail::class_dim;
 
-/// A row's class and its weight; -1 and 0 where the row is ignored.
+/// A row's class and its weight; -1 and 0 if the row is ignored.
 template <class C>
 struct Target {
   int64_t k;
@@ -21,7 +21,7 @@ template <class C>
 struct Targets {
   const void* data;
   bool is_i32;
-  const C* weight;  ///< null: all are 1
+  const C* weight;  ///< null: all weights are 1
   int64_t ignore_index, classes;
 
   Targets(const Tensor& x, const Tensor& target, const Tensor& class_weight, int64_t ignored)
@@ -31,7 +31,7 @@ struct Targets {
         ignore_index(ignored),
         classes(x.sizes()[static_cast<size_t>(class_dim(x))]) {}
 
-  /// check(k, classes) refuses a class out of range.
+  /// check(k, classes) must reject classes that are out of range.
 #if defined(__CUDACC__)
 #pragma nv_exec_check_disable
 #endif

@@ -1,5 +1,5 @@
 #pragma once
-// Walk: the geometry of a few tensors of equal sizes, reduced to the loops that are needed to visit them together.
+// Walk: the geometry of a few tensors of equal sizes, simplified to the loops needed to visit them together.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tandem::kernels {
 
-/// Loops over N operands, the slowest first; at least one. Strides in elements.
+/// Loops over N operands, the slowest first; at least one loop. Strides in elements.
 template <size_t N>
 struct Walk {
   int64_t numel = 1;
@@ -19,7 +19,7 @@ struct Walk {
 
   int64_t row_length() const { return sizes[rank - 1]; }
   int64_t row_stride(size_t k) const { return strides[k][rank - 1]; }
-  /// True when every operand is one block of memory, all in the same order: element i of each lies at i.
+  /// Whether every operand is one block of memory, all in the same order: element i of each is at offset i.
   bool linear() const {
     if (numel == 0) return true;
     if (rank != 1) return false;
@@ -31,7 +31,7 @@ struct Walk {
     for (size_t k = 0; k < N; ++k) strides[k][rank] = step[k];
     ++rank;
   }
-  /// Adds a loop inside the others, or lengthens the innermost where every operand steps on without a gap.
+  /// Adds an innermost loop, or extends the current one if no operand has a gap there.
   void append(int64_t size, const std::array<int64_t, N>& step) {
     numel *= size;
     bool joins = rank > 0;
@@ -40,7 +40,7 @@ struct Walk {
     sizes[rank - 1] *= size;
     for (size_t k = 0; k < N; ++k) strides[k][rank - 1] = step[k];
   }
-  /// At least one loop.
+  /// Adds a loop if there is none.
   void finish() {
     std::array<int64_t, N> one;
     one.fill(1);
@@ -48,9 +48,9 @@ struct Walk {
   }
 };
 
-/// The loops over `shape`, given each operand's strides. They run in the order of the first operand's memory, and
-/// dimensions that every operand steps through without a gap become one. Dimensions in which no operand moves are
-/// dropped, so that a tensor that stands for one element many times (expand) has it visited once.
+/// The loops over `shape` for the given strides of each operand, in the order of the first operand's memory. Dimensions
+/// are merged if no operand has a gap between them. Dimensions in which no operand moves are dropped, so that an
+/// expanded element is visited once.
 template <size_t N>
 Walk<N> make_walk(IntArrayRef shape, const std::array<IntArrayRef, N>& strides) {
   Walk<N> walk;
@@ -72,8 +72,8 @@ Walk<N> make_walk(IntArrayRef shape, const std::array<IntArrayRef, N>& strides) 
   return walk;
 }
 
-/// Visits elements [begin, end), counted in the walk's order, as pieces of rows: f(offsets, length) with each operand's
-/// offset of the piece's first element.
+/// Visits elements [begin, end), counted in the walk's order, as parts of rows: f(offsets, length), with the offset of
+/// the part's first element in each operand.
 template <size_t N, class F>
 void for_each_row(const Walk<N>& walk, int64_t begin, int64_t end, F&& f) {
   if (begin >= end) return;
@@ -91,7 +91,7 @@ void for_each_row(const Walk<N>& walk, int64_t begin, int64_t end, F&& f) {
     f(static_cast<const std::array<int64_t, N>&>(offset), length);
     begin += length;
     if (begin >= end) return;
-    // On to the next row: back to the start of this one, then count up like an odometer.
+    // Advances to the next row: back to the start of this one, then count up like an odometer.
     for (size_t k = 0; k < N; ++k) offset[k] -= index[last] * walk.strides[k][last];
     index[last] = 0;
     for (size_t d = last; d-- > 0;) {

@@ -1,6 +1,6 @@
-// Loss scaling. Gradients of f16 and bf16 are widened, multiplied in f32 and rounded once to nearest even; f64 is
-// multiplied in f64. found_inf becomes 1 when a value is inf or NaN before or after its multiplication (as rounded),
-// and is never set back. Each memory location is visited once, also where a gradient is expanded.
+// Loss scaling. f16 and bf16 gradients are widened, multiplied in f32 and rounded once to nearest even; f64 is
+// multiplied in f64. found_inf is set to 1 if a value is inf or NaN before or after its multiplication (as rounded),
+// and is never reset. Each memory location is visited once, even if a gradient is expanded.
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -32,7 +32,7 @@ bool unscale_f64(double* x, int64_t n, float factor) {
   return found;
 }
 
-/// One row without gaps. Returns true when it holds an inf or NaN.
+/// Processes one contiguous row. Returns true if it contains an inf or NaN.
 bool process_row(void* data, DType dtype, int64_t n, float factor, bool write) {
   const AmpTable& table = amp_table();
   auto* f64 = static_cast<double*>(data);
@@ -53,8 +53,8 @@ bool process_row(void* data, DType dtype, int64_t n, float factor, bool write) {
 struct Gradient {
   char* data;
   DType dtype;
-  int64_t numel;                  ///< memory locations
-  std::unique_ptr<Walk<1>> walk;  ///< null when they lie without gaps
+  int64_t numel;                  ///< distinct memory locations
+  std::unique_ptr<Walk<1>> walk;  ///< null if the elements are contiguous
 };
 
 Gradient describe(const Tensor& g) {
@@ -66,7 +66,7 @@ Gradient describe(const Tensor& g) {
   return out;
 }
 
-/// Elements [begin, end) of a gradient with gaps, in blocks collected from its rows.
+/// Processes elements [begin, end) of a strided gradient in blocks gathered from its rows.
 bool process_strided(const Gradient& g, int64_t begin, int64_t end, float factor, bool write) {
   constexpr int64_t kBlock = 512;
   alignas(64) char block[kBlock * sizeof(double)];
@@ -128,7 +128,7 @@ void check_finite(const std::vector<Tensor>& grads, const Tensor& inverse_scale,
 
 void update_scale(const ScaleUpdateCall& call) {
   bool overflow = false;
-  for (const Tensor& found : call.found_infs) overflow |= *found.raw<float>() != 0;  // NaN counts
+  for (const Tensor& found : call.found_infs) overflow |= *found.raw<float>() != 0;  // NaN counts as an overflow
   auto* scale = call.scale.raw<float>();
   auto* growth = call.growth_tracker.raw<int32_t>();
   auto* hysteresis = call.hysteresis_tracker.raw<int32_t>();

@@ -1,4 +1,4 @@
-// arg_reduce. Contract: the first of equal values; NaN is both larger and smaller than any number, the first NaN wins.
+// arg_reduce. Contract: returns the first of equal values. NaN beats every number, for max and min; the first NaN wins.
 // Values are exact. The dimension has at least one element.
 #include <optional>
 
@@ -8,7 +8,7 @@
 namespace tandem::cpu {
 namespace {
 
-/// An output's best element so far.
+/// The best element of an output so far.
 template <class C>
 struct Best {
   Accumulator<C> value{};
@@ -20,7 +20,7 @@ bool beats(C x, C best, bool largest) {
   return (largest ? x > best : x < best) || (x != x && best == best);
 }
 
-/// One output: each tile's extreme value by vector code, then the first place that has it.
+/// One output: finds each tile's extreme value with vector code, then its first position.
 template <class C>
 Best<C> scan_row(TileReader<C>& reader, const Space& reduced, bool largest) {
   const ReduceTable<C>& table = reduce_tables().of<C>();
@@ -38,7 +38,7 @@ Best<C> scan_row(TileReader<C>& reader, const Space& reduced, bool largest) {
   return best;
 }
 
-/// Neighbouring outputs side by side, row by row.
+/// Adjacent outputs, processed together row by row.
 template <class C>
 void scan_columns(TileReader<C>& reader, int64_t rows, int64_t columns, bool largest, Accumulator<C>* values,
                   int64_t* indices) {

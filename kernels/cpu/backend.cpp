@@ -1,4 +1,4 @@
-// The CPU backend: which function fills which slot.
+// The CPU backend: assigns a function to each slot.
 #include "kernels/cpu/kernels.h"
 
 namespace tandem::cpu {

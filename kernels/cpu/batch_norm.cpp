@@ -1,8 +1,8 @@
-// Batch normalisation. Contract: f16 and bf16 are widened to f32, worked on in the cache and rounded once; f64 stays
-// f64. Mean and variance are taken block by block in two passes (the sum, then deviations from the mean, whose own sum
-// corrects it), and blocks are combined in f64 (Chan, Golub and LeVeque, Updating formulae and a pairwise algorithm for
-// computing sample variances, 1979), so that a large mean costs no digits of the variance and x is read from memory
-// once. Blocks depend on the sizes alone: no result depends on the number of threads.
+// Batch normalisation. Contract: f16 and bf16 are widened to f32, processed in cache-sized blocks and rounded once; f64
+// stays f64. Mean and variance are computed per block in two passes (the sum, then deviations from the mean, whose own
+// sum corrects it), and blocks are combined in f64 (Chan, Golub and LeVeque, Updating formulae and a pairwise algorithm
+// for computing sample variances, 1979). So a large mean does not reduce the accuracy of the variance, and x is read
+// from memory once. Blocks depend on the sizes alone, so results do not depend on the number of threads.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -19,10 +19,10 @@ namespace tandem::cpu {
 namespace {
 
 constexpr int64_t kBlock = 4096;   // elements of all channels: in f32, half of a first-level cache
-constexpr int64_t kRun = 2048;     // elements of one channel: few enough to be summed in f32
-constexpr int64_t kMaxItems = 64;  // work items, where the sizes leave the choice
+constexpr int64_t kRun = 2048;     // elements of one channel: few enough to sum in f32
+constexpr int64_t kMaxItems = 64;  // work items, if the sizes do not dictate the number
 
-/// How x is cut into work items, and these into blocks. Channels lie innermost (`columns`: a block is some whole rows
+/// Partitions x into work items and blocks. Either the channels are innermost (`columns`: a block is several whole rows
 /// of all channels) or x is [outer, channels, inner] (a block is a part of one channel of one sample).
 class Cut {
  public:
@@ -37,12 +37,12 @@ class Cut {
   bool columns() const { return columns_; }
   int64_t channels() const { return channels_; }
   int64_t groups() const { return groups_; }
-  /// Of one block.
+  /// The number of channels in a block.
   int64_t block_channels() const { return columns_ ? channels_ : 1; }
   int64_t max_block() const { return columns_ ? rows_per_block() * channels_ : std::min(inner_, kRun); }
 
-  /// Calls f(group, first channel, begin, end) for all items, on several threads: each covers block_channels() channels
-  /// of the samples (rows) [begin, end).
+  /// Calls f(group, first channel, begin, end) for all items, on several threads. Each item covers block_channels()
+  /// channels of the samples (rows) [begin, end).
   template <class F>
   void for_each_item(F&& f) const {
     const int64_t per_group = channels_ / block_channels(), items = groups_ * per_group;
@@ -76,7 +76,7 @@ class Cut {
   bool columns_;
 };
 
-/// Blocks of a tensor as T: in place, or through a buffer.
+/// Blocks of a tensor as T: in place or through a buffer.
 template <class T>
 class Blocks {
  public:
@@ -106,7 +106,7 @@ class Blocks {
   Scratch<T> buffer_;
 };
 
-/// `parameter` [channels] as T, or `value` everywhere when it is undefined.
+/// `parameter` [channels] as T, or `value` everywhere if it is undefined.
 template <class T>
 std::vector<T> load(const Tensor& parameter, int64_t channels, T value) {
   std::vector<T> values(static_cast<size_t>(channels), value);
@@ -128,13 +128,13 @@ void store(const Tensor& parameter, const std::vector<double>& values) {
   }
 }
 
-/// Values counted so far, and per channel their mean and the sum of squares about it.
+/// The number of values so far, and per channel their mean and the sum of squared deviations from it.
 struct Moments {
   double count = 0;
   double* mean;
   double* squares;
 
-  /// Takes in `n` further values, whose mean and sum of squares about it `of(channel)` returns.
+  /// Adds `n` further values; of(channel) returns their mean and the sum of squared deviations from it.
   template <class Of>
   void merge(double n, int64_t channels, Of&& of) {
     const double total = count + n, share = n / total, weight = count * share;
@@ -173,7 +173,7 @@ Statistics statistics_of(const Tensor& x, const Cut& cut) {
       for (T& c : centre) c /= static_cast<T>(count);
       table.deviations(sum.data(), square.data(), values, centre.data(), rows, n);
       moments.merge(count, width, [&](int64_t c) {
-        const double rest = static_cast<double>(sum[c]) / count;  // what rounding took from the centre
+        const double rest = static_cast<double>(sum[c]) / count;  // the rounding error of the centre
         return std::pair(static_cast<double>(centre[c]) + rest, static_cast<double>(square[c]) - rest * rest * count);
       });
     });
@@ -218,7 +218,7 @@ void update_running(const Tensor& running, const std::vector<double>& values, do
   store(running, r);
 }
 
-/// Per channel, the sums of gy and of gy xhat.
+/// The sums of gy and of gy xhat, per channel.
 struct GradientSums {
   std::vector<double> g, gx;
 };

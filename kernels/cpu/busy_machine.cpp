@@ -1,6 +1,6 @@
-// How idle threads are made to sleep: libgomp spins 300,000 times before it sleeps, but only 100 times while it manages
-// more threads than there are processors (libgomp manual, GOMP_SPINCOUNT). A thread of our own that has OpenMP threads
-// of its own, all asleep, makes it so, and undoes it when it ends. oneDNN uses the same libgomp.
+// Makes idle threads sleep. libgomp spins 300,000 times before it sleeps, but only 100 times while it manages more
+// threads than there are processors (libgomp manual, GOMP_SPINCOUNT). A separate thread with its own team of sleeping
+// OpenMP threads creates that condition, and ends it when it exits. oneDNN uses the same libgomp.
 #include "kernels/cpu/busy_machine.h"
 
 #include <algorithm>
@@ -21,9 +21,9 @@ namespace tandem::cpu {
 namespace {
 
 constexpr double kInterval = 0.1;      // seconds between samples
-constexpr double kEnoughCpu = 0.03;    // seconds of computing that a sample needs
-constexpr double kTooLong = 2;         // seconds after which a sample that has too little is dropped
-constexpr double kBusyPerSecond = 40;  // preemptions per second of computing; a time slice is 3 to 10 ms
+constexpr double kEnoughCpu = 0.03;    // seconds of CPU time that a sample needs
+constexpr double kTooLong = 2;         // seconds after which a sample with too little CPU time is dropped
+constexpr double kBusyPerSecond = 40;  // preemptions per second of CPU time; a time slice is 3 to 10 ms
 constexpr double kShortestHold = 1, kLongestHold = 60, kSoon = 10;  // seconds
 
 }  // namespace
@@ -52,7 +52,7 @@ bool BusyDetector::update(const Sample& sample) {
 #if defined(_OPENMP)
 namespace {
 
-/// While one exists, idle OpenMP threads sleep at once.
+/// While an object exists, idle OpenMP threads sleep immediately.
 class Sleepers {
  public:
   Sleepers() : state_(std::make_shared<State>()) {
@@ -60,10 +60,10 @@ class Sleepers {
     std::thread([state = state_, threads] {
       std::atomic<int> started{0};
 #pragma omp parallel num_threads(threads)
-      started.fetch_add(1);  // the team stays until this thread ends
+      started.fetch_add(1);  // the team exists until this thread ends
       std::unique_lock lock(state->mutex);
       state->changed.wait(lock, [&] { return state->ended; });
-    }).detach();  // it may outlive main
+    }).detach();  // detached: it may outlive main
   }
   ~Sleepers() {
     const std::lock_guard lock(state_->mutex);
@@ -97,7 +97,7 @@ struct Machine {
 };
 
 Machine& machine() {
-  static Machine& machine = *new Machine;  // never destroyed: other threads may be at work after main
+  static Machine& machine = *new Machine;  // never destroyed: other threads may still run after main
   return machine;
 }
 
@@ -119,7 +119,7 @@ void watch_machine() noexcept {
   } else if (!m.sleepers) {
     try {
       m.sleepers = std::make_unique<Sleepers>();
-    } catch (...) {  // the system has no thread left: as before, then
+    } catch (...) {  // no thread could be created: idle threads keep spinning
     }
   }
 }

@@ -1,12 +1,12 @@
 #pragma once
-// What kernels say of an index out of range.
+// The range check of indices in kernels.
 #include <cstdint>
 
 namespace tandem::cpu {
 
 [[noreturn]] void throw_index(const char* op, int64_t k, int64_t size, int64_t dim);
 
-/// Throws IndexError in the name of `op` unless k, an index into dimension `dim`, is in [0, size).
+/// Throws IndexError on behalf of `op` unless k, an index into dimension `dim`, is in [0, size).
 inline void check_index(const char* op, int64_t k, int64_t size, int64_t dim) {
   if (k < 0 || k >= size) [[unlikely]]
     throw_index(op, k, size, dim);

@@ -1,9 +1,9 @@
 // Two-dimensional convolution and its gradients.
-// Contract: f32, f16 and bf16 are convolved in oneDNN with sums in f32 and rounded once, after the bias; a dtype
-// that the processor has no fast instructions for is widened to f32 first. f64, and what oneDNN refuses even in f32,
-// runs through conv_loops.cpp in f64. relu is a pass of its own over the rounded result, which has the same bits:
-// oneDNN's would make 0 of NaN. Inside, images lie channels-last, where oneDNN is several times faster than on N, C, H,
-// W; other layouts are converted on the way in and out.
+// Contract: f32, f16 and bf16 are convolved by oneDNN with f32 sums and rounded once, after the bias. A dtype without
+// fast instructions on this processor is widened to f32 first. f64, and calls that oneDNN refuses even in f32, run in
+// f64 in conv_loops.cpp. relu is a separate pass over the rounded result, which gives the same bits; oneDNN's relu
+// would turn NaN into 0. Images are processed channels-last, which is several times faster in oneDNN than N, C, H, W;
+// other layouts are converted before and after.
 #include <algorithm>
 
 #include "kernels/conv_bias.h"
@@ -22,7 +22,7 @@ namespace {
 using onednn::Array;
 using onednn::array_of;
 
-// Where a result of `dtype` goes: y itself, or a tensor that is converted to y afterwards.
+// The tensor to write a result of `dtype` into: y itself, or a temporary that is converted to y afterwards.
 Tensor channels_last_result(const Tensor& y, DType dtype) {
   return y.dtype() == dtype && is_channels_last(y) ? y : new_channels_last(y, dtype);
 }
@@ -31,7 +31,7 @@ void deliver(const Tensor& y, const Tensor& result) {
   if (y.defined() && !y.is_same(result)) convert(y, result);
 }
 
-// With the strides that oneDNN knows the order by, size-1 dimensions included.
+// The strides by which oneDNN recognises the layout, including those of size-1 dimensions.
 Array channels_last_array(const Tensor& x) {
   Array array = array_of(x);
   const Dims strides = channels_last_strides(x.sizes());
@@ -63,7 +63,7 @@ Tensor contiguous_f64_result(const Tensor& y) {
   return y.dtype() == kDouble && y.is_contiguous() ? y : empty(y.sizes(), y.options().dtype(kDouble));
 }
 
-// Calls run(dtype) for the dtype itself where the processor computes in it, then for f32, until one returns true.
+// Calls run(dtype) with the dtype itself if the processor computes in it, then with f32, until one returns true.
 template <class Run>
 bool try_dtypes(DType dtype, Run&& run) {
   if (dtype == kDouble) return false;
@@ -71,7 +71,7 @@ bool try_dtypes(DType dtype, Run&& run) {
   return dtype != kFloat && run(kFloat);
 }
 
-// The result's dtype beside operands computed in `dtype`: as asked for, but f32 where operands are widened.
+// The result's dtype for operands computed in `dtype`: y's dtype, or f32 if the operands were widened.
 DType result_dtype(const Tensor& y, const Tensor& operand, DType dtype) {
   return dtype == operand.dtype() ? y.dtype() : kFloat;
 }
@@ -88,7 +88,7 @@ bool run_conv2d(const Tensor& y, const Tensor& x, const Tensor& weight, const Te
   });
 }
 
-// Weights of the convolution that takes gy to gx: in and out exchanged, kernels turned by 180 degrees.
+// The weights of the convolution that maps gy to gx: input and output channels swapped, kernels rotated by 180 degrees.
 Tensor turned(const Tensor& weight, int64_t groups) {
   const int64_t out = weight.size(0) / groups, in = weight.size(1), taps = weight.size(2) * weight.size(3);
   const Tensor w = contiguous(weight, weight.dtype());
@@ -106,7 +106,7 @@ Tensor turned(const Tensor& weight, int64_t groups) {
   return t;
 }
 
-// f16 only: oneDNN 3.2 has no AMX implementation of its backward pass (8 times slower), but has one forward.
+// f16 only: oneDNN 3.2 has an AMX implementation of the forward pass but not of this backward pass (8 times slower).
 bool run_backward_input_as_forward(const Tensor& gx, const Tensor& gy, const Tensor& weight, const Conv2dParams& p) {
   Conv2dParams q = p;
   for (size_t d = 0; d < 2; ++d) {

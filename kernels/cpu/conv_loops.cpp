@@ -1,4 +1,4 @@
-// Convolutions by their definition. Each result is one thread's; rows are the inner loops.
+// Convolutions by definition. Each result element is computed by one thread; the inner loops run along rows.
 #include "kernels/cpu/conv_loops.h"
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 namespace tandem::cpu {
 namespace {
 
-// The outputs along one dimension that tap `k` of the kernel reads inside the input: output i reads i stride + offset.
+// The outputs along one dimension for which tap `k` of the kernel is inside the input: output i reads i stride +
+// offset.
 struct Taps {
   int64_t offset, begin, end;
   Taps(int64_t k, int64_t out, int64_t in, int64_t stride, int64_t padding, int64_t dilation)
@@ -35,7 +36,7 @@ struct Shape {
         group_o(o / params.groups),
         p(params) {}
 
-  /// Calls f(tap, output row, input row, columns) for every kernel cell and the rows and columns that it joins.
+  /// Calls f(tap, output row, input row, columns) for every kernel cell and the rows and columns that it connects.
   template <class F>
   void for_each_row(F&& f) const {
     for (int64_t i = 0; i < kh; ++i) {

@@ -1,5 +1,5 @@
-// copy, copy_list, fill, arange. Contract: a copy converts with one rounding, to nearest even; floating to integer
-// truncates; to bool is 'not 0'. Equal dtypes are copied bit by bit. dst and src do not overlap, unless they are the
+// copy, copy_list, fill, arange. Contract: conversions round once, to nearest even; floating to integer truncates;
+// conversion to bool is x != 0. Equal dtypes are copied bit by bit. dst and src do not overlap, unless they are the
 // same view.
 #include <algorithm>
 
@@ -13,8 +13,8 @@ namespace {
 
 constexpr bool is_compute(DType t) { return t == DType::F32 || t == DType::F64 || t == DType::I64; }
 
-/// The dimension along which src lies contiguously while dst does along the innermost one: the two make a
-/// transposition, as between NCHW and NHWC. -1 when there is none.
+/// The dimension along which src is contiguous while dst is contiguous along the innermost one: a transposition, as
+/// between NCHW and NHWC. -1 if there is none.
 int transposed_dimension(const Space& space) {
   const int inner = space.rank - 1;
   if (space.strides[0][inner] != 1 || space.strides[1][inner] <= 1) return -1;
@@ -24,7 +24,7 @@ int transposed_dimension(const Space& space) {
   return -1;
 }
 
-/// A transposition for each index of the other dimensions.
+/// Performs one transposition for each index of the other dimensions.
 template <class T>
 void copy_transposed(const Tensor& dst, const Tensor& src, const Space& space, int row_dim) {
   const int inner = space.rank - 1;
@@ -105,7 +105,7 @@ void convert(const Tensor& dst, const Tensor& src) {
   });
 }
 
-/// One element of `t` with the value, in the lowest bytes.
+/// The bits of one element of type `t` with the value, in the lowest bytes.
 uint64_t element_bits(DType t, Scalar value) {
   uint64_t bits = 0;
   if (value.is_floating_point()) {
@@ -124,13 +124,13 @@ void copy(const Tensor& dst, const Tensor& src) {
   if (!src.is_cpu()) return tandem::backend(src).copy(dst, src);
   if (dst.numel() == 0) return;
   if (dst.dtype() == src.dtype()) return copy_same_dtype(dst, src);
-  // In one step wherever either side is a compute type; f16 and bf16 to each other or to small integers in two.
+  // One step if either side is a compute type. Two steps between f16 and bf16, and between them and small integers.
   const DType compute = is_compute(dst.dtype()) ? dst.dtype() : compute_type(src.dtype());
   visit_compute(compute, [&](auto zero) { convert<decltype(zero)>(dst, src); });
 }
 
 void copy_list(const std::vector<Tensor>& dst, const std::vector<Tensor>& src) {
-  // Large tensors are shared among the threads one by one, small ones as a list.
+  // Large tensors are parallelised one by one, small ones as a list.
   std::vector<size_t> small;
   for (size_t i = 0; i < dst.size(); ++i) {
     if (dst[i].numel() > kParallelGrain || !src[i].is_cpu()) {

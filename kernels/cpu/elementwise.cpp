@@ -1,5 +1,5 @@
-// unary, binary, where. Contract: operands of any dtypes and strides are converted to the compute type (backend.h),
-// each element is computed there on its own and rounded once to y's dtype. y may be one of the operands.
+// unary, binary, where. Contract: operands of any dtypes and strides are converted to the compute type (backend.h).
+// Each element is computed there independently and rounded once to y's dtype. y may be one of the operands.
 #include "kernels/cpu/simd/elementwise.h"
 
 #include "kernels/cpu/kernels.h"
@@ -12,7 +12,7 @@ using kernels::throw_undefined_formula;
 
 namespace {
 
-/// True when all lie contiguously in the types that the formula reads and writes.
+/// Whether all tensors are contiguous and have the types that the formula reads and writes.
 template <class C, class Y, class... Tensors>
 bool in_place(const Tensor& y, const Tensors&... x) {
   return y.impl().contiguous && y.dtype() == dtype_of<Y> && (... && (x.impl().contiguous && x.dtype() == dtype_of<C>));

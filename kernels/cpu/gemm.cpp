@@ -1,8 +1,8 @@
 // Matrix products.
-// Contract: f32, f16 and bf16 are multiplied in oneDNN with sums in f32 and rounded once, after the bias; a dtype
-// that the processor has no fast instructions for is widened to f32 first. f64, and what oneDNN refuses even in f32, is
-// multiplied by the loops below in f64. With k = 0 the product is 0. relu is a pass of its own over the rounded result,
-// which has the same bits: oneDNN's would make 0 of NaN.
+// Contract: f32, f16 and bf16 are multiplied by oneDNN with f32 sums and rounded once, after the bias. A dtype without
+// fast instructions on this processor is widened to f32 first. f64, and calls that oneDNN refuses even in f32, are
+// multiplied in f64 by the loops below. With k = 0 the product is 0. relu is a separate pass over the rounded result,
+// which gives the same bits; oneDNN's relu would turn NaN into 0.
 
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/onednn.h"
@@ -19,7 +19,7 @@ using onednn::array_of;
 
 enum class Order { rows, columns, neither };
 
-// How the matrices of `x` lie in memory. Strides that carry no meaning are made regular.
+// The memory order of the matrices of `x`. Replaces meaningless strides (of size-1 dimensions) by regular ones.
 Order order_of(Array& x) {
   const size_t r = static_cast<size_t>(x.rank) - 2, c = r + 1;
   int64_t& step_row = x.strides[r];
@@ -50,7 +50,7 @@ void drop_batch(Array& x) {
   x.strides = {x.strides[1], x.strides[2]};
 }
 
-// True when the batch of matrices is one tall matrix, whose rows follow each other evenly.
+// Whether the batch of matrices forms one tall matrix with evenly spaced rows.
 bool is_stack(const Array& x) { return x.strides[2] == 1 && x.strides[0] == x.sizes[1] * x.strides[1]; }
 
 void stack(Array& x) {
@@ -58,7 +58,7 @@ void stack(Array& x) {
   drop_batch(x);
 }
 
-// oneDNN on the tensors as they lie. False: it refused, and nothing is written.
+// Runs oneDNN on the tensors without copying. False if oneDNN refuses; nothing is written then.
 bool run_as_is(const GemmCall& call) {
   Array d = array_of(call.d), a = array_of(call.a), b = array_of(call.b), bias = array_of(call.bias);
   if (bias && bias.sizes[0] != 1 && bias.strides[0] != 1) return false;
@@ -74,7 +74,7 @@ bool run_as_is(const GemmCall& call) {
       drop_batch(b);
       for (Array* x : {&d, &a}) stack(*x);
     } else {
-      for (Array* x : {&a, &b}) {  // oneDNN wants a stride for a batch of 1 too
+      for (Array* x : {&a, &b}) {  // oneDNN needs a valid stride for a batch of 1 too
         if (x->sizes[0] == 1) x->strides[0] = x->sizes[1] * x->sizes[2];
       }
     }
@@ -94,7 +94,7 @@ Tensor transposed(const Tensor& x) {
   return make_view(x, sizes, strides, x.storage_offset());
 }
 
-// `x` in `dtype` with its matrices dense: itself where it is so already, else a copy in the same order.
+// `x` in `dtype` with dense matrices: x itself if it is so already, else a copy in the same order.
 Tensor dense(const Tensor& x, DType dtype) {
   if (!x.defined() || (x.dtype() == dtype && x.is_contiguous())) return x;
   Array array = array_of(x);
@@ -110,7 +110,7 @@ Tensor dense(const Tensor& x, DType dtype) {
   return copied;
 }
 
-// A place for the result in `dtype`, row-major: d itself where it is so.
+// A row-major tensor for the result in `dtype`: d itself if it fits.
 Tensor result_like(const GemmCall& call, DType dtype) {
   if (call.d.dtype() == dtype && call.d.is_contiguous()) return call.d;
   const Tensor result = empty(call.d.sizes(), call.d.options().dtype(dtype));
@@ -118,7 +118,7 @@ Tensor result_like(const GemmCall& call, DType dtype) {
   return result;
 }
 
-// oneDNN on dense operands of `dtype`.
+// Runs oneDNN on dense operands of `dtype`.
 bool run_on_copies(const GemmCall& call, DType dtype) {
   GemmCall c = call;
   c.a = dense(call.a, dtype);
@@ -134,7 +134,7 @@ bool run_on_copies(const GemmCall& call, DType dtype) {
 
 constexpr int64_t kTileRows = 4, kTileColumns = 64;
 
-// Rows [i, i + rows) of d for one pair of row-major matrices, tile by tile.
+// Computes rows [i, i + rows) of d for one pair of row-major matrices, tile by tile.
 void multiply_rows(double* d, const double* a, const double* b, const double* bias, int64_t rows, int64_t k, int64_t n,
                    const GemmCall& call) {
   for (int64_t j = 0; j < n; j += kTileColumns) {

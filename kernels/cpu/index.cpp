@@ -1,7 +1,7 @@
 // gather, index_select and their adjoints scatter_add, index_add. All indices are checked before anything is written.
-// Sums into one place are added in the order of the indices along `dim`, whatever the number of threads: threads share
-// out only slices that no index leads out of. Each addition is rounded to y's dtype (f16, bf16: computed in f32);
-// integers wrap around; bool: or.
+// Sums into one place are added in the order of the indices along `dim`, whatever the number of threads: work is
+// divided only between slices, and no index leads from one slice into another. Each addition is rounded to y's dtype
+// (f16, bf16: computed in f32). Integers wrap around; for bool, addition is `or`.
 #include <algorithm>
 #include <concepts>
 #include <cstring>
@@ -26,7 +26,7 @@ void throw_index(const char* op, int64_t k, int64_t size, int64_t dim) {
 
 namespace {
 
-/// A tensor's memory and its strides with that of `dim` taken out: the index stands in for it.
+/// A tensor's strides with that of `dim` set to 0: the index replaces that coordinate.
 struct Indexed {
   Dims others;
   int64_t along = 0;  ///< stride of `dim`
@@ -37,7 +37,7 @@ struct Indexed {
   }
 };
 
-/// Strides of an index of rank 1 that all slices of a tensor of `rank` dimensions share.
+/// Strides of a rank-1 index that is shared by all slices of a tensor of `rank` dimensions.
 Dims expanded(const Tensor& index, int64_t rank, int64_t dim) {
   Dims strides(static_cast<size_t>(rank), 0);
   if (rank > 0 && index.dim() > 0) strides[static_cast<size_t>(dim)] = index.strides()[0];
@@ -46,7 +46,7 @@ Dims expanded(const Tensor& index, int64_t rank, int64_t dim) {
 
 /// Throws IndexError, naming the running op, unless every index is in [0, size).
 void check_indices(const Tensor& index, int64_t size, int64_t dim) {
-  const char* op = running_op();  // of this thread: the walk's other threads run none
+  const char* op = running_op();  // read here: worker threads have no running op
   const auto walk = make_walk<1>(index.sizes(), {index.strides()});
   visit_dtype(index.dtype(), [&]<class Index>(Index) {
     if constexpr (std::same_as<Index, int64_t> || std::same_as<Index, int32_t>) {
@@ -70,7 +70,7 @@ void visit_index(DType dtype, F&& f) {
   f(int64_t{});
 }
 
-/// y at each place = x there, with `dim`'s coordinate taken from the index.
+/// y at each position = x at that position, with the coordinate of `dim` taken from the index.
 void take(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index, const Dims& index_strides) {
   const Indexed from(x, dim);
   const auto walk = make_walk<3>(y.sizes(), {y.strides(), index_strides, from.others});
@@ -96,16 +96,16 @@ void take(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index, co
   });
 }
 
-/// Strides across the slices, and along `dim`.
+/// Strides across slices and along `dim`.
 struct Steps {
   int64_t across, along;
 };
 
-/// n slices, one after the other along `dim`: y[i][k[j][i]] += s[j][i] for j < count.
+/// For n slices: y[i][k[j][i]] += s[j][i] for j < count, one j after another along `dim`.
 template <class Y, class S, class Index>
 void add_slices(Y* y, Steps y_steps, const Index* k, Steps k_steps, const S* s, Steps s_steps, int64_t n,
                 int64_t count) {
-  const bool rows = k_steps.across == 0 && y_steps.across == 1 && s_steps.across == 1;  // as of an embedding
+  const bool rows = k_steps.across == 0 && y_steps.across == 1 && s_steps.across == 1;  // as in an embedding
   for (int64_t j = 0; j < count; ++j, k += k_steps.along, s += s_steps.along) {
     if (rows) {
       Y* row = y + *k * y_steps.along;
@@ -119,7 +119,7 @@ void add_slices(Y* y, Steps y_steps, const Index* k, Steps k_steps, const S* s, 
   }
 }
 
-/// y at each place, with `dim`'s coordinate taken from the index, += src there.
+/// y at each position, with the coordinate of `dim` taken from the index, += src at that position.
 template <class Y, class S, class Index>
 void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_strides, const Tensor& src,
          IntArrayRef shape) {
@@ -135,7 +135,7 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
   const auto walk = make_walk<3>(slices, {to.others, index_strides, from.others});
   const Steps y_steps{walk.row_stride(0), to.along}, k_steps{walk.row_stride(1), index_along};
   const Steps s_steps{walk.row_stride(2), from.along};
-  // Where src lies closer together along `dim` than across, a few slices at a time use each cache line whole.
+  // If src is denser along `dim` than across, processing a few slices at a time uses whole cache lines.
   const int64_t width = s_steps.across > s_steps.along ? 16 : walk.numel;
   const int64_t grain = std::max<int64_t>(1, kParallelGrain / std::max<int64_t>(count, 1));
   parallel_for(walk.numel, grain, [&](int64_t begin, int64_t end) {
@@ -154,7 +154,7 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
   visit_dtype(src.dtype(), [&]<class S>(S) {
     visit_index(index.dtype(), [&]<class Index>(Index) {
       if (y.dtype() == dtype_of<S>) return add<S, S, Index>(y, dim, index, index_strides, src, shape);
-      if constexpr (is_reduced_floating_point(dtype_of<S>)) {  // sums of 16-bit terms held in f32
+      if constexpr (is_reduced_floating_point(dtype_of<S>)) {  // sums of 16-bit terms, kept in f32
         add<float, S, Index>(y, dim, index, index_strides, src, shape);
       }
     });

@@ -1,6 +1,5 @@
 #pragma once
-// The kernels of the CPU backend, one function per slot of struct Backend; include/tandem/backend.h says what each
-// does.
+// The kernels of the CPU backend, one function per slot of struct Backend. include/tandem/backend.h documents each.
 #include "kernels/slots.h"
 
 namespace tandem::cpu {

@@ -1,6 +1,6 @@
-// Layer normalisation over the rows of [rows, n]. f16 and bf16 rows are widened to f32, worked on in the cache, and
-// rounded once to nearest even; f64 stays f64. Column sums (gweight, gbias) are taken over groups of rows, then over
-// the groups in order; the groups depend on the sizes alone, so no result depends on the number of threads.
+// Layer normalisation over the rows of [rows, n]. f16 and bf16 rows are widened to f32, processed in cache and rounded
+// once to nearest even; f64 stays f64. Column sums (gweight, gbias) are computed per group of rows, then over the
+// groups in order. The groups depend on the sizes alone, so results do not depend on the number of threads.
 #include <algorithm>
 #include <memory>
 #include <type_traits>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kMaxGroups = 32, kMaxPartialElements = 1 << 22;
 
-/// Rows of a contiguous tensor as rows of T: in place, or through a buffer.
+/// Rows of a contiguous tensor as rows of T: in place or through a buffer.
 template <class T>
 class RowAccess {
  public:
@@ -33,7 +33,7 @@ class RowAccess {
     convert_tables().of<T>().load[dtype_](buffer_.data(), row_bytes(row), n_);
     return buffer_.data();
   }
-  /// Where to put the row's values before commit(row).
+  /// Where to write the row's values before commit(row).
   T* target(int64_t row) const { return in_place() ? in_place_row(row) : buffer_.data(); }
   void commit(int64_t row) const {
     if (!in_place()) convert_tables().of<T>().store[dtype_](row_bytes(row), buffer_.data(), n_);
@@ -51,7 +51,7 @@ class RowAccess {
   Scratch<T> buffer_;
 };
 
-/// `parameter` [n] as T, or `value` everywhere when it is undefined.
+/// `parameter` [n] as T, or `value` everywhere if it is undefined.
 template <class T>
 void load_parameter(T* y, const Tensor& parameter, T value, int64_t n) {
   if (!parameter.defined()) {
@@ -95,7 +95,7 @@ void forward(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tens
   });
 }
 
-/// y_i = the sum over groups g of partial[g][i], in order.
+/// y_i = sum over groups g of partial[g][i], in order.
 template <class T>
 void add_groups(const Tensor& y, const T* partial, int64_t groups, int64_t stride, int64_t n) {
   parallel_for(n, std::max<int64_t>(1, kParallelGrain / groups), [&](int64_t begin, int64_t end) {

@@ -4,15 +4,15 @@
 
 namespace tandem::cpu {
 
-/// Dense in the order N, H, W, C; strides of size-1 dimensions carry no meaning.
+/// Dense in the order N, H, W, C; strides of size-1 dimensions are ignored.
 inline bool is_channels_last(const Tensor& x) { return x.is_contiguous(MemoryFormat::ChannelsLast); }
 inline bool is_dense(const Tensor& x) { return x.is_contiguous() || is_channels_last(x); }
 
-/// dst = src, of equal sizes: oneDNN's reorder where it has a fast one, else copy.
+/// dst = src, of equal sizes, by oneDNN's reorder if it has a fast one, else by copy.
 void convert(const Tensor& dst, const Tensor& src);
-/// Uninitialised, channels-last, with the sizes of `x`.
+/// An uninitialised channels-last tensor with the sizes of `x`.
 Tensor new_channels_last(const Tensor& x, DType dtype);
-/// `x` itself where it is channels-last of `dtype` already, else a converted copy.
+/// `x` itself if it is channels-last of `dtype` already, else a converted copy.
 Tensor channels_last(const Tensor& x, DType dtype);
 
 }  // namespace tandem::cpu

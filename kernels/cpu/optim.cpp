@@ -1,11 +1,11 @@
-// Optimizer steps over lists of tensors: one parallel region for the whole list, shared out by elements. f64 parameters
-// are updated in f64, all others in f32 by simd/optim.cpp; 16-bit parameters and shadows are rounded once, to nearest
-// even; a bf16 parameter with a remainder is their f32 value, exactly. Gradients are multiplied by inverse_scale as
-// they are read, rounded to the compute type. A found_inf other than 0 leaves every byte as it is. Results do not
-// depend on the number of threads.
+// Optimizer steps over lists of tensors: one parallel region for the whole list, divided by elements. f64 parameters
+// are updated in f64, all others in f32 by simd/optim.cpp. 16-bit parameters and shadows are rounded once, to nearest
+// even; a bf16 parameter with a remainder represents its f32 value exactly. Gradients are multiplied by inverse_scale
+// as they are read, and rounded to the compute type. If found_inf is not 0, nothing is written. Results do not depend
+// on the number of threads.
 //
-// Tensors that share one dense layout (a module's parameters, state made like them, and their gradients) are used in
-// place; any other strides go through blocks.
+// Tensors with the same dense layout (a module's parameters, state created like them, and their gradients) are used in
+// place. Other strides go through blocks.
 #include <array>
 #include <memory>
 
@@ -26,13 +26,13 @@ using kernels::Walk;
 
 namespace {
 
-constexpr int64_t kBlock = 1024;  // elements collected from tensors that cannot be used in place
+constexpr int64_t kBlock = 1024;  // elements gathered from tensors that cannot be used in place
 constexpr size_t kStates = 3;
 constexpr size_t kOperands = 3 + kStates;
 enum : size_t { kParam, kGrad, kState, kShadow = kOperands - 1 };
 
-// In steps over more elements than this, shadows bypass the caches: their lines need not be read first, and the step's
-// own traffic would push them out before the next forward pass.
+// In steps over more elements than this, shadow writes bypass the caches. Their cache lines need not be read first, and
+// the step's own traffic would evict them before the next forward pass.
 constexpr int64_t kStreamElements = 2 << 20;
 
 /// The tensors that belong to one parameter.
@@ -41,7 +41,7 @@ struct Group {
   DType dtypes[kOperands] = {};
   float step_value = 0;  ///< before this step
   float* step = nullptr;
-  std::unique_ptr<Walk<kOperands>> walk;  ///< null when all lie in one order without gaps
+  std::unique_ptr<Walk<kOperands>> walk;  ///< null if all tensors have the same dense layout
 };
 
 struct Job {
@@ -90,7 +90,7 @@ Job make_job(const OptimizerTensors& call, const std::vector<Tensor>& steps, con
   return job;
 }
 
-/// Calls f(element, i) for elements begin + i of an operand with gaps, i < n. Bits: any type of the elements' size.
+/// Calls f(element, i) for elements begin + i of a strided operand, i < n. Bits: any type of the elements' size.
 template <class Bits, class F>
 void for_each_element(const Group& group, size_t k, int64_t begin, int64_t n, F&& f) {
   auto* data = reinterpret_cast<Bits*>(group.data[k]);
@@ -102,7 +102,7 @@ void for_each_element(const Group& group, size_t k, int64_t begin, int64_t n, F&
   });
 }
 
-/// An operand's elements as T, n <= kBlock.
+/// Loads n <= kBlock elements of an operand as T.
 template <class T>
 void load(T* row, const Group& group, size_t k, int64_t begin, int64_t n) {
   const auto convert = convert_tables().of<T>().load[static_cast<int>(group.dtypes[k])];
@@ -127,10 +127,10 @@ void store(const Group& group, size_t k, int64_t begin, int64_t n, const T* row)
   });
 }
 
-/// Whether the parameter is a bf16 number and a remainder.
+/// Whether the parameter consists of a bf16 number and a remainder.
 bool is_split(const Group& group) { return group.data[kShadow] && group.dtypes[kShadow] == DType::I16; }
 
-/// Between a row of bits and a 16-bit operand's elements: move(element, bits).
+/// Moves data between a row of bits and a 16-bit operand by calling move(element, bits).
 template <class Move>
 void move_bits(const Group& group, size_t k, int64_t begin, int64_t n, uint16_t* bits, const Move& move) {
   if (group.walk) {
@@ -178,7 +178,7 @@ void store_param(const Group& group, int64_t begin, int64_t n, const T* row) {
   if (group.data[kShadow]) store<T>(group, kShadow, begin, n, row);
 }
 
-/// Elements [begin, end) of a group by way of blocks of T: update(index, p, g, states, n).
+/// Updates elements [begin, end) of a group through blocks of T: update(index, p, g, states, n).
 template <class T, class Update>
 void run_collected(const Job& job, size_t index, int64_t begin, int64_t end, const Update& update) {
   const Group& group = job.groups[index];
@@ -203,7 +203,7 @@ RowType row_type(DType dtype) {
   return dtype == DType::F32 ? RowType::f32 : dtype == DType::F16 ? RowType::f16 : RowType::bf16;
 }
 
-/// True when simd/optim.cpp can work on the tensors themselves.
+/// Whether simd/optim.cpp can work directly on the tensors.
 bool in_place(const Group& group) {
   return !group.walk && group.dtypes[kParam] == DType::F32 && group.dtypes[kGrad] != DType::F64 &&
          (!group.data[kShadow] || is_reduced_floating_point(group.dtypes[kShadow]));
@@ -227,10 +227,10 @@ OptimRows rows_of(const Job& job, const Group& group, int64_t begin, int64_t n) 
   return rows;
 }
 
-/// The whole step. update_rows(index, rows) does f32 rows, update_f64(index, p, g, states, n) f64 ones.
+/// Runs the whole step. update_rows(index, rows) updates f32 rows, update_f64(index, p, g, states, n) f64 ones.
 template <class UpdateRows, class UpdateF64>
 void run(const Job& job, const UpdateRows& update_rows, const UpdateF64& update_f64) {
-  // Parts begin at multiples of a cache line of 16-bit elements, so that large tensors' threads share no line.
+  // Parts start at multiples of a cache line of 16-bit elements, so that threads share no line of a large tensor.
   constexpr int64_t kLine = 32;
   const int64_t total = job.ranges.total();
   const auto update_f32 = [&](size_t index, float* p, const float* g, float* const* states, int64_t n) {
@@ -270,7 +270,7 @@ math::SgdConstants<T> sgd_constants(const SgdCall& call) {
           static_cast<T>(call.weight_decay), call.nesterov};
 }
 
-/// The constants of one step count.
+/// The constants for one step count.
 struct AdamStep {
   float t;
   math::AdamConstants<float> f32;
@@ -314,7 +314,7 @@ void adam(const AdamCall& call) {
   if (overflowed(call.scaling)) return;
   Job job = make_job(call, call.steps, {&call.exp_avgs, &call.exp_avg_sqs, &call.max_exp_avg_sqs});
   if (call.maximize) job.factor = -job.factor;
-  // Parameters usually share their step count, and its powers are dear.
+  // Computed once per step count, which parameters usually share: the powers are expensive.
   std::vector<AdamStep> steps;
   std::vector<uint32_t> step_of(job.groups.size());
   for (size_t i = 0; i < job.groups.size(); ++i) {

@@ -1,4 +1,4 @@
-// The threads behind parallel_for. All OpenMP of tandem's own loops stands here.
+// The threads of parallel_for. All OpenMP code of tandem's own loops is here.
 #include "kernels/cpu/parallel.h"
 
 #include <algorithm>
@@ -16,7 +16,8 @@ namespace tandem {
 namespace {
 
 #if defined(_OPENMP)
-/// A child of fork() has one thread. If that has worked with others before, OpenMP would wait for them for ever.
+/// A child of fork() has one thread. If that thread used a team before the fork, OpenMP would wait for the team for
+/// ever.
 thread_local bool has_team = false, lost_team = false;
 
 void register_fork_handler() {
@@ -65,7 +66,7 @@ void parallel_run(int64_t n, int64_t grain, ParallelBody body, void* context) {
     std::exception_ptr error;
 #pragma omp parallel num_threads(static_cast <int>(parts))
     {
-      // The runtime may grant fewer threads than parts.
+      // The runtime may provide fewer threads than there are parts.
       for (int64_t part = omp_get_thread_num(); part < parts; part += omp_get_num_threads()) {
         const int64_t begin = part * size, end = std::min(n, begin + size);
         if (begin >= end) break;

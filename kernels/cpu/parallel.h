@@ -1,8 +1,8 @@
 #pragma once
-// parallel_for: a range of independent work items, shared among threads.
+// parallel_for: divides a range of independent work items between threads.
 //
-// Kernels whose result depends on how work is grouped (sums) choose their groups by size alone and use parallel_for
-// over groups, so that no result depends on the number of threads.
+// Kernels whose results depend on how work is grouped (sums) choose groups by size alone and call parallel_for over
+// groups, so that results do not depend on the number of threads.
 #include <cstdint>
 
 #include "tandem/base/macros.h"
@@ -10,7 +10,7 @@
 
 namespace tandem::cpu {
 
-/// Elements of simple work below which a second thread costs more than it gives (starting one takes about 0.6 us).
+/// Number of simple elements below which a second thread does not pay off (starting one takes about 0.6 us).
 inline constexpr int64_t kParallelGrain = 32768;
 
 namespace detail {
@@ -18,9 +18,9 @@ using ParallelBody = void (*)(void* context, int64_t begin, int64_t end);
 void parallel_run(int64_t n, int64_t grain, ParallelBody body, void* context);
 }  // namespace detail
 
-/// Calls f(begin, end) for consecutive parts of [0, n), at least `grain` items each, on several threads when n > grain;
-/// on the calling thread alone otherwise, and when that is itself inside a parallel_for. The first exception that f
-/// throws is thrown again here, after all parts have ended.
+/// Calls f(begin, end) for consecutive parts of [0, n) with at least `grain` items each. Uses several threads if n >
+/// grain and the caller is not itself inside a parallel_for, else only the calling thread. Rethrows the first exception
+/// of f after all parts have ended.
 template <class F>
 TANDEM_MATH void parallel_for(int64_t n, int64_t grain, F&& f) {
   if (n <= 0) return;

@@ -1,6 +1,6 @@
-// Pooling, row by row. Contract: f16 and bf16 rows are widened to f32, sums are held in f32 (f64 for f64), results
-// rounded once. A backward pass gathers: every row of gx is one thread's, and its terms come in a fixed order, so no
-// result depends on the number of threads.
+// Pooling, row by row. Contract: f16 and bf16 rows are widened to f32, sums are f32 (f64 for f64), and results are
+// rounded once. A backward pass gathers: each row of gx is computed by one thread, with its terms in a fixed order, so
+// results do not depend on the number of threads.
 #include <algorithm>
 #include <vector>
 
@@ -15,7 +15,7 @@
 namespace tandem::cpu {
 namespace {
 
-/// One format that all tensors of a call share: `planes` images, whose rows hold `lanes` values per position.
+/// The common format of all tensors of a call: `planes` images, whose rows have `lanes` values per position.
 struct Format {
   int64_t planes, lanes;
 
@@ -27,7 +27,7 @@ struct Format {
   }
 };
 
-/// The rows of an image tensor as rows of T; `row` counts through all planes.
+/// The rows of an image tensor as rows of T; `row` counts over all planes.
 template <class T>
 class Rows {
  public:
@@ -45,7 +45,7 @@ class Rows {
     load_(buffer, data_ + row * bytes_, length_);
     return buffer;
   }
-  /// Where to put the row's values: in place, or into the buffer for commit.
+  /// Where to write the row's values: in place, or into the buffer for commit.
   T* target(int64_t row, T* buffer) const { return store_ ? buffer : reinterpret_cast<T*>(data_ + row * bytes_); }
   void commit(int64_t row, const T* values) const {
     if (store_) store_(data_ + row * bytes_, values, length_);
@@ -60,9 +60,9 @@ class Rows {
 
 int64_t grain(int64_t work_per_row) { return 1 + kParallelGrain / std::max<int64_t>(work_per_row, 1); }
 
-/// The same for max_pool2d, whose kernels hold numbers of cells in T too: a float counts to 2^24 only.
+/// Compute types of max_pool2d, whose kernels also store cell numbers in T: f32 is exact only up to 2^24.
 template <class F>
-void kernels::visit_floating_compute(DType dtype, const Pool2dParams& p, F&& f) {
+void visit_max_pool_compute(DType dtype, const Pool2dParams& p, F&& f) {
   kernels::visit_floating_compute(p.kernel[0] * p.kernel[1] > int64_t{1} << 24 ? kDouble : dtype, f);
 }
 
@@ -70,20 +70,20 @@ PoolTaps taps_of(const Tensor& y, const Tensor& x, const Format& format, const P
   return {x.size(3), y.size(3), format.lanes, p.kernel[1], p.stride[1], p.padding[1], p.dilation[1]};
 }
 
-/// The first row of taps of output row `oh` that lies inside; the number of rows when none does.
+/// The first kernel row of output row `oh` that is inside the image; the number of kernel rows if none is.
 int64_t first_row(int64_t oh, int64_t h, const Pool2dParams& p) {
   const int64_t k = first_tap(oh * p.stride[0] - p.padding[0], p.dilation[0]);
   return k < end_tap(oh * p.stride[0] - p.padding[0], h, p.kernel[0], p.dilation[0]) ? k : p.kernel[0];
 }
 
-/// Calls f(row of x, first cell) for the taps of output row `oh` that lie inside.
+/// Calls f(row of x, first cell) for the kernel rows of output row `oh` that are inside the image.
 template <class F>
 void for_each_input_row(int64_t oh, int64_t h, const Pool2dParams& p, F&& f) {
   const int64_t from = oh * p.stride[0] - p.padding[0], end = end_tap(from, h, p.kernel[0], p.dilation[0]);
   for (int64_t k = first_tap(from, p.dilation[0]); k < end; ++k) f(from + k * p.dilation[0], k * p.kernel[1]);
 }
 
-/// Calls f(row of y, first cell) for the output rows that have a tap in input row `ih`.
+/// Calls f(row of y, first cell) for the output rows that read input row `ih`.
 template <class F>
 void for_each_output_row(int64_t ih, int64_t oh, const Pool2dParams& p, F&& f) {
   const int64_t last = ih + p.padding[0], reach = (p.kernel[0] - 1) * p.dilation[0];
@@ -157,7 +157,7 @@ void run_max_gather(const Tensor& y, const Tensor& x, const Tensor& indices, con
   });
 }
 
-/// The averaging windows along one dimension. A window's divisor is the product of its two sizes.
+/// The averaging windows along one dimension. The divisor of a window is the product of its two `size` entries.
 struct Windows {
   std::vector<int64_t> begin, end, size;
 
@@ -240,16 +240,16 @@ void run_average_backward(const Tensor& gx, const Tensor& gy, const Windows& row
   });
 }
 
-/// Below this many channels, work in N, C, H, W is no slower than conversions.
+/// With fewer channels than this, pooling in N, C, H, W is no slower than converting.
 constexpr int64_t kMinChannels = 8;
 
-/// True for an image in N, C, H, W order that is better pooled channels-last.
+/// Whether an image in N, C, H, W order is pooled faster in channels-last order.
 bool wants_channels_last(const Tensor& x) { return x.size(1) >= kMinChannels && !is_channels_last(x); }
 
 Tensor channels_last(const Tensor& x) { return cpu::channels_last(x, x.dtype()); }
 Tensor new_channels_last(const Tensor& x) { return cpu::new_channels_last(x, x.dtype()); }
 
-/// y = the result of run(y'), where y' is y in channels-last order.
+/// y = the result of run(y'), where y' has y's sizes in channels-last order.
 template <class Run>
 void through_channels_last(const Tensor& y, Run&& run) {
   const Tensor result = new_channels_last(y);
@@ -284,7 +284,7 @@ void max_pool2d(const Tensor& y, const Tensor& indices, const Tensor& x, const P
     convert(indices, cells);
     return;
   }
-  kernels::visit_floating_compute(x.dtype(), p, [&](auto zero) { run_max<decltype(zero)>(y, indices, x, p); });
+  visit_max_pool_compute(x.dtype(), p, [&](auto zero) { run_max<decltype(zero)>(y, indices, x, p); });
 }
 
 void max_pool2d_backward(const Tensor& gx, const Tensor& gy, const Tensor& indices, const Pool2dParams& p) {
@@ -303,7 +303,7 @@ void max_pool2d_gather(const Tensor& y, const Tensor& x, const Tensor& indices, 
         y, [&](const Tensor& result) { max_pool2d_gather(result, channels_last(x), channels_last(indices), p); });
     return;
   }
-  kernels::visit_floating_compute(x.dtype(), p, [&](auto zero) { run_max_gather<decltype(zero)>(y, x, indices, p); });
+  visit_max_pool_compute(x.dtype(), p, [&](auto zero) { run_max_gather<decltype(zero)>(y, x, indices, p); });
 }
 
 void avg_pool2d(const Tensor& y, const Tensor& x, const Pool2dParams& p) {

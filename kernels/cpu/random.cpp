@@ -1,6 +1,6 @@
-// uniform, normal, random_int, bernoulli, dropout. Contract: the rules of math/philox.h, element i counted in row-major
-// order of the sizes; so the numbers depend on neither strides nor the number of threads, and every dtype has the same
-// ones but for its rounding. uniform stays below `to` in every dtype.
+// uniform, normal, random_int, bernoulli, dropout. Contract: the rules of math/philox.h, with element i counted in
+// row-major order of the sizes. So the numbers depend neither on strides nor on the number of threads, and are equal in
+// every dtype except for rounding. uniform stays below `to` in every dtype.
 #include "kernels/cpu/simd/random.h"
 
 #include <algorithm>
@@ -13,19 +13,20 @@
 namespace tandem::cpu {
 namespace {
 
-/// The lanes of a tile's elements.
+/// The Philox lanes of a tile's elements.
 class TileLanes {
  public:
   TileLanes(PhiloxState state, uint32_t block) : state_(state), block_(block) {}
 
-  /// From the first lane of the counter that the tile begins in: its own lanes start at skip(tile).
+  /// Returns lanes from the first lane of the counter in which the tile begins: the tile's own lanes start at
+  /// skip(tile).
   const uint32_t* read(const Tile& tile) {
     const uint64_t counter = state_.offset + static_cast<uint64_t>(tile.begin / 4);
     random_table().lanes(lanes_, state_.seed, counter, block_, padded(tile) / 4);
     return lanes_;
   }
   static int64_t skip(const Tile& tile) { return tile.begin % 4; }
-  /// Lanes that were read, whole counters.
+  /// The number of lanes read, a multiple of a counter's four.
   static int64_t padded(const Tile& tile) { return (skip(tile) + tile.size() + 3) / 4 * 4; }
 
  private:
@@ -34,7 +35,7 @@ class TileLanes {
   alignas(64) uint32_t lanes_[kTile + 8];
 };
 
-/// Fills y with make(C* out, lanes, further, n): n whole counters' worth of elements. `further` is null for f32.
+/// Fills y by make(C* out, lanes, further, n), where n covers whole counters. `further` is null for f32.
 template <class C, class Make>
 void generate(const Tensor& y, PhiloxState state, Make make) {
   const Space space = make_space({&y}, Order::logical);

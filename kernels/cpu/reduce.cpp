@@ -1,7 +1,8 @@
-// reduce, var_mean. Contract: sums and products of f16, bf16 and f32 are held in f64 over groups of at most 32 f32
+// reduce, var_mean. Contract: sums and products of f16, bf16 and f32 are kept in f64 over groups of at most 32 f32
 // terms (products and squares in f64 throughout), of f64 in f64, of integers in i64 (wrapping). Each result is rounded
-// once, so a mean or a norm in f16 does not overflow on its way. max, min and norm_inf: NaN wins. No terms: 0 for sums
-// and norms, 1 for prod, NaN for mean, false for any, true for all. Independent of the number of threads.
+// once, so the intermediate values of a mean or a norm in f16 do not overflow. max, min and norm_inf: NaN wins. Without
+// terms: 0 for sums and norms, 1 for prod, NaN for mean, false for any, true for all. Independent of the number of
+// threads.
 #include "kernels/cpu/reduce.h"
 
 #include <cmath>
@@ -48,7 +49,7 @@ void reduce(const Tensor& y, Reduction op, const Tensor& x) {
 }
 
 void var_mean(const Tensor& var, const Tensor& mean, const Tensor& x, double correction) {
-  // Two passes: the mean, then the squared deviations from it, both held in f64.
+  // Two passes: the mean, then the squared deviations from it, both in f64.
   const ReducePlan var_plan(x, var), mean_plan(x, mean);
   const double n = static_cast<double>(var_plan.reduced.numel);
   const double divisor = std::max(0.0, n - correction);

@@ -1,8 +1,8 @@
 #pragma once
-// fold_tensor: the walk that reduce and var_mean share.
+// fold_tensor: the traversal used by reduce and var_mean.
 //
-// Contract: an output's terms are grouped by the shapes and strides alone, and groups are combined in a fixed order, so
-// results depend on neither the number of threads nor its scheduling.
+// Contract: an output's terms are grouped by shapes and strides alone, and groups are combined in a fixed order, so
+// results depend on neither the number nor the scheduling of threads.
 #include <algorithm>
 #include <vector>
 
@@ -11,20 +11,20 @@
 
 namespace tandem::cpu {
 
-/// The dimensions of x that are kept, and those that are reduced, each merged and in the order of x's memory.
-/// Outputs are counted by the kept ones, row-major.
+/// The kept and the reduced dimensions of x, merged where possible and in the order of x's memory. Outputs are numbered
+/// in row-major order of the kept dimensions.
 struct ReducePlan {
   Space kept;     ///< operand 0: x, operand 1: y
   Space reduced;  ///< operand 0: x
-  bool columns;   ///< neighbours in memory belong to different outputs
+  bool columns;   ///< adjacent elements in memory belong to different outputs
 
-  /// Where `y` has size 1, x is reduced.
+  /// x is reduced along the dimensions in which `y` has size 1.
   ReducePlan(const Tensor& x, const Tensor& y);
 };
 
 namespace detail {
 
-/// Terms of one output that one work item folds, where there are too few outputs to keep the threads busy.
+/// Terms per work item when there are too few outputs to keep all threads busy.
 inline constexpr int64_t kFoldChunk = 65536;
 inline constexpr int64_t kMaxFoldChunks = 64;
 
@@ -41,7 +41,7 @@ class RowFolder {
         direct_(x.dtype() == dtype_of<C> && plan.reduced.rank == 1 && plan.reduced.strides[0][0] == 1),
         reader_(plan.reduced, 0, x) {}
 
-  /// Tiles [begin, end) of output k.
+  /// Folds tiles [begin, end) of output k.
   A run(int64_t k, int64_t begin, int64_t end, A shift) {
     const ReduceTable<C>& table = reduce_tables().of<C>();
     const char* base = static_cast<const char*>(x_.raw_bytes()) +
@@ -68,7 +68,7 @@ class RowFolder {
   TileReader<C> reader_;
 };
 
-/// Folds rows of a block of neighbouring columns, each its own output.
+/// Folds rows of a block of adjacent columns; each column is one output.
 template <class C>
 class ColumnFolder {
  public:
@@ -78,7 +78,7 @@ class ColumnFolder {
     ++block_.rank;
   }
 
-  /// Adds rows [begin, end) of the outputs [k, k + columns) to acc.
+  /// Adds rows [begin, end) of outputs [k, k + columns) to acc.
   void run(A* acc, int64_t k, int64_t columns, int64_t begin, int64_t end, const A* shift) {
     const ReduceTable<C>& table = reduce_tables().of<C>();
     const int inner = block_.rank - 1;
@@ -109,7 +109,7 @@ class ColumnFolder {
 
 }  // namespace detail
 
-/// Folds x by the plan and calls emit(first output, count, accumulators), from several threads, once for each output.
+/// Folds x by the plan. Calls emit(first output, count, accumulators) once for each output, from several threads.
 /// `shift`: one number per output, or null.
 template <class C, class Emit>
 void fold_tensor(Fold fold, const Tensor& x, const ReducePlan& plan, const Accumulator<C>* shift, Emit&& emit) {
@@ -124,7 +124,7 @@ void fold_tensor(Fold fold, const Tensor& x, const ReducePlan& plan, const Accum
     return;
   }
 
-  // Work items: blocks of outputs, times chunks of the terms.
+  // Work items: blocks of outputs times chunks of terms.
   const int64_t inner = plan.columns ? kept.sizes[kept.rank - 1] : 1;
   const bool direct = x.dtype() == dtype_of<C> && kept.strides[0][kept.rank - 1] == 1;
   const int64_t width = plan.columns ? std::min(inner, direct ? kFoldColumns : kFoldColumns / 4) : 1;
@@ -178,7 +178,7 @@ void fold_tensor(Fold fold, const Tensor& x, const ReducePlan& plan, const Accum
   }
 }
 
-/// Stores accumulators as y's elements: `count` outputs from number k, converted to y's dtype with one rounding.
+/// Stores accumulators as `count` elements of y, starting at output k, converted to y's dtype with one rounding.
 template <class A>
 void store_outputs(const Tensor& y, const Space& kept, int operand, int64_t k, int64_t count, const A* values) {
   const auto store = convert_tables().of<A>().store[static_cast<int>(y.dtype())];

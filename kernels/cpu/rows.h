@@ -1,5 +1,5 @@
 #pragma once
-// Rows: tensors of any strides and dtypes as contiguous rows of a compute type along one dimension.
+// Rows: presents tensors of any strides and dtypes as contiguous rows of a compute type along one dimension.
 #include <algorithm>
 #include <memory>
 
@@ -8,8 +8,8 @@
 
 namespace tandem::cpu {
 
-/// The other dimensions, merged; the tensors are the operands in the given order, after them `per_row`, if any, which
-/// lacks `dim`.
+/// The space of all dimensions but `dim`, merged. Its operands are the tensors in the given order, followed by
+/// `per_row`, if any, which lacks `dim`.
 inline Space other_dimensions(std::initializer_list<const Tensor*> tensors, int64_t dim,
                               const Tensor* per_row = nullptr) {
   Dims sizes = (*tensors.begin())->impl().sizes, strides[kMaxOperands];
@@ -26,7 +26,7 @@ inline Space other_dimensions(std::initializer_list<const Tensor*> tensors, int6
   return make_space(sizes, lists, count, Order::memory);
 }
 
-/// A tensor's rows along the dimension as contiguous runs of C: in place, or in a buffer.
+/// A tensor's rows along the dimension as contiguous runs of C: in place or in a buffer.
 template <class C>
 class Rows {
  public:
@@ -41,7 +41,7 @@ class Rows {
   }
 
   int64_t size() const { return n_; }
-  /// Where row k's elements are to be written.
+  /// Where to write row k's elements.
   C* target(int64_t k) { return in_place_ ? reinterpret_cast<C*>(base(k)) : buffer_.get(); }
   const C* read(int64_t k) {
     if (in_place_) return target(k);
@@ -75,7 +75,7 @@ class Rows {
   std::unique_ptr<C[]> buffer_;
 };
 
-/// Calls f(table, begin, end) for parts of the rows, with the table of the compute type.
+/// Calls f(table, begin, end) for ranges of rows, with the table of the compute type.
 template <class F>
 void for_rows(DType operands, const Space& others, int64_t n, F f) {
   const int64_t grain = std::max<int64_t>(1, kParallelGrain / 4 / std::max<int64_t>(1, n));

@@ -1,5 +1,5 @@
 #pragma once
-// Scratch: memory for the length of a scope.
+// Scratch: memory for the duration of a scope.
 #include <cstdint>
 
 #include "tandem/tensor/allocator.h"

@@ -1,6 +1,5 @@
-// softmax, softmax_backward. Contract: rows of f16 and bf16 are widened once, computed in f32 with sums in f64 over
-// groups of at most 32 terms, and rounded once; f64 in f64. The row's maximum is subtracted first, so nothing
-// overflows.
+// softmax, softmax_backward. Contract: f16 and bf16 rows are widened once, computed in f32 with sums in f64 over groups
+// of at most 32 terms, and rounded once; f64 in f64. The row's maximum is subtracted first, so nothing overflows.
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/rows.h"
 

@@ -1,4 +1,4 @@
-// The geometry behind tiles: merging dimensions, cutting, gathering and scattering.
+// The geometry of tiles: merging dimensions, cutting, gathering and scattering.
 #include "kernels/cpu/tile.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ Space make_space(std::initializer_list<const Tensor*> operands, Order order) {
 }
 
 Space make_space(const Dims& sizes, const Dims* const* strides, int operands, Order order) {
-  // Dimensions of size 1 say nothing.
+  // Dimensions of size 1 are dropped.
   int dims[kMaxRank];
   int rank = 0;
   for (int d = 0; d < static_cast<int>(sizes.size()); ++d) {
@@ -32,7 +32,7 @@ Space make_space(const Dims& sizes, const Dims* const* strides, int operands, Or
   }
   if (order == Order::memory) {
     const Dims& first = *strides[0];
-    for (int i = 1; i < rank; ++i) {  // a stable insertion sort, by falling strides
+    for (int i = 1; i < rank; ++i) {  // a stable insertion sort, by descending strides
       for (int j = i; j > 0 && first[dims[j - 1]] < first[dims[j]]; --j) std::swap(dims[j - 1], dims[j]);
     }
   }
@@ -140,7 +140,7 @@ int64_t Operand::offset(const Tile& tile) const {
   return offset;
 }
 
-/// Calls f(offset, first row within the tile, rows, row stride) for the longest groups of rows at one distance.
+/// Calls f(offset, first row within the tile, rows, row stride) for the longest groups of evenly spaced rows.
 template <class F>
 void Operand::for_each_block(const Tile& tile, F f) const {
   if (rank_ == 1) return f(offset(tile), int64_t{0}, int64_t{1}, int64_t{0});

@@ -1,11 +1,11 @@
 #pragma once
-// Tiles: how element-wise kernels see tensors of any strides and dtypes as short contiguous runs of one compute type.
+// Tiles: present tensors of any strides and dtypes to element-wise kernels as short contiguous runs of one compute
+// type.
 //
-// The operands' common index space is simplified (dimensions merged, and put in the order of the output's memory where
-// the order does not matter) and cut into tiles of up to kTile elements. A TileReader gives an operand's tile as a
-// contiguous run of C: in place where it lies so in memory, else gathered and converted into a buffer in the
-// first-level cache. A TileWriter does the reverse. So a formula is compiled for f32, f64 and i64 only, whatever the
-// dtypes.
+// The operands' common index space is simplified: dimensions are merged and, if the order does not matter, sorted by
+// the output's memory. It is cut into tiles of up to kTile elements. A TileReader presents an operand's tile as a
+// contiguous run of C: in place if it is one in memory, else gathered and converted into a buffer in the first-level
+// cache. A TileWriter does the reverse. So a formula is compiled only for f32, f64 and i64, whatever the dtypes.
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
@@ -21,7 +21,7 @@ namespace tandem::cpu {
 inline constexpr int64_t kTile = 1024;
 inline constexpr int kMaxOperands = 4;
 
-/// Sizes, outermost first, and the operands' strides in elements. rank >= 1; empty dimensions make numel 0.
+/// Sizes, outermost first, and the operands' strides in elements. rank >= 1; empty dimensions give numel 0.
 struct Space {
   int rank = 0;
   int64_t numel = 0;
@@ -31,7 +31,7 @@ struct Space {
 
 enum class Order : uint8_t {
   memory,   ///< tiles follow the first operand's memory: for kernels that treat all elements alike
-  logical,  ///< tiles follow the row-major order of the sizes: Tile::begin counts in it
+  logical,  ///< tiles follow the row-major order of the sizes, in which Tile::begin counts
 };
 
 /// The space of operands of equal sizes, with as few dimensions as their strides allow.
@@ -39,7 +39,7 @@ Space make_space(std::initializer_list<const Tensor*> operands, Order order);
 /// The same from sizes and `operands` lists of strides.
 Space make_space(const Dims& sizes, const Dims* const* strides, int operands, Order order);
 
-/// Elements from an operand's first one to number `index` in the row-major order of the space.
+/// The offset in elements of an operand's element `index`, counted in row-major order of the space.
 inline int64_t offset_of(const Space& space, int operand, int64_t index) {
   int64_t offset = 0;
   for (int d = space.rank - 1; d >= 0; --d) {
@@ -49,7 +49,7 @@ inline int64_t offset_of(const Space& space, int operand, int64_t index) {
   return offset;
 }
 
-/// `rows` consecutive rows of the innermost dimension, or, with rows = 1, a part of one.
+/// `rows` consecutive rows of the innermost dimension, or a part of one row (rows = 1).
 struct Tile {
   int64_t begin;  ///< index of the first element
   int64_t row, rows, column, length;
@@ -67,7 +67,7 @@ class Tiling {
   int64_t inner_, outer_, per_row_, rows_per_tile_, count_;
 };
 
-/// Calls f(tile) for all tiles, on several threads; `make` gives each thread its f.
+/// Calls f(tile) for all tiles on several threads; `make` creates each thread's f.
 template <class Make>
 void for_each_tile(const Space& space, Make&& make) {
   if (space.numel == 0) return;
@@ -81,7 +81,7 @@ void for_each_tile(const Space& space, Make&& make) {
 using kernels::compute_type;
 using kernels::visit_compute;
 
-/// Calls f(T{}) with the unsigned type of an element's size.
+/// Calls f(T{}) with the unsigned integer type of an element's size.
 template <class F>
 void visit_size(size_t size, F f) {
   if (size == 1) return f(uint8_t{});
@@ -95,16 +95,17 @@ namespace detail {
 template <class C>
 inline constexpr bool kIsCompute = std::is_same_v<C, float> || std::is_same_v<C, double> || std::is_same_v<C, int64_t>;
 
-/// Copies rows x length elements of `size` bytes; strides in elements. The contiguous side has rows of `length`.
+/// Copies rows x length elements of `size` bytes; strides in elements. Rows of the contiguous side follow each other
+/// without gaps.
 void gather(void* dst, const void* src, size_t size, int64_t rows, int64_t row_stride, int64_t length, int64_t stride);
 void scatter(void* dst, const void* src, size_t size, int64_t rows, int64_t row_stride, int64_t length, int64_t stride);
 
-/// Where an operand's elements lie.
+/// The memory layout of an operand.
 class Operand {
  public:
   Operand(const Space& space, int index, size_t element_size, void* base);
 
-  /// The tile's first element when its elements lie contiguously, else null.
+  /// The tile's first element if its elements are contiguous, else null.
   char* contiguous(const Tile& tile) const {
     if (dense_) return base_ + tile.begin * size_;
     if (tile.rows == 1 && strides_[rank_ - 1] == 1) return base_ + offset(tile) * size_;
@@ -131,8 +132,8 @@ class Operand {
 
 }  // namespace detail
 
-/// Reads an operand as C: a compute type, or any other type of the dtype's size to have the bits as they are.
-/// The space must outlive the reader.
+/// Reads an operand as C: a compute type, or another type of the dtype's size to read the bits unchanged. The space
+/// must outlive the reader.
 template <class C>
 class TileReader {
  public:
@@ -144,13 +145,13 @@ class TileReader {
     }
     fill_if_constant();
   }
-  /// Another base, and new sizes and strides if the space has changed since.
+  /// Changes the base, and the sizes and strides if the space has changed.
   void move_to(const Space& space, int index, const void* base) {
     operand_ = detail::Operand(space, index, operand_.element_size(), const_cast<void*>(base));
     fill_if_constant();
   }
 
-  /// The tile's elements; valid until the next call.
+  /// Returns the tile's elements, valid until the next call.
   const C* read(const Tile& tile) {
     if (operand_.constant()) return buffer_;
     if (!load_) {
@@ -188,7 +189,7 @@ class TileReader {
   alignas(64) char raw_[kTile * 8];
 };
 
-/// Writes an operand from C.
+/// Writes an operand from elements of type C.
 template <class C>
 class TileWriter {
  public:
@@ -200,7 +201,7 @@ class TileWriter {
     }
   }
 
-  /// Where to put the tile's elements: in place, or in a buffer.
+  /// Where to write the tile's elements: in place or in a buffer.
   C* target(const Tile& tile) {
     if (!store_) {
       if (char* p = operand_.contiguous(tile)) return reinterpret_cast<C*>(p);
@@ -209,7 +210,7 @@ class TileWriter {
   }
   const C* buffer() const { return buffer_; }
 
-  /// Completes the tile, whose elements are at `data`: the target, or anywhere else.
+  /// Completes the tile from `data`, which may be the target or any other memory.
   void commit(const Tile& tile, const C* data) {
     char* dst = operand_.contiguous(tile);
     if (dst == reinterpret_cast<const char*>(data)) return;

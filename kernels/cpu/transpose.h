@@ -1,8 +1,8 @@
 #pragma once
 // Transposition of a matrix in memory, for elements of 1, 2, 4 or 8 bytes.
 //
-// Squares of a cache line's width pass through a buffer, so that each line of the source is read once and each of the
-// destination written once, even where strides of a power of two let few lines into the cache.
+// Squares as wide as a cache line pass through a buffer, so that each line of the source is read once and each line of
+// the destination written once, even if power-of-two strides map many lines to the same cache set.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -26,8 +26,8 @@ V interleave(V a, V b, std::integer_sequence<int, i...>) {
   return __builtin_shufflevector(a, b, (first + i / 2 + (i % 2) * n)...);
 }
 
-/// Transposes the square of Vector16<T>::kCount elements. Rounds of interleaving the upper half of the rows with the
-/// lower one move every bit of an element's row number into its column number.
+/// Transposes a square of Vector16<T>::kCount elements. Each round interleaves the upper half of the rows with the
+/// lower half, which moves one bit of an element's row number into its column number.
 template <class T>
 void transpose_square(T* dst, int64_t dst_row, const T* src, int64_t src_row) {
   using V = typename Vector16<T>::Type;

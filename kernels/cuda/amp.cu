@@ -1,7 +1,7 @@
-// Loss scaling. Gradients of f16 and bf16 are widened, multiplied in f32 and rounded once to nearest even; f64 is
-// multiplied in f64. found_inf becomes 1 when a value is inf or NaN before or after its multiplication (as rounded),
-// and is never set back. Each memory location is visited once, also where a gradient is expanded. One launch a list;
-// the scale, its inverse and the flags are read and written on the device alone.
+// Loss scaling. f16 and bf16 gradients are widened, multiplied in f32 and rounded once to nearest even; f64 is
+// multiplied in f64. found_inf is set to 1 if a value is inf or NaN before or after its multiplication (as rounded),
+// and is never reset. Each memory location is visited once, even if a gradient is expanded. One launch per list; the
+// scale, its inverse and the flags are read and written only on the device.
 #include "tandem/math/amp.h"
 
 #include "kernels/cuda/chunks.h"
@@ -11,7 +11,7 @@
 namespace tandem::cuda {
 namespace {
 
-/// From where on the bits of a product are inf or NaN in storage of type T.
+/// Product bits at or above this limit are inf or NaN in storage of type T.
 template <class T>
 inline constexpr uint32_t kLimit = math::kNonFiniteF32;
 template <>
@@ -21,7 +21,7 @@ inline constexpr uint32_t kLimit<BFloat16> = math::kNonFiniteBF16;
 template <>
 inline constexpr uint64_t kLimit<double> = math::kNonFiniteF64;
 
-/// x = x factor; returns bits whose highest is set when that is inf or NaN.
+/// x = x factor; returns bits whose highest one is set if that is inf or NaN.
 template <class T>
 __device__ __forceinline__ auto multiply(T& x, float factor) {
   using C = typename ComputeOf<T>::type;
@@ -30,14 +30,15 @@ __device__ __forceinline__ auto multiply(T& x, float factor) {
   return math::non_finite_bit(product, kLimit<T>);
 }
 
-/// Elements [begin, end) of a gradient, with the block's threads. Returns true when this thread found an inf or NaN.
+/// Processes elements [begin, end) of a gradient with the block's threads. Returns true if this thread found an inf or
+/// NaN.
 template <class T>
 __device__ bool process(const uint64_t* words, const ListEntry<1>& entry, int64_t begin, int64_t end, float factor,
                         bool write) {
   constexpr int kPack = 16 / static_cast<int>(sizeof(T));
   T* x = static_cast<T*>(entry.data[0]);
   decltype(multiply(*x, factor)) found = 0;
-  if (entry.packs) {  // chunks begin at multiples of a pack
+  if (entry.packs) {  // chunks start at multiples of a pack
     const int64_t packs_end = begin + (end - begin) / kPack * kPack;
     for (int64_t i = begin + threadIdx.x * kPack; i < packs_end; i += blockDim.x * kPack) {
       auto* at = reinterpret_cast<Pack<T, kPack>*>(x + i);
@@ -84,7 +85,7 @@ __global__ void __launch_bounds__(kThreads)
             return;
         }
       });
-  if (bad) *found_inf = 1.0f;  // whoever writes, writes the same
+  if (bad) *found_inf = 1.0f;  // concurrent threads write the same value
 }
 
 void process(const std::vector<Tensor>& grads, const Tensor& inverse_scale, const Tensor& found_inf, bool write) {
@@ -99,7 +100,7 @@ void process(const std::vector<Tensor>& grads, const Tensor& inverse_scale, cons
   });
 }
 
-/// One block. The table: addresses of the flags.
+/// Runs in one block. The table contains the addresses of the flags.
 template <class Table>
 __global__ void __launch_bounds__(kThreads)
     update_scale_block(const __grid_constant__ Table table, int64_t count, math::ScaleRule rule,
@@ -107,7 +108,7 @@ __global__ void __launch_bounds__(kThreads)
                        int32_t* skips) {
   bool overflow = false;
   for (int64_t i = threadIdx.x; i < count; i += blockDim.x) {
-    overflow |= *reinterpret_cast<const float*>(table.data()[i]) != 0;  // NaN counts
+    overflow |= *reinterpret_cast<const float*>(table.data()[i]) != 0;  // NaN counts as an overflow
   }
   overflow = __syncthreads_or(overflow) != 0;
   if (threadIdx.x != 0) return;

@@ -1,4 +1,4 @@
-// arg_reduce. Contract: the first of equal values; NaN is both larger and smaller than any number, the first NaN wins.
+// arg_reduce. Contract: returns the first of equal values. NaN beats every number, for max and min; the first NaN wins.
 // Values are exact. The dimension has at least one element.
 #include "kernels/compute.h"
 #include "kernels/cuda/group.h"
@@ -9,14 +9,14 @@
 namespace tandem::cuda {
 namespace {
 
-/// The best element so far; a negative index while there is none.
+/// The best element so far; the index is negative if there is none.
 template <class C>
 struct Best {
   C value;
   int64_t index;
 };
 
-/// The lower index decides among equals, so elements may come in any order.
+/// The lower index wins among equals, so elements may come in any order.
 template <class C>
 __device__ Best<C> better(const Best<C>& a, const Best<C>& b, bool largest) {
   if (a.index < 0) return b;
@@ -45,7 +45,7 @@ struct Outputs {
   }
 };
 
-/// Searches the terms of each output, or a chunk of them into `partial` [outputs, splits].
+/// Searches the terms of each output, or one chunk of them into `partial` [outputs, splits].
 template <class C, bool kColumns>
 __global__ void __launch_bounds__(256)
     search_terms(Geometry<3> kept, int64_t n, int64_t stride, const void* x, DType dtype, bool packed, int64_t chunk,
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(256)
   }
 }
 
-/// Searches partial [outputs, splits], a warp for each output.
+/// Searches partial [outputs, splits], one warp per output.
 template <class C>
 __global__ void __launch_bounds__(256)
     search_partial(Geometry<3> kept, int64_t splits, const Best<C>* partial, bool largest, Outputs outputs) {
@@ -103,7 +103,7 @@ void arg_reduce(const Tensor& values, const Tensor& indices, bool largest, const
   const DeviceGuard on(x.device());
   const Tensor& second = values.defined() ? values : indices;
   const ReducePlan<3> plan = make_reduce_plan<3>(x, {&indices, &second});
-  // One dimension is reduced, so its terms lie at equal distances and in the order of their indices.
+  // Only one dimension is reduced, so its terms are evenly spaced and in the order of their indices.
   const int64_t n = plan.reduced.numel, count = plan.kept.numel;
   const int64_t stride = plan.reduced.rank == 1 ? plan.reduced.strides[0][0] : 0;  // rank 2: an expanded dimension
   const GroupShape shape = split_rows(make_group_shape(count, n, plan.columns), n);

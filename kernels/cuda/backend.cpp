@@ -1,4 +1,4 @@
-// The CUDA backend: which function fills which slot.
+// The CUDA backend: assigns a function to each slot.
 #include "kernels/cuda/kernels.h"
 
 namespace tandem::cuda {

@@ -1,6 +1,7 @@
 // Batch normalisation of [N, C, ...], contiguous or channels-last. Contract: f16 and bf16 are widened to f32 and
-// rounded once; f64 stays f64. Statistics are sums of distances from the channel's first element and of their squares,
-// held in f64 over groups of at most 8 terms, so that a large mean costs no digits of the variance. Deterministic.
+// rounded once; f64 stays f64. Statistics are sums of differences from the channel's first element and of their
+// squares, in f64 over groups of at most 8 terms, so that a large mean does not reduce the accuracy of the variance.
+// Deterministic.
 #include <algorithm>
 
 #include "kernels/compute.h"
@@ -11,7 +12,7 @@
 namespace tandem::cuda {
 namespace {
 
-/// x as contiguous [outer, channels, inner]; where channels lie innermost, inner is 1.
+/// x as contiguous [outer, channels, inner]; inner is 1 if channels are innermost.
 struct Layout {
   int64_t outer, channels, inner;
   explicit Layout(const Tensor& x) : channels(x.size(1)) {
@@ -27,7 +28,7 @@ PartialPairs pairs_of(const PairOperands& operands, const Layout& layout, bool a
   return channel_pairs<C, kPairs>(operands, layout.outer, layout.channels, layout.inner, aligned, device);
 }
 
-/// The channels' numbers that elements are mapped with.
+/// The per-channel values used to map elements.
 struct ChannelVectors {
   Vector mean, rstd, weight, bias;
   bool rstd_is_variance = false;
@@ -51,7 +52,7 @@ struct ChannelVectors {
   }
 };
 
-/// out is y = normalised x, or with kBackward gx of gy and x.
+/// out is y = normalised x; with kBackward, gx computed from gy and x.
 struct Elements {
   void* out;
   DType out_dtype;
@@ -77,7 +78,7 @@ __global__ void __launch_bounds__(kThreads)
     map_columns(Elements elements, ChannelVectors vectors, int64_t rows, int64_t columns) {
   constexpr int kRows = Length == 1 ? 4 : 1, kTerms = kRows * Length;
   const int64_t lanes = columns / Length, thread = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  const int64_t row_step = int64_t{gridDim.x} * blockDim.x / lanes;  // at least 1; the threads left over do nothing
+  const int64_t row_step = int64_t{gridDim.x} * blockDim.x / lanes;  // at least 1; surplus threads do nothing
   if (thread >= row_step * lanes) return;
   const int64_t c = thread % lanes * Length;
   ChannelVectors::Numbers<C> v[Length];
@@ -97,7 +98,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// [outer, channels, inner]: a thread takes kPerThread neighbouring elements, which may span channels.
+/// [outer, channels, inner]: a thread takes kPerThread adjacent elements, which may span channels.
 template <class C, bool kBackward>
 __global__ void __launch_bounds__(kThreads) map_channels(Elements elements, ChannelVectors vectors, int64_t numel,
                                                          int64_t channels, int64_t inner, bool packed) {
@@ -142,7 +143,7 @@ void map(const Elements& elements, const ChannelVectors& vectors, const Layout& 
            layout.channels, layout.inner, aligned);
     return;
   }
-  constexpr int kLength = kBackward ? 4 : kPerThread;  // fewer where a column has more numbers to keep in registers
+  constexpr int kLength = kBackward ? 4 : kPerThread;  // fewer in backward, where each column needs more registers
   const bool packed = aligned && layout.channels % kLength == 0;
   const int64_t lanes = packed ? layout.channels / kLength : layout.channels;
   Launch shape = grid_stride(layout.numel(), packed ? kLength : 4);
@@ -151,7 +152,7 @@ void map(const Elements& elements, const ChannelVectors& vectors, const Layout& 
          layout.outer, layout.channels);
 }
 
-/// Mean, rstd and running statistics of the channels, from the sums of Pairs::moments.
+/// Computes mean, rstd and running statistics of the channels from the sums of Pairs::moments.
 __global__ void __launch_bounds__(256)
     finish_statistics(const double* partial, int64_t splits, Layout layout, const void* x, DType dtype, Vector mean,
                       Vector rstd, Vector running_mean, Vector running_var, double momentum, double eps) {
@@ -162,7 +163,7 @@ __global__ void __launch_bounds__(256)
   const double n = static_cast<double>(layout.outer * layout.inner), distance = sum / n;
   const double m = load<double>(x, dtype, c * layout.inner) + distance;
   const double deviations = squares - sum * distance;
-  const double variance = deviations < 0 ? 0 : deviations / n;  // NaN stays
+  const double variance = deviations < 0 ? 0 : deviations / n;  // NaN is kept
   mean.set(c, m);
   rstd.set(c, math::rstd_of(variance, eps));
   const double unbiased = variance * (n / max(n - 1, 1.0));
@@ -170,7 +171,7 @@ __global__ void __launch_bounds__(256)
   running_var.set(c, (1 - momentum) * running_var.get<double>(c, 0.0) + momentum * unbiased);
 }
 
-/// gbias and gweight from the sums of Pairs::by_column, and their shares of each element, mean_g and mean_gx.
+/// Computes gbias and gweight from the sums of Pairs::by_column, and their means per element, mean_g and mean_gx.
 template <class C>
 __global__ void __launch_bounds__(256) finish_gradients(const double* partial, int64_t splits, Layout layout,
                                                         Vector gweight, Vector gbias, C* mean_g, C* mean_gx) {
@@ -222,7 +223,7 @@ void batch_norm_backward(const Tensor& gx, const Tensor& gweight, const Tensor& 
   const bool aligned = is_aligned(x) && is_aligned(gy) && (!gx.defined() || is_aligned(gx));
   kernels::visit_floating_compute(x.dtype(), [&](auto zero) {
     using C = decltype(zero);
-    Tensor means;  // mean_g and mean_gx of the channels
+    Tensor means;  // mean_g and mean_gx per channel
     if (gweight.defined() || gbias.defined() || (gx.defined() && train)) {
       means = empty({2, layout.channels}, TensorOptions(dtype_of<C>).device(x.device()));
       const PartialPairs sums =

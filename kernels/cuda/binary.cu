@@ -1,4 +1,4 @@
-// binary and where. Contract as in unary.cu, over two operands; alpha is a number of the compute type.
+// binary and where. Contract as in unary.cu, with two operands; alpha has the compute type.
 #include "kernels/compute.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/kernels.h"
@@ -7,7 +7,7 @@
 namespace tandem::cuda {
 namespace {
 
-/// A formula of math/binary.h with its parameter, over the operands' elements.
+/// Applies a formula of math/binary.h with its parameter to the operands' elements.
 template <class Formula, class C>
 struct Apply {
   C alpha;
@@ -24,7 +24,7 @@ void run(const Tensor& y, Binary op, const Tensor& a, const Tensor& b, C alpha) 
   }
 }
 
-/// The condition is read as a number of the compute type.
+/// The condition is read in the compute type.
 template <class C>
 struct Choose {
   __device__ C operator()(const C (&x)[4]) const { return x[1] != C(0) ? x[2] : x[3]; }

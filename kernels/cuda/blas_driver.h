@@ -1,6 +1,6 @@
 #pragma once
-// BlasDriver: the one table through which every call to cuBLASLt passes, as Driver is for the runtime. A test replaces
-// it by a recording fake.
+// BlasDriver: the function table for all calls to cuBLASLt, as Driver is for the runtime. Tests replace it by a
+// recording fake.
 #include <cublasLt.h>
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tandem::cuda {
 
-// The calls that tandem makes, with their parameters: X(name, (parameters)).
+// The functions that tandem calls, with their parameters: X(name, (parameters)).
 #define TANDEM_BLAS_CALLS(X)                                                                                          \
   X(cublasLtCreate, (cublasLtHandle_t*))                                                                              \
   X(cublasLtMatrixLayoutCreate, (cublasLtMatrixLayout_t*, cudaDataType, uint64_t, uint64_t, int64_t))                 \
@@ -29,7 +29,7 @@ namespace tandem::cuda {
                      const void*, cublasLtMatrixLayout_t, const void*, const void*, cublasLtMatrixLayout_t, void*,    \
                      cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t))
 
-/// A table of the calls.
+/// A table of these functions.
 struct BlasDriver {
 #define TANDEM_CALL(NAME, PARAMETERS) cublasStatus_t(*NAME) PARAMETERS = nullptr;
   TANDEM_BLAS_CALLS(TANDEM_CALL)
@@ -41,13 +41,13 @@ const BlasDriver& library_table<BlasDriver>();
 using BlasDriverGuard = TableGuard<BlasDriver>;
 inline const BlasDriver& blas_driver() { return table_in_use<BlasDriver>(); }
 
-/// Throws BackendError that names the running op, the call, the status and the operands.
+/// Throws BackendError naming the running op, the call, the status and the operands.
 [[noreturn]] void throw_blas_error(const char* call, cublasStatus_t status, const std::string& operands);
 
 }  // namespace tandem::cuda
 
-/// TANDEM_BLAS(operands, cublasLtMatmul, ...): the call through the table, checked. `operands` is an expression that
-/// gives a string, evaluated on failure only.
+/// TANDEM_BLAS(operands, cublasLtMatmul, ...): calls through the table and checks the status. `operands` is a string
+/// expression, evaluated only on failure.
 #define TANDEM_BLAS(OPERANDS, NAME, ...)                                            \
   do {                                                                              \
     const cublasStatus_t status_ = ::tandem::cuda::blas_driver().NAME(__VA_ARGS__); \

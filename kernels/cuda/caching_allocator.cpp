@@ -10,7 +10,7 @@ namespace tandem::cuda {
 namespace {
 
 constexpr size_t kKiB = 1024, kMiB = kKiB * kKiB;
-constexpr size_t kGrain = 512;   // every block is a multiple
+constexpr size_t kGrain = 512;   // block sizes are multiples of this
 constexpr size_t kSmall = kMiB;  // the largest block of a small segment
 constexpr size_t kSmallSegment = 2 * kMiB;
 constexpr size_t kMedium = 10 * kMiB;  // the largest block of a shared large segment
@@ -24,7 +24,8 @@ size_t segment_size(size_t bytes) {
   return bytes <= kMedium ? kMediumSegment : round_up(bytes, kLargeGrain);
 }
 
-/// A rest that is worth a block of its own. A large block keeps up to 1 MiB: small requests have their own segments.
+/// Whether a remainder becomes a block of its own. A large block keeps up to 1 MiB: small requests have their own
+/// segments.
 bool is_worth_splitting(size_t rest, bool small) { return small ? rest >= kGrain : rest > kSmall; }
 
 }  // namespace
@@ -42,7 +43,7 @@ void CachingAllocator::add(int64_t& value, int64_t& peak, size_t bytes) {
 
 void* CachingAllocator::allocate(size_t requested, Stream stream) {
   const std::lock_guard lock(mutex_);
-  // Rounding must not overflow: such a request cannot be served anyway.
+  // Prevents overflow in the rounding: such a request cannot be served anyway.
   const bool possible = requested <= std::numeric_limits<size_t>::max() / 2;
   const size_t bytes = possible ? std::max(round_up(requested, kGrain), kGrain) : 0;
   const bool small = bytes <= kSmall;
@@ -197,7 +198,7 @@ void CachingAllocator::release(Stream pool) {
   const std::lock_guard lock(mutex_);
   if (--kept_[pool] > 0) return;
   kept_.erase(pool);
-  if (captures_ > 0) return;  // the next empty_cache() finds it
+  if (captures_ > 0) return;  // the next empty_cache() frees it
   for (const bool small : {false, true}) {
     const auto found = pools_.find({pool, small});
     if (found == pools_.end()) continue;

@@ -1,7 +1,6 @@
 #pragma once
-// The bookkeeping of device memory, without a call to the driver: which blocks are in use, which are free for which
-// stream, and how segments from the driver are split and joined. Memory itself comes from a MemorySource, which a test
-// replaces.
+// The bookkeeping of device memory, without driver calls: tracks which blocks are in use or free for which stream, and
+// splits and joins segments. Memory itself comes from a MemorySource, which tests replace.
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -15,31 +14,31 @@
 
 namespace tandem::cuda {
 
-/// Where segments come from, and when streams are done with a block.
+/// The source of segments and of events that tell when streams have finished with a block.
 class MemorySource {
  public:
   using Stream = const void*;
   using Event = void*;
   virtual ~MemorySource() = default;
-  /// A segment; null when there is no memory.
+  /// Returns a segment, or null if there is no memory.
   virtual void* allocate(size_t bytes) = 0;
   virtual void free(void* segment) = 0;
-  /// Bytes that the driver could still give.
+  /// Bytes that the driver can still provide.
   virtual size_t available() = 0;
-  /// An event behind the work that the stream has been given so far; null when that has been waited for instead.
+  /// Records an event after the stream's work so far. Returns null if it waited for that work instead.
   virtual Event record(Stream stream) = 0;
   virtual bool done(Event event) = 0;
   virtual void wait(Event event) = 0;
   virtual void destroy(Event event) = 0;
 };
 
-/// A caching allocator of one device. Blocks are multiples of 512 bytes and belong to the stream that they were
-/// allocated for: freed, they are handed out again at once on that stream, whose order makes that safe, and never on
-/// another. Up to 1 MiB they are cut from segments of 2 MiB, up to 10 MiB from segments of 20 MiB; larger ones have a
-/// segment of their own, rounded up to 2 MiB. Source of the sizes: PyTorch's CUDACachingAllocator. Safe on all threads.
+/// A caching allocator for one device. Block sizes are multiples of 512 bytes. A block belongs to the stream for which
+/// it was allocated: a freed block can be reused immediately on that stream, whose order makes this safe, but never on
+/// another. Blocks up to 1 MiB are cut from 2 MiB segments, blocks up to 10 MiB from 20 MiB segments; larger blocks
+/// have their own segments, rounded up to 2 MiB. Source of the sizes: PyTorch's CUDACachingAllocator. Thread-safe.
 ///
-/// A private pool, for a CUDA graph, is a stream that nobody else has: blocks are allocated for it, and its segments
-/// stay as long as it is kept. While a capture is underway no event may be asked for, and nothing is given back.
+/// A private pool, for a CUDA graph, is a stream that nothing else uses: blocks are allocated for it, and its segments
+/// stay while it is kept. During a capture, events are not queried and segments are not returned.
 class CachingAllocator {
  public:
   using Stream = MemorySource::Stream;
@@ -49,28 +48,29 @@ class CachingAllocator {
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
 
-  /// Throws OutOfMemoryError after every cached block has been given back and the source still has no memory.
+  /// Throws OutOfMemoryError if the source has no memory even after all cached blocks were returned.
   void* allocate(size_t bytes, Stream stream);
-  /// False for a pointer that is no block of this allocator.
+  /// Returns false if the pointer is not a block of this allocator.
   bool deallocate(void* block) noexcept;
-  /// `stream` uses the block as well: it becomes free only when the work that `stream` has when it is freed is done.
+  /// Notes that `stream` uses the block too. After the block is freed, it becomes available only when the work that
+  /// `stream` had at that time is done.
   bool record_stream(void* block, Stream stream);
-  /// Gives segments without a live block back to the source.
+  /// Returns segments without live blocks to the source.
   void empty_cache();
-  /// Keeps the segments of a private pool, until release() has been called as often.
+  /// Keeps the segments of a private pool until release() has been called as many times as keep().
   void keep(Stream pool);
-  /// Gives free segments back; those of live blocks belong to the cache from now on.
+  /// Returns free segments; segments with live blocks become part of the cache.
   void release(Stream pool);
-  /// What a live block was allocated for; null for other addresses, as for the default stream.
+  /// The stream for which a live block was allocated; null for other addresses and for the default stream.
   Stream stream_of(void* block) const;
-  /// A capture begins or ends. What another stream used is then looked at when all have ended.
+  /// Marks the beginning or end of a capture. Blocks used by other streams are processed after all captures have ended.
   void begin_capture();
   void end_capture();
   AllocatorStats stats() const;
   void reset_peak_stats();
 
  private:
-  /// draining: freed, but another stream still works on it.
+  /// draining: freed, but still in use by another stream.
   enum class State : uint8_t { free, live, draining };
   struct Block {
     Block(char* data, size_t bytes, Stream stream, bool small)
@@ -81,7 +81,7 @@ class CachingAllocator {
     bool small;
     State state = State::free;
     Block *before = nullptr, *after = nullptr;  ///< neighbours in the segment
-    std::set<Stream> users;                     ///< other streams that use it
+    std::set<Stream> users;                     ///< other streams that use the block
     size_t pending_events = 0;
   };
   struct BySize {
@@ -101,22 +101,22 @@ class CachingAllocator {
   void split(Block* block, size_t bytes);
   void make_free(Block* block);
   Block* join(Block* block, Block* neighbour);
-  /// Frees blocks whose other streams are done; waits for them all when `wait`.
+  /// Frees blocks whose other streams are done; with `wait`, waits for all of them.
   void process_pending(bool wait);
   void release_cached();
   void release_free(Pool& pool);
-  /// Puts events behind the work of the other streams that used the block.
+  /// Records events after the work of the other streams that used the block.
   void drain(Block* block);
   void add(int64_t& value, int64_t& peak, size_t bytes);
 
   mutable std::mutex mutex_;
   std::unique_ptr<MemorySource> source_;
   std::map<std::pair<Stream, bool>, Pool> pools_;
-  std::unordered_map<void*, std::unique_ptr<Block>> blocks_;  ///< all, by address
+  std::unordered_map<void*, std::unique_ptr<Block>> blocks_;  ///< all blocks, by address
   std::vector<Pending> pending_;
-  std::map<Stream, int> kept_;   ///< private pools, and by how many
-  int captures_ = 0;             ///< underway
-  std::vector<Block*> put_off_;  ///< freed during a capture, with other streams to wait for
+  std::map<Stream, int> kept_;   ///< private pools and their keep counts
+  int captures_ = 0;             ///< number of captures in progress
+  std::vector<Block*> put_off_;  ///< blocks freed during a capture that other streams used
   AllocatorStats stats_;
 };
 

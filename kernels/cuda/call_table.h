@@ -1,14 +1,14 @@
 #pragma once
-// Tables of a library's functions, through which all calls pass, so that a test can replace them.
+// Function tables through which all calls to a library pass, so that tests can replace them.
 #include <atomic>
 
 namespace tandem::cuda {
 
-/// The table that holds the library's own functions. Each table defines its own.
+/// The table of the library's own functions. Specialised for each table type.
 template <class Table>
 const Table& library_table();
 
-/// The table in use: the library's, unless a TableGuard has put in another.
+/// The table in use: the library's, unless a TableGuard has replaced it.
 template <class Table>
 std::atomic<const Table*>& current_table() {
   static std::atomic<const Table*> table{&library_table<Table>()};
@@ -19,7 +19,7 @@ const Table& table_in_use() {
   return *current_table<Table>().load(std::memory_order_relaxed);
 }
 
-/// Puts another table in use for its lifetime, on all threads. For tests.
+/// Replaces the table in use for its lifetime, on all threads. For tests.
 template <class Table>
 class [[nodiscard]] TableGuard {
  public:

@@ -1,6 +1,6 @@
 #pragma once
-// Whether 16-bit channels-last convolutions are padded to multiples of 8 channels inside the backend. Host logic that a
-// test runs without a GPU.
+// Decides whether 16-bit channels-last convolutions are padded to multiples of 8 channels inside the backend. Host code
+// that can be tested without a GPU.
 #include <algorithm>
 #include <cstdint>
 
@@ -8,20 +8,23 @@
 
 namespace tandem::cuda {
 
-/// Tensor cores load 16 bytes, 8 channels, at a time. With fewer that divide the channel count a convolution takes this
-/// many times as long: an estimate (420 channels are expected to cost 10 to 25 % more than 424), to be measured.
+/// Tensor cores load 16 bytes, 8 channels, at a time. If the channel count is only divisible by a smaller power of two,
+/// a convolution takes this many times as long. These are unmeasured estimates (420 channels are expected to cost 10 to
+/// 25 % more than 424).
 constexpr double slowdown_of(int64_t channels) {
   return channels % 8 == 0 ? 1 : channels % 4 == 0 ? 1.15 : channels % 2 == 0 ? 1.5 : 2;
 }
 
 constexpr int64_t padded_channels(int64_t channels) { return (channels + 7) / 8 * 8; }
 
-/// For x: [N, C, H, W], weight: [O, C, KH, KW], y: [N, O, OH, OW], without groups, in any direction.
+/// Whether padding pays off for x: [N, C, H, W], weight: [O, C, KH, KW], y: [N, O, OH, OW], without groups, in any
+/// direction.
 ///
-/// Padding gains flops (slowdown - padded flops / flops), and costs for each padded tensor one copy, which reads or
-/// writes 2 (C + padded C) bytes a pixel. Compared at the machine balance of an H100 or H200, 180 flops to a byte, the
-/// gain must be twice the copies', since both are estimates. So 420 channels are padded where a 3x3 convolution gives
-/// 1000, and a first layer of 1 or 3 channels, which would compute 8 or 2.7 times as much, is not.
+/// Padding saves flops * (slowdown - padded flops / flops). It costs one copy per padded tensor, which reads or writes
+/// 2 * (C + padded C) bytes per pixel. The two are compared at the machine balance of an H100 or H200, 180 flops per
+/// byte; the gain must be twice the cost of the copies, since both are estimates. So 420 channels are padded for a 3x3
+/// convolution with 1000 outputs, but a first layer of 1 or 3 channels, which would compute 8 or 2.7 times as much, is
+/// not.
 inline bool channel_padding_pays(IntArrayRef x, IntArrayRef weight, IntArrayRef y) {
   const int64_t c = x[1], o = y[1], padded_c = padded_channels(c), padded_o = padded_channels(o);
   if (c == padded_c && o == padded_o) return false;

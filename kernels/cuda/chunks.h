@@ -1,5 +1,5 @@
 #pragma once
-// How the kernels over tensor lists share out their chunks. Internal.
+// Distribution of chunks in kernels over tensor lists. Internal.
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/tensor_list.h"
 
@@ -17,7 +17,7 @@ __device__ __forceinline__ void for_each_chunk(const uint64_t* words, int64_t co
   }
 }
 
-/// Where element i of each operand lies.
+/// The offset of element i in each operand.
 template <size_t N>
 __device__ __forceinline__ void offsets_of(const uint64_t* words, const ListEntry<N>& entry, int64_t i,
                                            int64_t (&offset)[N]) {

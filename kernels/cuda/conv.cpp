@@ -1,8 +1,8 @@
 // Two-dimensional convolution and its gradients.
-// Contract: f32, f16 and bf16 are convolved in cuDNN with sums in f32 (f32 factors rounded to TF32 unless
-// cuda::set_allow_tf32_conv forbids it), f64 in f64. A bias is added before the one rounding (where no engine fuses it,
-// to the rounded product). relu keeps NaN: an engine that fuses it must say so, else it is a pass of its own, which
-// gives the same bits. An f32 weight gradient of 16-bit operands is f32 from end to end. Runs may differ in the last
+// Contract: f32, f16 and bf16 are convolved by cuDNN with f32 sums (f32 factors are rounded to TF32 unless
+// cuda::set_allow_tf32_conv forbids it), f64 in f64. A bias is added before the single rounding, or to the rounded
+// product if no engine fuses it. relu keeps NaN: engines that fuse it must declare that, else relu is a separate pass,
+// which gives the same bits. An f32 weight gradient of 16-bit operands is f32 throughout. Runs may differ in the last
 // bits unless cuda::set_deterministic is on.
 #include <functional>
 #include <vector>
@@ -28,7 +28,7 @@ MemoryFormat format_of(bool channels_last) {
   return channels_last ? MemoryFormat::ChannelsLast : MemoryFormat::Contiguous;
 }
 
-/// One way to ask cuDNN: the operands' dtype, the result's, the layout of all, whether channels are padded.
+/// One way to call cuDNN: the dtypes of operands and result, the layout of all, and whether channels are padded.
 struct Way {
   DType operands, result;
   bool channels_last;
@@ -36,15 +36,15 @@ struct Way {
   bool exact_in_tf32 = false;
 };
 
-/// f16 and bf16 have no more bits of mantissa than TF32, and no wider a range.
+/// f16 and bf16 values are exact in TF32, as neither has a longer mantissa or wider range.
 Way widened(bool channels_last) {
   return {.operands = kFloat, .result = kFloat, .channels_last = channels_last, .exact_in_tf32 = true};
 }
 
-/// The ways to compute a result of `wanted`, which is f32 or `dtype`, from operands of `dtype`, the preferred one
-/// first: with padded channels where that pays; as the tensors are; in the other layout; from operands widened to f32.
-/// A result that is wanted in f32 is never rounded to 16 bits in between: few engines write it, so nothing is copied to
-/// ask.
+/// The ways to compute a result of dtype `wanted`, which is f32 or `dtype`, from operands of `dtype`, in order of
+/// preference: with padded channels if that pays off; as the tensors are; in the other layout; with operands widened to
+/// f32. A result wanted in f32 is never rounded to 16 bits in between. Few engines write f32 results, so no tensor is
+/// copied just to try the other layout.
 std::vector<Way> ways(DType dtype, DType wanted, bool channels_last, bool padding_pays) {
   const bool narrow = is_reduced_floating_point(dtype);
   std::vector<Way> all;
@@ -55,7 +55,7 @@ std::vector<Way> ways(DType dtype, DType wanted, bool channels_last, bool paddin
   return all;
 }
 
-/// Channels-last where one of them is so and not row-major too.
+/// Whether any tensor is channels-last and not also row-major.
 bool prefers_channels_last(std::initializer_list<const Tensor*> tensors) {
   for (const Tensor* x : tensors) {
     if (!x->is_contiguous() && x->is_contiguous(MemoryFormat::ChannelsLast)) return true;
@@ -69,7 +69,7 @@ bool padding_pays(const Tensor& x, const Tensor& weight, const Tensor& y, const 
 
 enum class Role { image, weight };
 
-/// The sizes that cuDNN sees.
+/// The sizes passed to cuDNN.
 Dims sizes_for(const Way& way, const Tensor& x, Role role) {
   Dims sizes = x.sizes();
   if (!way.padded) return sizes;
@@ -83,7 +83,7 @@ Tensor part_like(const Tensor& padded, const Tensor& x) {
   return make_view(padded, x.sizes(), padded.strides(), padded.storage_offset());
 }
 
-/// `x` where cuDNN can take it as it lies, else a place for it.
+/// `x` itself if cuDNN can use it in place, else an uninitialized tensor for a copy.
 Tensor place(const Tensor& x, DType dtype, const Way& way, Role role) {
   const MemoryFormat format = format_of(way.channels_last);
   const Dims sizes = sizes_for(way, x, role);
@@ -91,7 +91,7 @@ Tensor place(const Tensor& x, DType dtype, const Way& way, Role role) {
   return empty(sizes, TensorOptions(dtype).device(x.device()).memory_format(format));
 }
 
-/// Zeros in what `padded` has beside the part of x's sizes.
+/// Fills the elements of `padded` outside the part with x's sizes with zeros.
 void clear_padding(const Tensor& padded, const Tensor& x) {
   for (int64_t d = 0; d < padded.dim(); ++d) {
     Dims sizes = padded.sizes();
@@ -113,7 +113,7 @@ void deliver(const Tensor& y, const Tensor& result) {
   if (!y.is_same(result)) copy(y, part_like(result, y));
 }
 
-/// The bias of a result with as many channels as `y`, contiguous.
+/// The bias for a result with as many channels as `y`, contiguous.
 Tensor bias_for(const Tensor& bias, const Tensor& y) {
   if (!bias.defined() || (bias.is_contiguous() && bias.size(0) == y.size(1))) return bias;
   const Tensor copied = empty({y.size(1)}, bias.options());
@@ -129,13 +129,13 @@ Tensor bias_for(const Tensor& bias, const Tensor& y) {
                running_op("conv2d"), why);
 }
 
-/// One value for each channel, as a tensor of y's sizes; undefined stays so.
+/// One value per channel, viewed as a tensor of y's sizes; undefined stays undefined.
 Tensor spread_over_channels(const Tensor& bias, const Tensor& y) {
   if (!bias.defined()) return bias;
   return make_view(bias, y.sizes(), {0, bias.stride(0), 0, 0}, bias.storage_offset());
 }
 
-/// With bias and relu in the same call where an engine does that, or after it. False: cuDNN has no engine.
+/// Runs with bias and relu fused if an engine supports it, else in separate passes. False if cuDNN has no engine.
 bool run_forward(const Convolution& c, std::string* why) {
   if (!c.relu && !c.bias.defined()) return convolve(c, why);
   Convolution first = c;
@@ -159,9 +159,10 @@ bool run_forward(const Convolution& c, std::string* why) {
   return convolve(c, nullptr, std::ref(timed)) || run_apart();
 }
 
-/// Over columns, a weight gradient in f32 from 16-bit operands costs 4 bytes for each of their elements, written and
-/// read again; from operands widened to f32, TF32's half rate for the 2 O flops that each takes part in: on an H100 or
-/// H200 about the same at 350 outputs, before the widening itself. A 1x1 kernel needs no columns.
+/// Whether a weight gradient in f32 from 16-bit operands is computed over columns. Columns cost 4 bytes of traffic per
+/// element, since they are written and read again. Widening the operands to f32 costs TF32's half rate for the 2 O
+/// flops per element. On an H100 or H200 the two are about equal at 350 outputs, without the widening itself. A 1x1
+/// kernel needs no columns.
 bool columns_pay(const Tensor& gweight, const Conv2dParams& p) {
   return p.groups == 1 && (gweight.size(0) >= 256 || gweight.size(2) * gweight.size(3) == 1);
 }

@@ -50,7 +50,7 @@ Descriptor operation_graph(const ConvKey& key, cudnnHandle_t handle, std::vector
   const size_t x = keep(tensor(kX, key.x, key.x_sizes, key.channels_last, key.align_x));
   const size_t w = keep(tensor(kW, key.w, key.w_sizes, key.channels_last, key.align_w));
   const size_t y = keep(tensor(kY, key.y, key.y_sizes, key.channels_last, key.align_y));
-  // What lies between two operations is never in memory, but its alignment must be one of its dtype.
+  // Tensors between two operations are virtual, but need an alignment valid for their dtype.
   const auto between = [&](ConvTensor uid) {
     return keep(tensor(uid, wide, key.y_sizes, key.channels_last, 16, true));
   };

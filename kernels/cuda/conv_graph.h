@@ -1,5 +1,5 @@
 #pragma once
-// The operation graph of a convolution, as cuDNN's backend API describes it.
+// The operation graph of a convolution in cuDNN's backend API.
 #include <vector>
 
 #include "kernels/cuda/conv_key.h"
@@ -7,11 +7,11 @@
 
 namespace tandem::cuda {
 
-/// What the tensors of a graph are called.
+/// The unique ids of a graph's tensors.
 enum ConvTensor : int64_t { kX = 1, kW, kY, kBias, kProduct, kSum };
 
-/// The convolution, and behind it the addition of the bias and the ReLU, finalized. `parts` gets what it is made of.
-/// Throws DnnRefusal.
+/// Returns the finalized graph of the convolution, followed by bias addition and ReLU if requested. `parts` receives
+/// the descriptors that it consists of. Throws DnnRefusal.
 Descriptor operation_graph(const ConvKey& key, cudnnHandle_t handle, std::vector<Descriptor>& parts);
 
 }  // namespace tandem::cuda

@@ -17,7 +17,7 @@ struct ConvKey {
   bool has_bias = false, has_relu = false;
   bool channels_last = false;
   bool tf32 = false, deterministic = false;
-  uint16_t unused = 0;  ///< no padding
+  uint16_t unused = 0;  ///< fills what would be padding bytes
 
   friend bool operator==(const ConvKey&, const ConvKey&) = default;
 };

@@ -22,10 +22,10 @@ namespace {
 
 constexpr size_t kPlans = 1024;
 constexpr size_t kTimedCandidates = 8;
-constexpr int64_t kMostWorkspace = int64_t{1} << 30;  ///< bytes; more only where no engine does with less
+constexpr int64_t kMostWorkspace = int64_t{1} << 30;  ///< bytes; exceeded only if no engine needs less
 
-/// A handle for this thread on `device`: a handle serves one thread at a time. Those of threads that have ended go to
-/// the next ones; none is ever destroyed.
+/// Returns this thread's handle for `device`: a handle may be used by only one thread at a time. Handles of finished
+/// threads are reused; none is destroyed.
 cudnnHandle_t handle_of(int device) {
   struct Pool {
     std::mutex mutex;
@@ -55,7 +55,7 @@ cudnnHandle_t handle_of(int device) {
   return handle;
 }
 
-/// What the heuristic proposes, the best first.
+/// The configurations that the heuristic proposes, best first.
 std::vector<Descriptor> engine_configs(const Descriptor& graph, cudnnBackendHeurMode_t mode) {
   Descriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph).set(CUDNN_ATTR_ENGINEHEUR_MODE, mode).finalize();
@@ -72,8 +72,8 @@ std::vector<Descriptor> engine_configs(const Descriptor& graph, cudnnBackendHeur
   return configs;
 }
 
-/// True for an engine that keeps the contract: sums in f32, factors as they are, TF32 and run-to-run differences only
-/// where they are allowed, a ReLU that keeps NaN.
+/// Whether an engine keeps the contract: f32 sums, factors not rounded, TF32 and nondeterminism only if allowed, and a
+/// ReLU that keeps NaN.
 bool is_allowed(const ConvKey& key, const Descriptor& config) {
   Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t raw = engine.raw();
@@ -103,7 +103,7 @@ bool is_allowed(const ConvKey& key, const Descriptor& config) {
   return keeps_nan || !key.has_relu;
 }
 
-/// An engine, ready to run.
+/// An engine that is ready to run.
 struct Engine {
   Descriptor config, plan;
   int64_t workspace_bytes;
@@ -118,7 +118,7 @@ std::optional<Engine> make_engine(const ConvKey& key, cudnnHandle_t handle, Desc
     plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes);
     return Engine{std::move(config), std::move(plan), bytes};
   } catch (const DnnRefusal&) {
-    return std::nullopt;  // proposed, but not for this device or these sizes
+    return std::nullopt;  // proposed, but unsupported on this device or for these sizes
   }
 }
 
@@ -151,12 +151,12 @@ void run(const ConvKey& key, cudnnHandle_t handle, const Engine& engine, const P
   if (is_synchronous()) TANDEM_CUDA(cudaStreamSynchronize, stream);
 }
 
-/// What was found out about the engines for a key.
+/// The engines chosen for a key.
 class Plan {
  public:
   Plan(const ConvKey& key, cudnnHandle_t handle) : key_(key), handle_(handle) {}
 
-  /// False when there is no engine, or `apart` is faster.
+  /// Returns false if there is no engine or `apart` is faster.
   bool run(const Pointers& pointers, const std::function<void()>& apart) {
     const Decision& decision = decide(pointers, apart);
     if (decision.engine) cuda::run(key_, handle_, *decision.engine, pointers);
@@ -165,7 +165,7 @@ class Plan {
   const std::string& why() const { return why_; }
 
  private:
-  /// Nothing yet; or an engine; or that there is none.
+  /// Not made yet, or an engine, or none.
   struct Decision {
     bool made = false;
     std::optional<Engine> engine;
@@ -189,7 +189,7 @@ class Plan {
     return decision;
   }
 
-  /// Up to `wanted` engines that work, the best first; `why_` says why there is none.
+  /// Returns up to `wanted` working engines, best first. If there is none, `why_` holds the reason.
   std::vector<Engine> find(size_t wanted) {
     std::vector<Engine> engines, greedy;
     try {
@@ -224,13 +224,13 @@ class Plan {
 
   ConvKey key_;
   cudnnHandle_t handle_;
-  std::vector<Descriptor> parts_;  ///< of the graph, kept as long as the engines
+  std::vector<Descriptor> parts_;  ///< of the graph; kept as long as the engines
   std::optional<Descriptor> graph_;
   Decision by_heuristic_, by_time_;
   std::string why_;
 };
 
-/// Engines ask for 16 bytes at most; telling more apart would make more plans of one shape.
+/// Engines require at most 16 bytes; distinguishing more would create more plans per shape.
 uint16_t plan_alignment(const void* data) { return std::min<uint16_t>(alignment_of(data), 16); }
 
 ConvKey key_of(const Convolution& c) {

@@ -1,7 +1,7 @@
-// copy, copy_list, fill, arange. Contract: a copy converts with one rounding, to nearest even; floating to integer
-// truncates; to bool is 'not 0'. Equal dtypes are copied bit by bit. dst and src do not overlap, unless they are the
-// same view. A list is copied in one launch. A copy from one memory order to another (NCHW to NHWC, a transposed
-// matrix) goes through tiles in shared memory.
+// copy, copy_list, fill, arange. Contract: conversions round once, to nearest even; floating to integer truncates;
+// conversion to bool is x != 0. Equal dtypes are copied bit by bit. dst and src do not overlap, unless they are the
+// same view. A list is copied in one launch. A copy between memory orders (NCHW to NHWC, a transposed matrix) goes
+// through tiles in shared memory.
 #include "kernels/cuda/chunks.h"
 #include "kernels/cuda/cross_device_copy.h"
 #include "kernels/cuda/element.h"
@@ -12,7 +12,7 @@
 namespace tandem::cuda {
 namespace {
 
-// ---- how an element gets from one dtype to another
+// ---- conversion of an element from one dtype to another
 
 /// Bit by bit, between equal dtypes.
 template <class T>
@@ -22,7 +22,7 @@ struct Move {
   static __device__ void store(void* dst, DType, int64_t i, T value) { static_cast<T*>(dst)[i] = value; }
 };
 
-/// By way of C.
+/// Through the compute type C.
 template <class C>
 struct Convert {
   using Value = C;
@@ -51,7 +51,7 @@ TANDEM_HOST_DEVICE inline void visit_conversion(DType to, DType from, F&& f) {
         return f(Move<uint64_t>());
     }
   }
-  // In one step wherever either side is a compute type; f16 and bf16 to each other or to small integers in two.
+  // One step if either side is a compute type. Two steps between f16 and bf16, and between them and small integers.
   switch (to == DType::F32 || to == DType::F64 || to == DType::I64 ? to : from) {
     case DType::F32:
     case DType::F16:
@@ -66,7 +66,7 @@ TANDEM_HOST_DEVICE inline void visit_conversion(DType to, DType from, F&& f) {
 
 // ---- runs of elements, in the destination's order
 
-/// The packs of elements [begin, end) of an entry that has them; returns where they end.
+/// Copies the packs of elements [begin, end) of an entry that allows packs; returns the end of the last pack.
 template <class T>
 __device__ int64_t copy_packs(Move<T>, const ListEntry<2>& entry, int64_t begin, int64_t end) {
   constexpr int kPack = 16 / static_cast<int>(sizeof(T));
@@ -89,14 +89,14 @@ __device__ int64_t copy_packs(Convert<C>, const ListEntry<2>& entry, int64_t beg
   return quads_end;
 }
 
-// Two blocks: with room for four, as the compiler chooses by itself, values go through memory.
+// Two blocks per multiprocessor: with four, the compiler's default, values spill to memory.
 template <class Table>
 __global__ void __launch_bounds__(kThreads, 2)
     copy_chunks(const __grid_constant__ Table table, int64_t count, int64_t chunks) {
   const uint64_t* words = table.data();
   for_each_chunk<2>(words, count, chunks, [&](int64_t, const ListEntry<2>& entry, int64_t begin, int64_t end) {
     visit_conversion(entry.dtypes[0], entry.dtypes[1], [&](auto how) {
-      // Chunks begin at multiples of a pack.
+      // Chunks start at multiples of a pack.
       const int64_t rest = entry.packs ? copy_packs(how, entry, begin, end) : begin;
       for (int64_t i = rest + threadIdx.x; i < end; i += blockDim.x) {
         int64_t offset[2];
@@ -116,7 +116,8 @@ void copy_on_device(const TensorList<2>& list) {
 
 // ---- from one memory order to another
 
-/// A block a tile at a time: lines of 32 neighbours in, then out, with blockDim.y lines side by side.
+/// Each block copies a tile at a time: reads lines of 32 adjacent elements, then writes such lines, blockDim.y lines at
+/// a time.
 template <class How>
 __global__ void __launch_bounds__(kThreads)
     copy_tiles(TilePlan plan, void* dst, DType to, const void* src, DType from) {
@@ -138,11 +139,11 @@ __global__ void __launch_bounds__(kThreads)
         How::store(dst, to, tile.dst + column * plan.dst_step + row, values[x * kRow + j]);
       }
     }
-    __syncthreads();  // the values have been read
+    __syncthreads();  // all threads have read the values
   }
 }
 
-/// Copies in tiles where that is the better way; false where it is not.
+/// Copies in tiles if that is faster; returns false if not.
 bool try_tiles(const Tensor& dst, const Tensor& src) {
   if (dst.is_contiguous() && src.is_contiguous()) return false;
   const auto plan = plan_tiles(kernels::make_walk<2>(dst.sizes(), {dst.strides(), src.strides()}));

@@ -1,6 +1,6 @@
-// Copies between devices. Only blocks of memory cross: what is converted or gathered from strides is so on one side, by
-// that device's own copy, with its contract. To the CPU the result is waited for, since it may be read at once; a copy
-// from pageable memory has left it when the call returns, one from page-locked memory reads it later.
+// Copies between devices. Only contiguous blocks of memory cross: conversions and strided gathers are done on one side
+// by that device's own copy, with its contract. A copy to the CPU waits for the result, since it may be read at once. A
+// copy from pageable memory has read it when the call returns; a copy from page-locked memory reads it later.
 #include "kernels/cuda/cross_device_copy.h"
 
 #include "kernels/cuda/kernels.h"
@@ -13,7 +13,7 @@
 namespace tandem::cuda {
 namespace {
 
-/// True when the bytes of one are those of the other.
+/// Whether both tensors are the same sequence of bytes.
 bool is_one_block(const Tensor& dst, const Tensor& src) {
   if (dst.dtype() != src.dtype()) return false;
   const auto walk = kernels::make_walk<2>(dst.sizes(), {dst.strides(), src.strides()});
@@ -60,7 +60,8 @@ void to_host(const Tensor& dst, const Tensor& src) {
   if (host.raw_bytes() != dst.raw_bytes()) cpu::backend().copy(dst, host);
 }
 
-/// The bytes move on dst's stream, after what src's stream has been given; src may be written again after it.
+/// Copies on dst's stream, after the current work of src's stream. Later work on src's stream waits for the copy, so
+/// src may be overwritten.
 void to_other_device(const Tensor& dst, const Tensor& src) {
   const DeviceGuard on(src.device());
   Tensor ready = src;

@@ -1,4 +1,4 @@
-// cross_entropy, cross_entropy_backward. Contract: f16 and bf16 are widened, computed in f32 with sums in f64 over
+// cross_entropy, cross_entropy_backward. Contract: f16 and bf16 are widened and computed in f32, with sums in f64 over
 // groups of 8 terms; f64 in f64. gx is rounded once. The row's maximum is subtracted first, so nothing overflows. A
 // class out of range stops the kernel (__trap). Deterministic.
 #include "kernels/compute.h"
@@ -18,7 +18,7 @@ struct CheckClass {
   __device__ void operator()(int64_t k, int64_t classes) const { checked(k, classes); }
 };
 
-/// What the forward writes of each row.
+/// The forward results per row.
 template <class C>
 struct RowResults {
   C *loss, *weight, *max, *log_sum;  ///< weight may be null
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(threads_of<2>(kColumns, sizeof(C) == 8), block
   using G = Group<kColumns>;
   for (int64_t first = G::first_row(); first < others.numel; first += G::row_step()) {
     const int64_t i = first + G::row();
-    const int64_t n = i < others.numel ? targets.classes : 0;  // without a row a thread still takes part in the folds
+    const int64_t n = i < others.numel ? targets.classes : 0;  // threads without a row still take part in the folds
     int64_t at[2] = {0, 0};
     if (n > 0) others.offsets(i, at);
     C held[kPerThread];

@@ -1,4 +1,4 @@
-// Devices: what is there, and the current one of a thread.
+// Devices: the available ones, and the current one of each thread.
 #include "tandem/cuda/device.h"
 
 #include <vector>
@@ -14,13 +14,13 @@ namespace {
 
 struct Devices {
   std::vector<DeviceProperties> all;
-  std::vector<int> threads;  ///< that each can hold at a time
-  std::string reason;        ///< why there are none
+  std::vector<int> threads;  ///< the maximum number of resident threads per device
+  std::string reason;        ///< why there are no devices
 };
 
 std::string version(int v) { return fmt::format("{}.{}", v / 1000, v % 1000 / 10); }
 
-/// One clear sentence for each way in which a machine has no usable GPU.
+/// Finds the usable devices. If there are none, `reason` says why.
 Devices find_devices() {
   Devices devices;
   int driver_version = 0, runtime_version = 0, count = 0;

@@ -6,7 +6,7 @@
 
 namespace tandem::cuda {
 
-/// A call that cuDNN refused while a plan was made: thrown and caught there, where the next candidate is tried.
+/// A call that cuDNN refused while a plan was created. Caught during planning, where the next candidate is tried.
 struct DnnRefusal {
   const char* call;
   cudnnStatus_t status;
@@ -72,7 +72,7 @@ class Descriptor {
             dnn_driver().cudnnBackendSetAttribute(raw_, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, values));
     return *this;
   }
-  /// How many values there are; the first `count` of them in `values`.
+  /// Returns the number of values, and stores the first `count` of them in `values`.
   int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count, void* values) const {
     int64_t found = 0;
     require("cudnnBackendGetAttribute", dnn_driver().cudnnBackendGetAttribute(raw_, name, type, count, &found, values));

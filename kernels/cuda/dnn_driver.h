@@ -1,6 +1,6 @@
 #pragma once
-// DnnDriver: the one table through which every call to cuDNN passes, as Driver is for the runtime. A test replaces it
-// by a recording fake.
+// DnnDriver: the function table for all calls to cuDNN, as Driver is for the runtime. Tests replace it by a recording
+// fake.
 #include <cudnn_graph.h>
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tandem::cuda {
 
-// The calls that tandem makes, with their parameters: X(name, (parameters)).
+// The functions that tandem calls, with their parameters: X(name, (parameters)).
 #define TANDEM_DNN_CALLS(X)                                                                                         \
   X(cudnnCreate, (cudnnHandle_t*))                                                                                  \
   X(cudnnSetStream, (cudnnHandle_t, cudaStream_t))                                                                  \
@@ -22,7 +22,7 @@ namespace tandem::cuda {
     (cudnnBackendDescriptor_t, cudnnBackendAttributeName_t, cudnnBackendAttributeType_t, int64_t, int64_t*, void*)) \
   X(cudnnBackendExecute, (cudnnHandle_t, cudnnBackendDescriptor_t, cudnnBackendDescriptor_t))
 
-/// A table of the calls.
+/// A table of these functions.
 struct DnnDriver {
 #define TANDEM_CALL(NAME, PARAMETERS) cudnnStatus_t(*NAME) PARAMETERS = nullptr;
   TANDEM_DNN_CALLS(TANDEM_CALL)
@@ -34,13 +34,13 @@ const DnnDriver& library_table<DnnDriver>();
 using DnnDriverGuard = TableGuard<DnnDriver>;
 inline const DnnDriver& dnn_driver() { return table_in_use<DnnDriver>(); }
 
-/// Throws BackendError that names the running op, the call, the status with cuDNN's own words, and the operands.
+/// Throws BackendError naming the running op, the call, the status with cuDNN's message, and the operands.
 [[noreturn]] void throw_dnn_error(const char* call, cudnnStatus_t status, const std::string& operands);
 
 }  // namespace tandem::cuda
 
-/// TANDEM_DNN(operands, cudnnSetStream, ...): the call through the table, checked. `operands` is an expression that
-/// gives a string, evaluated on failure only.
+/// TANDEM_DNN(operands, cudnnSetStream, ...): calls through the table and checks the status. `operands` is a string
+/// expression, evaluated only on failure.
 #define TANDEM_DNN(OPERANDS, NAME, ...)                                           \
   do {                                                                            \
     const cudnnStatus_t status_ = ::tandem::cuda::dnn_driver().NAME(__VA_ARGS__); \

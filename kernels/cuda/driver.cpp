@@ -16,7 +16,7 @@ const Driver& library_table<Driver>() {
 
 namespace {
 
-/// Errors after which every later call of the process fails too.
+/// Errors after which every later call of the process also fails.
 bool is_sticky(cudaError_t code) {
   switch (code) {
     case cudaErrorIllegalAddress:
@@ -37,7 +37,7 @@ bool is_sticky(cudaError_t code) {
   }
 }
 
-/// Errors of calls that a capture does not allow.
+/// Errors of calls that are not allowed during a capture.
 bool is_of_capture(cudaError_t code) {
   return code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
 }
@@ -45,7 +45,7 @@ bool is_of_capture(cudaError_t code) {
 }  // namespace
 
 void throw_cuda_error(const char* call, cudaError_t code) {
-  driver().cudaGetLastError();  // an error of a call is kept for the next one, which did nothing wrong
+  driver().cudaGetLastError();  // clears the error, which the next call would report otherwise
   const char* name = ::cudaGetErrorName(code);
   const char* text = ::cudaGetErrorString(code);
   TANDEM_CHECK(!is_sticky(code), BackendError,

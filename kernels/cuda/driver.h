@@ -1,6 +1,6 @@
 #pragma once
-// Driver: the one table through which every call to the CUDA runtime and every kernel launch passes. A test replaces it
-// by a recording fake, which needs no GPU.
+// Driver: the function table for all calls to the CUDA runtime and all kernel launches. Tests replace it by a recording
+// fake, which needs no GPU.
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tandem::cuda {
 
-// The calls that tandem makes, with their parameters: X(name, (parameters)).
+// The functions that tandem calls, with their parameters: X(name, (parameters)).
 #define TANDEM_CUDA_CALLS(X)                                                     \
   X(cudaDriverGetVersion, (int*))                                                \
   X(cudaRuntimeGetVersion, (int*))                                               \
@@ -45,7 +45,7 @@ namespace tandem::cuda {
   X(cudaEventElapsedTime, (float*, cudaEvent_t, cudaEvent_t))                    \
   X(cudaLaunchKernel, (const void*, dim3, dim3, void**, size_t, cudaStream_t))
 
-/// A table of the calls.
+/// A table of these functions.
 struct Driver {
 #define TANDEM_CALL(NAME, PARAMETERS) cudaError_t(*NAME) PARAMETERS = nullptr;
   TANDEM_CUDA_CALLS(TANDEM_CALL)
@@ -57,7 +57,8 @@ const Driver& library_table<Driver>();
 using DriverGuard = TableGuard<Driver>;
 inline const Driver& driver() { return table_in_use<Driver>(); }
 
-/// Throws BackendError that names the running op, the call and the code; says so when the device can no longer be used.
+/// Throws BackendError naming the running op, the call and the code. The message says if the device can no longer be
+/// used.
 [[noreturn]] void throw_cuda_error(const char* call, cudaError_t code);
 
 inline void check(const char* call, cudaError_t code) {
@@ -67,5 +68,5 @@ inline void check(const char* call, cudaError_t code) {
 
 }  // namespace tandem::cuda
 
-/// TANDEM_CUDA(cudaStreamSynchronize, stream): the call through the table, checked.
+/// TANDEM_CUDA(cudaStreamSynchronize, stream): calls through the table and checks the result.
 #define TANDEM_CUDA(NAME, ...) ::tandem::cuda::check(#NAME, ::tandem::cuda::driver().NAME(__VA_ARGS__))

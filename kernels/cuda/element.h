@@ -1,8 +1,8 @@
 #pragma once
 // Elements in device code: loads and stores of any dtype in a compute type, and packs of 16 bytes.
 //
-// Contract: f16 and bf16 are widened on load and rounded once, to nearest even, on store (base/half.h), also from f64;
-// floating to integer truncates; to bool is 'not 0'.
+// Contract: f16 and bf16 are widened on load and rounded once, to nearest even, on store (base/half.h), also from f64.
+// Floating to integer truncates. Conversion to bool is x != 0.
 #include <type_traits>
 
 #include "tandem/base/dtype.h"
@@ -11,7 +11,7 @@
 
 namespace tandem::cuda {
 
-/// What a value of type T is computed in: float for 16 bits.
+/// The compute type of T: float for 16-bit types.
 template <class T>
 struct ComputeOf {
   using type = T;
@@ -41,7 +41,7 @@ TANDEM_HOST_DEVICE inline void visit_floating(DType dtype, F&& f) {
   }
 }
 
-/// Calls f with two flags of a kernel as types.
+/// Calls f with two kernel flags as types.
 template <class F>
 void visit_flags(bool first, bool second, F f) {
   if (first) {
@@ -51,7 +51,7 @@ void visit_flags(bool first, bool second, F f) {
   }
 }
 
-/// x as a To: one rounding, and 'not 0' for bool.
+/// Converts x to To with one rounding; to bool it is x != 0.
 template <class To, class From>
 __device__ __forceinline__ To convert(From x) {
   using C = typename ComputeOf<From>::type;
@@ -67,7 +67,7 @@ __device__ __forceinline__ To convert(From x) {
   }
 }
 
-/// Element i of an array of `t`, as a C.
+/// Element i of an array of dtype `t`, converted to C.
 template <class C>
 __device__ __forceinline__ C load(const void* data, DType t, int64_t i) {
   switch (t) {
@@ -92,13 +92,13 @@ __device__ __forceinline__ void store(void* data, DType t, int64_t i, C value) {
   }
 }
 
-/// Four elements that move together, aligned to 16 bytes at most.
+/// Four elements that are loaded or stored together, aligned to at most 16 bytes.
 template <class T>
 struct alignas(sizeof(T) < 4 ? 4 * sizeof(T) : 16) Quad {
   T at[4];
 };
 
-/// Elements i to i + 3 of an array of `t` that is aligned to 16 bytes, as C; i is a multiple of 4.
+/// Loads elements i to i + 3 of an array of dtype `t`, aligned to 16 bytes, as C; i is a multiple of 4.
 template <class C>
 __device__ __forceinline__ void load_quad(const void* data, DType t, int64_t i, C (&x)[4]) {
   switch (t) {
@@ -128,7 +128,7 @@ __device__ __forceinline__ void store_quad(void* data, DType t, int64_t i, const
   }
 }
 
-/// N elements that move in one access.
+/// N elements that are loaded or stored in one access.
 template <class T, int N>
 struct alignas(N * sizeof(T)) Pack {
   T at[N];

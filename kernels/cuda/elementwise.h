@@ -1,8 +1,8 @@
 #pragma once
 // Launches of element-wise kernels: y_i = f(x_i, ...). Internal.
 //
-// Where all tensors lie contiguously in one dtype, elements move in packs of 16 bytes; else each is found by its index
-// and converted on the way.
+// If all tensors are contiguous and of one dtype, elements are processed in packs of 16 bytes. Otherwise each element
+// is located by its index and converted.
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/geometry.h"
 #include "kernels/cuda/launch.h"
@@ -15,10 +15,10 @@ template <size_t N, class C>
 struct Operands {
   void* data[N];  ///< null for a number
   DType dtypes[N];
-  C numbers[N];  ///< operands that lie on the CPU: one element, which travels as a parameter
+  C numbers[N];  ///< one-element CPU operands, passed as kernel parameters
 };
 
-/// f over any strides and dtypes: operand 0 is written in Y, the others are read as C.
+/// Applies f to any strides and dtypes: operand 0 is written as Y, the others are read as C.
 template <class Y, class C, size_t N, class F>
 __global__ void __launch_bounds__(kThreads) visit_any(Geometry<N> geometry, Operands<N, C> operands, F f) {
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
@@ -34,7 +34,8 @@ __global__ void __launch_bounds__(kThreads) visit_any(Geometry<N> geometry, Oper
   }
 }
 
-/// f over contiguous operands of type T, y of type Y; `packs` of kPack elements, then the tail by single elements.
+/// Applies f to contiguous operands of type T, with y of type Y: packs of kPack elements, then single elements for the
+/// rest.
 template <class Y, class T, size_t N, class F>
 __global__ void __launch_bounds__(kThreads)
     visit_packs(int64_t numel, Operands<N, typename ComputeOf<T>::type> operands, F f) {
@@ -65,7 +66,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// True for an operand on the CPU of a kernel on the device: ops let a tensor of one element stand for a number.
+/// Whether x is a CPU operand of a device kernel: ops accept a one-element CPU tensor as a number.
 inline bool is_number(const Tensor& x, const Tensor& y) { return x.is_cpu() && !y.is_cpu(); }
 
 template <class C>
@@ -102,7 +103,7 @@ Geometry<N> geometry_of(const std::array<const Tensor*, N>& tensors) {
   return make_geometry<N>(kernels::make_walk<N>(tensors[0]->sizes(), strides));
 }
 
-/// True when all are contiguous and aligned for packs, the inputs of type T and y of type Y.
+/// Whether all tensors are contiguous and aligned for packs, the inputs of type T and y of type Y.
 template <class Y, class T, size_t N>
 bool fits_packs(const std::array<const Tensor*, N>& tensors) {
   for (size_t k = 0; k < N; ++k) {
@@ -124,8 +125,8 @@ bool try_packs(const std::array<const Tensor*, N>& tensors, F f) {
   return true;
 }
 
-/// y = f(x...) in the compute type C: tensors[0] is y. f takes an array whose entries from 1 on are the operands'
-/// elements. `is_predicate`: y is bool.
+/// y = f(x...) in the compute type C, where tensors[0] is y. f takes an array with the operands' elements in entries 1
+/// and up. `is_predicate`: y is bool.
 template <class C, bool is_predicate, size_t N, class F>
 void visit(const std::array<const Tensor*, N>& tensors, F f) {
   if (tensors[0]->numel() == 0) return;

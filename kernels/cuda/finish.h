@@ -1,12 +1,12 @@
 #pragma once
-// What follows a product that the library could not do whole: bias and activation in passes of our own.
+// Separate passes for bias and activation after a product, if the library cannot fuse them.
 #include "kernels/cuda/kernels.h"
 #include "tandem/math/binary.h"
 
 namespace tandem::cuda {
 
-/// d = activation(product + bias), in passes of which the last one writes d. bias, optional, has d's sizes (its strides
-/// are 0 where it repeats); product may be d, and is overwritten.
+/// d = activation(product + bias), in passes of which the last one writes d. The optional bias has d's sizes (strides
+/// of 0 where it repeats). product may be d, and is overwritten.
 inline void finish(const Tensor& d, const Tensor& product, const Tensor& bias, Activation activation) {
   const bool relu = activation == Activation::relu;
   const Tensor& sum = !bias.defined() || relu ? product : d;

@@ -1,11 +1,11 @@
 // Matrix products.
-// Contract: f32, f16 and bf16 are multiplied in cuBLASLt with sums in f32 (f32 factors rounded to TF32 only where
-// cuda::set_allow_tf32_matmul allows it), f64 in f64. The result is rounded once, after bias and activation: what
-// cuBLASLt does not add itself (an f32 bias beside an f16 or bf16 result) is added to a product held in f32. relu keeps
-// NaN: cuBLASLt's is taken where it is seen to, else it is a pass of its own over the rounded result. A product with an
-// extra and one without may differ in the order of their sums: each has an algorithm of its own. With k = 0 the product
-// is 0. Equal calls on one device give equal bits, unless cuda::set_autotune is on: then two runs of a program may
-// choose different algorithms.
+// Contract: f32, f16 and bf16 are multiplied by cuBLASLt with f32 sums (f32 factors are rounded to TF32 only if
+// cuda::set_allow_tf32_matmul allows it), f64 in f64. The result is rounded once, after bias and activation: if
+// cuBLASLt cannot add the bias itself (an f32 bias with an f16 or bf16 result), it is added to a product in f32. relu
+// keeps NaN: cuBLASLt's relu is used only if a trial run confirms that, else relu is a separate pass over the rounded
+// result. Products with and without an extra use different algorithms and may sum in different orders. With k = 0 the
+// product is 0. Equal calls on one device give equal bits, unless cuda::set_autotune is on: then two runs of a program
+// may choose different algorithms.
 #include <functional>
 
 #include "kernels/cuda/finish.h"
@@ -37,27 +37,27 @@ Tensor copied(const Tensor& x, DType dtype) {
   return y;
 }
 
-/// `x` where a BLAS can read it as it lies, else a row-major copy.
+/// `x` itself if a BLAS can read it in place, else a row-major copy.
 Tensor operand(const Tensor& x, DType dtype) {
   return x.dtype() == dtype && as_matrices(x.sizes(), x.strides()) ? x : copied(x, dtype);
 }
 
-/// The dtypes that cuBLASLt writes from operands of `operand`.
+/// The result dtypes that cuBLASLt writes for operands of dtype `operand`.
 bool writes(DType operand, DType result) {
   return result == operand || (result == kFloat && is_reduced_floating_point(operand));
 }
 
-/// True when a product can be written to `d` as it lies.
+/// Whether a product can be written to `d` in place.
 bool is_writable(const Tensor& d, DType operands, bool by_rows) {
   const std::optional<Matrices> m = as_matrices(d.sizes(), d.strides());
   return m && writes(operands, d.dtype()) && !(by_rows && m->by_columns && m->columns != 1);
 }
 
-/// True for what cuBLASLt's epilogues can read and write as it lies. No preference tells the heuristic of an alignment,
+/// Whether cuBLASLt's epilogues can read and write `v` in place. The heuristic cannot be told this vector's alignment,
 /// and some kernels fault below 16 bytes.
 bool is_vector(const Tensor& v) { return v.is_contiguous() && alignment_of(v.raw_bytes()) >= 16; }
 
-/// One value for each column, as a tensor of d's sizes; undefined stays so.
+/// One value per column, viewed as a tensor of d's sizes; undefined stays undefined.
 Tensor spread_over_rows(const Tensor& bias, const Tensor& d) {
   if (!bias.defined()) return bias;
   Dims strides(d.sizes().size(), 0);
@@ -76,7 +76,7 @@ std::string show(const Tensor& x) {
                running_op("gemm"), show(p.d), show(p.a), show(p.b));
 }
 
-/// The product, and bias and activation in passes of their own.
+/// Computes the product, then bias and activation in separate passes.
 void run_apart(const GemmCall& call, const Tensor& a, const Tensor& b) {
   if (call.activation == Activation::relu) {
     gemm({.d = call.d, .a = a, .b = b, .bias = call.bias});
@@ -88,7 +88,7 @@ void run_apart(const GemmCall& call, const Tensor& a, const Tensor& b) {
   finish(call.d, plain.d, spread_over_rows(call.bias, call.d), call.activation);
 }
 
-/// All in one call of cuBLASLt: a relu, a bias whose values d's dtype holds. False: not done.
+/// Computes everything in one cuBLASLt call: a relu, and a bias whose values d's dtype can represent. False: not done.
 bool run_fused(const GemmCall& call, const Tensor& a, const Tensor& b) {
   const DType dtype = writes(a.dtype(), call.d.dtype()) ? call.d.dtype() : a.dtype();
   const bool biased = call.bias.defined(), relu = call.activation == Activation::relu;
@@ -120,7 +120,7 @@ void gemm(const GemmCall& given) {
   GemmCall call = given;
   if (call.d.numel() == 0) return;
   const DeviceGuard on(call.d.device());
-  if (call.accumulate) {  // of the product alone
+  if (call.accumulate) {  // accumulates only the product
     call.bias = {};
     call.activation = Activation::none;
   }
@@ -147,7 +147,7 @@ void linear_backward_weight(const Tensor& gweight, const Tensor& gbias, const Te
       reduce(row, Reduction::sum, gy);
     }
   };
-  // Both in one call, where the library writes such a gradient as it lies.
+  // Both in one call if the library can write such gradients in place.
   if (gweight.defined() && gbias.defined() && gweight.numel() > 0 && gy.numel() > 0 &&
       gbias.dtype() == gweight.dtype() && is_vector(gbias) && is_writable(gweight, gy.dtype(), false)) {
     const Product both{.d = gweight,

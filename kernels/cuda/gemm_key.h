@@ -1,6 +1,6 @@
 #pragma once
-// A matrix product as cuBLASLt takes it, from tensors as they lie: D = op(A) op(B) in column-major order. Host logic
-// that a test runs without a GPU.
+// A matrix product in the form that cuBLASLt takes, from tensors in place: D = op(A) op(B) in column-major order. Host
+// code that can be tested without a GPU.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -11,15 +11,15 @@
 
 namespace tandem::cuda {
 
-/// Matrices (rank 2) or a batch of them (rank 3) that a BLAS can read in place.
+/// A matrix (rank 2) or a batch of matrices (rank 3) that a BLAS can read in place.
 struct Matrices {
   int64_t batch = 1, rows = 0, columns = 0;
-  int64_t ld = 0;            ///< elements from one row (by_columns: column) to the next
+  int64_t ld = 0;            ///< elements between rows (by_columns: columns)
   int64_t batch_stride = 0;  ///< 0 repeats one matrix
-  bool by_columns = false;   ///< elements of a column follow each other, else those of a row
+  bool by_columns = false;   ///< the elements of a column are contiguous, else those of a row
 };
 
-/// Nothing when neither rows nor columns are contiguous, or lines overlap.
+/// Empty if neither rows nor columns are contiguous, or if they overlap.
 inline std::optional<Matrices> as_matrices(IntArrayRef sizes, IntArrayRef strides) {
   const size_t r = sizes.size() - 2, c = sizes.size() - 1;
   Matrices x;
@@ -29,7 +29,7 @@ inline std::optional<Matrices> as_matrices(IntArrayRef sizes, IntArrayRef stride
     x.batch = sizes[0];
     x.batch_stride = strides[0];
   }
-  // The stride of a dimension of size 1 carries no meaning.
+  // The stride of a size-1 dimension is ignored.
   const int64_t step_row = x.rows == 1 ? std::max<int64_t>(x.columns, 1) : strides[r];
   const int64_t step_column = x.columns == 1 ? (x.rows == 1 ? 1 : step_row * x.rows) : strides[c];
   if (x.columns == 1 && step_row > 1) {  // a column with gaps: rows of one element
@@ -53,7 +53,7 @@ inline std::optional<Matrices> as_matrices(IntArrayRef sizes, IntArrayRef stride
   return std::nullopt;
 }
 
-/// What happens besides the product. The vector has an element for each of the result's columns (bias) or rows
+/// An operation fused with the product. The vector has one element for each of the result's columns (bias) or rows
 /// (row_sums), in the result's dtype.
 enum class GemmExtra : uint8_t {
   none,
@@ -69,35 +69,35 @@ constexpr bool has_relu(GemmExtra extra) { return extra == GemmExtra::relu || ex
 struct GemmKey {
   int64_t m = 0, n = 0, k = 0;
   int64_t lda = 0, ldb = 0, ldd = 0;
-  int64_t stride_a = 0, stride_b = 0, stride_d = 0;  ///< between matrices of the batch
+  int64_t stride_a = 0, stride_b = 0, stride_d = 0;  ///< between matrices of a batch
   int32_t batch = 1, device = 0;
   uint16_t align_a = 0, align_b = 0, align_d = 0, align_vector = 0;  ///< bytes
   DType operands = kFloat, result = kFloat;
   bool transpose_a = false, transpose_b = false;
   GemmExtra extra = GemmExtra::none;
-  bool sums_a = false;  ///< row_sums: those of A, else of B
+  bool sums_a = false;  ///< row_sums sums A, else B
   bool accumulate = false;
   bool tf32 = false;
 
   friend bool operator==(const GemmKey&, const GemmKey&) = default;
 };
 
-/// Sizes and layout of the key for d = a b; nothing when a bias cannot be added along the result's columns. `swapped`:
-/// the BLAS's A is b.
+/// Sizes and layout of the key for d = a b; empty if a bias cannot be added along the result's columns. `swapped`: the
+/// BLAS's A is b.
 inline std::optional<GemmKey> gemm_key(Matrices d, Matrices a, Matrices b, GemmExtra extra, bool& swapped) {
-  // A column that is the only one may as well count as rows of one element.
+  // A single column can be treated as rows of one element.
   if (d.by_columns && d.columns == 1 && has_bias(extra)) {
     d.by_columns = false;
     d.ld = 1;
   }
   if (d.by_columns && has_bias(extra)) return std::nullopt;
-  // A stack of matrices times one matrix is one product.
+  // A batch of matrices times one matrix is a single product.
   if (d.batch > 1 && b.batch_stride == 0 && !d.by_columns && !a.by_columns && d.batch_stride == d.rows * d.ld &&
       a.batch_stride == a.rows * a.ld) {
     d.rows *= d.batch;
     d.batch = 1;
   }
-  // Memory by rows is the transposed matrix by columns: there d^T = b^T a^T is computed.
+  // Row-major memory is the transposed matrix in column-major order, so d^T = b^T a^T is computed.
   swapped = !d.by_columns;
   const Matrices &left = swapped ? b : a, &right = swapped ? a : b;
   GemmKey key;
@@ -120,13 +120,13 @@ inline std::optional<GemmKey> gemm_key(Matrices d, Matrices a, Matrices b, GemmE
   return key;
 }
 
-/// The largest power of two, up to 256, that divides an address, and the bytes from one matrix of a batch to the next.
+/// The largest power of two, up to 256, that divides an address and the byte distance between matrices of a batch.
 inline uint16_t alignment_of(const void* data, int64_t batch_bytes = 0) {
   const uintptr_t address = reinterpret_cast<uintptr_t>(data) | static_cast<uintptr_t>(batch_bytes) | 256;
   return static_cast<uint16_t>(address & (~address + 1));
 }
 
-/// Elements from the first one of D to behind the last.
+/// Elements from the first to one past the last element of D.
 inline int64_t span_of_d(const GemmKey& key) { return (key.batch - 1) * key.stride_d + (key.n - 1) * key.ldd + key.m; }
 
 /// "f16 [512, 4096] x [4096, 1024] -> f32 ...": for messages.

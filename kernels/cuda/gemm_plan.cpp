@@ -50,7 +50,7 @@ cublasLtEpilogue_t epilogue(const GemmKey& key) {
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-/// One handle for each device, safe on all threads, kept for the life of the process.
+/// One handle per device, thread-safe, kept for the lifetime of the process.
 cublasLtHandle_t handle_of(int device) {
   static std::mutex mutex;
   static auto* const handles = new std::map<int, cublasLtHandle_t>;
@@ -60,23 +60,23 @@ cublasLtHandle_t handle_of(int device) {
   return handle;
 }
 
-/// Bytes that an algorithm may use beside the operands: what NVIDIA recommends for cuBLAS.
+/// Maximum workspace of an algorithm in bytes: NVIDIA's recommendation for cuBLAS.
 uint64_t most_workspace(int device) { return uint64_t{get_device_properties(device).major >= 9 ? 32u : 4u} << 20; }
 
-/// An algorithm with the bytes that it wants beside the operands.
+/// An algorithm and its workspace size.
 struct Choice {
   cublasLtMatmulAlgo_t algorithm;
   size_t workspace_bytes;
 };
 
-/// The tensors of a product as the BLAS takes them.
+/// The operands of a product in the BLAS's order.
 struct Operands {
   Tensor d;
   const void *a, *b, *vector;
 };
 
-/// Descriptors of one product, and what was found out about its algorithms. Destroyed through the table, whose errors
-/// do not matter there.
+/// The descriptors of one product and the algorithms chosen for it. Destroyed through the table; errors of the
+/// destruction are ignored.
 class Plan {
  public:
   Plan(const GemmKey& key, const void* vector);
@@ -84,11 +84,11 @@ class Plan {
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
-  /// False when there is no algorithm, or `apart` is faster.
+  /// Returns false if there is no algorithm or `apart` is faster.
   bool run(const Operands& x, const std::function<void()>& apart);
 
  private:
-  /// Nothing yet; or an algorithm; or that there is none.
+  /// Not made yet, or an algorithm, or none.
   struct Decision {
     bool made = false;
     std::optional<Choice> choice;
@@ -166,7 +166,7 @@ void Plan::make_layout(cublasLtMatrixLayout_t& layout, DType dtype, int64_t rows
               &stride, sizeof(stride));
 }
 
-/// The best that the heuristic knows, the best first.
+/// The heuristic's proposals, best first.
 std::vector<Choice> Plan::proposals(int wanted) const {
   cublasLtMatmulPreference_t made = nullptr;
   TANDEM_BLAS(to_string(key_), cublasLtMatmulPreferenceCreate, &made);
@@ -179,8 +179,8 @@ std::vector<Choice> Plan::proposals(int wanted) const {
     TANDEM_BLAS(to_string(key_), cublasLtMatmulPreferenceSetAttribute, made, attribute, &value, sizeof(value));
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace(key_.device));
-  // Partial sums of a split k stay in the compute type: no f16 in between, and the order of the sums is fixed. With a
-  // bias even their total may be rounded to 16 bits before the bias is added: there k is not split.
+  // Partial sums of a split k stay in the compute type: no f16 intermediates, and a fixed order of sums. With a bias
+  // even their total may be rounded to 16 bits before the bias is added, so k is not split.
   uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE;
   if (!has_bias(key_.extra) || !is_reduced_floating_point(key_.result)) {
     reductions |= CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
@@ -195,7 +195,7 @@ std::vector<Choice> Plan::proposals(int wanted) const {
   int count = 0;
   const cublasStatus_t status =
       blas_driver().cublasLtMatmulAlgoGetHeuristic(handle_, operation_, a_, b_, d_, d_, made, wanted, results, &count);
-  const bool fused = key_.extra != GemmExtra::none;  // then there is another way
+  const bool fused = key_.extra != GemmExtra::none;  // then `apart` is an alternative
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || (fused && status == CUBLAS_STATUS_INVALID_VALUE)) return {};
   if (status != CUBLAS_STATUS_SUCCESS) throw_blas_error("cublasLtMatmulAlgoGetHeuristic", status, to_string(key_));
   std::vector<Choice> choices;
@@ -205,14 +205,14 @@ std::vector<Choice> Plan::proposals(int wanted) const {
   return choices;
 }
 
-/// Proposals that keep the contract. What a fused ReLU makes of NaN is written nowhere, so it is tried out.
+/// The proposals that keep the contract. Whether a fused ReLU keeps NaN is undocumented, so it is tested.
 std::vector<Choice> Plan::candidates(int wanted, const Operands& x) const {
   std::vector<Choice> choices = proposals(wanted);
   if (has_relu(key_.extra)) std::erase_if(choices, [&](const Choice& choice) { return !keeps_nan(choice, x); });
   return choices;
 }
 
-/// The first values of relu(NaN a b), which is NaN whatever a and b are. Writes d, and waits for the device.
+/// Checks the first values of relu(NaN a b), which must be NaN whatever a and b are. Writes d and waits for the device.
 bool Plan::keeps_nan(const Choice& choice, const Operands& x) const {
   execute(choice, x, std::nan(""));
   const int64_t count = std::min<int64_t>(key_.m, 32);
@@ -222,7 +222,7 @@ bool Plan::keeps_nan(const Choice& choice, const Operands& x) const {
   return std::all_of(values.raw<double>(), values.raw<double>() + count, [](double v) { return std::isnan(v); });
 }
 
-/// Zeros that lie like d.
+/// A zero-filled tensor with the layout and alignment of d.
 Tensor Plan::scratch_like(const Tensor& d) const {
   const auto size = static_cast<int64_t>(element_size(key_.result)), offset = key_.align_d % 256 / size;
   const Tensor scratch = empty({offset + span_of_d(key_)}, d.options());
@@ -230,13 +230,13 @@ Tensor Plan::scratch_like(const Tensor& d) const {
   return make_view(scratch, d.sizes(), d.strides(), offset);
 }
 
-/// Nothing when `apart` takes the least time.
+/// Empty if `apart` is fastest.
 std::optional<Choice> Plan::fastest(const Operands& given, const std::function<void()>& apart) const {
   Operands x = given;
-  if (key_.accumulate) {  // d is read: the runs go to scratch that lies like it, d itself is written once
+  if (key_.accumulate) {  // d is read: trial runs write to scratch memory with d's layout, so that d is written once
     try {
       x.d = scratch_like(given.d);
-    } catch (const OutOfMemoryError&) {  // the product itself needs none
+    } catch (const OutOfMemoryError&) {  // the product itself needs no scratch memory
       const std::vector<Choice> first = candidates(1, given);
       return first.empty() ? std::nullopt : std::optional(first[0]);
     }
@@ -253,7 +253,7 @@ const Plan::Decision& Plan::decide(const Operands& x, const std::function<void()
   const bool timed = autotune() && !deterministic();
   Decision& decision = timed && (by_time_.made || !is_capturing()) ? by_time_ : by_heuristic_;
   if (decision.made) return decision;
-  // Nothing can be tried out while a graph is captured; the next call decides.
+  // Nothing can be tried out during a capture; the next call decides.
   if (has_relu(key_.extra) && is_capturing()) return decision;
   if (&decision == &by_time_) {
     decision.choice = fastest(x, apart);

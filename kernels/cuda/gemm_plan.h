@@ -1,6 +1,6 @@
 #pragma once
-// One matrix product in cuBLASLt. Plans (descriptors, and the algorithm that the heuristic names or that was the
-// fastest) are kept per thread by GemmKey.
+// One matrix product in cuBLASLt. Plans (descriptors, and the algorithm that the heuristic proposes or that was
+// fastest) are cached per thread by GemmKey.
 #include <functional>
 
 #include "kernels/cuda/gemm_key.h"
@@ -8,7 +8,7 @@
 
 namespace tandem::cuda {
 
-/// d = a b, or d += a b, with what `extra` adds. d has the dtype of a and b, or f32 beside f16 and bf16.
+/// d = a b, or d += a b, with the operation `extra`. d has the dtype of a and b, or f32 if that is f16 or bf16.
 struct Product {
   Tensor d, a, b;
   Tensor vector;  ///< contiguous, of d's dtype, aligned to 16 bytes; undefined without bias and row sums
@@ -16,9 +16,9 @@ struct Product {
   bool accumulate = false;
 };
 
-/// False, with nothing of use written, when the tensors do not lie as a BLAS needs them, cuBLASLt has no algorithm, or
-/// the product with its extra is better done apart. `apart` does that, into the same tensors; cuda::autotune() compares
-/// the two. None for a product without extra.
+/// Returns false if a BLAS cannot use the tensors in place, cuBLASLt has no algorithm, or the product is faster with
+/// its extra done separately; the contents of the results are then unspecified. `apart` does the extra separately, into
+/// the same tensors; it is empty for a product without extra. cuda::autotune() compares the two.
 bool multiply(const Product& product, const std::function<void()>& apart = {});
 
 }  // namespace tandem::cuda

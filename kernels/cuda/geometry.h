@@ -1,11 +1,11 @@
 #pragma once
-// Geometry: where element i of a few tensors lies, for kernels that visit tensors of any strides together.
+// Geometry: the offset of element i in a few tensors, for kernels that visit tensors of any strides together.
 #include "kernels/walk.h"
 #include "tandem/base/macros.h"
 
 namespace tandem::cuda {
 
-/// A Walk as a kernel's parameter. Element i is counted in the walk's order, the last loop fastest.
+/// A Walk as a kernel parameter. Element i is counted in the walk's order, the last loop fastest.
 template <size_t N>
 struct Geometry {
   int rank = 0;
@@ -13,7 +13,7 @@ struct Geometry {
   int64_t sizes[kMaxRank + 1];
   int64_t strides[N][kMaxRank + 1];
 
-  /// offset[k]: of element i in operand k, in elements.
+  /// offset[k] = offset of element i in operand k, in elements.
   TANDEM_HOST_DEVICE void offsets(int64_t i, int64_t (&offset)[N]) const {
     for (size_t k = 0; k < N; ++k) offset[k] = 0;
     // 64-bit divisions cost several times as much as 32-bit ones.

@@ -18,10 +18,10 @@
 namespace tandem::cuda {
 namespace {
 
-/// Pools by number, as long as a graph holds them.
+/// Pools by id, for as long as a graph holds them.
 std::shared_ptr<PrivatePool> pool_of(MempoolId_t id, int device) {
   static std::mutex mutex;
-  static auto& pools = *new std::map<uint64_t, std::weak_ptr<PrivatePool>>;  // graphs may outlive static objects
+  static auto& pools = *new std::map<uint64_t, std::weak_ptr<PrivatePool>>;  // never destroyed: graphs may live longer
   const std::lock_guard lock(mutex);
   std::erase_if(pools, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<PrivatePool>& known = pools[id.id];
@@ -44,7 +44,7 @@ cudaStreamCaptureMode driver_mode(CaptureMode mode) {
   }
 }
 
-/// One for each thread and device: what a pool has for a stream serves all captures of that stream.
+/// One stream per thread and device: memory that a pool has for a stream serves all captures on that stream.
 const Stream& capture_stream() {
   static thread_local std::map<int, Stream> streams;
   const int device = current_device();
@@ -63,12 +63,12 @@ MempoolId_t graph_pool_handle() {
 
 bool is_current_stream_capturing() { return is_available() && is_capturing(); }
 
-/// Everything of one capture.
+/// The state of one capture.
 struct CUDAGraph::Impl {
   explicit Impl(const Stream& stream) : stream(stream), capture([this] { return new_slots(); }) {}
   ~Impl() {
     if (capturing()) give_up();
-    // The last replay may still run, and read all this.
+    // The last replay may still be running and reading this memory.
     for (const Tensor& s : slots) s.record_stream(this->stream);
     for (const std::shared_ptr<void>& block : capture.held()) record_pinned(block.get(), this->stream);
     if (exec) driver().cudaGraphExecDestroy(exec);
@@ -77,15 +77,15 @@ struct CUDAGraph::Impl {
   }
 
   bool capturing() const { return current_capture() == &capture; }
-  /// Ends the driver's capture and ours. Returns the driver's word on it.
+  /// Ends the driver's capture and the Capture. Returns the driver's status.
   cudaError_t end() {
     const cudaError_t code = driver().cudaStreamEndCapture(raw(stream), &graph);
     set_aside = end_private_memory();
     capture.end();
     return code;
   }
-  /// Slots lie outside of the pool: memory in it may be what a graph of the pool, this one included, has written before
-  /// and writes again in each replay.
+  /// Slots are allocated outside the pool: memory in it may be written by other graphs of the pool, or earlier in this
+  /// one, at each replay.
   Tensor new_slots() {
     const OutsidePrivateMemory outside;
     slots.push_back(empty({static_cast<int64_t>(Capture::kSlots)}, TensorOptions(kLong).device(stream.device())));
@@ -95,10 +95,10 @@ struct CUDAGraph::Impl {
     if (end() != cudaSuccess) driver().cudaGetLastError();
   }
 
-  Stream stream;  ///< captured on; then the last one that it was replayed on
+  Stream stream;  ///< the captured stream; later the stream of the last replay
   MempoolId_t pool_id;
   std::shared_ptr<PrivatePool> pool;
-  Capture capture;  // its memory is the pool's
+  Capture capture;  // its memory comes from the pool
   std::vector<void*> set_aside;
   std::vector<Tensor> slots;
   cudaGraph_t graph = nullptr;
@@ -123,7 +123,7 @@ void CUDAGraph::capture_begin(MempoolId_t pool, CaptureMode mode) {
   auto impl = std::make_unique<Impl>(stream);
   impl->pool_id = pool == MempoolId_t{} ? graph_pool_handle() : pool;
   impl->pool = pool_of(impl->pool_id, stream.device().index());
-  begin_private_memory(*impl->pool);  // first: once the driver records, no thread may ask the allocator's events
+  begin_private_memory(*impl->pool);  // first: no event may be queried once the driver captures
   const cudaError_t code = driver().cudaStreamBeginCapture(raw(stream), driver_mode(mode));
   if (code != cudaSuccess) end_private_memory();
   check("cudaStreamBeginCapture", code);
@@ -135,7 +135,7 @@ void CUDAGraph::capture_end() {
   const OpScope op("capture_end");
   TANDEM_CHECK(impl_ && impl_->capturing(), StateError,
                "capture_end: this thread is not capturing the graph; call capture_begin() first");
-  std::unique_ptr<Impl> held = std::move(impl_);  // dropped when something throws
+  std::unique_ptr<Impl> held = std::move(impl_);  // destroyed if something throws
   check("cudaStreamEndCapture", held->end());
   TANDEM_CHECK(held->graph, StateError,
                "capture_end: the driver gave up the capture; capture again without waits in it");
@@ -171,7 +171,7 @@ void CUDAGraph::replay() {
   check_not_capturing("a replay is impossible", "a graph cannot hold another; replay it after the capture");
   const DeviceGuard on(impl_->stream.device());
   const Stream now = current_stream();
-  if (now != impl_->stream) now.wait_stream(impl_->stream);  // what is written here the last replay may still read
+  if (now != impl_->stream) now.wait_stream(impl_->stream);  // the last replay may still read what is written here
   impl_->stream = now;
   Capture& capture = impl_->capture;
   const std::vector<Capture::Update> updates = capture.before_launch();

@@ -1,5 +1,5 @@
-// Writes the numbers that graphs read from the device: they travel as the kernel's parameters, so no memory of the host
-// has to outlive the call.
+// Writes the numbers that graphs read on the device. They are passed as kernel parameters, so no host memory has to
+// outlive the call.
 #include "kernels/cuda/graph_values.h"
 
 #include "kernels/cuda/launch.h"

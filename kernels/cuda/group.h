@@ -1,6 +1,6 @@
 #pragma once
-// Group: the threads that work on one row (group_shape.h), seen from the device. Deterministic: values are combined in
-// an order that depends on the group's width alone.
+// Group: the threads that work on one row (group_shape.h), as used in device code. Deterministic: values are combined
+// in an order that depends only on the group's width.
 #include "kernels/cuda/group_shape.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/loads.h"
@@ -15,7 +15,7 @@ inline Launch launch_of(const GroupShape& s) {
           s.columns ? dim3(rows, width) : dim3(width, rows), 0};
 }
 
-/// The value of the lane whose index differs by the bits of `lanes`.
+/// The value of the lane whose index differs in the bits of `lanes`.
 template <class T>
 __device__ __forceinline__ T shuffle_xor(T v, int lanes) {
   return __shfl_xor_sync(0xffffffffu, v, lanes);
@@ -25,12 +25,12 @@ template <bool kColumns>
 struct Group {
   __device__ static int width() { return static_cast<int>(kColumns ? blockDim.y : blockDim.x); }
   __device__ static int thread() { return static_cast<int>(kColumns ? threadIdx.y : threadIdx.x); }
-  /// The first row of this block, this thread's row after it, and the step to the block's next rows.
+  /// The first row of this block, this thread's row relative to it, and the step to the block's next rows.
   __device__ static int64_t first_row() { return int64_t{blockIdx.x} * rows(); }
   __device__ static int64_t row() { return kColumns ? threadIdx.x : threadIdx.y; }
   __device__ static int64_t row_step() { return int64_t{gridDim.x} * rows(); }
 
-  /// The combination of v over the group, for all its threads. Every thread of the block must call it.
+  /// Combines v over the group and returns the result to all its threads. Every thread of the block must call it.
   template <class T, class Combine>
   __device__ static T fold(T v, Combine combine) {
     if constexpr (kColumns) {
@@ -65,11 +65,11 @@ struct Group {
   __device__ static int64_t rows() { return kColumns ? blockDim.x : blockDim.y; }
 };
 
-/// This thread's kPerThread elements of the part of a row that starts at `begin`: neighbours when `packed`, else
-/// interleaved with the other threads' of the group.
+/// This thread's kPerThread elements of the part of a row that starts at `begin`: adjacent if `packed`, else
+/// interleaved with those of the group's other threads.
 template <bool kColumns>
 struct Share {
-  int64_t begin, end;  ///< `end`: of the row
+  int64_t begin, end;  ///< `end` of the whole row
   bool packed;
 
   __device__ int64_t index(int e) const {
@@ -77,8 +77,8 @@ struct Share {
     return begin + (packed ? int64_t{t} * kPerThread + e : t + int64_t{e} * Group<kColumns>::width());
   }
   __device__ bool has(int e) const { return index(e) < end; }
-  /// Loads them, given the place of each by its index in the row. When packed, `end` is a multiple of kPerThread and
-  /// the row lies in one run.
+  /// Loads the elements; place(index in the row) returns an element's position. If packed, `end` is a multiple of
+  /// kPerThread and the row is contiguous.
   template <bool kIntegers = false, class C, class Place>
   __device__ void load(const void* data, DType t, C (&v)[kPerThread], Place place) const {
     if (packed) {

@@ -1,29 +1,29 @@
 #pragma once
-// GroupShape: how the threads of a launch are shared out to rows of elements that are worked on together. Plain host
-// code. All choices depend on the sizes alone, so that results do not depend on the device.
+// GroupShape: assigns the threads of a launch to rows whose elements are processed together. Plain host code. All
+// choices depend only on the sizes, so results do not depend on the device.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 
 namespace tandem::cuda {
 
-/// A group of `width` threads for each row, `rows` groups in a block. The threads of a group are neighbours along the
-/// block's x axis; with `columns`, where neighbours in memory belong to different rows, along its y axis.
+/// A group of `width` threads per row, `rows` groups per block. The threads of a group are adjacent along the block's x
+/// axis, or along its y axis with `columns`: then adjacent elements in memory belong to different rows.
 struct GroupShape {
   bool columns = false;
   int width = 1, rows = 256;
-  int64_t blocks = 1;  ///< of the grid's x axis; they step through the rows
+  int64_t blocks = 1;  ///< along the grid's x axis; they step through the rows
   /// Parts of the rows, one for each index of the grid's y axis.
   int64_t splits = 1, chunk = 0;
 };
 
 namespace detail {
-inline constexpr int64_t kRowShare = 8;  // elements of a row for each of its threads: kPerThread
+inline constexpr int64_t kRowShare = 8;  // elements of a row per thread: kPerThread
 inline constexpr int64_t kMaxGroupBlocks = 1 << 20;
-inline constexpr int64_t kBlocksWanted = 1024;  // keep every present device busy
+inline constexpr int64_t kBlocksWanted = 1024;  // enough to keep any current device busy
 }  // namespace detail
 
-/// The shape for `rows` rows of n elements, with at most max_width threads to a row.
+/// The shape for `rows` rows of n elements, with at most max_width threads per row.
 inline GroupShape make_group_shape(int64_t rows, int64_t n, bool columns, int max_width = 256) {
   const auto up = [](int64_t v) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(v))); };
   const int64_t wanted = up(std::max<int64_t>(1, (n + detail::kRowShare - 1) / detail::kRowShare));
@@ -42,7 +42,7 @@ inline GroupShape make_group_shape(int64_t rows, int64_t n, bool columns, int ma
   return shape;
 }
 
-/// Cuts long rows, where there are too few rows to keep a device busy. Chunks are multiples of what a group reads at a
+/// Splits long rows if there are too few rows to keep a device busy. Chunks are multiples of what a group reads at a
 /// time, and no chunk is empty.
 inline GroupShape split_rows(GroupShape shape, int64_t n) {
   const int64_t at_a_time = detail::kRowShare * shape.width;

@@ -1,5 +1,5 @@
 #pragma once
-// Images for kernels with a thread for each element of an [N, C, H, W] tensor. Internal.
+// Images for kernels with one thread per element of an [N, C, H, W] tensor. Internal.
 #include "tandem/base/macros.h"
 #include "tandem/tensor/tensor.h"
 
@@ -25,7 +25,7 @@ struct Position {
   int64_t n, c, h, w;
 };
 
-/// The positions of an image: where i leads when channels (channels_last) or columns are counted fastest.
+/// Maps a linear index to a position, with channels (channels_last) or columns varying fastest.
 struct Order {
   int64_t numel, c, h, w;
   bool channels_last;

@@ -1,11 +1,11 @@
 // gather, index_select and their adjoints scatter_add, index_add. An index out of range stops the kernel (__trap): the
 // error surfaces at the next call, and the device can no longer be used. Each addition is rounded to y's dtype (f16,
-// bf16: computed in f32); integers wrap around; bool: or.
+// bf16: computed in f32). Integers wrap around; for bool, addition is `or`.
 //
-// Sums into one place are added in the order of the indices, as the CPU does: by a thread for each slice across `dim`
-// where there are enough of them to keep the device busy, else by a thread for each place, after a sort of the indices.
-// f32, f64, i32 and i64 are added atomically in that second case, all terms side by side: for f32 and f64 the result is
-// then not deterministic, so cuda::set_deterministic keeps them to the sort.
+// Sums into one place are added in the order of the indices, as on the CPU: by one thread per slice across `dim` if
+// there are enough slices to keep the device busy, else by one thread per place, after sorting the indices. In that
+// second case f32, f64, i32 and i64 are instead added atomically, all terms in parallel. For f32 and f64 the result is
+// then not deterministic, so cuda::set_deterministic makes them use the sort.
 #include <algorithm>
 #include <concepts>
 
@@ -21,7 +21,7 @@
 namespace tandem::cuda {
 namespace {
 
-/// A tensor's strides with that of `dim` taken out: the index stands in for it.
+/// A tensor's strides with that of `dim` set to 0: the index replaces that coordinate.
 struct Indexed {
   Dims others;
   int64_t along = 0;  ///< stride of `dim`
@@ -35,7 +35,7 @@ struct Indexed {
   }
 };
 
-/// Strides of an index of rank 1 that all slices of a tensor of `rank` dimensions share.
+/// Strides of a rank-1 index that is shared by all slices of a tensor of `rank` dimensions.
 Dims expanded(const Tensor& index, int64_t rank, int64_t dim) {
   Dims strides(static_cast<size_t>(rank), 0);
   if (rank > 0 && index.dim() > 0) strides[static_cast<size_t>(dim)] = index.strides()[0];
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// y at each place = x there, with `dim`'s coordinate taken from the index.
+/// y at each position = x at that position, with the coordinate of `dim` taken from the index.
 void take(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index, const Dims& index_strides) {
   if (y.numel() == 0) return;
   const DeviceGuard on(y.device());
@@ -85,14 +85,14 @@ void take(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index, co
   }
 }
 
-/// How the tensors step along `dim`.
+/// Strides and sizes along `dim`.
 struct Along {
-  int64_t count;  ///< indices of a slice
+  int64_t count;  ///< indices per slice
   int64_t y, index, src;
   int64_t y_size;
 };
 
-/// A thread a slice, the terms one after the other. Operands: y, index, src, without `dim`.
+/// One thread per slice adds the terms one after another. Operands: y, index, src, without `dim`.
 template <class Y, class S, class Index>
 __global__ void __launch_bounds__(kThreads)
     add_slices(Geometry<3> slices, Along along, Y* y, const Index* index, const S* src) {
@@ -120,7 +120,7 @@ __device__ __forceinline__ void add_atomically(Y* sum, Y value) {
   }
 }
 
-/// A thread a term. Operands: src, index, y without `dim`.
+/// One thread per term. Operands: src, index, y without `dim`.
 template <class Y, class S, class Index>
 __global__ void __launch_bounds__(kThreads)
     add_terms(Geometry<3> geometry, int64_t y_along, int64_t y_size, Y* y, const Index* index, const S* src) {
@@ -132,8 +132,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// A thread a slice and index, neighbours in different slices; the first of the equal indices in `order` (a row for
-/// each slice, or one for all) adds the terms of all. Operands: y, index, src, without `dim`.
+/// One thread per slice and index, with adjacent threads in different slices. The thread of the first among equal
+/// indices in `order` (one row per slice, or one for all) adds all their terms. Operands: y, index, src, without `dim`.
 template <class Y, class S, class Index>
 __global__ void __launch_bounds__(kThreads) add_sorted(Geometry<3> slices, Along along, Y* y, const Index* index,
                                                        const S* src, const int64_t* order, bool one_order) {
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(kThreads) add_sorted(Geometry<3> slices, Along
 
 enum class Way { slices, atomics, sorted };
 
-/// A thread a slice where they keep the device busy, or are over as soon as the other way's launches.
+/// One thread per slice if that keeps the device busy, or finishes before the launches of the alternative would.
 template <class Y>
 Way way_of(int64_t slices, int64_t count) {
   const bool atomics = kHasAtomics<Y> && (std::is_integral_v<Y> || !deterministic());
@@ -181,7 +181,7 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
   const Way way = way_of<Y>(slices.numel, along.count);
   if constexpr (kHasAtomics<Y>) {
     if (way == Way::atomics) {
-      // Every term counts, also where nothing moves: make_walk would drop such a dimension.
+      // Every term counts, even in dimensions where no operand moves, which make_walk would drop.
       const auto terms = logical_geometry<3>(shape, {src.strides(), index_strides, to.others});
       launch(add_terms<Y, S, Index>, grid_stride(terms.numel), terms, along.y, along.y_size, y.raw<Y>(),
              index.raw<Index>(), src.raw<S>());
@@ -193,7 +193,7 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
            src.raw<S>());
     return;
   }
-  // The rows of the index in the order of the slices, or the one that they share.
+  // The rows of the index in the order of the slices, or the single row that they share.
   IndexRows<Index> rows{{}, index.raw<Index>(), along.index, along.count, along.y_size};
   const bool shared = std::all_of(index_others.begin(), index_others.end(), [](int64_t s) { return s == 0; });
   rows.starts.rank = slices.rank;
@@ -207,7 +207,7 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
          index.raw<Index>(), src.raw<S>(), order.raw<int64_t>(), shared);
 }
 
-/// y at each place, with `dim`'s coordinate taken from the index, += src there.
+/// y at each position, with the coordinate of `dim` taken from the index, += src at that position.
 void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_strides, const Tensor& src,
          IntArrayRef shape) {
   if (numel_of(shape) == 0) return;
@@ -215,7 +215,7 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
   visit_dtype(src.dtype(), [&]<class S>(S) {
     visit_index(index.dtype(), [&]<class Index>(Index) {
       if (y.dtype() == dtype_of<S>) return add<S, S, Index>(y, dim, index, index_strides, src, shape);
-      if constexpr (is_reduced_floating_point(dtype_of<S>)) {  // sums of 16-bit terms held in f32
+      if constexpr (is_reduced_floating_point(dtype_of<S>)) {  // sums of 16-bit terms, kept in f32
         add<float, S, Index>(y, dim, index, index_strides, src, shape);
       }
     });

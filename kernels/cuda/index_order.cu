@@ -1,5 +1,5 @@
-// index_order: a stable radix sort, four bits at a pass, whose work grows with the number of indices alone. A thread
-// puts a run of them in order; three launches a pass.
+// index_order: a stable radix sort with four bits per pass, whose work depends only on the number of indices. Each
+// thread sorts a run of indices; a pass takes three launches.
 #include "kernels/cuda/index_order.h"
 
 #include <utility>
@@ -11,9 +11,9 @@ namespace tandem::cuda {
 namespace {
 
 constexpr int kDigitBits = 4, kDigits = 1 << kDigitBits;
-constexpr int64_t kRun = 64;  // indices that a thread puts in order, one after the other
+constexpr int64_t kRun = 64;  // indices that one thread places, one after another
 
-/// Calls f(position, digit) for run number `run` of a row, in the order so far; null: as the indices lie.
+/// Calls f(position, digit) for run number `run` of a row, in the current order; null: the original order.
 template <class Index, class F>
 __device__ __forceinline__ void for_each_digit(const IndexRows<Index>& rows, const int64_t* order, int64_t row,
                                                int64_t run, int shift, F f) {
@@ -28,7 +28,7 @@ __device__ __forceinline__ void for_each_digit(const IndexRows<Index>& rows, con
 template <class Index>
 __global__ void __launch_bounds__(kThreads)
     count_digits(IndexRows<Index> rows, const int64_t* order, int shift, int64_t runs, int64_t* counts) {
-  __shared__ int64_t found[kDigits][kThreads];  // a column for each thread
+  __shared__ int64_t found[kDigits][kThreads];  // one column per thread
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < rows.starts.numel * runs; i += step) {
     const int64_t row = i / runs, run = i - row * runs;
@@ -38,9 +38,10 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// Each of the n counts of a row becomes the sum of those before it: where the run's indices with that digit go.
+/// Replaces each of the n counts of a row by the sum of those before it: the position for the run's indices with that
+/// digit.
 __global__ void __launch_bounds__(kThreads) sum_before(int64_t rows, int64_t n, int64_t* counts) {
-  constexpr int kShare = 8;  // counts of a thread at a time
+  constexpr int kShare = 8;  // counts per thread at a time
   __shared__ int64_t sums[kThreads];
   const int thread = static_cast<int>(threadIdx.x);
   for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
@@ -65,12 +66,12 @@ __global__ void __launch_bounds__(kThreads) sum_before(int64_t rows, int64_t n, 
         of_row[i] = sum;
         sum += count;
       }
-      __syncthreads();  // the sums have been read
+      __syncthreads();  // all threads have read the sums
     }
   }
 }
 
-/// Puts the positions in the order of the digit; those with the same digit keep theirs.
+/// Sorts the positions by the digit; positions with the same digit keep their order.
 template <class Index>
 __global__ void __launch_bounds__(kThreads) place_digits(IndexRows<Index> rows, const int64_t* order, int shift,
                                                          int64_t runs, const int64_t* places, int64_t* sorted) {

@@ -1,12 +1,11 @@
 #pragma once
-// Rows of indices, and their order when sorted by value: for sums that must not depend on the order in which threads
-// run.
+// Rows of indices and their sorted order, for sums that must not depend on the order in which threads run.
 #include "kernels/cuda/geometry.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem::cuda {
 
-/// An index; one out of range stops the kernel.
+/// Returns the index; one out of range stops the kernel.
 template <class Index>
 __device__ __forceinline__ int64_t checked(Index k, int64_t size) {
   if (k < 0 || k >= size) __trap();
@@ -16,7 +15,7 @@ __device__ __forceinline__ int64_t checked(Index k, int64_t size) {
 /// Rows of `count` indices in [0, size).
 template <class Index>
 struct IndexRows {
-  Geometry<1> starts;  ///< where the rows begin
+  Geometry<1> starts;  ///< the offsets of the rows
   const Index* data;
   int64_t step, count, size;
 
@@ -28,7 +27,8 @@ struct IndexRows {
   }
 };
 
-/// [rows, count] i64: the positions of each row's indices by rising value, those of equal value by rising position.
+/// [rows, count] i64: the positions of each row's indices in ascending order of value; equal values in ascending order
+/// of position.
 template <class Index>
 Tensor index_order(const IndexRows<Index>& rows, Device device);
 

@@ -1,6 +1,6 @@
 #pragma once
-// launch: starts a kernel on the current stream through the Driver table, checked, with the arguments converted to the
-// kernel's own parameter types. The grid must not be empty.
+// launch: starts a kernel on the current stream through the Driver table and checks the result. Arguments are converted
+// to the kernel's parameter types. The grid must not be empty.
 #include <tuple>
 #include <utility>
 

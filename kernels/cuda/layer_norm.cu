@@ -1,6 +1,6 @@
 // Layer normalisation over the rows of [rows, n]. Contract: f16 and bf16 are widened to f32 and rounded once; f64 stays
-// f64. Sums are held in f64 over groups of 8 terms; the variance is that of the deviations from the mean, so that a
-// large mean costs no digits. Deterministic.
+// f64. Sums are in f64 over groups of 8 terms. The variance is computed from deviations from the mean, so that a large
+// mean does not reduce its accuracy. Deterministic.
 #include "kernels/compute.h"
 #include "kernels/cuda/group.h"
 #include "kernels/cuda/kernels.h"
@@ -10,7 +10,7 @@
 namespace tandem::cuda {
 namespace {
 
-/// Threads of a row: as many as hold their elements in registers.
+/// Maximum threads per row whose elements still fit into registers.
 template <class C>
 constexpr int max_width(bool packed) {
   return sizeof(C) == 8 ? 256 : packed ? 1024 : 512;
@@ -28,7 +28,7 @@ struct Matrix {
   }
 };
 
-/// This thread's part of a vector of parameters, or `otherwise` when there is none.
+/// This thread's part of a parameter vector, or `otherwise` if the vector is absent.
 template <class C>
 __device__ void load_part(const Vector& vector, const Share<false>& share, C (&v)[kPerThread], C otherwise) {
   if (vector.data) {
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(max_width<C>(kPacked))
   using G = Group<false>;
   for (int64_t first = G::first_row(); first < rows; first += G::row_step()) {
     const int64_t row = first + G::row(), at = row * length;
-    const int64_t n = row < rows ? length : 0;  // without a row a thread still takes part in the folds
+    const int64_t n = row < rows ? length : 0;  // threads without a row still take part in the folds
     C v[kPerThread];
     if constexpr (kCached) x.load_row(at, {0, n, kPacked}, v);
     const auto each = [&](auto f) {
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(max_width<C>(kPacked))
         if constexpr (kCached) break;
       }
     };
-    // In f64 throughout: an error of the mean would be all that the result for a row of one value shows.
+    // In f64 throughout: for a row of one value the result would consist of the error of the mean alone.
     const C mean = static_cast<C>(inverse_n * group_sum<double>([&](auto add) {
                                     each([&](const Share<false>& share) { add(share, [&](int e) { return v[e]; }); });
                                   }));

@@ -1,24 +1,24 @@
 #pragma once
-// Loads and stores of several elements of a dtype that is known at run time: one switch for all of them, so that the
-// accesses overlap. And vectors of parameters.
+// Loads and stores of several elements whose dtype is known only at run time, with one switch for all of them, so that
+// the accesses overlap. Also vectors of parameters.
 #include "kernels/cuda/element.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem::cuda {
 
-/// Elements that one thread handles at a time.
+/// Elements that one thread processes at a time.
 inline constexpr int kPerThread = 8;
 
-/// True for a pointer at which 16 bytes move in one access.
+/// Whether the data can be accessed 16 bytes at a time.
 inline bool is_aligned(const Tensor& x) { return reinterpret_cast<uintptr_t>(x.raw_bytes()) % 16 == 0; }
 
 /// is_floating_point of a C++ element type, for device code.
 template <class T>
 inline constexpr bool kIsFloating = is_floating_point(dtype_of<T>);
 
-/// `Runs` runs of `Length` elements as C: run u starts at element at(u), which is a multiple of Length in aligned
-/// memory. Where at(u) is negative, there is none: its values are 0. Integer dtypes are read only with kIntegers,
-/// floating ones only as a floating C.
+/// Loads `Runs` runs of `Length` elements as C. Run u starts at element at(u), which is a multiple of Length in aligned
+/// memory. If at(u) is negative, the run's values are 0. Integer dtypes are read only with kIntegers, floating ones
+/// only as a floating C.
 template <class C, int Runs, int Length, bool kIntegers = false, class At>
 __device__ __forceinline__ void load_runs(const void* data, DType t, C (&v)[Runs * Length], At at) {
   switch (t) {
@@ -41,7 +41,7 @@ __device__ __forceinline__ void load_runs(const void* data, DType t, C (&v)[Runs
   }
 }
 
-/// The reverse; nothing is written where at(u) is negative. Floating dtypes only.
+/// The reverse of load_runs; nothing is written if at(u) is negative. Floating dtypes only.
 template <class C, int Runs, int Length, class At>
 __device__ __forceinline__ void store_runs(void* data, DType t, const C (&v)[Runs * Length], At at) {
   switch (t) {
@@ -65,7 +65,7 @@ __device__ __forceinline__ void store_runs(void* data, DType t, const C (&v)[Run
   }
 }
 
-/// A vector of any stride and floating dtype, or nothing.
+/// A vector of any stride and floating dtype, or none.
 struct Vector {
   void* data = nullptr;
   DType dtype = DType::F32;
@@ -78,7 +78,7 @@ struct Vector {
     dtype = x.dtype();
     stride = x.strides()[0];
   }
-  /// Element i as a C, or `otherwise` when there is no vector.
+  /// Element i as C, or `otherwise` if there is no vector.
   template <class C>
   __device__ C get(int64_t i, C otherwise) const {
     return data ? load<C>(data, dtype, i * stride) : otherwise;

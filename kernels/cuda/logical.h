@@ -17,7 +17,7 @@ Geometry<N> logical_geometry(IntArrayRef shape, const std::array<IntArrayRef, N>
   return make_geometry(walk);
 }
 
-/// True when element i lies at i in every operand.
+/// Whether element i is at offset i in every operand.
 template <size_t N>
 bool is_linear(const Geometry<N>& g) {
   bool linear = g.rank == 1;

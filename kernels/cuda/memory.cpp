@@ -1,4 +1,4 @@
-// Device memory: one CachingAllocator for each device over cudaMalloc.
+// Device memory: one CachingAllocator per device, on top of cudaMalloc.
 #include "tandem/cuda/memory.h"
 
 #include <atomic>
@@ -15,7 +15,7 @@
 namespace tandem::cuda {
 namespace {
 
-/// Segments from cudaMalloc on one device. Nothing here throws: allocators run in destructors.
+/// Segments from cudaMalloc on one device. Nothing here throws, since allocators run in destructors.
 class DeviceMemory final : public MemorySource {
  public:
   explicit DeviceMemory(int device) : device_(device) {}
@@ -57,7 +57,7 @@ class DeviceMemory final : public MemorySource {
   int device_;
 };
 
-/// Never destroyed: static tensors may be freed after it would be, and the driver takes everything back at exit.
+/// Never destroyed: static tensors may be freed later, and the driver releases everything at exit.
 std::vector<std::unique_ptr<CachingAllocator>>& allocators() {
   static auto& all = *[] {
     auto* made = new std::vector<std::unique_ptr<CachingAllocator>>;
@@ -76,7 +76,7 @@ AllocatorStats stats_of(int device) {
   return allocator_of(index_of(Device(kCUDA, device))).stats();
 }
 
-/// What the calling thread's capture has to do with memory.
+/// The calling thread's state for captures.
 struct PrivateMemory {
   PrivatePool* pool = nullptr;
   std::vector<void*> set_aside;
@@ -139,7 +139,8 @@ PrivatePool::~PrivatePool() {
 }
 
 CachingAllocator::Stream PrivatePool::key_of(const void* stream) {
-  // Odd numbers are no addresses of streams, and those up to 2 are the driver's names of default streams.
+  // Keys are odd numbers, which are not addresses of streams, above 2, since the driver uses 1 and 2 for default
+  // streams.
   static std::atomic<uintptr_t> next{3};
   CachingAllocator::Stream& key = keys_[stream];
   if (!key) {

@@ -1,11 +1,11 @@
-// Optimizer steps over lists of tensors, in one launch for the whole list (one each for f64 and the other parameters
-// where a list has both). f64 parameters are updated in f64, all others in f32; 16-bit parameters and shadows are
-// rounded once, to nearest even; a bf16 parameter with a remainder is their f32 value, exactly. Gradients are
-// multiplied by inverse_scale as they are read, rounded to the compute type. found_inf and the step counts live on the
-// device: a found_inf other than 0 leaves every byte as it is.
+// Optimizer steps over lists of tensors, in one launch for the whole list (two if it has both f64 and other
+// parameters). f64 parameters are updated in f64, all others in f32. 16-bit parameters and shadows are rounded once, to
+// nearest even; a bf16 parameter with a remainder represents its f32 value exactly. Gradients are multiplied by
+// inverse_scale as they are read, and rounded to the compute type. found_inf and the step counts are on the device. If
+// found_inf is not 0, nothing is written.
 //
-// Step counts are read and raised by a launch of one block before the update, which leaves the constants of each tensor
-// in temporary memory; so no block of the update reads a count that another has raised.
+// Before the update, a launch of one block reads and increments the step counts and stores each tensor's constants in
+// temporary memory, so that no block of the update reads a count that another has incremented.
 #include "tandem/math/optim.h"
 #include "tandem/math/split_float.h"
 
@@ -27,7 +27,7 @@ struct Scaling {
   const float* inverse_scale;
   const float* found_inf;
   bool maximize;
-  __device__ bool overflowed() const { return found_inf && *found_inf != 0; }  // NaN counts
+  __device__ bool overflowed() const { return found_inf && *found_inf != 0; }  // NaN counts as an overflow
   __device__ float factor() const {
     const float factor = inverse_scale ? *inverse_scale : 1.0f;
     return maximize ? -factor : factor;
@@ -39,14 +39,14 @@ Scaling scaling_of(const StepScaling& s, bool maximize) {
           s.found_inf.defined() ? s.found_inf.raw<float>() : nullptr, maximize};
 }
 
-// ---- the rules: what a tensor's elements are updated with
+// ---- the rules: the constants with which a tensor's elements are updated
 
 template <class C>
 struct Sgd {
   using Compute = C;
   math::SgdConstants<C> constants;
   bool momentum;
-  /// What the launch before leaves for each tensor; null without step counts.
+  /// Per-tensor output of the preceding launch; null without step counts.
   struct PerTensor {
     float next;  ///< the count after this step
     bool first;
@@ -99,7 +99,8 @@ struct Adam {
 
 // ---- the kernels
 
-/// One block: all counts are read before any is raised, also where tensors share one. The table: their addresses.
+/// Runs in one block. All counts are read before any is incremented, even if tensors share one. The table contains the
+/// addresses of the counts.
 template <class Rule, class Table>
 __global__ void __launch_bounds__(kThreads)
     prepare_steps(const __grid_constant__ Table table, int64_t count, Scaling scaling, Rule rule,
@@ -115,12 +116,12 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// Whether the parameter is a bf16 number and a remainder.
+/// Whether the parameter consists of a bf16 number and a remainder.
 __device__ __forceinline__ bool is_split(const Entry& entry) {
   return entry.data[kShadow] && entry.dtypes[kShadow] == DType::I16;
 }
 
-/// L elements of an operand from element `at` on; L is 1, or 4 with `at` a multiple of 4.
+/// Loads L elements of an operand from element `at` on; L is 1, or 4 with `at` a multiple of 4.
 template <class C, int L>
 __device__ __forceinline__ void load_lanes(const Entry& entry, size_t k, int64_t at, C (&x)[L]) {
   visit_floating(
@@ -204,7 +205,7 @@ __device__ __forceinline__ void update_lanes(const Entry& entry, const int64_t (
   }
 }
 
-/// Left alone, the compiler makes room for four blocks in a multiprocessor and spills for it.
+/// By default the compiler makes room for four blocks per multiprocessor, which causes spills.
 constexpr int kBlocksOfUpdates = 2;
 
 template <class Rule, class Table>
@@ -219,7 +220,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfUpdates)
       chunks, [&](int64_t tensor, const Entry& entry, int64_t begin, int64_t end) __attribute__((always_inline)) {
         const auto update = rule.update(tensor);
         int64_t at[kOperands];
-        if (entry.packs) {  // chunks begin at multiples of 4
+        if (entry.packs) {  // chunks start at multiples of 4
           const int64_t quads_end = begin + (end - begin) / 4 * 4;
           for (int64_t i = begin + threadIdx.x * 4; i < quads_end; i += blockDim.x * 4) {
 #pragma unroll
@@ -235,11 +236,11 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfUpdates)
       });
 }
 
-// ---- the host's side
+// ---- host code
 
 using StateLists = std::array<const std::vector<Tensor>*, kStates>;
 
-/// The step of those parameters whose compute type is the rule's.
+/// Runs the step of the parameters whose compute type is the rule's.
 template <class Rule>
 void run(const OptimizerTensors& call, const std::vector<Tensor>& steps, const StateLists& states, bool maximize,
          Rule rule) {

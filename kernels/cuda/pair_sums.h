@@ -1,18 +1,18 @@
 #pragma once
-// Two sums over each column of a matrix, or each channel of [outer, channels, inner], taken together: the statistics
-// and the gradients of normalisation layers.
+// Two sums over each column of a matrix, or each channel of [outer, channels, inner], computed together: the statistics
+// and gradients of normalisation layers.
 //
-// Contract: terms are of type C, added in C over groups of at most 8, the groups in f64. Deterministic; how terms are
-// grouped depends on the sizes alone.
+// Contract: terms of type C are added in C over groups of at most 8, and the groups in f64. Deterministic; the grouping
+// of terms depends only on the sizes.
 #include "kernels/cuda/group.h"
 #include "tandem/math/norm.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::cuda {
 
-/// What is summed of an element x.
+/// The terms of an element x.
 enum class Pairs : uint8_t {
-  moments,    ///< d and d^2, where d is the distance from the column's first element
+  moments,    ///< d and d^2, where d is the difference from the column's first element
   by_column,  ///< gy and gy xhat, with mean and rstd of the column
   by_row,     ///< gy and gy xhat, with mean and rstd of the row
 };
@@ -49,8 +49,8 @@ __device__ __forceinline__ void add_pair(C& a, C& b, C x, C gy, C mean, C rstd) 
   }
 }
 
-/// partial [splits, 2, columns] of a contiguous [rows, columns]: thread x of a block has `Length` columns, thread y
-/// every blockDim.y-th row of the split's chunk.
+/// partial [splits, 2, columns] of a contiguous [rows, columns]. Thread x of a block processes `Length` columns, thread
+/// y every blockDim.y-th row of the split's chunk.
 template <class C, Pairs kPairs, int Length>
 __global__ void __launch_bounds__(256)
     sum_columns(PairOperands operands, int64_t rows, int64_t columns, int64_t chunk, double* partial) {
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(256)
   }
 }
 
-/// partial [splits, 2, channels] of a contiguous [outer, channels, inner]: a block has a chunk of a channel's elements.
+/// partial [splits, 2, channels] of a contiguous [outer, channels, inner]. Each block processes a chunk of one channel.
 template <class C, Pairs kPairs>
 __global__ void __launch_bounds__(256) sum_channels(PairOperands operands, int64_t outer, int64_t channels,
                                                     int64_t inner, bool packed, int64_t chunk, double* partial) {
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(256) sum_channels(PairOperands operands, int64
     mean[0] = operands.mean.get<C>(c, C(0));
     rstd = operands.rstd.get<C>(c, C(0));
   }
-  const auto place = [&](int64_t i) {  // of the channel's element i
+  const auto place = [&](int64_t i) {  // offset of the channel's element i
     const int64_t sample = n <= 0x7fffffff ? static_cast<uint32_t>(i) / static_cast<uint32_t>(inner) : i / inner;
     return (sample * channels + c) * inner + (i - sample * inner);
   };
@@ -180,7 +180,7 @@ PartialPairs channel_pairs(const PairOperands& operands, int64_t outer, int64_t 
   const int64_t chunk = ((n + splits - 1) / splits + at_a_time - 1) / at_a_time * at_a_time;
   splits = std::max<int64_t>(1, (n + chunk - 1) / chunk);
   const Tensor partial = empty({splits, 2, channels}, TensorOptions(kDouble).device(device));
-  // One row: a block of at least a warp, whose further groups would repeat the first one's work.
+  // One row per block and at least a warp: further groups would repeat the work of the first.
   shape.width = std::max(shape.width, 32);
   shape.rows = 1;
   Launch at = launch_of(shape);
@@ -190,7 +190,7 @@ PartialPairs channel_pairs(const PairOperands& operands, int64_t outer, int64_t 
   return {partial, splits, channels};
 }
 
-/// The sums of column c over the splits, in a launch of pair_shape(columns); every thread of the block must call it.
+/// Sums column c over the splits, in a launch of pair_shape(columns). Every thread of the block must call it.
 __device__ inline void total_pairs(const double* partial, int64_t splits, int64_t columns, int64_t c, double& a,
                                    double& b) {
   using G = Group<true>;
@@ -203,7 +203,7 @@ __device__ inline void total_pairs(const double* partial, int64_t splits, int64_
   b = G::sum(b);
 }
 
-/// Blocks of 32 columns and 8 threads for each.
+/// Blocks of 32 columns with 8 threads per column.
 inline Launch pair_shape(int64_t columns) { return {dim3(static_cast<unsigned>((columns + 31) / 32)), dim3(32, 8), 0}; }
 
 }  // namespace tandem::cuda

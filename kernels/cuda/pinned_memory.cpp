@@ -1,4 +1,4 @@
-// Page-locked host memory: a cache of blocks, each with the events behind the copies that last used it.
+// Page-locked host memory: a cache of blocks, each with events after the copies that last used it.
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -15,7 +15,7 @@ namespace {
 struct Block {
   char* data;
   size_t bytes;  ///< a power of two
-  /// One event for each stream that has used the block; recorded again at the next use, so that a loop makes none.
+  /// One event per stream that has used the block, recorded again at each use, so that a loop creates no events.
   std::vector<std::pair<Stream, cudaEvent_t>> uses;
 
   bool idle() const {
@@ -25,15 +25,15 @@ struct Block {
 
 struct Cache {
   std::mutex mutex;
-  std::map<const char*, Block> blocks;     ///< all of them, by address
-  std::multimap<size_t, Block*> returned;  ///< freed, by size; copies may still use them
+  std::map<const char*, Block> blocks;     ///< all blocks, by address
+  std::multimap<size_t, Block*> returned;  ///< freed blocks, by size; copies may still use them
 };
 Cache& cache() {
-  static Cache& all = *new Cache;  // never destroyed: tensors may outlive it, and the driver may be gone by then
+  static Cache& all = *new Cache;  // never destroyed: tensors may outlive it, and the driver may be unloaded by then
   return all;
 }
 
-/// The block around an address, or null. The mutex is held.
+/// The block that contains an address, or null. The mutex must be held.
 Block* find(Cache& all, const void* address) {
   const char* byte = static_cast<const char*>(address);
   auto after = all.blocks.upper_bound(byte);

@@ -1,6 +1,6 @@
 #pragma once
-// PlanCache: what a library prepared for a call (descriptors, the chosen algorithm), by a key of plain numbers. Nothing
-// here knows a GPU.
+// PlanCache: plans that a library prepared for calls (descriptors, the chosen algorithm), by keys of plain numbers.
+// Independent of CUDA.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,7 +11,7 @@
 
 namespace tandem::cuda {
 
-/// FNV-1a over 64-bit words, mixed at the end, of a key without padding.
+/// FNV-1a over the 64-bit words of a key without padding, with a final mix.
 template <class Key>
 struct KeyHash {
   static_assert(std::has_unique_object_representations_v<Key> && sizeof(Key) % 8 == 0, "a key must have no padding");
@@ -23,15 +23,15 @@ struct KeyHash {
   }
 };
 
-/// Keeps the `capacity` plans that were used last. Not safe on several threads: each thread has its own, so a lookup
-/// takes no lock and a plan's descriptors belong to one thread.
+/// Keeps the `capacity` most recently used plans. Not thread-safe: each thread has its own cache, so a lookup takes no
+/// lock and a plan's descriptors belong to one thread.
 template <class Key, class Plan>
 class PlanCache {
  public:
   explicit PlanCache(size_t capacity) : capacity_(capacity) {}
 
-  /// The plan of `key`; where there is none yet, the one that `make()` returns. When make() throws, nothing is kept.
-  /// The reference is good until `capacity` other plans have been asked for.
+  /// Returns the plan of `key`, created by `make()` at first use. If make() throws, nothing is stored. The reference is
+  /// valid until `capacity` other plans have been requested.
   template <class Make>
   Plan& find_or_make(const Key& key, Make&& make) {
     const auto found = by_key_.find(key);
@@ -52,7 +52,7 @@ class PlanCache {
  private:
   using Entries = std::list<std::pair<Key, Plan>>;
   size_t capacity_;
-  Entries by_age_;  ///< the last used first
+  Entries by_age_;  ///< most recently used first
   std::unordered_map<Key, typename Entries::iterator, KeyHash<Key>> by_key_;
 };
 

@@ -1,7 +1,7 @@
-// Pooling, a thread for each element of the result. Contract: f16 and bf16 are widened to f32, sums are held in f32
-// (f64 for f64) and rounded once. A backward pass gathers: each element of gx adds the terms of the windows that
-// contain it, in a fixed order, so results are deterministic. Tensors are found by their strides; threads run in the
-// order of the result's memory.
+// Pooling, with one thread per element of the result. Contract: f16 and bf16 are widened to f32, sums are f32 (f64 for
+// f64) and rounded once. A backward pass gathers: each element of gx adds the terms of the windows that contain it, in
+// a fixed order, so results are deterministic. Tensors may have any strides; threads run in the order of the result's
+// memory.
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/image.h"
 #include "kernels/cuda/kernels.h"
@@ -15,25 +15,25 @@ struct Taps {
   int64_t in, out, kernel, stride, padding, dilation;
   Taps(int64_t in, int64_t out, const Pool2dParams& p, size_t d)
       : in(in), out(out), kernel(p.kernel[d]), stride(p.stride[d]), padding(p.padding[d]), dilation(p.dilation[d]) {}
-  /// The input of output o's tap 0; outside the image where that lies in the padding.
+  /// The input of output o's tap 0; outside the image if it is in the padding.
   __device__ int64_t begin(int64_t o) const { return o * stride - padding; }
-  /// Tap k's input, or -1 when it lies outside.
+  /// The input of tap k, or -1 if it is outside the image.
   __device__ int64_t input(int64_t o, int64_t k) const {
     const int64_t i = begin(o) + k * dilation;
     return i >= 0 && i < in ? i : -1;
   }
-  /// Taps [first_tap, end_tap) of output o lie inside.
+  /// Taps [first_tap, end_tap) of output o are inside the image.
   __device__ int64_t first_tap(int64_t o) const { return begin(o) >= 0 ? 0 : quotient(-begin(o) - 1, dilation) + 1; }
   __device__ int64_t end_tap(int64_t o) const {
     const int64_t end = begin(o) >= in ? 0 : quotient(in - 1 - begin(o), dilation) + 1;
     return end < kernel ? end : kernel;
   }
-  /// Outputs from first_output on, while o stride <= i + padding, may have a tap at input i.
+  /// Outputs from first_output on with o stride <= i + padding may have a tap at input i.
   __device__ int64_t first_output(int64_t i) const {
     const int64_t before = i + padding - (kernel - 1) * dilation;
     return before > 0 ? quotient(before - 1, stride) + 1 : 0;
   }
-  /// The tap of output o that is input i, or -1 when there is none; o stride <= i + padding.
+  /// The tap of output o at input i, or -1 if there is none; requires o stride <= i + padding.
   __device__ int64_t tap(int64_t i, int64_t o) const {
     const int64_t distance = i - begin(o), k = quotient(distance, dilation);
     return k * dilation == distance ? k : -1;
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kThreads)
         const auto v = static_cast<Compute<T>>(plane[ih * x.strides[2] + iw * x.strides[3]]);
         const auto number = static_cast<int32_t>(kh * columns.kernel + kw);
         if (cell < 0) cell = number;
-        if (!(v <= best) && best == best) {  // larger or NaN, and no NaN before it
+        if (!(v <= best) && best == best) {  // larger or NaN, unless best is already NaN
           best = v;
           cell = number;
         }
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(kThreads)
 
 struct Window {
   int64_t begin, end;
-  int64_t size;  ///< what the window counts for in the divisor, which is the product over both dimensions
+  int64_t size;  ///< this dimension's factor of the divisor
 };
 
 /// The averaging windows along one dimension.
@@ -131,7 +131,7 @@ struct Windows {
   int64_t in, out;
   int64_t kernel = 0, stride = 1, padding = 0;
   bool count_padding = false;
-  int64_t fixed_size = 0;  ///< 0: the window's own
+  int64_t fixed_size = 0;  ///< 0: the window's own size
 
   Windows(int64_t in, int64_t out) : adaptive(true), in(in), out(out) {}
   Windows(int64_t in, int64_t out, const Pool2dParams& p, size_t d)
@@ -156,7 +156,7 @@ struct Windows {
     const int64_t begin = from > 0 ? from : 0, inside = to < in ? to : in, end = inside > begin ? inside : begin;
     return {begin, end, fixed_size != 0 ? fixed_size : count_padding ? to - from : end - begin};
   }
-  /// Outputs [first, last] hold all whose windows contain input i.
+  /// Outputs [first, last] include all whose windows contain input i.
   __device__ int64_t first_output(int64_t i) const {
     if (adaptive) return i * out / in;
     const int64_t distance = i + padding - kernel + 1;  // o stride >= this

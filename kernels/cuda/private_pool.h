@@ -1,5 +1,5 @@
 #pragma once
-// PrivatePool: device memory of CUDA graphs, apart from everybody else's. Internal.
+// PrivatePool: device memory of CUDA graphs, separate from other memory. Internal.
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace tandem::cuda {
 
-/// Segments that stay reserved while it lives: a graph's kernels know addresses in them.
+/// Segments that stay reserved while the pool exists: a graph's kernels contain addresses in them.
 class PrivatePool {
  public:
   explicit PrivatePool(int device) : device_(device) {}
@@ -18,7 +18,7 @@ class PrivatePool {
   PrivatePool& operator=(const PrivatePool&) = delete;
 
   int device() const { return device_; }
-  /// What stands in the allocator for this pool's blocks of a stream.
+  /// The key under which the allocator holds this pool's blocks for a stream.
   CachingAllocator::Stream key_of(const void* stream);
   bool owns(CachingAllocator::Stream key) const {
     return std::any_of(keys_.begin(), keys_.end(), [&](const auto& entry) { return entry.second == key; });
@@ -29,12 +29,12 @@ class PrivatePool {
   std::map<const void*, CachingAllocator::Stream> keys_;
 };
 
-/// From here on the calling thread allocates on the pool's device from the pool. Memory from elsewhere that it frees is
-/// set aside, since what is being captured may use it in every replay.
+/// From here on the calling thread's allocations on the pool's device come from the pool. Other memory that it frees is
+/// set aside, since the captured work may use it in every replay.
 void begin_private_memory(PrivatePool& pool);
-/// Until here. Returns the memory that was set aside.
+/// Ends begin_private_memory(). Returns the memory that was set aside.
 std::vector<void*> end_private_memory();
-/// While it lives, the calling thread allocates as if it did not capture.
+/// During its lifetime, the calling thread allocates as if it were not capturing.
 class [[nodiscard]] OutsidePrivateMemory {
  public:
   OutsidePrivateMemory();
@@ -45,7 +45,7 @@ class [[nodiscard]] OutsidePrivateMemory {
  private:
   PrivatePool* pool_;
 };
-/// Frees memory that was set aside, once the work that `last` has been given is done.
+/// Frees memory that was set aside, after the current work of `last` is done.
 void free_set_aside(const std::vector<void*>& blocks, const Stream& last);
 
 }  // namespace tandem::cuda

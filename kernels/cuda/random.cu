@@ -1,7 +1,8 @@
-// uniform, normal, random_int, bernoulli, dropout. Contract: the rules of math/philox.h, element i counted in row-major
-// order of the sizes; so the numbers do not depend on strides, and every dtype has the same ones but for its rounding.
-// uniform stays below `to` in every dtype. A thread makes the four elements of a counter. The lanes, and so dropout's
-// masks, are the CPU's bit for bit; uniform numbers too where the CPU has fused multiply-add, or for [0, 1).
+// uniform, normal, random_int, bernoulli, dropout. Contract: the rules of math/philox.h, with element i counted in
+// row-major order of the sizes. So the numbers do not depend on strides, and are equal in every dtype except for
+// rounding. uniform stays below `to` in every dtype. Each thread computes the four elements of a counter. The lanes,
+// and so dropout's masks, equal the CPU's bit for bit; so do uniform numbers if the CPU has fused multiply-add, or for
+// [0, 1).
 #include <algorithm>
 
 #include "kernels/compute.h"
@@ -16,13 +17,13 @@
 namespace tandem::cuda {
 namespace {
 
-/// Where the elements of N operands go, in logical order.
+/// The positions of the elements of N operands, in logical order.
 template <size_t N>
 struct Target {
   Geometry<N> geometry;
   void* data[N];
   DType dtypes[N];
-  bool quads;  ///< element i lies at i everywhere, aligned to 16 bytes
+  bool quads;  ///< element i is at offset i in all operands, aligned to 16 bytes
 };
 
 template <size_t N>
@@ -40,7 +41,7 @@ Target<N> target_of(const std::array<const Tensor*, N>& tensors) {
   return t;
 }
 
-/// The position that the state stands for: in a graph, what the host left on the device before the replay.
+/// The state's position; in a graph, the position that the host wrote to the device before the replay.
 __device__ __forceinline__ PhiloxState position_of(PhiloxState state) {
   if (state.captured) {
     state.seed = state.captured[0];
@@ -49,7 +50,7 @@ __device__ __forceinline__ PhiloxState position_of(PhiloxState state) {
   return state;
 }
 
-/// make(values, lanes, further): the four elements of a counter; `further` has numbers for C of 64 bits only.
+/// make(values, lanes, further) computes the four elements of a counter; `further` is set only for 64-bit C.
 template <class C, class Make>
 __global__ void __launch_bounds__(kThreads) generate(Target<1> y, PhiloxState given, Make make) {
   const PhiloxState state = position_of(given);

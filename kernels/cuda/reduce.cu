@@ -1,6 +1,6 @@
-// reduce, var_mean. Contract: as the CPU twin: sums of f16, bf16 and f32 are held in f64 over groups of 8 f32 terms
-// (products and squares in f64 throughout), of f64 in f64, of integers in i64 (wrapping); each result is rounded once.
-// max, min and norm_inf: NaN wins. No terms: 0 for sums and norms, 1 for prod, NaN for mean. Deterministic.
+// reduce, var_mean. Contract as on the CPU: sums of f16, bf16 and f32 are in f64 over groups of 8 f32 terms (products
+// and squares in f64 throughout), of f64 in f64, of integers in i64 (wrapping); each result is rounded once. max, min
+// and norm_inf: NaN wins. Without terms: 0 for sums and norms, 1 for prod, NaN for mean. Deterministic.
 #include "kernels/compute.h"
 #include "kernels/cuda/group.h"
 #include "kernels/cuda/kernels.h"
@@ -15,12 +15,12 @@ using kernels::Accumulator;
 using kernels::combine;
 using kernels::Fold;
 
-/// What the terms that a thread reads at a time are combined in.
+/// Whether the terms that a thread reads at a time are combined in the accumulator's type rather than in C.
 template <class Op, class C>
 inline constexpr bool kWideLane = std::is_same_v<Op, math::fold::prod> || std::is_same_v<Op, math::fold::sum_squares> ||
                                   std::is_same_v<Op, math::fold::squared_deviation>;
 
-/// result, combined with those of the terms v that has(e) holds for.
+/// Combines `result` with the terms v for which has(e) holds.
 template <class Op, class C, class Has>
 __device__ __forceinline__ Accumulator<C> add_terms(Accumulator<C> result, const C (&v)[kPerThread],
                                                     Accumulator<C> shift, Has has) {
@@ -34,7 +34,7 @@ __device__ __forceinline__ Accumulator<C> add_terms(Accumulator<C> result, const
   return Op::combine(result, static_cast<Accumulator<C>>(lane));
 }
 
-/// What becomes of an output's accumulator.
+/// The final operation on an output's accumulator.
 enum class Finish : uint8_t { none, divide, root };
 
 struct Sink {
@@ -42,7 +42,7 @@ struct Sink {
   DType dtype;
   Finish finish = Finish::none;
   double divisor = 1;
-  double* exact = nullptr;  ///< optional, [outputs]: what y is rounded from
+  double* exact = nullptr;  ///< optional, [outputs]: the values before rounding to y's dtype
 
   template <class A>
   __device__ void put(int64_t output, int64_t offset, A value) const {
@@ -54,8 +54,8 @@ struct Sink {
   }
 };
 
-/// Folds the terms of each output, or a chunk of them into `partial` [outputs, splits]. The fold is chosen at run time,
-/// for many terms at once: one kernel for each would take minutes to compile.
+/// Folds the terms of each output, or one chunk of them into `partial` [outputs, splits]. The fold is selected at run
+/// time, once for many terms: one kernel per fold would take minutes to compile.
 template <class C, bool kColumns>
 __global__ void __launch_bounds__(256)
     fold_terms(Fold fold, Geometry<2> kept, Geometry<1> reduced, const void* x, DType dtype, bool packed, int64_t chunk,
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(256)
   }
 }
 
-/// Folds partial [outputs, splits], a warp for each output.
+/// Folds partial [outputs, splits], one warp per output.
 template <class C>
 __global__ void __launch_bounds__(256)
     fold_partial(Fold fold, Geometry<2> kept, int64_t splits, const Accumulator<C>* partial, Sink sink) {
@@ -153,7 +153,7 @@ void reduce(const Tensor& y, Reduction op, const Tensor& x) {
 void var_mean(const Tensor& var, const Tensor& mean, const Tensor& x, double correction) {
   if (var.numel() == 0) return;
   const DeviceGuard on(x.device());
-  // Two passes: the mean, then the squared deviations from it. Outputs are counted alike in both plans.
+  // Two passes: the mean, then the squared deviations from it. Both plans number the outputs in the same way.
   const ReducePlan<2> mean_plan = make_reduce_plan<2>(x, {&mean}), var_plan = make_reduce_plan<2>(x, {&var});
   const double n = static_cast<double>(var_plan.reduced.numel);
   const Tensor means = empty({var.numel()}, TensorOptions(kDouble).device(x.device()));

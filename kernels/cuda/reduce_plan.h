@@ -1,20 +1,21 @@
 #pragma once
-// ReducePlan: the loops of a reduction, cut into those over outputs and those over the terms of one output. Plain host
-// code.
+// ReducePlan: the loops of a reduction, divided into those over outputs and those over the terms of one output. Plain
+// host code.
 #include "kernels/cuda/geometry.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem::cuda {
 
-/// Loops in the order of x's memory. Outputs are counted by the kept ones, whatever the other operands' strides.
+/// Loops in the order of x's memory. Outputs are numbered by the kept loops, whatever the strides of the other
+/// operands.
 template <size_t N>
 struct ReducePlan {
   Geometry<N> kept;     ///< operand 0: x, the others: outputs
   Geometry<1> reduced;  ///< x
-  bool columns;         ///< neighbours in memory belong to different outputs
+  bool columns;         ///< adjacent elements in memory belong to different outputs
 
-  /// True when the terms of every output lie in one run whose first element's index is a multiple of `length`, and its
-  /// size too.
+  /// Whether the terms of every output are contiguous, and both their number and their first offset are multiples of
+  /// `length`.
   bool in_runs_of(int64_t length) const {
     if (reduced.rank != 1 || reduced.strides[0][0] != 1 || reduced.numel % length != 0) return false;
     for (int d = 0; d < kept.rank; ++d) {
@@ -24,7 +25,7 @@ struct ReducePlan {
   }
 };
 
-/// The terms of an output. A walk drops dimensions in which nothing moves; here their elements count, each time.
+/// The terms of an output. A walk drops dimensions in which nothing moves; here each of their elements counts.
 inline Geometry<1> reduced_geometry(const Dims& sizes, const Dims& strides) {
   const Geometry<1> moving = make_geometry<1>(kernels::make_walk<1>(sizes, {IntArrayRef(strides)}));
   int64_t repeats = 1;
@@ -42,7 +43,7 @@ inline Geometry<1> reduced_geometry(const Dims& sizes, const Dims& strides) {
   return all;
 }
 
-/// Where the outputs, which have x's rank and equal sizes, have size 1, x is reduced.
+/// x is reduced along the dimensions in which the outputs have size 1. All outputs have x's rank and equal sizes.
 template <size_t N>
 ReducePlan<N> make_reduce_plan(const Tensor& x, const std::array<const Tensor*, N - 1>& outputs) {
   Dims kept_sizes, reduced_sizes, reduced_strides;

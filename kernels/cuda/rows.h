@@ -1,5 +1,5 @@
 #pragma once
-// Rows along one dimension of tensors of any strides and floating dtypes, a Group of threads to each.
+// Rows along one dimension of tensors of any strides and floating dtypes, with a Group of threads per row.
 #include <algorithm>
 #include <array>
 
@@ -22,17 +22,17 @@ struct RowsOf {
         stride(x.strides().empty() ? 1 : x.strides()[static_cast<size_t>(dim)]) {}
 };
 
-/// Threads of a block for rows of N tensors: as many as hold their elements in registers.
+/// Maximum threads per block for rows of N tensors whose elements still fit into registers.
 template <size_t N>
 constexpr int threads_of(bool columns, bool f64) {
   return columns || f64 ? 256 : N == 2 ? 1024 : 512;
 }
-/// Blocks that a multiprocessor must have room for. Left to itself the compiler goes for four of 256 threads, and keeps
-/// elements in memory for it.
+/// Minimum blocks per multiprocessor. By default the compiler makes room for four blocks of 256 threads, and spills
+/// elements to memory.
 constexpr int blocks_of(bool columns, bool f64) { return columns && !f64 ? 2 : 1; }
 
-/// Calls f(share, v) for this thread's parts of a row of n elements at offset `at`. With kCached one part is all: it is
-/// in `held`.
+/// Calls f(share, v) for this thread's parts of a row of n elements at offset `at`. With kCached there is a single
+/// part, which is in `held`.
 template <bool kColumns, bool kCached, class C, class F>
 __device__ __forceinline__ void for_parts(const RowsOf& x, int64_t at, int64_t n, bool packed,
                                           const C (&held)[kPerThread], F f) {
@@ -48,8 +48,8 @@ __device__ __forceinline__ void for_parts(const RowsOf& x, int64_t at, int64_t n
   }
 }
 
-/// The maximum of a row, and the sum of its softmax terms: in a double over groups of kPerThread. each(f) calls
-/// f(share, v) for this thread's parts.
+/// The maximum of a row and the sum of its softmax terms, in f64 over groups of kPerThread. each(f) calls f(share, v)
+/// for this thread's parts.
 template <class C, bool kColumns, class Each>
 __device__ __forceinline__ C sum_of_terms(Each each, C& max) {
   using G = Group<kColumns>;
@@ -71,8 +71,8 @@ __device__ __forceinline__ C sum_of_terms(Each each, C& max) {
   return static_cast<C>(G::sum(total));
 }
 
-/// The rows of tensors of equal sizes, and how threads are shared out to them. The last `per_row` tensors have one
-/// element a row: they lack the dimension.
+/// The rows of tensors of equal sizes, and the threads assigned to them. The last `per_row` tensors have one element
+/// per row: they lack the dimension.
 template <size_t N>
 struct RowPlan {
   Geometry<N> others;

@@ -1,24 +1,24 @@
 #pragma once
-// What the CUDA backend keeps for a process and a thread: devices, current streams, the allocators. Internal.
+// Process and thread state of the CUDA backend: devices, current streams, allocators. Internal.
 #include "kernels/cuda/driver.h"
 #include "tandem/cuda/device.h"
 #include "tandem/cuda/stream.h"
 
 namespace tandem::cuda {
 
-/// The index of a CUDA device, with -1 as the current one.
+/// The index of a CUDA device; -1 means the current one.
 int index_of(Device device);
 /// The driver's handle of the calling thread's current stream on the current device.
 cudaStream_t current_handle();
-/// True with TANDEM_SYNC=1 in the environment: every launch is followed by a wait, so that an error is reported by the
-/// op at fault. False while a graph is captured, where nothing can be waited for.
+/// True if TANDEM_SYNC=1 is set in the environment: every launch is followed by a wait, so that errors are reported by
+/// the op that caused them. False during a capture, where waiting is impossible.
 bool is_synchronous();
-/// True while the current stream is captured into a graph, by tandem or by the program itself: then nothing may be
-/// waited for, and no event be asked.
+/// True while the current stream is captured into a graph, by tandem or by the program itself: then waiting and
+/// querying events are not allowed.
 bool is_capturing();
 
-/// While it lives, calls that a capture on any thread forbids are allowed on this one: for those that no graph is to
-/// repeat.
+/// During its lifetime, this thread may make calls that a capture on any thread forbids. For calls that no graph needs
+/// to repeat.
 class [[nodiscard]] RelaxedCapture {
  public:
   RelaxedCapture() { driver().cudaThreadExchangeStreamCaptureMode(&mode_); }
@@ -47,12 +47,13 @@ class [[nodiscard]] QuietDeviceGuard {
   int device_, previous_ = 0;
 };
 
-// Events of the caches of memory. They are asked while other threads capture, and from destructors: these never throw.
+// Events of the memory caches. They are queried while other threads capture, and from destructors: these functions
+// never throw.
 
-/// Puts the event behind what the stream of the current device has been given; makes it when it is null. Where the
-/// driver cannot, the host waits for the stream instead.
+/// Records the event after the current work of the stream, on the current device; creates the event if it is null. If
+/// the driver fails, waits for the stream instead.
 void record_or_wait(cudaEvent_t& event, cudaStream_t stream) noexcept;
-/// True when the work before the event is done, and for null. An error says nothing of the work: false.
+/// True if the work before the event is done, and for null. False on errors, which say nothing about the work.
 bool is_done(cudaEvent_t event) noexcept;
 
 }  // namespace tandem::cuda

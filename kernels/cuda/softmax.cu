@@ -1,5 +1,5 @@
 // softmax, softmax_backward. Contract: f16 and bf16 are widened, computed in f32 with sums in f64 over groups of 8
-// terms, and rounded once; f64 in f64. The row's maximum is subtracted first, so nothing overflows. A row of -inf only
+// terms, and rounded once; f64 in f64. The row's maximum is subtracted first, so nothing overflows. A row of only -inf
 // gives NaN. y may be x, gx may be gy. Deterministic.
 #include "tandem/math/softmax.h"
 
@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(threads_of<2>(kColumns, sizeof(C) == 8), block
   using G = Group<kColumns>;
   for (int64_t first = G::first_row(); first < others.numel; first += G::row_step()) {
     const int64_t k = first + G::row();
-    const int64_t n = k < others.numel ? length : 0;  // without a row a thread still takes part in the folds
+    const int64_t n = k < others.numel ? length : 0;  // threads without a row still take part in the folds
     int64_t at[2] = {0, 0};
     if (n > 0) others.offsets(k, at);
     C held[kPerThread];

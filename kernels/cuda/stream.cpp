@@ -1,4 +1,4 @@
-// Streams and events, and which stream is current on a thread.
+// Streams and events, and the current stream of each thread.
 #include "tandem/cuda/stream.h"
 
 #include <array>
@@ -23,7 +23,7 @@ constexpr const char* kWaitOutside = "do it before the capture or after a replay
 cudaStream_t raw(const Stream& stream) { return static_cast<cudaStream_t>(stream.handle()); }
 cudaEvent_t raw(const Event& event) { return static_cast<cudaEvent_t>(event.handle()); }
 
-/// The current stream on each device of the calling thread; entries that are missing mean the default stream.
+/// The current stream on each device of the calling thread; missing entries mean the default stream.
 std::vector<void*>& current_streams() {
   static thread_local std::vector<void*> streams;
   return streams;

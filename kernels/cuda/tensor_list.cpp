@@ -1,4 +1,4 @@
-// Tables too large for a kernel's parameters, on their way to the device.
+// Upload of tables that are too large for kernel parameters.
 #include "kernels/cuda/tensor_list.h"
 
 #include <memory>
@@ -20,7 +20,7 @@ Tensor upload(const std::vector<uint64_t>& words) {
   std::memcpy(block.get(), words.data(), bytes);
   TANDEM_CUDA(cudaMemcpyAsync, table.raw_bytes(), block.get(), bytes, cudaMemcpyHostToDevice, stream);
   if (Capture* capture = current_capture()) {
-    capture->hold(std::move(block));  // the graph copies again whenever it runs
+    capture->hold(std::move(block));  // the graph repeats the copy at each replay
   } else {
     record_pinned(block.get(), current_stream());
   }

@@ -1,6 +1,6 @@
 #pragma once
-// TensorList: tensors of a list, each with the others of its size that belong to it, packed into one table of words, so
-// that one launch visits them all. Blocks share out chunks: runs of kChunk elements of one tensor.
+// TensorList: a list of tensors, each with companions of the same size, packed into one table of words, so that one
+// launch visits them all. Work is divided into chunks: runs of kChunk elements of one tensor.
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -17,15 +17,16 @@ inline constexpr int64_t kChunk = 4096;
 /// One tensor and its companions: N operands.
 template <size_t N>
 struct ListEntry {
-  void* data[N] = {};       ///< null: not there
-  int64_t numel = 0;        ///< places to visit: those of an expanded tensor once
-  int64_t first_chunk = 0;  ///< of this entry, counted through the list
-  int32_t geometry = 0;     ///< where its Geometry<N> begins in the table; 0: element i of each operand lies at i
+  void* data[N] = {};       ///< null: absent
+  int64_t numel = 0;        ///< elements to visit; repeated elements of an expanded tensor count once
+  int64_t first_chunk = 0;  ///< the entry's first chunk, counted over the list
+  int32_t geometry = 0;     ///< index of its Geometry<N> in the table; 0: element i of each operand is at offset i
   DType dtypes[N] = {};
-  bool packs = false;  ///< every operand lies without gaps, aligned to 16 bytes
+  bool packs = false;  ///< every operand is contiguous and aligned to 16 bytes
 };
 
-/// The entry that a chunk belongs to: the last one that begins at or before it. Entries without elements have none.
+/// The entry that a chunk belongs to: the last one that starts at or before it. Entries without elements have no
+/// chunks.
 template <size_t N>
 TANDEM_HOST_DEVICE inline int64_t entry_of(const ListEntry<N>* entries, int64_t count, int64_t chunk) {
   int64_t low = 0, high = count;
@@ -40,14 +41,14 @@ TANDEM_HOST_DEVICE inline int64_t entry_of(const ListEntry<N>* entries, int64_t 
   return low;
 }
 
-/// The list on the host. Tensors must outlive it.
+/// The list on the host. The tensors must outlive it.
 template <size_t N>
 class TensorList {
  public:
   static_assert(std::is_trivially_copyable_v<ListEntry<N>> && sizeof(ListEntry<N>) % 8 == 0);
   static_assert(std::is_trivially_copyable_v<Geometry<N>> && sizeof(Geometry<N>) % 8 == 0);
 
-  /// Operand 0 is there always; others may be null or undefined.
+  /// Operand 0 must be defined; others may be null or undefined.
   void add(const std::array<const Tensor*, N>& tensors) {
     ListEntry<N> entry;
     bool contiguous = true, aligned = true;
@@ -78,7 +79,7 @@ class TensorList {
   int64_t count() const { return static_cast<int64_t>(entries_.size()); }
   int64_t chunks() const { return chunks_; }
 
-  /// The entries, then the geometries of those that have gaps.
+  /// The entries, followed by the geometries of strided entries.
   std::vector<uint64_t> words() const {
     constexpr size_t kEntry = sizeof(ListEntry<N>) / 8, kGeometry = sizeof(Geometry<N>) / 8;
     const size_t first = entries_.size() * kEntry;
@@ -102,8 +103,8 @@ class TensorList {
   int64_t chunks_ = 0;
 };
 
-/// A table that travels as a kernel's parameter: up to 4 KiB of them, or up to 32764 bytes since CUDA 12.1, the
-/// kernel's other parameters included.
+/// A table passed as a kernel parameter. All parameters of a kernel together may take 4 KiB, or 32764 bytes since CUDA
+/// 12.1.
 template <size_t kWords>
 struct InlineTable {
   uint64_t words[kWords];
@@ -120,8 +121,8 @@ struct DeviceTable {
   TANDEM_HOST_DEVICE const uint64_t* data() const { return words; }
 };
 
-/// The words in memory of the current device, copied on the current stream without a wait. The tensor may be freed when
-/// the kernels that read it have been launched.
+/// Copies the words to memory of the current device, on the current stream and without waiting. The tensor may be freed
+/// once the kernels that read it have been launched.
 Tensor upload(const std::vector<uint64_t>& words);
 
 /// Calls f(table) with the smallest kind of table that holds the words.

@@ -16,7 +16,7 @@ constexpr size_t kRuns = 5;
 std::optional<float> time_on_device(const std::function<void()>& run) {
   try {
     run();
-    // All are given to the stream before the wait, so that the host's own time hides behind the device's.
+    // All runs are enqueued before the wait, so that the host's time overlaps with the device's.
     std::array<Event, kRuns> start, stop;
     for (size_t i = 0; i < kRuns; ++i) {
       start[i] = Event(true);

@@ -1,5 +1,5 @@
-// unary: y = f(x; a, b). Contract: x is converted to the compute type (backend.h), each element is computed there on
-// its own and rounded once to y's dtype. y may be x.
+// unary: y = f(x; a, b). Contract: x is converted to the compute type (backend.h). Each element is computed there
+// independently and rounded once to y's dtype. y may be x.
 #include "kernels/compute.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/kernels.h"
@@ -8,7 +8,7 @@
 namespace tandem::cuda {
 namespace {
 
-/// A formula of math/unary.h with its parameters, over the operands' elements.
+/// Applies a formula of math/unary.h with its parameters to the operands' elements.
 template <class Formula, class C>
 struct Apply {
   C a, b;

@@ -1,4 +1,4 @@
-// The CUDA backend of a build without CUDA: every slot is empty, and no device is available.
+// The CUDA backend of a build without CUDA: all slots are empty and no device is available.
 #include <array>
 
 #include "tandem/backend.h"

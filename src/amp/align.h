@@ -1,5 +1,5 @@
 #pragma once
-// The longest common subsequence of two sequences: which calls of two runs belong together. Internal.
+// The longest common subsequence of two sequences, used to match the calls of two runs. Internal.
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -7,13 +7,13 @@
 
 namespace tandem::amp {
 
-/// Pairs (i, j) with a[i] == b[j], both rising, as many as there can be. Takes time and memory of
-/// (size + differences) differences. Source: E. Myers, "An O(ND) Difference Algorithm and Its Variations", 1986.
+/// Returns the longest list of pairs (i, j) with a[i] == b[j] in which both indices increase. Takes time and memory of
+/// (size + differences) * differences. Source: E. Myers, "An O(ND) Difference Algorithm and Its Variations", 1986.
 template <class T>
 std::vector<std::pair<size_t, size_t>> align(const std::vector<T>& a, const std::vector<T>& b) {
   const auto n = static_cast<ptrdiff_t>(a.size()), m = static_cast<ptrdiff_t>(b.size());
   const auto same = [&](ptrdiff_t x, ptrdiff_t y) { return a[static_cast<size_t>(x)] == b[static_cast<size_t>(y)]; };
-  // reach[d][k + d]: how far into a, on the diagonal x - y = k, d insertions and deletions get.
+  // reach[d][k + d]: the furthest x on diagonal x - y = k that d insertions and deletions can reach.
   std::vector<std::vector<ptrdiff_t>> reach;
   const auto at = [&](ptrdiff_t d, ptrdiff_t k) {
     return k < -d || k > d || (k + d) % 2 != 0 ? ptrdiff_t{-1}
@@ -32,7 +32,7 @@ std::vector<std::pair<size_t, size_t>> align(const std::vector<T>& a, const std:
       while (x < n && x - k < m && same(x, x - k)) ++x;
       reach.back()[static_cast<size_t>(k + d)] = x;
       if (x < n || x - k < m) continue;
-      // The end: back along the steps, collecting the runs.
+      // Both ends reached: go back along the steps and collect the runs.
       std::vector<std::pair<size_t, size_t>> pairs;
       for (; d >= 0; --d) {
         const auto [from, previous] = start(d, k);

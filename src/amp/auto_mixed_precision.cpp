@@ -20,14 +20,12 @@
 namespace tandem::amp {
 namespace {
 
-// Constants only: this file runs before main(), perhaps before any other file's variables are made.
+// Constants only: code of this file may run before main(), before the variables of other files are initialized.
 constexpr const char* kSwitch = "TANDEM_AUTO_MIXED_PRECISION";
 
-/// Scales every backward pass, and looks through the gradients of every step. One scale for each type of device.
-///
-/// The flags of an iteration's steps count when the next one begins. Those of a replayed CUDA graph do so too: after
-/// the replay they wait beside those of steps outside of graphs, and a replay that begins an iteration counts both
-/// first.
+/// Scales every backward pass and checks the gradients at every step. Keeps one scale per device type.
+/// The overflow flags of an iteration's steps are counted when the next iteration begins. The flags of a replayed CUDA
+/// graph join those of eager steps after the replay. A replay that begins an iteration counts both before its own work.
 class AmbientScaling final : public autograd::BackwardScaler,
                              public optim::StepScaler,
                              public std::enable_shared_from_this<AmbientScaling> {
@@ -51,7 +49,7 @@ class AmbientScaling final : public autograd::BackwardScaler,
       });
     }
     begun_[type] = true;
-    // A copy: the scale may change while the pass runs, where other threads train too.
+    // A copy: other threads may change the scale while the pass runs.
     Factors factors;
     factors.scale = scalers_[type].scale(ones({}, TensorOptions(kFloat).device(loss.device())));
     factors.inverse = empty_like(factors.scale);
@@ -83,7 +81,7 @@ class AmbientScaling final : public autograd::BackwardScaler,
     optimizer.step(scaling);
   }
 
-  /// The scale of each type of device, as "cpu.scale", ...
+  /// The scale of each device type, as "cpu.scale", ...
   StateDict state_dict() override {
     std::lock_guard lock(mutex_);
     StateDict state;
@@ -103,7 +101,7 @@ class AmbientScaling final : public autograd::BackwardScaler,
     return [self = shared_from_this(), commits] {
       std::lock_guard loading(self->mutex_);
       for (const StateCommit& commit : commits) commit();
-      for (Flags& flags : self->waiting_) flags.clear();  // of the run before
+      for (Flags& flags : self->waiting_) flags.clear();  // flags from before the load
     };
   }
 
@@ -120,7 +118,7 @@ class AmbientScaling final : public autograd::BackwardScaler,
 
   static std::string name_of(size_t type) { return std::string(name(static_cast<DeviceType>(type))); }
 
-  /// Counts flags. What is recorded into a graph counts when the graph is replayed.
+  /// Counts the flags and updates the scale. Inside a capture, the recorded count happens at each replay.
   void update(size_t type, Flags& flags) {
     if (flags.empty()) return;
     for (const Tensor& found_inf : flags) scalers_[type].record_found_inf(found_inf);
@@ -128,7 +126,8 @@ class AmbientScaling final : public autograd::BackwardScaler,
     flags.clear();
   }
 
-  /// The flags that wait for the next iteration; in a capture those of the graph, which wait anew after each replay.
+  /// The flags to count in the next iteration. In a capture: the graph's flags, which are added to the list after each
+  /// replay.
   Flags& waiting(size_t type) {
     cuda::Capture* capture = cuda::current_capture();
     if (!capture) return waiting_[type];
@@ -147,13 +146,13 @@ class AmbientScaling final : public autograd::BackwardScaler,
   std::mutex mutex_;
   GradScaler scalers_[kNumDeviceTypes];
   bool scales_[kNumDeviceTypes] = {};
-  bool begun_[kNumDeviceTypes] = {};  // a pass was scaled
+  bool begun_[kNumDeviceTypes] = {};  // a backward pass has been scaled
   Flags waiting_[kNumDeviceTypes];
 };
 
 struct Enabled {
   std::shared_ptr<AmbientScaling> scaling;
-  PolicyChanges before;  // what the changed ops had
+  PolicyChanges before;  // the previous policies of the changed ops
 };
 std::mutex enabled_mutex;
 std::optional<Enabled>& enabled() {
@@ -166,7 +165,7 @@ const char* variable(const std::string& name) {
   return value && *value ? value : nullptr;
 }
 
-/// The names of a list with commas.
+/// The names in a comma-separated list.
 std::vector<std::string> names_of(const std::string& list) {
   std::vector<std::string> names;
   for (size_t begin = 0; begin <= list.size();) {
@@ -195,7 +194,7 @@ void read_list(const std::string& suffix, std::optional<Cast> removed_from, Cast
   }
 }
 
-/// The low dtype of each type of device, unless another is asked for.
+/// The default low dtype of each device type.
 constexpr DType kLow[kNumDeviceTypes] = {kBFloat16, kHalf};
 
 void set_autocast(DeviceType type, bool on, DType low) {
@@ -239,7 +238,7 @@ void enable_auto_mixed_precision(const AutoMixedPrecisionOptions& options) {
   const WholeOpScope op("enable_auto_mixed_precision");
   TANDEM_CHECK(!options.dtype() || is_reduced_floating_point(*options.dtype()), DTypeError,
                "enable_auto_mixed_precision: the low dtype must be f16 or bf16, not {}", name(*options.dtype()));
-  // All that may be refused comes before the first change.
+  // All validation comes before the first change.
   const PolicyOverrides checked(nullptr, options.policies());
   bool scales[kNumDeviceTypes] = {};
   for (int type = 0; type < kNumDeviceTypes; ++type) scales[type] = options.dtype().value_or(kLow[type]) == kHalf;

@@ -27,8 +27,8 @@ AutocastGuard::AutocastGuard(DeviceType type, std::optional<DType> dtype, bool e
     : type_(type), previous_(state_of(type)), previous_cache_(thread_state().autocast_cache_enabled) {
   AutocastState next{enabled, dtype.value_or(previous_.dtype)};
   if (enabled) check_dtype("AutocastGuard", next.dtype);
-  // A switched-off region may name any dtype, as in `autocast(enabled = false, dtype = f32)`: it is not the default of
-  // the regions inside it.
+  // A disabled region may name any dtype, as in `autocast(enabled = false, dtype = f32)`; regions inside it do not
+  // inherit that dtype.
   if (!is_reduced_floating_point(next.dtype)) next.dtype = previous_.dtype;
   if (enabled && !is_autocast_available(type)) {
     warn_once(fmt::format("AutocastGuard: no {} device is available; this region has no effect", tandem::name(type)));

@@ -14,8 +14,8 @@
 namespace tandem::amp {
 namespace {
 
-/// A weight's casts, one for each low dtype. The weight is held weakly: its address cannot be taken by another tensor
-/// while the entry stands, and its memory is not kept alive.
+/// The casts of one weight, one per low dtype. The weak pointer keeps the weight's address from being reused while the
+/// entry exists, without keeping the weight's memory alive.
 struct Entry {
   std::weak_ptr<TensorImpl> weight;
   DataVersion version;
@@ -27,8 +27,8 @@ size_t slot(DType dtype) { return dtype == kHalf ? 0 : 1; }
 struct Cache {
   std::unordered_map<const TensorImpl*, Entry> entries;
   CastCacheStats stats;
-  uint64_t capture = 0;    ///< the number of the capture that the casts were recorded in; 0: they were made
-  int64_t live_bytes = 0;  ///< of the casts that the last release_dead() has left
+  uint64_t capture = 0;    ///< id of the capture in which the casts were recorded; 0: they were computed eagerly
+  int64_t live_bytes = 0;  ///< bytes of casts kept by the last release_dead()
 
   void clear() {
     entries.clear();
@@ -44,9 +44,8 @@ struct Cache {
     held = Tensor();
   }
 
-  /// Releases the casts of weights that have died, once the casts take twice the memory that the living ones took at
-  /// the last time: all in all this looks at each entry about twice, and dead casts take no more memory than living
-  /// ones and the newest.
+  /// Releases the casts of destroyed weights once the cache is twice as large as the last release left it. Amortised,
+  /// each entry is visited about twice, and dead casts never take more memory than the live and the newest ones.
   void release_dead() {
     if (stats.bytes < 2 * live_bytes) return;
     for (auto entry = entries.begin(); entry != entries.end();) {
@@ -61,9 +60,9 @@ struct Cache {
   }
 };
 
-/// One pair for each thread: nobody waits for another thread's cast, and nobody drops it. The cast that a graph records
-/// is no value before the graph has run, and another one in each replay: it is of use in that capture only, as one made
-/// before is of no use there.
+/// One pair of caches per thread, so that threads neither wait for nor drop each other's casts. Casts recorded in a
+/// capture have no value until replay and change at each replay: they are valid only within that capture, and casts
+/// made before it are not used in it.
 struct Caches {
   Cache made, recorded;
 };
@@ -98,13 +97,14 @@ bool is_weight(const Tensor& x) {
   return impl.dtype == kFloat && !impl.has_history && !impl.is_inference && (impl.requires_grad || impl.is_parameter);
 }
 
-/// Guards the shadow of a weight: threads that share a model look it up at the same time. Held for a look, not a cast.
+/// The mutex of a weight's shadow: threads that share a model look it up concurrently. Held for the lookup, not for the
+/// cast.
 std::mutex& shadow_mutex(const Tensor& weight) {
   static std::mutex mutexes[16];
   return mutexes[reinterpret_cast<uintptr_t>(&weight.impl()) / 64 % 16];
 }
 
-/// The weight's low-precision copy, if it is still the weight's value; null otherwise. The mutex must be held.
+/// Returns the weight's low-precision copy if it matches the weight's current value, else null. The mutex must be held.
 const ShadowCopy* current_shadow(const Tensor& weight) {
   const TensorImpl& impl = weight.impl();
   const ShadowCopy* shadow = impl.shadow.get();
@@ -112,8 +112,8 @@ const ShadowCopy* current_shadow(const Tensor& weight) {
   return current && !impl.storage->pointer_escaped() ? shadow : nullptr;
 }
 
-/// Offers a weight's cast as the memory into which the optimizer may write the next one, if one has asked. Memory of a
-/// graph is no such memory.
+/// Offers a weight's cast to the optimizer as the buffer for the next cast, if the optimizer asked for one. Memory of a
+/// graph is not offered.
 void offer_buffer(const Tensor& weight, const Tensor& cast) {
   if (cuda::current_capture()) return;
   std::lock_guard lock(shadow_mutex(weight));
@@ -124,12 +124,12 @@ void offer_buffer(const Tensor& weight, const Tensor& cast) {
   *shadow = {cast.impl_ptr(), weight.impl().data_version(), false};
 }
 
-/// The weight and its copy, for a graph that reads or writes the copy's memory. Neither is owned: the copy is the
-/// weight's, for good since in_graph was set, and the graph reads the weight's memory as well.
+/// A weight and its copy, for a graph that reads or writes the copy's memory. Neither is owned: the weight keeps the
+/// copy permanently once in_graph is set, and the graph reads the weight's memory as well.
 struct GraphCopy {
   std::weak_ptr<TensorImpl> weight, copy;
 
-  /// Before a replay: where the weight was written since, the copy is made anew.
+  /// Runs before a replay: updates the copy if the weight was written since.
   void refresh() const {
     const std::shared_ptr<TensorImpl> w = weight.lock(), c = copy.lock();
     TANDEM_CHECK(w && c, StateError,
@@ -152,14 +152,14 @@ struct GraphCopy {
     const ShadowCopy* current = current_shadow(source);
     return current && current->lasting && current->copy == c;
   }
-  /// After a replay whose optimizer step has written both.
+  /// Runs after a replay whose optimizer step has written both.
   void declare() const {
     const std::shared_ptr<TensorImpl> w = weight.lock(), c = copy.lock();
     if (w && c) detail::set_lasting_copy(Tensor(w), Tensor(c));
   }
 };
 
-/// What a capture has noted of a weight's copy: each hook is registered once.
+/// The hooks already registered with a capture for a weight's copy, so that each is registered once.
 struct GraphNotes {
   bool read = false, written = false;
 };
@@ -175,12 +175,12 @@ void note_read(cuda::Capture& capture, const Tensor& weight, const Tensor& copy)
 void note_written(cuda::Capture& capture, const Tensor& weight, const Tensor& copy) {
   if (std::exchange(graph_notes(capture, copy).written, true)) return;
   capture.at_end([&capture, held = GraphCopy{weight.impl_ptr(), copy.impl_ptr()}] {
-    // Otherwise the weight is written once more after the copy, in every replay.
+    // If the copy is not current, every replay writes the weight again after the copy.
     if (held.is_current()) capture.after_replay([held] { held.declare(); });
   });
 }
 
-/// Drops the copy of a weight that has changed since, whose place a new cast is about to take.
+/// Drops an outdated copy of a weight before a new cast replaces it.
 void drop_stale_copy(const Tensor& weight) {
   if (cuda::current_capture()) return;
   std::lock_guard lock(shadow_mutex(weight));

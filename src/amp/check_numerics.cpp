@@ -46,13 +46,13 @@ void count(Numerics& n, const double* values) {
       }
       ++n.exponents[std::ilogb(magnitude)];
       n.subnormals += magnitude < normal;
-      // Ties go to the even neighbour: to inf at 65520, to 0 at 2^-25, to the normal 2^-14 just below it.
+      // Ties round to even: 65520 to inf, 2^-25 to 0, and the tie just below 2^-14 to the normal 2^-14.
       n.f16_overflows += magnitude >= 65520;
       n.f16_underflows += magnitude <= 0x1p-25;
       n.f16_subnormals += magnitude > 0x1p-25 && magnitude < 0x1p-14 - 0x1p-25;
     }
   }
-  n.mean = sum / static_cast<double>(n.count - n.nonfinite());  // 0 / 0 without finite elements
+  n.mean = sum / static_cast<double>(n.count - n.nonfinite());  // NaN (0 / 0) if no element is finite
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ Numerics check_numerics(const Tensor& x) {
              .mean = none,
              .amax = none,
              .exponents = {}};
-  // Every floating dtype widens to f64 without loss. The kernels are called themselves: this is no op of the program.
+  // Every floating dtype widens to f64 without loss. Calls the kernels directly, so that observers see no op.
   const Tensor host = empty(x.sizes(), x.options().device(kCPU)), wide = empty_like(host, kDouble);
   backend(x).copy(host, x);
   backend(wide).copy(wide, host);

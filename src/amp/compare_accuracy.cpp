@@ -18,7 +18,7 @@
 namespace tandem::amp {
 namespace {
 
-/// A copy on the host, made by the kernel itself: this is no op of the program.
+/// A copy on the host. Calls the kernel directly, so that observers see no op.
 Tensor host_copy(const Tensor& x, DType dtype) {
   const Tensor host = empty(x.sizes(), x.options().device(kCPU));
   backend(x).copy(host, x);
@@ -38,7 +38,7 @@ struct Record {
   }
 };
 
-/// Keeps the floating results of the ops of the thread that made it.
+/// Records the floating-point results of ops on the thread that created it.
 class Recorder : public autograd::Observer {
  public:
   void after(const autograd::ObservedOp& op) override {

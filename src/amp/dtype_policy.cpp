@@ -26,7 +26,7 @@ const Row& row_of(std::string_view name) {
                name);
 }
 
-/// The casts of a policy, which also tell which one it is.
+/// Applies the casts of a policy, and stores the policy itself.
 class PolicyHook final : public nn::CallHook {
  public:
   explicit PolicyHook(const DTypePolicy& policy)

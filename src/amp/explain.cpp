@@ -29,7 +29,7 @@ std::string rule_of(const char* op, Cast policy, bool in_place, const autograd::
   return fmt::format("{}policy {} by the table", of, name(policy));
 }
 
-/// Why input `i`, which was not cast, stays as it is.
+/// Explains why input `i`, which was not cast, keeps its dtype.
 std::string reason_to_stay(const ObservedOp& op, const Tensor& x) {
   const AutocastState& region = op.autocast[static_cast<int>(x.device().type())];
   if (op.in_place) return "in-place calls keep their dtypes";
@@ -93,7 +93,7 @@ std::string explain_result(const ObservedOp& op) {
   return fmt::format("result: {}, {}", dtypes, op.in_place ? "the dtype of self" : computes_in(op));
 }
 
-/// Explains the ops of the thread that made it.
+/// Explains the ops of the thread that created it.
 class Listener : public autograd::Observer {
  public:
   void before(const ObservedOp& op) override {

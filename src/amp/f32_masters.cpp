@@ -3,7 +3,7 @@
 namespace tandem::amp {
 
 void cast_to_masters(const std::vector<optim::Optimizer*>& optimizers, const std::function<void()>& cast) {
-  // detach() keeps the values alive when the parameters take others.
+  // detach() keeps the old values alive when the parameters get new storage.
   std::vector<std::vector<Tensor>> values;
   for (const optim::Optimizer* optimizer : optimizers) {
     values.emplace_back();

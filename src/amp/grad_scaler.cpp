@@ -41,13 +41,14 @@ void check_limits(const char* what, double s, const GradScalerOptions& options) 
                options.min_scale(), options.max_scale());
 }
 
-/// Where a gradient's elements lie. Gradients of equal places are one to unscale, whether they are one tensor or views.
+/// The memory that a gradient occupies. Gradients in the same place are unscaled once, even if they are different
+/// tensors or views.
 auto place_of(const Tensor& g) {
   return std::make_tuple(reinterpret_cast<uintptr_t>(g.impl().storage.get()), g.storage_offset(), g.numel(), g.dtype());
 }
 bool by_place(const Tensor& a, const Tensor& b) { return place_of(a) < place_of(b); }
 
-/// Picks the gradients that lie in no place of earlier ones.
+/// Accepts the first gradient in each place and rejects later ones.
 class FirstOfItsPlace {
  public:
   bool operator()(const Tensor& g) {
@@ -59,8 +60,8 @@ class FirstOfItsPlace {
   std::set<decltype(place_of(Tensor()))> seen_;
 };
 
-/// The optimizer's gradients that exist, each once. `writes`: they are to be unscaled in place, which f16 cannot hold.
-/// `device`: the scaler's.
+/// The optimizer's defined gradients, each once. `writes`: the caller unscales them in place, so f16 gradients are
+/// refused. `device`: the scaler's device.
 std::vector<Tensor> gradients_of(const char* call, const optim::Optimizer& optimizer, bool writes, Device device) {
   std::vector<Tensor> grads;
   FirstOfItsPlace is_first;
@@ -86,9 +87,9 @@ std::vector<Tensor> gradients_of(const char* call, const optim::Optimizer& optim
   return grads;
 }
 
-/// Whether a fused step on these gradients, which multiplies in the dtype that it computes in, would see other values
-/// than unscale_ leaves, rounded to the gradient's dtype. f16 gradients are for the fused step alone: unscale_ refuses
-/// them, or widens them for parameters with masters.
+/// Whether unscale_() would round: it leaves values in the gradient's dtype, whereas a fused step multiplies in its
+/// compute dtype. f16 gradients always take the fused step: unscale_() refuses them, or widens them if the parameters
+/// have masters.
 bool unscaling_rounds(const optim::Optimizer& optimizer) {
   const bool has_masters = optimizer.master_weights() != optim::MasterWeights::none;
   bool rounds = false, has_f16 = false;
@@ -103,7 +104,7 @@ bool unscaling_rounds(const optim::Optimizer& optimizer) {
   return rounds && !has_f16;
 }
 
-/// f16 and bf16 gradients of parameters with f32 masters, in f32 from here on: there they can be unscaled.
+/// Replaces f16 and bf16 gradients of parameters with f32 masters by f32 ones, which can be unscaled.
 void widen_gradients(const optim::Optimizer& optimizer) {
   if (optimizer.master_weights() == optim::MasterWeights::none) return;
   for_each_parameter(optimizer, [](const Tensor& p) {
@@ -114,7 +115,7 @@ void widen_gradients(const optim::Optimizer& optimizer) {
   });
 }
 
-/// A whole number of the state; 0 when it is missing. Counters live in the device's i32.
+/// An integer entry of the state; 0 if it is missing. Counters are i32 on the device.
 int64_t counter_of(const ScalerState& state, const char* key, double least, double most = 0x7fffffff) {
   const auto it = state.find(key);
   if (it == state.end()) return 0;
@@ -166,7 +167,7 @@ void GradScaler::make_state(Device device) {
     cuda::check_not_capturing("the first loss makes the scaler's state, which is impossible",
                               "run a few steps before the capture", "scale");
   }
-  // State that is there is written in place: CUDA graphs know it by its address.
+  // Writes existing state in place: CUDA graphs refer to its address.
   auto set = [device](Tensor& t, double value, DType dtype) {
     if (!t.defined()) t = empty({}, TensorOptions(dtype).device(device));
     t.fill_(value);
@@ -195,17 +196,17 @@ Tensor GradScaler::scale(const Tensor& loss) {
   check_loss(loss);
   if (!is_enabled()) return loss;
   if (!scale_.defined()) make_state(loss.device());
-  // In f32 whatever the loss: an f16 loss times 65536 would be inf.
+  // Scaled in f32 for any low dtype: an f16 loss times 65536 would be inf.
   const Tensor wide = loss.dtype() == kDouble ? loss : loss.to(kFloat);
   const Tensor scaled = mul(wide, scale_.device() == loss.device() ? scale_ : scale_.to(loss.device(), true));
-  // From here on backward marks the leaves whose gradients it scales. A scale that stays 1 changes none.
+  // backward() marks the leaves whose gradients it scales. A fixed scale of 1 changes none.
   const bool is_one = options_.static_scale() && options_.init_scale() == 1;
   if (const auto node = scaled.grad_fn()) node->scales_loss = !is_one;
   return scaled;
 }
 
 std::vector<Tensor> GradScaler::scale(const std::vector<Tensor>& losses) {
-  // The first loss decides where the state is: not before all are known to be good.
+  // The first loss determines the device of the state, so all losses are checked first.
   for (const Tensor& loss : losses) check_loss(loss);
   std::vector<Tensor> scaled;
   for (const Tensor& loss : losses) scaled.push_back(scale(loss));
@@ -364,7 +365,7 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
   if (stage_of(optimizer) == Stage::Ready) {
     std::vector<Tensor> grads = gradients_of("step", optimizer, false, scale_.device());
     if (fused && put_unscaled_last(grads) == grads.end() && !unscaling_rounds(optimizer)) {
-      // The gradients are read twice and written never: once to check, once by the step, which unscales as it reads.
+      // The gradients are read twice and not written: once by the check, once by the step, which unscales as it reads.
       const Tensor found_inf = zeros({}, scale_.options());
       if (!grads.empty()) backend(scale_).check_finite(grads, inverse_scale(), found_inf);
       optimizer.step(StepScaling{.inverse_scale = inverse_scale(), .found_inf = found_inf});
@@ -428,7 +429,8 @@ void GradScaler::update() {
   if (cuda::Capture* capture = cuda::current_capture()) {
     call.captured_rule = capture->numbers(3, [rule = rule_](double* to) { std::copy(rule->begin(), rule->end(), to); });
   }
-  // A loss that was scaled and not yet run backward has saved the scale: its backward must see the old one or say so.
+  // The backward of a scaled loss that has not run yet has saved the scale. The version bump makes it fail rather than
+  // use the new one.
   backend(scale_).update_scale(call);
   scale_.impl().storage->bump_version();
   watch_skips();
@@ -459,7 +461,7 @@ void GradScaler::update(const Tensor& new_scale) {
   TANDEM_CHECK(on_cpu || new_scale.device() == scale_.device(), DeviceError,
                "update: new_scale is on {}, but the scaler's state is on {}; move it with .to(device)",
                new_scale.device().str(), scale_.device().str());
-  if (on_cpu) return update(new_scale.item<double>());  // elsewhere a look would wait for the device
+  if (on_cpu) return update(new_scale.item<double>());  // reading a device tensor would synchronise
   NoGradGuard no_grad;
   scale_.copy_(new_scale.reshape({}));
   start_iteration();

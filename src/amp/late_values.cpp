@@ -25,7 +25,7 @@ LateValues::LateValues(const std::vector<Tensor>& tensors)
     const cuda::DeviceGuard on(x.device());
     if (!pinned_) pinned_ = cuda::allocate_pinned(tensors.size() * sizeof(float));
     float* const to = static_cast<float*>(pinned_.get()) + i;
-    const Tensor f32 = x.to(kFloat);  // freed in the order of the stream: after the copy
+    const Tensor f32 = x.to(kFloat);  // freed in stream order, hence after the copy
     cuda::copy_to_pinned(to, f32);
     on_the_way_[i] = to;
     record(f32.device());

@@ -1,5 +1,5 @@
 #pragma once
-// Numbers that lie on a device, read once it has got round to them. Internal.
+// Values on a device, read without blocking once the device has computed them. Internal.
 #include <memory>
 #include <vector>
 
@@ -8,8 +8,8 @@
 
 namespace tandem::amp {
 
-/// The f32 values of tensors of one element as they are when this is made, without a wait: those on a device are copied
-/// to page-locked memory behind the work that it has been given.
+/// The f32 values of one-element tensors at the time of construction, fetched without synchronising. Values on a device
+/// are copied to page-locked memory in stream order.
 class LateValues {
  public:
   explicit LateValues(const std::vector<Tensor>& tensors);
@@ -26,9 +26,9 @@ class LateValues {
   void record(Device device);
 
   std::vector<double> values_;            // of tensors on the CPU
-  std::shared_ptr<void> pinned_;          // f32 for each tensor, when some are not
-  std::vector<const float*> on_the_way_;  // in it; null for those on the CPU
-  std::vector<Copied> copied_;            // one for each device
+  std::shared_ptr<void> pinned_;          // one f32 per tensor, if any tensor is on a device
+  std::vector<const float*> on_the_way_;  // pointers into pinned_; null for tensors on the CPU
+  std::vector<Copied> copied_;            // one per device
 };
 
 }  // namespace tandem::amp

@@ -120,7 +120,8 @@ ScaledLoss::ScaledLoss(const Tensor& loss, const std::vector<optim::Optimizer*>&
       "all backward passes but the last",
       scaled, unscaled);
   stash_scaled_ = scaled > 0;
-  // The new ones come beside those that are there, which may have another scale or, behind f16 parameters, dtype.
+  // New gradients are kept apart from existing ones, which may have another scale or, for f16 parameters, another
+  // dtype.
   for_each_parameter_once(optimizers, [&](const Tensor& p) {
     if (p.grad().defined()) stash_.emplace_back(p, std::exchange(p.mutable_grad(), Tensor()));
   });
@@ -146,7 +147,7 @@ void ScaledLoss::add_gradients(LossScaling& scaling) {
   const WholeOpScope op("scale_loss");
   NoGradGuard no_grad;
   GradScaler& scaler = scaling.scalers()[static_cast<size_t>(options_.loss_id())];
-  // What was there joins the new gradients where both are scaled or, without any that stay scaled, both are not.
+  // Old and new gradients are added when both are scaled or, if none stay scaled, when both are unscaled.
   const bool joins_scaled = stash_scaled_ || options_.delay_unscale();
   const auto join = [&] {
     for (const auto& [p, old] : stash_) {
@@ -163,7 +164,7 @@ void ScaledLoss::add_gradients(LossScaling& scaling) {
     for_each_parameter_once(optimizers_, [&](const Tensor& p) {
       Tensor& g = p.mutable_grad();
       if (!g.defined()) return;
-      // 16 bits cannot hold what the scale has lifted once it is taken back.
+      // After unscaling, values may be too small for 16 bits.
       if (is_reduced_floating_point(g.dtype())) g = to(g.detach(), kFloat);
       grads.push_back(g);
     });
@@ -190,7 +191,7 @@ void ScaledLoss::drop_new_gradients() {
 
 ScaledLoss::~ScaledLoss() {
   if (!scaling_ || !scaling_->options().enabled()) return;
-  if (std::uncaught_exceptions() > exceptions_) {  // the backward pass may not have come to its end
+  if (std::uncaught_exceptions() > exceptions_) {  // the backward pass may be incomplete
     drop_new_gradients();
     return;
   }
@@ -244,7 +245,7 @@ void load_state_dict(const optim::Optimizer& optimizer, const LossScalersState& 
   if (state.size() != count) {
     warn(fmt::format("load_state_dict: the state has {} entries, but num_losses is {}", state.size(), count));
   }
-  // All are looked at before the first is changed.
+  // All entries are validated before the first is changed.
   for (const auto& [index, value] : wanted) GradScaler(scaling->options()).load_state_dict(*value);
   for (const auto& [index, value] : wanted) scaling->scalers()[index].load_state_dict(*value);
 }

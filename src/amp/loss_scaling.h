@@ -1,5 +1,6 @@
 #pragma once
-// What initialize() leaves behind optimizers: the scale of every loss, and what each optimizer's next step must know.
+// State that initialize() attaches to optimizers: the scale of each loss, and pending results for each optimizer's next
+// step.
 #include <deque>
 #include <exception>
 #include <unordered_map>
@@ -16,15 +17,15 @@ class LossScaling final : public optim::StepScaler {
   /// Steps unless a backward pass since the last step overflowed.
   void step(optim::Optimizer& optimizer) override;
 
-  /// The scale of every loss, as "loss_scaler0.scale", ...; taken over where it is not fixed.
+  /// The scale of each loss, as "loss_scaler0.scale" and so on. Loading skips losses with a fixed scale.
   StateDict state_dict() override;
   StateCommit prepare_load_state_dict(const StateDict& state) override;
 
-  /// Of one optimizer, between two steps.
+  /// State of one optimizer between two steps.
   struct Pending {
     std::vector<Tensor> found_infs;
-    std::optional<int64_t> scaled_by;  // the loss whose scale the gradients have: its scale_loss had delay_unscale
-    std::exception_ptr error;          // that a destructor could not throw
+    std::optional<int64_t> scaled_by;  // the loss that scaled the gradients: its scale_loss had delay_unscale
+    std::exception_ptr error;          // an error that a destructor could not throw
   };
   Pending& pending(const optim::Optimizer& optimizer) { return pending_[optimizer.id()]; }
   std::deque<GradScaler>& scalers() { return scalers_; }
@@ -33,12 +34,12 @@ class LossScaling final : public optim::StepScaler {
 
  private:
   GradScalerOptions options_;
-  std::deque<GradScaler> scalers_;  // one for each loss
+  std::deque<GradScaler> scalers_;  // one per loss
   std::unordered_map<uint64_t, Pending> pending_;
   bool verbose_;
 };
 
-/// The LossScaling of an optimizer that passed initialize(). Throws StateError for another.
+/// The LossScaling of an optimizer that was passed to initialize(). Throws StateError for other optimizers.
 std::shared_ptr<LossScaling> loss_scaling_of(const char* op, const optim::Optimizer& optimizer);
 
 }  // namespace tandem::amp

@@ -14,7 +14,7 @@
 namespace tandem::amp {
 namespace {
 
-/// step() as the scaler's step and update.
+/// Implements step() as the scaler's step and update.
 class ScaledStep final : public optim::StepScaler {
  public:
   ScaledStep(const GradScalerOptions& options, bool counts_zeros, bool verbose)
@@ -42,7 +42,7 @@ class ScaledStep final : public optim::StepScaler {
 
   GradScaler scaler;
   const bool counts_zeros;
-  Tensor zeros;  // i64 of one element on the device: of the last step
+  Tensor zeros;  // i64, one element, on the device; of the last step
 
  private:
   void count_zeros(const optim::Optimizer& optimizer) {
@@ -55,7 +55,7 @@ class ScaledStep final : public optim::StepScaler {
     }
   }
 
-  static constexpr const char* kScaler = "loss_scaler0";  // as initialize() names the scaler of the only loss
+  static constexpr const char* kScaler = "loss_scaler0";  // initialize()'s name for the only scaler
   bool verbose_;
 };
 
@@ -145,7 +145,7 @@ void FP16ApexMixedPrecision::backward(const Tensor& loss, optim::Optimizer& opti
 }
 
 void FP16ApexMixedPrecision::unscale_(optim::Optimizer& optimizer) {
-  loss_scaling_of("unscale_", optimizer);  // backward() has unscaled them
+  loss_scaling_of("unscale_", optimizer);  // backward() has already unscaled
 }
 
 double FP16ApexMixedPrecision::scale(const optim::Optimizer& optimizer) const {

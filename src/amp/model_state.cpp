@@ -1,4 +1,4 @@
-// The state of a model in f32, whatever its level.
+// model_state() and load_model_state(): the state of a model in f32, for every opt level.
 #include "src/amp/for_each_parameter.h"
 #include "tandem/amp/opt_level.h"
 #include "tandem/autograd/grad_mode.h"
@@ -15,7 +15,7 @@ OrderedDict<std::string, Tensor> tensors_of(const nn::Module& model) {
   return all;
 }
 
-/// The optimizer that holds a master of `t`, if one does.
+/// The optimizer that holds a master of `t`; null if none does.
 optim::Optimizer* holder_of(const Tensor& t, const std::vector<optim::Optimizer*>& optimizers) {
   if (!is_reduced_floating_point(t.dtype())) return nullptr;
   for (optim::Optimizer* optimizer : optimizers) {

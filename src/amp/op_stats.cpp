@@ -27,15 +27,16 @@ DType computing_dtype(const autograd::ObservedOp& op) {
   return kFloat;
 }
 
-/// What the policy table lists as lower is a product, of matrices where it is no convolution: fused ops too. Backward
-/// passes are made of gemm.
+/// Ops that the policy table lists as `lower` are matrix products or convolutions, including fused ops. Backward passes
+/// use gemm.
 bool is_matrix_product(std::string_view op) {
   const int row = policy_row(op);
   return op == "gemm" ||
          (row >= 0 && policy_table[static_cast<size_t>(row)].cast == Cast::lower && !op.starts_with("conv"));
 }
 
-/// A matrix product in a low dtype whose rows or columns do not fill the units of 8 that tensor cores and AMX work in.
+/// A matrix product in a low dtype with a row or column count that is not a multiple of 8, the unit of tensor cores and
+/// AMX.
 bool is_odd_product(const autograd::ObservedOp& op) {
   if (!is_matrix_product(op.name)) return false;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
@@ -110,7 +111,7 @@ OpStats::~OpStats() {
   if (!print_at_end_) return;
   try {
     *print_at_end_ << table();
-  } catch (...) {  // a destructor does not throw
+  } catch (...) {  // destructors must not throw
   }
 }
 

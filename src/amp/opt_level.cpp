@@ -19,7 +19,7 @@
 namespace tandem::amp {
 namespace {
 
-/// A level's properties with the overrides applied.
+/// The properties of a level after overrides.
 struct Properties {
   std::optional<DType> cast_model_type;
   bool autocast, keep_batchnorm_fp32, master_weights;
@@ -141,14 +141,15 @@ Device device_of(const std::vector<nn::Module*>& models) {
   return Device(kCPU);
 }
 
-/// Switches O1's autocast on. At another level what was there before comes back, unless somebody has changed it since.
+/// Switches O1's autocast on, or off. Switching it off restores the previous state, unless autocast was changed in
+/// between.
 void set_autocast(DeviceType type, bool on) {
   static std::mutex mutex;
   static std::optional<AutocastState> before_o1[kNumDeviceTypes];
   const std::lock_guard lock(mutex);
   std::optional<AutocastState>& before = before_o1[static_cast<size_t>(type)];
   AutocastState& now = thread_state().autocast[static_cast<size_t>(type)];
-  if (!now.enabled || now.dtype != kHalf) before.reset();  // this is not O1's
+  if (!now.enabled || now.dtype != kHalf) before.reset();  // not O1's setting
   if (on) {
     if (!before) before = now;
     now = {true, kHalf};

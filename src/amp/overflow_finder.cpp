@@ -23,7 +23,7 @@ bool has_nonfinite(const Tensor& x) {
   return check_numerics(found).zeros == 0;
 }
 
-/// A copy made by the kernel itself: this is no op of the program.
+/// Copies with the kernel directly, so that observers see no op.
 Tensor copy_of(const Tensor& x) {
   Tensor copy = empty(x.sizes(), x.options());
   backend(x).copy(copy, x);
@@ -52,7 +52,7 @@ class OverflowFinder::Finder : public autograd::Observer {
     t.old_self = Tensor();
     t.self_was_nonfinite = t.carries_meant = false;
     if (found_) return;
-    // An in-place call overwrites what the report is to show.
+    // An in-place call overwrites the input that the report shows.
     if (op.in_place) t.old_self = copy_of(*op.inputs[0]);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Tensor& x = *op.inputs[i];
@@ -60,7 +60,7 @@ class OverflowFinder::Finder : public autograd::Observer {
         if (is_meant(x) || allowed_.contains(op.name)) {
           t.carries_meant = true;
         } else if (op.in_place && i == 0) {
-          t.self_was_nonfinite = true;  // no fault when it is overwritten
+          t.self_was_nonfinite = true;  // not a fault if the op overwrites it
         } else {
           return report(op, input_name(op, i));
         }
@@ -94,7 +94,7 @@ class OverflowFinder::Finder : public autograd::Observer {
     ++calls_;
   }
 
-  // Sums of gradients are made by the engine, and some gradients by kernels that are no ops.
+  // The engine sums gradients itself, and some gradients come from kernels that are not ops.
   void before_backward(const autograd::Node& node, const autograd::Grads& gradients) override {
     const auto* leaf = dynamic_cast<const autograd::AccumulateGrad*>(&node);
     check_gradients(node, gradients, [&](size_t i) {
@@ -153,7 +153,7 @@ class OverflowFinder::Finder : public autograd::Observer {
 
   void name_tensor(const char* kind, const std::string& name, const Tensor& x) {
     if (!x.defined()) return;
-    named_.push_back(x);  // keeps the address
+    named_.push_back(x);  // keeps the address valid
     names_.emplace(&x.impl(), Name{kind, name});
   }
 
@@ -176,7 +176,8 @@ class OverflowFinder::Finder : public autograd::Observer {
     bool after = false;
   };
 
-  /// By the parameters that the op takes; of a backward, those of the forward op; else the module before it.
+  /// Located by the parameters that the op takes; for a backward op, by those of the forward op; otherwise by the
+  /// preceding module.
   Place place_of(const autograd::ObservedOp& op) {
     if (op.backward_of) return place_of(*op.backward_of);
     std::string& last_module = threads_[std::this_thread::get_id()].last_module;
@@ -206,7 +207,7 @@ class OverflowFinder::Finder : public autograd::Observer {
   template <class Name>
   void check_gradients(const autograd::Node& node, const autograd::Grads& gradients, Name name) {
     const std::lock_guard lock(mutex_);
-    // Where some gradients are meant to be non-finite, no sum of theirs is known not to be.
+    // If some gradients are intentionally non-finite, any sum of gradients may be so too.
     if (found_ || gradients_may_be_meant_) return;
     for (size_t i = 0; i < gradients.size(); ++i) {
       if (!has_nonfinite(gradients[i])) continue;
@@ -251,14 +252,14 @@ class OverflowFinder::Finder : public autograd::Observer {
   std::optional<Overflow> found_;
   int64_t calls_ = 0;
 
-  // Of this step.
+  // State of the current step.
   std::unordered_map<const autograd::Node*, Place> places_;
-  std::vector<std::weak_ptr<Storage>> meant_;  // memory of non-finite values that are no fault
+  std::vector<std::weak_ptr<Storage>> meant_;  // storages whose non-finite values are intentional
   bool gradients_may_be_meant_ = false;
 
   struct Thread {
     std::string last_module;
-    // Of the op between before() and after().
+    // State of the op between before() and after().
     Tensor old_self;
     bool self_was_nonfinite = false, carries_meant = false;
   };

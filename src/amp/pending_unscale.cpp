@@ -9,7 +9,7 @@
 namespace tandem::amp::detail {
 namespace {
 
-/// g = g * inverse_scale, written when first looked at. Refers to the storage that owns it by address only.
+/// A pending g = g * inverse_scale, applied at the first access. Refers to its owning storage without owning it.
 class PendingUnscale final : public PendingScale {
  public:
   PendingUnscale(Storage& storage, int64_t numel, DType dtype, Tensor inverse_scale)
@@ -30,8 +30,8 @@ class PendingUnscale final : public PendingScale {
   Tensor inverse_scale_;
 };
 
-/// The tensor's elements fill its storage from the start, and only this tensor refers to it: nobody can look at the
-/// memory except through data(), which applies the factor; nor does a graph other than the one that is being captured.
+/// Whether the tensor fills its storage from the start and is the only reference to it. Then the memory can be read
+/// only through data(), which applies the factor, and no graph other than the one being captured reads it.
 bool owns_whole_storage(const Tensor& g) {
   const TensorImpl& impl = g.impl();
   return impl.storage.use_count() == 1 && impl.offset == 0 && g.is_contiguous() &&
@@ -44,19 +44,19 @@ void postpone(const Tensor& g, const Tensor& inverse_scale) {
   storage.set_pending(std::make_unique<PendingUnscale>(storage, g.numel(), g.dtype(), inverse_scale));
 }
 
-/// In a graph: what is still pending when the capture ends is so anew after each replay, which leaves scaled values.
+/// In a capture: gradients still pending at its end become pending again after each replay, which leaves scaled values.
 void postpone_in(cuda::Capture& capture, const Tensor& g, const Tensor& inverse_scale) {
   postpone(g, inverse_scale);
   const std::weak_ptr<TensorImpl> weak = g.impl_ptr();
   capture.at_end([&capture, weak, inverse_scale] {
     const Tensor grad(weak.lock());
-    if (!grad.defined() || !grad.impl().storage->has_pending()) return;  // gone, or looked at in the graph
+    if (!grad.defined() || !grad.impl().storage->has_pending()) return;  // destroyed, or read within the graph
     grad.impl().storage->set_pending(nullptr);                           // there are no values before the first replay
     capture.after_replay([weak, inverse_scale] {
       const Tensor g(weak.lock());
       if (!g.defined()) return;
       if (g.impl().storage->escaped_pointer() == Storage::Pointer::none) return postpone(g, inverse_scale);
-      PendingUnscale(*g.impl().storage, g.numel(), g.dtype(), inverse_scale).apply();  // somebody may look unseen
+      PendingUnscale(*g.impl().storage, g.numel(), g.dtype(), inverse_scale).apply();  // a raw pointer has escaped
     });
   });
 }

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kRows = policy_table.size();
 
-/// The process's policies; read on every call, so each entry is one relaxed load.
+/// The process-wide policies. Read on every call, so each entry costs one relaxed load.
 std::array<std::atomic<Cast>, kRows>& process_policies() {
   static auto* policies = [] {
     auto* p = new std::array<std::atomic<Cast>, kRows>;
@@ -25,7 +25,7 @@ size_t known_row(const char* caller, std::string_view op) {
   return static_cast<size_t>(row);
 }
 
-/// The row whose policy may become `cast`.
+/// Returns the row of `op`, after checking that its policy may become `cast`.
 size_t row_for(const char* caller, std::string_view op, Cast cast) {
   const size_t row = known_row(caller, op);
   TANDEM_CHECK(cast != Cast::f32_dtype || policy_table[row].cast == Cast::f32_dtype, StateError,

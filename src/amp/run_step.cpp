@@ -1,4 +1,4 @@
-// GradScaler::run_step: a whole iteration, whose batch is run again when it overflows.
+// GradScaler::run_step: a whole iteration that runs its batch again after an overflow.
 #include "tandem/amp/grad_scaler.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
@@ -11,11 +11,11 @@ RunStepResult GradScaler::run_step(optim::Optimizer& optimizer, const optim::Opt
   TANDEM_CHECK(closure, StateError, "run_step: the closure is empty; pass a function that computes the loss");
   TANDEM_CHECK(max_replays >= 0, StateError, "run_step: max_replays must be at least 0, not {}", max_replays);
   check_between_iterations("run_step");
-  // At a scale that stays the batch would overflow again.
+  // With a fixed scale the batch would overflow again.
   const int64_t last = is_enabled() && !options_.static_scale() ? max_replays : 0;
   const PhiloxState random = default_generator().get_state();
   for (int64_t replays = 0;; ++replays) {
-    if (replays > 0) default_generator().set_state(random);  // the same dropout masks
+    if (replays > 0) default_generator().set_state(random);  // repeats the dropout masks
     optimizer.zero_grad();
     Tensor loss, scaled;
     {

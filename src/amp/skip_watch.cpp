@@ -18,7 +18,7 @@ void SkipWatch::send_for(const Tensor& skips) {
     last_ = skips.item<int64_t>();
     return;
   }
-  if (!arrived()) return;  // the next update sends again
+  if (!arrived()) return;  // the next update fetches again
   if (!pinned_) pinned_ = cuda::allocate_pinned(sizeof(int32_t));
   cuda::copy_to_pinned(pinned_.get(), skips);
   on_its_way_.emplace();
@@ -34,7 +34,7 @@ void SkipWatch::check(const Tensor& scale) {
 }
 
 void SkipWatch::forget() {
-  if (on_its_way_) pinned_ = nullptr;  // what the copy still writes is not this watch's any more
+  if (on_its_way_) pinned_ = nullptr;  // an unfinished copy still writes to this memory
   on_its_way_.reset();
   last_ = 0;
 }

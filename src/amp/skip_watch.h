@@ -1,5 +1,5 @@
 #pragma once
-// SkipWatch: notices that too many iterations in a row were skipped, without a wait for the device. Internal.
+// SkipWatch: detects too many skipped iterations in a row without synchronising with the device. Internal.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,24 +9,24 @@
 
 namespace tandem::amp::detail {
 
-/// The count lies on the device. After an update it is sent for: a copy to page-locked memory, with an event behind it.
-/// The check looks at what has arrived. On the CPU both happen at once.
+/// The count is on the device. After each update it is copied to page-locked memory asynchronously, followed by an
+/// event. check() uses the last count that has arrived. On the CPU the count is available immediately.
 class SkipWatch {
  public:
   explicit SkipWatch(int64_t limit) : limit_(limit) {}
-  /// Sends for the count (i32, one element), unless an earlier one is still on its way.
+  /// Starts to fetch the count (i32, one element), unless an earlier fetch is still running.
   void send_for(const Tensor& skips);
-  /// Throws StateError when the last count that has arrived is above the limit; `scale` is for the message.
+  /// Throws StateError if the last count that arrived is above the limit; `scale` is for the message.
   void check(const Tensor& scale);
-  /// Forgets all counts, also those on their way: the state was replaced.
+  /// Discards all counts, including those in flight: the state was replaced.
   void forget();
 
  private:
-  /// True when nothing is on its way any more.
+  /// True if no copy is in flight.
   bool arrived();
 
   int64_t limit_, last_ = 0;
-  std::shared_ptr<void> pinned_;  ///< i32; made by the first use on a device
+  std::shared_ptr<void> pinned_;  ///< i32; allocated at the first use on a device
   std::optional<cuda::Event> on_its_way_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Text that the tools of amp/ print: aligned tables and JSON. Internal.
+// Text output of the tools in amp/: aligned tables and JSON. Internal.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace tandem::amp::text {
 
-/// Rows of cells in aligned columns: the first on the left, the others on the right.
+/// Rows of cells in aligned columns: the first column left-aligned, the others right-aligned.
 class Table {
  public:
   explicit Table(std::vector<std::string> header) { add(std::move(header)); }
@@ -20,9 +20,9 @@ class Table {
 
 /// A JSON string: quoted and escaped.
 std::string json(std::string_view s);
-/// A JSON number with all digits; inf and NaN, which JSON has not, as "inf", "-inf" and "nan".
+/// A JSON number with all digits; inf and NaN, which JSON lacks, as "inf", "-inf" and "nan".
 std::string json(double x);
-/// The shortest digits from which the same number is read; "inf", "-inf", "nan".
+/// The shortest digits that read back as the same number; "inf", "-inf", "nan".
 std::string number(double x);
 /// "12 B", "3.4 MiB"
 std::string bytes(int64_t n);

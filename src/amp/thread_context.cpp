@@ -7,7 +7,7 @@ namespace tandem {
 ThreadContextGuard::ThreadContextGuard(const ThreadContext& context) : previous_(thread_state()) {
   thread_state() = context.state_;
   if (!context.observed_) thread_state().observers = previous_.observers;
-  // Nesting is this thread's own: the guard counts as one region of it.
+  // Nesting is counted per thread: the guard counts as one region of this thread.
   thread_state().autocast_nesting = previous_.autocast_nesting + 1;
 }
 

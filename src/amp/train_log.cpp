@@ -22,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kLr = "lr";
-/// The fields that every CSV file has a column for.
+/// The columns that every CSV file has.
 const std::vector<std::string>& standard_columns() {
   static const std::vector<std::string> names = {"step",      "seconds",           "loss", "scale", "skipped",
                                                  "grad_norm", "samples_per_second"};
@@ -33,7 +33,7 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// A field of a line: its name, and its value as JSON and as CSV has it; both empty when it was not given.
+/// A field of a line: its name and its value in JSON and in CSV. Both values are empty if the field was not given.
 struct Field {
   std::string name;
   std::string json, csv;
@@ -44,7 +44,7 @@ Field number(std::string name, double value, bool given = true) {
   return {std::move(name), text::json(value), text::number(value)};
 }
 
-/// The names between the commas.
+/// The cells between the commas.
 std::vector<std::string> split(std::string_view line) {
   std::vector<std::string> cells;
   for (;;) {
@@ -67,8 +67,8 @@ std::optional<double> parse(const std::string& number) {
   return end != number.c_str() && std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-/// What `value_of` finds in the last line for which it finds something, and 0 otherwise. Reads the end of the file, and
-/// more only where it must. A last line without its end is left out.
+/// Returns the result of `value_of` for the last line where it returns a value, or 0. Reads the end of the file first
+/// and more only if necessary. Ignores an incomplete last line.
 double last_value(const std::string& path, const std::function<std::optional<double>(const std::string&)>& value_of) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const int64_t size = file.tellg();
@@ -80,7 +80,7 @@ double last_value(const std::string& path, const std::function<std::optional<dou
     TANDEM_CHECK(file, IoError, "TrainLog: cannot read '{}', to which it is to append", path);
     for (size_t end = text.rfind('\n'); end != text.npos;) {
       const size_t before = end == 0 ? text.npos : text.rfind('\n', end - 1);
-      if (before == text.npos && length < size) break;  // the line may begin before what was read
+      if (before == text.npos && length < size) break;  // the line may begin before the part that was read
       const size_t begin = before == text.npos ? 0 : before + 1;
       if (const auto value = value_of(text.substr(begin, end - begin))) return *value;
       end = before;
@@ -101,12 +101,12 @@ class File {
     is_empty_ = std::ftell(file_.get()) == 0;
     if (is_empty_ || !options.append) return;
     if (!is_json_) read_header();
-    // A program that died may have left half a line: the next one must not continue it.
+    // A crashed program may have left an incomplete line: the next line must not continue it.
     std::fseek(file_.get(), -1, SEEK_END);
     if (std::fgetc(file_.get()) != '\n') put("\n");
   }
 
-  /// The `seconds` of the last line.
+  /// The `seconds` value of the last line.
   double last_seconds() const {
     if (is_empty_) return 0;
     if (is_json_) {
@@ -123,7 +123,7 @@ class File {
     });
   }
 
-  /// Throws StateError where a field of the next line has no column. The first line decides what columns there are.
+  /// Throws StateError if a field of the next line has no column. The first line determines the columns.
   void check(const std::vector<std::string>& given) {
     if (is_json_) return;
     if (columns_.empty()) {
@@ -192,7 +192,7 @@ class File {
   bool is_json_ = false, is_empty_ = true;
 };
 
-/// Throws StateError for a name that a CSV header could not hold, or that is a field already.
+/// Throws StateError for a name that a CSV header cannot hold or that is a standard field.
 void check_name(const std::string& name) {
   const bool plain = std::all_of(name.begin(), name.end(),
                                  [](char c) { return c != ',' && c != '"' && static_cast<unsigned char>(c) >= 0x20; });
@@ -249,7 +249,7 @@ class TrainLog::Writer {
               .lr = s.lr,
               .own = s.values,
               .values = LateValues(late)};
-    // Before its first loss a scaler has its scale in its options, not on a device.
+    // Before its first loss, a scaler has its scale only in its options, not on a device.
     if (line.has_scale && !s.scaler->scale_tensor().defined()) line.first_scale = s.scaler->get_scale();
     last_ = now;
     pending_.push_back(std::move(line));
@@ -272,10 +272,10 @@ class TrainLog::Writer {
     double first_scale;
     std::optional<double> lr;
     std::vector<LogValue> own;
-    LateValues values;  // loss, scale, found_inf, grad_norm; then a place for each of `own`
+    LateValues values;  // loss, scale, found_inf, grad_norm, then one value for each of `own`
   };
 
-  /// Throws for values of the program's own that cannot be written.
+  /// Throws if one of the program's own values cannot be written.
   void check_fields(const TrainStep& s) {
     std::vector<std::string> given = {"step", "seconds"};
     const std::pair<const char*, bool> fields[] = {{"loss", s.loss.defined()},
@@ -305,14 +305,14 @@ class TrainLog::Writer {
   void write_ready() {
     while (!pending_.empty() && pending_.front().values.ready()) {
       const Line line = std::move(pending_.front());
-      pending_.pop_front();  // one that cannot be written is not tried again
+      pending_.pop_front();  // popped first: a line that fails to write is not retried
       write(line);
     }
   }
 
   void write(const Line& line) {
     const double scale = line.first_scale > 0 ? line.first_scale : line.values[1], found_inf = line.values[2];
-    const bool skipped = found_inf != 0 && !std::isnan(found_inf);  // NaN: a scaler that is disabled skips nothing
+    const bool skipped = found_inf != 0 && !std::isnan(found_inf);  // NaN: a disabled scaler, which skips nothing
     std::vector<Field> fields = {
         {"step", std::to_string(line.step), std::to_string(line.step)},
         number("seconds", line.seconds),
@@ -333,7 +333,7 @@ class TrainLog::Writer {
 
   std::vector<File> files_;
   int64_t next_step_;
-  double seconds_before_ = 0;  // of the files that it appends to
+  double seconds_before_ = 0;  // seconds already in the files appended to
   Clock::time_point start_ = Clock::now(), last_ = start_;
   std::deque<Line> pending_;
 };
@@ -347,7 +347,7 @@ TrainLog::TrainLog(const std::string& file, const TrainLogOptions& options)
 TrainLog::~TrainLog() {
   try {
     if (writer_) writer_->flush();
-  } catch (...) {  // a destructor does not throw
+  } catch (...) {  // destructors must not throw
   }
 }
 TrainLog::TrainLog(TrainLog&&) noexcept = default;

@@ -9,7 +9,7 @@
 namespace tandem::autograd {
 
 AccumulateGrad::AccumulateGrad(const Tensor& variable) : Node("AccumulateGrad", {}), variable_(variable) {
-  // Leaves run first among the nodes that are ready: memory of gradients that are added up is free again early.
+  // Leaves run first among the ready nodes, so that the memory of accumulated gradients is freed early.
   sequence = UINT64_MAX;
   outputs.emplace_back(variable);
 }

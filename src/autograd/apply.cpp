@@ -65,7 +65,7 @@ void DoorCall::enter_observed() {
 void DoorCall::check_and_cast() {
   const ThreadState& state = thread_state();
   for (const Tensor* x : inputs_) {
-    if (x->defined()) x->impl().storage->data();  // applies a postponed factor before the kernels' threads meet it
+    if (x->defined()) x->impl().storage->data();  // applies a postponed factor before kernels run
   }
   check_devices(name_, inputs_);
   if (cast_ != amp::Cast::keep && (state.autocast[0].enabled || state.autocast[1].enabled)) cast_by_policy();
@@ -73,7 +73,7 @@ void DoorCall::check_and_cast() {
 
 void DoorCall::cast_by_policy() {
   const ThreadState& state = thread_state();
-  // A ban holds for every dtype.
+  // Cast::banned applies to every dtype.
   auto region = [&](const Tensor& x) -> const AutocastState* {
     if (!x.defined()) return nullptr;
     if (cast_ != amp::Cast::banned && (!x.is_floating_point() || x.dtype() == kDouble)) return nullptr;
@@ -151,7 +151,7 @@ void separate_outputs(ArrayRef<const Tensor*> inputs, ArrayRef<Tensor> cast_inpu
 std::vector<Tensor> DoorCall::leave(Result result, bool is_view) {
   inside_.reset();
   std::vector<Tensor> outputs = std::move(result.outputs);
-  // A view of a cast is no view of the input; the cast's memory may be the cache's.
+  // A view of a cast is not a view of the input; the cast's memory may belong to the cast cache.
   is_view = is_view && (cast_inputs_.empty() || cast_inputs_[0].is_same(*inputs_[0]));
   if (is_view) {
     autograd::track_view(outputs[0], *inputs_[0]);

@@ -1,5 +1,5 @@
-// Every tensor that the forward pass of a checkpoint saves is replaced by its number. Whoever asks for one in backward
-// makes the function run again, which saves the same tensors in the same order.
+// Checkpointing. Each tensor that the forward pass saves is replaced by its index. The first read of one in backward
+// runs the function again, which saves the same tensors in the same order.
 #include "tandem/autograd/checkpoint.h"
 
 #include <optional>
@@ -16,7 +16,7 @@
 namespace tandem::autograd::detail {
 namespace {
 
-/// Where the default generator stands, on the host and in the CUDA graph that this thread records.
+/// The position of the default generator, on the host and in the CUDA graph that this thread captures.
 struct RandomPosition {
   uint64_t capture = cuda::current_capture_id();
   PhiloxState host = default_generator().get_state();
@@ -32,7 +32,7 @@ struct RandomPosition {
   }
 };
 
-/// Puts the default generator to `position` until the end of the scope.
+/// Sets the default generator to `position` for the scope.
 class RandomPositionGuard {
  public:
   explicit RandomPositionGuard(const RandomPosition& position) { position.go_there(); }
@@ -44,7 +44,7 @@ class RandomPositionGuard {
   RandomPosition previous_;
 };
 
-/// Lists what is saved.
+/// Collects the saved tensors.
 class Recorder final : public SaveObserver {
  public:
   explicit Recorder(std::vector<SavedTensor>& list) : list_(list) {}
@@ -54,22 +54,22 @@ class Recorder final : public SaveObserver {
   std::vector<SavedTensor>& list_;
 };
 
-/// One call of checkpoint(): what it takes to run it again, and what that gave. Kept by the saved tensors that it
-/// serves.
+/// One call of checkpoint(): what the second run needs, and the tensors that it saved. Owned by the saved tensors that
+/// it replaces.
 class Frame {
  public:
   Frame(const CheckpointOptions& options, const std::vector<Tensor>& inputs, CheckpointScope::Again again)
       : modes_(ThreadContext::capture_unobserved()), again_(std::move(again)) {
     if (options.preserve_rng_state()) random_.emplace();
-    // Within another checkpoint these, too, are dropped and made again by it.
+    // In a nested checkpoint, the outer one drops and recomputes these too.
     for (const Tensor& x : inputs) inputs_.push_back(SavedTensor::of(x, {}));
   }
 
-  /// Notes a leaf that the first run uses. Held weakly: what still uses it in backward holds it.
+  /// Records a leaf that the first run uses. Held weakly: whatever still uses the leaf in backward keeps it alive.
   void note_leaf(const Tensor& leaf) {
     leaves_.try_emplace(&leaf.impl(), Leaf{leaf.impl_ptr(), leaf.impl().storage, leaf._version()});
   }
-  /// Notes a tensor that the first run saved; returns its number.
+  /// Records a tensor that the first run saved; returns its index.
   size_t add(const Tensor& x) {
     first_.emplace_back(x);
     return first_.size() - 1;
@@ -81,7 +81,7 @@ class Frame {
 
   Tensor get(size_t number) {
     if (number >= second_.size() || !second_[number].defined()) run_again();
-    // Within the forward pass (its function runs a backward pass of its own) not all have been saved yet.
+    // During the forward pass (if the function itself runs a backward pass) not all tensors have been saved yet.
     const size_t saved = second_.size();
     TANDEM_CHECK(finished_ ? saved == first_.size() : saved > number, AutogradError,
                  "checkpoint: the first run of the function saved {} tensors for backward, the second {}; it must "
@@ -100,14 +100,15 @@ class Frame {
   }
 
  private:
-  /// A leaf as the first run found it.
+  /// A leaf's state in the first run.
   struct Leaf {
     std::weak_ptr<TensorImpl> tensor;
     std::weak_ptr<Storage> storage;
     uint64_t version;
   };
 
-  /// The second run would compute with other values. The saved tensors that it makes know of no earlier version.
+  /// Throws if a leaf has changed: the second run would use other values, and its own saved tensors cannot detect the
+  /// change.
   void check_leaves() const {
     for (const auto& [address, leaf] : leaves_) {
       const Tensor now(leaf.tensor.lock());
@@ -124,7 +125,7 @@ class Frame {
   void run_again() {
     std::vector<Tensor> inputs;
     {
-      AutoGradMode record(true);  // with their histories: what an op saves depends on them
+      AutoGradMode record(true);  // recorded: what an op saves depends on its inputs' histories
       for (size_t i = 0; i < inputs_.size(); ++i) inputs.push_back(inputs_[i].unpack("checkpoint", i, nullptr));
     }
     check_leaves();
@@ -146,12 +147,12 @@ class Frame {
 
   ThreadContext modes_;
   std::optional<RandomPosition> random_;
-  bool draws_ = false;  // the first run has moved the generator on
+  bool draws_ = false;  // the first run drew random numbers
   CheckpointScope::Again again_;
   std::vector<SavedTensor> inputs_;
   std::unordered_map<const TensorImpl*, Leaf> leaves_;
   std::vector<OutputMeta> first_;
-  std::vector<SavedTensor> second_;  // undefined: used already
+  std::vector<SavedTensor> second_;  // undefined: already used
   bool finished_ = false;
 };
 
@@ -170,7 +171,7 @@ class FrameTensor final : public SavedSource {
   size_t number_;
 };
 
-/// Replaces what is saved, and notes the leaves.
+/// Replaces saved tensors and records the leaves.
 class Dropper final : public SaveObserver, public LeafObserver {
  public:
   explicit Dropper(std::shared_ptr<Frame> frame) : frame_(std::move(frame)) {}

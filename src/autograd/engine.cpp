@@ -1,4 +1,4 @@
-// The backward pass: nodes run in the reverse order of recording, each once all gradients into it have arrived.
+// The backward pass: nodes run in the reverse order of recording, each after all its gradients have arrived.
 #include "tandem/autograd/engine.h"
 
 #include <algorithm>
@@ -23,18 +23,18 @@ namespace {
 /// The state of one node during one backward pass.
 struct NodeState {
   std::shared_ptr<Node> node;
-  int dependencies = 0;  ///< nodes that still have to send gradients here
-  bool awaited = true;   ///< its gradients are wanted, here or further on
-  bool runs = true;      ///< something further on is wanted
+  int dependencies = 0;  ///< edges into this node that are still to be processed
+  bool awaited = true;   ///< its gradients are needed, here or in later nodes
+  bool runs = true;      ///< a later node is awaited
   bool scaled = false;   ///< some of its gradients are multiplied by a loss scale
-  Grads grads;           ///< arrived so far, one per output
+  Grads grads;           ///< received so far, one per output
 };
 
 struct Later {
   bool operator()(const NodeState* a, const NodeState* b) const { return a->node->sequence < b->node->sequence; }
 };
 
-/// Where autograd::grad takes its results from: gradients that arrive at (node, output).
+/// A result of autograd::grad: the gradient that arrives at (node, output).
 struct Capture {
   Node* node;
   uint32_t output;
@@ -101,7 +101,7 @@ class Pass {
     return state;
   }
 
-  /// Counts, for every node reachable from the roots, the edges that lead to it; with captures, marks what they need.
+  /// Counts the edges into every node reachable from the roots. If there are captures, marks the nodes they need.
   void explore() {
     for (size_t i = 0; i < order_.size(); ++i) {
       for (const Edge& edge : order_[i]->node->next) {
@@ -114,8 +114,8 @@ class Pass {
       auto it = states_.find(c.node);
       if (it != states_.end()) it->second.awaited = true;
     }
-    // A node's inputs are made before it (Node's constructor takes their edges), so one sweep by rising sequence number
-    // settles all; leaves have the highest number but no inputs.
+    // A node's inputs are created before it (Node's constructor takes their edges), so one sweep in increasing sequence
+    // order suffices. Leaves have the highest number but no inputs.
     std::vector<NodeState*> by_age(order_);
     std::sort(by_age.begin(), by_age.end(),
               [](NodeState* a, NodeState* b) { return a->node->sequence < b->node->sequence; });
@@ -153,7 +153,7 @@ class Pass {
     return sent;
   }
 
-  /// `sender` is the op whose backward gave `grad`.
+  /// `sender` is the op whose backward returned `grad`.
   void accumulate(const char* sender, NodeState& state, uint32_t output, Tensor grad) {
     Node& node = *state.node;
     const OutputMeta& m = node.outputs[output];
@@ -161,7 +161,7 @@ class Pass {
                  "{}: backward gave a gradient of {} for an input of {}; it must have the input's sizes", sender,
                  to_string(grad.sizes()), to_string(m.sizes));
     if (grad.device() != m.device) {
-      // A CPU number may stand beside CUDA tensors, and gets its gradient from there.
+      // A 0-dimensional CPU tensor can be mixed with CUDA tensors; its gradient then arrives from the CUDA device.
       TANDEM_CHECK(grad.dim() == 0, DeviceError,
                    "{}: backward gave a gradient on {} for an input on {}; move it with .to(device)", sender,
                    grad.device().str(), m.device.str());
@@ -182,12 +182,12 @@ class Pass {
   bool retain_, create_;
   bool only_captures_ = false;
   std::unordered_map<Node*, NodeState> states_;
-  std::vector<NodeState*> order_;  // in the order of discovery; unordered_map keeps addresses stable
+  std::vector<NodeState*> order_;  // in discovery order; unordered_map keeps addresses stable
   std::vector<NodeState*> roots_;
   std::vector<Capture> captures_;
 };
 
-/// Sets the thread's factors for one pass: a pass inside another, run by a hook, has its own.
+/// Sets the thread's factors for one pass. A nested pass, run by a hook, has its own factors.
 class PassFactors {
  public:
   explicit PassFactors(const BackwardScaler::Factors* factors)
@@ -200,7 +200,7 @@ class PassFactors {
   const BackwardScaler::Factors* outer_;
 };
 
-/// Counts the passes that run inside one another on this thread: each takes some kilobytes of its stack.
+/// Counts nested passes on this thread: each uses some kilobytes of stack.
 class NestedPass {
  public:
   explicit NestedPass(const char* op) {
@@ -255,7 +255,7 @@ void add_roots(Pass& pass, const char* op, const std::vector<Tensor>& tensors, c
 void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& grad_tensors,
               std::optional<bool> retain_graph, bool create_graph) {
   const NestedPass nested("backward");
-  // Without a region it is a mode that has switched autocast on for the thread: the program can end nothing.
+  // With nesting 0, a mode switched autocast on for the whole thread: there is no region to end.
   const ThreadState& state = thread_state();
   const bool enabled = std::any_of(std::begin(state.autocast), std::end(state.autocast),
                                    [](const AutocastState& a) { return a.enabled; });

@@ -18,7 +18,7 @@ struct AutogradContext::State {
   bool materialize_grads = true;
   std::vector<bool> needs_input_grad;
   std::vector<SavedTensor> saved;
-  UserNode* node = nullptr;  ///< once recorded; it owns this
+  UserNode* node = nullptr;  ///< set when recorded; the node owns this object
   bool released = false;
 };
 
@@ -51,8 +51,8 @@ class UserNode final : public Node {
   }
 
   FunctionCall::Backward backward = nullptr;
-  std::vector<bool> is_tensor;         ///< of each argument of forward
-  std::optional<ThreadContext> modes;  ///< those of forward, if backward is to run under its autocast
+  std::vector<bool> is_tensor;         ///< for each argument of forward
+  std::optional<ThreadContext> modes;  ///< the modes of forward, if backward runs under its autocast
 
  private:
   AutogradContext::State& state() { return *context_->state_; }
@@ -65,7 +65,7 @@ class UserNode final : public Node {
     return backward(context_.get(), std::move(grads));
   }
 
-  /// The gradients of the tensors among what backward returned.
+  /// Picks the gradients of the tensor arguments from what backward returned.
   Grads take(variable_list given) const {
     const size_t wanted = is_tensor.size();
     const bool rest_is_empty = std::none_of(given.begin() + std::min(given.size(), wanted), given.end(),
@@ -88,7 +88,7 @@ class UserNode final : public Node {
     return grads;
   }
 
-  /// The gradient of argument `argument`, input number `input`, in the input's sizes.
+  /// Reduces the gradient of argument `argument`, input number `input`, to the input's sizes.
   Tensor fit(size_t argument, size_t input, Tensor g) const {
     const Edge& edge = next[input];
     if (!g.defined() || !edge) return {};
@@ -148,7 +148,7 @@ bool AutogradContext::needs_input_grad(size_t i) const {
 }
 
 struct FunctionCall::State {
-  /// The modes inside forward.
+  /// The modes during forward.
   struct Inside {
     NoGradGuard no_grad;
     std::optional<amp::AutocastOff> no_autocast;
@@ -174,14 +174,14 @@ struct FunctionCall::State {
 
 namespace {
 
-/// The position of `x` in `list`, or the list's size.
+/// The index of `x` in `list`, or list.size().
 size_t find(const variable_list& list, const Tensor& x) {
   return static_cast<size_t>(std::find_if(list.begin(), list.end(), [&](const Tensor& y) { return y.is_same(x); }) -
                              list.begin());
 }
 bool contains(const variable_list& list, const Tensor& x) { return find(list, x) < list.size(); }
 
-/// Function's rules for what forward returned and marked.
+/// Checks the outputs and marks of forward.
 void check_outputs(const char* name, const variable_list& outputs, const variable_list& inputs,
                    const variable_list& dirty, const variable_list& non_differentiable) {
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -234,7 +234,7 @@ Tensor FunctionCall::cast(const Tensor& x) {
   State& s = *state_;
   if (!x.defined() || !x.is_floating_point() || x.dtype() == kDouble) return x;
   if (!s.regions[static_cast<int>(x.device().type())].enabled || x.dtype() == *s.amp.cast_inputs) return x;
-  // A cast of forward's own, which may change it in place: none of the cast cache's.
+  // A separate cast, not one from the cast cache: forward may change it in place.
   s.casts.push_back({x.to(*s.amp.cast_inputs), find(s.inputs, x)});
   return s.casts.back().cast;
 }
@@ -252,7 +252,7 @@ variable_list FunctionCall::leave(variable_list outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     is_dirty.push_back(contains(said.dirty, outputs[i]));
     is_differentiable.push_back(outputs[i].is_floating_point() && !contains(said.non_differentiable, outputs[i]));
-    if (is_dirty[i]) separate[i] = Tensor();  // goes out as it came in
+    if (is_dirty[i]) separate[i] = Tensor();  // returned as the same tensor
   }
   for (const Tensor& x : s.inputs) inputs.push_back(&x);
   tandem::detail::separate_outputs(inputs, {}, separate);
@@ -292,7 +292,7 @@ variable_list FunctionCall::leave(variable_list outputs) {
     set_history(y, node, static_cast<uint32_t>(i));
     if (y.impl().is_view) meta(y).view->has_own_history = true;
   }
-  // Outputs hold the node, and so this: it must not hold them.
+  // Outputs own the node, which owns this object: drop the references to them to avoid a cycle.
   said.to_save.clear();
   said.dirty.clear();
   said.non_differentiable.clear();

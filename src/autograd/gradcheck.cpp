@@ -23,14 +23,14 @@ struct Limits {
   bool check_undefined_grad;
 };
 
-/// Row-major elements of an f64 tensor.
+/// The elements of an f64 tensor in row-major order.
 std::vector<double> values(const Tensor& x) {
   const Tensor dense = contiguous(x.detach().to(kCPU));
   const double* p = dense.const_data_ptr<double>();
   return {p, p + dense.numel()};
 }
 
-/// Row-major index `flat` as one index per dimension.
+/// Converts the row-major index `flat` to one index per dimension.
 Dims unravel(IntArrayRef sizes, int64_t flat) {
   Dims index(sizes.size(), 0);
   for (size_t d = sizes.size(); d-- > 0;) {
@@ -40,7 +40,7 @@ Dims unravel(IntArrayRef sizes, int64_t flat) {
   return index;
 }
 
-/// Writes element `flat`, in row-major order, of a tensor that we made ourselves.
+/// Writes element `flat`, in row-major order, of a tensor created here.
 void set_element(const Tensor& x, int64_t flat, double value) {
   const Dims index = unravel(x.sizes(), flat);
   int64_t offset = x.storage_offset();
@@ -49,7 +49,7 @@ void set_element(const Tensor& x, int64_t flat, double value) {
   backend(x).fill(make_view(x, {}, {}, offset), value);
 }
 
-/// Leaves with the values and strides of `inputs`; those that need no gradient as they are.
+/// Leaves with the values and strides of `inputs`; inputs that need no gradient are returned as they are.
 Tensors working_copies(const char* op, const Tensors& inputs) {
   Tensors copies;
   bool any = false;
@@ -71,7 +71,7 @@ Tensors working_copies(const char* op, const Tensors& inputs) {
   return copies;
 }
 
-/// The outputs whose derivative is checked, with their numbers among all outputs.
+/// The outputs whose derivatives are checked, with their indices among all outputs.
 struct Outputs {
   Tensors tensors;
   std::vector<size_t> numbers;
@@ -90,7 +90,7 @@ Outputs differentiable(const char* op, const Tensors& all) {
   return result;
 }
 
-/// Row k: gradients of element k of `output` with respect to each input, row-major; zeros where none flows.
+/// Row k: the gradients of element k of `output` with respect to each input, row-major; zeros for undefined gradients.
 using Jacobian = std::vector<std::vector<std::vector<double>>>;
 
 Jacobian analytic_jacobian(const Tensor& output, const Tensors& wanted) {
@@ -108,7 +108,7 @@ Jacobian analytic_jacobian(const Tensor& output, const Tensors& wanted) {
   return rows;
 }
 
-/// An identity through which no gradient comes back.
+/// An identity op whose backward returns an undefined gradient.
 Tensor stop_gradient(const Tensor& x) {
   return amp::custom_op<"gradcheck_undefined">(
       amp::Cast::keep,
@@ -126,8 +126,8 @@ std::string pair_name(const Outputs& outputs, size_t j, int64_t k, const std::ve
                      to_string(unravel(input.sizes(), n)));
 }
 
-/// Zero gradients into all outputs but those from `blocked_from` to `blocked_to`, which get none: whatever arrives must
-/// be nothing or zero.
+/// Feeds undefined gradients to outputs [blocked_from, blocked_to) and zeros to the others. All resulting gradients
+/// must be undefined or zero.
 std::optional<std::string> check_undefined(const char* op, const Outputs& outputs, size_t blocked_from,
                                            size_t blocked_to, const Tensors& wanted) {
   Tensors roots, grads;
@@ -160,7 +160,7 @@ std::optional<std::string> check_undefined(const char* op, const Outputs& output
   return std::nullopt;
 }
 
-/// The first disagreement, as a message.
+/// Returns a message for the first disagreement.
 std::optional<std::string> find_fault(const char* op, const TensorFunction& f, const Tensors& inputs,
                                       const Limits& limits) {
   const Tensors copies = working_copies(op, inputs);
@@ -203,7 +203,7 @@ std::optional<std::string> find_fault(const char* op, const TensorFunction& f, c
     }
   }
 
-  // Outputs without a gradient must not move at all when none of the outputs has one.
+  // If no output requires a gradient, none of them may change.
   Outputs compared = outputs;
   if (compared.tensors.empty()) {
     for (size_t j = 0; j < all.size(); ++j) {
@@ -262,7 +262,7 @@ bool report(const std::optional<std::string>& fault, bool raise_exception) {
   return !fault;
 }
 
-/// Gradients to start from that nothing cancels: distinct, of both signs, around 1 in size.
+/// Initial gradients that do not cancel: distinct, of both signs, with magnitudes around 1.
 Tensor made_up_gradient(const Tensor& y, int64_t salt) {
   std::vector<double> numbers;
   for (int64_t k = 0; k < y.numel(); ++k) {

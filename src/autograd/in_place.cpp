@@ -1,4 +1,4 @@
-// In-place ops: a change of a tensor's memory together with its history, views included.
+// In-place ops: change a tensor's memory together with its history, including that of views.
 #include "tandem/amp/autocast_off.h"
 #include "tandem/autograd/apply.h"
 #include "tandem/autograd/grad_mode.h"
@@ -11,7 +11,8 @@ namespace tandem {
 namespace autograd {
 namespace {
 
-/// Where a view lies in its base. Gradients of the base are given the base's strides, so that it lies there too.
+/// The position of a view in its base. Gradients of the base are given the base's strides, so that the same position
+/// applies.
 struct Part {
   Dims base_strides, sizes, strides;
   int64_t offset;
@@ -28,8 +29,8 @@ struct Part {
   Tensor put(const Tensor& whole, const Tensor& g) const { return whole.as_strided_scatter(g, sizes, strides, offset); }
 };
 
-/// A base before a part of it is overwritten, as two outputs: the base, and the part. A gradient of the part replaces
-/// that of the base there: the old values live on only in what was computed from them.
+/// Represents a base before a part of it is overwritten, with two outputs: the base and the part. The part's gradient
+/// replaces the base's gradient there: the old values are used only by what was computed from the part.
 std::shared_ptr<Node> make_base_and_part(const Tensor& base, const Tensor& view) {
   auto node = std::make_shared<FunctionNode>(
       "CopySlices", std::vector<Edge>{gradient_edge(base)},
@@ -42,7 +43,7 @@ std::shared_ptr<Node> make_base_and_part(const Tensor& base, const Tensor& view)
   return node;
 }
 
-/// A base after the part `view` of it was overwritten by a tensor with the edge `written`.
+/// Represents a base after its part `view` was overwritten by a tensor with the edge `written`.
 std::shared_ptr<Node> make_copy_slices(const Tensor& base, const Tensor& view, Edge old_base, Edge written) {
   auto node = std::make_shared<FunctionNode>("CopySlices", std::vector<Edge>{std::move(old_base), std::move(written)},
                                              [part = Part(base, view)](const Grads& g) -> Grads {
@@ -53,7 +54,7 @@ std::shared_ptr<Node> make_copy_slices(const Tensor& base, const Tensor& view, E
   return node;
 }
 
-/// What PyTorch refuses to record, because it would change a leaf or lose somebody's derivative.
+/// Throws for in-place changes that PyTorch refuses to record, because they would change a leaf or lose a derivative.
 void check_recordable(const char* name, const Tensor& self) {
   if (self.impl().is_view) {
     const ViewInfo& view = *meta(self).view;
@@ -95,7 +96,7 @@ void rebase_history(const Tensor& self, const Edge& before, Edge written) {
   ++meta(base).rebases;
 }
 
-/// The history that a view takes from its base after the base's was rewritten: that of the same view made now.
+/// The node of a view after its base's history was rewritten: the node that the same view would get now.
 std::shared_ptr<Node> make_view_node(const Tensor& base, const Tensor& view) {
   AutoGradMode record(true);
   return Part(base, view).of(base).grad_fn();
@@ -125,7 +126,7 @@ const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tens
     for (const Tensor& other : others) inputs.push_back(&other);
     autograd::Observation seen(autograd::ObservedOp{.name = name, .in_place = true, .inputs = inputs});
     seen.before();
-    apply_in_place(name, self, others, direct, out_of_place);  // nobody looks inside
+    apply_in_place(name, self, others, direct, out_of_place);  // the observers are suspended
     seen.op.outputs = {&self, 1};
     seen.after();
     return self;
@@ -140,7 +141,7 @@ const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tens
     return self;
   }
   const autograd::Edge old = autograd::edge_before_overwriting(name, self);
-  // A snapshot stands for the old value: the op may save it, and it keeps the old history.
+  // The snapshot represents the old value: the op may save it, and it carries the old history.
   Tensor snapshot;
   {
     NoGradGuard no_grad;

@@ -1,11 +1,11 @@
 #pragma once
-// Which leaves an op uses. Internal.
+// Reports the leaves that ops use. Internal.
 #include "tandem/tensor/tensor.h"
 
 namespace tandem::autograd {
 
-/// Sees every leaf that requires grad and that this thread records a use of, until the end of the scope. Of nested
-/// observers all see it.
+/// During its scope, receives every leaf that requires grad whose use this thread records. All nested observers are
+/// called.
 class LeafObserver {
  public:
   LeafObserver();
@@ -14,7 +14,7 @@ class LeafObserver {
   LeafObserver& operator=(const LeafObserver&) = delete;
   virtual void used(const Tensor& leaf) = 0;
 
-  /// Tells the observers of this thread, of which there usually are none.
+  /// Calls the observers of this thread.
   static void tell(const Tensor& leaf) {
     for (LeafObserver* o = innermost; o; o = o->outer_) [[unlikely]] o->used(leaf);
   }

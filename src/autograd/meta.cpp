@@ -20,7 +20,7 @@ AutogradMeta& meta(const Tensor& x) {
 
 namespace {
 
-/// Guards the first use of a leaf: threads that share weights may record it at the same time, and must agree on one
+/// Guards the first use of a leaf: threads that share weights may record it at the same time and must create only one
 /// accumulator.
 std::mutex& leaf_mutex(const Tensor& x) {
   static std::mutex mutexes[16];
@@ -51,7 +51,7 @@ LeafObserver::~LeafObserver() { innermost = outer_; }
 void set_history(const Tensor& x, std::shared_ptr<Node> node, uint32_t output) {
   AutogradMeta& m = meta(x);
   if (m.retains_grad) {
-    // The promise to keep `.grad` moves on to the new history.
+    // retain_grad() applies to the new history.
     if (m.grad_fn) std::erase_if(m.grad_fn->retained, [&](const auto& r) { return r.tensor.lock() == x.impl_ptr(); });
     node->retained.push_back({output, x.impl_ptr()});
   }
@@ -112,7 +112,7 @@ Tensor copy_strided(const Tensor& x, const Dims& strides) {
 Tensor own_gradient(Tensor g, const Tensor& x) {
   const Dims strides = dense_strides(x.sizes(), x.strides());
   const bool fits = (g.is_contiguous() && x.is_contiguous()) || g.strides() == IntArrayRef(strides);
-  // Without recording, a gradient with a history (a seed may have one) is copied to leave that behind.
+  // Without recording, a gradient that has a history (a seed may have one) is copied to drop that history.
   if (fits && is_solely_owned(g) && (GradMode::is_enabled() || !g.requires_grad())) return g;
   return copy_strided(g, strides);
 }

@@ -18,11 +18,11 @@ std::atomic<uint64_t> next_sequence{0};
 }  // namespace
 
 void NodePtr::free_last(std::shared_ptr<Node> node) noexcept {
-  if (node->next.empty()) return;                       // a leaf's node has none before it
-#if !defined(__SANITIZE_THREAD__)                       // which knows no fences
-  std::atomic_thread_fence(std::memory_order_acquire);  // use_count() is relaxed: see what former owners wrote
+  if (node->next.empty()) return;                       // the node of a leaf has no next nodes
+#if !defined(__SANITIZE_THREAD__)                       // ThreadSanitizer does not support fences
+  std::atomic_thread_fence(std::memory_order_acquire);  // use_count() is relaxed: acquire the writes of former owners
 #endif
-  // Nodes to be freed by the outermost call on this thread, linked by next_to_free_.
+  // Nodes for the outermost call on this thread to free, linked by next_to_free_.
   static thread_local std::shared_ptr<Node>* waiting = nullptr;
   if (waiting) {
     node->next_to_free_ = std::move(*waiting);
@@ -34,7 +34,7 @@ void NodePtr::free_last(std::shared_ptr<Node> node) noexcept {
   while (local) {
     std::shared_ptr<Node> last = std::move(local);
     local = std::move(last->next_to_free_);
-    last.reset();  // nodes that it alone owned join the list
+    last.reset();  // nodes that only it owned join the list
   }
   waiting = nullptr;
 }
@@ -54,7 +54,8 @@ void Node::run_hooks(Grads& grads) {
   const Grads before = shown;
   hooks.run(name, outputs, shown);
   for (size_t i = 0; i < grads.size(); ++i) {
-    // In f16 a small gradient without the scale may be 0: only what a hook has made, or written, goes back.
+    // In f16 a small gradient may become 0 without the scale, so only gradients that a hook replaced or wrote are
+    // scaled back.
     const bool kept = shown[i].is_same(before[i]) && (!shown[i].defined() || shown[i]._version() == 0);
     if (!kept) grads[i] = detail::times(shown[i], factors->scale);
   }
@@ -84,7 +85,7 @@ void HookList::remove(unsigned handle) {
 
 void HookList::run(const char* op, const std::vector<OutputMeta>& outputs, Grads& grads) const {
   if (hooks_.empty()) return;
-  const auto now = hooks_;  // hooks may change the list; the copy also keeps a hook alive that removes itself
+  const auto now = hooks_;  // hooks may change the list; the copy also keeps alive a hook that removes itself
   for (const auto& hook : now) {
     Tensor& g = grads[hook->output];
     if (hook->removed || !g.defined()) continue;

@@ -10,7 +10,7 @@ namespace {
 
 thread_local const Node* running_node = nullptr;
 
-/// Calls `f` on every observer with the thread's modes at rest.
+/// Calls `f` on every observer, with recording and autocast off.
 template <class F>
 void tell(const Observers& observers, F f) {
   const NoGradGuard no_grad;

@@ -13,7 +13,7 @@ using autograd::meta_or_null;
 
 namespace {
 
-/// True for a view whose base's history was rewritten since the view took its own.
+/// Whether the base's history was rewritten after the view recorded its own.
 bool is_stale_view(const Tensor& x) {
   if (!x.impl().is_view) return false;
   const autograd::ViewInfo& view = *meta(x).view;
@@ -82,7 +82,8 @@ unsigned Tensor::register_hook(autograd::TensorHook hook) const {
                "register_hook: a {} tensor that does not require grad gets no gradient; call requires_grad_() first",
                to_string(sizes()));
   TANDEM_CHECK(hook, AutogradError, "register_hook: the function is empty; pass one that takes the gradient");
-  // Handles are unique in the process: after an in-place op a tensor's hooks lie in several nodes, beside others'.
+  // Handles are unique in the process: after in-place ops a tensor's hooks are on several nodes, which also hold other
+  // tensors' hooks.
   static std::atomic<unsigned> next_handle{0};
   const unsigned handle = next_handle.fetch_add(1, std::memory_order_relaxed);
   const auto node = grad_fn();
@@ -152,7 +153,7 @@ void Tensor::set_data(const Tensor& other) const {
   impl.refresh();
   impl.shadow.reset();
   ++impl.generation;
-  // The gradient path of the old dtype and shape no longer fits.
+  // The accumulator of the old dtype and shape no longer fits.
   if (AutogradMeta* m = meta_or_null(*this)) m->accumulator.reset();
 }
 

@@ -23,11 +23,11 @@ void refuse_in_capture(const char* what, const char* cure, const char* call) {
   TANDEM_THROW(StateError, "{}: {} while a CUDA graph is being captured; {}", running_op(call), what, cure);
 }
 
-/// Words that one launch writes together.
+/// Words that are written together by one launch.
 struct Capture::Block {
   Tensor slots;                    ///< on the device
-  std::vector<uint64_t> now;       ///< what they are to be; as many as are in use
-  std::vector<uint64_t> launched;  ///< what they are since the last replay; empty before the first
+  std::vector<uint64_t> now;       ///< the values to write; as many as are in use
+  std::vector<uint64_t> launched;  ///< the values written for the last replay; empty before the first
 };
 
 Capture::Capture(std::function<Tensor()> new_slots) : id_(next_id()), new_slots_(std::move(new_slots)) {}
@@ -56,7 +56,7 @@ const double* Capture::numbers(size_t count, std::function<void(double*)> get) {
 }
 
 void Capture::wrote(Storage& storage) {
-  // A weak owner keeps the address of what std::make_shared made from being used again.
+  // The weak_ptr keeps the address of a Storage from std::make_shared from being reused.
   if (!storage.device().is_cpu()) written_.try_emplace(&storage, storage.weak_from_this());
 }
 
@@ -74,9 +74,9 @@ std::vector<Capture::Update> Capture::before_launch() {
     const std::shared_ptr<Storage> storage = weak.lock();
     if (!storage || !storage->has_pending()) continue;
     if (storage->capture_id() == id_) {
-      storage->set_pending(nullptr);  // the graph makes the values anew
+      storage->set_pending(nullptr);  // the graph writes the values again
     } else {
-      storage->data();  // the graph goes on from the values, which must be what they stand for
+      storage->data();  // the graph reads the values, so the pending factor is applied now
     }
   }
   for (const Source& source : sources_) source.get(source.block->now.data() + source.first);

@@ -18,7 +18,7 @@ std::unique_ptr<DevicePrefetch> DevicePrefetch::make(const DataLoaderOptions& op
   const WholeOpScope op("DataLoader");
   const Device device = options.prefetch_to().value_or(Device(kCPU));
   if (device.is_cpu() && !(options.pin_memory() && cuda::is_available())) return nullptr;
-  // The device that is current now, also for workers.
+  // Resolves the current device now; workers use it too.
   const int index = device.index() >= 0 ? device.index() : cuda::current_device();
   TANDEM_CHECK(index < cuda::device_count(), DeviceError,
                "DataLoader: prefetch_to names device cuda:{}, but cuda::device_count() is {}; use one below it", index,

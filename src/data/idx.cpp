@@ -1,4 +1,4 @@
-// IDX files. zlib's gz functions read plain files as they are, so one path serves both.
+// IDX files. zlib's gz functions also read uncompressed files, so one code path serves both.
 #include "src/data/idx.h"
 
 #include <zlib.h>
@@ -21,7 +21,7 @@ class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {
     errno = 0;
-    // gzopen opens folders, and fails on them only later.
+    // gzopen also opens folders, and fails only later.
     const bool regular = std::filesystem::is_regular_file(path);
     file_.reset(regular ? gzopen(path.c_str(), "rb") : nullptr);
     TANDEM_CHECK(file_, IoError, "MNIST: {}: cannot open the file: {}", path,
@@ -29,7 +29,7 @@ class Reader {
     gzbuffer(file_.get(), 1 << 17);
   }
 
-  /// Appends up to `count` bytes to `out` and returns how many there were. Throws IoError on a corrupt gzip stream.
+  /// Appends up to `count` bytes to `out` and returns the number appended. Throws IoError on a corrupt gzip stream.
   size_t append(std::vector<uint8_t>& out, size_t count) {
     constexpr size_t kChunk = 1 << 20;
     size_t total = 0;
@@ -52,7 +52,7 @@ class Reader {
   void check_stream(int got) {
     int code = Z_OK;
     const char* text = gzerror(file_.get(), &code);
-    // Z_BUF_ERROR: the compressed stream stops in the middle; gzread tells only through gzerror.
+    // Z_BUF_ERROR: the compressed stream is truncated; gzread reports this only through gzerror.
     TANDEM_CHECK(got >= 0 && (code == Z_OK || code == Z_STREAM_END), IoError,
                  "MNIST: {}: the gzip stream is {} after {} uncompressed bytes ({}); fetch the file again", path_,
                  code == Z_BUF_ERROR ? "cut off" : "corrupt", read_, text);
@@ -100,7 +100,7 @@ IdxArray read_idx(const std::string& path, size_t rank) {
   const size_t held = [&] {
     try {
       return reader.append(array.values, numel);
-    } catch (const std::bad_alloc&) {  // a small compressed file can hold any amount
+    } catch (const std::bad_alloc&) {  // a small compressed file can expand to any size
       array.values = {};
       TANDEM_THROW(OutOfMemoryError,
                    "MNIST: {}: its {} bytes of sizes {} do not fit into memory; is it the right file?", path, numel,
@@ -110,7 +110,7 @@ IdxArray read_idx(const std::string& path, size_t rank) {
   TANDEM_CHECK(held == numel, IoError,
                "MNIST: {}: cut off: {} bytes, but the header's sizes {} ask for {}; fetch the file again", path,
                reader.bytes_read(), to_string(array.sizes), header_bytes + numel);
-  // Reading on past the end also verifies the checksum of a gzip stream.
+  // Reading past the end also verifies the checksum of a gzip stream.
   std::vector<uint8_t> surplus;
   reader.append(surplus, 1 << 20);
   TANDEM_CHECK(surplus.empty(), IoError,

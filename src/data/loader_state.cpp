@@ -36,7 +36,7 @@ LoaderPosition read_loader_state(const DataLoaderOptions& options, const StateDi
     for (const auto& item : state) {
       if (item.key().starts_with("sampler.")) reader.find(item.key());
     }
-    // Between epochs nothing depends on them.
+    // These matter only within an epoch.
     if (batch_size != static_cast<int64_t>(options.batch_size()) || drop_last != options.drop_last()) {
       reader.add_fault(fmt::format("its loader has batch_size {} and drop_last {}, this one {} and {}", batch_size,
                                    drop_last, options.batch_size(), options.drop_last()));

@@ -17,7 +17,7 @@ void write_position(StateDict& state, size_t size, size_t index) {
   writer.number("index", at);
 }
 
-/// The index; notes a size other than the sampler's.
+/// Returns the index; reports a fault if the size differs from the sampler's.
 size_t read_position(StateReader& reader, size_t size) {
   auto count = static_cast<int64_t>(size);
   int64_t index = 0;
@@ -41,7 +41,7 @@ bool is_permutation(const Tensor& order) {
   return true;
 }
 
-/// `count` numbers, not yet set.
+/// A vector for `count` item numbers, to be filled by the caller.
 std::vector<size_t> request_of(const char* sampler, size_t count) {
   try {
     return std::vector<size_t>(count);

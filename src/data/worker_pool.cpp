@@ -19,7 +19,7 @@
 namespace tandem::data::detail {
 namespace {
 
-/// A century, in milliseconds: the clock counts nanoseconds in 64 bits, which longer limits would overflow.
+/// A century, in milliseconds: the clock counts nanoseconds in 64 bits, which longer waits would overflow.
 constexpr int64_t kLongestWait = int64_t{100} * 365 * 24 * 3600 * 1000;
 
 }  // namespace
@@ -29,16 +29,16 @@ struct WorkerPool::State {
     std::shared_ptr<void> batch;
     std::exception_ptr error;
   };
-  using Outcomes = std::map<uint64_t, Outcome>;  // by the number of the request
+  using Outcomes = std::map<uint64_t, Outcome>;  // by request number
   struct Job {
     uint64_t epoch;
     std::shared_ptr<void> request;
-    Outcomes::node_type outcome;  // its place: a worker must not run out of memory outside of `work`
+    Outcomes::node_type outcome;  // preallocated, so that a worker cannot run out of memory outside `work`
   };
 
   explicit State(bool ordered) : ordered(ordered) {}
   ~State() {
-    for (std::jthread& t : threads) t.request_stop();  // all of them, before the first is waited for
+    for (std::jthread& t : threads) t.request_stop();  // all of them, before the first is joined
   }
 
   void run(const std::stop_token& stop, const Work& work) {
@@ -61,7 +61,7 @@ struct WorkerPool::State {
     }
   }
 
-  /// The mutex is held.
+  /// The mutex must be held.
   bool ready() const { return !outcomes.empty() && (!ordered || outcomes.begin()->first == popped); }
 
   const bool ordered;
@@ -71,7 +71,7 @@ struct WorkerPool::State {
   std::condition_variable batch_ready;
   std::deque<Job> jobs;
   Outcomes outcomes;
-  std::vector<std::jthread> threads;  // last: joined before the rest goes
+  std::vector<std::jthread> threads;  // last, so that they are joined before other members are destroyed
 };
 
 WorkerPool::WorkerPool(bool ordered) : state_(std::make_unique<State>(ordered)) {}
@@ -80,7 +80,7 @@ WorkerPool::~WorkerPool() = default;
 void WorkerPool::add_worker(Work work) {
   try {
     state_->threads.emplace_back([state = state_.get(), work = std::move(work)](const std::stop_token& stop) {
-      set_num_threads(1);  // kernels in a worker share the processors with the loop and the other workers
+      set_num_threads(1);  // the workers and the training loop share the processors
       state->run(stop, work);
     });
   } catch (const std::system_error& e) {

@@ -20,11 +20,11 @@ namespace tandem::io {
 
 namespace {
 
-/// Random hexadecimal digits at the end of a temporary name: nobody can put a link or a file there in advance.
+/// Random hexadecimal digits at the end of a temporary name, so that nobody can create a link or file there in advance.
 constexpr size_t kDigits = 16;
 constexpr std::string_view kMark = ".tmp-";
 
-/// The temporary names of a file, up to their digits. A very long name is shortened to leave room for them.
+/// The temporary names of a file, without their digits. Very long names are shortened to leave room for the digits.
 std::string temporary_prefix(const std::string& name) {
   return name.substr(0, NAME_MAX - kMark.size() - kDigits).append(kMark);
 }
@@ -34,9 +34,9 @@ bool is_temporary_name(std::string_view name, std::string_view prefix) {
          name.find_first_not_of("0123456789abcdef", prefix.size()) == std::string_view::npos;
 }
 
-/// The file that `path` means, which need not exist: a symbolic link leads to what it points to.
+/// Resolves symbolic links in `path`. The resulting file need not exist.
 std::filesystem::path resolved(std::filesystem::path path) {
-  constexpr int kMostLinks = 40;  // as the kernel
+  constexpr int kMostLinks = 40;  // like the kernel
   std::error_code error;
   for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(path, error); ++links) {
     path = path.parent_path() / std::filesystem::read_symlink(path, error);
@@ -64,8 +64,8 @@ void AtomicFile::Descriptor::reset(int value) {
 AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   const std::filesystem::path file = resolved(path);
   name_ = file.filename().string();
-  // The kernel follows the links too. It sees loops, and it refuses links that another user has left in a folder such
-  // as /tmp (fs.protected_symlinks).
+  // stat() makes the kernel follow the links as well. It detects loops, and refuses links that another user has placed
+  // in a folder such as /tmp (fs.protected_symlinks).
   struct stat named {};
   const bool exists = stat(path.c_str(), &named) == 0;
   check(exists || errno == ENOENT, "look at");
@@ -82,8 +82,8 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
 
   const std::string prefix = temporary_prefix(name_);
   remove_leftovers(prefix);
-  // A new file has the permissions that the process gives to new files. One that replaces another has those only when
-  // it is complete: until then nobody else may read it.
+  // A new file gets the process's default permissions. A replacement gets its final permissions only when it is
+  // complete; until then other users cannot read it.
   for (int attempts = 1; !create(prefix, old ? 0600 : 0666); ++attempts) check(attempts < 100, "lock a temporary of");
 }
 
@@ -97,7 +97,7 @@ void AtomicFile::check(bool ok, const char* action) const {
   TANDEM_THROW(IoError, "save: {}: cannot {} the file: {}; it is as it was", path_, action, std::strerror(reason));
 }
 
-/// The file that is to be replaced; nothing when there is none. Throws unless it may be replaced.
+/// Returns the file to replace, or nothing if there is none. Throws if it must not be replaced.
 std::optional<struct stat> AtomicFile::target() const {
   struct stat found {};
   if (fstatat(folder_.number, name_.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -106,7 +106,7 @@ std::optional<struct stat> AtomicFile::target() const {
   }
   TANDEM_CHECK(S_ISREG(found.st_mode), IoError, "save: {}: is {}, not a regular file; name a file to write", path_,
                kind_of(found.st_mode));
-  // A rename asks only for the folder's permissions. A file that is read-only is so for a reason.
+  // A rename needs only the folder's permissions, but a read-only file must not be replaced.
   TANDEM_CHECK(faccessat(folder_.number, name_.c_str(), W_OK, 0) == 0, IoError,
                "save: {}: cannot write the file: {} (its mode is {:04o}); it is as it was: make it writable, or choose "
                "another name",
@@ -114,9 +114,9 @@ std::optional<struct stat> AtomicFile::target() const {
   return found;
 }
 
-/// Removes what killed writers of this file have left, and throws when another writer is at work. Every writer holds a
-/// lock on its temporary file, which the system drops when the writer ends. Files of other users, links and whatever
-/// else looks like one of ours are left alone.
+/// Removes temporary files left by killed writers of this file. Throws if another writer is active: every writer holds
+/// a lock on its temporary file, which the system releases when the writer ends. Skips files of other users, links, and
+/// files that only look similar.
 void AtomicFile::remove_leftovers(const std::string& prefix) const {
   const int copy = openat(folder_.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy >= 0 ? fdopendir(copy) : nullptr, closedir);
@@ -134,14 +134,14 @@ void AtomicFile::remove_leftovers(const std::string& prefix) const {
     if (flock(found.number, LOCK_EX | LOCK_NB) == 0) {
       unlinkat(folder_.number, entry->d_name, 0);
     } else {
-      // Where a file system has no locks, a leftover cannot be told from a file in the making, and stays.
+      // On file systems without locks, leftovers cannot be told from files being written, and stay.
       TANDEM_CHECK(errno != EWOULDBLOCK, IoError,
                    "save: {}: another writer is at work on it; save to one path from one place at a time", path_);
     }
   }
 }
 
-/// False when another writer has taken the new file for a leftover, before it was locked.
+/// Returns false if another writer took the new file for a leftover before it was locked.
 bool AtomicFile::create(const std::string& prefix, mode_t mode) {
   uint64_t random = 0;
   check(getentropy(&random, sizeof random) == 0, "draw a temporary name for");
@@ -181,8 +181,8 @@ void AtomicFile::take_owner_and_mode(const struct stat& old) const {
   check(fstat(file_.number, &now) == 0, "look at");
   mode_t mode = old.st_mode & 0777;
   if (now.st_uid != old.st_uid || now.st_gid != old.st_gid) {
-    // Only root may give a file away, and a group must be one of the user's own. Where the group cannot be kept,
-    // another one gets no more than everybody has.
+    // Only root may change a file's owner, and a user may set only their own groups. If the group cannot be kept, the
+    // new group gets no more permissions than others have.
     if (fchown(file_.number, old.st_uid, old.st_gid) != 0 && now.st_gid != old.st_gid &&
         fchown(file_.number, static_cast<uid_t>(-1), old.st_gid) != 0) {
       mode = (mode & 0707) | (mode & (mode & 07) << 3);
@@ -197,7 +197,7 @@ void AtomicFile::commit() {
   check(renameat(folder_.number, temporary_.c_str(), folder_.number, name_.c_str()) == 0, "replace");
   temporary_.clear();
   file_.reset();
-  TANDEM_CHECK(fsync(folder_.number) == 0 || errno == EINVAL,  // EINVAL: a file system that cannot
+  TANDEM_CHECK(fsync(folder_.number) == 0 || errno == EINVAL,  // EINVAL: the file system cannot sync folders
                IoError, "save: {}: written, but its folder cannot be synced: {}; a power failure may undo it", path_,
                std::strerror(errno));
 }

@@ -1,5 +1,5 @@
 #pragma once
-// A file that appears under its name whole or not at all.
+// A file that appears under its name either complete or not at all.
 #include <sys/stat.h>
 
 #include <cstddef>
@@ -8,24 +8,23 @@
 
 namespace tandem::io {
 
-/// Writes to a temporary file in the same folder, which commit() renames to `path`. Before that, and if commit() is
-/// never reached, `path` keeps what it held. Everything in tandem that replaces a file uses this class; io::save_file
-/// says what becomes of links, permissions and concurrent writers. Throws IoError that names the file and the system's
-/// reason.
+/// Writes to a temporary file in the same folder, which commit() renames to `path`. Until then, or if commit() is never
+/// called, `path` keeps its old contents. All code in tandem that replaces files uses this class; io::save_file
+/// documents links, permissions and concurrent writers. Throws IoError naming the file and the system's reason.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
-  /// Removes what was not committed.
+  /// Removes the temporary file if it was not committed.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(const void* data, size_t bytes);
-  /// Makes the contents durable, then visible, then the name durable.
+  /// Makes the contents durable, then visible under the name, then makes the name durable.
   void commit();
 
  private:
-  /// A file descriptor that is closed with its owner.
+  /// A file descriptor that its owner closes.
   struct Descriptor {
     int number = -1;
     Descriptor() = default;
@@ -42,8 +41,8 @@ class AtomicFile {
   void take_owner_and_mode(const struct stat& old) const;
 
   std::string path_;       ///< as the caller gave it, for messages
-  std::string name_;       ///< of the file, in folder_; not a link
-  std::string temporary_;  ///< in folder_; empty when there is none to remove
+  std::string name_;       ///< of the file in folder_; not a link
+  std::string temporary_;  ///< in folder_; empty if there is none to remove
   Descriptor folder_, file_;
 };
 

@@ -25,8 +25,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
 
 constexpr std::string_view kOwnKeys = "tandem.", kCrcKey = "tandem.crc32";
-/// What precedes the digits in the header's text, and what holds their place while the header's sum is taken. Quotes
-/// inside a JSON string are escaped, so this can only be a key with its value.
+/// The text before the digits in the header, and the placeholder for the digits while the header's checksum is
+/// computed. Quotes inside a JSON string are escaped, so this text can only be a key with its value.
 constexpr std::string_view kCrcText = "\"tandem.crc32\":\"", kNoCrc = "00000000-00000000";
 
 uint32_t crc_of(uint32_t crc, const void* data, size_t bytes) {
@@ -57,7 +57,7 @@ void write_all(const StateDict& tensors, const Metadata& metadata, const Write& 
   }
   header.metadata.emplace(kCrcKey, kNoCrc);
 
-  // Larger elements first, so that every tensor is aligned to its elements.
+  // Larger elements first, so that every tensor is aligned to its element size.
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -88,14 +88,14 @@ void write_all(const StateDict& tensors, const Metadata& metadata, const Write& 
 
 // ---- reading
 
-/// Bytes that can be read at any place: a file's, or a block of memory.
+/// Bytes with random access: a file's, or a block of memory.
 struct Source {
   std::string name;
   uint64_t size = 0;
   std::function<void(uint64_t offset, void* to, size_t bytes)> read;
 };
 
-/// The checksums that `text` holds, with zeros put in their place; empty when it has none.
+/// Returns the checksums in `text` and replaces them by zeros; empty if there are none.
 std::string take_checksums(std::string& text) {
   const size_t at = text.find(kCrcText);
   if (at == std::string::npos) return {};
@@ -104,7 +104,7 @@ std::string take_checksums(std::string& text) {
   return crc;
 }
 
-/// C++ gives a bool's byte no other value than 0 and 1.
+/// A bool's byte must be 0 or 1 in C++.
 bool is_valid_bool(const Tensor& t) {
   const auto* bytes = static_cast<const unsigned char*>(t.raw_bytes());
   return std::all_of(bytes, bytes + t.nbytes(), [](unsigned char b) { return b <= 1; });
@@ -163,7 +163,7 @@ TensorFile read_all(const Source& source) {
   return result;
 }
 
-/// A file to read. O_NONBLOCK: opening a pipe by mistake must not wait for its writer.
+/// A file to read. O_NONBLOCK, so that opening a pipe by mistake does not wait for its writer.
 class InputFile {
  public:
   explicit InputFile(const std::string& path)

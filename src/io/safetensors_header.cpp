@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kMetadataKey = "__metadata__";
 
-/// The format's name of a dtype.
+/// The name of a dtype in the format.
 constexpr std::string_view format_name(DType t) {
   constexpr std::string_view names[kNumDTypes] = {"U8", "I8", "I16", "I32", "I64", "F16", "F32", "F64", "BOOL", "BF16"};
   return names[static_cast<int>(t)];
@@ -29,8 +29,8 @@ std::optional<DType> dtype_named(std::string_view text) {
   return std::nullopt;
 }
 
-/// Takes the parser's events. The grammar has three levels and nothing optional, so a place says what may come next:
-/// every other event fails, whatever its depth or size. Nothing is built but the entries themselves.
+/// Handles the parser's events. The grammar has three levels and no optional parts, so the place determines which
+/// events are valid; all others fail, whatever their depth or size. Only the entries themselves are stored.
 class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
  public:
   Header header;
@@ -138,7 +138,7 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
   int count_ = 0;
 };
 
-/// Bytes of a tensor; nothing when the product of its sizes, zeros left out, passes what tandem::empty takes: strides
+/// The size of a tensor in bytes. Empty if the product of its nonzero sizes exceeds the limit of tandem::empty: strides
 /// are such products.
 std::optional<uint64_t> bytes_of(const HeaderEntry& e) {
   constexpr uint64_t limit = uint64_t{1} << 62;
@@ -192,7 +192,7 @@ std::string shown(std::string_view name) {
 
 Header parse_header(const std::string& file, std::string_view text, uint64_t data_bytes) {
   HeaderEvents events;
-  // The parser would skip a byte order mark and white space.
+  // The parser itself would accept a leading byte order mark or white space.
   const bool ok = text.starts_with('{') && nlohmann::json::sax_parse(text.begin(), text.end(), &events);
   TANDEM_CHECK(ok, IoError, "{}: the header is malformed: {}; is it a safetensors file?", file,
                events.fault.empty() ? "it does not begin with {" : events.fault);
@@ -217,7 +217,7 @@ std::string json_string(const std::string& text) {
 std::string header_text(const Header& header) {
   std::string text = fmt::format("{{\"{}\":{{", kMetadataKey);
   const char* comma = "";
-  for (const auto& [key, value] : std::map(header.metadata.begin(), header.metadata.end())) {  // the same every time
+  for (const auto& [key, value] : std::map(header.metadata.begin(), header.metadata.end())) {  // sorted
     text += fmt::format("{}{}:{}", comma, json_string(key), json_string(value));
     comma = ",";
   }

@@ -1,5 +1,5 @@
 #pragma once
-// The header of a safetensors file: text to entries and back.
+// The header of a safetensors file: parsing and writing.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,7 +11,7 @@
 
 namespace tandem::io {
 
-/// Longest header, as in the reference implementation.
+/// The longest header allowed, as in the reference implementation.
 inline constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 
 /// One tensor: its bytes are [begin, end) of the data section.
@@ -27,14 +27,14 @@ struct Header {
   std::vector<HeaderEntry> entries;  ///< in the order of the text
 };
 
-/// Reads a header and checks it against the number of bytes that follow it: the entries cover them without gaps or
-/// overlaps. Throws IoError with `file` in front.
+/// Parses a header and checks it against the number of data bytes that follow: the entries must cover them without gaps
+/// or overlaps. Throws IoError with messages that start with `file`.
 Header parse_header(const std::string& file, std::string_view text, uint64_t data_bytes);
 
-/// The text of a header, without padding. Throws StateError for a name or text that is not UTF-8.
+/// The text of a header, without padding. Throws StateError if a name or text is not UTF-8.
 std::string header_text(const Header& header);
 
-/// A name out of a file or a program for a message: shortened, without control characters.
+/// Formats a name for messages: shortened, without control characters.
 std::string shown(std::string_view name);
 
 }  // namespace tandem::io

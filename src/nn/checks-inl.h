@@ -1,5 +1,5 @@
 #pragma once
-// What modules check alike of their options. `module` is the name in front of the message.
+// Option checks shared by modules. `module` is the prefix of the message.
 #include "tandem/base/check.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/loss.h"
@@ -15,12 +15,12 @@ inline void check_reduction(const char* module, LossReduction reduction) {
                module, static_cast<int>(reduction));
 }
 
-/// A weight of a loss may be left out.
+/// The weight of a loss is optional.
 inline void check_weight(const char* module, const char* option, const Tensor& weight) {
   if (weight.defined()) checks::floating(module, option, weight);
 }
 
-/// One weight for each class.
+/// One weight per class.
 inline void check_class_weight(const char* module, const Tensor& weight) {
   check_weight(module, "weight", weight);
   TANDEM_CHECK(!weight.defined() || weight.dim() == 1, ShapeError, "{}: weight is {}, but must be [classes]", module,

@@ -40,7 +40,7 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
 
 namespace {
 
-/// Padding that keeps the size. Where the two sides differ, the larger is put on both, and the surplus cut off in
+/// Padding that keeps the size. If the two sides differ, both get the larger padding, and the surplus is cut off at the
 /// front.
 Tensor conv2d_same(const Tensor& input, const Tensor& weight, const Conv2dFuncOptions& o) {
   TANDEM_CHECK((*o.stride())[0] == 1 && (*o.stride())[1] == 1, StateError,

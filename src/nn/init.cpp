@@ -112,7 +112,7 @@ Tensor dirac_(Tensor tensor, int64_t groups) {
                to_string(tensor.sizes()));
   tensor.zero_();
   if (tensor.numel() == 0) return tensor;
-  // The ones of a group lie on a diagonal through the middle of the filters.
+  // The ones of a group are on a diagonal through the middle of the filters.
   const int64_t outputs = tensor.size(0) / groups, count = std::min(outputs, tensor.size(1));
   int64_t middle = tensor.storage_offset();
   for (int64_t d = 2; d < tensor.dim(); ++d) middle += tensor.size(d) / 2 * tensor.stride(d);
@@ -135,10 +135,10 @@ double dot(const double* a, const double* b, int64_t n) {
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-/// Makes `count` vectors of `n` numbers, one after another in memory, orthonormal: Q of the QR decomposition with a
-/// positive diagonal of R. Modified Gram-Schmidt: off by the condition number times 2^-53, and by 2^-53 when repeated.
-/// Source: Giraud, Langou and Rozloznik, "The loss of orthogonality in the Gram-Schmidt orthogonalization process"
-/// (2005).
+/// Makes `count` vectors of `n` numbers, one after another in memory, orthonormal: Q of the QR decomposition in which R
+/// has a positive diagonal. Modified Gram-Schmidt: the error is the condition number times 2^-53, and 2^-53 if
+/// repeated. Source: Giraud, Langou and Rozloznik, "The loss of orthogonality in the Gram-Schmidt orthogonalization
+/// process" (2005).
 void orthonormalise(double* vectors, int64_t count, int64_t n) {
   for (int64_t i = 0; i < count; ++i) {
     double* q = vectors + i * n;
@@ -168,7 +168,7 @@ Tensor orthogonal_(Tensor tensor, double gain) {
   Tensor q = randn({rows, columns}, TensorOptions(tensor.dtype() == kDouble ? kDouble : kFloat).device(kCPU))
                  .to(kDouble, false, true);
   if (by_columns) q = q.t().contiguous();
-  const int sweeps = tensor.dtype() == kDouble ? 2 : 1;  // one is enough for what f32 shows
+  const int sweeps = tensor.dtype() == kDouble ? 2 : 1;  // one is enough for f32 accuracy
   for (int i = 0; i < sweeps; ++i) orthonormalise(q.raw<double>(), std::min(rows, columns), std::max(rows, columns));
   if (by_columns) q = q.t();
   return tensor.copy_(q.mul(gain).reshape(tensor.sizes()));

@@ -23,7 +23,7 @@ std::string join(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : name.empty() ? prefix : prefix + "." + name;
 }
 
-/// Calls visit(path, module) for `module` and those below it, each once.
+/// Calls visit(path, module) once for `module` and for each module below it.
 template <class M, class Visit>
 void walk(M& module, const OrderedDict<std::string, std::shared_ptr<Module>>& (*children)(M&), const std::string& path,
           std::unordered_set<const Module*>& seen, const Visit& visit) {
@@ -77,8 +77,8 @@ Module& Module::operator=(const Module& other) {
   return *this;
 }
 
-// A child held by value belongs to no shared_ptr: its copy lies elsewhere, and the registration would go on pointing to
-// the original.
+// A child held by value is not owned by a shared_ptr: its copy has another address, but the copied registration would
+// still refer to the original.
 void Module::check_copyable() const {
   for (const auto& child : children_) {
     TANDEM_CHECK(child.value().use_count() > 0, StateError,
@@ -95,7 +95,7 @@ const std::string& Module::name() const {
 
 namespace {
 
-/// A module inside itself would make every walk over the tree endless.
+/// A cycle would make every walk over the tree endless.
 void check_no_cycle(const char* op, const std::string& name, const Module& parent, const Module& child) {
   const auto inside = child.modules(/*include_self=*/false);
   const bool cycle = &child == &parent || std::any_of(inside.begin(), inside.end(),
@@ -208,7 +208,7 @@ void Module::apply(const ConstNamedModuleApplyFunction& function, const std::str
 
 namespace {
 
-/// The defined tensors of one kind in `module`, and with `recurse` below it, each once.
+/// The defined tensors of one kind in `module` and, with `recurse`, in the modules below it, each once.
 template <class Pick>
 OrderedDict<std::string, Tensor> list_tensors(const Module& module, bool recurse, const Pick& pick, const char* what) {
   OrderedDict<std::string, Tensor> result(what);
@@ -286,7 +286,7 @@ void Module::train(bool on) {
   training_ = on;
 }
 
-/// Puts `moved(t)` in the place of each parameter, buffer and gradient.
+/// Replaces each parameter, buffer and gradient by `moved(t)`.
 void Module::move_tensors(const std::function<Tensor(const Tensor&)>& moved) {
   const WholeOpScope op("Module::to");
   NoGradGuard no_grad;
@@ -351,7 +351,7 @@ StateDict Module::state_dict() const {
 
 namespace {
 
-/// Where each entry of a state goes.
+/// Destination and source tensors of the entries of a state.
 using Copies = std::vector<std::pair<Tensor, Tensor>>;
 
 Copies checked_copies(const StateDict& own, StateReader& reader, bool strict) {

@@ -1,5 +1,5 @@
 #pragma once
-// What the modules' one-line descriptions are made of.
+// Output helper for the modules' one-line descriptions.
 #include <fmt/format.h>
 
 #include <ostream>

@@ -111,7 +111,7 @@ Pool2dParams windows(const char* op, IntArrayRef kernel, IntArrayRef stride, Int
 MemoryFormat layout(const Tensor& x) {
   if (x.dim() != 4) return MemoryFormat::Contiguous;
   const Dims order = dense_strides(x.sizes(), x.strides());
-  // Sizes of 1 make the two orders the same memory; then the strides tell what was meant.
+  // With sizes of 1 both orders can be the same memory; the strides then tell which one was meant.
   return order == channels_last_strides(x.sizes()) && !(order == contiguous_strides(x.sizes()))
              ? MemoryFormat::ChannelsLast
              : MemoryFormat::Contiguous;

@@ -1,4 +1,4 @@
-// Tensor's in-place methods: each is an out-of-place op and the kernel that writes straight into self.
+// Tensor's in-place methods: each combines an out-of-place op with a kernel that writes directly into self.
 #include <cmath>
 
 #include "tandem/autograd/apply.h"
@@ -17,7 +17,7 @@
 namespace tandem {
 namespace {
 
-/// Throws DTypeError when a result of `result` cannot be kept in self: an integer tensor cannot take a fraction.
+/// Throws DTypeError if a result of dtype `result` cannot be stored in self: an integer tensor cannot hold fractions.
 void check_result(const char* op, const Tensor& self, DType result) {
   TANDEM_CHECK(can_cast(result, self.dtype()), DTypeError,
                "{}: the result is {}, which self of {} cannot hold; use the op without the underscore", op,
@@ -29,7 +29,7 @@ void check_broadcast(const char* op, const Tensor& self, const Tensor& other) {
                "{}: other {} does not broadcast to self {}", op, checks::show(other), checks::show(self));
 }
 
-/// self = op(self, other), with `recorded` as the same op for autograd.
+/// self = op(self, other); `recorded` is the same op for autograd.
 const Tensor& binary_(const char* name, const Tensor& self, const Tensor& other, Binary op, bool floating, double alpha,
                       const std::function<Tensor(const Tensor&)>& recorded) {
   checks::defined(name, "self", self);
@@ -44,7 +44,7 @@ const Tensor& binary_(const char* name, const Tensor& self, const Tensor& other,
       [&](const Tensor& y) { backend(y).binary(y, op, y, detail::operand_beside(y, other), alpha); }, recorded);
 }
 
-/// The dtype of op(self): integers stay integers where `exact_on_integers`, else they give f32.
+/// The dtype of op(self): integers stay integers if `exact_on_integers`, else they give f32.
 DType unary_result(const Tensor& self, bool exact_on_integers) {
   return self.is_floating_point() || exact_on_integers ? self.dtype() : kFloat;
 }
@@ -169,7 +169,7 @@ TANDEM_IN_PLACE(tanh, false)
 
 namespace {
 
-/// `source` in the place of `old`, for autograd: nothing flows back into what was overwritten.
+/// Replaces `old` by `source`, for autograd: no gradient flows into the overwritten values.
 Tensor overwrite(const Tensor& old, const Tensor& source) {
   return apply<"copy">(
       [](const Tensor& old, const Tensor& source) {

@@ -1,4 +1,4 @@
-// Tensor::index and its kin, composed of the ops that make views, so that autograd sees them.
+// Tensor::index and related functions, composed of view ops, so that autograd records them.
 #include "tandem/tensor/indexing.h"
 
 #include <cstring>
@@ -23,7 +23,7 @@ using indexing::TensorIndex;
 using Kind = TensorIndex::Kind;
 using Indices = ArrayRef<TensorIndex>;
 
-// How many dimensions of x the indices name, Ellipsis left out.
+// The number of dimensions of x that the indices use, without Ellipsis.
 int64_t check_indices(const char* op, const Tensor& x, Indices indices) {
   checks::defined(op, "the input", x);
   TANDEM_CHECK(!indices.empty(), IndexError, "{}: the list of indices is empty; {{\"...\"}} takes the whole tensor {}",
@@ -48,11 +48,11 @@ int64_t check_indices(const char* op, const Tensor& x, Indices indices) {
   return named;
 }
 
-// The view that the indices describe; x itself when they leave it as it is.
+// The view described by the indices; x itself if they do not change it.
 Tensor view_of(const char* op, const Tensor& x, Indices indices) {
   const int64_t named = check_indices(op, x, indices);
   Tensor y = x;
-  int64_t dim = 0;  // of y, that the next index names
+  int64_t dim = 0;  // the dimension of y for the next index
   for (const TensorIndex& i : indices) {
     switch (i.kind) {
       case Kind::none:
@@ -74,7 +74,7 @@ Tensor view_of(const char* op, const Tensor& x, Indices indices) {
         ++dim;
         break;
       case Kind::boolean:
-        break;  // refused above
+        break;  // rejected above
     }
   }
   return y;
@@ -83,7 +83,7 @@ Tensor view_of(const char* op, const Tensor& x, Indices indices) {
 Tensor read(const Tensor& x, Indices indices) {
   const WholeOpScope op("index");
   const Tensor y = view_of("index", x, indices);
-  return y.is_same(x) ? view(x, x.sizes()) : y;  // a tensor of its own, as with any other index
+  return y.is_same(x) ? view(x, x.sizes()) : y;  // a new tensor, as with any other index
 }
 
 void write(const Tensor& x, Indices indices, const Tensor& value) {

@@ -1,4 +1,4 @@
-// The out= functions: each is the op without `_out`, whose result goes into out's memory.
+// The out= functions: each is the op without `_out`, with the result stored in out's memory.
 #include "tandem/ops/out.h"
 
 #include <array>
@@ -26,7 +26,7 @@ void check_no_grad(const char* name, const char* which, const Tensor& x) {
       name, which, checks::show(x));
 }
 
-/// What every call refuses before it computes.
+/// Checks that every call makes before it computes.
 void check_call(const char* name, const Tensor& out, ArrayRef<Tensor> operands) {
   checks::defined(name, "out", out);
   checks::not_expanded(name, "out", out);
@@ -38,7 +38,7 @@ void check_call(const char* name, const Tensor& out, ArrayRef<Tensor> operands) 
   }
 }
 
-/// Any number may be rounded to a floating out, and any whole number goes into an integer one.
+/// Any result can be rounded to a floating out; integer results can be stored in an integer one.
 void check_dtype(const char* name, const Tensor& out, DType result) {
   TANDEM_CHECK(can_cast(result, out.dtype()), DTypeError,
                "{}: the result is {}, which out {} cannot hold; give an out of {}", name, tandem::name(result),
@@ -57,7 +57,7 @@ const Tensor& write(const char* name, const Tensor& out, ArrayRef<Tensor> operan
   return apply_out(name, out, fitting, operands);
 }
 
-/// out = op(a, b): straight into out where nothing speaks against it, `plain` otherwise.
+/// out = op(a, b): written directly into out if possible, else by `plain`.
 template <class Plain>
 const Tensor& write_binary(const char* name, const Tensor& out, Binary op, const Tensor& a, const Tensor& b,
                            bool floating, Scalar alpha, const Plain& plain) {

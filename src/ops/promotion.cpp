@@ -6,7 +6,7 @@
 namespace tandem {
 namespace {
 
-/// The promoted dtype of each kind of operand; nothing seen yet is Bool with seen == false.
+/// The promoted dtype of one kind of operand; Bool with seen == false if there was none.
 struct Category {
   bool seen = false;
   DType dtype = kBool;
@@ -16,7 +16,7 @@ struct Category {
   }
 };
 
-/// `lower` counts only when it is of a higher category than `higher`.
+/// `lower` counts only if its dtype is of a higher category than that of `higher`.
 Category combine(Category higher, Category lower) {
   if (!higher.seen) return lower;
   if (!lower.seen || is_floating_point(higher.dtype)) return higher;

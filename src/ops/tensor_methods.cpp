@@ -1,4 +1,4 @@
-// Tensor's methods that are ops under another spelling.
+// Tensor methods that forward to ops.
 #include "tandem/base/op_scope.h"
 #include "tandem/ops/activation.h"
 #include "tandem/ops/checks.h"

@@ -1,4 +1,4 @@
-// Tensor's methods that are the ops of layers under another spelling.
+// Tensor methods that forward to the ops of layers.
 #include "tandem/ops/index.h"
 #include "tandem/ops/softmax.h"
 

@@ -1,4 +1,4 @@
-// Adam and AdamW: the same step but for the place of the weight decay.
+// Adam and AdamW, which differ only in where weight decay is applied.
 #include "tandem/optim/adam.h"
 
 #include <typeinfo>
@@ -13,7 +13,7 @@
 namespace tandem::optim {
 namespace {
 
-/// Names and types of one of the two.
+/// Names and types of the two variants.
 struct AdamKind {
   static constexpr const char* name = "Adam";
   static constexpr bool decoupled = false;
@@ -72,8 +72,8 @@ typename Kind::ParamState new_state(const Tensor& p) {
   return state;
 }
 
-/// The calls of one step; `target_of` tells what of a parameter is updated, `state_of` finds its state, `captured_lr`
-/// is the optimizer's. All checks come before the first write.
+/// Builds the calls of one step. `target_of` returns the tensor to update for a parameter, `state_of` its state, and
+/// `captured_lr` is the optimizer's. All checks come before the first write.
 template <class Kind, class TargetOf, class StateOf, class CapturedLr>
 std::vector<AdamCall> make_calls(std::vector<OptimizerParamGroup>& groups, const StepScaling& scaling,
                                  const TargetOf& target_of, const StateOf& state_of, const CapturedLr& captured_lr) {

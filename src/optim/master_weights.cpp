@@ -1,4 +1,4 @@
-// Master weights, and steps that a mode scales: what all optimizers have of both.
+// Master weights and scaled steps: the parts shared by all optimizers.
 #include <mutex>
 
 #include "src/optim/multi_tensor.h"
@@ -21,7 +21,7 @@ std::shared_ptr<StepScaler>& default_scaler() {
   return *scaler;
 }
 
-/// The f32 numbers of bf16 numbers and their remainders. Made on the CPU: for looking and saving, not for a step.
+/// The f32 values of bf16 numbers and their remainders. Computed on the CPU: for inspection and saving, not for steps.
 Tensor joined(const Tensor& param, const Tensor& remainder) {
   const Tensor rounded = param.detach().to(kCPU).contiguous(), low = remainder.to(kCPU).contiguous();
   const Tensor value = empty(param.sizes(), TensorOptions(kFloat).device(kCPU));
@@ -78,7 +78,7 @@ Optimizer::Master* Optimizer::current_master(const Tensor& param) const {
   const bool fits = master.value.defined() && master.value.sizes() == param.sizes() &&
                     master.value.device() == param.device() && (master.value.dtype() == kShort) == split;
   if (fits && master.version == param.impl().data_version()) return &master;
-  // The program has written the parameter. Elements that still are their master, rounded, keep its low bits.
+  // The program has written the parameter. Elements that still equal their rounded master keep its low bits.
   const Tensor now = param.detach();
   if (!fits) {
     check_no_new_state(param);
@@ -87,7 +87,7 @@ Optimizer::Master* Optimizer::current_master(const Tensor& param) const {
   } else if (split && master.given.defined()) {
     master.value.copy_(where(eq(master.given, now), master.value, zeros_like(master.value)));
   } else if (split) {
-    // Which elements those are nobody knows any more.
+    // Those elements can no longer be determined.
     if (param.is_cuda()) {
       cuda::check_not_capturing("a parameter was written since its last step, and dropping its remainder is impossible",
                                 "take a step, or ask for master_params(), before the capture");
@@ -197,7 +197,7 @@ StateCommit StepScaler::prepare_load_state_dict(const StateDict&) {
 
 void Optimizer::plain_step() {
   const std::shared_ptr<StepScaler> scaler = current_step_scaler();
-  // A step() that the scaler itself asks for is the plain one.
+  // A step() called by the scaler itself is a plain step.
   if (!scaler || inside_scaler_) return step(StepScaling{});
   struct Inside {
     bool& flag;

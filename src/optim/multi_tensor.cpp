@@ -38,7 +38,7 @@ Tensor writable_copy(const Tensor& p) {
   const TensorImpl& impl = p.impl();
   if (impl.dtype != kFloat) return {};
   Tensor copy = amp::detail::lasting_buffer(p);
-  // Two holders: the parameter, and `copy` here.
+  // Two owners: the parameter, and `copy` here.
   const bool free = copy.defined() && copy.impl_ptr().use_count() == 2 && copy.impl().storage.use_count() == 1;
   return free && copy.sizes() == p.sizes() ? copy : Tensor();
 }
@@ -122,7 +122,7 @@ void finish(const OptimizerTensors& call, std::initializer_list<const std::vecto
   bump_versions(call.shadows);
   for (size_t i = 0; i < call.shadows.size(); ++i) {
     const Tensor& shadow = call.shadows[i];
-    // Not so a remainder, nor the parameter of a master, which the program may change.
+    // Does not apply to a remainder, nor to the parameter of a master, which the program may change.
     const bool is_cast = shadow.defined() && shadow.is_floating_point() && !shadow.requires_grad();
     if (is_cast) amp::detail::set_lasting_copy(call.params[i], shadow);
   }

@@ -133,7 +133,7 @@ void Optimizer::zero_grad(bool set_to_none) {
   for (const OptimizerParamGroup& group : param_groups_) {
     for (const Tensor& p : group.params()) autograd::zero_grad(p, set_to_none);
   }
-  // A program may have put the parameters' gradients there, as amp::master_params does.
+  // The program may have stored the parameters' gradients there, as amp::master_params does.
   for (const auto& [p, master] : masters_) autograd::zero_grad(master.value, /*set_to_none=*/true);
 }
 
@@ -178,7 +178,7 @@ void visit_group(StateVisitor& visitor, OptimizerParamGroup& group) {
 
 StateDict Optimizer::state_dict() const {
   StateDict state;
-  std::vector<OptimizerParamGroup> groups = param_groups_;  // options that a visitor may have as not const
+  std::vector<OptimizerParamGroup> groups = param_groups_;  // copies: visitors need non-const options
   for_each_group(groups, [&](const std::string& prefix, Tensor numbers, OptimizerParamGroup& group) {
     StateWriter writer(state, prefix);
     writer.tensor("params", numbers);
@@ -233,12 +233,12 @@ StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
   }
   const StateDict of_scaler = state_below(state, kStepScaler);
   reader.set_prefix(std::string(kStepScaler) + ".");
-  for (const auto& item : of_scaler) reader.find(item.key());  // expected, also where there is no scaler to take it
+  for (const auto& item : of_scaler) reader.find(item.key());  // expected keys, even if no scaler uses them
   reader.finish();
   const auto scaler = of_scaler.is_empty() ? nullptr : current_step_scaler();
   const StateCommit load_scaler = scaler ? scaler->prepare_load_state_dict(of_scaler) : [] {};
   for (const OptimizerParamGroup& group : groups) check_options(group.options());
-  // The options are read a second time, into the objects that are there: a program may hold references to them.
+  // The options are read again, into the existing objects: a program may hold references to them.
   return [this, state, states, masters, load_scaler] {
     StateReader checked("load_state_dict", state);
     for_each_group(param_groups_, [&](const std::string& prefix, const Tensor&, OptimizerParamGroup& group) {

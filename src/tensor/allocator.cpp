@@ -1,9 +1,9 @@
 // The caching allocator of the CPU.
 //
-// Blocks of up to 32 KiB are cut from slabs. Every size class has its slabs under a lock of its own, so threads meet
-// only when they use the same size at the same moment; a free block holds the link to the next one in its first bytes.
-// Larger blocks are runs of pages, and so are slabs: sizes share memory through the pool of pages, to which a slab
-// returns when all its blocks are free.
+// Blocks of up to 32 KiB are cut from slabs. Every size class has its own slabs and lock, so threads contend only when
+// they use the same size at the same time. A free block stores the link to the next one in its first bytes. Larger
+// blocks and slabs are runs of pages. Sizes share memory through the page pool, to which a slab returns when all its
+// blocks are free.
 #include "tandem/tensor/allocator.h"
 
 #include <pthread.h>
@@ -22,19 +22,20 @@
 namespace tandem::cpu {
 namespace {
 
-// Two large blocks 2^28 bytes apart, or a power of two times as much, make loops over both 2 to 3 times slower on some
-// processors. The run of a large block begins at a multiple of 64 KiB, the block some pages later: its colour, of which
-// there are 15, an odd number, so that runs at such a distance have different ones.
+// If two large blocks are 2^28 bytes apart, or a power-of-two multiple of that, loops over both are 2 to 3 times slower
+// on some processors. A large block therefore starts some pages after the start of its run, which is a multiple of 64
+// KiB. The number of pages is the block's colour. The number of colours is odd, so that runs at such distances get
+// different colours.
 constexpr size_t kColours = 15;
 constexpr size_t kRunGrain = size_t{64} << 10;
 constexpr size_t kSlabBytes = size_t{64} << 10;
 constexpr size_t kMinBlocksPerSlab = 4;
-// Under AddressSanitizer a block is followed by bytes that nobody may touch.
+// Under AddressSanitizer a block is followed by inaccessible bytes.
 constexpr size_t kRedZone = kPoisoning ? 64 : 0;
 
-struct alignas(128) Bin {  // two cache lines: neighbours are fetched in pairs
+struct alignas(128) Bin {  // two cache lines: adjacent lines are prefetched in pairs
   std::mutex mutex;
-  PageRun* slabs = nullptr;  // those with free blocks
+  PageRun* slabs = nullptr;  // slabs with free blocks
   int64_t allocations = 0;
 };
 
@@ -42,12 +43,12 @@ struct Allocator {
   Bin bins[kNumSizeClasses];
   PagePool pool;
   std::atomic<int64_t> allocated{0}, max_allocated{0}, page_allocations{0};
-  std::atomic<int64_t> peak{0};  // max_allocated that is never reset
+  std::atomic<int64_t> peak{0};  // like max_allocated, but never reset
 };
 
 Allocator& instance();
 
-/// A child of fork() has only the thread that called it: a lock that another thread held would stay locked for ever.
+/// A child of fork() has only the calling thread: a lock held by another thread would stay locked for ever.
 void lock_all() {
   for (Bin& bin : instance().bins) bin.mutex.lock();
   instance().pool.mutex().lock();
@@ -58,7 +59,7 @@ void unlock_all() {
 }
 
 Allocator& instance() {
-  // Never destroyed: tensors in static objects are freed after main.
+  // Never destroyed: static tensors are freed after main.
   static Allocator& allocator = *[] {
     auto* a = new Allocator;
     pthread_atfork([] { lock_all(); }, [] { unlock_all(); }, [] { unlock_all(); });
@@ -73,10 +74,10 @@ void raise_to(std::atomic<int64_t>& peak, int64_t value) {
   }
 }
 
-/// What the pool may hold for `more` bytes of blocks beyond those that are live: a quarter more than ever were live,
-/// which is enough for most mixtures of sizes. A program that repeats itself and needs more space than that between its
-/// blocks must not give memory back and take it again in every step, so whenever memory was given back the limit rises,
-/// to 7/16 more at most. 4 MiB are for the slabs of all size classes.
+/// The bytes that the pool may hold when `more` bytes are added to the live blocks: a quarter above the peak of live
+/// bytes, which is enough for most mixtures of sizes. A repetitive program that needs more space between its blocks
+/// must not return memory and take it again at every step, so the limit rises each time memory was returned, up to 7/16
+/// above the peak. The extra 4 MiB are for the slabs of all size classes.
 size_t limit_with(const Allocator& a, size_t more) {
   const size_t live = static_cast<size_t>(a.allocated.load(std::memory_order_relaxed)) + more;
   const size_t peak = std::max(live, static_cast<size_t>(a.peak.load(std::memory_order_relaxed)));
@@ -134,7 +135,7 @@ void give_small(Allocator& a, void* block, SizeClass c) noexcept {
   slab->free_blocks = new (block) FreeBlock{slab->free_blocks};
   poison(block, c.bytes);
   if (was_full) link(bin, slab);
-  // One slab stays, so that a block which comes and goes does not take its slab along.
+  // The last slab is kept, so that allocating and freeing one block does not allocate and free a slab.
   if (--slab->live_blocks == 0 && (slab->previous_slab || slab->next_slab)) {
     unlink(bin, slab);
     a.pool.give_slab(slab);
@@ -158,7 +159,7 @@ void give_pages(Allocator& a, void* block, size_t bytes) noexcept {
   a.pool.give(PagePool::run_of(bytes >= kLargeBytes ? first_colour(block) : block));
 }
 
-/// A block of block_bytes(bytes), or null.
+/// A block of at least block_bytes(bytes) bytes, or null.
 void* take(Allocator& a, size_t bytes) noexcept {
   return bytes <= kSmallBytes ? take_small(a, size_class(bytes)) : take_pages(a, block_bytes(bytes));
 }

@@ -1,4 +1,4 @@
-// Which backend serves a device type, and what a call of an empty slot says.
+// Selects the backend of a device type, and reports calls of empty slots.
 #include "tandem/backend.h"
 
 #include "tandem/base/check.h"

@@ -1,4 +1,4 @@
-// New tensors without values: the geometry of factories.
+// Uninitialized tensors: the geometry of factories.
 #include <utility>
 
 #include "tandem/base/check.h"
@@ -24,7 +24,7 @@ void check_sizes(IntArrayRef sizes, DType t) {
                to_string(sizes), name(t));
 }
 
-// The bytes that sizes and strides reach.
+// The number of bytes that sizes and strides span.
 size_t bytes_of(IntArrayRef sizes, IntArrayRef strides, DType t) {
   const auto width = static_cast<int64_t>(element_size(t));
   const std::optional<int64_t> extent = extent_of(sizes, strides);
@@ -78,7 +78,7 @@ Tensor allocated(IntArrayRef sizes, IntArrayRef strides, const TensorOptions& op
   return wrap(std::move(storage), sizes, strides, options);
 }
 
-// Every element has an address of its own and there are no gaps.
+// Whether every element has its own address and there are no gaps.
 bool is_dense(const TensorImpl& x) {
   if (x.contiguous) return true;
   const Dims dense = dense_strides(x.sizes, x.strides);
@@ -93,7 +93,7 @@ bool is_dense(const TensorImpl& x) {
 Dims dense_strides(IntArrayRef sizes, IntArrayRef strides) {
   TANDEM_CHECK(sizes.size() == strides.size(), ShapeError, "dense_strides: sizes {} and strides {} differ in length",
                to_string(sizes), to_string(strides));
-  // Insertion sort of the dimensions, fastest first. A stride of 0 says nothing of the order: it stays where it is.
+  // Insertion sort of the dimensions, fastest first. A stride of 0 does not determine an order: it keeps its place.
   const size_t rank = sizes.size();
   Dims order;
   for (size_t d = rank; d-- > 0;) order.push_back(static_cast<int64_t>(d));
@@ -164,7 +164,7 @@ Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options) {
 }
 Tensor from_blob(void* data, IntArrayRef sizes, std::function<void(void*)> deleter, const TensorOptions& options) {
   const OpScope op("from_blob");
-  check_sizes(sizes, options.dtype());  // before their product is taken
+  check_sizes(sizes, options.dtype());  // before multiplying the sizes
   return from_blob(data, sizes, contiguous_strides(sizes), std::move(deleter), options);
 }
 Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options) {

@@ -1,4 +1,4 @@
-// Factories that fill: constants, ranges, random numbers. Geometry is in empty.cpp, data in from_data.cpp.
+// Factories that fill tensors: constants, ranges, random numbers. Geometry is in empty.cpp, data in from_data.cpp.
 #include "tandem/tensor/factories.h"
 
 #include <cmath>
@@ -17,14 +17,15 @@ void fill(const char* op, const Tensor& y, Scalar value) {
   if (y.numel() > 0) backend(y).fill(y, value);
 }
 
-// The dtype that numbers give a tensor: bool, i64 or the default f32.
+// The dtype inferred from a number: bool, i64 or the default f32.
 DType dtype_of_kind(Scalar value) { return value.is_boolean() ? kBool : value.is_integral() ? kLong : kFloat; }
 
 TensorOptions with_default(const TensorOptions& options, DType t) {
   return options.has_dtype() ? options : options.dtype(t);
 }
 
-// The kernels that draw write into the new tensor; a leaf that requires grad is not asked again.
+// Draws random values into the new tensor. requires_grad is off meanwhile, so that a leaf does not fail the write
+// check.
 template <class Draw>
 Tensor drawn(const Tensor& y, const Draw& draw) {
   const bool grad = std::exchange(y.impl().requires_grad, false);
@@ -93,7 +94,7 @@ Tensor arange(Scalar start, Scalar end, Scalar step, const TensorOptions& option
   const TensorOptions o = with_default(options, integral ? kLong : kFloat);
   TANDEM_CHECK(o.dtype() != kBool, DTypeError, "arange: bool holds no range; ask for an integer or floating dtype");
   int64_t count = 0;
-  if (integral) {  // in integers: a double would lose counts above 2^53
+  if (integral) {  // integer arithmetic: a double loses counts above 2^53
     const uint64_t from = static_cast<uint64_t>(start.to_int64()), to = static_cast<uint64_t>(end.to_int64());
     const uint64_t by = static_cast<uint64_t>(step.to_int64());
     const uint64_t span = s > 0 ? to - from : from - to, stride = s > 0 ? by : 0 - by;
@@ -103,7 +104,7 @@ Tensor arange(Scalar start, Scalar end, Scalar step, const TensorOptions& option
   }
   if (count > 0) {
     check_fits("arange", start, o.dtype());
-    // The last integer lies between start and end; only its distance from start may wrap around.
+    // The last integer is between start and end; only its distance from start may overflow.
     check_fits("arange",
                integral ? Scalar(math::add(start.to_int64(), math::mul(count - 1, step.to_int64())))
                         : Scalar(a + s * static_cast<double>(count - 1)),
@@ -124,7 +125,7 @@ Tensor linspace(Scalar start, Scalar end, int64_t steps, const TensorOptions& op
   if (steps > 0) check_fits("linspace", start, host.dtype());
   if (steps > 1) check_fits("linspace", end, host.dtype());
   visit_dtype(host.dtype(), [&](auto zero) {
-    // Counted from the nearer end, in the dtype's compute type, so that both ends are exact. Source: torch.linspace.
+    // Counts from the nearer end, in the dtype's compute type, so that both ends are exact. Source: torch.linspace.
     using T = decltype(zero);
     using C = std::conditional_t<std::is_same_v<T, float> || sizeof(T) == 2, float, double>;
     const C a = start.to<C>(), b = end.to<C>(), step = steps > 1 ? (b - a) / static_cast<C>(steps - 1) : C(0);
@@ -187,8 +188,8 @@ Tensor randperm(int64_t n, std::optional<Generator> generator, const TensorOptio
   TANDEM_CHECK(n >= 0, StateError, "randperm: n = {} is negative; it must be at least 0", n);
   const TensorOptions o = with_default(options, kLong);
   if (n > 0) check_fits("randperm", n - 1, o.dtype());
-  // Made on the CPU for every device, so that the order is the same. Fisher-Yates; the draws have 62 bits, so taking
-  // the remainder favours no place by more than n / 2^62.
+  // Computed on the CPU for every device, so that the order is the same. Fisher-Yates; the draws have 62 bits, so the
+  // remainder biases no place by more than n / 2^62.
   const Tensor draws = randint(int64_t{1} << 62, {n}, std::move(generator), kCPU);
   const Tensor order = arange(n, TensorOptions(kLong).device(kCPU));
   int64_t* p = order.raw<int64_t>();

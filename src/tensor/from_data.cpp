@@ -6,14 +6,14 @@
 namespace tandem {
 namespace {
 
-// libtorch's rule: int is meant as i64 and double as the default f32; other types are taken at their word.
+// libtorch's rule: int becomes i64 and double becomes the default f32; other types keep their dtype.
 DType desired_dtype(DType given) {
   if (given == kInt) return kLong;
   if (given == kDouble) return kFloat;
   return given;
 }
 
-// `host` with the dtype, device and gradient flag asked for.
+// `host` converted to the requested dtype, device and gradient flag.
 Tensor finished(const Tensor& host, const TensorOptions& options) {
   const TensorOptions o = options.has_dtype() ? options : options.dtype(desired_dtype(host.dtype()));
   Tensor y = empty(host.sizes(), o);
@@ -60,7 +60,7 @@ Tensor tensor(const TensorData& data, const TensorOptions& options) {
 
 Tensor tensor_from(const void* data, DType dtype, int64_t count, const TensorOptions& options) {
   const WholeOpScope op("tensor");
-  const Tensor host = from_blob(const_cast<void*>(data), {count}, dtype);  // read once, below
+  const Tensor host = from_blob(const_cast<void*>(data), {count}, dtype);  // only read, below
   return finished(host, options);
 }
 

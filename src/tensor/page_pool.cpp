@@ -1,5 +1,5 @@
-// Free runs are kept in a treap by size and address; a map from page to run finds a run's neighbours and the run of a
-// block. Neither needs memory to take a run back, so that deallocation cannot fail.
+// Free runs are kept in a treap ordered by size and address. A map from page to run finds a run's neighbours and the
+// run of a block. Returning a run to either needs no memory, so deallocation cannot fail.
 #include "src/tensor/page_pool.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ size_t round_up(size_t bytes, size_t grain) { return (bytes + grain - 1) / grain
 char* round_up(char* p, size_t grain) { return p + (grain - reinterpret_cast<uintptr_t>(p) % grain) % grain; }
 char* round_down(char* p, size_t grain) { return p - reinterpret_cast<uintptr_t>(p) % grain; }
 
-// ---- Map from page to run: a table of tables, each of which describes 1 GiB.
+// ---- Map from page to run: a two-level table; each inner table covers 1 GiB.
 
 constexpr int kPageBits = 12, kTableBits = 18, kAddressBits = 48;
 using Table = std::atomic<PageRun*>[size_t{1} << kTableBits];
@@ -29,13 +29,13 @@ std::atomic<Table*>& table_of(const void* address) {
   return tables[reinterpret_cast<uintptr_t>(address) >> (kPageBits + kTableBits)];
 }
 
-/// Makes the tables for [base, base + bytes). False without memory, or for addresses that no table describes.
+/// Creates the tables for [base, base + bytes). False if out of memory, or if the addresses are outside the tables.
 bool make_tables(char* base, size_t bytes) {
   constexpr size_t kReach = size_t{1} << (kPageBits + kTableBits);
   if ((reinterpret_cast<uintptr_t>(base) + bytes) >> kAddressBits != 0) return false;
   for (char* p = base; p < base + bytes; p = round_down(p, kReach) + kReach) {
     if (table_of(p).load(std::memory_order_relaxed)) continue;
-    void* memory = map_memory(sizeof(Table), kPage, false);  // zeroes: null pointers
+    void* memory = map_memory(sizeof(Table), kPage, false);  // zeroed: null pointers
     if (!memory) return false;
     table_of(p).store(static_cast<Table*>(memory), std::memory_order_release);
   }
@@ -47,7 +47,7 @@ std::atomic<PageRun*>& entry(const void* address) {
   return (*table_of(address).load(std::memory_order_acquire))[page & ((size_t{1} << kTableBits) - 1)];
 }
 
-/// The run whose first or last page this is; null also for pages that the pool does not have.
+/// The run whose first or last page this is; null also for pages outside the pool.
 PageRun* run_at(const void* address) {
   if (reinterpret_cast<uintptr_t>(address) >> kAddressBits != 0 || !table_of(address).load()) return nullptr;
   return entry(address).load(std::memory_order_relaxed);
@@ -64,7 +64,7 @@ void set_all(PageRun* run, PageRun* value) {
   }
 }
 
-// ---- Treap: a search tree that is kept in balance by priorities, here hashes of the address.
+// ---- Treap: a search tree balanced by priorities, here hashes of the address.
 
 uint64_t priority(const PageRun* run) {
   return (reinterpret_cast<uintptr_t>(run->base) >> kPageBits) * 0x9e3779b97f4a7c15u;
@@ -108,7 +108,7 @@ void erase(PageRun*& root, PageRun* run) {
   *at = a ? a : b;
 }
 
-/// The smallest run of at least `bytes`, of equal ones that with the lowest address; or null.
+/// The smallest run of at least `bytes`, with the lowest address among equals; or null.
 PageRun* best_fit(PageRun* root, size_t bytes) {
   PageRun* best = nullptr;
   while (root) {
@@ -207,11 +207,11 @@ PageRun* PagePool::split(PageRun* run, size_t bytes) noexcept {
   return rest;
 }
 
-/// Joins `run`, which is in no tree, with its free neighbours.
+/// Joins `run`, which must not be in a tree, with its free neighbours.
 PageRun* PagePool::join(PageRun* run) noexcept {
   const auto absorb = [&](PageRun* first, PageRun* second, PageRun* in_tree) {
     erase(zone(run->large).free, in_tree);
-    set_ends(first, nullptr);  // only ends of runs have entries
+    set_ends(first, nullptr);  // only the ends of runs have entries
     set_ends(second, nullptr);
     first->bytes += second->bytes;
     first->after = second->after;
@@ -225,25 +225,25 @@ PageRun* PagePool::join(PageRun* run) noexcept {
   return run;
 }
 
-/// Addresses far below other mappings, where each zone can grow for long without meeting another.
+/// Chooses addresses far below other mappings, where each zone has room to grow.
 void PagePool::choose_addresses() noexcept {
   constexpr uintptr_t kApart = uintptr_t{256} << 30;
   void* probe = map_memory(kPage, kPage, false);
   const uintptr_t top = reinterpret_cast<uintptr_t>(probe) / kMappingGrain * kMappingGrain;
   if (probe) unmap_memory(probe, kPage);
-  if (top < 8 * kApart) return;  // a small address space: wherever the system likes
+  if (top < 8 * kApart) return;  // a small address space: the system chooses
   zone(false).end = reinterpret_cast<char*>(top - kApart);
   zone(true).end = reinterpret_cast<char*>(top - 3 * kApart);
 }
 
-/// New memory with a free run of at least `bytes`, which is in no tree.
+/// Maps memory and returns a free run of at least `bytes`, which is not in a tree.
 PageRun* PagePool::map(size_t bytes, bool large, size_t limit) noexcept {
   if (reserved() == 0 && !zones_[0].end && !zones_[1].end) choose_addresses();
   Zone& z = zone(large);
   PageRun* last = z.end ? run_at(z.end - kPage) : nullptr;
   if (last && (!last->free || last->large != large)) last = nullptr;
   const size_t missing = round_up(bytes - (last ? last->bytes : 0), kMappingGrain);
-  if (last) erase(z.free, last);  // shrink_to must leave it
+  if (last) erase(z.free, last);  // so that shrink_to cannot release it
   const auto room_for = [&](size_t more) { return limit > more ? limit - more : 0; };
   if (static_cast<size_t>(reserved()) > room_for(missing)) shrink_to(room_for(missing));
   if (z.end) {
@@ -317,7 +317,7 @@ void PagePool::shrink_to(size_t limit) noexcept {
     while (static_cast<size_t>(reserved()) > limit) {
       PageRun* run = largest(z->free);
       if (!run) break;
-      // Whole huge pages only: a part of one is expensive to unmap.
+      // Whole huge pages only: unmapping part of one is expensive.
       char* begin = round_up(run->base, kMappingGrain);
       char* end = round_down(run->base + run->bytes, kMappingGrain);
       if (begin >= end) break;

@@ -1,4 +1,4 @@
-// Page-locked tensors, and tensors that several streams use.
+// Page-locked tensors, and tensors used by several streams.
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
 #include "tandem/cuda/memory.h"

@@ -1,4 +1,4 @@
-// Printing. The rules are those of libtorch 2.x, odd line starts included, since programs compare such text.
+// Printing. Follows libtorch 2.x exactly, including odd line starts, since programs compare such text.
 #include "tandem/tensor/print.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ std::vector<double> values_of(const Tensor& x) {
   return out;
 }
 
-// How the numbers of one vector or matrix are written.
+// The number format of one vector or matrix.
 struct NumberFormat {
   enum class Style { general, fixed, scientific } style = Style::general;
   double scale = 1;
@@ -62,7 +62,7 @@ struct NumberFormat {
   }
 };
 
-// Digits before the decimal point; 0 and below when v is less than 1. Zero counts as one digit.
+// The number of digits before the decimal point; at most 0 if v is below 1. Zero counts as one digit.
 int digits(double v) { return v == 0 ? 1 : static_cast<int>(std::floor(std::log10(v))) + 1; }
 
 NumberFormat choose_format(const double* values, size_t count) {
@@ -106,7 +106,7 @@ void put_matrix(Text& out, const double* values, int64_t rows, int64_t columns, 
     put_scale(out, format.scale);
     if (format.scale != 1) put(out, "{:{}}", "", indent);
     for (int64_t r = 0; r < rows; ++r) {
-      // All rows but the first start one character further right when there is a factor.
+      // With a scale factor, all rows but the first are indented by one more character.
       if (r > 0) put(out, "{:{}}", "", indent + (format.scale != 1 ? 1 : 0));
       for (int64_t c = first; c < end; ++c) {
         format.write(out, values[r * columns + c]);
@@ -116,7 +116,7 @@ void put_matrix(Text& out, const double* values, int64_t rows, int64_t columns, 
   }
 }
 
-// The matrices of the last two dimensions; the first index runs fastest.
+// Prints the matrices of the last two dimensions; the first index varies fastest.
 void put_matrices(Text& out, const std::vector<double>& values, IntArrayRef sizes, int64_t line_size) {
   const size_t outer = sizes.size() - 2;
   const int64_t rows = sizes[outer], columns = sizes[outer + 1];
@@ -167,7 +167,7 @@ std::string str(const Tensor& x, int64_t line_size) {
   try {
     return text_of(x, line_size);
   } catch (const std::bad_alloc&) {
-  } catch (const std::length_error&) {  // more than a vector can hold
+  } catch (const std::length_error&) {  // larger than a container allows
   }
   TANDEM_THROW(OutOfMemoryError,
                "print: the text of {} {} does not fit into memory; print a part, as x.slice(0, 0, 10)",

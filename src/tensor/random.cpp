@@ -43,13 +43,13 @@ PhiloxState Generator::reserve(int64_t numel, DeviceType type) {
   return start;
 }
 
-/// A capture's note of what it draws.
+/// The counters that a capture draws.
 struct Generator::Drawn {
   const uint64_t* slots;
   uint64_t counters = 0;
 };
 
-/// Nothing is drawn while a graph is captured: replays find where the generator stands, and move it on.
+/// Reserves counters in a capture. Nothing is drawn then: each replay reads the generator's state and advances it.
 PhiloxState Generator::reserve_in(cuda::Capture& capture, uint64_t counters) {
   std::shared_ptr<void>& note = capture.note(state_.get());
   if (!note) {
@@ -104,12 +104,12 @@ void check_floating(const char* op, const Tensor& x) {
                op, name(x.dtype()));
 }
 
-// A number for each element, from the given generator or the default one.
+// Reserves a random number for each element, from the given generator or the default one.
 PhiloxState positions(std::optional<Generator>& generator, const Tensor& x) {
   return (generator ? *generator : default_generator()).reserve(x.numel(), x.device().type());
 }
 
-// The largest magnitude that a dtype holds, as far as int64 can say it.
+// The range of a dtype, clamped to int64.
 struct Range {
   int64_t low, high;
 };

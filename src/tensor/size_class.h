@@ -1,6 +1,6 @@
 #pragma once
-// Sizes of the CPU allocator's blocks. Small blocks have size classes: multiples of 64 bytes up to 512, then 8 steps
-// per power of two, so that a block is at most an eighth larger than what was asked for. Larger blocks are whole pages.
+// Block sizes of the CPU allocator. Small blocks have size classes: multiples of 64 bytes up to 512, then 8 steps per
+// power of two, so that a block is at most an eighth larger than requested. Larger blocks are whole pages.
 #include <bit>
 #include <cstddef>
 
@@ -8,8 +8,8 @@ namespace tandem::cpu {
 
 inline constexpr size_t kAlignment = 64;
 inline constexpr size_t kPage = 4096;
-inline constexpr size_t kSmallBytes = size_t{32} << 10;    ///< up to here blocks have size classes
-inline constexpr size_t kLargeBytes = size_t{2} << 20;     ///< from here on blocks have pages of their own, coloured
+inline constexpr size_t kSmallBytes = size_t{32} << 10;    ///< blocks up to here have size classes
+inline constexpr size_t kLargeBytes = size_t{2} << 20;     ///< blocks from here on have their own pages, coloured
 inline constexpr size_t kMaxBlockBytes = size_t{1} << 46;  ///< more than a process can address
 inline constexpr int kNumSizeClasses = 8 + (15 - 9) * 8;
 

@@ -44,7 +44,7 @@ void StateWriter::optional_tensor(const std::string& name, Tensor& value, const 
 // ---- reading
 
 namespace {
-/// A key for a message; an object that is one number or tensor has no names in it.
+/// The text of a key in messages; the key is empty if the whole object is one number or tensor.
 std::string shown(const std::string& key) { return key.empty() ? "it" : "'" + key + "'"; }
 }  // namespace
 

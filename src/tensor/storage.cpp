@@ -1,4 +1,4 @@
-// Storage: where blocks come from and go to.
+// Storage: allocation and release of blocks.
 #include "tandem/tensor/storage.h"
 
 #include <mutex>
@@ -11,7 +11,7 @@
 namespace tandem {
 namespace {
 
-/// Held while one thread applies a postponed factor and others wait for it. Few blocks ever have one at a time.
+/// Held while a thread applies a postponed factor. One mutex suffices: few blocks have a pending factor at a time.
 std::mutex& pending_mutex() {
   static std::mutex mutex;
   return mutex;
@@ -24,7 +24,7 @@ Storage::Storage(size_t bytes, Device device) : data_(nullptr), bytes_(bytes), d
     data_ = cpu::allocate(bytes);
     return;
   }
-  backend(device.type());  // throws DeviceError where the device is absent
+  backend(device.type());  // throws DeviceError if the device is absent
   const cuda::DeviceGuard on(device);
   if (device.index() < 0) device_ = Device(kCUDA, cuda::current_device());
   data_ = cuda::allocate(bytes);
@@ -56,8 +56,8 @@ void Storage::resolve_pending() {
   const std::lock_guard lock(pending_mutex());
   PendingScale* pending = pending_.load(std::memory_order_relaxed);
   if (!pending) return;
-  pending->apply();                                    // when it throws, the factor is still to be applied
-  pending_.store(nullptr, std::memory_order_release);  // only now may others read
+  pending->apply();                                    // if it throws, the factor stays pending
+  pending_.store(nullptr, std::memory_order_release);  // other threads may read only from here on
   delete pending;
 }
 

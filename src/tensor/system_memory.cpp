@@ -1,4 +1,4 @@
-// mmap with alignment, huge pages and AddressSanitizer's poison.
+// mmap with alignment and huge pages, and AddressSanitizer's poisoning.
 #include "src/tensor/system_memory.h"
 
 #include <sys/mman.h>
@@ -13,7 +13,7 @@ namespace tandem::cpu {
 
 void* map_memory(size_t bytes, size_t alignment, bool huge_pages) noexcept {
   constexpr size_t kPage = 4096;
-  const size_t slack = alignment - kPage;  // mmap aligns to pages: map more and give the ends back
+  const size_t slack = alignment - kPage;  // mmap aligns to pages: map more and unmap the ends
   void* raw = ::mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (raw == MAP_FAILED) return nullptr;
   const uintptr_t start = reinterpret_cast<uintptr_t>(raw);
@@ -23,14 +23,14 @@ void* map_memory(size_t bytes, size_t alignment, bool huge_pages) noexcept {
     ::munmap(reinterpret_cast<void*>(block + bytes), end - block - bytes);
   }
   void* result = reinterpret_cast<void*>(block);
-  if (huge_pages) ::madvise(result, bytes, MADV_HUGEPAGE);  // advice: a kernel without huge pages may refuse
+  if (huge_pages) ::madvise(result, bytes, MADV_HUGEPAGE);  // only advice: a kernel without huge pages may refuse
   return result;
 }
 
 void* map_memory_at(void* address, size_t bytes) noexcept {
   void* block = ::mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (block == MAP_FAILED) return nullptr;
-  if (block != address) {  // without MAP_FIXED the address is a wish
+  if (block != address) {  // without MAP_FIXED the address is only a hint
     ::munmap(block, bytes);
     return nullptr;
   }
@@ -39,7 +39,7 @@ void* map_memory_at(void* address, size_t bytes) noexcept {
 }
 
 bool unmap_memory(void* block, size_t bytes) noexcept {
-  unpoison(block, bytes);  // another mmap may get these addresses
+  unpoison(block, bytes);  // a later mmap may get these addresses
   if (::munmap(block, bytes) == 0) return true;
   poison(block, bytes);
   return false;

@@ -4,15 +4,15 @@
 
 namespace tandem::cpu {
 
-/// `bytes` (a multiple of 4096) of zeroed memory whose address is a multiple of `alignment` (a power of two, at least
-/// 4096); null when the system refuses.
+/// Maps `bytes` (a multiple of 4096) of zeroed memory at a multiple of `alignment` (a power of two, at least 4096).
+/// Null if the system refuses.
 void* map_memory(size_t bytes, size_t alignment, bool huge_pages) noexcept;
-/// The same at `address`, with huge pages; null when the system refuses or something else is there.
+/// The same at `address`, with huge pages. Null if the system refuses or the addresses are in use.
 void* map_memory_at(void* address, size_t bytes) noexcept;
-/// False when the system refuses, which has a limit on the number of mappings: the memory then stays as it was.
+/// False if the system refuses, as it limits the number of mappings; the memory then stays mapped.
 bool unmap_memory(void* block, size_t bytes) noexcept;
 
-/// Under AddressSanitizer, reports every access to the range until unpoison; otherwise nothing.
+/// Under AddressSanitizer, makes every access to the range an error until unpoison(); otherwise does nothing.
 void poison(void* block, size_t bytes) noexcept;
 void unpoison(void* block, size_t bytes) noexcept;
 

@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-// True when the dimensions, visited from the fastest to the slowest, follow each other without gaps.
+// Whether the dimensions, in the given order from fastest to slowest, leave no gaps.
 template <class Order>
 bool dense_in_order(const Dims& sizes, const Dims& strides, const Order& order) {
   int64_t expected = 1;
@@ -94,7 +94,7 @@ const void* Tensor::const_pointer(std::optional<DType> expected) const {
 
 Tensor Tensor::data() const {
   TensorImpl& t = checked("data");
-  // Writes through the result raise a version that nobody else looks at: as with a pointer that has escaped.
+  // Writes through the result do not raise this tensor's version: treated like an escaped pointer.
   t.storage->set_pointer_escaped();
   ++t.generation;
   Tensor x = make_view(*this, t.sizes, t.strides, t.offset);

@@ -1,5 +1,5 @@
-// Convolutions with N, H, W, C activations. Weights lie plain and are packed into oneDNN's own order for each call,
-// their gradients unpacked: a few per cent of the call's time.
+// Convolutions with N, H, W, C activations. Weights have a plain layout: each call packs them into oneDNN's layout and
+// unpacks their gradients, which takes a few per cent of its time.
 #include "kernels/cpu/onednn/primitives.h"
 #include "tandem/tensor/factories.h"
 
@@ -33,7 +33,7 @@ Desc plain_weight(const Array& w, int64_t groups) {
 
 Desc in_any_order(const Desc& desc) { return {desc.get_dims(), desc.get_data_type(), dnnl::memory::format_tag::any}; }
 
-// Forward descriptions double as the hint that backward ones ask for.
+// Forward descriptors also serve as the hints that backward ones require.
 convolution_forward::primitive_desc describe_forward(const Desc& y, const Desc& x, const Desc& weight, const Desc& bias,
                                                      const Geometry& g) {
   const dnnl::primitive_attr attr;
@@ -80,14 +80,14 @@ Plan make_backward_data(const Array& gx, const Array& gy, const Array& weight, c
 
 Plan make_backward_weight(const Array& gweight, const Array& gbias, const Array& gy, const Array& x,
                           const Conv2dParams& p) {
-  // oneDNN 3.2 (jit_avx512_core_bf16) copies each row of a 16-bit x apart, one piece per column of the stride. Of a row
-  // narrower than the stride it leaves pieces unwritten, yet multiplies them: garbage times 0, NaN where that is inf or
-  // NaN.
+  // oneDNN 3.2 (jit_avx512_core_bf16) copies each row of a 16-bit x into separate pieces, one per column of the stride.
+  // If a row is narrower than the stride, some pieces stay uninitialized but are still multiplied by 0, which gives NaN
+  // if they contain inf or NaN.
   if (is_reduced_floating_point(x.dtype) && x.sizes[3] < p.stride[1]) return {};
   const Desc dy = desc_of(gy), src = desc_of(x), plain = plain_weight(gweight, p.groups), any = in_any_order(plain);
   const Desc db = gbias ? desc_of(gbias) : Desc();
   const Geometry g(p);
-  // A forward pass has weights of x's dtype: the hint with gweight's would be refused.
+  // In the forward pass the weights have x's dtype: a hint with gweight's dtype would be refused.
   const Desc weight(plain.get_dims(), src.get_data_type(), dnnl::memory::format_tag::any);
   const auto hint = describe_forward(dy, src, weight, db, g);
   if (!hint) return {};
@@ -113,7 +113,7 @@ Plan make_backward_weight(const Array& gweight, const Array& gbias, const Array&
 
 Tensor buffer(size_t bytes) { return empty({static_cast<int64_t>(bytes)}, TensorOptions(kByte).device(kCPU)); }
 
-// The weights at `data` in the order that the plan's primitive wants; `holder` keeps them.
+// The weights at `data` in the layout of the plan's primitive; `holder` owns the copy.
 void* packed_weight(const Plan& plan, void* data, Tensor& holder) {
   if (!plan.repack) return data;
   holder = buffer(plan.packed_bytes);

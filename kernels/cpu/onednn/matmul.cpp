@@ -1,8 +1,8 @@
-// Matrix products: oneDNN's matmul, or its inner product where that is the faster one.
+// Matrix products by oneDNN's matmul, or by its inner product if that is faster.
 //
-// Which one is decided by rule, not by timing, so that a program computes the same numbers every time it runs. As
-// measured with 3.2 on 512 x 4096 x 4096: on AVX-512 matmul wins forward and backward; on AMX matmul wins forward, and
-// the inner product's backward passes take about half of matmul's time.
+// The choice follows a fixed rule, not timing, so that a program computes the same numbers in every run. Measured with
+// 3.2 on 512 x 4096 x 4096: on AVX-512 matmul is faster forward and backward. On AMX matmul is faster forward, but the
+// backward passes of the inner product take about half of matmul's time.
 #include "kernels/cpu/onednn/primitives.h"
 
 namespace tandem::cpu::onednn {
@@ -33,7 +33,7 @@ Call make_backward_data(const Array& d, const Array& a, const Array& b) {
 
 Call make_backward_weights(const Array& gweight, const Array& gbias, const Array& gy, const Array& x) {
   const Desc dw = desc_of(gweight), dy = desc_of(gy), src = desc_of(x);
-  // A forward pass has weights of x's dtype: the hint with gweight's would be refused.
+  // In the forward pass the weights have x's dtype: a hint with gweight's dtype would be refused.
   const auto hint = forward_hint(src, Desc(dw.get_dims(), src.get_data_type(), dw.get_strides()), dy);
   if (!hint) return {};
   const Desc db = gbias ? desc_of(gbias) : Desc();

@@ -1,4 +1,4 @@
-// The engine, and each thread's cache of primitives: least recently used ones go first.
+// The engine, and each thread's LRU cache of primitives.
 #include "kernels/cpu/onednn/primitives.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr size_t kMaxPlans = 1024;
 
 dnnl::engine make_engine() {
 #if defined(__x86_64__)
-  // oneDNN 3.2 leaves the f16 instructions of AMX alone unless asked. What the user limits by environment stays.
+  // oneDNN 3.2 uses AMX's f16 instructions only on request. A limit set in the environment is respected.
   if (!std::getenv("ONEDNN_MAX_CPU_ISA") && !std::getenv("DNNL_MAX_CPU_ISA")) {
     dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_amx_fp16);
   }
@@ -31,7 +31,7 @@ dnnl::engine make_engine() {
   return {dnnl::engine::kind::cpu, 0};
 }
 
-// A primitive is laid out for the threads that it will run on.
+// A primitive is prepared for a number of threads.
 int threads_here() {
 #if defined(_OPENMP)
   if (omp_in_parallel()) return 1;
@@ -43,14 +43,14 @@ struct HashKey {
   size_t operator()(const Key& key) const { return key.hash(); }
 };
 
-// Per thread, since oneDNN's primitives share their thread's scratchpad.
+// One cache per thread, since a thread's oneDNN primitives share a scratchpad.
 struct PlanCache {
-  std::list<std::pair<const Key*, Plan>> plans;  // the most recently used first; keys lie in `index`
+  std::list<std::pair<const Key*, Plan>> plans;  // most recently used first; the keys are in `index`
   std::unordered_map<Key, decltype(plans)::iterator, HashKey> index;
 };
 
-// Destructors of static objects may call ops when what oneDNN and this thread keep has been destroyed. From then on
-// oneDNN refuses all calls, and the backend's own loops compute.
+// Destructors of static objects may call ops after oneDNN's state and this thread's cache are destroyed. From then on
+// every call is refused, and the backend's own loops compute.
 constinit std::atomic<bool> process_ends{false};
 constinit thread_local bool thread_ends = false;
 
@@ -82,7 +82,7 @@ void check(dnnl_status_t status, const char* what) {
 }  // namespace
 
 dnnl::engine& engine() {
-  static dnnl::engine& engine = *new dnnl::engine(make_engine());  // for destructors of static objects too
+  static dnnl::engine& engine = *new dnnl::engine(make_engine());  // never destroyed: static destructors use it
   return engine;
 }
 
@@ -93,7 +93,7 @@ bool has_isa(dnnl::cpu_isa isa) {
 
 bool computes_in(DType dtype) {
 #if defined(__x86_64__)
-  if (dtype == DType::BF16) return has_isa(dnnl::cpu_isa::avx512_core_bf16);  // below it is emulated: slower than f32
+  if (dtype == DType::BF16) return has_isa(dnnl::cpu_isa::avx512_core_bf16);  // else emulated: slower than f32
   if (dtype == DType::F16) return has_isa(dnnl::cpu_isa::avx512_core_fp16);
 #endif
   return dtype != DType::F64;
@@ -180,7 +180,7 @@ Call::Call(dnnl::primitive primitive, std::initializer_list<Argument> arguments)
 
 void Call::run(std::initializer_list<void*> data) const {
   note_parallel_work();
-  // The C functions: the C++ ones build a hash map per call.
+  // Uses the C functions: the C++ ones build a hash map per call.
   auto pointer = data.begin();
   for (const dnnl_exec_arg_t& argument : arguments_) {
     check(dnnl_memory_set_data_handle(argument.memory, *pointer++), "take an argument");
@@ -206,7 +206,7 @@ const Plan& find_plan(const Key& key, Plan (*make)(void* context), void* context
   } catch (const dnnl::error& error) {
     fail(error.status, "make a primitive", error.what());
   }
-  // After oneDNN's own static objects, and so destroyed before them.
+  // Constructed after oneDNN's own static objects, hence destroyed before them.
   static const struct End {
     ~End() { process_ends = true; }
   } end;
@@ -234,8 +234,8 @@ void Plan::pack(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
 
 bool reorder(const Array& dst, const Array& src) {
   if (dst.rank == 0 || type_of(dst.dtype) == dnnl::memory::data_type::undef) return false;
-  // oneDNN 3.2 moves 16-bit numbers by way of f32: for f16 slowly, and for bf16 with instructions that make subnormal
-  // numbers 0.
+  // oneDNN 3.2 moves 16-bit numbers through f32: slowly for f16, and for bf16 with instructions that flush subnormal
+  // numbers to 0.
   if (is_reduced_floating_point(dst.dtype)) return false;
   Key key(Key::Op::reorder);
   key.add(dst);

@@ -1,5 +1,5 @@
 #pragma once
-// What the files of this folder share: the engine, descriptors, and each thread's cache of primitives.
+// Shared by the files of this folder: the engine, descriptors, and each thread's cache of primitives.
 #include <cstddef>
 #include <initializer_list>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -10,12 +10,12 @@
 namespace tandem::cpu::onednn {
 
 dnnl::engine& engine();
-/// True when oneDNN may use these instructions of an x86-64 processor.
+/// Whether oneDNN may use these instructions of an x86-64 processor.
 bool has_isa(dnnl::cpu_isa isa);
 dnnl::memory::data_type type_of(DType dtype);
 dnnl::memory::desc desc_of(const Array& array);
 
-/// What tells one primitive from another.
+/// Identifies a primitive.
 class Key {
  public:
   enum class Op : uint8_t { matmul, linear_backward_weight, convolution, backward_data, backward_weight, reorder };
@@ -42,7 +42,7 @@ class Call {
   Call() = default;
   Call(dnnl::primitive primitive, std::initializer_list<Argument> arguments);
   explicit operator bool() const { return static_cast<bool>(primitive_); }
-  /// `data`: one pointer per argument, in their order; more are ignored. Throws BackendError.
+  /// `data`: one pointer per argument, in order; extra pointers are ignored. Throws BackendError.
   void run(std::initializer_list<void*> data) const;
 
  private:
@@ -51,17 +51,17 @@ class Call {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
-/// What one call of this backend runs. Without `main`, oneDNN refused.
+/// The primitives that one call of this backend runs. `main` is empty if oneDNN refused.
 struct Plan {
   Call main;
-  Call repack;              ///< weights from plain to `main`'s own order, or back; empty when that is plain
-  size_t packed_bytes = 0;  ///< of the weights in `main`'s own order
+  Call repack;              ///< weights from the plain layout to `main`'s, or back; empty if equal
+  size_t packed_bytes = 0;  ///< size of the weights in `main`'s layout
 
   /// Sets `repack`: arguments to, from.
   void pack(const dnnl::memory::desc& from, const dnnl::memory::desc& to);
 };
 
-/// The thread's plan for `key`, made by `make` at the first call. Valid until the thread's next find_plan.
+/// Returns the thread's plan for `key`, created by `make` at the first call. Valid until the thread's next find_plan.
 const Plan& find_plan(const Key& key, Plan (*make)(void* context), void* context);
 template <class Make>
 const Plan& find_plan(const Key& key, Make&& make) {
@@ -69,9 +69,9 @@ const Plan& find_plan(const Key& key, Make&& make) {
       key, [](void* context) { return (*static_cast<std::remove_reference_t<Make>*>(context))(); }, &make);
 }
 
-/// True for the name of an implementation that is worth running.
+/// Whether this implementation, given by name, is fast enough to use.
 bool is_fast(const char* implementation);
-/// True when `pd` holds a description of a fast implementation.
+/// Whether `pd` describes a fast implementation.
 template <class PrimitiveDesc>
 bool is_fast(const PrimitiveDesc& pd) {
   return pd && is_fast(pd.impl_info_str());

@@ -1,6 +1,6 @@
-// unscale and check_finite over rows. f16 and bf16 are widened, multiplied in f32 and rounded once to nearest even.
-// inf and NaN are looked for in the bits of the f32 product, against the limit from which the storage type has only
-// inf.
+// unscale and check_finite over rows. f16 and bf16 are widened, multiplied in f32 and rounded once to nearest even. inf
+// and NaN are detected from the bits of the f32 product: those at or above the limit from which values round to inf in
+// the storage type.
 #include "kernels/cpu/simd/amp.h"
 
 #include "kernels/cpu/simd/convert16.h"
@@ -9,7 +9,7 @@
 namespace tandem::cpu::TANDEM_SIMD {
 namespace {
 
-constexpr int64_t kBlock = 64;  // a few vectors, so that loads of the next block overlap with the work on this one
+constexpr int64_t kBlock = 64;  // a few vectors, so that loads of the next block overlap with work on this one
 
 TANDEM_MATH bool any(uint32_t bits) { return (bits & 0x80000000u) != 0; }
 

@@ -1,12 +1,12 @@
 #pragma once
-// The row functions behind unscale and check_finite.
+// The row functions of unscale and check_finite.
 #include <cstdint>
 
 #include "kernels/cpu/simd/dispatch.h"
 
 namespace tandem::cpu {
 
-/// All return true when x_i * factor, rounded to the storage type, is inf or NaN for some i.
+/// All return true if x_i * factor, rounded to the storage type, is inf or NaN for any i.
 struct AmpTable {
   /// x_i = x_i * factor, rounded.
   bool (*unscale_f32)(float* x, int64_t n, float factor);

@@ -1,5 +1,5 @@
-// Blocks of batch normalisation, by the formulas of math/norm.h. Contract: batch_norm.h; the sums of a block are held
-// in T, and the caller adds blocks up in f64.
+// Blocks of batch normalisation, by the formulas of math/norm.h. Contract: batch_norm.h. The sums of a block are in T;
+// the caller adds blocks up in f64.
 #include "kernels/cpu/simd/batch_norm.h"
 
 #include "tandem/math/norm.h"
@@ -7,7 +7,7 @@
 namespace tandem::cpu::TANDEM_SIMD {
 namespace {
 
-/// Columns that are worked on together, as a constant: so their sums and parameters stay in registers.
+/// Number of columns processed together, a constant so that their sums and parameters stay in registers.
 constexpr int64_t kStrip = 64;
 
 /// Calls f(first column, columns) for strips of the columns.
@@ -19,7 +19,7 @@ TANDEM_MATH void for_each_strip(int64_t n, F f) {
   if (j < n) f(j, n - j);
 }
 
-/// a[c] += f(i, c), b[c] += g(i, c, f(i, c)) for each element i of column c, or of the one channel.
+/// a[c] += f(i, c), b[c] += g(i, c, f(i, c)) for each element i of column c, or of the single channel.
 template <bool kColumns, class T, class F, class G>
 TANDEM_MATH void add_pairs(T* __restrict a, T* __restrict b, int64_t rows, int64_t n, F f, G g) {
   if constexpr (kColumns) {
@@ -72,7 +72,7 @@ void sum(T* __restrict sum, const T* __restrict x, int64_t rows, int64_t n) {
   }
 }
 
-/// y[i] = f(i, c) for each element i of column c, or of the one channel.
+/// y[i] = f(i, c) for each element i of column c, or of the single channel.
 template <bool kColumns, class T, class F>
 TANDEM_MATH void map(T* __restrict y, int64_t rows, int64_t n, F f) {
   if constexpr (kColumns) {

@@ -1,13 +1,13 @@
 #pragma once
-// The block functions behind batch_norm, for f32 and f64.
+// The block functions of batch_norm, for f32 and f64.
 #include <cstdint>
 
 #include "kernels/cpu/simd/dispatch.h"
 
 namespace tandem::cpu {
 
-/// Functions over a block of `rows` rows of `n` values. The parameters (mean and so on) and sums have one entry per
-/// column, where columns are channels, or one entry in all, where the block belongs to one channel.
+/// Functions over a block of `rows` rows of `n` values. Parameters (mean and so on) and sums have one entry per column
+/// if columns are channels, or a single entry if the block belongs to one channel.
 template <class T>
 struct BatchNormBlocks {
   /// sum += x.
@@ -29,7 +29,7 @@ struct BatchNormTable {
   BatchNormBlocks<float> columns_f32, single_f32;
   BatchNormBlocks<double> columns_f64, single_f64;
 
-  /// For blocks whose columns are channels, or for blocks of one channel.
+  /// The functions for blocks whose columns are channels, or for blocks of one channel.
   template <class T>
   const BatchNormBlocks<T>& of(bool columns) const {
     if constexpr (sizeof(T) == sizeof(float)) {

@@ -1,5 +1,5 @@
 // Loops over the binary formulas of math/binary.h, and where: one per formula and compute type, vectorised by the
-// compiler. Contract: y_i depends on a_i and b_i alone; results of one level do not depend on n or alignment.
+// compiler. Contract: y_i depends only on a_i and b_i; results at one SIMD level do not depend on n or alignment.
 #include "tandem/math/binary.h"
 
 #include "kernels/cpu/simd/elementwise.h"

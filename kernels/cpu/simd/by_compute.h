@@ -1,5 +1,5 @@
 #pragma once
-// A table for each compute type: f32 (which f16 and bf16 are widened to), f64 and i64.
+// One table per compute type: f32 (to which f16 and bf16 are widened), f64 and i64.
 #include <cstdint>
 
 #include "kernels/cpu/simd/dispatch.h"

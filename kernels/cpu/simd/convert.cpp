@@ -17,7 +17,7 @@ void load(C* dst, const void* src, int64_t n) {
   for (int64_t i = 0; i < n; ++i) dst[i] = static_cast<C>(s[i]);
 }
 
-constexpr int64_t kBlock = 256;  // of the floats between a 16-bit type and a third one
+constexpr int64_t kBlock = 256;  // floats in the buffer between a 16-bit type and another type
 
 template <class C, class Format>
 void load16(C* dst, const void* src, int64_t n) {
@@ -70,7 +70,7 @@ void store16(void* dst, const C* src, int64_t n) {
   }
 }
 
-/// In the order of enum DType. A bool in memory is a byte of 0 or 1.
+/// In the order of enum DType. A bool is stored as a byte of 0 or 1.
 template <class C>
 constexpr ConvertTable<C> table() {
   return {{load<C, uint8_t>, load<C, int8_t>, load<C, int16_t>, load<C, int32_t>, load<C, int64_t>, load16<C, F16>,

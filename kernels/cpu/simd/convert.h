@@ -5,8 +5,8 @@
 
 namespace tandem::cpu {
 
-/// Indexed by dtype. Source and destination must not overlap. Rounds once, to nearest even; floating to integer
-/// truncates (what does not fit gives no particular value); to bool: whether it is not 0.
+/// Indexed by dtype. Source and destination must not overlap. Rounds once, to nearest even. Floating to integer
+/// truncates (out-of-range values give unspecified results). Conversion to bool is x != 0.
 template <class C>
 struct ConvertTable {
   void (*load[kNumDTypes])(C* dst, const void* src, int64_t n);

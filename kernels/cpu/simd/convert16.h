@@ -1,13 +1,13 @@
 #pragma once
-// Rows of f16 or bf16 to f32 and back, for files under simd/. To 16 bits: round to nearest even, NaN stays NaN; the
-// results are those of base/half.h on every instruction set. No branches, so that plain loops vectorise.
+// Conversion of rows between f32 and f16 or bf16, for files under simd/. Narrowing rounds to nearest even and NaN stays
+// NaN; the results equal those of base/half.h on every instruction set. Branch-free, so that plain loops vectorise.
 #include <cstdint>
 
 #include "tandem/base/macros.h"
 #include "tandem/math/amp.h"
 #if defined(__AVX2__)
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 on its own _mm512_undefined_*: PR 105593
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // false positive in GCC 12's own header: PR 105593
 #include <immintrin.h>
 #pragma GCC diagnostic pop
 #endif
@@ -20,7 +20,7 @@ struct F16 {
   TANDEM_MATH static float widen(uint16_t h) {
     const uint32_t sign = (static_cast<uint32_t>(h) & 0x8000u) << 16;
     const uint32_t shifted = (static_cast<uint32_t>(h) & 0x7fffu) << 13;
-    // The multiplication moves the exponent's bias from 15 to 127, for subnormals too.
+    // The multiplication changes the exponent's bias from 15 to 127, for subnormals too.
     const uint32_t finite = __builtin_bit_cast(uint32_t, __builtin_bit_cast(float, shifted) * 0x1p112f);
     return __builtin_bit_cast(float, sign | (shifted >= 0x0f800000u ? shifted | 0x7f800000u : finite));
   }
@@ -117,8 +117,8 @@ TANDEM_MATH void narrow_row(const float* __restrict x, uint16_t* __restrict y, i
   for (; i < n; ++i) y[i] = Format::narrow(x[i]);
 }
 
-/// The same past the caches, for rows that nobody reads soon: saves reading the lines that are overwritten. The caller
-/// ends a series of these with stream_fence().
+/// The same with non-temporal stores, for rows that are not read soon: saves reading the lines that are overwritten.
+/// The caller ends a series of these with stream_fence().
 template <class Format>
 TANDEM_MATH void narrow_row_stream(const float* __restrict x, uint16_t* __restrict y, int64_t n) {
   int64_t i = 0;

@@ -1,4 +1,4 @@
-// The choice of the SIMD level, made at the first use.
+// Selects the SIMD level, at the first use.
 #include "kernels/cpu/simd/dispatch.h"
 
 #include <atomic>
@@ -17,7 +17,7 @@ bool simd_level_available(SimdLevel level) {
   switch (level) {
     case SimdLevel::baseline:
       return true;
-    case SimdLevel::avx2:  // processors with AVX2 have F16C, which clang 14 cannot ask for
+    case SimdLevel::avx2:  // processors with AVX2 have F16C, which clang 14's __builtin_cpu_supports does not know
       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     case SimdLevel::avx512:
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

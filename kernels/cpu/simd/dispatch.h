@@ -1,18 +1,19 @@
 #pragma once
-// Which of the instruction sets that kernels/cpu/simd/ is compiled for runs on this processor.
+// Selects the instruction set, among those that kernels/cpu/simd/ is compiled for, to use on this processor.
 //
 // A file under simd/ is compiled once per level (cmake/simd.cmake) and defines a table of functions:
 //
-//   // optim_table.h                                        // simd/optim.cpp
+//   // simd/optim.h                                         // simd/optim.cpp
 //   struct OptimTable { void (*sgd)(...); };                namespace tandem::cpu::TANDEM_SIMD {
 //   TANDEM_SIMD_TABLE(OptimTable, optim_table)              const OptimTable optim_table = {sgd};
 //                                                           }
 //
-// and other files call `cpu::optim_table().sgd(...)`.
+// Other files call `cpu::optim_table().sgd(...)`.
 //
-// In files under simd/, whatever may be compiled out of line must lie in the namespace TANDEM_SIMD or in an unnamed one
-// inside it: the linker merges equal names, and a copy compiled for AVX-512 must not serve an older processor. So no
-// std:: templates there, and from headers only what is marked TANDEM_MATH (always inlined).
+// In files under simd/, everything that may be compiled out of line must be in the namespace TANDEM_SIMD or in an
+// unnamed namespace inside it. The linker merges equal names, and a copy compiled for AVX-512 must not be used on an
+// older processor. So these files use no std:: templates, and from headers only functions marked TANDEM_MATH (always
+// inlined).
 #include <cstdint>
 
 namespace tandem::cpu {
@@ -20,12 +21,12 @@ namespace tandem::cpu {
 enum class SimdLevel : uint8_t { baseline, avx2, avx512 };
 inline constexpr SimdLevel kSimdLevels[] = {SimdLevel::baseline, SimdLevel::avx2, SimdLevel::avx512};
 
-/// True when this build and this processor can run the level.
+/// Whether this build and this processor can run the level.
 bool simd_level_available(SimdLevel level);
-/// The level in use: the highest available, or the one that the environment variable TANDEM_SIMD names (baseline, avx2
-/// or avx512), if that is available.
+/// The level in use: the highest available one, or the one named by the environment variable TANDEM_SIMD (baseline,
+/// avx2 or avx512), if that is available.
 SimdLevel simd_level();
-/// For tests: changes the level; it must be available. Not to be called while kernels run.
+/// For tests: changes the level, which must be available. Must not be called while kernels run.
 void set_simd_level(SimdLevel level);
 /// "baseline", "avx2" or "avx512".
 const char* name(SimdLevel level);

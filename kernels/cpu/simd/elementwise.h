@@ -1,6 +1,6 @@
 #pragma once
-// Tables of the element-wise formulas over contiguous runs of a compute type. Operands may be the same memory, or else
-// must not overlap. A function returns false when the formula is not defined over T.
+// Tables of the element-wise formulas over contiguous runs of a compute type. Operands must be the same memory or not
+// overlap. A function returns false if the formula is not defined over T.
 #include "kernels/compute.h"
 #include "kernels/cpu/simd/by_compute.h"
 #include "tandem/backend.h"

@@ -1,5 +1,5 @@
-// Rows of layer normalisation, by the formulas of math/norm.h. Sums of a row are taken in blocks of the row's type, and
-// the blocks added up in f64: so their error does not grow with the length of the row.
+// Rows of layer normalisation, by the formulas of math/norm.h. Sums of a row are computed in blocks of the row's type,
+// and the blocks are added up in f64, so the error does not grow with the length of the row.
 #include "kernels/cpu/simd/layer_norm.h"
 
 #include "tandem/math/norm.h"
@@ -36,8 +36,8 @@ void moments(const T* x, int64_t n, double* mean, double* variance) {
     squares += static_cast<double>(block);
     rest += static_cast<double>(block_rest);
   }
-  // The deviations' own mean corrects both: it is what rounding took from the first sum. For a row of one value, that
-  // error would be all that the result shows.
+  // The mean of the deviations is the rounding error of the first sum, and corrects both results. For a row of one
+  // value the uncorrected result would consist of that error alone.
   const double error = rest / static_cast<double>(n);
   *mean = static_cast<double>(centre) + error;
   *variance = squares / static_cast<double>(n) - error * error;

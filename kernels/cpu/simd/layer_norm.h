@@ -1,5 +1,5 @@
 #pragma once
-// The row functions behind layer_norm, for f32 and f64.
+// The row functions of layer_norm, for f32 and f64.
 #include <cstdint>
 
 #include "kernels/cpu/simd/dispatch.h"
@@ -8,7 +8,7 @@ namespace tandem::cpu {
 
 template <class T>
 struct LayerNormRows {
-  /// Mean and biased variance, in two passes of which the second corrects the first; sums of blocks are added up in
+  /// Mean and biased variance in two passes, of which the second corrects the first. Sums of blocks are added up in
   /// f64.
   void (*moments)(const T* x, int64_t n, double* mean, double* variance);
   /// y = (x - mean) rstd weight + bias.

@@ -1,5 +1,5 @@
-// Optimizer updates over rows, in f32 by the formulas of math/optim.h; 16-bit gradients are widened, shadows rounded to
-// nearest even. Element i of the results depends on element i of the operands alone.
+// Optimizer updates over rows, in f32 by the formulas of math/optim.h. 16-bit gradients are widened, shadows rounded to
+// nearest even. Element i of the results depends only on element i of the operands.
 #include "kernels/cpu/simd/optim.h"
 
 #include "kernels/cpu/simd/convert16.h"
@@ -7,7 +7,7 @@
 namespace tandem::cpu::TANDEM_SIMD {
 namespace {
 
-// A unit of the update and its shadow are a few vectors each, so that loads of the next units overlap with them.
+// A unit of the update and its shadow take a few vectors each, so that loads of the next units overlap with them.
 constexpr int64_t kUnit = 64;
 
 TANDEM_MATH const float* gradient(const OptimRows& r, int64_t begin, int64_t n, float* buffer) {
@@ -30,7 +30,7 @@ TANDEM_MATH void write_shadow(const OptimRows& r, int64_t begin, int64_t n) {
   }
 }
 
-/// body(gradient of the part's first element, first element, count) over the rows.
+/// Calls body(gradient of the part's first element, first element, count) for parts of the rows.
 template <class Body>
 TANDEM_MATH void update(const OptimRows& r, const Body& body) {
   if (r.g_type == RowType::f32 && r.shadow_type == RowType::none) {
@@ -38,7 +38,7 @@ TANDEM_MATH void update(const OptimRows& r, const Body& body) {
     return;
   }
   float wide[kUnit];
-  // Streaming shadows want whole cache lines: a short first unit brings them to a boundary.
+  // Non-temporal stores of shadows need whole cache lines: a short first unit aligns them.
   const int64_t to_line = r.shadow_type == RowType::none
                               ? 0
                               : static_cast<int64_t>((64 - reinterpret_cast<uintptr_t>(r.shadow) % 64) % 64 / 2);

@@ -1,5 +1,5 @@
-// Rows of pooling, vectorised over channels, or over outputs when channels do not lie innermost. Contract: pool.h; sums
-// are held in T.
+// Rows of pooling, vectorised over channels, or over outputs if channels are not innermost. Contract: pool.h; sums are
+// in T.
 #include "kernels/cpu/simd/pool.h"
 
 #include "tandem/math/arithmetic.h"
@@ -9,11 +9,11 @@ namespace {
 
 TANDEM_MATH int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/// Channels that are worked on together, as a constant: so that short rows of channels run without loop overhead.
+/// Number of channels processed together, a constant so that short rows of channels have no loop overhead.
 constexpr int64_t kStrip = 32;
 
-/// Calls f(k, output element, input element, n, step) for runs in which tap k joins output elements at distance 1 to
-/// input elements at distance `step`. For each output, taps come in rising order.
+/// Calls f(k, output element, input element, n, step) for runs in which tap k maps consecutive output elements to input
+/// elements at distance `step`. The taps of each output come in ascending order.
 template <class F>
 TANDEM_MATH void for_each_run(const PoolTaps& t, F f) {
   if (t.lanes > 1) {
@@ -32,8 +32,7 @@ TANDEM_MATH void for_each_run(const PoolTaps& t, F f) {
     }
     return;
   }
-  if (t.kernel >
-      t.in) {  // a window with more taps than inputs is mostly padding: by outputs, whose taps inside are few
+  if (t.kernel > t.in) {  // mostly padding: go by outputs, which have few taps inside the image
     for (int64_t o = 0; o < t.out; ++o) {
       const int64_t from = o * t.stride - t.padding, end = end_tap(from, t.in, t.kernel, t.dilation);
       for (int64_t k = first_tap(from, t.dilation); k < end; ++k) {
@@ -48,7 +47,7 @@ TANDEM_MATH void for_each_run(const PoolTaps& t, F f) {
     const int64_t end = offset >= t.in ? 0 : smaller(t.out, (t.in - 1 - offset) / t.stride + 1);
     if (begin >= end) continue;
     const int64_t from = begin * t.stride + offset;
-    // The common steps as constants, for which the compiler shuffles instead of gathering.
+    // The common steps are constants, so that the compiler shuffles instead of gathering.
     if (t.stride == 1) {
       f(k, begin, from, end - begin, int64_t{1});
     } else if (t.stride == 2) {
@@ -76,12 +75,12 @@ void start(T* __restrict best, T* __restrict cell, const PoolTaps& t, T first) {
 template <class T>
 TANDEM_MATH void take_larger(T& best, T& cell, T v, T number) {
   const T b = best, c = cell;
-  const bool takes = !(v <= b) & (b == b);  // larger or NaN, and no NaN before it
+  const bool takes = !(v <= b) & (b == b);  // larger or NaN, unless best is already NaN
   best = takes ? v : b;
   cell = takes ? number : c;
 }
 
-/// A strip of one output's channels, held in registers over its taps.
+/// A strip of one output's channels, kept in registers over its taps.
 template <class T>
 TANDEM_MATH void max_strip(T* best, T* cell, const T* x, int64_t from, const PoolTaps& t, T first) {
   T strip[kStrip], cells[kStrip];

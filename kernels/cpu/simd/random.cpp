@@ -1,5 +1,5 @@
-// Random numbers from Philox lanes. Contract: math/philox.h. The lanes are the same bits at every level; normal numbers
-// may differ in the last place between levels.
+// Random numbers from Philox lanes. Contract: math/philox.h. The lanes have the same bits at every SIMD level; normal
+// numbers may differ in the last place between levels.
 #include "kernels/cpu/simd/random.h"
 
 #include "tandem/math/philox.h"
@@ -7,7 +7,7 @@
 namespace tandem::cpu::TANDEM_SIMD {
 namespace {
 
-/// math::philox for a group of counters side by side: lane by lane, round by round, as vector code wants it.
+/// math::philox for a group of counters at a time, lane by lane and round by round, so that it vectorises.
 void lanes(uint32_t* lanes, uint64_t seed, uint64_t counter, uint32_t block, int64_t counters) {
   constexpr int kGroup = 32;
   for (int64_t first = 0; first < counters; first += kGroup) {

@@ -1,5 +1,5 @@
 #pragma once
-// Table of random numbers by the rules of math/philox.h, over runs of lanes that begin at a counter's first lane.
+// Table of random numbers by the rules of math/philox.h, over runs of lanes that start at a counter's first lane.
 #include "kernels/cpu/simd/dispatch.h"
 
 namespace tandem::cpu {

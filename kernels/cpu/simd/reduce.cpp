@@ -1,6 +1,6 @@
 // Folds of contiguous rows and of columns. Contract: the order of operations depends on n alone, not on alignment or
-// the number of threads, and but for squared deviations not on the instruction set. f32 elements are summed in f32 over
-// at most 32 terms, those results in f64; products and squares are f64 from the start.
+// the number of threads and, except for squared deviations, not on the instruction set. f32 elements are summed in f32
+// over at most 32 terms, and those sums in f64; products and squares are f64 from the start.
 #include "kernels/cpu/simd/reduce.h"
 
 #include "tandem/math/reduce.h"
@@ -8,7 +8,7 @@
 namespace tandem::cpu::TANDEM_SIMD {
 namespace {
 
-/// What a lane of a fold over T holds.
+/// The type of a lane in a fold over T.
 template <class Op, class T>
 struct LaneOf {
   using type = T;
@@ -26,7 +26,7 @@ struct LaneOf<math::fold::squared_deviation, float> {
   using type = double;
 };
 
-/// n <= kBlock elements. Element i goes to lane i % kLanes, so that compilers keep the lanes in vector registers.
+/// Folds n <= kBlock elements. Element i goes to lane i % kLanes, so that compilers keep the lanes in vector registers.
 template <class Op, class T, class Lane>
 Lane fold_block(const T* x, int64_t n, Lane shift) {
   constexpr int kLanes = sizeof(Lane) == 4 ? 32 : 16;
@@ -119,7 +119,7 @@ void columns(Fold fold, Accumulator<T>* acc, const T* x, int64_t rows, int64_t r
   }
 }
 
-// Always inlined, kernels/fold.h's have no address.
+// Wrappers: the functions of kernels/fold.h are always inlined and have no address.
 template <class A>
 A combine(Fold fold, A a, A b) {
   return kernels::combine(fold, a, b);

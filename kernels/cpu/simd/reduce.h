@@ -1,5 +1,5 @@
 #pragma once
-// Table of folds: many elements of a compute type into one accumulator, or into a row of them.
+// Table of folds: reduce many elements of a compute type to one accumulator or to a row of them.
 #include "kernels/cpu/simd/by_compute.h"
 #include "kernels/fold.h"
 
@@ -8,7 +8,7 @@ namespace tandem::cpu {
 using kernels::Accumulator;
 using kernels::Fold;
 
-/// The widest block of columns that ReduceTable::columns takes.
+/// The largest number of columns that ReduceTable::columns accepts.
 inline constexpr int64_t kFoldColumns = 1024;
 
 template <class T>

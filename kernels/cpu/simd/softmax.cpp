@@ -1,5 +1,5 @@
 // Softmax and cross entropy of a row. Contract: f32 terms are summed in f32 over groups of at most 32, the groups in
-// f64; the order depends on n alone. A row of -inf only gives NaN, as in PyTorch.
+// f64; the order depends on n alone. A row of only -inf gives NaN, as in PyTorch.
 #include "kernels/cpu/simd/softmax.h"
 
 #include "tandem/math/reduce.h"
@@ -11,7 +11,7 @@ namespace {
 constexpr int kLanes = 32;
 constexpr int64_t kBlock = 1024;
 
-/// combine over i < n of term(i), in lanes that stay in registers; `nothing` is what changes nothing.
+/// Combines term(i) for i < n, in lanes that stay in registers; `nothing` is the neutral element.
 template <class T, class Term, class Combine>
 TANDEM_MATH T fold(int64_t n, T nothing, Term term, Combine combine) {
   T lanes[kLanes];

@@ -10,7 +10,7 @@ struct SoftmaxTable {
   void (*backward)(T* gx, const T* gy, const T* y, int64_t n, bool log);
   /// The row's maximum, and log(sum exp(x - max)).
   void (*normaliser)(T* max, T* log_sum, const T* x, int64_t n);
-  /// gx = s softmax(x): what is left to do is the target.
+  /// gx = s softmax(x); the caller subtracts s at the target.
   void (*cross_entropy_backward)(T* gx, const T* x, int64_t n, T max, T log_sum, T s);
 };
 

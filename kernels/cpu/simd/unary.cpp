@@ -1,5 +1,5 @@
 // Loops over the unary formulas of math/unary.h: one per formula and compute type, vectorised by the compiler.
-// Contract: y_i depends on x_i alone; results of one level do not depend on n or alignment.
+// Contract: y_i depends only on x_i; results at one SIMD level do not depend on n or alignment.
 #include "tandem/math/unary.h"
 
 #include "kernels/cpu/simd/elementwise.h"
@@ -31,7 +31,7 @@ bool run(Unary op, Y* y, const T* x, int64_t n, T a, T b) {
   return false;
 }
 
-/// sin and cos beyond the reach of their vector formulas.
+/// sin and cos of arguments outside the range of their vector formulas. Returns false if there are none.
 bool large_trig(Unary op, float* y, const float* x, int64_t n) {
   float largest = 0;
 #pragma omp simd reduction(max : largest)

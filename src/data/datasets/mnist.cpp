@@ -1,4 +1,4 @@
-// MNIST: finding the files, and making tensors of them.
+// MNIST: finds the files and converts them to tensors.
 #include "tandem/data/datasets/mnist.h"
 
 #include <cstdlib>
@@ -15,7 +15,8 @@ namespace {
 constexpr int64_t kSide = 28;
 constexpr const char* kTrainImages = "train-images";
 
-/// The path of `name` ("train-images" with its rank), plain or compressed, in the first folder that has it; else "".
+/// The path of `name` ("train-images") with the given rank, plain or compressed, in the first folder that contains it;
+/// "" if none does.
 std::string find(const std::string& root, const char* name, int rank) {
   namespace fs = std::filesystem;
   for (const char* folder : {"", "raw", "MNIST/raw", "FashionMNIST/raw"}) {

@@ -1,4 +1,4 @@
-// StackedDataset: gathering.
+// StackedDataset: gathers batches.
 #include "tandem/data/datasets/stacked.h"
 
 #include "tandem/base/check.h"

@@ -23,13 +23,13 @@ M* exactly(Module* module) {
   return typeid(*module) == typeid(M) ? static_cast<M*>(module) : nullptr;
 }
 
-/// True when autocast treats `op` and relu behind it as it treats them fused.
+/// Whether autocast treats `op` followed by relu in the same way as the fused op.
 bool has_policy_of(const char* op, const char* fused) {
   return amp::get_policy(op) == amp::get_policy(fused) && amp::get_policy("relu") == amp::Cast::keep;
 }
 
-/// second(first(x)) as one op, whose bits are the same; undefined where there is none, or where a call hook would miss
-/// the tensor between the two.
+/// second(first(x)) as one op with the same bits. Undefined if there is no such op, or if a call hook would miss the
+/// tensor between the two.
 Tensor forward_fused(Module* first, Module* second, const Tensor& x) {
   if (!exactly<ReLUImpl>(second) || first->call_hook() || second->call_hook()) return {};
   if (const auto* m = exactly<LinearImpl>(first); m && has_policy_of("linear", "linear_relu")) {
@@ -114,7 +114,7 @@ void ModuleListImpl::insert(size_t index, std::shared_ptr<Module> module) {
   TANDEM_CHECK(index <= modules_.size(), IndexError,
                "ModuleList: cannot insert at {}, the size is {}; give a number up to the size", index, modules_.size());
   TANDEM_CHECK(module, StateError, "ModuleList: cannot insert null; construct the module first");
-  register_module(std::to_string(modules_.size()), module);  // refuses a module that contains this list
+  register_module(std::to_string(modules_.size()), module);  // throws if the module contains this list
   modules_.insert(modules_.begin() + static_cast<std::ptrdiff_t>(index), std::move(module));
   children_.clear();
   for (size_t i = 0; i < modules_.size(); ++i) children_.insert(std::to_string(i), modules_[i]);

@@ -7,7 +7,7 @@
 namespace tandem::nn {
 namespace {
 
-/// The options with the weights as the module holds them now: they may have been moved.
+/// The options with the module's current weights, which may have been moved.
 template <class Options>
 Options with_weight(Options options, const Tensor& weight) {
   options.weight(weight);
