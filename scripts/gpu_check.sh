@@ -105,7 +105,8 @@ PY
 # ---- steps
 
 # step NAME SECONDS COMMAND...: runs the command once, with its log and exit status in $out. In a stage with a time
-# limit, steps that no longer fit are left for the next call. Exit status 77: the machine lacks something that the step needs.
+# limit, steps that no longer fit are left for the next call. Exit status 77 means that the machine lacks something that
+# the step needs.
 step() {
   local name=$1 limit=$2 status=0
   shift 2
