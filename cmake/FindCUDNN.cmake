@@ -1,12 +1,12 @@
-# Finds cuDNN: cudnn.h and libcudnn.so, in CUDNN_ROOT (also laid out as Python's nvidia/cudnn), the CUDA toolkit or the
-# system's paths. Gives the target CUDNN::cudnn and the variable CUDNN_VERSION.
+# Finds cuDNN (cudnn.h and libcudnn.so) in CUDNN_ROOT (which may have the layout of Python's nvidia/cudnn), the CUDA
+# toolkit or the system's paths. Defines the target CUDNN::cudnn and the variable CUDNN_VERSION.
 find_package(CUDAToolkit QUIET)
 set(cudnn_hints ${CUDNN_ROOT} $ENV{CUDNN_ROOT} ${CUDAToolkit_TARGET_DIR} ${CUDAToolkit_LIBRARY_ROOT})
 find_path(
   CUDNN_INCLUDE_DIR cudnn.h
   HINTS ${cudnn_hints} ${CUDAToolkit_INCLUDE_DIRS}
   PATH_SUFFIXES include)
-# Python's package has no libcudnn.so, only libcudnn.so.9; NAMES_PER_DIR, so that it comes before the system's.
+# Python's package has only libcudnn.so.9, no libcudnn.so. NAMES_PER_DIR makes it take precedence over the system's.
 find_library(
   CUDNN_LIBRARY
   NAMES cudnn libcudnn.so.9 NAMES_PER_DIR

@@ -1,17 +1,17 @@
 # tandem_simd_sources(tandem a.cpp b.cpp ...)
 #
-# Compiles each file once per instruction set and adds the objects to the target. TANDEM_SIMD names the set in each
-# compilation (baseline, avx2 or avx512) and serves as the namespace of what the file defines:
+# Compiles each file once per instruction set and adds the objects to the target. In each compilation TANDEM_SIMD is the
+# name of the set (baseline, avx2 or avx512), which the file uses as the namespace of its definitions:
 #
 #   namespace tandem::cpu::TANDEM_SIMD { void add(...) { ... } }
 #
-# so the three versions link side by side, and the caller picks one at run time. TANDEM_SIMD_<set>=1 is defined too, for
-# #if. Off x86-64, and with -DTANDEM_BASELINE_ONLY=ON, there is only baseline.
+# So the three versions can be linked together, and the caller picks one at run time. TANDEM_SIMD_<set>=1 is defined
+# too, for #if. On processors other than x86-64, and with -DTANDEM_BASELINE_ONLY=ON, there is only baseline.
 #
-# The linker keeps one copy of an inline function or template that several objects define out of line. If it kept the
-# copy compiled for AVX-512, an older processor would die in code that looks harmless. So everything that these files
-# leave out of line must carry the instruction set's name: keep their helpers in the namespace above, and mark what they
-# use from headers always-inline. tests/check_simd_symbols.py checks the objects.
+# If several objects define an inline function or template out of line, the linker keeps one copy. If it kept the copy
+# compiled for AVX-512, an older processor would crash in unrelated code. So all code in these files that is not inlined
+# must have the instruction set in its name: keep helpers in the namespace above, and mark functions from headers as
+# always-inline. tests/check_simd_symbols.py checks the objects.
 set(TANDEM_SIMD_SETS baseline)
 set(TANDEM_SIMD_FLAGS_baseline "")
 if(NOT TANDEM_BASELINE_ONLY AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
@@ -22,7 +22,7 @@ endif()
 if(TANDEM_BASELINE_ONLY)
   add_compile_definitions(TANDEM_BASELINE_ONLY)
 endif()
-# Compiled with optimisation in every build type (the last -O wins): unoptimised vector code takes minutes.
+# Compiled with optimisation in every build type (the last -O wins): unoptimised vector code would run for minutes.
 set(TANDEM_SIMD_FLAGS -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast -fopenmp-simd)
 if(TANDEM_SANITIZE)
   list(TRANSFORM TANDEM_SIMD_FLAGS REPLACE "^-O3$" "-O2")

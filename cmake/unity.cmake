@@ -1,10 +1,10 @@
 # tandem_unity_sources(target a.cpp b.cpp ...)
 #
-# Adds the files to the target, those of one folder compiled together, up to eight in one translation unit: what they
-# all include is parsed and instantiated once, which halves the time of a clean build. With -DTANDEM_UNITY_BUILD=OFF
-# (the dev preset) each file is a translation unit: a change then compiles less, and a missing #include shows.
+# Adds the files to the target and compiles those of one folder together, up to eight in one translation unit. Common
+# headers are then parsed and instantiated once, which halves the time of a clean build. With -DTANDEM_UNITY_BUILD=OFF
+# (the dev preset) each file is a translation unit: a change recompiles less, and a missing #include shows.
 #
-# Files of one folder therefore share their anonymous namespace: its names must differ.
+# Files of one folder can share an anonymous namespace, so their names in it must differ.
 set(TANDEM_UNITY_FILES 8)
 
 function(tandem_unity_sources target)

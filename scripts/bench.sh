@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Builds the benchmarks (Release) and compares training steps with libtorch's: build/release/benchmarks/train_bench.
-# The peer is built where scripts/torch_venv.sh has put PyTorch; without it tandem is measured alone.
+# The libtorch program is built if scripts/torch_venv.sh has installed PyTorch; otherwise tandem is measured alone.
 #
 # Usage: scripts/bench.sh [train_bench arguments...]     --json FILE, --quick, --only recipe/bf16,... ; --help lists them
 #        scripts/bench.sh --build                        only builds
-# On a machine with other work on it, `chrt -f 1 scripts/bench.sh` (as root) keeps that work from disturbing.
+# On a machine with other work on it, run `chrt -f 1 scripts/bench.sh` (as root), so that the work does not disturb.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 binaries=$root/build/release/benchmarks
@@ -22,7 +22,7 @@ build_peer() {
     return
   fi
   echo "bench: building the peer" >&2
-  # libtorch_cpu alone: libtorch itself would load the CUDA libraries.
+  # Link libtorch_cpu only: libtorch itself would load the CUDA libraries.
   "${CXX:-g++}" -std=c++20 -O3 -DNDEBUG -I"$root/benchmarks" -I"$root" -isystem "$torch/include" \
     -isystem "$torch/include/torch/csrc/api/include" "${sources[@]}" -o "$peer.part" -L"$torch/lib" \
     -Wl,-rpath,"$torch/lib" -ltorch_cpu -lc10

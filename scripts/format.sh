@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Formats the C++ and CUDA sources with clang-format 14 (Debian 12's); other versions differ in details.
 #
-# Usage: scripts/format.sh            rewrites what is not formatted
-#        scripts/format.sh --check    names it and exits 1
+# Usage: scripts/format.sh            rewrites files that are not formatted
+#        scripts/format.sh --check    lists them and exits 1
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Proves the CUDA backend on a machine with a GPU, without a network: all tests on the GPU, compute-sanitizer over fewer
-# of them, training steps beside the machine's PyTorch, and what single kernels reach. Steps that have run are not
-# repeated: after an interruption the same command goes on.
+# Checks the CUDA backend on a machine with a GPU, without a network: runs all tests on the GPU and some of them under
+# compute-sanitizer, compares training steps with the machine's PyTorch, and measures single kernels. Steps that have
+# run are not repeated: after an interruption the same command continues.
 #
 # Usage: scripts/gpu_check.sh [--package DIR] [--out DIR] [--arch N] [--retry] [--stage NAME]...
-#   --package DIR   only builds: puts DIR/package.tar.xz there, stripped binaries and what they need for another machine
-#   --arch N        compute capability to build for: 90 for a package, otherwise that of the GPU at hand
+#   --package DIR   only builds: writes DIR/package.tar.xz, stripped binaries and their libraries for another machine
+#   --arch N        compute capability to build for; default: 90 for a package, otherwise that of this GPU
 #   --stage NAME    tests, sanitizer, benchmarks, memory or kernels; by default all of them, one after another.
-#                   It ends after 8 minutes at most, with exit status 75 when something is left: call again to go on
+#                   It ends after 8 minutes at most, with exit status 75 if steps are left: call again to continue
 #   --retry         repeats steps that failed
-#   With a package at hand (default: build/gpu_package, or $TANDEM_GPU_PACKAGE) the stages run from there; one that was
-#   built here is brought up to date first. Results of other binaries than those at hand are dropped.
-# Results: OUT/summary.json and OUT/summary.txt (default: build/gpu_results), one log for each step beside them.
+#   If there is a package (default: build/gpu_package, or $TANDEM_GPU_PACKAGE), the stages run from it; a package that
+#   was built here is updated first. Results of other binaries are deleted.
+# Results: OUT/summary.json, OUT/summary.txt and one log for each step (default: build/gpu_results).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-readonly kSlice=460 # seconds of a stage that is called by name
+readonly kSlice=460 # time limit in seconds of a stage that is called by name
 readonly kUnfinished=75
 readonly kBuild=build/gpu
 package=${TANDEM_GPU_PACKAGE:-build/gpu_package}
@@ -49,7 +49,8 @@ done
 
 # ---- the package
 
-# What the machine itself must have: the core of its C library, the driver, and CUDA's libraries.
+# Libraries that are not packed: those that the machine itself must have (the core of its C library, the driver, CUDA's
+# libraries), and libtandem, which is copied separately.
 readonly kTheirs='/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*|libcuda|libcudart|libcublas[^/]*|libcudnn[^/]*|libnccl|libnv[^/]*|libtandem)\.so'
 
 build_package() {
@@ -77,14 +78,14 @@ build_package() {
 unpack_package() {
   [[ ! -f $package/package.tar.xz || $package/bin/.unpacked -nt $package/package.tar.xz ]] && return
   rm -rf "$package"/{bin,lib,.part}
-  # Python's own tarfile: xz itself may not be there.
+  # Python's tarfile, because xz may not be installed.
   python3 -m tarfile -e "$package/package.tar.xz" "$package/.part"
   mv "$package/.part"/* "$package/"
   rmdir "$package/.part"
   touch "$package/bin/.unpacked"
 }
 
-# Folders with cuBLAS and cuDNN: a toolkit's, or those of Python's nvidia packages.
+# Prints the folders with cuBLAS and cuDNN: those of a toolkit or of Python's nvidia packages.
 cuda_folders() {
   local folder
   for folder in "${CUDA_PATH:-/usr/local/cuda}/lib64" /usr/local/nvidia/lib64 /usr/lib/x86_64-linux-gnu; do
@@ -103,8 +104,9 @@ PY
 
 # ---- steps
 
-# step NAME SECONDS COMMAND...: runs it once, with its log and exit status in $out. In a stage with a time limit, what
-# would not fit any more is left for the next call. Exit status 77 means that there was nothing to run it with.
+# step NAME SECONDS COMMAND...: runs the command once, with its log and exit status in $out. In a stage with a time
+# limit, steps that no longer fit are left for the next call. Exit status 77 means that the machine lacks something that
+# the step needs.
 step() {
   local name=$1 limit=$2 status=0
   shift 2
@@ -127,7 +129,7 @@ step() {
   echo "gpu_check: $name: $verdict, $((SECONDS - start)) s"
 }
 
-# test_step BINARY SHARDS DEVICE: one step for each shard, so that none is long. DEVICE is the tests' default device.
+# test_step BINARY SHARDS DEVICE: one step for each shard, to keep steps short. DEVICE is the tests' default device.
 test_step() {
   local name=$1 shards=$2 device=$3 shard
   for ((shard = 0; shard < shards; shard++)); do
@@ -159,8 +161,8 @@ with_sanitizer() {
   "$sanitizer" --tool "$1" --error-exitcode 9 "$package/bin/$2" "${@:3}"
 }
 
-# The kernels of the backend once each, in f32 and f16: out of bounds, races in shared memory, reads of what nobody
-# wrote, barriers that not all threads reach.
+# Runs each kernel of the backend once, in f32 and f16, to find accesses out of bounds, races in shared memory, reads of
+# uninitialized memory, and barriers that not all threads reach.
 sanitizer() {
   local tool dtype shard
   export package
@@ -209,7 +211,7 @@ benchmarks() {
   done
 }
 
-# The CNN of 420 and 1000 channels: its step and peak memory at batch 590 in f32 and at 1000 in AMP, and the largest
+# The CNN of 420 and 1000 channels: its step and peak memory with batch 590 in f32 and 1000 in AMP, and the largest
 # batch that fits.
 memory() {
   local run precision batch variant
@@ -226,7 +228,7 @@ memory() {
   done
 }
 
-# Single kernels: matrix products, passes over memory beside a copy, convolutions.
+# Single kernels: matrix products, passes over memory compared with a copy, convolutions.
 kernels() {
   local group
   for group in products passes convolutions launches; do
@@ -254,7 +256,7 @@ if [[ $(cat "$out/binaries.sha256" 2>/dev/null) != "$binaries" ]]; then
   rm -f "$out"/*.{status,seconds,log,json}
   echo "$binaries" >"$out/binaries.sha256"
 fi
-# For our programs alone: PyTorch brings its own. The package's libraries are found by the programs' own paths.
+# For tandem's programs only: PyTorch brings its own CUDA libraries. The programs find the package's by their rpath.
 cuda_libraries=(env "LD_LIBRARY_PATH=$(cuda_folders | paste -sd:):${LD_LIBRARY_PATH-}")
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader >"$out/gpu.txt" 2>&1 ||
   echo "no GPU: nvidia-smi failed" >"$out/gpu.txt"

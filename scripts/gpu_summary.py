@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
-"""Puts what scripts/gpu_check.sh left in a folder into summary.json and summary.txt, and prints the latter.
+"""Summarises the results of scripts/gpu_check.sh in a folder in summary.json and summary.txt, and prints the latter.
 
-Beside each ratio to PyTorch stand the goals, what it must be and what it may become (docs/benchmarks.md), and on an H200
-beside the kernels what was predicted of them. Exits 1 when there was no GPU, a step or test failed, or the tests that ran
-were not on the GPU.
+The summary shows the required and the ambitious goal next to each ratio to PyTorch (docs/benchmarks.md) and, on an
+H200, the predictions next to the kernels. Exits 1 if there was no GPU, if a step or test failed, or if the tests did
+not run on the GPU.
 """
 import json
 import pathlib
 import sys
 
 SKIPPED = 77
-ON_DEVICE = "EveryCaseRunsOnTheDevice"  # of ops_test: skipped where the CUDA runtime finds no usable device
+ON_DEVICE = "EveryCaseRunsOnTheDevice"  # a test of ops_test: skipped if the CUDA runtime finds no usable device
 
 
-# ---- goals: tandem's time over PyTorch's, at most (speed-ups: at least)
+# ---- goals: upper limits of tandem's time over PyTorch's (speed-ups: lower limits)
 
 def run(workload, precision, variant=None, batch=None):
     return {"workload": workload, "precision": precision, "variant": variant, "batch": batch}
 
 
-# name, tandem's run, the run that it is compared with (None for the program: PyTorch), must, ambitious
+# name, tandem's run, the program and run that it is compared with, must, ambitious
 RATIOS = [
     ("recipe f16 / torch eager", run("recipe", "f16"), ("torch", run("recipe", "f16", "eager")), 0.75, 0.60),
     ("recipe f16 / torch fused, CUDA graph", run("recipe", "f16"), ("torch", run("recipe", "f16", "graph")), 0.80, 0.60),
@@ -36,7 +36,7 @@ SPEEDUPS = [("recipe: f32 / f16", run("recipe", "f32"), run("recipe", "f16"), 4.
 
 # ---- predictions for an H200, made before any measurement: products at 60 to 70 % of its peak for dense f16 (989 TFLOP/s;
 # 67 for f32), passes at 92 % of a copy's rate, launches as reported for CUDA 12.
-# (first words of the group and kernel's name, quantity, from, to)
+# (start of group and kernel name, quantity, minimum, maximum)
 PREDICTIONS = [
     ("products f16 weight gradient added to f32", "us", 26, 37),
     ("products f16 weight gradient to f32", "us", 26, 37),
@@ -49,7 +49,7 @@ PREDICTIONS = [
     ("convolutions 424 channels nhwc", "flops", 600e12, 700e12),
     ("launches", "us", 3, 5),
 ]
-# PyTorch's recipe step in ms, by precision and variant.
+# Time of PyTorch's recipe step in ms, by precision and variant.
 TORCH_PREDICTIONS = {("f32", "eager"): 2.6, ("f32", "tf32"): 0.65, ("f16", "eager"): 0.77, ("f16", "fused"): 0.79,
                      ("f16", "graph"): 0.76}
 
@@ -73,7 +73,7 @@ def tests_of(folder):
     for path in sorted(folder.glob("*_test*.json")):
         try:
             suites = json.loads(path.read_text())["testsuites"]
-        except (ValueError, KeyError):  # the step that wrote it has failed, and says so
+        except (ValueError, KeyError):  # the step that wrote the file has failed and is reported as failed
             continue
         for suite in suites:
             for test in suite["testsuite"]:
@@ -93,7 +93,7 @@ def is_program(entry, program):
 
 
 def fastest(runs, program, wanted):
-    """The fastest run of a program that is the one wanted; any variant and batch where that leaves them open."""
+    """The fastest of a program's runs that match `wanted`, in which a variant of None matches any."""
     fitting = [r for r in runs if is_program(r, program) and "ms" in r and
                all(r.get(key) == wanted[key] for key in ("workload", "precision")) and
                (wanted["variant"] is None or r.get("variant") == wanted["variant"]) and
@@ -144,7 +144,7 @@ def with_prediction(kernel):
 
 
 def collect(folder):
-    """The summary of a folder, as written to summary.json."""
+    """The summary of a folder, in the form of summary.json."""
     steps = {p.stem: int(p.read_text()) for p in sorted(folder.glob("*.status"))}
     gpu = (folder / "gpu.txt").read_text().strip()
     predicted_gpu = "H200" in gpu

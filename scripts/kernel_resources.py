@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""What each CUDA kernel takes of a multiprocessor, from the compiler's own report: registers, shared memory, stack, spills.
+"""Lists the resources of each CUDA kernel, from the compiler's report: registers, shared memory, stack, spills.
 
-As a compiler launcher (CMake's TANDEM_KERNEL_REPORT) it keeps ptxas's report beside each object; then it reads these.
+As a compiler launcher (CMake's TANDEM_KERNEL_REPORT) it stores ptxas's report next to each object. Otherwise it reads
+these reports.
 
 Usage: kernel_resources.py [--check] [--markdown FILE] BUILD_FOLDER     a table, the worst kernels first
        kernel_resources.py --launch COMPILER ARGUMENTS...               runs the compiler, writes OBJECT.resources
 
---check: exits 1 when a kernel spills registers to memory or keeps arrays there (a stack frame) and is not excused at the
-top of this file, or when there is no report.
+--check: exits 1 if a kernel spills registers to memory or keeps arrays there (a stack frame) and is not excused at the
+top of this file, or if there is no report.
 """
 import argparse
 import collections
@@ -16,7 +17,7 @@ import re
 import subprocess
 import sys
 
-# Kernels that may keep values in memory, by a part of their name, with the bytes that they may take and the reason.
+# Kernels that may keep values in memory: a part of their name, the bytes that they may take, and the reason.
 LARGE_ANGLES = "CUDA's own functions reduce large angles with a table in memory"
 EXCUSES = [
     ("<double", 1 << 20, "f64 is for checks of gradients, not for speed"),
@@ -35,7 +36,7 @@ Kernel = collections.namedtuple("Kernel", "file name arch registers shared stack
 
 
 def launch(command):
-    """Runs a compiler; what ptxas says of kernels goes beside the object, the rest to stderr."""
+    """Runs a compiler; writes ptxas's report on kernels next to the object, and the other messages to stderr."""
     result = subprocess.run(command + ["-Xptxas=-v"], stderr=subprocess.PIPE, text=True, errors="replace")
     report = []
     for line in result.stderr.splitlines(keepends=True):
@@ -49,7 +50,7 @@ def launch(command):
 
 
 def parse(file, text):
-    """The kernels of one report. Functions that are called, not launched, count for the kernel before them."""
+    """The kernels of one report. Functions that are called, not launched, are counted with the kernel before them."""
     kernels, current = [], None
     for line in text.splitlines():
         if found := ENTRY.search(line):
@@ -93,7 +94,7 @@ def excused_bytes(kernel):
 
 
 def families(kernels):
-    """One row per file and kernel template: how many instances, and the most that any takes of each resource."""
+    """The instances of each kernel template, by file and name, sorted."""
     rows = collections.defaultdict(list)
     for k in kernels:
         rows[k.file, base_name(k.name)].append(k)

@@ -22,7 +22,7 @@ NO_MATPLOTLIB = 77
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000"]
 SKIP_COLOUR = "#D00000"
-# Runs that differ in precision alone lie on each other: broad and whole below, narrow and broken above.
+# Curves of runs that differ only in precision overlap: draw wide solid lines below, narrow dashed lines above.
 STYLES = [("-", 2.6), ("--", 1.8), (":", 1.8), ("-.", 1.4)]
 
 
@@ -35,7 +35,7 @@ def read_jsonl(file):
         try:
             rows.append(json.loads(line))
         except json.JSONDecodeError:
-            # A program that died may have left half a line.
+            # A program that was killed may have left an incomplete line.
             print(f"plot_log: {file.name}:{number}: not a whole line, left out", file=sys.stderr)
     return rows
 
@@ -58,13 +58,13 @@ def read(path):
 
 
 def series(rows, field):
-    """Steps and values of a field, where it was logged."""
+    """The steps at which a field was logged, and its values."""
     pairs = [(row["step"], row[field]) for row in rows if field in row]
     return [p[0] for p in pairs], [p[1] for p in pairs]
 
 
 def smoothed(values, width):
-    """Mean of the finite ones among the last `width` values; NaN without any."""
+    """Mean of the finite values among the last `width` values; NaN if there are none."""
     out, total, count = [], 0.0, 0
     for i, value in enumerate(values):
         if math.isfinite(value):
@@ -76,13 +76,13 @@ def smoothed(values, width):
 
 
 def span(values):
-    """Largest over smallest of the finite values; 0 when one is not positive."""
+    """Largest finite value divided by the smallest; 0 unless all are positive."""
     finite = [v for v in values if math.isfinite(v)]
     return max(finite) / min(finite) if finite and min(finite) > 0 else 0
 
 
 def draw_curves(axes, runs, field, label):
-    """Every run's values, faint, under their moving mean."""
+    """Draws the moving mean of every run and, behind it, the values in a faint line."""
     everything = []
     for (name, rows), colour, (style, width_of_line) in zip(runs, COLOURS * len(runs), STYLES * len(runs)):
         steps, values = series(rows, field)
@@ -97,7 +97,7 @@ def draw_curves(axes, runs, field, label):
     if span(everything) > 20:
         axes.set_yscale("log")
     elif everything:
-        # What leaves the picture is noise of single steps.
+        # The axis fits the means; only noise of single steps is cut off.
         finite = sorted(v for v in everything if math.isfinite(v))
         if finite and finite[0] >= 0:
             axes.set_ylim(0, finite[-1] * 1.05 or 1)
@@ -163,7 +163,7 @@ def draw(columns, output, title):
 
 
 def group(paths):
-    """Column name -> [(run name, steps)]."""
+    """Column name -> [(run name, steps)]"""
     columns = {}
     for path in paths:
         stem = os.path.splitext(os.path.basename(path))[0]

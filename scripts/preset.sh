@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Configures the preset that suits this machine, and prints its name: cuda where a GPU, nvcc and cuDNN are, for that
-# GPU's architecture; otherwise release. What was chosen, and why, goes to stderr in one line.
+# Configures the preset that suits this machine, and prints its name: cuda, for the GPU's architecture, if there are a
+# GPU, nvcc and cuDNN; otherwise release. The choice and the reason for it go to stderr in one line.
 #
-# Usage: scripts/preset.sh [PRESET]      PRESET, or the environment's TANDEM_PRESET, is taken as it is
+# Usage: scripts/preset.sh [PRESET]      uses PRESET, or the environment's TANDEM_PRESET, without a choice
 #        scripts/preset.sh --choose      prints the name without configuring
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 say() { echo "$*" >&2; }
 
-gpu() { # its name; fails where there is none
+gpu() { # prints the GPU's name; fails if there is none
   local listed
   if listed=$(nvidia-smi -L 2>/dev/null) && [[ $listed == GPU* ]]; then
     listed=${listed%%$'\n'*}
@@ -21,7 +21,7 @@ gpu() { # its name; fails where there is none
   fi
 }
 
-cudnn() { # as cmake/FindCUDNN.cmake sees it
+cudnn() { # whether cmake/FindCUDNN.cmake finds cuDNN
   local work status=0
   work=$(mktemp -d)
   cat >"$work/CMakeLists.txt" <<CMAKE
@@ -65,7 +65,7 @@ case ${1-} in
   *) preset=$1 ;;
 esac
 arguments=()
-if [[ $preset == cuda ]] && gpu >/dev/null; then # whose compilers may warn of what nobody has seen yet
+if [[ $preset == cuda ]] && gpu >/dev/null; then # its compilers may give new warnings
   arguments+=(-DCMAKE_CUDA_ARCHITECTURES=native -DTANDEM_WERROR=OFF)
 fi
 mkdir -p build

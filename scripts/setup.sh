@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs what tandem's build needs and is not there yet. Running it again does nothing.
+# Installs the missing dependencies of tandem's build. Does nothing if none is missing.
 #
-# Usage: scripts/setup.sh [--ci]      --ci also installs what only .ci/run needs: another compiler
+# Usage: scripts/setup.sh [--ci]      --ci also installs dependencies of .ci/run alone: another compiler
 #
-# On Debian and Ubuntu it installs packages by name with apt-get, as root or through sudo; when it may not, it says what
-# to install and exits 1. oneDNN 3 comes from the distribution when that has it; otherwise from Intel's own build on
-# PyPI, unpacked into .deps/onednn.
+# On Debian and Ubuntu it installs packages by name with apt-get, as root or through sudo. If it has no permission, it
+# says what to install and exits 1. oneDNN 3 comes from the distribution if that has it, otherwise from Intel's build on
+# PyPI, which is unpacked into .deps/onednn.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -60,7 +60,7 @@ install_packages() {
   done
   ((${#missing[@]})) || return 0
   say "installing ${missing[*]}"
-  # The package lists may be absent (a fresh container) or stale: refresh them once when the first try fails.
+  # The package lists may be missing (a fresh container) or stale: update them once if the first try fails.
   if ! apt install -y --no-install-recommends "${missing[@]}" >/dev/null 2>&1; then
     if ! { apt update && apt install -y --no-install-recommends "${missing[@]}" >/dev/null; }; then
       fail "cannot install packages here; as root, run: apt-get update && apt-get install -y ${missing[*]}"
@@ -68,7 +68,7 @@ install_packages() {
   fi
 }
 
-# oneDNN 3, as CMake sees it without .deps.
+# Whether CMake finds oneDNN 3 outside .deps.
 system_has_onednn() {
   local dir status
   dir=$(mktemp -d)
@@ -105,7 +105,7 @@ unpack_onednn() {
 2f22a54d6a890ed14bfa185d42a4be65d8b5b1df85dc1f0f3a9abe31620416fb  onednn_cpu_gomp-2023.2.0-py2.py3-none-manylinux1_x86_64.whl
 9763c69e8c907e119056bd52ad918ca84ac9ba939d130a99dfa95ccca3e5e284  onednn_devel_cpu_gomp-2023.2.0-py2.py3-none-manylinux1_x86_64.whl
 SUMS
-  # A wheel is a zip file; what belongs under the prefix stands in NAME.data/data.
+  # A wheel is a zip file; the files for the prefix are in NAME.data/data.
   "$python" - "$work" <<'PY'
 import glob, sys, zipfile
 for wheel in glob.glob(sys.argv[1] + "/*.whl"):
@@ -113,7 +113,7 @@ for wheel in glob.glob(sys.argv[1] + "/*.whl"):
 PY
   mkdir -p "$work/onednn" .deps
   cp -r "$work"/unpacked/*.data/data/. "$work/onednn/"
-  ln -sf libdnnl.so.3.2 "$work/onednn/lib/libdnnl.so.3" # wheels hold no links but copies
+  ln -sf libdnnl.so.3.2 "$work/onednn/lib/libdnnl.so.3" # wheels contain copies instead of links
   ln -sf libdnnl.so.3 "$work/onednn/lib/libdnnl.so"
   rm -rf .deps/onednn
   cp -r --preserve=links,mode "$work/onednn" .deps/onednn.part

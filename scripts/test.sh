@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds and runs the tests. The last line of the output is 'N passed, N failed'.
+# Installs missing dependencies, builds and runs the tests. The last line of the output is 'N passed, N failed'.
 #
-# Usage: scripts/test.sh [PRESET [ctest arguments...]]    PRESET is release, dev, asan, tsan or cuda. Without one it is
-# cuda where a GPU, nvcc and cuDNN are, otherwise release (scripts/preset.sh; TANDEM_PRESET overrides).
+# Usage: scripts/test.sh [PRESET [ctest arguments...]]    PRESET is release, dev, asan, tsan or cuda. The default is
+# cuda if there are a GPU, nvcc and cuDNN, otherwise release (scripts/preset.sh; TANDEM_PRESET overrides).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

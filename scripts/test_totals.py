@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Adds up a test run: every GoogleTest case counts one, and every ctest test that is not GoogleTest's.
+"""Counts the tests of a run: every GoogleTest case, and every ctest test that is not a GoogleTest program.
 
-Prints 'N skipped' when some were, and as its last line 'N passed, N failed'. Exits 1 when one failed or none ran.
+Prints 'N skipped' if tests were skipped, and as its last line 'N passed, N failed'. Exits 1 if a test failed or none
+ran.
 
 Usage: test_totals.py BUILD_FOLDER    (ctest has written test_results/ctest.xml there, see scripts/test.sh)
 """
@@ -12,7 +13,7 @@ import xml.etree.ElementTree as ElementTree
 
 
 def gtest_counts(path):
-    """(passed, failed, skipped) of one executable, or None when it left no readable result (it crashed)."""
+    """(passed, failed, skipped) of one executable, or None if it left no readable result because it crashed."""
     try:
         with open(path, encoding="utf-8") as file:
             suites = json.load(file)["testsuites"]
@@ -38,7 +39,7 @@ def main():
         counts = gtest_counts(os.path.join(results, case.get("name") + ".json"))
         if counts:
             passed, failed, skipped = passed + counts[0], failed + counts[1], skipped + counts[2]
-            if status == "fail" and counts[1] == 0:  # failed outside its cases: a leak at exit, a timeout
+            if status == "fail" and counts[1] == 0:  # failed outside the test cases: a leak at exit, a timeout
                 failed += 1
         elif status == "run":
             passed += 1

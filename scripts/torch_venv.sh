@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Makes .venv-torch, a Python environment with PyTorch for the CPU, and prints its path.
-# tandem itself never needs it: only tests/golden/generate.py (golden values) and the benchmarks' peers do.
+# Makes .venv-torch, a Python environment with PyTorch for the CPU, and prints its path. Only tests/golden/generate.py
+# (golden values) and the benchmarks' comparison with PyTorch need it; tandem itself does not.
 #
-# PyPI's torch wheel asks for several GB of CUDA packages. It imports without them once their few hard-linked
-# libraries are present, so torch comes with --no-deps, then its pure Python dependencies, and then, one at a time,
-# only the CUDA packages whose library the import asks for.
+# PyPI's torch wheel depends on several GB of CUDA packages, but the import needs only the few libraries that torch is
+# linked against. So the script installs torch with --no-deps, then its pure Python dependencies, and then, one at a
+# time, only the CUDA packages whose libraries the import reports as missing.
 #
-# Usage: scripts/torch_venv.sh          TORCH_VERSION=2.x.y chooses a version, PYTHON=... an interpreter.
+# Usage: scripts/torch_venv.sh          TORCH_VERSION=2.x.y selects a version, PYTHON=... an interpreter.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -31,8 +31,8 @@ pip=("$venv/bin/python" -m pip --disable-pip-version-check install --quiet)
 "${pip[@]}" numpy safetensors filelock typing-extensions sympy networkx jinja2 fsspec mpmath markupsafe setuptools
 "${pip[@]}" --no-deps "$torch_spec"
 
-# The CUDA packages that this torch names, such as nvidia-cudnn-cu13==9.26.0.51; newer versions name most of them
-# through the empty package cuda-toolkit, which is installed to be read.
+# The CUDA packages that this torch requires, such as nvidia-cudnn-cu13==9.26.0.51. Newer versions require most of them
+# through the empty package cuda-toolkit, which is installed so that its requirements can be read.
 nvidia_requirements() {
   "$venv/bin/python" - <<'PY'
 import importlib.metadata as m, re
@@ -49,7 +49,7 @@ PY
 toolkit=$(nvidia_requirements | grep '^cuda-toolkit' || true)
 [[ -z $toolkit ]] || "${pip[@]}" --no-deps "$toolkit"
 
-# Which package holds a library, by the stem of the library's name.
+# Prints the stem of the name of the package that contains a library.
 package_of() {
   case $1 in
     libcudart*) echo cuda-runtime ;;
@@ -78,7 +78,7 @@ for _ in $(seq 20); do
     exit 0
   fi
   library=$(sed -nE 's/.*ImportError: (lib[A-Za-z_]+\.so[.0-9]*):? .*/\1/p' "$venv/import_error.txt" | head -1 || true)
-  if [[ -z $library ]]; then # an older copy of a library was found on the system: name it by the missing symbol
+  if [[ -z $library ]]; then # the system has an older copy of a library: derive its name from the missing symbol
     library=$(sed -nE 's/.*undefined symbol: (nccl|cudnn|cublas|cufft|cufile|curand|cusolver|cusparse|nvrtc|cupti).*/lib\1/p' \
       "$venv/import_error.txt" | head -1)
   fi
