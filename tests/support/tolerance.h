@@ -34,7 +34,8 @@ constexpr double unit_roundoff(DType dtype) {
 
 /// The tolerance of a result in `dtype` against its f64 value, for operands of size 1, or of size `scale` if the
 /// largest result is larger.
-/// | sum_length: number of products or terms in a sum, which is held in f32 (f64 for f64) and rounds once per term.
+///
+/// sum_length: number of products or terms in a sum, which is held in f32 (f64 for f64) and rounds once per term.
 /// roundings: how often a value is rounded to a low `dtype`. One rounding is that of the result, relative to itself;
 /// the others are of intermediates, relative to the largest value.
 /// Formulas of a few f32 steps and transcendental functions (2 ulp) fit in 8 roundings of f32.
