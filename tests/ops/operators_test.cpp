@@ -1,5 +1,5 @@
-// Operators and in-place methods beyond the case table: numbers on the left, whole numbers that a double would round,
-// operands that overlap.
+// Operators and in-place methods beyond the case table: scalars on the left, integers that a double would round,
+// overlapping operands.
 #include <cstdint>
 #include <limits>
 
