@@ -1,5 +1,5 @@
-// Mutations of a corpus of files: whatever the bytes, loading ends in tensors no larger than the file or in an IoError;
-// whatever the tensors, a run takes them over or keeps every bit it had. The same inputs in every run.
+// Mutations of a corpus of files. Whatever the bytes, loading gives tensors no larger than the file, or an IoError.
+// Whatever the tensors, a run loads them all or stays unchanged. Every execution uses the same inputs.
 //
 // TANDEM_FUZZ_COUNT sets the number of inputs.
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ uint64_t input_count(uint64_t otherwise) {
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-/// Changes to the bytes of a file, some blind, some in the words of the format.
+/// Changes to the bytes of a file, some blind, some using tokens of the format.
 class Mutator {
  public:
   explicit Mutator(uint64_t seed, const std::vector<std::string>& others) : random_(seed), others_(others) {}
@@ -71,7 +71,7 @@ class Mutator {
         b.replace(at, count, other.substr(from, below(64)));
         break;
       }
-      case 8: {  // the length of the header
+      case 8: {  // changes the length of the header
         const uint64_t length = below(2) == 0 ? random_() : below(b.size() + 8);
         if (b.size() >= sizeof length) std::memcpy(b.data(), &length, sizeof length);
         break;
@@ -122,7 +122,7 @@ class Mutator {
     b.replace(at, end == std::string::npos ? end : end - at, std::to_string(values[below(7)]));
   }
 
-  /// Makes the length agree with the last brace again, so that the header is read.
+  /// Sets the header length to end at the last brace again, so that the header is read.
   void fix_length(std::string& b) {
     const size_t end = b.find("}}");
     if (end == std::string::npos || end < 8) return;
@@ -134,7 +134,7 @@ class Mutator {
   const std::vector<std::string>& others_;
 };
 
-/// The files that load come first, as often as those that do not.
+/// Returns the corpus: first the files that load, repeated to be as many as those that do not.
 std::vector<std::string> corpus_bytes() {
   std::vector<std::string> all = {io::serialize({{"w", ones({3, 2})}, {"m", ones({3}, kBool)}}, {{"note", "own"}})},
                            bad;
@@ -157,12 +157,12 @@ TEST(Fuzz, FilesLoadOrAreRefused) {
       size_t bytes = 0;
       for (const auto& item : file.tensors) bytes += item.value().nbytes();
       ASSERT_LE(bytes, input.size()) << "input " << i;
-      // What loaded can be written and loaded again.
+      // Loaded tensors can be written and loaded again.
       ASSERT_EQ(difference(io::deserialize(io::serialize(file.tensors)).tensors, file.tensors), "") << "input " << i;
       ++loaded;
     } catch (const IoError&) {  // any other exception fails the test
     }
-    // Blocks are rounded up: a few hundred bytes for each tensor, of which each takes some 50 bytes of header.
+    // Blocks are rounded up to a few hundred bytes per tensor, and each tensor takes about 50 bytes of the header.
     ASSERT_LE(cpu::max_memory_allocated() - before, 4096 + 64 * static_cast<int64_t>(input.size())) << "input " << i;
   }
   std::printf("%llu inputs, %llu loaded\n", static_cast<unsigned long long>(count),
@@ -195,7 +195,7 @@ struct TrainingRun {
   io::Checkpoint checkpoint;
 };
 
-/// The same tensors with one of them missing, renamed, of another form or of random bits.
+/// Returns the same tensors with one of them missing, renamed, of another form or with random bits.
 StateDict changed(const StateDict& state, std::mt19937_64& random) {
   const size_t chosen = random() % state.size();
   StateDict result;

@@ -86,10 +86,10 @@ def make(path):
     if safetensors:
         names = {"F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64", "BOOL": "bool", "U8": "uint8",
                  "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64"}
-        buffers = []  # the package takes addresses
+        buffers = []  # the package takes addresses, so keep the buffers alive
 
         def spec(dtype, shape, data):
-            if not hasattr(safetensors, "TensorSpec"):  # before 0.8
+            if not hasattr(safetensors, "TensorSpec"):  # versions before 0.8
                 return {"dtype": names[dtype], "shape": shape, "data": data}
             buffers.append(ctypes.create_string_buffer(data, len(data) + 1))
             return safetensors.TensorSpec(dtype=names[dtype], shape=shape, data_ptr=ctypes.addressof(buffers[-1]),
