@@ -23,7 +23,7 @@ constexpr int64_t kSizes[] = {1, 7, 15, 16, 17, 31, 33, 511, 512, 513, 1025};
 class AmpKernels : public SimdLevels {};
 TANDEM_AT_EVERY_SIMD_LEVEL(AmpKernels);
 
-/// x * factor in the compute type, rounded to the dtype.
+/// Returns x * factor in the compute type, rounded to the dtype.
 double unscaled(double x, float factor, DType dtype) {
   if (dtype == kDouble) return x * static_cast<double>(factor);
   const float product = static_cast<float>(x) * factor;
