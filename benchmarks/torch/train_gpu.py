@@ -18,7 +18,7 @@ try:
     import torch.nn.functional as F
 except ImportError as error:
     print(f"no PyTorch in this machine's {sys.executable}: {error}")
-    sys.exit(77)  # skipped, for scripts/gpu_check.sh
+    sys.exit(77)  # counts as skipped in scripts/gpu_check.sh
 
 STEPS_PER_SAMPLE = 10
 
@@ -70,7 +70,8 @@ def make(workload, batch):
 def measure(workload, precision, variant, batch, samples):
     torch.manual_seed(0)
     torch.backends.cuda.matmul.allow_tf32 = variant == "tf32"
-    torch.backends.cudnn.allow_tf32 = True  # the default, as tandem's; convolutions in strict f32 are no peer
+    torch.backends.cudnn.allow_tf32 = True  # as by default, and in tandem: convolutions in strict f32 would not be
+                                            # comparable
     model, x, y, kind = make(workload, batch)
     if variant == "channels_last":
         model = model.to(memory_format=torch.channels_last)
@@ -150,7 +151,7 @@ def search(workload, precision, variant):
         try:
             result["peak_bytes"] = measure(workload, precision, variant, batch, samples=2)["peak_bytes"]
             return True
-        except RuntimeError as error:  # torch.cuda.OutOfMemoryError, or a library that refuses such sizes
+        except RuntimeError as error:  # torch.cuda.OutOfMemoryError, or a library that rejects such sizes
             result["stopped_by"] = str(error).splitlines()[0]
             return False
 
