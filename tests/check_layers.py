@@ -26,7 +26,7 @@ import re
 import sys
 import tempfile
 
-# Files that may reach below their row, with the row they count as and the reason.
+# Files that may include headers of lower rows, with the row they count as and the reason.
 EXCEPTIONS = {
     "src/tensor/tensor_methods.cpp": (6, "Tensor's member functions forward to the free functions of ops/"),
     "autograd/gradcheck": (8, "a checking tool built from ops; the engine does not include it"),
@@ -156,8 +156,8 @@ def check_file(root, path):
         elif word == "endif" and conditions:
             conditions.pop()
         if word in ("if", "ifdef", "ifndef", "elif"):
-            # __CUDACC__ in base/ and math/ makes a function compile for both sides; a switch on the backend is another
-            # thing: CMake exchanges the files instead.
+            # __CUDACC__ in base/ and math/ only makes a function compile for host and device. Code must not switch on
+            # the backend: CMake selects other files instead.
             switches = r"TANDEM_(HAS_|WITH_|USE_)?CUDA\b"
             if row_of(path) == 6:
                 switches += r"|__CUDACC__|__CUDA_ARCH__|__NVCC__"
@@ -191,7 +191,7 @@ def check(root):
     return count, messages
 
 
-# Each rule broken once: the file, its text, and a part of the message; None where there must be none.
+# Breaks each rule once: the file, its text, and a part of the message, or None if there must be no message.
 SELF_TEST = [
     ("include/tandem/base/a1.h", "#include <tandem/tensor/tensor.h>\n", "row 1 (base)"),
     ("include/tandem/base/a2.h", "#include <tandem/base/dtype.h>\n", None),

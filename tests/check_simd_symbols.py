@@ -24,7 +24,7 @@ def main():
         listing = subprocess.run([args.nm, "--defined-only", path], capture_output=True, text=True, check=True).stdout
         for line in listing.splitlines():
             parts = line.split(maxsplit=2)
-            # W: weak code. Data (V, u) holds no instructions; DW.ref.* are references of the exception tables.
+            # W: weak code. Data (V, u) has no instructions; DW.ref.* are references in the exception tables.
             if len(parts) != 3 or parts[1] != "W" or re.search("avx2|avx512", parts[2]):
                 continue
             name = subprocess.run(["c++filt", parts[2]], capture_output=True, text=True).stdout.strip() or parts[2]

@@ -68,7 +68,7 @@ def make_input(spec, dtype):
 def run(case, dtype):
     inputs = [make_input(spec, dtype) for spec in case["inputs"]]
     names = {"torch": torch, "F": F, **dict(zip(LETTERS, inputs))}
-    outputs = eval(case["torch"], names)  # the expressions are part of this repository
+    outputs = eval(case["torch"], names)  # the expressions come from this repository
     return inputs, list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
 
 
@@ -121,7 +121,7 @@ def main():
             continue
         try:
             outputs, values = golden(case)
-        except Exception as error:  # name every bad case, not only the first
+        except Exception as error:  # report every bad case, not only the first
             print(f"{case['case']}: {type(error).__name__}: {error}", file=sys.stderr)
             failed += 1
             continue

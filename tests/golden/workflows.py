@@ -238,7 +238,7 @@ def main():
             else:
                 del trace["scales"], trace["skipped"]
             runs[precision] = {**trace, "spread": float(f"{spread:.2g}")}
-        # Inference: the logits of one batch that was not trained on.
+        # Inference: the logits of a batch that was not used in training.
         if name == "clip_norm":
             model = workflow(F32, 0).model.eval()
             x, _ = batch(Mlp.inputs, SEED, STEPS)
