@@ -1,9 +1,9 @@
-"""The peer of `train_bench --device cuda`: the same networks and sizes in PyTorch on the GPU.
+"""The PyTorch program for `train_bench --device cuda`: the same networks and sizes on the GPU.
 
-Measures f32 (matrix products in strict f32 and in TF32), AMP as the recipe has it, AMP with channels-last, AMP with fused optimizers, and that in
-a CUDA graph. Prints one JSON object: {"program", "variant", "workload", "precision", "ms", ...}; ms is the median over
-samples of 10 steps. With --largest-batch it searches the largest batch that fits into memory, with --copy-rate it
-measures how fast the device copies. Run by scripts/gpu_check.sh.
+Measures f32 (matrix products in strict f32 and in TF32), AMP as in PyTorch's recipe, AMP with channels-last, AMP with
+fused optimizers, and the latter in a CUDA graph. Prints one JSON object: {"program", "variant", "workload",
+"precision", "ms", ...}; ms is the median over samples of 10 steps. With --largest-batch it finds the largest batch that
+fits into memory, with --copy-rate it measures the device's copy rate. Run by scripts/gpu_check.sh.
 """
 import argparse
 import gc
@@ -125,8 +125,8 @@ def measure(workload, precision, variant, batch, samples):
 
 
 def largest_batch(fits, limit=1 << 20):
-    """(largest batch seen to fit, smallest seen not to): doubles, then halves the gap down to a hundredth. As
-    benchmarks/train/largest_batch.h."""
+    """Returns (largest batch known to fit, smallest known not to fit): doubles, then halves the gap down to a
+    hundredth, as in benchmarks/train/largest_batch.h."""
     good, bad, batch = 0, 0, 1
     while batch <= limit:
         if not fits(batch):
@@ -160,7 +160,7 @@ def search(workload, precision, variant):
 
 
 def copy_rate(megabytes=1024):
-    """Bytes per second, read and written, of a copy much larger than the caches: the best of several."""
+    """Returns the bytes per second, read and written, of a copy much larger than the caches: the best of 20."""
     source = torch.zeros(megabytes << 20, dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
     best = float("inf")

@@ -1,4 +1,4 @@
-"""scripts/gpu_check.sh over a package of stand-ins: which steps run, what they are given, and what a second call does."""
+"""scripts/gpu_check.sh with a package of stand-ins: the steps that run, their arguments, and a second call."""
 import json
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""scripts/preset.sh chooses a preset by what it finds in PATH."""
+"""scripts/preset.sh chooses a preset by the tools in PATH."""
 import os
 import pathlib
 import subprocess
