@@ -4,8 +4,8 @@
 
 namespace bench {
 
-/// Returns the rate of f32 multiply-adds from registers in GFLOP/s, with all OpenMP threads. Measured in the first
-/// call.
+/// Returns the rate of f32 multiply-adds from registers in GFLOP/s, with all OpenMP threads. The first call measures
+/// it.
 double fma_peak_gflops();
 /// Copy or only read `bytes` bytes with all OpenMP threads.
 void stream_copy(void* to, const void* from, size_t bytes);

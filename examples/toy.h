@@ -64,8 +64,7 @@ double accuracy(Model& model, const Batch& test) {
   return model.forward(test.inputs).argmax(1).eq(test.targets).to(kFloat).mean().template item<double>();
 }
 
-/// Returns the number of skipped steps. skipped() waits for the device, so keep the results and call this after the
-/// loop.
+/// Returns the number of skipped steps. skipped() waits for the device, so keep the results and count after the loop.
 inline int64_t skipped(const std::vector<amp::StepResult>& steps) {
   return std::count_if(steps.begin(), steps.end(), [](const amp::StepResult& step) { return step.skipped(); });
 }

@@ -12,8 +12,8 @@
     8    the rest of amp/, data/, io/, dist/
 
 include/tandem/X.h, src/X.cpp and all other files with the relative path X are in the same row. Further rules:
-  - fmt is included only by .cpp and -inl.h files, and by base/check.h, which only such files include: nvcc cannot compile
-    fmt 9.1;
+  - fmt is included only by .cpp and -inl.h files, and by base/check.h, which only such files include: nvcc cannot
+    compile fmt 9.1;
   - vendor headers (CUDA, oneDNN, NCCL, MPI) are included only in kernels/ and src/dist/;
   - X-inl.h is included by .cpp and other -inl.h files, or by X.h inside #ifdef TANDEM_HEADER_ONLY_OPS;
   - no file includes the umbrella tandem/tandem.h or uses #if on TANDEM_CUDA.

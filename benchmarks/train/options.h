@@ -1,6 +1,5 @@
 #pragma once
-// The options of a training benchmark, shared by the tandem program, the libtorch program, and the driver that starts
-// both.
+// Options of a training benchmark, shared by the tandem program, the libtorch program, and the driver that starts them.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string>

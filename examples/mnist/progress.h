@@ -1,6 +1,5 @@
 #pragma once
-// The status line of a training run: epoch, batch, loss, images/s, scale, time left. Silent unless stderr is a
-// terminal.
+// The status line of a training run: epoch, batch, loss, images/s, scale, time left. Only shown on a terminal.
 #include <chrono>
 #include <string>
 

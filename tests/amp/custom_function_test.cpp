@@ -89,8 +89,8 @@ TEST(CustomFunction, OutsideOfRegionsBackwardRunsOutsideToo) {
 TEST(CustomFunction, APlainFunctionRunsBackwardOutsideOfRegions) {
   const Tensor a = weight(1), b = weight(2);
   amp::AutocastGuard region(device_type());
-  // forward() saves its f32 inputs unchanged. Outside the region, backward multiplies them by a bf16 gradient: an
-  // error.
+  // forward() saves its f32 inputs unchanged. Outside the region, backward multiplies them by a bf16 gradient and
+  // throws.
   const Tensor y = PlainMM::apply(a, b);
   EXPECT_TRUE(forward_saw.enabled);
   EXPECT_THROWS(y.sum().backward(), DTypeError, "bf16", "f32");

@@ -32,8 +32,7 @@ struct Model {
   };
   std::vector<Optimizer> optimizers;
 
-  /// Scales the loss sum(slope * parameter) and runs backward. A slope of 0 means that the loss does not use the
-  /// parameter.
+  /// Scales the loss sum(slope * parameter) and runs backward. The loss does not use parameters with slope 0.
   void backward(const std::vector<float>& slopes) {
     scaled = true;
     for (size_t i = 0; i < slopes.size(); ++i) {

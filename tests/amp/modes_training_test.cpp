@@ -67,7 +67,7 @@ std::vector<double> train_f32() {
 }
 
 /// Checks that the first loss is within 16-bit rounding of the f32 run, that later ones are near it, and that the run
-/// learns.
+/// learns something.
 void expect_close(const std::vector<double>& losses) {
   static const std::vector<double> f32 = train_f32();
   ASSERT_EQ(losses.size(), f32.size());

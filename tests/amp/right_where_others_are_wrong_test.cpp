@@ -1,5 +1,4 @@
-// AMP defects of other systems that tandem does not have, one test each; comments give the behaviour of the other
-// system.
+// AMP defects of other systems that tandem does not have, one test each. The comments describe the other systems.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -118,8 +117,7 @@ TEST(RightWhereOthersAreWrong, AnotherThreadsExitLeavesThisThreadsCache) {
   EXPECT_EQ(amp::autocast_cache_stats().entries, 1);
 }
 
-// 6. PyTorch's CPU and CUDA lists differ: on the CPU, softmax and layer_norm run in bf16, and mixed layer_norm is an
-// error.
+// 6. PyTorch's CPU and CUDA lists differ: on the CPU, softmax and layer_norm run in bf16, and mixed layer_norm throws.
 TEST(RightWhereOthersAreWrong, OneTableForAllDevices) {
   AutocastGuard guard(device_type());
   const Tensor b = full({2, 4}, 0.5, kBFloat16);

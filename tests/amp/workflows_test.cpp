@@ -239,8 +239,7 @@ TEST_P(Workflows, AgreeWithPyTorchAndWithF32) {
     const nlohmann::json& expected = golden().at(workflow.name).at(std::string(name(dtype)));
     const Trace trace = workflow.train(dtype);
     const double worst = largest_difference(trace.losses, expected.at("losses").get<std::vector<double>>());
-    // PyTorch's losses change by `spread` when the weights change by a thousandth; in f32 only the order of sums
-    // differs.
+    // PyTorch's losses change by `spread` when weights change by a thousandth; in f32 only the order of sums differs.
     const double spread = expected.at("spread").get<double>();
     EXPECT_LE(worst, dtype == kFloat ? std::max(1e-4, spread / 20) : 2 * spread) << name(dtype);
     const double loss = mean_of_last(trace.losses);

@@ -2,8 +2,8 @@
 // The case table: one row per op and variant. Each row is used for the comparison with PyTorch (forward, gradients),
 // gradcheck and gradgradcheck in f64, f16 and bf16 against f64, autocast, CPU against CUDA, and the benchmarks.
 //
-// To add a case, add a row to tests/cases/<family>.cpp, then run `python tests/golden/generate.py` with PyTorch
-// installed.
+// To add a case, add a row to tests/cases/<family>.cpp, then, with PyTorch installed, run `python
+// tests/golden/generate.py`.
 #include <cstdint>
 #include <functional>
 #include <optional>

@@ -2,7 +2,8 @@
 """Compiles a wrong program and checks the messages: each mistake must be explained early, with the program's line.
 
 A line of the program that ends in `// error: TEXT` must give one error whose message has TEXT. The program's line must
-be named before it, and the output may have at most `--most` lines per error. Exits 77 (skipped) if there is no compiler.
+be named before it, and the output may have at most `--most` lines per error. Exits 77 (skipped) without a
+compiler.
 """
 import argparse
 import os

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kKiB = 1024, kMiB = kKiB * kKiB;
 
-/// Hands out addresses that must not be accessed, from a device of `capacity` bytes; the test decides when events are
+/// Hands out addresses that must not be accessed, from a device of `capacity` bytes; the test says when events are
 /// done.
 class FakeMemory final : public MemorySource {
  public:

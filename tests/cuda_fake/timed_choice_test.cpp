@@ -15,8 +15,7 @@ namespace {
 
 using tandem::testing::mismatch;
 
-/// Restores the fakes and switches after each test. Plans are kept for the whole process, so each test uses other
-/// sizes.
+/// Restores the fakes and switches after each test. Plans live as long as the process, so each test uses other sizes.
 class TimedChoice : public ::testing::Test {
  protected:
   ~TimedChoice() override {

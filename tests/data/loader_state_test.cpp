@@ -1,5 +1,4 @@
-// Saving the position of samplers and data loaders anywhere in an epoch, with or without workers, and continuing from
-// it.
+// Saving the position of samplers and data loaders anywhere in an epoch, with or without workers, and resuming there.
 #include <gtest/gtest.h>
 
 #include "support/state.h"

@@ -1,5 +1,4 @@
-// The test program of io. With --write PATH COUNTERS, as the child of the kill test, it writes checkpoints until
-// killed.
+// The test program of io. With --write PATH COUNTERS, as the child of the kill test, writes checkpoints until killed.
 #include <gtest/gtest.h>
 
 #include <string_view>

@@ -41,8 +41,8 @@ inline Dims strides_for(const Dims& sizes, Layout layout) {
   return strides;
 }
 
-/// Returns a tensor with NaN (77 for integers) in every element and gap, so that elements a kernel does not write are
-/// noticed.
+/// Returns a tensor with NaN (77 for integers) in every element and gap, which shows elements that a kernel does not
+/// write.
 inline Tensor unwritten(const Dims& sizes, DType dtype, Layout layout = Layout::contiguous) {
   const Dims strides = strides_for(sizes, layout);
   int64_t extent = 1;

@@ -1,5 +1,4 @@
-// Splitting an f32 number into two halves: every bf16 number with the remainders at the rounding boundaries, and random
-// bits.
+// Splitting an f32 number into two halves: every bf16 number with remainders at the rounding boundaries; random bits.
 #include "tandem/math/split_float.h"
 
 #include <gtest/gtest.h>

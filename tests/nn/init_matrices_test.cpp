@@ -86,8 +86,7 @@ TEST(Orthogonal, RowsOrColumnsAreOrthogonal) {
 }
 
 TEST(Orthogonal, IsTheQrDecompositionOfTheNormalNumbers) {
-  // Q is unique, because A = Q R with R upper triangular and a positive diagonal. PyTorch gives the same Q for the same
-  // A.
+  // Q is unique, because A = Q R with R upper triangular and a positive diagonal: PyTorch computes the same Q.
   manual_seed(6);
   const Tensor q = init::orthogonal_(empty({6, 4}, kDouble));
   manual_seed(6);

@@ -1,5 +1,4 @@
-// Sizes, strides, windows and offsets near the limits of int64 are rejected by name or computed correctly, without
-// wrapping.
+// Sizes, strides, windows and offsets near the limits of int64: rejected by name or computed correctly, never wrapped.
 #include <cstdint>
 #include <limits>
 

@@ -69,8 +69,7 @@ TEST_P(MasterWeightsTest, FollowF32BitForBit) {
   }
 }
 
-/// Both kinds of masters, saved after three steps and loaded together with the rounded parameters, continue bit for
-/// bit.
+/// Both kinds of masters, saved after three steps and loaded together with the rounded parameters, continue exactly.
 TEST_P(MasterWeightsTest, AreInTheStateDictionary) {
   for (MasterWeights kind : {MasterWeights::f32, MasterWeights::remainder}) {
     const Tensor start = randn({33, 7}), also_start = randn({5});

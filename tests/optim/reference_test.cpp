@@ -60,8 +60,7 @@ void reference_step(Reference& r, const Options& o, int parameter, int step) {
   }
 }
 
-/// Compares three parameters in two groups; the last one has gradients only from the fourth step on, so it starts
-/// later.
+/// Compares three parameters in two groups; the last one has gradients, and so steps, only from the fourth step on.
 template <class Optimizer, class Options>
 void compare(const Options& first, const Options& second, DType dtype, double tolerance) {
   std::vector<Tensor> params;

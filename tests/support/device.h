@@ -21,8 +21,7 @@ inline bool on_cuda() { return get_default_device().is_cuda(); }
 /// The device as error messages name it.
 inline std::string device_name() { return on_cuda() ? "cuda:0" : "cpu"; }
 
-/// For tests that access memory through pointers or count calls of the CPU backend: the test uses CPU tensors on every
-/// device.
+/// For tests that access memory through pointers or count calls of the CPU backend: always runs on CPU tensors.
 #define TANDEM_TEST_ON_HOST() const ::tandem::DefaultDeviceGuard on_host(::tandem::kCPU)
 
 }  // namespace tandem::testing

@@ -1,5 +1,4 @@
-// Assignment to a temporary writes to the tensor: x[0] = y, x.index({...}) = y. And index_put_ with a vector of
-// indices.
+// Assignment to a temporary writes to the tensor (x[0] = y, x.index({...}) = y); index_put_ with a vector of indices.
 #include <vector>
 
 #include "support/compare.h"

@@ -1,5 +1,4 @@
-// An index out of range stops the kernel: the next wait reports it, and so does every later call until the process
-// ends.
+// An index out of range stops the kernel: the next wait reports it, and so does every later call in the process.
 #include <gtest/gtest.h>
 
 #include <functional>
