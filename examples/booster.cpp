@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
     amp::set_autocast_enabled(toy::device().type(), false);  // fp16_apex is O1, which leaves autocast enabled
   }
 
-  // A mode with its own options.
+  // A mode with custom options.
   const auto naive = std::make_shared<amp::FP16NaiveMixedPrecision>(
       amp::FP16NaiveOptions().initial_scale(0x1p24).hysteresis(2).log_num_zeros_in_grad(true).verbose(true));
   nn::Sequential model = make_net();

@@ -12,7 +12,7 @@ using autograd::variable_list;
 
 namespace {
 
-/// a b. Both passes run in the autocast precision in effect where apply() is called.
+/// The product a b. Both passes run in the autocast precision in effect where apply() is called.
 struct MyMM : amp::CustomFunction<MyMM> {
   static Tensor forward(AutogradContext* ctx, const Tensor& a, const Tensor& b) {
     ctx->save_for_backward({a, b});

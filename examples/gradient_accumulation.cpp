@@ -1,4 +1,4 @@
-// Gradient accumulation under AMP: one optimizer step for several batches, all scaled by the same factor.
+// Gradient accumulation under AMP: one optimizer step for several batches, with the same scale for all of them.
 // Source: "Working with Scaled Gradients" in PyTorch's AMP examples.
 #include "toy.h"
 

@@ -25,7 +25,7 @@ double train(bool use_amp, int64_t steps) {
     }
     scaler.scale(loss).backward();
 
-    // After this line the gradients are unscaled. Clipping before it would compare scaled gradients with an unscaled
+    // Gives the gradients of the unscaled loss. Clipping before this would compare scaled gradients with an unscaled
     // threshold; tandem warns about that.
     scaler.unscale_(sgd);
     const Tensor norm = nn::utils::clip_grad_norm_(net.parameters(), /*max_norm=*/0.5);

@@ -1,5 +1,5 @@
 // Apex's optimization levels: one network trained at O0 to O3, with clipping of the master weights' gradients and a
-// checkpoint that is loaded at every other level. Source: NVIDIA Apex, amp.initialize.
+// checkpoint of O0 that the other levels load. Source: NVIDIA Apex, amp.initialize.
 #include <cstdio>
 
 #include <tandem/amp/modes.h>

@@ -25,7 +25,7 @@ class Mode {
 };
 
 /// Returns the names that make_mode accepts: f32; bf16 and f16 as in PyTorch; Apex's O0 to O3; Colossal-AI's naive;
-/// env, the effect of TANDEM_AUTO_MIXED_PRECISION=1 with f16.
+/// env, the same as TANDEM_AUTO_MIXED_PRECISION=1 with f16.
 const std::vector<std::string>& mode_names();
 /// Returns the mode called `name`, after changing the network and the optimizer as it requires. `network` is the
 /// function that calls the module through its holder.

@@ -1,4 +1,4 @@
-// Selecting and adding by index reject indices of wrong dtype, rank or size, and out of range.
+// Index ops reject indices of wrong dtype, rank or size, and out of range.
 #include "ops/bad_input.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/factories.h"
