@@ -1,11 +1,11 @@
-// What single kernels of a device reach, each measured alone: matrix products of a linear layer's training, passes over
-// memory beside a plain copy, convolutions of many channels, launches. On a CUDA device times are taken by events,
-// after a pass over memory that leaves nothing of the operands in the caches; a time is the median of many. One JSON
-// object a line:
+// The rates of single kernels of a device, each measured alone: the matrix products in the training of a linear layer,
+// passes over memory compared with a plain copy, convolutions with many channels, launches. On a CUDA device times are
+// measured with events, after a pass over memory that evicts the operands from the caches; each time is the median of
+// many. Prints one JSON object per line:
 //   group, kernel          what was measured
 //   us                     microseconds
-//   flops                  floating-point operations per second, where they are what counts
-//   bytes_per_second, of_copy   bytes that the pass must move; its rate over that of a copy in this process
+//   flops                  floating-point operations per second, for kernels limited by them
+//   bytes_per_second, of_copy   bytes that the pass must move; its rate relative to that of a copy in this process
 #include <tandem/tandem.h>
 
 #include <CLI/CLI.hpp>
@@ -83,7 +83,7 @@ class Bench {
   Tensor flush_;
 };
 
-// ---- the three products of a linear layer's training, with and without what can be done in their epilogues
+// ---- the three products in the training of a linear layer, with and without their epilogues
 
 void products(const Bench& b) {
   const int64_t rows = b.quick ? 8 : 512, n = b.quick ? 16 : 4096;
@@ -121,7 +121,7 @@ void products(const Bench& b) {
   }
 }
 
-// ---- passes over the parameters of a model, beside a copy
+// ---- passes over the parameters of a model, compared with a copy
 
 void passes(const Bench& b) {
   const int64_t n = b.quick ? 1000 : int64_t{50} << 20;
@@ -167,7 +167,7 @@ void passes(const Bench& b) {
   pass("adam, unscaling f32 gradients, writing f16 copies", 30, [&] { b.kernels().adam(adam); });
 }
 
-// ---- the second convolution of the big CNN, and the same with a number of channels that is a multiple of 8
+// ---- the second convolution of the big CNN, also with a number of channels that is a multiple of 8
 
 void convolutions(const Bench& b) {
   const int64_t batch = b.quick ? 1 : 590, outputs = b.quick ? 8 : 1000, side = b.quick ? 4 : 14;
@@ -194,7 +194,7 @@ void convolutions(const Bench& b) {
   }
 }
 
-// ---- what one launch costs the host and the device, many in a row
+// ---- the cost of one launch for the host and the device, measured over many in a row
 
 void launches(const Bench& b) {
   const Tensor x = zeros({8}, b.device);

@@ -1,8 +1,8 @@
-// Element-wise kernels, reductions, softmax and cross entropy against a plain copy of the same number of bytes.
+// Elementwise kernels, reductions, softmax and cross entropy, compared with a plain copy of as many bytes.
 //
 //   OMP_NUM_THREADS=1 build/release/benchmarks/elementwise_bench --benchmark_min_time=0.3
 //
-// TANDEM_SIMD=baseline|avx2|avx512 chooses the level. bytes_per_second counts what is read and written.
+// TANDEM_SIMD=baseline|avx2|avx512 selects the SIMD level. bytes_per_second counts bytes read and written.
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -15,7 +15,7 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t kLarge = int64_t{1} << 24;  // 64 MiB of f32: past the caches
+constexpr int64_t kLarge = int64_t{1} << 24;  // 64 MiB of f32: larger than the caches
 constexpr int64_t kSmall = 4096;
 
 Tensor filled(IntArrayRef sizes, DType dtype) {
@@ -24,10 +24,10 @@ Tensor filled(IntArrayRef sizes, DType dtype) {
   return x;
 }
 
-/// Runs f with `bytes` read and written each time.
+/// Runs f, which reads and writes `bytes` bytes each time.
 template <class F>
 void measure(benchmark::State& state, size_t bytes, F f) {
-  f();  // touches the pages
+  f();  // maps the pages
   for (auto _ : state) {
     f();
     benchmark::ClobberMemory();
@@ -103,7 +103,7 @@ void softmax(benchmark::State& state, int64_t rows, int64_t n) {
 BENCHMARK_CAPTURE(softmax, rows_of_1000, 16384, 1000)->UseRealTime();
 BENCHMARK_CAPTURE(softmax, rows_of_10, 16384, 10)->UseRealTime();
 
-/// Forward and backward: x is read twice, gx written.
+/// Forward and backward: reads x twice, writes gx once.
 void cross_entropy(benchmark::State& state, DType dtype, int64_t rows, int64_t n) {
   const Tensor x = filled({rows, n}, dtype), gx = empty({rows, n}, dtype), gy = filled({1}, kFloat), none;
   const Tensor target = empty({rows}, kLong), loss = empty({rows}), max = empty({rows}), log_sum = empty({rows});

@@ -1,4 +1,4 @@
-// Replaces the global operator new by one that counts. The array and nothrow forms end up here too.
+// Replaces the global operator new by one that counts. The array and nothrow forms call it too.
 #include "heap_count.h"
 
 #include <atomic>

@@ -4,7 +4,7 @@
 
 namespace bench {
 
-/// Calls to operator new since the program began, by all threads.
+/// Returns the number of calls to operator new since the program started, in all threads.
 int64_t heap_allocations();
 
 }  // namespace bench

@@ -1,8 +1,8 @@
-// The costs around the arithmetic (the door, autograd, autocast, the scaler), and kernels beside the machine's measured
-// ceiling. Counters:
+// The costs around the arithmetic (op dispatch, autograd, autocast, the scaler), and kernels compared with the
+// machine's measured limits. Counters:
 //   new, tensors, system   calls to operator new, tensor blocks, and requests to the system, per iteration
-//   bytes_per_second       bytes that the pass must move; x_copy, x_read: its time over that of a plain copy or read of
-//                          as many bytes in the same process, both taken in turn
+//   bytes_per_second       bytes that the pass must move; x_copy, x_read: its time divided by that of a plain copy
+//                          or read of as many bytes in the same process, measured alternately
 //   FLOPS, of_peak         operations per second, and their share of the f32 multiply-add peak of this process
 #include <benchmark/benchmark.h>
 #include <tandem/tandem.h>
@@ -22,7 +22,7 @@ using namespace tandem;
 using benchmark::Counter;
 using benchmark::State;
 
-/// Runs `body` as a benchmark, and counts allocations.
+/// Runs `body` as a benchmark and counts allocations.
 void run(State& state, const std::function<void()>& body) {
   for (int i = 0; i < 10; ++i) body();
   const int64_t heap = bench::heap_allocations();
@@ -35,10 +35,10 @@ void run(State& state, const std::function<void()>& body) {
   state.counters["system"] = per_iteration(after.system_allocations - before.system_allocations);
 }
 
-/// A weight as modules make them: an f32 leaf that requires grad.
+/// A weight as in modules: an f32 leaf that requires grad.
 Tensor weight(IntArrayRef sizes) { return randn(sizes).requires_grad_(); }
 
-// ---- the door, autograd, autocast, the scaler: what a small step is made of
+// ---- op dispatch, autograd, autocast, the scaler: the parts of a small step
 
 void add_8(State& state) {
   const Tensor a = randn({8}), b = randn({8});
@@ -111,7 +111,7 @@ void autocast_lookup_hit(State& state) {
 }
 BENCHMARK(autocast_lookup_hit);
 
-/// One parameter of 8 numbers: what the scaler itself costs beside the optimizer's step.
+/// One parameter of 8 numbers: the baseline for the cost of the scaler.
 void sgd_step_8(State& state) {
   const Tensor p = weight({8});
   optim::SGD sgd({p}, optim::SGDOptions(1e-3));
@@ -132,11 +132,11 @@ void scaler_step_update_8(State& state) {
 }
 BENCHMARK(scaler_step_update_8);
 
-// ---- passes over memory, beside a stream of as many bytes
+// ---- passes over memory, compared with a stream of as many bytes
 
 enum class Stream { copy, read };
 
-/// Times `pass`, which must move `bytes` bytes, in turn with a copy that moves (or a read that takes in) as many.
+/// Times `pass`, which must move `bytes` bytes, alternately with a copy (or a read) of as many bytes.
 void against_stream(State& state, Stream stream, int64_t bytes, const std::function<void()>& pass) {
   const auto size = static_cast<size_t>(stream == Stream::copy ? bytes / 2 : bytes);
   const Tensor from = zeros({static_cast<int64_t>(size)}, kByte), to = zeros({static_cast<int64_t>(size)}, kByte);
@@ -175,7 +175,7 @@ BENCHMARK_CAPTURE(cast, f32_f16, kFloat, kHalf)->Apply(cast_sizes);
 BENCHMARK_CAPTURE(cast, bf16_f32, kBFloat16, kFloat)->Apply(cast_sizes);
 BENCHMARK_CAPTURE(cast, f16_f32, kHalf, kFloat)->Apply(cast_sizes);
 
-/// `count` tensors of together `numel` elements.
+/// Returns `count` tensors with `numel` elements in total.
 std::vector<Tensor> pieces(int64_t count, int64_t numel) {
   std::vector<Tensor> list;
   for (int64_t i = 0; i < count; ++i) list.push_back(randn({numel / count}));
@@ -199,7 +199,7 @@ BENCHMARK(unscale)->Apply(list_sizes);
 
 enum class Mode { plain, amp };
 
-/// A fused step. Mode::amp: it unscales, and writes the bf16 copies of the weights too.
+/// A fused step. With Mode::amp it also unscales, and writes the bf16 copies of the weights.
 template <class Optimizer, class Options>
 void fused_step(State& state, Mode mode, int64_t bytes_per_element) {
   std::vector<Tensor> params = pieces(state.range(0), kLarge);
@@ -225,7 +225,7 @@ BENCHMARK_CAPTURE(sgd_step, amp, Mode::amp)->Apply(list_sizes);
 BENCHMARK_CAPTURE(adam_step, f32, Mode::plain)->Apply(list_sizes);
 BENCHMARK_CAPTURE(adam_step, amp, Mode::amp)->Apply(list_sizes);
 
-// ---- matrix products: the three of a linear layer's training, batch 512
+// ---- matrix products: the three in the training of a linear layer, batch 512
 
 enum class Product { forward, input_gradient, weight_gradient };
 

@@ -16,10 +16,10 @@
 namespace bench {
 namespace {
 
-// Where results go, so that no loop is left out.
+// Stores results, so that no loop is optimised away.
 std::atomic<uint64_t> sink{0};
 
-constexpr int kAccumulators = 12;  // latency 4 times two pipes, and some
+constexpr int kAccumulators = 12;  // a latency of 4 times two pipes, and a few more
 
 #if defined(__x86_64__)
 __attribute__((target("avx512f"))) float fma_avx512(int64_t rounds) {
@@ -97,7 +97,7 @@ double measure_peak() {
 
 constexpr size_t kChunk = size_t{1} << 20;
 
-/// Whole chunks, past the caches.
+/// Copies whole chunks with stores that bypass the caches.
 void copy_past_caches(char* to, const char* from, size_t bytes) {
 #if defined(__x86_64__)
   for (size_t i = 0; i < bytes; i += 64) {
@@ -121,7 +121,7 @@ double fma_peak_gflops() {
 void stream_copy(void* to, const void* from, size_t bytes) {
   auto* target = static_cast<char*>(to);
   const auto* source = static_cast<const char*>(from);
-  constexpr size_t kCached = size_t{16} << 20;  // what is larger is not read again before it leaves the caches
+  constexpr size_t kCached = size_t{16} << 20;  // larger copies are evicted from the caches before they are read again
   if (bytes <= kChunk) {
     std::memcpy(target, source, bytes);
     return;

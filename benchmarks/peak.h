@@ -1,12 +1,13 @@
 #pragma once
-// What this machine can do at most, measured in this process: the yardsticks beside which kernels are reported.
+// The limits of this machine, measured in this process, for comparison with kernels.
 #include <cstddef>
 
 namespace bench {
 
-/// f32 multiply-adds from registers, in GFLOP/s, with all of OpenMP's threads. Measured at the first call.
+/// Returns the rate of f32 multiply-adds from registers in GFLOP/s, with all OpenMP threads. The first call measures
+/// it.
 double fma_peak_gflops();
-/// Copies, or only reads, `bytes` bytes with all of OpenMP's threads.
+/// Copy or only read `bytes` bytes with all OpenMP threads.
 void stream_copy(void* to, const void* from, size_t bytes);
 void stream_read(const void* from, size_t bytes);
 

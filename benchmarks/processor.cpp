@@ -33,7 +33,7 @@ Features features() {
   return f;
 }
 
-/// The first processor's entries of /proc/cpuinfo.
+/// Returns the entries of the first processor in /proc/cpuinfo.
 std::map<std::string, std::string> cpuinfo() {
   std::map<std::string, std::string> entries;
   std::ifstream file("/proc/cpuinfo");

@@ -7,12 +7,12 @@
 
 namespace bench {
 
-/// Seconds of a clock that only goes forward.
+/// Returns the seconds of a monotonic clock.
 inline double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// The value below which a share `q` of the samples lies, interpolated between neighbours.
+/// Returns the value below which a share `q` of the samples is, interpolated between neighbours.
 inline double quantile(std::vector<double> samples, double q) {
   if (samples.empty()) return std::nan("");
   std::sort(samples.begin(), samples.end());
@@ -24,7 +24,7 @@ inline double quantile(std::vector<double> samples, double q) {
 
 inline double median(std::vector<double> samples) { return quantile(std::move(samples), 0.5); }
 
-/// `x` to four significant digits: a measurement has no more.
+/// Rounds `x` to four significant digits, the precision of a measurement.
 inline double rounded(double x) {
   if (x == 0 || !std::isfinite(x)) return x;
   const double unit = std::pow(10.0, 3 - std::floor(std::log10(std::abs(x))));

@@ -1,6 +1,6 @@
-// The MLP workloads without a library: a training step written by hand on oneDNN, with persistent buffers and one fused
-// loop per pass over memory. It is what tandem's step is held against on a processor for which nothing else is known.
-// Takes the arguments of train_bench and prints the same JSON, so the driver can start it as a third program.
+// The MLP workloads without a library: a training step written by hand with oneDNN, with persistent buffers and one
+// fused loop per pass over memory. It is the reference for tandem's step on processors without other known results.
+// Takes the arguments of train_bench and prints the same JSON, so that the driver can start it as a third program.
 #include <sys/mman.h>
 
 #include <atomic>
@@ -30,7 +30,7 @@ using Desc = dnnl::memory::desc;
 using Tag = dnnl::memory::format_tag;
 using Type = dnnl::memory::data_type;
 
-/// f(begin, end) for parts of [0, n), one per thread; on this thread alone when there is little to do.
+/// Calls f(begin, end) for parts of [0, n), one per thread; for small n only on this thread.
 template <class F>
 void parallel(int64_t n, F&& f) {
   constexpr int64_t kGrain = 32768;
@@ -48,7 +48,7 @@ void parallel(int64_t n, F&& f) {
   f(int64_t{0}, n);
 }
 
-/// A bfloat16 as it lies in memory. A scalar type: GCC does not vectorise loops over structs.
+/// A bfloat16 as stored in memory. A scalar type, because GCC does not vectorise loops over structs.
 enum class BFloat16 : uint16_t {};
 inline float widen(float x) { return x; }
 inline float widen(BFloat16 x) { return std::bit_cast<float>(static_cast<uint32_t>(x) << 16); }
@@ -57,7 +57,7 @@ T narrow(float x) {
   if constexpr (std::is_same_v<T, float>) {
     return x;
   } else {
-    // To nearest even. The data of this benchmark holds no NaN.
+    // Rounds to nearest even. The data of this benchmark contains no NaN.
     const auto bits = std::bit_cast<uint32_t>(x);
     return static_cast<T>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
   }
@@ -65,7 +65,7 @@ T narrow(float x) {
 template <class T>
 constexpr Type type_of = std::is_same_v<T, float> ? Type::f32 : Type::bf16;
 
-/// Zeroed memory in huge pages. Large blocks start a page further each: equal low address bits cost bandwidth.
+/// Zeroed memory in huge pages. Successive blocks start at different pages: equal low address bits cost bandwidth.
 template <class T>
 class Buffer {
  public:
@@ -94,7 +94,7 @@ class Buffer {
 struct Call {
   dnnl::primitive primitive;
   std::unordered_map<int, dnnl::memory> arguments;
-  std::function<void()> after;  ///< what the primitive leaves to do
+  std::function<void()> after;  ///< work to do after the primitive
 };
 
 template <class T>
@@ -112,7 +112,7 @@ class MlpStep {
     for (int i = 0; i < kLayers; ++i) layers_.push_back(make_layer(i));
   }
 
-  /// One step; returns the loss.
+  /// Runs one step; returns the loss.
   double run(const float* x, const float* y) {
     const int64_t n = batch_ * width_;
     T* input = activations_[0]->data();
@@ -134,7 +134,7 @@ class MlpStep {
     return loss;
   }
 
-  /// Norms in the order of a module's parameters: weight, bias, weight, ...
+  /// Returns norms in the order of a module's parameters: weight, bias, weight, ...
   std::vector<double> gradient_norms() const {
     std::vector<double> norms;
     for (const auto& layer : layers_) {
@@ -212,7 +212,7 @@ class MlpStep {
                        {DNNL_ARG_DST, out}},
                       {}};
 
-    // oneDNN has two ways for either gradient, and which is the faster one depends on the processor.
+    // oneDNN has two ways to compute each gradient; the faster one depends on the processor.
     const dnnl::inner_product_forward::primitive_desc hint(engine_, dnnl::prop_kind::forward_training, x, w, bias, x);
     layer->backward_data =
         faster({dnnl::matmul({engine_, x, w, x}),
@@ -264,7 +264,7 @@ class MlpStep {
     });
   }
 
-  /// The mean squared error and the gradient of scale times it, in one pass.
+  /// Returns the mean squared error and writes the gradient of kScale times the error, in one pass.
   double loss_and_gradient(const float* y) {
     const int64_t n = batch_ * width_;
     const T* out = activations_[kLayers]->data();
@@ -273,7 +273,7 @@ class MlpStep {
     std::atomic<double> total{0};
     parallel(n, [&](int64_t first, int64_t last) {
       const int64_t begin = rounded_up(first), end = rounded_up(last);
-      for (int64_t row = begin; row < end; row += width_) {  // the parts are whole rows, and f32 can hold a row's sum
+      for (int64_t row = begin; row < end; row += width_) {  // the parts are whole rows; f32 suffices for a row's sum
         float sum = 0;
 #pragma omp simd reduction(+ : sum)
         for (int64_t i = row; i < row + width_; ++i) {
@@ -314,7 +314,7 @@ class MlpStep {
     return !bad;
   }
 
-  /// SGD, which unscales as it reads and writes the bf16 weights too.
+  /// SGD in one pass, which also unscales and writes the bf16 weights.
   void update(Layer& layer) {
     constexpr float kFactor = kRate / kScale;
     float* w = layer.weight.data();

@@ -1,5 +1,6 @@
-// Training steps beside libtorch's. Without --workload it is the driver, which starts this program and the peer in turn
-// and prints the ratios of medians; with --workload it measures that one here and prints one JSON object.
+// Training steps compared with libtorch's. Without --workload it is the driver, which starts this program and the
+// libtorch program in turn and prints the ratios of medians; with --workload it measures that workload in this process
+// and prints one JSON object.
 #include <tandem/tandem.h>
 
 #include <exception>
@@ -42,7 +43,8 @@ struct Tandem {
   static double scale_of(const Scaler& scaler) { return scaler.get_scale(); }
 };
 
-/// A program beside this one, where the build and scripts/bench.sh put them; empty when it is not there.
+/// Returns the path of a program in this program's folder, where the build and scripts/bench.sh put it; "" if it does
+/// not exist.
 std::string beside(const char* name) {
   const std::filesystem::path path = std::filesystem::path(bench::own_path()).parent_path() / name;
   return std::filesystem::exists(path) ? path.string() : std::string();

@@ -1,4 +1,4 @@
-// Colossal-AI's Booster: the same loop in f32 and in every mixed-precision mode; only the name of the mode differs.
+// Colossal-AI's Booster: the same loop in f32 and in every mixed-precision mode. Only the name of the mode changes.
 // Source: Colossal-AI, "Auto Mixed Precision Training".
 #include <cstdio>
 #include <cstring>
@@ -57,10 +57,10 @@ int main(int argc, char** argv) {
                 booster.scale(optimizer));
     if (std::strcmp(mode, "f32") == 0) f32 = share;
     learned = learned && toy::learned_as_much(f32, share);
-    amp::set_autocast_enabled(toy::device().type(), false);  // fp16_apex is O1, which leaves the thread's autocast on
+    amp::set_autocast_enabled(toy::device().type(), false);  // fp16_apex is O1, which leaves autocast enabled
   }
 
-  // A mode with parameters of its own.
+  // A mode with custom options.
   const auto naive = std::make_shared<amp::FP16NaiveMixedPrecision>(
       amp::FP16NaiveOptions().initial_scale(0x1p24).hysteresis(2).log_num_zeros_in_grad(true).verbose(true));
   nn::Sequential model = make_net();

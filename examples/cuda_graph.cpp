@@ -1,6 +1,6 @@
-// Trains SimpleCNN on Fashion-MNIST in mixed precision, with the whole training step in one CUDA graph: forward,
-// backward, unscaling, optimizer step and scale update are launched at once. Without a GPU, or with --eager, the same
-// step runs op by op.
+// Trains SimpleCNN on Fashion-MNIST in mixed precision, with the whole training step in one CUDA graph: a single launch
+// runs forward, backward, unscaling, optimizer step and scale update. Without a GPU, or with --eager, the same step
+// runs op by op.
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -21,7 +21,7 @@ struct Settings {
 };
 
 void train(const Settings& settings) {
-  constexpr int kWarmUp = 3;  // eager steps: the state of optimizer, scaler and libraries is made in them
+  constexpr int kWarmUp = 3;  // eager steps, which create the state of the optimizer, the scaler and the libraries
   const Device device(settings.device);
   const bool graphed = device.is_cuda() && !settings.eager;
   if (!graphed && !settings.eager) std::printf("No GPU is used, so the step runs op by op.\n");
@@ -31,7 +31,7 @@ void train(const Settings& settings) {
   optim::Adam adam(model->parameters(), optim::AdamOptions(settings.lr));
   amp::GradScaler scaler;
 
-  // The graph reads its inputs from the same memory in each replay, and leaves the loss in the same place.
+  // Each replay reads its inputs from the same memory and writes the loss to the same place.
   Tensor x = zeros({settings.batch, 1, 28, 28}, device);
   Tensor y = zeros({settings.batch}, TensorOptions(kLong).device(device));
   Tensor loss;
@@ -52,7 +52,7 @@ void train(const Settings& settings) {
   int64_t number = 0;
   const auto start = std::chrono::steady_clock::now();
   for (int64_t epoch = 0; epoch < settings.epochs; ++epoch) {
-    adam.param_groups()[0].options().set_lr(settings.lr / static_cast<double>(epoch + 1));  // replays take it up
+    adam.param_groups()[0].options().set_lr(settings.lr / static_cast<double>(epoch + 1));  // replays use the new rate
     for (auto& batch : *loader) {
       if (settings.steps > 0 && number == settings.steps) break;
       x.copy_(batch.data);

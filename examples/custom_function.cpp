@@ -1,5 +1,5 @@
-// Functions with derivatives of one's own under autocast: one that goes with the region, one that needs f32; and a part
-// of the network that is computed again in backward instead of being kept.
+// Custom autograd functions under autocast: one runs in the precision of the region, one needs f32. Part of the network
+// is recomputed in backward instead of being stored.
 // Source: "Autocast and Custom Autograd Functions" in PyTorch's AMP examples.
 #include <tandem/amp/custom_function.h>
 #include <tandem/autograd/checkpoint.h>
@@ -12,7 +12,7 @@ using autograd::variable_list;
 
 namespace {
 
-/// a b. Both passes run in the precision that autocast has where apply() is called.
+/// The product a b. Both passes run in the autocast precision in effect where apply() is called.
 struct MyMM : amp::CustomFunction<MyMM> {
   static Tensor forward(AutogradContext* ctx, const Tensor& a, const Tensor& b) {
     ctx->save_for_backward({a, b});
@@ -24,7 +24,7 @@ struct MyMM : amp::CustomFunction<MyMM> {
   }
 };
 
-/// x sigmoid(beta x). Both passes run in f32 inside regions, whatever x is.
+/// x sigmoid(beta x). Inside autocast regions, both passes run in f32, whatever the dtype of x.
 struct Swish : amp::CustomFunction<Swish, kFloat> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, double beta) {
     ctx->saved_data["beta"] = beta;
@@ -34,14 +34,14 @@ struct Swish : amp::CustomFunction<Swish, kFloat> {
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const double beta = ctx->saved_data["beta"].toDouble();
     const Tensor x = ctx->get_saved_variables()[0], s = (x * beta).sigmoid();
-    return {grads[0] * (s + x * beta * s * (1 - s)), Tensor()};  // beta is no tensor
+    return {grads[0] * (s + x * beta * s * (1 - s)), Tensor()};  // beta is not a tensor
   }
 };
 
 struct Net : toy::Net {
   Tensor forward(const Tensor& x) {
     const auto hidden = [this](const Tensor& h) { return MyMM::apply(h, fc2->weight.t()) + fc2->bias; };
-    // Nothing of `hidden` is kept for backward; it runs again there, under the autocast of the forward pass.
+    // No intermediates of `hidden` are stored. Backward runs it again, under the autocast state of the forward pass.
     return fc3(Swish::apply(autograd::checkpoint(hidden, Swish::apply(fc1(x), 1.0)), 1.5));
   }
 };

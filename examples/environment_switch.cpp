@@ -1,10 +1,10 @@
-// An ordinary f32 training program, without a word of AMP. Run it as it is, and once more with the switch:
+// An ordinary f32 training program without any AMP code. Run it as it is, then with the environment variables:
 //
 //   environment_switch
 //   TANDEM_AUTO_MIXED_PRECISION=1 environment_switch
 //   TANDEM_AUTO_MIXED_PRECISION=1 TANDEM_AUTO_MIXED_PRECISION_DTYPE=f16 environment_switch
 //
-// It prints the dtype of what the network computes, and ends with the same accuracy.
+// It prints the dtype of the network's output, and reaches about the same accuracy each time.
 #include "toy.h"
 
 using namespace tandem;
@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
   const int epochs = toy::Arguments(argc, argv).quick ? 8 : 40;
   manual_seed(3);
   const Tensor images = randn({1024, 1, 8, 8});
-  // The quarter of the image with the largest sum.
+  // The label is the quarter of the image with the largest sum.
   const Tensor quarters = avg_pool2d(images, 4).flatten(1);
   const Tensor labels = quarters.argmax(1);
 
@@ -53,5 +53,5 @@ int main(int argc, char** argv) {
   std::printf("the network's output is %s, its weights are %s; loss %.4f, accuracy %.1f %%\n",
               std::string(name(scores.dtype())).c_str(), std::string(name(net.fc1->weight.dtype())).c_str(),
               loss.item<double>(), 100 * share);
-  return share > 0.75 ? 0 : 1;  // a quarter by chance
+  return share > 0.75 ? 0 : 1;  // chance is 0.25
 }

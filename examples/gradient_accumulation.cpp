@@ -1,4 +1,4 @@
-// Gradient accumulation under AMP: one step for several batches, at one scale.
+// Gradient accumulation under AMP: one optimizer step for several batches, with the same scale for all of them.
 // Source: "Working with Scaled Gradients" in PyTorch's AMP examples.
 #include "toy.h"
 
@@ -20,14 +20,14 @@ double train(bool use_amp, int64_t steps) {
     Tensor loss;
     {
       amp::AutocastGuard autocast(device.type(), kHalf, use_amp);
-      // The mean over all batches that make one step.
+      // The loss of a step is the mean over all of its batches.
       loss = cross_entropy(net.forward(batch.inputs), batch.targets) / kAccumulate;
     }
-    // Adds up scaled gradients. The scale must not change before the step: no update() in between.
+    // Accumulates scaled gradients. The scale must not change before the step, so do not call update() in between.
     scaler.scale(loss).backward();
 
     if ((i + 1) % kAccumulate == 0) {
-      // unscale_() and clipping would stand here: once all gradients have been added.
+      // If you use unscale_() and clipping, call them here, after all gradients have been accumulated.
       scaler.step(adamw);
       scaler.update();
       adamw.zero_grad();

@@ -1,4 +1,4 @@
-// Gradient clipping under AMP: unscale first, then clip with the threshold that an f32 run has.
+// Gradient clipping under AMP: unscale first, then clip with the same threshold as in f32.
 // Source: "Working with Unscaled Gradients" in PyTorch's AMP examples.
 #include "toy.h"
 
@@ -13,7 +13,7 @@ double train(bool use_amp, int64_t steps) {
   net.to(device);
   optim::SGD sgd(net.parameters(), optim::SGDOptions(0.2).momentum(0.9));
   amp::GradScaler scaler(amp::GradScalerOptions().enabled(use_amp));
-  Tensor clipped = zeros({}, device);  // counted there: reading a value would wait for the device in each step
+  Tensor clipped = zeros({}, device);  // kept on the device: reading a value in each step would wait for the device
   std::vector<amp::StepResult> results;
   for (int64_t step = 0; step < steps; ++step) {
     const toy::Batch batch = toy::spirals(128, device);
@@ -25,12 +25,12 @@ double train(bool use_amp, int64_t steps) {
     }
     scaler.scale(loss).backward();
 
-    // From here on the gradients are those of the loss itself. Clipping before this line would hold scaled gradients
-    // against an unscaled threshold; tandem warns of that.
+    // Gives the gradients of the unscaled loss. Clipping before this would compare scaled gradients with an unscaled
+    // threshold; tandem warns about that.
     scaler.unscale_(sgd);
     const Tensor norm = nn::utils::clip_grad_norm_(net.parameters(), /*max_norm=*/0.5);
 
-    // Knows that they are unscaled already. Skips when they hold inf or NaN.
+    // step() does not unscale again. It skips the update if the gradients contain inf or NaN.
     results.push_back(scaler.step(sgd));
     scaler.update();
     clipped += norm.gt(0.5);

@@ -22,14 +22,14 @@ double train(bool use_amp, int64_t steps) {
       amp::AutocastGuard autocast(device.type(), kHalf, use_amp);
       loss = cross_entropy(net.forward(batch.inputs), batch.targets);
     }
-    // The loss is scaled for this backward pass, too: its f16 gradients would underflow otherwise.
+    // Scale the loss for this backward pass too: otherwise its f16 gradients would underflow.
     const std::vector<Tensor> scaled_grads =
         autograd::grad({scaler.scale(loss)}, net.parameters(), {}, {}, /*create_graph=*/true);
-    // No optimizer owns these, so unscale_() is not for them. unscale() divides by the scale where it lies, on the
-    // device, and can be differentiated.
+    // No optimizer owns these gradients, so unscale_() does not apply. unscale() divides by the scale on the device,
+    // and is differentiable.
     const std::vector<Tensor> grads = scaler.unscale(scaled_grads);
     {
-      // The penalty is a part of the forward pass.
+      // The penalty is part of the forward pass.
       amp::AutocastGuard autocast(device.type(), kHalf, use_amp);
       norm = zeros({}, device);
       for (const Tensor& g : grads) norm = norm + g.pow(2).sum();

@@ -1,4 +1,4 @@
-// An MLP trained on Fashion-MNIST in f32, bf16 AMP and f16 AMP. The loop: mnist/training.cpp, the network:
+// Trains an MLP on Fashion-MNIST in f32, bf16 AMP and f16 AMP. The loop is in mnist/training.cpp, the network in
 // mnist/models.h.
 #include "mnist/training.h"
 

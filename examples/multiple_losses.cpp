@@ -1,4 +1,4 @@
-// Two models, two losses, two optimizers and one scaler. Each optimizer skips for itself; the scale is updated once.
+// Two models, two losses, two optimizers and one scaler. Each optimizer skips on its own; the scale is updated once.
 // Source: "Working with Multiple Models, Losses, and Optimizers" in PyTorch's AMP examples.
 #include "toy.h"
 
@@ -27,17 +27,17 @@ double train(bool use_amp, int64_t steps) {
       loss0 = cross_entropy(2 * output0 + output1, batch.targets);
       loss1 = cross_entropy(output0 + 2 * output1, batch.targets);
     }
-    // retain_graph has nothing to do with AMP: the two losses share parts of the graph.
+    // retain_graph is unrelated to AMP: the two losses share parts of the graph.
     scaler.scale(loss0).backward({}, /*retain_graph=*/true);
     scaler.scale(loss1).backward();
 
-    // Only those gradients that are looked at must be unscaled by hand.
+    // Call unscale_() only for gradients that you read or change; step() unscales the others.
     scaler.unscale_(optimizer0);
     nn::utils::clip_grad_norm_(net0.parameters(), 5.0);
 
     results0.push_back(scaler.step(optimizer0));
     results1.push_back(scaler.step(optimizer1));
-    scaler.update();  // once, after all
+    scaler.update();  // once, after all steps
   }
   std::printf("%s: skipped %lld and %lld steps\n", use_amp ? "AMP" : "f32",
               static_cast<long long>(toy::skipped(results0)), static_cast<long long>(toy::skipped(results1)));

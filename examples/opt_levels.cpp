@@ -1,5 +1,5 @@
-// Apex's optimization levels: one network trained at O0 to O3, with gradient clipping through the master weights, and a
-// checkpoint that moves from one level to another. Source: NVIDIA Apex, amp.initialize.
+// Apex's optimization levels: one network trained at O0 to O3, with clipping of the master weights' gradients and a
+// checkpoint of O0 that the other levels load. Source: NVIDIA Apex, amp.initialize.
 #include <cstdio>
 
 #include <tandem/amp/modes.h>
@@ -14,7 +14,7 @@ nn::Sequential make_net() {
   return nn::Sequential(nn::Linear(16, 64), nn::BatchNorm1d(nn::BatchNormOptions(64)), nn::ReLU(), nn::Linear(64, 4));
 }
 
-/// A rule to learn: which of the first four inputs is the largest.
+/// The task: which of the first four inputs is the largest.
 std::pair<Tensor, Tensor> make_batch() {
   const Tensor x = randn({128, 16});
   return {x, x.narrow(1, 0, 4).argmax(1)};
@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
     nn::Sequential net = make_net();
     optim::AdamW adam(net->parameters(), optim::AdamWOptions(5e-3));
     amp::initialize(net, adam, amp::opt_level(name));
-    if (checkpoint.size() > 0) amp::load_model_state(*net, checkpoint, {&adam});  // O0's weights after some steps
+    if (checkpoint.size() > 0) amp::load_model_state(*net, checkpoint, {&adam});  // weights of O0 after some steps
 
     Tensor loss;
     for (int i = 0; i < steps; ++i) {
@@ -59,10 +59,10 @@ int main(int argc, char** argv) {
     std::printf("%s: weights %s, batch norm %s, loss %.4f, accuracy %.1f %%\n", name,
                 std::string(tandem::name(net->parameters()[0].dtype())).c_str(),
                 std::string(tandem::name(net->parameters()[2].dtype())).c_str(), loss.item<double>(), 100 * share);
-    amp::set_autocast_enabled(toy::device().type(), false);  // O1 leaves the thread's autocast on
+    amp::set_autocast_enabled(toy::device().type(), false);  // O1 leaves autocast enabled
   }
 
-  // Two losses with a scale each, one of which overflows: only its scale falls, and the step is skipped.
+  // Two losses with one scale each. The second overflows: only its scale is lowered, and the step is skipped.
   nn::Linear net(4, 1);
   optim::SGD sgd(net->parameters(), optim::SGDOptions(0.1));
   amp::initialize(net, sgd, amp::OptLevel::O2, amp::InitializeOptions().num_losses(2).verbosity(0));

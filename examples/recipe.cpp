@@ -45,7 +45,7 @@ nn::Sequential make_model(int64_t in_size, int64_t out_size, int64_t num_layers)
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Sizes that fill a GPU's tensor cores; on a CPU try smaller ones.
+  // These sizes keep a GPU's tensor cores busy; use smaller ones on a CPU.
   int64_t batch_size = 512, in_size = 4096, out_size = 4096, num_layers = 3, num_batches = 50, epochs = 3;
   std::string device_name = cuda::is_available() ? "cuda" : "cpu", precision;
   CLI::App app("PyTorch's AMP recipe: default against mixed precision");

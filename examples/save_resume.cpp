@@ -1,7 +1,7 @@
-// Saving a training run and resuming it, bit for bit: one run trains without a stop; a second one is saved in the
-// middle of an epoch and thrown away; a third one is built anew, loads the file, and goes on. The last two together
-// equal the first: every weight, statistic and optimizer state, the loss scale, the random numbers and the order of the
-// batches.
+// Saving a training run and resuming it with bitwise equal results. One run trains without interruption. A second run
+// is saved in the middle of an epoch and destroyed; a third is built from scratch, loads the file and continues. It
+// ends with the same state as the first: weights, statistics, optimizer state, loss scale, random numbers and order of
+// the batches.
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -13,7 +13,7 @@ using namespace tandem;
 
 namespace {
 
-/// Points in a square; the class is the quadrant.
+/// Random points in a square; the class is the quadrant.
 struct Points : data::datasets::Dataset<Points> {
   explicit Points(size_t count) : points(rand({static_cast<int64_t>(count), 2}, Generator(7)).sub(0.5)) {}
   data::Example<> get(size_t index) override {
@@ -29,7 +29,7 @@ nn::Sequential make_model() {
   return nn::Sequential(nn::Linear(2, 32), nn::BatchNorm1d(32), nn::ReLU(), nn::Dropout(0.2), nn::Linear(32, 4));
 }
 
-/// All objects of a training run, and the list of what is saved.
+/// All objects of a training run, and the checkpoint that saves them.
 struct TrainingRun {
   explicit TrainingRun(Device where) : device(where) {
     model->to(device);
@@ -77,7 +77,7 @@ struct TrainingRun {
   io::Checkpoint checkpoint;
 };
 
-/// Names of the tensors whose bits differ; their number.
+/// Prints the names of the tensors whose bits differ, and returns their number.
 int compare(const StateDict& a, const StateDict& b) {
   int differing = 0;
   for (const auto& item : a) {
@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
     first.train_until(stop);
     first.checkpoint.save(path);
   }
-  manual_seed(12345);  // whatever the new process starts with
+  manual_seed(12345);  // a resumed process may start with any seed
   TrainingRun second(device);
   second.checkpoint.load(path);
   std::printf("resumed at iteration %lld, in the middle of an epoch; scale %g, learning rate %.6f\n",

@@ -1,5 +1,5 @@
 #pragma once
-// What the small examples share: a task, a network for it, and the choice of device and length.
+// Shared by the small examples: a task, a network for it, and the command line.
 #include <tandem/tandem.h>
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace toy {
 
 using namespace tandem;
 
-/// `--quick`: train for a moment only; the examples are tests, too. `--device cuda` or `cpu`: where to make tensors, by
-/// default on a GPU where there is one.
+/// `--quick` trains briefly: the examples are also tests. `--device cuda|cpu` sets the default device; without it, that
+/// is the GPU if available.
 struct Arguments {
   Arguments(int argc, char** argv) {
     Device device = cuda::is_available() ? kCUDA : kCPU;
@@ -40,7 +40,7 @@ struct Batch {
   Tensor inputs, targets;
 };
 
-/// Points on a spiral of three arms, with noise; which arm is the class.
+/// Points on three spiral arms, with noise; the class is the arm.
 inline Batch spirals(int64_t count, Device device) {
   const Tensor radius = rand({count}), arm = (rand({count}) * 3).floor();
   const Tensor angle = radius * 3 + arm * (2 * std::acos(-1.0) / 3) + randn({count}) * 0.1;
@@ -57,24 +57,23 @@ struct Net : nn::Module {
   nn::Linear fc1{2, 64}, fc2{64, 64}, fc3{64, 3};
 };
 
-/// The share of points that a model puts on the right arm.
+/// Returns the share of points that a model assigns to the right arm.
 template <class Model>
 double accuracy(Model& model, const Batch& test) {
   const NoGradGuard no_grad;
   return model.forward(test.inputs).argmax(1).eq(test.targets).to(kFloat).mean().template item<double>();
 }
 
-/// How many steps of a scaler were skipped. Asking a result waits for the device: keep the results, and ask after the
-/// loop.
+/// Returns the number of skipped steps. skipped() waits for the device, so keep the results and count after the loop.
 inline int64_t skipped(const std::vector<amp::StepResult>& steps) {
   return std::count_if(steps.begin(), steps.end(), [](const amp::StepResult& step) { return step.skipped(); });
 }
 
-/// Whether an AMP run has learned what the f32 run has; accuracies of 0 to 1.
+/// Returns whether an AMP run has learned about as much as the f32 run; accuracies are between 0 and 1.
 inline bool learned_as_much(double f32, double amp) { return amp > 0.5 && amp > f32 - 0.05; }
 
-/// Trains in f32 and in AMP, `train(bool amp, int64_t steps)` returning the accuracy, and prints both; the exit status
-/// of an example.
+/// Trains in f32 and with AMP by `train(bool amp, int64_t steps)`, which returns the accuracy, and prints both
+/// accuracies. Returns the exit status of the example.
 template <class Train>
 int compare(const Train& train, int argc, char** argv) {
   const int64_t steps = Arguments(argc, argv).quick ? 200 : 2000;

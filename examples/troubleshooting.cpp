@@ -1,5 +1,5 @@
-// The three troubles of PyTorch's AMP recipe, each as a broken program, the tool that shows the fault, and the cure.
-// docs/troubleshooting.md explains the output. Source of the troubles: "Automatic Mixed Precision", PyTorch tutorials.
+// The three problems in PyTorch's AMP recipe: for each a broken program, the tool that finds the fault, and the fix.
+// docs/troubleshooting.md explains the output. Source: "Automatic Mixed Precision", PyTorch tutorials.
 #include <cmath>
 #include <iostream>
 
@@ -21,7 +21,7 @@ struct Classifier : nn::Module {
   nn::Linear fc1, fc2, fc3;
 };
 
-/// Scores of attention between the rows of x.
+/// Attention scores between the rows of x.
 struct Attention : nn::Module {
   Attention() : query(64, 64), key(64, 64) {
     register_module("query", query);
@@ -43,7 +43,7 @@ amp::OpCount count_ops(const char* title, int64_t width, int64_t batch, bool reg
   std::cout << "-- " << title << '\n';
   amp::OpStats stats;
   std::optional<amp::AutocastGuard> autocast(std::in_place, toy::device().type());
-  if (region_ends_early) autocast.reset();  // as at the end of a scope that is too small
+  if (region_ends_early) autocast.reset();  // as at the end of too small a scope
   const Tensor loss = cross_entropy(net.forward(x), y);
   autocast.reset();
   loss.backward();
@@ -51,7 +51,7 @@ amp::OpCount count_ops(const char* title, int64_t width, int64_t batch, bool reg
   return stats.total();
 }
 
-// Each of the three returns whether its tool saw the fault, and no fault after the cure.
+// The functions below return whether the tool shows the fault, and no fault after the fix.
 
 bool speedup_is_minor(int64_t batch) {
   std::cout << "==== Speedup with AMP is minor\n";

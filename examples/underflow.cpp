@@ -1,6 +1,6 @@
-// Why gradients are scaled. A network whose gradients are smaller than f16's smallest number (2^-24) stands still
-// without a GradScaler and trains with one. With a scale that overflows, steps are skipped, the scale backs off, and
-// the run recovers.
+// Why gradients are scaled. A network whose gradients are below f16's smallest number (2^-24) does not learn without a
+// GradScaler and trains with one. With an initial scale that overflows, steps are skipped until the scale is low
+// enough; then training proceeds.
 #include "toy.h"
 
 using namespace tandem;
@@ -8,7 +8,7 @@ using namespace tandem;
 namespace {
 
 constexpr int64_t kBatch = 256, kIn = 64, kHidden = 128;
-constexpr double kSmall = 1e-6;  // the loss's weight: pushes its gradients below f16's range
+constexpr double kSmall = 1e-6;  // weight of the loss: pushes its gradients below f16's range
 
 struct Outcome {
   double first_loss, last_loss, zero_fraction, first_scale, last_scale;
@@ -20,10 +20,10 @@ Outcome train(bool use_scaler, double init_scale, int64_t steps) {
   const Tensor x = randn({kBatch, kIn}), teacher = randn({kIn, 1}) * 0.3;
   const Tensor y = tanh(x.mm(teacher));
   nn::Sequential net(nn::Linear(kIn, kHidden), nn::ReLU(), nn::Linear(kHidden, 1));
-  // A rate that undoes the small weight of the loss: without underflow this is ordinary gradient descent.
+  // This learning rate compensates for the small weight: without underflow this is ordinary gradient descent.
   optim::SGD sgd(net->parameters(), optim::SGDOptions(0.1 / kSmall));
   amp::GradScaler scaler(amp::GradScalerOptions().enabled(use_scaler).init_scale(init_scale).growth_interval(50));
-  // PyTorch's rounding of weight gradients through f16, so that they can underflow as they do there.
+  // Rounds weight gradients through f16, as PyTorch does, so that they can underflow.
   amp::set_gradient_dtype(amp::GradientDType::Lower);
 
   Outcome out{};

@@ -11,12 +11,12 @@
     7    nn/, optim/                                                each other
     8    the rest of amp/, data/, io/, dist/
 
-include/tandem/X.h, src/X.cpp and whatever else has the relative path X share a row. Further rules:
-  - fmt stands in .cpp and -inl.h files, and in base/check.h, which only .cpp and -inl.h files include: nvcc cannot
+include/tandem/X.h, src/X.cpp and all other files with the relative path X are in the same row. Further rules:
+  - fmt is included only by .cpp and -inl.h files, and by base/check.h, which only such files include: nvcc cannot
     compile fmt 9.1;
-  - vendor headers (CUDA, oneDNN, NCCL, MPI) stand in kernels/ and src/dist/;
+  - vendor headers (CUDA, oneDNN, NCCL, MPI) are included only in kernels/ and src/dist/;
   - X-inl.h is included by .cpp and other -inl.h files, or by X.h inside #ifdef TANDEM_HEADER_ONLY_OPS;
-  - nobody includes the umbrella tandem/tandem.h, and no header or source asks #if on TANDEM_CUDA.
+  - no file includes the umbrella tandem/tandem.h or uses #if on TANDEM_CUDA.
 
 Usage: check_layers.py [--root FOLDER] [--self-test]
 """
@@ -26,7 +26,7 @@ import re
 import sys
 import tempfile
 
-# Files that may reach below their row, with the row they count as and the reason.
+# Files that may include headers of lower rows, with the row they count as and the reason.
 EXCEPTIONS = {
     "src/tensor/tensor_methods.cpp": (6, "Tensor's member functions forward to the free functions of ops/"),
     "autograd/gradcheck": (8, "a checking tool built from ops; the engine does not include it"),
@@ -47,7 +47,7 @@ INCLUDE = re.compile(r'^([<"])([^>"]+)[>"]')
 
 
 def stem_of(path):
-    """The path without root folder, extension, -inl: include/tandem/ops/x-inl.h and src/ops/x.cpp are ops/x."""
+    """Returns the path without root folder, extension and -inl: src/ops/x.cpp and its headers are ops/x."""
     for root in ("include/tandem/", "src/"):
         if path.startswith(root):
             path = path[len(root):]
@@ -57,7 +57,7 @@ def stem_of(path):
 
 
 def row_of(path):
-    """The row of a file of the repository."""
+    """Returns the row of a file in the repository."""
     if path.startswith("kernels/"):
         return 4
     stem = stem_of(path)
@@ -83,7 +83,7 @@ def is_source(path):
 
 
 def resolve(root, path, quote, name):
-    """The repository's file that an include means, or None for one of somebody else's."""
+    """Returns the file in the repository that an include refers to, or None for an external file."""
     if name.startswith("tandem/"):
         return "include/" + name
     candidates = [name]
@@ -105,7 +105,7 @@ def strip_comments(text):
 
 
 def check_include(root, path, quote, name, conditions):
-    """The rules that one include breaks, as messages."""
+    """Yields a message for each rule that an include breaks."""
     in_kernels = path.startswith("kernels/")
     if name.startswith("fmt/") or name == "fmt.h":
         if not (is_source(path) or path.endswith("-inl.h") or path == "include/tandem/base/check.h"):
@@ -140,7 +140,7 @@ def check_include(root, path, quote, name, conditions):
 
 
 def check_file(root, path):
-    """The messages for one file, each with its line."""
+    """Yields the messages for one file, each with its line."""
     with open(os.path.join(root, path), encoding="utf-8") as file:
         text = strip_comments(file.read())
     conditions = []
@@ -156,8 +156,8 @@ def check_file(root, path):
         elif word == "endif" and conditions:
             conditions.pop()
         if word in ("if", "ifdef", "ifndef", "elif"):
-            # __CUDACC__ in base/ and math/ makes a function compile for both sides; a switch on the backend is another
-            # thing: CMake exchanges the files instead.
+            # __CUDACC__ in base/ and math/ only makes a function compile for host and device. Code must not switch on
+            # the backend: CMake selects other files instead.
             switches = r"TANDEM_(HAS_|WITH_|USE_)?CUDA\b"
             if row_of(path) == 6:
                 switches += r"|__CUDACC__|__CUDA_ARCH__|__NVCC__"
@@ -180,7 +180,7 @@ def sources(root):
 
 
 def check(root):
-    """(files seen, messages)"""
+    """Returns (number of files, messages)."""
     messages = []
     count = 0
     for path in sources(root):
@@ -191,7 +191,7 @@ def check(root):
     return count, messages
 
 
-# Each rule broken once: the file, its text, and a part of the message; None where there must be none.
+# Breaks each rule once: the file, its text, and a part of the message, or None if there must be no message.
 SELF_TEST = [
     ("include/tandem/base/a1.h", "#include <tandem/tensor/tensor.h>\n", "row 1 (base)"),
     ("include/tandem/base/a2.h", "#include <tandem/base/dtype.h>\n", None),

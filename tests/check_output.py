@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks that the output shown in a document is what the program prints: every line of a block indented by four spaces
-must be among the program's lines, in this order. Numbers may differ, for processors do.
+must be among the program's lines, in this order. Numbers may differ, because processors differ.
 
 Usage: check_output.py DOCUMENT PROGRAM [ARGUMENTS...]
 """
@@ -10,12 +10,12 @@ import sys
 
 
 def words(line):
-    """A line's words, with N for what holds a digit, and without the bars of histograms."""
+    """Returns the words of a line, with N for words that contain a digit, and without the bars of histograms."""
     return ["N" if re.search(r"\d", word) else word for word in line.split() if word.strip("#")]
 
 
 def missing_lines(shown, printed):
-    """The lines shown that are not printed behind the one before."""
+    """Returns the lines shown in the document that the program does not print after the line before."""
     missing, at = [], 0
     for line in shown:
         try:

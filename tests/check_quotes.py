@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that the C++ code in documents is code that compiles: every ```cpp block must stand, line for line apart from
-indentation, in the file that the line before it names as `[path](...)`; `...` alone on a line skips lines of that file.
+"""Checks that the C++ code in documents is quoted from files that are compiled: every ```cpp block must be in the file
+named as `[path](...)` before it, line for line apart from indentation. `...` alone on a line skips lines of that file.
 
 Usage: check_quotes.py DOCUMENT...
 """
@@ -17,7 +17,7 @@ def lines_of(text):
 
 
 def stands_in(block, source):
-    """Whether the pieces of a block, which '...' divides, stand in a source, in this order."""
+    """Returns whether the pieces of a block, separated by '...', are in a source, in this order."""
     at = 0
     pieces = [[]]
     for line in block:
@@ -34,7 +34,7 @@ def stands_in(block, source):
 
 
 def check(document):
-    """The messages for one document, and the number of its blocks."""
+    """Returns the messages for one document, and the number of its blocks."""
     with open(document, encoding="utf-8") as file:
         parts = re.split(r"```cpp\n(.*?)```", file.read(), flags=re.S)
     messages = []

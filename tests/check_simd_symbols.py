@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks objects compiled for AVX2 and AVX-512: whatever they define that the linker may share must say so in its name.
+"""Checks objects compiled for AVX2 and AVX-512: symbols that the linker may share must name the SIMD level.
 
 The linker keeps one copy of an inline function or template that several objects define (a weak symbol). If it kept one
-compiled for AVX-512, an older processor would die in code that looks harmless. A weak symbol is fine when its name holds
-the instruction set's (it stands in that namespace, or is a template over a type from there).
-Cure: move the helper into namespace TANDEM_SIMD, make it static, or mark it always-inline.
+compiled for AVX-512, an older processor would crash in code that looks harmless. A weak symbol is safe if its name
+contains that of the instruction set: it is in that namespace, or is a template over a type from there.
+Fix: move the helper into namespace TANDEM_SIMD, make it static, or mark it always-inline.
 
 Usage: check_simd_symbols.py [--nm NM] OBJECT...
 """
@@ -24,7 +24,7 @@ def main():
         listing = subprocess.run([args.nm, "--defined-only", path], capture_output=True, text=True, check=True).stdout
         for line in listing.splitlines():
             parts = line.split(maxsplit=2)
-            # W: weak code. Data (V, u) holds no instructions; DW.ref.* are references of the exception tables.
+            # W: weak code. Data (V, u) has no instructions; DW.ref.* are references in the exception tables.
             if len(parts) != 3 or parts[1] != "W" or re.search("avx2|avx512", parts[2]):
                 continue
             name = subprocess.run(["c++filt", parts[2]], capture_output=True, text=True).stdout.strip() or parts[2]

@@ -1,5 +1,6 @@
-# The tests once more, as on_cuda_*, with every tensor on a CUDA device: that of the machine where the library has the CUDA
-# backend (skipped where there is none), else one on the CPU (docs/emulated_device.md), for examples and benchmarks too.
+# Runs the tests again, as on_cuda_*, with every tensor on a CUDA device. If the library has the CUDA backend, that is
+# the machine's device (skipped without one); otherwise it is emulated on the CPU (docs/emulated_device.md), also for
+# examples and benchmarks.
 set(folders_on_cuda amp amp_modes autograd data io kernels nn ops optim tensor)
 
 # on_cuda_test(name target arguments...)
@@ -9,7 +10,7 @@ function(on_cuda_test name)
     on_cuda_${name} PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77 WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}"
                                ENVIRONMENT "TANDEM_TEST_DEVICE=cuda;OMP_WAIT_POLICY=passive")
 endfunction()
-# Idx are tests of a parser, which has no tensors.
+# The Idx tests are of a parser without tensors.
 function(folder_on_cuda folder target)
   on_cuda_test(${folder} ${target} --gtest_brief=1 --gtest_filter=-Idx.*
                --gtest_output=json:${TANDEM_TEST_RESULTS}/on_cuda_${folder}.json)
@@ -21,11 +22,11 @@ if(TANDEM_CUDA)
     folder_on_cuda(${folder} tandem_${folder}_test)
   endforeach()
 endif()
-if(TANDEM_CUDA OR TANDEM_SANITIZE) # fibers are slow under the sanitizers
+if(TANDEM_CUDA OR TANDEM_SANITIZE) # fibers are slow under sanitizers
   return()
 endif()
 
-# ---- the device on the CPU: the backend's kernels compiled as C++, and its host code, over an emulated runtime
+# ---- the emulated device: the backend's kernels compiled as C++, and its host code, with an emulated runtime
 file(GLOB emulated_kernels CONFIGURE_DEPENDS ../kernels/cuda/*.cu)
 file(GLOB emulated_host CONFIGURE_DEPENDS ../kernels/cuda/*.cpp cuda_emulated/device/*.cpp)
 list(FILTER emulated_host EXCLUDE REGEX "_test\\.cpp$|/kernels/cuda/launch\\.cpp$")
@@ -33,7 +34,7 @@ set_source_files_properties(
   ${emulated_kernels}
   PROPERTIES LANGUAGE CXX COMPILE_OPTIONS
              "-include;${CMAKE_CURRENT_SOURCE_DIR}/cuda_emulated/emulator.h;-Wno-maybe-uninitialized;-Wno-unknown-pragmas")
-# It takes the place of kernels/none, which is then not linked.
+# Replaces kernels/none, which is then not linked.
 add_library(tandem_emulated_device OBJECT ${emulated_host} ${emulated_kernels} cuda_emulated/emulator.cpp)
 target_compile_definitions(tandem_emulated_device PRIVATE TANDEM_LEAST_ARCHITECTURE=75)
 target_compile_options(tandem_emulated_device PRIVATE -O2)
@@ -41,11 +42,11 @@ target_link_libraries(tandem_emulated_device PRIVATE tandem_test_support)
 tandem_test(cuda_emulated SOURCES cuda_emulated/*_test.cpp cuda_emulated/device/*_test.cpp)
 target_link_libraries(tandem_cuda_emulated_test PRIVATE tandem_emulated_device)
 foreach(target tandem_emulated_device tandem_cuda_emulated_test)
-  # Their cuda_runtime_api.h and kernels/cuda/launch.h come before the real ones.
+  # Its cuda_runtime_api.h and kernels/cuda/launch.h must precede the real ones.
   target_include_directories(${target} BEFORE PRIVATE cuda_emulated cuda_emulated/device)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
 endforeach()
-# In the other of the two orders, too.
+# Runs with the other order of streams too.
 add_test(NAME cuda_emulated_sides_first COMMAND tandem_cuda_emulated_test --gtest_brief=1)
 set_tests_properties(cuda_emulated_sides_first PROPERTIES ENVIRONMENT
                                                           "TANDEM_EMULATED_ORDER=sides_first;OMP_WAIT_POLICY=passive")

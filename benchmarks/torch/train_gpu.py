@@ -1,9 +1,9 @@
-"""The peer of `train_bench --device cuda`: the same networks and sizes in PyTorch on the GPU.
+"""The PyTorch program for `train_bench --device cuda`: the same networks and sizes on the GPU.
 
-Measures f32 (matrix products in strict f32 and in TF32), AMP as the recipe has it, AMP with channels-last, AMP with fused optimizers, and that in
-a CUDA graph. Prints one JSON object: {"program", "variant", "workload", "precision", "ms", ...}; ms is the median over
-samples of 10 steps. With --largest-batch it searches the largest batch that fits into memory, with --copy-rate it
-measures how fast the device copies. Run by scripts/gpu_check.sh.
+Measures f32 (matrix products in strict f32 and in TF32), AMP as in PyTorch's recipe, AMP with channels-last, AMP with
+fused optimizers, and the latter in a CUDA graph. Prints one JSON object: {"program", "variant", "workload",
+"precision", "ms", ...}; ms is the median over samples of 10 steps. With --largest-batch it finds the largest batch that
+fits into memory, with --copy-rate it measures the device's copy rate. Run by scripts/gpu_check.sh.
 """
 import argparse
 import gc
@@ -18,7 +18,7 @@ try:
     import torch.nn.functional as F
 except ImportError as error:
     print(f"no PyTorch in this machine's {sys.executable}: {error}")
-    sys.exit(77)  # skipped, for scripts/gpu_check.sh
+    sys.exit(77)  # counts as skipped in scripts/gpu_check.sh
 
 STEPS_PER_SAMPLE = 10
 
@@ -70,7 +70,8 @@ def make(workload, batch):
 def measure(workload, precision, variant, batch, samples):
     torch.manual_seed(0)
     torch.backends.cuda.matmul.allow_tf32 = variant == "tf32"
-    torch.backends.cudnn.allow_tf32 = True  # the default, as tandem's; convolutions in strict f32 are no peer
+    torch.backends.cudnn.allow_tf32 = True  # as by default, and in tandem: convolutions in strict f32 would not be
+                                            # comparable
     model, x, y, kind = make(workload, batch)
     if variant == "channels_last":
         model = model.to(memory_format=torch.channels_last)
@@ -124,8 +125,8 @@ def measure(workload, precision, variant, batch, samples):
 
 
 def largest_batch(fits, limit=1 << 20):
-    """(largest batch seen to fit, smallest seen not to): doubles, then halves the gap down to a hundredth. As
-    benchmarks/train/largest_batch.h."""
+    """Returns (largest batch known to fit, smallest known not to fit): doubles, then halves the gap down to a
+    hundredth, as in benchmarks/train/largest_batch.h."""
     good, bad, batch = 0, 0, 1
     while batch <= limit:
         if not fits(batch):
@@ -150,7 +151,7 @@ def search(workload, precision, variant):
         try:
             result["peak_bytes"] = measure(workload, precision, variant, batch, samples=2)["peak_bytes"]
             return True
-        except RuntimeError as error:  # torch.cuda.OutOfMemoryError, or a library that refuses such sizes
+        except RuntimeError as error:  # torch.cuda.OutOfMemoryError, or a library that rejects such sizes
             result["stopped_by"] = str(error).splitlines()[0]
             return False
 
@@ -159,7 +160,7 @@ def search(workload, precision, variant):
 
 
 def copy_rate(megabytes=1024):
-    """Bytes per second, read and written, of a copy much larger than the caches: the best of several."""
+    """Returns the bytes per second, read and written, of a copy much larger than the caches: the best of 20."""
     source = torch.zeros(megabytes << 20, dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
     best = float("inf")

@@ -1,5 +1,5 @@
-// The peer of train_bench: the same networks and the same loop in libtorch. C++ libtorch has neither an autocast guard
-// nor a GradScaler; both are written here as the best a C++ user can do with ATen's own kernels.
+// The libtorch program for train_bench: the same networks and the same loop. C++ libtorch has neither an autocast guard
+// nor a GradScaler; both are written here as well as a C++ user can with ATen's own kernels.
 // Built by scripts/bench.sh, not by the build.
 #include <ATen/autocast_mode.h>
 #include <torch/torch.h>
@@ -27,7 +27,7 @@ class Region {
   Region& operator=(const Region&) = delete;
 };
 
-/// torch.amp.GradScaler's step, whose kernels ATen has for the CPU too.
+/// The step of torch.amp.GradScaler; ATen has its kernels for the CPU too.
 class Scaler {
  public:
   torch::Tensor scale(const torch::Tensor& loss) { return loss * scale_; }
@@ -64,7 +64,7 @@ struct LibTorch {
   using Scaler = ::Scaler;
   static std::string name() { return "libtorch " TORCH_VERSION; }
   static void set_num_threads(int threads) { at::set_num_threads(threads); }
-  static int64_t system_allocations(const std::string&) { return 0; }  // not counted there
+  static int64_t system_allocations(const std::string&) { return 0; }  // not counted for libtorch
   static void reset_peak_bytes(const std::string&) {}
   static int64_t peak_bytes(const std::string&) { return 0; }
   using TooLarge = c10::Error;

@@ -1,6 +1,6 @@
 #pragma once
-// One measurement: trains a workload step by step in this process, times the steps, and describes what it computed, so
-// that a wrong step shows. The including file says which library: `namespace lib = tandem;` or `= torch;`.
+// One measurement: trains a workload step by step in this process, times the steps, and describes the results, so that
+// a wrong step is noticed. The including file selects the library: `namespace lib = tandem;` or `= torch;`.
 #include <sys/resource.h>
 
 #include <array>
@@ -23,7 +23,7 @@ struct Batch {
   lib::Tensor x, y;
 };
 
-/// Norms of tensors, one per parameter: cheap, and far off when a step computes something else.
+/// Returns the norms of tensors, one per parameter: cheap to compute, and far off if a step computes something else.
 template <class Value>
 std::vector<double> norms(lib::nn::Module& model, Value&& value) {
   std::vector<double> result;
@@ -43,7 +43,7 @@ inline std::vector<double> gradient_norms(lib::nn::Module& model) {
   });
 }
 
-/// How far each parameter has moved from its initial value.
+/// Returns the distance of each parameter from its initial value.
 inline std::vector<double> change_norms(lib::nn::Module& model) {
   return norms(model, [](const std::string& name, const lib::Tensor& p, auto add) {
     const double bound = initial_bound(p);
@@ -60,11 +60,11 @@ inline int64_t page_faults() {
   return usage.ru_minflt + usage.ru_majflt;
 }
 
-/// Steps that are timed together: on a GPU the host runs ahead, and a wait after every step would be measured too.
+/// Steps that are timed together: on a GPU the host runs ahead, and waiting after every step would add to the time.
 inline int steps_per_sample(const RunOptions& options) { return options.device == "cpu" ? 1 : 10; }
 
-/// Library supplies Scaler and Region (autocast), synchronize(), system_allocations(), reset_peak_bytes(), peak_bytes()
-/// and capture(): a function that repeats one it is given.
+/// Library provides Scaler and Region (autocast), synchronize(), system_allocations(), reset_peak_bytes(), peak_bytes()
+/// and capture(), which returns a function that repeats the captured one.
 template <class Library, class Model, class Optimizer>
 nlohmann::json measure(const RunOptions& options, Model& model, Optimizer& optimizer,
                        const std::vector<Batch>& batches) {
@@ -89,7 +89,7 @@ nlohmann::json measure(const RunOptions& options, Model& model, Optimizer& optim
       optimizer.step();
     }
   };
-  // A graph reads its inputs from one place.
+  // A graph reads its inputs from a fixed place.
   Batch input;
   std::function<void()> replay;
   const auto step = [&](double* value) {
@@ -150,7 +150,7 @@ nlohmann::json measure(const RunOptions& options, Model& model, Optimizer& optim
 
 template <class Library>
 nlohmann::json measure_workload(const RunOptions& options) {
-  // Several batches in turn, so that nothing can be kept from one step to the next.
+  // Several batches in turn, so that no results can be reused in the next step.
   constexpr int kBatches = 3;
   std::vector<Batch> batches;
   const lib::Device device(options.device);
@@ -184,8 +184,9 @@ nlohmann::json measure_workload(const RunOptions& options) {
   return cnn(SimpleCnn(), 64);
 }
 
-/// The largest batch whose steps fit into memory, with their peak, and what stopped larger ones: no memory, as a rule,
-/// or a library that refuses such sizes. Library supplies TooLarge, the type of these exceptions, and empty_cache().
+/// Finds the largest batch whose steps fit into memory, with their peak, and the error that stopped larger ones:
+/// usually lack of memory, or a library that rejects such sizes. Library provides TooLarge, the type of these
+/// exceptions, and empty_cache().
 template <class Library>
 nlohmann::json search_largest_batch(RunOptions& options) {
   if (options.device == "cpu") throw std::runtime_error("--largest-batch needs --device cuda");

@@ -1,5 +1,5 @@
 #pragma once
-// How much of the machine other processes took during a measurement.
+// The share of the machine that other processes used during a measurement.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -9,10 +9,10 @@
 
 namespace bench {
 
-/// Counts from its construction. Clock ticks are coarse: meaningless below some tenths of a second.
+/// Counts from its construction. Clock ticks are coarse, so the result is meaningless below some tenths of a second.
 class Disturbance {
  public:
-  /// Share of all processors' time that went to others: other processes, the kernel for them, the host.
+  /// Returns the share of all processors' time used by others: other processes, the kernel for them, the host.
   double foreign_share() const {
     const Times end = read();
     const double foreign = end.busy - start_.busy - (end.own - start_.own);

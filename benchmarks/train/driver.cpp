@@ -18,13 +18,13 @@ namespace {
 using json = nlohmann::ordered_json;
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-/// A heap that keeps its pages: without it, libtorch's step is to a large part page faults.
+/// A heap that keeps its pages: without it, much of libtorch's step is page faults.
 const Environment kCachedHeap = {{"MALLOC_MMAP_MAX_", "0"}, {"MALLOC_TRIM_THRESHOLD_", "100000000000"}};
 
-/// Above this share of foreign processor time a measurement is disturbed.
+/// A measurement counts as disturbed if other processes took more than this share of the processor time.
 constexpr double kQuiet = 0.1;
 
-/// One of the programs that are started in turn, and where its results go.
+/// One of the programs that are run in turn, and the keys of its results.
 struct Program {
   std::string label, path, ms_key, ratio_key;
   Environment environment;
@@ -65,7 +65,7 @@ std::optional<json> measure_once(const Program& program, const DriverOptions& op
 
 double tolerance(const std::string& precision) { return precision == "f32" ? 1e-3 : precision == "f16" ? 1e-2 : 2e-2; }
 
-/// The first value in which two runs differ by more than the tolerance; empty when there is none.
+/// Returns the first value in which two runs differ by more than the tolerance; "" if there is none.
 std::string difference(const json& ours, const json& theirs, const std::string& precision) {
   for (const char* key : {"losses", "gradient_norms", "change_norms"}) {
     const auto& a = ours.at(key);
@@ -157,7 +157,7 @@ json summary(const std::vector<Program>& programs, const std::string& workload, 
     if (program.ratio_key.empty()) continue;
     r[program.ms_key] = program.of_rounds("ms");
     const std::string differs = difference(ours.runs[0], program.runs[0], precision);
-    // A fast wrong step scores nothing.
+    // No ratio for a step that computes something else.
     if (differs.empty()) {
       r[program.ratio_key] = rounded(ours.of_rounds("ms") / program.of_rounds("ms"));
     } else {
@@ -167,7 +167,7 @@ json summary(const std::vector<Program>& programs, const std::string& workload, 
   return r;
 }
 
-/// One workload in one precision, all rounds. Empty when tandem failed.
+/// Measures one workload in one precision, in all rounds. Returns nullopt if tandem failed.
 std::optional<json> compare(const DriverOptions& options, const std::string& workload, const std::string& precision,
                             std::string& peer_name, bool& good) {
   std::vector<Program> programs = programs_for(options, workload, precision);

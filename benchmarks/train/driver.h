@@ -1,6 +1,6 @@
 #pragma once
-// The comparison: tandem, its peer with the default heap, its peer with a cached heap, and for the MLPs a step written
-// by hand, each in a process of its own, started in turn.
+// The comparison: tandem, libtorch with the default heap, libtorch with a cached heap, and for the MLPs a hand-written
+// step. Each runs in a separate process, in turn.
 #include <string>
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace bench {
 
 struct DriverOptions {
   RunOptions run;                 ///< workload and precision unused
-  std::vector<std::string> only;  ///< "tiny_mlp", "recipe/bf16"; empty: all
+  std::vector<std::string> only;  ///< e.g. "tiny_mlp", "recipe/bf16"; empty: all
   int rounds = 3;
   int retries = 2;        ///< how often a disturbed measurement is repeated
   std::string peer;       ///< path of the libtorch program; empty: none
@@ -18,8 +18,8 @@ struct DriverOptions {
   std::string json_file;  ///< empty: none
 };
 
-/// Measures, prints a table, writes the JSON file. Returns the exit status: 1 when a program failed or the two programs
-/// computed different things.
+/// Measures, prints a table and writes the JSON file. Returns the exit status: 1 if a program failed or the two
+/// programs computed different results.
 int run_driver(const DriverOptions& options);
 
 }  // namespace bench

@@ -6,12 +6,12 @@
 namespace bench {
 
 struct LargestBatch {
-  int64_t fits = 0;       ///< the largest that was seen to fit; 0: not even 1
-  int64_t too_large = 0;  ///< the smallest that was seen not to; 0: there was none up to the limit
+  int64_t fits = 0;       ///< the largest batch known to fit; 0: not even 1
+  int64_t too_large = 0;  ///< the smallest known not to fit; 0: none up to the limit
 };
 
-/// Doubles from 1 until a batch does not fit, then halves the gap until it is at most a hundredth of what fits. `fits`
-/// is a function from a batch to bool.
+/// Doubles the batch from 1 until it does not fit, then halves the gap until it is at most a hundredth of the batch
+/// that fits. `fits` is a function from a batch to bool.
 template <class Fits>
 LargestBatch largest_batch(Fits&& fits, int64_t limit = int64_t{1} << 20) {
   LargestBatch found;

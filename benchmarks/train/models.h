@@ -1,5 +1,5 @@
 #pragma once
-// The networks, written once: the including file says which library by `namespace lib = tandem;` or `= torch;`.
+// The networks for both libraries: the including file selects one by `namespace lib = tandem;` or `= torch;`.
 #include <cmath>
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace bench {
 
-/// Three square layers with ReLU and a mean squared error.
+/// Three square layers with ReLU, and a mean squared error.
 struct Mlp : lib::nn::Module {
   explicit Mlp(int64_t width) : fc1(width, width), fc2(width, width), fc3(width, width) {
     register_module("fc1", fc1);
@@ -20,7 +20,7 @@ struct Mlp : lib::nn::Module {
   lib::nn::Linear fc1, fc2, fc3;
 };
 
-/// Two convolutions of many channels.
+/// Two convolutions with many channels.
 struct BigCnn : lib::nn::Module {
   BigCnn()
       : conv1(lib::nn::Conv2dOptions(1, 420, 3).padding(1)),
@@ -33,7 +33,7 @@ struct BigCnn : lib::nn::Module {
   lib::Tensor loss(const lib::Tensor& x, const lib::Tensor& y) {
     lib::Tensor h = lib::max_pool2d(lib::relu(conv1(x)), {2, 2});
     h = lib::max_pool2d(lib::relu(conv2(h)), {2, 2});
-    // PyTorch's CPU autocast would take the softmax in the low dtype; tandem's takes it in f32 also without the cast.
+    // PyTorch's CPU autocast would run the softmax in the low dtype; tandem runs it in f32 even without the cast.
     return lib::nn::functional::cross_entropy(fc(h.flatten(1)).to(lib::kFloat), y);
   }
   lib::nn::Conv2d conv1, conv2;
@@ -64,7 +64,7 @@ struct SimpleCnn : lib::nn::Module {
 
 // ---- numbers from the counter-based formula, the same in both programs
 
-/// Initial value number i of the parameter `name`, uniform: weights in +-1/sqrt(fan in), biases in +-0.02.
+/// Initial value number i of a parameter, uniform: weights in +-1/sqrt(fan in), biases in +-0.02.
 inline float initial_value(uint64_t seed, int64_t i, double bound) {
   return static_cast<float>(bound * (2 * tandem::testing::counter_unit(seed, static_cast<uint64_t>(i)) - 1));
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What a training benchmark runs: read by the tandem program, by its peer, and by the driver that starts both.
+// Options of a training benchmark, shared by the tandem program, the libtorch program, and the driver that starts them.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace bench {
 
-/// One workload. Warm-up steps are also those whose losses and parameters the driver compares.
+/// One workload. The driver compares losses and parameters of the first warm-up steps.
 struct Workload {
   const char* name;
   int warmup, iterations;              ///< steps of one process
@@ -23,7 +23,7 @@ inline constexpr Workload kWorkloads[] = {
 };
 inline constexpr const char* kPrecisions[] = {"f32", "bf16", "f16"};
 
-/// Steps whose losses are compared, from equal initial weights; at most any workload's warm-up.
+/// Number of steps, from equal initial weights, whose losses are compared; at most the warm-up of any workload.
 inline constexpr int kComparedSteps = 2;
 
 inline const Workload* find_workload(const std::string& name) {
@@ -35,14 +35,14 @@ inline const Workload* find_workload(const std::string& name) {
 /// The arguments of one measurement.
 struct RunOptions {
   std::string workload, precision = "f32", device = "cpu";
-  int batch = 0;  ///< 0: the workload's own
+  int batch = 0;  ///< 0: the workload's default
   int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  int warmup = 0, iterations = 0;  ///< 0: the workload's own
+  int warmup = 0, iterations = 0;  ///< 0: the workload's default
   bool quick = false;
   bool largest_batch = false;
   bool graph = false;  ///< repeat a CUDA graph of the step
 
-  /// Adds the flags that both programs understand.
+  /// Adds the flags that both programs accept.
   void add_flags(CLI::App& app) {
     app.add_option("--workload", workload, "Measure one workload here: recipe, big_cnn, simple_cnn or tiny_mlp")
         ->check([](const std::string& name) { return find_workload(name) ? "" : "unknown workload " + name; });
@@ -60,7 +60,7 @@ struct RunOptions {
     app.add_flag("--graph", graph, "Repeat a CUDA graph of the step (tandem on cuda only)");
   }
 
-  /// Fills in the numbers of steps that were not given.
+  /// Sets the numbers of steps that were not given.
   void complete() {
     const Workload& w = *find_workload(workload);
     if (warmup == 0) warmup = quick ? w.quick_warmup : w.warmup;

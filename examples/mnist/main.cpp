@@ -1,4 +1,4 @@
-// What the programs of the Fashion-MNIST examples have in common: flags, runs, report, errors.
+// Code common to the Fashion-MNIST programs: flags, runs, report, errors.
 #include <cstdio>
 #include <filesystem>
 

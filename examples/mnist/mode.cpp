@@ -8,7 +8,7 @@ namespace {
 
 using Network = std::function<Tensor(const Tensor&)>;
 
-/// Ordinary training; env and f32 alike.
+/// Ordinary training: f32, and the base of env.
 class Plain : public Mode {
  public:
   Plain(Network network, optim::Optimizer& optimizer) : network_(std::move(network)), optimizer_(optimizer) {}

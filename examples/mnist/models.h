@@ -1,5 +1,5 @@
 #pragma once
-// The two networks of the examples, as they would be written with libtorch.
+// The two networks of the examples, written as for libtorch.
 #include <tandem/tandem.h>
 
 namespace mnist {

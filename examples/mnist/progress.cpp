@@ -23,7 +23,7 @@ void Progress::show(int64_t step, const tandem::Tensor& loss, const Mode& mode) 
   drawn_ = now;
   const double seconds = std::chrono::duration<double>(now - start_).count();
   const int64_t epoch = step / batches_, epochs = (steps_ + batches_ - 1) / batches_;
-  const int64_t batches = std::min(batches_, steps_ - epoch * batches_);  // of this epoch
+  const int64_t batches = std::min(batches_, steps_ - epoch * batches_);  // in this epoch
   const auto done = static_cast<double>(step + 1), all = static_cast<double>(steps_);
   const double factor = mode.scale();
   const std::string scale = factor != 1 ? fmt::format("  scale {:.0f}", factor) : "";

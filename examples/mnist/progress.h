@@ -1,5 +1,5 @@
 #pragma once
-// The live line of a training run: epoch, batch, loss, images/s, scale, time left. Silent when stderr is no terminal.
+// The status line of a training run: epoch, batch, loss, images/s, scale, time left. Only shown on a terminal.
 #include <chrono>
 #include <string>
 
@@ -11,9 +11,9 @@ namespace mnist {
 
 class Progress {
  public:
-  /// `steps`: of the whole run, whose last epoch may be cut short; `batches`: of a whole epoch.
+  /// `steps` counts the whole run, whose last epoch may be cut short; `batches` counts one full epoch.
   Progress(std::string title, int64_t steps, int64_t batches, int64_t batch_size);
-  /// Called after every step, which are numbered from 0; reads the loss and the scale only when it is time to draw.
+  /// Call after every step; `step` counts from 0. Reads the loss and the scale only when the line is redrawn.
   void show(int64_t step, const tandem::Tensor& loss, const Mode& mode);
   void clear();
 

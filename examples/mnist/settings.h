@@ -1,5 +1,5 @@
 #pragma once
-// What the command line of the Fashion-MNIST examples sets.
+// Command-line settings of the Fashion-MNIST examples.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,11 +13,11 @@ struct Settings {
   std::string device = "auto";
   std::string data;
   std::string json;
-  std::string log;     // folder for the training logs; empty: none
-  int64_t epochs = 0;  // 0: the example's own choice
-  int64_t steps = 0;   // at most; 0: all
+  std::string log;     // folder for the training logs; empty for none
+  int64_t epochs = 0;  // 0: the example's default
+  int64_t steps = 0;   // maximum number of steps; 0: no limit
   int64_t batch = 128;
-  double lr = 2e-3;  // of the first step; it falls to zero in a straight line
+  double lr = 2e-3;  // initial learning rate; it falls linearly to zero
   int64_t workers = 1;
   uint64_t seed = 1;
   bool quick = false;

@@ -30,7 +30,7 @@ auto open_data(const Settings& settings, data::datasets::MNIST::Mode mode) {
       .map(data::transforms::Stack<>());
 }
 
-/// Percentage of the test images whose class the network scores highest.
+/// Returns the percentage of test images that the network classifies correctly.
 double test(Mode& mode, nn::Module& module, const Settings& settings, Device device) {
   auto loader = data::make_data_loader<data::samplers::SequentialSampler>(
       open_data(settings, data::datasets::MNIST::Mode::kTest), data::DataLoaderOptions(512).prefetch_to(device));
@@ -61,7 +61,7 @@ RunResult run(const Example& example, const std::string& precision, const Settin
 
   auto train = open_data(settings, data::datasets::MNIST::Mode::kTrain);
   const int64_t images = static_cast<int64_t>(train.size().value());
-  // The stored images weigh the same in every precision: what training needs is counted beside them.
+  // The stored images take the same memory in every precision. Exclude them from the peak.
   const int64_t stored = device.is_cuda() ? cuda::memory_allocated() : cpu::memory_allocated();
   device.is_cuda() ? cuda::reset_peak_memory_stats() : cpu::reset_peak_memory_stats();
 
@@ -85,14 +85,14 @@ RunResult run(const Example& example, const std::string& precision, const Settin
   while (step < steps) {
     network.module->train();
     for (auto& batch : *loader) {
-      // The rate falls to zero in a straight line.
+      // The learning rate falls linearly to zero.
       adam.param_groups()[0].options().set_lr(settings.lr * (1 - static_cast<double>(step) / static_cast<double>(all)));
       const Tensor loss = mode->step(batch.data, batch.target, log ? &*log : nullptr);
       progress.show(step, loss, *mode);
       if (++step == steps) break;
     }
   }
-  // Adam does not count the steps that were skipped. Reading its count waits for the device, here at the end.
+  // Adam's step count excludes skipped steps. Reading it waits for the device, so do it once, after the loop.
   const Tensor& first = adam.param_groups()[0].params()[0];
   const auto& state = static_cast<const optim::AdamParamState&>(*adam.state().at(&first.impl()));
   result.skipped_steps = step - static_cast<int64_t>(state.step().item<float>());

@@ -1,5 +1,5 @@
 #pragma once
-// Training on Fashion-MNIST in one precision: the loop that the examples share.
+// The training loop on Fashion-MNIST that the examples share.
 #include <functional>
 #include <string>
 
@@ -9,21 +9,21 @@
 
 namespace mnist {
 
-/// What one run in one precision gave: a row of the table and of the JSON file.
+/// The results of one run in one precision: a row of the table and of the JSON file.
 struct RunResult {
   std::string example, precision, device, processor;
   double seconds_per_epoch = 0, images_per_second = 0;
-  int64_t peak_bytes = 0;    // of tensors, beside the stored images
+  int64_t peak_bytes = 0;    // of all tensors except the stored images
   double test_accuracy = 0;  // percent
   int64_t skipped_steps = 0;
   double final_scale = 1;
 };
 
-/// A network and how to train it.
+/// A network and how long to train it.
 struct Example {
   std::string name;
   int64_t epochs;
-  /// Makes freshly initialised parameters, and the function from images to class scores over them.
+  /// A module with freshly initialised parameters, and the function from images to class scores that uses it.
   struct Network {
     std::shared_ptr<tandem::nn::Module> module;
     std::function<tandem::Tensor(const tandem::Tensor&)> forward;
@@ -34,13 +34,13 @@ struct Example {
 Example mlp();
 Example cnn();
 
-/// Trains and tests `example` in one of mode_names(). Shows progress when stderr is a terminal.
+/// Trains and tests `example` in one of mode_names(). Shows progress if stderr is a terminal.
 RunResult run(const Example& example, const std::string& precision, const Settings& settings);
 
-/// Runs all precisions of all examples, prints the table, and writes the JSON file if asked for.
+/// Runs all precisions of all examples, prints the table, and writes the JSON file if requested.
 void run_all(const std::vector<Example>& examples, const Settings& settings);
 
-/// main() of a program for these examples. Returns the exit status.
+/// The main() of a program that runs these examples. Returns the exit status.
 int main_of(const std::string& description, const std::vector<Example>& examples, int argc, char** argv);
 
 }  // namespace mnist

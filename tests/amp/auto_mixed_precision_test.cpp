@@ -1,4 +1,4 @@
-// The environment switch: on an unchanged program in a process of its own, and step by step by a call.
+// The environment switch: with an unchanged program in a separate process, and step by step through the API.
 #include "tandem/amp/auto_mixed_precision.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ namespace {
 
 using amp::AutoMixedPrecisionOptions;
 
-/// Both outputs of the unchanged program, which lies beside this one, under these variables.
+/// Runs the unchanged program in this program's folder with these variables; returns its stdout and stderr.
 std::string run_program(const std::string& variables) {
   const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "tandem_unchanged_program";
   const std::string command = "env " + variables + " " + program.string() + " 2>&1";
@@ -59,7 +59,7 @@ TEST(EnvironmentSwitch, TurnsAnUnchangedProgramToMixedPrecision) {
   const std::string off = run_program("");
   for (const std::string low : {"f16", "bf16"}) {
     const std::string text = run_program("TANDEM_AUTO_MIXED_PRECISION=1 TANDEM_AUTO_MIXED_PRECISION_DTYPE=" + low);
-    EXPECT_NE(text.find(kOn), std::string::npos) << text;  // TensorFlow's switch says nothing
+    EXPECT_NE(text.find(kOn), std::string::npos) << text;  // TensorFlow's variable adds no line
     EXPECT_NE(text.find("output " + low + " softmax f32 grad f32"), std::string::npos) << text;
     EXPECT_NEAR(number_after(text, "first"), number_after(off, "first"), 0.02);
     EXPECT_NEAR(number_after(text, "last"), number_after(off, "last"), 0.02);
@@ -83,7 +83,7 @@ struct AutoMixedPrecision : ::testing::Test {
   ~AutoMixedPrecision() override { amp::disable_auto_mixed_precision(); }
 };
 
-/// What flows through it, as backward functions see it.
+/// Records the gradient that a backward function receives.
 struct Passage : autograd::Function<Passage> {
   static Tensor forward(autograd::AutogradContext*, const Tensor& x) { return x * 1.0; }
   static autograd::variable_list backward(autograd::AutogradContext*, autograd::variable_list grads) {
@@ -101,7 +101,7 @@ TEST_F(AutoMixedPrecision, GradientsAreScaledOnTheWayAndUnscaledWhereTheProgramL
   h.register_hook([&](const Tensor& g) {
     on_the_way = g[0].item<float>();
     AutoGradMode record(true);
-    inside = autograd::grad({(p * 5).sum()}, {p})[0][0].item<float>();  // a pass of its own
+    inside = autograd::grad({(p * 5).sum()}, {p})[0][0].item<float>();  // a separate backward pass
     return Tensor();
   });
   p.register_hook([&](const Tensor& g) {
@@ -115,7 +115,7 @@ TEST_F(AutoMixedPrecision, GradientsAreScaledOnTheWayAndUnscaledWhereTheProgramL
   EXPECT_EQ(at_the_leaf, 2);
   EXPECT_EQ(inside, 5);
   EXPECT_EQ(p.grad()[0].item<float>(), 2);
-  (p * 2).sum().backward();  // adds up
+  (p * 2).sum().backward();  // accumulates
   EXPECT_EQ(p.grad()[0].item<float>(), 4);
   const std::vector<Tensor> grads = autograd::grad({(p * 3).sum()}, {p});
   EXPECT_EQ(grads[0][0].item<float>(), 3);
@@ -142,7 +142,7 @@ TEST_F(AutoMixedPrecision, HooksOnTheWayReplaceWhatTheySee) {
   for (size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(same_bits(scaled[i], plain[i])) << i;
 }
 
-// A hook that only looks takes nothing from gradients that f16 holds only with the scale.
+// A hook that returns no gradient must not round away gradients that f16 represents only while they are scaled.
 TEST_F(AutoMixedPrecision, HooksThatLookLeaveSmallGradientsAlone) {
   const Tensor leaf = ones({4}).requires_grad_(), low = leaf.to(kHalf) * 1.0;
   low.register_hook([](const Tensor& g) { EXPECT_EQ(g[0].item<float>(), 0); });
@@ -150,7 +150,7 @@ TEST_F(AutoMixedPrecision, HooksThatLookLeaveSmallGradientsAlone) {
   EXPECT_EQ(leaf.grad()[0].item<float>(), 0x1p-26F);
 }
 
-// Gradients of 2^-26 are zeros in f16; scaled by 2^15 they are not.
+// Gradients of 2^-26 are zero in f16, but not when scaled by 2^15.
 TEST_F(AutoMixedPrecision, SmallGradientsSurviveF16) {
   nn::Linear layer(8, 8), last(8, 1);
   const Tensor x = ones({4, 8});
@@ -174,7 +174,7 @@ TEST_F(AutoMixedPrecision, OverflowsSkipAndTheScaleAdapts) {
   b.step();
   EXPECT_EQ(p[0].item<float>(), 1);
   EXPECT_EQ(q[0].item<float>(), 0.75);
-  EXPECT_EQ(amp::auto_mixed_precision_scale(device_type()), 16384);  // once for the iteration
+  EXPECT_EQ(amp::auto_mixed_precision_scale(device_type()), 16384);  // halved once per iteration
   a.zero_grad();
   (p * 0.5).sum().backward();
   a.step();
@@ -214,7 +214,7 @@ TEST_F(AutoMixedPrecision, RegionsAndThreads) {
   EXPECT_EQ(seen, kFloat);
 }
 
-// What was on before stays on, whichever option is refused.
+// If any option is refused, the previous settings stay in effect.
 TEST_F(AutoMixedPrecision, ARefusalChangesNothing) {
   const amp::Cast linear = amp::get_policy("linear"), softmax = amp::get_policy("softmax");
   amp::enable_auto_mixed_precision(
@@ -239,7 +239,7 @@ TEST_F(AutoMixedPrecision, ARefusalChangesNothing) {
 TEST_F(AutoMixedPrecision, PoliciesComeBack) {
   const amp::Cast before = amp::get_policy("softmax");
   {
-    const amp::PolicyGuard region({{"softmax", amp::Cast::lower}});  // of this thread, not what is to come back
+    const amp::PolicyGuard region({{"softmax", amp::Cast::lower}});  // local to this thread; must not be restored
     amp::enable_auto_mixed_precision(AutoMixedPrecisionOptions().policies({{"softmax", amp::Cast::keep}}));
   }
   EXPECT_EQ(amp::get_policy("softmax"), amp::Cast::keep);

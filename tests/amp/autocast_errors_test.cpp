@@ -1,4 +1,4 @@
-// Autocast regions, policies and custom ops refuse dtypes and names that they do not know, and tensors on two devices.
+// Autocast regions, policies and custom ops throw for unknown dtypes and names, and for tensors on two devices.
 #include "support/bad_input.h"
 #include "support/device.h"
 #include "tandem/amp/autocast.h"

@@ -1,4 +1,4 @@
-// The Booster's modes: dtypes, scales, hysteresis, and the naive mode against f32 masters kept by hand.
+// The Booster's modes: dtypes, scales, hysteresis, and the naive mode against hand-written f32 master weights.
 #include "tandem/amp/booster.h"
 
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ TEST(Booster, ApexMode) {
   EXPECT_EQ(booster.scale(opt), 65536);
 }
 
-// A layer, a scale and SGD written out over f32 masters, with f16 copies made anew in each step.
+// A layer, a loss scale and SGD written out over f32 masters, with new f16 copies in each step.
 TEST(Booster, NaiveModeEqualsMastersKeptByHand) {
   constexpr double kRate = 0.05;
   nn::Linear model(6, 3);
@@ -125,8 +125,9 @@ TEST(Booster, NaiveModeEqualsMastersKeptByHand) {
   }
 }
 
-// Colossal-AI's rule: the first overflow since a growth is let pass, every later one backs off. Its own mixin updates
-// the scale before it reads the factor to unscale by, and so halves the step in which the scale grows.
+// Colossal-AI's rule: the first overflow after a growth keeps the scale, every later one lowers it. Colossal-AI's own
+// mixin updates the scale before it reads the unscaling factor, and therefore halves the update in the step in which
+// the scale grows.
 TEST(Booster, NaiveModeScales) {
   nn::Linear model(2, 1);
   optim::SGD sgd(model->parameters(), optim::SGDOptions(1));
@@ -154,7 +155,7 @@ TEST(Booster, NaiveModeScales) {
   for (const auto& [x, scale] : trace) {
     EXPECT_NEAR(iteration(x), std::isinf(x) ? 0 : 0.25, 1e-6) << number;
     EXPECT_EQ(booster.scale(opt), scale) << number;
-    EXPECT_EQ(mode->num_zeros_in_grad(opt), 1) << number;  // the bias's
+    EXPECT_EQ(mode->num_zeros_in_grad(opt), 1) << number;  // that of the bias
     ++number;
   }
 }

@@ -152,7 +152,7 @@ TEST_F(CastCacheTest, AViewOpThatCastsPassesGradientsOn) {
 TEST_F(CastCacheTest, DataThatWasReplacedIsCastAgain) {
   AutocastGuard guard(device_type());
   EXPECT_EQ(linear(x, w)[0][0].item<float>(), 0.375F);
-  w.set_data(full({4, 3}, 2.0));  // another storage, of the same version
+  w.set_data(full({4, 3}, 2.0));  // different storage, same version
   EXPECT_EQ(linear(x, w)[0][0].item<float>(), 3);
 }
 
@@ -165,7 +165,7 @@ TEST_F(CastCacheTest, CastsOutliveTheirRegionOnlyForAnOptimizer) {
   region();
   weight.mutable_grad() = Tensor();
   const int64_t before = cpu::memory_allocated();
-  const int64_t one_copy = [&] {  // with the allocator's padding
+  const int64_t one_copy = [&] {  // including the allocator's padding
     const Tensor copy = empty_like(weight, kBFloat16);
     return cpu::memory_allocated() - before;
   }();
@@ -190,7 +190,7 @@ TEST_F(CastCacheTest, OneCopyOfAWeightIsHeld) {
   const Tensor weight = full({1024, 1024}, 0.25).requires_grad_(), input = ones({1, 1024});
   optim::SGD sgd({weight}, optim::SGDOptions(0.5));
   const int64_t before = cpu::memory_allocated();
-  const int64_t one_copy = [&] {  // with the allocator's padding
+  const int64_t one_copy = [&] {  // including the allocator's padding
     const Tensor copy = empty_like(weight, kBFloat16);
     return cpu::memory_allocated() - before;
   }();

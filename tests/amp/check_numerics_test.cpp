@@ -1,4 +1,4 @@
-// check_numerics against counts made from the bits of the elements, one at a time.
+// check_numerics against counts made one element at a time from the bits.
 #include "tandem/amp/check_numerics.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ bool is_subnormal(DType dtype, double x) {
   }
 }
 
-/// What values_of(x) holds, counted with the conversions of base/half.h; f64 values here are f32 values.
+/// Checks against counts of values_of(x) made with the conversions of base/half.h; f64 values here are exact in f32.
 void expect_counts(const Tensor& x) {
   const Numerics n = check_numerics(x);
   Numerics want{};
@@ -86,7 +86,7 @@ void expect_counts(const Tensor& x) {
   EXPECT_DOUBLE_EQ(n.mean, sum / static_cast<double>(finite));
 }
 
-/// A tensor of all 2^16 bit patterns of a 16-bit dtype.
+/// A tensor with all 2^16 bit patterns of a 16-bit dtype.
 template <class T>
 Tensor all_patterns() {
   Tensor x = empty({65536}, TensorOptions(dtype_of<T>).device(kCPU));
@@ -98,7 +98,7 @@ Tensor all_patterns() {
 TEST(CheckNumerics, EveryHalfAndEveryBFloat16) {
   expect_counts(all_patterns<Half>());
   expect_counts(all_patterns<BFloat16>());
-  // All 1023 patterns below the exponent 1, of either sign.
+  // All 1023 patterns with exponent 0, for either sign.
   EXPECT_EQ(check_numerics(all_patterns<Half>()).subnormals, 2 * 1023);
   EXPECT_EQ(check_numerics(all_patterns<Half>()).nan, 2 * 1023);
   EXPECT_EQ(check_numerics(all_patterns<BFloat16>()).nan, 2 * 127);
@@ -156,7 +156,7 @@ TEST(CheckNumerics, PrintsATableWithABarForEachExponent) {
     EXPECT_THAT(text, ::testing::HasSubstr(line));
   }
   EXPECT_THAT(check_numerics(empty({0})).table(), ::testing::HasSubstr("[0] f32"));
-  // From the smallest to the largest f32 in few bars.
+  // The range from the smallest to the largest f32 fits in a few bars.
   const std::string wide = check_numerics(tensor(std::vector<float>{FLT_TRUE_MIN, FLT_MAX})).table();
   EXPECT_LT(std::count(wide.begin(), wide.end(), '\n'), 40);
 }

@@ -1,4 +1,4 @@
-// compare_accuracy against errors computed in the test, over runs that are known to differ.
+// compare_accuracy against errors computed in the test, for runs with known differences.
 #include "tandem/amp/compare_accuracy.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ using amp::compare_accuracy;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-/// The length of the longest common subsequence, by the textbook's table.
+/// Returns the length of the longest common subsequence, by the textbook dynamic program.
 size_t longest(const std::vector<int>& a, const std::vector<int>& b) {
   std::vector<std::vector<size_t>> t(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 1; i <= a.size(); ++i) {
@@ -52,7 +52,7 @@ TEST(Align, IsALongestCommonSubsequence) {
   }
 }
 
-/// The errors of one row, from the values themselves.
+/// Checks one row against errors computed from the values.
 void expect_row(const AccuracyRow& row, const Tensor& a, const Tensor& b, double scale = 1) {
   const std::vector<double> x = testing::values_of(a), y = testing::values_of(b);
   double num = 0, den = 0, dot = 0, yy = 0, worst = 0;

@@ -1,4 +1,4 @@
-// Custom functions under autocast: the state of forward in backward, inputs cast in containers.
+// Custom functions under autocast: backward sees the state of forward, and inputs inside containers are cast.
 // PyTorch's test_autocast_custom_enabled and test_autocast_custom_cast_inputs.
 #include "tandem/amp/custom_function.h"
 
@@ -21,7 +21,7 @@ namespace {
 using autograd::AutogradContext;
 using autograd::variable_list;
 
-/// What a pass saw of autocast.
+/// The autocast state during a pass.
 struct Seen {
   bool enabled;
   DType dtype;
@@ -89,7 +89,8 @@ TEST(CustomFunction, OutsideOfRegionsBackwardRunsOutsideToo) {
 TEST(CustomFunction, APlainFunctionRunsBackwardOutsideOfRegions) {
   const Tensor a = weight(1), b = weight(2);
   amp::AutocastGuard region(device_type());
-  // f32 inputs that forward saw as they are; out of the region the product of f32 and bf16 needs a cast.
+  // forward() saves its f32 inputs unchanged. Outside the region, backward multiplies them by a bf16 gradient and
+  // throws.
   const Tensor y = PlainMM::apply(a, b);
   EXPECT_TRUE(forward_saw.enabled);
   EXPECT_THROWS(y.sum().backward(), DTypeError, "bf16", "f32");
@@ -121,7 +122,7 @@ TEST(CustomFunction, CastInputsDoesNothingOutsideOfRegions) {
   EXPECT_EQ(MyMM16::apply(weight(1), weight(2)).dtype(), kFloat);
 }
 
-/// Tells the dtypes of everything it was given.
+/// Records the dtypes of all its arguments.
 struct Containers : amp::CustomFunction<Containers, kHalf> {
   using Nested = std::map<std::string, std::vector<std::pair<Tensor, int>>>;
   static Tensor forward(AutogradContext*, const Tensor& x, const Nested& nested, const std::tuple<Tensor, Tensor>& more,
@@ -162,7 +163,7 @@ TEST(CustomFunction, CastInputsReachesIntoContainers) {
   EXPECT_EQ(Containers::dtypes, (std::vector<DType>{kFloat, kFloat, kDouble, kInt, kBFloat16}));
 }
 
-/// x^3, from a saved cast of x.
+/// x^3, computed from a saved cast of x.
 struct Cube : amp::CustomFunction<Cube, kFloat> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x) {
     ctx->save_for_backward({x});
@@ -175,7 +176,7 @@ struct Cube : amp::CustomFunction<Cube, kFloat> {
 };
 
 TEST(CustomFunction, DoubleBackwardFlowsThroughASavedCast) {
-  // PyTorch's custom_fwd saves a cast without history: its second derivative is 0.
+  // PyTorch's custom_fwd saves a cast without history, so its second derivative is 0.
   const Tensor x = full({1}, 2.0, kBFloat16).requires_grad_();
   Tensor y;
   {
@@ -190,7 +191,7 @@ TEST(CustomFunction, DoubleBackwardFlowsThroughASavedCast) {
   EXPECT_TRUE(autograd::gradgradcheck(f, inputs));
 }
 
-/// Overwrites its input, a cast of its own.
+/// Overwrites its input, which is a cast made for this call.
 struct InPlace : amp::CustomFunction<InPlace, kHalf> {
   static Tensor forward(AutogradContext*, const Tensor& x) { return x.mul_(0).add_(7); }
   static variable_list backward(AutogradContext*, variable_list grads) { return {grads[0] * 0}; }

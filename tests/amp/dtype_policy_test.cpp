@@ -40,13 +40,13 @@ TEST(DTypePolicyTest, LayersComputeInTheirPolicysDType) {
   }
 }
 
-// The usual arrangement: everything mixed, the last layer in f32.
+// The usual setup: all layers mixed, the last one in f32.
 TEST(DTypePolicyTest, LayersOfAContainerHaveTheirOwn) {
   nn::Sequential net(nn::Linear(4, 8), nn::ReLU(), nn::Linear(8, 3), nn::Softmax(1));
   amp::set_dtype_policy(net->at<nn::Linear>(0), "mixed_bfloat16");
   const Tensor x = randn({2, 4});
   const Tensor hidden = net->at<nn::Linear>(0).forward(x);
-  EXPECT_EQ(hidden.dtype(), kFloat);  // forward() itself leaves the policy out
+  EXPECT_EQ(hidden.dtype(), kFloat);  // calling forward() directly bypasses the policy
   amp::set_dtype_policy(net, "mixed_float16");
   amp::set_dtype_policy(net->at<nn::Linear>(2), "float32");
   EXPECT_EQ(net(x).dtype(), kFloat);
@@ -58,7 +58,7 @@ TEST(DTypePolicyTest, LayersOfAContainerHaveTheirOwn) {
   }
 }
 
-// Linear and ReLU run as one op only where no policy of their own stands between them and the caller.
+// Linear and ReLU are fused only if neither has its own policy.
 TEST(DTypePolicyTest, HiddenLayersOfASequentialHaveTheirOwn) {
   const Tensor x = randn({2, 4}), image = randn({2, 3, 6, 6});
   std::vector<DType> seen;
@@ -73,7 +73,7 @@ TEST(DTypePolicyTest, HiddenLayersOfASequentialHaveTheirOwn) {
       rectified(nn::Linear(4, 8), activation);
 
   amp::set_dtype_policy(net, "mixed_float16");
-  amp::set_dtype_policy(linear, "float32");  // an island
+  amp::set_dtype_policy(linear, "float32");  // an f32 island
   const Tensor y = net(x);
   EXPECT_EQ(seen, std::vector<DType>{kFloat});
   EXPECT_EQ(y.dtype(), kHalf);
@@ -102,7 +102,7 @@ TEST(DTypePolicyTest, TheGlobalPolicyHoldsForModulesMadeFromThenOn) {
   EXPECT_EQ(amp::dtype_policy(*layer).name(), "mixed_bfloat16");
 }
 
-// In Keras losses are no layers: they compute in f32, whatever the policy of layers.
+// In Keras, losses are not layers: they compute in f32, whatever the policy of the layers.
 TEST(DTypePolicyTest, LossesStayF32UnderTheGlobalPolicy) {
   for (const char* policy : {"mixed_float16", "mixed_bfloat16"}) {
     amp::set_global_dtype_policy(policy);
@@ -116,7 +116,7 @@ TEST(DTypePolicyTest, LossesStayF32UnderTheGlobalPolicy) {
     namespace F = nn::functional;
     const Tensor pred = layer(randn({2, 4})), wide = pred.to(kFloat), labels = zeros({2}, kLong);
     EXPECT_TRUE(is_reduced_floating_point(pred.dtype()));
-    const Tensor target = full({2, 3}, 70000.5);  // in f16 it is inf, in bf16 another number
+    const Tensor target = full({2, 3}, 70000.5);  // inf in f16, another number in bf16
     EXPECT_TRUE(same_bits(mse(pred, target), F::mse_loss(wide, target)));
     EXPECT_TRUE(same_bits(mse(target, pred), F::mse_loss(target, wide)));
     const Tensor share = full({2, 3}, 0.3);
@@ -125,7 +125,7 @@ TEST(DTypePolicyTest, LossesStayF32UnderTheGlobalPolicy) {
     EXPECT_TRUE(same_bits(bce(share, share), F::binary_cross_entropy(share, share)));
     EXPECT_TRUE(same_bits(bce_with_logits(pred, share), F::binary_cross_entropy_with_logits(wide, share)));
     EXPECT_EQ(amp::dtype_policy(*mse).name(), "float32");
-    amp::set_dtype_policy(mse, policy);  // who asks for it gets it
+    amp::set_dtype_policy(mse, policy);  // an explicit policy applies
     EXPECT_EQ(amp::dtype_policy(*mse).name(), policy);
   }
 }

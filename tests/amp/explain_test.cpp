@@ -1,4 +1,4 @@
-// explain names the rule by which the door chose; the dtypes that it names are those of the door.
+// explain names the rule by which op dispatch chose the dtypes, and the same dtypes as op dispatch.
 #include "tandem/amp/explain.h"
 
 #include <gmock/gmock.h>
@@ -62,8 +62,8 @@ TEST(Explain, WhereThePolicyComesFrom) {
   EXPECT_EQ(explain("linear", kFloat).rule, "policy lower by the table");
 }
 
-/// The dtype behind the arrow, or the one that stays, of every input, read from the sentences, is the one that the door
-/// gives the body: for every op of the table, in every region.
+/// For every op in the table and every region: for each input, the dtype named in the sentences (after the arrow, or
+/// the unchanged one) is the dtype that op dispatch passes to the body.
 TEST(Explain, AgreesWithTheDoorForEveryOpAndDtype) {
   struct Seen : autograd::Observer {
     void before(const autograd::ObservedOp& op) override {
@@ -152,7 +152,7 @@ TEST(Explain, ARefusalIsPartOfTheAnswer) {
   EXPECT_EQ(run.ops[0].result, "result: bf16, from inputs of bf16");
   EXPECT_THAT(run.str(), HasSubstr("refused: mm: "));
   EXPECT_FALSE(thread_state().observers);
-  // What is no error of tandem's passes.
+  // Exceptions that are not tandem's pass through.
   EXPECT_THROW(explain([] { throw std::runtime_error("mine"); }), std::runtime_error);
   EXPECT_FALSE(thread_state().observers);
 }

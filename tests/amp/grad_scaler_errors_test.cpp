@@ -1,5 +1,5 @@
-// The scaler refuses options and states outside their domains, losses and gradients that it cannot scale, and calls out
-// of order.
+// The scaler throws for options and states outside their domains, losses and gradients that it cannot scale, and calls
+// in the wrong order.
 #include <cmath>
 
 #include "support/bad_input.h"
@@ -38,7 +38,7 @@ TEST(ScalerErrors, Options) {
   });
 }
 
-/// A parameter with a gradient, its optimizer and a scaler; each row starts from a fresh one.
+/// A parameter, its optimizer and a scaler; each row uses a new one.
 struct Training {
   Tensor p = ones({3}).requires_grad_();
   optim::SGD sgd{std::vector<Tensor>{p}, optim::SGDOptions(0.1)};

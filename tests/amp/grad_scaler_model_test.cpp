@@ -1,4 +1,4 @@
-// 10,000 random sequences of calls over several optimizers and losses, legal and illegal, against a plain model written
+// 10,000 random sequences of legal and illegal calls over several optimizers and losses, against a simple model written
 // from PyTorch's rules (torch/amp/grad_scaler.py) and tandem's differences (docs/differences.md).
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 namespace tandem {
 namespace {
 
-/// What a scaler should be, in doubles and enums.
+/// The expected state of a scaler, in plain numbers and enums.
 struct Model {
   float scale;
   float growth, backoff;
@@ -26,13 +26,13 @@ struct Model {
   struct Optimizer {
     enum { ready, unscaled, stepped } stage = ready;
     bool checked = false, inf = false;
-    float grad = 0;  // as it lies in memory, scaled or not
+    float grad = 0;  // as stored, scaled or not
     float param = 1;
     bool has_grad = false;
   };
   std::vector<Optimizer> optimizers;
 
-  /// A loss that is the sum of slope * parameter, 0 where it does not reach: scaled, and run backward.
+  /// Scales the loss sum(slope * parameter) and runs backward. The loss does not use parameters with slope 0.
   void backward(const std::vector<float>& slopes) {
     scaled = true;
     for (size_t i = 0; i < slopes.size(); ++i) {
@@ -42,7 +42,7 @@ struct Model {
       o.has_grad = true;
     }
   }
-  /// Whether a state may not be loaded now.
+  /// Returns whether loading a state is currently an error.
   bool in_iteration() const {
     return std::any_of(optimizers.begin(), optimizers.end(), [](const Optimizer& o) { return o.checked; });
   }
@@ -128,13 +128,13 @@ class Sequence {
     }
   }
 
-  /// Makes one random call on both; returns a description of the first disagreement, or nothing.
+  /// Makes one random call on both; returns a description of the first disagreement, or "".
   std::string call() {
     const size_t which = random_() % optimizers_.size();
     Model::Optimizer& o = model_.optimizers[which];
     const Tensor& p = params_[which];
     bool model_error = false, error = false, model_skipped = false, skipped = false;
-    // Illegal calls must throw and change nothing: all of the state is compared after each call.
+    // Illegal calls must throw and change nothing: the whole state is compared after each call.
     const int action = pick({0, 1, 1, 2, 2, 3, 3, 3, 4, 4, 4, 5, 6, 7, 7, 7, 7, 8, 9, 10});
     try {
       switch (action) {
@@ -211,7 +211,7 @@ class Sequence {
                       static_cast<double>(scaler_->get_growth_tracker()));
     }
     if (!same(p.item<float>(), o.param)) return describe("parameter", action, which, o.param, p.item<float>());
-    // Looked at only now and then: looking is what applies a postponed unscale.
+    // Read the gradient only sometimes: reading applies a postponed unscale.
     if (o.has_grad && random_() % 4 == 0 && !same(p.grad().item<float>(), o.grad)) {
       return describe("gradient", action, which, o.grad, p.grad().item<float>());
     }
@@ -233,12 +233,12 @@ class Sequence {
   Model model_;
   std::unique_ptr<amp::GradScaler> scaler_;
   std::vector<Tensor> params_;
-  std::vector<std::vector<float>> losses_;  // slopes by parameter
+  std::vector<std::vector<float>> losses_;  // slopes, indexed by parameter
   std::vector<std::unique_ptr<optim::SGD>> optimizers_;
 };
 
 TEST(GradScalerModelTest, TenThousandRandomSequencesAgree) {
-  const uint64_t sequences = testing::on_cuda() ? 1000 : 10000;  // each of whose calls waits for the device
+  const uint64_t sequences = testing::on_cuda() ? 1000 : 10000;  // fewer on CUDA, where each call waits for the device
   for (uint64_t seed = 0; seed < sequences; ++seed) {
     Sequence sequence(seed);
     for (int i = 0; i < 40; ++i) {

@@ -17,7 +17,7 @@ using amp::GradScaler;
 using amp::GradScalerOptions;
 using amp::Hysteresis;
 
-/// A user's own optimizer: p -= g. Knows nothing of scaling.
+/// A user-defined optimizer without support for scaling: p -= g.
 class PlainDescent : public optim::Optimizer {
  public:
   explicit PlainDescent(std::vector<Tensor> params)
@@ -74,7 +74,7 @@ TEST_F(GradScalerTest, UnscaleThenStep) {
   backward(scaler, 2);
   scaler.unscale_(sgd);
   EXPECT_EQ(p.grad()[0].item<float>(), 2);
-  p.mutable_grad().mul_(0.5);  // what clipping does
+  p.mutable_grad().mul_(0.5);  // as clipping does
   scaler.step(sgd);
   scaler.update();
   EXPECT_EQ(p[0].item<float>(), 3);
@@ -117,7 +117,7 @@ TEST_F(GradScalerTest, AUsersOwnOptimizerIsUnscaledAndSkipped) {
   EXPECT_EQ(scaler.get_scale(), 32);
 }
 
-/// A built-in optimizer with a step() of the user's own around its own.
+/// A built-in optimizer whose step() is overridden and calls the base.
 template <class Base>
 struct Counting : Base {
   using Base::Base;
@@ -128,9 +128,9 @@ struct Counting : Base {
     return Base::step(closure);
   }
   int steps = 0;
-  float gradient = 0;  // as step() saw it
+  float gradient = 0;  // as seen by step()
 };
-/// The same without the base's step().
+/// The same, but step() does not call the base.
 struct Replaced : optim::SGD {
   using SGD::SGD;
   using SGD::step;
@@ -140,7 +140,7 @@ struct Replaced : optim::SGD {
     return {};
   }
 };
-/// A built-in optimizer whose step(scaling) is the user's.
+/// A built-in optimizer whose step(scaling) is overridden.
 struct Doubled : optim::SGD {
   using SGD::SGD;
   using SGD::step;
@@ -229,7 +229,7 @@ TEST_F(GradScalerTest, AGradientOfTwoParametersIsDividedOnce) {
   EXPECT_EQ(g[1].item<float>(), 1);
 }
 
-/// The parameter after a step on `grad`, with or without unscale_ before.
+/// Returns the parameter after a step on `grad`, with or without a call of unscale_ before it.
 Tensor stepped(const Tensor& start, const Tensor& grad, bool unscaled, bool adam) {
   const Tensor p = start.clone().requires_grad_();
   optim::SGD sgd(std::vector<Tensor>{p}, optim::SGDOptions(0.1).momentum(0.9).weight_decay(0.01));
@@ -270,7 +270,7 @@ TEST_F(GradScalerTest, F16GradientsKeepTheirSmallValuesInAFusedStep) {
   optim::SGD steps_half(std::vector<Tensor>{half}, optim::SGDOptions(4096.0));
   GradScaler scaler(GradScalerOptions().init_scale(0x1p20));
   scaler.scale(ones({}));
-  half.mutable_grad() = full({2}, 0x1p-8, kHalf);  // 2^-28 unscaled, which f16 has not
+  half.mutable_grad() = full({2}, 0x1p-8, kHalf);  // 2^-28 unscaled, not representable in f16
   scaler.step(steps_half);
   EXPECT_EQ(half[0].item<float>(), 1);  // 1 - 2^-16, rounded
   steps_half.param_groups()[0].options().set_lr(0x1p26);
@@ -453,7 +453,8 @@ TEST_F(GradScalerTest, GivesUpAfterTooManySkips) {
 }
 
 TEST_F(GradScalerTest, HysteresisRules) {
-  // 'x' an overflow, '.' a clean step; the scale after each, from 64 with hysteresis 2.
+  // Each step is 'x' for an overflow or '.' for a clean step; `scales` has the scale after each, from 64 with
+  // hysteresis 2.
   struct Row {
     Hysteresis rule;
     std::string steps;

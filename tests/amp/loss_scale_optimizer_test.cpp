@@ -1,4 +1,4 @@
-// Keras's loss scaling: its defaults, its rule, and the guard that it lacks.
+// Keras's loss scaling: its defaults, its rule, and a limit that Keras lacks.
 #include "tandem/amp/loss_scale_optimizer.h"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST(LossScaleOptimizerTest, FixedScale) {
   EXPECT_EQ(optimizer.dynamic_scale(), 128);
 }
 
-// Keras's scale doubles to inf.
+// In Keras the scale doubles until it is inf.
 TEST(LossScaleOptimizerTest, TheScaleStaysFinite) {
   const Tensor p = ones({3}).requires_grad_();
   optim::SGD sgd({p}, optim::SGDOptions(0.1));

@@ -1,4 +1,4 @@
-// The modes refuse options that contradict each other, parts that they cannot work with, and calls out of order.
+// The modes throw for contradictory options, unsupported models or optimizers, and calls in the wrong order.
 #include <cstdlib>
 
 #include "amp/opt_level_support.h"
@@ -18,7 +18,7 @@ namespace {
 using amp::InitializeOptions;
 using amp::OptLevel;
 
-/// A model with its optimizer; each row starts from a fresh one.
+/// A model with its optimizer; each row uses a new one.
 struct Parts {
   nn::Linear net{2, 2};
   optim::SGD sgd{net->parameters(), optim::SGDOptions(0.1)};

@@ -1,4 +1,4 @@
-// One small training run in every mode, each beside the same run in f32.
+// One small training run in every mode, compared with the same run in f32.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -32,7 +32,7 @@ struct Training {
   nn::Sequential net{nn::Linear(8, 32), nn::BatchNorm1d(nn::BatchNormOptions(32)), nn::ReLU(), nn::Linear(32, 4)};
   optim::Adam adam{net->parameters(), optim::AdamOptions(5e-3)};
 
-  /// Losses of 40 steps on a rule that can be learnt; `step` runs one of them.
+  /// Returns the losses of 40 steps on a learnable rule; `step` runs one step.
   std::vector<double> losses(const std::function<Tensor(const Tensor& x, const Tensor& y)>& step) {
     std::vector<double> all;
     for (int i = 0; i < 40; ++i) {
@@ -66,7 +66,8 @@ std::vector<double> train_f32() {
   });
 }
 
-/// Within 16-bit rounding of f32's curve at the start, near it at the end, and learning.
+/// Checks that the first loss is within 16-bit rounding of the f32 run, that later ones are near it, and that the run
+/// learns something.
 void expect_close(const std::vector<double>& losses) {
   static const std::vector<double> f32 = train_f32();
   ASSERT_EQ(losses.size(), f32.size());
@@ -96,7 +97,7 @@ TEST(ModesTraining, OptLevels) {
   expect_close(train_level(OptLevel::O1));
   expect_close(train_level(OptLevel::O2));
   expect_close(train_level(OptLevel::O2, kBFloat16));
-  EXPECT_TRUE(std::isfinite(train_level(OptLevel::O3).back()));  // its accuracy comes as it comes
+  EXPECT_TRUE(std::isfinite(train_level(OptLevel::O3).back()));  // O3 has no guaranteed accuracy
 }
 
 TEST(ModesTraining, Boosters) {
@@ -131,7 +132,7 @@ TEST(ModesTraining, PoliciesAndLossScaleOptimizer) {
   }
 }
 
-/// An optimizer of the program's own, written as Optimizer's comment says: p -= 0.5 g.
+/// A user-defined optimizer, written as the comment of Optimizer describes: p -= 0.5 g.
 class Descent : public optim::Optimizer {
  public:
   explicit Descent(std::vector<Tensor> params)
@@ -149,7 +150,7 @@ class Descent : public optim::Optimizer {
   bool supports_amp_scaling() const override { return true; }
 };
 
-/// The weights after three steps under a mode, the second of which overflows; `backward` is that mode's.
+/// Returns the weights after three steps in a mode, the second of which overflows; `backward` is that of the mode.
 template <class Optimizer>
 Tensor weights_after(const std::function<std::function<void(const Tensor&)>(nn::Linear&, optim::Optimizer&)>& mode) {
   manual_seed(4);

@@ -1,4 +1,4 @@
-// OpStats against counts of one's own: calls, dtypes, casts, cache.
+// OpStats against counts made in the test: calls, dtypes, casts, cache.
 #include "tandem/amp/op_stats.h"
 
 #include <gmock/gmock.h>
@@ -61,7 +61,7 @@ TEST_F(OpStatsTest, CastsBytesAndCache) {
   const amp::CastCacheStats before = amp::autocast_cache_stats();
   {
     amp::AutocastGuard autocast(device_type());
-    linear(x, w);  // casts both, keeps w's
+    linear(x, w);  // casts both, caches the cast of w
     linear(x, w);  // casts x
   }
   const OpCount c = count_of(stats, "linear", kBFloat16);
@@ -93,7 +93,7 @@ TEST_F(OpStatsTest, BackwardAndInPlaceCallsCount) {
 TEST_F(OpStatsTest, OneOpIsOneCallHoweverItsBodyIsMade) {
   OpStats stats;
   const Tensor a = ones({2}).requires_grad_() * 1.0;
-  a.mul_(2);  // recorded: a snapshot and an op out of place
+  a.mul_(2);  // recorded: copies the input and runs an op out of place
   EXPECT_EQ(count_of(stats, "mul_", kFloat).calls, 1);
   EXPECT_EQ(stats.total().calls, 2);
 }
@@ -110,7 +110,7 @@ TEST_F(OpStatsTest, ProductsThatDoNotFillUnitsOfEight) {
   linear_relu(x, w);
   nn::Sequential(nn::Linear(8, 4), nn::ReLU())(x);
   EXPECT_EQ(stats.total().odd_products, 4);
-  const Tensor image = ones({1, 3, 5, 5}), kernel = ones({4, 3, 3, 3});  // the backend pads channels
+  const Tensor image = ones({1, 3, 5, 5}), kernel = ones({4, 3, 3, 3});  // the backend pads the channels
   conv2d(image, kernel);
   conv2d_relu(image, kernel);
   relu(ones({3, 3}, kHalf));
@@ -144,7 +144,7 @@ TEST_F(OpStatsTest, AContextThatOutlivesItIsHarmless) {
   EXPECT_FALSE(thread_state().observers);
 }
 
-/// x^2, whose backward is made of ops under the autocast of forward.
+/// x^2, whose backward runs ops under the autocast of forward.
 struct Square : amp::CustomFunction<Square> {
   static Tensor forward(autograd::AutogradContext* ctx, const Tensor& x) {
     ctx->save_for_backward({x});
@@ -155,7 +155,7 @@ struct Square : amp::CustomFunction<Square> {
   }
 };
 
-// Those who look at the backward pass see it all, and those of the forward pass see none of it.
+// Ops in backward are reported to the observers active during backward, not to those of the forward pass.
 TEST_F(OpStatsTest, RecomputationAndCustomFunctionsShowTheirOpsToWhoLooksNow) {
   const auto block = [&](const Tensor& h) { return linear(h, w).tanh(); };
   const auto mul_calls = [](const OpStats& stats) { return count_of(stats, "mul", kFloat).calls; };
@@ -235,7 +235,7 @@ TEST_F(OpStatsTest, TableAndJsonSayTheSame) {
     table = stats.table();
   }
   EXPECT_EQ(at_end.str(), table);
-  // The header, a line for each op with the most called first, the total; all columns end at one place.
+  // A header, one line per op sorted by calls, and the total; all columns are aligned.
   std::istringstream lines(table);
   std::vector<std::string> all;
   for (std::string line; std::getline(lines, line);) all.push_back(line);

@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of Apex's levels share.
+// Shared by the tests of Apex's levels.
 #include <gtest/gtest.h>
 
 #include "support/device.h"
@@ -12,14 +12,14 @@ namespace tandem::testing {
 
 inline amp::InitializeOptions silent() { return amp::InitializeOptions().verbosity(0); }
 
-/// Undoes O1, which leaves the autocast of this thread and of those to come on.
+/// Undoes O1, which leaves autocast enabled in this thread and in new threads.
 inline void end_o1() {
   amp::set_autocast_enabled(device_type(), false);
   amp::set_autocast_dtype(device_type(), kBFloat16);
   set_initial_autocast(device_type(), {false, kBFloat16});
 }
 
-/// Every test ends as it began.
+/// Resets autocast after every test.
 struct OptLevels : ::testing::Test {
   ~OptLevels() override { end_o1(); }
 };

@@ -69,7 +69,7 @@ TEST_F(OptLevels, LevelsSetDTypes) {
     EXPECT_EQ(net->hidden.dtype(), row.hidden);
     EXPECT_EQ(y.dtype(), row.output);
     EXPECT_EQ(sgd.master_weights() != optim::MasterWeights::none, row.masters);
-    if (row.masters) {  // the f32 values, not those rounded to 16 bits
+    if (row.masters) {  // the f32 values, without rounding to 16 bits
       EXPECT_TRUE(sgd.master(net->fc1->weight).eq(weight).all().item<bool>());
     }
     amp::set_autocast_enabled(device_type(), false);
@@ -103,7 +103,7 @@ TEST_F(OptLevels, MasterParamsKeepNoGradientsThatAreZeroed) {
   }
 }
 
-// Level A's checkpoint, level B's run: the weights are f32 in between, and the scale goes along where both have one.
+// A checkpoint of one level loads at another: weights are saved as f32, and the scale is kept if both levels have one.
 TEST_F(OptLevels, CheckpointsCrossLevels) {
   const auto quiet = set_warning_handler({});
   const Tensor x = randn({6, 4});
@@ -131,7 +131,7 @@ TEST_F(OptLevels, CheckpointsCrossLevels) {
       amp::load_state_dict(sgd_b, scales);
       const auto restored = amp::model_state(b, {&sgd_b});
       for (const auto& item : state) {
-        const double tolerance = to == OptLevel::O3 ? 1e-3 : 0;  // f16, without masters
+        const double tolerance = to == OptLevel::O3 ? 1e-3 : 0;  // f16, without master weights
         const Tensor difference = restored[item.key()].to(kFloat) - item.value().to(kFloat);
         EXPECT_LE(difference.abs().max().item<double>(), tolerance) << item.key();
       }
@@ -147,7 +147,7 @@ TEST_F(OptLevels, CheckpointsCrossLevels) {
   set_warning_handler(quiet);
 }
 
-// A state that does not fit leaves model and masters alone: here the last tensor is one of integers.
+// A state that does not fit leaves the model and its masters unchanged; here the last tensor is an integer tensor.
 TEST_F(OptLevels, AStateThatDoesNotFitChangesNothing) {
   for (const OptLevel level : {OptLevel::O0, OptLevel::O2}) {
     Net net;
@@ -164,7 +164,7 @@ TEST_F(OptLevels, AStateThatDoesNotFitChangesNothing) {
   }
 }
 
-// Another level switches the autocast of O1 off, and no one else's.
+// Another level turns off the autocast that O1 enabled, but not autocast enabled by something else.
 TEST_F(OptLevels, AutocastThatIsNotO1sStays) {
   SKIP_ON_CUDA("the environment switch has f16 there");
   const auto initialize = [](OptLevel level) {
@@ -194,7 +194,7 @@ TEST_F(OptLevels, AutocastThatIsNotO1sStays) {
   }
   amp::disable_auto_mixed_precision();
   expect_autocast(false, kBFloat16);
-  // Nor what the program has changed since.
+  // Nor autocast that the program has changed since.
   initialize(OptLevel::O1);
   amp::set_autocast_dtype(device_type(), kBFloat16);
   initialize(OptLevel::O0);
@@ -211,10 +211,10 @@ TEST_F(OptLevels, ScalesAreInTheOptimizersStateAndMayBeLeftOut) {
   const std::string key = "step_scaler.loss_scaler0._growth_tracker";
   StateDict state = clone(sgd.state_dict());
   EXPECT_EQ(state[key].item<int64_t>(), 1);
-  f32.load_state_dict(state);  // an f32 run takes it
+  f32.load_state_dict(state);  // an f32 run accepts it
   const StateDict without = f32.state_dict();
   EXPECT_FALSE(without.contains(key));
-  sgd.load_state_dict(without);  // and gives none
+  sgd.load_state_dict(without);  // and saves none, which is also accepted
   EXPECT_EQ(sgd.state_dict()[key].item<int64_t>(), 1);
 
   state[key] = full({}, 7, kLong);

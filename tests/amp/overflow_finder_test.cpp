@@ -1,4 +1,4 @@
-// OverflowFinder finds each kind of first non-finite value, and names where it came from.
+// OverflowFinder finds each kind of first non-finite value and reports its origin.
 #include "tandem/amp/overflow_finder.h"
 
 #include <gmock/gmock.h>
@@ -58,7 +58,7 @@ TEST_F(OverflowFinderTest, AnOpsResultWithItsModuleAndStatistics) {
     net->fc2->weight.fill_(60000);
   }
   const Tensor y = net->forward(x.abs() + 10);
-  (y * 2).sum();  // later ones do not count
+  (y * 2).sum();  // only the first one is reported
   const auto found = finder.found();
   ASSERT_TRUE(found);
   EXPECT_EQ(found->what, "result 0");
@@ -115,7 +115,7 @@ TEST_F(OverflowFinderTest, InTheBackwardOfAnOp) {
   Tensor loss;
   {
     amp::AutocastGuard autocast(device_type(), kHalf);
-    loss = sqrt(relu(net->forward(x)) * 0.0).sum();  // d sqrt(0) is infinite
+    loss = sqrt(relu(net->forward(x)) * 0.0).sum();  // the derivative of sqrt at 0 is infinite
   }
   ASSERT_FALSE(finder.found());
   loss.backward();
@@ -141,7 +141,7 @@ TEST_F(OverflowFinderTest, AScaleThatIsTooHigh) {
 
 TEST_F(OverflowFinderTest, AGradientThatAKernelMakesWithoutAnOp) {
   OverflowFinder finder(*net);
-  // The incoming gradient is finite, its product with the input is not: linear's weight gradient.
+  // The incoming gradient is finite, but its product with the input, the weight gradient of linear, is not.
   net->fc1(x.abs() + 1).backward(full({16, 8}, 3e38));
   const auto found = finder.found();
   ASSERT_TRUE(found);
@@ -154,7 +154,7 @@ TEST_F(OverflowFinderTest, AGradientThatAKernelMakesWithoutAnOp) {
 
 TEST_F(OverflowFinderTest, SumsOfGradientsAndOptimizerSteps) {
   OverflowFinder finder(*net);
-  // Both gradients are finite, their sum in the leaf's dtype is not.
+  // Both gradients are finite, but their sum in the leaf's dtype is not.
   const Tensor p = full({2}, 0.25, kFloat).requires_grad_();
   const Tensor sum = (p * 3e38) + (p * 3e38);
   ASSERT_FALSE(finder.found()) << *finder.found();
@@ -246,7 +246,7 @@ TEST_F(OverflowFinderTest, ThreadsThatShareItDoNotMixTheirOps) {
       const ThreadContextGuard guard(context);
       for (int i = 0; i < 50; ++i) {
         if (t % 2 == 0) {
-          log(zeros({4})) * 2.0;  // meant
+          log(zeros({4})) * 2.0;  // an allowed overflow
         } else {
           net->forward(x).sum().backward();
         }

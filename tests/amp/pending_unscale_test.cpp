@@ -1,4 +1,4 @@
-// A postponed unscale: whoever looks at `.grad` after a fused step sees it unscaled, on any number of threads.
+// A postponed unscale: after a fused step, `.grad` reads as unscaled, from any number of threads.
 #include "tandem/amp/pending_unscale.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace tandem {
 namespace {
 
-/// 3 times 1024, to be read as 3.
+/// A gradient of 3 * 1024 that must read as 3.
 Tensor postponed(IntArrayRef sizes) {
   Tensor g = full(sizes, 3 * 1024.0);
   amp::detail::postpone_unscale({g}, full({}, 1.0 / 1024));
@@ -70,7 +70,7 @@ TEST(PendingUnscale, APointerTakenBeforeIsServedAtOnce) {
   EXPECT_EQ(data[1], 3);
 }
 
-/// A factor whose application fails the first time.
+/// A factor that fails the first time it is applied.
 struct FailsOnce final : PendingScale {
   explicit FailsOnce(bool& alive) : alive_(alive) { alive_ = true; }
   ~FailsOnce() override { alive_ = false; }

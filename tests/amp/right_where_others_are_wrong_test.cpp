@@ -1,4 +1,4 @@
-// The AMP defects of today's systems that tandem does not have, one test each; the reference's behaviour in a comment.
+// AMP defects of other systems that tandem does not have, one test each. The comments describe the other systems.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,7 +27,7 @@ using amp::GradScalerOptions;
 
 void set_grad(const Tensor& p, double value) { p.mutable_grad() = full(p.sizes(), value, p.options()); }
 
-/// Scales some loss, so that the scaler has a state.
+/// Scales a loss to initialise the scaler.
 void start(GradScaler& scaler) { scaler.scale(ones({})); }
 
 // 1. PyTorch sums the gradients of a cached cast in the low dtype: 1.0 here.
@@ -44,7 +44,7 @@ TEST(RightWhereOthersAreWrong, AWeightUsedManyTimesGetsTheF32SumOfItsGradients) 
   EXPECT_EQ(w.grad().item<float>(), 1.5F);
 }
 
-// 1b. PyTorch rounds a weight's gradient through f16: 131072 becomes inf at once.
+// 1b. PyTorch rounds a weight's gradient through f16, so 131072 becomes inf.
 TEST(RightWhereOthersAreWrong, WeightGradientsLeaveF16sRange) {
   auto gradient = [] {
     const Tensor w = ones({1, 1}).requires_grad_();
@@ -78,7 +78,7 @@ TEST(RightWhereOthersAreWrong, AWeightChangedInPlaceInARegionIsCastAgain) {
   EXPECT_EQ(linear(x, w).item<float>(), 25);
 }
 
-// 3. PyTorch's cache key has no dtype: the inner region gets the outer's cast.
+// 3. PyTorch's cache key has no dtype: the inner region gets the cast of the outer one.
 TEST(RightWhereOthersAreWrong, NestedRegionsWithDifferentDtypesNeverMixCasts) {
   const Tensor w = full({1, 1}, 1.0 + 1.0 / 512).requires_grad_(), x = ones({1, 1});
   AutocastGuard outer(device_type(), kHalf);
@@ -92,7 +92,7 @@ TEST(RightWhereOthersAreWrong, NestedRegionsWithDifferentDtypesNeverMixCasts) {
   EXPECT_EQ(linear(x, w).item<float>(), 1.0F + 1.0F / 512);
 }
 
-// 4. PyTorch before December 2025: the second output has no graph, and nothing is trained.
+// 4. PyTorch before December 2025: the second output has no graph, so nothing is trained.
 TEST(RightWhereOthersAreWrong, ACastFirstMadeUnderNoGradLosesNoGradientsLater) {
   const Tensor w = ones({1, 2}).requires_grad_(), x = full({1, 2}, 3.0);
   AutocastGuard guard(device_type());
@@ -105,7 +105,7 @@ TEST(RightWhereOthersAreWrong, ACastFirstMadeUnderNoGradLosesNoGradientsLater) {
   EXPECT_EQ(w.grad()[0][0].item<float>(), 3);
 }
 
-// 5. PyTorch: the cache is global and any thread's exit clears it; a lock is held during casts.
+// 5. PyTorch: the cache is global, and the end of a region in any thread clears it; a lock is held during casts.
 TEST(RightWhereOthersAreWrong, AnotherThreadsExitLeavesThisThreadsCache) {
   const Tensor w = ones({1, 2}).requires_grad_(), x = ones({1, 2});
   AutocastGuard guard(device_type());
@@ -117,7 +117,7 @@ TEST(RightWhereOthersAreWrong, AnotherThreadsExitLeavesThisThreadsCache) {
   EXPECT_EQ(amp::autocast_cache_stats().entries, 1);
 }
 
-// 6. PyTorch's CPU and CUDA lists differ: bf16 softmax and layer_norm on the CPU, an error for mixed layer_norm.
+// 6. PyTorch's CPU and CUDA lists differ: on the CPU, softmax and layer_norm run in bf16, and mixed layer_norm throws.
 TEST(RightWhereOthersAreWrong, OneTableForAllDevices) {
   AutocastGuard guard(device_type());
   const Tensor b = full({2, 4}, 0.5, kBFloat16);
@@ -127,7 +127,7 @@ TEST(RightWhereOthersAreWrong, OneTableForAllDevices) {
   EXPECT_EQ(sum(b).dtype(), kFloat);
 }
 
-// 7. PyTorch compares with ==, so the scale never grows again; it reaches 0, and a NaN scale stays.
+// 7. PyTorch compares with ==, so the scale never grows again. Its scale can reach 0, and a NaN scale remains.
 TEST(RightWhereOthersAreWrong, ALoweredGrowthIntervalStillGrows) {
   const Tensor p = ones({1}).requires_grad_();
   optim::SGD sgd({p}, optim::SGDOptions(0.1));
@@ -165,7 +165,7 @@ TEST(RightWhereOthersAreWrong, TheScaleNeverReachesZeroInfOrNaN) {
   }
 }
 
-// 8. PyTorch checks before the multiplication only: the update writes inf into the weights.
+// 8. PyTorch checks only before the multiplication, so the update writes inf into the weights.
 TEST(RightWhereOthersAreWrong, AnInfThatAppearsOnlyAfterUnscalingIsFound) {
   for (const bool explicit_unscale : {false, true}) {
     const Tensor p = ones({1}).requires_grad_();
@@ -179,7 +179,8 @@ TEST(RightWhereOthersAreWrong, AnInfThatAppearsOnlyAfterUnscalingIsFound) {
   }
 }
 
-// 9. Paddle: the last optimizer wins. PyTorch: a skip looks like a step that returned None; all-None gradients assert.
+// 9. Paddle: only the last optimizer counts. PyTorch: a skip looks like a step that returned None, and an assertion
+// fails if all gradients are None.
 TEST(RightWhereOthersAreWrong, EveryOptimizersOverflowCountsInAnyOrder) {
   for (const int overflowing : {0, 1}) {
     const Tensor p[2] = {ones({1}).requires_grad_(), ones({1}).requires_grad_()};
@@ -249,7 +250,7 @@ TEST(RightWhereOthersAreWrong, APostponedUnscaleIsSeenThroughEveryDoor) {
   EXPECT_EQ(stepped([](const Tensor& g) { return g.clone()[1].item<float>(); }), 3);
 }
 
-// 11. PyTorch: a closure passed by position runs after the unscale and is evaluated with other rules.
+// 11. PyTorch: a closure passed by position runs after the unscale, and is evaluated by other rules.
 TEST(RightWhereOthersAreWrong, AClosureCannotSlipPastTheScaler) {
   const Tensor p = ones({1}).requires_grad_();
   optim::SGD sgd({p}, optim::SGDOptions(0.1));
@@ -276,7 +277,7 @@ TEST(RightWhereOthersAreWrong, ALossOfShapeOneInF16DoesNotOverflow) {
   EXPECT_EQ(scaled.item<float>(), 131072.0F);
 }
 
-// 13. PyTorch: listed in a cast policy, batch_norm writes its statistics into a cast copy.
+// 13. PyTorch: if batch_norm is in a cast policy, it writes its statistics into a cast copy.
 TEST(RightWhereOthersAreWrong, RunningStatisticsAreUpdatedInTheCallersTensors) {
   for (const Cast policy : {Cast::keep, Cast::f32, Cast::lower}) {
     const Tensor mean = zeros({3}), var = ones({3});

@@ -1,4 +1,4 @@
-// GradScaler::run_step: whole iterations whose batch is run again after an overflow.
+// GradScaler::run_step: whole iterations that repeat the batch after an overflow.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -70,7 +70,7 @@ TEST_F(RunStep, IsAWholeIteration) {
 }
 
 TEST_F(RunStep, ARunThatBeganTooHighEqualsOneThatBeganRight) {
-  // The scale that fits, found by replays; then the same run from there.
+  // Finds the right scale by replays; then runs again from that scale.
   GradScaler high(GradScalerOptions().init_scale(0x1p40));
   int64_t replays = 0;
   for (int i = 0; i < 5; ++i) {
@@ -86,7 +86,7 @@ TEST_F(RunStep, ARunThatBeganTooHighEqualsOneThatBeganRight) {
   reset();
   GradScaler right(GradScalerOptions().init_scale(scale));
   for (int i = 0; i < 5; ++i) EXPECT_EQ(right.run_step(*adam, [&] { return loss(); }).replays, 0);
-  // A power of two changes no bit, and a replay draws the same dropout masks.
+  // Scaling by a power of two changes no bits, and a replay draws the same dropout masks.
   EXPECT_TRUE(same_bits(parameters(), parameters_of_high));
 }
 

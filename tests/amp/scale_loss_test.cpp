@@ -1,4 +1,4 @@
-// Apex's scale_loss, against a model of scales, skips and sums in plain numbers.
+// Apex's scale_loss against a model of scales, skips and sums in plain numbers.
 #include <cmath>
 
 #include "amp/opt_level_support.h"
@@ -22,8 +22,8 @@ struct Cube {
   OptLevel level;
 };
 
-/// Apex's cube: losses l = 0, 1 of weight 1/8 (l + 1) over model 0 and, where there are two, model l. All numbers are
-/// exact in f16, so the comparison is of equal numbers.
+/// Apex's cube of models, losses and optimizers. Loss l (0 or 1) has weight (l + 1) / 8 and covers model 0; with two
+/// models, loss 1 also covers model 1. All numbers are exact in f16, so results are compared for equality.
 void run_cube(const Cube& c) {
   constexpr double kRate = 0.5, kInit = 65536;
   std::vector<std::unique_ptr<OneParameter>> models;
@@ -104,7 +104,7 @@ TEST_F(OptLevels, TheCubeOfModelsLossesOptimizersAndOverflows) {
   }
 }
 
-// Accumulation: the delayed passes leave scaled gradients, the last unscales their sum.
+// Accumulation: delayed passes leave scaled gradients; the last pass unscales the sum.
 TEST_F(OptLevels, DelayUnscale) {
   OneParameter model(1);
   optim::SGD sgd({model.p}, optim::SGDOptions(1));
@@ -119,7 +119,7 @@ TEST_F(OptLevels, DelayUnscale) {
   EXPECT_EQ(model.p[0].item<float>(), 0.75);
 }
 
-// Gradients that were there, delayed passes and one that unscales: their sum is what plain backward passes leave.
+// Existing gradients, then delayed passes, then one that unscales: the sum equals that of plain backward passes.
 TEST_F(OptLevels, DelayUnscaleOverUnscaledGradients) {
   for (const OptLevel level : {OptLevel::O0, OptLevel::O2}) {
     for (const double scale : {0.0, 1000.0}) {
@@ -146,7 +146,7 @@ TEST_F(OptLevels, DelayUnscaleOverUnscaledGradients) {
       for (const double w : {0.125, 0.25, 0.0625}) plain.loss(w).backward();
       (plain.p * full({4}, 0.5)).sum().backward();
       expect_plain_gradients();
-      // Only some parameters have new gradients; then all start from zeros.
+      // Next, only some parameters get new gradients; then all gradients are zeroed first.
       amp::scale_loss((model.p * full({4}, 0.25)).sum(), sgd, delayed).backward();
       amp::scale_loss((model.p * full({4}, 0.5)).sum(), sgd).backward();
       (plain.p * full({4}, 0.75)).sum().backward();
@@ -171,7 +171,7 @@ TEST_F(OptLevels, ScalesDoNotMix) {
                 "scale_loss: ", "scale of loss 0", "comes loss 1");
   EXPECT_THROWS(amp::scale_loss(model.p.sum(), {&a, &b}).backward(), StateError,
                 "scale_loss: ", "1 optimizers are still");
-  a.zero_grad();  // dropped, with their scale
+  a.zero_grad();  // drops the gradients and their scale
   a.step();
   amp::scale_loss(model.p.sum(), {&a, &b}, ScaleLossOptions().loss_id(1)).backward();
   b.zero_grad(/*set_to_none=*/false);
@@ -216,7 +216,7 @@ TEST_F(OptLevels, StaticScaleAndLimits) {
   EXPECT_EQ(scale_of(c), 1024);
 }
 
-// An exception between scale_loss and the end of its scope leaves the gradients of before; destructors never throw.
+// An exception between scale_loss and the end of its scope restores the previous gradients; destructors never throw.
 TEST_F(OptLevels, ExceptionsPass) {
   OneParameter model(1);
   optim::SGD sgd({model.p}, optim::SGDOptions(1));
@@ -232,7 +232,7 @@ TEST_F(OptLevels, ExceptionsPass) {
   EXPECT_FALSE(model.p.grad().defined());
   sgd.step();
   EXPECT_EQ(model.p[0].item<float>(), 1);
-  // Unscaled ones are there, then scaled ones.
+  // First with unscaled gradients present, then with scaled ones.
   amp::scale_loss(loss(0.25), sgd).backward();
   const Tensor unscaled = model.p.grad().clone();
   for (const ScaleLossOptions& options : {ScaleLossOptions(), delayed}) {
@@ -269,7 +269,7 @@ TEST_F(OptLevels, ABackwardPassThatThrowsLeavesNoGradients) {
   EXPECT_EQ(model.last[0].item<float>(), 0.75);
 }
 
-// It leaves the gradients of before, as exceptions in the scope do.
+// The previous gradients are restored, as after an exception in the scope.
 TEST_F(OptLevels, AFailureAtTheEndOfTheScopeIsThrownByTheNextStep) {
   struct Net : nn::Module {
     Net() { p = register_parameter("p", ones({4})), q = register_parameter("q", ones({4})); }

@@ -1,5 +1,5 @@
-// Gradients that are still scaled: unscaling plain tensors, and what is noticed when they are clipped, or when backward
-// runs inside a region.
+// Gradients that are still scaled: unscaling plain tensors, and the warnings for clipping scaled gradients and for
+// backward inside a region.
 #include <gtest/gtest.h>
 
 #include "support/compare.h"
@@ -24,7 +24,7 @@ using amp::GradScalerOptions;
 using nn::utils::clip_grad_norm_;
 using nn::utils::clip_grad_value_;
 
-/// Collects warnings until the end of the scope; `always` those of warn_once that were given before, too.
+/// Collects warnings until the end of the scope; with `always`, also warn_once warnings that were already given.
 struct Warnings {
   explicit Warnings(bool always = true) : always_(set_warn_always(always)) {
     previous_ = set_warning_handler([this](const std::string& message) { messages.push_back(message); });
@@ -130,7 +130,7 @@ TEST_F(ScaledGradients, GradientsThatTheUserUnscalesAreTrusted) {
   EXPECT_EQ(warnings_of_clipping(), 0U);
   scaler.scale(loss()).backward();
   p.mutable_grad() = ones({3});
-  q.grad().data_ptr<float>();  // to be written through
+  q.grad().data_ptr<float>();  // a pointer for writing
   EXPECT_EQ(warnings_of_clipping(), 0U);
 }
 

@@ -1,5 +1,5 @@
-// Whole loops under a GradScaler against the same loops without: PyTorch's test_grad_scaling_* and Apex's cube of
-// models, losses and optimizers. tests/amp/README.md says which test of theirs is which of ours.
+// Whole loops with a GradScaler against the same loops without: PyTorch's test_grad_scaling_* and Apex's cube of
+// models, losses and optimizers. tests/amp/README.md maps their tests to these.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -42,8 +42,7 @@ nn::Sequential make_model(uint64_t seed = 1) {
   return nn::Sequential(nn::Linear(8, 8), nn::Tanh(), nn::Linear(8, 8));
 }
 
-/// What a loop does in one step, between zero_grad and update; in the step that is to overflow, multiplies a loss by
-/// inf.
+/// The data for one step of a loop, between zero_grad and update. If `overflows`, multiplies the loss by inf.
 struct Step {
   nn::Sequential& model;
   optim::Optimizer& optimizer;
@@ -116,7 +115,7 @@ std::vector<Case> cases() {
   };
 }
 
-/// Trains; in the step kSkipped the scaled run overflows and the control leaves the optimizer alone.
+/// Trains for kSteps. In step kSkipped the scaled run overflows, and the control skips the step.
 Tensor train(const Case& c, const std::string& optimizer_name, GradScaler& scaler, bool control) {
   nn::Sequential model = make_model();
   const auto optimizer = make_optimizer(optimizer_name, model);
@@ -138,10 +137,10 @@ TEST(ScalingCases, EveryLoopEqualsItsControl) {
       GradScaler none(GradScalerOptions().enabled(false));
       const Tensor expected = train(c, optimizer, none, true);
       EXPECT_EQ(none.get_scale(), 1);
-      // Grows after every clean step: 128 doubled once for each, halved once.
+      // Grows after every clean step: from 128, doubled in each clean step and halved once.
       GradScaler scaler(GradScalerOptions().init_scale(128).growth_interval(1));
       const Tensor actual = train(c, optimizer, scaler, false);
-      // Scales are powers of two, so only clipping and norms round in other places.
+      // Scales are powers of two, so only clipping and norms round differently.
       EXPECT_TRUE(near(actual, expected, {1e-5, 1e-6}));
       EXPECT_EQ(scaler.get_scale(), 128 * std::exp2(kSteps - 1) / 2);
     }
@@ -149,7 +148,7 @@ TEST(ScalingCases, EveryLoopEqualsItsControl) {
 }
 
 TEST(ScalingCases, TheStateMayMoveToAnotherScalerInEveryIteration) {
-  // PyTorch pickles the scaler; here its state goes to a new one.
+  // PyTorch pickles the scaler; here its state is loaded into a new one.
   nn::Sequential models[2] = {make_model(), make_model()};
   GradScaler kept(GradScalerOptions().init_scale(128).growth_interval(3).hysteresis(2));
   auto moved = std::make_unique<GradScaler>(GradScalerOptions().init_scale(128).growth_interval(3).hysteresis(2));
@@ -182,7 +181,7 @@ TEST(ScalingCases, TheStateMayMoveToAnotherScalerInEveryIteration) {
   EXPECT_GE(changes, 6);
 }
 
-/// One parameter a model; loss l is the sum of (l + 1) times every parameter that it reaches.
+/// One parameter per model; loss l is the sum of (l + 1) times each parameter that it covers.
 TEST(ScalingCases, TheCubeOfModelsLossesAndOptimizers) {
   for (int models : {1, 2}) {
     for (int losses : {1, 2}) {
@@ -198,7 +197,7 @@ TEST(ScalingCases, TheCubeOfModelsLossesAndOptimizers) {
               const std::vector<Tensor> own = optimizers == 2 ? std::vector<Tensor>{p[static_cast<size_t>(o)]} : p;
               sgd.push_back(std::make_unique<optim::SGD>(own, optim::SGDOptions(0.25)));
             }
-            // The last loss reaches all models, the first only the first one.
+            // The last loss covers all models, any earlier one only the first model.
             const auto reaches = [&](int loss, int model) { return loss == losses - 1 || model == 0; };
             GradScaler scaler(GradScalerOptions().init_scale(64));
             for (int l = 0; l < losses; ++l) {
@@ -216,7 +215,7 @@ TEST(ScalingCases, TheCubeOfModelsLossesAndOptimizers) {
               bool inf = false;
               for (int l = 0; l < losses; ++l) {
                 if (reaches(l, m)) gradient += l + 1;
-                // An optimizer skips when any of its models got an inf.
+                // An optimizer skips if any of its models has an inf.
                 for (int other = 0; other < models; ++other) {
                   inf = inf || (l == overflowing && reaches(l, other) && (optimizers == 1 || other == m));
                 }
@@ -232,7 +231,7 @@ TEST(ScalingCases, TheCubeOfModelsLossesAndOptimizers) {
 }
 
 TEST(ScalingCases, GradientsSpoiledAfterUnscaleAreNotLookedAtAgain) {
-  // PyTorch's test_params_invalidated_with_grads_invalidated_between_unscale_and_step: a limit, kept.
+  // PyTorch's test_params_invalidated_with_grads_invalidated_between_unscale_and_step: tandem has the same limitation.
   const Tensor p = ones({2}).requires_grad_();
   optim::AdamW adamw({p}, optim::AdamWOptions(0.1));
   GradScaler scaler;
@@ -243,7 +242,7 @@ TEST(ScalingCases, GradientsSpoiledAfterUnscaleAreNotLookedAtAgain) {
   EXPECT_TRUE(std::isnan(p[0].item<float>()));
 }
 
-/// An optimizer of the user's that unscales and skips by itself.
+/// A user-defined optimizer that unscales and skips by itself.
 class ScalingDescent : public optim::Optimizer {
  public:
   explicit ScalingDescent(std::vector<Tensor> params)
@@ -298,7 +297,7 @@ TEST(ScalingCases, SeveralScalersInOneProcessKnowNothingOfEachOther) {
 }
 
 TEST(ScalingCases, TrainEvalTrainInOneRegionKeepsItsGradients) {
-  // Apex's test_cache.py: white, black and promoting ops, weights of either precision.
+  // Apex's test_cache.py: lower, f32 and promote ops, with weights in either precision.
   for (const DType weight : {kFloat, kBFloat16}) {
     const Tensor w = randn({4, 4}, weight).requires_grad_(), x = randn({4, 4});
     const std::vector<std::function<Tensor()>> ops = {[&] { return mm(x, w); }, [&] { return exp(w); },
@@ -323,9 +322,9 @@ TEST(ScalingCases, TrainEvalTrainInOneRegionKeepsItsGradients) {
 TEST(ScalingCases, RegionsThatEndOutOfOrderRestoreWhatEachFound) {
   auto outer = std::make_optional<amp::AutocastGuard>(device_type(), kHalf);
   auto inner = std::make_optional<amp::AutocastGuard>(device_type(), kBFloat16);
-  outer.reset();  // what it found: off
+  outer.reset();  // restores: off
   EXPECT_FALSE(amp::is_autocast_enabled(device_type()));
-  inner.reset();  // what it found: f16
+  inner.reset();  // restores: f16
   EXPECT_EQ(amp::get_autocast_dtype(device_type()), kHalf);
   EXPECT_TRUE(amp::is_autocast_enabled(device_type()));
   EXPECT_EQ(amp::autocast_cache_stats().entries, 0) << "no region is left";

@@ -1,4 +1,4 @@
-// The tools that show what autocast does refuse bad input.
+// The tools that inspect autocast throw for bad input.
 #include <limits>
 
 #include "support/bad_input.h"

@@ -1,5 +1,5 @@
-// The table of ops against PyTorch's autocast lists, as its ATen registrations have them (aten/src/ATen/autocast_mode.h
-// and autocast_mode.cpp), overloads left out.
+// The table of ops against PyTorch's autocast lists in its ATen registrations (aten/src/ATen/autocast_mode.h and
+// autocast_mode.cpp), without overloads.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -65,7 +65,7 @@ const List torch_cpu = [] {
   return list;
 }();
 
-/// Ops that PyTorch makes of others, and whose policy so follows from theirs; and tandem's own.
+/// Ops that are composites in PyTorch, so that their policy follows from their parts; and ops that only tandem has.
 struct Composite {
   Cast cuda, cpu;
   const char* reason;
@@ -77,7 +77,7 @@ const std::map<std::string_view, Composite> composites = {
     {"linear_relu", {Cast::lower, Cast::lower, "linear, then relu"}},
     {"square", {Cast::f32, Cast::keep, "pow(x, 2)"}},
 };
-/// Rows that PyTorch has on the CPU alone and tandem has everywhere, because their reason is numeric.
+/// Rows that PyTorch has only on the CPU and tandem has on every device, because their reason is numeric.
 bool is_numeric_cpu_row(std::string_view op) {
   return op == "cat" || op == "stack" || op == "index_copy" || op == "ctc_loss" || op == "trace";
 }

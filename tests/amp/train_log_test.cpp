@@ -1,4 +1,4 @@
-// TrainLog: what the files hold is what the steps gave; a program that dies leaves whole lines.
+// TrainLog: the files contain what was logged; a killed program leaves only whole lines.
 #include "tandem/amp/train_log.h"
 
 #include <gmock/gmock.h>
@@ -178,7 +178,7 @@ TEST_F(TrainLogTest, TakesFileNamesAsLiterals) {
 TEST_F(TrainLogTest, AppendingGoesOnWithTheSeconds) {
   const double earlier = 1e6;
   std::ofstream(jsonl) << "{\"step\": 0, \"seconds\": 5, \"loss\": 1}\n{\"step\": 1, \"seconds\": " << earlier
-                       << ", \"loss\": 1}\n{\"step\": 2, \"seconds\": 7";  // torn
+                       << ", \"loss\": 1}\n{\"step\": 2, \"seconds\": 7";  // an incomplete line
   {
     TrainLog log({jsonl, csv}, {.append = true, .first_step = 2});
     log.step({.loss = ones({}), .samples = 8});
@@ -281,7 +281,7 @@ TEST_F(TrainLogTest, AKilledProgramLeavesEveryStepThatItLogged) {
     }
     ::_exit(1);
   }
-  ::close(ready[1]);  // so that the child's end ends the read
+  ::close(ready[1]);  // so that read() returns when the child ends
   char c;
   ASSERT_EQ(::read(ready[0], &c, 1), 1);
   ASSERT_EQ(::kill(child, SIGKILL), 0);

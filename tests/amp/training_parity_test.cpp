@@ -1,5 +1,5 @@
-// Whole runs against PyTorch: 200 steps of an MLP and a CNN in f32, bf16 AMP and f16 AMP with a GradScaler. Losses, the
-// scale after every step, and which steps were skipped. tests/golden/training.py made the PyTorch side.
+// Whole runs against PyTorch: 200 steps of an MLP and a CNN in f32, bf16 AMP and f16 AMP with a GradScaler. Compares
+// losses, the scale after every step, and the skipped steps. tests/golden/training.py made the PyTorch results.
 #include <gtest/gtest.h>
 
 #include "amp/training_support.h"
@@ -62,8 +62,8 @@ Trace train(DType dtype, uint64_t seed) {
   return trace;
 }
 
-/// Losses move apart as the trajectories do: a run with weights changed by a thousandth moves them by about 0.01
-/// (training.py prints it). f32 differs only in the order of sums.
+/// Loss curves diverge because trajectories do: changing the weights by a thousandth changes losses by about 0.01
+/// (training.py prints it). In f32 only the order of sums differs.
 double loss_tolerance(DType dtype) { return dtype == kFloat ? 1e-4 : 0.03; }
 
 template <class Model>
@@ -79,7 +79,7 @@ void expect_parity(const char* model, DType dtype) {
   const auto skipped = expected.at("skipped").get<std::vector<int>>();
   EXPECT_EQ(trace.skipped, skipped);
   EXPECT_EQ(trace.scales, expected.at("scales").get<std::vector<double>>());
-  // Or the comparison shows nothing.
+  // Otherwise the comparison would prove nothing.
   int skips = 0, growths = 0;
   for (size_t i = 0; i < skipped.size(); ++i) {
     skips += trace.skipped[i];

@@ -1,6 +1,6 @@
 #pragma once
-// What whole training runs against PyTorch's traces share: the MLP of tests/golden/training.py, its weights and
-// batches.
+// Shared by the training runs that are compared with PyTorch's traces: the MLP of tests/golden/training.py, its weights
+// and batches.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -84,14 +84,14 @@ struct Trace {
   std::vector<int> skipped;
 };
 
-/// PyTorch's CPU policies and its rounding of weight gradients, until the end of the scope.
+/// Applies PyTorch's CPU policies and its rounding of weight gradients until the end of the scope.
 struct AsPyTorch {
   AsPyTorch() { amp::set_gradient_dtype(amp::GradientDType::Lower); }
   ~AsPyTorch() { amp::set_gradient_dtype(amp::GradientDType::Full); }
   amp::PolicyGuard policies{amp::torch_cpu_policy()};
 };
 
-/// The largest difference of two loss curves.
+/// Returns the largest difference between two loss curves.
 inline double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.size() != b.size()) return HUGE_VAL;
   double worst = 0;

@@ -1,4 +1,4 @@
-// An f32 training program without a word of AMP; it prints what it sees, for auto_mixed_precision_test.
+// An f32 training program without any AMP code, run by auto_mixed_precision_test. It prints what it observes.
 #include <cstdio>
 
 #include <tandem/tandem.h>

@@ -1,4 +1,4 @@
-// PyTorch's AMP workflows, trained for 100 steps: against the same training in f32, and against PyTorch's own losses,
+// PyTorch's AMP workflows, trained for 100 steps, against the same training in f32 and against PyTorch's own losses,
 // scales and skipped steps (tests/golden/workflows.py). In f16 some iterations are made to overflow.
 #include <gtest/gtest.h>
 
@@ -79,7 +79,7 @@ struct TrainingRun {
     return std::find(steps.begin(), steps.end(), step) != steps.end();
   }
   Tensor forward(const Batch& b) { return cross_entropy(model.forward(b.inputs), b.targets); }
-  /// forward() in the region.
+  /// Runs forward() in the autocast region.
   Tensor loss_of(const Batch& b) {
     const auto region = autocast();
     return forward(b);
@@ -116,7 +116,7 @@ int steps() { return golden().at("steps").get<int>(); }
 
 // ---- the workflows
 
-/// The plain loop; `look` is called with the parameters between unscale_() and step().
+/// The plain loop; calls `look` with the parameters between unscale_() and step().
 template <class Model = Mlp>
 Trace train(DType dtype, const std::function<void(const std::vector<Tensor>&)>& look = {}) {
   TrainingRun<Model> run(dtype);
@@ -239,7 +239,7 @@ TEST_P(Workflows, AgreeWithPyTorchAndWithF32) {
     const nlohmann::json& expected = golden().at(workflow.name).at(std::string(name(dtype)));
     const Trace trace = workflow.train(dtype);
     const double worst = largest_difference(trace.losses, expected.at("losses").get<std::vector<double>>());
-    // PyTorch's own losses move by `spread` when the weights change by a thousandth; in f32 sums differ in order only.
+    // PyTorch's losses change by `spread` when weights change by a thousandth; in f32 only the order of sums differs.
     const double spread = expected.at("spread").get<double>();
     EXPECT_LE(worst, dtype == kFloat ? std::max(1e-4, spread / 20) : 2 * spread) << name(dtype);
     const double loss = mean_of_last(trace.losses);
@@ -252,7 +252,7 @@ TEST_P(Workflows, AgreeWithPyTorchAndWithF32) {
   }
 }
 
-/// tandem's own rules, without PyTorch's rounding of gradients and its CPU lists.
+/// With tandem's own rules, without PyTorch's rounding of gradients and its CPU lists.
 TEST_P(Workflows, AgreeWithF32UnderTandemsRules) {
   const double f32_loss = mean_of_last(GetParam().train(kFloat).losses);
   for (const DType dtype : {kBFloat16, kHalf}) {
@@ -351,7 +351,7 @@ TEST(WorkflowIslands, AnIslandRunsInF32AndTheRegionGoesOn) {
   {
     amp::AutocastGuard off(device_type(), {}, false);
     EXPECT_EQ(linear(h.to(kFloat), w).dtype(), kFloat);
-    // Without the conversion the ordinary rules hold: bf16 times f32 is an error, not a surprise.
+    // Without the conversion the ordinary rules apply: bf16 times f32 is an error.
     EXPECT_THROW(linear(h, w), DTypeError);
   }
   EXPECT_EQ(linear(h, w).dtype(), kBFloat16);

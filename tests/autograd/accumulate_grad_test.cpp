@@ -1,4 +1,4 @@
-// What lands in `.grad`: memory of its own, in the leaf's layout, checked against what the user put there.
+// The tensor in `.grad`: its own memory, in the leaf's layout, also after the user has assigned `.grad`.
 #include <gtest/gtest.h>
 
 #include "autograd/support.h"
@@ -8,7 +8,7 @@
 namespace tandem::testing {
 namespace {
 
-/// ((a + b) * k).sum(): one gradient tensor goes to both leaves.
+/// ((a + b) * k).sum(): both leaves receive the same gradient tensor.
 Tensor loss(const Tensor& a, const Tensor& b) { return ((a + b) * tensor({2.0, 2.0})).sum(); }
 
 class OwnGrad : public ::testing::TestWithParam<bool> {};  // the parameter: create_graph
@@ -37,7 +37,7 @@ TEST_P(OwnGrad, ASecondPassAddsOnce) {
 
 TEST_P(OwnGrad, IsDenseInTheLeafsOrder) {
   const Tensor x = ones({2, 3}).requires_grad_();
-  x.sum().backward({}, true, GetParam());  // the gradient arrives expanded
+  x.sum().backward({}, true, GetParam());  // an expanded gradient
   EXPECT_EQ(to_string(x.grad().strides()), "[3, 1]");
   const Tensor t = empty_strided({2, 3}, {1, 2}).fill_(1).requires_grad_();
   (t.sum() + t.t().contiguous().sum()).backward({}, true, GetParam());
@@ -90,7 +90,7 @@ TEST(OwnGradGraph, TheCopyIsRecorded) {
   a.mutable_grad() = b.mutable_grad() = Tensor();
 }
 
-// ---- what the user put into .grad
+// ---- a user-assigned .grad
 
 TEST(GradOfTheUser, IsAddedTo) {
   const Tensor x = leaf({1, 2});

@@ -1,4 +1,4 @@
-// checkpoint: gradients as without it, bit for bit, and less memory.
+// checkpoint: bitwise the same gradients as without it, and less memory.
 #include "tandem/autograd/checkpoint.h"
 
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ TEST_F(Checkpoint, RetainedGraphsRunAgainEachTime) {
 }
 
 TEST_F(Checkpoint, OfAFunctionOfItsOwnGradient) {
-  // A gradient penalty within: the function runs backward itself.
+  // A gradient penalty inside the checkpoint: the function itself runs backward.
   const auto f = [this](const Tensor& h) {
     const Tensor y = block(h);
     const Tensor g = autograd::grad({y.sum()}, {w1}, {}, {}, true)[0];
@@ -186,7 +186,7 @@ TEST_F(Checkpoint, WithoutPreservedRandomStateTheMaskIsAnother) {
   EXPECT_FALSE(near(gradient(true), gradient(false), kExact));
 }
 
-// ---- what goes wrong
+// ---- errors
 
 TEST_F(Checkpoint, ATensorOverwrittenWithinIsNoticed) {
   const auto f = [](const Tensor& h) {
@@ -234,7 +234,7 @@ TEST_F(Checkpoint, AWeightMayChangeOnceBackwardIsOver) {
 
 TEST_F(Checkpoint, AnErrorInTheFunctionRestoresEverything) {
   EXPECT_THROWS(checkpoint([](const Tensor& h) { return h.view({3}); }, x), ShapeError, "view");
-  const Tensor y = x.exp();  // would be dropped, if a checkpoint were still open
+  const Tensor y = x.exp();  // would not be saved if the checkpoint were still active
   y.sum().backward();
   EXPECT_TRUE(same_bits(x.grad(), x.detach().exp()));
 }
@@ -289,7 +289,7 @@ TEST_F(Checkpoint, NestedCheckpointsDropTheirInputsToo) {
   EXPECT_TRUE(same_bits(input.grad(), again.grad()));
 }
 
-// ---- functions of the user's own
+// ---- custom functions
 
 struct Square : autograd::Function<Square> {
   static Tensor forward(autograd::AutogradContext* ctx, const Tensor& x) {
@@ -308,7 +308,7 @@ TEST_F(Checkpoint, CustomFunctionsWithinDropTheirSavedTensors) {
 
   const int64_t without = cpu::memory_allocated();
   const Tensor input = randn({256, 256}).requires_grad_();
-  const int64_t one = cpu::memory_allocated() - without;  // with what a sanitizer puts around it
+  const int64_t one = cpu::memory_allocated() - without;  // including sanitizer padding
   const auto square = [](const Tensor& h) { return Square::apply(h * 2); };
   const int64_t before = cpu::memory_allocated();
   const Tensor kept = square(input);

@@ -1,4 +1,4 @@
-// Ops of the user's own at the door: outputs that are inputs, counts of gradients, running backward again.
+// User-defined ops: outputs that are inputs, the number of gradients, running backward again.
 #include "tandem/amp/custom_op.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(CustomOpIdentity, InTheCastCacheGivesEveryUseItsOwnGradient) {
     EXPECT_FALSE(a.is_same(b));
     (a * 2 + b).sum().backward();
     EXPECT_TRUE(equals(w.grad(), {5, 5, 5}));
-    a.detach().zero_();  // not the cache's memory
+    a.detach().zero_();  // not the memory in the cache
     EXPECT_TRUE(equals(identity(w, 1, amp::Cast::lower), {1, 2, 3}));
   }
   EXPECT_TRUE(w.is_leaf());
@@ -99,7 +99,7 @@ TEST(CustomOpIdentity, ASavedInputThatIsAlsoTheOutput) {
 }
 
 TEST(CustomOpIdentity, CannotBeChangedInPlaceWhileRecording) {
-  // PyTorch refuses it too: the history of the view would come from the base, and the op's backward be lost.
+  // PyTorch refuses it too: the view would take its history from the base, and the op's backward would be lost.
   const Tensor w = leaf({1, 2}), x = w * 2;
   EXPECT_THROWS(identity(w, 10).mul_(2), AutogradError, "mul_", "view of a leaf");
   EXPECT_THROWS(identity(x, 10).mul_(2), AutogradError, "mul_", "custom op", "clone()");
@@ -182,7 +182,7 @@ TEST(CustomOpGrads, AbsentInputsCount) {
   EXPECT_THROWS(wrong_count(x, Tensor(), 1).sum().backward(), AutogradError, "1 gradients", "2 inputs");
 }
 
-// ---- backward again: only freed tensors stand in its way
+// ---- running backward again: only freed tensors prevent it
 
 TEST(BackwardAgain, ThroughOpsThatSaveNothing) {
   const Tensor x = leaf({1, 2});

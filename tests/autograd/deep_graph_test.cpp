@@ -1,5 +1,5 @@
-// Long graphs are traversed and freed without recursion. Each test runs on a thread with a small stack, where one frame
-// per op would overflow.
+// Deep graphs are traversed and freed without recursion. Each test runs on a thread with a small stack, which one stack
+// frame per op would overflow.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -12,8 +12,8 @@
 #include "tandem/autograd/engine.h"
 #include "tandem/autograd/grad_mode.h"
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these have operators of their own
-// Not inline, or GCC takes new and free for a mismatch.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // sanitizers have their own operators
+// noinline: otherwise GCC warns that new and free do not match.
 #define TANDEM_TEST_REPLACES_NEW
 static thread_local bool no_memory = false;
 [[gnu::noinline]] void* operator new(size_t bytes) {
@@ -29,7 +29,7 @@ namespace {
 
 constexpr int kOps = 10000;
 
-/// Runs `f` on a thread whose stack holds 256 KiB: 26 bytes for each of kOps.
+/// Runs `f` on a thread with a stack of 256 KiB: 26 bytes for each of kOps.
 void on_small_stack(std::function<void()> f) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -66,7 +66,7 @@ TEST(DeepGraph, OfSavedInputs) {
   on_small_stack([] {
     const Tensor x = leaf({1});
     Tensor y = x;
-    for (int i = 0; i < kOps; ++i) y = y * x;  // each node saves the result before
+    for (int i = 0; i < kOps; ++i) y = y * x;  // each node saves the previous result
     y.backward({}, /*retain_graph=*/true);
     EXPECT_TRUE(equals(x.grad(), {kOps + 1}));
   });
@@ -160,7 +160,7 @@ TEST(DeepGraph, IsFreedWithoutMemory) {
 #endif
 
 void pass_in_a_pass(int depth) {
-  const AutoGradMode record(true);  // hooks run without
+  const AutoGradMode record(true);  // hooks run with recording off
   const Tensor x = leaf({1});
   const Tensor y = x * 2;
   y.register_hook([depth](const Tensor&) {

@@ -1,5 +1,5 @@
-// Backward, grad, gradcheck and hooks refuse tensors without history, gradients that do not fit, and calls out of
-// order.
+// Backward, grad, gradcheck and hooks reject tensors without history, gradients of the wrong form, and calls in the
+// wrong order.
 #include <cmath>
 
 #include "autograd/support.h"
@@ -63,7 +63,7 @@ TEST(EngineErrors, GradcheckNeedsF64AndAGradient) {
   const auto square = [](const Tensors& x) { return Tensors{x[0] * x[0]}; };
   const auto narrow = [](const Tensors& x) { return Tensors{x[0].to(kFloat)}; };
   const auto constant = [](const Tensors& x) { return Tensors{x[0] > 0}; };
-  // Functions whose outputs change from call to call.
+  // Functions whose outputs change between calls.
   const auto fickle = [] {
     return [calls = 0](const Tensors& x) mutable { return Tensors{++calls == 1 ? x[0] * 2 : x[0].narrow(0, 0, 1)}; };
   };

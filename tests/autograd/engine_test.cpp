@@ -113,7 +113,7 @@ TEST(Backward, OnlyTheUsedOutputOfAnOpNeedsAGradient) {
   EXPECT_TRUE(equals(x.grad(), {0, 1, 1, 0}));
 }
 
-// ---- what lands in .grad
+// ---- the tensor in .grad
 
 TEST(Grad, OfTwoOperandsDoesNotShareMemory) {
   const Tensor a = leaf({1, 2}), b = leaf({3, 4});
@@ -140,7 +140,7 @@ TEST(Grad, HasTheLeafsStrides) {
   (x * x).sum().backward();
   EXPECT_EQ(to_string(x.grad().strides()), "[1, 2]");
   const Tensor y = ones({2, 3}).requires_grad_();
-  y.sum().backward();  // the gradient arrives expanded
+  y.sum().backward();  // an expanded gradient
   EXPECT_EQ(to_string(y.grad().strides()), "[3, 1]");
 }
 
@@ -157,7 +157,7 @@ TEST(Grad, IsSummedInTheLeafsDtype) {
   const Tensor x = leaf({1});
   const Tensor a = x.to(kHalf), b = x.to(kHalf);
   autograd::backward({a, b}, {tensor({1.0}, kHalf), tensor({0x1p-12}, kHalf)});
-  EXPECT_EQ(x.grad().item<double>(), 1 + 0x1p-12);  // f16 would have dropped the second
+  EXPECT_EQ(x.grad().item<double>(), 1 + 0x1p-12);  // adding in f16 would lose the second gradient
 }
 
 TEST(Grad, HasNoHistoryWithoutCreateGraph) {
@@ -166,7 +166,7 @@ TEST(Grad, HasNoHistoryWithoutCreateGraph) {
   EXPECT_FALSE(x.grad().requires_grad());
 }
 
-// ---- the graph's life
+// ---- lifetime of the graph
 
 TEST(Graph, IsFreedByBackward) {
   const Tensor x = leaf({2});
@@ -323,7 +323,7 @@ TEST(GradFunction, RefusesInputsWithoutGrad) {
 }
 
 TEST(GradFunction, DoesNotRunWhatLiesBehindItsInputs) {
-  // As in PyTorch: the graph of the input stays whole, so that backward can go on from there.
+  // As in PyTorch: the graph below the input is kept, so that backward can continue from there.
   const Tensor x = leaf({3});
   const Tensor h = x * x, y = h * h;
   const auto g = autograd::grad({y}, {h});
@@ -367,7 +367,7 @@ TEST(CreateGraph, GradOfBackwardHasHistory) {
   EXPECT_TRUE(x.grad().requires_grad());
   const auto second = autograd::grad({x.grad()}, {x});
   EXPECT_TRUE(equals(second[0], {12}));
-  x.mutable_grad() = Tensor();  // grad holds the graph that holds the leaf: the user's to break
+  x.mutable_grad() = Tensor();  // grad holds the graph, and the graph holds the leaf: the user must break the cycle
 }
 
 TEST(CreateGraph, AccumulatesOutOfPlace) {

@@ -1,4 +1,4 @@
-// Functions of the user's own, and checkpoints, refuse what does not fit: in forward, and in backward.
+// Custom functions and checkpoints reject invalid arguments and results in forward and in backward.
 #include "autograd/support.h"
 #include "support/bad_input.h"
 #include "tandem/autograd/checkpoint.h"
@@ -95,7 +95,7 @@ TEST(FunctionErrors, SavedData) {
 
 TEST(FunctionErrors, Checkpoints) {
   const Tensor x = ones({4, 8}).requires_grad_();
-  // A function that does something else the second time.
+  // A function that behaves differently on the second call.
   const auto differs = [](auto first, auto second) {
     return [=, calls = 0](const Tensor& h) mutable { return calls++ == 0 ? first(h) : second(h); };
   };

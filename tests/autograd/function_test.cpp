@@ -1,4 +1,4 @@
-// Ops of the user's own as autograd::Function: what forward keeps, what backward gets and may give.
+// Custom ops as autograd::Function: what forward saves, what backward receives and may return.
 #include "tandem/autograd/function.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ struct Exp : Function<Exp> {
   }
 };
 
-/// libtorch's example: a * b + a * factor, with an argument that is no tensor in between.
+/// libtorch's example: a * b + a * factor, with a non-tensor argument between the tensors.
 struct MulAdd : Function<MulAdd> {
   static Tensor forward(AutogradContext* ctx, const Tensor& a, double factor, const Tensor& b) {
     ctx->saved_data["factor"] = factor;
@@ -150,7 +150,7 @@ TEST(Function, SavedDataKeepsAnything) {
 
 // ---- several outputs
 
-/// (2x, 3x, the number of elements): the second is not differentiable if asked so.
+/// (2x, 3x, the number of elements); the second output is not differentiable if `mark` is set.
 struct Outputs : Function<Outputs> {
   static variable_list forward(AutogradContext* ctx, const Tensor& x, bool mark, bool materialize) {
     ctx->set_materialize_grads(materialize);
@@ -198,7 +198,7 @@ TEST(Function, NonDifferentiableOutputs) {
   EXPECT_TRUE(equals(x.grad(), {2, 2}));
 }
 
-// ---- inputs as outputs, and changed in place
+// ---- inputs returned as outputs, and changed in place
 
 struct Identity : Function<Identity> {
   static Tensor forward(AutogradContext*, const Tensor& x) { return x; }
@@ -215,7 +215,7 @@ TEST(Function, AnOutputThatIsAnInput) {
   EXPECT_THROWS(Identity::apply(w * 1).mul_(2), AutogradError, "clone()");
 }
 
-/// x *= 3, in place; x^2 of the result is what backward needs to know.
+/// x *= 3, in place; saves the result.
 struct Triple : Function<Triple> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x) {
     x.mul_(3);

@@ -166,7 +166,7 @@ TEST(InferenceMode, ViewsOfOrdinaryTensorsStayOrdinary) {
   (view * x).sum().backward();
   EXPECT_TRUE(equals(x.grad(), {1, 2}));
   EXPECT_THROWS(of_leaf.add_(leaf({1})), AutogradError, "view of a leaf");
-  view.add_(x);  // into c
+  view.add_(x);  // writes into c
   c.sum().backward();
   EXPECT_TRUE(equals(x.grad(), {2, 3}));
 }

@@ -1,4 +1,4 @@
-// gradcheck and gradgradcheck themselves: they pass right derivatives and find wrong ones.
+// Tests of gradcheck and gradgradcheck: they accept right derivatives and find wrong ones.
 #include "tandem/autograd/gradcheck.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using Tensors = std::vector<Tensor>;
 
 Tensor f64_leaf(const std::vector<double>& values) { return leaf(values, kDouble); }
 
-/// x^2 whose backward is off by `factor`.
+/// x^2 with a backward that is wrong by `factor`.
 Tensor square_with(const Tensor& x, double factor) {
   return amp::custom_op<"wrong_square">(
       amp::Cast::keep,
@@ -50,7 +50,7 @@ TEST(Gradcheck, FindsADerivativeThatIsMissing) {
 }
 
 TEST(Gradcheck, FindsAWrongSecondDerivative) {
-  // The first derivative is right, but its own history is cut.
+  // The first derivative is right, but its history is cut.
   auto f = [](const Tensors& x) {
     return Tensors{amp::custom_op<"square_cut">(
         amp::Cast::keep,
@@ -104,7 +104,7 @@ TEST(Gradcheck, FindsBackwardThatCannotTakeUndefinedGradients) {
 }
 
 TEST(Gradcheck, FindsMadeUpGradients) {
-  // Gradients from nowhere: not zero although zeros came in.
+  // Returns nonzero gradients for zero gradients.
   auto f = [](const Tensors& x) {
     return Tensors{amp::custom_op<"inventive">(
         amp::Cast::keep,

@@ -37,7 +37,7 @@ TEST(Hooks, OfALeafRunOnceOnTheSumOfItsUses) {
   EXPECT_EQ(seen, 7);
   y.backward();
   EXPECT_EQ(calls, 2);
-  EXPECT_EQ(seen, 7);  // what arrives, not what .grad holds
+  EXPECT_EQ(seen, 7);  // the incoming gradient, not the sum in .grad
   EXPECT_TRUE(equals(x.grad(), {14}));
 }
 
@@ -175,7 +175,7 @@ TEST(Hooks, MayRemoveThemselvesAndOthers) {
   for (const Tensor& of : {x, h}) {
     int ones = 0, tens = 0, hundreds = 0;
     unsigned self = 0, later = 0;
-    const std::string big(1000, 'x');  // a closure that is gone would be noticed
+    const std::string big(1000, 'x');  // shows if a destroyed closure is used
     self = of.register_hook([&, big](const Tensor&) {
       of.remove_hook(self);
       of.remove_hook(later);
@@ -191,7 +191,7 @@ TEST(Hooks, MayRemoveThemselvesAndOthers) {
       return Tensor();
     });
     y.backward({}, true);
-    EXPECT_EQ(ones + tens + hundreds, 11);  // a removed hook does not run any more
+    EXPECT_EQ(ones + tens + hundreds, 11);  // removed hooks do not run again
     y.backward({}, true);
     EXPECT_EQ(ones + tens + hundreds, 21);
     of.remove_hook(kept);
@@ -262,7 +262,7 @@ TEST(Hooks, AreRemovedAfterInPlaceOpsToo) {
   const Tensor loss = (y + other).sum();
   loss.backward({}, true);
   EXPECT_EQ(calls, 4);
-  y.remove_hook(others);  // another tensor's
+  y.remove_hook(others);  // belongs to another tensor
   for (unsigned handle : {before, between, last}) y.remove_hook(handle);
   loss.backward({}, true);
   EXPECT_EQ(calls, 5);
@@ -300,7 +300,7 @@ TEST(RetainGrad, TwiceIsOnce) {
 }
 
 TEST(RetainGrad, SeesWhatTheHooksMadeOfTheGradient) {
-  // As in PyTorch: retained gradients are taken after all hooks, whenever those were registered.
+  // As in PyTorch: the retained gradient is taken after all hooks, regardless of the order of registration.
   const Tensor x = leaf({2});
   const Tensor h = x * 3;
   h.retain_grad();

@@ -1,4 +1,4 @@
-// In-place ops: version checks, histories of views and bases, what is refused. PyTorch's rules.
+// In-place ops by PyTorch's rules: version checks, histories of views and bases, errors.
 #include <gtest/gtest.h>
 
 #include "autograd/support.h"
@@ -12,7 +12,7 @@ namespace {
 using indexing::None;
 using indexing::Slice;
 
-/// [[1, 2, 3], [4, 5, 6]], times one: a result, which may be changed in place.
+/// [[1, 2, 3], [4, 5, 6]] times 1: a non-leaf, which may be changed in place.
 struct Matrix {
   Tensor x = tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}).requires_grad_();
   Tensor y = x * 1;
@@ -215,7 +215,7 @@ TEST(InPlaceHistory, OnItself) {
     y.backward();
     EXPECT_TRUE(equals(x.grad(), {4}));
     const Tensor z = x * 2;
-    z.mul_(z);  // PyTorch finds the overwritten operand in backward
+    z.mul_(z);  // PyTorch detects the overwritten operand in backward
     weak = z.impl_ptr();
     try {
       EXPECT_TRUE(equals(autograd::grad({z}, {x})[0], {24}));
@@ -319,7 +319,7 @@ TEST(InPlaceViews, OfABaseWithoutHistory) {
   const Tensor row = base[0];
   base[1].add_(x);
   EXPECT_TRUE(base.requires_grad());
-  EXPECT_TRUE(row.requires_grad());  // through its base
+  EXPECT_TRUE(row.requires_grad());  // because of its base
   (base * 2).sum().backward();
   EXPECT_TRUE(equals(x.grad(), {2, 2, 2}));
 }

@@ -1,4 +1,4 @@
-// In-place ops on views: every kind of view, op, dtype and later use against differences and closed forms.
+// In-place ops on views: every kind of view, op, dtype and later use against finite differences and closed forms.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -15,7 +15,7 @@ using indexing::None;
 using indexing::Slice;
 using Tensors = std::vector<Tensor>;
 
-// ---- autograd::grad, whose sweep relies on the order in which nodes were made
+// ---- autograd::grad, whose traversal relies on the order in which nodes were created
 
 TEST(InPlaceViewGrad, AViewThatTookItsHistoryAnewIsFollowed) {
   const Tensor x = leaf({1, 2, 3, 4});
@@ -92,7 +92,7 @@ const std::vector<Change>& changes() {
   return all;
 }
 
-/// What else is computed from the base after the change.
+/// Other results computed from the base after the change.
 enum class Later { base_and_view, another_view, a_view_of_another_view };
 
 TEST(InPlaceViewGrad, FirstAndSecondDerivativesOfEveryViewAndOp) {
@@ -124,7 +124,7 @@ TEST(InPlaceViewGrad, AStaleExpandedViewSumsOverItsElements) {
   EXPECT_TRUE(equals(x.grad(), {50, 50}));
 }
 
-// ---- operands of a wider dtype: computed wide, kept in self's dtype
+// ---- operands of a wider dtype: computed in the wider dtype, stored in self's
 
 TEST(InPlaceViewDtypes, AWiderOperandTakesPartInTheGradient) {
   const std::vector<Change> ops{
@@ -174,7 +174,7 @@ TEST(InPlaceViewDtypes, AddmmKeepsItsFactors) {
   EXPECT_TRUE(equals(a.grad(), {4, 4, 4, 4}));
 }
 
-// ---- what the graph holds
+// ---- references held by the graph
 
 TEST(InPlaceViewGraph, SavedTensorsAreReleased) {
   const Tensor x = leaf({1, 2, 3});
@@ -193,7 +193,7 @@ TEST(InPlaceViewGraph, SavedTensorsAreReleased) {
   EXPECT_THROWS(loss.backward(), AutogradError, "mul", "retain_graph");
 }
 
-// ---- views made without recording
+// ---- views created without recording
 
 TEST(InPlaceViewOfALeaf, MadeUnderNoGradGuardIsRefusedWhileRecording) {
   const Tensor w = leaf({1, 2, 3}), t = leaf({1, 1});
@@ -238,7 +238,7 @@ TEST(InPlaceViewOfALeaf, OfAResultMadeUnderAGuardIsRefusedToo) {
   }
   EXPECT_THROWS(v.add_(leaf({1})), AutogradError, "add_", "NoGradGuard", "detach()");
   EXPECT_THROWS(u.add_(leaf({1})), AutogradError, "add_", "InferenceMode");
-  v.detach().add_(leaf({1}));  // a tensor of its own over the same memory
+  v.detach().add_(leaf({1}));  // a separate tensor over the same memory
   y.sum().backward();
   EXPECT_TRUE(equals(x.grad(), {2, 2}));
 }

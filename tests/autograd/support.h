@@ -1,5 +1,5 @@
 #pragma once
-// What the autograd tests share.
+// Shared by the autograd tests.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -19,7 +19,7 @@ inline Tensor leaf(const std::vector<double>& values, DType dtype = kFloat) {
   return tensor(values, dtype).requires_grad_();
 }
 
-/// Exactly these values, in row-major order.
+/// Compares with these values in row-major order, exactly.
 inline ::testing::AssertionResult equals(const Tensor& x, const std::vector<double>& expected) {
   return near(x, expected, kExact);
 }

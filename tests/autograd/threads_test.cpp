@@ -1,4 +1,4 @@
-// Recording and backward on several threads at a time. Run under ThreadSanitizer.
+// Recording and backward on several threads at once. Run under ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -62,7 +62,7 @@ TEST(Threads, SharedWeightsThroughAutogradGrad) {
 
 TEST(Threads, FirstUsesOfSharedWeightsMeet) {
   for (int round = 0; round < kRounds; ++round) {
-    const Tensor w = leaf({3, 5});  // nothing has been recorded with it yet
+    const Tensor w = leaf({3, 5});  // not yet used in a graph
     on_threads([&](int) {
       const auto g = autograd::grad({(w * w).sum()}, {w});
       EXPECT_TRUE(equals(g[0], {6, 10}));
@@ -77,8 +77,7 @@ TEST(Threads, BackwardOnAnotherThreadThanForward) {
   EXPECT_TRUE(equals(x.grad(), {6}));
 }
 
-/// `passes` backward passes on each of two threads into w: every gradient arrives, each element the same number of
-/// times.
+/// Runs `passes` backward passes into w on each of two threads and expects every gradient to be accumulated.
 void accumulate_on_two_threads(const Tensor& w, int passes, bool create_graph) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 2; ++t) {

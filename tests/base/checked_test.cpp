@@ -1,4 +1,4 @@
-// Arithmetic of sizes that remembers an overflow.
+// Arithmetic on sizes that keeps track of overflow.
 #include "tandem/base/checked.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TEST(Checked, RemembersAnOverflow) {
   EXPECT_FALSE((Checked(kMost) + 1).fits());
   EXPECT_FALSE((Checked(kLeast) - 1).fits());
   EXPECT_FALSE((Checked(int64_t{1} << 32) * (int64_t{1} << 31)).fits());
-  EXPECT_FALSE((Checked(kMost) + 1 - 1).fits());  // though the result would fit
+  EXPECT_FALSE((Checked(kMost) + 1 - 1).fits());  // although the result would fit
   EXPECT_FALSE((Checked(kMost) * 2 * 0).fits());
   EXPECT_FALSE((Checked(1) + (Checked(kMost) + 1)).fits());
   EXPECT_EQ((Checked(kMost) * 2).value(), std::nullopt);

@@ -1,4 +1,4 @@
-// Devices by name.
+// Parsing and printing of devices.
 #include "tandem/base/device.h"
 
 #include <gtest/gtest.h>

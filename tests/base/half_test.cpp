@@ -1,4 +1,4 @@
-// f16 and bf16 conversions: every bit pattern, every midpoint between neighbours, against arithmetic in double.
+// f16 and bf16 conversions of every bit pattern and every midpoint between neighbours, against arithmetic in double.
 #include "tandem/base/half.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// The value of a bit pattern, from the definition of the format.
+// Returns the value of a bit pattern, from the definition of the format.
 double value_of(unsigned bits, int exponent_bits, int mantissa_bits) {
   const int bias = (1 << (exponent_bits - 1)) - 1;
   const int exponent = static_cast<int>(bits >> mantissa_bits) & ((1 << exponent_bits) - 1);
@@ -87,8 +87,8 @@ TEST(Half, OverflowBeginsAt65520) {
 
 TEST(Half, SubnormalsAreKeptAndHalfOfTheSmallestIsZero) {
   EXPECT_EQ(Half(0x1p-24F).bits, 1);
-  EXPECT_EQ(Half(0x1.8p-24F).bits, 2);  // a tie, to even
-  EXPECT_EQ(Half(0x1p-25F).bits, 0);    // a tie, to even
+  EXPECT_EQ(Half(0x1.8p-24F).bits, 2);  // a tie: rounds to even
+  EXPECT_EQ(Half(0x1p-25F).bits, 0);    // a tie: rounds to even
   EXPECT_EQ(Half(0x1.000002p-25F).bits, 1);
   EXPECT_EQ(Half(-0x1p-26F).bits, 0x8000);
   EXPECT_EQ(Half(0x1.ff8p-15F).bits, 0x3ff);  // the largest subnormal
@@ -102,7 +102,7 @@ TEST(BFloat16, OverflowSubnormalsAndNan) {
   EXPECT_EQ(BFloat16(0x1.fefffep127F).bits, 0x7f7f);
   EXPECT_EQ(BFloat16(0x1.ffp127F).bits, 0x7f80);
   EXPECT_EQ(BFloat16(0x1p-133F).bits, 1);
-  EXPECT_EQ(BFloat16(std::bit_cast<float>(0x7f800001U)).bits, 0x7fc0);  // NaN whose set bits would be cut off
+  EXPECT_EQ(BFloat16(std::bit_cast<float>(0x7f800001U)).bits, 0x7fc0);  // a NaN whose set bits would be truncated
   EXPECT_EQ(BFloat16(std::bit_cast<float>(0xffffffffU)).bits, 0xffff);
 }
 

@@ -1,4 +1,4 @@
-// Scalar keeps the category of the number that it was made from.
+// Scalar keeps the category of the number that it was constructed from.
 #include "tandem/base/scalar.h"
 
 #include <gtest/gtest.h>

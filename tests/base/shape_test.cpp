@@ -42,7 +42,7 @@ TEST(Numel, RefusesSizesThatInt64CannotCount) {
   constexpr int64_t half = int64_t{1} << 32;
   EXPECT_EQ(numel_of({half, half / 2 - 1}), half * (half / 2 - 1));
   EXPECT_THROWS(numel_of({half, half}), ShapeError, "4294967296, 4294967296", "int64");
-  // Strides count a size of 0 as 1.
+  // For strides, a size of 0 counts as 1.
   EXPECT_THROWS(numel_of({0, half, half}), ShapeError, "0, 4294967296, 4294967296");
   EXPECT_THROWS(contiguous_strides({half, half, half}), ShapeError, "4294967296");
   EXPECT_THROWS(channels_last_strides({2, half, half, half}), ShapeError, "4294967296");

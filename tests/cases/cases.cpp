@@ -80,7 +80,7 @@ double number(const Input& input, uint64_t seed, uint64_t index) {
   return 0;
 }
 
-/// An uninitialised tensor that lies in memory as the input asks.
+/// Returns an uninitialised tensor with the input's memory layout.
 Tensor allocate(const Input& input, DType dtype) {
   const TensorOptions options(dtype);
   const Dims sizes{IntArrayRef(input.sizes)};
@@ -188,7 +188,7 @@ std::vector<Tensor> make_inputs(const Case& c, DType dtype) {
     Tensor numbers = empty(input.sizes, TensorOptions(kDouble).device(kCPU));
     double* p = numbers.data_ptr<double>();
     for (int64_t k = 0; k < count; ++k) {
-      // Through f32: golden values were computed from f32 inputs.
+      // Rounded to f32: golden values were computed from f32 inputs.
       p[k] = static_cast<float>(number(input, seed_of(c, i), static_cast<uint64_t>(k)));
     }
     const bool widened = input.f32_beside_low && is_reduced_floating_point(dtype);

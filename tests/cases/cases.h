@@ -1,8 +1,9 @@
 #pragma once
-// The case table: one row per op and variant. A row serves the comparison with PyTorch (forward, gradients), gradcheck
-// and gradgradcheck in f64, f16 and bf16 against f64, autocast, CPU against CUDA, and the benchmarks.
+// The case table: one row per op and variant. Each row is used for the comparison with PyTorch (forward, gradients),
+// gradcheck and gradgradcheck in f64, f16 and bf16 against f64, autocast, CPU against CUDA, and the benchmarks.
 //
-// To add a case: a row in tests/cases/<family>.cpp, then `python tests/golden/generate.py` with PyTorch at hand.
+// To add a case, add a row to tests/cases/<family>.cpp, then, with PyTorch installed, run `python
+// tests/golden/generate.py`.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -14,7 +15,7 @@
 
 namespace tandem::testing {
 
-/// How an input's numbers are made.
+/// How the numbers of an input are made.
 enum class Fill : uint8_t {
   normal,    ///< near normal, variance 4/3
   uniform,   ///< in [low, high)
@@ -23,7 +24,7 @@ enum class Fill : uint8_t {
   values     ///< as listed
 };
 
-/// How an input lies in memory.
+/// Memory layout of an input.
 enum class Layout : uint8_t {
   contiguous,
   transposed,     ///< the last two dimensions swapped
@@ -31,7 +32,7 @@ enum class Layout : uint8_t {
   gaps            ///< every second element of a larger block
 };
 
-/// One input: sizes and a way to fill them. Made by the functions below, refined by its members.
+/// One input: sizes and a way to fill them. Made by the functions below and modified by its members.
 struct Input {
   std::vector<int64_t> sizes = {};
   Fill fill = Fill::normal;
@@ -39,23 +40,23 @@ struct Input {
   std::vector<double> list = {};          ///< for Fill::values
   std::optional<DType> fixed_dtype = {};  ///< empty: the dtype under test
   Layout layout = Layout::contiguous;
-  bool requires_grad = true;    ///< if its dtype can
-  bool f32_beside_low = false;  ///< f32 where f16 or bf16 is under test
+  bool requires_grad = true;    ///< if its dtype allows it
+  bool f32_beside_low = false;  ///< f32 while f16 or bf16 is under test
 
   Input as(DType dtype) const;
   Input laid_out(Layout l) const;
-  Input constant() const;   ///< gets no gradient
-  Input parameter() const;  ///< stays f32 beside f16 and bf16
+  Input constant() const;   ///< without a gradient
+  Input parameter() const;  ///< stays f32 while f16 or bf16 is under test
   bool is_floating() const;
   bool wants_grad() const { return requires_grad && is_floating(); }
 };
 
 Input normal(std::vector<int64_t> sizes);
-/// Keep low and high small dyadic fractions: the numbers are then the same in every language.
+/// Use small dyadic fractions for low and high: the numbers are then the same in every language.
 Input uniform(std::vector<int64_t> sizes, double low, double high);
 Input integers(std::vector<int64_t> sizes, int64_t low, int64_t high);
 Input boolean(std::vector<int64_t> sizes);
-/// Listed numbers, of the dtype under test.
+/// The listed numbers, in the dtype under test.
 Input values(std::vector<int64_t> sizes, std::vector<double> list);
 
 using In = const std::vector<Tensor>&;
@@ -69,29 +70,29 @@ struct Case {
   std::vector<Input> inputs = {};
   std::function<Out(In)> run = {};
 
-  int64_t sum = 1;                    ///< length of the longest sum; 0: no arithmetic at all, results are exact
+  int64_t sum = 1;                    ///< length of the longest sum; 0: no arithmetic, results are exact
   int roundings = 1;                  ///< roundings to a low dtype in the forward pass
-  int grad_roundings = 0;             ///< the same up to the gradients; 0: roundings + 4
-  std::string no_golden = {};         ///< the reason why PyTorch cannot be compared (random numbers)
-  std::string no_gradcheck = {};      ///< the reason why differences do not give the derivative (kinks, poles)
+  int grad_roundings = 0;             ///< roundings to a low dtype in forward and backward together; 0: roundings + 4
+  std::string no_golden = {};         ///< why the case is not compared with PyTorch (random numbers)
+  std::string no_gradcheck = {};      ///< why finite differences do not give the derivative (kinks, poles)
   std::string no_gradgradcheck = {};  ///< likewise for the second derivative only
-  std::string no_low = {};            ///< the reason why f16 and bf16 are not run
-  std::string autocast_as = {};       ///< for ops built from others: the op whose policy decides
-  bool bypasses_autocast = false;     ///< in place, or the dtype argument is given
+  std::string no_low = {};            ///< why f16 and bf16 are not run
+  std::string autocast_as = {};       ///< for composite ops: the op whose policy applies
+  bool bypasses_autocast = false;     ///< in place, or with an explicit dtype argument
 };
 
-/// All cases, family by family, each in the order of its file.
+/// Returns all cases, family by family, each in the order of its file.
 const std::vector<Case>& all_cases();
 
-/// "op/name".
+/// Returns "op/name".
 std::string full_name(const Case& c);
-/// The case as one line of JSON: all that golden values depend on.
+/// Returns the case as one line of JSON, with everything that golden values depend on.
 std::string to_json(const Case& c);
-/// The inputs in memory: those without a fixed dtype in `dtype`. Fresh tensors on every call.
+/// Allocates and fills the inputs; those without a fixed dtype are in `dtype`. Returns new tensors on every call.
 std::vector<Tensor> make_inputs(const Case& c, DType dtype);
-/// The fixed weights that stand for dL/d(output number `output`), in the output's dtype.
+/// Returns the fixed weights used as dL/d(output number `output`), in the output's dtype.
 Tensor make_output_gradient(const Tensor& output, size_t index);
-/// The policy that decides about a case.
+/// Returns the autocast policy that applies to a case.
 amp::Cast policy_of(const Case& c);
 
 // ---- the families

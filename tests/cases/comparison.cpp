@@ -1,4 +1,4 @@
-// Comparisons, logic and tests for numbers that are none.
+// Comparisons, logic, and tests for NaN and infinities.
 #include <cmath>
 
 #include "cases/cases.h"
@@ -9,7 +9,7 @@ namespace {
 
 const double inf = HUGE_VAL, nan = NAN;
 
-/// Equal and unequal numbers, zeros of both signs, NaN and inf; then numbers, broadcasting and integers.
+/// Covers equal and unequal numbers, zeros of both signs, NaN and inf; then scalars, broadcasting and integers.
 void comparison(Cases& cases, const std::string& op, const std::string& sign,
                 Tensor (*tensors)(const Tensor&, const Tensor&), Tensor (*number)(const Tensor&, Scalar)) {
   auto run = [tensors](In x) -> Out { return {tensors(x[0], x[1])}; };

@@ -17,8 +17,8 @@ std::string tuple(const std::vector<int64_t>& v) {
   return v.size() == 2 ? std::string("(").append(text).append(")") : text;
 }
 
-/// x: [N, C, H, W] or [C, H, W], weight: [O, C / groups, KH, KW], bias unless `with_bias` is false. `sum`: the longest
-/// sum of forward and backward. `op`: conv2d or conv2d_relu.
+/// x: [N, C, H, W] or [C, H, W], weight: [O, C / groups, KH, KW], bias unless `with_bias` is false. `sum`: the length
+/// of the longest sum in forward and backward. `op`: conv2d or conv2d_relu.
 void convolution(Cases& c, const std::string& name, Input x, Input weight, const Options& o, int64_t sum,
                  bool with_bias = true, const std::string& op = "conv2d") {
   const std::string options = "stride=" + tuple(o.stride) + ", padding=" + tuple(o.padding) +

@@ -1,4 +1,4 @@
-// Dropout. What it draws is tested in tests/ops/dropout_test.cpp.
+// Dropout. Its random masks are tested in tests/ops/dropout_test.cpp.
 #include "tandem/ops/dropout.h"
 
 #include "cases/cases.h"

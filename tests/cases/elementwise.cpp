@@ -13,13 +13,13 @@ namespace {
 const double inf = HUGE_VAL, nan = NAN;
 const std::string at_kinks = "values at kinks, poles and the ends of the range";
 
-/// How a unary op's inputs are drawn.
+/// Makes an input of the given sizes for a unary op.
 using Draw = Input (*)(std::vector<int64_t> sizes);
 Input around_zero(std::vector<int64_t> sizes) { return normal(std::move(sizes)); }
 Input positive(std::vector<int64_t> sizes) { return uniform(std::move(sizes), 0.25, 4); }
 Input away_from_zero(std::vector<int64_t> sizes) { return uniform(std::move(sizes), -4, -0.25); }
 
-/// The variants that every unary op has; `torch` is an expression over `a`.
+/// Adds the variants that every unary op has; `torch` is an expression over `a`.
 void unary(Cases& cases, const std::string& op, const std::string& torch, Tensor (*f)(const Tensor&), Draw draw,
            std::vector<double> special, const std::string& prefix = "") {
   auto run = [f](In x) -> Out { return {f(x[0])}; };
@@ -39,7 +39,7 @@ void unary(Cases& cases, const std::string& op, const std::string& torch, Tensor
                    .no_gradcheck = at_kinks});
 }
 
-/// Strides, ranks and sizes that the walk over elements must get right; one op speaks for all.
+/// Adds strides, ranks and sizes that the elementwise loop must handle; testing them with one op is enough.
 void geometries(Cases& cases, const std::string& op, const std::string& torch, Tensor (*f)(const Tensor&)) {
   auto run = [f](In x) -> Out { return {f(x[0])}; };
   cases.push_back({.op = op, .name = "scalar", .torch = torch, .inputs = {normal({})}, .run = run});

@@ -1,4 +1,4 @@
-// Ops in place. The inputs stay as they are: each row changes a clone.
+// In-place ops. Each row changes a clone, so that the inputs stay unchanged.
 #include "cases/cases.h"
 #include "tandem/ops/elementwise.h"
 

@@ -1,4 +1,4 @@
-// Picking and adding by index.
+// Selecting and adding by index.
 #include "tandem/ops/index.h"
 
 #include "cases/cases.h"

@@ -53,7 +53,7 @@ void layer_norms(Cases& c) {
 }
 
 void batch_norms(Cases& c) {
-  // Copies of the running statistics, so that the inputs stay as they are; those are outputs too.
+  // Clones the running statistics, so that the inputs stay unchanged, and returns the clones as outputs.
   const auto train = [](In x) -> Out {
     const Tensor mean = clone(x[3]), var = clone(x[4]);
     const Tensor y = batch_norm(x[0], x[1], x[2], mean, var, true, 0.25, 1e-3);

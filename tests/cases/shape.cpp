@@ -1,4 +1,4 @@
-// Views, joins, copies and conversions: values move, none changes.
+// Views, joins, copies and conversions: values are moved, not changed.
 #include "tandem/ops/shape.h"
 
 #include "cases/cases.h"

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Compiles a wrong program and reads the messages: each mistake must be named early, in words, with the program's line.
+"""Compiles a wrong program and checks the messages: each mistake must be explained early, with the program's line.
 
-A line of the program that ends in `// error: TEXT` must give one error whose message has TEXT. The program's line is
-named before it, and no error takes more than `--most` lines. Exits 77 (skipped) when the compiler is missing.
+A line of the program that ends in `// error: TEXT` must give one error whose message has TEXT. The program's line must
+be named before it, and the output may have at most `--most` lines per error. Exits 77 (skipped) without a
+compiler.
 """
 import argparse
 import os

@@ -1,5 +1,5 @@
-# Installs tandem into a fresh prefix, then configures, builds and runs tests/cmake/consumer against it. Nothing in the
-# prefix may point back to the folders that tandem was built in.
+# Installs tandem with a new prefix, then configures, builds and runs tests/cmake/consumer with it. The prefix must not
+# refer to the folders in which tandem was built.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
@@ -10,7 +10,7 @@ endfunction()
 
 file(REMOVE_RECURSE "${WORK_DIR}")
 run("${CMAKE_COMMAND}" --install "${TANDEM_BINARY_DIR}" --prefix "${WORK_DIR}/installed")
-run("${CMAKE_COMMAND}" -E rename "${WORK_DIR}/installed" "${WORK_DIR}/prefix") # it may be moved
+run("${CMAKE_COMMAND}" -E rename "${WORK_DIR}/installed" "${WORK_DIR}/prefix") # an installation may be moved
 file(GLOB_RECURSE licenses "${WORK_DIR}/prefix/share/doc/*/LICENSE")
 if(NOT licenses)
   message(FATAL_ERROR "no LICENSE was installed")

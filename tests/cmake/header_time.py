@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compiles one header alone and fails when that takes longer than a limit.
+"""Compiles one header alone and fails if that takes longer than a limit.
 
-Every file of a user's program includes the umbrella header, so its cost is paid many times over. Machines are shared:
-processor time is what is measured, and the least of several tries counts. Where the standard library's headers alone
-take longer than `--yardstick` seconds, the machine is slow or busy, and the limit grows in proportion. Exits 77
-(skipped) when the compiler or the header is missing.
+Every file of a user's program includes the umbrella header, so its cost is paid many times. Machines are shared, so the
+script measures processor time and takes the least of several tries. If the standard library's headers alone take longer
+than `--yardstick` seconds, the machine is slow or busy, and the limit grows in proportion. Exits 77 (skipped) if the
+compiler or the header is missing.
 """
 import argparse
 import os
@@ -25,7 +25,7 @@ def children_seconds():
 
 
 def compile_seconds(command, folder, headers):
-    """Processor time to compile a file that includes the headers; ends the program when that fails."""
+    """Returns the processor time to compile a file that includes the headers; exits if that fails."""
     source = os.path.join(folder, "headers.cpp")
     with open(source, "w") as file:
         file.writelines(f"#include <{header}>\n" for header in headers)

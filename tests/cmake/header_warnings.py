@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles all public headers together, and fails when the compiler warns: programs that include them may be strict."""
+"""Compiles all public headers together and fails if the compiler warns: users may compile with strict warnings."""
 import argparse
 import os
 import subprocess
@@ -10,7 +10,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow"]
 
 
 def public_headers(include):
-    """Relative paths; -inl.h files hold the bodies of functions, which the library compiles."""
+    """Returns relative paths, without the -inl.h files, whose function bodies the library compiles."""
     for folder, _, names in os.walk(include):
         for name in names:
             if name.endswith(".h") and not name.endswith("-inl.h"):

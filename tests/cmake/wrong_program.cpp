@@ -1,4 +1,4 @@
-// Does not compile. compile_errors.py reads its messages, which the lines below announce.
+// Does not compile. compile_errors.py compares the errors with the comments below.
 #include "tandem/tandem.h"
 
 struct Numbers : tandem::data::datasets::Dataset<Numbers> {

@@ -1,4 +1,4 @@
-// The bookkeeping of device memory, over a source that counts: sizes, splitting and joining, streams, exhaustion.
+// The bookkeeping of device memory, with a counting memory source: sizes, splitting and joining, streams, exhaustion.
 #include "kernels/cuda/caching_allocator.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,8 @@ namespace {
 
 constexpr size_t kKiB = 1024, kMiB = kKiB * kKiB;
 
-/// Addresses that nobody may touch, from a device of `capacity` bytes; events are done when the test says so.
+/// Hands out addresses that must not be accessed, from a device of `capacity` bytes; the test says when events are
+/// done.
 class FakeMemory final : public MemorySource {
  public:
   struct State {
@@ -156,9 +157,8 @@ TEST_F(CachingAllocatorTest, PeaksAreResetOnDemand) {
   EXPECT_EQ(allocator.stats().max_reserved_bytes, static_cast<int64_t>(2 * kMiB));
 }
 
-/// Blocks that are live at one time never overlap, lie inside segments, and everything goes back in the end.
 TEST_F(CachingAllocatorTest, APrivatePoolIsApartAndStays) {
-  const void* const pool = &memory;  // stands for a stream that nobody has
+  const void* const pool = &memory;  // stands for a stream that does not exist
   allocator.deallocate(allocator.allocate(1000, main));
   allocator.keep(pool);
   allocator.begin_capture();
@@ -228,6 +228,7 @@ TEST_F(CachingAllocatorTest, ExhaustionInACaptureSaysWhatToDo) {
   EXPECT_NE(allocator.allocate(20 * kMiB, other), nullptr);
 }
 
+/// Live blocks never overlap and lie inside segments; at the end all memory is returned.
 TEST_F(CachingAllocatorTest, RandomUse) {
   std::mt19937_64 random(1);
   std::map<char*, size_t> live;

@@ -1,4 +1,4 @@
-// channel_padding_pays: where the estimate says yes, and that it grows and falls as its reasons say.
+// channel_padding_pays: where padding pays by the estimate, and how the estimate depends on the sizes.
 #include "kernels/cuda/channel_padding.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@ namespace {
 
 using cuda::channel_padding_pays;
 
-/// A square convolution that keeps the image's size.
+/// Estimates for a square convolution that keeps the image size.
 bool pays(int64_t n, int64_t c, int64_t size, int64_t o, int64_t kernel) {
   return channel_padding_pays(Dims{n, c, size, size}, Dims{o, c, kernel, kernel}, Dims{n, o, size, size});
 }
@@ -43,7 +43,7 @@ TEST(ChannelPadding, NotWhereTheCopyCostsMoreThanItGains) {
   EXPECT_FALSE(pays(64, 100, 28, 100, 3));
 }
 
-// More outputs make the same copy of x serve more arithmetic.
+// With more outputs, the same copy of x is used for more arithmetic.
 TEST(ChannelPadding, OncePayingItPaysForMoreOutputs) {
   bool paid = false;
   for (int64_t o = 8; o <= 4096; o *= 2) {

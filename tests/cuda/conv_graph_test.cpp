@@ -1,5 +1,5 @@
-// operation_graph: cuDNN itself accepts the graphs of all directions, dtypes and alignments. The library checks them
-// without a GPU, but for the handle, which the table of calls leaves out here.
+// operation_graph: cuDNN itself accepts the graphs of all directions, dtypes and alignments. cuDNN can check them
+// without a GPU, except for the handle, which the table of calls here omits.
 #include "kernels/cuda/conv_graph.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// gemm_key: the column-major product that it describes, computed as the BLAS's documentation says, is the product of
+// gemm_key: the column-major product that it describes, computed as the BLAS documentation says, equals the product of
 // the tensors.
 #include "kernels/cuda/gemm_key.h"
 
@@ -14,7 +14,7 @@ namespace {
 using cuda::GemmExtra;
 using cuda::GemmKey;
 
-/// A tensor in host memory: rank 2 or 3 over `memory`.
+/// A tensor of rank 2 or 3 in host memory.
 struct Array {
   Dims sizes, strides;
   std::vector<double> memory;
@@ -62,7 +62,7 @@ void run_blas(const GemmKey& key, double* d, const double* a, const double* b, d
   }
 }
 
-// False when the layouts are refused.
+// Returns false if the layouts are rejected.
 bool check(Array d, Array a, Array b, GemmExtra extra, const std::string& what) {
   const auto md = cuda::as_matrices(d.sizes, d.strides), ma = cuda::as_matrices(a.sizes, a.strides),
              mb = cuda::as_matrices(b.sizes, b.strides);
@@ -70,7 +70,7 @@ bool check(Array d, Array a, Array b, GemmExtra extra, const std::string& what) 
   bool swapped = false;
   const std::optional<GemmKey> key = cuda::gemm_key(*md, *ma, *mb, extra, swapped);
   if (!key) return false;
-  // A column-major matrix's lines must not overlap.
+  // The columns of a column-major matrix must not overlap.
   EXPECT_GE(key->lda, key->transpose_a ? key->k : key->m) << what;
   EXPECT_GE(key->ldb, key->transpose_b ? key->n : key->k) << what;
   EXPECT_GE(key->ldd, key->m) << what;
@@ -123,7 +123,7 @@ TEST(GemmKey, describesTheProduct) {
                 const bool done =
                     check(make(d, strides_of(d, orders & 1, gap)), make(a, strides_of(a, orders & 2, gap)),
                           make(b, strides_of(b, orders & 4, gap)), extra, what);
-                // A bias goes along rows only.
+                // A bias applies along rows only.
                 EXPECT_TRUE(done || ((orders & 1) && extra == GemmExtra::bias)) << what;
               }
             }
@@ -147,7 +147,7 @@ TEST(GemmKey, repeatsAMatrix) {
       bool swapped = false;
       const auto key = cuda::gemm_key(*cuda::as_matrices(d, stride_d), *cuda::as_matrices(a, stride_a),
                                       *cuda::as_matrices(b, once_b), {}, swapped);
-      EXPECT_EQ(key->batch, 1);  // a stack is one product
+      EXPECT_EQ(key->batch, 1);  // a stack is a single product
       EXPECT_EQ(key->n, 3 * m);
     }
   }
@@ -155,8 +155,8 @@ TEST(GemmKey, repeatsAMatrix) {
 
 TEST(GemmKey, refusesWhatABlasCannotRead) {
   EXPECT_FALSE(cuda::as_matrices({4, 3}, {6, 2}));  // gaps in both directions
-  EXPECT_FALSE(cuda::as_matrices({4, 3}, {0, 1}));  // one row repeated
-  EXPECT_FALSE(cuda::as_matrices({4, 3}, {2, 1}));  // rows that overlap
+  EXPECT_FALSE(cuda::as_matrices({4, 3}, {0, 1}));  // one repeated row
+  EXPECT_FALSE(cuda::as_matrices({4, 3}, {2, 1}));  // overlapping rows
   EXPECT_FALSE(cuda::as_matrices({4, 1}, {0, 1}));
   EXPECT_FALSE(cuda::as_matrices({1, 4}, {1, 0}));
   EXPECT_TRUE(cuda::as_matrices({1, 1}, {0, 0}));

@@ -1,4 +1,4 @@
-// Where element i of tensors of any strides lies: the index arithmetic of kernels, run on the host.
+// The offset of element i for tensors of any strides: the kernels' index arithmetic, run on the host.
 #include "kernels/cuda/geometry.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace tandem::cuda {
 namespace {
 
-/// Compares offsets(i) with the loops over `sizes`, in the order of the first operand's memory.
+/// Compares offsets(i) with loops over `sizes`, in the order of the first operand's memory.
 void expect_visits_all(const Dims& sizes, const Dims& a, const Dims& b) {
   const auto walk = kernels::make_walk<2>(sizes, {IntArrayRef(a), IntArrayRef(b)});
   const Geometry<2> geometry = make_geometry<2>(walk);

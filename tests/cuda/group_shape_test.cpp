@@ -1,4 +1,4 @@
-// How threads are shared out to rows, for sizes that fit badly: what the kernels rely on holds.
+// The distribution of rows over threads, for awkward sizes: the properties that the kernels rely on.
 #include "kernels/cuda/group_shape.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ void for_each_shape(F f) {
     for (int64_t n : kSizes) {
       for (bool columns : {false, true}) {
         for (int max_width : {32, 256, 1024}) {
-          if (columns && max_width != 256) continue;  // it says nothing of columns
+          if (columns && max_width != 256) continue;  // max_width does not apply to columns
           SCOPED_TRACE(testing::Message() << rows << " rows of " << n << (columns ? ", columns, " : ", ") << max_width);
           f(rows, n, columns, max_width, make_group_shape(rows, n, columns, max_width));
         }
@@ -46,7 +46,7 @@ TEST(GroupShape, GroupsAreNoWiderThanTheirRows) {
   });
 }
 
-/// The rows that the groups of all blocks step through, as Group does.
+/// Visits the rows as Group does in the groups of all blocks.
 TEST(GroupShape, EveryRowIsVisitedOnce) {
   for_each_shape([](int64_t rows, int64_t, bool, int, const GroupShape& s) {
     if (rows > 10000) {

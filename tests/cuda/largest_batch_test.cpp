@@ -1,4 +1,4 @@
-// The benchmarks' search for the largest batch, over devices that hold any number.
+// The benchmarks' search for the largest batch, with simulated devices of any capacity.
 #include "benchmarks/train/largest_batch.h"
 
 #include <gtest/gtest.h>

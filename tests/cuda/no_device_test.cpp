@@ -1,4 +1,4 @@
-// A program on a machine without a GPU, or with a build without CUDA: one clear sentence, and the CPU keeps working.
+// A program on a machine without a GPU, or in a build without CUDA: clear errors, and the CPU keeps working.
 #include <gtest/gtest.h>
 
 #include "support/throws.h"

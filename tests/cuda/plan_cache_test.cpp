@@ -1,4 +1,4 @@
-// PlanCache: which plans are made, found and dropped.
+// PlanCache: which plans are created, found and evicted.
 #include "kernels/cuda/plan_cache.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(PlanCache, dropsTheOneUnusedForLongest) {
   use(1);
   use(2);
   use(1);
-  use(3);  // in the place of 2
+  use(3);  // evicts 2
   EXPECT_EQ(made, 3);
   EXPECT_EQ(use(1), 1);
   EXPECT_EQ(use(3), 3);

@@ -1,4 +1,4 @@
-// The loops of a reduction: every term belongs to one output, whatever the sizes and strides.
+// The loops of a reduction: every term belongs to exactly one output, for any sizes and strides.
 #include "kernels/cuda/reduce_plan.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace tandem::cuda {
 namespace {
 
-/// A tensor that nobody reads: its sizes and strides need no memory behind them.
+/// A tensor that is never read: its sizes and strides need no memory.
 Tensor shaped(const Dims& sizes, const Dims& strides) { return make_view(empty({1}), sizes, strides, 0); }
 Tensor shaped(const Dims& sizes) { return shaped(sizes, contiguous_strides(sizes)); }
 
@@ -20,7 +20,7 @@ Dims without(Dims sizes, const std::vector<size_t>& dims) {
   return sizes;
 }
 
-/// For each output's offset, those of its terms in rising order.
+/// Maps each output's offset to the offsets of its terms in ascending order.
 using Terms = std::map<int64_t, std::vector<int64_t>>;
 
 Terms terms_of(const ReducePlan<2>& plan) {
@@ -39,7 +39,7 @@ Terms terms_of(const ReducePlan<2>& plan) {
   return terms;
 }
 
-/// The same from loops over all coordinates.
+/// Computes the same by loops over all coordinates.
 Terms expected_terms(const Tensor& x, const Tensor& y) {
   Terms terms;
   const auto offset_in = [](const Tensor& t, IntArrayRef sizes, int64_t i) {
@@ -84,7 +84,7 @@ TEST(ReducePlan, EveryTermBelongsToItsOutput) {
       expect_terms(shaped(sizes, rows), dims);
       expect_terms(shaped(sizes, spread), dims);
       expect_terms(shaped(sizes, swapped), dims);
-      for (size_t d : dims) {  // an expanded dimension has its elements counted, each time
+      for (size_t d : dims) {  // every repetition of an expanded element is a term
         expanded = rows;
         expanded[d] = 0;
         expect_terms(shaped(sizes, expanded), dims);

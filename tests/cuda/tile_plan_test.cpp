@@ -1,4 +1,4 @@
-// Which copies go through tiles, and that the tiles hold every element once: kernels/cuda/copy.cu's arithmetic, run on
+// Which copies use tiles, and that the tiles cover every element once: the arithmetic of kernels/cuda/copy.cu, run on
 // the host.
 #include "kernels/cuda/tile_plan.h"
 
@@ -44,7 +44,7 @@ TEST(TilePlan, LeavesOthersInTheDestinationsOrder) {
   EXPECT_FALSE(plan_of({1, 70}, {70, 1}, {1, 1}));
 }
 
-/// The pairs (dst, src) that the kernel moves, tile by tile.
+/// Returns the pairs (dst, src) that the kernel moves, tile by tile.
 std::multiset<std::pair<int64_t, int64_t>> moves_of(const TilePlan& plan) {
   std::multiset<std::pair<int64_t, int64_t>> moves;
   for (int64_t t = 0; t < plan.tiles(); ++t) {
@@ -96,7 +96,7 @@ TEST(TilePlan, PastTwoToThe31) {
   EXPECT_EQ(tile.src, 33 * n);
 }
 
-/// A warp reads the elements of a column: 8-byte elements by halves.
+/// A warp reads the elements of a column; half a warp at a time for 8-byte elements.
 TEST(TilePlan, ColumnsHaveNoBankConflicts) {
   for (int bytes : {1, 2, 4, 8}) {
     for (int column = 0; column < kTile; ++column) {

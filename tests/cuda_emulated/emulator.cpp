@@ -1,4 +1,4 @@
-#undef _FORTIFY_SOURCE  // whose longjmp refuses another stack
+#undef _FORTIFY_SOURCE  // its longjmp rejects jumps to another stack
 #include "cuda_emulated/emulator.h"
 
 #include <setjmp.h>
@@ -21,9 +21,9 @@ dim3 threadIdx, blockIdx, blockDim, gridDim;
 namespace tandem::cuda::emulated {
 namespace {
 
-constexpr size_t kStackBytes = size_t{512} << 10, kGuardBytes = 4096;  // pages are taken as they are touched
+constexpr size_t kStackBytes = size_t{512} << 10, kGuardBytes = 4096;  // pages are allocated on first access
 
-/// A stack of execution. Switches happen between the scheduler, on the program's own stack, and one fiber.
+/// A stack of execution. Control switches only between the scheduler, on the program's own stack, and one fiber.
 class Fiber {
  public:
   explicit Fiber(void (*body)()) {
@@ -40,7 +40,7 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// From the scheduler into the fiber, until it calls leave().
+  /// Switches from the scheduler to the fiber, until it calls leave().
   void enter() {
     leave_stack(&scheduler_fake_stack_, memory_, kStackBytes);
     if (_setjmp(scheduler_) == 0) {
@@ -51,13 +51,13 @@ class Fiber {
     __sanitizer_finish_switch_fiber(scheduler_fake_stack_, nullptr, nullptr);
 #endif
   }
-  /// From the fiber back into the scheduler, until it is entered again.
+  /// Switches from the fiber back to the scheduler, until the fiber is entered again.
   void leave() {
     leave_stack(&fake_stack_, scheduler_stack_, scheduler_bytes_);
     if (_setjmp(here_) == 0) _longjmp(scheduler_, 1);
     arrive();
   }
-  /// The first thing to do in body.
+  /// Must be called first in body.
   void arrive() {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_finish_switch_fiber(fake_stack_, &scheduler_stack_, &scheduler_bytes_);
@@ -65,7 +65,7 @@ class Fiber {
   }
 
  private:
-  /// Tells AddressSanitizer that the stack is about to change.
+  /// Tells AddressSanitizer about the coming switch of stacks.
   static void leave_stack([[maybe_unused]] void** save, [[maybe_unused]] const void* next,
                           [[maybe_unused]] size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -73,7 +73,7 @@ class Fiber {
 #endif
   }
 
-  // Jumps, since swapcontext costs two system calls, and more under AddressSanitizer.
+  // Jumps, because swapcontext costs two system calls, and more under AddressSanitizer.
   static inline jmp_buf scheduler_;
   static inline void* scheduler_fake_stack_ = nullptr;
   static inline const void* scheduler_stack_ = nullptr;
@@ -95,7 +95,7 @@ struct Thread {
   // at a barrier of the block
   bool vote;
   Votes votes;
-  // at one of the warp
+  // at a barrier of the warp
   unsigned mask;
   uint64_t value;
   Exchange exchange;
@@ -107,7 +107,7 @@ bool same(const Site& a, const Site& b) {
 
 std::string text(const Site& site) { return std::string(site.file_name()) + ":" + std::to_string(site.line()); }
 
-/// The block that runs now.
+/// The block that is running.
 struct Block {
   std::vector<Thread> threads;
   std::vector<size_t> order;
@@ -133,7 +133,7 @@ struct Block {
 
 Block block;
 
-/// A fiber runs fresh threads until one of them waits: a kernel without barriers needs a single one.
+/// A fiber runs threads one after the other until one of them waits: a kernel without barriers needs a single fiber.
 void fiber_body() {
   Fiber* const self = block.current->fiber;
   self->arrive();
@@ -173,7 +173,7 @@ void Block::start(dim3 shape, bool backwards, const std::function<void()>& threa
   error = nullptr;
 }
 
-/// A warp goes on as far as it can before the next one does: warps that keep step would hide races between them.
+/// Runs each warp as far as possible before the next one: running warps in step would hide races between them.
 void Block::run() {
   for (;;) {
     bool some_ran = false;
@@ -182,13 +182,13 @@ void Block::run() {
       while (end < order.size() && warp_begin(order[end]) == warp_begin(order[begin])) ++end;
       some_ran |= run_warp(begin, end);
     }
-    if (idle.size() == fibers.size()) return;  // nobody waits
+    if (idle.size() == fibers.size()) return;  // no thread waits
     if (!some_ran) report_stuck();
     release_block();
   }
 }
 
-/// The threads [begin, end) of `order`. Returns true when some of them were not waiting.
+/// Runs the threads [begin, end) of `order`. Returns true if any of them could run.
 bool Block::run_warp(size_t begin, size_t end) {
   bool some_ran = false;
   for (start_until = end; started < end; some_ran = true) {
@@ -225,7 +225,7 @@ void Block::resume(Thread& thread) {
   std::rethrow_exception(std::exchange(error, nullptr));
 }
 
-/// Lets all threads go on when all wait at the same barrier of the block.
+/// Releases all threads if all wait at the same barrier of the block.
 void Block::release_block() {
   Votes votes{0, 0};
   const Thread* first = nullptr;
@@ -244,7 +244,7 @@ void Block::release_block() {
   }
 }
 
-/// Lets the lanes that `thread` waits for, and itself, go on when all of them are there.
+/// Releases `thread` and the lanes that it waits for, if all have arrived.
 bool Block::release_group(size_t thread) {
   const Thread& first = threads[thread];
   const size_t begin = warp_begin(thread), end = warp_end(thread);
@@ -264,7 +264,7 @@ bool Block::release_group(size_t thread) {
   return true;
 }
 
-/// Throws what waits where.
+/// Throws an error that names the waiting threads and their places.
 void Block::report_stuck() const {
   std::string message = "a barrier that not all threads reach: in block (" + std::to_string(blockIdx.x) + ", " +
                         std::to_string(blockIdx.y) + ", " + std::to_string(blockIdx.z) + ")";
@@ -279,7 +279,7 @@ void Block::report_stuck() const {
   throw Misuse(message);
 }
 
-/// Gives up the threads that wait, with their stacks: kernels leave nothing there that must be destroyed.
+/// Abandons the waiting threads and their stacks, which hold nothing that must be destroyed.
 void Block::abandon() {
   idle.clear();
   fibers.clear();

@@ -1,11 +1,12 @@
 #pragma once
-// A CUDA device on the CPU, for running kernels without a GPU: the names of device code that kernels/cuda uses, and
+// A CUDA device on the CPU, for running kernels without a GPU: the device language as far as kernels/cuda uses it, and
 // run(), which executes a grid. The .cu files are compiled as C++; math/ and base/ take their host branches.
 //
-// Blocks run one after the other, and so do the threads of a block: each is a fiber that runs until it returns or waits
-// at a barrier, a shuffle or a vote, and a warp goes on before the next one starts. Every other block runs its threads,
-// and every other launch its blocks, from the last to the first. So a missing barrier shows in one order or the other.
-// Not emulated: dynamic shared memory, memory ordering, blocks side by side, cooperative groups.
+// Blocks run one after the other, and so do the threads of a block. Each thread is a fiber that runs until it returns
+// or waits at a barrier, a shuffle or a vote. A warp runs as far as it can before the next one starts. Every other
+// block runs its threads, and every other launch its blocks, from the last to the first, so that a missing barrier
+// gives wrong results in one of the two orders. Not emulated: dynamic shared memory, memory ordering, concurrent
+// blocks, cooperative groups.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -20,7 +21,7 @@
 #define __grid_constant__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
-#define __shared__ static  // one copy serves all blocks: they run one after the other
+#define __shared__ static  // one copy for all blocks, which run one after the other
 
 struct dim3 {
   unsigned x = 1, y = 1, z = 1;
@@ -36,8 +37,8 @@ using std::min;
 
 namespace tandem::cuda::emulated {
 
-/// What a device would leave undefined: a barrier that not all threads reach, a shuffle from a lane that does not take
-/// part, a launch that no device accepts.
+/// Behaviour that is undefined on a device: a barrier that not all threads reach, a shuffle from a lane that does not
+/// participate, a launch that no device accepts.
 struct Misuse : std::logic_error {
   using std::logic_error::logic_error;
 };
@@ -46,10 +47,10 @@ struct Trap : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Runs `thread` as every thread of the grid. Throws what one of them throws; the others stay unfinished.
+/// Runs `thread` as every thread of the grid. Rethrows the exception of a thread; the other threads are abandoned.
 void run(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()>& thread);
 
-/// Runs work that was given to the current stream: at once, unless a capture records it (device/device.cpp).
+/// Runs work given to the current stream: immediately, unless a capture records it (device/device.cpp).
 void submit(std::function<void()> work);
 
 using Site = std::source_location;
@@ -57,20 +58,20 @@ using Site = std::source_location;
 struct Votes {
   int live, yes;
 };
-/// Waits for all threads of the block that have not returned; they must wait at the same place.
+/// Waits for all threads of the block that have not returned; all must wait at the same place.
 Votes wait_for_block(bool vote, const Site& site);
 
-/// What the lanes of a warp brought along.
+/// The values that the lanes of a warp exchange.
 struct Exchange {
-  unsigned lanes;  ///< those that took part
+  unsigned lanes;  ///< lanes that participate
   uint64_t values[warpSize];
 };
-/// Waits for the lanes of `mask` that have not returned; they must wait at the same place with the same mask.
+/// Waits for the lanes of `mask` that have not returned; all must wait at the same place with the same mask.
 const Exchange& wait_for_warp(unsigned mask, uint64_t value, const Site& site);
-/// The calling thread's lane.
+/// Returns the calling thread's lane.
 int lane();
 
-/// The value of lane `source`, which must take part.
+/// Returns the value of lane `source`, which must participate.
 uint64_t value_of(const Exchange& exchange, int source, const Site& site);
 
 template <class T>
@@ -90,7 +91,7 @@ inline unsigned ballot(unsigned mask, bool vote, const Site& site) {
   return yes;
 }
 
-/// The first lane of the calling thread's segment of `width` lanes.
+/// Returns the first lane of the calling thread's segment of `width` lanes.
 inline int segment(int width) { return lane() & ~(width - 1); }
 
 }  // namespace tandem::cuda::emulated
@@ -148,7 +149,7 @@ inline int __all_sync(unsigned mask, int vote, TANDEM_SITE) {
 }
 #undef TANDEM_SITE
 
-// ---- the rest: threads run one at a time, so plain code is atomic
+// ---- other functions: threads run one at a time, so plain code is atomic
 template <class T>
 T atomicAdd(T* at, T value) {
   const T before = *at;

@@ -1,4 +1,4 @@
-// The emulator of kernels itself: what it runs as a GPU would, and what it refuses.
+// Tests of the kernel emulator: what it runs like a GPU, and what it rejects.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -10,7 +10,7 @@
 namespace tandem::cuda {
 namespace {
 
-/// At once: nothing here is about streams.
+/// Runs the kernel immediately: streams play no role here.
 template <class... P, class... A>
 void run_now(void (*kernel)(P...), const Launch& shape, A... arguments) {
   emulated::run(shape.grid, shape.block, shape.shared_bytes, [&] { kernel(arguments...); });
@@ -29,7 +29,7 @@ TEST(Emulator, EveryThreadRunsOnce) {
   EXPECT_EQ(visits, std::vector<int>(visits.size(), 1));
 }
 
-/// Rounds of a sum over the block in which every value crosses between threads; threads from `live` on return at once.
+/// Sums over the block in rounds in which every value crosses between threads; threads from `live` on return at once.
 void sum_in_rounds(int live, int64_t* result) {
   __shared__ int64_t values[2][96];
   const int t = static_cast<int>(threadIdx.x);
@@ -75,7 +75,7 @@ void shuffle(int* results) {
                __shfl_xor_sync(kAll, t, 5) == (t ^ 5) && __shfl_up_sync(kAll, t, 2) == (lane < 2 ? t : t - 2) &&
                __shfl_down_sync(kAll, t, 3, 16) == (t % 16 < 13 ? t + 3 : t) &&
                __shfl_xor_sync(kAll, static_cast<double>(t), 1) == (t ^ 1);
-  // Halves of a warp go their own ways.
+  // The halves of a warp diverge.
   const unsigned half = lane < 16 ? 0xffffu : 0xffff0000u;
   if (lane < 16) {
     right &= __shfl_xor_sync(half, t, 8) == (t ^ 8);
@@ -110,14 +110,14 @@ TEST(Emulator, ARaceShowsInOneOfTwoOrders) {
   EXPECT_NE(sums[0], sums[1]);
 }
 
-/// Thread 0's warp writes again while others have yet to read.
+/// Thread 0's warp writes again before others have read.
 void write_after_read(int* result) {
   __shared__ int value;
   for (int round = 0; round < 2; ++round) {
     if (threadIdx.x == 0) value = round;
     __syncthreads();
     result[threadIdx.x] += value == round;
-    __syncwarp();  // no barrier of the block before the next round
+    __syncwarp();  // not a block barrier before the next round
   }
 }
 

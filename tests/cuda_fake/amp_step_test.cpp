@@ -1,5 +1,5 @@
-// What a whole AMP training step asks of the device, counted over the fakes: no wait of the host, no memory from the
-// driver, no copy between host and device, and how many launches.
+// The device calls of a whole AMP training step, counted with the fakes: no waits of the host, no allocations from the
+// driver, no copies between host and device, and the number of launches.
 #include <gtest/gtest.h>
 
 #include "cuda_fake/fake_driver.h"
@@ -9,7 +9,7 @@
 namespace tandem::cuda::testing {
 namespace {
 
-/// The recipe's network: Linear layers with ReLU between them.
+/// The network of PyTorch's AMP recipe: Linear layers with ReLU between them.
 struct Mlp : nn::Module {
   Mlp() : fc1(256, 256), fc2(256, 256), fc3(256, 256) {
     register_module("fc1", fc1);
@@ -38,7 +38,7 @@ struct SimpleCnn : nn::Module {
   nn::Linear fc1, fc2;
 };
 
-/// What docs/gpu-status.md says of a step; nodes: of a graph of it.
+/// The numbers per step in docs/gpu-status.md; `nodes` counts the nodes of its graph.
 struct PerStep {
   int64_t launches, products, convolutions, nodes;
 };

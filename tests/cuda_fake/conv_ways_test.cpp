@@ -1,4 +1,4 @@
-// Which convolutions are asked of cuDNN, and what is done around them, over the fakes.
+// Which convolutions are passed to cuDNN, and the work around them, with the fakes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ Tensor image(IntArrayRef sizes, DType dtype = kHalf) {
   return empty(sizes, TensorOptions(dtype).device(kCUDA).memory_format(kChannelsLast));
 }
 
-/// The f32 gradient of a weight [o, 16, k, k] from f16 operands.
+/// Computes the f32 gradient of a weight [o, 16, k, k] from f16 operands.
 void weight_gradient(int64_t o, int64_t k) {
   const Tensor x = image({4, 16, 12, 12}), gy = image({4, o, 13 - k, 13 - k});
   backend(kCUDA).conv2d_backward_weight(image({o, 16, k, k}, kFloat), {}, gy, x, {});

@@ -1,5 +1,5 @@
-// A data loader that prefetches to the device, over a fake driver: which copies run on which stream, who waits for
-// whom, and that an epoch in steady state neither waits on the host nor asks the driver for memory.
+// A data loader that prefetches to the device, with a fake driver: which copies run on which stream, which stream waits
+// for which, and that in steady state an epoch neither waits on the host nor allocates memory from the driver.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 using namespace tandem::data;
 using samplers::SequentialSampler;
 
-/// Item i: three times the number i, and its target i. Throws at item `faulty`.
+/// Item i: the number i three times, and the target i. Throws at item `faulty`.
 struct Numbers : datasets::Dataset<Numbers> {
   explicit Numbers(size_t count, size_t faulty = SIZE_MAX) : count(count), faulty(faulty) {}
   Example<> get(size_t i) override {
@@ -29,7 +29,7 @@ struct Numbers : datasets::Dataset<Numbers> {
 
 auto stacked(size_t count, size_t faulty = SIZE_MAX) { return Numbers(count, faulty).map(transforms::Stack<>()); }
 
-/// A batch type of the program's own.
+/// A user-defined batch type.
 struct Named {
   Tensor values;
   std::string name;
@@ -63,12 +63,12 @@ TEST(FakeDataLoader, TheNextBatchIsCopiedOnAStreamOfItsOwn) {
   auto loader = make_data_loader<SequentialSampler>(stacked(12), DataLoaderOptions(4).prefetch_to(kCUDA));
   auto it = loader->begin();
   calls.reset();
-  ++it;  // hands the second batch over, and sends the third
+  ++it;  // returns the second batch, and sends the third
   const std::vector<Queued>& queue = calls.queued();
   const void* const compute = current_stream().handle();
-  // The first batch's memory goes back behind the loop's work on it, and that work now waits for the copy of the second
-  // batch; then come the copies of the third, each with the event that guards its page-locked block, and the event that
-  // the loop will wait for.
+  // First the memory of the first batch is returned after the loop's work on it, and that work now waits for the copy
+  // of the second batch. Then come the copies of the third batch, each with the event that guards its page-locked
+  // block, and the event for which the loop will wait.
   std::vector<std::string> names;
   for (const Queued& q : queue) names.push_back(q.call);
   ASSERT_EQ(names,
@@ -100,7 +100,7 @@ TEST(FakeDataLoader, SteadyStateNeitherWaitsNorAllocates) {
     epoch();
     EXPECT_EQ(calls.waits(), 0) << calls.str();
     EXPECT_EQ(calls["cudaMalloc"], 0) << calls.str();
-    // How far workers run ahead varies, and with it how many blocks are in use: the first loader has none.
+    // How far workers run ahead varies, and so does the number of blocks in use; without workers it is constant.
     if (workers == 0) {
       EXPECT_EQ(calls["cudaHostAlloc"], 0) << calls.str();
     }
@@ -111,7 +111,7 @@ TEST(FakeDataLoader, SteadyStateNeitherWaitsNorAllocates) {
 TEST(FakeDataLoader, MemoryStaysWhileTheLoopsStreamUsesIt) {
   auto loader = make_data_loader<SequentialSampler>(stacked(40), DataLoaderOptions(4).prefetch_to(kCUDA));
   std::vector<const void*> seen;
-  set_events_done(false);  // the loop's kernels lag behind: no block may come back
+  set_events_done(false);  // the loop's kernels lag behind: no block may be reused
   for (const Example<>& batch : *loader) {
     const void* p = batch.data.raw_bytes();
     EXPECT_EQ(std::count(seen.begin(), seen.end(), p), 0);

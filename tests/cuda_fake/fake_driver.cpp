@@ -12,24 +12,24 @@ namespace {
 
 thread_local int current = 0;
 std::optional<std::pair<std::string, cudaError_t>> failure;
-int failures = 0;  // to come
+int failures = 0;  // calls that still fail
 cudaError_t last_error = cudaSuccess;
 float now = 0, launch_time = 0;
 std::map<cudaEvent_t, float> recorded;
 bool events_done = true;
 
-/// The capture that is underway, and how strict it is with the thread.
+/// The capture in progress, and its mode.
 struct Capturing {
   cudaStream_t stream = nullptr;  ///< null: none
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
   size_t nodes = 0;
   bool spoilt = false;
 } capturing;
-std::function<void()> once_capturing;  // to run when the next capture has begun
-bool said_to_capture = false;          // without a graph of its own
+std::function<void()> once_capturing;  // called when the next capture has begun
+bool said_to_capture = false;          // reported as capturing, without a graph
 thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 
-/// Counts the call, and fails it when told to.
+/// Counts the call, and makes it fail if requested.
 cudaError_t called(const char* name) {
   Calls::instance().add(name);
   if (failure && failure->first == name) {
@@ -40,7 +40,7 @@ cudaError_t called(const char* name) {
   return cudaSuccess;
 }
 
-/// A call that spoils a capture: a wait, or one that the mode forbids.
+/// A call that invalidates a capture: a wait, or a call that the mode forbids.
 cudaError_t called_outside_captures(const char* name, bool relaxed_allows = false) {
   const cudaError_t code = called(name);
   if (code != cudaSuccess || !capturing.stream) return code;
@@ -49,9 +49,9 @@ cudaError_t called_outside_captures(const char* name, bool relaxed_allows = fals
   return last_error = cudaErrorStreamCaptureUnsupported;
 }
 
-/// Work for a stream: a node of the graph where that is captured.
+/// Work for a stream: a graph node if the stream is being captured.
 cudaError_t called_on(cudaStream_t stream, const char* name) {
-  if (capturing.stream && !stream) {  // the default stream waits for the others
+  if (capturing.stream && !stream) {  // the default stream synchronises with the others
     capturing.spoilt = true;
     return last_error = cudaErrorStreamCaptureImplicit;
   }
@@ -67,7 +67,7 @@ Handle new_handle() {
 
 cudaError_t new_memory(const char* name, void** data, size_t bytes) {
   const cudaError_t code = called_outside_captures(name, true);
-  // Zeros: a count that no kernel has written is 0.
+  // Zeros, because kernels do not run: counters that they would write must be 0.
   if (code == cudaSuccess) {
     const size_t rounded = (bytes + 511) / 512 * 512;
     *data = std::aligned_alloc(512, rounded);
@@ -92,7 +92,7 @@ Driver make() {
   };
   d.cudaGetDevice = [](int* device) {
     *device = current;
-    return cudaSuccess;  // not counted: it asks nothing of the device
+    return cudaSuccess;  // not counted: does not access the device
   };
   d.cudaSetDevice = [](int device) {
     current = device;

@@ -1,6 +1,6 @@
 #pragma once
-// A CUDA driver without a GPU: device memory is host memory, copies are done at once, kernels are counted and not run.
-// So a whole training step can be run for what it asks of the device: launches, copies, allocations, waits.
+// A CUDA driver without a GPU: device memory is host memory, copies are done immediately, kernels are counted but not
+// run. It shows which device calls a whole training step makes: launches, copies, allocations, waits.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace tandem::cuda::testing {
 
-/// A copy, or a step in the order between streams: what a queue of the device was given.
+/// An entry in the device's queues: a copy, or an ordering operation between streams.
 struct Queued {
   std::string call;
   const void* stream = nullptr;
@@ -21,8 +21,8 @@ struct Queued {
   const void *to = nullptr, *from = nullptr;
 };
 
-/// How often each call was made since the last reset, and what the device's queues were given, in order. Calls may come
-/// from several threads; queued() is for when they are done.
+/// The number of calls by name since the last reset, and the entries of the device's queues in order. Calls may come
+/// from several threads; read queued() only after they are done.
 class Calls {
  public:
   static Calls& instance();
@@ -36,7 +36,7 @@ class Calls {
     return found == counts_.end() ? 0 : found->second;
   }
   int64_t launches() const { return (*this)["cudaLaunchKernel"]; }
-  /// Calls in which the host waits for the device.
+  /// Returns the number of calls in which the host waits for the device.
   int64_t waits() const {
     return (*this)["cudaDeviceSynchronize"] + (*this)["cudaStreamSynchronize"] + (*this)["cudaEventSynchronize"];
   }
@@ -52,7 +52,7 @@ class Calls {
     counts_.clear();
     queued_.clear();
   }
-  /// "name: count" for each, for messages.
+  /// Returns "name: count" for each call, for messages.
   std::string str() const;
 
  private:
@@ -61,22 +61,22 @@ class Calls {
   std::vector<Queued> queued_;
 };
 
-/// The table of the fake; every call succeeds, unless fail_next() was told otherwise.
+/// Returns the fake's table; every call succeeds unless fail_next() was called.
 const Driver& fake_driver();
-/// Work of a library for a stream: a node of the graph where that is captured.
+/// Work of a library for a stream: a graph node if the stream is being captured.
 void count_node(cudaStream_t stream);
-/// The next `times` calls of this name return `code`.
+/// Makes the next `times` calls of this name return `code`.
 void fail_next(const std::string& name, cudaError_t code, int times = 1);
-/// Whether events that were recorded are done; at first they are.
+/// Sets whether recorded events are done; initially they are.
 void set_events_done(bool done);
 
-/// The device's clock, in milliseconds, which events read: it stands but for what these say.
+/// Advances the device's clock, which events read. Only this and set_launch_time() advance it.
 void pass_time(float milliseconds);
-/// What every launch takes from now on; 0 at first.
+/// Sets the time that every launch takes; initially 0.
 void set_launch_time(float milliseconds);
-/// Runs this as soon as the driver has begun the next capture, before tandem goes on.
+/// Calls `run` when the driver has begun the next capture, before tandem continues.
 void once_a_capture_begins(std::function<void()> run);
-/// What cudaStreamIsCapturing says from now on.
+/// Sets the result of cudaStreamIsCapturing.
 void set_capturing(bool capturing);
 
 }  // namespace tandem::cuda::testing

@@ -17,7 +17,7 @@ void make_handle(Handle* handle) {
   *handle = reinterpret_cast<Handle>(next += 16);
 }
 
-cudaStream_t dnn_stream = nullptr;  // that the handle was given last
+cudaStream_t dnn_stream = nullptr;  // the handle's current stream
 
 cublasStatus_t blas(const char* name) {
   Calls::instance().add(name);
@@ -98,14 +98,14 @@ BlasDriver make_blas() {
       return CUBLAS_STATUS_EXECUTION_FAILED;
     }
     pass_time(time + (product.epilogue == CUBLASLT_EPILOGUE_DEFAULT ? 0 : v.epilogue_time));
-    // All bits set is NaN in every dtype.
+    // All bits set is NaN in every floating dtype.
     if (std::isnan(product.alpha) && v.relu_keeps_nan) std::memset(result, 0xff, 128);
     return blas("cublasLtMatmul");
   };
   return d;
 }
 
-/// What was said about the descriptors.
+/// The attributes of the descriptors.
 struct Descriptors {
   std::map<cudnnBackendDescriptor_t, cudnnBackendDescriptorType_t> types;
   std::map<cudnnBackendDescriptor_t, size_t> engine_of;               ///< by engine configuration and by plan

@@ -1,5 +1,5 @@
-// The fakes are put in before anything asks for a device: what is there is found out once for a process. Static, they
-// outlive the plans and handles that threads keep until they end.
+// The fakes are installed before the first use of a device, because devices are detected once per process. They are
+// static so that they outlive the plans and handles that threads keep until they end.
 #include <gtest/gtest.h>
 
 #include "cuda_fake/fake_driver.h"

@@ -1,4 +1,4 @@
-// Page-locked memory over a fake driver: when blocks are handed out again, and when the host waits for a copy.
+// Page-locked memory with a fake driver: when blocks are reused, and when the host waits for a copy.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -89,7 +89,7 @@ TEST(FakePinnedMemory, TheHostWaitsUnlessToldNotTo) {
   EXPECT_EQ(waits([&] { x.to(kCUDA); }), 0) << "the driver has read it when the call returns";
 }
 
-/// The blocks of a size that the cache hands out now.
+/// Returns the blocks of a size that the cache can hand out now.
 std::set<const void*> cached_blocks(size_t bytes) {
   const Calls& calls = Calls::instance();
   std::vector<std::shared_ptr<void>> taken;
@@ -100,7 +100,7 @@ std::set<const void*> cached_blocks(size_t bytes) {
   }
 }
 
-/// The block that `use` was given and has dropped does not come back before the device is done.
+/// Checks that a block that `use` was given and has dropped is not reused before the device is done with it.
 void expect_kept_for_the_device(size_t bytes, const std::function<const void*()>& use) {
   Calls& calls = Calls::instance();
   set_events_done(false);
@@ -112,7 +112,7 @@ void expect_kept_for_the_device(size_t bytes, const std::function<const void*()>
   EXPECT_EQ(cached_blocks(bytes).count(used), 1U);
 }
 
-/// Where the last copy from the device went.
+/// Returns the destination of the last copy from the device.
 const void* last_destination() {
   const std::vector<Queued>& queue = Calls::instance().queued();
   return std::find_if(queue.rbegin(), queue.rend(), [](const Queued& q) { return q.call == "copy"; })->to;
@@ -173,7 +173,7 @@ TEST(FakePinnedMemory, AnotherThreadMayPinDuringACapture) {
     zeros({20000}).pin_memory().to(kCUDA, /*non_blocking=*/true);
     upload(std::vector<uint64_t>(5000));
   };
-  pin_and_upload();  // so that blocks have come back, with events to ask
+  pin_and_upload();  // so that the cache has returned blocks with events to query
   CUDAGraph graph;
   graph.capture([&] {
     y.add_(1);

@@ -1,4 +1,4 @@
-// Devices, streams, events, memory and errors of the CUDA backend over a fake driver.
+// Devices, streams, events, memory and errors of the CUDA backend with a fake driver.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -148,7 +148,7 @@ TEST(FakeRuntime, AReplayOnAnotherStreamComesAfterTheLast) {
   Calls& calls = Calls::instance();
   const Tensor x = zeros({8}, kCUDA);
   CUDAGraph graph;
-  size_t given = 0;  // before the replay gives the device anything of its own
+  size_t given = 0;  // length of the queue before the replay adds its own work
   graph.capture([&] {
     x.add_(1);
     current_capture()->before_replay([&] { given = calls.queued().size(); });
@@ -187,7 +187,7 @@ TEST(FakeRuntime, ACaptureThatFailsIsGivenUp) {
   EXPECT_EQ(graph.num_nodes(), 1);
 }
 
-/// An own segment's worth of memory that another stream was said to use.
+/// Returns freed memory, a whole segment, that was recorded as used by another stream.
 const void* free_while_used_by(const Stream& other) {
   const Tensor x = empty({4 << 20}, kCUDA);
   x.record_stream(other);

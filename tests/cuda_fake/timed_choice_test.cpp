@@ -1,5 +1,5 @@
-// cuda::set_autotune and cuda::set_benchmark over the fakes: made-up times decide which algorithm is kept, and when
-// none may be measured.
+// cuda::set_autotune and cuda::set_benchmark with the fakes: invented times decide which algorithm is kept. Also when
+// no algorithm may be measured.
 #include <gtest/gtest.h>
 
 #include "cuda_fake/fake_driver.h"
@@ -15,7 +15,7 @@ namespace {
 
 using tandem::testing::mismatch;
 
-/// The fakes and switches as they were, after each test. Plans are kept for a process: each test has its own sizes.
+/// Restores the fakes and switches after each test. Plans live as long as the process, so each test uses other sizes.
 class TimedChoice : public ::testing::Test {
  protected:
   ~TimedChoice() override {
@@ -26,7 +26,7 @@ class TimedChoice : public ::testing::Test {
     set_benchmark(false);
     set_deterministic(false);
   }
-  /// The algorithm of the one product that `run` makes; fails when it waits or makes more.
+  /// Returns the algorithm of the single product that `run` makes; fails if it waits or makes more.
   template <class F>
   size_t algorithm_of(F&& run) {
     vendors().products.clear();
@@ -107,7 +107,7 @@ TEST_F(TimedChoice, WithoutMemoryForItsTrialsTheHeuristicDecides) {
   const Tensor d = empty({1024, 4096}, TensorOptions(kFloat).device(kCUDA));
   empty_cache();
   set_autotune(true);
-  fail_next("cudaMalloc", cudaErrorMemoryAllocation, 2);  // also once the cache has been given back
+  fail_next("cudaMalloc", cudaErrorMemoryAllocation, 2);  // fails again after the cache has been emptied
   EXPECT_EQ(algorithm_of([&] { backend(kCUDA).gemm({.d = d, .a = a, .b = b, .bias = {}, .accumulate = true}); }), 0U);
   EXPECT_EQ(vendors().products.back().d, d.raw_bytes());
 }
@@ -178,7 +178,7 @@ TEST_F(TimedChoice, NoSplitKWhereItMayRoundBeforeTheBias) {
             all);
 }
 
-/// Nothing tells cuBLASLt how a vector is aligned, and some of its kernels want 16 bytes.
+/// cuBLASLt is not told how a vector is aligned, and some of its kernels require 16 bytes.
 TEST_F(TimedChoice, VectorsOfEpiloguesAreAligned) {
   const Tensor x = half({64, 78}), w = half({66, 78}), gy = half({64, 66}), gw = half({66, 78});
   size_t fused = 0;

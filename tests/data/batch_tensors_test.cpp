@@ -1,4 +1,4 @@
-// Which tensors of a batch a data loader finds, and loaders that are told to prefetch where there is nothing to do.
+// The tensors of a batch that a data loader finds, and loaders with prefetching that have nothing to prefetch.
 #include "tandem/data/batch_tensors.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 namespace tandem::data {
 namespace {
 
-/// A batch type of a program's own, with a part of another such type.
+/// A user-defined batch type with another one as a part.
 struct Boxes {
   Tensor corners;
   void for_each_tensor(const TensorVisitor& visit) { visit(corners); }
@@ -40,7 +40,7 @@ static_assert(detail::has_tensors<std::pair<int, Tensor>>() && detail::has_tenso
 static_assert(!detail::has_tensors<int>() && !detail::has_tensors<std::vector<size_t>>());
 static_assert(!detail::has_tensors<std::string>() && !detail::has_tensors<Example<int, NoTarget>>());
 
-/// Adds 1 to all tensors that are found, and returns how many there are.
+/// Adds 1 to all tensors in the batch and returns how many there are.
 template <class Batch>
 int raise(Batch& batch) {
   int count = 0;

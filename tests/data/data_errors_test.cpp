@@ -1,4 +1,4 @@
-// Loaders, transforms and datasets refuse sizes, indices and files that they cannot use.
+// Loaders, transforms and datasets reject invalid sizes, indices and files.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -26,7 +26,7 @@ struct Numbers : data::datasets::Dataset<Numbers> {
   std::optional<size_t> count;
 };
 
-/// Batches in which no tensor can be found.
+/// Batches without tensors.
 struct Indices : data::datasets::Dataset<Indices, size_t> {
   size_t get(size_t i) override { return i; }
   std::optional<size_t> size() const override { return 1; }

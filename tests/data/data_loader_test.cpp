@@ -1,4 +1,4 @@
-// DataLoader and samplers: order, epochs, workers, exceptions, leaving early.
+// DataLoader and samplers: order, epochs, workers, exceptions, stopping early.
 #include "tandem/data/data_loader.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 using Batch = std::vector<size_t>;
 using namespace std::chrono_literals;
 
-/// Item i is the number i; `act` is called before each.
+/// Item i is the number i; calls `act` before each.
 class Counting : public datasets::Dataset<Counting, size_t> {
  public:
   explicit Counting(
@@ -114,7 +114,7 @@ TEST(DataLoader, WithoutOrderingEveryBatchComesOnce) {
       Counting(64, [](size_t i) { std::this_thread::sleep_for(i < 4 ? 20ms : 0ms); }),
       DataLoaderOptions(4).workers(2).enforce_ordering(false));
   const auto batches = epoch(loader);
-  EXPECT_NE(batches[0][0], 0U);  // the first request is the slow one
+  EXPECT_NE(batches[0][0], 0U);  // the first request is the slowest
   Batch all = flat(batches);
   std::sort(all.begin(), all.end());
   EXPECT_EQ(all, first_numbers(64));
@@ -184,14 +184,14 @@ TEST(DataLoader, LeavingEarlyAndStartingAgain) {
     for (int i = 0; i < 20; ++i) {
       size_t expected = 0;
       for (const Batch& b : *loader) {
-        ASSERT_EQ(b[0], expected);  // nothing of the epoch before
+        ASSERT_EQ(b[0], expected);  // nothing from the previous epoch
         expected += 5;
         if (expected > 10) break;
       }
     }
     const auto it = loader->begin();
     EXPECT_EQ((*it)[0], 0U);
-  }  // destroyed with work outstanding
+  }  // destroyed with requests outstanding
 }
 
 TEST(DataLoader, DestroyedUnusedOrBeforeTheFirstBatch) {
@@ -200,7 +200,7 @@ TEST(DataLoader, DestroyedUnusedOrBeforeTheFirstBatch) {
 
 TEST(DataLoader, WorkersHaveCopiesOfTheDataset) {
   struct Stateful : datasets::Dataset<Stateful, int> {
-    int calls = 0;  // a race, were it shared
+    int calls = 0;  // would race if shared
     int get(size_t) override { return ++calls; }
     std::optional<size_t> size() const override { return 200; }
   };

@@ -1,5 +1,5 @@
 #pragma once
-// Small IDX files in a temporary folder, well-formed or not, plain or compressed.
+// Small IDX files in a temporary folder: valid or invalid, plain or compressed.
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -19,7 +19,7 @@ inline Bytes idx_header(const std::vector<uint32_t>& sizes, uint32_t type = 0x08
   return bytes;
 }
 
-/// Element i has the value i * step modulo 256.
+/// Returns an IDX file whose element i has the value i * step modulo 256.
 inline Bytes idx_file(const std::vector<uint32_t>& sizes, uint32_t step = 1) {
   Bytes bytes = idx_header(sizes);
   size_t numel = 1;

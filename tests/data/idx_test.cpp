@@ -1,4 +1,4 @@
-// The IDX reader: good files, every kind of bad one, and random damage.
+// The IDX reader: valid files, every kind of invalid one, and random damage.
 #include "src/data/idx.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(Idx, SaysWhichFileAndWhatIsWrong) {
   EXPECT_THROWS(read_idx(folder.write("long.gz", gzip(with(good, 113))), 2), IoError, "113 bytes or more");
 }
 
-// The header may ask for any amount; memory is only taken for bytes that are there.
+// The header may claim any size; memory is allocated only for bytes that exist.
 TEST(Idx, HugeSizesInTheHeaderTakeNoMemory) {
   const TemporaryFolder folder;
   for (const auto& sizes : {std::vector<uint32_t>{0xffffffff, 1, 1}, {0xffff, 0xffff, 0xffff}}) {
@@ -80,7 +80,7 @@ TEST(Idx, DamagedCompressedFiles) {
   const TemporaryFolder folder;
   Bytes file = idx_file({40, 50}, 13);
   std::mt19937 random(1);
-  for (size_t i = 12; i < file.size(); ++i) file[i] = static_cast<uint8_t>(random());  // does not compress
+  for (size_t i = 12; i < file.size(); ++i) file[i] = static_cast<uint8_t>(random());  // incompressible
   const Bytes packed = gzip(file);
   Bytes half(packed.begin(), packed.begin() + static_cast<std::ptrdiff_t>(packed.size() / 2));
   EXPECT_THROWS(read_idx(folder.write("half", half), 2), IoError, "half", "cut off after", "uncompressed bytes");

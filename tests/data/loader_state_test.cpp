@@ -1,4 +1,4 @@
-// The place of samplers and data loaders in their epoch: saved anywhere, with or without workers, the rest is the same.
+// Saving the position of samplers and data loaders anywhere in an epoch, with or without workers, and resuming there.
 #include <gtest/gtest.h>
 
 #include "support/state.h"
@@ -14,7 +14,7 @@ namespace {
 using testing::clone;
 using testing::difference;
 
-/// Item i is i.
+/// Item i is the number i.
 struct Numbers : datasets::Dataset<Numbers, TensorExample> {
   explicit Numbers(size_t size) : count(size) {}
   TensorExample get(size_t index) override { return tensor(static_cast<int64_t>(index)); }
@@ -59,7 +59,7 @@ TEST(LoaderState, ResumesAnywhere) {
           state = clone(loader->state_dict());
           rng.set_state(default_generator().get_state());
         }
-        if (state.is_empty()) {  // stop is 0, or past the last batch: between two epochs
+        if (state.is_empty()) {  // stop is 0 or past the last batch: save between two epochs
           state = clone(loader->state_dict());
           rng.set_state(default_generator().get_state());
           expected = epoch(*loader);
@@ -67,7 +67,7 @@ TEST(LoaderState, ResumesAnywhere) {
         const Batches next = epoch(*loader);
 
         manual_seed(77);
-        auto resumed = make(11, 2 - workers, drop_last);  // the number of workers may change
+        auto resumed = make(11, 2 - workers, drop_last);  // the number of workers may differ
         resumed->load_state_dict(state);
         default_generator().set_state(rng.get_state());
         EXPECT_EQ(epoch(*resumed), expected) << stop << " " << workers << " " << drop_last;
@@ -98,7 +98,7 @@ TEST(LoaderState, SamplersResume) {
   b.load_state_dict(a.state_dict());
   EXPECT_EQ(*b.next(3), (std::vector<size_t>{4, 5, 6}));
   samplers::RandomSampler c(10), d(10);
-  d.load_state_dict(c.state_dict());  // before the order is drawn
+  d.load_state_dict(c.state_dict());  // saved before the order is drawn
   c.next(4);
   d.load_state_dict(c.state_dict());
   EXPECT_EQ(*c.next(6), *d.next(6));

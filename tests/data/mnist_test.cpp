@@ -1,4 +1,4 @@
-// MNIST: files in all their places and forms, what is refused, the Debian package where it is installed.
+// MNIST: file locations and formats, errors, and Debian's package if installed.
 #include "tandem/data/datasets/mnist.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Transforms, maps of datasets and examples.
+// Transforms of examples, and datasets with transforms.
 #include "tandem/data/transforms.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ std::vector<float> values(const Tensor& t) {
   return {c.const_data_ptr<float>(), c.const_data_ptr<float>() + c.numel()};
 }
 
-/// Item i: data [2, 1, 1] with 10 i and 10 i + 1, target i.
+/// Item i: data [2, 1, 1] with values 10 i and 10 i + 1, target i.
 struct Tens : datasets::Dataset<Tens> {
   Example<> get(size_t i) override {
     return {filled(10.0f * static_cast<float>(i), {2, 1, 1}), scalar_tensor(static_cast<int64_t>(i), kLong)};
@@ -33,7 +33,7 @@ struct Tens : datasets::Dataset<Tens> {
   std::optional<size_t> size() const override { return 4; }
 };
 
-/// Without targets, and of unknown size.
+/// No targets, and unknown size.
 struct Numbers : datasets::Dataset<Numbers, TensorExample> {
   TensorExample get(size_t i) override { return filled(static_cast<float>(i), {2}); }
   std::optional<size_t> size() const override { return std::nullopt; }

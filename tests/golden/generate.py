@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Computes the golden values of the case table with PyTorch and writes manifest.json and <family>.bin beside itself.
+"""Computes the golden values of the case table with PyTorch and writes manifest.json and <family>.bin to its folder.
 
     scripts/torch_venv.sh                                   # once: .venv-torch with PyTorch for the CPU
     cmake --build --preset release --target tandem_ops_test
     .venv-torch/bin/python tests/golden/generate.py [--cases build/release/tests/ops_test]
 
 The test program lists the cases as JSON lines (--list-cases). Values are computed in f64 from the f32 inputs and stored
-rounded to f32; dtypes are those that PyTorch gives for f32 inputs.
+rounded to f32; dtypes are those of PyTorch's results for f32 inputs.
 """
 import argparse
 import datetime
@@ -33,7 +33,7 @@ LETTERS = "abcdefghijkl"
 
 
 def numbers(spec):
-    """The numbers of one input, in row-major order."""
+    """Returns the numbers of one input, in row-major order."""
     count = math.prod(spec["sizes"])
     fill = spec["fill"]
     if fill == "values":
@@ -68,7 +68,7 @@ def make_input(spec, dtype):
 def run(case, dtype):
     inputs = [make_input(spec, dtype) for spec in case["inputs"]]
     names = {"torch": torch, "F": F, **dict(zip(LETTERS, inputs))}
-    outputs = eval(case["torch"], names)  # the expressions are part of this repository
+    outputs = eval(case["torch"], names)  # the expressions come from this repository
     return inputs, list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
 
 
@@ -77,7 +77,7 @@ def output_gradient(y, index):
 
 
 def flat(x):
-    """Row-major values as f32."""
+    """Returns the values as f32 in row-major order."""
     values = x.detach().to(torch.float64).reshape(-1).numpy()
     if not x.dtype.is_floating_point and np.any(np.abs(values) > 2**24):
         raise ValueError("an integer result does not fit in f32")
@@ -86,7 +86,7 @@ def flat(x):
 
 
 def golden(case):
-    """(outputs for the manifest, values)"""
+    """Returns (outputs for the manifest, values)."""
     _, typed = run(case, torch.float32)
     inputs, outputs = run(case, torch.float64)
     values = [flat(y) for y in outputs]
@@ -121,7 +121,7 @@ def main():
             continue
         try:
             outputs, values = golden(case)
-        except Exception as error:  # name every bad case, not only the first
+        except Exception as error:  # report every bad case, not only the first
             print(f"{case['case']}: {type(error).__name__}: {error}", file=sys.stderr)
             failed += 1
             continue

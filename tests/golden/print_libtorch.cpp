@@ -1,4 +1,4 @@
-// Prints the tensors of print_cases.inc with libtorch and writes print_expected.inc. By hand, with libtorch's PyPI
+// Prints the tensors of print_cases.inc with libtorch and writes print_expected.inc. Run by hand, with libtorch's PyPI
 // package in $TORCH:
 //   g++ -std=c++20 -I$TORCH/include -I$TORCH/include/torch/csrc/api/include tests/golden/print_libtorch.cpp \
 //     -L$TORCH/lib -Wl,-rpath,$TORCH/lib -ltorch_cpu -lc10 -o print_libtorch && ./print_libtorch >

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes promotion.inc: torch.promote_types for every pair of tandem's dtypes. By hand, with PyTorch installed:
+"""Writes promotion.inc: torch.promote_types for every pair of tandem's dtypes. Run by hand, with PyTorch installed:
 
     python tests/golden/promotion.py > tests/golden/promotion.inc
 """

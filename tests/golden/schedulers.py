@@ -3,8 +3,8 @@
 
     .venv-torch/bin/python tests/golden/schedulers.py
 
-Two groups, lr 0.1 and 0.02; rates before the first step and after each of 30. LinearWarmupLR is Colossal-AI's formula,
-given to LambdaLR.
+Two groups, lr 0.1 and 0.02; rates before the first step and after each of 30. LinearWarmupLR is Colossal-AI's formula
+in a LambdaLR.
 """
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Trains an MLP and a CNN for 200 steps with PyTorch on the CPU, in f32, bf16 AMP and f16 AMP with a GradScaler, and
-writes losses, scales and skipped steps to training.json beside itself. tests/amp/training_parity_test.cpp does the same
+writes losses, scales and skipped steps to training.json in its folder. tests/amp/training_parity_test.cpp does the same
 with tandem and compares.
 
     .venv-torch/bin/python tests/golden/training.py
@@ -56,7 +56,8 @@ class Cnn(nn.Module):
 
 
 def set_weights(model, seed, perturbation=0):
-    """Matrices: normal, times a power of two near sqrt(2 / fan in). Vectors: small; a norm's weights around 1."""
+    """Sets matrices to normal numbers times a power of two near sqrt(2 / fan in), vectors to small numbers, and the
+    weights of a norm to numbers around 1."""
     generator = torch.Generator().manual_seed(perturbation)
     with torch.no_grad():
         for k, (name, p) in enumerate(model.named_parameters()):
@@ -68,7 +69,7 @@ def set_weights(model, seed, perturbation=0):
 
 
 def batch(inputs, seed, step):
-    """Inputs, and labels that depend on the signs of two sums over parts of them."""
+    """Returns inputs, and labels that depend on the signs of two sums over parts of them."""
     x = counter.normal(seed + 1000 + step, BATCH * int(np.prod(inputs))).reshape(BATCH, *inputs)
     if len(inputs) == 1:
         first, second = x[:, 0], x[:, 1]
@@ -105,7 +106,7 @@ def growths(run):
 
 
 def stable_seed(make_model):
-    """The first seed with 3 skips and 3 growths whose f16 trace survives small changes of the weights."""
+    """Returns the first seed with 3 skips and 3 growths whose f16 trace is stable if the weights change a little."""
     for seed in range(100, 10000, 100):
         run = train(make_model, torch.float16, seed)
         if sum(run["skipped"]) < 3 or growths(run) < 3:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Trains the MLP of training.py with PyTorch on the CPU in each AMP workflow (gradient clipping, accumulation, penalty,
 several models, custom functions, an f32 island), in f32, bf16 and f16 with a GradScaler, and writes losses, scales and
-skipped steps to workflows.json beside itself. tests/amp/workflows_test.cpp does the same with tandem and compares.
+skipped steps to workflows.json in its folder. tests/amp/workflows_test.cpp does the same with tandem and compares.
 
     .venv-torch/bin/python tests/golden/workflows.py
 
-In the iterations OVERFLOWS the f16 runs are made to overflow; the other runs leave their optimizers alone there. The
-scale stays far below what would overflow by itself, so that the traces do not hang on single roundings.
+In the iterations OVERFLOWS the f16 runs are made to overflow, and the other runs skip their optimizer steps. Otherwise
+the scale stays far below the point of overflow, so that the traces do not depend on single roundings.
 """
 import json
 import os
@@ -28,7 +28,7 @@ F32 = torch.float32
 
 
 class MyMM(torch.autograd.Function):
-    """A product that backward computes in the precision of forward."""
+    """A matrix product whose backward runs in the precision of forward."""
 
     @staticmethod
     @torch.amp.custom_fwd(device_type="cpu")
@@ -76,7 +76,7 @@ class IslandMlp(Mlp):
 
 
 class Run:
-    """What every workflow has: a model, its optimizer, a scaler, and the trace."""
+    """Common to all workflows: a model, its optimizer, a scaler, and the trace."""
 
     def __init__(self, dtype, perturbation, make_model=Mlp):
         self.dtype, self.perturbation = dtype, perturbation
@@ -96,11 +96,11 @@ class Run:
                               enabled=self.dtype != F32)
 
     def overflowing(self, step, loss):
-        """The loss to run backward from."""
+        """Returns the loss for backward."""
         return loss * float("inf") if step in OVERFLOWS and self.scaler.is_enabled() else loss
 
     def step(self, step, optimizer):
-        """Steps, unless the f16 run overflows here."""
+        """Steps the optimizer. Runs without a scaler skip the iterations in which the f16 run overflows."""
         if self.scaler.is_enabled() or step not in OVERFLOWS:
             self.scaler.step(optimizer)
 
@@ -238,7 +238,7 @@ def main():
             else:
                 del trace["scales"], trace["skipped"]
             runs[precision] = {**trace, "spread": float(f"{spread:.2g}")}
-        # Inference: the logits of one batch that was not trained on.
+        # Inference: the logits of a batch that was not used in training.
         if name == "clip_norm":
             model = workflow(F32, 0).model.eval()
             x, _ = batch(Mlp.inputs, SEED, STEPS)

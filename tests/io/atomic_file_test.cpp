@@ -1,4 +1,4 @@
-// How files are replaced: links, special files, permissions, leftovers and concurrent writers.
+// Replacing files: links, special files, permissions, leftovers and concurrent writers.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 void save(const std::string& path, double value = 1) { io::save_file({{"x", full({4}, value)}}, path); }
-/// "" when the file holds what save(path, value) writes.
+/// Returns "" if the file holds the data that save(path, value) writes.
 std::string holds(const std::string& path, double value) {
   return difference(io::load_file(path).tensors["x"], full({4}, value));
 }
@@ -57,7 +57,7 @@ TEST(AtomicFile, PlantedTemporariesAreNotFollowed) {
   EXPECT_EQ(text_of(victim), "old");
   EXPECT_EQ(holds(path, 3), "");
   EXPECT_TRUE(S_ISREG(status_of(path).st_mode));
-  EXPECT_EQ(files_in(folder), 3);  // the victim, the file, and what is not tandem's
+  EXPECT_EQ(files_in(folder), 3);  // the victim, the file, and the file that is not tandem's
 }
 
 TEST(AtomicFile, OnlyRegularFilesAreReplaced) {
@@ -129,7 +129,7 @@ TEST(AtomicFile, AGroupThatCannotBeKeptGetsNoMoreThanEverybody) {
 TEST(AtomicFile, LinksLeadToWhatIsReplacedOrCreated) {
   const TemporaryFolder folder;
   fs::create_directories(folder.path("runs"));
-  fs::create_symlink("runs/latest", folder.path("link"));  // points to a link, which points to nothing yet
+  fs::create_symlink("runs/latest", folder.path("link"));  // points to a link whose target does not exist yet
   fs::create_symlink("model", folder.path("runs/latest"));
   for (const double value : {1.0, 2.0}) {
     save(folder.path("link"), value);
@@ -150,7 +150,7 @@ TEST(AtomicFile, LeftoversOfKilledWritersGoWithTheNextSave) {
   save(path);
   EXPECT_FALSE(fs::exists(path + leftover) || fs::exists(folder.path("a.tmp-fedcba9876543210")));
   EXPECT_TRUE(fs::exists(folder.path("b" + leftover)) && fs::exists(folder.path("a.tmp-2"))) << "not of this file";
-  EXPECT_EQ(files_in(folder), 4);  // these two, the link, and the file itself
+  EXPECT_EQ(files_in(folder), 4);  // the two files, the link, and the saved file
 }
 
 TEST(AtomicFile, AWriterAtWorkIsNotDisturbed) {
@@ -160,7 +160,7 @@ TEST(AtomicFile, AWriterAtWorkIsNotDisturbed) {
   ASSERT_EQ(flock(other, LOCK_EX), 0);
   EXPECT_THROWS(save(path), IoError, "save: ", "another writer is at work");
   EXPECT_TRUE(fs::exists(temporary) && !fs::exists(path));
-  close(other);  // as the system does for a writer that is killed
+  close(other);  // as the system does when a writer is killed
   save(path);
   EXPECT_EQ(files_in(folder), 1);
 }

@@ -1,4 +1,4 @@
-// Checkpoint, save and load: what they take, what they refuse, and runs that change between AMP and f32.
+// Checkpoint, save and load: supported parts, errors, and runs that switch between AMP and f32.
 #include "tandem/io/checkpoint.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace tandem::testing {
 namespace {
 
-/// A type of the program's own.
+/// A user-defined type.
 struct Average {
   Tensor value = zeros({2});
   StateDict state_dict() const { return {{"value", value}}; }
@@ -96,17 +96,17 @@ TEST(Checkpoint, RunsChangeBetweenAmpAndF32) {
   EXPECT_TRUE(with.contains("scaler.scale"));
   EXPECT_FALSE(without.contains("scaler.scale"));
 
-  // A disabled scaler takes any state.
+  // A disabled scaler accepts any state.
   EXPECT_TRUE(plain.checkpoint.load_state_dict(with).missing_keys.empty());
   EXPECT_EQ(plain.scaler.get_scale(), 1);
   advance(plain);
-  // A run without a scaler leaves its part alone.
+  // A run without a scaler ignores the scaler's part.
   nn::Linear model(2, 3);
   io::Checkpoint only_model;
   only_model.add("model", model);
   EXPECT_EQ(only_model.load_state_dict(with).unexpected_keys.size(), 10u);
   EXPECT_EQ(difference(model->weight, amp.model->weight), "");
-  // A scaler that is not in the file stays as it is.
+  // If the file has no scaler, the scaler is unchanged.
   EXPECT_EQ(amp.checkpoint.load_state_dict(without).missing_keys, std::vector<std::string>{"scaler"});
   EXPECT_EQ(amp.scaler.get_scale(), 512);
   advance(amp);
@@ -117,7 +117,7 @@ TEST(CheckpointErrors, NothingChangesWhenAPartDoesNotFit) {
   advance(a);
   advance(b);
   const StateDict good = clone(a.checkpoint.state_dict()), before = clone(b.checkpoint.state_dict());
-  // The last part is wrong, and one before: both are named, and the parts that would fit are left alone.
+  // Several parts are wrong, including the last: all are named, and the parts that would fit are unchanged.
   StateDict state = clone(good);
   state["done"] = tensor(1.5);
   state["model.weight"] = ones({3, 3});

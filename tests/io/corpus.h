@@ -1,5 +1,5 @@
 #pragma once
-// The files that the fuzzer starts from.
+// The seed files of the fuzz tests.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -10,7 +10,7 @@
 
 namespace tandem::testing {
 
-/// The files of tests/io/corpus by name, sorted.
+/// Returns the files of tests/io/corpus, sorted by name.
 inline std::vector<std::pair<std::string, std::string>> corpus() {
   std::vector<std::pair<std::string, std::string>> files;
   for (const auto& entry : std::filesystem::directory_iterator(TANDEM_TESTS_DIR "/io/corpus")) {

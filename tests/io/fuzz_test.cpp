@@ -1,5 +1,5 @@
-// Mutations of a corpus of files: whatever the bytes, loading ends in tensors no larger than the file or in an IoError;
-// whatever the tensors, a run takes them over or keeps every bit it had. The same inputs in every run.
+// Mutations of a corpus of files. Whatever the bytes, loading gives tensors no larger than the file, or an IoError.
+// Whatever the tensors, a run loads them all or stays unchanged. Every execution uses the same inputs.
 //
 // TANDEM_FUZZ_COUNT sets the number of inputs.
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ uint64_t input_count(uint64_t otherwise) {
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-/// The files that load come first, as often as those that do not.
+/// Returns the corpus: first the files that load, repeated to be as many as those that do not.
 std::vector<std::string> corpus_bytes() {
   std::vector<std::string> all = {io::serialize({{"w", ones({3, 2})}, {"m", ones({3}, kBool)}}, {{"note", "own"}})},
                            bad;
@@ -49,12 +49,12 @@ TEST(Fuzz, FilesLoadOrAreRefused) {
       size_t bytes = 0;
       for (const auto& item : file.tensors) bytes += item.value().nbytes();
       ASSERT_LE(bytes, input.size()) << "input " << i;
-      // What loaded can be written and loaded again.
+      // Loaded tensors can be written and loaded again.
       ASSERT_EQ(difference(io::deserialize(io::serialize(file.tensors)).tensors, file.tensors), "") << "input " << i;
       ++loaded;
     } catch (const IoError&) {  // any other exception fails the test
     }
-    // Blocks are rounded up: a few hundred bytes for each tensor, of which each takes some 50 bytes of header.
+    // Blocks are rounded up to a few hundred bytes per tensor, and each tensor takes about 50 bytes of the header.
     ASSERT_LE(cpu::max_memory_allocated() - before, 4096 + 64 * static_cast<int64_t>(input.size())) << "input " << i;
   }
   std::printf("%llu inputs, %llu loaded\n", static_cast<unsigned long long>(count),
@@ -87,7 +87,7 @@ struct TrainingRun {
   io::Checkpoint checkpoint;
 };
 
-/// The same tensors with one of them missing, renamed, of another form or of random bits.
+/// Returns the same tensors with one of them missing, renamed, of another form or with random bits.
 StateDict changed(const StateDict& state, std::mt19937_64& random) {
   const size_t chosen = random() % state.size();
   StateDict result;

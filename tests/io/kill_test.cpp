@@ -1,4 +1,4 @@
-// A writer that is killed at any moment leaves the previous checkpoint or the new one, whole.
+// If a writer is killed at any time, the file is the complete previous checkpoint or the complete new one.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ struct Counters {
 };
 static_assert(std::atomic<int64_t>::is_always_lock_free);
 
-/// The counters in a file that two processes share.
+/// Maps the counters in a file that two processes share.
 Counters* map_counters(const char* path) {
   const int file = open(path, O_RDWR | O_CREAT, 0600);
   if (file < 0 || ftruncate(file, sizeof(Counters)) != 0) throw std::runtime_error("cannot make the counters");
@@ -40,7 +40,7 @@ Counters* map_counters(const char* path) {
   return static_cast<Counters*>(memory);
 }
 
-/// What a checkpoint holds: its number, everywhere.
+/// The content of a checkpoint: its number in every element.
 struct Numbered {
   Numbered() {
     for (int i = 0; i < 8; ++i) {

@@ -3,8 +3,8 @@
 
 namespace tandem::testing {
 
-/// Writes checkpoint after checkpoint to `path`, numbered on from the one that is there. The file `counters` holds two
-/// numbers: of the last one begun and of the last one finished.
+/// Writes checkpoints to `path` without end, numbered on from the existing one. The file `counters` holds the numbers
+/// of the last checkpoint started and the last finished.
 int write_forever(const char* path, const char* counters);
 
 }  // namespace tandem::testing

@@ -1,4 +1,4 @@
-// The test program of io. With --write PATH COUNTERS it writes checkpoints until it is killed: the kill test's child.
+// The test program of io. With --write PATH COUNTERS, as the child of the kill test, writes checkpoints until killed.
 #include <gtest/gtest.h>
 
 #include <string_view>

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Safetensors files seen from Python: an independent reader and writer (struct and json), and the package itself where
-the interpreter has it.
+"""Safetensors files in Python: an independent reader and writer (struct and json), and the safetensors package if it is
+installed.
 
-    reference.py check FILE      FILE holds what tests/io/safetensors_test.cpp writes; exits 1 when it does not
-    reference.py make FILE       writes what the test expects; with the package where it is there
+    reference.py check FILE      checks that FILE is as tests/io/safetensors_test.cpp writes it; otherwise exits 1
+    reference.py make FILE       writes the file that the test expects; with the package if installed
     reference.py corpus FOLDER   writes the fuzzer's corpus: valid_* files, which load, and bad_* files, which do not
 
 Byte i of a tensor is (7 i + length of its name) modulo 251, of a bool tensor i modulo 2.
@@ -25,7 +25,7 @@ METADATA = {"format": "pt", "text": "quote \" newline \n snowman \u2603"}
 
 
 def expected():
-    """name -> (dtype, shape, bytes)"""
+    """Returns a dictionary: name -> (dtype, shape, bytes)."""
     tensors = {}
     for dtype in SIZES:
         for shape in SHAPES:
@@ -86,10 +86,10 @@ def make(path):
     if safetensors:
         names = {"F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64", "BOOL": "bool", "U8": "uint8",
                  "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64"}
-        buffers = []  # the package takes addresses
+        buffers = []  # the package takes addresses, so keep the buffers alive
 
         def spec(dtype, shape, data):
-            if not hasattr(safetensors, "TensorSpec"):  # before 0.8
+            if not hasattr(safetensors, "TensorSpec"):  # versions before 0.8
                 return {"dtype": names[dtype], "shape": shape, "data": data}
             buffers.append(ctypes.create_string_buffer(data, len(data) + 1))
             return safetensors.TensorSpec(dtype=names[dtype], shape=shape, data_ptr=ctypes.addressof(buffers[-1]),

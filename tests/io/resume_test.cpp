@@ -1,6 +1,6 @@
-// A run that is saved after any iteration and resumed by new objects goes on bit for bit as if it had not stopped:
-// every optimizer in every mode, also those of other systems, with dropout, running statistics, a schedule, and a
-// loader in the middle of its epoch.
+// A run that is saved after any iteration and resumed with new objects continues bit for bit as if it had not stopped.
+// Covers every optimizer in every mode, including those of other systems, with dropout, running statistics, a schedule,
+// and a loader in the middle of its epoch.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -25,9 +25,9 @@ namespace tandem::testing {
 namespace {
 
 constexpr int64_t kIterations = 14, kItems = 22;
-constexpr size_t kBatch = 4;  // 6 batches, the last of 2 items: the run ends in its third epoch
+constexpr size_t kBatch = 4;  // 6 batches, the last with 2 items: the run ends in its third epoch
 
-/// Item i from the counter formula.
+/// Item i is made by the counter formula.
 struct Items : data::datasets::Dataset<Items> {
   data::Example<> get(size_t index) override {
     const Tensor x = empty({6}, kCPU);
@@ -37,7 +37,7 @@ struct Items : data::datasets::Dataset<Items> {
     return {x.to(device), tensor(counter_integer(9, index, 0, 3), device)};
   }
   std::optional<size_t> size() const override { return kItems; }
-  Device device = get_default_device();  // workers have their own
+  Device device = get_default_device();  // worker threads have another default
 };
 
 struct Net : nn::Module {
@@ -57,10 +57,10 @@ using MakeOptimizer = std::function<std::unique_ptr<optim::Optimizer>(std::vecto
 
 struct Mode {
   std::string name;
-  std::optional<DType> low;  ///< of the autocast region; none: f32
+  std::optional<DType> low;  ///< dtype of the autocast region; empty for f32
   amp::GradScalerOptions scaler = amp::GradScalerOptions().enabled(false);
   size_t workers = 0;
-  /// Of another system: makes the network and the optimizer what the mode wants.
+  /// For modes of other systems: prepares the network and the optimizer.
   std::function<void(nn::Module& net, optim::Optimizer& optimizer)> begin = {};
   std::function<void(const Tensor& loss, optim::Optimizer& optimizer)> backward = {};
   std::function<void()> end = {};
@@ -79,7 +79,7 @@ struct TrainingRun {
         .add("iteration", iteration);
   }
 
-  /// Goes on to the end; calls `after` after each iteration. Returns the losses.
+  /// Continues to the end and calls `after` after each iteration. Returns the losses.
   std::vector<float> train(const std::function<void()>& after = {}) {
     std::vector<float> losses;
     while (iteration < kIterations) {
@@ -172,8 +172,8 @@ Mode environment_switch() {
 }
 
 std::vector<Mode> modes() {
-  // Scales that overflow f16 from time to time and grow quickly: there are skips, trackers in the middle of an interval
-  // and of a hysteresis.
+  // Scales that overflow f16 sometimes and grow quickly, so that saved states include skips and partly counted growth
+  // and hysteresis intervals.
   const auto scaler = [](amp::Hysteresis rule, int64_t hysteresis) {
     return amp::GradScalerOptions().init_scale(0x1p24).growth_interval(3).hysteresis(hysteresis).hysteresis_rule(rule);
   };
@@ -216,7 +216,7 @@ TEST_P(Resume, EqualsTheUninterruptedRun) {
       EXPECT_GT(trackers.size(), 2u) << "the run must pass through states worth saving";
     }
     for (int64_t stop = 0; stop <= kIterations; ++stop) {
-      manual_seed(1000 + static_cast<uint64_t>(stop));  // nothing may come from here
+      manual_seed(1000 + static_cast<uint64_t>(stop));  // must not affect the resumed run
       TrainingRun resumed(make_optimizer, mode);
       resumed.checkpoint.load(file(stop));
       ASSERT_EQ(resumed.iteration, stop);
@@ -235,7 +235,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, Resume, ::testing::Range(size_t{0}, modes().size
 });
 
 TEST(ResumeHysteresis, EveryRuleIsSavedInTheMiddle) {
-  // Overflows at will: what is found depends on the loss alone.
+  // Overflows are set by the loss alone.
   for (const auto rule : {amp::Hysteresis::megatron, amp::Hysteresis::colossal, amp::Hysteresis::paddle}) {
     const auto options = amp::GradScalerOptions().init_scale(64).growth_interval(3).hysteresis(3).hysteresis_rule(rule);
     const std::vector<bool> overflows = {false, true,  true,  false, true, true, true,

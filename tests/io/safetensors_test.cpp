@@ -1,4 +1,4 @@
-// Safetensors files: round trips, Python on the other side, and every way in which a file can be wrong.
+// Safetensors files: round trips, exchange with Python, and every kind of invalid file.
 #include "tandem/io/safetensors.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ const char* format_name(DType t) {
   return names[static_cast<int>(t)];
 }
 
-/// The tensors of reference.py.
+/// Returns the tensors of reference.py.
 StateDict reference_tensors() {
   StateDict tensors;
   for (const DType dtype : {kBool, kByte, kChar, kShort, kHalf, kBFloat16, kInt, kFloat, kLong, kDouble}) {
@@ -46,7 +46,7 @@ StateDict reference_tensors() {
 
 const io::Metadata kMetadata = {{"format", "pt"}, {"text", "quote \" newline \n snowman \u2603"}};
 
-/// Runs reference.py by every Python that is there; "" when all succeed, "none" without one.
+/// Runs reference.py with every Python that is installed; returns "" if all succeed, "none" without Python.
 std::string run_reference(const std::string& command, const std::string& path) {
   std::string result = "none";
   for (const char* python : {TANDEM_PYTHON, "python3", TANDEM_TESTS_DIR "/../.venv-torch/bin/python"}) {
@@ -174,7 +174,7 @@ TEST(Safetensors, NoChangedBitReachesATensor) {
     } catch (const IoError&) {
     }
   }
-  EXPECT_LE(loaded, 8 * 12);  // within the name of the checksums: then there are none to compare with
+  EXPECT_LE(loaded, 8 * 12);  // bits in the name of the checksums: then there are none to compare with
   for (size_t size = 0; size < good.size(); ++size) {
     EXPECT_THROW(io::deserialize(std::string_view(good).substr(0, size)), IoError) << size;
   }

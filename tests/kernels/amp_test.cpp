@@ -23,7 +23,7 @@ constexpr int64_t kSizes[] = {1, 7, 15, 16, 17, 31, 33, 511, 512, 513, 1025};
 class AmpKernels : public SimdLevels {};
 TANDEM_AT_EVERY_SIMD_LEVEL(AmpKernels);
 
-/// x * factor in the compute type, rounded to the dtype.
+/// Returns x * factor in the compute type, rounded to the dtype.
 double unscaled(double x, float factor, DType dtype) {
   if (dtype == kDouble) return x * static_cast<double>(factor);
   const float product = static_cast<float>(x) * factor;
@@ -32,7 +32,7 @@ double unscaled(double x, float factor, DType dtype) {
   return static_cast<double>(product);
 }
 
-/// Layouts of n elements: contiguous, transposed (dense), every other one, expanded.
+/// Returns n or more elements in these layouts: contiguous, transposed (dense), strided, spread, expanded.
 std::vector<Tensor> layouts(int64_t n, DType dtype) {
   return {empty({n}, dtype), empty_strided({3, n}, {1, 3}, dtype), empty_strided({n}, {2}, dtype),
           empty_strided({2, n, 2}, {4 * n + 5, 2, 1}, dtype), empty_strided({4, n}, {0, 1}, dtype)};
@@ -88,7 +88,8 @@ TEST_P(AmpKernels, FindsWhatOverflowsOnlyAfterUnscaling) {
     DType dtype;
     double last_finite, first_infinite;  // before a multiplication by 4
   };
-  // The halves of the gaps to 2^16 and 2^128 round to even, which is up. An f32 product is rounded before it is stored.
+  // Halfway between the largest finite number and 2^16 or 2^128, rounding goes to even, which is up. An f32 product is
+  // rounded before it is stored.
   const Case cases[] = {{kHalf, 16376, 16380},  // 65504, 65520
                         {kBFloat16, 0x1.fep125, 0x1p126},
                         {kFloat, 0x1.fffffep125, 0x1p126},

@@ -70,7 +70,7 @@ std::vector<double> normalised(const Case& c, const std::vector<double>& x, cons
   return y;
 }
 
-// Relative to the largest value: xhat and its products reach sizes of 40 and more.
+// Compares relative to the largest value: xhat and its products reach 40 and more.
 void expect_scaled(const Tensor& actual, const std::vector<double>& expected, const std::string& what) {
   EXPECT_TRUE(near(actual, expected, tolerance(actual.dtype(), 100, 1, scale_of(expected)))) << what;
 }

@@ -94,7 +94,7 @@ TEST(Conv2d, forward) {
   });
 }
 
-// An overflow that relu made 0 of would escape the loss scaler.
+// If relu turned a NaN into 0, the loss scaler would miss the overflow.
 TEST(Conv2d, reluKeepsNan) {
   const Case& c = kCases[1];
   for (DType dtype : kFloatingTypes) {
@@ -106,7 +106,7 @@ TEST(Conv2d, reluKeepsNan) {
       const std::vector<double> values = read(y);
       for (int64_t i = 0; i < y.numel(); ++i) {
         const int64_t row = i / c.w % c.h, column = i % c.w;
-        const bool reached = i < c.o * c.h * c.w && row < 2 && column < 2;  // of the first image, by 3x3 kernels
+        const bool reached = i < c.o * c.h * c.w && row < 2 && column < 2;  // in the first image, by 3x3 kernels
         EXPECT_EQ(std::isnan(values[i]), reached) << i << " " << name(dtype) << " " << name(layout);
         EXPECT_TRUE(reached || values[i] >= 0) << i;
       }
@@ -172,7 +172,7 @@ TEST(Conv2d, backwardWeight) {
   });
 }
 
-// What a device does whose library writes no f32 gradients of 16-bit operands.
+// The path for devices whose library cannot write f32 gradients of 16-bit operands.
 TEST(Conv2d, backwardWeightByColumns) {
   for_each_case([](const Case& c, DType dtype, Layout layout, const std::string& what) {
     if (c.p.groups != 1 || dtype == kDouble) return;
@@ -191,7 +191,7 @@ TEST(Conv2d, backwardWeightByColumns) {
   });
 }
 
-// 2 x 512 x 512 is past the largest f16, and what a rounding to f16 in between would make inf.
+// 2 x 512 x 512 exceeds the largest f16, so an intermediate rounding to f16 would make it inf.
 TEST(Conv2d, backwardWeightByColumnsKeepsTheRangeOfF32) {
   const Tensor gy = unwritten({2, 1, 1, 1}, kHalf), x = unwritten({2, 1, 1, 1}, kHalf),
                g = unwritten({1, 1, 1, 1}, kFloat);

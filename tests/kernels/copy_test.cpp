@@ -21,7 +21,7 @@ constexpr DType kAllTypes[] = {kByte, kChar, kShort, kInt, kLong, kHalf, kFloat,
 constexpr Layout kLayouts[] = {Layout::contiguous, Layout::transposed, Layout::sliced, Layout::spread,
                                Layout::channels_last};
 
-/// What `value` becomes in `dtype`, by the scalar conversions of base/.
+/// Returns `value` converted to `dtype` by the scalar conversions of base/.
 double converted(double value, DType dtype) {
   if (dtype == kBool) return value != 0;
   if (!is_floating_point(dtype)) return std::trunc(value);
@@ -78,7 +78,7 @@ TEST_P(CopyKernels, EveryLayout) {
   }
 }
 
-/// Sides about the length of a tile, in views that begin one element into their memory.
+/// Sizes around the length of a tile, in views that start one element into their memory.
 TEST_P(CopyKernels, MemoryOrdersOfEveryPairOfDtypes) {
   const Dims sizes[] = {{33, 65}, {2, 31, 4, 9}, {16, 3, 32}};
   const auto view = [](const Dims& size, DType dtype, Layout layout) {
@@ -126,7 +126,7 @@ TEST_P(CopyKernels, ExpandedSource) {
 }
 
 TEST_P(CopyKernels, SixteenBitsAsInBase) {
-  // Every f16 and bf16 to f32 and back; NaN may only turn quiet.
+  // Every f16 and bf16 to f32 and back; NaN may only become quiet.
   TANDEM_TEST_ON_HOST();
   const Tensor bits = empty({65536}, kShort);
   for (int i = 0; i < 65536; ++i) bits.raw<int16_t>()[i] = static_cast<int16_t>(i);
@@ -146,7 +146,7 @@ TEST_P(CopyKernels, SixteenBitsAsInBase) {
 }
 
 TEST_P(CopyKernels, RoundsToNearestEven) {
-  // Numbers on both sides of, and on, the boundaries between 16-bit numbers, and a sweep over all of f32.
+  // Numbers on and on both sides of the boundaries between 16-bit numbers, and a sweep over all of f32.
   std::vector<float> values;
   const auto add = [&](uint32_t b) { values.push_back(std::bit_cast<float>(b)); };
   for (uint64_t b = 0; b < (uint64_t{1} << 32); b += 65521) add(static_cast<uint32_t>(b));
@@ -171,7 +171,7 @@ TEST_P(CopyKernels, RoundsToNearestEven) {
 }
 
 TEST_P(CopyKernels, DoublesAreRoundedOnce) {
-  // A hair above the middle between two f16: rounding to f32 first would lose the hair and then round to even.
+  // Slightly above the midpoint of two f16 numbers: rounding to f32 first would lose the excess and then round to even.
   const Values values = {1 + 0x1p-11 + 0x1p-40,
                          1 + 0x1p-11,
                          1 + 0x1p-11 - 0x1p-40,

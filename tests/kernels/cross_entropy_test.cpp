@@ -20,7 +20,7 @@ TANDEM_AT_EVERY_SIMD_LEVEL(CrossEntropyKernels);
 
 constexpr int64_t kIgnored = -7;
 
-/// Logits of [N, C, inner...] or [C], in row-major order, their targets and the classes' weights.
+/// Logits of [N, C, inner...] or [C] in row-major order, their targets and the class weights.
 struct Problem {
   Dims sizes;
   Values x, target, weight;
@@ -35,7 +35,7 @@ struct Problem {
   size_t at(size_t row, size_t c) const { return (row / inner() * classes() + c) * inner() + row % inner(); }
   bool ignored(size_t row) const { return target[row] == static_cast<double>(kIgnored); }
   double weight_of(size_t row) const { return ignored(row) ? 0 : weight[static_cast<size_t>(target[row])]; }
-  /// The row's maximum, and the log of its sum.
+  /// Returns the row's maximum, and the log of its sum.
   std::pair<double, double> normaliser(size_t row) const {
     double max = -INFINITY, sum = 0;
     for (size_t c = 0; c < classes(); ++c) max = std::isnan(x[at(row, c)]) ? NAN : std::fmax(max, x[at(row, c)]);
@@ -72,7 +72,7 @@ struct Problem {
   }
 };
 
-/// Logits in [-8, 8) as `x` has rounded them, every fifth row ignored when `ignores`.
+/// Makes logits in [-8, 8), as rounded by `x`; every fifth row is ignored if `ignores`.
 Problem make_problem(const Tensor& x, bool ignores, bool weighs) {
   write(x, random_values(x.numel(), 1, -8, 8));
   Problem p;
@@ -89,7 +89,7 @@ Problem make_problem(const Tensor& x, bool ignores, bool weighs) {
   return p;
 }
 
-/// The kernels' outputs for a problem in `x`.
+/// The kernels' outputs for a problem with the logits in `x`.
 struct Results {
   Tensor loss, row_weight, max, log_sum, gx;
 
@@ -170,9 +170,9 @@ TEST_P(CrossEntropyKernels, LogitsFarFromZeroLoseNothing) {
 TEST_P(CrossEntropyKernels, InfinitiesAndNaN) {
   const double largest = std::numeric_limits<float>::max();
   Problem p{{7, 3}, {}, {0, 2, 1, 0, 0, 2, 1}, {1, 1, 1}};
-  p.x = {1000,      999,       -INFINITY,  // far above, and of probability 0
+  p.x = {1000,      999,       -INFINITY,  // far above the others, and a probability of 0
          -INFINITY, 0,         1,          // the same
-         0,         -INFINITY, 1,          // the target impossible: loss inf
+         0,         -INFINITY, 1,          // impossible target: loss inf
          INFINITY,  0,         1,          // NaN
          -INFINITY, -INFINITY, -INFINITY,  // NaN
          0,         NAN,       1,          // NaN
@@ -193,13 +193,13 @@ TEST_P(CrossEntropyKernels, InfinitiesAndNaN) {
   EXPECT_EQ(Values(gx.begin() + 18, gx.end()), (Values{1, -1, 0}));
 }
 
-/// An ignored row says nothing, but for the NaN that 0 times NaN is, as in PyTorch.
+/// An ignored row contributes nothing, except the NaN of 0 times NaN, as in PyTorch.
 TEST_P(CrossEntropyKernels, IgnoredRows) {
   constexpr auto ignored = static_cast<double>(kIgnored);
   const Problem p{{3, 2}, {1, 2, -INFINITY, 3, NAN, 1}, {ignored, ignored, ignored}, {1, 1}};
   const Tensor x = empty({3, 2}, kFloat);
   write(x, p.x);
-  const Results run(p, x, kLong, kFloat, {INFINITY});  // as a mean over no row gives
+  const Results run(p, x, kLong, kFloat, {INFINITY});  // as for a mean over no rows
   EXPECT_EQ(read(run.loss), (Values{0, 0, 0}));
   EXPECT_EQ(read(run.row_weight), (Values{0, 0, 0}));
   const Values gx = read(run.gx);
@@ -216,7 +216,7 @@ TEST_P(CrossEntropyKernels, ClassOutOfRangeThrows) {
       target[30000] = bad;
       const Tensor rows[] = {empty({40000}), empty({40000}), empty({40000})};
       try {
-        const OpScope running("my_loss");  // the kernel names the op that called it
+        const OpScope running("my_loss");  // kernel errors name the calling op
         under_test().cross_entropy(rows[0], Tensor(), rows[1], rows[2], x, tensor_of(target, index), Tensor(),
                                    kIgnored);
         FAIL() << bad;

@@ -1,4 +1,4 @@
-// unary, binary and where against plain formulas in f64, at every SIMD level, over dtypes, sizes and layouts.
+// unary, binary and where against plain f64 formulas, at every SIMD level, for several dtypes, sizes and layouts.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,10 +24,10 @@ constexpr int64_t kSizes[] = {0, 1, 15, 16, 17, 31, 33, 1023, 1025, 100003};
 constexpr Layout kLayouts[] = {Layout::contiguous, Layout::transposed, Layout::sliced, Layout::spread,
                                Layout::channels_last};
 
-/// The values as `dtype` holds them.
+/// Returns the values rounded to `dtype`.
 Values rounded(const Values& values, DType dtype) { return read(tensor_of(values, dtype)); }
 
-/// Arguments in (0, 1) for formulas over probabilities and logarithms, else in (-4, 4).
+/// Returns the lower end of the arguments: 0.01 for formulas of positive numbers and probabilities, otherwise -4.
 template <class Op>
 double low_end(Op op) {
   if constexpr (std::is_same_v<Op, Unary>) {
@@ -41,7 +41,7 @@ double low_end(Op op) {
 }
 double high_end(Binary op) { return low_end(op) > 0 && op != Binary::pow ? 0.99 : 4; }
 
-/// Formulas with cancellation or wide ranges lose a few more units of the largest result.
+/// Cancellation and wide ranges lose a few more units of the largest result.
 Tolerance formula_tolerance(DType dtype, const Values& want) { return tolerance(dtype, 1, 1, scale_of(want)); }
 
 TEST_P(ElementwiseKernels, UnaryFormulas) {
@@ -67,7 +67,7 @@ TEST_P(ElementwiseKernels, BinaryFormulas) {
       for (int64_t n : {int64_t{1}, int64_t{33}, int64_t{1025}}) {
         const Values a = rounded(random_values(n, 7, low_end(op), high_end(op)), dtype);
         Values b = rounded(random_values(n, 8, low_end(op), high_end(op)), dtype);
-        b[0] = a[0];  // equal operands, too
+        b[0] = a[0];  // also test equal operands
         Values want;
         for (size_t i = 0; i < a.size(); ++i) want.push_back(reference(op, a[i], b[i], 0.5));
         const Tensor y = unwritten({n}, is_predicate(op) ? kBool : dtype);
@@ -88,7 +88,7 @@ TEST_P(ElementwiseKernels, SpecialNumbers) {
       for (double v : special) want.push_back(reference(op, v, 2, 3));
       const Tensor y = unwritten({static_cast<int64_t>(special.size())}, is_predicate(op) ? kBool : dtype);
       under_test().unary(y, op, tensor_of(special, dtype), 2, 3);
-      // Here every value is 0, inf, NaN or close to a small number, in all dtypes.
+      // Here every expected value is 0, inf, NaN or close to a small number, in all dtypes.
       EXPECT_TRUE(near(y, rounded(want, y.dtype()), Tolerance{0x1p-10, t.atol}))
           << "unary " << static_cast<int>(op) << " " << name(dtype);
     }
@@ -228,13 +228,13 @@ TEST_P(ElementwiseKernels, Integers) {
     under_test().unary(y, Unary::pow_scalar, tensor_of({1, -2, 0, 3, 2, -1}, dtype), 3, 0);
     EXPECT_EQ(read(y), (Values{1, -8, 0, 27, 8, -1}));
   }
-  // Large i64 are exact: nothing goes through a floating type.
+  // Large i64 values are exact: they are not converted to a floating type.
   const Tensor big = tensor({(int64_t{1} << 62) + 1}), sum = empty({1}, kLong);
   under_test().unary(sum, Unary::add_scalar, big, 2, 0);
   EXPECT_EQ(elements_of<int64_t>(sum)[0], (int64_t{1} << 62) + 3);
-  // Formulas of reals over integers have no integer result ...
+  // Real-valued formulas of integers have no integer result ...
   EXPECT_THROW(under_test().unary(sum, Unary::exp, big, 0, 0), NotImplementedError);
-  // ... but a floating one.
+  // ... but a floating result.
   const Tensor real = empty({1}, kFloat);
   under_test().unary(real, Unary::exp, tensor_of({2}, kInt), 0, 0);
   EXPECT_NEAR(read(real)[0], std::exp(2.0), 1e-5);
@@ -260,7 +260,7 @@ TEST_P(ElementwiseKernels, Where) {
 }
 
 TEST_P(ElementwiseKernels, ResultsDependOnTheElementAlone) {
-  // Neither on the number of threads, nor on how many others there are, nor on alignment.
+  // Independent of the number of threads, the number of other elements, and alignment.
   const int64_t n = 100003;
   const Tensor x = tensor_of(random_values(n, 5, -10, 10), kFloat);
   for (Unary op : {Unary::exp, Unary::gelu, Unary::tanh, Unary::sigmoid, Unary::log1p, Unary::pow_scalar, Unary::sin}) {

@@ -1,5 +1,5 @@
 #pragma once
-// The element-wise formulas once more, plainly in f64 with the C library.
+// The elementwise formulas, written plainly in f64 with the C library.
 #include <algorithm>
 #include <cmath>
 

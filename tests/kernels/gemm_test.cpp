@@ -10,7 +10,7 @@ double activate(double x, Activation activation) {
   return x;
 }
 
-// Of the operands' rounded values, for rank 2 and 3.
+// Computes the product of the operands' rounded values, for rank 2 and 3.
 std::vector<double> reference(const GemmCall& call) {
   const int64_t m = call.d.size(-2), n = call.d.size(-1), k = call.a.size(-1);
   const int64_t batch = call.d.dim() == 3 ? call.d.size(0) : 1;
@@ -104,7 +104,7 @@ TEST(Gemm, biasAndActivation) {
   }
 }
 
-// An overflow that relu made 0 of would escape the loss scaler.
+// If relu turned NaN or inf into 0, the loss scaler would miss the overflow.
 TEST(Gemm, reluKeepsNanAndInf) {
   for (DType dtype : kFloatingTypes) {
     for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::spread}) {
@@ -116,7 +116,7 @@ TEST(Gemm, reluKeepsNanAndInf) {
           return make_view(x, {x.size(1)}, {x.stride(1)}, x.storage_offset() + i * x.stride(0));
         };
         under_test().fill(row(a, 3), std::nan(""));
-        under_test().fill(row(a, 5), inf);  // by factors of both signs: inf - inf
+        under_test().fill(row(a, 5), inf);  // times factors of both signs: inf - inf
         under_test().fill(make_view(b, {24}, {b.stride(0)}, b.storage_offset()), 1);
         under_test().gemm({.d = d, .a = a, .b = b, .bias = bias, .activation = Activation::relu});
         for (double v : read(row(d, 3))) EXPECT_TRUE(std::isnan(v)) << name(dtype) << " " << name(layout);
@@ -183,7 +183,7 @@ TEST(Gemm, repeatedMatrices) {
     check({.d = unwritten({5, 7, 9}, dtype), .a = a, .b = b1, .bias = {}}, "b repeated");
     check({.d = unwritten({5, 7, 9}, dtype), .a = a1, .b = b, .bias = {}}, "a repeated");
     check({.d = unwritten({5, 7, 9}, dtype), .a = a1, .b = b1, .bias = {}}, "both repeated");
-    // Attention heads: the batch is a dimension inside the rows.
+    // Attention heads: the batch dimension is inside the rows.
     const Tensor heads = make_view(a, {5, 7, 11}, {11, 55, 1}, 0);
     check({.d = unwritten({5, 7, 9}, dtype), .a = heads, .b = b, .bias = {}}, "interleaved");
   }

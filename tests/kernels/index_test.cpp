@@ -17,7 +17,7 @@ namespace {
 using namespace testing;
 using Values = std::vector<double>;
 
-/// Row-major coordinates of element i.
+/// Returns the row-major coordinates of element i.
 std::vector<int64_t> coordinates(int64_t i, IntArrayRef sizes) {
   std::vector<int64_t> at(sizes.size());
   for (size_t d = sizes.size(); d-- > 0;) {
@@ -32,7 +32,7 @@ int64_t position(const std::vector<int64_t>& at, IntArrayRef sizes) {
   return i;
 }
 
-/// A tensor of these sizes: contiguous, with its dimensions reversed in memory, or with gaps.
+/// Makes a tensor: contiguous (0), with its dimensions reversed in memory (1), or with gaps (2).
 Tensor make(IntArrayRef sizes, DType dtype, int layout) {
   Dims strides = contiguous_strides(sizes);
   if (layout == 1) {
@@ -57,7 +57,7 @@ Tensor make_index(IntArrayRef sizes, int64_t size, DType dtype, int layout, uint
   return index;
 }
 
-/// Small integers: sums of them are exact in every dtype.
+/// Fills with small integers, whose sums are exact in every dtype.
 void fill_integers(const Tensor& t, uint32_t seed) {
   std::mt19937 random(seed);
   Values values;
@@ -80,7 +80,7 @@ std::vector<Case> cases() {
 }
 const std::vector<std::vector<int64_t>> kShapes = {{}, {7}, {4, 5}, {3, 1, 6}, {2, 3, 4, 5}, {1, 40}, {40, 1}, {0, 3}};
 
-/// Runs f(case, sizes of the indexed tensor, dim, count along dim in the index).
+/// Calls f(case, sizes of the indexed tensor, dim, count along dim in the index).
 template <class F>
 void for_each_case(F&& f) {
   for (const Case& c : cases()) {
@@ -171,7 +171,7 @@ TEST(IndexKernels, SumsOf16BitTermsInF32) {
   }
 }
 
-/// y[index[i]] += src[i], one after the other, each sum rounded to Y.
+/// y[index[i]] += src[i] in order, each sum rounded to Y.
 template <class Y, class S>
 void add_in_order(std::vector<Y>& y, const Tensor& index, const std::vector<S>& src) {
   const auto at = elements_of<int64_t>(index);
@@ -185,7 +185,7 @@ void add_in_order(std::vector<Y>& y, const Tensor& index, const std::vector<S>& 
   }
 }
 
-/// Many terms for few slices, as random floats: the order of the sums shows in the last bits.
+/// Many random floats for few slices: the last bits show the order of the sums.
 template <class Y, class S>
 void expect_sums_in_order(int64_t size, int64_t count) {
   const DType dtype = dtype_of<Y>, term = dtype_of<S>;
@@ -195,7 +195,7 @@ void expect_sums_in_order(int64_t size, int64_t count) {
     EXPECT_EQ(std::memcmp(actual.data(), expected.data(), actual.size() * sizeof(Y)), 0)
         << name(dtype) << " " << name(term) << " " << size << " " << count;
   };
-  // index_add: three slices that share an index, along either dimension; scatter_add: an index for each of two.
+  // index_add: three slices share an index, along either dimension; scatter_add: an index for each of two slices.
   for (int64_t dim : {0, 1}) {
     const Tensor y = empty(dim == 0 ? Dims{size, 3} : Dims{3, size}, dtype);
     const Tensor src = make(dim == 0 ? Dims{count, 3} : Dims{3, count}, term, static_cast<int>(dim));
@@ -277,7 +277,7 @@ TEST(IndexKernels, OutOfRangeThrowsAndWritesNothing) {
       const auto before_x = bytes_of(x), before_y = bytes_of(y);
       const auto expect = [&](const char* op, auto call) {
         try {
-          OpScope running(op);  // the kernel names the op that called it
+          OpScope running(op);  // kernel errors name the calling op
           call();
           FAIL() << op;
         } catch (const IndexError& e) {

@@ -1,5 +1,5 @@
 #pragma once
-// The kernels that a test calls, as under_test().copy(dst, src): those of the tests' device.
+// The kernels under test, those of the tests' device, called as under_test().copy(dst, src).
 #include "support/device.h"
 #include "tandem/backend.h"
 

@@ -85,7 +85,7 @@ TEST_P(LayerNormKernel, ForwardFollowsTheModel) {
 
 TEST_P(LayerNormKernel, BackwardFollowsTheModel) {
   for (const Case& c : cases()) {
-    if (c.n == 1) continue;  // there the derivative is 0 times a large rstd
+    if (c.n == 1) continue;  // the derivative would be 0 times a large rstd
     const Tensor x = c.matrix(1), gy = c.matrix(4), weight = c.vector(2);
     const Tensor y = empty({c.rows, c.n}, c.dtype), gx = empty({c.rows, c.n}, c.dtype);
     const Tensor mean = empty({c.rows}, c.compute()), rstd = empty({c.rows}, c.compute());
@@ -113,13 +113,13 @@ TEST_P(LayerNormKernel, BackwardFollowsTheModel) {
         gxs.push_back(s * (at(gys, i) * ws[static_cast<size_t>(i)] - sum - xhat * sum_xhat));
       }
     }
-    // Each is a sum of terms of the size of rstd, which is at most 1 / sqrt(eps).
+    // Each gradient is a sum of terms as large as rstd, which is at most 1 / sqrt(eps).
     const double scale = c.n == 2 ? 1 / std::sqrt(1e-3) : 4;
     expect_close(read(gx), gxs, tolerance(c.dtype, 8, 1, scale), "gx");
     expect_close(read(gweight), gws, tolerance(c.parameter_dtype, c.rows, 1, 2), "gweight");
     expect_close(read(gbias), gbs, tolerance(c.parameter_dtype, c.rows, 1, 2), "gbias");
 
-    // Every output by itself gives the same bytes.
+    // Computing each output alone gives the same bytes.
     const Tensor only = empty({c.n}, c.parameter_dtype), only_gx = empty({c.rows, c.n}, c.dtype);
     under_test().layer_norm_backward(Tensor(), only, Tensor(), gy, x, mean, rstd, weight);
     EXPECT_EQ(bytes_of(only), bytes_of(gweight));

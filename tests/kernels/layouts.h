@@ -1,5 +1,5 @@
 #pragma once
-// Tensors with reproducible values in any layout, for tests of kernels against plain formulas in f64.
+// Tensors with reproducible values in any layout, for comparing kernels with plain formulas in f64.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -11,11 +11,11 @@ namespace tandem::testing {
 
 inline constexpr DType kFloatingTypes[] = {kFloat, kBFloat16, kHalf, kDouble};
 
-/// f32, or f64 for f64: the wide dtype that a result or statistic of `dtype` may have.
+/// The wide dtype of results and statistics: f32, or f64 for f64.
 constexpr DType wide(DType dtype) { return dtype == kDouble ? kDouble : kFloat; }
 
-/// How a tensor lies in memory. transposed: the last two dimensions swapped. sliced: every row is part of a longer one.
-/// spread: a gap after each element. channels_last: the second dimension is the innermost.
+/// A memory layout. transposed: the last two dimensions are swapped. sliced: every row is part of a longer one. spread:
+/// a gap after each element. channels_last: the second dimension is innermost.
 enum class Layout { contiguous, transposed, sliced, spread, channels_last };
 
 inline const char* name(Layout layout) {
@@ -41,7 +41,8 @@ inline Dims strides_for(const Dims& sizes, Layout layout) {
   return strides;
 }
 
-/// NaN (77 for integers) in every element and gap: what a kernel leaves unwritten shows.
+/// Returns a tensor with NaN (77 for integers) in every element and gap, which shows elements that a kernel does not
+/// write.
 inline Tensor unwritten(const Dims& sizes, DType dtype, Layout layout = Layout::contiguous) {
   const Dims strides = strides_for(sizes, layout);
   int64_t extent = 1;
@@ -51,14 +52,14 @@ inline Tensor unwritten(const Dims& sizes, DType dtype, Layout layout = Layout::
   return make_view(memory, sizes, strides, 0);
 }
 
-/// Values in [-1, 1), rounded to the dtype, that depend on `seed` and the logical position.
+/// Returns values in [-1, 1), rounded to the dtype, that depend on `seed` and the logical position.
 inline Tensor noise(const Dims& sizes, DType dtype, uint32_t seed, Layout layout = Layout::contiguous) {
   const Tensor x = unwritten(sizes, dtype, layout);
   write(x, random_values(x.numel(), seed));
   return x;
 }
 
-/// `actual` holds `expected`, each element a sum of up to `terms` products.
+/// Compares `actual` with `expected`; each element is a sum of up to `terms` products.
 inline void expect_near(const Tensor& actual, const std::vector<double>& expected, int64_t terms,
                         const std::string& what) {
   EXPECT_TRUE(near(actual, expected, tolerance(actual.dtype(), terms))) << what;

@@ -22,7 +22,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 class OptimKernels : public SimdLevels {};
 TANDEM_AT_EVERY_SIMD_LEVEL(OptimKernels);
 
-// ---- the models, straight from torch.optim's documentation
+// ---- the models, written from torch.optim's documentation
 
 struct SgdModel {
   Values buffer;
@@ -65,7 +65,7 @@ struct AdamModel {
   }
 };
 
-// ---- a list of parameters with everything that belongs to them
+// ---- a list of parameters with their gradients, shadows and states
 
 enum class Layout { contiguous, transposed, strided_grad };
 
@@ -89,8 +89,8 @@ Tensor add_state(int64_t n, DType param, Layout layout, double value) {
   return t;
 }
 
-/// Six steps: in f32 about thirty operations each, of which some are relative to the largest value, 2; a low-precision
-/// parameter is rounded at each.
+/// The tolerance after six steps: in f32 about thirty operations each, some of them relative to the largest value, 2; a
+/// low-precision parameter is rounded at each step.
 Tolerance after_steps(DType dtype) { return tolerance(dtype, 180, 7, 2); }
 
 void expect_near(const Values& actual, const Values& expected, Tolerance t, const char* what) {
@@ -100,9 +100,9 @@ void expect_near(const Values& actual, const Values& expected, Tolerance t, cons
   }
 }
 
-/// The shadow is the parameter, rounded once.
+/// Checks that the shadow is the parameter, rounded once.
 void expect_shadow(const Tensor& shadow, const Tensor& param) {
-  if (param.dtype() == kDouble) {  // write() rounds twice, by way of f32
+  if (param.dtype() == kDouble) {  // write() rounds twice, through f32
     expect_near(read(shadow), read(param), tolerance(shadow.dtype(), 1, 1, 2), "shadow");
     return;
   }
@@ -153,7 +153,7 @@ SgdCall make_sgd(double momentum, const Types& types, Layout layout) {
   for (int64_t n : kSizes) {
     add_param(call, n, types.param, types.grad, types.shadow, layout);
     if (momentum == 0) continue;
-    call.momentum_buffers.push_back(add_state(n, types.param, layout, NAN));  // the first step must not read it
+    call.momentum_buffers.push_back(add_state(n, types.param, layout, NAN));  // NaN: the first step must not read it
     call.steps.push_back(scalar_of(0));
   }
   return call;
@@ -255,7 +255,7 @@ void fused_equals_plain(Call& fused, Call& plain, Step step) {
   }
 }
 
-// With one multiply-add from the scaled gradient to the parameter, the two would differ in the last bit.
+// A single multiply-add from the scaled gradient to the parameter would change the last bit.
 TEST_P(OptimKernels, FusedUnscaleEqualsUnscaleThenStepBitForBit) {
   for (int variant = 0; variant < 6; ++variant) {
     const Types types{kFloat, kFloat, variant < 3 ? std::optional(kBFloat16) : std::nullopt};
@@ -273,8 +273,8 @@ TEST_P(OptimKernels, FusedUnscaleEqualsUnscaleThenStepBitForBit) {
   }
 }
 
-/// Tensors may share a step count: all are read before one is raised. More tensors than a block of a device has
-/// threads.
+/// Tensors may share a step count: all tensors must read it before it is incremented. Callers pass more tensors than a
+/// CUDA block has threads.
 template <class Call, class Step>
 void expect_shared_count(Call shared, Call own, float count, Step step) {
   shared.steps.assign(shared.params.size(), scalar_of(count));
@@ -296,7 +296,7 @@ TEST_P(OptimKernels, TensorsMayShareAStepCount) {
     SgdCall call;
     call.lr = 0.1;
     call.momentum = 0.9;
-    call.dampening = 0.5;  // the first step takes the whole gradient
+    call.dampening = 0.5;  // not applied to the first step's gradient
     for (int k = 0; k < 600; ++k) {
       add_param(call, 1, kFloat, kFloat, {}, Layout::contiguous);
       call.momentum_buffers.push_back(add_state(1, kFloat, Layout::contiguous, 0));
@@ -322,7 +322,7 @@ TEST_P(OptimKernels, TensorsMayShareAStepCount) {
   }
 }
 
-// Large enough for several threads, and for shadows that bypass the caches.
+// Large enough for several threads, and for non-temporal stores of the shadows.
 TEST_P(OptimKernels, ResultsDoNotDependOnThreads) {
   const int threads = get_num_threads();
   std::vector<std::vector<char>> results[2];
@@ -349,7 +349,7 @@ TEST_P(OptimKernels, ResultsDoNotDependOnThreads) {
   EXPECT_EQ(results[0], results[1]);
 }
 
-/// `call` with its f32 parameters as bf16 numbers and remainders.
+/// Converts the f32 parameters of `call` to bf16 numbers and remainders.
 template <class Call>
 void split_params(Call& call) {
   call.shadows.resize(call.params.size());

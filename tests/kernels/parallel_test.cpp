@@ -1,4 +1,4 @@
-// Threads of the CPU kernels: busy machines, fork(), the end of the process.
+// Threads of the CPU kernels: busy machines, fork(), process exit.
 #include "kernels/cpu/parallel.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using cpu::BusyDetector;
 
-/// Lets a detector see time pass: on `processors`, with so many preemptions per second of computing.
+/// Advances a detector's time on `processors` processors with a rate of preemptions per second of computing.
 class Clock {
  public:
   /// Returns whether the machine counts as busy after `seconds`.
@@ -50,7 +50,7 @@ TEST(BusyDetector, ReportsPreemptionsAtOnceAndFewOnesNever) {
 
 TEST(BusyDetector, CountsPreemptionsByTheTimeComputedNotByTheClock) {
   Clock starved;
-  EXPECT_TRUE(starved.pass(2, 200, 0.3));  // 60 a second: a twentieth of two processors' slices
+  EXPECT_TRUE(starved.pass(2, 200, 0.3));  // 60 per second: a twentieth of two processors' time slices
 }
 
 TEST(BusyDetector, StaysBusyUntilItHasBeenQuietForAWhile) {
@@ -64,7 +64,7 @@ TEST(BusyDetector, WaitsLongerWhenTheMachineWasQuietOnlyForAMoment) {
   Clock clock;
   for (int i = 0; i < 6; ++i) {
     EXPECT_TRUE(clock.pass(0.25, 200));
-    clock.pass(70, 1);  // past every hold, then at once busy again
+    clock.pass(70, 1);  // longer than any hold; then busy again at once
     EXPECT_TRUE(clock.pass(0.25, 200));
     EXPECT_FALSE(clock.pass(70, 1));
   }
@@ -84,7 +84,7 @@ TEST(BusyDetector, IgnoresTimesWithoutWork) {
   EXPECT_FALSE(clock.pass(10, 1000, 0.001));
 }
 
-/// Runs `work` in a child of fork(); false when it crashes or does not end in time.
+/// Runs `work` in a child of fork(); returns false if it crashes or does not end in time.
 bool in_forked_child(const std::function<bool()>& work) {
   const pid_t child = fork();
   if (child == 0) _exit(work() ? 0 : 1);

@@ -75,7 +75,7 @@ void for_each_case(bool dilated, F&& f) {
 
 DType index_dtype(const Case& c) { return c.p.kernel[0] * c.p.kernel[1] <= 256 ? kByte : kInt; }
 
-// The largest values and their cells. NaN is the largest; the first of equals stays.
+// Finds the largest values and their cells. NaN counts as largest; among equal values the first is chosen.
 void find_maxima(const Case& c, const std::vector<double>& x, std::vector<double>& values, std::vector<double>& cells) {
   values.assign(static_cast<size_t>(numel_of(c.y_sizes())), -std::numeric_limits<double>::infinity());
   cells.assign(values.size(), -1);
@@ -149,7 +149,7 @@ TEST(MaxPool2d, backwardAndGather) {
   });
 }
 
-// The window's size as avg_pool2d counts it. Source: PyTorch's avg_pool2d.
+// Returns the window size as avg_pool2d counts it. Source: PyTorch's avg_pool2d.
 double divisor(const Case& c, int64_t i) {
   if (c.p.divisor_override != 0) return static_cast<double>(c.p.divisor_override);
   const int64_t at[] = {i / c.out(1) % c.out(0), i % c.out(1)}, in[] = {c.h, c.w};

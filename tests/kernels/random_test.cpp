@@ -1,4 +1,4 @@
-// uniform, normal, random_int, bernoulli and dropout: the streams of math/philox.h, in every dtype and layout.
+// uniform, normal, random_int, bernoulli and dropout: the Philox streams of math/philox.h, in every dtype and layout.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ using Values = std::vector<double>;
 class RandomKernels : public SimdLevels {};
 TANDEM_AT_EVERY_SIMD_LEVEL(RandomKernels);
 
-constexpr PhiloxState kState = {0x0123456789abcdef, 0xfffffffe};  // the counter passes 2^32 on its way
+constexpr PhiloxState kState = {0x0123456789abcdef, 0xfffffffe};  // the counter passes 2^32 during the tests
 
 uint32_t lane(int64_t i, uint32_t block = 0) {
   return math::philox(kState.seed, kState.offset + static_cast<uint64_t>(i / 4), block).lane[i % 4];
@@ -104,7 +104,7 @@ TEST_P(RandomKernels, NormalFollowsItsRule) {
     }
     EXPECT_TRUE(near(y, want, tolerance(kFloat, 1, 1, 20)));
     EXPECT_TRUE(near(wide, want_wide, tolerance(kDouble, 1, 1, 20)));
-    EXPECT_TRUE(near(y, want_wide, Tolerance{1e-5, 1e-5}));  // the dtypes have the same numbers
+    EXPECT_TRUE(near(y, want_wide, Tolerance{1e-5, 1e-5}));  // all dtypes get the same numbers
   }
 }
 

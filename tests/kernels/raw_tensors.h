@@ -1,5 +1,5 @@
 #pragma once
-// Tensors for tests of single kernels: filled and read element by element, without any other kernel.
+// Tensors for tests of single kernels: filled and read element by element, without using other kernels.
 #include <cstdint>
 #include <cstring>
 #include <random>
@@ -11,7 +11,7 @@
 
 namespace tandem::testing {
 
-/// The memory that a tensor spans, on the host: its own, or a copy of it all, which put() takes back to the device.
+/// Host access to the memory that a tensor spans: directly, or through a copy, which put() writes back to the device.
 class OnHost {
  public:
   explicit OnHost(const Tensor& t) : span_(t), host_(t) {
@@ -58,7 +58,7 @@ inline void write(const Tensor& t, const std::vector<double>& values) {
   memory.put();
 }
 
-/// The elements in row-major order, as they are.
+/// Returns the elements in row-major order, without conversion.
 template <class T>
 std::vector<T> elements_of(const Tensor& t) {
   const OnHost memory(t);
@@ -75,7 +75,7 @@ inline std::vector<double> read(const Tensor& t) {
   return values;
 }
 
-/// Overwrites element `at`, counted in row-major order.
+/// Overwrites element `at` in row-major order.
 inline void set(const Tensor& t, int64_t at, double value) {
   const OnHost memory(t);
   visit_dtype(t.dtype(), [&](auto zero) {
@@ -108,7 +108,7 @@ inline std::vector<double> random_values(int64_t n, uint32_t seed, double low = 
   return values;
 }
 
-/// The bytes of the tensor's elements in row-major order.
+/// Returns the bytes of the tensor's elements in row-major order.
 inline std::vector<char> bytes_of(const Tensor& t) {
   const OnHost memory(t);
   std::vector<char> bytes;

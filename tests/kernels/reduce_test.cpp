@@ -23,7 +23,7 @@ constexpr Reduction kReductions[] = {Reduction::sum,   Reduction::mean,     Redu
                                      Reduction::norm2, Reduction::norm_inf, Reduction::sum_squares};
 
 double reference(Reduction op, const Values& x) {
-  long double sum = 0, abs = 0, squares = 0;  // more exact than the kernels in f64
+  long double sum = 0, abs = 0, squares = 0;  // more precise than the f64 kernels
   double prod = 1, max = -INFINITY, min = INFINITY, max_abs = 0;
   bool any = false, all = true, nan = false;
   for (double v : x) {
@@ -58,7 +58,7 @@ double reference(Reduction op, const Values& x) {
   return NAN;
 }
 
-/// The elements of x for each output, in row-major order of `kept` (sizes with 1 where x is reduced).
+/// Returns the elements of x for each output, in row-major order of `kept` (sizes with 1 where x is reduced).
 std::vector<Values> groups_of(const Tensor& x, const Dims& kept) {
   std::vector<Values> groups(static_cast<size_t>(numel_of(kept)));
   const Values values = read(x);
@@ -74,7 +74,7 @@ std::vector<Values> groups_of(const Tensor& x, const Dims& kept) {
   return groups;
 }
 
-/// Sizes of x with 1 in the dimensions that `mask` names.
+/// Returns the sizes of x with 1 in the dimensions selected by `mask`.
 Dims reduced(const Dims& sizes, unsigned mask) {
   Dims kept = sizes;
   for (size_t d = 0; d < kept.size(); ++d) {
@@ -93,7 +93,7 @@ void check(Reduction op, const Tensor& x, const Dims& kept, DType dtype, Layout 
     want.push_back(reference(op, group));
     terms = static_cast<int64_t>(group.size());
   }
-  // The order of the sums keeps the error of any length below that of 64 terms.
+  // Because of the order of the sums, the error is at most that of 64 sequential terms, for any length.
   EXPECT_TRUE(near(y, want, tolerance(y.dtype(), std::min<int64_t>(terms, 64), 1, scale_of(want))))
       << "reduction " << static_cast<int>(op) << " of " << to_string(x.sizes()) << " " << name(x.dtype()) << " to "
       << to_string(kept);
@@ -232,7 +232,7 @@ TEST_P(ReduceKernels, ArgReduce) {
         for (size_t dim = 0; dim < sizes.size(); ++dim) {
           for (bool largest : {true, false}) {
             const Tensor x = unwritten(sizes, dtype, layout);
-            Values v = random_values(x.numel(), 4, -50, 50);  // few different values: many are equal
+            Values v = random_values(x.numel(), 4, -50, 50);  // few distinct values, so many are equal
             for (double& e : v) e = std::round(e);
             if (dtype != kInt && v.size() > 30) v[30] = NAN;
             write(x, v);
@@ -257,7 +257,7 @@ TEST_P(ReduceKernels, ArgReduce) {
     }
   }
   const Tensor index = unwritten({1}, kLong);
-  under_test().arg_reduce({}, index, true, tensor_of({1, 3, 2}, kFloat), 0);  // values are optional
+  under_test().arg_reduce({}, index, true, tensor_of({1, 3, 2}, kFloat), 0);  // the values output is optional
   EXPECT_EQ(read(index)[0], 1);
 }
 

@@ -1,4 +1,4 @@
-// The tables behind launches over lists of tensors, read as a kernel reads them.
+// The tables for kernel launches over lists of tensors, read as a kernel reads them.
 #include "kernels/cuda/tensor_list.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 using cuda::kChunk;
 using Entry = cuda::ListEntry<2>;
 
-/// How often a launch visits each pair of addresses, operand 0's first.
+/// Returns how often a launch visits each pair of addresses (operand 0, operand 1).
 std::map<std::pair<char*, char*>, int> visits(const cuda::TensorList<2>& list) {
   const std::vector<uint64_t> words = list.words();
   const auto* entries = reinterpret_cast<const Entry*>(words.data());
@@ -40,7 +40,7 @@ std::map<std::pair<char*, char*>, int> visits(const cuda::TensorList<2>& list) {
   return seen;
 }
 
-/// The same from the tensors' strides.
+/// Expects the visits that follow from the tensors' strides.
 void expect_visited(const std::map<std::pair<char*, char*>, int>& seen, const Tensor& a, const Tensor& b,
                     size_t& places) {
   const auto geometry = cuda::logical_geometry<2>(a.sizes(), {a.strides(), b.defined() ? b.strides() : a.strides()});

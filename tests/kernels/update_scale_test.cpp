@@ -1,4 +1,4 @@
-// The dynamic loss scale: each rule against a plain model on random sequences, then every edge by itself.
+// The dynamic loss scale: each rule against a plain model on random sequences, then every edge case.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -35,7 +35,7 @@ struct Scale {
   float update(bool overflow) { return update({overflow ? 1.0 : 0.0}); }
 };
 
-/// PyTorch's rule with the hysteresis rules as their authors state them: Apex's counts down.
+/// PyTorch's rule with the hysteresis rules as their authors state them: Megatron's (in Apex) counts down.
 struct Model {
   float scale;
   int tracker = 0, megatron = 0, colossal = 0, paddle = 0;
@@ -137,7 +137,7 @@ TEST(UpdateScale, LimitsStopTheScale) {
   for (float expected : down) EXPECT_EQ(s.update(true), expected);
   const float up[] = {2, 4, 8, 16, 20, 20};
   for (float expected : up) EXPECT_EQ(s.update(false), expected);
-  // Outside the limits, an update moves the scale only towards them.
+  // Outside its limits, the scale moves only towards them.
   Scale low(0.5);
   low.call.min_scale = 2;
   low.call.growth_interval = 1;

@@ -16,7 +16,7 @@ using testing::ulp_error;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-/// Checks |f(x) - want(x)| <= bound ulp over all of float, `step` bit patterns apart.
+/// Checks |f(x) - want(x)| <= bound ulp for every 4999th float x with |x| <= largest.
 template <class F, class W>
 void expect_ulp(double bound, F f, W want, float largest = kInf) {
   double worst = 0;

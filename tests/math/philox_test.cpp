@@ -1,4 +1,4 @@
-// Philox against the known answers that Random123 publishes, and what is made of its numbers.
+// Philox against the known answers published by Random123, and the numbers derived from it.
 #include "tandem/math/philox.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ TEST(Philox, UniformStaysBelowOne) {
   EXPECT_EQ(math::uniform_f32(~0u), 1.0f - 0x1p-24f);
   EXPECT_EQ(math::uniform_f64(0, 0), 0.0);
   EXPECT_EQ(math::uniform_f64(~0u, ~0u), 1.0 - 0x1p-53);
-  // The upper bits agree, so streams of different dtypes do.
+  // Both use the same upper bits, so f32 and f64 streams agree.
   EXPECT_NEAR(math::uniform_f32(0x89abcdef), math::uniform_f64(0x89abcdef, 0x01234567), 0x1p-24);
 }
 
@@ -67,7 +67,7 @@ TEST(Philox, IntegersCoverTheirRange) {
 TEST(Philox, NormalIsFinite) {
   float z0, z1;
   math::normal_f32(0, 0, z0, z1);
-  EXPECT_NEAR(z0, 6.66f, 0.01f);  // sqrt(-2 log 2^-32), the largest there is
+  EXPECT_NEAR(z0, 6.66f, 0.01f);  // the largest possible value, sqrt(-2 log 2^-32)
   EXPECT_EQ(z1, 0.0f);
   math::normal_f32(~0u, 0, z0, z1);
   EXPECT_EQ(z0, 0.0f);

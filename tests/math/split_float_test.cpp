@@ -1,4 +1,4 @@
-// An f32 number and its two halves: every bf16 number with every remainder that matters, and random bits.
+// Splitting an f32 number into two halves: every bf16 number with remainders at the rounding boundaries; random bits.
 #include "tandem/math/split_float.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ void expect_exact(uint32_t bits) {
   }
   ASSERT_EQ(std::bit_cast<uint32_t>(back), bits) << std::hex << bits;
   const float even = static_cast<float>(BFloat16(x));
-  if ((bits & 0xffff) == 0x8000) {  // a tie: away from zero
+  if ((bits & 0xffff) == 0x8000) {  // a tie: rounds away from zero
     ASSERT_GT(std::abs(rounded), std::abs(x));
     ASSERT_TRUE(rounded == even || std::abs(even) < std::abs(x));
   } else {

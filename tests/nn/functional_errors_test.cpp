@@ -1,4 +1,4 @@
-// Functional forms refuse bad input under the name of the op that they stand for; a test checks that each has a row.
+// Functional forms reject bad input under the name of their op; a test checks that each has a row.
 #include <map>
 
 #include "support/bad_input.h"

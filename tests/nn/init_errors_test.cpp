@@ -1,4 +1,4 @@
-// Initial values refuse tensors and numbers that they cannot use.
+// Initialisers reject invalid tensors and numbers.
 #include <cmath>
 
 #include "support/bad_input.h"

@@ -17,7 +17,7 @@ namespace {
 namespace init = nn::init;
 
 TEST(Dirac, PutsOnesIntoTheMiddle) {
-  // By its definition, element by element.
+  // Compares with the definition, element by element.
   for (const Dims& sizes : {Dims{3, 4, 5}, Dims{4, 2, 3, 2}, Dims{2, 3, 1, 3, 4}, Dims{2, 2, 2}}) {
     for (const int64_t groups : {1, 2}) {
       if (sizes[0] % groups != 0) continue;
@@ -55,7 +55,7 @@ TEST(Dirac, BadInputIsRefused) {
   EXPECT_THROWS(init::dirac_(Tensor()), StateError, "init::dirac_: ", "undefined tensor", "give it a value first");
 }
 
-/// q q^T (of the shorter side) minus gain^2 1, the largest entry.
+/// Returns the largest entry of |q q^T - gain^2 I|; q is w as a matrix, transposed if it has more rows than columns.
 double off_orthogonal(const Tensor& w, double gain) {
   Tensor q = w.detach().to(kDouble).reshape({w.size(0), -1});
   if (q.size(0) > q.size(1)) q = q.t();
@@ -86,7 +86,7 @@ TEST(Orthogonal, RowsOrColumnsAreOrthogonal) {
 }
 
 TEST(Orthogonal, IsTheQrDecompositionOfTheNormalNumbers) {
-  // Unique: A = Q R with R upper triangular and a positive diagonal, so PyTorch's Q of the same numbers.
+  // Q is unique, because A = Q R with R upper triangular and a positive diagonal: PyTorch computes the same Q.
   manual_seed(6);
   const Tensor q = init::orthogonal_(empty({6, 4}, kDouble));
   manual_seed(6);
@@ -96,7 +96,7 @@ TEST(Orthogonal, IsTheQrDecompositionOfTheNormalNumbers) {
     for (int64_t j = 0; j < i; ++j) EXPECT_NEAR(r[i][j].item<double>(), 0, 1e-14);
   }
   manual_seed(6);
-  const Tensor wide = init::orthogonal_(empty({4, 6}, kDouble));  // of the transposed numbers
+  const Tensor wide = init::orthogonal_(empty({4, 6}, kDouble));  // Q of the transposed matrix
   manual_seed(6);
   const Tensor l = mm(randn({4, 6}, kDouble), wide.t());
   for (int64_t i = 0; i < 4; ++i) {
@@ -106,7 +106,7 @@ TEST(Orthogonal, IsTheQrDecompositionOfTheNormalNumbers) {
 }
 
 TEST(Orthogonal, StaysSoWithNearlyDependentVectors) {
-  // The last of many square random vectors is nearly a combination of the others.
+  // The last rows of a square random matrix are nearly combinations of the others.
   manual_seed(8);
   EXPECT_LT(off_orthogonal(init::orthogonal_(empty({300, 300}, kDouble)), 1), 1e-13);
 }

@@ -36,7 +36,7 @@ TEST(Init, Constants) {
   EXPECT_EQ(init::ones_(x).sum().item<float>(), 6);
   EXPECT_EQ(init::zeros_(x).sum().item<float>(), 0);
   EXPECT_EQ(init::eye_(x).sum().item<float>(), 2);
-  EXPECT_TRUE(x.is_leaf() && x.requires_grad());  // unrecorded
+  EXPECT_TRUE(x.is_leaf() && x.requires_grad());  // initialisation is not recorded
   EXPECT_THROWS(init::eye_(empty({2})), ShapeError, "init::eye_", "[2]");
   EXPECT_THROWS(init::constant_(Tensor(), 1), StateError, "undefined");
 }

@@ -1,4 +1,4 @@
-// Layers refuse options without a meaning when they are made, and inputs that do not fit when they run.
+// Layers reject invalid options in the constructor, and inputs that do not fit in forward.
 #include <cmath>
 
 #include "support/bad_input.h"

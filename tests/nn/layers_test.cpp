@@ -1,4 +1,4 @@
-// Layers and functional forms: each against the op it stands for, initial values, printing, bad options.
+// Layers and functional forms: each against its op, initial values, printing, bad options.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -36,7 +36,7 @@ std::string text(const T& x) {
   return ::testing::AssertionFailure() << "differ by " << difference;
 }
 
-/// All values lie in +-bound and nearly reach it.
+/// Checks that all values are within +-bound and nearly reach it.
 void expect_uniform(const Tensor& x, double bound) {
   EXPECT_LE(x.abs().max().item<float>(), static_cast<float>(bound));
   EXPECT_GT(x.abs().max().item<float>(), 0.8 * bound);
@@ -53,7 +53,7 @@ TEST(Linear, ComputesAndStartsAsPyTorch) {
   EXPECT_FALSE(plain->bias.defined());
   EXPECT_EQ(plain->parameters().size(), 1U);
   EXPECT_TRUE(same(plain(x), F::linear(x, plain->weight)));
-  // The same seed gives the same layer; reset() makes a new one.
+  // The same seed gives the same layer; reset() initialises it again.
   manual_seed(1);
   nn::Linear again(64, 32);
   EXPECT_TRUE(same(again->weight, fc->weight));
@@ -90,7 +90,7 @@ TEST(Conv2d, SamePaddingKeepsTheSize) {
       nn::Conv2d conv(nn::Conv2dOptions(2, 3, kernel).dilation(dilation).padding(kSame));
       const Tensor y = conv(x);
       ASSERT_EQ(y.sizes(), IntArrayRef({1, 3, 7, 6}));
-      // PyTorch pads total / 2 before and the rest behind: a zero-padded copy, convolved without padding.
+      // PyTorch pads total / 2 before and the rest after: equal to a zero-padded copy convolved without padding.
       const int64_t total = dilation * (kernel - 1), before = total / 2;
       Tensor padded = zeros({1, 2, 7 + total, 6 + total});
       padded.narrow(2, before, 7).narrow(3, before, 6).copy_(x);
@@ -219,7 +219,7 @@ TEST(Embedding, PicksRows) {
   EXPECT_THROWS(nn::Embedding(nn::EmbeddingOptions(5, 3).padding_idx(5)), IndexError, "padding_idx = 5");
   EXPECT_THROWS(nn::Embedding(nn::EmbeddingOptions(3, 2)._weight(rand({2, 2}))), ShapeError, "[2, 2]", "[3, 2]");
   EXPECT_THROWS(nn::Embedding(-1, 2), StateError, "-1");
-  if (!testing::on_cuda()) {  // there the kernel stops
+  if (!testing::on_cuda()) {  // on CUDA the kernel traps
     EXPECT_THROWS(table(tensor({7})), IndexError, "index 7");
   }
   EXPECT_THROWS(F::embedding(tensor({0}), given, F::EmbeddingFuncOptions().padding_idx(2)), IndexError, "padding_idx");
@@ -278,7 +278,7 @@ TEST(Losses, ComputeAsTheOps) {
   EXPECT_EQ(text(ce) + text(bce), "tandem::nn::CrossEntropyLoss()tandem::nn::BCELoss()");
   EXPECT_EQ(text(nn::NLLLoss()) + text(nn::MSELoss()) + text(logits),
             "tandem::nn::NLLLoss()tandem::nn::MSELoss()tandem::nn::BCEWithLogitsLoss()");
-  // A weight moves with its module.
+  // A weight tensor is converted with its module.
   ce->to(kDouble);
   EXPECT_TRUE(ce(x.to(kDouble), target).dtype() == kDouble);
   EXPECT_THROWS(nn::CrossEntropyLoss()(x, tensor({1})), ShapeError, "cross_entropy");
@@ -291,7 +291,7 @@ TEST(Losses, ComputeAsTheOps) {
 }
 
 TEST(Layers, TrainTogether) {
-  // One pass through a small CNN reaches every parameter.
+  // One pass through a small CNN gives every parameter a gradient.
   manual_seed(10);
   nn::Sequential net(nn::Conv2d(nn::Conv2dOptions(1, 4, 3).padding(1)), nn::BatchNorm2d(4), nn::ReLU(),
                      nn::MaxPool2d(2), nn::Dropout(0.1), nn::AdaptiveAvgPool2d(2), nn::Flatten(), nn::Linear(16, 3));

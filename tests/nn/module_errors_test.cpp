@@ -1,4 +1,4 @@
-// Modules, containers and dictionaries refuse names that are bad or taken, what is not there, and null modules.
+// Modules, containers and dictionaries reject bad or duplicate names, missing entries, and null modules.
 #include "support/bad_input.h"
 #include "tandem/nn/nn.h"
 #include "tandem/ops/ops.h"

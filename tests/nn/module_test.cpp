@@ -1,4 +1,4 @@
-// Modules: registration, names, listing, walking, moving, printing, holders, containers.
+// Modules: registration, names, listing, traversal, conversion, printing, holders, containers.
 #include "tandem/nn/module.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ std::string text(const T& x) {
   return s.str();
 }
 
-/// The idiom of DESIGN and of libtorch: holders as members.
+/// libtorch's usual idiom: holders as members.
 struct Net : nn::Module {
   Net() : fc1(4, 3), fc2(3, 2) {
     register_module("fc1", fc1);
@@ -45,7 +45,7 @@ struct Net : nn::Module {
   nn::Linear fc1, fc2;
 };
 
-/// libtorch's other idiom, and a holder of one's own.
+/// libtorch's other idiom, and a user-defined holder.
 struct BlockImpl : nn::Module {
   explicit BlockImpl(int64_t width = 3) {
     fc = register_module("fc", nn::Linear(width, width));
@@ -59,7 +59,7 @@ struct BlockImpl : nn::Module {
 };
 TANDEM_MODULE(Block);
 
-/// Submodules that are members by value.
+/// Submodules as members by value.
 struct Outer : nn::Module {
   Outer() {
     register_module("net", net);
@@ -99,7 +99,7 @@ TEST(Module, TakesSubmodulesByValue) {
   outer.eval();
   EXPECT_FALSE(outer.net.fc1->is_training());
   EXPECT_EQ(outer.named_children()["block"].get(), &outer.block);
-  // Such a module must stay where it is.
+  // A module with submodules by value cannot be copied or moved.
   EXPECT_THROWS(Outer(outer), StateError, "Outer", "'net'", "by value");
   EXPECT_THROWS(Outer(std::move(outer)), StateError, "by value");
   Net net;
@@ -130,7 +130,7 @@ TEST(Module, RefusesBadNamesAndModules) {
   EXPECT_THROWS(net.register_module("p", nn::ReLU()), StateError, "a parameter");
   EXPECT_THROWS(net.register_parameter("i", ones({1}, kLong)), DTypeError, "i64");
   EXPECT_THROWS(net.register_parameter("op", net.parameters()[0] * 2), AutogradError, "'op'", "detach");
-  EXPECT_EQ(net.parameters().size(), 5U);  // refused ones left nothing behind
+  EXPECT_EQ(net.parameters().size(), 5U);  // rejected entries left nothing behind
   net.register_parameter("i", ones({1}, kLong), false);
   net.register_parameter("absent", Tensor());
   EXPECT_EQ(net.parameters().size(), 6U);
@@ -161,7 +161,7 @@ TEST(Module, ListsSharedTensorsAndModulesOnce) {
   int visits = 0;
   net->apply([&](nn::Module&) { ++visits; });
   EXPECT_EQ(visits, 3);
-  // Tied weights: two names of one tensor stay one through to().
+  // Tied weights: a tensor with two names remains one tensor in to().
   Net tied;
   tied.register_parameter("again", tied.fc1->weight);
   tied.to(kDouble);
@@ -225,11 +225,11 @@ TEST(Module, MovesKeepingIdentity) {
   EXPECT_EQ(block->seen.dtype(), kLong);  // counters stay integers
   EXPECT_TRUE(block->scale.requires_grad() && !block->frozen.requires_grad());
   EXPECT_TRUE(block->scale.is_leaf());
-  // Training goes on in the new dtype.
+  // Training continues in the new dtype.
   block->zero_grad();
   block->forward(ones({2, 3}, kDouble)).sum().backward();
   EXPECT_EQ(block->fc->weight.grad().dtype(), kDouble);
-  // Nothing to do: memory and versions stay.
+  // No change: memory and versions are kept.
   const void* memory = block->scale.const_data_ptr<double>();
   block->to(kDouble);
   block->to(Device(kCPU), kDouble);
@@ -252,7 +252,7 @@ TEST(Module, TakesAMemoryFormat) {
   for (const Tensor& t : {weight, weight.grad(), image}) EXPECT_TRUE(t.is_contiguous(MemoryFormat::ChannelsLast));
   EXPECT_EQ(testing::difference(weight, values), "");
   EXPECT_TRUE(weight.is_same(net->at<nn::Conv2d>(0).weight) && weight.is_leaf() && weight.requires_grad());
-  EXPECT_TRUE(net->at<nn::Conv2d>(0).bias.is_contiguous());  // of rank 1
+  EXPECT_TRUE(net->at<nn::Conv2d>(0).bias.is_contiguous());  // rank 1
   EXPECT_LT((net(x) - y).abs().max().item<float>(), 1e-5);
   const void* memory = weight.raw_bytes();
   net->to(MemoryFormat::Preserve);
@@ -327,7 +327,7 @@ TEST(Sequential, RunsModulesAndFunctions) {
   EXPECT_THROWS(nn::Functional(nn::FunctionalImpl::Function()), StateError, "Functional", "empty");
 }
 
-/// Not exactly a Linear: it is run as it is.
+/// A subclass of Linear: must not be fused.
 struct DoubledImpl : nn::LinearImpl {
   using LinearImpl::LinearImpl;
   Tensor forward(const Tensor& x) { return 2 * LinearImpl::forward(x); }

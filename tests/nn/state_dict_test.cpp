@@ -1,4 +1,4 @@
-// Modules' state: PyTorch's keys, loading in place, and nothing changed when a state does not fit.
+// State of modules: PyTorch's keys, loading in place, and no change if a state does not fit.
 #include <gtest/gtest.h>
 
 #include "support/device.h"

@@ -1,4 +1,4 @@
-// Clipping and the vectors of parameters refuse tensors and numbers that they cannot use.
+// Clipping and the vectors of parameters reject invalid tensors and numbers.
 #include "tandem/nn/utils.h"
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace tandem::testing {
 namespace {
 
-/// A parameter with this gradient.
+/// Returns a parameter with this gradient.
 Tensor with_gradient(const Tensor& gradient) {
   const Tensor p = ones(gradient.sizes()).requires_grad_();
   p.mutable_grad() = gradient;

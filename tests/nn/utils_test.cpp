@@ -1,4 +1,4 @@
-// Clipping against closed formulas, and parameters as one vector.
+// Clipping against closed formulas, and all parameters as one vector.
 #include "tandem/nn/utils.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using nn::utils::clip_grad_value_;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// A parameter of `count` elements with gradients `value`.
+/// Returns a parameter of `count` elements whose gradients are `value`.
 Tensor parameter(int64_t count, double value, DType dtype = kFloat) {
   Tensor p = zeros({count}, dtype).requires_grad_();
   p.mutable_grad() = full({count}, value, dtype);
@@ -52,7 +52,7 @@ TEST(ClipGradNorm, LeavesSmallGradientsAlone) {
 }
 
 TEST(ClipGradNorm, SumsLowPrecisionInF32) {
-  // The norm, 80000, is no f16 number.
+  // The norm, 80000, is not representable in f16.
   const Tensor a = parameter(4, 40000, kHalf);
   EXPECT_FLOAT_EQ(clip_grad_norm_(a, 8).item<float>(), 80000);
   EXPECT_EQ(a.grad().dtype(), kHalf);
@@ -87,7 +87,7 @@ TEST(ParametersToVector, RoundTrip) {
   const Tensor v = nn::utils::parameters_to_vector({a, b});
   ASSERT_EQ(v.sizes(), IntArrayRef({10}));
   EXPECT_EQ(v[5].item<float>(), a[1][2].item<float>());
-  v.sum().backward();  // recorded
+  v.sum().backward();  // the concatenation is recorded
   EXPECT_EQ(a.grad().sum().item<float>(), 6);
   const void* memory = a.const_data_ptr<float>();
   nn::utils::vector_to_parameters(arange(10, kFloat), {a, b});

@@ -1,5 +1,5 @@
-// Every case inside an autocast region: the result has the dtype that the policy table says, and is bit for bit what
-// casting the arguments by hand gives with autocast off. Gradients arrive in the inputs' dtypes.
+// Every case inside an autocast region: the result has the dtype in the policy table and equals, bit for bit, the
+// result of casting the arguments explicitly with autocast off. Gradients have the inputs' dtypes.
 #include "ops/op_cases.h"
 #include "support/device.h"
 #include "tandem/amp/autocast.h"
@@ -13,7 +13,7 @@ using amp::Cast;
 
 bool is_eligible(const Tensor& x) { return x.is_floating_point() && x.dtype() != kDouble; }
 
-/// The arguments as the policy wants them, cast by recorded ops.
+/// Returns the arguments cast as the policy requires, by recorded ops.
 Out cast_by_hand(In inputs, Cast cast, DType region) {
   DType target = region;
   if (cast == Cast::f32 || cast == Cast::f32_dtype) target = kFloat;
@@ -32,7 +32,7 @@ Out cast_by_hand(In inputs, Cast cast, DType region) {
   return result;
 }
 
-/// Runs the case; the message of a DTypeError instead where the op refuses mixed dtypes.
+/// The outputs of a case, or the message of the DTypeError if the op rejects mixed dtypes.
 struct Outcome {
   Out outputs;
   std::string refusal;
@@ -47,7 +47,7 @@ Outcome attempt(const Case& c, In inputs) {
 
 class AutocastCaseTest : public ::testing::TestWithParam<const Case*> {
  protected:
-  /// The inputs: all f32, all in the region's dtype, or every second one.
+  /// Checks one set of inputs: all f32, all in the region's dtype, or alternating.
   void check(DType region, const char* which, In inputs) {
     SCOPED_TRACE(std::string("region ") + std::string(name(region)) + ", inputs " + which);
     const Case& c = *GetParam();
@@ -97,7 +97,8 @@ class AutocastCaseTest : public ::testing::TestWithParam<const Case*> {
       ASSERT_EQ(grads[i].defined(), by_hand[i].defined());
       if (!grads[i].defined()) continue;
       EXPECT_EQ(name(grads[i].dtype()), name(wanted[i].dtype()));
-      // Not bit for bit: a cast weight's gradient stays in f32, by hand it passes through the low dtype.
+      // Not bitwise equal: the gradient of a weight cast by autocast stays in f32; cast explicitly, it passes through
+      // the low dtype.
       const auto values = values_of(by_hand[i]);
       EXPECT_TRUE(near(grads[i], values, gradient_tolerance(c, region, values)));
     }

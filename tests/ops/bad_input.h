@@ -1,5 +1,5 @@
 #pragma once
-// The tables of bad input of the ops, by family, each in the file *_errors_test.cpp of its name.
+// Tables of bad input by op family, each defined in the *_errors_test.cpp of that name.
 #include "support/bad_input.h"
 
 namespace tandem::testing {

@@ -1,4 +1,4 @@
-// The case table itself: complete, and in step with the golden values.
+// Checks that the case table is complete and matches the golden values.
 #include <gtest/gtest.h>
 
 #include <algorithm>

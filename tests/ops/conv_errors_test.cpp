@@ -1,4 +1,4 @@
-// Convolution, with its derivatives, refuses images, kernels and settings that do not fit.
+// Convolution and its derivatives reject images, kernels and options that do not fit.
 #include "ops/bad_input.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/factories.h"

@@ -1,5 +1,5 @@
-// Every op of the policy table, every function of the headers of ops/ and every in-place method has a test of bad
-// input.
+// Checks that every op of the policy table, every function in the headers of ops/ and every in-place method has a test
+// of bad input.
 #include <map>
 
 #include "ops/bad_input.h"
@@ -8,7 +8,7 @@
 namespace tandem::testing {
 namespace {
 
-/// Functions without a row.
+/// Functions without a row, with the reason.
 const std::map<std::string, const char*> exceptions = {
     {"binary_cross_entropy_backward", "no function: runs in the backward pass of binary_cross_entropy only"},
     {"cross_entropy_backward", "no function: runs in the backward pass of cross_entropy only"},
@@ -17,7 +17,7 @@ const std::map<std::string, const char*> exceptions = {
     {"wait_until_read", "internal: what a copy does at its end"},
 };
 
-/// In-place methods that are tested beside the tensor.
+/// In-place methods that are tested with the tensor class.
 const std::set<std::string> not_ops = {"bernoulli_", "detach_",        "index_put_", "normal_",
                                        "random_",    "requires_grad_", "uniform_"};
 

@@ -1,5 +1,5 @@
-// Every case on the CUDA device, forward and backward, against the CPU: both within the tolerance of the exact value,
-// so within twice of each other.
+// Every case on the CUDA device, forward and backward, against the CPU. Both are within the tolerance of the exact
+// value, so they differ by at most twice the tolerance.
 #include "ops/op_cases.h"
 #include "support/device.h"
 #include "tandem/cuda/device.h"
@@ -8,7 +8,7 @@
 namespace tandem::testing {
 namespace {
 
-/// The same numbers on the device, with the same strides.
+/// Copies the inputs to the device with the same strides.
 Out on_device(In inputs) {
   NoGradGuard no_grad;
   Out result;
@@ -25,12 +25,12 @@ Tolerance twice(Tolerance t) { return {2 * t.rtol, 2 * t.atol}; }
 
 class CudaTest : public ::testing::TestWithParam<const Case*> {
  protected:
-  void SetUp() override { cuda::set_allow_tf32_conv(false); }  // on by default, as in PyTorch; f32 is compared here
+  void SetUp() override { cuda::set_allow_tf32_conv(false); }  // on by default, as in PyTorch; these tests compare f32
   void TearDown() override { cuda::set_allow_tf32_conv(true); }
   void check(DType dtype) {
     const Case& c = *GetParam();
     if (is_reduced_floating_point(dtype) && !c.no_low.empty()) GTEST_SKIP() << c.no_low;
-    TANDEM_TEST_ON_HOST();  // what the device computes is compared with the CPU's
+    TANDEM_TEST_ON_HOST();  // the CPU computes the reference
     const Out inputs = make_inputs(c, dtype), device_inputs = on_device(inputs);
     const Out outputs = c.run(inputs), device_outputs = c.run(device_inputs);
     ASSERT_EQ(outputs.size(), device_outputs.size());
@@ -60,7 +60,7 @@ TEST_P(CudaTest, F32) { check(kFloat); }
 TEST_P(CudaTest, F16) { check(kHalf); }
 TEST_P(CudaTest, BF16) { check(kBFloat16); }
 
-// Without a device there are no such tests, and the one below is reported as skipped.
+// Without a device there are no such tests, and the test below is reported as skipped.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CudaTest);
 INSTANTIATE_TEST_SUITE_P(Ops, CudaTest,
                          ::testing::ValuesIn(cases_where([](const Case&) { return cuda::is_available(); })),

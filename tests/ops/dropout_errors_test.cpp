@@ -1,4 +1,4 @@
-// dropout and its derivative refuse what is no probability, and masks that do not fit.
+// dropout and its derivative reject invalid probabilities and masks that do not fit.
 #include <cmath>
 
 #include "ops/bad_input.h"

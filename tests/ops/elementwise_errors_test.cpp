@@ -1,5 +1,5 @@
-// Element-wise ops refuse undefined tensors, sizes that do not broadcast, tensors on two devices, and dtypes and values
-// without a meaning.
+// Elementwise ops reject undefined tensors, sizes that do not broadcast, tensors on two devices, and unsupported dtypes
+// and values.
 #include "ops/bad_input.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/factories.h"
@@ -22,7 +22,7 @@ constexpr UnaryOp unary_ops[] = {
     OP(isinf), OP(logical_not), OP(isfinite), OP(sigmoid),    OP(softplus), OP(logsigmoid)};
 #undef OP
 
-/// Those that keep integers as they are, and refuse truth values.
+/// Ops that leave integers unchanged and reject bool.
 #define OP(NAME)                                   \
   {                                                \
 #NAME, [](const Tensor& x) { return NAME(x); } \
@@ -44,7 +44,7 @@ constexpr BinaryOp binary_ops[] = {OP(add),     OP(sub),     OP(mul),         OP
 constexpr BinaryOp derivatives[] = {OP(relu_backward), OP(sigmoid_backward), OP(tanh_backward), OP(gelu_backward)};
 #undef OP
 
-/// Tensor and number.
+/// Ops of a tensor and a number.
 #define OP(NAME)                                      \
   {                                                   \
 #NAME, [](const Tensor& x) { return NAME(x, 2); } \

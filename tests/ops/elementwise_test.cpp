@@ -1,4 +1,4 @@
-// Element-wise ops where a number, a bound or an operand of another dtype decides. Values against PyTorch are in
+// Elementwise ops with scalars, bounds, or operands of another dtype. Values are compared with PyTorch through
 // tests/cases.
 #include <cmath>
 
@@ -7,7 +7,7 @@
 namespace tandem::testing {
 namespace {
 
-// As in PyTorch, whose subgradient at a bound is 0.
+// As in PyTorch, the subgradient at a bound is 0.
 TEST(Clamp, TheGradientFlowsBetweenTheBounds) {
   const auto gradient = [](std::optional<Scalar> min, std::optional<Scalar> max) {
     const Tensor x = tensor({-kInf, -1.0, 0.0, 1.0, kInf}).requires_grad_();
@@ -38,7 +38,7 @@ TEST(Compare, TakesANumberThatTheDtypeCannotHold) {
   EXPECT_TRUE((single < 1e300).item<bool>());
   EXPECT_TRUE((wide < 1e300).item<bool>());
   EXPECT_EQ(where(low > 1e5, 1e5, low).item<float>(), 60000.0F);
-  // A number within the range is rounded to the dtype, as in PyTorch.
+  // A number in the dtype's range is rounded to the dtype, as in PyTorch.
   EXPECT_TRUE((full({1}, 0.1, kHalf) == 0.1).item<bool>());
 }
 

@@ -1,4 +1,4 @@
-// Every case against PyTorch: values, dtypes, sizes and gradients, in f32 and on the f64 kernels.
+// Every case against PyTorch: values, dtypes, sizes and gradients, with the f32 and the f64 kernels.
 #include "support/golden.h"
 #include "ops/op_cases.h"
 
@@ -43,7 +43,7 @@ TEST_P(GoldenTest, Gradients) {
     for (size_t i = 0; i < grads.size(); ++i) {
       SCOPED_TRACE("gradient " + std::to_string(i));
       const auto& expected = golden.gradients[i];
-      if (!grads[i].defined()) {  // no path: PyTorch gave zeros or nothing
+      if (!grads[i].defined()) {  // no gradient path: PyTorch returned zeros or None
         for (double v : expected) EXPECT_EQ(v, 0);
         continue;
       }

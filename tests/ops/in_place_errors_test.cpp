@@ -1,4 +1,4 @@
-// In-place ops refuse what their tensor cannot hold, and tensors that must not change.
+// In-place ops reject results that their tensor cannot hold, and tensors that must not change.
 #include "ops/bad_input.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/factories.h"
@@ -15,7 +15,7 @@ struct UnaryOp {
 #NAME, [](const Tensor& x) { x.NAME(); } \
   }
 constexpr UnaryOp other_ops[] = {OP(neg_), OP(abs_), OP(relu_)};
-/// Those whose results are fractions.
+/// Ops whose results are not integers.
 constexpr UnaryOp fractional_ops[] = {OP(reciprocal_), OP(sqrt_),    OP(rsqrt_), OP(exp_),
                                       OP(log_),        OP(sigmoid_), OP(tanh_)};
 #undef OP

@@ -1,4 +1,4 @@
-// Picking and adding by index refuse indices of other dtypes, ranks and sizes, and those that point outside.
+// Index ops reject indices of wrong dtype, rank or size, and out of range.
 #include "ops/bad_input.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/factories.h"

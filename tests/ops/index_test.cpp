@@ -1,5 +1,5 @@
-// Ops that pick and scatter: what is refused and with which words, dtypes, memory formats and second derivatives.
-// Values against PyTorch are in tests/cases.
+// Gather and scatter ops: error messages, dtypes, memory formats and second derivatives. Values are compared with
+// PyTorch through tests/cases.
 #include <gtest/gtest.h>
 
 #include "support/device.h"
@@ -70,7 +70,7 @@ TEST_F(Index, SavedIndicesAreGuarded) {
 }
 
 TEST_F(Index, LowSumsAreHeldInF32) {
-  // 1 + 512 * 2^-12: every single addition in f16 or bf16 would round the term away.
+  // 1 + 512 * 2^-12: each addition in f16 or bf16 alone would round the term away.
   for (DType t : {kHalf, kBFloat16}) {
     const Tensor ones_low = ones({1}, t), terms = full({512}, 0x1p-12, t), index = zeros({512}, kLong);
     EXPECT_EQ(index_add(ones_low, 0, index, terms).item<double>(), 1.125);

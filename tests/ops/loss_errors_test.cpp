@@ -1,4 +1,4 @@
-// Losses refuse targets and weights that do not fit their input.
+// Losses reject targets and weights that do not fit their input.
 #include <cmath>
 
 #include "ops/bad_input.h"

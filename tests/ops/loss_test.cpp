@@ -1,5 +1,5 @@
-// Losses: what is refused and with which words, dtypes, memory formats and second derivatives. Values against PyTorch
-// are in tests/cases.
+// Losses: error messages, dtypes, memory formats and second derivatives. Values are compared with PyTorch through
+// tests/cases.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -211,7 +211,7 @@ TEST_F(Loss, BinaryCrossEntropyDerivatives) {
   const auto probability = [] { return rand({2, 3}, kDouble).mul(0.8).add(0.1).requires_grad_(); };
   check_twice([=](In v) -> Out { return {binary_cross_entropy(v[0], v[1], weight, LossReduction::None)}; },
               {probability(), probability()});
-  // Far from 0 the formula neither overflows nor loses the tail.
+  // Far from 0 the formula neither overflows nor loses precision.
   const Tensor x = tensor({-1000.0, 1000.0}), t = tensor({1.0, 0.0});
   EXPECT_TRUE(near(binary_cross_entropy_with_logits(x, t, {}, {}, LossReduction::None), full({2}, 1000.0), kExact));
   EXPECT_TRUE(

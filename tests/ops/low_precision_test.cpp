@@ -4,7 +4,7 @@
 namespace tandem::testing {
 namespace {
 
-/// The same numbers in f64; integers, bools and fixed f64 inputs as they are.
+/// Converts the inputs to f64; integers, bools and fixed f64 inputs are returned unchanged.
 Out in_f64(In inputs) {
   NoGradGuard no_grad;
   Out result;
@@ -21,7 +21,7 @@ Out in_f64(In inputs) {
   return result;
 }
 
-/// Gradient weights that are exact in the low dtype, for outputs of either dtype.
+/// Runs backward with gradient weights that are exact in the low dtype, for outputs of either dtype.
 Out backward_of(In outputs, In low_outputs, const Out& inputs) {
   Out roots, weights;
   for (size_t i = 0; i < outputs.size(); ++i) {

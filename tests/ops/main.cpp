@@ -1,4 +1,4 @@
-// The test program of the ops. With --list-cases it prints the case table for tests/golden/generate.py.
+// The test program of the ops. --list-cases prints the case table for tests/golden/generate.py.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Matrix products refuse sizes, ranks, dtypes and devices that do not fit each other.
+// Matrix products reject mismatched sizes, ranks, dtypes and devices.
 #include "ops/bad_input.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/factories.h"

@@ -1,4 +1,4 @@
-// Products without terms. Values against PyTorch are in tests/cases.
+// Products with an inner size of 0. Values are compared with PyTorch through tests/cases.
 #include "support/op_test.h"
 
 namespace tandem::testing {

@@ -1,4 +1,4 @@
-// Layer and batch normalisation, with their derivatives, refuse parameters and statistics that do not fit.
+// Layer and batch normalisation and their derivatives reject parameters and statistics that do not fit.
 #include <array>
 #include <cmath>
 

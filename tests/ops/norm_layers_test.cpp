@@ -1,5 +1,5 @@
-// layer_norm and batch_norm: what is refused and with which words, dtypes, memory formats and second derivatives.
-// Values against PyTorch are in tests/cases.
+// layer_norm and batch_norm: error messages, dtypes, memory formats and second derivatives. Values are compared with
+// PyTorch through tests/cases.
 #include <gtest/gtest.h>
 
 #include "support/device.h"
@@ -35,7 +35,7 @@ TEST_F(NormLayers, LayerNormOfAConstantRowIsZero) {
     for (const double value : {12345.678, 0.1, -1e-3}) {
       for (const int64_t n : {1, 3, 7, 8, 64, 1000, 1024, 4097, 20000}) {
         const Tensor y = layer_norm(full({2, n}, value, dtype), {n});
-        // On CUDA the mean of f64 values is rounded once more.
+        // On CUDA the mean of f64 values has one more rounding.
         const double allowed = dtype == kDouble && on_cuda() ? 1e-9 : 0;
         EXPECT_LE(y.abs().max().item<double>(), allowed) << name(dtype) << ' ' << value << ' ' << n;
       }
@@ -82,7 +82,7 @@ TEST_F(NormLayers, BatchNormRefusesBadInput) {
   EXPECT_THROWS(batch_norm(x.to(kLong), w, w, m, v, true), DTypeError, "batch_norm: x", "i64");
   EXPECT_THROWS(batch_norm(x, ones({3}, kHalf), w, m, v, true), DTypeError, "batch_norm: weight", "f16");
   EXPECT_THROWS(batch_norm(randn({1, 3, 1, 1}), w, w, m, v, true), ShapeError, "one value per channel", "[1, 3, 1, 1]");
-  EXPECT_TRUE(near(m, zeros({3}), kExact));  // nothing was changed
+  EXPECT_TRUE(near(m, zeros({3}), kExact));  // unchanged
   EXPECT_NO_THROW(batch_norm(randn({1, 3, 1, 1}), w, w, m, v, false));
 }
 
@@ -106,7 +106,7 @@ TEST_F(NormLayers, BatchNormUpdatesTheCallersStatisticsUnderAnyPolicy) {
 TEST_F(NormLayers, BatchNormSavesTheStatisticsItUses) {
   const Tensor x = leaf({4, 3}), mean = zeros({3}), var = ones({3});
   const Tensor evaluated = batch_norm(x, {}, {}, mean, var, false);
-  const Tensor trained = batch_norm(x, {}, {}, mean, var, true);  // moves the statistics
+  const Tensor trained = batch_norm(x, {}, {}, mean, var, true);  // updates the statistics
   EXPECT_NO_THROW(trained.sum().backward());
   EXPECT_THROWS(evaluated.sum().backward(), AutogradError, "batch_norm: ", "changed in place");
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What the tests over the case table share.
+// Shared by the tests that run over the case table.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace tandem::testing {
 
-/// "add/bias" as GoogleTest's parameters are named.
+/// Returns the case's name in the form that GoogleTest requires: "add_bias" for "add/bias".
 inline std::string parameter_name(const ::testing::TestParamInfo<const Case*>& info) {
   std::string name = full_name(*info.param);
   for (char& c : name) {
@@ -24,7 +24,7 @@ inline std::string parameter_name(const ::testing::TestParamInfo<const Case*>& i
 
 inline void PrintTo(const Case* c, std::ostream* out) { *out << full_name(*c) << ": " << c->torch; }
 
-/// The cases for which `wanted` holds.
+/// Returns the cases that satisfy `wanted`.
 inline std::vector<const Case*> cases_where(const std::function<bool(const Case&)>& wanted) {
   std::vector<const Case*> result;
   for (const Case& c : all_cases()) {
@@ -40,7 +40,7 @@ inline bool has_gradient(const Case& c) {
   return false;
 }
 
-/// Those of the tensors that require grad.
+/// Returns the tensors that require grad.
 inline Out requiring_grad(In tensors) {
   Out result;
   for (const Tensor& x : tensors) {
@@ -49,8 +49,8 @@ inline Out requiring_grad(In tensors) {
   return result;
 }
 
-/// dL/d(input) for each of `inputs`, L = sum of outputs . make_output_gradient; undefined where none flows. Empty when
-/// no output requires grad.
+/// Returns dL/d(input) for each of `inputs`, L = sum of outputs . make_output_gradient; undefined if there is no
+/// gradient path. Empty if no output requires grad.
 inline Out gradients(In outputs, const Out& inputs) {
   Out roots, weights;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -62,18 +62,18 @@ inline Out gradients(In outputs, const Out& inputs) {
   return autograd::grad(roots, inputs, weights, std::nullopt, false, /*allow_unused=*/true);
 }
 
-/// The values of a gradient, where undefined stands for zeros.
+/// Returns the values of a gradient; an undefined gradient counts as zeros.
 inline std::vector<double> gradient_values(const Tensor& gradient, const Tensor& input) {
   return gradient.defined() ? values_of(gradient) : std::vector<double>(static_cast<size_t>(input.numel()), 0.0);
 }
 
-/// The tolerance for an output of a case against values computed in f64.
+/// Returns the tolerance for an output of a case against values computed in f64.
 inline Tolerance forward_tolerance(const Case& c, DType dtype, const std::vector<double>& expected) {
   if (c.sum == 0) return kExact;
   return tolerance(dtype, c.sum, c.roundings, scale_of(expected));
 }
 
-/// The tolerance for gradients; they pass the forward's intermediate results too.
+/// Returns the tolerance for gradients, which includes the roundings of the forward pass.
 inline Tolerance gradient_tolerance(const Case& c, DType dtype, const std::vector<double>& expected) {
   const int roundings = c.grad_roundings > 0 ? c.grad_roundings : c.roundings + 4;
   return tolerance(dtype, std::max<int64_t>(c.sum, 1), roundings, scale_of(expected));

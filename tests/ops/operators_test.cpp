@@ -1,5 +1,5 @@
-// Operators and in-place methods beyond the case table: numbers on the left, whole numbers that a double would round,
-// operands that overlap.
+// Operators and in-place methods beyond the case table: scalars on the left, integers that a double would round,
+// overlapping operands.
 #include <cstdint>
 #include <limits>
 
@@ -65,7 +65,7 @@ TEST_F(Operators, PowInPlace) {
   EXPECT_THROWS(tensor({2, 3}).pow_(-1), StateError, "pow_: ", "[2] i64", "exponent -1", ".to(kFloat)");
 }
 
-// ---- whole numbers above 2^53
+// ---- integers above 2^53
 
 constexpr int64_t kBig = (int64_t{1} << 53) + 1;  // a double rounds it to 2^53
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max(), kMin = std::numeric_limits<int64_t>::min();
@@ -112,7 +112,7 @@ TEST_F(Operators, WholeNumbersKeepTheirLastBitsInPlace) {
 }
 
 TEST_F(Operators, NarrowIntegersWrapAndCompareByValue) {
-  const int64_t far = (int64_t{1} << 60) + 5;  // 5 in 32 bits
+  const int64_t far = (int64_t{1} << 60) + 5;  // equals 5 modulo 2^32
   const Tensor x = tensor({5, 6}, kInt);
   EXPECT_EQ((x + far).dtype(), kInt);
   EXPECT_EQ(whole(x + far), (V{10, 11}));
@@ -132,7 +132,7 @@ TEST_F(Operators, AFractionalAlphaNeedsFloatingOperands) {
   EXPECT_TRUE(same_bits(add(x, ones({2}), 0.5), tensor({1.5, 2.5})));
 }
 
-// ---- operands that share memory with the tensor that is written
+// ---- operands that share memory with the output
 
 TEST_F(Operators, InPlaceOpsReadOverlappingOperandsFirst) {
   const int64_t n = 100000;  // more than one thread's share

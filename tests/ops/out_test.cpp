@@ -1,4 +1,4 @@
-// out= functions: the values of the plain op, written into memory that is there already.
+// out= functions: the values of the plain op, written into existing memory.
 #include "ops/bad_input.h"
 #include "support/device.h"
 #include "support/op_test.h"
@@ -94,7 +94,7 @@ TEST_F(OutTest, ARefusedCallLeavesOutAsItWas) {
   EXPECT_EQ(out._version(), version);
 }
 
-/// Calls f with a dense out, a strided one and one of another floating dtype; all get the values of `plain`.
+/// Calls f with a dense, a strided and a differently typed floating out; each must get the values of `plain`.
 template <class F>
 void expect_writes(const Tensor& plain, const F& f) {
   const Tensor dense = full_like(plain, 77);
@@ -226,7 +226,7 @@ TEST_F(OutTest, AutocastDoesNotTouchThem) {
   EXPECT_TRUE(same_bits(mm_out(out, x, y), product));
   EXPECT_TRUE(same_bits(matmul_out(out, x, y), product));
   EXPECT_TRUE(same_bits(addmm_out(out, zeros({8, 8}), x, y), product));
-  EXPECT_TRUE(same_bits(sum_out(zeros({8}, kHalf), low, {0}), sums));  // `sum` is f32 in a region
+  EXPECT_TRUE(same_bits(sum_out(zeros({8}, kHalf), low, {0}), sums));  // in a region `sum` computes in f32
   EXPECT_EQ(mm(x, y).dtype(), kBFloat16) << "the region goes on";
   EXPECT_THROWS(mm_out(low_out, low, y), DTypeError, "mm: ", ".to()", "f16", "f32");
 }

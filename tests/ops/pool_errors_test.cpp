@@ -1,4 +1,4 @@
-// Pooling, with its derivatives, refuses images and windows that do not fit.
+// Pooling and its derivatives reject images and windows that do not fit.
 #include "ops/bad_input.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/factories.h"

@@ -1,5 +1,5 @@
-// Pooling: what is refused and with which words, dtypes, memory formats and second derivatives. Values against PyTorch
-// are in tests/cases.
+// Pooling: error messages, dtypes, memory formats and second derivatives. Values are compared with PyTorch through
+// tests/cases.
 #include <gtest/gtest.h>
 
 #include "support/op_test.h"
@@ -40,7 +40,7 @@ TEST_F(Pool, PoolOutputSizes) {
   EXPECT_EQ(max_pool2d(x, {2}).sizes(), IntArrayRef({1, 1, 3, 3}));
   EXPECT_EQ(max_pool2d(x, {2}, {}, {0}, {1}, true).sizes(), IntArrayRef({1, 1, 4, 4}));
   EXPECT_EQ(max_pool2d(x, {2}, {2}, {1}, {1}, true).sizes(), IntArrayRef({1, 1, 4, 4}));
-  // One more window would start in the padding.
+  // One more window would start inside the padding.
   EXPECT_EQ(max_pool2d(x, {2}, {3}, {1}, {1}, true).sizes(), IntArrayRef({1, 1, 3, 3}));
   EXPECT_EQ(avg_pool2d(randn({1, 3, 3}), {2}, {2}, {1}, true).sizes(), IntArrayRef({1, 2, 2}));
   EXPECT_EQ(adaptive_avg_pool2d(x, {3, 9}).sizes(), IntArrayRef({1, 1, 3, 9}));
@@ -64,14 +64,14 @@ TEST_F(Pool, PoolsKeepChannelsLastAndLargeWindows) {
     EXPECT_TRUE(is_channels_last(gb)) << i;
     EXPECT_TRUE(near(ga, gb, tolerance(kFloat, 9)));
   }
-  const Tensor wide = randn({1, 1, 20, 20}).requires_grad_();  // 400 cells: indices that u8 cannot hold
+  const Tensor wide = randn({1, 1, 20, 20}).requires_grad_();  // 400 cells: indices do not fit in u8
   const Tensor y = max_pool2d(wide, {20});
   y.sum().backward();
   EXPECT_EQ(wide.grad().sum().item<float>(), 1.0F);
   EXPECT_EQ((wide.detach() * wide.grad()).sum().item<float>(), y.item<float>());
 }
 
-// Each channel is an f16 below 2^-17, down to the smallest, so that a move which flushes some shows.
+// Channel c holds c times the smallest number of the dtype, which shows any flush to zero.
 TEST_F(Pool, SmallF16NumbersSurvive) {
   for (DType dtype : {kHalf, kBFloat16}) {
     for (const auto& [channels, size] : {std::pair<int64_t, int64_t>{64, 7}, {8, 4}, {16, 5}, {33, 8}, {3, 6}}) {
@@ -88,7 +88,7 @@ TEST_F(Pool, SmallF16NumbersSurvive) {
   }
 }
 
-// Windows of 8193 x 8193 cells, whose numbers f32 cannot tell apart.
+// Windows of 8193 x 8193 cells: f32 cannot represent all of their indices.
 TEST_F(Pool, LargeWindowsGiveOneElementTheGradient) {
   for (const auto& [dtype, channels] : {std::pair<DType, int64_t>{kFloat, 1}, {kHalf, 1}, {kFloat, 8}, {kDouble, 1}}) {
     const Tensor x = randn({1, channels, 8, 8}).to(dtype).requires_grad_();
@@ -126,7 +126,7 @@ TEST_F(Pool, PoolDerivatives) {
   check_twice([](In v) -> Out { return {avg_pool2d(v[0], {3}, {2}, {1}, true, false)}; }, {f64({2, 5, 6})});
   check_twice([](In v) -> Out { return {avg_pool2d(v[0], {2}, {}, {0}, false, true, 3)}; }, {f64({1, 2, 4, 4})});
   check_twice([](In v) -> Out { return {adaptive_avg_pool2d(v[0], {2, 3})}; }, {f64({1, 2, 5, 4})});
-  // Derivatives of something that is not linear in x reach the second derivative of the pools.
+  // A loss that is not linear in the output reaches the second derivative of the pools.
   check_twice([](In v) -> Out { return {max_pool2d(v[0], {2}).square()}; }, {f64({1, 1, 4, 4})});
   check_twice([](In v) -> Out { return {avg_pool2d(v[0], {2}).square()}; }, {f64({1, 1, 4, 4})});
 }

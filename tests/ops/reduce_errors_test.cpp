@@ -1,5 +1,5 @@
-// Reductions refuse dimensions that are not there or twice there, dtypes without fractions, and tensors without
-// elements where nothing is the largest.
+// Reductions reject missing and repeated dimensions, integer dtypes where fractions are needed, and empty tensors where
+// an extremum is required.
 #include <cmath>
 
 #include "ops/bad_input.h"

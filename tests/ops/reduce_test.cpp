@@ -1,4 +1,4 @@
-// Reductions in f16 whose intermediate numbers leave its range. Values against PyTorch are in tests/cases.
+// f16 reductions whose intermediate values exceed its range. Values are compared with PyTorch through tests/cases.
 #include <cmath>
 
 #include "support/device.h"

@@ -1,4 +1,4 @@
-// Views, joins and conversions refuse sizes, dimensions and indices that are not there.
+// Views, joins and conversions reject invalid sizes, dimensions and indices.
 #include "ops/bad_input.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/factories.h"

@@ -1,4 +1,4 @@
-// Views: their identity, and the gradients of those that share memory with themselves. Values against PyTorch are in
+// Views: identity, and gradients of views whose elements overlap in memory. Values are compared with PyTorch through
 // tests/cases.
 #include "support/op_test.h"
 
@@ -45,8 +45,8 @@ TEST(Chunk, AnEmptyDimensionGivesAllParts) {
   EXPECT_EQ(chunk(zeros({2, 0}), 3, 0).size(), 2U);
 }
 
-/// The gradient of sum(view(x) weights) with respect to x, by its definition: the weights that read each element of the
-/// storage are added up; an element that x shows several times gives each an equal part.
+/// Returns the gradient of sum(view(x) weights) with respect to x by definition: for each storage element, the sum of
+/// the weights that read it, divided equally among the elements of x that refer to it.
 std::vector<double> strided_gradient(const Tensor& x, IntArrayRef sizes, IntArrayRef strides, int64_t offset,
                                      const std::vector<double>& weights) {
   const auto positions = [](IntArrayRef sizes, IntArrayRef strides, int64_t first) {

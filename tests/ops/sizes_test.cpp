@@ -1,4 +1,4 @@
-// Sizes, strides, windows and offsets at the edge of int64: they are refused by name, or computed right; nothing wraps.
+// Sizes, strides, windows and offsets near the limits of int64: rejected by name or computed correctly, never wrapped.
 #include <cstdint>
 #include <limits>
 
@@ -10,9 +10,9 @@ namespace {
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max(), kLeast = std::numeric_limits<int64_t>::min();
 constexpr int64_t kHalf32 = int64_t{1} << 32, kQuarter = int64_t{1} << 62;
 
-/// `count` times the same element, without memory.
+/// One element repeated `count` times by a stride of 0.
 Tensor repeated(int64_t count, DType dtype = kBool) { return ones({1}, dtype).expand({count}); }
-/// No elements, and strides as large as they come: [0, 2] with strides [2^62, 1].
+/// No elements, but huge strides: [0, 2] with strides [2^62, 1].
 Tensor huge_strides() { return as_strided(zeros({0}), {0, 2}, {kQuarter, 1}); }
 
 TEST(Sizes, MoreElementsThanInt64CountsAreRefused) {
@@ -55,7 +55,7 @@ TEST(Sizes, PoolingWindowsBeyondInt64AreRefused) {
 TEST(Sizes, AStridePastTheImageMakesOneWindow) {
   const Tensor x = arange(1, 37, kFloat).view({1, 1, 6, 6});
   for (int64_t stride : {int64_t{9}, kHalf32 + 1, kMost}) {
-    EXPECT_EQ(max_pool2d(x, {2}, {stride}).item<float>(), 8.0F) << stride;  // the corner 1, 2, 7, 8
+    EXPECT_EQ(max_pool2d(x, {2}, {stride}).item<float>(), 8.0F) << stride;  // the corner with elements 1, 2, 7, 8
     EXPECT_EQ(max_pool2d(x, {2}, {stride}, {1}).item<float>(), 1.0F) << stride;
     EXPECT_EQ(avg_pool2d(x, {2}, {stride}).item<float>(), 4.5F) << stride;
     for (DType dtype : {kFloat, kDouble}) {
@@ -70,7 +70,7 @@ TEST(Sizes, AStridePastTheImageMakesOneWindow) {
   }
 }
 
-// Work must follow the image, not the window: here the image meets 3 of 2^30 rows or columns.
+// The work must depend on the image, not the window: here the image covers 3 of 2^30 rows or columns.
 TEST(Sizes, WindowsThatAreMostlyPaddingAreQuick) {
   constexpr int64_t most = int64_t{1} << 30;
   for (DType dtype : {kFloat, kDouble}) {
@@ -80,7 +80,7 @@ TEST(Sizes, WindowsThatAreMostlyPaddingAreQuick) {
                    padding = d == 2 ? Dims{most / 2, 0} : Dims{0, most / 2};
         const Tensor x = arange(1, 19, dtype).view({1, 2, 3, 3}).contiguous(format).requires_grad_();
         const Tensor y = max_pool2d(x, kernel, {1}, padding);
-        ASSERT_EQ(y.size(d), 4);  // each window holds the whole image along d, whose last entries are the largest
+        ASSERT_EQ(y.size(d), 4);  // each window covers the whole image along d, whose last entries are the largest
         for (int64_t o = 0; o < 4; ++o) EXPECT_TRUE(same_bits(y.select(d, o), x.select(d, 2))) << name(dtype);
         y.sum().backward();
         EXPECT_TRUE(same_bits(x.grad().select(d, 2), full({1, 2, 3}, 4, dtype))) << name(dtype);
@@ -105,7 +105,7 @@ TEST(Sizes, OffsetsBeyondInt64AreRefused) {
   EXPECT_EQ(as_strided(x, {1}, {1}, -1).numel(), 1);
 }
 
-// Strides of a dimension of size 1 or 0 say nothing, so that their products may be anything, but must not overflow.
+// The stride of a dimension of size 1 or 0 is never used, so it may have any value, but must not cause overflow.
 TEST(Sizes, StridesThatNoElementFollowsMayBeLarge) {
   const Tensor pair = as_strided(zeros({2}), {1, 2}, {kMost, 1});
   EXPECT_EQ(pair.unsqueeze(0).sizes(), IntArrayRef({1, 1, 2}));

@@ -1,4 +1,4 @@
-// softmax and log_softmax, with their derivatives, refuse dimensions, dtypes and sizes that do not fit.
+// softmax and log_softmax and their derivatives reject dimensions, dtypes and sizes that do not fit.
 #include "ops/bad_input.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/factories.h"

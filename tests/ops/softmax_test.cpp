@@ -1,5 +1,5 @@
-// softmax and log_softmax: what is refused and with which words, dtypes, memory formats and second derivatives. Values
-// against PyTorch are in tests/cases.
+// softmax and log_softmax: error messages, dtypes, memory formats and second derivatives. Values are compared with
+// PyTorch through tests/cases.
 #include <gtest/gtest.h>
 
 #include "support/device.h"

@@ -1,4 +1,4 @@
-// Steps under a GradScaler's scale and flag, and the low-precision copies that a step writes along.
+// Steps with a GradScaler's scale and found_inf flag, and the low-precision copies that a step updates.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -37,7 +37,7 @@ bool equal(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.eq(b).all().item<bool>();
 }
 
-/// All tensors of an optimizer's state for `p`.
+/// Returns all tensors of the optimizer's state for `p`.
 std::vector<Tensor> state_of(const optim::Optimizer& optimizer, const Tensor& p) {
   const auto it = optimizer.state().find(&p.impl());
   if (it == optimizer.state().end()) return {};
@@ -71,7 +71,7 @@ TEST_P(AmpStep, SkipsOnFoundInf) {
   p.mutable_grad() = randn({10});
   auto optimizer = make({p});
   const StepScaling clean{full({}, 0.5), zeros({})}, overflow{full({}, 0.5), ones({})};
-  for (int round = 0; round < 2; ++round) {  // before the first step, and after one
+  for (int round = 0; round < 2; ++round) {  // before and after the first step
     const Tensor before = p.detach().clone();
     std::vector<Tensor> state = state_of(*optimizer, p);
     for (Tensor& t : state) t = t.clone();
@@ -85,7 +85,7 @@ TEST_P(AmpStep, SkipsOnFoundInf) {
     optimizer->step(clean);
     EXPECT_FALSE(equal(p.detach(), before));
   }
-  // A skipped first step is no first step: the same as if it had not been.
+  // A skipped first step does not count as a step.
   const Tensor q = randn({10}).requires_grad_(), r = q.detach().clone().requires_grad_();
   auto skipping = make({q}), straight = make({r});
   q.mutable_grad() = ones({10});
@@ -106,7 +106,7 @@ TEST_P(AmpStep, RefusesBadScalingTensors) {
   EXPECT_THROWS(optimizer->step(StepScaling{{}, ones({}, kHalf)}), StateError, "found_inf", "f16");
 }
 
-/// The product that makes autocast cast `weight`.
+/// A product for which autocast casts `weight`.
 Tensor forward(const Tensor& weight, DType dtype) {
   amp::AutocastGuard autocast(device_type(), dtype);
   return mm(ones({2, weight.size(0)}), weight);
@@ -119,19 +119,19 @@ TEST_P(AmpStep, WritesTheLowPrecisionCopyAlong) {
     for (int i = 0; i < 4; ++i) {
       optimizer->zero_grad();
       (forward(w, dtype).to(kFloat) + bias).square().sum().backward();
-      optimizer->step(StepScaling{full({}, 1.0), full({}, i == 2 ? 1.0 : 0.0)});  // this step is skipped
-      if (i == 0) continue;  // the first step asks for copies; from the next region on there are some
+      optimizer->step(StepScaling{full({}, 1.0), full({}, i == 2 ? 1.0 : 0.0)});  // step 2 is skipped
+      if (i == 0) continue;  // the first step requests copies; the next region creates them
       const Tensor copy = amp::detail::lasting_copy(w, dtype);
       ASSERT_TRUE(copy.defined()) << "step " << i;
       EXPECT_TRUE(equal(copy, w.detach().to(dtype)));
       EXPECT_FALSE(amp::detail::lasting_copy(bias, dtype).defined());
-      // The next region casts nothing.
+      // The next region does not cast.
       const amp::CastCacheStats before = amp::autocast_cache_stats();
       forward(w, dtype);
       EXPECT_EQ(amp::autocast_cache_stats().hits, before.hits + 1);
       EXPECT_EQ(amp::autocast_cache_stats().misses, before.misses);
     }
-    // A change from elsewhere ends it.
+    // Any other change discards the copy.
     NoGradGuard no_grad;
     w.mul_(2);
     EXPECT_FALSE(amp::detail::lasting_copy(w, dtype).defined());
@@ -151,7 +151,7 @@ TEST_P(AmpStep, SparesACopyThatAGraphStillNeeds) {
   auto optimizer = make({w});
   optimizer->step();
   x.mutable_grad() = Tensor();
-  y.backward();  // the gradient of what was computed, with the weight of that time
+  y.backward();  // uses the weight of the forward pass
   EXPECT_TRUE(equal(x.grad(), first));
   EXPECT_TRUE(equal(forward(w, kBFloat16), mm(ones({2, 4}, kBFloat16), w.detach().to(kBFloat16))));
 }
@@ -169,7 +169,7 @@ TEST_P(AmpStep, MakesNoLastingCopyOfAWeightWithAPointerOut) {
             mm(ones({2, 4}, kBFloat16), w.detach().to(kBFloat16))[0][0].item<float>());
 }
 
-/// What autocast computes with `weight`, beside what it should.
+/// Checks that autocast uses a current cast of `weight`.
 void expect_current_cast(const Tensor& weight) {
   const Tensor expected = mm(ones({2, weight.size(0)}, kBFloat16), weight.detach().to(kBFloat16));
   EXPECT_TRUE(equal(forward(weight, kBFloat16), expected));

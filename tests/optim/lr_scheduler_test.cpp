@@ -15,7 +15,7 @@ namespace {
 
 using namespace optim;  // NOLINT(google-build-using-namespace)
 
-/// Two groups, lr 0.1 and 0.02.
+/// Makes two groups, with lr 0.1 and 0.02.
 SGD make_optimizer() {
   std::vector<OptimizerParamGroup> groups;
   groups.emplace_back(std::vector<Tensor>{zeros({1}).requires_grad_()}, std::make_unique<SGDOptions>(0.1));
@@ -60,7 +60,7 @@ TEST(LRScheduler, RatesArePyTorchs) {
       const std::vector<double> rates = scheduler->get_last_lr();
       ASSERT_EQ(rates.size(), expected.size());
       for (size_t g = 0; g < rates.size(); ++g) {
-        // PyTorch multiplies its way from rate to rate: a rounding of each step adds up.
+        // PyTorch multiplies from rate to rate, so the rounding of each step accumulates.
         EXPECT_NEAR(rates[g], expected[g].get<double>(), 1e-15) << name << ", epoch " << epoch;
       }
       ++epoch;
@@ -75,7 +75,7 @@ TEST(LRScheduler, ResumesBitForBit) {
     const auto scheduler = make(sgd);
     for (int i = 0; i < 9; ++i) scheduler->step();
     const StateDict optimizer_state = sgd.state_dict(), state = scheduler->state_dict();
-    // The optimizer's state brings the initial rates: the schedule may be made before or after it is loaded.
+    // The optimizer's state includes the initial rates: the schedule may be created before or after it is loaded.
     for (const bool loaded_first : {true, false}) {
       SGD other = make_optimizer();
       if (loaded_first) other.load_state_dict(optimizer_state);

@@ -1,4 +1,4 @@
-// f16 and bf16 parameters with f32 masters: the trajectory of f32 parameters, bit for bit.
+// f16 and bf16 parameters with f32 masters follow the same trajectory as f32 parameters, bit for bit.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -41,7 +41,7 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
   return x.dtype() == y.dtype() && x.sizes() == y.sizes() && std::memcmp(x.raw_bytes(), y.raw_bytes(), x.nbytes()) == 0;
 }
 
-/// A leaf of this dtype with f32's `values`, rounded.
+/// Returns a leaf of this dtype with the f32 `values`, rounded.
 Tensor leaf(const Tensor& values, DType dtype) { return values.clone().to(dtype).requires_grad_(); }
 
 TEST_P(MasterWeightsTest, FollowF32BitForBit) {
@@ -69,7 +69,7 @@ TEST_P(MasterWeightsTest, FollowF32BitForBit) {
   }
 }
 
-/// Saved after three steps and loaded beside the rounded parameters, both kinds of masters go on bit for bit.
+/// Both kinds of masters, saved after three steps and loaded together with the rounded parameters, continue exactly.
 TEST_P(MasterWeightsTest, AreInTheStateDictionary) {
   for (MasterWeights kind : {MasterWeights::f32, MasterWeights::remainder}) {
     const Tensor start = randn({33, 7}), also_start = randn({5});
@@ -102,7 +102,7 @@ TEST_P(MasterWeightsTest, AreInTheStateDictionary) {
       ASSERT_TRUE(same_bytes(q.detach(), p.detach())) << i;
       ASSERT_TRUE(same_bytes(also_q.detach(), also.detach())) << i;
     }
-    // The model's weights may be loaded after its optimizer.
+    // The model's weights may be loaded after the optimizer's state.
     const Tensor late = leaf(randn({33, 7}), kBFloat16), also_late = leaf(also_start, kFloat);
     auto first = make({late, also_late});
     first->keep_master_weights(kind);
@@ -135,7 +135,7 @@ TEST_P(MasterWeightsTest, ABFloat16ParameterWithARemainderIsItsMaster) {
     split->step();
     ASSERT_TRUE(same_bytes(split->master(p), p32.detach())) << i;
   }
-  // The kinds carry over, exactly.
+  // Changing the kind keeps the masters exactly.
   split->keep_master_weights(MasterWeights::f32);
   EXPECT_TRUE(same_bytes(split->master(p), p32.detach()));
   split->keep_master_weights(MasterWeights::remainder);
@@ -146,7 +146,7 @@ TEST_P(MasterWeightsTest, SmallUpdatesAddUp) {
   const Tensor lost = leaf(full({4}, 1.0), kBFloat16), kept = leaf(full({4}, 1.0), kBFloat16);
   auto without = make({lost}), with = make({kept});
   with->keep_master_weights();
-  for (int i = 0; i < 100; ++i) {  // each far below bf16's step of 2^-8 at 1
+  for (int i = 0; i < 100; ++i) {  // each update is far below bf16's spacing of 2^-8 at 1
     lost.mutable_grad() = kept.mutable_grad() = full({4}, 0.01);
     without->step();
     with->step();
@@ -173,7 +173,7 @@ TEST_P(MasterWeightsTest, AnOverflowLeavesThem) {
   }
 }
 
-// Apex overwrites weights that are loaded after initialize() with its masters.
+// Apex would overwrite weights that are loaded after initialize() with its masters.
 TEST_P(MasterWeightsTest, TakeOverWhatTheProgramWrites) {
   const Tensor p = leaf(randn({6}), kBFloat16);
   auto optimizer = make({p});
@@ -189,7 +189,7 @@ TEST_P(MasterWeightsTest, TakeOverWhatTheProgramWrites) {
   for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(now[i].item<float>(), i == 2 ? 0.5F : master[i].item<float>()) << i;
 }
 
-// The remainder cannot tell which elements were written: what is left of all of them is the parameter.
+// The remainder does not show which elements were written, so it is dropped and the parameter becomes the master.
 TEST_P(MasterWeightsTest, ARemainderEndsWhenTheProgramWrites) {
   const Tensor p = leaf(randn({6}), kBFloat16), also = leaf(randn({6}), kFloat);
   auto optimizer = make({p, also});
@@ -211,7 +211,7 @@ TEST_P(MasterWeightsTest, ARemainderEndsWhenTheProgramWrites) {
   }
   EXPECT_TRUE(same_bytes(optimizer->master(p), full({6}, 100.0)));
   step();
-  if (GetParam() != 0) return;  // the others' steps depend on those before
+  if (GetParam() != 0) return;  // the other optimizers' steps depend on earlier ones
   const Tensor loaded = randn({6}).to(kBFloat16), fresh = leaf(loaded.to(kFloat), kFloat);
   auto reference = make({fresh});
   {
@@ -247,7 +247,7 @@ TEST(MasterWeights, CostWhatTheySay) {
   const Tensor p = leaf(randn({n}), kBFloat16);
   for (const auto& [kind, dtype] : {std::pair{MasterWeights::f32, kFloat}, {MasterWeights::remainder, kHalf}}) {
     const int64_t without = cpu::memory_allocated();
-    const Tensor as_large = empty({n}, dtype);  // 4 or 2 bytes an element, and what a sanitizer puts around them
+    const Tensor as_large = empty({n}, dtype);  // 4 or 2 bytes per element, and sanitizer padding
     const int64_t cost = cpu::memory_allocated() - without;
     optim::SGD sgd({p}, optim::SGDOptions(0.1));
     p.mutable_grad() = ones_like(p);

@@ -1,4 +1,4 @@
-// Optimizers refuse parameters, gradients, states and options that they cannot use, before they write anything.
+// Optimizers reject invalid parameters, gradients, states and options before they write anything.
 #include <cmath>
 #include <functional>
 
@@ -19,7 +19,7 @@ using optim::SGD;
 using optim::SGDOptions;
 using Tensors = std::vector<Tensor>;
 
-/// A user's optimizer that overrides nothing more than it must.
+/// A user-defined optimizer that overrides only what is required.
 struct Plain : optim::Optimizer {
   using optim::Optimizer::Optimizer;
   using optim::Optimizer::step;
@@ -87,7 +87,7 @@ TEST(OptimizerErrors, OptionsOfGroups) {
   const auto group = []<class Options>(const Options& options) {
     return OptimizerParamGroup(Tensors{leaf()}, options.clone());
   };
-  // Given with a group, added with one, or set later: then the next step refuses, before it writes anything.
+  // Options given with a group, added with one, or set later; in the last case the next step throws before it writes.
   const auto made = [=](const auto& make, const auto& options) {
     const auto optimizer = make(std::vector<OptimizerParamGroup>{OptimizerParamGroup(Tensors{leaf()}), group(options)});
   };

@@ -1,4 +1,4 @@
-// What all optimizers share: groups, options, closures, gradients, misuse.
+// Common to all optimizers: groups, options, closures, gradients, misuse.
 #include "tandem/optim/optimizer.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ Tensor leaf(double value, DType dtype = kFloat) { return full({3}, value, dtype)
 
 void set_grad(const Tensor& p, double value) { p.mutable_grad() = full(p.sizes(), value, p.dtype()); }
 
-/// A user's own optimizer: p -= lr g, and nothing else overridden.
+/// A user-defined optimizer: p -= lr g, with no other overrides.
 class PlainDescent : public optim::Optimizer {
  public:
   explicit PlainDescent(std::vector<Tensor> params)
@@ -51,7 +51,7 @@ TEST(Optimizer, StepsItsGroupsWithTheirOptions) {
   EXPECT_EQ(b[1].item<float>(), 0.75F);
   EXPECT_EQ(c[1].item<float>(), 1.0F);
   EXPECT_EQ(d[2].item<float>(), 0.875F);
-  // The groups given are copies: their options do not change with the optimizer's.
+  // The optimizer copies the groups: their options do not change with the optimizer's.
   EXPECT_FALSE(groups[0].has_options());
   EXPECT_THROWS(groups[0].options(), StateError, "options");
   sgd.param_groups()[1].options().set_lr(0);
@@ -142,7 +142,7 @@ TEST(Optimizer, RefusesBadParameters) {
   EXPECT_THROWS(optim::SGD({zeros({2}, kLong)}, 0.1), DTypeError, "i64");
   EXPECT_THROWS(PlainDescent(std::vector<Tensor>{p, Tensor()}), StateError, "parameter 1");
   EXPECT_EQ(sgd.size(), 1U);
-  // Nothing to step is a mistake; no gradients is not.
+  // Having no parameters is an error; having no gradients is not.
   const OptimizerParamGroup nothing(std::vector<Tensor>{});
   EXPECT_THROWS(optim::SGD({nothing}, 0.1).step(), StateError, "SGD", "without any parameters");
   EXPECT_THROWS(optim::Adam({nothing}).step(), StateError, "Adam", "without any parameters");
@@ -182,7 +182,7 @@ TEST(Optimizer, RefusesBadOptions) {
   EXPECT_THROWS(optim::Adam(params, AdamOptions().betas({1, 0.9})), StateError, "beta 0 = 1");
   EXPECT_THROWS(optim::Adam(params, AdamOptions().betas({0.9, -0.1})), StateError, "beta 1 = -0.1");
   EXPECT_THROWS(optim::AdamW(params, optim::AdamWOptions().betas({0.9, 1.5})), StateError, "AdamW", "beta 1 = 1.5");
-  // Also later: in a group, or changed between steps.
+  // Also later: in an added group, or changed between steps.
   optim::SGD sgd(params, 0.1);
   EXPECT_THROWS(sgd.add_param_group({{leaf(1)}, std::make_unique<SGDOptions>(-1)}), StateError, "lr = -1");
   EXPECT_THROWS(sgd.add_param_group({{leaf(1)}, std::make_unique<AdamOptions>()}), StateError, "SGDOptions");

@@ -13,7 +13,7 @@ namespace {
 constexpr int kSteps = 10;
 constexpr int64_t kCount = 37;
 
-/// One parameter of the reference.
+/// One parameter in the reference implementation.
 struct Reference {
   std::vector<double> p = std::vector<double>(kCount), buffer = p, m = p, v = p, v_max = p;
   int steps = 0;
@@ -60,7 +60,7 @@ void reference_step(Reference& r, const Options& o, int parameter, int step) {
   }
 }
 
-/// Three parameters in two groups; the last one has gradients only from the fourth step on, so its first step is later.
+/// Compares three parameters in two groups; the last one has gradients, and so steps, only from the fourth step on.
 template <class Optimizer, class Options>
 void compare(const Options& first, const Options& second, DType dtype, double tolerance) {
   std::vector<Tensor> params;
@@ -98,7 +98,7 @@ void compare(const Options& first, const Options& second, DType dtype, double to
 template <class Optimizer, class Options>
 void compare(const Options& first, const Options& second) {
   compare<Optimizer>(first, second, kDouble, 1e-13);
-  // 10 steps of a few f32 roundings each; Adam divides by small second moments at first.
+  // 10 steps with a few f32 roundings each; at first Adam divides by small second moments.
   compare<Optimizer>(first, second, kFloat, 2e-5);
 }
 
@@ -137,7 +137,7 @@ TEST(Adam, KeepsItsStateByParameter) {
   adamw.step();
   const auto& other = static_cast<const optim::AdamWParamState&>(*adamw.state().at(&p.impl()));
   EXPECT_FALSE(other.max_exp_avg_sq().defined());
-  // amsgrad switched on later starts its maximum then.
+  // If amsgrad is enabled later, its maximum starts then.
   static_cast<optim::AdamWOptions&>(adamw.param_groups()[0].options()).amsgrad(true);
   adamw.step();
   EXPECT_EQ(other.max_exp_avg_sq()[0].item<float>(), other.exp_avg_sq()[0].item<float>());

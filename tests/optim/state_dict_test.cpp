@@ -1,4 +1,4 @@
-// Optimizers' state: PyTorch's keys, the same bits after loading, and nothing changed when a state does not fit.
+// State of optimizers: PyTorch's keys, the same bits after loading, and no change if a state does not fit.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -20,7 +20,7 @@ std::vector<Tensor> make_params(DType dtype = kFloat) {
           full({2}, 1.0, dtype).requires_grad_()};
 }
 
-/// The last parameter has no gradient, and so no state.
+/// Trains; the last parameter has no gradient and therefore no state.
 void train(Optimizer& optimizer, const std::vector<Tensor>& params, int steps, uint64_t seed) {
   for (int step = 0; step < steps; ++step) {
     for (size_t k = 0; k < 2; ++k) {
@@ -43,7 +43,7 @@ std::unique_ptr<O> make(const std::vector<Tensor>& params, const Options& first,
   return std::make_unique<O>(groups, first);
 }
 
-/// Trains, loads the state into an optimizer of other options, and trains both on.
+/// Trains, loads the state into an optimizer with other options, and continues training both.
 template <class O, class Options>
 void round_trip(const Options& first, const Options& second, const Options& others, DType dtype = kFloat) {
   const std::vector<Tensor> a = make_params(dtype), b = make_params(dtype);

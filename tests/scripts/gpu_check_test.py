@@ -1,4 +1,4 @@
-"""scripts/gpu_check.sh over a package of stand-ins: which steps run, what they are given, and what a second call does."""
+"""scripts/gpu_check.sh with a package of stand-ins: the steps that run, their arguments, and a second call."""
 import json
 import os
 import pathlib
@@ -8,7 +8,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Notes its call in $CALLS; as a test, writes a result with one case.
+# Writes its call to $CALLS; as a test, also writes a result with one case.
 STAND_IN = """#!/bin/sh
 echo "$(basename "$0") $TANDEM_TEST_DEVICE$GTEST_SHARD_INDEX $*" >> "$CALLS"
 for a; do case $a in --gtest_output=json:*) echo '{"testsuites": [{"name": "S", "testsuite": [{"name": "EveryCaseRunsOnTheDevice", "status":

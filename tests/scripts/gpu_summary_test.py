@@ -1,4 +1,4 @@
-"""scripts/gpu_summary.py over folders that scripts/gpu_check.sh might have left."""
+"""scripts/gpu_summary.py with folders that scripts/gpu_check.sh might have left."""
 import contextlib
 import importlib.util
 import io

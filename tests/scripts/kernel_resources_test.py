@@ -1,4 +1,4 @@
-"""scripts/kernel_resources.py over reports as ptxas writes them."""
+"""scripts/kernel_resources.py with reports in the format of ptxas."""
 import contextlib
 import importlib.util
 import io

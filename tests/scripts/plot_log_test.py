@@ -1,4 +1,4 @@
-"""scripts/plot_log.py over logs as amp::TrainLog writes them."""
+"""scripts/plot_log.py with logs in the format of amp::TrainLog."""
 import contextlib
 import importlib.util
 import io

@@ -1,4 +1,4 @@
-"""scripts/preset.sh chooses a preset by what it finds in PATH."""
+"""scripts/preset.sh chooses a preset by the tools in PATH."""
 import os
 import pathlib
 import subprocess
@@ -22,7 +22,7 @@ class Preset(unittest.TestCase):
         path.chmod(0o755)
 
     def choose(self, **environment):
-        # No other tools than these and the system's own: the machine may have a toolkit.
+        # Only these tools and the system's: the machine may have a CUDA toolkit.
         clean = {"PATH": f"{self.tools}:/usr/bin:/bin", **environment}
         result = subprocess.run([str(ROOT / "scripts" / "preset.sh"), "--choose"], env=clean, capture_output=True, text=True,
                                 check=True)
@@ -43,7 +43,7 @@ class Preset(unittest.TestCase):
     def test_a_gpu(self):
         self.tool("nvidia-smi", f"echo '{LISTED}'")
         self.tool("nvcc", "exit 0")
-        self.tool("cmake", "exit 0")  # finds cuDNN
+        self.tool("cmake", "exit 0")  # as if cuDNN was found
         preset, why = self.choose()
         self.assertEqual(preset, "cuda")
         self.assertIn("NVIDIA H200", why)

@@ -1,4 +1,4 @@
-"""scripts/test_totals.py over results as ctest and GoogleTest write them."""
+"""scripts/test_totals.py with results in the formats of ctest and GoogleTest."""
 import json
 import pathlib
 import subprocess

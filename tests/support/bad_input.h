@@ -1,6 +1,6 @@
 #pragma once
-// Bad input as rows of a table: a call, the exception that refuses it, and what the message must say. A table can be
-// asked which functions it covers.
+// Tables of bad input. Each row is a call, the exception that it must throw and texts that the message must contain.
+// expect_covered() checks that a table covers all functions of a header.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,15 +20,16 @@
 
 namespace tandem::testing {
 
-/// One call that must be refused.
+/// One call that must throw.
 struct BadInput {
-  std::string function;                   ///< the message begins with it
-  std::string call;                       ///< as written, for a failure's message
-  std::function<std::string()> mismatch;  ///< runs it; empty when it was refused as it should be
+  std::string function;                   ///< the message begins with this name
+  std::string call;                       ///< source text of the call, for failure messages
+  std::function<std::string()> mismatch;  ///< runs the call; returns "" if it threw as expected
 };
 using BadInputs = std::vector<BadInput>;
 
-/// The row of a call that throws `E` with "function: " in front and every one of `texts` in its message.
+/// Returns the row of a call that must throw `E` with a message that begins with "function: " and contains each of
+/// `texts`.
 template <class E>
 BadInput bad_input(const std::string& function, const std::string& call, std::function<void()> run,
                    std::vector<std::string> texts) {
@@ -37,7 +38,7 @@ BadInput bad_input(const std::string& function, const std::string& call, std::fu
           }};
 }
 
-/// Runs the rows. A refused call leaves the thread's modes as they were.
+/// Runs the rows, and checks that a refused call leaves the thread's modes unchanged.
 inline void expect_refused(const BadInputs& rows) {
   for (const BadInput& row : rows) {
     EXPECT_EQ(row.mismatch(), "") << row.function << ": " << row.call;
@@ -46,7 +47,7 @@ inline void expect_refused(const BadInputs& rows) {
   }
 }
 
-/// A tensor that says it is on a CUDA device, on machines with and without one. Nothing may touch its memory.
+/// A tensor that claims to be on a CUDA device; works without a GPU. Its memory must not be accessed.
 inline Tensor on_another_device(IntArrayRef sizes, DType dtype = kFloat) {
   auto impl = std::make_shared<TensorImpl>();
   impl->storage = std::make_shared<Storage>(nullptr, 0, Device(kCUDA), std::function<void(void*)>());
@@ -57,7 +58,7 @@ inline Tensor on_another_device(IntArrayRef sizes, DType dtype = kFloat) {
   return Tensor(std::move(impl));
 }
 
-/// The lines of a header below include/tandem/, without leading spaces.
+/// Returns the lines of a header in include/tandem/, without leading spaces.
 inline std::vector<std::string> lines_of(const std::string& header) {
   const std::string path = std::string(TANDEM_TESTS_DIR) + "/../include/tandem/" + header;
   std::ifstream file(path);
@@ -67,7 +68,7 @@ inline std::vector<std::string> lines_of(const std::string& header) {
   EXPECT_FALSE(lines.empty()) << path;
   return lines;
 }
-/// The names of the functions over tensors that a header declares, each at the start of a line.
+/// Returns the names of the tensor functions that a header declares, each at the start of a line.
 inline std::set<std::string> declared_functions(const std::string& header) {
   std::set<std::string> names;
   for (std::string line : lines_of(header)) {
@@ -83,7 +84,7 @@ inline std::set<std::string> declared_functions(const std::string& header) {
   EXPECT_FALSE(names.empty()) << header;
   return names;
 }
-/// The headers of tandem that a header includes, below include/tandem/.
+/// Returns the tandem headers that a header includes, relative to include/tandem/.
 inline std::set<std::string> included_headers(const std::string& header) {
   const std::string begin = "#include \"tandem/";
   std::set<std::string> headers;
@@ -93,7 +94,7 @@ inline std::set<std::string> included_headers(const std::string& header) {
   return headers;
 }
 
-/// Every function has a row, unless `exceptions` (a map from names to reasons) names it; none has both.
+/// Expects each function to have a row or to be named in `exceptions` (a map from names to reasons), but not both.
 template <class Exceptions>
 void expect_covered(const std::set<std::string>& functions, const BadInputs& rows, const Exceptions& exceptions) {
   std::set<std::string> covered;
@@ -109,12 +110,12 @@ void expect_covered(const std::set<std::string>& functions, const BadInputs& row
 
 }  // namespace tandem::testing
 
-/// The row of a call, whose tensors are captured: BAD_INPUT("mm", mm(x, y), ShapeError, "[2, 3] f32", "[4] f32")
+/// The row of a call; captures its tensors: BAD_INPUT("mm", mm(x, y), ShapeError, "[2, 3] f32", "[4] f32")
 #define BAD_INPUT(function, expression, type, ...) \
   ::tandem::testing::bad_input<type>(function, #expression, [=] { static_cast<void>(expression); }, {__VA_ARGS__})
-/// The call has an undefined tensor.
+/// A call with an undefined tensor.
 #define UNDEFINED(function, expression) \
   BAD_INPUT(function, expression, ::tandem::StateError, "undefined tensor", "give it a value first")
-/// The call's tensors are on two devices.
+/// A call with tensors on two devices.
 #define ON_TWO_DEVICES(function, expression) \
   BAD_INPUT(function, expression, ::tandem::DeviceError, "is on cpu", "is on cuda", ".to(device)")

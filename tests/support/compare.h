@@ -1,5 +1,5 @@
 #pragma once
-// Comparing tensors in tests, with messages that name the first and the worst element.
+// Comparison of tensors in tests, with messages that name the first and the worst element.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@
 
 namespace tandem::testing {
 
-/// Row-major elements as doubles, whatever dtype and strides.
+/// Returns the elements in row-major order as doubles, for any dtype and strides.
 inline std::vector<double> values_of(const Tensor& x) {
   Tensor dense = empty(x.sizes(), TensorOptions(kDouble).device(kCPU));
   backend(x).copy(dense, x);
@@ -23,7 +23,7 @@ inline std::vector<double> values_of(const Tensor& x) {
   return {p, p + dense.numel()};
 }
 
-/// The largest magnitude among the finite values, at least 1: what `tolerance` calls scale.
+/// Returns the largest magnitude among the finite values, but at least 1: the `scale` argument of `tolerance`.
 inline double scale_of(const std::vector<double>& values) {
   double scale = 1;
   for (double v : values) {
@@ -32,7 +32,7 @@ inline double scale_of(const std::vector<double>& values) {
   return scale;
 }
 
-/// The largest finite number of a dtype.
+/// Returns the largest finite number of a dtype.
 inline double largest(DType dtype) {
   switch (dtype) {
     case DType::F16:
@@ -46,7 +46,8 @@ inline double largest(DType dtype) {
   }
 }
 
-/// `actual` against expected values in row-major order. NaN equals NaN; a value that the dtype cannot hold equals inf.
+/// Compares `actual` with expected values in row-major order. NaN equals NaN; a value outside the range of the dtype
+/// equals inf.
 inline ::testing::AssertionResult near(const Tensor& actual, const std::vector<double>& expected, Tolerance t) {
   if (!actual.defined()) return ::testing::AssertionFailure() << "the tensor is undefined";
   const std::vector<double> got = values_of(actual);
@@ -61,7 +62,7 @@ inline ::testing::AssertionResult near(const Tensor& actual, const std::vector<d
     const double allowed = t.atol + t.rtol * std::abs(expected[i]);
     bool good = got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i])) ||
                 std::abs(got[i] - expected[i]) <= allowed;
-    // At the edge of the range the neighbouring finite number and inf are both right.
+    // At the edge of the range, both the neighbouring finite number and inf are right.
     if (!good && std::abs(expected[i]) + allowed > limit && std::signbit(got[i]) == std::signbit(expected[i])) {
       good = std::isinf(got[i]);
     }
@@ -95,7 +96,7 @@ inline ::testing::AssertionResult near(const Tensor& actual, const Tensor& expec
   return near(actual, values_of(expected), t);
 }
 
-/// Same dtype, sizes and bits; any NaN equals any other.
+/// Checks for the same dtype, sizes and bits; all NaNs are equal.
 inline ::testing::AssertionResult same_bits(const Tensor& actual, const Tensor& expected) {
   if (actual.dtype() != expected.dtype()) {
     return ::testing::AssertionFailure() << "dtype is " << name(actual.dtype()) << ", expected "

@@ -10,7 +10,8 @@
 namespace tandem::testing {
 namespace {
 
-/// The low dtype of regions is the CPU's default on either device, so that a test's expectations hold on both.
+/// Sets each test's default device. The autocast dtype on CUDA is set to the CPU's default, so that a test's
+/// expectations hold on both.
 struct ChooseDevice : ::testing::EmptyTestEventListener {
   void OnTestProgramStart(const ::testing::UnitTest&) override {
     if (cuda::is_available()) return;
@@ -18,7 +19,7 @@ struct ChooseDevice : ::testing::EmptyTestEventListener {
     std::exit(77);
   }
   void OnTestStart(const ::testing::TestInfo& test) override {
-    // Bad input is refused before any kernel, and indices out of range are refused on the CPU only.
+    // Tests of errors stay on the CPU: checks precede any kernel, and only the CPU checks for indices out of range.
     const bool on_host = std::string_view(test.test_suite_name()).find("Errors") != std::string_view::npos;
     set_default_device(on_host ? Device(kCPU) : device_asked_for());
     if (on_cuda()) amp::set_autocast_dtype(kCUDA, kBFloat16);

@@ -1,5 +1,5 @@
 #pragma once
-// Values that PyTorch computed, stored in tests/golden by generate.py: a manifest and one file of f32 per family.
+// Values computed by PyTorch and stored in tests/golden by generate.py: a manifest and one f32 file per family.
 #include <string>
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace tandem::testing {
 
-/// One output as PyTorch gave it for f32 inputs; its values were computed in f64 and rounded to f32.
+/// One output of PyTorch for f32 inputs. The values were computed in f64 and rounded to f32.
 struct GoldenOutput {
   DType dtype = kFloat;
   std::vector<int64_t> sizes;
@@ -17,15 +17,15 @@ struct GoldenOutput {
 
 struct Golden {
   std::vector<GoldenOutput> outputs;
-  /// dL/d(input) for each input that wants a gradient, in order; L = sum of outputs . make_output_gradient. Empty when
-  /// no output requires grad.
+  /// dL/d(input) for each input with wants_grad(), in order; L = sum of outputs . make_output_gradient. Empty if no
+  /// output requires grad.
   std::vector<std::vector<double>> gradients;
 };
 
-/// The golden values of a case. Throws std::runtime_error when there are none, or when the case has changed since they
+/// Returns the golden values of a case. Throws std::runtime_error if there are none or the case has changed since they
 /// were made; the message says how to make them.
 Golden golden_of(const Case& c);
-/// Names of all cases in the manifest.
+/// Returns the names of all cases in the manifest.
 std::vector<std::string> golden_names();
 
 }  // namespace tandem::testing

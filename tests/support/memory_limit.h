@@ -1,5 +1,5 @@
 #pragma once
-// Tests of what happens when memory runs out.
+// For tests of behaviour when memory runs out.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 namespace tandem::testing {
 
-/// While it lives, the process can take about `bytes` more of memory.
+/// Limits the process to about `bytes` more memory during its lifetime.
 class MemoryLimit {
  public:
   /// False under sanitizers, which do not work with such a limit.

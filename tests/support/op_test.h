@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of one family of ops share: short names, leaves, and the check of first and second derivatives.
+// Shared by the tests of op families: short names, leaves, and the check of first and second derivatives.
 #include <gtest/gtest.h>
 
 #include <initializer_list>
@@ -25,13 +25,13 @@ inline Tensor leaf(IntArrayRef sizes, DType dtype = kFloat) { return randn(sizes
 inline Tensor classes(std::initializer_list<int64_t> list) { return tensor(std::vector<int64_t>(list)); }
 inline bool is_channels_last(const Tensor& x) { return x.is_contiguous(kChannelsLast) && !x.is_contiguous(); }
 
-/// Both derivatives against differences.
+/// Checks first and second derivatives against finite differences.
 inline void check_twice(const autograd::TensorFunction& f, const std::vector<Tensor>& inputs) {
   EXPECT_TRUE(autograd::gradcheck(f, inputs));
   EXPECT_TRUE(autograd::gradgradcheck(f, inputs));
 }
 
-/// Every test starts from the same random numbers.
+/// Every test starts with the same random seed.
 class OpTest : public ::testing::Test {
  protected:
   void SetUp() override { manual_seed(7); }

@@ -1,11 +1,11 @@
 #pragma once
-// Tests of what the system refuses, also where they run as root.
+// For tests of operations that the system refuses, which must also pass when they run as root.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 namespace tandem::testing {
 
-/// Makes root's process one of an ordinary user while it lives: root may do everything.
+/// Drops root privileges during its lifetime. Root passes all permission checks, so the refusals would not occur.
 class OrdinaryUser {
  public:
   static constexpr uid_t kId = 65534;
@@ -19,7 +19,7 @@ class OrdinaryUser {
   OrdinaryUser& operator=(const OrdinaryUser&) = delete;
 
  private:
-  /// Root's id stays the saved one, from which it can be taken again. Only root may change the group.
+  /// Keeps root as the saved id, so that it can be restored. Only root may change the group.
   static void change(uid_t id) {
     const bool done = id == 0 ? setresuid(id, id, 0) == 0 && setresgid(id, id, 0) == 0
                               : setresgid(id, id, 0) == 0 && setresuid(id, id, 0) == 0;

@@ -22,7 +22,7 @@ class SimdLevels : public ::testing::TestWithParam<cpu::SimdLevel> {
   cpu::SimdLevel before_ = cpu::simd_level();
 };
 
-/// Those that make a difference to the tests' device: on a CUDA device, one.
+/// The SIMD levels to test; only one on a CUDA device, where they make no difference.
 inline std::vector<cpu::SimdLevel> simd_levels() {
   std::vector<cpu::SimdLevel> levels(std::begin(cpu::kSimdLevels), std::end(cpu::kSimdLevels));
   if (device_asked_for().is_cuda()) levels.resize(1);

@@ -7,7 +7,7 @@
 
 namespace tandem::testing {
 
-/// Empty when both have the same dtype, sizes and bits.
+/// Returns "" if both have the same dtype, sizes and bits; otherwise the difference.
 inline std::string difference(const Tensor& a, const Tensor& b) {
   if (!a.defined() || !b.defined()) return a.defined() == b.defined() ? "" : "one is undefined";
   if (a.dtype() != b.dtype() || a.sizes() != b.sizes()) return "the form differs";
@@ -16,7 +16,7 @@ inline std::string difference(const Tensor& a, const Tensor& b) {
   return "the bits differ";
 }
 
-/// Empty when both have the same names and bits; else the first name that differs.
+/// Returns "" if both have the same names and bits; otherwise the first name that differs.
 inline std::string difference(const StateDict& a, const StateDict& b) {
   for (const auto& item : a) {
     if (!b.contains(item.key())) return item.key() + " is only in the first";
@@ -26,7 +26,7 @@ inline std::string difference(const StateDict& a, const StateDict& b) {
   return a.size() == b.size() ? "" : "the second has more entries";
 }
 
-/// A copy with memory of its own.
+/// Returns a deep copy.
 inline StateDict clone(const StateDict& state) {
   StateDict copy;
   for (const auto& item : state) copy.insert(item.key(), item.value().detach().clone());

@@ -13,7 +13,7 @@ namespace tandem::testing {
 
 using Bytes = std::vector<uint8_t>;
 
-/// A folder that goes with its contents.
+/// A folder that is deleted with its contents by the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

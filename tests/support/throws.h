@@ -1,5 +1,5 @@
 #pragma once
-// EXPECT_THROWS: an exception of a type whose message holds all the given texts.
+// EXPECT_THROWS: expects an exception of a type whose message contains all the given texts.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace tandem::testing {
 
-/// Empty when `run` throws Error with `begin` at the front of its message and every one of `texts` in it; else what
-/// happened.
+/// Returns "" if `run` throws Error with a message that begins with `begin` and contains each of `texts`; otherwise a
+/// description of what happened.
 template <class Error, class F>
 std::string mismatch(const F& run, const std::vector<std::string>& texts, const std::string& begin = "") {
   try {

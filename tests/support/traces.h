@@ -1,5 +1,5 @@
 #pragma once
-// JSON files of traces that the scripts in tests/golden made with PyTorch.
+// Reads the JSON traces that the scripts in tests/golden made with PyTorch.
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -7,7 +7,7 @@
 
 namespace tandem::testing {
 
-/// tests/golden/NAME.json. Throws with the command that makes it where it is missing.
+/// Returns tests/golden/NAME.json. If it is missing, throws an error that names the command to make it.
 inline nlohmann::json read_traces(const std::string& name) {
   std::ifstream file(std::string(TANDEM_TESTS_DIR) + "/golden/" + name + ".json");
   if (!file) throw std::runtime_error("tests/golden/" + name + ".json is missing: run tests/golden/" + name + ".py");

@@ -1,5 +1,5 @@
 #pragma once
-// Errors of f32 functions in units in the last place, against f64 values.
+// Errors of f32 functions against f64 values, in units in the last place.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tandem::testing {
 
-/// |got - want| in distances between neighbouring floats at `want`; 0 for equal infinities and for two NaNs.
+/// |got - want| in units of the distance between neighbouring floats at `want`; 0 for equal infinities and two NaNs.
 inline double ulp_error(float got, double want) {
   constexpr double wrong = 1e30;
   if (std::isnan(want)) return std::isnan(got) ? 0 : wrong;
@@ -19,13 +19,13 @@ inline double ulp_error(float got, double want) {
                ? 0
                : std::abs(got - want) / std::ldexp(1.0, std::max(std::ilogb(want) - 23, -149));
   if (std::isnan(got) || std::isinf(want)) return wrong;
-  // Next to the largest float, inf is one step away.
+  // Next to the largest float, inf counts as one step away.
   const double g = std::isinf(got) ? std::copysign(0x1p128, static_cast<double>(got)) : static_cast<double>(got);
   const int exponent = want == 0 ? -149 : std::clamp(std::ilogb(want) - 23, -149, 104);
   return std::abs(g - want) / std::ldexp(1.0, exponent);
 }
 
-/// Every `step`-th bit pattern of a float, and those where formulas change or fail.
+/// Returns every `step`-th float by bit pattern, and the floats at which formulas change or fail.
 inline std::vector<float> sample_floats(uint32_t step) {
   std::vector<float> values;
   const auto add = [&](uint32_t bits) {

@@ -1,4 +1,4 @@
-// The caching allocator: alignment, reuse, statistics, giving back, exhaustion, threads.
+// The caching allocator: alignment, reuse, statistics, returning memory, exhaustion, threads.
 #include "tandem/tensor/allocator.h"
 
 #include <gtest/gtest.h>
@@ -141,7 +141,7 @@ TEST(Allocator, EmptyCacheGivesBackWhatIsFreeAndKeepsWhatIsNot) {
   for (void* p : kept) {
     for (int i = 0; i < 1000; ++i) ASSERT_EQ(static_cast<unsigned char*>(p)[i], 0x5a);
   }
-  // The slabs that stayed still serve, each block once.
+  // The slabs that were kept are reused, each block once.
   std::set<void*> again(kept.begin(), kept.end());
   for (int i = 0; i < 3000; ++i) ASSERT_TRUE(again.insert(cpu::allocate(1000)).second);
   for (void* p : again) cpu::deallocate(p, 1000);
@@ -164,7 +164,7 @@ TEST(Allocator, LargeBlocksAreNeverAPowerOfTwoTimes256MiBApart) {
   cpu::empty_cache();
 }
 
-/// The allocations of a training step: activations live until backward, which frees them last first.
+/// Makes the allocations of a training step: activations live until backward, which frees them in reverse order.
 void train_step(size_t batch, size_t length) {
   constexpr size_t kHidden = 64, kLayers = 6, kHeads = 4;
   const size_t x = batch * length * kHidden * 4;
@@ -188,7 +188,7 @@ void train_step(size_t batch, size_t length) {
   give(gradient);
 }
 
-/// Peak of reserved bytes by that of allocated ones while `work` runs, starting from an empty cache.
+/// Returns the peak of reserved bytes divided by that of allocated bytes while `work` runs, from an empty cache.
 double reserved_over_live(const std::function<void()>& work) {
   cpu::empty_cache();
   cpu::reset_peak_memory_stats();
@@ -288,7 +288,7 @@ TEST(Allocator, ImpossibleRequestsNameTheNumbers) {
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(Allocator, ExhaustionFreesTheCacheAndTriesAgain) {
-  // Cached, but neither part is large enough for the request below.
+  // Cached, but neither block is large enough for the request below.
   const Block first = take(256 * kMiB), between = take(3 * kMiB), second = take(256 * kMiB), last = take(3 * kMiB);
   give(first);
   give(second);
@@ -322,7 +322,7 @@ TEST(AllocatorDeathTest, AddressSanitizerSeesUseAfterFreeAndOverrun) {
 }
 #endif
 
-// Blocks travel between threads through a shared box; each carries a stamp that nobody else may overwrite.
+// Threads exchange blocks through a shared box. Each block has a stamp that must not be overwritten.
 TEST(AllocatorThreads, ManyThreadsAllocateFreeAndPassBlocksOn) {
   struct Item {
     unsigned char* data;
@@ -423,7 +423,7 @@ TEST(AllocatorThreads, AForkedChildAllocatesWhileOtherThreadsDid) {
 }
 #endif
 
-// Freed after main has returned and static objects have gone.
+// Freed after main has returned and static objects have been destroyed.
 struct AtExit {
   void* block = cpu::allocate(100);
   ~AtExit() { cpu::deallocate(block, 100); }

@@ -1,4 +1,4 @@
-// Factories refuse impossible sizes, ranges and memory, gradients of integers, and devices that are not there.
+// Factories reject impossible sizes, ranges and memory, gradients of integers, and missing devices.
 #include <cmath>
 #include <map>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kHuge = int64_t{1} << 60;
 
-/// Everything that names the factory that was called.
+/// Calls whose message names the factory that was called.
 BadInputs named() {
   const Tensor none, x = ones({2, 3});
   static float memory[6] = {};
@@ -101,7 +101,7 @@ BadInputs named() {
   };
 }
 
-/// Factories without a row above.
+/// Factories without a row above, with the reason.
 const std::map<std::string, const char*> exceptions = {
     {"dense_strides", "takes sizes and strides that tensors have"},
     {"tensor_from", "what tensor(vector) calls, in its name"},

@@ -1,4 +1,4 @@
-// Factories: values, dtypes, strides, memory of others, refusals.
+// Factories: values, dtypes, strides, external memory, errors.
 #include "tandem/tensor/factories.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace tandem {
 namespace {
 
-// The elements in row-major order.
+// Returns the elements in row-major order.
 std::vector<double> values(const Tensor& x) {
   std::vector<double> out;
   for (int64_t i = 0; i < x.numel(); ++i) {
@@ -68,7 +68,7 @@ TEST(Factories, LikeTakesOverWhatTheOptionsLeaveOpen) {
   EXPECT_EQ(randn_like(x).dtype(), kHalf);
 }
 
-// Strides of torch.empty_like for the same sizes and strides (PyTorch 2.15).
+// The strides are those of torch.empty_like for the same sizes and strides (PyTorch 2.15).
 TEST(Factories, LikePreservesTheOrderOfDimensions) {
   const Tensor base = empty({1000});
   const auto like = [&](const Dims& sizes, const Dims& strides) {

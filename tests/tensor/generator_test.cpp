@@ -1,4 +1,4 @@
-// Drawing from a generator of one's own.
+// Drawing from an explicit generator.
 #include <functional>
 #include <numeric>
 #include <vector>

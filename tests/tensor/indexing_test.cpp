@@ -26,7 +26,7 @@ V values(const Tensor& x) {
   return {dense.const_data_ptr<int64_t>(), dense.const_data_ptr<int64_t>() + dense.numel()};
 }
 
-// Expected values follow from the formula of cube().
+// The expected values follow from the formula of cube().
 TEST(Indexing, IntegersSlicesEllipsisAndNone) {
   const Tensor x = cube();
   EXPECT_EQ(x.index({1, 2, 3}).item<int64_t>(), 23);

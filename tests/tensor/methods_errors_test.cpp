@@ -1,5 +1,5 @@
-// Tensor's methods that are ops refuse an undefined tensor under the op's name. What else the ops refuse is tested in
-// tests/ops/*_errors_test.cpp, in-place methods included.
+// Tensor methods that are ops reject an undefined tensor under the op's name. Other errors of ops, including in-place
+// methods, are tested in tests/ops/*_errors_test.cpp.
 #include <map>
 
 #include "support/bad_input.h"
@@ -40,7 +40,7 @@ constexpr Method methods[] = {
     METHOD(gather, 0, x), METHOD(index_select, 0, x), METHOD(scatter_add, 0, x, x), METHOD(index_add, 0, x, x)};
 #undef METHOD
 
-/// Methods without a row here.
+/// Methods without a row here, with the reason.
 const std::map<std::string, const char*> exceptions = {
     {"expand_as", "tested below"},
     {"view_as", "tested below"},

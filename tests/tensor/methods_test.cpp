@@ -1,4 +1,4 @@
-// Methods of Tensor: data(), conversions and copies by example and by memory format, hooks that return nothing.
+// Tensor methods: data(), conversions and copies like another tensor and by memory format, hooks that return nothing.
 #include "support/compare.h"
 #include "support/device.h"
 #include "support/throws.h"
@@ -23,7 +23,7 @@ TEST(Data, IsTheSameMemoryWithoutHistory) {
     EXPECT_TRUE(d.sizes() == x.sizes() && d.strides() == x.strides() && d.dtype() == x.dtype());
     EXPECT_TRUE(d.is_leaf() && !d.requires_grad());
   }
-  w.data().fill_(7);  // as in libtorch: a leaf that requires grad, without a NoGradGuard
+  w.data().fill_(7);  // as in libtorch: allowed for a leaf that requires grad, without NoGradGuard
   EXPECT_TRUE(same_bits(w.detach(), full({2, 3}, 7.0F)));
   EXPECT_TRUE(w.is_leaf() && w.requires_grad());
   EXPECT_THROWS(Tensor().data(), StateError, "undefined tensor", "give it a value first");
@@ -36,7 +36,7 @@ TEST(Data, CountsVersionsOfItsOwn) {
   const Tensor d = x.data();
   d.mul_(5);
   EXPECT_EQ(x._version(), version);
-  y.backward();  // not noticed, as in libtorch: the gradient is that of the new values
+  y.backward();  // not detected, as in libtorch: the gradient uses the new values
   EXPECT_TRUE(same_bits(w.grad(), full({3}, 5.0F)));
 
   const Tensor z = (w * x).sum();
@@ -125,7 +125,7 @@ TEST(Hooks, ThatReturnNothingLeaveTheGradient) {
   w.register_hook([&](const Tensor& g) { seen += g.sum().item<double>(); });
   const unsigned handle =
       w.register_hook([calls = &calls](Tensor g) mutable { *calls += static_cast<int>(g.numel()); });
-  w.register_hook([](Tensor g) { return g * 10; });  // with a result, as ever
+  w.register_hook([](Tensor g) { return g * 10; });  // a hook that returns a gradient
   (w * 3).sum().backward();
   EXPECT_EQ(seen, 6);
   EXPECT_EQ(calls, 2);

@@ -1,4 +1,4 @@
-// Printing against the text that libtorch writes for the same tensors.
+// Printing, compared with the text that libtorch prints for the same tensors.
 #include "tandem/tensor/print.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The generator's positions, and the random tensors drawn from it.
+// Positions of the generator, and the random tensors drawn from it.
 #include "tandem/tensor/random.h"
 
 #include <gtest/gtest.h>
@@ -107,7 +107,7 @@ TEST(Random, RandpermIsAPermutation) {
   EXPECT_EQ(randperm(0).numel(), 0);
   EXPECT_EQ(randperm(1, kInt).item<int>(), 0);
   EXPECT_THROWS(randperm(-1), StateError, "randperm: ", "-1");
-  int orders[6] = {};  // of 3: each about equally often
+  int orders[6] = {};  // counts of the 6 orders of 3 items: all similar
   for (int i = 0; i < 3000; ++i) {
     const Tensor q = randperm(3, kCPU);
     const int64_t* o = q.const_data_ptr<int64_t>();

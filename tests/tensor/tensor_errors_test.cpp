@@ -1,4 +1,4 @@
-// Tensor's own methods refuse undefined tensors, other dtypes, ranks and devices, and values without a meaning.
+// Tensor's own methods reject undefined tensors, wrong dtypes, ranks and devices, and invalid values.
 #include <cmath>
 #include <cstring>
 
@@ -76,7 +76,7 @@ constexpr Property properties[] = {PROPERTY(dim()),
 TEST(TensorErrors, AnUndefinedTensorHasNoProperties) {
   const Tensor none;
   for (const Property& p : properties) {
-    const std::string method(p.name, std::strcspn(p.name, "(<"));  // its own name is in front
+    const std::string method(p.name, std::strcspn(p.name, "(<"));  // the message begins with the method's name
     EXPECT_EQ(
         (mismatch<StateError>([&] { p.read(none); }, {"undefined tensor", "give it a value first"}, method + ": ")), "")
         << p.name;

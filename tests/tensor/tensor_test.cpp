@@ -46,7 +46,7 @@ TEST(Tensor, ContiguityIgnoresDimensionsOfSizeOneAndEmptyTensors) {
   EXPECT_FALSE(nhwc.is_contiguous());
   EXPECT_FALSE(x.is_contiguous(kChannelsLast));
   EXPECT_FALSE(empty({2, 3, 4, 5}).is_contiguous(kChannelsLast));
-  EXPECT_TRUE(empty({2, 1, 4, 5}).is_contiguous(kChannelsLast));  // both at once
+  EXPECT_TRUE(empty({2, 1, 4, 5}).is_contiguous(kChannelsLast));  // both formats at once
 }
 
 TEST(Tensor, ViewsShareMemoryAndVersion) {

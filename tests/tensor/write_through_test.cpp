@@ -1,4 +1,4 @@
-// Assigning to a temporary writes through it: x[0] = y, x.index({...}) = y. And index_put_ with a vector of indices.
+// Assignment to a temporary writes to the tensor (x[0] = y, x.index({...}) = y); index_put_ with a vector of indices.
 #include <vector>
 
 #include "support/compare.h"
@@ -37,7 +37,7 @@ TEST(WriteThrough, ChangesTheTensor) {
   EXPECT_TRUE(equals(x, {-1, 0, 9, -2, 0, 9}));
   x.t() = tensor({{1, 2}, {3, 4}, {5, 6}});
   EXPECT_TRUE(equals(x, {1, 3, 5, 2, 4, 6}));
-  x.index({0, Slice(1, None)}) = x.index({0, Slice(None, -1)});  // a shift: overlaps
+  x.index({0, Slice(1, None)}) = x.index({0, Slice(None, -1)});  // an overlapping shift
   EXPECT_TRUE(equals(x[0], {1, 1, 3}));
 }
 
@@ -66,7 +66,7 @@ TEST(WriteThrough, ATensorWithoutHistoryTakesOne) {
   const Tensor x = zeros({2, 2}), y = ones({2}).requires_grad_();
   x.index({Slice(), 1}) = y;
   EXPECT_TRUE(x.requires_grad() && !x.is_leaf());
-  x[0] = 4.0;  // over y's first element
+  x[0] = 4.0;  // overwrites y's first element
   (x * x).sum().backward();
   EXPECT_TRUE(equals(y.grad(), {0, 2}));
 }

@@ -1,6 +1,6 @@
 #include <tandem/tandem.h>
 
-// Reaches the library's ops, kernels and formatting through the installed package.
+// Uses the library's ops, kernels and formatting through the installed package.
 int main() {
   const tandem::Tensor x = tandem::ones({2, 3});
   return (x + x).sum().item<float>() == 12.0f ? 0 : 1;

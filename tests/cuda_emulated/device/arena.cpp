@@ -13,7 +13,7 @@
 namespace tandem::cuda::emulated {
 namespace {
 
-// Huge pages, so that opening and closing costs little.
+// Huge pages make opening and closing cheap.
 constexpr size_t kPage = size_t{2} << 20, kAddresses = 4 * kDeviceBytes;  // room for fragments
 
 struct Arena {
@@ -29,7 +29,7 @@ struct Arena {
 
 Arena& arena();
 
-/// Says what has happened: a crash without a word is hard to find.
+/// Prints a message and a stack trace, so that the cause of the crash is visible.
 void on_fault(int number, siginfo_t* info, void*) {
   signal(number, SIG_DFL);  // the access is repeated and ends the process
   if (!is_device_memory(info->si_addr)) return;
@@ -52,7 +52,7 @@ Arena* make_arena() {
 }
 
 Arena& arena() {
-  static Arena& all = *make_arena();  // never destroyed: static tensors may be freed after it would be
+  static Arena& all = *make_arena();  // never destroyed: static tensors may be freed later
   return all;
 }
 

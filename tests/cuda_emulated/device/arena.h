@@ -1,14 +1,14 @@
 #pragma once
-// The emulated device's memory: of the host, but closed to it. Only while the device works are its segments open, so
-// that host code which reads or writes a tensor of the device ends there, as it would on a machine with a GPU. Between
-// segments lie pages that stay closed. New memory is filled with NaNs, so that values which were never written show.
+// The emulated device's memory: host memory that is closed to host code. Its segments are open only while the device
+// works, so host code that accesses a tensor of the device crashes, as on a machine with a GPU. Between the segments
+// are pages that stay closed. New memory is filled with NaNs, so that uninitialized values are noticed.
 #include <cstddef>
 
 namespace tandem::cuda::emulated {
 
 inline constexpr size_t kDeviceBytes = size_t{1} << 30;
 
-/// A segment, or null where the device has no room for it.
+/// Returns a segment, or null if the device has no room for it.
 void* take_segment(size_t bytes);
 void give_back_segment(void* segment);
 size_t free_bytes();

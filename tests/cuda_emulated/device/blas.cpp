@@ -1,5 +1,6 @@
-// cuBLASLt on the emulated device: column-major products as its documentation defines them, in the CPU's kernels. It
-// refuses what faults on a GPU: operands less aligned than the heuristic was told, vectors below 16 bytes.
+// cuBLASLt on the emulated device: column-major products as its documentation defines them, computed by the CPU
+// kernels. It rejects calls that fault on a GPU: operands less aligned than the heuristic was told, and vectors aligned
+// to less than 16 bytes.
 #include <cublasLt.h>
 
 #include <cmath>
@@ -56,7 +57,7 @@ cublasStatus_t read(T& to, const void* value, size_t bytes) {
   return std::memcpy(&to, value, bytes), CUBLAS_STATUS_SUCCESS;
 }
 
-/// The transpose of op(x) as a row-major sight: [batch, columns of op(x), rows of op(x)].
+/// The transpose of op(x) as a row-major view: [batch, columns of op(x), rows of op(x)].
 Tensor turned(const void* data, const EmulatedLayout& x, bool transpose) {
   Dims sizes = {x.columns, x.rows}, strides = {x.ld, 1};
   if (transpose) {
@@ -80,7 +81,7 @@ struct Call {
 
 void run(const Call& c) {
   const bool transpose_a = c.what.transpose_a == CUBLAS_OP_T, transpose_b = c.what.transpose_b == CUBLAS_OP_T;
-  // D = op(A) op(B) by columns is D' = op(B)' op(A)' by rows.
+  // The column-major D = op(A) op(B) is the row-major D' = op(B)' op(A)'.
   const Tensor d = turned(c.d, c.d_layout, false), left = turned(c.b, c.b_layout, transpose_b),
                right = turned(c.a, c.a_layout, transpose_a);
   const Backend& cpu = backend(kCPU);
@@ -163,7 +164,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   }
 }
 
-/// Two algorithms for every product, which hold the alignments that they were asked for.
+/// Returns two algorithms for every product, which store the requested alignments.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                               cublasLtMatmulPreference_t preference, int wanted,

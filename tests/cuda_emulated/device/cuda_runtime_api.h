@@ -1,6 +1,6 @@
 #pragma once
-// Stands in for the CUDA runtime's header where a whole device is emulated: the names that kernels/cuda uses, over host
-// memory. device.cpp has the functions.
+// Replaces the CUDA runtime's header on the emulated device, as far as kernels/cuda uses it, with host memory. The
+// functions are in device.cpp.
 #include <cstddef>
 
 #include "cuda_emulated/emulator.h"

@@ -1,6 +1,5 @@
 #pragma once
-// Stands in for cuDNN's header where a whole device is emulated: the names that kernels/cuda uses. dnn.cpp has the
-// functions.
+// Replaces cuDNN's header on the emulated device, as far as kernels/cuda uses it. The functions are in dnn.cpp.
 #include <cstdint>
 
 #include "cuda_emulated/device/cuda_runtime_api.h"

@@ -1,4 +1,4 @@
-// A CUDA device as the default: what is made on it, what stays on the host, and whom it concerns.
+// A CUDA device as the default: which tensors are created on it, which stay on the host, and which threads it affects.
 #include <gtest/gtest.h>
 
 #include <thread>

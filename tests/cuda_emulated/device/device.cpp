@@ -36,7 +36,7 @@ thread_local cudaStreamCaptureMode mode_of_thread = cudaStreamCaptureModeGlobal;
 thread_local cudaError_t last_error = cudaSuccess;
 std::map<const char*, size_t> pinned;  ///< bytes by address
 
-/// Any thread may call; kernels call back when they trap.
+/// May be locked by any thread; recursive, because kernels call back when they trap.
 std::recursive_mutex& mutex() {
   static auto& one = *new std::recursive_mutex;
   return one;
@@ -47,10 +47,10 @@ struct Lock : std::lock_guard<std::recursive_mutex> {
 
 cudaError_t fail(cudaError_t code) { return last_error = code; }
 
-/// What a trap of a kernel leaves is an error of every later call.
+/// After a trap, every call returns an error.
 cudaError_t unless_trapped(bool good) { return good ? cudaSuccess : fail(cudaErrorLaunchFailure); }
 
-/// A call that no capture allows, or only a relaxed thread.
+/// A call that captures forbid, except (if `relaxed_allows`) for threads in relaxed mode.
 cudaError_t outside_captures(bool relaxed_allows = false) {
   if (!recording || (relaxed_allows && mode_of_thread == cudaStreamCaptureModeRelaxed)) return cudaSuccess;
   spoilt = true;
@@ -76,7 +76,7 @@ bool is_pinned_here(const void* address) {
 
 bool is_pageable(const void* address) { return !is_device_memory(address) && !is_pinned_here(address); }
 
-/// The host waits: what it waits for runs now.
+/// The host waits: runs the work that it waits for.
 template <class Run>
 cudaError_t wait(const Run& run, bool relaxed_allows = false) {
   const Lock lock;
@@ -85,7 +85,7 @@ cudaError_t wait(const Run& run, bool relaxed_allows = false) {
   return code == cudaSuccess ? unless_trapped(run()) : code;
 }
 
-/// The host asks: the device has got so far, unless it is held behind.
+/// The host queries: runs the work first, unless the device is held behind.
 template <class Run>
 cudaError_t ask(const Run& run, bool relaxed_allows) {
   const Lock lock;
@@ -139,7 +139,7 @@ cudaError_t cudaGetDeviceCount(int* n) { return *n = 1, cudaSuccess; }
 cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
 cudaError_t cudaSetDevice(int) { return cudaSuccess; }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int) {
-  *p = {"emulated", 9, 0, 1, 1280, kDeviceBytes};  // so small that grid-stride loops go round
+  *p = {"emulated", 9, 0, 1, 1280, kDeviceBytes};  // so few threads that grid-stride loops iterate
   return cudaSuccess;
 }
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
@@ -160,7 +160,7 @@ cudaError_t cudaFree(void* data) {
   const Lock lock;
   const cudaError_t code = outside_captures(true);
   if (code != cudaSuccess) return code;
-  const bool good = run_everything();  // as the device does
+  const bool good = run_everything();  // cudaFree waits for the device
   give_back_segment(data);
   return unless_trapped(good);
 }
@@ -176,7 +176,7 @@ cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) {
   return cudaSuccess;
 }
 
-/// Pageable memory is read before the call returns, and has been written by then.
+/// For pageable memory, the source is read, and the destination is written, before the call returns.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
   const Lock lock;
   ++counts().copies;
@@ -224,7 +224,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) 
   return *milliseconds = 1, cudaSuccess;
 }
 cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t) {
-  return cudaErrorLaunchFailure;  // kernels go to submit()
+  return cudaErrorLaunchFailure;  // unused: kernels go to submit()
 }
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {

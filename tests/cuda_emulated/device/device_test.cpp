@@ -1,4 +1,4 @@
-// The emulated device itself: it shows what a program gets wrong that would be wrong, now and then, on a GPU.
+// Tests of the emulated device: it reveals program errors that on a GPU would cause wrong results only sometimes.
 #include "cuda_emulated/device/device.h"
 
 #include <gtest/gtest.h>
@@ -61,8 +61,8 @@ TEST(EmulatedDevice, PageLockedMemoryIsReadLate) {
   EXPECT_EQ(late.sum().item<float>(), 28) << "the program wrote it before the copy was done";
 }
 
-/// x is made on one stream, read on another and dropped; then its memory is written again on the first, unless the
-/// allocator was told of the second. Returns what was read.
+/// Creates x on one stream, reads it on another and frees it; then writes its memory again on the first stream. `told`:
+/// whether the allocator was told of the second stream. Returns the value that was read.
 float read_after_free(const Stream& made_on, const Stream& read_on, bool told) {
   const StreamGuard on(made_on);
   Tensor x = ones({1 << 20}, kCUDA);

@@ -1,6 +1,6 @@
-// cuDNN's graph API on the emulated device: a convolution or one of its gradients, with a bias and a ReLU behind it, in
-// the CPU's kernels. As far as is known of cuDNN 9, it has no engine that writes f32 weight gradients from 16-bit
-// operands; and of its two engines only the first fuses a ReLU that keeps NaN, in tensor cores.
+// cuDNN's graph API on the emulated device: a convolution or one of its gradients, optionally followed by a bias and a
+// ReLU, computed by the CPU kernels. As we know cuDNN 9, it has no engine that writes f32 weight gradients from 16-bit
+// operands. Of the two engines here, only the first fuses a ReLU that keeps NaN, in tensor cores.
 #include <cudnn_graph.h>
 
 #include <cstdio>
@@ -19,7 +19,7 @@ struct EmulatedDnn {
   cudaStream_t stream = nullptr;
 };
 
-/// Attributes as they were set; and of the descriptors behind a graph, which graph and which engine.
+/// Attributes as they were set. Descriptors derived from a graph also have the graph and the engine.
 struct EmulatedDescriptor {
   cudnnBackendDescriptorType_t type;
   std::map<cudnnBackendAttributeName_t, std::vector<char>> attributes;
@@ -80,7 +80,7 @@ DType type_of(Descriptor tensor) {
 
 enum class Direction { forward, backward_input, backward_weight };
 
-/// A convolution or a gradient of it, by the names that its operation has for its parts.
+/// A convolution or one of its gradients, with the parts named as in its operation.
 struct Operation {
   Direction direction;
   Descriptor convolution, x, w, y;
@@ -113,7 +113,7 @@ Dims dims_of(Descriptor tensor, cudnnBackendAttributeName_t name) {
   return Dims(IntArrayRef(tensor->list<int64_t>(name)));
 }
 
-/// The addresses of a variant pack by the numbers of their tensors.
+/// The addresses of a variant pack, found by the numbers of their tensors.
 class Pack {
  public:
   explicit Pack(Descriptor pack)
@@ -138,7 +138,7 @@ class Pack {
   std::vector<void*> pointers_;
 };
 
-/// What a run computes: descriptors may be gone by then.
+/// The computation of a run, independent of descriptors, which may be destroyed by then.
 struct Run {
   Direction direction;
   Tensor x, w, y, bias;

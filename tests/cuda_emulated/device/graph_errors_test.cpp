@@ -1,4 +1,4 @@
-// What a capture or a replay refuses, with a cure, and that both the graph and the process are usable afterwards.
+// Errors of captures and replays: the message says how to fix them, and both graph and process remain usable.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -20,7 +20,7 @@ namespace {
 
 using tandem::testing::mismatch;
 
-/// The graph works: a body that adds 1 does so at each replay.
+/// Checks that the graph is usable: a captured body that adds 1 does so at each replay.
 void expect_usable(CUDAGraph& graph) {
   EXPECT_FALSE(is_current_stream_capturing());
   const Tensor x = zeros({3}, kCUDA);
@@ -213,7 +213,7 @@ TEST(GraphErrors, TooManySkips) {
   emulated::counts() = {};
   step.x.fill_(std::numeric_limits<float>::infinity());
   emulated::stay_behind(true);
-  for (int i = 0; i < 5; ++i) graph.replay();  // nothing has arrived
+  for (int i = 0; i < 5; ++i) graph.replay();  // the count has not arrived on the host
   EXPECT_EQ(emulated::counts().waits, 0);
   emulated::stay_behind(false);
   EXPECT_NO_THROW(graph.replay()) << "what has arrived is the count after the first replay";

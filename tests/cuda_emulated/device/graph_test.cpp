@@ -1,4 +1,4 @@
-// Training steps that a CUDA graph repeats, against the same steps run one by one: every bit of losses, parameters,
+// Training steps repeated by a CUDA graph equal the same steps run one by one: every bit of losses, parameters,
 // gradients and running statistics, on the emulated device.
 #include "tandem/cuda/graph.h"
 
@@ -39,7 +39,7 @@ struct Mlp : Net {
   nn::Linear fc1, fc2;
 };
 
-/// The same, which computes its hidden layer again in backward.
+/// The same, but recomputes its hidden layer in backward.
 struct CheckpointedMlp : Mlp {
   Tensor forward(const Tensor& x) override {
     const auto hidden = [this](const Tensor& in) { return dropout(relu(fc1(in)), 0.25, is_training()); };
@@ -79,13 +79,13 @@ std::unique_ptr<optim::Optimizer> make_optimizer(Rule rule, const std::vector<Te
   }
 }
 
-/// What a program does around its steps; both runs do the same.
+/// A training program around the steps, the same for both runs.
 struct Program {
   Program(std::shared_ptr<Net> net, Rule rule)
       : model(std::move(net)), scaler(amp::GradScalerOptions().init_scale(1024).growth_interval(3)) {
     manual_seed(5);
     {
-      const NoGradGuard no_grad;  // weights of this seed, whatever was drawn before
+      const NoGradGuard no_grad;  // weights from this seed, independent of earlier draws
       for (const Tensor& p : model->parameters()) p.uniform_(-0.5, 0.5);
     }
     model->to(kCUDA);
@@ -118,7 +118,7 @@ struct Program {
 
   void keep(const Tensor& t) { trace.push_back(t.detach().to(kCPU).clone()); }
 
-  /// Step i; `run` is step() or a replay of it.
+  /// Runs step i; `run` is step() or a replay of it.
   void iterate(int i, const std::function<void()>& run) {
     load(i);
     for (auto& group : optimizer->param_groups()) group.options().set_lr(0.02 / (1 + i));
@@ -126,21 +126,21 @@ struct Program {
     if (i == 7) scaler.set_growth_factor(4);
     run();
     keep(loss);
-    if (i == 4) {  // looked at after some steps only: others leave their gradients as they are
+    if (i == 4) {  // read only after some steps: others leave their gradients pending
       for (const Tensor& p : model->parameters()) keep(p.grad());
       keep(model->parameters()[0].grad());
     }
     if (i == 5) scaler.update(256.0);
-    if (i == 6) {  // a forward pass on its own, by the copies that the step left
+    if (i == 6) {  // a separate forward pass, which uses the casts that the step left
       const NoGradGuard no_grad;
       const amp::AutocastGuard autocast(kCUDA);
       keep(model->forward(x));
     }
-    if (i == 7) {  // weights written by hand, which the copies must follow
+    if (i == 7) {  // weights changed by the program, which the casts must follow
       const NoGradGuard no_grad;
       for (const Tensor& p : model->parameters()) p.mul_(0.5);
     }
-    if (i == 8) {  // a step on its own between replays, on other gradients and with a loss of its own
+    if (i == 8) {  // a separate step between replays, with its own gradients and loss
       const Tensor shown = loss;
       step();
       keep(loss);
@@ -206,7 +206,7 @@ TEST(Graph, ReplaysWithACheckpointEqualStepsWithoutIt) {
   expect_replays_equal_steps<Wrapped, Mlp>(Rule::sgd);
 }
 
-/// bf16 parameters under masters of both kinds; the program writes one between replays.
+/// bf16 parameters with masters of both kinds; the program writes a parameter between replays.
 TEST(Graph, ReplaysOnMasterWeightsEqualSteps) {
   for (const auto kind : {optim::MasterWeights::f32, optim::MasterWeights::remainder}) {
     const auto train = [kind](bool graphed) {
@@ -229,7 +229,7 @@ TEST(Graph, ReplaysOnMasterWeightsEqualSteps) {
         if (graphed && i >= 3 && i != 6) {
           graph.replay();
         } else {
-          step();  // the seventh on its own, between replays
+          step();  // runs the seventh step separately, between replays
         }
         if (i % 2 == 0) masters.push_back(adam.master(p).to(kCPU).clone());
         const NoGradGuard no_grad;
@@ -280,8 +280,8 @@ TEST(Graph, AReplayRaisesTheVersionsOfWhatItWrites) {
   EXPECT_NO_THROW((weight * weight).sum().backward());
 }
 
-/// Random numbers of seed 3, whose position in the sequence the graph reads from its slots, and memory that has the
-/// size of the slots, freed before they are taken.
+/// Random numbers with seed 3. The graph reads their position in the sequence from its slots. Before the slots are
+/// allocated, memory of the same size is freed.
 struct Drawing {
   void run() {
     { const Tensor freed = full({static_cast<int64_t>(Capture::kSlots)}, 7, TensorOptions(kLong).device(kCUDA)); }
@@ -319,7 +319,7 @@ TEST(Graph, NorWhatAnotherOfItsPoolWrites) {
   }
 }
 
-/// Forward and backward in the graph, the step outside: gradients in the graph's memory are made anew by each replay.
+/// Forward and backward in the graph, the step outside: each replay writes the gradients in the graph's memory again.
 TEST(Graph, AStepOutsideTheGraph) {
   const auto train = [](bool graphed) {
     Program p(std::make_shared<Mlp>(), Rule::sgd);
@@ -354,8 +354,8 @@ TEST(Graph, AStepOutsideTheGraph) {
   expect_equal(train(true), train(false));
 }
 
-/// The environment switch's scaling, of which the program sees nothing: whole steps in the graph, the backward pass
-/// alone, or two steps of two optimizers.
+/// The environment switch's scaling, which the program does not see: whole steps in the graph, only the backward pass,
+/// or two steps of two optimizers.
 TEST(Graph, AutoMixedPrecision) {
   enum class Way { eager, whole, backward_only, two_iterations };
   const auto train = [](Way way, bool looks) {

@@ -1,5 +1,5 @@
-// A data loader that prefetches, beside a loop that never waits: every batch has its numbers when the loop's kernels
-// come to it, and their results are those of the host.
+// A data loader that prefetches, with a loop that never waits: every batch is complete when the loop's kernels use it,
+// and their results equal those of the host.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace tandem::data;
 
-/// Item i: 1000 times i, and i.
+/// Item i: 1000 times the number i, and the target i.
 struct Numbers : datasets::Dataset<Numbers> {
   Example<> get(size_t i) override { return {full({1000}, static_cast<double>(i)), tensor(static_cast<int>(i))}; }
   std::optional<size_t> size() const override { return 40; }

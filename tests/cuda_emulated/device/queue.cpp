@@ -18,7 +18,7 @@ struct Mark {
 
 namespace {
 
-/// One of: work; a mark to be passed; a mark of another stream to wait for.
+/// One of: work, a mark to be passed, or a mark of another stream to wait for.
 struct Entry {
   std::function<void()> work;
   MarkPtr pass, wait;
@@ -47,7 +47,7 @@ void run_first(std::deque<Entry>& queue) {
   if (entry.pass) entry.pass->passed = true;
 }
 
-/// Runs the stream's entries up to the mark `end`, or all.
+/// Runs the stream's entries up to the mark `end`, or all if it is null.
 void run(const void* stream, const Mark* end) {
   std::deque<Entry>& queue = streams()[stream];
   while (!queue.empty() && !(end && end->passed)) run_first(queue);
@@ -57,7 +57,7 @@ bool can_run(const std::deque<Entry>& queue) {
   return !queue.empty() && (!queue.front().wait || queue.front().wait->passed);
 }
 
-/// What the streams beside the default one can do without it.
+/// Runs all work of the other streams that does not wait for the default stream.
 void run_sides() {
   for (bool some_ran = order_now == Order::sides_first; some_ran;) {
     some_ran = false;

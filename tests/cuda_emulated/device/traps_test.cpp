@@ -1,4 +1,4 @@
-// An index out of range stops the kernel: the next wait says so, and so does every later call, until the process ends.
+// An index out of range stops the kernel: the next wait reports it, and so does every later call in the process.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace {
 using tandem::testing::mismatch;
 
 void expect_trap(const std::function<void()>& op) {
-  op();  // the host has not heard of it
+  op();  // not yet known to the host
   for (int i = 0; i < 2; ++i) {
     EXPECT_THROWS(synchronize(), BackendError, "synchronize: ", "can no longer be used", "TANDEM_SYNC=1");
   }

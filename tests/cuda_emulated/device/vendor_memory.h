@@ -1,5 +1,5 @@
 #pragma once
-// The emulated device's memory as the CPU's kernels know it, for the vendors' libraries.
+// The emulated device's memory as tensors of the CPU kernels, for the vendors' libraries.
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -14,7 +14,7 @@ inline Tensor device_tensor(const void* data, const Dims& sizes, const Dims& str
   return from_blob(const_cast<void*>(data), sizes, strides, TensorOptions(dtype).device(kCPU));
 }
 
-/// What a library answers with errors, or a GPU with a fault.
+/// Throws where a library would return an error, or a GPU would fault.
 inline void require(bool good, const char* what) {
   if (!good) throw Misuse(std::string("a vendor's library: ") + what);
 }
@@ -23,7 +23,7 @@ inline bool is_aligned(const void* data, uint64_t bytes) {
   return bytes == 0 || reinterpret_cast<uintptr_t>(data) % bytes == 0;
 }
 
-/// Bits that stand for NaN in every dtype: what a kernel leaves in its workspace.
+/// Fills with bits that are NaN in every floating dtype, as a kernel leaves undefined values in its workspace.
 inline void scribble(void* workspace, size_t bytes) {
   if (workspace) std::memset(workspace, 0xff, bytes);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Stands in for kernels/cuda/launch.h, which it comes before on the include path: launch() hands kernels to the
-// emulator. Device memory is the CPU's, so CPU tensors are what kernels work on.
+// Replaces kernels/cuda/launch.h by preceding it on the include path: launch() runs kernels in the emulator. Device
+// memory is host memory, so kernels work on CPU tensors.
 #include <tuple>
 #include <utility>
 
