@@ -1,5 +1,5 @@
 #pragma once
-// The binary formulas: a functor for each name in TANDEM_BINARY_OPS (backend.h), y = f(a, b; alpha), over float, double
+// The binary formulas: a functor for each name in TANDEM_BINARY_OPS (backend.h), y = f(a, b; alpha), for float, double
 // and, where it makes sense, int64. A functor that returns bool is a predicate.
 #include "tandem/math/unary.h"
 
@@ -58,7 +58,7 @@ TANDEM_BINARY(ge, a >= b)
 TANDEM_BINARY(logical_and, bool((a != T(0)) & (b != T(0))))
 TANDEM_BINARY(logical_or, bool((a != T(0)) | (b != T(0))))
 TANDEM_BINARY(logical_xor, (a != T(0)) != (b != T(0)))
-TANDEM_BINARY(relu_backward, b <= T(0) ? T(0) : a)  // a NaN activation passes its gradient, as in PyTorch
+TANDEM_BINARY(relu_backward, b <= T(0) ? T(0) : a)  // the gradient passes if b is NaN, as in PyTorch
 TANDEM_BINARY_FLOATING(sigmoid_backward, gy, y, gy*(T(1) - y) * y)
 TANDEM_BINARY_FLOATING(tanh_backward, gy, y, gy*(T(1) - y * y))
 TANDEM_BINARY_FLOATING(gelu_backward, gy, x, gy* math::gelu_slope(x))
