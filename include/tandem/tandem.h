@@ -1,8 +1,8 @@
 #pragma once
-// What programs need. The library itself includes what it uses. Every file of a program pays for what is here, so these
-// are apart: tandem/amp/debug.h (what AMP does, to look at), tandem/amp/modes.h (Apex's, Colossal-AI's and Keras's),
-// tandem/amp/custom_function.h and tandem/autograd/function.h (functions of one's own), tandem/autograd/checkpoint.h,
-// tandem/amp/custom_op.h and tandem/autograd/gradcheck.h (ops of one's own).
+// The header for programs; the library's own files include only what they use. To keep compile times low, it leaves out
+// tandem/amp/debug.h (tools that show what AMP does), tandem/amp/modes.h (the modes of Apex, Colossal-AI and Keras),
+// tandem/amp/custom_function.h and tandem/autograd/function.h (custom functions), tandem/autograd/checkpoint.h,
+// tandem/amp/custom_op.h and tandem/autograd/gradcheck.h (custom ops).
 #include "tandem/amp/auto_mixed_precision.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/grad_scaler.h"

@@ -293,8 +293,7 @@ void max_pool2d_backward(const Tensor& gx, const Tensor& gy, const Tensor& indic
         gx, [&](const Tensor& result) { max_pool2d_backward(result, channels_last(gy), channels_last(indices), p); });
     return;
   }
-  visit_max_pool_compute(gx.dtype(), p,
-                                  [&](auto zero) { run_max_backward<decltype(zero)>(gx, gy, indices, p); });
+  visit_max_pool_compute(gx.dtype(), p, [&](auto zero) { run_max_backward<decltype(zero)>(gx, gy, indices, p); });
 }
 
 void max_pool2d_gather(const Tensor& y, const Tensor& x, const Tensor& indices, const Pool2dParams& p) {

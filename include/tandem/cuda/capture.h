@@ -1,7 +1,7 @@
 #pragma once
-// Capture: what code that is being recorded into a CUDA graph says of the host's part in it. A graph repeats what the
-// device was told; values that the host may change between replays, and what it notes down after a step, are repeated
-// by what was registered here while the graph was captured. Outside a capture nothing is registered and costs nothing.
+// Capture: host-side work to repeat at each replay of a CUDA graph. A graph repeats only device work. Code that runs
+// while a graph is captured registers here what the host must do at each replay: supply values that may have changed,
+// and update its own records of the step. Outside a capture nothing is registered, at no cost.
 // Internal: programs use CUDAGraph (cuda/graph.h).
 #include <cstddef>
 #include <cstdint>
@@ -24,24 +24,26 @@ namespace detail {
 inline constinit thread_local Capture* running_capture = nullptr;
 }
 
-/// The capture that the calling thread is recording; null outside.
+/// Returns the capture that the calling thread is recording, or null outside a capture.
 inline Capture* current_capture() { return detail::running_capture; }
-/// Its number, never that of another; 0 outside.
+/// Returns the unique number of that capture, or 0 outside a capture.
 uint64_t current_capture_id();
 
-/// Throws StateError in a capture: the running op, or `call` outside of ops; `what` is impossible there; `cure` says
-/// what to do instead.
+/// Throws StateError. The message names the running op (or `call` outside ops), says that `what` is impossible during a
+/// capture, and gives the `cure`.
 [[noreturn]] void refuse_in_capture(const char* what, const char* cure, const char* call);
+/// Calls refuse_in_capture if the calling thread is recording a capture.
 inline void check_not_capturing(const char* what, const char* cure, const char* call = "tandem") {
   if (current_capture()) [[unlikely]]
     refuse_in_capture(what, cure, call);
 }
 
+/// The capture of one graph, and the host-side work of its replays.
 class Capture {
  public:
   using Hook = std::function<void()>;
 
-  /// `new_slots` makes memory of kSlots words that the graph itself never writes.
+  /// `new_slots` allocates device memory of kSlots words, which the graph itself never writes.
   explicit Capture(std::function<Tensor()> new_slots);
   ~Capture();
   Capture(const Capture&) = delete;
@@ -49,35 +51,35 @@ class Capture {
 
   // ---- for code that is being recorded
   uint64_t id() const { return id_; }
-  /// Device memory in which the graph finds `count` numbers that the host may change: before every replay `get` writes
-  /// them anew. May throw, which stops the replay before anything was launched.
+  /// Returns the device address of `count` values that the host may change between replays. Before each replay, `get`
+  /// supplies the values. If `get` throws, the replay stops before the graph is launched.
   const uint64_t* words(size_t count, std::function<void(uint64_t*)> get);
   const double* numbers(size_t count, std::function<void(double*)> get);
-  /// Before every replay, in order. May launch work and may throw.
+  /// Registers a hook that runs before each replay, in order of registration. It may launch work and may throw.
   void before_replay(Hook hook) { before_.push_back(std::move(hook)); }
-  /// After every replay was launched, in order.
+  /// Registers a hook that runs after each launch of the graph, in order of registration.
   void after_replay(Hook hook) { after_.push_back(std::move(hook)); }
-  /// Once, when the capture ends or is given up.
+  /// Registers a hook that runs once, when the capture ends or is abandoned.
   void at_end(Hook hook) { at_end_.push_back(std::move(hook)); }
-  /// Keeps something as long as the graph.
+  /// Keeps an object alive as long as the graph.
   void hold(std::shared_ptr<void> what) { held_.push_back(std::move(what)); }
   const std::vector<std::shared_ptr<void>>& held() const { return held_; }
-  /// The graph writes this memory: its version rises after every replay.
+  /// Records that the graph writes this memory. Each replay raises its version.
   void wrote(Storage& storage);
-  /// What somebody keeps with the capture, by the address of something of his; at first null.
+  /// Per-capture slot for caller data, keyed by an address that the caller owns. Initially null.
   std::shared_ptr<void>& note(const void* key) { return notes_[key]; }
 
   // ---- for the graph
-  /// From begin() to end() it is the calling thread's current capture.
+  /// From begin() to end() this is the calling thread's current capture.
   void begin();
   void end();
-  /// Words to write before the launch: those of one block of memory.
+  /// Words to write to one block of device memory before the launch.
   struct Update {
     const Tensor& slots;  ///< kSlots words
     const std::vector<uint64_t>& words;
   };
-  static constexpr size_t kSlots = 480;  ///< words that travel as a kernel's parameters
-  /// Runs the hooks, asks for all values, and returns the blocks in which one has changed.
+  static constexpr size_t kSlots = 480;  ///< words per block; they fit into the parameters of one kernel
+  /// Runs the hooks, gets all values, and returns the blocks with changed values.
   std::vector<Update> before_launch();
   void after_launch();
 

@@ -1,10 +1,11 @@
 #pragma once
-// What functions that need a CUDA device check alike. Internal.
+// Checks shared by the functions that need a CUDA device. Internal.
 #include "tandem/cuda/device.h"
 
 namespace tandem::cuda {
 
-/// Throws DeviceError: that `call` (or the op that runs) needs a CUDA device, and why there is none.
+/// Throws DeviceError. The message says that the running op (or `call` outside ops) needs a CUDA device, and why there
+/// is none.
 [[noreturn]] void throw_unavailable(const char* call = "tandem");
 /// Throws DeviceError unless a CUDA device is available.
 inline void check_available(const char* call = "tandem") {

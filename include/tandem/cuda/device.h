@@ -1,6 +1,6 @@
 #pragma once
-// CUDA devices: which there are, and which one a thread works on. Named as in torch.cuda. In a build without CUDA there
-// are none.
+// CUDA devices: those present, and the current device of each thread. Names are those of torch.cuda. A build without
+// CUDA has no devices.
 #include <cstddef>
 #include <string>
 
@@ -8,28 +8,28 @@
 
 namespace tandem::cuda {
 
-/// True when the build has CUDA and a usable device is present.
+/// Returns true if the build has CUDA and a usable device is present.
 bool is_available();
-/// Why not, in one sentence: no CUDA in the build, no device, a driver older than the toolkit, an architecture that the
-/// build has no code for. Empty when a device is available.
+/// Returns one sentence that says why no device is available: no CUDA in the build, no device, a driver older than the
+/// toolkit, or an architecture that the build has no code for. Empty when a device is available.
 const std::string& unavailable_reason();
-/// The devices that are present.
+/// Returns the number of devices.
 int device_count();
-/// The device that the calling thread works on, from 0. Throws DeviceError where there is none.
+/// Returns the index of the calling thread's current device, from 0. Throws DeviceError if no device is available.
 int current_device();
-/// Throws DeviceError on an index that is not there.
+/// Sets the calling thread's current device. Throws DeviceError if there is no device with this index.
 void set_device(int device);
-/// Waits until the current device has done all work. Throws BackendError when some of it failed.
+/// Waits until the current device has finished all work. Throws BackendError if any of it failed.
 void synchronize();
 
-/// What a device is.
+/// Properties of a device.
 struct DeviceProperties {
   std::string name;
   int major = 0, minor = 0;  ///< compute capability
   int multi_processor_count = 0;
   size_t total_memory = 0;  ///< bytes
 };
-/// Throws DeviceError on an index that is not there.
+/// Throws DeviceError if there is no device with this index.
 const DeviceProperties& get_device_properties(int device);
 
 /// Makes a device the current one until the end of the scope. Does nothing for a CPU device or index -1.

@@ -4,27 +4,28 @@
 
 namespace tandem::cuda {
 
-/// A point in the work of a stream. Made on the device of the stream that records it first.
+/// A point in the work of a stream. Created on the device of the first stream that records it.
 class Event {
  public:
-  /// `enable_timing`: for elapsed_time(); costs a little more.
+  /// `enable_timing` is needed for elapsed_time(), and makes the event slightly more expensive.
   explicit Event(bool enable_timing = false) : timing_(enable_timing) {}
   ~Event();
   Event(Event&& other) noexcept;
   Event& operator=(Event&& other) noexcept;
 
-  /// Marks what the stream has been given so far.
+  /// Marks the end of the work submitted to the stream so far.
   void record(const Stream& stream);
   void record() { record(current_stream()); }
-  /// Work given to the stream from now on waits for this event; nothing happens before the first record().
+  /// Makes work submitted to the stream from now on wait for this event. Does nothing before the first record().
   void block(const Stream& stream) const { stream.wait_event(*this); }
-  /// True when the marked work is done, or nothing was recorded.
+  /// Returns true if the marked work is done, or nothing was recorded.
   bool query() const;
-  /// Waits on the host for the marked work.
+  /// Blocks the host until the marked work is done.
   void synchronize() const;
-  /// Milliseconds between two events, both recorded with timing and done. Throws StateError otherwise.
+  /// Returns the milliseconds from this event to `end`. Throws StateError unless both have timing enabled and were
+  /// recorded, BackendError if the marked work is not done.
   float elapsed_time(const Event& end) const;
-  /// The driver's cudaEvent_t; null before the first record().
+  /// Returns the driver's cudaEvent_t; null before the first record().
   void* handle() const { return handle_; }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// The tensors of a batch, whatever its type: what a data loader page-locks and copies to a device.
+// Access to the tensors of a batch of any type, so that a data loader can page-lock them and copy them to a device.
 #include <functional>
 #include <string>
 #include <tuple>
@@ -11,7 +11,7 @@
 
 namespace tandem::data {
 
-/// What a batch type of the program's own calls with each of its tensors, in a member function
+/// A custom batch type calls this with each of its tensors, in a member function
 /// `void for_each_tensor(const data::TensorVisitor& visit) { visit(images); visit(boxes); }`.
 using TensorVisitor = std::function<void(Tensor&)>;
 
@@ -37,8 +37,8 @@ concept Container = requires(T& batch) {
   batch.end();
 };
 
-/// True for the types whose tensors for_each_tensor() reaches: Tensor, types with a member for_each_tensor, and
-/// Examples, pairs, tuples, arrays, vectors and maps with one of these in it.
+/// Returns true for the types whose tensors for_each_tensor() can reach: Tensor, types with a member for_each_tensor,
+/// and Examples, pairs, tuples, arrays, vectors and maps that contain one of these.
 template <class T>
 constexpr bool has_tensors() {
   if constexpr (std::is_same_v<T, Tensor> || VisitsTensors<T>) {
@@ -55,7 +55,7 @@ constexpr bool has_tensors() {
   }
 }
 
-/// Calls `visit` with each defined tensor of a batch. Parts without tensors (labels as numbers, names) are passed over.
+/// Calls `visit` with each defined tensor of a batch. Skips parts without tensors, such as names and numeric labels.
 template <class T>
 void for_each_tensor(T& batch, const TensorVisitor& visit) {
   if constexpr (!has_tensors<T>()) {

@@ -1,5 +1,5 @@
 #pragma once
-// All of the data library.
+// All headers of the data library.
 #include "tandem/data/data_loader.h"
 #include "tandem/data/datasets/mnist.h"
 #include "tandem/data/datasets/stacked.h"

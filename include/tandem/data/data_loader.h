@@ -1,6 +1,6 @@
 #pragma once
-// DataLoader: walks a dataset in batches, in a sampler's order, with worker threads if wanted, and copies them to a
-// device ahead of the loop if wanted.
+// DataLoader: iterates over a dataset in batches, in the order of a sampler. Optionally, worker threads prepare the
+// batches, and the batches are copied to a device ahead of the loop.
 #include <cstddef>
 #include <exception>
 #include <iterator>
@@ -21,18 +21,18 @@
 
 namespace tandem::data {
 
-/// `for (auto& batch : *loader)`: each begin() starts a new epoch, with a new order from the sampler, and drops what
-/// was left of the last one. Batches and their order do not depend on the number of workers (with enforce_ordering).
-/// What a dataset throws comes out of begin() or ++ as it was thrown; the loader can be used on.
+/// `for (auto& batch : *loader)`: each begin() starts a new epoch, for which the sampler chooses a new order, and drops
+/// the rest of the last epoch. With enforce_ordering, batches and their order do not depend on the number of workers.
+/// An exception of the dataset leaves begin() or ++ unchanged; the loader stays usable.
 template <class Dataset, class Sampler>
 class DataLoader {
  public:
   using BatchType = typename Dataset::BatchType;
   using BatchRequestType = typename Sampler::BatchRequestType;
 
-  /// Throws StateError for a batch size of 0, a negative timeout, more workers or max_jobs than the options allow or
-  /// than the system has threads for, workers and a dataset that cannot be copied, or pin_memory or prefetch_to and
-  /// batches whose tensors cannot be found; DeviceError for a device that is not there.
+  /// Throws StateError for a batch size of 0, a negative timeout, more workers or max_jobs than the options allow, more
+  /// workers than the system can start threads, workers with a dataset that cannot be copied, and pin_memory or
+  /// prefetch_to with a batch type whose tensors cannot be found. Throws DeviceError if there is no such device.
   DataLoader(Dataset dataset, Sampler sampler, DataLoaderOptions options)
       : options_(options), sampler_(std::move(sampler)), dataset_(std::move(dataset)) {
     detail::check_options(options_);
@@ -58,7 +58,7 @@ class DataLoader {
     }
   }
 
-  /// The loader's place in its epoch: all iterators of a loader move together.
+  /// The loader's position in its epoch. All iterators of a loader share it and move together.
   class Iterator {
    public:
     using iterator_category = std::input_iterator_tag;
@@ -68,13 +68,13 @@ class DataLoader {
     using reference = BatchType&;
 
     explicit Iterator(DataLoader* loader = nullptr) : loader_(loader) {}
-    /// Throws StateError where there is no batch: at the end of the epoch, or after an exception.
+    /// Throws StateError if there is no batch: at the end of the epoch, or after an exception.
     reference operator*() const {
       if (at_end()) throw StateError("DataLoader: no batch at the end of the epoch; begin() starts the next one");
       return *loader_->batch_;
     }
     pointer operator->() const { return &**this; }
-    /// Goes on after an exception too.
+    /// Advances to the next batch, also after an exception.
     Iterator& operator++() {
       if (!loader_) throw StateError("DataLoader: ++ on end(); begin() starts the next epoch");
       loader_->advance();
@@ -103,15 +103,15 @@ class DataLoader {
 
   const DataLoaderOptions& options() const { return options_; }
 
-  /// The place in the epoch, whatever workers have prepared ahead: the sampler at the epoch's start ("sampler.order"
-  /// and so on) and how many batches the loop has had, the current one included. Between epochs just that. A loop left
-  /// by `break` is still in its epoch. Throws StateError in an epoch whose batches come in no defined order
-  /// (enforce_ordering(false) with workers).
+  /// Returns the position in the epoch, regardless of what workers have prepared ahead: the sampler's state at the
+  /// start of the epoch ("sampler.order" and so on), and the number of batches that the loop has had, including the
+  /// current one. Between epochs the state contains neither. A loop left by `break` is still in its epoch. Throws
+  /// StateError in an epoch whose batches have no defined order (enforce_ordering(false) with workers).
   StateDict state_dict() const requires samplers::StatefulSampler<Sampler> {
     return detail::write_loader_state(options_, {in_epoch_, batches_taken()}, epoch_start_);
   }
-  /// Goes to that place: the next begin() goes on with the batch after the saved one, instead of starting an epoch.
-  /// Throws StateError, and changes nothing, for a state of another batch size or number of items.
+  /// Restores that position: the next begin() continues with the batch after the saved one instead of starting an
+  /// epoch. Throws StateError, and changes nothing, for a state with another batch_size, drop_last or number of items.
   void load_state_dict(const StateDict& state) requires samplers::StatefulSampler<Sampler> {
     prepare_load_state_dict(state)();
   }
@@ -170,7 +170,7 @@ class DataLoader {
     return batch;
   }
 
-  /// The next batch on the host; nullopt at the end of the epoch.
+  /// Returns the next batch on the host; nullopt at the end of the epoch.
   std::optional<BatchType> load() {
     if (!pool_) {
       std::optional<BatchRequestType> request = next_request();
@@ -184,7 +184,7 @@ class DataLoader {
     return batch;
   }
 
-  /// A batch on its way to the device, the end of the epoch, or what the dataset threw in its place.
+  /// A batch on its way to the device, the end of the epoch, or the exception that the dataset threw instead.
   struct Ahead {
     std::optional<BatchType> batch;
     std::exception_ptr error;
@@ -204,7 +204,7 @@ class DataLoader {
   }
 
   void advance() {
-    batch_.reset();  // also its memory, for the next batch to reuse
+    batch_.reset();  // frees its memory for reuse by the next batch
     if (!device_ || !device_->copies()) {
       batch_ = load();
       in_epoch_ = batch_.has_value();
@@ -218,23 +218,23 @@ class DataLoader {
     device_->wait();
     detail::for_each_tensor(*now.batch, [this](Tensor& t) { device_->receive(t); });
     batch_ = std::move(now.batch);
-    if (!pool_ || pool_->ready()) ahead_ = send();  // a worker that is late holds up its own batch, not this one
+    if (!pool_ || pool_->ready()) ahead_ = send();  // a late worker must not delay the current batch
   }
 
   DataLoaderOptions options_;
   Sampler sampler_;
   Dataset dataset_;
   std::optional<BatchType> batch_;
-  std::unique_ptr<detail::DevicePrefetch> device_;  ///< null: batches stay as the dataset gives them
+  std::unique_ptr<detail::DevicePrefetch> device_;  ///< null: batches stay as the dataset returns them
   std::optional<Ahead> ahead_;
-  StateDict epoch_start_;                     // the sampler's state
-  uint64_t requested_ = 0;                    // batches asked of the sampler in this epoch
-  bool in_epoch_ = false;                     // begun, and the loop has not seen its end
-  bool resumed_ = false;                      // load_state_dict has begun the epoch
-  std::unique_ptr<detail::WorkerPool> pool_;  // last: its threads use the rest
+  StateDict epoch_start_;                     // the sampler's state at the start of the epoch
+  uint64_t requested_ = 0;                    // batches requested from the sampler in this epoch
+  bool in_epoch_ = false;                     // an epoch has begun, and the loop has not reached its end
+  bool resumed_ = false;                      // the epoch was begun by load_state_dict
+  std::unique_ptr<detail::WorkerPool> pool_;  // last: its threads use the other members
 };
 
-/// A loader with a sampler of the caller's.
+/// Returns a loader with the given sampler.
 template <class Dataset, class Sampler>
 requires(!std::is_convertible_v<Sampler, DataLoaderOptions>)
     std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(Dataset dataset, Sampler sampler,
@@ -242,8 +242,8 @@ requires(!std::is_convertible_v<Sampler, DataLoaderOptions>)
   return std::make_unique<DataLoader<Dataset, Sampler>>(std::move(dataset), std::move(sampler), options);
 }
 
-/// A loader whose sampler is made from the dataset's size: `make_data_loader(dataset, 64)` shuffles,
-/// `make_data_loader<samplers::SequentialSampler>(dataset, 64)` does not. Throws StateError when the size is unknown.
+/// Returns a loader whose sampler is made from the dataset's size: `make_data_loader(dataset, 64)` shuffles,
+/// `make_data_loader<samplers::SequentialSampler>(dataset, 64)` does not. Throws StateError if the size is unknown.
 template <class Sampler = samplers::RandomSampler, class Dataset>
 std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(Dataset dataset, DataLoaderOptions options = {}) {
   const std::optional<size_t> size = dataset.size();

@@ -1,5 +1,5 @@
 #pragma once
-// Options of a data loader.
+// DataLoaderOptions: the options of a data loader.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,24 +9,24 @@
 
 namespace tandem::data {
 
-/// `DataLoaderOptions().batch_size(64).workers(2)`; a bare batch size converts.
+/// Options of a data loader, as in `DataLoaderOptions().batch_size(64).workers(2)`. Converts from a bare batch size.
 class DataLoaderOptions {
  public:
-  /// The most workers, and the most batches prepared ahead, that a loader takes.
+  /// The maximum numbers of workers and of batches prepared ahead.
   static constexpr size_t kMaxWorkers = 4096, kMaxJobs = size_t{1} << 20;
 
   DataLoaderOptions() = default;
   DataLoaderOptions(size_t batch_size) : batch_size_(batch_size) {}
 
-  /// Items in a batch; the last one of an epoch may have fewer.
+  /// Number of items in a batch; the last batch of an epoch may have fewer.
   DataLoaderOptions& batch_size(size_t value) { return batch_size_ = value, *this; }
-  /// Threads that prepare batches ahead of the loop; 0: the loop's own thread does it when asked.
+  /// Number of threads that prepare batches ahead of the loop; 0: the loop's own thread prepares each batch on demand.
   DataLoaderOptions& workers(size_t value) { return workers_ = value, *this; }
-  /// Batches prepared ahead; by default two for each worker.
+  /// Number of batches prepared ahead by workers; by default two per worker.
   DataLoaderOptions& max_jobs(std::optional<size_t> value) { return max_jobs_ = value, *this; }
-  /// How long to wait for a worker's batch before StateError; by default forever. A duration of <chrono> in whole
-  /// milliseconds or coarser (the type is open because that header is a costly one). One of more than INT64_MAX
-  /// milliseconds counts as that many: `std::chrono::hours::max()` is forever.
+  /// How long to wait for a worker's batch before StateError is thrown; by default forever. `value` is a <chrono>
+  /// duration in whole milliseconds or a coarser unit; the type is a template parameter because <chrono> is slow to
+  /// compile. A longer duration counts as INT64_MAX milliseconds: `std::chrono::hours::max()` means forever.
   template <class Duration>
   DataLoaderOptions& timeout(Duration value) {
     using Period = typename Duration::period;
@@ -39,18 +39,19 @@ class DataLoaderOptions {
     return timeout_ms_ = ms, *this;
   }
   DataLoaderOptions& timeout(std::nullopt_t) { return timeout_ms_.reset(), *this; }
-  /// Whether batches come in the sampler's order; if not, in the order in which workers finish.
+  /// Whether batches keep the sampler's order. If false, they come in the order in which workers finish.
   DataLoaderOptions& enforce_ordering(bool value) { return enforce_ordering_ = value, *this; }
-  /// Leaves out a last batch with fewer items.
+  /// Whether to omit a last batch with fewer items.
   DataLoaderOptions& drop_last(bool value) { return drop_last_ = value, *this; }
 
-  /// Batches lie in page-locked memory, from which `to(device, non_blocking)` runs beside the host's work. Does nothing
-  /// where no CUDA device is. Needs a batch whose tensors can be found, see data/batch_tensors.h.
+  /// Whether to copy batches to page-locked memory, from which `to(device, non_blocking)` runs asynchronously to the
+  /// host. Has no effect without a CUDA device. The batch type must give access to its tensors, see
+  /// data/batch_tensors.h.
   DataLoaderOptions& pin_memory(bool value) { return pin_memory_ = value, *this; }
-  /// Batches arrive on this device: while the loop works on one, the next is copied from page-locked memory on a stream
-  /// of its own, and neither the host nor the stream of the loop's kernels waits for more than that copy. Batches and
-  /// their order stay the same; without workers a dataset is asked for a batch one step ahead. Nothing happens for the
-  /// CPU. Needs a batch as pin_memory does.
+  /// The device to which batches are copied. While the loop works on one batch, the next is copied from page-locked
+  /// memory on a separate stream; only the stream of the loop's kernels waits for that copy, the host does not. Batches
+  /// and their order stay the same; without workers, the dataset is asked for each batch one step ahead. Has no effect
+  /// for the CPU. The batch type must give access to its tensors, as for pin_memory.
   DataLoaderOptions& prefetch_to(std::optional<Device> value) { return prefetch_to_ = value, *this; }
   DataLoaderOptions& prefetch_to(DeviceType value) { return prefetch_to(std::optional<Device>(Device(value))); }
 
@@ -73,7 +74,7 @@ class DataLoaderOptions {
 };
 
 namespace detail {
-/// Throws StateError for options that no loader can have.
+/// Throws StateError for invalid options.
 void check_options(const DataLoaderOptions& options);
 }  // namespace detail
 

@@ -1,5 +1,5 @@
 #pragma once
-// The bases of datasets, which a program derives from: Dataset gives one item at a time, BatchDataset a whole batch.
+// Base classes of datasets: a Dataset returns one item at a time, a BatchDataset a whole batch.
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -16,8 +16,8 @@ template <class Source, class Transform>
 auto map(Source source, Transform transform);
 }  // namespace detail
 
-/// A dataset that answers requests for batches. `Self` is the deriving class. With worker threads, each has a copy of
-/// the dataset, so copies must be independent of each other where `get_batch` changes something.
+/// A dataset that answers requests for batches. `Self` is the derived class. Each worker thread of a loader has its own
+/// copy of the dataset; if `get_batch` changes state, copies must not share it.
 template <class Self, class Batch = std::vector<Example<>>, class Request = ArrayRef<size_t>>
 class BatchDataset {
  public:
@@ -26,13 +26,14 @@ class BatchDataset {
   using BatchRequestType = Request;
 
   virtual ~BatchDataset() = default;
-  /// The items at `request`, by default indices below size().
+  /// Returns the requested items. A request is by default a list of indices below size().
   virtual Batch get_batch(Request request) = 0;
-  /// Number of items; nullopt when there is no telling.
+  /// Returns the number of items; nullopt if it is unknown.
   virtual std::optional<size_t> size() const = 0;
 
-  /// A MapDataset: this dataset with its batches changed by `transform`. That is a transform (data/transforms.h), or a
-  /// function: of an item, `dataset.map([](data::Example<> e) { ...; return e; })`, or else of a whole batch.
+  /// Returns a MapDataset: this dataset with `transform` applied to its batches. `transform` is a transform
+  /// (data/transforms.h), a function of an item, `dataset.map([](data::Example<> e) { ...; return e; })`, or a function
+  /// of a whole batch.
   template <class Transform>
   auto map(Transform transform) & {
     return detail::map(static_cast<Self&>(*this), std::move(transform));
@@ -43,7 +44,7 @@ class BatchDataset {
   }
 };
 
-/// A dataset that gives one item by its index; a batch is a vector of them.
+/// A dataset that returns one item by its index; a batch is a vector of items.
 template <class Self, class SingleExample = Example<>>
 class Dataset : public BatchDataset<Self, std::vector<SingleExample>> {
  public:

@@ -1,6 +1,6 @@
 #pragma once
-// DevicePrefetch: what a data loader does with its batches' tensors on their way to a CUDA device. They are copied from
-// page-locked memory on a stream of their own, beside the kernels of the step before.
+// DevicePrefetch: moves the tensors of a data loader's batches to a CUDA device. They are copied from page-locked
+// memory on a separate stream, concurrently with the kernels of the previous step.
 #include <memory>
 
 #include "tandem/base/device.h"
@@ -9,26 +9,27 @@
 
 namespace tandem::data::detail {
 
+/// Page-locks the tensors of batches and, if requested, copies them to a device.
 class DevicePrefetch {
  public:
-  /// What the options ask for; null where that is nothing, or there is no device to page-lock memory for. Throws
-  /// DeviceError for a device that is not there.
+  /// Returns null if the options request neither prefetch_to a CUDA device nor pin_memory, or only pin_memory and no
+  /// CUDA device is available. Throws DeviceError if the device of prefetch_to does not exist.
   static std::unique_ptr<DevicePrefetch> make(const DataLoaderOptions& options);
   ~DevicePrefetch();
   DevicePrefetch(const DevicePrefetch&) = delete;
   DevicePrefetch& operator=(const DevicePrefetch&) = delete;
 
-  /// Replaces a tensor of the host by a copy in page-locked memory. Safe on all threads.
+  /// Replaces a host tensor by a copy in page-locked memory. Thread-safe.
   void pin(Tensor& t) const;
   /// False when batches stay in page-locked memory.
   bool copies() const { return copies_; }
-  /// Replaces a tensor by a copy on the device, which its stream has been told to make.
+  /// Replaces a tensor by a copy on the device; the copy is asynchronous, on the prefetch stream.
   void send(Tensor& t) const;
-  /// Ends a batch: what receive() waits for.
+  /// Marks the end of a batch, for wait().
   void sent();
-  /// The calling thread's stream waits for the last batch sent; the host does not.
+  /// Makes the calling thread's current stream wait for the last batch sent. The host does not wait.
   void wait() const;
-  /// After wait(): the tensor's memory stays as long as that stream needs it.
+  /// Call after wait(): keeps the tensor's memory from reuse until the current stream's work on it is done.
   void receive(const Tensor& t) const;
 
  private:

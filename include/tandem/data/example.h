@@ -9,7 +9,7 @@ namespace tandem::data {
 /// The target of a dataset without targets.
 struct NoTarget {};
 
-/// Input and target of one item; stacked, of a batch.
+/// Input and target of one item, or of a stacked batch.
 template <class Data = Tensor, class Target = Tensor>
 struct Example {
   using DataType = Data;

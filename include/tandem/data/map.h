@@ -1,5 +1,5 @@
 #pragma once
-// MapDataset: a dataset seen through a transform; what dataset.map(transform) makes.
+// MapDataset: a dataset with a transform applied to its batches, as returned by dataset.map(transform).
 #include <concepts>
 #include <optional>
 #include <type_traits>
@@ -48,7 +48,7 @@ struct ItemOf<std::vector<Item>> {
   using type = Item;
 };
 
-/// A function, and no transform, that makes something of an `Input`.
+/// A function of an `Input` with a result, as opposed to a transform.
 template <class F, class Input>
 concept FunctionOf = std::invocable<F&, Input> && !std::is_void_v<std::invoke_result_t<F&, Input>> && !requires {
   typename F::InputType;

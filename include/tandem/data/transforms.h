@@ -1,5 +1,5 @@
 #pragma once
-// Transforms: functions of items or batches that dataset.map() takes. Names are libtorch's.
+// Transforms: functions of items or batches, for dataset.map(). Names are libtorch's.
 #include <functional>
 #include <string>
 #include <utility>
@@ -13,14 +13,14 @@
 namespace tandem::data::transforms {
 
 namespace detail {
-/// `function`; StateError when it is empty.
+/// Returns `function`. Throws StateError if it is empty.
 template <class Function>
 Function checked(const char* transform, Function function) {
   if (!function)
     throw StateError(std::string(transform) + ": the function is empty; pass one that transforms its input");
   return function;
 }
-/// The two factors of Normalize as [n, 1, 1] each.
+/// Mean and standard deviation of Normalize, each [n, 1, 1].
 struct MeanAndDeviation {
   MeanAndDeviation(ArrayRef<double> mean, ArrayRef<double> stddev);
   Tensor normalize(const Tensor& input) const;
@@ -28,7 +28,7 @@ struct MeanAndDeviation {
 };
 }  // namespace detail
 
-/// Base of transforms of a whole batch.
+/// Base class of transforms of a whole batch.
 template <class Input, class Output>
 class BatchTransform {
  public:
@@ -39,7 +39,7 @@ class BatchTransform {
   virtual Output apply_batch(Input batch) = 0;
 };
 
-/// Base of transforms of single items; a stacked batch, which is one Example, counts as one item.
+/// Base class of transforms of single items. A stacked batch, which is one Example, counts as one item.
 template <class Input, class Output>
 class Transform {
  public:
@@ -58,8 +58,8 @@ class Transform {
   Output apply_batch(Input stacked) { return apply(std::move(stacked)); }
 };
 
-/// A function as a transform of items: `Lambda<Example<>>([](Example<> e) { ...; return e; })`. This and the other
-/// transforms made of functions throw StateError for an empty one.
+/// Applies a function to each item: `Lambda<Example<>>([](Example<> e) { ...; return e; })`. The constructors of this
+/// and of the other transforms made from functions throw StateError for an empty function.
 template <class Input, class Output = Input>
 class Lambda : public Transform<Input, Output> {
  public:
@@ -71,7 +71,7 @@ class Lambda : public Transform<Input, Output> {
   Function function_;
 };
 
-/// A function as a transform of batches.
+/// Applies a function to each batch.
 template <class Input, class Output = Input>
 class BatchLambda : public BatchTransform<Input, Output> {
  public:
@@ -83,11 +83,11 @@ class BatchLambda : public BatchTransform<Input, Output> {
   Function function_;
 };
 
-/// A BatchLambda from a vector of items to one.
+/// A BatchLambda that makes one `Output` from a vector of items.
 template <class Item, class Output = Item>
 using Collate = BatchLambda<std::vector<Item>, Output>;
 
-/// Base of transforms of the `data` tensor that leave the target as it is.
+/// Base class of transforms of the `data` tensor that leave the target unchanged.
 template <class Target = Tensor>
 class TensorTransform : public Transform<Example<Tensor, Target>, Example<Tensor, Target>> {
  public:
@@ -99,7 +99,7 @@ class TensorTransform : public Transform<Example<Tensor, Target>, Example<Tensor
   }
 };
 
-/// A function of the `data` tensor.
+/// Applies a function to the `data` tensor.
 template <class Target = Tensor>
 class TensorLambda : public TensorTransform<Target> {
  public:
@@ -111,8 +111,9 @@ class TensorLambda : public TensorTransform<Target> {
   Function function_;
 };
 
-/// (data - mean) / stddev, for images [.., C, H, W]: one mean and stddev, or one for each channel. Throws StateError
-/// unless the numbers are finite and stddev above 0, ShapeError when their counts differ or do not fit the channels.
+/// Replaces data by (data - mean) / stddev, for images [.., C, H, W]: one mean and stddev for all channels, or one for
+/// each channel. Throws StateError unless the numbers are finite and stddev is above 0, ShapeError if their counts
+/// differ or do not fit the channels.
 template <class Target = Tensor>
 class Normalize : public TensorTransform<Target> {
  public:
@@ -125,8 +126,8 @@ class Normalize : public TensorTransform<Target> {
   detail::MeanAndDeviation numbers_;
 };
 
-/// Stacks the items of a batch along a new dimension 0: data, and target where there is one. Throws ShapeError for
-/// items of unequal sizes, StateError for an empty batch.
+/// Stacks the data and the targets, if any, of a batch's items along a new dimension 0. Throws ShapeError for items of
+/// unequal sizes, StateError for an empty batch.
 template <class E = Example<>>
 struct Stack : BatchTransform<std::vector<E>, E> {
   E apply_batch(std::vector<E> examples) override {

@@ -1,7 +1,6 @@
 #pragma once
-// WorkerPool: threads that prepare a data loader's batches ahead of its loop. Requests and batches travel as
-// shared_ptr<void>, so that the threads and their locks stay in the .cpp file: <thread> and <chrono> are costly
-// headers.
+// WorkerPool: threads that prepare a data loader's batches ahead of its loop. Requests and batches are passed as
+// shared_ptr<void>, which keeps the threads and locks in the .cpp file: <thread> and <chrono> are slow to compile.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,10 +8,10 @@
 
 namespace tandem::data::detail {
 
-/// Requests in, batches out. All methods are for one thread, the loop's.
+/// Threads that turn requests into batches. All methods must be called from one thread, the loop's.
 class WorkerPool {
  public:
-  /// What a worker does with a request. Each worker has a function, and so a dataset, of its own.
+  /// Turns a request into a batch. Each worker has its own function, and with it its own dataset.
   using Work = std::function<std::shared_ptr<void>(void* request)>;
 
   explicit WorkerPool(bool ordered);
@@ -20,17 +19,17 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  /// Throws StateError when the system starts no further thread.
+  /// Starts a thread. Throws StateError if the system cannot start another one.
   void add_worker(Work work);
-  /// Forgets all requests; what workers still have in hand will be dropped.
+  /// Drops all requests and batches, including those that workers are still preparing.
   void reset();
   void push(std::shared_ptr<void> request);
-  /// Requests pushed whose batches have not been popped.
+  /// Returns the number of requests pushed whose batches have not been popped.
   uint64_t outstanding() const;
-  /// True when pop() would not wait.
+  /// Returns true if pop() would not wait.
   bool ready() const;
-  /// Waits for the next batch, in the order of the requests if `ordered`. Throws what the worker threw, and StateError
-  /// when `timeout_ms` have passed.
+  /// Waits for the next batch, in the order of the requests if `ordered`. Rethrows the exception of the worker; throws
+  /// StateError when `timeout_ms` have passed.
   std::shared_ptr<void> pop(std::optional<int64_t> timeout_ms);
 
  private:

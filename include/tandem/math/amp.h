@@ -1,20 +1,21 @@
 #pragma once
-// Formulas of loss scaling: the non-finite test, and the dynamic scale's update.
+// Formulas of loss scaling: the test for non-finite values, and the update of the dynamic scale.
 #include <cstdint>
 
 #include "tandem/base/macros.h"
 
 namespace tandem::math {
 
-/// |x|'s bits from here on are inf or NaN once x is rounded to the storage type. Values are compared as integers:
-/// NaN lies above inf, and no comparison of floats is needed, which an optimiser could assume away.
+/// x becomes inf or NaN when rounded to the storage type if the bits of |x| are at or above this limit. The comparison
+/// is one of integers, in which NaN is above inf; an optimiser could remove a comparison of floats.
 inline constexpr uint32_t kNonFiniteF32 = 0x7f800000u;
 inline constexpr uint32_t kNonFiniteBF16 = 0x7f7f8000u;  // rounds up to 2^128
 inline constexpr uint32_t kNonFiniteF16 = 0x477ff000u;   // 65520 rounds up to 2^16
 inline constexpr uint64_t kNonFiniteF64 = 0x7ff0000000000000u;
 
-/// Has its top bit set when x becomes inf or NaN in the storage type that `limit` describes; OR these over a list.
-/// A check of g * inverse_scale also finds an inf or NaN in g itself: the product is then inf or NaN for every factor.
+/// Returns a value whose top bit is set if x becomes inf or NaN in the storage type that `limit` describes. OR the
+/// values of a list. A check of g * inverse_scale also finds an inf or NaN in g itself: the product is then inf or NaN
+/// for every factor.
 TANDEM_MATH uint32_t non_finite_bit(float x, uint32_t limit) {
   return (__builtin_bit_cast(uint32_t, x) & 0x7fffffffu) + (0x80000000u - limit);
 }
@@ -25,20 +26,20 @@ TANDEM_MATH uint64_t non_finite_bit(double x, uint64_t limit) {
 /// (float)(1 / (double)scale), as in PyTorch.
 TANDEM_MATH float invert_scale(float scale) { return static_cast<float>(1.0 / static_cast<double>(scale)); }
 
-/// What a dynamic loss scale carries from step to step.
+/// State of a dynamic loss scale.
 struct ScaleState {
   float scale = 65536;
   int32_t growth_tracker = 0;      ///< clean steps since the last growth or overflow
-  int32_t hysteresis_tracker = 0;  ///< overflows counted so far, from 0; since when depends on the rule, see ScaleRule
-  int32_t skips = 0;               ///< overflows in a row
+  int32_t hysteresis_tracker = 0;  ///< overflows since the last reset; ScaleRule says what resets it
+  int32_t skips = 0;               ///< consecutive overflows
 };
 
-/// How the scale changes. An overflow adds 1 to the hysteresis tracker and backs off once that is `hysteresis` or more.
-/// The three rules differ in what sets the tracker back to 0:
-///   Megatron (Apex's kernel): every clean step;
-///   Colossal-AI: growth only, that is `growth_interval` clean steps in a row;
-///   Paddle: every clean step, and every backoff.
-/// Apex counts down from `hysteresis` instead; a tracker of h there is hysteresis - h here.
+/// Rule of the scale's changes. An overflow adds 1 to the hysteresis tracker, and the scale backs off if the tracker is
+/// then at least `hysteresis`. The three rules differ in what resets the tracker to 0:
+///   Megatron (Apex's kernel): each clean step;
+///   Colossal-AI: growth only, which takes `growth_interval` consecutive clean steps;
+///   Paddle: each clean step and each backoff.
+/// Apex counts down from `hysteresis` instead: a tracker of h there is hysteresis - h here.
 struct ScaleRule {
   double growth_factor, backoff_factor;
   double min_scale, max_scale;  ///< 0: no limit
@@ -46,7 +47,7 @@ struct ScaleRule {
   bool dynamic, reset_on_clean_step, reset_on_backoff;
 };
 
-/// The rule of a ScaleUpdateCall (backend.h, which this row does not see).
+/// Returns the rule of a ScaleUpdateCall (declared in backend.h, which this layer does not include).
 template <class Call>
 ScaleRule scale_rule(const Call& call) {
   using Rule = decltype(call.rule);
@@ -55,14 +56,14 @@ ScaleRule scale_rule(const Call& call) {
           call.dynamic,       call.rule != Rule::colossal, call.rule == Rule::paddle};
 }
 
-/// The state after one update. Source: PyTorch's _amp_update_scale_, with these differences:
-/// - growth when the tracker has reached the interval or passed it (there: only when equal, so a lowered interval stops
-///   growth for good);
-/// - growth to inf and backoff below the smallest normal f32 are refused: the scale and its inverse stay finite;
-/// - `min_scale` and `max_scale` stop backoff and growth; a scale set outside them moves only towards them;
-/// - a scale that is 0, negative, subnormal, inf or NaN becomes PyTorch's initial 65536 (within the limits), trackers
-/// 0;
-/// - not `dynamic`: beyond that repair only `skips` is counted.
+/// Returns the state after one update. Source: PyTorch's _amp_update_scale_, with these differences:
+/// - The scale grows when the growth tracker is at or above the interval. (PyTorch: only if they are equal, so that
+///   lowering the interval can stop growth for good.)
+/// - The scale never grows to inf and never backs off below the smallest normal f32, so it and its inverse stay finite.
+/// - `min_scale` and `max_scale` limit backoff and growth. A scale set outside these limits moves only towards them.
+/// - A scale that is 0, negative, subnormal, inf or NaN becomes PyTorch's initial 65536 (within the limits), and the
+///   trackers become 0.
+/// - If not `dynamic`, only that repair is made and `skips` is counted.
 TANDEM_MATH ScaleState update_scale(ScaleState s, const ScaleRule& rule, bool overflow) {
   constexpr double smallest = 0x1p-126, largest = 0x1.fffffep127;
   constexpr int32_t most = 0x7fffffff;

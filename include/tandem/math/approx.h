@@ -1,10 +1,11 @@
 #pragma once
-// Elementary functions as branch-free formulas that a compiler turns into vector code: exp, expm1, log, log1p, tanh,
-// sigmoid, erf. float: minimax polynomials, at most 3 ulp off (tests/math/approx_test.cpp); infinities, NaN, overflow
-// and subnormal numbers as C's math library has them. double: the C library. Device code: the device's library.
+// Elementary functions as branch-free formulas that compilers can vectorise: exp, expm1, log, log1p, tanh, sigmoid,
+// erf. The float versions use minimax polynomials with an error of at most 3 ulp (tests/math/approx_test.cpp). They
+// treat infinities, NaN, overflow and subnormal numbers like C's math library. The double versions call the C library.
+// Device code calls the device's library.
 //
-// The float formulas rest on IEEE rounding to nearest; they must not be compiled with -ffast-math. A contraction of a
-// product and a sum into one rounding is welcome.
+// The float formulas depend on IEEE rounding to nearest: do not compile them with -ffast-math. Contraction of a product
+// and a sum into an fma is allowed.
 #include <cstdint>
 
 #include "tandem/math/arithmetic.h"
@@ -21,7 +22,7 @@ TANDEM_MATH T polynomial(T x, T c0, Rest... rest) {
   return polynomial(x, rest...) * x + c0;
 }
 
-// The C library's function, without the overloads of <cmath>, which may be compiled out of line.
+// The C library's function. The overloads of <cmath> are avoided because they may be compiled out of line.
 #if defined(__CUDA_ARCH__)
 #define TANDEM_LIBM(NAME) ::NAME
 #else
@@ -55,18 +56,18 @@ TANDEM_MATH_LIBRARY(erf)
 namespace detail {
 
 inline constexpr float kLog2E = 0x1.715476p+0f;
-// ln 2 in two parts; the first has 9 bits, so that its product with an exponent is exact.
+// ln 2 in two parts. The first has 9 bits, so its product with an exponent is exact.
 inline constexpr float kLn2Hi = 0x1.63p-1f, kLn2Lo = -0x1.bd0106p-13f;
 
-/// x = n ln 2 + r with |r| <= ln(2) / 2, and e^r - 1.
+/// n and e^r - 1, where x = n ln 2 + r with |r| <= ln(2) / 2.
 struct ExpParts {
   int32_t n;
   float expm1_r;
 };
 
-/// For |x| <= 200; NaN stays NaN.
+/// Requires |x| <= 200 or NaN; NaN gives NaN.
 TANDEM_MATH ExpParts exp_parts(float x) {
-  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, which then stands in the lowest bits
+  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, which is then in the lowest bits
   const float shifted = x * kLog2E + kRound;
   const float n = shifted - kRound;
   const float r = (x - n * kLn2Hi) - n * kLn2Lo;
@@ -81,7 +82,7 @@ TANDEM_MATH float exp2_int(int32_t n) { return bits_as<float>(static_cast<uint32
 
 /// e^x.
 TANDEM_MATH float exp(float x) {
-  // Beyond these bounds the result is inf or 0; within them both halves of the exponent are in range.
+  // Beyond these bounds the result is inf or 0. Within them, both halves of the exponent are in range.
   x = x > 89.0f ? 89.0f : x;
   x = x < -104.0f ? -104.0f : x;
   const detail::ExpParts e = detail::exp_parts(x);
@@ -94,9 +95,9 @@ TANDEM_MATH float expm1(float x) {
   float c = x > 89.0f ? 89.0f : x;
   c = c < -20.0f ? -20.0f : c;
   const detail::ExpParts e = detail::exp_parts(c);
-  const float t = detail::exp2_int(e.n - 1);  // half of the power, which itself may not be a float
+  const float t = detail::exp2_int(e.n - 1);  // half of 2^n, because 2^n may overflow
   const float y = 2.0f * (t * e.expm1_r + (t - 0.5f));
-  return abs(x) < 0x1p-25f ? x : y;  // keeps -0 and subnormal numbers
+  return abs(x) < 0x1p-25f ? x : y;  // preserves -0 and subnormal numbers
 }
 
 /// Natural logarithm; log(0) = -inf, NaN below 0.
@@ -112,14 +113,14 @@ TANDEM_MATH float log(float x) {
                              -0x1.fc2208p-4f, 0x1.e6f06ap-4f, -0x1.de3c12p-4f, 0x1.1457a4p-4f);
   const float tail = (f * z * q + nf * detail::kLn2Lo) - 0.5f * z;
   const float y = (f + tail) + nf * detail::kLn2Hi;
-  const float finite = x < kInf<float> ? y : x;  // inf and NaN stay
+  const float finite = x < kInf<float> ? y : x;  // inf and NaN are returned unchanged
   return x > 0.0f ? finite : (x == 0.0f ? -kInf<float> : kNaN<float>);
 }
 
 /// log(1 + x).
 TANDEM_MATH float log1p(float x) {
   const float u = 1.0f + x;
-  // What the sum lost, first order: log(1 + x) = log(u) + log1p(lost / u).
+  // Corrects for the rounding error `lost` of u, to first order: log(1 + x) = log(u) + log1p(lost / u).
   const float lost = abs(x) < 1.0f ? x - (u - 1.0f) : 1.0f - (u - x);
   const float y = log(u) + lost / u;
   const bool as_log = !(u > 0.0f) | !(u < kInf<float>);
@@ -141,7 +142,7 @@ TANDEM_MATH float erf(float x) {
   const float z = x * x;
   const float small =
       polynomial(z, 0x1.06eba6p-3f, -0x1.8126e6p-2f, 0x1.ce1a44p-4f, -0x1.b686ccp-6f, 0x1.4715f8p-8f, -0x1.395946p-11f);
-  // log(1 - erf t); from t = 4 on, erf t rounds to 1.
+  // log(1 - erf t). For t >= 4, erf t rounds to 1.
   const float c = t > 4.0f ? 4.0f : t;
   const float log_erfc = c * polynomial(c, -0x1.20ef1cp+0f, -0x1.45328ep-1f, -0x1.b32570p-4f, 0x1.855150p-6f,
                                         -0x1.dd6ca4p-9f, 0x1.527bfep-12f, -0x1.78dc26p-17f);
@@ -151,14 +152,14 @@ TANDEM_MATH float erf(float x) {
 
 #endif
 
-/// 1 / (1 + e^-x), without overflow, and with relative accuracy far below 0.
+/// 1 / (1 + e^-x), without overflow, and with a small relative error also for large negative x.
 template <class T>
 TANDEM_MATH T sigmoid(T x) {
   const T e = exp(-abs(x));
   return (x < T(0) ? e : T(1)) / (T(1) + e);
 }
 
-/// log(1 + e^-|x|): what softplus, log-sigmoid and the binary cross entropy with logits have in common.
+/// log(1 + e^-|x|): the common term of softplus, log-sigmoid and binary cross entropy with logits.
 template <class T>
 TANDEM_MATH T log1p_exp_neg_abs(T x) {
   return log1p(exp(-abs(x)));
@@ -170,7 +171,7 @@ TANDEM_MATH float floor(float x) { return TANDEM_LIBM(floorf)(x); }
 TANDEM_MATH double floor(double x) { return TANDEM_LIBM(floor)(x); }
 TANDEM_MATH float ceil(float x) { return TANDEM_LIBM(ceilf)(x); }
 TANDEM_MATH double ceil(double x) { return TANDEM_LIBM(ceil)(x); }
-/// To the nearest integer, halves to the even one.
+/// Rounds to the nearest integer, ties to even.
 TANDEM_MATH float round(float x) { return TANDEM_LIBM(rintf)(x); }
 TANDEM_MATH double round(double x) { return TANDEM_LIBM(rint)(x); }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The arithmetic that all formulas share, for float, double and int64. int64 wraps around, as in PyTorch.
+// Arithmetic used by all formulas, for float, double and int64. int64 wraps around, as in PyTorch.
 #include <cstdint>
 
 #include "tandem/base/macros.h"
@@ -21,8 +21,8 @@ TANDEM_MATH float abs(float x) { return bits_as<float>(bits_as<uint32_t>(x) & 0x
 TANDEM_MATH double abs(double x) { return bits_as<double>(bits_as<uint64_t>(x) & 0x7fffffffffffffffu); }
 TANDEM_MATH int64_t abs(int64_t x) { return x < 0 ? static_cast<int64_t>(0 - static_cast<uint64_t>(x)) : x; }
 
-/// x as a float, rounded such that rounding again to 16 bits gives what rounding x once would: an inexact result takes
-/// the neighbour with an odd last bit. Source: Boldo and Melquiond, Emulation of FMA and correctly rounded sums.
+/// Rounds x to float so that a second rounding, to 16 bits, gives the same result as rounding x once: an inexact result
+/// is the neighbour with an odd last bit. Source: Boldo and Melquiond, Emulation of FMA and correctly rounded sums.
 TANDEM_MATH float round_to_odd(double x) {
   const float nearest = static_cast<float>(x);
   const double back = static_cast<double>(nearest);
@@ -64,13 +64,13 @@ TANDEM_MATH int64_t mul(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-/// The larger; NaN if either is.
+/// The larger of a and b; NaN if either is NaN.
 template <class T>
 TANDEM_MATH T maximum(T a, T b) {
-  const T larger = a < b ? b : a;  // a when a is NaN
+  const T larger = a < b ? b : a;  // a if a is NaN
   return b != b ? b : larger;
 }
-/// The smaller; NaN if either is.
+/// The smaller of a and b; NaN if either is NaN.
 template <class T>
 TANDEM_MATH T minimum(T a, T b) {
   const T smaller = a > b ? b : a;

@@ -21,7 +21,8 @@ TANDEM_MATH T normalised_affine(T x, T mean, T rstd, T weight, T bias) {
   return normalised(x, mean, rstd) * weight + bias;
 }
 
-/// gx where g = gy weight, and mean_g = mean(g), mean_gx = mean(g xhat) are taken over the values normalised together.
+/// gx, with g = gy weight, mean_g = mean(g) and mean_gx = mean(g xhat). The means are over the values that are
+/// normalised together.
 template <class T>
 TANDEM_MATH T normalised_backward(T g, T xhat, T mean_g, T mean_gx, T rstd) {
   return rstd * (g - mean_g - xhat * mean_gx);

@@ -1,5 +1,5 @@
 #pragma once
-// Optimizer updates of one element. `g` is unscaled.
+// Optimizer updates of one element. `g` is the unscaled gradient.
 #include <cmath>
 
 #include "tandem/base/macros.h"
@@ -9,9 +9,9 @@ namespace tandem::math {
 TANDEM_MATH float square_root(float x) { return ::sqrtf(x); }
 TANDEM_MATH double square_root(double x) { return ::sqrt(x); }
 
-/// a * b + c, in one rounding wherever the processor has it. Written out where c is a gradient: left to the compiler,
-/// the product g * (1 / scale) that c comes from might be fused in instead, and a step that unscales as it reads would
-/// leave other parameters than unscale, then step.
+/// a * b + c with a single rounding if the processor has fma. Used where c is a gradient: otherwise the compiler could
+/// fuse the product g * (1 / scale) that c comes from, and a step that unscales while reading would give other
+/// parameters than unscaling first and then stepping.
 TANDEM_MATH float multiply_add(float a, float b, float c) {
 #if defined(__FMA__) || defined(__CUDA_ARCH__)
   return ::fmaf(a, b, c);
@@ -27,7 +27,7 @@ TANDEM_MATH double multiply_add(double a, double b, double c) {
 #endif
 }
 
-/// Hyper-parameters of SGD, converted once. `maximize` is a gradient of the other sign.
+/// Hyper-parameters of SGD, converted once. For `maximize`, the caller negates the gradient.
 template <class T>
 struct SgdConstants {
   T lr, momentum, gradient_share;  ///< gradient_share: 1 - dampening
@@ -35,7 +35,7 @@ struct SgdConstants {
   bool nesterov;
 };
 
-/// g + weight_decay p. With weight_decay 0, p is left out, as in PyTorch: an inf there makes no NaN.
+/// g + weight_decay p. If weight_decay is 0, p is not used, as in PyTorch: an infinite p does not cause NaN.
 template <class T>
 TANDEM_MATH T decayed_gradient(T g, T p, T weight_decay) {
   const T sum = multiply_add(weight_decay, p, g);
@@ -48,7 +48,7 @@ TANDEM_MATH T sgd(T p, T g, const SgdConstants<T>& c) {
   return p - c.lr * decayed_gradient(g, p, c.weight_decay);
 }
 
-/// The same with momentum; changes `buffer`, whose old value counts for nothing when `first`. Source: torch.optim.SGD.
+/// sgd() with momentum. Updates `buffer`; its old value is ignored if `first`. Source: torch.optim.SGD.
 template <class T>
 TANDEM_MATH T sgd_momentum(T p, T g, T& buffer, bool first, const SgdConstants<T>& c) {
   const T d = decayed_gradient(g, p, c.weight_decay);
@@ -69,7 +69,7 @@ struct AdamConstants {
   T root_correction;  ///< 1 / sqrt(1 - beta2^t)
 };
 
-/// Constants of step `t` (1 for the first), computed in double.
+/// Returns the constants of step `t` (from 1), computed in double.
 template <class T>
 TANDEM_MATH AdamConstants<T> adam_constants(double lr, double beta1, double beta2, double eps, double weight_decay,
                                             bool decoupled, double t) {
@@ -84,13 +84,13 @@ TANDEM_MATH AdamConstants<T> adam_constants(double lr, double beta1, double beta
           static_cast<T>(1 / ::sqrt(1 - ::pow(beta2, t)))};
 }
 
-/// The larger; NaN when v is NaN.
+/// The larger of v and so_far; NaN if v is NaN.
 template <class T>
 TANDEM_MATH T running_maximum(T v, T so_far) {
   return v <= so_far ? so_far : v;
 }
 
-/// The parameter after Adam's step; changes the moments m and v, and v_max when `amsgrad`.
+/// Returns the parameter after Adam's step. Updates the moments m and v, and v_max if `amsgrad`.
 /// Source: torch.optim.Adam, AdamW.
 template <bool amsgrad, class T>
 TANDEM_MATH T adam(T p, T g, T& m, T& v, T& v_max, const AdamConstants<T>& c) {

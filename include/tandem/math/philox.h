@@ -2,17 +2,18 @@
 // Philox 4x32-10: counter-based random numbers, the same on host and device. Source: Salmon, Moraes, Dror, Shaw,
 // Parallel random numbers: as easy as 1, 2, 3, SC 2011.
 //
-// Element i of a stream {seed, offset} has lane i % 4 of the counter offset + i / 4. What becomes of a lane:
-//   uniform, f32 and narrower   its 24 upper bits / 2^24
-//   uniform, f64                53 bits / 2^53: the lane, then the same lane of a second block; agrees with f32's 24
-//   bits integers in [low, high)     low + floor(u (high - low)) with the 64 bits of both blocks: a bias below 2^-64
-//   range normal                      Box and Muller: lanes 0 and 1 make elements 0 and 1, lanes 2 and 3 make 2 and 3
-//   Bernoulli, dropout          uniform (f32) compared with p
+// Element i of a stream {seed, offset} uses lane i % 4 of the counter offset + i / 4, as follows.
+// - Uniform, f32 and narrower: the upper 24 bits of the lane, / 2^24.
+// - Uniform, f64: 53 bits, / 2^53: the lane, then the same lane of a second block. The upper 24 bits are those of f32.
+// - Integers in [low, high): low + floor(u (high - low)), where u is the 64 bits of both blocks, / 2^64. The bias is
+//   below 2^-64 (high - low).
+// - Normal: Box-Muller. Lanes 0 and 1 give elements 0 and 1; lanes 2 and 3 give elements 2 and 3.
+// - Bernoulli and dropout: uniform (f32), compared with p.
 #include "tandem/math/trig.h"
 
 namespace tandem::math {
 
-/// Four 32-bit numbers: a counter before, random numbers after.
+/// Four 32-bit numbers: a counter as input, random numbers as output.
 struct PhiloxBlock {
   uint32_t lane[4];
 };
@@ -24,7 +25,7 @@ TANDEM_MATH PhiloxBlock philox_round(PhiloxBlock c, uint32_t key0, uint32_t key1
   return {{static_cast<uint32_t>(p1 >> 32) ^ c.lane[1] ^ key0, static_cast<uint32_t>(p1),
            static_cast<uint32_t>(p0 >> 32) ^ c.lane[3] ^ key1, static_cast<uint32_t>(p0)}};
 }
-/// What the keys grow by from round to round.
+/// The increments of the keys from round to round.
 inline constexpr uint32_t kPhiloxKey0Step = 0x9e3779b9u, kPhiloxKey1Step = 0xbb67ae85u;
 
 TANDEM_MATH PhiloxBlock philox_4x32_10(PhiloxBlock c, uint32_t key0, uint32_t key1) {
@@ -36,7 +37,7 @@ TANDEM_MATH PhiloxBlock philox_4x32_10(PhiloxBlock c, uint32_t key0, uint32_t ke
   return c;
 }
 
-/// The counter of a position in a stream; block 1 holds the further bits for 64-bit results.
+/// The counter of a position in a stream. Block 1 has the additional bits for 64-bit results.
 TANDEM_MATH PhiloxBlock philox_counter(uint64_t position, uint32_t block) {
   return {{static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), block, 0}};
 }
@@ -55,7 +56,7 @@ TANDEM_MATH double uniform_f64(uint32_t lane, uint32_t further) {
   return static_cast<double>(static_cast<int64_t>(bits)) * 0x1p-53;
 }
 
-/// The smallest t such that uniform_f32(lane) >= p is the same as (lane >> 8) >= t; p in [0, 1].
+/// The t for which uniform_f32(lane) >= p is equivalent to (lane >> 8) >= t; p in [0, 1].
 TANDEM_MATH uint32_t bernoulli_threshold(double p) {
   const double scaled = p * 0x1p24;
   const uint32_t t = static_cast<uint32_t>(scaled);
@@ -78,7 +79,8 @@ TANDEM_MATH int64_t random_integer(uint32_t lane, uint32_t further, int64_t low,
   return static_cast<int64_t>(static_cast<uint64_t>(low) + multiply_high(uint64_t{lane} << 32 | further, range));
 }
 
-/// Two standard normal numbers. Source: Box and Muller 1958. The radius takes (0, 1], so its logarithm is finite.
+/// Makes two standard normal numbers. u0 must be in (0, 1], so that its logarithm is finite. Source: Box and Muller
+/// 1958.
 template <class T>
 TANDEM_MATH void box_muller(T u0, T u1, T& z0, T& z1) {
   const T radius = sqrt(T(-2) * log(u0));
@@ -88,7 +90,7 @@ TANDEM_MATH void box_muller(T u0, T u1, T& z0, T& z1) {
   z1 = radius * s;
 }
 TANDEM_MATH void normal_f32(uint32_t lane0, uint32_t lane1, float& z0, float& z1) {
-  // 31 bits, which have a signed conversion on every processor; half a step up, so never 0.
+  // 31 bits, because every processor can convert signed integers. Half a step is added, so u0 is never 0.
   const float u0 = static_cast<float>(static_cast<int32_t>(lane0 >> 1)) * 0x1p-31f + 0x1p-32f;
   box_muller(u0, uniform_f32(lane1), z0, z1);
 }

@@ -1,11 +1,11 @@
 #pragma once
-// pow: float branch-free, correctly rounded but for about one result in 10^4; double by the C library; int64 by
-// repeated squaring.
+// pow. The float version is branch-free, and correctly rounded except for about one result in 10^4. The double version
+// calls the C library. The int64 version squares repeatedly.
 #include "tandem/math/approx.h"
 
 namespace tandem::math {
 
-/// x^y. Special cases as in C: pow(x, 0) = pow(1, y) = 1, a negative x only to integer powers.
+/// x^y. Special cases are as in C: pow(x, 0) = pow(1, y) = 1; a negative x to a non-integer power gives NaN.
 TANDEM_MATH double pow(double x, double y) { return TANDEM_LIBM(pow)(x, y); }
 
 #if defined(__CUDA_ARCH__)
@@ -16,11 +16,11 @@ TANDEM_MATH float pow(float x, float y) { return ::powf(x, y); }
 
 namespace detail {
 
-/// log2 of a normal number that came from a float, relative error 2^-45; finite and meaningless for 0, inf, NaN.
+/// log2 of a positive number, with a relative error of 2^-45. For 0, inf and NaN the result is finite and meaningless.
 TANDEM_MATH double log2_of_float(float x) {
   const uint64_t bits = bits_as<uint64_t>(static_cast<double>(x));
-  // x = m 2^n with m in [sqrt(1/2), sqrt(2)). n goes to double through the mantissa of 2^52, for want of a vector
-  // conversion from int64 below AVX-512.
+  // x = m 2^n with m in [sqrt(1/2), sqrt(2)). n is converted to double through the mantissa of 2^52, because there is
+  // no vector conversion from int64 before AVX-512.
   constexpr uint64_t kOne = uint64_t{1023} << 52;
   const uint64_t biased = (bits - 0x3fe6a09e00000000u + kOne) >> 52;
   const double n = bits_as<double>(biased | 0x4330000000000000u) - (0x1p52 + 1023.0);
@@ -31,7 +31,7 @@ TANDEM_MATH double log2_of_float(float x) {
   return s * p + n;
 }
 
-/// 2^t, relative error 2^-40; 0 and inf where a float would be.
+/// 2^t, with a relative error of 2^-40 before the rounding to float; 0 and inf if it is out of float's range.
 TANDEM_MATH float exp2_to_float(double t) {
   t = t > 130.0 ? 130.0 : t;
   t = t < -160.0 ? -160.0 : t;
@@ -50,8 +50,8 @@ TANDEM_MATH float pow(float x, float y) {
   const double finite_log = detail::log2_of_float(ax);
   const double log2_ax = ax == 0.0f ? -kInf<double> : (ax < kInf<float> ? finite_log : static_cast<double>(ax));
   const float magnitude = detail::exp2_to_float(static_cast<double>(y) * log2_ax);
-  // Conditions on x or y alone become numbers, not bools: compilers hoist them out of loops over the other, and GCC
-  // does not vectorise a loop with a bool from outside.
+  // Conditions on x or y alone are stored as numbers, not bools: compilers hoist them out of loops over the other
+  // operand, and GCC does not vectorise a loop that uses a bool from outside the loop.
   const float half = 0.5f * ay;
   const bool integer = floor(ay) == ay;
   const uint32_t odd_sign = (integer & (floor(half) != half)) ? 0x80000000u : 0u;
@@ -69,7 +69,7 @@ TANDEM_MATH float pow(float x, float y) {
 
 #endif
 
-/// x^y for integers, modulo 2^64; y < 0 gives 1 / x^-y rounded towards zero (0 for x = 0).
+/// x^y for integers, modulo 2^64. For y < 0: 1 / x^-y rounded towards zero, or 0 if x is 0.
 TANDEM_MATH int64_t pow(int64_t x, int64_t y) {
   if (y < 0) return x == 1 ? 1 : (x == -1 ? ((y & 1) != 0 ? -1 : 1) : 0);
   uint64_t result = 1;

@@ -1,6 +1,6 @@
 #pragma once
-// The formulas of reductions, over float, double and int64: how an element x enters (map), how partial results combine,
-// and the element that changes nothing (padding). `shift` is there for squared_deviation.
+// The formulas of reductions, for float, double and int64: `map` transforms an element x, `combine` merges two partial
+// results, and `padding` is an element that does not change the result. Only squared_deviation uses `shift`.
 #include <cstdint>
 
 #include "tandem/math/approx.h"
@@ -23,7 +23,7 @@
 
 namespace tandem::math {
 
-/// -inf, or the least integer.
+/// -inf, or the smallest integer.
 template <class T>
 TANDEM_MATH T lowest() {
   if constexpr (static_cast<T>(0.5) != 0) {
@@ -32,7 +32,7 @@ TANDEM_MATH T lowest() {
     return static_cast<T>(uint64_t{1} << 63);
   }
 }
-/// inf, or the greatest integer.
+/// inf, or the largest integer.
 template <class T>
 TANDEM_MATH T highest() {
   if constexpr (static_cast<T>(0.5) != 0) {
@@ -53,7 +53,7 @@ namespace tandem::math::fold {
 
 TANDEM_FOLD(sum, x, math::add(a, b), T(0))
 TANDEM_FOLD(prod, x, math::mul(a, b), T(1))
-TANDEM_FOLD(max, x, math::maximum(a, b), math::lowest<T>())  // NaN wins, in min and max_abs too
+TANDEM_FOLD(max, x, math::maximum(a, b), math::lowest<T>())  // NaN propagates, also in min and max_abs
 TANDEM_FOLD(min, x, math::minimum(a, b), math::highest<T>())
 TANDEM_FOLD(any, T(x != T(0)), a > b ? a : b, T(0))
 TANDEM_FOLD(all, T(x != T(0)), a < b ? a : b, T(1))

@@ -1,11 +1,11 @@
 #pragma once
-// The formulas of softmax, log-softmax and cross entropy and of their derivatives, element by element; `max` and the
-// sums run over the dimension.
+// Formulas of softmax, log-softmax and cross entropy and of their derivatives, for one element. `max` and the sums are
+// over the dimension.
 #include "tandem/math/approx.h"
 
 namespace tandem::math {
 
-/// The element's term of the sum.
+/// The element's term in the sum.
 template <class T>
 TANDEM_MATH T softmax_term(T x, T max) {
   return exp(x - max);
@@ -25,12 +25,12 @@ template <class T>
 TANDEM_MATH T log_softmax_backward(T gy, T y, T sum) {
   return gy - exp(y) * sum;
 }
-/// The loss of a row from x at its target: -w log softmax(x).
+/// The loss of a row, given x at its target: -weight log softmax(x).
 template <class T>
 TANDEM_MATH T cross_entropy(T x, T max, T log_sum, T weight) {
   return -(weight * log_softmax(x, max, log_sum));
 }
-/// d/dx of s times a row's -log softmax(x)[target]: s softmax(x); at the target it is less by s.
+/// d/dx of -s log softmax(x)[target]: s softmax(x). For the target element, the caller subtracts s.
 template <class T>
 TANDEM_MATH T cross_entropy_backward(T x, T max, T log_sum, T s) {
   return exp(log_softmax(x, max, log_sum)) * s;

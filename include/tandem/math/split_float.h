@@ -1,5 +1,5 @@
 #pragma once
-// An f32 number as a bf16 number and the 16 bits that it lacks, together exactly the f32 number.
+// Lossless split of an f32 number into a bf16 number and the remaining 16 bits.
 #include <cstdint>
 
 #include "tandem/base/macros.h"
@@ -11,16 +11,16 @@ struct SplitFloat {
   uint16_t rounded, remainder;
 };
 
-/// x in two halves. Rounded to nearest; of two equally near numbers the one farther from zero, where round to nearest
-/// even may take the other: an even bf16 number would then stand for 2^16 + 1 numbers, more than a remainder can tell
-/// apart. A NaN becomes the quiet one of its sign.
+/// Splits x into two halves. x is rounded to nearest, with ties away from zero: with ties to even, an even bf16 number
+/// would represent 2^16 + 1 numbers, more than the remainder can distinguish. A NaN becomes the quiet NaN of its sign.
 TANDEM_MATH SplitFloat split_float(float x) {
   uint32_t bits = __builtin_bit_cast(uint32_t, x);
   bits = (bits & 0x7fffffffu) > 0x7f800000u ? (bits & 0x80000000u) | 0x7fc00000u : bits;
   return {static_cast<uint16_t>((bits + 0x8000u) >> 16), static_cast<uint16_t>(bits)};
 }
 
-/// The f32 number of two halves. A remainder whose top bit is set was rounded up: the carry is taken back.
+/// Joins two halves to the f32 number. If the top bit of the remainder is set, x was rounded up, and the carry is
+/// undone.
 TANDEM_MATH float join_float(SplitFloat halves) {
   const uint32_t carry = halves.remainder >> 15;
   const uint32_t bits = ((static_cast<uint32_t>(halves.rounded) - carry) << 16) | halves.remainder;

@@ -1,5 +1,5 @@
 #pragma once
-// sin, cos and atan2, as approx.h has the other elementary functions: branch-free in float, at most 3 ulp off.
+// sin, cos and atan2, in the manner of approx.h: the float versions are branch-free, with an error of at most 3 ulp.
 #include "tandem/math/approx.h"
 
 namespace tandem::math {
@@ -16,12 +16,12 @@ TANDEM_MATH float atan2(float y, float x) { return ::atan2f(y, x); }
 
 #else
 
-/// The float formulas of sin and cos hold up to here; beyond, the CPU kernels call the C library.
+/// The float formulas of sin and cos are valid up to this |x|. Beyond it, the CPU kernels call the C library.
 inline constexpr float kMaxTrigArgument = 1e8f;
 
 namespace detail {
 
-/// sin and cos of a quarter turn or less: |r| <= pi / 4.
+/// sin and cos for |r| <= pi / 4.
 TANDEM_MATH float sin_small(float r) {
   const float z = r * r;
   return r * z * polynomial(z, -0x1.555556p-3f, 0x1.111108p-7f, -0x1.a00f94p-13f, 0x1.6cd5ecp-19f) + r;
@@ -39,7 +39,7 @@ TANDEM_MATH float sin_in_quadrant(float r, uint32_t quadrant) {
 
 /// sin(x + shift pi / 2).
 TANDEM_MATH float sin_shifted(float x, uint32_t shift) {
-  // x = n pi / 2 + r in double, with pi / 2 in three parts whose first two have 26 bits: exact products.
+  // x = n pi / 2 + r in double, with pi / 2 in three parts. The first two have 26 bits, so their products are exact.
   constexpr double kRound = 0x1.8p52;
   const double wide = static_cast<double>(x);
   const double shifted = wide * 0x1.45f306dc9c883p-1 + kRound;
@@ -50,17 +50,17 @@ TANDEM_MATH float sin_shifted(float x, uint32_t shift) {
 
 }  // namespace detail
 
-/// Sine, |x| <= kMaxTrigArgument.
+/// Sine, for |x| <= kMaxTrigArgument.
 TANDEM_MATH float sin(float x) { return x == 0.0f ? x : detail::sin_shifted(x, 0); }
-/// Cosine, |x| <= kMaxTrigArgument.
+/// Cosine, for |x| <= kMaxTrigArgument.
 TANDEM_MATH float cos(float x) { return detail::sin_shifted(x, 1); }
 
-/// Angle of the point (x, y) in (-pi, pi].
+/// Angle of the point (x, y), in [-pi, pi].
 TANDEM_MATH float atan2(float y, float x) {
   const float ax = abs(x), ay = abs(y);
   const bool steep = ay > ax;
   const float big = steep ? ay : ax, small = steep ? ax : ay;
-  // 0 / 0 and inf / inf stand for themselves.
+  // 0 / 0 counts as 0, and inf / inf as 1.
   const float q = big == 0.0f ? 0.0f : (big == small ? 1.0f : small / big);
   const float z = q * q;
   const float p = polynomial(z, -0x1.55553ep-2f, 0x1.9991fep-3f, -0x1.2421b4p-3f, 0x1.c099fcp-4f, -0x1.58348ap-4f,
@@ -74,7 +74,7 @@ TANDEM_MATH float atan2(float y, float x) {
 
 #endif
 
-/// sin and cos of 2 pi turns, for 0 <= turns <= 1.
+/// sin and cos of 2 pi `turns`, for 0 <= turns <= 1.
 TANDEM_MATH void sincos_turns(float turns, float& s, float& c) {
 #if defined(__CUDA_ARCH__)
   ::sincospif(2.0f * turns, &s, &c);

@@ -11,13 +11,13 @@
 
 namespace tandem::math {
 
-/// x / 2 (1 + erf(x / sqrt 2)): x times the normal distribution function.
+/// x / 2 (1 + erf(x / sqrt 2)): x times the standard normal distribution function.
 template <class T>
 TANDEM_MATH T gelu(T x) {
   return T(0.5) * x * (T(1) + erf(x * T(0.70710678118654752440)));
 }
 
-/// tanh's argument in gelu's tanh form: sqrt(2 / pi) (x + 0.044715 x^3).
+/// The argument of tanh in gelu's tanh form: sqrt(2 / pi) (x + 0.044715 x^3).
 template <class T>
 TANDEM_MATH T gelu_tanh_argument(T x) {
   return T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
@@ -29,7 +29,7 @@ TANDEM_MATH T sign(T x) {
   return T(x > T(0)) - T(x < T(0));
 }
 
-/// 0 below 0, NaN for NaN.
+/// max(x, 0); NaN for NaN.
 template <class T>
 TANDEM_MATH T relu(T x) {
   return x <= T(0) ? T(0) : x;

@@ -1,5 +1,5 @@
 #pragma once
-// Calling a module: forward(), with what a mode has put around it.
+// Calls of modules: forward(), wrapped in the module's call hook.
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -11,24 +11,25 @@
 
 namespace tandem::nn {
 
-/// What a mode puts around a module's forward(): it sees every tensor that goes in and comes out. One hook may serve
-/// many modules and threads at a time.
+/// Code that runs around a module's forward(). It can replace each tensor that is passed in or returned. One hook may
+/// be used by many modules and threads at the same time.
 class CallHook {
  public:
   virtual ~CallHook() = default;
-  /// An argument of forward(), as forward() is to have it.
+  /// Returns the tensor to pass to forward() for the argument `x`.
   virtual Tensor input(const Tensor& x) const { return x; }
-  /// What is held while forward() runs: a guard of the thread's modes. `device`: that of the first tensor argument.
+  /// Returns an object that is held while forward() runs, such as a guard of the thread's modes. `device` is that of
+  /// the first tensor argument.
   virtual std::shared_ptr<void> enter(Device device) const {
     static_cast<void>(device);
     return nullptr;
   }
-  /// A result of forward(), as the caller is to have it. Runs after `enter`'s guard has ended.
+  /// Returns the tensor to return to the caller for the result `y`. Runs after the object from enter() is destroyed.
   virtual Tensor output(const Tensor& y) const { return y; }
 };
 
-/// The hook of modules that are made from now on, for the whole process; null: none. Losses (LossModule) are no layers:
-/// theirs is `of_losses`.
+/// Sets the hooks of modules created from now on, in the whole process; null means none. Losses (LossModule) get
+/// `of_losses`, all other modules `hook`.
 void set_default_call_hook(std::shared_ptr<const CallHook> hook, std::shared_ptr<const CallHook> of_losses = nullptr);
 std::shared_ptr<const CallHook> default_call_hook();
 std::shared_ptr<const CallHook> default_loss_call_hook();
@@ -40,7 +41,7 @@ inline constexpr bool is_vector = false;
 template <class T>
 inline constexpr bool is_vector<std::vector<T>> = !std::is_same_v<T, bool>;
 
-/// `value` with f applied to each tensor in it: a tensor, a vector, pair or tuple of such; anything else as it is.
+/// Applies f to each tensor in `value`: a tensor, or vectors, pairs and tuples of tensors. Other values are unchanged.
 template <class T, class F>
 T map_tensors(T value, const F& f) {
   if constexpr (std::is_same_v<T, Tensor>) {
@@ -53,7 +54,7 @@ T map_tensors(T value, const F& f) {
   return value;
 }
 
-/// Holds a tensors' argument after the hook, or the argument itself.
+/// An argument of forward(): for tensors the results of the hook, otherwise a reference to the argument.
 template <class Arg>
 class HookedArgument {
  public:
@@ -85,8 +86,8 @@ void note_device(std::optional<Device>&, const T&) {}
 
 }  // namespace detail
 
-/// module.forward(args...) with the module's call hook around it. ModuleHolder's operator(), AnyModule and Sequential
-/// call modules this way; `net->forward(x)` leaves the hook out.
+/// Calls module.forward(args...) within the module's call hook. ModuleHolder's operator(), AnyModule and Sequential
+/// call modules this way; `net->forward(x)` bypasses the hook.
 template <class M, class... Args>
 decltype(auto) call(M& module, Args&&... args) {
   using Result = decltype(module.forward(std::forward<Args>(args)...));
@@ -95,7 +96,7 @@ decltype(auto) call(M& module, Args&&... args) {
       const std::shared_ptr<const CallHook> hook = present;
       std::optional<Device> device;
       (detail::note_device(device, args), ...);
-      // Braces fix the order of the casts.
+      // Braces fix the order in which the hook is called.
       std::tuple<detail::HookedArgument<Args>...> hooked{
           detail::HookedArgument<Args>(*hook, std::forward<Args>(args))...};
       const auto run = [&]() -> Result {

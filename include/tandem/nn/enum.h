@@ -1,5 +1,5 @@
 #pragma once
-// The tags that options take, spelled as in libtorch: kMean, kSame, kFanIn, ...
+// Constants for options, named as in libtorch: kMean, kSame, kFanIn, ...
 #include <cstdint>
 
 #include "tandem/ops/loss.h"
@@ -11,16 +11,16 @@ inline constexpr LossReduction kMean = LossReduction::Mean;
 inline constexpr LossReduction kSum = LossReduction::Sum;
 
 namespace nn {
-/// Padding of a convolution by name: none, or as much as keeps the size.
+/// Padding of a convolution by name: none, or as much as keeps the image's size.
 enum class PaddingMode : uint8_t { Valid, Same };
 }  // namespace nn
 inline constexpr nn::PaddingMode kValid = nn::PaddingMode::Valid;
 inline constexpr nn::PaddingMode kSame = nn::PaddingMode::Same;
 
 namespace nn::init {
-/// Which side of a layer keeps its variance: the forward (inputs) or the backward pass (outputs).
+/// Whether initialisation preserves the variance in the forward pass (FanIn) or in the backward pass (FanOut).
 enum class FanMode : uint8_t { FanIn, FanOut };
-/// What follows a layer, for calculate_gain.
+/// The function that follows a layer, for calculate_gain.
 enum class Nonlinearity : uint8_t {
   Linear,
   Conv1D,

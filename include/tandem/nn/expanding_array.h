@@ -1,5 +1,5 @@
 #pragma once
-// ExpandingArray: D sizes given as D numbers, or as one that stands for all.
+// ExpandingArray: D sizes, given as D numbers or as one number for all.
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -14,7 +14,7 @@ namespace detail {
 [[noreturn]] void throw_expanding_array(size_t expected, size_t given);
 }
 
-/// The argument of kernel sizes, strides and so on: `5` or `{3, 5}`. Throws StateError for another count.
+/// Type of kernel sizes, strides and so on: `5` or `{3, 5}`. Throws StateError unless 1 or D numbers are given.
 template <size_t D, class T = int64_t>
 class ExpandingArray {
  public:
@@ -44,7 +44,7 @@ class ExpandingArray {
   std::array<T, D> values_;
 };
 
-/// The same with entries that may be left open: `{7, nullopt}`.
+/// An ExpandingArray with optional entries: `{7, nullopt}`.
 template <size_t D>
 class ExpandingArrayWithOptionalElem : public ExpandingArray<D, std::optional<int64_t>> {
  public:

@@ -1,6 +1,6 @@
 #pragma once
-// nn::functional: the layers without state, in libtorch's spelling: tensors, then one options object.
-// What an op accepts and throws is said at its declaration in tandem/ops/.
+// nn::functional: layers without state, with libtorch's signatures: tensors, then one options object. The declarations
+// in tandem/ops/ document accepted arguments and exceptions.
 #include "tandem/nn/options/activation.h"
 #include "tandem/nn/options/conv.h"
 #include "tandem/nn/options/dropout.h"
@@ -13,7 +13,7 @@
 namespace tandem::nn::functional {
 
 // ---- activations
-/// max(input, 0); with `inplace` written over the input.
+/// max(input, 0); `inplace` overwrites the input.
 Tensor relu(const Tensor& input, const ReLUFuncOptions& options = {});
 /// input Phi(input), or the tanh approximation.
 Tensor gelu(const Tensor& input, const GELUFuncOptions& options = {});
@@ -31,13 +31,13 @@ Tensor conv2d(const Tensor& input, const Tensor& weight, const Conv2dFuncOptions
 Tensor max_pool2d(const Tensor& input, const MaxPool2dFuncOptions& options);
 Tensor avg_pool2d(const Tensor& input, const AvgPool2dFuncOptions& options);
 Tensor adaptive_avg_pool2d(const Tensor& input, const AdaptiveAvgPool2dFuncOptions& options);
-/// Zeroes elements with probability p and scales the others by 1 / (1 - p); in training only.
+/// In training, zeroes elements with probability p and scales the others by 1 / (1 - p).
 Tensor dropout(const Tensor& input, const DropoutFuncOptions& options = {});
 /// running_mean and running_var (both or neither) are updated in training.
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                   const BatchNormFuncOptions& options = {});
 Tensor layer_norm(const Tensor& input, const LayerNormFuncOptions& options);
-/// Rows of `weight` by number. Throws IndexError when padding_idx is no row.
+/// Returns the rows of `weight` with the given indices. Throws IndexError if padding_idx is not a row.
 Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncOptions& options = {});
 
 // ---- losses
@@ -46,7 +46,7 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntro
 /// input: log-probabilities [N, C, ...]; target: classes.
 Tensor nll_loss(const Tensor& input, const Tensor& target, const NLLLossFuncOptions& options = {});
 Tensor mse_loss(const Tensor& input, const Tensor& target, const MSELossFuncOptions& options = {});
-/// input: probabilities. Not allowed under autocast.
+/// input: probabilities. Throws StateError under autocast.
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target,
                             const BinaryCrossEntropyFuncOptions& options = {});
 /// input: logits.

@@ -1,5 +1,5 @@
 #pragma once
-// nn::Module: parameters, buffers and submodules under names; the base of every layer and model.
+// nn::Module: named parameters, buffers and submodules; the base class of all layers and models.
 #include <concepts>
 #include <functional>
 #include <iosfwd>
@@ -17,7 +17,7 @@
 
 namespace tandem::nn {
 
-/// Base of models. A model registers what it is made of, then its parameters can be listed, moved and trained:
+/// Base class of layers and models. A model registers its parts; its parameters can then be listed, moved and trained:
 ///
 ///   struct Net : nn::Module {
 ///     Net() : fc1(784, 256), fc2(256, 10) { register_module("fc1", fc1); register_module("fc2", fc2); }
@@ -25,9 +25,9 @@ namespace tandem::nn {
 ///     nn::Linear fc1, fc2;
 ///   };
 ///
-/// Names of parameters, buffers and submodules are unique within a module, not empty and without dots.
-/// A module copies as in libtorch (the copy shares tensors and submodules), unless it has registered submodules that it
-/// holds by value: copying or moving it then throws StateError.
+/// Names of parameters, buffers and submodules must be unique within a module, not empty, and without dots.
+/// As in libtorch, a copy of a module shares its tensors and submodules. Copying or moving a module with registered
+/// submodules that are members by value throws StateError.
 class Module : public std::enable_shared_from_this<Module> {
  public:
   using ModuleApplyFunction = std::function<void(Module&)>;
@@ -36,23 +36,24 @@ class Module : public std::enable_shared_from_this<Module> {
   using ConstNamedModuleApplyFunction = std::function<void(const std::string&, const Module&)>;
 
   Module();
-  /// A module that prints under `name` instead of its type's name.
+  /// Makes a module that is printed with `name` instead of the name of its type.
   explicit Module(std::string name);
   virtual ~Module();
   Module(const Module& other);
   Module& operator=(const Module& other);
 
-  /// The name given at construction, else the name of the type.
+  /// Returns the name given at construction, else the name of the type.
   const std::string& name() const;
 
   // ---- registering
-  /// Makes `tensor` a parameter and returns it: a leaf that optimizers train. With `requires_grad` false it is a frozen
-  /// one. An undefined tensor reserves the name (an absent bias). Throws StateError on a bad or taken name,
-  /// AutogradError when an op made the tensor, DTypeError when it cannot require gradients.
+  /// Makes `tensor` a parameter, that is a leaf for optimizers to train, and returns it. It is frozen if
+  /// `requires_grad` is false. An undefined tensor reserves the name (such as an absent bias). Throws StateError for an
+  /// invalid or used name, AutogradError if the tensor is the result of an op, DTypeError if it cannot require
+  /// gradients.
   Tensor& register_parameter(std::string name, Tensor tensor, bool requires_grad = true);
-  /// Makes `tensor` a buffer and returns it: it moves and is saved with the module, and is not trained.
+  /// Makes `tensor` a buffer, which is moved and saved with the module but not trained, and returns it.
   Tensor& register_buffer(std::string name, Tensor tensor);
-  /// Adds a submodule and returns it. Throws StateError on a bad or taken name, or a null module.
+  /// Adds a submodule and returns it. Throws StateError for an invalid or used name, or a null module.
   template <class ModuleType>
   std::shared_ptr<ModuleType> register_module(std::string name, std::shared_ptr<ModuleType> module) {
     add_module(std::move(name), module);
@@ -62,13 +63,13 @@ class Module : public std::enable_shared_from_this<Module> {
   std::shared_ptr<ModuleType> register_module(std::string name, const ModuleHolder<ModuleType>& holder) {
     return register_module(std::move(name), holder.ptr());
   }
-  /// A submodule that is a member by value. It must live as long as this module.
+  /// Adds a submodule that is a member by value. It must live as long as this module.
   template <std::derived_from<Module> ModuleType>
   ModuleType& register_module(std::string name, ModuleType& module) {
     add_module(std::move(name), std::shared_ptr<Module>(std::shared_ptr<Module>(), &module));
     return module;
   }
-  /// Puts another submodule under a name that is there. Throws StateError when it is not.
+  /// Replaces the submodule with this name. Throws StateError if there is none.
   template <class ModuleType>
   std::shared_ptr<ModuleType> replace_module(const std::string& name, std::shared_ptr<ModuleType> module) {
     exchange_module(name, module);
@@ -78,67 +79,68 @@ class Module : public std::enable_shared_from_this<Module> {
   std::shared_ptr<ModuleType> replace_module(const std::string& name, const ModuleHolder<ModuleType>& holder) {
     return replace_module(name, holder.ptr());
   }
-  /// These throw StateError when nothing of the kind has that name.
+  /// These throw StateError if there is no such submodule, parameter or buffer.
   void unregister_module(const std::string& name);
   void unregister_parameter(const std::string& name);
   void unregister_buffer(const std::string& name);
 
-  // ---- listing. A tensor or module that is reached under several names is listed once, under the first of them.
+  // ---- listing: a tensor or module with several names is listed once, with the first of them
   std::vector<Tensor> parameters(bool recurse = true) const;
   /// Keys such as "fc1.weight".
   OrderedDict<std::string, Tensor> named_parameters(bool recurse = true) const;
   std::vector<Tensor> buffers(bool recurse = true) const;
   OrderedDict<std::string, Tensor> named_buffers(bool recurse = true) const;
-  /// This module and all below it. Throws StateError with `include_self` when this module is not held by a shared_ptr.
+  /// Returns all submodules, recursively, and this module if `include_self`. In that case, throws StateError unless
+  /// this module is held by a shared_ptr.
   std::vector<std::shared_ptr<Module>> modules(bool include_self = true) const;
   OrderedDict<std::string, std::shared_ptr<Module>> named_modules(const std::string& name_prefix = {},
                                                                   bool include_self = true) const;
   std::vector<std::shared_ptr<Module>> children() const;
   OrderedDict<std::string, std::shared_ptr<Module>> named_children() const;
 
-  // ---- walking: this module first, then those below it. An empty function throws StateError.
+  // ---- traversal: this module first, then its submodules, recursively. An empty function throws StateError.
   void apply(const ModuleApplyFunction& function);
   void apply(const ConstModuleApplyFunction& function) const;
   void apply(const NamedModuleApplyFunction& function, const std::string& name_prefix = {});
   void apply(const ConstNamedModuleApplyFunction& function, const std::string& name_prefix = {}) const;
 
   // ---- modes
-  /// Training mode, which dropout and batch norm ask for, on or off, also in all submodules.
+  /// Sets training mode, on which dropout and batch norm depend, for this module and all its submodules.
   virtual void train(bool on = true);
   void eval() { train(false); }
   bool is_training() const noexcept { return training_; }
 
-  /// What is put around forward() where this module is called through a holder, a container or nn::call; null: nothing.
+  /// The hook around forward() when this module is called through a holder, a container or nn::call; may be null.
   const std::shared_ptr<const CallHook>& call_hook() const noexcept { return call_hook_; }
   void set_call_hook(std::shared_ptr<const CallHook> hook) { call_hook_ = std::move(hook); }
 
-  // ---- moving: parameters and buffers keep their identity, so optimizers and shared handles go along; gradients move
-  // too. A dtype (floating, else DTypeError) changes floating tensors only.
+  // ---- moving: parameters and buffers keep their identity, so optimizers and shared handles stay valid. Gradients are
+  // moved too. A dtype changes only floating tensors, and throws DTypeError unless it is floating itself.
   virtual void to(Device device, DType dtype, bool non_blocking = false);
   virtual void to(DType dtype, bool non_blocking = false);
   virtual void to(Device device, bool non_blocking = false);
   void to(DeviceType device, bool non_blocking = false) { to(Device(device), non_blocking); }
-  /// Tensors of rank 4 take that order of elements, the others stay: `net->to(MemoryFormat::ChannelsLast)`.
+  /// Converts tensors of rank 4 to this memory format: `net->to(MemoryFormat::ChannelsLast)`.
   virtual void to(MemoryFormat format);
   void cpu() { to(Device(kCPU)); }
   void cuda() { to(Device(kCUDA)); }
 
   // ---- saving and loading
-  /// All parameters and buffers by name, detached, sharing memory with the module. As in PyTorch a tensor that is
-  /// reached under several names is listed under each of them.
+  /// Returns all parameters and buffers by name, detached, sharing memory with the module. As in PyTorch, a tensor with
+  /// several names is listed with each of them.
   virtual StateDict state_dict() const;
-  /// Copies the values of `state` into the parameters and buffers, which keep their memory, device and dtype (floating
-  /// values are converted). Throws StateError, and changes nothing, when sizes or kinds of dtype differ, or, if
-  /// `strict`, keys are missing or unexpected; all misfits are listed. Otherwise returns those keys.
+  /// Copies the values of `state` to the parameters and buffers, which keep their memory, device and dtype (floating
+  /// values are converted). Throws StateError, and changes nothing, if sizes or kinds of dtype differ, or, if `strict`,
+  /// keys are missing or unexpected; the message lists all mismatches. Returns the missing and unexpected keys.
   IncompatibleKeys load_state_dict(const StateDict& state, bool strict = true);
-  /// The checks of load_state_dict; what it returns does the rest.
+  /// Does the checks of load_state_dict. The returned function copies the values.
   StateCommit prepare_load_state_dict(const StateDict& state, bool strict = true);
 
-  /// Drops the gradients of all parameters, or fills them with zeros.
+  /// Removes the gradients of all parameters, or fills them with zeros.
   virtual void zero_grad(bool set_to_none = true);
 
   // ---- types
-  /// This module as a `ModuleType` (or as the module that the holder `ModuleType` holds), or null.
+  /// Returns this module as a `ModuleType` (for a holder type, as the module type that it holds), or null.
   template <class ModuleType>
   auto as() noexcept {
     if constexpr (requires { typename ModuleType::ContainedType; }) {
@@ -156,9 +158,9 @@ class Module : public std::enable_shared_from_this<Module> {
     }
   }
 
-  /// Writes this module's line, without its submodules: by default its name.
+  /// Prints this module's line, without its submodules; by default its name.
   virtual void pretty_print(std::ostream& stream) const;
-  /// The module as a tree of lines, in libtorch's form.
+  /// Prints the module as a tree of lines, in libtorch's format.
   friend std::ostream& operator<<(std::ostream& stream, const Module& module);
 
  protected:
@@ -183,12 +185,12 @@ class Module : public std::enable_shared_from_this<Module> {
 
 std::ostream& operator<<(std::ostream& stream, const Module& module);
 
-/// Base of modules that initialise themselves in reset(), as in libtorch.
+/// Base class of modules that initialise themselves in reset(), as in libtorch.
 template <class Derived>
 class Cloneable : public Module {
  public:
   using Module::Module;
-  /// Makes parameters and buffers anew.
+  /// Creates new parameters and buffers.
   virtual void reset() = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// ModuleHolder: a module as a value that shares its contents, and the macro that makes one.
+// ModuleHolder: a handle that shares a module, and the macros that define holders.
 #include <concepts>
 #include <cstddef>
 #include <memory>
@@ -14,20 +14,20 @@ namespace detail {
 [[noreturn]] void throw_empty_holder(const char* type);
 }
 
-/// A shared pointer to a module with a module's manners: `nn::Linear fc(784, 10); y = fc(x); fc->weight;`.
-/// Copies share the module. `nn::Linear fc{nullptr}` holds none until it is assigned; using it throws StateError.
+/// A shared pointer to a module that can be called like a function: `nn::Linear fc(784, 10); y = fc(x); fc->weight;`.
+/// Copies share the module. `nn::Linear fc{nullptr}` is empty until it is assigned; using it throws StateError.
 template <class Contained>
 class ModuleHolder {
  public:
   using ContainedType = Contained;
 
-  /// A default-constructed module, as in libtorch; `nullptr` for none.
+  /// Holds a default-constructed module, as in libtorch. Pass `nullptr` for an empty holder.
   ModuleHolder() : impl_(std::make_shared<Contained>()) {
     static_assert(std::default_initializable<Contained>,
                   "this module has no default constructor: give its options, or nullptr for an empty holder");
   }
   ModuleHolder(std::nullptr_t) : impl_(nullptr) {}
-  /// The module's own constructor.
+  /// Passes the arguments to the module's constructor.
   template <class Head, class... Tail>
   requires(
       (sizeof...(Tail) > 0 || !std::derived_from<std::remove_cvref_t<Head>, ModuleHolder>)&&std::constructible_from<
@@ -44,12 +44,12 @@ class ModuleHolder {
     check();
     return static_cast<Contained*>(impl_.get());
   }
-  /// forward() of the module, with its call hook (call.h).
+  /// Calls the module's forward() within its call hook (call.h).
   template <class... Args>
   decltype(auto) operator()(Args&&... args) const {
     return call(*get(), std::forward<Args>(args)...);
   }
-  /// operator[] of the module, for containers.
+  /// Calls the module's operator[], for containers.
   template <class Arg>
   decltype(auto) operator[](Arg&& arg) const {
     return (*get())[std::forward<Arg>(arg)];
@@ -61,7 +61,7 @@ class ModuleHolder {
       detail::throw_empty_holder(__PRETTY_FUNCTION__);
   }
 
-  std::shared_ptr<void> impl_;  // to a Contained: one type for all holders is far less to compile
+  std::shared_ptr<void> impl_;  // points to a Contained; one type for all holders compiles much faster
 };
 
 }  // namespace tandem::nn
@@ -73,6 +73,6 @@ class ModuleHolder {
     using Impl = ImplType;                                    \
     using ::tandem::nn::ModuleHolder<ImplType>::ModuleHolder; \
   }
-/// Defines the holder `Name` of the module class `NameImpl`, libtorch's TORCH_MODULE:
+/// Defines the holder `Name` of the module class `NameImpl`, as libtorch's TORCH_MODULE:
 /// `struct NetImpl : nn::Module {...}; TANDEM_MODULE(Net);`
 #define TANDEM_MODULE(Name) TANDEM_MODULE_IMPL(Name, Name##Impl)

@@ -1,5 +1,5 @@
 #pragma once
-// Modules, layers, losses, functional forms, initialisation and utilities.
+// Includes modules, layers, losses, functional forms, initialisation and utilities.
 #include "tandem/nn/functional.h"
 #include "tandem/nn/init.h"
 #include "tandem/nn/module.h"

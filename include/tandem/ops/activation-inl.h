@@ -12,7 +12,7 @@ namespace detail {
 /// Density of the standard normal distribution.
 inline Tensor normal_density(const Tensor& x) { return mul(exp(mul(mul(x, x), -0.5)), 1 / std::sqrt(2 * M_PI)); }
 
-/// gelu's tanh form, differentiated with ops; see gelu() for the formula.
+/// Derivative of gelu's tanh form, in differentiable ops; see gelu() for the formula.
 inline Tensor gelu_tanh_derivative(const Tensor& gy, const Tensor& x) {
   constexpr double c = 0.7978845608028654, k = 0.044715;  // sqrt(2 / pi)
   const Tensor t = tanh(mul(add(x, mul(pow(x, 3), k)), c));

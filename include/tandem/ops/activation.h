@@ -1,13 +1,13 @@
 #pragma once
-// Activations, element by element, and their derivatives. Integers give f32 (relu keeps them); an undefined tensor:
-// StateError.
+// Element-wise activations and their derivatives. Integers give f32, except that relu keeps them. An undefined tensor
+// throws StateError.
 #include <string>
 
 #include "tandem/tensor/tensor.h"
 
 namespace tandem {
 
-/// max(x, 0); NaN stays
+/// max(x, 0); NaN for NaN
 Tensor relu(const Tensor& x);
 /// 1 / (1 + e^-x)
 Tensor sigmoid(const Tensor& x);
@@ -20,7 +20,7 @@ Tensor softplus(const Tensor& x);
 Tensor logsigmoid(const Tensor& x);
 
 // ---- derivatives, as ops
-/// gy where y > 0, else 0
+/// 0 where y <= 0, else gy
 Tensor relu_backward(const Tensor& gy, const Tensor& y);
 /// gy y (1 - y)
 Tensor sigmoid_backward(const Tensor& gy, const Tensor& y);

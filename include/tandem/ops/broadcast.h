@@ -1,10 +1,10 @@
 #pragma once
-// Other sizes for an operand of an op. Internal.
+// Broadcasting and reshaping of an op's operands. Internal.
 #include "tandem/tensor/tensor.h"
 
 namespace tandem::detail {
 
-/// A raw view of `x` with `sizes`, stride 0 where it repeats.
+/// Returns `x` broadcast to `sizes`, as a view without history; the stride is 0 where `x` repeats.
 inline Tensor broadcast_view(const Tensor& x, IntArrayRef sizes) {
   if (x.sizes() == sizes) return x;
   const size_t lead = sizes.size() - static_cast<size_t>(x.dim());
@@ -15,7 +15,7 @@ inline Tensor broadcast_view(const Tensor& x, IntArrayRef sizes) {
   return make_view(x, sizes, strides, x.storage_offset());
 }
 
-/// reshape() where the result may be `x` itself.
+/// Like reshape(), but returns `x` itself if it has these sizes.
 inline Tensor with_shape(const Tensor& x, IntArrayRef sizes) { return x.sizes() == sizes ? x : x.reshape(sizes); }
 
 }  // namespace tandem::detail

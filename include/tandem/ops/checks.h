@@ -1,5 +1,5 @@
 #pragma once
-// What the ops of layers check and prepare alike. Internal.
+// Checks and preparations shared by ops. Internal.
 #include <array>
 #include <optional>
 
@@ -11,46 +11,47 @@ struct Pool2dParams;
 
 namespace tandem::checks {
 
-/// StateError when `x` is undefined.
+/// Throws StateError if `x` is undefined.
 void defined(const char* op, const char* which, const Tensor& x);
-/// `defined`, and DTypeError unless `x` is floating.
+/// Like `defined`; also throws DTypeError unless `x` is floating.
 void floating(const char* op, const char* which, const Tensor& x);
-/// `defined`, of number `i` in a list of tensors.
+/// Like `defined`, for element `i` of a list of tensors.
 void defined_at(const char* op, size_t i, const Tensor& x);
-/// DTypeError for a bool `x`.
+/// Throws DTypeError for a bool `x`.
 void not_bool(const char* op, const Tensor& x);
-/// DTypeError when both are bool.
+/// Throws DTypeError if both are bool.
 void not_two_bools(const char* op, const Tensor& a, const Tensor& b);
-/// DTypeError for a result that is asked for in a dtype that is not floating.
+/// Throws DTypeError if `dtype`, requested for the result, is not floating.
 void floating_result(const char* op, const Tensor& x, std::optional<DType> dtype);
-/// StateError unless the number is finite and at least 0.
+/// Throws StateError unless the number is finite and at least 0.
 void not_negative(const char* op, const char* which, double value);
-/// `defined`, and DTypeError unless `x` is i64 or i32.
+/// Like `defined`; also throws DTypeError unless `x` is i64 or i32.
 void index(const char* op, const char* which, const Tensor& x);
-/// DTypeError unless both have one dtype; an undefined `b` passes.
+/// Throws DTypeError unless `a` and `b` have the same dtype or `b` is undefined.
 void same_dtype(const char* op, const char* which_a, const Tensor& a, const char* which_b, const Tensor& b);
-/// DTypeError unless `parameter` is undefined, of x's dtype, or f32 beside f16 or bf16.
+/// Throws DTypeError unless `parameter` is undefined, has x's dtype, or is f32 and x is f16 or bf16.
 void parameter_dtype(const char* op, const Tensor& x, const char* which, const Tensor& parameter);
-/// DTypeError for a fractional alpha in a + alpha b of whole numbers.
+/// Throws DTypeError for a fractional alpha in a + alpha b of integers.
 void alpha(const char* op, const Tensor& a, const Tensor& b, Scalar alpha);
-/// StateError for an integer base with a negative exponent.
+/// Throws StateError for an integer base with a negative exponent.
 void exponent(const char* op, const Tensor& base, Scalar exponent);
-/// ShapeError unless `x` is undefined or has these sizes.
+/// Throws ShapeError unless `x` is undefined or has these sizes.
 void sizes(const char* op, const char* which, const Tensor& x, IntArrayRef expected);
-/// One or two entries as a pair (height, width). ShapeError on another count, StateError on an entry below `least`.
+/// Returns one or two entries as a pair (height, width). Throws ShapeError for another number of entries, StateError
+/// for an entry below `least`.
 std::array<int64_t, 2> pair(const char* op, const char* which, IntArrayRef values, int64_t least);
-/// The windows of a pooling op or module, from `pair`s; an empty stride is the kernel. StateError for a padding above
-/// half of the kernel.
+/// Returns the windows of a pooling op or module, from pairs as above. An empty stride means the kernel's size. Throws
+/// StateError for a padding above half of the kernel's size.
 Pool2dParams windows(const char* op, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
                      bool ceil_mode);
 
-/// ChannelsLast for a tensor of rank 4 whose dimensions lie in that order, else Contiguous.
+/// Returns ChannelsLast for a tensor of rank 4 whose dimensions have that order in memory, else Contiguous.
 MemoryFormat layout(const Tensor& x);
-/// `x` without gaps, in this layout or its own, with just the strides that the layout has for its sizes: so kernels can
-/// tell layouts apart even where sizes of 1 make them the same memory. For kernels: the result has no history.
+/// Returns `x` without gaps, in this layout or its own, with exactly the strides of that layout. Kernels can then tell
+/// layouts apart even if sizes of 1 make them the same memory. For use by kernels: the result has no history.
 Tensor dense(const Tensor& x, MemoryFormat format);
 inline Tensor dense(const Tensor& x) { return dense(x, layout(x)); }
-/// f64 for f64, else f32: the dtype of sums and statistics.
+/// Returns the dtype of sums and statistics: f64 for f64, else f32.
 inline DType sum_dtype(DType t) { return t == kDouble ? kDouble : kFloat; }
 
 }  // namespace tandem::checks

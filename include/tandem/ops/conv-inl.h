@@ -14,7 +14,7 @@ namespace tandem {
 
 namespace detail {
 
-/// The sizes of conv2d's result; checks that x, weight and parameters fit.
+/// Returns the sizes of conv2d's result, after checking that x, weight and parameters fit.
 inline Dims conv2d_sizes(const char* op, IntArrayRef x, IntArrayRef weight, const Conv2dParams& p) {
   TANDEM_CHECK(weight.size() == 4 && numel_of(weight) > 0, ShapeError,
                "{}: the weight is {}, but must be [O, C / groups, KH, KW] with no size 0", op, to_string(weight));
@@ -45,14 +45,14 @@ inline Dims conv2d_sizes(const char* op, IntArrayRef x, IntArrayRef weight, cons
   return y;
 }
 
-/// The parameters with strides no longer than the padded image: longer ones give the same single window, but
-/// overflow in kernels and in the ints of vendor libraries.
+/// Limits the strides to the size of the padded image. Larger strides give the same single window, but would overflow
+/// in kernels and in the ints of vendor libraries.
 inline Conv2dParams with_short_strides(Conv2dParams p, IntArrayRef x) {
   for (size_t i = 0; i < 2; ++i) p.stride[i] = std::min(p.stride[i], std::max<int64_t>(x[i + 2] + 2 * p.padding[i], 1));
   return p;
 }
 
-/// An f32 operand beside one of f16 or bf16 takes that dtype: so mixed operands of double backward agree.
+/// Rounds an f32 operand to f16 or bf16 if the other has that dtype, so that mixed operands of double backward agree.
 inline void round_to_lower(Tensor& a, Tensor& b) {
   if (!b.defined() || a.dtype() == b.dtype()) return;
   if (is_reduced_floating_point(b.dtype())) {
@@ -62,7 +62,7 @@ inline void round_to_lower(Tensor& a, Tensor& b) {
   }
 }
 
-/// Gradients of conv2d's inputs from that of its result. saved: x, weight, with their sizes.
+/// Gradients of conv2d's inputs, from `gy`. Saved: x and weight, with sizes xs and ws.
 inline Grads conv2d_backward(const Backward& b, const Tensor& gy, const Conv2dParams& p, const Dims& xs,
                              const Dims& ws) {
   Grads grads(3);
@@ -76,7 +76,7 @@ inline Grads conv2d_backward(const Backward& b, const Tensor& gy, const Conv2dPa
   return grads;
 }
 
-/// Of [N, C, H, W], with checked sizes.
+/// conv2d or conv2d_relu of [N, C, H, W], with checked sizes.
 template <FixedString Name, Activation activation>
 Tensor conv2d_op(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p, const Dims& sizes) {
   static_assert(activation == Activation::none || activation == Activation::relu);
@@ -104,7 +104,7 @@ Tensor conv2d_op(const Tensor& x, const Tensor& weight, const Tensor& bias, cons
       x, weight, bias);
 }
 
-/// conv2d of operands that may be a mix of a low dtype and f32, as in double backward.
+/// conv2d of operands that may mix a low-precision dtype with f32, as in double backward.
 inline Tensor conv2d_mixed(Tensor x, Tensor weight, Tensor bias, const Conv2dParams& p) {
   round_to_lower(x, weight);
   if (bias.defined()) bias = to(bias, x.dtype());
@@ -193,7 +193,7 @@ TANDEM_OPS std::tuple<Tensor, Tensor> conv2d_backward_weight(const Tensor& gy, c
   std::vector<Tensor> grads = apply_n<"conv2d_backward_weight">(
       [&](const Tensor& gy, const Tensor& x) {
         checks::same_dtype("conv2d_backward_weight", "gy", gy, "x", x);
-        // The kernel writes the operands' dtype or f32; from f32 the caller converts on.
+        // The kernel writes the operands' dtype or f32. The caller converts f32 to other dtypes.
         const DType own = gy.dtype(), t = !dtype || *dtype == own || own == kDouble ? own : kFloat;
         Tensor gweight = empty(ws, gy.options().dtype(t)), gbias;
         if (with_bias) gbias = empty({ws[0]}, gy.options().dtype(t));

@@ -24,7 +24,7 @@ inline void check_format(const char* op, const Tensor& x, MemoryFormat format) {
                op, to_string(x.sizes()));
 }
 
-/// True when `x` lies in memory as the format asks.
+/// Returns true if `x` has this memory format.
 inline bool has_format(const Tensor& x, MemoryFormat format) {
   return format == MemoryFormat::Preserve || x.is_contiguous(format);
 }
@@ -47,7 +47,7 @@ TANDEM_OPS Tensor to(const Tensor& x, Device device, DType dtype, bool non_block
         backend(device.is_cuda() ? y : x).copy(y, x);
         if (!non_blocking) detail::wait_until_read(x, y);
         return Result{y, {}, [device = x.device(), dtype = x.dtype()](const Backward& b) -> Grads {
-                        // Straight to the dtype of the input, also when b.wanted() says another low dtype.
+                        // Converts directly to the input's dtype, even if b.wanted() is another low-precision dtype.
                         return {to(b.grad(), device, dtype)};
                       }};
       },

@@ -38,7 +38,7 @@ TANDEM_OPS Tensor dropout_backward(const Tensor& gy, const Tensor& mask, double 
   return apply<"dropout_backward">(
       [p](const Tensor& gy, const Tensor& mask) {
         Tensor gx = empty_like(gy);
-        // (gy, y): y > 0 ? gy : 0, which is a choice and not a product: an inf under the mask leaves no NaN.
+        // relu_backward selects instead of multiplying: an inf in a masked position must not become NaN.
         backend(gy).binary(gx, kernels::Binary::relu_backward, gy, mask, 1);
         backend(gy).unary(gx, kernels::Unary::mul_scalar, gx, 1 / (1 - p), 0);
         return Result{gx, save(mask), [p](const Backward& b) -> Grads {

@@ -28,7 +28,7 @@ TANDEM_OPS Tensor sum_to_size(const Tensor& g, IntArrayRef sizes) {
 
 namespace detail {
 
-/// Of a + factor b.
+/// Derivative of a + factor b.
 struct AddDerivative {
   double factor;
   Tensor operator()(const Backward& g, size_t i) const {
@@ -36,8 +36,8 @@ struct AddDerivative {
   }
 };
 
-/// Of maximum and minimum: the gradient goes to the operand that won, half to each where equal; beside a NaN nobody
-/// lost, and both get it, as in PyTorch.
+/// Derivative of maximum and minimum: the selected operand gets the gradient; equal operands get half each. If either
+/// operand is NaN, both get the full gradient, as in PyTorch.
 struct WinnerTakes {
   Tensor (*loses)(const Tensor&, const Tensor&);
   Tensor operator()(const Backward& g, size_t i) const {
@@ -89,7 +89,7 @@ TANDEM_OPS Tensor div(const Tensor& a, const Tensor& b) {
   return detail::binary_op<"div">(Binary::div, a, b, detail::Keep::input, true, [](const Backward& g, size_t i) {
     const Tensor b = g.saved(1);
     if (i == 0) return div(g.grad(), b);
-    // d(a/b)/db = -(a/b)/b, grouped so that nothing overflows that the quotient does not
+    // d(a/b)/db = -(a/b)/b: a grouping in which no intermediate overflows unless the quotients do
     return neg(mul(g.grad(), div(div(g.saved(0), b), b)));
   });
 }
@@ -107,10 +107,10 @@ TANDEM_OPS Tensor pow(const Tensor& a, const Tensor& b) {
   return detail::binary_op<"pow">(Binary::pow, a, b, detail::Keep::both, false, [](const Backward& g, size_t i) {
     const Tensor a = g.saved(0), b = g.saved(1);
     if (i == 0) {
-      // b a^(b-1); 0 where b is 0, also for a = 0
+      // b a^(b-1), and 0 if b is 0, also for a = 0
       return mul(g.grad(), where(eq(b, 0), zeros_like(b), mul(b, pow(a, sub(b, 1)))));
     }
-    // a^b log a; 0 where a is 0 and b >= 0. The logarithm has the result's precision, whatever the base's dtype.
+    // a^b log a, and 0 if a is 0 and b >= 0. The logarithm has the result's precision, whatever the base's dtype.
     const Tensor zero = logical_and(eq(a, 0), ge(b, 0)), y = g.saved(2);
     const Tensor base = a.dtype() == y.dtype() ? a : to(a, checks::sum_dtype(y.dtype()));
     return mul(g.grad(), where(zero, zeros({}, base.options()), mul(y, log(base))));
@@ -217,7 +217,7 @@ TANDEM_OPS Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optiona
   TANDEM_CHECK(min || max, StateError, "clamp: no bounds; give min, max or both");
   if (x.defined() && !is_floating_point(x.dtype()) &&
       (min.value_or(0).is_floating_point() || max.value_or(0).is_floating_point())) {
-    return clamp(to(x, kFloat), min, max);  // as type promotion says
+    return clamp(to(x, kFloat), min, max);  // by type promotion
   }
   if (x.defined() && !x.is_floating_point() &&
       !(detail::fits_double(min.value_or(0)) && detail::fits_double(max.value_or(0)))) {
@@ -228,7 +228,8 @@ TANDEM_OPS Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optiona
   return detail::unary_op<"clamp">(
       Unary::clamp, x, detail::Keep::input, true,
       [min, max](const Tensor& g, const Tensor& x) {
-        // The subgradient at a bound is 0, as in PyTorch. An absent bound is not infinity, which x can be.
+        // The subgradient at a bound is 0, as in PyTorch. An absent bound is not treated as infinity, because x can be
+        // infinite.
         const Tensor zero = zeros({}, g.options());
         if (!max) return where(gt(x, *min), g, zero);
         return where(min ? logical_and(gt(x, *min), lt(x, *max)) : lt(x, *max), g, zero);

@@ -1,7 +1,7 @@
 #pragma once
-// Element-wise arithmetic and comparisons. Two tensors broadcast against each other and promote by
-// PyTorch's rules; an op on integers whose result is not one gives f32. Sizes that do not broadcast: ShapeError;
-// an undefined tensor: StateError.
+// Element-wise arithmetic and comparisons. Two tensors broadcast against each other, and their dtypes promote by
+// PyTorch's rules. An op whose result for integers is not an integer gives f32. Sizes that do not broadcast throw
+// ShapeError; an undefined tensor throws StateError.
 #include <optional>
 
 #include "tandem/tensor/tensor.h"
@@ -50,15 +50,15 @@ Tensor floor(const Tensor& x);
 Tensor ceil(const Tensor& x);
 /// to the nearest integer, ties to even
 Tensor round(const Tensor& x);
-/// The angle of (x = b, y = a)
+/// The angle of the point (x = b, y = a)
 Tensor atan2(const Tensor& a, const Tensor& b);
-/// min(max(x, min), max); either bound may be left out, not both. The gradient passes strictly between
-/// the bounds, as in PyTorch 2.15.
+/// min(max(x, min), max); one of the bounds may be omitted. The gradient is passed only strictly between the bounds, as
+/// in PyTorch 2.15.
 Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max = {});
-/// NaN wins. Where equal, each operand gets half of the gradient.
+/// NaN if either operand is NaN. Where the operands are equal, each gets half of the gradient.
 Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, const Tensor& b);
-/// Other names of maximum and minimum, as in libtorch.
+/// Aliases of maximum and minimum, as in libtorch.
 inline Tensor max(const Tensor& a, const Tensor& b) { return maximum(a, b); }
 inline Tensor min(const Tensor& a, const Tensor& b) { return minimum(a, b); }
 /// condition ? a : b; condition is bool
@@ -87,7 +87,7 @@ Tensor isfinite(const Tensor& x);
 Tensor isnan(const Tensor& x);
 Tensor isinf(const Tensor& x);
 
-/// Sum of `g` over the dimensions along which `sizes` was broadcast to g's; the result has `sizes`.
+/// Sums `g` over the dimensions along which `sizes` was broadcast to g's sizes. The result has `sizes`.
 Tensor sum_to_size(const Tensor& g, IntArrayRef sizes);
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }

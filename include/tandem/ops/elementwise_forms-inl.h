@@ -1,6 +1,6 @@
 #pragma once
-// The forms that element-wise ops take: one operand, an operand and a number, two operands, a comparison, a derivative
-// that is one kernel. An op is a line or two over one of them.
+// The forms of element-wise ops: one operand, an operand and a number, two operands, a comparison, and a derivative
+// that is one kernel. Most element-wise ops are one call of a form.
 #include "tandem/autograd/apply.h"
 #include "tandem/math/binary.h"
 #include "tandem/ops/broadcast.h"
@@ -17,15 +17,15 @@ using kernels::Unary;
 
 namespace detail {
 
-/// What an element-wise derivative needs.
+/// The tensors that the derivative of an element-wise op needs.
 enum class Keep { nothing, input, output, both };
 
-/// True for an op that keeps integers as they are and has no meaning for truth values, which have no magnitude.
+/// Returns true for an op that keeps integers but has no meaning for bool values.
 inline bool refuses_bool(Unary op, bool exact_on_integers) {
   return exact_on_integers && !is_predicate(op) && op != Unary::sign;
 }
 
-/// y = op(x). `exact_on_integers`: integers stay integers; otherwise they give f32.
+/// y = op(x). `exact_on_integers`: integers give integers; otherwise they give f32.
 /// derivative(gy, kept tensor) -> gx.
 template <FixedString Name, class D>
 Tensor unary_op(Unary op, const Tensor& x, Keep keep, bool exact_on_integers, D derivative, double a = 0,
@@ -69,7 +69,7 @@ inline Tensor binary_kernel(const char* name, Binary op, const Tensor& a, const 
   return y;
 }
 
-/// The dtype of an arithmetic result over a and b: integers give f32 where `floating`.
+/// Returns the dtype of an arithmetic result of a and b. Integers give f32 if `floating`.
 inline DType arithmetic_dtype(const Tensor& a, const Tensor& b, bool floating = false) {
   const DType t = result_type(a, b);
   return floating && !is_floating_point(t) ? kFloat : t;
@@ -84,8 +84,8 @@ Tensor compare_op(Binary op, const Tensor& a, const Tensor& b) {
       [op](const Tensor& a, const Tensor& b) { return Result{binary_kernel(Name.text, op, a, b, kBool)}; }, a, b);
 }
 
-/// A Scalar as a tensor that promotes like one: 0-dim, in the dtype the op would compute in. As in PyTorch, a number
-/// beyond the range of a floating dtype becomes infinite.
+/// Returns a Scalar as a tensor that promotes like a Scalar: 0-dim, in the dtype in which the op computes. As in
+/// PyTorch, a number beyond the range of a floating dtype becomes infinite.
 inline Tensor scalar_operand(const Tensor& a, Scalar b) {
   const DType t = result_type(a, b);
   const Tensor y = empty({}, TensorOptions(is_integral(t, false) ? kLong : t).device(kCPU));
@@ -93,20 +93,21 @@ inline Tensor scalar_operand(const Tensor& a, Scalar b) {
   return y;
 }
 
-/// False for the whole numbers that a double, the kernels' parameter, would round.
+/// Returns false for integers that a double, the type of the kernels' parameters, may round.
 inline bool fits_double(Scalar s) {
   constexpr int64_t limit = int64_t{1} << 53;
   return s.is_floating_point() || (s.to_int64() >= -limit && s.to_int64() <= limit);
 }
 
-/// a b; of whole numbers exactly, modulo 2^64.
+/// a b. The product of integers is exact, modulo 2^64.
 inline Scalar scalar_product(Scalar a, Scalar b) {
   if (a.is_floating_point() || b.is_floating_point()) return a.to_double() * b.to_double();
   if (b.to_int64() == 1) return a;
   return static_cast<int64_t>(static_cast<uint64_t>(a.to_int64()) * static_cast<uint64_t>(b.to_int64()));
 }
 
-/// True for an `alpha` that a double would round, in a + alpha b of whole numbers; checks that alpha is whole there.
+/// Returns true if a + alpha b is integer and a double may round `alpha`. Throws DTypeError if a + alpha b is integer
+/// and alpha is fractional.
 inline bool needs_exact_alpha(const char* name, const Tensor& a, const Tensor& b, Scalar alpha) {
   if (!a.defined() || !b.defined()) return false;
   if (alpha.is_floating_point()) checks::alpha(name, a, b, alpha);
@@ -117,7 +118,7 @@ inline Tensor exact_multiple(const Tensor& a, const Tensor& b, Scalar alpha) {
   return mul(to(b, result_type(a, b)), alpha);
 }
 
-/// y = op(x, number). Where a double would round the number, and y could tell, it becomes an operand.
+/// y = op(x, number). If y is integer and a double may round the number, it is passed as a tensor operand instead.
 inline void scalar_kernel(const Tensor& y, Unary op, const Tensor& x, Scalar number) {
   if (is_floating_point(y.dtype()) || fits_double(number)) {
     backend(y).unary(y, op, x, number.to_double(), 0);
@@ -136,18 +137,18 @@ inline void scalar_kernel(const Tensor& y, Unary op, const Tensor& x, Scalar num
       return binary(Binary::pow, x, other);
     case Unary::rpow_scalar:
       return binary(Binary::pow, other, x);
-    default:  // the quotients, whose results are floating
+    default:  // divisions, whose results are floating
       backend(y).unary(y, op, x, number.to_double(), 0);
   }
 }
 
-/// The gradient for an operand of `sizes` from one of the broadcast result's sizes.
+/// Sums a gradient in the broadcast result's sizes to the `sizes` of an operand.
 inline Tensor reduce_to(const Tensor& g, const Dims& sizes) {
   return g.sizes() == IntArrayRef(sizes) ? g : sum_to_size(g, sizes);
 }
 
 /// y = op(a, b), broadcast. `floating`: integers give f32.
-/// derivative(g, i) -> the gradient of operand i in the broadcast sizes; saved are a, b (and y), by `keep`.
+/// derivative(g, i) -> the gradient of operand i in the broadcast sizes. `keep` selects what is saved: a, b (and y).
 template <FixedString Name, class D>
 Tensor binary_op(Binary op, const Tensor& a, const Tensor& b, Keep keep, bool floating, D derivative,
                  double alpha = 1) {
@@ -167,7 +168,7 @@ Tensor binary_op(Binary op, const Tensor& a, const Tensor& b, Keep keep, bool fl
       a, b);
 }
 
-/// An op with one number that keeps the dtype unless the number raises the category.
+/// y = op(x, number). The result has x's dtype unless the number raises the category.
 template <FixedString Name, class D>
 Tensor scalar_op(Unary op, const Tensor& x, Scalar number, Keep keep, bool floating, D derivative) {
   checks::defined(Name.text, "the input", x);
@@ -175,7 +176,7 @@ Tensor scalar_op(Unary op, const Tensor& x, Scalar number, Keep keep, bool float
   if (floating && !is_floating_point(dtype)) dtype = kFloat;
   return apply<Name>(
       [&](const Tensor& x) {
-        // Under the f32 policy the input arrives widened, and the result follows it.
+        // Under the f32 policy x has been widened, and the result has its dtype.
         Tensor y = empty_like(x, x.is_floating_point() ? x.dtype() : dtype);
         scalar_kernel(y, op, x, number);
         Saved saved = keep == Keep::nothing ? Saved{} : save(keep == Keep::input ? x : y);
@@ -189,7 +190,7 @@ Tensor scalar_op(Unary op, const Tensor& x, Scalar number, Keep keep, bool float
 inline Tensor no_gradient(const Tensor& gy, const Tensor&) { return zeros_like(gy); }
 
 /// gx = f(gy, kept): a derivative that is one kernel, and itself differentiable.
-/// second(ggx, gy, kept) -> d/d(kept), undefined where it is zero everywhere.
+/// second(ggx, gy, kept) -> d/d(kept), undefined if it is zero everywhere.
 template <FixedString Name, class D>
 Tensor derivative_op(Binary op, const Tensor& gy, const Tensor& kept, Tensor (*self)(const Tensor&, const Tensor&),
                      D second) {

@@ -13,7 +13,7 @@ namespace tandem {
 
 namespace detail {
 
-/// `x` as the kernels take it: a tensor of rank 0 is one of rank 1.
+/// Returns `x` in the form that kernels need: a tensor of rank 0 becomes one of rank 1.
 inline Tensor indexed(const Tensor& x) { return x.dim() > 0 ? x : make_view(x, {1}, {1}, x.storage_offset()); }
 
 /// `sizes` with entry `d` replaced; rank 0 counts as [1].
@@ -25,7 +25,7 @@ inline Dims with_size(IntArrayRef sizes, int64_t d, int64_t size) {
 
 inline int64_t size_or_one(const Tensor& x, int64_t d) { return x.dim() == 0 ? 1 : x.size(d); }
 
-/// index has x's rank and, outside `d` (and there too unless `any_along_d`), sizes at most x's.
+/// Throws ShapeError unless index has x's rank and sizes of at most x's; dimension `d` is exempt if `any_along_d`.
 inline void check_fits(const char* op, const Tensor& index, const char* which, IntArrayRef x, DType dtype, int64_t d,
                        bool any_along_d) {
   bool fits = index.sizes().size() == x.size() || (index.dim() <= 1 && x.size() <= 1);
@@ -37,7 +37,7 @@ inline void check_fits(const char* op, const Tensor& index, const char* which, I
                checks::show(index), which, to_string(x), tandem::name(dtype), d, any_along_d ? " outside dim" : "");
 }
 
-/// The first part of src that index covers; the rest takes no part.
+/// Returns the leading part of src that index covers; the rest is not used.
 inline Tensor covered(Tensor src, const Tensor& index) {
   for (int64_t i = 0; i < index.dim() && i < src.dim(); ++i) {
     if (src.size(i) != index.size(i)) src = narrow(src, i, 0, index.size(i));
@@ -45,8 +45,8 @@ inline Tensor covered(Tensor src, const Tensor& index) {
   return src;
 }
 
-/// x, or zeros of `sizes` where it is undefined, with what `add(y)` adds to it. Sums of f16 and bf16 are held in f32
-/// and rounded once.
+/// Copies x (zeros of `sizes` if x is undefined) to a new tensor y, calls `add(y)`, and returns y. Sums of f16 and bf16
+/// are held in f32 and rounded once.
 template <class F>
 Tensor accumulate(const Tensor& x, IntArrayRef sizes, const Tensor& src, F add) {
   const DType held = is_reduced_floating_point(src.dtype()) ? kFloat : src.dtype();
@@ -57,7 +57,7 @@ Tensor accumulate(const Tensor& x, IntArrayRef sizes, const Tensor& src, F add) 
   return to(y, src.dtype());
 }
 
-/// The same in self's memory.
+/// Like accumulate, in self's memory.
 template <class F>
 void accumulate_in_place(const Tensor& self, const Tensor& src, F add) {
   if (src.numel() == 0) return;
@@ -65,7 +65,7 @@ void accumulate_in_place(const Tensor& self, const Tensor& src, F add) {
   backend(self).copy(self, accumulate(self, self.sizes(), src, add));
 }
 
-/// scatter_add of checked arguments, src as large as index; an undefined x is zeros of `sizes`.
+/// scatter_add of checked arguments; src has the sizes of index. An undefined x means zeros of `sizes`.
 inline Tensor scatter_add_op(const Tensor& x, const Dims& sizes, int64_t d, const Tensor& index, const Tensor& src) {
   return apply<"scatter_add">(
       [&](const Tensor& x, const Tensor& index, const Tensor& src) {
@@ -83,7 +83,7 @@ inline Tensor scatter_add_op(const Tensor& x, const Dims& sizes, int64_t d, cons
       x, index, src);
 }
 
-/// index_add of checked arguments; an undefined x is zeros of `sizes`.
+/// index_add of checked arguments. An undefined x means zeros of `sizes`.
 inline Tensor index_add_op(const Tensor& x, const Dims& sizes, int64_t d, const Tensor& index, const Tensor& src) {
   return apply<"index_add">(
       [&](const Tensor& x, const Tensor& index, const Tensor& src) {
@@ -100,7 +100,7 @@ inline Tensor index_add_op(const Tensor& x, const Dims& sizes, int64_t d, const 
       x, index, src);
 }
 
-/// The dimension, after all checks that scatter_add makes.
+/// Checks the arguments of scatter_add. Returns the wrapped dimension.
 inline int64_t check_scatter_add(const char* op, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
   checks::defined(op, "x", x);
   checks::index(op, "index", index);
@@ -111,7 +111,7 @@ inline int64_t check_scatter_add(const char* op, const Tensor& x, int64_t dim, c
   return d;
 }
 
-/// The dimension, after all checks that index_add makes.
+/// Checks the arguments of index_add. Returns the wrapped dimension.
 inline int64_t check_index_add(const char* op, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
   checks::defined(op, "x", x);
   checks::index(op, "index", index);

@@ -27,7 +27,7 @@ inline Tensor reduce_loss(const Tensor& losses, LossReduction reduction) {
   return reduction == LossReduction::Mean ? mean(losses) : sum(losses, losses.dtype());
 }
 
-/// Floating x and target of equal sizes, and weights that broadcast to them.
+/// Checks that x and target are floating and have equal sizes.
 inline void check_binary_loss(const char* op, const Tensor& x, const Tensor& target) {
   checks::floating(op, "x", x);
   checks::floating(op, "target", target);
@@ -42,7 +42,7 @@ inline void check_loss_weight(const char* op, const char* which, const Tensor& w
                "{}: {} is {}, which does not broadcast to x {}", op, which, checks::show(weight), checks::show(x));
 }
 
-/// Losses of single elements, weighted and reduced, in ops: so the weight has a gradient too.
+/// Weights and reduces the losses of single elements, in differentiable ops, so that the weight has a gradient too.
 inline Tensor weigh_and_reduce(const Tensor& losses, const Tensor& weight, LossReduction reduction) {
   return reduce_loss(weight.defined() ? to(mul(losses, weight), losses.dtype()) : losses, reduction);
 }
@@ -54,7 +54,7 @@ inline Tensor nll_loss_op(const Tensor& x, const Tensor& target, const Tensor& w
       [&](const Tensor& x, const Tensor& target, const Tensor& weight) {
         const TensorOptions wide = x.options().dtype(checks::sum_dtype(x.dtype()));
         const Tensor valid = ne(target, ignore_index);
-        // Ignored entries point at class 0, so that every index can be read, and count 0.
+        // Ignored entries get class 0, so that every index is valid, and the factor 0.
         const Tensor classes = contiguous(where(valid, target, 0));
         const Tensor index = unsqueeze(classes, 1);
         Tensor picked = empty(index.sizes(), x.options());
@@ -69,10 +69,10 @@ inline Tensor nll_loss_op(const Tensor& x, const Tensor& target, const Tensor& w
         }
         Tensor divisor;
         if (reduction == LossReduction::Mean) divisor = sum(factor);
-        // dl/dpicked. Chosen by `valid` last: with nothing valid the divisor is 0, and still no gradient flows.
+        // dl/dpicked. `where` comes last, because without valid entries the divisor is 0, and the gradient must be 0.
         const Tensor zero = zeros({}, wide);
         const Tensor slope = where(valid, neg(divisor.defined() ? div(factor, divisor) : factor), zero);
-        // Chosen again: an ignored entry of log-probability -inf leaves no NaN.
+        // `where` again: an ignored entry with a log-probability of -inf must not become NaN.
         Tensor y = where(valid, neg(mul(factor, picked)), zero);
         if (reduction != LossReduction::None) y = sum(y);
         if (divisor.defined()) y = div(y, divisor);
@@ -84,8 +84,7 @@ inline Tensor nll_loss_op(const Tensor& x, const Tensor& target, const Tensor& w
       x, target, weight);
 }
 
-/// dL/dx of cross_entropy for g = dL/dloss of each row, or one number for all; max and log_sum as its kernel leaves
-/// them.
+/// dL/dx of cross_entropy. g is dL/dloss of each row, or one number for all; max and log_sum are outputs of its kernel.
 inline Tensor cross_entropy_slope(const Tensor& g, const Tensor& x, const Tensor& max, const Tensor& log_sum,
                                   const Tensor& target, const Tensor& weight, int64_t ignore_index, DType dtype) {
   if (!GradMode::is_enabled()) {
@@ -100,7 +99,7 @@ inline Tensor cross_entropy_slope(const Tensor& g, const Tensor& x, const Tensor
   const int64_t d = class_dim(x);
   const Tensor valid = ne(target, ignore_index), classes = where(valid, target, 0);
   Tensor s = neg(g);
-  if (weight.defined()) {  // a constant: the loss has no derivative for it
+  if (weight.defined()) {  // a constant: the loss is not differentiated by it
     const Tensor chosen = index_select(weight.detach(), 0, view(classes, {classes.numel()}));
     s = mul(s, view(chosen, classes.sizes()));
   }
@@ -109,7 +108,8 @@ inline Tensor cross_entropy_slope(const Tensor& g, const Tensor& x, const Tensor
   return log_softmax_backward(glogp, log_softmax(x, d, g.dtype()), d);
 }
 
-/// One pass over the logits, in which the losses and, for the mean, their weights are found; another for the gradient.
+/// cross_entropy with classes as target. One pass over the logits computes the losses and, for the mean, their weights;
+/// another computes the gradient.
 inline Tensor cross_entropy_op(const Tensor& x, const Tensor& target, const Tensor& weight, LossReduction reduction,
                                int64_t ignore_index) {
   return apply<"cross_entropy">(
@@ -150,7 +150,7 @@ inline Tensor cross_entropy_op(const Tensor& x, const Tensor& target, const Tens
       x, target, weight, std::optional<DType>());
 }
 
-/// Checks that nll_loss and cross_entropy share.
+/// Checks shared by nll_loss and cross_entropy.
 inline void check_class_loss(const char* op, const Tensor& x, const Tensor& target, const Tensor& weight) {
   checks::floating(op, "x", x);
   TANDEM_CHECK(x.dim() >= 1, ShapeError, "{}: x is {}, but must be [C], [N, C] or [N, C, d1, ...]", op,
@@ -163,7 +163,7 @@ inline void check_class_loss(const char* op, const Tensor& x, const Tensor& targ
   checks::sizes(op, "weight", weight, {classes});
 }
 
-/// Sizes of class targets: x's without the classes.
+/// Checks that target contains classes and has x's sizes without the class dimension.
 inline void check_classes(const char* op, const Tensor& x, const Tensor& target) {
   checks::index(op, "target", target);
   Dims expected = x.impl().sizes;
@@ -173,7 +173,7 @@ inline void check_classes(const char* op, const Tensor& x, const Tensor& target)
                checks::show(target));
 }
 
-/// A per-class weight, to broadcast over x.
+/// Returns a per-class weight as a view that broadcasts over x.
 inline Tensor over_classes(const Tensor& weight, const Tensor& x) {
   if (x.dim() == 1) return weight;
   Dims sizes(static_cast<size_t>(x.dim()), 1);
@@ -181,8 +181,8 @@ inline Tensor over_classes(const Tensor& weight, const Tensor& x) {
   return view(contiguous(weight), sizes);
 }
 
-/// The input of an op that is made of others and so passes no door, cast as its own row says: f32 where a PolicyGuard
-/// asks for it, as amp::torch_cpu_policy() does.
+/// Casts the input of a composite op by the op's own policy, because the cast hook sees only the ops that it calls: to
+/// f32 if a PolicyGuard sets that policy, as amp::torch_cpu_policy() does.
 inline Tensor cast_of_composite(const char* op, const Tensor& x) {
   if (!x.defined() || !is_reduced_floating_point(x.dtype()) || !amp::is_autocast_enabled(x.device().type())) return x;
   return amp::get_policy(op) == amp::Cast::f32 ? to(x, kFloat) : x;
@@ -191,7 +191,7 @@ inline Tensor cast_of_composite(const char* op, const Tensor& x) {
 /// cross_entropy of log-probabilities against probabilities.
 inline Tensor probability_loss(const Tensor& logp, const Tensor& given, const Tensor& weight, LossReduction reduction,
                                double smoothing, int64_t class_dim) {
-  // Beside f32, as under autocast, f16 and bf16 probabilities are mixed in f32.
+  // If logp is f32, as under autocast, f16 and bf16 probabilities are smoothed in f32.
   const Tensor target = is_reduced_floating_point(given.dtype()) ? to(given, logp.dtype()) : given;
   const int64_t classes = logp.size(class_dim);
   const Tensor mixed =
@@ -276,7 +276,7 @@ TANDEM_OPS Tensor mse_loss(const Tensor& x, const Tensor& target, LossReduction 
   return apply<"mse_loss">(
       [&](const Tensor& x, const Tensor& target) {
         const DType t = result_type(x, target);
-        // Squares of f16 that are still to be summed stay in f32.
+        // Squares of f16 values are kept in f32 if they are still to be summed.
         const DType single = reduction == LossReduction::None ? t : checks::sum_dtype(t);
         Tensor y = same ? empty_like(x, single) : empty(sizes, x.options().dtype(single));
         backend(x).binary(y, kernels::Binary::squared_difference, detail::broadcast_view(x, sizes),

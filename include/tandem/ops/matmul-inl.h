@@ -22,7 +22,7 @@ inline void check_matrix(const char* op, const char* which, const Tensor& x, int
                rank, checks::show(x));
 }
 
-/// The operands of a product: same dtype, floating, equal inner sizes.
+/// Checks that the operands of a product are floating and have equal inner sizes.
 inline void check_product(const char* op, const Tensor& a, const Tensor& b) {
   const int64_t inner_a = a.sizes().back(), inner_b = b.dim() == 1 ? b.size(0) : b.size(-2);
   TANDEM_CHECK(a.is_floating_point() && b.is_floating_point(), DTypeError,
@@ -33,7 +33,8 @@ inline void check_product(const char* op, const Tensor& a, const Tensor& b) {
                checks::show(b));
 }
 
-/// f32 beside a low dtype is rounded to it: both operands of a kernel have one dtype.
+/// Converts two operands to one dtype, as kernels need: f32 is rounded to the other's dtype if that is f16 or bf16;
+/// other pairs are promoted.
 inline std::pair<Tensor, Tensor> unify(const Tensor& a, const Tensor& b) {
   if (a.dtype() == b.dtype()) return {a, b};
   if (is_reduced_floating_point(a.dtype()) && b.dtype() == kFloat) return {a, b.to(a.dtype())};
@@ -50,7 +51,7 @@ inline Dims product_sizes(const Tensor& a, const Tensor& b) {
 
 inline Tensor swap_last(const Tensor& x) { return transpose(x, -2, -1); }
 
-/// Gradients of a b with respect to both, each in the dtype that it is wanted in.
+/// Gradients of a b with respect to a and b, each in its wanted dtype.
 inline Grads product_backward(const Backward& g) {
   Grads grads(2);
   if (g.needs(0)) grads[0] = gemm(g.grad(), swap_last(g.saved(1)), g.wanted(0));
@@ -58,7 +59,7 @@ inline Grads product_backward(const Backward& g) {
   return grads;
 }
 
-/// A dtype that a product over `operand` can be written in: its own, or f32.
+/// Returns a dtype in which a product of `operand`s can be written: f32 if wanted, else that of the operands.
 inline DType writable(DType wanted, DType operand) { return wanted == kFloat ? kFloat : operand; }
 
 template <FixedString Name>
@@ -123,7 +124,7 @@ TANDEM_OPS Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, S
         checks::same_dtype("addmm", "a", a, "b", b);
         checks::same_dtype("addmm", "a", a, "input", input);
         const double scale = alpha.to_double(), keep = beta.to_double();
-        // A row added to every row is the GEMM's own bias; anything else is a second pass.
+        // One row that is added to all rows is passed as the GEMM's bias; anything else needs a second pass.
         const bool is_bias = keep == 1 && scale == 1 && input.dim() == 1 && input.numel() == sizes.back();
         Tensor y = empty(sizes, a.options());
         backend(a).gemm({.d = y, .a = a, .b = b, .bias = is_bias ? input : Tensor()});
@@ -148,7 +149,7 @@ TANDEM_OPS Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, S
 
 namespace detail {
 
-/// Gradients of linear's inputs from that of its result. saved: x: [n, in], weight: [out, in].
+/// Gradients of linear's inputs, from gy. Saved: x: [n, in], weight: [out, in].
 inline Grads linear_backward(const Backward& g, const Tensor& gy) {
   Grads grads(3);
   if (g.needs(0)) grads[0] = gemm(gy, g.saved(1), g.wanted(0));
@@ -157,7 +158,7 @@ inline Grads linear_backward(const Backward& g, const Tensor& gy) {
     if (g.needs(2)) grads[2] = sum(gy, {0}, false, g.wanted(2));
     return grads;
   }
-  // One pass for both: the weight's gradient and the column sums that are the bias's.
+  // One pass for the weight's gradient and the bias's, which is the column sums.
   const auto [a, x] = unify(gy, g.saved(0));
   if (g.needs(1)) {
     grads[1] = empty({gy.size(1), x.size(1)}, x.options().dtype(writable(g.wanted(1), a.dtype())));
@@ -234,12 +235,12 @@ TANDEM_OPS Tensor matmul(const Tensor& a, const Tensor& b) {
   TANDEM_CHECK(a.dim() > 0 && b.dim() > 0, ShapeError,
                "matmul: a is {}, b is {}: 0-dim tensors have no product; use mul()", checks::show(a), checks::show(b));
   detail::check_product("matmul", a, b);
-  // Vectors become matrices, and lose the extra dimension again at the end.
+  // Vectors become matrices; the extra dimension is removed at the end.
   const Tensor x = a.dim() == 1 ? unsqueeze(a, 0) : a, w = b.dim() == 1 ? unsqueeze(b, 1) : b;
   Tensor y;
   Dims batch;
   if (w.dim() == 2) {
-    // One matrix on the right: the batch of the left is just more rows.
+    // One matrix on the right: the batch dimensions of the left are merged into its rows.
     batch = Dims(x.sizes().slice(0, static_cast<size_t>(x.dim()) - 2));
     const Tensor rows = x.dim() == 2 ? x : reshape(x, {numel_of(batch) * x.size(-2), x.size(-1)});
     y = detail::product<"matmul">(rows, w);

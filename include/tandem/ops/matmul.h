@@ -1,6 +1,6 @@
 #pragma once
-// Matrix products. f16, bf16, f32 and f64 operands of one dtype; sums are held in f32 (f64 for f64). Inner sizes that
-// differ: ShapeError; dtypes that differ: DTypeError (autocast makes them agree).
+// Matrix products of f16, bf16, f32 and f64 operands. Sums are held in f32 (f64 for f64). Different inner sizes throw
+// ShapeError; different dtypes throw DTypeError (autocast makes them equal).
 #include "tandem/tensor/tensor.h"
 
 namespace tandem {
@@ -11,17 +11,19 @@ Tensor mm(const Tensor& a, const Tensor& b);
 Tensor bmm(const Tensor& a, const Tensor& b);
 /// beta input + alpha a b; input broadcasts to [n, m]
 Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
-/// Product of any ranks, as in torch.matmul: vectors are rows on the left and columns on the right, batch dimensions
-/// broadcast.
+/// Product of tensors of any rank from 1, as torch.matmul: vectors are rows on the left and columns on the right; batch
+/// dimensions broadcast.
 Tensor matmul(const Tensor& a, const Tensor& b);
 /// x weight^T + bias; x: [..., in], weight: [out, in], bias (optional): [out] -> [..., out]
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
-/// relu(linear(x, weight, bias)) in one call of the device's library where that keeps NaN: a tensor less, and equal to
-/// the two ops up to the order of the sums (on the CPU in every bit). Source: torch._addmm_activation.
+/// relu(linear(x, weight, bias)), in one call of the device's library if that propagates NaN. Makes one tensor fewer
+/// than the two ops, with the same result up to the order of the sums (on the CPU: the same bits).
+/// Source: torch._addmm_activation.
 Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
-/// Products written in a dtype of the caller's choice (f32 or that of the operands), operands f32 where the other is
-/// low rounded to the low dtype: how gradients of cast weights stay in f32. a: [.., n, k], b: [.., k, m], rank 2 or 3.
+/// Product in the dtype `result`: f32 or that of the operands. If one operand is f32 and the other f16 or bf16, the f32
+/// one is rounded to that dtype. Used to keep gradients of cast weights in f32. a: [.., n, k], b: [.., k, m], rank 2 or
+/// 3.
 Tensor gemm(const Tensor& a, const Tensor& b, DType result);
 
 }  // namespace tandem

@@ -13,7 +13,7 @@ namespace tandem {
 
 namespace detail {
 
-/// A dense tensor seen as [rows, n], without history.
+/// Returns a dense tensor as a [rows, n] view without history.
 inline Tensor as_rows(const Tensor& x, int64_t rows, int64_t n) {
   return x.defined() ? make_view(x, {rows, n}, {n, 1}, x.storage_offset()) : x;
 }
@@ -23,12 +23,12 @@ inline Tensor as_vector(const Tensor& x) {
   return make_view(flat, {flat.numel()}, {1}, flat.storage_offset());
 }
 
-/// The dtype of sums, for a formula written in ops.
+/// Converts x to the dtype of sums, for a formula written in ops.
 inline Tensor widened(const Tensor& x) { return to(x, checks::sum_dtype(x.dtype())); }
 
-/// Normalisation's derivative in differentiable ops.
-/// xhat and rstd: as broadcast over x; `over`: the dimensions that were normalised, empty when the statistics are
-/// constants; weight: undefined or of `parameter_sizes`, which broadcast to x's sizes.
+/// The derivative of normalisation, in differentiable ops.
+/// xhat and rstd broadcast over x; `over`: the normalised dimensions, empty if the statistics are constants;
+/// weight: undefined or of `parameter_sizes`, which broadcast to x's sizes.
 inline std::array<Tensor, 3> normalize_backward_in_ops(const Tensor& gy, const Tensor& xhat, const Tensor& rstd,
                                                        const Dims& over, const Tensor& weight,
                                                        const Dims& parameter_sizes, std::array<bool, 3> output_mask) {
@@ -43,7 +43,7 @@ inline std::array<Tensor, 3> normalize_backward_in_ops(const Tensor& gy, const T
   return grads;
 }
 
-/// Saved statistics, as the derivatives' kernels read them: in the dtype of sums.
+/// Checks the sizes of saved statistics, and that they have the dtype of sums, as the kernels of the derivatives need.
 inline void check_statistics(const char* op, const Tensor& x, IntArrayRef sizes, const Tensor& mean,
                              const Tensor& rstd) {
   for (const auto& [which, t] : {std::pair<const char*, const Tensor&>{"mean", mean}, {"rstd", rstd}}) {
@@ -55,7 +55,7 @@ inline void check_statistics(const char* op, const Tensor& x, IntArrayRef sizes,
   }
 }
 
-/// Mean and 1 / sqrt(var + eps) over dimensions, and the normalised x, in differentiable ops.
+/// The normalised x and 1 / sqrt(var + eps) over dimensions, in differentiable ops.
 struct Normalized {
   Normalized(const Tensor& x, const Dims& over, double eps) {
     const Tensor centred = sub(x, mean(x, over, true));
@@ -65,7 +65,7 @@ struct Normalized {
   Tensor xhat, rstd;
 };
 
-/// [1, C, 1, ...]: sizes of a per-channel tensor that broadcast over x.
+/// Returns [1, C, 1, ...], the sizes in which a per-channel tensor broadcasts over x.
 inline Dims channel_sizes(const Tensor& x) {
   Dims sizes(static_cast<size_t>(x.dim()), 1);
   sizes[1] = x.size(1);
@@ -138,7 +138,7 @@ TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& 
   std::vector<Tensor> grads = apply_n<"layer_norm_backward">(
       [&](const Tensor& gy, const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
         const int64_t n = numel_of(shape), rows = numel_of(x.sizes().slice(0, lead));
-        // Parameter gradients are sums over the rows: f32 beside f16 and bf16, unless the weight says otherwise.
+        // Parameter gradients are sums over the rows. They have the weight's dtype; without a weight, that of sums.
         const TensorOptions parameter =
             x.options().dtype(weight.defined() ? weight.dtype() : checks::sum_dtype(x.dtype()));
         Tensor gx, gweight, gbias;
@@ -196,7 +196,7 @@ TANDEM_OPS Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor
                "batch_norm: one value per channel in training (x is {}), whose variance is 0; use a larger batch, or "
                "eval()",
                checks::show(x));
-  // The running statistics are captured, not inputs: no policy may exchange them for cast copies.
+  // The running statistics are captured, not passed as inputs, so that no policy replaces them by casts.
   return apply<"batch_norm">(
       [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
         checks::parameter_dtype("batch_norm", x, "weight", weight);

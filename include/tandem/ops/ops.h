@@ -1,5 +1,5 @@
 #pragma once
-// All ops.
+// Includes all ops.
 #include "tandem/ops/activation.h"
 #include "tandem/ops/conv.h"
 #include "tandem/ops/convert.h"

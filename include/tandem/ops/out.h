@@ -1,14 +1,15 @@
 #pragma once
-// out= functions, as in libtorch: the result goes into memory that is there already, `add_out(out, a, b)`.
+// out= functions, as in libtorch, which write the result to an existing tensor: `add_out(out, a, b)`.
 //
-// `out` comes first, keeps its sizes, strides and dtype, and is returned. It may have any strides, and may overlap an
-// operand, as in `mm_out(a, a, b)`: operands are read before it is written. Its values are those of the op without
-// `_out`, converted to its dtype; its version is raised. Autocast does not touch out= calls, and nothing is recorded.
+// `out` is the first argument, keeps its sizes, strides and dtype, and is returned. It may have any strides, and may
+// overlap an operand, as in `mm_out(a, a, b)`: operands are read before it is written. Its values become those of the
+// op without `_out`, converted to its dtype, and its version is raised. Autocast does not affect out= calls, and
+// autograd does not record them.
 //
-// Throws StateError for an undefined `out`: nothing is resized, so make it first, with empty(sizes); ShapeError when it
-// does not have the result's sizes, or is expanded; DTypeError when it cannot hold the result (fractions in integers,
-// numbers in bool); DeviceError when it is elsewhere than the operands; AutogradError when it or an operand requires
-// grad while grad mode is on. `out` is then as it was.
+// Throws StateError for an undefined `out`: nothing is resized, so create it with empty(sizes). Throws ShapeError if it
+// does not have the result's sizes or is expanded; DTypeError if it cannot hold the result (fractions in integers,
+// numbers in bool); DeviceError if it is not on the operands' device; AutogradError if it or an operand requires grad
+// while grad mode is on. After an exception, `out` is unchanged.
 #include <optional>
 
 #include "tandem/tensor/tensor.h"
@@ -34,7 +35,7 @@ const Tensor& matmul_out(const Tensor& out, const Tensor& a, const Tensor& b);
 const Tensor& addmm_out(const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta = 1,
                         Scalar alpha = 1);
 
-/// Without a `dtype`, sums of a low dtype reach a wider floating `out` as they are held, in f32 or f64.
+/// Without a `dtype`, sums of f16 and bf16 are written to a wider floating `out` without rounding to the input's dtype.
 const Tensor& sum_out(const Tensor& out, const Tensor& x, std::optional<DType> dtype = {});
 const Tensor& sum_out(const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim = false,
                       std::optional<DType> dtype = {});

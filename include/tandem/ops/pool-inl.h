@@ -49,10 +49,11 @@ inline Dims pool_sizes(const char* op, IntArrayRef x, const Pool2dParams& p) {
   return y;
 }
 
-/// Indices of max_pool2d: cells of the window, in the dtype that its size needs.
+/// Returns the dtype of max_pool2d's indices: the narrowest that can number the cells of the window.
 inline DType cell_dtype(const Pool2dParams& p) { return p.kernel[0] * p.kernel[1] <= 256 ? kByte : kInt; }
 
-/// Indices as max_pool2d of an x of these sizes makes them. A cell outside the window is the caller's fault.
+/// Checks that sizes and dtype of `indices` are those of max_pool2d for an x of these sizes. The values are not
+/// checked.
 inline void check_indices(const char* op, const Tensor& indices, IntArrayRef x, const Pool2dParams& p) {
   checks::defined(op, "indices", indices);
   checks::sizes(op, "indices", indices, pool_sizes(op, x, p));
@@ -61,7 +62,7 @@ inline void check_indices(const char* op, const Tensor& indices, IntArrayRef x, 
                tandem::name(cell_dtype(p)));
 }
 
-/// Runs `op` on [N, C, H, W], to which [C, H, W] is extended for the time being.
+/// Runs `op` on [N, C, H, W]; [C, H, W] is temporarily extended to it.
 template <class F>
 Tensor on_batch(const Tensor& x, F op) {
   return x.dim() == 3 ? squeeze(op(unsqueeze(x, 0)), 0) : op(x);

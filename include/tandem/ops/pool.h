@@ -1,6 +1,7 @@
 #pragma once
-// 2-d pooling and its derivatives as ops. Inputs [N, C, H, W] or [C, H, W]; results have x's dtype and memory format.
-// kernel, stride, padding and dilation have one entry, or two for height and width; an empty stride is the kernel.
+// 2-d pooling and its derivatives as ops. Inputs are [N, C, H, W] or [C, H, W]; results have x's dtype and memory
+// format. kernel, stride, padding and dilation have one entry, or two for height and width. An empty stride means the
+// kernel's size.
 #include <optional>
 
 #include "tandem/backend.h"
@@ -8,24 +9,25 @@
 
 namespace tandem {
 
-/// Largest value of each window; NaN wins, the gradient goes to the first of equals.
-/// OH = floor((H + 2 p - d (k - 1) - 1) / s) + 1, or with `ceil_mode` rounded up, where windows that would start in the
-/// padding after x are left out. Throws ShapeError when no window fits, StateError for a kernel, stride or dilation
-/// below 1, or a padding above half of the kernel. Source: torch.nn.functional.max_pool2d.
+/// Largest value of each window, or NaN if the window contains one. The gradient goes to the first of equal maxima.
+/// OH = floor((H + 2 p - d (k - 1) - 1) / s) + 1. With `ceil_mode` the quotient is rounded up instead, but windows that
+/// would start in the padding after x are omitted. Throws ShapeError if no window fits, StateError for a kernel, stride
+/// or dilation below 1, or a padding above half of the kernel. Source: torch.nn.functional.max_pool2d.
 Tensor max_pool2d(const Tensor& x, IntArrayRef kernel_size, IntArrayRef stride = {}, IntArrayRef padding = {0},
                   IntArrayRef dilation = {1}, bool ceil_mode = false);
 
-/// Mean of each window; sizes as for max_pool2d. The divisor is the window's size: with `count_include_pad` the padding
-/// counts (but not what ceil_mode adds); `divisor_override` replaces it. Sums in f32, for f64 in f64.
-/// Source: torch.nn.functional.avg_pool2d.
+/// Mean of each window; sizes as for max_pool2d. The divisor is the window's size, including the padding if
+/// `count_include_pad` (but not positions beyond it that ceil_mode adds), or `divisor_override` if given. Sums are held
+/// in f32 (f64 for f64). Source: torch.nn.functional.avg_pool2d.
 Tensor avg_pool2d(const Tensor& x, IntArrayRef kernel_size, IntArrayRef stride = {}, IntArrayRef padding = {0},
                   bool ceil_mode = false, bool count_include_pad = true, std::optional<int64_t> divisor_override = {});
 
-/// Means of windows that divide x into `output_size`: rows floor(o H / OH) to ceil((o + 1) H / OH) for output row o.
+/// Means of windows that divide x into `output_size` parts. Output row o is the mean of the rows from floor(o H / OH)
+/// up to, but excluding, ceil((o + 1) H / OH).
 Tensor adaptive_avg_pool2d(const Tensor& x, IntArrayRef output_size);
 
 // ---- derivatives, for tensors of rank 4
-/// gx of `sizes`: each gy at the cell of its window that `indices` (u8 or i32) names, summed.
+/// gx of `sizes`: adds each gy to the cell of its window that `indices` (u8 or i32) names.
 Tensor max_pool2d_backward(const Tensor& gy, const Tensor& indices, IntArrayRef sizes, const Pool2dParams& params);
 /// x at the cells in `indices`; the derivative of max_pool2d_backward.
 Tensor max_pool2d_gather(const Tensor& x, const Tensor& indices, const Pool2dParams& params);

@@ -17,11 +17,11 @@ namespace tandem {
 
 namespace detail {
 
-/// Which dimensions a reduction drops, and the sizes that follow.
+/// The sizes of a reduction's result.
 struct ReducedShape {
-  Dims kept;          ///< x's sizes with 1 where reduced
-  Dims result;        ///< what the caller gets: kept, or without the reduced dimensions
-  int64_t count = 1;  ///< elements that go into each result
+  Dims kept;          ///< x's sizes, with 1 for the reduced dimensions
+  Dims result;        ///< the result's sizes: `kept`, or `kept` without the reduced dimensions
+  int64_t count = 1;  ///< number of elements reduced to each result
 };
 
 inline ReducedShape reduced_shape(const char* op, const Tensor& x, IntArrayRef dims, bool keepdim) {
@@ -42,19 +42,19 @@ inline ReducedShape reduced_shape(const char* op, const Tensor& x, IntArrayRef d
   return shape;
 }
 
-/// A tensor of x's rank seen as the result's sizes; raw.
+/// Returns a contiguous view of `y` with other sizes, without history.
 inline Tensor with_sizes(const Tensor& y, const Dims& sizes) {
   return make_view(y, sizes, contiguous_strides(sizes), y.storage_offset());
 }
 
-/// A new tensor for a reduction's result, and the same memory with x's rank for the kernel.
+/// A new tensor for a reduction's result, and a view of it with x's rank for the kernel.
 struct ReductionOutput {
   Tensor result, kept;
   ReductionOutput(const ReducedShape& shape, const TensorOptions& options)
       : result(empty(shape.result, options)), kept(with_sizes(result, shape.kept)) {}
 };
 
-/// The result's gradient, repeated to x's sizes.
+/// Expands the result's gradient to x's sizes.
 inline Tensor spread(const Tensor& g, const Dims& kept, const Dims& sizes) {
   return expand(with_shape(g, kept), sizes);
 }
@@ -90,7 +90,7 @@ TANDEM_OPS Tensor mean(const Tensor& x, IntArrayRef dims, bool keepdim, std::opt
         detail::ReductionOutput y(shape, x.options().dtype(dtype.value_or(x.dtype())));
         backend(x).reduce(y.kept, kernels::Reduction::mean, x);
         return Result{y.result, {}, [shape, sizes = x.impl().sizes](const Backward& b) -> Grads {
-                        // Divided before it is repeated: one number each, and no second pass over x's sizes.
+                        // Divided before it is expanded: fewer divisions, and no second pass over x's sizes.
                         return {detail::spread(div(b.grad(), shape.count), shape.kept, sizes)};
                       }};
       },
@@ -140,7 +140,7 @@ TANDEM_OPS Tensor norm(const Tensor& x, Scalar p, IntArrayRef dims, bool keepdim
                                                        : kernels::Reduction::norm_inf;
           backend(x).reduce(y.kept, kind, x);
         } else {
-          // |x|^p of f16 overflows and vanishes long before the norm does.
+          // |x|^p in f16 would overflow or underflow long before the norm does.
           const Tensor wide = to(x, checks::sum_dtype(promote_types(x.dtype(), y.kept.dtype())));
           backend(x).copy(y.result, pow(sum(pow(abs(wide), order), dims, keepdim), 1 / order));
         }
@@ -150,12 +150,12 @@ TANDEM_OPS Tensor norm(const Tensor& x, Scalar p, IntArrayRef dims, bool keepdim
                         if (order == 1) return {mul(g, sign(x))};
                         const Tensor y = detail::with_shape(b.saved(1), shape.kept);
                         if (order == 2) {
-                          // x / |x|, and 0 where the norm is 0 (a subgradient)
+                          // x / |x|, and 0 if the norm is 0 (a subgradient)
                           const Tensor direction = div(x, y);
                           return {mul(g, where(eq(y, 0), zeros({}, y.options()), direction))};
                         }
                         if (!std::isinf(order)) {
-                          // sign(x) (|x| / |x|_p)^(p - 1), and 0 where x is 0 (a subgradient)
+                          // sign(x) (|x| / |x|_p)^(p - 1), and 0 if x is 0 (a subgradient)
                           const DType wide = checks::sum_dtype(x.dtype());
                           const Tensor zero = eq(x, 0), size = to(abs(x), wide);
                           const Tensor share = where(zero, ones({}, size.options()), div(size, to(y, wide)));
@@ -176,7 +176,7 @@ TANDEM_OPS Tensor norm(const Tensor& x, Scalar p, IntArrayRef dims, bool keepdim
 
 namespace detail {
 
-/// max() and min() over everything.
+/// max() and min() of all elements.
 template <FixedString Name>
 Tensor extreme(const Tensor& x, kernels::Reduction kind) {
   const ReducedShape shape = reduced_shape(Name.text, x, {}, false);
@@ -187,9 +187,9 @@ Tensor extreme(const Tensor& x, kernels::Reduction kind) {
         backend(x).reduce(y.kept, kind, x);
         return Result{y.result, save(x, y.result), [](const Backward& b) -> Grads {
                         const Tensor x = b.saved(0), y = b.saved(1);
-                        // NaN, when it won, is equal to nothing: it is looked for by name.
+                        // eq() does not find a NaN, so isnan() looks for it.
                         const Tensor won = logical_or(eq(x, y), logical_and(isnan(x), isnan(y)));
-                        // f16 counts to 2^11, and to 65504 at all.
+                        // Counted in a wide dtype: f16 counts exactly only to 2^11, and overflows above 65504.
                         const DType wide = checks::sum_dtype(x.dtype());
                         const Tensor share = div(to(b.grad(), wide), sum(won, wide));
                         return {mul(to(won, x.dtype()), to(share, x.dtype()))};

@@ -1,6 +1,6 @@
 #pragma once
-// Reductions. `dims` empty means all dimensions. Sums of f16, bf16 and f32 are held in f32, of f64 in f64, of integers
-// in i64; `sum` of integers gives i64.
+// Reductions. Empty `dims` means all dimensions. Sums of f16, bf16 and f32 are held in f32, sums of f64 in f64, sums of
+// integers in i64; `sum` of integers gives i64.
 #include <concepts>
 #include <optional>
 #include <tuple>
@@ -14,27 +14,28 @@ Tensor sum(const Tensor& x, IntArrayRef dims, bool keepdim = false, std::optiona
 /// Floating dtypes only.
 Tensor mean(const Tensor& x, std::optional<DType> dtype = {});
 Tensor mean(const Tensor& x, IntArrayRef dims, bool keepdim = false, std::optional<DType> dtype = {});
-/// Variance divided by max(0, n - correction). Welford's algorithm.
+/// Variance with the divisor max(0, n - correction), by Welford's algorithm.
 Tensor var(const Tensor& x, IntArrayRef dims, int64_t correction = 1, bool keepdim = false);
 Tensor var(const Tensor& x);
-/// Over all elements. Takes nothing but a bool: `var(x, {0})` is the variance along dimension 0.
+/// Variance of all elements. Accepts only a bool, so that `var(x, {0})` is the variance along dimension 0.
 template <std::same_as<bool> B>
 Tensor var(const Tensor& x, B unbiased) {
   return var(x, IntArrayRef(), unbiased ? 1 : 0);
 }
-/// (sum |x|^p)^(1/p) for p = 1, 2, inf or another positive number; over all elements, or along `dims`.
+/// (sum |x|^p)^(1/p) for positive p, or max |x| for p = inf; of all elements or along `dims`.
 Tensor norm(const Tensor& x, Scalar p = 2, std::optional<DType> dtype = {});
 Tensor norm(const Tensor& x, Scalar p, IntArrayRef dims, bool keepdim = false, std::optional<DType> dtype = {});
-/// Largest or smallest of all elements; NaN wins. The gradient is shared evenly among equals.
+/// Largest or smallest of all elements; NaN if there is any. The gradient is divided evenly among equal elements.
 Tensor max(const Tensor& x);
 Tensor min(const Tensor& x);
-/// Values and i64 indices along `dim`; the first of equals, NaN wins. The gradient goes to that element.
+/// Values and i64 indices of the largest or smallest elements along `dim`: the first of equals; a NaN if there is any.
+/// The gradient goes to that element.
 std::tuple<Tensor, Tensor> max(const Tensor& x, int64_t dim, bool keepdim = false);
 std::tuple<Tensor, Tensor> min(const Tensor& x, int64_t dim, bool keepdim = false);
-/// i64 index of the largest or smallest; without `dim` over the flattened tensor.
+/// i64 index of the largest or smallest element; without `dim`, the index in the flattened tensor.
 Tensor argmax(const Tensor& x, std::optional<int64_t> dim = {}, bool keepdim = false);
 Tensor argmin(const Tensor& x, std::optional<int64_t> dim = {}, bool keepdim = false);
-/// bool: any / all elements are not zero.
+/// Whether any element, or all elements, are not zero; bool.
 Tensor any(const Tensor& x);
 Tensor all(const Tensor& x);
 

@@ -15,7 +15,7 @@ namespace tandem {
 
 namespace detail {
 
-/// `sizes` with -1 filled in so that they hold `numel` elements.
+/// Returns `sizes` with -1 replaced so that the number of elements is that of `x`.
 inline Dims infer_sizes(const char* op, const Tensor& x, IntArrayRef sizes) {
   Dims result(sizes);
   Checked known = 1;
@@ -38,8 +38,8 @@ inline Dims infer_sizes(const char* op, const Tensor& x, IntArrayRef sizes) {
   return result;
 }
 
-/// Strides under which x's memory has `sizes`, if there are any: each new dimension must lie inside a run of old
-/// dimensions that are contiguous with one another.
+/// Returns the strides of a view of `x` with `sizes`, if one is possible: each new dimension must be inside a run of
+/// old dimensions that are contiguous with each other.
 inline std::optional<Dims> view_strides(const Tensor& x, const Dims& sizes) {
   if (x.sizes() == IntArrayRef(sizes)) return x.impl().strides;
   if (x.numel() == 0 || x.is_contiguous()) return contiguous_strides(sizes);
@@ -47,14 +47,14 @@ inline std::optional<Dims> view_strides(const Tensor& x, const Dims& sizes) {
   int64_t next = static_cast<int64_t>(sizes.size()) - 1;
   int64_t run = 1;                                  // elements in the current run of old dimensions
   int64_t base = x.dim() ? x.strides().back() : 1;  // stride of the run's last dimension
-  int64_t taken = 1;                                // elements of the run given to new dimensions
+  int64_t taken = 1;                                // elements of the run assigned to new dimensions
   for (int64_t d = x.dim() - 1; d >= 0; --d) {
     const size_t i = static_cast<size_t>(d);
     run *= x.sizes()[i];
     const bool run_ends = d == 0 || (x.sizes()[i - 1] != 1 && !(Checked(run) * base == x.strides()[i - 1]));
     if (!run_ends) continue;
     while (next >= 0 && (taken < run || sizes[static_cast<size_t>(next)] == 1)) {
-      strides[static_cast<size_t>(next)] = (Checked(taken) * base).value_or(1);  // too large only where the size is 1
+      strides[static_cast<size_t>(next)] = (Checked(taken) * base).value_or(1);  // overflows only for a size of 1
       taken *= sizes[static_cast<size_t>(next)];
       --next;
     }
@@ -174,7 +174,7 @@ TANDEM_OPS Tensor permute(const Tensor& x, IntArrayRef dims) {
 
 namespace detail {
 
-/// Drops the dimensions of size 1 for which `drop` holds.
+/// Removes the dimensions of size 1 for which `drop` returns true.
 template <class Drop>
 Tensor squeeze_where(const Tensor& x, Drop drop) {
   return apply_view<"squeeze">(
@@ -210,7 +210,7 @@ TANDEM_OPS Tensor unsqueeze(const Tensor& x, int64_t dim) {
   return apply_view<"unsqueeze">(
       [&](const Tensor& x) {
         Dims sizes = x.impl().sizes, strides = x.impl().strides;
-        // No element follows the stride of a size of 1: where it overflows, any will do.
+        // The stride of a dimension of size 1 is never used, so any value will do if it overflows.
         strides.insert(at, at < sizes.size() ? (Checked(sizes[at]) * strides[at]).value_or(1) : 1);
         sizes.insert(at, 1);
         return Result{make_view(x, sizes, strides, x.storage_offset()), {}, [at](const Backward& b) -> Grads {
@@ -283,7 +283,7 @@ TANDEM_OPS Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> sta
   return apply_view<"slice">(
       [&](const Tensor& x) {
         Dims sizes = x.impl().sizes, strides = x.impl().strides;
-        // Products overflow only where no element follows them: in an empty slice, or one of a single entry.
+        // Products overflow only if they are not used: in an empty slice or one with a single entry.
         const int64_t offset = (Checked(from) * strides[d] + x.storage_offset()).value_or(x.storage_offset());
         sizes[d] = to > from ? (to - from - 1) / step + 1 : 0;
         strides[d] = (Checked(strides[d]) * step).value_or(strides[d]);
@@ -303,7 +303,7 @@ TANDEM_OPS Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> sta
 
 namespace detail {
 
-/// Throws unless the elements from `begin` on lie among `available` ones.
+/// Throws unless the elements of this geometry, from `begin` on, are all within `available` elements.
 inline void check_strided(const char* op, IntArrayRef sizes, IntArrayRef strides, Checked begin, int64_t available) {
   TANDEM_CHECK(sizes.size() == strides.size(), ShapeError, "{}: {} sizes but {} strides; give as many of both", op,
                sizes.size(), strides.size());
@@ -319,7 +319,8 @@ inline void check_strided(const char* op, IntArrayRef sizes, IntArrayRef strides
       op, to_string(sizes), to_string(strides), to_string(begin), available);
 }
 
-/// False when each stride steps over everything that the smaller strides reach: then no two elements share memory.
+/// Returns false if each stride exceeds the extent of the dimensions with smaller strides, so that no two elements
+/// share memory.
 inline bool may_overlap(const Dims& sizes, const Dims& strides) {
   if (numel_of(sizes) == 0) return false;
   std::vector<std::pair<int64_t, int64_t>> dims;
@@ -335,7 +336,7 @@ inline bool may_overlap(const Dims& sizes, const Dims& strides) {
   return false;
 }
 
-/// Sizes and strides of a tensor in a flat piece of memory, from the element `offset` on.
+/// Geometry of a tensor in a flat block of memory, from element `offset` on.
 struct Strided {
   Dims sizes, strides;
   int64_t offset;
@@ -343,7 +344,7 @@ struct Strided {
   bool overlaps() const { return may_overlap(sizes, strides); }
 };
 
-/// Zeros of `extent` elements to which `g` is added where `at` puts it; elements that share memory add up.
+/// Returns `extent` zeros to which `g` is added at the positions of `at`. Elements that share memory are summed.
 inline Tensor add_strided(const Tensor& g, const Strided& at, int64_t extent) {
   const Tensor flat = zeros({extent}, g.options());
   if (!at.overlaps()) return as_strided_scatter(flat, g, at.sizes, at.strides, at.offset);
@@ -352,9 +353,9 @@ inline Tensor add_strided(const Tensor& g, const Strided& at, int64_t extent) {
   return index_add(flat, 0, index, reshape(g, {g.numel()}));
 }
 
-/// The gradient of `base` from that of a view of the same storage, which may reach beyond it, as PyTorch defines it:
-/// an element of the storage gets the sum over the view's elements that are it, and hands it to the base's elements in
-/// equal parts.
+/// Returns the gradient of `base`, given that of a view of the same storage, which may extend beyond `base`. As in
+/// PyTorch, each memory location gets the sum of the gradients of the view's elements there, which is divided equally
+/// among the base's elements there.
 inline Tensor strided_backward(const Tensor& g, Strided view, Strided base) {
   const int64_t before = std::min(view.offset, base.offset);
   view.offset -= before;
@@ -363,7 +364,7 @@ inline Tensor strided_backward(const Tensor& g, Strided view, Strided base) {
   Tensor flat = add_strided(g, view, extent);
   if (base.overlaps()) {
     const Tensor ones_of_base = ones(base.sizes, g.options().dtype(checks::sum_dtype(g.dtype())));
-    // Elements outside of the base are shown by none and read by none: any divisor will do.
+    // Locations outside the base have a count of 0 and are not read, so any divisor will do.
     flat = to(div(flat, clamp(add_strided(ones_of_base, base, extent), 1)), g.dtype());
   }
   return as_strided(flat, base.sizes, base.strides, base.offset);

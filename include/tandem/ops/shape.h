@@ -1,6 +1,6 @@
 #pragma once
-// Views and other geometry: no element changes. A dimension out of range: IndexError; sizes that do not fit:
-// ShapeError.
+// Views and other changes of geometry, which leave the elements' values unchanged. A dimension out of range throws
+// IndexError; sizes that do not fit throw ShapeError.
 #include <optional>
 #include <vector>
 
@@ -8,43 +8,43 @@
 
 namespace tandem {
 
-/// Same elements under other sizes, sharing memory; one size may be -1. Throws ShapeError when the strides do not allow
-/// it: then reshape() copies.
+/// Returns a view of the same elements with other sizes, one of which may be -1. Throws ShapeError if x's strides do
+/// not allow it; reshape() copies in that case.
 Tensor view(const Tensor& x, IntArrayRef sizes);
-/// view() where possible, also to the same sizes; else a contiguous copy.
+/// Returns a view() if possible, also for the same sizes; else a contiguous copy.
 Tensor reshape(const Tensor& x, IntArrayRef sizes);
-/// Dimensions start_dim to end_dim become one.
+/// Merges the dimensions start_dim to end_dim into one.
 Tensor flatten(const Tensor& x, int64_t start_dim = 0, int64_t end_dim = -1);
 Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1);
-/// Rank 2 transposed; of ranks 0 and 1 a view.
+/// Transposes a tensor of rank 2; returns a view of a tensor of rank 0 or 1.
 Tensor t(const Tensor& x);
 Tensor permute(const Tensor& x, IntArrayRef dims);
-/// Drops the dimensions of size 1, or dimension `dim` if it has size 1.
+/// Removes the dimensions of size 1, or dimension `dim` if it has size 1.
 Tensor squeeze(const Tensor& x);
 Tensor squeeze(const Tensor& x, int64_t dim);
 Tensor unsqueeze(const Tensor& x, int64_t dim);
-/// Repeats dimensions of size 1 without memory (stride 0); -1 keeps a size.
+/// Repeats dimensions of size 1 without using memory (stride 0); -1 keeps a size.
 Tensor expand(const Tensor& x, IntArrayRef sizes);
-/// Drops dimension `dim` at `index`.
+/// Returns the slice at `index` of dimension `dim`, without that dimension.
 Tensor select(const Tensor& x, int64_t dim, int64_t index);
-/// `length` entries of dimension `dim` from `start`.
+/// Returns `length` entries of dimension `dim`, starting at `start`.
 Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length);
 /// x[..., start:stop:step, ...] by Python's rules for bounds; step >= 1.
 Tensor slice(const Tensor& x, int64_t dim = 0, std::optional<int64_t> start = {}, std::optional<int64_t> stop = {},
              int64_t step = 1);
-/// A view with given geometry, which may reach beyond `x` in its storage; offset relative to the first element of `x`.
-/// The gradient of memory that `x` shows several times (expand) is split among its elements; that of memory outside of
-/// `x` is dropped.
+/// Returns a view with the given geometry, which may extend beyond `x` within its storage. `offset` is relative to the
+/// first element of `x`. If several elements of `x` share memory (expand), the gradient of that memory is divided among
+/// them. The gradient of memory outside `x` is dropped.
 Tensor as_strided(const Tensor& x, IntArrayRef sizes, IntArrayRef strides, int64_t offset = 0);
-/// A copy of `x` whose as_strided(sizes, strides, offset) is `source`.
+/// Returns a copy of `x` in which as_strided(sizes, strides, offset) equals `source`.
 Tensor as_strided_scatter(const Tensor& x, const Tensor& source, IntArrayRef sizes, IntArrayRef strides,
                           int64_t offset = 0);
-/// The tensors one after another along `dim`; dtypes promote. Throws ShapeError when an int64 cannot count the entries.
+/// Concatenates tensors along `dim`; dtypes promote. Throws ShapeError if the number of entries overflows int64.
 Tensor cat(TensorList tensors, int64_t dim = 0);
-/// The tensors, of equal sizes, along a new dimension `dim`.
+/// Joins tensors of equal sizes along a new dimension `dim`.
 Tensor stack(TensorList tensors, int64_t dim = 0);
-/// Splits into at most `chunks` parts along `dim`, the last one perhaps smaller; a dimension of size 0 into `chunks`
-/// empty ones. Throws ShapeError for more than 2^24 parts.
+/// Splits a tensor along `dim` into at most `chunks` parts, of which the last may be smaller. A dimension of size 0
+/// gives `chunks` empty parts. Throws ShapeError for more than 2^24 parts.
 std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim = 0);
 
 }  // namespace tandem

@@ -12,7 +12,7 @@ namespace tandem {
 
 namespace detail {
 
-/// A raw view of a rank-0 tensor as [1]: kernels that work along a dimension need one.
+/// Returns a rank-0 tensor as [1], without history: kernels that work along a dimension need one.
 inline Tensor with_a_dim(const Tensor& x) { return x.dim() > 0 ? x : make_view(x, {1}, {1}, x.storage_offset()); }
 
 template <FixedString Name, class D>
@@ -35,7 +35,7 @@ Tensor softmax_op(const Tensor& x, int64_t dim, std::optional<DType> dtype, bool
       x, dtype);
 }
 
-/// second(ggx, gy, y, d) -> d/dy, in ops.
+/// second(ggx, gy, y, d) -> d/dy, in differentiable ops.
 template <FixedString Name, class D>
 Tensor softmax_backward_op(const Tensor& gy, const Tensor& y, int64_t dim, bool log, D second) {
   checks::floating(Name.text, "gy", gy);
@@ -82,7 +82,7 @@ TANDEM_OPS Tensor log_softmax_backward(const Tensor& gy, const Tensor& y, int64_
   return detail::softmax_backward_op<"log_softmax_backward">(
       gy, y, dim, true, [](const Tensor& g, const Tensor& gy, const Tensor& y, int64_t d) {
         const Tensor p = exp(y);
-        // Through exp(y) alone, element by element: the sum over gy does not depend on y.
+        // Only exp(y) depends on y, element by element; the sum over gy does not.
         return neg(mul(mul(g, p), sum(gy, {d}, true)));
       });
 }

@@ -5,8 +5,8 @@
 
 namespace tandem {
 
-/// View of N dimensions of a tensor; `a[i]` is an accessor of N - 1 dimensions, or an element. Valid while the
-/// tensor lives.
+/// A view of N dimensions of a tensor: `a[i]` is an accessor of N - 1 dimensions, or an element. Valid as long as the
+/// tensor exists.
 template <class T, size_t N>
 class TensorAccessor {
  public:

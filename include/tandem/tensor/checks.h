@@ -1,5 +1,5 @@
 #pragma once
-// What functions of every layer check of a tensor. Internal.
+// Checks of tensors for functions of all layers. Internal.
 #include <optional>
 #include <string>
 
@@ -7,11 +7,11 @@
 
 namespace tandem::checks {
 
-/// "[2, 3] f32", as messages show a tensor.
+/// Returns sizes and dtype as shown in messages: "[2, 3] f32".
 std::string show(const Tensor& x);
 
-/// Throws ShapeError when elements of `x`, which `op` is to write, share memory. `which` and `number` say whose tensor
-/// it is: "out", or "parameter" and 3.
+/// Throws ShapeError if elements of `x`, a tensor that `op` writes, share memory. `which` and `number` name the tensor
+/// in the message: "out", or "parameter" and 3.
 void not_expanded(const char* op, const char* which, const Tensor& x, std::optional<size_t> number = {});
 
 }  // namespace tandem::checks

@@ -1,6 +1,6 @@
 #pragma once
-// The modes of a thread: gradient recording, inference, default device, autocast. Guards elsewhere set and restore
-// them.
+// The modes of a thread: gradient recording, inference, default device, autocast. Guards in other headers set and
+// restore them.
 #include <cstdint>
 #include <memory>
 
@@ -16,13 +16,13 @@ namespace autograd {
 class Observers;
 }
 
-/// Autocast of one device type on one thread.
+/// The autocast state of one device type on one thread.
 struct AutocastState {
   bool enabled = false;
   DType dtype = kHalf;
 };
 
-/// Everything that a guard may change on a thread. New threads start with the defaults, and with the process's autocast
+/// The state of a thread that guards can change. New threads start with the defaults, and with the process's autocast
 /// states (set_initial_autocast).
 struct ThreadState {
   bool grad_mode = true;
@@ -31,21 +31,21 @@ struct ThreadState {
   AutocastState autocast[kNumDeviceTypes] = {{false, kBFloat16}, {false, kHalf}};
   bool autocast_cache_enabled = true;
   int autocast_nesting = 0;
-  /// Set by PolicyGuard; null when the table of policy.h holds unchanged.
+  /// Set by PolicyGuard; null if the table of policy.h applies unchanged.
   std::shared_ptr<const amp::PolicyOverrides> policy;
-  /// Those who look at the ops of this thread (autograd/observer.h); null when nobody does.
+  /// The observers of this thread's ops (autograd/observer.h); null if there are none.
   std::shared_ptr<const autograd::Observers> observers;
 };
 
 namespace detail {
-/// The state that a thread starts with.
+/// Returns the initial state of a thread.
 ThreadState initial_thread_state();
 }  // namespace detail
 
-/// Sets how threads that have not started yet see autocast of a device type.
+/// Sets the autocast state of a device type with which new threads start.
 void set_initial_autocast(DeviceType type, const AutocastState& state);
 
-/// The calling thread's state.
+/// Returns the calling thread's state.
 inline ThreadState& thread_state() {
   static thread_local ThreadState state = detail::initial_thread_state();
   return state;

@@ -1,25 +1,26 @@
 #pragma once
-// The device of new tensors whose options name none.
+// The default device: where new tensors are made if their options name no device.
 #include "tandem/tensor/context.h"
 
 namespace tandem {
 
-/// Where this thread's factories (`zeros`, `randn`, `tensor`, ...) and modules make tensors when the options name no
-/// device: the CPU until set_default_device says otherwise. As torch.get_default_device.
+/// Returns the device on which this thread's factories (`zeros`, `randn`, `tensor`, ...) and modules make tensors if
+/// the options name no device. Initially the CPU. As torch.get_default_device.
 inline Device get_default_device() { return thread_state().default_device; }
 
-/// Sets it for the calling thread; other threads keep theirs, unless ThreadContext carries it to them. Of no effect on
-/// what is in the host's memory by nature: `from_blob`, tensors read from files, datasets and samplers, state that is
-/// numbers. As torch.set_default_device. Throws DeviceError when this machine has no such device.
+/// Sets the default device of the calling thread. Other threads keep theirs, unless ThreadContext passes it on to them.
+/// Does not affect tensors that are always in host memory: those of `from_blob`, tensors read from files, the data of
+/// datasets and samplers, and numbers in state dictionaries. As torch.set_default_device. Throws DeviceError if this
+/// machine has no such device.
 void set_default_device(Device device);
 
-/// Sets it until the end of the scope. As `with torch.device(...)`.
+/// Sets the default device until the end of the scope. As `with torch.device(...)`.
 ///
 ///     const DefaultDeviceGuard on_gpu(kCUDA);
 ///     Net net;  // parameters on the GPU
 class [[nodiscard]] DefaultDeviceGuard {
  public:
-  /// Throws DeviceError when this machine has no such device.
+  /// Throws DeviceError if this machine has no such device.
   explicit DefaultDeviceGuard(Device device) : previous_(get_default_device()) { set_default_device(device); }
   explicit DefaultDeviceGuard(DeviceType type) : DefaultDeviceGuard(Device(type)) {}
   ~DefaultDeviceGuard() { thread_state().default_device = previous_; }

@@ -1,5 +1,5 @@
 #pragma once
-// Generator: the seed and the position of a stream of random numbers. What draws from it is in tensor/random.h.
+// Generator: the seed and the position of a stream of random numbers. The default generator is in tensor/random.h.
 #include <cstdint>
 #include <memory>
 
@@ -12,31 +12,32 @@ namespace cuda {
 class Capture;
 }
 
-/// A seed and a position in its Philox stream. Copies share the state, as in libtorch. Safe to use from many threads.
+/// A seed and a position in its Philox stream. Copies share the state, as in libtorch. Thread-safe.
 class Generator {
  public:
-  /// The seed of a program that sets none, PyTorch's.
+  /// The default seed, the same as PyTorch's.
   static constexpr uint64_t kDefaultSeed = 67280421310721;
 
   explicit Generator(uint64_t seed = kDefaultSeed);
-  // Copies only: a generator that was moved from would have no state.
+  // No move operations, so that moving copies: a moved-from generator would have no state.
   Generator(const Generator&) = default;
   Generator& operator=(const Generator&) = default;
 
-  /// Starts the stream of `seed` from its beginning.
+  /// Sets the seed, and the position to the beginning of its stream.
   void set_current_seed(uint64_t seed);
   uint64_t current_seed() const;
-  /// Seed and position; `set_state(get_state())` replays what came between. PhiloxState is in tensor/random.h.
+  /// Returns seed and position. Passing them to set_state() later repeats the numbers drawn in between. PhiloxState is
+  /// declared in backend.h.
   PhiloxState get_state() const;
   void set_state(PhiloxState state);
-  /// The position for a kernel on a device of this type that writes `numel` numbers; moves on by ceil(numel / 4)
-  /// counters: where the kernel is recorded into a CUDA graph, at each replay.
+  /// Returns the position for a kernel that writes `numel` numbers on a device of this type, and advances the stream by
+  /// ceil(numel / 4) counters. For a kernel that is captured into a CUDA graph, each replay advances it instead.
   PhiloxState reserve(int64_t numel, DeviceType type = kCPU);
 
-  /// The counters that the CUDA graph which the calling thread records has drawn; 0 outside of a capture. Beside the
-  /// state, the position in the stream. Internal: programs draw in order.
+  /// Returns the number of counters drawn so far in the calling thread's graph capture; 0 outside a capture. Together
+  /// with the state, it is the position in the stream. Internal.
   uint64_t drawn_in_capture() const;
-  /// Goes back, or forth, to what drawn_in_capture() gave in this capture.
+  /// Moves to a position that drawn_in_capture() returned in this capture. Internal.
   void set_drawn_in_capture(uint64_t counters);
 
  private:

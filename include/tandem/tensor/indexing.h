@@ -1,6 +1,6 @@
 #pragma once
-// Indices for Tensor::index and Tensor::index_put_, spelled as in libtorch: x.index({0, Slice(1, None, 2), "...",
-// None}).
+// Indices for Tensor::index and Tensor::index_put_, written as in libtorch:
+// x.index({0, Slice(1, None, 2), "...", None}).
 #include <concepts>
 #include <optional>
 
@@ -8,14 +8,14 @@
 
 namespace tandem::indexing {
 
-/// Left out: a bound of a Slice, or, as an index, a new dimension of size 1.
+/// As a bound of a Slice: no bound. As an index: a new dimension of size 1.
 inline constexpr std::nullopt_t None = std::nullopt;
 
 struct EllipsisType {};
-/// As many full dimensions as the other indices leave. At most one; "..." says the same.
+/// Stands for all dimensions that the other indices do not cover. Allowed once per index list; the same as "...".
 inline constexpr EllipsisType Ellipsis;
 
-/// start:stop:step by Python's rules: negative bounds count from the end, bounds out of range are cut; step >= 1.
+/// start:stop:step by Python's rules: negative bounds count from the end, bounds out of range are clamped; step >= 1.
 class Slice {
  public:
   constexpr Slice(std::optional<int64_t> start = None, std::optional<int64_t> stop = None,
@@ -30,14 +30,14 @@ class Slice {
   int64_t step_;
 };
 
-/// One entry of an index list. An integer drops its dimension; so does an integer tensor of rank 0. Masks and longer
-/// index tensors throw NotImplementedError.
+/// One entry of an index list. An integer, or an integer tensor of rank 0, drops its dimension. Masks and index tensors
+/// of higher rank throw NotImplementedError.
 struct TensorIndex {
   enum class Kind : uint8_t { none, ellipsis, integer, boolean, slice, tensor };
 
   TensorIndex(std::nullopt_t) : kind(Kind::none) {}
   TensorIndex(EllipsisType) : kind(Kind::ellipsis) {}
-  /// Only "...": throws StateError for other text.
+  /// Throws StateError for text other than "...".
   TensorIndex(const char* text);
   template <std::integral T>
   requires(!std::same_as<T, bool>) TensorIndex(T i) : kind(Kind::integer), integer(static_cast<int64_t>(i)) {}

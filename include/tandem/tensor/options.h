@@ -1,5 +1,5 @@
 #pragma once
-// TensorOptions: dtype, device and gradient flag of a new tensor, spelled as in libtorch.
+// TensorOptions: dtype, device, memory format and flags of a new tensor, named as in libtorch.
 #include <optional>
 
 #include "tandem/base/device.h"
@@ -8,11 +8,12 @@
 
 namespace tandem {
 
-/// Order of the elements in memory. ChannelsLast: N, H, W, C for tensors of rank 4.
+/// Order of the elements in memory. ChannelsLast is N, H, W, C for tensors of rank 4.
 enum class MemoryFormat : uint8_t { Contiguous, Preserve, ChannelsLast };
 inline constexpr MemoryFormat kChannelsLast = MemoryFormat::ChannelsLast;
 
-/// `zeros({2, 3}, TensorOptions().dtype(kHalf).requires_grad(true))`, or just `zeros({2, 3}, kHalf)`.
+/// Options of a new tensor: `zeros({2, 3}, TensorOptions().dtype(kHalf).requires_grad(true))`, or just
+/// `zeros({2, 3}, kHalf)`.
 struct TensorOptions {
   TensorOptions() = default;
   TensorOptions(DType t) : dtype_(t) {}
@@ -42,7 +43,7 @@ struct TensorOptions {
     return o;
   }
 
-  /// Page-locked host memory, from which copies to a CUDA device run beside the host's work.
+  /// Page-locked host memory, from which copies to a CUDA device can run asynchronously to the host.
   TensorOptions pinned_memory(bool p) const {
     TensorOptions o = *this;
     o.pinned_memory_ = p;
@@ -50,7 +51,7 @@ struct TensorOptions {
   }
 
   DType dtype() const { return dtype_.value_or(DType::F32); }
-  /// Page-locked memory is the host's, whatever the default device.
+  /// Returns the CPU for page-locked memory, regardless of the default device.
   Device device() const { return device_ ? *device_ : pinned_memory_ ? Device(kCPU) : get_default_device(); }
   bool requires_grad() const { return requires_grad_; }
   bool pinned_memory() const { return pinned_memory_; }

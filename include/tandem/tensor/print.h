@@ -1,5 +1,5 @@
 #pragma once
-// Tensors as text, character for character as libtorch writes them, and what describes them.
+// Tensors, sizes, dtypes and devices as text. Tensors are printed exactly as by libtorch.
 #include <iosfwd>
 #include <string>
 
@@ -7,18 +7,18 @@
 
 namespace tandem {
 
-/// All elements, and a last line with type and sizes: `[ CPUFloatType{2,3} ]`. A tensor of rank above 2 is written as
-/// matrices headed `(1,2,.,.) = `, indices from 1. Numbers of one vector or matrix share a width and, when they are
-/// large or small, a factor on a line of its own: `0.001 *`. Lines hold at most `line_size` characters of numbers; a
-/// wider matrix is written in groups of columns. Waits for the device. Throws OutOfMemoryError for a text that does not
-/// fit into memory.
+/// Returns all elements, and a last line with type and sizes: `[ CPUFloatType{2,3} ]`. A tensor of rank above 2 is
+/// printed as matrices with headings such as `(1,2,.,.) = `, with indices from 1. The numbers of a vector or matrix
+/// have the same width and, if they are large or small, a common factor on a separate line: `0.001 *`. Lines have at
+/// most `line_size` characters of numbers; a wider matrix is split into groups of columns. Waits for the device. Throws
+/// OutOfMemoryError if the text does not fit into memory.
 std::string str(const Tensor& x, int64_t line_size = 80);
 
 /// Writes str(x).
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 std::ostream& print(std::ostream& out, const Tensor& x, int64_t line_size = 80);
 
-/// These write what messages show: sizes or strides as "[2, 3]", a dtype as "f32", a device as "cpu" or "cuda:0".
+/// These print as in error messages: sizes or strides as "[2, 3]", a dtype as "f32", a device as "cpu" or "cuda:0".
 std::ostream& operator<<(std::ostream& out, IntArrayRef values);
 std::ostream& operator<<(std::ostream& out, DType dtype);
 std::ostream& operator<<(std::ostream& out, DeviceType type);

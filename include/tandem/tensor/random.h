@@ -1,5 +1,6 @@
 #pragma once
-// Random numbers: one counter-based stream (Philox 4x32-10), the same on every device and thread count.
+// The default random generator: a counter-based stream (Philox 4x32-10), with the same numbers on every device and for
+// any number of threads.
 #include <cstdint>
 
 #include "tandem/backend.h"
@@ -7,11 +8,12 @@
 
 namespace tandem {
 
-/// The generator that factories, Tensor::normal_ and its kin, and dropout draw from, on every device, unless they are
-/// given another: `x.normal_(0, 1, generator)`.
+/// Returns the default generator. Factories, Tensor::normal_ and similar methods, and dropout draw from it on every
+/// device, unless they are given another: `x.normal_(0, 1, generator)`.
 Generator& default_generator();
 
-/// Restarts the default generator: `manual_seed(0)` makes a program's random numbers repeatable.
+/// Sets the seed of the default generator and restarts it: `manual_seed(0)` makes a program's random numbers
+/// repeatable.
 void manual_seed(uint64_t seed);
 
 }  // namespace tandem

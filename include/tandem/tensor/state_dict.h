@@ -1,5 +1,5 @@
 #pragma once
-// StateDict: the state of an object as tensors under names, and how objects write and read it.
+// StateDict: the state of an object as named tensors, and the visitors that write and read it.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -11,26 +11,27 @@
 
 namespace tandem {
 
-/// Tensors by name, such as "fc1.weight" or "param_groups.0.lr"; a number is a tensor of rank 0 (f64, i64 or bool), so
-/// whatever has a state can be stored in a file of tensors. The tensors that `state_dict()` returns share memory with
-/// the object, as in PyTorch: clone what must outlive its next change.
+/// Tensors by name, such as "fc1.weight" or "param_groups.0.lr". A number is a tensor of rank 0 (f64, i64 or bool), so
+/// every state can be stored in a file of tensors. The tensors that `state_dict()` returns share memory with the
+/// object, as in PyTorch: clone tensors that must keep their values when the object changes.
 using StateDict = OrderedDict<std::string, Tensor>;
 
-/// What takes over a checked state. Loading has two parts, so that several objects can be checked before any changes.
+/// Applies a state that has been checked. Loading has two parts, so that several objects can be checked before any of
+/// them changes.
 using StateCommit = std::function<void()>;
 
-/// The keys by which a state and an object differ. Source: torch.nn.Module.load_state_dict.
+/// The keys in which a state and an object differ. Source: torch.nn.Module.load_state_dict.
 struct IncompatibleKeys {
-  std::vector<std::string> missing_keys;     ///< of the object, not in the state
-  std::vector<std::string> unexpected_keys;  ///< in the state, not of the object
+  std::vector<std::string> missing_keys;     ///< keys of the object that are not in the state
+  std::vector<std::string> unexpected_keys;  ///< keys of the state that the object does not have
 };
 
-/// The entries of `state` below `prefix` and a dot, without them.
+/// Returns the entries of `state` whose names begin with `prefix` and a dot, with these removed from the names.
 StateDict state_below(const StateDict& state, const std::string& prefix);
-/// Adds the entries of `part` to `state`, with `prefix` and a dot in front.
+/// Adds the entries of `part` to `state`, with `prefix` and a dot before their names.
 void add_below(StateDict& state, const std::string& prefix, const StateDict& part);
 
-/// Where an object names its fields, once for saving and for loading.
+/// Visitor of an object's fields. An object lists its fields once, for both saving and loading.
 class StateVisitor {
  public:
   virtual ~StateVisitor() = default;
@@ -39,13 +40,13 @@ class StateVisitor {
   virtual void number(const std::string& name, bool& value) = 0;
   /// A number that may be absent.
   virtual void number(const std::string& name, std::optional<double>& value) = 0;
-  /// A tensor. For loading, `value` has the sizes, dtype and device that are wanted, and memory of its own.
+  /// A tensor. For loading, `value` must have the expected sizes, dtype and device, and its own memory.
   virtual void tensor(const std::string& name, Tensor& value) = 0;
-  /// A tensor that may be undefined; otherwise it has the form of `like`.
+  /// A tensor that may be undefined; otherwise it has the sizes, dtype and device of `like`.
   virtual void optional_tensor(const std::string& name, Tensor& value, const Tensor& like) = 0;
 };
 
-/// Adds the fields that it visits to a state, their names behind `prefix`.
+/// Adds the visited fields to a state, with `prefix` before their names.
 class StateWriter : public StateVisitor {
  public:
   explicit StateWriter(StateDict& state, std::string prefix = {}) : state_(state), prefix_(std::move(prefix)) {}
@@ -61,14 +62,14 @@ class StateWriter : public StateVisitor {
   std::string prefix_;
 };
 
-/// Sets the fields that it visits from a state, and gathers all that does not fit instead of throwing at the first
-/// fault: visit objects that are not in use yet, then call finish().
+/// Sets the visited fields from a state. Collects all mismatches instead of throwing at the first one: visit objects
+/// that are not in use yet, then call finish().
 class StateReader : public StateVisitor {
  public:
-  /// `op` begins the message of finish().
+  /// The message of finish() begins with `op`.
   StateReader(std::string op, const StateDict& state) : op_(std::move(op)), state_(state) {}
 
-  /// Fields visited from now on have this in front of their names.
+  /// Sets the prefix of the names of fields visited from now on.
   void set_prefix(std::string prefix) { prefix_ = std::move(prefix); }
   void number(const std::string& name, double& value) override;
   void number(const std::string& name, int64_t& value) override;
@@ -77,21 +78,22 @@ class StateReader : public StateVisitor {
   void tensor(const std::string& name, Tensor& value) override;
   void optional_tensor(const std::string& name, Tensor& value, const Tensor& like) override;
 
-  /// The tensor of that name when it is there and fits `like`: the same sizes, and the same dtype or two floating ones,
-  /// between which copying converts. Null, and noted, otherwise.
+  /// Returns the tensor with this name if it exists and fits `like`: the sizes are equal, and the dtypes are equal or
+  /// both floating (copying then converts). Otherwise returns null and records the mismatch.
   const Tensor* fitting(const std::string& name, const Tensor& like);
-  /// The tensor of that name, or null, which is noted.
+  /// Returns the tensor with this name. If there is none, returns null and records the missing key.
   const Tensor* find(const std::string& name);
-  /// Whether a name is there; asking does not make it expected.
+  /// Returns whether the state has this name. Does not count as a use of the name.
   bool contains(const std::string& name) const { return state_.contains(prefix_ + name); }
-  /// Whether any name begins with `start`.
+  /// Returns whether any name in the state begins with `start`.
   bool contains_below(const std::string& start) const;
-  /// Notes another fault.
+  /// Records another mismatch.
   void add_fault(std::string fault) { faults_.push_back(std::move(fault)); }
 
-  /// Names asked for and not there, and names there and not asked for.
+  /// Returns the names that were asked for but are not in the state, and those in the state that were not asked for.
   IncompatibleKeys incompatible_keys() const;
-  /// Throws StateError that lists every fault and, when `strict`, all missing and unexpected keys.
+  /// Throws StateError if there are mismatches or, when `strict`, missing or unexpected keys. The message lists them
+  /// all.
   void finish(bool strict = true) const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Storage: one block of device memory, shared by the views of it.
+// Storage: one block of host or device memory, shared by all views of it.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -11,32 +11,33 @@
 
 namespace tandem {
 
-/// A multiplication that a fused optimizer step has postponed: every element stands for itself times a factor.
-/// Whoever asks for the data has it applied first.
+/// A multiplication that a fused optimizer step has postponed: the value of each element is the stored number times a
+/// factor. The factor is applied before the data are accessed.
 struct PendingScale {
   virtual ~PendingScale() = default;
-  /// Multiplies the block's elements, reached by data_unresolved(). Called once.
+  /// Multiplies the block's elements, which it accesses through data_unresolved(). If it throws, it is called again at
+  /// the next access.
   virtual void apply() = 0;
 };
 
 /// A block of memory on one device, with a version that grows with every write.
 class Storage : public std::enable_shared_from_this<Storage> {
  public:
-  /// A block from the device's caching allocator. Throws OutOfMemoryError.
+  /// Allocates a block from the device's caching allocator. Throws OutOfMemoryError.
   Storage(size_t bytes, Device device);
-  /// Memory of somebody else; `deleter` (may be empty) runs when the last view dies.
+  /// Wraps memory of the caller. `deleter` (may be empty) runs when the last view is destroyed.
   Storage(void* data, size_t bytes, Device device, std::function<void(void*)> deleter);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  /// The memory, with a postponed factor applied. Any number of threads may ask at once: one applies it, all wait.
+  /// Returns the memory after applying a postponed factor. Thread-safe: one thread applies the factor, the others wait.
   void* data() {
     if (pending_.load(std::memory_order_acquire)) [[unlikely]]
       resolve_pending();
     return data_;
   }
-  /// The memory as it lies, a postponed factor not applied.
+  /// Returns the memory without applying a postponed factor.
   void* data_unresolved() { return data_; }
   size_t nbytes() const { return bytes_; }
   Device device() const { return device_; }
@@ -45,12 +46,13 @@ class Storage : public std::enable_shared_from_this<Storage> {
   void bump_version() {
     version_.fetch_add(1, std::memory_order_relaxed);
     if (cuda::Capture* capture = cuda::current_capture()) [[unlikely]]
-      capture->wrote(*this);  // every replay writes again
+      capture->wrote(*this);  // each replay writes again
   }
-  /// The capture of a CUDA graph during which the block was made, 0 for none: each replay makes its contents anew.
+  /// The CUDA graph capture during which the block was made, or 0. Each replay of that graph rewrites its contents.
   uint64_t capture_id() const { return capture_id_; }
 
-  /// What has been handed out: a pointer that may write later, unseen; or one that may only read.
+  /// Raw pointers that have been handed out: none, only pointers for reading, or a pointer through which untracked
+  /// writes are possible.
   enum class Pointer : uint8_t { none, reads, writes };
   Pointer escaped_pointer() const { return escaped_.load(std::memory_order_relaxed); }
   bool pointer_escaped() const { return escaped_pointer() == Pointer::writes; }
@@ -58,8 +60,8 @@ class Storage : public std::enable_shared_from_this<Storage> {
     if (p > escaped_pointer()) escaped_.store(p, std::memory_order_relaxed);
   }
 
-  /// Postpones a factor; null drops one, for values that were overwritten as a whole. There must be none yet: data()
-  /// was asked for since.
+  /// Postpones a factor. The previous one must have been applied, by data(). Null drops the pending factor, for a block
+  /// that was overwritten as a whole.
   void set_pending(std::unique_ptr<PendingScale> pending);
   bool has_pending() const { return pending_.load(std::memory_order_acquire) != nullptr; }
 

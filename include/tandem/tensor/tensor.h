@@ -1,5 +1,5 @@
 #pragma once
-// Tensor: a strided view of a Storage, with the methods of libtorch's at::Tensor. Copying a Tensor copies a handle.
+// Tensor: a handle of a strided view of a Storage, with the methods of libtorch's at::Tensor. Copies share the data.
 #include <atomic>
 #include <iosfwd>
 #include <memory>
@@ -33,27 +33,27 @@ namespace cuda {
 class Stream;
 }
 
-/// What autograd keeps for a tensor; defined in autograd/meta.h.
+/// Base of the autograd data of a tensor (autograd/meta.h).
 struct AutogradMetaBase {
   virtual ~AutogradMetaBase() = default;
 };
 
 struct TensorImpl;
 
-/// Changes when a tensor's values do: in place (`version`, of the storage), by set_data or perhaps through data()
-/// (`generation`, of the tensor).
+/// Changes whenever a tensor's values may have changed. `version`, of the storage, counts in-place changes;
+/// `generation`, of the tensor, counts calls of set_data() and data().
 struct DataVersion {
   uint64_t version = 0, generation = 0;
   friend bool operator==(const DataVersion&, const DataVersion&) = default;
 };
 
-/// The low-precision copy of a weight; valid while the weight's data version stands. It exists once an optimizer has
-/// asked for one.
+/// The low-precision copy of a weight, valid as long as the weight's data version is `version`. Created when an
+/// optimizer first asks for a copy.
 struct ShadowCopy {
-  std::shared_ptr<TensorImpl> copy;  ///< null until a region has cast the weight
+  std::shared_ptr<TensorImpl> copy;  ///< null until an autocast region has cast the weight
   DataVersion version;
   bool lasting = false;   ///< written by an optimizer step: outlives the autocast region
-  bool in_graph = false;  ///< a CUDA graph reads or writes its memory: no other copy takes its place
+  bool in_graph = false;  ///< a CUDA graph reads or writes its memory, so it must not be replaced
 };
 
 /// The fields of a tensor. Internal: programs use Tensor.
@@ -67,9 +67,9 @@ struct TensorImpl {
   bool contiguous = true;               ///< row-major without gaps
   bool requires_grad = false;           ///< leaf flag, or set with a history
   bool has_history = false;             ///< made by a recorded op
-  bool is_parameter = false;            ///< registered with a module: its casts are worth keeping even when frozen
+  bool is_parameter = false;            ///< registered with a module: its casts are cached even if it is frozen
   bool is_inference = false;            ///< made under InferenceMode
-  bool is_view = false;                 ///< shares a base's storage, and may get its history from it
+  bool is_view = false;                 ///< shares the storage of a base, from which it may inherit history
   std::atomic<uint64_t> generation{0};  ///< counts set_data() and data()
   std::unique_ptr<AutogradMetaBase> autograd;
   std::unique_ptr<ShadowCopy> shadow;
@@ -79,7 +79,7 @@ struct TensorImpl {
   void refresh();
 };
 
-/// n-dimensional array. A default-constructed Tensor is undefined and stands for 'no tensor'.
+/// An n-dimensional array. A default-constructed Tensor is undefined and means 'no tensor'.
 class Tensor {
  public:
   Tensor() = default;
@@ -107,7 +107,7 @@ class Tensor {
   int64_t storage_offset() const { return checked("storage_offset").offset; }
   size_t element_size() const { return tandem::element_size(checked("element_size").dtype); }
   size_t itemsize() const { return tandem::element_size(checked("itemsize").dtype); }
-  /// numel() element_size(), though an expanded tensor takes less memory. Throws ShapeError when it overflows.
+  /// Returns numel() element_size(); an expanded tensor needs less memory. Throws ShapeError on overflow.
   size_t nbytes() const;
   DType dtype() const { return checked("dtype").dtype; }
   DType scalar_type() const { return checked("scalar_type").dtype; }
@@ -118,24 +118,25 @@ class Tensor {
   bool is_floating_point() const { return tandem::is_floating_point(checked("is_floating_point").dtype); }
   bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
   const Storage& storage() const { return *checked("storage").storage; }
-  /// Grows with every in-place change of the storage, whichever view made it.
+  /// Increases with each in-place change of the storage, through any view.
   uint64_t _version() const { return checked("_version").storage->version(); }
 
   // ---- data
-  /// First element, to write: raises the version and bars lasting casts, since the pointer may write later.
-  /// Throws DTypeError when T is not the dtype. On a CUDA tensor the pointer is a device pointer.
+  /// Returns a pointer to the first element, for writing. Raises the version, and stops autocast from keeping casts of
+  /// this tensor beyond a region, since later writes through the pointer are not tracked. Throws DTypeError if T is not
+  /// the dtype. For a CUDA tensor it is a device pointer.
   template <class T>
   T* data_ptr() const {
     return static_cast<T*>(mutable_pointer(dtype_of<T>));
   }
   void* data_ptr() const { return mutable_pointer(std::nullopt); }
-  /// First element, to read.
+  /// Returns a pointer to the first element, for reading.
   template <class T>
   const T* const_data_ptr() const {
     return static_cast<const T*>(const_pointer(dtype_of<T>));
   }
-  /// The value of a tensor of one element, converted to T; waits for the device. Throws ShapeError for other sizes,
-  /// StateError for a value outside T's range (Scalar::fits).
+  /// Returns the value of a tensor with one element, converted to T. Waits for the device. Throws ShapeError for other
+  /// sizes, StateError for a value outside T's range (Scalar::fits).
   template <class T>
   T item() const {
     const Scalar value = item();
@@ -146,7 +147,8 @@ class Tensor {
     return value.to<T>();
   }
   Scalar item() const;
-  /// Indexed access to a CPU tensor's elements: `x.accessor<float, 2>()[i][j]`; `accessor<const float, 2>` only reads.
+  /// Returns indexed access to a CPU tensor's elements: `x.accessor<float, 2>()[i][j]`. `accessor<const float, 2>` is
+  /// for reading only.
   template <class T, size_t N>
   TensorAccessor<T, N> accessor() const {
     using Element = std::remove_const_t<T>;
@@ -164,10 +166,10 @@ class Tensor {
   Tensor to(DType dtype, bool non_blocking = false, bool copy = false) const;
   Tensor to(Device device, bool non_blocking = false) const;
   Tensor to(Device device, DType dtype, bool non_blocking = false, bool copy = false) const;
-  /// What the options leave open stays; a memory format is one of them: `x.to(kChannelsLast)`.
+  /// Properties that the options do not set stay the same. A memory format converts too: `x.to(kChannelsLast)`.
   Tensor to(const TensorOptions& options, bool non_blocking = false, bool copy = false) const;
   Tensor to(DeviceType device, bool non_blocking = false) const { return to(Device(device), non_blocking); }
-  /// In the dtype and on the device of `other`.
+  /// Converts to the dtype and the device of `other`.
   Tensor to(const Tensor& other, bool non_blocking = false, bool copy = false) const;
   Tensor type_as(const Tensor& other) const;
   Tensor cpu() const;
@@ -175,24 +177,24 @@ class Tensor {
   Tensor half() const { return to(kHalf); }
   Tensor bfloat16() const { return to(kBFloat16); }
   Tensor toType(DType t) const { return to(t); }
-  /// True when the data lie in page-locked host memory of tandem's.
+  /// Returns true if the data are in page-locked host memory allocated by tandem.
   bool is_pinned() const;
-  /// A copy in page-locked host memory, from which copies to a CUDA device run beside the host's work when they are
-  /// asked for with non_blocking; this tensor itself when it lies there. Without history. Throws DeviceError for a
-  /// tensor of a CUDA device, and where there is no such device.
+  /// Returns a copy in page-locked host memory, without history; this tensor itself if it is already there. Copies from
+  /// such memory to a CUDA device run asynchronously to the host if non_blocking. Throws DeviceError for a CUDA tensor,
+  /// and if there is no CUDA device.
   Tensor pin_memory() const;
-  /// Says that `stream`, too, uses this tensor: its memory, once freed, is handed out again only after that work is
-  /// done. Needed where a tensor made on one stream is used on another. Throws DeviceError on the CPU.
+  /// Records that `stream` also uses this tensor: its memory, once freed, is reused only when that work is done. Needed
+  /// if a tensor made on one stream is used on another. Throws DeviceError for a CPU tensor.
   void record_stream(const cuda::Stream& stream) const;
   Tensor contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
-  /// A copy with its own memory. Preserve keeps the strides of a dense tensor; ChannelsLast needs rank 4.
+  /// Returns a copy with its own memory. Preserve keeps the strides of a dense tensor; ChannelsLast needs rank 4.
   Tensor clone(MemoryFormat format = MemoryFormat::Preserve) const;
-  /// Overwrites this tensor with `source`, broadcast and converted. Returns *this.
+  /// Overwrites this tensor with `source`, which is broadcast and converted. Returns *this.
   const Tensor& copy_(const Tensor& source, bool non_blocking = false) const;
   const Tensor& fill_(Scalar value) const;
   const Tensor& zero_() const;
 
-  // ---- random, in place: drawn from `generator`, else from default_generator() (tensor/random.h)
+  // ---- random, in place: drawn from `generator` if given, else from default_generator() (tensor/random.h)
   const Tensor& uniform_(double from = 0, double to = 1, std::optional<Generator> generator = {}) const;
   const Tensor& normal_(double mean = 0, double std = 1, std::optional<Generator> generator = {}) const;
   const Tensor& bernoulli_(double p = 0.5, std::optional<Generator> generator = {}) const;
@@ -205,16 +207,17 @@ class Tensor {
   const Tensor& requires_grad_(bool requires_grad = true) const;
   const Tensor& set_requires_grad(bool requires_grad) const { return requires_grad_(requires_grad); }
   bool is_leaf() const;
-  /// The accumulated gradient; undefined before backward. A reference, as in libtorch's mutable_grad.
+  /// The accumulated gradient; undefined before backward.
   const Tensor& grad() const;
   Tensor& mutable_grad() const;
   std::shared_ptr<autograd::Node> grad_fn() const;
-  /// Runs backward from this tensor. `gradient` may be left out for one element. Throws AutogradError.
+  /// Runs backward from this tensor. `gradient` may be omitted for a tensor with one element. Throws AutogradError.
   void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = std::nullopt,
                 bool create_graph = false) const;
-  /// Calls `hook` with the gradient when it is computed; a defined return value replaces it. Returns a handle.
+  /// Registers `hook`, which is called with the gradient when it is computed. A defined return value replaces the
+  /// gradient. Returns a handle for remove_hook().
   unsigned register_hook(autograd::TensorHook hook) const;
-  /// A hook that returns nothing leaves the gradient as it is.
+  /// Registers a hook that returns nothing, and so does not replace the gradient.
   template <class F>
   requires std::is_void_v<std::invoke_result_t<F&, const Tensor&>>
   unsigned register_hook(F hook) const {
@@ -224,17 +227,17 @@ class Tensor {
     }));
   }
   void remove_hook(unsigned handle) const;
-  /// Keeps `.grad` of a tensor that is not a leaf.
+  /// Makes backward keep `.grad` of a tensor that is not a leaf.
   void retain_grad() const;
-  /// Same data without history. Shares storage and version.
+  /// Returns the same data without history. Shares storage and version.
   Tensor detach() const;
-  /// Same memory without history, as libtorch's `.data()`: a leaf that requires no grad and counts versions of its own.
-  /// Writes through it are hidden from the check of saved tensors: backward after them gives gradients of the wrong
-  /// values. Prefer detach(), or a NoGradGuard. Autocast casts this tensor anew after the call, and from then on keeps
-  /// no cast of it beyond a region.
+  /// Returns the same memory without history, as libtorch's `.data()`: a leaf that requires no grad and has its own
+  /// version counter. The check of saved tensors does not see writes through it, so a later backward can use wrong
+  /// values. Prefer detach(), or a NoGradGuard. After the call, autocast casts this tensor again, and no longer keeps
+  /// casts of it beyond a region.
   Tensor data() const;
   const Tensor& detach_() const;
-  /// Replaces the data of this tensor, keeping its identity: `parameter.set_data(other)`.
+  /// Replaces the data of this tensor but keeps its identity: `parameter.set_data(other)`.
   void set_data(const Tensor& other) const;
 
   // ---- indexing (tensor/indexing.h)
@@ -250,18 +253,18 @@ class Tensor {
 
   TensorImpl& impl() const { return checked(); }
   const std::shared_ptr<TensorImpl>& impl_ptr() const { return impl_; }
-  /// Kernel access: the first element as it lies in memory, no version change.
+  /// Kernel access: pointer to the first element, without a dtype check or version change.
   template <class T>
   T* raw() const {
     return static_cast<T*>(impl_->storage->data()) + impl_->offset;
   }
-  /// Kernel access without a type.
+  /// Kernel access: untyped pointer to the first element.
   void* raw_bytes() const {
     return static_cast<char*>(impl_->storage->data()) + impl_->offset * static_cast<int64_t>(element_size());
   }
 
  private:
-  /// The implementation; StateError, in the name of the running op or of this method, when there is none.
+  /// Returns the implementation. If there is none, throws StateError, which names the running op or else `method`.
   TensorImpl& checked(const char* method = "Tensor") const {
     if (!impl_) [[unlikely]]
       throw_undefined(method);
@@ -277,7 +280,7 @@ class Tensor {
   std::shared_ptr<TensorImpl> impl_;
 };
 
-/// A view of `base`'s storage with other geometry; no autograd. Ops build their views with it.
+/// Returns a view of `base`'s storage with the given geometry, without autograd. Ops use it to build views.
 Tensor make_view(const Tensor& base, const Dims& sizes, const Dims& strides, int64_t offset);
 
 }  // namespace tandem

@@ -17,7 +17,7 @@ class ReLUImpl : public Cloneable<ReLUImpl> {
 };
 TANDEM_MODULE(ReLU);
 
-/// x Phi(x), or its tanh approximation. Throws StateError when `approximate` is neither "none" nor "tanh".
+/// x Phi(x), or its tanh approximation. Throws StateError if `approximate` is neither "none" nor "tanh".
 class GELUImpl : public Cloneable<GELUImpl> {
  public:
   explicit GELUImpl(GELUOptions options = {});

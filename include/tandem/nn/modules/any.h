@@ -1,5 +1,5 @@
 #pragma once
-// AnyModule: a module whose forward() takes a tensor and gives one, whatever its type.
+// AnyModule: a module of any type whose forward() takes and returns a tensor.
 #include <concepts>
 #include <functional>
 #include <memory>
@@ -40,7 +40,8 @@ template <Holder T>
 struct ModuleOf<T> {
   using type = typename T::ContainedType;
 };
-/// `module`, which `container` holds, as an `M` (a module or holder class). Throws StateError when it is another.
+/// Returns `module`, which `container` holds, as an `M` (a module or holder class). Throws StateError if it has another
+/// type.
 template <class M>
 auto& module_as(const char* container, Module* module) {
   using Class = typename ModuleOf<M>::type;
@@ -48,7 +49,7 @@ auto& module_as(const char* container, Module* module) {
   if (!m) throw_wrong_module(container, module ? module->name() : "nothing", typeid(Class));
   return *m;
 }
-/// Refuses to compile for a module that a Sequential cannot run; anything else is left to overload resolution.
+/// Does not compile for a module that a Sequential cannot run. Other types are left to overload resolution.
 template <class T>
 constexpr bool check_tensor_module() {
   using Class = typename ModuleOf<std::remove_cvref_t<T>>::type;
@@ -68,7 +69,7 @@ constexpr bool check_tensor_module() {
 class AnyModule {
  public:
   AnyModule() = default;
-  /// These take any module: one that is no TensorModule does not compile.
+  /// These accept any module, but do not compile unless it is a TensorModule.
   template <std::derived_from<Module> M>
   AnyModule(std::shared_ptr<M> module) : module_(module) {
     if (!module) detail::throw_empty_any_module();
@@ -78,19 +79,19 @@ class AnyModule {
   }
   template <detail::Holder H>
   AnyModule(const H& holder) : AnyModule(holder.ptr()) {}
-  /// A module by value: moved into a shared_ptr.
+  /// Moves (or copies) a module into a shared_ptr.
   template <class M>
   requires std::derived_from<std::remove_cvref_t<M>, Module> AnyModule(M&& module)
       : AnyModule(std::make_shared<std::remove_cvref_t<M>>(std::forward<M>(module))) {}
 
   bool is_empty() const noexcept { return module_ == nullptr; }
-  /// Throws StateError when empty.
+  /// Calls the module. Throws StateError if there is none.
   Tensor forward(const Tensor& x) const {
     if (!forward_) detail::throw_empty_any_module();
     return forward_(x);
   }
   std::shared_ptr<Module> ptr() const { return module_; }
-  /// The module as an `M` (a module or holder class). Throws StateError when it is another.
+  /// Returns the module as an `M` (a module or holder class). Throws StateError if it has another type.
   template <class M>
   auto& get() const {
     return detail::module_as<M>("AnyModule", module_.get());

@@ -8,7 +8,7 @@
 
 namespace tandem::nn {
 
-/// A function as a module: `Functional(relu)`, or with further arguments bound, `Functional(softmax, 1, nullopt)`.
+/// A function as a module: `Functional(relu)`, or with bound arguments, `Functional(softmax, 1, nullopt)`.
 class FunctionalImpl : public Module {
  public:
   using Function = std::function<Tensor(const Tensor&)>;
@@ -29,10 +29,10 @@ class FunctionalImpl : public Module {
 };
 TANDEM_MODULE(Functional);
 
-/// Modules run one after another, each with the output of the one before. Elements are modules with
-/// `Tensor forward(Tensor)`; they are registered under "0", "1", ..., or under given names. A Linear or Conv2d with a
-/// ReLU behind it runs as one op, linear_relu or conv2d_relu, with a tensor less in memory. Not where either has a call
-/// hook, which is to see what it takes and gives.
+/// Runs modules one after another, each on the output of the previous one. Elements are modules with
+/// `Tensor forward(Tensor)`; they are registered as "0", "1", ..., or with given names. A Linear or Conv2d that is
+/// followed by a ReLU runs as one op, linear_relu or conv2d_relu, which saves a tensor, unless either has a call hook:
+/// the hook must see the tensor in between.
 ///
 ///   nn::Sequential net(nn::Linear(784, 64), nn::Functional(relu), nn::Linear(64, 10));
 ///   nn::Sequential net({{"fc1", nn::Linear(784, 64)}, {"fc2", nn::Linear(64, 10)}});
@@ -51,11 +51,12 @@ class SequentialImpl : public Module {
   explicit SequentialImpl(const OrderedDict<std::string, AnyModule>& named_modules);
   void reset() {}
 
-  /// The last module's output. Throws StateError when there are no modules.
+  /// Returns the last module's output. Throws StateError if there are no modules.
   Tensor forward(const Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 
-  /// Appends; without a name under its number. Throws StateError for an empty module or a taken name.
+  /// Appends a module, with the given name or its index as the name. Throws StateError for an empty module or a used
+  /// name.
   void push_back(AnyModule module);
   void push_back(std::string name, AnyModule module);
   void push_back(const NamedAnyModule& module) { push_back(module.name(), module.module()); }
@@ -84,7 +85,7 @@ class SequentialImpl : public Module {
   std::vector<AnyModule> modules_;
 };
 
-/// Shares a SequentialImpl.
+/// The holder of a SequentialImpl.
 class Sequential : public ModuleHolder<SequentialImpl> {
  public:
   using Impl = SequentialImpl;
@@ -92,7 +93,7 @@ class Sequential : public ModuleHolder<SequentialImpl> {
   Sequential() = default;
   Sequential(std::initializer_list<NamedAnyModule> named_modules)
       : ModuleHolder(std::make_shared<SequentialImpl>(named_modules)) {}
-  /// As the base's, whose place the compiler would name instead of the caller's for a module that cannot be run.
+  /// Same as the base's constructor, but for a module that cannot be run the compiler's error points to the caller.
   template <class Head, class... Tail>
   requires(
       (sizeof...(Tail) > 0 || !std::derived_from<std::remove_cvref_t<Head>, ModuleHolder>)&&std::constructible_from<
@@ -110,7 +111,7 @@ class Sequential : public ModuleHolder<SequentialImpl> {
   }
 };
 
-/// Modules in a list that registers them, under "0", "1", ...; forward() is the owner's affair.
+/// A list of modules, registered as "0", "1", ... It has no forward(); the owner calls the modules.
 class ModuleListImpl : public Module {
  public:
   using Iterator = std::vector<std::shared_ptr<Module>>::iterator;
@@ -140,7 +141,7 @@ class ModuleListImpl : public Module {
   void extend(const Container& container) {
     for (const auto& module : container) push_back(module);
   }
-  /// Puts a module before number `index`. Throws IndexError beyond the end.
+  /// Inserts a module before `index`. Throws IndexError beyond the end.
   void insert(size_t index, std::shared_ptr<Module> module);
   template <class Contained>
   void insert(size_t index, const ModuleHolder<Contained>& holder) {

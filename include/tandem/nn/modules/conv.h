@@ -5,9 +5,9 @@
 
 namespace tandem::nn {
 
-/// 2-d convolution; [N, in, H, W] -> [N, out, OH, OW]. weight: [out, in / groups, KH, KW], bias: [out]; both start
-/// uniform in +-1 / sqrt(in / groups KH KW). Throws StateError when groups does not divide both channel counts, or a
-/// size is out of range.
+/// 2-d convolution; [N, in, H, W] -> [N, out, OH, OW]. weight: [out, in / groups, KH, KW], bias: [out]; both are
+/// initialised uniformly in +-1 / sqrt(in / groups KH KW). Throws StateError if groups does not divide both channel
+/// counts, or a size is out of range.
 class Conv2dImpl : public Cloneable<Conv2dImpl> {
  public:
   Conv2dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<2> kernel_size)
@@ -20,7 +20,7 @@ class Conv2dImpl : public Cloneable<Conv2dImpl> {
 
   Conv2dOptions options;
   Tensor weight;
-  Tensor bias;  ///< undefined without one
+  Tensor bias;  ///< undefined if the layer has none
 };
 TANDEM_MODULE(Conv2d);
 

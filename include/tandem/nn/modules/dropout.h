@@ -5,7 +5,7 @@
 
 namespace tandem::nn {
 
-/// Zeroes elements with probability p and scales the others by 1 / (1 - p); in training only. Throws StateError for p
+/// In training, zeroes elements with probability p and scales the others by 1 / (1 - p). Throws StateError for p
 /// outside [0, 1].
 class DropoutImpl : public Cloneable<DropoutImpl> {
  public:

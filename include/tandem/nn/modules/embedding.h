@@ -5,8 +5,9 @@
 
 namespace tandem::nn {
 
-/// Rows of a table by number; integers of any sizes -> those sizes and embedding_dim. The table starts normal(0, 1),
-/// its row padding_idx zero. Throws IndexError when padding_idx is no row, ShapeError for a _weight of other sizes.
+/// Looks up rows of a table by index; integers of any sizes -> those sizes, then embedding_dim. The table is `_weight`
+/// if given; otherwise it is initialised with normal(0, 1), and row padding_idx with 0. Throws IndexError if
+/// padding_idx is not a row, ShapeError for a _weight of other sizes.
 class EmbeddingImpl : public Cloneable<EmbeddingImpl> {
  public:
   EmbeddingImpl(int64_t num_embeddings, int64_t embedding_dim)

@@ -5,8 +5,8 @@
 
 namespace tandem::nn {
 
-/// y = x weight^T + bias; [..., in_features] -> [..., out_features]. weight: [out, in], bias: [out]; both start uniform
-/// in +-1 / sqrt(in_features). Throws StateError for sizes below 0.
+/// y = x weight^T + bias; [..., in_features] -> [..., out_features]. weight: [out, in], bias: [out]; both are
+/// initialised uniformly in +-1 / sqrt(in_features). Throws StateError for sizes below 0.
 class LinearImpl : public Cloneable<LinearImpl> {
  public:
   LinearImpl(int64_t in_features, int64_t out_features) : LinearImpl(LinearOptions(in_features, out_features)) {}
@@ -18,11 +18,11 @@ class LinearImpl : public Cloneable<LinearImpl> {
 
   LinearOptions options;
   Tensor weight;
-  Tensor bias;  ///< undefined without one
+  Tensor bias;  ///< undefined if the layer has none
 };
 TANDEM_MODULE(Linear);
 
-/// Dimensions start_dim to end_dim become one.
+/// Merges the dimensions start_dim to end_dim into one.
 class FlattenImpl : public Cloneable<FlattenImpl> {
  public:
   explicit FlattenImpl(const FlattenOptions& options_ = {}) : options(options_) {}

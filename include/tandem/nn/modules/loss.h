@@ -1,14 +1,14 @@
 #pragma once
-// Losses as modules. A weight in the options becomes a buffer, so that it moves with the module. Options outside their
-// domains throw StateError at construction; a weight that is not floating DTypeError, and class weights of a rank other
-// than 1 ShapeError.
+// Losses as modules. A weight in the options becomes a buffer, so that it moves with the module. The constructors throw
+// StateError for invalid options, DTypeError for a weight that is not floating, and ShapeError for class weights of a
+// rank other than 1.
 #include "tandem/nn/module.h"
 #include "tandem/nn/options/loss.h"
 
 namespace tandem::nn {
 
-/// Base of losses, a program's own too: modules, but no layers. A dtype policy for the process
-/// (amp::set_global_dtype_policy) lets them compute in f32.
+/// Base class of losses, including custom ones. Losses are modules but not layers: a process-wide dtype policy
+/// (amp::set_global_dtype_policy) makes them compute in f32.
 template <class Derived>
 class LossModule : public Cloneable<Derived> {
  public:

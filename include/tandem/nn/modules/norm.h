@@ -5,12 +5,13 @@
 
 namespace tandem::nn {
 
-/// What the batch norms share. Buffers: running_mean, running_var ([C], f32) and num_batches_tracked (i64).
-/// In training the batch's statistics normalise, and the running ones are updated with weight `momentum`; in eval mode
-/// the running ones normalise. With momentum nullopt each training step reads num_batches_tracked, which on CUDA waits.
+/// Base class of the batch norms. Buffers: running_mean, running_var ([C], f32) and num_batches_tracked (i64).
+/// In training, the statistics of the batch are used for normalisation, and the running statistics are updated with
+/// weight `momentum`. In eval mode, the running statistics are used. If momentum is nullopt, each training step reads
+/// num_batches_tracked, and so waits for the device on CUDA.
 class BatchNormImplBase : public Module {
  public:
-  /// `type` ("BatchNorm2d") is the name in messages and in print. Throws StateError for options outside their domains.
+  /// `type`, such as "BatchNorm2d", is the name in messages and when printed. Throws StateError for invalid options.
   BatchNormImplBase(const BatchNormOptions& options, const char* type);
   void reset();
   void reset_parameters();
@@ -47,8 +48,8 @@ class BatchNorm2dImpl : public BatchNormImplBase {
 };
 TANDEM_MODULE(BatchNorm2d);
 
-/// Layer norm over the last dimensions, which are `normalized_shape`. Throws StateError when that is empty
-/// or has a size below 0, or for an eps below 0.
+/// Layer norm over the last dimensions, which have the sizes `normalized_shape`. Throws StateError if these are empty
+/// or one is below 0, or for an eps below 0.
 class LayerNormImpl : public Cloneable<LayerNormImpl> {
  public:
   LayerNormImpl(std::vector<int64_t> normalized_shape) : LayerNormImpl(LayerNormOptions(std::move(normalized_shape))) {}

@@ -1,5 +1,5 @@
 #pragma once
-// Pooling layers; [N, C, H, W] or [C, H, W]. Options outside their domains throw StateError at construction.
+// Pooling layers; [N, C, H, W] or [C, H, W]. The constructors throw StateError for invalid options.
 #include "tandem/nn/module.h"
 #include "tandem/nn/options/pool.h"
 
@@ -31,7 +31,7 @@ class AvgPool2dImpl : public Cloneable<AvgPool2dImpl> {
 };
 TANDEM_MODULE(AvgPool2d);
 
-/// Means of as many windows as the output has.
+/// Means of windows that divide the input into parts; the output has a given size.
 class AdaptiveAvgPool2dImpl : public Cloneable<AdaptiveAvgPool2dImpl> {
  public:
   AdaptiveAvgPool2dImpl(ExpandingArrayWithOptionalElem<2> output_size)

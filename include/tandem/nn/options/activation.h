@@ -19,7 +19,7 @@ struct GELUOptions {
   TANDEM_ARG(std::string, approximate) = "none";
 };
 
-/// The dimension that sums to 1.
+/// `SoftmaxOptions(1)`: the dimension along which the results sum to 1.
 struct SoftmaxOptions {
   SoftmaxOptions(int64_t dim) : dim_(dim) {}
   TANDEM_ARG(int64_t, dim);
@@ -34,7 +34,7 @@ using GELUFuncOptions = GELUOptions;
 struct SoftmaxFuncOptions {
   SoftmaxFuncOptions(int64_t dim) : dim_(dim) {}
   TANDEM_ARG(int64_t, dim);
-  /// The dtype of the computation and the result; the input's when left out.
+  /// The dtype of the computation and the result; by default the input's.
   TANDEM_ARG(std::optional<DType>, dtype) = std::nullopt;
 };
 using LogSoftmaxFuncOptions = SoftmaxFuncOptions;

@@ -7,7 +7,7 @@
 
 namespace tandem::nn {
 
-/// Padding of a convolution: numbers, kValid (none) or kSame (output as large as the input; needs stride 1).
+/// Padding of a convolution: numbers, kValid (none) or kSame (the output has the input's size; needs stride 1).
 class Conv2dPadding {
  public:
   Conv2dPadding(int64_t both) : sizes_(both) {}

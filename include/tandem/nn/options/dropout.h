@@ -4,7 +4,7 @@
 
 namespace tandem::nn {
 
-/// `DropoutOptions(0.2)`: the probability of an element to be zeroed.
+/// `DropoutOptions(0.2)`: the probability with which an element is zeroed.
 struct DropoutOptions {
   DropoutOptions(double p = 0.5) : p_(p) {}
   TANDEM_ARG(double, p);

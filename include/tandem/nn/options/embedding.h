@@ -13,9 +13,10 @@ struct EmbeddingOptions {
       : num_embeddings_(num_embeddings), embedding_dim_(embedding_dim) {}
   TANDEM_ARG(int64_t, num_embeddings);
   TANDEM_ARG(int64_t, embedding_dim);
-  /// A row that starts at 0 and is not trained; negative counts from the end.
+  /// A row that gets no gradient, and is initialised with 0 unless `_weight` is given. Negative values count from the
+  /// end.
   TANDEM_ARG(std::optional<int64_t>, padding_idx) = std::nullopt;
-  /// The table to start from, [num_embeddings, embedding_dim]; random when undefined.
+  /// The initial table, [num_embeddings, embedding_dim]; random if undefined.
   TANDEM_ARG(Tensor, _weight);
 };
 

@@ -10,10 +10,10 @@ namespace tandem::nn {
 struct CrossEntropyLossOptions {
   /// [C]: a factor for each class.
   TANDEM_ARG(Tensor, weight);
-  /// A target that does not count.
+  /// The target value whose entries are ignored.
   TANDEM_ARG(int64_t, ignore_index) = -100;
   TANDEM_ARG(LossReduction, reduction) = kMean;
-  /// The share of the target that is spread over all classes, in [0, 1].
+  /// The share of the target that is distributed evenly over all classes, in [0, 1].
   TANDEM_ARG(double, label_smoothing) = 0;
 };
 

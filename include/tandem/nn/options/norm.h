@@ -13,11 +13,11 @@ struct BatchNormOptions {
   BatchNormOptions(int64_t num_features) : num_features_(num_features) {}
   TANDEM_ARG(int64_t, num_features);
   TANDEM_ARG(double, eps) = 1e-5;
-  /// Weight of a new batch in the running statistics; nullopt: the plain average of all batches.
+  /// Weight of a new batch in the running statistics; nullopt: they are the average of all batches.
   TANDEM_ARG(std::optional<double>, momentum) = 0.1;
   /// Whether there are a weight and a bias.
   TANDEM_ARG(bool, affine) = true;
-  /// Without running statistics, those of the batch serve in eval mode too.
+  /// Whether there are running statistics. If not, the statistics of the batch are used in eval mode too.
   TANDEM_ARG(bool, track_running_stats) = true;
 };
 using BatchNorm1dOptions = BatchNormOptions;

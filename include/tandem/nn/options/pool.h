@@ -28,7 +28,7 @@ struct AvgPool2dOptions {
   TANDEM_ARG(std::optional<int64_t>, divisor_override) = std::nullopt;
 };
 
-/// `AdaptiveAvgPool2dOptions({7, nullopt})`; an open entry keeps the input's size.
+/// `AdaptiveAvgPool2dOptions({7, nullopt})`; nullopt keeps the input's size.
 struct AdaptiveAvgPool2dOptions {
   AdaptiveAvgPool2dOptions(ExpandingArrayWithOptionalElem<2> output_size) : output_size_(output_size) {}
   TANDEM_ARG(ExpandingArrayWithOptionalElem<2>, output_size);
