@@ -208,7 +208,7 @@ void fused_step(State& state, Mode mode, int64_t bytes_per_element) {
     p.mutable_grad() = randn(p.sizes());
   }
   Optimizer optimizer(params, Options(1e-3));
-  StepScaling scaling;
+  FusedUnscale scaling;
   if (mode == Mode::amp) {
     scaling = {.inverse_scale = full({}, 0.5f), .found_inf = zeros({})};
     amp::AutocastGuard autocast(kCPU, kBFloat16);

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <iostream>
 
-#include <tandem/amp/debug.h>
+#include <tandem/amp/tools.h>
 
 #include "toy.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <tandem/amp/debug.h>
 #include <tandem/amp/modes.h>
+#include <tandem/amp/tools.h>
 #include <tandem/tandem.h>
 
 namespace mnist {

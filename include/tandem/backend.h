@@ -92,7 +92,7 @@ struct PhiloxState {
 
 /// How a multi-tensor optimizer step reads its gradients under a GradScaler. Both tensors have one f32 element on the
 /// device; they are undefined without a scaler.
-struct StepScaling {
+struct FusedUnscale {
   Tensor inverse_scale;  ///< factor of the gradients, applied as they are read
   Tensor found_inf;      ///< if not 0, the step writes nothing, not even step counts
 };
@@ -105,7 +105,7 @@ struct OptimizerTensors {
   /// i16 tensor holds the low 16 bits of the f32 value of a bf16 parameter; the step reads and updates that value
   /// (math/split_float.h).
   std::vector<Tensor> shadows;
-  StepScaling scaling;
+  FusedUnscale scaling;
 };
 
 /// g = g + weight_decay p (maximize: -g first); buf = first ? g : momentum buf + (1 - dampening) g;

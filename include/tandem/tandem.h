@@ -1,12 +1,12 @@
 #pragma once
 // The header for programs; the library's own files include only what they use. To keep compile times low, it leaves out
-// tandem/amp/debug.h (tools that show what AMP does), tandem/amp/modes.h (the modes of Apex, Colossal-AI and Keras),
+// tandem/amp/tools.h (tools that show what AMP does), tandem/amp/modes.h (the modes of Apex, Colossal-AI and Keras),
 // tandem/amp/custom_function.h and tandem/autograd/function.h (custom functions), tandem/autograd/checkpoint.h,
 // tandem/amp/custom_op.h and tandem/autograd/gradcheck.h (custom ops).
-#include "tandem/amp/auto_mixed_precision.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/grad_scaler.h"
 #include "tandem/amp/gradient_dtype.h"
+#include "tandem/amp/modes/auto_mixed_precision.h"
 #include "tandem/amp/policy_overrides.h"
 #include "tandem/amp/thread_context.h"
 #include "tandem/autograd/engine.h"

@@ -260,7 +260,7 @@ void run(const Job& job, const UpdateRows& update_rows, const UpdateF64& update_
   }
 }
 
-bool overflowed(const StepScaling& scaling) {
+bool overflowed(const FusedUnscale& scaling) {
   return scaling.found_inf.defined() && *scaling.found_inf.raw<float>() != 0;
 }
 

@@ -22,7 +22,7 @@ constexpr size_t kOperands = 3 + kStates;
 enum : size_t { kParam, kGrad, kState, kShadow = kOperands - 1 };
 using Entry = ListEntry<kOperands>;
 
-/// StepScaling on the device.
+/// FusedUnscale on the device.
 struct Scaling {
   const float* inverse_scale;
   const float* found_inf;
@@ -34,7 +34,7 @@ struct Scaling {
   }
 };
 
-Scaling scaling_of(const StepScaling& s, bool maximize) {
+Scaling scaling_of(const FusedUnscale& s, bool maximize) {
   return {s.inverse_scale.defined() ? s.inverse_scale.raw<float>() : nullptr,
           s.found_inf.defined() ? s.found_inf.raw<float>() : nullptr, maximize};
 }

@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "src/amp/for_each_parameter.h"
+#include "src/amp/modes/for_each_parameter.h"
 #include "src/amp/skip_watch.h"
 #include "tandem/amp/pending_unscale.h"
 #include "tandem/autograd/grad_mode.h"
@@ -368,7 +368,7 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
       // The gradients are read twice and not written: once by the check, once by the step, which unscales as it reads.
       const Tensor found_inf = zeros({}, scale_.options());
       if (!grads.empty()) backend(scale_).check_finite(grads, inverse_scale(), found_inf);
-      optimizer.step(StepScaling{.inverse_scale = inverse_scale(), .found_inf = found_inf});
+      optimizer.step(FusedUnscale{.inverse_scale = inverse_scale(), .found_inf = found_inf});
       detail::postpone_unscale(grads, inverse_scale());
       record(optimizer, Stage::Stepped, found_inf, std::move(grads));
       return StepResult(found_inf);
@@ -379,7 +379,7 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
   OptimizerRecord& unscaled = records_[optimizer.id()];
   StepResult result(unscaled.found_inf);
   if (fused) {
-    optimizer.step(StepScaling{.inverse_scale = {}, .found_inf = unscaled.found_inf});
+    optimizer.step(FusedUnscale{.inverse_scale = {}, .found_inf = unscaled.found_inf});
   } else if (!result.skipped()) {
     optimizer.step();
   }

@@ -75,7 +75,7 @@ typename Kind::ParamState new_state(const Tensor& p) {
 /// Builds the calls of one step. `target_of` returns the tensor to update for a parameter, `state_of` its state, and
 /// `captured_lr` is the optimizer's. All checks come before the first write.
 template <class Kind, class TargetOf, class StateOf, class CapturedLr>
-std::vector<AdamCall> make_calls(std::vector<OptimizerParamGroup>& groups, const StepScaling& scaling,
+std::vector<AdamCall> make_calls(std::vector<OptimizerParamGroup>& groups, const FusedUnscale& scaling,
                                  const TargetOf& target_of, const StateOf& state_of, const CapturedLr& captured_lr) {
   std::vector<AdamCall> calls;
   bool any = false;
@@ -162,7 +162,7 @@ bool Adam::overrides_step() const { return typeid(*this) != typeid(Adam); }
 
 void Adam::check_options(const OptimizerOptions& options) const { check<AdamKind>(options); }
 
-void Adam::step(const StepScaling& scaling) {
+void Adam::step(const FusedUnscale& scaling) {
   const WholeOpScope op(AdamKind::name);
   NoGradGuard no_grad;
   check_scaling(AdamKind::name, scaling);
@@ -185,7 +185,7 @@ bool AdamW::overrides_step() const { return typeid(*this) != typeid(AdamW); }
 
 void AdamW::check_options(const OptimizerOptions& options) const { check<AdamWKind>(options); }
 
-void AdamW::step(const StepScaling& scaling) {
+void AdamW::step(const FusedUnscale& scaling) {
   const WholeOpScope op(AdamWKind::name);
   NoGradGuard no_grad;
   check_scaling(AdamWKind::name, scaling);

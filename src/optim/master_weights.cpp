@@ -175,7 +175,7 @@ void Optimizer::note_masters(const OptimizerTensors& call) {
 
 void Optimizer::set_step_scaler(std::shared_ptr<StepScaler> scaler) {
   TANDEM_CHECK(!scaler || supports_amp_scaling(), NotImplementedError,
-               "set_step_scaler: this optimizer cannot unscale and skip by itself; override step(const StepScaling&) "
+               "set_step_scaler: this optimizer cannot unscale and skip by itself; override step(const FusedUnscale&) "
                "and supports_amp_scaling(), and leave step(closure) alone or end it with plain_step()");
   step_scaler_ = std::move(scaler);
 }
@@ -198,7 +198,7 @@ StateCommit StepScaler::prepare_load_state_dict(const StateDict&) {
 void Optimizer::plain_step() {
   const std::shared_ptr<StepScaler> scaler = current_step_scaler();
   // A step() called by the scaler itself is a plain step.
-  if (!scaler || inside_scaler_) return step(StepScaling{});
+  if (!scaler || inside_scaler_) return step(FusedUnscale{});
   struct Inside {
     bool& flag;
     explicit Inside(bool& f) : flag(f) { flag = true; }

@@ -71,12 +71,12 @@ void check_steps(const char* optimizer, const Tensor& steps, const Tensor& p) {
                optimizer, to_string(p.sizes()), p.device().str());
 }
 
-void check_scaling(const char* optimizer, const StepScaling& scaling) {
+void check_scaling(const char* optimizer, const FusedUnscale& scaling) {
   check_scaling_tensor(optimizer, "inverse_scale", scaling.inverse_scale);
   check_scaling_tensor(optimizer, "found_inf", scaling.found_inf);
 }
 
-StepScaling scaling_on(const StepScaling& scaling, Device device) {
+FusedUnscale scaling_on(const FusedUnscale& scaling, Device device) {
   return {moved(scaling.inverse_scale, device), moved(scaling.found_inf, device)};
 }
 

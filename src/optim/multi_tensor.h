@@ -22,9 +22,9 @@ void check_state(const char* optimizer, const char* state_name, const Tensor& st
 void check_steps(const char* optimizer, const Tensor& steps, const Tensor& p);
 
 /// Throws unless the tensors of `scaling` are f32 with one element.
-void check_scaling(const char* optimizer, const StepScaling& scaling);
+void check_scaling(const char* optimizer, const FusedUnscale& scaling);
 /// `scaling` with its tensors on `device`.
-StepScaling scaling_on(const StepScaling& scaling, Device device);
+FusedUnscale scaling_on(const FusedUnscale& scaling, Device device);
 /// Throws unless `p` is floating and its gradient fits it.
 void check_gradient(const char* optimizer, const Tensor& p, const Tensor& grad);
 /// The low-precision copy of `p` that the step may overwrite. Undefined if there is none or if it has other owners: a
@@ -46,7 +46,7 @@ class CallList {
   /// Returns the call for `p`'s device and dtype; a new one is a copy of `settings`. Parameters that share memory go
   /// into separate calls, in order. So their updates do not race, and a later update invalidates the low-precision
   /// copies written by an earlier one, since it raises the version.
-  Call& call_for(const Tensor& p, const Call& settings, const StepScaling& scaling, size_t expected) {
+  Call& call_for(const Tensor& p, const Call& settings, const FusedUnscale& scaling, size_t expected) {
     for (auto call = calls_.rbegin(); call != calls_.rend(); ++call) {
       if (call->params[0].device() != p.device() || call->params[0].dtype() != p.dtype()) continue;
       if (!shares_memory(*call, p)) return *call;

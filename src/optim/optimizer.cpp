@@ -122,10 +122,10 @@ Tensor Optimizer::step(LossClosure closure) {
   return loss;
 }
 
-void Optimizer::step(const StepScaling&) {
+void Optimizer::step(const FusedUnscale&) {
   throw NotImplementedError(
       "step(scaling): this optimizer cannot unscale and skip by itself; call step() after GradScaler::unscale_, or "
-      "override step(const StepScaling&) and supports_amp_scaling()");
+      "override step(const FusedUnscale&) and supports_amp_scaling()");
 }
 
 void Optimizer::zero_grad(bool set_to_none) {

@@ -65,7 +65,7 @@ void SGD::check_options(const OptimizerOptions& options) const {
                o.momentum(), o.dampening());
 }
 
-void SGD::step(const StepScaling& scaling) {
+void SGD::step(const FusedUnscale& scaling) {
   const WholeOpScope op("SGD");
   NoGradGuard no_grad;
   check_scaling("SGD", scaling);

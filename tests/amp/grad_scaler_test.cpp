@@ -144,7 +144,7 @@ struct Replaced : optim::SGD {
 struct Doubled : optim::SGD {
   using SGD::SGD;
   using SGD::step;
-  void step(const StepScaling& scaling) override {
+  void step(const FusedUnscale& scaling) override {
     SGD::step(scaling);
     SGD::step(scaling);
   }

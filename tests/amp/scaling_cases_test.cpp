@@ -251,7 +251,7 @@ class ScalingDescent : public optim::Optimizer {
     ADD_FAILURE() << "the scaler steps with what it knows";
     return {};
   }
-  void step(const StepScaling& scaling) override {
+  void step(const FusedUnscale& scaling) override {
     NoGradGuard no_grad;
     const Tensor go = (scaling.found_inf.eq(0)).to(kFloat);
     for (const Tensor& p : parameters()) {

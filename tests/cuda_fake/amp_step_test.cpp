@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cuda_fake/fake_driver.h"
-#include "tandem/amp/debug.h"
+#include "tandem/amp/tools.h"
 #include "tandem/tandem.h"
 
 namespace tandem::cuda::testing {

@@ -11,8 +11,8 @@
 
 #include "cuda_fake/fake_driver.h"
 #include "kernels/cuda/tensor_list.h"
-#include "src/amp/late_values.h"
 #include "src/amp/skip_watch.h"
+#include "src/amp/tools/late_values.h"
 #include "support/bad_input.h"
 #include "tandem/cuda/memory.h"
 #include "tandem/tandem.h"

@@ -60,7 +60,7 @@ TEST_P(AmpStep, UnscalesGradientsAsItReadsThem) {
     a.mutable_grad() = grad.clone();
     b.mutable_grad() = grad * scale;
     plain->step();
-    scaled->step(StepScaling{inverse, zeros({})});
+    scaled->step(FusedUnscale{inverse, zeros({})});
     EXPECT_TRUE(equal(b.grad(), grad * scale));  // still scaled
   }
   EXPECT_TRUE(equal(a.detach(), b.detach()));
@@ -70,7 +70,7 @@ TEST_P(AmpStep, SkipsOnFoundInf) {
   const Tensor p = randn({10}).requires_grad_();
   p.mutable_grad() = randn({10});
   auto optimizer = make({p});
-  const StepScaling clean{full({}, 0.5), zeros({})}, overflow{full({}, 0.5), ones({})};
+  const FusedUnscale clean{full({}, 0.5), zeros({})}, overflow{full({}, 0.5), ones({})};
   for (int round = 0; round < 2; ++round) {  // before and after the first step
     const Tensor before = p.detach().clone();
     std::vector<Tensor> state = state_of(*optimizer, p);
@@ -102,8 +102,8 @@ TEST_P(AmpStep, RefusesBadScalingTensors) {
   const Tensor p = randn({10}).requires_grad_();
   p.mutable_grad() = ones({10});
   auto optimizer = make({p});
-  EXPECT_THROWS(optimizer->step(StepScaling{ones({2}), {}}), StateError, "inverse_scale", "[2]");
-  EXPECT_THROWS(optimizer->step(StepScaling{{}, ones({}, kHalf)}), StateError, "found_inf", "f16");
+  EXPECT_THROWS(optimizer->step(FusedUnscale{ones({2}), {}}), StateError, "inverse_scale", "[2]");
+  EXPECT_THROWS(optimizer->step(FusedUnscale{{}, ones({}, kHalf)}), StateError, "found_inf", "f16");
 }
 
 /// A product for which autocast casts `weight`.
@@ -119,7 +119,7 @@ TEST_P(AmpStep, WritesTheLowPrecisionCopyAlong) {
     for (int i = 0; i < 4; ++i) {
       optimizer->zero_grad();
       (forward(w, dtype).to(kFloat) + bias).square().sum().backward();
-      optimizer->step(StepScaling{full({}, 1.0), full({}, i == 2 ? 1.0 : 0.0)});  // step 2 is skipped
+      optimizer->step(FusedUnscale{full({}, 1.0), full({}, i == 2 ? 1.0 : 0.0)});  // step 2 is skipped
       if (i == 0) continue;  // the first step requests copies; the next region creates them
       const Tensor copy = amp::detail::lasting_copy(w, dtype);
       ASSERT_TRUE(copy.defined()) << "step " << i;

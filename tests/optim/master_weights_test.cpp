@@ -165,7 +165,7 @@ TEST_P(MasterWeightsTest, AnOverflowLeavesThem) {
   for (int i = 0; i < 3; ++i) {
     const Tensor before = p.detach().clone(), master = optimizer->master(p).clone();
     p.mutable_grad() = randn({50});
-    optimizer->step(StepScaling{full({}, 0.5), ones({})});
+    optimizer->step(FusedUnscale{full({}, 0.5), ones({})});
     EXPECT_TRUE(same_bytes(p.detach(), before));
     EXPECT_TRUE(same_bytes(optimizer->master(p), master));
     optimizer->step();
@@ -203,7 +203,7 @@ TEST_P(MasterWeightsTest, ARemainderEndsWhenTheProgramWrites) {
   const Tensor before = optimizer->master(p).clone();
   ASSERT_FALSE(same_bytes(before, p.detach().to(kFloat))) << "there is a remainder";
   ASSERT_TRUE(same_bytes(optimizer->master(p), before)) << "a step's own write is not the program's";
-  optimizer->step(StepScaling{full({}, 1.0), ones({})});
+  optimizer->step(FusedUnscale{full({}, 1.0), ones({})});
   ASSERT_TRUE(same_bytes(optimizer->master(p), before)) << "nor is that of a step that is skipped";
   {
     NoGradGuard no_grad;

@@ -178,7 +178,7 @@ TEST(OptimizerErrors, GradientsAndStates) {
     const Tensor whole = ones({2}, kLong);
     whole.mutable_grad() = ones({2});
     const auto step_scaled = [make = kind.make](const Tensor& inverse_scale, const Tensor& found_inf) {
-      make(leaf())->step(StepScaling{inverse_scale, found_inf});
+      make(leaf())->step(FusedUnscale{inverse_scale, found_inf});
     };
     expect_refused({
         BAD_INPUT(kind.name, step(ones({5})), ShapeError, "[3] parameter", "gradient of [5]", "equal"),
@@ -200,7 +200,7 @@ TEST(OptimizerErrors, WhatAUsersOptimizerDoesNotHave) {
   struct NoRate : optim::OptimizerCloneableOptions<NoRate> {};
   const Tensor p = leaf();
   expect_refused({
-      BAD_INPUT("step(scaling)", Plain(Tensors{p}, std::make_unique<SGDOptions>(1)).step(StepScaling{}),
+      BAD_INPUT("step(scaling)", Plain(Tensors{p}, std::make_unique<SGDOptions>(1)).step(FusedUnscale{}),
                 NotImplementedError, "unscale_", "supports_amp_scaling()"),
       BAD_INPUT("get_lr", NoRate().get_lr(), StateError, "no learning rate", "override get_lr"),
       BAD_INPUT("set_lr(2)", NoRate().set_lr(2), StateError, "no learning rate", "override get_lr"),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/backend.h"
+#include "tandem/base/arg.h"
 #include "tandem/optim/optimizer.h"
 #include "tandem/tensor/tensor.h"
 
@@ -34,28 +35,17 @@ using ScalerState = std::unordered_map<std::string, Scalar>;
 /// Options of a GradScaler: `GradScalerOptions().init_scale(1024).growth_interval(100)`. Defaults are PyTorch's;
 /// options that PyTorch does not have are off.
 struct GradScalerOptions {
-#define TANDEM_OPTION(TYPE, NAME, VALUE) \
- public:                                 \
-  GradScalerOptions& NAME(TYPE value) {  \
-    NAME##_ = value;                     \
-    return *this;                        \
-  }                                      \
-  TYPE NAME() const { return NAME##_; }  \
-                                         \
- private:                                \
-  TYPE NAME##_ = VALUE
-  TANDEM_OPTION(double, init_scale, 65536.0);     ///< initial scale
-  TANDEM_OPTION(double, growth_factor, 2.0);      ///< > 1
-  TANDEM_OPTION(double, backoff_factor, 0.5);     ///< in (0, 1)
-  TANDEM_OPTION(int64_t, growth_interval, 2000);  ///< clean steps in a row before the scale grows
-  TANDEM_OPTION(bool, enabled, true);             ///< false: no scaling and no skipping
-  TANDEM_OPTION(double, min_scale, 0.0);          ///< lower limit of the scale; 0: none
-  TANDEM_OPTION(double, max_scale, 0.0);          ///< upper limit of the scale; 0: none
-  TANDEM_OPTION(int64_t, hysteresis, 1);          ///< see Hysteresis
-  TANDEM_OPTION(Hysteresis, hysteresis_rule, Hysteresis::megatron);
-  TANDEM_OPTION(bool, static_scale, false);  ///< the scale stays init_scale; steps with inf or NaN are still skipped
-  TANDEM_OPTION(int64_t, max_consecutive_skips, 0);  ///< more skips in a row throw StateError; 0: no limit
-#undef TANDEM_OPTION
+  TANDEM_ARG(double, init_scale) = 65536.0;     ///< initial scale
+  TANDEM_ARG(double, growth_factor) = 2.0;      ///< > 1
+  TANDEM_ARG(double, backoff_factor) = 0.5;     ///< in (0, 1)
+  TANDEM_ARG(int64_t, growth_interval) = 2000;  ///< clean steps in a row before the scale grows
+  TANDEM_ARG(bool, enabled) = true;             ///< false: no scaling and no skipping
+  TANDEM_ARG(double, min_scale) = 0.0;          ///< lower limit of the scale; 0: none
+  TANDEM_ARG(double, max_scale) = 0.0;          ///< upper limit of the scale; 0: none
+  TANDEM_ARG(int64_t, hysteresis) = 1;          ///< see Hysteresis
+  TANDEM_ARG(Hysteresis, hysteresis_rule) = Hysteresis::megatron;
+  TANDEM_ARG(bool, static_scale) = false;  ///< the scale stays init_scale; steps with inf or NaN are still skipped
+  TANDEM_ARG(int64_t, max_consecutive_skips) = 0;  ///< more skips in a row throw StateError; 0: no limit
 };
 
 /// The result of GradScaler::step. Only skipped() waits for the device.

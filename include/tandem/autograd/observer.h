@@ -1,5 +1,5 @@
 #pragma once
-// Observer: sees the ops that a thread dispatches. The basis of the AMP debugging tools (amp/debug.h).
+// Observer: sees the ops that a thread dispatches. The basis of the AMP debugging tools (amp/tools.h).
 //
 // An Observer is called for every op that its thread dispatches (autograd/apply.h), forward and backward, in-place
 // calls included. It gets the inputs before and after the policy's casts, and the results. Without observers, the cost

@@ -48,7 +48,7 @@ class Adam : public Optimizer {
   explicit Adam(const std::vector<OptimizerParamGroup>& param_groups, AdamOptions defaults = {});
   explicit Adam(std::vector<Tensor> params, AdamOptions defaults = {});
   using Optimizer::step;
-  void step(const StepScaling& scaling) override;
+  void step(const FusedUnscale& scaling) override;
   bool supports_amp_scaling() const override { return true; }
   bool supports_master_weights() const override { return true; }
 

@@ -35,7 +35,7 @@ class AdamW : public Optimizer {
   explicit AdamW(const std::vector<OptimizerParamGroup>& param_groups, AdamWOptions defaults = {});
   explicit AdamW(std::vector<Tensor> params, AdamWOptions defaults = {});
   using Optimizer::step;
-  void step(const StepScaling& scaling) override;
+  void step(const FusedUnscale& scaling) override;
   bool supports_amp_scaling() const override { return true; }
   bool supports_master_weights() const override { return true; }
 

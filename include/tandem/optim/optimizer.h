@@ -81,7 +81,7 @@ class Optimizer;
 class StepScaler {
  public:
   virtual ~StepScaler() = default;
-  /// Steps `optimizer` by calling its step(const StepScaling&).
+  /// Steps `optimizer` by calling its step(const FusedUnscale&).
   virtual void step(Optimizer& optimizer) = 0;
   /// The state that a resumed run needs, such as the loss scale. It becomes part of the optimizers' state_dict(). Empty
   /// by default.
@@ -142,7 +142,7 @@ class Optimizer {
   /// The step that a GradScaler calls. Multiplies gradients by `scaling.inverse_scale` as it reads them. If
   /// `scaling.found_inf` is not 0, it writes nothing: no parameter, no state, no step count. `.grad` is not changed.
   /// Throws NotImplementedError unless overridden.
-  virtual void step(const StepScaling& scaling);
+  virtual void step(const FusedUnscale& scaling);
   /// Whether step(scaling) is implemented.
   virtual bool supports_amp_scaling() const { return false; }
   /// True if a GradScaler calls step(scaling), which does not wait for the device. If false, it unscales the gradients,

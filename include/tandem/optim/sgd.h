@@ -43,7 +43,7 @@ class SGD : public Optimizer {
   explicit SGD(const std::vector<OptimizerParamGroup>& param_groups, SGDOptions defaults);
   explicit SGD(std::vector<Tensor> params, SGDOptions defaults);
   using Optimizer::step;
-  void step(const StepScaling& scaling) override;
+  void step(const FusedUnscale& scaling) override;
   bool supports_amp_scaling() const override { return true; }
   bool supports_master_weights() const override { return true; }
 

@@ -1,0 +1,189 @@
+#include "tandem/amp/tools/op_stats.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <ostream>
+#include <utility>
+
+#include "src/amp/tools/text.h"
+#include "tandem/base/check.h"
+
+namespace tandem::amp {
+namespace {
+
+DType computing_dtype(const autograd::ObservedOp& op) {
+  if (op.dtype) return *op.dtype;
+  std::optional<DType> widest;
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    const Tensor& x = op.input(i);
+    if (!x.defined() || !x.is_floating_point()) continue;
+    widest = widest ? promote_types(*widest, x.dtype()) : x.dtype();
+  }
+  if (widest) return *widest;
+  for (const Tensor& y : op.outputs) {
+    if (y.defined()) return y.dtype();
+  }
+  return kFloat;
+}
+
+/// Ops that the policy table lists as `lower` are matrix products or convolutions, including fused ops. Backward passes
+/// use gemm.
+bool is_matrix_product(std::string_view op) {
+  const int row = policy_row(op);
+  return op == "gemm" ||
+         (row >= 0 && policy_table[static_cast<size_t>(row)].cast == Cast::lower && !op.starts_with("conv"));
+}
+
+/// A matrix product in a low dtype with a row or column count that is not a multiple of 8, the unit of tensor cores and
+/// AMX.
+bool is_odd_product(const autograd::ObservedOp& op) {
+  if (!is_matrix_product(op.name)) return false;
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    const Tensor& x = op.input(i);
+    if (!x.defined() || x.dim() < 2 || !is_reduced_floating_point(x.dtype())) continue;
+    if (x.size(-1) % 8 != 0 || x.size(-2) % 8 != 0) return true;
+  }
+  return false;
+}
+
+void add(OpCount& sum, const OpCount& c) {
+  sum.calls += c.calls;
+  sum.backward_calls += c.backward_calls;
+  sum.casts += c.casts;
+  sum.cast_bytes += c.cast_bytes;
+  sum.cache_hits += c.cache_hits;
+  sum.cache_misses += c.cache_misses;
+  sum.odd_products += c.odd_products;
+  sum.result_elements += c.result_elements;
+}
+
+std::string json_fields(const OpCount& c) {
+  return fmt::format(
+      R"("calls": {}, "backward_calls": {}, "casts": {}, "cast_bytes": {}, "cache_hits": {}, "cache_misses": {}, )"
+      R"("odd_products": {}, "result_elements": {}}})",
+      c.calls, c.backward_calls, c.casts, c.cast_bytes, c.cache_hits, c.cache_misses, c.odd_products,
+      c.result_elements);
+}
+
+}  // namespace
+
+class OpStats::Collector : public autograd::Observer {
+ public:
+  void after(const autograd::ObservedOp& op) override {
+    OpCount call;
+    call.calls = 1;
+    call.backward_calls = op.backward_of != nullptr;
+    call.casts = op.cache.misses + op.cache.uncached;
+    call.cast_bytes = op.cache.cast_bytes;
+    call.cache_hits = op.cache.hits;
+    call.cache_misses = op.cache.misses;
+    call.odd_products = is_odd_product(op);
+    for (const Tensor& y : op.outputs) call.result_elements += y.defined() ? y.numel() : 0;
+    const DType dtype = computing_dtype(op);
+    const std::lock_guard lock(mutex_);
+    const auto [it, is_new] = counts_.try_emplace({op.name, dtype});
+    if (is_new) it->second.op = op.name, it->second.dtype = dtype;
+    add(it->second, call);
+  }
+
+  std::vector<OpCount> counts() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<OpCount> all;
+    for (const auto& [key, count] : counts_) all.push_back(count);
+    return all;
+  }
+
+  void reset() {
+    const std::lock_guard lock(mutex_);
+    counts_.clear();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::pair<std::string, DType>, OpCount> counts_;
+};
+
+OpStats::OpStats(std::ostream* print_at_end)
+    : collector_(std::make_shared<Collector>()), print_at_end_(print_at_end), guard_(collector_) {}
+
+OpStats::~OpStats() {
+  if (!print_at_end_) return;
+  try {
+    *print_at_end_ << table();
+  } catch (...) {  // destructors must not throw
+  }
+}
+
+std::vector<OpCount> OpStats::counts() const { return collector_->counts(); }
+void OpStats::reset() { collector_->reset(); }
+
+OpCount OpStats::total() const {
+  OpCount sum;
+  sum.op = "total";
+  for (const OpCount& c : counts()) add(sum, c);
+  return sum;
+}
+
+std::string OpStats::table() const {
+  struct Line {
+    OpCount sum;
+    std::map<DType, int64_t> calls;
+  };
+  std::map<std::string, Line> by_op;
+  Line total;
+  total.sum.op = "total";
+  for (const OpCount& c : counts()) {
+    Line& line = by_op[c.op];
+    line.sum.op = c.op;
+    for (Line* l : {&line, &total}) {
+      add(l->sum, c);
+      l->calls[c.dtype] += c.calls;
+    }
+  }
+  std::vector<Line> lines;
+  for (auto& [op, line] : by_op) lines.push_back(std::move(line));
+  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.sum.calls > b.sum.calls; });
+  lines.push_back(total);
+
+  text::Table table(
+      {"op", "f16", "bf16", "f32", "f64", "other", "backward", "casts", "cast bytes", "cache hits", "mean size"});
+  for (const Line& line : lines) {
+    const OpCount& c = line.sum;
+    int64_t other = c.calls;
+    std::vector<std::string> row{c.op};
+    for (const DType dtype : {kHalf, kBFloat16, kFloat, kDouble}) {
+      const auto it = line.calls.find(dtype);
+      const int64_t calls = it == line.calls.end() ? 0 : it->second;
+      other -= calls;
+      row.push_back(std::to_string(calls));
+    }
+    for (const int64_t n : {other, c.backward_calls, c.casts}) row.push_back(std::to_string(n));
+    row.push_back(text::bytes(c.cast_bytes));
+    row.push_back(std::to_string(c.cache_hits));
+    row.push_back(std::to_string(c.calls ? c.result_elements / c.calls : 0));
+    table.add(std::move(row));
+  }
+  std::string lines_below;
+  if (total.sum.odd_products > 0) {
+    lines_below =
+        fmt::format("{} products in f16 or bf16 have a size that is no multiple of 8, which slows tensor cores down\n",
+                    total.sum.odd_products);
+  }
+  return table.str() + lines_below;
+}
+
+std::string OpStats::json() const {
+  std::string text = "{\"ops\": [";
+  const char* separator = "";
+  for (const OpCount& c : counts()) {
+    text += fmt::format("{}{{\"op\": {}, \"dtype\": \"{}\", {}", separator, text::json(c.op), tandem::name(c.dtype),
+                        json_fields(c));
+    separator = ", ";
+  }
+  return text + "], \"total\": {" + json_fields(total()) + "}";
+}
+
+std::ostream& operator<<(std::ostream& stream, const OpStats& stats) { return stream << stats.table(); }
+
+}  // namespace tandem::amp
