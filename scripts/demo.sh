@@ -9,9 +9,6 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 "$root/scripts/setup.sh"
 preset=$("$root/scripts/preset.sh")
 (cd "$root" && cmake --build --preset "$preset" --target tandem_example_demo)
-# GNU OpenMP's idle threads spin for milliseconds before they sleep. If other programs want the processors, this makes
-# training many times slower. A spin count of 1000 is enough for the gaps between kernels.
-export GOMP_SPINCOUNT="${GOMP_SPINCOUNT-1000}"
 logs="$root/build/demo"
 rm -rf "$logs"
 "$root/build/$preset/examples/demo" --log "$logs" "$@"
