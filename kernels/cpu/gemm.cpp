@@ -95,7 +95,7 @@ Tensor transposed(const Tensor& x) {
 }
 
 // `x` in `dtype` with dense matrices: x itself if it is so already, else a copy in the same order.
-Tensor dense(const Tensor& x, DType dtype) {
+Tensor dense_matrices(const Tensor& x, DType dtype) {
   if (!x.defined() || (x.dtype() == dtype && x.is_contiguous())) return x;
   Array array = array_of(x);
   if (x.dim() >= 2 && order_of(array) == Order::columns) {
@@ -121,9 +121,9 @@ Tensor result_like(const GemmCall& call, DType dtype) {
 // Runs oneDNN on dense operands of `dtype`.
 bool run_on_copies(const GemmCall& call, DType dtype) {
   GemmCall c = call;
-  c.a = dense(call.a, dtype);
-  c.b = dense(call.b, dtype);
-  c.bias = dense(call.bias, kFloat);
+  c.a = dense_matrices(call.a, dtype);
+  c.b = dense_matrices(call.b, dtype);
+  c.bias = dense_matrices(call.bias, kFloat);
   c.d = result_like(call, call.d.dtype() == call.a.dtype() ? dtype : kFloat);
   const bool changed = !c.a.is_same(call.a) || !c.b.is_same(call.b) || !c.d.is_same(call.d) ||
                        (c.bias.defined() && !c.bias.is_same(call.bias));
@@ -155,7 +155,7 @@ void multiply_rows(double* d, const double* a, const double* b, const double* bi
   }
 }
 
-Tensor contiguous_f64(const Tensor& x) {
+Tensor row_major_f64(const Tensor& x) {
   if (x.dtype() == kDouble && x.is_contiguous()) return x;
   const Tensor copied = empty(x.sizes(), x.options().dtype(kDouble));
   copy(copied, x);
@@ -163,8 +163,8 @@ Tensor contiguous_f64(const Tensor& x) {
 }
 
 void run_loops(const GemmCall& call) {
-  const Tensor a = contiguous_f64(call.a), b = contiguous_f64(call.b), d = result_like(call, kDouble);
-  const Tensor bias = call.bias.defined() ? contiguous_f64(call.bias) : Tensor();
+  const Tensor a = row_major_f64(call.a), b = row_major_f64(call.b), d = result_like(call, kDouble);
+  const Tensor bias = call.bias.defined() ? row_major_f64(call.bias) : Tensor();
   const int64_t m = d.size(-2), n = d.size(-1), k = a.size(-1), batch = d.numel() / (m * n);
   const int64_t tiles = (m + kTileRows - 1) / kTileRows;
   const double* offset = bias.defined() ? bias.raw<double>() : nullptr;

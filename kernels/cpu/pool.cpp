@@ -29,9 +29,9 @@ struct Format {
 
 /// The rows of an image tensor as rows of T; `row` counts over all planes.
 template <class T>
-class Rows {
+class ImageRows {
  public:
-  Rows(const Tensor& x, const Format& format)
+  ImageRows(const Tensor& x, const Format& format)
       : data_(static_cast<char*>(x.raw_bytes())),
         length_(x.size(3) * format.lanes),
         bytes_(length_ * static_cast<int64_t>(x.element_size())) {
@@ -97,7 +97,7 @@ template <class T>
 void run_max(const Tensor& y, const Tensor& indices, const Tensor& x, const Pool2dParams& p) {
   const Format format(x, y);
   const PoolTaps taps = taps_of(y, x, format, p);
-  const Rows<T> ys(y, format), cells(indices, format), xs(x, format);
+  const ImageRows<T> ys(y, format), cells(indices, format), xs(x, format);
   const PoolRows<T>& table = pool_table().of<T>();
   const int64_t h = x.size(2), oh = y.size(2), n = ys.length();
   parallel_for(format.planes * oh, grain(n * p.kernel[0] * p.kernel[1]), [&](int64_t begin, int64_t end) {
@@ -119,7 +119,7 @@ template <class T>
 void run_max_backward(const Tensor& gx, const Tensor& gy, const Tensor& indices, const Pool2dParams& p) {
   const Format format(gx, gy);
   const PoolTaps taps = taps_of(gy, gx, format, p);
-  const Rows<T> gxs(gx, format), gys(gy, format), cells(indices, format);
+  const ImageRows<T> gxs(gx, format), gys(gy, format), cells(indices, format);
   const int64_t h = gx.size(2), oh = gy.size(2), n = gys.length();
   parallel_for(format.planes * h, grain(gxs.length() * p.kernel[1]), [&](int64_t begin, int64_t end) {
     const Scratch<T> in(gxs.length()), out(n), cell(n);
@@ -140,7 +140,7 @@ template <class T>
 void run_max_gather(const Tensor& y, const Tensor& x, const Tensor& indices, const Pool2dParams& p) {
   const Format format(x, y);
   const PoolTaps taps = taps_of(y, x, format, p);
-  const Rows<T> ys(y, format), xs(x, format), cells(indices, format);
+  const ImageRows<T> ys(y, format), xs(x, format), cells(indices, format);
   const int64_t h = x.size(2), oh = y.size(2), n = ys.length();
   parallel_for(format.planes * oh, grain(n * p.kernel[0] * p.kernel[1]), [&](int64_t begin, int64_t end) {
     const Scratch<T> in(xs.length()), out(n), cell(n);
@@ -197,7 +197,7 @@ template <class T>
 void run_average(const Tensor& y, const Tensor& x, const Windows& rows, const Windows& columns) {
   const Format format(x, y);
   const PoolWindows windows{y.size(3), format.lanes, columns.begin.data(), columns.end.data()};
-  const Rows<T> ys(y, format), xs(x, format);
+  const ImageRows<T> ys(y, format), xs(x, format);
   const PoolRows<T>& table = pool_table().of<T>();
   const int64_t h = x.size(2), oh = y.size(2), n = ys.length();
   parallel_for(format.planes * oh, grain(xs.length() * h / std::max<int64_t>(oh, 1)), [&](int64_t begin, int64_t end) {
@@ -220,7 +220,7 @@ template <class T>
 void run_average_backward(const Tensor& gx, const Tensor& gy, const Windows& rows, const Windows& columns) {
   const Format format(gx, gy);
   const PoolWindows windows{gy.size(3), format.lanes, columns.begin.data(), columns.end.data()};
-  const Rows<T> gxs(gx, format), gys(gy, format);
+  const ImageRows<T> gxs(gx, format), gys(gy, format);
   const PoolRows<T>& table = pool_table().of<T>();
   const int64_t h = gx.size(2), oh = gy.size(2), n = gys.length();
   parallel_for(format.planes * h, grain(gxs.length()), [&](int64_t begin, int64_t end) {
