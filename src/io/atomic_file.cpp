@@ -20,7 +20,7 @@ namespace tandem::io {
 
 namespace {
 
-/// Random hexadecimal digits at the end of a temporary name, so that nobody can create a link or file there in advance.
+/// Random hexadecimal digits at the end of a temporary name, so that no one can create a link or file there in advance.
 constexpr size_t kDigits = 16;
 constexpr std::string_view kMark = ".tmp-";
 

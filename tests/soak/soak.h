@@ -70,7 +70,7 @@ struct ChildLimits {
   uint64_t memory_mib = 0;
 };
 
-/// Runs the task for seeds first .. end - 1 in child processes, started anew (exec) whenever one has died, and returns
+/// Runs the task for seeds first .. end - 1 in child processes, started again (exec) whenever one has died, and returns
 /// the inputs that ended badly. All seeds are tried unless `seconds` pass first.
 std::vector<Outcome> run_in_children(const std::string& task, uint64_t first, uint64_t end, ChildLimits limits,
                                      double seconds = 1e9);
