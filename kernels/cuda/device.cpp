@@ -93,7 +93,7 @@ int current_device() {
 void set_device(int device) { TANDEM_CUDA(cudaSetDevice, checked_index("set_device", device)); }
 
 void synchronize() {
-  const WholeOpScope op("synchronize");
+  const OpScope op("synchronize");
   present();
   check_not_capturing("waiting for the device is impossible", "do it before the capture or after a replay");
   TANDEM_CUDA(cudaDeviceSynchronize);

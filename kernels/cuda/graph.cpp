@@ -165,7 +165,7 @@ void CUDAGraph::capture(const std::function<void()>& body, MempoolId_t pool, Cap
 }
 
 void CUDAGraph::replay() {
-  const WholeOpScope op("replay");
+  const OpScope op("replay");
   check_available("replay");
   TANDEM_CHECK(impl_ && impl_->exec, StateError, "replay: nothing has been captured; call capture() first");
   check_not_capturing("a replay is impossible", "a graph cannot hold another; replay it after the capture");

@@ -40,14 +40,14 @@ void*& current_of(int device) {
 Stream::Stream(Device device) : device_(kCUDA, index_of(device)), handle_(nullptr) {}
 
 void Stream::synchronize() const {
-  const WholeOpScope op("Stream::synchronize");
+  const OpScope op("Stream::synchronize");
   check_not_capturing("waiting for the device is impossible", kWaitOutside);
   const DeviceGuard on(device_);
   TANDEM_CUDA(cudaStreamSynchronize, raw(*this));
 }
 
 bool Stream::query() const {
-  const WholeOpScope op("Stream::query");
+  const OpScope op("Stream::query");
   check_not_capturing("asking how far the device is is impossible", kWaitOutside);
   const DeviceGuard on(device_);
   const cudaError_t code = driver().cudaStreamQuery(raw(*this));
@@ -166,7 +166,7 @@ void Event::record(const Stream& stream) {
 
 bool Event::query() const {
   if (!handle_) return true;
-  const WholeOpScope op("Event::query");
+  const OpScope op("Event::query");
   check_not_capturing("asking how far the device is is impossible", kWaitOutside);
   const cudaError_t code = driver().cudaEventQuery(raw(*this));
   if (code == cudaErrorNotReady) {
@@ -178,7 +178,7 @@ bool Event::query() const {
 }
 
 void Event::synchronize() const {
-  const WholeOpScope op("Event::synchronize");
+  const OpScope op("Event::synchronize");
   check_not_capturing("waiting for the device is impossible", kWaitOutside);
   if (handle_) TANDEM_CUDA(cudaEventSynchronize, raw(*this));
 }

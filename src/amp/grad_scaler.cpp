@@ -283,7 +283,7 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
 }
 
 Tensor GradScaler::unscale_(const std::vector<Tensor>& grads) {
-  const WholeOpScope op("unscale_");
+  const OpScope op("unscale_");
   if (!is_enabled()) return zeros({});
   check_scaled("unscale_");
   for (size_t i = 0; i < grads.size(); ++i) {
@@ -309,7 +309,7 @@ Tensor GradScaler::unscale_(const std::vector<Tensor>& grads) {
 }
 
 void GradScaler::record_found_inf(const Tensor& found_inf) {
-  const WholeOpScope op("record_found_inf");
+  const OpScope op("record_found_inf");
   if (!is_enabled()) return;
   checks::defined("record_found_inf", "the flag", found_inf);
   TANDEM_CHECK(found_inf.numel() == 1 && found_inf.dtype() == kFloat, StateError,
@@ -439,7 +439,7 @@ void GradScaler::update() {
 
 void GradScaler::update(double new_scale) {
   if (!is_enabled()) return;
-  const WholeOpScope op("update");
+  const OpScope op("update");
   check_scaled("update");
   check_scale("new_scale", new_scale);
   check_limits("new_scale", new_scale, options_);
@@ -449,7 +449,7 @@ void GradScaler::update(double new_scale) {
 
 void GradScaler::update(const Tensor& new_scale) {
   if (!is_enabled()) return;
-  const WholeOpScope op("update");
+  const OpScope op("update");
   check_scaled("update");
   checks::defined("update", "new_scale", new_scale);
   TANDEM_CHECK(
@@ -477,19 +477,19 @@ int64_t GradScaler::get_growth_tracker() const {
 }
 
 void GradScaler::set_growth_factor(double factor) {
-  const WholeOpScope op("set_growth_factor");
+  const OpScope op("set_growth_factor");
   check_not_moved("set_growth_factor");
   check_growth_factor(factor);
   set_rule(factor, get_backoff_factor(), get_growth_interval());
 }
 void GradScaler::set_backoff_factor(double factor) {
-  const WholeOpScope op("set_backoff_factor");
+  const OpScope op("set_backoff_factor");
   check_not_moved("set_backoff_factor");
   check_backoff_factor(factor);
   set_rule(get_growth_factor(), factor, get_growth_interval());
 }
 void GradScaler::set_growth_interval(int64_t interval) {
-  const WholeOpScope op("set_growth_interval");
+  const OpScope op("set_growth_interval");
   check_not_moved("set_growth_interval");
   check_growth_interval(interval);
   set_rule(get_growth_factor(), get_backoff_factor(), interval);
@@ -510,7 +510,7 @@ ScalerState GradScaler::state_dict() const {
 StateCommit GradScaler::prepare_load_state_dict(const ScalerState& state) {
   check_not_moved("load_state_dict");
   if (!is_enabled()) return [] {};
-  const WholeOpScope op("load_state_dict");
+  const OpScope op("load_state_dict");
   TANDEM_CHECK(!state.empty(), StateError,
                "load_state_dict: the state is empty; was it saved from a disabled scaler? Then start with a fresh one");
   check_between_iterations("load_state_dict");

@@ -133,8 +133,9 @@ SavedTensor SavedTensor::of(const Tensor& x, const std::vector<Tensor>& outputs)
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].is_same(x)) return of_output(x, static_cast<uint32_t>(i));
   }
-  if (x.impl().has_history || x.impl().is_view) return {alias(x), gradient_edge(x), x.dtype()};
-  return SavedTensor(x);
+  const bool is_leaf_with_grad = x.requires_grad() && !x.impl().has_history && !x.impl().is_view;
+  if (is_leaf_with_grad) return SavedTensor(x);
+  return {alias(x), gradient_edge(x), x.dtype()};
 }
 
 void SavedTensor::set_source(std::shared_ptr<SavedSource> source) {

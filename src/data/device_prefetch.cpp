@@ -15,7 +15,7 @@ struct DevicePrefetch::Queue {
 };
 
 std::unique_ptr<DevicePrefetch> DevicePrefetch::make(const DataLoaderOptions& options) {
-  const WholeOpScope op("DataLoader");
+  const OpScope op("DataLoader");
   const Device device = options.prefetch_to().value_or(Device(kCPU));
   if (device.is_cpu() && !(options.pin_memory() && cuda::is_available())) return nullptr;
   // Resolves the current device now; workers use it too.

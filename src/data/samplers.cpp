@@ -80,7 +80,7 @@ StateCommit SequentialSampler::prepare_load_state_dict(const StateDict& state) {
 }
 
 void RandomSampler::reset(std::optional<size_t> new_size) {
-  const WholeOpScope op("RandomSampler");
+  const OpScope op("RandomSampler");
   size_ = new_size.value_or(size_);
   order_ = randperm(static_cast<int64_t>(size_), kCPU);
   index_ = 0;

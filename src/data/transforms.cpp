@@ -31,7 +31,7 @@ MeanAndDeviation::MeanAndDeviation(ArrayRef<double> mean_values, ArrayRef<double
 }
 
 Tensor MeanAndDeviation::normalize(const Tensor& input) const {
-  const WholeOpScope op("Normalize");
+  const OpScope op("Normalize");
   checks::defined("Normalize", "the input", input);
   const int64_t count = mean.numel();
   TANDEM_CHECK(count == 1 || (input.dim() >= 3 && input.size(-3) == count), ShapeError,

@@ -16,7 +16,7 @@ void throw_expanding_array(size_t expected, size_t given) {
 namespace tandem::nn::functional {
 
 Tensor relu(const Tensor& input, const ReLUFuncOptions& options) {
-  const WholeOpScope op("relu");
+  const OpScope op("relu");
   return options.inplace() ? input.relu_() : tandem::relu(input);
 }
 
@@ -63,7 +63,7 @@ Tensor conv2d_same(const Tensor& input, const Tensor& weight, const Conv2dFuncOp
 }  // namespace
 
 Tensor conv2d(const Tensor& input, const Tensor& weight, const Conv2dFuncOptions& options) {
-  const WholeOpScope op("conv2d");
+  const OpScope op("conv2d");
   if (options.padding().is_same()) return conv2d_same(input, weight, options);
   return tandem::conv2d(input, weight, options.bias(), options.stride(), options.padding().sizes(), options.dilation(),
                         options.groups());
@@ -79,7 +79,7 @@ Tensor avg_pool2d(const Tensor& input, const AvgPool2dFuncOptions& o) {
 }
 
 Tensor adaptive_avg_pool2d(const Tensor& input, const AdaptiveAvgPool2dFuncOptions& options) {
-  const WholeOpScope op("adaptive_avg_pool2d");
+  const OpScope op("adaptive_avg_pool2d");
   ExpandingArray<2> sizes(0);
   for (size_t d = 0; d < 2; ++d) {
     const std::optional<int64_t>& wanted = (*options.output_size())[d];
@@ -89,7 +89,7 @@ Tensor adaptive_avg_pool2d(const Tensor& input, const AdaptiveAvgPool2dFuncOptio
 }
 
 Tensor dropout(const Tensor& input, const DropoutFuncOptions& options) {
-  const WholeOpScope op("dropout");
+  const OpScope op("dropout");
   Tensor y = tandem::dropout(input, options.p(), options.training());
   return options.inplace() && !y.is_same(input) ? input.copy_(y) : y;
 }
@@ -105,7 +105,7 @@ Tensor layer_norm(const Tensor& input, const LayerNormFuncOptions& o) {
 }
 
 Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncOptions& options) {
-  const WholeOpScope op("embedding");
+  const OpScope op("embedding");
   int64_t padding = -1;
   if (options.padding_idx()) {
     const int64_t rows = weight.size(0), index = *options.padding_idx();
@@ -118,7 +118,7 @@ Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncO
 }
 
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntropyFuncOptions& o) {
-  const WholeOpScope op("cross_entropy");
+  const OpScope op("cross_entropy");
   return tandem::cross_entropy(input, target, o.weight(), o.reduction(), o.ignore_index(), o.label_smoothing());
 }
 
@@ -131,13 +131,13 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, const MSELossFuncOpti
 }
 
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const BinaryCrossEntropyFuncOptions& o) {
-  const WholeOpScope op("binary_cross_entropy");
+  const OpScope op("binary_cross_entropy");
   return tandem::binary_cross_entropy(input, target, o.weight(), o.reduction());
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
                                         const BinaryCrossEntropyWithLogitsFuncOptions& o) {
-  const WholeOpScope op("binary_cross_entropy_with_logits");
+  const OpScope op("binary_cross_entropy_with_logits");
   return tandem::binary_cross_entropy_with_logits(input, target, o.weight(), o.pos_weight(), o.reduction());
 }
 

@@ -13,42 +13,42 @@
 namespace tandem::nn::init {
 
 Tensor constant_(Tensor tensor, Scalar value) {
-  const WholeOpScope op("init::constant_");
+  const OpScope op("init::constant_");
   NoGradGuard no_grad;
   return tensor.fill_(value);
 }
 
 Tensor zeros_(Tensor tensor) {
-  const WholeOpScope op("init::zeros_");
+  const OpScope op("init::zeros_");
   return constant_(std::move(tensor), 0);
 }
 
 Tensor ones_(Tensor tensor) {
-  const WholeOpScope op("init::ones_");
+  const OpScope op("init::ones_");
   return constant_(std::move(tensor), 1);
 }
 
 Tensor eye_(Tensor matrix) {
-  const WholeOpScope op("init::eye_");
+  const OpScope op("init::eye_");
   NoGradGuard no_grad;
   TANDEM_CHECK(matrix.dim() == 2, ShapeError, "init::eye_: needs rank 2, got {}; give a matrix", checks::show(matrix));
   return matrix.copy_(eye(matrix.size(0), matrix.size(1), matrix.options()));
 }
 
 Tensor uniform_(Tensor tensor, double low, double high) {
-  const WholeOpScope op("init::uniform_");
+  const OpScope op("init::uniform_");
   NoGradGuard no_grad;
   return tensor.uniform_(low, high);
 }
 
 Tensor normal_(Tensor tensor, double mean, double std) {
-  const WholeOpScope op("init::normal_");
+  const OpScope op("init::normal_");
   NoGradGuard no_grad;
   return tensor.normal_(mean, std);
 }
 
 Fan calculate_fan_in_and_fan_out(const Tensor& tensor) {
-  const WholeOpScope op("init::calculate_fan_in_and_fan_out");
+  const OpScope op("init::calculate_fan_in_and_fan_out");
   TANDEM_CHECK(tensor.dim() >= 2, ShapeError,
                "init: fan in and fan out need rank 2 or more, got {}; initialise vectors with uniform_ or normal_",
                checks::show(tensor));
@@ -74,35 +74,35 @@ double kaiming_std(const Tensor& tensor, double a, FanMode mode, Nonlinearity no
 }  // namespace
 
 Tensor xavier_uniform_(Tensor tensor, double gain) {
-  const WholeOpScope op("init::xavier_uniform_");
+  const OpScope op("init::xavier_uniform_");
   if (tensor.dim() >= 2 && tensor.numel() == 0) return tensor;
   const double bound = std::sqrt(3.0) * xavier_std(tensor, gain);
   return uniform_(std::move(tensor), -bound, bound);
 }
 
 Tensor xavier_normal_(Tensor tensor, double gain) {
-  const WholeOpScope op("init::xavier_normal_");
+  const OpScope op("init::xavier_normal_");
   if (tensor.dim() >= 2 && tensor.numel() == 0) return tensor;
   const double std = xavier_std(tensor, gain);
   return normal_(std::move(tensor), 0, std);
 }
 
 Tensor kaiming_uniform_(Tensor tensor, double a, FanMode mode, Nonlinearity nonlinearity) {
-  const WholeOpScope op("init::kaiming_uniform_");
+  const OpScope op("init::kaiming_uniform_");
   if (tensor.dim() >= 2 && tensor.numel() == 0) return tensor;
   const double bound = std::sqrt(3.0) * kaiming_std(tensor, a, mode, nonlinearity);
   return uniform_(std::move(tensor), -bound, bound);
 }
 
 Tensor kaiming_normal_(Tensor tensor, double a, FanMode mode, Nonlinearity nonlinearity) {
-  const WholeOpScope op("init::kaiming_normal_");
+  const OpScope op("init::kaiming_normal_");
   if (tensor.dim() >= 2 && tensor.numel() == 0) return tensor;
   const double std = kaiming_std(tensor, a, mode, nonlinearity);
   return normal_(std::move(tensor), 0, std);
 }
 
 Tensor dirac_(Tensor tensor, int64_t groups) {
-  const WholeOpScope op("init::dirac_");
+  const OpScope op("init::dirac_");
   NoGradGuard no_grad;
   TANDEM_CHECK(tensor.dim() >= 3 && tensor.dim() <= 5, ShapeError,
                "init::dirac_: needs the weight of a convolution, of rank 3, 4 or 5, got {}; use eye_ for a matrix",
@@ -155,7 +155,7 @@ void orthonormalise(double* vectors, int64_t count, int64_t n) {
 }  // namespace
 
 Tensor orthogonal_(Tensor tensor, double gain) {
-  const WholeOpScope op("init::orthogonal_");
+  const OpScope op("init::orthogonal_");
   NoGradGuard no_grad;
   TANDEM_CHECK(tensor.dim() >= 2, ShapeError,
                "init::orthogonal_: needs rank 2 or more, got {}; initialise vectors with uniform_ or normal_",
@@ -175,7 +175,7 @@ Tensor orthogonal_(Tensor tensor, double gain) {
 }
 
 Tensor sparse_(Tensor tensor, double sparsity, double std) {
-  const WholeOpScope op("init::sparse_");
+  const OpScope op("init::sparse_");
   NoGradGuard no_grad;
   TANDEM_CHECK(tensor.dim() == 2, ShapeError, "init::sparse_: needs rank 2, got {}; initialise a view of it",
                checks::show(tensor));
@@ -193,7 +193,7 @@ Tensor sparse_(Tensor tensor, double sparsity, double std) {
 }
 
 double calculate_gain(Nonlinearity nonlinearity, double param) {
-  const WholeOpScope op("init::calculate_gain");
+  const OpScope op("init::calculate_gain");
   TANDEM_CHECK(std::isfinite(param), StateError, "init::calculate_gain: param = {}; it must be finite", param);
   switch (nonlinearity) {
     case Nonlinearity::Tanh:

@@ -288,7 +288,7 @@ void Module::train(bool on) {
 
 /// Replaces each parameter, buffer and gradient by `moved(t)`.
 void Module::move_tensors(const std::function<Tensor(const Tensor&)>& moved) {
-  const WholeOpScope op("Module::to");
+  const OpScope op("Module::to");
   NoGradGuard no_grad;
   const auto move = [&](const Tensor& t) {
     if (!t.defined()) return;
@@ -387,7 +387,7 @@ StateCommit Module::prepare_load_state_dict(const StateDict& state, bool strict)
 
 void Module::zero_grad(bool set_to_none) {
   for (auto& child : children_) child.value()->zero_grad(set_to_none);
-  const WholeOpScope op("Module::zero_grad");
+  const OpScope op("Module::zero_grad");
   for (auto& parameter : parameters_) autograd::zero_grad(parameter.value(), set_to_none);
 }
 

@@ -51,7 +51,7 @@ void warn_if_scaled(const char* op, const std::vector<Tensor>& parameters) {
 
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type,
                        bool error_if_nonfinite) {
-  const WholeOpScope op("clip_grad_norm_");
+  const OpScope op("clip_grad_norm_");
   TANDEM_CHECK(max_norm >= 0, StateError, "clip_grad_norm_: max_norm = {}; it must be at least 0", max_norm);
   TANDEM_CHECK(norm_type > 0, StateError, "clip_grad_norm_: norm_type = {}; it must be positive (inf: the largest)",
                norm_type);
@@ -83,7 +83,7 @@ Tensor clip_grad_norm_(const Tensor& parameter, double max_norm, double norm_typ
 }
 
 void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) {
-  const WholeOpScope op("clip_grad_value_");
+  const OpScope op("clip_grad_value_");
   TANDEM_CHECK(clip_value >= 0, StateError, "clip_grad_value_: clip_value = {}; it must be at least 0", clip_value);
   NoGradGuard no_grad;
   const std::vector<Tensor> grads = defined_gradients("clip_grad_value_", parameters);
@@ -96,7 +96,7 @@ void clip_grad_value_(const Tensor& parameter, double clip_value) {
 }
 
 Tensor parameters_to_vector(const std::vector<Tensor>& parameters) {
-  const WholeOpScope op("parameters_to_vector");
+  const OpScope op("parameters_to_vector");
   TANDEM_CHECK(!parameters.empty(), StateError, "parameters_to_vector: the list is empty; give at least one tensor");
   check_defined("parameters_to_vector", parameters);
   std::vector<Tensor> flat;
@@ -106,7 +106,7 @@ Tensor parameters_to_vector(const std::vector<Tensor>& parameters) {
 }
 
 void vector_to_parameters(const Tensor& vector, const std::vector<Tensor>& parameters) {
-  const WholeOpScope op("vector_to_parameters");
+  const OpScope op("vector_to_parameters");
   checks::defined("vector_to_parameters", "the vector", vector);
   TANDEM_CHECK(vector.dim() == 1, ShapeError,
                "vector_to_parameters: needs rank 1, got {}; flatten it with view({{-1}})", checks::show(vector));

@@ -77,7 +77,7 @@ const Tensor& Tensor::add_(const Tensor& other, Scalar alpha) const {
                  [&](const Tensor& x) { return tandem::add(x, other, alpha); });
 }
 const Tensor& Tensor::sub_(const Tensor& other, Scalar alpha) const {
-  const WholeOpScope op("sub_");
+  const OpScope op("sub_");
   checks::not_two_bools("sub_", *this, other);
   if (detail::needs_exact_alpha("sub_", *this, other, alpha)) return sub_(detail::exact_multiple(*this, other, alpha));
   return binary_("sub_", *this, other, Binary::sub, false, alpha.to_double(),
@@ -115,11 +115,11 @@ const Tensor& Tensor::pow_(Scalar exponent) const {
                  [&](const Tensor& x) { return tandem::pow(x, exponent); });
 }
 const Tensor& Tensor::addcmul_(const Tensor& a, const Tensor& b, Scalar value) const {
-  const WholeOpScope op("addcmul_");
+  const OpScope op("addcmul_");
   return add_(tandem::mul(a, b), value);
 }
 const Tensor& Tensor::addmm_(const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) const {
-  const WholeOpScope op("addmm_");
+  const OpScope op("addmm_");
   checks::defined("addmm_", "self", *this);
   checks::defined("addmm_", "a", a);
   checks::defined("addmm_", "b", b);
@@ -134,7 +134,7 @@ const Tensor& Tensor::addmm_(const Tensor& a, const Tensor& b, Scalar beta, Scal
 
 const Tensor& Tensor::clamp_(std::optional<Scalar> min, std::optional<Scalar> max) const {
   checks::defined("clamp_", "self", *this);
-  const WholeOpScope op("clamp_");
+  const OpScope op("clamp_");
   TANDEM_CHECK(min || max, StateError, "clamp_: no bounds; give min, max or both");
   checks::not_bool("clamp_", *this);
   for (const auto& bound : {min, max}) {
@@ -209,7 +209,7 @@ const Tensor& Tensor::fill_(Scalar value) const {
 }
 
 const Tensor& Tensor::zero_() const {
-  const WholeOpScope op("zero_");
+  const OpScope op("zero_");
   return fill_(0);
 }
 

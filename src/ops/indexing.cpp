@@ -81,13 +81,13 @@ Tensor view_of(const char* op, const Tensor& x, Indices indices) {
 }
 
 Tensor read(const Tensor& x, Indices indices) {
-  const WholeOpScope op("index");
+  const OpScope op("index");
   const Tensor y = view_of("index", x, indices);
   return y.is_same(x) ? view(x, x.sizes()) : y;  // a new tensor, as with any other index
 }
 
 void write(const Tensor& x, Indices indices, const Tensor& value) {
-  const WholeOpScope op("index_put_");
+  const OpScope op("index_put_");
   checks::defined("index_put_", "the value", value);
   const Tensor y = view_of("index_put_", x, indices);
   Tensor v = value;
@@ -96,7 +96,7 @@ void write(const Tensor& x, Indices indices, const Tensor& value) {
 }
 
 void write(const Tensor& x, Indices indices, Scalar value) {
-  const WholeOpScope op("index_put_");
+  const OpScope op("index_put_");
   view_of("index_put_", x, indices).fill_(value);
 }
 
@@ -123,7 +123,7 @@ const Tensor& Tensor::index_put_(const std::vector<TensorIndex>& indices, Scalar
 }
 
 Tensor Tensor::operator[](int64_t i) const {
-  const WholeOpScope op("operator[]");
+  const OpScope op("operator[]");
   TANDEM_CHECK(dim() > 0, IndexError, "operator[]: a tensor of rank 0 has no index {}; item() gives its value", i);
   return tandem::select(*this, 0, i);
 }

@@ -137,11 +137,11 @@ Tensor Tensor::where(const Tensor& condition, const Tensor& other) const {
   return tandem::where(condition, *this, other);
 }
 Tensor Tensor::expand_as(const Tensor& other) const {
-  const WholeOpScope op("expand_as");
+  const OpScope op("expand_as");
   return tandem::expand(*this, other.sizes());
 }
 Tensor Tensor::view_as(const Tensor& other) const {
-  const WholeOpScope op("view_as");
+  const OpScope op("view_as");
   return tandem::view(*this, other.sizes());
 }
 
@@ -153,11 +153,11 @@ Tensor Tensor::to(Device device, bool non_blocking) const {
   return tandem::to(*this, device, dtype(), non_blocking);
 }
 Tensor Tensor::cpu() const {
-  const WholeOpScope op("cpu");
+  const OpScope op("cpu");
   return to(Device(kCPU));
 }
 Tensor Tensor::cuda() const {
-  const WholeOpScope op("cuda");
+  const OpScope op("cuda");
   return to(Device(kCUDA));
 }
 Tensor Tensor::to(Device device, DType dtype, bool non_blocking, bool copy) const {
@@ -174,7 +174,7 @@ Tensor Tensor::to(const Tensor& other, bool non_blocking, bool copy) const {
   return tandem::to(*this, other.device(), other.dtype(), non_blocking, copy);
 }
 Tensor Tensor::type_as(const Tensor& other) const {
-  const WholeOpScope op("type_as");
+  const OpScope op("type_as");
   checks::defined("type_as", "other", other);
   return tandem::to(*this, other.device(), other.dtype());
 }

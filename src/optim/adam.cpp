@@ -163,7 +163,7 @@ bool Adam::overrides_step() const { return typeid(*this) != typeid(Adam); }
 void Adam::check_options(const OptimizerOptions& options) const { check<AdamKind>(options); }
 
 void Adam::step(const FusedUnscale& scaling) {
-  const WholeOpScope op(AdamKind::name);
+  const OpScope op(AdamKind::name);
   NoGradGuard no_grad;
   check_scaling(AdamKind::name, scaling);
   const auto calls = make_calls<AdamKind>(
@@ -186,7 +186,7 @@ bool AdamW::overrides_step() const { return typeid(*this) != typeid(AdamW); }
 void AdamW::check_options(const OptimizerOptions& options) const { check<AdamWKind>(options); }
 
 void AdamW::step(const FusedUnscale& scaling) {
-  const WholeOpScope op(AdamWKind::name);
+  const OpScope op(AdamWKind::name);
   NoGradGuard no_grad;
   check_scaling(AdamWKind::name, scaling);
   const auto calls = make_calls<AdamWKind>(

@@ -54,7 +54,7 @@ bool Optimizer::has_master(const Tensor& param) const {
 }
 
 void Optimizer::keep_master_weights(MasterWeights kind) {
-  const WholeOpScope op("keep_master_weights");
+  const OpScope op("keep_master_weights");
   NoGradGuard no_grad;
   TANDEM_CHECK(
       kind == MasterWeights::none || supports_master_weights(), NotImplementedError,
@@ -101,7 +101,7 @@ Optimizer::Master* Optimizer::current_master(const Tensor& param) const {
 }
 
 Tensor Optimizer::master(const Tensor& param) const {
-  const WholeOpScope op("master");
+  const OpScope op("master");
   NoGradGuard no_grad;
   checks::defined("master", "the parameter", param);
   const Master* master = current_master(param);
@@ -110,7 +110,7 @@ Tensor Optimizer::master(const Tensor& param) const {
 }
 
 void Optimizer::set_master(const Tensor& param, const Tensor& value) {
-  const WholeOpScope op("set_master");
+  const OpScope op("set_master");
   NoGradGuard no_grad;
   checks::defined("set_master", "the parameter", param);
   checks::defined("set_master", "the value", value);

@@ -129,7 +129,7 @@ void Optimizer::step(const FusedUnscale&) {
 }
 
 void Optimizer::zero_grad(bool set_to_none) {
-  const WholeOpScope op("Optimizer::zero_grad");
+  const OpScope op("Optimizer::zero_grad");
   for (const OptimizerParamGroup& group : param_groups_) {
     for (const Tensor& p : group.params()) autograd::zero_grad(p, set_to_none);
   }

@@ -66,7 +66,7 @@ void SGD::check_options(const OptimizerOptions& options) const {
 }
 
 void SGD::step(const FusedUnscale& scaling) {
-  const WholeOpScope op("SGD");
+  const OpScope op("SGD");
   NoGradGuard no_grad;
   check_scaling("SGD", scaling);
   TANDEM_CHECK(size() > 0, StateError, "SGD: step() without any parameters; were the modules registered?");

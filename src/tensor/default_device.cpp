@@ -7,7 +7,7 @@
 namespace tandem {
 
 void set_default_device(Device device) {
-  const WholeOpScope op("set_default_device");
+  const OpScope op("set_default_device");
   backend(device.type());                 // throws if the machine has no such devices
   const cuda::DeviceGuard there(device);  // throws if the index is out of range
   thread_state().default_device = device;

@@ -51,30 +51,30 @@ Tensor full_like(const Tensor& x, Scalar value, const TensorOptions& options) {
 }
 
 Tensor zeros(IntArrayRef sizes, const TensorOptions& options) {
-  const WholeOpScope op("zeros");
+  const OpScope op("zeros");
   return full(sizes, 0, with_default(options, kFloat));
 }
 Tensor ones(IntArrayRef sizes, const TensorOptions& options) {
-  const WholeOpScope op("ones");
+  const OpScope op("ones");
   return full(sizes, 1, with_default(options, kFloat));
 }
 Tensor zeros_like(const Tensor& x, const TensorOptions& options) {
-  const WholeOpScope op("zeros_like");
+  const OpScope op("zeros_like");
   return full_like(x, 0, options);
 }
 Tensor ones_like(const Tensor& x, const TensorOptions& options) {
-  const WholeOpScope op("ones_like");
+  const OpScope op("ones_like");
   return full_like(x, 1, options);
 }
 Tensor scalar_tensor(Scalar value, const TensorOptions& options) {
-  const WholeOpScope op("scalar_tensor");
+  const OpScope op("scalar_tensor");
   return full({}, value, with_default(options, kFloat));
 }
 
 Tensor eye(int64_t n, const TensorOptions& options) { return eye(n, n, options); }
 
 Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {
-  const WholeOpScope op("eye");
+  const OpScope op("eye");
   Tensor y = zeros({n, m}, options);
   fill("eye", make_view(y, {n < m ? n : m}, {m + 1}, 0), 1);
   return y;
@@ -145,30 +145,30 @@ Tensor linspace(Scalar start, Scalar end, int64_t steps, const TensorOptions& op
 }
 
 Tensor rand(IntArrayRef sizes, std::optional<Generator> generator, const TensorOptions& options) {
-  const WholeOpScope op("rand");
+  const OpScope op("rand");
   return drawn(empty(sizes, options), [&](const Tensor& y) { y.uniform_(0, 1, generator); });
 }
 Tensor rand(IntArrayRef sizes, const TensorOptions& options) { return rand(sizes, std::nullopt, options); }
 
 Tensor randn(IntArrayRef sizes, std::optional<Generator> generator, const TensorOptions& options) {
-  const WholeOpScope op("randn");
+  const OpScope op("randn");
   return drawn(empty(sizes, options), [&](const Tensor& y) { y.normal_(0, 1, generator); });
 }
 Tensor randn(IntArrayRef sizes, const TensorOptions& options) { return randn(sizes, std::nullopt, options); }
 
 Tensor rand_like(const Tensor& x, const TensorOptions& options) {
-  const WholeOpScope op("rand_like");
+  const OpScope op("rand_like");
   return drawn(empty_like(x, options), [](const Tensor& y) { y.uniform_(); });
 }
 
 Tensor randn_like(const Tensor& x, const TensorOptions& options) {
-  const WholeOpScope op("randn_like");
+  const OpScope op("randn_like");
   return drawn(empty_like(x, options), [](const Tensor& y) { y.normal_(); });
 }
 
 Tensor randint(int64_t low, int64_t high, IntArrayRef sizes, std::optional<Generator> generator,
                const TensorOptions& options) {
-  const WholeOpScope op("randint");
+  const OpScope op("randint");
   return drawn(empty(sizes, with_default(options, kLong)), [&](const Tensor& y) { y.random_(low, high, generator); });
 }
 Tensor randint(int64_t low, int64_t high, IntArrayRef sizes, const TensorOptions& options) {
@@ -184,7 +184,7 @@ Tensor randint(int64_t high, IntArrayRef sizes, const TensorOptions& options) {
 Tensor randperm(int64_t n, const TensorOptions& options) { return randperm(n, std::nullopt, options); }
 
 Tensor randperm(int64_t n, std::optional<Generator> generator, const TensorOptions& options) {
-  const WholeOpScope op("randperm");
+  const OpScope op("randperm");
   TANDEM_CHECK(n >= 0, StateError, "randperm: n = {} is negative; it must be at least 0", n);
   const TensorOptions o = with_default(options, kLong);
   if (n > 0) check_fits("randperm", n - 1, o.dtype());

@@ -45,7 +45,7 @@ TensorData::TensorData(std::initializer_list<TensorData> entries) {
 }
 
 Tensor tensor(const TensorData& data, const TensorOptions& options) {
-  const WholeOpScope op("tensor");
+  const OpScope op("tensor");
   if (options.has_dtype()) {
     for (Scalar value : data.values_) check_fits("tensor", value, options.dtype());
   }
@@ -59,13 +59,13 @@ Tensor tensor(const TensorData& data, const TensorOptions& options) {
 }
 
 Tensor tensor_from(const void* data, DType dtype, int64_t count, const TensorOptions& options) {
-  const WholeOpScope op("tensor");
+  const OpScope op("tensor");
   const Tensor host = from_blob(const_cast<void*>(data), {count}, dtype);  // only read, below
   return finished(host, options);
 }
 
 Tensor tensor_from(const std::vector<bool>& values, const TensorOptions& options) {
-  const WholeOpScope op("tensor");
+  const OpScope op("tensor");
   const Tensor host = empty({static_cast<int64_t>(values.size())}, TensorOptions(kBool).device(kCPU));
   for (size_t i = 0; i < values.size(); ++i) host.raw<bool>()[i] = values[i];
   return finished(host, options);

@@ -13,7 +13,7 @@ bool Tensor::is_pinned() const {
 }
 
 Tensor Tensor::pin_memory() const {
-  const WholeOpScope op("pin_memory");
+  const OpScope op("pin_memory");
   checked("pin_memory");
   TANDEM_CHECK(is_cpu(), DeviceError,
                "pin_memory: the tensor is on {}; only memory of the host can be page-locked: call cpu() first",

@@ -264,6 +264,21 @@ TEST(Graph, InPlaceOpsAndViewsMakeNoCycle) {
   EXPECT_TRUE(node.expired());
 }
 
+TEST(Graph, ASavedConstantThatGetsAHistoryMakesNoCycle) {
+  const Tensor x = leaf({1, 2});
+  std::weak_ptr<TensorImpl> constant;
+  std::weak_ptr<autograd::Node> node;
+  {
+    const Tensor y = ones({2});
+    const Tensor z = y * x;  // saves y
+    y.add_(z);               // y's history now includes z's node
+    constant = y.impl_ptr();
+    node = z.grad_fn();
+  }
+  EXPECT_TRUE(constant.expired());
+  EXPECT_TRUE(node.expired());
+}
+
 TEST(Graph, OfALeafDoesNotKeepTheLeafAlive) {
   std::weak_ptr<TensorImpl> weak;
   {

@@ -4,7 +4,9 @@
 // requires a gradient.
 //
 //   Tensor softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
-//     return apply<"softmax">([&](const Tensor& x, std::optional<DType> dtype) {
+//     const Op<"softmax"> op;
+//     checks::floating("x", x);  // if it throws, the message begins with "softmax: "
+//     return op.apply([&](const Tensor& x, std::optional<DType> dtype) {
 //       Tensor y = empty_like(x, dtype.value_or(x.dtype()));
 //       backend(x).softmax(y, x, dim, false);
 //       return Result{y, save(y), [dim](const Backward& b) -> Grads {
@@ -73,7 +75,7 @@ struct FixedString {
 
 /// Throws DeviceError unless all defined tensors are on one device. CPU tensors of rank 0 may be combined with tensors
 /// on any device.
-void check_devices(const char* op, ArrayRef<const Tensor*> tensors);
+void check_devices(ArrayRef<const Tensor*> tensors);
 
 /// Ensures that the outputs of a body do not alias tensors that others hold:
 /// - An output that shares the memory of an input becomes a view of it; an output that is the input itself is replaced
@@ -130,8 +132,6 @@ class DoorCall {
   size_t next_ = 0;
   /// The thread's modes inside the body. leave(), or the destructor after an exception, restores the previous ones.
   struct Inside {
-    explicit Inside(const char* name) : op(name) {}
-    OpScope op;
     NoGradGuard no_grad;
     amp::AutocastOff no_autocast;
   };
@@ -149,35 +149,40 @@ std::vector<Tensor> pass(DoorCall& call, bool is_view, F&& forward, const In&...
   return call.leave(std::move(result), is_view);
 }
 
-template <FixedString Name>
-consteval int checked_row() {
-  constexpr int row = amp::policy_row(Name.text);
-  static_assert(row >= 0, "this op has no row in include/tandem/amp/policy.h");
-  return row;
-}
-
 }  // namespace detail
 
-/// Runs an op with one output.
-template <detail::FixedString Name, class F, class... In>
-Tensor apply(F&& forward, const In&... inputs) {
-  detail::DoorCall call(Name.text, detail::checked_row<Name>());
-  return std::move(detail::pass(call, false, forward, inputs...)[0]);
-}
+/// A running op of the policy table; the first line of the op's function. Until it goes out of scope, errors begin with
+/// the op's name (see OpScope).
+template <detail::FixedString Name>
+class [[nodiscard]] Op : public OpScope {
+ public:
+  Op() : OpScope(Name.text) {}
 
-/// Runs an op with several outputs.
-template <detail::FixedString Name, class F, class... In>
-std::vector<Tensor> apply_n(F&& forward, const In&... inputs) {
-  detail::DoorCall call(Name.text, detail::checked_row<Name>());
-  return detail::pass(call, false, forward, inputs...);
-}
+  /// Runs an op with one output.
+  template <class F, class... In>
+  Tensor apply(F&& forward, const In&... inputs) const {
+    return std::move(pass(false, forward, inputs...)[0]);
+  }
+  /// Runs an op with several outputs.
+  template <class F, class... In>
+  std::vector<Tensor> apply_n(F&& forward, const In&... inputs) const {
+    return pass(false, forward, inputs...);
+  }
+  /// Runs an op whose output shares the storage of its first input.
+  template <class F, class... In>
+  Tensor apply_view(F&& forward, const In&... inputs) const {
+    return std::move(pass(true, forward, inputs...)[0]);
+  }
 
-/// Runs an op whose output shares the storage of its first input.
-template <detail::FixedString Name, class F, class... In>
-Tensor apply_view(F&& forward, const In&... inputs) {
-  detail::DoorCall call(Name.text, detail::checked_row<Name>());
-  return std::move(detail::pass(call, true, forward, inputs...)[0]);
-}
+ private:
+  template <class F, class... In>
+  static std::vector<Tensor> pass(bool is_view, F& forward, const In&... inputs) {
+    constexpr int row = amp::policy_row(Name.text);
+    static_assert(row >= 0, "this op has no row in include/tandem/amp/policy.h");
+    detail::DoorCall call(Name.text, row);
+    return detail::pass(call, is_view, forward, inputs...);
+  }
+};
 
 /// Changes `self` in place. Autocast does not affect in-place calls. `direct(self)` writes to self's memory and is used
 /// if nothing is recorded; otherwise `out_of_place(old)` computes the same as a recorded op, from a snapshot of self.
@@ -185,15 +190,14 @@ Tensor apply_view(F&& forward, const In&... inputs) {
 /// Throws AutogradError for an inference tensor outside InferenceMode. If the change is recorded, also for a leaf that
 /// requires grad or a view of one, and for a view of a tensor with a history if the view was made without recording or
 /// by an op that is not a view op.
-const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tensor> others,
+const Tensor& apply_in_place(const OpScope& op, const Tensor& self, ArrayRef<Tensor> others,
                              const std::function<void(const Tensor&)>& direct,
                              const std::function<Tensor(const Tensor&)>& out_of_place);
 
-/// Writes the result of `op` into `out`, which is not resized. Autocast does not affect `out=` calls, and nothing is
+/// Writes what `result` returns into `out`, which is not resized. Autocast does not affect `out=` calls, and nothing is
 /// recorded. Throws ShapeError or DTypeError if `out` does not fit, AutogradError if an operand or `out` requires grad
 /// while recording is on.
-const Tensor& apply_out(const char* name, const Tensor& out, const std::function<Tensor()>& op,
-                        ArrayRef<Tensor> operands);
+const Tensor& apply_out(const Tensor& out, const std::function<Tensor()>& result, ArrayRef<Tensor> operands);
 
 /// True if an op with these inputs would be recorded.
 bool is_recording(ArrayRef<Tensor> inputs);

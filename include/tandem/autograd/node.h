@@ -74,11 +74,11 @@ struct SavedSource {
 class SavedTensor {
  public:
   SavedTensor() = default;
-  /// Saves the tensor itself: an input with its history, or an intermediate without history.
+  /// Saves the tensor itself: a leaf that requires grad, or a tensor that no one else holds.
   explicit SavedTensor(const Tensor& x);
   /// Saves `data` with a separate history: its gradient goes to `edge`, converted to `dtype`. For inputs that autocast
-  /// has cast (`edge` and `dtype` are those before the cast), and for tensors made by other ops: saving such a tensor
-  /// itself could create a reference cycle, if its history later includes this node.
+  /// has cast (`edge` and `dtype` are those before the cast), and for tensors that are not leaves, or have no history
+  /// yet: saving such a tensor itself creates a reference cycle if an in-place op later adds this node to its history.
   SavedTensor(const Tensor& data, Edge edge, DType dtype);
   /// Saves output number `output` of the node that owns this SavedTensor, without a reference to that node.
   static SavedTensor of_output(const Tensor& y, uint32_t output);

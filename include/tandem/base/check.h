@@ -1,24 +1,35 @@
 #pragma once
 // TANDEM_CHECK and TANDEM_THROW: argument checks. Include this only in .cpp and -inl.h files, because it includes fmt.
+//
+//   Tensor foo(const Tensor& x) {
+//     const OpScope op("foo");
+//     TANDEM_CHECK(x.dim() == 2, ShapeError, "x is {}, but must have rank 2; reshape it", checks::show(x));
+//
+// throws ShapeError("foo: x is [3] f32, but must have rank 2; reshape it"). The name is that of the outermost OpScope.
 #include <fmt/format.h>
-
-#include <string>
 
 #include "tandem/base/error.h"
 #include "tandem/base/op_scope.h"
 
 namespace tandem::detail {
-
-/// Returns `message`; inside a WholeOpScope, the name before its first colon is replaced by the scope's name.
-std::string in_name_of_op(std::string message);
-
+// MIGRATION: removed when no message types its name.
+template <class E>
+E make_error(std::string m) {
+  std::string op = running_op();
+  const size_t end = m.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:.+<>=[]");
+  if (end != std::string::npos && end > 1 && m[end] == ' ' && m[end - 1] == ':') {
+    if (op.empty()) op = m.substr(0, end - 1);
+    m = m.substr(end + 1);
+  }
+  return E(op, m);
+}
 }  // namespace tandem::detail
 
-/// Throws `ErrorType` with an fmt-formatted message.
-#define TANDEM_THROW(ErrorType, ...) \
-  throw ::tandem::ErrorType(::tandem::detail::in_name_of_op(::fmt::format(__VA_ARGS__)))
+/// Throws `ErrorType` in the name of the running op, with an fmt-formatted message.
+#define TANDEM_THROW(ErrorType, ...) throw ::tandem::detail::make_error<::tandem::ErrorType>(::fmt::format(__VA_ARGS__))
 
-/// Throws `ErrorType` with an fmt-formatted message unless `condition` holds. Arguments are formatted only on failure.
+/// Throws `ErrorType` in the name of the running op, with an fmt-formatted message, unless `condition` holds. Arguments
+/// are formatted only on failure.
 #define TANDEM_CHECK(condition, ErrorType, ...) \
   do {                                          \
     if (!(condition)) [[unlikely]] {            \

@@ -2,12 +2,26 @@
 // The exceptions that tandem throws. Each message names the operation, what is wrong, the actual values and the remedy.
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace tandem {
 
 /// Base of all errors thrown by tandem. A call that throws one leaves every object as it was before the call.
-struct Error : std::runtime_error {
-  using std::runtime_error::runtime_error;
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const std::string& message) : std::runtime_error(message) {}
+  /// `op`: the name of the function that was called; what() is then "op: message". May be empty.
+  Error(std::string_view op, const std::string& message)
+      : std::runtime_error(op.empty() ? message : std::string(op) + ": " + message), op_size_(op.size()) {}
+
+  /// Returns the name of the function that was called, as in "conv2d", or an empty string if the error has none. The
+  /// result points into this error.
+  std::string_view op() const noexcept { return {what(), op_size_}; }
+  /// Returns what() without the name.
+  std::string_view message() const noexcept { return what() + (op_size_ == 0 ? 0 : op_size_ + 2); }
+
+ private:
+  size_t op_size_ = 0;
 };
 
 /// Sizes do not match each other or the operation.

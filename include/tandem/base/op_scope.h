@@ -1,12 +1,14 @@
 #pragma once
-// OpScope: tracks the op that a thread is running, whose name begins the thread's error messages.
+// OpScope: tracks the function that a thread is running, whose name begins the thread's error messages.
 
 namespace tandem {
 
-/// The op that a thread is running.
+namespace detail {
+
+/// The function that a thread is running.
 struct RunningOp {
-  const char* name = nullptr;  ///< null outside of ops
-  bool is_whole = false;       ///< nested scopes do not replace `name`
+  const char* name = "";      ///< empty outside of scopes
+  bool runs_user_code = true;  ///< an inner scope replaces `name`
 
   static RunningOp& of_thread() {
     static thread_local RunningOp running;
@@ -14,32 +16,43 @@ struct RunningOp {
   }
 };
 
-/// Returns the name of the running op, or `otherwise` outside of ops. For the messages of code that is not itself an
-/// op.
-inline const char* running_op(const char* otherwise = "tandem") {
-  const char* name = RunningOp::of_thread().name;
-  return name ? name : otherwise;
-}
+}  // namespace detail
 
-/// Makes `name` the running op until the end of the scope, unless the scope is inside a WholeOpScope.
+/// Returns the name that an error thrown now by this thread begins with, or an empty string outside of scopes.
+inline const char* running_op() { return detail::RunningOp::of_thread().name; }
+
+/// Until the end of the scope, errors of this thread begin with `name`. Of nested scopes the outermost gives the name,
+/// since that is the function that the caller called. `name` must outlive the scope. User code must not run inside: see
+/// UserCodeScope.
 class [[nodiscard]] OpScope {
  public:
-  explicit OpScope(const char* name) : outer_(RunningOp::of_thread()) {
-    if (!outer_.is_whole) RunningOp::of_thread().name = name;
+  explicit OpScope(const char* name) : name_(name), outer_(detail::RunningOp::of_thread()) {
+    if (outer_.runs_user_code) detail::RunningOp::of_thread() = {name, false};
   }
-  ~OpScope() { RunningOp::of_thread() = outer_; }
+  ~OpScope() { detail::RunningOp::of_thread() = outer_; }
   OpScope(const OpScope&) = delete;
   OpScope& operator=(const OpScope&) = delete;
 
- protected:
-  RunningOp outer_;
+  const char* name() const { return name_; }
+
+ private:
+  const char* name_;
+  detail::RunningOp outer_;
 };
 
-/// An OpScope for a function that is composed of other ops: errors thrown by those ops begin with this function's name,
-/// since that is the one that the caller called. User code must not run inside the scope.
-class [[nodiscard]] WholeOpScope : public OpScope {
+/// For a function that runs code of the user, such as a closure or a backward function. Errors thrown by the function
+/// itself begin with `name`; functions that the user's code calls name themselves.
+class [[nodiscard]] UserCodeScope {
  public:
-  explicit WholeOpScope(const char* name) : OpScope(name) { RunningOp::of_thread().is_whole = true; }
+  explicit UserCodeScope(const char* name) : outer_(detail::RunningOp::of_thread()) {
+    detail::RunningOp::of_thread() = {name, true};
+  }
+  ~UserCodeScope() { detail::RunningOp::of_thread() = outer_; }
+  UserCodeScope(const UserCodeScope&) = delete;
+  UserCodeScope& operator=(const UserCodeScope&) = delete;
+
+ private:
+  detail::RunningOp outer_;
 };
 
 }  // namespace tandem

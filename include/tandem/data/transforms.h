@@ -131,7 +131,7 @@ class Normalize : public TensorTransform<Target> {
 template <class E = Example<>>
 struct Stack : BatchTransform<std::vector<E>, E> {
   E apply_batch(std::vector<E> examples) override {
-    const WholeOpScope op("Stack");
+    const OpScope op("Stack");
     std::vector<Tensor> data, targets;
     data.reserve(examples.size());
     targets.reserve(examples.size());
@@ -146,7 +146,7 @@ struct Stack : BatchTransform<std::vector<E>, E> {
 template <>
 struct Stack<TensorExample> : BatchTransform<std::vector<TensorExample>, TensorExample> {
   TensorExample apply_batch(std::vector<TensorExample> examples) override {
-    const WholeOpScope op("Stack");
+    const OpScope op("Stack");
     std::vector<Tensor> data;
     data.reserve(examples.size());
     for (TensorExample& e : examples) data.push_back(std::move(e.data));

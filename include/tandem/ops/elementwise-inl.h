@@ -12,7 +12,7 @@ namespace tandem {
 TANDEM_OPS Tensor sum_to_size(const Tensor& g, IntArrayRef sizes) {
   checks::defined("sum_to_size", "the input", g);
   if (g.sizes() == sizes) return g;
-  const WholeOpScope op("sum_to_size");
+  const OpScope op("sum_to_size");
   bool fits = sizes.size() <= g.sizes().size();
   const size_t lead = fits ? g.sizes().size() - sizes.size() : 0;
   for (size_t d = 0; fits && d < sizes.size(); ++d) fits = sizes[d] == 1 || sizes[d] == g.sizes()[d + lead];
@@ -67,11 +67,11 @@ TANDEM_OPS Tensor add(const Tensor& a, Scalar b, Scalar alpha) {
                                   [](const Tensor& g, const Tensor&) { return g; });
 }
 TANDEM_OPS Tensor sub(const Tensor& a, Scalar b, Scalar alpha) {
-  const WholeOpScope op("sub");
+  const OpScope op("sub");
   return add(a, detail::scalar_product(detail::scalar_product(b, alpha), -1));
 }
 TANDEM_OPS Tensor rsub(const Tensor& a, Scalar b) {
-  const WholeOpScope op("rsub");
+  const OpScope op("rsub");
   return detail::scalar_op<"sub">(Unary::rsub_scalar, a, b, detail::Keep::nothing, false,
                                   [](const Tensor& g, const Tensor&) { return neg(g); });
 }
@@ -99,7 +99,7 @@ TANDEM_OPS Tensor div(const Tensor& a, Scalar b) {
 }
 
 TANDEM_OPS Tensor operator/(Scalar a, const Tensor& b) {
-  const WholeOpScope op("div");
+  const OpScope op("div");
   return mul(reciprocal(b), a);
 }
 
@@ -213,7 +213,7 @@ TANDEM_OPS Tensor atan2(const Tensor& a, const Tensor& b) {
 }
 
 TANDEM_OPS Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max) {
-  const WholeOpScope op("clamp");
+  const OpScope op("clamp");
   TANDEM_CHECK(min || max, StateError, "clamp: no bounds; give min, max or both");
   if (x.defined() && !is_floating_point(x.dtype()) &&
       (min.value_or(0).is_floating_point() || max.value_or(0).is_floating_point())) {

@@ -178,7 +178,7 @@ TANDEM_OPS Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
 TANDEM_OPS Tensor gather_backward(const Tensor& gy, IntArrayRef sizes, int64_t dim, const Tensor& index) {
   checks::defined("gather_backward", "gy", gy);
   checks::index("gather_backward", "index", index);
-  const WholeOpScope op("gather_backward");
+  const OpScope op("gather_backward");
   checks::sizes("gather_backward", "gy", gy, index.sizes());
   const int64_t d = wrap_dim(dim, static_cast<int64_t>(sizes.size()), "gather_backward");
   detail::check_fits("gather_backward", index, "the result", sizes, gy.dtype(), d, true);
@@ -191,7 +191,7 @@ TANDEM_OPS Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index,
 }
 
 TANDEM_OPS const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-  const WholeOpScope op("scatter_add_");
+  const OpScope op("scatter_add_");
   const int64_t d = detail::check_scatter_add("scatter_add_", self, dim, index, src);
   checks::same_dtype("scatter_add_", "self", self, "src", src);
   detail::check_devices("scatter_add_", {&self, &index, &src});
@@ -230,14 +230,14 @@ TANDEM_OPS Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index
 TANDEM_OPS Tensor index_select_backward(const Tensor& gy, IntArrayRef sizes, int64_t dim, const Tensor& index) {
   checks::defined("index_select_backward", "gy", gy);
   checks::index("index_select_backward", "index", index);
-  const WholeOpScope op("index_select_backward");
+  const OpScope op("index_select_backward");
   const int64_t d = wrap_dim(dim, static_cast<int64_t>(sizes.size()), "index_select_backward");
   checks::sizes("index_select_backward", "gy", gy, detail::with_size(sizes, d, index.numel()));
   return detail::index_add_op({}, sizes, d, index, gy);
 }
 
 TANDEM_OPS Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, Scalar alpha) {
-  const WholeOpScope op("index_add");
+  const OpScope op("index_add");
   const int64_t d = detail::check_index_add("index_add", x, dim, index, src);
   checks::alpha("index_add", x, src, alpha);
   const bool scaled = alpha.to_double() != 1;
@@ -246,7 +246,7 @@ TANDEM_OPS Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, c
 
 TANDEM_OPS const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
                                     Scalar alpha) {
-  const WholeOpScope op("index_add_");
+  const OpScope op("index_add_");
   const int64_t d = detail::check_index_add("index_add_", self, dim, index, src);
   checks::alpha("index_add_", self, src, alpha);
   checks::same_dtype("index_add_", "self", self, "src", src);

@@ -225,7 +225,7 @@ inline Tensor smooth_loss(const Tensor& logp, const Tensor& target, const Tensor
 
 TANDEM_OPS Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, LossReduction reduction,
                            int64_t ignore_index) {
-  const WholeOpScope op("nll_loss");
+  const OpScope op("nll_loss");
   detail::check_class_loss("nll_loss", x, target, weight);
   detail::check_classes("nll_loss", x, target);
   if (x.dim() > 1) return detail::nll_loss_op(x, target, weight, reduction, ignore_index);
@@ -235,7 +235,7 @@ TANDEM_OPS Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& 
 
 TANDEM_OPS Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight, LossReduction reduction,
                                 int64_t ignore_index, double label_smoothing) {
-  const WholeOpScope op("cross_entropy");
+  const OpScope op("cross_entropy");
   detail::check_class_loss("cross_entropy", x, target, weight);
   TANDEM_CHECK(label_smoothing >= 0 && label_smoothing <= 1, StateError,
                "cross_entropy: label_smoothing = {}, but must lie in [0, 1]", label_smoothing);
@@ -336,7 +336,7 @@ TANDEM_OPS Tensor mse_loss_backward(const Tensor& gy, const Tensor& x, const Ten
 TANDEM_OPS Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, const Tensor& weight,
                                                    const Tensor& pos_weight, LossReduction reduction) {
   constexpr const char* op = "binary_cross_entropy_with_logits";
-  const WholeOpScope running(op);
+  const OpScope running(op);
   detail::check_binary_loss(op, x, target);
   detail::check_loss_weight(op, "weight", weight, x);
   detail::check_loss_weight(op, "pos_weight", pos_weight, x);
@@ -395,7 +395,7 @@ inline Tensor binary_cross_entropy_slope(const Tensor& gy, const Tensor& p, cons
 
 TANDEM_OPS Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight,
                                        LossReduction reduction) {
-  const WholeOpScope op("binary_cross_entropy");
+  const OpScope op("binary_cross_entropy");
   detail::check_binary_loss("binary_cross_entropy", x, target);
   detail::check_loss_weight("binary_cross_entropy", "weight", weight, x);
   const Tensor losses = apply<"binary_cross_entropy">(

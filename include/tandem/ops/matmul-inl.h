@@ -198,7 +198,7 @@ Tensor linear_rows(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 template <FixedString Name, Activation activation>
 Tensor linear_of(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   constexpr const char* op = Name.text;
-  const WholeOpScope whole(op);
+  const OpScope whole(op);
   checks::defined(op, "x", x);
   checks::defined(op, "weight", weight);
   TANDEM_CHECK(weight.dim() == 2 && x.dim() >= 1 && x.size(-1) == weight.size(1), ShapeError,
@@ -229,7 +229,7 @@ TANDEM_OPS Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tenso
 }
 
 TANDEM_OPS Tensor matmul(const Tensor& a, const Tensor& b) {
-  const WholeOpScope op("matmul");
+  const OpScope op("matmul");
   checks::defined("matmul", "a", a);
   checks::defined("matmul", "b", b);
   TANDEM_CHECK(a.dim() > 0 && b.dim() > 0, ShapeError,

@@ -144,7 +144,7 @@ void ScaledLoss::finish() {
 }
 
 void ScaledLoss::add_gradients(ApexStepScaler& scaling) {
-  const WholeOpScope op("scale_loss");
+  const OpScope op("scale_loss");
   NoGradGuard no_grad;
   GradScaler& scaler = scaling.scalers()[static_cast<size_t>(options_.loss_id())];
   // Old and new gradients are added when both are scaled or, if none stay scaled, when both are unscaled.

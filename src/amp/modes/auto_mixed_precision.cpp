@@ -235,7 +235,7 @@ AutoMixedPrecisionOptions AutoMixedPrecisionOptions::from_environment() {
 }
 
 void enable_auto_mixed_precision(const AutoMixedPrecisionOptions& options) {
-  const WholeOpScope op("enable_auto_mixed_precision");
+  const OpScope op("enable_auto_mixed_precision");
   TANDEM_CHECK(!options.dtype() || is_reduced_floating_point(*options.dtype()), DTypeError,
                "enable_auto_mixed_precision: the low dtype must be f16 or bf16, not {}", name(*options.dtype()));
   // All validation comes before the first change.

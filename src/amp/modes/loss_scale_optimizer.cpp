@@ -6,7 +6,7 @@ namespace tandem::amp {
 namespace {
 
 GradScalerOptions scaler_options(const LossScaleOptimizerOptions& o) {
-  const WholeOpScope op("LossScaleOptimizer");
+  const OpScope op("LossScaleOptimizer");
   const GradScalerOptions options = GradScalerOptions()
                                         .init_scale(o.loss_scale_factor().value_or(o.initial_scale()))
                                         .growth_interval(o.dynamic_growth_steps())

@@ -31,7 +31,7 @@ optim::Optimizer* holder_of(const Tensor& t, const std::vector<optim::Optimizer*
 
 OrderedDict<std::string, Tensor> model_state(const nn::Module& model,
                                              const std::vector<optim::Optimizer*>& optimizers) {
-  const WholeOpScope op("model_state");
+  const OpScope op("model_state");
   NoGradGuard no_grad;
   OrderedDict<std::string, Tensor> state;
   for (const auto& item : tensors_of(model)) {
@@ -45,7 +45,7 @@ OrderedDict<std::string, Tensor> model_state(const nn::Module& model,
 
 void load_model_state(const nn::Module& model, const OrderedDict<std::string, Tensor>& state,
                       const std::vector<optim::Optimizer*>& optimizers) {
-  const WholeOpScope op("load_model_state");
+  const OpScope op("load_model_state");
   NoGradGuard no_grad;
   StateReader reader("load_model_state", state);
   std::vector<std::pair<Tensor, Tensor>> copies;

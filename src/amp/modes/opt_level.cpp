@@ -184,7 +184,7 @@ OptLevel opt_level(std::string_view word) {
 
 void initialize(const std::vector<nn::Module*>& models, const std::vector<optim::Optimizer*>& optimizers,
                 OptLevel level, const InitializeOptions& options) {
-  const WholeOpScope op("initialize");
+  const OpScope op("initialize");
   NoGradGuard no_grad;
   const Properties p = properties_of(level, options);
   check_parts(models, optimizers, p);

@@ -20,7 +20,7 @@ StackedDataset::StackedDataset(Tensor data, Tensor targets) : data_(std::move(da
 }
 
 Example<> StackedDataset::get_batch(ArrayRef<size_t> indices) {
-  const WholeOpScope op("StackedDataset");
+  const OpScope op("StackedDataset");
   for (size_t i : indices) {
     TANDEM_CHECK(i < *size(), IndexError, "StackedDataset: index {} is out of range for {} items; give one below {}", i,
                  *size(), *size());

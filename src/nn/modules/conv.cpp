@@ -14,7 +14,7 @@ namespace tandem::nn {
 Conv2dImpl::Conv2dImpl(Conv2dOptions o) : options(std::move(o)) { reset(); }
 
 void Conv2dImpl::reset() {
-  const WholeOpScope op("Conv2d");
+  const OpScope op("Conv2d");
   const int64_t in = options.in_channels(), out = options.out_channels(), groups = options.groups();
   const auto& kernel = *options.kernel_size();
   TANDEM_CHECK(in > 0 && out > 0, StateError, "Conv2d: in_channels = {}, out_channels = {}; both must be at least 1",

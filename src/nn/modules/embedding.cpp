@@ -14,7 +14,7 @@ namespace tandem::nn {
 EmbeddingImpl::EmbeddingImpl(EmbeddingOptions o) : options(std::move(o)) { reset(); }
 
 void EmbeddingImpl::reset() {
-  const WholeOpScope op("Embedding");
+  const OpScope op("Embedding");
   const int64_t rows = options.num_embeddings(), columns = options.embedding_dim();
   TANDEM_CHECK(rows >= 0 && columns >= 0, StateError,
                "Embedding: num_embeddings = {}, embedding_dim = {}; both must be at least 0", rows, columns);

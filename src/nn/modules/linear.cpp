@@ -14,7 +14,7 @@ namespace tandem::nn {
 LinearImpl::LinearImpl(const LinearOptions& o) : options(o) { reset(); }
 
 void LinearImpl::reset() {
-  const WholeOpScope op("Linear");
+  const OpScope op("Linear");
   TANDEM_CHECK(options.in_features() >= 0 && options.out_features() >= 0, StateError,
                "Linear: in_features = {}, out_features = {}; both must be at least 0", options.in_features(),
                options.out_features());

@@ -13,7 +13,7 @@ namespace tandem::nn {
 BatchNormImplBase::BatchNormImplBase(const BatchNormOptions& o, const char* type) : options(o), type_(type) { reset(); }
 
 void BatchNormImplBase::reset() {
-  const WholeOpScope op(type_);
+  const OpScope op(type_);
   const int64_t n = options.num_features();
   TANDEM_CHECK(n > 0, StateError, "{}: num_features = {}; it must be at least 1", type_, n);
   checks::not_negative(type_, "eps", options.eps());
@@ -85,7 +85,7 @@ void BatchNorm2dImpl::check_input_dim(const Tensor& input) const {
 LayerNormImpl::LayerNormImpl(LayerNormOptions o) : options(std::move(o)) { reset(); }
 
 void LayerNormImpl::reset() {
-  const WholeOpScope op("LayerNorm");
+  const OpScope op("LayerNorm");
   TANDEM_CHECK(!options.normalized_shape().empty(), StateError,
                "LayerNorm: normalized_shape is empty; give the sizes of the last dimensions");
   for (int64_t size : options.normalized_shape()) {
