@@ -20,8 +20,8 @@ using kernels::make_walk;
 
 void throw_index(const char* op, int64_t k, int64_t size, int64_t dim) {
   TANDEM_THROW(IndexError,
-               "{}: index {} is out of range for dimension {} of size {}; indices start at 0 and may be at most {}", op,
-               k, dim, size, size - 1);
+               "index {} is out of range for dimension {} of size {}; indices start at 0 and may be at most {}", k, dim,
+               size, size - 1);
 }
 
 namespace {

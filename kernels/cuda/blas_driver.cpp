@@ -16,10 +16,10 @@ const BlasDriver& library_table<BlasDriver>() {
 
 void throw_blas_error(const char* call, cublasStatus_t status, const std::string& operands) {
   TANDEM_CHECK(status != CUBLAS_STATUS_NOT_INITIALIZED && status != CUBLAS_STATUS_ALLOC_FAILED, BackendError,
-               "{}: {} failed: {} (operands: {}); free device memory, or check the device with nvidia-smi",
-               running_op(), call, ::cublasLtGetStatusString(status), operands);
-  TANDEM_THROW(BackendError, "{}: {} failed: {} (operands: {}); CUBLASLT_LOG_LEVEL=2 in the environment says more",
-               running_op(), call, ::cublasLtGetStatusString(status), operands);
+               "{} failed: {} (operands: {}); free device memory, or check the device with nvidia-smi", call,
+               ::cublasLtGetStatusString(status), operands);
+  TANDEM_THROW(BackendError, "{} failed: {} (operands: {}); CUBLASLT_LOG_LEVEL=2 in the environment says more", call,
+               ::cublasLtGetStatusString(status), operands);
 }
 
 }  // namespace tandem::cuda

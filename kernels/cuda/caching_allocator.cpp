@@ -42,6 +42,7 @@ void CachingAllocator::add(int64_t& value, int64_t& peak, size_t bytes) {
 }
 
 void* CachingAllocator::allocate(size_t requested, Stream stream) {
+  const OpScope op("allocate");
   const std::lock_guard lock(mutex_);
   // Prevents overflow in the rounding: such a request cannot be served anyway.
   const bool possible = requested <= std::numeric_limits<size_t>::max() / 2;
@@ -59,9 +60,9 @@ void* CachingAllocator::allocate(size_t requested, Stream stream) {
     }
   }
   TANDEM_CHECK(block, OutOfMemoryError,
-               "{}: out of memory on the CUDA device: {} bytes requested, {} bytes free, {} bytes reserved, {} bytes "
+               "out of memory on the CUDA device: {} bytes requested, {} bytes free, {} bytes reserved, {} bytes "
                "allocated; free tensors or use smaller batches{}",
-               running_op("allocate"), requested, source_->available(), stats_.reserved_bytes, stats_.allocated_bytes,
+               requested, source_->available(), stats_.reserved_bytes, stats_.allocated_bytes,
                captures_ > 0 ? ", or call empty_cache() before the capture" : "");
   if (is_worth_splitting(block->bytes - bytes, small)) split(block, bytes);
   block->state = State::live;

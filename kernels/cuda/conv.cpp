@@ -123,10 +123,11 @@ Tensor bias_for(const Tensor& bias, const Tensor& y) {
 }
 
 [[noreturn]] void refuse(const std::string& why) {
+  const OpScope op("conv2d");
   TANDEM_THROW(BackendError,
-               "{}: cuDNN has no engine for this convolution: {}; other sizes, or cuda::set_deterministic(false) and "
+               "cuDNN has no engine for this convolution: {}; other sizes, or cuda::set_deterministic(false) and "
                "cuda::set_allow_tf32_conv(true) where they are set otherwise, leave more to choose from",
-               running_op("conv2d"), why);
+               why);
 }
 
 /// One value per channel, viewed as a tensor of y's sizes; undefined stays undefined.

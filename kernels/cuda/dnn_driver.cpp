@@ -18,9 +18,9 @@ void throw_dnn_error(const char* call, cudnnStatus_t status, const std::string& 
   char reason[1024] = "";
   ::cudnnGetLastErrorString(reason, sizeof(reason));
   TANDEM_THROW(BackendError,
-               "{}: {} failed: {} {} (operands: {}); CUDNN_LOGLEVEL_DBG=1 with CUDNN_LOGDEST_DBG=stderr in the "
+               "{} failed: {} {} (operands: {}); CUDNN_LOGLEVEL_DBG=1 with CUDNN_LOGDEST_DBG=stderr in the "
                "environment says more",
-               running_op(), call, ::cudnnGetErrorString(status), reason, operands);
+               call, ::cudnnGetErrorString(status), reason, operands);
 }
 
 }  // namespace tandem::cuda

@@ -70,10 +70,11 @@ std::string show(const Tensor& x) {
 }
 
 [[noreturn]] void refuse(const Product& p) {
+  const OpScope op("gemm");
   TANDEM_THROW(BackendError,
-               "{}: cuBLASLt has no algorithm for d = {}, a = {}, b = {}; CUBLASLT_LOG_LEVEL=2 in the environment says "
+               "cuBLASLt has no algorithm for d = {}, a = {}, b = {}; CUBLASLT_LOG_LEVEL=2 in the environment says "
                "why",
-               running_op("gemm"), show(p.d), show(p.a), show(p.b));
+               show(p.d), show(p.a), show(p.b));
 }
 
 /// Computes the product, then bias and activation in separate passes.

@@ -20,6 +20,7 @@ namespace {
 
 /// Pools by id, for as long as a graph holds them.
 std::shared_ptr<PrivatePool> pool_of(MempoolId_t id, int device) {
+  const OpScope op("capture_begin");
   static std::mutex mutex;
   static auto& pools = *new std::map<uint64_t, std::weak_ptr<PrivatePool>>;  // never destroyed: graphs may live longer
   const std::lock_guard lock(mutex);
@@ -28,8 +29,8 @@ std::shared_ptr<PrivatePool> pool_of(MempoolId_t id, int device) {
   std::shared_ptr<PrivatePool> pool = known.lock();
   if (!pool) known = pool = std::make_shared<PrivatePool>(device);
   TANDEM_CHECK(pool->device() == device, StateError,
-               "capture_begin: the pool belongs to device {}, but the capture is on device {}; use a pool of its own",
-               pool->device(), device);
+               "the pool belongs to device {}, but the capture is on device {}; use a pool of its own", pool->device(),
+               device);
   return pool;
 }
 
@@ -115,10 +116,10 @@ void CUDAGraph::capture_begin(MempoolId_t pool, CaptureMode mode) {
   const OpScope op("capture_begin");
   check_available("capture_begin");
   check_not_capturing("a capture inside a capture is impossible", "end the other one first");
-  TANDEM_CHECK(!impl_, StateError, "capture_begin: this graph has been captured already; call reset() first");
+  TANDEM_CHECK(!impl_, StateError, "this graph has been captured already; call reset() first");
   const Stream stream = current_stream();
   TANDEM_CHECK(stream.handle(), StateError,
-               "capture_begin: the default stream cannot be captured; use capture(), or make another stream current: "
+               "the default stream cannot be captured; use capture(), or make another stream current: "
                "StreamGuard guard(stream_from_pool())");
   auto impl = std::make_unique<Impl>(stream);
   impl->pool_id = pool == MempoolId_t{} ? graph_pool_handle() : pool;
@@ -134,11 +135,10 @@ void CUDAGraph::capture_begin(MempoolId_t pool, CaptureMode mode) {
 void CUDAGraph::capture_end() {
   const OpScope op("capture_end");
   TANDEM_CHECK(impl_ && impl_->capturing(), StateError,
-               "capture_end: this thread is not capturing the graph; call capture_begin() first");
+               "this thread is not capturing the graph; call capture_begin() first");
   std::unique_ptr<Impl> held = std::move(impl_);  // destroyed if something throws
   check("cudaStreamEndCapture", held->end());
-  TANDEM_CHECK(held->graph, StateError,
-               "capture_end: the driver gave up the capture; capture again without waits in it");
+  TANDEM_CHECK(held->graph, StateError, "the driver gave up the capture; capture again without waits in it");
   TANDEM_CUDA(cudaGraphGetNodes, held->graph, nullptr, &held->nodes);
   TANDEM_CUDA(cudaGraphInstantiate, &held->exec, held->graph, 0ull);
   TANDEM_CUDA(cudaGraphDestroy, std::exchange(held->graph, nullptr));
@@ -146,8 +146,9 @@ void CUDAGraph::capture_end() {
 }
 
 void CUDAGraph::capture(const std::function<void()>& body, MempoolId_t pool, CaptureMode mode) {
+  const OpScope op("capture");
   check_available("capture");
-  TANDEM_CHECK(body, StateError, "capture: there is no function to record; pass one");
+  TANDEM_CHECK(body, StateError, "there is no function to record; pass one");
   check_not_capturing("a capture inside a capture is impossible", "end the other one first", "capture");
   const Stream before = current_stream(), stream = capture_stream();
   stream.wait_stream(before);
@@ -167,7 +168,7 @@ void CUDAGraph::capture(const std::function<void()>& body, MempoolId_t pool, Cap
 void CUDAGraph::replay() {
   const OpScope op("replay");
   check_available("replay");
-  TANDEM_CHECK(impl_ && impl_->exec, StateError, "replay: nothing has been captured; call capture() first");
+  TANDEM_CHECK(impl_ && impl_->exec, StateError, "nothing has been captured; call capture() first");
   check_not_capturing("a replay is impossible", "a graph cannot hold another; replay it after the capture");
   const DeviceGuard on(impl_->stream.device());
   const Stream now = current_stream();
@@ -182,18 +183,20 @@ void CUDAGraph::replay() {
 }
 
 void CUDAGraph::reset() {
-  TANDEM_CHECK(!impl_ || !impl_->capturing(), StateError,
-               "reset: the graph is being captured; call capture_end() first");
+  const OpScope op("reset");
+  TANDEM_CHECK(!impl_ || !impl_->capturing(), StateError, "the graph is being captured; call capture_end() first");
   impl_.reset();
 }
 
 MempoolId_t CUDAGraph::pool() const {
-  TANDEM_CHECK(impl_, StateError, "pool: nothing has been captured; make a pool with graph_pool_handle()");
+  const OpScope op("pool");
+  TANDEM_CHECK(impl_, StateError, "nothing has been captured; make a pool with graph_pool_handle()");
   return impl_->pool_id;
 }
 
 int64_t CUDAGraph::num_nodes() const {
-  TANDEM_CHECK(impl_ && impl_->exec, StateError, "num_nodes: nothing has been captured; call capture() first");
+  const OpScope op("num_nodes");
+  TANDEM_CHECK(impl_ && impl_->exec, StateError, "nothing has been captured; call capture() first");
   return static_cast<int64_t>(impl_->nodes);
 }
 

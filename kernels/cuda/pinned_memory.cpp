@@ -54,12 +54,13 @@ Block* take_returned(Cache& all, size_t bytes) {
 }
 
 Block* take_new(Cache& all, size_t bytes) {
+  const OpScope op("allocate_pinned");
   void* data = nullptr;
   const RelaxedCapture relaxed;
   const cudaError_t code = driver().cudaHostAlloc(&data, bytes, cudaHostAllocPortable);
   if (code != cudaSuccess) driver().cudaGetLastError();
-  TANDEM_CHECK(code == cudaSuccess, OutOfMemoryError, "{}: no {} bytes of page-locked memory: {}; use less",
-               running_op("allocate_pinned"), bytes, ::cudaGetErrorString(code));
+  TANDEM_CHECK(code == cudaSuccess, OutOfMemoryError, "no {} bytes of page-locked memory: {}; use less", bytes,
+               ::cudaGetErrorString(code));
   auto* begin = static_cast<char*>(data);
   return &all.blocks.emplace(begin, Block{begin, bytes, {}}).first->second;
 }

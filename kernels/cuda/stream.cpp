@@ -184,8 +184,9 @@ void Event::synchronize() const {
 }
 
 float Event::elapsed_time(const Event& end) const {
+  const OpScope op("elapsed_time");
   TANDEM_CHECK(timing_ && end.timing_ && handle_ && end.handle_, StateError,
-               "elapsed_time: both events must be made with enable_timing = true and recorded");
+               "both events must be made with enable_timing = true and recorded");
   float milliseconds = 0;
   TANDEM_CUDA(cudaEventElapsedTime, &milliseconds, raw(*this), raw(end));
   return milliseconds;

@@ -12,9 +12,9 @@ namespace {
 
 AutocastState& state_of(DeviceType type) { return thread_state().autocast[static_cast<int>(type)]; }
 
-void check_dtype(const char* op, DType dtype) {
+void check_dtype(DType dtype) {
   TANDEM_CHECK(is_reduced_floating_point(dtype), DTypeError,
-               "{}: the low dtype must be f16 or bf16, not {}; to switch autocast off pass enabled = false", op,
+               "the low dtype must be f16 or bf16, not {}; to switch autocast off pass enabled = false",
                tandem::name(dtype));
 }
 
@@ -25,8 +25,9 @@ std::atomic<GradientDType> gradient_mode{GradientDType::Full};
 AutocastGuard::AutocastGuard(DeviceType type, std::optional<DType> dtype, bool enabled,
                              std::optional<bool> cache_enabled)
     : type_(type), previous_(state_of(type)), previous_cache_(thread_state().autocast_cache_enabled) {
+  const OpScope op("AutocastGuard");
   AutocastState next{enabled, dtype.value_or(previous_.dtype)};
-  if (enabled) check_dtype("AutocastGuard", next.dtype);
+  if (enabled) check_dtype(next.dtype);
   // A disabled region may name any dtype, as in `autocast(enabled = false, dtype = f32)`; regions inside it do not
   // inherit that dtype.
   if (!is_reduced_floating_point(next.dtype)) next.dtype = previous_.dtype;
@@ -53,7 +54,8 @@ void set_autocast_enabled(DeviceType type, bool enabled) { state_of(type).enable
 DType get_autocast_dtype(DeviceType type) { return state_of(type).dtype; }
 
 void set_autocast_dtype(DeviceType type, DType dtype) {
-  check_dtype("set_autocast_dtype", dtype);
+  const OpScope op("set_autocast_dtype");
+  check_dtype(dtype);
   state_of(type).dtype = dtype;
 }
 

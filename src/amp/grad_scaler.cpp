@@ -22,23 +22,27 @@ namespace tandem::amp {
 namespace {
 
 void check_growth_factor(double f) {
-  TANDEM_CHECK(std::isfinite(f) && f > 1, StateError, "GradScaler: growth_factor must be finite and above 1, not {}",
-               f);
+  const OpScope op("GradScaler");
+  TANDEM_CHECK(std::isfinite(f) && f > 1, StateError, "growth_factor must be finite and above 1, not {}", f);
 }
 void check_backoff_factor(double f) {
-  TANDEM_CHECK(f > 0 && f < 1, StateError, "GradScaler: backoff_factor must lie between 0 and 1, not {}", f);
+  const OpScope op("GradScaler");
+  TANDEM_CHECK(f > 0 && f < 1, StateError, "backoff_factor must lie between 0 and 1, not {}", f);
 }
 void check_growth_interval(int64_t n) {
-  TANDEM_CHECK(n >= 1, StateError, "GradScaler: growth_interval must be at least 1, not {}", n);
+  const OpScope op("GradScaler");
+  TANDEM_CHECK(n >= 1, StateError, "growth_interval must be at least 1, not {}", n);
 }
 void check_scale(const char* what, double s) {
+  const OpScope op("GradScaler");
   TANDEM_CHECK(std::isnormal(static_cast<float>(s)) && s > 0, StateError,
-               "GradScaler: {} must be a positive normal f32 number, not {}", what, s);
+               "{} must be a positive normal f32 number, not {}", what, s);
 }
 void check_limits(const char* what, double s, const GradScalerOptions& options) {
+  const OpScope op("GradScaler");
   TANDEM_CHECK(s >= options.min_scale() && (options.max_scale() == 0 || s <= options.max_scale()), StateError,
-               "GradScaler: {} {} lies outside min_scale {} and max_scale {}; change one of them", what, s,
-               options.min_scale(), options.max_scale());
+               "{} {} lies outside min_scale {} and max_scale {}; change one of them", what, s, options.min_scale(),
+               options.max_scale());
 }
 
 /// The memory that a gradient occupies. Gradients in the same place are unscaled once, even if they are different
@@ -62,7 +66,7 @@ class FirstOfItsPlace {
 
 /// The optimizer's defined gradients, each once. `writes`: the caller unscales them in place, so f16 gradients are
 /// refused. `device`: the scaler's device.
-std::vector<Tensor> gradients_of(const char* call, const optim::Optimizer& optimizer, bool writes, Device device) {
+std::vector<Tensor> gradients_of(const optim::Optimizer& optimizer, bool writes, Device device) {
   std::vector<Tensor> grads;
   FirstOfItsPlace is_first;
   size_t number = 0;
@@ -71,17 +75,17 @@ std::vector<Tensor> gradients_of(const char* call, const optim::Optimizer& optim
     ++number;
     if (!g.defined()) return;
     TANDEM_CHECK(g.is_floating_point(), DTypeError,
-                 "{}: the gradient of parameter {} {} is {}; gradients must be floating: drop it with zero_grad()",
-                 call, number - 1, to_string(p.sizes()), name(g.dtype()));
+                 "the gradient of parameter {} {} is {}; gradients must be floating: drop it with zero_grad()",
+                 number - 1, to_string(p.sizes()), name(g.dtype()));
     TANDEM_CHECK(!writes || g.dtype() != kHalf, DTypeError,
-                 "{}: the gradient of parameter {} {} is f16, where unscaling would underflow; keep parameters in f32 "
+                 "the gradient of parameter {} {} is f16, where unscaling would underflow; keep parameters in f32 "
                  "and let autocast cast them",
-                 call, number - 1, to_string(p.sizes()));
+                 number - 1, to_string(p.sizes()));
     TANDEM_CHECK(g.device().type() == device.type(), DeviceError,
-                 "{}: the gradient of parameter {} {} is on {}, but the scaler's state is on {}, where its first loss "
+                 "the gradient of parameter {} {} is on {}, but the scaler's state is on {}, where its first loss "
                  "was; use a scaler for each type of device",
-                 call, number - 1, to_string(p.sizes()), g.device().str(), device.str());
-    checks::not_expanded(call, "the gradient of parameter", g, number - 1);
+                 number - 1, to_string(p.sizes()), g.device().str(), device.str());
+    checks::not_expanded("the gradient of parameter", g, number - 1);
     if (is_first(g)) grads.push_back(g);
   });
   return grads;
@@ -117,11 +121,12 @@ void widen_gradients(const optim::Optimizer& optimizer) {
 
 /// An integer entry of the state; 0 if it is missing. Counters are i32 on the device.
 int64_t counter_of(const ScalerState& state, const char* key, double least, double most = 0x7fffffff) {
+  const OpScope op("GradScaler");
   const auto it = state.find(key);
   if (it == state.end()) return 0;
   const double value = it->second.to_double();
   TANDEM_CHECK(value == std::floor(value) && value >= least && value <= most, StateError,
-               "GradScaler: {} must be a whole number from {} to {}, not {}", key, least, most, value);
+               "{} must be a whole number from {} to {}, not {}", key, least, most, value);
   return static_cast<int64_t>(value);
 }
 
@@ -131,6 +136,7 @@ bool StepResult::skipped() const { return found_inf_.defined() && found_inf_.ite
 
 GradScaler::GradScaler(const GradScalerOptions& options)
     : options_(options), rule_(std::make_shared<std::array<double, 3>>()) {
+  const OpScope op("GradScaler");
   if (!options.enabled()) return;
   check_scale("init_scale", options.init_scale());
   check_growth_factor(options.growth_factor());
@@ -139,13 +145,11 @@ GradScaler::GradScaler(const GradScalerOptions& options)
   if (options.min_scale() != 0) check_scale("min_scale", options.min_scale());
   if (options.max_scale() != 0) check_scale("max_scale", options.max_scale());
   TANDEM_CHECK(options.max_scale() == 0 || options.min_scale() <= options.max_scale(), StateError,
-               "GradScaler: min_scale {} is above max_scale {}; swap them", options.min_scale(), options.max_scale());
-  check_limits("init_scale", options.init_scale(), options);
-  TANDEM_CHECK(options.hysteresis() >= 1, StateError, "GradScaler: hysteresis must be at least 1, not {}",
-               options.hysteresis());
+               "min_scale {} is above max_scale {}; swap them", options.min_scale(), options.max_scale());
+  check_limits(options.init_scale(), options);
+  TANDEM_CHECK(options.hysteresis() >= 1, StateError, "hysteresis must be at least 1, not {}", options.hysteresis());
   TANDEM_CHECK(options.max_consecutive_skips() >= 0, StateError,
-               "GradScaler: max_consecutive_skips must be at least 0 (0: no limit), not {}",
-               options.max_consecutive_skips());
+               "max_consecutive_skips must be at least 0 (0: no limit), not {}", options.max_consecutive_skips());
   if (options.max_consecutive_skips() > 0) {
     skip_watch_ = std::make_shared<detail::SkipWatch>(options.max_consecutive_skips());
   }
@@ -153,8 +157,7 @@ GradScaler::GradScaler(const GradScalerOptions& options)
 }
 
 void GradScaler::check_not_moved(const char* call) const {
-  TANDEM_CHECK(rule_, StateError,
-               "{}: this scaler was moved from; use the one that it was moved to, or assign a new one", call);
+  TANDEM_CHECK(rule_, StateError, "this scaler was moved from; use the one that it was moved to, or assign a new one");
 }
 
 void GradScaler::set_rule(double growth_factor, double backoff_factor, int64_t growth_interval) {
@@ -183,13 +186,14 @@ void GradScaler::make_state(Device device) {
 
 void GradScaler::check_scaled(const char* call) const {
   TANDEM_CHECK(scale_.defined(), StateError,
-               "{}: the scaler has not scaled a loss yet; call scale(loss).backward() first in the iteration", call);
+               "the scaler has not scaled a loss yet; call scale(loss).backward() first in the iteration");
 }
 
 void GradScaler::check_loss(const Tensor& loss) const {
-  check_not_moved("scale");
-  checks::defined("scale", "the loss", loss);
-  if (is_enabled()) checks::floating("scale", "the loss", loss);
+  const OpScope op("scale");
+  check_not_moved();
+  checks::defined("the loss", loss);
+  if (is_enabled()) checks::floating("the loss", loss);
 }
 
 Tensor GradScaler::scale(const Tensor& loss) {
@@ -214,8 +218,9 @@ std::vector<Tensor> GradScaler::scale(const std::vector<Tensor>& losses) {
 }
 
 Tensor GradScaler::inverse_scale() {
+  const OpScope op("inverse_scale");
   if (!is_enabled()) return ones({});
-  check_scaled("inverse_scale");
+  check_scaled();
   if (!inverse_scale_.defined()) {
     inverse_scale_ = empty({}, scale_.options());
     backend(scale_).invert_scale(inverse_scale_, scale_);
@@ -224,9 +229,10 @@ Tensor GradScaler::inverse_scale() {
 }
 
 Tensor GradScaler::unscale(const Tensor& scaled) {
+  const OpScope op("unscale");
   if (!scaled.defined() || !is_enabled()) return scaled;
-  check_scaled("unscale");
-  checks::floating("unscale", "the tensor", scaled);
+  check_scaled();
+  checks::floating("the tensor", scaled);
   const Tensor factor = inverse_scale();
   return mul(is_reduced_floating_point(scaled.dtype()) ? scaled.to(kFloat) : scaled,
              factor.device() == scaled.device() ? factor : factor.to(scaled.device(), true));
@@ -270,31 +276,31 @@ void GradScaler::unscale_now(const optim::Optimizer& optimizer, std::vector<Tens
 }
 
 void GradScaler::unscale_(optim::Optimizer& optimizer) {
+  const OpScope op("unscale_");
   if (!is_enabled()) return;
-  check_scaled("unscale_");
-  check_iteration("unscale_");
+  check_scaled();
+  check_iteration();
   const Stage stage = stage_of(optimizer);
   TANDEM_CHECK(stage != Stage::Unscaled, StateError,
-               "unscale_: already called for this optimizer since the last update(); call it once per iteration");
+               "already called for this optimizer since the last update(); call it once per iteration");
   TANDEM_CHECK(stage != Stage::Stepped, StateError,
-               "unscale_: called after step(); call it before step(), or call update() to start a new iteration");
+               "called after step(); call it before step(), or call update() to start a new iteration");
   widen_gradients(optimizer);
-  unscale_now(optimizer, gradients_of("unscale_", optimizer, true, scale_.device()));
+  unscale_now(optimizer, gradients_of(optimizer, true, scale_.device()));
 }
 
 Tensor GradScaler::unscale_(const std::vector<Tensor>& grads) {
   const OpScope op("unscale_");
   if (!is_enabled()) return zeros({});
-  check_scaled("unscale_");
+  check_scaled();
   for (size_t i = 0; i < grads.size(); ++i) {
-    checks::defined_at("unscale_", i, grads[i]);
-    checks::floating("unscale_", "a gradient", grads[i]);
-    TANDEM_CHECK(
-        grads[i].device().type() == scale_.device().type(), DeviceError,
-        "unscale_: tensor {} {} is on {}, but the scaler's state is on {}; use a scaler for each type of device", i,
-        checks::show(grads[i]), grads[i].device().str(), scale_.device().str());
+    checks::defined_at(i, grads[i]);
+    checks::floating("a gradient", grads[i]);
+    TANDEM_CHECK(grads[i].device().type() == scale_.device().type(), DeviceError,
+                 "tensor {} {} is on {}, but the scaler's state is on {}; use a scaler for each type of device", i,
+                 checks::show(grads[i]), grads[i].device().str(), scale_.device().str());
   }
-  check_iteration("unscale_");
+  check_iteration();
   NoGradGuard no_grad;
   const Tensor found_inf = zeros({}, scale_.options());
   std::vector<Tensor> once;
@@ -311,10 +317,10 @@ Tensor GradScaler::unscale_(const std::vector<Tensor>& grads) {
 void GradScaler::record_found_inf(const Tensor& found_inf) {
   const OpScope op("record_found_inf");
   if (!is_enabled()) return;
-  checks::defined("record_found_inf", "the flag", found_inf);
+  checks::defined("the flag", found_inf);
   TANDEM_CHECK(found_inf.numel() == 1 && found_inf.dtype() == kFloat, StateError,
-               "record_found_inf: the flag is {}; it must be f32 of one element", checks::show(found_inf));
-  check_iteration("record_found_inf");
+               "the flag is {}; it must be f32 of one element", checks::show(found_inf));
+  check_iteration();
   other_found_infs_.push_back(found_inf);
 }
 
@@ -323,14 +329,14 @@ void GradScaler::check_iteration(const char* call) {
   const uint64_t capture = cuda::current_capture_id();
   if (begun && capture_ == capture) return;
   TANDEM_CHECK(!begun || capture_ != 0, StateError,
-               "{}: the capture of a CUDA graph began in the middle of an iteration; call update() before it", call);
+               "the capture of a CUDA graph began in the middle of an iteration; call update() before it");
   start_iteration();
   capture_ = capture;
 }
 
 void GradScaler::check_between_iterations(const char* call) {
-  check_iteration(call);
-  TANDEM_CHECK(!has_flags(), StateError, "{}: called in the middle of an iteration; call update() first", call);
+  check_iteration();
+  TANDEM_CHECK(!has_flags(), StateError, "called in the middle of an iteration; call update() first");
 }
 
 void GradScaler::check_skips() {
@@ -352,18 +358,19 @@ void GradScaler::watch_skips() {
 }
 
 StepResult GradScaler::step(optim::Optimizer& optimizer) {
+  const OpScope op("step");
   if (!is_enabled()) {
     optimizer.step();
     return StepResult();
   }
-  check_scaled("step");
-  check_iteration("step");
+  check_scaled();
+  check_iteration();
   check_skips();
   TANDEM_CHECK(stage_of(optimizer) != Stage::Stepped, StateError,
-               "step: already called for this optimizer since the last update(); call update() once per iteration");
+               "already called for this optimizer since the last update(); call update() once per iteration");
   const bool fused = optimizer.steps_fused();
   if (stage_of(optimizer) == Stage::Ready) {
-    std::vector<Tensor> grads = gradients_of("step", optimizer, false, scale_.device());
+    std::vector<Tensor> grads = gradients_of(optimizer, false, scale_.device());
     if (fused && put_unscaled_last(grads) == grads.end() && !unscaling_rounds(optimizer)) {
       // The gradients are read twice and not written: once by the check, once by the step, which unscales as it reads.
       const Tensor found_inf = zeros({}, scale_.options());
@@ -374,7 +381,7 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
       return StepResult(found_inf);
     }
     widen_gradients(optimizer);
-    unscale_now(optimizer, gradients_of("step", optimizer, true, scale_.device()));
+    unscale_now(optimizer, gradients_of(optimizer, true, scale_.device()));
   }
   OptimizerRecord& unscaled = records_[optimizer.id()];
   StepResult result(unscaled.found_inf);
@@ -388,8 +395,9 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
 }
 
 StepResult GradScaler::step(optim::Optimizer& optimizer, const optim::Optimizer::LossClosure& closure) {
+  const OpScope op("step");
   TANDEM_CHECK(!is_enabled() || !closure, StateError,
-               "step: a closure evaluates the loss again, unscaled; step without one, or disable the scaler");
+               "a closure evaluates the loss again, unscaled; step without one, or disable the scaler");
   if (is_enabled()) return step(optimizer);
   optimizer.step(closure);
   return StepResult();
@@ -403,9 +411,10 @@ void GradScaler::start_iteration() {
 }
 
 void GradScaler::update() {
+  const OpScope op("update");
   if (!is_enabled()) return;
-  check_scaled("update");
-  check_iteration("update");
+  check_scaled();
+  check_iteration();
   ScaleUpdateCall call;
   const auto count = [&](const Tensor& found_inf) {
     call.found_infs.push_back(found_inf.device() == scale_.device() ? found_inf : found_inf.to(scale_.device(), true));
@@ -413,7 +422,7 @@ void GradScaler::update() {
   for (const auto& [id, record] : records_) count(record.found_inf);
   for (const Tensor& found_inf : other_found_infs_) count(found_inf);
   TANDEM_CHECK(!call.found_infs.empty(), StateError,
-               "update: no optimizer was stepped or unscaled since the last update(); call step(optimizer) first");
+               "no optimizer was stepped or unscaled since the last update(); call step(optimizer) first");
   call.scale = scale_;
   call.growth_tracker = growth_tracker_;
   call.hysteresis_tracker = hysteresis_tracker_;
@@ -440,9 +449,9 @@ void GradScaler::update() {
 void GradScaler::update(double new_scale) {
   if (!is_enabled()) return;
   const OpScope op("update");
-  check_scaled("update");
+  check_scaled();
   check_scale("new_scale", new_scale);
-  check_limits("new_scale", new_scale, options_);
+  check_limits(new_scale, options_);
   scale_.fill_(new_scale);
   start_iteration();
 }
@@ -450,16 +459,15 @@ void GradScaler::update(double new_scale) {
 void GradScaler::update(const Tensor& new_scale) {
   if (!is_enabled()) return;
   const OpScope op("update");
-  check_scaled("update");
-  checks::defined("update", "new_scale", new_scale);
-  TANDEM_CHECK(
-      new_scale.numel() == 1 && new_scale.dtype() == kFloat && !new_scale.requires_grad(), StateError,
-      "update: new_scale is {}{}, but must be an f32 tensor of one element that does not require grad; convert "
-      "it with .to(kFloat), detach() it, or pass a number",
-      checks::show(new_scale), new_scale.requires_grad() ? " and requires grad" : "");
+  check_scaled();
+  checks::defined("new_scale", new_scale);
+  TANDEM_CHECK(new_scale.numel() == 1 && new_scale.dtype() == kFloat && !new_scale.requires_grad(), StateError,
+               "new_scale is {}{}, but must be an f32 tensor of one element that does not require grad; convert "
+               "it with .to(kFloat), detach() it, or pass a number",
+               checks::show(new_scale), new_scale.requires_grad() ? " and requires grad" : "");
   const bool on_cpu = new_scale.device().is_cpu();
   TANDEM_CHECK(on_cpu || new_scale.device() == scale_.device(), DeviceError,
-               "update: new_scale is on {}, but the scaler's state is on {}; move it with .to(device)",
+               "new_scale is on {}, but the scaler's state is on {}; move it with .to(device)",
                new_scale.device().str(), scale_.device().str());
   if (on_cpu) return update(new_scale.item<double>());  // reading a device tensor would synchronise
   NoGradGuard no_grad;
@@ -478,19 +486,19 @@ int64_t GradScaler::get_growth_tracker() const {
 
 void GradScaler::set_growth_factor(double factor) {
   const OpScope op("set_growth_factor");
-  check_not_moved("set_growth_factor");
+  check_not_moved();
   check_growth_factor(factor);
   set_rule(factor, get_backoff_factor(), get_growth_interval());
 }
 void GradScaler::set_backoff_factor(double factor) {
   const OpScope op("set_backoff_factor");
-  check_not_moved("set_backoff_factor");
+  check_not_moved();
   check_backoff_factor(factor);
   set_rule(get_growth_factor(), factor, get_growth_interval());
 }
 void GradScaler::set_growth_interval(int64_t interval) {
   const OpScope op("set_growth_interval");
-  check_not_moved("set_growth_interval");
+  check_not_moved();
   check_growth_interval(interval);
   set_rule(get_growth_factor(), get_backoff_factor(), interval);
 }
@@ -508,20 +516,19 @@ ScalerState GradScaler::state_dict() const {
 }
 
 StateCommit GradScaler::prepare_load_state_dict(const ScalerState& state) {
-  check_not_moved("load_state_dict");
+  check_not_moved();
   if (!is_enabled()) return [] {};
   const OpScope op("load_state_dict");
   TANDEM_CHECK(!state.empty(), StateError,
-               "load_state_dict: the state is empty; was it saved from a disabled scaler? Then start with a fresh one");
-  check_between_iterations("load_state_dict");
+               "the state is empty; was it saved from a disabled scaler? Then start with a fresh one");
+  check_between_iterations();
   for (const char* key : {"scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker"}) {
-    TANDEM_CHECK(state.contains(key), StateError, "load_state_dict: the key '{}' is missing; give a whole state_dict()",
-                 key);
+    TANDEM_CHECK(state.contains(key), StateError, "the key '{}' is missing; give a whole state_dict()", key);
   }
   const double scale = state.at("scale").to_double(), growth = state.at("growth_factor").to_double(),
                backoff = state.at("backoff_factor").to_double();
   check_scale("scale", scale);
-  check_limits("scale", scale, options_);
+  check_limits(scale, options_);
   check_growth_factor(growth);
   check_backoff_factor(backoff);
   const int64_t interval = counter_of(state, "growth_interval", 1, 0x1p53),

@@ -20,8 +20,7 @@ std::array<std::atomic<Cast>, kRows>& process_policies() {
 
 size_t known_row(const char* caller, std::string_view op) {
   const int row = policy_row(op);
-  TANDEM_CHECK(row >= 0, StateError, "{}: no op is named '{}'; see include/tandem/amp/policy.h for the names", caller,
-               op);
+  TANDEM_CHECK(row >= 0, StateError, "no op is named '{}'; see include/tandem/amp/policy.h for the names", op);
   return static_cast<size_t>(row);
 }
 
@@ -29,7 +28,7 @@ size_t known_row(const char* caller, std::string_view op) {
 size_t row_for(const char* caller, std::string_view op, Cast cast) {
   const size_t row = known_row(caller, op);
   TANDEM_CHECK(cast != Cast::f32_dtype || policy_table[row].cast == Cast::f32_dtype, StateError,
-               "{}: '{}' has no dtype argument for f32_dtype to set; use Cast::f32", caller, op);
+               "'{}' has no dtype argument for f32_dtype to set; use Cast::f32", op);
   return row;
 }
 
@@ -73,18 +72,18 @@ Cast current_policy(int row) {
 Cast process_policy(int row) { return process_policies()[static_cast<size_t>(row)].load(std::memory_order_relaxed); }
 
 void throw_banned(std::string_view op) {
+  const OpScope op("binary_cross_entropy");
   if (op == "binary_cross_entropy") {
     TANDEM_THROW(
         StateError,
-        "binary_cross_entropy: not safe under autocast: the sigmoid before it saturates in 16 bits and its gradient "
+        "not safe under autocast: the sigmoid before it saturates in 16 bits and its gradient "
         "overflows; remove the sigmoid and use binary_cross_entropy_with_logits (nn::BCEWithLogitsLoss), or call it "
         "on f32 inputs in a region with autocast disabled");
   }
   TANDEM_THROW(
       StateError,
-      "{}: banned under autocast by the policy in force; call it in a region with autocast disabled, or change its "
-      "policy with amp::PolicyGuard",
-      op);
+      "banned under autocast by the policy in force; call it in a region with autocast disabled, or change its "
+      "policy with amp::PolicyGuard");
 }
 
 }  // namespace detail

@@ -8,9 +8,10 @@ namespace tandem::amp {
 
 RunStepResult GradScaler::run_step(optim::Optimizer& optimizer, const optim::Optimizer::LossClosure& closure,
                                    int64_t max_replays) {
-  TANDEM_CHECK(closure, StateError, "run_step: the closure is empty; pass a function that computes the loss");
-  TANDEM_CHECK(max_replays >= 0, StateError, "run_step: max_replays must be at least 0, not {}", max_replays);
-  check_between_iterations("run_step");
+  const OpScope op("run_step");
+  TANDEM_CHECK(closure, StateError, "the closure is empty; pass a function that computes the loss");
+  TANDEM_CHECK(max_replays >= 0, StateError, "max_replays must be at least 0, not {}", max_replays);
+  check_between_iterations();
   // With a fixed scale the batch would overflow again.
   const int64_t last = is_enabled() && !options_.static_scale() ? max_replays : 0;
   const PhiloxState random = default_generator().get_state();

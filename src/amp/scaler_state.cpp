@@ -17,10 +17,11 @@ StateDict state_of(const GradScaler& scaler) {
 }
 
 StateCommit prepare_state(GradScaler& scaler, const StateDict& state) {
+  const OpScope op("load_state_dict");
   ScalerState numbers;
   for (const auto& item : state) {
     TANDEM_CHECK(item.value().defined() && item.value().numel() == 1, StateError,
-                 "load_state_dict: '{}' is no number; nothing was changed", item.key());
+                 "'{}' is no number; nothing was changed", item.key());
     numbers.emplace(item.key(), item.value().item());
   }
   return scaler.prepare_load_state_dict(numbers);

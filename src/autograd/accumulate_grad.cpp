@@ -20,11 +20,12 @@ void AccumulateGrad::run_hooks(Grads& grads) {
 }
 
 Grads AccumulateGrad::apply(Grads grads) {
+  const OpScope op("backward");
   if (!grads[0].defined()) return {};
   Tensor& g = grads[0];
   std::lock_guard lock(mutex_);
   TANDEM_CHECK(outputs[0].fits(variable_), AutogradError,
-               "backward: a leaf that took part as {} has become {} since (set_data, or .to of its module); run "
+               "a leaf that took part as {} has become {} since (set_data, or .to of its module); run "
                "backward before the change",
                outputs[0].str(), OutputMeta(variable_).str());
   Tensor& grad = meta(variable_).grad;
@@ -33,7 +34,7 @@ Grads AccumulateGrad::apply(Grads grads) {
     return {};
   }
   TANDEM_CHECK(outputs[0].fits(grad), AutogradError,
-               "backward: .grad of a leaf {} was set to {}; set one of the leaf's sizes, dtype and device, or an "
+               ".grad of a leaf {} was set to {}; set one of the leaf's sizes, dtype and device, or an "
                "undefined tensor",
                outputs[0].str(), OutputMeta(grad).str());
   if (GradMode::is_enabled() || is_expanded(grad.sizes(), grad.strides())) {

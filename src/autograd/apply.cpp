@@ -15,7 +15,7 @@ bool is_recording(ArrayRef<Tensor> inputs) {
 
 namespace detail {
 
-void check_devices(const char* op, ArrayRef<const Tensor*> tensors) {
+void check_devices(ArrayRef<const Tensor*> tensors) {
   const Tensor* first = nullptr;
   for (const Tensor* x : tensors) {
     if (!x->defined()) continue;
@@ -23,7 +23,7 @@ void check_devices(const char* op, ArrayRef<const Tensor*> tensors) {
       first = x;
     } else {
       TANDEM_CHECK(x->device() == first->device() || (x->is_cpu() && x->dim() == 0), DeviceError,
-                   "{}: inputs on different devices: {} {} is on {}, {} {} is on {}; move them with .to(device)", op,
+                   "inputs on different devices: {} {} is on {}, {} {} is on {}; move them with .to(device)",
                    to_string(first->sizes()), tandem::name(first->dtype()), first->device().str(),
                    to_string(x->sizes()), tandem::name(x->dtype()), x->device().str());
     }
@@ -67,7 +67,7 @@ void DoorCall::check_and_cast() {
   for (const Tensor* x : inputs_) {
     if (x->defined()) x->impl().storage->data();  // applies a postponed factor before kernels run
   }
-  check_devices(name_, inputs_);
+  check_devices(inputs_);
   if (cast_ != amp::Cast::keep && (state.autocast[0].enabled || state.autocast[1].enabled)) cast_by_policy();
 }
 
@@ -176,8 +176,7 @@ void DoorCall::record(Result& result, std::vector<Tensor>& outputs, bool is_view
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const Tensor& x = *inputs_[i];
     TANDEM_CHECK(!x.defined() || !x.impl().is_inference, AutogradError,
-                 "{}: input {} was made under InferenceMode and cannot take part in recording; clone it first", name_,
-                 i);
+                 "input {} was made under InferenceMode and cannot take part in recording; clone it first", i);
     next.push_back(autograd::gradient_edge(x));
   }
   auto node = std::make_shared<autograd::OpNode>(name_, std::move(next));

@@ -80,16 +80,17 @@ class Frame {
   }
 
   Tensor get(size_t number) {
+    const OpScope op("checkpoint");
     if (number >= second_.size() || !second_[number].defined()) run_again();
     // During the forward pass (if the function itself runs a backward pass) not all tensors have been saved yet.
     const size_t saved = second_.size();
     TANDEM_CHECK(finished_ ? saved == first_.size() : saved > number, AutogradError,
-                 "checkpoint: the first run of the function saved {} tensors for backward, the second {}; it must "
+                 "the first run of the function saved {} tensors for backward, the second {}; it must "
                  "compute the same again: keep its branches, and what it captures, as they were",
                  first_.size(), saved);
     Tensor x = second_[number].data("checkpoint", number);
     TANDEM_CHECK(first_[number].fits(x), AutogradError,
-                 "checkpoint: saved tensor {} was {} in the first run of the function and is {} in the second; it must "
+                 "saved tensor {} was {} in the first run of the function and is {} in the second; it must "
                  "compute the same again: keep its branches, and what it captures, as they were",
                  number, first_[number].str(), OutputMeta(x).str());
     return x;
@@ -110,19 +111,20 @@ class Frame {
   /// Throws if a leaf has changed: the second run would use other values, and its own saved tensors cannot detect the
   /// change.
   void check_leaves() const {
+    const OpScope op("checkpoint");
     for (const auto& [address, leaf] : leaves_) {
       const Tensor now(leaf.tensor.lock());
       if (!now.defined()) continue;
-      TANDEM_CHECK(
-          now.impl().storage == leaf.storage.lock() && now._version() == leaf.version, AutogradError,
-          "checkpoint: a tensor that the function uses was changed since the first run: {} is at version {}{}, "
-          "expected {}; change it after backward",
-          OutputMeta(now).str(), now._version(), now.impl().storage == leaf.storage.lock() ? "" : " of other data",
-          leaf.version);
+      TANDEM_CHECK(now.impl().storage == leaf.storage.lock() && now._version() == leaf.version, AutogradError,
+                   "a tensor that the function uses was changed since the first run: {} is at version {}{}, "
+                   "expected {}; change it after backward",
+                   OutputMeta(now).str(), now._version(),
+                   now.impl().storage == leaf.storage.lock() ? "" : " of other data", leaf.version);
     }
   }
 
   void run_again() {
+    const OpScope op("checkpoint");
     std::vector<Tensor> inputs;
     {
       AutoGradMode record(true);  // recorded: what an op saves depends on its inputs' histories
@@ -130,7 +132,7 @@ class Frame {
     }
     check_leaves();
     TANDEM_CHECK(!draws_ || random_->capture == cuda::current_capture_id(), StateError,
-                 "checkpoint: the function has drawn random numbers, and its second run, which is to draw the same, is "
+                 "the function has drawn random numbers, and its second run, which is to draw the same, is "
                  "in another CUDA graph than the first, or only one of them in a graph; capture forward and backward "
                  "together");
     const ThreadContextGuard modes(modes_);

@@ -158,13 +158,13 @@ class Pass {
     Node& node = *state.node;
     const OutputMeta& m = node.outputs[output];
     TANDEM_CHECK(grad.sizes() == IntArrayRef(m.sizes), ShapeError,
-                 "{}: backward gave a gradient of {} for an input of {}; it must have the input's sizes", sender,
+                 "backward gave a gradient of {} for an input of {}; it must have the input's sizes",
                  to_string(grad.sizes()), to_string(m.sizes));
     if (grad.device() != m.device) {
       // A 0-dimensional CPU tensor can be mixed with CUDA tensors; its gradient then arrives from the CUDA device.
       TANDEM_CHECK(grad.dim() == 0, DeviceError,
-                   "{}: backward gave a gradient on {} for an input on {}; move it with .to(device)", sender,
-                   grad.device().str(), m.device.str());
+                   "backward gave a gradient on {} for an input on {}; move it with .to(device)", grad.device().str(),
+                   m.device.str());
       grad = grad.to(m.device);
     }
     if (grad.dtype() != m.dtype) grad = grad.to(m.dtype);
@@ -205,9 +205,9 @@ class NestedPass {
  public:
   explicit NestedPass(const char* op) {
     TANDEM_CHECK(depth() < kMaxNestedPasses, AutogradError,
-                 "{}: {} backward passes already run inside one another on this thread, each called by a hook or a "
+                 "{} backward passes already run inside one another on this thread, each called by a hook or a "
                  "backward function of the one before; end the recursion, or call backward after the pass",
-                 op, depth());
+                 depth());
     ++depth();
   }
   ~NestedPass() { --depth(); }
@@ -222,29 +222,29 @@ class NestedPass {
 };
 
 void add_roots(Pass& pass, const char* op, const std::vector<Tensor>& tensors, const std::vector<Tensor>& grads) {
-  TANDEM_CHECK(!tensors.empty(), AutogradError, "{}: there are no tensors to start from; give at least one", op);
+  TANDEM_CHECK(!tensors.empty(), AutogradError, "there are no tensors to start from; give at least one");
   TANDEM_CHECK(grads.empty() || grads.size() == tensors.size(), AutogradError,
-               "{}: {} tensors but {} gradients; give one for each, or none", op, tensors.size(), grads.size());
+               "{} tensors but {} gradients; give one for each, or none", tensors.size(), grads.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& y = tensors[i];
     TANDEM_CHECK(y.defined() && y.requires_grad(), AutogradError,
-                 "{}: tensor {} {} does not require grad and has no history; was it made under NoGradGuard, or are "
+                 "tensor {} {} does not require grad and has no history; was it made under NoGradGuard, or are "
                  "no parameters set to require grad?",
-                 op, i, y.defined() ? to_string(y.sizes()) : "(undefined)");
+                 i, y.defined() ? to_string(y.sizes()) : "(undefined)");
     Tensor g = grads.empty() ? Tensor() : grads[i];
     if (!g.defined()) {
       TANDEM_CHECK(y.numel() == 1, AutogradError,
-                   "{}: tensor {} has sizes {}: a gradient can be left out only for one element; pass `gradient`, or "
+                   "tensor {} has sizes {}: a gradient can be left out only for one element; pass `gradient`, or "
                    "reduce it with sum() or mean() first",
-                   op, i, to_string(y.sizes()));
+                   i, to_string(y.sizes()));
       g = ones(y.sizes(), y.options());
     } else {
       TANDEM_CHECK(g.sizes() == y.sizes(), ShapeError,
-                   "{}: the gradient is {}, but tensor {} is {}; give one of the tensor's sizes", op,
-                   to_string(g.sizes()), i, to_string(y.sizes()));
+                   "the gradient is {}, but tensor {} is {}; give one of the tensor's sizes", to_string(g.sizes()), i,
+                   to_string(y.sizes()));
       TANDEM_CHECK(g.device() == y.device() || g.dim() == 0, DeviceError,
-                   "{}: the gradient is on {}, but tensor {} is on {}; move it with .to(device)", op, g.device().str(),
-                   i, y.device().str());
+                   "the gradient is on {}, but tensor {} is on {}; move it with .to(device)", g.device().str(), i,
+                   y.device().str());
     }
     pass.add_root(gradient_edge(y), std::move(g));
   }
@@ -284,23 +284,24 @@ void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& gra
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& grad_outputs, std::optional<bool> retain_graph, bool create_graph,
                          bool allow_unused) {
+  const OpScope op("grad");
   const NestedPass nested("grad");
   const PassFactors unscaled(nullptr);
   Pass pass(retain_graph.value_or(create_graph), create_graph);
   add_roots(pass, "grad", outputs, grad_outputs);
-  TANDEM_CHECK(!inputs.empty(), AutogradError, "grad: there are no inputs; give those whose gradients are wanted");
+  TANDEM_CHECK(!inputs.empty(), AutogradError, "there are no inputs; give those whose gradients are wanted");
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& x = inputs[i];
     TANDEM_CHECK(x.defined() && x.requires_grad(), AutogradError,
-                 "grad: input {} {} does not require grad; call requires_grad_() before the forward pass", i,
+                 "input {} {} does not require grad; call requires_grad_() before the forward pass", i,
                  x.defined() ? to_string(x.sizes()) : "(undefined)");
     pass.add_capture(gradient_edge(x));
   }
   std::vector<Tensor> results = pass.run();
   for (size_t i = 0; i < results.size(); ++i) {
     TANDEM_CHECK(results[i].defined() || allow_unused, AutogradError,
-                 "grad: the outputs do not depend on input {} {}; pass allow_unused = true to get an undefined tensor",
-                 i, to_string(inputs[i].sizes()));
+                 "the outputs do not depend on input {} {}; pass allow_unused = true to get an undefined tensor", i,
+                 to_string(inputs[i].sizes()));
   }
   return results;
 }

@@ -32,8 +32,7 @@ class UserNode final : public Node {
 
   Grads apply(Grads grads) override {
     TANDEM_CHECK(!state().released, AutogradError,
-                 "{}: backward through a graph that has been freed; pass retain_graph = true to the first backward",
-                 name);
+                 "backward through a graph that has been freed; pass retain_graph = true to the first backward");
     if (state().materialize_grads) {
       for (size_t i = 0; i < grads.size(); ++i) {
         const OutputMeta& m = outputs[i];
@@ -71,18 +70,18 @@ class UserNode final : public Node {
     const bool rest_is_empty = std::none_of(given.begin() + std::min(given.size(), wanted), given.end(),
                                             [](const Tensor& g) { return g.defined(); });
     TANDEM_CHECK(given.size() >= wanted && rest_is_empty, AutogradError,
-                 "{}: backward returned {} gradients for {} arguments of forward; return one for each, undefined where "
+                 "backward returned {} gradients for {} arguments of forward; return one for each, undefined where "
                  "none flows or the argument is no tensor",
-                 name, given.size(), wanted);
+                 given.size(), wanted);
     Grads grads;
     for (size_t i = 0; i < wanted; ++i) {
       if (is_tensor[i]) {
         grads.push_back(fit(i, grads.size(), std::move(given[i])));
       } else {
         TANDEM_CHECK(!given[i].defined(), AutogradError,
-                     "{}: backward returned a gradient for argument {} of forward, which is no tensor; return an "
+                     "backward returned a gradient for argument {} of forward, which is no tensor; return an "
                      "undefined tensor in its place",
-                     name, i);
+                     i);
       }
     }
     return grads;
@@ -93,15 +92,14 @@ class UserNode final : public Node {
     const Edge& edge = next[input];
     if (!g.defined() || !edge) return {};
     const OutputMeta& m = edge.node->outputs[edge.input];
-    TANDEM_CHECK(
-        g.is_floating_point(), DTypeError,
-        "{}: the gradient of argument {} is {}, but the argument is {}; gradients must be floating, convert it "
-        "with .to(kFloat)",
-        name, argument, OutputMeta(g).str(), m.str());
+    TANDEM_CHECK(g.is_floating_point(), DTypeError,
+                 "the gradient of argument {} is {}, but the argument is {}; gradients must be floating, convert it "
+                 "with .to(kFloat)",
+                 argument, OutputMeta(g).str(), m.str());
     if (g.sizes() == IntArrayRef(m.sizes)) return g;
     TANDEM_CHECK(is_expandable(m.sizes, g.sizes()), ShapeError,
-                 "{}: the gradient of argument {} is {}, but the argument is {}; return one of the argument's sizes",
-                 name, argument, OutputMeta(g).str(), m.str());
+                 "the gradient of argument {} is {}, but the argument is {}; return one of the argument's sizes",
+                 argument, OutputMeta(g).str(), m.str());
     std::vector<int64_t> repeated;
     const size_t lead = g.sizes().size() - m.sizes.size();
     for (size_t d = 0; d < g.sizes().size(); ++d) {
@@ -186,19 +184,16 @@ void check_outputs(const char* name, const variable_list& outputs, const variabl
                    const variable_list& dirty, const variable_list& non_differentiable) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     TANDEM_CHECK(outputs[i].defined(), AutogradError,
-                 "{}: forward returned an undefined tensor as output {}; return only defined ones", name, i);
+                 "forward returned an undefined tensor as output {}; return only defined ones", i);
   }
   for (const Tensor& x : dirty) {
-    TANDEM_CHECK(
-        x.defined() && contains(inputs, x) && contains(outputs, x), AutogradError,
-        "{}: mark_dirty was given a tensor that is not both an input and an output of forward; mark the inputs "
-        "that were changed in place, and return them",
-        name);
+    TANDEM_CHECK(x.defined() && contains(inputs, x) && contains(outputs, x), AutogradError,
+                 "mark_dirty was given a tensor that is not both an input and an output of forward; mark the inputs "
+                 "that were changed in place, and return them");
   }
   for (const Tensor& y : non_differentiable) {
     TANDEM_CHECK(y.defined() && contains(outputs, y), AutogradError,
-                 "{}: mark_non_differentiable was given a tensor that forward does not return; mark outputs only",
-                 name);
+                 "mark_non_differentiable was given a tensor that forward does not return; mark outputs only");
   }
 }
 
@@ -264,9 +259,8 @@ variable_list FunctionCall::leave(variable_list outputs) {
   std::vector<Edge> next;
   for (const Tensor& x : s.inputs) {
     TANDEM_CHECK(!x.defined() || !x.impl().is_inference, AutogradError,
-                 "{}: an input was made under InferenceMode and cannot take part in recording; clone it first",
-                 said.name);
-    next.push_back(contains(said.dirty, x) ? edge_before_overwriting(said.name, x) : gradient_edge(x));
+                 "an input was made under InferenceMode and cannot take part in recording; clone it first");
+    next.push_back(contains(said.dirty, x) ? edge_before_overwriting(x) : gradient_edge(x));
   }
   auto node = std::make_shared<UserNode>(said.name, std::move(next), std::move(s.context));
   node->backward = s.backward;
@@ -300,7 +294,8 @@ variable_list FunctionCall::leave(variable_list outputs) {
 }
 
 void SavedValue::throw_wrong_type(const std::type_info& wanted) const {
-  TANDEM_THROW(StateError, "saved_data: the value is {}, not {}; ask for the type that was stored",
+  const OpScope op("saved_data");
+  TANDEM_THROW(StateError, "the value is {}, not {}; ask for the type that was stored",
                isNone() ? "empty" : type_name(value_.type()), type_name(wanted));
 }
 

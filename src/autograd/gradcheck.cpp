@@ -60,14 +60,14 @@ Tensors working_copies(const char* op, const Tensors& inputs) {
       continue;
     }
     TANDEM_CHECK(x.dtype() == kDouble, DTypeError,
-                 "{}: input {} {} is {}: differences with a small eps need f64; convert it with .to(kDouble)", op, i,
+                 "input {} {} is {}: differences with a small eps need f64; convert it with .to(kDouble)", i,
                  to_string(x.sizes()), name(x.dtype()));
     any = true;
     NoGradGuard no_grad;
     copies.push_back(clone(x));
     copies.back().requires_grad_();
   }
-  TANDEM_CHECK(any, StateError, "{}: no input requires grad, so there is nothing to check; call requires_grad_()", op);
+  TANDEM_CHECK(any, StateError, "no input requires grad, so there is nothing to check; call requires_grad_()");
   return copies;
 }
 
@@ -82,7 +82,7 @@ Outputs differentiable(const char* op, const Tensors& all) {
   for (size_t i = 0; i < all.size(); ++i) {
     if (!all[i].defined() || !all[i].requires_grad()) continue;
     TANDEM_CHECK(all[i].dtype() == kDouble, DTypeError,
-                 "{}: output {} {} is {}: the function must compute in f64; are casts or autocast in it?", op, i,
+                 "output {} {} is {}: the function must compute in f64; are casts or autocast in it?", i,
                  to_string(all[i].sizes()), name(all[i].dtype()));
     result.tensors.push_back(all[i]);
     result.numbers.push_back(i);
@@ -174,7 +174,7 @@ std::optional<std::string> find_fault(const char* op, const TensorFunction& f, c
 
   const Tensors all = f(copies);
   TANDEM_CHECK(std::any_of(all.begin(), all.end(), [](const Tensor& y) { return y.defined(); }), StateError,
-               "{}: the function gives {} outputs, none of them defined; return those to check", op, all.size());
+               "the function gives {} outputs, none of them defined; return those to check", all.size());
   const Outputs outputs = differentiable(op, all);
   std::vector<Jacobian> analytic;
   for (size_t j = 0; j < outputs.tensors.size(); ++j) {
@@ -219,11 +219,10 @@ std::optional<std::string> find_fault(const char* op, const TensorFunction& f, c
       const size_t number = compared.numbers[j];
       const Tensor& before = compared.tensors[j];
       const Tensor y = number < now.size() ? now[number] : Tensor();
-      TANDEM_CHECK(
-          y.defined() && y.sizes() == before.sizes() && y.dtype() == kDouble, StateError,
-          "{}: output {} is {} f64 at first, then {}; the function must give outputs of the same form each time", op,
-          number, to_string(before.sizes()),
-          y.defined() ? fmt::format("{} {}", to_string(y.sizes()), name(y.dtype())) : "undefined");
+      TANDEM_CHECK(y.defined() && y.sizes() == before.sizes() && y.dtype() == kDouble, StateError,
+                   "output {} is {} f64 at first, then {}; the function must give outputs of the same form each time",
+                   number, to_string(before.sizes()),
+                   y.defined() ? fmt::format("{} {}", to_string(y.sizes()), name(y.dtype())) : "undefined");
       result.push_back(values(y));
     }
     return result;
@@ -273,11 +272,11 @@ Tensor made_up_gradient(const Tensor& y, int64_t salt) {
 }
 
 void check_arguments(const char* op, const TensorFunction& f, const Limits& limits) {
-  TANDEM_CHECK(f, StateError, "{}: the function is empty; pass one that computes outputs from the inputs", op);
-  TANDEM_CHECK(limits.eps > 0 && std::isfinite(limits.eps), StateError, "{}: eps = {}; it must be finite and above 0",
-               op, limits.eps);
+  TANDEM_CHECK(f, StateError, "the function is empty; pass one that computes outputs from the inputs");
+  TANDEM_CHECK(limits.eps > 0 && std::isfinite(limits.eps), StateError, "eps = {}; it must be finite and above 0",
+               limits.eps);
   TANDEM_CHECK(limits.atol >= 0 && limits.rtol >= 0 && limits.nondet_tol >= 0, StateError,
-               "{}: atol = {}, rtol = {}, nondet_tol = {}; all must be at least 0", op, limits.atol, limits.rtol,
+               "atol = {}, rtol = {}, nondet_tol = {}; all must be at least 0", limits.atol, limits.rtol,
                limits.nondet_tol);
 }
 
@@ -298,18 +297,17 @@ bool gradgradcheck(const TensorFunction& f, const Tensors& inputs, const Tensors
   check_arguments(op, f, limits);
   AutoGradMode recording(true);
   const Outputs outputs = differentiable(op, f(working_copies(op, inputs)));
-  TANDEM_CHECK(
-      !outputs.tensors.empty(), StateError,
-      "{}: no output of the function requires grad, so there are no gradients to check; does it use the inputs?", op);
+  TANDEM_CHECK(!outputs.tensors.empty(), StateError,
+               "no output of the function requires grad, so there are no gradients to check; does it use the inputs?");
   TANDEM_CHECK(grad_outputs.empty() || grad_outputs.size() == outputs.tensors.size(), StateError,
-               "{}: {} grad_outputs for {} outputs that require grad; give one for each, or none", op,
-               grad_outputs.size(), outputs.tensors.size());
+               "{} grad_outputs for {} outputs that require grad; give one for each, or none", grad_outputs.size(),
+               outputs.tensors.size());
   Tensors both = inputs;
   for (size_t j = 0; j < outputs.tensors.size(); ++j) {
     const Tensor& y = outputs.tensors[j];
     const Tensor g = grad_outputs.empty() ? made_up_gradient(y, static_cast<int64_t>(j)) : grad_outputs[j];
     TANDEM_CHECK(g.defined() && g.sizes() == y.sizes() && g.dtype() == kDouble, ShapeError,
-                 "{}: grad_outputs {} is {}, but output {} is {} f64; give a gradient of its sizes and dtype", op, j,
+                 "grad_outputs {} is {}, but output {} is {} f64; give a gradient of its sizes and dtype", j,
                  g.defined() ? fmt::format("{} {}", to_string(g.sizes()), name(g.dtype())) : "undefined",
                  outputs.numbers[j], to_string(y.sizes()));
     both.push_back(g.detach().requires_grad_());

@@ -55,30 +55,27 @@ std::shared_ptr<Node> make_copy_slices(const Tensor& base, const Tensor& view, E
 }
 
 /// Throws for in-place changes that PyTorch refuses to record, because they would change a leaf or lose a derivative.
-void check_recordable(const char* name, const Tensor& self) {
+void check_recordable(const Tensor& self) {
   if (self.impl().is_view) {
     const ViewInfo& view = *meta(self).view;
     TANDEM_CHECK(view.base.grad_fn() || !view.base.requires_grad(), AutogradError,
-                 "{}: a view of a leaf that requires grad cannot be changed in place; wrap the change in a NoGradGuard",
-                 name);
+                 "a view of a leaf that requires grad cannot be changed in place; wrap the change in a NoGradGuard");
     TANDEM_CHECK(self.requires_grad() || !view.base.requires_grad(), AutogradError,
-                 "{}: a view made without recording (NoGradGuard, InferenceMode) of a tensor with a history cannot be "
-                 "changed in place while recording; make the view outside the guard, or detach() it",
-                 name);
+                 "a view made without recording (NoGradGuard, InferenceMode) of a tensor with a history cannot be "
+                 "changed in place while recording; make the view outside the guard, or detach() it");
     TANDEM_CHECK(!view.has_own_history, AutogradError,
-                 "{}: the output of a custom op that shares its input's memory cannot be changed in place: the op's "
-                 "backward would be lost; clone() it first",
-                 name);
+                 "the output of a custom op that shares its input's memory cannot be changed in place: the op's "
+                 "backward would be lost; clone() it first");
   }
   TANDEM_CHECK(!self.requires_grad() || !self.is_leaf(), AutogradError,
-               "{}: a leaf that requires grad ({} {}) cannot be changed in place; wrap the change in a NoGradGuard",
-               name, to_string(self.sizes()), tandem::name(self.dtype()));
+               "a leaf that requires grad ({} {}) cannot be changed in place; wrap the change in a NoGradGuard",
+               to_string(self.sizes()), tandem::name(self.dtype()));
 }
 
 }  // namespace
 
-Edge edge_before_overwriting(const char* op, const Tensor& self) {
-  check_recordable(op, self);
+Edge edge_before_overwriting(const Tensor& self) {
+  check_recordable(self);
   Edge old = gradient_edge(self);
   if (old && self.impl().is_view) old = {make_base_and_part(meta(self).view->base, self), 1};
   return old;
@@ -106,12 +103,12 @@ std::shared_ptr<Node> make_view_node(const Tensor& base, const Tensor& view) {
 
 namespace {
 
-void check_writable(const char* name, const Tensor& self) {
-  checks::not_expanded(name, "the output", self);
+void check_writable(const Tensor& self) {
+  checks::not_expanded("the output", self);
   const TensorImpl& impl = self.impl();
   TANDEM_CHECK(!impl.is_inference || !GradMode::is_enabled() || InferenceMode::is_enabled(), AutogradError,
-               "{}: Inplace update to inference tensor outside InferenceMode is not allowed ({} {}); clone() it first",
-               name, to_string(self.sizes()), tandem::name(self.dtype()));
+               "Inplace update to inference tensor outside InferenceMode is not allowed ({} {}); clone() it first",
+               to_string(self.sizes()), tandem::name(self.dtype()));
 }
 
 }  // namespace
@@ -119,8 +116,8 @@ void check_writable(const char* name, const Tensor& self) {
 const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tensor> others,
                              const std::function<void(const Tensor&)>& direct,
                              const std::function<Tensor(const Tensor&)>& out_of_place) {
-  TANDEM_CHECK(self.defined(), StateError, "{}: self is an undefined tensor", name);
-  check_writable(name, self);
+  TANDEM_CHECK(self.defined(), StateError, "self is an undefined tensor");
+  check_writable(self);
   if (thread_state().observers) [[unlikely]] {
     std::vector<const Tensor*> inputs{&self};
     for (const Tensor& other : others) inputs.push_back(&other);
@@ -140,7 +137,7 @@ const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tens
     self.impl().storage->bump_version();
     return self;
   }
-  const autograd::Edge old = autograd::edge_before_overwriting(name, self);
+  const autograd::Edge old = autograd::edge_before_overwriting(self);
   // The snapshot represents the old value: the op may save it, and it carries the old history.
   Tensor snapshot;
   {
@@ -150,7 +147,7 @@ const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tens
   if (old) autograd::set_history(snapshot, old.node, old.input);
   Tensor result = out_of_place(snapshot);
   TANDEM_CHECK(result.sizes() == self.sizes(), ShapeError,
-               "{}: the result is {}, which does not fit into self of {}; use the op without the underscore", name,
+               "the result is {}, which does not fit into self of {}; use the op without the underscore",
                to_string(result.sizes()), to_string(self.sizes()));
   if (result.dtype() != self.dtype()) result = result.to(self.dtype());
   {
@@ -165,18 +162,18 @@ const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tens
 
 const Tensor& apply_out(const char* name, const Tensor& out, const std::function<Tensor()>& op,
                         ArrayRef<Tensor> operands) {
-  TANDEM_CHECK(out.defined(), StateError, "{}: out is an undefined tensor", name);
+  TANDEM_CHECK(out.defined(), StateError, "out is an undefined tensor");
   TANDEM_CHECK(!is_recording({&out, 1}) && !is_recording(operands), AutogradError,
-               "{}: out= cannot be recorded for backward; wrap it in a NoGradGuard, or use the returned tensor", name);
-  check_writable(name, out);
+               "out= cannot be recorded for backward; wrap it in a NoGradGuard, or use the returned tensor");
+  check_writable(out);
   amp::AutocastOff bypass;
   Tensor result = op();
-  TANDEM_CHECK(result.sizes() == out.sizes(), ShapeError, "{}: the result is {}, but out is {}; give out those sizes",
-               name, to_string(result.sizes()), to_string(out.sizes()));
+  TANDEM_CHECK(result.sizes() == out.sizes(), ShapeError, "the result is {}, but out is {}; give out those sizes",
+               to_string(result.sizes()), to_string(out.sizes()));
   TANDEM_CHECK(promote_types(result.dtype(), out.dtype()) == out.dtype() ||
                    (result.is_floating_point() && out.is_floating_point()),
-               DTypeError, "{}: the result is {}, which cannot be written into out of {}", name,
-               tandem::name(result.dtype()), tandem::name(out.dtype()));
+               DTypeError, "the result is {}, which cannot be written into out of {}", tandem::name(result.dtype()),
+               tandem::name(out.dtype()));
   backend(out).copy(out, result);
   out.impl().storage->bump_version();
   return out;

@@ -93,9 +93,9 @@ void HookList::run(const char* op, const std::vector<OutputMeta>& outputs, Grads
     if (!replaced.defined()) continue;
     const OutputMeta& wanted = outputs[hook->output];
     TANDEM_CHECK(wanted.fits(replaced), AutogradError,
-                 "{}: a hook on output {} returned {}, but the gradient is {}; return one of these sizes, dtype and "
+                 "a hook on output {} returned {}, but the gradient is {}; return one of these sizes, dtype and "
                  "device, or an undefined tensor",
-                 op, hook->output, OutputMeta(replaced).str(), wanted.str());
+                 hook->output, OutputMeta(replaced).str(), wanted.str());
     g = std::move(replaced);
   }
 }
@@ -160,9 +160,9 @@ Tensor SavedTensor::data(const char* op, size_t number) const {
   if (source_) return source_->get();
   if (!data_.defined()) return data_;
   TANDEM_CHECK(data_._version() == version_, AutogradError,
-               "{}: a tensor needed for backward was changed in place: saved tensor {} ({} {}) is at version {}, "
+               "a tensor needed for backward was changed in place: saved tensor {} ({} {}) is at version {}, "
                "expected {}; clone it before the change, or change it after backward",
-               op, number, to_string(data_.sizes()), name(data_.dtype()), data_._version(), version_);
+               number, to_string(data_.sizes()), name(data_.dtype()), data_._version(), version_);
   return data_;
 }
 
@@ -220,13 +220,12 @@ DType Backward::wanted(size_t i) const {
 
 Grads OpNode::apply(Grads grads) {
   TANDEM_CHECK(!released, AutogradError,
-               "{}: backward through a graph that has been freed; pass retain_graph = true to the first backward",
-               name);
+               "backward through a graph that has been freed; pass retain_graph = true to the first backward");
   Grads result = backward(Backward(*this, grads));
   for (const SavedTensor& s : saved) s.used();
   TANDEM_CHECK(result.size() == next.size(), AutogradError,
-               "{}: backward returned {} gradients for {} inputs; return one for each, undefined where none flows",
-               name, result.size(), next.size());
+               "backward returned {} gradients for {} inputs; return one for each, undefined where none flows",
+               result.size(), next.size());
   for (size_t i = 0; i < result.size(); ++i) {
     Tensor& g = result[i];
     if (!g.defined() || !next[i]) continue;

@@ -46,14 +46,15 @@ std::shared_ptr<autograd::Node> Tensor::grad_fn() const {
 }
 
 const Tensor& Tensor::requires_grad_(bool requires_grad) const {
+  const OpScope op("requires_grad_");
   TensorImpl& impl = checked("requires_grad_");
   TANDEM_CHECK(!requires_grad || tandem::is_floating_point(impl.dtype), DTypeError,
-               "requires_grad_: only floating tensors can require gradients, this one is {} {}; convert it with .to()",
+               "only floating tensors can require gradients, this one is {} {}; convert it with .to()",
                to_string(sizes()), tandem::name(impl.dtype));
   TANDEM_CHECK(requires_grad || is_leaf(), AutogradError,
-               "requires_grad_: cannot switch off the gradient of a tensor that an op made; use detach()");
+               "cannot switch off the gradient of a tensor that an op made; use detach()");
   TANDEM_CHECK(!requires_grad || !impl.is_inference, AutogradError,
-               "requires_grad_: this tensor was made under InferenceMode; clone() it outside first");
+               "this tensor was made under InferenceMode; clone() it outside first");
   impl.requires_grad = requires_grad;
   return *this;
 }
@@ -77,11 +78,12 @@ void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, 
 }
 
 unsigned Tensor::register_hook(autograd::TensorHook hook) const {
+  const OpScope op("register_hook");
   checked("register_hook");
   TANDEM_CHECK(requires_grad(), AutogradError,
-               "register_hook: a {} tensor that does not require grad gets no gradient; call requires_grad_() first",
+               "a {} tensor that does not require grad gets no gradient; call requires_grad_() first",
                to_string(sizes()));
-  TANDEM_CHECK(hook, AutogradError, "register_hook: the function is empty; pass one that takes the gradient");
+  TANDEM_CHECK(hook, AutogradError, "the function is empty; pass one that takes the gradient");
   // Handles are unique in the process: after in-place ops a tensor's hooks are on several nodes, which also hold other
   // tensors' hooks.
   static std::atomic<unsigned> next_handle{0};
@@ -110,9 +112,10 @@ void Tensor::remove_hook(unsigned handle) const {
 }
 
 void Tensor::retain_grad() const {
+  const OpScope op("retain_grad");
   checked("retain_grad");
   TANDEM_CHECK(requires_grad(), AutogradError,
-               "retain_grad: a {} tensor that does not require grad gets no gradient; call requires_grad_() first",
+               "a {} tensor that does not require grad gets no gradient; call requires_grad_() first",
                to_string(sizes()));
   auto node = grad_fn();
   AutogradMeta& m = meta(*this);
@@ -127,8 +130,9 @@ Tensor Tensor::detach() const {
 }
 
 const Tensor& Tensor::detach_() const {
+  const OpScope op("detach_");
   TensorImpl& impl = checked("detach_");
-  TANDEM_CHECK(!impl.is_view, AutogradError, "detach_: a view cannot be detached in place; use detach()");
+  TANDEM_CHECK(!impl.is_view, AutogradError, "a view cannot be detached in place; use detach()");
   if (AutogradMeta* m = meta_or_null(*this)) {
     m->grad_fn = nullptr;
     m->output = 0;
@@ -139,10 +143,11 @@ const Tensor& Tensor::detach_() const {
 }
 
 void Tensor::set_data(const Tensor& other) const {
+  const OpScope op("set_data");
   TensorImpl& impl = checked("set_data");
   const TensorImpl& from = other.checked("set_data");
   TANDEM_CHECK(!impl.requires_grad || tandem::is_floating_point(from.dtype), DTypeError,
-               "set_data: the tensor requires grad and cannot hold {}; give floating data, or call "
+               "the tensor requires grad and cannot hold {}; give floating data, or call "
                "requires_grad_(false) first",
                tandem::name(from.dtype));
   impl.storage = from.storage;

@@ -6,6 +6,7 @@
 namespace tandem {
 
 Device::Device(const std::string& text) {
+  const OpScope op("Device");
   const size_t colon = text.find(':');
   const std::string type = text.substr(0, colon);
   bool good = type == "cpu" || type == "cuda";
@@ -16,14 +17,13 @@ Device::Device(const std::string& text) {
     good = good && index <= 127;
     index_ = static_cast<int8_t>(index);
   }
-  TANDEM_CHECK(good, DeviceError, "Device: '{}' is not a device; use \"cpu\", \"cuda\" or \"cuda:N\" with N up to 127",
-               text);
+  TANDEM_CHECK(good, DeviceError, "'{}' is not a device; use \"cpu\", \"cuda\" or \"cuda:N\" with N up to 127", text);
   type_ = type == "cuda" ? DeviceType::CUDA : DeviceType::CPU;
 }
 
 void Device::throw_bad_index(int index) {
-  TANDEM_THROW(DeviceError, "Device: index {} is out of range; use one in [0, 127], or -1 for the current device",
-               index);
+  const OpScope op("Device");
+  TANDEM_THROW(DeviceError, "index {} is out of range; use one in [0, 127], or -1 for the current device", index);
 }
 
 std::string Device::str() const {

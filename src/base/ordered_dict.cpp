@@ -5,14 +5,16 @@
 namespace tandem::detail {
 
 void throw_no_key(const std::string& what, const std::string& key) {
-  TANDEM_THROW(IndexError, "OrderedDict: {} '{}' is not defined; contains() tells", what, key);
+  const OpScope op("OrderedDict");
+  TANDEM_THROW(IndexError, "{} '{}' is not defined; contains() tells", what, key);
 }
 void throw_key_defined(const std::string& what, const std::string& key) {
-  TANDEM_THROW(StateError, "OrderedDict: {} '{}' is already defined; keys are unique", what, key);
+  const OpScope op("OrderedDict");
+  TANDEM_THROW(StateError, "{} '{}' is already defined; keys are unique", what, key);
 }
 void throw_no_entry(const std::string& what, size_t index, size_t size) {
-  TANDEM_THROW(IndexError,
-               "OrderedDict: there is no {} number {}, the size is {}; numbers begin at 0, insert() adds an item", what,
+  const OpScope op("OrderedDict");
+  TANDEM_THROW(IndexError, "there is no {} number {}, the size is {}; numbers begin at 0, insert() adds an item", what,
                index, size);
 }
 

@@ -10,8 +10,8 @@ std::string Scalar::str() const {
                          : fmt::format("{}", to_double());
 }
 
-void check_fits(const char* op, Scalar value, DType t) {
-  TANDEM_CHECK(value.fits(t), StateError, "{}: {} is outside the range of {}; give another number or a wider dtype", op,
+void check_fits(Scalar value, DType t) {
+  TANDEM_CHECK(value.fits(t), StateError, "{} is outside the range of {}; give another number or a wider dtype",
                value.str(), name(t));
 }
 

@@ -8,15 +8,16 @@ namespace tandem {
 namespace {
 
 [[noreturn]] void throw_too_many(IntArrayRef sizes) {
-  TANDEM_THROW(ShapeError, "{}: sizes {} hold more elements than an int64 can count; choose smaller ones",
-               running_op("numel"), to_string(sizes));
+  const OpScope op("numel");
+  TANDEM_THROW(ShapeError, "sizes {} hold more elements than an int64 can count; choose smaller ones",
+               to_string(sizes));
 }
 
 }  // namespace
 
 void Dims::rank_overflow() {
-  TANDEM_THROW(ShapeError, "{}: the rank exceeds the limit of {}; reshape to fewer dimensions", running_op("Dims"),
-               kMaxRank);
+  const OpScope op("Dims");
+  TANDEM_THROW(ShapeError, "the rank exceeds the limit of {}; reshape to fewer dimensions", kMaxRank);
 }
 
 int64_t numel_of(IntArrayRef sizes) {
@@ -60,9 +61,10 @@ bool is_expanded(IntArrayRef sizes, IntArrayRef strides) {
 }
 
 Dims channels_last_strides(IntArrayRef sizes) {
+  const OpScope op("channels_last_strides");
   TANDEM_CHECK(sizes.size() == 4, ShapeError,
-               "{}: channels-last needs a tensor of rank 4 [N, C, H, W], got rank {} {}; use MemoryFormat::Contiguous",
-               running_op("channels_last_strides"), sizes.size(), to_string(sizes));
+               "channels-last needs a tensor of rank 4 [N, C, H, W], got rank {} {}; use MemoryFormat::Contiguous",
+               sizes.size(), to_string(sizes));
   Dims strides(4, 1);
   Checked step = 1;
   for (size_t d : {1, 3, 2, 0}) {
@@ -73,25 +75,24 @@ Dims channels_last_strides(IntArrayRef sizes) {
   return strides;
 }
 
-Dims broadcast_shapes(IntArrayRef a, IntArrayRef b, const char* op) {
+Dims broadcast_shapes(IntArrayRef a, IntArrayRef b) {
   const size_t rank = a.size() > b.size() ? a.size() : b.size();
   Dims out(rank, 1);
   for (size_t i = 0; i < rank; ++i) {  // i counts from the last dimension
     const int64_t sa = i < a.size() ? a[a.size() - 1 - i] : 1;
     const int64_t sb = i < b.size() ? b[b.size() - 1 - i] : 1;
     TANDEM_CHECK(sa == sb || sa == 1 || sb == 1, ShapeError,
-                 "{}: shapes {} and {} do not broadcast: sizes {} and {} at dimension {}; they must be equal or 1", op,
+                 "shapes {} and {} do not broadcast: sizes {} and {} at dimension {}; they must be equal or 1",
                  to_string(a), to_string(b), sa, sb, rank - 1 - i);
     out[rank - 1 - i] = sa == 1 ? sb : sa;
   }
   return out;
 }
 
-int64_t wrap_dim(int64_t dim, int64_t rank, const char* op) {
+int64_t wrap_dim(int64_t dim, int64_t rank) {
   const int64_t n = rank > 0 ? rank : 1;
   TANDEM_CHECK(dim >= -n && dim < n, IndexError,
-               "{}: dimension {} is out of range for a tensor of rank {}; use one in [{}, {}]", op, dim, rank, -n,
-               n - 1);
+               "dimension {} is out of range for a tensor of rank {}; use one in [{}, {}]", dim, rank, -n, n - 1);
   return dim < 0 ? dim + n : dim;
 }
 

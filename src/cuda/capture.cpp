@@ -20,7 +20,7 @@ uint64_t next_id() {
 uint64_t current_capture_id() { return current_capture() ? current_capture()->id() : 0; }
 
 void refuse_in_capture(const char* what, const char* cure, const char* call) {
-  TANDEM_THROW(StateError, "{}: {} while a CUDA graph is being captured; {}", running_op(call), what, cure);
+  TANDEM_THROW(StateError, "{} while a CUDA graph is being captured; {}", what, cure);
 }
 
 /// Words that are written together by one launch.

@@ -5,8 +5,7 @@
 namespace tandem::cuda {
 
 void throw_unavailable(const char* call) {
-  TANDEM_THROW(DeviceError, "{}: device cuda is not available: {}; use Device(kCPU)", running_op(call),
-               unavailable_reason());
+  TANDEM_THROW(DeviceError, "device cuda is not available: {}; use Device(kCPU)", unavailable_reason());
 }
 
 }  // namespace tandem::cuda

@@ -5,15 +5,15 @@
 namespace tandem::data::detail {
 
 void check_options(const DataLoaderOptions& options) {
-  TANDEM_CHECK(options.batch_size() > 0, StateError, "DataLoader: batch_size is 0; it must be at least 1");
+  const OpScope op("DataLoader");
+  TANDEM_CHECK(options.batch_size() > 0, StateError, "batch_size is 0; it must be at least 1");
   TANDEM_CHECK(options.timeout().value_or(0) >= 0, StateError,
-               "DataLoader: timeout is {} ms; it must be at least 0, or nullopt to wait as long as it takes",
-               *options.timeout());
+               "timeout is {} ms; it must be at least 0, or nullopt to wait as long as it takes", *options.timeout());
   TANDEM_CHECK(options.workers() <= DataLoaderOptions::kMaxWorkers, StateError,
-               "DataLoader: workers is {}; it must be at most {}: each is a thread", options.workers(),
+               "workers is {}; it must be at most {}: each is a thread", options.workers(),
                DataLoaderOptions::kMaxWorkers);
   TANDEM_CHECK(options.max_jobs() <= DataLoaderOptions::kMaxJobs, StateError,
-               "DataLoader: max_jobs is {}; it must be at most {}: each is a batch in memory", options.max_jobs(),
+               "max_jobs is {}; it must be at most {}: each is a batch in memory", options.max_jobs(),
                DataLoaderOptions::kMaxJobs);
 }
 

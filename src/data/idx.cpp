@@ -20,11 +20,12 @@ namespace {
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {
+    const OpScope op("MNIST");
     errno = 0;
     // gzopen also opens folders, and fails only later.
     const bool regular = std::filesystem::is_regular_file(path);
     file_.reset(regular ? gzopen(path.c_str(), "rb") : nullptr);
-    TANDEM_CHECK(file_, IoError, "MNIST: {}: cannot open the file: {}", path,
+    TANDEM_CHECK(file_, IoError, "{}: cannot open the file: {}", path,
                  regular ? std::strerror(errno) : "there is no regular file of this name");
     gzbuffer(file_.get(), 1 << 17);
   }
@@ -50,11 +51,12 @@ class Reader {
 
  private:
   void check_stream(int got) {
+    const OpScope op("MNIST");
     int code = Z_OK;
     const char* text = gzerror(file_.get(), &code);
     // Z_BUF_ERROR: the compressed stream is truncated; gzread reports this only through gzerror.
     TANDEM_CHECK(got >= 0 && (code == Z_OK || code == Z_STREAM_END), IoError,
-                 "MNIST: {}: the gzip stream is {} after {} uncompressed bytes ({}); fetch the file again", path_,
+                 "{}: the gzip stream is {} after {} uncompressed bytes ({}); fetch the file again", path_,
                  code == Z_BUF_ERROR ? "cut off" : "corrupt", read_, text);
   }
 
@@ -74,26 +76,26 @@ uint32_t big_endian(const uint8_t* p) {
 }  // namespace
 
 IdxArray read_idx(const std::string& path, size_t rank) {
+  const OpScope op("MNIST");
   Reader reader(path);
   const size_t header_bytes = 4 + 4 * rank;
   std::vector<uint8_t> header;
   const size_t got = reader.append(header, header_bytes);
   const uint32_t expected_magic = 0x0800u + static_cast<uint32_t>(rank);
   TANDEM_CHECK(got < 4 || big_endian(header.data()) == expected_magic, IoError,
-               "MNIST: {}: not an IDX file of rank {} and dtype u8: it begins with {:08x}, expected {:08x}; fetch the "
+               "{}: not an IDX file of rank {} and dtype u8: it begins with {:08x}, expected {:08x}; fetch the "
                "file again",
                path, rank, big_endian(header.data()), expected_magic);
-  TANDEM_CHECK(got == header_bytes, IoError,
-               "MNIST: {}: cut off in the header: {} bytes, expected {}; fetch the file again", path, got,
-               header_bytes);
+  TANDEM_CHECK(got == header_bytes, IoError, "{}: cut off in the header: {} bytes, expected {}; fetch the file again",
+               path, got, header_bytes);
 
   IdxArray array;
   uint64_t numel = 1;
   for (size_t d = 0; d < rank; ++d) {
     const uint64_t size = big_endian(header.data() + 4 + 4 * d);
     TANDEM_CHECK(size == 0 || numel <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) / size, IoError,
-                 "MNIST: {}: the sizes in the header are absurd: dimension {} has size {}; fetch the file again", path,
-                 d, size);
+                 "{}: the sizes in the header are absurd: dimension {} has size {}; fetch the file again", path, d,
+                 size);
     numel *= size;
     array.sizes.push_back(static_cast<int64_t>(size));
   }
@@ -102,19 +104,18 @@ IdxArray read_idx(const std::string& path, size_t rank) {
       return reader.append(array.values, numel);
     } catch (const std::bad_alloc&) {  // a small compressed file can expand to any size
       array.values = {};
-      TANDEM_THROW(OutOfMemoryError,
-                   "MNIST: {}: its {} bytes of sizes {} do not fit into memory; is it the right file?", path, numel,
-                   to_string(array.sizes));
+      TANDEM_THROW(OutOfMemoryError, "{}: its {} bytes of sizes {} do not fit into memory; is it the right file?", path,
+                   numel, to_string(array.sizes));
     }
   }();
   TANDEM_CHECK(held == numel, IoError,
-               "MNIST: {}: cut off: {} bytes, but the header's sizes {} ask for {}; fetch the file again", path,
+               "{}: cut off: {} bytes, but the header's sizes {} ask for {}; fetch the file again", path,
                reader.bytes_read(), to_string(array.sizes), header_bytes + numel);
   // Reading past the end also verifies the checksum of a gzip stream.
   std::vector<uint8_t> surplus;
   reader.append(surplus, 1 << 20);
   TANDEM_CHECK(surplus.empty(), IoError,
-               "MNIST: {}: {} bytes or more, but the header's sizes {} ask for {}; fetch the file again", path,
+               "{}: {} bytes or more, but the header's sizes {} ask for {}; fetch the file again", path,
                reader.bytes_read(), to_string(array.sizes), header_bytes + numel);
   return array;
 }

@@ -6,10 +6,10 @@ namespace tandem::data::detail {
 
 StateDict write_loader_state(const DataLoaderOptions& options, const LoaderPosition& position,
                              const StateDict& sampler) {
-  TANDEM_CHECK(
-      !position.in_epoch || options.workers() == 0 || options.enforce_ordering(), StateError,
-      "DataLoader: state_dict: batches come in no defined order, so there is no place in the epoch to save; use "
-      "enforce_ordering(true), or save between epochs");
+  const OpScope op("DataLoader");
+  TANDEM_CHECK(!position.in_epoch || options.workers() == 0 || options.enforce_ordering(), StateError,
+               "state_dict: batches come in no defined order, so there is no place in the epoch to save; use "
+               "enforce_ordering(true), or save between epochs");
   StateDict state;
   StateWriter writer(state);
   auto batch_size = static_cast<int64_t>(options.batch_size()), batches = static_cast<int64_t>(position.batches);
@@ -48,11 +48,11 @@ LoaderPosition read_loader_state(const DataLoaderOptions& options, const StateDi
 }
 
 void throw_position_past_end(uint64_t batches_of_epoch, uint64_t batches) {
-  TANDEM_THROW(
-      StateError,
-      "load_state_dict: the state is after {} batches, the epoch has {}; nothing was changed: load it into what "
-      "it was saved from",
-      batches, batches_of_epoch);
+  const OpScope op("load_state_dict");
+  TANDEM_THROW(StateError,
+               "the state is after {} batches, the epoch has {}; nothing was changed: load it into what "
+               "it was saved from",
+               batches, batches_of_epoch);
 }
 
 }  // namespace tandem::data::detail

@@ -104,17 +104,17 @@ StateDict RandomSampler::state_dict() const {
 }
 
 StateCommit RandomSampler::prepare_load_state_dict(const StateDict& state) {
+  const OpScope op("load_state_dict");
   StateReader reader("load_state_dict", state);
   const size_t index = read_position(reader, size_);
   Tensor order;
   reader.optional_tensor("order", order, empty({static_cast<int64_t>(size_)}, TensorOptions(kLong).device(kCPU)));
   if (!order.defined() && index > 0) reader.add_fault("'order' is missing");
   reader.finish();
-  TANDEM_CHECK(
-      !order.defined() || is_permutation(order), StateError,
-      "load_state_dict: 'order' is no permutation of the numbers from 0 to {}; nothing was changed: load it into "
-      "what it was saved from",
-      size_ - 1);
+  TANDEM_CHECK(!order.defined() || is_permutation(order), StateError,
+               "'order' is no permutation of the numbers from 0 to {}; nothing was changed: load it into "
+               "what it was saved from",
+               size_ - 1);
   return [this, index, order] {
     index_ = index;
     order_ = order;

@@ -19,12 +19,13 @@ Tensor per_channel(ArrayRef<double> values) {
 }  // namespace
 
 MeanAndDeviation::MeanAndDeviation(ArrayRef<double> mean_values, ArrayRef<double> stddev_values) {
+  const OpScope op("Normalize");
   TANDEM_CHECK(!mean_values.empty() && mean_values.size() == stddev_values.size(), ShapeError,
-               "Normalize: {} means, but {} stddevs; give one of each, or one of each for every channel",
-               mean_values.size(), stddev_values.size());
-  for (double v : mean_values) TANDEM_CHECK(std::isfinite(v), StateError, "Normalize: mean = {}; it must be finite", v);
+               "{} means, but {} stddevs; give one of each, or one of each for every channel", mean_values.size(),
+               stddev_values.size());
+  for (double v : mean_values) TANDEM_CHECK(std::isfinite(v), StateError, "mean = {}; it must be finite", v);
   for (double v : stddev_values) {
-    TANDEM_CHECK(std::isfinite(v) && v > 0, StateError, "Normalize: stddev = {}; it must be finite and above 0", v);
+    TANDEM_CHECK(std::isfinite(v) && v > 0, StateError, "stddev = {}; it must be finite and above 0", v);
   }
   mean = per_channel(mean_values);
   stddev = per_channel(stddev_values);
@@ -32,11 +33,11 @@ MeanAndDeviation::MeanAndDeviation(ArrayRef<double> mean_values, ArrayRef<double
 
 Tensor MeanAndDeviation::normalize(const Tensor& input) const {
   const OpScope op("Normalize");
-  checks::defined("Normalize", "the input", input);
+  checks::defined("the input", input);
   const int64_t count = mean.numel();
   TANDEM_CHECK(count == 1 || (input.dim() >= 3 && input.size(-3) == count), ShapeError,
-               "Normalize: {} means and stddevs for an input of {}; give one, or one for each channel of [.., C, H, W]",
-               count, checks::show(input));
+               "{} means and stddevs for an input of {}; give one, or one for each channel of [.., C, H, W]", count,
+               checks::show(input));
   return div(sub(input, mean), stddev);
 }
 

@@ -78,14 +78,15 @@ WorkerPool::WorkerPool(bool ordered) : state_(std::make_unique<State>(ordered)) 
 WorkerPool::~WorkerPool() = default;
 
 void WorkerPool::add_worker(Work work) {
+  const OpScope op("DataLoader");
   try {
     state_->threads.emplace_back([state = state_.get(), work = std::move(work)](const std::stop_token& stop) {
       set_num_threads(1);  // the workers and the training loop share the processors
       state->run(stop, work);
     });
   } catch (const std::system_error& e) {
-    TANDEM_THROW(StateError, "DataLoader: the system starts no more than {} of the workers: {}; use fewer",
-                 state_->threads.size(), e.code().message());
+    TANDEM_THROW(StateError, "the system starts no more than {} of the workers: {}; use fewer", state_->threads.size(),
+                 e.code().message());
   }
 }
 
@@ -116,6 +117,7 @@ bool WorkerPool::ready() const {
 }
 
 std::shared_ptr<void> WorkerPool::pop(std::optional<int64_t> timeout_ms) {
+  const OpScope op("DataLoader");
   State& s = *state_;
   std::unique_lock lock(s.mutex);
   const auto ready = [&] { return s.ready(); };
@@ -123,7 +125,7 @@ std::shared_ptr<void> WorkerPool::pop(std::optional<int64_t> timeout_ms) {
     s.batch_ready.wait(lock, ready);
   } else if (!s.batch_ready.wait_for(lock, std::chrono::milliseconds(std::min(*timeout_ms, kLongestWait)), ready)) {
     TANDEM_THROW(StateError,
-                 "DataLoader: no worker delivered a batch within the timeout of {} ms; raise timeout() or look at "
+                 "no worker delivered a batch within the timeout of {} ms; raise timeout() or look at "
                  "the dataset",
                  *timeout_ms);
   }

@@ -62,6 +62,7 @@ void AtomicFile::Descriptor::reset(int value) {
 }
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path) {
+  const OpScope op("save");
   const std::filesystem::path file = resolved(path);
   name_ = file.filename().string();
   // stat() makes the kernel follow the links as well. It detects loops, and refuses links that another user has placed
@@ -69,16 +70,16 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   struct stat named {};
   const bool exists = stat(path.c_str(), &named) == 0;
   check(exists || errno == ENOENT, "look at");
-  TANDEM_CHECK(!exists || S_ISREG(named.st_mode), IoError, "save: {}: is {}, not a regular file; name a file to write",
-               path_, kind_of(named.st_mode));
-  TANDEM_CHECK(!name_.empty(), IoError, "save: '{}': names no file; append a file's name", path_);
+  TANDEM_CHECK(!exists || S_ISREG(named.st_mode), IoError, "{}: is {}, not a regular file; name a file to write", path_,
+               kind_of(named.st_mode));
+  TANDEM_CHECK(!name_.empty(), IoError, "'{}': names no file; append a file's name", path_);
 
   const std::string folder = file.parent_path().string();
   folder_.reset(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   check(folder_.number >= 0, "open the folder of");
   const std::optional<struct stat> old = target();
   TANDEM_CHECK(exists == old.has_value() && (!exists || is_same_file(named, *old)), IoError,
-               "save: {}: the file, or a link to it, was exchanged at this moment; try again", path_);
+               "{}: the file, or a link to it, was exchanged at this moment; try again", path_);
 
   const std::string prefix = temporary_prefix(name_);
   remove_leftovers(prefix);
@@ -92,23 +93,25 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::check(bool ok, const char* action) const {
+  const OpScope op("save");
   if (ok) return;
   const int reason = errno;
-  TANDEM_THROW(IoError, "save: {}: cannot {} the file: {}; it is as it was", path_, action, std::strerror(reason));
+  TANDEM_THROW(IoError, "{}: cannot {} the file: {}; it is as it was", path_, action, std::strerror(reason));
 }
 
 /// Returns the file to replace, or nothing if there is none. Throws if it must not be replaced.
 std::optional<struct stat> AtomicFile::target() const {
+  const OpScope op("save");
   struct stat found {};
   if (fstatat(folder_.number, name_.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) {
     check(errno == ENOENT, "look at");
     return std::nullopt;
   }
-  TANDEM_CHECK(S_ISREG(found.st_mode), IoError, "save: {}: is {}, not a regular file; name a file to write", path_,
+  TANDEM_CHECK(S_ISREG(found.st_mode), IoError, "{}: is {}, not a regular file; name a file to write", path_,
                kind_of(found.st_mode));
   // A rename needs only the folder's permissions, but a read-only file must not be replaced.
   TANDEM_CHECK(faccessat(folder_.number, name_.c_str(), W_OK, 0) == 0, IoError,
-               "save: {}: cannot write the file: {} (its mode is {:04o}); it is as it was: make it writable, or choose "
+               "{}: cannot write the file: {} (its mode is {:04o}); it is as it was: make it writable, or choose "
                "another name",
                path_, std::strerror(errno), found.st_mode & 07777);
   return found;
@@ -118,6 +121,7 @@ std::optional<struct stat> AtomicFile::target() const {
 /// a lock on its temporary file, which the system releases when the writer ends. Skips files of other users, links, and
 /// files that only look similar.
 void AtomicFile::remove_leftovers(const std::string& prefix) const {
+  const OpScope op("save");
   const int copy = openat(folder_.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy >= 0 ? fdopendir(copy) : nullptr, closedir);
   if (!listing && copy >= 0) close(copy);
@@ -136,7 +140,7 @@ void AtomicFile::remove_leftovers(const std::string& prefix) const {
     } else {
       // On file systems without locks, leftovers cannot be told from files being written, and stay.
       TANDEM_CHECK(errno != EWOULDBLOCK, IoError,
-                   "save: {}: another writer is at work on it; save to one path from one place at a time", path_);
+                   "{}: another writer is at work on it; save to one path from one place at a time", path_);
     }
   }
 }
@@ -192,13 +196,14 @@ void AtomicFile::take_owner_and_mode(const struct stat& old) const {
 }
 
 void AtomicFile::commit() {
+  const OpScope op("save");
   if (const std::optional<struct stat> old = target()) take_owner_and_mode(*old);
   check(fsync(file_.number) == 0, "sync");
   check(renameat(folder_.number, temporary_.c_str(), folder_.number, name_.c_str()) == 0, "replace");
   temporary_.clear();
   file_.reset();
   TANDEM_CHECK(fsync(folder_.number) == 0 || errno == EINVAL,  // EINVAL: the file system cannot sync folders
-               IoError, "save: {}: written, but its folder cannot be synced: {}; a power failure may undo it", path_,
+               IoError, "{}: written, but its folder cannot be synced: {}; a power failure may undo it", path_,
                std::strerror(errno));
 }
 

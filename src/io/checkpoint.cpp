@@ -52,10 +52,11 @@ std::string part_of(const std::string& key) { return key.substr(0, key.find('.')
 }  // namespace
 
 Checkpoint& Checkpoint::add_part(Part part) {
+  const OpScope op("Checkpoint::add");
   TANDEM_CHECK(!part.name.empty() && part.name.find('.') == std::string::npos, StateError,
-               "Checkpoint::add: '{}' cannot name a part; give it a name without dots", part.name);
+               "'{}' cannot name a part; give it a name without dots", part.name);
   const bool taken = std::any_of(parts_.begin(), parts_.end(), [&](const Part& p) { return p.name == part.name; });
-  TANDEM_CHECK(!taken, StateError, "Checkpoint::add: there is already a part '{}'; choose another name", part.name);
+  TANDEM_CHECK(!taken, StateError, "there is already a part '{}'; choose another name", part.name);
   parts_.push_back(std::move(part));
   return *this;
 }
@@ -71,8 +72,8 @@ Checkpoint& Checkpoint::add(std::string name, const Generator& generator) {
 }
 
 Checkpoint& Checkpoint::add(std::string name, Tensor& tensor) {
-  TANDEM_CHECK(tensor.defined(), StateError, "Checkpoint::add: '{}' is an undefined tensor; give it a value first",
-               name);
+  const OpScope op("Checkpoint::add");
+  TANDEM_CHECK(tensor.defined(), StateError, "'{}' is an undefined tensor; give it a value first", name);
   return add_part({std::move(name),
                    [&tensor] {
                      return StateDict{{"", tensor.detach()}};
@@ -104,11 +105,12 @@ Checkpoint& Checkpoint::add(std::string name, bool& number) {
 
 Checkpoint& Checkpoint::add_integer(std::string name, std::function<int64_t()> get, std::function<void(int64_t)> set,
                                     std::function<bool(int64_t)> in_range) {
+  const OpScope op("load_state_dict");
   return add_part({std::move(name), [get = std::move(get)] { return save_number(get()); },
                    [set = std::move(set), in_range = std::move(in_range)](const StateDict& state) -> StateCommit {
                      const auto value = read_number<int64_t>(state);
-                     TANDEM_CHECK(in_range(value), StateError,
-                                  "load_state_dict: {} does not fit the type of the number here; widen it", value);
+                     TANDEM_CHECK(in_range(value), StateError, "{} does not fit the type of the number here; widen it",
+                                  value);
                      return [set, value] { set(value); };
                    }});
 }
@@ -151,8 +153,7 @@ IncompatibleKeys Checkpoint::load_as(const std::string& op, const StateDict& sta
     }
     by_part.erase(part.name);
   }
-  TANDEM_CHECK(faults.empty(), StateError, "{}: nothing was loaded, because parts of the run do not fit:{}", op,
-               faults);
+  TANDEM_CHECK(faults.empty(), StateError, "nothing was loaded, because parts of the run do not fit:{}", faults);
   for (const auto& [name, unused] : by_part) keys.unexpected_keys.push_back(name);
   for (const StateCommit& commit : commits) commit();
   return keys;

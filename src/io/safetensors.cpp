@@ -42,18 +42,18 @@ uint32_t header_crc(uint64_t length, std::string_view text) {
 using Write = std::function<void(const void*, size_t)>;
 
 void write_all(const StateDict& tensors, const Metadata& metadata, const Write& write) {
+  const OpScope op("save");
   NoGradGuard no_grad;
   std::vector<Tensor> values;
   Header header{metadata, {}};
   for (const auto& item : tensors) {
-    TANDEM_CHECK(item.value().defined(), StateError, "save: {} is an undefined tensor; leave it out",
-                 shown(item.key()));
+    TANDEM_CHECK(item.value().defined(), StateError, "{} is an undefined tensor; leave it out", shown(item.key()));
     values.push_back(item.value().detach().to(Device(kCPU)).contiguous());
     header.entries.push_back({item.key(), values.back().dtype(), Dims(values.back().sizes()), 0, 0});
   }
   for (const auto& [key, text] : metadata) {
     TANDEM_CHECK(!key.starts_with(kOwnKeys), StateError,
-                 "save: metadata {}: keys that begin with '{}' are tandem's own; rename it", shown(key), kOwnKeys);
+                 "metadata {}: keys that begin with '{}' are tandem's own; rename it", shown(key), kOwnKeys);
   }
   header.metadata.emplace(kCrcKey, kNoCrc);
 
@@ -74,7 +74,7 @@ void write_all(const StateDict& tensors, const Metadata& metadata, const Write& 
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const uint64_t length = text.size();
   TANDEM_CHECK(length <= kMaxHeaderBytes, StateError,
-               "save: {} tensors need a header of {} bytes, the limit is {}; use fewer tensors or shorter names",
+               "{} tensors need a header of {} bytes, the limit is {}; use fewer tensors or shorter names",
                tensors.size(), length, kMaxHeaderBytes);
   const std::string crc = fmt::format("{:08x}-{:08x}", header_crc(length, text), data_crc);
   text.replace(text.find(kCrcText) + kCrcText.size(), crc.size(), crc);
@@ -168,11 +168,12 @@ class InputFile {
  public:
   explicit InputFile(const std::string& path)
       : path_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    const OpScope op("load");
     struct stat status {};
     const bool ok = file_ >= 0 && fstat(file_, &status) == 0;
     const int reason = errno;
-    TANDEM_CHECK(ok, IoError, "load: {}: cannot open the file: {}", path, std::strerror(reason));
-    TANDEM_CHECK(S_ISREG(status.st_mode), IoError, "load: {}: is not a regular file", path);
+    TANDEM_CHECK(ok, IoError, "{}: cannot open the file: {}", path, std::strerror(reason));
+    TANDEM_CHECK(S_ISREG(status.st_mode), IoError, "{}: is not a regular file", path);
     size_ = static_cast<uint64_t>(status.st_size);
   }
   ~InputFile() {
@@ -184,11 +185,12 @@ class InputFile {
   uint64_t size() const { return size_; }
 
   void read(uint64_t offset, void* to, size_t bytes) const {
+    const OpScope op("load");
     auto* at = static_cast<char*>(to);
     while (bytes > 0) {
       const ssize_t got = pread(file_, at, std::min<size_t>(bytes, 1 << 30), static_cast<off_t>(offset));
       if (got < 0 && errno == EINTR) continue;
-      TANDEM_CHECK(got > 0, IoError, "load: {}: cannot read the file: {}", path_,
+      TANDEM_CHECK(got > 0, IoError, "{}: cannot read the file: {}", path_,
                    got == 0 ? "it was cut off while it was read" : std::strerror(errno));
       at += got;
       offset += static_cast<uint64_t>(got);

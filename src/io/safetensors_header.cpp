@@ -204,10 +204,11 @@ namespace {
 
 /// `text` as a JSON string.
 std::string json_string(const std::string& text) {
+  const OpScope op("save");
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::exception&) {
-    TANDEM_THROW(StateError, "save: {} is a tensor's name or a text of the metadata, and not UTF-8; rename it",
+    TANDEM_THROW(StateError, "{} is a tensor's name or a text of the metadata, and not UTF-8; rename it",
                  nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
   }
 }
@@ -215,6 +216,7 @@ std::string json_string(const std::string& text) {
 }  // namespace
 
 std::string header_text(const Header& header) {
+  const OpScope op("save");
   std::string text = fmt::format("{{\"{}\":{{", kMetadataKey);
   const char* comma = "";
   for (const auto& [key, value] : std::map(header.metadata.begin(), header.metadata.end())) {  // sorted
@@ -223,7 +225,7 @@ std::string header_text(const Header& header) {
   }
   text += "}";
   for (const HeaderEntry& e : header.entries) {
-    TANDEM_CHECK(e.name != kMetadataKey, StateError, "save: a tensor's name is {}, which is reserved; rename it",
+    TANDEM_CHECK(e.name != kMetadataKey, StateError, "a tensor's name is {}, which is reserved; rename it",
                  shown(e.name));
     text += fmt::format(",{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", json_string(e.name),
                         format_name(e.dtype), fmt::join(e.sizes, ","), e.begin, e.end);

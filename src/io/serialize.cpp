@@ -15,24 +15,24 @@ void save(const std::vector<Tensor>& tensors, const std::string& path) {
 }
 
 void load(Tensor& tensor, const std::string& path) {
+  const OpScope op("load");
   std::vector<Tensor> tensors;
   load(tensors, path);
   TANDEM_CHECK(tensors.size() == 1, StateError,
-               "load: {} has {} tensors, not one; load a vector of tensors, or use io::load_file", path,
-               tensors.size());
+               "{} has {} tensors, not one; load a vector of tensors, or use io::load_file", path, tensors.size());
   tensor = std::move(tensors[0]);
 }
 
 void load(std::vector<Tensor>& tensors, const std::string& path) {
+  const OpScope op("load");
   const StateDict state = io::load_file(path).tensors;
   std::vector<Tensor> loaded;
   for (size_t i = 0; i < state.size(); ++i) {
     const Tensor* t = state.find(std::to_string(i));
-    TANDEM_CHECK(
-        t, StateError,
-        "load: {} has the tensor '{}', and is no vector of tensors; use io::load_file, or load it into what it "
-        "was saved from",
-        path, state[0].key());
+    TANDEM_CHECK(t, StateError,
+                 "{} has the tensor '{}', and is no vector of tensors; use io::load_file, or load it into what it "
+                 "was saved from",
+                 path, state[0].key());
     loaded.push_back(*t);
   }
   tensors = std::move(loaded);

@@ -8,7 +8,8 @@
 namespace tandem::detail {
 
 void throw_expanding_array(size_t expected, size_t given) {
-  TANDEM_THROW(StateError, "ExpandingArray: got {} values; give {}, or one that stands for all", given, expected);
+  const OpScope op("ExpandingArray");
+  TANDEM_THROW(StateError, "got {} values; give {}, or one that stands for all", given, expected);
 }
 
 }  // namespace tandem::detail
@@ -43,9 +44,10 @@ namespace {
 /// Padding that keeps the size. If the two sides differ, both get the larger padding, and the surplus is cut off at the
 /// front.
 Tensor conv2d_same(const Tensor& input, const Tensor& weight, const Conv2dFuncOptions& o) {
+  const OpScope op("conv2d");
   TANDEM_CHECK((*o.stride())[0] == 1 && (*o.stride())[1] == 1, StateError,
-               "conv2d: padding kSame with stride {}; it needs stride 1", to_string(o.stride()));
-  TANDEM_CHECK(weight.dim() == 4, ShapeError, "conv2d: the weight is {}; it must be [O, C / groups, KH, KW]",
+               "padding kSame with stride {}; it needs stride 1", to_string(o.stride()));
+  TANDEM_CHECK(weight.dim() == 4, ShapeError, "the weight is {}; it must be [O, C / groups, KH, KW]",
                checks::show(weight));
   ExpandingArray<2> padding(0);
   for (size_t d = 0; d < 2; ++d) {
@@ -110,8 +112,8 @@ Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncO
   if (options.padding_idx()) {
     const int64_t rows = weight.size(0), index = *options.padding_idx();
     TANDEM_CHECK(index >= -rows && index < rows, IndexError,
-                 "embedding: padding_idx = {} is no row of a table of {}; give one in [{}, {}]", index,
-                 to_string(weight.sizes()), -rows, rows - 1);
+                 "padding_idx = {} is no row of a table of {}; give one in [{}, {}]", index, to_string(weight.sizes()),
+                 -rows, rows - 1);
     padding = index < 0 ? index + rows : index;
   }
   return tandem::embedding(weight, input, padding);

@@ -31,7 +31,7 @@ Tensor ones_(Tensor tensor) {
 Tensor eye_(Tensor matrix) {
   const OpScope op("init::eye_");
   NoGradGuard no_grad;
-  TANDEM_CHECK(matrix.dim() == 2, ShapeError, "init::eye_: needs rank 2, got {}; give a matrix", checks::show(matrix));
+  TANDEM_CHECK(matrix.dim() == 2, ShapeError, "needs rank 2, got {}; give a matrix", checks::show(matrix));
   return matrix.copy_(eye(matrix.size(0), matrix.size(1), matrix.options()));
 }
 
@@ -50,7 +50,7 @@ Tensor normal_(Tensor tensor, double mean, double std) {
 Fan calculate_fan_in_and_fan_out(const Tensor& tensor) {
   const OpScope op("init::calculate_fan_in_and_fan_out");
   TANDEM_CHECK(tensor.dim() >= 2, ShapeError,
-               "init: fan in and fan out need rank 2 or more, got {}; initialise vectors with uniform_ or normal_",
+               "fan in and fan out need rank 2 or more, got {}; initialise vectors with uniform_ or normal_",
                checks::show(tensor));
   int64_t field = 1;
   for (int64_t d = 2; d < tensor.dim(); ++d) field *= tensor.size(d);
@@ -60,7 +60,8 @@ Fan calculate_fan_in_and_fan_out(const Tensor& tensor) {
 namespace {
 
 double xavier_std(const Tensor& tensor, double gain) {
-  TANDEM_CHECK(std::isfinite(gain) && gain >= 0, StateError, "init: gain = {}; it must be finite and at least 0", gain);
+  const OpScope op("init");
+  TANDEM_CHECK(std::isfinite(gain) && gain >= 0, StateError, "gain = {}; it must be finite and at least 0", gain);
   const Fan fan = calculate_fan_in_and_fan_out(tensor);
   return gain * std::sqrt(2.0 / static_cast<double>(fan.in + fan.out));
 }
@@ -105,10 +106,10 @@ Tensor dirac_(Tensor tensor, int64_t groups) {
   const OpScope op("init::dirac_");
   NoGradGuard no_grad;
   TANDEM_CHECK(tensor.dim() >= 3 && tensor.dim() <= 5, ShapeError,
-               "init::dirac_: needs the weight of a convolution, of rank 3, 4 or 5, got {}; use eye_ for a matrix",
+               "needs the weight of a convolution, of rank 3, 4 or 5, got {}; use eye_ for a matrix",
                checks::show(tensor));
   TANDEM_CHECK(groups >= 1 && tensor.size(0) % groups == 0, StateError,
-               "init::dirac_: groups = {} does not divide the {} outputs of {}; give a divisor", groups, tensor.size(0),
+               "groups = {} does not divide the {} outputs of {}; give a divisor", groups, tensor.size(0),
                to_string(tensor.sizes()));
   tensor.zero_();
   if (tensor.numel() == 0) return tensor;
@@ -158,10 +159,9 @@ Tensor orthogonal_(Tensor tensor, double gain) {
   const OpScope op("init::orthogonal_");
   NoGradGuard no_grad;
   TANDEM_CHECK(tensor.dim() >= 2, ShapeError,
-               "init::orthogonal_: needs rank 2 or more, got {}; initialise vectors with uniform_ or normal_",
-               checks::show(tensor));
-  checks::floating("init::orthogonal_", "the tensor", tensor);
-  TANDEM_CHECK(std::isfinite(gain), StateError, "init::orthogonal_: gain = {}; it must be finite", gain);
+               "needs rank 2 or more, got {}; initialise vectors with uniform_ or normal_", checks::show(tensor));
+  checks::floating("the tensor", tensor);
+  TANDEM_CHECK(std::isfinite(gain), StateError, "gain = {}; it must be finite", gain);
   if (tensor.numel() == 0) return tensor;
   const int64_t rows = tensor.size(0), columns = tensor.numel() / rows;
   const bool by_columns = rows >= columns;
@@ -177,10 +177,9 @@ Tensor orthogonal_(Tensor tensor, double gain) {
 Tensor sparse_(Tensor tensor, double sparsity, double std) {
   const OpScope op("init::sparse_");
   NoGradGuard no_grad;
-  TANDEM_CHECK(tensor.dim() == 2, ShapeError, "init::sparse_: needs rank 2, got {}; initialise a view of it",
-               checks::show(tensor));
-  TANDEM_CHECK(sparsity >= 0 && sparsity <= 1, StateError,
-               "init::sparse_: sparsity = {}, but a share of zeros lies in [0, 1]", sparsity);
+  TANDEM_CHECK(tensor.dim() == 2, ShapeError, "needs rank 2, got {}; initialise a view of it", checks::show(tensor));
+  TANDEM_CHECK(sparsity >= 0 && sparsity <= 1, StateError, "sparsity = {}, but a share of zeros lies in [0, 1]",
+               sparsity);
   const int64_t rows = tensor.size(0), columns = tensor.size(1);
   const int64_t zeros = static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(rows)));
   tensor.normal_(0, std);
@@ -194,7 +193,7 @@ Tensor sparse_(Tensor tensor, double sparsity, double std) {
 
 double calculate_gain(Nonlinearity nonlinearity, double param) {
   const OpScope op("init::calculate_gain");
-  TANDEM_CHECK(std::isfinite(param), StateError, "init::calculate_gain: param = {}; it must be finite", param);
+  TANDEM_CHECK(std::isfinite(param), StateError, "param = {}; it must be finite", param);
   switch (nonlinearity) {
     case Nonlinearity::Tanh:
       return 5.0 / 3.0;

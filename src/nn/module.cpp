@@ -41,11 +41,12 @@ Tensor converted(const Tensor& t, std::optional<Device> device, std::optional<DT
 
 namespace detail {
 void throw_empty_holder(const char* type) {
+  const OpScope op("ModuleHolder");
   // "... [with Contained = tandem::nn::LinearImpl]"
   std::string_view text(type);
   const size_t at = text.find("Contained = ");
   if (at != std::string_view::npos) text = text.substr(at + 12, text.find_first_of(";]", at) - at - 12);
-  TANDEM_THROW(StateError, "ModuleHolder: no module of type {} is held (nullptr); assign one first", text);
+  TANDEM_THROW(StateError, "no module of type {} is held (nullptr); assign one first", text);
 }
 }  // namespace detail
 
@@ -96,35 +97,34 @@ const std::string& Module::name() const {
 namespace {
 
 /// A cycle would make every walk over the tree endless.
-void check_no_cycle(const char* op, const std::string& name, const Module& parent, const Module& child) {
+void check_no_cycle(const std::string& name, const Module& parent, const Module& child) {
   const auto inside = child.modules(/*include_self=*/false);
   const bool cycle = &child == &parent || std::any_of(inside.begin(), inside.end(),
                                                       [&](const auto& module) { return module.get() == &parent; });
-  TANDEM_CHECK(!cycle, StateError, "{}: '{}' is the module itself, or contains it; register a copy", op, name);
+  TANDEM_CHECK(!cycle, StateError, "'{}' is the module itself, or contains it; register a copy", name);
 }
 
 }  // namespace
 
 void Module::check_name(const char* op, const std::string& name) const {
-  TANDEM_CHECK(!name.empty(), StateError, "{}: the name is empty; give it one", op);
+  TANDEM_CHECK(!name.empty(), StateError, "the name is empty; give it one");
   TANDEM_CHECK(name.find('.') == std::string::npos, StateError,
-               "{}: '{}' has a dot, which separates a submodule's name from its parameter's; leave it out", op, name);
+               "'{}' has a dot, which separates a submodule's name from its parameter's; leave it out", name);
   const char* taken = parameters_.contains(name) ? "a parameter"
                       : buffers_.contains(name)  ? "a buffer"
                       : children_.contains(name) ? "a submodule"
                                                  : nullptr;
-  TANDEM_CHECK(!taken, StateError, "{}: '{}' is already the name of {} of this module; choose another", op, name,
-               taken);
+  TANDEM_CHECK(!taken, StateError, "'{}' is already the name of {} of this module; choose another", name, taken);
 }
 
 Tensor& Module::register_parameter(std::string name, Tensor tensor, bool requires_grad) {
-  check_name("register_parameter", name);
+  const OpScope op("register_parameter");
+  check_name(name);
   if (tensor.defined()) {
     TANDEM_CHECK(tensor.is_leaf(), AutogradError,
-                 "register_parameter: '{}' {} was made by an op; only leaves can be parameters: detach() it", name,
-                 checks::show(tensor));
+                 "'{}' {} was made by an op; only leaves can be parameters: detach() it", name, checks::show(tensor));
     TANDEM_CHECK(!requires_grad || tensor.is_floating_point(), DTypeError,
-                 "register_parameter: '{}' {} cannot require gradients, only floating tensors can; convert it with "
+                 "'{}' {} cannot require gradients, only floating tensors can; convert it with "
                  ".to(kFloat), pass requires_grad = false, or use register_buffer",
                  name, checks::show(tensor));
     tensor.set_requires_grad(requires_grad);
@@ -134,40 +134,46 @@ Tensor& Module::register_parameter(std::string name, Tensor tensor, bool require
 }
 
 Tensor& Module::register_buffer(std::string name, Tensor tensor) {
-  check_name("register_buffer", name);
+  const OpScope op("register_buffer");
+  check_name(name);
   return buffers_.insert(std::move(name), std::move(tensor));
 }
 
 void Module::add_module(std::string name, std::shared_ptr<Module> module) {
-  check_name("register_module", name);
-  TANDEM_CHECK(module, StateError, "register_module: '{}' is null; construct the module first", name);
-  check_no_cycle("register_module", name, *this, *module);
+  const OpScope op("register_module");
+  check_name(name);
+  TANDEM_CHECK(module, StateError, "'{}' is null; construct the module first", name);
+  check_no_cycle(name, *this, *module);
   children_.insert(std::move(name), std::move(module));
 }
 
 void Module::exchange_module(const std::string& name, std::shared_ptr<Module> module) {
+  const OpScope op("replace_module");
   std::shared_ptr<Module>* present = children_.find(name);
-  TANDEM_CHECK(present, StateError, "replace_module: there is no submodule '{}'; register_module adds one", name);
-  TANDEM_CHECK(module, StateError, "replace_module: the new '{}' is null; construct it first", name);
-  check_no_cycle("replace_module", name, *this, *module);
+  TANDEM_CHECK(present, StateError, "there is no submodule '{}'; register_module adds one", name);
+  TANDEM_CHECK(module, StateError, "the new '{}' is null; construct it first", name);
+  check_no_cycle(name, *this, *module);
   *present = std::move(module);
 }
 
 void Module::unregister_module(const std::string& name) {
+  const OpScope op("unregister_module");
   TANDEM_CHECK(children_.contains(name), StateError,
-               "unregister_module: there is no submodule '{}'; named_children() lists those that there are", name);
+               "there is no submodule '{}'; named_children() lists those that there are", name);
   children_.erase(name);
 }
 
 void Module::unregister_parameter(const std::string& name) {
+  const OpScope op("unregister_parameter");
   TANDEM_CHECK(parameters_.contains(name), StateError,
-               "unregister_parameter: there is no parameter '{}'; named_parameters() lists those that there are", name);
+               "there is no parameter '{}'; named_parameters() lists those that there are", name);
   parameters_.erase(name);
 }
 
 void Module::unregister_buffer(const std::string& name) {
+  const OpScope op("unregister_buffer");
   TANDEM_CHECK(buffers_.contains(name), StateError,
-               "unregister_buffer: there is no buffer '{}'; named_buffers() lists those that there are", name);
+               "there is no buffer '{}'; named_buffers() lists those that there are", name);
   buffers_.erase(name);
 }
 
@@ -176,7 +182,8 @@ void Module::unregister_buffer(const std::string& name) {
 namespace {
 template <class Function>
 void check_function(const Function& function) {
-  TANDEM_CHECK(function, StateError, "Module::apply: the function is empty; pass one that takes a module");
+  const OpScope op("Module::apply");
+  TANDEM_CHECK(function, StateError, "the function is empty; pass one that takes a module");
 }
 }  // namespace
 
@@ -245,9 +252,10 @@ std::vector<Tensor> Module::parameters(bool recurse) const { return named_parame
 std::vector<Tensor> Module::buffers(bool recurse) const { return named_buffers(recurse).values(); }
 
 std::shared_ptr<Module> Module::checked_shared() const {
+  const OpScope op("modules");
   auto self = const_cast<Module*>(this)->weak_from_this().lock();
   TANDEM_CHECK(self, StateError,
-               "modules: this {} is not held by a shared_ptr, so none can be handed out; make it with "
+               "this {} is not held by a shared_ptr, so none can be handed out; make it with "
                "std::make_shared or in a ModuleHolder, or pass include_self = false",
                name());
   return self;
@@ -303,8 +311,9 @@ void Module::move_tensors(const std::function<Tensor(const Tensor&)>& moved) {
 
 namespace {
 void check_target(DType dtype) {
+  const OpScope op("Module::to");
   TANDEM_CHECK(is_floating_point(dtype), DTypeError,
-               "Module::to: {} is not floating, as a module's dtype must be; give kFloat, kDouble, kHalf or kBFloat16",
+               "{} is not floating, as a module's dtype must be; give kFloat, kDouble, kHalf or kBFloat16",
                name(dtype));
 }
 }  // namespace

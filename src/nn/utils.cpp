@@ -16,30 +16,29 @@
 namespace tandem::nn::utils {
 namespace {
 
-void check_defined(const char* op, const std::vector<Tensor>& parameters) {
+void check_defined(const std::vector<Tensor>& parameters) {
   for (size_t i = 0; i < parameters.size(); ++i) {
-    TANDEM_CHECK(parameters[i].defined(), StateError, "{}: parameter {} is an undefined tensor; give it a value first",
-                 op, i);
+    TANDEM_CHECK(parameters[i].defined(), StateError, "parameter {} is an undefined tensor; give it a value first", i);
   }
 }
 
-std::vector<Tensor> defined_gradients(const char* op, const std::vector<Tensor>& parameters) {
-  check_defined(op, parameters);
+std::vector<Tensor> defined_gradients(const std::vector<Tensor>& parameters) {
+  check_defined(parameters);
   std::vector<Tensor> grads;
   grads.reserve(parameters.size());
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Tensor& g = parameters[i].grad();
     if (!g.defined()) continue;
     TANDEM_CHECK(g.is_floating_point(), DTypeError,
-                 "{}: the gradient of parameter {} is {}, but must be floating; drop it with zero_grad()", op, i,
+                 "the gradient of parameter {} is {}, but must be floating; drop it with zero_grad()", i,
                  checks::show(g));
-    checks::not_expanded(op, "the gradient of parameter", g, i);
+    checks::not_expanded("the gradient of parameter", g, i);
     grads.push_back(g);
   }
   return grads;
 }
 
-void warn_if_scaled(const char* op, const std::vector<Tensor>& parameters) {
+void warn_if_scaled(const std::vector<Tensor>& parameters) {
   if (std::none_of(parameters.begin(), parameters.end(), autograd::has_scaled_grad)) return;
   warn_once(
       fmt::format("{}: these gradients are still multiplied by a GradScaler's scale, and so is the threshold that they "
@@ -52,13 +51,12 @@ void warn_if_scaled(const char* op, const std::vector<Tensor>& parameters) {
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type,
                        bool error_if_nonfinite) {
   const OpScope op("clip_grad_norm_");
-  TANDEM_CHECK(max_norm >= 0, StateError, "clip_grad_norm_: max_norm = {}; it must be at least 0", max_norm);
-  TANDEM_CHECK(norm_type > 0, StateError, "clip_grad_norm_: norm_type = {}; it must be positive (inf: the largest)",
-               norm_type);
+  TANDEM_CHECK(max_norm >= 0, StateError, "max_norm = {}; it must be at least 0", max_norm);
+  TANDEM_CHECK(norm_type > 0, StateError, "norm_type = {}; it must be positive (inf: the largest)", norm_type);
   NoGradGuard no_grad;
-  const std::vector<Tensor> grads = defined_gradients("clip_grad_norm_", parameters);
+  const std::vector<Tensor> grads = defined_gradients(parameters);
   if (grads.empty()) return zeros({});
-  warn_if_scaled("clip_grad_norm_", parameters);
+  warn_if_scaled(parameters);
   DType widest = kFloat;
   for (const Tensor& g : grads) widest = promote_types(widest, g.dtype());
   std::vector<Tensor> norms;
@@ -69,7 +67,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
   if (error_if_nonfinite) {
     const double value = total.item<double>();
     TANDEM_CHECK(std::isfinite(value), StateError,
-                 "clip_grad_norm_: the gradients' {}-norm is {}; skip this step, or pass error_if_nonfinite = false to "
+                 "the gradients' {}-norm is {}; skip this step, or pass error_if_nonfinite = false to "
                  "scale by it anyway",
                  norm_type, value);
   }
@@ -84,10 +82,10 @@ Tensor clip_grad_norm_(const Tensor& parameter, double max_norm, double norm_typ
 
 void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) {
   const OpScope op("clip_grad_value_");
-  TANDEM_CHECK(clip_value >= 0, StateError, "clip_grad_value_: clip_value = {}; it must be at least 0", clip_value);
+  TANDEM_CHECK(clip_value >= 0, StateError, "clip_value = {}; it must be at least 0", clip_value);
   NoGradGuard no_grad;
-  const std::vector<Tensor> grads = defined_gradients("clip_grad_value_", parameters);
-  warn_if_scaled("clip_grad_value_", parameters);
+  const std::vector<Tensor> grads = defined_gradients(parameters);
+  warn_if_scaled(parameters);
   for (const Tensor& g : grads) g.clamp_(-clip_value, clip_value);
 }
 
@@ -97,8 +95,8 @@ void clip_grad_value_(const Tensor& parameter, double clip_value) {
 
 Tensor parameters_to_vector(const std::vector<Tensor>& parameters) {
   const OpScope op("parameters_to_vector");
-  TANDEM_CHECK(!parameters.empty(), StateError, "parameters_to_vector: the list is empty; give at least one tensor");
-  check_defined("parameters_to_vector", parameters);
+  TANDEM_CHECK(!parameters.empty(), StateError, "the list is empty; give at least one tensor");
+  check_defined(parameters);
   std::vector<Tensor> flat;
   flat.reserve(parameters.size());
   for (const Tensor& p : parameters) flat.push_back(p.reshape({-1}));
@@ -107,14 +105,14 @@ Tensor parameters_to_vector(const std::vector<Tensor>& parameters) {
 
 void vector_to_parameters(const Tensor& vector, const std::vector<Tensor>& parameters) {
   const OpScope op("vector_to_parameters");
-  checks::defined("vector_to_parameters", "the vector", vector);
-  TANDEM_CHECK(vector.dim() == 1, ShapeError,
-               "vector_to_parameters: needs rank 1, got {}; flatten it with view({{-1}})", checks::show(vector));
-  check_defined("vector_to_parameters", parameters);
+  checks::defined("the vector", vector);
+  TANDEM_CHECK(vector.dim() == 1, ShapeError, "needs rank 1, got {}; flatten it with view({{-1}})",
+               checks::show(vector));
+  check_defined(parameters);
   int64_t count = 0;
   for (const Tensor& p : parameters) count += p.numel();
   TANDEM_CHECK(vector.numel() == count, ShapeError,
-               "vector_to_parameters: the vector has {} elements, the parameters have {}; parameters_to_vector makes "
+               "the vector has {} elements, the parameters have {}; parameters_to_vector makes "
                "one that fits",
                vector.numel(), count);
   NoGradGuard no_grad;

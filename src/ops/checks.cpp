@@ -9,100 +9,97 @@
 
 namespace tandem::checks {
 
-void defined(const char* op, const char* which, const Tensor& x) {
-  TANDEM_CHECK(x.defined(), StateError, "{}: {} is an undefined tensor; give it a value first", op, which);
+void defined(const char* which, const Tensor& x) {
+  TANDEM_CHECK(x.defined(), StateError, "{} is an undefined tensor; give it a value first", which);
 }
 
-void floating(const char* op, const char* which, const Tensor& x) {
-  defined(op, which, x);
-  TANDEM_CHECK(x.is_floating_point(), DTypeError, "{}: {} is {}, but must be floating; convert it with .to(kFloat)", op,
-               which, show(x));
+void floating(const char* which, const Tensor& x) {
+  defined(which, x);
+  TANDEM_CHECK(x.is_floating_point(), DTypeError, "{} is {}, but must be floating; convert it with .to(kFloat)", which,
+               show(x));
 }
 
-void defined_at(const char* op, size_t i, const Tensor& x) {
-  TANDEM_CHECK(x.defined(), StateError, "{}: tensor {} of the list is an undefined tensor; give it a value first", op,
-               i);
+void defined_at(size_t i, const Tensor& x) {
+  TANDEM_CHECK(x.defined(), StateError, "tensor {} of the list is an undefined tensor; give it a value first", i);
 }
 
-void not_bool(const char* op, const Tensor& x) {
+void not_bool(const Tensor& x) {
   TANDEM_CHECK(x.dtype() != kBool, DTypeError,
-               "{}: not defined on bool, the input is {}; use logical_not(), or convert it with .to()", op, show(x));
+               "not defined on bool, the input is {}; use logical_not(), or convert it with .to()", show(x));
 }
 
-void not_two_bools(const char* op, const Tensor& a, const Tensor& b) {
+void not_two_bools(const Tensor& a, const Tensor& b) {
   TANDEM_CHECK(!a.defined() || !b.defined() || a.dtype() != kBool || b.dtype() != kBool, DTypeError,
-               "{}: not defined on two bool tensors; use logical_xor", op);
+               "not defined on two bool tensors; use logical_xor");
 }
 
-void floating_result(const char* op, const Tensor& x, std::optional<DType> dtype) {
+void floating_result(const Tensor& x, std::optional<DType> dtype) {
   TANDEM_CHECK(is_floating_point(dtype.value_or(kFloat)), DTypeError,
-               "{}: the result of x {} cannot be {}; ask for a floating dtype, or convert x with .to(kFloat)", op,
-               show(x), name(*dtype));
+               "the result of x {} cannot be {}; ask for a floating dtype, or convert x with .to(kFloat)", show(x),
+               name(*dtype));
 }
 
-void not_negative(const char* op, const char* which, double value) {
-  TANDEM_CHECK(std::isfinite(value) && value >= 0, StateError, "{}: {} = {}, but must be finite and at least 0", op,
-               which, value);
+void not_negative(const char* which, double value) {
+  TANDEM_CHECK(std::isfinite(value) && value >= 0, StateError, "{} = {}, but must be finite and at least 0", which,
+               value);
 }
 
-void index(const char* op, const char* which, const Tensor& x) {
-  defined(op, which, x);
+void index(const char* which, const Tensor& x) {
+  defined(which, x);
   TANDEM_CHECK(x.dtype() == kLong || x.dtype() == kInt, DTypeError,
-               "{}: {} is {}, but must hold i64 (or i32) indices; convert it with .to(kLong)", op, which, show(x));
+               "{} is {}, but must hold i64 (or i32) indices; convert it with .to(kLong)", which, show(x));
 }
 
-void same_dtype(const char* op, const char* which_a, const Tensor& a, const char* which_b, const Tensor& b) {
+void same_dtype(const char* which_a, const Tensor& a, const char* which_b, const Tensor& b) {
   TANDEM_CHECK(!b.defined() || a.dtype() == b.dtype(), DTypeError,
-               "{}: {} is {}, but {} is {}; run it in an amp::AutocastGuard region, or convert one with .to()", op,
-               which_a, show(a), which_b, show(b));
+               "{} is {}, but {} is {}; run it in an amp::AutocastGuard region, or convert one with .to()", which_a,
+               show(a), which_b, show(b));
 }
 
-void parameter_dtype(const char* op, const Tensor& x, const char* which, const Tensor& parameter) {
+void parameter_dtype(const Tensor& x, const char* which, const Tensor& parameter) {
   if (!parameter.defined() || parameter.dtype() == x.dtype()) return;
-  TANDEM_CHECK(
-      parameter.dtype() == kFloat && is_reduced_floating_point(x.dtype()), DTypeError,
-      "{}: {} is {} beside x of {}; it must have x's dtype, or be f32 beside f16 or bf16: convert it with .to()", op,
-      which, show(parameter), show(x));
+  TANDEM_CHECK(parameter.dtype() == kFloat && is_reduced_floating_point(x.dtype()), DTypeError,
+               "{} is {} beside x of {}; it must have x's dtype, or be f32 beside f16 or bf16: convert it with .to()",
+               which, show(parameter), show(x));
 }
 
-void alpha(const char* op, const Tensor& a, const Tensor& b, Scalar alpha) {
+void alpha(const Tensor& a, const Tensor& b, Scalar alpha) {
   TANDEM_CHECK(!alpha.is_floating_point() || a.is_floating_point() || b.is_floating_point(), DTypeError,
-               "{}: alpha = {}, but a is {} and b is {}; give a whole number, or convert with .to(kFloat)", op,
+               "alpha = {}, but a is {} and b is {}; give a whole number, or convert with .to(kFloat)",
                alpha.to_double(), show(a), show(b));
 }
 
-void exponent(const char* op, const Tensor& base, Scalar exponent) {
-  TANDEM_CHECK(
-      base.is_floating_point() || exponent.is_floating_point() || exponent.to_int64() >= 0, StateError,
-      "{}: a base of {} with the negative exponent {} has no integer result; convert the base with .to(kFloat)", op,
-      show(base), exponent.to_int64());
+void exponent(const Tensor& base, Scalar exponent) {
+  TANDEM_CHECK(base.is_floating_point() || exponent.is_floating_point() || exponent.to_int64() >= 0, StateError,
+               "a base of {} with the negative exponent {} has no integer result; convert the base with .to(kFloat)",
+               show(base), exponent.to_int64());
 }
 
-void sizes(const char* op, const char* which, const Tensor& x, IntArrayRef expected) {
-  TANDEM_CHECK(!x.defined() || x.sizes() == expected, ShapeError, "{}: {} is {}, but must be {}", op, which, show(x),
+void sizes(const char* which, const Tensor& x, IntArrayRef expected) {
+  TANDEM_CHECK(!x.defined() || x.sizes() == expected, ShapeError, "{} is {}, but must be {}", which, show(x),
                to_string(expected));
 }
 
-std::array<int64_t, 2> pair(const char* op, const char* which, IntArrayRef values, int64_t least) {
+std::array<int64_t, 2> pair(const char* which, IntArrayRef values, int64_t least) {
   TANDEM_CHECK(values.size() == 1 || values.size() == 2, ShapeError,
-               "{}: {} = {}, but must have 1 entry, or 2 for height and width", op, which, to_string(values));
+               "{} = {}, but must have 1 entry, or 2 for height and width", which, to_string(values));
   for (int64_t v : values) {
-    TANDEM_CHECK(v >= least, StateError, "{}: {} = {}, but must be at least {}", op, which, to_string(values), least);
+    TANDEM_CHECK(v >= least, StateError, "{} = {}, but must be at least {}", which, to_string(values), least);
   }
   return {values.front(), values.back()};
 }
 
-Pool2dParams windows(const char* op, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+Pool2dParams windows(IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
                      bool ceil_mode) {
   Pool2dParams p;
-  p.kernel = pair(op, "kernel_size", kernel, 1);
-  p.stride = stride.empty() ? p.kernel : pair(op, "stride", stride, 1);
-  p.padding = pair(op, "padding", padding, 0);
-  p.dilation = pair(op, "dilation", dilation, 1);
+  p.kernel = pair("kernel_size", kernel, 1);
+  p.stride = stride.empty() ? p.kernel : pair("stride", stride, 1);
+  p.padding = pair("padding", padding, 0);
+  p.dilation = pair("dilation", dilation, 1);
   p.ceil_mode = ceil_mode;
   for (size_t i = 0; i < 2; ++i) {
     TANDEM_CHECK(p.padding[i] <= p.kernel[i] / 2, StateError,
-                 "{}: padding = {}, but must be at most half of kernel_size = {}, so that each window meets x", op,
+                 "padding = {}, but must be at most half of kernel_size = {}, so that each window meets x",
                  to_string(padding), to_string(kernel));
   }
   return p;

@@ -18,27 +18,27 @@ namespace tandem {
 namespace {
 
 /// Throws DTypeError if a result of dtype `result` cannot be stored in self: an integer tensor cannot hold fractions.
-void check_result(const char* op, const Tensor& self, DType result) {
+void check_result(const Tensor& self, DType result) {
   TANDEM_CHECK(can_cast(result, self.dtype()), DTypeError,
-               "{}: the result is {}, which self of {} cannot hold; use the op without the underscore", op,
+               "the result is {}, which self of {} cannot hold; use the op without the underscore",
                tandem::name(result), checks::show(self));
 }
 
-void check_broadcast(const char* op, const Tensor& self, const Tensor& other) {
-  TANDEM_CHECK(broadcast_shapes(self.sizes(), other.sizes(), op) == self.impl().sizes, ShapeError,
-               "{}: other {} does not broadcast to self {}", op, checks::show(other), checks::show(self));
+void check_broadcast(const Tensor& self, const Tensor& other) {
+  TANDEM_CHECK(broadcast_shapes(self.sizes(), other.sizes()) == self.impl().sizes, ShapeError,
+               "other {} does not broadcast to self {}", checks::show(other), checks::show(self));
 }
 
 /// self = op(self, other); `recorded` is the same op for autograd.
-const Tensor& binary_(const char* name, const Tensor& self, const Tensor& other, Binary op, bool floating, double alpha,
+const Tensor& binary_(const Tensor& self, const Tensor& other, Binary op, bool floating, double alpha,
                       const std::function<Tensor(const Tensor&)>& recorded) {
-  checks::defined(name, "self", self);
-  checks::defined(name, "other", other);
+  checks::defined("self", self);
+  checks::defined("other", other);
   DType result = result_type(self, other);
   if (floating && !is_floating_point(result)) result = kFloat;
-  check_result(name, self, result);
-  check_broadcast(name, self, other);
-  detail::check_devices(name, {&self, &other});
+  check_result(self, result);
+  check_broadcast(self, other);
+  detail::check_devices({&self, &other});
   return apply_in_place(
       name, self, {&other, 1},
       [&](const Tensor& y) { backend(y).binary(y, op, y, detail::operand_beside(y, other), alpha); }, recorded);
@@ -50,21 +50,21 @@ DType unary_result(const Tensor& self, bool exact_on_integers) {
 }
 
 /// self = op(self)
-const Tensor& unary_(const char* name, const Tensor& self, Unary op, bool exact_on_integers,
+const Tensor& unary_(const Tensor& self, Unary op, bool exact_on_integers,
                      const std::function<Tensor(const Tensor&)>& recorded) {
-  checks::defined(name, "self", self);
-  if (detail::refuses_bool(op, exact_on_integers)) checks::not_bool(name, self);
-  check_result(name, self, unary_result(self, exact_on_integers));
+  checks::defined("self", self);
+  if (detail::refuses_bool(op, exact_on_integers)) checks::not_bool(self);
+  check_result(self, unary_result(self, exact_on_integers));
   return apply_in_place(
       name, self, {}, [&](const Tensor& y) { backend(y).unary(y, op, y, 0, 0); }, recorded);
 }
 
 /// self = op(self, number). `floating`: integers give f32.
-const Tensor& scalar_(const char* name, const Tensor& self, Unary op, Scalar number, bool floating,
+const Tensor& scalar_(const Tensor& self, Unary op, Scalar number, bool floating,
                       const std::function<Tensor(const Tensor&)>& recorded) {
-  checks::defined(name, "self", self);
+  checks::defined("self", self);
   const DType result = result_type(self, number);
-  check_result(name, self, floating && !is_floating_point(result) ? kFloat : result);
+  check_result(self, floating && !is_floating_point(result) ? kFloat : result);
   return apply_in_place(
       name, self, {}, [&](const Tensor& y) { detail::scalar_kernel(y, op, y, number); }, recorded);
 }
@@ -72,47 +72,53 @@ const Tensor& scalar_(const char* name, const Tensor& self, Unary op, Scalar num
 }  // namespace
 
 const Tensor& Tensor::add_(const Tensor& other, Scalar alpha) const {
-  if (detail::needs_exact_alpha("add_", *this, other, alpha)) return add_(detail::exact_multiple(*this, other, alpha));
-  return binary_("add_", *this, other, Binary::add, false, alpha.to_double(),
+  const OpScope op("add_");
+  if (detail::needs_exact_alpha(*this, other, alpha)) return add_(detail::exact_multiple(*this, other, alpha));
+  return binary_(*this, other, Binary::add, false, alpha.to_double(),
                  [&](const Tensor& x) { return tandem::add(x, other, alpha); });
 }
 const Tensor& Tensor::sub_(const Tensor& other, Scalar alpha) const {
   const OpScope op("sub_");
-  checks::not_two_bools("sub_", *this, other);
-  if (detail::needs_exact_alpha("sub_", *this, other, alpha)) return sub_(detail::exact_multiple(*this, other, alpha));
-  return binary_("sub_", *this, other, Binary::sub, false, alpha.to_double(),
+  checks::not_two_bools(*this, other);
+  if (detail::needs_exact_alpha(*this, other, alpha)) return sub_(detail::exact_multiple(*this, other, alpha));
+  return binary_(*this, other, Binary::sub, false, alpha.to_double(),
                  [&](const Tensor& x) { return tandem::sub(x, other, alpha); });
 }
 const Tensor& Tensor::mul_(const Tensor& other) const {
-  return binary_("mul_", *this, other, Binary::mul, false, 1, [&](const Tensor& x) { return tandem::mul(x, other); });
+  const OpScope op("mul_");
+  return binary_(*this, other, Binary::mul, false, 1, [&](const Tensor& x) { return tandem::mul(x, other); });
 }
 const Tensor& Tensor::div_(const Tensor& other) const {
-  return binary_("div_", *this, other, Binary::div, true, 1, [&](const Tensor& x) { return tandem::div(x, other); });
+  const OpScope op("div_");
+  return binary_(*this, other, Binary::div, true, 1, [&](const Tensor& x) { return tandem::div(x, other); });
 }
 const Tensor& Tensor::pow_(const Tensor& exponent) const {
-  return binary_("pow_", *this, exponent, Binary::pow, false, 1,
-                 [&](const Tensor& x) { return tandem::pow(x, exponent); });
+  const OpScope op("pow_");
+  return binary_(*this, exponent, Binary::pow, false, 1, [&](const Tensor& x) { return tandem::pow(x, exponent); });
 }
 
 const Tensor& Tensor::add_(Scalar other, Scalar alpha) const {
+  const OpScope op("add_");
   const Scalar term = detail::scalar_product(other, alpha);
-  return scalar_("add_", *this, Unary::add_scalar, term, false, [&](const Tensor& x) { return tandem::add(x, term); });
+  return scalar_(*this, Unary::add_scalar, term, false, [&](const Tensor& x) { return tandem::add(x, term); });
 }
 const Tensor& Tensor::sub_(Scalar other, Scalar alpha) const {
+  const OpScope op("sub_");
   const Scalar term = detail::scalar_product(detail::scalar_product(other, alpha), -1);
-  return scalar_("sub_", *this, Unary::add_scalar, term, false, [&](const Tensor& x) { return tandem::add(x, term); });
+  return scalar_(*this, Unary::add_scalar, term, false, [&](const Tensor& x) { return tandem::add(x, term); });
 }
 const Tensor& Tensor::mul_(Scalar other) const {
-  return scalar_("mul_", *this, Unary::mul_scalar, other, false,
-                 [&](const Tensor& x) { return tandem::mul(x, other); });
+  const OpScope op("mul_");
+  return scalar_(*this, Unary::mul_scalar, other, false, [&](const Tensor& x) { return tandem::mul(x, other); });
 }
 const Tensor& Tensor::div_(Scalar other) const {
-  return scalar_("div_", *this, Unary::div_scalar, other, true, [&](const Tensor& x) { return tandem::div(x, other); });
+  const OpScope op("div_");
+  return scalar_(*this, Unary::div_scalar, other, true, [&](const Tensor& x) { return tandem::div(x, other); });
 }
 const Tensor& Tensor::pow_(Scalar exponent) const {
-  if (defined()) checks::exponent("pow_", *this, exponent);
-  return scalar_("pow_", *this, Unary::pow_scalar, exponent, false,
-                 [&](const Tensor& x) { return tandem::pow(x, exponent); });
+  const OpScope op("pow_");
+  if (defined()) checks::exponent(*this, exponent);
+  return scalar_(*this, Unary::pow_scalar, exponent, false, [&](const Tensor& x) { return tandem::pow(x, exponent); });
 }
 const Tensor& Tensor::addcmul_(const Tensor& a, const Tensor& b, Scalar value) const {
   const OpScope op("addcmul_");
@@ -120,11 +126,11 @@ const Tensor& Tensor::addcmul_(const Tensor& a, const Tensor& b, Scalar value) c
 }
 const Tensor& Tensor::addmm_(const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) const {
   const OpScope op("addmm_");
-  checks::defined("addmm_", "self", *this);
-  checks::defined("addmm_", "a", a);
-  checks::defined("addmm_", "b", b);
+  checks::defined("self", *this);
+  checks::defined("a", a);
+  checks::defined("b", b);
   TANDEM_CHECK(dim() == 2 && a.dim() == 2 && b.dim() == 2 && size(0) == a.size(0) && size(1) == b.size(1), ShapeError,
-               "addmm_: self is {}, a is {}, b is {}; self must have the sizes of the product of two matrices",
+               "self is {}, a is {}, b is {}; self must have the sizes of the product of two matrices",
                checks::show(*this), checks::show(a), checks::show(b));
   const Tensor operands[] = {a, b};
   auto product = [&](const Tensor& x) { return tandem::addmm(x, a, b, beta, alpha); };
@@ -133,12 +139,12 @@ const Tensor& Tensor::addmm_(const Tensor& a, const Tensor& b, Scalar beta, Scal
 }
 
 const Tensor& Tensor::clamp_(std::optional<Scalar> min, std::optional<Scalar> max) const {
-  checks::defined("clamp_", "self", *this);
+  checks::defined("self", *this);
   const OpScope op("clamp_");
-  TANDEM_CHECK(min || max, StateError, "clamp_: no bounds; give min, max or both");
-  checks::not_bool("clamp_", *this);
+  TANDEM_CHECK(min || max, StateError, "no bounds; give min, max or both");
+  checks::not_bool(*this);
   for (const auto& bound : {min, max}) {
-    if (bound) check_result("clamp_", *this, result_type(*this, *bound));
+    if (bound) check_result(*this, result_type(*this, *bound));
   }
   auto clamped = [&](const Tensor& x) { return tandem::clamp(x, min, max); };
   auto direct = [&](const Tensor& y) {
@@ -171,7 +177,8 @@ namespace {
 
 /// Replaces `old` by `source`, for autograd: no gradient flows into the overwritten values.
 Tensor overwrite(const Tensor& old, const Tensor& source) {
-  return apply<"copy">(
+  const Op<"copy"> op;
+  return op.apply(
       [](const Tensor& old, const Tensor& source) {
         Tensor y = empty_like(old);
         backend(y.is_cuda() ? y : source).copy(y, detail::broadcast_view(source, y.sizes()));
@@ -188,9 +195,10 @@ Tensor overwrite(const Tensor& old, const Tensor& source) {
 }  // namespace
 
 const Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
-  checks::defined("copy_", "self", *this);
-  checks::defined("copy_", "the source", source);
-  check_broadcast("copy_", *this, source);
+  const OpScope op("copy_");
+  checks::defined("self", *this);
+  checks::defined("the source", source);
+  check_broadcast(*this, source);
   return apply_in_place(
       "copy_", *this, {&source, 1},
       [&](const Tensor& y) {
@@ -201,8 +209,9 @@ const Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
 }
 
 const Tensor& Tensor::fill_(Scalar value) const {
-  checks::defined("fill_", "self", *this);
-  check_fits("fill_", value, dtype());
+  const OpScope op("fill_");
+  checks::defined("self", *this);
+  check_fits(value, dtype());
   return apply_in_place(
       "fill_", *this, {}, [&](const Tensor& y) { backend(y).fill(y, value); },
       [&](const Tensor& old) { return overwrite(old, scalar_tensor(value, old.options())); });

@@ -11,8 +11,9 @@ namespace tandem {
 namespace indexing {
 
 TensorIndex::TensorIndex(const char* text) : kind(Kind::ellipsis) {
+  const OpScope op("index");
   TANDEM_CHECK(text && std::strcmp(text, "...") == 0, StateError,
-               "index: text index '{}' has no meaning; \"...\" is the only one, for Ellipsis", text ? text : "null");
+               "text index '{}' has no meaning; \"...\" is the only one, for Ellipsis", text ? text : "null");
 }
 
 }  // namespace indexing
@@ -24,33 +25,32 @@ using Kind = TensorIndex::Kind;
 using Indices = ArrayRef<TensorIndex>;
 
 // The number of dimensions of x that the indices use, without Ellipsis.
-int64_t check_indices(const char* op, const Tensor& x, Indices indices) {
-  checks::defined(op, "the input", x);
-  TANDEM_CHECK(!indices.empty(), IndexError, "{}: the list of indices is empty; {{\"...\"}} takes the whole tensor {}",
-               op, to_string(x.sizes()));
+int64_t check_indices(const Tensor& x, Indices indices) {
+  checks::defined("the input", x);
+  TANDEM_CHECK(!indices.empty(), IndexError, "the list of indices is empty; {{\"...\"}} takes the whole tensor {}",
+               to_string(x.sizes()));
   int64_t named = 0, ellipses = 0;
   for (const TensorIndex& i : indices) {
-    if (i.kind == Kind::tensor) checks::defined(op, "an index", i.tensor);
+    if (i.kind == Kind::tensor) checks::defined("an index", i.tensor);
     const bool number = i.kind == Kind::tensor && i.tensor.dim() == 0 && is_integral(i.tensor.dtype(), false);
     TANDEM_CHECK(i.kind != Kind::boolean, NotImplementedError,
-                 "{}: bool indices are not supported yet; use None for a new dimension, or where() for a mask", op);
+                 "bool indices are not supported yet; use None for a new dimension, or where() for a mask");
     TANDEM_CHECK(i.kind != Kind::tensor || number, NotImplementedError,
-                 "{}: {} {} as an index is not supported yet; use where() for a mask, index_select() or gather() for "
+                 "{} {} as an index is not supported yet; use where() for a mask, index_select() or gather() for "
                  "indices",
-                 op, to_string(i.tensor.sizes()), name(i.tensor.dtype()));
+                 to_string(i.tensor.sizes()), name(i.tensor.dtype()));
     named += i.kind == Kind::integer || i.kind == Kind::slice || i.kind == Kind::tensor;
     ellipses += i.kind == Kind::ellipsis;
   }
-  TANDEM_CHECK(ellipses <= 1, IndexError, "{}: {} Ellipsis in one list of indices; at most one is possible", op,
-               ellipses);
-  TANDEM_CHECK(named <= x.dim(), IndexError, "{}: {} indices for a tensor of rank {} {}; leave some out", op, named,
-               x.dim(), to_string(x.sizes()));
+  TANDEM_CHECK(ellipses <= 1, IndexError, "{} Ellipsis in one list of indices; at most one is possible", ellipses);
+  TANDEM_CHECK(named <= x.dim(), IndexError, "{} indices for a tensor of rank {} {}; leave some out", named, x.dim(),
+               to_string(x.sizes()));
   return named;
 }
 
 // The view described by the indices; x itself if they do not change it.
-Tensor view_of(const char* op, const Tensor& x, Indices indices) {
-  const int64_t named = check_indices(op, x, indices);
+Tensor view_of(const Tensor& x, Indices indices) {
+  const int64_t named = check_indices(x, indices);
   Tensor y = x;
   int64_t dim = 0;  // the dimension of y for the next index
   for (const TensorIndex& i : indices) {
@@ -82,14 +82,14 @@ Tensor view_of(const char* op, const Tensor& x, Indices indices) {
 
 Tensor read(const Tensor& x, Indices indices) {
   const OpScope op("index");
-  const Tensor y = view_of("index", x, indices);
+  const Tensor y = view_of(x, indices);
   return y.is_same(x) ? view(x, x.sizes()) : y;  // a new tensor, as with any other index
 }
 
 void write(const Tensor& x, Indices indices, const Tensor& value) {
   const OpScope op("index_put_");
-  checks::defined("index_put_", "the value", value);
-  const Tensor y = view_of("index_put_", x, indices);
+  checks::defined("the value", value);
+  const Tensor y = view_of(x, indices);
   Tensor v = value;
   while (v.dim() > y.dim() && v.size(0) == 1) v = tandem::select(v, 0, 0);  // [1, 3] may be written to [3]
   y.copy_(v);
@@ -97,7 +97,7 @@ void write(const Tensor& x, Indices indices, const Tensor& value) {
 
 void write(const Tensor& x, Indices indices, Scalar value) {
   const OpScope op("index_put_");
-  view_of("index_put_", x, indices).fill_(value);
+  view_of(x, indices).fill_(value);
 }
 
 }  // namespace
@@ -124,7 +124,7 @@ const Tensor& Tensor::index_put_(const std::vector<TensorIndex>& indices, Scalar
 
 Tensor Tensor::operator[](int64_t i) const {
   const OpScope op("operator[]");
-  TANDEM_CHECK(dim() > 0, IndexError, "operator[]: a tensor of rank 0 has no index {}; item() gives its value", i);
+  TANDEM_CHECK(dim() > 0, IndexError, "a tensor of rank 0 has no index {}; item() gives its value", i);
   return tandem::select(*this, 0, i);
 }
 

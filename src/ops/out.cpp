@@ -18,40 +18,39 @@
 namespace tandem {
 namespace {
 
-void check_no_grad(const char* name, const char* which, const Tensor& x) {
-  TANDEM_CHECK(
-      !is_recording({&x, 1}), AutogradError,
-      "{}: {} {} requires grad, but a call with out is not recorded for backward; wrap it in a NoGradGuard, or "
-      "use the function without _out",
-      name, which, checks::show(x));
+void check_no_grad(const char* which, const Tensor& x) {
+  TANDEM_CHECK(!is_recording({&x, 1}), AutogradError,
+               "{} {} requires grad, but a call with out is not recorded for backward; wrap it in a NoGradGuard, or "
+               "use the function without _out",
+               which, checks::show(x));
 }
 
 /// Checks that every call makes before it computes.
-void check_call(const char* name, const Tensor& out, ArrayRef<Tensor> operands) {
-  checks::defined(name, "out", out);
-  checks::not_expanded(name, "out", out);
-  check_no_grad(name, "out", out);
+void check_call(const Tensor& out, ArrayRef<Tensor> operands) {
+  checks::defined("out", out);
+  checks::not_expanded("out", out);
+  check_no_grad("out", out);
   for (const Tensor& x : operands) {
-    checks::defined(name, "an operand", x);
-    check_no_grad(name, "the operand", x);
-    detail::check_devices(name, {&out, &x});
+    checks::defined("an operand", x);
+    check_no_grad("the operand", x);
+    detail::check_devices({&out, &x});
   }
 }
 
 /// Any result can be rounded to a floating out; integer results can be stored in an integer one.
-void check_dtype(const char* name, const Tensor& out, DType result) {
+void check_dtype(const Tensor& out, DType result) {
   TANDEM_CHECK(can_cast(result, out.dtype()), DTypeError,
-               "{}: the result is {}, which out {} cannot hold; give an out of {}", name, tandem::name(result),
-               checks::show(out), tandem::name(result));
+               "the result is {}, which out {} cannot hold; give an out of {}", tandem::name(result), checks::show(out),
+               tandem::name(result));
 }
 
 /// out = op()
 template <class Op>
-const Tensor& write(const char* name, const Tensor& out, ArrayRef<Tensor> operands, const Op& op) {
-  check_call(name, out, operands);
+const Tensor& write(const Tensor& out, ArrayRef<Tensor> operands, const Op& op) {
+  check_call(out, operands);
   auto fitting = [&] {
     Tensor y = op();
-    check_dtype(name, out, y.dtype());
+    check_dtype(out, y.dtype());
     return is_floating_point(y.dtype()) ? y : to(y, out.dtype());
   };
   return apply_out(name, out, fitting, operands);
@@ -59,18 +58,18 @@ const Tensor& write(const char* name, const Tensor& out, ArrayRef<Tensor> operan
 
 /// out = op(a, b): written directly into out if possible, else by `plain`.
 template <class Plain>
-const Tensor& write_binary(const char* name, const Tensor& out, Binary op, const Tensor& a, const Tensor& b,
-                           bool floating, Scalar alpha, const Plain& plain) {
+const Tensor& write_binary(const Tensor& out, Binary op, const Tensor& a, const Tensor& b, bool floating, Scalar alpha,
+                           const Plain& plain) {
   const std::array<Tensor, 2> operands{a, b};
-  check_call(name, out, operands);
+  check_call(out, operands);
   const DType result = detail::arithmetic_dtype(a, b, floating);
-  check_dtype(name, out, result);
-  const Dims sizes = broadcast_shapes(a.sizes(), b.sizes(), name);
-  TANDEM_CHECK(out.sizes() == IntArrayRef(sizes), ShapeError,
-               "{}: the result is {}, but out is {}; give out those sizes", name, to_string(sizes), checks::show(out));
-  if (result != out.dtype() || !detail::fits_double(alpha)) return write(name, out, operands, plain);
+  check_dtype(out, result);
+  const Dims sizes = broadcast_shapes(a.sizes(), b.sizes());
+  TANDEM_CHECK(out.sizes() == IntArrayRef(sizes), ShapeError, "the result is {}, but out is {}; give out those sizes",
+               to_string(sizes), checks::show(out));
+  if (result != out.dtype() || !detail::fits_double(alpha)) return write(out, operands, plain);
   const Tensor x = detail::broadcast_view(a, sizes), y = detail::broadcast_view(b, sizes);
-  if (detail::clobbers(out, x) || detail::clobbers(out, y)) return write(name, out, operands, plain);
+  if (detail::clobbers(out, x) || detail::clobbers(out, y)) return write(out, operands, plain);
   OpScope running(name);
   backend(out).binary(out, op, x, y, alpha.to_double());
   out.impl().storage->bump_version();
@@ -80,60 +79,72 @@ const Tensor& write_binary(const char* name, const Tensor& out, Binary op, const
 }  // namespace
 
 const Tensor& add_out(const Tensor& out, const Tensor& a, const Tensor& b, Scalar alpha) {
-  if (a.defined() && b.defined()) checks::alpha("add_out", a, b, alpha);
-  return write_binary("add_out", out, Binary::add, a, b, false, alpha, [&] { return add(a, b, alpha); });
+  const OpScope op("add_out");
+  if (a.defined() && b.defined()) checks::alpha(a, b, alpha);
+  return write_binary(out, Binary::add, a, b, false, alpha, [&] { return add(a, b, alpha); });
 }
 const Tensor& sub_out(const Tensor& out, const Tensor& a, const Tensor& b, Scalar alpha) {
+  const OpScope op("sub_out");
   if (a.defined() && b.defined()) {
-    checks::alpha("sub_out", a, b, alpha);
+    checks::alpha(a, b, alpha);
     TANDEM_CHECK(a.dtype() != kBool || b.dtype() != kBool, DTypeError,
-                 "sub_out: not defined on two bool tensors, {} and {}; use logical_xor", checks::show(a),
-                 checks::show(b));
+                 "not defined on two bool tensors, {} and {}; use logical_xor", checks::show(a), checks::show(b));
   }
-  return write_binary("sub_out", out, Binary::sub, a, b, false, alpha, [&] { return sub(a, b, alpha); });
+  return write_binary(out, Binary::sub, a, b, false, alpha, [&] { return sub(a, b, alpha); });
 }
 const Tensor& mul_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  return write_binary("mul_out", out, Binary::mul, a, b, false, 1, [&] { return mul(a, b); });
+  const OpScope op("mul_out");
+  return write_binary(out, Binary::mul, a, b, false, 1, [&] { return mul(a, b); });
 }
 const Tensor& div_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  return write_binary("div_out", out, Binary::div, a, b, true, 1, [&] { return div(a, b); });
+  const OpScope op("div_out");
+  return write_binary(out, Binary::div, a, b, true, 1, [&] { return div(a, b); });
 }
 const Tensor& maximum_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  return write_binary("maximum_out", out, Binary::maximum, a, b, false, 1, [&] { return maximum(a, b); });
+  const OpScope op("maximum_out");
+  return write_binary(out, Binary::maximum, a, b, false, 1, [&] { return maximum(a, b); });
 }
 const Tensor& minimum_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  return write_binary("minimum_out", out, Binary::minimum, a, b, false, 1, [&] { return minimum(a, b); });
+  const OpScope op("minimum_out");
+  return write_binary(out, Binary::minimum, a, b, false, 1, [&] { return minimum(a, b); });
 }
 
 const Tensor& mm_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  return write("mm_out", out, {a, b}, [&] { return mm(a, b); });
+  const OpScope op("mm_out");
+  return write(out, {a, b}, [&] { return mm(a, b); });
 }
 const Tensor& bmm_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  return write("bmm_out", out, {a, b}, [&] { return bmm(a, b); });
+  const OpScope op("bmm_out");
+  return write(out, {a, b}, [&] { return bmm(a, b); });
 }
 const Tensor& matmul_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  return write("matmul_out", out, {a, b}, [&] { return matmul(a, b); });
+  const OpScope op("matmul_out");
+  return write(out, {a, b}, [&] { return matmul(a, b); });
 }
 const Tensor& addmm_out(const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta,
                         Scalar alpha) {
-  return write("addmm_out", out, {input, a, b}, [&] { return addmm(input, a, b, beta, alpha); });
+  const OpScope op("addmm_out");
+  return write(out, {input, a, b}, [&] { return addmm(input, a, b, beta, alpha); });
 }
 
 const Tensor& sum_out(const Tensor& out, const Tensor& x, std::optional<DType> dtype) {
   return sum_out(out, x, IntArrayRef(), false, dtype);
 }
 const Tensor& sum_out(const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim, std::optional<DType> dtype) {
-  return write("sum_out", out, {&x, 1}, [&] {
+  const OpScope op("sum_out");
+  return write(out, {&x, 1}, [&] {
     const bool wider =
         x.is_floating_point() && out.is_floating_point() && promote_types(x.dtype(), out.dtype()) == out.dtype();
     return sum(x, dims, keepdim, dtype || !wider ? dtype : out.dtype());
   });
 }
 const Tensor& cat_out(const Tensor& out, TensorList tensors, int64_t dim) {
-  return write("cat_out", out, tensors, [&] { return cat(tensors, dim); });
+  const OpScope op("cat_out");
+  return write(out, tensors, [&] { return cat(tensors, dim); });
 }
 const Tensor& stack_out(const Tensor& out, TensorList tensors, int64_t dim) {
-  return write("stack_out", out, tensors, [&] { return stack(tensors, dim); });
+  const OpScope op("stack_out");
+  return write(out, tensors, [&] { return stack(tensors, dim); });
 }
 
 }  // namespace tandem

@@ -34,8 +34,9 @@ struct Operands {
 }  // namespace
 
 DType result_type(const Tensor& a, const Tensor& b) {
-  checks::defined("result_type", "the first tensor", a);
-  checks::defined("result_type", "the second tensor", b);
+  const OpScope op("result_type");
+  checks::defined("the first tensor", a);
+  checks::defined("the second tensor", b);
   if (a.dtype() == b.dtype()) return a.dtype();
   Operands o;
   o.add(a);
@@ -44,7 +45,8 @@ DType result_type(const Tensor& a, const Tensor& b) {
 }
 
 DType result_type(const Tensor& a, Scalar b) {
-  checks::defined("result_type", "the tensor", a);
+  const OpScope op("result_type");
+  checks::defined("the tensor", a);
   Operands o;
   o.add(a);
   o.add(b);
@@ -52,10 +54,11 @@ DType result_type(const Tensor& a, Scalar b) {
 }
 
 DType result_type(TensorList tensors) {
-  TANDEM_CHECK(!tensors.empty(), StateError, "result_type: the list of tensors is empty; give at least one");
+  const OpScope op("result_type");
+  TANDEM_CHECK(!tensors.empty(), StateError, "the list of tensors is empty; give at least one");
   Operands o;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    checks::defined_at("result_type", i, tensors[i]);
+    checks::defined_at(i, tensors[i]);
     o.add(tensors[i]);
   }
   return o.result();

@@ -149,7 +149,8 @@ Tensor Tensor::view_as(const Tensor& other) const {
 
 Tensor Tensor::to(DType dtype, bool, bool copy) const { return tandem::to(*this, dtype, copy); }
 Tensor Tensor::to(Device device, bool non_blocking) const {
-  checks::defined("to", "the input", *this);
+  const OpScope op("to");
+  checks::defined("the input", *this);
   return tandem::to(*this, device, dtype(), non_blocking);
 }
 Tensor Tensor::cpu() const {
@@ -164,18 +165,20 @@ Tensor Tensor::to(Device device, DType dtype, bool non_blocking, bool copy) cons
   return tandem::to(*this, device, dtype, non_blocking, copy);
 }
 Tensor Tensor::to(const TensorOptions& options, bool non_blocking, bool copy) const {
-  checks::defined("to", "the input", *this);
+  const OpScope op("to");
+  checks::defined("the input", *this);
   return tandem::to(*this, options.has_device() ? options.device() : device(),
                     options.has_dtype() ? options.dtype() : dtype(), non_blocking, copy,
                     options.memory_format_opt().value_or(MemoryFormat::Preserve));
 }
 Tensor Tensor::to(const Tensor& other, bool non_blocking, bool copy) const {
-  checks::defined("to", "other", other);
+  const OpScope op("to");
+  checks::defined("other", other);
   return tandem::to(*this, other.device(), other.dtype(), non_blocking, copy);
 }
 Tensor Tensor::type_as(const Tensor& other) const {
   const OpScope op("type_as");
-  checks::defined("type_as", "other", other);
+  checks::defined("other", other);
   return tandem::to(*this, other.device(), other.dtype());
 }
 Tensor Tensor::contiguous(MemoryFormat format) const { return tandem::contiguous(*this, format); }

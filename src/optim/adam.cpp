@@ -42,9 +42,9 @@ void check_beta(const char* optimizer, int number, double beta) {
 template <class Kind>
 void check(const OptimizerOptions& options) {
   const auto& o = options_of<Kind>(options);
-  checks::not_negative(Kind::name, "lr", o.lr());
-  checks::not_negative(Kind::name, "eps", o.eps());
-  checks::not_negative(Kind::name, "weight_decay", o.weight_decay());
+  checks::not_negative("lr", o.lr());
+  checks::not_negative("eps", o.eps());
+  checks::not_negative("weight_decay", o.weight_decay());
   check_beta(Kind::name, 0, std::get<0>(o.betas()));
   check_beta(Kind::name, 1, std::get<1>(o.betas()));
 }
@@ -106,7 +106,7 @@ std::vector<AdamCall> make_calls(std::vector<OptimizerParamGroup>& groups, const
     }
     for (AdamCall& call : list.calls()) calls.push_back(std::move(call));
   }
-  TANDEM_CHECK(any, StateError, "{}: step() without any parameters; were the modules registered?", Kind::name);
+  TANDEM_CHECK(any, StateError, "step() without any parameters; were the modules registered?");
   return calls;
 }
 

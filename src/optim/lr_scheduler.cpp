@@ -54,8 +54,9 @@ StateCommit LRScheduler::prepare_load_state_dict(const StateDict& state) {
 
 StepLR::StepLR(Optimizer& optimizer, int64_t step_size, double gamma)
     : LRScheduler(optimizer), step_size_(step_size), gamma_(gamma) {
+  const OpScope op("StepLR");
   check_at_least_one("StepLR", "step_size", step_size);
-  checks::not_negative("StepLR", "gamma", gamma);
+  checks::not_negative("gamma", gamma);
   start();
 }
 
@@ -65,8 +66,9 @@ double StepLR::lr_at(double base_lr, int64_t epoch) const {
 
 CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min)
     : LRScheduler(optimizer), T_max_(T_max), eta_min_(eta_min) {
+  const OpScope op("CosineAnnealingLR");
   check_at_least_one("CosineAnnealingLR", "T_max", T_max);
-  checks::not_negative("CosineAnnealingLR", "eta_min", eta_min);
+  checks::not_negative("eta_min", eta_min);
   start();
 }
 
@@ -77,10 +79,10 @@ double CosineAnnealingLR::lr_at(double base_lr, int64_t epoch) const {
 
 LinearLR::LinearLR(Optimizer& optimizer, double start_factor, double end_factor, int64_t total_iters)
     : LRScheduler(optimizer), start_factor_(start_factor), end_factor_(end_factor), total_iters_(total_iters) {
-  TANDEM_CHECK(start_factor > 0 && start_factor <= 1, StateError, "LinearLR: start_factor = {}; it must be in (0, 1]",
+  const OpScope op("LinearLR");
+  TANDEM_CHECK(start_factor > 0 && start_factor <= 1, StateError, "start_factor = {}; it must be in (0, 1]",
                start_factor);
-  TANDEM_CHECK(end_factor >= 0 && end_factor <= 1, StateError, "LinearLR: end_factor = {}; it must be in [0, 1]",
-               end_factor);
+  TANDEM_CHECK(end_factor >= 0 && end_factor <= 1, StateError, "end_factor = {}; it must be in [0, 1]", end_factor);
   check_at_least_one("LinearLR", "total_iters", total_iters);
   start();
 }
@@ -92,9 +94,10 @@ double LinearLR::lr_at(double base_lr, int64_t epoch) const {
 
 LinearWarmupLR::LinearWarmupLR(Optimizer& optimizer, int64_t total_steps, int64_t warmup_steps)
     : LRScheduler(optimizer), total_steps_(total_steps), warmup_steps_(warmup_steps) {
+  const OpScope op("LinearWarmupLR");
   TANDEM_CHECK(warmup_steps >= 0 && warmup_steps < total_steps, StateError,
-               "LinearWarmupLR: warmup_steps = {} of total_steps = {}; it must be at least 0 and below them",
-               warmup_steps, total_steps);
+               "warmup_steps = {} of total_steps = {}; it must be at least 0 and below them", warmup_steps,
+               total_steps);
   start();
 }
 
@@ -109,18 +112,19 @@ double LinearWarmupLR::lr_at(double base_lr, int64_t epoch) const {
 SequentialLR::SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<LRScheduler>> schedulers,
                            std::vector<int64_t> milestones)
     : LRScheduler(optimizer), schedulers_(std::move(schedulers)), milestones_(std::move(milestones)) {
+  const OpScope op("SequentialLR");
   TANDEM_CHECK(schedulers_.size() == milestones_.size() + 1, StateError,
-               "SequentialLR: {} schedulers and {} milestones; there must be one milestone between each two schedulers",
+               "{} schedulers and {} milestones; there must be one milestone between each two schedulers",
                schedulers_.size(), milestones_.size());
   for (size_t i = 0; i < schedulers_.size(); ++i) {
-    TANDEM_CHECK(schedulers_[i], StateError, "SequentialLR: scheduler {} is null; construct it first", i);
+    TANDEM_CHECK(schedulers_[i], StateError, "scheduler {} is null; construct it first", i);
     TANDEM_CHECK(&schedulers_[i]->optimizer() == &optimizer, StateError,
-                 "SequentialLR: scheduler {} is of another optimizer; make it for this one", i);
+                 "scheduler {} is of another optimizer; make it for this one", i);
   }
   for (size_t i = 0; i < milestones_.size(); ++i) {
     const int64_t before = i == 0 ? 0 : milestones_[i - 1];
-    TANDEM_CHECK(milestones_[i] > before, StateError,
-                 "SequentialLR: milestone {} is {}, after {}; milestones must grow", i, milestones_[i], before);
+    TANDEM_CHECK(milestones_[i] > before, StateError, "milestone {} is {}, after {}; milestones must grow", i,
+                 milestones_[i], before);
   }
   start();
 }

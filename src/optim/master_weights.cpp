@@ -56,10 +56,9 @@ bool Optimizer::has_master(const Tensor& param) const {
 void Optimizer::keep_master_weights(MasterWeights kind) {
   const OpScope op("keep_master_weights");
   NoGradGuard no_grad;
-  TANDEM_CHECK(
-      kind == MasterWeights::none || supports_master_weights(), NotImplementedError,
-      "keep_master_weights: this optimizer steps its parameters only; use tandem's SGD, Adam or AdamW, or keep "
-      "the parameters in f32");
+  TANDEM_CHECK(kind == MasterWeights::none || supports_master_weights(), NotImplementedError,
+               "this optimizer steps its parameters only; use tandem's SGD, Adam or AdamW, or keep "
+               "the parameters in f32");
   if (kind == master_kind_) return;
   std::vector<std::pair<Tensor, Tensor>> values;
   for (const Tensor& p : parameters()) {
@@ -103,7 +102,7 @@ Optimizer::Master* Optimizer::current_master(const Tensor& param) const {
 Tensor Optimizer::master(const Tensor& param) const {
   const OpScope op("master");
   NoGradGuard no_grad;
-  checks::defined("master", "the parameter", param);
+  checks::defined("the parameter", param);
   const Master* master = current_master(param);
   if (!master) return param;
   return master->value.dtype() == kShort ? joined(param, master->value) : master->value;
@@ -112,13 +111,13 @@ Tensor Optimizer::master(const Tensor& param) const {
 void Optimizer::set_master(const Tensor& param, const Tensor& value) {
   const OpScope op("set_master");
   NoGradGuard no_grad;
-  checks::defined("set_master", "the parameter", param);
-  checks::defined("set_master", "the value", value);
-  checks::floating("set_master", "the value", value);
-  TANDEM_CHECK(value.sizes() == param.sizes(), ShapeError, "set_master: the value is {}, but the parameter {}",
-               checks::show(value), checks::show(param));
+  checks::defined("the parameter", param);
+  checks::defined("the value", value);
+  checks::floating("the value", value);
+  TANDEM_CHECK(value.sizes() == param.sizes(), ShapeError, "the value is {}, but the parameter {}", checks::show(value),
+               checks::show(param));
   TANDEM_CHECK(has_master(param), StateError,
-               "set_master: the parameter {} has no master; call keep_master_weights() first, and give f16 or bf16 "
+               "the parameter {} has no master; call keep_master_weights() first, and give f16 or bf16 "
                "parameters",
                checks::show(param));
   Master& master = masters_[&param.impl()];
@@ -174,8 +173,9 @@ void Optimizer::note_masters(const OptimizerTensors& call) {
 }
 
 void Optimizer::set_step_scaler(std::shared_ptr<StepScaler> scaler) {
+  const OpScope op("set_step_scaler");
   TANDEM_CHECK(!scaler || supports_amp_scaling(), NotImplementedError,
-               "set_step_scaler: this optimizer cannot unscale and skip by itself; override step(const FusedUnscale&) "
+               "this optimizer cannot unscale and skip by itself; override step(const FusedUnscale&) "
                "and supports_amp_scaling(), and leave step(closure) alone or end it with plain_step()");
   step_scaler_ = std::move(scaler);
 }

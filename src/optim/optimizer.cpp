@@ -34,14 +34,14 @@ void OptimizerParamState::visit_fields(StateVisitor&) {
 }
 
 const double* Optimizer::captured_lr(const OptimizerParamGroup& group) const {
+  const OpScope op("replay");
   cuda::Capture* capture = cuda::current_capture();
   if (!capture) return nullptr;
   const auto number = static_cast<size_t>(&group - param_groups_.data());
   return capture->numbers(1, [weak = std::weak_ptr<const Optimizer*>(self_), number](double* lr) {
     const std::shared_ptr<const Optimizer*> self = weak.lock();
-    TANDEM_CHECK(
-        self && number < (*self)->param_groups_.size(), StateError,
-        "replay: an optimizer whose step the graph holds is gone; keep it as long as the graph, or capture again");
+    TANDEM_CHECK(self && number < (*self)->param_groups_.size(), StateError,
+                 "an optimizer whose step the graph holds is gone; keep it as long as the graph, or capture again");
     const OptimizerOptions& options = (*self)->param_groups_[number].options();
     (*self)->check_options(options);
     *lr = options.get_lr();
@@ -64,7 +64,8 @@ OptimizerParamGroup& OptimizerParamGroup::operator=(const OptimizerParamGroup& o
 }
 
 OptimizerOptions& OptimizerParamGroup::options() {
-  TANDEM_CHECK(options_, StateError, "options: this parameter group has none yet; an optimizer gives it its defaults");
+  const OpScope op("options");
+  TANDEM_CHECK(options_, StateError, "this parameter group has none yet; an optimizer gives it its defaults");
   return *options_;
 }
 
@@ -74,8 +75,9 @@ const OptimizerOptions& OptimizerParamGroup::options() const {
 
 Optimizer::Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::unique_ptr<OptimizerOptions> defaults)
     : defaults_(std::move(defaults)) {
-  TANDEM_CHECK(defaults_, StateError, "Optimizer: the default options are null; give it options");
-  TANDEM_CHECK(!param_groups.empty(), StateError, "Optimizer: the list of parameter groups is empty; give it one");
+  const OpScope op("Optimizer");
+  TANDEM_CHECK(defaults_, StateError, "the default options are null; give it options");
+  TANDEM_CHECK(!param_groups.empty(), StateError, "the list of parameter groups is empty; give it one");
   for (const OptimizerParamGroup& group : param_groups) add("Optimizer", group);
 }
 
@@ -83,8 +85,9 @@ Optimizer::Optimizer(std::vector<Tensor> parameters, std::unique_ptr<OptimizerOp
     : Optimizer(std::vector<OptimizerParamGroup>{group_of(std::move(parameters))}, std::move(defaults)) {}
 
 OptimizerParamGroup Optimizer::group_of(std::vector<Tensor> params) {
+  const OpScope op("Optimizer");
   TANDEM_CHECK(!params.empty(), StateError,
-               "Optimizer: the parameter list is empty; were the modules registered with register_module()?");
+               "the parameter list is empty; were the modules registered with register_module()?");
   return OptimizerParamGroup(std::move(params));
 }
 
@@ -97,18 +100,17 @@ void Optimizer::add(const char* op, const OptimizerParamGroup& group) {
   }
   for (size_t i = 0; i < group.params().size(); ++i) {
     const Tensor& p = group.params()[i];
-    TANDEM_CHECK(p.defined(), StateError, "{}: parameter {} is an undefined tensor; give it a value first", op, i);
+    TANDEM_CHECK(p.defined(), StateError, "parameter {} is an undefined tensor; give it a value first", i);
     TANDEM_CHECK(p.is_floating_point(), DTypeError,
-                 "{}: parameter {} is {} {}; only floating tensors can be optimized: convert it with .to(kFloat)", op,
-                 i, to_string(p.sizes()), name(p.dtype()));
-    checks::not_expanded(op, "parameter", p, i);
+                 "parameter {} is {} {}; only floating tensors can be optimized: convert it with .to(kFloat)", i,
+                 to_string(p.sizes()), name(p.dtype()));
+    checks::not_expanded("parameter", p, i);
     TANDEM_CHECK(p.is_leaf(), AutogradError,
-                 "{}: parameter {} ({}) was made by an op; only leaves can be optimized: detach() it, or give the "
+                 "parameter {} ({}) was made by an op; only leaves can be optimized: detach() it, or give the "
                  "tensors that it was made from",
-                 op, i, to_string(p.sizes()));
+                 i, to_string(p.sizes()));
     TANDEM_CHECK(seen.insert(p.impl_ptr().get()).second, StateError,
-                 "{}: parameter {} ({}) is already in this optimizer; list each parameter once", op, i,
-                 to_string(p.sizes()));
+                 "parameter {} ({}) is already in this optimizer; list each parameter once", i, to_string(p.sizes()));
   }
   OptimizerParamGroup added(group);
   if (!added.has_options()) added.set_options(defaults_->clone());

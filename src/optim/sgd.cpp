@@ -13,8 +13,9 @@ namespace tandem::optim {
 namespace {
 
 const SGDOptions& sgd_options(const OptimizerOptions& options) {
+  const OpScope op("SGD");
   const auto* own = dynamic_cast<const SGDOptions*>(&options);
-  TANDEM_CHECK(own, StateError, "SGD: a parameter group has the options of another optimizer; give it SGDOptions");
+  TANDEM_CHECK(own, StateError, "a parameter group has the options of another optimizer; give it SGDOptions");
   return *own;
 }
 
@@ -55,13 +56,14 @@ SGD::SGD(std::vector<Tensor> params, SGDOptions defaults)
 bool SGD::overrides_step() const { return typeid(*this) != typeid(SGD); }
 
 void SGD::check_options(const OptimizerOptions& options) const {
+  const OpScope op("SGD");
   const SGDOptions& o = sgd_options(options);
-  checks::not_negative("SGD", "lr", o.lr());
-  checks::not_negative("SGD", "momentum", o.momentum());
-  checks::not_negative("SGD", "weight_decay", o.weight_decay());
-  TANDEM_CHECK(std::isfinite(o.dampening()), StateError, "SGD: dampening = {}; it must be finite", o.dampening());
+  checks::not_negative("lr", o.lr());
+  checks::not_negative("momentum", o.momentum());
+  checks::not_negative("weight_decay", o.weight_decay());
+  TANDEM_CHECK(std::isfinite(o.dampening()), StateError, "dampening = {}; it must be finite", o.dampening());
   TANDEM_CHECK(!o.nesterov() || (o.momentum() > 0 && o.dampening() == 0), StateError,
-               "SGD: nesterov with momentum = {} and dampening = {}; it needs momentum above 0 and dampening 0",
+               "nesterov with momentum = {} and dampening = {}; it needs momentum above 0 and dampening 0",
                o.momentum(), o.dampening());
 }
 
@@ -69,7 +71,7 @@ void SGD::step(const FusedUnscale& scaling) {
   const OpScope op("SGD");
   NoGradGuard no_grad;
   check_scaling("SGD", scaling);
-  TANDEM_CHECK(size() > 0, StateError, "SGD: step() without any parameters; were the modules registered?");
+  TANDEM_CHECK(size() > 0, StateError, "step() without any parameters; were the modules registered?");
   std::vector<CallList<SgdCall>> lists;
   // All checks come before the first write.
   for (OptimizerParamGroup& group : param_groups()) {

@@ -167,6 +167,7 @@ void* take(Allocator& a, size_t bytes) noexcept {
 }  // namespace
 
 void* allocate(size_t bytes) {
+  const OpScope op("allocate");
   Allocator& a = instance();
   if (bytes <= kMaxBlockBytes - kRedZone) {
     const size_t wanted = bytes + kRedZone;
@@ -184,11 +185,10 @@ void* allocate(size_t bytes) {
       return block;
     }
   }
-  TANDEM_THROW(
-      OutOfMemoryError,
-      "{}: out of memory: {} bytes requested, {} bytes allocated, {} bytes reserved on the CPU; free tensors or "
-      "use smaller batches",
-      running_op("allocate"), bytes, a.allocated.load(), a.pool.reserved());
+  TANDEM_THROW(OutOfMemoryError,
+               "out of memory: {} bytes requested, {} bytes allocated, {} bytes reserved on the CPU; free tensors or "
+               "use smaller batches",
+               bytes, a.allocated.load(), a.pool.reserved());
 }
 
 void deallocate(void* block, size_t bytes) noexcept {

@@ -9,12 +9,10 @@ namespace tandem {
 void throw_no_kernel(const Tensor* first) {
   const char* op = running_op();
   if (first && first->defined()) {
-    TANDEM_THROW(NotImplementedError,
-                 "{}: no kernel for {} on {}; move the tensors to another device or use another op", op,
+    TANDEM_THROW(NotImplementedError, "no kernel for {} on {}; move the tensors to another device or use another op",
                  name(first->dtype()), first->device().str());
   }
-  TANDEM_THROW(NotImplementedError,
-               "{}: no kernel on this device; move the tensors to another device or use another op", op);
+  TANDEM_THROW(NotImplementedError, "no kernel on this device; move the tensors to another device or use another op");
 }
 
 const Backend& backend(DeviceType type) {

@@ -15,13 +15,11 @@ constexpr int64_t kMaxBytes = int64_t{1} << 62;
 void check_sizes(IntArrayRef sizes, DType t) {
   Checked bytes = static_cast<int64_t>(element_size(t));
   for (int64_t s : sizes) {
-    TANDEM_CHECK(s >= 0, ShapeError, "{}: sizes {} have a negative entry; all must be at least 0", running_op(),
-                 to_string(sizes));
+    TANDEM_CHECK(s >= 0, ShapeError, "sizes {} have a negative entry; all must be at least 0", to_string(sizes));
     bytes *= s > 0 ? s : 1;
   }
   TANDEM_CHECK(bytes <= kMaxBytes, ShapeError,
-               "{}: sizes {} of {} need more bytes than memory has addresses; check the sizes", running_op(),
-               to_string(sizes), name(t));
+               "sizes {} of {} need more bytes than memory has addresses; check the sizes", to_string(sizes), name(t));
 }
 
 // The number of bytes that sizes and strides span.
@@ -29,17 +27,16 @@ size_t bytes_of(IntArrayRef sizes, IntArrayRef strides, DType t) {
   const auto width = static_cast<int64_t>(element_size(t));
   const std::optional<int64_t> extent = extent_of(sizes, strides);
   TANDEM_CHECK(extent && *extent <= kMaxBytes / width, ShapeError,
-               "{}: sizes {} with strides {} of {} need more bytes than memory has addresses; check them", running_op(),
-               to_string(sizes), to_string(strides), name(t));
+               "sizes {} with strides {} of {} need more bytes than memory has addresses; check them", to_string(sizes),
+               to_string(strides), name(t));
   return static_cast<size_t>(*extent * width);
 }
 
-void check_strides(IntArrayRef sizes, IntArrayRef strides, const char* op) {
-  TANDEM_CHECK(sizes.size() == strides.size(), ShapeError, "{}: sizes {} and strides {} differ in length", op,
-               to_string(sizes), to_string(strides));
+void check_strides(IntArrayRef sizes, IntArrayRef strides) {
+  TANDEM_CHECK(sizes.size() == strides.size(), ShapeError, "sizes {} and strides {} differ in length", to_string(sizes),
+               to_string(strides));
   for (int64_t s : strides) {
-    TANDEM_CHECK(s >= 0, ShapeError, "{}: strides {} have a negative entry; all must be at least 0", op,
-                 to_string(strides));
+    TANDEM_CHECK(s >= 0, ShapeError, "strides {} have a negative entry; all must be at least 0", to_string(strides));
   }
 }
 
@@ -57,14 +54,13 @@ Tensor wrap(std::shared_ptr<Storage> storage, IntArrayRef sizes, IntArrayRef str
 
 void check_grad(const TensorOptions& options) {
   TANDEM_CHECK(!options.requires_grad() || is_floating_point(options.dtype()), DTypeError,
-               "{}: requires_grad needs a floating dtype, got {}; leave it out or ask for a floating dtype",
-               running_op(), name(options.dtype()));
+               "requires_grad needs a floating dtype, got {}; leave it out or ask for a floating dtype",
+               name(options.dtype()));
 }
 
 std::shared_ptr<Storage> pinned_storage(size_t bytes, Device device) {
   TANDEM_CHECK(device.is_cpu(), DeviceError,
-               "{}: pinned_memory is asked for on {}; only memory of the host can be page-locked", running_op(),
-               device.str());
+               "pinned_memory is asked for on {}; only memory of the host can be page-locked", device.str());
   std::shared_ptr<void> block = cuda::allocate_pinned(bytes);
   void* data = block.get();
   return std::make_shared<Storage>(data, bytes, device, [block = std::move(block)](void*) {});
@@ -91,8 +87,9 @@ bool is_dense(const TensorImpl& x) {
 }  // namespace
 
 Dims dense_strides(IntArrayRef sizes, IntArrayRef strides) {
-  TANDEM_CHECK(sizes.size() == strides.size(), ShapeError, "dense_strides: sizes {} and strides {} differ in length",
-               to_string(sizes), to_string(strides));
+  const OpScope op("dense_strides");
+  TANDEM_CHECK(sizes.size() == strides.size(), ShapeError, "sizes {} and strides {} differ in length", to_string(sizes),
+               to_string(strides));
   // Insertion sort of the dimensions, fastest first. A stride of 0 does not determine an order: it keeps its place.
   const size_t rank = sizes.size();
   Dims order;
@@ -128,7 +125,7 @@ Tensor empty(IntArrayRef sizes, const TensorOptions& options) {
 Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options) {
   const OpScope op("empty_strided");
   check_sizes(sizes, options.dtype());
-  check_strides(sizes, strides, "empty_strided");
+  check_strides(sizes, strides);
   return allocated(sizes, strides, options);
 }
 
@@ -148,11 +145,10 @@ Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::functi
                  const TensorOptions& options) {
   const OpScope op("from_blob");
   check_sizes(sizes, options.dtype());
-  check_strides(sizes, strides, "from_blob");
+  check_strides(sizes, strides);
   check_grad(options);
   const size_t bytes = bytes_of(sizes, strides, options.dtype());
-  TANDEM_CHECK(data != nullptr || bytes == 0, StateError, "from_blob: null pointer for sizes {}; pass the data",
-               to_string(sizes));
+  TANDEM_CHECK(data != nullptr || bytes == 0, StateError, "null pointer for sizes {}; pass the data", to_string(sizes));
   auto storage = std::make_shared<Storage>(data, bytes, options.has_device() ? options.device() : Device(kCPU),
                                            std::move(deleter));
   storage->set_pointer_escaped();  // the caller can write at any time

@@ -13,7 +13,7 @@ namespace tandem {
 namespace {
 
 void fill(const char* op, const Tensor& y, Scalar value) {
-  check_fits(op, value, y.dtype());
+  check_fits(value, y.dtype());
   if (y.numel() > 0) backend(y).fill(y, value);
 }
 
@@ -84,15 +84,14 @@ Tensor arange(Scalar start, Scalar end, Scalar step, const TensorOptions& option
   const OpScope op("arange");
   const double a = start.to_double(), b = end.to_double(), s = step.to_double();
   TANDEM_CHECK(std::isfinite(a) && std::isfinite(b) && std::isfinite(s), StateError,
-               "arange: start = {}, end = {} and step = {} must be finite", a, b, s);
-  TANDEM_CHECK(s != 0, StateError, "arange: step is 0; it must lead from start = {} to end = {}", a, b);
+               "start = {}, end = {} and step = {} must be finite", a, b, s);
+  TANDEM_CHECK(s != 0, StateError, "step is 0; it must lead from start = {} to end = {}", a, b);
   TANDEM_CHECK(a == b || (a < b) == (s > 0), StateError,
-               "arange: step = {} leads away from end = {} (start = {}); change its sign", s, b, a);
-  TANDEM_CHECK((b - a) / s < 0x1p60, ShapeError, "arange: from {} to {} by {} has more elements than memory can hold",
-               a, b, s);
+               "step = {} leads away from end = {} (start = {}); change its sign", s, b, a);
+  TANDEM_CHECK((b - a) / s < 0x1p60, ShapeError, "from {} to {} by {} has more elements than memory can hold", a, b, s);
   const bool integral = !start.is_floating_point() && !end.is_floating_point() && !step.is_floating_point();
   const TensorOptions o = with_default(options, integral ? kLong : kFloat);
-  TANDEM_CHECK(o.dtype() != kBool, DTypeError, "arange: bool holds no range; ask for an integer or floating dtype");
+  TANDEM_CHECK(o.dtype() != kBool, DTypeError, "bool holds no range; ask for an integer or floating dtype");
   int64_t count = 0;
   if (integral) {  // integer arithmetic: a double loses counts above 2^53
     const uint64_t from = static_cast<uint64_t>(start.to_int64()), to = static_cast<uint64_t>(end.to_int64());
@@ -103,10 +102,9 @@ Tensor arange(Scalar start, Scalar end, Scalar step, const TensorOptions& option
     count = static_cast<int64_t>(std::ceil((b - a) / s));
   }
   if (count > 0) {
-    check_fits("arange", start, o.dtype());
+    check_fits(start, o.dtype());
     // The last integer is between start and end; only its distance from start may overflow.
-    check_fits("arange",
-               integral ? Scalar(math::add(start.to_int64(), math::mul(count - 1, step.to_int64())))
+    check_fits(integral ? Scalar(math::add(start.to_int64(), math::mul(count - 1, step.to_int64())))
                         : Scalar(a + s * static_cast<double>(count - 1)),
                o.dtype());
   }
@@ -120,10 +118,10 @@ Tensor arange(Scalar end, const TensorOptions& options) { return arange(0, end, 
 
 Tensor linspace(Scalar start, Scalar end, int64_t steps, const TensorOptions& options) {
   const OpScope op("linspace");
-  TANDEM_CHECK(steps >= 0, StateError, "linspace: steps = {} is negative; it must be at least 0", steps);
+  TANDEM_CHECK(steps >= 0, StateError, "steps = {} is negative; it must be at least 0", steps);
   const Tensor host = empty({steps}, with_default(options, kFloat).device(kCPU).requires_grad(false));
-  if (steps > 0) check_fits("linspace", start, host.dtype());
-  if (steps > 1) check_fits("linspace", end, host.dtype());
+  if (steps > 0) check_fits(start, host.dtype());
+  if (steps > 1) check_fits(end, host.dtype());
   visit_dtype(host.dtype(), [&](auto zero) {
     // Counts from the nearer end, in the dtype's compute type, so that both ends are exact. Source: torch.linspace.
     using T = decltype(zero);
@@ -185,9 +183,9 @@ Tensor randperm(int64_t n, const TensorOptions& options) { return randperm(n, st
 
 Tensor randperm(int64_t n, std::optional<Generator> generator, const TensorOptions& options) {
   const OpScope op("randperm");
-  TANDEM_CHECK(n >= 0, StateError, "randperm: n = {} is negative; it must be at least 0", n);
+  TANDEM_CHECK(n >= 0, StateError, "n = {} is negative; it must be at least 0", n);
   const TensorOptions o = with_default(options, kLong);
-  if (n > 0) check_fits("randperm", n - 1, o.dtype());
+  if (n > 0) check_fits(n - 1, o.dtype());
   // Computed on the CPU for every device, so that the order is the same. Fisher-Yates; the draws have 62 bits, so the
   // remainder biases no place by more than n / 2^62.
   const Tensor draws = randint(int64_t{1} << 62, {n}, std::move(generator), kCPU);

@@ -24,6 +24,7 @@ Tensor finished(const Tensor& host, const TensorOptions& options) {
 }  // namespace
 
 TensorData::TensorData(std::initializer_list<TensorData> entries) {
+  const OpScope op("tensor");
   const int64_t count = static_cast<int64_t>(entries.size());
   if (count == 0) {
     sizes_ = {0};
@@ -32,12 +33,10 @@ TensorData::TensorData(std::initializer_list<TensorData> entries) {
   const TensorData& first = *entries.begin();
   dtype_ = first.dtype_;
   for (const TensorData& e : entries) {
-    TANDEM_CHECK(e.sizes_ == first.sizes_, ShapeError,
-                 "tensor: entries of one brace have shapes {} and {}; all must be equal", to_string(first.sizes_),
-                 to_string(e.sizes_));
-    TANDEM_CHECK(e.dtype_ == first.dtype_, DTypeError,
-                 "tensor: entries of one brace are {} and {}; write them in one type", name(first.dtype_),
-                 name(e.dtype_));
+    TANDEM_CHECK(e.sizes_ == first.sizes_, ShapeError, "entries of one brace have shapes {} and {}; all must be equal",
+                 to_string(first.sizes_), to_string(e.sizes_));
+    TANDEM_CHECK(e.dtype_ == first.dtype_, DTypeError, "entries of one brace are {} and {}; write them in one type",
+                 name(first.dtype_), name(e.dtype_));
     values_.insert(values_.end(), e.values_.begin(), e.values_.end());
   }
   sizes_ = first.sizes_;
@@ -47,7 +46,7 @@ TensorData::TensorData(std::initializer_list<TensorData> entries) {
 Tensor tensor(const TensorData& data, const TensorOptions& options) {
   const OpScope op("tensor");
   if (options.has_dtype()) {
-    for (Scalar value : data.values_) check_fits("tensor", value, options.dtype());
+    for (Scalar value : data.values_) check_fits(value, options.dtype());
   }
   const Tensor host = empty(data.sizes_, TensorOptions(data.dtype_).device(kCPU));
   visit_dtype(data.dtype_, [&](auto zero) {

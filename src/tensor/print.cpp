@@ -163,14 +163,14 @@ std::string text_of(const Tensor& x, int64_t line_size) {
 }  // namespace
 
 std::string str(const Tensor& x, int64_t line_size) {
+  const OpScope op("print");
   if (!x.defined()) return "[ Tensor (undefined) ]";
   try {
     return text_of(x, line_size);
   } catch (const std::bad_alloc&) {
   } catch (const std::length_error&) {  // larger than a container allows
   }
-  TANDEM_THROW(OutOfMemoryError,
-               "print: the text of {} {} does not fit into memory; print a part, as x.slice(0, 0, 10)",
+  TANDEM_THROW(OutOfMemoryError, "the text of {} {} does not fit into memory; print a part, as x.slice(0, 0, 10)",
                to_string(x.sizes()), name(x.dtype()));
 }
 

@@ -92,16 +92,16 @@ void manual_seed(uint64_t seed) { default_generator().set_current_seed(seed); }
 
 namespace {
 
-void check_writable(const char* op, const Tensor& x) {
-  checks::not_expanded(op, "the tensor", x);
+void check_writable(const Tensor& x) {
+  checks::not_expanded("the tensor", x);
   TANDEM_CHECK(!(x.requires_grad() && thread_state().grad_mode), AutogradError,
-               "{}: the tensor {} {} requires grad and would lose its history; write under NoGradGuard", op,
+               "the tensor {} {} requires grad and would lose its history; write under NoGradGuard",
                to_string(x.sizes()), name(x.dtype()));
 }
 
-void check_floating(const char* op, const Tensor& x) {
-  TANDEM_CHECK(x.is_floating_point(), DTypeError, "{}: needs a floating tensor, got {}; convert it with .to(kFloat)",
-               op, name(x.dtype()));
+void check_floating(const Tensor& x) {
+  TANDEM_CHECK(x.is_floating_point(), DTypeError, "needs a floating tensor, got {}; convert it with .to(kFloat)",
+               name(x.dtype()));
 }
 
 // Reserves a random number for each element, from the given generator or the default one.
@@ -131,11 +131,11 @@ Range range_of(DType t) {
 
 const Tensor& Tensor::uniform_(double from, double to, std::optional<Generator> generator) const {
   const OpScope op("uniform_");
-  check_floating("uniform_", *this);
-  check_writable("uniform_", *this);
+  check_floating(*this);
+  check_writable(*this);
   TANDEM_CHECK(std::isfinite(from) && std::isfinite(to), StateError,
-               "uniform_: from = {} and to = {} must be finite; give numbers", from, to);
-  TANDEM_CHECK(from <= to, StateError, "uniform_: from = {} is above to = {}; swap them", from, to);
+               "from = {} and to = {} must be finite; give numbers", from, to);
+  TANDEM_CHECK(from <= to, StateError, "from = {} is above to = {}; swap them", from, to);
   if (numel() == 0) return *this;
   impl().storage->bump_version();
   tandem::backend(*this).uniform(*this, from, to, positions(generator, *this));
@@ -144,10 +144,10 @@ const Tensor& Tensor::uniform_(double from, double to, std::optional<Generator> 
 
 const Tensor& Tensor::normal_(double mean, double std, std::optional<Generator> generator) const {
   const OpScope op("normal_");
-  check_floating("normal_", *this);
-  check_writable("normal_", *this);
+  check_floating(*this);
+  check_writable(*this);
   TANDEM_CHECK(std::isfinite(mean) && std::isfinite(std) && std >= 0, StateError,
-               "normal_: mean = {}, std = {}; both must be finite, and std at least 0", mean, std);
+               "mean = {}, std = {}; both must be finite, and std at least 0", mean, std);
   if (numel() == 0) return *this;
   impl().storage->bump_version();
   tandem::backend(*this).normal(*this, mean, std, positions(generator, *this));
@@ -156,8 +156,8 @@ const Tensor& Tensor::normal_(double mean, double std, std::optional<Generator> 
 
 const Tensor& Tensor::bernoulli_(double p, std::optional<Generator> generator) const {
   const OpScope op("bernoulli_");
-  check_writable("bernoulli_", *this);
-  TANDEM_CHECK(p >= 0 && p <= 1, StateError, "bernoulli_: p = {} is no probability; it must be in [0, 1]", p);
+  check_writable(*this);
+  TANDEM_CHECK(p >= 0 && p <= 1, StateError, "p = {} is no probability; it must be in [0, 1]", p);
   if (numel() == 0) return *this;
   impl().storage->bump_version();
   tandem::backend(*this).bernoulli(*this, p, positions(generator, *this));
@@ -166,12 +166,11 @@ const Tensor& Tensor::bernoulli_(double p, std::optional<Generator> generator) c
 
 const Tensor& Tensor::random_(int64_t low, int64_t high, std::optional<Generator> generator) const {
   const OpScope op("random_");
-  check_writable("random_", *this);
-  TANDEM_CHECK(low < high, StateError, "random_: low = {} is not below high = {}; the range must hold a number", low,
-               high);
+  check_writable(*this);
+  TANDEM_CHECK(low < high, StateError, "low = {} is not below high = {}; the range must hold a number", low, high);
   const Range range = range_of(dtype());
   TANDEM_CHECK(low >= range.low && high - 1 <= range.high, StateError,
-               "random_: [{}, {}) is outside the range of {}, [{}, {}]; narrow it or take a wider dtype", low, high,
+               "[{}, {}) is outside the range of {}, [{}, {}]; narrow it or take a wider dtype", low, high,
                name(dtype()), range.low, range.high);
   if (numel() == 0) return *this;
   impl().storage->bump_version();

@@ -20,9 +20,9 @@ bool dense_in_order(const Dims& sizes, const Dims& strides, const Order& order) 
   return true;
 }
 
-void check_dtype(const char* op, DType actual, std::optional<DType> expected) {
+void check_dtype(DType actual, std::optional<DType> expected) {
   TANDEM_CHECK(!expected || *expected == actual, DTypeError,
-               "{}: the tensor is {}, not {}; ask for {} or convert with .to()", op, name(actual), name(*expected),
+               "the tensor is {}, not {}; ask for {} or convert with .to()", name(actual), name(*expected),
                name(actual));
 }
 
@@ -44,15 +44,17 @@ void TensorImpl::refresh() {
 }
 
 int64_t Tensor::size(int64_t d) const {
+  const OpScope op("size");
   const Dims& sizes = checked("size").sizes;
-  TANDEM_CHECK(!sizes.empty(), IndexError, "size: a tensor of rank 0 has no dimension {}", d);
-  return sizes[static_cast<size_t>(wrap_dim(d, dim(), "size"))];
+  TANDEM_CHECK(!sizes.empty(), IndexError, "a tensor of rank 0 has no dimension {}", d);
+  return sizes[static_cast<size_t>(wrap_dim(d, dim()))];
 }
 
 int64_t Tensor::stride(int64_t d) const {
+  const OpScope op("stride");
   const Dims& strides = checked("stride").strides;
-  TANDEM_CHECK(!strides.empty(), IndexError, "stride: a tensor of rank 0 has no dimension {}", d);
-  return strides[static_cast<size_t>(wrap_dim(d, dim(), "stride"))];
+  TANDEM_CHECK(!strides.empty(), IndexError, "a tensor of rank 0 has no dimension {}", d);
+  return strides[static_cast<size_t>(wrap_dim(d, dim()))];
 }
 
 bool Tensor::is_contiguous(MemoryFormat format) const {
@@ -62,32 +64,35 @@ bool Tensor::is_contiguous(MemoryFormat format) const {
 }
 
 size_t Tensor::nbytes() const {
+  const OpScope op("nbytes");
   const TensorImpl& t = checked("nbytes");
   const Checked bytes = Checked(t.numel) * static_cast<int64_t>(tandem::element_size(t.dtype));
-  TANDEM_CHECK(bytes.fits(), ShapeError, "nbytes: {} elements of {} {} have more bytes than an int64 can count",
-               t.numel, to_string(t.sizes), name(t.dtype));
+  TANDEM_CHECK(bytes.fits(), ShapeError, "{} elements of {} {} have more bytes than an int64 can count", t.numel,
+               to_string(t.sizes), name(t.dtype));
   return static_cast<size_t>(*bytes.value());
 }
 
 void Tensor::throw_out_of_range(const Scalar& value, const char* kind, size_t bytes) {
-  TANDEM_THROW(StateError, "item: {} is outside the range of {}{}; ask for a wider type", value.str(), kind, 8 * bytes);
+  const OpScope op("item");
+  TANDEM_THROW(StateError, "{} is outside the range of {}{}; ask for a wider type", value.str(), kind, 8 * bytes);
 }
 
 void Tensor::throw_undefined(const char* method) {
-  TANDEM_THROW(StateError, "{}: undefined tensor (default-constructed or moved from); give it a value first",
-               running_op(method));
+  TANDEM_THROW(StateError, "undefined tensor (default-constructed or moved from); give it a value first");
 }
 
 void* Tensor::mutable_pointer(std::optional<DType> expected) const {
+  const OpScope op("data_ptr");
   TensorImpl& t = checked("data_ptr");
-  check_dtype("data_ptr", t.dtype, expected);
+  check_dtype(t.dtype, expected);
   t.storage->bump_version();
   t.storage->set_pointer_escaped();
   return raw_bytes();
 }
 
 const void* Tensor::const_pointer(std::optional<DType> expected) const {
-  check_dtype("const_data_ptr", checked("const_data_ptr").dtype, expected);
+  const OpScope op("const_data_ptr");
+  check_dtype(checked("const_data_ptr").dtype, expected);
   impl_->storage->set_pointer_escaped(Storage::Pointer::reads);
   return raw_bytes();
 }
@@ -106,19 +111,19 @@ Tensor Tensor::data() const {
 }
 
 void Tensor::check_accessor(DType expected, size_t rank) const {
+  const OpScope op("accessor");
   const TensorImpl& t = checked("accessor");
-  check_dtype("accessor", t.dtype, expected);
-  TANDEM_CHECK(t.sizes.size() == rank, ShapeError, "accessor: asked for rank {}, the tensor has rank {} {}", rank,
-               t.sizes.size(), to_string(t.sizes));
+  check_dtype(t.dtype, expected);
+  TANDEM_CHECK(t.sizes.size() == rank, ShapeError, "asked for rank {}, the tensor has rank {} {}", rank, t.sizes.size(),
+               to_string(t.sizes));
   TANDEM_CHECK(t.storage->device().is_cpu(), DeviceError,
-               "accessor: the tensor is on {}; accessors read CPU memory, call .cpu() first",
-               t.storage->device().str());
+               "the tensor is on {}; accessors read CPU memory, call .cpu() first", t.storage->device().str());
 }
 
 Scalar Tensor::item() const {
   const OpScope op("item");
   const TensorImpl& t = checked();
-  TANDEM_CHECK(t.numel == 1, ShapeError, "item: needs a tensor of one element, got {} {}; index or reduce it first",
+  TANDEM_CHECK(t.numel == 1, ShapeError, "needs a tensor of one element, got {} {}; index or reduce it first",
                to_string(t.sizes), name(t.dtype));
   if (t.storage->device().is_cpu()) {
     return visit_dtype(t.dtype, [&](auto zero) { return Scalar(*raw<decltype(zero)>()); });

@@ -184,10 +184,10 @@ class GradScaler {
     Tensor found_inf;
   };
 
-  void check_not_moved(const char* call) const;
+  void check_not_moved() const;
   void check_loss(const Tensor& loss) const;
   void make_state(Device device);
-  void check_scaled(const char* call) const;
+  void check_scaled() const;
   Stage stage_of(const optim::Optimizer& optimizer) const;
   /// Throws StateError if too many iterations in a row were skipped, as far as is known without waiting for the device.
   void check_skips();
@@ -196,10 +196,10 @@ class GradScaler {
   void set_rule(double growth_factor, double backoff_factor, int64_t growth_interval);
   /// An iteration must be entirely inside or entirely outside one capture of a CUDA graph. Discards an unfinished
   /// iteration of a capture that has ended, and throws StateError if an iteration began before the current capture.
-  void check_iteration(const char* call);
+  void check_iteration();
   /// True if this iteration has flags for the next update(). An inverse_scale() call alone produces none.
   bool has_flags() const { return !records_.empty() || !other_found_infs_.empty(); }
-  void check_between_iterations(const char* call);
+  void check_between_iterations();
   /// Moves gradients that were already unscaled in this iteration, for another optimizer, to the end. Returns the first
   /// of them.
   std::vector<Tensor>::iterator put_unscaled_last(std::vector<Tensor>& grads);

@@ -4,8 +4,9 @@
 // requires a gradient.
 //
 //   Tensor softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+const OpScope op("x");
 //     const Op<"softmax"> op;
-//     checks::floating("x", x);  // if it throws, the message begins with "softmax: "
+//     checks::floating(x);  // if it throws, the message begins with "softmax: "
 //     return op.apply([&](const Tensor& x, std::optional<DType> dtype) {
 //       Tensor y = empty_like(x, dtype.value_or(x.dtype()));
 //       backend(x).softmax(y, x, dim, false);

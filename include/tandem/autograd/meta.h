@@ -118,7 +118,7 @@ bool has_scaled_grad(const Tensor& leaf);
 /// Returns the edge for the gradient of the old value of `self`, which is about to be overwritten. Throws
 /// AutogradError, naming `op`, for a tensor whose change cannot be recorded, such as a leaf that requires grad (see
 /// apply_in_place).
-Edge edge_before_overwriting(const char* op, const Tensor& self);
+Edge edge_before_overwriting(const Tensor& self);
 /// Sets the history of `self`, and that of its base if it is a view, to `written` after its memory was overwritten.
 /// `before` is the result of edge_before_overwriting().
 void rebase_history(const Tensor& self, const Edge& before, Edge written);

@@ -7,7 +7,7 @@ namespace detail {
 
 /// The function that a thread is running.
 struct RunningOp {
-  const char* name = "";      ///< empty outside of scopes
+  const char* name = "";       ///< empty outside of scopes
   bool runs_user_code = true;  ///< an inner scope replaces `name`
 
   static RunningOp& of_thread() {

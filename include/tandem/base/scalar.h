@@ -81,6 +81,6 @@ class Scalar {
 };
 
 /// Throws StateError, naming `op`, unless `t` can hold `value`.
-void check_fits(const char* op, Scalar value, DType t);
+void check_fits(Scalar value, DType t);
 
 }  // namespace tandem

@@ -120,9 +120,9 @@ bool is_expanded(IntArrayRef sizes, IntArrayRef strides);
 /// overflow.
 Dims channels_last_strides(IntArrayRef sizes);
 /// The shape that `a` and `b` broadcast to. Throws ShapeError, naming `op` and both shapes, if there is none.
-Dims broadcast_shapes(IntArrayRef a, IntArrayRef b, const char* op);
+Dims broadcast_shapes(IntArrayRef a, IntArrayRef b);
 /// Returns `dim`, plus the rank if it is negative. Throws IndexError outside [-rank, rank); rank 0 counts as 1.
-int64_t wrap_dim(int64_t dim, int64_t rank, const char* op);
+int64_t wrap_dim(int64_t dim, int64_t rank);
 /// Text of the form "[2, 3, 4]".
 std::string to_string(IntArrayRef values);
 

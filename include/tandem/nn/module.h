@@ -169,7 +169,7 @@ class Module : public std::enable_shared_from_this<Module> {
   OrderedDict<std::string, std::shared_ptr<Module>> children_;
 
  private:
-  void check_name(const char* op, const std::string& name) const;
+  void check_name(const std::string& name) const;
   void check_copyable() const;
   void add_module(std::string name, std::shared_ptr<Module> module);
   void exchange_module(const std::string& name, std::shared_ptr<Module> module);

@@ -50,14 +50,15 @@ TANDEM_OPS Tensor tanh_backward(const Tensor& gy, const Tensor& y) {
 }
 
 TANDEM_OPS Tensor gelu(const Tensor& x, const std::string& approximate) {
+  const OpScope op("gelu");
   TANDEM_CHECK(approximate == "none" || approximate == "tanh", StateError,
-               "gelu: approximate must be \"none\" or \"tanh\", not \"{}\"", approximate);
+               "approximate must be \"none\" or \"tanh\", not \"{}\"", approximate);
   if (approximate == "none") return detail::unary_op<"gelu">(Unary::gelu, x, detail::Keep::input, false, gelu_backward);
-  return detail::unary_op<"gelu">(
-      Unary::gelu_tanh, x, detail::Keep::input, false, [](const Tensor& gy, const Tensor& x) {
-        if (GradMode::is_enabled()) return detail::gelu_tanh_derivative(gy, x);
-        return detail::binary_kernel("gelu_backward", Binary::gelu_tanh_backward, gy, x, gy.dtype());
-      });
+  return detail::unary_op<"gelu">(Unary::gelu_tanh, x, detail::Keep::input, false,
+                                  [](const Tensor& gy, const Tensor& x) {
+                                    if (GradMode::is_enabled()) return detail::gelu_tanh_derivative(gy, x);
+                                    return detail::binary_kernel(Binary::gelu_tanh_backward, gy, x, gy.dtype());
+                                  });
 }
 TANDEM_OPS Tensor gelu_backward(const Tensor& gy, const Tensor& x) {
   return detail::derivative_op<"gelu_backward">(

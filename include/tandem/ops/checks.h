@@ -12,38 +12,37 @@ struct Pool2dParams;
 namespace tandem::checks {
 
 /// Throws StateError if `x` is undefined.
-void defined(const char* op, const char* which, const Tensor& x);
+void defined(const char* which, const Tensor& x);
 /// Like `defined`; also throws DTypeError unless `x` is floating.
-void floating(const char* op, const char* which, const Tensor& x);
+void floating(const char* which, const Tensor& x);
 /// Like `defined`, for element `i` of a list of tensors.
-void defined_at(const char* op, size_t i, const Tensor& x);
+void defined_at(size_t i, const Tensor& x);
 /// Throws DTypeError for a bool `x`.
-void not_bool(const char* op, const Tensor& x);
+void not_bool(const Tensor& x);
 /// Throws DTypeError if both are bool.
-void not_two_bools(const char* op, const Tensor& a, const Tensor& b);
+void not_two_bools(const Tensor& a, const Tensor& b);
 /// Throws DTypeError if `dtype`, requested for the result, is not floating.
-void floating_result(const char* op, const Tensor& x, std::optional<DType> dtype);
+void floating_result(const Tensor& x, std::optional<DType> dtype);
 /// Throws StateError unless the number is finite and at least 0.
-void not_negative(const char* op, const char* which, double value);
+void not_negative(const char* which, double value);
 /// Like `defined`; also throws DTypeError unless `x` is i64 or i32.
-void index(const char* op, const char* which, const Tensor& x);
+void index(const char* which, const Tensor& x);
 /// Throws DTypeError unless `a` and `b` have the same dtype or `b` is undefined.
-void same_dtype(const char* op, const char* which_a, const Tensor& a, const char* which_b, const Tensor& b);
+void same_dtype(const char* which_a, const Tensor& a, const char* which_b, const Tensor& b);
 /// Throws DTypeError unless `parameter` is undefined, has x's dtype, or is f32 and x is f16 or bf16.
-void parameter_dtype(const char* op, const Tensor& x, const char* which, const Tensor& parameter);
+void parameter_dtype(const Tensor& x, const char* which, const Tensor& parameter);
 /// Throws DTypeError for a fractional alpha in a + alpha b of integers.
-void alpha(const char* op, const Tensor& a, const Tensor& b, Scalar alpha);
+void alpha(const Tensor& a, const Tensor& b, Scalar alpha);
 /// Throws StateError for an integer base with a negative exponent.
-void exponent(const char* op, const Tensor& base, Scalar exponent);
+void exponent(const Tensor& base, Scalar exponent);
 /// Throws ShapeError unless `x` is undefined or has these sizes.
-void sizes(const char* op, const char* which, const Tensor& x, IntArrayRef expected);
+void sizes(const char* which, const Tensor& x, IntArrayRef expected);
 /// Returns one or two entries as a pair (height, width). Throws ShapeError for another number of entries, StateError
 /// for an entry below `least`.
-std::array<int64_t, 2> pair(const char* op, const char* which, IntArrayRef values, int64_t least);
+std::array<int64_t, 2> pair(const char* which, IntArrayRef values, int64_t least);
 /// Returns the windows of a pooling op or module, from pairs as above. An empty stride means the kernel's size. Throws
 /// StateError for a padding above half of the kernel's size.
-Pool2dParams windows(const char* op, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
-                     bool ceil_mode);
+Pool2dParams windows(IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil_mode);
 
 /// Returns ChannelsLast for a tensor of rank 4 whose dimensions have that order in memory, else Contiguous.
 MemoryFormat layout(const Tensor& x);

@@ -15,31 +15,30 @@ namespace tandem {
 namespace detail {
 
 /// Returns the sizes of conv2d's result, after checking that x, weight and parameters fit.
-inline Dims conv2d_sizes(const char* op, IntArrayRef x, IntArrayRef weight, const Conv2dParams& p) {
+inline Dims conv2d_sizes(IntArrayRef x, IntArrayRef weight, const Conv2dParams& p) {
   TANDEM_CHECK(weight.size() == 4 && numel_of(weight) > 0, ShapeError,
-               "{}: the weight is {}, but must be [O, C / groups, KH, KW] with no size 0", op, to_string(weight));
-  TANDEM_CHECK(x.size() == 4, ShapeError, "{}: x is {}, but must be [N, C, H, W]", op, to_string(x));
+               "the weight is {}, but must be [O, C / groups, KH, KW] with no size 0", to_string(weight));
+  TANDEM_CHECK(x.size() == 4, ShapeError, "x is {}, but must be [N, C, H, W]", to_string(x));
   TANDEM_CHECK(p.groups >= 1 && weight[0] % p.groups == 0, StateError,
-               "{}: groups = {}, which must divide the {} outputs of weight {}", op, p.groups, weight[0],
-               to_string(weight));
+               "groups = {}, which must divide the {} outputs of weight {}", p.groups, weight[0], to_string(weight));
   TANDEM_CHECK(x[1] == weight[1] * p.groups, ShapeError,
-               "{}: x {} has {} channels, but weight {} with groups = {} takes {}", op, to_string(x), x[1],
-               to_string(weight), p.groups, weight[1] * p.groups);
+               "x {} has {} channels, but weight {} with groups = {} takes {}", to_string(x), x[1], to_string(weight),
+               p.groups, weight[1] * p.groups);
   Dims y{x[0], weight[0], 0, 0};
   for (size_t i = 0; i < 2; ++i) {
     constexpr int64_t most = int64_t{1} << 31;
     TANDEM_CHECK(
         p.stride[i] >= 1 && p.dilation[i] >= 1 && p.dilation[i] < most && p.padding[i] >= 0 && p.padding[i] < most,
         StateError,
-        "{}: stride {}, padding {} and dilation {}; stride and dilation must be at least 1, padding at least 0, and "
+        "stride {}, padding {} and dilation {}; stride and dilation must be at least 1, padding at least 0, and "
         "padding and dilation below 2^31",
-        op, p.stride[i], p.padding[i], p.dilation[i]);
+        p.stride[i], p.padding[i], p.dilation[i]);
     const Checked padded = Checked(x[i + 2]) + 2 * p.padding[i];
     const Checked reach = Checked(p.dilation[i]) * (weight[i + 2] - 1) + 1, room = padded - reach;
     TANDEM_CHECK(room >= 0, ShapeError,
-                 "{}: the kernel reaches over {} rows or columns, but x {} padded has {} (weight {}, padding {}, "
+                 "the kernel reaches over {} rows or columns, but x {} padded has {} (weight {}, padding {}, "
                  "dilation {}); pad more, or use a smaller kernel",
-                 op, to_string(reach), to_string(x), to_string(padded), to_string(weight), p.padding[i], p.dilation[i]);
+                 to_string(reach), to_string(x), to_string(padded), to_string(weight), p.padding[i], p.dilation[i]);
     y[i + 2] = *room.value() / p.stride[i] + 1;
   }
   return y;
@@ -79,11 +78,12 @@ inline Grads conv2d_backward(const Backward& b, const Tensor& gy, const Conv2dPa
 /// conv2d or conv2d_relu of [N, C, H, W], with checked sizes.
 template <FixedString Name, Activation activation>
 Tensor conv2d_op(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p, const Dims& sizes) {
+  const Op<Name> op;
   static_assert(activation == Activation::none || activation == Activation::relu);
-  return apply<Name>(
+  return op.apply(
       [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
-        checks::same_dtype(Name.text, "x", x, "weight", weight);
-        checks::same_dtype(Name.text, "x", x, "bias", bias);
+        checks::same_dtype("x", x, "weight", weight);
+        checks::same_dtype("x", x, "bias", bias);
         const Tensor in = checks::dense(x), filter = checks::dense(weight);
         const bool last = checks::layout(in) == kChannelsLast || checks::layout(filter) == kChannelsLast;
         Tensor y = empty(sizes, x.options().memory_format(last ? kChannelsLast : MemoryFormat::Contiguous));
@@ -106,30 +106,30 @@ Tensor conv2d_op(const Tensor& x, const Tensor& weight, const Tensor& bias, cons
 
 /// conv2d of operands that may mix a low-precision dtype with f32, as in double backward.
 inline Tensor conv2d_mixed(Tensor x, Tensor weight, Tensor bias, const Conv2dParams& p) {
+  const OpScope op("conv2d");
   round_to_lower(x, weight);
   if (bias.defined()) bias = to(bias, x.dtype());
-  return conv2d_op<"conv2d", Activation::none>(x, weight, bias, p,
-                                               conv2d_sizes("conv2d", x.sizes(), weight.sizes(), p));
+  return conv2d_op<"conv2d", Activation::none>(x, weight, bias, p, conv2d_sizes(x.sizes(), weight.sizes(), p));
 }
 
 template <FixedString Name, Activation activation>
 Tensor conv2d_of(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride, IntArrayRef padding,
                  IntArrayRef dilation, int64_t groups) {
   constexpr const char* op = Name.text;
-  checks::floating(op, "x", x);
-  checks::floating(op, "weight", weight);
+  checks::floating("x", x);
+  checks::floating("weight", weight);
   Conv2dParams p;
-  p.stride = checks::pair(op, "stride", stride, 1);
-  p.padding = checks::pair(op, "padding", padding, 0);
-  p.dilation = checks::pair(op, "dilation", dilation, 1);
+  p.stride = checks::pair("stride", stride, 1);
+  p.padding = checks::pair("padding", padding, 0);
+  p.dilation = checks::pair("dilation", dilation, 1);
   p.groups = groups;
-  TANDEM_CHECK(x.dim() == 3 || x.dim() == 4, ShapeError, "{}: x is {}, but must be [N, C, H, W] or [C, H, W]", op,
+  TANDEM_CHECK(x.dim() == 3 || x.dim() == 4, ShapeError, "x is {}, but must be [N, C, H, W] or [C, H, W]",
                checks::show(x));
   const bool single = x.dim() == 3;
   const Tensor batch = single ? unsqueeze(x, 0) : x;
-  const Dims sizes = conv2d_sizes(op, batch.sizes(), weight.sizes(), p);
+  const Dims sizes = conv2d_sizes(batch.sizes(), weight.sizes(), p);
   p = with_short_strides(p, batch.sizes());
-  checks::sizes(op, "bias", bias, {weight.size(0)});
+  checks::sizes("bias", bias, {weight.size(0)});
   const Tensor y = conv2d_op<Name, activation>(batch, weight, bias, p, sizes);
   return single ? squeeze(y, 0) : y;
 }
@@ -148,17 +148,17 @@ TANDEM_OPS Tensor conv2d_relu(const Tensor& x, const Tensor& weight, const Tenso
 
 TANDEM_OPS Tensor conv2d_backward_input(const Tensor& gy, const Tensor& weight, IntArrayRef sizes,
                                         const Conv2dParams& given) {
-  checks::floating("conv2d_backward_input", "gy", gy);
-  checks::floating("conv2d_backward_input", "weight", weight);
+  const Op<"conv2d_backward_input"> op;
+  checks::floating("gy", gy);
+  checks::floating("weight", weight);
   const Dims xs(sizes);
-  checks::sizes("conv2d_backward_input", "gy", gy,
-                detail::conv2d_sizes("conv2d_backward_input", xs, weight.sizes(), given));
+  checks::sizes("gy", gy, detail::conv2d_sizes(xs, weight.sizes(), given));
   const Conv2dParams params = detail::with_short_strides(given, xs);
   Tensor g = gy, w = weight;
   detail::round_to_lower(g, w);
-  return apply<"conv2d_backward_input">(
+  return op.apply(
       [&](const Tensor& gy, const Tensor& weight) {
-        checks::same_dtype("conv2d_backward_input", "gy", gy, "weight", weight);
+        checks::same_dtype("gy", gy, "weight", weight);
         const Tensor g = checks::dense(gy);
         Tensor gx = empty(xs, gy.options().memory_format(checks::layout(g)));
         if (gy.numel() > 0) {
@@ -181,18 +181,18 @@ TANDEM_OPS Tensor conv2d_backward_input(const Tensor& gy, const Tensor& weight, 
 TANDEM_OPS std::tuple<Tensor, Tensor> conv2d_backward_weight(const Tensor& gy, const Tensor& x, IntArrayRef sizes,
                                                              const Conv2dParams& given, std::optional<DType> dtype,
                                                              bool with_bias) {
-  checks::floating("conv2d_backward_weight", "gy", gy);
-  checks::floating("conv2d_backward_weight", "x", x);
-  checks::floating_result("conv2d_backward_weight", x, dtype);
+  const Op<"conv2d_backward_weight"> op;
+  checks::floating("gy", gy);
+  checks::floating("x", x);
+  checks::floating_result(x, dtype);
   const Dims ws(sizes);
-  checks::sizes("conv2d_backward_weight", "gy", gy,
-                detail::conv2d_sizes("conv2d_backward_weight", x.sizes(), ws, given));
+  checks::sizes("gy", gy, detail::conv2d_sizes(x.sizes(), ws, given));
   const Conv2dParams params = detail::with_short_strides(given, x.sizes());
   Tensor g = gy, in = x;
   detail::round_to_lower(g, in);
-  std::vector<Tensor> grads = apply_n<"conv2d_backward_weight">(
+  std::vector<Tensor> grads = op.apply_n(
       [&](const Tensor& gy, const Tensor& x) {
-        checks::same_dtype("conv2d_backward_weight", "gy", gy, "x", x);
+        checks::same_dtype("gy", gy, "x", x);
         // The kernel writes the operands' dtype or f32. The caller converts f32 to other dtypes.
         const DType own = gy.dtype(), t = !dtype || *dtype == own || own == kDouble ? own : kFloat;
         Tensor gweight = empty(ws, gy.options().dtype(t)), gbias;

@@ -12,16 +12,17 @@
 namespace tandem {
 
 TANDEM_OPS Tensor to(const Tensor& x, DType dtype, bool copy) {
-  checks::defined("to", "the input", x);
+  const OpScope op("to");
+  checks::defined("the input", x);
   return to(x, x.device(), dtype, false, copy);
 }
 
 namespace detail {
 
-inline void check_format(const char* op, const Tensor& x, MemoryFormat format) {
+inline void check_format(const Tensor& x, MemoryFormat format) {
   TANDEM_CHECK(format != MemoryFormat::ChannelsLast || x.dim() == 4, ShapeError,
-               "{}: channels-last needs a tensor of rank 4 [N, C, H, W], this one is {}; use MemoryFormat::Contiguous",
-               op, to_string(x.sizes()));
+               "channels-last needs a tensor of rank 4 [N, C, H, W], this one is {}; use MemoryFormat::Contiguous",
+               to_string(x.sizes()));
 }
 
 /// Returns true if `x` has this memory format.
@@ -36,12 +37,13 @@ TANDEM_OPS void wait_until_read(const Tensor& source, const Tensor& target) {
 }  // namespace detail
 
 TANDEM_OPS Tensor to(const Tensor& x, Device device, DType dtype, bool non_blocking, bool copy, MemoryFormat format) {
-  checks::defined("to", "the input", x);
-  detail::check_format("to", x, format);
+  const Op<"to"> op;
+  checks::defined("the input", x);
+  detail::check_format(x, format);
   const bool same_device = x.device().type() == device.type() && (device.index() < 0 || x.device() == device);
   if (!copy && same_device && x.dtype() == dtype && detail::has_format(x, format)) return x;
   if (device.is_cuda()) cuda::check_available("to");
-  return apply<"to">(
+  return op.apply(
       [&](const Tensor& x) {
         Tensor y = empty_like(x, TensorOptions(dtype).device(device).memory_format(format));
         backend(device.is_cuda() ? y : x).copy(y, x);
@@ -55,9 +57,10 @@ TANDEM_OPS Tensor to(const Tensor& x, Device device, DType dtype, bool non_block
 }
 
 TANDEM_OPS Tensor clone(const Tensor& x, MemoryFormat format) {
-  checks::defined("clone", "the input", x);
-  detail::check_format("clone", x, format);
-  return apply<"clone">(
+  const Op<"clone"> op;
+  checks::defined("the input", x);
+  detail::check_format(x, format);
+  return op.apply(
       [format](const Tensor& x) {
         Tensor y = empty_like(x, format);
         backend(x).copy(y, x);
@@ -67,10 +70,11 @@ TANDEM_OPS Tensor clone(const Tensor& x, MemoryFormat format) {
 }
 
 TANDEM_OPS Tensor contiguous(const Tensor& x, MemoryFormat format) {
-  checks::defined("contiguous", "the input", x);
-  detail::check_format("contiguous", x, format);
+  const Op<"contiguous"> op;
+  checks::defined("the input", x);
+  detail::check_format(x, format);
   if (detail::has_format(x, format)) return x;
-  return apply<"contiguous">(
+  return op.apply(
       [format](const Tensor& x) {
         Tensor y = empty(x.sizes(), x.options().memory_format(format));
         backend(x).copy(y, x);

@@ -10,11 +10,12 @@
 namespace tandem {
 
 TANDEM_OPS Tensor dropout(const Tensor& x, double p, bool training) {
-  checks::defined("dropout", "x", x);
-  TANDEM_CHECK(p >= 0 && p <= 1, StateError, "dropout: p = {}, but a probability lies in [0, 1]", p);
+  const Op<"dropout"> op;
+  checks::defined("x", x);
+  TANDEM_CHECK(p >= 0 && p <= 1, StateError, "p = {}, but a probability lies in [0, 1]", p);
   if (!training || p == 0 || x.numel() == 0) return x;
-  checks::floating("dropout", "x", x);
-  return apply<"dropout">(
+  checks::floating("x", x);
+  return op.apply(
       [p](const Tensor& x) {
         if (p == 1) {
           return Result{zeros_like(x), {}, [](const Backward& b) -> Grads { return {zeros_like(b.grad())}; }};
@@ -28,14 +29,14 @@ TANDEM_OPS Tensor dropout(const Tensor& x, double p, bool training) {
 }
 
 TANDEM_OPS Tensor dropout_backward(const Tensor& gy, const Tensor& mask, double p) {
-  checks::floating("dropout_backward", "gy", gy);
-  checks::defined("dropout_backward", "mask", mask);
-  checks::sizes("dropout_backward", "mask", mask, gy.sizes());
+  const Op<"dropout_backward"> op;
+  checks::floating("gy", gy);
+  checks::defined("mask", mask);
+  checks::sizes("mask", mask, gy.sizes());
   TANDEM_CHECK(mask.dtype() == kBool, DTypeError,
-               "dropout_backward: mask is {}, but must be bool, true where x was kept; compare it with 0",
-               checks::show(mask));
-  TANDEM_CHECK(p >= 0 && p < 1, StateError, "dropout_backward: p = {}, but must lie in [0, 1)", p);
-  return apply<"dropout_backward">(
+               "mask is {}, but must be bool, true where x was kept; compare it with 0", checks::show(mask));
+  TANDEM_CHECK(p >= 0 && p < 1, StateError, "p = {}, but must lie in [0, 1)", p);
+  return op.apply(
       [p](const Tensor& gy, const Tensor& mask) {
         Tensor gx = empty_like(gy);
         // relu_backward selects instead of multiplying: an inf in a masked position must not become NaN.

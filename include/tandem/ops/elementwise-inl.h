@@ -10,14 +10,14 @@
 namespace tandem {
 
 TANDEM_OPS Tensor sum_to_size(const Tensor& g, IntArrayRef sizes) {
-  checks::defined("sum_to_size", "the input", g);
+  checks::defined("the input", g);
   if (g.sizes() == sizes) return g;
   const OpScope op("sum_to_size");
   bool fits = sizes.size() <= g.sizes().size();
   const size_t lead = fits ? g.sizes().size() - sizes.size() : 0;
   for (size_t d = 0; fits && d < sizes.size(); ++d) fits = sizes[d] == 1 || sizes[d] == g.sizes()[d + lead];
-  TANDEM_CHECK(fits, ShapeError, "sum_to_size: {} cannot be summed to {}, whose sizes must broadcast to it",
-               checks::show(g), to_string(sizes));
+  TANDEM_CHECK(fits, ShapeError, "{} cannot be summed to {}, whose sizes must broadcast to it", checks::show(g),
+               to_string(sizes));
   Dims reduced;
   for (size_t d = 0; d < g.sizes().size(); ++d) {
     if (d < lead || (sizes[d - lead] == 1 && g.sizes()[d] != 1)) reduced.push_back(static_cast<int64_t>(d));
@@ -52,13 +52,15 @@ struct WinnerTakes {
 // ---- arithmetic
 
 TANDEM_OPS Tensor add(const Tensor& a, const Tensor& b, Scalar alpha) {
-  if (detail::needs_exact_alpha("add", a, b, alpha)) return add(a, detail::exact_multiple(a, b, alpha));
+  const OpScope op("add");
+  if (detail::needs_exact_alpha(a, b, alpha)) return add(a, detail::exact_multiple(a, b, alpha));
   return detail::binary_op<"add">(Binary::add, a, b, detail::Keep::nothing, false,
                                   detail::AddDerivative{alpha.to_double()}, alpha.to_double());
 }
 TANDEM_OPS Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha) {
-  checks::not_two_bools("sub", a, b);
-  if (detail::needs_exact_alpha("sub", a, b, alpha)) return sub(a, detail::exact_multiple(a, b, alpha));
+  const OpScope op("sub");
+  checks::not_two_bools(a, b);
+  if (detail::needs_exact_alpha(a, b, alpha)) return sub(a, detail::exact_multiple(a, b, alpha));
   return detail::binary_op<"sub">(Binary::sub, a, b, detail::Keep::nothing, false,
                                   detail::AddDerivative{-alpha.to_double()}, alpha.to_double());
 }
@@ -117,7 +119,8 @@ TANDEM_OPS Tensor pow(const Tensor& a, const Tensor& b) {
   });
 }
 TANDEM_OPS Tensor pow(const Tensor& a, Scalar b) {
-  if (a.defined()) checks::exponent("pow", a, b);
+  const OpScope op("pow");
+  if (a.defined()) checks::exponent(a, b);
   return detail::scalar_op<"pow">(Unary::pow_scalar, a, b, detail::Keep::input, false,
                                   [b](const Tensor& g, const Tensor& x) {
                                     const double e = b.to_double();
@@ -214,7 +217,7 @@ TANDEM_OPS Tensor atan2(const Tensor& a, const Tensor& b) {
 
 TANDEM_OPS Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max) {
   const OpScope op("clamp");
-  TANDEM_CHECK(min || max, StateError, "clamp: no bounds; give min, max or both");
+  TANDEM_CHECK(min || max, StateError, "no bounds; give min, max or both");
   if (x.defined() && !is_floating_point(x.dtype()) &&
       (min.value_or(0).is_floating_point() || max.value_or(0).is_floating_point())) {
     return clamp(to(x, kFloat), min, max);  // by type promotion
@@ -245,15 +248,15 @@ TANDEM_OPS Tensor minimum(const Tensor& a, const Tensor& b) {
 }
 
 TANDEM_OPS Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
-  checks::defined("where", "the condition", condition);
-  checks::defined("where", "the first operand", a);
-  checks::defined("where", "the second operand", b);
-  TANDEM_CHECK(condition.dtype() == kBool, DTypeError, "where: the condition must be bool, not {}; compare it with 0",
+  const Op<"where"> op;
+  checks::defined("the condition", condition);
+  checks::defined("the first operand", a);
+  checks::defined("the second operand", b);
+  TANDEM_CHECK(condition.dtype() == kBool, DTypeError, "the condition must be bool, not {}; compare it with 0",
                tandem::name(condition.dtype()));
-  return apply<"where">(
+  return op.apply(
       [](const Tensor& condition, const Tensor& a, const Tensor& b) {
-        const Dims sizes =
-            broadcast_shapes(broadcast_shapes(condition.sizes(), a.sizes(), "where"), b.sizes(), "where");
+        const Dims sizes = broadcast_shapes(broadcast_shapes(condition.sizes(), a.sizes()), b.sizes());
         Tensor y = empty(sizes, condition.options().dtype(result_type(a, b)));
         backend(y).where(y, detail::broadcast_view(condition, sizes), detail::broadcast_view(a, sizes),
                          detail::broadcast_view(b, sizes));
@@ -268,11 +271,13 @@ TANDEM_OPS Tensor where(const Tensor& condition, const Tensor& a, const Tensor& 
       condition, a, b);
 }
 TANDEM_OPS Tensor where(const Tensor& condition, const Tensor& a, Scalar b) {
-  checks::defined("where", "the first operand", a);
+  const OpScope op("where");
+  checks::defined("the first operand", a);
   return where(condition, a, detail::scalar_operand(a, b));
 }
 TANDEM_OPS Tensor where(const Tensor& condition, Scalar a, const Tensor& b) {
-  checks::defined("where", "the second operand", b);
+  const OpScope op("where");
+  checks::defined("the second operand", b);
   return where(condition, detail::scalar_operand(b, a), b);
 }
 

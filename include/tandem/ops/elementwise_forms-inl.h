@@ -30,9 +30,10 @@ inline bool refuses_bool(Unary op, bool exact_on_integers) {
 template <FixedString Name, class D>
 Tensor unary_op(Unary op, const Tensor& x, Keep keep, bool exact_on_integers, D derivative, double a = 0,
                 double b = 0) {
-  checks::defined(Name.text, "the input", x);
-  if (refuses_bool(op, exact_on_integers)) checks::not_bool(Name.text, x);
-  return apply<Name>(
+  const Op<Name> op;
+  checks::defined("the input", x);
+  if (refuses_bool(op, exact_on_integers)) checks::not_bool(x);
+  return op.apply(
       [&](const Tensor& x) {
         DType dtype = x.dtype();
         if (is_predicate(op)) {
@@ -52,15 +53,14 @@ Tensor unary_op(Unary op, const Tensor& x, Keep keep, bool exact_on_integers, D 
 }
 
 /// Runs a binary kernel over broadcast operands into a new tensor of `dtype`.
-inline Tensor binary_kernel(const char* name, Binary op, const Tensor& a, const Tensor& b, DType dtype,
-                            double alpha = 1) {
+inline Tensor binary_kernel(Binary op, const Tensor& a, const Tensor& b, DType dtype, double alpha = 1) {
   if (a.sizes() == b.sizes()) {
     // A dense layout that is not row-major (channels-last) is kept.
     Tensor y = a.is_contiguous() ? empty(a.sizes(), a.options().dtype(dtype)) : empty_like(a, dtype);
     backend(y).binary(y, op, a, b, alpha);
     return y;
   }
-  const Dims sizes = broadcast_shapes(a.sizes(), b.sizes(), name);
+  const Dims sizes = broadcast_shapes(a.sizes(), b.sizes());
   const Tensor& whole = a.sizes() == IntArrayRef(sizes) ? a : b;
   const Device device = a.dim() == 0 && a.is_cpu() ? b.device() : a.device();
   Tensor y = whole.sizes() == IntArrayRef(sizes) ? empty_like(whole, TensorOptions(dtype).device(device))
@@ -78,10 +78,10 @@ inline DType arithmetic_dtype(const Tensor& a, const Tensor& b, bool floating = 
 /// A comparison or logical op: bool output, no gradient.
 template <FixedString Name>
 Tensor compare_op(Binary op, const Tensor& a, const Tensor& b) {
-  checks::defined(Name.text, "the first operand", a);
-  checks::defined(Name.text, "the second operand", b);
-  return apply<Name>(
-      [op](const Tensor& a, const Tensor& b) { return Result{binary_kernel(Name.text, op, a, b, kBool)}; }, a, b);
+  const Op<Name> op;
+  checks::defined("the first operand", a);
+  checks::defined("the second operand", b);
+  return op.apply([op](const Tensor& a, const Tensor& b) { return Result{binary_kernel(op, a, b, kBool)}; }, a, b);
 }
 
 /// Returns a Scalar as a tensor that promotes like a Scalar: 0-dim, in the dtype in which the op computes. As in
@@ -108,9 +108,9 @@ inline Scalar scalar_product(Scalar a, Scalar b) {
 
 /// Returns true if a + alpha b is integer and a double may round `alpha`. Throws DTypeError if a + alpha b is integer
 /// and alpha is fractional.
-inline bool needs_exact_alpha(const char* name, const Tensor& a, const Tensor& b, Scalar alpha) {
+inline bool needs_exact_alpha(const Tensor& a, const Tensor& b, Scalar alpha) {
   if (!a.defined() || !b.defined()) return false;
-  if (alpha.is_floating_point()) checks::alpha(name, a, b, alpha);
+  if (alpha.is_floating_point()) checks::alpha(a, b, alpha);
   return !fits_double(alpha) && !is_floating_point(result_type(a, b));
 }
 /// alpha b, in the dtype of a + b.
@@ -152,11 +152,12 @@ inline Tensor reduce_to(const Tensor& g, const Dims& sizes) {
 template <FixedString Name, class D>
 Tensor binary_op(Binary op, const Tensor& a, const Tensor& b, Keep keep, bool floating, D derivative,
                  double alpha = 1) {
-  checks::defined(Name.text, "the first operand", a);
-  checks::defined(Name.text, "the second operand", b);
-  return apply<Name>(
+  const Op<Name> op;
+  checks::defined("the first operand", a);
+  checks::defined("the second operand", b);
+  return op.apply(
       [&](const Tensor& a, const Tensor& b) {
-        Tensor y = binary_kernel(Name.text, op, a, b, arithmetic_dtype(a, b, floating), alpha);
+        Tensor y = binary_kernel(op, a, b, arithmetic_dtype(a, b, floating), alpha);
         Saved saved = keep == Keep::nothing ? Saved{} : keep == Keep::input ? save(a, b) : save(a, b, y);
         return Result{y, std::move(saved), [derivative, sa = a.impl().sizes, sb = b.impl().sizes](const Backward& g) {
                         Grads grads(2);
@@ -171,10 +172,11 @@ Tensor binary_op(Binary op, const Tensor& a, const Tensor& b, Keep keep, bool fl
 /// y = op(x, number). The result has x's dtype unless the number raises the category.
 template <FixedString Name, class D>
 Tensor scalar_op(Unary op, const Tensor& x, Scalar number, Keep keep, bool floating, D derivative) {
-  checks::defined(Name.text, "the input", x);
+  const Op<Name> op;
+  checks::defined("the input", x);
   DType dtype = result_type(x, number);
   if (floating && !is_floating_point(dtype)) dtype = kFloat;
-  return apply<Name>(
+  return op.apply(
       [&](const Tensor& x) {
         // Under the f32 policy x has been widened, and the result has its dtype.
         Tensor y = empty_like(x, x.is_floating_point() ? x.dtype() : dtype);
@@ -194,12 +196,13 @@ inline Tensor no_gradient(const Tensor& gy, const Tensor&) { return zeros_like(g
 template <FixedString Name, class D>
 Tensor derivative_op(Binary op, const Tensor& gy, const Tensor& kept, Tensor (*self)(const Tensor&, const Tensor&),
                      D second) {
-  checks::floating(Name.text, "gy", gy);
-  checks::floating(Name.text, "the kept tensor", kept);
-  checks::sizes(Name.text, "gy", gy, kept.sizes());
-  return apply<Name>(
+  const Op<Name> op;
+  checks::floating("gy", gy);
+  checks::floating("the kept tensor", kept);
+  checks::sizes("gy", gy, kept.sizes());
+  return op.apply(
       [&](const Tensor& gy, const Tensor& kept) {
-        Tensor gx = binary_kernel(Name.text, op, gy, kept, gy.dtype());
+        Tensor gx = binary_kernel(op, gy, kept, gy.dtype());
         return Result{gx, save(gy, kept), [self, second](const Backward& b) -> Grads {
                         Grads grads(2);
                         if (b.needs(0)) grads[0] = self(b.grad(), b.saved(1));

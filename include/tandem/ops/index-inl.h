@@ -26,14 +26,14 @@ inline Dims with_size(IntArrayRef sizes, int64_t d, int64_t size) {
 inline int64_t size_or_one(const Tensor& x, int64_t d) { return x.dim() == 0 ? 1 : x.size(d); }
 
 /// Throws ShapeError unless index has x's rank and sizes of at most x's; dimension `d` is exempt if `any_along_d`.
-inline void check_fits(const char* op, const Tensor& index, const char* which, IntArrayRef x, DType dtype, int64_t d,
+inline void check_fits(const Tensor& index, const char* which, IntArrayRef x, DType dtype, int64_t d,
                        bool any_along_d) {
   bool fits = index.sizes().size() == x.size() || (index.dim() <= 1 && x.size() <= 1);
   for (size_t i = 0; fits && i < index.sizes().size() && i < x.size(); ++i) {
     fits = index.sizes()[i] <= x[i] || (any_along_d && static_cast<int64_t>(i) == d);
   }
   TANDEM_CHECK(fits || index.numel() == 0, ShapeError,
-               "{}: index is {}, but {} is {} {} and dim is {}; index must have the same rank and no larger size{}", op,
+               "index is {}, but {} is {} {} and dim is {}; index must have the same rank and no larger size{}",
                checks::show(index), which, to_string(x), tandem::name(dtype), d, any_along_d ? " outside dim" : "");
 }
 
@@ -67,9 +67,10 @@ void accumulate_in_place(const Tensor& self, const Tensor& src, F add) {
 
 /// scatter_add of checked arguments; src has the sizes of index. An undefined x means zeros of `sizes`.
 inline Tensor scatter_add_op(const Tensor& x, const Dims& sizes, int64_t d, const Tensor& index, const Tensor& src) {
-  return apply<"scatter_add">(
+  const Op<"scatter_add"> op;
+  return op.apply(
       [&](const Tensor& x, const Tensor& index, const Tensor& src) {
-        if (x.defined()) checks::same_dtype("scatter_add", "x", x, "src", src);
+        if (x.defined()) checks::same_dtype("x", x, "src", src);
         const Tensor y = accumulate(x, sizes, src, [&](const Tensor& y) {
           backend(y).scatter_add(indexed(y), d, indexed(index), indexed(src));
         });
@@ -85,9 +86,10 @@ inline Tensor scatter_add_op(const Tensor& x, const Dims& sizes, int64_t d, cons
 
 /// index_add of checked arguments. An undefined x means zeros of `sizes`.
 inline Tensor index_add_op(const Tensor& x, const Dims& sizes, int64_t d, const Tensor& index, const Tensor& src) {
-  return apply<"index_add">(
+  const Op<"index_add"> op;
+  return op.apply(
       [&](const Tensor& x, const Tensor& index, const Tensor& src) {
-        if (x.defined()) checks::same_dtype("index_add", "x", x, "src", src);
+        if (x.defined()) checks::same_dtype("x", x, "src", src);
         const Tensor y = accumulate(
             x, sizes, src, [&](const Tensor& y) { backend(y).index_add(indexed(y), d, indexed(index), indexed(src)); });
         return Result{y, save(index), [d](const Backward& b) -> Grads {
@@ -101,26 +103,25 @@ inline Tensor index_add_op(const Tensor& x, const Dims& sizes, int64_t d, const 
 }
 
 /// Checks the arguments of scatter_add. Returns the wrapped dimension.
-inline int64_t check_scatter_add(const char* op, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
-  checks::defined(op, "x", x);
-  checks::index(op, "index", index);
-  checks::defined(op, "src", src);
-  const int64_t d = wrap_dim(dim, x.dim(), op);
-  check_fits(op, index, "x", x.sizes(), x.dtype(), d, true);
-  check_fits(op, index, "src", src.sizes(), src.dtype(), d, false);
+inline int64_t check_scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
+  checks::defined("x", x);
+  checks::index("index", index);
+  checks::defined("src", src);
+  const int64_t d = wrap_dim(dim, x.dim());
+  check_fits(index, "x", x.sizes(), x.dtype(), d, true);
+  check_fits(index, "src", src.sizes(), src.dtype(), d, false);
   return d;
 }
 
 /// Checks the arguments of index_add. Returns the wrapped dimension.
-inline int64_t check_index_add(const char* op, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
-  checks::defined(op, "x", x);
-  checks::index(op, "index", index);
-  checks::defined(op, "src", src);
-  const int64_t d = wrap_dim(dim, x.dim(), op);
-  TANDEM_CHECK(index.dim() <= 1, ShapeError, "{}: index is {}, but must have rank 1; flatten() it", op,
-               checks::show(index));
-  checks::sizes(op, "src", src, with_size(x.sizes(), d, index.numel()));
-  TANDEM_CHECK(x.dim() > 0 || index.numel() == 1, ShapeError, "{}: index is {}, but x has rank 0; give one entry", op,
+inline int64_t check_index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
+  checks::defined("x", x);
+  checks::index("index", index);
+  checks::defined("src", src);
+  const int64_t d = wrap_dim(dim, x.dim());
+  TANDEM_CHECK(index.dim() <= 1, ShapeError, "index is {}, but must have rank 1; flatten() it", checks::show(index));
+  checks::sizes("src", src, with_size(x.sizes(), d, index.numel()));
+  TANDEM_CHECK(x.dim() > 0 || index.numel() == 1, ShapeError, "index is {}, but x has rank 0; give one entry",
                checks::show(index));
   return d;
 }
@@ -128,15 +129,15 @@ inline int64_t check_index_add(const char* op, const Tensor& x, int64_t dim, con
 }  // namespace detail
 
 TANDEM_OPS Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx) {
-  checks::defined("embedding", "weight", weight);
-  checks::index("embedding", "indices", indices);
-  TANDEM_CHECK(weight.dim() == 2, ShapeError, "embedding: weight is {}, but must be [entries, features]",
-               checks::show(weight));
+  const Op<"embedding"> op;
+  checks::defined("weight", weight);
+  checks::index("indices", indices);
+  TANDEM_CHECK(weight.dim() == 2, ShapeError, "weight is {}, but must be [entries, features]", checks::show(weight));
   const int64_t rows = weight.size(0), width = weight.size(1);
   TANDEM_CHECK(padding_idx >= -1 && padding_idx < rows, IndexError,
-               "embedding: padding_idx = {}, but weight {} has {} entries; -1 means none", padding_idx,
-               checks::show(weight), rows);
-  return apply<"embedding">(
+               "padding_idx = {}, but weight {} has {} entries; -1 means none", padding_idx, checks::show(weight),
+               rows);
+  return op.apply(
       [&](const Tensor& weight, const Tensor& indices) {
         const int64_t count = indices.numel();
         Dims sizes = indices.impl().sizes;
@@ -158,11 +159,12 @@ TANDEM_OPS Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t
 }
 
 TANDEM_OPS Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
-  checks::defined("gather", "x", x);
-  checks::index("gather", "index", index);
-  const int64_t d = wrap_dim(dim, x.dim(), "gather");
-  detail::check_fits("gather", index, "x", x.sizes(), x.dtype(), d, true);
-  return apply<"gather">(
+  const Op<"gather"> op;
+  checks::defined("x", x);
+  checks::index("index", index);
+  const int64_t d = wrap_dim(dim, x.dim());
+  detail::check_fits(index, "x", x.sizes(), x.dtype(), d, true);
+  return op.apply(
       [&](const Tensor& x, const Tensor& index) {
         Tensor y = empty(index.sizes(), x.options());
         if (y.numel() > 0) {
@@ -176,25 +178,26 @@ TANDEM_OPS Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
 }
 
 TANDEM_OPS Tensor gather_backward(const Tensor& gy, IntArrayRef sizes, int64_t dim, const Tensor& index) {
-  checks::defined("gather_backward", "gy", gy);
-  checks::index("gather_backward", "index", index);
+  checks::defined("gy", gy);
+  checks::index("index", index);
   const OpScope op("gather_backward");
-  checks::sizes("gather_backward", "gy", gy, index.sizes());
-  const int64_t d = wrap_dim(dim, static_cast<int64_t>(sizes.size()), "gather_backward");
-  detail::check_fits("gather_backward", index, "the result", sizes, gy.dtype(), d, true);
+  checks::sizes("gy", gy, index.sizes());
+  const int64_t d = wrap_dim(dim, static_cast<int64_t>(sizes.size()));
+  detail::check_fits(index, "the result", sizes, gy.dtype(), d, true);
   return detail::scatter_add_op({}, sizes, d, index, gy);
 }
 
 TANDEM_OPS Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
-  const int64_t d = detail::check_scatter_add("scatter_add", x, dim, index, src);
+  const OpScope op("scatter_add");
+  const int64_t d = detail::check_scatter_add(x, dim, index, src);
   return detail::scatter_add_op(x, x.impl().sizes, d, index, detail::covered(src, index));
 }
 
 TANDEM_OPS const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
   const OpScope op("scatter_add_");
-  const int64_t d = detail::check_scatter_add("scatter_add_", self, dim, index, src);
-  checks::same_dtype("scatter_add_", "self", self, "src", src);
-  detail::check_devices("scatter_add_", {&self, &index, &src});
+  const int64_t d = detail::check_scatter_add(self, dim, index, src);
+  checks::same_dtype("self", self, "src", src);
+  detail::check_devices({&self, &index, &src});
   return apply_in_place(
       "scatter_add_", self, {index, src},
       [&](const Tensor& self) {
@@ -207,14 +210,14 @@ TANDEM_OPS const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Ten
 }
 
 TANDEM_OPS Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
-  checks::defined("index_select", "x", x);
-  checks::index("index_select", "index", index);
-  const int64_t d = wrap_dim(dim, x.dim(), "index_select");
-  TANDEM_CHECK(index.dim() <= 1, ShapeError, "index_select: index is {}, but must have rank 1; flatten() it",
+  const Op<"index_select"> op;
+  checks::defined("x", x);
+  checks::index("index", index);
+  const int64_t d = wrap_dim(dim, x.dim());
+  TANDEM_CHECK(index.dim() <= 1, ShapeError, "index is {}, but must have rank 1; flatten() it", checks::show(index));
+  TANDEM_CHECK(x.dim() > 0 || index.numel() == 1, ShapeError, "index is {}, but x has rank 0; give one entry",
                checks::show(index));
-  TANDEM_CHECK(x.dim() > 0 || index.numel() == 1, ShapeError,
-               "index_select: index is {}, but x has rank 0; give one entry", checks::show(index));
-  return apply<"index_select">(
+  return op.apply(
       [&](const Tensor& x, const Tensor& index) {
         Tensor y = empty(detail::with_size(x.sizes(), d, index.numel()), x.options());
         if (y.numel() > 0) {
@@ -228,18 +231,18 @@ TANDEM_OPS Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index
 }
 
 TANDEM_OPS Tensor index_select_backward(const Tensor& gy, IntArrayRef sizes, int64_t dim, const Tensor& index) {
-  checks::defined("index_select_backward", "gy", gy);
-  checks::index("index_select_backward", "index", index);
+  checks::defined("gy", gy);
+  checks::index("index", index);
   const OpScope op("index_select_backward");
-  const int64_t d = wrap_dim(dim, static_cast<int64_t>(sizes.size()), "index_select_backward");
-  checks::sizes("index_select_backward", "gy", gy, detail::with_size(sizes, d, index.numel()));
+  const int64_t d = wrap_dim(dim, static_cast<int64_t>(sizes.size()));
+  checks::sizes("gy", gy, detail::with_size(sizes, d, index.numel()));
   return detail::index_add_op({}, sizes, d, index, gy);
 }
 
 TANDEM_OPS Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, Scalar alpha) {
   const OpScope op("index_add");
-  const int64_t d = detail::check_index_add("index_add", x, dim, index, src);
-  checks::alpha("index_add", x, src, alpha);
+  const int64_t d = detail::check_index_add(x, dim, index, src);
+  checks::alpha(x, src, alpha);
   const bool scaled = alpha.to_double() != 1;
   return detail::index_add_op(x, x.impl().sizes, d, index, scaled ? mul(src, alpha) : src);
 }
@@ -247,10 +250,10 @@ TANDEM_OPS Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, c
 TANDEM_OPS const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
                                     Scalar alpha) {
   const OpScope op("index_add_");
-  const int64_t d = detail::check_index_add("index_add_", self, dim, index, src);
-  checks::alpha("index_add_", self, src, alpha);
-  checks::same_dtype("index_add_", "self", self, "src", src);
-  detail::check_devices("index_add_", {&self, &index, &src});
+  const int64_t d = detail::check_index_add(self, dim, index, src);
+  checks::alpha(self, src, alpha);
+  checks::same_dtype("self", self, "src", src);
+  detail::check_devices({&self, &index, &src});
   return apply_in_place(
       "index_add_", self, {index, src},
       [&](const Tensor& self) {

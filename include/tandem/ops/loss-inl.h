@@ -28,18 +28,18 @@ inline Tensor reduce_loss(const Tensor& losses, LossReduction reduction) {
 }
 
 /// Checks that x and target are floating and have equal sizes.
-inline void check_binary_loss(const char* op, const Tensor& x, const Tensor& target) {
-  checks::floating(op, "x", x);
-  checks::floating(op, "target", target);
+inline void check_binary_loss(const Tensor& x, const Tensor& target) {
+  checks::floating("x", x);
+  checks::floating("target", target);
   TANDEM_CHECK(x.sizes() == target.sizes(), ShapeError,
-               "{}: x is {}, but target is {}; they must have equal sizes, use unsqueeze() or squeeze()", op,
-               checks::show(x), checks::show(target));
+               "x is {}, but target is {}; they must have equal sizes, use unsqueeze() or squeeze()", checks::show(x),
+               checks::show(target));
 }
-inline void check_loss_weight(const char* op, const char* which, const Tensor& weight, const Tensor& x) {
+inline void check_loss_weight(const char* which, const Tensor& weight, const Tensor& x) {
   if (!weight.defined()) return;
-  checks::floating(op, which, weight);
-  TANDEM_CHECK(broadcast_shapes(weight.sizes(), x.sizes(), op) == x.impl().sizes, ShapeError,
-               "{}: {} is {}, which does not broadcast to x {}", op, which, checks::show(weight), checks::show(x));
+  checks::floating(which, weight);
+  TANDEM_CHECK(broadcast_shapes(weight.sizes(), x.sizes()) == x.impl().sizes, ShapeError,
+               "{} is {}, which does not broadcast to x {}", which, checks::show(weight), checks::show(x));
 }
 
 /// Weights and reduces the losses of single elements, in differentiable ops, so that the weight has a gradient too.
@@ -50,7 +50,8 @@ inline Tensor weigh_and_reduce(const Tensor& losses, const Tensor& weight, LossR
 /// x: [N, C, ...], target: [N, ...].
 inline Tensor nll_loss_op(const Tensor& x, const Tensor& target, const Tensor& weight, LossReduction reduction,
                           int64_t ignore_index) {
-  return apply<"nll_loss">(
+  const Op<"nll_loss"> op;
+  return op.apply(
       [&](const Tensor& x, const Tensor& target, const Tensor& weight) {
         const TensorOptions wide = x.options().dtype(checks::sum_dtype(x.dtype()));
         const Tensor valid = ne(target, ignore_index);
@@ -87,8 +88,9 @@ inline Tensor nll_loss_op(const Tensor& x, const Tensor& target, const Tensor& w
 /// dL/dx of cross_entropy. g is dL/dloss of each row, or one number for all; max and log_sum are outputs of its kernel.
 inline Tensor cross_entropy_slope(const Tensor& g, const Tensor& x, const Tensor& max, const Tensor& log_sum,
                                   const Tensor& target, const Tensor& weight, int64_t ignore_index, DType dtype) {
+  const Op<"cross_entropy_backward"> op;
   if (!GradMode::is_enabled()) {
-    return apply<"cross_entropy_backward">(
+    return op.apply(
         [&](const Tensor& g, const Tensor& x) {
           Tensor gx = empty_like(x, dtype);
           backend(x).cross_entropy_backward(gx, contiguous(g), x, max, log_sum, target, weight, ignore_index);
@@ -112,7 +114,8 @@ inline Tensor cross_entropy_slope(const Tensor& g, const Tensor& x, const Tensor
 /// another computes the gradient.
 inline Tensor cross_entropy_op(const Tensor& x, const Tensor& target, const Tensor& weight, LossReduction reduction,
                                int64_t ignore_index) {
-  return apply<"cross_entropy">(
+  const Op<"cross_entropy"> op;
+  return op.apply(
       [&](const Tensor& x, const Tensor& given_target, const Tensor& given_weight, std::optional<DType> dtype) {
         const TensorOptions wide = x.options().dtype(checks::sum_dtype(x.dtype()));
         const Tensor target = contiguous(given_target);
@@ -151,25 +154,24 @@ inline Tensor cross_entropy_op(const Tensor& x, const Tensor& target, const Tens
 }
 
 /// Checks shared by nll_loss and cross_entropy.
-inline void check_class_loss(const char* op, const Tensor& x, const Tensor& target, const Tensor& weight) {
-  checks::floating(op, "x", x);
-  TANDEM_CHECK(x.dim() >= 1, ShapeError, "{}: x is {}, but must be [C], [N, C] or [N, C, d1, ...]", op,
-               checks::show(x));
+inline void check_class_loss(const Tensor& x, const Tensor& target, const Tensor& weight) {
+  checks::floating("x", x);
+  TANDEM_CHECK(x.dim() >= 1, ShapeError, "x is {}, but must be [C], [N, C] or [N, C, d1, ...]", checks::show(x));
   const int64_t classes = x.size(class_dim(x));
-  TANDEM_CHECK(classes > 0, ShapeError, "{}: x is {}, which has no classes", op, checks::show(x));
-  checks::defined(op, "target", target);
+  TANDEM_CHECK(classes > 0, ShapeError, "x is {}, which has no classes", checks::show(x));
+  checks::defined("target", target);
   if (!weight.defined()) return;
-  checks::floating(op, "weight", weight);
-  checks::sizes(op, "weight", weight, {classes});
+  checks::floating("weight", weight);
+  checks::sizes("weight", weight, {classes});
 }
 
 /// Checks that target contains classes and has x's sizes without the class dimension.
-inline void check_classes(const char* op, const Tensor& x, const Tensor& target) {
-  checks::index(op, "target", target);
+inline void check_classes(const Tensor& x, const Tensor& target) {
+  checks::index("target", target);
   Dims expected = x.impl().sizes;
   expected.erase(static_cast<size_t>(class_dim(x)));
   TANDEM_CHECK(target.sizes() == IntArrayRef(expected), ShapeError,
-               "{}: x is {}, for which target must be {}, but it is {}", op, checks::show(x), to_string(expected),
+               "x is {}, for which target must be {}, but it is {}", checks::show(x), to_string(expected),
                checks::show(target));
 }
 
@@ -226,8 +228,8 @@ inline Tensor smooth_loss(const Tensor& logp, const Tensor& target, const Tensor
 TANDEM_OPS Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, LossReduction reduction,
                            int64_t ignore_index) {
   const OpScope op("nll_loss");
-  detail::check_class_loss("nll_loss", x, target, weight);
-  detail::check_classes("nll_loss", x, target);
+  detail::check_class_loss(x, target, weight);
+  detail::check_classes(x, target);
   if (x.dim() > 1) return detail::nll_loss_op(x, target, weight, reduction, ignore_index);
   const Tensor y = detail::nll_loss_op(unsqueeze(x, 0), unsqueeze(target, 0), weight, reduction, ignore_index);
   return reduction == LossReduction::None ? squeeze(y, 0) : y;
@@ -236,19 +238,19 @@ TANDEM_OPS Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& 
 TANDEM_OPS Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight, LossReduction reduction,
                                 int64_t ignore_index, double label_smoothing) {
   const OpScope op("cross_entropy");
-  detail::check_class_loss("cross_entropy", x, target, weight);
-  TANDEM_CHECK(label_smoothing >= 0 && label_smoothing <= 1, StateError,
-               "cross_entropy: label_smoothing = {}, but must lie in [0, 1]", label_smoothing);
+  detail::check_class_loss(x, target, weight);
+  TANDEM_CHECK(label_smoothing >= 0 && label_smoothing <= 1, StateError, "label_smoothing = {}, but must lie in [0, 1]",
+               label_smoothing);
   const bool probabilities = target.is_floating_point();
   if (probabilities) {
     TANDEM_CHECK(target.sizes() == x.sizes(), ShapeError,
-                 "cross_entropy: target is {}: probabilities must have the sizes of x {}; for classes pass i64",
-                 checks::show(target), checks::show(x));
+                 "target is {}: probabilities must have the sizes of x {}; for classes pass i64", checks::show(target),
+                 checks::show(x));
     TANDEM_CHECK(ignore_index < 0, StateError,
-                 "cross_entropy: ignore_index = {} with probabilities as target {}; it goes with classes only",
-                 ignore_index, checks::show(target));
+                 "ignore_index = {} with probabilities as target {}; it goes with classes only", ignore_index,
+                 checks::show(target));
   } else {
-    detail::check_classes("cross_entropy", x, target);
+    detail::check_classes(x, target);
     if (label_smoothing == 0) return detail::cross_entropy_op(x, target, weight, reduction, ignore_index);
   }
   const int64_t class_dim = detail::class_dim(x);
@@ -263,17 +265,18 @@ TANDEM_OPS Tensor cross_entropy(const Tensor& x, const Tensor& target, const Ten
 // ---- mse_loss
 
 TANDEM_OPS Tensor mse_loss(const Tensor& x, const Tensor& target, LossReduction reduction) {
-  checks::floating("mse_loss", "x", x);
-  checks::floating("mse_loss", "target", target);
+  const Op<"mse_loss"> op;
+  checks::floating("x", x);
+  checks::floating("target", target);
   const bool same = x.sizes() == target.sizes();
-  const Dims sizes = same ? x.impl().sizes : broadcast_shapes(x.sizes(), target.sizes(), "mse_loss");
+  const Dims sizes = same ? x.impl().sizes : broadcast_shapes(x.sizes(), target.sizes());
   if (!same) {
     warn_once(
         fmt::format("mse_loss: x is {}, target is {}: they broadcast to {}, which is seldom meant; give them equal "
                     "sizes",
                     checks::show(x), checks::show(target), to_string(sizes)));
   }
-  return apply<"mse_loss">(
+  return op.apply(
       [&](const Tensor& x, const Tensor& target) {
         const DType t = result_type(x, target);
         // Squares of f16 values are kept in f32 if they are still to be summed.
@@ -298,14 +301,15 @@ TANDEM_OPS Tensor mse_loss(const Tensor& x, const Tensor& target, LossReduction 
 
 TANDEM_OPS Tensor mse_loss_backward(const Tensor& gy, const Tensor& x, const Tensor& target, LossReduction reduction,
                                     std::optional<DType> dtype) {
-  checks::floating("mse_loss_backward", "gy", gy);
-  checks::floating("mse_loss_backward", "x", x);
-  checks::floating("mse_loss_backward", "target", target);
-  const Dims sizes = broadcast_shapes(x.sizes(), target.sizes(), "mse_loss_backward");
-  checks::floating_result("mse_loss_backward", x, dtype);
-  checks::sizes("mse_loss_backward", "gy", gy, reduction == LossReduction::None ? sizes : Dims{});
+  const Op<"mse_loss_backward"> op;
+  checks::floating("gy", gy);
+  checks::floating("x", x);
+  checks::floating("target", target);
+  const Dims sizes = broadcast_shapes(x.sizes(), target.sizes());
+  checks::floating_result(x, dtype);
+  checks::sizes("gy", gy, reduction == LossReduction::None ? sizes : Dims{});
   const double k = reduction == LossReduction::Mean ? 2.0 / static_cast<double>(numel_of(sizes)) : 2.0;
-  return apply<"mse_loss_backward">(
+  return op.apply(
       [&](const Tensor& gy, const Tensor& x, const Tensor& target) {
         const DType t = dtype.value_or(result_type(x, target)), wide = checks::sum_dtype(result_type(x, target));
         const bool same = x.sizes() == target.sizes();
@@ -335,12 +339,13 @@ TANDEM_OPS Tensor mse_loss_backward(const Tensor& gy, const Tensor& x, const Ten
 
 TANDEM_OPS Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, const Tensor& weight,
                                                    const Tensor& pos_weight, LossReduction reduction) {
+  const Op<"binary_cross_entropy_with_logits"> op;
   constexpr const char* op = "binary_cross_entropy_with_logits";
   const OpScope running(op);
-  detail::check_binary_loss(op, x, target);
-  detail::check_loss_weight(op, "weight", weight, x);
-  detail::check_loss_weight(op, "pos_weight", pos_weight, x);
-  const Tensor losses = apply<"binary_cross_entropy_with_logits">(
+  detail::check_binary_loss(x, target);
+  detail::check_loss_weight("weight", weight, x);
+  detail::check_loss_weight("pos_weight", pos_weight, x);
+  const Tensor losses = op.apply(
       [](const Tensor& x, const Tensor& target, const Tensor& pos_weight) {
         const DType t = result_type(x, target);
         Tensor y;
@@ -380,8 +385,9 @@ namespace detail {
 
 /// gy (p - t) / max(p (1 - p), 1e-12)
 inline Tensor binary_cross_entropy_slope(const Tensor& gy, const Tensor& p, const Tensor& t) {
+  const Op<"binary_cross_entropy_backward"> op;
   if (GradMode::is_enabled()) return mul(div(sub(p, t), clamp(mul(p, rsub(p, 1)), 1e-12)), gy);
-  return apply<"binary_cross_entropy_backward">(
+  return op.apply(
       [](const Tensor& gy, const Tensor& p, const Tensor& t) {
         Tensor gx = empty_like(p);
         backend(p).binary(gx, kernels::Binary::binary_cross_entropy_backward, p, t, 1);
@@ -395,10 +401,11 @@ inline Tensor binary_cross_entropy_slope(const Tensor& gy, const Tensor& p, cons
 
 TANDEM_OPS Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight,
                                        LossReduction reduction) {
+  const Op<"binary_cross_entropy"> op;
   const OpScope op("binary_cross_entropy");
-  detail::check_binary_loss("binary_cross_entropy", x, target);
-  detail::check_loss_weight("binary_cross_entropy", "weight", weight, x);
-  const Tensor losses = apply<"binary_cross_entropy">(
+  detail::check_binary_loss(x, target);
+  detail::check_loss_weight("weight", weight, x);
+  const Tensor losses = op.apply(
       [](const Tensor& x, const Tensor& target) {
         Tensor y = empty_like(x, result_type(x, target));
         backend(x).binary(y, kernels::Binary::binary_cross_entropy, x, target, 1);

@@ -16,20 +16,20 @@ namespace tandem {
 
 namespace detail {
 
-inline void check_matrix(const char* op, const char* which, const Tensor& x, int64_t rank) {
-  checks::defined(op, which, x);
-  TANDEM_CHECK(x.dim() == rank, ShapeError, "{}: {} must have rank {}, it is {}; matmul() takes any ranks", op, which,
-               rank, checks::show(x));
+inline void check_matrix(const char* which, const Tensor& x, int64_t rank) {
+  checks::defined(which, x);
+  TANDEM_CHECK(x.dim() == rank, ShapeError, "{} must have rank {}, it is {}; matmul() takes any ranks", which, rank,
+               checks::show(x));
 }
 
 /// Checks that the operands of a product are floating and have equal inner sizes.
-inline void check_product(const char* op, const Tensor& a, const Tensor& b) {
+inline void check_product(const Tensor& a, const Tensor& b) {
   const int64_t inner_a = a.sizes().back(), inner_b = b.dim() == 1 ? b.size(0) : b.size(-2);
   TANDEM_CHECK(a.is_floating_point() && b.is_floating_point(), DTypeError,
-               "{}: products need floating dtypes: a is {}, b is {}; convert with .to(kFloat)", op, checks::show(a),
+               "products need floating dtypes: a is {}, b is {}; convert with .to(kFloat)", checks::show(a),
                checks::show(b));
   TANDEM_CHECK(inner_a == inner_b, ShapeError,
-               "{}: inner sizes differ: a is {}, b is {}; the columns of a must be the rows of b", op, checks::show(a),
+               "inner sizes differ: a is {}, b is {}; the columns of a must be the rows of b", checks::show(a),
                checks::show(b));
 }
 
@@ -64,9 +64,10 @@ inline DType writable(DType wanted, DType operand) { return wanted == kFloat ? k
 
 template <FixedString Name>
 Tensor product(const Tensor& a, const Tensor& b) {
-  return apply<Name>(
+  const Op<Name> op;
+  return op.apply(
       [](const Tensor& a, const Tensor& b) {
-        checks::same_dtype(Name.text, "a", a, "b", b);
+        checks::same_dtype("a", a, "b", b);
         Tensor y = empty(product_sizes(a, b), a.options());
         backend(a).gemm({.d = y, .a = a, .b = b, .bias = {}});
         return Result{y, save(a, b), product_backward};
@@ -77,15 +78,16 @@ Tensor product(const Tensor& a, const Tensor& b) {
 }  // namespace detail
 
 TANDEM_OPS Tensor gemm(const Tensor& a, const Tensor& b, DType result) {
-  checks::defined("gemm", "a", a);
-  checks::defined("gemm", "b", b);
+  const Op<"gemm"> op;
+  checks::defined("a", a);
+  checks::defined("b", b);
   TANDEM_CHECK((a.dim() == 2 || a.dim() == 3) && a.dim() == b.dim() && (a.dim() == 2 || a.size(0) == b.size(0)),
-               ShapeError, "gemm: a is {}, b is {}; both must have rank 2, or rank 3 with one batch size",
-               checks::show(a), checks::show(b));
-  TANDEM_CHECK(is_floating_point(result), DTypeError, "gemm: the result cannot be {}; ask for a floating dtype",
+               ShapeError, "a is {}, b is {}; both must have rank 2, or rank 3 with one batch size", checks::show(a),
+               checks::show(b));
+  TANDEM_CHECK(is_floating_point(result), DTypeError, "the result cannot be {}; ask for a floating dtype",
                tandem::name(result));
-  detail::check_product("gemm", a, b);
-  return apply<"gemm">(
+  detail::check_product(a, b);
+  return op.apply(
       [result](const Tensor& a, const Tensor& b) {
         const auto [x, w] = detail::unify(a, b);
         Tensor y = empty(detail::product_sizes(x, w), x.options().dtype(detail::writable(result, x.dtype())));
@@ -96,33 +98,36 @@ TANDEM_OPS Tensor gemm(const Tensor& a, const Tensor& b, DType result) {
 }
 
 TANDEM_OPS Tensor mm(const Tensor& a, const Tensor& b) {
-  detail::check_matrix("mm", "a", a, 2);
-  detail::check_matrix("mm", "b", b, 2);
-  detail::check_product("mm", a, b);
+  const OpScope op("mm");
+  detail::check_matrix("a", a, 2);
+  detail::check_matrix("b", b, 2);
+  detail::check_product(a, b);
   return detail::product<"mm">(a, b);
 }
 
 TANDEM_OPS Tensor bmm(const Tensor& a, const Tensor& b) {
-  detail::check_matrix("bmm", "a", a, 3);
-  detail::check_matrix("bmm", "b", b, 3);
-  TANDEM_CHECK(a.size(0) == b.size(0), ShapeError,
-               "bmm: batch sizes differ: a is {}, b is {}; matmul() broadcasts them", checks::show(a), checks::show(b));
-  detail::check_product("bmm", a, b);
+  const OpScope op("bmm");
+  detail::check_matrix("a", a, 3);
+  detail::check_matrix("b", b, 3);
+  TANDEM_CHECK(a.size(0) == b.size(0), ShapeError, "batch sizes differ: a is {}, b is {}; matmul() broadcasts them",
+               checks::show(a), checks::show(b));
+  detail::check_product(a, b);
   return detail::product<"bmm">(a, b);
 }
 
 TANDEM_OPS Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
-  checks::defined("addmm", "the input", input);
-  detail::check_matrix("addmm", "a", a, 2);
-  detail::check_matrix("addmm", "b", b, 2);
-  detail::check_product("addmm", a, b);
+  const Op<"addmm"> op;
+  checks::defined("the input", input);
+  detail::check_matrix("a", a, 2);
+  detail::check_matrix("b", b, 2);
+  detail::check_product(a, b);
   const Dims sizes = detail::product_sizes(a, b);
-  TANDEM_CHECK(broadcast_shapes(input.sizes(), sizes, "addmm") == sizes, ShapeError,
-               "addmm: input is {}, but must broadcast to the product's {}", checks::show(input), to_string(sizes));
-  return apply<"addmm">(
+  TANDEM_CHECK(broadcast_shapes(input.sizes(), sizes) == sizes, ShapeError,
+               "input is {}, but must broadcast to the product's {}", checks::show(input), to_string(sizes));
+  return op.apply(
       [&](const Tensor& input, const Tensor& a, const Tensor& b) {
-        checks::same_dtype("addmm", "a", a, "b", b);
-        checks::same_dtype("addmm", "a", a, "input", input);
+        checks::same_dtype("a", a, "b", b);
+        checks::same_dtype("a", a, "input", input);
         const double scale = alpha.to_double(), keep = beta.to_double();
         // One row that is added to all rows is passed as the GEMM's bias; anything else needs a second pass.
         const bool is_bias = keep == 1 && scale == 1 && input.dim() == 1 && input.numel() == sizes.back();
@@ -173,11 +178,12 @@ inline Grads linear_backward(const Backward& g, const Tensor& gy) {
 /// x: [n, in], weight: [out, in], bias: optional [out].
 template <FixedString Name, Activation activation>
 Tensor linear_rows(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Op<Name> op;
   static_assert(activation == Activation::none || activation == Activation::relu);
-  return apply<Name>(
+  return op.apply(
       [](const Tensor& x, const Tensor& weight, const Tensor& bias) {
-        checks::same_dtype(Name.text, "x", x, "weight", weight);
-        checks::same_dtype(Name.text, "x", x, "bias", bias);
+        checks::same_dtype("x", x, "weight", weight);
+        checks::same_dtype("x", x, "bias", bias);
         Tensor y = empty({x.size(0), weight.size(0)}, x.options());
         const Dims transposed{weight.size(1), weight.size(0)}, strides{weight.stride(1), weight.stride(0)};
         backend(x).gemm({.d = y,
@@ -199,16 +205,16 @@ template <FixedString Name, Activation activation>
 Tensor linear_of(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   constexpr const char* op = Name.text;
   const OpScope whole(op);
-  checks::defined(op, "x", x);
-  checks::defined(op, "weight", weight);
+  checks::defined("x", x);
+  checks::defined("weight", weight);
   TANDEM_CHECK(weight.dim() == 2 && x.dim() >= 1 && x.size(-1) == weight.size(1), ShapeError,
-               "{}: x is {}, weight is {}: the last size of x must be the second size of the weight [out, in]", op,
+               "x is {}, weight is {}: the last size of x must be the second size of the weight [out, in]",
                checks::show(x), checks::show(weight));
   TANDEM_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == weight.size(0)), ShapeError,
-               "{}: bias is {}, weight is {}: the bias must be [{}]", op, checks::show(bias), checks::show(weight),
+               "bias is {}, weight is {}: the bias must be [{}]", checks::show(bias), checks::show(weight),
                weight.size(0));
   TANDEM_CHECK(x.is_floating_point() && weight.is_floating_point(), DTypeError,
-               "{}: x is {}, weight is {}: both must be floating; convert with .to(kFloat)", op, checks::show(x),
+               "x is {}, weight is {}: both must be floating; convert with .to(kFloat)", checks::show(x),
                checks::show(weight));
   if (x.dim() == 2) return linear_rows<Name, activation>(x, weight, bias);
   Dims sizes = x.impl().sizes;
@@ -230,11 +236,11 @@ TANDEM_OPS Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tenso
 
 TANDEM_OPS Tensor matmul(const Tensor& a, const Tensor& b) {
   const OpScope op("matmul");
-  checks::defined("matmul", "a", a);
-  checks::defined("matmul", "b", b);
-  TANDEM_CHECK(a.dim() > 0 && b.dim() > 0, ShapeError,
-               "matmul: a is {}, b is {}: 0-dim tensors have no product; use mul()", checks::show(a), checks::show(b));
-  detail::check_product("matmul", a, b);
+  checks::defined("a", a);
+  checks::defined("b", b);
+  TANDEM_CHECK(a.dim() > 0 && b.dim() > 0, ShapeError, "a is {}, b is {}: 0-dim tensors have no product; use mul()",
+               checks::show(a), checks::show(b));
+  detail::check_product(a, b);
   // Vectors become matrices; the extra dimension is removed at the end.
   const Tensor x = a.dim() == 1 ? unsqueeze(a, 0) : a, w = b.dim() == 1 ? unsqueeze(b, 1) : b;
   Tensor y;
@@ -246,7 +252,7 @@ TANDEM_OPS Tensor matmul(const Tensor& a, const Tensor& b) {
     y = detail::product<"matmul">(rows, w);
   } else {
     batch = broadcast_shapes(x.sizes().slice(0, static_cast<size_t>(x.dim()) - 2),
-                             w.sizes().slice(0, static_cast<size_t>(w.dim()) - 2), "matmul");
+                             w.sizes().slice(0, static_cast<size_t>(w.dim()) - 2));
     auto batched = [&](const Tensor& m) {
       Dims sizes = batch;
       sizes.push_back(m.size(-2));

@@ -44,13 +44,12 @@ inline std::array<Tensor, 3> normalize_backward_in_ops(const Tensor& gy, const T
 }
 
 /// Checks the sizes of saved statistics, and that they have the dtype of sums, as the kernels of the derivatives need.
-inline void check_statistics(const char* op, const Tensor& x, IntArrayRef sizes, const Tensor& mean,
-                             const Tensor& rstd) {
+inline void check_statistics(const Tensor& x, IntArrayRef sizes, const Tensor& mean, const Tensor& rstd) {
   for (const auto& [which, t] : {std::pair<const char*, const Tensor&>{"mean", mean}, {"rstd", rstd}}) {
-    checks::defined(op, which, t);
-    checks::sizes(op, which, t, sizes);
+    checks::defined(which, t);
+    checks::sizes(which, t, sizes);
     TANDEM_CHECK(t.dtype() == checks::sum_dtype(x.dtype()), DTypeError,
-                 "{}: {} is {}, but statistics of x {} are held in {}; convert with .to()", op, which, checks::show(t),
+                 "{} is {}, but statistics of x {} are held in {}; convert with .to()", which, checks::show(t),
                  checks::show(x), tandem::name(checks::sum_dtype(x.dtype())));
   }
 }
@@ -78,21 +77,22 @@ inline Dims channel_sizes(const Tensor& x) {
 
 TANDEM_OPS Tensor layer_norm(const Tensor& x, IntArrayRef normalized_shape, const Tensor& weight, const Tensor& bias,
                              double eps) {
-  checks::floating("layer_norm", "x", x);
+  const Op<"layer_norm"> op;
+  checks::floating("x", x);
   const Dims shape(normalized_shape);
   const size_t rank = x.sizes().size();
-  TANDEM_CHECK(!shape.empty(), ShapeError, "layer_norm: normalized_shape is empty; give the last dimensions of x {}",
+  TANDEM_CHECK(!shape.empty(), ShapeError, "normalized_shape is empty; give the last dimensions of x {}",
                checks::show(x));
   TANDEM_CHECK(shape.size() <= rank && x.sizes().slice(rank - shape.size(), shape.size()) == IntArrayRef(shape),
-               ShapeError, "layer_norm: normalized_shape is {}, but x is {}; x must end in these sizes",
-               to_string(shape), checks::show(x));
-  checks::sizes("layer_norm", "weight", weight, shape);
-  checks::sizes("layer_norm", "bias", bias, shape);
-  checks::not_negative("layer_norm", "eps", eps);
-  return apply<"layer_norm">(
+               ShapeError, "normalized_shape is {}, but x is {}; x must end in these sizes", to_string(shape),
+               checks::show(x));
+  checks::sizes("weight", weight, shape);
+  checks::sizes("bias", bias, shape);
+  checks::not_negative("eps", eps);
+  return op.apply(
       [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
-        checks::parameter_dtype("layer_norm", x, "weight", weight);
-        checks::parameter_dtype("layer_norm", x, "bias", bias);
+        checks::parameter_dtype(x, "weight", weight);
+        checks::parameter_dtype(x, "bias", bias);
         const int64_t n = numel_of(shape), rows = numel_of(x.sizes().slice(0, rank - shape.size()));
         const Tensor in = contiguous(x);
         const Tensor y = empty(x.sizes(), x.options());
@@ -116,17 +116,18 @@ TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& 
                                                                   IntArrayRef normalized_shape, const Tensor& mean,
                                                                   const Tensor& rstd, const Tensor& weight, double eps,
                                                                   std::array<bool, 3> output_mask) {
-  checks::floating("layer_norm_backward", "x", x);
-  checks::floating("layer_norm_backward", "gy", gy);
-  checks::sizes("layer_norm_backward", "gy", gy, x.sizes());
+  const Op<"layer_norm_backward"> op;
+  checks::floating("x", x);
+  checks::floating("gy", gy);
+  checks::sizes("gy", gy, x.sizes());
   const Dims shape(normalized_shape);
   TANDEM_CHECK(shape.size() <= x.sizes().size() &&
                    x.sizes().slice(x.sizes().size() - shape.size(), shape.size()) == normalized_shape,
-               ShapeError, "layer_norm_backward: x is {}, whose last sizes are not normalized_shape {}",
-               checks::show(x), to_string(normalized_shape));
+               ShapeError, "x is {}, whose last sizes are not normalized_shape {}", checks::show(x),
+               to_string(normalized_shape));
   const size_t lead = x.sizes().size() - shape.size();
-  checks::sizes("layer_norm_backward", "weight", weight, shape);
-  detail::check_statistics("layer_norm_backward", x, {numel_of(x.sizes().slice(0, lead))}, mean, rstd);
+  checks::sizes("weight", weight, shape);
+  detail::check_statistics(x, {numel_of(x.sizes().slice(0, lead))}, mean, rstd);
   if (GradMode::is_enabled()) {
     Dims over;
     for (size_t d = lead; d < x.sizes().size(); ++d) over.push_back(static_cast<int64_t>(d));
@@ -135,7 +136,7 @@ TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& 
                                                                   weight, shape, output_mask);
     return {gx, gweight, gbias};
   }
-  std::vector<Tensor> grads = apply_n<"layer_norm_backward">(
+  std::vector<Tensor> grads = op.apply_n(
       [&](const Tensor& gy, const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
         const int64_t n = numel_of(shape), rows = numel_of(x.sizes().slice(0, lead));
         // Parameter gradients are sums over the rows. They have the weight's dtype; without a weight, that of sums.
@@ -162,45 +163,46 @@ TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& 
 namespace detail {
 
 inline void check_running_statistics(const Tensor& x, const char* which, const Tensor& r) {
+  const OpScope op("batch_norm");
   if (!r.defined()) return;
-  checks::floating("batch_norm", which, r);
-  checks::sizes("batch_norm", which, r, {x.size(1)});
-  TANDEM_CHECK(r.device() == x.device(), DeviceError,
-               "batch_norm: {} is on {}, but x is on {}; move the module with .to(device)", which, r.device().str(),
-               x.device().str());
-  checks::not_expanded("batch_norm", which, r);
+  checks::floating(which, r);
+  checks::sizes(which, r, {x.size(1)});
+  TANDEM_CHECK(r.device() == x.device(), DeviceError, "{} is on {}, but x is on {}; move the module with .to(device)",
+               which, r.device().str(), x.device().str());
+  checks::not_expanded(which, r);
   TANDEM_CHECK(!r.requires_grad(), AutogradError,
-               "batch_norm: {} {} requires grad, but is written without a history; give a buffer that requires none",
-               which, checks::show(r));
+               "{} {} requires grad, but is written without a history; give a buffer that requires none", which,
+               checks::show(r));
 }
 
 }  // namespace detail
 
 TANDEM_OPS Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                              const Tensor& running_var, bool training, double momentum, double eps) {
-  checks::floating("batch_norm", "x", x);
-  TANDEM_CHECK(x.dim() >= 2, ShapeError, "batch_norm: x is {}, but must be [N, C, ...]", checks::show(x));
-  checks::sizes("batch_norm", "weight", weight, {x.size(1)});
-  checks::sizes("batch_norm", "bias", bias, {x.size(1)});
+  const Op<"batch_norm"> op;
+  checks::floating("x", x);
+  TANDEM_CHECK(x.dim() >= 2, ShapeError, "x is {}, but must be [N, C, ...]", checks::show(x));
+  checks::sizes("weight", weight, {x.size(1)});
+  checks::sizes("bias", bias, {x.size(1)});
   TANDEM_CHECK(running_mean.defined() == running_var.defined(), StateError,
-               "batch_norm: running_mean is {}, running_var is {}; give both or neither", checks::show(running_mean),
+               "running_mean is {}, running_var is {}; give both or neither", checks::show(running_mean),
                checks::show(running_var));
   TANDEM_CHECK(training || running_mean.defined(), StateError,
-               "batch_norm: no running statistics outside training; give running_mean and running_var, or training = "
+               "no running statistics outside training; give running_mean and running_var, or training = "
                "true");
   detail::check_running_statistics(x, "running_mean", running_mean);
   detail::check_running_statistics(x, "running_var", running_var);
-  checks::not_negative("batch_norm", "eps", eps);
-  checks::not_negative("batch_norm", "momentum", momentum);
+  checks::not_negative("eps", eps);
+  checks::not_negative("momentum", momentum);
   TANDEM_CHECK(!training || x.numel() == 0 || x.numel() / x.size(1) > 1, ShapeError,
-               "batch_norm: one value per channel in training (x is {}), whose variance is 0; use a larger batch, or "
+               "one value per channel in training (x is {}), whose variance is 0; use a larger batch, or "
                "eval()",
                checks::show(x));
   // The running statistics are captured, not passed as inputs, so that no policy replaces them by casts.
-  return apply<"batch_norm">(
+  return op.apply(
       [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
-        checks::parameter_dtype("batch_norm", x, "weight", weight);
-        checks::parameter_dtype("batch_norm", x, "bias", bias);
+        checks::parameter_dtype(x, "weight", weight);
+        checks::parameter_dtype(x, "bias", bias);
         const Tensor in = checks::dense(x), scale = detail::as_vector(weight), shift = detail::as_vector(bias);
         const Tensor y = empty_like(in);
         if (!training) {
@@ -237,12 +239,13 @@ TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& 
                                                                   const Tensor& rstd, const Tensor& weight,
                                                                   bool training, double eps,
                                                                   std::array<bool, 3> output_mask) {
-  checks::floating("batch_norm_backward", "x", x);
-  checks::floating("batch_norm_backward", "gy", gy);
-  checks::sizes("batch_norm_backward", "gy", gy, x.sizes());
-  TANDEM_CHECK(x.dim() >= 2, ShapeError, "batch_norm_backward: x is {}, but must be [N, C, ...]", checks::show(x));
-  checks::sizes("batch_norm_backward", "weight", weight, {x.size(1)});
-  detail::check_statistics("batch_norm_backward", x, {x.size(1)}, mean, rstd);
+  const Op<"batch_norm_backward"> op;
+  checks::floating("x", x);
+  checks::floating("gy", gy);
+  checks::sizes("gy", gy, x.sizes());
+  TANDEM_CHECK(x.dim() >= 2, ShapeError, "x is {}, but must be [N, C, ...]", checks::show(x));
+  checks::sizes("weight", weight, {x.size(1)});
+  detail::check_statistics(x, {x.size(1)}, mean, rstd);
   if (GradMode::is_enabled()) {
     const Dims channel = detail::channel_sizes(x);
     const Tensor wide = detail::widened(x), scale = weight.defined() ? view(contiguous(weight), channel) : weight;
@@ -265,7 +268,7 @@ TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& 
     }
     return {grads[0], grads[1], grads[2]};
   }
-  std::vector<Tensor> grads = apply_n<"batch_norm_backward">(
+  std::vector<Tensor> grads = op.apply_n(
       [&](const Tensor& gy, const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
         const Tensor in = checks::dense(x);
         const TensorOptions parameter =

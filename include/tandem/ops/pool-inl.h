@@ -13,30 +13,30 @@ namespace tandem {
 
 namespace detail {
 
-inline void check_image(const char* op, const Tensor& x) {
-  checks::floating(op, "x", x);
-  TANDEM_CHECK(x.dim() == 3 || x.dim() == 4, ShapeError, "{}: x is {}, but must be [N, C, H, W] or [C, H, W]", op,
+inline void check_image(const Tensor& x) {
+  checks::floating("x", x);
+  TANDEM_CHECK(x.dim() == 3 || x.dim() == 4, ShapeError, "x is {}, but must be [N, C, H, W] or [C, H, W]",
                checks::show(x));
   for (int64_t d = 1; d <= 3; ++d) {
-    TANDEM_CHECK(x.size(-d) > 0, ShapeError, "{}: x is {}, whose channels, rows and columns must not be empty", op,
+    TANDEM_CHECK(x.size(-d) > 0, ShapeError, "x is {}, whose channels, rows and columns must not be empty",
                  checks::show(x));
   }
 }
 
 /// The sizes of a pooled [N, C, H, W]. Source: PyTorch's pooling_output_shape.
-inline Dims pool_sizes(const char* op, IntArrayRef x, const Pool2dParams& p) {
-  TANDEM_CHECK(x.size() == 4, ShapeError, "{}: x is {}, but must be [N, C, H, W]", op, to_string(x));
+inline Dims pool_sizes(IntArrayRef x, const Pool2dParams& p) {
+  TANDEM_CHECK(x.size() == 4, ShapeError, "x is {}, but must be [N, C, H, W]", to_string(x));
   Dims y(x);
   for (size_t i = 0; i < 2; ++i) {
     TANDEM_CHECK(p.kernel[i] >= 1 && p.stride[i] >= 1 && p.dilation[i] >= 1 && p.padding[i] >= 0, StateError,
-                 "{}: kernel {}, stride {}, dilation {} and padding {}; all must be at least 1, padding 0", op,
-                 p.kernel[i], p.stride[i], p.dilation[i], p.padding[i]);
+                 "kernel {}, stride {}, dilation {} and padding {}; all must be at least 1, padding 0", p.kernel[i],
+                 p.stride[i], p.dilation[i], p.padding[i]);
     const Checked reach = Checked(p.dilation[i]) * (p.kernel[i] - 1) + 1;
     const Checked end = Checked(x[i + 2]) + p.padding[i], padded = end + p.padding[i], room = padded - reach;
     TANDEM_CHECK(room >= (p.ceil_mode ? 1 - p.stride[i] : 0), ShapeError,
-                 "{}: no window fits: it reaches over {} rows or columns, but x {} with padding {} has {}; use a "
+                 "no window fits: it reaches over {} rows or columns, but x {} with padding {} has {}; use a "
                  "smaller kernel_size {} or dilation {}",
-                 op, to_string(reach), to_string(x), p.padding[i], to_string(padded), p.kernel[i], p.dilation[i]);
+                 to_string(reach), to_string(x), p.padding[i], to_string(padded), p.kernel[i], p.dilation[i]);
     const int64_t free = *room.value();
     int64_t last = free < 0 ? 0 : free / p.stride[i] + (p.ceil_mode && free % p.stride[i] != 0 ? 1 : 0);
     // The last window must begin in the image or in the padding before it.
@@ -45,7 +45,7 @@ inline Dims pool_sizes(const char* op, IntArrayRef x, const Pool2dParams& p) {
   }
   // max_pool2d numbers the cells of a window in an int32.
   TANDEM_CHECK(Checked(p.kernel[0]) * p.kernel[1] <= std::numeric_limits<int32_t>::max(), ShapeError,
-               "{}: kernel_size {} x {} has more than 2^31 - 1 cells; use a smaller one", op, p.kernel[0], p.kernel[1]);
+               "kernel_size {} x {} has more than 2^31 - 1 cells; use a smaller one", p.kernel[0], p.kernel[1]);
   return y;
 }
 
@@ -54,12 +54,11 @@ inline DType cell_dtype(const Pool2dParams& p) { return p.kernel[0] * p.kernel[1
 
 /// Checks that sizes and dtype of `indices` are those of max_pool2d for an x of these sizes. The values are not
 /// checked.
-inline void check_indices(const char* op, const Tensor& indices, IntArrayRef x, const Pool2dParams& p) {
-  checks::defined(op, "indices", indices);
-  checks::sizes(op, "indices", indices, pool_sizes(op, x, p));
-  TANDEM_CHECK(indices.dtype() == cell_dtype(p), DTypeError,
-               "{}: indices are {}, but max_pool2d makes {}; pass its own", op, tandem::name(indices.dtype()),
-               tandem::name(cell_dtype(p)));
+inline void check_indices(const Tensor& indices, IntArrayRef x, const Pool2dParams& p) {
+  checks::defined("indices", indices);
+  checks::sizes("indices", indices, pool_sizes(x, p));
+  TANDEM_CHECK(indices.dtype() == cell_dtype(p), DTypeError, "indices are {}, but max_pool2d makes {}; pass its own",
+               tandem::name(indices.dtype()), tandem::name(cell_dtype(p)));
 }
 
 /// Runs `op` on [N, C, H, W]; [C, H, W] is temporarily extended to it.
@@ -70,8 +69,9 @@ Tensor on_batch(const Tensor& x, F op) {
 
 /// avg_pool2d of rank 4 with checked parameters.
 inline Tensor avg_pool2d_op(const Tensor& x, const Pool2dParams& p) {
-  const Dims sizes = pool_sizes("avg_pool2d", x.sizes(), p);
-  return apply<"avg_pool2d">(
+  const Op<"avg_pool2d"> op;
+  const Dims sizes = pool_sizes(x.sizes(), p);
+  return op.apply(
       [&](const Tensor& x) {
         const Tensor in = checks::dense(x);
         Tensor y = empty(sizes, x.options().memory_format(checks::layout(in)));
@@ -89,11 +89,12 @@ inline Tensor avg_pool2d_op(const Tensor& x, const Pool2dParams& p) {
 
 TANDEM_OPS Tensor max_pool2d(const Tensor& x, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
                              IntArrayRef dilation, bool ceil_mode) {
-  detail::check_image("max_pool2d", x);
-  const Pool2dParams p = checks::windows("max_pool2d", kernel_size, stride, padding, dilation, ceil_mode);
+  const Op<"max_pool2d"> op;
+  detail::check_image(x);
+  const Pool2dParams p = checks::windows(kernel_size, stride, padding, dilation, ceil_mode);
   return detail::on_batch(x, [&](const Tensor& x) {
-    const Dims sizes = detail::pool_sizes("max_pool2d", x.sizes(), p);
-    return apply<"max_pool2d">(
+    const Dims sizes = detail::pool_sizes(x.sizes(), p);
+    return op.apply(
         [&](const Tensor& x) {
           const Tensor in = checks::dense(x);
           const TensorOptions options = x.options().memory_format(checks::layout(in));
@@ -109,12 +110,13 @@ TANDEM_OPS Tensor max_pool2d(const Tensor& x, IntArrayRef kernel_size, IntArrayR
 
 TANDEM_OPS Tensor max_pool2d_backward(const Tensor& gy, const Tensor& indices, IntArrayRef sizes,
                                       const Pool2dParams& params) {
-  checks::floating("max_pool2d_backward", "gy", gy);
-  checks::defined("max_pool2d_backward", "indices", indices);
-  checks::sizes("max_pool2d_backward", "gy", gy, indices.sizes());
-  detail::check_indices("max_pool2d_backward", indices, sizes, params);
+  const Op<"max_pool2d_backward"> op;
+  checks::floating("gy", gy);
+  checks::defined("indices", indices);
+  checks::sizes("gy", gy, indices.sizes());
+  detail::check_indices(indices, sizes, params);
   const Dims xs(sizes);
-  return apply<"max_pool2d_backward">(
+  return op.apply(
       [&](const Tensor& gy, const Tensor& indices) {
         const MemoryFormat format = checks::layout(indices);
         Tensor gx = empty(xs, gy.options().memory_format(format));
@@ -127,9 +129,10 @@ TANDEM_OPS Tensor max_pool2d_backward(const Tensor& gy, const Tensor& indices, I
 }
 
 TANDEM_OPS Tensor max_pool2d_gather(const Tensor& x, const Tensor& indices, const Pool2dParams& params) {
-  checks::floating("max_pool2d_gather", "x", x);
-  detail::check_indices("max_pool2d_gather", indices, x.sizes(), params);
-  return apply<"max_pool2d_gather">(
+  const Op<"max_pool2d_gather"> op;
+  checks::floating("x", x);
+  detail::check_indices(indices, x.sizes(), params);
+  return op.apply(
       [&](const Tensor& x, const Tensor& indices) {
         const MemoryFormat format = checks::layout(indices);
         Tensor y = empty(indices.sizes(), x.options().memory_format(format));
@@ -145,20 +148,22 @@ TANDEM_OPS Tensor max_pool2d_gather(const Tensor& x, const Tensor& indices, cons
 
 TANDEM_OPS Tensor avg_pool2d(const Tensor& x, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
                              bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
-  detail::check_image("avg_pool2d", x);
-  Pool2dParams p = checks::windows("avg_pool2d", kernel_size, stride, padding, {1}, ceil_mode);
+  const OpScope op("avg_pool2d");
+  detail::check_image(x);
+  Pool2dParams p = checks::windows(kernel_size, stride, padding, {1}, ceil_mode);
   p.count_include_pad = count_include_pad;
   TANDEM_CHECK(!divisor_override || *divisor_override != 0, StateError,
-               "avg_pool2d: divisor_override = 0 divides by zero; leave it out to divide by the window's size");
+               "divisor_override = 0 divides by zero; leave it out to divide by the window's size");
   p.divisor_override = divisor_override.value_or(0);
   return detail::on_batch(x, [&](const Tensor& x) { return detail::avg_pool2d_op(x, p); });
 }
 
 TANDEM_OPS Tensor avg_pool2d_backward(const Tensor& gy, IntArrayRef sizes, const Pool2dParams& params) {
-  checks::floating("avg_pool2d_backward", "gy", gy);
+  const Op<"avg_pool2d_backward"> op;
+  checks::floating("gy", gy);
   const Dims xs(sizes);
-  checks::sizes("avg_pool2d_backward", "gy", gy, detail::pool_sizes("avg_pool2d_backward", xs, params));
-  return apply<"avg_pool2d_backward">(
+  checks::sizes("gy", gy, detail::pool_sizes(xs, params));
+  return op.apply(
       [&](const Tensor& gy) {
         const Tensor g = checks::dense(gy);
         Tensor gx = empty(xs, gy.options().memory_format(checks::layout(g)));
@@ -172,11 +177,12 @@ TANDEM_OPS Tensor avg_pool2d_backward(const Tensor& gy, IntArrayRef sizes, const
 // ---- adaptive_avg_pool2d
 
 TANDEM_OPS Tensor adaptive_avg_pool2d(const Tensor& x, IntArrayRef output_size) {
-  detail::check_image("adaptive_avg_pool2d", x);
-  const auto [height, width] = checks::pair("adaptive_avg_pool2d", "output_size", output_size, 1);
+  const Op<"adaptive_avg_pool2d"> op;
+  detail::check_image(x);
+  const auto [height, width] = checks::pair("output_size", output_size, 1);
   const Dims tail{height, width};
   return detail::on_batch(x, [&](const Tensor& x) {
-    return apply<"adaptive_avg_pool2d">(
+    return op.apply(
         [&](const Tensor& x) {
           const Tensor in = checks::dense(x);
           Tensor y = empty({x.size(0), x.size(1), tail[0], tail[1]}, x.options().memory_format(checks::layout(in)));
@@ -190,15 +196,16 @@ TANDEM_OPS Tensor adaptive_avg_pool2d(const Tensor& x, IntArrayRef output_size) 
 }
 
 TANDEM_OPS Tensor adaptive_avg_pool2d_backward(const Tensor& gy, IntArrayRef sizes) {
-  checks::floating("adaptive_avg_pool2d_backward", "gy", gy);
+  const Op<"adaptive_avg_pool2d_backward"> op;
+  checks::floating("gy", gy);
   const Dims xs(sizes);
   TANDEM_CHECK(gy.dim() == 4 && xs.size() == 4 && gy.size(0) == xs[0] && gy.size(1) == xs[1] &&
                    std::min(gy.size(2), gy.size(3)) > 0 && std::min(xs[2], xs[3]) > 0,
                ShapeError,
-               "adaptive_avg_pool2d_backward: gy is {}, x is {}; both must be [N, C, H, W] with equal N and C, and "
+               "gy is {}, x is {}; both must be [N, C, H, W] with equal N and C, and "
                "rows and columns",
                checks::show(gy), to_string(xs));
-  return apply<"adaptive_avg_pool2d_backward">(
+  return op.apply(
       [&](const Tensor& gy) {
         const Tensor g = checks::dense(gy);
         Tensor gx = empty(xs, gy.options().memory_format(checks::layout(g)));

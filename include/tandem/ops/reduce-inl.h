@@ -24,12 +24,12 @@ struct ReducedShape {
   int64_t count = 1;  ///< number of elements reduced to each result
 };
 
-inline ReducedShape reduced_shape(const char* op, const Tensor& x, IntArrayRef dims, bool keepdim) {
-  checks::defined(op, "the input", x);
+inline ReducedShape reduced_shape(const Tensor& x, IntArrayRef dims, bool keepdim) {
+  checks::defined("the input", x);
   bool reduced[kMaxRank] = {};
   for (int64_t d : dims) {
-    const int64_t w = wrap_dim(d, x.dim(), op);
-    TANDEM_CHECK(!reduced[w], IndexError, "{}: dimension {} appears twice in {}", op, w, to_string(dims));
+    const int64_t w = wrap_dim(d, x.dim());
+    TANDEM_CHECK(!reduced[w], IndexError, "dimension {} appears twice in {}", w, to_string(dims));
     reduced[w] = true;
   }
   ReducedShape shape;
@@ -59,17 +59,18 @@ inline Tensor spread(const Tensor& g, const Dims& kept, const Dims& sizes) {
   return expand(with_shape(g, kept), sizes);
 }
 
-inline void check_floating(const char* op, const Tensor& x) {
-  TANDEM_CHECK(x.is_floating_point(), DTypeError,
-               "{}: needs a floating dtype, the input is {}; convert with .to(kFloat)", op, checks::show(x));
+inline void check_floating(const Tensor& x) {
+  TANDEM_CHECK(x.is_floating_point(), DTypeError, "needs a floating dtype, the input is {}; convert with .to(kFloat)",
+               checks::show(x));
 }
 
 }  // namespace detail
 
 TANDEM_OPS Tensor sum(const Tensor& x, std::optional<DType> dtype) { return sum(x, {}, false, dtype); }
 TANDEM_OPS Tensor sum(const Tensor& x, IntArrayRef dims, bool keepdim, std::optional<DType> dtype) {
-  const detail::ReducedShape shape = detail::reduced_shape("sum", x, dims, keepdim);
-  return apply<"sum">(
+  const Op<"sum"> op;
+  const detail::ReducedShape shape = detail::reduced_shape(x, dims, keepdim);
+  return op.apply(
       [&](const Tensor& x, std::optional<DType> dtype) {
         const DType t = dtype.value_or(x.is_floating_point() ? x.dtype() : kLong);
         detail::ReductionOutput y(shape, x.options().dtype(t));
@@ -83,9 +84,10 @@ TANDEM_OPS Tensor sum(const Tensor& x, IntArrayRef dims, bool keepdim, std::opti
 
 TANDEM_OPS Tensor mean(const Tensor& x, std::optional<DType> dtype) { return mean(x, {}, false, dtype); }
 TANDEM_OPS Tensor mean(const Tensor& x, IntArrayRef dims, bool keepdim, std::optional<DType> dtype) {
-  const detail::ReducedShape shape = detail::reduced_shape("mean", x, dims, keepdim);
-  checks::floating_result("mean", x, dtype.value_or(x.dtype()));
-  return apply<"mean">(
+  const Op<"mean"> op;
+  const detail::ReducedShape shape = detail::reduced_shape(x, dims, keepdim);
+  checks::floating_result(x, dtype.value_or(x.dtype()));
+  return op.apply(
       [&](const Tensor& x) {
         detail::ReductionOutput y(shape, x.options().dtype(dtype.value_or(x.dtype())));
         backend(x).reduce(y.kept, kernels::Reduction::mean, x);
@@ -99,9 +101,10 @@ TANDEM_OPS Tensor mean(const Tensor& x, IntArrayRef dims, bool keepdim, std::opt
 
 TANDEM_OPS Tensor var(const Tensor& x) { return var(x, IntArrayRef()); }
 TANDEM_OPS Tensor var(const Tensor& x, IntArrayRef dims, int64_t correction, bool keepdim) {
-  const detail::ReducedShape shape = detail::reduced_shape("var", x, dims, keepdim);
-  detail::check_floating("var", x);
-  return apply<"var">(
+  const Op<"var"> op;
+  const detail::ReducedShape shape = detail::reduced_shape(x, dims, keepdim);
+  detail::check_floating(x);
+  return op.apply(
       [&](const Tensor& x) {
         detail::ReductionOutput y(shape, x.options());
         Tensor average = empty(shape.kept, x.options());
@@ -126,12 +129,13 @@ TANDEM_OPS Tensor var(const Tensor& x, IntArrayRef dims, int64_t correction, boo
 
 TANDEM_OPS Tensor norm(const Tensor& x, Scalar p, std::optional<DType> dtype) { return norm(x, p, {}, false, dtype); }
 TANDEM_OPS Tensor norm(const Tensor& x, Scalar p, IntArrayRef dims, bool keepdim, std::optional<DType> dtype) {
-  const detail::ReducedShape shape = detail::reduced_shape("norm", x, dims, keepdim);
-  detail::check_floating("norm", x);
-  checks::floating_result("norm", x, dtype);
+  const Op<"norm"> op;
+  const detail::ReducedShape shape = detail::reduced_shape(x, dims, keepdim);
+  detail::check_floating(x);
+  checks::floating_result(x, dtype);
   const double order = p.to_double();
-  TANDEM_CHECK(order > 0, StateError, "norm: p = {}, but must be positive or infinity", order);
-  return apply<"norm">(
+  TANDEM_CHECK(order > 0, StateError, "p = {}, but must be positive or infinity", order);
+  return op.apply(
       [&](const Tensor& x, std::optional<DType> dtype) {
         detail::ReductionOutput y(shape, x.options().dtype(dtype.value_or(x.dtype())));
         if (order == 1 || order == 2 || std::isinf(order)) {
@@ -179,9 +183,10 @@ namespace detail {
 /// max() and min() of all elements.
 template <FixedString Name>
 Tensor extreme(const Tensor& x, kernels::Reduction kind) {
-  const ReducedShape shape = reduced_shape(Name.text, x, {}, false);
-  TANDEM_CHECK(x.numel() > 0, ShapeError, "{}: {} has no elements; give at least one", Name.text, checks::show(x));
-  return apply<Name>(
+  const Op<Name> op;
+  const ReducedShape shape = reduced_shape(x, {}, false);
+  TANDEM_CHECK(x.numel() > 0, ShapeError, "{} has no elements; give at least one", checks::show(x));
+  return op.apply(
       [&](const Tensor& x) {
         ReductionOutput y(shape, x.options());
         backend(x).reduce(y.kept, kind, x);
@@ -201,15 +206,16 @@ Tensor extreme(const Tensor& x, kernels::Reduction kind) {
 /// max(dim) and min(dim): values and indices.
 template <FixedString Name>
 std::tuple<Tensor, Tensor> extreme_along(const Tensor& x, int64_t dim, bool keepdim, bool largest) {
-  checks::defined(Name.text, "the input", x);
-  const int64_t d = wrap_dim(dim, x.dim(), Name.text);
-  TANDEM_CHECK(x.dim() == 0 || x.size(d) > 0, ShapeError, "{}: dimension {} of {} has no elements; give at least one",
-               Name.text, d, checks::show(x));
+  const Op<Name> op;
+  checks::defined("the input", x);
+  const int64_t d = wrap_dim(dim, x.dim());
+  TANDEM_CHECK(x.dim() == 0 || x.size(d) > 0, ShapeError, "dimension {} of {} has no elements; give at least one", d,
+               checks::show(x));
   if (x.dim() == 0)
     return {extreme<Name>(x, largest ? kernels::Reduction::max : kernels::Reduction::min),
             zeros({}, x.options().dtype(kLong))};
-  const ReducedShape shape = reduced_shape(Name.text, x, {d}, keepdim);
-  std::vector<Tensor> out = apply_n<Name>(
+  const ReducedShape shape = reduced_shape(x, {d}, keepdim);
+  std::vector<Tensor> out = op.apply_n(
       [&](const Tensor& x) {
         ReductionOutput values(shape, x.options()), indices(shape, x.options().dtype(kLong));
         backend(x).arg_reduce(values.kept, indices.kept, largest, x, d);
@@ -227,14 +233,15 @@ std::tuple<Tensor, Tensor> extreme_along(const Tensor& x, int64_t dim, bool keep
 
 template <FixedString Name>
 Tensor arg_extreme(const Tensor& x, std::optional<int64_t> dim, bool keepdim, bool largest) {
-  checks::defined(Name.text, "the input", x);
-  const int64_t d = dim ? wrap_dim(*dim, x.dim(), Name.text) : 0;
+  const Op<Name> op;
+  checks::defined("the input", x);
+  const int64_t d = dim ? wrap_dim(*dim, x.dim()) : 0;
   const bool flat = !dim || x.dim() == 0;
-  TANDEM_CHECK((flat ? x.numel() : x.size(d)) > 0, ShapeError, "{}: {} has no elements{}; give at least one", Name.text,
+  TANDEM_CHECK((flat ? x.numel() : x.size(d)) > 0, ShapeError, "{} has no elements{}; give at least one",
                checks::show(x), flat ? "" : fmt::format(" along dimension {}", d));
   const Tensor y = flat ? reshape(x.detach(), {x.numel()}) : x.detach();
-  const ReducedShape shape = reduced_shape(Name.text, y, {d}, keepdim && !flat);
-  return apply<Name>(
+  const ReducedShape shape = reduced_shape(y, {d}, keepdim && !flat);
+  return op.apply(
       [&](const Tensor& x) {
         ReductionOutput indices(shape, x.options().dtype(kLong));
         backend(x).arg_reduce(Tensor(), indices.kept, largest, x, d);
@@ -245,8 +252,9 @@ Tensor arg_extreme(const Tensor& x, std::optional<int64_t> dim, bool keepdim, bo
 
 template <FixedString Name>
 Tensor truth(const Tensor& x, kernels::Reduction kind) {
-  const ReducedShape shape = reduced_shape(Name.text, x, {}, false);
-  return apply<Name>(
+  const Op<Name> op;
+  const ReducedShape shape = reduced_shape(x, {}, false);
+  return op.apply(
       [&](const Tensor& x) {
         ReductionOutput y(shape, x.options().dtype(kBool));
         backend(x).reduce(y.kept, kind, x);

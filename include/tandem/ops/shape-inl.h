@@ -16,23 +16,23 @@ namespace tandem {
 namespace detail {
 
 /// Returns `sizes` with -1 replaced so that the number of elements is that of `x`.
-inline Dims infer_sizes(const char* op, const Tensor& x, IntArrayRef sizes) {
+inline Dims infer_sizes(const Tensor& x, IntArrayRef sizes) {
   Dims result(sizes);
   Checked known = 1;
   int64_t unknown = -1;
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] == -1) {
-      TANDEM_CHECK(unknown < 0, ShapeError, "{}: sizes are {}; only one may be -1", op, to_string(sizes));
+      TANDEM_CHECK(unknown < 0, ShapeError, "sizes are {}; only one may be -1", to_string(sizes));
       unknown = static_cast<int64_t>(d);
     } else {
-      TANDEM_CHECK(sizes[d] >= 0, ShapeError, "{}: size {} in {} is negative; only -1 has a meaning", op, sizes[d],
+      TANDEM_CHECK(sizes[d] >= 0, ShapeError, "size {} in {} is negative; only -1 has a meaning", sizes[d],
                    to_string(sizes));
       known *= sizes[d];
     }
   }
   const int64_t product = known.value_or(0);
   const bool fits = unknown >= 0 ? product != 0 && x.numel() % product == 0 : known == x.numel();
-  TANDEM_CHECK(fits, ShapeError, "{}: {} elements of {} do not fit into {}; the products must be equal", op, x.numel(),
+  TANDEM_CHECK(fits, ShapeError, "{} elements of {} do not fit into {}; the products must be equal", x.numel(),
                to_string(x.sizes()), to_string(sizes));
   if (unknown >= 0) result[static_cast<size_t>(unknown)] = x.numel() / product;
   return result;
@@ -71,14 +71,14 @@ inline std::optional<Dims> view_strides(const Tensor& x, const Dims& sizes) {
 }  // namespace detail
 
 TANDEM_OPS Tensor view(const Tensor& x, IntArrayRef sizes) {
+  const Op<"view"> op;
   const OpScope op("view");
-  checks::defined("view", "the input", x);
-  const Dims wanted = detail::infer_sizes("view", x, sizes);
+  checks::defined("the input", x);
+  const Dims wanted = detail::infer_sizes(x, sizes);
   const std::optional<Dims> strides = detail::view_strides(x, wanted);
-  TANDEM_CHECK(strides.has_value(), ShapeError,
-               "view: {} with strides {} cannot be seen as {} without a copy; use reshape()", to_string(x.sizes()),
-               to_string(x.strides()), to_string(wanted));
-  return apply_view<"view">(
+  TANDEM_CHECK(strides.has_value(), ShapeError, "{} with strides {} cannot be seen as {} without a copy; use reshape()",
+               to_string(x.sizes()), to_string(x.strides()), to_string(wanted));
+  return op.apply_view(
       [&](const Tensor& x) {
         return Result{
             make_view(x, wanted, *strides, x.storage_offset()), {}, [old = x.impl().sizes](const Backward& b) -> Grads {
@@ -90,16 +90,17 @@ TANDEM_OPS Tensor view(const Tensor& x, IntArrayRef sizes) {
 
 TANDEM_OPS Tensor reshape(const Tensor& x, IntArrayRef sizes) {
   const OpScope op("reshape");
-  checks::defined("reshape", "the input", x);
-  const Dims wanted = detail::infer_sizes("reshape", x, sizes);
+  checks::defined("the input", x);
+  const Dims wanted = detail::infer_sizes(x, sizes);
   return detail::view_strides(x, wanted) ? view(x, wanted) : view(contiguous(x), wanted);
 }
 
 TANDEM_OPS Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
-  checks::defined("flatten", "the input", x);
-  const int64_t start = wrap_dim(start_dim, x.dim(), "flatten"), end = wrap_dim(end_dim, x.dim(), "flatten");
-  TANDEM_CHECK(start <= end, IndexError, "flatten: start_dim {} lies behind end_dim {} of {}; swap them", start_dim,
-               end_dim, to_string(x.sizes()));
+  const OpScope op("flatten");
+  checks::defined("the input", x);
+  const int64_t start = wrap_dim(start_dim, x.dim()), end = wrap_dim(end_dim, x.dim());
+  TANDEM_CHECK(start <= end, IndexError, "start_dim {} lies behind end_dim {} of {}; swap them", start_dim, end_dim,
+               to_string(x.sizes()));
   if (x.dim() == 0) return reshape(x, {1});
   if (start == end) return x;
   Dims sizes;
@@ -116,17 +117,18 @@ TANDEM_OPS Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
 }
 
 TANDEM_OPS Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
-  checks::defined("transpose", "the input", x);
-  const int64_t a = wrap_dim(dim0, x.dim(), "transpose"), b = wrap_dim(dim1, x.dim(), "transpose");
+  const Op<"transpose"> op;
+  checks::defined("the input", x);
+  const int64_t a = wrap_dim(dim0, x.dim()), b = wrap_dim(dim1, x.dim());
   if (a == b)
-    return apply_view<"transpose">(
+    return op.apply_view(
         [](const Tensor& x) {
           return Result{make_view(x, x.impl().sizes, x.impl().strides, x.storage_offset()),
                         {},
                         [](const Backward& b) -> Grads { return {b.grad()}; }};
         },
         x);
-  return apply_view<"transpose">(
+  return op.apply_view(
       [&](const Tensor& x) {
         Dims sizes = x.impl().sizes, strides = x.impl().strides;
         std::swap(sizes[static_cast<size_t>(a)], sizes[static_cast<size_t>(b)]);
@@ -139,26 +141,28 @@ TANDEM_OPS Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
 }
 
 TANDEM_OPS Tensor t(const Tensor& x) {
-  checks::defined("t", "the input", x);
-  TANDEM_CHECK(x.dim() <= 2, ShapeError, "t: rank {} {} has no transpose; use transpose(dim0, dim1) or permute()",
-               x.dim(), to_string(x.sizes()));
+  const OpScope op("t");
+  checks::defined("the input", x);
+  TANDEM_CHECK(x.dim() <= 2, ShapeError, "rank {} {} has no transpose; use transpose(dim0, dim1) or permute()", x.dim(),
+               to_string(x.sizes()));
   return transpose(x, 0, x.dim() < 2 ? 0 : 1);
 }
 
 TANDEM_OPS Tensor permute(const Tensor& x, IntArrayRef dims) {
-  checks::defined("permute", "the input", x);
+  const Op<"permute"> op;
+  checks::defined("the input", x);
   TANDEM_CHECK(static_cast<int64_t>(dims.size()) == x.dim(), ShapeError,
-               "permute: {} dimensions given for a tensor of rank {} {}; name each of its dimensions once", dims.size(),
-               x.dim(), to_string(x.sizes()));
+               "{} dimensions given for a tensor of rank {} {}; name each of its dimensions once", dims.size(), x.dim(),
+               to_string(x.sizes()));
   Dims order, inverse(dims.size(), -1);
   for (size_t i = 0; i < dims.size(); ++i) {
-    const int64_t d = wrap_dim(dims[i], x.dim(), "permute");
-    TANDEM_CHECK(inverse[static_cast<size_t>(d)] < 0, ShapeError,
-                 "permute: dimension {} appears twice in {}; name each once", d, to_string(dims));
+    const int64_t d = wrap_dim(dims[i], x.dim());
+    TANDEM_CHECK(inverse[static_cast<size_t>(d)] < 0, ShapeError, "dimension {} appears twice in {}; name each once", d,
+                 to_string(dims));
     inverse[static_cast<size_t>(d)] = static_cast<int64_t>(i);
     order.push_back(d);
   }
-  return apply_view<"permute">(
+  return op.apply_view(
       [&](const Tensor& x) {
         Dims sizes, strides;
         for (int64_t d : order) {
@@ -177,7 +181,8 @@ namespace detail {
 /// Removes the dimensions of size 1 for which `drop` returns true.
 template <class Drop>
 Tensor squeeze_where(const Tensor& x, Drop drop) {
-  return apply_view<"squeeze">(
+  const Op<"squeeze"> op;
+  return op.apply_view(
       [&](const Tensor& x) {
         Dims sizes, strides;
         for (int64_t d = 0; d < x.dim(); ++d) {
@@ -195,19 +200,22 @@ Tensor squeeze_where(const Tensor& x, Drop drop) {
 }  // namespace detail
 
 TANDEM_OPS Tensor squeeze(const Tensor& x) {
-  checks::defined("squeeze", "the input", x);
+  const OpScope op("squeeze");
+  checks::defined("the input", x);
   return detail::squeeze_where(x, [](int64_t) { return true; });
 }
 TANDEM_OPS Tensor squeeze(const Tensor& x, int64_t dim) {
-  checks::defined("squeeze", "the input", x);
-  const int64_t wanted = wrap_dim(dim, x.dim(), "squeeze");
+  const OpScope op("squeeze");
+  checks::defined("the input", x);
+  const int64_t wanted = wrap_dim(dim, x.dim());
   return detail::squeeze_where(x, [wanted](int64_t d) { return d == wanted; });
 }
 
 TANDEM_OPS Tensor unsqueeze(const Tensor& x, int64_t dim) {
-  checks::defined("unsqueeze", "the input", x);
-  const size_t at = static_cast<size_t>(wrap_dim(dim, x.dim() + 1, "unsqueeze"));
-  return apply_view<"unsqueeze">(
+  const Op<"unsqueeze"> op;
+  checks::defined("the input", x);
+  const size_t at = static_cast<size_t>(wrap_dim(dim, x.dim() + 1));
+  return op.apply_view(
       [&](const Tensor& x) {
         Dims sizes = x.impl().sizes, strides = x.impl().strides;
         // The stride of a dimension of size 1 is never used, so any value will do if it overflows.
@@ -221,10 +229,11 @@ TANDEM_OPS Tensor unsqueeze(const Tensor& x, int64_t dim) {
 }
 
 TANDEM_OPS Tensor expand(const Tensor& x, IntArrayRef sizes) {
+  const Op<"expand"> op;
   const OpScope op("expand");
-  checks::defined("expand", "the input", x);
+  checks::defined("the input", x);
   TANDEM_CHECK(static_cast<int64_t>(sizes.size()) >= x.dim(), ShapeError,
-               "expand: {} has more dimensions than the wanted {}; give at least {} sizes", to_string(x.sizes()),
+               "{} has more dimensions than the wanted {}; give at least {} sizes", to_string(x.sizes()),
                to_string(sizes), x.dim());
   const size_t lead = sizes.size() - static_cast<size_t>(x.dim());
   Dims result(sizes);
@@ -232,10 +241,10 @@ TANDEM_OPS Tensor expand(const Tensor& x, IntArrayRef sizes) {
     if (sizes[d] == -1 && d >= lead) result[d] = x.sizes()[d - lead];
     const bool fits = d < lead ? sizes[d] >= 0 : x.sizes()[d - lead] == 1 || x.sizes()[d - lead] == result[d];
     TANDEM_CHECK(fits && result[d] >= 0, ShapeError,
-                 "expand: {} cannot become {}: dimension {} must have size 1 or the wanted size", to_string(x.sizes()),
+                 "{} cannot become {}: dimension {} must have size 1 or the wanted size", to_string(x.sizes()),
                  to_string(sizes), d);
   }
-  return apply_view<"expand">(
+  return op.apply_view(
       [&](const Tensor& x) {
         Dims strides(result.size(), 0);
         for (size_t d = lead; d < result.size(); ++d) {
@@ -249,38 +258,40 @@ TANDEM_OPS Tensor expand(const Tensor& x, IntArrayRef sizes) {
 }
 
 TANDEM_OPS Tensor select(const Tensor& x, int64_t dim, int64_t index) {
-  checks::defined("select", "the input", x);
-  TANDEM_CHECK(x.dim() > 0, IndexError, "select: a 0-dim tensor has no dimension to select from; use item()");
-  const int64_t d = wrap_dim(dim, x.dim(), "select");
+  const OpScope op("select");
+  checks::defined("the input", x);
+  TANDEM_CHECK(x.dim() > 0, IndexError, "a 0-dim tensor has no dimension to select from; use item()");
+  const int64_t d = wrap_dim(dim, x.dim());
   const int64_t size = x.size(d);
   TANDEM_CHECK(index >= -size && index < size, IndexError,
-               "select: index {} is out of range for dimension {} of {}; use one in [{}, {}]", index, d,
-               to_string(x.sizes()), -size, size - 1);
+               "index {} is out of range for dimension {} of {}; use one in [{}, {}]", index, d, to_string(x.sizes()),
+               -size, size - 1);
   return squeeze(narrow(x, d, index < 0 ? index + size : index, 1), d);
 }
 
 TANDEM_OPS Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
-  checks::defined("narrow", "the input", x);
-  TANDEM_CHECK(x.dim() > 0, IndexError, "narrow: a 0-dim tensor has no dimension to narrow; unsqueeze(0) it");
-  const int64_t d = wrap_dim(dim, x.dim(), "narrow");
+  const OpScope op("narrow");
+  checks::defined("the input", x);
+  TANDEM_CHECK(x.dim() > 0, IndexError, "a 0-dim tensor has no dimension to narrow; unsqueeze(0) it");
+  const int64_t d = wrap_dim(dim, x.dim());
   const int64_t size = x.size(d);
   const int64_t first = start < 0 ? start + size : start;
   TANDEM_CHECK(first >= 0 && first <= size && length >= 0 && length <= size - first, IndexError,
-               "narrow: {} entries from {} lie outside dimension {} of {}; take fewer", length, start, d,
-               to_string(x.sizes()));
+               "{} entries from {} lie outside dimension {} of {}; take fewer", length, start, d, to_string(x.sizes()));
   return slice(x, d, first, first + length, 1);
 }
 
 TANDEM_OPS Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> stop,
                         int64_t step) {
-  checks::defined("slice", "the input", x);
-  TANDEM_CHECK(x.dim() > 0, IndexError, "slice: a 0-dim tensor cannot be sliced; unsqueeze(0) it");
-  TANDEM_CHECK(step >= 1, IndexError, "slice: step must be at least 1, not {}; negative steps need a copy", step);
-  const size_t d = static_cast<size_t>(wrap_dim(dim, x.dim(), "slice"));
+  const Op<"slice"> op;
+  checks::defined("the input", x);
+  TANDEM_CHECK(x.dim() > 0, IndexError, "a 0-dim tensor cannot be sliced; unsqueeze(0) it");
+  TANDEM_CHECK(step >= 1, IndexError, "step must be at least 1, not {}; negative steps need a copy", step);
+  const size_t d = static_cast<size_t>(wrap_dim(dim, x.dim()));
   const int64_t size = x.sizes()[d];
   auto bound = [size](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size); };
   const int64_t from = bound(start.value_or(0)), to = std::max(bound(stop.value_or(size)), from);
-  return apply_view<"slice">(
+  return op.apply_view(
       [&](const Tensor& x) {
         Dims sizes = x.impl().sizes, strides = x.impl().strides;
         // Products overflow only if they are not used: in an empty slice or one with a single entry.
@@ -304,19 +315,19 @@ TANDEM_OPS Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> sta
 namespace detail {
 
 /// Throws unless the elements of this geometry, from `begin` on, are all within `available` elements.
-inline void check_strided(const char* op, IntArrayRef sizes, IntArrayRef strides, Checked begin, int64_t available) {
-  TANDEM_CHECK(sizes.size() == strides.size(), ShapeError, "{}: {} sizes but {} strides; give as many of both", op,
+inline void check_strided(IntArrayRef sizes, IntArrayRef strides, Checked begin, int64_t available) {
+  TANDEM_CHECK(sizes.size() == strides.size(), ShapeError, "{} sizes but {} strides; give as many of both",
                sizes.size(), strides.size());
   for (size_t d = 0; d < sizes.size(); ++d) {
     TANDEM_CHECK(sizes[d] >= 0 && strides[d] >= 0, ShapeError,
-                 "{}: negative entry in sizes {} or strides {}; all must be at least 0", op, to_string(sizes),
+                 "negative entry in sizes {} or strides {}; all must be at least 0", to_string(sizes),
                  to_string(strides));
   }
   const std::optional<int64_t> extent = extent_of(sizes, strides);
   TANDEM_CHECK(
       extent && begin.fits() && (*extent == 0 || (begin >= 0 && begin + *extent <= available)), IndexError,
-      "{}: sizes {} with strides {} from offset {} on reach outside the storage of {} elements; choose smaller ones",
-      op, to_string(sizes), to_string(strides), to_string(begin), available);
+      "sizes {} with strides {} from offset {} on reach outside the storage of {} elements; choose smaller ones",
+      to_string(sizes), to_string(strides), to_string(begin), available);
 }
 
 /// Returns false if each stride exceeds the extent of the dimensions with smaller strides, so that no two elements
@@ -373,10 +384,11 @@ inline Tensor strided_backward(const Tensor& g, Strided view, Strided base) {
 }  // namespace detail
 
 TANDEM_OPS Tensor as_strided(const Tensor& x, IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
-  checks::defined("as_strided", "the input", x);
-  detail::check_strided("as_strided", sizes, strides, Checked(x.storage_offset()) + offset,
+  const Op<"as_strided"> op;
+  checks::defined("the input", x);
+  detail::check_strided(sizes, strides, Checked(x.storage_offset()) + offset,
                         static_cast<int64_t>(x.storage().nbytes() / x.element_size()));
-  return apply_view<"as_strided">(
+  return op.apply_view(
       [&](const Tensor& x) {
         const detail::Strided view{Dims(sizes), Dims(strides), offset}, base{x.impl().sizes, x.impl().strides, 0};
         return Result{
@@ -389,13 +401,13 @@ TANDEM_OPS Tensor as_strided(const Tensor& x, IntArrayRef sizes, IntArrayRef str
 
 TANDEM_OPS Tensor as_strided_scatter(const Tensor& x, const Tensor& source, IntArrayRef sizes, IntArrayRef strides,
                                      int64_t offset) {
-  checks::defined("as_strided_scatter", "the input", x);
-  checks::defined("as_strided_scatter", "the source", source);
-  detail::check_strided("as_strided_scatter", sizes, strides, offset, extent_of(x.sizes(), x.strides()).value());
-  TANDEM_CHECK(source.sizes() == sizes, ShapeError,
-               "as_strided_scatter: the source is {}, but the view {}; they must be equal", to_string(source.sizes()),
-               to_string(sizes));
-  return apply<"as_strided_scatter">(
+  const Op<"as_strided_scatter"> op;
+  checks::defined("the input", x);
+  checks::defined("the source", source);
+  detail::check_strided(sizes, strides, offset, extent_of(x.sizes(), x.strides()).value());
+  TANDEM_CHECK(source.sizes() == sizes, ShapeError, "the source is {}, but the view {}; they must be equal",
+               to_string(source.sizes()), to_string(sizes));
+  return op.apply(
       [&](const Tensor& x, const Tensor& source) {
         const Dims view_sizes(sizes), view_strides(strides);
         Tensor y = empty_strided(x.sizes(), x.strides(), x.options());
@@ -417,8 +429,9 @@ TANDEM_OPS Tensor as_strided_scatter(const Tensor& x, const Tensor& source, IntA
 }
 
 TANDEM_OPS Tensor cat(TensorList tensors, int64_t dim) {
-  TANDEM_CHECK(!tensors.empty(), StateError, "cat: the list of tensors is empty; give at least one");
-  for (size_t i = 0; i < tensors.size(); ++i) checks::defined_at("cat", i, tensors[i]);
+  const Op<"cat"> op;
+  TANDEM_CHECK(!tensors.empty(), StateError, "the list of tensors is empty; give at least one");
+  for (size_t i = 0; i < tensors.size(); ++i) checks::defined_at(i, tensors[i]);
   // As in PyTorch, an empty tensor of rank 1 fits anywhere.
   auto is_placeholder = [](const Tensor& x) { return x.dim() == 1 && x.numel() == 0; };
   const Tensor* model = &tensors[0];
@@ -428,8 +441,8 @@ TANDEM_OPS Tensor cat(TensorList tensors, int64_t dim) {
       break;
     }
   }
-  TANDEM_CHECK(model->dim() > 0, ShapeError, "cat: tensors of rank 0 cannot be joined; use stack()");
-  const size_t d = static_cast<size_t>(wrap_dim(dim, model->dim(), "cat"));
+  TANDEM_CHECK(model->dim() > 0, ShapeError, "tensors of rank 0 cannot be joined; use stack()");
+  const size_t d = static_cast<size_t>(wrap_dim(dim, model->dim()));
   Dims sizes = model->impl().sizes;
   sizes[d] = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -437,17 +450,16 @@ TANDEM_OPS Tensor cat(TensorList tensors, int64_t dim) {
     if (is_placeholder(x)) continue;
     bool fits = x.dim() == model->dim();
     for (size_t k = 0; fits && k < sizes.size(); ++k) fits = k == d || x.sizes()[k] == sizes[k];
-    TANDEM_CHECK(fits, ShapeError,
-                 "cat: tensor {} is {}, the first is {}; all sizes but that of dimension {} must agree", i,
+    TANDEM_CHECK(fits, ShapeError, "tensor {} is {}, the first is {}; all sizes but that of dimension {} must agree", i,
                  to_string(x.sizes()), to_string(model->sizes()), d);
     const Checked length = Checked(sizes[d]) + x.sizes()[d];
     TANDEM_CHECK(length.fits(), ShapeError,
-                 "cat: {} entries and the {} of tensor {} {} in dimension {} are more than an int64 can count; join "
+                 "{} entries and the {} of tensor {} {} in dimension {} are more than an int64 can count; join "
                  "fewer",
                  sizes[d], x.sizes()[d], i, to_string(x.sizes()), d);
     sizes[d] = *length.value();
   }
-  return apply<"cat">(
+  return op.apply(
       [&](TensorList xs) {
         Tensor y = empty(sizes, xs[0].options().dtype(result_type(xs)));
         std::vector<int64_t> lengths;
@@ -478,15 +490,16 @@ TANDEM_OPS Tensor cat(TensorList tensors, int64_t dim) {
 }
 
 TANDEM_OPS Tensor stack(TensorList tensors, int64_t dim) {
-  TANDEM_CHECK(!tensors.empty(), StateError, "stack: the list of tensors is empty; give at least one");
+  const Op<"stack"> op;
+  TANDEM_CHECK(!tensors.empty(), StateError, "the list of tensors is empty; give at least one");
   for (size_t i = 0; i < tensors.size(); ++i) {
-    checks::defined_at("stack", i, tensors[i]);
+    checks::defined_at(i, tensors[i]);
     TANDEM_CHECK(tensors[i].sizes() == tensors[0].sizes(), ShapeError,
-                 "stack: tensor {} is {}, the first is {}; all must have the same sizes", i,
-                 to_string(tensors[i].sizes()), to_string(tensors[0].sizes()));
+                 "tensor {} is {}, the first is {}; all must have the same sizes", i, to_string(tensors[i].sizes()),
+                 to_string(tensors[0].sizes()));
   }
-  const size_t d = static_cast<size_t>(wrap_dim(dim, tensors[0].dim() + 1, "stack"));
-  return apply<"stack">(
+  const size_t d = static_cast<size_t>(wrap_dim(dim, tensors[0].dim() + 1));
+  return op.apply(
       [&](TensorList xs) {
         Dims sizes = xs[0].impl().sizes;
         sizes.insert(d, static_cast<int64_t>(xs.size()));
@@ -510,16 +523,17 @@ TANDEM_OPS Tensor stack(TensorList tensors, int64_t dim) {
 }
 
 TANDEM_OPS std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
-  checks::defined("chunk", "the input", x);
+  const OpScope op("chunk");
+  checks::defined("the input", x);
   TANDEM_CHECK(x.dim() > 0 && chunks > 0, ShapeError,
-               "chunk: cannot split {} into {} chunks; x must have a dimension, and chunks be at least 1",
+               "cannot split {} into {} chunks; x must have a dimension, and chunks be at least 1",
                to_string(x.sizes()), chunks);
-  const int64_t d = wrap_dim(dim, x.dim(), "chunk");
+  const int64_t d = wrap_dim(dim, x.dim());
   const int64_t size = x.size(d), length = size / chunks + (size % chunks != 0 ? 1 : 0);
   const int64_t count = length > 0 ? (size - 1) / length + 1 : chunks;  // an empty dimension gives empty parts
   constexpr int64_t most = int64_t{1} << 24;
   TANDEM_CHECK(count <= most, ShapeError,
-               "chunk: dimension {} of {} in {} chunks makes a list of {} tensors, more than {}; ask for fewer", d,
+               "dimension {} of {} in {} chunks makes a list of {} tensors, more than {}; ask for fewer", d,
                to_string(x.sizes()), chunks, count, most);
   std::vector<Tensor> parts;
   for (int64_t i = 0; i < count; ++i) parts.push_back(narrow(x, d, i * length, std::min(length, size - i * length)));

@@ -17,14 +17,15 @@ inline Tensor with_a_dim(const Tensor& x) { return x.dim() > 0 ? x : make_view(x
 
 template <FixedString Name, class D>
 Tensor softmax_op(const Tensor& x, int64_t dim, std::optional<DType> dtype, bool log, D derivative) {
-  checks::defined(Name.text, "x", x);
-  const int64_t d = wrap_dim(dim, x.dim(), Name.text);
-  return apply<Name>(
+  const Op<Name> op;
+  checks::defined("x", x);
+  const int64_t d = wrap_dim(dim, x.dim());
+  return op.apply(
       [&](const Tensor& x, std::optional<DType> dtype) {
         const DType t = dtype.value_or(x.dtype());
         TANDEM_CHECK(is_floating_point(t), DTypeError,
-                     "{}: x is {} and the result would be {}; pass a floating dtype, or convert x with .to(kFloat)",
-                     Name.text, checks::show(x), tandem::name(t));
+                     "x is {} and the result would be {}; pass a floating dtype, or convert x with .to(kFloat)",
+                     checks::show(x), tandem::name(t));
         const bool widens = x.is_floating_point() && promote_types(x.dtype(), t) == t;
         const Tensor in = widens ? x : to(x, t);
         Tensor y = empty_like(in, t);
@@ -38,12 +39,13 @@ Tensor softmax_op(const Tensor& x, int64_t dim, std::optional<DType> dtype, bool
 /// second(ggx, gy, y, d) -> d/dy, in differentiable ops.
 template <FixedString Name, class D>
 Tensor softmax_backward_op(const Tensor& gy, const Tensor& y, int64_t dim, bool log, D second) {
-  checks::floating(Name.text, "gy", gy);
-  checks::floating(Name.text, "y", y);
-  checks::sizes(Name.text, "gy", gy, y.sizes());
-  checks::same_dtype(Name.text, "gy", gy, "y", y);
-  const int64_t d = wrap_dim(dim, y.dim(), Name.text);
-  return apply<Name>(
+  const Op<Name> op;
+  checks::floating("gy", gy);
+  checks::floating("y", y);
+  checks::sizes("gy", gy, y.sizes());
+  checks::same_dtype("gy", gy, "y", y);
+  const int64_t d = wrap_dim(dim, y.dim());
+  return op.apply(
       [&](const Tensor& gy, const Tensor& y) {
         Tensor gx = empty_like(y);
         if (y.numel() > 0) backend(y).softmax_backward(with_a_dim(gx), with_a_dim(gy), with_a_dim(y), d, log);

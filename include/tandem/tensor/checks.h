@@ -12,6 +12,6 @@ std::string show(const Tensor& x);
 
 /// Throws ShapeError if elements of `x`, a tensor that `op` writes, share memory. `which` and `number` name the tensor
 /// in the message: "out", or "parameter" and 3.
-void not_expanded(const char* op, const char* which, const Tensor& x, std::optional<size_t> number = {});
+void not_expanded(const char* which, const Tensor& x, std::optional<size_t> number = {});
 
 }  // namespace tandem::checks

@@ -69,9 +69,9 @@ OfThread& of_thread() {
 // per thread, and never cleared. New primitives then fail there for good; those that exist go on.
 [[noreturn]] void fail(dnnl_status_t status, const char* what, const char* why) {
   TANDEM_CHECK(status != dnnl_out_of_memory, OutOfMemoryError,
-               "{}: oneDNN had not enough memory to {}; free tensors, or use smaller ones", running_op(), what);
-  TANDEM_THROW(BackendError, "{}: oneDNN failed to {} (status {}{}{})", running_op(), what, static_cast<int>(status),
-               *why ? ": " : "", why);
+               "oneDNN had not enough memory to {}; free tensors, or use smaller ones", what);
+  TANDEM_THROW(BackendError, "oneDNN failed to {} (status {}{}{})", what, static_cast<int>(status), *why ? ": " : "",
+               why);
 }
 
 void check(dnnl_status_t status, const char* what) {

@@ -44,12 +44,13 @@ ApexStepScaler::ApexStepScaler(const GradScalerOptions& options, int64_t num_los
 }
 
 void ApexStepScaler::step(optim::Optimizer& optimizer) {
+  const OpScope op("step");
   Pending now = std::exchange(pending(optimizer), {});
   if (now.error) std::rethrow_exception(now.error);
   if (now.scaled_by && holds_gradients(optimizer)) {
     pending(optimizer) = now;
     TANDEM_THROW(StateError,
-                 "step: the gradients are still scaled, since the last scale_loss() had delay_unscale; leave it out "
+                 "the gradients are still scaled, since the last scale_loss() had delay_unscale; leave it out "
                  "for the last backward pass before a step");
   }
   FusedUnscale scaling;
@@ -76,8 +77,7 @@ StateCommit ApexStepScaler::prepare_load_state_dict(const StateDict& state) {
 
 std::shared_ptr<ApexStepScaler> apex_step_scaler_of(const char* op, const optim::Optimizer& optimizer) {
   auto scaling = std::dynamic_pointer_cast<ApexStepScaler>(optimizer.step_scaler());
-  TANDEM_CHECK(scaling, StateError,
-               "{}: this optimizer has not passed amp::initialize(); give it there, beside its model", op);
+  TANDEM_CHECK(scaling, StateError, "this optimizer has not passed amp::initialize(); give it there, beside its model");
   return scaling;
 }
 
@@ -89,17 +89,18 @@ ScaledLoss scale_loss(const Tensor& loss, const std::vector<optim::Optimizer*>& 
 ScaledLoss::ScaledLoss(const Tensor& loss, const std::vector<optim::Optimizer*>& optimizers,
                        const ScaleLossOptions& options)
     : optimizers_(optimizers), options_(options), exceptions_(std::uncaught_exceptions()) {
-  TANDEM_CHECK(!optimizers.empty(), StateError, "scale_loss: there are no optimizers; give those that the loss trains");
+  const OpScope op("scale_loss");
+  TANDEM_CHECK(!optimizers.empty(), StateError, "there are no optimizers; give those that the loss trains");
   for (const optim::Optimizer* optimizer : optimizers) {
-    TANDEM_CHECK(optimizer, StateError, "scale_loss: an optimizer is null; give those that the loss trains");
+    TANDEM_CHECK(optimizer, StateError, "an optimizer is null; give those that the loss trains");
     const auto scaling = apex_step_scaler_of("scale_loss", *optimizer);
     TANDEM_CHECK(!scaling_ || scaling == scaling_, StateError,
-                 "scale_loss: these optimizers were initialized apart; give them to one amp::initialize()");
+                 "these optimizers were initialized apart; give them to one amp::initialize()");
     scaling_ = scaling;
   }
   const auto losses = static_cast<int64_t>(scaling_->scalers().size());
   TANDEM_CHECK(options.loss_id() >= 0 && options.loss_id() < losses, StateError,
-               "scale_loss: loss_id is {}, but num_losses {}; ids begin at 0, amp::initialize() sets their number",
+               "loss_id is {}, but num_losses {}; ids begin at 0, amp::initialize() sets their number",
                options.loss_id(), losses);
   scaled_ = scaling_->scalers()[static_cast<size_t>(options.loss_id())].scale(loss);
   detail::end_casts_outside_regions();
@@ -110,15 +111,14 @@ ScaledLoss::ScaledLoss(const Tensor& loss, const std::vector<optim::Optimizer*>&
     const std::optional<int64_t> by = scaling_->pending(*optimizer).scaled_by;
     ++(by == options.loss_id() ? scaled : unscaled);
     TANDEM_CHECK(!by || by == options.loss_id(), StateError,
-                 "scale_loss: an optimizer's gradients still have the scale of loss {}, now comes loss {}; leave "
+                 "an optimizer's gradients still have the scale of loss {}, now comes loss {}; leave "
                  "delay_unscale out for the last backward pass of a loss",
                  *by, options.loss_id());
   }
-  TANDEM_CHECK(
-      scaled == 0 || unscaled == 0, StateError,
-      "scale_loss: the gradients of {} optimizers are still scaled, those of {} are not; give delay_unscale to "
-      "all backward passes but the last",
-      scaled, unscaled);
+  TANDEM_CHECK(scaled == 0 || unscaled == 0, StateError,
+               "the gradients of {} optimizers are still scaled, those of {} are not; give delay_unscale to "
+               "all backward passes but the last",
+               scaled, unscaled);
   stash_scaled_ = scaled > 0;
   // New gradients are kept apart from existing ones, which may have another scale or, for f16 parameters, another
   // dtype.
@@ -226,6 +226,7 @@ LossScalersState state_dict(const optim::Optimizer& optimizer) {
 }
 
 void load_state_dict(const optim::Optimizer& optimizer, const LossScalersState& state) {
+  const OpScope op("load_state_dict");
   const auto scaling = apex_step_scaler_of("load_state_dict", optimizer);
   const size_t count = scaling->scalers().size();
   std::vector<std::pair<size_t, const ScalerState*>> wanted;
@@ -233,8 +234,7 @@ void load_state_dict(const optim::Optimizer& optimizer, const LossScalersState& 
     constexpr std::string_view prefix = "loss_scaler";
     const std::string digits = key.starts_with(prefix) ? key.substr(prefix.size()) : "";
     const bool number = !digits.empty() && digits.size() < 10 && digits.find_first_not_of("0123456789") == digits.npos;
-    TANDEM_CHECK(number, StateError,
-                 "load_state_dict: the key '{}' is unexpected; give what amp::state_dict() returned", key);
+    TANDEM_CHECK(number, StateError, "the key '{}' is unexpected; give what amp::state_dict() returned", key);
     const size_t index = std::stoul(digits);
     if (index >= count) {
       warn(fmt::format("load_state_dict: {} is left out, since num_losses is {}", key, count));

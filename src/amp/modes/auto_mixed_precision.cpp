@@ -184,12 +184,10 @@ void read_list(const std::string& suffix, std::optional<Cast> removed_from, Cast
   if (!value) return;
   for (const std::string& op : names_of(value)) {
     const int row = policy_row(op);
-    TANDEM_CHECK(row >= 0, StateError, "{}: no op is named '{}'; see include/tandem/amp/policy.h for the names", name,
-                 op);
+    TANDEM_CHECK(row >= 0, StateError, "no op is named '{}'; see include/tandem/amp/policy.h for the names", op);
     const Cast listed = policy_table[static_cast<size_t>(row)].cast;
     const Cast list = listed == Cast::f32_dtype ? Cast::f32 : listed;
-    TANDEM_CHECK(!removed_from || list == *removed_from, StateError, "{}: '{}' is not on that list; leave it out", name,
-                 op);
+    TANDEM_CHECK(!removed_from || list == *removed_from, StateError, "'{}' is not on that list; leave it out", op);
     changes.emplace_back(op, cast);
   }
 }
@@ -237,7 +235,7 @@ AutoMixedPrecisionOptions AutoMixedPrecisionOptions::from_environment() {
 void enable_auto_mixed_precision(const AutoMixedPrecisionOptions& options) {
   const OpScope op("enable_auto_mixed_precision");
   TANDEM_CHECK(!options.dtype() || is_reduced_floating_point(*options.dtype()), DTypeError,
-               "enable_auto_mixed_precision: the low dtype must be f16 or bf16, not {}", name(*options.dtype()));
+               "the low dtype must be f16 or bf16, not {}", name(*options.dtype()));
   // All validation comes before the first change.
   const PolicyOverrides checked(nullptr, options.policies());
   bool scales[kNumDeviceTypes] = {};

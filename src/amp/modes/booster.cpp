@@ -5,7 +5,8 @@
 namespace tandem::amp {
 
 Booster::Booster(std::shared_ptr<MixedPrecision> mixed_precision) : mode_(std::move(mixed_precision)) {
-  TANDEM_CHECK(mode_, StateError, "Booster: the mode is null; give one, or none for f32");
+  const OpScope op("Booster");
+  TANDEM_CHECK(mode_, StateError, "the mode is null; give one, or none for f32");
 }
 
 void Booster::configure(nn::Module& model, optim::Optimizer& optimizer) {

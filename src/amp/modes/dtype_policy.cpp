@@ -17,11 +17,12 @@ constexpr Row kPolicies[] = {{"float32", kFloat, kFloat},
                              {"mixed_bfloat16", kBFloat16, kFloat}};
 
 const Row& row_of(std::string_view name) {
+  const OpScope op("DTypePolicy");
   for (const Row& row : kPolicies) {
     if (name == row.name) return row;
   }
   TANDEM_THROW(StateError,
-               "DTypePolicy: there is no policy \"{}\"; give \"float32\", \"float16\", \"bfloat16\", \"mixed_float16\" "
+               "there is no policy \"{}\"; give \"float32\", \"float16\", \"bfloat16\", \"mixed_float16\" "
                "or \"mixed_bfloat16\"",
                name);
 }
@@ -56,8 +57,9 @@ DTypePolicy dtype_policy(const nn::Module& module) {
 }
 
 void set_global_dtype_policy(const DTypePolicy& policy) {
+  const OpScope op("set_global_dtype_policy");
   TANDEM_CHECK(policy.variable_dtype() == kFloat, StateError,
-               "set_global_dtype_policy: \"{}\" keeps variables in {}; give \"mixed_float16\", \"mixed_bfloat16\" or "
+               "\"{}\" keeps variables in {}; give \"mixed_float16\", \"mixed_bfloat16\" or "
                "\"float32\", and the others to single modules with set_dtype_policy()",
                policy.name(), name(policy.variable_dtype()));
   if (policy.is_mixed()) {

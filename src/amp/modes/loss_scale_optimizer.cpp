@@ -19,8 +19,9 @@ GradScalerOptions scaler_options(const LossScaleOptimizerOptions& o) {
 
 LossScaleOptimizer::LossScaleOptimizer(optim::Optimizer& inner, const LossScaleOptimizerOptions& options)
     : inner_(inner), scaler_(scaler_options(options)) {
+  const OpScope op("LossScaleOptimizer");
   TANDEM_CHECK(!inner.step_scaler(), StateError,
-               "LossScaleOptimizer: the optimizer has a mode already, which scales; wrap a bare optimizer");
+               "the optimizer has a mode already, which scales; wrap a bare optimizer");
 }
 
 StepResult LossScaleOptimizer::step() {

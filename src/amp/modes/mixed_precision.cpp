@@ -60,15 +60,16 @@ class BoosterStepScaler final : public optim::StepScaler {
 };
 
 std::shared_ptr<BoosterStepScaler> booster_step_scaler_of(const optim::Optimizer& optimizer) {
+  const OpScope op("Booster");
   auto step = std::dynamic_pointer_cast<BoosterStepScaler>(optimizer.step_scaler());
-  TANDEM_CHECK(step, StateError, "Booster: this optimizer has not been boosted in this mode; pass it to boost() first");
+  TANDEM_CHECK(step, StateError, "this optimizer has not been boosted in this mode; pass it to boost() first");
   return step;
 }
 
 void attach(optim::Optimizer& optimizer, const GradScalerOptions& options, bool counts_zeros = false,
             bool verbose = false) {
-  TANDEM_CHECK(!optimizer.step_scaler(), StateError,
-               "Booster: the optimizer has a mode already; boost or initialize each once");
+  const OpScope op("Booster");
+  TANDEM_CHECK(!optimizer.step_scaler(), StateError, "the optimizer has a mode already; boost or initialize each once");
   optimizer.set_step_scaler(std::make_shared<BoosterStepScaler>(options, counts_zeros, verbose));
 }
 
@@ -91,16 +92,14 @@ GradScalerOptions naive_scaler(const FP16NaiveOptions& o) {
 }  // namespace
 
 std::shared_ptr<MixedPrecision> MixedPrecision::by_name(std::string_view name) {
+  const OpScope op("MixedPrecision");
   if (name == "fp16") return std::make_shared<FP16TorchMixedPrecision>();
   if (name == "fp16_apex") return std::make_shared<FP16ApexMixedPrecision>();
   if (name == "fp16_naive") return std::make_shared<FP16NaiveMixedPrecision>();
   if (name == "bf16") return std::make_shared<BF16MixedPrecision>();
-  TANDEM_CHECK(
-      name != "fp8", NotImplementedError,
-      "MixedPrecision: \"fp8\" is not available yet; give \"fp16\", \"fp16_apex\", \"fp16_naive\" or \"bf16\"");
-  TANDEM_THROW(StateError,
-               "MixedPrecision: there is no mode \"{}\"; give \"fp16\", \"fp16_apex\", \"fp16_naive\" or \"bf16\"",
-               name);
+  TANDEM_CHECK(name != "fp8", NotImplementedError,
+               "\"fp8\" is not available yet; give \"fp16\", \"fp16_apex\", \"fp16_naive\" or \"bf16\"");
+  TANDEM_THROW(StateError, "there is no mode \"{}\"; give \"fp16\", \"fp16_apex\", \"fp16_naive\" or \"bf16\"", name);
 }
 
 FP16TorchMixedPrecision::FP16TorchMixedPrecision(const GradScalerOptions& options)
@@ -157,9 +156,10 @@ FP16NaiveMixedPrecision::FP16NaiveMixedPrecision(const FP16NaiveOptions& options
 }
 
 void FP16NaiveMixedPrecision::configure(nn::Module& model, optim::Optimizer& optimizer) {
+  const OpScope op("Booster");
   NoGradGuard no_grad;
   TANDEM_CHECK(optimizer.supports_master_weights(), NotImplementedError,
-               "Booster: the optimizer steps its parameters only; use tandem's SGD, Adam or AdamW");
+               "the optimizer steps its parameters only; use tandem's SGD, Adam or AdamW");
   attach(optimizer, naive_scaler(options_), options_.log_num_zeros_in_grad(), options_.verbose());
   cast_to_masters({&optimizer}, [&] { model.to(kHalf); });
   CastHookOptions casts{kHalf, {}, {}, kHalf};
@@ -181,11 +181,10 @@ double FP16NaiveMixedPrecision::scale(const optim::Optimizer& optimizer) const {
 }
 
 int64_t FP16NaiveMixedPrecision::num_zeros_in_grad(const optim::Optimizer& optimizer) const {
+  const OpScope op("num_zeros_in_grad");
   const auto step = booster_step_scaler_of(optimizer);
-  TANDEM_CHECK(step->counts_zeros, StateError,
-               "num_zeros_in_grad: nothing was counted; set log_num_zeros_in_grad in the mode's options");
-  TANDEM_CHECK(step->zeros.defined(), StateError,
-               "num_zeros_in_grad: there was no step with gradients yet; call step() first");
+  TANDEM_CHECK(step->counts_zeros, StateError, "nothing was counted; set log_num_zeros_in_grad in the mode's options");
+  TANDEM_CHECK(step->zeros.defined(), StateError, "there was no step with gradients yet; call step() first");
   return step->zeros.item<int64_t>();
 }
 

@@ -32,6 +32,7 @@ const char* name_of(OptLevel level) {
 }
 
 Properties defaults_of(OptLevel level) {
+  const OpScope op("initialize");
   switch (level) {
     case OptLevel::O0:
       return {kFloat, false, false, false, 1.0};
@@ -42,34 +43,35 @@ Properties defaults_of(OptLevel level) {
     case OptLevel::O3:
       return {kHalf, false, false, false, 1.0};
   }
-  TANDEM_THROW(StateError, "initialize: there is no optimization level {}; give O0, O1, O2 or O3",
-               static_cast<int>(level));
+  TANDEM_THROW(StateError, "there is no optimization level {}; give O0, O1, O2 or O3", static_cast<int>(level));
 }
 
 void check_cast(const char* option, std::optional<DType> dtype) {
+  const OpScope op("initialize");
   TANDEM_CHECK(!dtype || (is_floating_point(*dtype) && *dtype != kDouble), StateError,
-               "initialize: {} is {}; give f32, f16 or bf16", option, dtype ? name(*dtype) : "");
+               "{} is {}; give f32, f16 or bf16", option, dtype ? name(*dtype) : "");
 }
 
 Properties properties_of(OptLevel level, const InitializeOptions& o) {
+  const OpScope op("initialize");
   Properties p = defaults_of(level);
   const bool o1 = level == OptLevel::O1;
   check_cast("cast_model_type", o.cast_model_type());
   check_cast("cast_model_outputs", o.cast_model_outputs());
   TANDEM_CHECK(!o1 || !o.cast_model_type() || *o.cast_model_type() == kFloat, StateError,
-               "initialize: cast_model_type is {} at O1, which casts the ops' inputs, not the model; leave it out, or "
+               "cast_model_type is {} at O1, which casts the ops' inputs, not the model; leave it out, or "
                "choose O2",
                name(*o.cast_model_type()));
   TANDEM_CHECK(o1 || !o.patch_torch_functions().value_or(false), StateError,
-               "initialize: patch_torch_functions at {}; only O1 casts the ops' inputs: leave it out, or choose O1",
+               "patch_torch_functions at {}; only O1 casts the ops' inputs: leave it out, or choose O1",
                name_of(level));
   TANDEM_CHECK(!o1 || !o.keep_batchnorm_fp32(), StateError,
-               "initialize: keep_batchnorm_fp32 at O1, where batch norm stays f32 anyway; leave it out");
+               "keep_batchnorm_fp32 at O1, where batch norm stays f32 anyway; leave it out");
   TANDEM_CHECK(!o1 || !o.master_weights(), StateError,
-               "initialize: master_weights at O1, where parameters stay f32 and are their own masters; leave it out");
-  TANDEM_CHECK(o.num_losses() >= 1 && o.num_losses() <= 1000000, StateError,
-               "initialize: num_losses is {}; it must be at least 1", o.num_losses());
-  TANDEM_CHECK(o.verbosity() >= 0, StateError, "initialize: verbosity is {}; it must be at least 0", o.verbosity());
+               "master_weights at O1, where parameters stay f32 and are their own masters; leave it out");
+  TANDEM_CHECK(o.num_losses() >= 1 && o.num_losses() <= 1000000, StateError, "num_losses is {}; it must be at least 1",
+               o.num_losses());
+  TANDEM_CHECK(o.verbosity() >= 0, StateError, "verbosity is {}; it must be at least 0", o.verbosity());
   if (o.cast_model_type() && !o1) p.cast_model_type = o.cast_model_type();
   p.autocast = o.patch_torch_functions().value_or(p.autocast);
   p.keep_batchnorm_fp32 = o.keep_batchnorm_fp32().value_or(p.keep_batchnorm_fp32);
@@ -77,7 +79,7 @@ Properties properties_of(OptLevel level, const InitializeOptions& o) {
   if (o.loss_scale()) p.loss_scale = *o.loss_scale();
   const bool low = p.cast_model_type && *p.cast_model_type != kFloat;
   TANDEM_CHECK(!o.master_weights().value_or(false) || low, StateError,
-               "initialize: master_weights at {} with parameters in f32, which are their own masters; leave it out",
+               "master_weights at {} with parameters in f32, which are their own masters; leave it out",
                name_of(level));
   return p;
 }
@@ -95,26 +97,27 @@ GradScalerOptions scaler_options(const Properties& p, const InitializeOptions& o
 
 void check_parts(const std::vector<nn::Module*>& models, const std::vector<optim::Optimizer*>& optimizers,
                  const Properties& p) {
-  TANDEM_CHECK(!models.empty(), StateError, "initialize: there are no models; give at least one");
+  const OpScope op("initialize");
+  TANDEM_CHECK(!models.empty(), StateError, "there are no models; give at least one");
   for (const nn::Module* model : models) {
-    TANDEM_CHECK(model, StateError, "initialize: a model is null; construct it first");
+    TANDEM_CHECK(model, StateError, "a model is null; construct it first");
     for (const auto& item : model->named_parameters()) {
       TANDEM_CHECK(item.value().dtype() == kFloat || !item.value().is_floating_point(), DTypeError,
-                   "initialize: the parameter '{}' is {}; give the model in f32, initialize() casts it", item.key(),
+                   "the parameter '{}' is {}; give the model in f32, initialize() casts it", item.key(),
                    checks::show(item.value()));
     }
   }
   std::unordered_set<const optim::Optimizer*> seen;
   for (const optim::Optimizer* optimizer : optimizers) {
-    TANDEM_CHECK(optimizer, StateError, "initialize: an optimizer is null; construct it first");
-    TANDEM_CHECK(seen.insert(optimizer).second, StateError, "initialize: an optimizer is given twice; list each once");
+    TANDEM_CHECK(optimizer, StateError, "an optimizer is null; construct it first");
+    TANDEM_CHECK(seen.insert(optimizer).second, StateError, "an optimizer is given twice; list each once");
     TANDEM_CHECK(!optimizer->step_scaler(), StateError,
-                 "initialize: an optimizer has a mode already; initialize or boost each once");
+                 "an optimizer has a mode already; initialize or boost each once");
     TANDEM_CHECK(optimizer->supports_amp_scaling(), NotImplementedError,
-                 "initialize: an optimizer cannot unscale and skip by itself; override step(const FusedUnscale&) and "
+                 "an optimizer cannot unscale and skip by itself; override step(const FusedUnscale&) and "
                  "supports_amp_scaling(), and leave step(closure) alone or end it with plain_step()");
     TANDEM_CHECK(!p.master_weights || optimizer->supports_master_weights(), NotImplementedError,
-                 "initialize: an optimizer steps its parameters only; use tandem's SGD, Adam or AdamW, or set "
+                 "an optimizer steps its parameters only; use tandem's SGD, Adam or AdamW, or set "
                  "master_weights to false");
   }
 }
@@ -163,21 +166,24 @@ void set_autocast(DeviceType type, bool on) {
 }  // namespace
 
 LossScale::LossScale(double fixed) : fixed_(fixed) {
-  TANDEM_CHECK(std::isfinite(fixed) && fixed > 0, StateError,
-               "LossScale: {} is no scale; give a positive number, or \"dynamic\"", fixed);
+  const OpScope op("LossScale");
+  TANDEM_CHECK(std::isfinite(fixed) && fixed > 0, StateError, "{} is no scale; give a positive number, or \"dynamic\"",
+               fixed);
 }
 
 LossScale::LossScale(const char* word) {
+  const OpScope op("LossScale");
   TANDEM_CHECK(word && std::string_view(word) == "dynamic", StateError,
-               "LossScale: \"{}\" is no scale; give \"dynamic\", or a positive number", word ? word : "");
+               "\"{}\" is no scale; give \"dynamic\", or a positive number", word ? word : "");
 }
 
 OptLevel opt_level(std::string_view word) {
+  const OpScope op("opt_level");
   for (const OptLevel level : {OptLevel::O0, OptLevel::O1, OptLevel::O2, OptLevel::O3}) {
     if (word == name_of(level)) return level;
   }
   TANDEM_THROW(StateError,
-               "opt_level: there is no optimization level \"{}\"; give \"O0\", \"O1\", \"O2\" or \"O3\" (the letter O, "
+               "there is no optimization level \"{}\"; give \"O0\", \"O1\", \"O2\" or \"O3\" (the letter O, "
                "not the digit 0)",
                word);
 }

@@ -58,7 +58,8 @@ void count(Numerics& n, const double* values) {
 }  // namespace
 
 Numerics check_numerics(const Tensor& x) {
-  checks::floating("check_numerics", "the tensor", x);
+  const OpScope op("check_numerics");
+  checks::floating("the tensor", x);
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   Numerics n{.sizes = x.impl().sizes,
              .dtype = x.dtype(),

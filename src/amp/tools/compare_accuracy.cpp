@@ -99,16 +99,17 @@ AccuracyRow compare(std::string what, const Tensor& a, const Tensor& b, double d
 }
 
 void check(const CompareOptions& options) {
+  const OpScope op("compare_accuracy");
   TANDEM_CHECK(std::isfinite(options.loss_scale) && options.loss_scale > 0, StateError,
-               "compare_accuracy: loss_scale = {}; it must be a positive number", options.loss_scale);
+               "loss_scale = {}; it must be a positive number", options.loss_scale);
 }
 
 }  // namespace
 
 AccuracyReport compare_accuracy(const std::function<void()>& run_a, const std::function<void()>& run_b,
                                 const CompareOptions& options) {
-  TANDEM_CHECK(run_a && run_b, StateError, "compare_accuracy: run_{} is an empty function; give the code to run",
-               run_a ? 'b' : 'a');
+  const OpScope op("compare_accuracy");
+  TANDEM_CHECK(run_a && run_b, StateError, "run_{} is an empty function; give the code to run", run_a ? 'b' : 'a');
   check(options);
   const PhiloxState state = default_generator().get_state();
   const std::vector<Record> a = record(run_a);
@@ -133,6 +134,7 @@ AccuracyReport compare_accuracy(const std::function<void()>& run_a, const std::f
 }
 
 AccuracyReport compare_accuracy(const nn::Module& a, const nn::Module& b, const CompareOptions& options) {
+  const OpScope op("compare_accuracy");
   check(options);
   AccuracyReport report;
   const auto in_a = a.named_parameters(), in_b = b.named_parameters();
@@ -143,8 +145,8 @@ AccuracyReport compare_accuracy(const nn::Module& a, const nn::Module& b, const 
       return;
     }
     TANDEM_CHECK(x.sizes() == y.sizes(), ShapeError,
-                 "compare_accuracy: {} is {} in one module and {} in the other; compare modules of one architecture",
-                 name, checks::show(x), checks::show(y));
+                 "{} is {} in one module and {} in the other; compare modules of one architecture", name,
+                 checks::show(x), checks::show(y));
     report.rows.push_back(compare(name, x, y, divide_y_by));
   };
   for (const auto& item : in_a) {

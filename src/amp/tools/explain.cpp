@@ -134,8 +134,9 @@ std::string_view name(Cast policy) {
 }
 
 Explanation explain(std::string_view op, const std::vector<DType>& inputs, Device device) {
+  const OpScope op("explain");
   const int row = policy_row(op);
-  TANDEM_CHECK(row >= 0, StateError, "explain: no op is named '{}'; see include/tandem/amp/policy.h for the names", op);
+  TANDEM_CHECK(row >= 0, StateError, "no op is named '{}'; see include/tandem/amp/policy.h for the names", op);
   std::vector<Tensor> tensors;
   for (const DType dtype : inputs) tensors.push_back(empty({0}, TensorOptions(dtype).device(device)));
   const std::string name(op);
@@ -157,7 +158,8 @@ Explanation explain(std::string_view op, const std::vector<DType>& inputs, Devic
 }
 
 Explanations explain(const std::function<void()>& run) {
-  TANDEM_CHECK(run, StateError, "explain: the function is empty; give the code to explain");
+  const OpScope op("explain");
+  TANDEM_CHECK(run, StateError, "the function is empty; give the code to explain");
   auto listener = std::make_shared<Listener>();
   std::string error;
   {

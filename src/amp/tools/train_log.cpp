@@ -70,6 +70,7 @@ std::optional<double> parse(const std::string& number) {
 /// Returns the result of `value_of` for the last line where it returns a value, or 0. Reads the end of the file first
 /// and more only if necessary. Ignores an incomplete last line.
 double last_value(const std::string& path, const std::function<std::optional<double>(const std::string&)>& value_of) {
+  const OpScope op("TrainLog");
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const int64_t size = file.tellg();
   if (size <= 0) return 0;
@@ -77,7 +78,7 @@ double last_value(const std::string& path, const std::function<std::optional<dou
     std::string text(static_cast<size_t>(length), '\0');
     file.seekg(size - length);
     file.read(text.data(), length);
-    TANDEM_CHECK(file, IoError, "TrainLog: cannot read '{}', to which it is to append", path);
+    TANDEM_CHECK(file, IoError, "cannot read '{}', to which it is to append", path);
     for (size_t end = text.rfind('\n'); end != text.npos;) {
       const size_t before = end == 0 ? text.npos : text.rfind('\n', end - 1);
       if (before == text.npos && length < size) break;  // the line may begin before the part that was read
@@ -92,11 +93,12 @@ double last_value(const std::string& path, const std::function<std::optional<dou
 class File {
  public:
   File(std::string path, const TrainLogOptions& options) : path_(std::move(path)), wanted_(options.columns) {
+    const OpScope op("TrainLog");
     is_json_ = path_.ends_with(".jsonl");
     TANDEM_CHECK(is_json_ || path_.ends_with(".csv"), StateError,
-                 "TrainLog: the file '{}' ends in neither .jsonl nor .csv; its ending says what is written", path_);
+                 "the file '{}' ends in neither .jsonl nor .csv; its ending says what is written", path_);
     file_.reset(std::fopen(path_.c_str(), options.append ? "a+" : "w"));
-    TANDEM_CHECK(file_, IoError, "TrainLog: cannot open '{}' for writing; does its folder exist?", path_);
+    TANDEM_CHECK(file_, IoError, "cannot open '{}' for writing; does its folder exist?", path_);
     std::fseek(file_.get(), 0, SEEK_END);
     is_empty_ = std::ftell(file_.get()) == 0;
     if (is_empty_ || !options.append) return;
@@ -158,28 +160,30 @@ class File {
 
  private:
   void read_header() {
+    const OpScope op("TrainLog");
     std::ifstream file(path_);
     std::string header;
     std::getline(file, header);
     columns_ = split(header);
     TANDEM_CHECK(contains(columns_, "step") && contains(columns_, "seconds"), StateError,
-                 "TrainLog: '{}' is no log to append to: its first line is '{}', without the columns step and seconds; "
+                 "'{}' is no log to append to: its first line is '{}', without the columns step and seconds; "
                  "name another file, or leave append out",
                  path_, header);
     for (const std::string& name : wanted_) check_column(name);
   }
 
   void check_column(const std::string& name) const {
+    const OpScope op("TrainLog");
     TANDEM_CHECK(contains(columns_, name), StateError,
-                 "TrainLog: '{}' has no column for '{}', only {}; columns are fixed by the first step: name those that "
+                 "'{}' has no column for '{}', only {}; columns are fixed by the first step: name those that "
                  "come later in TrainLogOptions::columns, begin another file, or log to a .jsonl file",
                  path_, name, joined(columns_));
   }
 
   void put(const std::string& text) {
+    const OpScope op("TrainLog");
     const bool written = std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size();
-    TANDEM_CHECK(written && std::fflush(file_.get()) == 0, IoError, "TrainLog: cannot write '{}'; is the disk full?",
-                 path_);
+    TANDEM_CHECK(written && std::fflush(file_.get()) == 0, IoError, "cannot write '{}'; is the disk full?", path_);
   }
 
   struct Close {
@@ -194,20 +198,22 @@ class File {
 
 /// Throws StateError for a name that a CSV header cannot hold or that is a standard field.
 void check_name(const std::string& name) {
+  const OpScope op("TrainLog");
   const bool plain = std::all_of(name.begin(), name.end(),
                                  [](char c) { return c != ',' && c != '"' && static_cast<unsigned char>(c) >= 0x20; });
   TANDEM_CHECK(!name.empty() && plain, StateError,
-               "TrainLog: {} is no name for a value; a name has a character at least, and neither commas, quotes nor "
+               "{} is no name for a value; a name has a character at least, and neither commas, quotes nor "
                "control characters",
                text::json(name));
   TANDEM_CHECK(!contains(standard_columns(), name), StateError,
-               "TrainLog: a value is named '{}', as a field that every step has; give it another name", name);
+               "a value is named '{}', as a field that every step has; give it another name", name);
 }
 
 void check_value(const std::string& what, const Tensor& x) {
+  const OpScope op("TrainLog");
   if (!x.defined()) return;
-  checks::floating("TrainLog", what.c_str(), x);
-  TANDEM_CHECK(x.numel() == 1, ShapeError, "TrainLog: {} is {}; give one number: reduce it with mean() or sum()", what,
+  checks::floating(what.c_str(), x);
+  TANDEM_CHECK(x.numel() == 1, ShapeError, "{} is {}; give one number: reduce it with mean() or sum()", what,
                checks::show(x));
 }
 
@@ -216,11 +222,11 @@ void check_value(const std::string& what, const Tensor& x) {
 class TrainLog::Writer {
  public:
   Writer(const std::vector<std::string>& files, const TrainLogOptions& options) : next_step_(options.first_step) {
-    TANDEM_CHECK(!files.empty(), StateError, "TrainLog: no file is named; name at least one");
-    TANDEM_CHECK(options.first_step >= 0, StateError, "TrainLog: first_step = {}; it must be at least 0",
-                 options.first_step);
+    const OpScope op("TrainLog");
+    TANDEM_CHECK(!files.empty(), StateError, "no file is named; name at least one");
+    TANDEM_CHECK(options.first_step >= 0, StateError, "first_step = {}; it must be at least 0", options.first_step);
     for (const std::string& name : options.columns) {
-      if (name != kLr) check_name(name);
+      if (name != kLr) check_name();
     }
     for (const std::string& path : files) {
       const File& file = files_.emplace_back(path, options);
@@ -229,9 +235,10 @@ class TrainLog::Writer {
   }
 
   void step(const TrainStep& s) {
+    const OpScope op("TrainLog");
     check_value("the loss", s.loss);
     check_value("grad_norm", s.grad_norm);
-    TANDEM_CHECK(s.samples >= 0, StateError, "TrainLog: samples = {}; it must be at least 0", s.samples);
+    TANDEM_CHECK(s.samples >= 0, StateError, "samples = {}; it must be at least 0", s.samples);
     check_fields(s);
     std::vector<Tensor> late = {s.loss, s.scaler ? s.scaler->scale_tensor() : Tensor(),
                                 s.result ? s.result->found_inf() : Tensor(), s.grad_norm};
@@ -277,6 +284,7 @@ class TrainLog::Writer {
 
   /// Throws if one of the program's own values cannot be written.
   void check_fields(const TrainStep& s) {
+    const OpScope op("TrainLog");
     std::vector<std::string> given = {"step", "seconds"};
     const std::pair<const char*, bool> fields[] = {{"loss", s.loss.defined()},
                                                    {"scale", s.scaler && s.scaler->is_enabled()},
@@ -289,8 +297,7 @@ class TrainLog::Writer {
     }
     for (const LogValue& value : s.values) {
       check_name(value.name());
-      TANDEM_CHECK(!contains(given, value.name()), StateError, "TrainLog: a step has two values named '{}'",
-                   value.name());
+      TANDEM_CHECK(!contains(given, value.name()), StateError, "a step has two values named '{}'", value.name());
       check_value(value.name(), value.tensor());
       given.push_back(value.name());
     }

@@ -32,9 +32,10 @@ std::string find(const std::string& root, const char* name, int rank) {
 }
 
 std::string find_or_throw(const std::string& root, const char* name, int rank) {
+  const OpScope op("MNIST");
   std::string path = find(root, name, rank);
   TANDEM_CHECK(!path.empty(), IoError,
-               "MNIST: no file {0}-idx{1}-ubyte or {0}-idx{1}-ubyte.gz in {2}, {2}/raw, {2}/MNIST/raw or "
+               "no file {0}-idx{1}-ubyte or {0}-idx{1}-ubyte.gz in {2}, {2}/raw, {2}/MNIST/raw or "
                "{2}/FashionMNIST/raw; fetch it, or on Debian install the package dataset-fashion-mnist",
                name, rank, root);
   return path;
@@ -52,14 +53,15 @@ std::string MNIST::default_root() {
 }
 
 MNIST::MNIST(const std::string& root, Mode mode) : mode_(mode) {
+  const OpScope op("MNIST");
   const std::string images_path = find_or_throw(root, mode == Mode::kTrain ? kTrainImages : "t10k-images", 3);
   const std::string labels_path = find_or_throw(root, mode == Mode::kTrain ? "train-labels" : "t10k-labels", 1);
   const IdxArray images = read_idx(images_path, 3), labels = read_idx(labels_path, 1);
   const int64_t n = images.sizes[0];
   TANDEM_CHECK(images.sizes[1] == kSide && images.sizes[2] == kSide, IoError,
-               "MNIST: {}: sizes are {}, expected pictures of {} x {}; fetch the file again", images_path,
+               "{}: sizes are {}, expected pictures of {} x {}; fetch the file again", images_path,
                to_string(images.sizes), kSide, kSide);
-  TANDEM_CHECK(labels.sizes[0] == n, IoError, "MNIST: {}: {} labels, but {} holds {} pictures; fetch both files again",
+  TANDEM_CHECK(labels.sizes[0] == n, IoError, "{}: {} labels, but {} holds {} pictures; fetch both files again",
                labels_path, labels.sizes[0], images_path, n);
 
   images_ = empty({n, 1, kSide, kSide}, TensorOptions(kFloat).device(kCPU));
@@ -71,8 +73,9 @@ MNIST::MNIST(const std::string& root, Mode mode) : mode_(mode) {
 }
 
 Example<> MNIST::get(size_t index) {
-  TANDEM_CHECK(index < *size(), IndexError,
-               "MNIST: index {} is out of range for {} pictures; give one below their number", index, *size());
+  const OpScope op("MNIST");
+  TANDEM_CHECK(index < *size(), IndexError, "index {} is out of range for {} pictures; give one below their number",
+               index, *size());
   const auto i = static_cast<int64_t>(index);
   return {make_view(images_, {1, kSide, kSide}, {kSide * kSide, kSide, 1}, i * kSide * kSide),
           make_view(targets_, {}, {}, i)};

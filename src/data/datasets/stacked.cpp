@@ -9,21 +9,22 @@
 namespace tandem::data::datasets {
 
 StackedDataset::StackedDataset(Tensor data, Tensor targets) : data_(std::move(data)), targets_(std::move(targets)) {
-  checks::defined("StackedDataset", "data", data_);
-  checks::defined("StackedDataset", "targets", targets_);
+  const OpScope op("StackedDataset");
+  checks::defined("data", data_);
+  checks::defined("targets", targets_);
   TANDEM_CHECK(data_.dim() > 0 && targets_.dim() > 0 && data_.size(0) == targets_.size(0), ShapeError,
-               "StackedDataset: data is {}, targets is {}; their first sizes must be equal", checks::show(data_),
+               "data is {}, targets is {}; their first sizes must be equal", checks::show(data_),
                checks::show(targets_));
   TANDEM_CHECK(data_.device() == targets_.device(), DeviceError,
-               "StackedDataset: data is on {}, targets is on {}; move one with .to(device)", data_.device().str(),
+               "data is on {}, targets is on {}; move one with .to(device)", data_.device().str(),
                targets_.device().str());
 }
 
 Example<> StackedDataset::get_batch(ArrayRef<size_t> indices) {
   const OpScope op("StackedDataset");
   for (size_t i : indices) {
-    TANDEM_CHECK(i < *size(), IndexError, "StackedDataset: index {} is out of range for {} items; give one below {}", i,
-                 *size(), *size());
+    TANDEM_CHECK(i < *size(), IndexError, "index {} is out of range for {} items; give one below {}", i, *size(),
+                 *size());
   }
   const Tensor index = empty({static_cast<int64_t>(indices.size())}, TensorOptions(kLong).device(kCPU));
   int64_t* p = index.data_ptr<int64_t>();

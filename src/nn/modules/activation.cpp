@@ -15,8 +15,9 @@ void ReLUImpl::pretty_print(std::ostream& stream) const {
 GELUImpl::GELUImpl(GELUOptions o) : options(std::move(o)) { reset(); }
 
 void GELUImpl::reset() {
+  const OpScope op("GELU");
   TANDEM_CHECK(options.approximate() == "none" || options.approximate() == "tanh", StateError,
-               "GELU: approximate = \"{}\"; it must be \"none\" or \"tanh\"", options.approximate());
+               "approximate = \"{}\"; it must be \"none\" or \"tanh\"", options.approximate());
 }
 
 Tensor GELUImpl::forward(const Tensor& input) { return functional::gelu(input, options); }

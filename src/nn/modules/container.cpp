@@ -58,8 +58,8 @@ void throw_empty_any_module() {
 }  // namespace detail
 
 FunctionalImpl::FunctionalImpl(Function function) : function_(std::move(function)) {
-  TANDEM_CHECK(function_, StateError,
-               "Functional: the function is empty; pass one that takes a tensor and returns one");
+  const OpScope op("Functional");
+  TANDEM_CHECK(function_, StateError, "the function is empty; pass one that takes a tensor and returns one");
 }
 
 Tensor FunctionalImpl::forward(const Tensor& input) { return function_(input); }
@@ -77,7 +77,8 @@ SequentialImpl::SequentialImpl(const OrderedDict<std::string, AnyModule>& named_
 }
 
 Tensor SequentialImpl::forward(const Tensor& input) {
-  TANDEM_CHECK(!is_empty(), StateError, "Sequential: it holds no modules; push_back() some before forward()");
+  const OpScope op("Sequential");
+  TANDEM_CHECK(!is_empty(), StateError, "it holds no modules; push_back() some before forward()");
   Tensor x = input;
   for (size_t i = 0; i < modules_.size(); ++i) {
     Tensor fused;
@@ -111,9 +112,10 @@ void ModuleListImpl::push_back(std::shared_ptr<Module> module) {
 }
 
 void ModuleListImpl::insert(size_t index, std::shared_ptr<Module> module) {
+  const OpScope op("ModuleList");
   TANDEM_CHECK(index <= modules_.size(), IndexError,
-               "ModuleList: cannot insert at {}, the size is {}; give a number up to the size", index, modules_.size());
-  TANDEM_CHECK(module, StateError, "ModuleList: cannot insert null; construct the module first");
+               "cannot insert at {}, the size is {}; give a number up to the size", index, modules_.size());
+  TANDEM_CHECK(module, StateError, "cannot insert null; construct the module first");
   register_module(std::to_string(modules_.size()), module);  // throws if the module contains this list
   modules_.insert(modules_.begin() + static_cast<std::ptrdiff_t>(index), std::move(module));
   children_.clear();

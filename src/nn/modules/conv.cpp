@@ -17,17 +17,16 @@ void Conv2dImpl::reset() {
   const OpScope op("Conv2d");
   const int64_t in = options.in_channels(), out = options.out_channels(), groups = options.groups();
   const auto& kernel = *options.kernel_size();
-  TANDEM_CHECK(in > 0 && out > 0, StateError, "Conv2d: in_channels = {}, out_channels = {}; both must be at least 1",
-               in, out);
-  checks::pair("Conv2d", "kernel_size", options.kernel_size(), 1);
-  checks::pair("Conv2d", "stride", options.stride(), 1);
-  checks::pair("Conv2d", "padding", options.padding().sizes(), 0);
-  checks::pair("Conv2d", "dilation", options.dilation(), 1);
+  TANDEM_CHECK(in > 0 && out > 0, StateError, "in_channels = {}, out_channels = {}; both must be at least 1", in, out);
+  checks::pair("kernel_size", options.kernel_size(), 1);
+  checks::pair("stride", options.stride(), 1);
+  checks::pair("padding", options.padding().sizes(), 0);
+  checks::pair("dilation", options.dilation(), 1);
   TANDEM_CHECK(groups > 0 && in % groups == 0 && out % groups == 0, StateError,
-               "Conv2d: groups = {} must divide in_channels = {} and out_channels = {}", groups, in, out);
+               "groups = {} must divide in_channels = {} and out_channels = {}", groups, in, out);
   const auto& stride = *options.stride();
   TANDEM_CHECK(!options.padding().is_same() || (stride[0] == 1 && stride[1] == 1), StateError,
-               "Conv2d: padding kSame with stride {}; it needs stride 1", to_string(options.stride()));
+               "padding kSame with stride {}; it needs stride 1", to_string(options.stride()));
   const Tensor w = empty({out, in / groups, kernel[0], kernel[1]}), b = options.bias() ? empty({out}) : Tensor();
   parameters_.clear();
   weight = register_parameter("weight", w);

@@ -17,14 +17,13 @@ void EmbeddingImpl::reset() {
   const OpScope op("Embedding");
   const int64_t rows = options.num_embeddings(), columns = options.embedding_dim();
   TANDEM_CHECK(rows >= 0 && columns >= 0, StateError,
-               "Embedding: num_embeddings = {}, embedding_dim = {}; both must be at least 0", rows, columns);
+               "num_embeddings = {}, embedding_dim = {}; both must be at least 0", rows, columns);
   const bool given = options._weight().defined();
-  if (given) checks::floating("Embedding", "_weight", options._weight());
-  checks::sizes("Embedding", "_weight", options._weight(), {rows, columns});
+  if (given) checks::floating("_weight", options._weight());
+  checks::sizes("_weight", options._weight(), {rows, columns});
   if (std::optional<int64_t>& padding = options.padding_idx(); padding) {
     TANDEM_CHECK(*padding >= -rows && *padding < rows, IndexError,
-                 "Embedding: padding_idx = {} is no row of {} embeddings; give one in [{}, {}]", *padding, rows, -rows,
-                 rows - 1);
+                 "padding_idx = {} is no row of {} embeddings; give one in [{}, {}]", *padding, rows, -rows, rows - 1);
     if (*padding < 0) *padding += rows;
   }
   const Tensor table = given ? options._weight() : empty({rows, columns});

@@ -16,7 +16,7 @@ LinearImpl::LinearImpl(const LinearOptions& o) : options(o) { reset(); }
 void LinearImpl::reset() {
   const OpScope op("Linear");
   TANDEM_CHECK(options.in_features() >= 0 && options.out_features() >= 0, StateError,
-               "Linear: in_features = {}, out_features = {}; both must be at least 0", options.in_features(),
+               "in_features = {}, out_features = {}; both must be at least 0", options.in_features(),
                options.out_features());
   const Tensor w = empty({options.out_features(), options.in_features()});
   const Tensor b = options.bias() ? empty({options.out_features()}) : Tensor();

@@ -15,9 +15,9 @@ BatchNormImplBase::BatchNormImplBase(const BatchNormOptions& o, const char* type
 void BatchNormImplBase::reset() {
   const OpScope op(type_);
   const int64_t n = options.num_features();
-  TANDEM_CHECK(n > 0, StateError, "{}: num_features = {}; it must be at least 1", type_, n);
-  checks::not_negative(type_, "eps", options.eps());
-  if (options.momentum()) checks::not_negative(type_, "momentum", *options.momentum());
+  TANDEM_CHECK(n > 0, StateError, "num_features = {}; it must be at least 1", n);
+  checks::not_negative("eps", options.eps());
+  if (options.momentum()) checks::not_negative("momentum", *options.momentum());
   const bool affine = options.affine(), track = options.track_running_stats();
   const Tensor w = affine ? empty({n}) : Tensor(), b = affine ? empty({n}) : Tensor();
   const Tensor mean = track ? zeros({n}) : Tensor(), var = track ? ones({n}) : Tensor();
@@ -46,7 +46,7 @@ void BatchNormImplBase::reset_parameters() {
 }
 
 Tensor BatchNormImplBase::forward(const Tensor& input) {
-  checks::defined(type_, "the input", input);
+  checks::defined("the input", input);
   check_input_dim(input);
   const bool counts = is_training() && num_batches_tracked.defined();
   double momentum = options.momentum().value_or(0.0);
@@ -73,13 +73,14 @@ void BatchNormImplBase::pretty_print(std::ostream& stream) const {
 }
 
 void BatchNorm1dImpl::check_input_dim(const Tensor& input) const {
-  TANDEM_CHECK(input.dim() == 2 || input.dim() == 3, ShapeError,
-               "BatchNorm1d: the input is {}; it must be [N, C] or [N, C, L]", checks::show(input));
+  const OpScope op("BatchNorm1d");
+  TANDEM_CHECK(input.dim() == 2 || input.dim() == 3, ShapeError, "the input is {}; it must be [N, C] or [N, C, L]",
+               checks::show(input));
 }
 
 void BatchNorm2dImpl::check_input_dim(const Tensor& input) const {
-  TANDEM_CHECK(input.dim() == 4, ShapeError, "BatchNorm2d: the input is {}; it must be [N, C, H, W]",
-               checks::show(input));
+  const OpScope op("BatchNorm2d");
+  TANDEM_CHECK(input.dim() == 4, ShapeError, "the input is {}; it must be [N, C, H, W]", checks::show(input));
 }
 
 LayerNormImpl::LayerNormImpl(LayerNormOptions o) : options(std::move(o)) { reset(); }
@@ -87,12 +88,12 @@ LayerNormImpl::LayerNormImpl(LayerNormOptions o) : options(std::move(o)) { reset
 void LayerNormImpl::reset() {
   const OpScope op("LayerNorm");
   TANDEM_CHECK(!options.normalized_shape().empty(), StateError,
-               "LayerNorm: normalized_shape is empty; give the sizes of the last dimensions");
+               "normalized_shape is empty; give the sizes of the last dimensions");
   for (int64_t size : options.normalized_shape()) {
-    TANDEM_CHECK(size >= 0, StateError, "LayerNorm: normalized_shape = {}; each size must be at least 0",
+    TANDEM_CHECK(size >= 0, StateError, "normalized_shape = {}; each size must be at least 0",
                  to_string(options.normalized_shape()));
   }
-  checks::not_negative("LayerNorm", "eps", options.eps());
+  checks::not_negative("eps", options.eps());
   const bool affine = options.elementwise_affine();
   const Tensor w = affine ? tandem::empty(options.normalized_shape()) : Tensor();
   const Tensor b = affine ? tandem::empty(options.normalized_shape()) : Tensor();

@@ -11,8 +11,8 @@ namespace tandem::nn {
 MaxPool2dImpl::MaxPool2dImpl(const MaxPool2dOptions& o) : options(o) { reset(); }
 
 void MaxPool2dImpl::reset() {
-  checks::windows("MaxPool2d", options.kernel_size(), options.stride(), options.padding(), options.dilation(),
-                  options.ceil_mode());
+  const OpScope op("MaxPool2d");
+  checks::windows(options.kernel_size(), options.stride(), options.padding(), options.dilation(), options.ceil_mode());
 }
 
 Tensor MaxPool2dImpl::forward(const Tensor& input) { return functional::max_pool2d(input, options); }
@@ -26,9 +26,10 @@ void MaxPool2dImpl::pretty_print(std::ostream& stream) const {
 AvgPool2dImpl::AvgPool2dImpl(const AvgPool2dOptions& o) : options(o) { reset(); }
 
 void AvgPool2dImpl::reset() {
-  checks::windows("AvgPool2d", options.kernel_size(), options.stride(), options.padding(), {1}, options.ceil_mode());
+  const OpScope op("AvgPool2d");
+  checks::windows(options.kernel_size(), options.stride(), options.padding(), {1}, options.ceil_mode());
   TANDEM_CHECK(options.divisor_override() != 0, StateError,
-               "AvgPool2d: divisor_override = 0; give another number, or leave it out");
+               "divisor_override = 0; give another number, or leave it out");
 }
 
 Tensor AvgPool2dImpl::forward(const Tensor& input) { return functional::avg_pool2d(input, options); }
@@ -41,9 +42,10 @@ void AvgPool2dImpl::pretty_print(std::ostream& stream) const {
 AdaptiveAvgPool2dImpl::AdaptiveAvgPool2dImpl(const AdaptiveAvgPool2dOptions& o) : options(o) { reset(); }
 
 void AdaptiveAvgPool2dImpl::reset() {
+  const OpScope op("AdaptiveAvgPool2d");
   for (const std::optional<int64_t>& size : *options.output_size()) {
-    TANDEM_CHECK(size.value_or(1) >= 1, StateError,
-                 "AdaptiveAvgPool2d: output_size has {}; each entry must be at least 1, or nullopt", *size);
+    TANDEM_CHECK(size.value_or(1) >= 1, StateError, "output_size has {}; each entry must be at least 1, or nullopt",
+                 *size);
   }
 }
 
