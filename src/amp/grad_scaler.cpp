@@ -22,24 +22,19 @@ namespace tandem::amp {
 namespace {
 
 void check_growth_factor(double f) {
-  const OpScope op("GradScaler");
   TANDEM_CHECK(std::isfinite(f) && f > 1, StateError, "growth_factor must be finite and above 1, not {}", f);
 }
 void check_backoff_factor(double f) {
-  const OpScope op("GradScaler");
   TANDEM_CHECK(f > 0 && f < 1, StateError, "backoff_factor must lie between 0 and 1, not {}", f);
 }
 void check_growth_interval(int64_t n) {
-  const OpScope op("GradScaler");
   TANDEM_CHECK(n >= 1, StateError, "growth_interval must be at least 1, not {}", n);
 }
 void check_scale(const char* what, double s) {
-  const OpScope op("GradScaler");
   TANDEM_CHECK(std::isnormal(static_cast<float>(s)) && s > 0, StateError,
                "{} must be a positive normal f32 number, not {}", what, s);
 }
 void check_limits(const char* what, double s, const GradScalerOptions& options) {
-  const OpScope op("GradScaler");
   TANDEM_CHECK(s >= options.min_scale() && (options.max_scale() == 0 || s <= options.max_scale()), StateError,
                "{} {} lies outside min_scale {} and max_scale {}; change one of them", what, s, options.min_scale(),
                options.max_scale());
@@ -121,7 +116,6 @@ void widen_gradients(const optim::Optimizer& optimizer) {
 
 /// An integer entry of the state; 0 if it is missing. Counters are i32 on the device.
 int64_t counter_of(const ScalerState& state, const char* key, double least, double most = 0x7fffffff) {
-  const OpScope op("GradScaler");
   const auto it = state.find(key);
   if (it == state.end()) return 0;
   const double value = it->second.to_double();
@@ -146,7 +140,7 @@ GradScaler::GradScaler(const GradScalerOptions& options)
   if (options.max_scale() != 0) check_scale("max_scale", options.max_scale());
   TANDEM_CHECK(options.max_scale() == 0 || options.min_scale() <= options.max_scale(), StateError,
                "min_scale {} is above max_scale {}; swap them", options.min_scale(), options.max_scale());
-  check_limits(options.init_scale(), options);
+  check_limits("init_scale", options.init_scale(), options);
   TANDEM_CHECK(options.hysteresis() >= 1, StateError, "hysteresis must be at least 1, not {}", options.hysteresis());
   TANDEM_CHECK(options.max_consecutive_skips() >= 0, StateError,
                "max_consecutive_skips must be at least 0 (0: no limit), not {}", options.max_consecutive_skips());
@@ -156,7 +150,7 @@ GradScaler::GradScaler(const GradScalerOptions& options)
   set_rule(options.growth_factor(), options.backoff_factor(), options.growth_interval());
 }
 
-void GradScaler::check_not_moved(const char* call) const {
+void GradScaler::check_not_moved() const {
   TANDEM_CHECK(rule_, StateError, "this scaler was moved from; use the one that it was moved to, or assign a new one");
 }
 
@@ -168,7 +162,7 @@ void GradScaler::set_rule(double growth_factor, double backoff_factor, int64_t g
 void GradScaler::make_state(Device device) {
   if (device.is_cuda()) {
     cuda::check_not_capturing("the first loss makes the scaler's state, which is impossible",
-                              "run a few steps before the capture", "scale");
+                              "run a few steps before the capture");
   }
   // Writes existing state in place: CUDA graphs refer to its address.
   auto set = [device](Tensor& t, double value, DType dtype) {
@@ -184,19 +178,19 @@ void GradScaler::make_state(Device device) {
   watch_skips();
 }
 
-void GradScaler::check_scaled(const char* call) const {
+void GradScaler::check_scaled() const {
   TANDEM_CHECK(scale_.defined(), StateError,
                "the scaler has not scaled a loss yet; call scale(loss).backward() first in the iteration");
 }
 
 void GradScaler::check_loss(const Tensor& loss) const {
-  const OpScope op("scale");
   check_not_moved();
   checks::defined("the loss", loss);
   if (is_enabled()) checks::floating("the loss", loss);
 }
 
 Tensor GradScaler::scale(const Tensor& loss) {
+  const OpScope op("scale");
   check_loss(loss);
   if (!is_enabled()) return loss;
   if (!scale_.defined()) make_state(loss.device());
@@ -210,6 +204,7 @@ Tensor GradScaler::scale(const Tensor& loss) {
 }
 
 std::vector<Tensor> GradScaler::scale(const std::vector<Tensor>& losses) {
+  const OpScope op("scale");
   // The first loss determines the device of the state, so all losses are checked first.
   for (const Tensor& loss : losses) check_loss(loss);
   std::vector<Tensor> scaled;
@@ -239,6 +234,7 @@ Tensor GradScaler::unscale(const Tensor& scaled) {
 }
 
 std::vector<Tensor> GradScaler::unscale(const std::vector<Tensor>& scaled) {
+  const OpScope op("unscale");
   std::vector<Tensor> unscaled;
   unscaled.reserve(scaled.size());
   for (const Tensor& t : scaled) unscaled.push_back(unscale(t));
@@ -324,7 +320,7 @@ void GradScaler::record_found_inf(const Tensor& found_inf) {
   other_found_infs_.push_back(found_inf);
 }
 
-void GradScaler::check_iteration(const char* call) {
+void GradScaler::check_iteration() {
   const bool begun = has_flags() || inverse_scale_.defined();
   const uint64_t capture = cuda::current_capture_id();
   if (begun && capture_ == capture) return;
@@ -334,7 +330,7 @@ void GradScaler::check_iteration(const char* call) {
   capture_ = capture;
 }
 
-void GradScaler::check_between_iterations(const char* call) {
+void GradScaler::check_between_iterations() {
   check_iteration();
   TANDEM_CHECK(!has_flags(), StateError, "called in the middle of an iteration; call update() first");
 }
@@ -358,7 +354,7 @@ void GradScaler::watch_skips() {
 }
 
 StepResult GradScaler::step(optim::Optimizer& optimizer) {
-  const OpScope op("step");
+  const UserCodeScope op("step");
   if (!is_enabled()) {
     optimizer.step();
     return StepResult();
@@ -395,7 +391,7 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
 }
 
 StepResult GradScaler::step(optim::Optimizer& optimizer, const optim::Optimizer::LossClosure& closure) {
-  const OpScope op("step");
+  const UserCodeScope op("step");
   TANDEM_CHECK(!is_enabled() || !closure, StateError,
                "a closure evaluates the loss again, unscaled; step without one, or disable the scaler");
   if (is_enabled()) return step(optimizer);
@@ -447,18 +443,18 @@ void GradScaler::update() {
 }
 
 void GradScaler::update(double new_scale) {
-  if (!is_enabled()) return;
   const OpScope op("update");
+  if (!is_enabled()) return;
   check_scaled();
   check_scale("new_scale", new_scale);
-  check_limits(new_scale, options_);
+  check_limits("new_scale", new_scale, options_);
   scale_.fill_(new_scale);
   start_iteration();
 }
 
 void GradScaler::update(const Tensor& new_scale) {
-  if (!is_enabled()) return;
   const OpScope op("update");
+  if (!is_enabled()) return;
   check_scaled();
   checks::defined("new_scale", new_scale);
   TANDEM_CHECK(new_scale.numel() == 1 && new_scale.dtype() == kFloat && !new_scale.requires_grad(), StateError,
@@ -516,9 +512,9 @@ ScalerState GradScaler::state_dict() const {
 }
 
 StateCommit GradScaler::prepare_load_state_dict(const ScalerState& state) {
+  const OpScope op("load_state_dict");
   check_not_moved();
   if (!is_enabled()) return [] {};
-  const OpScope op("load_state_dict");
   TANDEM_CHECK(!state.empty(), StateError,
                "the state is empty; was it saved from a disabled scaler? Then start with a fresh one");
   check_between_iterations();
@@ -528,7 +524,7 @@ StateCommit GradScaler::prepare_load_state_dict(const ScalerState& state) {
   const double scale = state.at("scale").to_double(), growth = state.at("growth_factor").to_double(),
                backoff = state.at("backoff_factor").to_double();
   check_scale("scale", scale);
-  check_limits(scale, options_);
+  check_limits("scale", scale, options_);
   check_growth_factor(growth);
   check_backoff_factor(backoff);
   const int64_t interval = counter_of(state, "growth_interval", 1, 0x1p53),
