@@ -58,6 +58,7 @@ TEST(ModesErrors, OptionsThatContradict) {
       BAD_INPUT("LossScale", amp::LossScale(0.0), StateError, "0", "positive"),
       BAD_INPUT("LossScale", amp::LossScale("static"), StateError, "\"static\"", "\"dynamic\""),
       BAD_INPUT("opt_level", amp::opt_level("01"), StateError, "\"01\"", "letter O"),
+      BAD_INPUT("register_half_function", amp::register_half_function("nope"), StateError, "'nope'", "policy.h"),
   });
 }
 
