@@ -20,7 +20,6 @@ namespace {
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {
-    const OpScope op("MNIST");
     errno = 0;
     // gzopen also opens folders, and fails only later.
     const bool regular = std::filesystem::is_regular_file(path);
@@ -51,7 +50,6 @@ class Reader {
 
  private:
   void check_stream(int got) {
-    const OpScope op("MNIST");
     int code = Z_OK;
     const char* text = gzerror(file_.get(), &code);
     // Z_BUF_ERROR: the compressed stream is truncated; gzread reports this only through gzerror.
@@ -83,8 +81,8 @@ IdxArray read_idx(const std::string& path, size_t rank) {
   const size_t got = reader.append(header, header_bytes);
   const uint32_t expected_magic = 0x0800u + static_cast<uint32_t>(rank);
   TANDEM_CHECK(got < 4 || big_endian(header.data()) == expected_magic, IoError,
-               "{}: not an IDX file of rank {} and dtype u8: it begins with {:08x}, expected {:08x}; fetch the "
-               "file again",
+               "{}: not an IDX file of rank {} and dtype u8: it begins with {:08x}, expected {:08x}; fetch the file "
+               "again",
                path, rank, big_endian(header.data()), expected_magic);
   TANDEM_CHECK(got == header_bytes, IoError, "{}: cut off in the header: {} bytes, expected {}; fetch the file again",
                path, got, header_bytes);

@@ -6,9 +6,9 @@ namespace tandem::data::detail {
 
 StateDict write_loader_state(const DataLoaderOptions& options, const LoaderPosition& position,
                              const StateDict& sampler) {
-  const OpScope op("DataLoader");
+  const OpScope op("DataLoader::state_dict");
   TANDEM_CHECK(!position.in_epoch || options.workers() == 0 || options.enforce_ordering(), StateError,
-               "state_dict: batches come in no defined order, so there is no place in the epoch to save; use "
+               "batches come in no defined order, so there is no place in the epoch to save; use "
                "enforce_ordering(true), or save between epochs");
   StateDict state;
   StateWriter writer(state);
@@ -24,6 +24,7 @@ StateDict write_loader_state(const DataLoaderOptions& options, const LoaderPosit
 }
 
 LoaderPosition read_loader_state(const DataLoaderOptions& options, const StateDict& state) {
+  const OpScope op("load_state_dict");
   StateReader reader("load_state_dict", state);
   bool in_epoch = false, drop_last = options.drop_last();
   auto batch_size = static_cast<int64_t>(options.batch_size());
@@ -50,8 +51,8 @@ LoaderPosition read_loader_state(const DataLoaderOptions& options, const StateDi
 void throw_position_past_end(uint64_t batches_of_epoch, uint64_t batches) {
   const OpScope op("load_state_dict");
   TANDEM_THROW(StateError,
-               "the state is after {} batches, the epoch has {}; nothing was changed: load it into what "
-               "it was saved from",
+               "the state is after {} batches, the epoch has {}; nothing was changed: load it into what it was saved "
+               "from",
                batches, batches_of_epoch);
 }
 

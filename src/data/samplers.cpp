@@ -42,12 +42,12 @@ bool is_permutation(const Tensor& order) {
 }
 
 /// A vector for `count` item numbers, to be filled by the caller.
-std::vector<size_t> request_of(const char* sampler, size_t count) {
+std::vector<size_t> request_of(size_t count) {
   try {
     return std::vector<size_t>(count);
   } catch (const std::exception&) {  // std::bad_alloc or std::length_error
-    TANDEM_THROW(OutOfMemoryError, "{}: the numbers of a batch of {} items do not fit into memory; lower batch_size",
-                 sampler, count);
+    TANDEM_THROW(OutOfMemoryError, "the numbers of a batch of {} items do not fit into memory; lower batch_size",
+                 count);
   }
 }
 
@@ -59,9 +59,10 @@ void SequentialSampler::reset(std::optional<size_t> new_size) {
 }
 
 std::optional<std::vector<size_t>> SequentialSampler::next(size_t batch_size) {
+  const OpScope op("SequentialSampler");
   const size_t count = std::min(batch_size, size_ - index_);
   if (count == 0) return std::nullopt;
-  std::vector<size_t> request = request_of("SequentialSampler", count);
+  std::vector<size_t> request = request_of(count);
   for (size_t& i : request) i = index_++;
   return request;
 }
@@ -73,6 +74,7 @@ StateDict SequentialSampler::state_dict() const {
 }
 
 StateCommit SequentialSampler::prepare_load_state_dict(const StateDict& state) {
+  const OpScope op("load_state_dict");
   StateReader reader("load_state_dict", state);
   const size_t index = read_position(reader, size_);
   reader.finish();
@@ -87,10 +89,11 @@ void RandomSampler::reset(std::optional<size_t> new_size) {
 }
 
 std::optional<std::vector<size_t>> RandomSampler::next(size_t batch_size) {
+  const OpScope op("RandomSampler");
   if (!order_.defined()) reset();
   const size_t count = std::min(batch_size, size_ - index_);
   if (count == 0) return std::nullopt;
-  std::vector<size_t> request = request_of("RandomSampler", count);
+  std::vector<size_t> request = request_of(count);
   std::copy_n(order_.const_data_ptr<int64_t>() + index_, count, request.begin());
   index_ += count;
   return request;
@@ -112,8 +115,8 @@ StateCommit RandomSampler::prepare_load_state_dict(const StateDict& state) {
   if (!order.defined() && index > 0) reader.add_fault("'order' is missing");
   reader.finish();
   TANDEM_CHECK(!order.defined() || is_permutation(order), StateError,
-               "'order' is no permutation of the numbers from 0 to {}; nothing was changed: load it into "
-               "what it was saved from",
+               "'order' is no permutation of the numbers from 0 to {}; nothing was changed: load it into what it was "
+               "saved from",
                size_ - 1);
   return [this, index, order] {
     index_ = index;

@@ -125,8 +125,7 @@ std::shared_ptr<void> WorkerPool::pop(std::optional<int64_t> timeout_ms) {
     s.batch_ready.wait(lock, ready);
   } else if (!s.batch_ready.wait_for(lock, std::chrono::milliseconds(std::min(*timeout_ms, kLongestWait)), ready)) {
     TANDEM_THROW(StateError,
-                 "no worker delivered a batch within the timeout of {} ms; raise timeout() or look at "
-                 "the dataset",
+                 "no worker delivered a batch within the timeout of {} ms; raise timeout() or look at the dataset",
                  *timeout_ms);
   }
   State::Outcome outcome = std::move(s.outcomes.begin()->second);

@@ -62,7 +62,6 @@ void AtomicFile::Descriptor::reset(int value) {
 }
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path) {
-  const OpScope op("save");
   const std::filesystem::path file = resolved(path);
   name_ = file.filename().string();
   // stat() makes the kernel follow the links as well. It detects loops, and refuses links that another user has placed
@@ -72,7 +71,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   check(exists || errno == ENOENT, "look at");
   TANDEM_CHECK(!exists || S_ISREG(named.st_mode), IoError, "{}: is {}, not a regular file; name a file to write", path_,
                kind_of(named.st_mode));
-  TANDEM_CHECK(!name_.empty(), IoError, "'{}': names no file; append a file's name", path_);
+  TANDEM_CHECK(!name_.empty(), IoError, "'{}' names no file; append a file's name", path_);
 
   const std::string folder = file.parent_path().string();
   folder_.reset(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -93,7 +92,6 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::check(bool ok, const char* action) const {
-  const OpScope op("save");
   if (ok) return;
   const int reason = errno;
   TANDEM_THROW(IoError, "{}: cannot {} the file: {}; it is as it was", path_, action, std::strerror(reason));
@@ -101,7 +99,6 @@ void AtomicFile::check(bool ok, const char* action) const {
 
 /// Returns the file to replace, or nothing if there is none. Throws if it must not be replaced.
 std::optional<struct stat> AtomicFile::target() const {
-  const OpScope op("save");
   struct stat found {};
   if (fstatat(folder_.number, name_.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) {
     check(errno == ENOENT, "look at");
@@ -121,7 +118,6 @@ std::optional<struct stat> AtomicFile::target() const {
 /// a lock on its temporary file, which the system releases when the writer ends. Skips files of other users, links, and
 /// files that only look similar.
 void AtomicFile::remove_leftovers(const std::string& prefix) const {
-  const OpScope op("save");
   const int copy = openat(folder_.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy >= 0 ? fdopendir(copy) : nullptr, closedir);
   if (!listing && copy >= 0) close(copy);
@@ -196,7 +192,6 @@ void AtomicFile::take_owner_and_mode(const struct stat& old) const {
 }
 
 void AtomicFile::commit() {
-  const OpScope op("save");
   if (const std::optional<struct stat> old = target()) take_owner_and_mode(*old);
   check(fsync(file_.number) == 0, "sync");
   check(renameat(folder_.number, temporary_.c_str(), folder_.number, name_.c_str()) == 0, "replace");

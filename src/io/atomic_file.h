@@ -10,7 +10,8 @@ namespace tandem::io {
 
 /// Writes to a temporary file in the same folder, which commit() renames to `path`. Until then, or if commit() is never
 /// called, `path` keeps its old contents. All code in tandem that replaces files uses this class; io::save_file
-/// documents links, permissions and concurrent writers. Throws IoError naming the file and the system's reason.
+/// documents links, permissions and concurrent writers. Throws IoError naming the file and the system's reason; the
+/// caller declares an OpScope.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);

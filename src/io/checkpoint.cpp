@@ -21,6 +21,7 @@ StateDict save_number(auto value) {
 
 template <class T>
 T read_number(const StateDict& state) {
+  const OpScope op("load_state_dict");
   StateReader reader("load_state_dict", state);
   T value{};
   reader.number("", value);
@@ -39,6 +40,7 @@ StateDict save_generator(const Generator& generator) {
 }
 
 StateCommit prepare_generator(Generator generator, const StateDict& state) {
+  const OpScope op("load_state_dict");
   StateReader reader("load_state_dict", state);
   int64_t seed = 0, offset = 0;
   reader.number("seed", seed);
@@ -79,6 +81,7 @@ Checkpoint& Checkpoint::add(std::string name, Tensor& tensor) {
                      return StateDict{{"", tensor.detach()}};
                    },
                    [&tensor](const StateDict& state) -> StateCommit {
+                     const OpScope op("load_state_dict");
                      StateReader reader("load_state_dict", state);
                      const Tensor* given = reader.fitting("", tensor);
                      reader.finish();
@@ -105,9 +108,9 @@ Checkpoint& Checkpoint::add(std::string name, bool& number) {
 
 Checkpoint& Checkpoint::add_integer(std::string name, std::function<int64_t()> get, std::function<void(int64_t)> set,
                                     std::function<bool(int64_t)> in_range) {
-  const OpScope op("load_state_dict");
   return add_part({std::move(name), [get = std::move(get)] { return save_number(get()); },
                    [set = std::move(set), in_range = std::move(in_range)](const StateDict& state) -> StateCommit {
+                     const OpScope op("load_state_dict");
                      const auto value = read_number<int64_t>(state);
                      TANDEM_CHECK(in_range(value), StateError, "{} does not fit the type of the number here; widen it",
                                   value);
@@ -126,12 +129,27 @@ StateDict Checkpoint::state_dict() const {
 }
 
 void Checkpoint::save(const std::string& path, const Metadata& metadata) const {
-  save_file(state_dict(), path, metadata);
+  const StateDict state = state_dict();
+  const OpScope op("save");  // not earlier: parts may be the user's
+  save_file(state, path, metadata);
 }
 
-IncompatibleKeys Checkpoint::load(const std::string& path) { return load_as("load: " + path, load_file(path).tensors); }
+IncompatibleKeys Checkpoint::load(const std::string& path) {
+  StateDict state;
+  {
+    const OpScope op("load");
+    state = load_file(path).tensors;
+  }
+  const UserCodeScope op("load");
+  return load_parts(state, path + ": ");
+}
 
-IncompatibleKeys Checkpoint::load_as(const std::string& op, const StateDict& state) {
+IncompatibleKeys Checkpoint::load_state_dict(const StateDict& state) {
+  const UserCodeScope op("load_state_dict");
+  return load_parts(state, "");
+}
+
+IncompatibleKeys Checkpoint::load_parts(const StateDict& state, const std::string& where) {
   std::map<std::string, StateDict> by_part;
   for (const auto& item : state) {
     const std::string name = part_of(item.key());
@@ -153,7 +171,8 @@ IncompatibleKeys Checkpoint::load_as(const std::string& op, const StateDict& sta
     }
     by_part.erase(part.name);
   }
-  TANDEM_CHECK(faults.empty(), StateError, "nothing was loaded, because parts of the run do not fit:{}", faults);
+  TANDEM_CHECK(faults.empty(), StateError, "{}nothing was loaded, because parts of the run do not fit:{}", where,
+               faults);
   for (const auto& [name, unused] : by_part) keys.unexpected_keys.push_back(name);
   for (const StateCommit& commit : commits) commit();
   return keys;

@@ -42,7 +42,6 @@ uint32_t header_crc(uint64_t length, std::string_view text) {
 using Write = std::function<void(const void*, size_t)>;
 
 void write_all(const StateDict& tensors, const Metadata& metadata, const Write& write) {
-  const OpScope op("save");
   NoGradGuard no_grad;
   std::vector<Tensor> values;
   Header header{metadata, {}};
@@ -90,7 +89,7 @@ void write_all(const StateDict& tensors, const Metadata& metadata, const Write& 
 
 /// Bytes with random access: a file's, or a block of memory.
 struct Source {
-  std::string name;
+  std::string where;  ///< in messages: the path and ": ", or nothing
   uint64_t size = 0;
   std::function<void(uint64_t offset, void* to, size_t bytes)> read;
 };
@@ -111,16 +110,15 @@ bool is_valid_bool(const Tensor& t) {
 }
 
 TensorFile read_all(const Source& source) {
-  const std::string& file = source.name;
+  const std::string& where = source.where;
   uint64_t length = 0;
-  TANDEM_CHECK(source.size >= sizeof length, IoError, "{}: has {} bytes, too few for a safetensors file", file,
+  TANDEM_CHECK(source.size >= sizeof length, IoError, "{}has {} bytes, too few for a safetensors file", where,
                source.size);
   source.read(0, &length, sizeof length);
-  TANDEM_CHECK(
-      length <= source.size - sizeof length && length <= kMaxHeaderBytes, IoError,
-      "{}: cut off, or no safetensors file: it announces a header of {} bytes, {} bytes follow (at most {} are "
-      "allowed)",
-      file, length, source.size - sizeof length, kMaxHeaderBytes);
+  TANDEM_CHECK(length <= source.size - sizeof length && length <= kMaxHeaderBytes, IoError,
+               "{}cut off, or no safetensors file: it announces a header of {} bytes, {} bytes follow (at most {} are "
+               "allowed)",
+               where, length, source.size - sizeof length, kMaxHeaderBytes);
   std::string text(length, '\0');
   source.read(sizeof length, text.data(), text.size());
 
@@ -128,13 +126,13 @@ TensorFile read_all(const Source& source) {
   if (!sums.empty()) {
     const std::string found = fmt::format("{:08x}", header_crc(length, text));
     TANDEM_CHECK(sums.substr(0, 8) == found, IoError,
-                 "{}: the header is corrupt: its CRC-32 is {}, the file says {}; use another copy", file, found,
+                 "{}the header is corrupt: its CRC-32 is {}, the file says {}; use another copy", where, found,
                  shown(sums.substr(0, 8)));
   }
-  Header header = parse_header(file, text, source.size - sizeof length - length);
+  Header header = parse_header(where, text, source.size - sizeof length - length);
   const auto own = header.metadata.find(std::string(kCrcKey));
   TANDEM_CHECK((own != header.metadata.end()) == !sums.empty(), IoError,
-               "{}: the header is malformed: its checksum is not where tandem puts it", file);
+               "{}the header is malformed: its checksum is not where tandem puts it", where);
   if (own != header.metadata.end()) header.metadata.erase(own);
 
   std::vector<const HeaderEntry*> order;
@@ -147,15 +145,15 @@ TensorFile read_all(const Source& source) {
     if (t.nbytes() > 0) source.read(sizeof length + length + e->begin, t.raw_bytes(), t.nbytes());
     data_crc = crc_of(data_crc, t.raw_bytes(), t.nbytes());
     TANDEM_CHECK(e->dtype != kBool || is_valid_bool(t), IoError,
-                 "{}: the data are corrupt: {} is of dtype bool and has a byte other than 0 and 1", file,
+                 "{}the data are corrupt: {} is of dtype bool and has a byte other than 0 and 1", where,
                  shown(e->name));
     values[static_cast<size_t>(e - header.entries.data())] = std::move(t);
   }
   if (!sums.empty()) {
     const std::string found = fmt::format("-{:08x}", data_crc);
     TANDEM_CHECK(sums.substr(8) == found, IoError,
-                 "{}: the data of the tensors are corrupt: their CRC-32 is {}, the file says {}; use another copy",
-                 file, found.substr(1), shown(sums.substr(9)));
+                 "{}the data of the tensors are corrupt: their CRC-32 is {}, the file says {}; use another copy", where,
+                 found.substr(1), shown(sums.substr(9)));
   }
   TensorFile result;
   for (size_t i = 0; i < values.size(); ++i) result.tensors.insert(std::move(header.entries[i].name), values[i]);
@@ -168,7 +166,6 @@ class InputFile {
  public:
   explicit InputFile(const std::string& path)
       : path_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    const OpScope op("load");
     struct stat status {};
     const bool ok = file_ >= 0 && fstat(file_, &status) == 0;
     const int reason = errno;
@@ -185,7 +182,6 @@ class InputFile {
   uint64_t size() const { return size_; }
 
   void read(uint64_t offset, void* to, size_t bytes) const {
-    const OpScope op("load");
     auto* at = static_cast<char*>(to);
     while (bytes > 0) {
       const ssize_t got = pread(file_, at, std::min<size_t>(bytes, 1 << 30), static_cast<off_t>(offset));
@@ -207,6 +203,7 @@ class InputFile {
 }  // namespace
 
 void save_file(const StateDict& tensors, const std::string& path, const Metadata& metadata) {
+  const OpScope op("save_file");
   std::unique_ptr<AtomicFile> file;  // opened by the first write, after all checks
   write_all(tensors, metadata, [&](const void* data, size_t bytes) {
     if (!file) file = std::make_unique<AtomicFile>(path);
@@ -216,14 +213,16 @@ void save_file(const StateDict& tensors, const std::string& path, const Metadata
 }
 
 TensorFile load_file(const std::string& path, Device device) {
+  const OpScope op("load_file");
   const InputFile file(path);
   TensorFile result = read_all(
-      {"load: " + path, file.size(), [&](uint64_t offset, void* to, size_t bytes) { file.read(offset, to, bytes); }});
+      {path + ": ", file.size(), [&](uint64_t offset, void* to, size_t bytes) { file.read(offset, to, bytes); }});
   for (auto& item : result.tensors) item.value() = item.value().to(device);
   return result;
 }
 
 std::string serialize(const StateDict& tensors, const Metadata& metadata) {
+  const OpScope op("serialize");
   std::string bytes;
   write_all(tensors, metadata,
             [&](const void* data, size_t count) { bytes.append(static_cast<const char*>(data), count); });
@@ -231,7 +230,8 @@ std::string serialize(const StateDict& tensors, const Metadata& metadata) {
 }
 
 TensorFile deserialize(std::string_view bytes) {
-  return read_all({"deserialize", bytes.size(),
+  const OpScope op("deserialize");
+  return read_all({/*where=*/"", bytes.size(),
                    [&](uint64_t offset, void* to, size_t count) { std::memcpy(to, bytes.data() + offset, count); }});
 }
 

@@ -153,19 +153,19 @@ std::optional<uint64_t> bytes_of(const HeaderEntry& e) {
   return empty ? 0 : product;
 }
 
-void check_layout(const std::string& file, const Header& header, uint64_t data_bytes) {
+void check_layout(const std::string& where, const Header& header, uint64_t data_bytes) {
   std::vector<const HeaderEntry*> order;
   for (const HeaderEntry& e : header.entries) {
     const std::optional<uint64_t> bytes = bytes_of(e);
-    TANDEM_CHECK(bytes, IoError, "{}: the header is malformed: {} of {} is too large to exist", file, shown(e.name),
+    TANDEM_CHECK(bytes, IoError, "{}the header is malformed: {} of {} is too large to exist", where, shown(e.name),
                  to_string(e.sizes));
     TANDEM_CHECK(e.begin <= e.end && e.end - e.begin == *bytes, IoError,
-                 "{}: the header is malformed: {} of {} {} needs {} bytes, its data_offsets are [{}, {}]", file,
+                 "{}the header is malformed: {} of {} {} needs {} bytes, its data_offsets are [{}, {}]", where,
                  shown(e.name), to_string(e.sizes), name(e.dtype), *bytes, e.begin, e.end);
     TANDEM_CHECK(e.end <= data_bytes, IoError,
-                 "{}: cut off, or malformed: {} ends at byte {} of the data, of which there are {}; fetch the file "
+                 "{}cut off, or malformed: {} ends at byte {} of the data, of which there are {}; fetch the file "
                  "again",
-                 file, shown(e.name), e.end, data_bytes);
+                 where, shown(e.name), e.end, data_bytes);
     order.push_back(&e);
   }
   std::sort(order.begin(), order.end(), [](const HeaderEntry* a, const HeaderEntry* b) {
@@ -173,12 +173,12 @@ void check_layout(const std::string& file, const Header& header, uint64_t data_b
   });
   uint64_t covered = 0;
   for (const HeaderEntry* e : order) {
-    TANDEM_CHECK(e->begin == covered, IoError, "{}: the header is malformed: {} begins at byte {} of the data, {} {}",
-                 file, shown(e->name), e->begin, covered, e->begin < covered ? "are taken" : "would be next");
+    TANDEM_CHECK(e->begin == covered, IoError, "{}the header is malformed: {} begins at byte {} of the data, {} {}",
+                 where, shown(e->name), e->begin, covered, e->begin < covered ? "are taken" : "would be next");
     covered = e->end;
   }
-  TANDEM_CHECK(covered == data_bytes, IoError,
-               "{}: malformed: the tensors take {} bytes of data, of which there are {}", file, covered, data_bytes);
+  TANDEM_CHECK(covered == data_bytes, IoError, "{}malformed: the tensors take {} bytes of data, of which there are {}",
+               where, covered, data_bytes);
 }
 
 }  // namespace
@@ -190,13 +190,13 @@ std::string shown(std::string_view name) {
   return text;
 }
 
-Header parse_header(const std::string& file, std::string_view text, uint64_t data_bytes) {
+Header parse_header(const std::string& where, std::string_view text, uint64_t data_bytes) {
   HeaderEvents events;
   // The parser itself would accept a leading byte order mark or white space.
   const bool ok = text.starts_with('{') && nlohmann::json::sax_parse(text.begin(), text.end(), &events);
-  TANDEM_CHECK(ok, IoError, "{}: the header is malformed: {}; is it a safetensors file?", file,
+  TANDEM_CHECK(ok, IoError, "{}the header is malformed: {}; is it a safetensors file?", where,
                events.fault.empty() ? "it does not begin with {" : events.fault);
-  check_layout(file, events.header, data_bytes);
+  check_layout(where, events.header, data_bytes);
   return std::move(events.header);
 }
 
@@ -204,7 +204,6 @@ namespace {
 
 /// `text` as a JSON string.
 std::string json_string(const std::string& text) {
-  const OpScope op("save");
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::exception&) {
@@ -216,7 +215,6 @@ std::string json_string(const std::string& text) {
 }  // namespace
 
 std::string header_text(const Header& header) {
-  const OpScope op("save");
   std::string text = fmt::format("{{\"{}\":{{", kMetadataKey);
   const char* comma = "";
   for (const auto& [key, value] : std::map(header.metadata.begin(), header.metadata.end())) {  // sorted

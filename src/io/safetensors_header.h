@@ -28,8 +28,8 @@ struct Header {
 };
 
 /// Parses a header and checks it against the number of data bytes that follow: the entries must cover them without gaps
-/// or overlaps. Throws IoError with messages that start with `file`.
-Header parse_header(const std::string& file, std::string_view text, uint64_t data_bytes);
+/// or overlaps. Throws IoError with messages that start with `where`, which is empty or ends with ": ".
+Header parse_header(const std::string& where, std::string_view text, uint64_t data_bytes);
 
 /// The text of a header, without padding. Throws StateError if a name or text is not UTF-8.
 std::string header_text(const Header& header);

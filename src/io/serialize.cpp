@@ -9,6 +9,7 @@ namespace tandem {
 void save(const Tensor& tensor, const std::string& path) { save(std::vector<Tensor>{tensor}, path); }
 
 void save(const std::vector<Tensor>& tensors, const std::string& path) {
+  const OpScope op("save");
   StateDict state;
   for (size_t i = 0; i < tensors.size(); ++i) state.insert(std::to_string(i), tensors[i]);
   io::save_file(state, path);

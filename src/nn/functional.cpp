@@ -44,7 +44,6 @@ namespace {
 /// Padding that keeps the size. If the two sides differ, both get the larger padding, and the surplus is cut off at the
 /// front.
 Tensor conv2d_same(const Tensor& input, const Tensor& weight, const Conv2dFuncOptions& o) {
-  const OpScope op("conv2d");
   TANDEM_CHECK((*o.stride())[0] == 1 && (*o.stride())[1] == 1, StateError,
                "padding kSame with stride {}; it needs stride 1", to_string(o.stride()));
   TANDEM_CHECK(weight.dim() == 4, ShapeError, "the weight is {}; it must be [O, C / groups, KH, KW]",
@@ -120,7 +119,6 @@ Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncO
 }
 
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntropyFuncOptions& o) {
-  const OpScope op("cross_entropy");
   return tandem::cross_entropy(input, target, o.weight(), o.reduction(), o.ignore_index(), o.label_smoothing());
 }
 
@@ -133,13 +131,11 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, const MSELossFuncOpti
 }
 
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const BinaryCrossEntropyFuncOptions& o) {
-  const OpScope op("binary_cross_entropy");
   return tandem::binary_cross_entropy(input, target, o.weight(), o.reduction());
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
                                         const BinaryCrossEntropyWithLogitsFuncOptions& o) {
-  const OpScope op("binary_cross_entropy_with_logits");
   return tandem::binary_cross_entropy_with_logits(input, target, o.weight(), o.pos_weight(), o.reduction());
 }
 

@@ -60,7 +60,6 @@ Fan calculate_fan_in_and_fan_out(const Tensor& tensor) {
 namespace {
 
 double xavier_std(const Tensor& tensor, double gain) {
-  const OpScope op("init");
   TANDEM_CHECK(std::isfinite(gain) && gain >= 0, StateError, "gain = {}; it must be finite and at least 0", gain);
   const Fan fan = calculate_fan_in_and_fan_out(tensor);
   return gain * std::sqrt(2.0 / static_cast<double>(fan.in + fan.out));

@@ -82,10 +82,12 @@ Module& Module::operator=(const Module& other) {
 // still refer to the original.
 void Module::check_copyable() const {
   for (const auto& child : children_) {
-    TANDEM_CHECK(child.value().use_count() > 0, StateError,
-                 "{}: cannot be copied or moved, because its submodule '{}' is registered by value; hold the submodule "
-                 "in a ModuleHolder (TANDEM_MODULE) or a shared_ptr",
-                 name(), child.key());
+    if (child.value().use_count() > 0) continue;
+    const OpScope op(name().c_str());
+    TANDEM_THROW(StateError,
+                 "cannot be copied or moved, because its submodule '{}' is registered by value; hold the submodule in "
+                 "a ModuleHolder (TANDEM_MODULE) or a shared_ptr",
+                 child.key());
   }
 }
 
@@ -106,7 +108,7 @@ void check_no_cycle(const std::string& name, const Module& parent, const Module&
 
 }  // namespace
 
-void Module::check_name(const char* op, const std::string& name) const {
+void Module::check_name(const std::string& name) const {
   TANDEM_CHECK(!name.empty(), StateError, "the name is empty; give it one");
   TANDEM_CHECK(name.find('.') == std::string::npos, StateError,
                "'{}' has a dot, which separates a submodule's name from its parameter's; leave it out", name);
@@ -124,8 +126,8 @@ Tensor& Module::register_parameter(std::string name, Tensor tensor, bool require
     TANDEM_CHECK(tensor.is_leaf(), AutogradError,
                  "'{}' {} was made by an op; only leaves can be parameters: detach() it", name, checks::show(tensor));
     TANDEM_CHECK(!requires_grad || tensor.is_floating_point(), DTypeError,
-                 "'{}' {} cannot require gradients, only floating tensors can; convert it with "
-                 ".to(kFloat), pass requires_grad = false, or use register_buffer",
+                 "'{}' {} cannot require gradients, only floating tensors can; convert it with .to(kFloat), pass "
+                 "requires_grad = false, or use register_buffer",
                  name, checks::show(tensor));
     tensor.set_requires_grad(requires_grad);
     tensor.impl().is_parameter = true;
@@ -180,6 +182,7 @@ void Module::unregister_buffer(const std::string& name) {
 // ---- walking
 
 namespace {
+/// The scope ends before `function`, which is the user's, runs.
 template <class Function>
 void check_function(const Function& function) {
   const OpScope op("Module::apply");
@@ -252,17 +255,17 @@ std::vector<Tensor> Module::parameters(bool recurse) const { return named_parame
 std::vector<Tensor> Module::buffers(bool recurse) const { return named_buffers(recurse).values(); }
 
 std::shared_ptr<Module> Module::checked_shared() const {
-  const OpScope op("modules");
   auto self = const_cast<Module*>(this)->weak_from_this().lock();
   TANDEM_CHECK(self, StateError,
-               "this {} is not held by a shared_ptr, so none can be handed out; make it with "
-               "std::make_shared or in a ModuleHolder, or pass include_self = false",
+               "this {} is not held by a shared_ptr, so none can be handed out; make it with std::make_shared or in a "
+               "ModuleHolder, or pass include_self = false",
                name());
   return self;
 }
 
 OrderedDict<std::string, std::shared_ptr<Module>> Module::named_modules(const std::string& name_prefix,
                                                                         bool include_self) const {
+  const OpScope op("named_modules");
   OrderedDict<std::string, std::shared_ptr<Module>> result("Module");
   std::unordered_set<const Module*> seen{this};
   if (include_self) result.insert(name_prefix, checked_shared());
@@ -280,6 +283,7 @@ OrderedDict<std::string, std::shared_ptr<Module>> Module::named_modules(const st
 }
 
 std::vector<std::shared_ptr<Module>> Module::modules(bool include_self) const {
+  const OpScope op("modules");
   return named_modules({}, include_self).values();
 }
 
@@ -373,6 +377,7 @@ Copies checked_copies(const StateDict& own, StateReader& reader, bool strict) {
 }
 
 void run(const Copies& copies) {
+  const OpScope op("load_state_dict");
   NoGradGuard no_grad;
   for (const auto& [to, from] : copies) to.copy_(from);
 }
@@ -380,6 +385,7 @@ void run(const Copies& copies) {
 }  // namespace
 
 IncompatibleKeys Module::load_state_dict(const StateDict& state, bool strict) {
+  const OpScope op("load_state_dict");
   StateReader reader("load_state_dict", state);
   StateDict own;
   add_state(own, "");
@@ -388,6 +394,7 @@ IncompatibleKeys Module::load_state_dict(const StateDict& state, bool strict) {
 }
 
 StateCommit Module::prepare_load_state_dict(const StateDict& state, bool strict) {
+  const OpScope op("load_state_dict");
   StateReader reader("load_state_dict", state);
   StateDict own;
   add_state(own, "");
@@ -395,7 +402,7 @@ StateCommit Module::prepare_load_state_dict(const StateDict& state, bool strict)
 }
 
 void Module::zero_grad(bool set_to_none) {
-  for (auto& child : children_) child.value()->zero_grad(set_to_none);
+  for (auto& child : children_) child.value()->zero_grad(set_to_none);  // outside the scope: may be the user's
   const OpScope op("Module::zero_grad");
   for (auto& parameter : parameters_) autograd::zero_grad(parameter.value(), set_to_none);
 }

@@ -43,7 +43,7 @@ void warn_if_scaled(const std::vector<Tensor>& parameters) {
   warn_once(
       fmt::format("{}: these gradients are still multiplied by a GradScaler's scale, and so is the threshold that they "
                   "are held against; call scaler.unscale_(optimizer) before clipping",
-                  op));
+                  running_op()));
 }
 
 }  // namespace
@@ -66,10 +66,10 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
   Tensor total = norms.size() == 1 ? norms[0] : norm(stack(norms), norm_type);
   if (error_if_nonfinite) {
     const double value = total.item<double>();
-    TANDEM_CHECK(std::isfinite(value), StateError,
-                 "the gradients' {}-norm is {}; skip this step, or pass error_if_nonfinite = false to "
-                 "scale by it anyway",
-                 norm_type, value);
+    TANDEM_CHECK(
+        std::isfinite(value), StateError,
+        "the gradients' {}-norm is {}; skip this step, or pass error_if_nonfinite = false to scale by it anyway",
+        norm_type, value);
   }
   const Tensor factor = (Scalar(max_norm) / (total + 1e-6)).clamp({}, 1.0);
   for (const Tensor& g : grads) g.mul_(factor.to(g.device(), /*non_blocking=*/true));
@@ -112,8 +112,7 @@ void vector_to_parameters(const Tensor& vector, const std::vector<Tensor>& param
   int64_t count = 0;
   for (const Tensor& p : parameters) count += p.numel();
   TANDEM_CHECK(vector.numel() == count, ShapeError,
-               "the vector has {} elements, the parameters have {}; parameters_to_vector makes "
-               "one that fits",
+               "the vector has {} elements, the parameters have {}; parameters_to_vector makes one that fits",
                vector.numel(), count);
   NoGradGuard no_grad;
   int64_t at = 0;

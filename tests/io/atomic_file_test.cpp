@@ -67,7 +67,7 @@ TEST(AtomicFile, OnlyRegularFilesAreReplaced) {
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   ASSERT_EQ(mknod(socket.c_str(), S_IFSOCK | 0600, 0), 0);
   fs::create_symlink("fifo", link);
-  EXPECT_THROWS(save(fifo), IoError, "save: ", fifo, "is a FIFO");
+  EXPECT_THROWS(save(fifo), IoError, "save_file: ", fifo, "is a FIFO");
   EXPECT_THROWS(save(socket), IoError, "is a socket");
   EXPECT_THROWS(save(link), IoError, "is a FIFO");
   EXPECT_THROWS(save(folder.path()), IoError, "is a folder");
@@ -158,7 +158,7 @@ TEST(AtomicFile, AWriterAtWorkIsNotDisturbed) {
   const std::string path = folder.path("a"), temporary = folder.write("a.tmp-0123456789abcdef", {1});
   const int other = open(temporary.c_str(), O_WRONLY | O_CLOEXEC);
   ASSERT_EQ(flock(other, LOCK_EX), 0);
-  EXPECT_THROWS(save(path), IoError, "save: ", "another writer is at work");
+  EXPECT_THROWS(save(path), IoError, "save_file: ", "another writer is at work");
   EXPECT_TRUE(fs::exists(temporary) && !fs::exists(path));
   close(other);  // as the system does when a writer is killed
   save(path);

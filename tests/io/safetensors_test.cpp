@@ -187,11 +187,12 @@ TEST(SafetensorsErrors, Saving) {
   const TemporaryFolder folder;
   const Tensor x = ones({2}), none;
   const std::string path = folder.path("a");
-  EXPECT_THROWS(io::save_file({{"x", none}}, path), StateError, "save: ", "'x' is an undefined tensor", "leave it out");
-  EXPECT_THROWS(io::save_file({{"__metadata__", x}}, path), StateError, "save: ", "reserved");
-  EXPECT_THROWS(io::save_file({{"\xff", x}}, path), StateError, "save: ", "UTF-8");
-  EXPECT_THROWS(io::save_file({{"x", x}}, path, {{"a", "\xff"}}), StateError, "save: ", "UTF-8");
-  EXPECT_THROWS(io::save_file({{"x", x}}, path, {{"tandem.a", ""}}), StateError, "save: ", "'tandem.a'", "rename");
+  EXPECT_THROWS(io::save_file({{"x", none}}, path), StateError, "save_file: ", "'x' is an undefined tensor",
+                "leave it out");
+  EXPECT_THROWS(io::save_file({{"__metadata__", x}}, path), StateError, "save_file: ", "reserved");
+  EXPECT_THROWS(io::save_file({{"\xff", x}}, path), StateError, "save_file: ", "UTF-8");
+  EXPECT_THROWS(io::save_file({{"x", x}}, path, {{"a", "\xff"}}), StateError, "save_file: ", "UTF-8");
+  EXPECT_THROWS(io::save_file({{"x", x}}, path, {{"tandem.a", ""}}), StateError, "save_file: ", "'tandem.a'", "rename");
   EXPECT_THROWS(io::save_file({{"x", x}}, folder.path("no/such/folder")), IoError, "no/such/folder", "No such file");
   EXPECT_THROWS(io::save_file({{"x", x}}, folder.path()), IoError, "is a folder");
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
@@ -199,9 +200,9 @@ TEST(SafetensorsErrors, Saving) {
 
 TEST(SafetensorsErrors, Loading) {
   const TemporaryFolder folder;
-  EXPECT_THROWS(io::load_file(folder.path("none")), IoError, "load: ", "none", "No such file");
-  EXPECT_THROWS(io::load_file(folder.path()), IoError, "load: ", "not a regular file");
-  EXPECT_THROWS(io::load_file(folder.write("short", {1, 2, 3})), IoError, "load: ", "short: has 3 bytes");
+  EXPECT_THROWS(io::load_file(folder.path("none")), IoError, "load_file: ", "none", "No such file");
+  EXPECT_THROWS(io::load_file(folder.path()), IoError, "load_file: ", "not a regular file");
+  EXPECT_THROWS(io::load_file(folder.write("short", {1, 2, 3})), IoError, "load_file: ", "short: has 3 bytes");
 }
 
 TEST(SafetensorsErrors, AFullDiskKeepsThePreviousFile) {

@@ -16,8 +16,7 @@ namespace detail {
 /// Returns `function`. Throws StateError if it is empty.
 template <class Function>
 Function checked(const char* transform, Function function) {
-  if (!function)
-    throw StateError(std::string(transform) + ": the function is empty; pass one that transforms its input");
+  if (!function) throw StateError(transform, "the function is empty; pass one that transforms its input");
   return function;
 }
 /// Mean and standard deviation of Normalize, each [n, 1, 1].

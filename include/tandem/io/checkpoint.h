@@ -95,7 +95,7 @@ class Checkpoint {
 
   /// Like save() and load(), but in memory. The returned tensors share memory with the parts.
   StateDict state_dict() const;
-  IncompatibleKeys load_state_dict(const StateDict& state) { return load_as("load_state_dict", state); }
+  IncompatibleKeys load_state_dict(const StateDict& state);
 
  private:
   struct Part {
@@ -107,7 +107,8 @@ class Checkpoint {
   Checkpoint& add_part(Part part);
   Checkpoint& add_integer(std::string name, std::function<int64_t()> get, std::function<void(int64_t)> set,
                           std::function<bool(int64_t)> in_range);
-  IncompatibleKeys load_as(const std::string& op, const StateDict& state);
+  /// `where` begins the messages: the path and ": ", or nothing.
+  IncompatibleKeys load_parts(const StateDict& state, const std::string& where);
 
   std::vector<Part> parts_;
 };

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/base/op_scope.h"
 #include "tandem/io/checkpoint.h"
 #include "tandem/io/safetensors.h"
 
@@ -15,7 +16,9 @@ void save(const Tensor& tensor, const std::string& path);
 void save(const std::vector<Tensor>& tensors, const std::string& path);
 template <io::Stateful T>
 void save(const T& object, const std::string& path) {
-  io::save_file(object.state_dict(), path);
+  const StateDict state = object.state_dict();
+  const OpScope op("save");  // not earlier: state_dict() may be the user's
+  io::save_file(state, path);
 }
 template <class M>
 void save(const nn::ModuleHolder<M>& module, const std::string& path) {
@@ -33,7 +36,12 @@ void load(Tensor& tensor, const std::string& path);
 void load(std::vector<Tensor>& tensors, const std::string& path);
 template <io::Stateful T>
 void load(T& object, const std::string& path) {
-  object.load_state_dict(io::load_file(path).tensors);
+  StateDict state;
+  {
+    const OpScope op("load");
+    state = io::load_file(path).tensors;
+  }
+  object.load_state_dict(state);
 }
 template <class M>
 void load(nn::ModuleHolder<M>& module, const std::string& path) {

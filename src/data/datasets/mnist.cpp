@@ -32,7 +32,6 @@ std::string find(const std::string& root, const char* name, int rank) {
 }
 
 std::string find_or_throw(const std::string& root, const char* name, int rank) {
-  const OpScope op("MNIST");
   std::string path = find(root, name, rank);
   TANDEM_CHECK(!path.empty(), IoError,
                "no file {0}-idx{1}-ubyte or {0}-idx{1}-ubyte.gz in {2}, {2}/raw, {2}/MNIST/raw or "

@@ -13,9 +13,8 @@ namespace tandem::nn {
 
 namespace {
 
-void check_position(const char* container, size_t index, size_t size) {
-  TANDEM_CHECK(index < size, IndexError, "{}: there is no module {}, the size is {}; numbers begin at 0", container,
-               index, size);
+void check_position(size_t index, size_t size) {
+  TANDEM_CHECK(index < size, IndexError, "there is no module {}, the size is {}; numbers begin at 0", index, size);
 }
 
 template <class M>
@@ -47,12 +46,13 @@ Tensor forward_fused(Module* first, Module* second, const Tensor& x) {
 
 namespace detail {
 
-void throw_wrong_module(const char* container, const std::string& actual, const std::type_info& wanted) {
-  TANDEM_THROW(StateError, "{}: the module is {}, not {}; ask for its own type", container, actual, type_name(wanted));
+void throw_wrong_module(const std::string& actual, const std::type_info& wanted) {
+  TANDEM_THROW(StateError, "the module is {}, not {}; ask for its own type", actual, type_name(wanted));
 }
 
 void throw_empty_any_module() {
-  throw StateError("AnyModule: no module is held (null or default-constructed); give it one");
+  const OpScope op("AnyModule");
+  TANDEM_THROW(StateError, "no module is held (null or default-constructed); give it one");
 }
 
 }  // namespace detail
@@ -77,8 +77,10 @@ SequentialImpl::SequentialImpl(const OrderedDict<std::string, AnyModule>& named_
 }
 
 Tensor SequentialImpl::forward(const Tensor& input) {
-  const OpScope op("Sequential");
-  TANDEM_CHECK(!is_empty(), StateError, "it holds no modules; push_back() some before forward()");
+  if (is_empty()) {
+    const OpScope op("Sequential");
+    TANDEM_THROW(StateError, "it holds no modules; push_back() some before forward()");
+  }
   Tensor x = input;
   for (size_t i = 0; i < modules_.size(); ++i) {
     Tensor fused;
@@ -100,7 +102,8 @@ void SequentialImpl::push_back(std::string name, AnyModule module) {
 }
 
 const AnyModule& SequentialImpl::checked(size_t index) const {
-  check_position("Sequential", index, modules_.size());
+  const OpScope op("Sequential");
+  check_position(index, modules_.size());
   return modules_[index];
 }
 
@@ -112,10 +115,12 @@ void ModuleListImpl::push_back(std::shared_ptr<Module> module) {
 }
 
 void ModuleListImpl::insert(size_t index, std::shared_ptr<Module> module) {
-  const OpScope op("ModuleList");
-  TANDEM_CHECK(index <= modules_.size(), IndexError,
-               "cannot insert at {}, the size is {}; give a number up to the size", index, modules_.size());
-  TANDEM_CHECK(module, StateError, "cannot insert null; construct the module first");
+  {
+    const OpScope op("ModuleList");
+    TANDEM_CHECK(index <= modules_.size(), IndexError,
+                 "cannot insert at {}, the size is {}; give a number up to the size", index, modules_.size());
+    TANDEM_CHECK(module, StateError, "cannot insert null; construct the module first");
+  }
   register_module(std::to_string(modules_.size()), module);  // throws if the module contains this list
   modules_.insert(modules_.begin() + static_cast<std::ptrdiff_t>(index), std::move(module));
   children_.clear();
@@ -123,7 +128,8 @@ void ModuleListImpl::insert(size_t index, std::shared_ptr<Module> module) {
 }
 
 std::shared_ptr<Module> ModuleListImpl::ptr(size_t index) const {
-  check_position("ModuleList", index, modules_.size());
+  const OpScope op("ModuleList");
+  check_position(index, modules_.size());
   return modules_[index];
 }
 

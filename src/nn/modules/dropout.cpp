@@ -8,7 +8,10 @@ namespace tandem::nn {
 
 DropoutImpl::DropoutImpl(const DropoutOptions& o) : options(o) { reset(); }
 
-void DropoutImpl::reset() { check_probability("Dropout", "p", options.p()); }
+void DropoutImpl::reset() {
+  const OpScope op("Dropout");
+  check_probability("p", options.p());
+}
 
 Tensor DropoutImpl::forward(const Tensor& input) {
   return functional::dropout(

@@ -19,9 +19,10 @@ Options with_weight(Options options, const Tensor& weight) {
 CrossEntropyLossImpl::CrossEntropyLossImpl(CrossEntropyLossOptions o) : options(std::move(o)) { reset(); }
 
 void CrossEntropyLossImpl::reset() {
-  check_class_weight("CrossEntropyLoss", options.weight());
-  check_reduction("CrossEntropyLoss", options.reduction());
-  check_probability("CrossEntropyLoss", "label_smoothing", options.label_smoothing());
+  const OpScope op("CrossEntropyLoss");
+  check_class_weight(options.weight());
+  check_reduction(options.reduction());
+  check_probability("label_smoothing", options.label_smoothing());
   buffers_.clear();
   weight = register_buffer("weight", options.weight());
 }
@@ -35,8 +36,9 @@ void CrossEntropyLossImpl::pretty_print(std::ostream& stream) const { stream << 
 NLLLossImpl::NLLLossImpl(NLLLossOptions o) : options(std::move(o)) { reset(); }
 
 void NLLLossImpl::reset() {
-  check_class_weight("NLLLoss", options.weight());
-  check_reduction("NLLLoss", options.reduction());
+  const OpScope op("NLLLoss");
+  check_class_weight(options.weight());
+  check_reduction(options.reduction());
   buffers_.clear();
   weight = register_buffer("weight", options.weight());
 }
@@ -49,7 +51,10 @@ void NLLLossImpl::pretty_print(std::ostream& stream) const { stream << "tandem::
 
 MSELossImpl::MSELossImpl(MSELossOptions o) : options(o) { reset(); }
 
-void MSELossImpl::reset() { check_reduction("MSELoss", options.reduction()); }
+void MSELossImpl::reset() {
+  const OpScope op("MSELoss");
+  check_reduction(options.reduction());
+}
 
 Tensor MSELossImpl::forward(const Tensor& input, const Tensor& target) {
   return functional::mse_loss(input, target, options);
@@ -60,8 +65,9 @@ void MSELossImpl::pretty_print(std::ostream& stream) const { stream << "tandem::
 BCELossImpl::BCELossImpl(BCELossOptions o) : options(std::move(o)) { reset(); }
 
 void BCELossImpl::reset() {
-  check_weight("BCELoss", "weight", options.weight());
-  check_reduction("BCELoss", options.reduction());
+  const OpScope op("BCELoss");
+  check_weight("weight", options.weight());
+  check_reduction(options.reduction());
   buffers_.clear();
   weight = register_buffer("weight", options.weight());
 }
@@ -75,9 +81,10 @@ void BCELossImpl::pretty_print(std::ostream& stream) const { stream << "tandem::
 BCEWithLogitsLossImpl::BCEWithLogitsLossImpl(BCEWithLogitsLossOptions o) : options(std::move(o)) { reset(); }
 
 void BCEWithLogitsLossImpl::reset() {
-  check_weight("BCEWithLogitsLoss", "weight", options.weight());
-  check_weight("BCEWithLogitsLoss", "pos_weight", options.pos_weight());
-  check_reduction("BCEWithLogitsLoss", options.reduction());
+  const OpScope op("BCEWithLogitsLoss");
+  check_weight("weight", options.weight());
+  check_weight("pos_weight", options.pos_weight());
+  check_reduction(options.reduction());
   buffers_.clear();
   weight = register_buffer("weight", options.weight());
   pos_weight = register_buffer("pos_weight", options.pos_weight());

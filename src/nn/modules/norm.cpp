@@ -46,8 +46,11 @@ void BatchNormImplBase::reset_parameters() {
 }
 
 Tensor BatchNormImplBase::forward(const Tensor& input) {
-  checks::defined("the input", input);
-  check_input_dim(input);
+  {
+    const OpScope op(type_);
+    checks::defined("the input", input);
+    check_input_dim(input);
+  }
   const bool counts = is_training() && num_batches_tracked.defined();
   double momentum = options.momentum().value_or(0.0);
   if (counts && !options.momentum()) momentum = 1 / (num_batches_tracked.item<double>() + 1);
@@ -73,13 +76,11 @@ void BatchNormImplBase::pretty_print(std::ostream& stream) const {
 }
 
 void BatchNorm1dImpl::check_input_dim(const Tensor& input) const {
-  const OpScope op("BatchNorm1d");
   TANDEM_CHECK(input.dim() == 2 || input.dim() == 3, ShapeError, "the input is {}; it must be [N, C] or [N, C, L]",
                checks::show(input));
 }
 
 void BatchNorm2dImpl::check_input_dim(const Tensor& input) const {
-  const OpScope op("BatchNorm2d");
   TANDEM_CHECK(input.dim() == 4, ShapeError, "the input is {}; it must be [N, C, H, W]", checks::show(input));
 }
 

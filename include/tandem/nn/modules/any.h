@@ -8,6 +8,7 @@
 #include <typeinfo>
 #include <utility>
 
+#include "tandem/base/op_scope.h"
 #include "tandem/nn/module.h"
 
 namespace tandem::nn {
@@ -19,7 +20,7 @@ concept TensorModule = std::derived_from<M, Module> && requires(M& m, const Tens
 };
 
 namespace detail {
-[[noreturn]] void throw_wrong_module(const char* container, const std::string& actual, const std::type_info& wanted);
+[[noreturn]] void throw_wrong_module(const std::string& actual, const std::type_info& wanted);
 [[noreturn]] void throw_empty_any_module();
 
 template <class T>
@@ -40,13 +41,12 @@ template <Holder T>
 struct ModuleOf<T> {
   using type = typename T::ContainedType;
 };
-/// Returns `module`, which `container` holds, as an `M` (a module or holder class). Throws StateError if it has another
-/// type.
+/// Returns `module` as an `M` (a module or holder class). Throws StateError if it has another type.
 template <class M>
-auto& module_as(const char* container, Module* module) {
+auto& module_as(Module* module) {
   using Class = typename ModuleOf<M>::type;
   auto* m = dynamic_cast<Class*>(module);
-  if (!m) throw_wrong_module(container, module ? module->name() : "nothing", typeid(Class));
+  if (!m) throw_wrong_module(module ? module->name() : "nothing", typeid(Class));
   return *m;
 }
 /// Does not compile for a module that a Sequential cannot run. Other types are left to overload resolution.
@@ -94,7 +94,8 @@ class AnyModule {
   /// Returns the module as an `M` (a module or holder class). Throws StateError if it has another type.
   template <class M>
   auto& get() const {
-    return detail::module_as<M>("AnyModule", module_.get());
+    const OpScope op("AnyModule");
+    return detail::module_as<M>(module_.get());
   }
 
  private:

@@ -75,7 +75,8 @@ class SequentialImpl : public Module {
   /// Throws IndexError beyond the end, StateError for another type.
   template <class M>
   auto& at(size_t index) const {
-    return detail::module_as<M>("Sequential", ptr(index).get());
+    const OpScope op("Sequential");
+    return detail::module_as<M>(ptr(index).get());
   }
   std::shared_ptr<Module> ptr(size_t index) const { return checked(index).ptr(); }
   std::shared_ptr<Module> operator[](size_t index) const { return ptr(index); }
@@ -157,7 +158,8 @@ class ModuleListImpl : public Module {
   /// Throws IndexError beyond the end, StateError for another type.
   template <class M>
   auto& at(size_t index) const {
-    return detail::module_as<M>("ModuleList", ptr(index).get());
+    const OpScope op("ModuleList");
+    return detail::module_as<M>(ptr(index).get());
   }
   std::shared_ptr<Module> ptr(size_t index) const;
   std::shared_ptr<Module> operator[](size_t index) const { return ptr(index); }
