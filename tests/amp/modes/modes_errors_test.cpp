@@ -165,7 +165,7 @@ TEST(ModesErrors, FlagsAndPlainTensorsOfAScaler) {
 }
 
 BadInput variable(const std::string& name, const std::string& value, const std::string& text) {
-  return bad_input<StateError>(name, value,
+  return bad_input<StateError>("from_environment", name + "=" + value,
                                [=] {
                                  struct Variable {
                                    Variable(const std::string& n, const std::string& v) : name(n) {
@@ -176,7 +176,7 @@ BadInput variable(const std::string& name, const std::string& value, const std::
                                  } const set(name, value);
                                  static_cast<void>(amp::AutoMixedPrecisionOptions::from_environment());
                                },
-                               {text});
+                               {name, text});
 }
 
 TEST(ModesErrors, EnvironmentVariables) {
@@ -189,8 +189,8 @@ TEST(ModesErrors, EnvironmentVariables) {
       variable(prefix + "LOSS_SCALE", "big", "\"big\""),
       variable(prefix + "LOSS_SCALE", "-1", "\"-1\""),
       variable(prefix + "ALLOWLIST_ADD", "softmax,linera", "'linera'"),
-      variable(prefix + "ALLOWLIST_REMOVE", "softmax", "'softmax' is not on that list"),
-      variable(prefix + "DENYLIST_REMOVE", "linear", "'linear' is not on that list"),
+      variable(prefix + "ALLOWLIST_REMOVE", "softmax", "'softmax', which is not on that list"),
+      variable(prefix + "DENYLIST_REMOVE", "linear", "'linear', which is not on that list"),
       BAD_INPUT("enable_auto_mixed_precision", amp::enable_auto_mixed_precision(f32), DTypeError, "f32"),
       BAD_INPUT("enable_auto_mixed_precision", amp::enable_auto_mixed_precision(unknown), StateError, "'sofmax'"),
       BAD_INPUT("enable_auto_mixed_precision", amp::enable_auto_mixed_precision(unfit), StateError, "'relu'"),
