@@ -11,7 +11,7 @@ namespace tandem::amp {
 /// custom_op with several outputs.
 template <tandem::detail::FixedString Name, class F, class... In>
 std::vector<Tensor> custom_op_n(Cast cast, F&& forward, const In&... inputs) {
-  tandem::detail::DoorCall call(Name.text, cast);
+  tandem::detail::DispatchCall call(Name.text, cast);
   return tandem::detail::pass(call, false, forward, inputs...);
 }
 

@@ -1,7 +1,6 @@
 #pragma once
-// Dispatch: the single entry point of every op ("the door" in names such as DoorCall). It checks the devices, casts the
-// inputs as the policy table says, runs the body with autocast and recording off, and records a node if an input
-// requires a gradient.
+// Dispatch: the single entry point of every op. It checks the devices, casts the inputs as the policy table says, runs
+// the body with autocast and recording off, and records a node if an input requires a gradient.
 //
 //   Tensor softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
 //     return apply<"softmax">([&](const Tensor& x, std::optional<DType> dtype) {
@@ -87,14 +86,14 @@ void check_devices(const char* op, ArrayRef<const Tensor*> tensors);
 void separate_outputs(ArrayRef<const Tensor*> inputs, ArrayRef<Tensor> cast_inputs, std::vector<Tensor>& outputs);
 
 /// One call of an op through dispatch.
-class DoorCall {
+class DispatchCall {
  public:
   /// `row`: the op's row in the policy table.
-  DoorCall(const char* name, int row);
+  DispatchCall(const char* name, int row);
   /// For an op without a row, whose policy is `cast`.
-  DoorCall(const char* name, amp::Cast cast) : name_(name), cast_(cast) {}
-  DoorCall(const DoorCall&) = delete;
-  DoorCall& operator=(const DoorCall&) = delete;
+  DispatchCall(const char* name, amp::Cast cast) : name_(name), cast_(cast) {}
+  DispatchCall(const DispatchCall&) = delete;
+  DispatchCall& operator=(const DispatchCall&) = delete;
 
   void add(const Tensor& x) { inputs_.push_back(&x); }
   void add(const TensorList& list) {
@@ -140,7 +139,7 @@ class DoorCall {
 };
 
 template <class F, class... In>
-std::vector<Tensor> pass(DoorCall& call, bool is_view, F&& forward, const In&... inputs) {
+std::vector<Tensor> pass(DispatchCall& call, bool is_view, F&& forward, const In&... inputs) {
   (call.add(inputs), ...);
   call.enter();
   // Braced initialization fixes the evaluation order: take() must be called once per input, in order.
@@ -161,21 +160,21 @@ consteval int checked_row() {
 /// Runs an op with one output.
 template <detail::FixedString Name, class F, class... In>
 Tensor apply(F&& forward, const In&... inputs) {
-  detail::DoorCall call(Name.text, detail::checked_row<Name>());
+  detail::DispatchCall call(Name.text, detail::checked_row<Name>());
   return std::move(detail::pass(call, false, forward, inputs...)[0]);
 }
 
 /// Runs an op with several outputs.
 template <detail::FixedString Name, class F, class... In>
 std::vector<Tensor> apply_n(F&& forward, const In&... inputs) {
-  detail::DoorCall call(Name.text, detail::checked_row<Name>());
+  detail::DispatchCall call(Name.text, detail::checked_row<Name>());
   return detail::pass(call, false, forward, inputs...);
 }
 
 /// Runs an op whose output shares the storage of its first input.
 template <detail::FixedString Name, class F, class... In>
 Tensor apply_view(F&& forward, const In&... inputs) {
-  detail::DoorCall call(Name.text, detail::checked_row<Name>());
+  detail::DispatchCall call(Name.text, detail::checked_row<Name>());
   return std::move(detail::pass(call, true, forward, inputs...)[0]);
 }
 

@@ -142,7 +142,7 @@ Explanation explain(std::string_view op, const std::vector<DType>& inputs, Devic
   auto listener = std::make_shared<Listener>();
   const autograd::ObserverGuard guard(listener);
   try {
-    tandem::detail::DoorCall call(name.c_str(), row);
+    tandem::detail::DispatchCall call(name.c_str(), row);
     call.add(tensors);
     call.enter();
   } catch (const StateError& refused) {

@@ -64,7 +64,7 @@ TEST(Explain, WhereThePolicyComesFrom) {
 
 /// For every op in the table and every region: for each input, the dtype named in the sentences (after the arrow, or
 /// the unchanged one) is the dtype that op dispatch passes to the body.
-TEST(Explain, AgreesWithTheDoorForEveryOpAndDtype) {
+TEST(Explain, AgreesWithDispatch) {
   struct Seen : autograd::Observer {
     void before(const autograd::ObservedOp& op) override {
       dtypes.clear();
@@ -86,7 +86,7 @@ TEST(Explain, AgreesWithTheDoorForEveryOpAndDtype) {
         {
           const autograd::ObserverGuard guard(seen);
           const Tensor a = empty({0}), b = empty({0}, other);
-          detail::DoorCall call(std::string(row.op).c_str(), amp::policy_row(row.op));
+          detail::DispatchCall call(std::string(row.op).c_str(), amp::policy_row(row.op));
           call.add(a);
           call.add(b);
           call.enter();
