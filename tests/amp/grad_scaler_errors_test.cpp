@@ -242,7 +242,7 @@ TEST(ScalerErrors, LossesGradientsAndScales) {
   });
 }
 
-TEST(ScalerErrors, ARefusedListOfLossesDecidesNothing) {
+TEST(ScalerErrors, RefusedListOfLossesHasNoEffect) {
   GradScaler scaler;
   EXPECT_THROWS(scaler.scale(std::vector<Tensor>{ones({}), ones({}, kLong)}), DTypeError, "scale: ", "[] i64");
   EXPECT_THROWS(scaler.update(2.0), StateError, "has not scaled a loss");

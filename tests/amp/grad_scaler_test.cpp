@@ -69,7 +69,7 @@ TEST_F(GradScalerTest, StepUnscalesAndLeavesUnscaledGradients) {
   EXPECT_EQ(p.grad()[0].item<float>(), 2);
 }
 
-TEST_F(GradScalerTest, UnscaleThenStep) {
+TEST_F(GradScalerTest, StepAfterUnscaleUsesTheChangedGradient) {
   GradScaler scaler(GradScalerOptions().init_scale(1024));
   backward(scaler, 2);
   scaler.unscale_(sgd);
@@ -103,7 +103,7 @@ TEST_F(GradScalerTest, SkippedResultsOutliveLaterIterations) {
   EXPECT_FALSE(second.skipped());
 }
 
-TEST_F(GradScalerTest, AUsersOwnOptimizerIsUnscaledAndSkipped) {
+TEST_F(GradScalerTest, CustomOptimizerIsUnscaledAndSkipped) {
   PlainDescent descent({p});
   GradScaler scaler(GradScalerOptions().init_scale(64));
   backward(scaler, 2);
@@ -184,7 +184,7 @@ TYPED_TEST(OverriddenStep, IsCalledAfterUnscale) {
   EXPECT_EQ(counting.steps, 1);
 }
 
-TEST_F(GradScalerTest, AStepThatReplacesTheBuiltInOneIsUnscaledAndSkipped) {
+TEST_F(GradScalerTest, ReplacedStepIsUnscaledAndSkipped) {
   Replaced replaced(std::vector<Tensor>{p}, 1.0);
   GradScaler scaler(GradScalerOptions().init_scale(64));
   for (const double slope : {2.0, static_cast<double>(NAN)}) {
@@ -195,7 +195,7 @@ TEST_F(GradScalerTest, AStepThatReplacesTheBuiltInOneIsUnscaledAndSkipped) {
   EXPECT_EQ(p[0].item<float>(), 2);
 }
 
-TEST_F(GradScalerTest, AnOverriddenStepOfAScalingIsCalled) {
+TEST_F(GradScalerTest, OverriddenFusedStepIsCalled) {
   Doubled doubled(std::vector<Tensor>{p}, 1.0);
   GradScaler scaler(GradScalerOptions().init_scale(64));
   for (const double slope : {1.5, static_cast<double>(NAN)}) {
@@ -206,7 +206,7 @@ TEST_F(GradScalerTest, AnOverriddenStepOfAScalingIsCalled) {
   EXPECT_EQ(p[0].item<float>(), 1);
 }
 
-TEST_F(GradScalerTest, AGradientOfTwoParametersIsDividedOnce) {
+TEST_F(GradScalerTest, GradientSharedByParametersIsUnscaledOnce) {
   for (const bool is_view : {false, true}) {
     for (const bool first_unscale : {false, true}) {
       const Tensor a = ones({2}).requires_grad_(), b = ones({2}).requires_grad_();
@@ -246,7 +246,7 @@ Tensor stepped(const Tensor& start, const Tensor& grad, bool unscaled, bool adam
   return p.detach();
 }
 
-TEST_F(GradScalerTest, AStepIsTheSameWithAndWithoutUnscaleBeforeIt) {
+TEST_F(GradScalerTest, ExplicitUnscaleDoesNotChangeTheStep) {
   const Tensor start = randn({300}), grad = randn({300}) * 1000;
   struct Dtypes {
     DType param, grad;
@@ -265,7 +265,7 @@ TEST_F(GradScalerTest, AStepIsTheSameWithAndWithoutUnscaleBeforeIt) {
   }
 }
 
-TEST_F(GradScalerTest, F16GradientsKeepTheirSmallValuesInAFusedStep) {
+TEST_F(GradScalerTest, FusedStepKeepsSmallF16Gradients) {
   const Tensor half = full({2}, 1.0, kHalf).requires_grad_();
   optim::SGD steps_half(std::vector<Tensor>{half}, optim::SGDOptions(4096.0));
   GradScaler scaler(GradScalerOptions().init_scale(0x1p20));
@@ -280,7 +280,7 @@ TEST_F(GradScalerTest, F16GradientsKeepTheirSmallValuesInAFusedStep) {
   EXPECT_EQ(half[0].item<float>(), 0.75F);
 }
 
-TEST_F(GradScalerTest, AMovedFromScalerSaysSo) {
+TEST_F(GradScalerTest, MovedFromScalerThrows) {
   GradScaler scaler;
   scaler.scale(ones({}));
   const GradScaler taken = std::move(scaler);
@@ -298,7 +298,7 @@ TEST_F(GradScalerTest, AMovedFromScalerSaysSo) {
   scaler.set_growth_factor(3);
 }
 
-TEST_F(GradScalerTest, WrongOrderSaysWhatToDo) {
+TEST_F(GradScalerTest, WrongOrderNamesTheMissingCall) {
   GradScaler scaler;
   EXPECT_THROWS(scaler.unscale_(sgd), StateError, "unscale_", "scale(loss)");
   EXPECT_THROWS(scaler.step(sgd), StateError, "step", "scale(loss)");
@@ -315,7 +315,7 @@ TEST_F(GradScalerTest, WrongOrderSaysWhatToDo) {
   iterate(scaler);
 }
 
-TEST_F(GradScalerTest, AnUnscaledButNeverSteppedOptimizerStillCounts) {
+TEST_F(GradScalerTest, OptimizerWithoutStepCountsOnceUnscaled) {
   GradScaler scaler(GradScalerOptions().init_scale(4));
   backward(scaler, INFINITY);
   scaler.unscale_(sgd);
@@ -323,7 +323,7 @@ TEST_F(GradScalerTest, AnUnscaledButNeverSteppedOptimizerStillCounts) {
   EXPECT_EQ(scaler.get_scale(), 2);
 }
 
-TEST_F(GradScalerTest, F16GradientsAreRefusedByName) {
+TEST_F(GradScalerTest, RefusedF16GradientsNameTheParameter) {
   const Tensor h = ones({3}, kHalf).requires_grad_();
   h.mutable_grad() = ones({3}, kHalf);
   optim::SGD half_sgd(std::vector<Tensor>{h}, optim::SGDOptions(0.1));
@@ -333,7 +333,7 @@ TEST_F(GradScalerTest, F16GradientsAreRefusedByName) {
   EXPECT_FALSE(scaler.step(half_sgd).skipped()) << "the fused step reads f16 gradients, as PyTorch's does";
 }
 
-TEST_F(GradScalerTest, UpdateTakesAValue) {
+TEST_F(GradScalerTest, UpdateAcceptsANewScale) {
   GradScaler scaler;
   backward(scaler);
   scaler.update(32.0);
@@ -371,7 +371,7 @@ TEST_F(GradScalerTest, OptionsAreChecked) {
   EXPECT_EQ(scaler.get_growth_interval(), 7);
 }
 
-TEST_F(GradScalerTest, DisabledPassesThrough) {
+TEST_F(GradScalerTest, DisabledScalerChangesNothing) {
   GradScaler scaler(GradScalerOptions().enabled(false));
   const Tensor loss = (p * 2).sum();
   EXPECT_TRUE(scaler.scale(loss).is_same(loss));
@@ -386,7 +386,7 @@ TEST_F(GradScalerTest, DisabledPassesThrough) {
   scaler.load_state_dict({});
 }
 
-TEST_F(GradScalerTest, MinAndMaxScaleHold) {
+TEST_F(GradScalerTest, ScaleStaysWithinMinAndMax) {
   GradScaler floor(GradScalerOptions().init_scale(4).min_scale(2));
   for (int i = 0; i < 4; ++i) iterate(floor, INFINITY);
   EXPECT_EQ(floor.get_scale(), 2);
@@ -395,7 +395,7 @@ TEST_F(GradScalerTest, MinAndMaxScaleHold) {
   EXPECT_EQ(ceiling.get_scale(), 8);
 }
 
-TEST_F(GradScalerTest, AStaticScaleStaysAndStillSkips) {
+TEST_F(GradScalerTest, StaticScaleIsConstantAndStillSkips) {
   GradScaler scaler(GradScalerOptions().init_scale(4).static_scale(true).growth_interval(1));
   iterate(scaler, INFINITY);
   EXPECT_EQ(p[0].item<float>(), 4);
@@ -404,7 +404,7 @@ TEST_F(GradScalerTest, AStaticScaleStaysAndStillSkips) {
   EXPECT_EQ(scaler.get_scale(), 4);
 }
 
-TEST_F(GradScalerTest, OptimizersThatShareAGradientUnscaleItOnce) {
+TEST_F(GradScalerTest, GradientSharedByOptimizersIsUnscaledOnce) {
   for (bool plain : {false, true}) {
     const Tensor shared = full({2}, 1.0).requires_grad_(), own = full({2}, 1.0).requires_grad_();
     optim::SGD first({shared}, optim::SGDOptions(1.0)), second({own, shared}, optim::SGDOptions(1.0));
@@ -420,7 +420,7 @@ TEST_F(GradScalerTest, OptimizersThatShareAGradientUnscaleItOnce) {
   }
 }
 
-TEST_F(GradScalerTest, AnOverflowInASharedGradientSkipsBoth) {
+TEST_F(GradScalerTest, OverflowInASharedGradientSkipsBoth) {
   const Tensor shared = full({2}, 1.0).requires_grad_(), own = full({2}, 1.0).requires_grad_();
   optim::SGD first({shared}, optim::SGDOptions(1.0)), second({own, shared}, optim::SGDOptions(1.0));
   GradScaler scaler(GradScalerOptions().init_scale(8));
@@ -430,7 +430,7 @@ TEST_F(GradScalerTest, AnOverflowInASharedGradientSkipsBoth) {
   EXPECT_EQ(own[0].item<float>(), 1);
 }
 
-TEST_F(GradScalerTest, ARefusedCallLeavesTheIterationOpen) {
+TEST_F(GradScalerTest, IterationContinuesAfterARefusedCall) {
   GradScaler scaler(GradScalerOptions().init_scale(8));
   backward(scaler);
   const Tensor gradient = p.grad();
@@ -445,7 +445,7 @@ TEST_F(GradScalerTest, ARefusedCallLeavesTheIterationOpen) {
   EXPECT_EQ(p[0].item<float>(), 3);
 }
 
-TEST_F(GradScalerTest, GivesUpAfterTooManySkips) {
+TEST_F(GradScalerTest, ThrowsAfterTooManySkips) {
   GradScaler scaler(GradScalerOptions().max_consecutive_skips(2));
   for (int i = 0; i < 3; ++i) iterate(scaler, INFINITY);
   backward(scaler, 1);
@@ -473,7 +473,7 @@ TEST_F(GradScalerTest, HysteresisRules) {
   }
 }
 
-TEST_F(GradScalerTest, StateMovesToAnotherScaler) {
+TEST_F(GradScalerTest, StateLoadsIntoAnotherScaler) {
   GradScaler first(GradScalerOptions().init_scale(64).growth_interval(3).hysteresis(2));
   iterate(first, 0);
   iterate(first, 0);
@@ -492,7 +492,7 @@ TEST_F(GradScalerTest, StateMovesToAnotherScaler) {
   }
 }
 
-TEST_F(GradScalerTest, ABrokenStateChangesNothing) {
+TEST_F(GradScalerTest, InvalidStateChangesNothing) {
   GradScaler scaler(GradScalerOptions().init_scale(64));
   EXPECT_THROWS(scaler.load_state_dict({}), StateError, "empty", "disabled");
   amp::ScalerState state = scaler.state_dict();
@@ -519,7 +519,7 @@ TEST_F(GradScalerTest, ABrokenStateChangesNothing) {
   EXPECT_THROWS(scaler.load_state_dict(scaler.state_dict()), StateError, "middle of an iteration");
 }
 
-TEST_F(GradScalerTest, ANewOptimizerAtAnOldAddressStartsFresh) {
+TEST_F(GradScalerTest, NewOptimizerAtAReusedAddressStartsFresh) {
   GradScaler scaler;
   scaler.scale(ones({}));
   p.mutable_grad() = ones({2});

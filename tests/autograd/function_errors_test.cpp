@@ -42,7 +42,7 @@ struct Wrong : Function<Wrong> {
   }
 };
 
-TEST(FunctionErrors, GradientsThatDoNotFit) {
+TEST(FunctionErrors, MismatchedGradients) {
   const Tensor x = ones({2, 1}).requires_grad_();
   const auto run = [=](int kind) { Wrong::apply(x, kind).backward(); };
   const std::string wrong = named("Wrong");
@@ -74,7 +74,7 @@ struct Marks : Function<Marks> {
   static variable_list backward(AutogradContext*, variable_list grads) { return {grads[0] * 2, Tensor()}; }
 };
 
-TEST(FunctionErrors, MarksThatDoNotFit) {
+TEST(FunctionErrors, InvalidMarks) {
   const Tensor x = leaf({1}) * 1;
   const std::string marks = named("Marks");
   expect_refused({

@@ -89,7 +89,7 @@ TEST_F(CachingAllocatorTest, SegmentsBySize) {
   EXPECT_EQ(memory.in_use, 34 * kMiB) << "a segment of its own, rounded up to 2 MiB";
 }
 
-TEST_F(CachingAllocatorTest, AfterWarmUpNothingIsAskedOfTheDriver) {
+TEST_F(CachingAllocatorTest, MakesNoDriverCallsAfterWarmUp) {
   for (int step = 0; step < 3; ++step) {
     std::vector<void*> blocks;
     for (size_t bytes : {4 * kKiB, 3 * kMiB, 100 * kMiB, size_t{0}, 700 * kKiB}) {
@@ -103,14 +103,14 @@ TEST_F(CachingAllocatorTest, AfterWarmUpNothingIsAskedOfTheDriver) {
   EXPECT_EQ(allocator.stats().allocations, 15);
 }
 
-TEST_F(CachingAllocatorTest, ABlockStaysOnItsStream) {
+TEST_F(CachingAllocatorTest, BlocksAreReusedOnTheirStream) {
   void* a = allocator.allocate(kKiB, main);
   allocator.deallocate(a);
   EXPECT_NE(allocator.allocate(kKiB, other), a) << "main may still work on it";
   EXPECT_EQ(allocator.allocate(kKiB, main), a);
 }
 
-TEST_F(CachingAllocatorTest, AnotherStreamsWorkDelaysReuse) {
+TEST_F(CachingAllocatorTest, WorkOnAnotherStreamDelaysReuse) {
   void* a = allocator.allocate(100 * kMiB, main);
   EXPECT_TRUE(allocator.record_stream(a, other));
   EXPECT_TRUE(allocator.record_stream(a, main)) << "its own stream needs no event";
@@ -126,7 +126,7 @@ TEST_F(CachingAllocatorTest, AnotherStreamsWorkDelaysReuse) {
   EXPECT_EQ(memory.waits, 0) << "the host never waits while there is memory";
 }
 
-TEST_F(CachingAllocatorTest, ExhaustionGivesCachedBlocksBackAndTriesAgain) {
+TEST_F(CachingAllocatorTest, ExhaustionFreesTheCacheAndRetries) {
   memory.capacity = 100 * kMiB;
   void* a = allocator.allocate(60 * kMiB, main);
   void* small = allocator.allocate(1, main);
@@ -145,7 +145,7 @@ TEST_F(CachingAllocatorTest, ExhaustionGivesCachedBlocksBackAndTriesAgain) {
   EXPECT_EQ(allocator.stats().reserved_bytes, 0);
 }
 
-TEST_F(CachingAllocatorTest, ARequestPastTheAddressSpaceIsRefused) {
+TEST_F(CachingAllocatorTest, RequestBeyondTheAddressSpaceIsRefused) {
   EXPECT_THROWS(allocator.allocate(SIZE_MAX, main), OutOfMemoryError, "bytes requested", "0 bytes allocated");
 }
 
@@ -157,7 +157,7 @@ TEST_F(CachingAllocatorTest, PeaksAreResetOnDemand) {
   EXPECT_EQ(allocator.stats().max_reserved_bytes, static_cast<int64_t>(2 * kMiB));
 }
 
-TEST_F(CachingAllocatorTest, APrivatePoolIsApartAndStays) {
+TEST_F(CachingAllocatorTest, PrivatePoolIsSeparateAndKept) {
   const void* const pool = &memory;  // stands for a stream that does not exist
   allocator.deallocate(allocator.allocate(1000, main));
   allocator.keep(pool);
@@ -185,7 +185,7 @@ TEST_F(CachingAllocatorTest, APrivatePoolIsApartAndStays) {
   EXPECT_EQ(memory.frees, 1);
 }
 
-TEST_F(CachingAllocatorTest, APoolThatIsKeptTwiceIsReleasedTwice) {
+TEST_F(CachingAllocatorTest, PoolIsFreedAtItsLastRelease) {
   const void* const pool = &memory;
   allocator.keep(pool);
   allocator.keep(pool);
@@ -196,7 +196,7 @@ TEST_F(CachingAllocatorTest, APoolThatIsKeptTwiceIsReleasedTwice) {
   EXPECT_EQ(memory.frees, 1);
 }
 
-TEST_F(CachingAllocatorTest, NoEventIsAskedForDuringACapture) {
+TEST_F(CachingAllocatorTest, QueriesNoEventDuringACapture) {
   const auto use_elsewhere = [&] {
     void* block = allocator.allocate(1000, main);
     allocator.record_stream(block, other);
@@ -218,7 +218,7 @@ TEST_F(CachingAllocatorTest, NoEventIsAskedForDuringACapture) {
   EXPECT_EQ(memory.live_events, 0);
 }
 
-TEST_F(CachingAllocatorTest, ExhaustionInACaptureSaysWhatToDo) {
+TEST_F(CachingAllocatorTest, ExhaustionInACaptureNamesTheRemedy) {
   memory.capacity = 20 * kMiB;
   allocator.deallocate(allocator.allocate(20 * kMiB, main));
   allocator.begin_capture();

@@ -26,7 +26,7 @@ void for_each_shape(F f) {
   }
 }
 
-TEST(GroupShape, BlocksAreWholeWarpsThatADeviceTakes) {
+TEST(GroupShape, BlocksAreWholeWarps) {
   for_each_shape([](int64_t, int64_t, bool columns, int max_width, const GroupShape& s) {
     const int threads = s.width * s.rows;
     EXPECT_EQ(threads % 32, 0);
@@ -63,7 +63,7 @@ TEST(GroupShape, EveryRowIsVisitedOnce) {
   });
 }
 
-TEST(GroupShape, SplitsCoverEachRowWithoutAnEmptyOne) {
+TEST(GroupShape, SplitsCoverEachRowAndAreNotEmpty) {
   for_each_shape([](int64_t, int64_t n, bool, int, const GroupShape& whole) {
     const GroupShape s = split_rows(whole, n);
     EXPECT_EQ(s.width, whole.width);
@@ -75,7 +75,7 @@ TEST(GroupShape, SplitsCoverEachRowWithoutAnEmptyOne) {
   });
 }
 
-TEST(GroupShape, LongRowsAreSplitOnlyWhereThereAreFew) {
+TEST(GroupShape, SplitsLongRowsOnlyIfFew) {
   EXPECT_GT(split_rows(make_group_shape(1, kHuge, false), kHuge).splits, 500);
   EXPECT_EQ(split_rows(make_group_shape(kHuge, 100000, false), 100000).splits, 1);
   EXPECT_EQ(split_rows(make_group_shape(1, 33, false), 33).splits, 1);

@@ -32,7 +32,7 @@ void weight_gradient(int64_t o, int64_t k) {
   backend(kCUDA).conv2d_backward_weight(image({o, 16, k, k}, kFloat), {}, gy, x, {});
 }
 
-TEST_F(ConvWays, AnF32WeightGradientOfHalvesIsAskedForAsSuch) {
+TEST_F(ConvWays, RequestsF32WeightGradientsOfF16) {
   weight_gradient(264, 3);
   ASSERT_EQ(vendors().convolutions.size(), 1U);
   EXPECT_EQ(vendors().convolutions[0].dtypes,
@@ -40,7 +40,7 @@ TEST_F(ConvWays, AnF32WeightGradientOfHalvesIsAskedForAsSuch) {
   EXPECT_EQ(Calls::instance().launches(), 0);
 }
 
-TEST_F(ConvWays, WithoutSuchAnEngineItIsNeverRoundedToHalf) {
+TEST_F(ConvWays, FallbackKeepsWeightGradientsInF32) {
   vendors().mixes_dtypes = false;
   weight_gradient(272, 3);
   EXPECT_EQ(vendors().convolutions.size(), 0U);
@@ -60,7 +60,7 @@ TEST_F(ConvWays, WithoutSuchAnEngineItIsNeverRoundedToHalf) {
   EXPECT_EQ(Calls::instance()["cudnnBackendCreateDescriptor"], 1) << "the refusal is kept; a run packs its pointers";
 }
 
-TEST_F(ConvWays, ChannelsArePaddedWhereThatPays) {
+TEST_F(ConvWays, PadsChannelsIfThatPays) {
   const Tensor y = image({8, 256, 14, 14}), x = image({8, 509, 14, 14}), w = image({256, 509, 3, 3});
   const Conv2dParams p{.padding = {1, 1}};
   backend(kCUDA).conv2d(y, x, w, {}, p, Activation::none);
@@ -74,7 +74,7 @@ TEST_F(ConvWays, ChannelsArePaddedWhereThatPays) {
   EXPECT_EQ(Calls::instance().launches(), 3) << "the weight, and the gradient's part of 509 channels";
 }
 
-TEST_F(ConvWays, AFirstLayerIsNot) {
+TEST_F(ConvWays, DoesNotPadFirstLayers) {
   const Tensor y = image({64, 64, 28, 28}), x = image({64, 3, 28, 28}), w = image({64, 3, 3, 3});
   backend(kCUDA).conv2d(y, x, w, {}, {.padding = {1, 1}}, Activation::none);
   EXPECT_EQ(vendors().convolutions[0].sizes[0][1], 3);

@@ -62,7 +62,7 @@ TEST(FakeRuntime, TensorsReuseDeviceMemory) {
   EXPECT_GE(max_memory_allocated(), before + 4096);
 }
 
-TEST(FakeRuntime, OneLaunchForAnElementWiseOp) {
+TEST(FakeRuntime, ElementwiseOpIsOneLaunch) {
   const Tensor x = empty({1000}, kCUDA), y = empty({1000, 3}, kCUDA).select(1, 0);
   Calls& calls = Calls::instance();
   calls.reset();
@@ -86,7 +86,7 @@ TEST(FakeRuntime, ErrorsNameTheOpAndTheCall) {
   EXPECT_EQ((x + x).numel(), 8) << "the process goes on";
 }
 
-TEST(FakeRuntime, AGraphsMemoryIsItsOwn) {
+TEST(FakeRuntime, GraphMemoryIsSeparate) {
   empty_cache();
   const int64_t allocated = memory_allocated();
   CUDAGraph graph, second;
@@ -114,7 +114,7 @@ TEST(FakeRuntime, AGraphsMemoryIsItsOwn) {
   EXPECT_EQ(memory_allocated(), allocated + 4096) << "x is left";
 }
 
-TEST(FakeRuntime, WhatACaptureDropsStaysUntilTheGraphIsGone) {
+TEST(FakeRuntime, GraphKeepsTensorsFreedInItsCapture) {
   CUDAGraph graph;
   const int64_t before = memory_allocated();
   Tensor x = zeros({1000}, kCUDA);
@@ -127,7 +127,7 @@ TEST(FakeRuntime, WhatACaptureDropsStaysUntilTheGraphIsGone) {
   EXPECT_EQ(memory_allocated(), before);
 }
 
-TEST(FakeRuntime, WhatACaptureDropsOfAnotherGraphsStaysToo) {
+TEST(FakeRuntime, GraphKeepsFreedTensorsOfOtherGraphs) {
   CUDAGraph a, b;
   const Tensor x = zeros({1000}, kCUDA);
   Tensor output;
@@ -144,7 +144,7 @@ TEST(FakeRuntime, WhatACaptureDropsOfAnotherGraphsStaysToo) {
   EXPECT_EQ(memory_allocated(), before - 4096);
 }
 
-TEST(FakeRuntime, AReplayOnAnotherStreamComesAfterTheLast) {
+TEST(FakeRuntime, ReplayOnAnotherStreamWaitsForTheLast) {
   Calls& calls = Calls::instance();
   const Tensor x = zeros({8}, kCUDA);
   CUDAGraph graph;
@@ -173,7 +173,7 @@ TEST(FakeRuntime, AReplayOnAnotherStreamComesAfterTheLast) {
   EXPECT_EQ(given, 0U) << "the stream's own order is enough";
 }
 
-TEST(FakeRuntime, ACaptureThatFailsIsGivenUp) {
+TEST(FakeRuntime, FailedCaptureIsAbandoned) {
   const Tensor x = zeros({8}, kCUDA);
   CUDAGraph graph;
   fail_next("cudaLaunchKernel", cudaErrorStreamCaptureUnsupported);
@@ -194,7 +194,7 @@ const void* free_while_used_by(const Stream& other) {
   return x.raw_bytes();
 }
 
-TEST(FakeRuntime, AnEventThatCannotBeAskedIsNotDone) {
+TEST(FakeRuntime, EventWithAFailingQueryIsNotDone) {
   empty_cache();
   const void* freed = free_while_used_by(stream_from_pool());
   fail_next("cudaEventQuery", cudaErrorInvalidResourceHandle);
@@ -204,7 +204,7 @@ TEST(FakeRuntime, AnEventThatCannotBeAskedIsNotDone) {
   EXPECT_EQ(again.raw_bytes(), freed);
 }
 
-TEST(FakeRuntime, WithoutAnEventTheHostWaits) {
+TEST(FakeRuntime, HostWaitsIfAnEventFails) {
   Calls& calls = Calls::instance();
   for (const char* call : {"cudaEventCreateWithFlags", "cudaEventRecord"}) {
     empty_cache();
@@ -216,7 +216,7 @@ TEST(FakeRuntime, WithoutAnEventTheHostWaits) {
   }
 }
 
-TEST(FakeRuntime, NoEventOfTheAllocatorIsAskedOnceACaptureHasBegun) {
+TEST(FakeRuntime, AllocatorQueriesNoEventDuringACapture) {
   Calls& calls = Calls::instance();
   empty_cache();
   const Tensor y = zeros({8}, kCUDA);
@@ -231,7 +231,7 @@ TEST(FakeRuntime, NoEventOfTheAllocatorIsAskedOnceACaptureHasBegun) {
   EXPECT_EQ(graph.num_nodes(), 1);
 }
 
-TEST(FakeRuntime, ACaptureThatDoesNotBeginLeavesNothing) {
+TEST(FakeRuntime, CaptureThatFailsToBeginHasNoEffect) {
   CUDAGraph graph;
   fail_next("cudaStreamBeginCapture", cudaErrorStreamCaptureUnsupported);
   EXPECT_THROWS(graph.capture([] {}), StateError, "cudaStreamBeginCapture");
@@ -243,7 +243,7 @@ TEST(FakeRuntime, ACaptureThatDoesNotBeginLeavesNothing) {
   EXPECT_EQ(memory_reserved(), reserved) << "memory goes back again";
 }
 
-TEST(FakeRuntime, OutOfMemoryTriesAgainThenSaysHowMuch) {
+TEST(FakeRuntime, OutOfMemoryRetriesThenReportsSizes) {
   Calls& calls = Calls::instance();
   empty_cache();
   calls.reset();

@@ -77,7 +77,7 @@ TEST(LoaderState, ResumesAnywhere) {
   }
 }
 
-TEST(LoaderState, SavedAgainAfterResuming) {
+TEST(LoaderState, CanBeSavedAgainAfterResuming) {
   manual_seed(5);
   auto loader = make(20, 0);
   auto it = loader->begin();
@@ -104,7 +104,7 @@ TEST(LoaderState, SamplersResume) {
   EXPECT_EQ(*c.next(6), *d.next(6));
 }
 
-TEST(LoaderStateErrors, NothingChangesWhenAStateDoesNotFit) {
+TEST(LoaderStateErrors, InvalidStateChangesNothing) {
   auto loader = make(10, 0);
   auto it = loader->begin();
   ++it;

@@ -234,7 +234,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, Resume, ::testing::Range(size_t{0}, modes().size
   return name;
 });
 
-TEST(ResumeHysteresis, EveryRuleIsSavedInTheMiddle) {
+TEST(ResumeHysteresis, EveryRuleResumesAtAnyStep) {
   // Overflows are set by the loss alone.
   for (const auto rule : {amp::Hysteresis::megatron, amp::Hysteresis::colossal, amp::Hysteresis::paddle}) {
     const auto options = amp::GradScalerOptions().init_scale(64).growth_interval(3).hysteresis(3).hysteresis_rule(rule);

@@ -259,7 +259,7 @@ TEST_P(ElementwiseKernels, Where) {
   }
 }
 
-TEST_P(ElementwiseKernels, ResultsDependOnTheElementAlone) {
+TEST_P(ElementwiseKernels, ResultsDependOnlyOnTheElement) {
   // Independent of the number of threads, the number of other elements, and alignment.
   const int64_t n = 100003;
   const Tensor x = tensor_of(random_values(n, 5, -10, 10), kFloat);

@@ -104,7 +104,7 @@ TEST(ContainerErrors, PositionsTypesAndNull) {
   EXPECT_EQ(net->size() + list->size(), 2U);
 }
 
-TEST(ModuleErrors, AModuleCannotContainItself) {
+TEST(ModuleErrors, ModuleCannotContainItself) {
   struct Box : Module {
     using Module::register_module;
   };

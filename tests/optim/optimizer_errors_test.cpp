@@ -196,7 +196,7 @@ TEST(OptimizerErrors, GradientsAndStates) {
   }
 }
 
-TEST(OptimizerErrors, WhatAUsersOptimizerDoesNotHave) {
+TEST(OptimizerErrors, MissingOverridesOfCustomOptimizers) {
   struct NoRate : optim::OptimizerCloneableOptions<NoRate> {};
   const Tensor p = leaf();
   expect_refused({
@@ -207,7 +207,7 @@ TEST(OptimizerErrors, WhatAUsersOptimizerDoesNotHave) {
   });
 }
 
-TEST(OptimizerErrors, AStepCountThatWasReplaced) {
+TEST(OptimizerErrors, ReplacedStepCount) {
   const Tensor p = ones({2}).requires_grad_();
   Adam adam({p});
   p.mutable_grad() = ones({2});

@@ -203,7 +203,7 @@ std::string absurd_call(uint64_t seed, const std::function<void(const std::strin
 
 const ChildTaskRegistration registration("AbsurdCalls", absurd_call);
 
-TEST(AbsurdCalls, EndInAValueOrAnError) {
+TEST(AbsurdCalls, ReturnOrThrow) {
   expect_good_outcomes("AbsurdCalls", kAddressSanitizer ? 400 : 4000, {.memory_mib = 2048});
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using RandomOps = SimdLevels;
 
-TEST_P(RandomOps, GiveWhatPyTorchGives) {
+TEST_P(RandomOps, MatchPyTorch) {
   std::map<std::string, int> known, failed;
   const std::vector<std::string> calls = recorded_calls();
   for (size_t i = 0; i < calls.size(); ++i) {

@@ -32,7 +32,7 @@ const std::vector<std::pair<const char*, Draw>> draws = {
     {"randperm", [](auto g) { return randperm(30, g); }},
 };
 
-TEST(OwnGenerator, GivesTheNumbersOfItsSeed) {
+TEST(OwnGenerator, RepeatsTheNumbersOfItsSeed) {
   for (const auto& [name, draw] : draws) {
     manual_seed(11);
     const Tensor expected = draw(std::nullopt);
@@ -60,7 +60,7 @@ TEST(OwnGenerator, CopiesAndMovesShareTheState) {
   EXPECT_NE(values_of(x), values_of(y));
 }
 
-TEST(OwnGenerator, BadInputIsRefusedAndDrawsNothing) {
+TEST(OwnGenerator, RefusedInputDrawsNothing) {
   Generator g(1);
   EXPECT_THROWS(empty({2}).uniform_(2, 1, g), StateError, "uniform_: ", "from = 2", "to = 1", "swap");
   EXPECT_THROWS(empty({2}).normal_(0, -1, g), StateError, "normal_: ", "std = -1", "at least 0");

@@ -38,7 +38,7 @@ TEST(Explain, EveryPolicyInARegion) {
   EXPECT_THAT(explain("binary_cross_entropy", kFloat, kFloat).result, HasSubstr("binary_cross_entropy_with_logits"));
 }
 
-TEST(Explain, WhatIsNotEligibleSaysWhy) {
+TEST(Explain, GivesReasonsForIneligibleInputs) {
   EXPECT_THAT(explain("linear", kFloat).inputs,
               ElementsAre(HasSubstr(std::string("autocast is off for ") + name(device_type()))));
   const amp::AutocastGuard autocast(device_type(), kHalf);
@@ -50,7 +50,7 @@ TEST(Explain, WhatIsNotEligibleSaysWhy) {
               ElementsAre(HasSubstr(std::string("autocast is off for ") + name(device_type()))));
 }
 
-TEST(Explain, WhereThePolicyComesFrom) {
+TEST(Explain, NamesTheOriginOfThePolicy) {
   EXPECT_EQ(explain("linear", kFloat).rule, "policy lower by the table");
   amp::set_policy("linear", Cast::f32);
   EXPECT_EQ(explain("linear", kFloat).rule, "policy f32 by set_policy (the table says lower)");
@@ -103,7 +103,7 @@ TEST(Explain, AgreesWithDispatch) {
   }
 }
 
-TEST(Explain, RunningCodeListsItsOpsForwardAndBackward) {
+TEST(Explain, ListsTheOpsOfForwardAndBackward) {
   const Tensor x = ones({2, 8}), w = ones({8, 8}).requires_grad_();
   const amp::Explanations run = explain([&] {
     Tensor y;
@@ -129,7 +129,7 @@ TEST(Explain, RunningCodeListsItsOpsForwardAndBackward) {
   EXPECT_THAT(run.str(), HasSubstr("mm: policy lower by the table\n  input 0: f32 -> bf16"));
 }
 
-TEST(Explain, ACustomOpStatesItsPolicy) {
+TEST(Explain, ShowsThePolicyOfACustomOp) {
   const amp::Explanations run = explain([] {
     const amp::AutocastGuard autocast(device_type());
     amp::custom_op<"mine">(
@@ -139,7 +139,7 @@ TEST(Explain, ACustomOpStatesItsPolicy) {
   EXPECT_EQ(run.ops[0].rule, "policy lower, which the op itself states");
 }
 
-TEST(Explain, ARefusalIsPartOfTheAnswer) {
+TEST(Explain, ExplainsRefusedOps) {
   const amp::Explanations run = explain([] {
     Tensor h;
     {
@@ -157,7 +157,7 @@ TEST(Explain, ARefusalIsPartOfTheAnswer) {
   EXPECT_FALSE(thread_state().observers);
 }
 
-TEST(Explain, LeavesTheThreadAndItsCacheAlone) {
+TEST(Explain, DoesNotChangeModesOrCache) {
   const Tensor x = ones({2, 8}), w = ones({8, 8}).requires_grad_();
   const amp::AutocastGuard autocast(device_type());
   static_cast<void>(explain("linear", kFloat, kFloat));

@@ -12,7 +12,7 @@
 namespace tandem::cuda {
 namespace {
 
-TEST(DefaultDevice, IsWhereFactoriesAndModulesMakeTensors) {
+TEST(DefaultDevice, AppliesToFactoriesAndModules) {
   const DefaultDeviceGuard guard(kCUDA);
   EXPECT_EQ(get_default_device(), Device(kCUDA));
   for (const Tensor& t :
@@ -29,7 +29,7 @@ TEST(DefaultDevice, IsWhereFactoriesAndModulesMakeTensors) {
   EXPECT_EQ((y + 1).sum().item<float>(), y.sum().item<float>() + 12) << "a number joins either device";
 }
 
-TEST(DefaultDevice, LeavesTheHostsMemoryThere) {
+TEST(DefaultDevice, KeepsHostMemoryOnTheHost) {
   const DefaultDeviceGuard guard(kCUDA);
   float memory[2] = {1, 2};
   EXPECT_TRUE(from_blob(memory, {2}).is_cpu());
@@ -43,7 +43,7 @@ TEST(DefaultDevice, LeavesTheHostsMemoryThere) {
   EXPECT_EQ(matmul(a, b).sum().item<float>(), 54) << "the CPU's kernels keep to the CPU";
 }
 
-TEST(DefaultDevice, IsTheThreadsOwnUntilTheScopeEnds) {
+TEST(DefaultDevice, AppliesToTheThreadUntilTheScopeEnds) {
   {
     const DefaultDeviceGuard guard(kCUDA);
     const ThreadContext modes = ThreadContext::capture();
