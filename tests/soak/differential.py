@@ -203,7 +203,7 @@ def main():
         seed += 1
         if time.time() - start >= args.seconds:
             break
-    print(f"{total} calls beside PyTorch {torch.__version__}, {failed} of {seed - args.seed} rounds failed")
+    print(f"{total} calls compared with PyTorch {torch.__version__}, {failed} of {seed - args.seed} rounds failed")
     sys.exit(1 if failed else 0)
 
 
