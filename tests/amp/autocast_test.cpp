@@ -28,7 +28,7 @@ struct AutocastTest : ::testing::Test {
 };
 
 TEST_F(AutocastTest, RegionEnablesAutocastUntilItEnds) {
-  SKIP_ON_CUDA("the tests have set its dtype");
+  SKIP_ON_CUDA("the tests set its dtype");
   EXPECT_FALSE(amp::is_autocast_enabled(device_type()));
   {
     AutocastGuard guard(device_type());
@@ -261,7 +261,7 @@ TEST(ThreadContextTest, ThreadsThatShareWeightsDoNotInterfere) {
   linear(x, w);
   const auto after = amp::autocast_cache_stats();
   EXPECT_EQ(after.entries, 1);
-  EXPECT_EQ(after.hits - before.hits, 1) << "the exits of other threads' regions cleared this thread's cache";
+  EXPECT_EQ(after.hits - before.hits, 1) << "regions that ended on other threads cleared this thread's cache";
 }
 
 TEST(PolicyTableTest, EveryNameAppearsOnce) {

@@ -116,7 +116,7 @@ TEST_F(CastCacheTest, CastsOfDestroyedWeightsAreReleased) {
   }
   const auto stats = amp::autocast_cache_stats();
   for (const Tensor& weight : live) linear(input, weight);
-  EXPECT_EQ(amp::autocast_cache_stats().hits, stats.hits + 100) << "those of living weights stay";
+  EXPECT_EQ(amp::autocast_cache_stats().hits, stats.hits + 100) << "casts of existing weights stay";
 }
 
 TEST_F(CastCacheTest, CastsOfTemporaryWeightsDoNotAccumulate) {
@@ -171,7 +171,7 @@ TEST_F(CastCacheTest, CastsOutliveTheirRegionOnlyWithAnOptimizer) {
   }();
   region();
   weight.mutable_grad() = Tensor();
-  EXPECT_EQ(cpu::memory_allocated(), before) << "nobody asked for the cast";
+  EXPECT_EQ(cpu::memory_allocated(), before) << "no code requested the cast";
 
   optim::SGD sgd({weight}, optim::SGDOptions(0.5));
   for (int i = 0; i < 3; ++i) {

@@ -80,7 +80,7 @@ TEST_F(ScaledGradients, ClippingWarnsOnce) {
     clip_grad_norm_({p, q}, 1.0);
     count += warnings.messages.size();
   }
-  EXPECT_LE(count, 1U) << "none, if another test of this process was first";
+  EXPECT_LE(count, 1U) << "0 if another test of this process has warned";
 }
 
 TEST_F(ScaledGradients, ClippingUnscaledGradientsDoesNotWarn) {
@@ -245,7 +245,7 @@ TEST_F(ScaledGradients, BackwardInARegionWorksAndWarns) {
   EXPECT_NE(warnings.messages[0].find("backward: called inside an autocast region"), std::string::npos);
   amp::AutocastGuard off(device_type(), {}, false);
   loss().backward();
-  EXPECT_EQ(warnings.messages.size(), 1U) << "a region that is switched off is none";
+  EXPECT_EQ(warnings.messages.size(), 1U) << "a disabled region does not count";
 }
 
 TEST_F(ScaledGradients, BackwardUnderAModesAutocastDoesNotWarn) {

@@ -248,7 +248,7 @@ class ScalingDescent : public optim::Optimizer {
   explicit ScalingDescent(std::vector<Tensor> params)
       : Optimizer(std::move(params), std::make_unique<optim::SGDOptions>(1.0)) {}
   Tensor step(LossClosure) override {
-    ADD_FAILURE() << "the scaler steps with what it knows";
+    ADD_FAILURE() << "the scaler must pass scale and flag";
     return {};
   }
   void step(const FusedUnscale& scaling) override {
@@ -327,7 +327,7 @@ TEST(ScalingCases, RegionsEndedOutOfOrderRestoreTheirState) {
   inner.reset();  // restores: f16
   EXPECT_EQ(amp::get_autocast_dtype(device_type()), kHalf);
   EXPECT_TRUE(amp::is_autocast_enabled(device_type()));
-  EXPECT_EQ(amp::autocast_cache_stats().entries, 0) << "no region is left";
+  EXPECT_EQ(amp::autocast_cache_stats().entries, 0) << "no region is active";
   thread_state() = ThreadState();
 }
 

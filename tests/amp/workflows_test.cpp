@@ -244,7 +244,7 @@ TEST_P(Workflows, AgreeWithPyTorchAndWithF32) {
     EXPECT_LE(worst, dtype == kFloat ? std::max(1e-4, spread / 20) : 2 * spread) << name(dtype);
     const double loss = mean_of_last(trace.losses);
     if (dtype == kFloat) f32_loss = loss;
-    EXPECT_NEAR(loss, f32_loss, 0.02 * f32_loss) << name(dtype) << " learns what f32 learns";
+    EXPECT_NEAR(loss, f32_loss, 0.02 * f32_loss) << name(dtype) << " learns as much as f32";
     EXPECT_LT(loss, trace.losses[0] / 1.5);
     if (dtype != kHalf) continue;
     EXPECT_EQ(trace.scales, expected.at("scales").get<std::vector<double>>());

@@ -47,7 +47,7 @@ TEST_F(Checkpoint, GradientsAreTheSame) {
   const Tensor y = checkpoint(block_function(), checkpoint(block_function(), x));
   EXPECT_EQ(runs, 2);
   expect_same(gradients(y.sum()), plain);
-  EXPECT_EQ(runs, 4) << "each runs again once";
+  EXPECT_EQ(runs, 4) << "each is recomputed once";
 }
 
 TEST_F(Checkpoint, FillsGradOfLeaves) {

@@ -148,7 +148,7 @@ TEST(DeepGraph, OfGradientsWithHistory) {
 
 #if defined(TANDEM_TEST_REPLACES_NEW)
 TEST(DeepGraph, IsFreedWithoutAllocating) {
-  SKIP_ON_CUDA("the emulated one takes memory to free memory");
+  SKIP_ON_CUDA("the emulated device allocates to free memory");
   const Tensor x = leaf({1});
   Tensor y = x;
   for (int i = 0; i < 1000; ++i) y = y * x;

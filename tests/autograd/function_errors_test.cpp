@@ -59,7 +59,7 @@ TEST(FunctionErrors, MismatchedGradients) {
   EXPECT_TRUE(equals(x.grad(), {1, 1}));
   x.mutable_grad() = Tensor();
   run(Wrong::broadcast);
-  EXPECT_TRUE(equals(x.grad(), {12, 12})) << "summed over what was broadcast";
+  EXPECT_TRUE(equals(x.grad(), {12, 12})) << "summed over the broadcast dimensions";
 }
 
 struct Marks : Function<Marks> {

@@ -171,7 +171,7 @@ TEST(Function, SeveralOutputs) {
   const Tensor x = leaf({1, 2});
   const variable_list y = Outputs::apply(x, false, true);
   EXPECT_TRUE(y[0].requires_grad() && y[1].requires_grad());
-  EXPECT_FALSE(y[2].requires_grad()) << "integers never do";
+  EXPECT_FALSE(y[2].requires_grad()) << "integer outputs never require grad";
   (y[0] + y[1] * 10).sum().backward();
   EXPECT_TRUE(equals(x.grad(), {32, 32}));
 }

@@ -74,7 +74,7 @@ TEST_F(CachingAllocatorTest, SmallBlocksShareASegment) {
   EXPECT_EQ(allocator.stats().reserved_bytes, static_cast<int64_t>(2 * kMiB));
   EXPECT_TRUE(allocator.deallocate(a));
   EXPECT_TRUE(allocator.deallocate(b));
-  EXPECT_EQ(allocator.allocate(2 * kMiB - 512, main) != a, true) << "large requests have segments of their own";
+  EXPECT_EQ(allocator.allocate(2 * kMiB - 512, main) != a, true) << "large requests have separate segments";
   EXPECT_EQ(allocator.allocate(1, main), a) << "the parts were joined again";
 }
 
@@ -86,7 +86,7 @@ TEST_F(CachingAllocatorTest, SegmentsBySize) {
   allocator.allocate(10 * kMiB, main);
   EXPECT_EQ(memory.in_use, 22 * kMiB) << "the rest of the shared segment";
   allocator.allocate(10 * kMiB + 1, main);
-  EXPECT_EQ(memory.in_use, 34 * kMiB) << "a segment of its own, rounded up to 2 MiB";
+  EXPECT_EQ(memory.in_use, 34 * kMiB) << "a separate segment, rounded up to 2 MiB";
 }
 
 TEST_F(CachingAllocatorTest, MakesNoDriverCallsAfterWarmUp) {
@@ -106,7 +106,7 @@ TEST_F(CachingAllocatorTest, MakesNoDriverCallsAfterWarmUp) {
 TEST_F(CachingAllocatorTest, BlocksAreReusedOnTheirStream) {
   void* a = allocator.allocate(kKiB, main);
   allocator.deallocate(a);
-  EXPECT_NE(allocator.allocate(kKiB, other), a) << "main may still work on it";
+  EXPECT_NE(allocator.allocate(kKiB, other), a) << "main may still use it";
   EXPECT_EQ(allocator.allocate(kKiB, main), a);
 }
 
@@ -163,18 +163,18 @@ TEST_F(CachingAllocatorTest, PrivatePoolIsSeparateAndKept) {
   allocator.keep(pool);
   allocator.begin_capture();
   void* a = allocator.allocate(1000, pool);
-  EXPECT_EQ(memory.mallocs, 2) << "eager memory is not for graphs";
+  EXPECT_EQ(memory.mallocs, 2) << "memory of eager work is not for graphs";
   allocator.deallocate(a);
   EXPECT_EQ(allocator.allocate(1000, pool), a) << "reused within the capture";
   EXPECT_EQ(allocator.stream_of(a), pool);
   allocator.empty_cache();
-  EXPECT_EQ(memory.frees, 0) << "nothing is given back during a capture";
+  EXPECT_EQ(memory.frees, 0) << "no memory is returned during a capture";
   allocator.end_capture();
   allocator.deallocate(a);
   EXPECT_EQ(allocator.stream_of(a), nullptr) << "no live block";
   void* eager = allocator.allocate(1000, main);
   EXPECT_NE(eager, a);
-  EXPECT_EQ(memory.mallocs, 2) << "nor is memory of graphs for others";
+  EXPECT_EQ(memory.mallocs, 2) << "memory of graphs is not for eager work";
   allocator.empty_cache();
   EXPECT_EQ(memory.frees, 0);
   void* output = allocator.allocate(1000, pool);
@@ -206,9 +206,9 @@ TEST_F(CachingAllocatorTest, QueriesNoEventDuringACapture) {
   void* before = use_elsewhere();
   memory.events_done = true;
   allocator.begin_capture();
-  EXPECT_NE(allocator.allocate(1000, main), before) << "that would have asked for its event";
+  EXPECT_NE(allocator.allocate(1000, main), before) << "which would have queried its event";
   use_elsewhere();
-  EXPECT_EQ(memory.live_events, 1) << "put off";
+  EXPECT_EQ(memory.live_events, 1) << "postponed";
   allocator.begin_capture();
   allocator.end_capture();
   EXPECT_EQ(memory.live_events, 1) << "one capture is still underway";

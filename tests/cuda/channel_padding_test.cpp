@@ -39,7 +39,7 @@ TEST(ChannelPadding, DoesNotPayInFirstLayers) {
 }
 
 TEST(ChannelPadding, DoesNotPayIfTheCopyCostsMore) {
-  EXPECT_FALSE(pays(64, 36, 56, 64, 1)) << "1x1: little arithmetic to a byte";
+  EXPECT_FALSE(pays(64, 36, 56, 64, 1)) << "1x1: little arithmetic per byte";
   EXPECT_FALSE(pays(64, 100, 28, 100, 3));
 }
 

@@ -34,7 +34,7 @@ TEST(GroupShape, BlocksAreWholeWarps) {
     EXPECT_EQ(s.columns, columns);
     EXPECT_TRUE(std::has_single_bit(static_cast<unsigned>(s.width)));
     EXPECT_LE(s.width, columns ? 256 : max_width);
-    EXPECT_TRUE(columns || s.width <= 32 || s.rows == 1) << "a group folds in warps of its own, or has the block";
+    EXPECT_TRUE(columns || s.width <= 32 || s.rows == 1) << "a group reduces within whole warps or has the whole block";
     EXPECT_GE(s.blocks, 1);
     EXPECT_LE(s.blocks, 0x7fffffff);
   });
@@ -68,8 +68,8 @@ TEST(GroupShape, SplitsCoverEachRowAndAreNotEmpty) {
     const GroupShape s = split_rows(whole, n);
     EXPECT_EQ(s.width, whole.width);
     EXPECT_GE(s.splits, 1);
-    EXPECT_LE(s.splits, detail::kBlocksWanted) << "of the grid's y axis, which ends at 65535";
-    EXPECT_EQ(s.chunk % (detail::kRowShare * s.width), 0) << "a chunk is read in whole rounds";
+    EXPECT_LE(s.splits, detail::kBlocksWanted) << "within the grid's y axis, at most 65535";
+    EXPECT_EQ(s.chunk % (detail::kRowShare * s.width), 0) << "a chunk is read in complete rounds";
     EXPECT_GE(s.splits * s.chunk, n);
     EXPECT_LT((s.splits - 1) * s.chunk, std::max<int64_t>(n, 1));
   });

@@ -173,7 +173,7 @@ TEST(Emulator, TrapEndsTheLaunch) {
   EXPECT_THROW(run_now(trap_in_the_middle, Launch{}), emulated::Trap);
   std::vector<int> visits(256);
   run_now(visit, Launch{}, visits.data());
-  EXPECT_EQ(visits, std::vector<int>(256, 1)) << "the next launch is none the worse";
+  EXPECT_EQ(visits, std::vector<int>(256, 1)) << "the next launch works";
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ TEST_F(ConvWays, FallbackKeepsWeightGradientsInF32) {
   weight_gradient(272, 3);
   EXPECT_EQ(vendors().convolutions.size(), 0U);
   EXPECT_EQ(vendors().products.size(), 1U) << "over columns";
-  EXPECT_EQ(Calls::instance().launches(), 1) << "that make the columns";
+  EXPECT_EQ(Calls::instance().launches(), 1) << "the launch that makes the columns";
   reset();
   weight_gradient(24, 1);
   EXPECT_EQ(vendors().products.size(), 1U);
@@ -57,7 +57,8 @@ TEST_F(ConvWays, FallbackKeepsWeightGradientsInF32) {
   EXPECT_EQ(Calls::instance().launches(), 2) << "x and gy are widened";
   reset();
   weight_gradient(24, 3);
-  EXPECT_EQ(Calls::instance()["cudnnBackendCreateDescriptor"], 1) << "the refusal is kept; a run packs its pointers";
+  EXPECT_EQ(Calls::instance()["cudnnBackendCreateDescriptor"], 1)
+      << "the refusal is cached; a run only packs its pointers";
 }
 
 TEST_F(ConvWays, PadsChannelsIfThatPays) {
@@ -67,7 +68,7 @@ TEST_F(ConvWays, PadsChannelsIfThatPays) {
   ASSERT_EQ(vendors().convolutions.size(), 1U);
   EXPECT_EQ(vendors().convolutions[0].sizes,
             (std::vector<std::vector<int64_t>>{{8, 512, 14, 14}, {256, 512, 3, 3}, {8, 256, 14, 14}}));
-  EXPECT_EQ(Calls::instance().launches(), 4) << "x and the weight: zeros beside a copy; y is written in place";
+  EXPECT_EQ(Calls::instance().launches(), 4) << "x and the weight: zeros and a copy each; y is written in place";
   reset();
   backend(kCUDA).conv2d_backward_input(x, y, w, p);
   EXPECT_EQ(vendors().convolutions[0].sizes[0][1], 512);

@@ -122,7 +122,7 @@ TEST(FakeDataLoader, MemoryInUseIsNotReused) {
   seen.clear();
   for (const Example<>& batch : *loader) seen.push_back(batch.data.raw_bytes());
   std::sort(seen.begin(), seen.end());
-  EXPECT_LT(std::unique(seen.begin(), seen.end()) - seen.begin(), 10) << "now they do";
+  EXPECT_LT(std::unique(seen.begin(), seen.end()) - seen.begin(), 10) << "now blocks are reused";
 }
 
 TEST(FakeDataLoader, ExceptionReplacesItsBatch) {

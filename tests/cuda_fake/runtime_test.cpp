@@ -71,7 +71,7 @@ TEST(FakeRuntime, ElementwiseOpIsOneLaunch) {
   const Tensor strided = x + y;
   EXPECT_EQ(calls.launches(), 2) << calls.str();
   const Tensor nothing = empty({0}, kCUDA) * 2;
-  EXPECT_EQ(calls.launches(), 2) << "nothing is launched for no elements";
+  EXPECT_EQ(calls.launches(), 2) << "no launch for an empty tensor";
   EXPECT_EQ(calls.waits() + calls.copies(), 0) << calls.str();
 }
 
@@ -83,7 +83,7 @@ TEST(FakeRuntime, ErrorsNameTheOpAndTheCall) {
   EXPECT_THROWS(x.exp(), BackendError, "exp: ", "can no longer be used", "TANDEM_SYNC=1");
   fail_next("cudaDeviceSynchronize", cudaErrorLaunchFailure);
   EXPECT_THROWS(synchronize(), BackendError, "cudaDeviceSynchronize", "compute-sanitizer");
-  EXPECT_EQ((x + x).numel(), 8) << "the process goes on";
+  EXPECT_EQ((x + x).numel(), 8) << "the process can continue";
 }
 
 TEST(FakeRuntime, GraphMemoryIsSeparate) {
@@ -199,7 +199,7 @@ TEST(FakeRuntime, EventWithAFailingQueryIsNotDone) {
   const void* freed = free_while_used_by(stream_from_pool());
   fail_next("cudaEventQuery", cudaErrorInvalidResourceHandle);
   const Tensor other = empty({4 << 20}, kCUDA);
-  EXPECT_NE(other.raw_bytes(), freed) << "nobody knows whether it is done";
+  EXPECT_NE(other.raw_bytes(), freed) << "it is unknown whether the work is done";
   const Tensor again = empty({4 << 20}, kCUDA);
   EXPECT_EQ(again.raw_bytes(), freed);
 }
@@ -240,7 +240,7 @@ TEST(FakeRuntime, CaptureThatFailsToBeginHasNoEffect) {
   { const Tensor x = empty({4 << 20}, kCUDA); }
   EXPECT_EQ(memory_allocated(), allocated);
   empty_cache();
-  EXPECT_EQ(memory_reserved(), reserved) << "memory goes back again";
+  EXPECT_EQ(memory_reserved(), reserved) << "the memory is returned again";
 }
 
 TEST(FakeRuntime, OutOfMemoryRetriesThenReportsSizes) {
@@ -249,7 +249,7 @@ TEST(FakeRuntime, OutOfMemoryRetriesThenReportsSizes) {
   calls.reset();
   fail_next("cudaMalloc", cudaErrorMemoryAllocation);
   { const Tensor x = empty({1 << 20}, kCUDA); }
-  EXPECT_EQ(calls["cudaMalloc"], 2) << "the second time after giving cached blocks back";
+  EXPECT_EQ(calls["cudaMalloc"], 2) << "the second time after freeing cached blocks";
 }
 
 }  // namespace

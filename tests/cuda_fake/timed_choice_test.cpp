@@ -53,7 +53,7 @@ TEST_F(TimedChoice, KeepsTheFastestWhileEnabled) {
   vendors().algorithms = {3, 1, 2};
   const Tensor a = half({64, 65}), b = half({65, 66});
   const auto product = [&] { mm(a, b); };
-  EXPECT_EQ(algorithm_of(product), 0U) << "off: the heuristic's first";
+  EXPECT_EQ(algorithm_of(product), 0U) << "disabled: the heuristic's first choice";
   set_autotune(true);
   product();
   EXPECT_GT(Calls::instance().waits(), 0);
@@ -127,7 +127,7 @@ TEST_F(TimedChoice, TimesNothingDuringACapture) {
   EXPECT_EQ(algorithm_of([&] { mm(a, b); }), 1U);
   EXPECT_EQ(engine_of([&] { conv2d(x, w); }), 1U);
   set_capturing(true);
-  EXPECT_EQ(algorithm_of([&] { mm(a, b); }), 1U) << "what was timed before serves in a capture too";
+  EXPECT_EQ(algorithm_of([&] { mm(a, b); }), 1U) << "earlier timings are used in a capture too";
   EXPECT_EQ(engine_of([&] { conv2d(x, w); }), 1U);
 }
 
@@ -193,7 +193,7 @@ TEST_F(TimedChoice, AlignsEpilogueVectors) {
       EXPECT_EQ(reinterpret_cast<uintptr_t>(p.vector) % 16, 0U) << begin;
     }
   }
-  EXPECT_EQ(fused, 6U) << "a bias is copied, a bias gradient is summed apart";
+  EXPECT_EQ(fused, 6U) << "a bias is copied; a bias gradient is summed separately";
 }
 
 TEST_F(TimedChoice, ComparesEnginesWithASeparateBias) {
@@ -213,7 +213,7 @@ TEST_F(TimedChoice, FusesReluOnlyIfItKeepsNaN) {
     const Tensor image = half({2, 8, size, 9}), kernel = half({8, 8, 3, 3}), bias = half({8});
     set_capturing(true);
     linear_relu(x, w, b);
-    EXPECT_EQ(vendors().products.back().epilogue, CUBLASLT_EPILOGUE_BIAS) << "nothing is tried out during capture";
+    EXPECT_EQ(vendors().products.back().epilogue, CUBLASLT_EPILOGUE_BIAS) << "no trials during a capture";
     set_capturing(false);
     linear_relu(x, w, b);
     vendors().products.clear();

@@ -71,7 +71,7 @@ TEST(LoaderState, ResumesAnywhere) {
         resumed->load_state_dict(state);
         default_generator().set_state(rng.get_state());
         EXPECT_EQ(epoch(*resumed), expected) << stop << " " << workers << " " << drop_last;
-        EXPECT_EQ(epoch(*resumed), next) << "and the next epoch is whole";
+        EXPECT_EQ(epoch(*resumed), next) << "and the next epoch is complete";
       }
     }
   }

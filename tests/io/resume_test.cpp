@@ -213,7 +213,7 @@ TEST_P(Resume, EqualsTheUninterruptedRun) {
     });
     const StateDict last = clone(whole.checkpoint.state_dict());
     if (mode.scaler.enabled()) {
-      EXPECT_GT(trackers.size(), 2u) << "the run must pass through states worth saving";
+      EXPECT_GT(trackers.size(), 2u) << "the run must pass through nontrivial states";
     }
     for (int64_t stop = 0; stop <= kIterations; ++stop) {
       manual_seed(1000 + static_cast<uint64_t>(stop));  // must not affect the resumed run

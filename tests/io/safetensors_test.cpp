@@ -224,7 +224,7 @@ TEST(SafetensorsErrors, FullDiskKeepsThePreviousFile) {
   EXPECT_EQ(refused, "");
   EXPECT_EQ(difference(io::load_file(path).tensors["x"], full({4}, 1.0)), "");
   const std::filesystem::directory_iterator files(folder.path());
-  EXPECT_EQ(std::distance(files, {}), 1) << "what was begun stays";
+  EXPECT_EQ(std::distance(files, {}), 1) << "a temporary file is left";
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ TEST(ModuleErrors, Names) {
       BAD_INPUT("register_module", Sequential({{"a", ReLU()}, {"a", ReLU()}}), StateError, "'a'", "a submodule"),
       BAD_INPUT("register_module", Sequential()->push_back("a.b", ReLU()), StateError, "'a.b'", dot),
   });
-  EXPECT_EQ(l->named_parameters().size(), 2U) << "refused calls leave nothing behind";
+  EXPECT_EQ(l->named_parameters().size(), 2U) << "refused calls have no effect";
 }
 
 TEST(ModuleErrors, TensorsAndModules) {

@@ -109,7 +109,8 @@ void expect_writes(const Tensor& plain, const F& f) {
   const Tensor whole = full(doubled, 77, plain.dtype()), strided = whole.select(-1, 1);
   f(strided);
   EXPECT_TRUE(same_bits(strided, plain));
-  EXPECT_TRUE(same_bits(whole.select(-1, 0), full(plain.sizes(), 77, plain.dtype()))) << "what lies between";
+  EXPECT_TRUE(same_bits(whole.select(-1, 0), full(plain.sizes(), 77, plain.dtype())))
+      << "the elements in between are unchanged";
 
   if (plain.is_floating_point()) {
     const Tensor low = full(plain.sizes(), 77, kHalf);
@@ -184,7 +185,7 @@ TEST_F(OutTest, Integers) {
 TEST_F(OutTest, SumsIntoAWiderOutAreNotRounded) {
   const Tensor x = full({4096}, 1.0 + 0x1p-7, kBFloat16), out = zeros({});
   EXPECT_EQ(sum_out(out, x).item<float>(), 4096 + 32);
-  EXPECT_EQ(sum_out(out, x, kBFloat16).item<float>(), sum(x).item<float>()) << "a dtype that the caller gave holds";
+  EXPECT_EQ(sum_out(out, x, kBFloat16).item<float>(), sum(x).item<float>()) << "the caller's dtype is used";
 }
 
 TEST_F(OutTest, OutMayBeAnOperand) {
@@ -227,7 +228,7 @@ TEST_F(OutTest, IgnoresAutocast) {
   EXPECT_TRUE(same_bits(matmul_out(out, x, y), product));
   EXPECT_TRUE(same_bits(addmm_out(out, zeros({8, 8}), x, y), product));
   EXPECT_TRUE(same_bits(sum_out(zeros({8}, kHalf), low, {0}), sums));  // in a region `sum` computes in f32
-  EXPECT_EQ(mm(x, y).dtype(), kBFloat16) << "the region goes on";
+  EXPECT_EQ(mm(x, y).dtype(), kBFloat16) << "the region is still active";
   EXPECT_THROWS(mm_out(low_out, low, y), DTypeError, "mm: ", ".to()", "f16", "f32");
 }
 

@@ -118,7 +118,7 @@ TEST_P(MasterWeightsTest, AreInTheStateDictionary) {
     }
     const Tensor r = leaf(start, kBFloat16), also_r = leaf(also_start, kFloat);
     auto without = make({r, also_r});
-    EXPECT_NO_THROW(without->load_state_dict(saved)) << "an optimizer that keeps no masters leaves them";
+    EXPECT_NO_THROW(without->load_state_dict(saved)) << "an optimizer without masters ignores them";
   }
 }
 
@@ -202,9 +202,9 @@ TEST_P(MasterWeightsTest, WritingTheParameterDropsItsRemainder) {
   for (int i = 0; i < 3; ++i) step();
   const Tensor before = optimizer->master(p).clone();
   ASSERT_FALSE(same_bytes(before, p.detach().to(kFloat))) << "there is a remainder";
-  ASSERT_TRUE(same_bytes(optimizer->master(p), before)) << "a step's own write is not the program's";
+  ASSERT_TRUE(same_bytes(optimizer->master(p), before)) << "a step's own write does not count as the program's";
   optimizer->step(FusedUnscale{full({}, 1.0), ones({})});
-  ASSERT_TRUE(same_bytes(optimizer->master(p), before)) << "nor is that of a step that is skipped";
+  ASSERT_TRUE(same_bytes(optimizer->master(p), before)) << "neither is the write of a skipped step";
   {
     NoGradGuard no_grad;
     p.fill_(100);

@@ -172,9 +172,9 @@ def main():
     parser.add_argument("--test", default=os.path.join(ROOT, "build/release/tests/soak_test"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=2000, help="calls in a round")
-    parser.add_argument("--seconds", type=float, default=0, help="go on with further seeds for so long")
-    parser.add_argument("--record", action="store_true", help="only write calls.jsonl.gz beside this file")
-    parser.add_argument("--keep", metavar="PATH", help="write the calls here, and leave them there")
+    parser.add_argument("--seconds", type=float, default=0, help="continue with further seeds for this many seconds")
+    parser.add_argument("--record", action="store_true", help="only write calls.jsonl.gz next to this file")
+    parser.add_argument("--keep", metavar="PATH", help="write the calls to PATH and keep the file")
     parser.add_argument("--refused", action="store_true", help="list what PyTorch refused")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -198,7 +198,7 @@ def main():
         total += len(lines)
         if code != 0:
             failed += 1
-            print(f"to see it again: .venv-torch/bin/python tests/soak/differential.py --seed {seed} --count {args.count}",
+            print(f"reproduce with: .venv-torch/bin/python tests/soak/differential.py --seed {seed} --count {args.count}",
                   flush=True)
         seed += 1
         if time.time() - start >= args.seconds:

@@ -119,7 +119,7 @@ std::string paths(uint64_t seed, const Report& report) {
     return saves && kind == 4 && fs::status(path).type() != fs::file_type::fifo ? "the FIFO is gone" : "";
   }
   if (beside == 9 && saves && read(folder.path("target" + std::to_string(folder.path("x.tmp").size()))) != target) {
-    return "what the link at PATH.tmp leads to was overwritten";
+    return "the target of the link at PATH.tmp was overwritten";
   }
   if (saves && kind == 4) return "a FIFO was replaced";
   if (saves && kind == 10) {
@@ -128,7 +128,7 @@ std::string paths(uint64_t seed, const Report& report) {
   }
   if (saves && kind == 9 && !fs::is_symlink(path)) return "the link was replaced";
   if (saves) load(x, path);
-  return x.numel() == (saves ? 5 : 3) ? "" : "the tensor is another";
+  return x.numel() == (saves ? 5 : 3) ? "" : "the tensor is different";
 }
 
 std::string hostile_file(uint64_t seed, const Report& report) {

@@ -228,7 +228,7 @@ void expect_good_outcomes(const std::string& task, uint64_t usual_count, ChildLi
       ++known[defect];
       continue;
     }
-    ADD_FAILURE() << o.input << '\n' << o.ending << "\nto see it again: " << Inputs::reproduction(o.seed);
+    ADD_FAILURE() << o.input << '\n' << o.ending << "\nreproduce with: " << Inputs::reproduction(o.seed);
   }
   for (const auto& [defect, times] : known) std::printf("known, %d times: %s\n", times, defect.c_str());
 }

@@ -42,9 +42,9 @@ TEST(OwnGenerator, RepeatsTheNumbersOfItsSeed) {
     Generator own(11);
     const Tensor first = draw(own), second = draw(own);
     EXPECT_TRUE(same_bits(first, expected)) << name;
-    EXPECT_EQ(own.get_state().offset, 2 * moved) << name << ": it moves on";
+    EXPECT_EQ(own.get_state().offset, 2 * moved) << name << ": own generator advances";
     EXPECT_NE(values_of(first), values_of(second)) << name;
-    EXPECT_EQ(default_generator().get_state().offset, 0U) << name << ": the default one does not";
+    EXPECT_EQ(default_generator().get_state().offset, 0U) << name << ": default generator does not advance";
 
     own.set_current_seed(11);
     EXPECT_TRUE(same_bits(draw(own), expected)) << name;

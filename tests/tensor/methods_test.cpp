@@ -58,7 +58,7 @@ TEST(Data, AutocastDetectsWritesThroughIt) {
     const amp::AutocastGuard autocast(device_type(), kBFloat16);
     EXPECT_EQ(mm(x, w).item<float>(), 1);
     w.data().fill_(2);
-    EXPECT_EQ(mm(x, w).item<float>(), 2) << "cast anew after the call";
+    EXPECT_EQ(mm(x, w).item<float>(), 2) << "cast again after the call";
   }
   held.fill_(3);
   const amp::AutocastGuard autocast(device_type(), kBFloat16);

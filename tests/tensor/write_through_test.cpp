@@ -59,7 +59,7 @@ TEST(WriteThrough, GradientsReachTheWrittenValue) {
   (x * tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}})).sum().backward();
   EXPECT_TRUE(equals(x, {3, 3, 3, 2, 2, 2}));
   EXPECT_TRUE(equals(y.grad(), {3, 6, 9}));
-  EXPECT_TRUE(equals(w.grad(), {0, 0, 0, 8, 10, 12})) << "nothing flows into what was overwritten";
+  EXPECT_TRUE(equals(w.grad(), {0, 0, 0, 8, 10, 12})) << "overwritten elements get no gradient";
 }
 
 TEST(WriteThrough, TensorWithoutHistoryIsRecorded) {

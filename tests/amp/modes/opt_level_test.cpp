@@ -166,7 +166,7 @@ TEST_F(OptLevels, InvalidStateChangesNothing) {
 
 // Another level turns off the autocast that O1 enabled, but not autocast enabled by something else.
 TEST_F(OptLevels, OnlyAutocastEnabledByO1IsTurnedOff) {
-  SKIP_ON_CUDA("the environment switch has f16 there");
+  SKIP_ON_CUDA("the environment switch uses f16 there");
   const auto initialize = [](OptLevel level) {
     OneParameter model(1);
     optim::SGD sgd({model.p}, optim::SGDOptions(1));

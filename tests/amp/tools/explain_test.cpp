@@ -124,7 +124,7 @@ TEST(Explain, ListsTheOpsOfForwardAndBackward) {
   const auto gemm = std::find_if(run.ops.begin(), run.ops.end(), [](const auto& e) { return e.op == "gemm"; });
   ASSERT_NE(gemm, run.ops.end());
   EXPECT_THAT(gemm->rule, HasSubstr("in the backward of mm"));
-  EXPECT_THAT(gemm->result, HasSubstr("result: f32, from inputs of bf16")) << "the weight's gradient, straight in f32";
+  EXPECT_THAT(gemm->result, HasSubstr("result: f32, from inputs of bf16")) << "the weight's gradient, directly in f32";
   EXPECT_THAT(run.ops.back().rule, HasSubstr("does not touch in-place calls"));
   EXPECT_THAT(run.str(), HasSubstr("mm: policy lower by the table\n  input 0: f32 -> bf16"));
 }
@@ -135,7 +135,7 @@ TEST(Explain, ShowsThePolicyOfACustomOp) {
     amp::custom_op<"mine">(
         Cast::lower, [](const Tensor& x) { return Result{x + x}; }, ones({2}));
   });
-  ASSERT_THAT(run.ops, SizeIs(1)) << "the ops of its body are its own";
+  ASSERT_THAT(run.ops, SizeIs(1)) << "the ops inside it are not counted";
   EXPECT_EQ(run.ops[0].rule, "policy lower, which the op itself states");
 }
 

@@ -172,7 +172,7 @@ TEST_F(OpStatsTest, BackwardOpsAreReportedToCurrentObservers) {
   }
   const int64_t before = mul_calls(*forward);
   forward.reset();
-  EXPECT_TRUE(observers.expired()) << "the graph does not hold those who looked";
+  EXPECT_TRUE(observers.expired()) << "the graph does not keep observers alive";
   OpStats backward;
   custom.backward();
   EXPECT_EQ(before, 0);

@@ -208,7 +208,7 @@ TEST_F(OverflowFinderTest, AllowedOpsMayProduceInf) {
   softmax(log(zeros({16, 8})) + x, 1);
   EXPECT_FALSE(finder.found()) << *finder.found();
   mm(x, full({8, 8}, 3e38));
-  ASSERT_TRUE(finder.found()) << "others still count";
+  ASSERT_TRUE(finder.found()) << "other ops are still reported";
   EXPECT_EQ(finder.found()->op, "mm");
 }
 

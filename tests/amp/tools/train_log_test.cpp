@@ -157,7 +157,7 @@ TEST_F(TrainLogTest, AppendsAfterAnIncompleteLine) {
   EXPECT_EQ(nlohmann::json::parse(all[2])["loss"], 2);
   ASSERT_THAT(lines(csv), SizeIs(3)) << "one header";
   { TrainLog({jsonl, csv}).step({.loss = ones({})}); }
-  EXPECT_THAT(lines(jsonl), SizeIs(1)) << "a new log starts the file anew";
+  EXPECT_THAT(lines(jsonl), SizeIs(1)) << "without append the file is replaced";
 }
 
 TEST_F(TrainLogTest, AcceptsFileNamesAsLiterals) {
@@ -264,7 +264,7 @@ TEST_F(TrainLogTest, RefusesInvalidNames) {
   EXPECT_THROWS(log.step({.values = {{"a", ones({2})}}}), ShapeError, "a is [2]", "mean()");
   log.step({.values = {{"a", 1}}});
   EXPECT_THROWS(log.step({.values = {{"b", 1}}}), StateError, "no column for 'b'");
-  EXPECT_EQ(parse(jsonl)[0]["step"], 0) << "a refused step has no number";
+  EXPECT_EQ(parse(jsonl)[0]["step"], 0) << "a refused step is not counted";
 }
 
 TEST_F(TrainLogTest, LoggedStepsSurviveAKill) {

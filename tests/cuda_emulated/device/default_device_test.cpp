@@ -26,7 +26,7 @@ TEST(DefaultDevice, AppliesToFactoriesAndModules) {
   nn::BatchNorm1d norm{nn::BatchNormOptions(3)};
   const Tensor y = norm(linear(ones({4, 2})));
   EXPECT_TRUE(y.is_cuda());
-  EXPECT_EQ((y + 1).sum().item<float>(), y.sum().item<float>() + 12) << "a number joins either device";
+  EXPECT_EQ((y + 1).sum().item<float>(), y.sum().item<float>() + 12) << "a number works on either device";
 }
 
 TEST(DefaultDevice, KeepsHostMemoryOnTheHost) {

@@ -216,7 +216,7 @@ TEST(GraphErrors, TooManySkips) {
   for (int i = 0; i < 5; ++i) graph.replay();  // the count has not arrived on the host
   EXPECT_EQ(emulated::counts().waits, 0);
   emulated::stay_behind(false);
-  EXPECT_NO_THROW(graph.replay()) << "what has arrived is the count after the first replay";
+  EXPECT_NO_THROW(graph.replay()) << "the count after the first replay has arrived";
   EXPECT_THROWS(graph.replay(), StateError, "6 iterations in a row were skipped", "the limit is 2");
   EXPECT_THROWS(step(), StateError, "6 iterations in a row");
 }
