@@ -271,7 +271,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
 }
 
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack) {
-  require(handle->stream == cuda::current_handle(), "another stream than the current one");
+  require(handle->stream == cuda::current_handle(), "the stream is not the current one");
   require(plan->finalized && pack->finalized, "a plan or a pack that is not finalized");
   const auto workspace = pack->one<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
   require(is_aligned(workspace, 16) && workspace, "a workspace");
