@@ -1,5 +1,5 @@
-// Whole loops with a GradScaler against the same loops without: PyTorch's test_grad_scaling_* and Apex's combinations of
-// models, losses and optimizers. tests/amp/README.md maps their tests to these.
+// Whole loops with a GradScaler against the same loops without: PyTorch's test_grad_scaling_* and Apex's combinations
+// of models, losses and optimizers. tests/amp/README.md maps their tests to these.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -22,8 +22,8 @@ struct Cube {
   OptLevel level;
 };
 
-/// Apex's combinations of models, losses, optimizers. Loss l (0 or 1) has weight (l + 1) / 8 and covers model 0; with two
-/// models, loss 1 also covers model 1. All numbers are exact in f16, so results are compared for equality.
+/// Apex's combinations of models, losses, optimizers. Loss l (0 or 1) has weight (l + 1) / 8 and covers model 0; with
+/// two models, loss 1 also covers model 1. All numbers are exact in f16, so results are compared for equality.
 void run_cube(const Cube& c) {
   constexpr double kRate = 0.5, kInit = 65536;
   std::vector<std::unique_ptr<OneParameter>> models;

@@ -53,7 +53,7 @@ cublasStatus_t forget(Handle handle) {
 
 template <class T>
 cublasStatus_t read(T& to, const void* value, size_t bytes) {
-  require(bytes == sizeof(T), "an attribute of another size");
+  require(bytes == sizeof(T), "an attribute has the wrong size");
   return std::memcpy(&to, value, bytes), CUBLAS_STATUS_SUCCESS;
 }
 
@@ -114,7 +114,7 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
 }
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType dtype, uint64_t rows,
                                           uint64_t columns, int64_t ld) {
-  require(ld >= static_cast<int64_t>(rows), "columns that overlap");
+  require(ld >= static_cast<int64_t>(rows), "columns overlap");
   *layout = new EmulatedLayout{type_of(dtype), static_cast<int64_t>(rows), static_cast<int64_t>(columns), ld};
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -187,7 +187,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
   require(c == d && c_layout == d_layout, "C differs from D");
   require(is_aligned(a, algorithm->data[0]) && is_aligned(b, algorithm->data[1]) && is_aligned(d, algorithm->data[3]),
           "an operand is less aligned than declared");
-  require(product->epilogue < CUBLASLT_EPILOGUE_BIAS || is_aligned(product->vector, 16), "a vector below 16 bytes");
+  require(product->epilogue < CUBLASLT_EPILOGUE_BIAS || is_aligned(product->vector, 16),
+          "a vector is aligned to less than 16 bytes");
   require(bytes == kWorkspace && is_aligned(workspace, 256), "the workspace differs from the requested one");
   require(stream == cuda::current_handle(), "the stream is not the current one");
   const auto scalar = [&](const void* value) {
@@ -195,8 +196,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
     return static_cast<double>(*static_cast<const float*>(value));
   };
   const Call call{*product, *a_layout, *b_layout, *d_layout, a, b, d, scalar(alpha), scalar(beta)};
-  require(std::isnan(call.alpha) || call.alpha == 1, "alpha");
-  require(call.beta == 0 || call.beta == 1, "beta");
+  require(std::isnan(call.alpha) || call.alpha == 1, "alpha is neither 1 nor NaN");
+  require(call.beta == 0 || call.beta == 1, "beta is neither 0 nor 1");
   submit([call, workspace] {
     scribble(workspace, kWorkspace);
     run(call);
