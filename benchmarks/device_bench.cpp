@@ -211,10 +211,10 @@ int main(int argc, char** argv) {
   const std::vector<std::pair<std::string, void (*)(const Bench&)>> groups = {
       {"products", products}, {"passes", passes}, {"convolutions", convolutions}, {"launches", launches}};
   Settings settings;
-  CLI::App app("Measures single kernels of a device; prints one JSON object a line.");
+  CLI::App app("Measures single kernels of a device; prints one JSON object per line.");
   app.add_option("--device", settings.device, "cuda or cpu")->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--only", settings.only, "products, passes, convolutions, launches")->delimiter(',');
-  app.add_flag("--quick", settings.quick, "Tiny sizes: shows that it runs, not how fast");
+  app.add_flag("--quick", settings.quick, "Tiny sizes: only checks that it runs");
   CLI11_PARSE(app, argc, argv);
   try {
     NoGradGuard no_grad;

@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
     booster.backward(cross_entropy(net(task.x.narrow(0, 0, 128)), task.y.narrow(0, 0, 128)), optimizer);
     optimizer.step();
   }
-  std::printf("fp16_naive from 2^24 on: scale %g, zeros among the gradients %lld\n", booster.scale(optimizer),
+  std::printf("fp16_naive starting at 2^24: scale %g, zero gradients %lld\n", booster.scale(optimizer),
               static_cast<long long>(naive->num_zeros_in_grad(optimizer)));
   return learned ? 0 : 1;
 }

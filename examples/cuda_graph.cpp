@@ -24,7 +24,7 @@ void train(const Settings& settings) {
   constexpr int kWarmUp = 3;  // eager steps, which create the state of the optimizer, the scaler and the libraries
   const Device device(settings.device);
   const bool graphed = device.is_cuda() && !settings.eager;
-  if (!graphed && !settings.eager) std::printf("No GPU is used, so the step runs op by op.\n");
+  if (!graphed && !settings.eager) std::printf("Without a GPU the step runs op by op.\n");
   manual_seed(static_cast<uint64_t>(settings.seed));
   mnist::Cnn model;
   model->to(device);
@@ -71,7 +71,7 @@ void train(const Settings& settings) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::printf("%lld steps in %.2f s\n", static_cast<long long>(number), seconds);
   if (graphed && number > kWarmUp) {
-    std::printf("one launch a step, of a graph of %lld\n", static_cast<long long>(graph.num_nodes()));
+    std::printf("one launch per step, of a graph with %lld nodes\n", static_cast<long long>(graph.num_nodes()));
   }
 }
 
@@ -79,13 +79,13 @@ void train(const Settings& settings) {
 
 int main(int argc, char** argv) {
   Settings settings;
-  CLI::App app("Trains SimpleCNN with one CUDA graph a step");
+  CLI::App app("Trains SimpleCNN with the whole training step in one CUDA graph");
   app.add_option("--device", settings.device, "cuda or cpu")->check(CLI::IsMember({"cuda", "cpu"}));
   app.add_option("--epochs", settings.epochs)->check(CLI::Range(1, 10000))->capture_default_str();
   app.add_option("--batch", settings.batch, "images per step")->check(CLI::Range(1, 60000))->capture_default_str();
-  app.add_option("--steps", settings.steps, "stop after so many steps; 0: never")->check(CLI::NonNegativeNumber);
+  app.add_option("--steps", settings.steps, "maximum number of steps; 0: no limit")->check(CLI::NonNegativeNumber);
   app.add_option("--lr", settings.lr)->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--seed", settings.seed, "of weights")->capture_default_str();
+  app.add_option("--seed", settings.seed, "seed of the initial weights")->capture_default_str();
   app.add_option("--data", settings.data, "folder with the IDX files, plain or .gz")->capture_default_str();
   app.add_flag("--eager", settings.eager, "run the step op by op, for comparison");
   app.add_flag_callback(

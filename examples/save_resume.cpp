@@ -96,12 +96,12 @@ int main(int argc, char** argv) {
   std::string device_name = cuda::is_available() ? "cuda" : "cpu";
   std::string path = (std::filesystem::temp_directory_path() / "tandem_save_resume.safetensors").string();
   bool quick = false;
-  CLI::App app("Saves a training run, resumes it, and compares it with one that did not stop");
+  CLI::App app("Saves a training run, resumes it, and compares it with an uninterrupted run");
   app.add_option("--iterations", iterations)->capture_default_str();
-  app.add_option("--stop", stop, "where the second run is saved")->capture_default_str();
+  app.add_option("--stop", stop, "iteration after which the second run is saved")->capture_default_str();
   app.add_option("--file", path)->capture_default_str();
   app.add_option("--device", device_name)->capture_default_str();
-  app.add_flag("--quick", quick, "40 iterations, stopped after 17");
+  app.add_flag("--quick", quick, "40 iterations, saved after 17");
   CLI11_PARSE(app, argc, argv);
   if (quick) iterations = 40, stop = 17;
   const Device device(device_name);
@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
 
   const StateDict expected = whole.checkpoint.state_dict(), found = second.checkpoint.state_dict();
   const int differing = compare(expected, found);
-  std::printf("%zu tensors after %lld iterations: %d differ from the run that did not stop\n", expected.size(),
+  std::printf("%zu tensors after %lld iterations: %d differ from the uninterrupted run\n", expected.size(),
               static_cast<long long>(iterations), differing);
   return differing == 0 ? 0 : 1;
 }

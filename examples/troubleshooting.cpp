@@ -56,9 +56,10 @@ amp::OpCount count_ops(const char* title, int64_t width, int64_t batch, bool reg
 bool speedup_is_minor(int64_t batch) {
   std::cout << "==== Speedup with AMP is minor\n";
   const auto broken = count_ops("broken: the region ends before the network runs", 1021, batch, true);
-  const auto odd = count_ops("the region holds the network, but its width fits no tensor core", 1021, batch, false);
-  const auto mended = count_ops("mended: a width that is a multiple of 8", 1024, batch, false);
-  return broken.casts == 0 && odd.casts > 0 && odd.odd_products > 0 && mended.odd_products == 0;
+  const auto odd =
+      count_ops("the network is inside the region, but its width is not a multiple of 8", 1021, batch, false);
+  const auto fixed = count_ops("fixed: a width that is a multiple of 8", 1024, batch, false);
+  return broken.casts == 0 && odd.casts > 0 && odd.odd_products > 0 && fixed.odd_products == 0;
 }
 
 // ---- 2. The loss is inf or NaN.
@@ -75,7 +76,7 @@ bool loss_is_nan(int64_t batch) {
   manual_seed(2);
   Attention net;
   const Tensor x = randn({batch, 64}) * 200;
-  std::cout << "-- broken: products of queries and keys leave f16's range\n";
+  std::cout << "-- broken: products of queries and keys exceed f16's range\n";
   double broken;
   {
     amp::OverflowFinder finder(net);
@@ -85,18 +86,18 @@ bool loss_is_nan(int64_t batch) {
   std::cout << "-- the same scores in an f32 region\n";
   NoGradGuard no_grad;
   std::cout << amp::check_numerics(net.scores(x, 1));
-  std::cout << "-- mended: queries are scaled before the product, not after it\n";
+  std::cout << "-- fixed: queries are scaled before the product, not after it\n";
   const double scale = 1 / std::sqrt(64.0);
   amp::OverflowFinder finder(net);
-  const double mended = attend(net, x, scale, finder);
-  std::cout << "loss " << mended << '\n';
-  std::cout << "-- its f16 run beside an f32 run\n";
+  const double fixed = attend(net, x, scale, finder);
+  std::cout << "loss " << fixed << '\n';
+  std::cout << "-- the f16 run compared with an f32 run\n";
   std::cout << amp::compare_accuracy([&] { static_cast<void>(softmax(net.scores(x, scale), -1)); },
                                      [&] {
                                        amp::AutocastGuard autocast(toy::device().type(), kHalf);
                                        static_cast<void>(softmax(net.scores(x, scale), -1));
                                      });
-  return std::isnan(broken) && std::isfinite(mended) && !finder.found();
+  return std::isnan(broken) && std::isfinite(fixed) && !finder.found();
 }
 
 // ---- 3. Type mismatch.
@@ -115,12 +116,12 @@ bool type_mismatch(int64_t batch) {
     if (convert) h = h.to(kFloat);
     static_cast<void>(mm(h, head));
   };
-  const amp::Explanations broken = amp::explain([&] { run(false); }), mended = amp::explain([&] { run(true); });
-  std::cout << "-- broken: a result of the region meets f32 outside of it\n" << broken;
-  std::cout << "-- mended: converted where it leaves the region\n" << mended;
+  const amp::Explanations broken = amp::explain([&] { run(false); }), fixed = amp::explain([&] { run(true); });
+  std::cout << "-- broken: a result of the region is multiplied by f32 outside it\n" << broken;
+  std::cout << "-- fixed: converted to f32 where it leaves the region\n" << fixed;
   amp::AutocastGuard autocast(toy::device().type());
   std::cout << "-- or mm inside the region\n" << amp::explain("mm", kBFloat16, kFloat);
-  return !broken.error.empty() && mended.error.empty();
+  return !broken.error.empty() && fixed.error.empty();
 }
 
 }  // namespace

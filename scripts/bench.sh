@@ -4,7 +4,7 @@
 #
 # Usage: scripts/bench.sh [train_bench arguments...]     --json FILE, --quick, --only recipe/bf16,... ; --help lists them
 #        scripts/bench.sh --build                        only builds
-# On a machine with other work on it, run `chrt -f 1 scripts/bench.sh` (as root), so that the work does not disturb.
+# On a busy machine, run `chrt -f 1 scripts/bench.sh` (as root), so that other processes do not slow the measurement.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 binaries=$root/build/release/benchmarks
@@ -14,14 +14,14 @@ build_peer() {
   python=$venv/bin/python
   if ! torch=$("$python" -c 'import importlib.util, os; print(os.path.dirname(importlib.util.find_spec("torch").origin))' 2>/dev/null); then
     rm -f "$peer"
-    echo "bench: the peer is missing: no PyTorch in .venv-torch (scripts/torch_venv.sh makes it); tandem runs alone" >&2
+    echo "bench: no PyTorch in .venv-torch (scripts/torch_venv.sh creates it); measuring tandem only" >&2
     return
   fi
   local sources=("$root/benchmarks/torch/train_torch.cpp" "$root/benchmarks/processor.cpp")
   if [[ -x $peer && -z $(find "$root/benchmarks" "$root/tests/support/counter.h" "$torch/version.py" -newer "$peer" -type f -print -quit) ]]; then
     return
   fi
-  echo "bench: building the peer" >&2
+  echo "bench: building the libtorch program" >&2
   # Link libtorch_cpu only: libtorch itself would load the CUDA libraries.
   "${CXX:-g++}" -std=c++20 -O3 -DNDEBUG -I"$root/benchmarks" -I"$root" -isystem "$torch/include" \
     -isystem "$torch/include/torch/csrc/api/include" "${sources[@]}" -o "$peer.part" -L"$torch/lib" \

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs missing dependencies, builds the demo (Release) and runs it: an MLP and a CNN, trained on Fashion-MNIST in
 # f32, bf16 AMP and f16 AMP. It uses the GPU on machines that have one, nvcc and cuDNN (scripts/preset.sh chooses;
-# TANDEM_PRESET=release overrides). Arguments go to the demo; --help lists them. If Python has matplotlib, loss and loss
-# scale are drawn into build/demo/history.png at the end.
+# TANDEM_PRESET=release overrides). Arguments go to the demo; --help lists them. If Python has matplotlib, the script
+# ends by plotting loss and loss scale to build/demo/history.png.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 

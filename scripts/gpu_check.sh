@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Checks the CUDA backend on a machine with a GPU, without a network: runs all tests on the GPU and some of them under
 # compute-sanitizer, compares training steps with the machine's PyTorch, and measures single kernels. Steps that have
-# run are not repeated: after an interruption the same command continues.
+# run are not repeated, so the same command continues after an interruption.
 #
 # Usage: scripts/gpu_check.sh [--package DIR] [--out DIR] [--arch N] [--retry] [--stage NAME]...
 #   --package DIR   only builds: writes DIR/package.tar.xz, stripped binaries and their libraries for another machine
 #   --arch N        compute capability to build for; default: 90 for a package, otherwise that of this GPU
 #   --stage NAME    tests, sanitizer, benchmarks, memory or kernels; by default all of them, one after another.
-#                   It ends after 8 minutes at most, with exit status 75 if steps are left: call again to continue
+#                   Takes at most 8 minutes. Exit status 75: steps are left, run the command again
 #   --retry         repeats steps that failed
-#   If there is a package (default: build/gpu_package, or $TANDEM_GPU_PACKAGE), the stages run from it; a package that
-#   was built here is updated first. Results of other binaries are deleted.
+#   If there is a package ($TANDEM_GPU_PACKAGE, by default build/gpu_package), the stages run from it. A package that was
+#   built here is updated first. Results of other binaries are deleted.
 # Results: OUT/summary.json, OUT/summary.txt and one log for each step (default: build/gpu_results).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -49,7 +49,7 @@ done
 
 # ---- the package
 
-# Libraries that are not packed: those that the machine itself must have (the core of its C library, the driver, CUDA's
+# Libraries that are not packed: those that the other machine must have (the core of its C library, the driver, CUDA's
 # libraries), and libtandem, which is copied separately.
 readonly kTheirs='/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*|libcuda|libcudart|libcublas[^/]*|libcudnn[^/]*|libnccl|libnv[^/]*|libtandem)\.so'
 
@@ -121,7 +121,7 @@ step() {
   case $status in
     0) verdict=ok ;;
     77) verdict="skipped: $(tail -1 "$out/$name.log")" ;;
-    124) verdict="FAILED: not done in $limit s" ;;
+    124) verdict="FAILED: timed out after $limit s" ;;
     *) verdict="FAILED ($status)" ;;
   esac
   echo "$status" >"$out/$name.status"
@@ -244,7 +244,7 @@ if ((build_only)); then
 fi
 if [[ (-z ${TANDEM_GPU_PACKAGE-} && -d $kBuild) || (! -f $package/package.tar.xz && ! -d $package/bin) ]]; then
   command -v nvcc >/dev/null || [[ -x /usr/local/cuda/bin/nvcc ]] || {
-    echo "gpu_check: no binaries in $package and no nvcc here; make them elsewhere with --package" >&2
+    echo "gpu_check: no binaries in $package and no nvcc here; build them on another machine with --package" >&2
     exit 2
   }
   build_package
@@ -256,7 +256,7 @@ if [[ $(cat "$out/binaries.sha256" 2>/dev/null) != "$binaries" ]]; then
   rm -f "$out"/*.{status,seconds,log,json}
   echo "$binaries" >"$out/binaries.sha256"
 fi
-# For tandem's programs only: PyTorch brings its own CUDA libraries. The programs find the package's by their rpath.
+# For tandem's programs only: PyTorch brings its own CUDA libraries. The programs find the package's libraries through their rpath.
 cuda_libraries=(env "LD_LIBRARY_PATH=$(cuda_folders | paste -sd:):${LD_LIBRARY_PATH-}")
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader >"$out/gpu.txt" 2>&1 ||
   echo "no GPU: nvidia-smi failed" >"$out/gpu.txt"
@@ -269,7 +269,7 @@ done
 status=0
 python3 scripts/gpu_summary.py "$out" || status=$?
 if ((left)); then
-  echo "gpu_check: $left steps are left; call again to go on"
+  echo "gpu_check: $left steps are left; run the same command again to continue"
   exit $kUnfinished
 fi
 exit $status

@@ -125,7 +125,7 @@ def goals_of(runs):
             row |= {"measured": round(speedup, 4), "reached": verdict(speedup, must, ambitious, False)}
         rows.append(row)
     mine = [r["system_allocations_per_step"] for r in runs if "system_allocations_per_step" in r]
-    rows.append({"goal": "requests to the driver for memory in a step", "must": 0, "ambitious": 0,
+    rows.append({"goal": "driver memory requests per step", "must": 0, "ambitious": 0,
                  "measured": max(mine, default=None), "reached": None if not mine else
                  verdict(max(mine), 0, 0, True)})
     return rows
@@ -188,7 +188,7 @@ def text_of(summary):
     lines += [f"step {name}: exit status {status}" for name, status in steps.items() if status not in (0, SKIPPED)]
     skipped = [name for name, status in steps.items() if status == SKIPPED]
     if skipped:
-        lines.append("steps skipped, for something that this machine lacks: " + ", ".join(skipped))
+        lines.append("steps skipped because of something that this machine lacks: " + ", ".join(skipped))
 
     lines += ["", f"{'goal':<50}{'measured':>10}{'must':>8}{'ambitious':>11}  reached"]
     for g in summary["goals"]:

@@ -17,13 +17,13 @@ import re
 import subprocess
 import sys
 
-# Kernels that may keep values in memory: a part of their name, the bytes that they may take, and the reason.
+# Kernels that may keep values in memory: part of the name, the bytes allowed, and the reason.
 LARGE_ANGLES = "CUDA's own functions reduce large angles with a table in memory"
 EXCUSES = [
     ("<double", 1 << 20, "f64 is for checks of gradients, not for speed"),
     ("unary::sin,", 32, LARGE_ANGLES),
     ("unary::cos,", 32, LARGE_ANGLES),
-    ("binary::sigmoid_backward, float", 8, "the compiler's price for 8 blocks in a multiprocessor"),
+    ("binary::sigmoid_backward, float", 8, "needed to fit 8 blocks on a multiprocessor"),
 ]
 
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_(\w+)'")
@@ -129,7 +129,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--markdown", metavar="FILE", help="replace the table in this page, between its two marks")
+    parser.add_argument("--markdown", metavar="FILE", help="replace the table in this page, between its two markers")
     args = parser.parse_args()
     kernels = read(args.build)
     if not kernels:
@@ -142,7 +142,7 @@ def main():
                         rest.partition("<!-- end -->")[2])
     found = list(faults(kernels))
     if args.check:
-        print("\n".join(found + [f"kernel_resources: {len(kernels)} kernels, {len(found)} at fault"]))
+        print("\n".join(found + [f"kernel_resources: {len(kernels)} kernels, {len(found)} with faults"]))
         return 1 if found else 0
     print(markdown(kernels), end="")
     return 0

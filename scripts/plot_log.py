@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Draws the logs of training runs (amp::TrainLog, .jsonl or .csv) into a PNG: loss, loss scale with the skipped steps
-marked, and the gradient norm where it was logged.
+"""Plots the logs of training runs (amp::TrainLog, .jsonl or .csv) to a PNG: loss, loss scale with skipped steps marked,
+and gradient norm if it was logged.
 
 Files whose names agree up to the last '_' share a column: mlp_f32.jsonl and mlp_f16.jsonl are two runs of mlp.
 
@@ -36,7 +36,7 @@ def read_jsonl(file):
             rows.append(json.loads(line))
         except json.JSONDecodeError:
             # A program that was killed may have left an incomplete line.
-            print(f"plot_log: {file.name}:{number}: not a whole line, left out", file=sys.stderr)
+            print(f"plot_log: {file.name}:{number}: skipped an incomplete line", file=sys.stderr)
     return rows
 
 
@@ -44,7 +44,7 @@ def read_csv(file):
     rows = []
     for row in csv.DictReader(file):
         if None in row.values():
-            print(f"plot_log: {file.name}: half a line after step {len(rows)}, left out", file=sys.stderr)
+            print(f"plot_log: {file.name}: skipped an incomplete line after step {len(rows)}", file=sys.stderr)
             continue
         rows.append({key: value for key, value in row.items() if value != ""})
     return rows
@@ -172,7 +172,7 @@ def group(paths):
             column, run = stem, stem
         rows = read(path)
         if not rows:
-            print(f"plot_log: {path}: no steps, left out", file=sys.stderr)
+            print(f"plot_log: {path}: skipped, no steps", file=sys.stderr)
             continue
         columns.setdefault(column, []).append((run, rows))
     return columns
@@ -189,7 +189,7 @@ def main():
         import matplotlib  # noqa: F401
     except ImportError:
         again = shlex.join(["python3", sys.argv[0], *args.logs, "-o", output])
-        print("plot_log: no picture, for this Python has no matplotlib; install it (Debian: apt-get install "
+        print("plot_log: no plot, because this Python has no matplotlib; install it (Debian: apt-get install "
               f"python3-matplotlib; elsewhere: pip install matplotlib), then run\n  {again}", file=sys.stderr)
         sys.exit(NO_MATPLOTLIB)
     try:
@@ -197,7 +197,7 @@ def main():
     except (OSError, ValueError, TypeError) as error:
         sys.exit(f"plot_log: {error}")
     if not columns:
-        sys.exit("plot_log: the logs hold no steps")
+        sys.exit("plot_log: the logs contain no steps")
     draw(columns, output, args.title)
     print(f"plot_log: wrote {output}")
 

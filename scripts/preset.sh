@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Configures the preset that suits this machine, and prints its name: cuda, for the GPU's architecture, if there are a
-# GPU, nvcc and cuDNN; otherwise release. The choice and the reason for it go to stderr in one line.
+# GPU, nvcc and cuDNN; otherwise release. Prints the reason for the choice to stderr.
 #
-# Usage: scripts/preset.sh [PRESET]      uses PRESET, or the environment's TANDEM_PRESET, without a choice
+# Usage: scripts/preset.sh [PRESET]      configures PRESET, or $TANDEM_PRESET, instead of choosing
 #        scripts/preset.sh --choose      prints the name without configuring
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -41,16 +41,16 @@ choose() {
     say "preset: $TANDEM_PRESET, from TANDEM_PRESET"
     echo "$TANDEM_PRESET"
   elif ! name=$(gpu); then
-    say "preset: release, since there is no GPU"
+    say "preset: release, because there is no GPU"
     echo release
   elif ! command -v nvcc >/dev/null; then
-    say "preset: release, since there is no nvcc beside $name"
+    say "preset: release, because nvcc was not found ($name)"
     echo release
   elif ! cudnn; then
-    say "preset: release, since cuDNN 9 was not found beside $name"
+    say "preset: release, because cuDNN 9 was not found ($name)"
     echo release
   else
-    say "preset: cuda, for $name (TANDEM_PRESET=release builds for the CPU alone)"
+    say "preset: cuda, for $name (TANDEM_PRESET=release builds for the CPU only)"
     echo cuda
   fi
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Installs the missing dependencies of tandem's build. Does nothing if none is missing.
 #
-# Usage: scripts/setup.sh [--ci]      --ci also installs dependencies of .ci/run alone: another compiler
+# Usage: scripts/setup.sh [--ci]      --ci also installs what only .ci/run needs: a second compiler
 #
-# On Debian and Ubuntu it installs packages by name with apt-get, as root or through sudo. If it has no permission, it
-# says what to install and exits 1. oneDNN 3 comes from the distribution if that has it, otherwise from Intel's build on
-# PyPI, which is unpacked into .deps/onednn.
+# On Debian and Ubuntu it installs packages by name with apt-get, as root or through sudo. Without permission, it prints
+# what to install and exits 1. oneDNN 3 comes from the distribution if available, otherwise from Intel's build on PyPI,
+# which is unpacked into .deps/onednn.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -100,8 +100,8 @@ unpack_onednn() {
   say "fetching oneDNN 3.2 from PyPI"
   "$python" -m pip --disable-pip-version-check --quiet download --no-deps --only-binary :all: --dest "$work" \
     onednn-cpu-gomp==2023.2.0 onednn-devel-cpu-gomp==2023.2.0 ||
-    fail "cannot fetch onednn-devel-cpu-gomp 2023.2.0 from PyPI; install oneDNN 3 (find_package(dnnl 3)) by other means"
-  (cd "$work" && sha256sum --quiet -c -) <<'SUMS' || fail "a oneDNN package differs from the one this script knows"
+    fail "cannot fetch onednn-devel-cpu-gomp 2023.2.0 from PyPI; install oneDNN 3 (find_package(dnnl 3)) another way"
+  (cd "$work" && sha256sum --quiet -c -) <<'SUMS' || fail "a oneDNN package has the wrong checksum"
 2f22a54d6a890ed14bfa185d42a4be65d8b5b1df85dc1f0f3a9abe31620416fb  onednn_cpu_gomp-2023.2.0-py2.py3-none-manylinux1_x86_64.whl
 9763c69e8c907e119056bd52ad918ca84ac9ba939d130a99dfa95ccca3e5e284  onednn_devel_cpu_gomp-2023.2.0-py2.py3-none-manylinux1_x86_64.whl
 SUMS
@@ -129,7 +129,7 @@ else
     command -v "$tool" >/dev/null || missing+=("$tool")
   done
   ((${#missing[@]} == 0)) || fail "this system has no apt-get; install: ${missing[*]}"
-  say "this system has no apt-get; needed besides the tools: fmt, GoogleTest, Google Benchmark, zlib, CLI11," \
+  say "this system has no apt-get; tandem also needs fmt, GoogleTest, Google Benchmark, zlib, CLI11," \
     "nlohmann-json, and the Fashion-MNIST files"
 fi
 
@@ -139,4 +139,4 @@ if [[ ! -e .deps/onednn/lib/cmake/dnnl/dnnl-config.cmake ]] && ! system_has_oned
   fi
   system_has_onednn || unpack_onednn
 fi
-say "everything is there"
+say "all dependencies are installed"

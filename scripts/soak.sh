@@ -22,7 +22,7 @@ for preset in "${presets[@]}"; do
   scripts/preset.sh "$preset" >/dev/null && cmake --build --preset "$preset" --target tandem_soak_test || exit 1
 done
 
-export OMP_WAIT_POLICY=passive # many processes beside each other
+export OMP_WAIT_POLICY=passive # many processes run in parallel
 # The options of the asan test preset.
 export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:check_initialization_order=1:strict_init_order=1
 export LSAN_OPTIONS=suppressions=$PWD/tests/support/lsan.supp:print_suppressions=0

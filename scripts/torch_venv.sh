@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes .venv-torch, a Python environment with PyTorch for the CPU, and prints its path. Only tests/golden/generate.py
+# Creates .venv-torch, a Python environment with PyTorch for the CPU, and prints its path. Only tests/golden/generate.py
 # (golden values) and the benchmarks' comparison with PyTorch need it; tandem itself does not.
 #
 # PyPI's torch wheel depends on several GB of CUDA packages, but the import needs only the few libraries that torch is
@@ -24,7 +24,7 @@ if [[ -x $venv/bin/python ]] && works; then
 fi
 
 if ! "$python" -m venv "$venv" >/dev/null 2>&1 && ! "$python" -m virtualenv "$venv" >/dev/null 2>&1; then
-  say "cannot make a virtual environment; install python3-venv (apt-get install python3-venv)"
+  say "cannot create a virtual environment; install python3-venv (apt-get install python3-venv)"
   exit 1
 fi
 pip=("$venv/bin/python" -m pip --disable-pip-version-check install --quiet)

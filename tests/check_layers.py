@@ -136,7 +136,7 @@ def check_include(root, path, quote, name, conditions):
     elif target_row > row:
         yield f"is in row {row} ({ROW_NAMES[row]}) and includes {target} of row {target_row} ({ROW_NAMES[target_row]})"
     elif {folder_of(path), folder_of(target)} == {"nn", "optim"}:
-        yield f"includes {target}: nn and optim do not see each other"
+        yield f"includes {target}: nn and optim do not include each other"
 
 
 def check_file(root, path):

@@ -46,7 +46,7 @@ def check(document):
         with open(os.path.join(ROOT, named[-1]), encoding="utf-8") as file:
             source = lines_of(file.read())
         if not stands_in(lines_of(parts[number]), source):
-            messages.append(f"{document}: block {number // 2 + 1} is not what stands in {named[-1]}")
+            messages.append(f"{document}: block {number // 2 + 1} differs from {named[-1]}")
     return messages, len(parts) // 2
 
 

@@ -17,7 +17,7 @@ try:
     import torch.nn as nn
     import torch.nn.functional as F
 except ImportError as error:
-    print(f"no PyTorch in this machine's {sys.executable}: {error}")
+    print(f"{sys.executable} cannot import PyTorch: {error}")
     sys.exit(77)  # counts as skipped in scripts/gpu_check.sh
 
 STEPS_PER_SAMPLE = 10

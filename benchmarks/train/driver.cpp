@@ -196,7 +196,7 @@ std::optional<json> compare(const DriverOptions& options, const std::string& wor
 
 int run_driver(const DriverOptions& options) {
   if (options.peer.empty()) {
-    std::fprintf(stderr, "train_bench: no peer: tandem alone is measured (scripts/bench.sh builds the peer)\n");
+    std::fprintf(stderr, "train_bench: no libtorch program (scripts/bench.sh builds it); measuring tandem only\n");
   }
   std::printf("%s, %d threads; ms per step\n", processor().c_str(), options.run.threads);
   print_header();
@@ -214,7 +214,7 @@ int run_driver(const DriverOptions& options) {
   }
   if (!peer_name.empty()) {
     std::printf(
-        "peer: %s; cached: the same with a heap that keeps its pages; floor: a step written by hand on oneDNN\n",
+        "peer: %s; cached: the peer with a heap that keeps its pages; floor: a step written by hand with oneDNN\n",
         peer_name.c_str());
   }
   if (!options.json_file.empty()) {

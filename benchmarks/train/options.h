@@ -48,16 +48,16 @@ struct RunOptions {
         ->check([](const std::string& name) { return find_workload(name) ? "" : "unknown workload " + name; });
     app.add_option("--precision", precision, "f32, bf16 or f16")
         ->check(CLI::IsMember(std::vector<std::string>(std::begin(kPrecisions), std::end(kPrecisions))));
-    app.add_option("--device", device, "cpu or cuda; libtorch runs on the CPU only")
+    app.add_option("--device", device, "cpu or cuda; the libtorch program supports only cpu")
         ->check(CLI::IsMember({"cpu", "cuda"}));
     app.add_option("--batch", batch, "Examples per step")->check(CLI::PositiveNumber);
-    app.add_option("--threads", threads, "Threads of either program")->check(CLI::PositiveNumber);
+    app.add_option("--threads", threads, "Threads of each program")->check(CLI::PositiveNumber);
     app.add_option("--warmup", warmup, "Steps before the timed ones")->check(CLI::Range(kComparedSteps, 1 << 30));
     app.add_option("--iterations", iterations, "Timed steps")->check(CLI::PositiveNumber);
     app.add_flag("--quick", quick, "Few steps");
     app.add_flag("--largest-batch", largest_batch,
-                 "With --workload: search the largest batch that a CUDA device has memory for");
-    app.add_flag("--graph", graph, "Repeat a CUDA graph of the step (tandem on cuda only)");
+                 "With --workload: find the largest batch that fits into a CUDA device's memory");
+    app.add_flag("--graph", graph, "Run the step as a CUDA graph (tandem on cuda only)");
   }
 
   /// Sets the numbers of steps that were not given.

@@ -19,25 +19,25 @@ constexpr const char* kDebianData = "/usr/share/datasets/fashion-mnist";
 void add_flags(CLI::App& app, Settings& settings) {
   settings.data = kDebianData;
   app.add_option("--precision", settings.precisions,
-                 "f32, bf16, f16 (the default: these three), O0, O1, O2, O3, naive, env, with commas in between")
+                 "f32, bf16, f16 (the default: these three), O0, O1, O2, O3, naive, env; comma-separated")
       ->check(CLI::IsMember(mode_names()))
       ->delimiter(',');
   app.add_flag_callback(
-      "--modes", [&] { settings.precisions = mode_names(); }, "all of them");
+      "--modes", [&] { settings.precisions = mode_names(); }, "run all modes");
   app.add_option("--device", settings.device, "auto, cpu or cuda")->check(CLI::IsMember({"auto", "cpu", "cuda"}));
   app.add_option("--epochs", settings.epochs, "epochs per precision")->check(CLI::Range(1, 10000));
-  app.add_option("--steps", settings.steps, "stop after so many steps")->check(CLI::PositiveNumber);
+  app.add_option("--steps", settings.steps, "maximum number of steps")->check(CLI::PositiveNumber);
   app.add_option("--batch", settings.batch, "images per step")->check(CLI::Range(1, 60000))->capture_default_str();
-  app.add_option("--lr", settings.lr, "learning rate of the first step; it falls to zero")
+  app.add_option("--lr", settings.lr, "initial learning rate; it falls to zero")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--workers", settings.workers, "threads that load data")
       ->check(CLI::Range(0, 64))
       ->capture_default_str();
-  app.add_option("--seed", settings.seed, "of weights and shuffling")->capture_default_str();
+  app.add_option("--seed", settings.seed, "seed of the weights and of shuffling")->capture_default_str();
   app.add_option("--data", settings.data, "folder with the IDX files, plain or .gz")->capture_default_str();
-  app.add_option("--json", settings.json, "write the results to this file too");
-  app.add_option("--log", settings.log, "write EXAMPLE_PRECISION.jsonl, a line per step, into this folder")
+  app.add_option("--json", settings.json, "also write the results to this file");
+  app.add_option("--log", settings.log, "write EXAMPLE_PRECISION.jsonl, one line per step, to this folder")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_flag("--quick", settings.quick, "one epoch per precision");
 }
@@ -46,7 +46,7 @@ void run_all(const std::vector<Example>& examples, const Settings& settings) {
   if (!std::filesystem::exists(settings.data)) {
     throw tandem::IoError(
         fmt::format("--data: {} does not exist; scripts/setup.sh installs Debian's package "
-                    "dataset-fashion-mnist, or name a folder with the four IDX files",
+                    "dataset-fashion-mnist, or give a folder with the four IDX files",
                     settings.data));
   }
   if (!settings.log.empty()) std::filesystem::create_directories(settings.log);

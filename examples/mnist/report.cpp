@@ -33,9 +33,8 @@ std::string table(const std::vector<RunResult>& runs) {
                         speed, memory);
   }
   return text +
-         "\nmemory: the peak of all tensors beside the stored images. The last columns: ratios to the same example in "
-         "f32\n"
-         "(speed: more is faster; memory: less is smaller).\n";
+         "\nmemory MiB: peak of all tensors except the stored images. The last two columns are ratios to the same\n"
+         "example in f32: higher speed is faster, lower memory is smaller.\n";
 }
 
 void write_json(const std::string& file, const std::vector<RunResult>& runs) {

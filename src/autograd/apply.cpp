@@ -30,9 +30,9 @@ void check_devices(ArrayRef<const Tensor*> tensors) {
   }
 }
 
-DoorCall::DoorCall(const char* name, int row) : name_(name), cast_(amp::detail::current_policy(row)) {}
+DispatchCall::DispatchCall(const char* name, int row) : name_(name), cast_(amp::detail::current_policy(row)) {}
 
-void DoorCall::enter() {
+void DispatchCall::enter() {
   if (thread_state().observers) [[unlikely]] {
     enter_observed();
   } else {
@@ -41,7 +41,7 @@ void DoorCall::enter() {
   inside_.emplace();
 }
 
-void DoorCall::enter_observed() {
+void DispatchCall::enter_observed() {
   const amp::CastCacheStats before = amp::autocast_cache_stats();
   const bool caller_gave_dtype = dtype_.has_value();
   check_and_cast();
@@ -62,7 +62,7 @@ void DoorCall::enter_observed() {
   observation_->before();
 }
 
-void DoorCall::check_and_cast() {
+void DispatchCall::check_and_cast() {
   const ThreadState& state = thread_state();
   for (const Tensor* x : inputs_) {
     if (x->defined()) x->impl().storage->data();  // applies a postponed factor before kernels run
@@ -71,7 +71,7 @@ void DoorCall::check_and_cast() {
   if (cast_ != amp::Cast::keep && (state.autocast[0].enabled || state.autocast[1].enabled)) cast_by_policy();
 }
 
-void DoorCall::cast_by_policy() {
+void DispatchCall::cast_by_policy() {
   const ThreadState& state = thread_state();
   // Cast::banned applies to every dtype.
   auto region = [&](const Tensor& x) -> const AutocastState* {
@@ -148,7 +148,7 @@ void separate_outputs(ArrayRef<const Tensor*> inputs, ArrayRef<Tensor> cast_inpu
   }
 }
 
-std::vector<Tensor> DoorCall::leave(Result result, bool is_view) {
+std::vector<Tensor> DispatchCall::leave(Result result, bool is_view) {
   inside_.reset();
   std::vector<Tensor> outputs = std::move(result.outputs);
   // A view of a cast is not a view of the input; the cast's memory may belong to the cast cache.
@@ -167,7 +167,7 @@ std::vector<Tensor> DoorCall::leave(Result result, bool is_view) {
   return outputs;
 }
 
-void DoorCall::record(Result& result, std::vector<Tensor>& outputs, bool is_view) {
+void DispatchCall::record(Result& result, std::vector<Tensor>& outputs, bool is_view) {
   bool wanted = false;
   for (const Tensor* x : inputs_) wanted = wanted || (x->defined() && x->requires_grad());
   if (!wanted) return;

@@ -17,8 +17,7 @@ namespace {
 constexpr size_t kMostBytes = 1 << 30;  // of one system call
 
 void check_kind(const std::string& path, mode_t mode) {
-  TANDEM_CHECK(S_ISREG(mode), IoError, "{}: is {}, not a regular file; name a regular file", path,
-               kind_of(mode));
+  TANDEM_CHECK(S_ISREG(mode), IoError, "{}: is {}, not a regular file; name a regular file", path, kind_of(mode));
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ TEST(AmpErrors, RegionsAndPolicies) {
   EXPECT_EQ(amp::get_autocast_dtype(device_type()), kBFloat16);
 }
 
-TEST(AmpErrors, BannedOpsSayWhatToDo) {
+TEST(AmpErrors, BannedOpsNameTheRemedy) {
   const Tensor x = ones({2, 3});
   const auto banned_add = [=] {
     const amp::PolicyGuard policy({{"add", Cast::banned}});

@@ -27,8 +27,8 @@ struct AutocastTest : ::testing::Test {
   Tensor w = full({4, 3}, 0.25).requires_grad_();
 };
 
-TEST_F(AutocastTest, StateIsOffOnAndOffAgain) {
-  SKIP_ON_CUDA("the tests have set its dtype");
+TEST_F(AutocastTest, RegionEnablesAutocastUntilItEnds) {
+  SKIP_ON_CUDA("the tests set its dtype");
   EXPECT_FALSE(amp::is_autocast_enabled(device_type()));
   {
     AutocastGuard guard(device_type());
@@ -57,7 +57,7 @@ TEST_F(AutocastTest, NestedRegionsRestoreDtypeEnabledAndCacheFlag) {
   EXPECT_EQ(linear(x, w).dtype(), kHalf);
 }
 
-TEST_F(AutocastTest, AnExceptionRestoresTheState) {
+TEST_F(AutocastTest, ExceptionRestoresTheState) {
   try {
     AutocastGuard guard(device_type(), kHalf);
     mm(x, x);
@@ -77,7 +77,7 @@ TEST_F(AutocastTest, OtherDtypesAreRefusedUnlessDisabled) {
   EXPECT_FALSE(amp::is_autocast_enabled(device_type()));
 }
 
-TEST_F(AutocastTest, ARegionForAnAbsentDeviceDoesNothing) {
+TEST_F(AutocastTest, RegionForAnAbsentDeviceDoesNothing) {
   if (cuda::is_available()) GTEST_SKIP() << "a CUDA device is present";
   EXPECT_TRUE(amp::is_autocast_available(kCPU));
   EXPECT_FALSE(amp::is_autocast_available(kCUDA));
@@ -86,7 +86,7 @@ TEST_F(AutocastTest, ARegionForAnAbsentDeviceDoesNothing) {
   EXPECT_EQ(linear(x, w).dtype(), kFloat);
 }
 
-TEST_F(AutocastTest, IneligibleTensorsAreLeftAlone) {
+TEST_F(AutocastTest, IneligibleTensorsAreNotCast) {
   AutocastGuard guard(device_type(), kHalf);
   const Tensor d = ones({2, 2}, kDouble);
   EXPECT_EQ(mm(d, d).dtype(), kDouble);
@@ -96,13 +96,13 @@ TEST_F(AutocastTest, IneligibleTensorsAreLeftAlone) {
   EXPECT_THROWS(mm(d, ones({2, 2})), DTypeError, "mm", "f64", "f16");
 }
 
-TEST_F(AutocastTest, ADisabledRegionsDtypeIsNotTheDefaultInside) {
+TEST_F(AutocastTest, DisabledRegionDoesNotSetTheDefaultDtype) {
   AutocastGuard off(device_type(), kFloat, false);
   AutocastGuard on(device_type());
   EXPECT_EQ(linear(x, w).dtype(), kBFloat16);
 }
 
-TEST_F(AutocastTest, EachPolicyDoesWhatItSays) {
+TEST_F(AutocastTest, EachPolicyCastsAsDocumented) {
   AutocastGuard guard(device_type(), kHalf);
   const Tensor h = full({2, 2}, 0.5, kHalf);
   EXPECT_EQ(mm(ones({2, 2}), ones({2, 2})).dtype(), kHalf);  // lower
@@ -128,7 +128,7 @@ TEST_F(AutocastTest, TwoLowDtypesPromoteToF32) {
   EXPECT_EQ(stack({halves, 2}).dtype(), kHalf);
 }
 
-TEST_F(AutocastTest, InPlaceAndOutBypass) {
+TEST_F(AutocastTest, InPlaceAndOutCallsBypassAutocast) {
   AutocastGuard guard(device_type(), kHalf);
   Tensor y = zeros({2, 2});
   y.addmm_(ones({2, 2}), ones({2, 2}));
@@ -136,7 +136,7 @@ TEST_F(AutocastTest, InPlaceAndOutBypass) {
   EXPECT_EQ(y[0][0].item<float>(), 2.0F);
 }
 
-TEST_F(AutocastTest, GradientsArriveInTheInputsDtypes) {
+TEST_F(AutocastTest, GradientsHaveTheInputsDtypes) {
   const Tensor a = full({2, 3}, 0.5).requires_grad_();
   Tensor y;
   {
@@ -149,7 +149,7 @@ TEST_F(AutocastTest, GradientsArriveInTheInputsDtypes) {
   EXPECT_EQ(w.grad().dtype(), kFloat);
 }
 
-TEST_F(AutocastTest, BackwardInsideARegionRunsOutsideIt) {
+TEST_F(AutocastTest, BackwardInARegionRunsWithoutAutocast) {
   AutocastGuard guard(device_type());
   const Tensor y = linear(x, w);
   y.to(kFloat).sum().backward();
@@ -191,7 +191,7 @@ TEST_F(AutocastTest, TorchCpuPolicyFollowsPyTorchsCpuLists) {
   EXPECT_EQ(binary_cross_entropy(b, b).dtype(), kFloat);
 }
 
-TEST_F(AutocastTest, CustomOpsStateTheirPolicyOnTheSpot) {
+TEST_F(AutocastTest, CustomOpsTakeAPolicyArgument) {
   AutocastGuard guard(device_type(), kHalf);
   auto twice = [](Cast policy, const Tensor& x) {
     return amp::custom_op<"twice">(
@@ -223,7 +223,7 @@ TEST(ThreadContextTest, NewThreadsStartWithTheDefaults) {
   EXPECT_TRUE(grad);
 }
 
-TEST(ThreadContextTest, CarriesEveryModeAndRestoresTheThreads) {
+TEST(ThreadContextTest, CopiesEveryModeAndRestoresTheThreads) {
   AutocastGuard guard(device_type(), kHalf, true, false);
   PolicyGuard policy({{"relu", Cast::f32}});
   NoGradGuard no_grad;
@@ -243,7 +243,7 @@ TEST(ThreadContextTest, CarriesEveryModeAndRestoresTheThreads) {
   }).join();
 }
 
-TEST(ThreadContextTest, ThreadsThatShareWeightsDoNotDisturbEachOther) {
+TEST(ThreadContextTest, ThreadsThatShareWeightsDoNotInterfere) {
   const Tensor x = full({2, 3}, 0.5), w = full({4, 3}, 0.25).requires_grad_();
   AutocastGuard guard(device_type());
   linear(x, w);
@@ -261,10 +261,10 @@ TEST(ThreadContextTest, ThreadsThatShareWeightsDoNotDisturbEachOther) {
   linear(x, w);
   const auto after = amp::autocast_cache_stats();
   EXPECT_EQ(after.entries, 1);
-  EXPECT_EQ(after.hits - before.hits, 1) << "the exits of other threads' regions cleared this thread's cache";
+  EXPECT_EQ(after.hits - before.hits, 1) << "regions that ended on other threads cleared this thread's cache";
 }
 
-TEST(PolicyTableTest, EveryNameStandsOnce) {
+TEST(PolicyTableTest, EveryNameAppearsOnce) {
   for (size_t i = 0; i < amp::policy_table.size(); ++i) {
     EXPECT_EQ(amp::policy_row(amp::policy_table[i].op), static_cast<int>(i)) << amp::policy_table[i].op;
   }

@@ -65,7 +65,7 @@ TEST_F(CastCacheTest, CacheCanBeOffClearedAndBounded) {
   EXPECT_EQ(amp::autocast_cache_stats().misses - before.misses, 2);
 }
 
-TEST_F(CastCacheTest, WhatIsCachedAndWhatIsNot) {
+TEST_F(CastCacheTest, CachesOnlyTrainedOrRegisteredWeights) {
   AutocastGuard guard(device_type());
   auto entries_after = [&](const Tensor& weight) {
     amp::clear_autocast_cache();
@@ -82,7 +82,7 @@ TEST_F(CastCacheTest, WhatIsCachedAndWhatIsNot) {
   EXPECT_EQ(entries_after(w), 0);
 }
 
-TEST_F(CastCacheTest, TwoViewsOfOneBufferAreTwoKeys) {
+TEST_F(CastCacheTest, TwoViewsOfOneBufferHaveTwoEntries) {
   const Tensor flat = ones({24});
   const Tensor a = flat.narrow(0, 0, 12).view({4, 3}).detach().requires_grad_();
   const Tensor b = flat.narrow(0, 12, 12).view({4, 3}).detach().requires_grad_();
@@ -92,7 +92,7 @@ TEST_F(CastCacheTest, TwoViewsOfOneBufferAreTwoKeys) {
   EXPECT_EQ(amp::autocast_cache_stats().entries, 2);
 }
 
-TEST_F(CastCacheTest, ADeadWeightLeavesNoWrongHit) {
+TEST_F(CastCacheTest, NewWeightAtAReusedAddressIsCast) {
   AutocastGuard guard(device_type());
   for (int i = 0; i < 50; ++i) {
     const Tensor weight = full({4, 3}, i, kFloat).requires_grad_();
@@ -100,7 +100,7 @@ TEST_F(CastCacheTest, ADeadWeightLeavesNoWrongHit) {
   }
 }
 
-TEST_F(CastCacheTest, CastsOfDeadWeightsAreReleased) {
+TEST_F(CastCacheTest, CastsOfDestroyedWeightsAreReleased) {
   const Tensor input = ones({1, 64});
   AutocastGuard guard(device_type());
   std::vector<Tensor> live;
@@ -116,10 +116,10 @@ TEST_F(CastCacheTest, CastsOfDeadWeightsAreReleased) {
   }
   const auto stats = amp::autocast_cache_stats();
   for (const Tensor& weight : live) linear(input, weight);
-  EXPECT_EQ(amp::autocast_cache_stats().hits, stats.hits + 100) << "those of living weights stay";
+  EXPECT_EQ(amp::autocast_cache_stats().hits, stats.hits + 100) << "casts of existing weights stay";
 }
 
-TEST_F(CastCacheTest, OneCastIsHeldWhereEveryWeightDies) {
+TEST_F(CastCacheTest, CastsOfTemporaryWeightsDoNotAccumulate) {
   AutocastGuard guard(device_type());
   for (int i = 0; i < 100; ++i) {
     linear(x, ones({4, 3}).requires_grad_());
@@ -127,7 +127,7 @@ TEST_F(CastCacheTest, OneCastIsHeldWhereEveryWeightDies) {
   }
 }
 
-TEST_F(CastCacheTest, AViewOpThatCastsDoesNotHandOutTheCache) {
+TEST_F(CastCacheTest, CastingViewOpsDoNotAliasTheCache) {
   AutocastGuard guard(device_type());
   const float before = linear(x, w)[0][0].item<float>();
   {
@@ -142,21 +142,21 @@ TEST_F(CastCacheTest, AViewOpThatCastsDoesNotHandOutTheCache) {
   EXPECT_EQ(w[0][0].item<float>(), 0.25F);
 }
 
-TEST_F(CastCacheTest, AViewOpThatCastsPassesGradientsOn) {
+TEST_F(CastCacheTest, CastingViewOpsPropagateGradients) {
   AutocastGuard guard(device_type());
   amp::PolicyGuard policy({{"view", amp::Cast::lower}});
   w.view({3, 4}).to(kFloat).sum().backward();
   EXPECT_TRUE(w.grad().eq(1).all().item<bool>());
 }
 
-TEST_F(CastCacheTest, DataThatWasReplacedIsCastAgain) {
+TEST_F(CastCacheTest, ReplacedDataIsCastAgain) {
   AutocastGuard guard(device_type());
   EXPECT_EQ(linear(x, w)[0][0].item<float>(), 0.375F);
   w.set_data(full({4, 3}, 2.0));  // different storage, same version
   EXPECT_EQ(linear(x, w)[0][0].item<float>(), 3);
 }
 
-TEST_F(CastCacheTest, CastsOutliveTheirRegionOnlyForAnOptimizer) {
+TEST_F(CastCacheTest, CastsOutliveTheirRegionOnlyWithAnOptimizer) {
   const Tensor weight = full({1024, 1024}, 0.25).requires_grad_(), input = ones({1, 1024});
   const auto region = [&] {
     AutocastGuard guard(device_type());
@@ -171,7 +171,7 @@ TEST_F(CastCacheTest, CastsOutliveTheirRegionOnlyForAnOptimizer) {
   }();
   region();
   weight.mutable_grad() = Tensor();
-  EXPECT_EQ(cpu::memory_allocated(), before) << "nobody asked for the cast";
+  EXPECT_EQ(cpu::memory_allocated(), before) << "no code requested the cast";
 
   optim::SGD sgd({weight}, optim::SGDOptions(0.5));
   for (int i = 0; i < 3; ++i) {
@@ -186,7 +186,7 @@ TEST_F(CastCacheTest, CastsOutliveTheirRegionOnlyForAnOptimizer) {
   EXPECT_EQ(amp::autocast_cache_stats().hits - stats.hits, 1);
 }
 
-TEST_F(CastCacheTest, OneCopyOfAWeightIsHeld) {
+TEST_F(CastCacheTest, HoldsOneCopyPerWeight) {
   const Tensor weight = full({1024, 1024}, 0.25).requires_grad_(), input = ones({1, 1024});
   optim::SGD sgd({weight}, optim::SGDOptions(0.5));
   const int64_t before = cpu::memory_allocated();

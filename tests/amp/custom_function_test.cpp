@@ -75,7 +75,7 @@ TEST(CustomFunction, BackwardRunsUnderTheAutocastOfForward) {
   }
 }
 
-TEST(CustomFunction, OutsideOfRegionsBackwardRunsOutsideToo) {
+TEST(CustomFunction, BackwardIgnoresRegionsOpenedAfterForward) {
   const Tensor a = weight(1), b = weight(2);
   const Tensor y = MyMM::apply(a, b);
   {
@@ -86,7 +86,7 @@ TEST(CustomFunction, OutsideOfRegionsBackwardRunsOutsideToo) {
   EXPECT_FALSE(backward_saw.enabled);
 }
 
-TEST(CustomFunction, APlainFunctionRunsBackwardOutsideOfRegions) {
+TEST(CustomFunction, PlainFunctionRunsBackwardWithoutAutocast) {
   const Tensor a = weight(1), b = weight(2);
   amp::AutocastGuard region(device_type());
   // forward() saves its f32 inputs unchanged. Outside the region, backward multiplies them by a bf16 gradient and
@@ -115,7 +115,7 @@ TEST(CustomFunction, CastInputsRunsBothPassesWithoutAutocast) {
   }
 }
 
-TEST(CustomFunction, CastInputsDoesNothingOutsideOfRegions) {
+TEST(CustomFunction, CastInputsDoesNothingOutsideRegions) {
   const Tensor y = MyMM16::apply(weight(1), weight(2));
   EXPECT_EQ(y.dtype(), kFloat);
   amp::AutocastGuard off(device_type(), {}, false);
@@ -144,7 +144,7 @@ struct Containers : amp::CustomFunction<Containers, kHalf> {
   static inline std::vector<DType> dtypes;
 };
 
-TEST(CustomFunction, CastInputsReachesIntoContainers) {
+TEST(CustomFunction, CastInputsCastsTensorsInContainers) {
   const Tensor x = ones({2}).requires_grad_();
   const auto call = [&] {
     return Containers::apply(x, Containers::Nested{{"k", {{ones({1}), 1}, {ones({1}, kDouble), 2}}}},
@@ -175,7 +175,7 @@ struct Cube : amp::CustomFunction<Cube, kFloat> {
   }
 };
 
-TEST(CustomFunction, DoubleBackwardFlowsThroughASavedCast) {
+TEST(CustomFunction, DoubleBackwardWorksThroughASavedCast) {
   // PyTorch's custom_fwd saves a cast without history, so its second derivative is 0.
   const Tensor x = full({1}, 2.0, kBFloat16).requires_grad_();
   Tensor y;
@@ -197,7 +197,7 @@ struct InPlace : amp::CustomFunction<InPlace, kHalf> {
   static variable_list backward(AutogradContext*, variable_list grads) { return {grads[0] * 0}; }
 };
 
-TEST(CustomFunction, ACastThatForwardOverwritesIsNoOneElses) {
+TEST(CustomFunction, OverwritingACastKeepsTheCachedOne) {
   const Tensor w = weight(3);
   amp::AutocastGuard region(device_type(), kHalf);
   const Tensor before = mm(ones({2, 2}), w);

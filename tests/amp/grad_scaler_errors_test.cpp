@@ -259,7 +259,7 @@ TEST(ScalerErrors, CodeOfTheUserNamesItsErrors) {
   EXPECT_THROWS(scaler.step(t.sgd), ShapeError, "SGD: ") << "an optimizer names itself";
 }
 
-TEST(ScalerErrors, ARefusedListOfLossesDecidesNothing) {
+TEST(ScalerErrors, RefusedListOfLossesHasNoEffect) {
   GradScaler scaler;
   EXPECT_THROWS(scaler.scale(std::vector<Tensor>{ones({}), ones({}, kLong)}), DTypeError, "scale: ", "[] i64");
   EXPECT_THROWS(scaler.update(2.0), StateError, "has not scaled a loss");

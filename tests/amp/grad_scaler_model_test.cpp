@@ -237,7 +237,7 @@ class Sequence {
   std::vector<std::unique_ptr<optim::SGD>> optimizers_;
 };
 
-TEST(GradScalerModelTest, TenThousandRandomSequencesAgree) {
+TEST(GradScalerModelTest, RandomCallSequencesMatchTheModel) {
   const uint64_t sequences = testing::on_cuda() ? 1000 : 10000;  // fewer on CUDA, where each call waits for the device
   for (uint64_t seed = 0; seed < sequences; ++seed) {
     Sequence sequence(seed);

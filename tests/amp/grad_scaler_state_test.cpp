@@ -13,7 +13,7 @@ using amp::GradScaler;
 using amp::GradScalerOptions;
 using amp::Hysteresis;
 
-TEST_F(GradScalerTest, AMovedFromScalerSaysSo) {
+TEST_F(GradScalerTest, MovedFromScalerThrows) {
   GradScaler scaler;
   scaler.scale(ones({}));
   const GradScaler taken = std::move(scaler);
@@ -31,7 +31,7 @@ TEST_F(GradScalerTest, AMovedFromScalerSaysSo) {
   scaler.set_growth_factor(3);
 }
 
-TEST_F(GradScalerTest, UpdateTakesAValue) {
+TEST_F(GradScalerTest, UpdateAcceptsANewScale) {
   GradScaler scaler;
   backward(scaler);
   scaler.update(32.0);
@@ -69,7 +69,7 @@ TEST_F(GradScalerTest, OptionsAreChecked) {
   EXPECT_EQ(scaler.get_growth_interval(), 7);
 }
 
-TEST_F(GradScalerTest, DisabledPassesThrough) {
+TEST_F(GradScalerTest, DisabledScalerChangesNothing) {
   GradScaler scaler(GradScalerOptions().enabled(false));
   const Tensor loss = (p * 2).sum();
   EXPECT_TRUE(scaler.scale(loss).is_same(loss));
@@ -84,7 +84,7 @@ TEST_F(GradScalerTest, DisabledPassesThrough) {
   scaler.load_state_dict({});
 }
 
-TEST_F(GradScalerTest, MinAndMaxScaleHold) {
+TEST_F(GradScalerTest, ScaleStaysWithinMinAndMax) {
   GradScaler floor(GradScalerOptions().init_scale(4).min_scale(2));
   for (int i = 0; i < 4; ++i) iterate(floor, INFINITY);
   EXPECT_EQ(floor.get_scale(), 2);
@@ -93,7 +93,7 @@ TEST_F(GradScalerTest, MinAndMaxScaleHold) {
   EXPECT_EQ(ceiling.get_scale(), 8);
 }
 
-TEST_F(GradScalerTest, AStaticScaleStaysAndStillSkips) {
+TEST_F(GradScalerTest, StaticScaleIsConstantAndStillSkips) {
   GradScaler scaler(GradScalerOptions().init_scale(4).static_scale(true).growth_interval(1));
   iterate(scaler, INFINITY);
   EXPECT_EQ(p[0].item<float>(), 4);
@@ -102,7 +102,7 @@ TEST_F(GradScalerTest, AStaticScaleStaysAndStillSkips) {
   EXPECT_EQ(scaler.get_scale(), 4);
 }
 
-TEST_F(GradScalerTest, GivesUpAfterTooManySkips) {
+TEST_F(GradScalerTest, ThrowsAfterTooManySkips) {
   GradScaler scaler(GradScalerOptions().max_consecutive_skips(2));
   for (int i = 0; i < 3; ++i) iterate(scaler, INFINITY);
   backward(scaler, 1);
@@ -130,7 +130,7 @@ TEST_F(GradScalerTest, HysteresisRules) {
   }
 }
 
-TEST_F(GradScalerTest, StateMovesToAnotherScaler) {
+TEST_F(GradScalerTest, StateLoadsIntoAnotherScaler) {
   GradScaler first(GradScalerOptions().init_scale(64).growth_interval(3).hysteresis(2));
   iterate(first, 0);
   iterate(first, 0);
@@ -149,7 +149,7 @@ TEST_F(GradScalerTest, StateMovesToAnotherScaler) {
   }
 }
 
-TEST_F(GradScalerTest, ABrokenStateChangesNothing) {
+TEST_F(GradScalerTest, InvalidStateChangesNothing) {
   GradScaler scaler(GradScalerOptions().init_scale(64));
   EXPECT_THROWS(scaler.load_state_dict({}), StateError, "empty", "disabled");
   amp::ScalerState state = scaler.state_dict();

@@ -34,7 +34,7 @@ TEST_F(GradScalerTest, StepUnscalesAndLeavesUnscaledGradients) {
   EXPECT_EQ(p.grad()[0].item<float>(), 2);
 }
 
-TEST_F(GradScalerTest, UnscaleThenStep) {
+TEST_F(GradScalerTest, StepAfterUnscaleUsesTheChangedGradient) {
   GradScaler scaler(GradScalerOptions().init_scale(1024));
   backward(scaler, 2);
   scaler.unscale_(sgd);
@@ -68,7 +68,7 @@ TEST_F(GradScalerTest, SkippedResultsOutliveLaterIterations) {
   EXPECT_FALSE(second.skipped());
 }
 
-TEST_F(GradScalerTest, AGradientOfTwoParametersIsDividedOnce) {
+TEST_F(GradScalerTest, GradientSharedByParametersIsUnscaledOnce) {
   for (const bool is_view : {false, true}) {
     for (const bool first_unscale : {false, true}) {
       const Tensor a = ones({2}).requires_grad_(), b = ones({2}).requires_grad_();
@@ -108,7 +108,7 @@ Tensor stepped(const Tensor& start, const Tensor& grad, bool unscaled, bool adam
   return p.detach();
 }
 
-TEST_F(GradScalerTest, AStepIsTheSameWithAndWithoutUnscaleBeforeIt) {
+TEST_F(GradScalerTest, ExplicitUnscaleDoesNotChangeTheStep) {
   const Tensor start = randn({300}), grad = randn({300}) * 1000;
   struct Dtypes {
     DType param, grad;
@@ -127,7 +127,7 @@ TEST_F(GradScalerTest, AStepIsTheSameWithAndWithoutUnscaleBeforeIt) {
   }
 }
 
-TEST_F(GradScalerTest, F16GradientsKeepTheirSmallValuesInAFusedStep) {
+TEST_F(GradScalerTest, FusedStepKeepsSmallF16Gradients) {
   const Tensor half = full({2}, 1.0, kHalf).requires_grad_();
   optim::SGD steps_half(std::vector<Tensor>{half}, optim::SGDOptions(4096.0));
   GradScaler scaler(GradScalerOptions().init_scale(0x1p20));
@@ -142,7 +142,7 @@ TEST_F(GradScalerTest, F16GradientsKeepTheirSmallValuesInAFusedStep) {
   EXPECT_EQ(half[0].item<float>(), 0.75F);
 }
 
-TEST_F(GradScalerTest, WrongOrderSaysWhatToDo) {
+TEST_F(GradScalerTest, WrongOrderNamesTheMissingCall) {
   GradScaler scaler;
   EXPECT_THROWS(scaler.unscale_(sgd), StateError, "unscale_", "scale(loss)");
   EXPECT_THROWS(scaler.step(sgd), StateError, "step", "scale(loss)");
@@ -159,7 +159,7 @@ TEST_F(GradScalerTest, WrongOrderSaysWhatToDo) {
   iterate(scaler);
 }
 
-TEST_F(GradScalerTest, AnUnscaledButNeverSteppedOptimizerStillCounts) {
+TEST_F(GradScalerTest, OptimizerWithoutStepCountsOnceUnscaled) {
   GradScaler scaler(GradScalerOptions().init_scale(4));
   backward(scaler, INFINITY);
   scaler.unscale_(sgd);
@@ -167,7 +167,7 @@ TEST_F(GradScalerTest, AnUnscaledButNeverSteppedOptimizerStillCounts) {
   EXPECT_EQ(scaler.get_scale(), 2);
 }
 
-TEST_F(GradScalerTest, F16GradientsAreRefusedByName) {
+TEST_F(GradScalerTest, RefusedF16GradientsNameTheParameter) {
   const Tensor h = ones({3}, kHalf).requires_grad_();
   h.mutable_grad() = ones({3}, kHalf);
   optim::SGD half_sgd(std::vector<Tensor>{h}, optim::SGDOptions(0.1));
@@ -177,7 +177,7 @@ TEST_F(GradScalerTest, F16GradientsAreRefusedByName) {
   EXPECT_FALSE(scaler.step(half_sgd).skipped()) << "the fused step reads f16 gradients, as PyTorch's does";
 }
 
-TEST_F(GradScalerTest, OptimizersThatShareAGradientUnscaleItOnce) {
+TEST_F(GradScalerTest, GradientSharedByOptimizersIsUnscaledOnce) {
   for (bool plain : {false, true}) {
     const Tensor shared = full({2}, 1.0).requires_grad_(), own = full({2}, 1.0).requires_grad_();
     optim::SGD first({shared}, optim::SGDOptions(1.0)), second({own, shared}, optim::SGDOptions(1.0));
@@ -193,7 +193,7 @@ TEST_F(GradScalerTest, OptimizersThatShareAGradientUnscaleItOnce) {
   }
 }
 
-TEST_F(GradScalerTest, AnOverflowInASharedGradientSkipsBoth) {
+TEST_F(GradScalerTest, OverflowInASharedGradientSkipsBoth) {
   const Tensor shared = full({2}, 1.0).requires_grad_(), own = full({2}, 1.0).requires_grad_();
   optim::SGD first({shared}, optim::SGDOptions(1.0)), second({own, shared}, optim::SGDOptions(1.0));
   GradScaler scaler(GradScalerOptions().init_scale(8));
@@ -203,7 +203,7 @@ TEST_F(GradScalerTest, AnOverflowInASharedGradientSkipsBoth) {
   EXPECT_EQ(own[0].item<float>(), 1);
 }
 
-TEST_F(GradScalerTest, ARefusedCallLeavesTheIterationOpen) {
+TEST_F(GradScalerTest, IterationContinuesAfterARefusedCall) {
   GradScaler scaler(GradScalerOptions().init_scale(8));
   backward(scaler);
   const Tensor gradient = p.grad();
@@ -218,7 +218,7 @@ TEST_F(GradScalerTest, ARefusedCallLeavesTheIterationOpen) {
   EXPECT_EQ(p[0].item<float>(), 3);
 }
 
-TEST_F(GradScalerTest, ANewOptimizerAtAnOldAddressStartsFresh) {
+TEST_F(GradScalerTest, NewOptimizerAtAReusedAddressStartsFresh) {
   GradScaler scaler;
   scaler.scale(ones({}));
   p.mutable_grad() = ones({2});

@@ -9,7 +9,7 @@ namespace {
 using amp::GradScaler;
 using amp::GradScalerOptions;
 
-TEST_F(GradScalerTest, AUsersOwnOptimizerIsUnscaledAndSkipped) {
+TEST_F(GradScalerTest, CustomOptimizerIsUnscaledAndSkipped) {
   PlainDescent descent({p});
   GradScaler scaler(GradScalerOptions().init_scale(64));
   backward(scaler, 2);
@@ -92,7 +92,7 @@ TYPED_TEST(OverriddenStep, IsCalledAfterUnscale) {
   EXPECT_EQ(counting.steps, 1);
 }
 
-TEST_F(GradScalerTest, AStepThatReplacesTheBuiltInOneIsUnscaledAndSkipped) {
+TEST_F(GradScalerTest, ReplacedStepIsUnscaledAndSkipped) {
   Replaced replaced(std::vector<Tensor>{p}, 1.0);
   GradScaler scaler(GradScalerOptions().init_scale(64));
   for (const double slope : {2.0, static_cast<double>(NAN)}) {
@@ -103,7 +103,7 @@ TEST_F(GradScalerTest, AStepThatReplacesTheBuiltInOneIsUnscaledAndSkipped) {
   EXPECT_EQ(p[0].item<float>(), 2);
 }
 
-TEST_F(GradScalerTest, AnOverriddenStepOfAScalingIsCalled) {
+TEST_F(GradScalerTest, OverriddenFusedStepIsCalled) {
   Doubled doubled(std::vector<Tensor>{p}, 1.0);
   GradScaler scaler(GradScalerOptions().init_scale(64));
   for (const double slope : {1.5, static_cast<double>(NAN)}) {

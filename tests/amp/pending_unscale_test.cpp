@@ -23,14 +23,14 @@ Tensor postponed(IntArrayRef sizes) {
   return g;
 }
 
-TEST(PendingUnscale, IsPostponedUntilSomebodyLooks) {
+TEST(PendingUnscale, IsAppliedAtTheFirstRead) {
   const Tensor g = postponed({4});
   EXPECT_TRUE(g.storage().has_pending());
   EXPECT_EQ(g[2].item<float>(), 3);
   EXPECT_FALSE(g.storage().has_pending());
 }
 
-TEST(PendingUnscale, ParallelKernelsSeeItApplied) {
+TEST(PendingUnscale, ParallelKernelsReadUnscaledValues) {
   const int64_t n = 1 << 18;
   for (int i = 0; i < 50; ++i) {
     EXPECT_EQ(postponed({n}).sum().item<float>(), 3.0F * n);
@@ -42,7 +42,7 @@ TEST(PendingUnscale, ParallelKernelsSeeItApplied) {
   }
 }
 
-TEST(PendingUnscale, ThreadsThatLookAtOnceAgree) {
+TEST(PendingUnscale, ConcurrentReadsAgree) {
   TANDEM_TEST_ON_HOST();
   for (int i = 0; i < 200; ++i) {
     const Tensor g = postponed({4096});
@@ -62,7 +62,7 @@ TEST(PendingUnscale, ThreadsThatLookAtOnceAgree) {
   }
 }
 
-TEST(PendingUnscale, APointerTakenBeforeIsServedAtOnce) {
+TEST(PendingUnscale, IsAppliedAtOnceIfAPointerEscaped) {
   TANDEM_TEST_ON_HOST();
   const Tensor g = full({4}, 3 * 1024.0);
   const float* data = g.const_data_ptr<float>();
@@ -86,7 +86,7 @@ struct FailsOnce final : PendingScale {
   bool failed_ = false;
 };
 
-TEST(PendingUnscale, StaysPendingWhenItsApplicationThrows) {
+TEST(PendingUnscale, StaysPendingIfApplyingItThrows) {
   const Tensor g = full({4}, 3.0);
   bool alive = false;
   g.impl().storage->set_pending(std::make_unique<FailsOnce>(alive));

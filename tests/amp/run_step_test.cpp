@@ -49,7 +49,7 @@ struct RunStep : ::testing::Test {
   int runs = 0;
 };
 
-TEST_F(RunStep, IsAWholeIteration) {
+TEST_F(RunStep, EqualsAnIterationByHand) {
   GradScaler by_hand, scaler;
   for (int i = 0; i < 5; ++i) {
     adam->zero_grad();
@@ -69,7 +69,7 @@ TEST_F(RunStep, IsAWholeIteration) {
   EXPECT_EQ(scaler.get_growth_tracker(), 5);
 }
 
-TEST_F(RunStep, ARunThatBeganTooHighEqualsOneThatBeganRight) {
+TEST_F(RunStep, InitialScaleDoesNotAffectTheResult) {
   // Finds the right scale by replays; then runs again from that scale.
   GradScaler high(GradScalerOptions().init_scale(0x1p40));
   int64_t replays = 0;
@@ -90,7 +90,7 @@ TEST_F(RunStep, ARunThatBeganTooHighEqualsOneThatBeganRight) {
   EXPECT_TRUE(same_bits(parameters(), parameters_of_high));
 }
 
-TEST_F(RunStep, GivesTheBatchUpAfterSoManyReplays) {
+TEST_F(RunStep, SkipsTheBatchAfterTheLastReplay) {
   const Tensor before = parameters().clone();
   GradScaler scaler(GradScalerOptions().init_scale(1024));
   const auto overflow = [&] { return loss() * INFINITY; };
@@ -103,7 +103,7 @@ TEST_F(RunStep, GivesTheBatchUpAfterSoManyReplays) {
   EXPECT_FALSE(scaler.run_step(*adam, [&] { return loss(); }).skipped);
 }
 
-TEST_F(RunStep, AStaticScaleIsNotTriedTwice) {
+TEST_F(RunStep, StaticScaleIsNotRetried) {
   GradScaler scaler(GradScalerOptions().init_scale(1024).static_scale(true));
   const RunStepResult result = scaler.run_step(*adam, [&] { return loss() * INFINITY; });
   EXPECT_TRUE(result.skipped);
@@ -118,7 +118,7 @@ TEST_F(RunStep, HysteresisTakesMoreReplays) {
   EXPECT_EQ(scaler.get_scale(), 512);
 }
 
-TEST_F(RunStep, PartsOfABatch) {
+TEST_F(RunStep, AccumulatesPartsOfABatch) {
   GradScaler scaler(GradScalerOptions().init_scale(256));
   const auto half = [&](int64_t from) {
     return mse_loss(net->forward(x.narrow(0, from, 8)), target.narrow(0, from, 8)) / 2;
@@ -136,7 +136,7 @@ TEST_F(RunStep, PartsOfABatch) {
   EXPECT_TRUE(near(net->parameters()[0].grad(), expected, tolerance(kFloat, 16)));
 }
 
-TEST_F(RunStep, ADisabledScalerRunsItOnce) {
+TEST_F(RunStep, DisabledScalerRunsTheClosureOnce) {
   GradScaler scaler(GradScalerOptions().enabled(false));
   const Tensor before = parameters().clone();
   const RunStepResult result = scaler.run_step(*adam, [&] { return loss(); });
@@ -145,13 +145,13 @@ TEST_F(RunStep, ADisabledScalerRunsItOnce) {
   EXPECT_FALSE(near(parameters(), before, kExact));
 }
 
-TEST_F(RunStep, RecordsWhateverTheCallersMode) {
+TEST_F(RunStep, RecordsUnderNoGradGuard) {
   GradScaler scaler;
   const NoGradGuard no_grad;
   EXPECT_FALSE(scaler.run_step(*adam, [&] { return loss(); }).skipped);
 }
 
-TEST_F(RunStep, AnErrorInTheClosureLeavesTheIterationClosed) {
+TEST_F(RunStep, WorksAfterAnErrorInTheClosure) {
   GradScaler scaler;
   EXPECT_THROWS(scaler.run_step(*adam, [&]() -> Tensor { throw StateError("mine"); }), StateError, "mine");
   EXPECT_FALSE(scaler.run_step(*adam, [&] { return loss(); }).skipped);

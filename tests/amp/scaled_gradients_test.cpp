@@ -59,7 +59,7 @@ struct ScaledGradients : ::testing::Test {
 
 // ---- clipping
 
-TEST_F(ScaledGradients, ClippingThemIsNoticed) {
+TEST_F(ScaledGradients, ClippingWarns) {
   scaler.scale(loss()).backward();
   EXPECT_TRUE(autograd::has_scaled_grad(p));
   EXPECT_EQ(warnings_of_clipping(), 1U);
@@ -71,7 +71,7 @@ TEST_F(ScaledGradients, ClippingThemIsNoticed) {
   EXPECT_NE(warnings.messages[0].find("clip_grad_value_"), std::string::npos);
 }
 
-TEST_F(ScaledGradients, ItIsSaidOnlyOnce) {
+TEST_F(ScaledGradients, ClippingWarnsOnce) {
   size_t count = 0;
   for (int i = 0; i < 5; ++i) {
     sgd.zero_grad();
@@ -80,10 +80,10 @@ TEST_F(ScaledGradients, ItIsSaidOnlyOnce) {
     clip_grad_norm_({p, q}, 1.0);
     count += warnings.messages.size();
   }
-  EXPECT_LE(count, 1U) << "none, if another test of this process was first";
+  EXPECT_LE(count, 1U) << "0 if another test of this process has warned";
 }
 
-TEST_F(ScaledGradients, UnscaledOnesAreClippedWithoutAWord) {
+TEST_F(ScaledGradients, ClippingUnscaledGradientsDoesNotWarn) {
   scaler.scale(loss()).backward();
   scaler.unscale_(sgd);
   EXPECT_EQ(warnings_of_clipping(), 0U);
@@ -94,13 +94,13 @@ TEST_F(ScaledGradients, UnscaledOnesAreClippedWithoutAWord) {
   EXPECT_EQ(warnings_of_clipping(), 0U) << "never scaled";
 }
 
-TEST_F(ScaledGradients, AfterStepTheyAreUnscaled) {
+TEST_F(ScaledGradients, ClippingAfterStepDoesNotWarn) {
   scaler.scale(loss()).backward();
   scaler.step(sgd);
   EXPECT_EQ(warnings_of_clipping(), 0U);
 }
 
-TEST_F(ScaledGradients, OnlyTheOptimizersOwnAreUnscaled) {
+TEST_F(ScaledGradients, UnscaleAffectsOnlyTheOptimizersParameters) {
   optim::SGD only_p({p}, optim::SGDOptions(0.5));
   scaler.scale(loss()).backward();
   scaler.unscale_(only_p);
@@ -109,13 +109,13 @@ TEST_F(ScaledGradients, OnlyTheOptimizersOwnAreUnscaled) {
   EXPECT_EQ(warnings_of_clipping(), 1U) << "q's";
 }
 
-TEST_F(ScaledGradients, AccumulatedOnesStayScaled) {
+TEST_F(ScaledGradients, ClippingAccumulatedGradientsWarns) {
   scaler.scale(loss()).backward();
   scaler.scale(loss()).backward();
   EXPECT_EQ(warnings_of_clipping(), 1U);
 }
 
-TEST_F(ScaledGradients, ArithmeticOnTheScaledLossDoesNotHideIt) {
+TEST_F(ScaledGradients, AreDetectedAfterArithmeticOnTheLoss) {
   (scaler.scale(loss()) / 4 + scaler.scale(q.sum())).backward();
   EXPECT_TRUE(autograd::has_scaled_grad(p) && autograd::has_scaled_grad(q));
   sgd.zero_grad();
@@ -124,7 +124,7 @@ TEST_F(ScaledGradients, ArithmeticOnTheScaledLossDoesNotHideIt) {
   EXPECT_FALSE(autograd::has_scaled_grad(q)) << "only where the gradient came through scale()";
 }
 
-TEST_F(ScaledGradients, GradientsThatTheUserUnscalesAreTrusted) {
+TEST_F(ScaledGradients, ClippingAfterManualUnscaleDoesNotWarn) {
   scaler.scale(loss()).backward();
   for (const Tensor& t : {p, q}) t.grad().mul_(1.0 / scaler.get_scale());
   EXPECT_EQ(warnings_of_clipping(), 0U);
@@ -134,7 +134,7 @@ TEST_F(ScaledGradients, GradientsThatTheUserUnscalesAreTrusted) {
   EXPECT_EQ(warnings_of_clipping(), 0U);
 }
 
-TEST_F(ScaledGradients, ADisabledOrUnitScaleIsNone) {
+TEST_F(ScaledGradients, DisabledOrUnitScaleDoesNotWarn) {
   GradScaler disabled(GradScalerOptions().enabled(false));
   GradScaler one(GradScalerOptions().init_scale(1).static_scale(true));
   for (GradScaler* s : {&disabled, &one}) {
@@ -181,7 +181,7 @@ TEST_F(ScaledGradients, UnscalingPlainTensors) {
   EXPECT_FALSE(autograd::has_scaled_grad(p)) << "no .grad was touched";
 }
 
-TEST_F(ScaledGradients, UnscalingF16GoesThroughF32) {
+TEST_F(ScaledGradients, UnscalingF16GivesF32) {
   scaler.scale(loss());
   const Tensor tiny = full({1}, 0x1p-20, kHalf);
   EXPECT_EQ(scaler.unscale(tiny).dtype(), kFloat);
@@ -189,7 +189,7 @@ TEST_F(ScaledGradients, UnscalingF16GoesThroughF32) {
   EXPECT_EQ(scaler.unscale(full({1}, 1024.0, kDouble)).item<double>(), 1);
 }
 
-TEST_F(ScaledGradients, APenaltyEqualsThatOfAnUnscaledRun) {
+TEST_F(ScaledGradients, GradientPenaltyEqualsAnUnscaledRun) {
   // PyTorch's test_grad_scaling_penalty.
   const auto run = [&](GradScaler& s) {
     sgd.zero_grad();
@@ -210,13 +210,13 @@ TEST_F(ScaledGradients, APenaltyEqualsThatOfAnUnscaledRun) {
   EXPECT_TRUE(near(run(scaler), run(disabled), tolerance(kFloat, 5)));
 }
 
-TEST_F(ScaledGradients, ADisabledScalerUnscalesNothing) {
+TEST_F(ScaledGradients, DisabledScalerUnscalesNothing) {
   GradScaler disabled(GradScalerOptions().enabled(false));
   EXPECT_TRUE(disabled.unscale(p).is_same(p));
   EXPECT_EQ(disabled.inverse_scale().item<float>(), 1);
 }
 
-TEST_F(ScaledGradients, AnInverseScaleKeptBeyondUpdateStaysWhatItWas) {
+TEST_F(ScaledGradients, UpdateDoesNotChangeAnInverseScale) {
   scaler.scale(loss()).backward();
   const Tensor inverse = scaler.inverse_scale();
   scaler.step(sgd);
@@ -227,7 +227,7 @@ TEST_F(ScaledGradients, AnInverseScaleKeptBeyondUpdateStaysWhatItWas) {
 
 // ---- backward inside a region
 
-TEST_F(ScaledGradients, BackwardInsideARegionWorksAndIsNoticed) {
+TEST_F(ScaledGradients, BackwardInARegionWorksAndWarns) {
   const Tensor x = ones({2, 3});
   const auto gradient = [&](bool inside) {
     p.mutable_grad() = Tensor();
@@ -245,10 +245,10 @@ TEST_F(ScaledGradients, BackwardInsideARegionWorksAndIsNoticed) {
   EXPECT_NE(warnings.messages[0].find("backward: called inside an autocast region"), std::string::npos);
   amp::AutocastGuard off(device_type(), {}, false);
   loss().backward();
-  EXPECT_EQ(warnings.messages.size(), 1U) << "a region that is switched off is none";
+  EXPECT_EQ(warnings.messages.size(), 1U) << "a disabled region does not count";
 }
 
-TEST_F(ScaledGradients, BackwardOnAThreadThatAModeSwitchedToAutocastIsNoFault) {
+TEST_F(ScaledGradients, BackwardUnderAModesAutocastDoesNotWarn) {
   Warnings warnings;
   amp::set_autocast_enabled(device_type(), true);
   loss().backward();

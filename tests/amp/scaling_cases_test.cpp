@@ -1,5 +1,5 @@
-// Whole loops with a GradScaler against the same loops without: PyTorch's test_grad_scaling_* and Apex's cube of
-// models, losses and optimizers. tests/amp/README.md maps their tests to these.
+// Whole loops with a GradScaler against the same loops without: PyTorch's test_grad_scaling_* and Apex's combinations
+// of models, losses and optimizers. tests/amp/README.md maps their tests to these.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -130,7 +130,7 @@ Tensor train(const Case& c, const std::string& optimizer_name, GradScaler& scale
   return nn::utils::parameters_to_vector(model->parameters());
 }
 
-TEST(ScalingCases, EveryLoopEqualsItsControl) {
+TEST(ScalingCases, EveryLoopEqualsItsUnscaledControl) {
   for (const Case& c : cases()) {
     for (const char* optimizer : {"sgd", "adam", "adamw"}) {
       SCOPED_TRACE(std::string(c.name) + " with " + optimizer);
@@ -147,7 +147,7 @@ TEST(ScalingCases, EveryLoopEqualsItsControl) {
   }
 }
 
-TEST(ScalingCases, TheStateMayMoveToAnotherScalerInEveryIteration) {
+TEST(ScalingCases, StateMovesBetweenScalersInEveryIteration) {
   // PyTorch pickles the scaler; here its state is loaded into a new one.
   nn::Sequential models[2] = {make_model(), make_model()};
   GradScaler kept(GradScalerOptions().init_scale(128).growth_interval(3).hysteresis(2));
@@ -182,7 +182,7 @@ TEST(ScalingCases, TheStateMayMoveToAnotherScalerInEveryIteration) {
 }
 
 /// One parameter per model; loss l is the sum of (l + 1) times each parameter that it covers.
-TEST(ScalingCases, TheCubeOfModelsLossesAndOptimizers) {
+TEST(ScalingCases, AllCombinationsOfModelsLossesAndOptimizers) {
   for (int models : {1, 2}) {
     for (int losses : {1, 2}) {
       for (int optimizers = 1; optimizers <= models; ++optimizers) {
@@ -230,7 +230,7 @@ TEST(ScalingCases, TheCubeOfModelsLossesAndOptimizers) {
   }
 }
 
-TEST(ScalingCases, GradientsSpoiledAfterUnscaleAreNotLookedAtAgain) {
+TEST(ScalingCases, StepDoesNotCheckUnscaledGradientsAgain) {
   // PyTorch's test_params_invalidated_with_grads_invalidated_between_unscale_and_step: tandem has the same limitation.
   const Tensor p = ones({2}).requires_grad_();
   optim::AdamW adamw({p}, optim::AdamWOptions(0.1));
@@ -248,7 +248,7 @@ class ScalingDescent : public optim::Optimizer {
   explicit ScalingDescent(std::vector<Tensor> params)
       : Optimizer(std::move(params), std::make_unique<optim::SGDOptions>(1.0)) {}
   Tensor step(LossClosure) override {
-    ADD_FAILURE() << "the scaler steps with what it knows";
+    ADD_FAILURE() << "the scaler must pass scale and flag";
     return {};
   }
   void step(const FusedUnscale& scaling) override {
@@ -263,7 +263,7 @@ class ScalingDescent : public optim::Optimizer {
   bool supports_amp_scaling() const override { return true; }
 };
 
-TEST(ScalingCases, AUsersOptimizerThatScalesItselfIsHandedScaleAndFlag) {
+TEST(ScalingCases, CustomFusedStepReceivesScaleAndFlag) {
   for (const bool unscales : {false, true}) {
     const Tensor p = full({2}, 5.0).requires_grad_();
     ScalingDescent descent({p});
@@ -281,7 +281,7 @@ TEST(ScalingCases, AUsersOptimizerThatScalesItselfIsHandedScaleAndFlag) {
   }
 }
 
-TEST(ScalingCases, SeveralScalersInOneProcessKnowNothingOfEachOther) {
+TEST(ScalingCases, ScalersInOneProcessAreIndependent) {
   const Tensor p = ones({1}).requires_grad_();
   optim::SGD sgd({p}, optim::SGDOptions(0.1));
   GradScaler a(GradScalerOptions().init_scale(4)), b(GradScalerOptions().init_scale(4));
@@ -296,7 +296,7 @@ TEST(ScalingCases, SeveralScalersInOneProcessKnowNothingOfEachOther) {
   EXPECT_EQ(b.get_scale(), 4);
 }
 
-TEST(ScalingCases, TrainEvalTrainInOneRegionKeepsItsGradients) {
+TEST(ScalingCases, TrainEvalTrainInOneRegionKeepsGradients) {
   // Apex's test_cache.py: lower, f32 and promote ops, with weights in either precision.
   for (const DType weight : {kFloat, kBFloat16}) {
     const Tensor w = randn({4, 4}, weight).requires_grad_(), x = randn({4, 4});
@@ -319,7 +319,7 @@ TEST(ScalingCases, TrainEvalTrainInOneRegionKeepsItsGradients) {
   }
 }
 
-TEST(ScalingCases, RegionsThatEndOutOfOrderRestoreWhatEachFound) {
+TEST(ScalingCases, RegionsEndedOutOfOrderRestoreTheirState) {
   auto outer = std::make_optional<amp::AutocastGuard>(device_type(), kHalf);
   auto inner = std::make_optional<amp::AutocastGuard>(device_type(), kBFloat16);
   outer.reset();  // restores: off
@@ -327,7 +327,7 @@ TEST(ScalingCases, RegionsThatEndOutOfOrderRestoreWhatEachFound) {
   inner.reset();  // restores: f16
   EXPECT_EQ(amp::get_autocast_dtype(device_type()), kHalf);
   EXPECT_TRUE(amp::is_autocast_enabled(device_type()));
-  EXPECT_EQ(amp::autocast_cache_stats().entries, 0) << "no region is left";
+  EXPECT_EQ(amp::autocast_cache_stats().entries, 0) << "no region is active";
   thread_state() = ThreadState();
 }
 

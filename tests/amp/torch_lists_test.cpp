@@ -87,7 +87,7 @@ Cast listed(const List& list, std::string_view op) {
   return found == list.end() ? Cast::keep : found->second;
 }
 
-TEST(TorchLists, EachRowHasPyTorchsPolicyForCuda) {
+TEST(TorchLists, RowsMatchPyTorchsCudaPolicy) {
   for (const amp::PolicyRow& row : amp::policy_table) {
     const auto composite = composites.find(row.op);
     const Cast expected = composite != composites.end() ? composite->second.cuda
@@ -97,7 +97,7 @@ TEST(TorchLists, EachRowHasPyTorchsPolicyForCuda) {
   }
 }
 
-TEST(TorchLists, EachRowHasPyTorchsPolicyForTheCpu) {
+TEST(TorchLists, RowsMatchPyTorchsCpuPolicy) {
   for (const amp::PolicyRow& row : amp::policy_table) {
     const auto composite = composites.find(row.op);
     const Cast expected = composite != composites.end() ? composite->second.cpu : listed(torch_cpu, row.op);
@@ -105,7 +105,7 @@ TEST(TorchLists, EachRowHasPyTorchsPolicyForTheCpu) {
   }
 }
 
-TEST(TorchLists, CompositesAreOpsThatPyTorchDoesNotList) {
+TEST(TorchLists, CompositesAreNotListedByPyTorch) {
   for (const auto& [op, composite] : composites) {
     EXPECT_GE(amp::policy_row(op), 0) << op;
     EXPECT_FALSE(torch_cuda.contains(op)) << op << ": " << composite.reason;

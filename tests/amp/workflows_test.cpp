@@ -244,7 +244,7 @@ TEST_P(Workflows, AgreeWithPyTorchAndWithF32) {
     EXPECT_LE(worst, dtype == kFloat ? std::max(1e-4, spread / 20) : 2 * spread) << name(dtype);
     const double loss = mean_of_last(trace.losses);
     if (dtype == kFloat) f32_loss = loss;
-    EXPECT_NEAR(loss, f32_loss, 0.02 * f32_loss) << name(dtype) << " learns what f32 learns";
+    EXPECT_NEAR(loss, f32_loss, 0.02 * f32_loss) << name(dtype) << " learns as much as f32";
     EXPECT_LT(loss, trace.losses[0] / 1.5);
     if (dtype != kHalf) continue;
     EXPECT_EQ(trace.scales, expected.at("scales").get<std::vector<double>>());
@@ -270,7 +270,7 @@ INSTANTIATE_TEST_SUITE_P(All, Workflows,
 
 // ---- without training, and without AMP
 
-TEST(WorkflowInference, LogitsAreThoseOfPyTorch) {
+TEST(WorkflowInference, LogitsMatchPyTorch) {
   const AsPyTorch as_pytorch;
   TrainingRun<Mlp> run(kFloat);
   optim::SGD sgd = run.model.optimizer();
@@ -293,7 +293,7 @@ TEST(WorkflowInference, LogitsAreThoseOfPyTorch) {
   }
 }
 
-TEST(WorkflowSwitches, DisabledEverythingIsPlainF32BitForBit) {
+TEST(WorkflowSwitches, AllDisabledEqualsPlainF32BitForBit) {
   const auto train = [](bool with_amp_calls) {
     TrainingRun<Mlp> run(kFloat);
     optim::SGD sgd = run.model.optimizer();
@@ -321,7 +321,7 @@ TEST(WorkflowSwitches, DisabledEverythingIsPlainF32BitForBit) {
   EXPECT_TRUE(same_bits(train(true), train(false)));
 }
 
-TEST(WorkflowSwitches, EachHalfWorksAlone) {
+TEST(WorkflowSwitches, AutocastAndScalerWorkSeparately) {
   for (const bool autocast_on : {true, false}) {
     TrainingRun<Mlp> run(kBFloat16);
     optim::SGD sgd = run.model.optimizer();
@@ -343,7 +343,7 @@ TEST(WorkflowSwitches, EachHalfWorksAlone) {
   }
 }
 
-TEST(WorkflowIslands, AnIslandRunsInF32AndTheRegionGoesOn) {
+TEST(WorkflowIslands, DisabledRegionRunsInF32) {
   const Tensor x = ones({2, 8}), w = ones({8, 8}).requires_grad_();
   amp::AutocastGuard autocast(device_type());
   const Tensor h = linear(x, w);

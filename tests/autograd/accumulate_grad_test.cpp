@@ -13,7 +13,7 @@ Tensor loss(const Tensor& a, const Tensor& b) { return ((a + b) * tensor({2.0, 2
 
 class OwnGrad : public ::testing::TestWithParam<bool> {};  // the parameter: create_graph
 
-TEST_P(OwnGrad, LeavesShareNoMemory) {
+TEST_P(OwnGrad, GradsOfLeavesShareNoMemory) {
   const Tensor a = leaf({1, 2}), b = leaf({3, 4});
   loss(a, b).backward({}, true, GetParam());
   EXPECT_FALSE(a.grad().is_same(b.grad()));
@@ -26,7 +26,7 @@ TEST_P(OwnGrad, LeavesShareNoMemory) {
   a.mutable_grad() = b.mutable_grad() = Tensor();
 }
 
-TEST_P(OwnGrad, ASecondPassAddsOnce) {
+TEST_P(OwnGrad, SecondPassAddsOnce) {
   const Tensor a = leaf({1, 2}), b = leaf({3, 4});
   loss(a, b).backward({}, true, GetParam());
   loss(a, b).backward();
@@ -35,7 +35,7 @@ TEST_P(OwnGrad, ASecondPassAddsOnce) {
   a.mutable_grad() = b.mutable_grad() = Tensor();
 }
 
-TEST_P(OwnGrad, IsDenseInTheLeafsOrder) {
+TEST_P(OwnGrad, IsDenseInTheLeafsLayout) {
   const Tensor x = ones({2, 3}).requires_grad_();
   x.sum().backward({}, true, GetParam());  // an expanded gradient
   EXPECT_EQ(to_string(x.grad().strides()), "[3, 1]");
@@ -48,7 +48,7 @@ TEST_P(OwnGrad, IsDenseInTheLeafsOrder) {
   EXPECT_TRUE(equals(wide.grad(), {2, 2, 2}));
 }
 
-TEST_P(OwnGrad, TheSeedIsNotKept) {
+TEST_P(OwnGrad, DoesNotAliasTheSeed) {
   const Tensor x = leaf({1, 2}), seed = ones({2});
   x.backward(seed, true, GetParam());
   EXPECT_FALSE(x.grad().is_same(seed));
@@ -56,7 +56,7 @@ TEST_P(OwnGrad, TheSeedIsNotKept) {
   EXPECT_TRUE(equals(seed, {1, 1}));
 }
 
-TEST_P(OwnGrad, RetainedGradientsShareNoMemoryEither) {
+TEST_P(OwnGrad, RetainedGradsShareNoMemory) {
   const Tensor x = leaf({1, 2});
   const Tensor a = x * 1, b = x * 1;
   a.retain_grad();
@@ -72,7 +72,7 @@ TEST_P(OwnGrad, RetainedGradientsShareNoMemoryEither) {
   EXPECT_TRUE(equals(x.grad(), {2, 2}));
 }
 
-TEST_P(OwnGrad, AnExpandedGradOfTheUserIsReplaced) {
+TEST_P(OwnGrad, ExpandedUserGradIsReplaced) {
   const Tensor x = leaf({1, 2, 3}), one = ones({1});
   x.mutable_grad() = one.expand({3});
   (x * tensor({1.0, 2.0, 3.0})).sum().backward({}, true, GetParam());
@@ -82,7 +82,7 @@ TEST_P(OwnGrad, AnExpandedGradOfTheUserIsReplaced) {
 
 INSTANTIATE_TEST_SUITE_P(CreateGraph, OwnGrad, ::testing::Bool());
 
-TEST(OwnGradGraph, TheCopyIsRecorded) {
+TEST(OwnGradGraph, CopyIsRecorded) {
   const Tensor a = leaf({2, 3}), b = leaf({5, 7});
   ((a + b) * (a + b) * (a + b)).sum().backward({}, true, true);  // 3 (a + b)^2
   const Tensor g = autograd::grad({(a.grad() + b.grad() * 2).sum()}, {a})[0];
@@ -92,21 +92,21 @@ TEST(OwnGradGraph, TheCopyIsRecorded) {
 
 // ---- a user-assigned .grad
 
-TEST(GradOfTheUser, IsAddedTo) {
+TEST(UserGrad, IsAccumulatedInto) {
   const Tensor x = leaf({1, 2});
   x.mutable_grad() = tensor({10.0, 20.0});
   (x * 3).sum().backward();
   EXPECT_TRUE(equals(x.grad(), {13, 23}));
 }
 
-TEST(GradOfTheUser, MayBeAPartOfAFlatBuffer) {
+TEST(UserGrad, MayBeAViewOfAFlatBuffer) {
   const Tensor x = leaf({1, 2}), flat = zeros({2, 3});
   x.mutable_grad() = flat.select(1, 1);
   (x * 3).sum().backward();
   EXPECT_TRUE(equals(flat, {0, 3, 0, 0, 3, 0}));
 }
 
-TEST(GradOfTheUser, MustFitTheLeaf) {
+TEST(UserGrad, MustMatchTheLeaf) {
   const Tensor x = leaf({1, 2, 3});
   const auto pass = [&](const Tensor& grad, bool create_graph) {
     x.mutable_grad() = grad;
@@ -122,7 +122,7 @@ TEST(GradOfTheUser, MustFitTheLeaf) {
   }
 }
 
-TEST(GradOfTheUser, ALeafThatChangedItsKindIsNamed) {
+TEST(UserGrad, ErrorNamesALeafChangedBySetData) {
   const Tensor x = leaf({1, 2, 3});
   const Tensor y = (x * 2).sum();
   x.set_data(tensor({1.0, 2.0}));

@@ -47,7 +47,7 @@ TEST_F(Checkpoint, GradientsAreTheSame) {
   const Tensor y = checkpoint(block_function(), checkpoint(block_function(), x));
   EXPECT_EQ(runs, 2);
   expect_same(gradients(y.sum()), plain);
-  EXPECT_EQ(runs, 4) << "each runs again once";
+  EXPECT_EQ(runs, 4) << "each is recomputed once";
 }
 
 TEST_F(Checkpoint, FillsGradOfLeaves) {
@@ -55,7 +55,7 @@ TEST_F(Checkpoint, FillsGradOfLeaves) {
   EXPECT_TRUE(x.grad().defined() && w1.grad().defined() && w2.grad().defined());
 }
 
-TEST_F(Checkpoint, InputsNeedNoGradient) {
+TEST_F(Checkpoint, InputsNeedNotRequireGrad) {
   const Tensor data = randn({4, 8});
   const Tensor y = checkpoint(block_function(), data);
   EXPECT_TRUE(y.requires_grad());
@@ -63,7 +63,7 @@ TEST_F(Checkpoint, InputsNeedNoGradient) {
   EXPECT_TRUE(w1.grad().defined());
 }
 
-TEST_F(Checkpoint, WithoutRecordingItIsTheFunction) {
+TEST_F(Checkpoint, RunsOnceWithoutRecording) {
   const NoGradGuard no_grad;
   EXPECT_FALSE(checkpoint(block_function(), x).requires_grad());
   EXPECT_EQ(runs, 1);
@@ -89,7 +89,7 @@ TEST_F(Checkpoint, Nested) {
   EXPECT_GT(runs, 6);
 }
 
-TEST_F(Checkpoint, RetainedGraphsRunAgainEachTime) {
+TEST_F(Checkpoint, RetainedGraphsRecomputeEachTime) {
   const Tensor loss = checkpoint(block_function(), x).sum();
   const auto first = autograd::grad({loss}, {x, w1, w2}, {}, true);
   const auto second = autograd::grad({loss}, {x, w1, w2}, {}, true);
@@ -99,7 +99,7 @@ TEST_F(Checkpoint, RetainedGraphsRunAgainEachTime) {
   EXPECT_THROWS(gradients(loss), AutogradError, "retain_graph");
 }
 
-TEST_F(Checkpoint, OfAFunctionOfItsOwnGradient) {
+TEST_F(Checkpoint, SupportsGradientPenaltyInside) {
   // A gradient penalty inside the checkpoint: the function itself runs backward.
   const auto f = [this](const Tensor& h) {
     const Tensor y = block(h);
@@ -128,7 +128,7 @@ TEST_F(Checkpoint, DoubleBackward) {
 
 // ---- modes and random numbers
 
-TEST_F(Checkpoint, RunsAgainUnderTheAutocastOfTheFirstRun) {
+TEST_F(Checkpoint, RecomputesUnderTheOriginalAutocast) {
   for (const DType dtype : {kBFloat16, kHalf}) {
     std::vector<DType> dtypes;
     std::vector<bool> caches;
@@ -155,14 +155,14 @@ TEST_F(Checkpoint, RunsAgainUnderTheAutocastOfTheFirstRun) {
   }
 }
 
-TEST_F(Checkpoint, AnF32FunctionStaysOneWhenBackwardRunsInARegion) {
+TEST_F(Checkpoint, RecomputesInF32EvenInARegion) {
   const Tensor y = checkpoint(block_function(), x);
   const auto plain = gradients(block(x).sum());
   amp::AutocastGuard region(device_type());
   expect_same(gradients(y.sum()), plain);
 }
 
-TEST_F(Checkpoint, DropoutDrawsTheSameMask) {
+TEST_F(Checkpoint, DropoutRepeatsItsMask) {
   const auto f = [this](const Tensor& h) { return dropout(block(h), 0.5, true) * h; };
   manual_seed(5);
   const auto plain = gradients(f(x).sum());
@@ -176,7 +176,7 @@ TEST_F(Checkpoint, DropoutDrawsTheSameMask) {
   EXPECT_TRUE(same_bits(randn({4}), next));
 }
 
-TEST_F(Checkpoint, WithoutPreservedRandomStateTheMaskIsAnother) {
+TEST_F(Checkpoint, MaskDiffersWithoutPreservedRandomState) {
   const auto f = [](const Tensor& h) { return dropout(h.exp(), 0.5, true); };
   const Tensor big = randn({4096}).requires_grad_();
   const auto gradient = [&](bool preserve) {
@@ -188,7 +188,7 @@ TEST_F(Checkpoint, WithoutPreservedRandomStateTheMaskIsAnother) {
 
 // ---- errors
 
-TEST_F(Checkpoint, ATensorOverwrittenWithinIsNoticed) {
+TEST_F(Checkpoint, DetectsTensorsOverwrittenInside) {
   const auto f = [](const Tensor& h) {
     const Tensor y = h.exp();
     y.mul_(2);
@@ -197,7 +197,7 @@ TEST_F(Checkpoint, ATensorOverwrittenWithinIsNoticed) {
   EXPECT_THROWS(checkpoint(f, x).sum().backward(), AutogradError, "changed in place");
 }
 
-TEST_F(Checkpoint, AWeightChangedBeforeBackwardIsNoticed) {
+TEST_F(Checkpoint, DetectsWeightsChangedBeforeBackward) {
   const Tensor bias = randn({8}).requires_grad_();
   const auto f = [&](const Tensor& h) { return linear(h, w1, bias).relu().mm(w2).relu(); };
   const auto nested = [&](const Tensor& h) { return checkpoint(f, h); };
@@ -223,7 +223,7 @@ TEST_F(Checkpoint, AWeightChangedBeforeBackwardIsNoticed) {
   }
 }
 
-TEST_F(Checkpoint, AWeightMayChangeOnceBackwardIsOver) {
+TEST_F(Checkpoint, WeightsMayChangeAfterBackward) {
   for (int i = 0; i < 2; ++i) {
     amp::AutocastGuard region(device_type(), kBFloat16);
     checkpoint(block_function(), x).to(kFloat).sum().backward();
@@ -232,7 +232,7 @@ TEST_F(Checkpoint, AWeightMayChangeOnceBackwardIsOver) {
   }
 }
 
-TEST_F(Checkpoint, AnErrorInTheFunctionRestoresEverything) {
+TEST_F(Checkpoint, ExceptionsRestoreTheState) {
   EXPECT_THROWS(checkpoint([](const Tensor& h) { return h.view({3}); }, x), ShapeError, "view");
   const Tensor y = x.exp();  // would not be saved if the checkpoint were still active
   y.sum().backward();
@@ -241,7 +241,7 @@ TEST_F(Checkpoint, AnErrorInTheFunctionRestoresEverything) {
 
 // ---- memory
 
-TEST_F(Checkpoint, MemoryDrops) {
+TEST_F(Checkpoint, UsesLessMemory) {
   TANDEM_TEST_ON_HOST();
   const Tensor input = randn({256, 256}).requires_grad_();
   const int64_t one = 256 * 256 * 4;
@@ -269,7 +269,7 @@ TEST_F(Checkpoint, MemoryDrops) {
   EXPECT_LE(peak, 26 * one) << "one segment at a time";
 }
 
-TEST_F(Checkpoint, NestedCheckpointsDropTheirInputsToo) {
+TEST_F(Checkpoint, NestedCheckpointsFreeTheirInputs) {
   const Tensor input = randn({256, 256}).requires_grad_();
   const int64_t one = 256 * 256 * 4;
   const auto leaf_block = [](const Tensor& h) { return h.tanh().tanh(); };
@@ -301,7 +301,7 @@ struct Square : autograd::Function<Square> {
   }
 };
 
-TEST_F(Checkpoint, CustomFunctionsWithinDropTheirSavedTensors) {
+TEST_F(Checkpoint, FreesSavedTensorsOfCustomFunctions) {
   const auto f = [this](const Tensor& h) { return Square::apply(block(h)); };
   const auto plain = gradients(f(x).sum());
   expect_same(gradients(checkpoint(f, x).sum()), plain);
@@ -318,7 +318,7 @@ TEST_F(Checkpoint, CustomFunctionsWithinDropTheirSavedTensors) {
   EXPECT_EQ(cpu::memory_allocated() - with_saved, one) << "the result";
 }
 
-TEST_F(Checkpoint, InPlaceOpsOnViewsWithin) {
+TEST_F(Checkpoint, InPlaceOpsOnViewsInside) {
   const auto f = [this](const Tensor& h) {
     const Tensor y = block(h) * 1;
     y.narrow(1, 0, 4).mul_(h.narrow(1, 4, 4));

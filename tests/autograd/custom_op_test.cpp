@@ -23,7 +23,7 @@ Tensor identity(const Tensor& x, double factor, amp::Cast cast = amp::Cast::keep
 
 // ---- an output that is an input
 
-TEST(CustomOpIdentity, LeavesALeafALeaf) {
+TEST(CustomOpIdentity, InputStaysALeaf) {
   const Tensor w = leaf({1, 2, 3});
   const Tensor y = identity(w, 10);
   EXPECT_FALSE(y.is_same(w));
@@ -34,14 +34,14 @@ TEST(CustomOpIdentity, LeavesALeafALeaf) {
   EXPECT_TRUE(equals(w.grad(), {21, 21, 21}));
 }
 
-TEST(CustomOpIdentity, LeavesAResultsHistoryAlone) {
+TEST(CustomOpIdentity, InputKeepsItsHistory) {
   const Tensor w = leaf({1, 2});
   const Tensor h = w * 3, y = identity(h, 10);
   (h + y).sum().backward();
   EXPECT_TRUE(equals(w.grad(), {33, 33}));
 }
 
-TEST(CustomOpIdentity, IsNoHistoryWithoutRecording) {
+TEST(CustomOpIdentity, RecordsNothingUnderNoGradGuard) {
   const Tensor w = leaf({1, 2});
   {
     NoGradGuard no_grad;
@@ -56,7 +56,7 @@ TEST(CustomOpIdentity, IsNoHistoryWithoutRecording) {
   EXPECT_TRUE(equals(w.grad(), {2, 2}));
 }
 
-TEST(CustomOpIdentity, InTheCastCacheGivesEveryUseItsOwnGradient) {
+TEST(CustomOpIdentity, UsesOfACachedCastGetSeparateGradients) {
   const Tensor w = leaf({1, 2, 3});
   {
     amp::AutocastGuard autocast(device_type());
@@ -71,7 +71,7 @@ TEST(CustomOpIdentity, InTheCastCacheGivesEveryUseItsOwnGradient) {
   EXPECT_TRUE(w.is_leaf());
 }
 
-TEST(CustomOpIdentity, OneTensorAsTwoOutputs) {
+TEST(CustomOpIdentity, MayReturnATensorTwice) {
   const Tensor x = leaf({1, 2});
   const auto y = amp::custom_op_n<"twice">(
       amp::Cast::keep,
@@ -85,7 +85,7 @@ TEST(CustomOpIdentity, OneTensorAsTwoOutputs) {
   EXPECT_TRUE(equals(x.grad(), {62, 62}));
 }
 
-TEST(CustomOpIdentity, ASavedInputThatIsAlsoTheOutput) {
+TEST(CustomOpIdentity, MayReturnASavedInput) {
   const Tensor x = leaf({3});
   const Tensor y = amp::custom_op<"saves_itself">(
       amp::Cast::keep,
@@ -112,7 +112,7 @@ TEST(CustomOpIdentity, CannotBeChangedInPlaceWhileRecording) {
   EXPECT_TRUE(equals(w.grad(), {80, 80}));
 }
 
-TEST(CustomOpIdentity, AViewOfTheInputMadeInsideIsOneToo) {
+TEST(CustomOpIdentity, MayReturnAViewOfTheInput) {
   const Tensor x = tensor({{1.0, 2.0}, {3.0, 4.0}}).requires_grad_();
   const auto transposed = [](const Tensor& x) {
     return amp::custom_op<"transposed">(
@@ -129,7 +129,7 @@ TEST(CustomOpIdentity, AViewOfTheInputMadeInsideIsOneToo) {
   EXPECT_TRUE(equals(x.grad(), {10, 30, 20, 40}));
 }
 
-TEST(CustomOpIdentity, AViewOfATensorMadeInsideIsAnOrdinaryResult) {
+TEST(CustomOpIdentity, ViewOfATemporaryIsAnOrdinaryResult) {
   const Tensor x = leaf({1, 2});
   const Tensor y = amp::custom_op<"reshaped">(
       amp::Cast::keep,
@@ -165,7 +165,7 @@ Tensor wrong_count(const Tensor& x, const Tensor& z, size_t count) {
       x, z);
 }
 
-TEST(CustomOpGrads, MustBeOneForEachInput) {
+TEST(CustomOpGrads, MustBeOnePerInput) {
   const Tensor x = leaf({1, 2}), z = leaf({3, 4});
   EXPECT_THROWS(wrong_count(x, z, 1).sum().backward(), AutogradError, "wrong_count", "1 gradients", "2 inputs");
   EXPECT_THROWS(wrong_count(x, z, 3).sum().backward(), AutogradError, "wrong_count", "3 gradients", "2 inputs");
@@ -184,7 +184,7 @@ TEST(CustomOpGrads, AbsentInputsCount) {
 
 // ---- running backward again: only freed tensors prevent it
 
-TEST(BackwardAgain, ThroughOpsThatSaveNothing) {
+TEST(BackwardAgain, WorksThroughOpsWithoutSavedTensors) {
   const Tensor x = leaf({1, 2});
   const Tensor h = x + 1;
   h.sum().backward();
@@ -195,7 +195,7 @@ TEST(BackwardAgain, ThroughOpsThatSaveNothing) {
   EXPECT_TRUE(equals(x.grad(), {7, 4}));
 }
 
-TEST(BackwardAgain, CapturedStateOutlivesTheFirst) {
+TEST(BackwardAgain, KeepsCapturedState) {
   const Tensor x = leaf({1, 2});
   const std::vector<double> factors(100, 5);
   const Tensor y = amp::custom_op<"captures">(

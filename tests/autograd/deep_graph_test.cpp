@@ -123,7 +123,7 @@ TEST(DeepGraph, OfGradients) {
   });
 }
 
-TEST(DeepGraph, OfHooksThatHoldTheTensorBefore) {
+TEST(DeepGraph, OfHooksHoldingThePreviousTensor) {
   on_small_stack([] {
     const Tensor x = leaf({1});
     Tensor y = x * 1;
@@ -135,7 +135,7 @@ TEST(DeepGraph, OfHooksThatHoldTheTensorBefore) {
   });
 }
 
-TEST(DeepGraph, OfGradientsWithAHistory) {
+TEST(DeepGraph, OfGradientsWithHistory) {
   on_small_stack([] {
     Tensor last = leaf({1});
     for (int i = 0; i < kOps; ++i) {
@@ -147,8 +147,8 @@ TEST(DeepGraph, OfGradientsWithAHistory) {
 }
 
 #if defined(TANDEM_TEST_REPLACES_NEW)
-TEST(DeepGraph, IsFreedWithoutMemory) {
-  SKIP_ON_CUDA("the emulated one takes memory to free memory");
+TEST(DeepGraph, IsFreedWithoutAllocating) {
+  SKIP_ON_CUDA("the emulated device allocates to free memory");
   const Tensor x = leaf({1});
   Tensor y = x;
   for (int i = 0; i < 1000; ++i) y = y * x;
@@ -170,7 +170,7 @@ void pass_in_a_pass(int depth) {
   y.backward();
 }
 
-TEST(DeepGraph, PassesInsideOneAnotherHaveALimit) {
+TEST(DeepGraph, NestedPassesAreLimited) {
   pass_in_a_pass(autograd::kMaxNestedPasses);
   EXPECT_THROWS(pass_in_a_pass(autograd::kMaxNestedPasses + 1), AutogradError, "backward: ", "500 backward passes");
   pass_in_a_pass(autograd::kMaxNestedPasses);

@@ -17,7 +17,7 @@ using autograd::gradcheck;
 using autograd::gradgradcheck;
 using Tensors = std::vector<Tensor>;
 
-TEST(EngineErrors, BackwardNeedsHistoryAndFittingGradients) {
+TEST(EngineErrors, BackwardNeedsHistoryAndMatchingGradients) {
   const Tensor none, x = ones({2, 3}), w = ones({2, 3}).requires_grad_(), y = ones({5});
   expect_refused({
       BAD_INPUT("backward", none.backward(), AutogradError, "tensor 0 (undefined)", "NoGradGuard"),
@@ -36,7 +36,7 @@ TEST(EngineErrors, BackwardNeedsHistoryAndFittingGradients) {
   EXPECT_FALSE(w.grad().defined()) << "a refused backward leaves no gradient";
 }
 
-TEST(EngineErrors, GradNeedsInputsThatTheOutputsDependOn) {
+TEST(EngineErrors, GradNeedsReachableInputs) {
   const Tensor none, x = ones({2, 3}), w = ones({2, 3}).requires_grad_(), unused = ones({4}).requires_grad_();
   const Tensor loss = (w * 2).sum(), y = ones({5});
   expect_refused({
@@ -105,7 +105,7 @@ TEST(EngineErrors, GradcheckNeedsF64AndAGradient) {
   });
 }
 
-TEST(EngineErrors, HooksAndCustomOpsGiveOneFittingGradientForEach) {
+TEST(EngineErrors, HooksAndCustomOpsReturnMatchingGradients) {
   const auto hooked = [](const Tensor& replacement) {
     const Tensor w = ones({2}).requires_grad_(), h = w * 2;
     h.register_hook([=](const Tensor&) { return replacement; });
@@ -144,7 +144,7 @@ TEST(EngineErrors, HooksAndCustomOpsGiveOneFittingGradientForEach) {
   });
 }
 
-TEST(EngineErrors, ATensorMadeUnderInferenceModeIsNotRecorded) {
+TEST(EngineErrors, InferenceTensorsCannotBeRecorded) {
   const Tensor w = ones({2, 3}).requires_grad_();
   Tensor x;
   {

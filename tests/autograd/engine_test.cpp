@@ -43,7 +43,7 @@ TEST(Backward, SumsOverAllUses) {
   EXPECT_TRUE(equals(x.grad(), {44}));
 }
 
-TEST(Backward, WaitsForTheLongerPathOfADiamond) {
+TEST(Backward, WaitsForAllPathsOfADiamond) {
   const Tensor x = leaf({2});
   const Tensor a = x * x;
   const Tensor b = a * a * a;  // x^6
@@ -51,7 +51,7 @@ TEST(Backward, WaitsForTheLongerPathOfADiamond) {
   EXPECT_TRUE(equals(x.grad(), {4 + 6 * 32}));
 }
 
-TEST(Backward, TakesAGradientForTensorsOfManyElements) {
+TEST(Backward, AcceptsAGradientForManyElements) {
   const Tensor x = leaf({1, 2, 3});
   (x * 2).backward(tensor({1.0, 10.0, 100.0}));
   EXPECT_TRUE(equals(x.grad(), {2, 20, 200}));
@@ -64,20 +64,20 @@ TEST(Backward, ConvertsTheGradientToTheOutputsDtype) {
   EXPECT_TRUE(equals(x.grad(), {2, 6}));
 }
 
-TEST(Backward, OfALeafIsOne) {
+TEST(Backward, OfALeafGivesOne) {
   const Tensor x = leaf({5});
   x.backward();
   EXPECT_TRUE(equals(x.grad(), {1}));
 }
 
-TEST(Backward, FromSeveralTensorsOneInsideTheOthersGraph) {
+TEST(Backward, FromTwoTensorsOfOneGraph) {
   const Tensor x = leaf({3});
   const Tensor y = x * x, z = y * 2;
   autograd::backward({y, z});
   EXPECT_TRUE(equals(x.grad(), {18}));
 }
 
-TEST(Backward, TheSameTensorTwice) {
+TEST(Backward, FromTheSameTensorTwice) {
   const Tensor x = leaf({3});
   const Tensor y = x * x;
   autograd::backward({y, y});
@@ -92,7 +92,7 @@ TEST(Backward, RunsUnderNoGradGuard) {
   EXPECT_TRUE(equals(x.grad(), {6}));
 }
 
-TEST(Backward, LeavesTensorsThatNeedNoGradientAlone) {
+TEST(Backward, SkipsTensorsThatDoNotRequireGrad) {
   const Tensor x = leaf({3}), c = tensor({2.0});
   (x * c).backward();
   EXPECT_FALSE(c.grad().defined());
@@ -105,7 +105,7 @@ TEST(Backward, OfEmptyTensors) {
   EXPECT_EQ(to_string(x.grad().sizes()), "[0, 3]");
 }
 
-TEST(Backward, OnlyTheUsedOutputOfAnOpNeedsAGradient) {
+TEST(Backward, SkipsUnusedOutputs) {
   const Tensor x = tensor({{1.0, 5.0}, {7.0, 2.0}}).requires_grad_();
   const auto [values, indices] = x.max(1);
   EXPECT_FALSE(indices.requires_grad());
@@ -125,7 +125,7 @@ TEST(Grad, OfTwoOperandsDoesNotShareMemory) {
   EXPECT_TRUE(equals(seed, {1, 1}));
 }
 
-TEST(Grad, OfAViewDoesNotShareMemoryWithTheSeed) {
+TEST(Grad, OfAViewDoesNotAliasTheSeed) {
   const Tensor a = leaf({1, 2});
   const Tensor seed = ones({1, 2});
   a.view({1, 2}).backward(seed);
@@ -194,14 +194,14 @@ TEST(Graph, SharedPartsCanBeRetained) {
   EXPECT_TRUE(equals(x.grad(), {8 + 32}));
 }
 
-TEST(Graph, IsKeptWithCreateGraphUnlessToldOtherwise) {
+TEST(Graph, IsKeptByDefaultWithCreateGraph) {
   const Tensor x = leaf({2});
   const Tensor y = x * x * x;
   autograd::grad({y}, {x}, {}, {}, /*create_graph=*/true);
   EXPECT_NO_THROW(y.backward());
 }
 
-TEST(Graph, DiesWithItsLastTensor) {
+TEST(Graph, IsFreedWithItsLastTensor) {
   const Tensor x = leaf({2});
   std::weak_ptr<autograd::Node> node;
   {
@@ -279,7 +279,7 @@ TEST(Graph, ASavedConstantThatGetsAHistoryMakesNoCycle) {
   EXPECT_TRUE(node.expired());
 }
 
-TEST(Graph, OfALeafDoesNotKeepTheLeafAlive) {
+TEST(Graph, DoesNotKeepLeavesAlive) {
   std::weak_ptr<TensorImpl> weak;
   {
     const Tensor x = leaf({1});
@@ -292,7 +292,7 @@ TEST(Graph, OfALeafDoesNotKeepTheLeafAlive) {
 
 // ---- autograd::grad
 
-TEST(GradFunction, LeavesDotGradAlone) {
+TEST(GradFunction, DoesNotChangeDotGrad) {
   const Tensor x = leaf({3});
   const auto g = autograd::grad({x * x}, {x});
   EXPECT_TRUE(equals(g[0], {6}));
@@ -337,7 +337,7 @@ TEST(GradFunction, RefusesInputsWithoutGrad) {
   EXPECT_THROW(autograd::grad({x * c}, {Tensor()}), AutogradError);
 }
 
-TEST(GradFunction, DoesNotRunWhatLiesBehindItsInputs) {
+TEST(GradFunction, StopsAtItsInputs) {
   // As in PyTorch: the graph below the input is kept, so that backward can continue from there.
   const Tensor x = leaf({3});
   const Tensor h = x * x, y = h * h;
@@ -409,7 +409,7 @@ TEST(BackwardErrors, GradientOfOtherSizes) {
   EXPECT_THROWS((x * 2).backward(ones({3})), ShapeError, "[3]", "[2]");
 }
 
-TEST(BackwardErrors, CountsThatDiffer) {
+TEST(BackwardErrors, DifferentCounts) {
   const Tensor x = leaf({1});
   EXPECT_THROW(autograd::backward({x * 2, x * 3}, {ones({1})}), AutogradError);
 }
@@ -424,7 +424,7 @@ TEST(BackwardErrors, OnlyFloatingLeavesRequireGrad) {
   EXPECT_NO_THROW(ones({2}, kLong).requires_grad_(false));
 }
 
-TEST(BackwardErrors, RequiresGradCannotBeSwitchedOffOnAResult) {
+TEST(BackwardErrors, ResultsAlwaysRequireGrad) {
   const Tensor x = leaf({1});
   const Tensor y = x * 2;
   EXPECT_THROW(y.requires_grad_(false), AutogradError);

@@ -42,7 +42,7 @@ struct Wrong : Function<Wrong> {
   }
 };
 
-TEST(FunctionErrors, GradientsThatDoNotFit) {
+TEST(FunctionErrors, MismatchedGradients) {
   const Tensor x = ones({2, 1}).requires_grad_();
   const auto run = [=](int kind) { Wrong::apply(x, kind).backward(); };
   const std::string wrong = named("Wrong");
@@ -59,7 +59,7 @@ TEST(FunctionErrors, GradientsThatDoNotFit) {
   EXPECT_TRUE(equals(x.grad(), {1, 1}));
   x.mutable_grad() = Tensor();
   run(Wrong::broadcast);
-  EXPECT_TRUE(equals(x.grad(), {12, 12})) << "summed over what was broadcast";
+  EXPECT_TRUE(equals(x.grad(), {12, 12})) << "summed over the broadcast dimensions";
 }
 
 struct Marks : Function<Marks> {
@@ -74,7 +74,7 @@ struct Marks : Function<Marks> {
   static variable_list backward(AutogradContext*, variable_list grads) { return {grads[0] * 2, Tensor()}; }
 };
 
-TEST(FunctionErrors, MarksThatDoNotFit) {
+TEST(FunctionErrors, InvalidMarks) {
   const Tensor x = leaf({1}) * 1;
   const std::string marks = named("Marks");
   expect_refused({

@@ -57,7 +57,7 @@ TEST(Function, GradcheckOfFirstAndSecondDerivatives) {
   EXPECT_TRUE(autograd::gradgradcheck(f, inputs));
 }
 
-TEST(Function, RecordsNothingWithoutNeed) {
+TEST(Function, RecordsNothingIfNoInputRequiresGrad) {
   EXPECT_FALSE(Exp::apply(tensor({1.0})).requires_grad());
   const Tensor x = leaf({1});
   const NoGradGuard no_grad;
@@ -171,12 +171,12 @@ TEST(Function, SeveralOutputs) {
   const Tensor x = leaf({1, 2});
   const variable_list y = Outputs::apply(x, false, true);
   EXPECT_TRUE(y[0].requires_grad() && y[1].requires_grad());
-  EXPECT_FALSE(y[2].requires_grad()) << "integers never do";
+  EXPECT_FALSE(y[2].requires_grad()) << "integer outputs never require grad";
   (y[0] + y[1] * 10).sum().backward();
   EXPECT_TRUE(equals(x.grad(), {32, 32}));
 }
 
-TEST(Function, UndefinedGradientsAreZerosUnlessAskedOtherwise) {
+TEST(Function, UndefinedGradientsAreZerosByDefault) {
   for (const bool materialize : {true, false}) {
     const Tensor x = leaf({1, 2});
     Outputs::apply(x, false, materialize)[1].sum().backward();
@@ -205,7 +205,7 @@ struct Identity : Function<Identity> {
   static variable_list backward(AutogradContext*, variable_list grads) { return {grads[0] * 10}; }
 };
 
-TEST(Function, AnOutputThatIsAnInput) {
+TEST(Function, MayReturnAnInput) {
   const Tensor w = leaf({1, 2});
   const Tensor y = Identity::apply(w);
   EXPECT_FALSE(y.is_same(w));
@@ -240,7 +240,7 @@ TEST(Function, InputsChangedInPlace) {
   EXPECT_THROWS(Triple::apply(w), AutogradError, "Triple", "leaf", "NoGradGuard");
 }
 
-TEST(Function, AViewChangedInPlaceRewritesItsBase) {
+TEST(Function, ChangedViewRewritesItsBase) {
   const Tensor w = leaf({1, 2, 3}), x = w * 2;
   Triple::apply(x.narrow(0, 1, 2));
   EXPECT_TRUE(equals(x, {2, 12, 18}));
@@ -248,7 +248,7 @@ TEST(Function, AViewChangedInPlaceRewritesItsBase) {
   EXPECT_TRUE(equals(w.grad(), {2, 6, 6}));
 }
 
-TEST(Function, ATensorSavedBeforeItWasChangedIsNoticed) {
+TEST(Function, MarkDirtyInvalidatesSavedTensors) {
   const Tensor w = leaf({1, 2}), x = w * 2, y = x * x;
   Triple::apply(x);
   EXPECT_THROWS(y.sum().backward(), AutogradError, "mul", "changed in place");
@@ -256,7 +256,7 @@ TEST(Function, ATensorSavedBeforeItWasChangedIsNoticed) {
 
 // ---- saved tensors
 
-TEST(Function, AChangedSavedTensorIsNoticed) {
+TEST(Function, DetectsChangedSavedTensors) {
   const Tensor a = leaf({1, 2}) * 1, b = leaf({3, 4});
   const Tensor y = MulAdd::apply(a, 1.0, b);
   a.mul_(2);
@@ -266,14 +266,14 @@ TEST(Function, AChangedSavedTensorIsNoticed) {
   EXPECT_THROWS(z.sum().backward(), AutogradError, "Exp", "changed in place");
 }
 
-TEST(Function, BackwardTwiceNeedsTheGraph) {
+TEST(Function, BackwardTwiceNeedsRetainGraph) {
   const Tensor x = leaf({1}), y = Exp::apply(x);
   y.backward({}, true);
   y.backward();
   EXPECT_THROWS(y.backward(), AutogradError, "Exp", "retain_graph");
 }
 
-TEST(Function, ASavedOutputMakesNoCircle) {
+TEST(Function, SavedOutputMakesNoCycle) {
   const int64_t before = 0;
   std::weak_ptr<TensorImpl> alive;
   {
@@ -296,12 +296,12 @@ struct Throws : Function<Throws> {
   static variable_list backward(AutogradContext*, variable_list grads) { return grads; }
 };
 
-TEST(Function, AnErrorInForwardRestoresTheModes) {
+TEST(Function, ErrorInForwardRestoresTheModes) {
   EXPECT_THROWS(Throws::apply(leaf({1})), ShapeError, "view");
   EXPECT_TRUE(GradMode::is_enabled());
 }
 
-TEST(Function, BackwardInDTypesOfItsOwnIsConverted) {
+TEST(Function, GradientsAreConvertedToTheInputsDType) {
   const Tensor x = leaf({1, 2}, kBFloat16);
   MulAdd::apply(x, 1.0, leaf({1, 1})).sum().backward();
   EXPECT_EQ(x.grad().dtype(), kBFloat16);

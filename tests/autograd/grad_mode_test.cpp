@@ -19,7 +19,7 @@ TEST(NoGradGuard, StopsRecording) {
   EXPECT_EQ(y.grad_fn(), nullptr);
 }
 
-TEST(NoGradGuard, NestsAndRestoresAlsoWhenAnExceptionPasses) {
+TEST(NoGradGuard, RestoresTheModeAfterAnException) {
   EXPECT_TRUE(GradMode::is_enabled());
   try {
     NoGradGuard outer;
@@ -34,14 +34,14 @@ TEST(NoGradGuard, NestsAndRestoresAlsoWhenAnExceptionPasses) {
   EXPECT_TRUE(GradMode::is_enabled());
 }
 
-TEST(NoGradGuard, DoesNotReachOtherThreads) {
+TEST(NoGradGuard, DoesNotAffectOtherThreads) {
   NoGradGuard no_grad;
   bool enabled = false;
   std::thread([&] { enabled = GradMode::is_enabled(); }).join();
   EXPECT_TRUE(enabled);
 }
 
-TEST(NoGradGuard, LeavesCanStillBeMade) {
+TEST(NoGradGuard, LeavesCanStillBeCreated) {
   NoGradGuard no_grad;
   const Tensor x = zeros({2}, TensorOptions().requires_grad(true));
   EXPECT_TRUE(x.requires_grad());
@@ -80,7 +80,7 @@ TEST(InferenceMode, RestoresTheModes) {
   EXPECT_TRUE(GradMode::is_enabled());
 }
 
-TEST(InferenceMode, ItsTensorsCannotTakePartInRecording) {
+TEST(InferenceMode, ItsTensorsCannotBeRecorded) {
   const Tensor x = leaf({3});
   Tensor y;
   {
@@ -105,7 +105,7 @@ TEST(InferenceMode, FactoriesMakeInferenceTensorsToo) {
   EXPECT_THROW(x * y, AutogradError);
 }
 
-TEST(InferenceMode, SwitchedOffInsideRecordsAgain) {
+TEST(InferenceMode, CanBeSwitchedOffInside) {
   const Tensor x = leaf({3});
   {
     InferenceMode inference;
@@ -188,7 +188,7 @@ TEST(Detach, StopsTheGradient) {
   EXPECT_TRUE(equals(x.grad(), {3}));
 }
 
-TEST(Detach, AChangeThroughItIsSeenBySavedTensors) {
+TEST(Detach, WritesInvalidateSavedTensors) {
   const Tensor x = leaf({3});
   const Tensor h = x * 2, y = h * h;
   h.detach().add_(1);

@@ -26,7 +26,7 @@ Tensor square_with(const Tensor& x, double factor) {
       x);
 }
 
-TEST(Gradcheck, PassesRightDerivatives) {
+TEST(Gradcheck, AcceptsCorrectDerivatives) {
   const Tensors x = {f64_leaf({1, 2, 3}), f64_leaf({4, 5, 6})};
   auto f = [](const Tensors& x) { return Tensors{x[0] * x[1], (x[0] / x[1]).sum()}; };
   EXPECT_TRUE(gradcheck(f, x));
@@ -42,7 +42,7 @@ TEST(Gradcheck, FindsAWrongDerivative) {
   EXPECT_TRUE(gradcheck(f, x, 1e-6, 1e-5, /*rtol=*/0.02));
 }
 
-TEST(Gradcheck, FindsADerivativeThatIsMissing) {
+TEST(Gradcheck, FindsAMissingDerivative) {
   auto f = [](const Tensors& x) { return Tensors{x[0] * x[1].detach()}; };
   EXPECT_THROWS(gradcheck(f, {f64_leaf({2}), f64_leaf({3})}), AutogradError, "input 1", "backward gives 0");
   auto cut = [](const Tensors& x) { return Tensors{x[0].detach() * 2}; };
@@ -64,7 +64,7 @@ TEST(Gradcheck, FindsAWrongSecondDerivative) {
   EXPECT_THROWS(gradgradcheck(f, {f64_leaf({1, 2})}), AutogradError, "gradgradcheck");
 }
 
-TEST(Gradcheck, FindsBackwardThatIsNotDeterministic) {
+TEST(Gradcheck, FindsNondeterministicBackward) {
   int calls = 0;
   auto f = [&calls](const Tensors& x) {
     return Tensors{amp::custom_op<"drifting">(
@@ -79,7 +79,7 @@ TEST(Gradcheck, FindsBackwardThatIsNotDeterministic) {
   EXPECT_TRUE(gradcheck(f, {f64_leaf({1, 2})}, 1e-6, 1e-5, 1e-3, true, /*nondet_tol=*/1e-5));
 }
 
-TEST(Gradcheck, FindsBackwardThatCannotTakeUndefinedGradients) {
+TEST(Gradcheck, FindsMishandledUndefinedGradients) {
   auto f = [](const Tensors& x) {
     return amp::custom_op_n<"careless">(
         amp::Cast::keep,
@@ -103,7 +103,7 @@ TEST(Gradcheck, FindsBackwardThatCannotTakeUndefinedGradients) {
   EXPECT_TRUE(gradcheck(careful, {f64_leaf({1, 2})}));
 }
 
-TEST(Gradcheck, FindsMadeUpGradients) {
+TEST(Gradcheck, FindsNonzeroResultsForZeroGradients) {
   // Returns nonzero gradients for zero gradients.
   auto f = [](const Tensors& x) {
     return Tensors{amp::custom_op<"inventive">(
@@ -135,7 +135,7 @@ TEST(Gradcheck, OtherInputsMayHaveAnyDtype) {
   EXPECT_TRUE(gradcheck(f, {f64_leaf({1, 2, 3}), tensor({2, 0}, kLong), tensor({0.5, 2.0}, kHalf)}));
 }
 
-TEST(Gradcheck, LeavesTheInputsAsTheyWere) {
+TEST(Gradcheck, DoesNotChangeTheInputs) {
   const Tensor x = f64_leaf({1, 2, 3});
   const uint64_t version = x._version();
   EXPECT_TRUE(gradcheck([](const Tensors& x) { return Tensors{x[0].exp()}; }, {x}));
@@ -158,7 +158,7 @@ TEST(Gradcheck, RunsUnderNoGradGuard) {
   EXPECT_FALSE(GradMode::is_enabled());
 }
 
-TEST(Gradgradcheck, TakesGradOutputs) {
+TEST(Gradgradcheck, AcceptsGradOutputs) {
   auto f = [](const Tensors& x) { return Tensors{x[0] * x[0] * x[0]}; };
   EXPECT_TRUE(gradgradcheck(f, {f64_leaf({1, 2})}, {tensor({0.5, -2.0}, kDouble)}));
   EXPECT_THROWS(gradgradcheck(f, {f64_leaf({1})}, {ones({1}, kDouble), ones({1}, kDouble)}), StateError,

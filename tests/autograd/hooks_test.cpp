@@ -10,7 +10,7 @@
 namespace tandem::testing {
 namespace {
 
-TEST(Hooks, SeeTheGradientOfALeaf) {
+TEST(Hooks, ReceiveTheGradientOfALeaf) {
   const Tensor x = leaf({1, 2});
   std::vector<double> seen;
   x.register_hook([&](const Tensor& g) {
@@ -22,7 +22,7 @@ TEST(Hooks, SeeTheGradientOfALeaf) {
   EXPECT_TRUE(equals(x.grad(), {3, 3}));
 }
 
-TEST(Hooks, OfALeafRunOnceOnTheSumOfItsUses) {
+TEST(Hooks, OfALeafRunOnceOnTheSum) {
   const Tensor x = leaf({2});
   int calls = 0;
   double seen = 0;
@@ -48,7 +48,7 @@ TEST(Hooks, ReplaceTheGradientOfALeaf) {
   EXPECT_TRUE(equals(x.grad(), {30, 30}));
 }
 
-TEST(Hooks, ReplaceTheGradientOnItsWay) {
+TEST(Hooks, ReplaceTheGradientOfAResult) {
   const Tensor x = leaf({2});
   const Tensor h = x * 3;
   h.register_hook([](const Tensor& g) { return g * 10; });
@@ -56,7 +56,7 @@ TEST(Hooks, ReplaceTheGradientOnItsWay) {
   EXPECT_TRUE(equals(x.grad(), {150}));
 }
 
-TEST(Hooks, OfAResultRunOnTheSumOfItsUses) {
+TEST(Hooks, OfAResultRunOnceOnTheSum) {
   const Tensor x = leaf({2});
   const Tensor h = x * 3;
   int calls = 0;
@@ -90,7 +90,7 @@ TEST(Hooks, CanBeRemoved) {
   EXPECT_TRUE(equals(x.grad(), {6}));
 }
 
-TEST(Hooks, RunForAutogradGradToo) {
+TEST(Hooks, RunForAutogradGrad) {
   const Tensor x = leaf({2});
   const Tensor h = x * 3;
   x.register_hook([](const Tensor& g) { return g * 10; });
@@ -113,7 +113,7 @@ TEST(Hooks, NeedATensorThatRequiresGrad) {
                 "requires_grad_()");
 }
 
-TEST(Hooks, ExceptionsReachTheCallerAndLeaveTheThreadUsable) {
+TEST(Hooks, ExceptionsReachTheCaller) {
   const Tensor x = leaf({2});
   const Tensor h = x * x;
   const unsigned handle = h.register_hook([](const Tensor&) -> Tensor { throw StateError("on purpose"); });
@@ -142,7 +142,7 @@ TEST(Hooks, OfAFreedTensorStillRun) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST(Hooks, MustGiveAGradientLikeTheOneTheyGot) {
+TEST(Hooks, MustReturnAMatchingGradient) {
   const auto refused = [](const Tensor& x, const Tensor& y, const Tensor& replacement, const std::string& shown) {
     const unsigned handle = x.register_hook([=](const Tensor&) { return replacement; });
     EXPECT_THROWS(y.backward({}, true), AutogradError, "hook", shown, "[3] f32 on " + device_name());
@@ -198,7 +198,7 @@ TEST(Hooks, MayRemoveThemselvesAndOthers) {
   }
 }
 
-TEST(Hooks, ThatAddHooksAddThemForTheNextBackward) {
+TEST(Hooks, AddedByAHookRunInLaterPasses) {
   const Tensor x = leaf({1, 2});
   const Tensor h = x * 1, y = h.sum();
   for (const Tensor& of : {x, h}) {
@@ -237,7 +237,7 @@ TEST(Hooks, MayReturnNothing) {
   EXPECT_TRUE(equals(x.grad(), {3, 3}));
 }
 
-TEST(Hooks, KeepTheirOwnState) {
+TEST(Hooks, MayHaveState) {
   const Tensor x = leaf({1});
   x.register_hook([n = 0](const Tensor& g) mutable { return g * ++n; });
   const Tensor y = x * 1;
@@ -246,7 +246,7 @@ TEST(Hooks, KeepTheirOwnState) {
   EXPECT_TRUE(equals(x.grad(), {3}));
 }
 
-TEST(Hooks, AreRemovedAfterInPlaceOpsToo) {
+TEST(Hooks, CanBeRemovedAfterInPlaceOps) {
   const Tensor x = leaf({1, 2});
   const Tensor y = x * 2, other = x * 3;
   int calls = 0;
@@ -290,7 +290,7 @@ TEST(RetainGrad, AddsUpOverPasses) {
   EXPECT_TRUE(equals(h.grad(), {10}));
 }
 
-TEST(RetainGrad, TwiceIsOnce) {
+TEST(RetainGrad, MayBeCalledTwice) {
   const Tensor x = leaf({2});
   const Tensor h = x * 3;
   h.retain_grad();
@@ -299,7 +299,7 @@ TEST(RetainGrad, TwiceIsOnce) {
   EXPECT_TRUE(equals(h.grad(), {5}));
 }
 
-TEST(RetainGrad, SeesWhatTheHooksMadeOfTheGradient) {
+TEST(RetainGrad, HoldsTheGradientAfterHooks) {
   // As in PyTorch: the retained gradient is taken after all hooks, regardless of the order of registration.
   const Tensor x = leaf({2});
   const Tensor h = x * 3;

@@ -20,7 +20,7 @@ struct Matrix {
 
 // ---- leaves
 
-TEST(InPlace, ALeafThatRequiresGradIsRefused) {
+TEST(InPlace, LeafThatRequiresGradIsRefused) {
   const Tensor x = leaf({1, 2});
   EXPECT_THROWS(x.mul_(2), AutogradError, "mul_", "leaf", "[2]", "NoGradGuard");
   EXPECT_THROWS(x.zero_(), AutogradError, "leaf");
@@ -33,7 +33,7 @@ TEST(InPlace, ALeafThatRequiresGradIsRefused) {
   EXPECT_TRUE(x.is_leaf());
 }
 
-TEST(InPlace, AViewOfALeafIsRefused) {
+TEST(InPlace, ViewOfALeafIsRefused) {
   const Tensor x = leaf({1, 2});
   EXPECT_THROWS(x[0].mul_(2), AutogradError, "mul_", "leaf");
   EXPECT_THROWS(x.index_put_({0}, 5), AutogradError, "leaf");
@@ -47,7 +47,7 @@ TEST(InPlace, ExpandedTensorsAreRefused) {
   EXPECT_THROWS(x.add_(1), ShapeError, "add_", "clone");
 }
 
-TEST(InPlace, TheResultMustFit) {
+TEST(InPlace, ResultMustMatchTheTensor) {
   const Tensor x = ones({3}), n = ones({3}, kLong);
   EXPECT_THROWS(x.add_(ones({2, 3})), ShapeError, "add_", "[3]");
   EXPECT_THROWS(n.add_(0.5), DTypeError, "add_", "i64");
@@ -72,7 +72,7 @@ TEST(Versions, CountWrites) {
   EXPECT_EQ(x._version(), read);
 }
 
-TEST(Versions, ASavedInputThatChangedIsAnError) {
+TEST(Versions, ChangedSavedInputIsAnError) {
   const Tensor x = leaf({1, 2});
   const Tensor h = x * 2, y = (h * h).sum();
   h.add_(1);
@@ -80,14 +80,14 @@ TEST(Versions, ASavedInputThatChangedIsAnError) {
   EXPECT_FALSE(x.grad().defined());
 }
 
-TEST(Versions, ASavedOutputThatChangedIsAnError) {
+TEST(Versions, ChangedSavedOutputIsAnError) {
   const Tensor x = leaf({1, 2});
   const Tensor y = x.exp();
   y.add_(1);
   EXPECT_THROWS(y.sum().backward(), AutogradError, "exp", "changed in place");
 }
 
-TEST(Versions, ASavedLeafThatChangedIsAnError) {
+TEST(Versions, ChangedSavedLeafIsAnError) {
   const Tensor x = leaf({1, 2}), w = leaf({3, 4});
   const Tensor y = (x * w).sum();
   {
@@ -97,21 +97,21 @@ TEST(Versions, ASavedLeafThatChangedIsAnError) {
   EXPECT_THROWS(y.backward(), AutogradError, "mul", "changed in place");
 }
 
-TEST(Versions, AChangeThroughAViewIsSeen) {
+TEST(Versions, ChangeThroughAViewIsDetected) {
   const Tensor x = leaf({1, 2});
   const Tensor h = x * 2, y = (h * h).sum();
   h[0].mul_(2);
   EXPECT_THROWS(y.backward(), AutogradError, "mul", "changed in place");
 }
 
-TEST(Versions, AChangeOfTheBaseIsSeenByASavedView) {
+TEST(Versions, ChangedBaseInvalidatesASavedView) {
   Matrix m;
   const Tensor row = m.y[0], z = (row * row).sum();
   m.y.mul_(2);
   EXPECT_THROWS(z.backward(), AutogradError, "mul", "changed in place");
 }
 
-TEST(Versions, AChangeThroughAMutablePointerIsSeen) {
+TEST(Versions, ChangeThroughAMutablePointerIsDetected) {
   TANDEM_TEST_ON_HOST();
   const Tensor x = leaf({1, 2});
   const Tensor h = x * 2, y = (h * h).sum();
@@ -119,7 +119,7 @@ TEST(Versions, AChangeThroughAMutablePointerIsSeen) {
   EXPECT_THROW(y.backward(), AutogradError);
 }
 
-TEST(Versions, WhatIsNotSavedMayChange) {
+TEST(Versions, UnsavedTensorsMayChange) {
   const Tensor x = leaf({1, 2});
   const Tensor h = x * 2, y = (h + 1).sum();
   h.mul_(100);
@@ -127,7 +127,7 @@ TEST(Versions, WhatIsNotSavedMayChange) {
   EXPECT_TRUE(equals(x.grad(), {2, 2}));
 }
 
-TEST(Versions, AfterBackwardEverythingMayChange) {
+TEST(Versions, EverythingMayChangeAfterBackward) {
   const Tensor x = leaf({1, 2});
   const Tensor h = x * 2, y = (h * h).sum();
   y.backward();
@@ -136,7 +136,7 @@ TEST(Versions, AfterBackwardEverythingMayChange) {
 
 // ---- histories
 
-TEST(InPlaceHistory, Chains) {
+TEST(InPlaceHistory, ChainedCalls) {
   const Tensor x = leaf({3});
   Tensor y = x * 2;
   y.mul_(x).add_(x).mul_(5);  // 5 (2 x^2 + x)
@@ -156,7 +156,7 @@ TEST(InPlaceHistory, AssignmentOperators) {
   EXPECT_TRUE(equals(x.grad(), {9}));
 }
 
-TEST(InPlaceHistory, OldValuesKeepTheirs) {
+TEST(InPlaceHistory, OldValuesKeepTheirHistory) {
   const Tensor x = leaf({3});
   const Tensor y = x * 2, before = y + 0;
   y.mul_(10);
@@ -166,7 +166,7 @@ TEST(InPlaceHistory, OldValuesKeepTheirs) {
   EXPECT_TRUE(equals(x.grad(), {22}));
 }
 
-TEST(InPlaceHistory, ATensorWithoutHistoryGetsTheOperands) {
+TEST(InPlaceHistory, TensorWithoutHistoryTakesTheOperandsHistory) {
   const Tensor x = leaf({1, 2});
   const Tensor sum = zeros({2});
   for (int i = 1; i <= 3; ++i) sum.add_(x * i);
@@ -176,7 +176,7 @@ TEST(InPlaceHistory, ATensorWithoutHistoryGetsTheOperands) {
   EXPECT_TRUE(equals(x.grad(), {6, 6}));
 }
 
-TEST(InPlaceHistory, ZeroAndFillCutTheGradient) {
+TEST(InPlaceHistory, ZeroAndFillStopTheGradient) {
   const Tensor x = leaf({1, 2});
   const Tensor y = x * 2;
   y.zero_();
@@ -206,7 +206,7 @@ TEST(InPlaceHistory, NothingIsRecordedUnderNoGradGuard) {
   EXPECT_TRUE(equals(x.grad(), {1, 1}));
 }
 
-TEST(InPlaceHistory, OnItself) {
+TEST(InPlaceHistory, OperandMayBeTheTensorItself) {
   const Tensor x = leaf({3});
   std::weak_ptr<TensorImpl> weak;
   {
@@ -267,7 +267,7 @@ TEST(InPlaceViews, AViewOfAView) {
   EXPECT_TRUE(equals(m.x.grad(), {1, 1, 1, 1, 1, 10}));
 }
 
-TEST(InPlaceViews, WithAnOperandThatRequiresGrad) {
+TEST(InPlaceViews, OperandMayRequireGrad) {
   Matrix m;
   const Tensor w = leaf({7, 8, 9});
   m.y[1].mul_(w);
@@ -276,7 +276,7 @@ TEST(InPlaceViews, WithAnOperandThatRequiresGrad) {
   EXPECT_TRUE(equals(w.grad(), {4, 5, 6}));
 }
 
-TEST(InPlaceViews, TheViewItselfHasTheNewHistory) {
+TEST(InPlaceViews, ViewHasTheNewHistory) {
   Matrix m;
   const Tensor row = m.y[0];
   row.mul_(10);
@@ -284,7 +284,7 @@ TEST(InPlaceViews, TheViewItselfHasTheNewHistory) {
   EXPECT_TRUE(equals(m.x.grad(), {10, 10, 10, 0, 0, 0}));
 }
 
-TEST(InPlaceViews, TheViewSeesAChangeOfTheBase) {
+TEST(InPlaceViews, ViewFollowsAChangeOfTheBase) {
   Matrix m;
   const Tensor row = m.y[0];
   m.y.mul_(10);
@@ -293,7 +293,7 @@ TEST(InPlaceViews, TheViewSeesAChangeOfTheBase) {
   EXPECT_TRUE(equals(m.x.grad(), {10, 10, 10, 0, 0, 0}));
 }
 
-TEST(InPlaceViews, TheViewSeesAChangeThroughAnotherView) {
+TEST(InPlaceViews, ViewFollowsAChangeThroughAnotherView) {
   Matrix m;
   const Tensor row = m.y[0], column = m.y.select(1, 0);
   column.mul_(10);
@@ -301,7 +301,7 @@ TEST(InPlaceViews, TheViewSeesAChangeThroughAnotherView) {
   EXPECT_TRUE(equals(m.x.grad(), {10, 1, 1, 0, 0, 0}));
 }
 
-TEST(InPlaceViews, ChangesOfTheBaseAndOfViewsInTurn) {
+TEST(InPlaceViews, AlternatingChangesOfBaseAndViews) {
   Matrix m;
   const Tensor row = m.y[0];
   row.mul_(2);
@@ -324,7 +324,7 @@ TEST(InPlaceViews, OfABaseWithoutHistory) {
   EXPECT_TRUE(equals(x.grad(), {2, 2, 2}));
 }
 
-TEST(InPlaceViews, ATransposedBaseKeepsItsLayout) {
+TEST(InPlaceViews, TransposedBaseKeepsItsLayout) {
   const Tensor x = tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}).requires_grad_();
   const Tensor y = x.t().clone();  // strides 1, 3
   y[2].mul_(10);
@@ -373,7 +373,7 @@ TEST(IndexPut, BroadcastsTheValue) {
   EXPECT_TRUE(equals(value.grad(), {4}));
 }
 
-TEST(IndexPut, ANumberCutsTheGradient) {
+TEST(IndexPut, NumberStopsTheGradient) {
   Matrix m;
   m.y.index_put_({0, 1}, 100);
   EXPECT_TRUE(equals(m.y, {1, 100, 3, 4, 5, 6}));

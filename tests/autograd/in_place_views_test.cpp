@@ -17,7 +17,7 @@ using Tensors = std::vector<Tensor>;
 
 // ---- autograd::grad, whose traversal relies on the order in which nodes were created
 
-TEST(InPlaceViewGrad, AViewThatTookItsHistoryAnewIsFollowed) {
+TEST(InPlaceViewGrad, GradientsPassThroughUpdatedViews) {
   const Tensor x = leaf({1, 2, 3, 4});
   const Tensor y = x * 1.5, v = y.narrow(0, 0, 2);
   v.mul_(10.0);
@@ -95,7 +95,7 @@ const std::vector<Change>& changes() {
 /// Other results computed from the base after the change.
 enum class Later { base_and_view, another_view, a_view_of_another_view };
 
-TEST(InPlaceViewGrad, FirstAndSecondDerivativesOfEveryViewAndOp) {
+TEST(InPlaceViewGrad, DerivativesOfEveryViewAndOp) {
   const Tensor x = tensor({{0.3, -0.8, 1.1, 0.5}, {-0.4, 0.9, 0.2, -1.3}, {0.7, 0.6, -0.1, 0.4}}, kDouble);
   const Tensors inputs{x.requires_grad_(), leaf({0.7}, kDouble)};
   for (const Named& view : views()) {
@@ -116,7 +116,7 @@ TEST(InPlaceViewGrad, FirstAndSecondDerivativesOfEveryViewAndOp) {
   }
 }
 
-TEST(InPlaceViewGrad, AStaleExpandedViewSumsOverItsElements) {
+TEST(InPlaceViewGrad, StaleExpandedViewSumsItsGradients) {
   const Tensor x = leaf({2, 3});
   const Tensor y = x * 1, wide = y.unsqueeze(1).expand({2, 5});
   y.mul_(10);
@@ -126,7 +126,7 @@ TEST(InPlaceViewGrad, AStaleExpandedViewSumsOverItsElements) {
 
 // ---- operands of a wider dtype: computed in the wider dtype, stored in self's
 
-TEST(InPlaceViewDtypes, AWiderOperandTakesPartInTheGradient) {
+TEST(InPlaceViewDtypes, WiderOperandsGetGradients) {
   const std::vector<Change> ops{
       {"mul_", [](const Tensor& v, const Tensor& o) { v.mul_(o); }},
       {"add_", [](const Tensor& v, const Tensor& o) { v.add_(o, 2); }},
@@ -157,7 +157,7 @@ TEST(InPlaceViewDtypes, AWiderOperandTakesPartInTheGradient) {
   }
 }
 
-TEST(InPlaceViewDtypes, AMaskThatNeedsNoGradient) {
+TEST(InPlaceViewDtypes, MaskWithoutGradient) {
   const Tensor x = leaf({1, 2, 3, 4});
   const Tensor y = x.to(kHalf);
   y.narrow(0, 0, 2).mul_(tensor({10.0, 10.0}));
@@ -195,7 +195,7 @@ TEST(InPlaceViewGraph, SavedTensorsAreReleased) {
 
 // ---- views created without recording
 
-TEST(InPlaceViewOfALeaf, MadeUnderNoGradGuardIsRefusedWhileRecording) {
+TEST(InPlaceViewOfALeaf, MadeUnderNoGradGuardIsRefused) {
   const Tensor w = leaf({1, 2, 3}), t = leaf({1, 1});
   Tensor v;
   {
@@ -217,14 +217,14 @@ TEST(InPlaceViewOfALeaf, MadeUnderNoGradGuardIsRefusedWhileRecording) {
   EXPECT_TRUE(equals(w.grad(), {6, 10, 6}));
 }
 
-TEST(InPlaceViewOfALeaf, ABaseThatBecameALeafThatRequiresGradIsRefused) {
+TEST(InPlaceViewOfALeaf, BaseThatLaterRequiresGradIsRefused) {
   const Tensor w = tensor({1.0, 2.0}), v = w.narrow(0, 0, 1);
   w.requires_grad_();
   EXPECT_THROWS(v.add_(leaf({1})), AutogradError, "leaf");
   EXPECT_TRUE(w.is_leaf());
 }
 
-TEST(InPlaceViewOfALeaf, OfAResultMadeUnderAGuardIsRefusedToo) {
+TEST(InPlaceViewOfALeaf, OfAResultUnderNoGradGuardIsRefused) {
   const Tensor x = leaf({1, 2});
   const Tensor y = x * 2;
   Tensor v, u;
@@ -243,7 +243,7 @@ TEST(InPlaceViewOfALeaf, OfAResultMadeUnderAGuardIsRefusedToo) {
   EXPECT_TRUE(equals(x.grad(), {2, 2}));
 }
 
-TEST(InPlaceViewOfALeaf, ABaseWithoutGradMayBeFilledThroughAViewMadeUnderAGuard) {
+TEST(InPlaceViewOfALeaf, BaseWithoutGradMayBeChanged) {
   const Tensor x = leaf({1, 2}), base = zeros({4});
   Tensor v;
   {

@@ -60,7 +60,7 @@ TEST(Threads, SharedWeightsThroughAutogradGrad) {
   EXPECT_FALSE(w.grad().defined());
 }
 
-TEST(Threads, FirstUsesOfSharedWeightsMeet) {
+TEST(Threads, ConcurrentFirstUsesOfSharedWeights) {
   for (int round = 0; round < kRounds; ++round) {
     const Tensor w = leaf({3, 5});  // not yet used in a graph
     on_threads([&](int) {
@@ -90,12 +90,12 @@ void accumulate_on_two_threads(const Tensor& w, int passes, bool create_graph) {
   w.mutable_grad() = Tensor();
 }
 
-TEST(Threads, BackwardIntoSharedLeavesLosesNothing) {
+TEST(Threads, BackwardIntoSharedLeavesLosesNoGradients) {
   accumulate_on_two_threads(zeros({512}).requires_grad_(), 2000, false);
   accumulate_on_two_threads(zeros({8}).requires_grad_(), 200, true);
 }
 
-TEST(Threads, LongGraphsAreFreedSideBySide) {
+TEST(Threads, LongGraphsAreFreedConcurrently) {
   on_threads([](int) {
     for (int i = 0; i < 5; ++i) {
       const Tensor x = leaf({1});

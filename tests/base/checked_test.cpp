@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max(), kLeast = std::numeric_limits<int64_t>::min();
 
-TEST(Checked, CountsAsInt64Does) {
+TEST(Checked, MatchesInt64Arithmetic) {
   EXPECT_EQ((Checked(3) * 4 + 5 - 2).value(), 15);
   EXPECT_EQ((2 * Checked(3) + 1).value(), 7);
   EXPECT_EQ((Checked(kMost) - 1).value(), kMost - 1);
@@ -22,7 +22,7 @@ TEST(Checked, CountsAsInt64Does) {
   EXPECT_EQ(product.value_or(-1), 5);
 }
 
-TEST(Checked, RemembersAnOverflow) {
+TEST(Checked, OverflowIsSticky) {
   EXPECT_FALSE((Checked(kMost) + 1).fits());
   EXPECT_FALSE((Checked(kLeast) - 1).fits());
   EXPECT_FALSE((Checked(int64_t{1} << 32) * (int64_t{1} << 31)).fits());

@@ -23,13 +23,13 @@ TEST(Device, EqualityIgnoresTheIndexOfTheCpuOnly) {
   EXPECT_NE(Device(kCPU), Device(kCUDA));
 }
 
-TEST(Device, OtherTextIsRefused) {
+TEST(Device, InvalidTextIsRefused) {
   for (const char* text : {"", "gpu", "CPU", "cuda:", "cuda:x", "cuda:-1", "cuda:128", "cuda:1000000", "cuda:1:2"}) {
     EXPECT_THROWS(Device(text), DeviceError, "Device: ", std::string("'") + text + "'", "use");
   }
 }
 
-TEST(Device, OtherIndicesAreRefused) {
+TEST(Device, InvalidIndicesAreRefused) {
   for (int index : {-2, 128, 300})
     EXPECT_THROWS(Device(kCUDA, index), DeviceError, "Device: ", std::to_string(index), "[0, 127]");
 }

@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-TEST(DType, PromotionIsPyTorchs) {
+TEST(DType, PromotionMatchesPyTorch) {
   int pairs = 0;
 #define X(A, B, EXPECTED)                                                     \
   EXPECT_EQ(promote_types(DType::A, DType::B), DType::EXPECTED) << #A " " #B; \

@@ -39,7 +39,7 @@ class HalfTest : public testing::Test {};
 using HalfTypes = testing::Types<Half, BFloat16>;
 TYPED_TEST_SUITE(HalfTest, HalfTypes);
 
-TYPED_TEST(HalfTest, EveryPatternWidensExactlyAndComesBack) {
+TYPED_TEST(HalfTest, EveryBitPatternRoundTrips) {
   using F = Format<TypeParam>;
   for (unsigned bits = 0; bits < 65536; ++bits) {
     const float value = TypeParam::from_bits(static_cast<uint16_t>(bits));
@@ -58,7 +58,7 @@ TYPED_TEST(HalfTest, EveryPatternWidensExactlyAndComesBack) {
   }
 }
 
-TYPED_TEST(HalfTest, BetweenNeighboursTheNearestWinsAndTiesGoToEven) {
+TYPED_TEST(HalfTest, RoundsToNearestEven) {
   using F = Format<TypeParam>;
   const unsigned infinity = ((1U << F::exponent_bits) - 1) << F::mantissa_bits;
   for (unsigned bits = 0; bits + 1 < infinity; ++bits) {
@@ -85,7 +85,7 @@ TEST(Half, OverflowBeginsAt65520) {
   EXPECT_EQ(Half(kInfinity).bits, 0x7c00);
 }
 
-TEST(Half, SubnormalsAreKeptAndHalfOfTheSmallestIsZero) {
+TEST(Half, SubnormalsAreRoundedToNearestEven) {
   EXPECT_EQ(Half(0x1p-24F).bits, 1);
   EXPECT_EQ(Half(0x1.8p-24F).bits, 2);  // a tie: rounds to even
   EXPECT_EQ(Half(0x1p-25F).bits, 0);    // a tie: rounds to even
@@ -106,7 +106,7 @@ TEST(BFloat16, OverflowSubnormalsAndNan) {
   EXPECT_EQ(BFloat16(std::bit_cast<float>(0xffffffffU)).bits, 0xffff);
 }
 
-TEST(Half, ConversionsAreConstant) {
+TEST(Half, ConversionsAreConstexpr) {
   static_assert(Half(1.0F).bits == 0x3c00 && static_cast<float>(Half::from_bits(0x3555)) == 0x1.554p-2F);
   static_assert(BFloat16(1.0F).bits == 0x3f80 && static_cast<float>(BFloat16(-2.0F)) == -2.0F);
 }

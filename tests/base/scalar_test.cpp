@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-TEST(Scalar, RemembersTheCategory) {
+TEST(Scalar, KeepsTheCategory) {
   EXPECT_EQ(Scalar(true).kind(), kBool);
   EXPECT_EQ(Scalar(3).kind(), kLong);
   EXPECT_EQ(Scalar(uint8_t{3}).kind(), kLong);
@@ -32,7 +32,7 @@ TEST(Scalar, Converts) {
   EXPECT_EQ(static_cast<float>(Scalar(Half(0.5F)).to<BFloat16>()), 0.5F);
 }
 
-TEST(Scalar, FitsTheRangeOfADtype) {
+TEST(Scalar, FitsComparesWithTheRangeOfADtype) {
   const double nan = std::nan(""), inf = INFINITY;
   for (DType t : {kHalf, kBFloat16, kFloat, kDouble})
     EXPECT_TRUE(Scalar(nan).fits(t) && Scalar(-inf).fits(t)) << name(t);

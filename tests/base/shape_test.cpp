@@ -38,7 +38,7 @@ TEST(IntArrayRef, BindsToBracesVectorsAndArrays) {
   EXPECT_EQ(to_string({}), "[]");
 }
 
-TEST(Numel, RefusesSizesThatInt64CannotCount) {
+TEST(Numel, RefusesSizesBeyondInt64) {
   constexpr int64_t half = int64_t{1} << 32;
   EXPECT_EQ(numel_of({half, half / 2 - 1}), half * (half / 2 - 1));
   EXPECT_THROWS(numel_of({half, half}), ShapeError, "4294967296, 4294967296", "int64");

@@ -74,7 +74,7 @@ TEST_F(CachingAllocatorTest, SmallBlocksShareASegment) {
   EXPECT_EQ(allocator.stats().reserved_bytes, static_cast<int64_t>(2 * kMiB));
   EXPECT_TRUE(allocator.deallocate(a));
   EXPECT_TRUE(allocator.deallocate(b));
-  EXPECT_EQ(allocator.allocate(2 * kMiB - 512, main) != a, true) << "large requests have segments of their own";
+  EXPECT_EQ(allocator.allocate(2 * kMiB - 512, main) != a, true) << "large requests have separate segments";
   EXPECT_EQ(allocator.allocate(1, main), a) << "the parts were joined again";
 }
 
@@ -86,10 +86,10 @@ TEST_F(CachingAllocatorTest, SegmentsBySize) {
   allocator.allocate(10 * kMiB, main);
   EXPECT_EQ(memory.in_use, 22 * kMiB) << "the rest of the shared segment";
   allocator.allocate(10 * kMiB + 1, main);
-  EXPECT_EQ(memory.in_use, 34 * kMiB) << "a segment of its own, rounded up to 2 MiB";
+  EXPECT_EQ(memory.in_use, 34 * kMiB) << "a separate segment, rounded up to 2 MiB";
 }
 
-TEST_F(CachingAllocatorTest, AfterWarmUpNothingIsAskedOfTheDriver) {
+TEST_F(CachingAllocatorTest, MakesNoDriverCallsAfterWarmUp) {
   for (int step = 0; step < 3; ++step) {
     std::vector<void*> blocks;
     for (size_t bytes : {4 * kKiB, 3 * kMiB, 100 * kMiB, size_t{0}, 700 * kKiB}) {
@@ -103,14 +103,14 @@ TEST_F(CachingAllocatorTest, AfterWarmUpNothingIsAskedOfTheDriver) {
   EXPECT_EQ(allocator.stats().allocations, 15);
 }
 
-TEST_F(CachingAllocatorTest, ABlockStaysOnItsStream) {
+TEST_F(CachingAllocatorTest, BlocksAreReusedOnTheirStream) {
   void* a = allocator.allocate(kKiB, main);
   allocator.deallocate(a);
-  EXPECT_NE(allocator.allocate(kKiB, other), a) << "main may still work on it";
+  EXPECT_NE(allocator.allocate(kKiB, other), a) << "main may still use it";
   EXPECT_EQ(allocator.allocate(kKiB, main), a);
 }
 
-TEST_F(CachingAllocatorTest, AnotherStreamsWorkDelaysReuse) {
+TEST_F(CachingAllocatorTest, WorkOnAnotherStreamDelaysReuse) {
   void* a = allocator.allocate(100 * kMiB, main);
   EXPECT_TRUE(allocator.record_stream(a, other));
   EXPECT_TRUE(allocator.record_stream(a, main)) << "its own stream needs no event";
@@ -126,7 +126,7 @@ TEST_F(CachingAllocatorTest, AnotherStreamsWorkDelaysReuse) {
   EXPECT_EQ(memory.waits, 0) << "the host never waits while there is memory";
 }
 
-TEST_F(CachingAllocatorTest, ExhaustionGivesCachedBlocksBackAndTriesAgain) {
+TEST_F(CachingAllocatorTest, ExhaustionFreesTheCacheAndRetries) {
   memory.capacity = 100 * kMiB;
   void* a = allocator.allocate(60 * kMiB, main);
   void* small = allocator.allocate(1, main);
@@ -145,7 +145,7 @@ TEST_F(CachingAllocatorTest, ExhaustionGivesCachedBlocksBackAndTriesAgain) {
   EXPECT_EQ(allocator.stats().reserved_bytes, 0);
 }
 
-TEST_F(CachingAllocatorTest, ARequestPastTheAddressSpaceIsRefused) {
+TEST_F(CachingAllocatorTest, RequestBeyondTheAddressSpaceIsRefused) {
   EXPECT_THROWS(allocator.allocate(SIZE_MAX, main), OutOfMemoryError, "bytes requested", "0 bytes allocated");
 }
 
@@ -157,24 +157,24 @@ TEST_F(CachingAllocatorTest, PeaksAreResetOnDemand) {
   EXPECT_EQ(allocator.stats().max_reserved_bytes, static_cast<int64_t>(2 * kMiB));
 }
 
-TEST_F(CachingAllocatorTest, APrivatePoolIsApartAndStays) {
+TEST_F(CachingAllocatorTest, PrivatePoolIsSeparateAndKept) {
   const void* const pool = &memory;  // stands for a stream that does not exist
   allocator.deallocate(allocator.allocate(1000, main));
   allocator.keep(pool);
   allocator.begin_capture();
   void* a = allocator.allocate(1000, pool);
-  EXPECT_EQ(memory.mallocs, 2) << "eager memory is not for graphs";
+  EXPECT_EQ(memory.mallocs, 2) << "memory of eager work is not for graphs";
   allocator.deallocate(a);
   EXPECT_EQ(allocator.allocate(1000, pool), a) << "reused within the capture";
   EXPECT_EQ(allocator.stream_of(a), pool);
   allocator.empty_cache();
-  EXPECT_EQ(memory.frees, 0) << "nothing is given back during a capture";
+  EXPECT_EQ(memory.frees, 0) << "no memory is returned during a capture";
   allocator.end_capture();
   allocator.deallocate(a);
   EXPECT_EQ(allocator.stream_of(a), nullptr) << "no live block";
   void* eager = allocator.allocate(1000, main);
   EXPECT_NE(eager, a);
-  EXPECT_EQ(memory.mallocs, 2) << "nor is memory of graphs for others";
+  EXPECT_EQ(memory.mallocs, 2) << "memory of graphs is not for eager work";
   allocator.empty_cache();
   EXPECT_EQ(memory.frees, 0);
   void* output = allocator.allocate(1000, pool);
@@ -185,7 +185,7 @@ TEST_F(CachingAllocatorTest, APrivatePoolIsApartAndStays) {
   EXPECT_EQ(memory.frees, 1);
 }
 
-TEST_F(CachingAllocatorTest, APoolThatIsKeptTwiceIsReleasedTwice) {
+TEST_F(CachingAllocatorTest, PoolIsFreedAtItsLastRelease) {
   const void* const pool = &memory;
   allocator.keep(pool);
   allocator.keep(pool);
@@ -196,7 +196,7 @@ TEST_F(CachingAllocatorTest, APoolThatIsKeptTwiceIsReleasedTwice) {
   EXPECT_EQ(memory.frees, 1);
 }
 
-TEST_F(CachingAllocatorTest, NoEventIsAskedForDuringACapture) {
+TEST_F(CachingAllocatorTest, QueriesNoEventDuringACapture) {
   const auto use_elsewhere = [&] {
     void* block = allocator.allocate(1000, main);
     allocator.record_stream(block, other);
@@ -206,9 +206,9 @@ TEST_F(CachingAllocatorTest, NoEventIsAskedForDuringACapture) {
   void* before = use_elsewhere();
   memory.events_done = true;
   allocator.begin_capture();
-  EXPECT_NE(allocator.allocate(1000, main), before) << "that would have asked for its event";
+  EXPECT_NE(allocator.allocate(1000, main), before) << "which would have queried its event";
   use_elsewhere();
-  EXPECT_EQ(memory.live_events, 1) << "put off";
+  EXPECT_EQ(memory.live_events, 1) << "postponed";
   allocator.begin_capture();
   allocator.end_capture();
   EXPECT_EQ(memory.live_events, 1) << "one capture is still underway";
@@ -218,7 +218,7 @@ TEST_F(CachingAllocatorTest, NoEventIsAskedForDuringACapture) {
   EXPECT_EQ(memory.live_events, 0);
 }
 
-TEST_F(CachingAllocatorTest, ExhaustionInACaptureSaysWhatToDo) {
+TEST_F(CachingAllocatorTest, ExhaustionInACaptureNamesTheRemedy) {
   memory.capacity = 20 * kMiB;
   allocator.deallocate(allocator.allocate(20 * kMiB, main));
   allocator.begin_capture();

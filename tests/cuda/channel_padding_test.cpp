@@ -29,22 +29,22 @@ TEST(ChannelPadding, PaysForManyChannels) {
   EXPECT_TRUE(pays(64, 512, 28, 513, 3));
 }
 
-TEST(ChannelPadding, NotWhereNothingIsToPad) { EXPECT_FALSE(pays(590, 424, 14, 1000, 3)); }
+TEST(ChannelPadding, DoesNotPayForMultiplesOfEight) { EXPECT_FALSE(pays(590, 424, 14, 1000, 3)); }
 
-TEST(ChannelPadding, NotInFirstLayers) {
+TEST(ChannelPadding, DoesNotPayInFirstLayers) {
   for (const int64_t c : {1, 2, 3, 4}) {
     for (const int64_t kernel : {3, 5, 7}) EXPECT_FALSE(pays(64, c, 224, 64, kernel)) << c << " " << kernel;
   }
   EXPECT_FALSE(pays(590, 1, 28, 420, 3));
 }
 
-TEST(ChannelPadding, NotWhereTheCopyCostsMoreThanItGains) {
-  EXPECT_FALSE(pays(64, 36, 56, 64, 1)) << "1x1: little arithmetic to a byte";
+TEST(ChannelPadding, DoesNotPayIfTheCopyCostsMore) {
+  EXPECT_FALSE(pays(64, 36, 56, 64, 1)) << "1x1: little arithmetic per byte";
   EXPECT_FALSE(pays(64, 100, 28, 100, 3));
 }
 
 // With more outputs, the same copy of x is used for more arithmetic.
-TEST(ChannelPadding, OncePayingItPaysForMoreOutputs) {
+TEST(ChannelPadding, StillPaysForMoreOutputs) {
   bool paid = false;
   for (int64_t o = 8; o <= 4096; o *= 2) {
     const bool now = pays(64, 420, 14, o, 3);

@@ -15,7 +15,7 @@ cudnnStatus_t set_all_but_handle(cudnnBackendDescriptor_t descriptor, cudnnBacke
   return cudnnBackendSetAttribute(descriptor, name, type, count, values);
 }
 
-TEST(ConvGraph, isAcceptedByTheLibrary) {
+TEST(ConvGraph, IsAcceptedByTheLibrary) {
   cuda::DnnDriver table = cuda::dnn_driver();
   table.cudnnBackendSetAttribute = set_all_but_handle;
   const cuda::DnnDriverGuard guard(table);

@@ -104,7 +104,7 @@ Dims strides_of(const Dims& sizes, bool by_columns, int64_t gap) {
   return strides;
 }
 
-TEST(GemmKey, describesTheProduct) {
+TEST(GemmKey, DescribesTheProduct) {
   for (int64_t m : {1, 2, 5}) {
     for (int64_t n : {1, 3, 4}) {
       for (int64_t k : {1, 2, 6}) {
@@ -134,7 +134,7 @@ TEST(GemmKey, describesTheProduct) {
   }
 }
 
-TEST(GemmKey, repeatsAMatrix) {
+TEST(GemmKey, RepeatsAMatrix) {
   for (int64_t m : {1, 4}) {
     for (bool by_columns : {false, true}) {
       Dims d = {3, m, 5}, a = {3, m, 2}, b = {3, 2, 5};
@@ -153,7 +153,7 @@ TEST(GemmKey, repeatsAMatrix) {
   }
 }
 
-TEST(GemmKey, refusesWhatABlasCannotRead) {
+TEST(GemmKey, RefusesUnsupportedStrides) {
   EXPECT_FALSE(cuda::as_matrices({4, 3}, {6, 2}));  // gaps in both directions
   EXPECT_FALSE(cuda::as_matrices({4, 3}, {0, 1}));  // one repeated row
   EXPECT_FALSE(cuda::as_matrices({4, 3}, {2, 1}));  // overlapping rows
@@ -162,7 +162,7 @@ TEST(GemmKey, refusesWhatABlasCannotRead) {
   EXPECT_TRUE(cuda::as_matrices({1, 1}, {0, 0}));
 }
 
-TEST(GemmKey, anyFieldMakesAnotherKey) {
+TEST(GemmKey, EveryFieldDistinguishesKeys) {
   const GemmKey key;
   GemmKey other = key;
   other.tf32 = true;
@@ -173,7 +173,7 @@ TEST(GemmKey, anyFieldMakesAnotherKey) {
   EXPECT_NE(cuda::KeyHash<GemmKey>()(key), cuda::KeyHash<GemmKey>()(other));
 }
 
-TEST(GemmKey, alignment) {
+TEST(GemmKey, Alignment) {
   EXPECT_EQ(cuda::alignment_of(reinterpret_cast<void*>(512)), 256);
   EXPECT_EQ(cuda::alignment_of(reinterpret_cast<void*>(512 + 16)), 16);
   EXPECT_EQ(cuda::alignment_of(reinterpret_cast<void*>(2)), 2);

@@ -42,7 +42,7 @@ TEST(Geometry, VisitsEveryElement) {
   expect_visits_all(image, channels_last_strides(image), contiguous_strides(image));
 }
 
-TEST(Geometry, IndicesPastTwoToThe31) {
+TEST(Geometry, IndicesBeyondInt32) {
   const int64_t rows = 3, n = (int64_t{1} << 30) + 5;  // 3 n = 2^31 + 2^30 + 15
   const Dims sizes{rows, n};
   const auto walk = kernels::make_walk<2>(sizes, {IntArrayRef({n, 1}), IntArrayRef({1, rows})});

@@ -26,7 +26,7 @@ void for_each_shape(F f) {
   }
 }
 
-TEST(GroupShape, BlocksAreWholeWarpsThatADeviceTakes) {
+TEST(GroupShape, BlocksAreWholeWarps) {
   for_each_shape([](int64_t, int64_t, bool columns, int max_width, const GroupShape& s) {
     const int threads = s.width * s.rows;
     EXPECT_EQ(threads % 32, 0);
@@ -34,7 +34,7 @@ TEST(GroupShape, BlocksAreWholeWarpsThatADeviceTakes) {
     EXPECT_EQ(s.columns, columns);
     EXPECT_TRUE(std::has_single_bit(static_cast<unsigned>(s.width)));
     EXPECT_LE(s.width, columns ? 256 : max_width);
-    EXPECT_TRUE(columns || s.width <= 32 || s.rows == 1) << "a group folds in warps of its own, or has the block";
+    EXPECT_TRUE(columns || s.width <= 32 || s.rows == 1) << "a group reduces within whole warps or has the whole block";
     EXPECT_GE(s.blocks, 1);
     EXPECT_LE(s.blocks, 0x7fffffff);
   });
@@ -63,19 +63,19 @@ TEST(GroupShape, EveryRowIsVisitedOnce) {
   });
 }
 
-TEST(GroupShape, SplitsCoverEachRowWithoutAnEmptyOne) {
+TEST(GroupShape, SplitsCoverEachRowAndAreNotEmpty) {
   for_each_shape([](int64_t, int64_t n, bool, int, const GroupShape& whole) {
     const GroupShape s = split_rows(whole, n);
     EXPECT_EQ(s.width, whole.width);
     EXPECT_GE(s.splits, 1);
-    EXPECT_LE(s.splits, detail::kBlocksWanted) << "of the grid's y axis, which ends at 65535";
-    EXPECT_EQ(s.chunk % (detail::kRowShare * s.width), 0) << "a chunk is read in whole rounds";
+    EXPECT_LE(s.splits, detail::kBlocksWanted) << "within the grid's y axis, at most 65535";
+    EXPECT_EQ(s.chunk % (detail::kRowShare * s.width), 0) << "a chunk is read in complete rounds";
     EXPECT_GE(s.splits * s.chunk, n);
     EXPECT_LT((s.splits - 1) * s.chunk, std::max<int64_t>(n, 1));
   });
 }
 
-TEST(GroupShape, LongRowsAreSplitOnlyWhereThereAreFew) {
+TEST(GroupShape, SplitsLongRowsOnlyIfFew) {
   EXPECT_GT(split_rows(make_group_shape(1, kHuge, false), kHuge).splits, 500);
   EXPECT_EQ(split_rows(make_group_shape(kHuge, 100000, false), 100000).splits, 1);
   EXPECT_EQ(split_rows(make_group_shape(1, 33, false), 33).splits, 1);

@@ -6,7 +6,7 @@
 namespace bench {
 namespace {
 
-TEST(LargestBatch, IsFoundWithinAHundredth) {
+TEST(LargestBatch, IsFoundWithinOnePercent) {
   for (int64_t room : {1, 2, 3, 63, 64, 65, 100, 590, 1000, 4097, 123456}) {
     int tries = 0;
     const LargestBatch found = largest_batch([&](int64_t batch) {

@@ -7,7 +7,7 @@
 namespace tandem {
 namespace {
 
-TEST(NoDevice, EverythingSaysWhy) {
+TEST(NoDevice, EveryCallGivesTheReason) {
   if (cuda::is_available()) GTEST_SKIP() << "this machine has a GPU";
   const std::string why = cuda::unavailable_reason();
   EXPECT_FALSE(why.empty());

@@ -14,7 +14,7 @@ struct Key {
   friend bool operator==(const Key&, const Key&) = default;
 };
 
-TEST(PlanCache, makesEachPlanOnce) {
+TEST(PlanCache, CreatesEachPlanOnce) {
   cuda::PlanCache<Key, std::unique_ptr<int64_t>> plans(8);
   int made = 0;
   for (int round = 0; round < 3; ++round) {
@@ -32,7 +32,7 @@ TEST(PlanCache, makesEachPlanOnce) {
   EXPECT_EQ(plans.size(), 8u);
 }
 
-TEST(PlanCache, dropsTheOneUnusedForLongest) {
+TEST(PlanCache, EvictsTheLeastRecentlyUsed) {
   cuda::PlanCache<Key, int64_t> plans(2);
   int made = 0;
   const auto use = [&](int64_t a) {
@@ -54,7 +54,7 @@ TEST(PlanCache, dropsTheOneUnusedForLongest) {
   EXPECT_EQ(plans.size(), 2u);
 }
 
-TEST(PlanCache, keepsNothingWhenAPlanCannotBeMade) {
+TEST(PlanCache, KeepsNothingIfCreationFails) {
   cuda::PlanCache<Key, int64_t> plans(2);
   EXPECT_THROW(plans.find_or_make({1, 1}, []() -> int64_t { throw std::runtime_error("no"); }), std::runtime_error);
   EXPECT_EQ(plans.size(), 0u);

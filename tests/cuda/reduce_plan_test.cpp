@@ -93,7 +93,7 @@ TEST(ReducePlan, EveryTermBelongsToItsOutput) {
   }
 }
 
-TEST(ReducePlan, ColumnsWhereNeighboursBelongToDifferentOutputs) {
+TEST(ReducePlan, UsesColumnsIfNeighboursHaveDifferentOutputs) {
   const Tensor x = shaped({40, 64}), rows = shaped({40, 1}), columns = shaped({1, 64});
   EXPECT_FALSE(make_reduce_plan<2>(x, {&rows}).columns);
   EXPECT_TRUE(make_reduce_plan<2>(x, {&rows}).in_runs_of(8));
@@ -105,7 +105,7 @@ TEST(ReducePlan, ColumnsWhereNeighboursBelongToDifferentOutputs) {
   EXPECT_TRUE(make_reduce_plan<2>(x, {&one}).in_runs_of(8)) << "40 * 64 in one run";
 }
 
-TEST(ReducePlan, PastTwoToThe31) {
+TEST(ReducePlan, SizesBeyondInt32) {
   const int64_t n = (int64_t{1} << 31) + 5;
   const Tensor x = shaped({3, n}), rows = shaped({3, 1}), columns = shaped({1, n});
   const auto by_row = make_reduce_plan<2>(x, {&rows}), by_column = make_reduce_plan<2>(x, {&columns});

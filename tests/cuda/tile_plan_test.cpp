@@ -20,7 +20,7 @@ Dims reversed(const Dims& sizes) {
   return strides;
 }
 
-TEST(TilePlan, TakesCopiesBetweenMemoryOrders) {
+TEST(TilePlan, UsesTilesBetweenMemoryOrders) {
   const Dims image{2, 64, 8, 8}, matrix{100, 70};
   EXPECT_TRUE(plan_of(image, channels_of(image), rows_of(image)));
   EXPECT_TRUE(plan_of(image, rows_of(image), channels_of(image)));
@@ -29,7 +29,7 @@ TEST(TilePlan, TakesCopiesBetweenMemoryOrders) {
   EXPECT_TRUE(plan_of({3, 100, 70}, {7000, 1, 100}, {0, 70, 1})) << "an expanded batch";
 }
 
-TEST(TilePlan, LeavesOthersInTheDestinationsOrder) {
+TEST(TilePlan, UsesNoTilesForOtherCopies) {
   const Dims image{2, 64, 8, 8}, few_channels{2, 3, 50, 50}, matrix{100, 70};
   EXPECT_FALSE(plan_of(image, rows_of(image), rows_of(image)));
   EXPECT_FALSE(plan_of(image, channels_of(image), channels_of(image)));
@@ -71,7 +71,7 @@ void expect_moves_all(const Dims& sizes, const Dims& dst, const Dims& src) {
   EXPECT_EQ(moves_of(*plan), expected) << to_string(sizes);
 }
 
-TEST(TilePlan, TilesHoldEveryElementOnce) {
+TEST(TilePlan, TilesCoverEveryElementOnce) {
   for (int64_t rows : {16, 31, 32, 33, 65}) {
     for (int64_t columns : {16, 31, 32, 33, 100}) {
       const Dims matrix{rows, columns}, cube{rows, 2, 3, columns}, image{2, rows, 3, columns};
@@ -84,7 +84,7 @@ TEST(TilePlan, TilesHoldEveryElementOnce) {
   }
 }
 
-TEST(TilePlan, PastTwoToThe31) {
+TEST(TilePlan, SizesBeyondInt32) {
   const int64_t n = (int64_t{1} << 31) + 5, last = (n - 1) / kTile;
   const auto plan = plan_of({2, 33, n}, {33 * n, n, 1}, {33 * n, 1, 33});
   ASSERT_TRUE(plan);

@@ -266,7 +266,7 @@ bool Block::release_group(size_t thread) {
 
 /// Throws an error that names the waiting threads and their places.
 void Block::report_stuck() const {
-  std::string message = "a barrier that not all threads reach: in block (" + std::to_string(blockIdx.x) + ", " +
+  std::string message = "not all threads reach a barrier: in block (" + std::to_string(blockIdx.x) + ", " +
                         std::to_string(blockIdx.y) + ", " + std::to_string(blockIdx.z) + ")";
   const Site* last = nullptr;
   for (size_t i = 0; i < threads.size(); ++i) {
@@ -302,7 +302,7 @@ Votes wait_for_block(bool vote, const Site& site) {
 }
 
 const Exchange& wait_for_warp(unsigned mask, uint64_t value, const Site& site) {
-  if ((mask >> lane() & 1) == 0) throw Misuse("a mask without the calling lane at " + text(site));
+  if ((mask >> lane() & 1) == 0) throw Misuse("the mask lacks the calling lane at " + text(site));
   Thread& self = *block.current;
   self.state = State::at_warp;
   self.site = site;
@@ -316,7 +316,7 @@ int lane() { return static_cast<int>(block.current - block.threads.data()) % war
 
 uint64_t value_of(const Exchange& exchange, int source, const Site& site) {
   if ((exchange.lanes >> source & 1) == 0) {
-    throw Misuse("a shuffle from lane " + std::to_string(source) + ", which takes no part, at " + text(site));
+    throw Misuse("a shuffle from lane " + std::to_string(source) + ", which does not take part, at " + text(site));
   }
   return exchange.values[source];
 }
@@ -327,7 +327,7 @@ void run(dim3 grid, dim3 shape, size_t shared_bytes, const std::function<void()>
   if (blocks == 0) return;
   if (threads == 0 || threads > 1024 || grid.x > 0x7fffffffu || grid.y > 0xffff || grid.z > 0xffff || shape.z > 64) {
     throw Misuse("a launch of " + std::to_string(blocks) + " blocks of " + std::to_string(threads) +
-                 " threads: no device accepts its shape");
+                 " threads has a shape that no device accepts");
   }
   if (shared_bytes != 0) throw Misuse("dynamic shared memory is not emulated");
   gridDim = grid;

@@ -43,7 +43,7 @@ void sum_in_rounds(int live, int64_t* result) {
   result[t] = value;
 }
 
-TEST(Emulator, BarriersWaitForThoseThatHaveNotReturned) {
+TEST(Emulator, BarriersWaitForRunningThreads) {
   for (int live : {96, 70, 1}) {
     for (int order = 0; order < 2; ++order) {
       std::vector<int64_t> result(96, -1);
@@ -100,7 +100,7 @@ void neighbours_without_barrier(int* result) {
   result[threadIdx.x] = values[(threadIdx.x + 1) % 64];  // a race
 }
 
-TEST(Emulator, ARaceShowsInOneOfTwoOrders) {
+TEST(Emulator, RacesShowInOneOfTwoOrders) {
   std::vector<int> sums;
   for (int order = 0; order < 2; ++order) {
     std::vector<int> result(64);
@@ -121,7 +121,7 @@ void write_after_read(int* result) {
   }
 }
 
-TEST(Emulator, WarpsRunAhead) {
+TEST(Emulator, RevealsMissingBarriers) {
   std::vector<int> sums;
   for (int order = 0; order < 2; ++order) {
     std::vector<int> result(64);
@@ -152,7 +152,7 @@ void shuffle_from_a_lane_that_returned() {
 void mask_of_others() { __syncwarp(1); }
 void nothing() {}
 
-TEST(Emulator, RefusesWhatADeviceLeavesUndefined) {
+TEST(Emulator, RefusesUndefinedBehaviour) {
   const Launch shape{dim3(2), dim3(64), 0};
   EXPECT_THROW(run_now(half_at_a_barrier, shape), emulated::Misuse);
   EXPECT_THROW(run_now(barrier_and_shuffle, shape), emulated::Misuse);
@@ -169,11 +169,11 @@ void trap_in_the_middle() {
   __syncthreads();
 }
 
-TEST(Emulator, ATrapEndsTheLaunch) {
+TEST(Emulator, TrapEndsTheLaunch) {
   EXPECT_THROW(run_now(trap_in_the_middle, Launch{}), emulated::Trap);
   std::vector<int> visits(256);
   run_now(visit, Launch{}, visits.data());
-  EXPECT_EQ(visits, std::vector<int>(256, 1)) << "the next launch is none the worse";
+  EXPECT_EQ(visits, std::vector<int>(256, 1)) << "the next launch works";
 }
 
 }  // namespace

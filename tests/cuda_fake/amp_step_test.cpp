@@ -103,7 +103,7 @@ TEST(FakeAmpStep, SimpleCnn) {
   expect_steps(model, adam, x, y, {.launches = 28, .products = 6, .convolutions = 5, .nodes = 39});
 }
 
-TEST(FakeAmpStep, ATrainLogNeverWaits) {
+TEST(FakeAmpStep, TrainLogNeverWaits) {
   Mlp model;
   model.to(kCUDA);
   optim::SGD sgd(model.parameters(), optim::SGDOptions(1e-3));

@@ -32,7 +32,7 @@ void weight_gradient(int64_t o, int64_t k) {
   backend(kCUDA).conv2d_backward_weight(image({o, 16, k, k}, kFloat), {}, gy, x, {});
 }
 
-TEST_F(ConvWays, AnF32WeightGradientOfHalvesIsAskedForAsSuch) {
+TEST_F(ConvWays, RequestsF32WeightGradientsOfF16) {
   weight_gradient(264, 3);
   ASSERT_EQ(vendors().convolutions.size(), 1U);
   EXPECT_EQ(vendors().convolutions[0].dtypes,
@@ -40,12 +40,12 @@ TEST_F(ConvWays, AnF32WeightGradientOfHalvesIsAskedForAsSuch) {
   EXPECT_EQ(Calls::instance().launches(), 0);
 }
 
-TEST_F(ConvWays, WithoutSuchAnEngineItIsNeverRoundedToHalf) {
+TEST_F(ConvWays, FallbackKeepsWeightGradientsInF32) {
   vendors().mixes_dtypes = false;
   weight_gradient(272, 3);
   EXPECT_EQ(vendors().convolutions.size(), 0U);
   EXPECT_EQ(vendors().products.size(), 1U) << "over columns";
-  EXPECT_EQ(Calls::instance().launches(), 1) << "that make the columns";
+  EXPECT_EQ(Calls::instance().launches(), 1) << "the launch that makes the columns";
   reset();
   weight_gradient(24, 1);
   EXPECT_EQ(vendors().products.size(), 1U);
@@ -57,24 +57,25 @@ TEST_F(ConvWays, WithoutSuchAnEngineItIsNeverRoundedToHalf) {
   EXPECT_EQ(Calls::instance().launches(), 2) << "x and gy are widened";
   reset();
   weight_gradient(24, 3);
-  EXPECT_EQ(Calls::instance()["cudnnBackendCreateDescriptor"], 1) << "the refusal is kept; a run packs its pointers";
+  EXPECT_EQ(Calls::instance()["cudnnBackendCreateDescriptor"], 1)
+      << "the refusal is cached; a run only packs its pointers";
 }
 
-TEST_F(ConvWays, ChannelsArePaddedWhereThatPays) {
+TEST_F(ConvWays, PadsChannelsIfThatPays) {
   const Tensor y = image({8, 256, 14, 14}), x = image({8, 509, 14, 14}), w = image({256, 509, 3, 3});
   const Conv2dParams p{.padding = {1, 1}};
   backend(kCUDA).conv2d(y, x, w, {}, p, Activation::none);
   ASSERT_EQ(vendors().convolutions.size(), 1U);
   EXPECT_EQ(vendors().convolutions[0].sizes,
             (std::vector<std::vector<int64_t>>{{8, 512, 14, 14}, {256, 512, 3, 3}, {8, 256, 14, 14}}));
-  EXPECT_EQ(Calls::instance().launches(), 4) << "x and the weight: zeros beside a copy; y is written in place";
+  EXPECT_EQ(Calls::instance().launches(), 4) << "x and the weight: zeros and a copy each; y is written in place";
   reset();
   backend(kCUDA).conv2d_backward_input(x, y, w, p);
   EXPECT_EQ(vendors().convolutions[0].sizes[0][1], 512);
   EXPECT_EQ(Calls::instance().launches(), 3) << "the weight, and the gradient's part of 509 channels";
 }
 
-TEST_F(ConvWays, AFirstLayerIsNot) {
+TEST_F(ConvWays, DoesNotPadFirstLayers) {
   const Tensor y = image({64, 64, 28, 28}), x = image({64, 3, 28, 28}), w = image({64, 3, 3, 3});
   backend(kCUDA).conv2d(y, x, w, {}, {.padding = {1, 1}}, Activation::none);
   EXPECT_EQ(vendors().convolutions[0].sizes[0][1], 3);

@@ -58,7 +58,7 @@ TEST(FakeDataLoader, BatchesArriveInOrderOnTheDevice) {
   }
 }
 
-TEST(FakeDataLoader, TheNextBatchIsCopiedOnAStreamOfItsOwn) {
+TEST(FakeDataLoader, NextBatchIsCopiedOnASeparateStream) {
   Calls& calls = Calls::instance();
   auto loader = make_data_loader<SequentialSampler>(stacked(12), DataLoaderOptions(4).prefetch_to(kCUDA));
   auto it = loader->begin();
@@ -108,7 +108,7 @@ TEST(FakeDataLoader, SteadyStateNeitherWaitsNorAllocates) {
   }
 }
 
-TEST(FakeDataLoader, MemoryStaysWhileTheLoopsStreamUsesIt) {
+TEST(FakeDataLoader, MemoryInUseIsNotReused) {
   auto loader = make_data_loader<SequentialSampler>(stacked(40), DataLoaderOptions(4).prefetch_to(kCUDA));
   std::vector<const void*> seen;
   set_events_done(false);  // the loop's kernels lag behind: no block may be reused
@@ -122,10 +122,10 @@ TEST(FakeDataLoader, MemoryStaysWhileTheLoopsStreamUsesIt) {
   seen.clear();
   for (const Example<>& batch : *loader) seen.push_back(batch.data.raw_bytes());
   std::sort(seen.begin(), seen.end());
-  EXPECT_LT(std::unique(seen.begin(), seen.end()) - seen.begin(), 10) << "now they do";
+  EXPECT_LT(std::unique(seen.begin(), seen.end()) - seen.begin(), 10) << "now blocks are reused";
 }
 
-TEST(FakeDataLoader, AnExceptionComesInPlaceOfItsBatch) {
+TEST(FakeDataLoader, ExceptionReplacesItsBatch) {
   for (size_t workers : {0, 2}) {
     auto loader =
         make_data_loader<SequentialSampler>(stacked(6, 3), DataLoaderOptions(1).workers(workers).prefetch_to(kCUDA));
@@ -163,7 +163,7 @@ TEST(FakeDataLoader, OtherBatchTypesAndDevices) {
   }
 }
 
-TEST(FakeDataLoader, ALoopOnAnotherStreamWaitsThere) {
+TEST(FakeDataLoader, LoopOnAnotherStreamWaitsOnThatStream) {
   auto loader = make_data_loader(stacked(8), DataLoaderOptions(4).prefetch_to(kCUDA));
   const Stream ours = stream_from_pool();
   const StreamGuard on(ours);

@@ -22,7 +22,7 @@ namespace {
 
 using tandem::testing::expect_refused;
 
-TEST(FakePinnedMemory, TensorsKnowWhereTheyLie) {
+TEST(FakePinnedMemory, IsPinnedReportsTheMemory) {
   const Tensor x = arange(6).view({2, 3});
   EXPECT_FALSE(x.is_pinned());
   const Tensor pinned = x.t().pin_memory();
@@ -37,7 +37,7 @@ TEST(FakePinnedMemory, TensorsKnowWhereTheyLie) {
   EXPECT_TRUE(empty({0}).pin_memory().is_pinned());
 }
 
-TEST(FakePinnedMemory, ABlockIsReusedOnlyAfterItsCopies) {
+TEST(FakePinnedMemory, BlockIsReusedOnlyAfterItsCopies) {
   Calls& calls = Calls::instance();
   const void* first = nullptr;
   {
@@ -71,7 +71,7 @@ TEST(FakePinnedMemory, OneEventForEachStream) {
   EXPECT_EQ(calls["cudaEventRecord"], 10) << calls.str();
 }
 
-TEST(FakePinnedMemory, TheHostWaitsUnlessToldNotTo) {
+TEST(FakePinnedMemory, HostWaitsUnlessNonBlocking) {
   Calls& calls = Calls::instance();
   const Tensor x = zeros({4}), pinned = x.pin_memory(), there = empty({4}, kCUDA);
   const auto waits = [&](const auto& copy) {
@@ -118,7 +118,7 @@ const void* last_destination() {
   return std::find_if(queue.rbegin(), queue.rend(), [](const Queued& q) { return q.call == "copy"; })->to;
 }
 
-TEST(FakePinnedMemory, WhatACopyFromTheDeviceWrites) {
+TEST(FakePinnedMemory, KeepsDestinationsOfDeviceCopies) {
   const Tensor x = zeros({1}, kCUDA);
   expect_kept_for_the_device(4, [&] {
     const std::shared_ptr<void> block = allocate_pinned(4);
@@ -150,7 +150,7 @@ TEST(FakePinnedMemory, LateValuesMayBeDroppedInACapture) {
   EXPECT_EQ(graph.num_nodes(), 1);
 }
 
-TEST(FakePinnedMemory, TheTableOfADestroyedGraph) {
+TEST(FakePinnedMemory, KeepsTablesOfDestroyedGraphs) {
   const Tensor y = zeros({8}, kCUDA);
   expect_kept_for_the_device(1 << 20, [&] {
     CUDAGraph graph;
@@ -165,7 +165,7 @@ TEST(FakePinnedMemory, TheTableOfADestroyedGraph) {
   });
 }
 
-TEST(FakePinnedMemory, AnotherThreadMayPinDuringACapture) {
+TEST(FakePinnedMemory, OtherThreadsMayPinDuringACapture) {
   const Tensor y = zeros({8}, kCUDA);
   const Stream side = stream_from_pool();
   const auto pin_and_upload = [&] {
@@ -182,7 +182,7 @@ TEST(FakePinnedMemory, AnotherThreadMayPinDuringACapture) {
   EXPECT_EQ(graph.num_nodes(), 1);
 }
 
-TEST(FakePinnedMemory, Refusals) {
+TEST(FakePinnedMemory, BadInputIsRefused) {
   const Tensor there = zeros({2}, kCUDA), here = zeros({2}), none;
   const TensorOptions pinned_there = TensorOptions(kCUDA).pinned_memory(true);
   expect_refused({

@@ -62,7 +62,7 @@ TEST(FakeRuntime, TensorsReuseDeviceMemory) {
   EXPECT_GE(max_memory_allocated(), before + 4096);
 }
 
-TEST(FakeRuntime, OneLaunchForAnElementWiseOp) {
+TEST(FakeRuntime, ElementwiseOpIsOneLaunch) {
   const Tensor x = empty({1000}, kCUDA), y = empty({1000, 3}, kCUDA).select(1, 0);
   Calls& calls = Calls::instance();
   calls.reset();
@@ -71,7 +71,7 @@ TEST(FakeRuntime, OneLaunchForAnElementWiseOp) {
   const Tensor strided = x + y;
   EXPECT_EQ(calls.launches(), 2) << calls.str();
   const Tensor nothing = empty({0}, kCUDA) * 2;
-  EXPECT_EQ(calls.launches(), 2) << "nothing is launched for no elements";
+  EXPECT_EQ(calls.launches(), 2) << "no launch for an empty tensor";
   EXPECT_EQ(calls.waits() + calls.copies(), 0) << calls.str();
 }
 
@@ -83,10 +83,10 @@ TEST(FakeRuntime, ErrorsNameTheOpAndTheCall) {
   EXPECT_THROWS(x.exp(), BackendError, "exp: ", "can no longer be used", "TANDEM_SYNC=1");
   fail_next("cudaDeviceSynchronize", cudaErrorLaunchFailure);
   EXPECT_THROWS(synchronize(), BackendError, "cudaDeviceSynchronize", "compute-sanitizer");
-  EXPECT_EQ((x + x).numel(), 8) << "the process goes on";
+  EXPECT_EQ((x + x).numel(), 8) << "the process can continue";
 }
 
-TEST(FakeRuntime, AGraphsMemoryIsItsOwn) {
+TEST(FakeRuntime, GraphMemoryIsSeparate) {
   empty_cache();
   const int64_t allocated = memory_allocated();
   CUDAGraph graph, second;
@@ -114,7 +114,7 @@ TEST(FakeRuntime, AGraphsMemoryIsItsOwn) {
   EXPECT_EQ(memory_allocated(), allocated + 4096) << "x is left";
 }
 
-TEST(FakeRuntime, WhatACaptureDropsStaysUntilTheGraphIsGone) {
+TEST(FakeRuntime, GraphKeepsTensorsFreedInItsCapture) {
   CUDAGraph graph;
   const int64_t before = memory_allocated();
   Tensor x = zeros({1000}, kCUDA);
@@ -127,7 +127,7 @@ TEST(FakeRuntime, WhatACaptureDropsStaysUntilTheGraphIsGone) {
   EXPECT_EQ(memory_allocated(), before);
 }
 
-TEST(FakeRuntime, WhatACaptureDropsOfAnotherGraphsStaysToo) {
+TEST(FakeRuntime, GraphKeepsFreedTensorsOfOtherGraphs) {
   CUDAGraph a, b;
   const Tensor x = zeros({1000}, kCUDA);
   Tensor output;
@@ -144,7 +144,7 @@ TEST(FakeRuntime, WhatACaptureDropsOfAnotherGraphsStaysToo) {
   EXPECT_EQ(memory_allocated(), before - 4096);
 }
 
-TEST(FakeRuntime, AReplayOnAnotherStreamComesAfterTheLast) {
+TEST(FakeRuntime, ReplayOnAnotherStreamWaitsForTheLast) {
   Calls& calls = Calls::instance();
   const Tensor x = zeros({8}, kCUDA);
   CUDAGraph graph;
@@ -173,7 +173,7 @@ TEST(FakeRuntime, AReplayOnAnotherStreamComesAfterTheLast) {
   EXPECT_EQ(given, 0U) << "the stream's own order is enough";
 }
 
-TEST(FakeRuntime, ACaptureThatFailsIsGivenUp) {
+TEST(FakeRuntime, FailedCaptureIsAbandoned) {
   const Tensor x = zeros({8}, kCUDA);
   CUDAGraph graph;
   fail_next("cudaLaunchKernel", cudaErrorStreamCaptureUnsupported);
@@ -194,17 +194,17 @@ const void* free_while_used_by(const Stream& other) {
   return x.raw_bytes();
 }
 
-TEST(FakeRuntime, AnEventThatCannotBeAskedIsNotDone) {
+TEST(FakeRuntime, EventWithAFailingQueryIsNotDone) {
   empty_cache();
   const void* freed = free_while_used_by(stream_from_pool());
   fail_next("cudaEventQuery", cudaErrorInvalidResourceHandle);
   const Tensor other = empty({4 << 20}, kCUDA);
-  EXPECT_NE(other.raw_bytes(), freed) << "nobody knows whether it is done";
+  EXPECT_NE(other.raw_bytes(), freed) << "it is unknown whether the work is done";
   const Tensor again = empty({4 << 20}, kCUDA);
   EXPECT_EQ(again.raw_bytes(), freed);
 }
 
-TEST(FakeRuntime, WithoutAnEventTheHostWaits) {
+TEST(FakeRuntime, HostWaitsIfAnEventFails) {
   Calls& calls = Calls::instance();
   for (const char* call : {"cudaEventCreateWithFlags", "cudaEventRecord"}) {
     empty_cache();
@@ -216,7 +216,7 @@ TEST(FakeRuntime, WithoutAnEventTheHostWaits) {
   }
 }
 
-TEST(FakeRuntime, NoEventOfTheAllocatorIsAskedOnceACaptureHasBegun) {
+TEST(FakeRuntime, AllocatorQueriesNoEventDuringACapture) {
   Calls& calls = Calls::instance();
   empty_cache();
   const Tensor y = zeros({8}, kCUDA);
@@ -231,7 +231,7 @@ TEST(FakeRuntime, NoEventOfTheAllocatorIsAskedOnceACaptureHasBegun) {
   EXPECT_EQ(graph.num_nodes(), 1);
 }
 
-TEST(FakeRuntime, ACaptureThatDoesNotBeginLeavesNothing) {
+TEST(FakeRuntime, CaptureThatFailsToBeginHasNoEffect) {
   CUDAGraph graph;
   fail_next("cudaStreamBeginCapture", cudaErrorStreamCaptureUnsupported);
   EXPECT_THROWS(graph.capture([] {}), StateError, "cudaStreamBeginCapture");
@@ -240,16 +240,16 @@ TEST(FakeRuntime, ACaptureThatDoesNotBeginLeavesNothing) {
   { const Tensor x = empty({4 << 20}, kCUDA); }
   EXPECT_EQ(memory_allocated(), allocated);
   empty_cache();
-  EXPECT_EQ(memory_reserved(), reserved) << "memory goes back again";
+  EXPECT_EQ(memory_reserved(), reserved) << "the memory is returned again";
 }
 
-TEST(FakeRuntime, OutOfMemoryTriesAgainThenSaysHowMuch) {
+TEST(FakeRuntime, OutOfMemoryRetriesThenReportsSizes) {
   Calls& calls = Calls::instance();
   empty_cache();
   calls.reset();
   fail_next("cudaMalloc", cudaErrorMemoryAllocation);
   { const Tensor x = empty({1 << 20}, kCUDA); }
-  EXPECT_EQ(calls["cudaMalloc"], 2) << "the second time after giving cached blocks back";
+  EXPECT_EQ(calls["cudaMalloc"], 2) << "the second time after freeing cached blocks";
 }
 
 }  // namespace

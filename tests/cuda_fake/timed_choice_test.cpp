@@ -49,11 +49,11 @@ class TimedChoice : public ::testing::Test {
 
 Tensor half(IntArrayRef sizes) { return empty(sizes, TensorOptions(kHalf).device(kCUDA)); }
 
-TEST_F(TimedChoice, TheFastestIsKeptWhileItIsOn) {
+TEST_F(TimedChoice, KeepsTheFastestWhileEnabled) {
   vendors().algorithms = {3, 1, 2};
   const Tensor a = half({64, 65}), b = half({65, 66});
   const auto product = [&] { mm(a, b); };
-  EXPECT_EQ(algorithm_of(product), 0U) << "off: the heuristic's first";
+  EXPECT_EQ(algorithm_of(product), 0U) << "disabled: the heuristic's first choice";
   set_autotune(true);
   product();
   EXPECT_GT(Calls::instance().waits(), 0);
@@ -66,7 +66,7 @@ TEST_F(TimedChoice, TheFastestIsKeptWhileItIsOn) {
   EXPECT_EQ(algorithm_of(product), 1U) << "not timed again";
 }
 
-TEST_F(TimedChoice, TheMedianDecidesAndTheFirstOfEqualsWins) {
+TEST_F(TimedChoice, ComparesMediansAndPrefersTheFirst) {
   vendors().algorithms = {2, 2, 5};
   const Tensor a = half({64, 67}), b = half({67, 66});
   set_autotune(true);
@@ -76,7 +76,7 @@ TEST_F(TimedChoice, TheMedianDecidesAndTheFirstOfEqualsWins) {
   EXPECT_EQ(algorithm_of([&] { mm(a, b); }), 0U);
 }
 
-TEST_F(TimedChoice, WhatFailsIsNoCandidate) {
+TEST_F(TimedChoice, SkipsFailingAlgorithms) {
   vendors().algorithms = {-1, 3, 2};
   const Tensor a = half({64, 68}), b = half({68, 66});
   set_autotune(true);
@@ -87,7 +87,7 @@ TEST_F(TimedChoice, WhatFailsIsNoCandidate) {
   EXPECT_THROWS(mm(c, d), BackendError, "mm: ", "cublasLtMatmul", "f16");
 }
 
-TEST_F(TimedChoice, AnAccumulatedDestinationIsWrittenOnce) {
+TEST_F(TimedChoice, AccumulatesIntoTheDestinationOnce) {
   vendors().algorithms = {2, 1};
   const Tensor a = half({64, 70}), b = half({70, 66});
   const Tensor d = empty({64, 66}, TensorOptions(kFloat).device(kCUDA));
@@ -101,7 +101,7 @@ TEST_F(TimedChoice, AnAccumulatedDestinationIsWrittenOnce) {
   }
 }
 
-TEST_F(TimedChoice, WithoutMemoryForItsTrialsTheHeuristicDecides) {
+TEST_F(TimedChoice, UsesTheHeuristicWithoutMemoryForTrials) {
   vendors().algorithms = {2, 1};
   const Tensor a = half({1024, 70}), b = half({70, 4096});
   const Tensor d = empty({1024, 4096}, TensorOptions(kFloat).device(kCUDA));
@@ -112,7 +112,7 @@ TEST_F(TimedChoice, WithoutMemoryForItsTrialsTheHeuristicDecides) {
   EXPECT_EQ(vendors().products.back().d, d.raw_bytes());
 }
 
-TEST_F(TimedChoice, NothingIsTimedDuringCaptureButLater) {
+TEST_F(TimedChoice, TimesNothingDuringACapture) {
   vendors().algorithms = {3, 1};
   vendors().engines = {3, 1};
   const Tensor a = half({64, 71}), b = half({71, 66}), x = half({2, 8, 9, 9}), w = half({8, 8, 3, 3});
@@ -127,7 +127,7 @@ TEST_F(TimedChoice, NothingIsTimedDuringCaptureButLater) {
   EXPECT_EQ(algorithm_of([&] { mm(a, b); }), 1U);
   EXPECT_EQ(engine_of([&] { conv2d(x, w); }), 1U);
   set_capturing(true);
-  EXPECT_EQ(algorithm_of([&] { mm(a, b); }), 1U) << "what was timed before serves in a capture too";
+  EXPECT_EQ(algorithm_of([&] { mm(a, b); }), 1U) << "earlier timings are used in a capture too";
   EXPECT_EQ(engine_of([&] { conv2d(x, w); }), 1U);
 }
 
@@ -142,7 +142,7 @@ TEST_F(TimedChoice, DeterministicModeTimesNothing) {
   EXPECT_EQ(engine_of([&] { conv2d(x, w); }), 0U);
 }
 
-TEST_F(TimedChoice, FusedAgainstApart) {
+TEST_F(TimedChoice, ComparesFusedAndSeparateEpilogues) {
   const auto epilogue_of = [&](const Tensor& x, const Tensor& w, const Tensor& b) {
     linear(x, w, b);
     vendors().products.clear();
@@ -160,7 +160,7 @@ TEST_F(TimedChoice, FusedAgainstApart) {
   EXPECT_EQ(epilogue_of(half({64, 74}), half({66, 74}), bias), CUBLASLT_EPILOGUE_DEFAULT) << "bias in its own kernel";
 }
 
-TEST_F(TimedChoice, NoSplitKWhereItMayRoundBeforeTheBias) {
+TEST_F(TimedChoice, AvoidsSplitKThatRoundsBeforeTheBias) {
   const auto reductions_of = [](auto&& run) {
     vendors().reductions = ~0u;
     run();
@@ -179,7 +179,7 @@ TEST_F(TimedChoice, NoSplitKWhereItMayRoundBeforeTheBias) {
 }
 
 /// cuBLASLt is not told how a vector is aligned, and some of its kernels require 16 bytes.
-TEST_F(TimedChoice, VectorsOfEpiloguesAreAligned) {
+TEST_F(TimedChoice, AlignsEpilogueVectors) {
   const Tensor x = half({64, 78}), w = half({66, 78}), gy = half({64, 66}), gw = half({66, 78});
   size_t fused = 0;
   for (const int64_t begin : {0, 1, 4, 8}) {
@@ -193,10 +193,10 @@ TEST_F(TimedChoice, VectorsOfEpiloguesAreAligned) {
       EXPECT_EQ(reinterpret_cast<uintptr_t>(p.vector) % 16, 0U) << begin;
     }
   }
-  EXPECT_EQ(fused, 6U) << "a bias is copied, a bias gradient is summed apart";
+  EXPECT_EQ(fused, 6U) << "a bias is copied; a bias gradient is summed separately";
 }
 
-TEST_F(TimedChoice, EnginesAgainstBiasApart) {
+TEST_F(TimedChoice, ComparesEnginesWithASeparateBias) {
   set_benchmark(true);
   vendors().engines = {3, 2, 4};
   const Tensor x = half({2, 8, 11, 9}), w = half({8, 8, 3, 3}), b = half({8});
@@ -204,7 +204,7 @@ TEST_F(TimedChoice, EnginesAgainstBiasApart) {
   EXPECT_EQ(engine_of([&] { conv2d(x, w, b); }), 1U);
 }
 
-TEST_F(TimedChoice, AReluIsFusedOnlyWhereItKeepsNan) {
+TEST_F(TimedChoice, FusesReluOnlyIfItKeepsNaN) {
   Calls& calls = Calls::instance();
   for (const bool keeps : {false, true}) {
     vendors().relu_keeps_nan = keeps;
@@ -213,7 +213,7 @@ TEST_F(TimedChoice, AReluIsFusedOnlyWhereItKeepsNan) {
     const Tensor image = half({2, 8, size, 9}), kernel = half({8, 8, 3, 3}), bias = half({8});
     set_capturing(true);
     linear_relu(x, w, b);
-    EXPECT_EQ(vendors().products.back().epilogue, CUBLASLT_EPILOGUE_BIAS) << "nothing is tried out during capture";
+    EXPECT_EQ(vendors().products.back().epilogue, CUBLASLT_EPILOGUE_BIAS) << "no trials during a capture";
     set_capturing(false);
     linear_relu(x, w, b);
     vendors().products.clear();

@@ -62,7 +62,7 @@ TEST(BatchTensors, AreFoundInEveryBatchType) {
   TensorExample alone{zero};
   EXPECT_EQ(raise(alone), 1);
   std::vector<Example<>> unstacked(3, Example<>{zero, Tensor()});
-  EXPECT_EQ(raise(unstacked), 3) << "undefined targets are passed over";
+  EXPECT_EQ(raise(unstacked), 3) << "undefined targets are skipped";
   std::map<std::string, std::pair<Tensor, int>> named{{"a", {zero, 1}}, {"b", {zero, 2}}};
   EXPECT_EQ(raise(named), 2);
   EXPECT_EQ(named["b"].first.sum().item<int>(), 2);

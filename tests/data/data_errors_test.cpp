@@ -69,7 +69,7 @@ TEST(DataErrors, Loaders) {
   });
 }
 
-TEST(DataErrors, ASystemWithoutThreads) {
+TEST(DataErrors, WorkersThatCannotStart) {
   const OrdinaryUser user;
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NPROC, &before), 0);
@@ -134,7 +134,7 @@ TEST(DataErrors, Datasets) {
   });
 }
 
-TEST(DataErrors, PicturesAreCounted) {
+TEST(DataErrors, PictureIndicesAndCounts) {
   const TemporaryFolder folder;
   folder.write("train-images-idx3-ubyte", idx_file({2, 28, 28}));
   folder.write("train-labels-idx1-ubyte", idx_file({2}));

@@ -63,7 +63,7 @@ TEST(Samplers, Sequential) {
   EXPECT_EQ(s.next(3), (Batch{0, 1}));
 }
 
-TEST(Samplers, RandomIsAPermutationThatTheSeedDecides) {
+TEST(Samplers, RandomIsAPermutationSetByTheSeed) {
   std::vector<Batch> orders;
   for (int run = 0; run < 2; ++run) {
     manual_seed(5);
@@ -80,7 +80,7 @@ TEST(Samplers, RandomIsAPermutationThatTheSeedDecides) {
   EXPECT_EQ(orders[1], orders[3]);
 }
 
-TEST(DataLoader, BatchesAndTheRest) {
+TEST(DataLoader, LastBatchMayBeSmallerOrDropped) {
   for (size_t workers : {0, 1, 3}) {
     auto options = DataLoaderOptions(4).workers(workers);
     auto loader = make_data_loader<samplers::SequentialSampler>(Counting(10), options);
@@ -92,7 +92,7 @@ TEST(DataLoader, BatchesAndTheRest) {
   }
 }
 
-TEST(DataLoader, EveryEpochHasAnOrderOfItsOwnWhateverTheWorkers) {
+TEST(DataLoader, OrderDependsOnEpochNotWorkers) {
   std::vector<std::vector<Batch>> seen[2];
   for (size_t workers : {0, 3}) {
     manual_seed(7);
@@ -136,7 +136,7 @@ TEST(DataLoader, WorkersRunAheadUpToMaxJobs) {
   EXPECT_EQ(most, 5U);
 }
 
-TEST(DataLoader, AnExceptionComesAsItWasThrownAndTheLoaderWorksOn) {
+TEST(DataLoader, RethrowsExceptionsAndStaysUsable) {
   struct Mine : std::runtime_error {
     using std::runtime_error::runtime_error;
     int code = 42;
@@ -162,7 +162,7 @@ TEST(DataLoader, AnExceptionComesAsItWasThrownAndTheLoaderWorksOn) {
   }
 }
 
-TEST(DataLoader, IterationCanGoOnAfterAnException) {
+TEST(DataLoader, IterationCanContinueAfterAnException) {
   for (size_t workers : {0, 2}) {
     auto loader = make_data_loader<samplers::SequentialSampler>(Counting(6,
                                                                          [](size_t i) {
@@ -177,7 +177,7 @@ TEST(DataLoader, IterationCanGoOnAfterAnException) {
   }
 }
 
-TEST(DataLoader, LeavingEarlyAndStartingAgain) {
+TEST(DataLoader, RestartsAfterLeavingEarly) {
   for (size_t workers : {0, 1, 4}) {
     auto loader = make_data_loader<samplers::SequentialSampler>(
         Counting(1000, [](size_t) { std::this_thread::sleep_for(50us); }), DataLoaderOptions(5).workers(workers));
@@ -194,7 +194,7 @@ TEST(DataLoader, LeavingEarlyAndStartingAgain) {
   }  // destroyed with requests outstanding
 }
 
-TEST(DataLoader, DestroyedUnusedOrBeforeTheFirstBatch) {
+TEST(DataLoader, MayBeDestroyedBeforeTheFirstBatch) {
   for (int i = 0; i < 20; ++i) make_data_loader(Counting(10), DataLoaderOptions(2).workers(3));
 }
 
@@ -210,7 +210,7 @@ TEST(DataLoader, WorkersHaveCopiesOfTheDataset) {
   EXPECT_EQ(total, 200);
 }
 
-TEST(DataLoader, Refusals) {
+TEST(DataLoader, BadInputIsRefused) {
   struct MoveOnly : datasets::Dataset<MoveOnly, int> {
     std::unique_ptr<int> value = std::make_unique<int>(3);
     int get(size_t) override { return *value; }
@@ -229,13 +229,13 @@ TEST(DataLoader, Refusals) {
   EXPECT_EQ(*given->begin(), (std::vector<int>{1, 1}));
 }
 
-TEST(DataLoader, TimeoutOfASlowWorker) {
+TEST(DataLoader, SlowWorkerTimesOut) {
   auto loader = make_data_loader<samplers::SequentialSampler>(
       Counting(2, [](size_t) { std::this_thread::sleep_for(100ms); }), DataLoaderOptions(1).workers(1).timeout(5ms));
   EXPECT_THROWS(loader->begin(), StateError, "timeout of 5 ms");
 }
 
-TEST(DataLoader, TheLongestTimeoutsWait) {
+TEST(DataLoader, LongestTimeoutsDoNotOverflow) {
   EXPECT_EQ(DataLoaderOptions().timeout(std::chrono::hours::max()).timeout(), INT64_MAX);
   for (const auto& options : {DataLoaderOptions(2).timeout(std::chrono::hours::max()),
                               DataLoaderOptions(2).timeout(std::chrono::milliseconds::max())}) {
@@ -245,7 +245,7 @@ TEST(DataLoader, TheLongestTimeoutsWait) {
   }
 }
 
-TEST(Samplers, ThereIsNoBatchAtTheEnd) {
+TEST(Samplers, EndHasNoBatch) {
   auto loader = make_data_loader<samplers::SequentialSampler>(Counting(1), DataLoaderOptions(1));
   auto at = loader->begin();
   ++at;

@@ -15,7 +15,7 @@ namespace {
 
 using namespace tandem::testing;
 
-TEST(Idx, ReadsPlainAndCompressedFilesWhateverTheirNames) {
+TEST(Idx, ReadsPlainAndCompressedFilesOfAnyName) {
   const TemporaryFolder folder;
   const Bytes file = idx_file({3, 5, 7}, 11);
   for (const std::string& path : {folder.write("plain", file), folder.write("plain.gz", file),
@@ -27,7 +27,7 @@ TEST(Idx, ReadsPlainAndCompressedFilesWhateverTheirNames) {
   EXPECT_EQ(read_idx(folder.write("none", idx_file({0, 5})), 2).values.size(), 0U);
 }
 
-TEST(Idx, LargerThanOneChunk) {
+TEST(Idx, ReadsFilesLargerThanOneChunk) {
   const TemporaryFolder folder;
   const Bytes file = idx_file({3000, 1000}, 7);
   for (const std::string& path : {folder.write("a", file), folder.write("b", gzip(file))}) {
@@ -35,7 +35,7 @@ TEST(Idx, LargerThanOneChunk) {
   }
 }
 
-TEST(Idx, SaysWhichFileAndWhatIsWrong) {
+TEST(Idx, ErrorsNameTheFileAndTheFault) {
   const TemporaryFolder folder;
   const Bytes good = idx_file({10, 10});
   const auto with = [&](Bytes bytes, size_t size) {
@@ -68,7 +68,7 @@ TEST(Idx, HugeSizesInTheHeaderTakeNoMemory) {
                 "absurd", "dimension 1");
 }
 
-TEST(Idx, ASmallFileThatUnpacksToMoreThanTheMemory) {
+TEST(Idx, DecompressionBombThrowsOutOfMemory) {
   if (!MemoryLimit::is_possible()) GTEST_SKIP() << "not under sanitizers";
   const TemporaryFolder folder;
   const std::string path = folder.write("bomb", gzip(idx_file({64 << 20})));
@@ -76,7 +76,7 @@ TEST(Idx, ASmallFileThatUnpacksToMoreThanTheMemory) {
   EXPECT_THROWS(read_idx(path, 1), OutOfMemoryError, "MNIST: ", "bomb", "67108864 bytes", "do not fit into memory");
 }
 
-TEST(Idx, DamagedCompressedFiles) {
+TEST(Idx, DamagedCompressedFilesAreRefused) {
   const TemporaryFolder folder;
   Bytes file = idx_file({40, 50}, 13);
   std::mt19937 random(1);
@@ -94,7 +94,7 @@ TEST(Idx, DamagedCompressedFiles) {
   EXPECT_THROWS(read_idx(folder.write("content", content), 2), IoError, "corrupt");
 }
 
-TEST(Idx, RandomDamageGivesIoErrorOrAnArrayOfTheRightSize) {
+TEST(Idx, RandomDamageNeverGivesWrongSizes) {
   const TemporaryFolder folder;
   std::mt19937 random(2);
   const Bytes plain = idx_file({6, 9}, 5), packed = gzip(plain);

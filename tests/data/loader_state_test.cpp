@@ -71,13 +71,13 @@ TEST(LoaderState, ResumesAnywhere) {
         resumed->load_state_dict(state);
         default_generator().set_state(rng.get_state());
         EXPECT_EQ(epoch(*resumed), expected) << stop << " " << workers << " " << drop_last;
-        EXPECT_EQ(epoch(*resumed), next) << "and the next epoch is whole";
+        EXPECT_EQ(epoch(*resumed), next) << "and the next epoch is complete";
       }
     }
   }
 }
 
-TEST(LoaderState, SavedAgainAfterResuming) {
+TEST(LoaderState, CanBeSavedAgainAfterResuming) {
   manual_seed(5);
   auto loader = make(20, 0);
   auto it = loader->begin();
@@ -104,7 +104,7 @@ TEST(LoaderState, SamplersResume) {
   EXPECT_EQ(*c.next(6), *d.next(6));
 }
 
-TEST(LoaderStateErrors, NothingChangesWhenAStateDoesNotFit) {
+TEST(LoaderStateErrors, InvalidStateChangesNothing) {
   auto loader = make(10, 0);
   auto it = loader->begin();
   ++it;

@@ -45,7 +45,7 @@ TEST(MNIST, ReadsPicturesAndClasses) {
   EXPECT_THROWS(train.get(5), IndexError, "index 5", "5 pictures");
 }
 
-TEST(MNIST, LooksInTorchvisionsFolders) {
+TEST(MNIST, FindsTorchvisionsFolders) {
   for (const char* place : {"raw/", "MNIST/raw/", "FashionMNIST/raw/"}) {
     const TemporaryFolder folder;
     write_set(folder, std::string(place) + "train", 2, false);
@@ -53,7 +53,7 @@ TEST(MNIST, LooksInTorchvisionsFolders) {
   }
 }
 
-TEST(MNIST, RefusesFilesThatDoNotFit) {
+TEST(MNIST, RefusesMismatchedFiles) {
   const TemporaryFolder folder;
   EXPECT_THROWS(MNIST(folder.path()), IoError, "train-images-idx3-ubyte", folder.path(), "dataset-fashion-mnist");
   write_set(folder, "train", 4, false);
@@ -65,7 +65,7 @@ TEST(MNIST, RefusesFilesThatDoNotFit) {
   EXPECT_THROWS(MNIST(folder.path()), IoError, "not an IDX file of rank 3");
 }
 
-TEST(MNIST, StackedBatchesAreTheStackedItems) {
+TEST(MNIST, StackedBatchesEqualStackedItems) {
   const TemporaryFolder folder;
   write_set(folder, "train", 6, false);
   MNIST mnist(folder.path());
@@ -87,7 +87,7 @@ TEST(MNIST, StackedBatchesAreTheStackedItems) {
   EXPECT_THROWS(stacked.get_batch(outside), IndexError, "6");
 }
 
-TEST(MNIST, DebiansFashionMnist) {
+TEST(MNIST, ReadsDebiansFashionMnist) {
   const std::string root = "/usr/share/datasets/fashion-mnist";
   if (!std::filesystem::exists(root)) GTEST_SKIP() << "the package dataset-fashion-mnist is not installed";
   MNIST test(root, MNIST::Mode::kTest);

@@ -46,7 +46,7 @@ TEST(Transforms, NormalizeOneOrEveryChannel) {
   EXPECT_EQ(values(Normalize<>({1.0, 3.0}, {1.0, 0.5})(filled(1, {2, 2, 1, 1}))), (std::vector<float>{0, -2, 2, 2}));
 }
 
-TEST(Transforms, MapsFollowEachOther) {
+TEST(Transforms, MapsRunInOrder) {
   Tens tens;
   auto mapped = tens.map(Normalize<>(1, 2)).map(Stack<>());
   EXPECT_EQ(mapped.size(), 4U);
@@ -105,7 +105,7 @@ TEST(Transforms, ExamplesWithoutTargets) {
   EXPECT_EQ(values(normalised.data), (std::vector<float>{2, 2.5f, 4, 4.5f}));
 }
 
-TEST(Transforms, OfAStackedDataset) {
+TEST(Transforms, ApplyToStackedDatasets) {
   TANDEM_TEST_ON_HOST();
   auto dataset = datasets::StackedDataset(filled(0, {4, 1, 1, 2}), arange(4)).map(Normalize<>(1, 0.5));
   const std::vector<size_t> indices = {3, 0};

@@ -234,7 +234,7 @@ def main():
                   f"{sum(trace['skipped'])} skips; losses move by {spread:.2g} when perturbed")
             if dtype == torch.float16:
                 if any(o["scales"] != trace["scales"] for o in others) or sum(trace["skipped"]) != len(OVERFLOWS):
-                    sys.exit(f"{name}: the scale trace hangs on roundings; choose another INIT_SCALE")
+                    sys.exit(f"{name}: the scale trace depends on rounding; choose another INIT_SCALE")
             else:
                 del trace["scales"], trace["skipped"]
             runs[precision] = {**trace, "spread": float(f"{spread:.2g}")}

@@ -98,7 +98,7 @@ TEST(AtomicFile, KeepsModeAndOwner) {
   EXPECT_EQ(mode_of(path), 0777U);
 }
 
-TEST(AtomicFile, AReadOnlyFileIsRefused) {
+TEST(AtomicFile, ReadOnlyFileIsRefused) {
   const TemporaryFolder folder;
   const std::string path = folder.path("a");
   save(path);
@@ -110,7 +110,7 @@ TEST(AtomicFile, AReadOnlyFileIsRefused) {
   EXPECT_EQ(files_in(folder), 1);
 }
 
-TEST(AtomicFile, AGroupThatCannotBeKeptGetsNoMoreThanEverybody) {
+TEST(AtomicFile, LostGroupGetsOnlyOthersPermissions) {
   const TemporaryFolder folder;
   const std::string path = folder.path("a");
   save(path);
@@ -126,7 +126,7 @@ TEST(AtomicFile, AGroupThatCannotBeKeptGetsNoMoreThanEverybody) {
   EXPECT_EQ(holds(path, 2), "");
 }
 
-TEST(AtomicFile, LinksLeadToWhatIsReplacedOrCreated) {
+TEST(AtomicFile, LinksAreFollowed) {
   const TemporaryFolder folder;
   fs::create_directories(folder.path("runs"));
   fs::create_symlink("runs/latest", folder.path("link"));  // points to a link whose target does not exist yet
@@ -140,7 +140,7 @@ TEST(AtomicFile, LinksLeadToWhatIsReplacedOrCreated) {
   EXPECT_THROWS(save(folder.path("loop")), IoError, "loop", "Too many levels");
 }
 
-TEST(AtomicFile, LeftoversOfKilledWritersGoWithTheNextSave) {
+TEST(AtomicFile, NextSaveRemovesLeftoversOfKilledWriters) {
   const TemporaryFolder folder;
   const std::string path = folder.path("a"), leftover = ".tmp-0123456789abcdef";
   for (const char* name : {"a.tmp-0123456789abcdef", "a.tmp-fedcba9876543210", "b.tmp-0123456789abcdef", "a.tmp-2"}) {
@@ -153,7 +153,7 @@ TEST(AtomicFile, LeftoversOfKilledWritersGoWithTheNextSave) {
   EXPECT_EQ(files_in(folder), 4);  // the two files, the link, and the saved file
 }
 
-TEST(AtomicFile, AWriterAtWorkIsNotDisturbed) {
+TEST(AtomicFile, ActiveWriterIsNotDisturbed) {
   const TemporaryFolder folder;
   const std::string path = folder.path("a"), temporary = folder.write("a.tmp-0123456789abcdef", {1});
   const int other = open(temporary.c_str(), O_WRONLY | O_CLOEXEC);
@@ -165,7 +165,7 @@ TEST(AtomicFile, AWriterAtWorkIsNotDisturbed) {
   EXPECT_EQ(files_in(folder), 1);
 }
 
-TEST(AtomicFile, ConcurrentWritersLeaveOneWholeFile) {
+TEST(AtomicFile, ConcurrentWritersLeaveOneCompleteFile) {
   const TemporaryFolder folder;
   const std::string path = folder.path("a");
   std::atomic<int> saved = 0;
@@ -188,7 +188,7 @@ TEST(AtomicFile, ConcurrentWritersLeaveOneWholeFile) {
   EXPECT_EQ(files_in(folder), 1);
 }
 
-TEST(AtomicFile, TheLongestNameWorks) {
+TEST(AtomicFile, LongestNameWorks) {
   const TemporaryFolder folder;
   const std::string path = folder.path(std::string(255, 'n'));
   save(path);

@@ -86,7 +86,7 @@ TEST(Checkpoint, SavesAndLoadsEveryPart) {
   EXPECT_EQ(difference(a.checkpoint.state_dict(), b.checkpoint.state_dict()), "");
 }
 
-TEST(Checkpoint, RunsChangeBetweenAmpAndF32) {
+TEST(Checkpoint, RunsMaySwitchBetweenAmpAndF32) {
   TrainingRun amp(true), plain(false);
   advance(amp);
   amp.scaler.update(512.0);
@@ -112,7 +112,7 @@ TEST(Checkpoint, RunsChangeBetweenAmpAndF32) {
   advance(amp);
 }
 
-TEST(CheckpointErrors, NothingChangesWhenAPartDoesNotFit) {
+TEST(CheckpointErrors, InvalidPartChangesNothing) {
   TrainingRun a, b;
   advance(a);
   advance(b);
@@ -149,7 +149,7 @@ TEST(CheckpointErrors, Names) {
   EXPECT_THROWS(a.checkpoint.load("/no/such/file"), IoError, "load: /no/such/file", "No such file");
 }
 
-TEST(SaveAndLoad, AsInLibtorch) {
+TEST(SaveAndLoad, MatchLibtorch) {
   const TemporaryFolder folder;
   const std::string path = folder.path("a");
   const Tensor x = randn({3, 4});

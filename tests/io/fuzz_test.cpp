@@ -111,7 +111,7 @@ StateDict changed(const StateDict& state, std::mt19937_64& random) {
   return result;
 }
 
-TEST(Fuzz, RunsTakeAStateOverOrKeepTheirs) {
+TEST(Fuzz, RunsLoadAStateOrStayUnchanged) {
   TrainingRun run;
   const StateDict good = clone(run.checkpoint.state_dict());
   const uint64_t count = input_count(20'000) / 20;

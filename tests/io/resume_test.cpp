@@ -213,7 +213,7 @@ TEST_P(Resume, EqualsTheUninterruptedRun) {
     });
     const StateDict last = clone(whole.checkpoint.state_dict());
     if (mode.scaler.enabled()) {
-      EXPECT_GT(trackers.size(), 2u) << "the run must pass through states worth saving";
+      EXPECT_GT(trackers.size(), 2u) << "the run must pass through nontrivial states";
     }
     for (int64_t stop = 0; stop <= kIterations; ++stop) {
       manual_seed(1000 + static_cast<uint64_t>(stop));  // must not affect the resumed run
@@ -234,7 +234,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, Resume, ::testing::Range(size_t{0}, modes().size
   return name;
 });
 
-TEST(ResumeHysteresis, EveryRuleIsSavedInTheMiddle) {
+TEST(ResumeHysteresis, EveryRuleResumesAtAnyStep) {
   // Overflows are set by the loss alone.
   for (const auto rule : {amp::Hysteresis::megatron, amp::Hysteresis::colossal, amp::Hysteresis::paddle}) {
     const auto options = amp::GradScalerOptions().init_scale(64).growth_interval(3).hysteresis(3).hysteresis_rule(rule);

@@ -58,7 +58,7 @@ std::string run_reference(const std::string& command, const std::string& path) {
   return result;
 }
 
-TEST(Safetensors, PythonReadsWhatTandemWrites) {
+TEST(Safetensors, PythonReadsTandemsFiles) {
   const TemporaryFolder folder;
   io::save_file(reference_tensors(), folder.path("a"), kMetadata);
   const std::string result = run_reference("check", folder.path("a"));
@@ -66,7 +66,7 @@ TEST(Safetensors, PythonReadsWhatTandemWrites) {
   EXPECT_EQ(result, "");
 }
 
-TEST(Safetensors, TandemReadsWhatPythonWrites) {
+TEST(Safetensors, TandemReadsPythonsFiles) {
   const TemporaryFolder folder;
   const std::string result = run_reference("make", folder.path("a"));
   if (result == "none") GTEST_SKIP() << "no Python";
@@ -146,7 +146,7 @@ TEST(Safetensors, FaultsAreNamed) {
   EXPECT_THROWS(load("bad_header_checksum"), IoError, "header is corrupt", "'12345678'");
 }
 
-TEST(Safetensors, SizesBeyondAnyMemoryAreFaultsOfTheFile) {
+TEST(Safetensors, ImpossibleSizesAreFileErrors) {
   for (const auto& [size, is_good] :
        {std::pair(int64_t{1} << 62, true), std::pair((int64_t{1} << 62) + 1, false), std::pair(INT64_MAX, false)}) {
     const std::string header =
@@ -161,7 +161,7 @@ TEST(Safetensors, SizesBeyondAnyMemoryAreFaultsOfTheFile) {
   }
 }
 
-TEST(Safetensors, NoChangedBitReachesATensor) {
+TEST(Safetensors, FlippedBitsNeverChangeATensor) {
   const StateDict tensors = {{"weight", arange(10.0)}, {"mask", ones({3}, kBool)}};
   const std::string good = io::serialize(tensors, {{"note", "hello"}});
   int loaded = 0;
@@ -205,7 +205,7 @@ TEST(SafetensorsErrors, Loading) {
   EXPECT_THROWS(io::load_file(folder.write("short", {1, 2, 3})), IoError, "load_file: ", "short: has 3 bytes");
 }
 
-TEST(SafetensorsErrors, AFullDiskKeepsThePreviousFile) {
+TEST(SafetensorsErrors, FullDiskKeepsThePreviousFile) {
   const TemporaryFolder folder;
   const std::string path = folder.path("a");
   io::save_file({{"x", full({4}, 1.0)}}, path);
@@ -225,7 +225,7 @@ TEST(SafetensorsErrors, AFullDiskKeepsThePreviousFile) {
   EXPECT_EQ(refused, "");
   EXPECT_EQ(difference(io::load_file(path).tensors["x"], full({4}, 1.0)), "");
   const std::filesystem::directory_iterator files(folder.path());
-  EXPECT_EQ(std::distance(files, {}), 1) << "what was begun stays";
+  EXPECT_EQ(std::distance(files, {}), 1) << "a temporary file is left";
 }
 
 }  // namespace

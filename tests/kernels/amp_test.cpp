@@ -83,7 +83,7 @@ TEST_P(AmpKernels, FindsOneBadElementAnywhere) {
   }
 }
 
-TEST_P(AmpKernels, FindsWhatOverflowsOnlyAfterUnscaling) {
+TEST_P(AmpKernels, FindsOverflowCausedByUnscaling) {
   struct Case {
     DType dtype;
     double last_finite, first_infinite;  // before a multiplication by 4

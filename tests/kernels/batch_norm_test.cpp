@@ -75,7 +75,7 @@ void expect_scaled(const Tensor& actual, const std::vector<double>& expected, co
   EXPECT_TRUE(near(actual, expected, tolerance(actual.dtype(), 100, 1, scale_of(expected)))) << what;
 }
 
-TEST(BatchNorm, train) {
+TEST(BatchNorm, Training) {
   for_each_case([](const Case& c, DType dtype, DType parameter, const std::string& what) {
     const Tensor x = noise(c.sizes, dtype, 1, c.layout), y = unwritten(c.sizes, dtype, c.layout);
     const Tensor weight = noise({c.channels()}, parameter, 2),
@@ -97,7 +97,7 @@ TEST(BatchNorm, train) {
   });
 }
 
-TEST(BatchNorm, trainWithoutParameters) {
+TEST(BatchNorm, TrainingWithoutParameters) {
   for (DType dtype : kFloatingTypes) {
     const Case c = kCases[6];
     const Tensor x = noise(c.sizes, dtype, 1, c.layout), y = unwritten(c.sizes, dtype, c.layout);
@@ -110,7 +110,7 @@ TEST(BatchNorm, trainWithoutParameters) {
   }
 }
 
-TEST(BatchNorm, largeMeanKeepsTheVariance) {
+TEST(BatchNorm, LargeMeanKeepsTheVariance) {
   for (const Case& c : kCases) {
     const Tensor x = noise(c.sizes, kFloat, 1, c.layout), y = unwritten(c.sizes, kFloat, c.layout);
     std::vector<double> shifted = read(x);
@@ -123,7 +123,7 @@ TEST(BatchNorm, largeMeanKeepsTheVariance) {
   }
 }
 
-TEST(BatchNorm, inference) {
+TEST(BatchNorm, Inference) {
   for_each_case([](const Case& c, DType dtype, DType parameter, const std::string& what) {
     const Tensor x = noise(c.sizes, dtype, 1, c.layout), y = unwritten(c.sizes, dtype, c.layout);
     const Tensor weight = noise({c.channels()}, parameter, 2), bias = noise({c.channels()}, parameter, 3);
@@ -136,7 +136,7 @@ TEST(BatchNorm, inference) {
   });
 }
 
-TEST(BatchNorm, backward) {
+TEST(BatchNorm, Backward) {
   for_each_case([](const Case& c, DType dtype, DType parameter, const std::string& what) {
     const Tensor x = noise(c.sizes, dtype, 1, c.layout), gy = noise(c.sizes, dtype, 2, c.layout);
     const Tensor weight = noise({c.channels()}, parameter, 3);

@@ -85,7 +85,7 @@ void check_forward(const Case& c, DType dtype, DType bias_dtype, Layout layout_x
   expect_near(y, expected, c.c * c.kh * c.kw, what);
 }
 
-TEST(Conv2d, forward) {
+TEST(Conv2d, Forward) {
   for_each_case([](const Case& c, DType dtype, Layout layout, const std::string& what) {
     for (Layout layout_y : kLayouts) {
       check_forward(c, dtype, dtype, layout, Layout::contiguous, layout_y, Activation::none, what);
@@ -95,7 +95,7 @@ TEST(Conv2d, forward) {
 }
 
 // If relu turned a NaN into 0, the loss scaler would miss the overflow.
-TEST(Conv2d, reluKeepsNan) {
+TEST(Conv2d, ReluKeepsNaN) {
   const Case& c = kCases[1];
   for (DType dtype : kFloatingTypes) {
     for (Layout layout : kLayouts) {
@@ -114,7 +114,7 @@ TEST(Conv2d, reluKeepsNan) {
   }
 }
 
-TEST(Conv2d, operandsOfAnyStride) {
+TEST(Conv2d, OperandsMayHaveAnyStrides) {
   for (DType dtype : kFloatingTypes) {
     for (Layout layout : {Layout::sliced, Layout::spread, Layout::transposed}) {
       check_forward(kCases[2], dtype, dtype, layout, layout, layout, Activation::none, name(layout));
@@ -122,7 +122,7 @@ TEST(Conv2d, operandsOfAnyStride) {
   }
 }
 
-TEST(Conv2d, withoutBias) {
+TEST(Conv2d, WithoutBias) {
   const Case& c = kCases[2];
   for (DType dtype : kFloatingTypes) {
     const Tensor x = noise(c.x_sizes(), dtype, 1), w = noise(c.w_sizes(), dtype, 2), y = unwritten(c.y_sizes(), dtype);
@@ -134,7 +134,7 @@ TEST(Conv2d, withoutBias) {
   }
 }
 
-TEST(Conv2d, backwardInput) {
+TEST(Conv2d, BackwardInput) {
   for_each_case([](const Case& c, DType dtype, Layout layout, const std::string& what) {
     const Tensor gy = noise(c.y_sizes(), dtype, 1, layout), w = noise(c.w_sizes(), dtype, 2);
     const std::vector<double> gs = read(gy), ws = read(w);
@@ -163,7 +163,7 @@ void check_backward_weight(const Case& c, DType dtype, DType out, Layout layout,
   if (bias) expect_near(gbias, sums, c.n * plane, what + ": bias");
 }
 
-TEST(Conv2d, backwardWeight) {
+TEST(Conv2d, BackwardWeight) {
   for_each_case([](const Case& c, DType dtype, Layout layout, const std::string& what) {
     check_backward_weight(c, dtype, dtype, layout, true, true, what);
     check_backward_weight(c, dtype, wide(dtype), layout, true, true, what + " wide");
@@ -173,7 +173,7 @@ TEST(Conv2d, backwardWeight) {
 }
 
 // The path for devices whose library cannot write f32 gradients of 16-bit operands.
-TEST(Conv2d, backwardWeightByColumns) {
+TEST(Conv2d, BackwardWeightByColumns) {
   for_each_case([](const Case& c, DType dtype, Layout layout, const std::string& what) {
     if (c.p.groups != 1 || dtype == kDouble) return;
     const Tensor gy = noise(c.y_sizes(), dtype, 1, layout), x = noise(c.x_sizes(), dtype, 2, layout);
@@ -192,7 +192,7 @@ TEST(Conv2d, backwardWeightByColumns) {
 }
 
 // 2 x 512 x 512 exceeds the largest f16, so an intermediate rounding to f16 would make it inf.
-TEST(Conv2d, backwardWeightByColumnsKeepsTheRangeOfF32) {
+TEST(Conv2d, BackwardWeightByColumnsKeepsF32Range) {
   const Tensor gy = unwritten({2, 1, 1, 1}, kHalf), x = unwritten({2, 1, 1, 1}, kHalf),
                g = unwritten({1, 1, 1, 1}, kFloat);
   under_test().fill(gy, 512);
@@ -201,7 +201,7 @@ TEST(Conv2d, backwardWeightByColumnsKeepsTheRangeOfF32) {
   EXPECT_EQ(read(g)[0], 2.0 * 512 * 512);
 }
 
-TEST(Conv2d, expandedGradient) {
+TEST(Conv2d, ExpandedGradient) {
   const Case& c = kCases[1];
   for (DType dtype : kFloatingTypes) {
     const Tensor one = noise({1, 1, 1, 1}, dtype, 1), gy = make_view(one, c.y_sizes(), {0, 0, 0, 0}, 0);
@@ -215,7 +215,7 @@ TEST(Conv2d, expandedGradient) {
   }
 }
 
-TEST(Conv2d, emptyBatch) {
+TEST(Conv2d, EmptyBatch) {
   Case c = kCases[1];
   c.n = 0;
   for (DType dtype : kFloatingTypes) {

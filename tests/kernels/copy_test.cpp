@@ -125,7 +125,7 @@ TEST_P(CopyKernels, ExpandedSource) {
   }
 }
 
-TEST_P(CopyKernels, SixteenBitsAsInBase) {
+TEST_P(CopyKernels, ConversionsOf16BitTypesMatchBase) {
   // Every f16 and bf16 to f32 and back; NaN may only become quiet.
   TANDEM_TEST_ON_HOST();
   const Tensor bits = empty({65536}, kShort);

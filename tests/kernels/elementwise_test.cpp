@@ -132,7 +132,7 @@ TEST_P(ElementwiseKernels, VectorCodeIsAccurate) {
 }
 
 TEST_P(ElementwiseKernels, SinesOfLargeNumbers) {
-  SKIP_ON_CUDA("devices call their own sinf; on an emulated one the formula in its place ends before");
+  SKIP_ON_CUDA("devices use their own sinf; the emulator's formula covers a smaller range");
   const Values x = {1e8, 1.5e8, 1e20, -3e38, 1};
   for (Unary op : {Unary::sin, Unary::cos}) {
     Values want;
@@ -259,7 +259,7 @@ TEST_P(ElementwiseKernels, Where) {
   }
 }
 
-TEST_P(ElementwiseKernels, ResultsDependOnTheElementAlone) {
+TEST_P(ElementwiseKernels, ResultsDependOnlyOnTheElement) {
   // Independent of the number of threads, the number of other elements, and alignment.
   const int64_t n = 100003;
   const Tensor x = tensor_of(random_values(n, 5, -10, 10), kFloat);

@@ -40,7 +40,7 @@ std::string label(DType dtype, int64_t m, int64_t n, int64_t k) {
   return std::string(name(dtype)) + " " + to_string({m, n, k});
 }
 
-TEST(Gemm, sizes) {
+TEST(Gemm, Sizes) {
   for (DType dtype : kFloatingTypes) {
     for (int64_t m : {1, 3, 17}) {
       for (int64_t n : {1, 3, 64, 513}) {
@@ -53,7 +53,7 @@ TEST(Gemm, sizes) {
   }
 }
 
-TEST(Gemm, layouts) {
+TEST(Gemm, Layouts) {
   constexpr Layout layouts[] = {Layout::contiguous, Layout::transposed, Layout::sliced, Layout::spread};
   for (DType dtype : kFloatingTypes) {
     for (Layout la : layouts) {
@@ -73,7 +73,7 @@ TEST(Gemm, layouts) {
   }
 }
 
-TEST(Gemm, vectorsOfAnyStride) {
+TEST(Gemm, VectorsMayHaveAnyStrides) {
   for (DType dtype : kFloatingTypes) {
     const Tensor wide = noise({9, 9}, dtype, 1);
     const Tensor column = make_view(wide, {9, 1}, {9, 1}, 0), row = make_view(wide, {1, 9}, {1, 9}, 0);
@@ -86,7 +86,7 @@ TEST(Gemm, vectorsOfAnyStride) {
   }
 }
 
-TEST(Gemm, biasAndActivation) {
+TEST(Gemm, BiasAndActivation) {
   for (DType dtype : kFloatingTypes) {
     for (DType bias_dtype : {dtype, wide(dtype)}) {
       for (Activation activation : {Activation::none, Activation::relu}) {
@@ -105,7 +105,7 @@ TEST(Gemm, biasAndActivation) {
 }
 
 // If relu turned NaN or inf into 0, the loss scaler would miss the overflow.
-TEST(Gemm, reluKeepsNanAndInf) {
+TEST(Gemm, ReluKeepsNaNAndInf) {
   for (DType dtype : kFloatingTypes) {
     for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::spread}) {
       for (const Tensor& bias : {Tensor(), noise({40}, dtype, 3)}) {
@@ -129,7 +129,7 @@ TEST(Gemm, reluKeepsNanAndInf) {
   }
 }
 
-TEST(Gemm, accumulates) {
+TEST(Gemm, Accumulates) {
   for (DType dtype : kFloatingTypes) {
     for (DType out : {dtype, wide(dtype)}) {
       for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::sliced, Layout::spread}) {
@@ -144,7 +144,7 @@ TEST(Gemm, accumulates) {
   }
 }
 
-TEST(Gemm, wideResultOfNarrowOperands) {
+TEST(Gemm, F32ResultOf16BitOperands) {
   for (DType dtype : {kBFloat16, kHalf}) {
     for (Layout la : {Layout::contiguous, Layout::transposed}) {
       for (Layout lb : {Layout::contiguous, Layout::transposed}) {
@@ -158,7 +158,7 @@ TEST(Gemm, wideResultOfNarrowOperands) {
   }
 }
 
-TEST(Gemm, batches) {
+TEST(Gemm, Batches) {
   for (DType dtype : kFloatingTypes) {
     for (Layout la : {Layout::contiguous, Layout::transposed, Layout::spread}) {
       for (Layout lb : {Layout::contiguous, Layout::transposed, Layout::sliced}) {
@@ -176,7 +176,7 @@ TEST(Gemm, batches) {
   }
 }
 
-TEST(Gemm, repeatedMatrices) {
+TEST(Gemm, RepeatedMatrices) {
   for (DType dtype : kFloatingTypes) {
     const Tensor a = noise({5, 7, 11}, dtype, 1), b = noise({5, 11, 9}, dtype, 2);
     const Tensor a1 = make_view(a, {5, 7, 11}, {0, 11, 1}, 0), b1 = make_view(b, {5, 11, 9}, {0, 9, 1}, 0);
@@ -189,7 +189,7 @@ TEST(Gemm, repeatedMatrices) {
   }
 }
 
-TEST(Gemm, emptySizes) {
+TEST(Gemm, EmptySizes) {
   for (DType dtype : kFloatingTypes) {
     for (Activation activation : {Activation::none, Activation::relu}) {
       check({.d = unwritten({3, 4}, dtype),
@@ -244,7 +244,7 @@ void check_weight_gradient(DType dtype, DType out, int64_t n, Layout layout, boo
   if (bias) expect_near(gbias, b, n, what + ": bias");
 }
 
-TEST(LinearBackwardWeight, dtypesAndLayouts) {
+TEST(LinearBackwardWeight, DtypesAndLayouts) {
   for (DType dtype : kFloatingTypes) {
     for (DType out : {dtype, wide(dtype)}) {
       for (int64_t n : {0, 1, 17, 513}) {

@@ -233,7 +233,7 @@ void expect_sums_in_order(int64_t size, int64_t count) {
   expect_bits(y, expected);
 }
 
-TEST(IndexKernels, DeterministicSumsAreInTheOrderOfTheIndices) {
+TEST(IndexKernels, DeterministicSumsFollowTheOrderOfIndices) {
   cuda::set_deterministic(true);
   for (int64_t size : {1, 5, 16, 17, 300, 5000}) {
     for (int64_t count : {33, 513, 1000, 3001}) {

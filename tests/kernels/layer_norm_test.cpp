@@ -57,7 +57,7 @@ void expect_close(const Values& actual, const Values& expected, Tolerance t, con
   }
 }
 
-TEST_P(LayerNormKernel, ForwardFollowsTheModel) {
+TEST_P(LayerNormKernel, ForwardMatchesTheModel) {
   for (const Case& c : cases()) {
     const Tensor x = c.matrix(1, 0.25), weight = c.vector(2), bias = c.vector(3), y = empty({c.rows, c.n}, c.dtype);
     const Tensor mean = empty({c.rows}, c.compute()), rstd = empty({c.rows}, c.compute());
@@ -83,7 +83,7 @@ TEST_P(LayerNormKernel, ForwardFollowsTheModel) {
   }
 }
 
-TEST_P(LayerNormKernel, BackwardFollowsTheModel) {
+TEST_P(LayerNormKernel, BackwardMatchesTheModel) {
   for (const Case& c : cases()) {
     if (c.n == 1) continue;  // the derivative would be 0 times a large rstd
     const Tensor x = c.matrix(1), gy = c.matrix(4), weight = c.vector(2);
@@ -130,7 +130,7 @@ TEST_P(LayerNormKernel, BackwardFollowsTheModel) {
   }
 }
 
-TEST_P(LayerNormKernel, ALargeMeanCostsNoDigits) {
+TEST_P(LayerNormKernel, LargeMeanLosesNoPrecision) {
   const Case c{2, 4096, kFloat, kFloat, false};
   const Tensor x = c.matrix(1, 1000), y = empty({2, 4096}), mean = empty({2}), rstd = empty({2});
   under_test().layer_norm(y, mean, rstd, x, Tensor(), Tensor(), 1e-5);

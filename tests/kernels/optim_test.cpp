@@ -175,7 +175,7 @@ AdamCall make_adam(bool amsgrad, const Types& types, Layout layout) {
   return call;
 }
 
-TEST_P(OptimKernels, SgdFollowsTheModel) {
+TEST_P(OptimKernels, SgdMatchesTheModel) {
   for (const Types& types : kTypes) {
     for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::strided_grad}) {
       for (int variant = 0; variant < 6; ++variant) {
@@ -194,7 +194,7 @@ TEST_P(OptimKernels, SgdFollowsTheModel) {
   }
 }
 
-TEST_P(OptimKernels, AdamFollowsTheModel) {
+TEST_P(OptimKernels, AdamMatchesTheModel) {
   for (const Types& types : kTypes) {
     for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::strided_grad}) {
       for (int variant = 0; variant < 5; ++variant) {
@@ -221,7 +221,7 @@ std::vector<std::vector<char>> snapshot(const Call& call, std::initializer_list<
   return all;
 }
 
-TEST_P(OptimKernels, AnOverflowLeavesEveryByte) {
+TEST_P(OptimKernels, OverflowChangesNoByte) {
   for (double flag : {1.0, 0.5, static_cast<double>(NAN)}) {
     const Types types{kFloat, kHalf, kBFloat16};
     SgdCall sgd = make_sgd(0.9, types, Layout::contiguous);
@@ -256,7 +256,7 @@ void fused_equals_plain(Call& fused, Call& plain, Step step) {
 }
 
 // A single multiply-add from the scaled gradient to the parameter would change the last bit.
-TEST_P(OptimKernels, FusedUnscaleEqualsUnscaleThenStepBitForBit) {
+TEST_P(OptimKernels, FusedUnscaleEqualsSeparateUnscaleBitForBit) {
   for (int variant = 0; variant < 6; ++variant) {
     const Types types{kFloat, kFloat, variant < 3 ? std::optional(kBFloat16) : std::nullopt};
     SgdCall fused = make_sgd(variant % 3 == 0 ? 0 : 0.9, types, Layout::contiguous);
@@ -394,7 +394,7 @@ void expect_split_equals_f32(Call f32, Call split, const Step& step) {
   }
 }
 
-TEST_P(OptimKernels, ABFloat16AndItsRemainderGoTheWayOfF32) {
+TEST_P(OptimKernels, BFloat16WithRemainderEqualsF32) {
   for (DType grad : {kFloat, kBFloat16}) {
     for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::strided_grad}) {
       const Types types{kFloat, grad, {}};
@@ -407,7 +407,7 @@ TEST_P(OptimKernels, ABFloat16AndItsRemainderGoTheWayOfF32) {
   }
 }
 
-TEST_P(OptimKernels, ShadowsKeepNaNAndInf) {
+TEST_P(OptimKernels, LowPrecisionCopiesKeepNaNAndInf) {
   for (DType shadow : {kHalf, kBFloat16}) {
     SgdCall call;
     call.lr = 1;
@@ -426,7 +426,7 @@ TEST_P(OptimKernels, ShadowsKeepNaNAndInf) {
   }
 }
 
-TEST_P(OptimKernels, WithoutWeightDecayAnInfiniteParameterMakesNoNaN) {
+TEST_P(OptimKernels, InfiniteParameterMakesNoNaNWithoutDecay) {
   SgdCall call;
   call.lr = 0.1;
   add_param(call, 20, kFloat, kFloat, {}, Layout::contiguous);

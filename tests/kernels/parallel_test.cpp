@@ -41,26 +41,26 @@ class Clock {
   double preemptions_ = 1234;
 };
 
-TEST(BusyDetector, ReportsPreemptionsAtOnceAndFewOnesNever) {
+TEST(BusyDetector, ReportsOnlyManyPreemptions) {
   Clock quiet, busy;
   EXPECT_FALSE(quiet.pass(60, 5));
   EXPECT_FALSE(busy.pass(10, 5));
   EXPECT_TRUE(busy.pass(0.25, 200));
 }
 
-TEST(BusyDetector, CountsPreemptionsByTheTimeComputedNotByTheClock) {
+TEST(BusyDetector, CountsPreemptionsPerTimeComputed) {
   Clock starved;
   EXPECT_TRUE(starved.pass(2, 200, 0.3));  // 60 per second: a twentieth of two processors' time slices
 }
 
-TEST(BusyDetector, StaysBusyUntilItHasBeenQuietForAWhile) {
+TEST(BusyDetector, StaysBusyUntilQuietForAWhile) {
   Clock clock;
   EXPECT_TRUE(clock.pass(5, 200));
   EXPECT_TRUE(clock.pass(0.5, 1));
   EXPECT_FALSE(clock.pass(3, 1));
 }
 
-TEST(BusyDetector, WaitsLongerWhenTheMachineWasQuietOnlyForAMoment) {
+TEST(BusyDetector, WaitsLongerAfterShortQuietPeriods) {
   Clock clock;
   for (int i = 0; i < 6; ++i) {
     EXPECT_TRUE(clock.pass(0.25, 200));
@@ -103,7 +103,7 @@ bool computes() {
   return mm(x, x).sum().item<double>() == 512.0 * 512 * 512 && (x + x).sum().item<double>() == 2 * 512.0 * 512;
 }
 
-TEST(Fork, AChildOfAThreadThatUsedOthersComputesAlone) {
+TEST(Fork, ForkedChildComputesOnOneThread) {
   const int before = get_num_threads();
   set_num_threads(3);
   if (get_num_threads() == 1) GTEST_SKIP() << "a build without OpenMP";

@@ -99,13 +99,13 @@ void check_max(const Case& c, const Tensor& x, Layout layout, const std::string&
   }
 }
 
-TEST(MaxPool2d, forward) {
+TEST(MaxPool2d, Forward) {
   for_each_case(true, [](const Case& c, DType dtype, Layout layout, const std::string& what) {
     check_max(c, noise(c.x_sizes(), dtype, 1, layout), layout, what);
   });
 }
 
-TEST(MaxPool2d, firstOfEqualsWins) {
+TEST(MaxPool2d, FirstOfEqualsWins) {
   for_each_case(true, [](const Case& c, DType dtype, Layout layout, const std::string& what) {
     const Tensor x = unwritten(c.x_sizes(), dtype, layout);
     std::vector<double> values = random_values(x.numel(), 1, -2, 2);
@@ -117,7 +117,7 @@ TEST(MaxPool2d, firstOfEqualsWins) {
   });
 }
 
-TEST(MaxPool2d, nanWins) {
+TEST(MaxPool2d, NaNWins) {
   for_each_case(true, [](const Case& c, DType dtype, Layout layout, const std::string& what) {
     const Tensor x = noise(c.x_sizes(), dtype, 1, layout);
     for (int64_t i = 0; i < x.numel(); i += 7) set(x, i, NAN);
@@ -125,7 +125,7 @@ TEST(MaxPool2d, nanWins) {
   });
 }
 
-TEST(MaxPool2d, backwardAndGather) {
+TEST(MaxPool2d, BackwardAndGather) {
   for_each_case(true, [](const Case& c, DType dtype, Layout layout, const std::string& what) {
     const Tensor x = noise(c.x_sizes(), dtype, 1, layout), y = unwritten(c.y_sizes(), dtype, layout);
     const Tensor indices = unwritten(c.y_sizes(), index_dtype(c), layout);
@@ -166,7 +166,7 @@ double divisor(const Case& c, int64_t i) {
   return size;
 }
 
-TEST(AvgPool2d, forwardAndBackward) {
+TEST(AvgPool2d, ForwardAndBackward) {
   for_each_case(false, [](const Case& base, DType dtype, Layout layout, const std::string& what) {
     for (int mode = 0; mode < 3; ++mode) {
       Case c = base;
@@ -188,7 +188,7 @@ TEST(AvgPool2d, forwardAndBackward) {
   });
 }
 
-TEST(AdaptiveAvgPool2d, forwardAndBackward) {
+TEST(AdaptiveAvgPool2d, ForwardAndBackward) {
   constexpr int64_t outputs[][2] = {{1, 1}, {2, 3}, {7, 5}, {9, 11}, {13, 12}};
   for (DType dtype : kFloatingTypes) {
     for (Layout layout : kLayouts) {
@@ -220,7 +220,7 @@ TEST(AdaptiveAvgPool2d, forwardAndBackward) {
   }
 }
 
-TEST(Pooling, emptyBatch) {
+TEST(Pooling, EmptyBatch) {
   for (DType dtype : kFloatingTypes) {
     const Tensor x = empty({0, 3, 4, 4}, dtype), y = empty({0, 3, 2, 2}, dtype);
     const Tensor indices = empty({0, 3, 2, 2}, kByte);

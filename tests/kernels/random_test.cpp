@@ -30,7 +30,7 @@ Values uniforms(int64_t n) {
   return u;
 }
 
-TEST_P(RandomKernels, UniformIsTheStream) {
+TEST_P(RandomKernels, UniformMatchesTheStream) {
   for (int64_t n : {0, 1, 2, 3, 5, 33, 1023, 1025, 5001}) {
     const Tensor y = unwritten({n}, kFloat);
     under_test().uniform(y, 0, 1, kState);
@@ -74,7 +74,7 @@ TEST_P(RandomKernels, UniformStaysInItsRange) {
   }
 }
 
-TEST_P(RandomKernels, NormalHasItsMoments) {
+TEST_P(RandomKernels, NormalHasTheRightMoments) {
   for (DType dtype : kFloatingTypes) {
     const int64_t n = 200000;
     const Tensor y = unwritten({n}, dtype);
@@ -87,7 +87,7 @@ TEST_P(RandomKernels, NormalHasItsMoments) {
   }
 }
 
-TEST_P(RandomKernels, NormalFollowsItsRule) {
+TEST_P(RandomKernels, NormalMatchesTheFormula) {
   for (int64_t n : {1, 3, 33, 1025, 3001}) {
     const Tensor y = unwritten({n}, kFloat), wide = unwritten({n}, kDouble);
     under_test().normal(y, 2, 3, kState);

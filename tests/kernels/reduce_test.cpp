@@ -99,7 +99,7 @@ void check(Reduction op, const Tensor& x, const Dims& kept, DType dtype, Layout 
       << to_string(kept);
 }
 
-TEST_P(ReduceKernels, EveryOperationEverySubset) {
+TEST_P(ReduceKernels, EveryOperationOverEverySubset) {
   for (const Dims& sizes : {Dims{7}, Dims{5, 40}, Dims{3, 4, 5}, Dims{2, 3, 4, 33}}) {
     for (DType dtype : kFloatingTypes) {
       for (unsigned mask = 0; mask < (1u << sizes.size()); ++mask) {
@@ -164,7 +164,7 @@ TEST_P(ReduceKernels, EmptyInput) {
   EXPECT_EQ(result(Reduction::all, kBool), 1);
 }
 
-TEST_P(ReduceKernels, NoOverflowOnTheWay) {
+TEST_P(ReduceKernels, NoIntermediateOverflow) {
   const Tensor x = tensor_of(Values(100000, 60000), kHalf), y = unwritten({1}, kHalf);
   under_test().reduce(y, Reduction::mean, x);
   EXPECT_EQ(read(y)[0], 60000);

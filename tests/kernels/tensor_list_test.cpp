@@ -90,7 +90,7 @@ TEST(TensorList, EveryElementIsVisitedOnce) {
   EXPECT_EQ(seen.size(), places);
 }
 
-TEST(TensorList, PacksNeedOneOrderAndAlignment) {
+TEST(TensorList, PacksNeedEqualOrderAndAlignment) {
   const auto packs = [](const Tensor& a, const Tensor& b) {
     cuda::TensorList<2> list;
     list.add({&a, b.defined() ? &b : nullptr});
@@ -105,14 +105,14 @@ TEST(TensorList, PacksNeedOneOrderAndAlignment) {
   EXPECT_FALSE(packs(make_view(base, {8}, {2}, 0), Tensor()));
 }
 
-TEST(TensorList, ExpandedElementsAreOnePlace) {
+TEST(TensorList, ExpandedElementsCountOnce) {
   const Tensor row = empty_strided({4, 10}, {0, 1});
   cuda::TensorList<1> list;
   list.add({&row});
   EXPECT_EQ(reinterpret_cast<const cuda::ListEntry<1>*>(list.words().data())->numel, 10);
 }
 
-TEST(TensorList, TablesHoldTheirWords) {
+TEST(TensorList, TablesContainAllWords) {
   for (size_t n : {size_t{0}, size_t{1}, cuda::kSmallTable, cuda::kSmallTable + 1, cuda::kLargeTable}) {
     std::vector<uint64_t> words;
     for (size_t i = 0; i < n; ++i) words.push_back(i);

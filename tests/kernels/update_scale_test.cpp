@@ -70,7 +70,7 @@ struct Model {
   }
 };
 
-TEST(UpdateScale, FollowsTheModelOnRandomSequences) {
+TEST(UpdateScale, MatchesTheModelOnRandomSequences) {
   std::mt19937 random(3);
   for (HysteresisRule rule : {HysteresisRule::megatron, HysteresisRule::colossal, HysteresisRule::paddle}) {
     for (int hysteresis : {1, 2, 3}) {
@@ -154,7 +154,7 @@ TEST(UpdateScale, LimitsStopTheScale) {
   EXPECT_EQ(huge.update(false), 3.2e38f);
 }
 
-TEST(UpdateScale, RecoversFromNonsense) {
+TEST(UpdateScale, RepairsInvalidScales) {
   for (float bad : {0.0f, -0.0f, -4.0f, kInf, -kInf, std::nanf(""), 1e-40f}) {
     for (bool overflow : {false, true}) {
       Scale s(bad);
@@ -181,7 +181,7 @@ TEST(UpdateScale, StaticScaleOnlyCountsSkips) {
   EXPECT_EQ(s.tracker(), 0);
 }
 
-TEST(UpdateScale, AStaticScaleThatIsNoNumberIsRepairedToo) {
+TEST(UpdateScale, RepairsInvalidStaticScales) {
   for (float scale : {kInf, NAN, 0.0f}) {
     Scale s(scale);
     s.call.dynamic = false;
@@ -190,7 +190,7 @@ TEST(UpdateScale, AStaticScaleThatIsNoNumberIsRepairedToo) {
   }
 }
 
-TEST(UpdateScale, CountersStopAtTheirLargestValue) {
+TEST(UpdateScale, CountersSaturate) {
   Scale s(8);
   s.call.growth_interval = std::numeric_limits<int64_t>::max();
   s.call.hysteresis = std::numeric_limits<int64_t>::max();

@@ -16,7 +16,7 @@ namespace {
 
 namespace init = nn::init;
 
-TEST(Dirac, PutsOnesIntoTheMiddle) {
+TEST(Dirac, PutsOnesInTheMiddle) {
   // Compares with the definition, element by element.
   for (const Dims& sizes : {Dims{3, 4, 5}, Dims{4, 2, 3, 2}, Dims{2, 3, 1, 3, 4}, Dims{2, 2, 2}}) {
     for (const int64_t groups : {1, 2}) {
@@ -39,7 +39,7 @@ TEST(Dirac, PutsOnesIntoTheMiddle) {
   }
 }
 
-TEST(Dirac, KeepsChannelsAsTheyAre) {
+TEST(Dirac, ConvolutionReturnsItsInput) {
   const Tensor x = randn({2, 3, 5, 5});
   const Tensor w = init::dirac_(empty({3, 3, 3, 3}, kChannelsLast));
   EXPECT_TRUE(same_bits(conv2d(x, w, {}, 1, 1), x));
@@ -85,7 +85,7 @@ TEST(Orthogonal, RowsOrColumnsAreOrthogonal) {
   EXPECT_EQ(strided.select(2, 0).abs().sum().item<float>(), 0);
 }
 
-TEST(Orthogonal, IsTheQrDecompositionOfTheNormalNumbers) {
+TEST(Orthogonal, IsTheQrDecompositionOfNormalNumbers) {
   // Q is unique, because A = Q R with R upper triangular and a positive diagonal: PyTorch computes the same Q.
   manual_seed(6);
   const Tensor q = init::orthogonal_(empty({6, 4}, kDouble));
@@ -105,7 +105,7 @@ TEST(Orthogonal, IsTheQrDecompositionOfTheNormalNumbers) {
   }
 }
 
-TEST(Orthogonal, StaysSoWithNearlyDependentVectors) {
+TEST(Orthogonal, IsAccurateForNearlyDependentVectors) {
   // The last rows of a square random matrix are nearly combinations of the others.
   manual_seed(8);
   EXPECT_LT(off_orthogonal(init::orthogonal_(empty({300, 300}, kDouble)), 1), 1e-13);
@@ -119,7 +119,7 @@ TEST(Orthogonal, BadInputIsRefused) {
   EXPECT_THROWS(init::orthogonal_(Tensor()), StateError, "init::orthogonal_: ", "undefined tensor");
 }
 
-TEST(Sparse, HasItsShareOfZerosInEveryColumn) {
+TEST(Sparse, EveryColumnHasTheGivenSparsity) {
   manual_seed(9);
   for (const double sparsity : {0.0, 0.1, 0.25, 1.0}) {
     const Tensor w = empty({10, 200}).requires_grad_();

@@ -115,7 +115,7 @@ TEST(LayerErrors, Inputs) {
   });
 }
 
-TEST(LayerErrors, ARefusedResetLeavesTheModule) {
+TEST(LayerErrors, RefusedResetKeepsTheModule) {
   const auto check = [](auto module, auto spoil) {
     const size_t tensors = module->parameters().size() + module->buffers().size();
     spoil(module->options);
@@ -130,7 +130,7 @@ TEST(LayerErrors, ARefusedResetLeavesTheModule) {
   check(nn::LayerNorm(std::vector<int64_t>{2}), [=](auto& options) { options.normalized_shape({huge}); });
 }
 
-TEST(LayerErrors, ARefusedBatchIsNotCounted) {
+TEST(LayerErrors, RefusedBatchIsNotCounted) {
   nn::BatchNorm1d norm(3);
   EXPECT_THROWS(norm(ones({4, 5})), ShapeError, "batch_norm: ");
   EXPECT_EQ(norm->num_batches_tracked.item<int64_t>(), 0);

@@ -42,7 +42,7 @@ void expect_uniform(const Tensor& x, double bound) {
   EXPECT_GT(x.abs().max().item<float>(), 0.8 * bound);
 }
 
-TEST(Linear, ComputesAndStartsAsPyTorch) {
+TEST(Linear, ForwardAndInitMatchPyTorch) {
   manual_seed(1);
   nn::Linear fc(64, 32);
   expect_uniform(fc->weight, 1 / std::sqrt(64.0));
@@ -65,7 +65,7 @@ TEST(Linear, ComputesAndStartsAsPyTorch) {
   EXPECT_THROWS(fc(Tensor()), StateError, "undefined");
 }
 
-TEST(Conv2d, ComputesAndStartsAsPyTorch) {
+TEST(Conv2d, ForwardAndInitMatchPyTorch) {
   manual_seed(2);
   nn::Conv2d conv(nn::Conv2dOptions(4, 6, {3, 5}).stride(2).padding({1, 2}).dilation(1).groups(2));
   EXPECT_EQ(conv->weight.sizes(), IntArrayRef({6, 2, 3, 5}));
@@ -106,7 +106,7 @@ TEST(Conv2d, SamePaddingKeepsTheSize) {
   EXPECT_THROWS(F::conv2d(x, valid->weight, F::Conv2dFuncOptions().stride(2).padding(kSame)), StateError, "kSame");
 }
 
-TEST(Pooling, ComputesAsTheOps) {
+TEST(Pooling, MatchesTheOps) {
   manual_seed(4);
   const Tensor x = randn({2, 3, 8, 9});
   EXPECT_TRUE(same(nn::MaxPool2d(2)(x), max_pool2d(x, {2, 2})));
@@ -154,7 +154,7 @@ TEST(BatchNorm, TracksStatistics) {
   EXPECT_THROWS(bn(randn({4, 2, 2, 2})), ShapeError, "batch_norm");
 }
 
-TEST(BatchNorm, AveragesWithoutMomentumAndRunsWithoutStatistics) {
+TEST(BatchNorm, MomentumAndStatisticsAreOptional) {
   manual_seed(6);
   nn::BatchNorm1d average(nn::BatchNorm1dOptions(2).momentum(std::nullopt));
   const Tensor a = randn({8, 2}), b = randn({8, 2});
@@ -169,7 +169,7 @@ TEST(BatchNorm, AveragesWithoutMomentumAndRunsWithoutStatistics) {
             "tandem::nn::BatchNorm1d(2, eps=1e-05, momentum=None, affine=true, track_running_stats=true)");
 }
 
-TEST(LayerNorm, ComputesAsTheOp) {
+TEST(LayerNorm, MatchesTheOp) {
   nn::LayerNorm norm(nn::LayerNormOptions({3, 4}).eps(1e-3));
   const Tensor x = randn({2, 3, 4});
   EXPECT_TRUE(same(norm(x), layer_norm(x, {3, 4}, norm->weight, norm->bias, 1e-3)));
@@ -201,7 +201,7 @@ TEST(Dropout, DropsInTrainingOnly) {
   EXPECT_THROWS(F::dropout(x, F::DropoutFuncOptions().p(2)), StateError, "dropout");
 }
 
-TEST(Embedding, PicksRows) {
+TEST(Embedding, SelectsRows) {
   manual_seed(8);
   nn::Embedding table(nn::EmbeddingOptions(5, 3).padding_idx(-2));
   EXPECT_EQ(*table->options.padding_idx(), 3);
@@ -225,7 +225,7 @@ TEST(Embedding, PicksRows) {
   EXPECT_THROWS(F::embedding(tensor({0}), given, F::EmbeddingFuncOptions().padding_idx(2)), IndexError, "padding_idx");
 }
 
-TEST(Activations, ComputeAsTheOps) {
+TEST(Activations, MatchTheOps) {
   const Tensor x = randn({4, 5});
   EXPECT_TRUE(same(nn::ReLU()(x), relu(x)));
   EXPECT_TRUE(same(nn::GELU()(x), gelu(x)));
@@ -258,7 +258,7 @@ TEST(Activations, ComputeAsTheOps) {
   EXPECT_THROWS(nn::Flatten()(ones({3})), IndexError, "flatten");
 }
 
-TEST(Losses, ComputeAsTheOps) {
+TEST(Losses, MatchTheOps) {
   manual_seed(9);
   const Tensor x = randn({6, 4}), target = tensor({0, 3, 1, 2, 2, 0}), w = rand({4});
   EXPECT_TRUE(same(nn::CrossEntropyLoss()(x, target), cross_entropy(x, target)));

@@ -31,7 +31,7 @@ TEST(ModuleErrors, Names) {
       BAD_INPUT("register_module", Sequential({{"a", ReLU()}, {"a", ReLU()}}), StateError, "'a'", "a submodule"),
       BAD_INPUT("register_module", Sequential()->push_back("a.b", ReLU()), StateError, "'a.b'", dot),
   });
-  EXPECT_EQ(l->named_parameters().size(), 2U) << "refused calls leave nothing behind";
+  EXPECT_EQ(l->named_parameters().size(), 2U) << "refused calls have no effect";
 }
 
 TEST(ModuleErrors, TensorsAndModules) {
@@ -105,7 +105,7 @@ TEST(ContainerErrors, PositionsTypesAndNull) {
   EXPECT_EQ(net->size() + list->size(), 2U);
 }
 
-TEST(ModuleErrors, AModuleCannotContainItself) {
+TEST(ModuleErrors, ModuleCannotContainItself) {
   struct Box : Module {
     using Module::register_module;
   };

@@ -81,7 +81,7 @@ TEST(Module, ListsParametersInOrderUnderTheirPaths) {
   EXPECT_EQ(net.children()[0], std::static_pointer_cast<nn::Module>(net.fc1.ptr()));
 }
 
-TEST(Module, MarksParametersAlsoFrozenOnes) {
+TEST(Module, MarksFrozenParametersToo) {
   Block block;
   EXPECT_TRUE(block->scale.requires_grad() && block->scale.impl().is_parameter);
   EXPECT_TRUE(!block->frozen.requires_grad() && block->frozen.impl().is_parameter);
@@ -211,7 +211,7 @@ TEST(Module, SwitchesModes) {
   EXPECT_TRUE(net->at<nn::Sequential>(2).at<nn::Dropout>(0).is_training());
 }
 
-TEST(Module, MovesKeepingIdentity) {
+TEST(Module, ConversionKeepsTensorIdentity) {
   TANDEM_TEST_ON_HOST();
   Block block;
   const std::vector<Tensor> before = block->parameters();
@@ -333,7 +333,7 @@ struct DoubledImpl : nn::LinearImpl {
   Tensor forward(const Tensor& x) { return 2 * LinearImpl::forward(x); }
 };
 
-TEST(Sequential, ReluIsFusedIntoTheLayerBeforeItWithTheSameBits) {
+TEST(Sequential, FusedReluGivesTheSameBits) {
   nn::Conv2d conv(nn::Conv2dOptions(3, 4, 3).stride(2).padding(1)),
       without_bias(nn::Conv2dOptions(4, 4, 1).bias(false));
   nn::Linear fc(4 * 4 * 4, 9);
@@ -353,7 +353,7 @@ TEST(Sequential, ReluIsFusedIntoTheLayerBeforeItWithTheSameBits) {
   }
 }
 
-TEST(Sequential, ReluIsFusedOnlyWhereNothingElseChanges) {
+TEST(Sequential, FusesReluOnlyIfNothingElseChanges) {
   const Tensor x = randn({2, 3}, TensorOptions().requires_grad(true)),
                image = randn({1, 3, 5, 5}, TensorOptions().requires_grad(true));
   const auto last = [](nn::Sequential net, const Tensor& input) { return std::string(net(input).grad_fn()->name); };
@@ -368,7 +368,7 @@ TEST(Sequential, ReluIsFusedOnlyWhereNothingElseChanges) {
   EXPECT_EQ(net(x).dtype(), kFloat) << "the policy of linear holds";
 }
 
-TEST(Sequential, NamesExtendsAndNests) {
+TEST(Sequential, SupportsNamesExtensionAndNesting) {
   nn::Sequential named({{"a", nn::Linear(1, 2)}, {"b", nn::ReLU()}});
   EXPECT_EQ(named->named_parameters().keys(), (std::vector<std::string>{"a.weight", "a.bias"}));
   const OrderedDict<std::string, nn::AnyModule> dict{{"x", nn::Linear(1, 2)}, {"y", nn::ReLU()}};
@@ -387,7 +387,7 @@ TEST(Sequential, NamesExtendsAndNests) {
   EXPECT_EQ(count, 5U);
 }
 
-TEST(AnyModule, HoldsOne) {
+TEST(AnyModule, HoldsOneModule) {
   nn::AnyModule none;
   EXPECT_TRUE(none.is_empty());
   EXPECT_THROWS(none.forward(ones({1})), StateError, "AnyModule");
@@ -442,7 +442,7 @@ TEST(OrderedDict, KeepsOrderAndRefusesDuplicates) {
   EXPECT_TRUE(dict.is_empty());
 }
 
-TEST(OrderedDict, ItemsTakePartInStructuredBindings) {
+TEST(OrderedDict, ItemsSupportStructuredBindings) {
   Net net;
   std::vector<std::string> names;
   for (auto& [name, parameter] : net.named_parameters()) {

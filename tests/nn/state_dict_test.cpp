@@ -27,7 +27,7 @@ struct Net : nn::Module {
   Tensor scale;
 };
 
-TEST(ModuleState, KeysArePyTorchs) {
+TEST(ModuleState, KeysMatchPyTorch) {
   const Net net;
   EXPECT_EQ(net.state_dict().keys(),
             (std::vector<std::string>{"scale", "count", "fc1.weight", "fc1.bias", "norm.weight", "norm.bias",
@@ -53,7 +53,7 @@ TEST(ModuleState, LoadsInPlace) {
   EXPECT_TRUE(b.fc1->weight.requires_grad() && b.fc1->weight.is_leaf());
 }
 
-TEST(ModuleState, LoadingInsideARegionDropsTheOldCast) {
+TEST(ModuleState, LoadingInARegionDropsTheOldCast) {
   nn::Linear a(3, 4), b(3, 4);
   const Tensor x = ones({2, 3});
   amp::AutocastGuard autocast(device_type(), kBFloat16);
@@ -72,7 +72,7 @@ TEST(ModuleState, FloatingDtypesAreConverted) {
   EXPECT_EQ(difference(a->weight, b->weight.detach().to(kFloat)), "");
 }
 
-TEST(ModuleState, NotStrict) {
+TEST(ModuleState, NonStrictLoadReportsKeys) {
   Net net;
   StateDict state = clone(net.state_dict());
   state.erase("fc1.bias");
@@ -84,7 +84,7 @@ TEST(ModuleState, NotStrict) {
   EXPECT_EQ(net.scale.item<float>(), 7);
 }
 
-TEST(ModuleStateErrors, AllMisfitsAreListedAndNothingChanges) {
+TEST(ModuleStateErrors, ListsAllMismatchesAndChangesNothing) {
   Net net;
   const StateDict before = clone(net.state_dict());
   StateDict state = clone(before);

@@ -39,7 +39,7 @@ TEST(UtilsErrors, Clipping) {
       BAD_INPUT("clip_grad_value_", clip_grad_value_(none, 1), StateError, "parameter 0", "undefined tensor",
                 "give it a value first"),
   });
-  EXPECT_EQ(p.grad().sum().item<float>(), 3) << "refused calls leave the gradients";
+  EXPECT_EQ(p.grad().sum().item<float>(), 3) << "refused calls keep the gradients";
 }
 
 TEST(UtilsErrors, ParametersAsAVector) {

@@ -41,7 +41,7 @@ TEST(ClipGradNorm, ScalesByTheNormOfAllGradients) {
   }
 }
 
-TEST(ClipGradNorm, LeavesSmallGradientsAlone) {
+TEST(ClipGradNorm, KeepsSmallGradients) {
   const Tensor a = parameter(4, 3);
   EXPECT_FLOAT_EQ(clip_grad_norm_(a, 100).item<float>(), 6);
   EXPECT_EQ(a.grad()[0].item<float>(), 3);

@@ -73,7 +73,7 @@ class AutocastCaseTest : public ::testing::TestWithParam<const Case*> {
     EXPECT_FALSE(amp::is_autocast_enabled(device_type()));
     ASSERT_EQ(actual.refusal.empty(), expected.refusal.empty()) << actual.refusal << expected.refusal;
     if (!actual.refusal.empty()) {
-      EXPECT_EQ(cast, Cast::keep) << "only ops that autocast leaves alone may refuse mixed dtypes: " << actual.refusal;
+      EXPECT_EQ(cast, Cast::keep) << "only ops that autocast does not cast may refuse mixed dtypes: " << actual.refusal;
       return;
     }
     ASSERT_EQ(actual.outputs.size(), expected.outputs.size());

@@ -18,7 +18,7 @@ using namespace testing;
 
 class Conv : public OpTest {};
 
-TEST_F(Conv, ConvRefusesBadInput) {
+TEST_F(Conv, RefusesBadInput) {
   const Tensor x = randn({2, 4, 6, 6}), w = randn({8, 4, 3, 3});
   EXPECT_THROWS(conv2d(Tensor(), w), StateError, "conv2d: x", "undefined");
   EXPECT_THROWS(conv2d(x, Tensor()), StateError, "conv2d: weight", "undefined");
@@ -39,7 +39,7 @@ TEST_F(Conv, ConvRefusesBadInput) {
   EXPECT_THROWS(conv2d_backward_weight(x, x, {8, 4, 3, 3}, {}), ShapeError, "conv2d_backward_weight: gy");
 }
 
-TEST_F(Conv, ConvWeightGradientsStayInF32UnderAutocast) {
+TEST_F(Conv, WeightGradientsStayInF32UnderAutocast) {
   const Tensor x = randn({16, 3, 9, 9}), w = leaf({4, 3, 3, 3}), b = leaf({4});
   const Tensor gy = randn({16, 4, 9, 9}).to(kBFloat16);
   Tensor y;
@@ -58,7 +58,7 @@ TEST_F(Conv, ConvWeightGradientsStayInF32UnderAutocast) {
   EXPECT_FALSE(near(w.grad(), w.grad().to(kBFloat16), kExact));
 }
 
-TEST_F(Conv, ConvSecondDerivativesRunUnderAutocast) {
+TEST_F(Conv, SecondDerivativesRunUnderAutocast) {
   const Tensor x = leaf({2, 2, 5, 5}), w = leaf({3, 2, 3, 3}), b = leaf({3});
   Tensor y;
   {
@@ -78,7 +78,7 @@ TEST_F(Conv, ConvSecondDerivativesRunUnderAutocast) {
   EXPECT_TRUE(near(b.grad(), db.grad(), {0, 0.03 * testing::scale_of(values_of(db.grad()))}));
 }
 
-TEST_F(Conv, ConvDerivativesAreOps) {
+TEST_F(Conv, DerivativesAreDifferentiable) {
   Conv2dParams p;
   p.stride = {2, 1};
   p.padding = {1, 0};
@@ -100,7 +100,7 @@ TEST_F(Conv, ConvDerivativesAreOps) {
   check_twice([&](In v) -> Out { return {conv2d(v[0], v[1])}; }, {f64({1, 3, 3}), f64({2, 1, 2, 2})});
 }
 
-TEST_F(Conv, ConvKeepsChannelsLast) {
+TEST_F(Conv, KeepsChannelsLast) {
   const Tensor x = leaf({2, 3, 5, 5}), w = leaf({4, 3, 3, 3});
   EXPECT_TRUE(conv2d(x, w).is_contiguous());
   for (int which = 0; which < 2; ++which) {
@@ -127,7 +127,7 @@ void fill_the_heap_with_nan() {
   }
 }
 
-TEST_F(Conv, ConvWeightGradientsReadOnlyTheImage) {
+TEST_F(Conv, WeightGradientsReadOnlyTheImage) {
   for (DType dtype : {kBFloat16, kHalf}) {
     for (const Dims& image : {Dims{1, 1}, Dims{3, 2}, Dims{5, 3}}) {
       for (const int64_t stride : {2, 3}) {
@@ -144,7 +144,7 @@ TEST_F(Conv, ConvWeightGradientsReadOnlyTheImage) {
   }
 }
 
-TEST_F(Conv, ConvOnlyBiasGradient) {
+TEST_F(Conv, BiasAloneMayRequireGrad) {
   const Tensor b = leaf({4});
   conv2d(randn({2, 3, 5, 5}), randn({4, 3, 3, 3}), b).sum().backward();
   EXPECT_TRUE(near(b.grad(), full({4}, 18.0), kExact));

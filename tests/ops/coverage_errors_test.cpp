@@ -32,7 +32,7 @@ BadInputs all_bad_input() {
   return all;
 }
 
-TEST(BadInput, SaysHowACallWasNotRefused) {
+TEST(BadInput, ReportsCallsThatWereNotRefused) {
   const auto refuse = [] { throw ShapeError("mm", "a is [2]"); };
   const auto outcome = [](const BadInput& row) { return row.mismatch(); };
   EXPECT_EQ(outcome(BAD_INPUT("mm", refuse(), ShapeError, "a is", "[2]")), "");

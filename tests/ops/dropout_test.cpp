@@ -15,7 +15,7 @@ using namespace testing;
 
 class Dropout : public OpTest {};
 
-TEST_F(Dropout, DropoutRefusesBadInput) {
+TEST_F(Dropout, RefusesBadInput) {
   EXPECT_THROWS(dropout(Tensor(), 0.5, true), StateError, "dropout: ", "undefined");
   EXPECT_THROWS(dropout(randn({2}), 1.5, true), StateError, "dropout: p = 1.5", "[0, 1]");
   EXPECT_THROWS(dropout(randn({2}), -0.1, false), StateError, "dropout: p = -0.1");
@@ -24,7 +24,7 @@ TEST_F(Dropout, DropoutRefusesBadInput) {
   EXPECT_THROWS(dropout_backward(randn({2}), ones({3}, kBool), 0.5), ShapeError, "dropout_backward: mask");
 }
 
-TEST_F(Dropout, DropoutScalesWhatItKeeps) {
+TEST_F(Dropout, ScalesKeptElements) {
   const Tensor x = ones({1000}).requires_grad_();
   EXPECT_TRUE(dropout(x, 0.5, false).is_same(x));
   EXPECT_TRUE(dropout(x, 0, true).is_same(x));
@@ -41,7 +41,7 @@ TEST_F(Dropout, DropoutScalesWhatItKeeps) {
   EXPECT_TRUE(near(none, zeros({4}), kExact));
 }
 
-TEST_F(Dropout, DropoutDerivatives) {
+TEST_F(Dropout, Derivatives) {
   check_twice(
       [](In v) -> Out {
         manual_seed(5);

@@ -8,12 +8,12 @@ namespace {
 
 using GradcheckTest = ::testing::TestWithParam<const Case*>;
 
-TEST_P(GradcheckTest, First) {
+TEST_P(GradcheckTest, FirstDerivatives) {
   const Case& c = *GetParam();
   EXPECT_NO_THROW(autograd::gradcheck(c.run, make_inputs(c, kDouble)));
 }
 
-TEST_P(GradcheckTest, Second) {
+TEST_P(GradcheckTest, SecondDerivatives) {
   const Case& c = *GetParam();
   if (!c.no_gradgradcheck.empty()) return;
   const Out inputs = make_inputs(c, kDouble);

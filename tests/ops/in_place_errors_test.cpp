@@ -113,7 +113,7 @@ BadInputs in_place_bad_input() {
 
 TEST(InPlaceErrors, BadInputIsRefused) { expect_refused(in_place_bad_input()); }
 
-TEST(InPlaceErrors, ARefusedCallChangesNothing) {
+TEST(InPlaceErrors, RefusedCallChangesNothing) {
   const Tensor x = ones({2, 3}), n = ones({2, 3}, kLong);
   const uint64_t version = x._version();
   EXPECT_THROW(x.add_(ones({4})), ShapeError);

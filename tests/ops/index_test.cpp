@@ -14,7 +14,7 @@ using namespace testing;
 
 class Index : public OpTest {};
 
-TEST_F(Index, IndexingRefusesBadInput) {
+TEST_F(Index, RefusesBadInput) {
   TANDEM_TEST_ON_HOST();
   const Tensor x = randn({4, 3}), index = zeros({2, 3}, kLong), rows = classes({0, 1});
   EXPECT_THROWS(gather(Tensor(), 0, index), StateError, "gather: x", "undefined");
@@ -45,7 +45,7 @@ TEST_F(Index, IndexingRefusesBadInput) {
   EXPECT_THROWS(index_select_backward(x, {4, 3}, 0, rows), ShapeError, "index_select_backward: gy");
 }
 
-TEST_F(Index, IndexingDerivatives) {
+TEST_F(Index, Derivatives) {
   const Tensor index = tensor({{0, 2, 2}, {1, 1, 0}}, kLong), rows = classes({2, 0, 2});
   check_twice([=](In v) -> Out { return {gather(v[0], 0, index).square()}; }, {f64({3, 4})});
   check_twice([=](In v) -> Out { return {scatter_add(v[0], 0, index, v[1]).square()}; }, {f64({3, 4}), f64({3, 3})});
@@ -62,14 +62,14 @@ TEST_F(Index, EmbeddingPaddingGetsNoGradient) {
   EXPECT_TRUE(near(weight.grad(), tensor({{1.0, 1.0}, {0.0, 0.0}, {1.0, 1.0}}), kExact));
 }
 
-TEST_F(Index, SavedIndicesAreGuarded) {
+TEST_F(Index, DetectsChangedIndices) {
   const Tensor weight = leaf({3, 2}), index = classes({0, 2});
   const Tensor y = embedding(weight, index);
   index.fill_(1);
   EXPECT_THROWS(y.sum().backward(), AutogradError, "embedding: ", "changed in place");
 }
 
-TEST_F(Index, LowSumsAreHeldInF32) {
+TEST_F(Index, SumsAreAccumulatedInF32) {
   // 1 + 512 * 2^-12: each addition in f16 or bf16 alone would round the term away.
   for (DType t : {kHalf, kBFloat16}) {
     const Tensor ones_low = ones({1}, t), terms = full({512}, 0x1p-12, t), index = zeros({512}, kLong);

@@ -44,7 +44,7 @@ TEST_F(Loss, ClassLossesRefuseBadInput) {
   EXPECT_THROWS(cross_entropy(x, t, {}, LossReduction::Mean, -100, 1.5), StateError, "label_smoothing = 1.5");
 }
 
-TEST_F(Loss, IgnoredTargetsCountNeitherWay) {
+TEST_F(Loss, IgnoredTargetsDoNotCount) {
   const Tensor x = tensor({{-1.0, -2.0}, {-kInf, -3.0}, {-5.0, -7.0}}).requires_grad_(), t = classes({1, -100, 0});
   const Tensor y = nll_loss(x, t);
   EXPECT_EQ(y.item<double>(), 3.5);
@@ -130,7 +130,7 @@ TEST_F(Loss, CrossEntropyOfIgnoredTargets) {
   EXPECT_TRUE(std::isnan(cross_entropy(zeros({0, 2}), zeros({0}, kLong)).item<double>()));
 }
 
-TEST_F(Loss, CrossEntropyUnderAutocastReadsLogitsAsTheyAre) {
+TEST_F(Loss, CrossEntropyDoesNotCastItsLogits) {
   const Tensor x = leaf({5, 3}, kBFloat16), t = classes({0, 1, 2, 0, 1}), wide = x.detach().to(kFloat).requires_grad_();
   cross_entropy(wide, t).backward();
   amp::AutocastGuard autocast(device_type());
@@ -138,7 +138,7 @@ TEST_F(Loss, CrossEntropyUnderAutocastReadsLogitsAsTheyAre) {
   EXPECT_TRUE(near(x.grad(), wide.grad().to(kBFloat16), kExact)) << "rounded once";
 }
 
-TEST_F(Loss, CrossEntropyKeepsItsLogits) {
+TEST_F(Loss, CrossEntropyDetectsChangedLogits) {
   const Tensor x = leaf({2, 3}), z = x * 2, loss = cross_entropy(z, classes({0, 1}));
   z.mul_(2);
   EXPECT_THROWS(loss.backward(), AutogradError, "cross_entropy", "changed in place");
@@ -208,7 +208,7 @@ TEST_F(Loss, MseWarnsWhenSizesBroadcast) {
   EXPECT_NE(warning.find("mse_loss: x is [7, 1] f32, target is [7] f32"), std::string::npos) << warning;
 }
 
-TEST_F(Loss, MseOfLowInputsIsF32UnderAutocast) {
+TEST_F(Loss, MseOf16BitInputsIsF32UnderAutocast) {
   const Tensor x = leaf({64, 8}, kHalf), t = randn({64, 8});
   amp::AutocastGuard autocast(device_type(), kHalf);
   const Tensor loss = mse_loss(x, t);
@@ -219,7 +219,7 @@ TEST_F(Loss, MseOfLowInputsIsF32UnderAutocast) {
   EXPECT_TRUE(near(x.grad(), expected, tolerance(kHalf, 1, 1, 256)));
 }
 
-TEST_F(Loss, MseOfF16DoesNotOverflowInItsSum) {
+TEST_F(Loss, MeanOfF16MseDoesNotOverflow) {
   const Tensor x = full({256}, 300.0, kHalf), t = zeros({256}, kHalf);
   EXPECT_TRUE(std::isinf(mse_loss(x, t, LossReduction::Sum).item<double>()));
   EXPECT_TRUE(std::isinf(mse_loss(x, t, LossReduction::None)[0].item<double>()));

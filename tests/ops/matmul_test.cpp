@@ -4,7 +4,7 @@
 namespace tandem::testing {
 namespace {
 
-TEST(Linear, WithoutInFeaturesGivesTheBias) {
+TEST(Linear, WithoutInFeaturesReturnsTheBias) {
   const Tensor weight = ones({4, 0}).requires_grad_(), bias = arange(4, kFloat).requires_grad_();
   for (const Dims& sizes : {Dims{0}, Dims{5, 0}, Dims{2, 3, 0}, Dims{2, 0, 3, 0}}) {
     const Tensor x = ones(sizes).requires_grad_();

@@ -92,7 +92,7 @@ BadInputs norm_layers_bad_input() {
 
 TEST(NormErrors, BadInputIsRefused) { expect_refused(norm_layers_bad_input()); }
 
-TEST(NormErrors, RefusedBatchNormLeavesTheStatistics) {
+TEST(NormErrors, RefusedBatchNormKeepsTheStatistics) {
   const Tensor mean = zeros({3}), var = ones({3});
   EXPECT_THROW(batch_norm(ones({1, 3}), {}, {}, mean, var, true), ShapeError);
   EXPECT_THROW(batch_norm(ones({4, 3}), ones({2}), {}, mean, var, true), ShapeError);

@@ -43,7 +43,7 @@ TEST_F(NormLayers, LayerNormOfAConstantRowIsZero) {
   }
 }
 
-TEST_F(NormLayers, LayerNormTakesLowInputsWithF32Weights) {
+TEST_F(NormLayers, LayerNormAccepts16BitInputsWithF32Weights) {
   const Tensor x = leaf({6, 8}, kBFloat16), weight = leaf({8}), bias = leaf({8});
   const Tensor y = layer_norm(x, {8}, weight, bias);
   EXPECT_EQ(y.dtype(), kBFloat16);
@@ -59,7 +59,7 @@ TEST_F(NormLayers, LayerNormTakesLowInputsWithF32Weights) {
   EXPECT_TRUE(near(x.grad(), wide.grad(), tolerance(kBFloat16, 8, 2, 4)));
 }
 
-TEST_F(NormLayers, LayerNormGradientsWithAndWithoutGraphAgree) {
+TEST_F(NormLayers, LayerNormGradientsAgreeWithCreateGraph) {
   const Tensor x = f64({3, 2, 4}), w = f64({2, 4}), b = f64({2, 4}), gy = randn({3, 2, 4}, kDouble);
   const Tensor y = layer_norm(x, {2, 4}, w, b);
   const auto fused = autograd::grad({y}, {x, w, b}, {gy}, true);
@@ -86,7 +86,7 @@ TEST_F(NormLayers, BatchNormRefusesBadInput) {
   EXPECT_NO_THROW(batch_norm(randn({1, 3, 1, 1}), w, w, m, v, false));
 }
 
-TEST_F(NormLayers, BatchNormUpdatesTheCallersStatisticsUnderAnyPolicy) {
+TEST_F(NormLayers, BatchNormUpdatesStatisticsUnderAnyPolicy) {
   const Tensor x = randn({4, 3, 5, 5}), w = leaf({3}), b = leaf({3});
   const Tensor expected_mean = zeros({3}), expected_var = ones({3});
   batch_norm(x.to(kBFloat16), w, b, expected_mean, expected_var, true, 0.5);
@@ -111,7 +111,7 @@ TEST_F(NormLayers, BatchNormSavesTheStatisticsItUses) {
   EXPECT_THROWS(evaluated.sum().backward(), AutogradError, "batch_norm: ", "changed in place");
 }
 
-TEST_F(NormLayers, BatchNormGradientsInBothModes) {
+TEST_F(NormLayers, BatchNormGradientsInTrainingAndEval) {
   for (bool training : {true, false}) {
     const Tensor mean = randn({2}, kDouble), var = rand({2}, kDouble).add(0.5);
     const auto f = [=](In v) -> Out { return {batch_norm(v[0], v[1], v[2], mean.clone(), var.clone(), training)}; };

@@ -19,7 +19,7 @@ V whole(const Tensor& x) {
 
 class Operators : public OpTest {};
 
-TEST_F(Operators, ComparisonsTakeTheNumberOnTheLeft) {
+TEST_F(Operators, ComparisonsAcceptANumberOnTheLeft) {
   const Tensor x = tensor({-1, 0, 1, 2});
   EXPECT_TRUE(same_bits(0 < x, x > 0));
   EXPECT_TRUE(same_bits(0 <= x, x >= 0));
@@ -70,7 +70,7 @@ TEST_F(Operators, PowInPlace) {
 constexpr int64_t kBig = (int64_t{1} << 53) + 1;  // a double rounds it to 2^53
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max(), kMin = std::numeric_limits<int64_t>::min();
 
-TEST_F(Operators, WholeNumbersKeepTheirLastBits) {
+TEST_F(Operators, IntegersAreExact) {
   const Tensor x = tensor({0, 1, -3});
   EXPECT_EQ(whole(x + kBig), (V{kBig, kBig + 1, kBig - 3}));
   EXPECT_EQ(whole(kBig + x), (V{kBig, kBig + 1, kBig - 3}));
@@ -99,7 +99,7 @@ TEST_F(Operators, ClampInPlaceNeedsABound) {
   EXPECT_THROWS(ones({2}).clamp_({}), StateError, "clamp_: ", "give min, max or both");
 }
 
-TEST_F(Operators, WholeNumbersKeepTheirLastBitsInPlace) {
+TEST_F(Operators, IntegersAreExactInPlace) {
   const auto x = [] { return tensor({0, 1, -3}); };
   EXPECT_EQ(whole(x().add_(kBig)), (V{kBig, kBig + 1, kBig - 3}));
   EXPECT_EQ(whole(x().add_(kBig, 3)), (V{3 * kBig, 3 * kBig + 1, 3 * kBig - 3}));
@@ -122,7 +122,7 @@ TEST_F(Operators, NarrowIntegersWrapAndCompareByValue) {
   EXPECT_EQ((tensor({true, false}) + true).dtype(), kBool);
 }
 
-TEST_F(Operators, AFractionalAlphaNeedsFloatingOperands) {
+TEST_F(Operators, FractionalAlphaNeedsFloatingOperands) {
   const Tensor x = tensor({1, 2});
   EXPECT_THROWS(add(x, x, 0.5), DTypeError, "add: ", "alpha = 0.5", "[2] i64", ".to(kFloat)");
   EXPECT_THROWS(sub(x, x, 0.5), DTypeError, "sub: ", "alpha = 0.5", "[2] i64", ".to(kFloat)");

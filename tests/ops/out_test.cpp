@@ -84,7 +84,7 @@ class OutTest : public OpTest {};
 
 TEST(OutErrors, BadInputIsRefused) { expect_refused(out_bad_input()); }
 
-TEST_F(OutTest, ARefusedCallLeavesOutAsItWas) {
+TEST_F(OutTest, RefusedCallKeepsOut) {
   const Tensor out = full({2, 3}, 5.0), x = ones({2, 3});
   const uint64_t version = out._version();
   EXPECT_THROWS(add_out(out, x, ones({4})), ShapeError, "add_out: ");
@@ -162,7 +162,7 @@ TEST_F(OutTest, GivesTheValuesOfThePlainOp) {
   }
 }
 
-TEST_F(OutTest, WholeNumbers) {
+TEST_F(OutTest, Integers) {
   const Tensor a = arange(6).view({2, 3}), b = full({2, 3}, 4);
   expect_writes(
       add(a, b, 3), [&](auto& out) -> auto& { return add_out(out, a, b, 3); });
@@ -181,7 +181,7 @@ TEST_F(OutTest, WholeNumbers) {
   EXPECT_EQ(add_out(zeros({}, kLong), tensor(0), tensor(1), big).item<int64_t>(), big);
 }
 
-TEST_F(OutTest, SumsReachAWiderOutUnrounded) {
+TEST_F(OutTest, SumsIntoAWiderOutAreNotRounded) {
   const Tensor x = full({4096}, 1.0 + 0x1p-7, kBFloat16), out = zeros({});
   EXPECT_EQ(sum_out(out, x).item<float>(), 4096 + 32);
   EXPECT_EQ(sum_out(out, x, kBFloat16).item<float>(), sum(x).item<float>()) << "a dtype that the caller gave holds";
@@ -218,7 +218,7 @@ TEST_F(OutTest, OutMayOverlapAnOperandInPart) {
   }
 }
 
-TEST_F(OutTest, AutocastDoesNotTouchThem) {
+TEST_F(OutTest, IgnoresAutocast) {
   const Tensor x = randn({8, 8}), y = randn({8, 8}), low = x.to(kHalf), out = zeros({8, 8}),
                low_out = zeros({8, 8}, kHalf);
   const Tensor product = mm(x, y), sums = sum(low, {0});
@@ -243,7 +243,7 @@ TEST_F(OutTest, NothingIsRecorded) {
   EXPECT_TRUE(w.is_leaf() && w.requires_grad());
 }
 
-TEST_F(OutTest, SavedTensorsNotice) {
+TEST_F(OutTest, WritesInvalidateSavedTensors) {
   const Tensor w = leaf({3}), x = ones({3});
   const Tensor y = (w * x).sum();
   add_out(x, x, x);

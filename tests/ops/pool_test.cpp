@@ -13,7 +13,7 @@ using namespace testing;
 
 class Pool : public OpTest {};
 
-TEST_F(Pool, PoolsRefuseBadInput) {
+TEST_F(Pool, RefusesBadInput) {
   const Tensor x = randn({2, 3, 6, 6});
   EXPECT_THROWS(max_pool2d(Tensor(), {2}), StateError, "max_pool2d: x", "undefined");
   EXPECT_THROWS(max_pool2d(randn({6, 6}), {2}), ShapeError, "max_pool2d: x is [6, 6] f32");
@@ -35,7 +35,7 @@ TEST_F(Pool, PoolsRefuseBadInput) {
   EXPECT_THROWS(adaptive_avg_pool2d_backward(x, {2, 4, 9, 9}), ShapeError, "adaptive_avg_pool2d_backward: ");
 }
 
-TEST_F(Pool, PoolOutputSizes) {
+TEST_F(Pool, OutputSizes) {
   const Tensor x = randn({1, 1, 7, 7});
   EXPECT_EQ(max_pool2d(x, {2}).sizes(), IntArrayRef({1, 1, 3, 3}));
   EXPECT_EQ(max_pool2d(x, {2}, {}, {0}, {1}, true).sizes(), IntArrayRef({1, 1, 4, 4}));
@@ -46,7 +46,7 @@ TEST_F(Pool, PoolOutputSizes) {
   EXPECT_EQ(adaptive_avg_pool2d(x, {3, 9}).sizes(), IntArrayRef({1, 1, 3, 9}));
 }
 
-TEST_F(Pool, PoolsKeepChannelsLastAndLargeWindows) {
+TEST_F(Pool, ChannelsLastAndLargeWindows) {
   const Tensor x = randn({2, 3, 8, 8}), last = x.contiguous(kChannelsLast).requires_grad_();
   const Tensor plain = x.clone().requires_grad_();
   const std::vector<std::function<Tensor(const Tensor&)>> pools = {
@@ -72,7 +72,7 @@ TEST_F(Pool, PoolsKeepChannelsLastAndLargeWindows) {
 }
 
 // Channel c holds c times the smallest number of the dtype, which shows any flush to zero.
-TEST_F(Pool, SmallF16NumbersSurvive) {
+TEST_F(Pool, SmallestNumbersAreKept) {
   for (DType dtype : {kHalf, kBFloat16}) {
     for (const auto& [channels, size] : {std::pair<int64_t, int64_t>{64, 7}, {8, 4}, {16, 5}, {33, 8}, {3, 6}}) {
       const double tiny = dtype == kHalf ? 0x1p-24 : 0x1p-133;
@@ -100,7 +100,7 @@ TEST_F(Pool, LargeWindowsGiveOneElementTheGradient) {
   }
 }
 
-TEST_F(Pool, GradientsReachInputsOfAnyStrides) {
+TEST_F(Pool, InputsMayHaveAnyStrides) {
   const std::vector<std::pair<Dims, Dims>> layouts = {
       {{3, 1, 4}, {1, 1, 0}},       {{3, 1, 4}, {0, 1, 1}}, {{3, 2, 4}, {1, 0, 3}},      {{2, 3, 1, 4}, {3, 1, 1, 0}},
       {{2, 3, 4, 1}, {3, 1, 0, 7}}, {{3, 1, 1}, {1, 5, 9}}, {{1, 3, 1, 1}, {1, 1, 1, 1}}};
@@ -117,7 +117,7 @@ TEST_F(Pool, GradientsReachInputsOfAnyStrides) {
   }
 }
 
-TEST_F(Pool, PoolDerivatives) {
+TEST_F(Pool, Derivatives) {
   check_twice(
       [](In v) -> Out {
         return {max_pool2d(v[0], {3, 2}, {2, 1}, {1, 0}, {1, 2}, true)};

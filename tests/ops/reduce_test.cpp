@@ -8,7 +8,7 @@
 namespace tandem::testing {
 namespace {
 
-TEST(Norm, OfF16IsHeldInF32WithAnyOrder) {
+TEST(Norm, OfAnyOrderIsComputedInF32) {
   for (DType dtype : {kHalf, kBFloat16}) {
     EXPECT_EQ(norm(full({1}, 50, dtype), 3).item<float>(), 50.0F) << name(dtype);
     const float small = full({1}, 1e-3, dtype).item<float>();
@@ -61,7 +61,7 @@ TEST(Reduce, GradientsOfMeansOverMoreElementsThanF16Counts) {
                        [](const Tensor& x) { return norm(x, kInf); });
 }
 
-TEST(Max, SharesTheGradientAmongMoreEqualValuesThanF16Counts) {
+TEST(Max, DividesTheGradientAmongManyEqualValues) {
   constexpr int64_t n = 1 << 17;
   for (const bool of_norm : {false, true}) {
     const Tensor x = ones({n}, kHalf).requires_grad_();

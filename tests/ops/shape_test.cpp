@@ -7,7 +7,7 @@ namespace {
 
 bool share_memory(const Tensor& a, const Tensor& b) { return &a.storage() == &b.storage(); }
 
-TEST(Reshape, ToTheSameSizesIsAViewOfItsOwn) {
+TEST(Reshape, ToTheSameSizesReturnsANewView) {
   const Tensor bias = ones({3}).requires_grad_();
   for (const Tensor& view : {bias.reshape({-1}), bias.reshape({3}), reshape(bias, bias.sizes())}) {
     EXPECT_FALSE(view.is_same(bias));
@@ -28,7 +28,7 @@ TEST(Reshape, ToTheSameSizesKeepsTheStrides) {
   EXPECT_EQ(spread.reshape({3, -1}).strides(), spread.strides());
 }
 
-TEST(T, OfAVectorIsAViewOfItsOwn) {
+TEST(T, OfAVectorReturnsANewView) {
   for (const Tensor& x : {ones({3}), scalar_tensor(1)}) {
     EXPECT_FALSE(t(x).is_same(x));
     EXPECT_TRUE(share_memory(t(x), x));
@@ -38,7 +38,7 @@ TEST(T, OfAVectorIsAViewOfItsOwn) {
   }
 }
 
-TEST(Chunk, AnEmptyDimensionGivesAllParts) {
+TEST(Chunk, EmptyDimensionGivesAllParts) {
   const std::vector<Tensor> parts = chunk(zeros({2, 0}), 3, 1);
   ASSERT_EQ(parts.size(), 3U);
   for (const Tensor& part : parts) EXPECT_EQ(part.sizes(), IntArrayRef({2, 0}));
@@ -69,7 +69,7 @@ std::vector<double> strided_gradient(const Tensor& x, IntArrayRef sizes, IntArra
   return result;
 }
 
-TEST(AsStrided, GradientsFollowTheMemory) {
+TEST(AsStrided, GradientsAreSummedPerMemoryLocation) {
   struct Case {
     const char* what;
     Tensor x;
@@ -104,13 +104,13 @@ TEST(AsStrided, GradientsFollowTheMemory) {
   }
 }
 
-TEST(AsStrided, OfAnExpandedNumberGivesItTheWholeGradient) {
+TEST(AsStrided, GradientOfAnExpandedScalarIsSummed) {
   const Tensor x = scalar_tensor(1.0).requires_grad_();
   x.expand({3}).as_strided({2}, {0}, 0).sum().backward();
   EXPECT_EQ(x.grad().item<float>(), 2.0F);
 }
 
-TEST(AsStrided, HasSecondDerivativesWhereMemoryIsShared) {
+TEST(AsStrided, SecondDerivativesOfOverlappingViews) {
   check_twice([](In v) -> Out { return {v[0].expand({3, 4}).as_strided({2, 3}, {1, 1}, 0).square()}; }, {f64({4})});
   check_twice([](In v) -> Out { return {v[0].slice(0, 1, 4).as_strided({2, 2}, {1, 1}, 0).square()}; }, {f64({4})});
 }

@@ -15,7 +15,7 @@ Tensor repeated(int64_t count, DType dtype = kBool) { return ones({1}, dtype).ex
 /// No elements, but huge strides: [0, 2] with strides [2^62, 1].
 Tensor huge_strides() { return as_strided(zeros({0}), {0, 2}, {kQuarter, 1}); }
 
-TEST(Sizes, MoreElementsThanInt64CountsAreRefused) {
+TEST(Sizes, ElementCountsBeyondInt64AreRefused) {
   const Tensor one = ones({1, 1});
   EXPECT_THROWS(one.expand({kHalf32, kHalf32}), ShapeError, "expand: ", "4294967296, 4294967296");
   EXPECT_THROWS(ones({1}).as_strided({kHalf32, kHalf32}, {0, 0}), ShapeError, "as_strided: ", "4294967296");
@@ -28,14 +28,14 @@ TEST(Sizes, MoreElementsThanInt64CountsAreRefused) {
   EXPECT_EQ(one.expand({kHalf32, kHalf32 / 2 - 1}).numel(), kHalf32 * (kHalf32 / 2 - 1));
 }
 
-TEST(Sizes, JoinsThatInt64CannotCountAreRefused) {
+TEST(Sizes, CatAndStackBeyondInt64AreRefused) {
   const Tensor x = repeated(kQuarter);
   EXPECT_THROWS(cat({x, x, x, x}), ShapeError, "cat: ", "4611686018427387904");
   EXPECT_THROWS(cat({x, x}), ShapeError, "cat: ");
   EXPECT_THROWS(stack({x, x, x, x}), ShapeError, "stack: ");
 }
 
-TEST(Sizes, TensorsOfMoreBytesThanInt64CountsAreRefused) {
+TEST(Sizes, ByteCountsBeyondInt64AreRefused) {
   EXPECT_THROWS(repeated(kQuarter, kDouble).contiguous(), ShapeError, "contiguous: ", "bytes");
   EXPECT_THROWS(repeated(kQuarter, kDouble).nbytes(), ShapeError, "nbytes: ", "4611686018427387904");
 }
@@ -52,7 +52,7 @@ TEST(Sizes, PoolingWindowsBeyondInt64AreRefused) {
   EXPECT_THROWS(avg_pool2d(x, {kMost}, {1}, {kQuarter - 1}), ShapeError, "avg_pool2d: ");
 }
 
-TEST(Sizes, AStridePastTheImageMakesOneWindow) {
+TEST(Sizes, StrideBeyondTheImageGivesOneWindow) {
   const Tensor x = arange(1, 37, kFloat).view({1, 1, 6, 6});
   for (int64_t stride : {int64_t{9}, kHalf32 + 1, kMost}) {
     EXPECT_EQ(max_pool2d(x, {2}, {stride}).item<float>(), 8.0F) << stride;  // the corner with elements 1, 2, 7, 8
@@ -71,7 +71,7 @@ TEST(Sizes, AStridePastTheImageMakesOneWindow) {
 }
 
 // The work must depend on the image, not the window: here the image covers 3 of 2^30 rows or columns.
-TEST(Sizes, WindowsThatAreMostlyPaddingAreQuick) {
+TEST(Sizes, WindowsOfMostlyPaddingAreFast) {
   constexpr int64_t most = int64_t{1} << 30;
   for (DType dtype : {kFloat, kDouble}) {
     for (MemoryFormat format : {MemoryFormat::Contiguous, kChannelsLast}) {
@@ -106,7 +106,7 @@ TEST(Sizes, OffsetsBeyondInt64AreRefused) {
 }
 
 // The stride of a dimension of size 1 or 0 is never used, so it may have any value, but must not cause overflow.
-TEST(Sizes, StridesThatNoElementFollowsMayBeLarge) {
+TEST(Sizes, UnusedStridesMayBeLarge) {
   const Tensor pair = as_strided(zeros({2}), {1, 2}, {kMost, 1});
   EXPECT_EQ(pair.unsqueeze(0).sizes(), IntArrayRef({1, 1, 2}));
   EXPECT_EQ(pair.slice(0, 0, 1, kMost).sizes(), IntArrayRef({1, 2}));
@@ -122,13 +122,13 @@ TEST(Sizes, StridesThatNoElementFollowsMayBeLarge) {
             0);
 }
 
-TEST(Sizes, RangesAcrossAllOfInt64AreExact) {
+TEST(Sizes, RangesOverAllOfInt64AreExact) {
   const Tensor x = arange(kLeast, kMost, kQuarter);
   ASSERT_EQ(x.numel(), 4);
   for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(x[i].item<int64_t>(), kLeast + i * kQuarter);
 }
 
-TEST(Sizes, ChunksBeyondAListAreRefused) {
+TEST(Sizes, TooManyChunksAreRefused) {
   constexpr int64_t many = int64_t{1} << 40;
   EXPECT_THROWS(chunk(repeated(many), many), ShapeError, "chunk: ", "1099511627776");
   EXPECT_THROWS(chunk(zeros({0}), many), ShapeError, "chunk: ", "1099511627776");

@@ -15,7 +15,7 @@ using namespace testing;
 
 class Softmax : public OpTest {};
 
-TEST_F(Softmax, SoftmaxRefusesBadInput) {
+TEST_F(Softmax, RefusesBadInput) {
   const Tensor x = randn({2, 3});
   EXPECT_THROWS(softmax(Tensor(), 0), StateError, "softmax: ", "undefined");
   EXPECT_THROWS(softmax(x, 2), IndexError, "softmax", "2");
@@ -26,7 +26,7 @@ TEST_F(Softmax, SoftmaxRefusesBadInput) {
   EXPECT_THROWS(log_softmax_backward(Tensor(), x, 1), StateError, "log_softmax_backward: ");
 }
 
-TEST_F(Softmax, SoftmaxDTypes) {
+TEST_F(Softmax, DTypes) {
   const Tensor x = leaf({3, 5}, kHalf), integers = ones({2, 4}, kLong);
   EXPECT_EQ(softmax(x, 1).dtype(), kHalf);
   EXPECT_EQ(x.softmax(1, kFloat).dtype(), kFloat);
@@ -40,7 +40,7 @@ TEST_F(Softmax, SoftmaxDTypes) {
   EXPECT_EQ(x.grad().dtype(), kHalf);
 }
 
-TEST_F(Softmax, SoftmaxDerivativesAreOps) {
+TEST_F(Softmax, DerivativesAreDifferentiable) {
   check_twice([](In v) -> Out { return {softmax_backward(v[0], v[1], 0)}; }, {f64({4, 2}), f64({4, 2})});
   check_twice([](In v) -> Out { return {log_softmax_backward(v[0], v[1], -1)}; }, {f64({2, 4}), f64({2, 4})});
 }

@@ -112,7 +112,7 @@ Tensor forward(const Tensor& weight, DType dtype) {
   return mm(ones({2, weight.size(0)}), weight);
 }
 
-TEST_P(AmpStep, WritesTheLowPrecisionCopyAlong) {
+TEST_P(AmpStep, UpdatesTheLowPrecisionCopy) {
   for (DType dtype : {kHalf, kBFloat16}) {
     const Tensor w = randn({16, 8}).requires_grad_(), bias = randn({8}).requires_grad_();
     auto optimizer = make({bias, w});  // bias is never cast and has no copy
@@ -139,7 +139,7 @@ TEST_P(AmpStep, WritesTheLowPrecisionCopyAlong) {
   }
 }
 
-TEST_P(AmpStep, SparesACopyThatAGraphStillNeeds) {
+TEST_P(AmpStep, KeepsACopyThatAGraphNeeds) {
   const Tensor w = randn({4, 4}).requires_grad_(), x = randn({2, 4}).requires_grad_();
   Tensor y;
   {
@@ -156,7 +156,7 @@ TEST_P(AmpStep, SparesACopyThatAGraphStillNeeds) {
   EXPECT_TRUE(equal(forward(w, kBFloat16), mm(ones({2, 4}, kBFloat16), w.detach().to(kBFloat16))));
 }
 
-TEST_P(AmpStep, MakesNoLastingCopyOfAWeightWithAPointerOut) {
+TEST_P(AmpStep, MakesNoLastingCopyIfAPointerEscaped) {
   TANDEM_TEST_ON_HOST();
   const Tensor w = randn({4, 4}).requires_grad_();
   auto optimizer = make({w});
@@ -201,7 +201,7 @@ TEST_P(AmpStep, PartsOfOneBufferKeepTheirLastingCopies) {
   for (const Tensor& w : {a, b}) EXPECT_TRUE(amp::detail::lasting_copy(w, kBFloat16).defined());
 }
 
-TEST(SharedMemory, IsUpdatedInOrder) {
+TEST(SharedMemory, ParametersAreUpdatedInOrder) {
   const int64_t n = 1 << 17;  // more than one thread's share
   const Tensor a = ones({n}).requires_grad_(), b = ones({n}).requires_grad_();
   b.set_data(a);

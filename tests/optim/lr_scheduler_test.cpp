@@ -47,7 +47,7 @@ const std::map<std::string, std::function<std::shared_ptr<LRScheduler>(Optimizer
   return all;
 }
 
-TEST(LRScheduler, RatesArePyTorchs) {
+TEST(LRScheduler, RatesMatchPyTorch) {
   const nlohmann::json golden = read_traces("schedulers").at("rates");
   ASSERT_EQ(golden.size(), schedulers().size());
   for (const auto& [name, make] : schedulers()) {
@@ -97,7 +97,7 @@ TEST(LRScheduler, ResumesBitForBit) {
   }
 }
 
-TEST(LRScheduler, AGroupAddedLaterStartsFromItsOwnRate) {
+TEST(LRScheduler, GroupAddedLaterStartsFromItsOwnRate) {
   SGD sgd = make_optimizer();
   StepLR scheduler(sgd, 1, 0.5);
   sgd.add_param_group(OptimizerParamGroup({zeros({1}).requires_grad_()}, std::make_unique<SGDOptions>(8)));

@@ -44,7 +44,7 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
 /// Returns a leaf of this dtype with the f32 `values`, rounded.
 Tensor leaf(const Tensor& values, DType dtype) { return values.clone().to(dtype).requires_grad_(); }
 
-TEST_P(MasterWeightsTest, FollowF32BitForBit) {
+TEST_P(MasterWeightsTest, EqualF32BitForBit) {
   for (DType low : {kHalf, kBFloat16}) {
     for (DType grad : {kFloat, low}) {
       const Tensor start = randn({33, 7}).to(low).to(kFloat), frozen_start = randn({5});
@@ -118,11 +118,11 @@ TEST_P(MasterWeightsTest, AreInTheStateDictionary) {
     }
     const Tensor r = leaf(start, kBFloat16), also_r = leaf(also_start, kFloat);
     auto without = make({r, also_r});
-    EXPECT_NO_THROW(without->load_state_dict(saved)) << "an optimizer that keeps no masters leaves them";
+    EXPECT_NO_THROW(without->load_state_dict(saved)) << "an optimizer without masters ignores them";
   }
 }
 
-TEST_P(MasterWeightsTest, ABFloat16ParameterWithARemainderIsItsMaster) {
+TEST_P(MasterWeightsTest, BFloat16WithRemainderIsItsMaster) {
   const Tensor start = randn({33, 7});
   const Tensor p32 = leaf(start, kFloat), p = leaf(start, kBFloat16);
   auto reference = make({p32}), split = make({p});
@@ -158,7 +158,7 @@ TEST_P(MasterWeightsTest, SmallUpdatesAddUp) {
   }
 }
 
-TEST_P(MasterWeightsTest, AnOverflowLeavesThem) {
+TEST_P(MasterWeightsTest, OverflowDoesNotChangeThem) {
   const Tensor p = leaf(randn({50}), kHalf);
   auto optimizer = make({p});
   optimizer->keep_master_weights();
@@ -174,7 +174,7 @@ TEST_P(MasterWeightsTest, AnOverflowLeavesThem) {
 }
 
 // Apex would overwrite weights that are loaded after initialize() with its masters.
-TEST_P(MasterWeightsTest, TakeOverWhatTheProgramWrites) {
+TEST_P(MasterWeightsTest, FollowWritesToTheParameter) {
   const Tensor p = leaf(randn({6}), kBFloat16);
   auto optimizer = make({p});
   optimizer->keep_master_weights();
@@ -190,7 +190,7 @@ TEST_P(MasterWeightsTest, TakeOverWhatTheProgramWrites) {
 }
 
 // The remainder does not show which elements were written, so it is dropped and the parameter becomes the master.
-TEST_P(MasterWeightsTest, ARemainderEndsWhenTheProgramWrites) {
+TEST_P(MasterWeightsTest, WritingTheParameterDropsItsRemainder) {
   const Tensor p = leaf(randn({6}), kBFloat16), also = leaf(randn({6}), kFloat);
   auto optimizer = make({p, also});
   optimizer->keep_master_weights(MasterWeights::remainder);
@@ -202,9 +202,9 @@ TEST_P(MasterWeightsTest, ARemainderEndsWhenTheProgramWrites) {
   for (int i = 0; i < 3; ++i) step();
   const Tensor before = optimizer->master(p).clone();
   ASSERT_FALSE(same_bytes(before, p.detach().to(kFloat))) << "there is a remainder";
-  ASSERT_TRUE(same_bytes(optimizer->master(p), before)) << "a step's own write is not the program's";
+  ASSERT_TRUE(same_bytes(optimizer->master(p), before)) << "a step's own write does not count as the program's";
   optimizer->step(FusedUnscale{full({}, 1.0), ones({})});
-  ASSERT_TRUE(same_bytes(optimizer->master(p), before)) << "nor is that of a step that is skipped";
+  ASSERT_TRUE(same_bytes(optimizer->master(p), before)) << "neither is the write of a skipped step";
   {
     NoGradGuard no_grad;
     p.fill_(100);
@@ -242,7 +242,7 @@ TEST_P(MasterWeightsTest, StepUnderAGradScalerWithF16Gradients) {
   }
 }
 
-TEST(MasterWeights, CostWhatTheySay) {
+TEST(MasterWeights, UseTheDocumentedMemory) {
   const int64_t n = 1 << 16;
   const Tensor p = leaf(randn({n}), kBFloat16);
   for (const auto& [kind, dtype] : {std::pair{MasterWeights::f32, kFloat}, {MasterWeights::remainder, kHalf}}) {
@@ -259,7 +259,7 @@ TEST(MasterWeights, CostWhatTheySay) {
   }
 }
 
-TEST(MasterWeights, ComeAndGo) {
+TEST(MasterWeights, CanBeAddedAndRemoved) {
   const Tensor p = leaf(randn({1000}), kBFloat16);
   optim::SGD sgd({p}, optim::SGDOptions(0.1));
   EXPECT_EQ(sgd.master_weights(), MasterWeights::none);

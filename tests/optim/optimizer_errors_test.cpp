@@ -196,7 +196,7 @@ TEST(OptimizerErrors, GradientsAndStates) {
   }
 }
 
-TEST(OptimizerErrors, WhatAUsersOptimizerDoesNotHave) {
+TEST(OptimizerErrors, MissingOverridesOfCustomOptimizers) {
   struct NoRate : optim::OptimizerCloneableOptions<NoRate> {};
   const Tensor p = leaf();
   expect_refused({
@@ -213,7 +213,7 @@ TEST(OptimizerErrors, CodeOfTheUserNamesItsErrors) {
   EXPECT_THROWS(sgd.step([&] { return mm(vector, vector); }), ShapeError, "mm: ");
 }
 
-TEST(OptimizerErrors, AStepCountThatWasReplaced) {
+TEST(OptimizerErrors, ReplacedStepCount) {
   const Tensor p = ones({2}).requires_grad_();
   Adam adam({p});
   p.mutable_grad() = ones({2});

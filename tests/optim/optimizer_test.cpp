@@ -59,12 +59,12 @@ TEST(Optimizer, StepsItsGroupsWithTheirOptions) {
   EXPECT_EQ(sgd.defaults().get_lr(), 0.5);
 }
 
-TEST(Optimizer, HasANumberOfItsOwn) {
+TEST(Optimizer, HasAUniqueId) {
   optim::SGD a({leaf(1)}, 0.1), b({leaf(1)}, 0.1);
   EXPECT_NE(a.id(), b.id());
 }
 
-TEST(Optimizer, EvaluatesClosuresWithGradients) {
+TEST(Optimizer, EvaluatesClosuresWithGradEnabled) {
   const Tensor p = leaf(2);
   optim::SGD sgd({p}, 0.25);
   NoGradGuard no_grad;
@@ -96,7 +96,7 @@ TEST(Optimizer, ZeroGrad) {
   EXPECT_FALSE(p.grad().defined());
 }
 
-TEST(Optimizer, LeavesLeavesAndRaisesVersions) {
+TEST(Optimizer, StepKeepsLeavesAndRaisesVersions) {
   const Tensor p = leaf(2);
   optim::SGD sgd({p}, optim::SGDOptions(0.25).momentum(0.5));
   const Tensor y = (p * p).sum();  // saves p
@@ -194,7 +194,7 @@ TEST(Optimizer, RefusesBadOptions) {
   EXPECT_THROWS(optim::Adam(groups), StateError, "AdamOptions");
 }
 
-TEST(Optimizer, NoticesStateThatNoLongerFits) {
+TEST(Optimizer, DetectsMismatchedState) {
   const Tensor p = leaf(1);
   optim::SGD sgd({p}, optim::SGDOptions(0.5).momentum(0.9));
   optim::Adam adam({p});
@@ -210,7 +210,7 @@ TEST(Optimizer, NoticesStateThatNoLongerFits) {
   EXPECT_THROWS(sgd.step(), StateError, "f32", "f64");
 }
 
-TEST(Optimizer, UsersOwn) {
+TEST(Optimizer, CustomOptimizers) {
   const Tensor p = leaf(1);
   PlainDescent own({p});
   set_grad(p, 1);

@@ -74,7 +74,7 @@ TEST(OptimizerState, RoundTrip) {
   }
 }
 
-TEST(OptimizerState, KeysArePyTorchs) {
+TEST(OptimizerState, KeysMatchPyTorch) {
   const std::vector<Tensor> p = make_params();
   const auto adam = make<Adam>(p, AdamOptions(0.1), AdamOptions(0.2).amsgrad(true));
   train(*adam, p, 2, 1);
@@ -99,7 +99,7 @@ TEST(OptimizerState, OfAnotherDtypeIsConverted) {
   EXPECT_EQ(difference(narrow.state_dict()["state.0.exp_avg"], wide.state_dict()["state.0.exp_avg"].to(kFloat)), "");
 }
 
-TEST(OptimizerStateErrors, NothingChangesWhenAStateDoesNotFit) {
+TEST(OptimizerStateErrors, InvalidStateChangesNothing) {
   const std::vector<Tensor> p = make_params();
   const auto adam = make<Adam>(p, AdamOptions(0.1), AdamOptions(0.2));
   train(*adam, p, 2, 1);
@@ -135,7 +135,7 @@ TEST(OptimizerStateErrors, NothingChangesWhenAStateDoesNotFit) {
   refused([&](StateDict& s) { s = sgd.state_dict(); }, {"missing keys: ", "beta1", "unexpected keys: ", "momentum"});
 }
 
-TEST(OptimizerStateErrors, AUsersOptimizerSaysWhatToOverride) {
+TEST(OptimizerStateErrors, CustomOptimizerErrorNamesTheMissingOverride) {
   struct Options : OptimizerCloneableOptions<Options> {};
   struct Plain : Optimizer {
     using Optimizer::Optimizer;

@@ -138,7 +138,7 @@ class GpuSummary(unittest.TestCase):
         self.assertEqual(self.summary()["benchmarks"], [])
 
     def test_requests_for_memory(self):
-        name = "requests to the driver for memory in a step"
+        name = "driver memory requests per step"
         self.folder.run("tandem", "recipe", "f16", 1.0, system_allocations_per_step=0.0)
         self.assertEqual(self.goal(name)["reached"], "ambitious")
         self.folder.run("tandem", "recipe", "f32", 1.0, system_allocations_per_step=0.5)

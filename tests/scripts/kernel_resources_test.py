@@ -51,7 +51,7 @@ class KernelResources(unittest.TestCase):
 
     def test_clean_kernels_pass(self):
         self.report("copy.cu", entry("_Z4kindIfEvT_"))
-        self.assertEqual(self.check(), (0, "kernel_resources: 1 kernels, 0 at fault\n"))
+        self.assertEqual(self.check(), (0, "kernel_resources: 1 kernels, 0 with faults\n"))
 
     def test_a_spill_is_named_and_fails(self):
         self.report("copy.cu", entry("_Z4kindIfEvT_", stack=8, stores=4, loads=12))

@@ -44,7 +44,7 @@ class PlotLog(unittest.TestCase):
         for name, text in (("a.jsonl", JSONL + '{"step": 2, "lo'), ("a.csv", CSV + "2,2")):
             rows, message = self.quietly(plot_log.read, self.log(name, text))
             self.assertEqual(len(rows), 2)
-            self.assertIn("left out", message)
+            self.assertIn("incomplete line", message)
 
     def test_runs_share_the_column_of_their_name(self):
         names = [self.log(name, JSONL) for name in ("simple_cnn_f16.jsonl", "mlp_f16.jsonl", "mlp_f32.jsonl")]
@@ -52,7 +52,7 @@ class PlotLog(unittest.TestCase):
         columns, message = self.quietly(plot_log.group, [*names, empty])
         self.assertEqual({column: [run for run, _ in runs] for column, runs in columns.items()},
                          {"simple_cnn": ["f16"], "mlp": ["f16", "f32"]})
-        self.assertIn("mlp_bf16.jsonl: no steps", message)
+        self.assertIn("mlp_bf16.jsonl: skipped, no steps", message)
 
     def test_the_mean_leaves_inf_out(self):
         smoothed = plot_log.smoothed([math.inf, 1.0, 3.0, math.nan, 5.0], 2)

@@ -1,5 +1,5 @@
 #pragma once
-// Arguments that no program should pass.
+// Arguments that no correct program passes.
 #include <cmath>
 #include <functional>
 #include <random>
@@ -10,15 +10,15 @@
 
 namespace tandem::testing {
 
-/// Draws arguments and reports them: the call may never come back.
+/// Draws arguments and reports them first, because the call may never return.
 class Draw {
  public:
   Draw(uint64_t seed, std::string call, std::function<void(const std::string&)> report)
       : random_(seed), log_(std::move(call)), report_(std::move(report)) {}
 
-  /// Small ones, mostly; also undefined, of any dtype, empty, overlapping.
+  /// Mostly small tensors; also undefined, empty and overlapping ones, of any dtype.
   Tensor tensor() { return written(make(below(14))); }
-  /// Also of more elements than any memory holds, for ops that do not walk over them first.
+  /// Also tensors with more elements than memory can hold, for ops that do not visit them first.
   Tensor view() { return written(make(below(18))); }
   Tensor image() { return below(8) == 0 ? tensor() : written(filled({1 + of(2), 3, 1 + of(7), 1 + of(7)})); }
   std::vector<Tensor> tensors(uint64_t kinds = 18) {
@@ -53,7 +53,7 @@ class Draw {
     const int64_t v = below(3) == 0 ? values[below(std::size(values))] : values[below(8)];
     return written(v);
   }
-  /// At most a few times what fits in memory, where a huge value only asks for much work.
+  /// At most a few times what fits in memory, for arguments where huge values only cause long work.
   int64_t modest() {
     static constexpr int64_t values[] = {0, 1, 2, 3, 5, 8, 100, -1, INT64_MIN, INT64_MAX};
     return written(values[below(std::size(values))]);

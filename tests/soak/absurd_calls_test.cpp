@@ -1,5 +1,5 @@
-// Absurd calls: sizes that overflow, negative and huge numbers, undefined tensors, dtypes that do not fit, empty lists.
-// Each must end in a value or in a tandem::Error; not in a signal, another exception or without end.
+// Absurd calls: sizes that overflow, negative and huge numbers, undefined tensors, mismatched dtypes, empty lists.
+// Each call must return a value or throw a tandem::Error: no signal, no other exception, no endless loop.
 #include <sstream>
 
 #include "soak/absurd_arguments.h"
@@ -23,9 +23,9 @@ struct Call {
   std::function<Results(Draw&)> run;
 };
 
-// A call a line.
+// One call per line.
 // clang-format off
-/// Arguments are drawn into variables where their order would otherwise be the compiler's.
+/// Arguments whose order of evaluation would be unspecified are drawn into variables first.
 #define TANDEM_CALL(NAME, ...)                   \
   {                                              \
     NAME, [](Draw& d) -> Results { __VA_ARGS__ } \
@@ -203,7 +203,7 @@ std::string absurd_call(uint64_t seed, const std::function<void(const std::strin
 
 const ChildTaskRegistration registration("AbsurdCalls", absurd_call);
 
-TEST(AbsurdCalls, EndInAValueOrAnError) {
+TEST(AbsurdCalls, ReturnOrThrow) {
   expect_good_outcomes("AbsurdCalls", kAddressSanitizer ? 400 : 4000, {.memory_mib = 2048});
 }
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Random op calls: makes them, computes them with PyTorch, and lets the test program compare (random_ops_test.cpp).
+"""Generates random op calls, computes them with PyTorch, and runs the test program on them (random_ops_test.cpp).
 
     scripts/torch_venv.sh                                        # once: .venv-torch with PyTorch for the CPU
     .venv-torch/bin/python tests/soak/differential.py --seed 7 --seconds 600
     .venv-torch/bin/python tests/soak/differential.py --record   # writes the selection that CI replays, calls.jsonl.gz
 
 A call is a line of JSON: an op, its arguments, and its inputs as (sizes, strides, offset) over one-dimensional bases whose
-numbers come from the formula of tests/golden/counter.py. Beside it stand PyTorch's results, as bytes in hex, with the
-tolerance of each: that of tests/support/tolerance.h. Results are computed in the dtypes of the call and once more in
-f64; a number that agrees with either is right.
+numbers come from the formula of tests/golden/counter.py. The line also has PyTorch's results, as bytes in hex, and the
+tolerance of each result, from tests/support/tolerance.h. Results are computed in the dtypes of the call and again in
+f64; a number that agrees with either is correct.
 """
 import argparse
 import gzip
@@ -36,7 +36,7 @@ ROUNDOFF = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "f64": 2.0**-53}
 
 
 def numbers(base):
-    """The numbers of a base as f64; numbers() of random_calls.cpp is the same."""
+    """Returns the numbers of a base as f64; the same as numbers() in random_calls.cpp."""
     seed, count = base["seed"], base["count"]
     if base["fill"] == "integers":
         values = counter.integers(seed, count, base["low"], base["high"])
@@ -65,7 +65,7 @@ def make_inputs(call, wide):
 
 
 def run(call, wide):
-    """(outputs, gradients of the inputs that require grad; None where none flows)"""
+    """Returns (outputs, gradients of the inputs that require grad; None for inputs without a gradient)."""
     bases, inputs = make_inputs(call, wide)
     args = dict(call["args"])
     if wide and args.get("dtype") in ROUNDOFF:
@@ -88,7 +88,7 @@ def largest(tensors):
 
 
 def tolerance(dtype, op, call, scale, backward):
-    """tolerance() of tests/support/tolerance.h."""
+    """The same as tolerance() in tests/support/tolerance.h."""
     if dtype not in ROUNDOFF or (op.exact and not backward):
         return 0.0, 0.0
     wide = dtype == "f64" and call["args"].get("dtype", "f64") == "f64"
@@ -126,7 +126,7 @@ def described(native, wide, op, call, scale, backward):
 
 
 def recorded(call):
-    """The call with PyTorch's results, or None where PyTorch refuses it."""
+    """Returns the call with PyTorch's results, or None if PyTorch refuses it."""
     op = differential_calls.OPS[call["op"]]
     try:
         outputs, gradients = run(call, wide=False)
@@ -141,7 +141,7 @@ def recorded(call):
     scale = op.scale(inputs) if op.scale else min(1.0, max(size, largest(outputs)))
     result = dict(call)
     result["outputs"] = [described(y, w, op, call, scale, False) for y, w in zip(outputs, wide_outputs)]
-    # Gradients are products of the operands' sizes and the weights', which are below 4.
+    # Gradients are bounded by products of the operands and the weights, which are below 4.
     sizes = max(1.0, scale, size, largest([g for g in gradients if g is not None]))
     result["gradients"] = [described(g, w, op, call, 4 * sizes, True) for g, w in zip(gradients, wide_gradients)]
     return result, ""
@@ -172,9 +172,9 @@ def main():
     parser.add_argument("--test", default=os.path.join(ROOT, "build/release/tests/soak_test"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=2000, help="calls in a round")
-    parser.add_argument("--seconds", type=float, default=0, help="go on with further seeds for so long")
-    parser.add_argument("--record", action="store_true", help="only write calls.jsonl.gz beside this file")
-    parser.add_argument("--keep", metavar="PATH", help="write the calls here, and leave them there")
+    parser.add_argument("--seconds", type=float, default=0, help="continue with further seeds for this many seconds")
+    parser.add_argument("--record", action="store_true", help="only write calls.jsonl.gz next to this file")
+    parser.add_argument("--keep", metavar="PATH", help="write the calls to PATH and keep the file")
     parser.add_argument("--refused", action="store_true", help="list what PyTorch refused")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -198,12 +198,12 @@ def main():
         total += len(lines)
         if code != 0:
             failed += 1
-            print(f"to see it again: .venv-torch/bin/python tests/soak/differential.py --seed {seed} --count {args.count}",
+            print(f"reproduce with: .venv-torch/bin/python tests/soak/differential.py --seed {seed} --count {args.count}",
                   flush=True)
         seed += 1
         if time.time() - start >= args.seconds:
             break
-    print(f"{total} calls beside PyTorch {torch.__version__}, {failed} of {seed - args.seed} rounds failed")
+    print(f"{total} calls compared with PyTorch {torch.__version__}, {failed} of {seed - args.seed} rounds failed")
     sys.exit(1 if failed else 0)
 
 

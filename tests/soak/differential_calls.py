@@ -1,5 +1,5 @@
-"""Random op calls: for each op how PyTorch computes it, and how arguments for it are drawn. random_calls.cpp has the
-same ops by the same names."""
+"""Random op calls: for each op, its computation in PyTorch and the drawing of its arguments. random_call_ops.cpp has
+the same ops under the same names."""
 import math
 
 import torch
@@ -41,7 +41,7 @@ class Op:
 
 
 class Maker:
-    """One call as it is drawn."""
+    """One call while its arguments are drawn."""
 
     def __init__(self, rng):
         self.rng = rng
@@ -61,7 +61,7 @@ class Maker:
         return sizes
 
     def layout(self, sizes):
-        """(strides, offset, elements that the base needs)"""
+        """Returns (strides, offset, number of elements that the base needs)."""
         n, kind = len(sizes), self.rng.choice(["dense", "dense", "permuted", "gaps", "expanded", "offset", "last"])
         order = list(range(n))
         if kind == "permuted":
@@ -109,7 +109,7 @@ class Maker:
         return sizes
 
     def other(self, sizes, **more):
-        """A second operand: broadcast, the same tensor again, another view of it, of another dtype."""
+        """Draws a second operand: broadcast, the same tensor, another view of it, or of another dtype."""
         kind = self.rng.random()
         if kind < 0.1:
             return self.inputs.append(dict(self.inputs[-1]))

@@ -1,4 +1,4 @@
-"""The rest of differential_calls.py's ops: geometry, products, layers, losses and indices."""
+"""More ops for differential_calls.py: geometry, products, layers, losses and indices."""
 import math
 
 import torch
@@ -28,7 +28,7 @@ def draw_view(m):
     m.any_dtype()
     m.tensor(sizes, special="all", dense=m.chance(0.6))
     m.args["sizes"] = factors(m, math.prod(sizes)) if math.prod(sizes) else [0, 2]
-    m.sum = 20  # an expanded leaf's elements share none of their gradients, but windows do
+    m.sum = 20  # elements of an expanded leaf have separate gradients, but windows share them
 
 
 def draw_transpose(m):

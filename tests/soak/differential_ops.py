@@ -1,4 +1,4 @@
-"""The ops of differential_calls.py, and what is drawn for them."""
+"""Ops for differential_calls.py: elementwise, copies and reductions."""
 import math
 
 import torch
@@ -20,7 +20,7 @@ def one_floating(m):
     m.tensor(m.sizes(), special="all")
 
 
-for name in UNARY:  # integers have nothing to round; tandem refuses them there
+for name in UNARY:  # tandem refuses integers for rounding, which would do nothing
     draw_one = one_floating if name in ("floor", "ceil", "round") else one
     define(name, lambda x, a, f=getattr(torch, name): f(x[0]), draw_one)
 for name in ["softplus", "logsigmoid"]:
@@ -36,7 +36,7 @@ define("gelu", lambda x, a: F.gelu(x[0], approximate=a.approximate), draw_gelu)
 
 
 def writable(m, sizes, **more):
-    """An operand that is written: no two of its elements share memory."""
+    """Draws an operand that is written: no two of its elements share memory."""
     m.tensor(sizes, dense=m.chance(0.5), **more)
     if 0 in m.inputs[-1]["strides"]:
         m.inputs[-1]["strides"] = [math.prod(sizes[i + 1:]) for i in range(len(sizes))]
@@ -44,7 +44,7 @@ def writable(m, sizes, **more):
 
 
 def written(x):
-    """In place needs a result if x requires grad: a leaf may not be changed."""
+    """In-place ops need a result if x requires grad, because a leaf must not be changed."""
     return x.clone() if x.requires_grad else x
 
 
@@ -90,7 +90,7 @@ for name in ["mul", "div", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "
 
 
 def floating(x):
-    """Operands in a floating dtype: PyTorch's gradient of atan2 squares integers in their own dtype, which overflows."""
+    """Draws floating operands: PyTorch's gradient of atan2 squares integers in their own dtype, which overflows."""
     common = torch.result_type(*x)
     common = common if common.is_floating_point else torch.float32
     return [t if t.is_floating_point() else t.to(common) for t in x]
@@ -202,7 +202,7 @@ def draw_norm(m):
 
 
 def operand(x):
-    """Sums of numbers of this size, squared for those that square."""
+    """Returns the largest finite absolute value of the operands."""
     finite = [float(t.detach().double().abs().nan_to_num(0, 0, 0).max()) for t in x if t.numel()]
     return max(finite + [2.0**-30])
 

@@ -1,5 +1,5 @@
 #pragma once
-// The steps of random programs on the reference's tensors.
+// The steps of random programs, on the tensors of the reference.
 #include "soak/dual_tensor.h"
 
 namespace tandem::testing {
@@ -13,7 +13,7 @@ inline size_t count(const Sizes& sizes) {
   for (int64_t s : sizes) n *= static_cast<size_t>(s);
   return n;
 }
-/// The indices of element `i` of sizes, and back.
+/// Converts between the number of an element and its indices.
 inline Sizes indices(const Sizes& sizes, size_t i) {
   Sizes result(sizes.size());
   for (size_t d = sizes.size(); d-- > 0; i /= static_cast<size_t>(sizes[d])) {
@@ -26,21 +26,21 @@ inline size_t position(const Sizes& sizes, const Sizes& at) {
   for (size_t d = 0; d < sizes.size(); ++d) i = i * static_cast<size_t>(sizes[d]) + static_cast<size_t>(at[d]);
   return i;
 }
-/// A fresh tensor of f(indices).
+/// A new tensor with elements f(indices).
 template <class F>
 DualTensor make(const Sizes& sizes, const F& f) {
   std::vector<Dual> values;
   for (size_t i = 0; i < count(sizes); ++i) values.push_back(f(indices(sizes, i)));
   return {sizes, values};
 }
-/// A view whose element at `indices` is a's at f(indices).
+/// A view whose element at `indices` is a's element at f(indices).
 template <class F>
 DualTensor viewed(const DualTensor& a, const Sizes& sizes, const F& f) {
   std::vector<size_t> order;
   for (size_t i = 0; i < count(sizes); ++i) order.push_back(position(a.sizes(), f(indices(sizes, i))));
   return a.view(sizes, order);
 }
-/// a's element for indices of a broadcast result.
+/// The element of `a` for given indices of a broadcast result.
 inline Dual broadcast_at(const DualTensor& a, const Sizes& at) {
   Sizes own(a.sizes().size());
   for (size_t d = 0; d < own.size(); ++d) own[d] = a.sizes()[d] == 1 ? 0 : at[at.size() - own.size() + d];
@@ -175,7 +175,7 @@ inline DualTensor joined(const DualTensor& a, const DualTensor& b, int64_t dim) 
   });
 }
 inline DualTensor detached(const DualTensor& a) { return a.detached(); }
-/// Operands are read before anything is written.
+/// Reads all operands before writing.
 template <class F>
 void write(const DualTensor& a, const F& f, bool recording) {
   std::vector<Dual> values;

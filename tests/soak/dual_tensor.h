@@ -1,6 +1,6 @@
 #pragma once
-// A plain reference for autograd: strided tensors of numbers that carry their derivative by every input element. Views
-// share memory, as tandem's do; nothing is recorded.
+// A plain reference for autograd: strided tensors of dual numbers, which hold their derivative with respect to every
+// input element. Views share memory, as in tandem; nothing is recorded.
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tandem::testing {
 
-/// Elements of all inputs together.
+/// Number of elements of all inputs together.
 inline constexpr size_t kDirections = 9;
 
 struct Dual {
@@ -50,7 +50,7 @@ class DualTensor {
     const Dual& x = (*memory_)[at_[i]];
     return tracked_ ? x : constant(x.v);
   }
-  /// Where nothing is recorded, or through a detached view, the value changes and the derivative does not.
+  /// Without recording, or through a detached view, only the value changes, not the derivative.
   void write(size_t i, const Dual& x, bool recording) const {
     Dual& to = (*memory_)[at_[i]];
     if (recording && tracked_) {
@@ -59,7 +59,7 @@ class DualTensor {
       to.v = x.v;
     }
   }
-  /// The same memory in another geometry: element i is element order[i] of this.
+  /// The same memory with other sizes: element i is element order[i] of this tensor.
   DualTensor view(Sizes sizes, const std::vector<size_t>& order) const {
     DualTensor y = *this;
     y.sizes_ = std::move(sizes);

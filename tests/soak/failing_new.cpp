@@ -20,7 +20,7 @@ bool fails_now() {
 
 void* allocate(size_t bytes, size_t alignment) {
   if (fails_now()) return nullptr;
-  // aligned_alloc wants a multiple of the alignment.
+  // aligned_alloc requires a multiple of the alignment.
   return alignment == 0 ? std::malloc(bytes ? bytes : 1)
                         : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
 }
@@ -42,7 +42,7 @@ bool FailingNew::has_failed() const { return state.count > state.fails; }
 
 using tandem::testing::allocate;
 using tandem::testing::allocate_or_throw;
-// All forms, since a sanitizer's own do not call each other.
+// All forms, because a sanitizer's versions do not call each other.
 void* operator new(size_t n) { return allocate_or_throw(n, 0); }
 void* operator new[](size_t n) { return allocate_or_throw(n, 0); }
 void* operator new(size_t n, std::align_val_t a) { return allocate_or_throw(n, static_cast<size_t>(a)); }

@@ -1,5 +1,5 @@
 #pragma once
-// operator new of the test program, which can be told to fail.
+// Replaces operator new in the test program by one that can fail on request.
 #include <cstdint>
 
 namespace tandem::testing {

@@ -1,6 +1,6 @@
-// Damaged files of every format that is read, and paths that lead to no ordinary file. Reading and writing end in
-// tandem::Error or in success; what was to be loaded into stays as it was after an error, and so does what lay at a
-// path. The bytes of safetensors files are fuzzed further in tests/io/fuzz_test.cpp.
+// Damaged files of every format that tandem reads, and paths that are not regular files. Reading and writing succeed or
+// throw tandem::Error. After an error, the objects to load into and the file at the path are unchanged.
+// tests/io/fuzz_test.cpp also fuzzes the bytes of safetensors files.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,7 +46,7 @@ std::string idx(uint64_t seed, bool packed, const Report& report) {
   return "";
 }
 
-/// A run whose parts are saved alone and together.
+/// A training run whose parts are saved separately and together.
 struct Run {
   Run() {
     all.add("net", net).add("adam", adam).add("scaler", scaler).add("epoch", epoch);
@@ -68,7 +68,7 @@ std::string state(uint64_t seed, const Report& report) {
   report(std::string("a damaged file of ") + (part == 0 ? "a module" : part == 1 ? "an optimizer" : "a checkpoint"));
   part == 0 ? save(run.net, path) : part == 1 ? save(run.adam, path) : run.all.save(path);
   std::string bytes = read(path);
-  // Under another name the checksums are not checked, and the damage gets further.
+  // Under another key the checksums are not checked, so the damage reaches later checks.
   const size_t checksums = bytes.find("tandem.crc32");
   if (seed % 8 < 6 && checksums != std::string::npos) bytes[checksums] = 'T';
   const std::vector<std::string> others{bytes};
@@ -83,7 +83,7 @@ std::string state(uint64_t seed, const Report& report) {
   return difference(run.all.state_dict(), before);
 }
 
-/// What may lie at a path. Never a device: a wrong save would replace it.
+/// The kinds of files at a path. No devices: a wrong save would replace them.
 const char* const kKinds[] = {"nothing",          "a file",           "an empty file",    "a folder",
                               "a FIFO",           "a dangling link",  "a link to itself", "a name that is too long",
                               "a missing folder", "a link to a file", "a private file"};
@@ -119,7 +119,7 @@ std::string paths(uint64_t seed, const Report& report) {
     return saves && kind == 4 && fs::status(path).type() != fs::file_type::fifo ? "the FIFO is gone" : "";
   }
   if (beside == 9 && saves && read(folder.path("target" + std::to_string(folder.path("x.tmp").size()))) != target) {
-    return "what the link at PATH.tmp leads to was overwritten";
+    return "the target of the link at PATH.tmp was overwritten";
   }
   if (saves && kind == 4) return "a FIFO was replaced";
   if (saves && kind == 10) {
@@ -128,7 +128,7 @@ std::string paths(uint64_t seed, const Report& report) {
   }
   if (saves && kind == 9 && !fs::is_symlink(path)) return "the link was replaced";
   if (saves) load(x, path);
-  return x.numel() == (saves ? 5 : 3) ? "" : "the tensor is another";
+  return x.numel() == (saves ? 5 : 3) ? "" : "the tensor is different";
 }
 
 std::string hostile_file(uint64_t seed, const Report& report) {

@@ -1,5 +1,5 @@
 #pragma once
-// Failures that wait for a fix: the only place where a finder is told to look away. An entry goes when its fix comes.
+// Failures that are not fixed yet, which the finders ignore. The fix of a defect removes its entry.
 #include <array>
 #include <string_view>
 
@@ -7,8 +7,8 @@ namespace tandem::testing {
 
 struct KnownFailure {
   std::string_view finder;  ///< the child task or the test
-  std::string_view input;   ///< occurs in the input's description
-  std::string_view ending;  ///< occurs in how it ended; what "did not end" is not tried again
+  std::string_view input;   ///< part of the input's description
+  std::string_view ending;  ///< part of the ending; inputs that "did not end" are skipped
   std::string_view defect;  ///< in plain words
 };
 

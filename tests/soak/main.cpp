@@ -1,4 +1,4 @@
-// The test program of the finders. With --child it is one of their child processes (soak.h).
+// The test program of the finders. With --child it runs as one of their child processes (soak.h).
 #include <gtest/gtest.h>
 
 #include <string_view>

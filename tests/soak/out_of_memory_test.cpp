@@ -1,5 +1,5 @@
-// Memory runs out: an allocation with operator new fails, or the address space is limited. Whatever the program was
-// doing, it gets an exception, and the same objects then do the same as they would have done.
+// Memory runs out: an allocation with operator new fails, or the address space is limited. The program gets an
+// exception wherever that happens, and afterwards the same objects work as if it had not happened.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -45,7 +45,7 @@ struct Net : nn::Module {
   nn::Linear fc{36, 3};
 };
 
-/// A training run, all of whose state is in `run`.
+/// A training run; `run` holds all of its state.
 template <class Optimizer, class Options>
 struct Training {
   explicit Training(Options options) : optimizer(net.parameters(), options) {
@@ -74,7 +74,7 @@ struct Training {
 using SgdTraining = Training<optim::SGD, optim::SGDOptions>;
 using AdamTraining = Training<optim::Adam, optim::AdamOptions>;
 
-/// What a program leaves behind, to compare.
+/// The results of a program, for comparison.
 using Program = std::function<StateDict()>;
 struct NamedProgram {
   const char* name;
@@ -119,7 +119,7 @@ StateDict conversions() {
 StateDict file() {
   manual_seed(1);
   Net net;
-  static const TemporaryFolder folder;  // made before anything fails; its destructor allocates
+  static const TemporaryFolder folder;  // created before anything fails; its destructor allocates
   save(net, folder.path("net"));
   manual_seed(2);
   Net other;
@@ -139,7 +139,7 @@ const std::vector<NamedProgram>& programs() {
   return all;
 }
 
-/// Runs the program once undisturbed, so that what the library makes once is made; keeps the result.
+/// Runs the program once without faults, so that the library creates its one-time state, and keeps the result.
 StateDict& expected(size_t program) {
   static std::map<size_t, StateDict> results;
   const auto [it, is_new] = results.try_emplace(program);
@@ -150,7 +150,7 @@ StateDict& expected(size_t program) {
   return it->second;
 }
 
-/// Runs `program` with a fault, then without: what is wrong, or nothing.
+/// Runs `program` with a fault, then without. Returns a description of what is wrong, or "".
 template <class Fault>
 std::string with_fault(size_t program, const Fault& fault) {
   std::string ending;
@@ -165,7 +165,7 @@ std::string with_fault(size_t program, const Fault& fault) {
   return after.empty() ? ending : ending + "; afterwards: " + after;
 }
 
-// The seed counts the programs, and in each the allocations that fail.
+// The seed selects the program and the allocation that fails in it.
 std::string failing_new(uint64_t seed, const std::function<void(const std::string&)>& report) {
   const size_t program = seed % programs().size();
   static_cast<void>(expected(program));
@@ -175,7 +175,7 @@ std::string failing_new(uint64_t seed, const std::function<void(const std::strin
     static_cast<void>(programs()[program].run());
     allocations[program] = counting.count();
   }
-  // Every allocation is reached once, in an order that visits all parts of the program early.
+  // Reaches every allocation once, in an order that visits all parts of the program early.
   const uint64_t n = allocations[program], turn = seed / programs().size();
   const uint64_t fails = (turn * 0x9e3779b97f4a7c15u >> 20) % n;
   const bool and_all_after = turn % 4 == 3;
@@ -193,7 +193,7 @@ uint64_t address_space() {
   return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// The same programs with tensors that need system memory each.
+/// The same programs with tensors so large that each needs memory from the system.
 std::string limited_address_space(uint64_t seed, const std::function<void(const std::string&)>& report) {
   const size_t program = seed % programs().size();
   static_cast<void>(expected(program));
@@ -225,11 +225,9 @@ std::string limited_address_space(uint64_t seed, const std::function<void(const 
 const ChildTaskRegistration new_registration("FailingNew", failing_new);
 const ChildTaskRegistration limit_registration("LimitedAddressSpace", limited_address_space);
 
-TEST(OutOfMemory, FailingNewIsAnExceptionAndNothingElse) {
-  expect_good_outcomes("FailingNew", kAddressSanitizer ? 200 : 1000, {});
-}
+TEST(OutOfMemory, FailingNewOnlyThrows) { expect_good_outcomes("FailingNew", kAddressSanitizer ? 200 : 1000, {}); }
 
-TEST(OutOfMemory, ALimitedAddressSpaceIsAnExceptionAndNothingElse) {
+TEST(OutOfMemory, LimitedAddressSpaceOnlyThrows) {
   if (kAddressSanitizer) GTEST_SKIP() << "AddressSanitizer takes the whole address space";
   expect_good_outcomes("LimitedAddressSpace", 100, {});
 }

@@ -93,8 +93,8 @@ bool broadcasts(const Sizes& a, const Sizes& b, bool into_a) {
   return true;
 }
 
-/// Whether a tensor of the list was made by detach(): written to by numbers only, since it would get a history of its
-/// own. A step adds at most one tensor.
+/// Returns whether a tensor of the list was made by detach(). Only numbers are written to such a tensor, because a
+/// write of another tensor would give it a history. A step adds at most one tensor.
 struct Marks {
   std::vector<bool> is_detached;
 };

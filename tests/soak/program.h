@@ -1,5 +1,5 @@
 #pragma once
-// Random autograd programs: instructions on a growing list of tensors, run by tandem and by the reference alike.
+// Random autograd programs: instructions on a growing list of tensors, run by tandem and by the reference.
 #include <random>
 #include <string>
 #include <vector>
@@ -31,13 +31,13 @@ enum class Step : uint8_t {
   unrecorded,  ///< a product under NoGradGuard
   unrecorded_change,
   checkpoint,
-  hook  ///< doubles the gradient of a fresh tensor
+  hook  ///< doubles the gradient of a new tensor
 };
 inline constexpr int kSteps = static_cast<int>(Step::hook) + 1;
 
 struct Instruction {
   Step step;
-  uint32_t a, b, c;  ///< which tensors, dimensions and forms, modulo what there is
+  uint32_t a, b, c;  ///< select tensors, dimensions and forms, modulo their number
 };
 using Program = std::vector<Instruction>;
 
@@ -51,7 +51,7 @@ inline Program random_program(uint64_t seed) {
   return program;
 }
 
-/// Whether second derivatives can be had from differences of the reference's first: nothing is cut or scaled.
+/// Returns whether differences of the reference's gradients give second derivatives: no gradient is stopped or scaled.
 inline bool is_smooth(const Program& program) {
   for (const Instruction& i : program) {
     if (i.step == Step::detach || i.step == Step::unrecorded || i.step == Step::unrecorded_change ||
@@ -67,7 +67,7 @@ std::string to_string(const Program& program);
 /// Runs the program on the inputs. Steps that tandem refuses with an Error change nothing and are marked in `refused`.
 /// The result is a weighted sum over the list's last tensors.
 Tensor run(const Program& program, std::vector<Tensor> list, std::vector<bool>& refused);
-/// The reference, without the steps that were refused.
+/// Runs the program on the reference, without the refused steps.
 Dual run(const Program& program, std::vector<DualTensor> list, const std::vector<bool>& refused);
 
 }  // namespace tandem::testing

@@ -1,4 +1,4 @@
-// The ops of random calls by name, over arguments by name.
+// The ops of random calls, by name; their arguments have names too.
 #include <functional>
 #include <map>
 
@@ -51,10 +51,10 @@ class Args {
 using Run = std::function<Out(In, const Args&)>;
 using Ops = std::map<std::string, Run>;
 Out both(std::tuple<Tensor, Tensor> pair) { return {std::get<0>(pair), std::get<1>(pair)}; }
-/// In place on a leaf that requires grad nothing may be done: on a copy.
+/// A copy to write in place, because a leaf that requires grad must not be written.
 Tensor written(const Tensor& x) { return x.requires_grad() ? x.clone() : x; }
 
-// An op a line.
+// One op per line.
 // clang-format off
 #define TANDEM_UNARY(NAME) ops[#NAME] = [](In x, const Args&) -> Out { return {NAME(x[0])}; };
 #define TANDEM_UNARY_IN_PLACE(NAME) ops[#NAME] = [](In x, const Args&) -> Out { return {written(x[0]).NAME()}; };

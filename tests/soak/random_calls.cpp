@@ -25,7 +25,7 @@ DType dtype_named(const std::string& text) {
   throw std::runtime_error("unknown dtype " + text);
 }
 
-/// The numbers of a base; numbers() of differential.py is the same.
+/// The numbers of a base; the same as numbers() in differential.py.
 Tensor make_base(const json& base) {
   const int64_t count = base.at("count");
   const uint64_t seed = base.at("seed");
@@ -53,7 +53,7 @@ Tensor make_base(const json& base) {
 
 int nibble(char c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
 
-/// The numbers of row-major bytes in hex, as doubles; of i64 those beyond 2^53 are rounded.
+/// Converts row-major bytes in hex to doubles; i64 numbers beyond 2^53 are rounded.
 std::vector<double> numbers_of(const std::string& hex, DType dtype) {
   const auto count = static_cast<int64_t>(hex.size() / 2 / element_size(dtype));
   const Tensor x = empty({count}, TensorOptions(dtype).device(kCPU));
@@ -64,7 +64,7 @@ std::vector<double> numbers_of(const std::string& hex, DType dtype) {
   return values_of(x);
 }
 
-/// What differs between a tensor and what PyTorch gave, in its dtypes or in f64.
+/// Describes how a tensor differs from PyTorch's results, in the call's dtypes and in f64; "" if it does not.
 std::string difference(const Tensor& actual, const json& expected) {
   const DType dtype = dtype_named(expected.at("dtype"));
   if (actual.dtype() != dtype) {
@@ -81,7 +81,7 @@ std::string difference(const Tensor& actual, const json& expected) {
   const std::vector<double> native = numbers_of(expected.at("hex"), dtype);
   const auto in_dtype = near(actual, native, t);
   if (in_dtype || !expected.contains("reference")) return in_dtype.message();
-  // Number by number: some may agree with one, some with the other.
+  // Compare each number separately: some may match one result, some the other.
   std::vector<double> either = numbers_of(expected.at("reference"), kDouble);
   const std::vector<double> got = values_of(actual);
   for (size_t i = 0; i < got.size(); ++i) {
@@ -136,7 +136,7 @@ std::string check_call(const json& call) {
   } catch (const Error& e) {
     return std::string("refused: ") + e.what();
   }
-  if (call.at("direct").get<bool>()) outputs = bases;  // what else may have been written shows, too
+  if (call.at("direct").get<bool>()) outputs = bases;  // also shows writes outside the output
   const json& expected = call.at("outputs");
   if (outputs.size() != expected.size()) {
     return std::to_string(outputs.size()) + " outputs, expected " + std::to_string(expected.size());

@@ -1,5 +1,5 @@
-// Random op calls against PyTorch's results: those that differential.py recorded, or the ones in the file that
-// TANDEM_SOAK_CALLS names, at every instruction set of the processor.
+// Random op calls compared with PyTorch's results, at every SIMD level of the processor: the calls that differential.py
+// recorded, or those in the file TANDEM_SOAK_CALLS.
 #include <map>
 
 #include "soak/random_calls.h"
@@ -11,7 +11,7 @@ namespace {
 
 using RandomOps = SimdLevels;
 
-TEST_P(RandomOps, GiveWhatPyTorchGives) {
+TEST_P(RandomOps, MatchPyTorch) {
   std::map<std::string, int> known, failed;
   const std::vector<std::string> calls = recorded_calls();
   for (size_t i = 0; i < calls.size(); ++i) {
@@ -26,7 +26,7 @@ TEST_P(RandomOps, GiveWhatPyTorchGives) {
     const std::string op = call.at("op"), defect = known_defect("RandomOps", described(call), text);
     if (!defect.empty()) {
       ++known[defect];
-    } else if (failed[op]++ < 3) {  // the first few of an op say it all
+    } else if (failed[op]++ < 3) {  // a few per op are enough
       ADD_FAILURE() << "call " << i << ": " << op << ": " << text << '\n' << described(call);
     }
   }

@@ -1,6 +1,6 @@
-// Random autograd programs: operations, views, changes in place, detach, NoGradGuard, checkpoints and hooks. Gradients
-// agree with those of a reference that knows nothing of graphs; second derivatives with differences of the reference's
-// first. A second run gives the same bits. Steps that are refused change nothing, or the comparison would fail.
+// Random autograd programs: operations, views, in-place changes, detach, NoGradGuard, checkpoints and hooks. Gradients
+// agree with those of a reference without graphs, second derivatives with differences of the reference's gradients. A
+// second run gives the same bits. Refused steps change nothing, or the comparison would fail.
 #include "soak/program.h"
 #include "soak/soak.h"
 #include "support/counter.h"
@@ -40,7 +40,7 @@ Dual run_reference(const Program& program, const Numbers& numbers, const std::ve
       refused);
 }
 
-/// The gradients of both inputs in a row; zeros where there is none.
+/// The gradients of both inputs, concatenated; zeros for undefined ones.
 Numbers flat(const std::vector<Tensor>& gradients) {
   Numbers numbers(kDirections, 0);
   for (size_t k = 0, at = 0; k < 2; at += k == 0 ? 6 : 3, ++k) {
@@ -51,7 +51,7 @@ Numbers flat(const std::vector<Tensor>& gradients) {
   return numbers;
 }
 
-/// Empty, or the first number that is off by more than `tolerance` of the largest.
+/// Describes the first number whose error exceeds `tolerance` times the largest; "" if there is none.
 std::string difference(const Numbers& actual, const Numbers& expected, double tolerance) {
   double scale = 1;
   for (double v : expected) scale = std::max(scale, std::abs(v));
@@ -92,7 +92,7 @@ void check_program(uint64_t seed, Counts& counts) {
   const std::vector<Tensor> inputs{leaves[0], leaves[1]};
   std::vector<bool> refused, refused_again;
   const Tensor loss = run(program, leaves, refused);
-  // Changes without recording reach the leaves themselves.
+  // Unrecorded changes write to the leaves themselves.
   const Dual expected = run_reference(program, numbers, refused);
   ASSERT_EQ(difference({loss.item<double>()}, {expected.v}, 1e-10), "") << "value of " << to_string(program);
   const Numbers expected_gradient(expected.d.begin(), expected.d.end());
@@ -113,7 +113,7 @@ void check_program(uint64_t seed, Counts& counts) {
   ASSERT_EQ(difference(flat(gradients), expected_gradient, 1e-9), "") << "gradient of " << to_string(program);
   ++counts.compared;
 
-  // Once more through the retained graph, and the whole once more: the same bits.
+  // A second pass through the retained graph and a second run give the same bits.
   loss.backward();
   const Numbers into_leaves = flat({leaves[0].grad(), leaves[1].grad()});
   ASSERT_EQ(into_leaves, flat(gradients)) << "backward() of " << to_string(program);
@@ -142,7 +142,7 @@ void check_program(uint64_t seed, Counts& counts) {
   ++counts.compared_twice;
 }
 
-TEST(RandomPrograms, GradientsAgreeWithThoseOfAPlainReference) {
+TEST(RandomPrograms, GradientsMatchAPlainReference) {
   Counts counts;
   int tried = 0;
   for (Inputs inputs(1500); inputs.next(); ++tried) {
@@ -151,7 +151,7 @@ TEST(RandomPrograms, GradientsAgreeWithThoseOfAPlainReference) {
   }
   std::printf("%d programs: %d gradients compared, %d second derivatives; backward was refused %d times\n", tried,
               counts.compared, counts.compared_twice, counts.refused_backward);
-  if (tried > 100) {  // a finder that compares nothing finds nothing
+  if (tried > 100) {  // a finder that compares nothing is useless
     EXPECT_GT(counts.compared, tried / 3);
     EXPECT_GT(counts.compared_twice, tried / 20);
   }

@@ -28,8 +28,8 @@ std::map<std::string, ChildTask>& tasks() {
   return all;
 }
 
-/// A line of what a child writes: `seed \t kind \t text`, kinds input, ending. The last input without an ending is the
-/// one that the process died of.
+/// A line that a child writes: `seed \t kind \t text`; kind is input or ending. If the last input has no ending, it is
+/// the one that killed the process.
 void write_line(int file, uint64_t seed, const char* kind, std::string text) {
   for (char& c : text) {
     if (c == '\n' || c == '\t') c = ' ';
@@ -42,8 +42,8 @@ void write_line(int file, uint64_t seed, const char* kind, std::string text) {
   }
 }
 
-constexpr const char* kDidNotEnd = "did not end in the time it was given";
-/// What is known not to end is left out: waiting for it takes too long.
+constexpr const char* kDidNotEnd = "did not end within the time limit";
+/// Thrown for inputs that are known not to end; they are skipped, because waiting takes too long.
 struct NotTried {};
 
 /// The address space in use, in bytes.
@@ -53,7 +53,7 @@ uint64_t address_space() {
   return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// How the child ended, from waitpid.
+/// Describes how the child ended, from the status of waitpid.
 std::string ending_of(int status) {
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
@@ -63,7 +63,7 @@ std::string ending_of(int status) {
   return "exited with " + std::to_string(WEXITSTATUS(status));
 }
 
-/// A sanitizer's report, or the end of what the child wrote.
+/// A sanitizer's report, or the end of the child's output.
 std::string last_words(const std::string& text) {
   for (const char* report : {"runtime error:", "ERROR: ", "terminate called"}) {
     const size_t at = text.find(report);
@@ -109,7 +109,7 @@ int run_child(int argc, char** argv) {
   const int processor_seconds = std::atoi(argv[5]);
   const uint64_t mib = std::strtoull(argv[6], nullptr, 10);
   const int out = dup(1);
-  dup2(2, 1);  // what the task prints does not get between the reports
+  dup2(2, 1);  // keeps the output of the task apart from the reports
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
   if (mib > 0) {  // also under AddressSanitizer, which has reserved its own address space before
@@ -120,7 +120,7 @@ int run_child(int argc, char** argv) {
   for (uint64_t seed = first; seed != end; ++seed) {
     const itimerval time{{0, 0}, {processor_seconds, 0}};
     setitimer(ITIMER_PROF, &time, nullptr);
-    alarm(static_cast<unsigned>(5 * processor_seconds));  // for what waits without working
+    alarm(static_cast<unsigned>(5 * processor_seconds));  // for tasks that wait without using the processor
     std::string ending;
     try {
       ending = task(seed, [&](const std::string& input) {
@@ -158,10 +158,10 @@ std::vector<Outcome> run_in_children(const std::string& task, uint64_t first, ui
     std::vector<char*> argv;
     for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
     argv.push_back(nullptr);
-    setenv("OMP_NUM_THREADS", "1", 1);  // where it gets no thread, libgomp ends the process
+    setenv("OMP_NUM_THREADS", "1", 1);  // libgomp ends the process if it cannot start a thread
     const pid_t child = fork();
     if (child < 0) throw std::runtime_error("fork failed");
-    if (child == 0) {  // nothing but system calls until exec: the parent has threads
+    if (child == 0) {  // only system calls until exec, because the parent has threads
       const int file = open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
       dup2(pipe_ends[1], 1);
       if (file >= 0) dup2(file, 2);
@@ -228,7 +228,7 @@ void expect_good_outcomes(const std::string& task, uint64_t usual_count, ChildLi
       ++known[defect];
       continue;
     }
-    ADD_FAILURE() << o.input << '\n' << o.ending << "\nto see it again: " << Inputs::reproduction(o.seed);
+    ADD_FAILURE() << o.input << '\n' << o.ending << "\nreproduce with: " << Inputs::reproduction(o.seed);
   }
   for (const auto& [defect, times] : known) std::printf("known, %d times: %s\n", times, defect.c_str());
 }

@@ -44,7 +44,7 @@ struct Block {
 Block take(size_t bytes) { return {cpu::allocate(bytes), bytes}; }
 void give(Block block) { cpu::deallocate(block.data, block.bytes); }
 
-TEST(SizeClass, HoldsTheRequestAndWastesAtMostAnEighth) {
+TEST(SizeClass, WastesAtMostAnEighth) {
   for (size_t bytes = 1; bytes <= cpu::kSmallBytes; ++bytes) {
     const cpu::SizeClass c = cpu::size_class(bytes);
     ASSERT_GE(c.bytes, bytes);
@@ -89,7 +89,7 @@ TEST(Allocator, BlocksAreAlignedDistinctAndWritable) {
   }
 }
 
-TEST(Allocator, AFreedBlockIsHandedOutAgainWithoutSystemCalls) {
+TEST(Allocator, FreedBlocksAreReusedWithoutSystemCalls) {
   for (size_t bytes : {size_t{100}, size_t{70000}, 3 * kMiB}) {
     void* first = cpu::allocate(bytes);
     cpu::deallocate(first, bytes);
@@ -123,7 +123,7 @@ TEST(Allocator, StatisticsFollowTheBlocks) {
   EXPECT_EQ(cpu::max_memory_allocated(), before.allocated_bytes);
 }
 
-TEST(Allocator, EmptyCacheGivesBackWhatIsFreeAndKeepsWhatIsNot) {
+TEST(Allocator, EmptyCacheReleasesOnlyFreeMemory) {
   cpu::empty_cache();
   const int64_t start = cpu::memory_reserved();
   std::vector<void*> small, kept;
@@ -149,7 +149,7 @@ TEST(Allocator, EmptyCacheGivesBackWhatIsFreeAndKeepsWhatIsNot) {
   EXPECT_EQ(cpu::memory_reserved(), start);
 }
 
-TEST(Allocator, LargeBlocksAreNeverAPowerOfTwoTimes256MiBApart) {
+TEST(Allocator, LargeBlocksAvoidPowerOfTwoDistances) {
   for (size_t size : {32 * kMiB, 33 * kMiB, 64 * kMiB, 256 * kMiB, 256 * kMiB - 64 * 1024}) {
     std::vector<char*> blocks;
     for (int i = 0; i < 18; ++i) blocks.push_back(static_cast<char*>(cpu::allocate(size)));
@@ -245,7 +245,7 @@ TEST(AllocatorCache, RandomLifetimesStayUnderTheBound) {
   }
 }
 
-TEST(AllocatorCache, SmallBlocksOfOneSizeLeaveTheirMemoryToOthers) {
+TEST(AllocatorCache, SmallBlockMemoryIsReusedForOtherSizes) {
   EXPECT_LE(reserved_over_live([] {
               for (size_t bytes = 64; bytes <= 32768; bytes += 64 * kFewer) {
                 std::vector<Block> blocks;
@@ -270,7 +270,7 @@ TEST(AllocatorCache, RepeatedStepsMakeNoSystemCalls) {
   cpu::empty_cache();
 }
 
-TEST(Allocator, ImpossibleRequestsNameTheNumbers) {
+TEST(Allocator, ImpossibleRequestsReportTheSizes) {
   for (size_t bytes : {size_t{1} << 45, size_t{1} << 62, ~size_t{0}}) {
     const int64_t live = cpu::memory_allocated();
     try {
@@ -287,7 +287,7 @@ TEST(Allocator, ImpossibleRequestsNameTheNumbers) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST(Allocator, ExhaustionFreesTheCacheAndTriesAgain) {
+TEST(Allocator, ExhaustionFreesTheCacheAndRetries) {
   // Cached, but neither block is large enough for the request below.
   const Block first = take(256 * kMiB), between = take(3 * kMiB), second = take(256 * kMiB), last = take(3 * kMiB);
   give(first);
@@ -310,7 +310,7 @@ TEST(Allocator, ExhaustionFreesTheCacheAndTriesAgain) {
 #endif
 
 #if defined(__SANITIZE_ADDRESS__)
-TEST(AllocatorDeathTest, AddressSanitizerSeesUseAfterFreeAndOverrun) {
+TEST(AllocatorDeathTest, AddressSanitizerDetectsUseAfterFreeAndOverrun) {
   for (size_t bytes : {size_t{100}, 3 * kMiB}) {
     auto* p = static_cast<volatile char*>(cpu::allocate(bytes));
     EXPECT_DEATH(p[bytes] = 1, "use-after-poison");
@@ -323,7 +323,7 @@ TEST(AllocatorDeathTest, AddressSanitizerSeesUseAfterFreeAndOverrun) {
 #endif
 
 // Threads exchange blocks through a shared box. Each block has a stamp that must not be overwritten.
-TEST(AllocatorThreads, ManyThreadsAllocateFreeAndPassBlocksOn) {
+TEST(AllocatorThreads, ThreadsAllocateFreeAndExchangeBlocks) {
   struct Item {
     unsigned char* data;
     size_t bytes;
@@ -383,7 +383,7 @@ TEST(AllocatorThreads, ManyThreadsAllocateFreeAndPassBlocksOn) {
 }
 
 #if !defined(__SANITIZE_THREAD__)
-TEST(AllocatorThreads, AForkedChildAllocatesWhileOtherThreadsDid) {
+TEST(AllocatorThreads, ForkedChildCanAllocate) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < 3; ++t) {

@@ -113,7 +113,7 @@ TEST(FactoryErrors, EveryFactoryHasARow) {
   expect_covered(declared_functions("tensor/factories.h"), named(), exceptions);
 }
 
-TEST(FactoryErrors, DevicesThatAreNotThere) {
+TEST(FactoryErrors, AbsentDevicesAreRefused) {
   if (cuda::is_available()) GTEST_SKIP() << "this machine has a GPU";
   const Tensor x = ones({2});
   expect_refused({

@@ -25,7 +25,7 @@ std::vector<double> values(const Tensor& x) {
 }
 using V = std::vector<double>;
 
-TEST(Factories, ConstantsTakeTheirDtypeFromTheValueOrTheOptions) {
+TEST(Factories, ConstantsTakeTheirDtypeFromValueOrOptions) {
   EXPECT_EQ(values(zeros({2, 2})), (V{0, 0, 0, 0}));
   EXPECT_EQ(values(ones({3}, kLong)), (V{1, 1, 1}));
   EXPECT_EQ(ones({3}).dtype(), kFloat);
@@ -56,7 +56,7 @@ TEST(Factories, RequiresGradIsForFloatingDtypes) {
   EXPECT_THROWS(randint(5, {2}, requires_grad()), DTypeError, "randint: ", "i64");
 }
 
-TEST(Factories, LikeTakesOverWhatTheOptionsLeaveOpen) {
+TEST(Factories, LikeCopiesUnsetOptions) {
   const Tensor x = ones({2, 3}, kHalf);
   EXPECT_EQ(empty_like(x).dtype(), kHalf);
   EXPECT_EQ(empty_like(x).sizes(), x.sizes());
@@ -90,7 +90,7 @@ TEST(Factories, LikePreservesTheOrderOfDimensions) {
             (Dims{4, 1}));
 }
 
-TEST(Factories, EmptyStridedHoldsWhatTheStridesReach) {
+TEST(Factories, EmptyStridedAllocatesForItsStrides) {
   const Tensor x = empty_strided({2, 3}, {1, 4}, kDouble);
   EXPECT_EQ(Dims(x.strides()), (Dims{1, 4}));
   EXPECT_GE(x.storage().nbytes(), (1 + 8 + 1) * sizeof(double));
@@ -164,7 +164,7 @@ TEST(Factories, TensorCopiesItsVector) {
   EXPECT_EQ(values(x), (V{1, 2}));
 }
 
-TEST(FromBlob, SharesMemoryAndRunsTheDeleterWhenTheLastViewDies) {
+TEST(FromBlob, RunsTheDeleterAfterTheLastView) {
   std::vector<float> memory{1, 2, 3, 4, 5, 6};
   int deleted = 0;
   void* seen = nullptr;
@@ -188,7 +188,7 @@ TEST(FromBlob, SharesMemoryAndRunsTheDeleterWhenTheLastViewDies) {
   EXPECT_EQ(seen, memory.data());
 }
 
-TEST(FromBlob, TakesStridesAndOptions) {
+TEST(FromBlob, AcceptsStridesAndOptions) {
   std::vector<int> memory{0, 1, 2, 3, 4, 5};
   EXPECT_EQ(values(from_blob(memory.data(), {3, 2}, {1, 3}, kInt)), (V{0, 3, 1, 4, 2, 5}));
   EXPECT_EQ(values(from_blob(memory.data(), {2, 2}, IntArrayRef({0, 2}), nullptr, kInt)), (V{0, 2, 0, 2}));

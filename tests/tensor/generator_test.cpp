@@ -32,7 +32,7 @@ const std::vector<std::pair<const char*, Draw>> draws = {
     {"randperm", [](auto g) { return randperm(30, g); }},
 };
 
-TEST(OwnGenerator, GivesTheNumbersOfItsSeed) {
+TEST(OwnGenerator, RepeatsTheNumbersOfItsSeed) {
   for (const auto& [name, draw] : draws) {
     manual_seed(11);
     const Tensor expected = draw(std::nullopt);
@@ -42,9 +42,9 @@ TEST(OwnGenerator, GivesTheNumbersOfItsSeed) {
     Generator own(11);
     const Tensor first = draw(own), second = draw(own);
     EXPECT_TRUE(same_bits(first, expected)) << name;
-    EXPECT_EQ(own.get_state().offset, 2 * moved) << name << ": it moves on";
+    EXPECT_EQ(own.get_state().offset, 2 * moved) << name << ": own generator advances";
     EXPECT_NE(values_of(first), values_of(second)) << name;
-    EXPECT_EQ(default_generator().get_state().offset, 0U) << name << ": the default one does not";
+    EXPECT_EQ(default_generator().get_state().offset, 0U) << name << ": default generator does not advance";
 
     own.set_current_seed(11);
     EXPECT_TRUE(same_bits(draw(own), expected)) << name;
@@ -60,7 +60,7 @@ TEST(OwnGenerator, CopiesAndMovesShareTheState) {
   EXPECT_NE(values_of(x), values_of(y));
 }
 
-TEST(OwnGenerator, BadInputIsRefusedAndDrawsNothing) {
+TEST(OwnGenerator, RefusedInputDrawsNothing) {
   Generator g(1);
   EXPECT_THROWS(empty({2}).uniform_(2, 1, g), StateError, "uniform_: ", "from = 2", "to = 1", "swap");
   EXPECT_THROWS(empty({2}).normal_(0, -1, g), StateError, "normal_: ", "std = -1", "at least 0");

@@ -73,7 +73,7 @@ TEST(Indexing, WritesBroadcast) {
   EXPECT_EQ(values(x), V(24, 2));
 }
 
-TEST(Indexing, GradientsPass) {
+TEST(Indexing, PropagatesGradients) {
   const Tensor x = zeros({2, 3}, requires_grad());
   x.index({1, Slice(None, None, 2)}).sum().backward();
   const Tensor g = x.grad().cpu();

@@ -53,14 +53,14 @@ BadInputs undefined_self() {
   return rows;
 }
 
-TEST(MethodErrors, AnUndefinedTensorIsRefused) {
+TEST(MethodErrors, UndefinedTensorIsRefused) {
   expect_refused(undefined_self());
   const Tensor none;
   expect_refused({UNDEFINED("expand_as", none.expand_as(ones({2}))), UNDEFINED("view_as", none.view_as(ones({2}))),
                   UNDEFINED("expand_as", ones({2}).expand_as(none)), UNDEFINED("view_as", ones({2}).view_as(none))});
 }
 
-TEST(MethodErrors, SizesOfAnotherTensorMustFit) {
+TEST(MethodErrors, SizesOfAnotherTensorMustMatch) {
   const Tensor x = ones({2, 3}), y = ones({4});
   expect_refused({BAD_INPUT("view_as", x.view_as(y), ShapeError, "6 elements", "[2, 3]", "[4]"),
                   BAD_INPUT("expand_as", x.expand_as(y), ShapeError, "[2, 3]", "[4]")});

@@ -15,7 +15,7 @@ Tensor leaf(IntArrayRef sizes) { return ones(sizes).requires_grad_(); }
 
 // ---- data()
 
-TEST(Data, IsTheSameMemoryWithoutHistory) {
+TEST(Data, SharesMemoryWithoutHistory) {
   const Tensor w = leaf({2, 3}), y = w * 2;
   for (const Tensor& x : {w, y, w.t(), y[1]}) {
     const Tensor d = x.data();
@@ -29,7 +29,7 @@ TEST(Data, IsTheSameMemoryWithoutHistory) {
   EXPECT_THROWS(Tensor().data(), StateError, "undefined tensor", "give it a value first");
 }
 
-TEST(Data, CountsVersionsOfItsOwn) {
+TEST(Data, HasItsOwnVersion) {
   const Tensor w = leaf({3}), x = ones({3});
   const Tensor y = (w * x).sum();
   const uint64_t version = x._version();
@@ -50,7 +50,7 @@ TEST(Data, OutlivesItsTensor) {
   EXPECT_TRUE(same_bits(d, full({1000}, 3)));
 }
 
-TEST(Data, AutocastSeesWritesThroughIt) {
+TEST(Data, AutocastDetectsWritesThroughIt) {
   const Tensor x = ones({1, 1}), w = leaf({1, 1});
   const NoGradGuard no_grad;
   const Tensor held = w.data();
@@ -58,7 +58,7 @@ TEST(Data, AutocastSeesWritesThroughIt) {
     const amp::AutocastGuard autocast(device_type(), kBFloat16);
     EXPECT_EQ(mm(x, w).item<float>(), 1);
     w.data().fill_(2);
-    EXPECT_EQ(mm(x, w).item<float>(), 2) << "cast anew after the call";
+    EXPECT_EQ(mm(x, w).item<float>(), 2) << "cast again after the call";
   }
   held.fill_(3);
   const amp::AutocastGuard autocast(device_type(), kBFloat16);
@@ -118,7 +118,7 @@ TEST(Conversions, CloneInAMemoryFormat) {
 
 // ---- hooks
 
-TEST(Hooks, ThatReturnNothingLeaveTheGradient) {
+TEST(Hooks, ReturningNothingKeepTheGradient) {
   const Tensor w = leaf({2});
   double seen = 0;
   int calls = 0;

@@ -48,7 +48,7 @@ Tensor make(const Values& values, const std::vector<int64_t>& sizes, DType dtype
 #include "golden/print_cases.inc"
 #undef X
 
-TEST(Print, undefined) { EXPECT_EQ(str(Tensor()), expected().at("undefined")); }
+TEST(Print, Undefined) { EXPECT_EQ(str(Tensor()), expected().at("undefined")); }
 
 TEST(Print, StreamAndStridedViewsAgree) {
   const Tensor x = make(range(6, 1, 1), {3, 2}, kFloat);
@@ -57,7 +57,7 @@ TEST(Print, StreamAndStridedViewsAgree) {
   EXPECT_EQ(out.str(), " 1  3  5\n 2  4  6\n[ CPUFloatType{2,3} ]");
 }
 
-TEST(Print, ANarrowLineHoldsOneColumn) {
+TEST(Print, NarrowLineHoldsOneColumn) {
   std::ostringstream out;
   print(out, make({1, 2}, {1, 2}, kFloat), 1);
   EXPECT_EQ(out.str(), "Columns 1 to 1 1\n\nColumns 2 to 2 2\n[ CPUFloatType{1,2} ]");
@@ -80,7 +80,7 @@ TEST(Print, TextLargerThanTheMemoryIsRefused) {
   EXPECT_THROWS(str(make_view(one, {8 << 20}, {0}, 0)), OutOfMemoryError, "print: ", "[8388608] f32");
 }
 
-TEST(Print, LeavesTheVersionAlone) {
+TEST(Print, DoesNotChangeTheVersion) {
   const Tensor x = make({1}, {1}, kFloat);
   const uint64_t version = x._version();
   str(x);

@@ -40,7 +40,7 @@ TEST(Generator, ReservesOneCounterForFourNumbers) {
   EXPECT_EQ(g.get_state().offset, 1U) << "copies share the state";
 }
 
-TEST(GeneratorThreads, EveryThreadGetsItsOwnPositions) {
+TEST(GeneratorThreads, ThreadsGetSeparatePositions) {
   Generator g(1);
   std::vector<std::vector<uint64_t>> seen(4);
   std::vector<std::thread> threads;
@@ -146,7 +146,7 @@ TEST(Random, BadArgumentsAreRefused) {
   zeros({2}, kByte).random_(0, 256);
 }
 
-TEST(Random, ALeafThatRequiresGradIsProtected) {
+TEST(Random, LeafThatRequiresGradIsRefused) {
   const Tensor x = zeros({2}, requires_grad());
   EXPECT_THROWS(x.uniform_(), AutogradError, "uniform_: ", "requires grad", "NoGradGuard");
   EXPECT_THROWS(x.normal_(), AutogradError, "normal_: ");

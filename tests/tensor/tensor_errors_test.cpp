@@ -73,7 +73,7 @@ constexpr Property properties[] = {PROPERTY(dim()),
                                    PROPERTY(operator[](0))};
 #undef PROPERTY
 
-TEST(TensorErrors, AnUndefinedTensorHasNoProperties) {
+TEST(TensorErrors, UndefinedTensorHasNoProperties) {
   const Tensor none;
   for (const Property& p : properties) {
     const std::string method(p.name, std::strcspn(p.name, "(<"));  // the message begins with the method's name
@@ -82,7 +82,7 @@ TEST(TensorErrors, AnUndefinedTensorHasNoProperties) {
   }
 }
 
-TEST(TensorErrors, ConversionsNameThemselves) {
+TEST(TensorErrors, ConversionErrorsNameTheCall) {
   const Tensor none, x = ones({2, 3});
   expect_refused({UNDEFINED("to", none.to(kHalf)), UNDEFINED("to", none.to(Device(kCPU), kHalf)),
                   UNDEFINED("to", none.half()), UNDEFINED("to", none.bfloat16()), UNDEFINED("to", none.toType(kInt)),
@@ -99,7 +99,7 @@ TEST(TensorErrors, ConversionsNameThemselves) {
                             "cuda is not available", "Device(kCPU)")});
 }
 
-TEST(TensorErrors, ElementsAreReadOnTheCpuInTheirDtypeAndRank) {
+TEST(TensorErrors, AccessorsCheckDeviceDtypeAndRank) {
   const Tensor x = ones({2, 3}), number = scalar_tensor(1), far = on_another_device({2, 3});
   expect_refused({
       BAD_INPUT("accessor", (far.accessor<const float, 2>()), DeviceError, "on cuda", ".cpu()"),
@@ -117,14 +117,14 @@ TEST(TensorErrors, ElementsAreReadOnTheCpuInTheirDtypeAndRank) {
   });
 }
 
-TEST(TensorErrors, DataThatRequireGradStayFloating) {
+TEST(TensorErrors, DataThatRequiresGradStaysFloating) {
   const Tensor x = ones({2, 3}), w = ones({2}).requires_grad_(), n = ones({2}, kLong);
   expect_refused({BAD_INPUT("set_data", w.set_data(n), DTypeError, "i64", "requires_grad_(false)"),
                   UNDEFINED("set_data", w.set_data(Tensor())),
                   BAD_INPUT("retain_grad", x.retain_grad(), AutogradError, "[2, 3]", "requires_grad_()")});
 }
 
-TEST(TensorErrors, RandomNumbersNeedAWritableTensorAndARange) {
+TEST(TensorErrors, RandomNumbersNeedWritableTensorsAndARange) {
   const Tensor none, x = ones({2, 3}), n = ones({2, 3}, kLong), weight = ones({2, 3}).requires_grad_();
   const Tensor result = weight * 2;
   expect_refused({
@@ -155,7 +155,7 @@ TEST(TensorErrors, RandomNumbersNeedAWritableTensorAndARange) {
   });
 }
 
-TEST(TensorErrors, GradientsAreForFloatingLeaves) {
+TEST(TensorErrors, OnlyFloatingLeavesRequireGrad) {
   const Tensor x = ones({2, 3}), n = ones({2, 3}, kLong), weight = ones({2, 3}).requires_grad_();
   const Tensor result = weight * 2, row = result[0];
   Tensor inferred;
@@ -174,7 +174,7 @@ TEST(TensorErrors, GradientsAreForFloatingLeaves) {
   });
 }
 
-TEST(TensorErrors, AThreadCountIsPositive) {
+TEST(TensorErrors, ThreadCountMustBePositive) {
   const int count = get_num_threads();
   expect_refused({BAD_INPUT("set_num_threads", set_num_threads(0), StateError, "0 threads", "1 or more"),
                   BAD_INPUT("set_num_threads", set_num_threads(-1), StateError, "-1 threads", "1 or more")});

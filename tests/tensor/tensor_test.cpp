@@ -14,7 +14,7 @@
 namespace tandem {
 namespace {
 
-TEST(Tensor, KnowsItsGeometry) {
+TEST(Tensor, ReportsItsGeometry) {
   const Tensor x = empty({2, 3, 4}, kHalf);
   EXPECT_EQ(x.dim(), 3);
   EXPECT_EQ(x.size(-1), 4);
@@ -32,7 +32,7 @@ TEST(Tensor, KnowsItsGeometry) {
   EXPECT_THROWS(empty({}).stride(0), IndexError, "stride: ", "rank 0");
 }
 
-TEST(Tensor, ContiguityIgnoresDimensionsOfSizeOneAndEmptyTensors) {
+TEST(Tensor, ContiguityIgnoresDimensionsOfSizeOne) {
   const Tensor x = empty({4, 6});
   EXPECT_TRUE(x.is_contiguous());
   EXPECT_FALSE(make_view(x, {6, 4}, {1, 6}, 0).is_contiguous());
@@ -64,7 +64,7 @@ TEST(Tensor, ViewsShareMemoryAndVersion) {
   EXPECT_FALSE(v.is_same(x));
 }
 
-TEST(Tensor, MutablePointersRaiseTheVersionAndConstOnesDoNot) {
+TEST(Tensor, OnlyMutablePointersRaiseTheVersion) {
   TANDEM_TEST_ON_HOST();
   const Tensor x = zeros({2, 2});
   const uint64_t version = x._version();
@@ -132,14 +132,14 @@ TEST(Tensor, UndefinedTensorsAreRefusedByName) {
   EXPECT_THROWS(x.normal_(), StateError, "normal_: ", "undefined tensor");
 }
 
-TEST(Backend, AnEmptySlotNamesOpDeviceAndDtype) {
+TEST(Backend, EmptySlotErrorNamesOpDeviceAndDtype) {
   const Tensor x = empty({2}, kBFloat16);
   const Kernel<void(const Tensor&, int64_t)> slot;
   const OpScope running("conv3d");
   EXPECT_THROWS(slot(x, 1), NotImplementedError, "conv3d: ", "bf16", name(testing::device_type()));
 }
 
-TEST(Backend, AnAbsentDeviceIsRefused) {
+TEST(Backend, AbsentDeviceIsRefused) {
   if (cuda::is_available()) GTEST_SKIP() << "this machine has a GPU";
   EXPECT_THROWS(empty({2}, kCUDA), DeviceError, "cuda is not available", "kCPU");
   EXPECT_THROWS(backend(kCUDA), DeviceError, "cuda is not available");

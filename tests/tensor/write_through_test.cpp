@@ -41,7 +41,7 @@ TEST(WriteThrough, ChangesTheTensor) {
   EXPECT_TRUE(equals(x[0], {1, 1, 3}));
 }
 
-TEST(WriteThrough, ANameIsBoundAnew) {
+TEST(WriteThrough, AssignmentToAVariableRebindsIt) {
   const Tensor x = zeros({2});
   Tensor first = x[0];
   first = tensor(5.0);
@@ -52,17 +52,17 @@ TEST(WriteThrough, ANameIsBoundAnew) {
   EXPECT_TRUE(equals(x, {0, 0}));
 }
 
-TEST(WriteThrough, GradientsFlowIntoWhatWasWritten) {
+TEST(WriteThrough, GradientsReachTheWrittenValue) {
   const Tensor w = ones({2, 3}).requires_grad_(), y = ones({3}).requires_grad_();
   const Tensor x = w * 2;
   x[0] = y * 3;
   (x * tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}})).sum().backward();
   EXPECT_TRUE(equals(x, {3, 3, 3, 2, 2, 2}));
   EXPECT_TRUE(equals(y.grad(), {3, 6, 9}));
-  EXPECT_TRUE(equals(w.grad(), {0, 0, 0, 8, 10, 12})) << "nothing flows into what was overwritten";
+  EXPECT_TRUE(equals(w.grad(), {0, 0, 0, 8, 10, 12})) << "overwritten elements get no gradient";
 }
 
-TEST(WriteThrough, ATensorWithoutHistoryTakesOne) {
+TEST(WriteThrough, TensorWithoutHistoryIsRecorded) {
   const Tensor x = zeros({2, 2}), y = ones({2}).requires_grad_();
   x.index({Slice(), 1}) = y;
   EXPECT_TRUE(x.requires_grad() && !x.is_leaf());
@@ -71,7 +71,7 @@ TEST(WriteThrough, ATensorWithoutHistoryTakesOne) {
   EXPECT_TRUE(equals(y.grad(), {0, 2}));
 }
 
-TEST(WriteThrough, ALeafThatRequiresGradIsRefused) {
+TEST(WriteThrough, LeafThatRequiresGradIsRefused) {
   const Tensor w = zeros({2, 3}).requires_grad_();
   EXPECT_THROWS(w[0] = 1.0, AutogradError, "fill_: ", "leaf", "NoGradGuard");
   EXPECT_THROWS(w[0] = ones({3}), AutogradError, "copy_: ", "leaf", "NoGradGuard");

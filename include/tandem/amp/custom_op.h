@@ -12,7 +12,7 @@ namespace tandem::amp {
 template <tandem::detail::FixedString Name, class F, class... In>
 std::vector<Tensor> custom_op_n(Cast cast, F&& forward, const In&... inputs) {
   const UserCodeScope op(Name.text);
-  tandem::detail::DoorCall call(Name.text, cast);
+  tandem::detail::DispatchCall call(Name.text, cast);
   return tandem::detail::pass(call, false, forward, inputs...);
 }
 

@@ -1,7 +1,6 @@
 #pragma once
-// Dispatch: the single entry point of every op ("the door" in names such as DoorCall). It checks the devices, casts the
-// inputs as the policy table says, runs the body with autocast and recording off, and records a node if an input
-// requires a gradient.
+// Dispatch: the single entry point of every op. It checks the devices, casts the inputs as the policy table says, runs
+// the body with autocast and recording off, and records a node if an input requires a gradient.
 //
 //   Tensor softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
 //     const Op<"softmax"> op;
@@ -89,14 +88,14 @@ void check_devices(ArrayRef<const Tensor*> tensors);
 void separate_outputs(ArrayRef<const Tensor*> inputs, ArrayRef<Tensor> cast_inputs, std::vector<Tensor>& outputs);
 
 /// One call of an op through dispatch.
-class DoorCall {
+class DispatchCall {
  public:
   /// `row`: the op's row in the policy table.
-  DoorCall(const char* name, int row);
+  DispatchCall(const char* name, int row);
   /// For an op without a row, whose policy is `cast`.
-  DoorCall(const char* name, amp::Cast cast) : name_(name), cast_(cast) {}
-  DoorCall(const DoorCall&) = delete;
-  DoorCall& operator=(const DoorCall&) = delete;
+  DispatchCall(const char* name, amp::Cast cast) : name_(name), cast_(cast) {}
+  DispatchCall(const DispatchCall&) = delete;
+  DispatchCall& operator=(const DispatchCall&) = delete;
 
   void add(const Tensor& x) { inputs_.push_back(&x); }
   void add(const TensorList& list) {
@@ -140,7 +139,7 @@ class DoorCall {
 };
 
 template <class F, class... In>
-std::vector<Tensor> pass(DoorCall& call, bool is_view, F&& forward, const In&... inputs) {
+std::vector<Tensor> pass(DispatchCall& call, bool is_view, F&& forward, const In&... inputs) {
   (call.add(inputs), ...);
   call.enter();
   // Braced initialization fixes the evaluation order: take() must be called once per input, in order.
@@ -179,7 +178,7 @@ class [[nodiscard]] Op : public OpScope {
   static std::vector<Tensor> pass(bool is_view, F& forward, const In&... inputs) {
     constexpr int row = amp::policy_row(Name.text);
     static_assert(row >= 0, "this op has no row in include/tandem/amp/policy.h");
-    detail::DoorCall call(Name.text, row);
+    detail::DispatchCall call(Name.text, row);
     return detail::pass(call, is_view, forward, inputs...);
   }
 };

@@ -144,7 +144,7 @@ Explanation explain(std::string_view op, const std::vector<DType>& inputs, Devic
   const autograd::ObserverGuard guard(listener);
   try {
     const UserCodeScope explained(name.c_str());  // a refusal names the op itself
-    tandem::detail::DoorCall call(name.c_str(), row);
+    tandem::detail::DispatchCall call(name.c_str(), row);
     call.add(tensors);
     call.enter();
   } catch (const StateError& refused) {

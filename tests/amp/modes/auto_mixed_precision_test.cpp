@@ -55,7 +55,7 @@ TEST(EnvironmentSwitch, IsOffByDefault) {
   }
 }
 
-TEST(EnvironmentSwitch, TurnsAnUnchangedProgramToMixedPrecision) {
+TEST(EnvironmentSwitch, EnablesMixedPrecisionInAnUnchangedProgram) {
   const std::string off = run_program("");
   for (const std::string low : {"f16", "bf16"}) {
     const std::string text = run_program("TANDEM_AUTO_MIXED_PRECISION=1 TANDEM_AUTO_MIXED_PRECISION_DTYPE=" + low);
@@ -66,14 +66,14 @@ TEST(EnvironmentSwitch, TurnsAnUnchangedProgramToMixedPrecision) {
   }
 }
 
-TEST(EnvironmentSwitch, ListsAreVariables) {
+TEST(EnvironmentSwitch, VariablesChangeTheLists) {
   const std::string text = run_program(
       "TANDEM_AUTO_MIXED_PRECISION=1 TANDEM_AUTO_MIXED_PRECISION_ALLOWLIST_REMOVE=linear "
       "TANDEM_AUTO_MIXED_PRECISION_ALLOWLIST_ADD=softmax");
   EXPECT_NE(text.find("output f32 softmax bf16"), std::string::npos) << text;
 }
 
-TEST(EnvironmentSwitch, RefusesValuesThatMakeNoSense) {
+TEST(EnvironmentSwitch, RefusesInvalidValues) {
   const std::string text = run_program("TANDEM_AUTO_MIXED_PRECISION=yes");
   EXPECT_NE(text.find("TANDEM_AUTO_MIXED_PRECISION is \"yes\"; give 1 or 0"), std::string::npos) << text;
 }
@@ -93,7 +93,7 @@ struct Passage : autograd::Function<Passage> {
   static inline float seen = 0;
 };
 
-TEST_F(AutoMixedPrecision, GradientsAreScaledOnTheWayAndUnscaledWhereTheProgramLooks) {
+TEST_F(AutoMixedPrecision, ProgramsSeeOnlyUnscaledGradients) {
   const Tensor p = ones({4}).requires_grad_();
   const Tensor h = p * 2;
   float on_the_way = 0, at_the_leaf = 0, inside = 0;
@@ -121,7 +121,7 @@ TEST_F(AutoMixedPrecision, GradientsAreScaledOnTheWayAndUnscaledWhereTheProgramL
   EXPECT_EQ(grads[0][0].item<float>(), 3);
 }
 
-TEST_F(AutoMixedPrecision, HooksOnTheWayReplaceWhatTheySee) {
+TEST_F(AutoMixedPrecision, HooksReplaceUnscaledGradients) {
   const Tensor p = ones({4}).requires_grad_();
   const auto gradients = [&] {
     p.mutable_grad() = Tensor();
@@ -143,7 +143,7 @@ TEST_F(AutoMixedPrecision, HooksOnTheWayReplaceWhatTheySee) {
 }
 
 // A hook that returns no gradient must not round away gradients that f16 represents only while they are scaled.
-TEST_F(AutoMixedPrecision, HooksThatLookLeaveSmallGradientsAlone) {
+TEST_F(AutoMixedPrecision, ObservingHooksKeepSmallGradients) {
   const Tensor leaf = ones({4}).requires_grad_(), low = leaf.to(kHalf) * 1.0;
   low.register_hook([](const Tensor& g) { EXPECT_EQ(g[0].item<float>(), 0); });
   (low.to(kFloat) * 0x1p-26).sum().backward();
@@ -181,7 +181,7 @@ TEST_F(AutoMixedPrecision, OverflowsSkipAndTheScaleAdapts) {
   EXPECT_EQ(p[0].item<float>(), 0.5);
 }
 
-TEST_F(AutoMixedPrecision, AStepBeforeAnyBackward) {
+TEST_F(AutoMixedPrecision, StepBeforeAnyBackward) {
   const Tensor p = ones({4}).requires_grad_();
   optim::SGD sgd({p}, optim::SGDOptions(1));
   p.mutable_grad() = full({4}, 0.5);
@@ -215,7 +215,7 @@ TEST_F(AutoMixedPrecision, RegionsAndThreads) {
 }
 
 // If any option is refused, the previous settings stay in effect.
-TEST_F(AutoMixedPrecision, ARefusalChangesNothing) {
+TEST_F(AutoMixedPrecision, RefusedOptionsChangeNothing) {
   const amp::Cast linear = amp::get_policy("linear"), softmax = amp::get_policy("softmax");
   amp::enable_auto_mixed_precision(
       AutoMixedPrecisionOptions().dtype(kHalf).loss_scale(8).policies({{"softmax", amp::Cast::keep}}));
@@ -236,7 +236,7 @@ TEST_F(AutoMixedPrecision, ARefusalChangesNothing) {
   EXPECT_EQ(amp::get_policy("softmax"), softmax);
 }
 
-TEST_F(AutoMixedPrecision, PoliciesComeBack) {
+TEST_F(AutoMixedPrecision, DisablingRestoresPolicies) {
   const amp::Cast before = amp::get_policy("softmax");
   {
     const amp::PolicyGuard region({{"softmax", amp::Cast::lower}});  // local to this thread; must not be restored

@@ -24,7 +24,7 @@ nn::Sequential make_net() {
   return nn::Sequential(nn::Linear(4, 16), nn::BatchNorm1d(nn::BatchNormOptions(16)), nn::ReLU(), nn::Linear(16, 3));
 }
 
-TEST(Booster, ModesByName) {
+TEST(Booster, ModeNamesSetDtypesAndScales) {
   struct Row {
     const char* mode;
     DType weight, norm, output, loss;
@@ -63,7 +63,7 @@ TEST(Booster, ModesByName) {
   EXPECT_EQ(Booster().mixed_precision(), nullptr);
 }
 
-TEST(Booster, AFunctionServesAsCriterion) {
+TEST(Booster, AcceptsAFunctionAsCriterion) {
   nn::Sequential model = make_net();
   optim::SGD sgd(model->parameters(), optim::SGDOptions(0.1));
   bool autocast = false;
@@ -78,7 +78,7 @@ TEST(Booster, AFunctionServesAsCriterion) {
   EXPECT_TRUE(autocast);
 }
 
-TEST(Booster, ApexMode) {
+TEST(Booster, ApexModeAppliesTheOptLevel) {
   nn::Sequential model = make_net();
   optim::Adam adam(model->parameters(), optim::AdamOptions(1e-2));
   nn::CrossEntropyLoss criterion;
@@ -99,7 +99,7 @@ TEST(Booster, ApexMode) {
 }
 
 // A layer, a loss scale and SGD written out over f32 masters, with new f16 copies in each step.
-TEST(Booster, NaiveModeEqualsMastersKeptByHand) {
+TEST(Booster, NaiveModeEqualsHandWrittenMasters) {
   constexpr double kRate = 0.05;
   nn::Linear model(6, 3);
   Tensor master_w = model->weight.detach().clone(), master_b = model->bias.detach().clone();
@@ -128,7 +128,7 @@ TEST(Booster, NaiveModeEqualsMastersKeptByHand) {
 // Colossal-AI's rule: the first overflow after a growth keeps the scale, every later one lowers it. Colossal-AI's own
 // mixin updates the scale before it reads the unscaling factor, and therefore halves the update in the step in which
 // the scale grows.
-TEST(Booster, NaiveModeScales) {
+TEST(Booster, NaiveModeScalesTheLoss) {
   nn::Linear model(2, 1);
   optim::SGD sgd(model->parameters(), optim::SGDOptions(1));
   const auto mode = std::make_shared<amp::FP16NaiveMixedPrecision>(amp::FP16NaiveOptions()

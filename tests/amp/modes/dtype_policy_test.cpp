@@ -41,7 +41,7 @@ TEST(DTypePolicyTest, LayersComputeInTheirPolicysDType) {
 }
 
 // The usual setup: all layers mixed, the last one in f32.
-TEST(DTypePolicyTest, LayersOfAContainerHaveTheirOwn) {
+TEST(DTypePolicyTest, LayersOfAContainerHaveTheirOwnPolicies) {
   nn::Sequential net(nn::Linear(4, 8), nn::ReLU(), nn::Linear(8, 3), nn::Softmax(1));
   amp::set_dtype_policy(net->at<nn::Linear>(0), "mixed_bfloat16");
   const Tensor x = randn({2, 4});
@@ -59,7 +59,7 @@ TEST(DTypePolicyTest, LayersOfAContainerHaveTheirOwn) {
 }
 
 // Linear and ReLU are fused only if neither has its own policy.
-TEST(DTypePolicyTest, HiddenLayersOfASequentialHaveTheirOwn) {
+TEST(DTypePolicyTest, LayersWithTheirOwnPolicyAreNotFused) {
   const Tensor x = randn({2, 4}), image = randn({2, 3, 6, 6});
   std::vector<DType> seen;
   const auto show = [&seen](const Tensor& h) {
@@ -87,7 +87,7 @@ TEST(DTypePolicyTest, HiddenLayersOfASequentialHaveTheirOwn) {
   EXPECT_EQ(rectified(x).dtype(), kHalf);
 }
 
-TEST(DTypePolicyTest, TheGlobalPolicyHoldsForModulesMadeFromThenOn) {
+TEST(DTypePolicyTest, GlobalPolicyAppliesToModulesCreatedLater) {
   nn::Linear before(4, 3);
   amp::set_global_dtype_policy("mixed_bfloat16");
   nn::Linear layer(4, 3);
@@ -141,7 +141,7 @@ struct ManyImpl : nn::Module {
 };
 TANDEM_MODULE(Many);
 
-TEST(DTypePolicyTest, ArgumentsOfAnyKind) {
+TEST(DTypePolicyTest, CastsArgumentsOfAnyType) {
   Many many;
   amp::set_dtype_policy(many, "float16");
   const auto [y, list] = many(std::vector<Tensor>{ones({2}), ones({2}, kLong), ones({2}, kDouble)}, ones({2}), 3,

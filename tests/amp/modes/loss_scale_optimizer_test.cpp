@@ -54,7 +54,7 @@ TEST(LossScaleOptimizerTest, FixedScale) {
 }
 
 // In Keras the scale doubles until it is inf.
-TEST(LossScaleOptimizerTest, TheScaleStaysFinite) {
+TEST(LossScaleOptimizerTest, ScaleStaysFinite) {
   const Tensor p = ones({3}).requires_grad_();
   optim::SGD sgd({p}, optim::SGDOptions(0.1));
   LossScaleOptimizer optimizer(sgd, LossScaleOptimizerOptions().initial_scale(0x1p126).dynamic_growth_steps(1));

@@ -35,7 +35,7 @@ void initialize(OptLevel level, const InitializeOptions& options) {
   amp::initialize(parts.net, parts.sgd, level, options);
 }
 
-TEST(ModesErrors, OptionsThatContradict) {
+TEST(ModesErrors, ContradictoryOptions) {
   const auto O0 = OptLevel::O0, O1 = OptLevel::O1, O2 = OptLevel::O2;
   expect_refused({
       BAD_INPUT("initialize", initialize(O1, silent().cast_model_type(kHalf)), StateError,
@@ -62,7 +62,7 @@ TEST(ModesErrors, OptionsThatContradict) {
   });
 }
 
-TEST(ModesErrors, PartsThatDoNotFit) {
+TEST(ModesErrors, UnsupportedModelsAndOptimizers) {
   const OptLevel O2 = OptLevel::O2;
   using Models = std::vector<nn::Module*>;
   using Optimizers = std::vector<optim::Optimizer*>;
@@ -114,7 +114,7 @@ TEST(ModesErrors, PartsThatDoNotFit) {
   });
 }
 
-TEST(ModesErrors, CallsOutOfPlace) {
+TEST(ModesErrors, CallsOutOfOrder) {
   const auto p = std::make_shared<Parts>(), fresh = std::make_shared<Parts>(), apart = std::make_shared<Parts>();
   amp::initialize(p->net, p->sgd, OptLevel::O2, silent().num_losses(2));
   amp::initialize(apart->net, apart->sgd, OptLevel::O2, silent());

@@ -178,7 +178,7 @@ Tensor weights_after(const std::function<std::function<void(const Tensor&)>(nn::
   return net->weight.detach().clone();
 }
 
-TEST(ModesTraining, AnOptimizerOfTheProgramsOwn) {
+TEST(ModesTraining, CustomOptimizer) {
   using Mode = std::function<std::function<void(const Tensor&)>(nn::Linear&, optim::Optimizer&)>;
   amp::Booster booster("fp16");
   const std::vector<std::pair<const char*, Mode>> modes = {

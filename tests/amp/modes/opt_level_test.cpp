@@ -76,7 +76,7 @@ TEST_F(OptLevels, LevelsSetDTypes) {
   }
 }
 
-TEST_F(OptLevels, MasterParamsCarryTheGradients) {
+TEST_F(OptLevels, MasterParamsHoldTheGradients) {
   OneParameter model(1);
   optim::SGD sgd({model.p}, optim::SGDOptions(1));
   amp::initialize(model, sgd, OptLevel::O2, silent());
@@ -89,7 +89,7 @@ TEST_F(OptLevels, MasterParamsCarryTheGradients) {
   EXPECT_NEAR(sgd.master(model.p)[0].item<float>(), 0.75, 1e-5);  // gradient 3/8, clipped to 1/4
 }
 
-TEST_F(OptLevels, MasterParamsKeepNoGradientsThatAreZeroed) {
+TEST_F(OptLevels, ZeroGradReleasesMasterGradients) {
   for (const bool set_to_none : {true, false}) {
     OneParameter model(1);
     optim::SGD sgd({model.p}, optim::SGDOptions(1));
@@ -104,7 +104,7 @@ TEST_F(OptLevels, MasterParamsKeepNoGradientsThatAreZeroed) {
 }
 
 // A checkpoint of one level loads at another: weights are saved as f32, and the scale is kept if both levels have one.
-TEST_F(OptLevels, CheckpointsCrossLevels) {
+TEST_F(OptLevels, CheckpointsLoadAtOtherLevels) {
   const auto quiet = set_warning_handler({});
   const Tensor x = randn({6, 4});
   const OptLevel levels[] = {OptLevel::O0, OptLevel::O1, OptLevel::O2, OptLevel::O3};
@@ -148,7 +148,7 @@ TEST_F(OptLevels, CheckpointsCrossLevels) {
 }
 
 // A state that does not fit leaves the model and its masters unchanged; here the last tensor is an integer tensor.
-TEST_F(OptLevels, AStateThatDoesNotFitChangesNothing) {
+TEST_F(OptLevels, InvalidStateChangesNothing) {
   for (const OptLevel level : {OptLevel::O0, OptLevel::O2}) {
     Net net;
     optim::SGD sgd(net.parameters(), optim::SGDOptions(0.1));
@@ -165,8 +165,8 @@ TEST_F(OptLevels, AStateThatDoesNotFitChangesNothing) {
 }
 
 // Another level turns off the autocast that O1 enabled, but not autocast enabled by something else.
-TEST_F(OptLevels, AutocastThatIsNotO1sStays) {
-  SKIP_ON_CUDA("the environment switch has f16 there");
+TEST_F(OptLevels, OnlyAutocastEnabledByO1IsTurnedOff) {
+  SKIP_ON_CUDA("the environment switch uses f16 there");
   const auto initialize = [](OptLevel level) {
     OneParameter model(1);
     optim::SGD sgd({model.p}, optim::SGDOptions(1));
@@ -201,7 +201,7 @@ TEST_F(OptLevels, AutocastThatIsNotO1sStays) {
   EXPECT_TRUE(amp::is_autocast_enabled(device_type()));
 }
 
-TEST_F(OptLevels, ScalesAreInTheOptimizersStateAndMayBeLeftOut) {
+TEST_F(OptLevels, OptimizerStateHoldsOptionalScales) {
   const auto loss_of = [](nn::Linear& net) { return net(ones({2, 4})).mean(); };
   nn::Linear scaled(4, 1), plain(4, 1);
   optim::SGD sgd(scaled->parameters(), optim::SGDOptions(0.1)), f32(plain->parameters(), optim::SGDOptions(0.1));

@@ -22,8 +22,8 @@ struct Cube {
   OptLevel level;
 };
 
-/// Apex's cube of models, losses and optimizers. Loss l (0 or 1) has weight (l + 1) / 8 and covers model 0; with two
-/// models, loss 1 also covers model 1. All numbers are exact in f16, so results are compared for equality.
+/// Apex's combinations of models, losses, optimizers. Loss l (0 or 1) has weight (l + 1) / 8 and covers model 0; with
+/// two models, loss 1 also covers model 1. All numbers are exact in f16, so results are compared for equality.
 void run_cube(const Cube& c) {
   constexpr double kRate = 0.5, kInit = 65536;
   std::vector<std::unique_ptr<OneParameter>> models;
@@ -81,7 +81,7 @@ void run_cube(const Cube& c) {
   }
 }
 
-TEST_F(OptLevels, TheCubeOfModelsLossesOptimizersAndOverflows) {
+TEST_F(OptLevels, AllCombinationsOfModelsLossesAndOptimizers) {
   for (const OptLevel level : {OptLevel::O0, OptLevel::O1, OptLevel::O2, OptLevel::O3}) {
     for (int models = 1; models <= 2; ++models) {
       for (int losses = 1; losses <= 2; ++losses) {
@@ -120,7 +120,7 @@ TEST_F(OptLevels, DelayUnscale) {
 }
 
 // Existing gradients, then delayed passes, then one that unscales: the sum equals that of plain backward passes.
-TEST_F(OptLevels, DelayUnscaleOverUnscaledGradients) {
+TEST_F(OptLevels, DelayedUnscaleAddsToUnscaledGradients) {
   for (const OptLevel level : {OptLevel::O0, OptLevel::O2}) {
     for (const double scale : {0.0, 1000.0}) {
       SCOPED_TRACE(::testing::Message() << "O" << static_cast<int>(level) << ", scale " << scale);
@@ -160,7 +160,7 @@ TEST_F(OptLevels, DelayUnscaleOverUnscaledGradients) {
   }
 }
 
-TEST_F(OptLevels, ScalesDoNotMix) {
+TEST_F(OptLevels, MixedScalesAreRefused) {
   OneParameter model(1), other(1);
   optim::SGD a({model.p}, optim::SGDOptions(1)), b({other.p}, optim::SGDOptions(1));
   amp::initialize({&model, &other}, {&a, &b}, OptLevel::O1, silent().num_losses(2));
@@ -181,7 +181,7 @@ TEST_F(OptLevels, ScalesDoNotMix) {
   EXPECT_EQ(other.p[0].item<float>(), 1);
 }
 
-TEST_F(OptLevels, ZeroedGradientsOf16BitParametersTakeNewOnes) {
+TEST_F(OptLevels, ZeroedF16GradientsAccumulateAgain) {
   OneParameter model(1);
   optim::SGD sgd({model.p}, optim::SGDOptions(1));
   amp::initialize(model, sgd, OptLevel::O2, silent());
@@ -217,7 +217,7 @@ TEST_F(OptLevels, StaticScaleAndLimits) {
 }
 
 // An exception between scale_loss and the end of its scope restores the previous gradients; destructors never throw.
-TEST_F(OptLevels, ExceptionsPass) {
+TEST_F(OptLevels, ExceptionsRestoreTheGradients) {
   OneParameter model(1);
   optim::SGD sgd({model.p}, optim::SGDOptions(1));
   amp::initialize(model, sgd, OptLevel::O2, silent());
@@ -250,7 +250,7 @@ TEST_F(OptLevels, ExceptionsPass) {
   EXPECT_EQ(model.p[0].item<float>(), 0.5);
 }
 
-TEST_F(OptLevels, ABackwardPassThatThrowsLeavesNoGradients) {
+TEST_F(OptLevels, FailedBackwardLeavesNoGradients) {
   struct Net : nn::Module {
     Net() { first = register_parameter("first", ones({4})), last = register_parameter("last", ones({4})); }
     Tensor first, last;
@@ -270,7 +270,7 @@ TEST_F(OptLevels, ABackwardPassThatThrowsLeavesNoGradients) {
 }
 
 // The previous gradients are restored, as after an exception in the scope.
-TEST_F(OptLevels, AFailureAtTheEndOfTheScopeIsThrownByTheNextStep) {
+TEST_F(OptLevels, NextStepThrowsErrorsOfTheScopeEnd) {
   struct Net : nn::Module {
     Net() { p = register_parameter("p", ones({4})), q = register_parameter("q", ones({4})); }
     Tensor loss() const { return ((p + q) * full({4}, 0.25)).sum(); }

@@ -104,7 +104,7 @@ TEST(CheckNumerics, EveryHalfAndEveryBFloat16) {
   EXPECT_EQ(check_numerics(all_patterns<BFloat16>()).nan, 2 * 127);
 }
 
-TEST(CheckNumerics, TheBordersOfF16) {
+TEST(CheckNumerics, LimitsOfF16) {
   for (const double border : {65504.0, 65520.0, 65536.0, 0x1p-24, 0x1p-25, 0x1p-26, 0x1p-14, 0x1p-14 - 0x1p-25}) {
     std::vector<float> values;
     for (const float sign : {1.0f, -1.0f}) {
@@ -142,7 +142,7 @@ TEST(CheckNumerics, EveryLayout) {
   }
 }
 
-TEST(CheckNumerics, LeavesTheTensorAlone) {
+TEST(CheckNumerics, DoesNotChangeTheTensor) {
   const Tensor x = ones({3}).requires_grad_();
   const uint64_t version = x._version();
   static_cast<void>(check_numerics(x));
@@ -150,7 +150,7 @@ TEST(CheckNumerics, LeavesTheTensorAlone) {
   EXPECT_EQ(x._version(), version);
 }
 
-TEST(CheckNumerics, PrintsATableWithABarForEachExponent) {
+TEST(CheckNumerics, PrintsABarForEachExponent) {
   const std::string text = check_numerics(tensor(std::vector<float>{1, 1.5, 2, 1e6, 0, NAN})).table();
   for (const char* line : {"[6] f32", "NaN", "would overflow in f16", "16.7 %", "max 1e+06", "2^0", "2^1", "2^19"}) {
     EXPECT_THAT(text, ::testing::HasSubstr(line));

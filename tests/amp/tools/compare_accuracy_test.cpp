@@ -34,7 +34,7 @@ size_t longest(const std::vector<int>& a, const std::vector<int>& b) {
   return t[a.size()][b.size()];
 }
 
-TEST(Align, IsALongestCommonSubsequence) {
+TEST(Align, FindsALongestCommonSubsequence) {
   std::mt19937 random(7);
   for (int trial = 0; trial < 3000; ++trial) {
     const auto make = [&] {
@@ -82,7 +82,7 @@ struct CompareAccuracyTest : ::testing::Test {
   Tensor x, w;
 };
 
-TEST_F(CompareAccuracyTest, EveryOpForwardAndBackwardWithCastsLeftOut) {
+TEST_F(CompareAccuracyTest, ComparesForwardAndBackwardWithoutCasts) {
   Tensor a, b;
   const auto run = [&](Tensor& result, bool amp) {
     w.mutable_grad() = Tensor();
@@ -106,7 +106,7 @@ TEST_F(CompareAccuracyTest, EveryOpForwardAndBackwardWithCastsLeftOut) {
   for (const AccuracyRow& r : report.rows) EXPECT_NE(r.what, "to");
 }
 
-TEST_F(CompareAccuracyTest, FirstAndWorstOfAKnownFault) {
+TEST_F(CompareAccuracyTest, FindsTheFirstAndWorstDeviation) {
   const auto run = [&](double fault) {
     Tensor h = x * 2;
     h = h * (1 + fault);
@@ -124,7 +124,7 @@ TEST_F(CompareAccuracyTest, FirstAndWorstOfAKnownFault) {
   EXPECT_THAT(worst, HasSubstr("... and 2 more"));
 }
 
-TEST_F(CompareAccuracyTest, WhatOverflowsIsTheWorst) {
+TEST_F(CompareAccuracyTest, OverflowIsTheWorstDeviation) {
   const AccuracyReport report = compare_accuracy([&] { static_cast<void>(exp(tanh(x * 2) * 60)); },
                                                  [&] {
                                                    const amp::AutocastGuard autocast(device_type(), kHalf);
@@ -138,7 +138,7 @@ TEST_F(CompareAccuracyTest, WhatOverflowsIsTheWorst) {
   EXPECT_TRUE(std::isfinite(report.worst()->relative_l2)) << "of the elements that are finite in both";
 }
 
-TEST_F(CompareAccuracyTest, OpsOfOneRunOnly) {
+TEST_F(CompareAccuracyTest, ReportsOpsOfOnlyOneRun) {
   const AccuracyReport report = compare_accuracy(
       [&] {
         const Tensor h = relu(x * 2);
@@ -155,7 +155,7 @@ TEST_F(CompareAccuracyTest, OpsOfOneRunOnly) {
   EXPECT_THAT(report.table(), HasSubstr("only in b: call 4: mean"));
 }
 
-TEST_F(CompareAccuracyTest, ALossScaleIsDividedOutOfTheBackward) {
+TEST_F(CompareAccuracyTest, BackwardIsDividedByTheLossScale) {
   const auto run = [&](double scale) {
     w.mutable_grad() = Tensor();
     linear(x, w).backward(full({16, 4}, scale));
@@ -167,7 +167,7 @@ TEST_F(CompareAccuracyTest, ALossScaleIsDividedOutOfTheBackward) {
   EXPECT_EQ(report.rows[1].cosine, 1);
 }
 
-TEST_F(CompareAccuracyTest, RunsDrawTheSameRandomNumbersAndInPlaceResultsAreKept) {
+TEST_F(CompareAccuracyTest, EqualRunsDoNotDeviate) {
   const auto run = [&] {
     const Tensor h = dropout(x, 0.5, true);
     h.mul_(3);
@@ -178,7 +178,7 @@ TEST_F(CompareAccuracyTest, RunsDrawTheSameRandomNumbersAndInPlaceResultsAreKept
   EXPECT_THAT(report.rows, SizeIs(3));
 }
 
-TEST_F(CompareAccuracyTest, ParametersAndGradientsByName) {
+TEST_F(CompareAccuracyTest, ComparesParametersAndGradientsByName) {
   nn::Linear a(8, 4), b(8, 4);
   {
     NoGradGuard no_grad;
@@ -201,7 +201,7 @@ TEST_F(CompareAccuracyTest, ParametersAndGradientsByName) {
   EXPECT_THAT(compare_accuracy(*a, *without).only_a, ::testing::Contains("bias"));
 }
 
-TEST_F(CompareAccuracyTest, EmptyRunsAndAThrowingOne) {
+TEST_F(CompareAccuracyTest, EmptyAndThrowingRuns) {
   const AccuracyReport report = compare_accuracy([] {}, [] {});
   EXPECT_EQ(report.worst(), nullptr);
   EXPECT_EQ(report.first(), nullptr);

@@ -38,7 +38,7 @@ TEST(Explain, EveryPolicyInARegion) {
   EXPECT_THAT(explain("binary_cross_entropy", kFloat, kFloat).result, HasSubstr("binary_cross_entropy_with_logits"));
 }
 
-TEST(Explain, WhatIsNotEligibleSaysWhy) {
+TEST(Explain, GivesReasonsForIneligibleInputs) {
   EXPECT_THAT(explain("linear", kFloat).inputs,
               ElementsAre(HasSubstr(std::string("autocast is off for ") + name(device_type()))));
   const amp::AutocastGuard autocast(device_type(), kHalf);
@@ -50,7 +50,7 @@ TEST(Explain, WhatIsNotEligibleSaysWhy) {
               ElementsAre(HasSubstr(std::string("autocast is off for ") + name(device_type()))));
 }
 
-TEST(Explain, WhereThePolicyComesFrom) {
+TEST(Explain, NamesTheOriginOfThePolicy) {
   EXPECT_EQ(explain("linear", kFloat).rule, "policy lower by the table");
   amp::set_policy("linear", Cast::f32);
   EXPECT_EQ(explain("linear", kFloat).rule, "policy f32 by set_policy (the table says lower)");
@@ -64,7 +64,7 @@ TEST(Explain, WhereThePolicyComesFrom) {
 
 /// For every op in the table and every region: for each input, the dtype named in the sentences (after the arrow, or
 /// the unchanged one) is the dtype that op dispatch passes to the body.
-TEST(Explain, AgreesWithTheDoorForEveryOpAndDtype) {
+TEST(Explain, AgreesWithDispatch) {
   struct Seen : autograd::Observer {
     void before(const autograd::ObservedOp& op) override {
       dtypes.clear();
@@ -86,7 +86,7 @@ TEST(Explain, AgreesWithTheDoorForEveryOpAndDtype) {
         {
           const autograd::ObserverGuard guard(seen);
           const Tensor a = empty({0}), b = empty({0}, other);
-          detail::DoorCall call(std::string(row.op).c_str(), amp::policy_row(row.op));
+          detail::DispatchCall call(std::string(row.op).c_str(), amp::policy_row(row.op));
           call.add(a);
           call.add(b);
           call.enter();
@@ -103,7 +103,7 @@ TEST(Explain, AgreesWithTheDoorForEveryOpAndDtype) {
   }
 }
 
-TEST(Explain, RunningCodeListsItsOpsForwardAndBackward) {
+TEST(Explain, ListsTheOpsOfForwardAndBackward) {
   const Tensor x = ones({2, 8}), w = ones({8, 8}).requires_grad_();
   const amp::Explanations run = explain([&] {
     Tensor y;
@@ -124,22 +124,22 @@ TEST(Explain, RunningCodeListsItsOpsForwardAndBackward) {
   const auto gemm = std::find_if(run.ops.begin(), run.ops.end(), [](const auto& e) { return e.op == "gemm"; });
   ASSERT_NE(gemm, run.ops.end());
   EXPECT_THAT(gemm->rule, HasSubstr("in the backward of mm"));
-  EXPECT_THAT(gemm->result, HasSubstr("result: f32, from inputs of bf16")) << "the weight's gradient, straight in f32";
+  EXPECT_THAT(gemm->result, HasSubstr("result: f32, from inputs of bf16")) << "the weight's gradient, directly in f32";
   EXPECT_THAT(run.ops.back().rule, HasSubstr("does not touch in-place calls"));
   EXPECT_THAT(run.str(), HasSubstr("mm: policy lower by the table\n  input 0: f32 -> bf16"));
 }
 
-TEST(Explain, ACustomOpStatesItsPolicy) {
+TEST(Explain, ShowsThePolicyOfACustomOp) {
   const amp::Explanations run = explain([] {
     const amp::AutocastGuard autocast(device_type());
     amp::custom_op<"mine">(
         Cast::lower, [](const Tensor& x) { return Result{x + x}; }, ones({2}));
   });
-  ASSERT_THAT(run.ops, SizeIs(1)) << "the ops of its body are its own";
+  ASSERT_THAT(run.ops, SizeIs(1)) << "the ops inside it are not counted";
   EXPECT_EQ(run.ops[0].rule, "policy lower, which the op itself states");
 }
 
-TEST(Explain, ARefusalIsPartOfTheAnswer) {
+TEST(Explain, ExplainsRefusedOps) {
   const amp::Explanations run = explain([] {
     Tensor h;
     {
@@ -157,7 +157,7 @@ TEST(Explain, ARefusalIsPartOfTheAnswer) {
   EXPECT_FALSE(thread_state().observers);
 }
 
-TEST(Explain, LeavesTheThreadAndItsCacheAlone) {
+TEST(Explain, DoesNotChangeModesOrCache) {
   const Tensor x = ones({2, 8}), w = ones({8, 8}).requires_grad_();
   const amp::AutocastGuard autocast(device_type());
   static_cast<void>(explain("linear", kFloat, kFloat));

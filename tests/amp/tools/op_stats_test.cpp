@@ -35,7 +35,7 @@ struct OpStatsTest : ::testing::Test {
   Tensor w = full({4, 8}, 0.25).requires_grad_();
 };
 
-TEST_F(OpStatsTest, CallsByOpAndDtypeAfterThePolicy) {
+TEST_F(OpStatsTest, CountsCallsByOpAndDtype) {
   OpStats stats;
   linear(x, w);
   linear(x.to(kDouble), w.to(kDouble));
@@ -56,7 +56,7 @@ TEST_F(OpStatsTest, CallsByOpAndDtypeAfterThePolicy) {
   EXPECT_EQ(count_of(stats, "linear", kHalf).result_elements, 2 * 16 * 4);
 }
 
-TEST_F(OpStatsTest, CastsBytesAndCache) {
+TEST_F(OpStatsTest, CountsCastsBytesAndCacheHits) {
   OpStats stats;
   const amp::CastCacheStats before = amp::autocast_cache_stats();
   {
@@ -72,7 +72,7 @@ TEST_F(OpStatsTest, CastsBytesAndCache) {
   EXPECT_EQ(amp::autocast_cache_stats().cast_bytes - before.cast_bytes, c.cast_bytes);
 }
 
-TEST_F(OpStatsTest, BackwardAndInPlaceCallsCount) {
+TEST_F(OpStatsTest, CountsBackwardAndInPlaceCalls) {
   OpStats stats;
   Tensor loss;
   {
@@ -90,7 +90,7 @@ TEST_F(OpStatsTest, BackwardAndInPlaceCallsCount) {
   EXPECT_EQ(count_of(stats, "mul_", kFloat).calls, 1);
 }
 
-TEST_F(OpStatsTest, OneOpIsOneCallHoweverItsBodyIsMade) {
+TEST_F(OpStatsTest, OpsInsideAnOpAreNotCounted) {
   OpStats stats;
   const Tensor a = ones({2}).requires_grad_() * 1.0;
   a.mul_(2);  // recorded: copies the input and runs an op out of place
@@ -98,7 +98,7 @@ TEST_F(OpStatsTest, OneOpIsOneCallHoweverItsBodyIsMade) {
   EXPECT_EQ(stats.total().calls, 2);
 }
 
-TEST_F(OpStatsTest, ProductsThatDoNotFillUnitsOfEight) {
+TEST_F(OpStatsTest, CountsProductsOfOddSizes) {
   OpStats stats;
   amp::AutocastGuard autocast(device_type());
   mm(ones({16, 8}), ones({8, 24}));
@@ -117,7 +117,7 @@ TEST_F(OpStatsTest, ProductsThatDoNotFillUnitsOfEight) {
   EXPECT_EQ(stats.total().odd_products, 4);
 }
 
-TEST_F(OpStatsTest, AThreadOfItsOwnUnlessItsModesAreCarried) {
+TEST_F(OpStatsTest, CountsOtherThreadsOnlyWithTheContext) {
   OpStats stats;
   std::thread([&] { linear(x, w); }).join();
   EXPECT_EQ(stats.total().calls, 0);
@@ -133,7 +133,7 @@ TEST_F(OpStatsTest, AThreadOfItsOwnUnlessItsModesAreCarried) {
   EXPECT_EQ(stats.total().calls, 400);
 }
 
-TEST_F(OpStatsTest, AContextThatOutlivesItIsHarmless) {
+TEST_F(OpStatsTest, ContextMayOutliveTheStats) {
   auto stats = std::make_unique<OpStats>();
   const ThreadContext context = ThreadContext::capture();
   stats.reset();
@@ -156,7 +156,7 @@ struct Square : amp::CustomFunction<Square> {
 };
 
 // Ops in backward are reported to the observers active during backward, not to those of the forward pass.
-TEST_F(OpStatsTest, RecomputationAndCustomFunctionsShowTheirOpsToWhoLooksNow) {
+TEST_F(OpStatsTest, BackwardOpsAreReportedToCurrentObservers) {
   const auto block = [&](const Tensor& h) { return linear(h, w).tanh(); };
   const auto mul_calls = [](const OpStats& stats) { return count_of(stats, "mul", kFloat).calls; };
   auto forward = std::make_unique<OpStats>();
@@ -172,14 +172,14 @@ TEST_F(OpStatsTest, RecomputationAndCustomFunctionsShowTheirOpsToWhoLooksNow) {
   }
   const int64_t before = mul_calls(*forward);
   forward.reset();
-  EXPECT_TRUE(observers.expired()) << "the graph does not hold those who looked";
+  EXPECT_TRUE(observers.expired()) << "the graph does not keep observers alive";
   OpStats backward;
   custom.backward();
   EXPECT_EQ(before, 0);
   EXPECT_EQ(mul_calls(backward), 2);
 }
 
-TEST_F(OpStatsTest, SeveralEndInAnyOrder) {
+TEST_F(OpStatsTest, MayEndInAnyOrder) {
   auto first = std::make_unique<OpStats>();
   OpStats second;
   linear(x, w);
@@ -191,7 +191,7 @@ TEST_F(OpStatsTest, SeveralEndInAnyOrder) {
   EXPECT_TRUE(second.counts().empty());
 }
 
-TEST_F(OpStatsTest, ARefusedOpIsNotCountedAndNothingStaysPaused) {
+TEST_F(OpStatsTest, RefusedOpsAreNotCounted) {
   OpStats stats;
   EXPECT_THROW(mm(x, x), ShapeError);
   EXPECT_THROW(mm(x, w.t().to(kDouble)), DTypeError);
@@ -200,7 +200,7 @@ TEST_F(OpStatsTest, ARefusedOpIsNotCountedAndNothingStaysPaused) {
   EXPECT_EQ(count_of(stats, "mm", kFloat).calls + count_of(stats, "mm", kDouble).calls, 0);
 }
 
-TEST_F(OpStatsTest, ObservedResultsAreTheSame) {
+TEST_F(OpStatsTest, DoesNotChangeResults) {
   const auto run = [&] {
     w.mutable_grad() = Tensor();
     amp::AutocastGuard autocast(device_type());
@@ -215,7 +215,7 @@ TEST_F(OpStatsTest, ObservedResultsAreTheSame) {
   EXPECT_TRUE(testing::same_bits(w.grad(), g));
 }
 
-TEST_F(OpStatsTest, TableAndJsonSayTheSame) {
+TEST_F(OpStatsTest, TableAndJsonAgree) {
   std::ostringstream at_end;
   std::string table;
   {

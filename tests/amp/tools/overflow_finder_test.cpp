@@ -40,7 +40,7 @@ struct OverflowFinderTest : ::testing::Test {
   Tensor x;
 };
 
-TEST_F(OverflowFinderTest, NothingWhenAllIsFinite) {
+TEST_F(OverflowFinderTest, FindsNothingIfAllIsFinite) {
   OverflowFinder finder(*net);
   {
     amp::AutocastGuard autocast(device_type(), kHalf);
@@ -50,7 +50,7 @@ TEST_F(OverflowFinderTest, NothingWhenAllIsFinite) {
   EXPECT_FALSE(finder.check_parameters());
 }
 
-TEST_F(OverflowFinderTest, AnOpsResultWithItsModuleAndStatistics) {
+TEST_F(OverflowFinderTest, ReportsOpModuleAndStatistics) {
   OverflowFinder finder(*net);
   amp::AutocastGuard autocast(device_type(), kHalf);
   {
@@ -79,7 +79,7 @@ TEST_F(OverflowFinderTest, AnOpsResultWithItsModuleAndStatistics) {
   EXPECT_THAT(found->str(), HasSubstr("result 0 of linear (call 5), in module fc2"));
 }
 
-TEST_F(OverflowFinderTest, ACastThatOverflows) {
+TEST_F(OverflowFinderTest, FindsAnOverflowingCast) {
   OverflowFinder finder;
   amp::AutocastGuard autocast(device_type(), kHalf);
   mm(x, full({8, 8}, 1e5));
@@ -88,7 +88,7 @@ TEST_F(OverflowFinderTest, ACastThatOverflows) {
   EXPECT_EQ(finder.found()->op, "mm");
 }
 
-TEST_F(OverflowFinderTest, WhatCameInWithTheDataOrAParameter) {
+TEST_F(OverflowFinderTest, FindsNaNInInputsAndParameters) {
   OverflowFinder finder(*net);
   const Tensor bad = x.clone();
   finder.reset();
@@ -110,7 +110,7 @@ TEST_F(OverflowFinderTest, WhatCameInWithTheDataOrAParameter) {
   EXPECT_EQ(finder.found()->module, "fc2");
 }
 
-TEST_F(OverflowFinderTest, InTheBackwardOfAnOp) {
+TEST_F(OverflowFinderTest, FindsOverflowInBackward) {
   OverflowFinder finder(*net);
   Tensor loss;
   {
@@ -127,7 +127,7 @@ TEST_F(OverflowFinderTest, InTheBackwardOfAnOp) {
   EXPECT_NE(found->op, "");
 }
 
-TEST_F(OverflowFinderTest, AScaleThatIsTooHigh) {
+TEST_F(OverflowFinderTest, ReportsATooHighScale) {
   OverflowFinder finder(*net);
   amp::GradScaler scaler(amp::GradScalerOptions().init_scale(0x1p40));
   {
@@ -139,7 +139,7 @@ TEST_F(OverflowFinderTest, AScaleThatIsTooHigh) {
   EXPECT_NE(found->backward_of, "") << *found;
 }
 
-TEST_F(OverflowFinderTest, AGradientThatAKernelMakesWithoutAnOp) {
+TEST_F(OverflowFinderTest, FindsGradientsComputedWithoutAnOp) {
   OverflowFinder finder(*net);
   // The incoming gradient is finite, but its product with the input, the weight gradient of linear, is not.
   net->fc1(x.abs() + 1).backward(full({16, 8}, 3e38));
@@ -152,7 +152,7 @@ TEST_F(OverflowFinderTest, AGradientThatAKernelMakesWithoutAnOp) {
   EXPECT_FALSE(found->after_module);
 }
 
-TEST_F(OverflowFinderTest, SumsOfGradientsAndOptimizerSteps) {
+TEST_F(OverflowFinderTest, FindsSumsOfGradientsAndOptimizerSteps) {
   OverflowFinder finder(*net);
   // Both gradients are finite, but their sum in the leaf's dtype is not.
   const Tensor p = full({2}, 0.25, kFloat).requires_grad_();
@@ -182,7 +182,7 @@ TEST_F(OverflowFinderTest, SumsOfGradientsAndOptimizerSteps) {
   EXPECT_EQ(finder.found()->what, ".grad of parameter 'fc1.weight'");
 }
 
-TEST_F(OverflowFinderTest, TheGradientThatBackwardIsGiven) {
+TEST_F(OverflowFinderTest, FindsAnInfiniteSeedGradient) {
   OverflowFinder finder(*net);
   const Tensor y = net->forward(x);
   y.backward(full({16, 4}, INFINITY));
@@ -193,7 +193,7 @@ TEST_F(OverflowFinderTest, TheGradientThatBackwardIsGiven) {
   EXPECT_EQ(found->module, "fc2");
 }
 
-TEST_F(OverflowFinderTest, MasksAreAllowed) {
+TEST_F(OverflowFinderTest, AllowedOpsMayProduceInf) {
   OverflowFinder finder(*net);
   finder.allow("where");
   const Tensor mask = x.gt(0), scores = x * 2;
@@ -208,11 +208,11 @@ TEST_F(OverflowFinderTest, MasksAreAllowed) {
   softmax(log(zeros({16, 8})) + x, 1);
   EXPECT_FALSE(finder.found()) << *finder.found();
   mm(x, full({8, 8}, 3e38));
-  ASSERT_TRUE(finder.found()) << "others still count";
+  ASSERT_TRUE(finder.found()) << "other ops are still reported";
   EXPECT_EQ(finder.found()->op, "mm");
 }
 
-TEST_F(OverflowFinderTest, InPlaceCallsShowTheOldValues) {
+TEST_F(OverflowFinderTest, InPlaceCallsReportTheOldValues) {
   OverflowFinder finder;
   const Tensor y = full({4}, 3e38);
   y.mul_(10);
@@ -224,7 +224,7 @@ TEST_F(OverflowFinderTest, InPlaceCallsShowTheOldValues) {
   EXPECT_EQ(found->tensors.back().second.positive_inf, 4);
 }
 
-TEST_F(OverflowFinderTest, OverwritingWhatIsNotFiniteIsNoFault) {
+TEST_F(OverflowFinderTest, OverwritingInfIsNotReported) {
   const Tensor y = full({4}, INFINITY);
   OverflowFinder finder;
   y.fill_(1);
@@ -236,7 +236,7 @@ TEST_F(OverflowFinderTest, OverwritingWhatIsNotFiniteIsNoFault) {
   EXPECT_EQ(finder.found()->what, "input 0");
 }
 
-TEST_F(OverflowFinderTest, ThreadsThatShareItDoNotMixTheirOps) {
+TEST_F(OverflowFinderTest, ThreadsDoNotMixTheirOps) {
   OverflowFinder finder(*net);
   finder.allow("log");
   const ThreadContext context = ThreadContext::capture();
@@ -263,7 +263,7 @@ TEST_F(OverflowFinderTest, ThreadsThatShareItDoNotMixTheirOps) {
   EXPECT_EQ(finder.found()->op, "mm");
 }
 
-TEST_F(OverflowFinderTest, LeavesResultsAndModesAlone) {
+TEST_F(OverflowFinderTest, DoesNotChangeResultsOrModes) {
   const auto run = [&] {
     net->zero_grad();
     amp::AutocastGuard autocast(device_type());

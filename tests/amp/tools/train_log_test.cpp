@@ -54,7 +54,7 @@ struct TrainLogTest : ::testing::Test {
   }
 };
 
-TEST_F(TrainLogTest, ATrainingRunWithSkippedSteps) {
+TEST_F(TrainLogTest, LogsARunWithSkippedSteps) {
   manual_seed(1);
   nn::Linear net(8, 4);
   optim::SGD sgd(net->parameters(), optim::SGDOptions(0.01));
@@ -112,7 +112,7 @@ TEST_F(TrainLogTest, ATrainingRunWithSkippedSteps) {
   }
 }
 
-TEST_F(TrainLogTest, WithoutAScalerOnlyWhatIsGiven) {
+TEST_F(TrainLogTest, LogsOnlyGivenValuesWithoutAScaler) {
   {
     TrainLog log({jsonl, csv}, {.first_step = 100});
     log.step({.loss = full({1}, 0.5)});
@@ -136,7 +136,7 @@ TEST_F(TrainLogTest, WithoutAScalerOnlyWhatIsGiven) {
   EXPECT_THAT(lines(csv)[1], ::testing::EndsWith(",0.5,,,,"));
 }
 
-TEST_F(TrainLogTest, InfAndNanAreReadableInBoth) {
+TEST_F(TrainLogTest, BothFormatsKeepInfAndNaN) {
   {
     TrainLog log({jsonl, csv});
     for (const float v : {INFINITY, -INFINITY, NAN}) log.step({.loss = full({}, v)});
@@ -148,7 +148,7 @@ TEST_F(TrainLogTest, InfAndNanAreReadableInBoth) {
   }
 }
 
-TEST_F(TrainLogTest, AppendingGoesOnAfterATornLine) {
+TEST_F(TrainLogTest, AppendsAfterAnIncompleteLine) {
   { TrainLog({jsonl, csv}).step({.loss = ones({})}); }
   std::ofstream(jsonl, std::ios::app) << "{\"step\": 1, \"lo";
   {
@@ -163,7 +163,7 @@ TEST_F(TrainLogTest, AppendingGoesOnAfterATornLine) {
   EXPECT_THAT(lines(jsonl), SizeIs(1)) << "a new log starts the file anew";
 }
 
-TEST_F(TrainLogTest, TakesFileNamesAsLiterals) {
+TEST_F(TrainLogTest, AcceptsFileNamesAsLiterals) {
   const std::string before = std::filesystem::current_path();
   std::filesystem::current_path(::testing::TempDir());
   {
@@ -178,7 +178,7 @@ TEST_F(TrainLogTest, TakesFileNamesAsLiterals) {
   std::filesystem::current_path(before);
 }
 
-TEST_F(TrainLogTest, AppendingGoesOnWithTheSeconds) {
+TEST_F(TrainLogTest, AppendingContinuesTheSeconds) {
   const double earlier = 1e6;
   std::ofstream(jsonl) << "{\"step\": 0, \"seconds\": 5, \"loss\": 1}\n{\"step\": 1, \"seconds\": " << earlier
                        << ", \"loss\": 1}\n{\"step\": 2, \"seconds\": 7";  // an incomplete line
@@ -212,7 +212,7 @@ TEST_F(TrainLogTest, FindsTheLastSecondsOfALongFile) {
   EXPECT_GT(std::stod(cells(lines(csv).back())[1]), 12.5);
 }
 
-TEST_F(TrainLogTest, LearningRateAndOwnValues) {
+TEST_F(TrainLogTest, LogsLearningRateAndCustomValues) {
   {
     TrainLog log({jsonl, csv}, {.columns = {"val loss"}});
     const int64_t depth = 3;
@@ -256,7 +256,7 @@ TEST_F(TrainLogTest, AppendingKeepsTheColumnsOfTheFile) {
   EXPECT_THAT(lines(csv), SizeIs(2));
 }
 
-TEST_F(TrainLogTest, RefusesNamesThatNoFileCanHold) {
+TEST_F(TrainLogTest, RefusesInvalidNames) {
   TrainLog log({jsonl, csv});
   for (const std::string name : {"", "a,b", "a\"b", "a\nb"}) {
     EXPECT_THROWS(log.step({.values = {{name, 1}}}), StateError, "TrainLog", "no name");
@@ -270,7 +270,7 @@ TEST_F(TrainLogTest, RefusesNamesThatNoFileCanHold) {
   EXPECT_EQ(parse(jsonl)[0]["step"], 0) << "a refused step has no number";
 }
 
-TEST_F(TrainLogTest, AKilledProgramLeavesEveryStepThatItLogged) {
+TEST_F(TrainLogTest, LoggedStepsSurviveAKill) {
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
   const pid_t child = ::fork();
@@ -350,7 +350,7 @@ class FileSizeLimit {
   void (*handler_)(int);
 };
 
-TEST_F(TrainLogTest, AFullDiskIsAnErrorAndNotTriedAgain) {
+TEST_F(TrainLogTest, FullDiskThrowsOnce) {
   TrainLog log(jsonl);
   log.step({.loss = full({}, 1.0)});
   {

@@ -1,6 +1,6 @@
 // cuBLASLt on the emulated device: column-major products as its documentation defines them, computed by the CPU
-// kernels. It rejects calls that fault on a GPU: operands less aligned than the heuristic was told, and vectors aligned
-// to less than 16 bytes.
+// kernels. It rejects calls that fault on a GPU: operands less aligned than the heuristic was given, and vectors
+// aligned to less than 16 bytes.
 #include <cublasLt.h>
 
 #include <cmath>
@@ -53,7 +53,7 @@ cublasStatus_t forget(Handle handle) {
 
 template <class T>
 cublasStatus_t read(T& to, const void* value, size_t bytes) {
-  require(bytes == sizeof(T), "an attribute of another size");
+  require(bytes == sizeof(T), "an attribute has the wrong size");
   return std::memcpy(&to, value, bytes), CUBLAS_STATUS_SUCCESS;
 }
 
@@ -114,7 +114,7 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
 }
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType dtype, uint64_t rows,
                                           uint64_t columns, int64_t ld) {
-  require(ld >= static_cast<int64_t>(rows), "columns that overlap");
+  require(ld >= static_cast<int64_t>(rows), "columns overlap");
   *layout = new EmulatedLayout{type_of(dtype), static_cast<int64_t>(rows), static_cast<int64_t>(columns), ld};
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -169,7 +169,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                               cublasLtMatmulPreference_t preference, int wanted,
                                               cublasLtMatmulHeuristicResult_t* results, int* count) {
-  require(preference->most_workspace >= kWorkspace, "no memory beside the operands");
+  require(preference->most_workspace >= kWorkspace, "the workspace limit is too small");
   *count = std::min(wanted, 2);
   for (int i = 0; i < *count; ++i) {
     results[i] = {{{preference->align_a, preference->align_b, preference->align_c, preference->align_d}},
@@ -184,19 +184,20 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
                               const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
                               size_t bytes, cudaStream_t stream) {
-  require(c == d && c_layout == d_layout, "another C than D");
+  require(c == d && c_layout == d_layout, "C differs from D");
   require(is_aligned(a, algorithm->data[0]) && is_aligned(b, algorithm->data[1]) && is_aligned(d, algorithm->data[3]),
-          "an operand is less aligned than was said");
-  require(product->epilogue < CUBLASLT_EPILOGUE_BIAS || is_aligned(product->vector, 16), "a vector below 16 bytes");
-  require(bytes == kWorkspace && is_aligned(workspace, 256), "another workspace than was asked for");
-  require(stream == cuda::current_handle(), "another stream than the current one");
+          "an operand is less aligned than declared");
+  require(product->epilogue < CUBLASLT_EPILOGUE_BIAS || is_aligned(product->vector, 16),
+          "a vector is aligned to less than 16 bytes");
+  require(bytes == kWorkspace && is_aligned(workspace, 256), "the workspace differs from the requested one");
+  require(stream == cuda::current_handle(), "the stream is not the current one");
   const auto scalar = [&](const void* value) {
     if (product->compute == CUBLAS_COMPUTE_64F) return *static_cast<const double*>(value);
     return static_cast<double>(*static_cast<const float*>(value));
   };
   const Call call{*product, *a_layout, *b_layout, *d_layout, a, b, d, scalar(alpha), scalar(beta)};
-  require(std::isnan(call.alpha) || call.alpha == 1, "alpha");
-  require(call.beta == 0 || call.beta == 1, "beta");
+  require(std::isnan(call.alpha) || call.alpha == 1, "alpha is neither 1 nor NaN");
+  require(call.beta == 0 || call.beta == 1, "beta is neither 0 nor 1");
   submit([call, workspace] {
     scribble(workspace, kWorkspace);
     run(call);

@@ -12,7 +12,7 @@
 namespace tandem::cuda {
 namespace {
 
-TEST(DefaultDevice, IsWhereFactoriesAndModulesMakeTensors) {
+TEST(DefaultDevice, AppliesToFactoriesAndModules) {
   const DefaultDeviceGuard guard(kCUDA);
   EXPECT_EQ(get_default_device(), Device(kCUDA));
   for (const Tensor& t :
@@ -26,10 +26,10 @@ TEST(DefaultDevice, IsWhereFactoriesAndModulesMakeTensors) {
   nn::BatchNorm1d norm{nn::BatchNormOptions(3)};
   const Tensor y = norm(linear(ones({4, 2})));
   EXPECT_TRUE(y.is_cuda());
-  EXPECT_EQ((y + 1).sum().item<float>(), y.sum().item<float>() + 12) << "a number joins either device";
+  EXPECT_EQ((y + 1).sum().item<float>(), y.sum().item<float>() + 12) << "a number works on either device";
 }
 
-TEST(DefaultDevice, LeavesTheHostsMemoryThere) {
+TEST(DefaultDevice, KeepsHostMemoryOnTheHost) {
   const DefaultDeviceGuard guard(kCUDA);
   float memory[2] = {1, 2};
   EXPECT_TRUE(from_blob(memory, {2}).is_cpu());
@@ -43,7 +43,7 @@ TEST(DefaultDevice, LeavesTheHostsMemoryThere) {
   EXPECT_EQ(matmul(a, b).sum().item<float>(), 54) << "the CPU's kernels keep to the CPU";
 }
 
-TEST(DefaultDevice, IsTheThreadsOwnUntilTheScopeEnds) {
+TEST(DefaultDevice, AppliesToTheThreadUntilTheScopeEnds) {
   {
     const DefaultDeviceGuard guard(kCUDA);
     const ThreadContext modes = ThreadContext::capture();

@@ -16,13 +16,13 @@ namespace {
 
 using tandem::testing::mismatch;
 
-TEST(EmulatedDeviceDeathTest, ClosesItsMemoryToTheHost) {
+TEST(EmulatedDeviceDeathTest, HostCannotAccessItsMemory) {
   const Tensor x = ones({4}, kCUDA);
   synchronize();
   EXPECT_DEATH(static_cast<void>(*static_cast<volatile float*>(x.raw_bytes())), "reads or writes the emulated device");
 }
 
-TEST(EmulatedDevice, StreamsWithoutAnOrderRunInTheWrongOne) {
+TEST(EmulatedDevice, RevealsMissingStreamOrder) {
   const Stream other = stream_from_pool();
   for (const bool waits : {false, true}) {
     const Tensor x = zeros({4}, kCUDA);
@@ -40,18 +40,18 @@ TEST(EmulatedDevice, StreamsWithoutAnOrderRunInTheWrongOne) {
   }
 }
 
-TEST(EmulatedDevice, WorkIsLate) {
+TEST(EmulatedDevice, RunsWorkLate) {
   const Tensor pinned = empty({4}, TensorOptions().pinned_memory(true)), x = full({4}, 3.0, kCUDA);
   pinned.fill_(0);
   copy_to_pinned(pinned.raw_bytes(), x);
-  EXPECT_EQ(pinned[0].item<float>(), 0) << "nobody has waited";
+  EXPECT_EQ(pinned[0].item<float>(), 0) << "not synchronized yet";
   Event event;
   event.record();
   event.synchronize();
   EXPECT_EQ(pinned[0].item<float>(), 3);
 }
 
-TEST(EmulatedDevice, PageLockedMemoryIsReadLate) {
+TEST(EmulatedDevice, ReadsPinnedMemoryLate) {
   const Tensor pinned = empty({4}, TensorOptions().pinned_memory(true)), plain = ones({4});
   pinned.fill_(1);
   const Tensor early = plain.to(kCUDA, /*non_blocking=*/true), late = pinned.to(kCUDA, /*non_blocking=*/true);
@@ -79,7 +79,7 @@ float read_after_free(const Stream& made_on, const Stream& read_on, bool told) {
   return y[0].item<float>();
 }
 
-TEST(EmulatedDevice, MemoryIsReusedTooEarly) {
+TEST(EmulatedDevice, RevealsMemoryReusedTooEarly) {
   const Stream main(Device(kCUDA, 0)), side = stream_from_pool();
   const emulated::Order before = emulated::set_order(emulated::Order::late);
   for (const bool told : {false, true}) {
@@ -92,7 +92,7 @@ TEST(EmulatedDevice, MemoryIsReusedTooEarly) {
   emulated::set_order(before);
 }
 
-TEST(EmulatedDevice, HasSoMuchMemory) {
+TEST(EmulatedDevice, HasLimitedMemory) {
   empty_cache();
   const int64_t reserved = memory_reserved();
   EXPECT_THROWS(empty({int64_t{1} << 29}, kCUDA), OutOfMemoryError, "empty: ", "2147483648 bytes requested");

@@ -38,7 +38,7 @@ struct EmulatedDescriptor {
   template <class T>
   T one(cudnnBackendAttributeName_t name) const {
     const std::vector<T> values = list<T>(name);
-    require(values.size() == 1, "an attribute that was not set once");
+    require(values.size() == 1, "an attribute does not have exactly one value");
     return values[0];
   }
 };
@@ -98,7 +98,8 @@ Operation operation_of(Descriptor operation) {
               part(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX), part(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W),
               part(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY)};
     default:
-      require(operation->type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR, "no convolution");
+      require(operation->type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+              "the first operation is not a convolution");
       return {Direction::backward_weight, part(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC),
               part(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X), part(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW),
               part(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY)};
@@ -119,18 +120,18 @@ class Pack {
   explicit Pack(Descriptor pack)
       : ids_(pack->list<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS)),
         pointers_(pack->list<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)) {
-    require(ids_.size() == pointers_.size(), "as many addresses as numbers");
+    require(ids_.size() == pointers_.size(), "the numbers of addresses and of unique ids differ");
   }
   Tensor tensor(Descriptor t) const {
     const auto id = t->one<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
     for (size_t i = 0; i < ids_.size(); ++i) {
       if (ids_[i] != id) continue;
       require(is_aligned(pointers_[i], static_cast<uint64_t>(t->one<int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT))),
-              "a tensor is less aligned than was said");
+              "a tensor is less aligned than declared");
       return device_tensor(pointers_[i], dims_of(t, CUDNN_ATTR_TENSOR_DIMENSIONS),
                            dims_of(t, CUDNN_ATTR_TENSOR_STRIDES), type_of(t));
     }
-    throw Misuse("a vendor's library: a tensor without an address");
+    throw Misuse("emulated cuBLASLt or cuDNN: a tensor has no address");
   }
 
  private:
@@ -165,8 +166,9 @@ Run run_of(Descriptor graph, const Pack& pack) {
       .direction = first.direction, .x = pack.tensor(first.x), .w = pack.tensor(first.w), .y = {}, .bias = {}, .p = {}};
   Descriptor last = first.y;
   for (size_t i = 1; i < operations.size(); ++i) {
-    require(last == operations[i]->one<Descriptor>(CUDNN_ATTR_OPERATION_POINTWISE_XDESC), "operations in a chain");
-    require(last->one<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL), "a tensor between operations is in memory");
+    require(last == operations[i]->one<Descriptor>(CUDNN_ATTR_OPERATION_POINTWISE_XDESC),
+            "the operations do not form a chain");
+    require(last->one<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL), "a tensor between operations is not virtual");
     last = operations[i]->one<Descriptor>(CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
     const auto what = operations[i]->one<Descriptor>(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
     if (what->one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE) == CUDNN_POINTWISE_RELU_FWD) {
@@ -179,7 +181,7 @@ Run run_of(Descriptor graph, const Pack& pack) {
   run.y = pack.tensor(last);
   const auto copy = [&](cudnnBackendAttributeName_t name, std::array<int64_t, 2>& to) {
     const std::vector<int64_t> values = first.convolution->list<int64_t>(name);
-    require(values.size() == 2, "two spatial dimensions");
+    require(values.size() == 2, "the number of spatial dimensions is not 2");
     to = {values[0], values[1]};
   };
   copy(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, run.p.padding);
@@ -187,7 +189,7 @@ Run run_of(Descriptor graph, const Pack& pack) {
   copy(CUDNN_ATTR_CONVOLUTION_DILATIONS, run.p.dilation);
   require(first.convolution->list<int64_t>(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS) ==
               first.convolution->list<int64_t>(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS),
-          "equal paddings");
+          "the paddings before and after differ");
   run.p.groups = run.x.size(1) / run.w.size(1);
   return run;
 }
@@ -214,7 +216,7 @@ cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
 }
 cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,
                                        cudnnBackendAttributeType_t type, int64_t count, const void* values) {
-  require(!descriptor->finalized, "an attribute after finalize");
+  require(!descriptor->finalized, "an attribute is set after finalize");
   const auto* begin = static_cast<const char*>(values);
   descriptor->attributes[name].assign(begin, begin + static_cast<size_t>(count) * size_of(type));
   if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
@@ -271,10 +273,10 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
 }
 
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack) {
-  require(handle->stream == cuda::current_handle(), "another stream than the current one");
-  require(plan->finalized && pack->finalized, "a plan or a pack that is not finalized");
+  require(handle->stream == cuda::current_handle(), "the stream is not the current one");
+  require(plan->finalized && pack->finalized, "the plan or the pack is not finalized");
   const auto workspace = pack->one<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
-  require(is_aligned(workspace, 16) && workspace, "a workspace");
+  require(is_aligned(workspace, 16) && workspace, "the workspace is null or misaligned");
   submit([run = run_of(plan->graph, Pack(pack)), workspace] {
     scribble(workspace, kWorkspace);
     run();

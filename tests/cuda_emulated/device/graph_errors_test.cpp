@@ -48,7 +48,7 @@ TEST(GraphErrors, CallsOutOfOrder) {
   expect_usable(graph);
 }
 
-TEST(GraphErrors, HalfACheckpointThatDraws) {
+TEST(GraphErrors, CheckpointWithRandomNumbersSplitByACapture) {
   const Tensor w = ones({4}, kCUDA).requires_grad_();
   const auto forward = [&](double p) {
     return autograd::checkpoint([p](const Tensor& x) { return dropout(x * x, p, p > 0); }, w).sum();
@@ -75,7 +75,7 @@ TEST(GraphErrors, HalfACheckpointThatDraws) {
   expect_usable(graph);
 }
 
-TEST(GraphErrors, ARemainderIsDroppedBeforeTheCapture) {
+TEST(GraphErrors, StaleRemainderMustBeDroppedBeforeTheCapture) {
   const Tensor p = ones({4}, TensorOptions(kBFloat16).device(kCUDA)).requires_grad_();
   optim::SGD sgd({p}, optim::SGDOptions(0.01));
   sgd.keep_master_weights(optim::MasterWeights::remainder);
@@ -93,7 +93,7 @@ TEST(GraphErrors, ARemainderIsDroppedBeforeTheCapture) {
   EXPECT_EQ(sgd.master(p)[0].item<float>(), 2 - 0.01F);
 }
 
-TEST(GraphErrors, NothingNests) {
+TEST(GraphErrors, CapturesDoNotNest) {
   CUDAGraph graph, other;
   const Tensor x = zeros({2}, kCUDA);
   other.capture([&] { x.add_(1); });
@@ -103,7 +103,7 @@ TEST(GraphErrors, NothingNests) {
   expect_usable(graph);
 }
 
-TEST(GraphErrors, WhatWaitsForTheDevice) {
+TEST(GraphErrors, CallsThatWaitForTheDevice) {
   CUDAGraph graph;
   const Tensor x = zeros({2}, kCUDA), host = zeros({2});
   Event event;
@@ -138,7 +138,7 @@ struct Step {
   Tensor x = ones({3, 4}, kCUDA);
 };
 
-TEST(GraphErrors, LazyStateIsNotBornInACapture) {
+TEST(GraphErrors, LazyStateMustExistBeforeTheCapture) {
   CUDAGraph graph;
   Step step;
   EXPECT_THROWS(graph.capture([&] { step(); }), StateError, "scale: ", "a few steps before the capture");
@@ -156,7 +156,7 @@ TEST(GraphErrors, LazyStateIsNotBornInACapture) {
   expect_usable(graph);
 }
 
-TEST(GraphErrors, AnIterationIsCapturedAsAWhole) {
+TEST(GraphErrors, IterationMustBeCapturedWhole) {
   CUDAGraph graph;
   Step step;
   for (int i = 0; i < 3; ++i) step();
@@ -179,7 +179,7 @@ TEST(GraphErrors, AnIterationIsCapturedAsAWhole) {
   graph.replay();
 }
 
-TEST(GraphErrors, AGradientThatWaitsForItsUnscaling) {
+TEST(GraphErrors, PendingUnscaleFromBeforeTheCapture) {
   CUDAGraph graph;
   Step step;
   for (int i = 0; i < 3; ++i) step();
@@ -188,7 +188,7 @@ TEST(GraphErrors, AGradientThatWaitsForItsUnscaling) {
   EXPECT_TRUE(std::isfinite(step.linear->weight.grad().sum().item<float>()));
 }
 
-TEST(GraphErrors, WhatTheGraphIsForMustLive) {
+TEST(GraphErrors, CapturedObjectsMustStayAlive) {
   CUDAGraph graph;
   auto step = std::make_unique<Step>();
   for (int i = 0; i < 3; ++i) (*step)();
@@ -216,7 +216,7 @@ TEST(GraphErrors, TooManySkips) {
   for (int i = 0; i < 5; ++i) graph.replay();  // the count has not arrived on the host
   EXPECT_EQ(emulated::counts().waits, 0);
   emulated::stay_behind(false);
-  EXPECT_NO_THROW(graph.replay()) << "what has arrived is the count after the first replay";
+  EXPECT_NO_THROW(graph.replay()) << "the count after the first replay has arrived";
   EXPECT_THROWS(graph.replay(), StateError, "6 iterations in a row were skipped", "the limit is 2");
   EXPECT_THROWS(step(), StateError, "6 iterations in a row");
 }

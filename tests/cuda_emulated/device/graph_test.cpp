@@ -243,7 +243,7 @@ TEST(Graph, ReplaysOnMasterWeightsEqualSteps) {
   }
 }
 
-TEST(Graph, AReplayIsOneLaunchAndOneMoreForNewNumbers) {
+TEST(Graph, ReplayTakesOneOrTwoLaunches) {
   Program program(std::make_shared<Mlp>(), Rule::sgd);
   program.load(0);
   for (int i = 0; i < kWarmUp; ++i) program.step();
@@ -268,7 +268,7 @@ TEST(Graph, AReplayIsOneLaunchAndOneMoreForNewNumbers) {
   EXPECT_EQ(emulated::counts().launches, 0) << "nothing has changed";
 }
 
-TEST(Graph, AReplayRaisesTheVersionsOfWhatItWrites) {
+TEST(Graph, ReplayRaisesVersionsOfWrittenTensors) {
   Program program(std::make_shared<Mlp>(), Rule::adam);
   program.load(0);
   for (int i = 0; i < kWarmUp; ++i) program.step();
@@ -276,7 +276,7 @@ TEST(Graph, AReplayRaisesTheVersionsOfWhatItWrites) {
   graph.capture([&] { program.step(); });
   const Tensor weight = program.model->parameters()[0], norm = (weight * weight).sum();
   graph.replay();
-  EXPECT_THROW(norm.backward(), AutogradError) << "the saved weight is another by now";
+  EXPECT_THROW(norm.backward(), AutogradError) << "the saved weight has changed";
   EXPECT_NO_THROW((weight * weight).sum().backward());
 }
 
@@ -290,7 +290,7 @@ struct Drawing {
   Tensor y = zeros({40}, kCUDA);
 };
 
-TEST(Graph, WhatAGraphReadsIsNotWhatItWrites) {
+TEST(Graph, ReplaysDoNotOverwriteTheSlots) {
   Drawing eager, graphed;
   manual_seed(3);
   eager.run();
@@ -303,7 +303,7 @@ TEST(Graph, WhatAGraphReadsIsNotWhatItWrites) {
   }
 }
 
-TEST(Graph, NorWhatAnotherOfItsPoolWrites) {
+TEST(Graph, GraphsOfOnePoolKeepTheirSlots) {
   Drawing eager, first, second;
   manual_seed(3);
   eager.run();
@@ -320,7 +320,7 @@ TEST(Graph, NorWhatAnotherOfItsPoolWrites) {
 }
 
 /// Forward and backward in the graph, the step outside: each replay writes the gradients in the graph's memory again.
-TEST(Graph, AStepOutsideTheGraph) {
+TEST(Graph, StepMayRunOutsideTheGraph) {
   const auto train = [](bool graphed) {
     Program p(std::make_shared<Mlp>(), Rule::sgd);
     const auto backward = [&] {

@@ -17,7 +17,7 @@ struct Numbers : datasets::Dataset<Numbers> {
   std::optional<size_t> size() const override { return 40; }
 };
 
-TEST(Prefetch, BatchesAreWholeWhenTheirKernelsRun) {
+TEST(Prefetch, BatchesAreCompleteWhenUsed) {
   for (const size_t workers : {0, 1, 3}) {
     auto loader = make_data_loader<samplers::SequentialSampler>(
         Numbers().map(transforms::Stack<>()), DataLoaderOptions(4).workers(workers).prefetch_to(kCUDA));

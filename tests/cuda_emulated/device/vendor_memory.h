@@ -16,7 +16,7 @@ inline Tensor device_tensor(const void* data, const Dims& sizes, const Dims& str
 
 /// Throws where a library would return an error, or a GPU would fault.
 inline void require(bool good, const char* what) {
-  if (!good) throw Misuse(std::string("a vendor's library: ") + what);
+  if (!good) throw Misuse(std::string("emulated cuBLASLt or cuDNN: ") + what);
 }
 
 inline bool is_aligned(const void* data, uint64_t bytes) {

@@ -31,7 +31,7 @@ void set_grad(const Tensor& p, double value) { p.mutable_grad() = full(p.sizes()
 void start(GradScaler& scaler) { scaler.scale(ones({})); }
 
 // 1. PyTorch sums the gradients of a cached cast in the low dtype: 1.0 here.
-TEST(RightWhereOthersAreWrong, AWeightUsedManyTimesGetsTheF32SumOfItsGradients) {
+TEST(DefectsOfOtherSystems, GradientsOfReusedWeightsAreSummedInF32) {
   const Tensor w = ones({1, 1}).requires_grad_();
   Tensor total;
   {
@@ -45,7 +45,7 @@ TEST(RightWhereOthersAreWrong, AWeightUsedManyTimesGetsTheF32SumOfItsGradients) 
 }
 
 // 1b. PyTorch rounds a weight's gradient through f16, so 131072 becomes inf.
-TEST(RightWhereOthersAreWrong, WeightGradientsLeaveF16sRange) {
+TEST(DefectsOfOtherSystems, WeightGradientsMayExceedTheF16Range) {
   auto gradient = [] {
     const Tensor w = ones({1, 1}).requires_grad_();
     Tensor y;
@@ -64,7 +64,7 @@ TEST(RightWhereOthersAreWrong, WeightGradientsLeaveF16sRange) {
 }
 
 // 2. PyTorch reuses the stale cast: 8 instead of 24.
-TEST(RightWhereOthersAreWrong, AWeightChangedInPlaceInARegionIsCastAgain) {
+TEST(DefectsOfOtherSystems, WeightChangedInARegionIsCastAgain) {
   TANDEM_TEST_ON_HOST();
   const Tensor w = ones({1, 8}).requires_grad_(), x = ones({1, 8});
   AutocastGuard guard(device_type());
@@ -79,7 +79,7 @@ TEST(RightWhereOthersAreWrong, AWeightChangedInPlaceInARegionIsCastAgain) {
 }
 
 // 3. PyTorch's cache key has no dtype: the inner region gets the cast of the outer one.
-TEST(RightWhereOthersAreWrong, NestedRegionsWithDifferentDtypesNeverMixCasts) {
+TEST(DefectsOfOtherSystems, NestedRegionsWithDifferentDtypesNeverMixCasts) {
   const Tensor w = full({1, 1}, 1.0 + 1.0 / 512).requires_grad_(), x = ones({1, 1});
   AutocastGuard outer(device_type(), kHalf);
   EXPECT_EQ(linear(x, w).item<float>(), 1.0F + 1.0F / 512);
@@ -93,7 +93,7 @@ TEST(RightWhereOthersAreWrong, NestedRegionsWithDifferentDtypesNeverMixCasts) {
 }
 
 // 4. PyTorch before December 2025: the second output has no graph, so nothing is trained.
-TEST(RightWhereOthersAreWrong, ACastFirstMadeUnderNoGradLosesNoGradientsLater) {
+TEST(DefectsOfOtherSystems, CastsMadeUnderNoGradPropagateLaterGradients) {
   const Tensor w = ones({1, 2}).requires_grad_(), x = full({1, 2}, 3.0);
   AutocastGuard guard(device_type());
   {
@@ -106,7 +106,7 @@ TEST(RightWhereOthersAreWrong, ACastFirstMadeUnderNoGradLosesNoGradientsLater) {
 }
 
 // 5. PyTorch: the cache is global, and the end of a region in any thread clears it; a lock is held during casts.
-TEST(RightWhereOthersAreWrong, AnotherThreadsExitLeavesThisThreadsCache) {
+TEST(DefectsOfOtherSystems, RegionsOfOtherThreadsKeepTheCache) {
   const Tensor w = ones({1, 2}).requires_grad_(), x = ones({1, 2});
   AutocastGuard guard(device_type());
   linear(x, w);
@@ -118,7 +118,7 @@ TEST(RightWhereOthersAreWrong, AnotherThreadsExitLeavesThisThreadsCache) {
 }
 
 // 6. PyTorch's CPU and CUDA lists differ: on the CPU, softmax and layer_norm run in bf16, and mixed layer_norm throws.
-TEST(RightWhereOthersAreWrong, OneTableForAllDevices) {
+TEST(DefectsOfOtherSystems, AllDevicesUseOneTable) {
   AutocastGuard guard(device_type());
   const Tensor b = full({2, 4}, 0.5, kBFloat16);
   EXPECT_EQ(softmax(b, 1).dtype(), kFloat);
@@ -128,7 +128,7 @@ TEST(RightWhereOthersAreWrong, OneTableForAllDevices) {
 }
 
 // 7. PyTorch compares with ==, so the scale never grows again. Its scale can reach 0, and a NaN scale remains.
-TEST(RightWhereOthersAreWrong, ALoweredGrowthIntervalStillGrows) {
+TEST(DefectsOfOtherSystems, ScaleGrowsAfterTheIntervalIsLowered) {
   const Tensor p = ones({1}).requires_grad_();
   optim::SGD sgd({p}, optim::SGDOptions(0.1));
   GradScaler scaler(GradScalerOptions().init_scale(8).growth_interval(10));
@@ -144,7 +144,7 @@ TEST(RightWhereOthersAreWrong, ALoweredGrowthIntervalStillGrows) {
   EXPECT_EQ(scaler.get_scale(), 16);
 }
 
-TEST(RightWhereOthersAreWrong, TheScaleNeverReachesZeroInfOrNaN) {
+TEST(DefectsOfOtherSystems, ScaleNeverReachesZeroInfOrNaN) {
   const Tensor p = ones({1}).requires_grad_();
   optim::SGD sgd({p}, optim::SGDOptions(0.1));
   GradScaler falling(GradScalerOptions().init_scale(0x1p-100));
@@ -166,7 +166,7 @@ TEST(RightWhereOthersAreWrong, TheScaleNeverReachesZeroInfOrNaN) {
 }
 
 // 8. PyTorch checks only before the multiplication, so the update writes inf into the weights.
-TEST(RightWhereOthersAreWrong, AnInfThatAppearsOnlyAfterUnscalingIsFound) {
+TEST(DefectsOfOtherSystems, FindsInfCausedByUnscaling) {
   for (const bool explicit_unscale : {false, true}) {
     const Tensor p = ones({1}).requires_grad_();
     optim::SGD sgd({p}, optim::SGDOptions(0.1));
@@ -181,7 +181,7 @@ TEST(RightWhereOthersAreWrong, AnInfThatAppearsOnlyAfterUnscalingIsFound) {
 
 // 9. Paddle: only the last optimizer counts. PyTorch: a skip looks like a step that returned None, and an assertion
 // fails if all gradients are None.
-TEST(RightWhereOthersAreWrong, EveryOptimizersOverflowCountsInAnyOrder) {
+TEST(DefectsOfOtherSystems, OverflowInAnyOptimizerCounts) {
   for (const int overflowing : {0, 1}) {
     const Tensor p[2] = {ones({1}).requires_grad_(), ones({1}).requires_grad_()};
     optim::SGD a({p[0]}, optim::SGDOptions(0.1)), b({p[1]}, optim::SGDOptions(0.1));
@@ -199,7 +199,7 @@ TEST(RightWhereOthersAreWrong, EveryOptimizersOverflowCountsInAnyOrder) {
   }
 }
 
-TEST(RightWhereOthersAreWrong, AllUndefinedGradientsAreACleanStep) {
+TEST(DefectsOfOtherSystems, StepWithoutGradientsIsClean) {
   const Tensor p = ones({1}).requires_grad_();
   optim::SGD sgd({p}, optim::SGDOptions(0.1));
   GradScaler scaler(GradScalerOptions().init_scale(4).growth_interval(1));
@@ -210,7 +210,7 @@ TEST(RightWhereOthersAreWrong, AllUndefinedGradientsAreACleanStep) {
 }
 
 // 10. PyTorch's fused optimizers leave scaled gradients in .grad.
-TEST(RightWhereOthersAreWrong, FusedAndPlainPathsLeaveTheSameParametersAndGradients) {
+TEST(DefectsOfOtherSystems, FusedAndPlainStepsGiveEqualResults) {
   for (const double gradient : {6.0, HUGE_VAL}) {
     Tensor params[2], grads[2];
     for (const bool plain : {false, true}) {
@@ -231,7 +231,7 @@ TEST(RightWhereOthersAreWrong, FusedAndPlainPathsLeaveTheSameParametersAndGradie
   }
 }
 
-TEST(RightWhereOthersAreWrong, APostponedUnscaleIsSeenThroughEveryDoor) {
+TEST(DefectsOfOtherSystems, EveryReadAppliesThePendingUnscale) {
   TANDEM_TEST_ON_HOST();
   auto stepped = [](const std::function<float(const Tensor&)>& look) {
     const Tensor p = full({3}, 2.0).requires_grad_();
@@ -251,7 +251,7 @@ TEST(RightWhereOthersAreWrong, APostponedUnscaleIsSeenThroughEveryDoor) {
 }
 
 // 11. PyTorch: a closure passed by position runs after the unscale, and is evaluated by other rules.
-TEST(RightWhereOthersAreWrong, AClosureCannotSlipPastTheScaler) {
+TEST(DefectsOfOtherSystems, StepRefusesClosures) {
   const Tensor p = ones({1}).requires_grad_();
   optim::SGD sgd({p}, optim::SGDOptions(0.1));
   bool called = false;
@@ -270,7 +270,7 @@ TEST(RightWhereOthersAreWrong, AClosureCannotSlipPastTheScaler) {
 }
 
 // 12. PyTorch: 2 * 65536 in f16 is inf.
-TEST(RightWhereOthersAreWrong, ALossOfShapeOneInF16DoesNotOverflow) {
+TEST(DefectsOfOtherSystems, F16LossOfShapeOneDoesNotOverflow) {
   GradScaler scaler;
   const Tensor scaled = scaler.scale(full({1}, 2.0, kHalf));
   EXPECT_EQ(scaled.dtype(), kFloat);
@@ -278,7 +278,7 @@ TEST(RightWhereOthersAreWrong, ALossOfShapeOneInF16DoesNotOverflow) {
 }
 
 // 13. PyTorch: if batch_norm is in a cast policy, it writes its statistics into a cast copy.
-TEST(RightWhereOthersAreWrong, RunningStatisticsAreUpdatedInTheCallersTensors) {
+TEST(DefectsOfOtherSystems, RunningStatisticsAreUpdatedInPlace) {
   for (const Cast policy : {Cast::keep, Cast::f32, Cast::lower}) {
     const Tensor mean = zeros({3}), var = ones({3});
     AutocastGuard guard(device_type());
