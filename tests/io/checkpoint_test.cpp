@@ -138,6 +138,48 @@ TEST(CheckpointErrors, NothingChangesWhenAPartDoesNotFit) {
   EXPECT_EQ(difference(b.checkpoint.state_dict(), before), "");
 }
 
+/// A user-defined type whose functions fail in an op.
+struct Faulty {
+  StateDict state_dict() const { return {{"value", softmax(zeros({2}), 5)}}; }
+  void load_state_dict(const StateDict& state) { softmax(state["value"], 5); }
+};
+
+TEST(CheckpointErrors, CodeOfTheUserIsNotNamedAfterItsCaller) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a");
+  Faulty faulty;
+  io::Checkpoint run;
+  run.add("faulty", faulty);
+  const std::string op = "softmax: dimension 5";
+  EXPECT_EQ(mismatch<IndexError>([&] { run.save(path); }, {}, op), "");
+  EXPECT_EQ(mismatch<IndexError>([&] { save(faulty, path); }, {}, op), "");
+  const StateDict state{{"faulty.value", zeros({2})}};
+  io::save_file(state, path);
+  EXPECT_EQ(mismatch<IndexError>([&] { run.load(path); }, {}, op), "");
+  EXPECT_EQ(mismatch<IndexError>([&] { run.load_state_dict(state); }, {}, op), "");
+  io::save_file({{"value", zeros({2})}}, path);
+  EXPECT_EQ(mismatch<IndexError>([&] { load(faulty, path); }, {}, op), "");
+}
+
+TEST(CheckpointErrors, BeginWithTheFunctionThatWasCalled) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a");
+  Tensor none;
+  nn::Linear model(2, 3);
+  io::Checkpoint run;
+  run.add("model", model);
+  EXPECT_EQ(mismatch<StateError>([&] { save(none, path); }, {"leave it out"}, "save: '0' is an undefined tensor"), "");
+  EXPECT_EQ(mismatch<IoError>([&] { load(none, path); }, {}, "load: " + path + ": cannot open the file"), "");
+  EXPECT_EQ(mismatch<IoError>([&] { load(model, path); }, {}, "load: " + path + ": cannot open the file"), "");
+  EXPECT_EQ(mismatch<IoError>([&] { run.load(path); }, {}, "load: " + path + ": cannot open the file"), "");
+  EXPECT_EQ(mismatch<IoError>([&] { run.save(folder.path()); }, {}, "save: " + folder.path() + ": is a folder"), "");
+  EXPECT_EQ(mismatch<IoError>([&] { save(model, folder.path()); }, {}, "save: " + folder.path() + ": is a folder"), "");
+  io::save_file({{"model.weight", ones({3, 3})}}, path);
+  EXPECT_EQ(mismatch<StateError>([&] { run.load(path); }, {"\n  model: load_state_dict: the state does not fit"},
+                                 "load: " + path + ": nothing was loaded"),
+            "");
+}
+
 TEST(CheckpointErrors, Names) {
   TrainingRun a;
   double x = 0;
