@@ -22,7 +22,7 @@ const char* name(Binary op) {
 
 template <class Op>
 [[noreturn]] void refuse(Op op, DType compute) {
-  TANDEM_THROW(NotImplementedError, "{}: not defined for {} numbers; convert to a floating dtype first", name(op),
+  TANDEM_THROW(NotImplementedError, "{} is not defined for {} numbers; convert to a floating dtype first", name(op),
                tandem::name(compute));
 }
 

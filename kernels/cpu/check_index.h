@@ -4,12 +4,12 @@
 
 namespace tandem::cpu {
 
-[[noreturn]] void throw_index(const char* op, int64_t k, int64_t size, int64_t dim);
+[[noreturn]] void throw_index(int64_t k, int64_t size, int64_t dim);
 
-/// Throws IndexError on behalf of `op` unless k, an index into dimension `dim`, is in [0, size).
-inline void check_index(const char* op, int64_t k, int64_t size, int64_t dim) {
+/// Throws IndexError unless k, an index into dimension `dim`, is in [0, size).
+inline void check_index(int64_t k, int64_t size, int64_t dim) {
   if (k < 0 || k >= size) [[unlikely]]
-    throw_index(op, k, size, dim);
+    throw_index(k, size, dim);
 }
 
 }  // namespace tandem::cpu

@@ -18,8 +18,7 @@ void cross_entropy(const Tensor& loss, const Tensor& row_weight, const Tensor& m
                    const Tensor& x, const Tensor& target, const Tensor& weight, int64_t ignore_index) {
   if (x.numel() == 0) return;
   const int64_t dim = class_dim(x);
-  const char* const op = running_op();  // read here: worker threads have no running op
-  const auto check = [op, dim](int64_t k, int64_t classes) { check_index(op, k, classes, dim); };
+  const auto check = [dim](int64_t k, int64_t classes) { check_index(k, classes, dim); };
   const Space others = other_dimensions({&x}, dim, &target);
   for_rows(x.dtype(), others, x.numel() / others.numel, [&](const auto& table, auto zero, int64_t begin, int64_t end) {
     using C = decltype(zero);
@@ -42,8 +41,7 @@ void cross_entropy_backward(const Tensor& gx, const Tensor& gy, const Tensor& x,
                             const Tensor& log_sum, const Tensor& target, const Tensor& weight, int64_t ignore_index) {
   if (x.numel() == 0) return;
   const int64_t dim = class_dim(x), gy_step = gy.numel() > 1 ? 1 : 0;
-  const char* const op = running_op();  // read here: worker threads have no running op
-  const auto check = [op, dim](int64_t k, int64_t classes) { check_index(op, k, classes, dim); };
+  const auto check = [dim](int64_t k, int64_t classes) { check_index(k, classes, dim); };
   const Space others = other_dimensions({&gx, &x}, dim, &target);
   for_rows(x.dtype(), others, x.numel() / others.numel, [&](const auto& table, auto zero, int64_t begin, int64_t end) {
     using C = decltype(zero);

@@ -18,7 +18,7 @@ namespace tandem::cpu {
 
 using kernels::make_walk;
 
-void throw_index(const char* op, int64_t k, int64_t size, int64_t dim) {
+void throw_index(int64_t k, int64_t size, int64_t dim) {
   TANDEM_THROW(IndexError,
                "index {} is out of range for dimension {} of size {}; indices start at 0 and may be at most {}", k, dim,
                size, size - 1);
@@ -44,9 +44,8 @@ Dims expanded(const Tensor& index, int64_t rank, int64_t dim) {
   return strides;
 }
 
-/// Throws IndexError, naming the running op, unless every index is in [0, size).
+/// Throws IndexError unless every index is in [0, size).
 void check_indices(const Tensor& index, int64_t size, int64_t dim) {
-  const char* op = running_op();  // read here: worker threads have no running op
   const auto walk = make_walk<1>(index.sizes(), {index.strides()});
   visit_dtype(index.dtype(), [&]<class Index>(Index) {
     if constexpr (std::same_as<Index, int64_t> || std::same_as<Index, int32_t>) {
@@ -55,7 +54,7 @@ void check_indices(const Tensor& index, int64_t size, int64_t dim) {
       parallel_for(walk.numel, kParallelGrain, [&](int64_t begin, int64_t end) {
         for_each_row(walk, begin, end, [&](const auto& offset, int64_t length) {
           for (int64_t i = 0; i < length; ++i) {
-            check_index(op, data[offset[0] + i * step], size, dim);
+            check_index(data[offset[0] + i * step], size, dim);
           }
         });
       });

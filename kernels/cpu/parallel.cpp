@@ -65,8 +65,10 @@ void parallel_run(int64_t n, int64_t grain, ParallelBody body, void* context) {
     note_parallel_work();
     const int64_t size = (n + parts - 1) / parts;
     std::exception_ptr error;
+    const char* const op = running_op();
 #pragma omp parallel num_threads(static_cast <int>(parts))
     {
+      const OpScope running(op);  // the workers' errors name the caller's op
       // The runtime may provide fewer threads than there are parts.
       for (int64_t part = omp_get_thread_num(); part < parts; part += omp_get_num_threads()) {
         const int64_t begin = part * size, end = std::min(n, begin + size);

@@ -123,7 +123,6 @@ Tensor bias_for(const Tensor& bias, const Tensor& y) {
 }
 
 [[noreturn]] void refuse(const std::string& why) {
-  const OpScope op("conv2d");
   TANDEM_THROW(BackendError,
                "cuDNN has no engine for this convolution: {}; other sizes, or cuda::set_deterministic(false) and "
                "cuda::set_allow_tf32_conv(true) where they are set otherwise, leave more to choose from",

@@ -72,6 +72,7 @@ const Devices& present() {
 
 int checked_index(const char* call, int device) {
   const auto count = static_cast<int>(present().all.size());
+  const OpScope op(call);
   TANDEM_CHECK(device >= 0 && device < count, DeviceError, "there is no CUDA device {}; use one in [0, {}]", device,
                count - 1);
   return device;

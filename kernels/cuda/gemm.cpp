@@ -70,7 +70,6 @@ std::string show(const Tensor& x) {
 }
 
 [[noreturn]] void refuse(const Product& p) {
-  const OpScope op("gemm");
   TANDEM_THROW(BackendError,
                "cuBLASLt has no algorithm for d = {}, a = {}, b = {}; CUBLASLT_LOG_LEVEL=2 in the environment says "
                "why",

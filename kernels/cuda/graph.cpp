@@ -146,7 +146,7 @@ void CUDAGraph::capture_end() {
 }
 
 void CUDAGraph::capture(const std::function<void()>& body, MempoolId_t pool, CaptureMode mode) {
-  const OpScope op("capture");
+  const UserCodeScope op("capture");
   check_available("capture");
   TANDEM_CHECK(body, StateError, "there is no function to record; pass one");
   check_not_capturing("a capture inside a capture is impossible", "end the other one first", "capture");

@@ -165,8 +165,8 @@ void Event::record(const Stream& stream) {
 }
 
 bool Event::query() const {
-  if (!handle_) return true;
   const OpScope op("Event::query");
+  if (!handle_) return true;
   check_not_capturing("asking how far the device is is impossible", kWaitOutside);
   const cudaError_t code = driver().cudaEventQuery(raw(*this));
   if (code == cudaErrorNotReady) {

@@ -131,7 +131,6 @@ struct GraphCopy {
 
   /// Runs before a replay: updates the copy if the weight was written since.
   void refresh() const {
-    const OpScope op("replay");
     const std::shared_ptr<TensorImpl> w = weight.lock(), c = copy.lock();
     TANDEM_CHECK(w && c, StateError,
                  "a weight that the graph uses is gone; keep the model as long as the graph, or capture again");

@@ -1,12 +1,11 @@
+// The calls of an iteration: scale, unscale_, step and update. The options and the state are in grad_scaler_state.cpp,
+// whole iterations in run_step.cpp.
 #include "tandem/amp/grad_scaler.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <set>
-#include <tuple>
 
-#include "src/amp/modes/for_each_parameter.h"
+#include "src/amp/optimizer_gradients.h"
 #include "src/amp/skip_watch.h"
 #include "tandem/amp/pending_unscale.h"
 #include "tandem/autograd/grad_mode.h"
@@ -14,189 +13,26 @@
 #include "tandem/base/check.h"
 #include "tandem/cuda/capture.h"
 #include "tandem/ops/checks.h"
-#include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::amp {
-namespace {
-
-void check_growth_factor(double f) {
-  const OpScope op("GradScaler");
-  TANDEM_CHECK(std::isfinite(f) && f > 1, StateError, "growth_factor must be finite and above 1, not {}", f);
-}
-void check_backoff_factor(double f) {
-  const OpScope op("GradScaler");
-  TANDEM_CHECK(f > 0 && f < 1, StateError, "backoff_factor must lie between 0 and 1, not {}", f);
-}
-void check_growth_interval(int64_t n) {
-  const OpScope op("GradScaler");
-  TANDEM_CHECK(n >= 1, StateError, "growth_interval must be at least 1, not {}", n);
-}
-void check_scale(const char* what, double s) {
-  const OpScope op("GradScaler");
-  TANDEM_CHECK(std::isnormal(static_cast<float>(s)) && s > 0, StateError,
-               "{} must be a positive normal f32 number, not {}", what, s);
-}
-void check_limits(const char* what, double s, const GradScalerOptions& options) {
-  const OpScope op("GradScaler");
-  TANDEM_CHECK(s >= options.min_scale() && (options.max_scale() == 0 || s <= options.max_scale()), StateError,
-               "{} {} lies outside min_scale {} and max_scale {}; change one of them", what, s, options.min_scale(),
-               options.max_scale());
-}
-
-/// The memory that a gradient occupies. Gradients in the same place are unscaled once, even if they are different
-/// tensors or views.
-auto place_of(const Tensor& g) {
-  return std::make_tuple(reinterpret_cast<uintptr_t>(g.impl().storage.get()), g.storage_offset(), g.numel(), g.dtype());
-}
-bool by_place(const Tensor& a, const Tensor& b) { return place_of(a) < place_of(b); }
-
-/// Accepts the first gradient in each place and rejects later ones.
-class FirstOfItsPlace {
- public:
-  bool operator()(const Tensor& g) {
-    const bool may_be_shared = g.impl_ptr().use_count() > 1 || g.impl().storage.use_count() > 1;
-    return !may_be_shared || seen_.insert(place_of(g)).second;
-  }
-
- private:
-  std::set<decltype(place_of(Tensor()))> seen_;
-};
-
-/// The optimizer's defined gradients, each once. `writes`: the caller unscales them in place, so f16 gradients are
-/// refused. `device`: the scaler's device.
-std::vector<Tensor> gradients_of(const optim::Optimizer& optimizer, bool writes, Device device) {
-  std::vector<Tensor> grads;
-  FirstOfItsPlace is_first;
-  size_t number = 0;
-  for_each_parameter(optimizer, [&](const Tensor& p) {
-    const Tensor& g = p.grad();
-    ++number;
-    if (!g.defined()) return;
-    TANDEM_CHECK(g.is_floating_point(), DTypeError,
-                 "the gradient of parameter {} {} is {}; gradients must be floating: drop it with zero_grad()",
-                 number - 1, to_string(p.sizes()), name(g.dtype()));
-    TANDEM_CHECK(!writes || g.dtype() != kHalf, DTypeError,
-                 "the gradient of parameter {} {} is f16, where unscaling would underflow; keep parameters in f32 "
-                 "and let autocast cast them",
-                 number - 1, to_string(p.sizes()));
-    TANDEM_CHECK(g.device().type() == device.type(), DeviceError,
-                 "the gradient of parameter {} {} is on {}, but the scaler's state is on {}, where its first loss "
-                 "was; use a scaler for each type of device",
-                 number - 1, to_string(p.sizes()), g.device().str(), device.str());
-    checks::not_expanded("the gradient of parameter", g, number - 1);
-    if (is_first(g)) grads.push_back(g);
-  });
-  return grads;
-}
-
-/// Whether unscale_() would round: it leaves values in the gradient's dtype, whereas a fused step multiplies in its
-/// compute dtype. f16 gradients always take the fused step: unscale_() refuses them, or widens them if the parameters
-/// have masters.
-bool unscaling_rounds(const optim::Optimizer& optimizer) {
-  const bool has_masters = optimizer.master_weights() != optim::MasterWeights::none;
-  bool rounds = false, has_f16 = false;
-  for_each_parameter(optimizer, [&](const Tensor& p) {
-    const Tensor& g = p.grad();
-    if (!g.defined() || (has_masters && is_reduced_floating_point(p.dtype()) && is_reduced_floating_point(g.dtype()))) {
-      return;
-    }
-    has_f16 |= g.dtype() == kHalf;
-    rounds |= g.dtype() != (p.dtype() == kDouble ? kDouble : kFloat);
-  });
-  return rounds && !has_f16;
-}
-
-/// Replaces f16 and bf16 gradients of parameters with f32 masters by f32 ones, which can be unscaled.
-void widen_gradients(const optim::Optimizer& optimizer) {
-  if (optimizer.master_weights() == optim::MasterWeights::none) return;
-  for_each_parameter(optimizer, [](const Tensor& p) {
-    Tensor& g = p.mutable_grad();
-    if (g.defined() && is_reduced_floating_point(p.dtype()) && is_reduced_floating_point(g.dtype())) {
-      g = to(g.detach(), kFloat);
-    }
-  });
-}
-
-/// An integer entry of the state; 0 if it is missing. Counters are i32 on the device.
-int64_t counter_of(const ScalerState& state, const char* key, double least, double most = 0x7fffffff) {
-  const OpScope op("GradScaler");
-  const auto it = state.find(key);
-  if (it == state.end()) return 0;
-  const double value = it->second.to_double();
-  TANDEM_CHECK(value == std::floor(value) && value >= least && value <= most, StateError,
-               "{} must be a whole number from {} to {}, not {}", key, least, most, value);
-  return static_cast<int64_t>(value);
-}
-
-}  // namespace
 
 bool StepResult::skipped() const { return found_inf_.defined() && found_inf_.item<float>() != 0; }
 
-GradScaler::GradScaler(const GradScalerOptions& options)
-    : options_(options), rule_(std::make_shared<std::array<double, 3>>()) {
-  const OpScope op("GradScaler");
-  if (!options.enabled()) return;
-  check_scale("init_scale", options.init_scale());
-  check_growth_factor(options.growth_factor());
-  check_backoff_factor(options.backoff_factor());
-  check_growth_interval(options.growth_interval());
-  if (options.min_scale() != 0) check_scale("min_scale", options.min_scale());
-  if (options.max_scale() != 0) check_scale("max_scale", options.max_scale());
-  TANDEM_CHECK(options.max_scale() == 0 || options.min_scale() <= options.max_scale(), StateError,
-               "min_scale {} is above max_scale {}; swap them", options.min_scale(), options.max_scale());
-  check_limits(options.init_scale(), options);
-  TANDEM_CHECK(options.hysteresis() >= 1, StateError, "hysteresis must be at least 1, not {}", options.hysteresis());
-  TANDEM_CHECK(options.max_consecutive_skips() >= 0, StateError,
-               "max_consecutive_skips must be at least 0 (0: no limit), not {}", options.max_consecutive_skips());
-  if (options.max_consecutive_skips() > 0) {
-    skip_watch_ = std::make_shared<detail::SkipWatch>(options.max_consecutive_skips());
-  }
-  set_rule(options.growth_factor(), options.backoff_factor(), options.growth_interval());
-}
-
-void GradScaler::check_not_moved(const char* call) const {
-  TANDEM_CHECK(rule_, StateError, "this scaler was moved from; use the one that it was moved to, or assign a new one");
-}
-
-void GradScaler::set_rule(double growth_factor, double backoff_factor, int64_t growth_interval) {
-  options_.growth_factor(growth_factor).backoff_factor(backoff_factor).growth_interval(growth_interval);
-  *rule_ = {growth_factor, backoff_factor, static_cast<double>(growth_interval)};
-}
-
-void GradScaler::make_state(Device device) {
-  if (device.is_cuda()) {
-    cuda::check_not_capturing("the first loss makes the scaler's state, which is impossible",
-                              "run a few steps before the capture", "scale");
-  }
-  // Writes existing state in place: CUDA graphs refer to its address.
-  auto set = [device](Tensor& t, double value, DType dtype) {
-    if (!t.defined()) t = empty({}, TensorOptions(dtype).device(device));
-    t.fill_(value);
-  };
-  set(scale_, options_.init_scale(), kFloat);
-  set(growth_tracker_, static_cast<double>(init_growth_tracker_), kInt);
-  set(hysteresis_tracker_, static_cast<double>(init_hysteresis_tracker_), kInt);
-  set(skips_, static_cast<double>(init_skips_), kInt);
-  if (!skip_watch_) return;
-  skip_watch_->forget();
-  watch_skips();
-}
-
-void GradScaler::check_scaled(const char* call) const {
+void GradScaler::check_scaled() const {
   TANDEM_CHECK(scale_.defined(), StateError,
                "the scaler has not scaled a loss yet; call scale(loss).backward() first in the iteration");
 }
 
 void GradScaler::check_loss(const Tensor& loss) const {
-  const OpScope op("scale");
   check_not_moved();
   checks::defined("the loss", loss);
   if (is_enabled()) checks::floating("the loss", loss);
 }
 
 Tensor GradScaler::scale(const Tensor& loss) {
+  const OpScope op("scale");
   check_loss(loss);
   if (!is_enabled()) return loss;
   if (!scale_.defined()) make_state(loss.device());
@@ -210,6 +46,7 @@ Tensor GradScaler::scale(const Tensor& loss) {
 }
 
 std::vector<Tensor> GradScaler::scale(const std::vector<Tensor>& losses) {
+  const OpScope op("scale");
   // The first loss determines the device of the state, so all losses are checked first.
   for (const Tensor& loss : losses) check_loss(loss);
   std::vector<Tensor> scaled;
@@ -239,6 +76,7 @@ Tensor GradScaler::unscale(const Tensor& scaled) {
 }
 
 std::vector<Tensor> GradScaler::unscale(const std::vector<Tensor>& scaled) {
+  const OpScope op("unscale");
   std::vector<Tensor> unscaled;
   unscaled.reserve(scaled.size());
   for (const Tensor& t : scaled) unscaled.push_back(unscale(t));
@@ -324,7 +162,7 @@ void GradScaler::record_found_inf(const Tensor& found_inf) {
   other_found_infs_.push_back(found_inf);
 }
 
-void GradScaler::check_iteration(const char* call) {
+void GradScaler::check_iteration() {
   const bool begun = has_flags() || inverse_scale_.defined();
   const uint64_t capture = cuda::current_capture_id();
   if (begun && capture_ == capture) return;
@@ -334,7 +172,7 @@ void GradScaler::check_iteration(const char* call) {
   capture_ = capture;
 }
 
-void GradScaler::check_between_iterations(const char* call) {
+void GradScaler::check_between_iterations() {
   check_iteration();
   TANDEM_CHECK(!has_flags(), StateError, "called in the middle of an iteration; call update() first");
 }
@@ -358,7 +196,7 @@ void GradScaler::watch_skips() {
 }
 
 StepResult GradScaler::step(optim::Optimizer& optimizer) {
-  const OpScope op("step");
+  const UserCodeScope op("step");
   if (!is_enabled()) {
     optimizer.step();
     return StepResult();
@@ -395,7 +233,7 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
 }
 
 StepResult GradScaler::step(optim::Optimizer& optimizer, const optim::Optimizer::LossClosure& closure) {
-  const OpScope op("step");
+  const UserCodeScope op("step");
   TANDEM_CHECK(!is_enabled() || !closure, StateError,
                "a closure evaluates the loss again, unscaled; step without one, or disable the scaler");
   if (is_enabled()) return step(optimizer);
@@ -444,106 +282,6 @@ void GradScaler::update() {
   scale_.impl().storage->bump_version();
   watch_skips();
   start_iteration();
-}
-
-void GradScaler::update(double new_scale) {
-  if (!is_enabled()) return;
-  const OpScope op("update");
-  check_scaled();
-  check_scale("new_scale", new_scale);
-  check_limits(new_scale, options_);
-  scale_.fill_(new_scale);
-  start_iteration();
-}
-
-void GradScaler::update(const Tensor& new_scale) {
-  if (!is_enabled()) return;
-  const OpScope op("update");
-  check_scaled();
-  checks::defined("new_scale", new_scale);
-  TANDEM_CHECK(new_scale.numel() == 1 && new_scale.dtype() == kFloat && !new_scale.requires_grad(), StateError,
-               "new_scale is {}{}, but must be an f32 tensor of one element that does not require grad; convert "
-               "it with .to(kFloat), detach() it, or pass a number",
-               checks::show(new_scale), new_scale.requires_grad() ? " and requires grad" : "");
-  const bool on_cpu = new_scale.device().is_cpu();
-  TANDEM_CHECK(on_cpu || new_scale.device() == scale_.device(), DeviceError,
-               "new_scale is on {}, but the scaler's state is on {}; move it with .to(device)",
-               new_scale.device().str(), scale_.device().str());
-  if (on_cpu) return update(new_scale.item<double>());  // reading a device tensor would synchronise
-  NoGradGuard no_grad;
-  scale_.copy_(new_scale.reshape({}));
-  start_iteration();
-}
-
-double GradScaler::get_scale() const {
-  if (!is_enabled()) return 1.0;
-  return scale_.defined() ? scale_.item<float>() : options_.init_scale();
-}
-
-int64_t GradScaler::get_growth_tracker() const {
-  return growth_tracker_.defined() ? growth_tracker_.item<int64_t>() : init_growth_tracker_;
-}
-
-void GradScaler::set_growth_factor(double factor) {
-  const OpScope op("set_growth_factor");
-  check_not_moved();
-  check_growth_factor(factor);
-  set_rule(factor, get_backoff_factor(), get_growth_interval());
-}
-void GradScaler::set_backoff_factor(double factor) {
-  const OpScope op("set_backoff_factor");
-  check_not_moved();
-  check_backoff_factor(factor);
-  set_rule(get_growth_factor(), factor, get_growth_interval());
-}
-void GradScaler::set_growth_interval(int64_t interval) {
-  const OpScope op("set_growth_interval");
-  check_not_moved();
-  check_growth_interval(interval);
-  set_rule(get_growth_factor(), get_backoff_factor(), interval);
-}
-
-ScalerState GradScaler::state_dict() const {
-  if (!is_enabled()) return {};
-  return {{"scale", get_scale()},
-          {"growth_factor", options_.growth_factor()},
-          {"backoff_factor", options_.backoff_factor()},
-          {"growth_interval", options_.growth_interval()},
-          {"_growth_tracker", get_growth_tracker()},
-          {"hysteresis_tracker",
-           hysteresis_tracker_.defined() ? hysteresis_tracker_.item<int64_t>() : init_hysteresis_tracker_},
-          {"consecutive_skips", skips_.defined() ? skips_.item<int64_t>() : init_skips_}};
-}
-
-StateCommit GradScaler::prepare_load_state_dict(const ScalerState& state) {
-  check_not_moved();
-  if (!is_enabled()) return [] {};
-  const OpScope op("load_state_dict");
-  TANDEM_CHECK(!state.empty(), StateError,
-               "the state is empty; was it saved from a disabled scaler? Then start with a fresh one");
-  check_between_iterations();
-  for (const char* key : {"scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker"}) {
-    TANDEM_CHECK(state.contains(key), StateError, "the key '{}' is missing; give a whole state_dict()", key);
-  }
-  const double scale = state.at("scale").to_double(), growth = state.at("growth_factor").to_double(),
-               backoff = state.at("backoff_factor").to_double();
-  check_scale("scale", scale);
-  check_limits(scale, options_);
-  check_growth_factor(growth);
-  check_backoff_factor(backoff);
-  const int64_t interval = counter_of(state, "growth_interval", 1, 0x1p53),
-                tracker = counter_of(state, "_growth_tracker", 0),
-                hysteresis = counter_of(state, "hysteresis_tracker", 0),
-                skips = counter_of(state, "consecutive_skips", 0);
-  return [=, this] {
-    options_.init_scale(scale);
-    set_rule(growth, backoff, interval);
-    init_growth_tracker_ = tracker;
-    init_hysteresis_tracker_ = hysteresis;
-    init_skips_ = skips;
-    if (scale_.defined()) make_state(scale_.device());
-    inverse_scale_ = Tensor();
-  };
 }
 
 }  // namespace tandem::amp

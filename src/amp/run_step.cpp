@@ -8,7 +8,7 @@ namespace tandem::amp {
 
 RunStepResult GradScaler::run_step(optim::Optimizer& optimizer, const optim::Optimizer::LossClosure& closure,
                                    int64_t max_replays) {
-  const OpScope op("run_step");
+  const UserCodeScope op("run_step");
   TANDEM_CHECK(closure, StateError, "the closure is empty; pass a function that computes the loss");
   TANDEM_CHECK(max_replays >= 0, StateError, "max_replays must be at least 0, not {}", max_replays);
   check_between_iterations();

@@ -26,7 +26,6 @@ void SkipWatch::send_for(const Tensor& skips) {
 }
 
 void SkipWatch::check(const Tensor& scale) {
-  const OpScope op("step");
   arrived();
   TANDEM_CHECK(last_ <= limit_, StateError,
                "{} iterations in a row were skipped for inf or NaN gradients (the limit is {}); the scale is {}. "

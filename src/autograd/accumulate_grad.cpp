@@ -16,7 +16,7 @@ AccumulateGrad::AccumulateGrad(const Tensor& variable) : Node("AccumulateGrad", 
 
 void AccumulateGrad::run_hooks(Grads& grads) {
   if (grads[0].defined()) detail::unscale(grads[0]);
-  if (const auto& hooks = meta(variable_).hooks) hooks->of_leaf.run("AccumulateGrad of a leaf", outputs, grads);
+  if (const auto& hooks = meta(variable_).hooks) hooks->of_leaf.run(outputs, grads);
 }
 
 Grads AccumulateGrad::apply(Grads grads) {

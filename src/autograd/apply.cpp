@@ -38,7 +38,7 @@ void DoorCall::enter() {
   } else {
     check_and_cast();
   }
-  inside_.emplace(name_);
+  inside_.emplace();
 }
 
 void DoorCall::enter_observed() {

@@ -80,7 +80,7 @@ class Frame {
   }
 
   Tensor get(size_t number) {
-    const OpScope op("checkpoint");
+    const UserCodeScope op("checkpoint");
     if (number >= second_.size() || !second_[number].defined()) run_again();
     // During the forward pass (if the function itself runs a backward pass) not all tensors have been saved yet.
     const size_t saved = second_.size();
@@ -88,7 +88,7 @@ class Frame {
                  "the first run of the function saved {} tensors for backward, the second {}; it must "
                  "compute the same again: keep its branches, and what it captures, as they were",
                  first_.size(), saved);
-    Tensor x = second_[number].data("checkpoint", number);
+    Tensor x = second_[number].data(number);
     TANDEM_CHECK(first_[number].fits(x), AutogradError,
                  "saved tensor {} was {} in the first run of the function and is {} in the second; it must "
                  "compute the same again: keep its branches, and what it captures, as they were",
@@ -111,7 +111,6 @@ class Frame {
   /// Throws if a leaf has changed: the second run would use other values, and its own saved tensors cannot detect the
   /// change.
   void check_leaves() const {
-    const OpScope op("checkpoint");
     for (const auto& [address, leaf] : leaves_) {
       const Tensor now(leaf.tensor.lock());
       if (!now.defined()) continue;
@@ -124,11 +123,10 @@ class Frame {
   }
 
   void run_again() {
-    const OpScope op("checkpoint");
     std::vector<Tensor> inputs;
     {
       AutoGradMode record(true);  // recorded: what an op saves depends on its inputs' histories
-      for (size_t i = 0; i < inputs_.size(); ++i) inputs.push_back(inputs_[i].unpack("checkpoint", i, nullptr));
+      for (size_t i = 0; i < inputs_.size(); ++i) inputs.push_back(inputs_[i].unpack(i, nullptr));
     }
     check_leaves();
     TANDEM_CHECK(!draws_ || random_->capture == cuda::current_capture_id(), StateError,
@@ -178,7 +176,7 @@ class Dropper final : public SaveObserver, public LeafObserver {
  public:
   explicit Dropper(std::shared_ptr<Frame> frame) : frame_(std::move(frame)) {}
   void saved(SavedTensor& tensor) override {
-    const size_t number = frame_->add(tensor.data("checkpoint", 0));
+    const size_t number = frame_->add(tensor.data(0));
     tensor.set_source(std::make_shared<FrameTensor>(frame_, number));
   }
   void used(const Tensor& leaf) override { frame_->note_leaf(leaf); }

@@ -47,7 +47,7 @@ class Pass {
 
   void add_root(const Edge& edge, Tensor grad) {
     NodeState& state = discover(edge.node);
-    accumulate("backward", state, edge.input, std::move(grad));
+    accumulate(state, edge.input, std::move(grad));
     roots_.push_back(&state);
   }
 
@@ -70,6 +70,7 @@ class Pass {
       ready.pop();
       Node& node = *state->node;
       const BackwardScope scope(node);
+      const UserCodeScope running(node.name);
       Grads sent = run_node(*state);
       const bool scaled = state->scaled || node.scales_loss;
       if (state->scaled && state->runs) node.mark_scaled();
@@ -79,7 +80,7 @@ class Pass {
         NodeState& target = states_.at(edge.node.get());
         if (i < sent.size() && sent[i].defined()) {
           target.scaled |= scaled;
-          accumulate(node.name, target, edge.input, std::move(sent[i]));
+          accumulate(target, edge.input, std::move(sent[i]));
         }
         if (--target.dependencies == 0 && target.awaited) ready.push(&target);
       }
@@ -147,14 +148,12 @@ class Pass {
     const bool nothing = std::none_of(grads.begin(), grads.end(), [](const Tensor& g) { return g.defined(); });
     if (nothing) return {};
     show_gradients(&Observer::before_backward, node, grads);
-    OpScope running(node.name);
     Grads sent = node.apply(std::move(grads));
     show_gradients(&Observer::after_backward, node, sent);
     return sent;
   }
 
-  /// `sender` is the op whose backward returned `grad`.
-  void accumulate(const char* sender, NodeState& state, uint32_t output, Tensor grad) {
+  void accumulate(NodeState& state, uint32_t output, Tensor grad) {
     Node& node = *state.node;
     const OutputMeta& m = node.outputs[output];
     TANDEM_CHECK(grad.sizes() == IntArrayRef(m.sizes), ShapeError,
@@ -203,7 +202,7 @@ class PassFactors {
 /// Counts nested passes on this thread: each uses some kilobytes of stack.
 class NestedPass {
  public:
-  explicit NestedPass(const char* op) {
+  NestedPass() {
     TANDEM_CHECK(depth() < kMaxNestedPasses, AutogradError,
                  "{} backward passes already run inside one another on this thread, each called by a hook or a "
                  "backward function of the one before; end the recursion, or call backward after the pass",
@@ -221,7 +220,7 @@ class NestedPass {
   }
 };
 
-void add_roots(Pass& pass, const char* op, const std::vector<Tensor>& tensors, const std::vector<Tensor>& grads) {
+void add_roots(Pass& pass, const std::vector<Tensor>& tensors, const std::vector<Tensor>& grads) {
   TANDEM_CHECK(!tensors.empty(), AutogradError, "there are no tensors to start from; give at least one");
   TANDEM_CHECK(grads.empty() || grads.size() == tensors.size(), AutogradError,
                "{} tensors but {} gradients; give one for each, or none", tensors.size(), grads.size());
@@ -254,7 +253,8 @@ void add_roots(Pass& pass, const char* op, const std::vector<Tensor>& tensors, c
 
 void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& grad_tensors,
               std::optional<bool> retain_graph, bool create_graph) {
-  const NestedPass nested("backward");
+  const UserCodeScope op("backward");
+  const NestedPass nested;
   // With nesting 0, a mode switched autocast on for the whole thread: there is no region to end.
   const ThreadState& state = thread_state();
   const bool enabled = std::any_of(std::begin(state.autocast), std::end(state.autocast),
@@ -275,7 +275,7 @@ void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& gra
   {
     const PassFactors of_this_pass(factors.scale.defined() ? &factors : nullptr);
     Pass pass(retain_graph.value_or(create_graph), create_graph);
-    add_roots(pass, "backward", tensors, scales.empty() ? grad_tensors : scales);
+    add_roots(pass, tensors, scales.empty() ? grad_tensors : scales);
     pass.run();
   }
   if (scaler) scaler->end();
@@ -284,11 +284,11 @@ void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& gra
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& grad_outputs, std::optional<bool> retain_graph, bool create_graph,
                          bool allow_unused) {
-  const OpScope op("grad");
-  const NestedPass nested("grad");
+  const UserCodeScope op("grad");
+  const NestedPass nested;
   const PassFactors unscaled(nullptr);
   Pass pass(retain_graph.value_or(create_graph), create_graph);
-  add_roots(pass, "grad", outputs, grad_outputs);
+  add_roots(pass, outputs, grad_outputs);
   TANDEM_CHECK(!inputs.empty(), AutogradError, "there are no inputs; give those whose gradients are wanted");
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& x = inputs[i];

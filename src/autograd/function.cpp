@@ -133,14 +133,15 @@ variable_list AutogradContext::get_saved_variables() const {
   variable_list variables;
   variables.reserve(state_->saved.size());
   for (size_t i = 0; i < state_->saved.size(); ++i) {
-    variables.push_back(state_->saved[i].unpack(state_->name, i, state_->node->shared_from_this()));
+    variables.push_back(state_->saved[i].unpack(i, state_->node->shared_from_this()));
   }
   return variables;
 }
 
 bool AutogradContext::needs_input_grad(size_t i) const {
+  const UserCodeScope op(state_->name);
   TANDEM_CHECK(i < state_->needs_input_grad.size(), IndexError,
-               "{}: needs_input_grad({}), but forward has {} tensors; count them from 0", state_->name, i,
+               "needs_input_grad({}), but forward has {} tensors; count them from 0", i,
                state_->needs_input_grad.size());
   return state_->needs_input_grad[i];
 }
@@ -180,8 +181,8 @@ size_t find(const variable_list& list, const Tensor& x) {
 bool contains(const variable_list& list, const Tensor& x) { return find(list, x) < list.size(); }
 
 /// Checks the outputs and marks of forward.
-void check_outputs(const char* name, const variable_list& outputs, const variable_list& inputs,
-                   const variable_list& dirty, const variable_list& non_differentiable) {
+void check_outputs(const variable_list& outputs, const variable_list& inputs, const variable_list& dirty,
+                   const variable_list& non_differentiable) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     TANDEM_CHECK(outputs[i].defined(), AutogradError,
                  "forward returned an undefined tensor as output {}; return only defined ones", i);
@@ -238,7 +239,8 @@ variable_list FunctionCall::leave(variable_list outputs) {
   State& s = *state_;
   s.inside.reset();
   AutogradContext::State& said = s.said();
-  check_outputs(said.name, outputs, s.inputs, said.dirty, said.non_differentiable);
+  const UserCodeScope op(said.name);
+  check_outputs(outputs, s.inputs, said.dirty, said.non_differentiable);
   for (const Tensor& x : said.dirty) x.impl().storage->bump_version();
 
   std::vector<bool> is_dirty, is_differentiable;

@@ -50,7 +50,7 @@ void set_element(const Tensor& x, int64_t flat, double value) {
 }
 
 /// Leaves with the values and strides of `inputs`; inputs that need no gradient are returned as they are.
-Tensors working_copies(const char* op, const Tensors& inputs) {
+Tensors working_copies(const Tensors& inputs) {
   Tensors copies;
   bool any = false;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -77,7 +77,7 @@ struct Outputs {
   std::vector<size_t> numbers;
 };
 
-Outputs differentiable(const char* op, const Tensors& all) {
+Outputs differentiable(const Tensors& all) {
   Outputs result;
   for (size_t i = 0; i < all.size(); ++i) {
     if (!all[i].defined() || !all[i].requires_grad()) continue;
@@ -128,8 +128,8 @@ std::string pair_name(const Outputs& outputs, size_t j, int64_t k, const std::ve
 
 /// Feeds undefined gradients to outputs [blocked_from, blocked_to) and zeros to the others. All resulting gradients
 /// must be undefined or zero.
-std::optional<std::string> check_undefined(const char* op, const Outputs& outputs, size_t blocked_from,
-                                           size_t blocked_to, const Tensors& wanted) {
+std::optional<std::string> check_undefined(const Outputs& outputs, size_t blocked_from, size_t blocked_to,
+                                           const Tensors& wanted) {
   Tensors roots, grads;
   for (size_t j = 0; j < outputs.tensors.size(); ++j) {
     const Tensor& y = outputs.tensors[j];
@@ -145,15 +145,14 @@ std::optional<std::string> check_undefined(const char* op, const Outputs& output
   try {
     results = grad(roots, wanted, grads, /*retain_graph=*/true, false, /*allow_unused=*/true);
   } catch (const Error& error) {
-    return fmt::format("{}: backward fails when the gradient of {} is undefined, which stands for zeros: {}", op, which,
+    return fmt::format("backward fails when the gradient of {} is undefined, which stands for zeros: {}", which,
                        error.what());
   }
   for (const Tensor& g : results) {
     if (!g.defined()) continue;
     for (double v : values(g)) {
       if (v != 0) {
-        return fmt::format("{}: backward gives {} from zero gradients, with {} undefined; it must give zeros", op, v,
-                           which);
+        return fmt::format("backward gives {} from zero gradients, with {} undefined; it must give zeros", v, which);
       }
     }
   }
@@ -161,9 +160,8 @@ std::optional<std::string> check_undefined(const char* op, const Outputs& output
 }
 
 /// Returns a message for the first disagreement.
-std::optional<std::string> find_fault(const char* op, const TensorFunction& f, const Tensors& inputs,
-                                      const Limits& limits) {
-  const Tensors copies = working_copies(op, inputs);
+std::optional<std::string> find_fault(const TensorFunction& f, const Tensors& inputs, const Limits& limits) {
+  const Tensors copies = working_copies(inputs);
   Tensors wanted;
   std::vector<size_t> input_numbers;
   for (size_t i = 0; i < copies.size(); ++i) {
@@ -175,7 +173,7 @@ std::optional<std::string> find_fault(const char* op, const TensorFunction& f, c
   const Tensors all = f(copies);
   TANDEM_CHECK(std::any_of(all.begin(), all.end(), [](const Tensor& y) { return y.defined(); }), StateError,
                "the function gives {} outputs, none of them defined; return those to check", all.size());
-  const Outputs outputs = differentiable(op, all);
+  const Outputs outputs = differentiable(all);
   std::vector<Jacobian> analytic;
   for (size_t j = 0; j < outputs.tensors.size(); ++j) {
     analytic.push_back(analytic_jacobian(outputs.tensors[j], wanted));
@@ -186,7 +184,7 @@ std::optional<std::string> find_fault(const char* op, const TensorFunction& f, c
           const double first = analytic[j][k][i][n], second = again[k][i][n];
           if (std::abs(first - second) > limits.nondet_tol) {
             return fmt::format(
-                "{}: backward is not deterministic: {}: {} at first, then {}", op,
+                "backward is not deterministic: {}: {} at first, then {}",
                 pair_name(outputs, j, static_cast<int64_t>(k), input_numbers, i, wanted[i], static_cast<int64_t>(n)),
                 first, second);
           }
@@ -196,10 +194,10 @@ std::optional<std::string> find_fault(const char* op, const TensorFunction& f, c
   }
   if (limits.check_undefined_grad && !outputs.tensors.empty()) {
     const size_t count = outputs.tensors.size();
-    if (auto fault = check_undefined(op, outputs, 0, 0, wanted)) return fault;
-    if (auto fault = check_undefined(op, outputs, 0, count, wanted)) return fault;
+    if (auto fault = check_undefined(outputs, 0, 0, wanted)) return fault;
+    if (auto fault = check_undefined(outputs, 0, count, wanted)) return fault;
     for (size_t j = 0; count > 1 && j < count; ++j) {
-      if (auto fault = check_undefined(op, outputs, j, j + 1, wanted)) return fault;
+      if (auto fault = check_undefined(outputs, j, j + 1, wanted)) return fault;
     }
   }
 
@@ -243,12 +241,12 @@ std::optional<std::string> find_fault(const char* op, const TensorFunction& f, c
           if (std::abs(given - numeric) <= limits.atol + limits.rtol * std::abs(numeric)) continue;
           const std::string where = pair_name(compared, j, static_cast<int64_t>(k), input_numbers, i, wanted[i], n);
           if (outputs.tensors.empty()) {
-            return fmt::format("{}: no output requires grad, but {} the numeric derivative is {}", op, where, numeric);
+            return fmt::format("no output requires grad, but {} the numeric derivative is {}", where, numeric);
           }
           return fmt::format(
-              "{}: {}: backward gives {}, central differences give {} (eps {}, atol {}, rtol {}); the op's backward is "
+              "{}: backward gives {}, central differences give {} (eps {}, atol {}, rtol {}); the op's backward is "
               "wrong, or the input lies within eps of a kink",
-              op, where, given, numeric, limits.eps, limits.atol, limits.rtol);
+              where, given, numeric, limits.eps, limits.atol, limits.rtol);
         }
       }
     }
@@ -257,7 +255,7 @@ std::optional<std::string> find_fault(const char* op, const TensorFunction& f, c
 }
 
 bool report(const std::optional<std::string>& fault, bool raise_exception) {
-  if (fault && raise_exception) throw AutogradError(*fault);
+  if (fault && raise_exception) throw AutogradError(running_op(), *fault);
   return !fault;
 }
 
@@ -271,7 +269,7 @@ Tensor made_up_gradient(const Tensor& y, int64_t salt) {
   return tensor(numbers, y.options()).view(y.sizes());
 }
 
-void check_arguments(const char* op, const TensorFunction& f, const Limits& limits) {
+void check_arguments(const TensorFunction& f, const Limits& limits) {
   TANDEM_CHECK(f, StateError, "the function is empty; pass one that computes outputs from the inputs");
   TANDEM_CHECK(limits.eps > 0 && std::isfinite(limits.eps), StateError, "eps = {}; it must be finite and above 0",
                limits.eps);
@@ -284,19 +282,20 @@ void check_arguments(const char* op, const TensorFunction& f, const Limits& limi
 
 bool gradcheck(const TensorFunction& f, const Tensors& inputs, double eps, double atol, double rtol,
                bool raise_exception, double nondet_tol, bool check_undefined_grad) {
+  const UserCodeScope op("gradcheck");
   const Limits limits{eps, atol, rtol, nondet_tol, check_undefined_grad};
-  check_arguments("gradcheck", f, limits);
+  check_arguments(f, limits);
   AutoGradMode recording(true);
-  return report(find_fault("gradcheck", f, inputs, limits), raise_exception);
+  return report(find_fault(f, inputs, limits), raise_exception);
 }
 
 bool gradgradcheck(const TensorFunction& f, const Tensors& inputs, const Tensors& grad_outputs, double eps, double atol,
                    double rtol, bool raise_exception, double nondet_tol, bool check_undefined_grad) {
-  constexpr const char* op = "gradgradcheck";
+  const UserCodeScope op("gradgradcheck");
   const Limits limits{eps, atol, rtol, nondet_tol, check_undefined_grad};
-  check_arguments(op, f, limits);
+  check_arguments(f, limits);
   AutoGradMode recording(true);
-  const Outputs outputs = differentiable(op, f(working_copies(op, inputs)));
+  const Outputs outputs = differentiable(f(working_copies(inputs)));
   TANDEM_CHECK(!outputs.tensors.empty(), StateError,
                "no output of the function requires grad, so there are no gradients to check; does it use the inputs?");
   TANDEM_CHECK(grad_outputs.empty() || grad_outputs.size() == outputs.tensors.size(), StateError,
@@ -320,7 +319,7 @@ bool gradgradcheck(const TensorFunction& f, const Tensors& inputs, const Tensors
     for (const Tensor& a : arguments) {
       if (a.defined() && a.requires_grad()) wanted.push_back(a);
     }
-    const Tensors results = grad(differentiable(op, f(arguments)).tensors, wanted, grads, /*retain_graph=*/true,
+    const Tensors results = grad(differentiable(f(arguments)).tensors, wanted, grads, /*retain_graph=*/true,
                                  /*create_graph=*/true, /*allow_unused=*/true);
     Tensors defined;
     for (const Tensor& g : results) {
@@ -328,7 +327,7 @@ bool gradgradcheck(const TensorFunction& f, const Tensors& inputs, const Tensors
     }
     return defined;
   };
-  return report(find_fault(op, gradients, both, limits), raise_exception);
+  return report(find_fault(gradients, both, limits), raise_exception);
 }
 
 }  // namespace tandem::autograd

@@ -113,7 +113,7 @@ void check_writable(const Tensor& self) {
 
 }  // namespace
 
-const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tensor> others,
+const Tensor& apply_in_place(const OpScope& op, const Tensor& self, ArrayRef<Tensor> others,
                              const std::function<void(const Tensor&)>& direct,
                              const std::function<Tensor(const Tensor&)>& out_of_place) {
   TANDEM_CHECK(self.defined(), StateError, "self is an undefined tensor");
@@ -121,9 +121,9 @@ const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tens
   if (thread_state().observers) [[unlikely]] {
     std::vector<const Tensor*> inputs{&self};
     for (const Tensor& other : others) inputs.push_back(&other);
-    autograd::Observation seen(autograd::ObservedOp{.name = name, .in_place = true, .inputs = inputs});
+    autograd::Observation seen(autograd::ObservedOp{.name = op.name(), .in_place = true, .inputs = inputs});
     seen.before();
-    apply_in_place(name, self, others, direct, out_of_place);  // the observers are suspended
+    apply_in_place(op, self, others, direct, out_of_place);  // the observers are suspended
     seen.op.outputs = {&self, 1};
     seen.after();
     return self;
@@ -131,7 +131,6 @@ const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tens
   const bool recording = is_recording({&self, 1}) || is_recording(others);
   amp::AutocastOff bypass;
   if (!recording) {
-    OpScope running(name);
     NoGradGuard no_grad;
     direct(self);
     self.impl().storage->bump_version();
@@ -160,14 +159,13 @@ const Tensor& apply_in_place(const char* name, const Tensor& self, ArrayRef<Tens
   return self;
 }
 
-const Tensor& apply_out(const char* name, const Tensor& out, const std::function<Tensor()>& op,
-                        ArrayRef<Tensor> operands) {
+const Tensor& apply_out(const Tensor& out, const std::function<Tensor()>& compute, ArrayRef<Tensor> operands) {
   TANDEM_CHECK(out.defined(), StateError, "out is an undefined tensor");
   TANDEM_CHECK(!is_recording({&out, 1}) && !is_recording(operands), AutogradError,
                "out= cannot be recorded for backward; wrap it in a NoGradGuard, or use the returned tensor");
   check_writable(out);
   amp::AutocastOff bypass;
-  Tensor result = op();
+  Tensor result = compute();
   TANDEM_CHECK(result.sizes() == out.sizes(), ShapeError, "the result is {}, but out is {}; give out those sizes",
                to_string(result.sizes()), to_string(out.sizes()));
   TANDEM_CHECK(promote_types(result.dtype(), out.dtype()) == out.dtype() ||

@@ -46,13 +46,13 @@ Node::~Node() = default;
 
 void Node::run_hooks(Grads& grads) {
   const BackwardScaler::Factors* factors = detail::pass_factors();
-  if (!factors || hooks.empty()) return hooks.run(name, outputs, grads);
+  if (!factors || hooks.empty()) return hooks.run(outputs, grads);
   Grads shown(grads.size());
   for (size_t i = 0; i < grads.size(); ++i) {
     if (grads[i].defined()) shown[i] = detail::times(grads[i], factors->inverse);
   }
   const Grads before = shown;
-  hooks.run(name, outputs, shown);
+  hooks.run(outputs, shown);
   for (size_t i = 0; i < grads.size(); ++i) {
     // In f16 a small gradient may become 0 without the scale, so only gradients that a hook replaced or wrote are
     // scaled back.
@@ -83,7 +83,7 @@ void HookList::remove(unsigned handle) {
   });
 }
 
-void HookList::run(const char* op, const std::vector<OutputMeta>& outputs, Grads& grads) const {
+void HookList::run(const std::vector<OutputMeta>& outputs, Grads& grads) const {
   if (hooks_.empty()) return;
   const auto now = hooks_;  // hooks may change the list; the copy also keeps alive a hook that removes itself
   for (const auto& hook : now) {
@@ -156,7 +156,7 @@ SavedTensor SavedTensor::without_history() const {
   return s;
 }
 
-Tensor SavedTensor::data(const char* op, size_t number) const {
+Tensor SavedTensor::data(size_t number) const {
   if (source_) return source_->get();
   if (!data_.defined()) return data_;
   TANDEM_CHECK(data_._version() == version_, AutogradError,
@@ -166,8 +166,8 @@ Tensor SavedTensor::data(const char* op, size_t number) const {
   return data_;
 }
 
-Tensor SavedTensor::unpack(const char* op, size_t number, const std::shared_ptr<Node>& owner) const {
-  Tensor data = this->data(op, number);
+Tensor SavedTensor::unpack(size_t number, const std::shared_ptr<Node>& owner) const {
+  Tensor data = this->data(number);
   if (!data.defined() || !GradMode::is_enabled()) return data;
   if (output_ >= 0) {
     Tensor y = alias(data);
@@ -196,14 +196,13 @@ Tensor Backward::grad_or_zeros(size_t i) const {
 
 Tensor Backward::saved(size_t i) const {
   TANDEM_CHECK(i < node_.saved.size(), AutogradError,
-               "{}: backward asks for saved tensor {}, but save() was given {}; count from 0", node_.name, i,
-               node_.saved.size());
-  return node_.saved[i].unpack(node_.name, i, std::const_pointer_cast<Node>(node_.shared_from_this()));
+               "backward asks for saved tensor {}, but save() was given {}; count from 0", i, node_.saved.size());
+  return node_.saved[i].unpack(i, std::const_pointer_cast<Node>(node_.shared_from_this()));
 }
 
 void Backward::check_input(size_t i) const {
-  TANDEM_CHECK(i < node_.next.size(), AutogradError, "{}: backward asks for input {}, but the op has {}; count from 0",
-               node_.name, i, node_.next.size());
+  TANDEM_CHECK(i < node_.next.size(), AutogradError, "backward asks for input {}, but the op has {}; count from 0", i,
+               node_.next.size());
 }
 
 bool Backward::needs(size_t i) const {

@@ -35,10 +35,14 @@ std::shared_ptr<autograd::Node> Tensor::grad_fn() const {
   AutogradMeta* m = meta_or_null(*this);
   if (!m) return nullptr;
   if (is_stale_view(*this) && m->view->base.requires_grad()) {
-    TANDEM_CHECK(!m->view->has_own_history, AutogradError,
-                 "{}: the output {} of this op shares the memory of an input that was changed in place since; clone() "
-                 "the output",
-                 m->grad_fn->name, to_string(sizes()));
+    if (m->view->has_own_history) [[unlikely]] {
+      const UserCodeScope op(m->grad_fn->name);
+      TANDEM_THROW(
+          AutogradError,
+          "the output {} of this op shares the memory of an input that was changed in place since; clone() the "
+          "output",
+          to_string(sizes()));
+    }
     autograd::set_history(*this, autograd::make_view_node(m->view->base, *this), 0);
     m->view->rebases = meta(m->view->base).rebases;
   }

@@ -20,6 +20,7 @@ uint64_t next_id() {
 uint64_t current_capture_id() { return current_capture() ? current_capture()->id() : 0; }
 
 void refuse_in_capture(const char* what, const char* cure, const char* call) {
+  const OpScope op(call);
   TANDEM_THROW(StateError, "{} while a CUDA graph is being captured; {}", what, cure);
 }
 

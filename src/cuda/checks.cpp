@@ -5,6 +5,7 @@
 namespace tandem::cuda {
 
 void throw_unavailable(const char* call) {
+  const OpScope op(call);
   TANDEM_THROW(DeviceError, "device cuda is not available: {}; use Device(kCPU)", unavailable_reason());
 }
 

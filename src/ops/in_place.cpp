@@ -30,8 +30,8 @@ void check_broadcast(const Tensor& self, const Tensor& other) {
 }
 
 /// self = op(self, other); `recorded` is the same op for autograd.
-const Tensor& binary_(const Tensor& self, const Tensor& other, Binary op, bool floating, double alpha,
-                      const std::function<Tensor(const Tensor&)>& recorded) {
+const Tensor& binary_(const OpScope& op, const Tensor& self, const Tensor& other, Binary kernel, bool floating,
+                      double alpha, const std::function<Tensor(const Tensor&)>& recorded) {
   checks::defined("self", self);
   checks::defined("other", other);
   DType result = result_type(self, other);
@@ -40,8 +40,8 @@ const Tensor& binary_(const Tensor& self, const Tensor& other, Binary op, bool f
   check_broadcast(self, other);
   detail::check_devices({&self, &other});
   return apply_in_place(
-      name, self, {&other, 1},
-      [&](const Tensor& y) { backend(y).binary(y, op, y, detail::operand_beside(y, other), alpha); }, recorded);
+      op, self, {&other, 1},
+      [&](const Tensor& y) { backend(y).binary(y, kernel, y, detail::operand_beside(y, other), alpha); }, recorded);
 }
 
 /// The dtype of op(self): integers stay integers if `exact_on_integers`, else they give f32.
@@ -50,23 +50,23 @@ DType unary_result(const Tensor& self, bool exact_on_integers) {
 }
 
 /// self = op(self)
-const Tensor& unary_(const Tensor& self, Unary op, bool exact_on_integers,
+const Tensor& unary_(const OpScope& op, const Tensor& self, Unary kernel, bool exact_on_integers,
                      const std::function<Tensor(const Tensor&)>& recorded) {
   checks::defined("self", self);
-  if (detail::refuses_bool(op, exact_on_integers)) checks::not_bool(self);
+  if (detail::refuses_bool(kernel, exact_on_integers)) checks::not_bool(self);
   check_result(self, unary_result(self, exact_on_integers));
   return apply_in_place(
-      name, self, {}, [&](const Tensor& y) { backend(y).unary(y, op, y, 0, 0); }, recorded);
+      op, self, {}, [&](const Tensor& y) { backend(y).unary(y, kernel, y, 0, 0); }, recorded);
 }
 
 /// self = op(self, number). `floating`: integers give f32.
-const Tensor& scalar_(const Tensor& self, Unary op, Scalar number, bool floating,
+const Tensor& scalar_(const OpScope& op, const Tensor& self, Unary kernel, Scalar number, bool floating,
                       const std::function<Tensor(const Tensor&)>& recorded) {
   checks::defined("self", self);
   const DType result = result_type(self, number);
   check_result(self, floating && !is_floating_point(result) ? kFloat : result);
   return apply_in_place(
-      name, self, {}, [&](const Tensor& y) { detail::scalar_kernel(y, op, y, number); }, recorded);
+      op, self, {}, [&](const Tensor& y) { detail::scalar_kernel(y, kernel, y, number); }, recorded);
 }
 
 }  // namespace
@@ -74,51 +74,52 @@ const Tensor& scalar_(const Tensor& self, Unary op, Scalar number, bool floating
 const Tensor& Tensor::add_(const Tensor& other, Scalar alpha) const {
   const OpScope op("add_");
   if (detail::needs_exact_alpha(*this, other, alpha)) return add_(detail::exact_multiple(*this, other, alpha));
-  return binary_(*this, other, Binary::add, false, alpha.to_double(),
+  return binary_(op, *this, other, Binary::add, false, alpha.to_double(),
                  [&](const Tensor& x) { return tandem::add(x, other, alpha); });
 }
 const Tensor& Tensor::sub_(const Tensor& other, Scalar alpha) const {
   const OpScope op("sub_");
   checks::not_two_bools(*this, other);
   if (detail::needs_exact_alpha(*this, other, alpha)) return sub_(detail::exact_multiple(*this, other, alpha));
-  return binary_(*this, other, Binary::sub, false, alpha.to_double(),
+  return binary_(op, *this, other, Binary::sub, false, alpha.to_double(),
                  [&](const Tensor& x) { return tandem::sub(x, other, alpha); });
 }
 const Tensor& Tensor::mul_(const Tensor& other) const {
   const OpScope op("mul_");
-  return binary_(*this, other, Binary::mul, false, 1, [&](const Tensor& x) { return tandem::mul(x, other); });
+  return binary_(op, *this, other, Binary::mul, false, 1, [&](const Tensor& x) { return tandem::mul(x, other); });
 }
 const Tensor& Tensor::div_(const Tensor& other) const {
   const OpScope op("div_");
-  return binary_(*this, other, Binary::div, true, 1, [&](const Tensor& x) { return tandem::div(x, other); });
+  return binary_(op, *this, other, Binary::div, true, 1, [&](const Tensor& x) { return tandem::div(x, other); });
 }
 const Tensor& Tensor::pow_(const Tensor& exponent) const {
   const OpScope op("pow_");
-  return binary_(*this, exponent, Binary::pow, false, 1, [&](const Tensor& x) { return tandem::pow(x, exponent); });
+  return binary_(op, *this, exponent, Binary::pow, false, 1, [&](const Tensor& x) { return tandem::pow(x, exponent); });
 }
 
 const Tensor& Tensor::add_(Scalar other, Scalar alpha) const {
   const OpScope op("add_");
   const Scalar term = detail::scalar_product(other, alpha);
-  return scalar_(*this, Unary::add_scalar, term, false, [&](const Tensor& x) { return tandem::add(x, term); });
+  return scalar_(op, *this, Unary::add_scalar, term, false, [&](const Tensor& x) { return tandem::add(x, term); });
 }
 const Tensor& Tensor::sub_(Scalar other, Scalar alpha) const {
   const OpScope op("sub_");
   const Scalar term = detail::scalar_product(detail::scalar_product(other, alpha), -1);
-  return scalar_(*this, Unary::add_scalar, term, false, [&](const Tensor& x) { return tandem::add(x, term); });
+  return scalar_(op, *this, Unary::add_scalar, term, false, [&](const Tensor& x) { return tandem::add(x, term); });
 }
 const Tensor& Tensor::mul_(Scalar other) const {
   const OpScope op("mul_");
-  return scalar_(*this, Unary::mul_scalar, other, false, [&](const Tensor& x) { return tandem::mul(x, other); });
+  return scalar_(op, *this, Unary::mul_scalar, other, false, [&](const Tensor& x) { return tandem::mul(x, other); });
 }
 const Tensor& Tensor::div_(Scalar other) const {
   const OpScope op("div_");
-  return scalar_(*this, Unary::div_scalar, other, true, [&](const Tensor& x) { return tandem::div(x, other); });
+  return scalar_(op, *this, Unary::div_scalar, other, true, [&](const Tensor& x) { return tandem::div(x, other); });
 }
 const Tensor& Tensor::pow_(Scalar exponent) const {
   const OpScope op("pow_");
   if (defined()) checks::exponent(*this, exponent);
-  return scalar_(*this, Unary::pow_scalar, exponent, false, [&](const Tensor& x) { return tandem::pow(x, exponent); });
+  return scalar_(op, *this, Unary::pow_scalar, exponent, false,
+                 [&](const Tensor& x) { return tandem::pow(x, exponent); });
 }
 const Tensor& Tensor::addcmul_(const Tensor& a, const Tensor& b, Scalar value) const {
   const OpScope op("addcmul_");
@@ -135,12 +136,12 @@ const Tensor& Tensor::addmm_(const Tensor& a, const Tensor& b, Scalar beta, Scal
   const Tensor operands[] = {a, b};
   auto product = [&](const Tensor& x) { return tandem::addmm(x, a, b, beta, alpha); };
   return apply_in_place(
-      "addmm_", *this, {operands, 2}, [&](const Tensor& y) { backend(y).copy(y, product(y)); }, product);
+      op, *this, {operands, 2}, [&](const Tensor& y) { backend(y).copy(y, product(y)); }, product);
 }
 
 const Tensor& Tensor::clamp_(std::optional<Scalar> min, std::optional<Scalar> max) const {
-  checks::defined("self", *this);
   const OpScope op("clamp_");
+  checks::defined("self", *this);
   TANDEM_CHECK(min || max, StateError, "no bounds; give min, max or both");
   checks::not_bool(*this);
   for (const auto& bound : {min, max}) {
@@ -154,12 +155,13 @@ const Tensor& Tensor::clamp_(std::optional<Scalar> min, std::optional<Scalar> ma
       backend(y).copy(y, clamped(y));
     }
   };
-  return apply_in_place("clamp_", *this, {}, direct, clamped);
+  return apply_in_place(op, *this, {}, direct, clamped);
 }
 
-#define TANDEM_IN_PLACE(NAME, EXACT_ON_INTEGERS)                                                                      \
-  const Tensor& Tensor::NAME##_() const {                                                                             \
-    return unary_(#NAME "_", *this, Unary::NAME, EXACT_ON_INTEGERS, [](const Tensor& x) { return tandem::NAME(x); }); \
+#define TANDEM_IN_PLACE(NAME, EXACT_ON_INTEGERS)                             \
+  const Tensor& Tensor::NAME##_() const {                                    \
+    return unary_(OpScope(#NAME "_"), *this, Unary::NAME, EXACT_ON_INTEGERS, \
+                  [](const Tensor& x) { return tandem::NAME(x); });          \
   }
 TANDEM_IN_PLACE(neg, true)
 TANDEM_IN_PLACE(abs, true)
@@ -177,8 +179,7 @@ namespace {
 
 /// Replaces `old` by `source`, for autograd: no gradient flows into the overwritten values.
 Tensor overwrite(const Tensor& old, const Tensor& source) {
-  const Op<"copy"> op;
-  return op.apply(
+  return Op<"copy">().apply(
       [](const Tensor& old, const Tensor& source) {
         Tensor y = empty_like(old);
         backend(y.is_cuda() ? y : source).copy(y, detail::broadcast_view(source, y.sizes()));
@@ -200,7 +201,7 @@ const Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
   checks::defined("the source", source);
   check_broadcast(*this, source);
   return apply_in_place(
-      "copy_", *this, {&source, 1},
+      op, *this, {&source, 1},
       [&](const Tensor& y) {
         backend(y.is_cuda() ? y : source).copy(y, detail::operand_beside(y, source));
         if (!non_blocking) detail::wait_until_read(source, y);
@@ -213,7 +214,7 @@ const Tensor& Tensor::fill_(Scalar value) const {
   checks::defined("self", *this);
   check_fits(value, dtype());
   return apply_in_place(
-      "fill_", *this, {}, [&](const Tensor& y) { backend(y).fill(y, value); },
+      op, *this, {}, [&](const Tensor& y) { backend(y).fill(y, value); },
       [&](const Tensor& old) { return overwrite(old, scalar_tensor(value, old.options())); });
 }
 

@@ -45,21 +45,21 @@ void check_dtype(const Tensor& out, DType result) {
 }
 
 /// out = op()
-template <class Op>
-const Tensor& write(const Tensor& out, ArrayRef<Tensor> operands, const Op& op) {
+template <class F>
+const Tensor& write(const Tensor& out, ArrayRef<Tensor> operands, const F& op) {
   check_call(out, operands);
   auto fitting = [&] {
     Tensor y = op();
     check_dtype(out, y.dtype());
     return is_floating_point(y.dtype()) ? y : to(y, out.dtype());
   };
-  return apply_out(name, out, fitting, operands);
+  return apply_out(out, fitting, operands);
 }
 
 /// out = op(a, b): written directly into out if possible, else by `plain`.
 template <class Plain>
-const Tensor& write_binary(const Tensor& out, Binary op, const Tensor& a, const Tensor& b, bool floating, Scalar alpha,
-                           const Plain& plain) {
+const Tensor& write_binary(const Tensor& out, Binary kernel, const Tensor& a, const Tensor& b, bool floating,
+                           Scalar alpha, const Plain& plain) {
   const std::array<Tensor, 2> operands{a, b};
   check_call(out, operands);
   const DType result = detail::arithmetic_dtype(a, b, floating);
@@ -70,8 +70,7 @@ const Tensor& write_binary(const Tensor& out, Binary op, const Tensor& a, const 
   if (result != out.dtype() || !detail::fits_double(alpha)) return write(out, operands, plain);
   const Tensor x = detail::broadcast_view(a, sizes), y = detail::broadcast_view(b, sizes);
   if (detail::clobbers(out, x) || detail::clobbers(out, y)) return write(out, operands, plain);
-  OpScope running(name);
-  backend(out).binary(out, op, x, y, alpha.to_double());
+  backend(out).binary(out, kernel, x, y, alpha.to_double());
   out.impl().storage->bump_version();
   return out;
 }

@@ -30,23 +30,24 @@ struct AdamWKind {
 template <class Kind>
 const typename Kind::Options& options_of(const OptimizerOptions& options) {
   const auto* own = dynamic_cast<const typename Kind::Options*>(&options);
-  TANDEM_CHECK(own, StateError, "{0}: a parameter group has the options of another optimizer; give it {0}Options",
+  TANDEM_CHECK(own, StateError, "a parameter group has the options of another optimizer; give it {}Options",
                Kind::name);
   return *own;
 }
 
-void check_beta(const char* optimizer, int number, double beta) {
-  TANDEM_CHECK(beta >= 0 && beta < 1, StateError, "{}: beta {} = {}; it must be in [0, 1)", optimizer, number, beta);
+void check_beta(int number, double beta) {
+  TANDEM_CHECK(beta >= 0 && beta < 1, StateError, "beta {} = {}; it must be in [0, 1)", number, beta);
 }
 
 template <class Kind>
 void check(const OptimizerOptions& options) {
+  const OpScope op(Kind::name);
   const auto& o = options_of<Kind>(options);
   checks::not_negative("lr", o.lr());
   checks::not_negative("eps", o.eps());
   checks::not_negative("weight_decay", o.weight_decay());
-  check_beta(Kind::name, 0, std::get<0>(o.betas()));
-  check_beta(Kind::name, 1, std::get<1>(o.betas()));
+  check_beta(0, std::get<0>(o.betas()));
+  check_beta(1, std::get<1>(o.betas()));
 }
 
 template <class Kind>
@@ -88,20 +89,20 @@ std::vector<AdamCall> make_calls(std::vector<OptimizerParamGroup>& groups, const
     for (const Tensor& p : group.params()) {
       const Tensor& grad = p.grad();
       if (!grad.defined()) continue;
-      check_gradient(Kind::name, p, grad);
+      check_gradient(p, grad);
       auto target = target_of(p);
       AdamCall& call = list.call_for(target.updated, settings, scaling, group.params().size());
       add_parameter(call, std::move(target.updated), std::move(target.shadow), grad);
       AdamParamState& state = state_of(p);
-      check_state(Kind::name, "exp_avg", state.exp_avg(), p);
-      check_state(Kind::name, "exp_avg_sq", state.exp_avg_sq(), p);
+      check_state("exp_avg", state.exp_avg(), p);
+      check_state("exp_avg_sq", state.exp_avg_sq(), p);
       call.exp_avgs.push_back(state.exp_avg());
       call.exp_avg_sqs.push_back(state.exp_avg_sq());
-      check_steps(Kind::name, state.step(), p);
+      check_steps(state.step(), p);
       call.steps.push_back(state.step());
       if (!settings.amsgrad) continue;
       if (!state.max_exp_avg_sq().defined()) state.max_exp_avg_sq(zero_state(p));
-      check_state(Kind::name, "max_exp_avg_sq", state.max_exp_avg_sq(), p);
+      check_state("max_exp_avg_sq", state.max_exp_avg_sq(), p);
       call.max_exp_avg_sqs.push_back(state.max_exp_avg_sq());
     }
     for (AdamCall& call : list.calls()) calls.push_back(std::move(call));
@@ -165,7 +166,7 @@ void Adam::check_options(const OptimizerOptions& options) const { check<AdamKind
 void Adam::step(const FusedUnscale& scaling) {
   const OpScope op(AdamKind::name);
   NoGradGuard no_grad;
-  check_scaling(AdamKind::name, scaling);
+  check_scaling(scaling);
   const auto calls = make_calls<AdamKind>(
       param_groups(), scaling, [this](const Tensor& p) { return step_target(p); },
       [this](const Tensor& p) -> AdamParamState& { return state_of<AdamParamState>(p, new_state<AdamKind>); },
@@ -188,7 +189,7 @@ void AdamW::check_options(const OptimizerOptions& options) const { check<AdamWKi
 void AdamW::step(const FusedUnscale& scaling) {
   const OpScope op(AdamWKind::name);
   NoGradGuard no_grad;
-  check_scaling(AdamWKind::name, scaling);
+  check_scaling(scaling);
   const auto calls = make_calls<AdamWKind>(
       param_groups(), scaling, [this](const Tensor& p) { return step_target(p); },
       [this](const Tensor& p) -> AdamParamState& { return state_of<AdamWParamState>(p, new_state<AdamWKind>); },

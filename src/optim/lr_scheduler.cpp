@@ -11,8 +11,8 @@
 namespace tandem::optim {
 namespace {
 
-void check_at_least_one(const char* scheduler, const char* argument, int64_t value) {
-  TANDEM_CHECK(value >= 1, StateError, "{}: {} = {}; it must be at least 1", scheduler, argument, value);
+void check_at_least_one(const char* argument, int64_t value) {
+  TANDEM_CHECK(value >= 1, StateError, "{} = {}; it must be at least 1", argument, value);
 }
 
 }  // namespace
@@ -44,6 +44,7 @@ StateDict LRScheduler::state_dict() const {
 }
 
 StateCommit LRScheduler::prepare_load_state_dict(const StateDict& state) {
+  const OpScope op("load_state_dict");
   StateReader reader("load_state_dict", state);
   int64_t epoch = 0;
   reader.number("last_epoch", epoch);
@@ -55,7 +56,7 @@ StateCommit LRScheduler::prepare_load_state_dict(const StateDict& state) {
 StepLR::StepLR(Optimizer& optimizer, int64_t step_size, double gamma)
     : LRScheduler(optimizer), step_size_(step_size), gamma_(gamma) {
   const OpScope op("StepLR");
-  check_at_least_one("StepLR", "step_size", step_size);
+  check_at_least_one("step_size", step_size);
   checks::not_negative("gamma", gamma);
   start();
 }
@@ -67,7 +68,7 @@ double StepLR::lr_at(double base_lr, int64_t epoch) const {
 CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min)
     : LRScheduler(optimizer), T_max_(T_max), eta_min_(eta_min) {
   const OpScope op("CosineAnnealingLR");
-  check_at_least_one("CosineAnnealingLR", "T_max", T_max);
+  check_at_least_one("T_max", T_max);
   checks::not_negative("eta_min", eta_min);
   start();
 }
@@ -83,7 +84,7 @@ LinearLR::LinearLR(Optimizer& optimizer, double start_factor, double end_factor,
   TANDEM_CHECK(start_factor > 0 && start_factor <= 1, StateError, "start_factor = {}; it must be in (0, 1]",
                start_factor);
   TANDEM_CHECK(end_factor >= 0 && end_factor <= 1, StateError, "end_factor = {}; it must be in [0, 1]", end_factor);
-  check_at_least_one("LinearLR", "total_iters", total_iters);
+  check_at_least_one("total_iters", total_iters);
   start();
 }
 
@@ -112,7 +113,7 @@ double LinearWarmupLR::lr_at(double base_lr, int64_t epoch) const {
 SequentialLR::SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<LRScheduler>> schedulers,
                            std::vector<int64_t> milestones)
     : LRScheduler(optimizer), schedulers_(std::move(schedulers)), milestones_(std::move(milestones)) {
-  const OpScope op("SequentialLR");
+  const UserCodeScope op("SequentialLR");  // lr_at() of the schedules
   TANDEM_CHECK(schedulers_.size() == milestones_.size() + 1, StateError,
                "{} schedulers and {} milestones; there must be one milestone between each two schedulers",
                schedulers_.size(), milestones_.size());

@@ -15,10 +15,9 @@ void bump_versions(const std::vector<Tensor>& tensors) {
   }
 }
 
-void check_scaling_tensor(const char* optimizer, const char* which, const Tensor& t) {
+void check_scaling_tensor(const char* which, const Tensor& t) {
   TANDEM_CHECK(!t.defined() || (t.numel() == 1 && t.dtype() == kFloat), StateError,
-               "{}: step(scaling): {} is {} {}; it must be f32 of one element", optimizer, which, to_string(t.sizes()),
-               name(t.dtype()));
+               "{} is {} {}; step(scaling) takes f32 of one element", which, to_string(t.sizes()), name(t.dtype()));
 }
 
 Tensor moved(const Tensor& t, Device device) {
@@ -53,46 +52,45 @@ Tensor zero_steps(const Tensor& p) {
   return zeros({}, TensorOptions(kFloat).device(p.device()));
 }
 
-void check_state(const char* optimizer, const char* state_name, const Tensor& state, const Tensor& p) {
-  TANDEM_CHECK(state.defined(), StateError, "{}: {} of a {} parameter is undefined; give it a value or erase the state",
-               optimizer, state_name, to_string(p.sizes()));
+void check_state(const char* state_name, const Tensor& state, const Tensor& p) {
+  TANDEM_CHECK(state.defined(), StateError, "{} of a {} parameter is undefined; give it a value or erase the state",
+               state_name, to_string(p.sizes()));
   TANDEM_CHECK(state.sizes() == p.sizes() && state.device() == p.device() && state.dtype() == compute_dtype(p),
                StateError,
-               "{}: {} is {} {} on {}, its parameter now {} {} on {}; make a new optimizer after moving or replacing "
+               "{} is {} {} on {}, its parameter now {} {} on {}; make a new optimizer after moving or replacing "
                "parameters",
-               optimizer, state_name, to_string(state.sizes()), name(state.dtype()), state.device().str(),
-               to_string(p.sizes()), name(p.dtype()), p.device().str());
+               state_name, to_string(state.sizes()), name(state.dtype()), state.device().str(), to_string(p.sizes()),
+               name(p.dtype()), p.device().str());
 }
 
-void check_steps(const char* optimizer, const Tensor& steps, const Tensor& p) {
+void check_steps(const Tensor& steps, const Tensor& p) {
   TANDEM_CHECK(steps.defined() && steps.numel() == 1 && steps.dtype() == kFloat && steps.device() == p.device(),
-               StateError,
-               "{}: step of a {} parameter must be f32 of one element on {}; give it that, or erase the state",
-               optimizer, to_string(p.sizes()), p.device().str());
+               StateError, "step of a {} parameter must be f32 of one element on {}; give it that, or erase the state",
+               to_string(p.sizes()), p.device().str());
 }
 
-void check_scaling(const char* optimizer, const FusedUnscale& scaling) {
-  check_scaling_tensor(optimizer, "inverse_scale", scaling.inverse_scale);
-  check_scaling_tensor(optimizer, "found_inf", scaling.found_inf);
+void check_scaling(const FusedUnscale& scaling) {
+  check_scaling_tensor("inverse_scale", scaling.inverse_scale);
+  check_scaling_tensor("found_inf", scaling.found_inf);
 }
 
 FusedUnscale scaling_on(const FusedUnscale& scaling, Device device) {
   return {moved(scaling.inverse_scale, device), moved(scaling.found_inf, device)};
 }
 
-void check_gradient(const char* optimizer, const Tensor& p, const Tensor& grad) {
+void check_gradient(const Tensor& p, const Tensor& grad) {
   TANDEM_CHECK(p.is_floating_point(), DTypeError,
-               "{}: a parameter is {} {}; only floating tensors can be optimized: convert it with .to(kFloat)",
-               optimizer, to_string(p.sizes()), name(p.dtype()));
+               "a parameter is {} {}; only floating tensors can be optimized: convert it with .to(kFloat)",
+               to_string(p.sizes()), name(p.dtype()));
   TANDEM_CHECK(grad.sizes() == p.sizes(), ShapeError,
-               "{}: a {} parameter has a gradient of {}; sizes must be equal: drop it with zero_grad()", optimizer,
+               "a {} parameter has a gradient of {}; sizes must be equal: drop it with zero_grad()",
                to_string(p.sizes()), to_string(grad.sizes()));
   TANDEM_CHECK(grad.is_floating_point(), DTypeError,
-               "{}: a {} parameter has a gradient of {}; it must be floating: drop it with zero_grad()", optimizer,
+               "a {} parameter has a gradient of {}; it must be floating: drop it with zero_grad()",
                to_string(p.sizes()), name(grad.dtype()));
   TANDEM_CHECK(grad.device() == p.device(), DeviceError,
-               "{}: a {} parameter is on {}, its gradient on {}; drop gradients with zero_grad() before moving",
-               optimizer, to_string(p.sizes()), p.device().str(), grad.device().str());
+               "a {} parameter is on {}, its gradient on {}; drop gradients with zero_grad() before moving",
+               to_string(p.sizes()), p.device().str(), grad.device().str());
 }
 
 bool shares_memory(const OptimizerTensors& call, const Tensor& p) {

@@ -17,16 +17,16 @@ Tensor zero_state(const Tensor& p);
 /// A step count of 0 on `p`'s device.
 Tensor zero_steps(const Tensor& p);
 /// Throws unless `state`, kept for `p` under `state_name`, still fits it: `p` may have been moved or replaced.
-void check_state(const char* optimizer, const char* state_name, const Tensor& state, const Tensor& p);
+void check_state(const char* state_name, const Tensor& state, const Tensor& p);
 /// Throws StateError unless `steps` counts the steps of `p`: f32, one element, on its device.
-void check_steps(const char* optimizer, const Tensor& steps, const Tensor& p);
+void check_steps(const Tensor& steps, const Tensor& p);
 
 /// Throws unless the tensors of `scaling` are f32 with one element.
-void check_scaling(const char* optimizer, const FusedUnscale& scaling);
+void check_scaling(const FusedUnscale& scaling);
 /// `scaling` with its tensors on `device`.
 FusedUnscale scaling_on(const FusedUnscale& scaling, Device device);
 /// Throws unless `p` is floating and its gradient fits it.
-void check_gradient(const char* optimizer, const Tensor& p, const Tensor& grad);
+void check_gradient(const Tensor& p, const Tensor& grad);
 /// The low-precision copy of `p` that the step may overwrite. Undefined if there is none or if it has other owners: a
 /// graph that has not run backward, or a cast cache. The next cast then makes a new copy.
 Tensor writable_copy(const Tensor& p);

@@ -18,23 +18,24 @@ uint64_t Optimizer::next_id() {
 }
 
 double OptimizerOptions::get_lr() const {
-  throw StateError("get_lr: these options have no learning rate; override get_lr and set_lr in them");
+  const OpScope op("get_lr");
+  TANDEM_THROW(StateError, "these options have no learning rate; override get_lr and set_lr in them");
 }
 
 void OptimizerOptions::set_lr(double lr) {
-  TANDEM_THROW(StateError, "set_lr({}): these options have no learning rate; override get_lr and set_lr in them", lr);
+  const OpScope op("set_lr");
+  TANDEM_THROW(StateError, "these options have no learning rate to set to {}; override get_lr and set_lr in them", lr);
 }
 
 void OptimizerOptions::visit_fields(StateVisitor&) {
-  throw NotImplementedError("state_dict: these options cannot be saved; override visit_fields in them");
+  TANDEM_THROW(NotImplementedError, "these options do not list their fields; override visit_fields in them");
 }
 
 void OptimizerParamState::visit_fields(StateVisitor&) {
-  throw NotImplementedError("state_dict: this optimizer's state cannot be saved; override visit_fields in it");
+  TANDEM_THROW(NotImplementedError, "this optimizer's state does not list its fields; override visit_fields in it");
 }
 
 const double* Optimizer::captured_lr(const OptimizerParamGroup& group) const {
-  const OpScope op("replay");
   cuda::Capture* capture = cuda::current_capture();
   if (!capture) return nullptr;
   const auto number = static_cast<size_t>(&group - param_groups_.data());
@@ -78,7 +79,7 @@ Optimizer::Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::
   const OpScope op("Optimizer");
   TANDEM_CHECK(defaults_, StateError, "the default options are null; give it options");
   TANDEM_CHECK(!param_groups.empty(), StateError, "the list of parameter groups is empty; give it one");
-  for (const OptimizerParamGroup& group : param_groups) add("Optimizer", group);
+  for (const OptimizerParamGroup& group : param_groups) add(group);
 }
 
 Optimizer::Optimizer(std::vector<Tensor> parameters, std::unique_ptr<OptimizerOptions> defaults)
@@ -91,9 +92,12 @@ OptimizerParamGroup Optimizer::group_of(std::vector<Tensor> params) {
   return OptimizerParamGroup(std::move(params));
 }
 
-void Optimizer::add_param_group(const OptimizerParamGroup& group) { add("add_param_group", group); }
+void Optimizer::add_param_group(const OptimizerParamGroup& group) {
+  const UserCodeScope op("add_param_group");  // check_options() names the optimizer
+  add(group);
+}
 
-void Optimizer::add(const char* op, const OptimizerParamGroup& group) {
+void Optimizer::add(const OptimizerParamGroup& group) {
   std::unordered_set<const TensorImpl*> seen;
   for (const OptimizerParamGroup& present : param_groups_) {
     for (const Tensor& p : present.params()) seen.insert(p.impl_ptr().get());
@@ -119,15 +123,17 @@ void Optimizer::add(const char* op, const OptimizerParamGroup& group) {
 }
 
 Tensor Optimizer::step(LossClosure closure) {
+  const UserCodeScope op("step");
   Tensor loss = evaluate(closure);
   plain_step();
   return loss;
 }
 
 void Optimizer::step(const FusedUnscale&) {
-  throw NotImplementedError(
-      "step(scaling): this optimizer cannot unscale and skip by itself; call step() after GradScaler::unscale_, or "
-      "override step(const FusedUnscale&) and supports_amp_scaling()");
+  const OpScope op("step");
+  TANDEM_THROW(NotImplementedError,
+               "this optimizer cannot unscale and skip by itself; call step() after GradScaler::unscale_, or override "
+               "step(const FusedUnscale&) and supports_amp_scaling()");
 }
 
 void Optimizer::zero_grad(bool set_to_none) {
@@ -179,6 +185,7 @@ void visit_group(StateVisitor& visitor, OptimizerParamGroup& group) {
 }  // namespace
 
 StateDict Optimizer::state_dict() const {
+  const UserCodeScope op("state_dict");
   StateDict state;
   std::vector<OptimizerParamGroup> groups = param_groups_;  // copies: visitors need non-const options
   for_each_group(groups, [&](const std::string& prefix, Tensor numbers, OptimizerParamGroup& group) {
@@ -202,6 +209,7 @@ StateDict Optimizer::state_dict() const {
 }
 
 StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
+  const UserCodeScope op("load_state_dict");
   NoGradGuard no_grad;
   StateReader reader("load_state_dict", state);
   std::vector<OptimizerParamGroup> groups = param_groups_;
@@ -254,7 +262,7 @@ StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
 }
 
 std::unique_ptr<OptimizerParamState> Optimizer::new_param_state(const Tensor&) const {
-  throw NotImplementedError("load_state_dict: this optimizer's state cannot be loaded; override new_param_state in it");
+  TANDEM_THROW(NotImplementedError, "this optimizer's state cannot be loaded; override new_param_state in it");
 }
 
 void Optimizer::check_options(const OptimizerOptions&) const {}

@@ -13,7 +13,6 @@ namespace tandem::optim {
 namespace {
 
 const SGDOptions& sgd_options(const OptimizerOptions& options) {
-  const OpScope op("SGD");
   const auto* own = dynamic_cast<const SGDOptions*>(&options);
   TANDEM_CHECK(own, StateError, "a parameter group has the options of another optimizer; give it SGDOptions");
   return *own;
@@ -70,7 +69,7 @@ void SGD::check_options(const OptimizerOptions& options) const {
 void SGD::step(const FusedUnscale& scaling) {
   const OpScope op("SGD");
   NoGradGuard no_grad;
-  check_scaling("SGD", scaling);
+  check_scaling(scaling);
   TANDEM_CHECK(size() > 0, StateError, "step() without any parameters; were the modules registered?");
   std::vector<CallList<SgdCall>> lists;
   // All checks come before the first write.
@@ -89,15 +88,15 @@ void SGD::step(const FusedUnscale& scaling) {
     for (const Tensor& p : group.params()) {
       const Tensor& grad = p.grad();
       if (!grad.defined()) continue;
-      check_gradient("SGD", p, grad);
+      check_gradient(p, grad);
       StepTarget target = step_target(p);
       SgdCall& call = list.call_for(target.updated, settings, scaling, group.params().size());
       add_parameter(call, std::move(target.updated), std::move(target.shadow), grad);
       if (o.momentum() == 0) continue;
       SGDParamState& state = state_of<SGDParamState>(p, new_sgd_state);
-      check_state("SGD", "momentum_buffer", state.momentum_buffer(), p);
+      check_state("momentum_buffer", state.momentum_buffer(), p);
       call.momentum_buffers.push_back(state.momentum_buffer());
-      check_steps("SGD", state.step(), p);
+      check_steps(state.step(), p);
       call.steps.push_back(state.step());
     }
   }

@@ -167,7 +167,6 @@ void* take(Allocator& a, size_t bytes) noexcept {
 }  // namespace
 
 void* allocate(size_t bytes) {
-  const OpScope op("allocate");
   Allocator& a = instance();
   if (bytes <= kMaxBlockBytes - kRedZone) {
     const size_t wanted = bytes + kRedZone;
@@ -185,6 +184,7 @@ void* allocate(size_t bytes) {
       return block;
     }
   }
+  const OpScope op("allocate");
   TANDEM_THROW(OutOfMemoryError,
                "out of memory: {} bytes requested, {} bytes allocated, {} bytes reserved on the CPU; free tensors or "
                "use smaller batches",

@@ -7,7 +7,6 @@
 namespace tandem {
 
 void throw_no_kernel(const Tensor* first) {
-  const char* op = running_op();
   if (first && first->defined()) {
     TANDEM_THROW(NotImplementedError, "no kernel for {} on {}; move the tensors to another device or use another op",
                  name(first->dtype()), first->device().str());

@@ -116,7 +116,7 @@ Dims dense_strides(IntArrayRef sizes, IntArrayRef strides) {
 }
 
 Tensor empty(IntArrayRef sizes, const TensorOptions& options) {
-  const OpScope op(running_op("empty"));
+  const OpScope op("empty");
   check_sizes(sizes, options.dtype());
   const bool channels_last = options.memory_format_opt() == MemoryFormat::ChannelsLast;
   return allocated(sizes, channels_last ? channels_last_strides(sizes) : contiguous_strides(sizes), options);
@@ -130,7 +130,7 @@ Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, const TensorOptions
 }
 
 Tensor empty_like(const Tensor& x, const TensorOptions& options) {
-  const OpScope op(running_op("empty_like"));
+  const OpScope op("empty_like");
   TensorOptions o = options;
   if (!o.has_dtype()) o = o.dtype(x.dtype());
   if (!o.has_device()) o = o.device(x.device());

@@ -12,7 +12,7 @@
 namespace tandem {
 namespace {
 
-void fill(const char* op, const Tensor& y, Scalar value) {
+void fill(const Tensor& y, Scalar value) {
   check_fits(value, y.dtype());
   if (y.numel() > 0) backend(y).fill(y, value);
 }
@@ -39,14 +39,14 @@ Tensor drawn(const Tensor& y, const Draw& draw) {
 Tensor full(IntArrayRef sizes, Scalar value, const TensorOptions& options) {
   const OpScope op("full");
   Tensor y = empty(sizes, with_default(options, dtype_of_kind(value)));
-  fill("full", y, value);
+  fill(y, value);
   return y;
 }
 
 Tensor full_like(const Tensor& x, Scalar value, const TensorOptions& options) {
   const OpScope op("full_like");
   Tensor y = empty_like(x, options);
-  fill("full_like", y, value);
+  fill(y, value);
   return y;
 }
 
@@ -76,7 +76,7 @@ Tensor eye(int64_t n, const TensorOptions& options) { return eye(n, n, options);
 Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {
   const OpScope op("eye");
   Tensor y = zeros({n, m}, options);
-  fill("eye", make_view(y, {n < m ? n : m}, {m + 1}, 0), 1);
+  fill(make_view(y, {n < m ? n : m}, {m + 1}, 0), 1);
   return y;
 }
 

@@ -20,9 +20,21 @@ bool dense_in_order(const Dims& sizes, const Dims& strides, const Order& order) 
   return true;
 }
 
-void check_dtype(DType actual, std::optional<DType> expected) {
-  TANDEM_CHECK(!expected || *expected == actual, DTypeError,
-               "the tensor is {}, not {}; ask for {} or convert with .to()", name(actual), name(*expected),
+/// Returns the size or stride of dimension d, which may be negative. `method` names the caller in errors.
+int64_t entry_of_dim(const Dims& entries, int64_t d, const char* method) {
+  const int64_t rank = static_cast<int64_t>(entries.size()), i = d < 0 ? d + rank : d;
+  if (i >= 0 && i < rank) [[likely]]
+    return entries[static_cast<size_t>(i)];
+  const OpScope op(method);
+  TANDEM_CHECK(rank > 0, IndexError, "a tensor of rank 0 has no dimension {}", d);
+  return wrap_dim(d, rank);  // throws
+}
+
+void check_dtype(const char* method, DType actual, std::optional<DType> expected) {
+  if (!expected || *expected == actual) [[likely]]
+    return;
+  const OpScope op(method);
+  TANDEM_THROW(DTypeError, "the tensor is {}, not {}; ask for {} or convert with .to()", name(actual), name(*expected),
                name(actual));
 }
 
@@ -43,19 +55,8 @@ void TensorImpl::refresh() {
   }
 }
 
-int64_t Tensor::size(int64_t d) const {
-  const OpScope op("size");
-  const Dims& sizes = checked("size").sizes;
-  TANDEM_CHECK(!sizes.empty(), IndexError, "a tensor of rank 0 has no dimension {}", d);
-  return sizes[static_cast<size_t>(wrap_dim(d, dim()))];
-}
-
-int64_t Tensor::stride(int64_t d) const {
-  const OpScope op("stride");
-  const Dims& strides = checked("stride").strides;
-  TANDEM_CHECK(!strides.empty(), IndexError, "a tensor of rank 0 has no dimension {}", d);
-  return strides[static_cast<size_t>(wrap_dim(d, dim()))];
-}
+int64_t Tensor::size(int64_t d) const { return entry_of_dim(checked("size").sizes, d, "size"); }
+int64_t Tensor::stride(int64_t d) const { return entry_of_dim(checked("stride").strides, d, "stride"); }
 
 bool Tensor::is_contiguous(MemoryFormat format) const {
   const TensorImpl& t = checked("is_contiguous");
@@ -78,21 +79,20 @@ void Tensor::throw_out_of_range(const Scalar& value, const char* kind, size_t by
 }
 
 void Tensor::throw_undefined(const char* method) {
+  const OpScope op(method);
   TANDEM_THROW(StateError, "undefined tensor (default-constructed or moved from); give it a value first");
 }
 
 void* Tensor::mutable_pointer(std::optional<DType> expected) const {
-  const OpScope op("data_ptr");
   TensorImpl& t = checked("data_ptr");
-  check_dtype(t.dtype, expected);
+  check_dtype("data_ptr", t.dtype, expected);
   t.storage->bump_version();
   t.storage->set_pointer_escaped();
   return raw_bytes();
 }
 
 const void* Tensor::const_pointer(std::optional<DType> expected) const {
-  const OpScope op("const_data_ptr");
-  check_dtype(checked("const_data_ptr").dtype, expected);
+  check_dtype("const_data_ptr", checked("const_data_ptr").dtype, expected);
   impl_->storage->set_pointer_escaped(Storage::Pointer::reads);
   return raw_bytes();
 }
@@ -113,7 +113,7 @@ Tensor Tensor::data() const {
 void Tensor::check_accessor(DType expected, size_t rank) const {
   const OpScope op("accessor");
   const TensorImpl& t = checked("accessor");
-  check_dtype(t.dtype, expected);
+  check_dtype(op.name(), t.dtype, expected);
   TANDEM_CHECK(t.sizes.size() == rank, ShapeError, "asked for rank {}, the tensor has rank {} {}", rank, t.sizes.size(),
                to_string(t.sizes));
   TANDEM_CHECK(t.storage->device().is_cpu(), DeviceError,

@@ -200,10 +200,10 @@ TEST(OptimizerErrors, WhatAUsersOptimizerDoesNotHave) {
   struct NoRate : optim::OptimizerCloneableOptions<NoRate> {};
   const Tensor p = leaf();
   expect_refused({
-      BAD_INPUT("step(scaling)", Plain(Tensors{p}, std::make_unique<SGDOptions>(1)).step(FusedUnscale{}),
-                NotImplementedError, "unscale_", "supports_amp_scaling()"),
+      BAD_INPUT("step", Plain(Tensors{p}, std::make_unique<SGDOptions>(1)).step(FusedUnscale{}), NotImplementedError,
+                "unscale_", "supports_amp_scaling()"),
       BAD_INPUT("get_lr", NoRate().get_lr(), StateError, "no learning rate", "override get_lr"),
-      BAD_INPUT("set_lr(2)", NoRate().set_lr(2), StateError, "no learning rate", "override get_lr"),
+      BAD_INPUT("set_lr", NoRate().set_lr(2), StateError, "no learning rate to set to 2", "override get_lr"),
   });
 }
 

@@ -11,6 +11,7 @@ namespace tandem::amp {
 /// custom_op with several outputs.
 template <tandem::detail::FixedString Name, class F, class... In>
 std::vector<Tensor> custom_op_n(Cast cast, F&& forward, const In&... inputs) {
+  const UserCodeScope op(Name.text);
   tandem::detail::DoorCall call(Name.text, cast);
   return tandem::detail::pass(call, false, forward, inputs...);
 }
@@ -28,7 +29,7 @@ template <tandem::detail::FixedString Name, class F, class... In>
 Tensor custom_op(Cast cast, F&& forward, const In&... inputs) {
   std::vector<Tensor> outputs = custom_op_n<Name>(cast, forward, inputs...);
   if (outputs.empty() || !outputs[0].defined()) {
-    throw AutogradError(std::string(Name.text) + ": the body returned no tensor; return at least one that is defined");
+    throw AutogradError(Name.text, "the body returned no tensor; return at least one that is defined");
   }
   return std::move(outputs[0]);
 }

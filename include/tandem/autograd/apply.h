@@ -4,9 +4,8 @@
 // requires a gradient.
 //
 //   Tensor softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
-const OpScope op("x");
 //     const Op<"softmax"> op;
-//     checks::floating(x);  // if it throws, the message begins with "softmax: "
+//     checks::floating("x", x);  // if it throws, the message begins with "softmax: "
 //     return op.apply([&](const Tensor& x, std::optional<DType> dtype) {
 //       Tensor y = empty_like(x, dtype.value_or(x.dtype()));
 //       backend(x).softmax(y, x, dim, false);
@@ -195,10 +194,10 @@ const Tensor& apply_in_place(const OpScope& op, const Tensor& self, ArrayRef<Ten
                              const std::function<void(const Tensor&)>& direct,
                              const std::function<Tensor(const Tensor&)>& out_of_place);
 
-/// Writes what `result` returns into `out`, which is not resized. Autocast does not affect `out=` calls, and nothing is
-/// recorded. Throws ShapeError or DTypeError if `out` does not fit, AutogradError if an operand or `out` requires grad
-/// while recording is on.
-const Tensor& apply_out(const Tensor& out, const std::function<Tensor()>& result, ArrayRef<Tensor> operands);
+/// Writes what `compute` returns into `out`, which is not resized. Autocast does not affect `out=` calls, and nothing
+/// is recorded. Throws ShapeError or DTypeError if `out` does not fit, AutogradError if an operand or `out` requires
+/// grad while recording is on.
+const Tensor& apply_out(const Tensor& out, const std::function<Tensor()>& compute, ArrayRef<Tensor> operands);
 
 /// True if an op with these inputs would be recorded.
 bool is_recording(ArrayRef<Tensor> inputs);

@@ -69,7 +69,7 @@ class HookList {
   /// Calls the hooks on the gradients. A hook may replace a gradient by one of the same sizes, dtype and device;
   /// another replacement throws AutogradError. A hook may add hooks, which run from the next call on, and remove hooks,
   /// which then no longer run.
-  void run(const char* op, const std::vector<OutputMeta>& outputs, std::vector<Tensor>& grads) const;
+  void run(const std::vector<OutputMeta>& outputs, std::vector<Tensor>& grads) const;
 
  private:
   struct Hook {

@@ -96,11 +96,11 @@ class SavedTensor {
   }
 
   /// Returns the data without history. Throws like unpack().
-  Tensor data(const char* op, size_t number) const;
+  Tensor data(size_t number) const;
 
-  /// Returns the tensor, connected to the graph if recording is on. Throws AutogradError, naming `op`, if the tensor
-  /// was changed since it was saved.
-  Tensor unpack(const char* op, size_t number, const std::shared_ptr<Node>& owner) const;
+  /// Returns the tensor, connected to the graph if recording is on. Throws AutogradError, with `number` in the
+  /// message, if the tensor was changed since it was saved.
+  Tensor unpack(size_t number, const std::shared_ptr<Node>& owner) const;
 
  private:
   Tensor data_;

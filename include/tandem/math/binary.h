@@ -50,6 +50,14 @@ enum class Binary : uint8_t {
 #include "tandem/math/binary.inc"
 };
 
+/// Returns the formula of this name, if there is one.
+constexpr std::optional<Binary> binary_named(std::string_view name) {
+#define TANDEM_BINARY_IF(CONDITION, NAME, A, B, FORMULA) \
+  if (name == #NAME) return Binary::NAME;
+#include "tandem/math/binary.inc"
+  return std::nullopt;
+}
+
 /// True for the formulas with a bool result.
 constexpr bool is_predicate(Binary op) {
   switch (op) {

@@ -3,6 +3,8 @@
 // sense, int64; and the enum by which kernels are asked for them. A functor that returns bool is a predicate.
 #include <concepts>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <type_traits>
 
 #include "tandem/math/approx.h"
@@ -58,6 +60,14 @@ enum class Unary : uint8_t {
 #define TANDEM_UNARY_IF(CONDITION, NAME, FORMULA) NAME,
 #include "tandem/math/unary.inc"
 };
+
+/// Returns the formula of this name, if there is one.
+constexpr std::optional<Unary> unary_named(std::string_view name) {
+#define TANDEM_UNARY_IF(CONDITION, NAME, FORMULA) \
+  if (name == #NAME) return Unary::NAME;
+#include "tandem/math/unary.inc"
+  return std::nullopt;
+}
 
 /// True for the formulas with a bool result.
 constexpr bool is_predicate(Unary op) {

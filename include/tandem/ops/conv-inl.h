@@ -76,9 +76,9 @@ inline Grads conv2d_backward(const Backward& b, const Tensor& gy, const Conv2dPa
 }
 
 /// conv2d or conv2d_relu of [N, C, H, W], with checked sizes.
-template <FixedString Name, Activation activation>
-Tensor conv2d_op(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p, const Dims& sizes) {
-  const Op<Name> op;
+template <Activation activation, FixedString Name>
+Tensor conv2d_op(const Op<Name>& op, const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p,
+                 const Dims& sizes) {
   static_assert(activation == Activation::none || activation == Activation::relu);
   return op.apply(
       [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -109,13 +109,12 @@ inline Tensor conv2d_mixed(Tensor x, Tensor weight, Tensor bias, const Conv2dPar
   const OpScope op("conv2d");
   round_to_lower(x, weight);
   if (bias.defined()) bias = to(bias, x.dtype());
-  return conv2d_op<"conv2d", Activation::none>(x, weight, bias, p, conv2d_sizes(x.sizes(), weight.sizes(), p));
+  return conv2d_op<Activation::none>(Op<"conv2d">(), x, weight, bias, p, conv2d_sizes(x.sizes(), weight.sizes(), p));
 }
 
-template <FixedString Name, Activation activation>
-Tensor conv2d_of(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride, IntArrayRef padding,
-                 IntArrayRef dilation, int64_t groups) {
-  constexpr const char* op = Name.text;
+template <Activation activation, FixedString Name>
+Tensor conv2d_of(const Op<Name>& op, const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
+                 IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
   checks::floating("x", x);
   checks::floating("weight", weight);
   Conv2dParams p;
@@ -130,7 +129,7 @@ Tensor conv2d_of(const Tensor& x, const Tensor& weight, const Tensor& bias, IntA
   const Dims sizes = conv2d_sizes(batch.sizes(), weight.sizes(), p);
   p = with_short_strides(p, batch.sizes());
   checks::sizes("bias", bias, {weight.size(0)});
-  const Tensor y = conv2d_op<Name, activation>(batch, weight, bias, p, sizes);
+  const Tensor y = conv2d_op<activation>(op, batch, weight, bias, p, sizes);
   return single ? squeeze(y, 0) : y;
 }
 
@@ -138,12 +137,12 @@ Tensor conv2d_of(const Tensor& x, const Tensor& weight, const Tensor& bias, IntA
 
 TANDEM_OPS Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
                          IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
-  return detail::conv2d_of<"conv2d", Activation::none>(x, weight, bias, stride, padding, dilation, groups);
+  return detail::conv2d_of<Activation::none>(Op<"conv2d">(), x, weight, bias, stride, padding, dilation, groups);
 }
 
 TANDEM_OPS Tensor conv2d_relu(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
                               IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
-  return detail::conv2d_of<"conv2d_relu", Activation::relu>(x, weight, bias, stride, padding, dilation, groups);
+  return detail::conv2d_of<Activation::relu>(Op<"conv2d_relu">(), x, weight, bias, stride, padding, dilation, groups);
 }
 
 TANDEM_OPS Tensor conv2d_backward_input(const Tensor& gy, const Tensor& weight, IntArrayRef sizes,

@@ -1,6 +1,8 @@
 #pragma once
 // The forms of element-wise ops: one operand, an operand and a number, two operands, a comparison, and a derivative
-// that is one kernel. Most element-wise ops are one call of a form.
+// that is one kernel. Most element-wise ops are one call of a form, which takes the kernel from the op's name:
+//
+//   return detail::unary_op(Op<"exp">(), x, detail::Keep::output, false, derivative);
 #include "tandem/autograd/apply.h"
 #include "tandem/math/binary.h"
 #include "tandem/ops/broadcast.h"
@@ -17,33 +19,47 @@ using kernels::Unary;
 
 namespace detail {
 
+/// The formula named as the op, a row of math/unary.inc.
+template <FixedString Name>
+consteval Unary unary_kernel_of() {
+  constexpr std::optional<Unary> kernel = kernels::unary_named(Name.text);
+  static_assert(kernel, "this op has no row in include/tandem/math/unary.inc");
+  return *kernel;
+}
+/// The formula named as the op, a row of math/binary.inc.
+template <FixedString Name>
+consteval Binary binary_kernel_of() {
+  constexpr std::optional<Binary> kernel = kernels::binary_named(Name.text);
+  static_assert(kernel, "this op has no row in include/tandem/math/binary.inc");
+  return *kernel;
+}
+
 /// The tensors that the derivative of an element-wise op needs.
 enum class Keep { nothing, input, output, both };
 
 /// Returns true for an op that keeps integers but has no meaning for bool values.
-inline bool refuses_bool(Unary op, bool exact_on_integers) {
-  return exact_on_integers && !is_predicate(op) && op != Unary::sign;
+inline bool refuses_bool(Unary kernel, bool exact_on_integers) {
+  return exact_on_integers && !is_predicate(kernel) && kernel != Unary::sign;
 }
 
 /// y = op(x). `exact_on_integers`: integers give integers; otherwise they give f32.
 /// derivative(gy, kept tensor) -> gx.
 template <FixedString Name, class D>
-Tensor unary_op(Unary op, const Tensor& x, Keep keep, bool exact_on_integers, D derivative, double a = 0,
-                double b = 0) {
-  const Op<Name> op;
+Tensor unary_op(const Op<Name>& op, Unary kernel, const Tensor& x, Keep keep, bool exact_on_integers, D derivative,
+                double a = 0, double b = 0) {
   checks::defined("the input", x);
-  if (refuses_bool(op, exact_on_integers)) checks::not_bool(x);
+  if (refuses_bool(kernel, exact_on_integers)) checks::not_bool(x);
   return op.apply(
       [&](const Tensor& x) {
         DType dtype = x.dtype();
-        if (is_predicate(op)) {
+        if (is_predicate(kernel)) {
           dtype = kBool;
         } else if (!x.is_floating_point() && !exact_on_integers) {
           dtype = kFloat;
         }
         Tensor y = empty_like(x, dtype);
-        backend(x).unary(y, op, x, a, b);
-        if (is_predicate(op)) return Result{y};
+        backend(x).unary(y, kernel, x, a, b);
+        if (is_predicate(kernel)) return Result{y};
         Saved saved = keep == Keep::nothing ? Saved{} : save(keep == Keep::input ? x : y);
         return Result{y, std::move(saved), [derivative, keep](const Backward& b) -> Grads {
                         return {derivative(b.grad(), keep == Keep::nothing ? Tensor() : b.saved(0))};
@@ -52,12 +68,18 @@ Tensor unary_op(Unary op, const Tensor& x, Keep keep, bool exact_on_integers, D 
       x);
 }
 
+template <FixedString Name, class D>
+Tensor unary_op(const Op<Name>& op, const Tensor& x, Keep keep, bool exact_on_integers, D derivative, double a = 0,
+                double b = 0) {
+  return unary_op(op, unary_kernel_of<Name>(), x, keep, exact_on_integers, derivative, a, b);
+}
+
 /// Runs a binary kernel over broadcast operands into a new tensor of `dtype`.
-inline Tensor binary_kernel(Binary op, const Tensor& a, const Tensor& b, DType dtype, double alpha = 1) {
+inline Tensor binary_kernel(Binary kernel, const Tensor& a, const Tensor& b, DType dtype, double alpha = 1) {
   if (a.sizes() == b.sizes()) {
     // A dense layout that is not row-major (channels-last) is kept.
     Tensor y = a.is_contiguous() ? empty(a.sizes(), a.options().dtype(dtype)) : empty_like(a, dtype);
-    backend(y).binary(y, op, a, b, alpha);
+    backend(y).binary(y, kernel, a, b, alpha);
     return y;
   }
   const Dims sizes = broadcast_shapes(a.sizes(), b.sizes());
@@ -65,7 +87,7 @@ inline Tensor binary_kernel(Binary op, const Tensor& a, const Tensor& b, DType d
   const Device device = a.dim() == 0 && a.is_cpu() ? b.device() : a.device();
   Tensor y = whole.sizes() == IntArrayRef(sizes) ? empty_like(whole, TensorOptions(dtype).device(device))
                                                  : empty(sizes, TensorOptions(dtype).device(device));
-  backend(y).binary(y, op, broadcast_view(a, sizes), broadcast_view(b, sizes), alpha);
+  backend(y).binary(y, kernel, broadcast_view(a, sizes), broadcast_view(b, sizes), alpha);
   return y;
 }
 
@@ -77,11 +99,11 @@ inline DType arithmetic_dtype(const Tensor& a, const Tensor& b, bool floating = 
 
 /// A comparison or logical op: bool output, no gradient.
 template <FixedString Name>
-Tensor compare_op(Binary op, const Tensor& a, const Tensor& b) {
-  const Op<Name> op;
+Tensor compare_op(const Op<Name>& op, const Tensor& a, const Tensor& b) {
+  constexpr Binary kernel = binary_kernel_of<Name>();
   checks::defined("the first operand", a);
   checks::defined("the second operand", b);
-  return op.apply([op](const Tensor& a, const Tensor& b) { return Result{binary_kernel(op, a, b, kBool)}; }, a, b);
+  return op.apply([](const Tensor& a, const Tensor& b) { return Result{binary_kernel(kernel, a, b, kBool)}; }, a, b);
 }
 
 /// Returns a Scalar as a tensor that promotes like a Scalar: 0-dim, in the dtype in which the op computes. As in
@@ -119,14 +141,14 @@ inline Tensor exact_multiple(const Tensor& a, const Tensor& b, Scalar alpha) {
 }
 
 /// y = op(x, number). If y is integer and a double may round the number, it is passed as a tensor operand instead.
-inline void scalar_kernel(const Tensor& y, Unary op, const Tensor& x, Scalar number) {
+inline void scalar_kernel(const Tensor& y, Unary kernel, const Tensor& x, Scalar number) {
   if (is_floating_point(y.dtype()) || fits_double(number)) {
-    backend(y).unary(y, op, x, number.to_double(), 0);
+    backend(y).unary(y, kernel, x, number.to_double(), 0);
     return;
   }
   const Tensor other = broadcast_view(scalar_tensor(number, TensorOptions(kLong).device(y.device())), y.sizes());
   auto binary = [&](Binary form, const Tensor& a, const Tensor& b) { backend(y).binary(y, form, a, b, 1); };
-  switch (op) {
+  switch (kernel) {
     case Unary::add_scalar:
       return binary(Binary::add, x, other);
     case Unary::rsub_scalar:
@@ -138,7 +160,7 @@ inline void scalar_kernel(const Tensor& y, Unary op, const Tensor& x, Scalar num
     case Unary::rpow_scalar:
       return binary(Binary::pow, other, x);
     default:  // divisions, whose results are floating
-      backend(y).unary(y, op, x, number.to_double(), 0);
+      backend(y).unary(y, kernel, x, number.to_double(), 0);
   }
 }
 
@@ -150,14 +172,14 @@ inline Tensor reduce_to(const Tensor& g, const Dims& sizes) {
 /// y = op(a, b), broadcast. `floating`: integers give f32.
 /// derivative(g, i) -> the gradient of operand i in the broadcast sizes. `keep` selects what is saved: a, b (and y).
 template <FixedString Name, class D>
-Tensor binary_op(Binary op, const Tensor& a, const Tensor& b, Keep keep, bool floating, D derivative,
+Tensor binary_op(const Op<Name>& op, const Tensor& a, const Tensor& b, Keep keep, bool floating, D derivative,
                  double alpha = 1) {
-  const Op<Name> op;
+  constexpr Binary kernel = binary_kernel_of<Name>();
   checks::defined("the first operand", a);
   checks::defined("the second operand", b);
   return op.apply(
       [&](const Tensor& a, const Tensor& b) {
-        Tensor y = binary_kernel(op, a, b, arithmetic_dtype(a, b, floating), alpha);
+        Tensor y = binary_kernel(kernel, a, b, arithmetic_dtype(a, b, floating), alpha);
         Saved saved = keep == Keep::nothing ? Saved{} : keep == Keep::input ? save(a, b) : save(a, b, y);
         return Result{y, std::move(saved), [derivative, sa = a.impl().sizes, sb = b.impl().sizes](const Backward& g) {
                         Grads grads(2);
@@ -171,8 +193,8 @@ Tensor binary_op(Binary op, const Tensor& a, const Tensor& b, Keep keep, bool fl
 
 /// y = op(x, number). The result has x's dtype unless the number raises the category.
 template <FixedString Name, class D>
-Tensor scalar_op(Unary op, const Tensor& x, Scalar number, Keep keep, bool floating, D derivative) {
-  const Op<Name> op;
+Tensor scalar_op(const Op<Name>& op, Unary kernel, const Tensor& x, Scalar number, Keep keep, bool floating,
+                 D derivative) {
   checks::defined("the input", x);
   DType dtype = result_type(x, number);
   if (floating && !is_floating_point(dtype)) dtype = kFloat;
@@ -180,7 +202,7 @@ Tensor scalar_op(Unary op, const Tensor& x, Scalar number, Keep keep, bool float
       [&](const Tensor& x) {
         // Under the f32 policy x has been widened, and the result has its dtype.
         Tensor y = empty_like(x, x.is_floating_point() ? x.dtype() : dtype);
-        scalar_kernel(y, op, x, number);
+        scalar_kernel(y, kernel, x, number);
         Saved saved = keep == Keep::nothing ? Saved{} : save(keep == Keep::input ? x : y);
         return Result{y, std::move(saved), [derivative, keep](const Backward& b) -> Grads {
                         return {derivative(b.grad(), keep == Keep::nothing ? Tensor() : b.saved(0))};
@@ -194,15 +216,15 @@ inline Tensor no_gradient(const Tensor& gy, const Tensor&) { return zeros_like(g
 /// gx = f(gy, kept): a derivative that is one kernel, and itself differentiable.
 /// second(ggx, gy, kept) -> d/d(kept), undefined if it is zero everywhere.
 template <FixedString Name, class D>
-Tensor derivative_op(Binary op, const Tensor& gy, const Tensor& kept, Tensor (*self)(const Tensor&, const Tensor&),
-                     D second) {
-  const Op<Name> op;
+Tensor derivative_op(const Op<Name>& op, const Tensor& gy, const Tensor& kept,
+                     Tensor (*self)(const Tensor&, const Tensor&), D second) {
+  constexpr Binary kernel = binary_kernel_of<Name>();
   checks::floating("gy", gy);
   checks::floating("the kept tensor", kept);
   checks::sizes("gy", gy, kept.sizes());
   return op.apply(
       [&](const Tensor& gy, const Tensor& kept) {
-        Tensor gx = binary_kernel(op, gy, kept, gy.dtype());
+        Tensor gx = binary_kernel(kernel, gy, kept, gy.dtype());
         return Result{gx, save(gy, kept), [self, second](const Backward& b) -> Grads {
                         Grads grads(2);
                         if (b.needs(0)) grads[0] = self(b.grad(), b.saved(1));

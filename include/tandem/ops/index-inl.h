@@ -178,9 +178,9 @@ TANDEM_OPS Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
 }
 
 TANDEM_OPS Tensor gather_backward(const Tensor& gy, IntArrayRef sizes, int64_t dim, const Tensor& index) {
+  const OpScope op("gather_backward");
   checks::defined("gy", gy);
   checks::index("index", index);
-  const OpScope op("gather_backward");
   checks::sizes("gy", gy, index.sizes());
   const int64_t d = wrap_dim(dim, static_cast<int64_t>(sizes.size()));
   detail::check_fits(index, "the result", sizes, gy.dtype(), d, true);
@@ -199,7 +199,7 @@ TANDEM_OPS const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Ten
   checks::same_dtype("self", self, "src", src);
   detail::check_devices({&self, &index, &src});
   return apply_in_place(
-      "scatter_add_", self, {index, src},
+      op, self, {index, src},
       [&](const Tensor& self) {
         const Tensor part = detail::covered(src, index);
         detail::accumulate_in_place(self, part, [&](const Tensor& y) {
@@ -231,9 +231,9 @@ TANDEM_OPS Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index
 }
 
 TANDEM_OPS Tensor index_select_backward(const Tensor& gy, IntArrayRef sizes, int64_t dim, const Tensor& index) {
+  const OpScope op("index_select_backward");
   checks::defined("gy", gy);
   checks::index("index", index);
-  const OpScope op("index_select_backward");
   const int64_t d = wrap_dim(dim, static_cast<int64_t>(sizes.size()));
   checks::sizes("gy", gy, detail::with_size(sizes, d, index.numel()));
   return detail::index_add_op({}, sizes, d, index, gy);
@@ -255,7 +255,7 @@ TANDEM_OPS const Tensor& index_add_(const Tensor& self, int64_t dim, const Tenso
   checks::same_dtype("self", self, "src", src);
   detail::check_devices({&self, &index, &src});
   return apply_in_place(
-      "index_add_", self, {index, src},
+      op, self, {index, src},
       [&](const Tensor& self) {
         const Tensor scaled = alpha.to_double() != 1 ? mul(src, alpha) : src;
         detail::accumulate_in_place(self, scaled, [&](const Tensor& y) {

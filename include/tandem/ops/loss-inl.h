@@ -88,9 +88,8 @@ inline Tensor nll_loss_op(const Tensor& x, const Tensor& target, const Tensor& w
 /// dL/dx of cross_entropy. g is dL/dloss of each row, or one number for all; max and log_sum are outputs of its kernel.
 inline Tensor cross_entropy_slope(const Tensor& g, const Tensor& x, const Tensor& max, const Tensor& log_sum,
                                   const Tensor& target, const Tensor& weight, int64_t ignore_index, DType dtype) {
-  const Op<"cross_entropy_backward"> op;
   if (!GradMode::is_enabled()) {
-    return op.apply(
+    return Op<"cross_entropy_backward">().apply(
         [&](const Tensor& g, const Tensor& x) {
           Tensor gx = empty_like(x, dtype);
           backend(x).cross_entropy_backward(gx, contiguous(g), x, max, log_sum, target, weight, ignore_index);
@@ -340,8 +339,6 @@ TANDEM_OPS Tensor mse_loss_backward(const Tensor& gy, const Tensor& x, const Ten
 TANDEM_OPS Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, const Tensor& weight,
                                                    const Tensor& pos_weight, LossReduction reduction) {
   const Op<"binary_cross_entropy_with_logits"> op;
-  constexpr const char* op = "binary_cross_entropy_with_logits";
-  const OpScope running(op);
   detail::check_binary_loss(x, target);
   detail::check_loss_weight("weight", weight, x);
   detail::check_loss_weight("pos_weight", pos_weight, x);
@@ -385,9 +382,8 @@ namespace detail {
 
 /// gy (p - t) / max(p (1 - p), 1e-12)
 inline Tensor binary_cross_entropy_slope(const Tensor& gy, const Tensor& p, const Tensor& t) {
-  const Op<"binary_cross_entropy_backward"> op;
   if (GradMode::is_enabled()) return mul(div(sub(p, t), clamp(mul(p, rsub(p, 1)), 1e-12)), gy);
-  return op.apply(
+  return Op<"binary_cross_entropy_backward">().apply(
       [](const Tensor& gy, const Tensor& p, const Tensor& t) {
         Tensor gx = empty_like(p);
         backend(p).binary(gx, kernels::Binary::binary_cross_entropy_backward, p, t, 1);
@@ -402,7 +398,6 @@ inline Tensor binary_cross_entropy_slope(const Tensor& gy, const Tensor& p, cons
 TANDEM_OPS Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight,
                                        LossReduction reduction) {
   const Op<"binary_cross_entropy"> op;
-  const OpScope op("binary_cross_entropy");
   detail::check_binary_loss(x, target);
   detail::check_loss_weight("weight", weight, x);
   const Tensor losses = op.apply(

@@ -63,8 +63,7 @@ inline Grads product_backward(const Backward& g) {
 inline DType writable(DType wanted, DType operand) { return wanted == kFloat ? kFloat : operand; }
 
 template <FixedString Name>
-Tensor product(const Tensor& a, const Tensor& b) {
-  const Op<Name> op;
+Tensor product(const Op<Name>& op, const Tensor& a, const Tensor& b) {
   return op.apply(
       [](const Tensor& a, const Tensor& b) {
         checks::same_dtype("a", a, "b", b);
@@ -98,21 +97,21 @@ TANDEM_OPS Tensor gemm(const Tensor& a, const Tensor& b, DType result) {
 }
 
 TANDEM_OPS Tensor mm(const Tensor& a, const Tensor& b) {
-  const OpScope op("mm");
+  const Op<"mm"> op;
   detail::check_matrix("a", a, 2);
   detail::check_matrix("b", b, 2);
   detail::check_product(a, b);
-  return detail::product<"mm">(a, b);
+  return detail::product(op, a, b);
 }
 
 TANDEM_OPS Tensor bmm(const Tensor& a, const Tensor& b) {
-  const OpScope op("bmm");
+  const Op<"bmm"> op;
   detail::check_matrix("a", a, 3);
   detail::check_matrix("b", b, 3);
   TANDEM_CHECK(a.size(0) == b.size(0), ShapeError, "batch sizes differ: a is {}, b is {}; matmul() broadcasts them",
                checks::show(a), checks::show(b));
   detail::check_product(a, b);
-  return detail::product<"bmm">(a, b);
+  return detail::product(op, a, b);
 }
 
 TANDEM_OPS Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
@@ -176,9 +175,8 @@ inline Grads linear_backward(const Backward& g, const Tensor& gy) {
 }
 
 /// x: [n, in], weight: [out, in], bias: optional [out].
-template <FixedString Name, Activation activation>
-Tensor linear_rows(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  const Op<Name> op;
+template <Activation activation, FixedString Name>
+Tensor linear_rows(const Op<Name>& op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   static_assert(activation == Activation::none || activation == Activation::relu);
   return op.apply(
       [](const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -201,10 +199,8 @@ Tensor linear_rows(const Tensor& x, const Tensor& weight, const Tensor& bias) {
       x, weight, bias);
 }
 
-template <FixedString Name, Activation activation>
-Tensor linear_of(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  constexpr const char* op = Name.text;
-  const OpScope whole(op);
+template <Activation activation, FixedString Name>
+Tensor linear_of(const Op<Name>& op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   checks::defined("x", x);
   checks::defined("weight", weight);
   TANDEM_CHECK(weight.dim() == 2 && x.dim() >= 1 && x.size(-1) == weight.size(1), ShapeError,
@@ -216,26 +212,26 @@ Tensor linear_of(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   TANDEM_CHECK(x.is_floating_point() && weight.is_floating_point(), DTypeError,
                "x is {}, weight is {}: both must be floating; convert with .to(kFloat)", checks::show(x),
                checks::show(weight));
-  if (x.dim() == 2) return linear_rows<Name, activation>(x, weight, bias);
+  if (x.dim() == 2) return linear_rows<activation>(op, x, weight, bias);
   Dims sizes = x.impl().sizes;
   sizes.back() = weight.size(0);
   const int64_t lead = numel_of(x.sizes().slice(0, static_cast<size_t>(x.dim()) - 1));
   const Tensor rows = with_shape(x, {lead, x.size(-1)});
-  return view(linear_rows<Name, activation>(rows, weight, bias), sizes);
+  return view(linear_rows<activation>(op, rows, weight, bias), sizes);
 }
 
 }  // namespace detail
 
 TANDEM_OPS Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  return detail::linear_of<"linear", Activation::none>(x, weight, bias);
+  return detail::linear_of<Activation::none>(Op<"linear">(), x, weight, bias);
 }
 
 TANDEM_OPS Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  return detail::linear_of<"linear_relu", Activation::relu>(x, weight, bias);
+  return detail::linear_of<Activation::relu>(Op<"linear_relu">(), x, weight, bias);
 }
 
 TANDEM_OPS Tensor matmul(const Tensor& a, const Tensor& b) {
-  const OpScope op("matmul");
+  const Op<"matmul"> op;
   checks::defined("a", a);
   checks::defined("b", b);
   TANDEM_CHECK(a.dim() > 0 && b.dim() > 0, ShapeError, "a is {}, b is {}: 0-dim tensors have no product; use mul()",
@@ -249,7 +245,7 @@ TANDEM_OPS Tensor matmul(const Tensor& a, const Tensor& b) {
     // One matrix on the right: the batch dimensions of the left are merged into its rows.
     batch = Dims(x.sizes().slice(0, static_cast<size_t>(x.dim()) - 2));
     const Tensor rows = x.dim() == 2 ? x : reshape(x, {numel_of(batch) * x.size(-2), x.size(-1)});
-    y = detail::product<"matmul">(rows, w);
+    y = detail::product(op, rows, w);
   } else {
     batch = broadcast_shapes(x.sizes().slice(0, static_cast<size_t>(x.dim()) - 2),
                              w.sizes().slice(0, static_cast<size_t>(w.dim()) - 2));
@@ -259,7 +255,7 @@ TANDEM_OPS Tensor matmul(const Tensor& a, const Tensor& b) {
       sizes.push_back(m.size(-1));
       return detail::with_shape(expand(m, sizes), {numel_of(batch), m.size(-2), m.size(-1)});
     };
-    y = detail::product<"matmul">(batched(x), batched(w));
+    y = detail::product(op, batched(x), batched(w));
   }
   Dims sizes = batch;
   if (a.dim() > 1) sizes.push_back(x.size(-2));

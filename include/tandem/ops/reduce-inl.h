@@ -182,8 +182,7 @@ namespace detail {
 
 /// max() and min() of all elements.
 template <FixedString Name>
-Tensor extreme(const Tensor& x, kernels::Reduction kind) {
-  const Op<Name> op;
+Tensor extreme(const Op<Name>& op, const Tensor& x, kernels::Reduction kind) {
   const ReducedShape shape = reduced_shape(x, {}, false);
   TANDEM_CHECK(x.numel() > 0, ShapeError, "{} has no elements; give at least one", checks::show(x));
   return op.apply(
@@ -205,14 +204,13 @@ Tensor extreme(const Tensor& x, kernels::Reduction kind) {
 
 /// max(dim) and min(dim): values and indices.
 template <FixedString Name>
-std::tuple<Tensor, Tensor> extreme_along(const Tensor& x, int64_t dim, bool keepdim, bool largest) {
-  const Op<Name> op;
+std::tuple<Tensor, Tensor> extreme_along(const Op<Name>& op, const Tensor& x, int64_t dim, bool keepdim, bool largest) {
   checks::defined("the input", x);
   const int64_t d = wrap_dim(dim, x.dim());
   TANDEM_CHECK(x.dim() == 0 || x.size(d) > 0, ShapeError, "dimension {} of {} has no elements; give at least one", d,
                checks::show(x));
   if (x.dim() == 0)
-    return {extreme<Name>(x, largest ? kernels::Reduction::max : kernels::Reduction::min),
+    return {extreme(op, x, largest ? kernels::Reduction::max : kernels::Reduction::min),
             zeros({}, x.options().dtype(kLong))};
   const ReducedShape shape = reduced_shape(x, {d}, keepdim);
   std::vector<Tensor> out = op.apply_n(
@@ -232,8 +230,7 @@ std::tuple<Tensor, Tensor> extreme_along(const Tensor& x, int64_t dim, bool keep
 }
 
 template <FixedString Name>
-Tensor arg_extreme(const Tensor& x, std::optional<int64_t> dim, bool keepdim, bool largest) {
-  const Op<Name> op;
+Tensor arg_extreme(const Op<Name>& op, const Tensor& x, std::optional<int64_t> dim, bool keepdim, bool largest) {
   checks::defined("the input", x);
   const int64_t d = dim ? wrap_dim(*dim, x.dim()) : 0;
   const bool flat = !dim || x.dim() == 0;
@@ -251,8 +248,7 @@ Tensor arg_extreme(const Tensor& x, std::optional<int64_t> dim, bool keepdim, bo
 }
 
 template <FixedString Name>
-Tensor truth(const Tensor& x, kernels::Reduction kind) {
-  const Op<Name> op;
+Tensor truth(const Op<Name>& op, const Tensor& x, kernels::Reduction kind) {
   const ReducedShape shape = reduced_shape(x, {}, false);
   return op.apply(
       [&](const Tensor& x) {
@@ -265,21 +261,21 @@ Tensor truth(const Tensor& x, kernels::Reduction kind) {
 
 }  // namespace detail
 
-TANDEM_OPS Tensor max(const Tensor& x) { return detail::extreme<"max">(x, kernels::Reduction::max); }
-TANDEM_OPS Tensor min(const Tensor& x) { return detail::extreme<"min">(x, kernels::Reduction::min); }
+TANDEM_OPS Tensor max(const Tensor& x) { return detail::extreme(Op<"max">(), x, kernels::Reduction::max); }
+TANDEM_OPS Tensor min(const Tensor& x) { return detail::extreme(Op<"min">(), x, kernels::Reduction::min); }
 TANDEM_OPS std::tuple<Tensor, Tensor> max(const Tensor& x, int64_t dim, bool keepdim) {
-  return detail::extreme_along<"max">(x, dim, keepdim, true);
+  return detail::extreme_along(Op<"max">(), x, dim, keepdim, true);
 }
 TANDEM_OPS std::tuple<Tensor, Tensor> min(const Tensor& x, int64_t dim, bool keepdim) {
-  return detail::extreme_along<"min">(x, dim, keepdim, false);
+  return detail::extreme_along(Op<"min">(), x, dim, keepdim, false);
 }
 TANDEM_OPS Tensor argmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
-  return detail::arg_extreme<"argmax">(x, dim, keepdim, true);
+  return detail::arg_extreme(Op<"argmax">(), x, dim, keepdim, true);
 }
 TANDEM_OPS Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
-  return detail::arg_extreme<"argmin">(x, dim, keepdim, false);
+  return detail::arg_extreme(Op<"argmin">(), x, dim, keepdim, false);
 }
-TANDEM_OPS Tensor any(const Tensor& x) { return detail::truth<"any">(x, kernels::Reduction::any); }
-TANDEM_OPS Tensor all(const Tensor& x) { return detail::truth<"all">(x, kernels::Reduction::all); }
+TANDEM_OPS Tensor any(const Tensor& x) { return detail::truth(Op<"any">(), x, kernels::Reduction::any); }
+TANDEM_OPS Tensor all(const Tensor& x) { return detail::truth(Op<"all">(), x, kernels::Reduction::all); }
 
 }  // namespace tandem

@@ -72,7 +72,6 @@ inline std::optional<Dims> view_strides(const Tensor& x, const Dims& sizes) {
 
 TANDEM_OPS Tensor view(const Tensor& x, IntArrayRef sizes) {
   const Op<"view"> op;
-  const OpScope op("view");
   checks::defined("the input", x);
   const Dims wanted = detail::infer_sizes(x, sizes);
   const std::optional<Dims> strides = detail::view_strides(x, wanted);
@@ -180,8 +179,7 @@ namespace detail {
 
 /// Removes the dimensions of size 1 for which `drop` returns true.
 template <class Drop>
-Tensor squeeze_where(const Tensor& x, Drop drop) {
-  const Op<"squeeze"> op;
+Tensor squeeze_where(const Op<"squeeze">& op, const Tensor& x, Drop drop) {
   return op.apply_view(
       [&](const Tensor& x) {
         Dims sizes, strides;
@@ -200,15 +198,15 @@ Tensor squeeze_where(const Tensor& x, Drop drop) {
 }  // namespace detail
 
 TANDEM_OPS Tensor squeeze(const Tensor& x) {
-  const OpScope op("squeeze");
+  const Op<"squeeze"> op;
   checks::defined("the input", x);
-  return detail::squeeze_where(x, [](int64_t) { return true; });
+  return detail::squeeze_where(op, x, [](int64_t) { return true; });
 }
 TANDEM_OPS Tensor squeeze(const Tensor& x, int64_t dim) {
-  const OpScope op("squeeze");
+  const Op<"squeeze"> op;
   checks::defined("the input", x);
   const int64_t wanted = wrap_dim(dim, x.dim());
-  return detail::squeeze_where(x, [wanted](int64_t d) { return d == wanted; });
+  return detail::squeeze_where(op, x, [wanted](int64_t d) { return d == wanted; });
 }
 
 TANDEM_OPS Tensor unsqueeze(const Tensor& x, int64_t dim) {
@@ -230,7 +228,6 @@ TANDEM_OPS Tensor unsqueeze(const Tensor& x, int64_t dim) {
 
 TANDEM_OPS Tensor expand(const Tensor& x, IntArrayRef sizes) {
   const Op<"expand"> op;
-  const OpScope op("expand");
   checks::defined("the input", x);
   TANDEM_CHECK(static_cast<int64_t>(sizes.size()) >= x.dim(), ShapeError,
                "{} has more dimensions than the wanted {}; give at least {} sizes", to_string(x.sizes()),

@@ -16,8 +16,8 @@ namespace detail {
 inline Tensor with_a_dim(const Tensor& x) { return x.dim() > 0 ? x : make_view(x, {1}, {1}, x.storage_offset()); }
 
 template <FixedString Name, class D>
-Tensor softmax_op(const Tensor& x, int64_t dim, std::optional<DType> dtype, bool log, D derivative) {
-  const Op<Name> op;
+Tensor softmax_op(const Op<Name>& op, const Tensor& x, int64_t dim, std::optional<DType> dtype, bool log,
+                  D derivative) {
   checks::defined("x", x);
   const int64_t d = wrap_dim(dim, x.dim());
   return op.apply(
@@ -38,8 +38,7 @@ Tensor softmax_op(const Tensor& x, int64_t dim, std::optional<DType> dtype, bool
 
 /// second(ggx, gy, y, d) -> d/dy, in differentiable ops.
 template <FixedString Name, class D>
-Tensor softmax_backward_op(const Tensor& gy, const Tensor& y, int64_t dim, bool log, D second) {
-  const Op<Name> op;
+Tensor softmax_backward_op(const Op<Name>& op, const Tensor& gy, const Tensor& y, int64_t dim, bool log, D second) {
   checks::floating("gy", gy);
   checks::floating("y", y);
   checks::sizes("gy", gy, y.sizes());
@@ -66,27 +65,27 @@ Tensor softmax_backward_op(const Tensor& gy, const Tensor& y, int64_t dim, bool 
 }  // namespace detail
 
 TANDEM_OPS Tensor softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
-  return detail::softmax_op<"softmax">(x, dim, dtype, false, softmax_backward);
+  return detail::softmax_op(Op<"softmax">(), x, dim, dtype, false, softmax_backward);
 }
 
 TANDEM_OPS Tensor log_softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
-  return detail::softmax_op<"log_softmax">(x, dim, dtype, true, log_softmax_backward);
+  return detail::softmax_op(Op<"log_softmax">(), x, dim, dtype, true, log_softmax_backward);
 }
 
 TANDEM_OPS Tensor softmax_backward(const Tensor& gy, const Tensor& y, int64_t dim) {
-  return detail::softmax_backward_op<"softmax_backward">(
-      gy, y, dim, false, [](const Tensor& g, const Tensor& gy, const Tensor& y, int64_t d) {
+  return detail::softmax_backward_op(
+      Op<"softmax_backward">(), gy, y, dim, false, [](const Tensor& g, const Tensor& gy, const Tensor& y, int64_t d) {
         return sub(mul(g, sub(gy, sum(mul(gy, y), {d}, true))), mul(gy, sum(mul(g, y), {d}, true)));
       });
 }
 
 TANDEM_OPS Tensor log_softmax_backward(const Tensor& gy, const Tensor& y, int64_t dim) {
-  return detail::softmax_backward_op<"log_softmax_backward">(
-      gy, y, dim, true, [](const Tensor& g, const Tensor& gy, const Tensor& y, int64_t d) {
-        const Tensor p = exp(y);
-        // Only exp(y) depends on y, element by element; the sum over gy does not.
-        return neg(mul(mul(g, p), sum(gy, {d}, true)));
-      });
+  return detail::softmax_backward_op(Op<"log_softmax_backward">(), gy, y, dim, true,
+                                     [](const Tensor& g, const Tensor& gy, const Tensor& y, int64_t d) {
+                                       const Tensor p = exp(y);
+                                       // Only exp(y) depends on y, element by element; the sum over gy does not.
+                                       return neg(mul(mul(g, p), sum(gy, {d}, true)));
+                                     });
 }
 
 }  // namespace tandem

@@ -252,8 +252,8 @@ class Optimizer {
 
  private:
   static uint64_t next_id();
-  /// Implements add_param_group, with `op` at the start of its messages.
-  void add(const char* op, const OptimizerParamGroup& group);
+  /// Implements add_param_group.
+  void add(const OptimizerParamGroup& group);
 
   struct Master {
     Tensor value;         // f32, or the remainder in i16

@@ -44,7 +44,7 @@ ApexStepScaler::ApexStepScaler(const GradScalerOptions& options, int64_t num_los
 }
 
 void ApexStepScaler::step(optim::Optimizer& optimizer) {
-  const OpScope op("step");
+  const UserCodeScope op("step");
   Pending now = std::exchange(pending(optimizer), {});
   if (now.error) std::rethrow_exception(now.error);
   if (now.scaled_by && holds_gradients(optimizer)) {
@@ -75,7 +75,7 @@ StateCommit ApexStepScaler::prepare_load_state_dict(const StateDict& state) {
   };
 }
 
-std::shared_ptr<ApexStepScaler> apex_step_scaler_of(const char* op, const optim::Optimizer& optimizer) {
+std::shared_ptr<ApexStepScaler> apex_step_scaler_of(const optim::Optimizer& optimizer) {
   auto scaling = std::dynamic_pointer_cast<ApexStepScaler>(optimizer.step_scaler());
   TANDEM_CHECK(scaling, StateError, "this optimizer has not passed amp::initialize(); give it there, beside its model");
   return scaling;
@@ -93,7 +93,7 @@ ScaledLoss::ScaledLoss(const Tensor& loss, const std::vector<optim::Optimizer*>&
   TANDEM_CHECK(!optimizers.empty(), StateError, "there are no optimizers; give those that the loss trains");
   for (const optim::Optimizer* optimizer : optimizers) {
     TANDEM_CHECK(optimizer, StateError, "an optimizer is null; give those that the loss trains");
-    const auto scaling = apex_step_scaler_of("scale_loss", *optimizer);
+    const auto scaling = apex_step_scaler_of(*optimizer);
     TANDEM_CHECK(!scaling_ || scaling == scaling_, StateError,
                  "these optimizers were initialized apart; give them to one amp::initialize()");
     scaling_ = scaling;
@@ -217,8 +217,9 @@ std::vector<Tensor> master_params(optim::Optimizer& optimizer) {
 }
 
 LossScalersState state_dict(const optim::Optimizer& optimizer) {
+  const OpScope op("state_dict");
   LossScalersState state;
-  const auto scaling = apex_step_scaler_of("state_dict", optimizer);
+  const auto scaling = apex_step_scaler_of(optimizer);
   for (size_t i = 0; i < scaling->scalers().size(); ++i) {
     state[name_of(i)] = scaling->scalers()[i].state_dict();
   }
@@ -227,7 +228,7 @@ LossScalersState state_dict(const optim::Optimizer& optimizer) {
 
 void load_state_dict(const optim::Optimizer& optimizer, const LossScalersState& state) {
   const OpScope op("load_state_dict");
-  const auto scaling = apex_step_scaler_of("load_state_dict", optimizer);
+  const auto scaling = apex_step_scaler_of(optimizer);
   const size_t count = scaling->scalers().size();
   std::vector<std::pair<size_t, const ScalerState*>> wanted;
   for (const auto& [key, value] : state) {

@@ -40,6 +40,6 @@ class ApexStepScaler final : public optim::StepScaler {
 };
 
 /// The ApexStepScaler of an optimizer that was passed to initialize(). Throws StateError for other optimizers.
-std::shared_ptr<ApexStepScaler> apex_step_scaler_of(const char* op, const optim::Optimizer& optimizer);
+std::shared_ptr<ApexStepScaler> apex_step_scaler_of(const optim::Optimizer& optimizer);
 
 }  // namespace tandem::amp

@@ -184,10 +184,12 @@ void read_list(const std::string& suffix, std::optional<Cast> removed_from, Cast
   if (!value) return;
   for (const std::string& op : names_of(value)) {
     const int row = policy_row(op);
-    TANDEM_CHECK(row >= 0, StateError, "no op is named '{}'; see include/tandem/amp/policy.h for the names", op);
+    TANDEM_CHECK(row >= 0, StateError, "{}: no op is named '{}'; see include/tandem/amp/policy.h for the names", name,
+                 op);
     const Cast listed = policy_table[static_cast<size_t>(row)].cast;
     const Cast list = listed == Cast::f32_dtype ? Cast::f32 : listed;
-    TANDEM_CHECK(!removed_from || list == *removed_from, StateError, "'{}' is not on that list; leave it out", op);
+    TANDEM_CHECK(!removed_from || list == *removed_from, StateError, "{}: '{}' is not on that list; leave it out", name,
+                 op);
     changes.emplace_back(op, cast);
   }
 }

@@ -68,7 +68,6 @@ std::shared_ptr<BoosterStepScaler> booster_step_scaler_of(const optim::Optimizer
 
 void attach(optim::Optimizer& optimizer, const GradScalerOptions& options, bool counts_zeros = false,
             bool verbose = false) {
-  const OpScope op("Booster");
   TANDEM_CHECK(!optimizer.step_scaler(), StateError, "the optimizer has a mode already; boost or initialize each once");
   optimizer.set_step_scaler(std::make_shared<BoosterStepScaler>(options, counts_zeros, verbose));
 }
@@ -111,6 +110,7 @@ FP16TorchMixedPrecision::FP16TorchMixedPrecision(const GradScalerOptions& option
 }
 
 void FP16TorchMixedPrecision::configure(nn::Module& model, optim::Optimizer& optimizer) {
+  const OpScope op("Booster");
   attach(optimizer, options_);
   model.set_call_hook(criterion_hook());
 }
@@ -144,11 +144,13 @@ void FP16ApexMixedPrecision::backward(const Tensor& loss, optim::Optimizer& opti
 }
 
 void FP16ApexMixedPrecision::unscale_(optim::Optimizer& optimizer) {
-  apex_step_scaler_of("unscale_", optimizer);  // backward() has already unscaled
+  const OpScope op("unscale_");
+  apex_step_scaler_of(optimizer);  // backward() has already unscaled
 }
 
 double FP16ApexMixedPrecision::scale(const optim::Optimizer& optimizer) const {
-  return apex_step_scaler_of("scale", optimizer)->scalers()[0].get_scale();
+  const OpScope op("scale");
+  return apex_step_scaler_of(optimizer)->scalers()[0].get_scale();
 }
 
 FP16NaiveMixedPrecision::FP16NaiveMixedPrecision(const FP16NaiveOptions& options) : options_(options) {

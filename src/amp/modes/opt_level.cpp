@@ -32,7 +32,6 @@ const char* name_of(OptLevel level) {
 }
 
 Properties defaults_of(OptLevel level) {
-  const OpScope op("initialize");
   switch (level) {
     case OptLevel::O0:
       return {kFloat, false, false, false, 1.0};
@@ -47,13 +46,11 @@ Properties defaults_of(OptLevel level) {
 }
 
 void check_cast(const char* option, std::optional<DType> dtype) {
-  const OpScope op("initialize");
   TANDEM_CHECK(!dtype || (is_floating_point(*dtype) && *dtype != kDouble), StateError,
                "{} is {}; give f32, f16 or bf16", option, dtype ? name(*dtype) : "");
 }
 
 Properties properties_of(OptLevel level, const InitializeOptions& o) {
-  const OpScope op("initialize");
   Properties p = defaults_of(level);
   const bool o1 = level == OptLevel::O1;
   check_cast("cast_model_type", o.cast_model_type());
@@ -97,7 +94,6 @@ GradScalerOptions scaler_options(const Properties& p, const InitializeOptions& o
 
 void check_parts(const std::vector<nn::Module*>& models, const std::vector<optim::Optimizer*>& optimizers,
                  const Properties& p) {
-  const OpScope op("initialize");
   TANDEM_CHECK(!models.empty(), StateError, "there are no models; give at least one");
   for (const nn::Module* model : models) {
     TANDEM_CHECK(model, StateError, "a model is null; construct it first");
@@ -222,8 +218,17 @@ void initialize(const std::vector<nn::Module*>& models, const std::vector<optim:
   }
 }
 
-void register_half_function(std::string_view op) { set_policy(op, Cast::lower); }
-void register_float_function(std::string_view op) { set_policy(op, Cast::f32); }
-void register_promote_function(std::string_view op) { set_policy(op, Cast::promote); }
+void register_half_function(std::string_view op) {
+  const OpScope scope("register_half_function");
+  set_policy(op, Cast::lower);
+}
+void register_float_function(std::string_view op) {
+  const OpScope scope("register_float_function");
+  set_policy(op, Cast::f32);
+}
+void register_promote_function(std::string_view op) {
+  const OpScope scope("register_promote_function");
+  set_policy(op, Cast::promote);
+}
 
 }  // namespace tandem::amp

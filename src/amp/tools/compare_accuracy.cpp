@@ -99,7 +99,6 @@ AccuracyRow compare(std::string what, const Tensor& a, const Tensor& b, double d
 }
 
 void check(const CompareOptions& options) {
-  const OpScope op("compare_accuracy");
   TANDEM_CHECK(std::isfinite(options.loss_scale) && options.loss_scale > 0, StateError,
                "loss_scale = {}; it must be a positive number", options.loss_scale);
 }
@@ -108,7 +107,7 @@ void check(const CompareOptions& options) {
 
 AccuracyReport compare_accuracy(const std::function<void()>& run_a, const std::function<void()>& run_b,
                                 const CompareOptions& options) {
-  const OpScope op("compare_accuracy");
+  const UserCodeScope op("compare_accuracy");
   TANDEM_CHECK(run_a && run_b, StateError, "run_{} is an empty function; give the code to run", run_a ? 'b' : 'a');
   check(options);
   const PhiloxState state = default_generator().get_state();

@@ -134,7 +134,7 @@ std::string_view name(Cast policy) {
 }
 
 Explanation explain(std::string_view op, const std::vector<DType>& inputs, Device device) {
-  const OpScope op("explain");
+  const OpScope scope("explain");
   const int row = policy_row(op);
   TANDEM_CHECK(row >= 0, StateError, "no op is named '{}'; see include/tandem/amp/policy.h for the names", op);
   std::vector<Tensor> tensors;
@@ -143,6 +143,7 @@ Explanation explain(std::string_view op, const std::vector<DType>& inputs, Devic
   auto listener = std::make_shared<Listener>();
   const autograd::ObserverGuard guard(listener);
   try {
+    const UserCodeScope explained(name.c_str());  // a refusal names the op itself
     tandem::detail::DoorCall call(name.c_str(), row);
     call.add(tensors);
     call.enter();
@@ -158,7 +159,7 @@ Explanation explain(std::string_view op, const std::vector<DType>& inputs, Devic
 }
 
 Explanations explain(const std::function<void()>& run) {
-  const OpScope op("explain");
+  const UserCodeScope op("explain");
   TANDEM_CHECK(run, StateError, "the function is empty; give the code to explain");
   auto listener = std::make_shared<Listener>();
   std::string error;

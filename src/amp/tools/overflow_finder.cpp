@@ -271,7 +271,7 @@ OverflowFinder::OverflowFinder(const nn::Module& model) : finder_(std::make_shar
 OverflowFinder::~OverflowFinder() = default;
 
 OverflowFinder& OverflowFinder::allow(std::string op) {
-  const OpScope op("allow");
+  const OpScope scope("allow");
   TANDEM_CHECK(!op.empty(), StateError, "the op's name is empty; give one such as \"where\"");
   finder_->allow(std::move(op));
   return *this;

@@ -70,7 +70,6 @@ std::optional<double> parse(const std::string& number) {
 /// Returns the result of `value_of` for the last line where it returns a value, or 0. Reads the end of the file first
 /// and more only if necessary. Ignores an incomplete last line.
 double last_value(const std::string& path, const std::function<std::optional<double>(const std::string&)>& value_of) {
-  const OpScope op("TrainLog");
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const int64_t size = file.tellg();
   if (size <= 0) return 0;
@@ -93,7 +92,6 @@ double last_value(const std::string& path, const std::function<std::optional<dou
 class File {
  public:
   File(std::string path, const TrainLogOptions& options) : path_(std::move(path)), wanted_(options.columns) {
-    const OpScope op("TrainLog");
     is_json_ = path_.ends_with(".jsonl");
     TANDEM_CHECK(is_json_ || path_.ends_with(".csv"), StateError,
                  "the file '{}' ends in neither .jsonl nor .csv; its ending says what is written", path_);
@@ -160,7 +158,6 @@ class File {
 
  private:
   void read_header() {
-    const OpScope op("TrainLog");
     std::ifstream file(path_);
     std::string header;
     std::getline(file, header);
@@ -173,7 +170,6 @@ class File {
   }
 
   void check_column(const std::string& name) const {
-    const OpScope op("TrainLog");
     TANDEM_CHECK(contains(columns_, name), StateError,
                  "'{}' has no column for '{}', only {}; columns are fixed by the first step: name those that "
                  "come later in TrainLogOptions::columns, begin another file, or log to a .jsonl file",
@@ -181,7 +177,6 @@ class File {
   }
 
   void put(const std::string& text) {
-    const OpScope op("TrainLog");
     const bool written = std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size();
     TANDEM_CHECK(written && std::fflush(file_.get()) == 0, IoError, "cannot write '{}'; is the disk full?", path_);
   }
@@ -198,7 +193,6 @@ class File {
 
 /// Throws StateError for a name that a CSV header cannot hold or that is a standard field.
 void check_name(const std::string& name) {
-  const OpScope op("TrainLog");
   const bool plain = std::all_of(name.begin(), name.end(),
                                  [](char c) { return c != ',' && c != '"' && static_cast<unsigned char>(c) >= 0x20; });
   TANDEM_CHECK(!name.empty() && plain, StateError,
@@ -210,7 +204,6 @@ void check_name(const std::string& name) {
 }
 
 void check_value(const std::string& what, const Tensor& x) {
-  const OpScope op("TrainLog");
   if (!x.defined()) return;
   checks::floating(what.c_str(), x);
   TANDEM_CHECK(x.numel() == 1, ShapeError, "{} is {}; give one number: reduce it with mean() or sum()", what,
@@ -226,7 +219,7 @@ class TrainLog::Writer {
     TANDEM_CHECK(!files.empty(), StateError, "no file is named; name at least one");
     TANDEM_CHECK(options.first_step >= 0, StateError, "first_step = {}; it must be at least 0", options.first_step);
     for (const std::string& name : options.columns) {
-      if (name != kLr) check_name();
+      if (name != kLr) check_name(name);
     }
     for (const std::string& path : files) {
       const File& file = files_.emplace_back(path, options);
@@ -265,6 +258,7 @@ class TrainLog::Writer {
   }
 
   void flush() {
+    const OpScope op("TrainLog");
     for (const Line& line : pending_) line.values.wait();
     write_ready();
   }
@@ -284,7 +278,6 @@ class TrainLog::Writer {
 
   /// Throws if one of the program's own values cannot be written.
   void check_fields(const TrainStep& s) {
-    const OpScope op("TrainLog");
     std::vector<std::string> given = {"step", "seconds"};
     const std::pair<const char*, bool> fields[] = {{"loss", s.loss.defined()},
                                                    {"scale", s.scaler && s.scaler->is_enabled()},
