@@ -23,8 +23,8 @@ for preset in "${presets[@]}"; do
 done
 
 export OMP_WAIT_POLICY=passive # many processes beside each other
-# The options of the asan test preset; an allocation that is too large for AddressSanitizer fails like any other.
-export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1:detect_stack_use_after_return=1:check_initialization_order=1:strict_init_order=1
+# The options of the asan test preset.
+export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:check_initialization_order=1:strict_init_order=1
 export LSAN_OPTIONS=suppressions=$PWD/tests/support/lsan.supp:print_suppressions=0
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 

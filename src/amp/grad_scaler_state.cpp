@@ -123,11 +123,13 @@ void GradScaler::update(const Tensor& new_scale) {
 }
 
 double GradScaler::get_scale() const {
+  const OpScope op("get_scale");
   if (!is_enabled()) return 1.0;
   return scale_.defined() ? scale_.item<float>() : options_.init_scale();
 }
 
 int64_t GradScaler::get_growth_tracker() const {
+  const OpScope op("get_growth_tracker");
   return growth_tracker_.defined() ? growth_tracker_.item<int64_t>() : init_growth_tracker_;
 }
 
@@ -151,6 +153,7 @@ void GradScaler::set_growth_interval(int64_t interval) {
 }
 
 ScalerState GradScaler::state_dict() const {
+  const OpScope op("state_dict");
   if (!is_enabled()) return {};
   return {{"scale", get_scale()},
           {"growth_factor", options_.growth_factor()},

@@ -44,22 +44,9 @@ std::filesystem::path resolved(std::filesystem::path path) {
   return path;
 }
 
-const char* kind_of(mode_t mode) {
-  return S_ISDIR(mode)                    ? "a folder"
-         : S_ISFIFO(mode)                 ? "a FIFO"
-         : S_ISSOCK(mode)                 ? "a socket"
-         : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
-                                          : "a symbolic link";
-}
-
 bool is_same_file(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
 
 }  // namespace
-
-void AtomicFile::Descriptor::reset(int value) {
-  if (number >= 0) close(number);
-  number = value;
-}
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   const std::filesystem::path file = resolved(path);
@@ -165,16 +152,7 @@ bool AtomicFile::create(const std::string& prefix, mode_t mode) {
   return false;
 }
 
-void AtomicFile::write(const void* data, size_t bytes) {
-  const char* from = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t written = ::write(file_.number, from, std::min<size_t>(bytes, 1 << 30));
-    if (written < 0 && errno == EINTR) continue;
-    check(written > 0, "write");
-    from += written;
-    bytes -= static_cast<size_t>(written);
-  }
-}
+void AtomicFile::write(const void* data, size_t bytes) { check(write_bytes(file_.number, data, bytes), "write"); }
 
 void AtomicFile::take_owner_and_mode(const struct stat& old) const {
   struct stat now {};

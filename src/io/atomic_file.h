@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "src/io/regular_file.h"
+
 namespace tandem::io {
 
 /// Writes to a temporary file in the same folder, which commit() renames to `path`. Until then, or if commit() is never
@@ -25,16 +27,6 @@ class AtomicFile {
   void commit();
 
  private:
-  /// A file descriptor that its owner closes.
-  struct Descriptor {
-    int number = -1;
-    Descriptor() = default;
-    ~Descriptor() { reset(); }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    void reset(int value = -1);
-  };
-
   void check(bool ok, const char* action) const;
   std::optional<struct stat> target() const;
   void remove_leftovers(const std::string& prefix) const;

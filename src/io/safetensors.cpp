@@ -1,19 +1,17 @@
 #include "tandem/io/safetensors.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <numeric>
 
 #include "src/io/atomic_file.h"
+#include "src/io/regular_file.h"
 #include "src/io/safetensors_header.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
@@ -161,45 +159,6 @@ TensorFile read_all(const Source& source) {
   return result;
 }
 
-/// A file to read. O_NONBLOCK, so that opening a pipe by mistake does not wait for its writer.
-class InputFile {
- public:
-  explicit InputFile(const std::string& path)
-      : path_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    struct stat status {};
-    const bool ok = file_ >= 0 && fstat(file_, &status) == 0;
-    const int reason = errno;
-    TANDEM_CHECK(ok, IoError, "{}: cannot open the file: {}", path, std::strerror(reason));
-    TANDEM_CHECK(S_ISREG(status.st_mode), IoError, "{}: is not a regular file", path);
-    size_ = static_cast<uint64_t>(status.st_size);
-  }
-  ~InputFile() {
-    if (file_ >= 0) close(file_);
-  }
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-
-  uint64_t size() const { return size_; }
-
-  void read(uint64_t offset, void* to, size_t bytes) const {
-    auto* at = static_cast<char*>(to);
-    while (bytes > 0) {
-      const ssize_t got = pread(file_, at, std::min<size_t>(bytes, 1 << 30), static_cast<off_t>(offset));
-      if (got < 0 && errno == EINTR) continue;
-      TANDEM_CHECK(got > 0, IoError, "{}: cannot read the file: {}", path_,
-                   got == 0 ? "it was cut off while it was read" : std::strerror(errno));
-      at += got;
-      offset += static_cast<uint64_t>(got);
-      bytes -= static_cast<size_t>(got);
-    }
-  }
-
- private:
-  std::string path_;
-  int file_;
-  uint64_t size_ = 0;
-};
-
 }  // namespace
 
 void save_file(const StateDict& tensors, const std::string& path, const Metadata& metadata) {
@@ -214,7 +173,7 @@ void save_file(const StateDict& tensors, const std::string& path, const Metadata
 
 TensorFile load_file(const std::string& path, Device device) {
   const OpScope op("load_file");
-  const InputFile file(path);
+  const RegularFile file(path, O_RDONLY);
   TensorFile result = read_all(
       {path + ": ", file.size(), [&](uint64_t offset, void* to, size_t bytes) { file.read(offset, to, bytes); }});
   for (auto& item : result.tensors) item.value() = item.value().to(device);

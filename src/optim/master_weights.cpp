@@ -133,6 +133,7 @@ void Optimizer::set_master(const Tensor& param, const Tensor& value) {
 }
 
 std::vector<Tensor> Optimizer::master_params() const {
+  const OpScope op("master_params");
   std::vector<Tensor> all;
   all.reserve(size());
   for (const Tensor& p : parameters()) all.push_back(master(p));

@@ -40,6 +40,11 @@ TEST(AmpErrors, BannedOpsSayWhatToDo) {
     const AutocastGuard autocast(device_type());
     return x + x;
   };
+  const auto banned_inside = [=] {
+    const amp::PolicyGuard policy({{"add", Cast::banned}});
+    const AutocastGuard autocast(device_type());
+    return x - 1;
+  };
   const auto banned_custom = [=] {
     const AutocastGuard autocast(device_type());
     return amp::custom_op<"mine">(
@@ -47,6 +52,7 @@ TEST(AmpErrors, BannedOpsSayWhatToDo) {
   };
   expect_refused(
       {BAD_INPUT("add", banned_add(), StateError, "banned under autocast", "autocast disabled", "PolicyGuard"),
+       BAD_INPUT("sub", banned_inside(), StateError, "it runs add, which is banned under autocast"),
        BAD_INPUT("mine", banned_custom(), StateError, "banned under autocast", "autocast disabled")});
 }
 

@@ -242,6 +242,23 @@ TEST(ScalerErrors, LossesGradientsAndScales) {
   });
 }
 
+TEST(ScalerErrors, CodeOfTheUserNamesItsErrors) {
+  struct Failing : optim::Optimizer {
+    explicit Failing(const Tensor& p) : Optimizer({p}, std::make_unique<optim::SGDOptions>(0.1)) {}
+    using Optimizer::step;
+    Tensor step(LossClosure = nullptr) override { return mm(ones({3}), ones({3})); }
+  };
+  Training t;
+  Failing failing(t.p);
+  t.backward();
+  EXPECT_THROWS(t.scaler.step(failing), ShapeError, "mm: ");
+  GradScaler scaler;
+  EXPECT_THROWS(scaler.run_step(t.sgd, [&] { return mm(t.p, t.p); }), ShapeError, "mm: ");
+  t.p.mutable_grad() = ones({5});
+  scaler.scale(ones({}));
+  EXPECT_THROWS(scaler.step(t.sgd), ShapeError, "SGD: ") << "an optimizer names itself";
+}
+
 TEST(ScalerErrors, ARefusedListOfLossesDecidesNothing) {
   GradScaler scaler;
   EXPECT_THROWS(scaler.scale(std::vector<Tensor>{ones({}), ones({}, kLong)}), DTypeError, "scale: ", "[] i64");

@@ -2,7 +2,10 @@
 // tests/cases.
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "support/device.h"
+#include "support/memory_limit.h"
 #include "support/op_test.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/autograd/engine.h"
@@ -145,6 +148,30 @@ TEST_F(Conv, ConvOnlyBiasGradient) {
   const Tensor b = leaf({4});
   conv2d(randn({2, 3, 5, 5}), randn({4, 3, 3, 3}), b).sum().backward();
   EXPECT_TRUE(near(b.grad(), full({4}, 18.0), kExact));
+}
+
+// oneDNN 3.2 itself would make no primitive on that thread any more, and one that crashes on other threads.
+TEST_F(Conv, GoesOnAfterTooLittleMemoryForOneDnn) {
+  TANDEM_TEST_ON_HOST();
+  if (!MemoryLimit::is_possible()) GTEST_SKIP() << "not under sanitizers";
+  const Tensor x = randn({1, 16, 7, 7}), w = randn({16, 16, 5, 5}), v = randn({16, 16, 1, 1});
+  const auto check = [&] {
+    for (const Tensor& weight : {w, v}) {
+      const Tensor expected = conv2d(x.to(kDouble), weight.to(kDouble), {}, {1}, {2});
+      EXPECT_TRUE(near(conv2d(x, weight, {}, {1}, {2}), expected, tolerance(kFloat, 16 * 25)));
+    }
+  };
+  const auto run = [&] {
+    // Makes what is made once, and memory for the result.
+    static_cast<void>(conv2d(x, randn({16, 16, 3, 3}), {}, {1}, {1}));
+    {
+      const MemoryLimit limit(0);
+      EXPECT_THROWS(conv2d(x, w, {}, {1}, {2}), OutOfMemoryError, "conv2d: oneDNN had not enough memory", "free");
+    }
+    check();
+  };
+  std::async(std::launch::async, run).get();
+  check();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "support/device.h"
 #include "support/op_test.h"
@@ -141,6 +142,44 @@ TEST_F(Loss, CrossEntropyKeepsItsLogits) {
   const Tensor x = leaf({2, 3}), z = x * 2, loss = cross_entropy(z, classes({0, 1}));
   z.mul_(2);
   EXPECT_THROWS(loss.backward(), AutogradError, "cross_entropy", "changed in place");
+}
+
+/// The loss of `logits` as f64 and as f16, and their gradients.
+void expect_same_in_f16(const Tensor& logits, const std::function<Tensor(const Tensor&)>& loss) {
+  const Tensor wide = logits.to(kDouble).requires_grad_(), low = logits.to(kHalf).requires_grad_();
+  const Tensor expected = loss(wide), y = loss(low);
+  EXPECT_EQ(y.dtype(), kHalf);
+  EXPECT_TRUE(near(y, expected, tolerance(kHalf, 4, 4)));
+  for (const bool create_graph : {false, true}) {
+    // The gradients of a mean over so many rows are too small for f16 without a scale.
+    const auto gradient = [&](const Tensor& y, const Tensor& x) {
+      return autograd::grad({y}, {x}, {full_like(y, 32768)}, true, create_graph)[0];
+    };
+    EXPECT_TRUE(near(gradient(y, low), gradient(expected, wide), tolerance(kHalf, 4, 4)));
+  }
+}
+
+TEST_F(Loss, MeansCountMoreTargetsThanF16Holds) {
+  constexpr int64_t n = 66000;
+  const Tensor x = randn({n, 2}), t = gt(rand({n}), 0.5).to(kLong), p = softmax(randn({n, 2}), 1).to(kHalf);
+  constexpr LossReduction mean = LossReduction::Mean;
+  for (const Tensor& weight : {Tensor(), tensor({0.5, 4.0}).to(kHalf)}) {
+    expect_same_in_f16(x, [&](const Tensor& x) { return cross_entropy(x, t, weight); });
+    expect_same_in_f16(x, [&](const Tensor& x) { return cross_entropy(x, t, weight, mean, -100, 0.1); });
+  }
+  expect_same_in_f16(x, [&](const Tensor& x) { return cross_entropy(x, p.to(x.dtype()), {}, mean, -100, 0.1); });
+  expect_same_in_f16(x, [&](const Tensor& x) { return nll_loss(log_softmax(x, 1), t); });
+  expect_same_in_f16(x, [&](const Tensor& x) { return mse_loss(x, p.to(x.dtype())); });
+  expect_same_in_f16(x, [&](const Tensor& x) { return binary_cross_entropy_with_logits(x, p.to(x.dtype())); });
+  expect_same_in_f16(x, [&](const Tensor& x) { return binary_cross_entropy(sigmoid(x), p.to(x.dtype())); });
+}
+
+TEST_F(Loss, SmoothingSumsMoreClassesThanF16Holds) {
+  const Tensor x = randn({2, 50000}), t = classes({3, 40000});  // the sum of a row's log-probabilities is about -5e5
+  for (LossReduction r : kReductions) {
+    const Tensor expected = cross_entropy(x.to(kDouble), t, {}, r, -100, 0.1);
+    EXPECT_TRUE(near(cross_entropy(x.to(kHalf), t, {}, r, -100, 0.1), expected, tolerance(kHalf, 4, 4)));
+  }
 }
 
 // ---- regression

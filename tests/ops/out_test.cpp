@@ -47,14 +47,14 @@ BadInputs out_bad_input() {
       BAD_INPUT("sub_out", sub_out(b, b, b), DTypeError, "[2, 3] bool", "logical_xor"),
       UNDEFINED("mm_out", mm_out(none, a, c)),
       UNDEFINED("mm_out", mm_out(out, none, c)),
-      BAD_INPUT("mm", mm_out(out, c, a), ShapeError, "inner sizes differ", "[4, 3] f32", "[2, 4] f32"),
+      BAD_INPUT("mm_out", mm_out(out, c, a), ShapeError, "inner sizes differ", "[4, 3] f32", "[2, 4] f32"),
       BAD_INPUT("mm_out", mm_out(small, a, c), ShapeError, "[2, 3]", "[2]", "give out those sizes"),
       BAD_INPUT("mm_out", mm_out(n, a, c), DTypeError, "f32", "[2, 3] i64", "give an out of f32"),
       BAD_INPUT("mm_out", mm_out(weight, a, c), AutogradError, "out [2, 3] f32", "NoGradGuard"),
       ON_TWO_DEVICES("mm_out", mm_out(out, a, on_another_device({4, 3}))),
       UNDEFINED("bmm_out", bmm_out(none, batch, batch_c)),
       BAD_INPUT("bmm_out", bmm_out(out, batch, batch_c), ShapeError, "[1, 2, 3]", "[2, 3]", "give out those sizes"),
-      BAD_INPUT("bmm", bmm_out(out, a, c), ShapeError, "rank 3", "[2, 4] f32"),
+      BAD_INPUT("bmm_out", bmm_out(out, a, c), ShapeError, "rank 3", "[2, 4] f32"),
       UNDEFINED("matmul_out", matmul_out(none, a, c)),
       BAD_INPUT("matmul_out", matmul_out(small, a, c), ShapeError, "[2, 3]", "[2]", "give out those sizes"),
       UNDEFINED("addmm_out", addmm_out(none, x, a, c)),
@@ -65,10 +65,10 @@ BadInputs out_bad_input() {
       UNDEFINED("sum_out", sum_out(out, none, {0})),
       BAD_INPUT("sum_out", sum_out(small, x, {0}), ShapeError, "[3]", "[2]", "give out those sizes"),
       BAD_INPUT("sum_out", sum_out(ones({}, kLong), x), DTypeError, "f32", "[] i64", "give an out of f32"),
-      BAD_INPUT("sum", sum_out(small, x, {2}), IndexError, "dimension 2", "rank 2"),
+      BAD_INPUT("sum_out", sum_out(small, x, {2}), IndexError, "dimension 2", "rank 2"),
       UNDEFINED("cat_out", cat_out(none, {x, y})),
       UNDEFINED("cat_out", cat_out(out, {x, none})),
-      BAD_INPUT("cat", cat_out(out, {}), StateError, "empty"),
+      BAD_INPUT("cat_out", cat_out(out, {}), StateError, "empty"),
       BAD_INPUT("cat_out", cat_out(out, {x, y}), ShapeError, "[4, 3]", "[2, 3]", "give out those sizes"),
       BAD_INPUT("cat_out", cat_out(out, {x, weight}), AutogradError, "the operand [2, 3] f32", "NoGradGuard"),
       UNDEFINED("stack_out", stack_out(none, {x, y})),
@@ -88,7 +88,7 @@ TEST_F(OutTest, ARefusedCallLeavesOutAsItWas) {
   const Tensor out = full({2, 3}, 5.0), x = ones({2, 3});
   const uint64_t version = out._version();
   EXPECT_THROWS(add_out(out, x, ones({4})), ShapeError, "add_out: ");
-  EXPECT_THROWS(mm_out(out, x, x), ShapeError, "mm: ");
+  EXPECT_THROWS(mm_out(out, x, x), ShapeError, "mm_out: ");
   EXPECT_THROWS(cat_out(out, {x, x}), ShapeError, "cat_out: ");
   EXPECT_TRUE(same_bits(out, full({2, 3}, 5.0)));
   EXPECT_EQ(out._version(), version);
@@ -228,7 +228,7 @@ TEST_F(OutTest, AutocastDoesNotTouchThem) {
   EXPECT_TRUE(same_bits(addmm_out(out, zeros({8, 8}), x, y), product));
   EXPECT_TRUE(same_bits(sum_out(zeros({8}, kHalf), low, {0}), sums));  // in a region `sum` computes in f32
   EXPECT_EQ(mm(x, y).dtype(), kBFloat16) << "the region goes on";
-  EXPECT_THROWS(mm_out(low_out, low, y), DTypeError, "mm: ", ".to()", "f16", "f32");
+  EXPECT_THROWS(mm_out(low_out, low, y), DTypeError, "mm_out: ", ".to()", "f16", "f32");
 }
 
 TEST_F(OutTest, NothingIsRecorded) {

@@ -40,6 +40,27 @@ TEST(Norm, DerivativesOfAnyOrder) {
   }
 }
 
+TEST(Reduce, GradientsOfMeansOverMoreElementsThanF16Counts) {
+  manual_seed(7);
+  const Tensor random = randn({1 << 19}).to(kHalf);
+  const auto expect_same_gradient = [](const char* what, const Tensor& values, const auto& f) {
+    const Tensor x = values.detach().requires_grad_(), wide = values.to(kDouble).requires_grad_();
+    const Tensor y = f(x), expected = f(wide);
+    EXPECT_TRUE(near(y, expected, tolerance(kHalf))) << what;
+    y.backward(full({}, 32768, kHalf));
+    expected.backward(full({}, 32768, kDouble));
+    const double largest = norm(wide.grad(), kInf).item<double>();
+    EXPECT_TRUE(near(x.grad(), wide.grad(), tolerance(kHalf, 1, 3, largest))) << what;
+  };
+  expect_same_gradient("mean", random, [](const Tensor& x) { return mean(x); });
+  expect_same_gradient("mean in f32", random, [](const Tensor& x) { return mean(x, kFloat).to(x.dtype()); });
+  expect_same_gradient("var", random, [](const Tensor& x) { return var(x); });
+  expect_same_gradient("var along a dimension", random, [](const Tensor& x) { return var(x, {0}); });
+  expect_same_gradient("norm", random, [](const Tensor& x) { return norm(x); });
+  expect_same_gradient("norm_inf of equal values", ones({500000}, kHalf),
+                       [](const Tensor& x) { return norm(x, kInf); });
+}
+
 TEST(Max, SharesTheGradientAmongMoreEqualValuesThanF16Counts) {
   constexpr int64_t n = 1 << 17;
   for (const bool of_norm : {false, true}) {

@@ -112,31 +112,23 @@ TEST(LRSchedulerErrors, Arguments) {
   using List = std::vector<std::shared_ptr<LRScheduler>>;
   const List two = {std::make_shared<StepLR>(o, 1), std::make_shared<StepLR>(o, 2)};
   const auto refused = [](const std::function<void()>& run, const std::vector<std::string>& texts,
-                          const std::string& begin) { EXPECT_EQ(mismatch<StateError>(run, texts, begin), ""); };
-  refused([&] { StepLR(o, 0); }, {"step_size = 0", "at least 1"}, "StepLR: ");
-  refused([&] { StepLR(o, 1, NAN); }, {"gamma = nan"}, "StepLR: ");
-  refused([&] { CosineAnnealingLR(o, 0); }, {"T_max = 0", "at least 1"}, "CosineAnnealingLR: ");
-  refused([&] { CosineAnnealingLR(o, 1, -1); }, {"eta_min = -1"}, "CosineAnnealingLR: ");
-  refused([&] { LinearLR(o, 0); }, {"start_factor = 0", "(0, 1]"}, "LinearLR: ");
-  refused([&] { LinearLR(o, 0.5, 1.5); }, {"end_factor = 1.5", "[0, 1]"}, "LinearLR: ");
-  refused([&] { LinearLR(o, 0.5, 1, 0); }, {"total_iters = 0"}, "LinearLR: ");
-  refused([&] { LinearWarmupLR(o, 5, 5); }, {"warmup_steps = 5 of total_steps = 5"}, "LinearWarmupLR: ");
-  refused([&] { SequentialLR(o, two, {}); }, {"2 schedulers and 0 milestones"}, "SequentialLR: ");
-  refused([&] { SequentialLR(o, {two[0], nullptr}, {1}); }, {"scheduler 1 is null"}, "SequentialLR: ");
-  refused([&] { SequentialLR(*other, two, {1}); }, {"another optimizer"}, "SequentialLR: ");
-  refused([&] { SequentialLR(o, two, {0}); }, {"milestone 0 is 0", "must grow"}, "SequentialLR: ");
+                          const std::string& op) { EXPECT_EQ(mismatch<StateError>(run, texts, op), ""); };
+  refused([&] { StepLR(o, 0); }, {"step_size = 0", "at least 1"}, "StepLR");
+  refused([&] { StepLR(o, 1, NAN); }, {"gamma = nan"}, "StepLR");
+  refused([&] { CosineAnnealingLR(o, 0); }, {"T_max = 0", "at least 1"}, "CosineAnnealingLR");
+  refused([&] { CosineAnnealingLR(o, 1, -1); }, {"eta_min = -1"}, "CosineAnnealingLR");
+  refused([&] { LinearLR(o, 0); }, {"start_factor = 0", "(0, 1]"}, "LinearLR");
+  refused([&] { LinearLR(o, 0.5, 1.5); }, {"end_factor = 1.5", "[0, 1]"}, "LinearLR");
+  refused([&] { LinearLR(o, 0.5, 1, 0); }, {"total_iters = 0"}, "LinearLR");
+  refused([&] { LinearWarmupLR(o, 5, 5); }, {"warmup_steps = 5 of total_steps = 5"}, "LinearWarmupLR");
+  refused([&] { SequentialLR(o, two, {}); }, {"2 schedulers and 0 milestones"}, "SequentialLR");
+  refused([&] { SequentialLR(o, {two[0], nullptr}, {1}); }, {"scheduler 1 is null"}, "SequentialLR");
+  refused([&] { SequentialLR(*other, two, {1}); }, {"another optimizer"}, "SequentialLR");
+  refused([&] { SequentialLR(o, two, {0}); }, {"milestone 0 is 0", "must grow"}, "SequentialLR");
   StepLR scheduler(o, 1);
-  refused([&] { scheduler.load_state_dict({}); }, {"missing keys: 'last_epoch'"}, "load_state_dict: ");
-  refused(
-      [&] {
-        scheduler.load_state_dict({{"last_epoch", tensor(-1)}});
-      },
-      {"'last_epoch' is -1"}, "load_state_dict: ");
-  refused(
-      [&] {
-        scheduler.load_state_dict({{"last_epoch", tensor(1.5)}});
-      },
-      {"f32", "one integer"}, "load_state_dict: ");
+  refused([&] { scheduler.load_state_dict({}); }, {"missing keys: 'last_epoch'"}, "load_state_dict");
+  refused([&] { scheduler.load_state_dict({{"last_epoch", tensor(-1)}}); }, {"'last_epoch' is -1"}, "load_state_dict");
+  refused([&] { scheduler.load_state_dict({{"last_epoch", tensor(1.5)}}); }, {"f32", "one integer"}, "load_state_dict");
   EXPECT_EQ(scheduler.last_epoch(), 0);
 }
 

@@ -207,6 +207,12 @@ TEST(OptimizerErrors, WhatAUsersOptimizerDoesNotHave) {
   });
 }
 
+TEST(OptimizerErrors, CodeOfTheUserNamesItsErrors) {
+  const Tensor vector = ones({3});
+  SGD sgd(Tensors{leaf()}, 0.1);
+  EXPECT_THROWS(sgd.step([&] { return mm(vector, vector); }), ShapeError, "mm: ");
+}
+
 TEST(OptimizerErrors, AStepCountThatWasReplaced) {
   const Tensor p = ones({2}).requires_grad_();
   Adam adam({p});

@@ -63,8 +63,8 @@ struct ChildTaskRegistration {
   ChildTaskRegistration(const char* name, ChildTask task);
 };
 
-/// Limits for each input of a child: processor time, so that a busy machine does not matter, and memory in MiB on top
-/// of what the process holds at its start (0: no limit; never under AddressSanitizer).
+/// Limits for each input of a child: processor time, so that a busy machine does not matter, and address space in MiB
+/// on top of what the process has reserved at its start (0: no limit).
 struct ChildLimits {
   int processor_seconds = kAddressSanitizer ? 40 : 8;
   uint64_t memory_mib = 0;

@@ -77,8 +77,7 @@ TEST(TensorErrors, AnUndefinedTensorHasNoProperties) {
   const Tensor none;
   for (const Property& p : properties) {
     const std::string method(p.name, std::strcspn(p.name, "(<"));  // the message begins with the method's name
-    EXPECT_EQ(
-        (mismatch<StateError>([&] { p.read(none); }, {"undefined tensor", "give it a value first"}, method + ": ")), "")
+    EXPECT_EQ((mismatch<StateError>([&] { p.read(none); }, {"undefined tensor", "give it a value first"}, method)), "")
         << p.name;
   }
 }

@@ -189,10 +189,9 @@ inline Tensor cast_of_composite(const char* op, const Tensor& x) {
   return amp::get_policy(op) == amp::Cast::f32 ? to(x, kFloat) : x;
 }
 
-/// cross_entropy of log-probabilities against probabilities.
+/// cross_entropy of log-probabilities in f32 or f64 against probabilities.
 inline Tensor probability_loss(const Tensor& logp, const Tensor& given, const Tensor& weight, LossReduction reduction,
                                double smoothing, int64_t class_dim) {
-  // If logp is f32, as under autocast, f16 and bf16 probabilities are smoothed in f32.
   const Tensor target = is_reduced_floating_point(given.dtype()) ? to(given, logp.dtype()) : given;
   const int64_t classes = logp.size(class_dim);
   const Tensor mixed =
@@ -205,7 +204,8 @@ inline Tensor probability_loss(const Tensor& logp, const Tensor& given, const Te
                                          : div(total, static_cast<double>(logp.numel()) / static_cast<double>(classes));
 }
 
-/// The uniform part of label smoothing: -sum_c weight[c] logp[i, c] over the entries that are not ignored.
+/// The uniform part of label smoothing: -sum_c weight[c] logp[i, c] over the entries that are not ignored. logp is f32
+/// or f64.
 inline Tensor smooth_loss(const Tensor& logp, const Tensor& target, const Tensor& weight, LossReduction reduction,
                           int64_t ignore_index, int64_t class_dim) {
   const Tensor terms = weight.defined() ? mul(logp, over_classes(weight, logp)) : logp;
@@ -219,7 +219,7 @@ inline Tensor smooth_loss(const Tensor& logp, const Tensor& target, const Tensor
   // As in nll_loss, the mean divides by the weights of the targets.
   const Tensor classes = reshape(where(valid, target, 0), {-1});
   const Tensor chosen = view(index_select(weight, 0, classes), target.sizes());
-  return div(total, sum(where(valid, chosen, zeros({}, weight.options()))));
+  return div(total, sum(where(valid, chosen, zeros({}, weight.options())), total.dtype()));
 }
 
 }  // namespace detail
@@ -253,12 +253,20 @@ TANDEM_OPS Tensor cross_entropy(const Tensor& x, const Tensor& target, const Ten
     if (label_smoothing == 0) return detail::cross_entropy_op(x, target, weight, reduction, ignore_index);
   }
   const int64_t class_dim = detail::class_dim(x);
-  const Tensor logp = log_softmax(detail::cast_of_composite("cross_entropy", x), class_dim);
-  if (probabilities) return detail::probability_loss(logp, target, weight, reduction, label_smoothing, class_dim);
+  Tensor logp = log_softmax(detail::cast_of_composite("cross_entropy", x), class_dim);
+  DType t = logp.dtype();
+  // Sums over many classes or samples overflow f16, even if their mean does not.
+  logp = to(logp, checks::sum_dtype(t));
+  if (probabilities) {
+    t = promote_types(t, target.dtype());
+    if (weight.defined()) t = promote_types(t, weight.dtype());
+    return to(detail::probability_loss(logp, target, weight, reduction, label_smoothing, class_dim), t);
+  }
   const Tensor likelihood = nll_loss(logp, target, weight, reduction, ignore_index);
   const Tensor smooth = detail::smooth_loss(logp, target, weight, reduction, ignore_index, class_dim);
-  return add(mul(likelihood, 1 - label_smoothing),
-             mul(smooth, label_smoothing / static_cast<double>(x.size(class_dim))));
+  const Tensor y =
+      add(mul(likelihood, 1 - label_smoothing), mul(smooth, label_smoothing / static_cast<double>(x.size(class_dim))));
+  return to(y, t);
 }
 
 // ---- mse_loss

@@ -121,7 +121,9 @@ TANDEM_OPS Tensor var(const Tensor& x, IntArrayRef dims, int64_t correction, boo
                         // Below 0 only along dimensions, as in PyTorch: 0 for a single element, not NaN.
                         const auto freedom = static_cast<double>(shape.count - correction);
                         const double divisor = whole ? std::max<double>(0, freedom) : freedom;
-                        return {mul(detail::spread(b.grad(), shape.kept, sizes), mul(centred, 2 / divisor))};
+                        // The result's gradient is divided, not the deviations, which a large divisor would make
+                        // subnormal in f16 before a scaled gradient multiplies them.
+                        return {mul(detail::spread(mul(b.grad(), 2 / divisor), shape.kept, sizes), centred)};
                       }};
       },
       x);
@@ -171,8 +173,10 @@ TANDEM_OPS Tensor norm(const Tensor& x, Scalar p, IntArrayRef dims, bool keepdim
                         for (size_t d = 0; d < sizes.size(); ++d) {
                           if (shape.kept[d] == 1) reduced.push_back(static_cast<int64_t>(d));
                         }
-                        const Tensor count = sum(largest, reduced, true, checks::sum_dtype(x.dtype()));
-                        return {mul(mul(g, sign(x)), to(div(to(largest, count.dtype()), count), x.dtype()))};
+                        const DType wide = checks::sum_dtype(x.dtype());
+                        const Tensor gy = detail::with_shape(b.grad(), shape.kept);
+                        const Tensor share = div(to(gy, wide), sum(largest, reduced, true, wide));
+                        return {mul(mul(to(largest, x.dtype()), sign(x)), to(share, x.dtype()))};
                       }};
       },
       x, dtype);

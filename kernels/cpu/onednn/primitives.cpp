@@ -1,6 +1,8 @@
 // The engine, and each thread's LRU cache of primitives.
 #include "kernels/cpu/onednn/primitives.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -65,8 +67,6 @@ OfThread& of_thread() {
   return of_thread;
 }
 
-// oneDNN 3.2 does not recover on a thread where it got no memory for generated code: the error of its code generator is
-// per thread, and never cleared. New primitives then fail there for good; those that exist go on.
 [[noreturn]] void fail(dnnl_status_t status, const char* what, const char* why) {
   TANDEM_CHECK(status != dnnl_out_of_memory, OutOfMemoryError,
                "oneDNN had not enough memory to {}; free tensors, or use smaller ones", what);
@@ -77,6 +77,17 @@ OfThread& of_thread() {
 void check(dnnl_status_t status, const char* what) {
   if (status != dnnl_success) [[unlikely]]
     fail(status, what, "");
+}
+
+/// oneDNN 3.2 must not run out of memory for generated code. The error of its code generator is per thread and never
+/// cleared, so that no primitive can be made on that thread any more; and some convolutions are made and cached without
+/// their code, so that they crash. Therefore a primitive is made only if this much memory is left: several times what
+/// the code of the largest takes.
+constexpr size_t kMemoryForCode = 16 << 20;
+
+bool has_memory_for_code() {
+  void* block = ::mmap(nullptr, kMemoryForCode, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return block != MAP_FAILED && ::munmap(block, kMemoryForCode) == 0;
 }
 
 }  // namespace
@@ -200,6 +211,7 @@ const Plan& find_plan(const Key& key, Plan (*make)(void* context), void* context
     cache.plans.splice(cache.plans.begin(), cache.plans, found->second);
     return found->second->second;
   }
+  if (!has_memory_for_code()) fail(dnnl_out_of_memory, "make a primitive", "");
   Plan plan;
   try {
     plan = make(context);

@@ -207,6 +207,7 @@ ScaledLoss::~ScaledLoss() {
 }
 
 std::vector<Tensor> master_params(optim::Optimizer& optimizer) {
+  const OpScope op("master_params");
   std::vector<Tensor> masters;
   masters.reserve(optimizer.size());
   for (const Tensor& p : optimizer.parameters()) {

@@ -184,12 +184,12 @@ void read_list(const std::string& suffix, std::optional<Cast> removed_from, Cast
   if (!value) return;
   for (const std::string& op : names_of(value)) {
     const int row = policy_row(op);
-    TANDEM_CHECK(row >= 0, StateError, "{}: no op is named '{}'; see include/tandem/amp/policy.h for the names", name,
-                 op);
+    TANDEM_CHECK(row >= 0, StateError, "{} names '{}', which is no op; see include/tandem/amp/policy.h for the names",
+                 name, op);
     const Cast listed = policy_table[static_cast<size_t>(row)].cast;
     const Cast list = listed == Cast::f32_dtype ? Cast::f32 : listed;
-    TANDEM_CHECK(!removed_from || list == *removed_from, StateError, "{}: '{}' is not on that list; leave it out", name,
-                 op);
+    TANDEM_CHECK(!removed_from || list == *removed_from, StateError,
+                 "{} names '{}', which is not on that list; leave it out", name, op);
     changes.emplace_back(op, cast);
   }
 }
@@ -207,11 +207,11 @@ void set_autocast(DeviceType type, bool on, DType low) {
 }  // namespace
 
 AutoMixedPrecisionOptions AutoMixedPrecisionOptions::from_environment() {
+  const OpScope op("from_environment");
   AutoMixedPrecisionOptions options;
   if (const char* value = variable(std::string(kSwitch) + "_DTYPE")) {
     const std::string text = value;
-    TANDEM_CHECK(text == "f16" || text == "bf16", StateError,
-                 "{}_DTYPE: there is no low dtype \"{}\"; give f16 or bf16", kSwitch, text);
+    TANDEM_CHECK(text == "f16" || text == "bf16", StateError, "{}_DTYPE is \"{}\"; give f16 or bf16", kSwitch, text);
     options.dtype(text == "f16" ? kHalf : kBFloat16);
   }
   if (const char* value = variable(std::string(kSwitch) + "_LOSS_SCALE");
@@ -220,7 +220,7 @@ AutoMixedPrecisionOptions AutoMixedPrecisionOptions::from_environment() {
     double scale = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), scale);
     TANDEM_CHECK(error == std::errc() && end == text.data() + text.size() && scale > 0 && scale <= 0x1p127, StateError,
-                 "{}_LOSS_SCALE: \"{}\" is no scale; give a positive number, or dynamic", kSwitch, text);
+                 "{}_LOSS_SCALE is \"{}\"; give a positive number, or dynamic", kSwitch, text);
     options.loss_scale(scale);
   }
   PolicyChanges& changes = options.policies();

@@ -1,18 +1,21 @@
 #include "tandem/amp/tools/train_log.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
-#include <fstream>
 #include <functional>
 #include <string_view>
 #include <utility>
 
 #include "src/amp/tools/late_values.h"
 #include "src/amp/tools/text.h"
+#include "src/io/regular_file.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/checks.h"
 
@@ -69,15 +72,13 @@ std::optional<double> parse(const std::string& number) {
 
 /// Returns the result of `value_of` for the last line where it returns a value, or 0. Reads the end of the file first
 /// and more only if necessary. Ignores an incomplete last line.
-double last_value(const std::string& path, const std::function<std::optional<double>(const std::string&)>& value_of) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const int64_t size = file.tellg();
-  if (size <= 0) return 0;
-  for (int64_t length = std::min<int64_t>(size, 1 << 16);; length = std::min(size, length * 8)) {
-    std::string text(static_cast<size_t>(length), '\0');
-    file.seekg(size - length);
-    file.read(text.data(), length);
-    TANDEM_CHECK(file, IoError, "cannot read '{}', to which it is to append", path);
+double last_value(const io::RegularFile& file,
+                  const std::function<std::optional<double>(const std::string&)>& value_of) {
+  const uint64_t size = file.size();
+  if (size == 0) return 0;
+  for (uint64_t length = std::min<uint64_t>(size, 1 << 16);; length = std::min(size, length * 8)) {
+    std::string text(length, '\0');
+    file.read(size - length, text.data(), length);
     for (size_t end = text.rfind('\n'); end != text.npos;) {
       const size_t before = end == 0 ? text.npos : text.rfind('\n', end - 1);
       if (before == text.npos && length < size) break;  // the line may begin before the part that was read
@@ -95,29 +96,30 @@ class File {
     is_json_ = path_.ends_with(".jsonl");
     TANDEM_CHECK(is_json_ || path_.ends_with(".csv"), StateError,
                  "the file '{}' ends in neither .jsonl nor .csv; its ending says what is written", path_);
-    file_.reset(std::fopen(path_.c_str(), options.append ? "a+" : "w"));
-    TANDEM_CHECK(file_, IoError, "cannot open '{}' for writing; does its folder exist?", path_);
-    std::fseek(file_.get(), 0, SEEK_END);
-    is_empty_ = std::ftell(file_.get()) == 0;
-    if (is_empty_ || !options.append) return;
+    file_.emplace(path_, (options.append ? O_RDWR : O_WRONLY) | O_APPEND | O_CREAT);
+    if (!options.append) file_->truncate(0);
+    const uint64_t size = file_->size();
+    is_empty_ = size == 0;
+    if (is_empty_) return;
     if (!is_json_) read_header();
     // A crashed program may have left an incomplete line: the next line must not continue it.
-    std::fseek(file_.get(), -1, SEEK_END);
-    if (std::fgetc(file_.get()) != '\n') put("\n");
+    char last = 0;
+    file_->read(size - 1, &last, 1);
+    if (last != '\n') put("\n");
   }
 
   /// The `seconds` value of the last line.
   double last_seconds() const {
     if (is_empty_) return 0;
     if (is_json_) {
-      return last_value(path_, [](const std::string& line) -> std::optional<double> {
+      return last_value(*file_, [](const std::string& line) -> std::optional<double> {
         constexpr std::string_view key = "\"seconds\": ";
         const size_t at = line.find(key);
         return at == line.npos || !line.ends_with('}') ? std::nullopt : parse(line.substr(at + key.size()));
       });
     }
     const auto column = static_cast<size_t>(std::find(columns_.begin(), columns_.end(), "seconds") - columns_.begin());
-    return last_value(path_, [&](const std::string& line) -> std::optional<double> {
+    return last_value(*file_, [&](const std::string& line) -> std::optional<double> {
       const std::vector<std::string> cells = split(line);
       return cells.size() == columns_.size() ? parse(cells[column]) : std::nullopt;
     });
@@ -150,7 +152,7 @@ class File {
         const auto field = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.name == column; });
         if (field != fields.end()) line += field->csv;
       }
-      if (is_empty_) put(joined(columns_) + '\n');
+      if (is_empty_) line = joined(columns_) + '\n' + line;
     }
     put(line + '\n');
     is_empty_ = false;
@@ -158,9 +160,7 @@ class File {
 
  private:
   void read_header() {
-    std::ifstream file(path_);
-    std::string header;
-    std::getline(file, header);
+    const std::string header = first_line();
     columns_ = split(header);
     TANDEM_CHECK(contains(columns_, "step") && contains(columns_, "seconds"), StateError,
                  "'{}' is no log to append to: its first line is '{}', without the columns step and seconds; "
@@ -176,18 +176,30 @@ class File {
                  path_, name, joined(columns_));
   }
 
-  void put(const std::string& text) {
-    const bool written = std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size();
-    TANDEM_CHECK(written && std::fflush(file_.get()) == 0, IoError, "cannot write '{}'; is the disk full?", path_);
+  std::string first_line() const {
+    constexpr size_t kBlock = 4096;
+    std::string text;
+    for (const uint64_t size = file_->size(); text.size() < size;) {
+      const size_t begin = text.size();
+      text.resize(std::min<uint64_t>(size, begin + kBlock));
+      file_->read(begin, text.data() + begin, text.size() - begin);
+      if (const size_t end = text.find('\n', begin); end != text.npos) return text.substr(0, end);
+    }
+    return text;
   }
 
-  struct Close {
-    void operator()(std::FILE* f) const { std::fclose(f); }
-  };
+  void put(const std::string& text) {
+    const uint64_t end = file_->size();
+    if (io::write_bytes(file_->descriptor(), text.data(), text.size())) return;
+    const int reason = errno;
+    file_->truncate(end);  // the next line must not continue a part of this one
+    TANDEM_THROW(IoError, "{}: cannot write the file: {}; is the disk full?", path_, std::strerror(reason));
+  }
+
   std::string path_;
   std::vector<std::string> wanted_;   // TrainLogOptions::columns
   std::vector<std::string> columns_;  // of a CSV file; empty before its first line
-  std::unique_ptr<std::FILE, Close> file_;
+  std::optional<io::RegularFile> file_;
   bool is_json_ = false, is_empty_ = true;
 };
 

@@ -58,6 +58,7 @@ TEST(ModesErrors, OptionsThatContradict) {
       BAD_INPUT("LossScale", amp::LossScale(0.0), StateError, "0", "positive"),
       BAD_INPUT("LossScale", amp::LossScale("static"), StateError, "\"static\"", "\"dynamic\""),
       BAD_INPUT("opt_level", amp::opt_level("01"), StateError, "\"01\"", "letter O"),
+      BAD_INPUT("register_half_function", amp::register_half_function("nope"), StateError, "'nope'", "policy.h"),
   });
 }
 
@@ -164,7 +165,7 @@ TEST(ModesErrors, FlagsAndPlainTensorsOfAScaler) {
 }
 
 BadInput variable(const std::string& name, const std::string& value, const std::string& text) {
-  return bad_input<StateError>(name, value,
+  return bad_input<StateError>("from_environment", name + "=" + value,
                                [=] {
                                  struct Variable {
                                    Variable(const std::string& n, const std::string& v) : name(n) {
@@ -175,7 +176,7 @@ BadInput variable(const std::string& name, const std::string& value, const std::
                                  } const set(name, value);
                                  static_cast<void>(amp::AutoMixedPrecisionOptions::from_environment());
                                },
-                               {text});
+                               {name, text});
 }
 
 TEST(ModesErrors, EnvironmentVariables) {
@@ -188,8 +189,8 @@ TEST(ModesErrors, EnvironmentVariables) {
       variable(prefix + "LOSS_SCALE", "big", "\"big\""),
       variable(prefix + "LOSS_SCALE", "-1", "\"-1\""),
       variable(prefix + "ALLOWLIST_ADD", "softmax,linera", "'linera'"),
-      variable(prefix + "ALLOWLIST_REMOVE", "softmax", "'softmax' is not on that list"),
-      variable(prefix + "DENYLIST_REMOVE", "linear", "'linear' is not on that list"),
+      variable(prefix + "ALLOWLIST_REMOVE", "softmax", "'softmax', which is not on that list"),
+      variable(prefix + "DENYLIST_REMOVE", "linear", "'linear', which is not on that list"),
       BAD_INPUT("enable_auto_mixed_precision", amp::enable_auto_mixed_precision(f32), DTypeError, "f32"),
       BAD_INPUT("enable_auto_mixed_precision", amp::enable_auto_mixed_precision(unknown), StateError, "'sofmax'"),
       BAD_INPUT("enable_auto_mixed_precision", amp::enable_auto_mixed_precision(unfit), StateError, "'relu'"),

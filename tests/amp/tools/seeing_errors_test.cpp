@@ -44,6 +44,11 @@ TEST(SeeingErrors, OverflowFinderAndCompareAccuracy) {
   });
 }
 
+TEST(SeeingErrors, CodeOfTheUserNamesItsErrors) {
+  const std::function<void()> something = [] {}, wrong = [] { ones({3}).mm(ones({3})); };
+  EXPECT_THROWS(amp::compare_accuracy(something, wrong), ShapeError, "mm: ");
+}
+
 TEST(SeeingErrors, TrainLog) {
   using amp::TrainLog;
   const std::string file = ::testing::TempDir() + "seeing_errors.csv";

@@ -78,8 +78,9 @@ class TrainLog {
   static constexpr size_t kMaxPending = 1024;
 
   /// Throws StateError for a name that ends in neither .jsonl nor .csv, for an empty list of files, for a negative
-  /// first step, and for a CSV file to append to that lacks a column. Throws IoError if a file cannot be opened. With
-  /// several files to append to, `seconds` continues from the largest value.
+  /// first step, and for a CSV file to append to that lacks a column. Throws IoError if a file cannot be opened or is
+  /// not a regular file: folders, devices, FIFOs and sockets are refused. With several files to append to, `seconds`
+  /// continues from the largest value.
   explicit TrainLog(std::vector<std::string> files, const TrainLogOptions& options = {});
   explicit TrainLog(std::initializer_list<std::string> files, const TrainLogOptions& options = {});
   explicit TrainLog(const std::string& file, const TrainLogOptions& options = {});
