@@ -25,7 +25,7 @@ StateDict write_loader_state(const DataLoaderOptions& options, const LoaderPosit
 
 LoaderPosition read_loader_state(const DataLoaderOptions& options, const StateDict& state) {
   const OpScope op("load_state_dict");
-  StateReader reader("load_state_dict", state);
+  StateReader reader(state);
   bool in_epoch = false, drop_last = options.drop_last();
   auto batch_size = static_cast<int64_t>(options.batch_size());
   int64_t batches = 0;

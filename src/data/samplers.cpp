@@ -75,7 +75,7 @@ StateDict SequentialSampler::state_dict() const {
 
 StateCommit SequentialSampler::prepare_load_state_dict(const StateDict& state) {
   const OpScope op("load_state_dict");
-  StateReader reader("load_state_dict", state);
+  StateReader reader(state);
   const size_t index = read_position(reader, size_);
   reader.finish();
   return [this, index] { index_ = index; };
@@ -108,7 +108,7 @@ StateDict RandomSampler::state_dict() const {
 
 StateCommit RandomSampler::prepare_load_state_dict(const StateDict& state) {
   const OpScope op("load_state_dict");
-  StateReader reader("load_state_dict", state);
+  StateReader reader(state);
   const size_t index = read_position(reader, size_);
   Tensor order;
   reader.optional_tensor("order", order, empty({static_cast<int64_t>(size_)}, TensorOptions(kLong).device(kCPU)));

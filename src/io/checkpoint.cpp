@@ -22,7 +22,7 @@ StateDict save_number(auto value) {
 template <class T>
 T read_number(const StateDict& state) {
   const OpScope op("load_state_dict");
-  StateReader reader("load_state_dict", state);
+  StateReader reader(state);
   T value{};
   reader.number("", value);
   reader.finish();
@@ -41,7 +41,7 @@ StateDict save_generator(const Generator& generator) {
 
 StateCommit prepare_generator(Generator generator, const StateDict& state) {
   const OpScope op("load_state_dict");
-  StateReader reader("load_state_dict", state);
+  StateReader reader(state);
   int64_t seed = 0, offset = 0;
   reader.number("seed", seed);
   reader.number("offset", offset);
@@ -82,7 +82,7 @@ Checkpoint& Checkpoint::add(std::string name, Tensor& tensor) {
                    },
                    [&tensor](const StateDict& state) -> StateCommit {
                      const OpScope op("load_state_dict");
-                     StateReader reader("load_state_dict", state);
+                     StateReader reader(state);
                      const Tensor* given = reader.fitting("", tensor);
                      reader.finish();
                      return [&tensor, value = *given] {

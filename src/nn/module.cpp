@@ -386,7 +386,7 @@ void run(const Copies& copies) {
 
 IncompatibleKeys Module::load_state_dict(const StateDict& state, bool strict) {
   const OpScope op("load_state_dict");
-  StateReader reader("load_state_dict", state);
+  StateReader reader(state);
   StateDict own;
   add_state(own, "");
   run(checked_copies(own, reader, strict));
@@ -395,7 +395,7 @@ IncompatibleKeys Module::load_state_dict(const StateDict& state, bool strict) {
 
 StateCommit Module::prepare_load_state_dict(const StateDict& state, bool strict) {
   const OpScope op("load_state_dict");
-  StateReader reader("load_state_dict", state);
+  StateReader reader(state);
   StateDict own;
   add_state(own, "");
   return [copies = checked_copies(own, reader, strict)] { run(copies); };

@@ -45,7 +45,7 @@ StateDict LRScheduler::state_dict() const {
 
 StateCommit LRScheduler::prepare_load_state_dict(const StateDict& state) {
   const OpScope op("load_state_dict");
-  StateReader reader("load_state_dict", state);
+  StateReader reader(state);
   int64_t epoch = 0;
   reader.number("last_epoch", epoch);
   if (epoch < 0) reader.add_fault(fmt::format("'last_epoch' is {}", epoch));

@@ -211,7 +211,7 @@ StateDict Optimizer::state_dict() const {
 StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
   const UserCodeScope op("load_state_dict");
   NoGradGuard no_grad;
-  StateReader reader("load_state_dict", state);
+  StateReader reader(state);
   std::vector<OptimizerParamGroup> groups = param_groups_;
   for_each_group(groups, [&](const std::string& prefix, const Tensor& numbers, OptimizerParamGroup& group) {
     reader.set_prefix(prefix);
@@ -250,7 +250,7 @@ StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
   for (const OptimizerParamGroup& group : groups) check_options(group.options());
   // The options are read again, into the existing objects: a program may hold references to them.
   return [this, state, states, masters, load_scaler] {
-    StateReader checked("load_state_dict", state);
+    StateReader checked(state);
     for_each_group(param_groups_, [&](const std::string& prefix, const Tensor&, OptimizerParamGroup& group) {
       checked.set_prefix(prefix);
       visit_group(checked, group);

@@ -139,9 +139,8 @@ void StateReader::finish(bool strict) const {
     list("unexpected keys", keys.unexpected_keys);
   }
   TANDEM_CHECK(all.empty(), StateError,
-               "{}: the state does not fit: {}; nothing was changed: load it into what it was "
-               "saved from",
-               op_, fmt::join(all, "; "));
+               "the state does not fit: {}; nothing was changed: load it into what it was saved from",
+               fmt::join(all, "; "));
 }
 
 }  // namespace tandem

@@ -10,6 +10,7 @@
 #include "support/ordinary_user.h"
 #include "support/throws.h"
 #include "tandem/data/data.h"
+#include "tandem/ops/softmax.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::testing {
@@ -79,6 +80,14 @@ TEST(DataErrors, WorkersThatCannotStart) {
   EXPECT_THROWS(data::make_data_loader(Numbers(3), data::DataLoaderOptions(1).workers(2)), StateError,
                 "DataLoader: the system starts no more than 0 of the workers", "use fewer");
   EXPECT_EQ(setrlimit(RLIMIT_NPROC, &before), 0);
+}
+
+TEST(DataErrors, CodeOfTheUserIsNotNamedAfterItsCaller) {
+  const auto faulty = [](data::Example<> e) { return data::Example<>(softmax(e.data, 5), e.target); };
+  for (const size_t workers : {0, 1}) {
+    const auto loader = data::make_data_loader(Numbers(3).map(faulty), data::DataLoaderOptions(1).workers(workers));
+    EXPECT_EQ(mismatch<IndexError>([&] { loader->begin(); }, {"dimension 5"}, "softmax"), "");
+  }
 }
 
 TEST(DataErrors, Transforms) {

@@ -112,7 +112,7 @@ TEST(LoaderStateErrors, InvalidStateChangesNothing) {
   const auto refused = [&](const std::function<void(StateDict&)>& change, const std::vector<std::string>& texts) {
     StateDict state = clone(good);
     change(state);
-    EXPECT_EQ(testing::mismatch<StateError>([&] { loader->load_state_dict(state); }, texts, "load_state_dict: "), "");
+    EXPECT_EQ(testing::mismatch<StateError>([&] { loader->load_state_dict(state); }, texts, "load_state_dict"), "");
     EXPECT_EQ(difference(loader->state_dict(), good), "");
   };
   refused([](StateDict& s) { s.clear(); }, {"missing keys: 'in_epoch', 'batch_size', 'drop_last'"});

@@ -138,6 +138,47 @@ TEST(CheckpointErrors, InvalidPartChangesNothing) {
   EXPECT_EQ(difference(b.checkpoint.state_dict(), before), "");
 }
 
+/// A user-defined type whose functions fail in an op.
+struct Faulty {
+  StateDict state_dict() const { return {{"value", softmax(zeros({2}), 5)}}; }
+  void load_state_dict(const StateDict& state) { softmax(state["value"], 5); }
+};
+
+TEST(CheckpointErrors, CodeOfTheUserIsNotNamedAfterItsCaller) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a");
+  Faulty faulty;
+  io::Checkpoint run;
+  run.add("faulty", faulty);
+  EXPECT_EQ(mismatch<IndexError>([&] { run.save(path); }, {"dimension 5"}, "softmax"), "");
+  EXPECT_EQ(mismatch<IndexError>([&] { save(faulty, path); }, {"dimension 5"}, "softmax"), "");
+  const StateDict state{{"faulty.value", zeros({2})}};
+  io::save_file(state, path);
+  EXPECT_EQ(mismatch<IndexError>([&] { run.load(path); }, {"dimension 5"}, "softmax"), "");
+  EXPECT_EQ(mismatch<IndexError>([&] { run.load_state_dict(state); }, {"dimension 5"}, "softmax"), "");
+  io::save_file({{"value", zeros({2})}}, path);
+  EXPECT_EQ(mismatch<IndexError>([&] { load(faulty, path); }, {"dimension 5"}, "softmax"), "");
+}
+
+TEST(CheckpointErrors, BeginWithTheFunctionThatWasCalled) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a"), missing = "load: " + path + ": cannot open the file";
+  Tensor none;
+  nn::Linear model(2, 3);
+  io::Checkpoint run;
+  run.add("model", model);
+  EXPECT_EQ(mismatch<StateError>([&] { save(none, path); }, {"save: '0' is an undefined tensor"}, "save"), "");
+  EXPECT_EQ(mismatch<IoError>([&] { load(none, path); }, {missing}, "load"), "");
+  EXPECT_EQ(mismatch<IoError>([&] { load(model, path); }, {missing}, "load"), "");
+  EXPECT_EQ(mismatch<IoError>([&] { run.load(path); }, {missing}, "load"), "");
+  const std::string is_folder = "save: " + folder.path() + ": is a folder";
+  EXPECT_EQ(mismatch<IoError>([&] { run.save(folder.path()); }, {is_folder}, "save"), "");
+  EXPECT_EQ(mismatch<IoError>([&] { save(model, folder.path()); }, {is_folder}, "save"), "");
+  io::save_file({{"model.weight", ones({3, 3})}}, path);
+  const std::string nothing = "load: " + path + ": nothing was loaded";
+  EXPECT_THROWS(run.load(path), StateError, nothing, "\n  model: load_state_dict: the state does not fit");
+}
+
 TEST(CheckpointErrors, Names) {
   TrainingRun a;
   double x = 0;

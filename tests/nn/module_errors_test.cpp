@@ -117,6 +117,25 @@ TEST(ModuleErrors, ModuleCannotContainItself) {
   });
 }
 
+TEST(ModuleErrors, CodeOfTheUserIsNotNamedAfterItsCaller) {
+  struct Faulty : Module {
+    using Module::to;
+    Tensor forward(const Tensor& x) { return softmax(x, 5); }
+    void to(DType, bool) override { mm(ones({2}), ones({2})); }
+    void zero_grad(bool) override { mm(ones({2}), ones({2})); }
+  };
+  const Tensor x = ones({2, 3});
+  const Sequential net{Faulty()};
+  expect_refused({
+      BAD_INPUT("softmax", net(x), IndexError, "dimension 5"),
+      BAD_INPUT("softmax", AnyModule(Faulty()).forward(x), IndexError, "dimension 5"),
+      BAD_INPUT("softmax", Functional([](const Tensor& t) { return softmax(t, 5); })(x), IndexError, "dimension 5"),
+      BAD_INPUT("softmax", net->apply([=](Module&) { softmax(x, 5); }), IndexError, "dimension 5"),
+      BAD_INPUT("mm", net->to(kDouble), ShapeError, "[2] f32"),
+      BAD_INPUT("mm", net->zero_grad(), ShapeError, "[2] f32"),
+  });
+}
+
 TEST(OrderedDictErrors, KeysAndPositions) {
   const OrderedDict<std::string, int> empty("Entry");
   OrderedDict<std::string, int> one("Entry");

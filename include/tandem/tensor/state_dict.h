@@ -66,8 +66,7 @@ class StateWriter : public StateVisitor {
 /// that are not in use yet, then call finish().
 class StateReader : public StateVisitor {
  public:
-  /// The message of finish() begins with `op`.
-  StateReader(std::string op, const StateDict& state) : op_(std::move(op)), state_(state) {}
+  explicit StateReader(const StateDict& state) : state_(state) {}
 
   /// Sets the prefix of the names of fields visited from now on.
   void set_prefix(std::string prefix) { prefix_ = std::move(prefix); }
@@ -100,7 +99,7 @@ class StateReader : public StateVisitor {
   template <class T>
   void read(const std::string& name, T& value);
 
-  std::string op_, prefix_;
+  std::string prefix_;
   const StateDict& state_;
   std::vector<std::string> missing_, faults_;
   OrderedDict<std::string, bool> asked_;

@@ -47,7 +47,7 @@ void load_model_state(const nn::Module& model, const OrderedDict<std::string, Te
                       const std::vector<optim::Optimizer*>& optimizers) {
   const OpScope op("load_model_state");
   NoGradGuard no_grad;
-  StateReader reader("load_model_state", state);
+  StateReader reader(state);
   std::vector<std::pair<Tensor, Tensor>> copies;
   for (const auto& item : tensors_of(model)) {
     if (const Tensor* value = reader.fitting(item.key(), item.value())) copies.emplace_back(item.value(), *value);
