@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Runs the defect finders of tests/soak at length: in release, then under the sanitizers, and beside PyTorch where
-# .venv-torch is (scripts/torch_venv.sh makes it). Fails when any of them found something; each failure names the command
-# that tries its input again.
+# Runs the defect finders of tests/soak for a long time: in release, under the sanitizers and, if .venv-torch exists
+# (scripts/torch_venv.sh creates it), against PyTorch. Exits 1 if any of them finds a defect. Each failure prints the
+# command that reproduces it.
 #
-# Usage: scripts/soak.sh [MINUTES [SEED]]      10 minutes, and a seed from the clock, unless given
+# Usage: scripts/soak.sh [MINUTES [SEED]]      default: 10 minutes and a seed from the clock
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 minutes=${1:-10}
 seed=${2:-$(date +%s)}
 presets=(release asan)
-finders=("RandomPrograms.*" "AbsurdCalls.*" "HostileFiles.*" "OutOfMemory.Failing*" "OutOfMemory.ALimited*")
+finders=("RandomPrograms.*" "AbsurdCalls.*" "HostileFiles.*" "OutOfMemory.Failing*" "OutOfMemory.Limited*")
 python=.venv-torch/bin/python
 turns=$((${#presets[@]} * ${#finders[@]}))
 [[ ! -x $python ]] || turns=$((turns + 2)) # PyTorch gets two shares of the time
@@ -38,15 +38,15 @@ for preset in "${presets[@]}"; do
   "build/$preset/tests/soak_test" --gtest_brief=1 --gtest_filter='*RandomOps*' || failed+=("$preset: recorded calls")
 done
 if [[ -x $python ]]; then
-  echo "==== release beside PyTorch for $((2 * seconds)) s from seed $seed"
-  "$python" tests/soak/differential.py --seed "$seed" --seconds $((2 * seconds)) || failed+=("beside PyTorch")
+  echo "==== release compared with PyTorch for $((2 * seconds)) s from seed $seed"
+  "$python" tests/soak/differential.py --seed "$seed" --seconds $((2 * seconds)) || failed+=("comparison with PyTorch")
 else
-  echo "==== not beside PyTorch: there is no .venv-torch (scripts/torch_venv.sh)"
+  echo "==== no comparison with PyTorch: no .venv-torch (scripts/torch_venv.sh creates it)"
 fi
 
 if ((${#failed[@]})); then
   printf 'soak: FAILED: %s\n' "${failed[@]}"
-  echo "soak: try an input again with the command beside its failure, in the build folder of its preset"
+  echo "soak: to reproduce a failure, run the command printed with it in the build folder of its preset"
   exit 1
 fi
-echo "soak: nothing found from seed $seed"
+echo "soak: no defects found from seed $seed"

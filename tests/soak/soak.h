@@ -1,5 +1,5 @@
 #pragma once
-// What the finders share: how many random inputs to try, child processes, and the failures that are known already.
+// Shared by the finders: the number of random inputs, child processes, and known failures.
 //
 //   for (Inputs inputs(200); inputs.next();) {
 //     SCOPED_TRACE(inputs.reproduction());
@@ -22,19 +22,19 @@ inline constexpr bool kAddressSanitizer = true;
 inline constexpr bool kAddressSanitizer = false;
 #endif
 
-/// The random inputs of one finder: each has a seed of its own, counted up from TANDEM_SOAK_SEED (0). TANDEM_SOAK_COUNT
-/// inputs are tried, or `usual` ones; with TANDEM_SOAK_SECONDS as many as that time allows.
+/// The random inputs of one finder. Their seeds count up from TANDEM_SOAK_SEED (default 0). The number of inputs is
+/// TANDEM_SOAK_COUNT (default `usual`), or with TANDEM_SOAK_SECONDS as many as the time allows.
 class Inputs {
  public:
   explicit Inputs(uint64_t usual);
-  /// Goes to the next input. False at the end, and after a failure.
+  /// Advances to the next input. Returns false at the end and after a failure.
   bool next();
   uint64_t seed() const { return seed_; }
-  /// The seed after the last, where the number of inputs is fixed.
+  /// One past the last seed, if the number of inputs is fixed.
   uint64_t end() const { return end_; }
   /// Continues with `seed`.
   void skip_to(uint64_t seed) { seed_ = seed - 1; }
-  /// The command that tries the current input alone.
+  /// The command that runs only the current input.
   std::string reproduction() const { return reproduction(seed_); }
   static std::string reproduction(uint64_t seed);
 
@@ -47,16 +47,16 @@ class Inputs {
 /// TANDEM_SOAK_SEED.
 uint64_t first_seed();
 
-/// One input that a child process tried: what it was, and how it ended. `ending` is empty when all was well; else the
-/// signal, "did not end", or what the child reported.
+/// One input that a child process tried, and how it ended. `ending` is empty on success; otherwise the signal,
+/// "did not end ...", or what the child reported.
 struct Outcome {
   uint64_t seed = 0;
   std::string input = {};
   std::string ending = {};
 };
 
-/// What child processes run: a function of a seed. It reports its input before it acts, so that the parent knows it
-/// whatever happens next, and returns what is wrong, or nothing.
+/// A function of a seed that child processes run. It first reports its input, so that the parent has it even if the
+/// process dies, and returns a description of what is wrong, or "".
 using ChildTask = std::function<std::string(uint64_t seed, const std::function<void(const std::string&)>& report)>;
 /// Registers a task by name, before main.
 struct ChildTaskRegistration {
@@ -70,8 +70,8 @@ struct ChildLimits {
   uint64_t memory_mib = 0;
 };
 
-/// Runs the task for seeds first .. end - 1 in child processes, started again (exec) whenever one has died, and returns
-/// the inputs that ended badly. All seeds are tried unless `seconds` pass first.
+/// Runs the task for seeds first .. end - 1 in child processes, restarted (exec) whenever one dies, and returns
+/// the inputs that failed. All seeds are tried unless `seconds` pass first.
 std::vector<Outcome> run_in_children(const std::string& task, uint64_t first, uint64_t end, ChildLimits limits,
                                      double seconds = 1e9);
 /// The same for a finder's inputs. Adds a failure to the current test for each bad outcome that known_failures.h does
@@ -81,7 +81,7 @@ void expect_good_outcomes(const std::string& task, uint64_t usual_count, ChildLi
 /// main() of the child: argv is PROGRAM --child TASK FIRST END PROCESSOR_SECONDS MEMORY_MIB.
 int run_child(int argc, char** argv);
 
-/// The defect that known_failures.h says explains this ending of this input, or nothing.
+/// Returns the defect in known_failures.h that explains this ending of this input, or "".
 std::string known_defect(const std::string& finder, const std::string& input, const std::string& ending);
 
 }  // namespace tandem::testing
