@@ -140,5 +140,27 @@ TEST(ProcessExitDeathTest, DestructorsOfStaticObjectsMayCompute) {
       ::testing::ExitedWithCode(0), "");
 }
 
+TEST(ProcessExitDeathTest, OtherThreadsMayCompute) {
+  const auto compute = [](int64_t n) {
+    const Tensor x = randn({1, 3, n, n}).requires_grad_();
+    conv2d(x, randn({4, 3, 3, 3})).sum().backward();
+    mm(randn({n, 8}), randn({8, n}));
+  };
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EXIT(
+        {
+          for (int64_t n : {5, 6}) {
+            std::thread([=] {
+              for (int64_t k = 0;; ++k) compute(n + k % 50);
+            }).detach();
+          }
+          std::this_thread::sleep_for(std::chrono::milliseconds(10 + 10 * i));
+          compute(64);
+          std::exit(0);
+        },
+        ::testing::ExitedWithCode(0), "");
+  }
+}
+
 }  // namespace
 }  // namespace tandem

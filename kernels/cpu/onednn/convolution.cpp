@@ -124,6 +124,8 @@ void* packed_weight(const Plan& plan, void* data, Tensor& holder) {
 }  // namespace
 
 bool convolution(const Array& y, const Array& x, const Array& weight, const Array& bias, const Conv2dParams& p) {
+  const Running running;
+  if (!running) return false;
   Key key(Key::Op::convolution);
   key.add(p);
   for (const Array* array : {&y, &x, &weight, &bias}) key.add(*array);
@@ -135,6 +137,8 @@ bool convolution(const Array& y, const Array& x, const Array& weight, const Arra
 }
 
 bool convolution_backward_data(const Array& gx, const Array& gy, const Array& weight, const Conv2dParams& p) {
+  const Running running;
+  if (!running) return false;
   Key key(Key::Op::backward_data);
   key.add(p);
   for (const Array* array : {&gx, &gy, &weight}) key.add(*array);
@@ -147,6 +151,8 @@ bool convolution_backward_data(const Array& gx, const Array& gy, const Array& we
 
 bool convolution_backward_weight(const Array& gweight, const Array& gbias, const Array& gy, const Array& x,
                                  const Conv2dParams& p) {
+  const Running running;
+  if (!running) return false;
   Key key(Key::Op::backward_weight);
   key.add(p);
   for (const Array* array : {&gweight, &gbias, &gy, &x}) key.add(*array);

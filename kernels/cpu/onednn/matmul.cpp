@@ -88,6 +88,8 @@ Call make_matmul(const Array& d, const Array& a, const Array& b, const Array& bi
 }  // namespace
 
 bool matmul(const Array& d, const Array& a, const Array& b, const Array& bias, bool accumulate) {
+  const Running running;
+  if (!running) return false;
   Key key(Key::Op::matmul);
   key.add(static_cast<int64_t>(accumulate));
   key.add(d);
@@ -102,6 +104,8 @@ bool matmul(const Array& d, const Array& a, const Array& b, const Array& bias, b
 
 bool linear_backward_weight(const Array& gweight, const Array& gbias, const Array& gy, const Array& x) {
   if (!prefers_inner_product(gy) || !row_major(gweight) || !row_major(gy) || !row_major(x)) return false;
+  const Running running;
+  if (!running) return false;
   Key key(Key::Op::linear_backward_weight);
   key.add(gweight);
   key.add(gbias);

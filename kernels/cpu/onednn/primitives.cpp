@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <list>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 
 #include "kernels/cpu/busy_machine.h"
@@ -51,10 +53,29 @@ struct PlanCache {
   std::unordered_map<Key, decltype(plans)::iterator, HashKey> index;
 };
 
-// Destructors of static objects may call ops after oneDNN's state and this thread's cache are destroyed. From then on
-// every call is refused, and the backend's own loops compute.
+// Destructors of static objects and threads that are still running may call ops after oneDNN's state and this thread's
+// cache are destroyed. From then on every call is refused, and the backend's own loops compute.
 constinit std::atomic<bool> process_ends{false};
 constinit thread_local bool thread_ends = false;
+/// The number of Running objects, in the process and on this thread.
+alignas(64) constinit std::atomic<int> calls{0};
+constinit thread_local int calls_here = 0;
+
+/// Refuses further calls and waits for those of other threads, whose code oneDNN is about to free. Not for this
+/// thread's own: a signal handler may have called exit(). At most for a second: a forked child that calls exit() does
+/// not have the other threads.
+void end_process() {
+  process_ends = true;
+  for (int i = 0; i < 1000 && calls > calls_here; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+/// Has end_process() run before oneDNN destroys the static objects that it has constructed so far. It constructs more
+/// of them whenever it makes a primitive of a new kind.
+void register_end() {
+  static std::atomic<int> registered{0};
+  constexpr int kMost = 256;
+  if (registered.fetch_add(1, std::memory_order_relaxed) < kMost) std::atexit(end_process);
+}
 
 struct OfThread {
   ~OfThread() { thread_ends = true; }
@@ -201,11 +222,18 @@ void Call::run(std::initializer_list<void*> data) const {
         "run a primitive");
 }
 
+Running::Running() {
+  calls.fetch_add(1);
+  ++calls_here;
+  may_run_ = !thread_ends && !process_ends;
+}
+
+Running::~Running() {
+  --calls_here;
+  calls.fetch_sub(1);
+}
+
 const Plan& find_plan(const Key& key, Plan (*make)(void* context), void* context) {
-  if (thread_ends || process_ends) {
-    static const Plan& refused = *new Plan;
-    return refused;
-  }
   PlanCache& cache = of_thread().cache;
   if (auto found = cache.index.find(key); found != cache.index.end()) {
     cache.plans.splice(cache.plans.begin(), cache.plans, found->second);
@@ -218,11 +246,7 @@ const Plan& find_plan(const Key& key, Plan (*make)(void* context), void* context
   } catch (const dnnl::error& error) {
     fail(error.status, "make a primitive", error.what());
   }
-  // Constructed after oneDNN's own static objects, hence destroyed before them.
-  static const struct End {
-    ~End() { process_ends = true; }
-  } end;
-  (void)end;
+  register_end();
   if (cache.plans.size() == kMaxPlans) {
     cache.index.erase(*cache.plans.back().first);
     cache.plans.pop_back();
@@ -249,6 +273,8 @@ bool reorder(const Array& dst, const Array& src) {
   // oneDNN 3.2 moves 16-bit numbers through f32: slowly for f16, and for bf16 with instructions that flush subnormal
   // numbers to 0.
   if (is_reduced_floating_point(dst.dtype)) return false;
+  const Running running;
+  if (!running) return false;
   Key key(Key::Op::reorder);
   key.add(dst);
   key.add(src);

@@ -61,7 +61,22 @@ struct Plan {
   void pack(const dnnl::memory::desc& from, const dnnl::memory::desc& to);
 };
 
+/// A call of this backend. While the object exists, the end of the process waits before it destroys oneDNN. False if it
+/// has come to that: nothing may be run.
+class Running {
+ public:
+  Running();
+  ~Running();
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  explicit operator bool() const { return may_run_; }
+
+ private:
+  bool may_run_;
+};
+
 /// Returns the thread's plan for `key`, created by `make` at the first call. Valid until the thread's next find_plan.
+/// For use under a Running object that is true, as are the plan's calls.
 const Plan& find_plan(const Key& key, Plan (*make)(void* context), void* context);
 template <class Make>
 const Plan& find_plan(const Key& key, Make&& make) {
