@@ -65,7 +65,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   check(folder_.number >= 0, "open the folder of");
   const std::optional<struct stat> old = target();
   TANDEM_CHECK(exists == old.has_value() && (!exists || is_same_file(named, *old)), IoError,
-               "{}: the file, or a link to it, was exchanged at this moment; try again", path_);
+               "{}: another writer replaced the file, or a link to it, at this moment; try again", path_);
 
   const std::string prefix = temporary_prefix(name_);
   remove_leftovers(prefix);
