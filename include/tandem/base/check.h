@@ -11,22 +11,8 @@
 #include "tandem/base/error.h"
 #include "tandem/base/op_scope.h"
 
-namespace tandem::detail {
-// MIGRATION: removed when no message types its name.
-template <class E>
-E make_error(std::string m) {
-  std::string op = running_op();
-  const size_t end = m.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:.+<>=[]");
-  if (end != std::string::npos && end > 1 && m[end] == ' ' && m[end - 1] == ':') {
-    if (op.empty()) op = m.substr(0, end - 1);
-    m = m.substr(end + 1);
-  }
-  return E(op, m);
-}
-}  // namespace tandem::detail
-
 /// Throws `ErrorType` in the name of the running op, with an fmt-formatted message.
-#define TANDEM_THROW(ErrorType, ...) throw ::tandem::detail::make_error<::tandem::ErrorType>(::fmt::format(__VA_ARGS__))
+#define TANDEM_THROW(ErrorType, ...) throw ::tandem::ErrorType(::tandem::running_op(), ::fmt::format(__VA_ARGS__))
 
 /// Throws `ErrorType` in the name of the running op, with an fmt-formatted message, unless `condition` holds. Arguments
 /// are formatted only on failure.
