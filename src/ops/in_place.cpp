@@ -30,13 +30,11 @@ void check_broadcast(const Tensor& self, const Tensor& other) {
 }
 
 /// self = op(self, other); `recorded` is the same op for autograd.
-const Tensor& binary_(const OpScope& op, const Tensor& self, const Tensor& other, Binary kernel, bool floating,
-                      double alpha, const std::function<Tensor(const Tensor&)>& recorded) {
+const Tensor& binary_(const OpScope& op, const Tensor& self, const Tensor& other, Binary kernel, double alpha,
+                      const std::function<Tensor(const Tensor&)>& recorded) {
   checks::defined("self", self);
   checks::defined("other", other);
-  DType result = result_type(self, other);
-  if (floating && !is_floating_point(result)) result = kFloat;
-  check_result(self, result);
+  check_result(self, detail::dtype_of_result(kernel, result_type(self, other)));
   check_broadcast(self, other);
   detail::check_devices({&self, &other});
   return apply_in_place(
@@ -44,27 +42,21 @@ const Tensor& binary_(const OpScope& op, const Tensor& self, const Tensor& other
       [&](const Tensor& y) { backend(y).binary(y, kernel, y, detail::operand_beside(y, other), alpha); }, recorded);
 }
 
-/// The dtype of op(self): integers stay integers if `exact_on_integers`, else they give f32.
-DType unary_result(const Tensor& self, bool exact_on_integers) {
-  return self.is_floating_point() || exact_on_integers ? self.dtype() : kFloat;
-}
-
 /// self = op(self)
-const Tensor& unary_(const OpScope& op, const Tensor& self, Unary kernel, bool exact_on_integers,
+const Tensor& unary_(const OpScope& op, const Tensor& self, Unary kernel,
                      const std::function<Tensor(const Tensor&)>& recorded) {
   checks::defined("self", self);
-  if (detail::refuses_bool(kernel, exact_on_integers)) checks::not_bool(self);
-  check_result(self, unary_result(self, exact_on_integers));
+  if (detail::refuses_bool(kernel)) checks::not_bool(self);
+  check_result(self, detail::dtype_of_result(kernel, self.dtype()));
   return apply_in_place(
       op, self, {}, [&](const Tensor& y) { backend(y).unary(y, kernel, y, 0, 0); }, recorded);
 }
 
-/// self = op(self, number). `floating`: integers give f32.
-const Tensor& scalar_(const OpScope& op, const Tensor& self, Unary kernel, Scalar number, bool floating,
+/// self = op(self, number)
+const Tensor& scalar_(const OpScope& op, const Tensor& self, Unary kernel, Scalar number,
                       const std::function<Tensor(const Tensor&)>& recorded) {
   checks::defined("self", self);
-  const DType result = result_type(self, number);
-  check_result(self, floating && !is_floating_point(result) ? kFloat : result);
+  check_result(self, detail::dtype_of_result(kernel, result_type(self, number)));
   return apply_in_place(
       op, self, {}, [&](const Tensor& y) { detail::scalar_kernel(y, kernel, y, number); }, recorded);
 }
@@ -74,52 +66,51 @@ const Tensor& scalar_(const OpScope& op, const Tensor& self, Unary kernel, Scala
 const Tensor& Tensor::add_(const Tensor& other, Scalar alpha) const {
   const OpScope op("add_");
   if (detail::needs_exact_alpha(*this, other, alpha)) return add_(detail::exact_multiple(*this, other, alpha));
-  return binary_(op, *this, other, Binary::add, false, alpha.to_double(),
+  return binary_(op, *this, other, Binary::add, alpha.to_double(),
                  [&](const Tensor& x) { return tandem::add(x, other, alpha); });
 }
 const Tensor& Tensor::sub_(const Tensor& other, Scalar alpha) const {
   const OpScope op("sub_");
   checks::not_two_bools(*this, other);
   if (detail::needs_exact_alpha(*this, other, alpha)) return sub_(detail::exact_multiple(*this, other, alpha));
-  return binary_(op, *this, other, Binary::sub, false, alpha.to_double(),
+  return binary_(op, *this, other, Binary::sub, alpha.to_double(),
                  [&](const Tensor& x) { return tandem::sub(x, other, alpha); });
 }
 const Tensor& Tensor::mul_(const Tensor& other) const {
   const OpScope op("mul_");
-  return binary_(op, *this, other, Binary::mul, false, 1, [&](const Tensor& x) { return tandem::mul(x, other); });
+  return binary_(op, *this, other, Binary::mul, 1, [&](const Tensor& x) { return tandem::mul(x, other); });
 }
 const Tensor& Tensor::div_(const Tensor& other) const {
   const OpScope op("div_");
-  return binary_(op, *this, other, Binary::div, true, 1, [&](const Tensor& x) { return tandem::div(x, other); });
+  return binary_(op, *this, other, Binary::div, 1, [&](const Tensor& x) { return tandem::div(x, other); });
 }
 const Tensor& Tensor::pow_(const Tensor& exponent) const {
   const OpScope op("pow_");
-  return binary_(op, *this, exponent, Binary::pow, false, 1, [&](const Tensor& x) { return tandem::pow(x, exponent); });
+  return binary_(op, *this, exponent, Binary::pow, 1, [&](const Tensor& x) { return tandem::pow(x, exponent); });
 }
 
 const Tensor& Tensor::add_(Scalar other, Scalar alpha) const {
   const OpScope op("add_");
   const Scalar term = detail::scalar_product(other, alpha);
-  return scalar_(op, *this, Unary::add_scalar, term, false, [&](const Tensor& x) { return tandem::add(x, term); });
+  return scalar_(op, *this, Unary::add_scalar, term, [&](const Tensor& x) { return tandem::add(x, term); });
 }
 const Tensor& Tensor::sub_(Scalar other, Scalar alpha) const {
   const OpScope op("sub_");
   const Scalar term = detail::scalar_product(detail::scalar_product(other, alpha), -1);
-  return scalar_(op, *this, Unary::add_scalar, term, false, [&](const Tensor& x) { return tandem::add(x, term); });
+  return scalar_(op, *this, Unary::add_scalar, term, [&](const Tensor& x) { return tandem::add(x, term); });
 }
 const Tensor& Tensor::mul_(Scalar other) const {
   const OpScope op("mul_");
-  return scalar_(op, *this, Unary::mul_scalar, other, false, [&](const Tensor& x) { return tandem::mul(x, other); });
+  return scalar_(op, *this, Unary::mul_scalar, other, [&](const Tensor& x) { return tandem::mul(x, other); });
 }
 const Tensor& Tensor::div_(Scalar other) const {
   const OpScope op("div_");
-  return scalar_(op, *this, Unary::div_scalar, other, true, [&](const Tensor& x) { return tandem::div(x, other); });
+  return scalar_(op, *this, Unary::div_scalar, other, [&](const Tensor& x) { return tandem::div(x, other); });
 }
 const Tensor& Tensor::pow_(Scalar exponent) const {
   const OpScope op("pow_");
   if (defined()) checks::exponent(*this, exponent);
-  return scalar_(op, *this, Unary::pow_scalar, exponent, false,
-                 [&](const Tensor& x) { return tandem::pow(x, exponent); });
+  return scalar_(op, *this, Unary::pow_scalar, exponent, [&](const Tensor& x) { return tandem::pow(x, exponent); });
 }
 const Tensor& Tensor::addcmul_(const Tensor& a, const Tensor& b, Scalar value) const {
   const OpScope op("addcmul_");
@@ -158,21 +149,20 @@ const Tensor& Tensor::clamp_(std::optional<Scalar> min, std::optional<Scalar> ma
   return apply_in_place(op, *this, {}, direct, clamped);
 }
 
-#define TANDEM_IN_PLACE(NAME, EXACT_ON_INTEGERS)                             \
-  const Tensor& Tensor::NAME##_() const {                                    \
-    return unary_(OpScope(#NAME "_"), *this, Unary::NAME, EXACT_ON_INTEGERS, \
-                  [](const Tensor& x) { return tandem::NAME(x); });          \
+#define TANDEM_IN_PLACE(NAME)                                                                               \
+  const Tensor& Tensor::NAME##_() const {                                                                   \
+    return unary_(OpScope(#NAME "_"), *this, Unary::NAME, [](const Tensor& x) { return tandem::NAME(x); }); \
   }
-TANDEM_IN_PLACE(neg, true)
-TANDEM_IN_PLACE(abs, true)
-TANDEM_IN_PLACE(relu, true)
-TANDEM_IN_PLACE(reciprocal, false)
-TANDEM_IN_PLACE(sqrt, false)
-TANDEM_IN_PLACE(rsqrt, false)
-TANDEM_IN_PLACE(exp, false)
-TANDEM_IN_PLACE(log, false)
-TANDEM_IN_PLACE(sigmoid, false)
-TANDEM_IN_PLACE(tanh, false)
+TANDEM_IN_PLACE(neg)
+TANDEM_IN_PLACE(abs)
+TANDEM_IN_PLACE(relu)
+TANDEM_IN_PLACE(reciprocal)
+TANDEM_IN_PLACE(sqrt)
+TANDEM_IN_PLACE(rsqrt)
+TANDEM_IN_PLACE(exp)
+TANDEM_IN_PLACE(log)
+TANDEM_IN_PLACE(sigmoid)
+TANDEM_IN_PLACE(tanh)
 #undef TANDEM_IN_PLACE
 
 namespace {

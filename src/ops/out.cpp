@@ -58,11 +58,11 @@ const Tensor& write(const Tensor& out, ArrayRef<Tensor> operands, const F& op) {
 
 /// out = op(a, b): written directly into out if possible, else by `plain`.
 template <class Plain>
-const Tensor& write_binary(const Tensor& out, Binary kernel, const Tensor& a, const Tensor& b, bool floating,
-                           Scalar alpha, const Plain& plain) {
+const Tensor& write_binary(const Tensor& out, Binary kernel, const Tensor& a, const Tensor& b, Scalar alpha,
+                           const Plain& plain) {
   const std::array<Tensor, 2> operands{a, b};
   check_call(out, operands);
-  const DType result = detail::arithmetic_dtype(a, b, floating);
+  const DType result = detail::dtype_of_result(kernel, result_type(a, b));
   check_dtype(out, result);
   const Dims sizes = broadcast_shapes(a.sizes(), b.sizes());
   TANDEM_CHECK(out.sizes() == IntArrayRef(sizes), ShapeError, "the result is {}, but out is {}; give out those sizes",
@@ -80,7 +80,7 @@ const Tensor& write_binary(const Tensor& out, Binary kernel, const Tensor& a, co
 const Tensor& add_out(const Tensor& out, const Tensor& a, const Tensor& b, Scalar alpha) {
   const OpScope op("add_out");
   if (a.defined() && b.defined()) checks::alpha(a, b, alpha);
-  return write_binary(out, Binary::add, a, b, false, alpha, [&] { return add(a, b, alpha); });
+  return write_binary(out, Binary::add, a, b, alpha, [&] { return add(a, b, alpha); });
 }
 const Tensor& sub_out(const Tensor& out, const Tensor& a, const Tensor& b, Scalar alpha) {
   const OpScope op("sub_out");
@@ -89,23 +89,23 @@ const Tensor& sub_out(const Tensor& out, const Tensor& a, const Tensor& b, Scala
     TANDEM_CHECK(a.dtype() != kBool || b.dtype() != kBool, DTypeError,
                  "not defined on two bool tensors, {} and {}; use logical_xor", checks::show(a), checks::show(b));
   }
-  return write_binary(out, Binary::sub, a, b, false, alpha, [&] { return sub(a, b, alpha); });
+  return write_binary(out, Binary::sub, a, b, alpha, [&] { return sub(a, b, alpha); });
 }
 const Tensor& mul_out(const Tensor& out, const Tensor& a, const Tensor& b) {
   const OpScope op("mul_out");
-  return write_binary(out, Binary::mul, a, b, false, 1, [&] { return mul(a, b); });
+  return write_binary(out, Binary::mul, a, b, 1, [&] { return mul(a, b); });
 }
 const Tensor& div_out(const Tensor& out, const Tensor& a, const Tensor& b) {
   const OpScope op("div_out");
-  return write_binary(out, Binary::div, a, b, true, 1, [&] { return div(a, b); });
+  return write_binary(out, Binary::div, a, b, 1, [&] { return div(a, b); });
 }
 const Tensor& maximum_out(const Tensor& out, const Tensor& a, const Tensor& b) {
   const OpScope op("maximum_out");
-  return write_binary(out, Binary::maximum, a, b, false, 1, [&] { return maximum(a, b); });
+  return write_binary(out, Binary::maximum, a, b, 1, [&] { return maximum(a, b); });
 }
 const Tensor& minimum_out(const Tensor& out, const Tensor& a, const Tensor& b) {
   const OpScope op("minimum_out");
-  return write_binary(out, Binary::minimum, a, b, false, 1, [&] { return minimum(a, b); });
+  return write_binary(out, Binary::minimum, a, b, 1, [&] { return minimum(a, b); });
 }
 
 const Tensor& mm_out(const Tensor& out, const Tensor& a, const Tensor& b) {

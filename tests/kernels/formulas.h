@@ -1,5 +1,7 @@
 #pragma once
-// The elementwise formulas, written plainly in f64 with the C library.
+// The elementwise formulas in f64: those that the library approximates or rearranges, written plainly with the C
+// library. The other rows of unary.inc and binary.inc are their own reference: here kernels are compared with the
+// formula, and in tests/cases the formula with PyTorch.
 #include <algorithm>
 #include <cmath>
 
@@ -94,6 +96,14 @@ inline double reference(Unary op, double x, double a, double b) {
       return std::isnan(x) ? x : std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
     case Unary::logsigmoid:
       return std::isnan(x) ? x : std::min(x, 0.0) - std::log1p(std::exp(-std::abs(x)));
+    default:
+      break;
+  }
+  switch (op) {
+#define TANDEM_UNARY_IF(CONDITION, NAME, FORMULA) \
+  case Unary::NAME:                               \
+    return math::unary::NAME()(x, a, b);
+#include "tandem/math/unary.inc"
   }
   return NAN;
 }
@@ -155,6 +165,14 @@ inline double reference(Binary op, double a, double b, double alpha) {
       return (a - b) / nan_max((1 - a) * a, 1e-12);
     case Binary::atan2:
       return std::atan2(a, b);
+    default:
+      break;
+  }
+  switch (op) {
+#define TANDEM_BINARY_IF(CONDITION, NAME, A, B, FORMULA) \
+  case Binary::NAME:                                     \
+    return math::binary::NAME()(a, b, alpha);
+#include "tandem/math/binary.inc"
   }
   return NAN;
 }

@@ -69,4 +69,15 @@ constexpr bool is_predicate(Binary op) {
   return false;
 }
 
+/// True for the formulas that are defined on integers and give integers.
+constexpr bool keeps_integers(Binary op) {
+  switch (op) {
+#define TANDEM_BINARY_IF(CONDITION, NAME, A, B, FORMULA) \
+  case Binary::NAME:                                     \
+    return std::is_invocable_v<math::binary::NAME, int64_t, int64_t, int64_t>;
+#include "tandem/math/binary.inc"
+  }
+  return false;
+}
+
 }  // namespace tandem::kernels

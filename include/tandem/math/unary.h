@@ -80,4 +80,15 @@ constexpr bool is_predicate(Unary op) {
   return false;
 }
 
+/// True for the formulas that are defined on integers and give integers.
+constexpr bool keeps_integers(Unary op) {
+  switch (op) {
+#define TANDEM_UNARY_IF(CONDITION, NAME, FORMULA) \
+  case Unary::NAME:                               \
+    return std::is_invocable_v<math::unary::NAME, int64_t, int64_t, int64_t>;
+#include "tandem/math/unary.inc"
+  }
+  return false;
+}
+
 }  // namespace tandem::kernels

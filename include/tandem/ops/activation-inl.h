@@ -23,26 +23,17 @@ inline Tensor gelu_tanh_derivative(const Tensor& gy, const Tensor& x) {
 
 }  // namespace detail
 
-TANDEM_OPS Tensor relu(const Tensor& x) {
-  return detail::unary_op(Op<"relu">(), x, detail::Keep::output, true, relu_backward);
-}
 TANDEM_OPS Tensor relu_backward(const Tensor& gy, const Tensor& y) {
   return detail::derivative_op(Op<"relu_backward">(), gy, y, relu_backward,
                                [](const Tensor&, const Tensor&, const Tensor&) { return Tensor(); });
 }
 
-TANDEM_OPS Tensor sigmoid(const Tensor& x) {
-  return detail::unary_op(Op<"sigmoid">(), x, detail::Keep::output, false, sigmoid_backward);
-}
 TANDEM_OPS Tensor sigmoid_backward(const Tensor& gy, const Tensor& y) {
   return detail::derivative_op(
       Op<"sigmoid_backward">(), gy, y, sigmoid_backward,
       [](const Tensor& ggx, const Tensor& gy, const Tensor& y) { return mul(mul(ggx, gy), add(mul(y, -2), 1)); });
 }
 
-TANDEM_OPS Tensor tanh(const Tensor& x) {
-  return detail::unary_op(Op<"tanh">(), x, detail::Keep::output, false, tanh_backward);
-}
 TANDEM_OPS Tensor tanh_backward(const Tensor& gy, const Tensor& y) {
   return detail::derivative_op(
       Op<"tanh_backward">(), gy, y, tanh_backward,
@@ -53,8 +44,8 @@ TANDEM_OPS Tensor gelu(const Tensor& x, const std::string& approximate) {
   const Op<"gelu"> op;
   TANDEM_CHECK(approximate == "none" || approximate == "tanh", StateError,
                "approximate must be \"none\" or \"tanh\", not \"{}\"", approximate);
-  if (approximate == "none") return detail::unary_op(op, x, detail::Keep::input, false, gelu_backward);
-  return detail::unary_op(op, Unary::gelu_tanh, x, detail::Keep::input, false, [](const Tensor& gy, const Tensor& x) {
+  if (approximate == "none") return detail::unary_op(op, x, detail::Keep::input, gelu_backward);
+  return detail::unary_op(op, Unary::gelu_tanh, x, detail::Keep::input, [](const Tensor& gy, const Tensor& x) {
     if (GradMode::is_enabled()) return detail::gelu_tanh_derivative(gy, x);
     return detail::binary_kernel(Binary::gelu_tanh_backward, gy, x, gy.dtype());
   });
@@ -64,15 +55,6 @@ TANDEM_OPS Tensor gelu_backward(const Tensor& gy, const Tensor& x) {
                                [](const Tensor& ggx, const Tensor& gy, const Tensor& x) {
                                  return mul(mul(ggx, gy), mul(detail::normal_density(x), rsub(square(x), 2)));
                                });
-}
-
-TANDEM_OPS Tensor softplus(const Tensor& x) {
-  return detail::unary_op(Op<"softplus">(), x, detail::Keep::input, false,
-                          [](const Tensor& g, const Tensor& x) { return mul(g, sigmoid(x)); });
-}
-TANDEM_OPS Tensor logsigmoid(const Tensor& x) {
-  return detail::unary_op(Op<"logsigmoid">(), x, detail::Keep::input, false,
-                          [](const Tensor& g, const Tensor& x) { return mul(g, sigmoid(neg(x))); });
 }
 
 }  // namespace tandem

@@ -54,19 +54,19 @@ struct WinnerTakes {
 TANDEM_OPS Tensor add(const Tensor& a, const Tensor& b, Scalar alpha) {
   const Op<"add"> op;
   if (detail::needs_exact_alpha(a, b, alpha)) return add(a, detail::exact_multiple(a, b, alpha));
-  return detail::binary_op(op, a, b, detail::Keep::nothing, false, detail::AddDerivative{alpha.to_double()},
+  return detail::binary_op(op, a, b, detail::Keep::nothing, detail::AddDerivative{alpha.to_double()},
                            alpha.to_double());
 }
 TANDEM_OPS Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha) {
   const Op<"sub"> op;
   checks::not_two_bools(a, b);
   if (detail::needs_exact_alpha(a, b, alpha)) return sub(a, detail::exact_multiple(a, b, alpha));
-  return detail::binary_op(op, a, b, detail::Keep::nothing, false, detail::AddDerivative{-alpha.to_double()},
+  return detail::binary_op(op, a, b, detail::Keep::nothing, detail::AddDerivative{-alpha.to_double()},
                            alpha.to_double());
 }
 TANDEM_OPS Tensor add(const Tensor& a, Scalar b, Scalar alpha) {
   return detail::scalar_op(Op<"add">(), Unary::add_scalar, a, detail::scalar_product(b, alpha), detail::Keep::nothing,
-                           false, [](const Tensor& g, const Tensor&) { return g; });
+                           [](const Tensor& g, const Tensor&) { return g; });
 }
 TANDEM_OPS Tensor sub(const Tensor& a, Scalar b, Scalar alpha) {
   const OpScope op("sub");
@@ -74,21 +74,21 @@ TANDEM_OPS Tensor sub(const Tensor& a, Scalar b, Scalar alpha) {
 }
 TANDEM_OPS Tensor rsub(const Tensor& a, Scalar b) {
   const OpScope op("rsub");
-  return detail::scalar_op(Op<"sub">(), Unary::rsub_scalar, a, b, detail::Keep::nothing, false,
+  return detail::scalar_op(Op<"sub">(), Unary::rsub_scalar, a, b, detail::Keep::nothing,
                            [](const Tensor& g, const Tensor&) { return neg(g); });
 }
 
 TANDEM_OPS Tensor mul(const Tensor& a, const Tensor& b) {
-  return detail::binary_op(Op<"mul">(), a, b, detail::Keep::input, false,
+  return detail::binary_op(Op<"mul">(), a, b, detail::Keep::input,
                            [](const Backward& g, size_t i) { return mul(g.grad(), g.saved(1 - i)); });
 }
 TANDEM_OPS Tensor mul(const Tensor& a, Scalar b) {
-  return detail::scalar_op(Op<"mul">(), Unary::mul_scalar, a, b, detail::Keep::nothing, false,
+  return detail::scalar_op(Op<"mul">(), Unary::mul_scalar, a, b, detail::Keep::nothing,
                            [b](const Tensor& g, const Tensor&) { return mul(g, b); });
 }
 
 TANDEM_OPS Tensor div(const Tensor& a, const Tensor& b) {
-  return detail::binary_op(Op<"div">(), a, b, detail::Keep::input, true, [](const Backward& g, size_t i) {
+  return detail::binary_op(Op<"div">(), a, b, detail::Keep::input, [](const Backward& g, size_t i) {
     const Tensor b = g.saved(1);
     if (i == 0) return div(g.grad(), b);
     // d(a/b)/db = -(a/b)/b: a grouping in which no intermediate overflows unless the quotients do
@@ -96,7 +96,7 @@ TANDEM_OPS Tensor div(const Tensor& a, const Tensor& b) {
   });
 }
 TANDEM_OPS Tensor div(const Tensor& a, Scalar b) {
-  return detail::scalar_op(Op<"div">(), Unary::div_scalar, a, b, detail::Keep::nothing, true,
+  return detail::scalar_op(Op<"div">(), Unary::div_scalar, a, b, detail::Keep::nothing,
                            [b](const Tensor& g, const Tensor&) { return div(g, b); });
 }
 
@@ -106,7 +106,7 @@ TANDEM_OPS Tensor operator/(Scalar a, const Tensor& b) {
 }
 
 TANDEM_OPS Tensor pow(const Tensor& a, const Tensor& b) {
-  return detail::binary_op(Op<"pow">(), a, b, detail::Keep::both, false, [](const Backward& g, size_t i) {
+  return detail::binary_op(Op<"pow">(), a, b, detail::Keep::both, [](const Backward& g, size_t i) {
     const Tensor a = g.saved(0), b = g.saved(1);
     if (i == 0) {
       // b a^(b-1), and 0 if b is 0, also for a = 0
@@ -121,90 +121,27 @@ TANDEM_OPS Tensor pow(const Tensor& a, const Tensor& b) {
 TANDEM_OPS Tensor pow(const Tensor& a, Scalar b) {
   const Op<"pow"> op;
   if (a.defined()) checks::exponent(a, b);
-  return detail::scalar_op(op, Unary::pow_scalar, a, b, detail::Keep::input, false,
-                           [b](const Tensor& g, const Tensor& x) {
-                             const double e = b.to_double();
-                             if (e == 0) return zeros_like(g);
-                             if (e == 1) return g;
-                             return mul(g, mul(e == 2 ? x : pow(x, e - 1), e));
-                           });
+  return detail::scalar_op(op, Unary::pow_scalar, a, b, detail::Keep::input, [b](const Tensor& g, const Tensor& x) {
+    const double e = b.to_double();
+    if (e == 0) return zeros_like(g);
+    if (e == 1) return g;
+    return mul(g, mul(e == 2 ? x : pow(x, e - 1), e));
+  });
 }
 TANDEM_OPS Tensor pow(Scalar a, const Tensor& b) {
-  return detail::scalar_op(Op<"pow">(), Unary::rpow_scalar, b, a, detail::Keep::output, false,
+  return detail::scalar_op(Op<"pow">(), Unary::rpow_scalar, b, a, detail::Keep::output,
                            [a](const Tensor& g, const Tensor& y) {
                              return a.to_double() == 0 ? zeros_like(g) : mul(g, mul(y, std::log(a.to_double())));
                            });
 }
 
-TANDEM_OPS Tensor neg(const Tensor& x) {
-  return detail::unary_op(Op<"neg">(), x, detail::Keep::nothing, true,
-                          [](const Tensor& g, const Tensor&) { return neg(g); });
-}
-TANDEM_OPS Tensor abs(const Tensor& x) {
-  return detail::unary_op(Op<"abs">(), x, detail::Keep::input, true,
-                          [](const Tensor& g, const Tensor& x) { return mul(g, sign(x)); });
-}
-TANDEM_OPS Tensor sign(const Tensor& x) {
-  return detail::unary_op(Op<"sign">(), x, detail::Keep::nothing, true, detail::no_gradient);
-}
-TANDEM_OPS Tensor reciprocal(const Tensor& x) {
-  return detail::unary_op(Op<"reciprocal">(), x, detail::Keep::output, false,
-                          [](const Tensor& g, const Tensor& y) { return neg(mul(g, mul(y, y))); });
-}
 TANDEM_OPS Tensor square(const Tensor& x) {
   if (x.defined() && x.dtype() == kBool) return pow(x, 2);  // 0 and 1 in i64, as in PyTorch
-  return detail::unary_op(Op<"square">(), x, detail::Keep::input, true,
+  return detail::unary_op(Op<"square">(), x, detail::Keep::input,
                           [](const Tensor& g, const Tensor& x) { return mul(g, mul(x, 2)); });
 }
-TANDEM_OPS Tensor sqrt(const Tensor& x) {
-  return detail::unary_op(Op<"sqrt">(), x, detail::Keep::output, false,
-                          [](const Tensor& g, const Tensor& y) { return div(g, mul(y, 2)); });
-}
-TANDEM_OPS Tensor rsqrt(const Tensor& x) {
-  return detail::unary_op(Op<"rsqrt">(), x, detail::Keep::output, false,
-                          [](const Tensor& g, const Tensor& y) { return mul(mul(g, -0.5), mul(y, mul(y, y))); });
-}
-TANDEM_OPS Tensor exp(const Tensor& x) {
-  return detail::unary_op(Op<"exp">(), x, detail::Keep::output, false,
-                          [](const Tensor& g, const Tensor& y) { return mul(g, y); });
-}
-TANDEM_OPS Tensor expm1(const Tensor& x) {
-  return detail::unary_op(Op<"expm1">(), x, detail::Keep::output, false,
-                          [](const Tensor& g, const Tensor& y) { return mul(g, add(y, 1)); });
-}
-TANDEM_OPS Tensor log(const Tensor& x) {
-  return detail::unary_op(Op<"log">(), x, detail::Keep::input, false,
-                          [](const Tensor& g, const Tensor& x) { return div(g, x); });
-}
-TANDEM_OPS Tensor log1p(const Tensor& x) {
-  return detail::unary_op(Op<"log1p">(), x, detail::Keep::input, false,
-                          [](const Tensor& g, const Tensor& x) { return div(g, add(x, 1)); });
-}
-TANDEM_OPS Tensor sin(const Tensor& x) {
-  return detail::unary_op(Op<"sin">(), x, detail::Keep::input, false,
-                          [](const Tensor& g, const Tensor& x) { return mul(g, cos(x)); });
-}
-TANDEM_OPS Tensor cos(const Tensor& x) {
-  return detail::unary_op(Op<"cos">(), x, detail::Keep::input, false,
-                          [](const Tensor& g, const Tensor& x) { return neg(mul(g, sin(x))); });
-}
-TANDEM_OPS Tensor erf(const Tensor& x) {
-  return detail::unary_op(Op<"erf">(), x, detail::Keep::input, false, [](const Tensor& g, const Tensor& x) {
-    return mul(mul(g, 2 / std::sqrt(M_PI)), exp(neg(mul(x, x))));
-  });
-}
-TANDEM_OPS Tensor floor(const Tensor& x) {
-  return detail::unary_op(Op<"floor">(), x, detail::Keep::nothing, true, detail::no_gradient);
-}
-TANDEM_OPS Tensor ceil(const Tensor& x) {
-  return detail::unary_op(Op<"ceil">(), x, detail::Keep::nothing, true, detail::no_gradient);
-}
-TANDEM_OPS Tensor round(const Tensor& x) {
-  return detail::unary_op(Op<"round">(), x, detail::Keep::nothing, true, detail::no_gradient);
-}
-
 TANDEM_OPS Tensor atan2(const Tensor& a, const Tensor& b) {
-  return detail::binary_op(Op<"atan2">(), a, b, detail::Keep::input, true, [](const Backward& g, size_t i) {
+  return detail::binary_op(Op<"atan2">(), a, b, detail::Keep::input, [](const Backward& g, size_t i) {
     // b / (a^2 + b^2) and -a / (a^2 + b^2), over the larger of |a| and |b|, whose square may leave the dtype's range.
     const Tensor a = g.saved(0), b = g.saved(1);
     Tensor scale = maximum(abs(a), abs(b)).detach();
@@ -228,7 +165,7 @@ TANDEM_OPS Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optiona
   }
   const double low = min ? min->to_double() : -INFINITY, high = max ? max->to_double() : INFINITY;
   return detail::unary_op(
-      op, x, detail::Keep::input, true,
+      op, x, detail::Keep::input,
       [min, max](const Tensor& g, const Tensor& x) {
         // The subgradient at a bound is 0, as in PyTorch. An absent bound is not treated as infinity, because x can be
         // infinite.
@@ -240,10 +177,10 @@ TANDEM_OPS Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optiona
 }
 
 TANDEM_OPS Tensor maximum(const Tensor& a, const Tensor& b) {
-  return detail::binary_op(Op<"maximum">(), a, b, detail::Keep::input, false, detail::WinnerTakes{lt});
+  return detail::binary_op(Op<"maximum">(), a, b, detail::Keep::input, detail::WinnerTakes{lt});
 }
 TANDEM_OPS Tensor minimum(const Tensor& a, const Tensor& b) {
-  return detail::binary_op(Op<"minimum">(), a, b, detail::Keep::input, false, detail::WinnerTakes{gt});
+  return detail::binary_op(Op<"minimum">(), a, b, detail::Keep::input, detail::WinnerTakes{gt});
 }
 
 TANDEM_OPS Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
@@ -308,15 +245,5 @@ TANDEM_COMPARISON(le)
 TANDEM_COMPARISON(gt)
 TANDEM_COMPARISON(ge)
 #undef TANDEM_COMPARISON
-
-#define TANDEM_TEST(NAME)                                                                      \
-  TANDEM_OPS Tensor NAME(const Tensor& x) {                                                    \
-    return detail::unary_op(Op<#NAME>(), x, detail::Keep::nothing, true, detail::no_gradient); \
-  }
-TANDEM_TEST(logical_not)
-TANDEM_TEST(isfinite)
-TANDEM_TEST(isnan)
-TANDEM_TEST(isinf)
-#undef TANDEM_TEST
 
 }  // namespace tandem

@@ -2,7 +2,7 @@
 // The forms of element-wise ops: one operand, an operand and a number, two operands, a comparison, and a derivative
 // that is one kernel. Most element-wise ops are one call of a form, which takes the kernel from the op's name:
 //
-//   return detail::unary_op(Op<"exp">(), x, detail::Keep::output, false, derivative);
+//   return detail::binary_op(Op<"mul">(), a, b, detail::Keep::input, derivative);
 #include "tandem/autograd/apply.h"
 #include "tandem/math/binary.h"
 #include "tandem/ops/broadcast.h"
@@ -38,23 +38,23 @@ consteval Binary binary_kernel_of() {
 enum class Keep { nothing, input, output, both };
 
 /// Returns true for an op that keeps integers but has no meaning for bool values.
-inline bool refuses_bool(Unary kernel, bool exact_on_integers) {
-  return exact_on_integers && !is_predicate(kernel) && kernel != Unary::sign;
+inline bool refuses_bool(Unary kernel) {
+  return keeps_integers(kernel) && !is_predicate(kernel) && kernel != Unary::sign;
 }
 
-/// y = op(x). `exact_on_integers`: integers give integers; otherwise they give f32.
+/// y = op(x). Integers give integers if the formula is defined on them, else f32.
 /// derivative(gy, kept tensor) -> gx.
 template <FixedString Name, class D>
-Tensor unary_op(const Op<Name>& op, Unary kernel, const Tensor& x, Keep keep, bool exact_on_integers, D derivative,
-                double a = 0, double b = 0) {
+Tensor unary_op(const Op<Name>& op, Unary kernel, const Tensor& x, Keep keep, D derivative, double a = 0,
+                double b = 0) {
   checks::defined("the input", x);
-  if (refuses_bool(kernel, exact_on_integers)) checks::not_bool(x);
+  if (refuses_bool(kernel)) checks::not_bool(x);
   return op.apply(
       [&](const Tensor& x) {
         DType dtype = x.dtype();
         if (is_predicate(kernel)) {
           dtype = kBool;
-        } else if (!x.is_floating_point() && !exact_on_integers) {
+        } else if (!x.is_floating_point() && !keeps_integers(kernel)) {
           dtype = kFloat;
         }
         Tensor y = empty_like(x, dtype);
@@ -69,9 +69,8 @@ Tensor unary_op(const Op<Name>& op, Unary kernel, const Tensor& x, Keep keep, bo
 }
 
 template <FixedString Name, class D>
-Tensor unary_op(const Op<Name>& op, const Tensor& x, Keep keep, bool exact_on_integers, D derivative, double a = 0,
-                double b = 0) {
-  return unary_op(op, unary_kernel_of<Name>(), x, keep, exact_on_integers, derivative, a, b);
+Tensor unary_op(const Op<Name>& op, const Tensor& x, Keep keep, D derivative, double a = 0, double b = 0) {
+  return unary_op(op, unary_kernel_of<Name>(), x, keep, derivative, a, b);
 }
 
 /// Runs a binary kernel over broadcast operands into a new tensor of `dtype`.
@@ -91,10 +90,10 @@ inline Tensor binary_kernel(Binary kernel, const Tensor& a, const Tensor& b, DTy
   return y;
 }
 
-/// Returns the dtype of an arithmetic result of a and b. Integers give f32 if `floating`.
-inline DType arithmetic_dtype(const Tensor& a, const Tensor& b, bool floating = false) {
-  const DType t = result_type(a, b);
-  return floating && !is_floating_point(t) ? kFloat : t;
+/// Returns the dtype of an op's result if its operands promote to `t`.
+template <class Kernel>
+DType dtype_of_result(Kernel kernel, DType t) {
+  return is_floating_point(t) || keeps_integers(kernel) ? t : kFloat;
 }
 
 /// A comparison or logical op: bool output, no gradient.
@@ -169,17 +168,16 @@ inline Tensor reduce_to(const Tensor& g, const Dims& sizes) {
   return g.sizes() == IntArrayRef(sizes) ? g : sum_to_size(g, sizes);
 }
 
-/// y = op(a, b), broadcast. `floating`: integers give f32.
+/// y = op(a, b), broadcast. Integers give integers if the formula is defined on them, else f32.
 /// derivative(g, i) -> the gradient of operand i in the broadcast sizes. `keep` selects what is saved: a, b (and y).
 template <FixedString Name, class D>
-Tensor binary_op(const Op<Name>& op, const Tensor& a, const Tensor& b, Keep keep, bool floating, D derivative,
-                 double alpha = 1) {
+Tensor binary_op(const Op<Name>& op, const Tensor& a, const Tensor& b, Keep keep, D derivative, double alpha = 1) {
   constexpr Binary kernel = binary_kernel_of<Name>();
   checks::defined("the first operand", a);
   checks::defined("the second operand", b);
   return op.apply(
       [&](const Tensor& a, const Tensor& b) {
-        Tensor y = binary_kernel(kernel, a, b, arithmetic_dtype(a, b, floating), alpha);
+        Tensor y = binary_kernel(kernel, a, b, dtype_of_result(kernel, result_type(a, b)), alpha);
         Saved saved = keep == Keep::nothing ? Saved{} : keep == Keep::input ? save(a, b) : save(a, b, y);
         return Result{y, std::move(saved), [derivative, sa = a.impl().sizes, sb = b.impl().sizes](const Backward& g) {
                         Grads grads(2);
@@ -193,11 +191,9 @@ Tensor binary_op(const Op<Name>& op, const Tensor& a, const Tensor& b, Keep keep
 
 /// y = op(x, number). The result has x's dtype unless the number raises the category.
 template <FixedString Name, class D>
-Tensor scalar_op(const Op<Name>& op, Unary kernel, const Tensor& x, Scalar number, Keep keep, bool floating,
-                 D derivative) {
+Tensor scalar_op(const Op<Name>& op, Unary kernel, const Tensor& x, Scalar number, Keep keep, D derivative) {
   checks::defined("the input", x);
-  DType dtype = result_type(x, number);
-  if (floating && !is_floating_point(dtype)) dtype = kFloat;
+  const DType dtype = dtype_of_result(kernel, result_type(x, number));
   return op.apply(
       [&](const Tensor& x) {
         // Under the f32 policy x has been widened, and the result has its dtype.
@@ -210,8 +206,6 @@ Tensor scalar_op(const Op<Name>& op, Unary kernel, const Tensor& x, Scalar numbe
       },
       x);
 }
-
-inline Tensor no_gradient(const Tensor& gy, const Tensor&) { return zeros_like(gy); }
 
 /// gx = f(gy, kept): a derivative that is one kernel, and itself differentiable.
 /// second(ggx, gy, kept) -> d/d(kept), undefined if it is zero everywhere.
