@@ -6,8 +6,8 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
-#include "tandem/cuda/capture.h"
 #include "tandem/cuda/checks.h"
+#include "tandem/tensor/current_capture.h"
 
 namespace tandem::cuda {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
-#include "tandem/cuda/capture.h"
 #include "tandem/cuda/event.h"
+#include "tandem/tensor/current_capture.h"
 
 namespace tandem::cuda {
 namespace {

@@ -7,6 +7,7 @@
 #include "tandem/cuda/device.h"
 #include "tandem/cuda/memory.h"
 #include "tandem/tensor/allocator.h"
+#include "tandem/tensor/capture.h"
 
 namespace tandem {
 namespace {
@@ -44,14 +45,16 @@ Storage::~Storage() {
   }
 }
 
+void Storage::note_captured_write() { current_capture()->wrote(*this); }  // each replay writes again
+
 void Storage::set_pending(std::unique_ptr<PendingScale> pending) {
   delete pending_.exchange(pending.release(), std::memory_order_release);
 }
 
 void Storage::resolve_pending() {
-  if (capture_id_ != cuda::current_capture_id()) {
-    cuda::check_not_capturing("a gradient that an earlier step left scaled is unscaled, which is impossible",
-                              "drop gradients with zero_grad() before the capture");
+  if (capture_id_ != current_capture_id()) {
+    check_not_capturing("a gradient that an earlier step left scaled is unscaled, which is impossible",
+                        "drop gradients with zero_grad() before the capture");
   }
   const std::lock_guard lock(pending_mutex());
   PendingScale* pending = pending_.load(std::memory_order_relaxed);

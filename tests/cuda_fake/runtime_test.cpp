@@ -5,10 +5,10 @@
 
 #include "cuda_fake/fake_driver.h"
 #include "support/throws.h"
-#include "tandem/cuda/capture.h"
 #include "tandem/cuda/event.h"
 #include "tandem/cuda/memory.h"
 #include "tandem/tandem.h"
+#include "tandem/tensor/capture.h"
 
 namespace tandem::cuda::testing {
 namespace {
