@@ -10,8 +10,7 @@
 #include "kernels/cuda/private_pool.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
-#include "tandem/cuda/checks.h"
-#include "tandem/cuda/memory.h"
+#include "tandem/tensor/accelerator.h"
 #include "tandem/tensor/capture.h"
 #include "tandem/tensor/factories.h"
 
@@ -113,7 +112,7 @@ CUDAGraph& CUDAGraph::operator=(CUDAGraph&&) noexcept = default;
 
 void CUDAGraph::capture_begin(MempoolId_t pool, CaptureMode mode) {
   const OpScope op("capture_begin");
-  check_available("capture_begin");
+  accelerator().check_available("capture_begin");
   check_not_capturing("a capture inside a capture is impossible", "end the other one first");
   TANDEM_CHECK(!impl_, StateError, "capture_begin: this graph has been captured already; call reset() first");
   const Stream stream = current_stream();
@@ -146,7 +145,7 @@ void CUDAGraph::capture_end() {
 }
 
 void CUDAGraph::capture(const std::function<void()>& body, MempoolId_t pool, CaptureMode mode) {
-  check_available("capture");
+  accelerator().check_available("capture");
   TANDEM_CHECK(body, StateError, "capture: there is no function to record; pass one");
   check_not_capturing("a capture inside a capture is impossible", "end the other one first", "capture");
   const Stream before = current_stream(), stream = capture_stream();
@@ -166,7 +165,7 @@ void CUDAGraph::capture(const std::function<void()>& body, MempoolId_t pool, Cap
 
 void CUDAGraph::replay() {
   const WholeOpScope op("replay");
-  check_available("replay");
+  accelerator().check_available("replay");
   TANDEM_CHECK(impl_ && impl_->exec, StateError, "replay: nothing has been captured; call capture() first");
   check_not_capturing("a replay is impossible", "a graph cannot hold another; replay it after the capture");
   const DeviceGuard on(impl_->stream.device());

@@ -3,11 +3,10 @@
 
 #include <mutex>
 
-#include "tandem/backend.h"
-#include "tandem/cuda/device.h"
-#include "tandem/cuda/memory.h"
+#include "tandem/tensor/accelerator.h"
 #include "tandem/tensor/allocator.h"
 #include "tandem/tensor/capture.h"
+#include "tandem/tensor/device_guard.h"
 
 namespace tandem {
 namespace {
@@ -25,10 +24,10 @@ Storage::Storage(size_t bytes, Device device) : data_(nullptr), bytes_(bytes), d
     data_ = cpu::allocate(bytes);
     return;
   }
-  backend(device.type());  // throws DeviceError if the device is absent
-  const cuda::DeviceGuard on(device);
-  if (device.index() < 0) device_ = Device(kCUDA, cuda::current_device());
-  data_ = cuda::allocate(bytes);
+  accelerator().check_available();
+  const DeviceGuard on(device);
+  if (device.index() < 0) device_ = Device(device.type(), accelerator().current_device());
+  data_ = accelerator().allocate(bytes);
 }
 
 Storage::Storage(void* data, size_t bytes, Device device, std::function<void(void*)> deleter)
@@ -39,7 +38,7 @@ Storage::~Storage() {
   if (owned_ && device_.is_cpu()) {
     cpu::deallocate(data_, bytes_);
   } else if (owned_) {
-    cuda::deallocate(data_);
+    accelerator().deallocate(data_);
   } else if (deleter_) {
     deleter_(data_);
   }
