@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 """Checks the layers: a file includes only its own row of the table below and rows above it.
 
-    row  folder                                                     never sees
-    1    base/                                                      CUDA, oneDNN, tensors
-    2    math/                                                      tensors
-    3    tensor/, backend.h                                         autograd, amp
-    4    kernels/                                                   ops, autograd, amp, nn; nothing includes kernels
-    5    amp/{policy,autocast,thread_context,custom_*}, autograd/  ops
-    6    ops/                                                       vendor headers, #if on CUDA
-    7    nn/, optim/                                                each other
-    8    the rest of amp/, data/, io/, dist/
+    row  folder                                                    never sees
+    1    base/                                                     CUDA, oneDNN, tensors
+    2    math/                                                     tensors
+    3    tensor/, backend.h                                        autograd, amp
+    4    cuda/                                                     kernels; only kernels/cuda and kernels/none see cuda/
+    5    kernels/                                                  ops, autograd, amp, nn; nothing includes kernels
+    6    amp/{policy,autocast,thread_context,custom_*}, autograd/  ops
+    7    ops/                                                      vendor headers, #if on CUDA
+    8    nn/, optim/                                               each other
+    9    the rest of amp/, data/, io/, dist/
 
 include/tandem/X.h, src/X.cpp and all other files with the relative path X are in the same row. Further rules:
   - fmt is included only by .cpp and -inl.h files, and by base/check.h, which only such files include: nvcc cannot
     compile fmt 9.1;
+  - outside kernels/cuda, kernels/none and cuda/ itself, no file names anything of the namespace cuda: the library reaches
+    its device through tensor/accelerator.h, and cuda/ is for programs;
   - vendor headers (CUDA, oneDNN, NCCL, MPI) are included only in kernels/ and src/dist/;
   - X-inl.h is included by .cpp and other -inl.h files, or by X.h inside #ifdef TANDEM_HEADER_ONLY_OPS;
   - no file includes the umbrella tandem/tandem.h or uses #if on TANDEM_CUDA.
@@ -28,20 +31,22 @@ import tempfile
 
 # Files that may include headers of lower rows, with the row they count as and the reason.
 EXCEPTIONS = {
-    "src/tensor/tensor_methods.cpp": (6, "Tensor's member functions forward to the free functions of ops/"),
-    "autograd/gradcheck": (8, "a checking tool built from ops; the engine does not include it"),
+    "src/tensor/tensor_methods.cpp": (7, "Tensor's member functions forward to the free functions of ops/"),
+    "autograd/gradcheck": (9, "a checking tool built from ops; the engine does not include it"),
 }
 
-UMBRELLA = 9
+UMBRELLA = 10
 LOW_AMP = {"policy", "policy_overrides", "autocast", "autocast_off", "cast_cache", "gradient_dtype", "thread_context", "custom_op",
            "custom_function"}
-FOLDER_ROWS = {"base": 1, "math": 2, "tensor": 3, "cuda": 3, "autograd": 5, "ops": 6, "nn": 7, "optim": 7}
-ROW_NAMES = {1: "base", 2: "math", 3: "tensor", 4: "kernels", 5: "autograd", 6: "ops", 7: "nn/optim", 8: "row 8",
-             9: "the umbrella"}
+FOLDER_ROWS = {"base": 1, "math": 2, "tensor": 3, "cuda": 4, "autograd": 6, "ops": 7, "nn": 8, "optim": 8}
+ROW_NAMES = {1: "base", 2: "math", 3: "tensor", 4: "cuda", 5: "kernels", 6: "autograd", 7: "ops", 8: "nn/optim", 9: "row 9",
+             10: "the umbrella"}
 VENDOR = re.compile(
     r"^(cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|cub/|thrust/|nv|cooperative_groups|mma\.h|device_launch|"
     r"math_constants\.h|dnnl|oneapi/|nccl|mpi\.h|omp-tools)")
 EXTENSIONS = (".h", ".hpp", ".cpp", ".cc", ".cu", ".cuh")
+STRING = re.compile(r'"(?:\\.|[^"\\])*"')
+CUDA_NAME = re.compile(r"\bcuda::\w*|\bnamespace\s+(?:tandem::)?cuda\b")
 DIRECTIVE = re.compile(r"^\s*#\s*(\w+)\s*(.*)$")
 INCLUDE = re.compile(r'^([<"])([^>"]+)[>"]')
 
@@ -59,7 +64,7 @@ def stem_of(path):
 def row_of(path):
     """Returns the row of a file in the repository."""
     if path.startswith("kernels/"):
-        return 4
+        return 5
     stem = stem_of(path)
     for key in (path, stem):
         if key in EXCEPTIONS:
@@ -70,12 +75,16 @@ def row_of(path):
         return 3
     folder, _, name = stem.partition("/")
     if folder == "amp" and name in LOW_AMP:
-        return 5
-    return FOLDER_ROWS.get(folder, 8)
+        return 6
+    return FOLDER_ROWS.get(folder, 9)
 
 
 def folder_of(path):
     return stem_of(path).partition("/")[0]
+
+
+def may_see_cuda(path):
+    return path.startswith(("kernels/cuda/", "kernels/none/")) or folder_of(path) == "cuda"
 
 
 def is_source(path):
@@ -135,6 +144,8 @@ def check_include(root, path, quote, name, conditions):
         yield "includes the umbrella header: the library includes what it uses"
     elif target_row > row:
         yield f"is in row {row} ({ROW_NAMES[row]}) and includes {target} of row {target_row} ({ROW_NAMES[target_row]})"
+    elif folder_of(target) == "cuda" and not may_see_cuda(path):
+        yield f"includes {target}: cuda/ is for programs; use tensor/accelerator.h, tensor/stream.h"
     elif {folder_of(path), folder_of(target)} == {"nn", "optim"}:
         yield f"includes {target}: nn and optim do not include each other"
 
@@ -147,6 +158,9 @@ def check_file(root, path):
     for number, line in enumerate(text.splitlines(), 1):
         match = DIRECTIVE.match(line)
         if not match:
+            name = CUDA_NAME.search(STRING.sub('""', line))
+            if name and not may_see_cuda(path):
+                yield number, f"names {name.group()}: use tensor/accelerator.h, tensor/stream.h"
             continue
         word, rest = match.groups()
         if word in ("if", "ifdef", "ifndef"):
@@ -159,7 +173,7 @@ def check_file(root, path):
             # __CUDACC__ in base/ and math/ only makes a function compile for host and device. Code must not switch on
             # the backend: CMake selects other files instead.
             switches = r"TANDEM_(HAS_|WITH_|USE_)?CUDA\b"
-            if row_of(path) == 6:
+            if row_of(path) == 7:
                 switches += r"|__CUDACC__|__CUDA_ARCH__|__NVCC__"
             if not path.startswith("kernels/") and re.search(switches, rest):
                 yield number, f"#{word} {rest.strip()}: no #if on CUDA here"
@@ -214,23 +228,33 @@ SELF_TEST = [
     ("include/tandem/tensor/d2.h", "#include <tandem/amp/autocast.h>\n", "row 3 (tensor)"),
     ("src/tensor/tensor_methods.cpp", "#include <tandem/ops/softmax.h>\n", None),
     ("src/tensor/d3.cpp", "#include <tandem/ops/softmax.h>\n", "row 3 (tensor)"),
+    ("include/tandem/cuda/stream.h", "#include <tandem/tensor/tensor.h>\nnamespace tandem::cuda {}\n", None),
+    ("include/tandem/cuda/d4.h", "#include <tandem/ops/softmax.h>\n", "row 4 (cuda)"),
+    ("src/tensor/d5.cpp", "#include <tandem/cuda/stream.h>\n", "row 3 (tensor)"),
+    ("include/tandem/amp/d6.h", "#include <tandem/cuda/stream.h>\n", "cuda/ is for programs"),
+    ("kernels/cpu/d7.cpp", "#include <tandem/cuda/stream.h>\n", "cuda/ is for programs"),
+    ("kernels/cuda/d8.cpp", "#include <tandem/cuda/stream.h>\nnamespace tandem::cuda {}\n", None),
+    ("kernels/none/d9.cpp", "#include <tandem/cuda/stream.h>\nnamespace tandem::cuda {}\n", None),
+    ("src/optim/d10.cpp", "void f() { cuda::synchronize(); }\n", "names cuda::synchronize"),
+    ("include/tandem/data/d11.h", "namespace cuda {\nclass Event;\n}\n", "names namespace cuda"),
+    ("src/optim/d12.cpp", 'x.cuda();  // cuda::f\nconst char* hint = "call cuda::synchronize()";\n', None),
     ("kernels/cpu/e1.cpp", "#include <dnnl.hpp>\n#include <tandem/backend.h>\n#include <tandem/base/check.h>\n", None),
-    ("kernels/cpu/e2.cpp", "#include <tandem/ops/softmax.h>\n", "row 4 (kernels)"),
+    ("kernels/cpu/e2.cpp", "#include <tandem/ops/softmax.h>\n", "row 5 (kernels)"),
     ("kernels/cpu/e3.h", "// helpers\n", None),
     ("kernels/e9.h", "// what both backends share\n", None),
     ("kernels/cuda/e9.cu", '#include "kernels/e9.h"\n', None),
     ("kernels/cuda/e4.cu", '#include <tandem/base/check.h>\n', "base/check.h"),
     ("kernels/cuda/e5.cu", '#include "kernels/cpu/e3.h"\n', "do not include each other"),
     ("src/tensor/e6.cpp", '#include "kernels/cpu/e3.h"\n', "nothing outside kernels/"),
-    ("include/tandem/autograd/f1.h", "#include <tandem/ops/softmax.h>\n", "row 5 (autograd)"),
+    ("include/tandem/autograd/f1.h", "#include <tandem/ops/softmax.h>\n", "row 6 (autograd)"),
     ("include/tandem/autograd/f2.h", "#include <tandem/amp/policy.h>\n", None),
-    ("include/tandem/autograd/f3.h", "#include <tandem/amp/grad_scaler.h>\n", "row 5 (autograd)"),
+    ("include/tandem/autograd/f3.h", "#include <tandem/amp/grad_scaler.h>\n", "row 6 (autograd)"),
     ("src/autograd/gradcheck.cpp", "#include <tandem/ops/softmax.h>\n", None),
     ("include/tandem/nn/g1.h", "#include <tandem/ops/softmax.h>\n#include <tandem/optim/sgd.h>\n", "nn and optim"),
-    ("include/tandem/optim/g2.h", "#include <tandem/amp/grad_scaler.h>\n", "row 7 (nn/optim)"),
+    ("include/tandem/optim/g2.h", "#include <tandem/amp/grad_scaler.h>\n", "row 8 (nn/optim)"),
     ("include/tandem/amp/grad_scaler.h", "#include <tandem/optim/optimizer.h>\n", None),
     ("include/tandem/data/h1.h", "#include <tandem/tandem.h>\n", "the umbrella"),
-    ("include/tandem/tandem.h", "#include <tandem/nn/g1.h>\n#include <tandem/optim/g2.h>\n", None),
+    ("include/tandem/tandem.h", "#include <tandem/cuda/stream.h>\n#include <tandem/nn/g1.h>\n", None),
     ("src/data/h2.cpp", "/* #include <cuda.h> */\n// #include <cuda.h>\n#include <zlib.h>\n", None),
     ("src/dist/h3.cpp", "#include <nccl.h>\n", None),
 ]

@@ -12,7 +12,6 @@
 #include <array>
 #include <cstdint>
 
-#include "tandem/cuda/device.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem {
@@ -284,9 +283,5 @@ inline int64_t class_dim(const Tensor& x) { return x.dim() > 1 ? 1 : 0; }
 namespace cpu {
 const Backend& backend();
 }
-namespace cuda {
-/// The CUDA backend. In a build without CUDA, its slots are empty.
-const Backend& backend();
-}  // namespace cuda
 
 }  // namespace tandem

@@ -14,6 +14,7 @@
 #include "tandem/backend.h"
 #include "tandem/base/error.h"
 #include "tandem/base/warn.h"
+#include "tandem/cuda/device.h"
 #include "tandem/cuda/event.h"
 #include "tandem/cuda/graph.h"
 #include "tandem/cuda/math_mode.h"

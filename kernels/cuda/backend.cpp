@@ -1,9 +1,10 @@
 // The CUDA backend: assigns a function to each slot.
+#include "kernels/cuda/accelerator.h"
 #include "kernels/cuda/kernels.h"
 
 namespace tandem::cuda {
 
-const Backend& backend() {
+const Backend& CudaAccelerator::backend() const {
   static constexpr Backend table = [] {
     Backend table;
     table.device = kCUDA;

@@ -6,8 +6,7 @@
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/runtime.h"
 #include "kernels/walk.h"
-#include "tandem/cuda/capture.h"
-#include "tandem/cuda/memory.h"
+#include "tandem/tensor/current_capture.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::cuda {

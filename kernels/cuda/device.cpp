@@ -3,11 +3,11 @@
 
 #include <vector>
 
+#include "kernels/cuda/accelerator.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
-#include "tandem/cuda/capture.h"
-#include "tandem/cuda/checks.h"
+#include "tandem/tensor/current_capture.h"
 
 namespace tandem::cuda {
 namespace {
@@ -66,7 +66,7 @@ const Devices& devices() {
 }
 
 const Devices& present() {
-  check_available("cuda");
+  if (devices().all.empty()) accelerator().throw_unavailable();
   return devices();
 }
 
@@ -110,16 +110,21 @@ int resident_blocks(int threads_per_block) {
   return devices().threads[static_cast<size_t>(current_device())] / threads_per_block;
 }
 
-DeviceGuard::DeviceGuard(Device device) {
-  if (!device.is_cuda() || device.index() < 0) return;
-  const int current = current_device();
-  if (device.index() == current) return;
-  set_device(device.index());
-  previous_ = current;
+int CudaAccelerator::exchange_device(int device) const {
+  const int previous = cuda::current_device();
+  if (previous != device) set_device(device);
+  return previous;
 }
 
-DeviceGuard::~DeviceGuard() {
-  if (previous_ >= 0) driver().cudaSetDevice(previous_);
-}
+void CudaAccelerator::restore_device(int device) const noexcept { driver().cudaSetDevice(device); }
 
 }  // namespace tandem::cuda
+
+namespace tandem {
+
+const Accelerator& accelerator() {
+  static constinit const cuda::CudaAccelerator instance{};
+  return instance;
+}
+
+}  // namespace tandem

@@ -10,9 +10,8 @@
 #include "kernels/cuda/private_pool.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
-#include "tandem/cuda/capture.h"
-#include "tandem/cuda/checks.h"
-#include "tandem/cuda/memory.h"
+#include "tandem/tensor/accelerator.h"
+#include "tandem/tensor/capture.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::cuda {
@@ -78,7 +77,7 @@ struct CUDAGraph::Impl {
   }
 
   bool capturing() const { return current_capture() == &capture; }
-  /// Ends the driver's capture and the Capture. Returns the driver's status.
+  /// Ends the driver's capture and the GraphCapture. Returns the driver's status.
   cudaError_t end() {
     const cudaError_t code = driver().cudaStreamEndCapture(raw(stream), &graph);
     set_aside = end_private_memory();
@@ -89,7 +88,7 @@ struct CUDAGraph::Impl {
   /// one, at each replay.
   Tensor new_slots() {
     const OutsidePrivateMemory outside;
-    slots.push_back(empty({static_cast<int64_t>(Capture::kSlots)}, TensorOptions(kLong).device(stream.device())));
+    slots.push_back(empty({static_cast<int64_t>(GraphCapture::kSlots)}, TensorOptions(kLong).device(stream.device())));
     return slots.back();
   }
   void give_up() {
@@ -99,7 +98,7 @@ struct CUDAGraph::Impl {
   Stream stream;  ///< the captured stream; later the stream of the last replay
   MempoolId_t pool_id;
   std::shared_ptr<PrivatePool> pool;
-  Capture capture;  // its memory comes from the pool
+  GraphCapture capture;  // its memory comes from the pool
   std::vector<void*> set_aside;
   std::vector<Tensor> slots;
   cudaGraph_t graph = nullptr;
@@ -114,7 +113,7 @@ CUDAGraph& CUDAGraph::operator=(CUDAGraph&&) noexcept = default;
 
 void CUDAGraph::capture_begin(MempoolId_t pool, CaptureMode mode) {
   const OpScope op("capture_begin");
-  check_available("capture_begin");
+  accelerator().check_available();
   check_not_capturing("a capture inside a capture is impossible", "end the other one first");
   TANDEM_CHECK(!impl_, StateError, "this graph has been captured already; call reset() first");
   const Stream stream = current_stream();
@@ -147,9 +146,9 @@ void CUDAGraph::capture_end() {
 
 void CUDAGraph::capture(const std::function<void()>& body, MempoolId_t pool, CaptureMode mode) {
   const UserCodeScope op("capture");
-  check_available("capture");
+  accelerator().check_available();
   TANDEM_CHECK(body, StateError, "there is no function to record; pass one");
-  check_not_capturing("a capture inside a capture is impossible", "end the other one first", "capture");
+  check_not_capturing("a capture inside a capture is impossible", "end the other one first");
   const Stream before = current_stream(), stream = capture_stream();
   stream.wait_stream(before);
   {
@@ -167,16 +166,16 @@ void CUDAGraph::capture(const std::function<void()>& body, MempoolId_t pool, Cap
 
 void CUDAGraph::replay() {
   const OpScope op("replay");
-  check_available("replay");
+  accelerator().check_available();
   TANDEM_CHECK(impl_ && impl_->exec, StateError, "nothing has been captured; call capture() first");
   check_not_capturing("a replay is impossible", "a graph cannot hold another; replay it after the capture");
   const DeviceGuard on(impl_->stream.device());
   const Stream now = current_stream();
   if (now != impl_->stream) now.wait_stream(impl_->stream);  // the last replay may still read what is written here
   impl_->stream = now;
-  Capture& capture = impl_->capture;
-  const std::vector<Capture::Update> updates = capture.before_launch();
-  for (const Capture::Update& update : updates) write_graph_values(update.slots.raw_bytes(), update.words);
+  GraphCapture& capture = impl_->capture;
+  const std::vector<GraphCapture::Update> updates = capture.before_launch();
+  for (const GraphCapture::Update& update : updates) write_graph_values(update.slots.raw_bytes(), update.words);
   TANDEM_CUDA(cudaGraphLaunch, impl_->exec, raw(impl_->stream));
   if (is_synchronous()) TANDEM_CUDA(cudaStreamSynchronize, raw(impl_->stream));
   capture.after_launch();

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/cuda/accelerator.h"
 #include "kernels/cuda/private_pool.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
@@ -104,14 +105,14 @@ std::pair<size_t, size_t> mem_get_info(int device) {
   return {free, total};
 }
 
-void* allocate(size_t bytes) {
-  const int device = current_device();
+void* CudaAccelerator::allocate(size_t bytes) const {
+  const int device = cuda::current_device();
   CachingAllocator::Stream stream = current_handle();
   if (private_memory.pool && private_memory.pool->device() == device) stream = private_memory.pool->key_of(stream);
   return allocator_of(device).allocate(bytes, stream);
 }
 
-void deallocate(void* block) noexcept {
+void CudaAccelerator::deallocate(void* block) const noexcept {
   const PrivatePool* pool = private_memory.pool;
   if (pool && !pool->owns(allocator_of(pool->device()).stream_of(block))) {
     private_memory.set_aside.push_back(block);
@@ -122,11 +123,11 @@ void deallocate(void* block) noexcept {
   }
 }
 
-void record_stream(void* block, const Stream& stream) {
+void CudaAccelerator::record_stream(void* block, const Stream& stream) const {
   allocator_of(stream.device().index()).record_stream(block, stream.handle());
 }
 
-void copy_to_pinned(void* pinned, const Tensor& source) {
+void CudaAccelerator::copy_to_pinned(void* pinned, const Tensor& source) const {
   const DeviceGuard on(source.device());
   TANDEM_CUDA(cudaMemcpyAsync, pinned, source.raw_bytes(), source.nbytes(), cudaMemcpyDeviceToHost, current_handle());
   record_pinned(pinned, current_stream(source.device()));
@@ -166,8 +167,8 @@ OutsidePrivateMemory::~OutsidePrivateMemory() { private_memory.pool = pool_; }
 
 void free_set_aside(const std::vector<void*>& blocks, const Stream& last) {
   for (void* block : blocks) {
-    record_stream(block, last);
-    deallocate(block);
+    accelerator().record_stream(block, last);
+    accelerator().deallocate(block);
   }
 }
 

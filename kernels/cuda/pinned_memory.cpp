@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/cuda/accelerator.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
-#include "tandem/cuda/memory.h"
 
 namespace tandem::cuda {
 namespace {
@@ -67,7 +67,7 @@ Block* take_new(Cache& all, size_t bytes) {
 
 }  // namespace
 
-std::shared_ptr<void> allocate_pinned(size_t bytes) {
+std::shared_ptr<void> CudaAccelerator::allocate_pinned(size_t bytes) const {
   size_t size = 4096;
   while (size < bytes) size *= 2;
   Cache& all = cache();
@@ -81,7 +81,7 @@ std::shared_ptr<void> allocate_pinned(size_t bytes) {
           }};
 }
 
-bool is_pinned(const void* address) {
+bool CudaAccelerator::is_pinned(const void* address) const {
   Cache& all = cache();
   const std::lock_guard lock(all.mutex);
   return find(all, address) != nullptr;

@@ -17,6 +17,10 @@ bool is_synchronous();
 /// querying events are not allowed.
 bool is_capturing();
 
+/// Records that work submitted to `stream` so far uses the page-locked block that contains `address`: once freed, the
+/// block is reused only when that work is done. Does nothing for other addresses.
+void record_pinned(const void* address, const Stream& stream);
+
 /// During its lifetime, this thread may make calls that a capture on any thread forbids. For calls that no graph needs
 /// to repeat.
 class [[nodiscard]] RelaxedCapture {

@@ -1,6 +1,4 @@
 // Streams and events, and the current stream of each thread.
-#include "tandem/cuda/stream.h"
-
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -9,19 +7,18 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/cuda/accelerator.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
-#include "tandem/cuda/capture.h"
-#include "tandem/cuda/event.h"
+#include "tandem/tensor/current_capture.h"
 
 namespace tandem::cuda {
 namespace {
 
 constexpr size_t kPoolSize = 32;
-constexpr const char* kWaitOutside = "do it before the capture or after a replay";
 
 cudaStream_t raw(const Stream& stream) { return static_cast<cudaStream_t>(stream.handle()); }
-cudaEvent_t raw(const Event& event) { return static_cast<cudaEvent_t>(event.handle()); }
+cudaEvent_t raw(void* event) { return static_cast<cudaEvent_t>(event); }
 
 /// The current stream on each device of the calling thread; missing entries mean the default stream.
 std::vector<void*>& current_streams() {
@@ -35,48 +32,42 @@ void*& current_of(int device) {
   return streams[static_cast<size_t>(device)];
 }
 
-}  // namespace
-
-Stream::Stream(Device device) : device_(kCUDA, index_of(device)), handle_(nullptr) {}
-
-void Stream::synchronize() const {
-  const OpScope op("Stream::synchronize");
-  check_not_capturing("waiting for the device is impossible", kWaitOutside);
-  const DeviceGuard on(device_);
-  TANDEM_CUDA(cudaStreamSynchronize, raw(*this));
-}
-
-bool Stream::query() const {
-  const OpScope op("Stream::query");
-  check_not_capturing("asking how far the device is is impossible", kWaitOutside);
-  const DeviceGuard on(device_);
-  const cudaError_t code = driver().cudaStreamQuery(raw(*this));
+/// The answer of a query that returned `code`.
+bool is_ready(const char* call, cudaError_t code) {
   if (code == cudaErrorNotReady) {
     driver().cudaGetLastError();
     return false;
   }
-  check("cudaStreamQuery", code);
+  check(call, code);
   return true;
 }
 
-void Stream::wait_event(const Event& event) const {
-  if (!event.handle()) return;
-  const DeviceGuard on(device_);
-  TANDEM_CUDA(cudaStreamWaitEvent, raw(*this), raw(event), 0u);
+}  // namespace
+
+// ---- streams
+
+Stream CudaAccelerator::default_stream(Device device) const {
+  return make_stream(Device(kCUDA, index_of(device)), nullptr);
 }
 
-void Stream::wait_stream(const Stream& other) const {
-  Event event;
-  event.record(other);
-  wait_event(event);
-}
-
-Stream current_stream(Device device) {
+Stream CudaAccelerator::current_stream(Device device) const {
   const int index = index_of(device);
-  return Stream(Device(kCUDA, index), current_of(index));
+  return make_stream(Device(kCUDA, index), current_of(index));
 }
 
-void set_current_stream(const Stream& stream) { current_of(stream.device().index()) = stream.handle(); }
+Stream CudaAccelerator::exchange_stream(const Stream& stream) const {
+  return make_stream(stream.device(), std::exchange(current_of(stream.device().index()), stream.handle()));
+}
+
+void CudaAccelerator::synchronize_stream(const Stream& stream) const {
+  const DeviceGuard on(stream.device());
+  TANDEM_CUDA(cudaStreamSynchronize, raw(stream));
+}
+
+bool CudaAccelerator::query_stream(const Stream& stream) const {
+  const DeviceGuard on(stream.device());
+  return is_ready("cudaStreamQuery", driver().cudaStreamQuery(raw(stream)));
+}
 
 cudaStream_t current_handle() { return static_cast<cudaStream_t>(current_of(current_device())); }
 
@@ -94,7 +85,7 @@ bool is_synchronous() {
   return on && !current_capture();
 }
 
-Stream stream_from_pool(Device device, bool high_priority) {
+Stream CudaAccelerator::stream_from_pool(Device device, bool high_priority) const {
   struct Pool {
     std::array<cudaStream_t, kPoolSize> streams{};
     size_t next = 0;
@@ -107,18 +98,7 @@ Stream stream_from_pool(Device device, bool high_priority) {
   Pool& pool = pools[{index, high_priority}];
   cudaStream_t& stream = pool.streams[pool.next++ % kPoolSize];
   if (!stream) TANDEM_CUDA(cudaStreamCreateWithPriority, &stream, cudaStreamNonBlocking, high_priority ? -1 : 0);
-  return Stream(Device(kCUDA, index), stream);
-}
-
-StreamGuard::StreamGuard(const Stream& stream)
-    : previous_(current_stream(stream.device())), previous_device_(current_device()) {
-  if (previous_device_ != stream.device().index()) set_device(stream.device().index());
-  set_current_stream(stream);
-}
-
-StreamGuard::~StreamGuard() {
-  current_of(previous_.device().index()) = previous_.handle();
-  driver().cudaSetDevice(previous_device_);
+  return make_stream(Device(kCUDA, index), stream);
 }
 
 // ---- events
@@ -142,53 +122,34 @@ bool is_done(cudaEvent_t event) noexcept {
   return code == cudaSuccess;
 }
 
-Event::~Event() {
-  if (handle_) driver().cudaEventDestroy(raw(*this));
-}
-
-Event::Event(Event&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)), timing_(other.timing_) {}
-
-Event& Event::operator=(Event&& other) noexcept {
-  std::swap(handle_, other.handle_);
-  std::swap(timing_, other.timing_);
-  return *this;
-}
-
-void Event::record(const Stream& stream) {
+void CudaAccelerator::wait_event(const Stream& stream, void* event) const {
   const DeviceGuard on(stream.device());
-  if (!handle_) {
-    cudaEvent_t event = nullptr;
-    TANDEM_CUDA(cudaEventCreateWithFlags, &event, timing_ ? cudaEventDefault : cudaEventDisableTiming);
-    handle_ = event;
-  }
-  TANDEM_CUDA(cudaEventRecord, raw(*this), raw(stream));
+  TANDEM_CUDA(cudaStreamWaitEvent, raw(stream), raw(event), 0u);
 }
 
-bool Event::query() const {
-  const OpScope op("Event::query");
-  if (!handle_) return true;
-  check_not_capturing("asking how far the device is is impossible", kWaitOutside);
-  const cudaError_t code = driver().cudaEventQuery(raw(*this));
-  if (code == cudaErrorNotReady) {
-    driver().cudaGetLastError();
-    return false;
-  }
-  check("cudaEventQuery", code);
-  return true;
+void* CudaAccelerator::create_event(Device device, bool enable_timing) const {
+  const DeviceGuard on(device);
+  cudaEvent_t event = nullptr;
+  TANDEM_CUDA(cudaEventCreateWithFlags, &event, enable_timing ? cudaEventDefault : cudaEventDisableTiming);
+  return event;
 }
 
-void Event::synchronize() const {
-  const OpScope op("Event::synchronize");
-  check_not_capturing("waiting for the device is impossible", kWaitOutside);
-  if (handle_) TANDEM_CUDA(cudaEventSynchronize, raw(*this));
+void CudaAccelerator::destroy_event(void* event) const noexcept { driver().cudaEventDestroy(raw(event)); }
+
+void CudaAccelerator::record_event(void* event, const Stream& stream) const {
+  const DeviceGuard on(stream.device());
+  TANDEM_CUDA(cudaEventRecord, raw(event), raw(stream));
 }
 
-float Event::elapsed_time(const Event& end) const {
-  const OpScope op("elapsed_time");
-  TANDEM_CHECK(timing_ && end.timing_ && handle_ && end.handle_, StateError,
-               "both events must be made with enable_timing = true and recorded");
+bool CudaAccelerator::query_event(void* event) const {
+  return is_ready("cudaEventQuery", driver().cudaEventQuery(raw(event)));
+}
+
+void CudaAccelerator::synchronize_event(void* event) const { TANDEM_CUDA(cudaEventSynchronize, raw(event)); }
+
+float CudaAccelerator::elapsed_time(void* start, void* end) const {
   float milliseconds = 0;
-  TANDEM_CUDA(cudaEventElapsedTime, &milliseconds, raw(*this), raw(end));
+  TANDEM_CUDA(cudaEventElapsedTime, &milliseconds, raw(start), raw(end));
   return milliseconds;
 }
 

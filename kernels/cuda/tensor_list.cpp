@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "kernels/cuda/runtime.h"
-#include "tandem/cuda/capture.h"
-#include "tandem/cuda/memory.h"
+#include "tandem/tensor/accelerator.h"
+#include "tandem/tensor/capture.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::cuda {
@@ -16,10 +16,10 @@ Tensor upload(const std::vector<uint64_t>& words) {
       empty({static_cast<int64_t>(words.size())}, TensorOptions(kLong).device(Device(kCUDA, current_device())));
   const cudaStream_t stream = current_handle();
   const size_t bytes = words.size() * sizeof(words[0]);
-  std::shared_ptr<void> block = allocate_pinned(bytes);
+  std::shared_ptr<void> block = accelerator().allocate_pinned(bytes);
   std::memcpy(block.get(), words.data(), bytes);
   TANDEM_CUDA(cudaMemcpyAsync, table.raw_bytes(), block.get(), bytes, cudaMemcpyHostToDevice, stream);
-  if (Capture* capture = current_capture()) {
+  if (GraphCapture* capture = current_capture()) {
     capture->hold(std::move(block));  // the graph repeats the copy at each replay
   } else {
     record_pinned(block.get(), current_stream());

@@ -3,9 +3,9 @@
 #include <atomic>
 
 #include "tandem/amp/gradient_dtype.h"
-#include "tandem/backend.h"
 #include "tandem/base/check.h"
 #include "tandem/base/warn.h"
+#include "tandem/tensor/accelerator.h"
 
 namespace tandem::amp {
 namespace {
@@ -59,7 +59,7 @@ void set_autocast_dtype(DeviceType type, DType dtype) {
   state_of(type).dtype = dtype;
 }
 
-bool is_autocast_available(DeviceType type) { return type == kCPU || cuda::is_available(); }
+bool is_autocast_available(DeviceType type) { return type == kCPU || accelerator().is_available(); }
 bool is_autocast_cache_enabled() { return thread_state().autocast_cache_enabled; }
 
 void set_gradient_dtype(GradientDType mode) { gradient_mode.store(mode); }

@@ -7,7 +7,7 @@
 
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
-#include "tandem/cuda/capture.h"
+#include "tandem/tensor/capture.h"
 #include "tandem/tensor/context.h"
 #include "tandem/tensor/factories.h"
 
@@ -71,7 +71,7 @@ Caches& caches() {
   return c;
 }
 Cache& cache() {
-  cuda::Capture* capture = cuda::current_capture();
+  GraphCapture* capture = current_capture();
   Caches& c = caches();
   if (!capture) [[likely]]
     return c.made;
@@ -115,7 +115,7 @@ const ShadowCopy* current_shadow(const Tensor& weight) {
 /// Offers a weight's cast to the optimizer as the buffer for the next cast, if the optimizer asked for one. Memory of a
 /// graph is not offered.
 void offer_buffer(const Tensor& weight, const Tensor& cast) {
-  if (cuda::current_capture()) return;
+  if (current_capture()) return;
   std::lock_guard lock(shadow_mutex(weight));
   ShadowCopy* shadow = weight.impl().shadow.get();
   if (!shadow || shadow->in_graph) return;
@@ -163,16 +163,16 @@ struct GraphCopy {
 struct GraphNotes {
   bool read = false, written = false;
 };
-GraphNotes& graph_notes(cuda::Capture& capture, const Tensor& copy) {
+GraphNotes& graph_notes(GraphCapture& capture, const Tensor& copy) {
   std::shared_ptr<void>& note = capture.note(&copy.impl());
   if (!note) note = std::make_shared<GraphNotes>();
   return *static_cast<GraphNotes*>(note.get());
 }
-void note_read(cuda::Capture& capture, const Tensor& weight, const Tensor& copy) {
+void note_read(GraphCapture& capture, const Tensor& weight, const Tensor& copy) {
   if (std::exchange(graph_notes(capture, copy).read, true)) return;
   capture.before_replay([held = GraphCopy{weight.impl_ptr(), copy.impl_ptr()}] { held.refresh(); });
 }
-void note_written(cuda::Capture& capture, const Tensor& weight, const Tensor& copy) {
+void note_written(GraphCapture& capture, const Tensor& weight, const Tensor& copy) {
   if (std::exchange(graph_notes(capture, copy).written, true)) return;
   capture.at_end([&capture, held = GraphCopy{weight.impl_ptr(), copy.impl_ptr()}] {
     // If the copy is not current, every replay writes the weight again after the copy.
@@ -182,7 +182,7 @@ void note_written(cuda::Capture& capture, const Tensor& weight, const Tensor& co
 
 /// Drops an outdated copy of a weight before a new cast replaces it.
 void drop_stale_copy(const Tensor& weight) {
-  if (cuda::current_capture()) return;
+  if (current_capture()) return;
   std::lock_guard lock(shadow_mutex(weight));
   ShadowCopy* shadow = weight.impl().shadow.get();
   if (shadow && !shadow->in_graph && !current_shadow(weight)) *shadow = {};
@@ -256,7 +256,7 @@ Tensor lasting_copy(const Tensor& weight, DType dtype) {
   const ShadowCopy* shadow = current_shadow(weight);
   if (!shadow || !shadow->lasting || shadow->copy->dtype != dtype) return Tensor();
   const Tensor copy(shadow->copy);
-  if (cuda::Capture* capture = cuda::current_capture(); capture && weight.is_cuda()) {
+  if (GraphCapture* capture = current_capture(); capture && weight.is_cuda()) {
     weight.impl().shadow->in_graph = true;
     note_read(*capture, weight, copy);
   }
@@ -277,7 +277,7 @@ void set_lasting_copy(const Tensor& weight, const Tensor& copy) {
   if (!shadow) shadow = std::make_unique<ShadowCopy>();
   const bool same = shadow->copy == copy.impl_ptr();
   *shadow = {copy.impl_ptr(), weight.impl().data_version(), true, same && shadow->in_graph};
-  if (cuda::Capture* capture = cuda::current_capture(); capture && weight.is_cuda()) {
+  if (GraphCapture* capture = current_capture(); capture && weight.is_cuda()) {
     shadow->in_graph = true;
     note_written(*capture, weight, copy);
   }

@@ -11,9 +11,9 @@
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/node.h"
 #include "tandem/base/check.h"
-#include "tandem/cuda/capture.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/elementwise.h"
+#include "tandem/tensor/capture.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::amp {
@@ -164,7 +164,7 @@ void GradScaler::record_found_inf(const Tensor& found_inf) {
 
 void GradScaler::check_iteration() {
   const bool begun = has_flags() || inverse_scale_.defined();
-  const uint64_t capture = cuda::current_capture_id();
+  const uint64_t capture = current_capture_id();
   if (begun && capture_ == capture) return;
   TANDEM_CHECK(!begun || capture_ != 0, StateError,
                "the capture of a CUDA graph began in the middle of an iteration; call update() before it");
@@ -179,7 +179,7 @@ void GradScaler::check_between_iterations() {
 
 void GradScaler::check_skips() {
   if (!skip_watch_) return;
-  if (cuda::Capture* capture = cuda::current_capture()) {
+  if (GraphCapture* capture = current_capture()) {
     capture->before_replay([watch = skip_watch_, scale = scale_] { watch->check(scale); });
   } else {
     skip_watch_->check(scale_);
@@ -188,7 +188,7 @@ void GradScaler::check_skips() {
 
 void GradScaler::watch_skips() {
   if (!skip_watch_) return;
-  if (cuda::Capture* capture = cuda::current_capture()) {
+  if (GraphCapture* capture = current_capture()) {
     capture->after_replay([watch = skip_watch_, skips = skips_] { watch->send_for(skips); });
   } else {
     skip_watch_->send_for(skips_);
@@ -273,7 +273,7 @@ void GradScaler::update() {
   call.hysteresis = options_.hysteresis();
   call.rule = options_.hysteresis_rule();
   call.dynamic = !options_.static_scale();
-  if (cuda::Capture* capture = cuda::current_capture()) {
+  if (GraphCapture* capture = current_capture()) {
     call.captured_rule = capture->numbers(3, [rule = rule_](double* to) { std::copy(rule->begin(), rule->end(), to); });
   }
   // The backward of a scaled loss that has not run yet has saved the scale. The version bump makes it fail rather than

@@ -5,8 +5,8 @@
 #include "tandem/amp/grad_scaler.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
-#include "tandem/cuda/capture.h"
 #include "tandem/ops/checks.h"
+#include "tandem/tensor/current_capture.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::amp {
@@ -76,8 +76,8 @@ void GradScaler::set_rule(double growth_factor, double backoff_factor, int64_t g
 
 void GradScaler::make_state(Device device) {
   if (device.is_cuda()) {
-    cuda::check_not_capturing("the first loss makes the scaler's state, which is impossible",
-                              "run a few steps before the capture");
+    check_not_capturing("the first loss makes the scaler's state, which is impossible",
+                        "run a few steps before the capture");
   }
   // Writes existing state in place: CUDA graphs refer to its address.
   auto set = [device](Tensor& t, double value, DType dtype) {

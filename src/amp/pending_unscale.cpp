@@ -2,8 +2,8 @@
 
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/backend.h"
-#include "tandem/cuda/capture.h"
 #include "tandem/math/binary.h"
+#include "tandem/tensor/capture.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::amp::detail {
@@ -36,7 +36,7 @@ bool owns_whole_storage(const Tensor& g) {
   const TensorImpl& impl = g.impl();
   return impl.storage.use_count() == 1 && impl.offset == 0 && g.is_contiguous() &&
          impl.storage->escaped_pointer() == Storage::Pointer::none &&
-         impl.storage->capture_id() == cuda::current_capture_id();
+         impl.storage->capture_id() == current_capture_id();
 }
 
 void postpone(const Tensor& g, const Tensor& inverse_scale) {
@@ -45,7 +45,7 @@ void postpone(const Tensor& g, const Tensor& inverse_scale) {
 }
 
 /// In a capture: gradients still pending at its end become pending again after each replay, which leaves scaled values.
-void postpone_in(cuda::Capture& capture, const Tensor& g, const Tensor& inverse_scale) {
+void postpone_in(GraphCapture& capture, const Tensor& g, const Tensor& inverse_scale) {
   postpone(g, inverse_scale);
   const std::weak_ptr<TensorImpl> weak = g.impl_ptr();
   capture.at_end([&capture, weak, inverse_scale] {
@@ -69,7 +69,7 @@ void postpone_unscale(const std::vector<Tensor>& grads, const Tensor& inverse_sc
   for (const Tensor& g : grads) {
     g.impl().storage->bump_version();
     if (!g.requires_grad() && owns_whole_storage(g)) {
-      if (cuda::Capture* capture = cuda::current_capture(); capture && g.is_cuda()) {
+      if (GraphCapture* capture = current_capture(); capture && g.is_cuda()) {
         postpone_in(*capture, g, inverse_scale);
       } else {
         postpone(g, inverse_scale);

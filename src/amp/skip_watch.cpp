@@ -1,7 +1,7 @@
 #include "src/amp/skip_watch.h"
 
 #include "tandem/base/check.h"
-#include "tandem/cuda/memory.h"
+#include "tandem/tensor/accelerator.h"
 
 namespace tandem::amp::detail {
 
@@ -19,10 +19,10 @@ void SkipWatch::send_for(const Tensor& skips) {
     return;
   }
   if (!arrived()) return;  // the next update fetches again
-  if (!pinned_) pinned_ = cuda::allocate_pinned(sizeof(int32_t));
-  cuda::copy_to_pinned(pinned_.get(), skips);
+  if (!pinned_) pinned_ = accelerator().allocate_pinned(sizeof(int32_t));
+  accelerator().copy_to_pinned(pinned_.get(), skips);
   on_its_way_.emplace();
-  on_its_way_->record(cuda::current_stream(skips.device()));
+  on_its_way_->record(current_stream(skips.device()));
 }
 
 void SkipWatch::check(const Tensor& scale) {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "tandem/cuda/event.h"
+#include "tandem/tensor/stream.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem::amp::detail {
@@ -27,7 +27,7 @@ class SkipWatch {
 
   int64_t limit_, last_ = 0;
   std::shared_ptr<void> pinned_;  ///< i32; allocated at the first use on a device
-  std::optional<cuda::Event> on_its_way_;
+  std::optional<Event> on_its_way_;
 };
 
 }  // namespace tandem::amp::detail

@@ -10,7 +10,7 @@
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/node.h"
 #include "tandem/base/check.h"
-#include "tandem/cuda/capture.h"
+#include "tandem/tensor/current_capture.h"
 #include "tandem/tensor/random.h"
 
 namespace tandem::autograd::detail {
@@ -18,7 +18,7 @@ namespace {
 
 /// The position of the default generator, on the host and in the CUDA graph that this thread captures.
 struct RandomPosition {
-  uint64_t capture = cuda::current_capture_id();
+  uint64_t capture = current_capture_id();
   PhiloxState host = default_generator().get_state();
   uint64_t drawn_in_capture = default_generator().drawn_in_capture();
 
@@ -129,7 +129,7 @@ class Frame {
       for (size_t i = 0; i < inputs_.size(); ++i) inputs.push_back(inputs_[i].unpack(i, nullptr));
     }
     check_leaves();
-    TANDEM_CHECK(!draws_ || random_->capture == cuda::current_capture_id(), StateError,
+    TANDEM_CHECK(!draws_ || random_->capture == current_capture_id(), StateError,
                  "the function has drawn random numbers, and its second run, which is to draw the same, is "
                  "in another CUDA graph than the first, or only one of them in a graph; capture forward and backward "
                  "together");

@@ -4,12 +4,12 @@
 #include "src/optim/multi_tensor.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
-#include "tandem/cuda/capture.h"
 #include "tandem/math/split_float.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/optim/optimizer.h"
+#include "tandem/tensor/capture.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::optim {
@@ -88,8 +88,8 @@ Optimizer::Master* Optimizer::current_master(const Tensor& param) const {
   } else if (split) {
     // Those elements can no longer be determined.
     if (param.is_cuda()) {
-      cuda::check_not_capturing("a parameter was written since its last step, and dropping its remainder is impossible",
-                                "take a step, or ask for master_params(), before the capture");
+      check_not_capturing("a parameter was written since its last step, and dropping its remainder is impossible",
+                          "take a step, or ask for master_params(), before the capture");
     }
     master.value.zero_();
   } else {
@@ -154,7 +154,7 @@ void Optimizer::note_masters(const OptimizerTensors& call) {
       if (found == masters_.end()) continue;
       found->second.version = param.impl().data_version();
       found->second.given = Tensor();
-      if (cuda::Capture* capture = cuda::current_capture(); capture && param.is_cuda()) {
+      if (GraphCapture* capture = current_capture(); capture && param.is_cuda()) {
         const std::weak_ptr<const Optimizer*> weak = self_;
         capture->before_replay([weak, param] {
           const auto self = weak.lock();

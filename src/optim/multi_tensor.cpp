@@ -2,8 +2,8 @@
 
 #include "tandem/amp/cast_cache.h"
 #include "tandem/base/check.h"
-#include "tandem/cuda/capture.h"
 #include "tandem/ops/overlap.h"
+#include "tandem/tensor/current_capture.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::optim {
@@ -28,8 +28,8 @@ Tensor moved(const Tensor& t, Device device) {
 
 void check_no_new_state(const Tensor& p) {
   if (p.is_cuda()) {
-    cuda::check_not_capturing("the first step of a parameter makes its state, which is impossible",
-                              "run a few steps before the capture");
+    check_not_capturing("the first step of a parameter makes its state, which is impossible",
+                        "run a few steps before the capture");
   }
 }
 

@@ -6,7 +6,7 @@
 #include "src/autograd/zero_grad.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
-#include "tandem/cuda/capture.h"
+#include "tandem/tensor/capture.h"
 #include "tandem/tensor/checks.h"
 #include "tandem/tensor/factories.h"
 
@@ -36,7 +36,7 @@ void OptimizerParamState::visit_fields(StateVisitor&) {
 }
 
 const double* Optimizer::captured_lr(const OptimizerParamGroup& group) const {
-  cuda::Capture* capture = cuda::current_capture();
+  GraphCapture* capture = current_capture();
   if (!capture) return nullptr;
   const auto number = static_cast<size_t>(&group - param_groups_.data());
   return capture->numbers(1, [weak = std::weak_ptr<const Optimizer*>(self_), number](double* lr) {

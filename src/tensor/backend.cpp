@@ -2,7 +2,7 @@
 #include "tandem/backend.h"
 
 #include "tandem/base/check.h"
-#include "tandem/cuda/checks.h"
+#include "tandem/tensor/accelerator.h"
 
 namespace tandem {
 
@@ -16,8 +16,8 @@ void throw_no_kernel(const Tensor* first) {
 
 const Backend& backend(DeviceType type) {
   if (type == DeviceType::CPU) return cpu::backend();
-  cuda::check_available();
-  return cuda::backend();
+  accelerator().check_available();
+  return accelerator().backend();
 }
 
 }  // namespace tandem

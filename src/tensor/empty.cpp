@@ -3,7 +3,7 @@
 
 #include "tandem/base/check.h"
 #include "tandem/base/checked.h"
-#include "tandem/cuda/memory.h"
+#include "tandem/tensor/accelerator.h"
 #include "tandem/tensor/context.h"
 #include "tandem/tensor/factories.h"
 
@@ -61,7 +61,7 @@ void check_grad(const TensorOptions& options) {
 std::shared_ptr<Storage> pinned_storage(size_t bytes, Device device) {
   TANDEM_CHECK(device.is_cpu(), DeviceError,
                "pinned_memory is asked for on {}; only memory of the host can be page-locked", device.str());
-  std::shared_ptr<void> block = cuda::allocate_pinned(bytes);
+  std::shared_ptr<void> block = accelerator().allocate_pinned(bytes);
   void* data = block.get();
   return std::make_shared<Storage>(data, bytes, device, [block = std::move(block)](void*) {});
 }

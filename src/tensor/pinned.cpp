@@ -1,15 +1,14 @@
 // Page-locked tensors, and tensors used by several streams.
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
-#include "tandem/cuda/memory.h"
-#include "tandem/cuda/stream.h"
+#include "tandem/tensor/accelerator.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem {
 
 bool Tensor::is_pinned() const {
   TensorImpl& x = checked("is_pinned");
-  return x.storage->device().is_cpu() && cuda::is_pinned(x.storage->data_unresolved());
+  return x.storage->device().is_cpu() && accelerator().is_pinned(x.storage->data_unresolved());
 }
 
 Tensor Tensor::pin_memory() const {
@@ -23,12 +22,12 @@ Tensor Tensor::pin_memory() const {
   return pinned;
 }
 
-void Tensor::record_stream(const cuda::Stream& stream) const {
+void Tensor::record_stream(const Stream& stream) const {
   const OpScope op("record_stream");
   TensorImpl& x = checked("record_stream");
   TANDEM_CHECK(is_cuda(), DeviceError, "the tensor is on {}, which has no streams; call it on tensors of a CUDA device",
                device().str());
-  cuda::record_stream(x.storage->data_unresolved(), stream);
+  accelerator().record_stream(x.storage->data_unresolved(), stream);
 }
 
 }  // namespace tandem

@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "tandem/base/check.h"
-#include "tandem/cuda/capture.h"
+#include "tandem/tensor/capture.h"
 #include "tandem/tensor/checks.h"
 #include "tandem/tensor/context.h"
 
@@ -35,7 +35,7 @@ void Generator::set_state(PhiloxState state) {
 
 PhiloxState Generator::reserve(int64_t numel, DeviceType type) {
   const uint64_t counters = (static_cast<uint64_t>(numel) + 3) / 4;
-  cuda::Capture* capture = cuda::current_capture();
+  GraphCapture* capture = current_capture();
   if (capture && type == kCUDA) return reserve_in(*capture, counters);
   const std::lock_guard lock(state_->mutex);
   const PhiloxState start = state_->philox;
@@ -50,7 +50,7 @@ struct Generator::Drawn {
 };
 
 /// Reserves counters in a capture. Nothing is drawn then: each replay reads the generator's state and advances it.
-PhiloxState Generator::reserve_in(cuda::Capture& capture, uint64_t counters) {
+PhiloxState Generator::reserve_in(GraphCapture& capture, uint64_t counters) {
   std::shared_ptr<void>& note = capture.note(state_.get());
   if (!note) {
     const auto drawn = std::make_shared<Drawn>();
@@ -72,13 +72,13 @@ PhiloxState Generator::reserve_in(cuda::Capture& capture, uint64_t counters) {
 }
 
 uint64_t Generator::drawn_in_capture() const {
-  cuda::Capture* capture = cuda::current_capture();
+  GraphCapture* capture = current_capture();
   const void* drawn = capture ? capture->note(state_.get()).get() : nullptr;
   return drawn ? static_cast<const Drawn*>(drawn)->counters : 0;
 }
 
 void Generator::set_drawn_in_capture(uint64_t counters) {
-  cuda::Capture* capture = cuda::current_capture();
+  GraphCapture* capture = current_capture();
   void* drawn = capture ? capture->note(state_.get()).get() : nullptr;
   if (drawn) static_cast<Drawn*>(drawn)->counters = counters;
 }

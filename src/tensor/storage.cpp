@@ -3,10 +3,10 @@
 
 #include <mutex>
 
-#include "tandem/backend.h"
-#include "tandem/cuda/device.h"
-#include "tandem/cuda/memory.h"
+#include "tandem/tensor/accelerator.h"
 #include "tandem/tensor/allocator.h"
+#include "tandem/tensor/capture.h"
+#include "tandem/tensor/device_guard.h"
 
 namespace tandem {
 namespace {
@@ -24,10 +24,10 @@ Storage::Storage(size_t bytes, Device device) : data_(nullptr), bytes_(bytes), d
     data_ = cpu::allocate(bytes);
     return;
   }
-  backend(device.type());  // throws DeviceError if the device is absent
-  const cuda::DeviceGuard on(device);
-  if (device.index() < 0) device_ = Device(kCUDA, cuda::current_device());
-  data_ = cuda::allocate(bytes);
+  accelerator().check_available();
+  const DeviceGuard on(device);
+  if (device.index() < 0) device_ = Device(device.type(), accelerator().current_device());
+  data_ = accelerator().allocate(bytes);
 }
 
 Storage::Storage(void* data, size_t bytes, Device device, std::function<void(void*)> deleter)
@@ -38,20 +38,22 @@ Storage::~Storage() {
   if (owned_ && device_.is_cpu()) {
     cpu::deallocate(data_, bytes_);
   } else if (owned_) {
-    cuda::deallocate(data_);
+    accelerator().deallocate(data_);
   } else if (deleter_) {
     deleter_(data_);
   }
 }
+
+void Storage::note_captured_write() { current_capture()->wrote(*this); }  // each replay writes again
 
 void Storage::set_pending(std::unique_ptr<PendingScale> pending) {
   delete pending_.exchange(pending.release(), std::memory_order_release);
 }
 
 void Storage::resolve_pending() {
-  if (capture_id_ != cuda::current_capture_id()) {
-    cuda::check_not_capturing("a gradient that an earlier step left scaled is unscaled, which is impossible",
-                              "drop gradients with zero_grad() before the capture");
+  if (capture_id_ != current_capture_id()) {
+    check_not_capturing("a gradient that an earlier step left scaled is unscaled, which is impossible",
+                        "drop gradients with zero_grad() before the capture");
   }
   const std::lock_guard lock(pending_mutex());
   PendingScale* pending = pending_.load(std::memory_order_relaxed);

@@ -7,8 +7,8 @@
 #include <stdexcept>
 
 #include "cuda_fake/fake_driver.h"
-#include "tandem/cuda/memory.h"
 #include "tandem/tandem.h"
+#include "tandem/tensor/accelerator.h"
 
 namespace tandem::cuda::testing {
 namespace {
@@ -77,7 +77,7 @@ TEST(FakeDataLoader, NextBatchIsCopiedOnASeparateStream) {
   for (size_t i = 3; i < queue.size(); ++i) {
     EXPECT_NE(queue[i].stream, compute) << i;
     if (queue[i].call == "copy") {
-      EXPECT_TRUE(is_pinned(queue[i].from));
+      EXPECT_TRUE(accelerator().is_pinned(queue[i].from));
     }
   }
   const void* const copied = queue[2].event;

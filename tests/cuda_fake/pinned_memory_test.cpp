@@ -14,8 +14,8 @@
 #include "src/amp/skip_watch.h"
 #include "src/amp/tools/late_values.h"
 #include "support/bad_input.h"
-#include "tandem/cuda/memory.h"
 #include "tandem/tandem.h"
+#include "tandem/tensor/accelerator.h"
 
 namespace tandem::cuda::testing {
 namespace {
@@ -95,7 +95,7 @@ std::set<const void*> cached_blocks(size_t bytes) {
   std::vector<std::shared_ptr<void>> taken;
   std::set<const void*> blocks;
   for (const int64_t before = calls["cudaHostAlloc"];; blocks.insert(taken.back().get())) {
-    taken.push_back(allocate_pinned(bytes));
+    taken.push_back(accelerator().allocate_pinned(bytes));
     if (calls["cudaHostAlloc"] > before) return blocks;
   }
 }
@@ -121,8 +121,8 @@ const void* last_destination() {
 TEST(FakePinnedMemory, KeepsDestinationsOfDeviceCopies) {
   const Tensor x = zeros({1}, kCUDA);
   expect_kept_for_the_device(4, [&] {
-    const std::shared_ptr<void> block = allocate_pinned(4);
-    copy_to_pinned(block.get(), x);
+    const std::shared_ptr<void> block = accelerator().allocate_pinned(4);
+    accelerator().copy_to_pinned(block.get(), x);
     return block.get();
   });
   expect_kept_for_the_device(4, [&] {

@@ -5,10 +5,10 @@
 
 #include "cuda_fake/fake_driver.h"
 #include "support/throws.h"
-#include "tandem/cuda/capture.h"
 #include "tandem/cuda/event.h"
 #include "tandem/cuda/memory.h"
 #include "tandem/tandem.h"
+#include "tandem/tensor/capture.h"
 
 namespace tandem::cuda::testing {
 namespace {
@@ -37,8 +37,18 @@ TEST(FakeRuntime, StreamsAreCurrentPerThreadAndDevice) {
     const StreamGuard guard(ours);
     EXPECT_TRUE(current_stream() == ours);
     EXPECT_FALSE(current_stream(Device(kCUDA, 1)) == ours);
+    set_device(1);
   }
+  EXPECT_EQ(current_device(), 0) << "the guard restores the device too";
   EXPECT_TRUE(current_stream() == default_stream);
+  {
+    const Stream there = stream_from_pool(Device(kCUDA, 1));
+    const StreamGuard guard(there);
+    EXPECT_EQ(current_device(), 1);
+    EXPECT_TRUE(current_stream() == there);
+  }
+  EXPECT_EQ(current_device(), 0);
+  EXPECT_FALSE(current_stream(Device(kCUDA, 1)).handle());
   Event event;
   EXPECT_TRUE(event.query()) << "nothing recorded";
   event.record(ours);

@@ -5,6 +5,7 @@
 #include "support/bad_input.h"
 #include "support/throws.h"
 #include "tandem/backend.h"
+#include "tandem/cuda/device.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::testing {

@@ -8,6 +8,7 @@
 #include "tandem/backend.h"
 #include "tandem/base/error.h"
 #include "tandem/base/op_scope.h"
+#include "tandem/cuda/device.h"
 #include "tandem/tensor/context.h"
 #include "tandem/tensor/factories.h"
 

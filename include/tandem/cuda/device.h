@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "tandem/base/device.h"
+#include "tandem/tensor/device_guard.h"
 
 namespace tandem::cuda {
 
@@ -32,17 +32,6 @@ struct DeviceProperties {
 /// Throws DeviceError if there is no device with this index.
 const DeviceProperties& get_device_properties(int device);
 
-/// Makes a device the current one until the end of the scope. Does nothing for a CPU device or index -1.
-class [[nodiscard]] DeviceGuard {
- public:
-  explicit DeviceGuard(Device device);
-  explicit DeviceGuard(int device) : DeviceGuard(Device(kCUDA, device)) {}
-  ~DeviceGuard();
-  DeviceGuard(const DeviceGuard&) = delete;
-  DeviceGuard& operator=(const DeviceGuard&) = delete;
-
- private:
-  int previous_ = -1;  ///< -1: nothing to restore
-};
+using tandem::DeviceGuard;
 
 }  // namespace tandem::cuda

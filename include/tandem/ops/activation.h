@@ -33,5 +33,4 @@ Tensor gelu_backward(const Tensor& gy, const Tensor& x);
 
 #ifdef TANDEM_HEADER_ONLY_OPS
 #include "tandem/ops/activation-inl.h"
-#include "tandem/ops/unary-inl.h"
 #endif

@@ -1,13 +1,13 @@
 #pragma once
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
-#include "tandem/cuda/checks.h"
-#include "tandem/cuda/stream.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/shape.h"
+#include "tandem/tensor/accelerator.h"
 #include "tandem/tensor/factories.h"
+#include "tandem/tensor/stream.h"
 
 namespace tandem {
 
@@ -31,7 +31,7 @@ inline bool has_format(const Tensor& x, MemoryFormat format) {
 }
 
 TANDEM_OPS void wait_until_read(const Tensor& source, const Tensor& target) {
-  if (target.is_cuda() && source.is_pinned()) cuda::current_stream(target.device()).synchronize();
+  if (target.is_cuda() && source.is_pinned()) current_stream(target.device()).synchronize();
 }
 
 }  // namespace detail
@@ -42,7 +42,7 @@ TANDEM_OPS Tensor to(const Tensor& x, Device device, DType dtype, bool non_block
   detail::check_format(x, format);
   const bool same_device = x.device().type() == device.type() && (device.index() < 0 || x.device() == device);
   if (!copy && same_device && x.dtype() == dtype && detail::has_format(x, format)) return x;
-  if (device.is_cuda()) cuda::check_available("to");
+  if (device.is_cuda()) accelerator().check_available();
   return op.apply(
       [&](const Tensor& x) {
         Tensor y = empty_like(x, TensorOptions(dtype).device(device).memory_format(format));

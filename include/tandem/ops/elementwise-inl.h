@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "tandem/base/check.h"
+#include "tandem/ops/activation.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/elementwise_forms-inl.h"
 #include "tandem/ops/reduce.h"
@@ -27,6 +28,8 @@ TANDEM_OPS Tensor sum_to_size(const Tensor& g, IntArrayRef sizes) {
 }
 
 namespace detail {
+
+inline constexpr Keep keep_x = Keep::input, keep_y = Keep::output, keep_nothing = Keep::nothing;
 
 /// Derivative of a + factor b.
 struct AddDerivative {
@@ -245,5 +248,15 @@ TANDEM_COMPARISON(le)
 TANDEM_COMPARISON(gt)
 TANDEM_COMPARISON(ge)
 #undef TANDEM_COMPARISON
+
+// ---- the ops of one operand that are a formula, with the derivative in the formula's row; those of activation.h, too
+
+#define TANDEM_UNARY_IF(CONDITION, NAME, FORMULA)
+#define TANDEM_UNARY_OP(NAME, SAVED, DERIVATIVE)                                                               \
+  TANDEM_OPS Tensor NAME(const Tensor& input) {                                                                \
+    return detail::unary_op(Op<#NAME>(), input, detail::keep_##SAVED,                                          \
+                            [](const Tensor& g, [[maybe_unused]] const Tensor& SAVED) { return DERIVATIVE; }); \
+  }
+#include "tandem/math/unary.inc"
 
 }  // namespace tandem

@@ -126,5 +126,4 @@ inline Tensor operator>=(Scalar a, const Tensor& b) { return le(b, a); }
 
 #ifdef TANDEM_HEADER_ONLY_OPS
 #include "tandem/ops/elementwise-inl.h"
-#include "tandem/ops/unary-inl.h"
 #endif

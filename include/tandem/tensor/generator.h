@@ -7,10 +7,8 @@
 
 namespace tandem {
 
+class GraphCapture;
 struct PhiloxState;
-namespace cuda {
-class Capture;
-}
 
 /// A seed and a position in its Philox stream. Copies share the state, as in libtorch. Thread-safe.
 class Generator {
@@ -43,7 +41,7 @@ class Generator {
  private:
   struct State;
   struct Drawn;
-  PhiloxState reserve_in(cuda::Capture& capture, uint64_t counters);
+  PhiloxState reserve_in(GraphCapture& capture, uint64_t counters);
   std::shared_ptr<State> state_;
 };
 

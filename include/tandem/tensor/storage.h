@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "tandem/base/device.h"
-#include "tandem/cuda/capture.h"
+#include "tandem/tensor/current_capture.h"
 
 namespace tandem {
 
@@ -45,10 +45,10 @@ class Storage : public std::enable_shared_from_this<Storage> {
   uint64_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() {
     version_.fetch_add(1, std::memory_order_relaxed);
-    if (cuda::Capture* capture = cuda::current_capture()) [[unlikely]]
-      capture->wrote(*this);  // each replay writes again
+    if (current_capture()) [[unlikely]]
+      note_captured_write();
   }
-  /// The CUDA graph capture during which the block was made, or 0. Each replay of that graph rewrites its contents.
+  /// The graph capture during which the block was made, or 0. Each replay of that graph rewrites its contents.
   uint64_t capture_id() const { return capture_id_; }
 
   /// Raw pointers that have been handed out: none, only pointers for reading, or a pointer through which untracked
@@ -67,11 +67,12 @@ class Storage : public std::enable_shared_from_this<Storage> {
 
  private:
   void resolve_pending();
+  void note_captured_write();
 
   void* data_;
   size_t bytes_;
   Device device_;
-  uint64_t capture_id_ = cuda::current_capture_id();
+  uint64_t capture_id_ = current_capture_id();
   bool owned_;
   std::atomic<Pointer> escaped_{Pointer::none};
   std::atomic<uint64_t> version_{0};

@@ -19,6 +19,7 @@
 
 namespace tandem {
 
+class Stream;
 class Tensor;
 using TensorList = ArrayRef<Tensor>;
 
@@ -28,9 +29,6 @@ using TensorHook = std::function<Tensor(const Tensor&)>;
 }  // namespace autograd
 namespace indexing {
 struct TensorIndex;
-}
-namespace cuda {
-class Stream;
 }
 
 /// Base of the autograd data of a tensor (autograd/meta.h).
@@ -185,7 +183,7 @@ class Tensor {
   Tensor pin_memory() const;
   /// Records that `stream` also uses this tensor: its memory, once freed, is reused only when that work is done. Needed
   /// if a tensor made on one stream is used on another. Throws DeviceError for a CPU tensor.
-  void record_stream(const cuda::Stream& stream) const;
+  void record_stream(const Stream& stream) const;
   Tensor contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
   /// Returns a copy with its own memory. Preserve keeps the strides of a dense tensor; ChannelsLast needs rank 4.
   Tensor clone(MemoryFormat format = MemoryFormat::Preserve) const;

@@ -14,7 +14,7 @@
 #include "tandem/autograd/backward_scaler.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
-#include "tandem/cuda/capture.h"
+#include "tandem/tensor/capture.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::amp {
@@ -42,7 +42,7 @@ class AutoMixedPrecisionScaler final : public autograd::BackwardScaler,
     const AutocastOff no_autocast;
     std::lock_guard lock(mutex_);
     update(type, waiting(type));
-    if (cuda::Capture* capture = cuda::current_capture()) {
+    if (GraphCapture* capture = current_capture()) {
       capture->before_replay([self = shared_from_this(), type] {
         std::lock_guard replaying(self->mutex_);
         self->update(type, self->waiting_[type]);
@@ -129,7 +129,7 @@ class AutoMixedPrecisionScaler final : public autograd::BackwardScaler,
   /// The flags to count in the next iteration. In a capture: the graph's flags, which are added to the list after each
   /// replay.
   Flags& waiting(size_t type) {
-    cuda::Capture* capture = cuda::current_capture();
+    GraphCapture* capture = current_capture();
     if (!capture) return waiting_[type];
     std::shared_ptr<void>& note = capture->note(&waiting_[type]);
     if (!note) {

@@ -5,9 +5,9 @@
 
 #include "tandem/amp/autocast_off.h"
 #include "tandem/autograd/grad_mode.h"
-#include "tandem/cuda/device.h"
-#include "tandem/cuda/memory.h"
 #include "tandem/ops/convert.h"
+#include "tandem/tensor/accelerator.h"
+#include "tandem/tensor/device_guard.h"
 
 namespace tandem::amp {
 
@@ -22,11 +22,11 @@ LateValues::LateValues(const std::vector<Tensor>& tensors)
       values_[i] = x.item<double>();
       continue;
     }
-    const cuda::DeviceGuard on(x.device());
-    if (!pinned_) pinned_ = cuda::allocate_pinned(tensors.size() * sizeof(float));
+    const DeviceGuard on(x.device());
+    if (!pinned_) pinned_ = accelerator().allocate_pinned(tensors.size() * sizeof(float));
     float* const to = static_cast<float*>(pinned_.get()) + i;
     const Tensor f32 = x.to(kFloat);  // freed in stream order, hence after the copy
-    cuda::copy_to_pinned(to, f32);
+    accelerator().copy_to_pinned(to, f32);
     on_the_way_[i] = to;
     record(f32.device());
   }
@@ -35,8 +35,8 @@ LateValues::LateValues(const std::vector<Tensor>& tensors)
 void LateValues::record(Device device) {
   const auto same = [&](const Copied& c) { return c.device == device; };
   auto at = std::find_if(copied_.begin(), copied_.end(), same);
-  if (at == copied_.end()) at = copied_.insert(at, {device, cuda::Event()});
-  at->event.record(cuda::current_stream(device));
+  if (at == copied_.end()) at = copied_.insert(at, {device, Event()});
+  at->event.record(current_stream(device));
 }
 
 bool LateValues::ready() const {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "tandem/cuda/event.h"
+#include "tandem/tensor/stream.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem::amp {
@@ -21,7 +21,7 @@ class LateValues {
  private:
   struct Copied {
     Device device;
-    cuda::Event event;
+    Event event;
   };
   void record(Device device);
 

@@ -10,6 +10,7 @@
 #include "tandem/cuda/memory.h"
 #include "tandem/cuda/stream.h"
 #include "tandem/tandem.h"
+#include "tandem/tensor/accelerator.h"
 
 namespace tandem::cuda {
 namespace {
@@ -43,7 +44,7 @@ TEST(EmulatedDevice, RevealsMissingStreamOrder) {
 TEST(EmulatedDevice, RunsWorkLate) {
   const Tensor pinned = empty({4}, TensorOptions().pinned_memory(true)), x = full({4}, 3.0, kCUDA);
   pinned.fill_(0);
-  copy_to_pinned(pinned.raw_bytes(), x);
+  accelerator().copy_to_pinned(pinned.raw_bytes(), x);
   EXPECT_EQ(pinned[0].item<float>(), 0) << "not synchronized yet";
   Event event;
   event.record();

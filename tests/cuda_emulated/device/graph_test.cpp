@@ -14,9 +14,9 @@
 #include "support/compare.h"
 #include "tandem/amp/cast_cache.h"
 #include "tandem/autograd/checkpoint.h"
-#include "tandem/cuda/capture.h"
 #include "tandem/cuda/stream.h"
 #include "tandem/tandem.h"
+#include "tandem/tensor/capture.h"
 
 namespace tandem::cuda {
 namespace {
@@ -284,7 +284,7 @@ TEST(Graph, ReplayRaisesVersionsOfWrittenTensors) {
 /// allocated, memory of the same size is freed.
 struct Drawing {
   void run() {
-    { const Tensor freed = full({static_cast<int64_t>(Capture::kSlots)}, 7, TensorOptions(kLong).device(kCUDA)); }
+    { const Tensor freed = full({static_cast<int64_t>(GraphCapture::kSlots)}, 7, TensorOptions(kLong).device(kCUDA)); }
     y.uniform_();
   }
   Tensor y = zeros({40}, kCUDA);

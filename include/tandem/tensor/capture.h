@@ -1,5 +1,5 @@
 #pragma once
-// Capture: host-side work to repeat at each replay of a CUDA graph. A graph repeats only device work. Code that runs
+// GraphCapture: host-side work to repeat at each replay of a graph. A graph repeats only device work. Code that runs
 // while a graph is captured registers here what the host must do at each replay: supply values that may have changed,
 // and update its own records of the step. Outside a capture nothing is registered, at no cost.
 // Internal: programs use CUDAGraph (cuda/graph.h).
@@ -11,43 +11,23 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/tensor/current_capture.h"
+
 namespace tandem {
+
 class Storage;
 class Tensor;
-}  // namespace tandem
-
-namespace tandem::cuda {
-
-class Capture;
-
-namespace detail {
-inline constinit thread_local Capture* running_capture = nullptr;
-}
-
-/// Returns the capture that the calling thread is recording, or null outside a capture.
-inline Capture* current_capture() { return detail::running_capture; }
-/// Returns the unique number of that capture, or 0 outside a capture.
-uint64_t current_capture_id();
-
-/// Throws StateError. The message names the running op (or `call` outside ops), says that `what` is impossible during a
-/// capture, and gives the `cure`.
-[[noreturn]] void refuse_in_capture(const char* what, const char* cure, const char* call);
-/// Calls refuse_in_capture if the calling thread is recording a capture.
-inline void check_not_capturing(const char* what, const char* cure, const char* call = "tandem") {
-  if (current_capture()) [[unlikely]]
-    refuse_in_capture(what, cure, call);
-}
 
 /// The capture of one graph, and the host-side work of its replays.
-class Capture {
+class GraphCapture {
  public:
   using Hook = std::function<void()>;
 
   /// `new_slots` allocates device memory of kSlots words, which the graph itself never writes.
-  explicit Capture(std::function<Tensor()> new_slots);
-  ~Capture();
-  Capture(const Capture&) = delete;
-  Capture& operator=(const Capture&) = delete;
+  explicit GraphCapture(std::function<Tensor()> new_slots);
+  ~GraphCapture();
+  GraphCapture(const GraphCapture&) = delete;
+  GraphCapture& operator=(const GraphCapture&) = delete;
 
   // ---- for code that is being recorded
   uint64_t id() const { return id_; }
@@ -101,4 +81,4 @@ class Capture {
   std::unordered_map<const void*, std::shared_ptr<void>> notes_;
 };
 
-}  // namespace tandem::cuda
+}  // namespace tandem

@@ -1,4 +1,4 @@
-#include "tandem/cuda/capture.h"
+#include "tandem/tensor/capture.h"
 
 #include <atomic>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include "tandem/base/check.h"
 #include "tandem/tensor/tensor.h"
 
-namespace tandem::cuda {
+namespace tandem {
 namespace {
 
 uint64_t next_id() {
@@ -19,22 +19,21 @@ uint64_t next_id() {
 
 uint64_t current_capture_id() { return current_capture() ? current_capture()->id() : 0; }
 
-void refuse_in_capture(const char* what, const char* cure, const char* call) {
-  const OpScope op(call);
-  TANDEM_THROW(StateError, "{} while a CUDA graph is being captured; {}", what, cure);
+void refuse_in_capture(const char* what, const char* cure) {
+  TANDEM_THROW(StateError, "{} while a graph is being captured; {}", what, cure);
 }
 
 /// Words that are written together by one launch.
-struct Capture::Block {
+struct GraphCapture::Block {
   Tensor slots;                    ///< on the device
   std::vector<uint64_t> now;       ///< the values to write; as many as are in use
   std::vector<uint64_t> launched;  ///< the values written for the last replay; empty before the first
 };
 
-Capture::Capture(std::function<Tensor()> new_slots) : id_(next_id()), new_slots_(std::move(new_slots)) {}
-Capture::~Capture() = default;
+GraphCapture::GraphCapture(std::function<Tensor()> new_slots) : id_(next_id()), new_slots_(std::move(new_slots)) {}
+GraphCapture::~GraphCapture() = default;
 
-const uint64_t* Capture::words(size_t count, std::function<void(uint64_t*)> get) {
+const uint64_t* GraphCapture::words(size_t count, std::function<void(uint64_t*)> get) {
   if (blocks_.empty() || blocks_.back()->now.size() + count > kSlots) {
     auto block = std::make_unique<Block>();
     block->slots = new_slots_();
@@ -47,7 +46,7 @@ const uint64_t* Capture::words(size_t count, std::function<void(uint64_t*)> get)
   return static_cast<const uint64_t*>(block.slots.raw_bytes()) + first;
 }
 
-const double* Capture::numbers(size_t count, std::function<void(double*)> get) {
+const double* GraphCapture::numbers(size_t count, std::function<void(double*)> get) {
   const uint64_t* slots = words(count, [count, get = std::move(get)](uint64_t* bits) {
     std::vector<double> values(count);
     get(values.data());
@@ -56,20 +55,20 @@ const double* Capture::numbers(size_t count, std::function<void(double*)> get) {
   return reinterpret_cast<const double*>(slots);
 }
 
-void Capture::wrote(Storage& storage) {
+void GraphCapture::wrote(Storage& storage) {
   // The weak_ptr keeps the address of a Storage from std::make_shared from being reused.
   if (!storage.device().is_cpu()) written_.try_emplace(&storage, storage.weak_from_this());
 }
 
-void Capture::begin() { detail::running_capture = this; }
+void GraphCapture::begin() { detail::running_capture = this; }
 
-void Capture::end() {
+void GraphCapture::end() {
   detail::running_capture = nullptr;
   for (const Hook& hook : std::exchange(at_end_, {})) hook();
   std::erase_if(written_, [](const auto& entry) { return entry.second.expired(); });
 }
 
-std::vector<Capture::Update> Capture::before_launch() {
+std::vector<GraphCapture::Update> GraphCapture::before_launch() {
   for (const Hook& hook : before_) hook();
   for (const auto& [address, weak] : written_) {
     const std::shared_ptr<Storage> storage = weak.lock();
@@ -88,7 +87,7 @@ std::vector<Capture::Update> Capture::before_launch() {
   return updates;
 }
 
-void Capture::after_launch() {
+void GraphCapture::after_launch() {
   for (const auto& block : blocks_) block->launched = block->now;
   for (const auto& [address, weak] : written_) {
     if (const std::shared_ptr<Storage> storage = weak.lock()) storage->bump_version();
@@ -96,4 +95,4 @@ void Capture::after_launch() {
   for (const Hook& hook : after_) hook();
 }
 
-}  // namespace tandem::cuda
+}  // namespace tandem

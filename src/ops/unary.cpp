@@ -1,1 +1,0 @@
-#include "tandem/ops/unary-inl.h"
