@@ -1,7 +1,9 @@
 #include "tandem/amp/cast_cache.h"
 
 #include <atomic>
+#include <cstddef>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 #include <utility>
 
@@ -66,9 +68,16 @@ struct Cache {
 struct Caches {
   Cache made, recorded;
 };
+/// The caches are emptied at the end of the thread, but not destroyed: destructors of static objects run later and may
+/// open regions.
 Caches& caches() {
-  static thread_local Caches c;
-  return c;
+  alignas(Caches) static constinit thread_local std::byte memory[sizeof(Caches)] = {};
+  struct Life {
+    Caches* caches = new (memory) Caches;
+    ~Life() { *caches = Caches(); }
+  };
+  static thread_local Life life;
+  return *life.caches;
 }
 Cache& cache() {
   GraphCapture* capture = current_capture();

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <cstdint>
@@ -201,7 +202,10 @@ TEST(SafetensorsErrors, Saving) {
 TEST(SafetensorsErrors, Loading) {
   const TemporaryFolder folder;
   EXPECT_THROWS(io::load_file(folder.path("none")), IoError, "load_file: ", "none", "No such file");
-  EXPECT_THROWS(io::load_file(folder.path()), IoError, "load_file: ", "not a regular file");
+  EXPECT_THROWS(io::load_file(folder.path()), IoError, "load_file: ", "a folder, not a regular file");
+  const std::string fifo = folder.path("fifo");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_THROWS(io::load_file(fifo), IoError, "load_file: " + fifo, "a FIFO", "name a regular file");
   EXPECT_THROWS(io::load_file(folder.write("short", {1, 2, 3})), IoError, "load_file: ", "short: has 3 bytes");
 }
 

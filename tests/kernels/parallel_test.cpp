@@ -117,9 +117,15 @@ TEST(Fork, ForkedChildComputesOnOneThread) {
   set_num_threads(before);
 }
 
+bool computes_under_autocast() {
+  const Tensor x = ones({8, 8}), weight = ones({8, 8}).requires_grad_();
+  const amp::AutocastGuard region(kCPU, kBFloat16);
+  return mm(x, weight).sum().item<double>() == 512;
+}
+
 struct ComputesAtExit {
   ~ComputesAtExit() {
-    if (!computes()) std::_Exit(1);
+    if (!computes() || !computes_under_autocast()) std::_Exit(1);
   }
 };
 
@@ -128,6 +134,7 @@ TEST(ProcessExitDeathTest, DestructorsOfStaticObjectsMayCompute) {
       {
         static const ComputesAtExit object;
         computes();
+        computes_under_autocast();
         std::exit(0);
       },
       ::testing::ExitedWithCode(0), "");

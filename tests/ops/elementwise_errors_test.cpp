@@ -1,6 +1,8 @@
 // Elementwise ops reject undefined tensors, sizes that do not broadcast, tensors on two devices, and unsupported dtypes
 // and values.
+#include "cases/cases.h"
 #include "ops/bad_input.h"
+#include "tandem/math/binary.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/factories.h"
 
@@ -11,16 +13,6 @@ struct UnaryOp {
   const char* name;
   Tensor (*run)(const Tensor&);
 };
-#define OP(NAME)                                   \
-  {                                                \
-#NAME, [](const Tensor& x) { return NAME(x); } \
-  }
-constexpr UnaryOp unary_ops[] = {
-    OP(neg),   OP(abs),         OP(sign),     OP(reciprocal), OP(square),   OP(sqrt),      OP(rsqrt),
-    OP(exp),   OP(expm1),       OP(log),      OP(log1p),      OP(sin),      OP(cos),       OP(erf),
-    OP(floor), OP(ceil),        OP(round),    OP(relu),       OP(tanh),     OP(gelu),      OP(isnan),
-    OP(isinf), OP(logical_not), OP(isfinite), OP(sigmoid),    OP(softplus), OP(logsigmoid)};
-#undef OP
 
 /// Ops that leave integers unchanged and reject bool.
 #define OP(NAME)                                   \
@@ -38,9 +30,6 @@ struct BinaryOp {
   {                                                                    \
 #NAME, [](const Tensor& a, const Tensor& b) { return NAME(a, b); } \
   }
-constexpr BinaryOp binary_ops[] = {OP(add),     OP(sub),     OP(mul),         OP(div),        OP(pow),        OP(atan2),
-                                   OP(maximum), OP(minimum), OP(eq),          OP(ne),         OP(lt),         OP(le),
-                                   OP(gt),      OP(ge),      OP(logical_and), OP(logical_or), OP(logical_xor)};
 constexpr BinaryOp derivatives[] = {OP(relu_backward), OP(sigmoid_backward), OP(tanh_backward), OP(gelu_backward)};
 #undef OP
 
@@ -51,6 +40,27 @@ constexpr BinaryOp derivatives[] = {OP(relu_backward), OP(sigmoid_backward), OP(
   }
 constexpr UnaryOp number_ops[] = {OP(add), OP(mul), OP(div), OP(pow), OP(eq), OP(ne), OP(lt), OP(le), OP(gt), OP(ge)};
 #undef OP
+
+/// Rows for the ops that are a formula, from the case table: undefined tensors and, for two operands, sizes that do not
+/// broadcast and tensors on two devices.
+void add_formula_rows(BadInputs& rows) {
+  std::set<std::string> done;
+  for (const Case& c : all_cases()) {
+    const bool is_formula = kernels::unary_named(c.op) || kernels::binary_named(c.op);
+    const bool is_plain = c.family == "elementwise" || c.family == "comparison";
+    if (!is_formula || !is_plain || !done.insert(c.op + std::to_string(c.inputs.size())).second) continue;
+    const std::vector<Tensor> inputs = make_inputs(c, kFloat);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      std::vector<Tensor> x = inputs;
+      x[i] = Tensor();
+      rows.push_back(UNDEFINED(c.op, c.run(x)));
+    }
+    if (inputs.size() != 2) continue;
+    rows.push_back(BAD_INPUT(c.op, c.run({ones({2, 3}), ones({4})}), ShapeError, "[2, 3]", "[4]"));
+    rows.push_back(ON_TWO_DEVICES(c.op, c.run({ones({2, 3}), on_another_device({2, 3})})));
+    rows.push_back(ON_TWO_DEVICES(c.op, c.run({on_another_device({2, 3}), ones({2, 3})})));
+  }
+}
 
 }  // namespace
 
@@ -98,23 +108,12 @@ BadInputs elementwise_bad_input() {
     rows.push_back(BAD_INPUT(op.name, op.run(b), DTypeError, "[2, 3] bool", "logical_not()", ".to()"));
   }
   for (const BinaryOp& op : derivatives) {
-    rows.push_back(UNDEFINED(op.name, op.run(none, x)));
-    rows.push_back(UNDEFINED(op.name, op.run(x, none)));
-    rows.push_back(BAD_INPUT(op.name, op.run(x, y), ShapeError, "[2, 3] f32", "[4]"));
     rows.push_back(BAD_INPUT(op.name, op.run(ones({1}), x), ShapeError, "[1] f32", "[2, 3]"));
     rows.push_back(BAD_INPUT(op.name, op.run(n, x), DTypeError, "[2, 3] i64", ".to(kFloat)"));
     rows.push_back(BAD_INPUT(op.name, op.run(x, n), DTypeError, "[2, 3] i64", ".to(kFloat)"));
-    rows.push_back(ON_TWO_DEVICES(op.name, op.run(x, far)));
   }
-  for (const UnaryOp& op : unary_ops) rows.push_back(UNDEFINED(op.name, op.run(none)));
   for (const UnaryOp& op : number_ops) rows.push_back(UNDEFINED(op.name, op.run(none)));
-  for (const BinaryOp& op : binary_ops) {
-    rows.push_back(UNDEFINED(op.name, op.run(none, x)));
-    rows.push_back(UNDEFINED(op.name, op.run(x, none)));
-    rows.push_back(BAD_INPUT(op.name, op.run(x, y), ShapeError, "[2, 3]", "[4]", "sizes 3 and 4", "equal or 1"));
-    rows.push_back(ON_TWO_DEVICES(op.name, op.run(x, far)));
-    rows.push_back(ON_TWO_DEVICES(op.name, op.run(far, x)));
-  }
+  add_formula_rows(rows);
   return rows;
 }
 

@@ -53,10 +53,7 @@ TEST(Reduce, GradientsOfMeansOverMoreElementsThanF16Counts) {
     EXPECT_TRUE(near(x.grad(), wide.grad(), tolerance(kHalf, 1, 3, largest))) << what;
   };
   expect_same_gradient("mean", random, [](const Tensor& x) { return mean(x); });
-  expect_same_gradient("mean in f32", random, [](const Tensor& x) { return mean(x, kFloat).to(x.dtype()); });
   expect_same_gradient("var", random, [](const Tensor& x) { return var(x); });
-  expect_same_gradient("var along a dimension", random, [](const Tensor& x) { return var(x, {0}); });
-  expect_same_gradient("norm", random, [](const Tensor& x) { return norm(x); });
   expect_same_gradient("norm_inf of equal values", ones({500000}, kHalf),
                        [](const Tensor& x) { return norm(x, kInf); });
 }

@@ -35,6 +35,16 @@ dnnl::engine make_engine() {
   return {dnnl::engine::kind::cpu, 0};
 }
 
+struct Library {
+  dnnl::engine engine = make_engine();
+  const int isa = static_cast<int>(dnnl::get_effective_cpu_isa());
+};
+
+Library& library() {
+  static Library& library = *new Library;  // never destroyed: static destructors use it
+  return library;
+}
+
 // A primitive is prepared for a number of threads.
 int threads_here() {
 #if defined(_OPENMP)
@@ -113,15 +123,9 @@ bool has_memory_for_code() {
 
 }  // namespace
 
-dnnl::engine& engine() {
-  static dnnl::engine& engine = *new dnnl::engine(make_engine());  // never destroyed: static destructors use it
-  return engine;
-}
+dnnl::engine& engine() { return library().engine; }
 
-bool has_isa(dnnl::cpu_isa isa) {
-  static const int available = (engine(), static_cast<int>(dnnl::get_effective_cpu_isa()));
-  return (available & static_cast<int>(isa)) == static_cast<int>(isa);
-}
+bool has_isa(dnnl::cpu_isa isa) { return (library().isa & static_cast<int>(isa)) == static_cast<int>(isa); }
 
 bool computes_in(DType dtype) {
 #if defined(__x86_64__)
