@@ -7,7 +7,8 @@ const Backend& backend() {
   static constexpr Backend table = [] {
     Backend table;
     table.device = kCPU;
-    TANDEM_SLOTS(TANDEM_FILL_SLOT)
+#define TANDEM_SLOT(NAME, SIGNATURE) table.NAME = NAME;
+#include "tandem/backend.inc"
     return table;
   }();
   return table;

@@ -1,6 +1,8 @@
 #pragma once
-// The kernels of the CPU backend, one function per slot of struct Backend. include/tandem/backend.h documents each.
-#include "kernels/slots.h"
+// The kernels of the CPU backend, one function per slot of struct Backend. include/tandem/backend.inc documents each.
+#include <type_traits>
+
+#include "tandem/backend.h"
 
 namespace tandem::cpu {
 
@@ -8,6 +10,7 @@ using kernels::Binary;
 using kernels::Reduction;
 using kernels::Unary;
 
-TANDEM_SLOTS(TANDEM_DECLARE_SLOT)
+#define TANDEM_SLOT(NAME, SIGNATURE) std::type_identity_t<SIGNATURE> NAME;
+#include "tandem/backend.inc"
 
 }  // namespace tandem::cpu

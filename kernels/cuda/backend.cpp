@@ -8,7 +8,8 @@ const Backend& CudaAccelerator::backend() const {
   static constexpr Backend table = [] {
     Backend table;
     table.device = kCUDA;
-    TANDEM_SLOTS(TANDEM_FILL_SLOT)
+#define TANDEM_SLOT(NAME, SIGNATURE) table.NAME = NAME;
+#include "tandem/backend.inc"
     return table;
   }();
   return table;
