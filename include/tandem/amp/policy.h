@@ -107,6 +107,7 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"sigmoid", Cast::keep},
     {"sign", Cast::keep},
     {"sin", Cast::keep},
+    {"softsign", Cast::keep},
     {"sqrt", Cast::keep},
     {"sub", Cast::keep},
     {"tanh", Cast::keep},

@@ -16,6 +16,8 @@ Tensor tanh(const Tensor& x);
 Tensor gelu(const Tensor& x, const std::string& approximate = "none");
 /// log(1 + e^x)
 Tensor softplus(const Tensor& x);
+/// x / (1 + |x|)
+Tensor softsign(const Tensor& x);
 /// log(sigmoid(x))
 Tensor logsigmoid(const Tensor& x);
 
