@@ -61,6 +61,32 @@ void sums(Cases& c) {
                  return {sum(x[0]), sum(x[0], {0}), sum(x[1]), sum(x[1], {1})};
                },
                .sum = 0});
+  c.push_back(
+      {.op = "cumsum",
+       .name = "dims",
+       .torch = "(a.cumsum(0), a.cumsum(-1), b.cumsum(1), c.cumsum(0), d.cumsum(0))",
+       .inputs = {normal({3, 4, 17}), normal({2, 3, 4, 5}).laid_out(Layout::channels_last), normal({}), normal({0, 3})},
+       .run = [](In x) -> Out {
+         return {cumsum(x[0], 0), cumsum(x[0], -1), cumsum(x[1], 1), cumsum(x[2], 0), cumsum(x[3], 0)};
+       },
+       .sum = 17});
+  c.push_back({.op = "cumsum",
+               .name = "integers",
+               .torch = "(a.cumsum(0), a.cumsum(1), b.cumsum(1))",
+               .inputs = {integers({3, 4}, -9, 10).as(kInt), boolean({2, 9})},
+               .run = [](In x) -> Out {
+                 return {cumsum(x[0], 0), cumsum(x[0], 1), cumsum(x[1], 1)};
+               },
+               .sum = 0});
+  c.push_back({.op = "cumsum",
+               .name = "dtype_given",
+               .torch = "(a.cumsum(1, dtype=torch.float64), b.cumsum(0, dtype=torch.float64))",
+               .inputs = {normal({3, 5}), integers({4}, -3, 9)},
+               .run = [](In x) -> Out {
+                 return {cumsum(x[0], 1, kDouble), cumsum(x[1], 0, kDouble)};
+               },
+               .sum = 15,
+               .bypasses_autocast = true});
   c.push_back({.op = "mean",
                .name = "all",
                .torch = "torch.mean(a)",

@@ -21,6 +21,9 @@ BadInputs reduce_bad_input() {
       BAD_INPUT("sum", sum(x, {2}), IndexError, "dimension 2", "rank 2", "[-2, 1]"),
       BAD_INPUT("sum", sum(x, {0, -2}), IndexError, "dimension 0", "twice", "[0, -2]"),
 
+      UNDEFINED("cumsum", cumsum(none, 0)),
+      BAD_INPUT("cumsum", cumsum(x, 2), IndexError, "dimension 2", "rank 2", "[-2, 1]"),
+
       UNDEFINED("mean", mean(none)),
       UNDEFINED("mean", mean(none, {0})),
       BAD_INPUT("mean", mean(x, {-3}), IndexError, "dimension -3", "rank 2", "[-2, 1]"),

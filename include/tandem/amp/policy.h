@@ -62,6 +62,7 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"nll_loss", Cast::f32},
     // the same, for ops with a dtype argument
     {"cross_entropy", Cast::f32_dtype, Cast::f32},
+    {"cumsum", Cast::f32_dtype, Cast::keep},
     {"log_softmax", Cast::f32_dtype, Cast::keep},
     {"norm", Cast::f32_dtype, Cast::keep},
     {"softmax", Cast::f32_dtype, Cast::keep},

@@ -82,6 +82,30 @@ TANDEM_OPS Tensor sum(const Tensor& x, IntArrayRef dims, bool keepdim, std::opti
       x, dtype);
 }
 
+namespace detail {
+
+/// The derivative is the same sum in the other direction.
+inline Tensor cumsum_op(const Op<"cumsum">& op, const Tensor& x, int64_t d, std::optional<DType> dtype, bool reverse) {
+  return op.apply(
+      [&](const Tensor& x, std::optional<DType> dtype) {
+        const DType t = dtype.value_or(x.is_floating_point() ? x.dtype() : kLong);
+        Tensor y = empty_like(x, t);
+        backend(x).cumsum(y, promote_types(x.dtype(), t) == t ? x : to(x, t), d, reverse);
+        return Result{y, {}, [d, reverse](const Backward& b) -> Grads {
+                        return {cumsum_op(Op<"cumsum">(), b.grad(), d, {}, !reverse)};
+                      }};
+      },
+      x, dtype);
+}
+
+}  // namespace detail
+
+TANDEM_OPS Tensor cumsum(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+  const Op<"cumsum"> op;
+  checks::defined("x", x);
+  return detail::cumsum_op(op, x, wrap_dim(dim, x.dim()), dtype, false);
+}
+
 TANDEM_OPS Tensor mean(const Tensor& x, std::optional<DType> dtype) { return mean(x, {}, false, dtype); }
 TANDEM_OPS Tensor mean(const Tensor& x, IntArrayRef dims, bool keepdim, std::optional<DType> dtype) {
   const Op<"mean"> op;

@@ -1,0 +1,82 @@
+// cumsum against plain loops in f64.
+#include <gtest/gtest.h>
+
+#include "kernels/kernels_under_test.h"
+#include "layouts.h"
+
+namespace tandem {
+namespace {
+
+using namespace testing;
+using Values = std::vector<double>;
+
+/// Sums of contiguous data along `dim`.
+Values cumsum_of(Values x, const Dims& sizes, size_t dim, bool reverse) {
+  size_t step = 1;
+  for (size_t d = dim + 1; d < sizes.size(); ++d) step *= static_cast<size_t>(sizes[d]);
+  const size_t n = sizes.empty() ? 1 : static_cast<size_t>(sizes[dim]);
+  for (size_t at = 0; at < x.size(); ++at) {
+    const size_t i = reverse ? x.size() - 1 - at : at, place = i / step % n;
+    if (reverse ? place + 1 < n : place > 0) x[i] += x[reverse ? i + step : i - step];
+  }
+  return x;
+}
+
+void check(const Dims& sizes, DType dtype, DType wide_type, Layout layout) {
+  for (size_t dim = 0; dim < std::max<size_t>(1, sizes.size()); ++dim) {
+    for (bool reverse : {false, true}) {
+      const std::string what = to_string(sizes) + " " + std::string(name(dtype)) + " " + name(layout) + " dim " +
+                               std::to_string(dim) + (reverse ? " reverse" : "");
+      const Tensor x = unwritten(sizes, dtype, layout), y = unwritten(sizes, wide_type, layout);
+      write(x, random_values(x.numel(), 1, -8, 8));
+      const Values want = cumsum_of(read(x), sizes, dim, reverse);
+      under_test().cumsum(y, x, static_cast<int64_t>(dim), reverse);
+      EXPECT_TRUE(near(y, want, is_floating_point(wide_type) ? tolerance(wide_type, 1, 1, scale_of(want)) : kExact))
+          << what;
+    }
+  }
+}
+
+TEST(ScanKernels, DtypesAndDimensions) {
+  for (const Dims& sizes : {Dims{}, Dims{1}, Dims{10}, Dims{7, 10}, Dims{3, 33, 5}, Dims{2, 3, 4, 17}}) {
+    for (DType dtype : kFloatingTypes) {
+      check(sizes, dtype, dtype, Layout::contiguous);
+      check(sizes, dtype, wide(dtype), Layout::contiguous);
+    }
+    for (DType dtype : {kInt, kLong}) check(sizes, dtype, kLong, Layout::contiguous);
+  }
+}
+
+TEST(ScanKernels, Layouts) {
+  for (Layout layout : {Layout::transposed, Layout::sliced, Layout::spread, Layout::channels_last}) {
+    for (DType dtype : {kFloat, kHalf, kInt}) check({3, 5, 4, 33}, dtype, dtype == kInt ? kLong : kFloat, layout);
+  }
+}
+
+TEST(ScanKernels, RowLengths) {
+  for (int64_t n : {0, 1, 15, 16, 17, 31, 33, 257, 1023, 1025, 9001}) {
+    for (DType dtype : {kFloat, kDouble}) {
+      check({2, n}, dtype, dtype, Layout::contiguous);
+      if (n <= 1025) check({n, 3}, dtype, dtype, Layout::contiguous);
+    }
+  }
+}
+
+TEST(ScanKernels, InPlace) {
+  for (DType dtype : {kFloat, kHalf}) {
+    const Tensor x = noise({5, 700}, dtype, 1), y = unwritten({5, 700}, dtype);
+    under_test().cumsum(y, x, 1, false);
+    under_test().cumsum(x, x, 1, false);
+    EXPECT_EQ(read(x), read(y)) << name(dtype);
+  }
+}
+
+TEST(ScanKernels, IntegersWrapAround) {
+  const Tensor x = tensor({INT64_MAX, int64_t{1}, int64_t{5}}), y = unwritten({3}, kLong);
+  const Tensor there = x.to(y.device());
+  under_test().cumsum(y, there, 0, false);
+  EXPECT_EQ(elements_of<int64_t>(y), (std::vector<int64_t>{INT64_MAX, INT64_MIN, INT64_MIN + 5}));
+}
+
+}  // namespace
+}  // namespace tandem
