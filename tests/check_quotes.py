@@ -9,7 +9,7 @@ import re
 import sys
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-SOURCE = re.compile(r"\[([\w/.]+\.(?:cpp|h))\]\(")
+SOURCE = re.compile(r"\[([\w/.-]+\.(?:cpp|cu|h|inc))\]\(")
 
 
 def lines_of(text):
