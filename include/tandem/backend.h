@@ -15,6 +15,7 @@
 #include "tandem/cuda/device.h"
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// A slot of Backend. Calling an empty slot throws NotImplementedError, which names the op, the device and the dtype.
@@ -290,3 +291,4 @@ const Backend& backend();
 }  // namespace cuda
 
 }  // namespace tandem
+#pragma GCC visibility pop

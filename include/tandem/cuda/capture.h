@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tandem {
 class Storage;
 class Tensor;
@@ -102,3 +103,4 @@ class Capture {
 };
 
 }  // namespace tandem::cuda
+#pragma GCC visibility pop

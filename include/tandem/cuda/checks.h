@@ -2,6 +2,7 @@
 // Checks shared by the functions that need a CUDA device. Internal.
 #include "tandem/cuda/device.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::cuda {
 
 /// Throws DeviceError. The message says that the running op (or `call` outside ops) needs a CUDA device, and why there
@@ -13,3 +14,4 @@ inline void check_available(const char* call = "tandem") {
 }
 
 }  // namespace tandem::cuda
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 
 #include "tandem/base/device.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::cuda {
 
 /// Returns true if the build has CUDA and a usable device is present.
@@ -46,3 +47,4 @@ class [[nodiscard]] DeviceGuard {
 };
 
 }  // namespace tandem::cuda
+#pragma GCC visibility pop

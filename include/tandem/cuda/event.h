@@ -2,6 +2,7 @@
 // Events: points in a stream's work that the host and other streams can wait for.
 #include "tandem/cuda/stream.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::cuda {
 
 /// A point in the work of a stream. Created on the device of the first stream that records it.
@@ -34,3 +35,4 @@ class Event {
 };
 
 }  // namespace tandem::cuda
+#pragma GCC visibility pop

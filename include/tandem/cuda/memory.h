@@ -7,6 +7,7 @@
 
 #include "tandem/tensor/allocator.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 class Tensor;
 }
@@ -49,3 +50,4 @@ void record_pinned(const void* address, const Stream& stream);
 void copy_to_pinned(void* pinned, const Tensor& source);
 
 }  // namespace tandem::cuda
+#pragma GCC visibility pop

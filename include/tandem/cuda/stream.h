@@ -3,6 +3,7 @@
 // stream. Names are those of torch.cuda.
 #include "tandem/base/device.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::cuda {
 
 class Event;
@@ -55,3 +56,4 @@ class [[nodiscard]] StreamGuard {
 };
 
 }  // namespace tandem::cuda
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 
 #include "tandem/math/arithmetic.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::math {
 
 /// c0 + c1 x + c2 x^2 + ... by Horner's rule.
@@ -176,3 +177,4 @@ TANDEM_MATH float round(float x) { return TANDEM_LIBM(rintf)(x); }
 TANDEM_MATH double round(double x) { return TANDEM_LIBM(rint)(x); }
 
 }  // namespace tandem::math
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 // sense, int64; and the enum by which kernels are asked for them. A functor that returns bool is a predicate.
 #include "tandem/math/unary.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::math {
 
 /// d gelu / dx: Phi(x) + x phi(x).
@@ -70,3 +71,4 @@ constexpr bool is_predicate(Binary op) {
 }
 
 }  // namespace tandem::kernels
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 
 #include "tandem/base/device.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 struct PhiloxState;
@@ -48,3 +49,4 @@ class Generator {
 };
 
 }  // namespace tandem
+#pragma GCC visibility pop
