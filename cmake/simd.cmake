@@ -36,6 +36,10 @@ function(tandem_simd_sources target)
     set(objects ${target}_simd_${set})
     if(NOT TARGET ${objects})
       add_library(${objects} OBJECT)
+      get_target_property(visibility ${target} CXX_VISIBILITY_PRESET)
+      if(visibility)
+        set_target_properties(${objects} PROPERTIES CXX_VISIBILITY_PRESET ${visibility})
+      endif()
       set_target_properties(
         ${objects} PROPERTIES CXX_EXTENSIONS OFF
                               POSITION_INDEPENDENT_CODE $<TARGET_PROPERTY:${target},POSITION_INDEPENDENT_CODE>)

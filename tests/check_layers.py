@@ -19,7 +19,10 @@ include/tandem/X.h, src/X.cpp and all other files with the relative path X are i
     its device through tensor/accelerator.h, and cuda/ is for programs;
   - vendor headers (CUDA, oneDNN, NCCL, MPI) are included only in kernels/ and src/dist/;
   - X-inl.h is included by .cpp and other -inl.h files, or by X.h inside #ifdef TANDEM_HEADER_ONLY_OPS;
-  - no file includes the umbrella tandem/tandem.h or uses #if on TANDEM_CUDA.
+  - no file includes the umbrella tandem/tandem.h or uses #if on TANDEM_CUDA;
+  - a public header (in include/, not -inl.h) has all its declarations, and no #include of another header, between
+    #pragma GCC visibility push(default) and #pragma GCC visibility pop: a shared library exports nothing else. Other
+    files have no such pragma.
 
 Usage: check_layers.py [--root FOLDER] [--self-test]
 """
@@ -184,6 +187,42 @@ def check_file(root, path):
                     yield number, message
 
 
+VISIBILITY = re.compile(r"\s*#\s*pragma\s+GCC\s+visibility\s+(push|pop)\b")
+
+
+def check_visibility(root, path):
+    """Yields the messages on the visibility of a file's declarations, each with its line."""
+    with open(os.path.join(root, path), encoding="utf-8") as file:
+        text = strip_comments(file.read())
+    public = path.startswith("include/") and path.endswith(".h") and not path.endswith("-inl.h")
+    pushes = []
+    outside = None
+    continues = False
+    for number, line in enumerate(text.splitlines(), 1):
+        in_macro, continues = continues, line.endswith("\\")
+        if in_macro or not line.strip():
+            continue
+        pragma = VISIBILITY.match(line)
+        if pragma and not public:
+            yield number, "has a visibility pragma: only public headers (not -inl.h) export"
+            return
+        if pragma and pragma.group(1) == "push":
+            pushes.append(number)
+        elif pragma and not pushes:
+            yield number, "visibility pop without push"
+        elif pragma:
+            pushes.pop()
+        elif pushes and re.match(r"\s*#\s*include\b(?!.*\.inc\b)", line):
+            yield number, "#include after visibility push: it would export what that header declares"
+        elif public and not pushes and not line.lstrip().startswith("#"):
+            outside = outside or number
+    if pushes:
+        yield pushes[0], "visibility push without pop"
+    if outside:
+        yield outside, ("declaration outside of '#pragma GCC visibility push(default)' and 'pop': "
+                        "a shared library does not export it")
+
+
 def sources(root):
     for top in ("include", "src", "kernels"):
         for folder, folders, names in os.walk(os.path.join(root, top)):
@@ -201,10 +240,12 @@ def check(root):
         count += 1
         if path == "include/tandem/tandem.h":
             continue
-        messages += [f"{path}:{line}: {message}" for line, message in check_file(root, path)]
+        for line, message in (*check_file(root, path), *check_visibility(root, path)):
+            messages.append(f"{path}:{line}: {message}")
     return count, messages
 
 
+PUSH, POP = "#pragma GCC visibility push(default)\n", "#pragma GCC visibility pop\n"
 # Breaks each rule once: the file, its text, and a part of the message, or None if there must be no message.
 SELF_TEST = [
     ("include/tandem/base/a1.h", "#include <tandem/tensor/tensor.h>\n", "row 1 (base)"),
@@ -257,6 +298,16 @@ SELF_TEST = [
     ("include/tandem/tandem.h", "#include <tandem/cuda/stream.h>\n#include <tandem/nn/g1.h>\n", None),
     ("src/data/h2.cpp", "/* #include <cuda.h> */\n// #include <cuda.h>\n#include <zlib.h>\n", None),
     ("src/dist/h3.cpp", "#include <nccl.h>\n", None),
+    ("include/tandem/io/i1.h", f"#include <string>\n#define F(x) \\\n  f(x)\n{PUSH}namespace tandem {{}}\n{POP}", None),
+    ("include/tandem/io/i2.h", "#include <string>\nnamespace tandem {}\n", "declaration outside of"),
+    ("include/tandem/io/i3.h", f"{PUSH}namespace tandem {{}}\n{POP}struct S;\n", "declaration outside of"),
+    ("include/tandem/io/i4.h", f'{PUSH}#include "list.inc"\n#include <string>\n{POP}',
+     "#include after visibility push"),
+    ("include/tandem/io/i5.h", f"{PUSH}namespace tandem {{}}\n", "push without pop"),
+    ("include/tandem/io/i6.h", POP, "pop without push"),
+    ("include/tandem/io/i7.h", f"{PUSH}namespace tandem {{\n{PUSH}void f();\n{POP}}}\n{POP}", None),
+    ("include/tandem/io/i8-inl.h", "namespace tandem {}\n", None),
+    ("src/io/i9.h", f"{PUSH}namespace tandem {{}}\n{POP}", "only public headers"),
 ]
 
 

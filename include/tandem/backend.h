@@ -14,6 +14,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// A slot of Backend. Calling an empty slot throws NotImplementedError, which names the op, the device and the dtype.
@@ -171,3 +172,4 @@ const Backend& backend();
 }
 
 }  // namespace tandem
+#pragma GCC visibility pop

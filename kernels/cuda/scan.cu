@@ -35,7 +35,8 @@ __device__ __forceinline__ S scan_group(S v, S& total) {
 }
 
 template <class C, bool kColumns>
-__global__ void __launch_bounds__(kScanThreads) scan_rows(Geometry<2> others, int64_t n, RowsOf y, RowsOf x, bool reverse) {
+__global__ void __launch_bounds__(kScanThreads)
+    scan_rows(Geometry<2> others, int64_t n, RowsOf y, RowsOf x, bool reverse) {
   using G = Group<kColumns>;
   using S = SumOf<C>;
   for (int64_t first = G::first_row(); first < others.numel; first += G::row_step()) {

@@ -6,6 +6,7 @@
 #include "tandem/amp/cast_cache.h"
 #include "tandem/tensor/context.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// Within this scope, ops on this thread and on tensors of device type `type` cast their inputs as the policy table
@@ -49,3 +50,4 @@ bool is_autocast_available(DeviceType type);
 bool is_autocast_cache_enabled();
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

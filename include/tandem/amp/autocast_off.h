@@ -2,6 +2,7 @@
 // AutocastOff: a scope in which autocast is off for all devices.
 #include "tandem/tensor/context.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// Switches autocast off on this thread for all device types until the end of the scope, which restores the previous
@@ -26,3 +27,4 @@ class [[nodiscard]] AutocastOff {
 };
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// Contents and statistics of the calling thread's cache.
@@ -46,3 +47,4 @@ void set_lasting_copy(const Tensor& weight, const Tensor& copy);
 }  // namespace detail
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 
 #include "tandem/nn/call.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// Options of a CastHook. Only floating tensors are cast, except f64.
@@ -29,3 +30,4 @@ class CastHook final : public nn::CallHook {
 };
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

@@ -2,6 +2,7 @@
 // CustomFunction: an autograd::Function with defined behavior under autocast, like PyTorch's custom_fwd and custom_bwd.
 #include "tandem/autograd/function.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// Base of a Function for use under autocast. There are two variants:
@@ -33,3 +34,4 @@ requires(sizeof...(CastInputs) <= 1) struct CustomFunction {
 };
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

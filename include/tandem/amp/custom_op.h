@@ -6,6 +6,7 @@
 
 #include "tandem/autograd/apply.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// custom_op with several outputs.
@@ -35,3 +36,4 @@ Tensor custom_op(Cast cast, F&& forward, const In&... inputs) {
 }
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 #include "tandem/optim/optimizer.h"
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 namespace detail {
@@ -224,3 +225,4 @@ class GradScaler {
 };
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

@@ -2,6 +2,7 @@
 // GradientDType: the precision of gradients of inputs that autocast has cast.
 #include <cstdint>
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// Full: gradients of inputs that were cast to f16 or bf16 are not rounded to that dtype: the matrix product writes the
@@ -14,3 +15,4 @@ void set_gradient_dtype(GradientDType mode);
 GradientDType gradient_dtype();
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp::detail {
 
 /// Multiplies `grads` by `inverse_scale`, after a fused step that multiplied them only as it read them. The
@@ -12,3 +13,4 @@ namespace tandem::amp::detail {
 void postpone_unscale(const std::vector<Tensor>& grads, const Tensor& inverse_scale);
 
 }  // namespace tandem::amp::detail
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// What autocast does with the eligible inputs of an op. An input is eligible if it is floating, not f64, and on a
@@ -179,3 +180,4 @@ constexpr int policy_row(std::string_view op) {
 }
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "tandem/amp/policy.h"
 #include "tandem/tensor/context.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// Ops and their new policies.
@@ -63,3 +64,4 @@ Cast process_policy(int row);
 }  // namespace detail
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

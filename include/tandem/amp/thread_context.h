@@ -2,6 +2,7 @@
 // ThreadContext: applies the modes of one thread to another, for model replicas, thread pools and recomputation.
 #include "tandem/tensor/context.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// A copy of a thread's modes: recording, inference mode, default device, autocast state of each device type, cache
@@ -43,3 +44,4 @@ class [[nodiscard]] ThreadContextGuard {
 };
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 
 #include "tandem/autograd/node.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::autograd {
 
 /// Adds gradients to a leaf's `.grad`. Thread-safe.
@@ -22,3 +23,4 @@ class AccumulateGrad final : public Node {
 };
 
 }  // namespace tandem::autograd
+#pragma GCC visibility pop

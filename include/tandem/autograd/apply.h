@@ -32,6 +32,7 @@
 #include "tandem/base/op_scope.h"
 #include "tandem/tensor/context.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 using autograd::Backward;
@@ -202,3 +203,4 @@ const Tensor& apply_out(const Tensor& out, const std::function<Tensor()>& comput
 bool is_recording(ArrayRef<Tensor> inputs);
 
 }  // namespace tandem
+#pragma GCC visibility pop

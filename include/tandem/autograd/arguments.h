@@ -10,6 +10,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::autograd::detail {
 
 /// Per type: whether it can hold tensors that visit_tensors() finds, and how to visit them in order.
@@ -97,3 +98,4 @@ auto owned(const T& x) {
 }
 
 }  // namespace tandem::autograd::detail
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::autograd {
 
 /// Scales the backward passes of losses. Gradients are multiplied by a scale while they flow through the graph. Hooks
@@ -40,3 +41,4 @@ inline void unscale(Tensor& gradient) {
 }  // namespace detail
 
 }  // namespace tandem::autograd
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 #include "tandem/tensor/context.h"
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::autograd {
 
 /// Options of checkpoint().
@@ -82,3 +83,4 @@ requires(!std::same_as<F, CheckpointOptions>) auto checkpoint(F fn, const Args&.
 }
 
 }  // namespace tandem::autograd
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::autograd {
 
 /// The maximum depth of backward passes nested by hooks that run another pass. Deeper nesting throws AutogradError.
@@ -24,3 +25,4 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
                          bool create_graph = false, bool allow_unused = false);
 
 }  // namespace tandem::autograd
+#pragma GCC visibility pop

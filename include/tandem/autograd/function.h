@@ -27,6 +27,7 @@
 #include "tandem/base/type_name.h"
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::autograd {
 
 using Variable = Tensor;
@@ -174,3 +175,4 @@ struct Function {
 };
 
 }  // namespace tandem::autograd
+#pragma GCC visibility pop

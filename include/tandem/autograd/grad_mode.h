@@ -2,6 +2,7 @@
 // Guards for gradient recording on the calling thread.
 #include "tandem/tensor/context.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// Whether ops on this thread are recorded for backward.
@@ -51,3 +52,4 @@ class [[nodiscard]] InferenceMode {
 };
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::autograd {
 
 /// A function under test. It must be deterministic and must not change its inputs.
@@ -36,3 +37,4 @@ bool gradgradcheck(const TensorFunction& f, const std::vector<Tensor>& inputs,
                    bool check_undefined_grad = true);
 
 }  // namespace tandem::autograd
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::autograd {
 
 struct Node;
@@ -138,3 +139,4 @@ Tensor copy_strided(const Tensor& x, const Dims& strides);
 Tensor own_gradient(Tensor g, const Tensor& x);
 
 }  // namespace tandem::autograd
+#pragma GCC visibility pop

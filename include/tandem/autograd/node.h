@@ -8,6 +8,7 @@
 
 #include "tandem/autograd/meta.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::autograd {
 
 using Grads = std::vector<Tensor>;
@@ -178,3 +179,4 @@ class FunctionNode final : public Node {
 };
 
 }  // namespace tandem::autograd
+#pragma GCC visibility pop

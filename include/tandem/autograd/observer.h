@@ -13,6 +13,7 @@
 #include "tandem/autograd/node.h"
 #include "tandem/tensor/context.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::autograd {
 
 /// One dispatched op. Valid only during the call of the observer.
@@ -104,3 +105,4 @@ class [[nodiscard]] BackwardScope {
 void show_gradients(void (Observer::*to)(const Node&, const Grads&), const Node& node, const Grads& gradients);
 
 }  // namespace tandem::autograd
+#pragma GCC visibility pop

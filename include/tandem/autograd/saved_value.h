@@ -9,6 +9,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::autograd {
 
 /// A copy of a value of any copyable type. Integers are stored as int64_t, floating-point numbers as double, C strings
@@ -54,3 +55,4 @@ class SavedValue {
 };
 
 }  // namespace tandem::autograd
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// An int64 that records whether any step of its computation overflowed. Once a step has overflowed, no later result
@@ -51,3 +52,4 @@ class Checked {
 inline std::string to_string(Checked value) { return value.fits() ? std::to_string(*value.value()) : "over 2^63"; }
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 enum class DeviceType : int8_t { CPU, CUDA };
@@ -45,3 +46,4 @@ class Device {
 };
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 
 #include "tandem/base/half.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// Element type of a tensor.
@@ -115,3 +116,4 @@ decltype(auto) visit_dtype(DType t, F&& f) {
 }
 
 }  // namespace tandem
+#pragma GCC visibility pop

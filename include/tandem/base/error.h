@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// Base of all errors thrown by tandem. A call that throws one leaves every object as it was before the call.
@@ -66,3 +67,4 @@ struct OutOfMemoryError : Error {
 };
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 
 #include "tandem/base/macros.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 namespace detail {
@@ -101,3 +102,4 @@ struct BFloat16 {
 static_assert(sizeof(Half) == 2 && sizeof(BFloat16) == 2);
 
 }  // namespace tandem
+#pragma GCC visibility pop

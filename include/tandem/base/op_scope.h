@@ -1,6 +1,7 @@
 #pragma once
 // OpScope: tracks the function that a thread is running, whose name begins the thread's error messages.
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 namespace detail {
@@ -56,3 +57,4 @@ class [[nodiscard]] UserCodeScope {
 };
 
 }  // namespace tandem
+#pragma GCC visibility pop

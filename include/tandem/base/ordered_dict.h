@@ -8,6 +8,7 @@
 
 #include "tandem/base/error.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 namespace detail {
@@ -170,3 +171,4 @@ template <class Key, class Value>
 struct std::tuple_element<1, tandem::OrderedDictItem<Key, Value>> {
   using type = Value;
 };
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 
 #include "tandem/base/dtype.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// A double, int64 or bool. Takes part in type promotion by category only, like a Python number in PyTorch.
@@ -84,3 +85,4 @@ class Scalar {
 void check_fits(Scalar value, DType t);
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// The largest rank that a tensor can have.
@@ -127,3 +128,4 @@ int64_t wrap_dim(int64_t dim, int64_t rank);
 std::string to_string(IntArrayRef values);
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// Passes `message` to the warning handler. The default handler prints it to stderr as "tandem: warning: ...".
@@ -15,3 +16,4 @@ bool set_warn_always(bool always);
 std::function<void(const std::string&)> set_warning_handler(std::function<void(const std::string&)> handler);
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 
 #include "tandem/tensor/device_guard.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::cuda {
 
 /// Returns true if the build has CUDA and a usable device is present.
@@ -35,3 +36,4 @@ const DeviceProperties& get_device_properties(int device);
 using tandem::DeviceGuard;
 
 }  // namespace tandem::cuda
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 
 #include "tandem/base/device.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::cuda {
 
 /// Names a private memory pool, which graphs can share. The default value requests a new pool for one graph.
@@ -74,3 +75,4 @@ class CUDAGraph {
 };
 
 }  // namespace tandem::cuda
+#pragma GCC visibility pop

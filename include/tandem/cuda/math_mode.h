@@ -3,6 +3,7 @@
 // the whole process, from the next call on. The defaults are PyTorch's.
 #include <atomic>
 
+#pragma GCC visibility push(default)
 namespace tandem::cuda {
 
 namespace detail {
@@ -43,3 +44,4 @@ inline bool autotune() { return detail::math_mode.autotune; }
 inline void set_autotune(bool on) { detail::math_mode.autotune = on; }
 
 }  // namespace tandem::cuda
+#pragma GCC visibility pop

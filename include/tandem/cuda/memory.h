@@ -6,6 +6,7 @@
 
 #include "tandem/tensor/allocator.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::cuda {
 
 AllocatorStats memory_stats(int device = -1);
@@ -21,3 +22,4 @@ void empty_cache();
 std::pair<size_t, size_t> mem_get_info(int device = -1);
 
 }  // namespace tandem::cuda
+#pragma GCC visibility pop

@@ -2,6 +2,7 @@
 // Streams of CUDA devices: those of the tensor layer, with the names of torch.cuda.
 #include "tandem/tensor/stream.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::cuda {
 
 using tandem::current_stream;
@@ -11,3 +12,4 @@ using tandem::stream_from_pool;
 using tandem::StreamGuard;
 
 }  // namespace tandem::cuda
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include "tandem/data/example.h"
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::data {
 
 /// A custom batch type calls this with each of its tensors, in a member function
@@ -76,3 +77,4 @@ void for_each_tensor(T& batch, const TensorVisitor& visit) {
 
 }  // namespace detail
 }  // namespace tandem::data
+#pragma GCC visibility pop

@@ -19,6 +19,7 @@
 #include "tandem/data/samplers.h"
 #include "tandem/data/worker_pool.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::data {
 
 /// `for (auto& batch : *loader)`: each begin() starts a new epoch, for which the sampler chooses a new order, and drops
@@ -251,3 +252,4 @@ std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(Dataset dataset, 
 }
 
 }  // namespace tandem::data
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 
 #include "tandem/base/device.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::data {
 
 /// Options of a data loader, as in `DataLoaderOptions().batch_size(64).workers(2)`. Converts from a bare batch size.
@@ -79,3 +80,4 @@ void check_options(const DataLoaderOptions& options);
 }  // namespace detail
 
 }  // namespace tandem::data
+#pragma GCC visibility pop

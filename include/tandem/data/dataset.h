@@ -8,6 +8,7 @@
 #include "tandem/base/shape.h"
 #include "tandem/data/example.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::data::datasets {
 
 namespace detail {
@@ -61,5 +62,6 @@ class Dataset : public BatchDataset<Self, std::vector<SingleExample>> {
 };
 
 }  // namespace tandem::data::datasets
+#pragma GCC visibility pop
 
 #include "tandem/data/map.h"

@@ -7,6 +7,7 @@
 #include "tandem/data/data_loader_options.h"
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::data::detail {
 
 /// Page-locks the tensors of batches and, if requested, copies them to a device.
@@ -42,3 +43,4 @@ class DevicePrefetch {
 };
 
 }  // namespace tandem::data::detail
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::data {
 
 /// The target of a dataset without targets.
@@ -39,3 +40,4 @@ struct Example<Data, NoTarget> {
 using TensorExample = Example<Tensor, NoTarget>;
 
 }  // namespace tandem::data
+#pragma GCC visibility pop

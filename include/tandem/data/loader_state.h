@@ -6,6 +6,7 @@
 #include "tandem/data/data_loader_options.h"
 #include "tandem/tensor/state_dict.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::data::detail {
 
 /// A data loader's position in its epoch.
@@ -23,3 +24,4 @@ LoaderPosition read_loader_state(const DataLoaderOptions& options, const StateDi
 [[noreturn]] void throw_position_past_end(uint64_t batches_of_epoch, uint64_t batches);
 
 }  // namespace tandem::data::detail
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include "tandem/data/dataset.h"
 #include "tandem/data/transforms.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::data::datasets {
 
 /// Batches of `Source` after `Transform::apply_batch`.
@@ -78,3 +79,4 @@ auto map(Source source, Transform transform) {
 
 }  // namespace detail
 }  // namespace tandem::data::datasets
+#pragma GCC visibility pop

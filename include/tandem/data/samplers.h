@@ -9,6 +9,7 @@
 #include "tandem/tensor/state_dict.h"
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::data::samplers {
 
 /// Base class of samplers, which return the requests of an epoch one after another.
@@ -75,3 +76,4 @@ class RandomSampler : public Sampler<> {
 };
 
 }  // namespace tandem::data::samplers
+#pragma GCC visibility pop

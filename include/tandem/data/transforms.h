@@ -10,6 +10,7 @@
 #include "tandem/data/example.h"
 #include "tandem/ops/shape.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::data::transforms {
 
 namespace detail {
@@ -154,3 +155,4 @@ struct Stack<TensorExample> : BatchTransform<std::vector<TensorExample>, TensorE
 };
 
 }  // namespace tandem::data::transforms
+#pragma GCC visibility pop

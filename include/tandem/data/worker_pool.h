@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#pragma GCC visibility push(default)
 namespace tandem::data::detail {
 
 /// Threads that turn requests into batches. All methods must be called from one thread, the loop's.
@@ -38,3 +39,4 @@ class WorkerPool {
 };
 
 }  // namespace tandem::data::detail
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 #include "tandem/tensor/generator.h"
 #include "tandem/tensor/state_dict.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::io {
 
 /// A type with a state: modules, optimizers, schedulers, data loaders, samplers and user-defined types. A type that can
@@ -114,3 +115,4 @@ class Checkpoint {
 };
 
 }  // namespace tandem::io
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 
 #include "tandem/tensor/state_dict.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::io {
 
 /// Text entries stored with the tensors. Keys that begin with "tandem." are reserved.
@@ -48,3 +49,4 @@ std::string serialize(const StateDict& tensors, const Metadata& metadata = {});
 TensorFile deserialize(std::string_view bytes);
 
 }  // namespace tandem::io
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include "tandem/io/checkpoint.h"
 #include "tandem/io/safetensors.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// Writes a safetensors file, see io::save_file. The keys of a module's file are those of its state_dict(), which are
@@ -53,3 +54,4 @@ void load(std::shared_ptr<T>& object, const std::string& path) {
 }
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 
 #include "tandem/base/macros.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::math {
 
 /// x becomes inf or NaN when rounded to the storage type if the bits of |x| are at or above this limit. The comparison
@@ -104,3 +105,4 @@ TANDEM_MATH ScaleState update_scale(ScaleState s, const ScaleRule& rule, bool ov
 }
 
 }  // namespace tandem::math
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 
 #include "tandem/math/arithmetic.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::math {
 
 /// c0 + c1 x + c2 x^2 + ... by Horner's rule.
@@ -179,3 +180,4 @@ TANDEM_MATH int64_t ceil(int64_t x) { return x; }
 TANDEM_MATH int64_t round(int64_t x) { return x; }
 
 }  // namespace tandem::math
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 
 #include "tandem/base/macros.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::math {
 
 template <class To, class From>
@@ -78,3 +79,4 @@ TANDEM_MATH T minimum(T a, T b) {
 }
 
 }  // namespace tandem::math
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 // sense, int64; and the enum by which kernels are asked for them. A functor that returns bool is a predicate.
 #include "tandem/math/unary.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::math {
 
 /// d gelu / dx: Phi(x) + x phi(x).
@@ -81,3 +82,4 @@ constexpr bool keeps_integers(Binary op) {
 }
 
 }  // namespace tandem::kernels
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 
 #include "tandem/base/macros.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::math {
 
 /// 1 / sqrt(variance + eps).
@@ -29,3 +30,4 @@ TANDEM_MATH T normalised_backward(T g, T xhat, T mean_g, T mean_gx, T rstd) {
 }
 
 }  // namespace tandem::math
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 
 #include "tandem/base/macros.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::math {
 
 TANDEM_MATH float square_root(float x) { return ::sqrtf(x); }
@@ -103,3 +104,4 @@ TANDEM_MATH T adam(T p, T g, T& m, T& v, T& v_max, const AdamConstants<T>& c) {
 }
 
 }  // namespace tandem::math
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 // - Bernoulli and dropout: uniform (f32), compared with p.
 #include "tandem/math/trig.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::math {
 
 /// Four 32-bit numbers: a counter as input, random numbers as output.
@@ -100,3 +101,4 @@ TANDEM_MATH void normal_f64(uint32_t lane0, uint32_t lane1, uint32_t further0, u
 }
 
 }  // namespace tandem::math
+#pragma GCC visibility pop

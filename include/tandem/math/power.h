@@ -3,6 +3,7 @@
 // calls the C library. The int64 version squares repeatedly.
 #include "tandem/math/approx.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::math {
 
 /// x^y. Special cases are as in C: pow(x, 0) = pow(1, y) = 1; a negative x to a non-integer power gives NaN.
@@ -82,3 +83,4 @@ TANDEM_MATH int64_t pow(int64_t x, int64_t y) {
 }
 
 }  // namespace tandem::math
+#pragma GCC visibility pop

@@ -21,6 +21,7 @@
     }                                                         \
   };
 
+#pragma GCC visibility push(default)
 namespace tandem::math {
 
 /// -inf, or the smallest integer.
@@ -72,3 +73,4 @@ namespace tandem::kernels {
 enum class Reduction : uint8_t { sum, mean, prod, max, min, any, all, norm1, norm2, norm_inf, sum_squares };
 
 }  // namespace tandem::kernels
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 // over the dimension.
 #include "tandem/math/approx.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::math {
 
 /// The element's term in the sum.
@@ -37,3 +38,4 @@ TANDEM_MATH T cross_entropy_backward(T x, T max, T log_sum, T s) {
 }
 
 }  // namespace tandem::math
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 
 #include "tandem/base/macros.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::math {
 
 /// The bits of an f32 number x as two halves: x rounded to bf16, and the low 16 bits of x.
@@ -28,3 +29,4 @@ TANDEM_MATH float join_float(SplitFloat halves) {
 }
 
 }  // namespace tandem::math
+#pragma GCC visibility pop

@@ -2,6 +2,7 @@
 // sin, cos and atan2, in the manner of approx.h: the float versions are branch-free, with an error of at most 3 ulp.
 #include "tandem/math/approx.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::math {
 
 TANDEM_MATH double sin(double x) { return TANDEM_LIBM(sin)(x); }
@@ -93,3 +94,4 @@ TANDEM_MATH void sincos_turns(double turns, double& s, double& c) {
 }
 
 }  // namespace tandem::math
+#pragma GCC visibility pop

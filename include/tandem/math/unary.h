@@ -11,6 +11,7 @@
 #include "tandem/math/power.h"
 #include "tandem/math/trig.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::math {
 
 /// x / 2 (1 + erf(x / sqrt 2)): x times the standard normal distribution function.
@@ -92,3 +93,4 @@ constexpr bool keeps_integers(Unary op) {
 }
 
 }  // namespace tandem::kernels
+#pragma GCC visibility pop

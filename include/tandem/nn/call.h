@@ -9,6 +9,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// Code that runs around a module's forward(). It can replace each tensor that is passed in or returned. One hook may
@@ -114,3 +115,4 @@ decltype(auto) call(M& module, Args&&... args) {
 }
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 
 #include "tandem/ops/loss.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 inline constexpr LossReduction kNone = LossReduction::None;
@@ -50,3 +51,4 @@ inline constexpr nn::init::Nonlinearity kReLU = nn::init::Nonlinearity::ReLU;
 inline constexpr nn::init::Nonlinearity kLeakyReLU = nn::init::Nonlinearity::LeakyReLU;
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 
 #include "tandem/base/shape.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 namespace detail {
@@ -54,3 +55,4 @@ class ExpandingArrayWithOptionalElem : public ExpandingArray<D, std::optional<in
 };
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "tandem/nn/options/norm.h"
 #include "tandem/nn/options/pool.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn::functional {
 
 // ---- activations
@@ -54,3 +55,4 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
                                         const BinaryCrossEntropyWithLogitsFuncOptions& options = {});
 
 }  // namespace tandem::nn::functional
+#pragma GCC visibility pop

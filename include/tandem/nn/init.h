@@ -5,6 +5,7 @@
 #include "tandem/nn/enum.h"
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn::init {
 
 Tensor constant_(Tensor tensor, Scalar value);
@@ -54,3 +55,4 @@ struct Fan {
 Fan calculate_fan_in_and_fan_out(const Tensor& tensor);
 
 }  // namespace tandem::nn::init
+#pragma GCC visibility pop

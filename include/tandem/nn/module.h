@@ -15,6 +15,7 @@
 #include "tandem/tensor/state_dict.h"
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// Base class of layers and models. A model registers its parts; its parameters can then be listed, moved and trained:
@@ -200,3 +201,4 @@ std::ostream& operator<<(std::ostream& stream, const ModuleHolder<Contained>& mo
 }
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 
 #include "tandem/nn/call.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 namespace detail {
@@ -65,6 +66,7 @@ class ModuleHolder {
 };
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop
 
 /// Defines the holder `Name` of the module class `ImplType`.
 #define TANDEM_MODULE_IMPL(Name, ImplType)                    \

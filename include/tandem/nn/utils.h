@@ -4,6 +4,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn::utils {
 
 /// Scales all gradients by min(1, max_norm / (norm + 1e-6)), where `norm` is the norm_type-norm (1, 2, inf, ...) of all
@@ -27,3 +28,4 @@ Tensor parameters_to_vector(const std::vector<Tensor>& parameters);
 void vector_to_parameters(const Tensor& vector, const std::vector<Tensor>& parameters);
 
 }  // namespace tandem::nn::utils
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// max(x, 0); NaN for NaN
@@ -32,6 +33,7 @@ Tensor tanh_backward(const Tensor& gy, const Tensor& y);
 Tensor gelu_backward(const Tensor& gy, const Tensor& x);
 
 }  // namespace tandem
+#pragma GCC visibility pop
 
 #ifdef TANDEM_HEADER_ONLY_OPS
 #include "tandem/ops/activation-inl.h"

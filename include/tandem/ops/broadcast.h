@@ -2,6 +2,7 @@
 // Broadcasting and reshaping of an op's operands. Internal.
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::detail {
 
 /// Returns `x` broadcast to `sizes`, as a view without history; the stride is 0 where `x` repeats.
@@ -19,3 +20,4 @@ inline Tensor broadcast_view(const Tensor& x, IntArrayRef sizes) {
 inline Tensor with_shape(const Tensor& x, IntArrayRef sizes) { return x.sizes() == sizes ? x : x.reshape(sizes); }
 
 }  // namespace tandem::detail
+#pragma GCC visibility pop

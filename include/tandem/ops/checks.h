@@ -5,6 +5,7 @@
 
 #include "tandem/tensor/checks.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 struct Pool2dParams;
 }
@@ -54,3 +55,4 @@ inline Tensor dense(const Tensor& x) { return dense(x, layout(x)); }
 inline DType sum_dtype(DType t) { return t == kDouble ? kDouble : kFloat; }
 
 }  // namespace tandem::checks
+#pragma GCC visibility pop

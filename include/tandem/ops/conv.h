@@ -6,6 +6,7 @@
 #include "tandem/backend.h"
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// y[n, o, i, j] = bias[o] + sum over c, k, l of x[n, c, i s - p + k d, j s - p + l d] weight[o, c, k, l], where x is
@@ -35,6 +36,7 @@ std::tuple<Tensor, Tensor> conv2d_backward_weight(const Tensor& gy, const Tensor
                                                   bool with_bias = false);
 
 }  // namespace tandem
+#pragma GCC visibility pop
 
 #ifdef TANDEM_HEADER_ONLY_OPS
 #include "tandem/ops/conv-inl.h"

@@ -4,6 +4,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// Converts `x` to `dtype`. Returns `x` itself if it already has this dtype and `copy` is false.
@@ -27,6 +28,7 @@ void wait_until_read(const Tensor& source, const Tensor& target);
 }  // namespace detail
 
 }  // namespace tandem
+#pragma GCC visibility pop
 
 #ifdef TANDEM_HEADER_ONLY_OPS
 #include "tandem/ops/convert-inl.h"

@@ -2,6 +2,7 @@
 // Dropout and its derivative.
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// In training, each element becomes 0 with probability `p`, else x / (1 - p). Returns x itself if not `training` or
@@ -12,6 +13,7 @@ Tensor dropout(const Tensor& x, double p, bool training);
 Tensor dropout_backward(const Tensor& gy, const Tensor& mask, double p);
 
 }  // namespace tandem
+#pragma GCC visibility pop
 
 #ifdef TANDEM_HEADER_ONLY_OPS
 #include "tandem/ops/dropout-inl.h"

@@ -6,6 +6,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 // ---- arithmetic
@@ -123,6 +124,7 @@ inline Tensor operator>(Scalar a, const Tensor& b) { return lt(b, a); }
 inline Tensor operator>=(Scalar a, const Tensor& b) { return le(b, a); }
 
 }  // namespace tandem
+#pragma GCC visibility pop
 
 #ifdef TANDEM_HEADER_ONLY_OPS
 #include "tandem/ops/elementwise-inl.h"

@@ -3,6 +3,7 @@
 // IndexError.
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// y[i..] = weight[indices[i..]]; weight: [V, D], indices: any sizes, y: the sizes of indices, then D. Row
@@ -32,6 +33,7 @@ const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index,
 const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Scalar alpha = 1);
 
 }  // namespace tandem
+#pragma GCC visibility pop
 
 #ifdef TANDEM_HEADER_ONLY_OPS
 #include "tandem/ops/index-inl.h"

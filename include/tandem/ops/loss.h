@@ -4,6 +4,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// How the losses of single elements are combined. (libtorch's torch::Reduction; the kernels' Reduction is another
@@ -47,6 +48,7 @@ Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const Tensor&
                             LossReduction reduction = LossReduction::Mean);
 
 }  // namespace tandem
+#pragma GCC visibility pop
 
 #ifdef TANDEM_HEADER_ONLY_OPS
 #include "tandem/ops/loss-inl.h"

@@ -3,6 +3,7 @@
 // ShapeError; different dtypes throw DTypeError (autocast makes them equal).
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// [n, k] x [k, m] -> [n, m]
@@ -27,6 +28,7 @@ Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tensor& bias = {
 Tensor gemm(const Tensor& a, const Tensor& b, DType result);
 
 }  // namespace tandem
+#pragma GCC visibility pop
 
 #ifdef TANDEM_HEADER_ONLY_OPS
 #include "tandem/ops/matmul-inl.h"

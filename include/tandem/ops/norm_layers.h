@@ -6,6 +6,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// y = (x - mean) / sqrt(var + eps) weight + bias over the last dimensions, which have the sizes `normalized_shape`;
@@ -39,6 +40,7 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& gy, const T
                                                        double eps, std::array<bool, 3> output_mask);
 
 }  // namespace tandem
+#pragma GCC visibility pop
 
 #ifdef TANDEM_HEADER_ONLY_OPS
 #include "tandem/ops/norm_layers-inl.h"

@@ -14,6 +14,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// out = a + alpha b
@@ -43,3 +44,4 @@ const Tensor& cat_out(const Tensor& out, TensorList tensors, int64_t dim = 0);
 const Tensor& stack_out(const Tensor& out, TensorList tensors, int64_t dim = 0);
 
 }  // namespace tandem
+#pragma GCC visibility pop

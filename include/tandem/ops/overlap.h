@@ -5,6 +5,7 @@
 #include "tandem/ops/broadcast.h"
 #include "tandem/ops/convert.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::detail {
 
 /// Returns the addresses of the first byte of `x` and of the byte after its last.
@@ -38,3 +39,4 @@ inline Tensor operand_beside(const Tensor& y, const Tensor& x) {
 }
 
 }  // namespace tandem::detail
+#pragma GCC visibility pop

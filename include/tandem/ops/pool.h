@@ -7,6 +7,7 @@
 #include "tandem/backend.h"
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// Largest value of each window, or NaN if the window contains one. The gradient goes to the first of equal maxima.
@@ -37,6 +38,7 @@ Tensor avg_pool2d_backward(const Tensor& gy, IntArrayRef sizes, const Pool2dPara
 Tensor adaptive_avg_pool2d_backward(const Tensor& gy, IntArrayRef sizes);
 
 }  // namespace tandem
+#pragma GCC visibility pop
 
 #ifdef TANDEM_HEADER_ONLY_OPS
 #include "tandem/ops/pool-inl.h"

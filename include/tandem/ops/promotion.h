@@ -2,6 +2,7 @@
 // Result dtypes of ops with several operands, by PyTorch's rules.
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// Returns the dtype in which an op on `a` and `b` computes. Tensors of rank >= 1 have priority over 0-dim tensors, and
@@ -16,3 +17,4 @@ DType result_type(TensorList tensors);
 bool can_cast(DType from, DType to);
 
 }  // namespace tandem
+#pragma GCC visibility pop

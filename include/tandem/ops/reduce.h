@@ -7,6 +7,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 Tensor sum(const Tensor& x, std::optional<DType> dtype = {});
@@ -43,6 +44,7 @@ Tensor any(const Tensor& x);
 Tensor all(const Tensor& x);
 
 }  // namespace tandem
+#pragma GCC visibility pop
 
 #ifdef TANDEM_HEADER_ONLY_OPS
 #include "tandem/ops/reduce-inl.h"

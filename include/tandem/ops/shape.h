@@ -6,6 +6,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// Returns a view of the same elements with other sizes, one of which may be -1. Throws ShapeError if x's strides do
@@ -48,6 +49,7 @@ Tensor stack(TensorList tensors, int64_t dim = 0);
 std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim = 0);
 
 }  // namespace tandem
+#pragma GCC visibility pop
 
 #ifdef TANDEM_HEADER_ONLY_OPS
 #include "tandem/ops/shape-inl.h"

@@ -4,6 +4,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// softmax(x)_i = exp(x_i - max x) / sum_j exp(x_j - max x) along `dim`; [.., n, ..] -> same shape. The result has
@@ -20,6 +21,7 @@ Tensor softmax_backward(const Tensor& gy, const Tensor& y, int64_t dim);
 Tensor log_softmax_backward(const Tensor& gy, const Tensor& y, int64_t dim);
 
 }  // namespace tandem
+#pragma GCC visibility pop
 
 #ifdef TANDEM_HEADER_ONLY_OPS
 #include "tandem/ops/softmax-inl.h"

@@ -4,6 +4,7 @@
 
 #include "tandem/optim/optimizer.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::optim {
 
 /// Options of Adam: `AdamOptions(1e-3).betas({0.9, 0.98})`
@@ -59,3 +60,4 @@ class Adam : public Optimizer {
 };
 
 }  // namespace tandem::optim
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 // (2017); torch.optim.AdamW.
 #include "tandem/optim/adam.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::optim {
 
 /// Options of AdamW: `AdamWOptions(1e-3).weight_decay(0.05)`
@@ -46,3 +47,4 @@ class AdamW : public Optimizer {
 };
 
 }  // namespace tandem::optim
+#pragma GCC visibility pop

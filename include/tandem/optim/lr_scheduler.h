@@ -7,6 +7,7 @@
 
 #include "tandem/optim/optimizer.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::optim {
 
 /// Base of all schedules. The optimizer must outlive the schedule. As in Python's PyTorch, the constructor sets the
@@ -123,3 +124,4 @@ class SequentialLR : public LRScheduler {
 };
 
 }  // namespace tandem::optim
+#pragma GCC visibility pop

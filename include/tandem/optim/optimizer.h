@@ -14,6 +14,7 @@
 #include "tandem/tensor/state_dict.h"
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::optim {
 
 /// The hyperparameters of one parameter group.
@@ -281,3 +282,4 @@ class Optimizer {
 };
 
 }  // namespace tandem::optim
+#pragma GCC visibility pop

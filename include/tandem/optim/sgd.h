@@ -2,6 +2,7 @@
 // SGD with momentum, dampening, Nesterov's variant and weight decay. Source: torch.optim.SGD.
 #include "tandem/optim/optimizer.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::optim {
 
 /// Options of SGD: `SGDOptions(0.1).momentum(0.9).weight_decay(1e-4)`
@@ -54,3 +55,4 @@ class SGD : public Optimizer {
 };
 
 }  // namespace tandem::optim
+#pragma GCC visibility pop

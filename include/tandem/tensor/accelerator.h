@@ -7,6 +7,7 @@
 
 #include "tandem/base/device.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 struct Backend;
@@ -85,3 +86,4 @@ class Accelerator {
 const Accelerator& accelerator();
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// A view of N dimensions of a tensor: `a[i]` is an accessor of N - 1 dimensions, or an element. Valid as long as the
@@ -42,3 +43,4 @@ class TensorAccessor<T, 1> {
 };
 
 }  // namespace tandem
+#pragma GCC visibility pop

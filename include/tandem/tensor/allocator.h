@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// Statistics of a device's allocator, in bytes and counts since the start of the process (peaks: since the last
@@ -36,3 +37,4 @@ void empty_cache();
 }  // namespace cpu
 
 }  // namespace tandem
+#pragma GCC visibility pop

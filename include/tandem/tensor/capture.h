@@ -13,6 +13,7 @@
 
 #include "tandem/tensor/current_capture.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 class Storage;
@@ -82,3 +83,4 @@ class GraphCapture {
 };
 
 }  // namespace tandem
+#pragma GCC visibility pop

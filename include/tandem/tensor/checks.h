@@ -5,6 +5,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::checks {
 
 /// Returns sizes and dtype as shown in messages: "[2, 3] f32".
@@ -15,3 +16,4 @@ std::string show(const Tensor& x);
 void not_expanded(const char* which, const Tensor& x, std::optional<size_t> number = {});
 
 }  // namespace tandem::checks
+#pragma GCC visibility pop

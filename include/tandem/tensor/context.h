@@ -7,6 +7,7 @@
 #include "tandem/base/device.h"
 #include "tandem/base/dtype.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 namespace amp {
@@ -52,3 +53,4 @@ inline ThreadState& thread_state() {
 }
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 // Internal.
 #include <cstdint>
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 class GraphCapture;
@@ -25,3 +26,4 @@ inline void check_not_capturing(const char* what, const char* cure) {
 }
 
 }  // namespace tandem
+#pragma GCC visibility pop

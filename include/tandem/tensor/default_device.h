@@ -2,6 +2,7 @@
 // The default device: where new tensors are made if their options name no device.
 #include "tandem/tensor/context.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// Returns the device on which this thread's factories (`zeros`, `randn`, `tensor`, ...) and modules make tensors if
@@ -32,3 +33,4 @@ class [[nodiscard]] DefaultDeviceGuard {
 };
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -2,6 +2,7 @@
 // DeviceGuard: the calling thread's current device within a scope.
 #include "tandem/tensor/accelerator.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// Makes a device the current one until the end of the scope. Does nothing for a CPU device or index -1. Throws
@@ -25,3 +26,4 @@ class [[nodiscard]] DeviceGuard {
 };
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 // ---- uninitialised
@@ -116,3 +117,4 @@ Tensor rand_like(const Tensor& x, const TensorOptions& options = {});
 Tensor randn_like(const Tensor& x, const TensorOptions& options = {});
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 
 #include "tandem/base/device.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 class GraphCapture;
@@ -46,3 +47,4 @@ class Generator {
 };
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::indexing {
 
 /// As a bound of a Slice: no bound. As an index: a new dimension of size 1.
@@ -52,3 +53,4 @@ struct TensorIndex {
 };
 
 }  // namespace tandem::indexing
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include "tandem/base/dtype.h"
 #include "tandem/tensor/default_device.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// Order of the elements in memory. ChannelsLast is N, H, W, C for tensors of rank 4.
@@ -71,3 +72,4 @@ inline TensorOptions device(Device d) { return TensorOptions(d); }
 inline TensorOptions requires_grad(bool r = true) { return TensorOptions().requires_grad(r); }
 
 }  // namespace tandem
+#pragma GCC visibility pop

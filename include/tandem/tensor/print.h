@@ -5,6 +5,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// Returns all elements, and a last line with type and sizes: `[ CPUFloatType{2,3} ]`. A tensor of rank above 2 is
@@ -25,3 +26,4 @@ std::ostream& operator<<(std::ostream& out, DeviceType type);
 std::ostream& operator<<(std::ostream& out, const Device& device);
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include "tandem/backend.h"
 #include "tandem/tensor/generator.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// Returns the default generator. Factories, Tensor::normal_ and similar methods, and dropout draw from it on every
@@ -17,3 +18,4 @@ Generator& default_generator();
 void manual_seed(uint64_t seed);
 
 }  // namespace tandem
+#pragma GCC visibility pop

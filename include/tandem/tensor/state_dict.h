@@ -9,6 +9,7 @@
 #include "tandem/base/ordered_dict.h"
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// Tensors by name, such as "fc1.weight" or "param_groups.0.lr". A number is a tensor of rank 0 (f64, i64 or bool), so
@@ -106,3 +107,4 @@ class StateReader : public StateVisitor {
 };
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include "tandem/base/device.h"
 #include "tandem/tensor/current_capture.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// A multiplication that a fused optimizer step has postponed: the value of each element is the stored number times a
@@ -81,3 +82,4 @@ class Storage : public std::enable_shared_from_this<Storage> {
 };
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 
 #include "tandem/base/device.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 class Event;
@@ -89,3 +90,4 @@ class Event {
 };
 
 }  // namespace tandem
+#pragma GCC visibility pop

@@ -17,6 +17,7 @@
 #include "tandem/tensor/options.h"
 #include "tandem/tensor/storage.h"
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 class Stream;
@@ -282,3 +283,4 @@ class Tensor {
 Tensor make_view(const Tensor& base, const Dims& sizes, const Dims& strides, int64_t offset);
 
 }  // namespace tandem
+#pragma GCC visibility pop

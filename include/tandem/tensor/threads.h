@@ -1,6 +1,7 @@
 #pragma once
 // The number of threads that CPU kernels use.
 
+#pragma GCC visibility push(default)
 namespace tandem {
 
 /// Returns the number of threads that a CPU kernel called from this thread may use. 1 in a build without OpenMP.
@@ -11,3 +12,4 @@ int get_num_threads();
 void set_num_threads(int count);
 
 }  // namespace tandem
+#pragma GCC visibility pop

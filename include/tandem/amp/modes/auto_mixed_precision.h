@@ -9,6 +9,7 @@
 #include "tandem/base/arg.h"
 #include "tandem/base/dtype.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// Options, which can be set by further environment variables. Lists are comma-separated op names.
@@ -59,3 +60,4 @@ inline const bool auto_mixed_precision_started = start_auto_mixed_precision();
 }  // namespace detail
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

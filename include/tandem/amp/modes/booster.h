@@ -8,6 +8,7 @@
 
 #include "tandem/amp/modes/mixed_precision.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// A loss function with the call hook of a mode.
@@ -88,3 +89,4 @@ class Booster {
 };
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

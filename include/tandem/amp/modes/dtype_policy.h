@@ -6,6 +6,7 @@
 
 #include "tandem/nn/module.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// A named policy:
@@ -52,3 +53,4 @@ DTypePolicy dtype_policy(const nn::Module& module);
 void set_global_dtype_policy(const DTypePolicy& policy);
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

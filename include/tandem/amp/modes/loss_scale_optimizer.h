@@ -5,6 +5,7 @@
 #include "tandem/amp/grad_scaler.h"
 #include "tandem/optim/optimizer.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// Options, with Keras's defaults. The scale doubles after dynamic_growth_steps clean steps in a row and is halved at
@@ -56,3 +57,4 @@ class LossScaleOptimizer {
 };
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "tandem/nn/module.h"
 #include "tandem/optim/optimizer.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// Base of the modes.
@@ -115,3 +116,4 @@ class FP16NaiveMixedPrecision final : public MixedPrecision {
 };
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

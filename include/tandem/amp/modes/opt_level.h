@@ -15,6 +15,7 @@
 #include "tandem/nn/module.h"
 #include "tandem/optim/optimizer.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// - O0: f32 training.
@@ -183,3 +184,4 @@ void register_float_function(std::string_view op);
 void register_promote_function(std::string_view op);
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// Counts and statistics of the values of a floating tensor.
@@ -49,3 +50,4 @@ Numerics check_numerics(const Tensor& x);
 std::ostream& operator<<(std::ostream& stream, const Numerics& numerics);
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

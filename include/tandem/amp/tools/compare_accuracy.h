@@ -9,6 +9,7 @@
 #include "tandem/nn/module.h"
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// The comparison of two tensors: `a`, the reference, and `b`. Errors are computed in f64 over the elements that are
@@ -67,3 +68,4 @@ AccuracyReport compare_accuracy(const nn::Module& a, const nn::Module& b, const 
 std::ostream& operator<<(std::ostream& stream, const AccuracyReport& report);
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

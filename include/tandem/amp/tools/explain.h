@@ -11,6 +11,7 @@
 #include "tandem/base/dtype.h"
 #include "tandem/tensor/default_device.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// Why the tensors of one call of an op have their dtypes.
@@ -56,3 +57,4 @@ std::ostream& operator<<(std::ostream& stream, const Explanation& explanation);
 std::ostream& operator<<(std::ostream& stream, const Explanations& explanations);
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 
 #include "tandem/autograd/observer.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// Counts for the calls of one op in one dtype.
@@ -67,3 +68,4 @@ class [[nodiscard]] OpStats {
 std::ostream& operator<<(std::ostream& stream, const OpStats& stats);
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

@@ -12,6 +12,7 @@
 #include "tandem/autograd/observer.h"
 #include "tandem/nn/module.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// The first non-finite values of a step.
@@ -70,3 +71,4 @@ class [[nodiscard]] OverflowFinder {
 std::ostream& operator<<(std::ostream& stream, const Overflow& overflow);
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 
 #include "tandem/amp/grad_scaler.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// A user-defined value in a TrainLog, with its name: {"accuracy", 0.5}, {"largest", g.abs().max()}.
@@ -105,3 +106,4 @@ class TrainLog {
 };
 
 }  // namespace tandem::amp
+#pragma GCC visibility pop

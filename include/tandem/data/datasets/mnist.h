@@ -6,6 +6,7 @@
 
 #include "tandem/data/datasets/stacked.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::data::datasets {
 
 /// Images, f32 [1, 28, 28] in [0, 1], and classes, i64 [], from the four IDX files of
@@ -44,3 +45,4 @@ class MNIST : public Dataset<MNIST> {
 };
 
 }  // namespace tandem::data::datasets
+#pragma GCC visibility pop

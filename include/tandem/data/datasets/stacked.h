@@ -4,6 +4,7 @@
 
 #include "tandem/data/dataset.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::data::datasets {
 
 /// Item i is (data[i], targets[i]). A batch is one Example, already stacked: it needs no Stack, and transforms such as
@@ -26,3 +27,4 @@ class StackedDataset : public BatchDataset<StackedDataset, Example<>> {
 };
 
 }  // namespace tandem::data::datasets
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 #include "tandem/nn/module.h"
 #include "tandem/nn/options/activation.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// max(x, 0)
@@ -73,3 +74,4 @@ class LogSoftmaxImpl : public Cloneable<LogSoftmaxImpl> {
 TANDEM_MODULE(LogSoftmax);
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 #include "tandem/base/op_scope.h"
 #include "tandem/nn/module.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// A module class with `Tensor forward(const Tensor&)` (other arguments may have defaults).
@@ -116,3 +117,4 @@ class NamedAnyModule {
 };
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop

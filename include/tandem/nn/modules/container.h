@@ -6,6 +6,7 @@
 
 #include "tandem/nn/modules/any.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// A function as a module: `Functional(relu)`, or with bound arguments, `Functional(softmax, 1, nullopt)`.
@@ -170,3 +171,4 @@ class ModuleListImpl : public Module {
 TANDEM_MODULE(ModuleList);
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 #include "tandem/nn/module.h"
 #include "tandem/nn/options/conv.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// 2-d convolution; [N, in, H, W] -> [N, out, OH, OW]. weight: [out, in / groups, KH, KW], bias: [out]; both are
@@ -25,3 +26,4 @@ class Conv2dImpl : public Cloneable<Conv2dImpl> {
 TANDEM_MODULE(Conv2d);
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop

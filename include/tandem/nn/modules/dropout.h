@@ -3,6 +3,7 @@
 #include "tandem/nn/module.h"
 #include "tandem/nn/options/dropout.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// In training, zeroes elements with probability p and scales the others by 1 / (1 - p). Throws StateError for p
@@ -20,3 +21,4 @@ class DropoutImpl : public Cloneable<DropoutImpl> {
 TANDEM_MODULE(Dropout);
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 #include "tandem/nn/module.h"
 #include "tandem/nn/options/embedding.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// Looks up rows of a table by index; integers of any sizes -> those sizes, then embedding_dim. The table is `_weight`
@@ -24,3 +25,4 @@ class EmbeddingImpl : public Cloneable<EmbeddingImpl> {
 TANDEM_MODULE(Embedding);
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop

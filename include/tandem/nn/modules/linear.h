@@ -3,6 +3,7 @@
 #include "tandem/nn/module.h"
 #include "tandem/nn/options/linear.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// y = x weight^T + bias; [..., in_features] -> [..., out_features]. weight: [out, in], bias: [out]; both are
@@ -44,3 +45,4 @@ class IdentityImpl : public Cloneable<IdentityImpl> {
 TANDEM_MODULE(Identity);
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include "tandem/nn/module.h"
 #include "tandem/nn/options/loss.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// Base class of losses, including custom ones. Losses are modules but not layers: a process-wide dtype policy
@@ -80,3 +81,4 @@ class BCEWithLogitsLossImpl : public LossModule<BCEWithLogitsLossImpl> {
 TANDEM_MODULE(BCEWithLogitsLoss);
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop

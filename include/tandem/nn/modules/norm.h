@@ -3,6 +3,7 @@
 #include "tandem/nn/module.h"
 #include "tandem/nn/options/norm.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// Base class of the batch norms. Buffers: running_mean, running_var ([C], f32) and num_batches_tracked (i64).
@@ -65,3 +66,4 @@ class LayerNormImpl : public Cloneable<LayerNormImpl> {
 TANDEM_MODULE(LayerNorm);
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 #include "tandem/nn/module.h"
 #include "tandem/nn/options/pool.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// Largest value of each window.
@@ -46,3 +47,4 @@ class AdaptiveAvgPool2dImpl : public Cloneable<AdaptiveAvgPool2dImpl> {
 TANDEM_MODULE(AdaptiveAvgPool2d);
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop

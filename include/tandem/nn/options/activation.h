@@ -6,6 +6,7 @@
 #include "tandem/base/arg.h"
 #include "tandem/base/dtype.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// `ReLUOptions().inplace(true)`
@@ -41,3 +42,4 @@ using LogSoftmaxFuncOptions = SoftmaxFuncOptions;
 }  // namespace functional
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include "tandem/nn/expanding_array.h"
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// Padding of a convolution: numbers, kValid (none) or kSame (the output has the input's size; needs stride 1).
@@ -49,3 +50,4 @@ struct Conv2dFuncOptions {
 }  // namespace functional
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop

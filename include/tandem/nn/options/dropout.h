@@ -2,6 +2,7 @@
 // Options of Dropout.
 #include "tandem/base/arg.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// `DropoutOptions(0.2)`: the probability with which an element is zeroed.
@@ -21,3 +22,4 @@ struct DropoutFuncOptions {
 }  // namespace functional
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include "tandem/base/arg.h"
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// `EmbeddingOptions(10000, 128).padding_idx(0)`
@@ -28,3 +29,4 @@ struct EmbeddingFuncOptions {
 }  // namespace functional
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop

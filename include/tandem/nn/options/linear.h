@@ -4,6 +4,7 @@
 
 #include "tandem/base/arg.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// `LinearOptions(784, 10).bias(false)`
@@ -21,3 +22,4 @@ struct FlattenOptions {
 };
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 #include "tandem/nn/enum.h"
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// `CrossEntropyLossOptions().label_smoothing(0.1)`
@@ -55,3 +56,4 @@ using BinaryCrossEntropyWithLogitsFuncOptions = BCEWithLogitsLossOptions;
 }  // namespace functional
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include "tandem/base/arg.h"
 #include "tandem/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// `BatchNorm2dOptions(64).momentum(0.01)`
@@ -53,3 +54,4 @@ struct LayerNormFuncOptions {
 }  // namespace functional
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop

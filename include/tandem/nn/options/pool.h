@@ -5,6 +5,7 @@
 #include "tandem/base/arg.h"
 #include "tandem/nn/expanding_array.h"
 
+#pragma GCC visibility push(default)
 namespace tandem::nn {
 
 /// `MaxPool2dOptions(3).stride(2)`; the stride is the kernel's size unless given.
@@ -41,3 +42,4 @@ using AdaptiveAvgPool2dFuncOptions = AdaptiveAvgPool2dOptions;
 }  // namespace functional
 
 }  // namespace tandem::nn
+#pragma GCC visibility pop
