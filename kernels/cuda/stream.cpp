@@ -48,7 +48,7 @@ void Stream::synchronize() const {
 
 bool Stream::query() const {
   const OpScope op("Stream::query");
-  check_not_capturing("asking how far the device is is impossible", kWaitOutside);
+  check_not_capturing("querying the device's progress is impossible", kWaitOutside);
   const DeviceGuard on(device_);
   const cudaError_t code = driver().cudaStreamQuery(raw(*this));
   if (code == cudaErrorNotReady) {
@@ -167,7 +167,7 @@ void Event::record(const Stream& stream) {
 bool Event::query() const {
   const OpScope op("Event::query");
   if (!handle_) return true;
-  check_not_capturing("asking how far the device is is impossible", kWaitOutside);
+  check_not_capturing("querying the device's progress is impossible", kWaitOutside);
   const cudaError_t code = driver().cudaEventQuery(raw(*this));
   if (code == cudaErrorNotReady) {
     driver().cudaGetLastError();
@@ -186,7 +186,7 @@ void Event::synchronize() const {
 float Event::elapsed_time(const Event& end) const {
   const OpScope op("elapsed_time");
   TANDEM_CHECK(timing_ && end.timing_ && handle_ && end.handle_, StateError,
-               "both events must be made with enable_timing = true and recorded");
+               "both events must be created with enable_timing = true and recorded");
   float milliseconds = 0;
   TANDEM_CUDA(cudaEventElapsedTime, &milliseconds, raw(*this), raw(end));
   return milliseconds;

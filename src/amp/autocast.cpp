@@ -14,7 +14,7 @@ AutocastState& state_of(DeviceType type) { return thread_state().autocast[static
 
 void check_dtype(DType dtype) {
   TANDEM_CHECK(is_reduced_floating_point(dtype), DTypeError,
-               "the low dtype must be f16 or bf16, not {}; to switch autocast off pass enabled = false",
+               "the low dtype must be f16 or bf16, not {}; to disable autocast, pass enabled = false",
                tandem::name(dtype));
 }
 
