@@ -39,7 +39,7 @@ int get_num_threads() { return 1; }
 
 void set_num_threads(int count) {
   const OpScope op("set_num_threads");
-  TANDEM_CHECK(count >= 1, StateError, "{} threads asked for; give 1 or more", count);
+  TANDEM_CHECK(count >= 1, StateError, "{} threads requested; give 1 or more", count);
 #if defined(_OPENMP)
   if (!lost_team) omp_set_num_threads(count);
 #endif

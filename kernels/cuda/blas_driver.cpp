@@ -18,7 +18,7 @@ void throw_blas_error(const char* call, cublasStatus_t status, const std::string
   TANDEM_CHECK(status != CUBLAS_STATUS_NOT_INITIALIZED && status != CUBLAS_STATUS_ALLOC_FAILED, BackendError,
                "{} failed: {} (operands: {}); free device memory, or check the device with nvidia-smi", call,
                ::cublasLtGetStatusString(status), operands);
-  TANDEM_THROW(BackendError, "{} failed: {} (operands: {}); CUBLASLT_LOG_LEVEL=2 in the environment says more", call,
+  TANDEM_THROW(BackendError, "{} failed: {} (operands: {}); set CUBLASLT_LOG_LEVEL=2 for details", call,
                ::cublasLtGetStatusString(status), operands);
 }
 

@@ -124,8 +124,8 @@ Tensor bias_for(const Tensor& bias, const Tensor& y) {
 
 [[noreturn]] void refuse(const std::string& why) {
   TANDEM_THROW(BackendError,
-               "cuDNN has no engine for this convolution: {}; other sizes, or cuda::set_deterministic(false) and "
-               "cuda::set_allow_tf32_conv(true) where they are set otherwise, leave more to choose from",
+               "cuDNN has no engine for this convolution: {}; try other sizes, or allow more engines with "
+               "cuda::set_deterministic(false) and cuda::set_allow_tf32_conv(true)",
                why);
 }
 

@@ -213,7 +213,7 @@ class Plan {
           }
         }
       }
-      why_ = "no engine keeps the contract";
+      why_ = "no engine meets the requirements";
     } catch (const DnnRefusal& refusal) {
       char reason[512] = "";
       ::cudnnGetLastErrorString(reason, sizeof(reason));

@@ -18,8 +18,7 @@ void throw_dnn_error(const char* call, cudnnStatus_t status, const std::string& 
   char reason[1024] = "";
   ::cudnnGetLastErrorString(reason, sizeof(reason));
   TANDEM_THROW(BackendError,
-               "{} failed: {} {} (operands: {}); CUDNN_LOGLEVEL_DBG=1 with CUDNN_LOGDEST_DBG=stderr in the "
-               "environment says more",
+               "{} failed: {} {} (operands: {}); set CUDNN_LOGLEVEL_DBG=1 and CUDNN_LOGDEST_DBG=stderr for details",
                call, ::cudnnGetErrorString(status), reason, operands);
 }
 

@@ -49,12 +49,12 @@ void throw_cuda_error(const char* call, cudaError_t code) {
   const char* name = ::cudaGetErrorName(code);
   const char* text = ::cudaGetErrorString(code);
   TANDEM_CHECK(!is_sticky(code), BackendError,
-               "{} failed: {} ({}). The device can no longer be used by this process. The kernel at fault may have "
-               "been launched earlier: set TANDEM_SYNC=1 to find it, or run under compute-sanitizer",
+               "{} failed: {} ({}). This process can no longer use the device. The faulty kernel may have been "
+               "launched earlier: set TANDEM_SYNC=1 to find it, or run under compute-sanitizer",
                call, name, text);
   TANDEM_CHECK(!is_of_capture(code), StateError,
-               "{} failed: {} ({}): what it does is impossible while a CUDA graph is being captured, or all work of "
-               "the capture must come back to its stream; move it out of the capture",
+               "{} failed: {} ({}): the call is not allowed while a CUDA graph is being captured, or work of the "
+               "capture was not joined to its stream; move it out of the capture",
                call, name, text);
   TANDEM_THROW(BackendError, "{} failed: {} ({}); check the device with nvidia-smi", call, name, text);
 }

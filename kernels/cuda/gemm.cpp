@@ -71,9 +71,8 @@ std::string show(const Tensor& x) {
 
 [[noreturn]] void refuse(const Product& p) {
   TANDEM_THROW(BackendError,
-               "cuBLASLt has no algorithm for d = {}, a = {}, b = {}; CUBLASLT_LOG_LEVEL=2 in the environment says "
-               "why",
-               show(p.d), show(p.a), show(p.b));
+               "cuBLASLt has no algorithm for d = {}, a = {}, b = {}; set CUBLASLT_LOG_LEVEL=2 to see why", show(p.d),
+               show(p.a), show(p.b));
 }
 
 /// Computes the product, then bias and activation in separate passes.

@@ -28,7 +28,7 @@ std::shared_ptr<PrivatePool> pool_of(MempoolId_t id, int device) {
   std::shared_ptr<PrivatePool> pool = known.lock();
   if (!pool) known = pool = std::make_shared<PrivatePool>(device);
   TANDEM_CHECK(pool->device() == device, StateError,
-               "the pool belongs to device {}, but the capture is on device {}; use a pool of its own", pool->device(),
+               "the pool belongs to device {}, but the capture is on device {}; use a separate pool", pool->device(),
                device);
   return pool;
 }
@@ -137,7 +137,8 @@ void CUDAGraph::capture_end() {
                "this thread is not capturing the graph; call capture_begin() first");
   std::unique_ptr<Impl> held = std::move(impl_);  // destroyed if something throws
   check("cudaStreamEndCapture", held->end());
-  TANDEM_CHECK(held->graph, StateError, "the driver gave up the capture; capture again without waits in it");
+  TANDEM_CHECK(held->graph, StateError,
+               "the driver abandoned the capture; capture again without waiting for the device");
   TANDEM_CUDA(cudaGraphGetNodes, held->graph, nullptr, &held->nodes);
   TANDEM_CUDA(cudaGraphInstantiate, &held->exec, held->graph, 0ull);
   TANDEM_CUDA(cudaGraphDestroy, std::exchange(held->graph, nullptr));
@@ -147,7 +148,7 @@ void CUDAGraph::capture_end() {
 void CUDAGraph::capture(const std::function<void()>& body, MempoolId_t pool, CaptureMode mode) {
   const UserCodeScope op("capture");
   accelerator().check_available();
-  TANDEM_CHECK(body, StateError, "there is no function to record; pass one");
+  TANDEM_CHECK(body, StateError, "the function is empty; pass one to record");
   check_not_capturing("a capture inside a capture is impossible", "end the other one first");
   const Stream before = current_stream(), stream = capture_stream();
   stream.wait_stream(before);
@@ -168,7 +169,7 @@ void CUDAGraph::replay() {
   const OpScope op("replay");
   accelerator().check_available();
   TANDEM_CHECK(impl_ && impl_->exec, StateError, "nothing has been captured; call capture() first");
-  check_not_capturing("a replay is impossible", "a graph cannot hold another; replay it after the capture");
+  check_not_capturing("a replay is impossible", "a graph cannot contain another; replay it after the capture");
   const DeviceGuard on(impl_->stream.device());
   const Stream now = current_stream();
   if (now != impl_->stream) now.wait_stream(impl_->stream);  // the last replay may still read what is written here
@@ -189,7 +190,7 @@ void CUDAGraph::reset() {
 
 MempoolId_t CUDAGraph::pool() const {
   const OpScope op("pool");
-  TANDEM_CHECK(impl_, StateError, "nothing has been captured; make a pool with graph_pool_handle()");
+  TANDEM_CHECK(impl_, StateError, "nothing has been captured; create a pool with graph_pool_handle()");
   return impl_->pool_id;
 }
 

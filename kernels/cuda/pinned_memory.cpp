@@ -59,8 +59,8 @@ Block* take_new(Cache& all, size_t bytes) {
   const RelaxedCapture relaxed;
   const cudaError_t code = driver().cudaHostAlloc(&data, bytes, cudaHostAllocPortable);
   if (code != cudaSuccess) driver().cudaGetLastError();
-  TANDEM_CHECK(code == cudaSuccess, OutOfMemoryError, "no {} bytes of page-locked memory: {}; use less", bytes,
-               ::cudaGetErrorString(code));
+  TANDEM_CHECK(code == cudaSuccess, OutOfMemoryError, "cannot allocate {} bytes of page-locked memory: {}; use less",
+               bytes, ::cudaGetErrorString(code));
   auto* begin = static_cast<char*>(data);
   return &all.blocks.emplace(begin, Block{begin, bytes, {}}).first->second;
 }

@@ -14,7 +14,7 @@ AutocastState& state_of(DeviceType type) { return thread_state().autocast[static
 
 void check_dtype(DType dtype) {
   TANDEM_CHECK(is_reduced_floating_point(dtype), DTypeError,
-               "the low dtype must be f16 or bf16, not {}; to switch autocast off pass enabled = false",
+               "the low dtype must be f16 or bf16, not {}; to disable autocast, pass enabled = false",
                tandem::name(dtype));
 }
 
@@ -32,7 +32,7 @@ AutocastGuard::AutocastGuard(DeviceType type, std::optional<DType> dtype, bool e
   // inherit that dtype.
   if (!is_reduced_floating_point(next.dtype)) next.dtype = previous_.dtype;
   if (enabled && !is_autocast_available(type)) {
-    warn_once(fmt::format("AutocastGuard: no {} device is available; this region has no effect", tandem::name(type)));
+    warn_once(fmt::format("no {} device is available; this region has no effect", tandem::name(type)));
     next.enabled = false;
   }
   ThreadState& state = thread_state();

@@ -141,8 +141,9 @@ struct GraphCopy {
   /// Runs before a replay: updates the copy if the weight was written since.
   void refresh() const {
     const std::shared_ptr<TensorImpl> w = weight.lock(), c = copy.lock();
-    TANDEM_CHECK(w && c, StateError,
-                 "a weight that the graph uses is gone; keep the model as long as the graph, or capture again");
+    TANDEM_CHECK(
+        w && c, StateError,
+        "a weight that the graph uses was destroyed; keep the model alive as long as the graph, or capture again");
     const Tensor source(w), target(c);
     {
       std::lock_guard lock(shadow_mutex(source));
@@ -208,7 +209,7 @@ void clear_autocast_cache() {
 
 void set_autocast_cache_limit(int64_t bytes) {
   const OpScope op("set_autocast_cache_limit");
-  TANDEM_CHECK(bytes >= 0, StateError, "bytes = {}; it must be at least 0 (0: keep no casts)", bytes);
+  TANDEM_CHECK(bytes >= 0, StateError, "bytes = {}; it must be at least 0 (0: cache nothing)", bytes);
   byte_limit.store(bytes);
 }
 

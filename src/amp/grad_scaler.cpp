@@ -135,7 +135,7 @@ Tensor GradScaler::unscale_(const std::vector<Tensor>& grads) {
     checks::defined_at(i, grads[i]);
     checks::floating("a gradient", grads[i]);
     TANDEM_CHECK(grads[i].device().type() == scale_.device().type(), DeviceError,
-                 "tensor {} {} is on {}, but the scaler's state is on {}; use a scaler for each type of device", i,
+                 "tensor {} {} is on {}, but the scaler's state is on {}; use one scaler per device type", i,
                  checks::show(grads[i]), grads[i].device().str(), scale_.device().str());
   }
   check_iteration();
@@ -157,7 +157,7 @@ void GradScaler::record_found_inf(const Tensor& found_inf) {
   if (!is_enabled()) return;
   checks::defined("the flag", found_inf);
   TANDEM_CHECK(found_inf.numel() == 1 && found_inf.dtype() == kFloat, StateError,
-               "the flag is {}; it must be f32 of one element", checks::show(found_inf));
+               "the flag is {}; it must be an f32 tensor of one element", checks::show(found_inf));
   check_iteration();
   other_found_infs_.push_back(found_inf);
 }
@@ -167,7 +167,7 @@ void GradScaler::check_iteration() {
   const uint64_t capture = current_capture_id();
   if (begun && capture_ == capture) return;
   TANDEM_CHECK(!begun || capture_ != 0, StateError,
-               "the capture of a CUDA graph began in the middle of an iteration; call update() before it");
+               "the capture of a CUDA graph began in the middle of an iteration; call update() before the capture");
   start_iteration();
   capture_ = capture;
 }
@@ -234,8 +234,9 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
 
 StepResult GradScaler::step(optim::Optimizer& optimizer, const optim::Optimizer::LossClosure& closure) {
   const UserCodeScope op("step");
-  TANDEM_CHECK(!is_enabled() || !closure, StateError,
-               "a closure evaluates the loss again, unscaled; step without one, or disable the scaler");
+  TANDEM_CHECK(
+      !is_enabled() || !closure, StateError,
+      "a closure would evaluate the loss again, unscaled; call step() without a closure, or disable the scaler");
   if (is_enabled()) return step(optimizer);
   optimizer.step(closure);
   return StepResult();

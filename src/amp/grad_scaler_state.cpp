@@ -16,7 +16,7 @@ void check_growth_factor(double f) {
   TANDEM_CHECK(std::isfinite(f) && f > 1, StateError, "growth_factor must be finite and above 1, not {}", f);
 }
 void check_backoff_factor(double f) {
-  TANDEM_CHECK(f > 0 && f < 1, StateError, "backoff_factor must lie between 0 and 1, not {}", f);
+  TANDEM_CHECK(f > 0 && f < 1, StateError, "backoff_factor must be between 0 and 1, not {}", f);
 }
 void check_growth_interval(int64_t n) {
   TANDEM_CHECK(n >= 1, StateError, "growth_interval must be at least 1, not {}", n);
@@ -27,7 +27,7 @@ void check_scale(const char* what, double s) {
 }
 void check_limits(const char* what, double s, const GradScalerOptions& options) {
   TANDEM_CHECK(s >= options.min_scale() && (options.max_scale() == 0 || s <= options.max_scale()), StateError,
-               "{} {} lies outside min_scale {} and max_scale {}; change one of them", what, s, options.min_scale(),
+               "{} {} is not between min_scale {} and max_scale {}; change one of them", what, s, options.min_scale(),
                options.max_scale());
 }
 
@@ -66,7 +66,8 @@ GradScaler::GradScaler(const GradScalerOptions& options)
 }
 
 void GradScaler::check_not_moved() const {
-  TANDEM_CHECK(rule_, StateError, "this scaler was moved from; use the one that it was moved to, or assign a new one");
+  TANDEM_CHECK(rule_, StateError,
+               "this scaler was moved from; use the scaler that it was moved to, or assign a new one");
 }
 
 void GradScaler::set_rule(double growth_factor, double backoff_factor, int64_t growth_interval) {
@@ -76,7 +77,7 @@ void GradScaler::set_rule(double growth_factor, double backoff_factor, int64_t g
 
 void GradScaler::make_state(Device device) {
   if (device.is_cuda()) {
-    check_not_capturing("the first loss makes the scaler's state, which is impossible",
+    check_not_capturing("creating the scaler's state with the first loss is impossible",
                         "run a few steps before the capture");
   }
   // Writes existing state in place: CUDA graphs refer to its address.
@@ -170,10 +171,10 @@ StateCommit GradScaler::prepare_load_state_dict(const ScalerState& state) {
   check_not_moved();
   if (!is_enabled()) return [] {};
   TANDEM_CHECK(!state.empty(), StateError,
-               "the state is empty; was it saved from a disabled scaler? Then start with a fresh one");
+               "the state is empty; if it was saved from a disabled scaler, start with a fresh one");
   check_between_iterations();
   for (const char* key : {"scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker"}) {
-    TANDEM_CHECK(state.contains(key), StateError, "the key '{}' is missing; give a whole state_dict()", key);
+    TANDEM_CHECK(state.contains(key), StateError, "the key '{}' is missing; pass a complete state_dict()", key);
   }
   const double scale = state.at("scale").to_double(), growth = state.at("growth_factor").to_double(),
                backoff = state.at("backoff_factor").to_double();

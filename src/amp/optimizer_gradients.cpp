@@ -32,8 +32,8 @@ std::vector<Tensor> gradients_of(const optim::Optimizer& optimizer, bool writes,
                  "and let autocast cast them",
                  number - 1, to_string(p.sizes()));
     TANDEM_CHECK(g.device().type() == device.type(), DeviceError,
-                 "the gradient of parameter {} {} is on {}, but the scaler's state is on {}, where its first loss "
-                 "was; use a scaler for each type of device",
+                 "the gradient of parameter {} {} is on {}, but the scaler's state is on {}, the device of its first "
+                 "loss; use one scaler per device type",
                  number - 1, to_string(p.sizes()), g.device().str(), device.str());
     checks::not_expanded("the gradient of parameter", g, number - 1);
     if (is_first(g)) grads.push_back(g);

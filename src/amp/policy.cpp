@@ -20,7 +20,7 @@ std::array<std::atomic<Cast>, kRows>& process_policies() {
 
 size_t known_row(std::string_view op) {
   const int row = policy_row(op);
-  TANDEM_CHECK(row >= 0, StateError, "no op is named '{}'; see include/tandem/amp/policy.h for the names", op);
+  TANDEM_CHECK(row >= 0, StateError, "there is no op named '{}'; include/tandem/amp/policy.h lists the names", op);
   return static_cast<size_t>(row);
 }
 
@@ -87,7 +87,7 @@ void throw_banned(std::string_view op) {
                  "f32 inputs in a region with autocast disabled");
   }
   TANDEM_THROW(StateError,
-               "{}banned under autocast by the policy in force; call it in a region with autocast disabled, or change "
+               "{}banned under autocast by the current policy; call it in a region with autocast disabled, or change "
                "its policy with amp::PolicyGuard",
                op == running_op() ? std::string() : fmt::format("it runs {}, which is ", op));
 }

@@ -21,7 +21,7 @@ StateCommit prepare_state(GradScaler& scaler, const StateDict& state) {
   ScalerState numbers;
   for (const auto& item : state) {
     TANDEM_CHECK(item.value().defined() && item.value().numel() == 1, StateError,
-                 "'{}' is no number; nothing was changed", item.key());
+                 "'{}' is not a number; nothing was changed", item.key());
     numbers.emplace(item.key(), item.value().item());
   }
   return scaler.prepare_load_state_dict(numbers);

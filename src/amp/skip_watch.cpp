@@ -28,8 +28,8 @@ void SkipWatch::send_for(const Tensor& skips) {
 void SkipWatch::check(const Tensor& scale) {
   arrived();
   TANDEM_CHECK(last_ <= limit_, StateError,
-               "{} iterations in a row were skipped for inf or NaN gradients (the limit is {}); the scale is {}. "
-               "The loss or the network itself overflows: look for the first non-finite value in the forward pass",
+               "{} consecutive iterations were skipped because of inf or NaN gradients (the limit is {}); the scale is "
+               "{}. The loss or the network itself overflows: look for the first non-finite value in the forward pass",
                last_, limit_, scale.item<float>());
 }
 

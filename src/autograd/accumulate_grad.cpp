@@ -24,19 +24,19 @@ Grads AccumulateGrad::apply(Grads grads) {
   if (!grads[0].defined()) return {};
   Tensor& g = grads[0];
   std::lock_guard lock(mutex_);
-  TANDEM_CHECK(outputs[0].fits(variable_), AutogradError,
-               "a leaf that took part as {} has become {} since (set_data, or .to of its module); run "
-               "backward before the change",
-               outputs[0].str(), OutputMeta(variable_).str());
+  TANDEM_CHECK(
+      outputs[0].fits(variable_), AutogradError,
+      "a leaf that was used as {} has since become {} (set_data, or .to of its module); run backward before the change",
+      outputs[0].str(), OutputMeta(variable_).str());
   Tensor& grad = meta(variable_).grad;
   if (!grad.defined()) {
     grad = own_gradient(std::move(g), variable_);
     return {};
   }
-  TANDEM_CHECK(outputs[0].fits(grad), AutogradError,
-               ".grad of a leaf {} was set to {}; set one of the leaf's sizes, dtype and device, or an "
-               "undefined tensor",
-               outputs[0].str(), OutputMeta(grad).str());
+  TANDEM_CHECK(
+      outputs[0].fits(grad), AutogradError,
+      ".grad of a leaf {} was set to {}; set a tensor with the leaf's sizes, dtype and device, or an undefined tensor",
+      outputs[0].str(), OutputMeta(grad).str());
   if (GradMode::is_enabled() || is_expanded(grad.sizes(), grad.strides())) {
     grad = grad.add(g);
   } else {

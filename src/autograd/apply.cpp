@@ -176,7 +176,7 @@ void DispatchCall::record(Result& result, std::vector<Tensor>& outputs, bool is_
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const Tensor& x = *inputs_[i];
     TANDEM_CHECK(!x.defined() || !x.impl().is_inference, AutogradError,
-                 "input {} was made under InferenceMode and cannot take part in recording; clone it first", i);
+                 "input {} was created under InferenceMode and cannot be recorded; clone() it first", i);
     next.push_back(autograd::gradient_edge(x));
   }
   auto node = std::make_shared<autograd::OpNode>(name_, std::move(next));

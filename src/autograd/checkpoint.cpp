@@ -85,13 +85,13 @@ class Frame {
     // During the forward pass (if the function itself runs a backward pass) not all tensors have been saved yet.
     const size_t saved = second_.size();
     TANDEM_CHECK(finished_ ? saved == first_.size() : saved > number, AutogradError,
-                 "the first run of the function saved {} tensors for backward, the second {}; it must "
-                 "compute the same again: keep its branches, and what it captures, as they were",
+                 "the first run of the function saved {} tensors for backward, but the second saved {}; it must "
+                 "compute the same both times: do not change its branches or captures in between",
                  first_.size(), saved);
     Tensor x = second_[number].data(number);
     TANDEM_CHECK(first_[number].fits(x), AutogradError,
-                 "saved tensor {} was {} in the first run of the function and is {} in the second; it must "
-                 "compute the same again: keep its branches, and what it captures, as they were",
+                 "saved tensor {} was {} in the first run of the function and is {} in the second; it must compute the "
+                 "same both times: do not change its branches or captures in between",
                  number, first_[number].str(), OutputMeta(x).str());
     return x;
   }
@@ -130,9 +130,8 @@ class Frame {
     }
     check_leaves();
     TANDEM_CHECK(!draws_ || random_->capture == current_capture_id(), StateError,
-                 "the function has drawn random numbers, and its second run, which is to draw the same, is "
-                 "in another CUDA graph than the first, or only one of them in a graph; capture forward and backward "
-                 "together");
+                 "the function draws random numbers, but its first and second run are not in the same CUDA graph; "
+                 "capture forward and backward together");
     const ThreadContextGuard modes(modes_);
     std::optional<RandomPositionGuard> random;
     if (random_) random.emplace(*random_);

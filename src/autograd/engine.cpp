@@ -157,13 +157,13 @@ class Pass {
     Node& node = *state.node;
     const OutputMeta& m = node.outputs[output];
     TANDEM_CHECK(grad.sizes() == IntArrayRef(m.sizes), ShapeError,
-                 "backward gave a gradient of {} for an input of {}; it must have the input's sizes",
+                 "backward returned a gradient of {} for an input of {}; it must have the input's sizes",
                  to_string(grad.sizes()), to_string(m.sizes));
     if (grad.device() != m.device) {
       // A 0-dimensional CPU tensor can be mixed with CUDA tensors; its gradient then arrives from the CUDA device.
       TANDEM_CHECK(grad.dim() == 0, DeviceError,
-                   "backward gave a gradient on {} for an input on {}; move it with .to(device)", grad.device().str(),
-                   m.device.str());
+                   "backward returned a gradient on {} for an input on {}; move it with .to(device)",
+                   grad.device().str(), m.device.str());
       grad = grad.to(m.device);
     }
     if (grad.dtype() != m.dtype) grad = grad.to(m.dtype);
@@ -204,8 +204,8 @@ class NestedPass {
  public:
   NestedPass() {
     TANDEM_CHECK(depth() < kMaxNestedPasses, AutogradError,
-                 "{} backward passes already run inside one another on this thread, each called by a hook or a "
-                 "backward function of the one before; end the recursion, or call backward after the pass",
+                 "{} backward passes are already nested on this thread, each called by a hook or backward function of "
+                 "the previous one; end the recursion, or call backward after the pass",
                  depth());
     ++depth();
   }
@@ -221,25 +221,25 @@ class NestedPass {
 };
 
 void add_roots(Pass& pass, const std::vector<Tensor>& tensors, const std::vector<Tensor>& grads) {
-  TANDEM_CHECK(!tensors.empty(), AutogradError, "there are no tensors to start from; give at least one");
+  TANDEM_CHECK(!tensors.empty(), AutogradError, "no tensors were given; pass at least one");
   TANDEM_CHECK(grads.empty() || grads.size() == tensors.size(), AutogradError,
                "{} tensors but {} gradients; give one for each, or none", tensors.size(), grads.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& y = tensors[i];
     TANDEM_CHECK(y.defined() && y.requires_grad(), AutogradError,
-                 "tensor {} {} does not require grad and has no history; was it made under NoGradGuard, or are "
-                 "no parameters set to require grad?",
+                 "tensor {} {} does not require grad and has no history; was it computed under NoGradGuard, or does no "
+                 "parameter require grad?",
                  i, y.defined() ? to_string(y.sizes()) : "(undefined)");
     Tensor g = grads.empty() ? Tensor() : grads[i];
     if (!g.defined()) {
       TANDEM_CHECK(y.numel() == 1, AutogradError,
-                   "tensor {} has sizes {}: a gradient can be left out only for one element; pass `gradient`, or "
-                   "reduce it with sum() or mean() first",
+                   "tensor {} has sizes {}: the gradient can be omitted only for a tensor of one element; pass "
+                   "`gradient`, or reduce it with sum() or mean() first",
                    i, to_string(y.sizes()));
       g = ones(y.sizes(), y.options());
     } else {
       TANDEM_CHECK(g.sizes() == y.sizes(), ShapeError,
-                   "the gradient is {}, but tensor {} is {}; give one of the tensor's sizes", to_string(g.sizes()), i,
+                   "the gradient is {}, but tensor {} is {}; it must have the tensor's sizes", to_string(g.sizes()), i,
                    to_string(y.sizes()));
       TANDEM_CHECK(g.device() == y.device() || g.dim() == 0, DeviceError,
                    "the gradient is on {}, but tensor {} is on {}; move it with .to(device)", g.device().str(), i,
@@ -261,8 +261,8 @@ void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& gra
                                    [](const AutocastState& a) { return a.enabled; });
   if (enabled && state.autocast_nesting > 0) {
     warn_once(
-        "backward: called inside an autocast region. It runs as it does outside, with the dtypes that the forward pass "
-        "chose; end the region before it, so that nothing else there is cast by accident");
+        "called inside an autocast region, which does not affect it: it uses the dtypes that the forward "
+        "pass chose; end the region first, so that no other op in it is cast by accident");
   }
   const std::shared_ptr<BackwardScaler> scaler = detail::backward_scaler();
   BackwardScaler::Factors factors;
@@ -289,7 +289,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
   const PassFactors unscaled(nullptr);
   Pass pass(retain_graph.value_or(create_graph), create_graph);
   add_roots(pass, outputs, grad_outputs);
-  TANDEM_CHECK(!inputs.empty(), AutogradError, "there are no inputs; give those whose gradients are wanted");
+  TANDEM_CHECK(!inputs.empty(), AutogradError, "no inputs were given; pass those whose gradients you want");
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& x = inputs[i];
     TANDEM_CHECK(x.defined() && x.requires_grad(), AutogradError,

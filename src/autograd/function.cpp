@@ -70,8 +70,8 @@ class UserNode final : public Node {
     const bool rest_is_empty = std::none_of(given.begin() + std::min(given.size(), wanted), given.end(),
                                             [](const Tensor& g) { return g.defined(); });
     TANDEM_CHECK(given.size() >= wanted && rest_is_empty, AutogradError,
-                 "backward returned {} gradients for {} arguments of forward; return one for each, undefined where "
-                 "none flows or the argument is no tensor",
+                 "backward returned {} gradients for {} arguments of forward; return one per argument, undefined if "
+                 "there is no gradient or the argument is not a tensor",
                  given.size(), wanted);
     Grads grads;
     for (size_t i = 0; i < wanted; ++i) {
@@ -79,8 +79,8 @@ class UserNode final : public Node {
         grads.push_back(fit(i, grads.size(), std::move(given[i])));
       } else {
         TANDEM_CHECK(!given[i].defined(), AutogradError,
-                     "backward returned a gradient for argument {} of forward, which is no tensor; return an "
-                     "undefined tensor in its place",
+                     "backward returned a gradient for argument {} of forward, which is not a tensor; return an "
+                     "undefined tensor instead",
                      i);
       }
     }
@@ -97,9 +97,10 @@ class UserNode final : public Node {
                  "with .to(kFloat)",
                  argument, OutputMeta(g).str(), m.str());
     if (g.sizes() == IntArrayRef(m.sizes)) return g;
-    TANDEM_CHECK(is_expandable(m.sizes, g.sizes()), ShapeError,
-                 "the gradient of argument {} is {}, but the argument is {}; return one of the argument's sizes",
-                 argument, OutputMeta(g).str(), m.str());
+    TANDEM_CHECK(
+        is_expandable(m.sizes, g.sizes()), ShapeError,
+        "the gradient of argument {} is {}, but the argument is {}; return a gradient with the argument's sizes",
+        argument, OutputMeta(g).str(), m.str());
     std::vector<int64_t> repeated;
     const size_t lead = g.sizes().size() - m.sizes.size();
     for (size_t d = 0; d < g.sizes().size(); ++d) {
@@ -141,8 +142,7 @@ variable_list AutogradContext::get_saved_variables() const {
 bool AutogradContext::needs_input_grad(size_t i) const {
   const UserCodeScope op(state_->name);
   TANDEM_CHECK(i < state_->needs_input_grad.size(), IndexError,
-               "needs_input_grad({}), but forward has {} tensors; count them from 0", i,
-               state_->needs_input_grad.size());
+               "needs_input_grad({}), but forward has {} tensors; count from 0", i, state_->needs_input_grad.size());
   return state_->needs_input_grad[i];
 }
 
@@ -261,7 +261,7 @@ variable_list FunctionCall::leave(variable_list outputs) {
   std::vector<Edge> next;
   for (const Tensor& x : s.inputs) {
     TANDEM_CHECK(!x.defined() || !x.impl().is_inference, AutogradError,
-                 "an input was made under InferenceMode and cannot take part in recording; clone it first");
+                 "an input was created under InferenceMode and cannot be recorded; clone() it first");
     next.push_back(contains(said.dirty, x) ? edge_before_overwriting(x) : gradient_edge(x));
   }
   auto node = std::make_shared<UserNode>(said.name, std::move(next), std::move(s.context));
@@ -297,7 +297,7 @@ variable_list FunctionCall::leave(variable_list outputs) {
 
 void SavedValue::throw_wrong_type(const std::type_info& wanted) const {
   const OpScope op("saved_data");
-  TANDEM_THROW(StateError, "the value is {}, not {}; ask for the type that was stored",
+  TANDEM_THROW(StateError, "the value is {}, not {}; request the type that was stored",
                isNone() ? "empty" : type_name(value_.type()), type_name(wanted));
 }
 

@@ -60,7 +60,7 @@ Tensors working_copies(const Tensors& inputs) {
       continue;
     }
     TANDEM_CHECK(x.dtype() == kDouble, DTypeError,
-                 "input {} {} is {}: differences with a small eps need f64; convert it with .to(kDouble)", i,
+                 "input {} {} is {}: finite differences need f64; convert it with .to(kDouble)", i,
                  to_string(x.sizes()), name(x.dtype()));
     any = true;
     NoGradGuard no_grad;
@@ -82,7 +82,7 @@ Outputs differentiable(const Tensors& all) {
   for (size_t i = 0; i < all.size(); ++i) {
     if (!all[i].defined() || !all[i].requires_grad()) continue;
     TANDEM_CHECK(all[i].dtype() == kDouble, DTypeError,
-                 "output {} {} is {}: the function must compute in f64; are casts or autocast in it?", i,
+                 "output {} {} is {}: the function must compute in f64; does it use casts or autocast?", i,
                  to_string(all[i].sizes()), name(all[i].dtype()));
     result.tensors.push_back(all[i]);
     result.numbers.push_back(i);
@@ -172,7 +172,7 @@ std::optional<std::string> find_fault(const TensorFunction& f, const Tensors& in
 
   const Tensors all = f(copies);
   TANDEM_CHECK(std::any_of(all.begin(), all.end(), [](const Tensor& y) { return y.defined(); }), StateError,
-               "the function gives {} outputs, none of them defined; return those to check", all.size());
+               "the function returns {} outputs, none of them defined; return the outputs to check", all.size());
   const Outputs outputs = differentiable(all);
   std::vector<Jacobian> analytic;
   for (size_t j = 0; j < outputs.tensors.size(); ++j) {
@@ -218,7 +218,8 @@ std::optional<std::string> find_fault(const TensorFunction& f, const Tensors& in
       const Tensor& before = compared.tensors[j];
       const Tensor y = number < now.size() ? now[number] : Tensor();
       TANDEM_CHECK(y.defined() && y.sizes() == before.sizes() && y.dtype() == kDouble, StateError,
-                   "output {} is {} f64 at first, then {}; the function must give outputs of the same form each time",
+                   "output {} is {} f64 at first, then {}; the function must return outputs of the same sizes and "
+                   "dtype each time",
                    number, to_string(before.sizes()),
                    y.defined() ? fmt::format("{} {}", to_string(y.sizes()), name(y.dtype())) : "undefined");
       result.push_back(values(y));
@@ -245,7 +246,7 @@ std::optional<std::string> find_fault(const TensorFunction& f, const Tensors& in
           }
           return fmt::format(
               "{}: backward gives {}, central differences give {} (eps {}, atol {}, rtol {}); the op's backward is "
-              "wrong, or the input lies within eps of a kink",
+              "wrong, or the input is within eps of a kink",
               where, given, numeric, limits.eps, limits.atol, limits.rtol);
         }
       }
@@ -306,7 +307,7 @@ bool gradgradcheck(const TensorFunction& f, const Tensors& inputs, const Tensors
     const Tensor& y = outputs.tensors[j];
     const Tensor g = grad_outputs.empty() ? made_up_gradient(y, static_cast<int64_t>(j)) : grad_outputs[j];
     TANDEM_CHECK(g.defined() && g.sizes() == y.sizes() && g.dtype() == kDouble, ShapeError,
-                 "grad_outputs {} is {}, but output {} is {} f64; give a gradient of its sizes and dtype", j,
+                 "grad_outputs {} is {}, but output {} is {} f64; give a gradient with its sizes and dtype", j,
                  g.defined() ? fmt::format("{} {}", to_string(g.sizes()), name(g.dtype())) : "undefined",
                  outputs.numbers[j], to_string(y.sizes()));
     both.push_back(g.detach().requires_grad_());

@@ -61,10 +61,10 @@ void check_recordable(const Tensor& self) {
     TANDEM_CHECK(view.base.grad_fn() || !view.base.requires_grad(), AutogradError,
                  "a view of a leaf that requires grad cannot be changed in place; wrap the change in a NoGradGuard");
     TANDEM_CHECK(self.requires_grad() || !view.base.requires_grad(), AutogradError,
-                 "a view made without recording (NoGradGuard, InferenceMode) of a tensor with a history cannot be "
-                 "changed in place while recording; make the view outside the guard, or detach() it");
+                 "a view of a tensor with history that was created without recording (NoGradGuard, InferenceMode) "
+                 "cannot be changed in place while recording; create the view outside the guard, or detach() it");
     TANDEM_CHECK(!view.has_own_history, AutogradError,
-                 "the output of a custom op that shares its input's memory cannot be changed in place: the op's "
+                 "a custom op's output that shares its input's memory cannot be changed in place, because the op's "
                  "backward would be lost; clone() it first");
   }
   TANDEM_CHECK(!self.requires_grad() || !self.is_leaf(), AutogradError,
@@ -166,8 +166,9 @@ const Tensor& apply_out(const Tensor& out, const std::function<Tensor()>& comput
   check_writable(out);
   amp::AutocastOff bypass;
   Tensor result = compute();
-  TANDEM_CHECK(result.sizes() == out.sizes(), ShapeError, "the result is {}, but out is {}; give out those sizes",
-               to_string(result.sizes()), to_string(out.sizes()));
+  TANDEM_CHECK(result.sizes() == out.sizes(), ShapeError,
+               "the result is {}, but out is {}; out must have the same sizes", to_string(result.sizes()),
+               to_string(out.sizes()));
   TANDEM_CHECK(promote_types(result.dtype(), out.dtype()) == out.dtype() ||
                    (result.is_floating_point() && out.is_floating_point()),
                DTypeError, "the result is {}, which cannot be written into out of {}", tandem::name(result.dtype()),

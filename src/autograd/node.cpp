@@ -93,8 +93,8 @@ void HookList::run(const std::vector<OutputMeta>& outputs, Grads& grads) const {
     if (!replaced.defined()) continue;
     const OutputMeta& wanted = outputs[hook->output];
     TANDEM_CHECK(wanted.fits(replaced), AutogradError,
-                 "a hook on output {} returned {}, but the gradient is {}; return one of these sizes, dtype and "
-                 "device, or an undefined tensor",
+                 "a hook on output {} returned {}, but the gradient is {}; return a tensor with the same sizes, dtype "
+                 "and device, or an undefined tensor",
                  hook->output, OutputMeta(replaced).str(), wanted.str());
     g = std::move(replaced);
   }
@@ -196,12 +196,12 @@ Tensor Backward::grad_or_zeros(size_t i) const {
 
 Tensor Backward::saved(size_t i) const {
   TANDEM_CHECK(i < node_.saved.size(), AutogradError,
-               "backward asks for saved tensor {}, but save() was given {}; count from 0", i, node_.saved.size());
+               "backward requests saved tensor {}, but save() was given {}; count from 0", i, node_.saved.size());
   return node_.saved[i].unpack(i, std::const_pointer_cast<Node>(node_.shared_from_this()));
 }
 
 void Backward::check_input(size_t i) const {
-  TANDEM_CHECK(i < node_.next.size(), AutogradError, "backward asks for input {}, but the op has {}; count from 0", i,
+  TANDEM_CHECK(i < node_.next.size(), AutogradError, "backward requests input {}, but the op has {}; count from 0", i,
                node_.next.size());
 }
 
@@ -223,7 +223,7 @@ Grads OpNode::apply(Grads grads) {
   Grads result = backward(Backward(*this, grads));
   for (const SavedTensor& s : saved) s.used();
   TANDEM_CHECK(result.size() == next.size(), AutogradError,
-               "backward returned {} gradients for {} inputs; return one for each, undefined where none flows",
+               "backward returned {} gradients for {} inputs; return one per input, undefined if there is none",
                result.size(), next.size());
   for (size_t i = 0; i < result.size(); ++i) {
     Tensor& g = result[i];

@@ -39,8 +39,7 @@ std::shared_ptr<autograd::Node> Tensor::grad_fn() const {
       const UserCodeScope op(m->grad_fn->name);
       TANDEM_THROW(
           AutogradError,
-          "the output {} of this op shares the memory of an input that was changed in place since; clone() the "
-          "output",
+          "output {} of this op shares the memory of an input that has since been changed in place; clone() the output",
           to_string(sizes()));
     }
     autograd::set_history(*this, autograd::make_view_node(m->view->base, *this), 0);
@@ -53,12 +52,12 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   const OpScope op("requires_grad_");
   TensorImpl& impl = checked("requires_grad_");
   TANDEM_CHECK(!requires_grad || tandem::is_floating_point(impl.dtype), DTypeError,
-               "only floating tensors can require gradients, this one is {} {}; convert it with .to()",
+               "only floating tensors can require gradients, but this one is {} {}; convert it with .to()",
                to_string(sizes()), tandem::name(impl.dtype));
   TANDEM_CHECK(requires_grad || is_leaf(), AutogradError,
-               "cannot switch off the gradient of a tensor that an op made; use detach()");
+               "requires_grad cannot be turned off for the result of an op; use detach()");
   TANDEM_CHECK(!requires_grad || !impl.is_inference, AutogradError,
-               "this tensor was made under InferenceMode; clone() it outside first");
+               "this tensor was created under InferenceMode; clone() it outside first");
   impl.requires_grad = requires_grad;
   return *this;
 }

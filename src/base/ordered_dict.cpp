@@ -6,7 +6,7 @@ namespace tandem::detail {
 
 void throw_no_key(const std::string& what, const std::string& key) {
   const OpScope op("OrderedDict");
-  TANDEM_THROW(IndexError, "{} '{}' is not defined; contains() tells", what, key);
+  TANDEM_THROW(IndexError, "{} '{}' is not defined; check with contains()", what, key);
 }
 void throw_key_defined(const std::string& what, const std::string& key) {
   const OpScope op("OrderedDict");
@@ -14,8 +14,8 @@ void throw_key_defined(const std::string& what, const std::string& key) {
 }
 void throw_no_entry(const std::string& what, size_t index, size_t size) {
   const OpScope op("OrderedDict");
-  TANDEM_THROW(IndexError, "there is no {} number {}, the size is {}; numbers begin at 0, insert() adds an item", what,
-               index, size);
+  TANDEM_THROW(IndexError, "there is no {} number {}; the size is {}, numbers start at 0, and insert() adds an item",
+               what, index, size);
 }
 
 }  // namespace tandem::detail

@@ -9,8 +9,7 @@ namespace {
 
 [[noreturn]] void throw_too_many(IntArrayRef sizes) {
   const OpScope op("numel");
-  TANDEM_THROW(ShapeError, "sizes {} hold more elements than an int64 can count; choose smaller ones",
-               to_string(sizes));
+  TANDEM_THROW(ShapeError, "sizes {} have more elements than int64 can count; choose smaller ones", to_string(sizes));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "tandem/base/op_scope.h"
+
 namespace tandem {
 namespace {
 
@@ -17,24 +19,33 @@ std::function<void(const std::string&)>& handler() {
   return *h;
 }
 
-}  // namespace
+/// Returns the message as it is reported: with the name of the running op, if there is one.
+std::string in_full(const std::string& message) {
+  const std::string op = running_op();
+  return op.empty() ? message : op + ": " + message;
+}
 
-void warn(const std::string& message) {
+void report(const std::string& text) {
   std::function<void(const std::string&)> h;
   {
     std::lock_guard lock(mutex);
     h = handler();
   }
-  if (h) h(message);
+  if (h) h(text);
 }
 
+}  // namespace
+
+void warn(const std::string& message) { report(in_full(message)); }
+
 void warn_once(const std::string& message) {
+  const std::string text = in_full(message);
   static auto* seen = new std::set<std::string>;
   {
     std::lock_guard lock(mutex);
-    if (!seen->insert(message).second && !warns_always) return;
+    if (!seen->insert(text).second && !warns_always) return;
   }
-  warn(message);
+  report(text);
 }
 
 bool set_warn_always(bool always) {

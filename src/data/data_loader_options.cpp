@@ -8,7 +8,7 @@ void check_options(const DataLoaderOptions& options) {
   const OpScope op("DataLoader");
   TANDEM_CHECK(options.batch_size() > 0, StateError, "batch_size is 0; it must be at least 1");
   TANDEM_CHECK(options.timeout().value_or(0) >= 0, StateError,
-               "timeout is {} ms; it must be at least 0, or nullopt to wait as long as it takes", *options.timeout());
+               "timeout is {} ms; it must be at least 0, or nullopt to wait without a limit", *options.timeout());
   TANDEM_CHECK(options.workers() <= DataLoaderOptions::kMaxWorkers, StateError,
                "workers is {}; it must be at most {}: each is a thread", options.workers(),
                DataLoaderOptions::kMaxWorkers);

@@ -21,7 +21,7 @@ std::unique_ptr<DevicePrefetch> DevicePrefetch::make(const DataLoaderOptions& op
   // Resolves the current device now; workers use it too.
   const int index = device.index() >= 0 ? device.index() : accelerator().current_device();
   TANDEM_CHECK(index < accelerator().device_count(), DeviceError,
-               "prefetch_to names device cuda:{}, but cuda::device_count() is {}; use one below it", index,
+               "prefetch_to is cuda:{}, but cuda::device_count() is {}; use a lower index", index,
                accelerator().device_count());
   return std::unique_ptr<DevicePrefetch>(new DevicePrefetch(Device(kCUDA, index), device.is_cuda()));
 }

@@ -25,7 +25,7 @@ class Reader {
     const bool regular = std::filesystem::is_regular_file(path);
     file_.reset(regular ? gzopen(path.c_str(), "rb") : nullptr);
     TANDEM_CHECK(file_, IoError, "{}: cannot open the file: {}", path,
-                 regular ? std::strerror(errno) : "there is no regular file of this name");
+                 regular ? std::strerror(errno) : "there is no regular file with this name");
     gzbuffer(file_.get(), 1 << 17);
   }
 
@@ -92,7 +92,7 @@ IdxArray read_idx(const std::string& path, size_t rank) {
   for (size_t d = 0; d < rank; ++d) {
     const uint64_t size = big_endian(header.data() + 4 + 4 * d);
     TANDEM_CHECK(size == 0 || numel <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) / size, IoError,
-                 "{}: the sizes in the header are absurd: dimension {} has size {}; fetch the file again", path, d,
+                 "{}: the sizes in the header are impossible: dimension {} has size {}; fetch the file again", path, d,
                  size);
     numel *= size;
     array.sizes.push_back(static_cast<int64_t>(size));
@@ -102,18 +102,17 @@ IdxArray read_idx(const std::string& path, size_t rank) {
       return reader.append(array.values, numel);
     } catch (const std::bad_alloc&) {  // a small compressed file can expand to any size
       array.values = {};
-      TANDEM_THROW(OutOfMemoryError, "{}: its {} bytes of sizes {} do not fit into memory; is it the right file?", path,
-                   numel, to_string(array.sizes));
+      TANDEM_THROW(OutOfMemoryError, "{}: its {} bytes, for sizes {}, do not fit into memory; is it the right file?",
+                   path, numel, to_string(array.sizes));
     }
   }();
-  TANDEM_CHECK(held == numel, IoError,
-               "{}: cut off: {} bytes, but the header's sizes {} ask for {}; fetch the file again", path,
-               reader.bytes_read(), to_string(array.sizes), header_bytes + numel);
+  TANDEM_CHECK(held == numel, IoError, "{}: cut off: {} bytes, but the header's sizes {} need {}; fetch the file again",
+               path, reader.bytes_read(), to_string(array.sizes), header_bytes + numel);
   // Reading past the end also verifies the checksum of a gzip stream.
   std::vector<uint8_t> surplus;
   reader.append(surplus, 1 << 20);
   TANDEM_CHECK(surplus.empty(), IoError,
-               "{}: {} bytes or more, but the header's sizes {} ask for {}; fetch the file again", path,
+               "{}: at least {} bytes, but the header's sizes {} need {}; fetch the file again", path,
                reader.bytes_read(), to_string(array.sizes), header_bytes + numel);
   return array;
 }

@@ -8,7 +8,7 @@ StateDict write_loader_state(const DataLoaderOptions& options, const LoaderPosit
                              const StateDict& sampler) {
   const OpScope op("DataLoader::state_dict");
   TANDEM_CHECK(!position.in_epoch || options.workers() == 0 || options.enforce_ordering(), StateError,
-               "batches come in no defined order, so there is no place in the epoch to save; use "
+               "the order of batches is undefined, so there is no position in the epoch to save; use "
                "enforce_ordering(true), or save between epochs");
   StateDict state;
   StateWriter writer(state);
@@ -39,8 +39,8 @@ LoaderPosition read_loader_state(const DataLoaderOptions& options, const StateDi
     }
     // These matter only within an epoch.
     if (batch_size != static_cast<int64_t>(options.batch_size()) || drop_last != options.drop_last()) {
-      reader.add_fault(fmt::format("its loader has batch_size {} and drop_last {}, this one {} and {}", batch_size,
-                                   drop_last, options.batch_size(), options.drop_last()));
+      reader.add_fault(fmt::format("it was saved with batch_size {} and drop_last {}, but this loader has {} and {}",
+                                   batch_size, drop_last, options.batch_size(), options.drop_last()));
     }
     if (batches < 0) reader.add_fault(fmt::format("'batches' is {}", batches));
   }
@@ -51,8 +51,8 @@ LoaderPosition read_loader_state(const DataLoaderOptions& options, const StateDi
 void throw_position_past_end(uint64_t batches_of_epoch, uint64_t batches) {
   const OpScope op("load_state_dict");
   TANDEM_THROW(StateError,
-               "the state is after {} batches, the epoch has {}; nothing was changed: load it into what it was saved "
-               "from",
+               "the state is after {} batches, but the epoch has {}; nothing was changed; load it into the object that "
+               "it was saved from",
                batches, batches_of_epoch);
 }
 

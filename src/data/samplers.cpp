@@ -24,9 +24,9 @@ size_t read_position(StateReader& reader, size_t size) {
   reader.number("size", count);
   reader.number("index", index);
   if (count != static_cast<int64_t>(size)) {
-    reader.add_fault(fmt::format("it is of a sampler of {} items, this one has {}", count, size));
+    reader.add_fault(fmt::format("it was saved from a sampler of {} items, but this one has {}", count, size));
   } else if (index < 0 || index > count) {
-    reader.add_fault(fmt::format("'index' is {}, of {} items", index, count));
+    reader.add_fault(fmt::format("'index' is {}, but there are {} items", index, count));
   }
   return static_cast<size_t>(index);
 }
@@ -46,7 +46,7 @@ std::vector<size_t> request_of(size_t count) {
   try {
     return std::vector<size_t>(count);
   } catch (const std::exception&) {  // std::bad_alloc or std::length_error
-    TANDEM_THROW(OutOfMemoryError, "the numbers of a batch of {} items do not fit into memory; lower batch_size",
+    TANDEM_THROW(OutOfMemoryError, "the indices of a batch of {} items do not fit into memory; lower batch_size",
                  count);
   }
 }
@@ -115,8 +115,8 @@ StateCommit RandomSampler::prepare_load_state_dict(const StateDict& state) {
   if (!order.defined() && index > 0) reader.add_fault("'order' is missing");
   reader.finish();
   TANDEM_CHECK(!order.defined() || is_permutation(order), StateError,
-               "'order' is no permutation of the numbers from 0 to {}; nothing was changed: load it into what it was "
-               "saved from",
+               "'order' is not a permutation of the numbers from 0 to {}; nothing was changed; load it into the object "
+               "that it was saved from",
                size_ - 1);
   return [this, index, order] {
     index_ = index;

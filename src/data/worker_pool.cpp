@@ -85,7 +85,7 @@ void WorkerPool::add_worker(Work work) {
       state->run(stop, work);
     });
   } catch (const std::system_error& e) {
-    TANDEM_THROW(StateError, "the system starts no more than {} of the workers: {}; use fewer", state_->threads.size(),
+    TANDEM_THROW(StateError, "the system could start only {} of the workers: {}; use fewer", state_->threads.size(),
                  e.code().message());
   }
 }
@@ -125,7 +125,7 @@ std::shared_ptr<void> WorkerPool::pop(std::optional<int64_t> timeout_ms) {
     s.batch_ready.wait(lock, ready);
   } else if (!s.batch_ready.wait_for(lock, std::chrono::milliseconds(std::min(*timeout_ms, kLongestWait)), ready)) {
     TANDEM_THROW(StateError,
-                 "no worker delivered a batch within the timeout of {} ms; raise timeout() or look at the dataset",
+                 "no worker delivered a batch within the timeout of {} ms; increase timeout() or check the dataset",
                  *timeout_ms);
   }
   State::Outcome outcome = std::move(s.outcomes.begin()->second);

@@ -56,22 +56,23 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   struct stat named {};
   const bool exists = stat(path.c_str(), &named) == 0;
   check(exists || errno == ENOENT, "look at");
-  TANDEM_CHECK(!exists || S_ISREG(named.st_mode), IoError, "{}: is {}, not a regular file; name a file to write", path_,
-               kind_of(named.st_mode));
-  TANDEM_CHECK(!name_.empty(), IoError, "'{}' names no file; append a file's name", path_);
+  TANDEM_CHECK(!exists || S_ISREG(named.st_mode), IoError, "{}: is {}, not a regular file; give the path of a file",
+               path_, kind_of(named.st_mode));
+  TANDEM_CHECK(!name_.empty(), IoError, "'{}' does not end in a file name; append one", path_);
 
   const std::string folder = file.parent_path().string();
   folder_.reset(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   check(folder_.number >= 0, "open the folder of");
   const std::optional<struct stat> old = target();
   TANDEM_CHECK(exists == old.has_value() && (!exists || is_same_file(named, *old)), IoError,
-               "{}: another writer replaced the file, or a link to it, at this moment; try again", path_);
+               "{}: another writer has just replaced the file, or a link to it; try again", path_);
 
   const std::string prefix = temporary_prefix(name_);
   remove_leftovers(prefix);
   // A new file gets the process's default permissions. A replacement gets its final permissions only when it is
   // complete; until then other users cannot read it.
-  for (int attempts = 1; !create(prefix, old ? 0600 : 0666); ++attempts) check(attempts < 100, "lock a temporary of");
+  for (int attempts = 1; !create(prefix, old ? 0600 : 0666); ++attempts)
+    check(attempts < 100, "lock a temporary copy of");
 }
 
 AtomicFile::~AtomicFile() {
@@ -81,7 +82,7 @@ AtomicFile::~AtomicFile() {
 void AtomicFile::check(bool ok, const char* action) const {
   if (ok) return;
   const int reason = errno;
-  TANDEM_THROW(IoError, "{}: cannot {} the file: {}; it is as it was", path_, action, std::strerror(reason));
+  TANDEM_THROW(IoError, "{}: cannot {} the file: {}; it is unchanged", path_, action, std::strerror(reason));
 }
 
 /// Returns the file to replace, or nothing if there is none. Throws if it must not be replaced.
@@ -91,13 +92,13 @@ std::optional<struct stat> AtomicFile::target() const {
     check(errno == ENOENT, "look at");
     return std::nullopt;
   }
-  TANDEM_CHECK(S_ISREG(found.st_mode), IoError, "{}: is {}, not a regular file; name a file to write", path_,
+  TANDEM_CHECK(S_ISREG(found.st_mode), IoError, "{}: is {}, not a regular file; give the path of a file", path_,
                kind_of(found.st_mode));
   // A rename needs only the folder's permissions, but a read-only file must not be replaced.
-  TANDEM_CHECK(faccessat(folder_.number, name_.c_str(), W_OK, 0) == 0, IoError,
-               "{}: cannot write the file: {} (its mode is {:04o}); it is as it was: make it writable, or choose "
-               "another name",
-               path_, std::strerror(errno), found.st_mode & 07777);
+  TANDEM_CHECK(
+      faccessat(folder_.number, name_.c_str(), W_OK, 0) == 0, IoError,
+      "{}: cannot write the file: {} (its mode is {:04o}); it is unchanged; make it writable, or choose another name",
+      path_, std::strerror(errno), found.st_mode & 07777);
   return found;
 }
 
@@ -123,7 +124,7 @@ void AtomicFile::remove_leftovers(const std::string& prefix) const {
     } else {
       // On file systems without locks, leftovers cannot be told from files being written, and stay.
       TANDEM_CHECK(errno != EWOULDBLOCK, IoError,
-                   "{}: another writer is at work on it; save to one path from one place at a time", path_);
+                   "{}: another writer is saving to it; save to a path from one place at a time", path_);
     }
   }
 }
@@ -131,12 +132,12 @@ void AtomicFile::remove_leftovers(const std::string& prefix) const {
 /// Returns false if another writer took the new file for a leftover before it was locked.
 bool AtomicFile::create(const std::string& prefix, mode_t mode) {
   uint64_t random = 0;
-  check(getentropy(&random, sizeof random) == 0, "draw a temporary name for");
+  check(getentropy(&random, sizeof random) == 0, "choose a temporary name for");
   temporary_ = fmt::format("{}{:0{}x}", prefix, random, kDigits);
   file_.reset(openat(folder_.number, temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (file_.number < 0) {
     temporary_.clear();
-    check(errno == EEXIST, "create a temporary of");
+    check(errno == EEXIST, "create a temporary copy of");
     return false;
   }
   if (flock(file_.number, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {  // some file systems have no locks
@@ -176,7 +177,7 @@ void AtomicFile::commit() {
   temporary_.clear();
   file_.reset();
   TANDEM_CHECK(fsync(folder_.number) == 0 || errno == EINVAL,  // EINVAL: the file system cannot sync folders
-               IoError, "{}: written, but its folder cannot be synced: {}; a power failure may undo it", path_,
+               IoError, "{}: written, but its folder cannot be synced: {}; a power failure may undo the save", path_,
                std::strerror(errno));
 }
 

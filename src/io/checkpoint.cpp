@@ -56,7 +56,7 @@ std::string part_of(const std::string& key) { return key.substr(0, key.find('.')
 Checkpoint& Checkpoint::add_part(Part part) {
   const OpScope op("Checkpoint::add");
   TANDEM_CHECK(!part.name.empty() && part.name.find('.') == std::string::npos, StateError,
-               "'{}' cannot name a part; give it a name without dots", part.name);
+               "'{}' is not a valid name for a part; use a name without dots", part.name);
   const bool taken = std::any_of(parts_.begin(), parts_.end(), [&](const Part& p) { return p.name == part.name; });
   TANDEM_CHECK(!taken, StateError, "there is already a part '{}'; choose another name", part.name);
   parts_.push_back(std::move(part));
@@ -112,8 +112,8 @@ Checkpoint& Checkpoint::add_integer(std::string name, std::function<int64_t()> g
                    [set = std::move(set), in_range = std::move(in_range)](const StateDict& state) -> StateCommit {
                      const OpScope op("load_state_dict");
                      const auto value = read_number<int64_t>(state);
-                     TANDEM_CHECK(in_range(value), StateError, "{} does not fit the type of the number here; widen it",
-                                  value);
+                     TANDEM_CHECK(in_range(value), StateError,
+                                  "{} is outside the range of the number's type here; use a wider type", value);
                      return [set, value] { set(value); };
                    }});
 }
@@ -167,7 +167,7 @@ IncompatibleKeys Checkpoint::load_parts(const StateDict& state, const std::strin
       commits.push_back(part.prepare(by_part[part.name]));
     } catch (const Error& e) {
       const bool absent = by_part[part.name].is_empty();
-      faults += fmt::format("\n  {}: {}", part.name, absent ? "there is nothing of this name" : e.what());
+      faults += fmt::format("\n  {}: {}", part.name, absent ? "the state has no part with this name" : e.what());
     }
     by_part.erase(part.name);
   }

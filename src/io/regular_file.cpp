@@ -17,7 +17,8 @@ namespace {
 constexpr size_t kMostBytes = 1 << 30;  // of one system call
 
 void check_kind(const std::string& path, mode_t mode) {
-  TANDEM_CHECK(S_ISREG(mode), IoError, "{}: is {}, not a regular file; name a regular file", path, kind_of(mode));
+  TANDEM_CHECK(S_ISREG(mode), IoError, "{}: is {}, not a regular file; give the path of a regular file", path,
+               kind_of(mode));
 }
 
 }  // namespace
@@ -72,7 +73,7 @@ void RegularFile::read(uint64_t offset, void* to, size_t bytes) const {
   while (bytes > 0) {
     const ssize_t got = pread(file_.number, at, std::min(bytes, kMostBytes), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    TANDEM_CHECK(got != 0, IoError, "{}: cannot read the file: it was cut off while it was read; use another copy",
+    TANDEM_CHECK(got != 0, IoError, "{}: cannot read the file: it was truncated while it was read; use another copy",
                  path_);
     if (got < 0) fail("read", "use another copy");
     at += got;
@@ -82,7 +83,7 @@ void RegularFile::read(uint64_t offset, void* to, size_t bytes) const {
 }
 
 void RegularFile::truncate(uint64_t size) const {
-  if (ftruncate(file_.number, static_cast<off_t>(size)) != 0) fail("cut off", "choose another name");
+  if (ftruncate(file_.number, static_cast<off_t>(size)) != 0) fail("truncate", "choose another name");
 }
 
 void RegularFile::fail(const char* action, const char* cure) const {

@@ -44,13 +44,13 @@ void write_all(const StateDict& tensors, const Metadata& metadata, const Write& 
   std::vector<Tensor> values;
   Header header{metadata, {}};
   for (const auto& item : tensors) {
-    TANDEM_CHECK(item.value().defined(), StateError, "{} is an undefined tensor; leave it out", shown(item.key()));
+    TANDEM_CHECK(item.value().defined(), StateError, "{} is an undefined tensor; omit it", shown(item.key()));
     values.push_back(item.value().detach().to(Device(kCPU)).contiguous());
     header.entries.push_back({item.key(), values.back().dtype(), Dims(values.back().sizes()), 0, 0});
   }
   for (const auto& [key, text] : metadata) {
     TANDEM_CHECK(!key.starts_with(kOwnKeys), StateError,
-                 "metadata {}: keys that begin with '{}' are tandem's own; rename it", shown(key), kOwnKeys);
+                 "metadata {}: keys that begin with '{}' are reserved; rename it", shown(key), kOwnKeys);
   }
   header.metadata.emplace(kCrcKey, kNoCrc);
 
@@ -71,7 +71,7 @@ void write_all(const StateDict& tensors, const Metadata& metadata, const Write& 
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const uint64_t length = text.size();
   TANDEM_CHECK(length <= kMaxHeaderBytes, StateError,
-               "{} tensors need a header of {} bytes, the limit is {}; use fewer tensors or shorter names",
+               "{} tensors need a header of {} bytes, but the limit is {}; use fewer tensors or shorter names",
                tensors.size(), length, kMaxHeaderBytes);
   const std::string crc = fmt::format("{:08x}-{:08x}", header_crc(length, text), data_crc);
   text.replace(text.find(kCrcText) + kCrcText.size(), crc.size(), crc);
@@ -114,8 +114,8 @@ TensorFile read_all(const Source& source) {
                source.size);
   source.read(0, &length, sizeof length);
   TANDEM_CHECK(length <= source.size - sizeof length && length <= kMaxHeaderBytes, IoError,
-               "{}cut off, or no safetensors file: it announces a header of {} bytes, {} bytes follow (at most {} are "
-               "allowed)",
+               "{}cut off, or not a safetensors file: it declares a header of {} bytes, but {} bytes follow (at most "
+               "{} are allowed)",
                where, length, source.size - sizeof length, kMaxHeaderBytes);
   std::string text(length, '\0');
   source.read(sizeof length, text.data(), text.size());
@@ -124,7 +124,7 @@ TensorFile read_all(const Source& source) {
   if (!sums.empty()) {
     const std::string found = fmt::format("{:08x}", header_crc(length, text));
     TANDEM_CHECK(sums.substr(0, 8) == found, IoError,
-                 "{}the header is corrupt: its CRC-32 is {}, the file says {}; use another copy", where, found,
+                 "{}the header is corrupt: its CRC-32 is {}, but the file says {}; use another copy", where, found,
                  shown(sums.substr(0, 8)));
   }
   Header header = parse_header(where, text, source.size - sizeof length - length);
@@ -150,8 +150,8 @@ TensorFile read_all(const Source& source) {
   if (!sums.empty()) {
     const std::string found = fmt::format("-{:08x}", data_crc);
     TANDEM_CHECK(sums.substr(8) == found, IoError,
-                 "{}the data of the tensors are corrupt: their CRC-32 is {}, the file says {}; use another copy", where,
-                 found.substr(1), shown(sums.substr(9)));
+                 "{}the data of the tensors are corrupt: their CRC-32 is {}, but the file says {}; use another copy",
+                 where, found.substr(1), shown(sums.substr(9)));
   }
   TensorFile result;
   for (size_t i = 0; i < values.size(); ++i) result.tensors.insert(std::move(header.entries[i].name), values[i]);

@@ -55,10 +55,10 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
   bool key(std::string& name) override {
     if (place_ == Place::File) {
       key_ = name;
-      if (!names_.insert(name).second) return fail(shown(name) + " is there twice");
+      if (!names_.insert(name).second) return fail(shown(name) + " appears twice");
     } else if (place_ == Place::Metadata) {
       field_ = name;
-      if (header.metadata.contains(name)) return fail("metadata " + shown(name) + " are there twice");
+      if (header.metadata.contains(name)) return fail("metadata " + shown(name) + " appears twice");
     } else {
       field_ = name;
       bool* seen = field_ == "dtype" ? &has_dtype_ : field_ == "shape" ? &has_shape_ : &has_offsets_;
@@ -76,7 +76,7 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
     }
     if (place_ != Place::Tensor || field_ != "dtype") return unexpected("a string");
     const std::optional<DType> dtype = dtype_named(text);
-    if (!dtype) return fail(shown(key_) + " has dtype " + shown(text) + ", which tandem does not have");
+    if (!dtype) return fail(shown(key_) + " has dtype " + shown(text) + ", which tandem does not support");
     entry().dtype = *dtype;
     return true;
   }
@@ -88,7 +88,7 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool end_array() override {
-    if (place_ == Place::Offsets && count_ != 2) return fail(shown(key_) + " has data_offsets that are not two");
+    if (place_ == Place::Offsets && count_ != 2) return fail(shown(key_) + " does not have two data_offsets");
     return go(Place::Tensor);
   }
 
@@ -128,7 +128,7 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
   bool unexpected(const std::string& what) {
-    return fail(key_.empty() ? what + " where an object must be" : shown(key_) + " has " + what + " out of place");
+    return fail(key_.empty() ? what + " in place of an object" : shown(key_) + " has " + what + " out of place");
   }
 
   Place place_ = Place::Outside;
@@ -157,14 +157,13 @@ void check_layout(const std::string& where, const Header& header, uint64_t data_
   std::vector<const HeaderEntry*> order;
   for (const HeaderEntry& e : header.entries) {
     const std::optional<uint64_t> bytes = bytes_of(e);
-    TANDEM_CHECK(bytes, IoError, "{}the header is malformed: {} of {} is too large to exist", where, shown(e.name),
+    TANDEM_CHECK(bytes, IoError, "{}the header is malformed: {} of {} is impossibly large", where, shown(e.name),
                  to_string(e.sizes));
     TANDEM_CHECK(e.begin <= e.end && e.end - e.begin == *bytes, IoError,
-                 "{}the header is malformed: {} of {} {} needs {} bytes, its data_offsets are [{}, {}]", where,
+                 "{}the header is malformed: {} of {} {} needs {} bytes, but its data_offsets are [{}, {}]", where,
                  shown(e.name), to_string(e.sizes), name(e.dtype), *bytes, e.begin, e.end);
     TANDEM_CHECK(e.end <= data_bytes, IoError,
-                 "{}cut off, or malformed: {} ends at byte {} of the data, of which there are {}; fetch the file "
-                 "again",
+                 "{}cut off, or malformed: {} ends at byte {} of the data, but there are only {}; fetch the file again",
                  where, shown(e.name), e.end, data_bytes);
     order.push_back(&e);
   }
@@ -173,11 +172,11 @@ void check_layout(const std::string& where, const Header& header, uint64_t data_
   });
   uint64_t covered = 0;
   for (const HeaderEntry* e : order) {
-    TANDEM_CHECK(e->begin == covered, IoError, "{}the header is malformed: {} begins at byte {} of the data, {} {}",
+    TANDEM_CHECK(e->begin == covered, IoError, "{}the header is malformed: {} begins at byte {} of the data, but {} {}",
                  where, shown(e->name), e->begin, covered, e->begin < covered ? "are taken" : "would be next");
     covered = e->end;
   }
-  TANDEM_CHECK(covered == data_bytes, IoError, "{}malformed: the tensors take {} bytes of data, of which there are {}",
+  TANDEM_CHECK(covered == data_bytes, IoError, "{}malformed: the tensors need {} bytes of data, but there are {}",
                where, covered, data_bytes);
 }
 
@@ -207,7 +206,7 @@ std::string json_string(const std::string& text) {
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::exception&) {
-    TANDEM_THROW(StateError, "{} is a tensor's name or a text of the metadata, and not UTF-8; rename it",
+    TANDEM_THROW(StateError, "{}, a tensor name or a metadata text, is not UTF-8; rename it",
                  nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
   }
 }

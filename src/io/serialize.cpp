@@ -31,8 +31,8 @@ void load(std::vector<Tensor>& tensors, const std::string& path) {
   for (size_t i = 0; i < state.size(); ++i) {
     const Tensor* t = state.find(std::to_string(i));
     TANDEM_CHECK(t, StateError,
-                 "{} has the tensor '{}', and is no vector of tensors; use io::load_file, or load it into what it "
-                 "was saved from",
+                 "{} has the tensor '{}' and is not a vector of tensors; use io::load_file, or load it into the object "
+                 "that it was saved from",
                  path, state[0].key());
     loaded.push_back(*t);
   }

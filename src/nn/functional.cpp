@@ -9,7 +9,7 @@ namespace tandem::detail {
 
 void throw_expanding_array(size_t expected, size_t given) {
   const OpScope op("ExpandingArray");
-  TANDEM_THROW(StateError, "got {} values; give {}, or one that stands for all", given, expected);
+  TANDEM_THROW(StateError, "got {} values; give {}, or one for all", given, expected);
 }
 
 }  // namespace tandem::detail
@@ -111,8 +111,8 @@ Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncO
   if (options.padding_idx()) {
     const int64_t rows = weight.size(0), index = *options.padding_idx();
     TANDEM_CHECK(index >= -rows && index < rows, IndexError,
-                 "padding_idx = {} is no row of a table of {}; give one in [{}, {}]", index, to_string(weight.sizes()),
-                 -rows, rows - 1);
+                 "padding_idx = {} is not a row of a table of {}; use one in [{}, {}]", index,
+                 to_string(weight.sizes()), -rows, rows - 1);
     padding = index < 0 ? index + rows : index;
   }
   return tandem::embedding(weight, input, padding);

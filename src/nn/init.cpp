@@ -177,8 +177,7 @@ Tensor sparse_(Tensor tensor, double sparsity, double std) {
   const OpScope op("init::sparse_");
   NoGradGuard no_grad;
   TANDEM_CHECK(tensor.dim() == 2, ShapeError, "needs rank 2, got {}; initialise a view of it", checks::show(tensor));
-  TANDEM_CHECK(sparsity >= 0 && sparsity <= 1, StateError, "sparsity = {}, but a share of zeros lies in [0, 1]",
-               sparsity);
+  TANDEM_CHECK(sparsity >= 0 && sparsity <= 1, StateError, "sparsity = {}, but must be in [0, 1]", sparsity);
   const int64_t rows = tensor.size(0), columns = tensor.size(1);
   const int64_t zeros = static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(rows)));
   tensor.normal_(0, std);

@@ -46,7 +46,7 @@ void throw_empty_holder(const char* type) {
   std::string_view text(type);
   const size_t at = text.find("Contained = ");
   if (at != std::string_view::npos) text = text.substr(at + 12, text.find_first_of(";]", at) - at - 12);
-  TANDEM_THROW(StateError, "no module of type {} is held (nullptr); assign one first", text);
+  TANDEM_THROW(StateError, "the holder of {} is empty (nullptr); assign a module first", text);
 }
 }  // namespace detail
 
@@ -111,7 +111,7 @@ void check_no_cycle(const std::string& name, const Module& parent, const Module&
 void Module::check_name(const std::string& name) const {
   TANDEM_CHECK(!name.empty(), StateError, "the name is empty; give it one");
   TANDEM_CHECK(name.find('.') == std::string::npos, StateError,
-               "'{}' has a dot, which separates a submodule's name from its parameter's; leave it out", name);
+               "'{}' has a dot, which separates the names of submodules; use a name without dots", name);
   const char* taken = parameters_.contains(name) ? "a parameter"
                       : buffers_.contains(name)  ? "a buffer"
                       : children_.contains(name) ? "a submodule"
@@ -124,7 +124,8 @@ Tensor& Module::register_parameter(std::string name, Tensor tensor, bool require
   check_name(name);
   if (tensor.defined()) {
     TANDEM_CHECK(tensor.is_leaf(), AutogradError,
-                 "'{}' {} was made by an op; only leaves can be parameters: detach() it", name, checks::show(tensor));
+                 "'{}' {} is the result of an op; only leaves can be parameters: detach() it", name,
+                 checks::show(tensor));
     TANDEM_CHECK(!requires_grad || tensor.is_floating_point(), DTypeError,
                  "'{}' {} cannot require gradients, only floating tensors can; convert it with .to(kFloat), pass "
                  "requires_grad = false, or use register_buffer",
@@ -161,21 +162,21 @@ void Module::exchange_module(const std::string& name, std::shared_ptr<Module> mo
 void Module::unregister_module(const std::string& name) {
   const OpScope op("unregister_module");
   TANDEM_CHECK(children_.contains(name), StateError,
-               "there is no submodule '{}'; named_children() lists those that there are", name);
+               "there is no submodule '{}'; named_children() lists the existing ones", name);
   children_.erase(name);
 }
 
 void Module::unregister_parameter(const std::string& name) {
   const OpScope op("unregister_parameter");
   TANDEM_CHECK(parameters_.contains(name), StateError,
-               "there is no parameter '{}'; named_parameters() lists those that there are", name);
+               "there is no parameter '{}'; named_parameters() lists the existing ones", name);
   parameters_.erase(name);
 }
 
 void Module::unregister_buffer(const std::string& name) {
   const OpScope op("unregister_buffer");
-  TANDEM_CHECK(buffers_.contains(name), StateError,
-               "there is no buffer '{}'; named_buffers() lists those that there are", name);
+  TANDEM_CHECK(buffers_.contains(name), StateError, "there is no buffer '{}'; named_buffers() lists the existing ones",
+               name);
   buffers_.erase(name);
 }
 
@@ -257,7 +258,7 @@ std::vector<Tensor> Module::buffers(bool recurse) const { return named_buffers(r
 std::shared_ptr<Module> Module::checked_shared() const {
   auto self = const_cast<Module*>(this)->weak_from_this().lock();
   TANDEM_CHECK(self, StateError,
-               "this {} is not held by a shared_ptr, so none can be handed out; make it with std::make_shared or in a "
+               "this {} is not owned by a shared_ptr, so it cannot return one; create it with std::make_shared or in a "
                "ModuleHolder, or pass include_self = false",
                name());
   return self;
@@ -317,8 +318,7 @@ namespace {
 void check_target(DType dtype) {
   const OpScope op("Module::to");
   TANDEM_CHECK(is_floating_point(dtype), DTypeError,
-               "{} is not floating, as a module's dtype must be; give kFloat, kDouble, kHalf or kBFloat16",
-               name(dtype));
+               "a module's dtype must be floating, not {}; use kFloat, kDouble, kHalf or kBFloat16", name(dtype));
 }
 }  // namespace
 

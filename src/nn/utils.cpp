@@ -41,9 +41,8 @@ std::vector<Tensor> defined_gradients(const std::vector<Tensor>& parameters) {
 void warn_if_scaled(const std::vector<Tensor>& parameters) {
   if (std::none_of(parameters.begin(), parameters.end(), autograd::has_scaled_grad)) return;
   warn_once(
-      fmt::format("{}: these gradients are still multiplied by a GradScaler's scale, and so is the threshold that they "
-                  "are held against; call scaler.unscale_(optimizer) before clipping",
-                  running_op()));
+      "these gradients are still multiplied by a GradScaler's scale, but are compared with an unscaled threshold; call "
+      "scaler.unscale_(optimizer) before clipping");
 }
 
 }  // namespace
@@ -112,7 +111,7 @@ void vector_to_parameters(const Tensor& vector, const std::vector<Tensor>& param
   int64_t count = 0;
   for (const Tensor& p : parameters) count += p.numel();
   TANDEM_CHECK(vector.numel() == count, ShapeError,
-               "the vector has {} elements, the parameters have {}; parameters_to_vector makes one that fits",
+               "the vector has {} elements, but the parameters have {}; parameters_to_vector returns a matching one",
                vector.numel(), count);
   NoGradGuard no_grad;
   int64_t at = 0;

@@ -25,7 +25,7 @@ void defined_at(size_t i, const Tensor& x) {
 
 void not_bool(const Tensor& x) {
   TANDEM_CHECK(x.dtype() != kBool, DTypeError,
-               "not defined on bool, the input is {}; use logical_not(), or convert it with .to()", show(x));
+               "not defined on bool, but the input is {}; use logical_not(), or convert it with .to()", show(x));
 }
 
 void not_two_bools(const Tensor& a, const Tensor& b) {
@@ -35,7 +35,7 @@ void not_two_bools(const Tensor& a, const Tensor& b) {
 
 void floating_result(const Tensor& x, std::optional<DType> dtype) {
   TANDEM_CHECK(is_floating_point(dtype.value_or(kFloat)), DTypeError,
-               "the result of x {} cannot be {}; ask for a floating dtype, or convert x with .to(kFloat)", show(x),
+               "the result of x {} cannot be {}; pass a floating dtype, or convert x with .to(kFloat)", show(x),
                name(*dtype));
 }
 
@@ -59,14 +59,14 @@ void same_dtype(const char* which_a, const Tensor& a, const char* which_b, const
 void parameter_dtype(const Tensor& x, const char* which, const Tensor& parameter) {
   if (!parameter.defined() || parameter.dtype() == x.dtype()) return;
   TANDEM_CHECK(parameter.dtype() == kFloat && is_reduced_floating_point(x.dtype()), DTypeError,
-               "{} is {} beside x of {}; it must have x's dtype, or be f32 beside f16 or bf16: convert it with .to()",
+               "{} is {}, but x is {}; it must have x's dtype, or be f32 if x is f16 or bf16: convert it with .to()",
                which, show(parameter), show(x));
 }
 
 void alpha(const Tensor& a, const Tensor& b, Scalar alpha) {
   TANDEM_CHECK(!alpha.is_floating_point() || a.is_floating_point() || b.is_floating_point(), DTypeError,
-               "alpha = {}, but a is {} and b is {}; give a whole number, or convert with .to(kFloat)",
-               alpha.to_double(), show(a), show(b));
+               "alpha = {}, but a is {} and b is {}; use an integer, or convert with .to(kFloat)", alpha.to_double(),
+               show(a), show(b));
 }
 
 void exponent(const Tensor& base, Scalar exponent) {

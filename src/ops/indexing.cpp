@@ -13,7 +13,7 @@ namespace indexing {
 TensorIndex::TensorIndex(const char* text) : kind(Kind::ellipsis) {
   const OpScope op("index");
   TANDEM_CHECK(text && std::strcmp(text, "...") == 0, StateError,
-               "text index '{}' has no meaning; \"...\" is the only one, for Ellipsis", text ? text : "null");
+               "invalid text index '{}'; the only one is \"...\", for Ellipsis", text ? text : "null");
 }
 
 }  // namespace indexing
@@ -42,8 +42,8 @@ int64_t check_indices(const Tensor& x, Indices indices) {
     named += i.kind == Kind::integer || i.kind == Kind::slice || i.kind == Kind::tensor;
     ellipses += i.kind == Kind::ellipsis;
   }
-  TANDEM_CHECK(ellipses <= 1, IndexError, "{} Ellipsis in one list of indices; at most one is possible", ellipses);
-  TANDEM_CHECK(named <= x.dim(), IndexError, "{} indices for a tensor of rank {} {}; leave some out", named, x.dim(),
+  TANDEM_CHECK(ellipses <= 1, IndexError, "{} Ellipsis in one list of indices; use at most one", ellipses);
+  TANDEM_CHECK(named <= x.dim(), IndexError, "{} indices for a tensor of rank {} {}; use fewer", named, x.dim(),
                to_string(x.sizes()));
   return named;
 }

@@ -20,7 +20,7 @@ namespace {
 
 void check_no_grad(const char* which, const Tensor& x) {
   TANDEM_CHECK(!is_recording({&x, 1}), AutogradError,
-               "{} {} requires grad, but a call with out is not recorded for backward; wrap it in a NoGradGuard, or "
+               "{} {} requires grad, but calls with out are not recorded for backward; wrap it in a NoGradGuard, or "
                "use the function without _out",
                which, checks::show(x));
 }
@@ -40,7 +40,7 @@ void check_call(const Tensor& out, ArrayRef<Tensor> operands) {
 /// Any result can be rounded to a floating out; integer results can be stored in an integer one.
 void check_dtype(const Tensor& out, DType result) {
   TANDEM_CHECK(can_cast(result, out.dtype()), DTypeError,
-               "the result is {}, which out {} cannot hold; give an out of {}", tandem::name(result), checks::show(out),
+               "the result is {}, which out {} cannot hold; use an out of {}", tandem::name(result), checks::show(out),
                tandem::name(result));
 }
 
@@ -65,8 +65,8 @@ const Tensor& write_binary(const Tensor& out, Binary kernel, const Tensor& a, co
   const DType result = detail::dtype_of_result(kernel, result_type(a, b));
   check_dtype(out, result);
   const Dims sizes = broadcast_shapes(a.sizes(), b.sizes());
-  TANDEM_CHECK(out.sizes() == IntArrayRef(sizes), ShapeError, "the result is {}, but out is {}; give out those sizes",
-               to_string(sizes), checks::show(out));
+  TANDEM_CHECK(out.sizes() == IntArrayRef(sizes), ShapeError,
+               "the result is {}, but out is {}; out must have the same sizes", to_string(sizes), checks::show(out));
   if (result != out.dtype() || !detail::fits_double(alpha)) return write(out, operands, plain);
   const Tensor x = detail::broadcast_view(a, sizes), y = detail::broadcast_view(b, sizes);
   if (detail::clobbers(out, x) || detail::clobbers(out, y)) return write(out, operands, plain);

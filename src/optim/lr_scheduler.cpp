@@ -97,7 +97,7 @@ LinearWarmupLR::LinearWarmupLR(Optimizer& optimizer, int64_t total_steps, int64_
     : LRScheduler(optimizer), total_steps_(total_steps), warmup_steps_(warmup_steps) {
   const OpScope op("LinearWarmupLR");
   TANDEM_CHECK(warmup_steps >= 0 && warmup_steps < total_steps, StateError,
-               "warmup_steps = {} of total_steps = {}; it must be at least 0 and below them", warmup_steps,
+               "warmup_steps = {} with total_steps = {}; it must be at least 0 and below total_steps", warmup_steps,
                total_steps);
   start();
 }
@@ -115,16 +115,16 @@ SequentialLR::SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<LRS
     : LRScheduler(optimizer), schedulers_(std::move(schedulers)), milestones_(std::move(milestones)) {
   const UserCodeScope op("SequentialLR");  // lr_at() of the schedules
   TANDEM_CHECK(schedulers_.size() == milestones_.size() + 1, StateError,
-               "{} schedulers and {} milestones; there must be one milestone between each two schedulers",
-               schedulers_.size(), milestones_.size());
+               "{} schedulers and {} milestones; there must be one milestone fewer than schedulers", schedulers_.size(),
+               milestones_.size());
   for (size_t i = 0; i < schedulers_.size(); ++i) {
     TANDEM_CHECK(schedulers_[i], StateError, "scheduler {} is null; construct it first", i);
     TANDEM_CHECK(&schedulers_[i]->optimizer() == &optimizer, StateError,
-                 "scheduler {} is of another optimizer; make it for this one", i);
+                 "scheduler {} belongs to another optimizer; create it for this one", i);
   }
   for (size_t i = 0; i < milestones_.size(); ++i) {
     const int64_t before = i == 0 ? 0 : milestones_[i - 1];
-    TANDEM_CHECK(milestones_[i] > before, StateError, "milestone {} is {}, after {}; milestones must grow", i,
+    TANDEM_CHECK(milestones_[i] > before, StateError, "milestone {} is {}, after {}; milestones must increase", i,
                  milestones_[i], before);
   }
   start();

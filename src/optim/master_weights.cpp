@@ -56,9 +56,9 @@ bool Optimizer::has_master(const Tensor& param) const {
 void Optimizer::keep_master_weights(MasterWeights kind) {
   const OpScope op("keep_master_weights");
   NoGradGuard no_grad;
-  TANDEM_CHECK(kind == MasterWeights::none || supports_master_weights(), NotImplementedError,
-               "this optimizer steps its parameters only; use tandem's SGD, Adam or AdamW, or keep "
-               "the parameters in f32");
+  TANDEM_CHECK(
+      kind == MasterWeights::none || supports_master_weights(), NotImplementedError,
+      "this optimizer does not support master weights; use tandem's SGD, Adam or AdamW, or keep the parameters in f32");
   if (kind == master_kind_) return;
   std::vector<std::pair<Tensor, Tensor>> values;
   for (const Tensor& p : parameters()) {
@@ -89,7 +89,7 @@ Optimizer::Master* Optimizer::current_master(const Tensor& param) const {
     // Those elements can no longer be determined.
     if (param.is_cuda()) {
       check_not_capturing("a parameter was written since its last step, and dropping its remainder is impossible",
-                          "take a step, or ask for master_params(), before the capture");
+                          "take a step, or call master_params(), before the capture");
     }
     master.value.zero_();
   } else {
@@ -114,11 +114,10 @@ void Optimizer::set_master(const Tensor& param, const Tensor& value) {
   checks::defined("the parameter", param);
   checks::defined("the value", value);
   checks::floating("the value", value);
-  TANDEM_CHECK(value.sizes() == param.sizes(), ShapeError, "the value is {}, but the parameter {}", checks::show(value),
-               checks::show(param));
+  TANDEM_CHECK(value.sizes() == param.sizes(), ShapeError, "the value is {}, but the parameter is {}",
+               checks::show(value), checks::show(param));
   TANDEM_CHECK(has_master(param), StateError,
-               "the parameter {} has no master; call keep_master_weights() first, and give f16 or bf16 "
-               "parameters",
+               "the parameter {} has no master; call keep_master_weights() first, with f16 or bf16 parameters",
                checks::show(param));
   Master& master = masters_[&param.impl()];
   if (master_kind_ == MasterWeights::remainder && param.dtype() == kBFloat16) {
@@ -176,8 +175,8 @@ void Optimizer::note_masters(const OptimizerTensors& call) {
 void Optimizer::set_step_scaler(std::shared_ptr<StepScaler> scaler) {
   const OpScope op("set_step_scaler");
   TANDEM_CHECK(!scaler || supports_amp_scaling(), NotImplementedError,
-               "this optimizer cannot unscale and skip by itself; override step(const FusedUnscale&) "
-               "and supports_amp_scaling(), and leave step(closure) alone or end it with plain_step()");
+               "this optimizer cannot unscale and skip on its own; override step(const FusedUnscale&) and "
+               "supports_amp_scaling(), and either do not override step(closure) or end it with plain_step()");
   step_scaler_ = std::move(scaler);
 }
 

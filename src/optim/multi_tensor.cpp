@@ -17,7 +17,8 @@ void bump_versions(const std::vector<Tensor>& tensors) {
 
 void check_scaling_tensor(const char* which, const Tensor& t) {
   TANDEM_CHECK(!t.defined() || (t.numel() == 1 && t.dtype() == kFloat), StateError,
-               "{} is {} {}; step(scaling) takes f32 of one element", which, to_string(t.sizes()), name(t.dtype()));
+               "{} is {} {}; step(scaling) needs an f32 tensor of one element", which, to_string(t.sizes()),
+               name(t.dtype()));
 }
 
 Tensor moved(const Tensor& t, Device device) {
@@ -28,7 +29,7 @@ Tensor moved(const Tensor& t, Device device) {
 
 void check_no_new_state(const Tensor& p) {
   if (p.is_cuda()) {
-    check_not_capturing("the first step of a parameter makes its state, which is impossible",
+    check_not_capturing("creating a parameter's state at its first step is impossible",
                         "run a few steps before the capture");
   }
 }
@@ -57,15 +58,16 @@ void check_state(const char* state_name, const Tensor& state, const Tensor& p) {
                state_name, to_string(p.sizes()));
   TANDEM_CHECK(state.sizes() == p.sizes() && state.device() == p.device() && state.dtype() == compute_dtype(p),
                StateError,
-               "{} is {} {} on {}, its parameter now {} {} on {}; make a new optimizer after moving or replacing "
-               "parameters",
+               "{} is {} {} on {}, but its parameter is now {} {} on {}; create a new optimizer after moving or "
+               "replacing parameters",
                state_name, to_string(state.sizes()), name(state.dtype()), state.device().str(), to_string(p.sizes()),
                name(p.dtype()), p.device().str());
 }
 
 void check_steps(const Tensor& steps, const Tensor& p) {
   TANDEM_CHECK(steps.defined() && steps.numel() == 1 && steps.dtype() == kFloat && steps.device() == p.device(),
-               StateError, "step of a {} parameter must be f32 of one element on {}; give it that, or erase the state",
+               StateError,
+               "step of a {} parameter must be an f32 tensor of one element on {}; replace it, or erase the state",
                to_string(p.sizes()), p.device().str());
 }
 
@@ -89,7 +91,7 @@ void check_gradient(const Tensor& p, const Tensor& grad) {
                "a {} parameter has a gradient of {}; it must be floating: drop it with zero_grad()",
                to_string(p.sizes()), name(grad.dtype()));
   TANDEM_CHECK(grad.device() == p.device(), DeviceError,
-               "a {} parameter is on {}, its gradient on {}; drop gradients with zero_grad() before moving",
+               "a {} parameter is on {}, but its gradient is on {}; drop gradients with zero_grad() before moving",
                to_string(p.sizes()), p.device().str(), grad.device().str());
 }
 

@@ -41,8 +41,9 @@ const double* Optimizer::captured_lr(const OptimizerParamGroup& group) const {
   const auto number = static_cast<size_t>(&group - param_groups_.data());
   return capture->numbers(1, [weak = std::weak_ptr<const Optimizer*>(self_), number](double* lr) {
     const std::shared_ptr<const Optimizer*> self = weak.lock();
-    TANDEM_CHECK(self && number < (*self)->param_groups_.size(), StateError,
-                 "an optimizer whose step the graph holds is gone; keep it as long as the graph, or capture again");
+    TANDEM_CHECK(
+        self && number < (*self)->param_groups_.size(), StateError,
+        "an optimizer whose step is in the graph was destroyed; keep it alive as long as the graph, or capture again");
     const OptimizerOptions& options = (*self)->param_groups_[number].options();
     (*self)->check_options(options);
     *lr = options.get_lr();
@@ -66,7 +67,8 @@ OptimizerParamGroup& OptimizerParamGroup::operator=(const OptimizerParamGroup& o
 
 OptimizerOptions& OptimizerParamGroup::options() {
   const OpScope op("options");
-  TANDEM_CHECK(options_, StateError, "this parameter group has none yet; an optimizer gives it its defaults");
+  TANDEM_CHECK(options_, StateError,
+               "this parameter group has no options yet; adding it to an optimizer sets the defaults");
   return *options_;
 }
 
@@ -77,8 +79,8 @@ const OptimizerOptions& OptimizerParamGroup::options() const {
 Optimizer::Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::unique_ptr<OptimizerOptions> defaults)
     : defaults_(std::move(defaults)) {
   const OpScope op("Optimizer");
-  TANDEM_CHECK(defaults_, StateError, "the default options are null; give it options");
-  TANDEM_CHECK(!param_groups.empty(), StateError, "the list of parameter groups is empty; give it one");
+  TANDEM_CHECK(defaults_, StateError, "the default options are null; pass options");
+  TANDEM_CHECK(!param_groups.empty(), StateError, "the list of parameter groups is empty; pass at least one");
   for (const OptimizerParamGroup& group : param_groups) add(group);
 }
 
@@ -110,8 +112,8 @@ void Optimizer::add(const OptimizerParamGroup& group) {
                  to_string(p.sizes()), name(p.dtype()));
     checks::not_expanded("parameter", p, i);
     TANDEM_CHECK(p.is_leaf(), AutogradError,
-                 "parameter {} ({}) was made by an op; only leaves can be optimized: detach() it, or give the "
-                 "tensors that it was made from",
+                 "parameter {} ({}) is the result of an op; only leaves can be optimized: detach() it, or pass the "
+                 "tensors that it was computed from",
                  i, to_string(p.sizes()));
     TANDEM_CHECK(seen.insert(p.impl_ptr().get()).second, StateError,
                  "parameter {} ({}) is already in this optimizer; list each parameter once", i, to_string(p.sizes()));
@@ -132,7 +134,7 @@ Tensor Optimizer::step(LossClosure closure) {
 void Optimizer::step(const FusedUnscale&) {
   const OpScope op("step");
   TANDEM_THROW(NotImplementedError,
-               "this optimizer cannot unscale and skip by itself; call step() after GradScaler::unscale_, or override "
+               "this optimizer cannot unscale and skip on its own; call step() after GradScaler::unscale_, or override "
                "step(const FusedUnscale&) and supports_amp_scaling()");
 }
 
@@ -218,7 +220,7 @@ StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
     const Tensor* given = reader.fitting("params", numbers);
     for (int64_t i = 0; given && i < numbers.numel(); ++i) {
       if ((*given)[i].item<int64_t>() == numbers[i].item<int64_t>()) continue;
-      reader.add_fault(fmt::format("'{}params' has other numbers than {} to {}", prefix, numbers[0].item<int64_t>(),
+      reader.add_fault(fmt::format("'{}params' does not have the numbers {} to {}", prefix, numbers[0].item<int64_t>(),
                                    numbers[-1].item<int64_t>()));
       break;
     }

@@ -19,7 +19,7 @@ void check_sizes(IntArrayRef sizes, DType t) {
     bytes *= s > 0 ? s : 1;
   }
   TANDEM_CHECK(bytes <= kMaxBytes, ShapeError,
-               "sizes {} of {} need more bytes than memory has addresses; check the sizes", to_string(sizes), name(t));
+               "sizes {} of {} need more bytes than the address space has; check the sizes", to_string(sizes), name(t));
 }
 
 // The number of bytes that sizes and strides span.
@@ -27,8 +27,8 @@ size_t bytes_of(IntArrayRef sizes, IntArrayRef strides, DType t) {
   const auto width = static_cast<int64_t>(element_size(t));
   const std::optional<int64_t> extent = extent_of(sizes, strides);
   TANDEM_CHECK(extent && *extent <= kMaxBytes / width, ShapeError,
-               "sizes {} with strides {} of {} need more bytes than memory has addresses; check them", to_string(sizes),
-               to_string(strides), name(t));
+               "sizes {} with strides {} of {} need more bytes than the address space has; check them",
+               to_string(sizes), to_string(strides), name(t));
   return static_cast<size_t>(*extent * width);
 }
 
@@ -54,13 +54,12 @@ Tensor wrap(std::shared_ptr<Storage> storage, IntArrayRef sizes, IntArrayRef str
 
 void check_grad(const TensorOptions& options) {
   TANDEM_CHECK(!options.requires_grad() || is_floating_point(options.dtype()), DTypeError,
-               "requires_grad needs a floating dtype, got {}; leave it out or ask for a floating dtype",
-               name(options.dtype()));
+               "requires_grad needs a floating dtype, got {}; omit it, or use a floating dtype", name(options.dtype()));
 }
 
 std::shared_ptr<Storage> pinned_storage(size_t bytes, Device device) {
-  TANDEM_CHECK(device.is_cpu(), DeviceError,
-               "pinned_memory is asked for on {}; only memory of the host can be page-locked", device.str());
+  TANDEM_CHECK(device.is_cpu(), DeviceError, "pinned_memory was requested on {}; only host memory can be page-locked",
+               device.str());
   std::shared_ptr<void> block = accelerator().allocate_pinned(bytes);
   void* data = block.get();
   return std::make_shared<Storage>(data, bytes, device, [block = std::move(block)](void*) {});

@@ -85,13 +85,13 @@ Tensor arange(Scalar start, Scalar end, Scalar step, const TensorOptions& option
   const double a = start.to_double(), b = end.to_double(), s = step.to_double();
   TANDEM_CHECK(std::isfinite(a) && std::isfinite(b) && std::isfinite(s), StateError,
                "start = {}, end = {} and step = {} must be finite", a, b, s);
-  TANDEM_CHECK(s != 0, StateError, "step is 0; it must lead from start = {} to end = {}", a, b);
+  TANDEM_CHECK(s != 0, StateError, "step is 0; it must go from start = {} to end = {}", a, b);
   TANDEM_CHECK(a == b || (a < b) == (s > 0), StateError,
                "step = {} leads away from end = {} (start = {}); change its sign", s, b, a);
   TANDEM_CHECK((b - a) / s < 0x1p60, ShapeError, "from {} to {} by {} has more elements than memory can hold", a, b, s);
   const bool integral = !start.is_floating_point() && !end.is_floating_point() && !step.is_floating_point();
   const TensorOptions o = with_default(options, integral ? kLong : kFloat);
-  TANDEM_CHECK(o.dtype() != kBool, DTypeError, "bool holds no range; ask for an integer or floating dtype");
+  TANDEM_CHECK(o.dtype() != kBool, DTypeError, "bool cannot hold a range; use an integer or floating dtype");
   int64_t count = 0;
   if (integral) {  // integer arithmetic: a double loses counts above 2^53
     const uint64_t from = static_cast<uint64_t>(start.to_int64()), to = static_cast<uint64_t>(end.to_int64());

@@ -33,10 +33,12 @@ TensorData::TensorData(std::initializer_list<TensorData> entries) {
   const TensorData& first = *entries.begin();
   dtype_ = first.dtype_;
   for (const TensorData& e : entries) {
-    TANDEM_CHECK(e.sizes_ == first.sizes_, ShapeError, "entries of one brace have shapes {} and {}; all must be equal",
-                 to_string(first.sizes_), to_string(e.sizes_));
-    TANDEM_CHECK(e.dtype_ == first.dtype_, DTypeError, "entries of one brace are {} and {}; write them in one type",
-                 name(first.dtype_), name(e.dtype_));
+    TANDEM_CHECK(e.sizes_ == first.sizes_, ShapeError,
+                 "entries of one brace level have shapes {} and {}; all must be equal", to_string(first.sizes_),
+                 to_string(e.sizes_));
+    TANDEM_CHECK(e.dtype_ == first.dtype_, DTypeError,
+                 "entries of one brace level are {} and {}; give them the same type", name(first.dtype_),
+                 name(e.dtype_));
     values_.insert(values_.end(), e.values_.begin(), e.values_.end());
   }
   sizes_ = first.sizes_;

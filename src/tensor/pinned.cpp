@@ -14,8 +14,8 @@ bool Tensor::is_pinned() const {
 Tensor Tensor::pin_memory() const {
   const OpScope op("pin_memory");
   checked("pin_memory");
-  TANDEM_CHECK(is_cpu(), DeviceError,
-               "the tensor is on {}; only memory of the host can be page-locked: call cpu() first", device().str());
+  TANDEM_CHECK(is_cpu(), DeviceError, "the tensor is on {}; only host memory can be page-locked: call cpu() first",
+               device().str());
   if (is_pinned()) return *this;
   const Tensor pinned = empty_like(*this, TensorOptions().pinned_memory(true));
   if (pinned.numel() > 0) backend(pinned).copy(pinned, *this);
@@ -25,7 +25,7 @@ Tensor Tensor::pin_memory() const {
 void Tensor::record_stream(const Stream& stream) const {
   const OpScope op("record_stream");
   TensorImpl& x = checked("record_stream");
-  TANDEM_CHECK(is_cuda(), DeviceError, "the tensor is on {}, which has no streams; call it on tensors of a CUDA device",
+  TANDEM_CHECK(is_cuda(), DeviceError, "the tensor is on {}, which has no streams; call it on a CUDA tensor",
                device().str());
   accelerator().record_stream(x.storage->data_unresolved(), stream);
 }

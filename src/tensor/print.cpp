@@ -170,7 +170,7 @@ std::string str(const Tensor& x, int64_t line_size) {
   } catch (const std::bad_alloc&) {
   } catch (const std::length_error&) {  // larger than a container allows
   }
-  TANDEM_THROW(OutOfMemoryError, "the text of {} {} does not fit into memory; print a part, as x.slice(0, 0, 10)",
+  TANDEM_THROW(OutOfMemoryError, "the text of {} {} does not fit into memory; print a part, such as x.slice(0, 0, 10)",
                to_string(x.sizes()), name(x.dtype()));
 }
 

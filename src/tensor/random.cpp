@@ -133,8 +133,7 @@ const Tensor& Tensor::uniform_(double from, double to, std::optional<Generator> 
   const OpScope op("uniform_");
   check_floating(*this);
   check_writable(*this);
-  TANDEM_CHECK(std::isfinite(from) && std::isfinite(to), StateError,
-               "from = {} and to = {} must be finite; give numbers", from, to);
+  TANDEM_CHECK(std::isfinite(from) && std::isfinite(to), StateError, "from = {} and to = {} must be finite", from, to);
   TANDEM_CHECK(from <= to, StateError, "from = {} is above to = {}; swap them", from, to);
   if (numel() == 0) return *this;
   impl().storage->bump_version();
@@ -157,7 +156,7 @@ const Tensor& Tensor::normal_(double mean, double std, std::optional<Generator> 
 const Tensor& Tensor::bernoulli_(double p, std::optional<Generator> generator) const {
   const OpScope op("bernoulli_");
   check_writable(*this);
-  TANDEM_CHECK(p >= 0 && p <= 1, StateError, "p = {} is no probability; it must be in [0, 1]", p);
+  TANDEM_CHECK(p >= 0 && p <= 1, StateError, "p = {} is not a probability; it must be in [0, 1]", p);
   if (numel() == 0) return *this;
   impl().storage->bump_version();
   tandem::backend(*this).bernoulli(*this, p, positions(generator, *this));
@@ -167,10 +166,10 @@ const Tensor& Tensor::bernoulli_(double p, std::optional<Generator> generator) c
 const Tensor& Tensor::random_(int64_t low, int64_t high, std::optional<Generator> generator) const {
   const OpScope op("random_");
   check_writable(*this);
-  TANDEM_CHECK(low < high, StateError, "low = {} is not below high = {}; the range must hold a number", low, high);
+  TANDEM_CHECK(low < high, StateError, "low = {} is not below high = {}; the range must not be empty", low, high);
   const Range range = range_of(dtype());
   TANDEM_CHECK(low >= range.low && high - 1 <= range.high, StateError,
-               "[{}, {}) is outside the range of {}, [{}, {}]; narrow it or take a wider dtype", low, high,
+               "[{}, {}) is outside the range of {}, [{}, {}]; narrow it or use a wider dtype", low, high,
                name(dtype()), range.low, range.high);
   if (numel() == 0) return *this;
   impl().storage->bump_version();

@@ -67,7 +67,7 @@ const Tensor* StateReader::fitting(const std::string& name, const Tensor& like) 
     add_fault(fmt::format("{} is an undefined tensor", shown(prefix_ + name)));
   } else if (given->sizes() != like.sizes() ||
              (given->dtype() != like.dtype() && !(given->is_floating_point() && like.is_floating_point()))) {
-    add_fault(fmt::format("{} is {} in the state, {} here", shown(prefix_ + name), show(*given), show(like)));
+    add_fault(fmt::format("{} is {} in the state, but {} here", shown(prefix_ + name), show(*given), show(like)));
   } else {
     return given;
   }
@@ -139,7 +139,7 @@ void StateReader::finish(bool strict) const {
     list("unexpected keys", keys.unexpected_keys);
   }
   TANDEM_CHECK(all.empty(), StateError,
-               "the state does not fit: {}; nothing was changed: load it into what it was saved from",
+               "the state does not fit: {}; nothing was changed; load it into the object that it was saved from",
                fmt::join(all, "; "));
 }
 

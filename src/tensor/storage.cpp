@@ -52,7 +52,7 @@ void Storage::set_pending(std::unique_ptr<PendingScale> pending) {
 
 void Storage::resolve_pending() {
   if (capture_id_ != current_capture_id()) {
-    check_not_capturing("a gradient that an earlier step left scaled is unscaled, which is impossible",
+    check_not_capturing("unscaling a gradient that an earlier step left scaled is impossible",
                         "drop gradients with zero_grad() before the capture");
   }
   const std::lock_guard lock(pending_mutex());

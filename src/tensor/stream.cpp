@@ -13,7 +13,7 @@ void check_may_wait() {
 }
 
 void check_may_query() {
-  check_not_capturing("querying the device is impossible", "do it before the capture or after a replay");
+  check_not_capturing("querying the device's progress is impossible", "do it before the capture or after a replay");
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ void Event::synchronize() const {
 float Event::elapsed_time(const Event& end) const {
   const OpScope op("elapsed_time");
   TANDEM_CHECK(timing_ && end.timing_ && handle_ && end.handle_, StateError,
-               "both events must be made with enable_timing = true and recorded");
+               "both events must be created with enable_timing = true and recorded");
   return accelerator().elapsed_time(handle_, end.handle_);
 }
 

@@ -34,7 +34,7 @@ void check_dtype(const char* method, DType actual, std::optional<DType> expected
   if (!expected || *expected == actual) [[likely]]
     return;
   const OpScope op(method);
-  TANDEM_THROW(DTypeError, "the tensor is {}, not {}; ask for {} or convert with .to()", name(actual), name(*expected),
+  TANDEM_THROW(DTypeError, "the tensor is {}, not {}; request {} or convert with .to()", name(actual), name(*expected),
                name(actual));
 }
 
@@ -68,14 +68,14 @@ size_t Tensor::nbytes() const {
   const OpScope op("nbytes");
   const TensorImpl& t = checked("nbytes");
   const Checked bytes = Checked(t.numel) * static_cast<int64_t>(tandem::element_size(t.dtype));
-  TANDEM_CHECK(bytes.fits(), ShapeError, "{} elements of {} {} have more bytes than an int64 can count", t.numel,
+  TANDEM_CHECK(bytes.fits(), ShapeError, "{} elements of {} {} have more bytes than int64 can count", t.numel,
                to_string(t.sizes), name(t.dtype));
   return static_cast<size_t>(*bytes.value());
 }
 
 void Tensor::throw_out_of_range(const Scalar& value, const char* kind, size_t bytes) {
   const OpScope op("item");
-  TANDEM_THROW(StateError, "{} is outside the range of {}{}; ask for a wider type", value.str(), kind, 8 * bytes);
+  TANDEM_THROW(StateError, "{} is outside the range of {}{}; request a wider type", value.str(), kind, 8 * bytes);
 }
 
 void Tensor::throw_undefined(const char* method) {
@@ -114,10 +114,10 @@ void Tensor::check_accessor(DType expected, size_t rank) const {
   const OpScope op("accessor");
   const TensorImpl& t = checked("accessor");
   check_dtype(op.name(), t.dtype, expected);
-  TANDEM_CHECK(t.sizes.size() == rank, ShapeError, "asked for rank {}, the tensor has rank {} {}", rank, t.sizes.size(),
-               to_string(t.sizes));
+  TANDEM_CHECK(t.sizes.size() == rank, ShapeError, "requested rank {}, but the tensor has rank {} {}", rank,
+               t.sizes.size(), to_string(t.sizes));
   TANDEM_CHECK(t.storage->device().is_cpu(), DeviceError,
-               "the tensor is on {}; accessors read CPU memory, call .cpu() first", t.storage->device().str());
+               "the tensor is on {}, but accessors read CPU memory; call .cpu() first", t.storage->device().str());
 }
 
 Scalar Tensor::item() const {

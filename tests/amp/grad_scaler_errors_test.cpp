@@ -107,7 +107,7 @@ TEST(ScalerErrors, CallsOutOfOrder) {
                       {"already called", "call update()"}),
       row<StateError>("step", "a closure",
                       [](Training& t) { t.backward().scaler.step(t.sgd, [] { return Tensor(); }); },
-                      {"closure", "step without one"}),
+                      {"closure", "without a closure"}),
       row<StateError>(
           "inverse_scale", "first", [](Training& t) { t.scaler.inverse_scale(); }, unscaled),
       row<StateError>(
@@ -231,14 +231,14 @@ TEST(ScalerErrors, LossesGradientsAndScales) {
                          t.p.mutable_grad() = on_another_device({3});
                          t.scaler.unscale_(t.sgd);
                        },
-                       {"parameter 0 [3] is on cuda", "on cpu", "a scaler for each"}),
+                       {"parameter 0 [3] is on cuda", "on cpu", "one scaler per device type"}),
       row<DeviceError>("step", "a gradient elsewhere",
                        [](Training& t) {
                          t.backward();
                          t.p.mutable_grad() = on_another_device({3});
                          t.scaler.step(t.sgd);
                        },
-                       {"parameter 0 [3] is on cuda", "on cpu", "a scaler for each"}),
+                       {"parameter 0 [3] is on cuda", "on cpu", "one scaler per device type"}),
   });
 }
 

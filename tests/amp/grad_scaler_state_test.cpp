@@ -106,7 +106,7 @@ TEST_F(GradScalerTest, ThrowsAfterTooManySkips) {
   GradScaler scaler(GradScalerOptions().max_consecutive_skips(2));
   for (int i = 0; i < 3; ++i) iterate(scaler, INFINITY);
   backward(scaler, 1);
-  EXPECT_THROWS(scaler.step(sgd), StateError, "3 iterations in a row", "limit is 2");
+  EXPECT_THROWS(scaler.step(sgd), StateError, "3 consecutive iterations", "limit is 2");
 }
 
 TEST_F(GradScalerTest, HysteresisRules) {

@@ -47,11 +47,12 @@ TEST(FunctionErrors, MismatchedGradients) {
   const auto run = [=](int kind) { Wrong::apply(x, kind).backward(); };
   const std::string wrong = named("Wrong");
   expect_refused({
-      BAD_INPUT(wrong, run(Wrong::none), AutogradError, "0 gradients for 2 arguments", "one for each"),
-      BAD_INPUT(wrong, run(Wrong::too_many), AutogradError, "3 gradients for 2 arguments", "one for each"),
-      BAD_INPUT(wrong, run(Wrong::for_a_number), AutogradError, "argument 1", "no tensor", "undefined tensor in its"),
+      BAD_INPUT(wrong, run(Wrong::none), AutogradError, "0 gradients for 2 arguments", "one per argument"),
+      BAD_INPUT(wrong, run(Wrong::too_many), AutogradError, "3 gradients for 2 arguments", "one per argument"),
+      BAD_INPUT(wrong, run(Wrong::for_a_number), AutogradError, "argument 1", "not a tensor",
+                "undefined tensor instead"),
       BAD_INPUT(wrong, run(Wrong::wrong_sizes), ShapeError, "argument 0 is [3]", "the argument is [2, 1]",
-                "one of the"),
+                "with the argument's sizes"),
       BAD_INPUT(wrong, run(Wrong::integer), DTypeError, "argument 0 is [2, 1] i64", "floating", ".to(kFloat)"),
   });
   EXPECT_FALSE(x.grad().defined());
@@ -109,9 +110,9 @@ TEST(FunctionErrors, Checkpoints) {
   };
   expect_refused({
       BAD_INPUT("checkpoint", checkpoint(differs(exp, exp_twice), x).sum().backward(), AutogradError, "saved 1 tensors",
-                "the second 2", "compute the same again"),
+                "the second saved 2", "compute the same both times"),
       BAD_INPUT("checkpoint", checkpoint(differs(exp, exp_of_a_row), x).sum().backward(), AutogradError,
-                "was [4, 8] f32", "is [1, 8] f32", "compute the same again"),
+                "was [4, 8] f32", "is [1, 8] f32", "compute the same both times"),
       BAD_INPUT("checkpoint", changed(), AutogradError, "changed in place", "clone it"),
   });
 }

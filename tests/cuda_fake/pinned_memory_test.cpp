@@ -187,7 +187,7 @@ TEST(FakePinnedMemory, BadInputIsRefused) {
   const TensorOptions pinned_there = TensorOptions(kCUDA).pinned_memory(true);
   expect_refused({
       BAD_INPUT("pin_memory", there.pin_memory(), DeviceError, "on cuda:0", "cpu()"),
-      BAD_INPUT("empty", empty({2}, pinned_there), DeviceError, "pinned_memory is asked for on cuda", "the host"),
+      BAD_INPUT("empty", empty({2}, pinned_there), DeviceError, "pinned_memory was requested on cuda", "host memory"),
       BAD_INPUT("record_stream", here.record_stream(current_stream()), DeviceError, "on cpu", "no streams"),
       UNDEFINED("record_stream", none.record_stream(current_stream())),
   });

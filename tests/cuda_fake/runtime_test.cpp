@@ -90,7 +90,7 @@ TEST(FakeRuntime, ErrorsNameTheOpAndTheCall) {
   fail_next("cudaLaunchKernel", cudaErrorInvalidConfiguration);
   EXPECT_THROWS(x + x, BackendError, "add: ", "cudaLaunchKernel", "cudaErrorInvalidConfiguration");
   fail_next("cudaLaunchKernel", cudaErrorIllegalAddress);
-  EXPECT_THROWS(x.exp(), BackendError, "exp: ", "can no longer be used", "TANDEM_SYNC=1");
+  EXPECT_THROWS(x.exp(), BackendError, "exp: ", "can no longer use the device", "TANDEM_SYNC=1");
   fail_next("cudaDeviceSynchronize", cudaErrorLaunchFailure);
   EXPECT_THROWS(synchronize(), BackendError, "cudaDeviceSynchronize", "compute-sanitizer");
   EXPECT_EQ((x + x).numel(), 8) << "the process can continue";
@@ -189,7 +189,7 @@ TEST(FakeRuntime, FailedCaptureIsAbandoned) {
   fail_next("cudaLaunchKernel", cudaErrorStreamCaptureUnsupported);
   EXPECT_THROWS(graph.capture([&] { x.add_(1); }), StateError, "add_: ", "cudaLaunchKernel", "out of the capture");
   fail_next("cudaStreamEndCapture", cudaErrorStreamCaptureUnjoined);
-  EXPECT_THROWS(graph.capture([&] { x.add_(1); }), StateError, "cudaStreamEndCapture", "come back to its stream");
+  EXPECT_THROWS(graph.capture([&] { x.add_(1); }), StateError, "cudaStreamEndCapture", "joined to its stream");
   fail_next("cudaGraphInstantiate", cudaErrorMemoryAllocation);
   EXPECT_THROWS(graph.capture([&] { x.add_(1); }), BackendError, "cudaGraphInstantiate");
   graph.capture([&] { x.add_(1); });

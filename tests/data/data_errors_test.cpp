@@ -60,13 +60,13 @@ TEST(DataErrors, Loaders) {
       BAD_INPUT("SequentialSampler", data::samplers::SequentialSampler(SIZE_MAX).next(SIZE_MAX), OutOfMemoryError,
                 "a batch of 18446744073709551615 items", "lower batch_size"),
       BAD_INPUT("RandomSampler", data::samplers::RandomSampler(SIZE_MAX).reset(), StateError, "n = -1"),
-      BAD_INPUT("make_data_loader", make_data_loader(Numbers(std::nullopt), 2), StateError, "size", "give a sampler"),
+      BAD_INPUT("make_data_loader", make_data_loader(Numbers(std::nullopt), 2), StateError, "size", "pass a sampler"),
       BAD_INPUT("DataLoader", make_data_loader(Indices(), DataLoaderOptions(1).pin_memory(true)), StateError,
                 "pin_memory and prefetch_to", "for_each_tensor"),
       BAD_INPUT("DataLoader", make_data_loader(Indices(), DataLoaderOptions(1).prefetch_to(kCPU)), StateError,
                 "pin_memory and prefetch_to", "for_each_tensor"),
       BAD_INPUT("DataLoader", make_data_loader(Numbers(3), DataLoaderOptions(1).prefetch_to("cuda:99")), DeviceError,
-                "prefetch_to names device cuda:99", "device_count()"),
+                "prefetch_to is cuda:99", "device_count()"),
   });
 }
 
@@ -78,7 +78,7 @@ TEST(DataErrors, WorkersThatCannotStart) {
   none.rlim_cur = 0;
   ASSERT_EQ(setrlimit(RLIMIT_NPROC, &none), 0);
   EXPECT_THROWS(data::make_data_loader(Numbers(3), data::DataLoaderOptions(1).workers(2)), StateError,
-                "DataLoader: the system starts no more than 0 of the workers", "use fewer");
+                "DataLoader: the system could start only 0 of the workers", "use fewer");
   EXPECT_EQ(setrlimit(RLIMIT_NPROC, &before), 0);
 }
 
@@ -149,8 +149,8 @@ TEST(DataErrors, PictureIndicesAndCounts) {
   folder.write("train-labels-idx1-ubyte", idx_file({2}));
   const std::string root = folder.path();
   MNIST pictures(root);
-  expect_refused(
-      {bad_input<IndexError>("MNIST", "get(2)", [&] { pictures.get(2); }, {"index 2", "2 pictures", "below"})});
+  expect_refused({bad_input<IndexError>("MNIST", "get(2)", [&] { pictures.get(2); },
+                                        {"index 2", "2 pictures", "use a lower one"})});
   folder.write("train-labels-idx1-ubyte", idx_file({3}));
   expect_refused({BAD_INPUT("MNIST", MNIST(root), IoError, "3 labels", "2 pictures", "fetch both")});
   folder.write("train-labels-idx1-ubyte", {});

@@ -116,13 +116,13 @@ TEST(LoaderStateErrors, InvalidStateChangesNothing) {
     EXPECT_EQ(difference(loader->state_dict(), good), "");
   };
   refused([](StateDict& s) { s.clear(); }, {"missing keys: 'in_epoch', 'batch_size', 'drop_last'"});
-  refused([](StateDict& s) { s["batch_size"] = tensor(5); }, {"batch_size 5", "this one 3"});
-  refused([](StateDict& s) { s["batches"] = tensor(5); }, {"after 5 batches, the epoch has 4"});
+  refused([](StateDict& s) { s["batch_size"] = tensor(5); }, {"batch_size 5", "this loader has 3"});
+  refused([](StateDict& s) { s["batches"] = tensor(5); }, {"after 5 batches, but the epoch has 4"});
   refused([](StateDict& s) { s["batches"] = tensor(-1); }, {"'batches' is -1"});
-  refused([](StateDict& s) { s["sampler.size"] = tensor(11); }, {"11 items, this one has 10"});
+  refused([](StateDict& s) { s["sampler.size"] = tensor(11); }, {"11 items, but this one has 10"});
   refused([](StateDict& s) { s["sampler.index"] = tensor(11); }, {"'index' is 11"});
-  refused([](StateDict& s) { s["sampler.order"] = zeros({10}, kLong); }, {"no permutation"});
-  refused([](StateDict& s) { s["sampler.order"] = full({10}, 10, kLong); }, {"no permutation"});
+  refused([](StateDict& s) { s["sampler.order"] = zeros({10}, kLong); }, {"not a permutation"});
+  refused([](StateDict& s) { s["sampler.order"] = full({10}, 10, kLong); }, {"not a permutation"});
   refused([](StateDict& s) { s["sampler.order"] = ones({9}, kLong); }, {"'order' is [9] i64 in the state"});
   refused([](StateDict& s) { s.insert("more", tensor(1)); }, {"unexpected keys: 'more'"});
   samplers::SequentialSampler sequential(3);
@@ -131,7 +131,7 @@ TEST(LoaderStateErrors, InvalidStateChangesNothing) {
   auto unordered = make_data_loader(Numbers(10), DataLoaderOptions(2).workers(2).enforce_ordering(false));
   EXPECT_NO_THROW(unordered->state_dict());
   static_cast<void>(unordered->begin());
-  EXPECT_THROWS(unordered->state_dict(), StateError, "DataLoader::state_dict: batches come in no defined order",
+  EXPECT_THROWS(unordered->state_dict(), StateError, "DataLoader::state_dict: the order of batches is undefined",
                 "between epochs");
 }
 

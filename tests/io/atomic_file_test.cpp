@@ -71,7 +71,7 @@ TEST(AtomicFile, OnlyRegularFilesAreReplaced) {
   EXPECT_THROWS(save(socket), IoError, "is a socket");
   EXPECT_THROWS(save(link), IoError, "is a FIFO");
   EXPECT_THROWS(save(folder.path()), IoError, "is a folder");
-  EXPECT_THROWS(save(""), IoError, "names no file");
+  EXPECT_THROWS(save(""), IoError, "does not end in a file name");
   EXPECT_TRUE(S_ISFIFO(status_of(fifo).st_mode) && S_ISSOCK(status_of(socket).st_mode));
   EXPECT_TRUE(S_ISLNK(status_of(link).st_mode));
   if (mknod(device.c_str(), S_IFCHR | 0600, 0) != 0) return;  // needs root
@@ -158,7 +158,7 @@ TEST(AtomicFile, ActiveWriterIsNotDisturbed) {
   const std::string path = folder.path("a"), temporary = folder.write("a.tmp-0123456789abcdef", {1});
   const int other = open(temporary.c_str(), O_WRONLY | O_CLOEXEC);
   ASSERT_EQ(flock(other, LOCK_EX), 0);
-  EXPECT_THROWS(save(path), IoError, "save_file: ", "another writer is at work");
+  EXPECT_THROWS(save(path), IoError, "save_file: ", "another writer is saving to it");
   EXPECT_TRUE(fs::exists(temporary) && !fs::exists(path));
   close(other);  // as the system does when a writer is killed
   save(path);

@@ -81,7 +81,7 @@ TEST(LayerErrors, Inputs) {
       BAD_INPUT("linear", Linear(3, 4)(x.to(kDouble)), DTypeError, "[2, 3] f64", "[4, 3] f32", ".to()"),
       ON_TWO_DEVICES("linear", Linear(3, 4)(far)),
       UNDEFINED("conv2d", Conv2d(3, 6, 3)(none)),
-      BAD_INPUT("conv2d", Conv2d(4, 6, 3)(image), ShapeError, "[2, 3, 8, 8]", "3 channels", "takes 4"),
+      BAD_INPUT("conv2d", Conv2d(4, 6, 3)(image), ShapeError, "[2, 3, 8, 8]", "3 channels", "needs 4"),
       BAD_INPUT("conv2d", Conv2d(3, 6, 3)(x), ShapeError, "[2, 3]", "[N, C, H, W]"),
       UNDEFINED("max_pool2d", MaxPool2d(2)(none)),
       BAD_INPUT("max_pool2d", MaxPool2d(2)(y), ShapeError, "[5] f32", "[N, C, H, W]"),

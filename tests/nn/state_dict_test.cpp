@@ -95,8 +95,8 @@ TEST(ModuleStateErrors, ListsAllMismatchesAndChangesNothing) {
   state.erase("norm.running_var");
   state.insert("other", ones({1}));
   EXPECT_THROWS(net.load_state_dict(state), StateError,
-                "load_state_dict: ", "'fc1.weight' is [4, 5] f32 in the state, [4, 3] f32 here",
-                "'count' is [] f32 in the state, [] i64 here", "'norm.bias' is an undefined tensor",
+                "load_state_dict: ", "'fc1.weight' is [4, 5] f32 in the state, but [4, 3] f32 here",
+                "'count' is [] f32 in the state, but [] i64 here", "'norm.bias' is an undefined tensor",
                 "missing keys: 'norm.running_var'", "unexpected keys: 'other'");
   EXPECT_THROWS(net.load_state_dict(state, false), StateError, "'fc1.weight' is [4, 5] f32");
   EXPECT_EQ(difference(net.state_dict(), before), "");

@@ -24,13 +24,13 @@ TEST_F(Conv, RefusesBadInput) {
   EXPECT_THROWS(conv2d(x, Tensor()), StateError, "conv2d: weight", "undefined");
   EXPECT_THROWS(conv2d(randn({6, 6}), w), ShapeError, "conv2d: x is [6, 6]", "[N, C, H, W]");
   EXPECT_THROWS(conv2d(x, randn({8, 4, 3})), ShapeError, "conv2d: the weight is [8, 4, 3]");
-  EXPECT_THROWS(conv2d(x, randn({8, 3, 3, 3})), ShapeError, "conv2d: x [2, 4, 6, 6] has 4 channels", "takes 3");
+  EXPECT_THROWS(conv2d(x, randn({8, 3, 3, 3})), ShapeError, "conv2d: x [2, 4, 6, 6] has 4 channels", "needs 3");
   EXPECT_THROWS(conv2d(x, w, randn({7})), ShapeError, "conv2d: bias is [7] f32", "[8]");
   EXPECT_THROWS(conv2d(x, w, {}, {0}), StateError, "conv2d: stride = [0]", "at least 1");
   EXPECT_THROWS(conv2d(x, w, {}, {1, 1, 1}), ShapeError, "conv2d: stride = [1, 1, 1]");
   EXPECT_THROWS(conv2d(x, w, {}, {1}, {-1}), StateError, "conv2d: padding = [-1]");
   EXPECT_THROWS(conv2d(x, w, {}, {1}, {0}, {0}), StateError, "conv2d: dilation = [0]");
-  EXPECT_THROWS(conv2d(x, w, {}, {1}, {0}, {3}), ShapeError, "conv2d: the kernel reaches over 7", "padded has 6");
+  EXPECT_THROWS(conv2d(x, w, {}, {1}, {0}, {3}), ShapeError, "conv2d: the kernel spans 7", "with padding has 6");
   EXPECT_THROWS(conv2d(x, w, {}, {1}, {0}, {1}, 3), StateError, "conv2d: groups = 3", "8 outputs");
   EXPECT_THROWS(conv2d(x.to(kHalf), w), DTypeError, "conv2d: ", "f16", "f32", "Autocast", ".to()");
   EXPECT_THROWS(conv2d(x, w, randn({8}).to(kHalf)), DTypeError, "conv2d: ", "bias", "f16");
@@ -166,7 +166,7 @@ TEST_F(Conv, GoesOnAfterTooLittleMemoryForOneDnn) {
     static_cast<void>(conv2d(x, randn({16, 16, 3, 3}), {}, {1}, {1}));
     {
       const MemoryLimit limit(0);
-      EXPECT_THROWS(conv2d(x, w, {}, {1}, {2}), OutOfMemoryError, "conv2d: oneDNN had not enough memory", "free");
+      EXPECT_THROWS(conv2d(x, w, {}, {1}, {2}), OutOfMemoryError, "conv2d: oneDNN ran out of memory", "free");
     }
     check();
   };

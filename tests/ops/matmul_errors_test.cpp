@@ -82,7 +82,7 @@ BadInputs matmul_bad_input() {
       BAD_INPUT("gemm", gemm(a, a, kFloat), ShapeError, "inner sizes", "a is [2, 3] f32", "b is [2, 3] f32"),
       BAD_INPUT("gemm", gemm(n, b, kFloat), DTypeError, "[2, 3] i64", "[3, 2] f32", ".to(kFloat)"),
       BAD_INPUT("gemm", gemm(ones({4, 2, 3}), ones({2, 3, 2}), kFloat), ShapeError, "a is [4, 2, 3] f32",
-                "b is [2, 3, 2] f32", "one batch size"),
+                "b is [2, 3, 2] f32", "equal batch sizes"),
       BAD_INPUT("gemm", gemm(ones({4, 2, 3}), b, kFloat), ShapeError, "a is [4, 2, 3] f32", "rank 2"),
       BAD_INPUT("gemm", gemm(a, b, kLong), DTypeError, "i64", "floating"),
       UNDEFINED("gemm", gemm(Tensor(), b, kFloat)),

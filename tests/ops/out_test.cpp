@@ -30,11 +30,13 @@ BadInputs out_bad_input() {
     rows.push_back(BAD_INPUT(name, f(none, x, y), StateError, "out is an undefined tensor", "give it a value first"));
     rows.push_back(UNDEFINED(name, f(out, none, y)));
     rows.push_back(UNDEFINED(name, f(out, x, none)));
-    rows.push_back(BAD_INPUT(name, f(small, x, y), ShapeError, "[2, 3]", "out is [2] f32", "give out those sizes"));
-    rows.push_back(BAD_INPUT(name, f(empty({0}), x, y), ShapeError, "[2, 3]", "out is [0]", "give out those sizes"));
+    rows.push_back(
+        BAD_INPUT(name, f(small, x, y), ShapeError, "[2, 3]", "out is [2] f32", "out must have the same sizes"));
+    rows.push_back(
+        BAD_INPUT(name, f(empty({0}), x, y), ShapeError, "[2, 3]", "out is [0]", "out must have the same sizes"));
     rows.push_back(BAD_INPUT(name, f(out, x, small), ShapeError, "[2, 3]", "[2]", "do not broadcast"));
     rows.push_back(BAD_INPUT(name, f(expanded, x, y), ShapeError, "[2, 3] f32", "[1, 0]", "clone() it first"));
-    rows.push_back(BAD_INPUT(name, f(n, x, y), DTypeError, "f32", "[2, 3] i64", "give an out of f32"));
+    rows.push_back(BAD_INPUT(name, f(n, x, y), DTypeError, "f32", "[2, 3] i64", "use an out of f32"));
     rows.push_back(BAD_INPUT(name, f(b, n, n), DTypeError, "out [2, 3] bool"));
     rows.push_back(BAD_INPUT(name, f(weight, x, y), AutogradError, "out [2, 3] f32", "requires grad", "NoGradGuard"));
     rows.push_back(BAD_INPUT(name, f(out, x, weight), AutogradError, "the operand [2, 3] f32", "requires grad",
@@ -48,31 +50,32 @@ BadInputs out_bad_input() {
       UNDEFINED("mm_out", mm_out(none, a, c)),
       UNDEFINED("mm_out", mm_out(out, none, c)),
       BAD_INPUT("mm_out", mm_out(out, c, a), ShapeError, "inner sizes differ", "[4, 3] f32", "[2, 4] f32"),
-      BAD_INPUT("mm_out", mm_out(small, a, c), ShapeError, "[2, 3]", "[2]", "give out those sizes"),
-      BAD_INPUT("mm_out", mm_out(n, a, c), DTypeError, "f32", "[2, 3] i64", "give an out of f32"),
+      BAD_INPUT("mm_out", mm_out(small, a, c), ShapeError, "[2, 3]", "[2]", "out must have the same sizes"),
+      BAD_INPUT("mm_out", mm_out(n, a, c), DTypeError, "f32", "[2, 3] i64", "use an out of f32"),
       BAD_INPUT("mm_out", mm_out(weight, a, c), AutogradError, "out [2, 3] f32", "NoGradGuard"),
       ON_TWO_DEVICES("mm_out", mm_out(out, a, on_another_device({4, 3}))),
       UNDEFINED("bmm_out", bmm_out(none, batch, batch_c)),
-      BAD_INPUT("bmm_out", bmm_out(out, batch, batch_c), ShapeError, "[1, 2, 3]", "[2, 3]", "give out those sizes"),
+      BAD_INPUT("bmm_out", bmm_out(out, batch, batch_c), ShapeError, "[1, 2, 3]", "[2, 3]",
+                "out must have the same sizes"),
       BAD_INPUT("bmm_out", bmm_out(out, a, c), ShapeError, "rank 3", "[2, 4] f32"),
       UNDEFINED("matmul_out", matmul_out(none, a, c)),
-      BAD_INPUT("matmul_out", matmul_out(small, a, c), ShapeError, "[2, 3]", "[2]", "give out those sizes"),
+      BAD_INPUT("matmul_out", matmul_out(small, a, c), ShapeError, "[2, 3]", "[2]", "out must have the same sizes"),
       UNDEFINED("addmm_out", addmm_out(none, x, a, c)),
       UNDEFINED("addmm_out", addmm_out(out, none, a, c)),
-      BAD_INPUT("addmm_out", addmm_out(small, x, a, c), ShapeError, "[2, 3]", "[2]", "give out those sizes"),
+      BAD_INPUT("addmm_out", addmm_out(small, x, a, c), ShapeError, "[2, 3]", "[2]", "out must have the same sizes"),
       BAD_INPUT("addmm_out", addmm_out(out, weight, a, c), AutogradError, "the operand [2, 3] f32", "NoGradGuard"),
       UNDEFINED("sum_out", sum_out(none, x)),
       UNDEFINED("sum_out", sum_out(out, none, {0})),
-      BAD_INPUT("sum_out", sum_out(small, x, {0}), ShapeError, "[3]", "[2]", "give out those sizes"),
-      BAD_INPUT("sum_out", sum_out(ones({}, kLong), x), DTypeError, "f32", "[] i64", "give an out of f32"),
+      BAD_INPUT("sum_out", sum_out(small, x, {0}), ShapeError, "[3]", "[2]", "out must have the same sizes"),
+      BAD_INPUT("sum_out", sum_out(ones({}, kLong), x), DTypeError, "f32", "[] i64", "use an out of f32"),
       BAD_INPUT("sum_out", sum_out(small, x, {2}), IndexError, "dimension 2", "rank 2"),
       UNDEFINED("cat_out", cat_out(none, {x, y})),
       UNDEFINED("cat_out", cat_out(out, {x, none})),
       BAD_INPUT("cat_out", cat_out(out, {}), StateError, "empty"),
-      BAD_INPUT("cat_out", cat_out(out, {x, y}), ShapeError, "[4, 3]", "[2, 3]", "give out those sizes"),
+      BAD_INPUT("cat_out", cat_out(out, {x, y}), ShapeError, "[4, 3]", "[2, 3]", "out must have the same sizes"),
       BAD_INPUT("cat_out", cat_out(out, {x, weight}), AutogradError, "the operand [2, 3] f32", "NoGradGuard"),
       UNDEFINED("stack_out", stack_out(none, {x, y})),
-      BAD_INPUT("stack_out", stack_out(out, {x, y}), ShapeError, "[2, 2, 3]", "[2, 3]", "give out those sizes"),
+      BAD_INPUT("stack_out", stack_out(out, {x, y}), ShapeError, "[2, 2, 3]", "[2, 3]", "out must have the same sizes"),
   };
   rows.insert(rows.end(), others.begin(), others.end());
   return rows;

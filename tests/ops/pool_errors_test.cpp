@@ -14,7 +14,7 @@ BadInputs pool_bad_input() {
   BadInputs rows = {
       BAD_INPUT("max_pool2d", max_pool2d(x, {2}, {}, {0}, {0}), StateError, "dilation = [0]", "at least 1"),
       BAD_INPUT("avg_pool2d", avg_pool2d(x, {2}, {}, {0}, false, true, 0), StateError, "divisor_override = 0",
-                "leave it out"),
+                "omit it"),
       UNDEFINED("adaptive_avg_pool2d", adaptive_avg_pool2d(none, {2})),
       BAD_INPUT("adaptive_avg_pool2d", adaptive_avg_pool2d(matrix, {2}), ShapeError, "[2, 3] f32", "[N, C, H, W]"),
       BAD_INPUT("adaptive_avg_pool2d", adaptive_avg_pool2d(x, {0}), StateError, "output_size = [0]", "at least 1"),
@@ -49,7 +49,7 @@ BadInputs pool_bad_input() {
       BAD_INPUT("avg_pool2d_backward", avg_pool2d_backward(gy.to(kInt), xs, p), DTypeError, "gy is [2, 4, 3, 3] i32",
                 ".to(kFloat)"),
       BAD_INPUT("adaptive_avg_pool2d_backward", adaptive_avg_pool2d_backward(ones({2, 4, 0, 3}), xs), ShapeError,
-                "[2, 4, 0, 3] f32", "[2, 4, 6, 6]", "rows and columns"),
+                "[2, 4, 0, 3] f32", "[2, 4, 6, 6]", "at least 1"),
       UNDEFINED("adaptive_avg_pool2d_backward", adaptive_avg_pool2d_backward(none, xs)),
       BAD_INPUT("adaptive_avg_pool2d_backward", adaptive_avg_pool2d_backward(gy, {2, 4, 6}), ShapeError,
                 "[2, 4, 3, 3] f32", "[2, 4, 6]", "[N, C, H, W]"),

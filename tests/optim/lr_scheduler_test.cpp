@@ -120,11 +120,11 @@ TEST(LRSchedulerErrors, Arguments) {
   refused([&] { LinearLR(o, 0); }, {"start_factor = 0", "(0, 1]"}, "LinearLR");
   refused([&] { LinearLR(o, 0.5, 1.5); }, {"end_factor = 1.5", "[0, 1]"}, "LinearLR");
   refused([&] { LinearLR(o, 0.5, 1, 0); }, {"total_iters = 0"}, "LinearLR");
-  refused([&] { LinearWarmupLR(o, 5, 5); }, {"warmup_steps = 5 of total_steps = 5"}, "LinearWarmupLR");
+  refused([&] { LinearWarmupLR(o, 5, 5); }, {"warmup_steps = 5 with total_steps = 5"}, "LinearWarmupLR");
   refused([&] { SequentialLR(o, two, {}); }, {"2 schedulers and 0 milestones"}, "SequentialLR");
   refused([&] { SequentialLR(o, {two[0], nullptr}, {1}); }, {"scheduler 1 is null"}, "SequentialLR");
   refused([&] { SequentialLR(*other, two, {1}); }, {"another optimizer"}, "SequentialLR");
-  refused([&] { SequentialLR(o, two, {0}); }, {"milestone 0 is 0", "must grow"}, "SequentialLR");
+  refused([&] { SequentialLR(o, two, {0}); }, {"milestone 0 is 0", "must increase"}, "SequentialLR");
   StepLR scheduler(o, 1);
   refused([&] { scheduler.load_state_dict({}); }, {"missing keys: 'last_epoch'"}, "load_state_dict");
   refused([&] { scheduler.load_state_dict({{"last_epoch", tensor(-1)}}); }, {"'last_epoch' is -1"}, "load_state_dict");

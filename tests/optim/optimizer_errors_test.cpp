@@ -36,7 +36,7 @@ TEST(OptimizerErrors, Parameters) {
   expect_refused({
       BAD_INPUT("Optimizer", sgd({p, none}), StateError, "parameter 1", "undefined tensor", "give it a value first"),
       BAD_INPUT("Optimizer", sgd({p, n}), DTypeError, "parameter 1 is [2, 3] i64", "floating", ".to(kFloat)"),
-      BAD_INPUT("Optimizer", sgd({p * 2}), AutogradError, "parameter 0 ([3])", "made by an op", "detach()"),
+      BAD_INPUT("Optimizer", sgd({p * 2}), AutogradError, "parameter 0 ([3])", "the result of an op", "detach()"),
       BAD_INPUT("Optimizer", sgd({p, p}), StateError, "parameter 1 ([3])", "already", "once"),
       BAD_INPUT("Optimizer", sgd({ones({1}).expand({3})}), ShapeError, "parameter 0 [3] f32", "share memory",
                 "clone()"),
@@ -51,7 +51,7 @@ TEST(OptimizerErrors, Parameters) {
       BAD_INPUT("Optimizer", Plain(Tensors{}, std::make_unique<SGDOptions>(1)), StateError, "parameter list is empty",
                 "registered"),
       BAD_INPUT("Optimizer", Adam(std::vector<OptimizerParamGroup>{}), StateError, "parameter groups is empty",
-                "give it one"),
+                "pass at least one"),
   });
 }
 
@@ -78,8 +78,8 @@ TEST(OptimizerErrors, Options) {
       BAD_INPUT("AdamW", AdamW(p, AdamWOptions().weight_decay(inf)), StateError, "weight_decay = inf", rule),
       BAD_INPUT("AdamW", AdamW(p, AdamWOptions().betas({-0.1, 0.9})), StateError, "beta 0 = -0.1", "[0, 1)"),
       BAD_INPUT("AdamW", AdamW(p, AdamWOptions().betas({0.9, 1.5})), StateError, "beta 1 = 1.5", "[0, 1)"),
-      BAD_INPUT("Optimizer", Plain(p, nullptr), StateError, "default options are null", "give it options"),
-      BAD_INPUT("options", OptimizerParamGroup(p).options(), StateError, "none yet", "defaults"),
+      BAD_INPUT("Optimizer", Plain(p, nullptr), StateError, "default options are null", "pass options"),
+      BAD_INPUT("options", OptimizerParamGroup(p).options(), StateError, "no options yet", "defaults"),
   });
 }
 
@@ -222,7 +222,7 @@ TEST(OptimizerErrors, ReplacedStepCount) {
   for (const Tensor& bad : {Tensor(), ones({4}), ones({}, kLong)}) {
     state.step(bad);
     expect_refused({bad_input<StateError>("Adam", "step()", [&] { adam.step(); },
-                                          {"step of a [2] parameter", "f32 of one element"})});
+                                          {"step of a [2] parameter", "f32 tensor of one element"})});
   }
 }
 

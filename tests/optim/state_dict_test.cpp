@@ -118,7 +118,7 @@ TEST(OptimizerStateErrors, InvalidStateChangesNothing) {
       [](StateDict& s) {
         s["state.0.exp_avg"] = ones({2, 3});
       },
-      {"'state.0.exp_avg' is [2, 3] f32 in the state, [3, 2] f32 here"});
+      {"'state.0.exp_avg' is [2, 3] f32 in the state, but [3, 2] f32 here"});
   refused([](StateDict& s) { s["state.0.exp_avg"] = ones({3, 2}, kLong); }, {"[3, 2] i64 in the state"});
   refused([](StateDict& s) { s.erase("state.0.step"); }, {"missing keys: 'state.0.step'"});
   refused([](StateDict& s) { s["param_groups.0.lr"] = ones({2}); }, {"'param_groups.0.lr' is [2] f32", "one number"});
@@ -128,8 +128,8 @@ TEST(OptimizerStateErrors, InvalidStateChangesNothing) {
       [](StateDict& s) {
         s["param_groups.1.params"] = tensor({1, 3});
       },
-      {"'param_groups.1.params' has other numbers than 1 to 2"});
-  refused([](StateDict& s) { s["param_groups.1.params"] = tensor({1}); }, {"[1] i64 in the state, [2] i64 here"});
+      {"'param_groups.1.params' does not have the numbers 1 to 2"});
+  refused([](StateDict& s) { s["param_groups.1.params"] = tensor({1}); }, {"[1] i64 in the state, but [2] i64 here"});
   refused([](StateDict& s) { s["state.0.exp_avg"] = Tensor(); }, {"'state.0.exp_avg' is an undefined tensor"});
   SGD sgd(make_params(), 0.1);
   refused([&](StateDict& s) { s = sgd.state_dict(); }, {"missing keys: ", "beta1", "unexpected keys: ", "momentum"});

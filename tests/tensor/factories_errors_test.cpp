@@ -82,7 +82,7 @@ BadInputs named() {
       BAD_INPUT("linspace", linspace(0, 1, kHuge * 4), ShapeError, "check the sizes"),
       BAD_INPUT("linspace", linspace(0, 1, 3, integer_grad), DTypeError, "i32", "floating dtype"),
       BAD_INPUT("tensor", tensor({{1, 2}, {3}}), ShapeError, "[2]", "[1]", "equal"),
-      BAD_INPUT("tensor", tensor({TensorData(1), TensorData(2.5)}), DTypeError, "i32", "f64", "one type"),
+      BAD_INPUT("tensor", tensor({TensorData(1), TensorData(2.5)}), DTypeError, "i32", "f64", "the same type"),
       BAD_INPUT("tensor", tensor({1}, requires_grad()), DTypeError, "i64", "floating dtype"),
       BAD_INPUT("tensor", tensor(std::vector<int>{1}, requires_grad()), DTypeError, "i64", "floating dtype"),
       BAD_INPUT("tensor", tensor(std::vector<bool>{true}, requires_grad()), DTypeError, "bool", "floating dtype"),

@@ -6,7 +6,8 @@
 #pragma GCC visibility push(default)
 namespace tandem {
 
-/// Passes `message` to the warning handler. The default handler prints it to stderr as "tandem: warning: ...".
+/// Passes `message`, after the name of the running op (see OpScope), to the warning handler. The default handler prints
+/// it to stderr as "tandem: warning: ...".
 void warn(const std::string& message);
 /// Like warn(), but each distinct message is reported only once per process.
 void warn_once(const std::string& message);

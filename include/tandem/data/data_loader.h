@@ -39,8 +39,8 @@ class DataLoader {
     detail::check_options(options_);
     if (!detail::has_tensors<BatchType>() && (options_.pin_memory() || options_.prefetch_to())) {
       throw StateError("DataLoader",
-                       "pin_memory and prefetch_to need the tensors of a batch, and its type does not show them; give "
-                       "it a member function void for_each_tensor(const data::TensorVisitor& visit)");
+                       "pin_memory and prefetch_to must find the tensors of a batch; give the batch type a member "
+                       "function void for_each_tensor(const data::TensorVisitor& visit)");
     }
     device_ = detail::DevicePrefetch::make(options_);
     if (options_.workers() == 0) return;
@@ -70,13 +70,13 @@ class DataLoader {
     explicit Iterator(DataLoader* loader = nullptr) : loader_(loader) {}
     /// Throws StateError if there is no batch: at the end of the epoch, or after an exception.
     reference operator*() const {
-      if (at_end()) throw StateError("DataLoader", "no batch at the end of the epoch; begin() starts the next one");
+      if (at_end()) throw StateError("DataLoader", "cannot dereference end(); begin() starts the next epoch");
       return *loader_->batch_;
     }
     pointer operator->() const { return &**this; }
     /// Advances to the next batch, also after an exception.
     Iterator& operator++() {
-      if (!loader_) throw StateError("DataLoader", "++ on end(); begin() starts the next epoch");
+      if (!loader_) throw StateError("DataLoader", "cannot increment end(); begin() starts the next epoch");
       loader_->advance();
       return *this;
     }
@@ -247,7 +247,7 @@ requires(!std::is_convertible_v<Sampler, DataLoaderOptions>)
 template <class Sampler = samplers::RandomSampler, class Dataset>
 std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(Dataset dataset, DataLoaderOptions options = {}) {
   const std::optional<size_t> size = dataset.size();
-  if (!size) throw StateError("make_data_loader", "the dataset does not know its size; give a sampler");
+  if (!size) throw StateError("make_data_loader", "the dataset has no size; pass a sampler");
   return make_data_loader(std::move(dataset), Sampler(*size), options);
 }
 

@@ -22,7 +22,7 @@ inline Dims conv2d_sizes(IntArrayRef x, IntArrayRef weight, const Conv2dParams& 
   TANDEM_CHECK(p.groups >= 1 && weight[0] % p.groups == 0, StateError,
                "groups = {}, which must divide the {} outputs of weight {}", p.groups, weight[0], to_string(weight));
   TANDEM_CHECK(x[1] == weight[1] * p.groups, ShapeError,
-               "x {} has {} channels, but weight {} with groups = {} takes {}", to_string(x), x[1], to_string(weight),
+               "x {} has {} channels, but weight {} with groups = {} needs {}", to_string(x), x[1], to_string(weight),
                p.groups, weight[1] * p.groups);
   Dims y{x[0], weight[0], 0, 0};
   for (size_t i = 0; i < 2; ++i) {
@@ -36,8 +36,8 @@ inline Dims conv2d_sizes(IntArrayRef x, IntArrayRef weight, const Conv2dParams& 
     const Checked padded = Checked(x[i + 2]) + 2 * p.padding[i];
     const Checked reach = Checked(p.dilation[i]) * (weight[i + 2] - 1) + 1, room = padded - reach;
     TANDEM_CHECK(room >= 0, ShapeError,
-                 "the kernel reaches over {} rows or columns, but x {} padded has {} (weight {}, padding {}, "
-                 "dilation {}); pad more, or use a smaller kernel",
+                 "the kernel spans {} rows or columns, but x {} with padding has {} (weight {}, padding {}, dilation "
+                 "{}); increase padding or use a smaller kernel",
                  to_string(reach), to_string(x), to_string(padded), to_string(weight), p.padding[i], p.dilation[i]);
     y[i + 2] = *room.value() / p.stride[i] + 1;
   }

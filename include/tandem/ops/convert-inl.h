@@ -21,7 +21,7 @@ namespace detail {
 
 inline void check_format(const Tensor& x, MemoryFormat format) {
   TANDEM_CHECK(format != MemoryFormat::ChannelsLast || x.dim() == 4, ShapeError,
-               "channels-last needs a tensor of rank 4 [N, C, H, W], this one is {}; use MemoryFormat::Contiguous",
+               "channels-last needs a tensor of rank 4 [N, C, H, W], but this one is {}; use MemoryFormat::Contiguous",
                to_string(x.sizes()));
 }
 

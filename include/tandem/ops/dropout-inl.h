@@ -12,7 +12,7 @@ namespace tandem {
 TANDEM_OPS Tensor dropout(const Tensor& x, double p, bool training) {
   const Op<"dropout"> op;
   checks::defined("x", x);
-  TANDEM_CHECK(p >= 0 && p <= 1, StateError, "p = {}, but a probability lies in [0, 1]", p);
+  TANDEM_CHECK(p >= 0 && p <= 1, StateError, "p = {}, but must be in [0, 1]", p);
   if (!training || p == 0 || x.numel() == 0) return x;
   checks::floating("x", x);
   return op.apply(
@@ -35,7 +35,7 @@ TANDEM_OPS Tensor dropout_backward(const Tensor& gy, const Tensor& mask, double 
   checks::sizes("mask", mask, gy.sizes());
   TANDEM_CHECK(mask.dtype() == kBool, DTypeError,
                "mask is {}, but must be bool, true where x was kept; compare it with 0", checks::show(mask));
-  TANDEM_CHECK(p >= 0 && p < 1, StateError, "p = {}, but must lie in [0, 1)", p);
+  TANDEM_CHECK(p >= 0 && p < 1, StateError, "p = {}, but must be in [0, 1)", p);
   return op.apply(
       [p](const Tensor& gy, const Tensor& mask) {
         Tensor gx = empty_like(gy);

@@ -33,7 +33,7 @@ inline void check_fits(const Tensor& index, const char* which, IntArrayRef x, DT
     fits = index.sizes()[i] <= x[i] || (any_along_d && static_cast<int64_t>(i) == d);
   }
   TANDEM_CHECK(fits || index.numel() == 0, ShapeError,
-               "index is {}, but {} is {} {} and dim is {}; index must have the same rank and no larger size{}",
+               "index is {}, but {} is {} {} and dim is {}; index must have the same rank and no larger sizes{}",
                checks::show(index), which, to_string(x), tandem::name(dtype), d, any_along_d ? " outside dim" : "");
 }
 

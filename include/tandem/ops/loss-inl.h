@@ -169,9 +169,8 @@ inline void check_classes(const Tensor& x, const Tensor& target) {
   checks::index("target", target);
   Dims expected = x.impl().sizes;
   expected.erase(static_cast<size_t>(class_dim(x)));
-  TANDEM_CHECK(target.sizes() == IntArrayRef(expected), ShapeError,
-               "x is {}, for which target must be {}, but it is {}", checks::show(x), to_string(expected),
-               checks::show(target));
+  TANDEM_CHECK(target.sizes() == IntArrayRef(expected), ShapeError, "x is {}, so target must be {}, but is {}",
+               checks::show(x), to_string(expected), checks::show(target));
 }
 
 /// Returns a per-class weight as a view that broadcasts over x.
@@ -238,7 +237,7 @@ TANDEM_OPS Tensor cross_entropy(const Tensor& x, const Tensor& target, const Ten
                                 int64_t ignore_index, double label_smoothing) {
   const OpScope op("cross_entropy");
   detail::check_class_loss(x, target, weight);
-  TANDEM_CHECK(label_smoothing >= 0 && label_smoothing <= 1, StateError, "label_smoothing = {}, but must lie in [0, 1]",
+  TANDEM_CHECK(label_smoothing >= 0 && label_smoothing <= 1, StateError, "label_smoothing = {}, but must be in [0, 1]",
                label_smoothing);
   const bool probabilities = target.is_floating_point();
   if (probabilities) {
@@ -246,7 +245,7 @@ TANDEM_OPS Tensor cross_entropy(const Tensor& x, const Tensor& target, const Ten
                  "target is {}: probabilities must have the sizes of x {}; for classes pass i64", checks::show(target),
                  checks::show(x));
     TANDEM_CHECK(ignore_index < 0, StateError,
-                 "ignore_index = {} with probabilities as target {}; it goes with classes only", ignore_index,
+                 "ignore_index = {} with probabilities as target {}; it applies only to class targets", ignore_index,
                  checks::show(target));
   } else {
     detail::check_classes(x, target);
@@ -279,8 +278,7 @@ TANDEM_OPS Tensor mse_loss(const Tensor& x, const Tensor& target, LossReduction 
   const Dims sizes = same ? x.impl().sizes : broadcast_shapes(x.sizes(), target.sizes());
   if (!same) {
     warn_once(
-        fmt::format("mse_loss: x is {}, target is {}: they broadcast to {}, which is seldom meant; give them equal "
-                    "sizes",
+        fmt::format("x is {}, target is {}: they broadcast to {}, which is rarely intended; give them equal sizes",
                     checks::show(x), checks::show(target), to_string(sizes)));
   }
   return op.apply(

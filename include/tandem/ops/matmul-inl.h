@@ -18,7 +18,7 @@ namespace detail {
 
 inline void check_matrix(const char* which, const Tensor& x, int64_t rank) {
   checks::defined(which, x);
-  TANDEM_CHECK(x.dim() == rank, ShapeError, "{} must have rank {}, it is {}; matmul() takes any ranks", which, rank,
+  TANDEM_CHECK(x.dim() == rank, ShapeError, "{} must have rank {}, but is {}; matmul() accepts any rank", which, rank,
                checks::show(x));
 }
 
@@ -81,9 +81,9 @@ TANDEM_OPS Tensor gemm(const Tensor& a, const Tensor& b, DType result) {
   checks::defined("a", a);
   checks::defined("b", b);
   TANDEM_CHECK((a.dim() == 2 || a.dim() == 3) && a.dim() == b.dim() && (a.dim() == 2 || a.size(0) == b.size(0)),
-               ShapeError, "a is {}, b is {}; both must have rank 2, or rank 3 with one batch size", checks::show(a),
+               ShapeError, "a is {}, b is {}; both must have rank 2, or rank 3 with equal batch sizes", checks::show(a),
                checks::show(b));
-  TANDEM_CHECK(is_floating_point(result), DTypeError, "the result cannot be {}; ask for a floating dtype",
+  TANDEM_CHECK(is_floating_point(result), DTypeError, "the result cannot be {}; pass a floating dtype",
                tandem::name(result));
   detail::check_product(a, b);
   return op.apply(
@@ -234,8 +234,8 @@ TANDEM_OPS Tensor matmul(const Tensor& a, const Tensor& b) {
   const Op<"matmul"> op;
   checks::defined("a", a);
   checks::defined("b", b);
-  TANDEM_CHECK(a.dim() > 0 && b.dim() > 0, ShapeError, "a is {}, b is {}: 0-dim tensors have no product; use mul()",
-               checks::show(a), checks::show(b));
+  TANDEM_CHECK(a.dim() > 0 && b.dim() > 0, ShapeError,
+               "a is {}, b is {}: 0-dim tensors have no matrix product; use mul()", checks::show(a), checks::show(b));
   detail::check_product(a, b);
   // Vectors become matrices; the extra dimension is removed at the end.
   const Tensor x = a.dim() == 1 ? unsqueeze(a, 0) : a, w = b.dim() == 1 ? unsqueeze(b, 1) : b;

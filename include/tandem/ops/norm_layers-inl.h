@@ -49,7 +49,7 @@ inline void check_statistics(const Tensor& x, IntArrayRef sizes, const Tensor& m
     checks::defined(which, t);
     checks::sizes(which, t, sizes);
     TANDEM_CHECK(t.dtype() == checks::sum_dtype(x.dtype()), DTypeError,
-                 "{} is {}, but statistics of x {} are held in {}; convert with .to()", which, checks::show(t),
+                 "{} is {}, but the statistics of x {} must be {}; convert with .to()", which, checks::show(t),
                  checks::show(x), tandem::name(checks::sum_dtype(x.dtype())));
   }
 }
@@ -170,7 +170,7 @@ inline void check_running_statistics(const Tensor& x, const char* which, const T
                which, r.device().str(), x.device().str());
   checks::not_expanded(which, r);
   TANDEM_CHECK(!r.requires_grad(), AutogradError,
-               "{} {} requires grad, but is written without a history; give a buffer that requires none", which,
+               "{} {} requires grad, but is updated without recording; pass a buffer that does not require grad", which,
                checks::show(r));
 }
 

@@ -29,13 +29,13 @@ inline Dims pool_sizes(IntArrayRef x, const Pool2dParams& p) {
   Dims y(x);
   for (size_t i = 0; i < 2; ++i) {
     TANDEM_CHECK(p.kernel[i] >= 1 && p.stride[i] >= 1 && p.dilation[i] >= 1 && p.padding[i] >= 0, StateError,
-                 "kernel {}, stride {}, dilation {} and padding {}; all must be at least 1, padding 0", p.kernel[i],
-                 p.stride[i], p.dilation[i], p.padding[i]);
+                 "kernel {}, stride {}, dilation {} and padding {}; padding must be at least 0, the others at least 1",
+                 p.kernel[i], p.stride[i], p.dilation[i], p.padding[i]);
     const Checked reach = Checked(p.dilation[i]) * (p.kernel[i] - 1) + 1;
     const Checked end = Checked(x[i + 2]) + p.padding[i], padded = end + p.padding[i], room = padded - reach;
     TANDEM_CHECK(room >= (p.ceil_mode ? 1 - p.stride[i] : 0), ShapeError,
-                 "no window fits: it reaches over {} rows or columns, but x {} with padding {} has {}; use a "
-                 "smaller kernel_size {} or dilation {}",
+                 "no window fits: it spans {} rows or columns, but x {} with padding {} has {}; use a smaller "
+                 "kernel_size {} or dilation {}",
                  to_string(reach), to_string(x), p.padding[i], to_string(padded), p.kernel[i], p.dilation[i]);
     const int64_t free = *room.value();
     int64_t last = free < 0 ? 0 : free / p.stride[i] + (p.ceil_mode && free % p.stride[i] != 0 ? 1 : 0);
@@ -57,7 +57,8 @@ inline DType cell_dtype(const Pool2dParams& p) { return p.kernel[0] * p.kernel[1
 inline void check_indices(const Tensor& indices, IntArrayRef x, const Pool2dParams& p) {
   checks::defined("indices", indices);
   checks::sizes("indices", indices, pool_sizes(x, p));
-  TANDEM_CHECK(indices.dtype() == cell_dtype(p), DTypeError, "indices are {}, but max_pool2d makes {}; pass its own",
+  TANDEM_CHECK(indices.dtype() == cell_dtype(p), DTypeError,
+               "indices are {}, but max_pool2d returns {}; pass the ones that it returned",
                tandem::name(indices.dtype()), tandem::name(cell_dtype(p)));
 }
 
@@ -153,7 +154,7 @@ TANDEM_OPS Tensor avg_pool2d(const Tensor& x, IntArrayRef kernel_size, IntArrayR
   Pool2dParams p = checks::windows(kernel_size, stride, padding, {1}, ceil_mode);
   p.count_include_pad = count_include_pad;
   TANDEM_CHECK(!divisor_override || *divisor_override != 0, StateError,
-               "divisor_override = 0 divides by zero; leave it out to divide by the window's size");
+               "divisor_override = 0 divides by zero; omit it to divide by the window's size");
   p.divisor_override = divisor_override.value_or(0);
   return detail::on_batch(x, [&](const Tensor& x) { return detail::avg_pool2d_op(x, p); });
 }
@@ -202,8 +203,7 @@ TANDEM_OPS Tensor adaptive_avg_pool2d_backward(const Tensor& gy, IntArrayRef siz
   TANDEM_CHECK(gy.dim() == 4 && xs.size() == 4 && gy.size(0) == xs[0] && gy.size(1) == xs[1] &&
                    std::min(gy.size(2), gy.size(3)) > 0 && std::min(xs[2], xs[3]) > 0,
                ShapeError,
-               "gy is {}, x is {}; both must be [N, C, H, W] with equal N and C, and "
-               "rows and columns",
+               "gy is {}, x is {}; both must be [N, C, H, W] with equal N and C, and H and W must be at least 1",
                checks::show(gy), to_string(xs));
   return op.apply(
       [&](const Tensor& gy) {

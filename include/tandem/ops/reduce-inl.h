@@ -60,8 +60,8 @@ inline Tensor spread(const Tensor& g, const Dims& kept, const Dims& sizes) {
 }
 
 inline void check_floating(const Tensor& x) {
-  TANDEM_CHECK(x.is_floating_point(), DTypeError, "needs a floating dtype, the input is {}; convert with .to(kFloat)",
-               checks::show(x));
+  TANDEM_CHECK(x.is_floating_point(), DTypeError,
+               "needs a floating dtype, but the input is {}; convert with .to(kFloat)", checks::show(x));
 }
 
 }  // namespace detail

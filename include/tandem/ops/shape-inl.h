@@ -25,14 +25,15 @@ inline Dims infer_sizes(const Tensor& x, IntArrayRef sizes) {
       TANDEM_CHECK(unknown < 0, ShapeError, "sizes are {}; only one may be -1", to_string(sizes));
       unknown = static_cast<int64_t>(d);
     } else {
-      TANDEM_CHECK(sizes[d] >= 0, ShapeError, "size {} in {} is negative; only -1 has a meaning", sizes[d],
+      TANDEM_CHECK(sizes[d] >= 0, ShapeError, "size {} in {} is negative; only -1 is allowed", sizes[d],
                    to_string(sizes));
       known *= sizes[d];
     }
   }
   const int64_t product = known.value_or(0);
   const bool fits = unknown >= 0 ? product != 0 && x.numel() % product == 0 : known == x.numel();
-  TANDEM_CHECK(fits, ShapeError, "{} elements of {} do not fit into {}; the products must be equal", x.numel(),
+  TANDEM_CHECK(fits, ShapeError,
+               "the {} elements of {} do not fit the sizes {}; the products of the sizes must be equal", x.numel(),
                to_string(x.sizes()), to_string(sizes));
   if (unknown >= 0) result[static_cast<size_t>(unknown)] = x.numel() / product;
   return result;
@@ -75,8 +76,9 @@ TANDEM_OPS Tensor view(const Tensor& x, IntArrayRef sizes) {
   checks::defined("the input", x);
   const Dims wanted = detail::infer_sizes(x, sizes);
   const std::optional<Dims> strides = detail::view_strides(x, wanted);
-  TANDEM_CHECK(strides.has_value(), ShapeError, "{} with strides {} cannot be seen as {} without a copy; use reshape()",
-               to_string(x.sizes()), to_string(x.strides()), to_string(wanted));
+  TANDEM_CHECK(strides.has_value(), ShapeError,
+               "{} with strides {} cannot be viewed as {} without a copy; use reshape()", to_string(x.sizes()),
+               to_string(x.strides()), to_string(wanted));
   return op.apply_view(
       [&](const Tensor& x) {
         return Result{
@@ -98,7 +100,7 @@ TANDEM_OPS Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
   const OpScope op("flatten");
   checks::defined("the input", x);
   const int64_t start = wrap_dim(start_dim, x.dim()), end = wrap_dim(end_dim, x.dim());
-  TANDEM_CHECK(start <= end, IndexError, "start_dim {} lies behind end_dim {} of {}; swap them", start_dim, end_dim,
+  TANDEM_CHECK(start <= end, IndexError, "start_dim {} is after end_dim {} of {}; swap them", start_dim, end_dim,
                to_string(x.sizes()));
   if (x.dim() == 0) return reshape(x, {1});
   if (start == end) return x;
@@ -142,7 +144,8 @@ TANDEM_OPS Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
 TANDEM_OPS Tensor t(const Tensor& x) {
   const OpScope op("t");
   checks::defined("the input", x);
-  TANDEM_CHECK(x.dim() <= 2, ShapeError, "rank {} {} has no transpose; use transpose(dim0, dim1) or permute()", x.dim(),
+  TANDEM_CHECK(x.dim() <= 2, ShapeError,
+               "x has rank {} {}, but must have at most rank 2; use transpose(dim0, dim1) or permute()", x.dim(),
                to_string(x.sizes()));
   return transpose(x, 0, x.dim() < 2 ? 0 : 1);
 }
@@ -151,12 +154,12 @@ TANDEM_OPS Tensor permute(const Tensor& x, IntArrayRef dims) {
   const Op<"permute"> op;
   checks::defined("the input", x);
   TANDEM_CHECK(static_cast<int64_t>(dims.size()) == x.dim(), ShapeError,
-               "{} dimensions given for a tensor of rank {} {}; name each of its dimensions once", dims.size(), x.dim(),
+               "{} dimensions given for a tensor of rank {} {}; list each of its dimensions once", dims.size(), x.dim(),
                to_string(x.sizes()));
   Dims order, inverse(dims.size(), -1);
   for (size_t i = 0; i < dims.size(); ++i) {
     const int64_t d = wrap_dim(dims[i], x.dim());
-    TANDEM_CHECK(inverse[static_cast<size_t>(d)] < 0, ShapeError, "dimension {} appears twice in {}; name each once", d,
+    TANDEM_CHECK(inverse[static_cast<size_t>(d)] < 0, ShapeError, "dimension {} appears twice in {}; list each once", d,
                  to_string(dims));
     inverse[static_cast<size_t>(d)] = static_cast<int64_t>(i);
     order.push_back(d);
@@ -230,7 +233,7 @@ TANDEM_OPS Tensor expand(const Tensor& x, IntArrayRef sizes) {
   const Op<"expand"> op;
   checks::defined("the input", x);
   TANDEM_CHECK(static_cast<int64_t>(sizes.size()) >= x.dim(), ShapeError,
-               "{} has more dimensions than the wanted {}; give at least {} sizes", to_string(x.sizes()),
+               "{} has more dimensions than the requested {}; give at least {} sizes", to_string(x.sizes()),
                to_string(sizes), x.dim());
   const size_t lead = sizes.size() - static_cast<size_t>(x.dim());
   Dims result(sizes);
@@ -238,8 +241,8 @@ TANDEM_OPS Tensor expand(const Tensor& x, IntArrayRef sizes) {
     if (sizes[d] == -1 && d >= lead) result[d] = x.sizes()[d - lead];
     const bool fits = d < lead ? sizes[d] >= 0 : x.sizes()[d - lead] == 1 || x.sizes()[d - lead] == result[d];
     TANDEM_CHECK(fits && result[d] >= 0, ShapeError,
-                 "{} cannot become {}: dimension {} must have size 1 or the wanted size", to_string(x.sizes()),
-                 to_string(sizes), d);
+                 "{} cannot be expanded to {}: dimension {} must have size 1 or the requested size",
+                 to_string(x.sizes()), to_string(sizes), d);
   }
   return op.apply_view(
       [&](const Tensor& x) {
@@ -274,7 +277,8 @@ TANDEM_OPS Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t le
   const int64_t size = x.size(d);
   const int64_t first = start < 0 ? start + size : start;
   TANDEM_CHECK(first >= 0 && first <= size && length >= 0 && length <= size - first, IndexError,
-               "{} entries from {} lie outside dimension {} of {}; take fewer", length, start, d, to_string(x.sizes()));
+               "{} entries from index {} are outside dimension {} of {}; take fewer", length, start, d,
+               to_string(x.sizes()));
   return slice(x, d, first, first + length, 1);
 }
 
@@ -313,7 +317,7 @@ namespace detail {
 
 /// Throws unless the elements of this geometry, from `begin` on, are all within `available` elements.
 inline void check_strided(IntArrayRef sizes, IntArrayRef strides, Checked begin, int64_t available) {
-  TANDEM_CHECK(sizes.size() == strides.size(), ShapeError, "{} sizes but {} strides; give as many of both",
+  TANDEM_CHECK(sizes.size() == strides.size(), ShapeError, "{} sizes but {} strides; their numbers must be equal",
                sizes.size(), strides.size());
   for (size_t d = 0; d < sizes.size(); ++d) {
     TANDEM_CHECK(sizes[d] >= 0 && strides[d] >= 0, ShapeError,
@@ -321,10 +325,9 @@ inline void check_strided(IntArrayRef sizes, IntArrayRef strides, Checked begin,
                  to_string(strides));
   }
   const std::optional<int64_t> extent = extent_of(sizes, strides);
-  TANDEM_CHECK(
-      extent && begin.fits() && (*extent == 0 || (begin >= 0 && begin + *extent <= available)), IndexError,
-      "sizes {} with strides {} from offset {} on reach outside the storage of {} elements; choose smaller ones",
-      to_string(sizes), to_string(strides), to_string(begin), available);
+  TANDEM_CHECK(extent && begin.fits() && (*extent == 0 || (begin >= 0 && begin + *extent <= available)), IndexError,
+               "sizes {} with strides {} from offset {} exceed the storage of {} elements; choose smaller ones",
+               to_string(sizes), to_string(strides), to_string(begin), available);
 }
 
 /// Returns false if each stride exceeds the extent of the dimensions with smaller strides, so that no two elements
@@ -402,7 +405,7 @@ TANDEM_OPS Tensor as_strided_scatter(const Tensor& x, const Tensor& source, IntA
   checks::defined("the input", x);
   checks::defined("the source", source);
   detail::check_strided(sizes, strides, offset, extent_of(x.sizes(), x.strides()).value());
-  TANDEM_CHECK(source.sizes() == sizes, ShapeError, "the source is {}, but the view {}; they must be equal",
+  TANDEM_CHECK(source.sizes() == sizes, ShapeError, "the source is {}, but the view is {}; their sizes must be equal",
                to_string(source.sizes()), to_string(sizes));
   return op.apply(
       [&](const Tensor& x, const Tensor& source) {
@@ -438,7 +441,7 @@ TANDEM_OPS Tensor cat(TensorList tensors, int64_t dim) {
       break;
     }
   }
-  TANDEM_CHECK(model->dim() > 0, ShapeError, "tensors of rank 0 cannot be joined; use stack()");
+  TANDEM_CHECK(model->dim() > 0, ShapeError, "tensors of rank 0 cannot be concatenated; use stack()");
   const size_t d = static_cast<size_t>(wrap_dim(dim, model->dim()));
   Dims sizes = model->impl().sizes;
   sizes[d] = 0;
@@ -447,13 +450,13 @@ TANDEM_OPS Tensor cat(TensorList tensors, int64_t dim) {
     if (is_placeholder(x)) continue;
     bool fits = x.dim() == model->dim();
     for (size_t k = 0; fits && k < sizes.size(); ++k) fits = k == d || x.sizes()[k] == sizes[k];
-    TANDEM_CHECK(fits, ShapeError, "tensor {} is {}, the first is {}; all sizes but that of dimension {} must agree", i,
+    TANDEM_CHECK(fits, ShapeError,
+                 "tensor {} is {}, but the first is {}; all sizes except that of dimension {} must be equal", i,
                  to_string(x.sizes()), to_string(model->sizes()), d);
     const Checked length = Checked(sizes[d]) + x.sizes()[d];
     TANDEM_CHECK(length.fits(), ShapeError,
-                 "{} entries and the {} of tensor {} {} in dimension {} are more than an int64 can count; join "
-                 "fewer",
-                 sizes[d], x.sizes()[d], i, to_string(x.sizes()), d);
+                 "{} entries and the {} of tensor {} {} in dimension {} exceed int64; concatenate fewer", sizes[d],
+                 x.sizes()[d], i, to_string(x.sizes()), d);
     sizes[d] = *length.value();
   }
   return op.apply(
@@ -492,7 +495,7 @@ TANDEM_OPS Tensor stack(TensorList tensors, int64_t dim) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     checks::defined_at(i, tensors[i]);
     TANDEM_CHECK(tensors[i].sizes() == tensors[0].sizes(), ShapeError,
-                 "tensor {} is {}, the first is {}; all must have the same sizes", i, to_string(tensors[i].sizes()),
+                 "tensor {} is {}, but the first is {}; all must have the same sizes", i, to_string(tensors[i].sizes()),
                  to_string(tensors[0].sizes()));
   }
   const size_t d = static_cast<size_t>(wrap_dim(dim, tensors[0].dim() + 1));
@@ -523,14 +526,14 @@ TANDEM_OPS std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t di
   const OpScope op("chunk");
   checks::defined("the input", x);
   TANDEM_CHECK(x.dim() > 0 && chunks > 0, ShapeError,
-               "cannot split {} into {} chunks; x must have a dimension, and chunks be at least 1",
+               "cannot split {} into {} chunks; x must have a dimension, and chunks must be at least 1",
                to_string(x.sizes()), chunks);
   const int64_t d = wrap_dim(dim, x.dim());
   const int64_t size = x.size(d), length = size / chunks + (size % chunks != 0 ? 1 : 0);
   const int64_t count = length > 0 ? (size - 1) / length + 1 : chunks;  // an empty dimension gives empty parts
   constexpr int64_t most = int64_t{1} << 24;
   TANDEM_CHECK(count <= most, ShapeError,
-               "dimension {} of {} in {} chunks makes a list of {} tensors, more than {}; ask for fewer", d,
+               "dimension {} of {} in {} chunks gives {} tensors, more than {}; use fewer chunks", d,
                to_string(x.sizes()), chunks, count, most);
   std::vector<Tensor> parts;
   for (int64_t i = 0; i < count; ++i) parts.push_back(narrow(x, d, i * length, std::min(length, size - i * length)));

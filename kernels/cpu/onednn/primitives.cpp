@@ -100,7 +100,7 @@ OfThread& of_thread() {
 
 [[noreturn]] void fail(dnnl_status_t status, const char* what, const char* why) {
   TANDEM_CHECK(status != dnnl_out_of_memory, OutOfMemoryError,
-               "oneDNN had not enough memory to {}; free tensors, or use smaller ones", what);
+               "oneDNN ran out of memory while trying to {}; free tensors, or use smaller ones", what);
   TANDEM_THROW(BackendError, "oneDNN failed to {} (status {}{}{})", what, static_cast<int>(status), *why ? ": " : "",
                why);
 }
@@ -219,7 +219,7 @@ void Call::run(std::initializer_list<void*> data) const {
   // Uses the C functions: the C++ ones build a hash map per call.
   auto pointer = data.begin();
   for (const dnnl_exec_arg_t& argument : arguments_) {
-    check(dnnl_memory_set_data_handle(argument.memory, *pointer++), "take an argument");
+    check(dnnl_memory_set_data_handle(argument.memory, *pointer++), "set an argument");
   }
   check(dnnl_primitive_execute(primitive_.get(), of_thread().stream.get(), static_cast<int>(arguments_.size()),
                                arguments_.data()),
@@ -243,12 +243,12 @@ const Plan& find_plan(const Key& key, Plan (*make)(void* context), void* context
     cache.plans.splice(cache.plans.begin(), cache.plans, found->second);
     return found->second->second;
   }
-  if (!has_memory_for_code()) fail(dnnl_out_of_memory, "make a primitive", "");
+  if (!has_memory_for_code()) fail(dnnl_out_of_memory, "create a primitive", "");
   Plan plan;
   try {
     plan = make(context);
   } catch (const dnnl::error& error) {
-    fail(error.status, "make a primitive", error.what());
+    fail(error.status, "create a primitive", error.what());
   }
   register_end();
   if (cache.plans.size() == kMaxPlans) {

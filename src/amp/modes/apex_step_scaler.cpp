@@ -50,8 +50,8 @@ void ApexStepScaler::step(optim::Optimizer& optimizer) {
   if (now.scaled_by && holds_gradients(optimizer)) {
     pending(optimizer) = now;
     TANDEM_THROW(StateError,
-                 "the gradients are still scaled, since the last scale_loss() had delay_unscale; leave it out "
-                 "for the last backward pass before a step");
+                 "the gradients are still scaled, because the last scale_loss() had delay_unscale; omit it for the "
+                 "last backward pass before a step");
   }
   FusedUnscale scaling;
   for (const Tensor& found_inf : now.found_infs) {
@@ -77,7 +77,8 @@ StateCommit ApexStepScaler::prepare_load_state_dict(const StateDict& state) {
 
 std::shared_ptr<ApexStepScaler> apex_step_scaler_of(const optim::Optimizer& optimizer) {
   auto scaling = std::dynamic_pointer_cast<ApexStepScaler>(optimizer.step_scaler());
-  TANDEM_CHECK(scaling, StateError, "this optimizer has not passed amp::initialize(); give it there, beside its model");
+  TANDEM_CHECK(scaling, StateError,
+               "this optimizer was not passed to amp::initialize(); pass it there together with its model");
   return scaling;
 }
 
@@ -90,17 +91,17 @@ ScaledLoss::ScaledLoss(const Tensor& loss, const std::vector<optim::Optimizer*>&
                        const ScaleLossOptions& options)
     : optimizers_(optimizers), options_(options), exceptions_(std::uncaught_exceptions()) {
   const OpScope op("scale_loss");
-  TANDEM_CHECK(!optimizers.empty(), StateError, "there are no optimizers; give those that the loss trains");
+  TANDEM_CHECK(!optimizers.empty(), StateError, "no optimizers were given; pass those that the loss trains");
   for (const optim::Optimizer* optimizer : optimizers) {
-    TANDEM_CHECK(optimizer, StateError, "an optimizer is null; give those that the loss trains");
+    TANDEM_CHECK(optimizer, StateError, "an optimizer is null; pass those that the loss trains");
     const auto scaling = apex_step_scaler_of(*optimizer);
     TANDEM_CHECK(!scaling_ || scaling == scaling_, StateError,
-                 "these optimizers were initialized apart; give them to one amp::initialize()");
+                 "these optimizers were initialized separately; pass them to one amp::initialize() call");
     scaling_ = scaling;
   }
   const auto losses = static_cast<int64_t>(scaling_->scalers().size());
   TANDEM_CHECK(options.loss_id() >= 0 && options.loss_id() < losses, StateError,
-               "loss_id is {}, but num_losses {}; ids begin at 0, amp::initialize() sets their number",
+               "loss_id is {}, but num_losses is {}; ids start at 0, and amp::initialize() sets their number",
                options.loss_id(), losses);
   scaled_ = scaling_->scalers()[static_cast<size_t>(options.loss_id())].scale(loss);
   detail::end_casts_outside_regions();
@@ -111,13 +112,13 @@ ScaledLoss::ScaledLoss(const Tensor& loss, const std::vector<optim::Optimizer*>&
     const std::optional<int64_t> by = scaling_->pending(*optimizer).scaled_by;
     ++(by == options.loss_id() ? scaled : unscaled);
     TANDEM_CHECK(!by || by == options.loss_id(), StateError,
-                 "an optimizer's gradients still have the scale of loss {}, now comes loss {}; leave "
-                 "delay_unscale out for the last backward pass of a loss",
+                 "an optimizer's gradients still have the scale of loss {}, but this is loss {}; omit delay_unscale "
+                 "for the last backward pass of a loss",
                  *by, options.loss_id());
   }
   TANDEM_CHECK(scaled == 0 || unscaled == 0, StateError,
-               "the gradients of {} optimizers are still scaled, those of {} are not; give delay_unscale to "
-               "all backward passes but the last",
+               "the gradients of {} optimizers are still scaled, but those of {} are not; pass delay_unscale to all "
+               "backward passes except the last",
                scaled, unscaled);
   stash_scaled_ = scaled > 0;
   // New gradients are kept apart from existing ones, which may have another scale or, for f16 parameters, another
@@ -177,7 +178,7 @@ void ScaledLoss::add_gradients(ApexStepScaler& scaling) {
       pending.scaled_by.reset();
     }
     if (scaling.verbose() && found_inf.item<float>() != 0) {
-      std::printf("tandem: gradient overflow in loss %lld; the step is skipped, the scale goes from %g to %g\n",
+      std::printf("tandem: gradient overflow in loss %lld; the step is skipped, and the scale changes from %g to %g\n",
                   static_cast<long long>(options_.loss_id()), before, scaler.get_scale());
     }
   }
@@ -202,7 +203,8 @@ ScaledLoss::~ScaledLoss() {
     for (const optim::Optimizer* optimizer : optimizers_) {
       scaling->pending(*optimizer).error = std::current_exception();
     }
-    warn(std::string("scale_loss: the end of its scope failed, the next step() will throw: ") + e.what());
+    const OpScope op("scale_loss");
+    warn(std::string("error at the end of its scope, which the next step() will throw: ") + e.what());
   }
 }
 
@@ -236,16 +238,16 @@ void load_state_dict(const optim::Optimizer& optimizer, const LossScalersState& 
     constexpr std::string_view prefix = "loss_scaler";
     const std::string digits = key.starts_with(prefix) ? key.substr(prefix.size()) : "";
     const bool number = !digits.empty() && digits.size() < 10 && digits.find_first_not_of("0123456789") == digits.npos;
-    TANDEM_CHECK(number, StateError, "the key '{}' is unexpected; give what amp::state_dict() returned", key);
+    TANDEM_CHECK(number, StateError, "the key '{}' is unexpected; pass the result of amp::state_dict()", key);
     const size_t index = std::stoul(digits);
     if (index >= count) {
-      warn(fmt::format("load_state_dict: {} is left out, since num_losses is {}", key, count));
+      warn(fmt::format("{} is ignored, because num_losses is {}", key, count));
     } else if (!value.empty() && !scaling->options().static_scale()) {
       wanted.emplace_back(index, &value);
     }
   }
   if (state.size() != count) {
-    warn(fmt::format("load_state_dict: the state has {} entries, but num_losses is {}", state.size(), count));
+    warn(fmt::format("the state has {} entries, but num_losses is {}", state.size(), count));
   }
   // All entries are validated before the first is changed.
   for (const auto& [index, value] : wanted) GradScaler(scaling->options()).load_state_dict(*value);

@@ -184,12 +184,12 @@ void read_list(const std::string& suffix, std::optional<Cast> removed_from, Cast
   if (!value) return;
   for (const std::string& op : names_of(value)) {
     const int row = policy_row(op);
-    TANDEM_CHECK(row >= 0, StateError, "{} names '{}', which is no op; see include/tandem/amp/policy.h for the names",
-                 name, op);
+    TANDEM_CHECK(row >= 0, StateError,
+                 "{} contains '{}', which is not an op; include/tandem/amp/policy.h lists the names", name, op);
     const Cast listed = policy_table[static_cast<size_t>(row)].cast;
     const Cast list = listed == Cast::f32_dtype ? Cast::f32 : listed;
     TANDEM_CHECK(!removed_from || list == *removed_from, StateError,
-                 "{} names '{}', which is not on that list; leave it out", name, op);
+                 "{} contains '{}', which is not on that list; remove it", name, op);
     changes.emplace_back(op, cast);
   }
 }
@@ -211,7 +211,7 @@ AutoMixedPrecisionOptions AutoMixedPrecisionOptions::from_environment() {
   AutoMixedPrecisionOptions options;
   if (const char* value = variable(std::string(kSwitch) + "_DTYPE")) {
     const std::string text = value;
-    TANDEM_CHECK(text == "f16" || text == "bf16", StateError, "{}_DTYPE is \"{}\"; give f16 or bf16", kSwitch, text);
+    TANDEM_CHECK(text == "f16" || text == "bf16", StateError, "{}_DTYPE is \"{}\"; use f16 or bf16", kSwitch, text);
     options.dtype(text == "f16" ? kHalf : kBFloat16);
   }
   if (const char* value = variable(std::string(kSwitch) + "_LOSS_SCALE");
@@ -220,7 +220,7 @@ AutoMixedPrecisionOptions AutoMixedPrecisionOptions::from_environment() {
     double scale = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), scale);
     TANDEM_CHECK(error == std::errc() && end == text.data() + text.size() && scale > 0 && scale <= 0x1p127, StateError,
-                 "{}_LOSS_SCALE is \"{}\"; give a positive number, or dynamic", kSwitch, text);
+                 "{}_LOSS_SCALE is \"{}\"; use a positive number, or dynamic", kSwitch, text);
     options.loss_scale(scale);
   }
   PolicyChanges& changes = options.policies();
@@ -284,7 +284,7 @@ double auto_mixed_precision_scale(DeviceType type) {
 bool detail::start_auto_mixed_precision() {
   const char* value = variable(kSwitch);
   if (!value || std::string_view(value) == "0") return false;
-  TANDEM_CHECK(std::string_view(value) == "1", StateError, "{} is \"{}\"; give 1 or 0", kSwitch, value);
+  TANDEM_CHECK(std::string_view(value) == "1", StateError, "{} is \"{}\"; use 1 or 0", kSwitch, value);
   const AutoMixedPrecisionOptions options = AutoMixedPrecisionOptions::from_environment();
   enable_auto_mixed_precision(options);
   const DeviceType main = is_autocast_available(kCUDA) ? kCUDA : kCPU;

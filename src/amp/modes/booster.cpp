@@ -6,7 +6,7 @@ namespace tandem::amp {
 
 Booster::Booster(std::shared_ptr<MixedPrecision> mixed_precision) : mode_(std::move(mixed_precision)) {
   const OpScope op("Booster");
-  TANDEM_CHECK(mode_, StateError, "the mode is null; give one, or none for f32");
+  TANDEM_CHECK(mode_, StateError, "the mode is null; pass a mode, or use the default constructor for f32");
 }
 
 void Booster::configure(nn::Module& model, optim::Optimizer& optimizer) {

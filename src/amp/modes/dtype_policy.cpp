@@ -21,10 +21,10 @@ const Row& row_of(std::string_view name) {
   for (const Row& row : kPolicies) {
     if (name == row.name) return row;
   }
-  TANDEM_THROW(StateError,
-               "there is no policy \"{}\"; give \"float32\", \"float16\", \"bfloat16\", \"mixed_float16\" "
-               "or \"mixed_bfloat16\"",
-               name);
+  TANDEM_THROW(
+      StateError,
+      "\"{}\" is not a policy; use \"float32\", \"float16\", \"bfloat16\", \"mixed_float16\" or \"mixed_bfloat16\"",
+      name);
 }
 
 /// Applies the casts of a policy, and stores the policy itself.
@@ -59,8 +59,8 @@ DTypePolicy dtype_policy(const nn::Module& module) {
 void set_global_dtype_policy(const DTypePolicy& policy) {
   const OpScope op("set_global_dtype_policy");
   TANDEM_CHECK(policy.variable_dtype() == kFloat, StateError,
-               "\"{}\" keeps variables in {}; give \"mixed_float16\", \"mixed_bfloat16\" or "
-               "\"float32\", and the others to single modules with set_dtype_policy()",
+               "\"{}\" keeps variables in {}; use \"mixed_float16\", \"mixed_bfloat16\" or \"float32\", or pass it to "
+               "set_dtype_policy() for single modules",
                policy.name(), name(policy.variable_dtype()));
   if (policy.is_mixed()) {
     nn::set_default_call_hook(std::make_shared<PolicyHook>(policy), std::make_shared<PolicyHook>("float32"));

@@ -21,7 +21,7 @@ LossScaleOptimizer::LossScaleOptimizer(optim::Optimizer& inner, const LossScaleO
     : inner_(inner), scaler_(scaler_options(options)) {
   const OpScope op("LossScaleOptimizer");
   TANDEM_CHECK(!inner.step_scaler(), StateError,
-               "the optimizer has a mode already, which scales; wrap a bare optimizer");
+               "the optimizer already has a mode that scales; wrap a plain optimizer");
 }
 
 StepResult LossScaleOptimizer::step() {

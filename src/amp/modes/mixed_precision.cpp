@@ -28,7 +28,7 @@ class BoosterStepScaler final : public optim::StepScaler {
     if (!verbose_) return;
     const double after = scaler.get_scale();
     if (result.skipped()) std::printf("tandem: gradient overflow; the step is skipped\n");
-    if (after != before) std::printf("tandem: the loss scale goes from %g to %g\n", before, after);
+    if (after != before) std::printf("tandem: the loss scale changed from %g to %g\n", before, after);
   }
 
   StateDict state_dict() override {
@@ -68,7 +68,8 @@ std::shared_ptr<BoosterStepScaler> booster_step_scaler_of(const optim::Optimizer
 
 void attach(optim::Optimizer& optimizer, const GradScalerOptions& options, bool counts_zeros = false,
             bool verbose = false) {
-  TANDEM_CHECK(!optimizer.step_scaler(), StateError, "the optimizer has a mode already; boost or initialize each once");
+  TANDEM_CHECK(!optimizer.step_scaler(), StateError,
+               "the optimizer already has a mode; boost or initialize each optimizer once");
   optimizer.set_step_scaler(std::make_shared<BoosterStepScaler>(options, counts_zeros, verbose));
 }
 
@@ -97,8 +98,8 @@ std::shared_ptr<MixedPrecision> MixedPrecision::by_name(std::string_view name) {
   if (name == "fp16_naive") return std::make_shared<FP16NaiveMixedPrecision>();
   if (name == "bf16") return std::make_shared<BF16MixedPrecision>();
   TANDEM_CHECK(name != "fp8", NotImplementedError,
-               "\"fp8\" is not available yet; give \"fp16\", \"fp16_apex\", \"fp16_naive\" or \"bf16\"");
-  TANDEM_THROW(StateError, "there is no mode \"{}\"; give \"fp16\", \"fp16_apex\", \"fp16_naive\" or \"bf16\"", name);
+               "\"fp8\" is not available yet; use \"fp16\", \"fp16_apex\", \"fp16_naive\" or \"bf16\"");
+  TANDEM_THROW(StateError, "\"{}\" is not a mode; use \"fp16\", \"fp16_apex\", \"fp16_naive\" or \"bf16\"", name);
 }
 
 FP16TorchMixedPrecision::FP16TorchMixedPrecision(const GradScalerOptions& options)
@@ -161,7 +162,7 @@ void FP16NaiveMixedPrecision::configure(nn::Module& model, optim::Optimizer& opt
   const OpScope op("Booster");
   NoGradGuard no_grad;
   TANDEM_CHECK(optimizer.supports_master_weights(), NotImplementedError,
-               "the optimizer steps its parameters only; use tandem's SGD, Adam or AdamW");
+               "the optimizer does not support master weights; use tandem's SGD, Adam or AdamW");
   attach(optimizer, naive_scaler(options_), options_.log_num_zeros_in_grad(), options_.verbose());
   cast_to_masters({&optimizer}, [&] { model.to(kHalf); });
   CastHookOptions casts{kHalf, {}, {}, kHalf};
@@ -185,8 +186,9 @@ double FP16NaiveMixedPrecision::scale(const optim::Optimizer& optimizer) const {
 int64_t FP16NaiveMixedPrecision::num_zeros_in_grad(const optim::Optimizer& optimizer) const {
   const OpScope op("num_zeros_in_grad");
   const auto step = booster_step_scaler_of(optimizer);
-  TANDEM_CHECK(step->counts_zeros, StateError, "nothing was counted; set log_num_zeros_in_grad in the mode's options");
-  TANDEM_CHECK(step->zeros.defined(), StateError, "there was no step with gradients yet; call step() first");
+  TANDEM_CHECK(step->counts_zeros, StateError,
+               "zeros were not counted; set log_num_zeros_in_grad in the mode's options");
+  TANDEM_CHECK(step->zeros.defined(), StateError, "no step with gradients has run yet; call step() first");
   return step->zeros.item<int64_t>();
 }
 

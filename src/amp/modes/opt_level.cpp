@@ -42,12 +42,12 @@ Properties defaults_of(OptLevel level) {
     case OptLevel::O3:
       return {kHalf, false, false, false, 1.0};
   }
-  TANDEM_THROW(StateError, "there is no optimization level {}; give O0, O1, O2 or O3", static_cast<int>(level));
+  TANDEM_THROW(StateError, "{} is not an optimization level; use O0, O1, O2 or O3", static_cast<int>(level));
 }
 
 void check_cast(const char* option, std::optional<DType> dtype) {
-  TANDEM_CHECK(!dtype || (is_floating_point(*dtype) && *dtype != kDouble), StateError,
-               "{} is {}; give f32, f16 or bf16", option, dtype ? name(*dtype) : "");
+  TANDEM_CHECK(!dtype || (is_floating_point(*dtype) && *dtype != kDouble), StateError, "{} is {}; use f32, f16 or bf16",
+               option, dtype ? name(*dtype) : "");
 }
 
 Properties properties_of(OptLevel level, const InitializeOptions& o) {
@@ -56,16 +56,15 @@ Properties properties_of(OptLevel level, const InitializeOptions& o) {
   check_cast("cast_model_type", o.cast_model_type());
   check_cast("cast_model_outputs", o.cast_model_outputs());
   TANDEM_CHECK(!o1 || !o.cast_model_type() || *o.cast_model_type() == kFloat, StateError,
-               "cast_model_type is {} at O1, which casts the ops' inputs, not the model; leave it out, or "
-               "choose O2",
+               "cast_model_type is {} at O1, which casts the inputs of ops, not the model; omit it, or choose O2",
                name(*o.cast_model_type()));
   TANDEM_CHECK(o1 || !o.patch_torch_functions().value_or(false), StateError,
-               "patch_torch_functions at {}; only O1 casts the ops' inputs: leave it out, or choose O1",
+               "patch_torch_functions at {}, but only O1 casts the inputs of ops; omit it, or choose O1",
                name_of(level));
   TANDEM_CHECK(!o1 || !o.keep_batchnorm_fp32(), StateError,
-               "keep_batchnorm_fp32 at O1, where batch norm stays f32 anyway; leave it out");
+               "keep_batchnorm_fp32 at O1, where batch norm stays f32 anyway; omit it");
   TANDEM_CHECK(!o1 || !o.master_weights(), StateError,
-               "master_weights at O1, where parameters stay f32 and are their own masters; leave it out");
+               "master_weights at O1, where parameters stay f32 and need no masters; omit it");
   TANDEM_CHECK(o.num_losses() >= 1 && o.num_losses() <= 1000000, StateError, "num_losses is {}; it must be at least 1",
                o.num_losses());
   TANDEM_CHECK(o.verbosity() >= 0, StateError, "verbosity is {}; it must be at least 0", o.verbosity());
@@ -76,8 +75,7 @@ Properties properties_of(OptLevel level, const InitializeOptions& o) {
   if (o.loss_scale()) p.loss_scale = *o.loss_scale();
   const bool low = p.cast_model_type && *p.cast_model_type != kFloat;
   TANDEM_CHECK(!o.master_weights().value_or(false) || low, StateError,
-               "master_weights at {} with parameters in f32, which are their own masters; leave it out",
-               name_of(level));
+               "master_weights at {} with parameters in f32, which need no masters; omit it", name_of(level));
   return p;
 }
 
@@ -94,12 +92,12 @@ GradScalerOptions scaler_options(const Properties& p, const InitializeOptions& o
 
 void check_parts(const std::vector<nn::Module*>& models, const std::vector<optim::Optimizer*>& optimizers,
                  const Properties& p) {
-  TANDEM_CHECK(!models.empty(), StateError, "there are no models; give at least one");
+  TANDEM_CHECK(!models.empty(), StateError, "no models were given; pass at least one");
   for (const nn::Module* model : models) {
     TANDEM_CHECK(model, StateError, "a model is null; construct it first");
     for (const auto& item : model->named_parameters()) {
       TANDEM_CHECK(item.value().dtype() == kFloat || !item.value().is_floating_point(), DTypeError,
-                   "the parameter '{}' is {}; give the model in f32, initialize() casts it", item.key(),
+                   "the parameter '{}' is {}; pass the model in f32, because initialize() casts it", item.key(),
                    checks::show(item.value()));
     }
   }
@@ -108,13 +106,13 @@ void check_parts(const std::vector<nn::Module*>& models, const std::vector<optim
     TANDEM_CHECK(optimizer, StateError, "an optimizer is null; construct it first");
     TANDEM_CHECK(seen.insert(optimizer).second, StateError, "an optimizer is given twice; list each once");
     TANDEM_CHECK(!optimizer->step_scaler(), StateError,
-                 "an optimizer has a mode already; initialize or boost each once");
+                 "an optimizer already has a mode; initialize or boost each optimizer once");
     TANDEM_CHECK(optimizer->supports_amp_scaling(), NotImplementedError,
-                 "an optimizer cannot unscale and skip by itself; override step(const FusedUnscale&) and "
-                 "supports_amp_scaling(), and leave step(closure) alone or end it with plain_step()");
+                 "an optimizer cannot unscale and skip on its own; override step(const FusedUnscale&) and "
+                 "supports_amp_scaling(), and either do not override step(closure) or end it with plain_step()");
     TANDEM_CHECK(!p.master_weights || optimizer->supports_master_weights(), NotImplementedError,
-                 "an optimizer steps its parameters only; use tandem's SGD, Adam or AdamW, or set "
-                 "master_weights to false");
+                 "an optimizer does not support master weights; use tandem's SGD, Adam or AdamW, or set master_weights "
+                 "to false");
   }
 }
 
@@ -163,14 +161,14 @@ void set_autocast(DeviceType type, bool on) {
 
 LossScale::LossScale(double fixed) : fixed_(fixed) {
   const OpScope op("LossScale");
-  TANDEM_CHECK(std::isfinite(fixed) && fixed > 0, StateError, "{} is no scale; give a positive number, or \"dynamic\"",
-               fixed);
+  TANDEM_CHECK(std::isfinite(fixed) && fixed > 0, StateError,
+               "{} is not a scale; use a positive number, or \"dynamic\"", fixed);
 }
 
 LossScale::LossScale(const char* word) {
   const OpScope op("LossScale");
   TANDEM_CHECK(word && std::string_view(word) == "dynamic", StateError,
-               "\"{}\" is no scale; give \"dynamic\", or a positive number", word ? word : "");
+               "\"{}\" is not a scale; use \"dynamic\", or a positive number", word ? word : "");
 }
 
 OptLevel opt_level(std::string_view word) {
@@ -178,10 +176,10 @@ OptLevel opt_level(std::string_view word) {
   for (const OptLevel level : {OptLevel::O0, OptLevel::O1, OptLevel::O2, OptLevel::O3}) {
     if (word == name_of(level)) return level;
   }
-  TANDEM_THROW(StateError,
-               "there is no optimization level \"{}\"; give \"O0\", \"O1\", \"O2\" or \"O3\" (the letter O, "
-               "not the digit 0)",
-               word);
+  TANDEM_THROW(
+      StateError,
+      "\"{}\" is not an optimization level; use \"O0\", \"O1\", \"O2\" or \"O3\" (the letter O, not the digit 0)",
+      word);
 }
 
 void initialize(const std::vector<nn::Module*>& models, const std::vector<optim::Optimizer*>& optimizers,
@@ -212,7 +210,7 @@ void initialize(const std::vector<nn::Module*>& models, const std::vector<optim:
     const std::string scale =
         p.loss_scale.is_dynamic() ? std::string("dynamic") : fmt::format("{}", p.loss_scale.fixed());
     std::printf("tandem: opt level %s: model %s, autocast %s, batch norm in f32 %s, masters %s, loss scale %s\n",
-                name_of(level), p.cast_model_type ? std::string(name(*p.cast_model_type)).c_str() : "as it is",
+                name_of(level), p.cast_model_type ? std::string(name(*p.cast_model_type)).c_str() : "unchanged",
                 p.autocast ? "on" : "off", p.keep_batchnorm_fp32 || !low ? "yes" : "no",
                 p.master_weights ? "yes" : "no", scale.c_str());
   }

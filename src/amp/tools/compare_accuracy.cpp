@@ -108,7 +108,7 @@ void check(const CompareOptions& options) {
 AccuracyReport compare_accuracy(const std::function<void()>& run_a, const std::function<void()>& run_b,
                                 const CompareOptions& options) {
   const UserCodeScope op("compare_accuracy");
-  TANDEM_CHECK(run_a && run_b, StateError, "run_{} is an empty function; give the code to run", run_a ? 'b' : 'a');
+  TANDEM_CHECK(run_a && run_b, StateError, "run_{} is an empty function; pass the code to run", run_a ? 'b' : 'a');
   check(options);
   const PhiloxState state = default_generator().get_state();
   const std::vector<Record> a = record(run_a);
@@ -144,7 +144,7 @@ AccuracyReport compare_accuracy(const nn::Module& a, const nn::Module& b, const 
       return;
     }
     TANDEM_CHECK(x.sizes() == y.sizes(), ShapeError,
-                 "{} is {} in one module and {} in the other; compare modules of one architecture", name,
+                 "{} is {} in one module and {} in the other; compare modules of the same architecture", name,
                  checks::show(x), checks::show(y));
     report.rows.push_back(compare(name, x, y, divide_y_by));
   };

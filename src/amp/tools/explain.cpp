@@ -15,11 +15,11 @@ namespace {
 using autograd::ObservedOp;
 
 std::string rule_of(const char* op, Cast policy, bool in_place, const autograd::Node* backward_of) {
-  if (in_place) return "autocast does not touch in-place calls";
+  if (in_place) return "autocast does not apply to in-place calls";
   const std::string of =
       backward_of ? fmt::format("in the backward of {}, which runs outside of every region; ", backward_of->name) : "";
   const int row = policy_row(op);
-  if (row < 0) return fmt::format("{}policy {}, which the op itself states", of, name(policy));
+  if (row < 0) return fmt::format("{}policy {}, given by the op itself", of, name(policy));
   const Cast table = policy_table[static_cast<size_t>(row)].cast, process = detail::process_policy(row);
   if (policy != process) {
     return fmt::format("{}policy {} by the PolicyGuard of this region (otherwise {})", of, name(policy), name(process));
@@ -38,9 +38,9 @@ std::string reason_to_stay(const ObservedOp& op, const Tensor& x) {
   if (x.dtype() == kDouble) return "f64 is never cast";
   switch (op.policy) {
     case Cast::keep:
-      return "keep casts nothing; the op promotes by its own rule";
+      return "keep does not cast; the op promotes by its own rule";
     case Cast::f32_dtype:
-      return "f32_dtype leaves inputs alone and sets the op's dtype argument";
+      return "f32_dtype does not cast inputs; it sets the op's dtype argument";
     case Cast::promote:
       return "promote: it has the widest dtype among the inputs already";
     default:
@@ -75,7 +75,7 @@ std::string computes_in(const ObservedOp& op) {
     const Tensor& x = op.input(i);
     if (x.defined()) widest = widest ? promote_types(*widest, x.dtype()) : x.dtype();
   }
-  return widest ? fmt::format("from inputs of {}", name(*widest)) : "made without inputs";
+  return widest ? fmt::format("from inputs of {}", name(*widest)) : "created without inputs";
 }
 
 Explanation begin(const ObservedOp& op) {
@@ -136,7 +136,7 @@ std::string_view name(Cast policy) {
 Explanation explain(std::string_view op, const std::vector<DType>& inputs, Device device) {
   const OpScope scope("explain");
   const int row = policy_row(op);
-  TANDEM_CHECK(row >= 0, StateError, "no op is named '{}'; see include/tandem/amp/policy.h for the names", op);
+  TANDEM_CHECK(row >= 0, StateError, "there is no op named '{}'; include/tandem/amp/policy.h lists the names", op);
   std::vector<Tensor> tensors;
   for (const DType dtype : inputs) tensors.push_back(empty({0}, TensorOptions(dtype).device(device)));
   const std::string name(op);
@@ -160,7 +160,7 @@ Explanation explain(std::string_view op, const std::vector<DType>& inputs, Devic
 
 Explanations explain(const std::function<void()>& run) {
   const UserCodeScope op("explain");
-  TANDEM_CHECK(run, StateError, "the function is empty; give the code to explain");
+  TANDEM_CHECK(run, StateError, "the function is empty; pass the code to explain");
   auto listener = std::make_shared<Listener>();
   std::string error;
   {

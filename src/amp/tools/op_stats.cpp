@@ -166,9 +166,9 @@ std::string OpStats::table() const {
   }
   std::string lines_below;
   if (total.sum.odd_products > 0) {
-    lines_below =
-        fmt::format("{} products in f16 or bf16 have a size that is no multiple of 8, which slows tensor cores down\n",
-                    total.sum.odd_products);
+    lines_below = fmt::format(
+        "{} products in f16 or bf16 have a size that is not a multiple of 8, which slows down tensor cores\n",
+        total.sum.odd_products);
   }
   return table.str() + lines_below;
 }

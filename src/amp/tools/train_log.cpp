@@ -95,7 +95,7 @@ class File {
   File(std::string path, const TrainLogOptions& options) : path_(std::move(path)), wanted_(options.columns) {
     is_json_ = path_.ends_with(".jsonl");
     TANDEM_CHECK(is_json_ || path_.ends_with(".csv"), StateError,
-                 "the file '{}' ends in neither .jsonl nor .csv; its ending says what is written", path_);
+                 "the file name '{}' ends in neither .jsonl nor .csv; the ending selects the format", path_);
     file_.emplace(path_, (options.append ? O_RDWR : O_WRONLY) | O_APPEND | O_CREAT);
     if (!options.append) file_->truncate(0);
     const uint64_t size = file_->size();
@@ -163,16 +163,16 @@ class File {
     const std::string header = first_line();
     columns_ = split(header);
     TANDEM_CHECK(contains(columns_, "step") && contains(columns_, "seconds"), StateError,
-                 "'{}' is no log to append to: its first line is '{}', without the columns step and seconds; "
-                 "name another file, or leave append out",
+                 "cannot append to '{}': its first line '{}' lacks the columns step and seconds; use another file, or "
+                 "omit append",
                  path_, header);
     for (const std::string& name : wanted_) check_column(name);
   }
 
   void check_column(const std::string& name) const {
     TANDEM_CHECK(contains(columns_, name), StateError,
-                 "'{}' has no column for '{}', only {}; columns are fixed by the first step: name those that "
-                 "come later in TrainLogOptions::columns, begin another file, or log to a .jsonl file",
+                 "'{}' has no column for '{}', only {}; the first step fixes the columns: list later ones in "
+                 "TrainLogOptions::columns, start another file, or log to a .jsonl file",
                  path_, name, joined(columns_));
   }
 
@@ -207,18 +207,18 @@ class File {
 void check_name(const std::string& name) {
   const bool plain = std::all_of(name.begin(), name.end(),
                                  [](char c) { return c != ',' && c != '"' && static_cast<unsigned char>(c) >= 0x20; });
-  TANDEM_CHECK(!name.empty() && plain, StateError,
-               "{} is no name for a value; a name has a character at least, and neither commas, quotes nor "
-               "control characters",
-               text::json(name));
+  TANDEM_CHECK(
+      !name.empty() && plain, StateError,
+      "{} is not a valid name for a value; a name must not be empty or contain commas, quotes or control characters",
+      text::json(name));
   TANDEM_CHECK(!contains(standard_columns(), name), StateError,
-               "a value is named '{}', as a field that every step has; give it another name", name);
+               "the name '{}' is taken by a field of every step; use another name", name);
 }
 
 void check_value(const std::string& what, const Tensor& x) {
   if (!x.defined()) return;
   checks::floating(what.c_str(), x);
-  TANDEM_CHECK(x.numel() == 1, ShapeError, "{} is {}; give one number: reduce it with mean() or sum()", what,
+  TANDEM_CHECK(x.numel() == 1, ShapeError, "{} is {}, but must be one number; reduce it with mean() or sum()", what,
                checks::show(x));
 }
 
@@ -228,7 +228,7 @@ class TrainLog::Writer {
  public:
   Writer(const std::vector<std::string>& files, const TrainLogOptions& options) : next_step_(options.first_step) {
     const OpScope op("TrainLog");
-    TANDEM_CHECK(!files.empty(), StateError, "no file is named; name at least one");
+    TANDEM_CHECK(!files.empty(), StateError, "no file was given; give at least one");
     TANDEM_CHECK(options.first_step >= 0, StateError, "first_step = {}; it must be at least 0", options.first_step);
     for (const std::string& name : options.columns) {
       if (name != kLr) check_name(name);

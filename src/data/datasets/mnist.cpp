@@ -73,8 +73,8 @@ MNIST::MNIST(const std::string& root, Mode mode) : mode_(mode) {
 
 Example<> MNIST::get(size_t index) {
   const OpScope op("MNIST");
-  TANDEM_CHECK(index < *size(), IndexError, "index {} is out of range for {} pictures; give one below their number",
-               index, *size());
+  TANDEM_CHECK(index < *size(), IndexError, "index {} is out of range for {} pictures; use a lower one", index,
+               *size());
   const auto i = static_cast<int64_t>(index);
   return {make_view(images_, {1, kSide, kSide}, {kSide * kSide, kSide, 1}, i * kSide * kSide),
           make_view(targets_, {}, {}, i)};

@@ -23,7 +23,7 @@ StackedDataset::StackedDataset(Tensor data, Tensor targets) : data_(std::move(da
 Example<> StackedDataset::get_batch(ArrayRef<size_t> indices) {
   const OpScope op("StackedDataset");
   for (size_t i : indices) {
-    TANDEM_CHECK(i < *size(), IndexError, "index {} is out of range for {} items; give one below {}", i, *size(),
+    TANDEM_CHECK(i < *size(), IndexError, "index {} is out of range for {} items; use one below {}", i, *size(),
                  *size());
   }
   const Tensor index = empty({static_cast<int64_t>(indices.size())}, TensorOptions(kLong).device(kCPU));

@@ -14,7 +14,7 @@ namespace tandem::nn {
 namespace {
 
 void check_position(size_t index, size_t size) {
-  TANDEM_CHECK(index < size, IndexError, "there is no module {}, the size is {}; numbers begin at 0", index, size);
+  TANDEM_CHECK(index < size, IndexError, "there is no module {}; the size is {}, and indices start at 0", index, size);
 }
 
 template <class M>
@@ -47,12 +47,12 @@ Tensor forward_fused(Module* first, Module* second, const Tensor& x) {
 namespace detail {
 
 void throw_wrong_module(const std::string& actual, const std::type_info& wanted) {
-  TANDEM_THROW(StateError, "the module is {}, not {}; ask for its own type", actual, type_name(wanted));
+  TANDEM_THROW(StateError, "the module is {}, not {}; request its own type", actual, type_name(wanted));
 }
 
 void throw_empty_any_module() {
   const OpScope op("AnyModule");
-  TANDEM_THROW(StateError, "no module is held (null or default-constructed); give it one");
+  TANDEM_THROW(StateError, "it contains no module (null or default-constructed); give it one");
 }
 
 }  // namespace detail
@@ -79,7 +79,7 @@ SequentialImpl::SequentialImpl(const OrderedDict<std::string, AnyModule>& named_
 Tensor SequentialImpl::forward(const Tensor& input) {
   if (is_empty()) {
     const OpScope op("Sequential");
-    TANDEM_THROW(StateError, "it holds no modules; push_back() some before forward()");
+    TANDEM_THROW(StateError, "it contains no modules; push_back() some before forward()");
   }
   Tensor x = input;
   for (size_t i = 0; i < modules_.size(); ++i) {
@@ -118,7 +118,8 @@ void ModuleListImpl::insert(size_t index, std::shared_ptr<Module> module) {
   {
     const OpScope op("ModuleList");
     TANDEM_CHECK(index <= modules_.size(), IndexError,
-                 "cannot insert at {}, the size is {}; give a number up to the size", index, modules_.size());
+                 "cannot insert at {}, because the size is {}; use an index from 0 to the size", index,
+                 modules_.size());
     TANDEM_CHECK(module, StateError, "cannot insert null; construct the module first");
   }
   register_module(std::to_string(modules_.size()), module);  // throws if the module contains this list

@@ -23,7 +23,8 @@ void EmbeddingImpl::reset() {
   checks::sizes("_weight", options._weight(), {rows, columns});
   if (std::optional<int64_t>& padding = options.padding_idx(); padding) {
     TANDEM_CHECK(*padding >= -rows && *padding < rows, IndexError,
-                 "padding_idx = {} is no row of {} embeddings; give one in [{}, {}]", *padding, rows, -rows, rows - 1);
+                 "padding_idx = {} is not a row of {} embeddings; use one in [{}, {}]", *padding, rows, -rows,
+                 rows - 1);
     if (*padding < 0) *padding += rows;
   }
   const Tensor table = given ? options._weight() : empty({rows, columns});

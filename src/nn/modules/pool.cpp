@@ -28,8 +28,7 @@ AvgPool2dImpl::AvgPool2dImpl(const AvgPool2dOptions& o) : options(o) { reset(); 
 void AvgPool2dImpl::reset() {
   const OpScope op("AvgPool2d");
   checks::windows(options.kernel_size(), options.stride(), options.padding(), {1}, options.ceil_mode());
-  TANDEM_CHECK(options.divisor_override() != 0, StateError,
-               "divisor_override = 0; give another number, or leave it out");
+  TANDEM_CHECK(options.divisor_override() != 0, StateError, "divisor_override = 0; use another number, or omit it");
 }
 
 Tensor AvgPool2dImpl::forward(const Tensor& input) { return functional::avg_pool2d(input, options); }

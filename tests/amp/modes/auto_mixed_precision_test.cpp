@@ -75,7 +75,7 @@ TEST(EnvironmentSwitch, VariablesChangeTheLists) {
 
 TEST(EnvironmentSwitch, RefusesInvalidValues) {
   const std::string text = run_program("TANDEM_AUTO_MIXED_PRECISION=yes");
-  EXPECT_NE(text.find("TANDEM_AUTO_MIXED_PRECISION is \"yes\"; give 1 or 0"), std::string::npos) << text;
+  EXPECT_NE(text.find("TANDEM_AUTO_MIXED_PRECISION is \"yes\"; use 1 or 0"), std::string::npos) << text;
 }
 
 struct AutoMixedPrecision : ::testing::Test {

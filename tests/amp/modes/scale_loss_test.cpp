@@ -168,7 +168,7 @@ TEST_F(OptLevels, MixedScalesAreRefused) {
   amp::scale_loss(model.p.sum(), a, delayed).backward();
   amp::scale_loss(other.p.sum(), b).backward();
   EXPECT_THROWS(amp::scale_loss(model.p.sum(), a, ScaleLossOptions().loss_id(1)).backward(), StateError,
-                "scale_loss: ", "scale of loss 0", "comes loss 1");
+                "scale_loss: ", "scale of loss 0", "this is loss 1");
   EXPECT_THROWS(amp::scale_loss(model.p.sum(), {&a, &b}).backward(), StateError,
                 "scale_loss: ", "1 optimizers are still");
   a.zero_grad();  // drops the gradients and their scale

@@ -34,7 +34,7 @@ TEST(Explain, EveryPolicyInARegion) {
   EXPECT_THAT(explain("cat", kBFloat16, kFloat).inputs,
               ElementsAre(HasSubstr("bf16 -> f32: promote: f32 is the widest"), HasSubstr("f32 stays: promote")));
   EXPECT_THAT(explain("add", kBFloat16, kFloat).inputs,
-              ElementsAre(HasSubstr("bf16 stays: keep casts nothing"), HasSubstr("f32 stays: keep")));
+              ElementsAre(HasSubstr("bf16 stays: keep does not cast"), HasSubstr("f32 stays: keep")));
   EXPECT_THAT(explain("binary_cross_entropy", kFloat, kFloat).result, HasSubstr("binary_cross_entropy_with_logits"));
 }
 
@@ -125,7 +125,7 @@ TEST(Explain, ListsTheOpsOfForwardAndBackward) {
   ASSERT_NE(gemm, run.ops.end());
   EXPECT_THAT(gemm->rule, HasSubstr("in the backward of mm"));
   EXPECT_THAT(gemm->result, HasSubstr("result: f32, from inputs of bf16")) << "the weight's gradient, directly in f32";
-  EXPECT_THAT(run.ops.back().rule, HasSubstr("does not touch in-place calls"));
+  EXPECT_THAT(run.ops.back().rule, HasSubstr("does not apply to in-place calls"));
   EXPECT_THAT(run.str(), HasSubstr("mm: policy lower by the table\n  input 0: f32 -> bf16"));
 }
 
@@ -136,7 +136,7 @@ TEST(Explain, ShowsThePolicyOfACustomOp) {
         Cast::lower, [](const Tensor& x) { return Result{x + x}; }, ones({2}));
   });
   ASSERT_THAT(run.ops, SizeIs(1)) << "the ops inside it are not counted";
-  EXPECT_EQ(run.ops[0].rule, "policy lower, which the op itself states");
+  EXPECT_EQ(run.ops[0].rule, "policy lower, given by the op itself");
 }
 
 TEST(Explain, ExplainsRefusedOps) {

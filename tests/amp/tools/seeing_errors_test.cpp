@@ -20,7 +20,7 @@ TEST(SeeingErrors, CheckNumericsAndExplain) {
       UNDEFINED("check_numerics", amp::check_numerics(undefined)),
       BAD_INPUT("check_numerics", amp::check_numerics(whole), DTypeError, "[2] i32", "floating"),
       BAD_INPUT("explain", amp::explain("nope", kFloat), StateError, "'nope'", "policy.h"),
-      BAD_INPUT("explain", amp::explain(nothing), StateError, "empty", "give the code"),
+      BAD_INPUT("explain", amp::explain(nothing), StateError, "empty", "pass the code"),
   });
   if (!cuda::is_available()) {
     EXPECT_THROW(amp::explain("linear", std::vector<DType>{kFloat}, Device(kCUDA)), DeviceError);
@@ -40,7 +40,7 @@ TEST(SeeingErrors, OverflowFinderAndCompareAccuracy) {
       BAD_INPUT("compare_accuracy", amp::compare_accuracy(*a, *a, {.loss_scale = inf}), StateError, "loss_scale = inf",
                 "positive"),
       BAD_INPUT("compare_accuracy", amp::compare_accuracy(*a, *b), ShapeError, "weight", "[3, 2] f32", "[4, 2] f32",
-                "one architecture"),
+                "the same architecture"),
   });
 }
 
@@ -58,7 +58,7 @@ TEST(SeeingErrors, TrainLog) {
   expect_refused({
       BAD_INPUT("TrainLog", TrainLog("run.txt"), StateError, "'run.txt'", ".jsonl", ".csv"),
       BAD_INPUT("TrainLog", TrainLog("/nowhere/at/all/run.csv"), IoError, "/nowhere/at/all/run.csv", "folder"),
-      BAD_INPUT("TrainLog", TrainLog(none), StateError, "no file", "name at least one"),
+      BAD_INPUT("TrainLog", TrainLog(none), StateError, "no file", "give at least one"),
       BAD_INPUT("TrainLog", TrainLog(file, {.first_step = -1}), StateError, "first_step = -1", "at least 0"),
       BAD_INPUT("TrainLog", log({.loss = two}), ShapeError, "the loss is [2] f32", "mean()"),
       BAD_INPUT("TrainLog", log({.loss = whole}), DTypeError, "the loss", "i64"),

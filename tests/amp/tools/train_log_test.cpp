@@ -252,16 +252,16 @@ TEST_F(TrainLogTest, AppendingKeepsTheColumnsOfTheFile) {
   EXPECT_THROWS(TrainLog(csv, {.append = true, .columns = {"depth"}}), StateError, "no column for 'depth'");
   EXPECT_THAT(lines(csv), SizeIs(4)) << "nothing was written";
   std::ofstream(csv) << "a,b\n1,2\n";
-  EXPECT_THROWS(TrainLog(csv, {.append = true}), StateError, "no log to append to", "'a,b'");
+  EXPECT_THROWS(TrainLog(csv, {.append = true}), StateError, "cannot append to", "'a,b'");
   EXPECT_THAT(lines(csv), SizeIs(2));
 }
 
 TEST_F(TrainLogTest, RefusesInvalidNames) {
   TrainLog log({jsonl, csv});
   for (const std::string name : {"", "a,b", "a\"b", "a\nb"}) {
-    EXPECT_THROWS(log.step({.values = {{name, 1}}}), StateError, "TrainLog", "no name");
+    EXPECT_THROWS(log.step({.values = {{name, 1}}}), StateError, "TrainLog", "not a valid name");
   }
-  EXPECT_THROWS(log.step({.values = {{"loss", 1}}}), StateError, "'loss'", "another name");
+  EXPECT_THROWS(log.step({.values = {{"loss", 1}}}), StateError, "'loss'", "use another name");
   EXPECT_THROWS(log.step({.values = {{"a", 1}, {"a", 2}}}), StateError, "two values", "'a'");
   EXPECT_THROWS(log.step({.lr = 1, .values = {{"lr", 2}}}), StateError, "two values", "'lr'");
   EXPECT_THROWS(log.step({.values = {{"a", ones({2})}}}), ShapeError, "a is [2]", "mean()");
@@ -305,7 +305,7 @@ TEST_F(TrainLogTest, OpensOnlyRegularFiles) {
   std::filesystem::create_symlink("loop.csv", loop);
   for (const bool append : {false, true}) {
     const amp::TrainLogOptions options{.append = append};
-    EXPECT_THROWS(TrainLog(fifo, options), IoError, "TrainLog: " + fifo, "is a FIFO", "name a regular file");
+    EXPECT_THROWS(TrainLog(fifo, options), IoError, "TrainLog: " + fifo, "is a FIFO", "path of a regular file");
     EXPECT_THROWS(TrainLog(directory, options), IoError, "TrainLog: " + directory, "is a folder");
     EXPECT_THROWS(TrainLog(device, options), IoError, "TrainLog: " + device, "is a device");
     EXPECT_THROWS(TrainLog(loop, options), IoError, "TrainLog: " + loop, "Too many levels");

@@ -38,7 +38,7 @@ TEST(GraphErrors, CallsOutOfOrder) {
   EXPECT_THROWS(graph.pool(), StateError, "pool: ", "graph_pool_handle()");
   EXPECT_THROWS(graph.num_nodes(), StateError, "num_nodes: ", "capture()");
   EXPECT_THROWS(graph.capture_begin(), StateError, "capture_begin: ", "default stream", "StreamGuard");
-  EXPECT_THROWS(graph.capture(nullptr), StateError, "capture: ", "no function");
+  EXPECT_THROWS(graph.capture(nullptr), StateError, "capture: ", "function is empty");
   const Tensor x = zeros({2}, kCUDA);
   graph.capture([&] { x.add_(1); });
   EXPECT_THROWS(graph.capture([] {}), StateError, "captured already", "reset()");
@@ -164,7 +164,7 @@ TEST(GraphErrors, IterationMustBeCapturedWhole) {
   step.scaler.scale(step.linear(step.x).sum()).backward();
   step.scaler.unscale_(step.sgd);
   EXPECT_THROWS(graph.capture([&] { step.scaler.step(step.sgd); }), StateError, "step: ", "middle of an iteration",
-                "update() before it");
+                "update() before the capture");
   step.scaler.step(step.sgd);
   step.scaler.update();
   EXPECT_THROWS(graph.capture([&] {
@@ -199,7 +199,7 @@ TEST(GraphErrors, CapturedObjectsMustStayAlive) {
   step->sgd.param_groups()[0].options().set_lr(1);
   graph.replay();
   step.reset();
-  EXPECT_THROWS(graph.replay(), StateError, "replay: ", "gone", "as long as the graph");
+  EXPECT_THROWS(graph.replay(), StateError, "replay: ", "destroyed", "as long as the graph");
   graph.reset();
   expect_usable(graph);
 }
@@ -217,8 +217,8 @@ TEST(GraphErrors, TooManySkips) {
   EXPECT_EQ(emulated::counts().waits, 0);
   emulated::stay_behind(false);
   EXPECT_NO_THROW(graph.replay()) << "the count after the first replay has arrived";
-  EXPECT_THROWS(graph.replay(), StateError, "6 iterations in a row were skipped", "the limit is 2");
-  EXPECT_THROWS(step(), StateError, "6 iterations in a row");
+  EXPECT_THROWS(graph.replay(), StateError, "6 consecutive iterations were skipped", "the limit is 2");
+  EXPECT_THROWS(step(), StateError, "6 consecutive iterations");
 }
 
 }  // namespace

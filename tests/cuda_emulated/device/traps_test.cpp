@@ -18,7 +18,7 @@ using tandem::testing::mismatch;
 void expect_trap(const std::function<void()>& op) {
   op();  // not yet known to the host
   for (int i = 0; i < 2; ++i) {
-    EXPECT_THROWS(synchronize(), BackendError, "synchronize: ", "can no longer be used", "TANDEM_SYNC=1");
+    EXPECT_THROWS(synchronize(), BackendError, "synchronize: ", "can no longer use the device", "TANDEM_SYNC=1");
   }
   emulated::revive_device();
   EXPECT_NO_THROW(synchronize());
