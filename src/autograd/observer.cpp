@@ -4,6 +4,7 @@
 
 #include "tandem/amp/autocast_off.h"
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/base/op_scope.h"
 
 namespace tandem::autograd {
 namespace {
@@ -15,6 +16,7 @@ template <class F>
 void tell(const Observers& observers, F f) {
   const NoGradGuard no_grad;
   const amp::AutocastOff no_autocast;
+  const UserCodeScope user(running_op());
   for (const auto& observer : observers.all) f(*observer);
 }
 

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "autograd/support.h"
+#include "support/throws.h"
 #include "tandem/amp/custom_op.h"
+#include "tandem/autograd/observer.h"
 
 namespace tandem::testing {
 namespace {
@@ -437,6 +439,17 @@ Tensor throws_in_backward(const Tensor& x) {
         return Result{x.clone(), save(), [](const Backward&) -> Grads { throw StateError("on purpose"); }};
       },
       x);
+}
+
+TEST(BackwardErrors, CodeOfTheUserNamesItsOwnErrors) {
+  struct FailsToView : autograd::Observer {
+    void before(const autograd::ObservedOp& op) override { op.inputs[0]->view({7}); }
+  };
+  const Tensor x = leaf({2}), y = x * x;
+  y.register_hook([](const Tensor& g) { return g.view({7}); });
+  EXPECT_THROWS(y.backward(), ShapeError, "view: ", "[7]");
+  const autograd::ObserverGuard guard(std::make_shared<FailsToView>());
+  EXPECT_THROWS(exp(x), ShapeError, "view: ", "[7]");
 }
 
 TEST(BackwardErrors, AnExceptionLeavesTheThreadUsable) {
