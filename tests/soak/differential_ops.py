@@ -1,5 +1,7 @@
 """Ops for differential_calls.py: elementwise, copies and reductions."""
 import math
+import os
+import re
 
 import torch
 import torch.nn.functional as F
@@ -7,8 +9,9 @@ import torch.nn.functional as F
 from differential_calls import FLOATING, INTEGERS, SPECIAL, define
 
 # ---- one operand
-UNARY = ["neg", "abs", "sign", "square", "reciprocal", "sqrt", "rsqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "erf",
-         "floor", "ceil", "round", "relu", "sigmoid", "tanh", "isfinite", "isnan", "isinf", "logical_not"]
+# The ops of include/tandem/math/unary.inc, and square.
+with open(os.path.join(os.path.dirname(__file__), "../../include/tandem/math/unary.inc"), encoding="utf-8") as rows:
+    UNARY = re.findall(r"^TANDEM_UNARY_OP\((\w+),", rows.read(), re.M) + ["square"]
 
 
 def one(m):
@@ -20,11 +23,9 @@ def one_floating(m):
     m.tensor(m.sizes(), special="all")
 
 
-for name in UNARY:  # tandem refuses integers for rounding, which would do nothing
-    draw_one = one_floating if name in ("floor", "ceil", "round") else one
-    define(name, lambda x, a, f=getattr(torch, name): f(x[0]), draw_one)
-for name in ["softplus", "logsigmoid"]:
-    define(name, lambda x, a, f=getattr(F, name): f(x[0]), one_floating)
+for name in UNARY:  # those of torch.nn.functional refuse integers
+    in_torch = getattr(torch, name, None)
+    define(name, lambda x, a, f=in_torch or getattr(F, name): f(x[0]), one if in_torch else one_floating)
 
 
 def draw_gelu(m):
@@ -209,6 +210,16 @@ def operand(x):
 
 define("sum", lambda x, a: torch.sum(x[0], a.dims, a.keepdim, dtype=a.dtype), draw_sum, scale=operand)
 define("mean", lambda x, a: torch.mean(x[0], a.dims, a.keepdim), draw_mean, scale=operand)
+
+
+def draw_cumsum(m):
+    sizes = reduced(m)
+    m.args["dim"] = m.dim(sizes)
+    if m.chance(0.2):
+        m.args["dtype"] = m.rng.choice(["f32", "f64"])
+
+
+define("cumsum", lambda x, a: torch.cumsum(x[0], a.dim, dtype=a.dtype), draw_cumsum, scale=operand)
 define("var", lambda x, a: torch.var(x[0], a.dims, correction=a.correction, keepdim=a.keepdim), draw_var,
        scale=lambda x: operand(x) ** 2)
 define("norm", lambda x, a: torch.linalg.vector_norm(x[0], a.p, a.dims, a.keepdim), draw_norm, roundings=2,

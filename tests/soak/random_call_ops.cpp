@@ -56,7 +56,7 @@ Tensor written(const Tensor& x) { return x.requires_grad() ? x.clone() : x; }
 
 // One op per line.
 // clang-format off
-#define TANDEM_UNARY(NAME) ops[#NAME] = [](In x, const Args&) -> Out { return {NAME(x[0])}; };
+#define TANDEM_ONE(NAME) ops[#NAME] = [](In x, const Args&) -> Out { return {NAME(x[0])}; };
 #define TANDEM_UNARY_IN_PLACE(NAME) ops[#NAME] = [](In x, const Args&) -> Out { return {written(x[0]).NAME()}; };
 #define TANDEM_BINARY(NAME) ops[#NAME] = [](In x, const Args&) -> Out { return {NAME(x[0], x[1])}; };
 #define TANDEM_NUMBER(NAME) \
@@ -64,12 +64,11 @@ Tensor written(const Tensor& x) { return x.requires_grad() ? x.clone() : x; }
 #define TANDEM_OP(NAME, ...) ops[NAME] = [](In x, [[maybe_unused]] const Args& a) -> Out { return __VA_ARGS__; };
 
 void elementwise(Ops& ops) {
-  TANDEM_UNARY(neg) TANDEM_UNARY(abs) TANDEM_UNARY(sign) TANDEM_UNARY(square) TANDEM_UNARY(reciprocal)
-  TANDEM_UNARY(sqrt) TANDEM_UNARY(rsqrt) TANDEM_UNARY(exp) TANDEM_UNARY(expm1) TANDEM_UNARY(log) TANDEM_UNARY(log1p)
-  TANDEM_UNARY(sin) TANDEM_UNARY(cos) TANDEM_UNARY(erf) TANDEM_UNARY(floor) TANDEM_UNARY(ceil) TANDEM_UNARY(round)
-  TANDEM_UNARY(relu) TANDEM_UNARY(sigmoid) TANDEM_UNARY(tanh) TANDEM_UNARY(softplus) TANDEM_UNARY(logsigmoid)
-  TANDEM_UNARY(isfinite) TANDEM_UNARY(isnan) TANDEM_UNARY(isinf) TANDEM_UNARY(logical_not) TANDEM_UNARY(any)
-  TANDEM_UNARY(all) TANDEM_UNARY_IN_PLACE(neg_) TANDEM_UNARY_IN_PLACE(abs_) TANDEM_UNARY_IN_PLACE(reciprocal_)
+#define TANDEM_UNARY_IF(CONDITION, NAME, FORMULA)
+#define TANDEM_UNARY_OP(NAME, SAVED, DERIVATIVE) TANDEM_ONE(NAME)
+#include "tandem/math/unary.inc"
+  TANDEM_ONE(square) TANDEM_ONE(any)
+  TANDEM_ONE(all) TANDEM_UNARY_IN_PLACE(neg_) TANDEM_UNARY_IN_PLACE(abs_) TANDEM_UNARY_IN_PLACE(reciprocal_)
   TANDEM_UNARY_IN_PLACE(sqrt_) TANDEM_UNARY_IN_PLACE(rsqrt_) TANDEM_UNARY_IN_PLACE(exp_) TANDEM_UNARY_IN_PLACE(log_)
   TANDEM_UNARY_IN_PLACE(relu_) TANDEM_UNARY_IN_PLACE(sigmoid_) TANDEM_UNARY_IN_PLACE(tanh_)
   TANDEM_UNARY_IN_PLACE(zero_) TANDEM_BINARY(mul) TANDEM_BINARY(div) TANDEM_BINARY(pow) TANDEM_BINARY(atan2)
@@ -98,6 +97,7 @@ void elementwise(Ops& ops) {
 }
 
 void reductions(Ops& ops) {
+  TANDEM_OP("cumsum", {cumsum(x[0], a.i("dim"), a.dtype())})
   TANDEM_OP("sum", {sum(x[0], a.list("dims"), a.flag("keepdim"), a.dtype())})
   TANDEM_OP("mean", {mean(x[0], a.list("dims"), a.flag("keepdim"))})
   TANDEM_OP("var", {var(x[0], a.list("dims"), a.i("correction"), a.flag("keepdim"))})
