@@ -14,6 +14,7 @@
 #include "kernels/cuda/plan_cache.h"
 #include "kernels/cuda/runtime.h"
 #include "kernels/cuda/timing.h"
+#include "tandem/base/of_thread.h"
 #include "tandem/cuda/math_mode.h"
 #include "tandem/tensor/factories.h"
 
@@ -32,16 +33,17 @@ cudnnHandle_t handle_of(int device) {
     std::multimap<int, cudnnHandle_t> free;
   };
   static auto* const pool = new Pool;
-  struct Held {
-    std::map<int, cudnnHandle_t> handles;
-    ~Held() {
+  struct ToPool {
+    int device;
+    void operator()(cudnnHandle_t handle) const {
       const std::lock_guard lock(pool->mutex);
-      for (const auto& [device, handle] : handles) pool->free.emplace(device, handle);
+      pool->free.emplace(device, handle);
     }
   };
-  static thread_local Held held;
-  const auto found = held.handles.find(device);
-  if (found != held.handles.end()) return found->second;
+  using Held = std::unique_ptr<std::remove_pointer_t<cudnnHandle_t>, ToPool>;
+  auto& held = tandem::detail::of_thread([] { return std::map<int, Held>(); });
+  const auto found = held.find(device);
+  if (found != held.end()) return found->second.get();
   cudnnHandle_t handle = nullptr;
   {
     const std::lock_guard lock(pool->mutex);
@@ -51,7 +53,7 @@ cudnnHandle_t handle_of(int device) {
     }
   }
   if (!handle) TANDEM_DNN("none", cudnnCreate, &handle);
-  held.handles.emplace(device, handle);
+  held.emplace(device, Held(handle, ToPool{device}));
   return handle;
 }
 
@@ -272,7 +274,7 @@ bool convolve(const Convolution& c, std::string* why, const std::function<void()
   const cudnnHandle_t handle = handle_of(key.device);
   const Pointers pointers{c.x.raw_bytes(), c.w.raw_bytes(), c.y.raw_bytes(),
                           c.bias.defined() ? c.bias.raw_bytes() : nullptr};
-  static thread_local PlanCache<ConvKey, std::unique_ptr<Plan>> plans(kPlans);
+  auto& plans = tandem::detail::of_thread([] { return PlanCache<ConvKey, std::unique_ptr<Plan>>(kPlans); });
   Plan& plan = *plans.find_or_make(key, [&] { return std::make_unique<Plan>(key, handle); });
   if (plan.run(pointers, apart)) return true;
   if (why) *why = plan.why() + " (" + to_string(key) + ")";

@@ -12,6 +12,7 @@
 #include "kernels/cuda/plan_cache.h"
 #include "kernels/cuda/runtime.h"
 #include "kernels/cuda/timing.h"
+#include "tandem/base/of_thread.h"
 #include "tandem/cuda/math_mode.h"
 #include "tandem/tensor/factories.h"
 
@@ -311,7 +312,7 @@ bool multiply(const Product& product, const std::function<void()>& apart) {
   key->accumulate = product.accumulate;
   key->tf32 = key->operands == kFloat && allow_tf32_matmul();
 
-  static thread_local PlanCache<GemmKey, std::unique_ptr<Plan>> plans(kPlans);
+  auto& plans = tandem::detail::of_thread([] { return PlanCache<GemmKey, std::unique_ptr<Plan>>(kPlans); });
   Plan& plan = *plans.find_or_make(*key, [&] { return std::make_unique<Plan>(*key, x.vector); });
   return plan.run(x, apart);
 }

@@ -1,5 +1,6 @@
 // CUDAGraph over the driver's stream capture.
 #include "tandem/cuda/graph.h"
+#include "tandem/base/of_thread.h"
 
 #include <atomic>
 #include <map>
@@ -46,7 +47,7 @@ cudaStreamCaptureMode driver_mode(CaptureMode mode) {
 
 /// One stream per thread and device: memory that a pool has for a stream serves all captures on that stream.
 const Stream& capture_stream() {
-  static thread_local std::map<int, Stream> streams;
+  auto& streams = tandem::detail::of_thread([] { return std::map<int, Stream>(); });
   const int device = current_device();
   const auto known = streams.find(device);
   return known != streams.end() ? known->second : streams.emplace(device, stream_from_pool()).first->second;

@@ -10,6 +10,7 @@
 #include "kernels/cuda/accelerator.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
+#include "tandem/base/of_thread.h"
 #include "tandem/tensor/current_capture.h"
 
 namespace tandem::cuda {
@@ -22,8 +23,7 @@ cudaEvent_t raw(void* event) { return static_cast<cudaEvent_t>(event); }
 
 /// The current stream on each device of the calling thread; missing entries mean the default stream.
 std::vector<void*>& current_streams() {
-  static thread_local std::vector<void*> streams;
-  return streams;
+  return tandem::detail::of_thread([] { return std::vector<void*>(); });
 }
 
 void*& current_of(int device) {

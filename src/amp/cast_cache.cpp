@@ -1,14 +1,13 @@
 #include "tandem/amp/cast_cache.h"
 
 #include <atomic>
-#include <cstddef>
 #include <mutex>
-#include <new>
 #include <unordered_map>
 #include <utility>
 
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
+#include "tandem/base/of_thread.h"
 #include "tandem/tensor/capture.h"
 #include "tandem/tensor/context.h"
 #include "tandem/tensor/factories.h"
@@ -68,16 +67,8 @@ struct Cache {
 struct Caches {
   Cache made, recorded;
 };
-/// The caches are emptied at the end of the thread, but not destroyed: destructors of static objects run later and may
-/// open regions.
 Caches& caches() {
-  alignas(Caches) static constinit thread_local std::byte memory[sizeof(Caches)] = {};
-  struct Life {
-    Caches* caches = new (memory) Caches;
-    ~Life() { *caches = Caches(); }
-  };
-  static thread_local Life life;
-  return *life.caches;
+  return tandem::detail::of_thread([] { return Caches(); });
 }
 Cache& cache() {
   GraphCapture* capture = current_capture();

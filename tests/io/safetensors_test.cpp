@@ -204,7 +204,7 @@ TEST(SafetensorsErrors, Loading) {
   EXPECT_THROWS(io::load_file(folder.path()), IoError, "load_file: ", "a folder, not a regular file");
   const std::string fifo = folder.path("fifo");
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
-  EXPECT_THROWS(io::load_file(fifo), IoError, "load_file: " + fifo, "a FIFO", "name a regular file");
+  EXPECT_THROWS(io::load_file(fifo), IoError, "load_file: " + fifo, "a FIFO", "give the path of a regular file");
   EXPECT_THROWS(io::load_file(folder.write("short", {1, 2, 3})), IoError, "load_file: ", "short: has 3 bytes");
 }
 
