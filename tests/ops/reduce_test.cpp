@@ -40,6 +40,14 @@ TEST(Norm, DerivativesOfAnyOrder) {
   }
 }
 
+TEST(Reduce, VarianceAcceptsEveryCorrection) {
+  for (int64_t correction : {INT64_MIN, INT64_MAX}) {
+    const Tensor x = tensor({1.0f, 3.0f}).requires_grad_();
+    var(x, IntArrayRef(), correction).backward();  // no overflow: checked by UndefinedBehaviorSanitizer
+    EXPECT_EQ(x.grad().sizes(), x.sizes());
+  }
+}
+
 TEST(Reduce, GradientsOfMeansOverMoreElementsThanF16Counts) {
   manual_seed(7);
   const Tensor random = randn({1 << 19}).to(kHalf);

@@ -143,7 +143,7 @@ TANDEM_OPS Tensor var(const Tensor& x, IntArrayRef dims, int64_t correction, boo
                         }
                         const Tensor centred = sub(x, mean(x, reduced, true));
                         // Below 0 only along dimensions, as in PyTorch: 0 for a single element, not NaN.
-                        const auto freedom = static_cast<double>(shape.count - correction);
+                        const double freedom = static_cast<double>(shape.count) - static_cast<double>(correction);
                         const double divisor = whole ? std::max<double>(0, freedom) : freedom;
                         // The result's gradient is divided, not the deviations, which a large divisor would make
                         // subnormal in f16 before a scaled gradient multiplies them.
