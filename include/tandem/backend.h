@@ -54,6 +54,8 @@ enum class Unary : uint8_t;
 enum class Binary : uint8_t;
 /// Reductions, math/reduce.h.
 enum class Reduction : uint8_t;
+/// How a scatter kernel combines an element of y with one of src. max and min propagate NaN.
+enum class Scatter : uint8_t { assign, multiply, max, min };
 }  // namespace kernels
 
 /// Activation applied to the result of a GEMM or convolution.

@@ -1,7 +1,7 @@
-// gather, index_select and their adjoints scatter_add, index_add. All indices are checked before anything is written.
-// Sums into one place are added in the order of the indices along `dim`, whatever the number of threads: work is
-// divided only between slices, and no index leads from one slice into another. Each addition is rounded to y's dtype
-// (f16, bf16: computed in f32). Integers wrap around; for bool, addition is `or`.
+// gather, index_select, their adjoints scatter_add, index_add, and scatter. All indices are checked before anything is
+// written. Terms of one place are combined in the order of the indices along `dim`, whatever the number of threads:
+// work is divided only between slices, and no index leads from one slice into another. Each addition is rounded to y's
+// dtype (f16, bf16: computed in f32). Integers wrap around; for bool, addition is `or`.
 #include <algorithm>
 #include <concepts>
 #include <cstring>
@@ -11,12 +11,14 @@
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/tile.h"
+#include "kernels/scatter.h"
 #include "kernels/walk.h"
 #include "tandem/base/check.h"
 
 namespace tandem::cpu {
 
 using kernels::make_walk;
+using kernels::Scatter;
 
 void throw_index(int64_t k, int64_t size, int64_t dim) {
   TANDEM_THROW(IndexError,
@@ -100,26 +102,28 @@ struct Steps {
   int64_t across, along;
 };
 
-/// For n slices: y[i][k[j][i]] += s[j][i] for j < count, one j after another along `dim`.
-template <class Y, class S, class Index>
+/// For n slices: y[i][k[j][i]] is combined with s[j][i] for j < count, one j after another along `dim`.
+template <class Combine, class Y, class S, class Index>
 void add_slices(Y* y, Steps y_steps, const Index* k, Steps k_steps, const S* s, Steps s_steps, int64_t n,
                 int64_t count) {
+  constexpr Combine combine;
   const bool rows = k_steps.across == 0 && y_steps.across == 1 && s_steps.across == 1;  // as in an embedding
   for (int64_t j = 0; j < count; ++j, k += k_steps.along, s += s_steps.along) {
     if (rows) {
       Y* row = y + *k * y_steps.along;
-      for (int64_t i = 0; i < n; ++i) row[i] = kernels::sum_of(row[i], s[i]);
+      for (int64_t i = 0; i < n; ++i) row[i] = combine(row[i], s[i]);
       continue;
     }
     for (int64_t i = 0; i < n; ++i) {
       Y& sum = y[i * y_steps.across + k[i * k_steps.across] * y_steps.along];
-      sum = kernels::sum_of(sum, s[i * s_steps.across]);
+      sum = combine(sum, s[i * s_steps.across]);
     }
   }
 }
 
-/// y at each position, with the coordinate of `dim` taken from the index, += src at that position.
-template <class Y, class S, class Index>
+/// y at each position, with the coordinate of `dim` taken from the index, is combined with src at that position. Y and
+/// S are types of the size of the elements, or their types.
+template <class Combine, class Y, class S, class Index>
 void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_strides, const Tensor& src,
          IntArrayRef shape) {
   Dims slices(shape);
@@ -140,9 +144,10 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
   parallel_for(walk.numel, grain, [&](int64_t begin, int64_t end) {
     for_each_row(walk, begin, end, [&](const auto& offset, int64_t length) {
       for (int64_t i = 0; i < length; i += width) {
-        add_slices(y.raw<Y>() + offset[0] + i * y_steps.across, y_steps,
-                   index.raw<Index>() + offset[1] + i * k_steps.across, k_steps,
-                   src.raw<S>() + offset[2] + i * s_steps.across, s_steps, std::min(width, length - i), count);
+        add_slices<Combine>(static_cast<Y*>(y.raw_bytes()) + offset[0] + i * y_steps.across, y_steps,
+                            index.raw<Index>() + offset[1] + i * k_steps.across, k_steps,
+                            static_cast<const S*>(src.raw_bytes()) + offset[2] + i * s_steps.across, s_steps,
+                            std::min(width, length - i), count);
       }
     });
   });
@@ -152,9 +157,9 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
          IntArrayRef shape) {
   visit_dtype(src.dtype(), [&]<class S>(S) {
     visit_index(index.dtype(), [&]<class Index>(Index) {
-      if (y.dtype() == dtype_of<S>) return add<S, S, Index>(y, dim, index, index_strides, src, shape);
+      if (y.dtype() == dtype_of<S>) return add<kernels::Add, S, S, Index>(y, dim, index, index_strides, src, shape);
       if constexpr (is_reduced_floating_point(dtype_of<S>)) {  // sums of 16-bit terms, kept in f32
-        add<float, S, Index>(y, dim, index, index_strides, src, shape);
+        add<kernels::Add, float, S, Index>(y, dim, index, index_strides, src, shape);
       }
     });
   });
@@ -182,6 +187,47 @@ void scatter_add(const Tensor& y, int64_t dim, const Tensor& index, const Tensor
 void index_add(const Tensor& y, int64_t dim, const Tensor& index, const Tensor& src) {
   check_indices(index, size_along(y, dim), dim);
   add(y, dim, index, expanded(index, y.dim(), dim), src, src.sizes());
+}
+
+void scatter(const Tensor& y, Scatter op, int64_t dim, const Tensor& index, const Tensor& src) {
+  check_indices(index, size_along(y, dim), dim);
+  const Dims strides(index.strides());
+  if (op == Scatter::assign) {
+    visit_size(y.element_size(), [&]<class Bits>(Bits) {
+      add<kernels::Assign, Bits, Bits, int64_t>(y, dim, index, strides, src, index.sizes());
+    });
+    return;
+  }
+  visit_dtype(src.dtype(), [&]<class S>(S) {
+    if (y.dtype() == dtype_of<S>) {
+      return kernels::visit_combine(
+          op, [&]<class Combine>(Combine) { add<Combine, S, S, int64_t>(y, dim, index, strides, src, index.sizes()); });
+    }
+    if constexpr (is_reduced_floating_point(dtype_of<S>)) {  // products of 16-bit terms, kept in f32
+      add<kernels::Multiply, float, S, int64_t>(y, dim, index, strides, src, index.sizes());
+    }
+  });
+}
+
+void index_offsets(const Tensor& y, const Tensor& index, int64_t dim, int64_t size, int64_t stride, bool add) {
+  const auto walk = make_walk<2>(y.sizes(), {y.strides(), index.strides()});
+  const int64_t y_step = walk.row_stride(0), index_step = walk.row_stride(1);
+  visit_index(index.dtype(), [&]<class Index>(Index) {
+    const Index* indices = index.raw<Index>();
+    parallel_for(walk.numel, kParallelGrain, [&](int64_t begin, int64_t end) {
+      for_each_row(walk, begin, end, [&](const auto& offset, int64_t length) {
+        int64_t* row = y.raw<int64_t>() + offset[0];
+        for (int64_t i = 0; i < length; ++i) {
+          const int64_t k = indices[offset[1] + i * index_step];
+          TANDEM_CHECK(k >= -size && k < size, IndexError,
+                       "index {} is out of range for dimension {} of size {}; indices may be from {} to {}", k, dim,
+                       size, -size, size - 1);
+          int64_t& sum = row[i * y_step];
+          sum = (add ? sum : 0) + (k < 0 ? k + size : k) * stride;
+        }
+      });
+    });
+  });
 }
 
 }  // namespace tandem::cpu

@@ -1,11 +1,12 @@
-// gather, index_select and their adjoints scatter_add, index_add. An index out of range stops the kernel (__trap): the
-// error surfaces at the next call, and the device can no longer be used. Each addition is rounded to y's dtype (f16,
-// bf16: computed in f32). Integers wrap around; for bool, addition is `or`.
+// gather, index_select, their adjoints scatter_add, index_add, and scatter. An index out of range stops the kernel
+// (__trap): the error surfaces at the next call, and the device can no longer be used. Each addition is rounded to y's
+// dtype (f16, bf16: computed in f32). Integers wrap around; for bool, addition is `or`.
 //
-// Sums into one place are added in the order of the indices, as on the CPU: by one thread per slice across `dim` if
+// Terms of one place are combined in the order of the indices, as on the CPU: by one thread per slice across `dim` if
 // there are enough slices to keep the device busy, else by one thread per place, after sorting the indices. In that
 // second case f32, f64, i32 and i64 are instead added atomically, all terms in parallel. For f32 and f64 the result is
-// then not deterministic, so cuda::set_deterministic makes them use the sort.
+// then not deterministic, so cuda::set_deterministic makes them use the sort. Values that are assigned to one place are
+// written by all threads in parallel, unless the sort makes the last one win.
 #include <algorithm>
 #include <concepts>
 
@@ -15,6 +16,7 @@
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/logical.h"
+#include "kernels/scatter.h"
 #include "tandem/cuda/math_mode.h"
 #include "tandem/tensor/tensor.h"
 
@@ -49,6 +51,21 @@ void visit_index(DType dtype, F&& f) {
   f(int64_t{});
 }
 
+/// Calls f(T{}) with the unsigned integer type of an element's size.
+template <class F>
+void visit_size(size_t size, F&& f) {
+  switch (size) {
+    case 1:
+      return f(uint8_t{});
+    case 2:
+      return f(uint16_t{});
+    case 4:
+      return f(uint32_t{});
+    default:
+      return f(uint64_t{});
+  }
+}
+
 /// Operands: y, index, x.
 template <class Bits, class Index>
 __global__ void __launch_bounds__(kThreads)
@@ -67,22 +84,12 @@ void take(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index, co
   const DeviceGuard on(y.device());
   const Indexed from(x, dim);
   const auto geometry = make_geometry(kernels::make_walk<3>(y.sizes(), {y.strides(), index_strides, from.others}));
-  const auto run = [&]<class Bits>(Bits) {
+  visit_size(y.element_size(), [&]<class Bits>(Bits) {
     visit_index(index.dtype(), [&]<class Index>(Index) {
       launch(take_each<Bits, Index>, grid_stride(geometry.numel), geometry, static_cast<Bits*>(y.raw_bytes()),
              index.raw<Index>(), static_cast<const Bits*>(x.raw_bytes()), from.along, from.size);
     });
-  };
-  switch (y.element_size()) {
-    case 1:
-      return run(uint8_t{});
-    case 2:
-      return run(uint16_t{});
-    case 4:
-      return run(uint32_t{});
-    default:
-      return run(uint64_t{});
-  }
+  });
 }
 
 /// Strides and sizes along `dim`.
@@ -92,17 +99,18 @@ struct Along {
   int64_t y_size;
 };
 
-/// One thread per slice adds the terms one after another. Operands: y, index, src, without `dim`.
-template <class Y, class S, class Index>
+/// One thread per slice combines the terms one after another. Operands: y, index, src, without `dim`.
+template <class Combine, class Y, class S, class Index>
 __global__ void __launch_bounds__(kThreads)
     add_slices(Geometry<3> slices, Along along, Y* y, const Index* index, const S* src) {
+  constexpr Combine combine;
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < slices.numel; i += step) {
     int64_t offset[3];
     slices.offsets(i, offset);
     for (int64_t j = 0; j < along.count; ++j) {
       Y& sum = y[offset[0] + checked(index[offset[1] + j * along.index], along.y_size) * along.y];
-      sum = kernels::sum_of(sum, src[offset[2] + j * along.src]);
+      sum = combine(sum, src[offset[2] + j * along.src]);
     }
   }
 }
@@ -132,11 +140,25 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+/// One thread per term, each of which writes to its place. Operands: src, index, y without `dim`.
+template <class Bits>
+__global__ void __launch_bounds__(kThreads) assign_terms(Geometry<3> geometry, int64_t y_along, int64_t y_size, Bits* y,
+                                                         const int64_t* index, const Bits* src) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < geometry.numel; i += step) {
+    int64_t offset[3];
+    geometry.offsets(i, offset);
+    y[offset[2] + checked(index[offset[1]], y_size) * y_along] = src[offset[0]];
+  }
+}
+
 /// One thread per slice and index, with adjacent threads in different slices. The thread of the first among equal
-/// indices in `order` (one row per slice, or one for all) adds all their terms. Operands: y, index, src, without `dim`.
-template <class Y, class S, class Index>
+/// indices in `order` (one row per slice, or one for all) combines all their terms. Operands: y, index, src, without
+/// `dim`.
+template <class Combine, class Y, class S, class Index>
 __global__ void __launch_bounds__(kThreads) add_sorted(Geometry<3> slices, Along along, Y* y, const Index* index,
                                                        const S* src, const int64_t* order, bool one_order) {
+  constexpr Combine combine;
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < slices.numel * along.count; i += step) {
     const int64_t first = i / slices.numel, slice = i - first * slices.numel;
@@ -148,26 +170,32 @@ __global__ void __launch_bounds__(kThreads) add_sorted(Geometry<3> slices, Along
     if (first > 0 && value(first - 1) == place) continue;
     Y sum = y[offset[0] + place * along.y];
     for (int64_t j = first; j < along.count && value(j) == place; ++j) {
-      sum = kernels::sum_of(sum, src[offset[2] + positions[j] * along.src]);
+      sum = combine(sum, src[offset[2] + positions[j] * along.src]);
     }
     y[offset[0] + place * along.y] = sum;
   }
 }
 
-enum class Way { slices, atomics, sorted };
+enum class Way { slices, terms, sorted };
+
+template <class Combine>
+inline constexpr bool kAssigns = std::same_as<Combine, kernels::Assign>;
 
 /// One thread per slice if that keeps the device busy, or finishes before the launches of the alternative would.
-template <class Y>
+template <class Combine, class Y>
 Way way_of(int64_t slices, int64_t count) {
-  const bool atomics = kHasAtomics<Y> && (std::is_integral_v<Y> || !deterministic());
-  if (slices >= int64_t{1} << 16 || count <= (atomics ? 32 : 512)) return Way::slices;
-  return atomics ? Way::atomics : Way::sorted;
+  bool in_any_order = kAssigns<Combine> && !deterministic();
+  if (std::same_as<Combine, kernels::Add> && kHasAtomics<Y>) in_any_order = std::is_integral_v<Y> || !deterministic();
+  if (slices >= int64_t{1} << 16 || count <= (in_any_order ? 32 : 512)) return Way::slices;
+  return in_any_order ? Way::terms : Way::sorted;
 }
 
-template <class Y, class S, class Index>
+template <class Combine, class Y, class S, class Index>
 void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_strides, const Tensor& src,
          IntArrayRef shape) {
   const Indexed to(y, dim), from(src, dim);
+  auto* const y_data = static_cast<Y*>(y.raw_bytes());
+  const auto* const src_data = static_cast<const S*>(src.raw_bytes());
   Dims others(shape), index_others = index_strides;
   Along along{1, to.along, 0, from.along, to.size};
   if (!others.empty()) {
@@ -178,19 +206,25 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
     index_others[d] = 0;
   }
   const auto slices = make_geometry(kernels::make_walk<3>(others, {to.others, index_others, from.others}));
-  const Way way = way_of<Y>(slices.numel, along.count);
-  if constexpr (kHasAtomics<Y>) {
-    if (way == Way::atomics) {
+  const Way way = way_of<Combine, Y>(slices.numel, along.count);
+  if constexpr (kAssigns<Combine> || (std::same_as<Combine, kernels::Add> && kHasAtomics<Y>)) {
+    if (way == Way::terms) {
       // Every term counts, even in dimensions where no operand moves, which make_walk would drop.
       const auto terms = logical_geometry<3>(shape, {src.strides(), index_strides, to.others});
-      launch(add_terms<Y, S, Index>, grid_stride(terms.numel), terms, along.y, along.y_size, y.raw<Y>(),
-             index.raw<Index>(), src.raw<S>());
+      const auto kernel = [] {
+        if constexpr (kAssigns<Combine>) {
+          return assign_terms<Y>;
+        } else {
+          return add_terms<Y, S, Index>;
+        }
+      }();
+      launch(kernel, grid_stride(terms.numel), terms, along.y, along.y_size, y_data, index.raw<Index>(), src_data);
       return;
     }
   }
   if (way == Way::slices) {
-    launch(add_slices<Y, S, Index>, grid_stride(slices.numel), slices, along, y.raw<Y>(), index.raw<Index>(),
-           src.raw<S>());
+    launch(add_slices<Combine, Y, S, Index>, grid_stride(slices.numel), slices, along, y_data, index.raw<Index>(),
+           src_data);
     return;
   }
   // The rows of the index in the order of the slices, or the single row that they share.
@@ -203,8 +237,8 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
     rows.starts.strides[0][d] = slices.strides[1][d];
   }
   const Tensor order = index_order(rows, y.device());
-  launch(add_sorted<Y, S, Index>, grid_stride(slices.numel * along.count), slices, along, y.raw<Y>(),
-         index.raw<Index>(), src.raw<S>(), order.raw<int64_t>(), shared);
+  launch(add_sorted<Combine, Y, S, Index>, grid_stride(slices.numel * along.count), slices, along, y_data,
+         index.raw<Index>(), src_data, order.raw<int64_t>(), shared);
 }
 
 /// y at each position, with the coordinate of `dim` taken from the index, += src at that position.
@@ -214,9 +248,9 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
   const DeviceGuard on(y.device());
   visit_dtype(src.dtype(), [&]<class S>(S) {
     visit_index(index.dtype(), [&]<class Index>(Index) {
-      if (y.dtype() == dtype_of<S>) return add<S, S, Index>(y, dim, index, index_strides, src, shape);
+      if (y.dtype() == dtype_of<S>) return add<kernels::Add, S, S, Index>(y, dim, index, index_strides, src, shape);
       if constexpr (is_reduced_floating_point(dtype_of<S>)) {  // sums of 16-bit terms, kept in f32
-        add<float, S, Index>(y, dim, index, index_strides, src, shape);
+        add<kernels::Add, float, S, Index>(y, dim, index, index_strides, src, shape);
       }
     });
   });
@@ -238,6 +272,27 @@ void scatter_add(const Tensor& y, int64_t dim, const Tensor& index, const Tensor
 
 void index_add(const Tensor& y, int64_t dim, const Tensor& index, const Tensor& src) {
   add(y, dim, index, expanded(index, y.dim(), dim), src, src.sizes());
+}
+
+void scatter(const Tensor& y, kernels::Scatter op, int64_t dim, const Tensor& index, const Tensor& src) {
+  if (index.numel() == 0) return;
+  const DeviceGuard on(y.device());
+  const Dims strides(index.strides());
+  if (op == kernels::Scatter::assign) {
+    visit_size(y.element_size(), [&]<class Bits>(Bits) {
+      add<kernels::Assign, Bits, Bits, int64_t>(y, dim, index, strides, src, index.sizes());
+    });
+    return;
+  }
+  visit_dtype(src.dtype(), [&]<class S>(S) {
+    if (y.dtype() == dtype_of<S>) {
+      return kernels::visit_combine(
+          op, [&]<class Combine>(Combine) { add<Combine, S, S, int64_t>(y, dim, index, strides, src, index.sizes()); });
+    }
+    if constexpr (is_reduced_floating_point(dtype_of<S>)) {  // products of 16-bit terms, kept in f32
+      add<kernels::Multiply, float, S, int64_t>(y, dim, index, strides, src, index.sizes());
+    }
+  });
 }
 
 }  // namespace tandem::cuda

@@ -235,6 +235,8 @@ const std::vector<Case>& all_cases() {
                                    {"pool", pool_cases},
                                    {"loss", loss_cases},
                                    {"index", index_cases},
+                                   {"advanced_index", advanced_index_cases},
+                                   {"scatter", scatter_cases},
                                    {"dropout", dropout_cases}};
     std::vector<Case> all;
     for (const Family& family : families) {

@@ -109,6 +109,8 @@ Cases conv_cases();
 Cases pool_cases();
 Cases loss_cases();
 Cases index_cases();
+Cases advanced_index_cases();
+Cases scatter_cases();
 Cases dropout_cases();
 
 }  // namespace tandem::testing

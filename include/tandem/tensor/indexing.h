@@ -31,8 +31,13 @@ class Slice {
   int64_t step_;
 };
 
-/// One entry of an index list. An integer, or an integer tensor of rank 0, drops its dimension. Masks and index tensors
-/// of higher rank throw NotImplementedError.
+/// One entry of an index list. An integer, or an integer tensor of rank 0, drops its dimension. An index tensor (i64 or
+/// i32) selects along its dimension, a bool tensor along as many dimensions as it has, and true or false along a new
+/// dimension of size 1.
+///
+/// The result of Tensor::index is a view, so that `x.index({0, Slice(1, 3)}) = y` writes to x. With index tensors or
+/// masks it is a copy; use index_put_ to write there. Integers, slices and None apply first; ops/advanced_index.h says
+/// where the dimensions of index tensors go.
 struct TensorIndex {
   enum class Kind : uint8_t { none, ellipsis, integer, boolean, slice, tensor };
 

@@ -4,6 +4,7 @@
 #include <iosfwd>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -242,10 +243,17 @@ class Tensor {
   // ---- indexing (tensor/indexing.h)
   Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
   Tensor index(const std::vector<indexing::TensorIndex>& indices) const;
-  const Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Tensor& value) const;
-  const Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, Scalar value) const;
-  const Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Tensor& value) const;
-  const Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, Scalar value) const;
+  Tensor index(const std::vector<std::optional<Tensor>>& indices) const;
+  const Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Tensor& value,
+                           bool accumulate = false) const;
+  const Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, Scalar value,
+                           bool accumulate = false) const;
+  const Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, const Tensor& value,
+                           bool accumulate = false) const;
+  const Tensor& index_put_(const std::vector<indexing::TensorIndex>& indices, Scalar value,
+                           bool accumulate = false) const;
+  const Tensor& index_put_(const std::vector<std::optional<Tensor>>& indices, const Tensor& value,
+                           bool accumulate = false) const;
   Tensor operator[](int64_t i) const;
 
 #include "tandem/tensor/methods.inc"

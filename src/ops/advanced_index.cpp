@@ -1,0 +1,1 @@
+#include "tandem/ops/advanced_index-inl.h"
