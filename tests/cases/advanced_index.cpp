@@ -27,13 +27,18 @@ void reading(Cases& c) {
   c.push_back(
       {.op = "index",
        .name = "mixed",
-       .torch = "(a[1, b], a[b, 1:4, c], a[b, None, c], a[::2, :, c], a[0, :, c], a[b, -1], a[None, b], a[1:, b, 1])",
+       .torch =
+           "(a[1, b], a[b, 1:4, c], a[b, None, :, c], a[::2, :, c], a[0, :, c], a[b, -1], a[None, b], a[1:, b, 1])",
        .inputs = {normal({4, 5, 6}), integers({3}, -4, 4), integers({3}, -6, 6).as(kInt)},
        .run = [](In x) -> Out {
-         return {x[0].index({1, x[1]}),          x[0].index({x[1], Slice(1, 4), x[2]}),
-                 x[0].index({x[1], None, x[2]}), x[0].index({Slice(None, None, 2), Slice(), x[2]}),
-                 x[0].index({0, Slice(), x[2]}), x[0].index({x[1], -1}),
-                 x[0].index({None, x[1]}),       x[0].index({Slice(1, None), x[1], 1})};
+         return {x[0].index({1, x[1]}),
+                 x[0].index({x[1], Slice(1, 4), x[2]}),
+                 x[0].index({x[1], None, Slice(), x[2]}),
+                 x[0].index({Slice(None, None, 2), Slice(), x[2]}),
+                 x[0].index({0, Slice(), x[2]}),
+                 x[0].index({x[1], -1}),
+                 x[0].index({None, x[1]}),
+                 x[0].index({Slice(1, None), x[1], 1})};
        },
        .sum = 12});
   c.push_back({.op = "index",
@@ -131,7 +136,7 @@ void selecting(Cases& c) {
                },
                .sum = 0});
   c.push_back({.op = "where",
-               .name = "numbers",
+               .name = "two_numbers",
                .torch = "(torch.where(a, 1, 2), torch.where(a, 1.5, 2), torch.where(a, True, False), "
                         "torch.where(a, True, 3))",
                .inputs = {boolean({3, 4})},

@@ -12,15 +12,23 @@ namespace {
 void masks(Cases& c) {
   c.push_back({.op = "masked_fill",
                .name = "numbers",
-               .torch = "(a.masked_fill(b, 2.5), a.masked_fill(c, -torch.inf), d.masked_fill(b, 1), "
+               .torch = "(a.masked_fill(b, 2.5), a.masked_fill(c, -1e4), d.masked_fill(b, 1), "
                         "e.masked_fill(b, 7), b.masked_fill(c, True))",
                .inputs = {normal({3, 4}).laid_out(Layout::transposed), boolean({3, 4}), boolean({2, 1, 4}), normal({}),
                           integers({4}, -3, 3)},
                .run = [](In x) -> Out {
-                 return {masked_fill(x[0], x[1], 2.5), x[0].masked_fill(x[2], -HUGE_VAL), masked_fill(x[3], x[1], 1),
+                 return {masked_fill(x[0], x[1], 2.5), x[0].masked_fill(x[2], -1e4), masked_fill(x[3], x[1], 1),
                          masked_fill(x[4], x[1], 7), masked_fill(x[1], x[2], true)};
                },
                .sum = 12});
+  c.push_back({.op = "masked_fill",
+               .name = "special",
+               .torch = "(a.masked_fill(b, -torch.inf), a.masked_fill(b, torch.nan))",
+               .inputs = {normal({7}).constant(), boolean({7})},
+               .run = [](In x) -> Out {
+                 return {masked_fill(x[0], x[1], -HUGE_VAL), masked_fill(x[0], x[1], NAN)};
+               },
+               .sum = 0});
   c.push_back({.op = "masked_fill",
                .name = "tensor",
                .torch = "(a.masked_fill(b, c), a[0].masked_fill(b, c))",
@@ -54,12 +62,13 @@ void scattering(Cases& c) {
   const Input unique = values({2, 3}, {4, 0, 2, 1, 2, 3}).as(kLong), rows = values({2, 2}, {1, 0, 2, 1}).as(kLong);
   c.push_back({.op = "scatter",
                .name = "dims",
-               .torch = "(a.scatter(1, b, c), a.scatter(0, d, c), a.scatter(-1, b, 2.5), e.scatter(0, f, e), "
-                        "a.scatter(0, d[:0], c))",
-               .inputs = {normal({3, 5}), unique, normal({3, 3}), rows, normal({}), integers({}, 0, 1)},
+               .torch = "(a.scatter(1, b, c), a.scatter(0, d, c[:, :2]), a.scatter(-1, b, 2.5), "
+                        "e.scatter(0, f, e), a.scatter(0, d[:0], c[:0, :2]))",
+               .inputs = {normal({3, 5}), unique, normal({2, 3}), rows, normal({}), integers({}, 0, 1)},
                .run = [](In x) -> Out {
-                 return {scatter(x[0], 1, x[1], x[2]), scatter(x[0], 0, x[3], x[2]), x[0].scatter(-1, x[1], 2.5),
-                         scatter(x[4], 0, x[5], x[4]), scatter(x[0], 0, x[3].slice(0, 0, 0), x[2])};
+                 return {scatter(x[0], 1, x[1], x[2]), scatter(x[0], 0, x[3], x[2].slice(1, 0, 2)),
+                         x[0].scatter(-1, x[1], 2.5), scatter(x[4], 0, x[5], x[4]),
+                         scatter(x[0], 0, x[3].slice(0, 0, 0), x[2].slice(0, 0, 0).slice(1, 0, 2))};
                },
                .sum = 5});
   c.push_back({.op = "scatter",
@@ -97,21 +106,22 @@ void scattering(Cases& c) {
 void reducing(Cases& c) {
   for (const char* reduce : {"sum", "prod", "mean", "amax", "amin"}) {
     const std::string call = std::string(", '") + reduce + "'";
-    c.push_back(
-        {.op = "scatter_reduce",
-         .name = reduce,
-         .torch = "(a.scatter_reduce(1, b, c" + call + "), a.scatter_reduce(0, d, c" + call +
-                  ", include_self=False), a.clone().scatter_reduce_(-1, b, c" + call + "), e.scatter_reduce(0, f, e" +
-                  call + "))",
-         .inputs = {normal({3, 5}).laid_out(Layout::transposed), integers({3, 4}, 0, 5), normal({4, 4}),
-                    integers({4, 4}, 0, 3), normal({}), integers({}, 0, 1)},
-         .run = [reduce](In x) -> Out {
-           return {scatter_reduce(x[0], 1, x[1], x[2], reduce), x[0].scatter_reduce(0, x[3], x[2], reduce, false),
-                   x[0].clone().scatter_reduce_(-1, x[1], x[2], reduce), scatter_reduce(x[4], 0, x[5], x[4], reduce)};
-         },
-         .sum = 6,
-         .roundings = 2,
-         .grad_roundings = 12});
+    c.push_back({.op = "scatter_reduce",
+                 .name = reduce,
+                 .torch = "(a.scatter_reduce(1, b, c[:3]" + call + "), a.scatter_reduce(0, d, c" + call +
+                          ", include_self=False), a.clone().scatter_reduce_(-1, b, c[:3]" + call +
+                          "), e.scatter_reduce(0, f, e" + call + "))",
+                 .inputs = {normal({3, 5}).laid_out(Layout::transposed), integers({3, 4}, 0, 5), normal({4, 4}),
+                            integers({4, 4}, 0, 3), normal({}), integers({}, 0, 1)},
+                 .run = [reduce](In x) -> Out {
+                   return {scatter_reduce(x[0], 1, x[1], x[2].slice(0, 0, 3), reduce),
+                           x[0].scatter_reduce(0, x[3], x[2], reduce, false),
+                           x[0].clone().scatter_reduce_(-1, x[1], x[2].slice(0, 0, 3), reduce),
+                           scatter_reduce(x[4], 0, x[5], x[4], reduce)};
+                 },
+                 .sum = 6,
+                 .roundings = 2,
+                 .grad_roundings = 12});
     c.push_back({.op = "scatter_reduce",
                  .name = std::string("integers_") + reduce,
                  .torch = "(a.scatter_reduce(0, b, c" + call + "), a.scatter_reduce(0, b, c" + call +
@@ -176,7 +186,8 @@ void slices(Cases& c) {
        .inputs = {normal({4, 5}).laid_out(Layout::transposed), unique, normal({2, 5}), normal({4, 2}), normal({})},
        .run = [](In x) -> Out {
          return {index_copy(x[0], 0, x[1], x[2]), x[0].index_copy(-1, x[1], x[3]),
-                 index_copy(x[0], 0, x[1][0], x[2].slice(0, 0, 1)), index_copy(x[4], 0, x[1].slice(0, 0, 1).mul(0), x[4]),
+                 index_copy(x[0], 0, x[1][0], x[2].slice(0, 0, 1)),
+                 index_copy(x[4], 0, x[1].slice(0, 0, 1).mul(0), x[4]),
                  index_copy(x[0], 0, x[1].slice(0, 0, 0), x[2].slice(0, 0, 0))};
        },
        .sum = 5});
@@ -191,21 +202,21 @@ void slices(Cases& c) {
                .bypasses_autocast = true});
   c.push_back({.op = "index_fill",
                .name = "dims",
-               .torch = "(a.index_fill(0, b, 2.5), a.index_fill(-1, b, c), d.index_fill(1, b, 3), "
+               .torch = "(a.index_fill(0, b, 2.5), a.index_fill(-1, e, c), d.index_fill(1, b, 3), "
                         "c.index_fill(0, b[:1] * 0, 1), a.index_fill(0, b[0], -1))",
                .inputs = {normal({4, 5}).laid_out(Layout::transposed), values({2}, {-1, 1}).as(kLong), normal({}),
-                          integers({3, 4}, -5, 5)},
+                          integers({3, 4}, -5, 5), unique},
                .run = [](In x) -> Out {
-                 return {index_fill(x[0], 0, x[1], 2.5), x[0].index_fill(-1, x[1], x[2]), index_fill(x[3], 1, x[1], 3),
+                 return {index_fill(x[0], 0, x[1], 2.5), x[0].index_fill(-1, x[4], x[2]), index_fill(x[3], 1, x[1], 3),
                          index_fill(x[2], 0, x[1].slice(0, 0, 1).mul(0), 1), index_fill(x[0], 0, x[1][0], -1)};
                },
                .sum = 12});
   c.push_back({.op = "index_fill",
                .name = "in_place",
-               .torch = "(a.clone().index_fill_(0, b.long(), 0.5), a.clone().index_fill_(1, b.long(), c))",
-               .inputs = {normal({4, 5}), values({2}, {-1, 1}).as(kInt), normal({})},
+               .torch = "(a.clone().index_fill_(0, b.long(), 0.5), a.clone().index_fill_(1, d, c))",
+               .inputs = {normal({4, 5}), values({2}, {-1, 1}).as(kInt), normal({}), unique},
                .run = [](In x) -> Out {
-                 return {x[0].clone().index_fill_(0, x[1], 0.5), x[0].clone().index_fill_(1, x[1], x[2])};
+                 return {x[0].clone().index_fill_(0, x[1], 0.5), x[0].clone().index_fill_(1, x[3], x[2])};
                },
                .sum = 12,
                .bypasses_autocast = true});

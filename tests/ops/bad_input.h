@@ -16,6 +16,7 @@ BadInputs conv_bad_input();
 BadInputs pool_bad_input();
 BadInputs dropout_bad_input();
 BadInputs index_bad_input();
+BadInputs advanced_index_bad_input();
 BadInputs loss_bad_input();
 
 }  // namespace tandem::testing

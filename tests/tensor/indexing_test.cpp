@@ -73,6 +73,55 @@ TEST(Indexing, WritesBroadcast) {
   EXPECT_EQ(values(x), V(24, 2));
 }
 
+// Cases compare with PyTorch in tests/cases/advanced_index.cpp.
+TEST(Indexing, TensorsAndMasksSelectCopies) {
+  const Tensor x = cube(), rows = tensor({1, 0, -1});
+  EXPECT_EQ(values(x.index({rows, 0, 0})), (V{12, 0, 12}));
+  EXPECT_EQ(values(x.index({rows, Ellipsis, 1}).select(1, 2)), (V{21, 9, 21}));
+  EXPECT_EQ(values(x.index({x.gt(20)})), (V{21, 22, 23}));
+  EXPECT_EQ(values(x.index({tensor({false, true}), 0})), (V{12, 13, 14, 15}));
+  EXPECT_EQ(Dims(x.index({true, 0}).sizes()), (Dims{1, 3, 4}));
+  EXPECT_EQ(Dims(x.index({rows, None, Slice(0, 2)}).sizes()), (Dims{3, 1, 2, 4}));
+  EXPECT_EQ(values(x.index(std::vector<std::optional<Tensor>>{std::nullopt, rows}).select(0, 0).select(1, 0)),
+            (V{4, 0, 8}));
+  x.index({rows}).fill_(-1);
+  EXPECT_EQ(x.min().item<int64_t>(), 0);
+}
+
+TEST(Indexing, WritesWithTensorsAndMasks) {
+  const Tensor x = cube(), rows = tensor({1, 1});
+  x.index_put_({x.gt(3)}, 0);
+  EXPECT_EQ(x.sum().item<int64_t>(), 6);
+  x.index_put_({rows, 0, Slice(0, 2)},
+               tensor({{{1, 2}, {3, 4}}}));  // the last one wins; leading sizes of 1 are dropped
+  EXPECT_EQ(values(x.index({1, 0})), (V{3, 4, 0, 0}));
+  x.index_put_({rows, 0, 0}, 5, true);
+  EXPECT_EQ(values(x.index({1, 0})), (V{13, 4, 0, 0}));
+  x.index_put_({1, 0}, 1, true);
+  EXPECT_EQ(values(x.index({1, 0})), (V{14, 5, 1, 1}));
+  x.index_put_(std::vector<std::optional<Tensor>>{rows}, tensor({7}), true);
+  EXPECT_EQ(values(x.index({1, 0})), (V{28, 19, 15, 15}));
+}
+
+TEST(Indexing, ReadsOperandsBeforeItWrites) {
+  const Tensor x = arange(4);
+  x.index_put_({tensor({1, 2, 3})}, x.slice(0, 0, 3));
+  EXPECT_EQ(values(x), (V{0, 0, 1, 2}));
+  x.scatter_(0, x, x.add(5));  // an index in self's memory
+  EXPECT_EQ(values(x), (V{5, 6, 7, 2}));
+  const Tensor y = arange(4);
+  y.index_copy_(0, tensor({3, 2, 1, 0}), y);
+  EXPECT_EQ(values(y), (V{3, 2, 1, 0}));
+  y.masked_fill_(y.gt(1), y[3]);
+  EXPECT_EQ(values(y), (V{0, 0, 1, 0}));
+}
+
+TEST(Indexing, SumsOf16BitGradientsAreHeldInF32) {
+  const Tensor x = zeros({2}, kHalf).requires_grad_();
+  x.index({zeros({4096}, kLong)}).sum().backward();
+  EXPECT_EQ(x.grad()[0].item<float>(), 4096.0F);
+}
+
 TEST(Indexing, PropagatesGradients) {
   const Tensor x = zeros({2, 3}, requires_grad());
   x.index({1, Slice(None, None, 2)}).sum().backward();
@@ -95,9 +144,12 @@ TEST(Indexing, BadIndicesAreRefused) {
   EXPECT_THROWS(x.index({2}), IndexError, "2", "[2, 3, 4]");
   EXPECT_THROWS(x.index({0, -4}), IndexError, "-4");
   EXPECT_THROWS(x.index({".."}), StateError, "index: ", "'..'");
-  EXPECT_THROWS(x.index({true}), NotImplementedError, "index: ", "bool");
-  EXPECT_THROWS(x.index({tensor({0, 1})}), NotImplementedError, "index: ", "[2] i64");
-  EXPECT_THROWS(x.index({tensor({true, false})}), NotImplementedError, "index: ", "[2] bool");
+  EXPECT_THROWS(x.index({tensor({0.5})}), DTypeError, "index: ", "[1] f32", ".to(kLong)");
+  EXPECT_THROWS(x.index({tensor(1).to(kByte)}), DTypeError, "index: ", "[] u8", ".to(kBool)");
+  EXPECT_THROWS(x.index({tensor({true, false, true})}), IndexError, "index: ", "[3] bool", "[2, 3, 4] i64");
+  EXPECT_THROWS(x.index({0, tensor({{true, false}})}), IndexError, "index: ", "[1, 2] bool", "[3, 4] i64");
+  EXPECT_THROWS(x.index({tensor({true, false}), 0, 0, 0}), IndexError, "index: ", "4 indices", "rank 3");
+  EXPECT_THROWS(x.index_put_({tensor({0, 1})}, ones({2})), ShapeError, "index_put_: ", "[2] f32", "[2, 3, 4]");
   EXPECT_THROWS(x.index({Slice(0, 2, -1)}), IndexError, "index: ", "-1");
   EXPECT_THROWS(x.index_put_({0, 0, 0, 0}, 1), IndexError, "index_put_: ", "4 indices");
   EXPECT_THROWS(x.index_put_({0}, ones({5})), ShapeError, "[5]");

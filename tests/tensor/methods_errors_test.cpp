@@ -35,6 +35,13 @@ constexpr Method methods[] = {
     METHOD(squeeze), METHOD(squeeze, 0), METHOD(unsqueeze, 0), METHOD(expand, {1}), METHOD(select, 0, 0),
     METHOD(narrow, 0, 0, 1), METHOD(slice), METHOD(as_strided, {1}, {1}), METHOD(as_strided_scatter, x, {1}, {1}),
     METHOD(chunk, 2),
+    // masks, index tensors and scattering
+    METHOD(where, x, 1), METHOD(masked_fill, x, 1), METHOD(masked_fill, x, x), METHOD(masked_select, x),
+    METHOD(masked_scatter, x, x), METHOD(nonzero), METHOD(argwhere), METHOD(index_put, {x}, x), METHOD(take, x),
+    METHOD(take_along_dim, x), METHOD(put, x, x), METHOD(index_copy, 0, x, x), METHOD(index_fill, 0, x, 1),
+    METHOD(index_fill, 0, x, x), METHOD(index_reduce, 0, x, x, "prod"), METHOD(scatter, 0, x, x),
+    METHOD(scatter, 0, x, 1), METHOD(scatter, 0, x, x, "add"), METHOD(scatter, 0, x, 1, "add"),
+    METHOD(scatter_reduce, 0, x, x, "sum"),
     // products and layers
     METHOD(mm, x), METHOD(bmm, x), METHOD(matmul, x), METHOD(addmm, x, x), METHOD(softmax, 0), METHOD(log_softmax, 0),
     METHOD(gather, 0, x), METHOD(index_select, 0, x), METHOD(scatter_add, 0, x, x), METHOD(index_add, 0, x, x)};

@@ -1,4 +1,6 @@
 #pragma once
+#include <utility>
+
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
 #include "tandem/base/checked.h"
@@ -90,8 +92,8 @@ struct IndexShape {
       before.push_back(after[i]);
       before_strides.push_back(after_strides[i]);
     }
-    std::swap(before, after);
-    std::swap(before_strides, after_strides);
+    after = std::exchange(before, Dims());
+    after_strides = std::exchange(before_strides, Dims());
   }
 
  private:
@@ -153,32 +155,30 @@ inline void put_at_places(const Tensor& y, TensorList indices, const Tensor& val
 }
 
 /// index_put of checked arguments. An undefined x means zeros of `sizes`.
-inline Tensor index_put_op(const Tensor& x, const Dims& sizes, TensorList indices, const Tensor& values,
-                           bool accumulate_) {
+inline Tensor index_put_op(const Tensor& x, const Dims& sizes, TensorList indices, const Tensor& values, bool adds) {
   const Op<"index_put"> op;
   return op.apply(
       [&](const Tensor& x, TensorList indices, const Tensor& values) {
         if (x.defined()) checks::same_dtype("x", x, "values", values);
         Tensor y;
-        if (accumulate_) {
+        if (adds) {
           y = accumulate(x, sizes, values, [&](const Tensor& y) { put_at_places(y, indices, values, true); });
         } else {
           y = copy_of(x);
           put_at_places(y, indices, values, false);
         }
         const size_t count = indices.size();
-        return Result{
-            y, Saved{indices.vec()}, [count, accumulate_, sizes = values.impl().sizes](const Backward& b) -> Grads {
-              Indices indices;
-              for (size_t i = 0; i < count; ++i) indices.push_back(b.saved(i));
-              const Tensor g = b.grad();
-              Grads grads(count + 2);
-              if (b.needs(0)) {
-                grads[0] = accumulate_ ? g : index_put_op(g, g.impl().sizes, indices, zeros({}, g.options()), false);
-              }
-              if (b.needs(count + 1)) grads[count + 1] = sum_to_size(index_op(g, indices), sizes);
-              return grads;
-            }};
+        return Result{y, Saved{indices.vec()}, [count, adds, sizes = values.impl().sizes](const Backward& b) -> Grads {
+                        Indices indices;
+                        for (size_t i = 0; i < count; ++i) indices.push_back(b.saved(i));
+                        const Tensor g = b.grad();
+                        Grads grads(count + 2);
+                        if (b.needs(0)) {
+                          grads[0] = adds ? g : index_put_op(g, g.impl().sizes, indices, zeros({}, g.options()), false);
+                        }
+                        if (b.needs(count + 1)) grads[count + 1] = sum_to_size(index_op(g, indices), sizes);
+                        return grads;
+                      }};
       },
       x, indices, values);
 }

@@ -116,9 +116,8 @@ inline Tensor fold_of(const Tensor& x, int64_t d, const Tensor& index, const Ten
   return to(y, x.dtype());
 }
 
-/// The gradients of x and src for gy. Equal extremes share the gradient. A product's gradient does not divide by 0: the
-/// zeros among its factors are counted instead. Source: the derivative formulas in torch.scatter_reduce's
-/// documentation and tests.
+/// The gradients of x and src. Equal extremes share the gradient. For a product it does not divide by 0, but counts the
+/// zeros among the factors: the gradient of a factor is 0 if another one is 0.
 inline Grads fold_backward(const Backward& b, int64_t d, Fold fold, bool include_self) {
   const Tensor g = b.grad(), x = b.saved(0), index = b.saved(1), src = b.saved(2), y = b.saved(3);
   const auto add_up = [&](const Tensor& into, const Tensor& terms) {
