@@ -39,8 +39,23 @@ TEST(EmulatedTraps, IndexOutOfRange) {
         set_deterministic(deterministic);
         expect_trap([&] { kernels.scatter_add(x, 0, index, y); });
         expect_trap([&] { kernels.index_add(x, 0, index, y); });
+        if (dtype == kInt) continue;
+        expect_trap([&] { kernels.scatter(x, kernels::Scatter::assign, 0, index, y); });
+        expect_trap([&] { kernels.scatter(x, kernels::Scatter::max, 0, index, y); });
       }
       set_deterministic(false);
+    }
+  }
+}
+
+TEST(EmulatedTraps, WrappedIndexOutOfRange) {
+  const DefaultDeviceGuard on_device(kCUDA);
+  const Tensor x = ones({10});
+  for (const int64_t bad : {int64_t{-11}, int64_t{10}, int64_t{1000000000}}) {
+    for (const DType dtype : {kLong, kInt}) {
+      const Tensor index = tensor(std::vector<int64_t>{3, -10, bad}, dtype);
+      expect_trap([&] { x.index({index}); });
+      expect_trap([&] { x.index_put_({index}, 1); });
     }
   }
 }
