@@ -5,14 +5,17 @@
 
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
+#include "tandem/ops/advanced_index.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/elementwise_forms-inl.h"
+#include "tandem/ops/index.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/ops/overlap.h"
 #include "tandem/ops/promotion.h"
 #include "tandem/ops/reduce.h"
+#include "tandem/ops/scatter.h"
 #include "tandem/ops/shape.h"
 
 namespace tandem {
@@ -144,6 +147,23 @@ const Tensor& cat_out(const Tensor& out, TensorList tensors, int64_t dim) {
 const Tensor& stack_out(const Tensor& out, TensorList tensors, int64_t dim) {
   const OpScope op("stack_out");
   return write(out, tensors, [&] { return stack(tensors, dim); });
+}
+
+const Tensor& gather_out(const Tensor& out, const Tensor& x, int64_t dim, const Tensor& index) {
+  const OpScope op("gather_out");
+  return write(out, {x, index}, [&] { return gather(x, dim, index); });
+}
+const Tensor& index_select_out(const Tensor& out, const Tensor& x, int64_t dim, const Tensor& index) {
+  const OpScope op("index_select_out");
+  return write(out, {x, index}, [&] { return index_select(x, dim, index); });
+}
+const Tensor& scatter_out(const Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
+  const OpScope op("scatter_out");
+  return write(out, {x, index, src}, [&] { return scatter(x, dim, index, src); });
+}
+const Tensor& take_out(const Tensor& out, const Tensor& x, const Tensor& index) {
+  const OpScope op("take_out");
+  return write(out, {x, index}, [&] { return take(x, index); });
 }
 
 }  // namespace tandem

@@ -278,11 +278,33 @@ BadInputs slice_rows() {
   };
 }
 
+BadInputs out_rows() {
+  const Tensor none, x = ones({4, 3}), out = ones({2, 3}), src = ones({2, 3}), small = ones({2});
+  const Tensor index = zeros({2, 3}, kLong), rows = tensor({0, 1}), counts = zeros({2, 3}, kLong);
+  const Tensor weight = ones({4, 3}).requires_grad_();
+  return {
+      UNDEFINED("gather_out", gather_out(none, x, 0, index)),
+      UNDEFINED("gather_out", gather_out(out, none, 0, index)),
+      BAD_INPUT("gather_out", gather_out(small, x, 0, index), ShapeError, "[2, 3]", "[2]", "same sizes"),
+      BAD_INPUT("gather_out", gather_out(counts, x, 0, index), DTypeError, "f32", "[2, 3] i64"),
+      BAD_INPUT("gather_out", gather_out(out, weight, 0, index), AutogradError, "the operand [4, 3] f32"),
+      UNDEFINED("index_select_out", index_select_out(none, x, 0, rows)),
+      UNDEFINED("index_select_out", index_select_out(out, x, 0, none)),
+      BAD_INPUT("index_select_out", index_select_out(small, x, 0, rows), ShapeError, "[2, 3]", "[2]", "same sizes"),
+      UNDEFINED("scatter_out", scatter_out(none, x, 0, index, src)),
+      UNDEFINED("scatter_out", scatter_out(x, x, 0, index, none)),
+      BAD_INPUT("scatter_out", scatter_out(out, x, 0, index, src), ShapeError, "[4, 3]", "[2, 3]", "same sizes"),
+      UNDEFINED("take_out", take_out(none, x, index)),
+      UNDEFINED("take_out", take_out(out, none, index)),
+      BAD_INPUT("take_out", take_out(small, x, index), ShapeError, "[2, 3]", "[2]", "same sizes"),
+  };
+}
+
 }  // namespace
 
 BadInputs advanced_index_bad_input() {
   BadInputs all;
-  for (const BadInputs& rows : {advanced_index_rows(), masked_rows(), scatter_rows(), slice_rows()}) {
+  for (const BadInputs& rows : {advanced_index_rows(), masked_rows(), scatter_rows(), slice_rows(), out_rows()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;

@@ -43,5 +43,10 @@ const Tensor& sum_out(const Tensor& out, const Tensor& x, IntArrayRef dims, bool
 const Tensor& cat_out(const Tensor& out, TensorList tensors, int64_t dim = 0);
 const Tensor& stack_out(const Tensor& out, TensorList tensors, int64_t dim = 0);
 
+const Tensor& gather_out(const Tensor& out, const Tensor& x, int64_t dim, const Tensor& index);
+const Tensor& index_select_out(const Tensor& out, const Tensor& x, int64_t dim, const Tensor& index);
+const Tensor& scatter_out(const Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src);
+const Tensor& take_out(const Tensor& out, const Tensor& x, const Tensor& index);
+
 }  // namespace tandem
 #pragma GCC visibility pop
