@@ -54,6 +54,10 @@ enum class Unary : uint8_t;
 enum class Binary : uint8_t;
 /// Reductions, math/reduce.h.
 enum class Reduction : uint8_t;
+/// How a scan combines elements; logaddexp: log(e^a + e^b).
+enum class Scan : uint8_t { prod, max, min, logaddexp };
+/// Which element of a sorted row; see the slot select_ranked.
+enum class Rank : uint8_t { kth, median, nanmedian };
 }  // namespace kernels
 
 /// Activation applied to the result of a GEMM or convolution.

@@ -235,7 +235,8 @@ const std::vector<Case>& all_cases() {
                                    {"pool", pool_cases},
                                    {"loss", loss_cases},
                                    {"index", index_cases},
-                                   {"dropout", dropout_cases}};
+                                   {"dropout", dropout_cases},
+                                   {"sort", sort_cases}};
     std::vector<Case> all;
     for (const Family& family : families) {
       Cases some = family.cases();

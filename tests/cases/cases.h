@@ -110,5 +110,6 @@ Cases pool_cases();
 Cases loss_cases();
 Cases index_cases();
 Cases dropout_cases();
+Cases sort_cases();
 
 }  // namespace tandem::testing

@@ -17,5 +17,6 @@ BadInputs pool_bad_input();
 BadInputs dropout_bad_input();
 BadInputs index_bad_input();
 BadInputs loss_bad_input();
+BadInputs sort_bad_input();
 
 }  // namespace tandem::testing
