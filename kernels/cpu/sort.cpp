@@ -66,8 +66,8 @@ void make_entries(SortEntry<T>* entries, const SortRow<T>& row, int64_t n, bool 
   });
 }
 
-/// Sorts by one digit after another, the lowest first; equal digits keep their order. Returns `entries` or `spare`,
-/// where the result is.
+/// Sorts entries that are in the order of their positions: by one digit of the key after another, the lowest first;
+/// equal digits keep their order. Returns `entries` or `spare`, where the result is.
 template <class E>
 E* radix_sort(E* entries, E* spare, int64_t n, size_t key_bytes) {
   const int64_t parts = std::clamp<int64_t>(n / kParallelGrain, 1, kMaxParts);
@@ -165,15 +165,19 @@ void topk_row(const SortRow<T>& row, int64_t n, int64_t k, bool largest, bool so
   std::vector<E>& best = of_parts[0];
   for (size_t p = 1; p < of_parts.size(); ++p) best.insert(best.end(), of_parts[p].begin(), of_parts[p].end());
   if (static_cast<int64_t>(best.size()) > k) std::nth_element(best.begin(), best.begin() + (k - 1), best.end());
-  const E* result = best.data();
-  std::vector<E> spare;
-  if (sorted && k > kShortRow) {
-    spare.resize(static_cast<size_t>(k));
-    result = radix_sort(best.data(), spare.data(), k, sizeof(T));
-  } else if (sorted) {
-    std::sort(best.begin(), best.begin() + k);
-  }
-  for (int64_t i = 0; i < k; ++i) row.put(i, result[i]);
+  if (sorted) std::sort(best.begin(), best.begin() + k);
+  for (int64_t i = 0; i < k; ++i) row.put(i, best[static_cast<size_t>(i)]);
+}
+
+/// Sorts a long row and stores the first k elements.
+template <class T>
+void sort_row(const SortRow<T>& row, int64_t n, int64_t k, bool descending) {
+  const Scratch<SortEntry<T>> entries(n), spare(n);
+  make_entries(entries.data(), row, n, descending);
+  const SortEntry<T>* sorted = radix_sort(entries.data(), spare.data(), n, sizeof(T));
+  parallel_for(k, kParallelGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) row.put(i, sorted[i]);
+  });
 }
 
 /// Returns entry k of the ascending order. Counts the leading digits of long rows first, so that only few entries are
@@ -226,12 +230,7 @@ void sort(const Tensor& values, const Tensor& indices, const Tensor& x, int64_t 
         for (int64_t i = 0; i < n; ++i) row.put(i, entries[i]);
       });
     }
-    const Scratch<E> entries(n), spare(n);
-    make_entries(entries.data(), row, n, descending);
-    const E* sorted = radix_sort(entries.data(), spare.data(), n, sizeof(T));
-    parallel_for(n, kParallelGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) row.put(i, sorted[i]);
-    });
+    sort_row(row, n, n, descending);
   });
 }
 
@@ -239,7 +238,8 @@ void topk(const Tensor& values, const Tensor& indices, const Tensor& x, int64_t 
   if (values.numel() == 0) return;
   const int64_t k = values.sizes()[static_cast<size_t>(dim)];
   for_sort_rows(values, indices, x, dim, [k, largest, sorted]<class T>(const SortRow<T>& row, int64_t n) {
-    topk_row<T>(row, n, k, largest, sorted);
+    const bool many = n > kShortRow && k > n / 8;  // then sorting by radix is faster than selecting
+    many ? sort_row(row, n, k, largest) : topk_row<T>(row, n, k, largest, sorted);
   });
 }
 

@@ -126,9 +126,10 @@ void scans(Cases& c) {
                .torch = "a.logcumsumexp(1)",
                .inputs = {values({2, 4}, {-1000, 200, 100, 1000, 1000, -1000, 1000, 0})},
                .run = [](In x) -> Out { return {logcumsumexp(x[0], 1)}; },
-               .sum = 4,
+               .sum = 4096,  // the rounding errors of y, up to 1000 eps, are factors of the gradient
                .roundings = 2,
-               .no_gradcheck = "differences lose their digits at this distance from zero"});
+               .no_gradcheck = "differences lose their digits at this distance from zero",
+               .no_low = "y has no fractions in f16 at this distance from zero"});
   c.push_back({.op = "logcumsumexp",
                .name = "infinite",
                .torch = "a.logcumsumexp(1)",
@@ -153,7 +154,7 @@ void scans(Cases& c) {
                .torch = "(torch.trapezoid(a), torch.trapezoid(a, dx=0.5, dim=0), torch.trapezoid(a, b), "
                         "torch.trapezoid(a, c, dim=0), torch.trapezoid(d.float()), torch.trapezoid(e))",
                .inputs = {normal({4, 5}).as(kDouble), normal({5}).as(kDouble), normal({4, 5}).as(kDouble),
-                          integers({6}, -9, 9), normal({0}).as(kDouble)},
+                          integers({6}, -9, 9), normal({0}).as(kDouble).constant()},
                .run = [](In x) -> Out {
                  return {trapezoid(x[0]),          trapezoid(x[0], 0.5, 0),    trapezoid(x[0], x[1]),
                          trapezoid(x[0], x[2], 0), trapezoid(x[3].to(kFloat)), trapezoid(x[4])};
@@ -242,7 +243,7 @@ void sorts(Cases& c) {
                .sum = 3,
                .no_gradcheck = kSelects});
   c.push_back({.op = "topk",
-               .name = "long_row",
+               .name = "one_row",
                .torch = "(*a.topk(20), *a.topk(250, largest=False))",
                .inputs = {normal({600})},
                .run = [](In x) -> Out {

@@ -173,6 +173,12 @@ TANDEM_OPS Tensor diff(const Tensor& x, int64_t n, int64_t dim, const Tensor& pr
   TANDEM_CHECK(x.dim() > 0, ShapeError, "x is {}, but must have at least rank 1", checks::show(x));
   TANDEM_CHECK(n >= 0, StateError, "n = {}, but must be at least 0", n);
   const int64_t d = wrap_dim(dim, x.dim());
+  const auto check_joined = [&](const char* which, const Tensor& part) {
+    TANDEM_CHECK(!part.defined() || part.dim() == x.dim(), ShapeError,
+                 "{} is {}, but x is {}; it must have the same rank", which, checks::show(part), checks::show(x));
+  };
+  check_joined("prepend", prepend);
+  check_joined("append", append);
   Tensor y = x;
   if (prepend.defined() || append.defined()) {
     std::vector<Tensor> parts;
