@@ -56,6 +56,10 @@ enum class Binary : uint8_t;
 enum class Reduction : uint8_t;
 /// How a scatter kernel combines an element of y with one of src. max and min propagate NaN.
 enum class Scatter : uint8_t { assign, multiply, max, min };
+/// How a scan combines elements; logaddexp: log(e^a + e^b).
+enum class Scan : uint8_t { prod, max, min, logaddexp };
+/// Which element of a sorted row; see the slot select_ranked.
+enum class Rank : uint8_t { kth, median, nanmedian };
 }  // namespace kernels
 
 /// Activation applied to the result of a GEMM or convolution.

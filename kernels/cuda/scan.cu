@@ -1,21 +1,18 @@
-// cumsum. Contract: sums of f16, bf16 and f32 are held in f64 and rounded once per element, f64 in f64, integers modulo
-// 2^64. y may be x. Deterministic.
+// cumsum and the other scans. Contract: sums and products of f16, bf16 and f32 are held in f64 and rounded once per
+// element, f64 in f64, integers modulo 2^64. y may be x. Deterministic.
 #include "kernels/compute.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/rows.h"
+#include "kernels/scan.h"
 
 namespace tandem::cuda {
 namespace {
 
 constexpr int kScanThreads = 256;
 
-/// The type of sums; unsigned, because the overflow of int64_t is undefined.
-template <class C>
-using SumOf = std::conditional_t<std::is_same_v<C, int64_t>, uint64_t, double>;
-
-/// Returns the sum of v over the threads of this thread's group up to this one, and sets `total` to the sum over all.
+/// Returns v combined with the values of this thread's group before it, and sets `total` to the combination of all.
 /// Every thread of the block must call it.
-template <bool kColumns, class S>
+template <bool kColumns, class Scan, class S>
 __device__ __forceinline__ S scan_group(S v, S& total) {
   using G = Group<kColumns>;
   __shared__ S values[kScanThreads];
@@ -25,7 +22,7 @@ __device__ __forceinline__ S scan_group(S v, S& total) {
     __syncthreads();  // the values of the previous step have been read
     values[at] = v;
     __syncthreads();
-    if (thread >= lanes) v += values[at - static_cast<unsigned>(lanes) * step];
+    if (thread >= lanes) v = Scan::combine(values[at - static_cast<unsigned>(lanes) * step], v);
   }
   __syncthreads();
   values[at] = v;
@@ -34,26 +31,55 @@ __device__ __forceinline__ S scan_group(S v, S& total) {
   return v;
 }
 
+/// Scans the row of this thread's group that begins at `start`, if `is_row`; threads without a row still take part.
+/// put(place in the row, state) stores a result.
+template <class Scan, class C, bool kColumns, class Put>
+__device__ __forceinline__ void scan_row(const RowsOf& x, int64_t start, int64_t n, bool is_row, bool reverse,
+                                         Put put) {
+  using G = Group<kColumns>;
+  using S = typename Scan::State;
+  S before = Scan::identity();
+  for (int64_t begin = 0; begin < n; begin += G::width()) {
+    const int64_t i = begin + G::thread(), place = reverse ? n - 1 - i : i;
+    const bool has = is_row && i < n;
+    const S v = has ? Scan::of(load<C>(x.data, x.dtype, start + place * x.stride), place) : Scan::identity();
+    S total;
+    const S state = scan_group<kColumns, Scan>(v, total);
+    if (has) put(place, Scan::combine(before, state));
+    before = Scan::combine(before, total);
+  }
+}
+
 template <class C, bool kColumns>
 __global__ void __launch_bounds__(kScanThreads)
     scan_rows(Geometry<2> others, int64_t n, RowsOf y, RowsOf x, bool reverse) {
   using G = Group<kColumns>;
-  using S = SumOf<C>;
+  using Scan = kernels::SumScan<C>;
   for (int64_t first = G::first_row(); first < others.numel; first += G::row_step()) {
     const int64_t k = first + G::row();
-    const bool is_row = k < others.numel;  // threads without a row still take part in the scans
     int64_t at[2] = {0, 0};
-    if (is_row) others.offsets(k, at);
-    S before = 0;
-    for (int64_t begin = 0; begin < n; begin += G::width()) {
-      const int64_t i = begin + G::thread(), place = reverse ? n - 1 - i : i;
-      const bool has = is_row && i < n;
-      const S v = has ? static_cast<S>(load<C>(x.data, x.dtype, at[1] + place * x.stride)) : S(0);
-      S total;
-      const S sum = scan_group<kColumns>(v, total);
-      if (has) store<C>(y.data, y.dtype, at[0] + place * y.stride, static_cast<C>(before + sum));
-      before += total;
-    }
+    if (k < others.numel) others.offsets(k, at);
+    scan_row<Scan, C, kColumns>(x, at[1], n, k < others.numel, reverse,
+                                [&](int64_t place, const typename Scan::State& state) {
+                                  store<C>(y.data, y.dtype, at[0] + place * y.stride, Scan::value(state));
+                                });
+  }
+}
+
+/// The same for any scan; stores indices too unless indices.data is null.
+template <class Scan, class C, bool kColumns>
+__global__ void __launch_bounds__(kScanThreads)
+    scan_rows_of(Geometry<3> others, int64_t n, RowsOf y, RowsOf indices, RowsOf x, bool reverse) {
+  using G = Group<kColumns>;
+  for (int64_t first = G::first_row(); first < others.numel; first += G::row_step()) {
+    const int64_t k = first + G::row();
+    int64_t at[3] = {0, 0, 0};
+    if (k < others.numel) others.offsets(k, at);
+    scan_row<Scan, C, kColumns>(
+        x, at[1], n, k < others.numel, reverse, [&](int64_t place, const typename Scan::State& state) {
+          store<C>(y.data, y.dtype, at[0] + place * y.stride, Scan::value(state));
+          if (indices.data) static_cast<int64_t*>(indices.data)[at[2] + place * indices.stride] = Scan::index(state);
+        });
   }
 }
 
@@ -68,6 +94,22 @@ void cumsum(const Tensor& y, const Tensor& x, int64_t dim, bool reverse) {
     using C = decltype(zero);
     const auto kernel = shape.columns ? scan_rows<C, true> : scan_rows<C, false>;
     launch(kernel, launch_of(shape), plan.others, plan.n, RowsOf(y, dim), RowsOf(x, dim), reverse);
+  });
+}
+
+void scan(const Tensor& y, const Tensor& indices, kernels::Scan op, const Tensor& x, int64_t dim, bool reverse) {
+  if (x.numel() == 0) return;
+  const DeviceGuard on(x.device());
+  const Tensor& places = indices.defined() ? indices : y;
+  const RowPlan<3> plan({&y, &x, &places}, dim);
+  const GroupShape shape = make_group_shape(plan.others.numel, plan.n, plan.shape.columns, kScanThreads);
+  RowsOf found(places, dim);
+  if (!indices.defined()) found.data = nullptr;
+  kernels::visit_compute(kernels::compute_type(promote_types(y.dtype(), x.dtype())), [&]<class C>(C) {
+    kernels::visit_scan<C>(op, [&]<class S>(S) {
+      const auto kernel = shape.columns ? scan_rows_of<S, C, true> : scan_rows_of<S, C, false>;
+      launch(kernel, launch_of(shape), plan.others, plan.n, RowsOf(y, dim), found, RowsOf(x, dim), reverse);
+    });
   });
 }
 

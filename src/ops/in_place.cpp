@@ -12,6 +12,8 @@
 #include "tandem/ops/matmul.h"
 #include "tandem/ops/overlap.h"
 #include "tandem/ops/promotion.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/ops/scan.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem {
@@ -147,6 +149,35 @@ const Tensor& Tensor::clamp_(std::optional<Scalar> min, std::optional<Scalar> ma
     }
   };
   return apply_in_place(op, *this, {}, direct, clamped);
+}
+
+namespace {
+
+/// Checks the arguments of a scan in place. Returns the wrapped dimension.
+int64_t check_scan(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  checks::defined("self", self);
+  checks::not_bool(self);
+  TANDEM_CHECK(!dtype || *dtype == self.dtype(), DTypeError,
+               "dtype is {}, but self is {}; use the op without the underscore", tandem::name(*dtype),
+               checks::show(self));
+  return wrap_dim(dim, self.dim());
+}
+
+}  // namespace
+
+const Tensor& Tensor::cumsum_(int64_t dim, std::optional<DType> dtype) const {
+  const OpScope op("cumsum_");
+  const int64_t d = check_scan(*this, dim, dtype);
+  return apply_in_place(
+      op, *this, {}, [&](const Tensor& y) { backend(y).cumsum(y, y, d, false); },
+      [&](const Tensor& old) { return tandem::cumsum(old, d, old.dtype()); });
+}
+const Tensor& Tensor::cumprod_(int64_t dim, std::optional<DType> dtype) const {
+  const OpScope op("cumprod_");
+  const int64_t d = check_scan(*this, dim, dtype);
+  return apply_in_place(
+      op, *this, {}, [&](const Tensor& y) { backend(y).scan(y, Tensor(), kernels::Scan::prod, y, d, false); },
+      [&](const Tensor& old) { return tandem::cumprod(old, d, old.dtype()); });
 }
 
 #define TANDEM_IN_PLACE(NAME)                                                                               \

@@ -16,7 +16,9 @@
 #include "tandem/ops/promotion.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/scatter.h"
+#include "tandem/ops/scan.h"
 #include "tandem/ops/shape.h"
+#include "tandem/ops/sort.h"
 
 namespace tandem {
 namespace {
@@ -164,6 +166,45 @@ const Tensor& scatter_out(const Tensor& out, const Tensor& x, int64_t dim, const
 const Tensor& take_out(const Tensor& out, const Tensor& x, const Tensor& index) {
   const OpScope op("take_out");
   return write(out, {x, index}, [&] { return take(x, index); });
+namespace {
+
+/// values and indices = f(), both checked before either is written.
+template <class F>
+std::tuple<const Tensor&, const Tensor&> write_selected(const Tensor& values, const Tensor& indices, const Tensor& x,
+                                                        const F& f) {
+  check_call(values, {&x, 1});
+  check_call(indices, {&x, 1});
+  TANDEM_CHECK(indices.dtype() == kLong, DTypeError, "indices is {}, but must be i64", checks::show(indices));
+  Tensor positions;
+  write(values, {&x, 1}, [&] {
+    auto [selected, at] = f();
+    checks::sizes("indices", indices, at.sizes());
+    positions = std::move(at);
+    return selected;
+  });
+  write(indices, {&x, 1}, [&] { return positions; });
+  return {values, indices};
+}
+
+}  // namespace
+
+const Tensor& cumsum_out(const Tensor& out, const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+  const OpScope op("cumsum_out");
+  return write(out, {&x, 1}, [&] { return cumsum(x, dim, dtype); });
+}
+const Tensor& cumprod_out(const Tensor& out, const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+  const OpScope op("cumprod_out");
+  return write(out, {&x, 1}, [&] { return cumprod(x, dim, dtype); });
+}
+std::tuple<const Tensor&, const Tensor&> sort_out(const Tensor& values, const Tensor& indices, const Tensor& x,
+                                                  int64_t dim, bool descending) {
+  const OpScope op("sort_out");
+  return write_selected(values, indices, x, [&] { return sort(x, dim, descending); });
+}
+std::tuple<const Tensor&, const Tensor&> topk_out(const Tensor& values, const Tensor& indices, const Tensor& x,
+                                                  int64_t k, int64_t dim, bool largest, bool sorted) {
+  const OpScope op("topk_out");
+  return write_selected(values, indices, x, [&] { return topk(x, k, dim, largest, sorted); });
 }
 
 }  // namespace tandem

@@ -6,7 +6,10 @@
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/ops/reduce.h"
+#include "tandem/ops/scan.h"
+#include "tandem/ops/search.h"
 #include "tandem/ops/shape.h"
+#include "tandem/ops/sort.h"
 
 namespace tandem {
 
@@ -96,6 +99,58 @@ Tensor Tensor::argmax(std::optional<int64_t> dim, bool keepdim) const { return t
 Tensor Tensor::argmin(std::optional<int64_t> dim, bool keepdim) const { return tandem::argmin(*this, dim, keepdim); }
 Tensor Tensor::any() const { return tandem::any(*this); }
 Tensor Tensor::all() const { return tandem::all(*this); }
+
+// ---- scans, sorting and search (ops/reduce.h, ops/scan.h, ops/sort.h, ops/search.h)
+
+Tensor Tensor::cumsum(int64_t dim, std::optional<DType> dtype) const { return tandem::cumsum(*this, dim, dtype); }
+Tensor Tensor::cumprod(int64_t dim, std::optional<DType> dtype) const { return tandem::cumprod(*this, dim, dtype); }
+std::tuple<Tensor, Tensor> Tensor::cummax(int64_t dim) const { return tandem::cummax(*this, dim); }
+std::tuple<Tensor, Tensor> Tensor::cummin(int64_t dim) const { return tandem::cummin(*this, dim); }
+Tensor Tensor::logcumsumexp(int64_t dim) const { return tandem::logcumsumexp(*this, dim); }
+Tensor Tensor::diff(int64_t n, int64_t dim, const Tensor& prepend, const Tensor& append) const {
+  return tandem::diff(*this, n, dim, prepend, append);
+}
+std::tuple<Tensor, Tensor> Tensor::sort(int64_t dim, bool descending) const {
+  return tandem::sort(*this, dim, descending);
+}
+std::tuple<Tensor, Tensor> Tensor::sort(std::optional<bool> stable, int64_t dim, bool descending) const {
+  return tandem::sort(*this, stable, dim, descending);
+}
+Tensor Tensor::argsort(int64_t dim, bool descending) const { return tandem::argsort(*this, dim, descending); }
+Tensor Tensor::msort() const { return tandem::msort(*this); }
+std::tuple<Tensor, Tensor> Tensor::topk(int64_t k, int64_t dim, bool largest, bool sorted) const {
+  return tandem::topk(*this, k, dim, largest, sorted);
+}
+std::tuple<Tensor, Tensor> Tensor::kthvalue(int64_t k, int64_t dim, bool keepdim) const {
+  return tandem::kthvalue(*this, k, dim, keepdim);
+}
+Tensor Tensor::median() const { return tandem::median(*this); }
+std::tuple<Tensor, Tensor> Tensor::median(int64_t dim, bool keepdim) const {
+  return tandem::median(*this, dim, keepdim);
+}
+Tensor Tensor::nanmedian() const { return tandem::nanmedian(*this); }
+std::tuple<Tensor, Tensor> Tensor::nanmedian(int64_t dim, bool keepdim) const {
+  return tandem::nanmedian(*this, dim, keepdim);
+}
+std::tuple<Tensor, Tensor> Tensor::mode(int64_t dim, bool keepdim) const { return tandem::mode(*this, dim, keepdim); }
+Tensor Tensor::quantile(const Tensor& q, std::optional<int64_t> dim, bool keepdim,
+                        std::string_view interpolation) const {
+  return tandem::quantile(*this, q, dim, keepdim, interpolation);
+}
+Tensor Tensor::quantile(double q, std::optional<int64_t> dim, bool keepdim, std::string_view interpolation) const {
+  return tandem::quantile(*this, q, dim, keepdim, interpolation);
+}
+Tensor Tensor::nanquantile(const Tensor& q, std::optional<int64_t> dim, bool keepdim,
+                           std::string_view interpolation) const {
+  return tandem::nanquantile(*this, q, dim, keepdim, interpolation);
+}
+Tensor Tensor::nanquantile(double q, std::optional<int64_t> dim, bool keepdim, std::string_view interpolation) const {
+  return tandem::nanquantile(*this, q, dim, keepdim, interpolation);
+}
+Tensor Tensor::histc(int64_t bins, Scalar min, Scalar max) const { return tandem::histc(*this, bins, min, max); }
+Tensor Tensor::bincount(const Tensor& weights, int64_t minlength) const {
+  return tandem::bincount(*this, weights, minlength);
+}
 
 // ---- products (ops/matmul.h)
 

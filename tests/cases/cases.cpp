@@ -238,6 +238,8 @@ const std::vector<Case>& all_cases() {
                                    {"advanced_index", advanced_index_cases},
                                    {"scatter", scatter_cases},
                                    {"dropout", dropout_cases}};
+                                   {"dropout", dropout_cases},
+                                   {"sort", sort_cases}};
     std::vector<Case> all;
     for (const Family& family : families) {
       Cases some = family.cases();

@@ -112,5 +112,6 @@ Cases index_cases();
 Cases advanced_index_cases();
 Cases scatter_cases();
 Cases dropout_cases();
+Cases sort_cases();
 
 }  // namespace tandem::testing

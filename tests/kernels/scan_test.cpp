@@ -1,4 +1,4 @@
-// cumsum against plain loops in f64.
+// cumsum and the other scans against plain loops in f64.
 #include <gtest/gtest.h>
 
 #include "kernels/kernels_under_test.h"
@@ -77,6 +77,81 @@ TEST(ScanKernels, IntegersWrapAround) {
   const Tensor there = x.to(y.device());
   under_test().cumsum(y, there, 0, false);
   EXPECT_EQ(elements_of<int64_t>(y), (std::vector<int64_t>{INT64_MAX, INT64_MIN, INT64_MIN + 5}));
+}
+
+using kernels::Scan;
+
+struct Scanned {
+  Values values, indices;
+};
+
+/// A scan of contiguous data along `dim`.
+Scanned scan_of(const Values& x, const Dims& sizes, size_t dim, Scan op, bool reverse) {
+  size_t step = 1;
+  for (size_t d = dim + 1; d < sizes.size(); ++d) step *= static_cast<size_t>(sizes[d]);
+  const size_t n = static_cast<size_t>(sizes[dim]);
+  Scanned y{x, Values(x.size())};
+  for (size_t at = 0; at < x.size(); ++at) {
+    const size_t i = reverse ? x.size() - 1 - at : at, place = i / step % n;
+    y.indices[i] = static_cast<double>(place);
+    if (reverse ? place + 1 == n : place == 0) continue;
+    const size_t last = reverse ? i + step : i - step;
+    const double a = y.values[last], b = x[i];
+    if (op == Scan::prod) y.values[i] = a * b;
+    if (op == Scan::logaddexp) {
+      y.values[i] = std::max(a, b) == -INFINITY ? -INFINITY : std::max(a, b) + std::log1p(std::exp(-std::abs(a - b)));
+    }
+    const bool keeps = op == Scan::max ? a > b : a < b;
+    if ((op == Scan::max || op == Scan::min) && b == b && (keeps || a != a)) {
+      y.values[i] = a;
+      y.indices[i] = y.indices[last];
+    }
+  }
+  return y;
+}
+
+void check_scan(const Dims& sizes, DType dtype, Layout layout) {
+  for (size_t dim = 0; dim < sizes.size(); ++dim) {
+    for (bool reverse : {false, true}) {
+      for (Scan op : {Scan::prod, Scan::max, Scan::min, Scan::logaddexp}) {
+        const std::string what = to_string(sizes) + " " + std::string(name(dtype)) + " " + name(layout) + " dim " +
+                                 std::to_string(dim) + " scan " + std::to_string(static_cast<int>(op));
+        const bool extreme = op == Scan::max || op == Scan::min;
+        if (op == Scan::logaddexp && !is_floating_point(dtype)) continue;
+        const Tensor x = unwritten(sizes, dtype, layout), y = unwritten(sizes, dtype, layout);
+        Values v = random_values(x.numel(), 1, -2, 2);
+        if (extreme) {
+          for (double& e : v) e = std::floor(4 * e);
+          if (is_floating_point(dtype) && v.size() > 20) v[v.size() / 2] = NAN;
+        } else if (!is_floating_point(dtype)) {
+          for (double& e : v) e = e < 0 ? -1 : 1;
+        } else if (op == Scan::prod) {
+          for (double& e : v) e = 1 + e / 64;
+        } else if (v.size() > 20) {
+          v[0] = v[1] = -INFINITY;
+        }
+        write(x, v);
+        const Tensor indices = extreme ? unwritten(sizes, kLong, layout) : Tensor();
+        const Scanned want = scan_of(read(x), sizes, dim, op, reverse);
+        under_test().scan(y, indices, op, x, static_cast<int64_t>(dim), reverse);
+        const bool exact = extreme || !is_floating_point(dtype);
+        EXPECT_TRUE(near(y, want.values, exact ? kExact : tolerance(dtype, sizes[dim], 1, scale_of(want.values))))
+            << what;
+        if (extreme) {
+          EXPECT_EQ(read(indices), want.indices) << what;
+        }
+      }
+    }
+  }
+}
+
+TEST(ScanKernels, OtherScans) {
+  for (const Dims& sizes : {Dims{1}, Dims{10}, Dims{7, 10}, Dims{3, 33, 5}, Dims{2, 300}}) {
+    for (DType dtype : {kFloat, kBFloat16, kHalf, kDouble, kInt, kLong}) check_scan(sizes, dtype, Layout::contiguous);
+  }
+  for (Layout layout : {Layout::transposed, Layout::sliced, Layout::spread, Layout::channels_last}) {
+    check_scan({3, 5, 4, 33}, kFloat, layout);
+  }
 }
 
 }  // namespace

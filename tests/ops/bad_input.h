@@ -18,5 +18,6 @@ BadInputs dropout_bad_input();
 BadInputs index_bad_input();
 BadInputs advanced_index_bad_input();
 BadInputs loss_bad_input();
+BadInputs sort_bad_input();
 
 }  // namespace tandem::testing

@@ -63,6 +63,7 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"nll_loss", Cast::f32},
     // the same, for ops with a dtype argument
     {"cross_entropy", Cast::f32_dtype, Cast::f32},
+    {"cumprod", Cast::f32_dtype, Cast::keep},
     {"cumsum", Cast::f32_dtype, Cast::keep},
     {"log_softmax", Cast::f32_dtype, Cast::keep},
     {"norm", Cast::f32_dtype, Cast::keep},
@@ -125,6 +126,18 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"mean", Cast::keep},
     {"min", Cast::keep},
     {"var", Cast::keep},
+    // sorting, scans and search
+    {"cummax", Cast::keep},
+    {"cummin", Cast::keep},
+    {"kthvalue", Cast::keep},
+    {"logcumsumexp", Cast::keep},
+    {"median", Cast::keep},
+    {"nanmedian", Cast::keep},
+    {"nanquantile", Cast::keep, Cast::f32},
+    {"quantile", Cast::keep, Cast::f32},
+    {"searchsorted", Cast::keep},
+    {"sort", Cast::keep},
+    {"topk", Cast::keep},
     // layers whose kernels accept mixed dtypes
     {"adaptive_avg_pool2d", Cast::keep},
     {"avg_pool2d", Cast::keep},

@@ -16,5 +16,8 @@
 #include "tandem/ops/promotion.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/scatter.h"
+#include "tandem/ops/scan.h"
+#include "tandem/ops/search.h"
 #include "tandem/ops/shape.h"
 #include "tandem/ops/softmax.h"
+#include "tandem/ops/sort.h"

@@ -11,6 +11,7 @@
 // numbers in bool); DeviceError if it is not on the operands' device; AutogradError if it or an operand requires grad
 // while grad mode is on. After an exception, `out` is unchanged.
 #include <optional>
+#include <tuple>
 
 #include "tandem/tensor/tensor.h"
 
@@ -47,6 +48,13 @@ const Tensor& gather_out(const Tensor& out, const Tensor& x, int64_t dim, const 
 const Tensor& index_select_out(const Tensor& out, const Tensor& x, int64_t dim, const Tensor& index);
 const Tensor& scatter_out(const Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src);
 const Tensor& take_out(const Tensor& out, const Tensor& x, const Tensor& index);
+const Tensor& cumsum_out(const Tensor& out, const Tensor& x, int64_t dim, std::optional<DType> dtype = {});
+const Tensor& cumprod_out(const Tensor& out, const Tensor& x, int64_t dim, std::optional<DType> dtype = {});
+/// `values` and `indices` are returned; they must not overlap.
+std::tuple<const Tensor&, const Tensor&> sort_out(const Tensor& values, const Tensor& indices, const Tensor& x,
+                                                  int64_t dim = -1, bool descending = false);
+std::tuple<const Tensor&, const Tensor&> topk_out(const Tensor& values, const Tensor& indices, const Tensor& x,
+                                                  int64_t k, int64_t dim = -1, bool largest = true, bool sorted = true);
 
 }  // namespace tandem
 #pragma GCC visibility pop

@@ -1,0 +1,37 @@
+// search_sorted. Contract: comparisons with NaN are false, as in std::lower_bound with them written as in the code: a
+// NaN element comes after all.
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/parallel.h"
+
+namespace tandem::cpu {
+
+void search_sorted(const Tensor& y, const Tensor& sorted, const Tensor& x, bool right) {
+  const int64_t n = sorted.sizes()[1], columns = x.sizes()[1];
+  const int64_t row_step = sorted.sizes()[0] == 1 ? 0 : n;
+  visit_dtype(x.dtype(), [&]<class T>(T) {
+    using C = std::conditional_t<sizeof(T) == 2 && !std::is_integral_v<T>, float, T>;
+    const T *all = sorted.raw<T>(), *wanted = x.raw<T>();
+    const auto find = [&](int64_t i) {
+      const T* row = all + i / columns * row_step;
+      const C value = static_cast<C>(wanted[i]);
+      int64_t begin = 0, end = n;
+      while (begin < end) {
+        const int64_t middle = begin + (end - begin) / 2;
+        const C at = static_cast<C>(row[middle]);
+        (right ? at > value : at >= value) ? end = middle : begin = middle + 1;
+      }
+      return begin;
+    };
+    parallel_for(x.numel(), 1024, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        if (y.dtype() == DType::I32) {
+          y.raw<int32_t>()[i] = static_cast<int32_t>(find(i));
+        } else {
+          y.raw<int64_t>()[i] = find(i);
+        }
+      }
+    });
+  });
+}
+
+}  // namespace tandem::cpu

@@ -1,0 +1,1 @@
+#include "tandem/ops/scan-inl.h"
