@@ -61,6 +61,7 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"binary_cross_entropy_with_logits", Cast::f32},
     {"mse_loss", Cast::f32},
     {"nll_loss", Cast::f32},
+    {"trace", Cast::f32},
     // the same, for ops with a dtype argument
     {"cross_entropy", Cast::f32_dtype, Cast::f32},
     {"cumsum", Cast::f32_dtype, Cast::keep},
@@ -161,7 +162,6 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"split", Cast::keep},
     {"squeeze", Cast::keep},
     {"to", Cast::keep},
-    {"trace", Cast::keep, Cast::f32},
     {"transpose", Cast::keep},
     {"tril", Cast::keep},
     {"triu", Cast::keep},
