@@ -60,6 +60,8 @@ enum class Scatter : uint8_t { assign, multiply, max, min };
 enum class Scan : uint8_t { prod, max, min, logaddexp };
 /// Which element of a sorted row; see the slot select_ranked.
 enum class Rank : uint8_t { kth, median, nanmedian };
+/// Random distributions, math/distributions.h.
+enum class Distribution : uint8_t;
 }  // namespace kernels
 
 /// Activation applied to the result of a GEMM or convolution.
@@ -84,6 +86,18 @@ struct Pool2dParams {
   bool ceil_mode = false;
   bool count_include_pad = true;  ///< avg only
   int64_t divisor_override = 0;   ///< avg only; 0: divide by the window's size
+};
+
+/// What stands for elements beyond the border of a tensor: a number, the mirror image (without the border itself), the
+/// element at the border, or the tensor itself, repeated.
+enum class Border : uint8_t { fill, reflect, replicate, circular };
+
+/// Index i of a dimension of y comes from index i - shift of x, mapped back into [0, n) by the border's rule if it is
+/// beyond: p from -p or 2 (n - 1) - p (reflect), from 0 or n - 1 (replicate), from p + n or p - n (circular). n is the
+/// size of x.
+struct IndexMap {
+  Border border = Border::fill;
+  Dims shift;
 };
 
 /// A position in a Philox 4x32-10 stream. Element i of a kernel's output, counted in row-major order of the logical

@@ -1,4 +1,5 @@
-// uniform, normal, random_int, bernoulli, dropout. Contract: the rules of math/philox.h, with element i counted in
+// uniform, normal, random_int, bernoulli, random_from, poisson, pick_weighted, dropout. Contract: the rules of
+// math/philox.h and math/distributions.h, with element i counted in
 // row-major order of the sizes. So the numbers depend neither on strides nor on the number of threads, and are equal in
 // every dtype except for rounding. uniform stays below `to` in every dtype.
 #include "kernels/cpu/simd/random.h"
@@ -8,7 +9,8 @@
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/tile.h"
 #include "kernels/largest_below.h"
-#include "tandem/math/philox.h"
+#include "kernels/weighted_index.h"
+#include "tandem/math/distributions.h"
 
 namespace tandem::cpu {
 namespace {
@@ -87,6 +89,42 @@ void bernoulli(const Tensor& y, double p, PhiloxState state) {
   const uint32_t threshold = math::bernoulli_threshold(p);
   generate<float>(y, state, [&](float* out, const uint32_t* lanes, const uint32_t*, int64_t n) {
     for (int64_t i = 0; i < n; ++i) out[i] = (lanes[i] >> 8) < threshold ? 1.0f : 0.0f;
+  });
+}
+
+void random_from(const Tensor& y, kernels::Distribution which, double a, double b, PhiloxState state) {
+  kernels::visit_floating_compute(y.dtype(), [&]<class C>(C) {
+    generate<C>(y, state, [&](C* out, const uint32_t* lanes, const uint32_t* further, int64_t n) {
+      for (int64_t i = 0; i < n; i += 4) {
+        math::draw(which, static_cast<C>(a), static_cast<C>(b), lanes + i, further ? further + i : nullptr, out + i);
+      }
+    });
+  });
+}
+
+void poisson(const Tensor& y, const Tensor& rate, PhiloxState state) {
+  const Space space = make_space({&y, &rate}, Order::logical);
+  for_each_tile(space, [&] {
+    return
+        [&, out = TileWriter<double>(space, 0, y), in = TileReader<double>(space, 1, rate)](const Tile& tile) mutable {
+          const double* rates = in.read(tile);
+          double* target = out.target(tile);
+          for (int64_t i = 0; i < tile.size(); ++i) {
+            target[i] = math::poisson(rates[i], state.seed, state.offset, static_cast<uint64_t>(tile.begin + i));
+          }
+          out.commit(tile, target);
+        };
+  });
+}
+
+void pick_weighted(const Tensor& y, const Tensor& sums, const Tensor& u) {
+  const int64_t n = sums.sizes()[1], k = u.sizes()[1];
+  kernels::visit_floating_compute(u.dtype(), [&]<class C>(C) {
+    parallel_for(y.numel(), kParallelGrain / 16, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        y.raw<int64_t>()[i] = kernels::weighted_index(sums.raw<C>() + i / k * n, n, u.raw<C>()[i]);
+      }
+    });
   });
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/cuda/chunks.h"
 #include "kernels/cuda/cross_device_copy.h"
 #include "kernels/cuda/element.h"
+#include "kernels/cuda/element_bits.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/logical.h"
 #include "kernels/cuda/tile_plan.h"
@@ -236,20 +237,7 @@ void copy_list(const std::vector<Tensor>& dst, const std::vector<Tensor>& src) {
 void fill(const Tensor& y, Scalar value) {
   if (y.numel() == 0) return;
   const DeviceGuard on(y.device());
-  visit_dtype(y.dtype(), [&]<class T>(T) {
-    T element;
-    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-      element = T(math::round_to_odd(value.to_double()));
-    } else if constexpr (std::is_same_v<T, float>) {
-      element = value.is_floating_point() ? value.to<float>() : static_cast<float>(value.to_int64());
-    } else {
-      element = value.to<T>();
-    }
-    using Bits = std::conditional_t<
-        sizeof(T) == 1, uint8_t,
-        std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
-    fill_bits<Bits>(y, math::bits_as<Bits>(element));
-  });
+  with_bits(y.dtype(), value, [&](auto bits) { fill_bits(y, bits); });
 }
 
 void arange(const Tensor& y, Scalar start, Scalar step) {

@@ -1,4 +1,5 @@
-// uniform, normal, random_int, bernoulli, dropout. Contract: the rules of math/philox.h, with element i counted in
+// uniform, normal, random_int, bernoulli, random_from, poisson, pick_weighted, dropout. Contract: the rules of
+// math/philox.h and math/distributions.h, with element i counted in
 // row-major order of the sizes. So the numbers do not depend on strides, and are equal in every dtype except for
 // rounding. uniform stays below `to` in every dtype. Each thread computes the four elements of a counter. The lanes,
 // and so dropout's masks, equal the CPU's bit for bit; so do uniform numbers if the CPU has fused multiply-add, or for
@@ -11,7 +12,8 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/logical.h"
 #include "kernels/largest_below.h"
-#include "tandem/math/philox.h"
+#include "kernels/weighted_index.h"
+#include "tandem/math/distributions.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem::cuda {
@@ -135,6 +137,36 @@ struct Bernoulli {
   }
 };
 
+template <class C, kernels::Distribution kWhich>
+struct Draw {
+  C a, b;
+  __device__ void operator()(C (&y)[4], const uint32_t* lanes, const uint32_t* further) const {
+    math::draw(kWhich, a, b, lanes, further, y);
+  }
+};
+
+/// One thread per element. Operands: y, rate.
+__global__ void __launch_bounds__(kThreads) draw_poisson(Target<2> t, PhiloxState given) {
+  const PhiloxState state = position_of(given);
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < t.geometry.numel; i += step) {
+    int64_t offset[2];
+    t.geometry.offsets(i, offset);
+    const double rate = load<double>(t.data[1], t.dtypes[1], offset[1]);
+    store<double>(t.data[0], t.dtypes[0], offset[0],
+                  math::poisson(rate, state.seed, state.offset, static_cast<uint64_t>(i)));
+  }
+}
+
+template <class C>
+__global__ void __launch_bounds__(kThreads)
+    pick_each(int64_t numel, int64_t n, int64_t k, int64_t* y, const C* sums, const C* u) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < numel; i += step) {
+    y[i] = kernels::weighted_index(sums + i / k * n, n, u[i]);
+  }
+}
+
 /// Operands: y, mask, x.
 template <class C>
 __global__ void __launch_bounds__(kThreads, 4) drop(Target<3> t, PhiloxState given, uint32_t threshold, C scale) {
@@ -188,6 +220,38 @@ void random_int(const Tensor& y, int64_t low, int64_t high, PhiloxState state) {
 
 void bernoulli(const Tensor& y, double p, PhiloxState state) {
   run<float>(y, state, Bernoulli{math::bernoulli_threshold(p)});
+}
+
+void random_from(const Tensor& y, kernels::Distribution which, double a, double b, PhiloxState state) {
+  using kernels::Distribution;
+  kernels::visit_floating_compute(y.dtype(), [&]<class C>(C) {
+    const C ca = static_cast<C>(a), cb = static_cast<C>(b);
+    switch (which) {
+      case Distribution::exponential:
+        return run<C>(y, state, Draw<C, Distribution::exponential>{ca, cb});
+      case Distribution::geometric:
+        return run<C>(y, state, Draw<C, Distribution::geometric>{ca, cb});
+      case Distribution::cauchy:
+        return run<C>(y, state, Draw<C, Distribution::cauchy>{ca, cb});
+      case Distribution::log_normal:
+        return run<C>(y, state, Draw<C, Distribution::log_normal>{ca, cb});
+    }
+  });
+}
+
+void poisson(const Tensor& y, const Tensor& rate, PhiloxState state) {
+  if (y.numel() == 0) return;
+  const DeviceGuard on(y.device());
+  launch(draw_poisson, grid_stride(y.numel()), target_of<2>({&y, &rate}), state);
+}
+
+void pick_weighted(const Tensor& y, const Tensor& sums, const Tensor& u) {
+  if (y.numel() == 0) return;
+  const DeviceGuard on(y.device());
+  kernels::visit_floating_compute(u.dtype(), [&]<class C>(C) {
+    launch(pick_each<C>, grid_stride(y.numel()), y.numel(), sums.sizes()[1], u.sizes()[1], y.raw<int64_t>(),
+           sums.raw<C>(), u.raw<C>());
+  });
 }
 
 void dropout(const Tensor& y, const Tensor& mask, const Tensor& x, double p, PhiloxState state) {

@@ -118,6 +118,10 @@ Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncO
   return tandem::embedding(weight, input, padding);
 }
 
+Tensor pad(const Tensor& input, const PadFuncOptions& options) {
+  return tandem::pad(input, options.pad(), options.mode(), options.value());
+}
+
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntropyFuncOptions& o) {
   return tandem::cross_entropy(input, target, o.weight(), o.reduction(), o.ignore_index(), o.label_smoothing());
 }

@@ -179,6 +179,14 @@ Tensor randint(int64_t high, IntArrayRef sizes, const TensorOptions& options) {
   return randint(0, high, sizes, std::nullopt, options);
 }
 
+Tensor randint_like(const Tensor& x, int64_t low, int64_t high, const TensorOptions& options) {
+  const OpScope op("randint_like");
+  return drawn(empty_like(x, options), [&](const Tensor& y) { y.random_(low, high); });
+}
+Tensor randint_like(const Tensor& x, int64_t high, const TensorOptions& options) {
+  return randint_like(x, 0, high, options);
+}
+
 Tensor randperm(int64_t n, const TensorOptions& options) { return randperm(n, std::nullopt, options); }
 
 Tensor randperm(int64_t n, std::optional<Generator> generator, const TensorOptions& options) {

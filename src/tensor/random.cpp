@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "tandem/base/check.h"
+#include "tandem/math/distributions.h"
 #include "tandem/tensor/capture.h"
 #include "tandem/tensor/checks.h"
 #include "tandem/tensor/context.h"
@@ -161,6 +162,61 @@ const Tensor& Tensor::bernoulli_(double p, std::optional<Generator> generator) c
   impl().storage->bump_version();
   tandem::backend(*this).bernoulli(*this, p, positions(generator, *this));
   return *this;
+}
+
+namespace {
+
+/// Fills x, floating or `any` dtype, from a distribution with the parameters a and b.
+const Tensor& draw(const Tensor& x, bool any, kernels::Distribution which, double a, double b,
+                   std::optional<Generator>& generator) {
+  if (!any) check_floating(x);
+  check_writable(x);
+  if (x.numel() == 0) return x;
+  x.impl().storage->bump_version();
+  backend(x).random_from(x, which, a, b, positions(generator, x));
+  return x;
+}
+
+}  // namespace
+
+const Tensor& Tensor::exponential_(double lambda, std::optional<Generator> generator) const {
+  const OpScope op("exponential_");
+  TANDEM_CHECK(lambda > 0 && std::isfinite(lambda), StateError, "lambda = {}; it must be positive and finite", lambda);
+  return draw(*this, false, kernels::Distribution::exponential, lambda, 0, generator);
+}
+
+const Tensor& Tensor::geometric_(double p, std::optional<Generator> generator) const {
+  const OpScope op("geometric_");
+  TANDEM_CHECK(p > 0 && p < 1, StateError, "p = {}; it must be in (0, 1)", p);
+  return draw(*this, true, kernels::Distribution::geometric, std::log1p(-p), 0, generator);
+}
+
+const Tensor& Tensor::cauchy_(double median, double sigma, std::optional<Generator> generator) const {
+  const OpScope op("cauchy_");
+  TANDEM_CHECK(std::isfinite(median) && std::isfinite(sigma) && sigma > 0, StateError,
+               "median = {}, sigma = {}; both must be finite, and sigma positive", median, sigma);
+  return draw(*this, false, kernels::Distribution::cauchy, median, sigma, generator);
+}
+
+const Tensor& Tensor::log_normal_(double mean, double std, std::optional<Generator> generator) const {
+  const OpScope op("log_normal_");
+  TANDEM_CHECK(std::isfinite(mean) && std::isfinite(std) && std > 0, StateError,
+               "mean = {}, std = {}; both must be finite, and std positive", mean, std);
+  return draw(*this, false, kernels::Distribution::log_normal, mean, std, generator);
+}
+
+const Tensor& Tensor::random_(int64_t high, std::optional<Generator> generator) const {
+  return random_(0, high, std::move(generator));
+}
+
+const Tensor& Tensor::random_(std::optional<Generator> generator) const {
+  const OpScope op("random_");
+  int64_t last = range_of(dtype()).high;
+  if (is_floating_point()) {
+    constexpr int64_t one = 1;
+    last = dtype() == kDouble ? one << 53 : dtype() == kFloat ? one << 24 : dtype() == kHalf ? one << 11 : one << 8;
+  }
+  return random_(0, last == std::numeric_limits<int64_t>::max() ? last : last + 1, std::move(generator));
 }
 
 const Tensor& Tensor::random_(int64_t low, int64_t high, std::optional<Generator> generator) const {

@@ -227,6 +227,8 @@ const std::vector<Case>& all_cases() {
                                    {"comparison", comparison_cases},
                                    {"in_place", in_place_cases},
                                    {"shape", shape_cases},
+                                   {"rearrange", rearrange_cases},
+                                   {"pad", pad_cases},
                                    {"matmul", matmul_cases},
                                    {"reduce", reduce_cases},
                                    {"softmax", softmax_cases},

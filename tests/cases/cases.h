@@ -101,6 +101,8 @@ Cases elementwise_cases();
 Cases comparison_cases();
 Cases in_place_cases();
 Cases shape_cases();
+Cases rearrange_cases();
+Cases pad_cases();
 Cases matmul_cases();
 Cases reduce_cases();
 Cases softmax_cases();

@@ -1,12 +1,13 @@
 // uniform, normal, random_int, bernoulli and dropout: the Philox streams of math/philox.h, in every dtype and layout.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/kernels_under_test.h"
 #include "layouts.h"
 #include "support/simd_levels.h"
-#include "tandem/math/philox.h"
+#include "tandem/math/distributions.h"
 #include "tandem/tensor/threads.h"
 
 namespace tandem {
@@ -179,6 +180,100 @@ TEST_P(RandomKernels, SameOnAnyNumberOfThreads) {
   set_num_threads(threads);
   EXPECT_EQ(results[0], results[1]);
   EXPECT_EQ(results[0], results[2]);
+}
+
+/// Mean and variance.
+std::pair<double, double> moments(const Values& v) {
+  double mean = 0, square = 0;
+  for (double x : v) mean += x / static_cast<double>(v.size());
+  for (double x : v) square += (x - mean) * (x - mean) / static_cast<double>(v.size());
+  return {mean, square};
+}
+
+TEST_P(RandomKernels, DistributionsFollowTheirFormulas) {
+  using kernels::Distribution;
+  for (int64_t n : {0, 1, 3, 5, 1025, 5001}) {
+    for (DType dtype : {kFloat, kDouble}) {
+      for (Distribution which :
+           {Distribution::exponential, Distribution::geometric, Distribution::cauchy, Distribution::log_normal}) {
+        const double a = which == Distribution::geometric ? std::log1p(-0.3) : 0.75, b = 1.5;
+        const Tensor y = unwritten({n}, dtype);
+        under_test().random_from(y, which, a, b, kState);
+        Values want;
+        for (int64_t i = 0; i < n; i += 4) {
+          const math::PhiloxBlock lanes = math::philox(kState.seed, kState.offset + static_cast<uint64_t>(i / 4), 0);
+          const math::PhiloxBlock further = math::philox(kState.seed, kState.offset + static_cast<uint64_t>(i / 4), 1);
+          double wide[4];
+          float narrow[4];
+          math::draw(which, a, b, lanes.lane, further.lane, wide);
+          math::draw(which, static_cast<float>(a), static_cast<float>(b), lanes.lane, further.lane, narrow);
+          for (int64_t j = 0; j < 4 && i + j < n; ++j)
+            want.push_back(dtype == kDouble ? wide[j] : static_cast<double>(narrow[j]));
+        }
+        const Values actual = read(y);
+        for (size_t i = 0; i < want.size(); ++i) {
+          const double most = 1e-5 * (1 + std::abs(want[i]));
+          ASSERT_NEAR(actual[i], want[i], std::abs(want[i]) > 1e3 ? 1e-2 * std::abs(want[i]) : most)
+              << static_cast<int>(which) << " " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(RandomKernels, DistributionsHaveTheRightMoments) {
+  using kernels::Distribution;
+  for (DType dtype : kFloatingTypes) {
+    const Tensor y = unwritten({100000}, dtype);
+    const double slack = dtype == kBFloat16 ? 0.03 : 0.02;
+    under_test().random_from(y, Distribution::exponential, 0.5, 0, kState);
+    const auto [mean, variance] = moments(read(y));
+    EXPECT_NEAR(mean, 2, 2 * slack) << name(dtype);
+    EXPECT_NEAR(variance, 4, 8 * slack) << name(dtype);
+    for (double v : read(y)) ASSERT_GT(v, 0);
+    under_test().random_from(y, Distribution::geometric, std::log1p(-0.25), 0, kState);
+    const auto [trials, spread] = moments(read(y));
+    EXPECT_NEAR(trials, 4, 4 * slack) << name(dtype);
+    EXPECT_NEAR(spread, 12, 24 * slack) << name(dtype);
+    for (double v : read(y)) ASSERT_GE(v, 1);
+  }
+  const Tensor y = unwritten({100001}, kFloat);
+  under_test().random_from(y, Distribution::cauchy, 3, 2, kState);
+  Values sorted = read(y);
+  std::sort(sorted.begin(), sorted.end());
+  EXPECT_NEAR(sorted[50000], 3, 0.05);
+  EXPECT_NEAR(sorted[75000], 5, 0.1);
+  EXPECT_NEAR(sorted[25000], 1, 0.1);
+  const Tensor counts = unwritten({1000}, kInt);
+  under_test().random_from(counts, Distribution::geometric, std::log1p(-0.5), 0, kState);
+  EXPECT_NEAR(moments(read(counts)).first, 2, 0.2);
+}
+
+TEST_P(RandomKernels, PoissonHasTheRightMoments) {
+  for (double rate : {0.0, 0.5, 4.0, 9.9, 10.0, 40.0, 1000.0, 1e6}) {
+    const int64_t n = 50000;
+    const Tensor y = unwritten({n}, kDouble), rates = unwritten({n}, kDouble);
+    write(rates, Values(static_cast<size_t>(n), rate));
+    under_test().poisson(y, rates, kState);
+    const auto [mean, variance] = moments(read(y));
+    EXPECT_NEAR(mean, rate, 5 * std::sqrt(rate / static_cast<double>(n)));
+    EXPECT_NEAR(variance, rate, 0.05 * rate);
+    for (double v : read(y)) ASSERT_TRUE(v >= 0 && v == std::floor(v));
+  }
+  const Tensor y = unwritten({3}, kFloat);
+  under_test().poisson(y, tensor_of({-1, NAN, INFINITY}, kFloat), kState);
+  const Values v = read(y);
+  EXPECT_TRUE(std::isnan(v[0]) && std::isnan(v[1]) && std::isinf(v[2]));
+}
+
+TEST_P(RandomKernels, PickWeightedFindsTheFirstLargerSum) {
+  for (DType dtype : {kFloat, kDouble}) {
+    const Tensor sums = unwritten({2, 4}, dtype), u = unwritten({2, 5}, dtype), y = unwritten({2, 5}, kLong);
+    write(sums, {0, 1, 1, 4, 2, 2, 2, 2});
+    write(u, {0, 0.24, 0.25, 0.5, 0.999999, 0, 0.3, 0.6, 0.9, 0.999999});
+    under_test().pick_weighted(y, sums, u);
+    EXPECT_EQ(read(y), (Values{1, 1, 3, 3, 3, 0, 0, 0, 0, 0})) << name(dtype);
+  }
 }
 
 }  // namespace

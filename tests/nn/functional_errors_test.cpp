@@ -63,6 +63,9 @@ BadInputs activations_and_layers() {
       BAD_INPUT("embedding", F::embedding(t, x, F::EmbeddingFuncOptions().padding_idx(2)), IndexError,
                 "padding_idx = 2", "[2, 3]", "[-2, 1]"),
       UNDEFINED("embedding", F::embedding(t, none, F::EmbeddingFuncOptions().padding_idx(2))),
+      UNDEFINED("pad", F::pad(none, F::PadFuncOptions({1, 1}))),
+      BAD_INPUT("pad", F::pad(x, F::PadFuncOptions({1})), ShapeError, "pad is [1]", "[2, 3] f32"),
+      BAD_INPUT("pad", F::pad(x, F::PadFuncOptions({3, 3}).mode(kReflect)), ShapeError, "pad 3", "at most 2"),
       // In place
       BAD_INPUT("relu", F::relu(weight, F::ReLUFuncOptions(true)), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"),
       BAD_INPUT("dropout", F::dropout(weight, F::DropoutFuncOptions().inplace(true)), AutogradError, "leaf",

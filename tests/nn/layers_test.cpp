@@ -300,5 +300,13 @@ TEST(Layers, TrainTogether) {
   for (const auto& p : net->named_parameters()) EXPECT_TRUE(p.value().grad().defined()) << p.key();
 }
 
+TEST(Functional, PadHasTheModesOfTheOp) {
+  const Tensor x = randn({2, 3, 4});
+  EXPECT_TRUE(same(F::pad(x, F::PadFuncOptions({1, 2}).value(3)), constant_pad_nd(x, {1, 2}, 3)));
+  EXPECT_TRUE(same(F::pad(x, F::PadFuncOptions({1, 2}).mode(kReflect)), reflection_pad1d(x, {1, 2})));
+  EXPECT_TRUE(same(F::pad(x, F::PadFuncOptions({1, 2, 0, 1}).mode(kReplicate)), replication_pad2d(x, {1, 2, 0, 1})));
+  EXPECT_TRUE(same(F::pad(x, F::PadFuncOptions({1, 2}).mode(kCircular)), pad_circular(x, {1, 2})));
+}
+
 }  // namespace
 }  // namespace tandem

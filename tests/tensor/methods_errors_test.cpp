@@ -42,6 +42,16 @@ constexpr Method methods[] = {
     METHOD(index_fill, 0, x, x), METHOD(index_reduce, 0, x, x, "prod"), METHOD(scatter, 0, x, x),
     METHOD(scatter, 0, x, 1), METHOD(scatter, 0, x, x, "add"), METHOD(scatter, 0, x, 1, "add"),
     METHOD(scatter_reduce, 0, x, x, "sum"),
+    METHOD(chunk, 2), METHOD(squeeze, {0, 1}), METHOD(broadcast_to, {1}), METHOD(split, 1), METHOD(split, {1, 1}),
+    METHOD(split_with_sizes, {1}), METHOD(tensor_split, 2), METHOD(tensor_split, {1, 2}), METHOD(tensor_split, x),
+    METHOD(hsplit, 2), METHOD(vsplit, 2), METHOD(dsplit, 2), METHOD(unbind), METHOD(flip, {0}), METHOD(fliplr),
+    METHOD(flipud), METHOD(roll, 1), METHOD(rot90), METHOD(repeat, {2}), METHOD(tile, {2}),
+    METHOD(repeat_interleave, 2), METHOD(repeat_interleave, x), METHOD(movedim, 0, 1), METHOD(movedim, {0}, {1}),
+    METHOD(moveaxis, 0, 1), METHOD(swapaxes, 0, 1), METHOD(swapdims, 0, 1), METHOD(unflatten, 0, {1}), METHOD(ravel),
+    METHOD(narrow_copy, 0, 0, 1), METHOD(unfold, 0, 1, 1), METHOD(select_scatter, x, 0, 0), METHOD(slice_scatter, x),
+    // diagonals and samples
+    METHOD(tril), METHOD(triu), METHOD(diagonal), METHOD(diag), METHOD(diag_embed), METHOD(diagflat),
+    METHOD(diagonal_scatter, x), METHOD(trace), METHOD(bernoulli), METHOD(bernoulli, 0.5), METHOD(multinomial, 1),
     // products and layers
     METHOD(mm, x), METHOD(bmm, x), METHOD(matmul, x), METHOD(addmm, x, x), METHOD(softmax, 0), METHOD(log_softmax, 0),
     METHOD(gather, 0, x), METHOD(index_select, 0, x), METHOD(scatter_add, 0, x, x), METHOD(index_add, 0, x, x)};

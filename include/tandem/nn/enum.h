@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "tandem/ops/loss.h"
+#include "tandem/ops/pad.h"
 
 #pragma GCC visibility push(default)
 namespace tandem {
@@ -10,6 +11,11 @@ namespace tandem {
 inline constexpr LossReduction kNone = LossReduction::None;
 inline constexpr LossReduction kMean = LossReduction::Mean;
 inline constexpr LossReduction kSum = LossReduction::Sum;
+
+inline constexpr PadMode kConstant = PadMode::Constant;
+inline constexpr PadMode kReflect = PadMode::Reflect;
+inline constexpr PadMode kReplicate = PadMode::Replicate;
+inline constexpr PadMode kCircular = PadMode::Circular;
 
 namespace nn {
 /// Padding of a convolution by name: none, or as much as keeps the image's size.

@@ -8,6 +8,7 @@
 #include "tandem/nn/options/linear.h"
 #include "tandem/nn/options/loss.h"
 #include "tandem/nn/options/norm.h"
+#include "tandem/nn/options/padding.h"
 #include "tandem/nn/options/pool.h"
 
 #pragma GCC visibility push(default)
@@ -40,6 +41,8 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
 Tensor layer_norm(const Tensor& input, const LayerNormFuncOptions& options);
 /// Returns the rows of `weight` with the given indices. Throws IndexError if padding_idx is not a row.
 Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncOptions& options = {});
+/// Adds entries around the last dimensions, or removes them if the numbers are negative.
+Tensor pad(const Tensor& input, const PadFuncOptions& options);
 
 // ---- losses
 /// input: logits [N, C, ...]; target: classes, or probabilities.

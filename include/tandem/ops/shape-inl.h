@@ -9,6 +9,7 @@
 #include "tandem/ops/index.h"
 #include "tandem/ops/promotion.h"
 #include "tandem/ops/shape.h"
+#include "tandem/ops/split.h"
 #include "tandem/ops/strided-inl.h"
 #include "tandem/tensor/factories.h"
 
@@ -211,6 +212,18 @@ TANDEM_OPS Tensor squeeze(const Tensor& x, int64_t dim) {
   checks::defined("the input", x);
   const int64_t wanted = wrap_dim(dim, x.dim());
   return detail::squeeze_where(op, x, [wanted](int64_t d) { return d == wanted; });
+}
+
+TANDEM_OPS Tensor squeeze(const Tensor& x, IntArrayRef dims) {
+  const Op<"squeeze"> op;
+  checks::defined("the input", x);
+  std::array<bool, kMaxRank> is_listed{};
+  for (const int64_t dim : dims) {
+    bool& listed = is_listed[static_cast<size_t>(wrap_dim(dim, x.dim()))];
+    TANDEM_CHECK(!listed, ShapeError, "dimension {} appears twice in {}; list each once", dim, to_string(dims));
+    listed = true;
+  }
+  return detail::squeeze_where(op, x, [&](int64_t d) { return is_listed[static_cast<size_t>(d)]; });
 }
 
 TANDEM_OPS Tensor unsqueeze(const Tensor& x, int64_t dim) {
@@ -421,9 +434,9 @@ TANDEM_OPS std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t di
   TANDEM_CHECK(count <= most, ShapeError,
                "dimension {} of {} in {} chunks gives {} tensors, more than {}; use fewer chunks", d,
                to_string(x.sizes()), chunks, count, most);
-  std::vector<Tensor> parts;
-  for (int64_t i = 0; i < count; ++i) parts.push_back(narrow(x, d, i * length, std::min(length, size - i * length)));
-  return parts;
+  std::vector<int64_t> lengths(static_cast<size_t>(count), length);
+  if (count > 0) lengths.back() = size - (count - 1) * length;
+  return split(x, lengths, d);
 }
 
 }  // namespace tandem

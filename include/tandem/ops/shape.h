@@ -20,9 +20,10 @@ Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1);
 /// Transposes a tensor of rank 2; returns a view of a tensor of rank 0 or 1.
 Tensor t(const Tensor& x);
 Tensor permute(const Tensor& x, IntArrayRef dims);
-/// Removes the dimensions of size 1, or dimension `dim` if it has size 1.
+/// Removes the dimensions of size 1, or those among `dim` or `dims` that have size 1.
 Tensor squeeze(const Tensor& x);
 Tensor squeeze(const Tensor& x, int64_t dim);
+Tensor squeeze(const Tensor& x, IntArrayRef dims);
 Tensor unsqueeze(const Tensor& x, int64_t dim);
 /// Repeats dimensions of size 1 without using memory (stride 0); -1 keeps a size.
 Tensor expand(const Tensor& x, IntArrayRef sizes);

@@ -47,6 +47,23 @@ Tensor arange(Scalar start, Scalar end, const TensorOptions& options = {});
 Tensor arange(Scalar end, const TensorOptions& options = {});
 /// `steps` evenly spaced numbers from `start` to `end`, both included.
 Tensor linspace(Scalar start, Scalar end, int64_t steps, const TensorOptions& options = {});
+/// base to the power of each number of linspace(start, end, steps).
+Tensor logspace(Scalar start, Scalar end, int64_t steps, double base = 10, const TensorOptions& options = {});
+/// start, start + step, ... up to `end` included; f32 unless the options say otherwise.
+Tensor range(Scalar start, Scalar end, Scalar step = 1, const TensorOptions& options = {});
+
+// ---- windows for signals, computed in f64. A periodic window is a symmetric one of n + 1 numbers without the last.
+/// (1 - cos t) / 2 for t from 0 to 2 pi.
+Tensor hann_window(int64_t n, bool periodic = true, const TensorOptions& options = {});
+/// alpha - beta cos t for t from 0 to 2 pi.
+Tensor hamming_window(int64_t n, bool periodic = true, double alpha = 0.54, double beta = 0.46,
+                      const TensorOptions& options = {});
+/// 0.42 - cos(t) / 2 + 0.08 cos(2 t) for t from 0 to 2 pi.
+Tensor blackman_window(int64_t n, bool periodic = true, const TensorOptions& options = {});
+/// 1 - |t| for t from -1 to 1.
+Tensor bartlett_window(int64_t n, bool periodic = true, const TensorOptions& options = {});
+/// I0(beta sqrt(1 - t^2)) / I0(beta) for t from -1 to 1, with the modified Bessel function I0.
+Tensor kaiser_window(int64_t n, bool periodic = true, double beta = 12, const TensorOptions& options = {});
 
 // ---- from numbers
 /// The argument of `tensor`: a number, or a (nested) braced list of numbers.
@@ -115,6 +132,8 @@ Tensor randperm(int64_t n, const TensorOptions& options = {});
 Tensor randperm(int64_t n, std::optional<Generator> generator, const TensorOptions& options = {});
 Tensor rand_like(const Tensor& x, const TensorOptions& options = {});
 Tensor randn_like(const Tensor& x, const TensorOptions& options = {});
+Tensor randint_like(const Tensor& x, int64_t high, const TensorOptions& options = {});
+Tensor randint_like(const Tensor& x, int64_t low, int64_t high, const TensorOptions& options = {});
 
 }  // namespace tandem
 #pragma GCC visibility pop

@@ -189,6 +189,12 @@ class Tensor {
   Tensor contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
   /// Returns a copy with its own memory. Preserve keeps the strides of a dense tensor; ChannelsLast needs rank 4.
   Tensor clone(MemoryFormat format = MemoryFormat::Preserve) const;
+  /// New tensors with the dtype and the device of this one, unless the options give others (tensor/factories.h).
+  Tensor new_empty(IntArrayRef sizes, const TensorOptions& options = {}) const;
+  Tensor new_empty_strided(IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options = {}) const;
+  Tensor new_zeros(IntArrayRef sizes, const TensorOptions& options = {}) const;
+  Tensor new_ones(IntArrayRef sizes, const TensorOptions& options = {}) const;
+  Tensor new_full(IntArrayRef sizes, Scalar value, const TensorOptions& options = {}) const;
   /// Overwrites this tensor with `source`, which is broadcast and converted. Returns *this.
   const Tensor& copy_(const Tensor& source, bool non_blocking = false) const;
   const Tensor& fill_(Scalar value) const;
@@ -198,7 +204,20 @@ class Tensor {
   const Tensor& uniform_(double from = 0, double to = 1, std::optional<Generator> generator = {}) const;
   const Tensor& normal_(double mean = 0, double std = 1, std::optional<Generator> generator = {}) const;
   const Tensor& bernoulli_(double p = 0.5, std::optional<Generator> generator = {}) const;
+  /// 1 with probability p, which is floating, broadcast to this tensor, and in [0, 1].
+  const Tensor& bernoulli_(const Tensor& p, std::optional<Generator> generator = {}) const;
   const Tensor& random_(int64_t low, int64_t high, std::optional<Generator> generator = {}) const;
+  /// Integers in [0, high).
+  const Tensor& random_(int64_t high, std::optional<Generator> generator = {}) const;
+  /// Integers from 0 to the dtype's largest (i64: one less), or to 2^digits for a floating dtype.
+  const Tensor& random_(std::optional<Generator> generator = {}) const;
+  /// Density lambda e^(-lambda x).
+  const Tensor& exponential_(double lambda = 1, std::optional<Generator> generator = {}) const;
+  /// The number of trials up to the first success, each with probability p; 0 < p < 1.
+  const Tensor& geometric_(double p, std::optional<Generator> generator = {}) const;
+  const Tensor& cauchy_(double median = 0, double sigma = 1, std::optional<Generator> generator = {}) const;
+  /// e^z for normal z with this mean and standard deviation.
+  const Tensor& log_normal_(double mean = 1, double std = 2, std::optional<Generator> generator = {}) const;
 
   // ---- autograd
   bool requires_grad() const {
