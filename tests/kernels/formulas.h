@@ -76,6 +76,26 @@ inline double reference(Unary op, double x, double a, double b) {
       return std::isnan(x);
     case Unary::isinf:
       return std::isinf(x);
+    case Unary::tan:
+      return std::tan(x);
+    case Unary::asin:
+      return std::asin(x);
+    case Unary::acos:
+      return std::acos(x);
+    case Unary::atan:
+      return std::atan(x);
+    case Unary::silu:
+      return x * sigmoid(x);
+    case Unary::mish:
+      return x * std::tanh(std::log1p(std::exp(x)));
+    case Unary::elu:
+      return x > 0 ? x : a * std::expm1(x * b);
+    case Unary::selu:
+      return math::kSeluScale * (x > 0 ? x : math::kSeluAlpha * std::expm1(x));
+    case Unary::hardsigmoid:
+      return std::isnan(x) ? x : std::min(std::max(x + 3, 0.0), 6.0) / 6;
+    case Unary::sinc:
+      return x == 0 ? 1 : std::sin(M_PI * x) / (M_PI * x);
     case Unary::add_scalar:
       return x + a;
     case Unary::mul_scalar:
@@ -93,7 +113,7 @@ inline double reference(Unary op, double x, double a, double b) {
     case Unary::clamp:
       return std::isnan(x) ? x : std::min(std::max(x, a), b);
     case Unary::softplus:
-      return std::isnan(x) ? x : std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+      return std::isnan(x) || x * a > b ? x : std::log1p(std::exp(x * a)) / a;
     case Unary::logsigmoid:
       return std::isnan(x) ? x : std::min(x, 0.0) - std::log1p(std::exp(-std::abs(x)));
     default:
@@ -165,6 +185,18 @@ inline double reference(Binary op, double a, double b, double alpha) {
       return (a - b) / nan_max((1 - a) * a, 1e-12);
     case Binary::atan2:
       return std::atan2(a, b);
+    case Binary::hypot:
+      return std::hypot(a, b);
+    case Binary::fmax:
+      return std::fmax(a, b);
+    case Binary::fmin:
+      return std::fmin(a, b);
+    case Binary::logaddexp:
+      return std::log(std::exp(a) + std::exp(b));
+    case Binary::logaddexp2:
+      return std::log2(std::exp2(a) + std::exp2(b));
+    case Binary::elu_backward:
+      return b > 0 ? a : a * alpha * std::exp(b);
     default:
       break;
   }

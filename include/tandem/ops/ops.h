@@ -1,12 +1,15 @@
 #pragma once
 // Includes all ops.
 #include "tandem/ops/activation.h"
+#include "tandem/ops/activation_in_place.h"
+#include "tandem/ops/arithmetic.h"
 #include "tandem/ops/conv.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/dropout.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/index.h"
 #include "tandem/ops/loss.h"
+#include "tandem/ops/math_functions.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/ops/norm_layers.h"
 #include "tandem/ops/out.h"
@@ -15,3 +18,4 @@
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/shape.h"
 #include "tandem/ops/softmax.h"
+#include "tandem/ops/statistics.h"
