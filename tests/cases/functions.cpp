@@ -178,7 +178,7 @@ void activations(Cases& c) {
   c.push_back({.op = "prelu",
                .name = "ranks",
                .torch = "(F.prelu(a, c), F.prelu(b, d))",
-               .inputs = {normal({}), normal({3}), normal({}), normal({3})},
+               .inputs = {normal({}), normal({3}), normal({}), normal({1})},
                .run = [](In x) -> Out {
                  return {prelu(x[0], x[2]), prelu(x[1], x[3])};
                }});
@@ -221,9 +221,13 @@ void in_place(Cases& c) {
   METHOD(atan, any);
   METHOD(sinh, any);
   METHOD(cosh, any);
-  METHOD(asinh, any);
-  METHOD(acosh, positive);
-  METHOD(atanh, inside);
+  // PyTorch has no derivative of these three in place.
+  add(
+      "asinh", "torch.asinh(a)", any, [](const Tensor& x) -> auto& { return x.asinh_(); });
+  add(
+      "acosh", "torch.acosh(a)", positive, [](const Tensor& x) -> auto& { return x.acosh_(); });
+  add(
+      "atanh", "torch.atanh(a)", inside, [](const Tensor& x) -> auto& { return x.atanh_(); });
   METHOD(log2, positive);
   METHOD(log10, positive);
   METHOD(exp2, any);

@@ -158,14 +158,14 @@ TANDEM_OPS Tensor prelu(const Tensor& x, const Tensor& weight) {
   const Op<"prelu"> op;
   checks::floating("the input", x);
   checks::floating("the weight", weight);
-  const int64_t channels = x.dim() == 0 ? 1 : (x.dim() == 1 ? x.size(0) : x.size(1));
+  const int64_t channels = x.dim() < 2 ? 1 : x.size(1);
   TANDEM_CHECK(weight.dim() <= 1 && (weight.numel() == 1 || weight.numel() == channels), ShapeError,
                "the weight is {}, the input {}; the weight must have 1 element, or {}: one per channel",
                checks::show(weight), checks::show(x), channels);
   return op.apply(
       [](const Tensor& x, const Tensor& weight) {
         Dims sizes(static_cast<size_t>(std::max<int64_t>(x.dim(), 0)), 1);
-        if (weight.numel() != 1) sizes[x.dim() > 1 ? 1 : 0] = weight.numel();
+        if (weight.numel() != 1) sizes[1] = weight.numel();
         const Tensor w = weight.reshape(sizes);
         Tensor y = detail::binary_kernel(Binary::prelu, x, w, result_type(x, w));
         return Result{y, save(x, weight), [sizes, shape = weight.impl().sizes](const Backward& b) {

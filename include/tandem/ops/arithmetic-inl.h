@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tandem/base/check.h"
 #include "tandem/math/ternary.h"
+#include "tandem/ops/activation.h"
 #include "tandem/ops/arithmetic.h"
-#include "tandem/ops/elementwise-inl.h"
+#include "tandem/ops/elementwise_forms-inl.h"
+#include "tandem/ops/math_functions.h"
 #include "tandem/ops/reduce.h"
 
 namespace tandem {

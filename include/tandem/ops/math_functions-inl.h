@@ -3,7 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "tandem/ops/elementwise-inl.h"
+#include "tandem/base/check.h"
+#include "tandem/ops/elementwise_forms-inl.h"
 #include "tandem/ops/math_functions.h"
 
 namespace tandem {

@@ -2,8 +2,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tandem/autograd/apply.h"
+#include "tandem/math/reduce.h"
 #include "tandem/math/unary.h"
-#include "tandem/ops/reduce-inl.h"
+#include "tandem/ops/convert.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/index.h"
+#include "tandem/ops/reduce_forms-inl.h"
+#include "tandem/ops/shape.h"
 #include "tandem/ops/statistics.h"
 
 namespace tandem {
