@@ -59,6 +59,9 @@ const Tensor& unary_(const OpScope& op, const Tensor& self, Unary kernel,
       op, self, {}, [&](const Tensor& y) { backend(y).unary(y, kernel, y, 0, 0); }, recorded);
 }
 
+/// Replaces `old` by `source`, for autograd: no gradient flows into the overwritten values.
+Tensor overwrite(const Tensor& old, const Tensor& source);
+
 /// self = f(self), through a temporary tensor.
 const Tensor& assign_(const OpScope& op, const Tensor& self, ArrayRef<Tensor> others,
                       const std::function<Tensor(const Tensor&)>& f) {
@@ -74,7 +77,12 @@ const Tensor& assign_(const OpScope& op, const Tensor& self, ArrayRef<Tensor> ot
     return y;
   };
   return apply_in_place(
-      op, self, others, [&](const Tensor& y) { backend(y).copy(y, fitting(y)); }, fitting);
+      op, self, others, [&](const Tensor& y) { backend(y).copy(y, fitting(y)); },
+      [&](const Tensor& old) {
+        Tensor y = fitting(old);
+        // The result of a comparison, say: the overwritten values get no gradient.
+        return y.requires_grad() ? y : overwrite(old, y.to(old.dtype()));
+      });
 }
 
 /// self = op(self, a, b); `recorded` is the same op for autograd.

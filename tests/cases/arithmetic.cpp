@@ -86,7 +86,7 @@ void functions(Cases& c) {
   binary(c, "hypot", "torch.hypot(a, b)", hypot, any, any, {3, 0, inf, 1, -6e4}, {4, 2, 1, -inf, 200});
   binary(c, "fmax", "torch.fmax(a, b)", fmax, any, any, {1, 2, 3, nan, 1, inf}, {1, 3, 2, 1, nan, -inf});
   binary(c, "fmin", "torch.fmin(a, b)", fmin, any, any, {1, 2, 3, nan, 1, inf}, {1, 3, 2, 1, nan, -inf});
-  binary(c, "copysign", "torch.copysign(a, b)", copysign, positive, any, {1, -1, 0, 2, 3}, {-1, 1, -1, 0, -0.0});
+  binary(c, "copysign", "torch.copysign(a, b)", copysign, positive, any, {1, -1, 0, 2, 3}, {-1, 1, -1, 0, -4});
   binary(c, "logaddexp", "torch.logaddexp(a, b)", logaddexp, any, any, {1, 100, -100, 0}, {2, 0, 100, -inf});
   binary(c, "logaddexp2", "torch.logaddexp2(a, b)", logaddexp2, any, any, {1, 100, -100, 0}, {2, 0, 100, -inf});
   binary(c, "xlogy", "torch.xlogy(a, b)", xlogy, any, positive, {0, 0, 1, 2, 3}, {2, 0, 1, 4, inf});
@@ -298,7 +298,6 @@ void in_place(Cases& c) {
   METHOD(xlogy);
   METHOD(atan2);
   METHOD(ge);
-  METHOD(logical_and);
 #undef METHOD
 #define METHOD(NAME) \
   add(               \
@@ -312,6 +311,10 @@ void in_place(Cases& c) {
   METHOD(bitwise_left_shift);
   METHOD(bitwise_right_shift);
 #undef METHOD
+  // PyTorch keeps the history of the overwritten values.
+  add(
+      "logical_and", "logical_and_(b)", {a.constant(), b.constant()},
+      [](const Tensor& y, In x) -> auto& { return y.logical_and_(x[1]); });
   add(
       "fmod", "fmod_(0.5)", {uniform({9}, 0.625, 0.875)}, [](const Tensor& y, In) -> auto& { return y.fmod_(0.5); },
       "number_");

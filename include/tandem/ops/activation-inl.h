@@ -208,7 +208,7 @@ TANDEM_OPS Tensor hardtanh(const Tensor& x, Scalar min_val, Scalar max_val) {
   return detail::unary_op(
       op, Unary::clamp, x, detail::Keep::input,
       [low, high](const Tensor& g, const Tensor& x) {
-        return where(logical_and(gt(x, low), lt(x, high)), g, detail::zero_beside(g));
+        return where(logical_or(le(x, low), ge(x, high)), detail::zero_beside(g), g);
       },
       low, high);
 }
@@ -226,7 +226,7 @@ TANDEM_OPS Tensor hardshrink(const Tensor& x, Scalar lambda) {
   return detail::unary_op(
       Op<"hardshrink">(), x, detail::Keep::input,
       [bound](const Tensor& g, const Tensor& x) {
-        return where(logical_or(gt(x, bound), lt(x, -bound)), g, detail::zero_beside(g));
+        return where(logical_and(ge(x, -bound), le(x, bound)), detail::zero_beside(g), g);
       },
       bound);
 }
@@ -237,7 +237,7 @@ TANDEM_OPS Tensor softshrink(const Tensor& x, Scalar lambda) {
   return detail::unary_op(
       op, x, detail::Keep::input,
       [bound](const Tensor& g, const Tensor& x) {
-        return where(logical_or(gt(x, bound), lt(x, -bound)), g, detail::zero_beside(g));
+        return where(logical_and(ge(x, -bound), le(x, bound)), detail::zero_beside(g), g);
       },
       bound);
 }

@@ -182,7 +182,9 @@ TANDEM_OPS Tensor logaddexp2(const Tensor& a, const Tensor& b) {
 TANDEM_OPS Tensor xlogy(const Tensor& a, const Tensor& b) {
   return detail::binary_op(Op<"xlogy">(), a, b, detail::Keep::input, [](const Backward& g, size_t i) {
     const Tensor a = g.saved(0), b = g.saved(1);
-    return mul(g.grad(), i == 0 ? xlogy(ne(a, 0), b) : div(a, b));
+    if (i == 1) return mul(g.grad(), div(a, b));
+    const Tensor slope = log(b);
+    return mul(g.grad(), where(logical_and(eq(a, 0), le(b, 0)), zeros({}, slope.options()), slope));
   });
 }
 TANDEM_OPS Tensor heaviside(const Tensor& x, const Tensor& values) {

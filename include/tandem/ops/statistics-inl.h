@@ -68,10 +68,11 @@ inline Tensor prod_op(const Op<"prod">& op, const Tensor& x, std::optional<int64
         backend(x).reduce(y.kept, kernels::Reduction::prod, promote_types(x.dtype(), t) == t ? x : to(x, t));
         return Result{y.result, save(x), [d, whole = !dim, shape](const Backward& b) -> Grads {
                         const DType wide = checks::sum_dtype(b.grad().dtype());
+                        if (b.saved(0).numel() == 0) return {zeros_like(b.saved(0), b.grad().dtype())};
                         const Tensor x = to(b.saved(0), wide);
                         // As a matrix whose columns are multiplied up
                         const Tensor rows = whole || x.dim() == 0 ? reshape(x, {-1, 1}) : transpose(x, 0, d);
-                        const Tensor columns = reshape(rows, {rows.size(0), -1});
+                        const Tensor columns = reshape(rows, {rows.size(0), x.numel() / rows.size(0)});
                         const Tensor others =
                             GradMode::is_enabled() ? products_of_others(columns) : products_by_division(columns);
                         Tensor slope = reshape(others, rows.sizes());
