@@ -19,6 +19,13 @@ const char* name(Binary op) {
   };
   return names[static_cast<int>(op)];
 }
+const char* name(Ternary op) {
+  constexpr const char* names[] = {
+#define TANDEM_TERNARY_IF(CONDITION, NAME, FORMULA) #NAME,
+#include "tandem/math/ternary.inc"
+  };
+  return names[static_cast<int>(op)];
+}
 
 template <class Op>
 [[noreturn]] void refuse(Op op, DType compute) {
@@ -30,5 +37,6 @@ template <class Op>
 
 void throw_undefined_formula(Unary op, DType compute) { refuse(op, compute); }
 void throw_undefined_formula(Binary op, DType compute) { refuse(op, compute); }
+void throw_undefined_formula(Ternary op, DType compute) { refuse(op, compute); }
 
 }  // namespace tandem::kernels

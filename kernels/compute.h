@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "tandem/backend.h"
-#include "tandem/math/binary.h"
+#include "tandem/math/ternary.h"
 
 namespace tandem::kernels {
 
@@ -56,5 +56,6 @@ TANDEM_HOST_DEVICE inline Y sum_of(Y y, S s) {
 /// Throws NotImplementedError: the formula is not defined for these numbers.
 [[noreturn]] void throw_undefined_formula(Unary op, DType compute);
 [[noreturn]] void throw_undefined_formula(Binary op, DType compute);
+[[noreturn]] void throw_undefined_formula(Ternary op, DType compute);
 
 }  // namespace tandem::kernels

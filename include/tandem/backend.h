@@ -52,6 +52,7 @@ namespace kernels {
 /// Element-wise formulas, math/unary.h and math/binary.h; a slot's `a` and `b`, or `alpha`, are their parameters.
 enum class Unary : uint8_t;
 enum class Binary : uint8_t;
+enum class Ternary : uint8_t;
 /// Reductions, math/reduce.h.
 enum class Reduction : uint8_t;
 /// How a scatter kernel combines an element of y with one of src. max and min propagate NaN.

@@ -1,5 +1,6 @@
-// unary, binary, where. Contract: operands of any dtypes and strides are converted to the compute type (backend.h).
-// Each element is computed there independently and rounded once to y's dtype. y may be one of the operands.
+// unary, binary, ternary, where. Contract: operands of any dtypes and strides are converted to the compute type
+// (backend.h). Each element is computed there independently and rounded once to y's dtype. y may be one of the
+// operands.
 #include "kernels/cpu/simd/elementwise.h"
 
 #include "kernels/cpu/kernels.h"
@@ -94,6 +95,27 @@ void binary(const Tensor& y, Binary op, const Tensor& a, const Tensor& b, double
         if (!table.value(op, py, pa, pb, n, calpha)) throw_undefined_formula(op, compute);
       });
     }
+  });
+}
+
+void ternary(const Tensor& y, Ternary op, const Tensor& a, const Tensor& b, const Tensor& c, double alpha) {
+  const DType operands = promote_types(promote_types(a.dtype(), b.dtype()), c.dtype());
+  const DType compute = compute_type(promote_types(operands, y.dtype()));
+  const Space space = make_space({&y, &a, &b, &c}, Order::memory);
+  visit_compute(compute, [&](auto zero) {
+    using C = decltype(zero);
+    const auto formula = binary_tables().of<C>().ternary;
+    const C calpha = parameter<C>(alpha);
+    for_each_tile(space, [&] {
+      return [=, out = TileWriter<C>(space, 0, y), in_a = TileReader<C>(space, 1, a), in_b = TileReader<C>(space, 2, b),
+              in_c = TileReader<C>(space, 3, c)](const Tile& tile) mutable {
+        C* target = out.target(tile);
+        if (!formula(op, target, in_a.read(tile), in_b.read(tile), in_c.read(tile), tile.size(), calpha)) {
+          throw_undefined_formula(op, compute);
+        }
+        out.commit(tile, target);
+      };
+    });
   });
 }
 

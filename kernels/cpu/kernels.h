@@ -8,6 +8,7 @@ namespace tandem::cpu {
 
 using kernels::Binary;
 using kernels::Reduction;
+using kernels::Ternary;
 using kernels::Unary;
 
 #define TANDEM_SLOT(NAME, SIGNATURE) std::type_identity_t<SIGNATURE> NAME;

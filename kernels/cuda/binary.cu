@@ -1,8 +1,8 @@
-// binary and where. Contract as in unary.cu, with two operands; alpha has the compute type.
+// binary, ternary and where. Contract as in unary.cu, with two or three operands; alpha has the compute type.
 #include "kernels/compute.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/kernels.h"
-#include "tandem/math/binary.h"
+#include "tandem/math/ternary.h"
 
 namespace tandem::cuda {
 namespace {
@@ -19,6 +19,21 @@ void run(const Tensor& y, Binary op, const Tensor& a, const Tensor& b, C alpha) 
   if constexpr (requires(Formula f) { f(alpha, alpha, alpha); }) {
     constexpr bool predicate = std::is_same_v<decltype(Formula()(alpha, alpha, alpha)), bool>;
     visit<C, predicate, 3>({&y, &a, &b}, Apply<Formula, C>{alpha});
+  } else {
+    kernels::throw_undefined_formula(op, dtype_of<C>);
+  }
+}
+
+template <class Formula, class C>
+struct Apply3 {
+  C alpha;
+  __device__ C operator()(const C (&x)[4]) const { return Formula()(x[1], x[2], x[3], alpha); }
+};
+
+template <class Formula, class C>
+void run(const Tensor& y, Ternary op, const Tensor& a, const Tensor& b, const Tensor& c, C alpha) {
+  if constexpr (requires(Formula f) { f(alpha, alpha, alpha, alpha); }) {
+    visit<C, false, 4>({&y, &a, &b, &c}, Apply3<Formula, C>{alpha});
   } else {
     kernels::throw_undefined_formula(op, dtype_of<C>);
   }
@@ -43,6 +58,20 @@ void binary(const Tensor& y, Binary op, const Tensor& a, const Tensor& b, double
   case Binary::NAME:                                     \
     return run<math::binary::NAME, C>(y, op, a, b, calpha);
 #include "tandem/math/binary.inc"
+    }
+  });
+}
+
+void ternary(const Tensor& y, Ternary op, const Tensor& a, const Tensor& b, const Tensor& c, double alpha) {
+  const DType operands = promote_types(promote_types(a.dtype(), b.dtype()), c.dtype());
+  kernels::visit_compute(kernels::compute_type(promote_types(operands, y.dtype())), [&](auto zero) {
+    using C = decltype(zero);
+    const C calpha = kernels::parameter<C>(alpha);
+    switch (op) {
+#define TANDEM_TERNARY_IF(CONDITION, NAME, FORMULA) \
+  case Ternary::NAME:                               \
+    return run<math::ternary::NAME, C>(y, op, a, b, c, calpha);
+#include "tandem/math/ternary.inc"
     }
   });
 }

@@ -3,12 +3,16 @@
 
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
+#include "tandem/math/ternary.h"
 #include "tandem/ops/activation.h"
+#include "tandem/ops/activation_in_place.h"
+#include "tandem/ops/arithmetic.h"
 #include "tandem/ops/broadcast.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/elementwise_forms-inl.h"
+#include "tandem/ops/math_functions.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/ops/overlap.h"
 #include "tandem/ops/promotion.h"
@@ -17,6 +21,9 @@
 #include "tandem/tensor/factories.h"
 
 namespace tandem {
+
+using kernels::Ternary;
+
 namespace {
 
 /// Throws DTypeError if a result of dtype `result` cannot be stored in self: an integer tensor cannot hold fractions.
@@ -52,6 +59,54 @@ const Tensor& unary_(const OpScope& op, const Tensor& self, Unary kernel,
   check_result(self, detail::dtype_of_result(kernel, self.dtype()));
   return apply_in_place(
       op, self, {}, [&](const Tensor& y) { backend(y).unary(y, kernel, y, 0, 0); }, recorded);
+}
+
+/// Replaces `old` by `source`, for autograd: no gradient flows into the overwritten values.
+Tensor overwrite(const Tensor& old, const Tensor& source);
+
+/// self = f(self), through a temporary tensor.
+const Tensor& assign_(const OpScope& op, const Tensor& self, ArrayRef<Tensor> others,
+                      const std::function<Tensor(const Tensor&)>& f) {
+  checks::defined("self", self);
+  for (const Tensor& other : others) {
+    checks::defined("other", other);
+    check_broadcast(self, other);
+    detail::check_devices({&self, &other});
+  }
+  auto fitting = [&](const Tensor& x) {
+    Tensor y = f(x);
+    check_result(self, y.dtype());
+    return y;
+  };
+  return apply_in_place(
+      op, self, others, [&](const Tensor& y) { backend(y).copy(y, fitting(y)); },
+      [&](const Tensor& old) {
+        Tensor y = fitting(old);
+        // The result of a comparison, say: the overwritten values get no gradient.
+        return y.requires_grad() ? y : overwrite(old, y.to(old.dtype()));
+      });
+}
+
+/// self = op(self, a, b); `recorded` is the same op for autograd.
+const Tensor& ternary_(const OpScope& op, const Tensor& self, const Tensor& a, const Tensor& b, Ternary kernel,
+                       Scalar value, const std::function<Tensor(const Tensor&)>& recorded) {
+  checks::defined("self", self);
+  checks::defined("a", a);
+  checks::defined("b", b);
+  const Tensor operands[] = {a, b};
+  for (const Tensor& other : operands) {
+    check_broadcast(self, other);
+    detail::check_devices({&self, &other});
+  }
+  const DType result = result_type({self, a, b});
+  check_result(self, result);
+  if (!is_floating_point(result)) return assign_(op, self, {operands, 2}, recorded);
+  return apply_in_place(
+      op, self, {operands, 2},
+      [&](const Tensor& y) {
+        backend(y).ternary(y, kernel, y, detail::operand_beside(y, a), detail::operand_beside(y, b), value.to_double());
+      },
+      recorded);
 }
 
 /// self = op(self, number)
@@ -116,7 +171,8 @@ const Tensor& Tensor::pow_(Scalar exponent) const {
 }
 const Tensor& Tensor::addcmul_(const Tensor& a, const Tensor& b, Scalar value) const {
   const OpScope op("addcmul_");
-  return add_(tandem::mul(a, b), value);
+  return ternary_(op, *this, a, b, Ternary::addcmul, value,
+                  [&](const Tensor& x) { return tandem::addcmul(x, a, b, value); });
 }
 const Tensor& Tensor::addmm_(const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) const {
   const OpScope op("addmm_");
@@ -195,6 +251,121 @@ TANDEM_IN_PLACE(log)
 TANDEM_IN_PLACE(sigmoid)
 TANDEM_IN_PLACE(tanh)
 #undef TANDEM_IN_PLACE
+
+// ---- the methods of method_lists.inc
+
+namespace {
+
+/// By the op's kernel, if it is a formula.
+const Tensor& formula_(const OpScope& op, const Tensor& self, std::optional<Unary> kernel,
+                       const std::function<Tensor(const Tensor&)>& f) {
+  return kernel && !is_predicate(*kernel) && *kernel != Unary::bitwise_not ? unary_(op, self, *kernel, f)
+                                                                           : assign_(op, self, {}, f);
+}
+ArrayRef<Tensor> operands_of(const Tensor& other) { return {&other, 1}; }
+ArrayRef<Tensor> operands_of(Scalar) { return {}; }
+
+}  // namespace
+
+#define TANDEM_UNARY_METHOD(NAME)                                                                             \
+  const Tensor& Tensor::NAME##_() const {                                                                     \
+    const OpScope op(#NAME "_");                                                                              \
+    return formula_(op, *this, kernels::unary_named(#NAME), [](const Tensor& x) { return tandem::NAME(x); }); \
+  }
+#define TANDEM_UNARY_IN_PLACE_METHOD(NAME) TANDEM_UNARY_METHOD(NAME)
+#define TANDEM_BINARY_METHOD(NAME, TYPE)                                                                    \
+  const Tensor& Tensor::NAME##_(TYPE other) const {                                                         \
+    const OpScope op(#NAME "_");                                                                            \
+    return assign_(op, *this, operands_of(other), [&](const Tensor& x) { return tandem::NAME(x, other); }); \
+  }
+#define TANDEM_BINARY_IN_PLACE_METHOD(NAME, TYPE) TANDEM_BINARY_METHOD(NAME, TYPE)
+#include "tandem/tensor/method_lists.inc"
+
+const Tensor& Tensor::logit_(std::optional<double> eps) const {
+  const OpScope op("logit_");
+  return assign_(op, *this, {}, [&](const Tensor& x) { return tandem::logit(x, eps); });
+}
+const Tensor& Tensor::round_(int64_t decimals) const {
+  const OpScope op("round_");
+  return assign_(op, *this, {}, [&](const Tensor& x) { return tandem::round(x, decimals); });
+}
+const Tensor& Tensor::nan_to_num_(std::optional<double> nan, std::optional<double> posinf,
+                                  std::optional<double> neginf) const {
+  const OpScope op("nan_to_num_");
+  return assign_(op, *this, {}, [&](const Tensor& x) { return tandem::nan_to_num(x, nan, posinf, neginf); });
+}
+const Tensor& Tensor::div_(const Tensor& other, std::optional<std::string> rounding_mode) const {
+  const OpScope op("div_");
+  return assign_(op, *this, {&other, 1}, [&](const Tensor& x) { return tandem::div(x, other, rounding_mode); });
+}
+const Tensor& Tensor::div_(Scalar other, std::optional<std::string> rounding_mode) const {
+  const OpScope op("div_");
+  return assign_(op, *this, {}, [&](const Tensor& x) { return tandem::div(x, other, rounding_mode); });
+}
+const Tensor& Tensor::subtract_(const Tensor& other, Scalar alpha) const {
+  const OpScope op("subtract_");
+  return sub_(other, alpha);
+}
+const Tensor& Tensor::subtract_(Scalar other, Scalar alpha) const {
+  const OpScope op("subtract_");
+  return sub_(other, alpha);
+}
+const Tensor& Tensor::clamp_(std::optional<Tensor> min, std::optional<Tensor> max) const {
+  const OpScope op("clamp_");
+  std::vector<Tensor> bounds;
+  for (const auto& bound : {min, max}) {
+    if (bound) bounds.push_back(*bound);
+  }
+  return assign_(op, *this, bounds, [&](const Tensor& x) { return tandem::clamp(x, min, max); });
+}
+const Tensor& Tensor::clip_(std::optional<Scalar> min, std::optional<Scalar> max) const {
+  const OpScope op("clip_");
+  return clamp_(min, max);
+}
+const Tensor& Tensor::lerp_(const Tensor& end, Scalar weight) const {
+  const OpScope op("lerp_");
+  checks::defined("self", *this);
+  checks::floating("end", end);
+  checks::same_dtype("self", *this, "end", end);
+  return binary_(op, *this, end, Binary::lerp, weight.to_double(),
+                 [&](const Tensor& x) { return tandem::lerp(x, end, weight); });
+}
+const Tensor& Tensor::lerp_(const Tensor& end, const Tensor& weight) const {
+  const OpScope op("lerp_");
+  checks::defined("self", *this);
+  checks::floating("end", end);
+  checks::floating("the weight", weight);
+  checks::same_dtype("self", *this, "end", end);
+  if (weight.dim() > 0) checks::same_dtype("self", *this, "the weight", weight);
+  return ternary_(op, *this, end, weight, Ternary::lerp, 0,
+                  [&](const Tensor& x) { return tandem::lerp(x, end, weight); });
+}
+const Tensor& Tensor::addcdiv_(const Tensor& a, const Tensor& b, Scalar value) const {
+  const OpScope op("addcdiv_");
+  return ternary_(op, *this, a, b, Ternary::addcdiv, value,
+                  [&](const Tensor& x) { return tandem::addcdiv(x, a, b, value); });
+}
+
+// ---- activations in place (ops/activation_in_place.h)
+
+#define TANDEM_ACTIVATION(NAME, PARAMETERS, ...)                                                            \
+  const Tensor& NAME##_ PARAMETERS {                                                                        \
+    const OpScope op(#NAME "_");                                                                            \
+    return assign_(op, x, {}, [&](const Tensor& x) { return tandem::NAME(x __VA_OPT__(, ) __VA_ARGS__); }); \
+  }
+TANDEM_ACTIVATION(silu, (const Tensor& x))
+TANDEM_ACTIVATION(mish, (const Tensor& x))
+TANDEM_ACTIVATION(selu, (const Tensor& x))
+TANDEM_ACTIVATION(relu6, (const Tensor& x))
+TANDEM_ACTIVATION(hardsigmoid, (const Tensor& x))
+TANDEM_ACTIVATION(hardswish, (const Tensor& x))
+TANDEM_ACTIVATION(elu, (const Tensor& x, Scalar alpha, Scalar scale, Scalar input_scale), alpha, scale, input_scale)
+TANDEM_ACTIVATION(celu, (const Tensor& x, Scalar alpha), alpha)
+TANDEM_ACTIVATION(leaky_relu, (const Tensor& x, Scalar negative_slope), negative_slope)
+TANDEM_ACTIVATION(rrelu, (const Tensor& x, Scalar lower, Scalar upper, bool training), lower, upper, training)
+TANDEM_ACTIVATION(hardtanh, (const Tensor& x, Scalar min_val, Scalar max_val), min_val, max_val)
+TANDEM_ACTIVATION(threshold, (const Tensor& x, Scalar threshold, Scalar value), threshold, value)
+#undef TANDEM_ACTIVATION
 
 namespace {
 

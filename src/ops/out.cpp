@@ -6,11 +6,14 @@
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/advanced_index.h"
+#include "tandem/ops/activation.h"
+#include "tandem/ops/arithmetic.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/elementwise_forms-inl.h"
 #include "tandem/ops/index.h"
+#include "tandem/ops/math_functions.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/ops/overlap.h"
 #include "tandem/ops/promotion.h"
@@ -19,6 +22,7 @@
 #include "tandem/ops/scan.h"
 #include "tandem/ops/shape.h"
 #include "tandem/ops/sort.h"
+#include "tandem/ops/statistics.h"
 
 namespace tandem {
 namespace {
@@ -206,5 +210,46 @@ std::tuple<const Tensor&, const Tensor&> topk_out(const Tensor& values, const Te
   const OpScope op("topk_out");
   return write_selected(values, indices, x, [&] { return topk(x, k, dim, largest, sorted); });
 }
+// ---- the ops of out.inc
+
+#define TANDEM_UNARY_OUT(NAME)                                   \
+  const Tensor& NAME##_out(const Tensor& out, const Tensor& x) { \
+    const OpScope op(#NAME "_out");                              \
+    return write(out, {&x, 1}, [&] { return NAME(x); });         \
+  }
+#define TANDEM_BINARY_OUT(NAME)                                                   \
+  const Tensor& NAME##_out(const Tensor& out, const Tensor& a, const Tensor& b) { \
+    const OpScope op(#NAME "_out");                                               \
+    return write(out, {a, b}, [&] { return NAME(a, b); });                        \
+  }
+#include "tandem/ops/out.inc"
+
+#define TANDEM_OUT(NAME, PARAMETERS, OPERANDS, ...)                 \
+  const Tensor& NAME##_out PARAMETERS {                             \
+    const OpScope op(#NAME "_out");                                 \
+    const std::initializer_list<Tensor> operands OPERANDS;          \
+    return write(out, operands, [&] { return NAME(__VA_ARGS__); }); \
+  }
+TANDEM_OUT(pow, (const Tensor& out, const Tensor& x, Scalar exponent), ({x}), x, exponent)
+TANDEM_OUT(clamp, (const Tensor& out, const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max), ({x}), x,
+           min, max)
+TANDEM_OUT(where, (const Tensor& out, const Tensor& condition, const Tensor& a, const Tensor& b), ({condition, a, b}),
+           condition, a, b)
+TANDEM_OUT(lerp, (const Tensor& out, const Tensor& start, const Tensor& end, Scalar weight), ({start, end}), start, end,
+           weight)
+TANDEM_OUT(lerp, (const Tensor& out, const Tensor& start, const Tensor& end, const Tensor& weight),
+           ({start, end, weight}), start, end, weight)
+TANDEM_OUT(addcmul, (const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar value),
+           ({input, a, b}), input, a, b, value)
+TANDEM_OUT(addcdiv, (const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar value),
+           ({input, a, b}), input, a, b, value)
+TANDEM_OUT(mean, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim, std::optional<DType> dtype),
+           ({x}), x, dims, keepdim, dtype)
+TANDEM_OUT(prod, (const Tensor& out, const Tensor& x, int64_t dim, bool keepdim, std::optional<DType> dtype), ({x}), x,
+           dim, keepdim, dtype)
+TANDEM_OUT(amax, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim), ({x}), x, dims, keepdim)
+TANDEM_OUT(amin, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim), ({x}), x, dims, keepdim)
+TANDEM_OUT(logsumexp, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim), ({x}), x, dims, keepdim)
+#undef TANDEM_OUT
 
 }  // namespace tandem

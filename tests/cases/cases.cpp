@@ -224,6 +224,9 @@ const std::vector<Case>& all_cases() {
       Cases (*cases)();
     };
     constexpr Family families[] = {{"elementwise", elementwise_cases},
+                                   {"functions", functions_cases},
+                                   {"arithmetic", arithmetic_cases},
+                                   {"statistics", statistics_cases},
                                    {"comparison", comparison_cases},
                                    {"in_place", in_place_cases},
                                    {"shape", shape_cases},

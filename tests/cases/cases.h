@@ -98,6 +98,9 @@ amp::Cast policy_of(const Case& c);
 // ---- the families
 using Cases = std::vector<Case>;
 Cases elementwise_cases();
+Cases functions_cases();
+Cases arithmetic_cases();
+Cases statistics_cases();
 Cases comparison_cases();
 Cases in_place_cases();
 Cases shape_cases();

@@ -46,6 +46,7 @@ Tolerance formula_tolerance(DType dtype, const Values& want) { return tolerance(
 
 TEST_P(ElementwiseKernels, UnaryFormulas) {
   for (Unary op : kUnaryOps) {
+    if (!takes_floats(op)) continue;
     for (DType dtype : kFloatingTypes) {
       for (int64_t n : {int64_t{1}, int64_t{33}, int64_t{1025}}) {
         const Values x = rounded(random_values(n, 7, low_end(op), 4), dtype);
@@ -63,6 +64,7 @@ TEST_P(ElementwiseKernels, UnaryFormulas) {
 
 TEST_P(ElementwiseKernels, BinaryFormulas) {
   for (Binary op : kBinaryOps) {
+    if (!takes_floats(op)) continue;
     for (DType dtype : kFloatingTypes) {
       for (int64_t n : {int64_t{1}, int64_t{33}, int64_t{1025}}) {
         const Values a = rounded(random_values(n, 7, low_end(op), high_end(op)), dtype);
@@ -84,6 +86,7 @@ TEST_P(ElementwiseKernels, SpecialNumbers) {
   const Tolerance t = tolerance(kFloat);
   for (DType dtype : {kFloat, kDouble, kHalf}) {
     for (Unary op : kUnaryOps) {
+      if (!takes_floats(op)) continue;
       Values want;
       for (double v : special) want.push_back(reference(op, v, 2, 3));
       const Tensor y = unwritten({static_cast<int64_t>(special.size())}, is_predicate(op) ? kBool : dtype);
@@ -93,7 +96,8 @@ TEST_P(ElementwiseKernels, SpecialNumbers) {
           << "unary " << static_cast<int>(op) << " " << name(dtype);
     }
     for (Binary op : kBinaryOps) {
-      if (op >= Binary::bce_with_logits && op != Binary::atan2) continue;  // probabilities only
+      if (op >= Binary::bce_with_logits && op < Binary::atan2) continue;  // probabilities only
+      if (!takes_floats(op)) continue;
       for (double b : special) {
         Values want;
         for (double a : special) want.push_back(reference(op, a, b, 1));
@@ -107,15 +111,93 @@ TEST_P(ElementwiseKernels, SpecialNumbers) {
   }
 }
 
+TEST_P(ElementwiseKernels, IntegerFormulas) {
+  const std::vector<int64_t> special = {0, 1, -1, 2, -3, 7, -64, 63, INT64_MAX, INT64_MIN};
+  const auto n = static_cast<int64_t>(special.size());
+  auto tensor_of_integers = [&](const std::vector<int64_t>& v) {
+    const Tensor x = unwritten({n}, kLong);
+    const Tensor host = empty({n}, TensorOptions(kLong).device(kCPU));
+    std::copy(v.begin(), v.end(), host.data_ptr<int64_t>());
+    backend(x).copy(x, host);
+    return x;
+  };
+  auto values_of_integers = [&](const Tensor& y) {
+    const Tensor host = empty({n}, TensorOptions(kLong).device(kCPU));
+    backend(y).copy(host, y);
+    return std::vector<int64_t>(host.data_ptr<int64_t>(), host.data_ptr<int64_t>() + n);
+  };
+  auto check = [&](Binary op, auto formula) {
+    for (int64_t b : special) {
+      const Tensor y = unwritten({n}, kLong);
+      under_test().binary(y, op, tensor_of_integers(special), tensor_of_integers(std::vector<int64_t>(n, b)), 1);
+      std::vector<int64_t> want;
+      for (int64_t a : special) want.push_back(formula(a, b));
+      EXPECT_EQ(values_of_integers(y), want) << "binary " << static_cast<int>(op) << " b = " << b;
+    }
+  };
+  // Division in 128 bits neither traps nor overflows; by 0 it gives 0, and the remainder is 0, too.
+  __extension__ typedef __int128 Wide;  // NOLINT(modernize-use-using): pedantic warnings
+  auto quotient = [](int64_t a, int64_t b) { return b == 0 ? Wide(0) : Wide(a) / b; };
+  auto rest = [](int64_t a, int64_t b) { return b == 0 ? Wide(0) : Wide(a) % b; };
+  check(Binary::trunc_divide, [&](int64_t a, int64_t b) { return static_cast<int64_t>(quotient(a, b)); });
+  check(Binary::fmod, [&](int64_t a, int64_t b) { return static_cast<int64_t>(rest(a, b)); });
+  auto moved = [&](int64_t a, int64_t b) { return rest(a, b) != 0 && (rest(a, b) < 0) != (b < 0); };
+  check(Binary::floor_divide,
+        [&](int64_t a, int64_t b) { return static_cast<int64_t>(quotient(a, b) - (moved(a, b) ? 1 : 0)); });
+  check(Binary::remainder,
+        [&](int64_t a, int64_t b) { return static_cast<int64_t>(rest(a, b) + (moved(a, b) ? b : 0)); });
+  check(Binary::bitwise_and, [](int64_t a, int64_t b) { return a & b; });
+  check(Binary::bitwise_or, [](int64_t a, int64_t b) { return a | b; });
+  check(Binary::bitwise_xor, [](int64_t a, int64_t b) { return a ^ b; });
+  check(Binary::bitwise_left_shift,
+        [](int64_t a, int64_t b) { return b < 0 || b > 63 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) << b); });
+  check(Binary::bitwise_right_shift, [](int64_t a, int64_t b) { return b < 0 || b > 63 ? (a < 0 ? -1 : 0) : a >> b; });
+}
+
+TEST_P(ElementwiseKernels, TernaryFormulas) {
+  for (DType dtype : kFloatingTypes) {
+    for (int64_t n : {int64_t{1}, int64_t{33}, int64_t{1025}}) {
+      const Values a = rounded(random_values(n, 7, -4, 4), dtype), b = rounded(random_values(n, 8, -4, 4), dtype);
+      const Values c = rounded(random_values(n, 9, 0.25, 4), dtype);
+      auto check = [&](Ternary op, auto formula) {
+        Values want;
+        for (size_t i = 0; i < a.size(); ++i) want.push_back(formula(a[i], b[i], c[i]));
+        const Tensor y = unwritten({n}, dtype);
+        under_test().ternary(y, op, tensor_of(a, dtype), tensor_of(b, dtype), tensor_of(c, dtype), 0.5);
+        ASSERT_TRUE(near(y, want, formula_tolerance(dtype, want))) << static_cast<int>(op) << " " << name(dtype);
+      };
+      check(Ternary::addcmul, [](double x, double y, double z) { return x + 0.5 * y * z; });
+      check(Ternary::addcdiv, [](double x, double y, double z) { return x + 0.5 * y / z; });
+      check(Ternary::lerp, [](double x, double y, double z) { return x + z * (y - x); });
+    }
+  }
+}
+
+TEST_P(ElementwiseKernels, TernaryInPlaceWithExpandedOperands) {
+  const Values a = random_values(12, 7, -4, 4), b = random_values(4, 8, -4, 4), c = random_values(3, 9, -4, 4);
+  const Values x = rounded(a, kFloat), row = rounded(b, kHalf), column = rounded(c, kFloat);
+  const Tensor y = tensor_of(x, kFloat).view({3, 4});
+  under_test().ternary(y, Ternary::addcmul, y, tensor_of(row, kHalf).expand({3, 4}),
+                       tensor_of(column, kFloat).view({3, 1}).expand({3, 4}), 2);
+  Values want;
+  for (size_t i = 0; i < 12; ++i) want.push_back(x[i] + 2 * row[i % 4] * column[i / 4]);
+  EXPECT_TRUE(near(y, want, formula_tolerance(kFloat, want)));
+}
+
 TEST_P(ElementwiseKernels, VectorCodeIsAccurate) {
   struct Case {
     Unary op;
     double (*f)(double);
     double bound;
   };
-  const Case cases[] = {{Unary::exp, std::exp, 1.1},     {Unary::log, std::log, 1.0},   {Unary::log1p, std::log1p, 1.6},
-                        {Unary::expm1, std::expm1, 1.6}, {Unary::tanh, std::tanh, 1.5}, {Unary::erf, std::erf, 1.3},
-                        {Unary::sin, std::sin, 1.6},     {Unary::cos, std::cos, 1.6}};
+  const Case cases[] = {
+      {Unary::exp, std::exp, 1.1},     {Unary::log, std::log, 1.0},     {Unary::log1p, std::log1p, 1.6},
+      {Unary::expm1, std::expm1, 1.6}, {Unary::tanh, std::tanh, 1.5},   {Unary::erf, std::erf, 1.3},
+      {Unary::sin, std::sin, 1.6},     {Unary::cos, std::cos, 1.6},     {Unary::tan, std::tan, 0.6},
+      {Unary::asin, std::asin, 2.1},   {Unary::acos, std::acos, 2.1},   {Unary::atan, std::atan, 1.7},
+      {Unary::sinh, std::sinh, 0.6},   {Unary::cosh, std::cosh, 0.6},   {Unary::asinh, std::asinh, 0.6},
+      {Unary::acosh, std::acosh, 0.6}, {Unary::atanh, std::atanh, 0.6}, {Unary::log2, std::log2, 0.6},
+      {Unary::log10, std::log10, 0.6}, {Unary::exp2, std::exp2, 0.6},   {Unary::erfc, std::erfc, 0.6}};
   std::vector<float> x = sample_floats(9973);
   for (const Case& c : cases) {
     if (c.op == Unary::sin) std::erase_if(x, [](float v) { return std::abs(v) > 1e8f; });
@@ -134,7 +216,7 @@ TEST_P(ElementwiseKernels, VectorCodeIsAccurate) {
 TEST_P(ElementwiseKernels, SinesOfLargeNumbers) {
   SKIP_ON_CUDA("devices use their own sinf; the emulator's formula covers a smaller range");
   const Values x = {1e8, 1.5e8, 1e20, -3e38, 1};
-  for (Unary op : {Unary::sin, Unary::cos}) {
+  for (Unary op : {Unary::sin, Unary::cos, Unary::tan}) {
     Values want;
     const Values held = rounded(x, kFloat);
     for (double v : held) want.push_back(reference(op, v, 0, 0));

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tandem/math/binary.h"
+#include "tandem/math/ternary.h"
 
 namespace tandem::testing {
 
@@ -21,6 +21,16 @@ inline double gelu_tanh_slope(double x) {
   const double t = std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
   return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
 }
+
+/// The formula's value; NaN for the formulas of integers.
+template <class Formula, class... T>
+double formula_or_nan(T... x) {
+  if constexpr (std::is_invocable_v<Formula, T...>) return Formula()(x...);
+  return NAN;
+}
+/// False for the formulas of integers.
+constexpr bool takes_floats(Unary op) { return op != Unary::bitwise_not; }
+constexpr bool takes_floats(Binary op) { return op < Binary::bitwise_and || op > Binary::lcm; }
 
 inline double reference(Unary op, double x, double a, double b) {
   switch (op) {
@@ -76,6 +86,26 @@ inline double reference(Unary op, double x, double a, double b) {
       return std::isnan(x);
     case Unary::isinf:
       return std::isinf(x);
+    case Unary::tan:
+      return std::tan(x);
+    case Unary::asin:
+      return std::asin(x);
+    case Unary::acos:
+      return std::acos(x);
+    case Unary::atan:
+      return std::atan(x);
+    case Unary::silu:
+      return x * sigmoid(x);
+    case Unary::mish:
+      return x * std::tanh(std::log1p(std::exp(x)));
+    case Unary::elu:
+      return x > 0 ? x : a * std::expm1(x * b);
+    case Unary::selu:
+      return math::kSeluScale * (x > 0 ? x : math::kSeluAlpha * std::expm1(x));
+    case Unary::hardsigmoid:
+      return std::isnan(x) ? x : std::min(std::max(x + 3, 0.0), 6.0) / 6;
+    case Unary::sinc:
+      return x == 0 ? 1 : std::sin(M_PI * x) / (M_PI * x);
     case Unary::add_scalar:
       return x + a;
     case Unary::mul_scalar:
@@ -93,7 +123,7 @@ inline double reference(Unary op, double x, double a, double b) {
     case Unary::clamp:
       return std::isnan(x) ? x : std::min(std::max(x, a), b);
     case Unary::softplus:
-      return std::isnan(x) ? x : std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+      return std::isnan(x) || x * a > b ? x : std::log1p(std::exp(x * a)) / a;
     case Unary::logsigmoid:
       return std::isnan(x) ? x : std::min(x, 0.0) - std::log1p(std::exp(-std::abs(x)));
     default:
@@ -102,7 +132,7 @@ inline double reference(Unary op, double x, double a, double b) {
   switch (op) {
 #define TANDEM_UNARY_IF(CONDITION, NAME, FORMULA) \
   case Unary::NAME:                               \
-    return math::unary::NAME()(x, a, b);
+    return formula_or_nan<math::unary::NAME>(x, a, b);
 #include "tandem/math/unary.inc"
   }
   return NAN;
@@ -165,13 +195,23 @@ inline double reference(Binary op, double a, double b, double alpha) {
       return (a - b) / nan_max((1 - a) * a, 1e-12);
     case Binary::atan2:
       return std::atan2(a, b);
+    case Binary::hypot:
+      return std::hypot(a, b);
+    case Binary::fmax:
+      return std::fmax(a, b);
+    case Binary::fmin:
+      return std::fmin(a, b);
+    case Binary::logaddexp:
+      return std::log(std::exp(a) + std::exp(b));
+    case Binary::logaddexp2:
+      return std::log2(std::exp2(a) + std::exp2(b));
     default:
       break;
   }
   switch (op) {
 #define TANDEM_BINARY_IF(CONDITION, NAME, A, B, FORMULA) \
   case Binary::NAME:                                     \
-    return math::binary::NAME()(a, b, alpha);
+    return formula_or_nan<math::binary::NAME>(a, b, alpha);
 #include "tandem/math/binary.inc"
   }
   return NAN;

@@ -7,6 +7,7 @@ namespace tandem::testing {
 
 using kernels::Binary;
 using kernels::Reduction;
+using kernels::Ternary;
 using kernels::Unary;
 
 inline const Backend& under_test() { return backend(device_type()); }

@@ -5,6 +5,7 @@
 
 #include "support/ulp.h"
 #include "tandem/math/power.h"
+#include "tandem/math/special.h"
 #include "tandem/math/trig.h"
 
 namespace tandem {
@@ -43,6 +44,54 @@ TEST(Approx, Tanh) { expect_ulp(1.5, FLOAT(tanh), DOUBLE(tanh)); }
 TEST(Approx, Erf) { expect_ulp(1.3, FLOAT(erf), DOUBLE(erf)); }
 TEST(Approx, Sin) { expect_ulp(1.6, FLOAT(sin), DOUBLE(sin), math::kMaxTrigArgument); }
 TEST(Approx, Cos) { expect_ulp(1.6, FLOAT(cos), DOUBLE(cos), math::kMaxTrigArgument); }
+TEST(Approx, Tan) { expect_ulp(0.6, FLOAT(tan), DOUBLE(tan), math::kMaxTrigArgument); }
+TEST(Approx, Asin) { expect_ulp(2.1, FLOAT(asin), DOUBLE(asin)); }
+TEST(Approx, Acos) { expect_ulp(2.1, FLOAT(acos), DOUBLE(acos)); }
+TEST(Approx, Atan) { expect_ulp(1.7, FLOAT(atan), DOUBLE(atan)); }
+TEST(Approx, Sinh) { expect_ulp(0.6, FLOAT(sinh), DOUBLE(sinh)); }
+TEST(Approx, Cosh) { expect_ulp(0.6, FLOAT(cosh), DOUBLE(cosh)); }
+TEST(Approx, Asinh) { expect_ulp(0.6, FLOAT(asinh), DOUBLE(asinh)); }
+TEST(Approx, Acosh) { expect_ulp(0.6, FLOAT(acosh), DOUBLE(acosh)); }
+TEST(Approx, Atanh) { expect_ulp(0.6, FLOAT(atanh), DOUBLE(atanh)); }
+TEST(Approx, Log2) { expect_ulp(0.6, FLOAT(log2), DOUBLE(log2)); }
+TEST(Approx, Log10) { expect_ulp(0.6, FLOAT(log10), DOUBLE(log10)); }
+TEST(Approx, Exp2) { expect_ulp(0.6, FLOAT(exp2), DOUBLE(exp2)); }
+TEST(Approx, Erfc) { expect_ulp(0.6, FLOAT(erfc), DOUBLE(erfc)); }
+// The double versions are the reference here; the next test checks erfinv's.
+TEST(Approx, Erfinv) {
+  expect_ulp(1.3, FLOAT(erfinv), [](double x) { return math::erfinv(x); });
+}
+TEST(Approx, Trigamma) {
+  expect_ulp(
+      0.6, FLOAT(trigamma), [](double x) { return math::trigamma(x); }, 1e6f);
+}
+TEST(Approx, Sinc) {
+  expect_ulp(
+      3.0, FLOAT(sinc), [](double x) { return math::sinc(x); }, 1e6f);
+}
+
+TEST(Approx, ErfinvInvertsErf) {
+  auto expect_inverse = [](double y) {
+    const double x = math::erfinv(y), slope = M_2_SQRTPI * std::exp(-x * x);
+    const double error = y > 0.5 ? (1 - y) - std::erfc(x) : std::erf(x) - y;
+    EXPECT_LE(std::abs(error / slope), 4e-16 * x) << y;
+  };
+  for (int i = 1; i < 1000; ++i) expect_inverse(i / 1000.0);
+  for (int k = 10; k < 53; ++k) expect_inverse(1 - std::ldexp(1, -k));
+}
+
+TEST(Approx, DigammaFollowsItsRecurrence) {
+  // psi(x + 1) = psi(x) + 1 / x
+  for (double x : {-7.25, -0.5, 0.125, 1.5, 4.0, 9.5, 20.0, 1e5}) {
+    EXPECT_NEAR(math::digamma(x + 1), math::digamma(x) + 1 / x, 1e-14 * std::abs(math::digamma(x)) + 1e-14) << x;
+    const float f = static_cast<float>(x);
+    EXPECT_NEAR(math::digamma(f), math::digamma(x), 1e-6 * std::abs(math::digamma(x))) << x;
+  }
+  EXPECT_TRUE(std::isnan(math::digamma(-2.0f)));
+  EXPECT_EQ(math::digamma(0.0f), -kInf);
+  EXPECT_EQ(math::digamma(-0.0f), kInf);
+}
+
 TEST(Approx, Sigmoid) {
   expect_ulp(2.5, FLOAT(sigmoid),
              [](double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); });

@@ -5,7 +5,10 @@
 namespace tandem::testing {
 
 BadInputs elementwise_bad_input();
+BadInputs arithmetic_bad_input();
+BadInputs functions_bad_input();
 BadInputs in_place_bad_input();
+BadInputs statistics_bad_input();
 BadInputs matmul_bad_input();
 BadInputs out_bad_input();
 BadInputs reduce_bad_input();

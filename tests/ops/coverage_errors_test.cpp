@@ -16,6 +16,8 @@ const std::map<std::string, const char*> exceptions = {
     {"detach", "takes every tensor"},
     {"pad_backward", "no function: runs in the backward pass of padding only"},
     {"unfold_backward", "no function: runs in the backward pass of unfold only"},
+    {"round_decimals", "no function: round with decimals, which has rows"},
+    {"trunc_divide", "no function: div with a rounding mode, which has rows"},
     {"wait_until_read", "internal: what a copy does at its end"},
 };
 
@@ -35,6 +37,8 @@ BadInputs all_bad_input() {
                                 shape_bad_input(), softmax_bad_input(), norm_layers_bad_input(), conv_bad_input(),
                                 pool_bad_input(), dropout_bad_input(), index_bad_input(), loss_bad_input(),
                                 out_bad_input(), rearrange_bad_input(), pad_bad_input(), random_bad_input()}) {
+        index_bad_input(), loss_bad_input(), out_bad_input(), functions_bad_input(), arithmetic_bad_input(),
+        statistics_bad_input()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;

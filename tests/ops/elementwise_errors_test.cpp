@@ -101,7 +101,7 @@ BadInputs elementwise_bad_input() {
       BAD_INPUT("add", add(n, n, 2.5), DTypeError, "alpha = 2.5", "[2, 3] i64", ".to(kFloat)"),
       BAD_INPUT("sub", sub(n, n, 2.5), DTypeError, "alpha = 2.5", "[2, 3] i64", ".to(kFloat)"),
       BAD_INPUT("pow", pow(n, -1), StateError, "[2, 3] i64", "-1", ".to(kFloat)"),
-      BAD_INPUT("clamp", clamp(x, {}, {}), StateError, "give min, max or both"),
+      BAD_INPUT("clamp", clamp(x, std::optional<Scalar>(), {}), StateError, "give min, max or both"),
       BAD_INPUT("gelu", gelu(x, "erf"), StateError, "\"none\" or \"tanh\"", "\"erf\""),
   };
   for (const UnaryOp& op : whole_ops) {

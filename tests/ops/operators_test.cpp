@@ -96,7 +96,7 @@ TEST_F(Operators, IntegersAreExact) {
 }
 
 TEST_F(Operators, ClampInPlaceNeedsABound) {
-  EXPECT_THROWS(ones({2}).clamp_({}), StateError, "clamp_: ", "give min, max or both");
+  EXPECT_THROWS(ones({2}).clamp_(std::optional<Scalar>()), StateError, "clamp_: ", "give min, max or both");
 }
 
 TEST_F(Operators, IntegersAreExactInPlace) {

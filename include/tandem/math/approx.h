@@ -175,6 +175,10 @@ TANDEM_MATH double ceil(double x) { return TANDEM_LIBM(ceil)(x); }
 /// Rounds to the nearest integer, ties to even.
 TANDEM_MATH float round(float x) { return TANDEM_LIBM(rintf)(x); }
 TANDEM_MATH double round(double x) { return TANDEM_LIBM(rint)(x); }
+/// Rounds towards 0.
+TANDEM_MATH float trunc(float x) { return TANDEM_LIBM(truncf)(x); }
+TANDEM_MATH double trunc(double x) { return TANDEM_LIBM(trunc)(x); }
+TANDEM_MATH int64_t trunc(int64_t x) { return x; }
 TANDEM_MATH int64_t floor(int64_t x) { return x; }
 TANDEM_MATH int64_t ceil(int64_t x) { return x; }
 TANDEM_MATH int64_t round(int64_t x) { return x; }

@@ -37,6 +37,22 @@ TANDEM_MATH float round_to_odd(double x) {
 TANDEM_MATH float copysign(float magnitude, float sign) {
   return bits_as<float>((bits_as<uint32_t>(magnitude) & 0x7fffffffu) | (bits_as<uint32_t>(sign) & 0x80000000u));
 }
+TANDEM_MATH double copysign(double magnitude, double sign) {
+  return bits_as<double>((bits_as<uint64_t>(magnitude) & 0x7fffffffffffffffu) |
+                         (bits_as<uint64_t>(sign) & 0x8000000000000000u));
+}
+
+/// True for negative numbers, -0 and NaN with a sign.
+TANDEM_MATH bool signbit(float x) { return (bits_as<uint32_t>(x) >> 31) != 0; }
+TANDEM_MATH bool signbit(double x) { return (bits_as<uint64_t>(x) >> 63) != 0; }
+TANDEM_MATH bool signbit(int64_t x) { return x < 0; }
+
+/// x = inf, which no integer is.
+template <class T>
+TANDEM_MATH bool is_posinf(T x) {
+  return x == kInf<T>;
+}
+TANDEM_MATH bool is_posinf(int64_t) { return false; }
 
 template <class T>
 TANDEM_MATH T neg(T x) {

@@ -1,6 +1,7 @@
 #pragma once
 // The binary formulas: a functor for each row of binary.inc, y = f(a, b; alpha), over float, double and, where it makes
 // sense, int64; and the enum by which kernels are asked for them. A functor that returns bool is a predicate.
+#include "tandem/math/integer.h"
 #include "tandem/math/unary.h"
 
 #pragma GCC visibility push(default)
@@ -27,6 +28,43 @@ template <class T>
 TANDEM_MATH T binary_cross_entropy(T p, T t) {
   const T log_p = maximum(log(p), T(-100)), log_q = maximum(log1p(-p), T(-100));
   return (t - T(1)) * log_q - t * log_p;
+}
+
+/// sqrt(a^2 + b^2) without overflow; inf if either is infinite.
+TANDEM_MATH double hypot(double a, double b) { return TANDEM_LIBM(hypot)(a, b); }
+TANDEM_MATH float hypot(float a, float b) {
+#if defined(__CUDA_ARCH__)
+  return ::hypotf(a, b);
+#else
+  const double u = static_cast<double>(a), v = static_cast<double>(b);
+  const bool infinite = (abs(a) == kInf<float>) | (abs(b) == kInf<float>);
+  return infinite ? kInf<float> : static_cast<float>(TANDEM_LIBM(sqrt)(u * u + v * v));
+#endif
+}
+
+/// log(e^a + e^b)
+template <class T>
+TANDEM_MATH T logaddexp(T a, T b) {
+  const T y = maximum(a, b) + log1p_exp_neg_abs(a - b);
+  return bool((a == b) & (abs(a) == kInf<T>)) ? a : y;
+}
+/// log2(2^a + 2^b)
+template <class T>
+TANDEM_MATH T logaddexp2(T a, T b) {
+  const T y = maximum(a, b) + log1p(exp2(-abs(a - b))) * T(1.44269504088896340736);
+  return bool((a == b) & (abs(a) == kInf<T>)) ? a : y;
+}
+/// a log b; 0 if a is 0, unless b is NaN.
+template <class T>
+TANDEM_MATH T xlogy(T a, T b) {
+  const T y = a * log(b);
+  return b != b ? b : (a == T(0) ? T(0) : y);
+}
+/// a + weight (b - a), computed from the nearer end, so that it is exact at both.
+template <class T>
+TANDEM_MATH T lerp(T a, T b, T weight) {
+  const T from_a = a + weight * (b - a), from_b = b - (b - a) * (T(1) - weight);
+  return abs(weight) < T(0.5) ? from_a : from_b;
 }
 
 }  // namespace tandem::math
@@ -64,7 +102,7 @@ constexpr bool is_predicate(Binary op) {
   switch (op) {
 #define TANDEM_BINARY_IF(CONDITION, NAME, A, B, FORMULA) \
   case Binary::NAME:                                     \
-    return std::is_same_v<decltype(math::binary::NAME()(0.0, 0.0, 0.0)), bool>;
+    return returns_bool<math::binary::NAME>(0.0, 0.0, 0.0);
 #include "tandem/math/binary.inc"
   }
   return false;

@@ -17,9 +17,10 @@ TANDEM_MATH float pow(float x, float y) { return ::powf(x, y); }
 
 namespace detail {
 
-/// log2 of a positive number, with a relative error of 2^-45. For 0, inf and NaN the result is finite and meaningless.
-TANDEM_MATH double log2_of_float(float x) {
-  const uint64_t bits = bits_as<uint64_t>(static_cast<double>(x));
+/// log2 of a positive normal number, with a relative error of 2^-45. For 0, inf and NaN the result is finite and
+/// meaningless.
+TANDEM_MATH double log2_of(double x) {
+  const uint64_t bits = bits_as<uint64_t>(x);
   // x = m 2^n with m in [sqrt(1/2), sqrt(2)). n is converted to double through the mantissa of 2^52, because there is
   // no vector conversion from int64 before AVX-512.
   constexpr uint64_t kOne = uint64_t{1023} << 52;
@@ -32,8 +33,8 @@ TANDEM_MATH double log2_of_float(float x) {
   return s * p + n;
 }
 
-/// 2^t, with a relative error of 2^-40 before the rounding to float; 0 and inf if it is out of float's range.
-TANDEM_MATH float exp2_to_float(double t) {
+/// 2^t, with a relative error of 2^-40, for t limited to [-160, 130]: beyond float's range.
+TANDEM_MATH double exp2_wide(double t) {
   t = t > 130.0 ? 130.0 : t;
   t = t < -160.0 ? -160.0 : t;
   constexpr double kRound = 0x1.8p52;
@@ -41,14 +42,16 @@ TANDEM_MATH float exp2_to_float(double t) {
   const double p = polynomial(t - (shifted - kRound), 0x1.ffffffffff7a3p-1, 0x1.62e42fef8615ep-1, 0x1.ebfbdff9319d7p-3,
                               0x1.c6b08dd46d454p-5, 0x1.3b2ab5c52a113p-7, 0x1.5d87483849fe7p-10, 0x1.430acca1d40bcp-13,
                               0x1.00dad256f627fp-16, 0x1.61afd020593ebp-20);
-  return static_cast<float>(p * bits_as<double>((bits_as<uint64_t>(shifted) + 1023) << 52));
+  return p * bits_as<double>((bits_as<uint64_t>(shifted) + 1023) << 52);
 }
+/// 2^t as a float; 0 and inf if it is out of float's range.
+TANDEM_MATH float exp2_to_float(double t) { return static_cast<float>(exp2_wide(t)); }
 
 }  // namespace detail
 
 TANDEM_MATH float pow(float x, float y) {
   const float ax = abs(x), ay = abs(y);
-  const double finite_log = detail::log2_of_float(ax);
+  const double finite_log = detail::log2_of(static_cast<double>(ax));
   const double log2_ax = ax == 0.0f ? -kInf<double> : (ax < kInf<float> ? finite_log : static_cast<double>(ax));
   const float magnitude = detail::exp2_to_float(static_cast<double>(y) * log2_ax);
   // Conditions on x or y alone are stored as numbers, not bools: compilers hoist them out of loops over the other

@@ -7,8 +7,9 @@
 #include <string_view>
 #include <type_traits>
 
-#include "tandem/math/approx.h"
+#include "tandem/math/activation.h"
 #include "tandem/math/power.h"
+#include "tandem/math/special.h"
 #include "tandem/math/trig.h"
 
 #pragma GCC visibility push(default)
@@ -70,12 +71,19 @@ constexpr std::optional<Unary> unary_named(std::string_view name) {
   return std::nullopt;
 }
 
+/// True for a formula of these operands with a bool result.
+template <class Formula, class... T>
+constexpr bool returns_bool(T... x) {
+  if constexpr (std::is_invocable_v<Formula, T...>) return std::is_same_v<decltype(Formula()(x...)), bool>;
+  return false;
+}
+
 /// True for the formulas with a bool result.
 constexpr bool is_predicate(Unary op) {
   switch (op) {
 #define TANDEM_UNARY_IF(CONDITION, NAME, FORMULA) \
   case Unary::NAME:                               \
-    return std::is_same_v<decltype(math::unary::NAME()(0.0, 0.0, 0.0)), bool>;
+    return returns_bool<math::unary::NAME>(0.0, 0.0, 0.0);
 #include "tandem/math/unary.inc"
   }
   return false;

@@ -24,6 +24,29 @@ Tensor sigmoid(const Tensor& input);
 Tensor tanh(const Tensor& input);
 Tensor softmax(const Tensor& input, const SoftmaxFuncOptions& options);
 Tensor log_softmax(const Tensor& input, const LogSoftmaxFuncOptions& options);
+/// The activations below are those of tandem/ops/activation.h; `inplace` overwrites the input.
+Tensor leaky_relu(const Tensor& input, const LeakyReLUFuncOptions& options = {});
+Tensor elu(const Tensor& input, const ELUFuncOptions& options = {});
+Tensor celu(const Tensor& input, const CELUFuncOptions& options = {});
+Tensor selu(const Tensor& input, const SELUFuncOptions& options = {});
+Tensor silu(const Tensor& input, const SiLUFuncOptions& options = {});
+Tensor mish(const Tensor& input, const MishFuncOptions& options = {});
+Tensor relu6(const Tensor& input, const ReLU6FuncOptions& options = {});
+Tensor rrelu(const Tensor& input, const RReLUFuncOptions& options = {});
+Tensor prelu(const Tensor& input, const Tensor& weight);
+Tensor hardtanh(const Tensor& input, const HardtanhFuncOptions& options = {});
+Tensor hardsigmoid(const Tensor& input, const HardsigmoidFuncOptions& options = {});
+Tensor hardswish(const Tensor& input, const HardswishFuncOptions& options = {});
+Tensor hardshrink(const Tensor& input, const HardshrinkFuncOptions& options = {});
+Tensor softshrink(const Tensor& input, const SoftshrinkFuncOptions& options = {});
+Tensor tanhshrink(const Tensor& input);
+Tensor softsign(const Tensor& input);
+Tensor logsigmoid(const Tensor& input);
+Tensor softplus(const Tensor& input, const SoftplusFuncOptions& options = {});
+Tensor threshold(const Tensor& input, const ThresholdFuncOptions& options);
+Tensor glu(const Tensor& input, const GLUFuncOptions& options = {});
+Tensor softmin(const Tensor& input, const SoftminFuncOptions& options);
+Tensor gumbel_softmax(const Tensor& logits, const GumbelSoftmaxFuncOptions& options = {});
 
 // ---- layers
 /// input weight^T + bias; [..., in] and [out, in] -> [..., out]

@@ -5,6 +5,7 @@
 #include "tandem/ops/activation.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/elementwise_forms-inl.h"
+#include "tandem/ops/math_functions.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/shape.h"
 
@@ -49,6 +50,16 @@ struct WinnerTakes {
     return where(loses(mine, other), zeros({}, g.grad().options()), shared);
   }
 };
+
+/// d sinc / dx = (cos(pi x) - sinc(x)) / x, 0 at 0.
+inline Tensor sinc_slope(const Tensor& x) {
+  const Tensor slope = div(sub(cos(mul(x, M_PI)), sinc(x)), x);
+  return where(eq(x, 0), zeros({}, slope.options()), slope);
+}
+
+[[noreturn]] inline Tensor no_derivative_of_trigamma(const Tensor&) {
+  TANDEM_THROW(NotImplementedError, "the second derivative of digamma is not implemented");
+}
 
 }  // namespace detail
 

@@ -2,6 +2,8 @@
 // Includes all ops.
 #include "tandem/ops/activation.h"
 #include "tandem/ops/advanced_index.h"
+#include "tandem/ops/activation_in_place.h"
+#include "tandem/ops/arithmetic.h"
 #include "tandem/ops/conv.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/diagonal.h"
@@ -11,6 +13,7 @@
 #include "tandem/ops/join.h"
 #include "tandem/ops/loss.h"
 #include "tandem/ops/masked.h"
+#include "tandem/ops/math_functions.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/ops/norm_layers.h"
 #include "tandem/ops/out.h"
@@ -27,3 +30,4 @@
 #include "tandem/ops/softmax.h"
 #include "tandem/ops/sort.h"
 #include "tandem/ops/split.h"
+#include "tandem/ops/statistics.h"

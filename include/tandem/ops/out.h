@@ -55,6 +55,26 @@ std::tuple<const Tensor&, const Tensor&> sort_out(const Tensor& values, const Te
                                                   int64_t dim = -1, bool descending = false);
 std::tuple<const Tensor&, const Tensor&> topk_out(const Tensor& values, const Tensor& indices, const Tensor& x,
                                                   int64_t k, int64_t dim = -1, bool largest = true, bool sorted = true);
+// ---- more element-wise ops: NAME_out(out, x) and NAME_out(out, a, b)
+#define TANDEM_UNARY_OUT(NAME) const Tensor& NAME##_out(const Tensor& out, const Tensor& x);
+#define TANDEM_BINARY_OUT(NAME) const Tensor& NAME##_out(const Tensor& out, const Tensor& a, const Tensor& b);
+#include "tandem/ops/out.inc"
+const Tensor& pow_out(const Tensor& out, const Tensor& x, Scalar exponent);
+const Tensor& clamp_out(const Tensor& out, const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max = {});
+const Tensor& where_out(const Tensor& out, const Tensor& condition, const Tensor& a, const Tensor& b);
+const Tensor& lerp_out(const Tensor& out, const Tensor& start, const Tensor& end, Scalar weight);
+const Tensor& lerp_out(const Tensor& out, const Tensor& start, const Tensor& end, const Tensor& weight);
+const Tensor& addcmul_out(const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar value = 1);
+const Tensor& addcdiv_out(const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar value = 1);
+
+// ---- more reductions
+const Tensor& mean_out(const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim = false,
+                       std::optional<DType> dtype = {});
+const Tensor& prod_out(const Tensor& out, const Tensor& x, int64_t dim, bool keepdim = false,
+                       std::optional<DType> dtype = {});
+const Tensor& amax_out(const Tensor& out, const Tensor& x, IntArrayRef dims = {}, bool keepdim = false);
+const Tensor& amin_out(const Tensor& out, const Tensor& x, IntArrayRef dims = {}, bool keepdim = false);
+const Tensor& logsumexp_out(const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim = false);
 
 }  // namespace tandem
 #pragma GCC visibility pop

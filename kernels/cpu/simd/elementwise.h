@@ -8,6 +8,7 @@
 namespace tandem::cpu {
 
 using kernels::Binary;
+using kernels::Ternary;
 using kernels::Unary;
 
 template <class T>
@@ -21,6 +22,7 @@ template <class T>
 struct BinaryTable {
   bool (*value)(Binary op, T* y, const T* a, const T* b, int64_t n, T alpha);
   bool (*predicate)(Binary op, bool* y, const T* a, const T* b, int64_t n, T alpha);
+  bool (*ternary)(Ternary op, T* y, const T* a, const T* b, const T* c, int64_t n, T alpha);
   void (*where)(T* y, const bool* condition, const T* a, const T* b, int64_t n);
 };
 TANDEM_SIMD_TABLE(ByCompute<BinaryTable>, binary_tables)

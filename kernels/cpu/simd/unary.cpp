@@ -31,7 +31,7 @@ bool run(Unary op, Y* y, const T* x, int64_t n, T a, T b) {
   return false;
 }
 
-/// sin and cos of arguments outside the range of their vector formulas. Returns false if there are none.
+/// sin, cos and tan of arguments outside the range of their vector formulas. Returns false if there are none.
 bool large_trig(Unary op, float* y, const float* x, int64_t n) {
   float largest = 0;
 #pragma omp simd reduction(max : largest)
@@ -40,12 +40,14 @@ bool large_trig(Unary op, float* y, const float* x, int64_t n) {
     largest = magnitude > largest ? magnitude : largest;
   }
   if (largest <= math::kMaxTrigArgument) return false;
-  for (int64_t i = 0; i < n; ++i) y[i] = op == Unary::sin ? __builtin_sinf(x[i]) : __builtin_cosf(x[i]);
+  for (int64_t i = 0; i < n; ++i) {
+    y[i] = op == Unary::sin ? __builtin_sinf(x[i]) : (op == Unary::cos ? __builtin_cosf(x[i]) : __builtin_tanf(x[i]));
+  }
   return true;
 }
 
 bool run_f32(Unary op, float* y, const float* x, int64_t n, float a, float b) {
-  if ((op == Unary::sin || op == Unary::cos) && large_trig(op, y, x, n)) return true;
+  if ((op == Unary::sin || op == Unary::cos || op == Unary::tan) && large_trig(op, y, x, n)) return true;
   return run(op, y, x, n, a, b);
 }
 

@@ -27,6 +27,62 @@ struct SoftmaxOptions {
 };
 using LogSoftmaxOptions = SoftmaxOptions;
 
+/// `LeakyReLUOptions().negative_slope(0.2)`
+struct LeakyReLUOptions {
+  TANDEM_ARG(double, negative_slope) = 1e-2;
+  TANDEM_ARG(bool, inplace) = false;
+};
+/// `ELUOptions().alpha(0.5)`
+struct ELUOptions {
+  TANDEM_ARG(double, alpha) = 1.0;
+  TANDEM_ARG(bool, inplace) = false;
+};
+using CELUOptions = ELUOptions;
+struct SELUOptions {
+  SELUOptions(bool inplace = false) : inplace_(inplace) {}
+  TANDEM_ARG(bool, inplace);
+};
+using SiLUOptions = SELUOptions;
+using MishOptions = SELUOptions;
+using ReLU6Options = SELUOptions;
+using HardswishOptions = SELUOptions;
+using HardsigmoidOptions = SELUOptions;
+/// `RReLUOptions().lower(0.1).upper(0.3)`
+struct RReLUOptions {
+  TANDEM_ARG(double, lower) = 1.0 / 8.0;
+  TANDEM_ARG(double, upper) = 1.0 / 3.0;
+  TANDEM_ARG(bool, inplace) = false;
+};
+/// `HardtanhOptions().min_val(-2).max_val(2)`
+struct HardtanhOptions {
+  TANDEM_ARG(double, min_val) = -1.0;
+  TANDEM_ARG(double, max_val) = 1.0;
+  TANDEM_ARG(bool, inplace) = false;
+};
+/// `HardshrinkOptions(0.25)`
+struct HardshrinkOptions {
+  HardshrinkOptions(double lambda = 0.5) : lambda_(lambda) {}
+  TANDEM_ARG(double, lambda);
+};
+using SoftshrinkOptions = HardshrinkOptions;
+/// `SoftplusOptions().beta(0.5).threshold(3)`
+struct SoftplusOptions {
+  TANDEM_ARG(double, beta) = 1.0;
+  TANDEM_ARG(double, threshold) = 20.0;
+};
+/// `ThresholdOptions(0.1, 20).inplace(true)`
+struct ThresholdOptions {
+  ThresholdOptions(double threshold, double value) : threshold_(threshold), value_(value) {}
+  TANDEM_ARG(double, threshold);
+  TANDEM_ARG(double, value);
+  TANDEM_ARG(bool, inplace) = false;
+};
+/// `GLUOptions(1)`: the dimension that is halved.
+struct GLUOptions {
+  GLUOptions(int64_t dim = -1) : dim_(dim) {}
+  TANDEM_ARG(int64_t, dim);
+};
+
 namespace functional {
 using ReLUFuncOptions = ReLUOptions;
 using GELUFuncOptions = GELUOptions;
@@ -39,6 +95,37 @@ struct SoftmaxFuncOptions {
   TANDEM_ARG(std::optional<DType>, dtype) = std::nullopt;
 };
 using LogSoftmaxFuncOptions = SoftmaxFuncOptions;
+
+using LeakyReLUFuncOptions = LeakyReLUOptions;
+using ELUFuncOptions = ELUOptions;
+using CELUFuncOptions = CELUOptions;
+using SELUFuncOptions = SELUOptions;
+using SiLUFuncOptions = SiLUOptions;
+using MishFuncOptions = MishOptions;
+using ReLU6FuncOptions = ReLU6Options;
+using HardswishFuncOptions = HardswishOptions;
+using HardsigmoidFuncOptions = HardsigmoidOptions;
+using HardtanhFuncOptions = HardtanhOptions;
+using HardshrinkFuncOptions = HardshrinkOptions;
+using SoftshrinkFuncOptions = SoftshrinkOptions;
+using SoftplusFuncOptions = SoftplusOptions;
+using ThresholdFuncOptions = ThresholdOptions;
+using GLUFuncOptions = GLUOptions;
+using SoftminFuncOptions = SoftmaxFuncOptions;
+
+/// `RReLUFuncOptions().training(true)`
+struct RReLUFuncOptions {
+  TANDEM_ARG(double, lower) = 1.0 / 8.0;
+  TANDEM_ARG(double, upper) = 1.0 / 3.0;
+  TANDEM_ARG(bool, training) = false;
+  TANDEM_ARG(bool, inplace) = false;
+};
+/// `GumbelSoftmaxFuncOptions().hard(true).dim(-1)`
+struct GumbelSoftmaxFuncOptions {
+  TANDEM_ARG(double, tau) = 1.0;
+  TANDEM_ARG(bool, hard) = false;
+  TANDEM_ARG(int64_t, dim) = -1;
+};
 }  // namespace functional
 
 }  // namespace tandem::nn

@@ -1,0 +1,415 @@
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "tandem/base/check.h"
+#include "tandem/math/ternary.h"
+#include "tandem/ops/activation.h"
+#include "tandem/ops/arithmetic.h"
+#include "tandem/ops/elementwise_forms-inl.h"
+#include "tandem/ops/math_functions.h"
+#include "tandem/ops/reduce.h"
+
+namespace tandem {
+
+using kernels::Ternary;
+
+namespace detail {
+
+// ---- checks
+
+/// Throws DTypeError if the operands promote to bool.
+inline void refuse_bools(DType t) {
+  TANDEM_CHECK(t != kBool, DTypeError, "not defined on bool; convert an operand with .to()");
+}
+/// Throws DTypeError unless the operands promote to an integer dtype, or to bool if that is allowed.
+inline void check_integers(DType t, bool or_bool) {
+  TANDEM_CHECK(is_integral(t, or_bool), DTypeError, "needs {}, but the operands are {}; convert them with .to(kLong)",
+               or_bool ? "integers or bool" : "integers", tandem::name(t));
+}
+/// Throws StateError for an integer division by zero. On a device nothing is checked, as in PyTorch.
+inline void check_divisor(const Tensor& a, const Tensor& b, DType result) {
+  if (is_floating_point(result) || !b.is_cpu() || !a.is_cpu() || b.numel() == 0) return;
+  NoGradGuard no_grad;
+  TANDEM_CHECK(all(b).item<bool>(), StateError,
+               "ZeroDivisionError: b is {} and contains 0; divide floating tensors for infinite results",
+               checks::show(b));
+}
+inline void check_operands(const Tensor& a, const Tensor& b) {
+  checks::defined("the first operand", a);
+  checks::defined("the second operand", b);
+}
+/// Checks the operands of a division that keeps integers.
+inline void check_division(const Tensor& a, const Tensor& b) {
+  check_operands(a, b);
+  const DType t = result_type(a, b);
+  refuse_bools(t);
+  check_divisor(a, b, t);
+}
+
+// ---- forms
+
+/// A binary op without a derivative.
+template <FixedString Name>
+Tensor plain_binary_op(const Op<Name>& op, const Tensor& a, const Tensor& b) {
+  constexpr Binary kernel = binary_kernel_of<Name>();
+  check_operands(a, b);
+  return op.apply(
+      [](const Tensor& a, const Tensor& b) {
+        return Result{binary_kernel(kernel, a, b, dtype_of_result(kernel, result_type(a, b)))};
+      },
+      a, b);
+}
+
+/// A binary op whose gradient is 0.
+template <FixedString Name>
+Tensor flat_binary_op(const Op<Name>& op, const Tensor& a, const Tensor& b) {
+  return binary_op(op, a, b, Keep::nothing, [](const Backward& g, size_t) { return zeros_like(g.grad()); });
+}
+
+/// An op of integers: no gradient.
+template <FixedString Name>
+Tensor integer_op(const Op<Name>& op, const Tensor& a, const Tensor& b, bool or_bool) {
+  check_operands(a, b);
+  check_integers(result_type(a, b), or_bool);
+  return plain_binary_op(op, a, b);
+}
+
+/// The derivative of fmax and fmin: that of maximum and minimum, but a NaN gets nothing.
+struct NumberTakes {
+  Tensor (*loses)(const Tensor&, const Tensor&);
+  Tensor operator()(const Backward& g, size_t i) const {
+    const Tensor mine = g.saved(i), other = g.saved(1 - i);
+    const Tensor shared = where(eq(mine, other), mul(g.grad(), 0.5), g.grad());
+    return where(logical_or(loses(mine, other), isnan(mine)), zeros({}, g.grad().options()), shared);
+  }
+};
+
+/// Runs a kernel of three operands that broadcast.
+inline Tensor ternary_kernel(Ternary kernel, const Tensor& a, const Tensor& b, const Tensor& c, DType dtype,
+                             double alpha) {
+  const Dims sizes = broadcast_shapes(broadcast_shapes(a.sizes(), b.sizes()), c.sizes());
+  const Tensor& host_or_not = !a.is_cpu() ? a : (!b.is_cpu() ? b : c);
+  const TensorOptions options = TensorOptions(dtype).device(host_or_not.device());
+  Tensor y = a.sizes() == IntArrayRef(sizes) ? empty_like(a, options) : empty(sizes, options);
+  backend(y).ternary(y, kernel, broadcast_view(a, sizes), broadcast_view(b, sizes), broadcast_view(c, sizes), alpha);
+  return y;
+}
+
+inline void check_operands(const Tensor& input, const Tensor& a, const Tensor& b) {
+  checks::defined("the input", input);
+  checks::defined("a", a);
+  checks::defined("b", b);
+}
+
+/// Throws DTypeError unless the tensors have one floating dtype. A 0-dim weight may have any floating dtype.
+inline void check_lerp(const Tensor& start, const Tensor& end, const Tensor* weight) {
+  checks::floating("start", start);
+  checks::floating("end", end);
+  checks::same_dtype("start", start, "end", end);
+  if (!weight) return;
+  checks::floating("the weight", *weight);
+  if (weight->dim() > 0) checks::same_dtype("start", start, "the weight", *weight);
+}
+
+}  // namespace detail
+
+// ---- division
+
+TANDEM_OPS Tensor fmod(const Tensor& a, const Tensor& b) {
+  const Op<"fmod"> op;
+  detail::check_division(a, b);
+  return detail::binary_op(op, a, b, detail::Keep::input, [](const Backward& g, size_t i) {
+    return i == 0 ? g.grad() : neg(mul(g.grad(), div(g.saved(0), g.saved(1), "trunc")));
+  });
+}
+TANDEM_OPS Tensor remainder(const Tensor& a, const Tensor& b) {
+  const Op<"remainder"> op;
+  detail::check_division(a, b);
+  return detail::binary_op(op, a, b, detail::Keep::input, [](const Backward& g, size_t i) {
+    return i == 0 ? g.grad() : neg(mul(g.grad(), div(g.saved(0), g.saved(1), "floor")));
+  });
+}
+TANDEM_OPS Tensor floor_divide(const Tensor& a, const Tensor& b) {
+  const Op<"floor_divide"> op;
+  detail::check_division(a, b);
+  return detail::plain_binary_op(op, a, b);
+}
+TANDEM_OPS Tensor div(const Tensor& a, const Tensor& b, std::optional<std::string> rounding_mode) {
+  const OpScope op("div");
+  if (!rounding_mode) return div(a, b);
+  TANDEM_CHECK(*rounding_mode == "trunc" || *rounding_mode == "floor", StateError,
+               "rounding_mode must be \"trunc\" or \"floor\", not \"{}\"", *rounding_mode);
+  detail::check_division(a, b);
+  return *rounding_mode == "trunc" ? detail::flat_binary_op(Op<"trunc_divide">(), a, b)
+                                   : detail::flat_binary_op(Op<"floor_divide">(), a, b);
+}
+TANDEM_OPS Tensor div(const Tensor& a, Scalar b, std::optional<std::string> rounding_mode) {
+  const OpScope op("div");
+  checks::defined("the first operand", a);
+  return div(a, detail::scalar_operand(a, b), std::move(rounding_mode));
+}
+
+// ---- functions of two numbers
+
+TANDEM_OPS Tensor hypot(const Tensor& a, const Tensor& b) {
+  return detail::binary_op(Op<"hypot">(), a, b, detail::Keep::both,
+                           [](const Backward& g, size_t i) { return mul(g.grad(), div(g.saved(i), g.saved(2))); });
+}
+TANDEM_OPS Tensor fmax(const Tensor& a, const Tensor& b) {
+  return detail::binary_op(Op<"fmax">(), a, b, detail::Keep::input, detail::NumberTakes{lt});
+}
+TANDEM_OPS Tensor fmin(const Tensor& a, const Tensor& b) {
+  return detail::binary_op(Op<"fmin">(), a, b, detail::Keep::input, detail::NumberTakes{gt});
+}
+TANDEM_OPS Tensor copysign(const Tensor& a, const Tensor& b) {
+  return detail::binary_op(Op<"copysign">(), a, b, detail::Keep::both, [](const Backward& g, size_t i) {
+    if (i == 1) return zeros_like(g.grad());
+    const Tensor a = g.saved(0), ratio = div(g.saved(2), a);
+    return mul(g.grad(), where(eq(a, 0), zeros({}, ratio.options()), ratio));
+  });
+}
+TANDEM_OPS Tensor logaddexp(const Tensor& a, const Tensor& b) {
+  return detail::binary_op(Op<"logaddexp">(), a, b, detail::Keep::input, [](const Backward& g, size_t i) {
+    return mul(g.grad(), sigmoid(sub(g.saved(i), g.saved(1 - i))));
+  });
+}
+TANDEM_OPS Tensor logaddexp2(const Tensor& a, const Tensor& b) {
+  return detail::binary_op(Op<"logaddexp2">(), a, b, detail::Keep::input, [](const Backward& g, size_t i) {
+    return mul(g.grad(), sigmoid(mul(sub(g.saved(i), g.saved(1 - i)), M_LN2)));
+  });
+}
+TANDEM_OPS Tensor xlogy(const Tensor& a, const Tensor& b) {
+  return detail::binary_op(Op<"xlogy">(), a, b, detail::Keep::input, [](const Backward& g, size_t i) {
+    const Tensor a = g.saved(0), b = g.saved(1);
+    if (i == 1) return mul(g.grad(), div(a, b));
+    const Tensor slope = log(b);
+    return mul(g.grad(), where(logical_and(eq(a, 0), le(b, 0)), zeros({}, slope.options()), slope));
+  });
+}
+TANDEM_OPS Tensor heaviside(const Tensor& x, const Tensor& values) {
+  const Op<"heaviside"> op;
+  checks::defined("x", x);
+  checks::defined("values", values);
+  checks::same_dtype("x", x, "values", values);
+  return detail::plain_binary_op(op, x, values);
+}
+TANDEM_OPS Tensor ldexp(const Tensor& x, const Tensor& exponent) {
+  const OpScope op("ldexp");
+  detail::check_operands(x, exponent);
+  return mul(x, pow(2.0, exponent));
+}
+TANDEM_OPS Tensor float_power(const Tensor& a, const Tensor& b) {
+  const OpScope op("float_power");
+  detail::check_operands(a, b);
+  return pow(to(a, kDouble), to(b, kDouble));
+}
+TANDEM_OPS Tensor float_power(const Tensor& a, Scalar b) {
+  const OpScope op("float_power");
+  checks::defined("the first operand", a);
+  return pow(to(a, kDouble), b.to_double());
+}
+TANDEM_OPS Tensor float_power(Scalar a, const Tensor& b) {
+  const OpScope op("float_power");
+  checks::defined("the second operand", b);
+  return pow(a.to_double(), to(b, kDouble));
+}
+TANDEM_OPS Tensor rsub(const Tensor& a, const Tensor& b, Scalar alpha) {
+  const OpScope op("rsub");
+  return sub(b, a, alpha);
+}
+TANDEM_OPS Tensor rsub(const Tensor& a, Scalar b, Scalar alpha) {
+  const OpScope op("rsub");
+  checks::defined("the first operand", a);
+  return sub(detail::scalar_operand(a, b), a, alpha);
+}
+TANDEM_OPS Tensor gcd(const Tensor& a, const Tensor& b) { return detail::integer_op(Op<"gcd">(), a, b, false); }
+TANDEM_OPS Tensor lcm(const Tensor& a, const Tensor& b) { return detail::integer_op(Op<"lcm">(), a, b, false); }
+
+// ---- bounds
+
+TANDEM_OPS Tensor clamp(const Tensor& x, std::optional<Tensor> min, std::optional<Tensor> max) {
+  const OpScope op("clamp");
+  checks::defined("the input", x);
+  TANDEM_CHECK(min || max, StateError, "no bounds; give min, max or both");
+  Tensor y = min ? maximum(x, *min) : x;
+  return max ? minimum(y, *max) : y;
+}
+TANDEM_OPS Tensor clamp_min(const Tensor& x, Scalar min) {
+  const OpScope op("clamp_min");
+  return clamp(x, std::optional<Scalar>(min));
+}
+TANDEM_OPS Tensor clamp_min(const Tensor& x, const Tensor& min) {
+  const OpScope op("clamp_min");
+  return maximum(x, min);
+}
+TANDEM_OPS Tensor clamp_max(const Tensor& x, Scalar max) {
+  const OpScope op("clamp_max");
+  return clamp(x, std::optional<Scalar>(), max);
+}
+TANDEM_OPS Tensor clamp_max(const Tensor& x, const Tensor& max) {
+  const OpScope op("clamp_max");
+  return minimum(x, max);
+}
+
+// ---- bits
+
+TANDEM_OPS Tensor bitwise_not(const Tensor& x) {
+  const Op<"bitwise_not"> op;
+  checks::defined("the input", x);
+  if (x.dtype() == kBool) return logical_not(x);
+  detail::check_integers(x.dtype(), true);
+  return detail::unary_op(op, x, detail::Keep::nothing, [](const Tensor& g, const Tensor&) { return g; });
+}
+TANDEM_OPS Tensor bitwise_and(const Tensor& a, const Tensor& b) {
+  return detail::integer_op(Op<"bitwise_and">(), a, b, true);
+}
+TANDEM_OPS Tensor bitwise_or(const Tensor& a, const Tensor& b) {
+  return detail::integer_op(Op<"bitwise_or">(), a, b, true);
+}
+TANDEM_OPS Tensor bitwise_xor(const Tensor& a, const Tensor& b) {
+  return detail::integer_op(Op<"bitwise_xor">(), a, b, true);
+}
+TANDEM_OPS Tensor bitwise_left_shift(const Tensor& a, const Tensor& b) {
+  return detail::integer_op(Op<"bitwise_left_shift">(), a, b, false);
+}
+TANDEM_OPS Tensor bitwise_right_shift(const Tensor& a, const Tensor& b) {
+  return detail::integer_op(Op<"bitwise_right_shift">(), a, b, false);
+}
+
+// ---- the same with a number
+
+#define TANDEM_WITH_NUMBER(NAME)                      \
+  TANDEM_OPS Tensor NAME(const Tensor& a, Scalar b) { \
+    const Op<#NAME> op;                               \
+    checks::defined("the first operand", a);          \
+    return NAME(a, detail::scalar_operand(a, b));     \
+  }
+TANDEM_WITH_NUMBER(fmod)
+TANDEM_WITH_NUMBER(remainder)
+TANDEM_WITH_NUMBER(floor_divide)
+TANDEM_WITH_NUMBER(copysign)
+TANDEM_WITH_NUMBER(xlogy)
+TANDEM_WITH_NUMBER(bitwise_and)
+TANDEM_WITH_NUMBER(bitwise_or)
+TANDEM_WITH_NUMBER(bitwise_xor)
+TANDEM_WITH_NUMBER(bitwise_left_shift)
+TANDEM_WITH_NUMBER(bitwise_right_shift)
+#undef TANDEM_WITH_NUMBER
+TANDEM_OPS Tensor xlogy(Scalar a, const Tensor& b) {
+  const Op<"xlogy"> op;
+  checks::defined("the second operand", b);
+  return xlogy(detail::scalar_operand(b, a), b);
+}
+
+// ---- three operands
+
+TANDEM_OPS Tensor lerp(const Tensor& start, const Tensor& end, Scalar weight) {
+  const Op<"lerp"> op;
+  detail::check_lerp(start, end, nullptr);
+  const double w = weight.to_double();
+  return detail::binary_op(
+      op, start, end, detail::Keep::nothing,
+      [w](const Backward& g, size_t i) { return mul(g.grad(), i == 0 ? 1 - w : w); }, w);
+}
+TANDEM_OPS Tensor lerp(const Tensor& start, const Tensor& end, const Tensor& weight) {
+  const Op<"lerp"> op;
+  detail::check_lerp(start, end, &weight);
+  return op.apply(
+      [](const Tensor& start, const Tensor& end, const Tensor& weight) {
+        Tensor y = detail::ternary_kernel(Ternary::lerp, start, end, weight, start.dtype(), 0);
+        return Result{y, save(start, end, weight),
+                      [ss = start.impl().sizes, se = end.impl().sizes, sw = weight.impl().sizes](const Backward& b) {
+                        const Tensor& g = b.grad();
+                        const Tensor w = b.saved(2);
+                        Grads grads(3);
+                        if (b.needs(0)) grads[0] = detail::reduce_to(mul(g, rsub(w, 1)), ss);
+                        if (b.needs(1)) grads[1] = detail::reduce_to(mul(g, w), se);
+                        if (b.needs(2)) grads[2] = detail::reduce_to(mul(g, sub(b.saved(1), b.saved(0))), sw);
+                        return grads;
+                      }};
+      },
+      start, end, weight);
+}
+
+TANDEM_OPS Tensor addcmul(const Tensor& input, const Tensor& a, const Tensor& b, Scalar value) {
+  const Op<"addcmul"> op;
+  detail::check_operands(input, a, b);
+  const DType t = result_type({input, a, b});
+  detail::refuse_bools(t);
+  if (!is_floating_point(t)) {
+    TANDEM_CHECK(!value.is_floating_point() || value.to_double() == std::trunc(value.to_double()), DTypeError,
+                 "value is {}, but the tensors are integers; use an integer value, or .to(kFloat)", value.to_double());
+    if (!detail::fits_double(value)) return add(input, mul(mul(a, b), value));
+  }
+  return op.apply(
+      [&](const Tensor& input, const Tensor& a, const Tensor& b) {
+        const DType t = result_type({input, a, b});
+        Tensor y = detail::ternary_kernel(Ternary::addcmul, input, a, b, t, value.to_double());
+        return Result{y, save(a, b),
+                      [value, si = input.impl().sizes, sa = a.impl().sizes, sb = b.impl().sizes](const Backward& g) {
+                        Grads grads(3);
+                        if (g.needs(0)) grads[0] = detail::reduce_to(g.grad(), si);
+                        const Tensor scaled = g.needs(1) || g.needs(2) ? mul(g.grad(), value) : Tensor();
+                        if (g.needs(1)) grads[1] = detail::reduce_to(mul(scaled, g.saved(1)), sa);
+                        if (g.needs(2)) grads[2] = detail::reduce_to(mul(scaled, g.saved(0)), sb);
+                        return grads;
+                      }};
+      },
+      input, a, b);
+}
+
+TANDEM_OPS Tensor addcdiv(const Tensor& input, const Tensor& a, const Tensor& b, Scalar value) {
+  const Op<"addcdiv"> op;
+  detail::check_operands(input, a, b);
+  TANDEM_CHECK(a.is_floating_point() || b.is_floating_point(), DTypeError,
+               "divides a {} by b {}, which are integers; convert one of them with .to(kFloat)", checks::show(a),
+               checks::show(b));
+  return op.apply(
+      [&](const Tensor& input, const Tensor& a, const Tensor& b) {
+        const DType t = result_type({input, a, b});
+        Tensor y = detail::ternary_kernel(Ternary::addcdiv, input, a, b, t, value.to_double());
+        return Result{y, save(a, b),
+                      [value, si = input.impl().sizes, sa = a.impl().sizes, sb = b.impl().sizes](const Backward& g) {
+                        Grads grads(3);
+                        if (g.needs(0)) grads[0] = detail::reduce_to(g.grad(), si);
+                        if (!g.needs(1) && !g.needs(2)) return grads;
+                        const Tensor b = g.saved(1), scaled = div(mul(g.grad(), value), b);
+                        if (g.needs(1)) grads[1] = detail::reduce_to(scaled, sa);
+                        if (g.needs(2)) grads[2] = detail::reduce_to(neg(mul(scaled, div(g.saved(0), b))), sb);
+                        return grads;
+                      }};
+      },
+      input, a, b);
+}
+
+// ---- comparisons of whole tensors
+
+TANDEM_OPS Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  const OpScope op("isclose");
+  detail::check_operands(a, b);
+  checks::same_dtype("a", a, "b", b);
+  checks::not_negative("rtol", rtol);
+  checks::not_negative("atol", atol);
+  NoGradGuard no_grad;
+  amp::AutocastOff no_autocast;
+  Tensor close = eq(a, b);
+  if (!a.is_floating_point() && rtol == 0 && atol == 0) return close;
+  if (equal_nan && a.is_floating_point()) close = logical_or(close, logical_and(isnan(a), isnan(b)));
+  const bool integers = !a.is_floating_point();
+  const Tensor x = integers ? to(a, kDouble) : a, y = integers ? to(b, kDouble) : b;
+  const Tensor error = abs(sub(x, y)), allowed = add(abs(mul(y, rtol)), atol);
+  return logical_or(close, logical_and(isfinite(error), le(error, allowed)));
+}
+TANDEM_OPS bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  const OpScope op("allclose");
+  return all(isclose(a, b, rtol, atol, equal_nan)).item<bool>();
+}
+TANDEM_OPS bool equal(const Tensor& a, const Tensor& b) {
+  const OpScope op("equal");
+  detail::check_operands(a, b);
+  detail::check_devices({&a, &b});
+  return a.sizes() == b.sizes() && all(eq(a, b)).item<bool>();
+}
+
+}  // namespace tandem

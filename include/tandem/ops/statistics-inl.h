@@ -1,0 +1,262 @@
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "tandem/autograd/apply.h"
+#include "tandem/math/reduce.h"
+#include "tandem/math/unary.h"
+#include "tandem/ops/convert.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/index.h"
+#include "tandem/ops/reduce_forms-inl.h"
+#include "tandem/ops/shape.h"
+#include "tandem/ops/statistics.h"
+
+namespace tandem {
+
+namespace detail {
+
+/// The dimensions that a reduction removes.
+inline Dims reduced_dims(const Dims& kept, const Dims& sizes) {
+  Dims dims;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (kept[d] == 1) dims.push_back(static_cast<int64_t>(d));
+  }
+  return dims;
+}
+
+/// The products of the elements before each element along dimension 0 of a matrix, in log n steps that can be
+/// differentiated.
+inline Tensor products_before(const Tensor& x) {
+  const int64_t n = x.size(0);
+  auto shifted = [n](const Tensor& y, int64_t by) {
+    const Tensor front = ones({by, y.size(1)}, y.options());
+    return cat({front, y.narrow(0, 0, n - by)}, 0);
+  };
+  Tensor y = shifted(x, 1);
+  for (int64_t by = 1; by < n; by *= 2) y = mul(y, shifted(y, by));
+  return y;
+}
+
+/// The product of all other elements along dimension 0 of a matrix, as differentiable ops.
+inline Tensor products_of_others(const Tensor& x) {
+  const int64_t n = x.size(0);
+  if (n < 2) return ones_like(x.detach());
+  const Tensor backwards = arange(n - 1, -1, -1, TensorOptions(kLong).device(x.device()));
+  const Tensor after = products_before(x.index_select(0, backwards)).index_select(0, backwards);
+  return mul(products_before(x), after);
+}
+
+/// The same from a quotient, without a derivative that would be right at zeros.
+inline Tensor products_by_division(const Tensor& x) {
+  const Tensor zero = eq(x, 0), one = ones({}, x.options());
+  const Tensor without = where(zero, one, x);
+  const Tensor quotient = div(prod(without, 0, true), without);
+  const Tensor other_zeros = sub(sum(zero, {0}, true), to(zero, kLong));
+  return where(eq(other_zeros, 0), quotient, zeros({}, x.options()));
+}
+
+inline Tensor prod_op(const Op<"prod">& op, const Tensor& x, std::optional<int64_t> dim, bool keepdim,
+                      std::optional<DType> dtype) {
+  checks::defined("the input", x);
+  const int64_t d = dim ? wrap_dim(*dim, x.dim()) : 0;
+  const ReducedShape shape = dim && x.dim() > 0 ? reduced_shape(x, {d}, keepdim) : reduced_shape(x, {}, keepdim);
+  return op.apply(
+      [&](const Tensor& x, std::optional<DType> dtype) {
+        const DType t = dtype.value_or(x.is_floating_point() ? x.dtype() : kLong);
+        ReductionOutput y(shape, x.options().dtype(t));
+        backend(x).reduce(y.kept, kernels::Reduction::prod, promote_types(x.dtype(), t) == t ? x : to(x, t));
+        return Result{y.result, save(x), [d, whole = !dim, shape](const Backward& b) -> Grads {
+                        const DType wide = checks::sum_dtype(b.grad().dtype());
+                        if (b.saved(0).numel() == 0) return {zeros_like(b.saved(0), b.grad().dtype())};
+                        const Tensor x = to(b.saved(0), wide);
+                        // As a matrix whose columns are multiplied up
+                        const Tensor rows = whole || x.dim() == 0 ? reshape(x, {-1, 1}) : transpose(x, 0, d);
+                        const Tensor columns = reshape(rows, {rows.size(0), x.numel() / rows.size(0)});
+                        const Tensor others =
+                            GradMode::is_enabled() ? products_of_others(columns) : products_by_division(columns);
+                        Tensor slope = reshape(others, rows.sizes());
+                        slope = whole || x.dim() == 0 ? reshape(slope, x.sizes()) : transpose(slope, 0, d);
+                        const Tensor g = to(with_shape(b.grad(), shape.kept), wide);
+                        return {to(mul(slope, g), b.grad().dtype())};
+                      }};
+      },
+      x, dtype);
+}
+
+}  // namespace detail
+
+TANDEM_OPS Tensor prod(const Tensor& x, std::optional<DType> dtype) {
+  return detail::prod_op(Op<"prod">(), x, {}, false, dtype);
+}
+TANDEM_OPS Tensor prod(const Tensor& x, int64_t dim, bool keepdim, std::optional<DType> dtype) {
+  return detail::prod_op(Op<"prod">(), x, dim, keepdim, dtype);
+}
+
+TANDEM_OPS Tensor std(const Tensor& x) { return tandem::std(x, IntArrayRef()); }
+TANDEM_OPS Tensor std(const Tensor& x, IntArrayRef dims, int64_t correction, bool keepdim) {
+  const Op<"std"> op;
+  const detail::ReducedShape shape = detail::reduced_shape(x, dims, keepdim);
+  detail::check_floating(x);
+  return op.apply(
+      [&](const Tensor& x) {
+        const TensorOptions wide = x.options().dtype(checks::sum_dtype(x.dtype()));
+        Tensor variance = empty(shape.kept, wide), average = empty(shape.kept, wide);
+        backend(x).var_mean(variance, average, x, static_cast<double>(correction));
+        detail::ReductionOutput y(shape, x.options());
+        backend(x).unary(y.kept, kernels::Unary::sqrt, variance, 0, 0);
+        const bool whole = dims.empty();
+        return Result{y.result, save(x, y.result),
+                      [shape, correction, whole, sizes = x.impl().sizes](const Backward& b) -> Grads {
+                        const Tensor x = b.saved(0), y = b.saved(1);
+                        const double freedom = static_cast<double>(shape.count) - static_cast<double>(correction);
+                        const double divisor = whole ? std::max<double>(0, freedom) : freedom;
+                        const Tensor slope = div(b.grad(), mul(y, divisor));
+                        const Tensor g = where(eq(y, 0), zeros({}, slope.options()), slope);
+                        const Tensor centred = sub(x, mean(x, detail::reduced_dims(shape.kept, sizes), true));
+                        return {mul(detail::spread(g, shape.kept, sizes), centred)};
+                      }};
+      },
+      x);
+}
+TANDEM_OPS std::tuple<Tensor, Tensor> var_mean(const Tensor& x, IntArrayRef dims, int64_t correction, bool keepdim) {
+  const OpScope op("var_mean");
+  Tensor v = var(x, dims, correction, keepdim);
+  return {v, mean(x, dims, keepdim)};
+}
+TANDEM_OPS std::tuple<Tensor, Tensor> std_mean(const Tensor& x, IntArrayRef dims, int64_t correction, bool keepdim) {
+  const OpScope op("std_mean");
+  Tensor s = tandem::std(x, dims, correction, keepdim);
+  return {s, mean(x, dims, keepdim)};
+}
+
+namespace detail {
+
+template <FixedString Name>
+Tensor extreme_over(const Op<Name>& op, const Tensor& x, IntArrayRef dims, bool keepdim, kernels::Reduction kind) {
+  const ReducedShape shape = reduced_shape(x, dims, keepdim);
+  TANDEM_CHECK(shape.count > 0, ShapeError, "{} has no elements along the dimensions; give at least one",
+               checks::show(x));
+  return op.apply(
+      [&](const Tensor& x) {
+        ReductionOutput y(shape, x.options());
+        backend(x).reduce(y.kept, kind, x);
+        return Result{y.result, save(x, y.result), [shape, sizes = x.impl().sizes](const Backward& b) -> Grads {
+                        const Tensor won = eq(b.saved(0), with_shape(b.saved(1), shape.kept));
+                        // Counted in a wide dtype; where there is a NaN, 0 / 0 = NaN, as in PyTorch.
+                        const DType wide = checks::sum_dtype(b.grad().dtype());
+                        const Tensor count = sum(won, reduced_dims(shape.kept, sizes), true, wide);
+                        const Tensor share = div(to(with_shape(b.grad(), shape.kept), wide), count);
+                        return {mul(to(won, b.grad().dtype()), to(share, b.grad().dtype()))};
+                      }};
+      },
+      x);
+}
+
+template <FixedString Name>
+Tensor truth_over(const Op<Name>& op, const Tensor& x, IntArrayRef dims, bool keepdim, kernels::Reduction kind) {
+  const ReducedShape shape = reduced_shape(x, dims, keepdim);
+  return op.apply(
+      [&](const Tensor& x) {
+        ReductionOutput y(shape, x.options().dtype(kBool));
+        backend(x).reduce(y.kept, kind, x);
+        return Result{y.result};
+      },
+      x);
+}
+
+/// The dimension as a list; a 0-dim tensor has dimension 0, too.
+inline Dims one_dim(const Tensor& x, int64_t dim) {
+  checks::defined("the input", x);
+  const int64_t d = wrap_dim(dim, x.dim());
+  Dims dims;
+  if (x.dim() > 0) dims.push_back(d);
+  return dims;
+}
+
+}  // namespace detail
+
+TANDEM_OPS Tensor amax(const Tensor& x, IntArrayRef dims, bool keepdim) {
+  return detail::extreme_over(Op<"amax">(), x, dims, keepdim, kernels::Reduction::max);
+}
+TANDEM_OPS Tensor amin(const Tensor& x, IntArrayRef dims, bool keepdim) {
+  return detail::extreme_over(Op<"amin">(), x, dims, keepdim, kernels::Reduction::min);
+}
+TANDEM_OPS std::tuple<Tensor, Tensor> aminmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+  const OpScope op("aminmax");
+  const Dims dims = dim ? detail::one_dim(x, *dim) : Dims();
+  Tensor smallest = amin(x, dims, keepdim);
+  return {smallest, amax(x, dims, keepdim)};
+}
+
+TANDEM_OPS Tensor logsumexp(const Tensor& x, IntArrayRef dims, bool keepdim) {
+  const Op<"logsumexp"> op;
+  const detail::ReducedShape shape = detail::reduced_shape(x, dims, keepdim);
+  return op.apply(
+      [&](const Tensor& input) {
+        // Terms and sums of f16 and bf16 are held in f32.
+        const Tensor x = to(input, checks::sum_dtype(input.dtype()));
+        const DType t = input.is_floating_point() ? input.dtype() : kFloat;
+        const Dims reduced = detail::reduced_dims(shape.kept, x.impl().sizes);
+        const Tensor zero = zeros({}, x.options());
+        Tensor y = full(shape.kept, -INFINITY, x.options());
+        if (shape.count > 0 && x.numel() > 0) {
+          const Tensor largest = reduced.empty() ? x : amax(x, reduced, true);
+          const Tensor shift = where(isfinite(largest), largest, zero);
+          const Tensor terms = exp(sub(x, shift));
+          y = add(log(reduced.empty() ? terms : sum(terms, reduced, true)), shift);
+        }
+        y = to(detail::with_sizes(y.contiguous(), shape.result), t);
+        return Result{y, save(input, y), [shape](const Backward& b) -> Grads {
+                        const Tensor y = detail::with_shape(b.saved(1), shape.kept);
+                        return {mul(detail::with_shape(b.grad(), shape.kept), exp(sub(b.saved(0), y)))};
+                      }};
+      },
+      x);
+}
+
+TANDEM_OPS Tensor nansum(const Tensor& x, IntArrayRef dims, bool keepdim, std::optional<DType> dtype) {
+  const Op<"nansum"> op;
+  const detail::ReducedShape shape = detail::reduced_shape(x, dims, keepdim);
+  return op.apply(
+      [&](const Tensor& x) {
+        const DType t = dtype.value_or(x.is_floating_point() ? x.dtype() : kLong);
+        detail::ReductionOutput y(shape, x.options().dtype(t));
+        const Tensor numbers = x.is_floating_point() ? where(isnan(x), 0.0, x) : x;
+        backend(x).reduce(y.kept, kernels::Reduction::sum, numbers);
+        return Result{y.result, save(x), [kept = shape.kept](const Backward& b) -> Grads {
+                        const Tensor x = b.saved(0), g = detail::spread(b.grad(), kept, x.impl().sizes);
+                        return {where(isnan(x), zeros({}, g.options()), g)};
+                      }};
+      },
+      x);
+}
+TANDEM_OPS Tensor nanmean(const Tensor& x, IntArrayRef dims, bool keepdim, std::optional<DType> dtype) {
+  const OpScope op("nanmean");
+  checks::defined("the input", x);
+  detail::check_floating(x);
+  const Tensor count = sum(logical_not(isnan(x.detach())), dims, keepdim, kLong);
+  return div(nansum(x, dims, keepdim, dtype), count);
+}
+TANDEM_OPS Tensor count_nonzero(const Tensor& x, IntArrayRef dims) {
+  const OpScope op("count_nonzero");
+  checks::defined("the input", x);
+  return sum(ne(x.detach(), 0), dims, false, kLong);
+}
+
+TANDEM_OPS Tensor any(const Tensor& x, int64_t dim, bool keepdim) {
+  const Op<"any"> op;
+  return detail::truth_over(op, x, detail::one_dim(x, dim), keepdim, kernels::Reduction::any);
+}
+TANDEM_OPS Tensor any(const Tensor& x, IntArrayRef dims, bool keepdim) {
+  return detail::truth_over(Op<"any">(), x, dims, keepdim, kernels::Reduction::any);
+}
+TANDEM_OPS Tensor all(const Tensor& x, int64_t dim, bool keepdim) {
+  const Op<"all"> op;
+  return detail::truth_over(op, x, detail::one_dim(x, dim), keepdim, kernels::Reduction::all);
+}
+TANDEM_OPS Tensor all(const Tensor& x, IntArrayRef dims, bool keepdim) {
+  return detail::truth_over(Op<"all">(), x, dims, keepdim, kernels::Reduction::all);
+}
+
+}  // namespace tandem

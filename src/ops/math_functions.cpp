@@ -1,0 +1,1 @@
+#include "tandem/ops/math_functions-inl.h"
