@@ -235,7 +235,10 @@ const std::vector<Case>& all_cases() {
                                    {"pool", pool_cases},
                                    {"loss", loss_cases},
                                    {"index", index_cases},
-                                   {"dropout", dropout_cases}};
+                                   {"dropout", dropout_cases},
+                                   {"products", products_cases},
+                                   {"distance", distance_cases},
+                                   {"group_norm", group_norm_cases}};
     std::vector<Case> all;
     for (const Family& family : families) {
       Cases some = family.cases();

@@ -110,5 +110,8 @@ Cases pool_cases();
 Cases loss_cases();
 Cases index_cases();
 Cases dropout_cases();
+Cases products_cases();
+Cases distance_cases();
+Cases group_norm_cases();
 
 }  // namespace tandem::testing

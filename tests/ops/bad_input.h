@@ -17,5 +17,8 @@ BadInputs pool_bad_input();
 BadInputs dropout_bad_input();
 BadInputs index_bad_input();
 BadInputs loss_bad_input();
+BadInputs products_bad_input();
+BadInputs distance_bad_input();
+BadInputs group_norm_bad_input();
 
 }  // namespace tandem::testing
