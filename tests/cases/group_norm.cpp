@@ -1,8 +1,10 @@
 // RMS, group, instance and local response normalisation; pixel and channel shuffles.
+#include "tandem/ops/group_norm.h"
+
 #include "cases/cases.h"
 #include "tandem/ops/convert.h"
-#include "tandem/ops/norm_layers.h"
 #include "tandem/ops/pixel_shuffle.h"
+#include "tandem/ops/rms_norm.h"
 
 namespace tandem::testing {
 namespace {

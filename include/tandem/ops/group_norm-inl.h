@@ -2,6 +2,7 @@
 // Group, instance and local response normalisation, on the kernels of batch and layer normalisation.
 #include "tandem/math/binary.h"
 #include "tandem/ops/broadcast.h"
+#include "tandem/ops/group_norm.h"
 #include "tandem/ops/norm_forms-inl.h"
 #include "tandem/ops/norm_layers.h"
 #include "tandem/ops/pool.h"

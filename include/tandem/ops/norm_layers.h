@@ -1,8 +1,7 @@
 #pragma once
-// Layer, RMS, group, instance and batch normalisation. Statistics are computed and held in f32 (f64 for f64). f16 and
+// Layer and batch normalisation. Statistics are computed and held in f32 (f64 for f64). f16 and
 // bf16 inputs may have f32 weights.
 #include <array>
-#include <optional>
 #include <tuple>
 
 #include "tandem/tensor/tensor.h"
@@ -24,39 +23,6 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& gy, const T
                                                        const Tensor& mean, const Tensor& rstd, const Tensor& weight,
                                                        double eps, std::array<bool, 3> output_mask);
 
-/// y = x / sqrt(mean(x^2) + eps) weight over the last dimensions, which have the sizes `normalized_shape`; weight
-/// (optional) has them, too. eps: by default the distance from 1 to the next f32 (f64 for f64). The result has x's
-/// dtype; under autocast it is f32. Errors as in layer_norm. Source: torch.nn.functional.rms_norm.
-Tensor rms_norm(const Tensor& x, IntArrayRef normalized_shape, const Tensor& weight = {},
-                std::optional<double> eps = {});
-/// Gradients (gx, gweight) of rms_norm; each is undefined if its `output_mask` is false. rstd: [rows], from the forward
-/// pass.
-std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& gy, const Tensor& x, IntArrayRef normalized_shape,
-                                             const Tensor& rstd, const Tensor& weight, double eps,
-                                             std::array<bool, 2> output_mask);
-
-/// y = (x - mean) / sqrt(var + eps) weight + bias; x: [N, C, ...]. mean and the biased variance are those of each
-/// sample's groups of C / num_groups adjacent channels. weight, bias: [C] or undefined. The result has x's dtype; under
-/// autocast it is f32. Throws ShapeError if num_groups does not divide C. Source: torch.nn.functional.group_norm.
-Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight = {}, const Tensor& bias = {},
-                  double eps = 1e-5);
-/// Gradients (gx, gweight, gbias) of group_norm; each is undefined if its `output_mask` is false. mean, rstd:
-/// [N * num_groups], from the forward pass.
-std::tuple<Tensor, Tensor, Tensor> group_norm_backward(const Tensor& gy, const Tensor& x, int64_t num_groups,
-                                                       const Tensor& mean, const Tensor& rstd, const Tensor& weight,
-                                                       double eps, std::array<bool, 3> output_mask);
-
-/// batch_norm of each sample by itself: the statistics are those of each channel of each sample. With running
-/// statistics and use_input_stats, those are updated with the mean over the samples; without use_input_stats they are
-/// used. Source: torch.nn.functional.instance_norm.
-Tensor instance_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {},
-                     const Tensor& running_mean = {}, const Tensor& running_var = {}, bool use_input_stats = true,
-                     double momentum = 0.1, double eps = 1e-5);
-
-/// x / (k + alpha mean(x^2))^beta; the mean is over `size` adjacent channels around each channel, with zeros beyond the
-/// first and the last. x: [N, C, ...], of rank 3 or more. Source: torch.nn.functional.local_response_norm.
-Tensor local_response_norm(const Tensor& x, int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1);
-
 /// y = (x - mean) / sqrt(var + eps) weight + bias per channel; x: [N, C, ...], the others [C] or undefined.
 ///
 /// In training, mean and var are the mean and the biased variance of the batch, and running_mean and running_var (both
@@ -77,7 +43,5 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& gy, const T
 #pragma GCC visibility pop
 
 #ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/group_norm-inl.h"
 #include "tandem/ops/norm_layers-inl.h"
-#include "tandem/ops/rms_norm-inl.h"
 #endif

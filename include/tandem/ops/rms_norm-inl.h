@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "tandem/ops/norm_forms-inl.h"
-#include "tandem/ops/norm_layers.h"
+#include "tandem/ops/rms_norm.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem {
