@@ -42,6 +42,7 @@ int64_t length_of(const Tensor& x, int64_t dim) { return x.dim() == 0 ? 1 : x.si
 
 void fold_pairs(const Tensor& y, const Tensor& a, const Tensor& b, int64_t dim, math::Pair pair, double p) {
   if (y.numel() == 0) return;
+  if (a.numel() == 0) return fill(y, 0);  // rows without elements
   const Space others = other_dimensions({&a, &b}, dim, &y);
   const Results results(y, others, 2);
   for_row_ranges(any_f64({&y, &a, &b}), others, length_of(a, dim), [&]<class C>(C, int64_t begin, int64_t end) {
@@ -64,6 +65,7 @@ void row_distances(const Tensor& y, const Tensor& a, const Tensor& b, int64_t di
 void row_distances_backward(const Tensor& ga, const Tensor& gy, const Tensor& distance, const Tensor& a,
                             const Tensor& b, int64_t dim, double p) {
   if (ga.numel() == 0) return;
+  if (a.numel() == 0) return fill(ga, 0);
   const Space others = other_dimensions({&gy, &distance, &a, &b}, dim, &ga);
   const Results results(ga, others, 4);
   for_row_ranges(

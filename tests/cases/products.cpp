@@ -149,9 +149,9 @@ void chains(Cases& c) {
         return {matrix_power(x[0], 2), linalg_matrix_power(x[1], 5)};
       },
       6);
-  product_case(c, "clone", "matrix_power", "(torch.matrix_power(a, 1), torch.matrix_power(a, 0))", {normal({2, 3, 3})},
-               0, [](In x) -> Out {
-                 return {x[0].matrix_power(1), matrix_power(x[0], 0)};
+  product_case(c, "clone", "matrix_power", "(torch.matrix_power(a, 1), torch.matrix_power(b, 0))",
+               {normal({2, 3, 3}), normal({2, 3, 3}).constant()}, 0, [](In x) -> Out {
+                 return {x[0].matrix_power(1), matrix_power(x[1], 0)};
                });
   product_case(c, "mul", "kron", "(torch.kron(a, b), torch.kron(b, a), torch.kron(c, c), torch.kron(d, a))",
                {normal({2, 3}), normal({2, 1, 2}), integers({2}, -5, 5), normal({})}, 24, [](In x) -> Out {

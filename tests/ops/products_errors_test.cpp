@@ -16,7 +16,7 @@ BadInputs sums_of_products() {
       UNDEFINED("addmv", addmv(u, m, none)),
       BAD_INPUT("addmv", addmv(u, m, u), ShapeError, "inner sizes differ", "[2, 3] f32", "[2] f32"),
       BAD_INPUT("addmv", addmv(v, m, v), ShapeError, "[3]", "[2]", "do not broadcast"),
-      BAD_INPUT("addmv", addmv(m, m, v), ShapeError, "input is [2, 3] f32", "[2]"),
+      BAD_INPUT("addmv", addmv(ones({1, 2}), m, v), ShapeError, "input is [1, 2] f32", "[2]"),
       BAD_INPUT("addmv", addmv(u, h, v), DTypeError, "f16", "f32"),
       UNDEFINED("addmv_", none.addmv_(m, v)),
       UNDEFINED("addmv_", u.addmv_(m, none)),
@@ -55,7 +55,7 @@ BadInputs sums_of_products() {
       UNDEFINED("addr_out", addr_out(none, m, u, v)),
       BAD_INPUT("addr_out", addr_out(v, m, u, v), ShapeError, "[2, 3]", "[3]"),
       UNDEFINED("addbmm_out", addbmm_out(none, y, batch, other)),
-      BAD_INPUT("addbmm_out", addbmm_out(n, y, batch, other), ShapeError, "[2, 4]", "[2, 3]"),
+      BAD_INPUT("addbmm_out", addbmm_out(n, y, batch, other), DTypeError, "f32", "[2, 3] i64"),
       UNDEFINED("baddbmm_out", baddbmm_out(none, y, batch, other)),
       BAD_INPUT("baddbmm_out", baddbmm_out(m, y, batch, other), ShapeError, "[2, 2, 4]", "[2, 3]"),
   };

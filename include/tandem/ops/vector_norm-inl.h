@@ -2,7 +2,6 @@
 #include "tandem/ops/vector_norm.h"
 
 #include <cmath>
-#include <cstring>
 
 #include "tandem/amp/policy_overrides.h"
 #include "tandem/ops/shape.h"
@@ -48,10 +47,10 @@ inline Tensor matrix_norm_of(const Op<"linalg_matrix_norm">& op, const Tensor& x
 }
 
 /// The order that a name stands for: none for "fro".
-inline std::optional<double> order_named(const char* ord) {
-  const bool known = ord && (std::strcmp(ord, "fro") == 0 || std::strcmp(ord, "nuc") == 0);
-  TANDEM_CHECK(known, StateError, "ord = \"{}\", but must be \"fro\", \"nuc\" or a number", ord ? ord : "");
-  TANDEM_CHECK(std::strcmp(ord, "fro") == 0, NotImplementedError,
+inline std::optional<double> order_named(NormName ord) {
+  TANDEM_CHECK(ord.text == "fro" || ord.text == "nuc", StateError,
+               "ord = \"{}\", but must be \"fro\", \"nuc\" or a number", ord.text);
+  TANDEM_CHECK(ord.text == "fro", NotImplementedError,
                "ord = \"nuc\" needs singular values, which tandem does not have; use \"fro\", 1 or inf");
   return std::nullopt;
 }
@@ -62,7 +61,7 @@ TANDEM_OPS Tensor linalg_matrix_norm(const Tensor& x, Scalar ord, IntArrayRef di
                                      std::optional<DType> dtype) {
   return detail::matrix_norm_of(Op<"linalg_matrix_norm">(), x, ord.to_double(), dims, keepdim, dtype);
 }
-TANDEM_OPS Tensor linalg_matrix_norm(const Tensor& x, const char* ord, IntArrayRef dims, bool keepdim,
+TANDEM_OPS Tensor linalg_matrix_norm(const Tensor& x, NormName ord, IntArrayRef dims, bool keepdim,
                                      std::optional<DType> dtype) {
   const Op<"linalg_matrix_norm"> op;
   return detail::matrix_norm_of(op, x, detail::order_named(ord), dims, keepdim, dtype);
@@ -78,9 +77,10 @@ TANDEM_OPS Tensor linalg_norm(const Tensor& x, std::optional<Scalar> ord, IntArr
                "x is {}, dims is {}; with ord, give one or two dimensions, or x of rank 1 or 2", checks::show(x),
                to_string(dims));
   if (count == 1) return linalg_vector_norm(x, *ord, dims, keepdim, dtype);
-  return linalg_matrix_norm(x, *ord, dims.empty() ? IntArrayRef({0, 1}) : dims, keepdim, dtype);
+  const int64_t whole[] = {0, 1};
+  return linalg_matrix_norm(x, *ord, dims.empty() ? IntArrayRef(whole, 2) : dims, keepdim, dtype);
 }
-TANDEM_OPS Tensor linalg_norm(const Tensor& x, const char* ord, IntArrayRef dims, bool keepdim,
+TANDEM_OPS Tensor linalg_norm(const Tensor& x, NormName ord, IntArrayRef dims, bool keepdim,
                               std::optional<DType> dtype) {
   const OpScope op("linalg_norm");
   checks::floating("x", x);
