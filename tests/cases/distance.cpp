@@ -52,18 +52,18 @@ void norms(Cases& c) {
                .run = [](In x) -> Out { return {linalg_vector_norm(x[0], 2, {}, false, kDouble)}; },
                .sum = 9,
                .bypasses_autocast = true});
-  c.push_back(
-      {.op = "linalg_vector_norm",
-       .name = "linalg_norm",
-       .torch = "(torch.linalg.norm(a), torch.linalg.norm(a, dim=(0, 1)), torch.linalg.norm(b, 3), "
-                "torch.linalg.norm(a, 1, dim=2))",
-       .inputs = {normal({2, 3, 4}), normal({5})},
-       .run = [](In x) -> Out {
-         return {linalg_norm(x[0]), linalg_norm(x[0], {}, {0, 1}), linalg_norm(x[1], 3), linalg_norm(x[0], 1, {2})};
-       },
-       .sum = 24,
-       .roundings = 2,
-       .grad_roundings = 12});
+  c.push_back({.op = "linalg_vector_norm",
+               .name = "linalg_norm",
+               .torch = "(torch.linalg.norm(a), torch.linalg.norm(a, dim=(0, 1)), torch.linalg.norm(b, 3), "
+                        "torch.linalg.norm(a, 1, dim=2), torch.linalg.norm(b, 0))",
+               .inputs = {normal({2, 3, 4}), normal({5})},
+               .run = [](In x) -> Out {
+                 return {linalg_norm(x[0]), linalg_norm(x[0], {}, {0, 1}), linalg_norm(x[1], 3),
+                         linalg_norm(x[0], 1, {2}), linalg_norm(x[1], 0)};
+               },
+               .sum = 24,
+               .roundings = 2,
+               .grad_roundings = 12});
   c.push_back({.op = "linalg_vector_norm",
                .name = "normalize",
                .torch = "(F.normalize(a), F.normalize(a, 1, -1), F.normalize(a, 3.0, 0))",
