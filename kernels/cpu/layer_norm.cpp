@@ -1,6 +1,7 @@
-// Layer normalisation over the rows of [rows, n]. f16 and bf16 rows are widened to f32, processed in cache and rounded
-// once to nearest even; f64 stays f64. Column sums (gweight, gbias) are computed per group of rows, then over the
-// groups in order. The groups depend on the sizes alone, so results do not depend on the number of threads.
+// Layer normalisation over the rows of [rows, n]; without `mean`, RMS normalisation. f16 and bf16 rows are widened to
+// f32, processed in cache and rounded once to nearest even; f64 stays f64. Column sums (gweight, gbias) are computed
+// per group of rows, then over the groups in order. The groups depend on the sizes alone, so results do not depend on
+// the number of threads.
 #include <algorithm>
 #include <memory>
 #include <type_traits>
@@ -79,17 +80,21 @@ void forward(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tens
   const Scratch<T> w(n), b(n);
   load_parameter<T>(w.data(), weight, 1, n);
   load_parameter<T>(b.data(), bias, 0, n);
-  T *means = mean.raw<T>(), *rstds = rstd.raw<T>();
+  T *const means = mean.defined() ? mean.raw<T>() : nullptr, *const rstds = rstd.raw<T>();
   const LayerNormRows<T>& table = layer_norm_table().of<T>();
   parallel_for(rows, row_grain(n), [&](int64_t begin, int64_t end) {
     const RowAccess<T> in(x, n), out(y, n);
     for (int64_t r = begin; r < end; ++r) {
       const T* row = in.read(r);
-      double row_mean, variance;
-      table.moments(row, n, &row_mean, &variance);
-      means[r] = static_cast<T>(row_mean);
+      double row_mean = 0, variance;
+      if (means) {
+        table.moments(row, n, &row_mean, &variance);
+        means[r] = static_cast<T>(row_mean);
+      } else {
+        variance = table.mean_square(row, n);
+      }
       rstds[r] = static_cast<T>(math::rstd_of(variance, eps));
-      table.normalise(out.target(r), row, w.data(), b.data(), n, means[r], rstds[r]);
+      table.normalise(out.target(r), row, w.data(), b.data(), n, static_cast<T>(row_mean), rstds[r]);
       out.commit(r);
     }
   });
@@ -117,7 +122,7 @@ void backward(const Tensor& gx, const Tensor& gweight, const Tensor& gbias, cons
   const int64_t per_group = (rows + groups - 1) / groups;
   const Scratch<T> w(n), partial(columns ? 2 * groups * n : 0);
   load_parameter<T>(w.data(), weight, 1, n);
-  const T *means = mean.raw<T>(), *rstds = rstd.raw<T>();
+  const T *const means = mean.defined() ? mean.raw<T>() : nullptr, *const rstds = rstd.raw<T>();
   const LayerNormRows<T>& table = layer_norm_table().of<T>();
   const int64_t grain = std::max<int64_t>(1, row_grain(n) / std::max<int64_t>(per_group, 1));
   parallel_for(groups, grain, [&](int64_t first, int64_t last) {
@@ -126,10 +131,10 @@ void backward(const Tensor& gx, const Tensor& gweight, const Tensor& gbias, cons
       T *gw = partial.data() + 2 * g * n, *gb = gw + n;
       if (columns) std::fill(gw, gw + 2 * n, T(0));
       for (int64_t r = g * per_group; r < std::min(rows, (g + 1) * per_group); ++r) {
-        const T *row_gy = in_gy.read(r), *row_x = in_x.read(r);
-        if (columns) table.add_columns(gw, gb, row_gy, row_x, n, means[r], rstds[r]);
+        const T *row_gy = in_gy.read(r), *row_x = in_x.read(r), row_mean = means ? means[r] : T(0);
+        if (columns) table.add_columns(gw, gb, row_gy, row_x, n, row_mean, rstds[r]);
         if (!gx.defined()) continue;
-        table.backward(out.target(r), row_gy, row_x, w.data(), n, means[r], rstds[r]);
+        table.backward(out.target(r), row_gy, row_x, w.data(), n, row_mean, rstds[r], means != nullptr);
         out.commit(r);
       }
     }
@@ -142,7 +147,7 @@ void backward(const Tensor& gx, const Tensor& gweight, const Tensor& gbias, cons
 
 void layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& x, const Tensor& weight,
                 const Tensor& bias, double eps) {
-  if (mean.dtype() == DType::F64) {
+  if (rstd.dtype() == DType::F64) {
     forward<double>(y, mean, rstd, x, weight, bias, eps);
   } else {
     forward<float>(y, mean, rstd, x, weight, bias, eps);
@@ -151,7 +156,7 @@ void layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const T
 
 void layer_norm_backward(const Tensor& gx, const Tensor& gweight, const Tensor& gbias, const Tensor& gy,
                          const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
-  if (mean.dtype() == DType::F64) {
+  if (rstd.dtype() == DType::F64) {
     backward<double>(gx, gweight, gbias, gy, x, mean, rstd, weight);
   } else {
     backward<float>(gx, gweight, gbias, gy, x, mean, rstd, weight);

@@ -19,7 +19,7 @@
 namespace tandem::cpu {
 
 inline constexpr int64_t kTile = 1024;
-inline constexpr int kMaxOperands = 4;
+inline constexpr int kMaxOperands = 5;
 
 /// Sizes, outermost first, and the operands' strides in elements. rank >= 1; empty dimensions give numel 0.
 struct Space {

@@ -1,6 +1,6 @@
-// Layer normalisation over the rows of [rows, n]. Contract: f16 and bf16 are widened to f32 and rounded once; f64 stays
-// f64. Sums are in f64 over groups of 8 terms. The variance is computed from deviations from the mean, so that a large
-// mean does not reduce its accuracy. Deterministic.
+// Layer normalisation over the rows of [rows, n]; without `mean`, RMS normalisation. Contract: f16 and bf16 are widened
+// to f32 and rounded once; f64 stays f64. Sums are in f64 over groups of 8 terms. The variance is computed from
+// deviations from the mean, so that a large mean does not reduce its accuracy. Deterministic.
 #include "kernels/compute.h"
 #include "kernels/cuda/group.h"
 #include "kernels/cuda/kernels.h"
@@ -52,7 +52,7 @@ __device__ double group_sum(Each each) {
   return Group<false>::sum(total);
 }
 
-template <class C, bool kCached, bool kPacked>
+template <class C, bool kCentred, bool kCached, bool kPacked>
 __global__ void __launch_bounds__(max_width<C>(kPacked))
     normalise_rows(Matrix y, C* means, C* rstds, Matrix x, Vector weight, Vector bias, int64_t rows, int64_t length,
                    double inverse_n, C eps) {
@@ -71,9 +71,12 @@ __global__ void __launch_bounds__(max_width<C>(kPacked))
       }
     };
     // In f64 throughout: for a row of one value the result would consist of the error of the mean alone.
-    const C mean = static_cast<C>(inverse_n * group_sum<double>([&](auto add) {
-                                    each([&](const Share<false>& share) { add(share, [&](int e) { return v[e]; }); });
-                                  }));
+    C mean = 0;
+    if constexpr (kCentred) {
+      mean = static_cast<C>(inverse_n * group_sum<double>([&](auto add) {
+                              each([&](const Share<false>& share) { add(share, [&](int e) { return v[e]; }); });
+                            }));
+    }
     const C variance = static_cast<C>(inverse_n * group_sum<C>([&](auto add) {
                                         each([&](const Share<false>& share) {
                                           add(share, [&](int e) {
@@ -84,7 +87,7 @@ __global__ void __launch_bounds__(max_width<C>(kPacked))
                                       }));
     const C rstd = math::rstd_of(variance, eps);
     if (n > 0 && G::thread() == 0) {
-      means[row] = mean;
+      if constexpr (kCentred) means[row] = mean;
       rstds[row] = rstd;
     }
     each([&](const Share<false>& share) {
@@ -98,7 +101,7 @@ __global__ void __launch_bounds__(max_width<C>(kPacked))
   }
 }
 
-template <class C, bool kCached, bool kPacked>
+template <class C, bool kCentred, bool kCached, bool kPacked>
 __global__ void __launch_bounds__(max_width<C>(kPacked))
     backward_rows(Matrix gx, Matrix gy, Matrix x, const C* means, const C* rstds, Vector weight, int64_t rows,
                   int64_t length, double inverse_n) {
@@ -106,7 +109,7 @@ __global__ void __launch_bounds__(max_width<C>(kPacked))
   for (int64_t first = G::first_row(); first < rows; first += G::row_step()) {
     const int64_t row = first + G::row(), at = row * length;
     const int64_t n = row < rows ? length : 0;
-    const C mean = n > 0 ? means[row] : C(0), rstd = n > 0 ? rstds[row] : C(0);
+    const C mean = kCentred && n > 0 ? means[row] : C(0), rstd = n > 0 ? rstds[row] : C(0);
     C g[kPerThread], xhat[kPerThread];
     const auto load_both = [&](const Share<false>& share) {
       C w[kPerThread];
@@ -136,10 +139,12 @@ __global__ void __launch_bounds__(max_width<C>(kPacked))
         part += share.has(e) ? g[e] : C(0);
         part_xhat += share.has(e) ? g[e] * xhat[e] : C(0);
       }
-      sum += static_cast<double>(part);
+      if constexpr (kCentred) sum += static_cast<double>(part);
       sum_xhat += static_cast<double>(part_xhat);
     });
-    const C mean_g = static_cast<C>(inverse_n * G::sum(sum)), mean_gx = static_cast<C>(inverse_n * G::sum(sum_xhat));
+    C mean_g = 0;
+    if constexpr (kCentred) mean_g = static_cast<C>(inverse_n * G::sum(sum));
+    const C mean_gx = static_cast<C>(inverse_n * G::sum(sum_xhat));
     each([&](const Share<false>& share) {
       C result[kPerThread];
 #pragma unroll
@@ -171,12 +176,14 @@ void layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const T
   const DeviceGuard on(x.device());
   const int64_t rows = x.sizes()[0], n = x.sizes()[1];
   const bool packed = n % kPerThread == 0 && is_aligned(x) && is_aligned(y) && fits_packs(weight) && fits_packs(bias);
-  kernels::visit_floating_compute(mean.dtype(), [&](auto zero) {
+  kernels::visit_floating_compute(rstd.dtype(), [&](auto zero) {
     using C = decltype(zero);
     const GroupShape shape = make_group_shape(rows, n, false, max_width<C>(packed));
     visit_flags(n <= int64_t{kPerThread} * shape.width, packed, [&](auto cached, auto runs) {
-      launch(normalise_rows<C, cached.value, runs.value>, launch_of(shape), Matrix(y), mean.raw<C>(), rstd.raw<C>(),
-             Matrix(x), Vector(weight), Vector(bias), rows, n, 1 / static_cast<double>(n), eps);
+      const auto kernel = mean.defined() ? normalise_rows<C, true, cached.value, runs.value>
+                                         : normalise_rows<C, false, cached.value, runs.value>;
+      launch(kernel, launch_of(shape), Matrix(y), mean.defined() ? mean.raw<C>() : nullptr, rstd.raw<C>(), Matrix(x),
+             Vector(weight), Vector(bias), rows, n, 1 / static_cast<double>(n), eps);
     });
   });
 }
@@ -186,15 +193,17 @@ void layer_norm_backward(const Tensor& gx, const Tensor& gweight, const Tensor& 
   const int64_t rows = x.sizes()[0], n = x.sizes()[1];
   if (n == 0) return;
   const DeviceGuard on(x.device());
-  kernels::visit_floating_compute(mean.dtype(), [&](auto zero) {
+  kernels::visit_floating_compute(rstd.dtype(), [&](auto zero) {
     using C = decltype(zero);
     if (gx.defined() && rows > 0) {
       const bool packed =
           n % kPerThread == 0 && is_aligned(gx) && is_aligned(gy) && is_aligned(x) && fits_packs(weight);
       const GroupShape shape = make_group_shape(rows, n, false, max_width<C>(packed));
       visit_flags(n <= int64_t{kPerThread} * shape.width, packed, [&](auto cached, auto runs) {
-        launch(backward_rows<C, cached.value, runs.value>, launch_of(shape), Matrix(gx), Matrix(gy), Matrix(x),
-               mean.raw<C>(), rstd.raw<C>(), Vector(weight), rows, n, 1 / static_cast<double>(n));
+        const auto kernel = mean.defined() ? backward_rows<C, true, cached.value, runs.value>
+                                           : backward_rows<C, false, cached.value, runs.value>;
+        launch(kernel, launch_of(shape), Matrix(gx), Matrix(gy), Matrix(x), mean.defined() ? mean.raw<C>() : nullptr,
+               rstd.raw<C>(), Vector(weight), rows, n, 1 / static_cast<double>(n));
       });
     }
     if (!gweight.defined() && !gbias.defined()) return;

@@ -16,6 +16,7 @@
 #include "tandem/ops/math_functions.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/ops/overlap.h"
+#include "tandem/ops/products.h"
 #include "tandem/ops/promotion.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/scatter.h"
@@ -23,6 +24,7 @@
 #include "tandem/ops/shape.h"
 #include "tandem/ops/sort.h"
 #include "tandem/ops/statistics.h"
+#include "tandem/ops/vector_norm.h"
 
 namespace tandem {
 namespace {
@@ -133,6 +135,49 @@ const Tensor& addmm_out(const Tensor& out, const Tensor& input, const Tensor& a,
                         Scalar alpha) {
   const OpScope op("addmm_out");
   return write(out, {input, a, b}, [&] { return addmm(input, a, b, beta, alpha); });
+}
+
+const Tensor& mv_out(const Tensor& out, const Tensor& matrix, const Tensor& vector) {
+  const OpScope op("mv_out");
+  return write(out, {matrix, vector}, [&] { return mv(matrix, vector); });
+}
+const Tensor& dot_out(const Tensor& out, const Tensor& a, const Tensor& b) {
+  const OpScope op("dot_out");
+  return write(out, {a, b}, [&] { return dot(a, b); });
+}
+const Tensor& outer_out(const Tensor& out, const Tensor& a, const Tensor& b) {
+  const OpScope op("outer_out");
+  return write(out, {a, b}, [&] { return outer(a, b); });
+}
+const Tensor& tensordot_out(const Tensor& out, const Tensor& a, const Tensor& b, IntArrayRef dims_a,
+                            IntArrayRef dims_b) {
+  const OpScope op("tensordot_out");
+  return write(out, {a, b}, [&] { return tensordot(a, b, dims_a, dims_b); });
+}
+const Tensor& addmv_out(const Tensor& out, const Tensor& input, const Tensor& matrix, const Tensor& vector, Scalar beta,
+                        Scalar alpha) {
+  const OpScope op("addmv_out");
+  return write(out, {input, matrix, vector}, [&] { return addmv(input, matrix, vector, beta, alpha); });
+}
+const Tensor& addr_out(const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta,
+                       Scalar alpha) {
+  const OpScope op("addr_out");
+  return write(out, {input, a, b}, [&] { return addr(input, a, b, beta, alpha); });
+}
+const Tensor& addbmm_out(const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta,
+                         Scalar alpha) {
+  const OpScope op("addbmm_out");
+  return write(out, {input, a, b}, [&] { return addbmm(input, a, b, beta, alpha); });
+}
+const Tensor& baddbmm_out(const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta,
+                          Scalar alpha) {
+  const OpScope op("baddbmm_out");
+  return write(out, {input, a, b}, [&] { return baddbmm(input, a, b, beta, alpha); });
+}
+const Tensor& linalg_vector_norm_out(const Tensor& out, const Tensor& x, Scalar ord, IntArrayRef dims, bool keepdim,
+                                     std::optional<DType> dtype) {
+  const OpScope op("linalg_vector_norm_out");
+  return write(out, {&x, 1}, [&] { return linalg_vector_norm(x, ord, dims, keepdim, dtype); });
 }
 
 const Tensor& sum_out(const Tensor& out, const Tensor& x, std::optional<DType> dtype) {

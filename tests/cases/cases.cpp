@@ -245,6 +245,10 @@ const std::vector<Case>& all_cases() {
                                    {"dropout", dropout_cases}};
                                    {"dropout", dropout_cases},
                                    {"sort", sort_cases}};
+                                   {"dropout", dropout_cases},
+                                   {"products", products_cases},
+                                   {"distance", distance_cases},
+                                   {"group_norm", group_norm_cases}};
     std::vector<Case> all;
     for (const Family& family : families) {
       Cases some = family.cases();

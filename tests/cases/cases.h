@@ -118,5 +118,8 @@ Cases advanced_index_cases();
 Cases scatter_cases();
 Cases dropout_cases();
 Cases sort_cases();
+Cases products_cases();
+Cases distance_cases();
+Cases group_norm_cases();
 
 }  // namespace tandem::testing

@@ -130,6 +130,40 @@ TEST_P(LayerNormKernel, BackwardMatchesTheModel) {
   }
 }
 
+TEST_P(LayerNormKernel, WithoutMeanMatchesTheModelOfRmsNorm) {
+  for (const Case& c : cases()) {
+    const Tensor x = c.matrix(1, 0.25), gy = c.matrix(4), weight = c.vector(2), y = empty({c.rows, c.n}, c.dtype);
+    const Tensor gx = empty({c.rows, c.n}, c.dtype), rstd = empty({c.rows}, c.compute());
+    const Tensor gweight = empty({c.n}, c.parameter_dtype);
+    under_test().layer_norm(y, Tensor(), rstd, x, weight, Tensor(), 1e-3);
+    under_test().layer_norm_backward(gx, gweight, Tensor(), gy, x, Tensor(), rstd, weight);
+
+    const Values xs = read(x), gys = read(gy), computed = read(rstd);
+    const Values ws = c.affine ? read(weight) : Values(static_cast<size_t>(c.n), 1);
+    Values expected, rstds, gxs, gws(static_cast<size_t>(c.n));
+    for (int64_t r = 0; r < c.rows; ++r) {
+      const double *row = xs.data() + r * c.n, *row_gy = gys.data() + r * c.n;
+      double squares = 0, sum_xhat = 0;
+      for (int64_t i = 0; i < c.n; ++i) squares += row[i] * row[i] / static_cast<double>(c.n);
+      rstds.push_back(1 / std::sqrt(squares + 1e-3));
+      const double s = computed[static_cast<size_t>(r)];
+      for (int64_t i = 0; i < c.n; ++i) {
+        const auto k = static_cast<size_t>(i);
+        expected.push_back(row[i] * s * ws[k]);
+        sum_xhat += row_gy[i] * ws[k] * row[i] * s / static_cast<double>(c.n);
+        gws[k] += row_gy[i] * row[i] * s;
+      }
+      for (int64_t i = 0; i < c.n; ++i)
+        gxs.push_back(s * (row_gy[i] * ws[static_cast<size_t>(i)] - row[i] * s * sum_xhat));
+    }
+    const double scale = 1 / std::sqrt(1e-3);
+    expect_close(read(y), expected, tolerance(c.dtype, 8, 1, 4), "y");
+    expect_close(read(rstd), rstds, tolerance(c.compute(), 1, 1, scale), "rstd");
+    expect_close(read(gx), gxs, tolerance(c.dtype, 8, 1, scale), "gx");
+    expect_close(read(gweight), gws, tolerance(c.parameter_dtype, c.rows, 1, 2), "gweight");
+  }
+}
+
 TEST_P(LayerNormKernel, LargeMeanLosesNoPrecision) {
   const Case c{2, 4096, kFloat, kFloat, false};
   const Tensor x = c.matrix(1, 1000), y = empty({2, 4096}), mean = empty({2}), rstd = empty({2});

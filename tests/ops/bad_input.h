@@ -25,5 +25,8 @@ BadInputs index_bad_input();
 BadInputs advanced_index_bad_input();
 BadInputs loss_bad_input();
 BadInputs sort_bad_input();
+BadInputs products_bad_input();
+BadInputs distance_bad_input();
+BadInputs group_norm_bad_input();
 
 }  // namespace tandem::testing

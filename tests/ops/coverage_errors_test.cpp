@@ -11,6 +11,7 @@ namespace {
 /// Functions without a row, with the reason.
 const std::map<std::string, const char*> exceptions = {
     {"binary_cross_entropy_backward", "no function: runs in the backward pass of binary_cross_entropy only"},
+    {"cdist_backward", "no function: runs in the backward pass of cdist only"},
     {"cross_entropy_backward", "no function: runs in the backward pass of cross_entropy only"},
     {"copy", "the op behind copy_ and fill_, which have rows"},
     {"detach", "takes every tensor"},
@@ -39,6 +40,10 @@ BadInputs all_bad_input() {
                                 out_bad_input(), rearrange_bad_input(), pad_bad_input(), random_bad_input()}) {
         index_bad_input(), loss_bad_input(), out_bad_input(), functions_bad_input(), arithmetic_bad_input(),
         statistics_bad_input()}) {
+  for (const BadInputs& rows : {elementwise_bad_input(), in_place_bad_input(), matmul_bad_input(), reduce_bad_input(),
+                                shape_bad_input(), softmax_bad_input(), norm_layers_bad_input(), conv_bad_input(),
+                                pool_bad_input(), dropout_bad_input(), index_bad_input(), loss_bad_input(),
+                                out_bad_input(), products_bad_input(), distance_bad_input(), group_norm_bad_input()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;

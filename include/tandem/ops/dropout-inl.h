@@ -1,9 +1,12 @@
 #pragma once
+#include <cmath>
+
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
 #include "tandem/math/binary.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/dropout.h"
+#include "tandem/ops/elementwise.h"
 #include "tandem/tensor/factories.h"
 #include "tandem/tensor/random.h"
 
@@ -47,6 +50,46 @@ TANDEM_OPS Tensor dropout_backward(const Tensor& gy, const Tensor& mask, double 
                       }};
       },
       gy, mask);
+}
+
+namespace detail {
+
+/// x times noise plus an offset, both drawn once for each element, or for each channel.
+inline Tensor noisy(const Tensor& x, double p, bool training, bool by_channel, bool alpha) {
+  checks::defined("x", x);
+  TANDEM_CHECK(p >= 0 && p <= 1, StateError, "p = {}, but must be in [0, 1]", p);
+  if (by_channel) {
+    TANDEM_CHECK(x.dim() >= 2, ShapeError, "x is {}, but must be [N, C, ...]", checks::show(x));
+  }
+  if (!training || p == 0 || x.numel() == 0) return x;
+  checks::floating("x", x);
+  if (p == 1) return mul(x, zeros({}, x.options()));
+  Dims sizes = x.impl().sizes;
+  for (size_t d = 2; by_channel && d < sizes.size(); ++d) sizes[d] = 1;
+  const Tensor kept = empty(sizes, x.options());
+  kept.bernoulli_(1 - p);
+  if (!alpha) return mul(x, div(kept, 1 - p));
+  // With a = 1 / sqrt((s^2 p + 1) (1 - p)), a kept x becomes a x + a s p, any other a s p - a s, where -s is the limit
+  // of selu at -inf.
+  constexpr double kLimit = 1.7580993408473766;
+  const double a = 1 / std::sqrt((kLimit * kLimit * p + 1) * (1 - p));
+  const Tensor offset = add(mul(sub(kept, 1), kLimit * a), kLimit * a * p);
+  return add(mul(x, mul(kept, a)), offset);
+}
+
+}  // namespace detail
+
+TANDEM_OPS Tensor feature_dropout(const Tensor& x, double p, bool training) {
+  const OpScope op("feature_dropout");
+  return detail::noisy(x, p, training, true, false);
+}
+TANDEM_OPS Tensor alpha_dropout(const Tensor& x, double p, bool training) {
+  const OpScope op("alpha_dropout");
+  return detail::noisy(x, p, training, false, true);
+}
+TANDEM_OPS Tensor feature_alpha_dropout(const Tensor& x, double p, bool training) {
+  const OpScope op("feature_alpha_dropout");
+  return detail::noisy(x, p, training, true, true);
 }
 
 }  // namespace tandem

@@ -1,6 +1,6 @@
 #pragma once
-// Layer and batch normalisation. Statistics are computed and held in f32 (f64 for f64). f16 and bf16 inputs may have
-// f32 weights.
+// Layer and batch normalisation. Statistics are computed and held in f32 (f64 for f64). f16 and
+// bf16 inputs may have f32 weights.
 #include <array>
 #include <tuple>
 

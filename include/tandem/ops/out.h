@@ -37,6 +37,23 @@ const Tensor& matmul_out(const Tensor& out, const Tensor& a, const Tensor& b);
 const Tensor& addmm_out(const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta = 1,
                         Scalar alpha = 1);
 
+const Tensor& mv_out(const Tensor& out, const Tensor& matrix, const Tensor& vector);
+const Tensor& dot_out(const Tensor& out, const Tensor& a, const Tensor& b);
+const Tensor& outer_out(const Tensor& out, const Tensor& a, const Tensor& b);
+const Tensor& tensordot_out(const Tensor& out, const Tensor& a, const Tensor& b, IntArrayRef dims_a,
+                            IntArrayRef dims_b);
+/// out = beta input + alpha matrix vector
+const Tensor& addmv_out(const Tensor& out, const Tensor& input, const Tensor& matrix, const Tensor& vector,
+                        Scalar beta = 1, Scalar alpha = 1);
+const Tensor& addr_out(const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta = 1,
+                       Scalar alpha = 1);
+const Tensor& addbmm_out(const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta = 1,
+                         Scalar alpha = 1);
+const Tensor& baddbmm_out(const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta = 1,
+                          Scalar alpha = 1);
+const Tensor& linalg_vector_norm_out(const Tensor& out, const Tensor& x, Scalar ord = 2, IntArrayRef dims = {},
+                                     bool keepdim = false, std::optional<DType> dtype = {});
+
 /// Without a `dtype`, sums of f16 and bf16 are written to a wider floating `out` without rounding to the input's dtype.
 const Tensor& sum_out(const Tensor& out, const Tensor& x, std::optional<DType> dtype = {});
 const Tensor& sum_out(const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim = false,

@@ -45,13 +45,26 @@ void moments(const T* x, int64_t n, double* mean, double* variance) {
 }
 
 template <class T>
+double mean_square(const T* x, int64_t n) {
+  double squares = 0;
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    T block = 0;
+    const int64_t end = block_end(begin, n);
+#pragma omp simd reduction(+ : block)
+    for (int64_t i = begin; i < end; ++i) block += x[i] * x[i];
+    squares += static_cast<double>(block);
+  }
+  return squares / static_cast<double>(n);
+}
+
+template <class T>
 void normalise(T* y, const T* x, const T* weight, const T* bias, int64_t n, T mean, T rstd) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) y[i] = math::normalised_affine(x[i], mean, rstd, weight[i], bias[i]);
 }
 
 template <class T>
-void backward(T* gx, const T* gy, const T* x, const T* weight, int64_t n, T mean, T rstd) {
+void backward(T* gx, const T* gy, const T* x, const T* weight, int64_t n, T mean, T rstd, bool centred) {
   double sum = 0, sum_xhat = 0;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     T block = 0, block_xhat = 0;
@@ -65,7 +78,7 @@ void backward(T* gx, const T* gy, const T* x, const T* weight, int64_t n, T mean
     sum += static_cast<double>(block);
     sum_xhat += static_cast<double>(block_xhat);
   }
-  const T mean_g = static_cast<T>(sum / static_cast<double>(n));
+  const T mean_g = centred ? static_cast<T>(sum / static_cast<double>(n)) : T(0);
   const T mean_gx = static_cast<T>(sum_xhat / static_cast<double>(n));
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {
@@ -84,7 +97,8 @@ void add_columns(T* gweight, T* gbias, const T* gy, const T* x, int64_t n, T mea
 
 }  // namespace
 
-const LayerNormTable layer_norm_table = {{moments<float>, normalise<float>, backward<float>, add_columns<float>},
-                                         {moments<double>, normalise<double>, backward<double>, add_columns<double>}};
+const LayerNormTable layer_norm_table = {
+    {moments<float>, mean_square<float>, normalise<float>, backward<float>, add_columns<float>},
+    {moments<double>, mean_square<double>, normalise<double>, backward<double>, add_columns<double>}};
 
 }  // namespace tandem::cpu::TANDEM_SIMD

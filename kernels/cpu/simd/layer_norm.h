@@ -11,10 +11,11 @@ struct LayerNormRows {
   /// Mean and biased variance in two passes, of which the second corrects the first. Sums of blocks are added up in
   /// f64.
   void (*moments)(const T* x, int64_t n, double* mean, double* variance);
+  double (*mean_square)(const T* x, int64_t n);
   /// y = (x - mean) rstd weight + bias.
   void (*normalise)(T* y, const T* x, const T* weight, const T* bias, int64_t n, T mean, T rstd);
-  /// gx, with g = gy weight: rstd (g - mean(g) - xhat mean(g xhat)).
-  void (*backward)(T* gx, const T* gy, const T* x, const T* weight, int64_t n, T mean, T rstd);
+  /// gx, with g = gy weight: rstd (g - mean(g) - xhat mean(g xhat)), without mean(g) if the rows are not `centred`.
+  void (*backward)(T* gx, const T* gy, const T* x, const T* weight, int64_t n, T mean, T rstd, bool centred);
   /// gweight += gy xhat, gbias += gy.
   void (*add_columns)(T* gweight, T* gbias, const T* gy, const T* x, int64_t n, T mean, T rstd);
 };

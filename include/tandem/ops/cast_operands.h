@@ -1,0 +1,41 @@
+#pragma once
+// Autocast for ops that are composed of recorded ops. Internal.
+#include <vector>
+
+#include "tandem/amp/policy_overrides.h"
+#include "tandem/autograd/apply.h"
+#include "tandem/ops/convert.h"
+#include "tandem/tensor/context.h"
+
+#pragma GCC visibility push(default)
+namespace tandem::detail {
+
+/// Casts the operands as `cast` says for the autocast region of the thread, by recorded ops. `cast` is lower, f32 or
+/// promote; any other policy returns them unchanged.
+inline std::vector<Tensor> cast_operands(amp::Cast cast, TensorList operands) {
+  std::vector<Tensor> result = operands.vec();
+  const auto region = [&](const Tensor& x) -> const AutocastState* {
+    if (!x.defined() || !x.is_floating_point() || x.dtype() == kDouble) return nullptr;
+    const AutocastState& state = thread_state().autocast[static_cast<int>(x.device().type())];
+    return state.enabled ? &state : nullptr;
+  };
+  std::optional<DType> widest;
+  for (const Tensor& x : operands) {
+    if (region(x)) widest = widest ? promote_types(*widest, x.dtype()) : x.dtype();
+  }
+  for (Tensor& x : result) {
+    const AutocastState* const state = region(x);
+    if (!state) continue;
+    if (cast == amp::Cast::lower) x = to(x, state->dtype);
+    if (cast == amp::Cast::f32) x = to(x, kFloat);
+    if (cast == amp::Cast::promote) x = to(x, *widest);
+  }
+  return result;
+}
+template <FixedString Name>
+std::vector<Tensor> cast_operands(const Op<Name>&, TensorList operands) {
+  return cast_operands(amp::detail::current_policy(amp::policy_row(Name.text)), operands);
+}
+
+}  // namespace tandem::detail
+#pragma GCC visibility pop

@@ -1,0 +1,120 @@
+#pragma once
+// The norm of a tensor over dimensions, and its derivative, for all ops that have one.
+#include <cmath>
+
+#include "tandem/autograd/apply.h"
+#include "tandem/base/check.h"
+#include "tandem/math/reduce.h"
+#include "tandem/ops/broadcast.h"
+#include "tandem/ops/checks.h"
+#include "tandem/ops/convert.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::detail {
+
+/// The dimensions of a norm and the sizes of its result.
+struct NormShape {
+  Dims dims;    ///< reduced, not negative
+  Dims kept;    ///< x's sizes with 1 for the reduced dimensions
+  Dims result;  ///< `kept`, or without those dimensions
+  int64_t count = 1;
+
+  NormShape(const Tensor& x, IntArrayRef given, bool keepdim) {
+    bool reduced[kMaxRank] = {};
+    for (int64_t d : given) {
+      const int64_t w = wrap_dim(d, x.dim());
+      TANDEM_CHECK(!reduced[w], IndexError, "dimension {} appears twice in {}", w, to_string(given));
+      reduced[w] = true;
+    }
+    for (int64_t d = 0; d < x.dim(); ++d) {
+      const bool drop = given.empty() || reduced[d];
+      if (drop) {
+        dims.push_back(d);
+        count *= x.size(d);
+      }
+      kept.push_back(drop ? 1 : x.size(d));
+      if (!drop || keepdim) result.push_back(kept.back());
+    }
+  }
+};
+
+inline void check_norm_dtype(const Tensor& x, std::optional<DType> dtype) {
+  checks::floating("x", x);
+  checks::floating_result(x, dtype);
+  TANDEM_CHECK(!dtype || promote_types(x.dtype(), *dtype) == *dtype, DTypeError,
+               "x is {}, but dtype is {}; it must be at least as wide", checks::show(x), tandem::name(*dtype));
+}
+
+inline void check_norm_order(const Tensor& x, double order, const NormShape& shape) {
+  TANDEM_CHECK(!std::isnan(order), StateError, "ord = {}, which is no order of a norm", order);
+  TANDEM_CHECK(shape.count > 0 || (order >= 0 && !std::isinf(order)), ShapeError,
+               "the norm of order {} of no elements is not defined; x is {}", order, checks::show(x));
+}
+
+/// The norm as a kernel, into a new tensor with the result's sizes.
+inline Tensor norm_kernel(const Tensor& x, double order, const NormShape& shape, DType dtype) {
+  const Tensor y = empty(shape.result, x.options().dtype(dtype));
+  const Tensor kept = make_view(y, shape.kept, contiguous_strides(shape.kept), y.storage_offset());
+  const DType wide = checks::sum_dtype(promote_types(x.dtype(), dtype));
+  const auto sum_into = [&](const Tensor& terms, double root) {
+    const Tensor total = empty(shape.kept, x.options().dtype(wide));
+    backend(y).reduce(total, kernels::Reduction::sum, terms);
+    backend(y).copy(kept, root == 1 ? total : pow(total, root));
+  };
+  if (order == 1 || order == 2 || order == INFINITY) {
+    backend(y).reduce(kept,
+                      order == 1   ? kernels::Reduction::norm1
+                      : order == 2 ? kernels::Reduction::norm2
+                                   : kernels::Reduction::norm_inf,
+                      x);
+  } else if (order == -INFINITY) {
+    backend(y).reduce(kept, kernels::Reduction::min, abs(x));
+  } else if (order == 0) {
+    sum_into(to(ne(x, 0), wide), 1);
+  } else {
+    // |x|^p in f16 would overflow or underflow long before the norm does.
+    sum_into(pow(abs(to(x, wide)), order), 1 / order);
+  }
+  return y;
+}
+
+/// dL/dx in differentiable ops. gy and y have the sizes `kept`, x is not narrower than they are. y is the norm of x.
+inline Tensor vector_norm_backward(const Tensor& gy, const Tensor& x, const Tensor& y, double order, const Dims& dims) {
+  if (order == 0) return zeros_like(x);
+  if (order == 1) return mul(gy, sign(x));
+  if (order == 2) return mul(gy, where(eq(y, 0), zeros({}, x.options()), div(x, y)));
+  const DType wide = checks::sum_dtype(x.dtype());
+  if (std::isinf(order)) {
+    const Tensor found = eq(abs(x), y);
+    const Tensor share = div(to(gy, wide), sum(found, dims, true, wide));
+    return mul(mul(to(found, x.dtype()), sign(x)), to(share, x.dtype()));
+  }
+  // sign(x) (|x| / |x|_p)^(p - 1), and 0 if x is 0 (a subgradient)
+  const Tensor zero = eq(x, 0), size = to(abs(x), wide);
+  const Tensor share = where(zero, ones({}, size.options()), div(size, to(y, wide)));
+  const Tensor slope = mul(sign(x), to(pow(share, order - 1), x.dtype()));
+  return mul(gy, where(zero, zeros({}, slope.options()), slope));
+}
+
+/// The norm of x as an op.
+template <FixedString Name>
+Tensor norm_of(const Op<Name>& op, const Tensor& x, double order, IntArrayRef given_dims, bool keepdim,
+               std::optional<DType> dtype) {
+  check_norm_dtype(x, dtype);
+  const NormShape shape(x, given_dims, keepdim);
+  check_norm_order(x, order, shape);
+  return op.apply(
+      [&](const Tensor& x, std::optional<DType> dtype) {
+        const Tensor y = norm_kernel(x, order, shape, dtype.value_or(x.dtype()));
+        return Result{
+            y, save(x, y), [order, dims = shape.dims, kept = shape.kept](const Backward& b) -> Grads {
+              const Tensor x = to(b.saved(0), b.grad().dtype());
+              return {vector_norm_backward(with_shape(b.grad(), kept), x, with_shape(b.saved(1), kept), order, dims)};
+            }};
+      },
+      x, dtype);
+}
+
+}  // namespace tandem::detail

@@ -1,0 +1,1 @@
+#include "tandem/ops/einsum-inl.h"

@@ -1,0 +1,1 @@
+#include "tandem/ops/group_norm-inl.h"

@@ -1,0 +1,1 @@
+#include "tandem/ops/pixel_shuffle-inl.h"

@@ -1,0 +1,1 @@
+#include "tandem/ops/rms_norm-inl.h"

@@ -1,0 +1,1 @@
+#include "tandem/ops/vector_norm-inl.h"
