@@ -103,6 +103,7 @@ Cases in_place_cases();
 Cases shape_cases();
 Cases matmul_cases();
 Cases reduce_cases();
+Cases attention_cases();
 Cases softmax_cases();
 Cases norm_cases();
 Cases conv_cases();

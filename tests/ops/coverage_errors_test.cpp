@@ -26,7 +26,7 @@ BadInputs all_bad_input() {
   for (const BadInputs& rows :
        {elementwise_bad_input(), in_place_bad_input(), matmul_bad_input(), reduce_bad_input(), shape_bad_input(),
         softmax_bad_input(), norm_layers_bad_input(), conv_bad_input(), pool_bad_input(), dropout_bad_input(),
-        index_bad_input(), loss_bad_input(), out_bad_input()}) {
+        index_bad_input(), loss_bad_input(), out_bad_input(), attention_bad_input()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;

@@ -47,6 +47,7 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"linear_relu", Cast::lower},
     {"matmul", Cast::lower},
     {"mm", Cast::lower},
+    {"scaled_dot_product_attention", Cast::lower},
     // ops with a wide range of values, or with sums that overflow f16
     {"exp", Cast::f32, Cast::keep},
     {"expm1", Cast::f32, Cast::keep},

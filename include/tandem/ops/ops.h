@@ -1,6 +1,7 @@
 #pragma once
 // Includes all ops.
 #include "tandem/ops/activation.h"
+#include "tandem/ops/attention.h"
 #include "tandem/ops/conv.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/dropout.h"
