@@ -111,6 +111,24 @@ struct PhiloxState {
   const uint64_t* captured = nullptr;
 };
 
+/// y = D softmax(scale q k^T + mask) v for each batch and head, where D is dropout. Rows whose keys are all masked are
+/// 0. q: [B, H, L, E], k: [B, K, S, E], v: [B, K, S, V], y: [B, H, L, V], all of one floating dtype and with elements
+/// of a row next to each other. H is a multiple of K: head h of q uses head h K / H of k and v.
+struct AttentionCall {
+  Tensor y;
+  Tensor
+      log_sum;  ///< [B, H, L] contiguous, f32 (f64 for f64): the logarithm of the softmax's denominator, inf if it is 0
+  Tensor q, k, v;
+  /// Optional, [B, H, L, S] with rows as above: bool, false where a key is masked; or f32 (f64 for f64), added to
+  /// scores.
+  Tensor mask;
+  double scale = 1;
+  bool causal = false;  ///< query i sees the keys 0 to i
+  double dropout = 0;   ///< probability with which a weight becomes 0
+  /// Of dropout. The weight of query i and key j is element ((b H + h) L + i) S' + j, S' = S rounded up to 4.
+  PhiloxState state;
+};
+
 /// How a multi-tensor optimizer step reads its gradients under a GradScaler. Both tensors have one f32 element on the
 /// device; they are undefined without a scaler.
 struct FusedUnscale {

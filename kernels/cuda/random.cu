@@ -11,6 +11,7 @@
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/logical.h"
+#include "kernels/cuda/philox_position.h"
 #include "kernels/largest_below.h"
 #include "kernels/weighted_index.h"
 #include "tandem/math/distributions.h"
@@ -41,15 +42,6 @@ Target<N> target_of(const std::array<const Tensor*, N>& tensors) {
     t.quads = t.quads && reinterpret_cast<uintptr_t>(t.data[k]) % 16 == 0;
   }
   return t;
-}
-
-/// The state's position; in a graph, the position that the host wrote to the device before the replay.
-__device__ __forceinline__ PhiloxState position_of(PhiloxState state) {
-  if (state.captured) {
-    state.seed = state.captured[0];
-    state.offset += state.captured[1];
-  }
-  return state;
 }
 
 /// make(values, lanes, further) computes the four elements of a counter; `further` is set only for 64-bit C.

@@ -235,6 +235,7 @@ const std::vector<Case>& all_cases() {
                                    {"matmul", matmul_cases},
                                    {"reduce", reduce_cases},
                                    {"softmax", softmax_cases},
+                                   {"attention", attention_cases},
                                    {"norm", norm_cases},
                                    {"conv", conv_cases},
                                    {"pool", pool_cases},

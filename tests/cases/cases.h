@@ -108,6 +108,7 @@ Cases rearrange_cases();
 Cases pad_cases();
 Cases matmul_cases();
 Cases reduce_cases();
+Cases attention_cases();
 Cases softmax_cases();
 Cases norm_cases();
 Cases conv_cases();

@@ -21,6 +21,7 @@ BadInputs norm_layers_bad_input();
 BadInputs conv_bad_input();
 BadInputs pool_bad_input();
 BadInputs dropout_bad_input();
+BadInputs attention_bad_input();
 BadInputs index_bad_input();
 BadInputs advanced_index_bad_input();
 BadInputs loss_bad_input();

@@ -57,6 +57,7 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"mm", Cast::lower},
     {"prelu", Cast::lower},
     {"mv", Cast::lower, Cast::keep},
+    {"scaled_dot_product_attention", Cast::lower},
     // ops with a wide range of values, or with sums that overflow f16
     {"acos", Cast::f32, Cast::keep},
     {"asin", Cast::f32, Cast::keep},

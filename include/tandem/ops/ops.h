@@ -4,6 +4,7 @@
 #include "tandem/ops/advanced_index.h"
 #include "tandem/ops/activation_in_place.h"
 #include "tandem/ops/arithmetic.h"
+#include "tandem/ops/attention.h"
 #include "tandem/ops/conv.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/diagonal.h"

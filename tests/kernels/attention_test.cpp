@@ -1,0 +1,226 @@
+// attention and its backward against plain loops in f64, over the borders of the blocks in which they work.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/kernels_under_test.h"
+#include "kernels/layouts.h"
+#include "support/simd_levels.h"
+#include "support/tolerance.h"
+#include "tandem/math/philox.h"
+#include "tandem/tensor/threads.h"
+
+namespace tandem {
+namespace {
+
+using namespace testing;
+using Values = std::vector<double>;
+
+class AttentionKernel : public SimdLevels {};
+TANDEM_AT_EVERY_SIMD_LEVEL(AttentionKernel);
+
+struct Sizes {
+  int64_t batches = 1, heads = 1, key_heads = 1, queries = 1, keys = 1, width = 1, value_width = 1;
+  bool causal = false;
+  double dropout = 0;
+  enum { no_mask, boolean, floating } mask = no_mask;
+};
+
+constexpr double kScale = 0.75;
+constexpr PhiloxState kState{.seed = 5, .offset = 3};
+
+/// Operands, results and expected results of one call.
+struct Call {
+  Call(const Sizes& s, DType dtype, Layout layout) : s(s), dtype(dtype) {
+    const Dims q{s.batches, s.heads, s.queries, s.width}, k{s.batches, s.key_heads, s.keys, s.width};
+    const Dims v{s.batches, s.key_heads, s.keys, s.value_width}, y{s.batches, s.heads, s.queries, s.value_width};
+    call.q = noise(q, dtype, 1, layout);
+    call.k = noise(k, dtype, 2, layout);
+    call.v = noise(v, dtype, 3, layout);
+    call.y = unwritten(y, dtype, layout);
+    gy = noise(y, dtype, 4, layout);
+    gq = unwritten(q, dtype, layout);
+    gk = unwritten(k, wide(dtype), layout);
+    gv = unwritten(v, dtype, layout);
+    call.log_sum = unwritten({s.batches, s.heads, s.queries}, wide(dtype));
+    if (s.mask != Sizes::no_mask) {
+      const Dims weights{s.batches, s.heads, s.queries, s.keys};
+      call.mask = unwritten(weights, s.mask == Sizes::boolean ? kBool : wide(dtype), layout);
+      Values values = random_values(call.mask.numel(), 5);
+      for (double& value : values) value = s.mask == Sizes::boolean ? value > 0 : value;
+      write(call.mask, values);
+    }
+    call.scale = kScale;
+    call.causal = s.causal;
+    call.dropout = s.dropout;
+    call.state = kState;
+    compute();
+  }
+
+  void run() const {
+    under_test().attention(call);
+    under_test().attention_backward(call, gq, gk, gv, gy);
+  }
+  void check(const std::string& what) const {
+    // The backward pass reads y, which is rounded to the dtype.
+    auto expect = [&](const Tensor& actual, const Values& expected, int64_t terms, int roundings, const char* which) {
+      double scale = 1;
+      for (double e : expected) scale = std::max(scale, std::abs(e));
+      EXPECT_TRUE(near(actual, expected, tolerance(actual.dtype(), terms, roundings, scale))) << what << ' ' << which;
+    };
+    const int64_t terms = s.keys + s.width + s.value_width;
+    expect(call.y, want_y, terms, 1, "y");
+    expect(call.log_sum, want_log_sum, terms, 1, "log_sum");
+    const double rounded_y = unit_roundoff(dtype) * static_cast<double>(s.value_width);
+    auto expect_gradient = [&](const Tensor& actual, const Values& expected, int64_t sums, const char* which) {
+      double scale = 1;
+      for (double e : expected) scale = std::max(scale, std::abs(e));
+      Tolerance t = tolerance(actual.dtype(), terms + sums, 2, scale);
+      t.atol += rounded_y;
+      EXPECT_TRUE(near(actual, expected, t)) << what << ' ' << which;
+    };
+    expect_gradient(gq, want_gq, s.keys, "gq");
+    expect_gradient(gk, want_gk, s.queries * s.heads / s.key_heads, "gk");
+    expect_gradient(gv, want_gv, s.queries * s.heads / s.key_heads, "gv");
+  }
+
+  Sizes s;
+  DType dtype;
+  AttentionCall call;
+  Tensor gy, gq, gk, gv;
+
+ private:
+  void compute() {
+    const Values q = read(call.q), k = read(call.k), v = read(call.v), g = read(gy);
+    const Values mask = call.mask.defined() ? read(call.mask) : Values();
+    want_y.assign(read(call.y).size(), 0);
+    want_gq.assign(q.size(), 0);
+    want_gk.assign(k.size(), 0);
+    want_gv.assign(v.size(), 0);
+    const size_t L = static_cast<size_t>(s.queries), S = static_cast<size_t>(s.keys), E = static_cast<size_t>(s.width);
+    const size_t V = static_cast<size_t>(s.value_width), group = static_cast<size_t>(s.heads / s.key_heads);
+    for (size_t row = 0; row < static_cast<size_t>(s.batches * s.heads) * L; ++row) {
+      const size_t head = row / L, i = row % L, keys = head / group * S;  // heads of a group are next to each other
+      Values p(S), drop(S), dp(S);
+      double total = 0, dot = 0;
+      for (size_t j = 0; j < S; ++j) {
+        double score = 0;
+        for (size_t e = 0; e < E; ++e) score += q[row * E + e] * k[(keys + j) * E + e];
+        score *= kScale;
+        if (s.mask == Sizes::floating) score += mask[row * S + j];
+        const bool masked = (s.mask == Sizes::boolean && mask[row * S + j] == 0) || (s.causal && j > i);
+        p[j] = masked ? 0 : std::exp(score);
+        total += p[j];
+        const uint64_t element = row * ((S + 3) / 4 * 4) + j;
+        const uint32_t lane = math::philox(kState.seed, kState.offset + element / 4, 0).lane[element % 4];
+        drop[j] = s.dropout == 0                                             ? 1
+                  : math::uniform_f32(lane) >= static_cast<float>(s.dropout) ? 1 / (1 - s.dropout)
+                                                                             : 0;
+      }
+      want_log_sum.push_back(total == 0 ? std::numeric_limits<double>::infinity() : std::log(total));
+      for (size_t j = 0; j < S; ++j) {
+        p[j] = total == 0 ? 0 : p[j] / total;
+        for (size_t c = 0; c < V; ++c) {
+          want_y[row * V + c] += p[j] * drop[j] * v[(keys + j) * V + c];
+          want_gv[(keys + j) * V + c] += p[j] * drop[j] * g[row * V + c];
+          dp[j] += drop[j] * g[row * V + c] * v[(keys + j) * V + c];
+        }
+        dot += p[j] * dp[j];
+      }
+      for (size_t j = 0; j < S; ++j) {
+        const double slope = p[j] * (dp[j] - dot) * kScale;
+        for (size_t e = 0; e < E; ++e) {
+          want_gq[row * E + e] += slope * k[(keys + j) * E + e];
+          want_gk[(keys + j) * E + e] += slope * q[row * E + e];
+        }
+      }
+    }
+  }
+
+  Values want_y, want_log_sum, want_gq, want_gk, want_gv;
+};
+
+void check(const Sizes& s, DType dtype = kFloat, Layout layout = Layout::contiguous) {
+  const Call call(s, dtype, layout);
+  call.run();
+  call.check(std::string(name(dtype)) + " " + name(layout) + " " + std::to_string(s.heads) + " heads, " +
+             std::to_string(s.queries) + " x " + std::to_string(s.keys) + ", widths " + std::to_string(s.width) + ", " +
+             std::to_string(s.value_width));
+}
+
+TEST_P(AttentionKernel, MatchesLoopsInEveryDtype) {
+  for (DType dtype : kFloatingTypes) {
+    check({.batches = 2, .heads = 2, .key_heads = 2, .queries = 5, .keys = 7, .width = 3, .value_width = 4}, dtype);
+    check({.heads = 4, .key_heads = 2, .queries = 19, .keys = 33, .width = 17, .value_width = 16}, dtype);
+  }
+}
+
+TEST_P(AttentionKernel, MatchesLoopsAtTheBordersOfBlocks) {
+  for (int64_t queries : {1, 95, 97}) {
+    for (int64_t keys : {1, 255, 257}) {
+      check({.queries = queries, .keys = keys, .width = 4, .value_width = 5});
+      check({.queries = queries, .keys = keys, .width = 4, .value_width = 5, .causal = true});
+    }
+  }
+  check({.queries = 481, .keys = 513, .width = 2, .value_width = 3, .causal = true});
+  check({.queries = 20, .keys = 20, .width = 130, .value_width = 140});
+}
+
+TEST_P(AttentionKernel, Masks) {
+  for (auto mask : {Sizes::boolean, Sizes::floating}) {
+    for (DType dtype : {kFloat, kHalf, kDouble}) {
+      Sizes s{.batches = 2, .heads = 2, .key_heads = 1, .queries = 9, .keys = 11, .width = 3, .value_width = 2};
+      s.mask = mask;
+      check(s, dtype);
+      check(s, dtype, Layout::sliced);
+    }
+  }
+}
+
+TEST_P(AttentionKernel, FullyMaskedRowsGiveZeros) {
+  Sizes s{.queries = 3, .keys = 2, .width = 2, .value_width = 2};
+  s.mask = Sizes::floating;
+  const Call call(s, kFloat, Layout::contiguous);
+  write(call.call.mask, Values(6, -std::numeric_limits<double>::infinity()));
+  call.run();
+  EXPECT_EQ(read(call.call.y), Values(6));
+  EXPECT_EQ(read(call.gq), Values(6));
+  EXPECT_EQ(read(call.gk), Values(4));
+  EXPECT_EQ(read(call.gv), Values(4));
+}
+
+TEST_P(AttentionKernel, DropoutUsesThePhiloxStream) {
+  for (int64_t keys : {6, 259}) {
+    check({.batches = 2,
+           .heads = 2,
+           .key_heads = 2,
+           .queries = 5,
+           .keys = keys,
+           .width = 3,
+           .value_width = 4,
+           .dropout = 0.25});
+  }
+}
+
+TEST_P(AttentionKernel, RowsWithGaps) {
+  const Sizes s{.batches = 2, .heads = 2, .key_heads = 2, .queries = 5, .keys = 7, .width = 3, .value_width = 4};
+  for (DType dtype : {kFloat, kBFloat16}) check(s, dtype, Layout::sliced);
+}
+
+TEST_P(AttentionKernel, DoesNotDependOnTheNumberOfThreads) {
+  const Sizes s{.heads = 3, .key_heads = 3, .queries = 500, .keys = 300, .width = 4, .value_width = 4};
+  const int threads = get_num_threads();
+  const Call one(s, kFloat, Layout::contiguous), two(s, kFloat, Layout::contiguous);
+  set_num_threads(1);
+  one.run();
+  set_num_threads(2);
+  two.run();
+  set_num_threads(threads);
+  for (auto result : {&Call::gq, &Call::gk, &Call::gv}) EXPECT_EQ(read(one.*result), read(two.*result));
+  EXPECT_EQ(read(one.call.y), read(two.call.y));
+}
+
+}  // namespace
+}  // namespace tandem
