@@ -116,8 +116,8 @@ struct PhiloxState {
 /// of a row next to each other. H is a multiple of K: head h of q uses head h K / H of k and v.
 struct AttentionCall {
   Tensor y;
-  Tensor
-      log_sum;  ///< [B, H, L] contiguous, f32 (f64 for f64): the logarithm of the softmax's denominator, inf if it is 0
+  /// [B, H, L] contiguous, f32 (f64 for f64): the logarithm of the softmax's denominator, inf if that is 0.
+  Tensor log_sum;
   Tensor q, k, v;
   /// Optional, [B, H, L, S] with rows as above: bool, false where a key is masked; or f32 (f64 for f64), added to
   /// scores.

@@ -5,8 +5,8 @@
 
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
-#include "tandem/ops/advanced_index.h"
 #include "tandem/ops/activation.h"
+#include "tandem/ops/advanced_index.h"
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
@@ -19,8 +19,8 @@
 #include "tandem/ops/products.h"
 #include "tandem/ops/promotion.h"
 #include "tandem/ops/reduce.h"
-#include "tandem/ops/scatter.h"
 #include "tandem/ops/scan.h"
+#include "tandem/ops/scatter.h"
 #include "tandem/ops/shape.h"
 #include "tandem/ops/sort.h"
 #include "tandem/ops/statistics.h"
@@ -215,47 +215,47 @@ const Tensor& scatter_out(const Tensor& out, const Tensor& x, int64_t dim, const
 const Tensor& take_out(const Tensor& out, const Tensor& x, const Tensor& index) {
   const OpScope op("take_out");
   return write(out, {x, index}, [&] { return take(x, index); });
-namespace {
+  namespace {
 
-/// values and indices = f(), both checked before either is written.
-template <class F>
-std::tuple<const Tensor&, const Tensor&> write_selected(const Tensor& values, const Tensor& indices, const Tensor& x,
-                                                        const F& f) {
-  check_call(values, {&x, 1});
-  check_call(indices, {&x, 1});
-  TANDEM_CHECK(indices.dtype() == kLong, DTypeError, "indices is {}, but must be i64", checks::show(indices));
-  Tensor positions;
-  write(values, {&x, 1}, [&] {
-    auto [selected, at] = f();
-    checks::sizes("indices", indices, at.sizes());
-    positions = std::move(at);
-    return selected;
-  });
-  write(indices, {&x, 1}, [&] { return positions; });
-  return {values, indices};
-}
+  /// values and indices = f(), both checked before either is written.
+  template <class F>
+  std::tuple<const Tensor&, const Tensor&> write_selected(const Tensor& values, const Tensor& indices, const Tensor& x,
+                                                          const F& f) {
+    check_call(values, {&x, 1});
+    check_call(indices, {&x, 1});
+    TANDEM_CHECK(indices.dtype() == kLong, DTypeError, "indices is {}, but must be i64", checks::show(indices));
+    Tensor positions;
+    write(values, {&x, 1}, [&] {
+      auto [selected, at] = f();
+      checks::sizes("indices", indices, at.sizes());
+      positions = std::move(at);
+      return selected;
+    });
+    write(indices, {&x, 1}, [&] { return positions; });
+    return {values, indices};
+  }
 
-}  // namespace
+  }  // namespace
 
-const Tensor& cumsum_out(const Tensor& out, const Tensor& x, int64_t dim, std::optional<DType> dtype) {
-  const OpScope op("cumsum_out");
-  return write(out, {&x, 1}, [&] { return cumsum(x, dim, dtype); });
-}
-const Tensor& cumprod_out(const Tensor& out, const Tensor& x, int64_t dim, std::optional<DType> dtype) {
-  const OpScope op("cumprod_out");
-  return write(out, {&x, 1}, [&] { return cumprod(x, dim, dtype); });
-}
-std::tuple<const Tensor&, const Tensor&> sort_out(const Tensor& values, const Tensor& indices, const Tensor& x,
-                                                  int64_t dim, bool descending) {
-  const OpScope op("sort_out");
-  return write_selected(values, indices, x, [&] { return sort(x, dim, descending); });
-}
-std::tuple<const Tensor&, const Tensor&> topk_out(const Tensor& values, const Tensor& indices, const Tensor& x,
-                                                  int64_t k, int64_t dim, bool largest, bool sorted) {
-  const OpScope op("topk_out");
-  return write_selected(values, indices, x, [&] { return topk(x, k, dim, largest, sorted); });
-}
-// ---- the ops of out.inc
+  const Tensor& cumsum_out(const Tensor& out, const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+    const OpScope op("cumsum_out");
+    return write(out, {&x, 1}, [&] { return cumsum(x, dim, dtype); });
+  }
+  const Tensor& cumprod_out(const Tensor& out, const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+    const OpScope op("cumprod_out");
+    return write(out, {&x, 1}, [&] { return cumprod(x, dim, dtype); });
+  }
+  std::tuple<const Tensor&, const Tensor&> sort_out(const Tensor& values, const Tensor& indices, const Tensor& x,
+                                                    int64_t dim, bool descending) {
+    const OpScope op("sort_out");
+    return write_selected(values, indices, x, [&] { return sort(x, dim, descending); });
+  }
+  std::tuple<const Tensor&, const Tensor&> topk_out(const Tensor& values, const Tensor& indices, const Tensor& x,
+                                                    int64_t k, int64_t dim, bool largest, bool sorted) {
+    const OpScope op("topk_out");
+    return write_selected(values, indices, x, [&] { return topk(x, k, dim, largest, sorted); });
+  }
+  // ---- the ops of out.inc
 
 #define TANDEM_UNARY_OUT(NAME)                                   \
   const Tensor& NAME##_out(const Tensor& out, const Tensor& x) { \
@@ -275,26 +275,26 @@ std::tuple<const Tensor&, const Tensor&> topk_out(const Tensor& values, const Te
     const std::initializer_list<Tensor> operands OPERANDS;          \
     return write(out, operands, [&] { return NAME(__VA_ARGS__); }); \
   }
-TANDEM_OUT(pow, (const Tensor& out, const Tensor& x, Scalar exponent), ({x}), x, exponent)
-TANDEM_OUT(clamp, (const Tensor& out, const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max), ({x}), x,
-           min, max)
-TANDEM_OUT(where, (const Tensor& out, const Tensor& condition, const Tensor& a, const Tensor& b), ({condition, a, b}),
-           condition, a, b)
-TANDEM_OUT(lerp, (const Tensor& out, const Tensor& start, const Tensor& end, Scalar weight), ({start, end}), start, end,
-           weight)
-TANDEM_OUT(lerp, (const Tensor& out, const Tensor& start, const Tensor& end, const Tensor& weight),
-           ({start, end, weight}), start, end, weight)
-TANDEM_OUT(addcmul, (const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar value),
-           ({input, a, b}), input, a, b, value)
-TANDEM_OUT(addcdiv, (const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar value),
-           ({input, a, b}), input, a, b, value)
-TANDEM_OUT(mean, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim, std::optional<DType> dtype),
-           ({x}), x, dims, keepdim, dtype)
-TANDEM_OUT(prod, (const Tensor& out, const Tensor& x, int64_t dim, bool keepdim, std::optional<DType> dtype), ({x}), x,
-           dim, keepdim, dtype)
-TANDEM_OUT(amax, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim), ({x}), x, dims, keepdim)
-TANDEM_OUT(amin, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim), ({x}), x, dims, keepdim)
-TANDEM_OUT(logsumexp, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim), ({x}), x, dims, keepdim)
+  TANDEM_OUT(pow, (const Tensor& out, const Tensor& x, Scalar exponent), ({x}), x, exponent)
+  TANDEM_OUT(clamp, (const Tensor& out, const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max), ({x}),
+             x, min, max)
+  TANDEM_OUT(where, (const Tensor& out, const Tensor& condition, const Tensor& a, const Tensor& b), ({condition, a, b}),
+             condition, a, b)
+  TANDEM_OUT(lerp, (const Tensor& out, const Tensor& start, const Tensor& end, Scalar weight), ({start, end}), start,
+             end, weight)
+  TANDEM_OUT(lerp, (const Tensor& out, const Tensor& start, const Tensor& end, const Tensor& weight),
+             ({start, end, weight}), start, end, weight)
+  TANDEM_OUT(addcmul, (const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar value),
+             ({input, a, b}), input, a, b, value)
+  TANDEM_OUT(addcdiv, (const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar value),
+             ({input, a, b}), input, a, b, value)
+  TANDEM_OUT(mean, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim, std::optional<DType> dtype),
+             ({x}), x, dims, keepdim, dtype)
+  TANDEM_OUT(prod, (const Tensor& out, const Tensor& x, int64_t dim, bool keepdim, std::optional<DType> dtype), ({x}),
+             x, dim, keepdim, dtype)
+  TANDEM_OUT(amax, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim), ({x}), x, dims, keepdim)
+  TANDEM_OUT(amin, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim), ({x}), x, dims, keepdim)
+  TANDEM_OUT(logsumexp, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim), ({x}), x, dims, keepdim)
 #undef TANDEM_OUT
 
 }  // namespace tandem

@@ -243,10 +243,8 @@ const std::vector<Case>& all_cases() {
                                    {"index", index_cases},
                                    {"advanced_index", advanced_index_cases},
                                    {"scatter", scatter_cases},
-                                   {"dropout", dropout_cases}};
                                    {"dropout", dropout_cases},
-                                   {"sort", sort_cases}};
-                                   {"dropout", dropout_cases},
+                                   {"sort", sort_cases},
                                    {"products", products_cases},
                                    {"distance", distance_cases},
                                    {"group_norm", group_norm_cases}};
