@@ -137,6 +137,25 @@ const Tensor& addmm_out(const Tensor& out, const Tensor& input, const Tensor& a,
   return write(out, {input, a, b}, [&] { return addmm(input, a, b, beta, alpha); });
 }
 
+const Tensor& sum_out(const Tensor& out, const Tensor& x, std::optional<DType> dtype) {
+  return sum_out(out, x, IntArrayRef(), false, dtype);
+}
+const Tensor& sum_out(const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim, std::optional<DType> dtype) {
+  const OpScope op("sum_out");
+  return write(out, {&x, 1}, [&] {
+    const bool wider =
+        x.is_floating_point() && out.is_floating_point() && promote_types(x.dtype(), out.dtype()) == out.dtype();
+    return sum(x, dims, keepdim, dtype || !wider ? dtype : out.dtype());
+  });
+}
+const Tensor& cat_out(const Tensor& out, TensorList tensors, int64_t dim) {
+  const OpScope op("cat_out");
+  return write(out, tensors, [&] { return cat(tensors, dim); });
+}
+const Tensor& stack_out(const Tensor& out, TensorList tensors, int64_t dim) {
+  const OpScope op("stack_out");
+  return write(out, tensors, [&] { return stack(tensors, dim); });
+}
 const Tensor& mv_out(const Tensor& out, const Tensor& matrix, const Tensor& vector) {
   const OpScope op("mv_out");
   return write(out, {matrix, vector}, [&] { return mv(matrix, vector); });
@@ -179,27 +198,6 @@ const Tensor& linalg_vector_norm_out(const Tensor& out, const Tensor& x, Scalar 
   const OpScope op("linalg_vector_norm_out");
   return write(out, {&x, 1}, [&] { return linalg_vector_norm(x, ord, dims, keepdim, dtype); });
 }
-
-const Tensor& sum_out(const Tensor& out, const Tensor& x, std::optional<DType> dtype) {
-  return sum_out(out, x, IntArrayRef(), false, dtype);
-}
-const Tensor& sum_out(const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim, std::optional<DType> dtype) {
-  const OpScope op("sum_out");
-  return write(out, {&x, 1}, [&] {
-    const bool wider =
-        x.is_floating_point() && out.is_floating_point() && promote_types(x.dtype(), out.dtype()) == out.dtype();
-    return sum(x, dims, keepdim, dtype || !wider ? dtype : out.dtype());
-  });
-}
-const Tensor& cat_out(const Tensor& out, TensorList tensors, int64_t dim) {
-  const OpScope op("cat_out");
-  return write(out, tensors, [&] { return cat(tensors, dim); });
-}
-const Tensor& stack_out(const Tensor& out, TensorList tensors, int64_t dim) {
-  const OpScope op("stack_out");
-  return write(out, tensors, [&] { return stack(tensors, dim); });
-}
-
 const Tensor& gather_out(const Tensor& out, const Tensor& x, int64_t dim, const Tensor& index) {
   const OpScope op("gather_out");
   return write(out, {x, index}, [&] { return gather(x, dim, index); });
@@ -215,47 +213,50 @@ const Tensor& scatter_out(const Tensor& out, const Tensor& x, int64_t dim, const
 const Tensor& take_out(const Tensor& out, const Tensor& x, const Tensor& index) {
   const OpScope op("take_out");
   return write(out, {x, index}, [&] { return take(x, index); });
-  namespace {
+}
 
-  /// values and indices = f(), both checked before either is written.
-  template <class F>
-  std::tuple<const Tensor&, const Tensor&> write_selected(const Tensor& values, const Tensor& indices, const Tensor& x,
-                                                          const F& f) {
-    check_call(values, {&x, 1});
-    check_call(indices, {&x, 1});
-    TANDEM_CHECK(indices.dtype() == kLong, DTypeError, "indices is {}, but must be i64", checks::show(indices));
-    Tensor positions;
-    write(values, {&x, 1}, [&] {
-      auto [selected, at] = f();
-      checks::sizes("indices", indices, at.sizes());
-      positions = std::move(at);
-      return selected;
-    });
-    write(indices, {&x, 1}, [&] { return positions; });
-    return {values, indices};
-  }
+namespace {
 
-  }  // namespace
+/// values and indices = f(), both checked before either is written.
+template <class F>
+std::tuple<const Tensor&, const Tensor&> write_selected(const Tensor& values, const Tensor& indices, const Tensor& x,
+                                                        const F& f) {
+  check_call(values, {&x, 1});
+  check_call(indices, {&x, 1});
+  TANDEM_CHECK(indices.dtype() == kLong, DTypeError, "indices is {}, but must be i64", checks::show(indices));
+  Tensor positions;
+  write(values, {&x, 1}, [&] {
+    auto [selected, at] = f();
+    checks::sizes("indices", indices, at.sizes());
+    positions = std::move(at);
+    return selected;
+  });
+  write(indices, {&x, 1}, [&] { return positions; });
+  return {values, indices};
+}
 
-  const Tensor& cumsum_out(const Tensor& out, const Tensor& x, int64_t dim, std::optional<DType> dtype) {
-    const OpScope op("cumsum_out");
-    return write(out, {&x, 1}, [&] { return cumsum(x, dim, dtype); });
-  }
-  const Tensor& cumprod_out(const Tensor& out, const Tensor& x, int64_t dim, std::optional<DType> dtype) {
-    const OpScope op("cumprod_out");
-    return write(out, {&x, 1}, [&] { return cumprod(x, dim, dtype); });
-  }
-  std::tuple<const Tensor&, const Tensor&> sort_out(const Tensor& values, const Tensor& indices, const Tensor& x,
-                                                    int64_t dim, bool descending) {
-    const OpScope op("sort_out");
-    return write_selected(values, indices, x, [&] { return sort(x, dim, descending); });
-  }
-  std::tuple<const Tensor&, const Tensor&> topk_out(const Tensor& values, const Tensor& indices, const Tensor& x,
-                                                    int64_t k, int64_t dim, bool largest, bool sorted) {
-    const OpScope op("topk_out");
-    return write_selected(values, indices, x, [&] { return topk(x, k, dim, largest, sorted); });
-  }
-  // ---- the ops of out.inc
+}  // namespace
+
+const Tensor& cumsum_out(const Tensor& out, const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+  const OpScope op("cumsum_out");
+  return write(out, {&x, 1}, [&] { return cumsum(x, dim, dtype); });
+}
+const Tensor& cumprod_out(const Tensor& out, const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+  const OpScope op("cumprod_out");
+  return write(out, {&x, 1}, [&] { return cumprod(x, dim, dtype); });
+}
+std::tuple<const Tensor&, const Tensor&> sort_out(const Tensor& values, const Tensor& indices, const Tensor& x,
+                                                  int64_t dim, bool descending) {
+  const OpScope op("sort_out");
+  return write_selected(values, indices, x, [&] { return sort(x, dim, descending); });
+}
+std::tuple<const Tensor&, const Tensor&> topk_out(const Tensor& values, const Tensor& indices, const Tensor& x,
+                                                  int64_t k, int64_t dim, bool largest, bool sorted) {
+  const OpScope op("topk_out");
+  return write_selected(values, indices, x, [&] { return topk(x, k, dim, largest, sorted); });
+}
+
+// ---- the ops of out.inc
 
 #define TANDEM_UNARY_OUT(NAME)                                   \
   const Tensor& NAME##_out(const Tensor& out, const Tensor& x) { \
@@ -275,26 +276,26 @@ const Tensor& take_out(const Tensor& out, const Tensor& x, const Tensor& index) 
     const std::initializer_list<Tensor> operands OPERANDS;          \
     return write(out, operands, [&] { return NAME(__VA_ARGS__); }); \
   }
-  TANDEM_OUT(pow, (const Tensor& out, const Tensor& x, Scalar exponent), ({x}), x, exponent)
-  TANDEM_OUT(clamp, (const Tensor& out, const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max), ({x}),
-             x, min, max)
-  TANDEM_OUT(where, (const Tensor& out, const Tensor& condition, const Tensor& a, const Tensor& b), ({condition, a, b}),
-             condition, a, b)
-  TANDEM_OUT(lerp, (const Tensor& out, const Tensor& start, const Tensor& end, Scalar weight), ({start, end}), start,
-             end, weight)
-  TANDEM_OUT(lerp, (const Tensor& out, const Tensor& start, const Tensor& end, const Tensor& weight),
-             ({start, end, weight}), start, end, weight)
-  TANDEM_OUT(addcmul, (const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar value),
-             ({input, a, b}), input, a, b, value)
-  TANDEM_OUT(addcdiv, (const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar value),
-             ({input, a, b}), input, a, b, value)
-  TANDEM_OUT(mean, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim, std::optional<DType> dtype),
-             ({x}), x, dims, keepdim, dtype)
-  TANDEM_OUT(prod, (const Tensor& out, const Tensor& x, int64_t dim, bool keepdim, std::optional<DType> dtype), ({x}),
-             x, dim, keepdim, dtype)
-  TANDEM_OUT(amax, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim), ({x}), x, dims, keepdim)
-  TANDEM_OUT(amin, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim), ({x}), x, dims, keepdim)
-  TANDEM_OUT(logsumexp, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim), ({x}), x, dims, keepdim)
+TANDEM_OUT(pow, (const Tensor& out, const Tensor& x, Scalar exponent), ({x}), x, exponent)
+TANDEM_OUT(clamp, (const Tensor& out, const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max), ({x}), x,
+           min, max)
+TANDEM_OUT(where, (const Tensor& out, const Tensor& condition, const Tensor& a, const Tensor& b), ({condition, a, b}),
+           condition, a, b)
+TANDEM_OUT(lerp, (const Tensor& out, const Tensor& start, const Tensor& end, Scalar weight), ({start, end}), start, end,
+           weight)
+TANDEM_OUT(lerp, (const Tensor& out, const Tensor& start, const Tensor& end, const Tensor& weight),
+           ({start, end, weight}), start, end, weight)
+TANDEM_OUT(addcmul, (const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar value),
+           ({input, a, b}), input, a, b, value)
+TANDEM_OUT(addcdiv, (const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar value),
+           ({input, a, b}), input, a, b, value)
+TANDEM_OUT(mean, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim, std::optional<DType> dtype),
+           ({x}), x, dims, keepdim, dtype)
+TANDEM_OUT(prod, (const Tensor& out, const Tensor& x, int64_t dim, bool keepdim, std::optional<DType> dtype), ({x}), x,
+           dim, keepdim, dtype)
+TANDEM_OUT(amax, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim), ({x}), x, dims, keepdim)
+TANDEM_OUT(amin, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim), ({x}), x, dims, keepdim)
+TANDEM_OUT(logsumexp, (const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim), ({x}), x, dims, keepdim)
 #undef TANDEM_OUT
 
 }  // namespace tandem
