@@ -108,6 +108,8 @@ Cases norm_cases();
 Cases conv_cases();
 Cases pool_cases();
 Cases loss_cases();
+Cases pointwise_loss_cases();
+Cases margin_loss_cases();
 Cases index_cases();
 Cases dropout_cases();
 

@@ -17,5 +17,7 @@ BadInputs pool_bad_input();
 BadInputs dropout_bad_input();
 BadInputs index_bad_input();
 BadInputs loss_bad_input();
+BadInputs pointwise_loss_bad_input();
+BadInputs margin_loss_bad_input();
 
 }  // namespace tandem::testing

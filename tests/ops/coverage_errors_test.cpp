@@ -13,7 +13,10 @@ const std::map<std::string, const char*> exceptions = {
     {"binary_cross_entropy_backward", "no function: runs in the backward pass of binary_cross_entropy only"},
     {"cross_entropy_backward", "no function: runs in the backward pass of cross_entropy only"},
     {"copy", "the op behind copy_ and fill_, which have rows"},
+    {"ctc_loss_backward", "no function: runs in the backward pass of ctc_loss only"},
     {"detach", "takes every tensor"},
+    {"multilabel_margin_loss_backward", "no function: runs in the backward pass of multilabel_margin_loss only"},
+    {"pair_loss_backward", "no function: runs in the backward passes of losses only"},
     {"wait_until_read", "internal: what a copy does at its end"},
 };
 
@@ -26,7 +29,9 @@ BadInputs all_bad_input() {
   for (const BadInputs& rows :
        {elementwise_bad_input(), in_place_bad_input(), matmul_bad_input(), reduce_bad_input(), shape_bad_input(),
         softmax_bad_input(), norm_layers_bad_input(), conv_bad_input(), pool_bad_input(), dropout_bad_input(),
-        index_bad_input(), loss_bad_input(), out_bad_input()}) {
+        index_bad_input(), loss_bad_input(), out_bad_input(),
+        // losses
+        pointwise_loss_bad_input(), margin_loss_bad_input()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;

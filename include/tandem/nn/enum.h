@@ -12,6 +12,12 @@ inline constexpr LossReduction kMean = LossReduction::Mean;
 inline constexpr LossReduction kSum = LossReduction::Sum;
 
 namespace nn {
+/// The type of kBatchMean, a reduction of kl_div only: the sum divided by the number of samples.
+struct BatchMean {};
+}  // namespace nn
+inline constexpr nn::BatchMean kBatchMean{};
+
+namespace nn {
 /// Padding of a convolution by name: none, or as much as keeps the image's size.
 enum class PaddingMode : uint8_t { Valid, Same };
 }  // namespace nn
