@@ -74,6 +74,7 @@ const std::map<std::string_view, Composite> composites = {
     {"conv2d_relu", {Cast::lower, Cast::lower, "conv2d, then relu"}},
     {"cross_entropy",
      {Cast::f32_dtype, Cast::f32, "log_softmax and nll_loss; on the CPU registered as cross_entropy_loss"}},
+    {"gaussian_nll_loss", {Cast::f32, Cast::keep, "log, and sums of f32 and the region's dtype"}},
     {"linear_relu", {Cast::lower, Cast::lower, "linear, then relu"}},
     {"square", {Cast::f32, Cast::keep, "pow(x, 2)"}},
 };

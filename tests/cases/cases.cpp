@@ -240,6 +240,8 @@ const std::vector<Case>& all_cases() {
                                    {"conv", conv_cases},
                                    {"pool", pool_cases},
                                    {"loss", loss_cases},
+                                   {"pointwise_loss", pointwise_loss_cases},
+                                   {"margin_loss", margin_loss_cases},
                                    {"index", index_cases},
                                    {"advanced_index", advanced_index_cases},
                                    {"scatter", scatter_cases},

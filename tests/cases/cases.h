@@ -114,6 +114,8 @@ Cases norm_cases();
 Cases conv_cases();
 Cases pool_cases();
 Cases loss_cases();
+Cases pointwise_loss_cases();
+Cases margin_loss_cases();
 Cases index_cases();
 Cases advanced_index_cases();
 Cases scatter_cases();

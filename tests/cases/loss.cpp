@@ -61,6 +61,12 @@ void classes(Cases& c) {
                  .autocast_as = "nll_loss"});
   }
   c.push_back({.op = "nll_loss",
+               .name = "image",
+               .torch = "torch.nn.functional.nll_loss(a, b)",
+               .inputs = {normal({2, 4, 3, 2}), integers({2, 3, 2}, 0, 4)},
+               .run = [](In x) -> Out { return {nll_loss2d(x[0], x[1])}; },
+               .sum = 12});
+  c.push_back({.op = "nll_loss",
                .name = "one_sample",
                .torch = "F.nll_loss(a, b)",
                .inputs = {normal({5}), integers({}, 0, 5)},

@@ -290,6 +290,61 @@ TEST(Losses, MatchTheOps) {
   EXPECT_THROWS(bce(sigmoid(x), y), StateError, "binary_cross_entropy", "with_logits");
 }
 
+TEST(Losses, MatchTheOpsOfPairsAndDistributions) {
+  manual_seed(10);
+  const Tensor x = randn({6, 4}), y = rand({6, 4}), v = rand({6, 4});
+  EXPECT_TRUE(same(nn::L1Loss()(x, y), l1_loss(x, y)));
+  EXPECT_TRUE(same(nn::L1Loss(kSum)(x, y), F::l1_loss(x, y, F::L1LossFuncOptions(kSum))));
+  EXPECT_TRUE(same(nn::SmoothL1Loss(nn::SmoothL1LossOptions(kNone).beta(0.5))(x, y),
+                   smooth_l1_loss(x, y, LossReduction::None, 0.5)));
+  EXPECT_TRUE(same(F::smooth_l1_loss(x, y, {}, 0.5), smooth_l1_loss(x, y, LossReduction::Mean, 0.5)));
+  EXPECT_TRUE(same(nn::HuberLoss(nn::HuberLossOptions().delta(0.5))(x, y), huber_loss(x, y, LossReduction::Mean, 0.5)));
+  EXPECT_TRUE(same(nn::KLDivLoss()(x, y), kl_div(x, y)));
+  EXPECT_TRUE(same(nn::KLDivLoss(nn::KLDivLossOptions(kBatchMean).log_target(true))(x, y),
+                   kl_div(x, y, LossReduction::Sum, true) / 6));
+  EXPECT_TRUE(same(nn::PoissonNLLLoss(nn::PoissonNLLLossOptions().log_input(false).full(true).eps(0.5))(v, y),
+                   poisson_nll_loss(v, y, false, true, 0.5)));
+  EXPECT_TRUE(same(nn::GaussianNLLLoss(nn::GaussianNLLLossOptions().full(true).eps(0.5))(x, y, v),
+                   gaussian_nll_loss(x, y, v, true, 0.5)));
+  EXPECT_EQ(text(nn::L1Loss()) + text(nn::SmoothL1Loss()) + text(nn::HuberLoss()) + text(nn::KLDivLoss()),
+            "tandem::nn::L1Loss()tandem::nn::SmoothL1Loss()tandem::nn::HuberLoss()tandem::nn::KLDivLoss()");
+  EXPECT_EQ(text(nn::PoissonNLLLoss()) + text(nn::GaussianNLLLoss()),
+            "tandem::nn::PoissonNLLLoss()tandem::nn::GaussianNLLLoss()");
+}
+
+TEST(Losses, MatchTheOpsWithMargins) {
+  manual_seed(11);
+  const Tensor x = randn({6, 4}), a = randn({6, 4}), b = randn({6, 4}), w = rand({4});
+  const Tensor classes = tensor({0, 3, 1, 2, 2, 0}), signs = tensor({1, -1, 1, 1, -1, -1});
+  const Tensor labels = zeros({6, 4}, kLong), probabilities = rand({6, 4}), sign = ones({6, 4});
+  EXPECT_TRUE(same(nn::HingeEmbeddingLoss(nn::HingeEmbeddingLossOptions().margin(2))(x, sign),
+                   hinge_embedding_loss(x, sign, 2)));
+  EXPECT_TRUE(same(nn::SoftMarginLoss(kSum)(x, sign), soft_margin_loss(x, sign, LossReduction::Sum)));
+  nn::MultiLabelSoftMarginLoss soft(nn::MultiLabelSoftMarginLossOptions().weight(w));
+  EXPECT_TRUE(same(soft(x, probabilities), multilabel_soft_margin_loss(x, probabilities, w)));
+  EXPECT_TRUE(same(nn::MultiLabelMarginLoss()(x, labels), multilabel_margin_loss(x, labels)));
+  nn::MultiMarginLoss multi(nn::MultiMarginLossOptions().p(2).margin(0.5).weight(w));
+  EXPECT_TRUE(same(multi(x, classes), multi_margin_loss(x, classes, 2, 0.5, w)));
+  EXPECT_EQ(multi->named_buffers().keys(), std::vector<std::string>{"weight"});
+  EXPECT_TRUE(same(nn::MarginRankingLoss(nn::MarginRankingLossOptions().margin(0.5))(x, a, sign),
+                   margin_ranking_loss(x, a, sign, 0.5)));
+  EXPECT_TRUE(same(nn::CosineEmbeddingLoss(nn::CosineEmbeddingLossOptions().margin(0.5))(x, a, signs),
+                   cosine_embedding_loss(x, a, signs, 0.5)));
+  EXPECT_TRUE(same(nn::TripletMarginLoss(nn::TripletMarginLossOptions().margin(2).p(1).eps(0.5).swap(true))(x, a, b),
+                   triplet_margin_loss(x, a, b, 2, 1, 0.5, true)));
+  const auto distance = [](const Tensor& x, const Tensor& y) { return sum((x - y).abs(), {-1}); };
+  nn::TripletMarginWithDistanceLoss triplet(
+      nn::TripletMarginWithDistanceLossOptions().distance_function(distance).margin(2).swap(true));
+  EXPECT_TRUE(same(triplet(x, a, b), triplet_margin_with_distance_loss(x, a, b, distance, 2, true)));
+  EXPECT_TRUE(same(nn::TripletMarginWithDistanceLoss()(x, a, b), triplet_margin_loss(x, a, b)));
+  const Tensor logs = log_softmax(randn({7, 2, 4}), 2), targets = tensor({1, 2, 1, 3}).view({2, 2});
+  nn::CTCLoss ctc(nn::CTCLossOptions().blank(0).zero_infinity(true).reduction(kSum));
+  EXPECT_TRUE(same(ctc(logs, targets, tensor({7, 6}), tensor({2, 1})),
+                   ctc_loss(logs, targets, {7, 6}, {2, 1}, 0, LossReduction::Sum, true)));
+  EXPECT_EQ(text(soft) + text(multi) + text(ctc),
+            "tandem::nn::MultiLabelSoftMarginLoss()tandem::nn::MultiMarginLoss()tandem::nn::CTCLoss()");
+}
+
 TEST(Layers, TrainTogether) {
   // One pass through a small CNN gives every parameter a gradient.
   manual_seed(10);

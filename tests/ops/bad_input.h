@@ -29,5 +29,7 @@ BadInputs sort_bad_input();
 BadInputs products_bad_input();
 BadInputs distance_bad_input();
 BadInputs group_norm_bad_input();
+BadInputs pointwise_loss_bad_input();
+BadInputs margin_loss_bad_input();
 
 }  // namespace tandem::testing

@@ -14,11 +14,14 @@ const std::map<std::string, const char*> exceptions = {
     {"cdist_backward", "no function: runs in the backward pass of cdist only"},
     {"cross_entropy_backward", "no function: runs in the backward pass of cross_entropy only"},
     {"copy", "the op behind copy_ and fill_, which have rows"},
+    {"ctc_loss_backward", "no function: runs in the backward pass of ctc_loss only"},
     {"detach", "takes every tensor"},
     {"pad_backward", "no function: runs in the backward pass of padding only"},
     {"unfold_backward", "no function: runs in the backward pass of unfold only"},
     {"round_decimals", "no function: round with decimals, which has rows"},
     {"trunc_divide", "no function: div with a rounding mode, which has rows"},
+    {"multilabel_margin_loss_backward", "no function: runs in the backward pass of multilabel_margin_loss only"},
+    {"pair_loss_backward", "no function: runs in the backward passes of losses only"},
     {"wait_until_read", "internal: what a copy does at its end"},
 };
 
@@ -29,14 +32,20 @@ const std::set<std::string> not_ops = {"bernoulli_", "cauchy_",        "detach_"
 
 BadInputs all_bad_input() {
   BadInputs all;
-  for (const BadInputs& rows :
-       {elementwise_bad_input(), in_place_bad_input(), matmul_bad_input(),      reduce_bad_input(),
-        shape_bad_input(),       softmax_bad_input(),  norm_layers_bad_input(), conv_bad_input(),
-        pool_bad_input(),        dropout_bad_input(),  index_bad_input(),       advanced_index_bad_input(),
-        loss_bad_input(),        out_bad_input(),      sort_bad_input(),        rearrange_bad_input(),
-        pad_bad_input(),         random_bad_input(),   functions_bad_input(),   arithmetic_bad_input(),
-        statistics_bad_input(),  products_bad_input(), distance_bad_input(),    group_norm_bad_input(),
-        attention_bad_input()}) {
+  for (const BadInputs& rows : {elementwise_bad_input(), in_place_bad_input(),
+                                matmul_bad_input(),      reduce_bad_input(),
+                                shape_bad_input(),       softmax_bad_input(),
+                                norm_layers_bad_input(), conv_bad_input(),
+                                pool_bad_input(),        dropout_bad_input(),
+                                index_bad_input(),       advanced_index_bad_input(),
+                                loss_bad_input(),        out_bad_input(),
+                                sort_bad_input(),        rearrange_bad_input(),
+                                pad_bad_input(),         random_bad_input(),
+                                functions_bad_input(),   arithmetic_bad_input(),
+                                statistics_bad_input(),  products_bad_input(),
+                                distance_bad_input(),    group_norm_bad_input(),
+                                attention_bad_input(),   pointwise_loss_bad_input(),
+                                margin_loss_bad_input()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;

@@ -31,6 +31,10 @@ BadInputs class_losses() {
       ON_TWO_DEVICES("nll_loss", nll_loss(x, far_t)),
       ON_TWO_DEVICES("nll_loss", nll_loss(x, t, far_w)),
 
+      UNDEFINED("nll_loss2d", nll_loss2d(none, t)),
+      BAD_INPUT("nll_loss2d", nll_loss2d(x, t), ShapeError, "x is [4, 3] f32", "[N, C, H, W]"),
+      BAD_INPUT("nll_loss2d", nll_loss2d(zeros({4, 3, 2, 2}), t), ShapeError, "[4, 3, 2, 2] f32", "must be [4, 2, 2]"),
+
       UNDEFINED("cross_entropy", cross_entropy(none, t)),
       UNDEFINED("cross_entropy", cross_entropy(x, none)),
       BAD_INPUT("cross_entropy", cross_entropy(number, t), ShapeError, "x is [] f32", "[C], [N, C] or"),

@@ -10,9 +10,6 @@
 namespace tandem::testing {
 namespace {
 
-/// Returns true for equal sizes and elements.
-bool equal(const Tensor& a, const Tensor& b) { return a.sizes() == b.sizes() && eq(a, b).all().item<bool>(); }
-
 double mean_of(const Tensor& x) { return x.to(kDouble).mean().item<double>(); }
 double deviation_of(const Tensor& x) { return std::sqrt(x.to(kDouble).var().item<double>()); }
 

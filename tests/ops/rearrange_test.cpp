@@ -8,9 +8,6 @@
 namespace tandem::testing {
 namespace {
 
-/// Returns true for equal sizes and elements.
-bool equal(const Tensor& a, const Tensor& b) { return a.sizes() == b.sizes() && eq(a, b).all().item<bool>(); }
-
 bool share_memory(const Tensor& a, const Tensor& b) { return &a.storage() == &b.storage(); }
 
 TEST(Split, PartsAreViews) {

@@ -67,6 +67,34 @@ TANDEM_MATH T lerp(T a, T b, T weight) {
   return abs(weight) < T(0.5) ? from_a : from_b;
 }
 
+/// d^2 / (2 beta) where |d| < beta, else |d| - beta / 2. Source: torch.nn.functional.smooth_l1_loss.
+template <class T>
+TANDEM_MATH T smooth_l1(T d, T beta) {
+  const T n = abs(d);
+  return n < beta ? T(0.5) * n * n / beta : n - T(0.5) * beta;
+}
+template <class T>
+TANDEM_MATH T smooth_l1_slope(T d, T beta) {
+  return abs(d) >= beta ? sign(d) : d / beta;
+}
+
+/// d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2). Source: torch.nn.functional.huber_loss.
+template <class T>
+TANDEM_MATH T huber(T d, T delta) {
+  const T n = abs(d);
+  return n <= delta ? T(0.5) * n * n : delta * (n - T(0.5) * delta);
+}
+
+/// x where t is not -1, plus max(0, margin - x) where t is not 1. Source: torch.nn.functional.hinge_embedding_loss.
+template <class T>
+TANDEM_MATH T hinge_embedding(T x, T t, T margin) {
+  return (t != T(1) ? maximum(margin - x, T(0)) : T(0)) + (t != T(-1) ? x : T(0));
+}
+template <class T>
+TANDEM_MATH T hinge_embedding_slope(T x, T t, T margin) {
+  return (t != T(-1) ? T(1) : T(0)) - ((t != T(1)) & (x < margin) ? T(1) : T(0));
+}
+
 }  // namespace tandem::math
 
 namespace tandem::math::binary {

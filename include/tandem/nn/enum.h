@@ -18,6 +18,12 @@ inline constexpr PadMode kReplicate = PadMode::Replicate;
 inline constexpr PadMode kCircular = PadMode::Circular;
 
 namespace nn {
+/// The type of kBatchMean, a reduction of kl_div only: the sum divided by the number of samples.
+struct BatchMean {};
+}  // namespace nn
+inline constexpr nn::BatchMean kBatchMean{};
+
+namespace nn {
 /// Padding of a convolution by name: none, or as much as keeps the image's size.
 enum class PaddingMode : uint8_t { Valid, Same };
 }  // namespace nn

@@ -233,6 +233,15 @@ TANDEM_OPS Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& 
   return reduction == LossReduction::None ? squeeze(y, 0) : y;
 }
 
+TANDEM_OPS Tensor nll_loss2d(const Tensor& x, const Tensor& target, const Tensor& weight, LossReduction reduction,
+                             int64_t ignore_index) {
+  const OpScope op("nll_loss2d");
+  checks::defined("x", x);
+  TANDEM_CHECK(x.dim() == 4, ShapeError, "x is {}, but must be [N, C, H, W]; nll_loss takes other ranks",
+               checks::show(x));
+  return nll_loss(x, target, weight, reduction, ignore_index);
+}
+
 TANDEM_OPS Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight, LossReduction reduction,
                                 int64_t ignore_index, double label_smoothing) {
   const OpScope op("cross_entropy");

@@ -19,6 +19,10 @@ enum class LossReduction : uint8_t { None, Mean, Sum };
 Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight = {},
                 LossReduction reduction = LossReduction::Mean, int64_t ignore_index = -100);
 
+/// nll_loss of images: x [N, C, H, W], target [N, H, W].
+Tensor nll_loss2d(const Tensor& x, const Tensor& target, const Tensor& weight = {},
+                  LossReduction reduction = LossReduction::Mean, int64_t ignore_index = -100);
+
 /// nll_loss of log_softmax(x) over the classes. x: logits; sizes and `weight` as for nll_loss. target: classes, or
 /// probabilities (floating, x's sizes): l_i = -sum_c weight[c] target[i, c] log_softmax(x)[i, c], and Mean divides by
 /// the number of samples. label_smoothing e in [0, 1] mixes the target with the uniform distribution:

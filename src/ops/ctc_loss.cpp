@@ -1,0 +1,1 @@
+#include "tandem/ops/ctc_loss-inl.h"

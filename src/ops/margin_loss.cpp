@@ -1,0 +1,1 @@
+#include "tandem/ops/margin_loss-inl.h"

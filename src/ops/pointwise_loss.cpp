@@ -1,0 +1,1 @@
+#include "tandem/ops/pointwise_loss-inl.h"
