@@ -41,7 +41,7 @@ TEST_F(SortTest, RefusedOutCallKeepsBothOutputs) {
 }
 
 TEST_F(SortTest, EachNanIsDistinct) {
-  const auto [values, inverse, counts] = _unique2(tensor({NAN, 1.0, NAN, 1.0}), true, true, true);
+  const auto [values, inverse, counts] = _unique2(tensor({NAN, 1.0F, NAN, 1.0F}), true, true, true);
   EXPECT_EQ(to_string(values.sizes()), "[3]");
   EXPECT_EQ(values_of(inverse), (std::vector<double>{1, 0, 2, 0}));
   EXPECT_EQ(values_of(counts), (std::vector<double>{2, 1, 1}));
