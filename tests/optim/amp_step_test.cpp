@@ -33,7 +33,7 @@ struct AmpStep : ::testing::TestWithParam<int> {
   }
 };
 
-bool equal(const Tensor& a, const Tensor& b) {
+bool same_tensor(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.eq(b).all().item<bool>();
 }
 
@@ -61,9 +61,9 @@ TEST_P(AmpStep, UnscalesGradientsAsItReadsThem) {
     b.mutable_grad() = grad * scale;
     plain->step();
     scaled->step(FusedUnscale{inverse, zeros({})});
-    EXPECT_TRUE(equal(b.grad(), grad * scale));  // still scaled
+    EXPECT_TRUE(same_tensor(b.grad(), grad * scale));  // still scaled
   }
-  EXPECT_TRUE(equal(a.detach(), b.detach()));
+  EXPECT_TRUE(same_tensor(a.detach(), b.detach()));
 }
 
 TEST_P(AmpStep, SkipsOnFoundInf) {
@@ -76,14 +76,14 @@ TEST_P(AmpStep, SkipsOnFoundInf) {
     std::vector<Tensor> state = state_of(*optimizer, p);
     for (Tensor& t : state) t = t.clone();
     optimizer->step(overflow);
-    EXPECT_TRUE(equal(p.detach(), before));
+    EXPECT_TRUE(same_tensor(p.detach(), before));
     const std::vector<Tensor> after = state_of(*optimizer, p);
-    for (size_t i = 0; i < state.size(); ++i) EXPECT_TRUE(equal(after[i], state[i])) << i;
+    for (size_t i = 0; i < state.size(); ++i) EXPECT_TRUE(same_tensor(after[i], state[i])) << i;
     if (state.empty()) {
       for (const Tensor& t : after) EXPECT_EQ(t.abs().sum().item<float>(), 0);
     }
     optimizer->step(clean);
-    EXPECT_FALSE(equal(p.detach(), before));
+    EXPECT_FALSE(same_tensor(p.detach(), before));
   }
   // A skipped first step does not count as a step.
   const Tensor q = randn({10}).requires_grad_(), r = q.detach().clone().requires_grad_();
@@ -95,7 +95,7 @@ TEST_P(AmpStep, SkipsOnFoundInf) {
   skipping->step(clean);
   straight->step(clean);
   straight->step(clean);
-  EXPECT_TRUE(equal(q.detach(), r.detach()));
+  EXPECT_TRUE(same_tensor(q.detach(), r.detach()));
 }
 
 TEST_P(AmpStep, RefusesBadScalingTensors) {
@@ -123,7 +123,7 @@ TEST_P(AmpStep, UpdatesTheLowPrecisionCopy) {
       if (i == 0) continue;  // the first step requests copies; the next region creates them
       const Tensor copy = amp::detail::lasting_copy(w, dtype);
       ASSERT_TRUE(copy.defined()) << "step " << i;
-      EXPECT_TRUE(equal(copy, w.detach().to(dtype)));
+      EXPECT_TRUE(same_tensor(copy, w.detach().to(dtype)));
       EXPECT_FALSE(amp::detail::lasting_copy(bias, dtype).defined());
       // The next region does not cast.
       const amp::CastCacheStats before = amp::autocast_cache_stats();
@@ -135,7 +135,7 @@ TEST_P(AmpStep, UpdatesTheLowPrecisionCopy) {
     NoGradGuard no_grad;
     w.mul_(2);
     EXPECT_FALSE(amp::detail::lasting_copy(w, dtype).defined());
-    EXPECT_TRUE(equal(forward(w, dtype), mm(ones({2, 16}, dtype), w.to(dtype))));
+    EXPECT_TRUE(same_tensor(forward(w, dtype), mm(ones({2, 16}, dtype), w.to(dtype))));
   }
 }
 
@@ -152,8 +152,8 @@ TEST_P(AmpStep, KeepsACopyThatAGraphNeeds) {
   optimizer->step();
   x.mutable_grad() = Tensor();
   y.backward();  // uses the weight of the forward pass
-  EXPECT_TRUE(equal(x.grad(), first));
-  EXPECT_TRUE(equal(forward(w, kBFloat16), mm(ones({2, 4}, kBFloat16), w.detach().to(kBFloat16))));
+  EXPECT_TRUE(same_tensor(x.grad(), first));
+  EXPECT_TRUE(same_tensor(forward(w, kBFloat16), mm(ones({2, 4}, kBFloat16), w.detach().to(kBFloat16))));
 }
 
 TEST_P(AmpStep, MakesNoLastingCopyIfAPointerEscaped) {
@@ -172,7 +172,7 @@ TEST_P(AmpStep, MakesNoLastingCopyIfAPointerEscaped) {
 /// Checks that autocast uses a current cast of `weight`.
 void expect_current_cast(const Tensor& weight) {
   const Tensor expected = mm(ones({2, weight.size(0)}, kBFloat16), weight.detach().to(kBFloat16));
-  EXPECT_TRUE(equal(forward(weight, kBFloat16), expected));
+  EXPECT_TRUE(same_tensor(forward(weight, kBFloat16), expected));
 }
 
 TEST_P(AmpStep, ParametersThatShareMemoryHaveNoStaleCasts) {
