@@ -236,6 +236,8 @@ const std::vector<Case>& all_cases() {
                                    {"loss", loss_cases},
                                    {"pointwise_loss", pointwise_loss_cases},
                                    {"margin_loss", margin_loss_cases},
+                                   {"pool_nd", pool_nd_cases},
+                                   {"interpolate", interpolate_cases},
                                    {"index", index_cases},
                                    {"dropout", dropout_cases}};
     std::vector<Case> all;

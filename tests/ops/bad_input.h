@@ -19,5 +19,7 @@ BadInputs index_bad_input();
 BadInputs loss_bad_input();
 BadInputs pointwise_loss_bad_input();
 BadInputs margin_loss_bad_input();
+BadInputs pool_nd_bad_input();
+BadInputs interpolate_bad_input();
 
 }  // namespace tandem::testing
