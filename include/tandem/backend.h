@@ -15,6 +15,10 @@
 #include "tandem/tensor/tensor.h"
 
 #pragma GCC visibility push(default)
+namespace tandem::math {
+struct Resampling;  // math/resample.h
+}
+
 namespace tandem {
 
 /// A slot of Backend. Calling an empty slot throws NotImplementedError, which names the op, the device and the dtype.

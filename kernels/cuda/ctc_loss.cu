@@ -13,7 +13,7 @@ using kernels::CtcSample;
 using kernels::CtcSamples;
 
 template <class C>
-__global__ void __launch_bounds__(kThreads) ctc_alphas(CtcSamples<C> all, C* alpha, C* loss) {
+__global__ void __launch_bounds__(kThreads, 2) ctc_alphas(CtcSamples<C> all, C* alpha, C* loss) {
   for (int64_t n = blockIdx.x; n < all.samples; n += gridDim.x) {
     const CtcSample<C> sample = all.sample(n);
     for (int64_t k = threadIdx.x; k < sample.labels; k += blockDim.x) checked(sample.target[k], all.classes);
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kThreads) ctc_alphas(CtcSamples<C> all, C* alp
 }
 
 template <class C>
-__global__ void __launch_bounds__(kThreads) ctc_betas(CtcSamples<C> all, C* beta) {
+__global__ void __launch_bounds__(kThreads, 2) ctc_betas(CtcSamples<C> all, C* beta) {
   for (int64_t n = blockIdx.x; n < all.samples; n += gridDim.x) {
     const CtcSample<C> sample = all.sample(n);
     const C* after = nullptr;
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kThreads)
 /// Subtracts the probabilities of the classes given the target. One thread per step and sample, because several states
 /// have one class.
 template <class C>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 2)
     ctc_subtract(CtcSamples<C> all, C* gx, const C* gy, const C* loss, const C* alpha, const C* beta) {
   const int64_t step = int64_t{gridDim.x} * blockDim.x, rows = all.steps * all.samples;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < rows; i += step) {

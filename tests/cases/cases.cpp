@@ -242,6 +242,8 @@ const std::vector<Case>& all_cases() {
                                    {"loss", loss_cases},
                                    {"pointwise_loss", pointwise_loss_cases},
                                    {"margin_loss", margin_loss_cases},
+                                   {"pool_nd", pool_nd_cases},
+                                   {"interpolate", interpolate_cases},
                                    {"index", index_cases},
                                    {"advanced_index", advanced_index_cases},
                                    {"scatter", scatter_cases},

@@ -116,6 +116,8 @@ Cases pool_cases();
 Cases loss_cases();
 Cases pointwise_loss_cases();
 Cases margin_loss_cases();
+Cases pool_nd_cases();
+Cases interpolate_cases();
 Cases index_cases();
 Cases advanced_index_cases();
 Cases scatter_cases();

@@ -142,16 +142,73 @@ BadInputs losses() {
   };
 }
 
+BadInputs resampling() {
+  using Resize = F::InterpolateFuncOptions;
+  const Tensor none, x = ones({2, 3}), line = ones({2, 3, 4}), picture = ones({2, 3, 4, 4});
+  const Tensor volume = ones({2, 3, 4, 4, 4});
+  return {
+      BAD_INPUT("max_pool1d", F::max_pool1d(line, F::MaxPool1dFuncOptions(9)), ShapeError, "no window fits"),
+      BAD_INPUT("avg_pool1d", F::avg_pool1d(line, F::AvgPool1dFuncOptions(9)), ShapeError, "no window fits"),
+      BAD_INPUT("max_pool3d", F::max_pool3d(volume, F::MaxPool3dFuncOptions(9)), ShapeError, "no window fits"),
+      BAD_INPUT("avg_pool3d", F::avg_pool3d(volume, F::AvgPool3dFuncOptions(9)), ShapeError, "no window fits"),
+      BAD_INPUT("max_pool1d_with_indices", F::max_pool1d_with_indices(line, F::MaxPool1dFuncOptions(9)), ShapeError,
+                "no window fits"),
+      BAD_INPUT("lp_pool1d", F::lp_pool1d(line, F::LPPool1dFuncOptions(0, 2)), StateError, "norm_type = 0"),
+      UNDEFINED("adaptive_max_pool1d", F::adaptive_max_pool1d(none, F::AdaptiveMaxPool1dFuncOptions(2))),
+      BAD_INPUT("adaptive_max_pool1d", F::adaptive_max_pool1d_with_indices(line, F::AdaptiveMaxPool1dFuncOptions(0)),
+                StateError, "[0", "at least 1"),
+      BAD_INPUT("max_pool2d_with_indices", F::max_pool2d_with_indices(picture, F::MaxPool2dFuncOptions(9)), ShapeError,
+                "no window fits"),
+      BAD_INPUT("lp_pool2d", F::lp_pool2d(picture, F::LPPool2dFuncOptions(0, 2)), StateError, "norm_type = 0"),
+      UNDEFINED("adaptive_max_pool2d", F::adaptive_max_pool2d(none, F::AdaptiveMaxPool2dFuncOptions(2))),
+      BAD_INPUT("adaptive_max_pool2d", F::adaptive_max_pool2d_with_indices(picture, F::AdaptiveMaxPool2dFuncOptions(0)),
+                StateError, "[0", "at least 1"),
+      BAD_INPUT("max_pool3d_with_indices", F::max_pool3d_with_indices(volume, F::MaxPool3dFuncOptions(9)), ShapeError,
+                "no window fits"),
+      BAD_INPUT("lp_pool3d", F::lp_pool3d(volume, F::LPPool3dFuncOptions(0, 2)), StateError, "norm_type = 0"),
+      UNDEFINED("adaptive_max_pool3d", F::adaptive_max_pool3d(none, F::AdaptiveMaxPool3dFuncOptions(2))),
+      BAD_INPUT("adaptive_max_pool3d", F::adaptive_max_pool3d_with_indices(volume, F::AdaptiveMaxPool3dFuncOptions(0)),
+                StateError, "[0", "at least 1"),
+      UNDEFINED("adaptive_avg_pool1d", F::adaptive_avg_pool1d(none, F::AdaptiveAvgPool1dFuncOptions(2))),
+      UNDEFINED("adaptive_avg_pool3d", F::adaptive_avg_pool3d(none, F::AdaptiveAvgPool3dFuncOptions(2))),
+      UNDEFINED("interpolate", F::interpolate(none, Resize().size(std::vector<int64_t>{2}))),
+      BAD_INPUT("interpolate", F::interpolate(x, Resize().size(std::vector<int64_t>{2})), ShapeError, "[2, 3] f32",
+                "[N, C, L]"),
+      BAD_INPUT("interpolate", F::interpolate(line), StateError, "none of size and scale_factor", "give one"),
+      BAD_INPUT("interpolate",
+                F::interpolate(line, Resize().size(std::vector<int64_t>{2}).scale_factor(std::vector<double>{2})),
+                StateError, "both of size and scale_factor", "give one"),
+      BAD_INPUT("interpolate", F::interpolate(picture, Resize().size(std::vector<int64_t>{2})), ShapeError,
+                "size has 1 entries", "2 dimensions"),
+      BAD_INPUT("interpolate", F::interpolate(line, Resize().scale_factor(std::vector<double>{0.01})), ShapeError,
+                "scale_factor = 0.01", "0 elements"),
+      BAD_INPUT("interpolate", F::interpolate(line, Resize().size(std::vector<int64_t>{2}).mode(kBilinear)), StateError,
+                "the mode", "[2, 3, 4] f32", "kLinear"),
+      BAD_INPUT("interpolate", F::interpolate(line, Resize().size(std::vector<int64_t>{2}).mode(kTanh)), StateError,
+                "the mode"),
+      BAD_INPUT("interpolate", F::interpolate(line, Resize().size(std::vector<int64_t>{2}).align_corners(true)),
+                StateError, "align_corners", "omit it"),
+  };
+}
+
 TEST(FunctionalErrors, BadInputIsRefused) {
   expect_refused(activations_and_layers());
   expect_refused(losses());
+  expect_refused(resampling());
 }
 
 TEST(FunctionalErrors, EveryFunctionHasARow) {
   BadInputs rows = activations_and_layers();
   const BadInputs more = losses();
   rows.insert(rows.end(), more.begin(), more.end());
-  expect_covered(declared_functions("nn/functional.h"), rows, std::map<std::string, const char*>());
+  const BadInputs pools = resampling();
+  rows.insert(rows.end(), pools.begin(), pools.end());
+  const std::map<std::string, const char*> same_op = {
+      {"adaptive_max_pool1d_with_indices", "errors name adaptive_max_pool1d"},
+      {"adaptive_max_pool2d_with_indices", "errors name adaptive_max_pool2d"},
+      {"adaptive_max_pool3d_with_indices", "errors name adaptive_max_pool3d"},
+  };
+  expect_covered(declared_functions("nn/functional.h"), rows, same_op);
 }
 
 }  // namespace

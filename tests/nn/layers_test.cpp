@@ -345,6 +345,40 @@ TEST(Losses, MatchTheOpsWithMargins) {
             "tandem::nn::MultiLabelSoftMarginLoss()tandem::nn::MultiMarginLoss()tandem::nn::CTCLoss()");
 }
 
+TEST(Pooling, OneAndThreeDimensions) {
+  manual_seed(12);
+  const Tensor line = randn({2, 3, 8}), picture = randn({2, 3, 6, 6}), volume = randn({2, 3, 4, 6, 4});
+  EXPECT_TRUE(same(nn::MaxPool1d(2)(line), max_pool1d(line, {2})));
+  EXPECT_TRUE(same(nn::MaxPool3d(nn::MaxPool3dOptions({2, 3, 2}).padding(1))(volume),
+                   max_pool3d(volume, {2, 3, 2}, {2, 3, 2}, {1})));
+  EXPECT_TRUE(same(nn::AvgPool1d(nn::AvgPool1dOptions(3).stride(2))(line), avg_pool1d(line, {3}, {2})));
+  EXPECT_TRUE(same(nn::AvgPool3d(nn::AvgPool3dOptions(2).divisor_override(3))(volume),
+                   avg_pool3d(volume, {2}, {2}, {0}, false, true, 3)));
+  EXPECT_TRUE(same(nn::AdaptiveAvgPool1d(3)(line), adaptive_avg_pool1d(line, {3})));
+  EXPECT_TRUE(same(nn::AdaptiveAvgPool3d(nn::AdaptiveAvgPool3dOptions({2, std::nullopt, 1}))(volume),
+                   adaptive_avg_pool3d(volume, {2, 6, 1})));
+  EXPECT_TRUE(same(nn::AdaptiveMaxPool1d(3)(line), std::get<0>(adaptive_max_pool1d(line, {3}))));
+  EXPECT_TRUE(same(nn::AdaptiveMaxPool2d(3)(picture), std::get<0>(adaptive_max_pool2d(picture, {3}))));
+  EXPECT_TRUE(same(nn::AdaptiveMaxPool3d(2)(volume), std::get<0>(adaptive_max_pool3d(volume, {2}))));
+  EXPECT_TRUE(same(nn::LPPool1d(nn::LPPool1dOptions(2, 3))(line), lp_pool1d(line, 2, {3})));
+  EXPECT_TRUE(same(nn::LPPool2d(nn::LPPool2dOptions(2, 3))(picture), lp_pool2d(picture, 2, {3})));
+  EXPECT_TRUE(same(nn::LPPool3d(nn::LPPool3dOptions(2, 2))(volume), lp_pool3d(volume, 2, {2})));
+  EXPECT_EQ(text(nn::MaxPool1d(2)) + text(nn::AdaptiveMaxPool3d(2)) + text(nn::LPPool2d(nn::LPPool2dOptions(2, 3))),
+            "tandem::nn::MaxPool1d()tandem::nn::AdaptiveMaxPool3d()tandem::nn::LPPool2d()");
+}
+
+TEST(Upsample, ResizesAsInterpolate) {
+  manual_seed(13);
+  const Tensor line = randn({2, 3, 8}), picture = randn({2, 3, 6, 6});
+  nn::Upsample twice(nn::UpsampleOptions().scale_factor(std::vector<double>{2, 2}).mode(kBilinear));
+  EXPECT_TRUE(same(twice(picture), upsample_bilinear2d(picture, {12, 12}, false, 2, 2)));
+  nn::Upsample linear(nn::UpsampleOptions().size(std::vector<int64_t>{5}).mode(kLinear).align_corners(true));
+  EXPECT_TRUE(same(linear(line), upsample_linear1d(line, {5}, true)));
+  nn::Upsample area(nn::UpsampleOptions().size(std::vector<int64_t>{3, 4}).mode(kArea));
+  EXPECT_TRUE(same(area(picture), adaptive_avg_pool2d(picture, {3, 4})));
+  EXPECT_EQ(text(area), "tandem::nn::Upsample()");
+}
+
 TEST(Layers, TrainTogether) {
   // One pass through a small CNN gives every parameter a gradient.
   manual_seed(10);

@@ -31,5 +31,7 @@ BadInputs distance_bad_input();
 BadInputs group_norm_bad_input();
 BadInputs pointwise_loss_bad_input();
 BadInputs margin_loss_bad_input();
+BadInputs pool_nd_bad_input();
+BadInputs interpolate_bad_input();
 
 }  // namespace tandem::testing

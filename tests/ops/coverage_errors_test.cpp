@@ -22,7 +22,9 @@ const std::map<std::string, const char*> exceptions = {
     {"trunc_divide", "no function: div with a rounding mode, which has rows"},
     {"multilabel_margin_loss_backward", "no function: runs in the backward pass of multilabel_margin_loss only"},
     {"pair_loss_backward", "no function: runs in the backward passes of losses only"},
+    {"resample_backward", "no function: runs in the backward passes of resampling only"},
     {"wait_until_read", "internal: what a copy does at its end"},
+    {"window_argmax", "no function: runs in max pooling only"},
 };
 
 /// In-place methods that are tested with the tensor class.
@@ -46,6 +48,14 @@ BadInputs all_bad_input() {
                                 distance_bad_input(),    group_norm_bad_input(),
                                 attention_bad_input(),   pointwise_loss_bad_input(),
                                 margin_loss_bad_input()}) {
+  for (const BadInputs& rows :
+       {elementwise_bad_input(), in_place_bad_input(), matmul_bad_input(), reduce_bad_input(), shape_bad_input(),
+        softmax_bad_input(), norm_layers_bad_input(), conv_bad_input(), pool_bad_input(), dropout_bad_input(),
+        index_bad_input(), loss_bad_input(), out_bad_input(),
+        // losses
+        pointwise_loss_bad_input(), margin_loss_bad_input(),
+        // resampling
+        pool_nd_bad_input(), interpolate_bad_input()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;

@@ -104,6 +104,16 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"smooth_l1_loss", Cast::f32},
     {"soft_margin_loss", Cast::f32},
     {"triplet_margin_loss", Cast::f32},
+    {"upsample_nearest1d", Cast::f32, Cast::keep},
+    {"upsample_nearest2d", Cast::f32, Cast::keep},
+    {"upsample_nearest3d", Cast::f32, Cast::keep},
+    {"_upsample_nearest_exact1d", Cast::f32, Cast::keep},
+    {"_upsample_nearest_exact2d", Cast::f32, Cast::keep},
+    {"_upsample_nearest_exact3d", Cast::f32, Cast::keep},
+    {"upsample_linear1d", Cast::f32, Cast::keep},
+    {"upsample_bilinear2d", Cast::f32, Cast::keep},
+    {"upsample_trilinear3d", Cast::f32, Cast::keep},
+    {"upsample_bicubic2d", Cast::f32, Cast::keep},
     // the same, for ops with a dtype argument
     {"cross_entropy", Cast::f32_dtype, Cast::f32},
     {"cumprod", Cast::f32_dtype, Cast::keep},
@@ -250,10 +260,14 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"topk", Cast::keep},
     // layers whose kernels accept mixed dtypes
     {"adaptive_avg_pool2d", Cast::keep},
+    {"adaptive_avg_pool3d", Cast::keep, Cast::f32},
+    {"adaptive_max_pool3d", Cast::keep, Cast::f32},
     {"avg_pool2d", Cast::keep},
+    {"avg_pool3d", Cast::keep, Cast::f32},
     {"batch_norm", Cast::keep},
     {"embedding", Cast::keep},
     {"max_pool2d", Cast::keep},
+    {"max_pool3d", Cast::keep, Cast::f32},
     // copies, views, conversions and indexing
     {"as_strided", Cast::keep},
     {"as_strided_scatter", Cast::keep},
@@ -327,6 +341,12 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     derivative("tanh_backward"),
     derivative("unfold_backward"),
     derivative("trigamma"),
+    derivative("resample_backward"),
+    derivative("sigmoid_backward"),
+    derivative("softmax_backward"),
+    derivative("tanh_backward"),
+    // runs inside max pooling
+    derivative("window_argmax"),
 });
 
 /// Row index of `op` in the table, or -1.

@@ -30,6 +30,17 @@ enum class PaddingMode : uint8_t { Valid, Same };
 inline constexpr nn::PaddingMode kValid = nn::PaddingMode::Valid;
 inline constexpr nn::PaddingMode kSame = nn::PaddingMode::Same;
 
+namespace nn {
+/// How an image is resized; nn::init::Nonlinearity::Linear, that is kLinear, stands for linear interpolation.
+enum class ResizeMode : uint8_t { Nearest, NearestExact, Bilinear, Bicubic, Trilinear, Area };
+}  // namespace nn
+inline constexpr nn::ResizeMode kNearest = nn::ResizeMode::Nearest;
+inline constexpr nn::ResizeMode kNearestExact = nn::ResizeMode::NearestExact;
+inline constexpr nn::ResizeMode kBilinear = nn::ResizeMode::Bilinear;
+inline constexpr nn::ResizeMode kBicubic = nn::ResizeMode::Bicubic;
+inline constexpr nn::ResizeMode kTrilinear = nn::ResizeMode::Trilinear;
+inline constexpr nn::ResizeMode kArea = nn::ResizeMode::Area;
+
 namespace nn::init {
 /// Whether initialisation preserves the variance in the forward pass (FanIn) or in the backward pass (FanOut).
 enum class FanMode : uint8_t { FanIn, FanOut };

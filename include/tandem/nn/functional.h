@@ -1,6 +1,8 @@
 #pragma once
 // nn::functional: layers without state, with libtorch's signatures: tensors, then one options object. The declarations
 // in tandem/ops/ document accepted arguments and exceptions.
+#include <tuple>
+
 #include "tandem/nn/options/activation.h"
 #include "tandem/nn/options/conv.h"
 #include "tandem/nn/options/dropout.h"
@@ -10,6 +12,7 @@
 #include "tandem/nn/options/norm.h"
 #include "tandem/nn/options/padding.h"
 #include "tandem/nn/options/pool.h"
+#include "tandem/nn/options/upsampling.h"
 
 #pragma GCC visibility push(default)
 namespace tandem::nn::functional {
@@ -56,6 +59,32 @@ Tensor conv2d(const Tensor& input, const Tensor& weight, const Conv2dFuncOptions
 Tensor max_pool2d(const Tensor& input, const MaxPool2dFuncOptions& options);
 Tensor avg_pool2d(const Tensor& input, const AvgPool2dFuncOptions& options);
 Tensor adaptive_avg_pool2d(const Tensor& input, const AdaptiveAvgPool2dFuncOptions& options);
+Tensor max_pool1d(const Tensor& input, const MaxPool1dFuncOptions& options);
+Tensor max_pool3d(const Tensor& input, const MaxPool3dFuncOptions& options);
+/// Values, and i64 indices among the elements of each channel.
+std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& input, const MaxPool1dFuncOptions& options);
+std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& input, const MaxPool2dFuncOptions& options);
+std::tuple<Tensor, Tensor> max_pool3d_with_indices(const Tensor& input, const MaxPool3dFuncOptions& options);
+Tensor avg_pool1d(const Tensor& input, const AvgPool1dFuncOptions& options);
+Tensor avg_pool3d(const Tensor& input, const AvgPool3dFuncOptions& options);
+Tensor adaptive_avg_pool1d(const Tensor& input, const AdaptiveAvgPool1dFuncOptions& options);
+Tensor adaptive_avg_pool3d(const Tensor& input, const AdaptiveAvgPool3dFuncOptions& options);
+Tensor adaptive_max_pool1d(const Tensor& input, const AdaptiveMaxPool1dFuncOptions& options);
+Tensor adaptive_max_pool2d(const Tensor& input, const AdaptiveMaxPool2dFuncOptions& options);
+Tensor adaptive_max_pool3d(const Tensor& input, const AdaptiveMaxPool3dFuncOptions& options);
+std::tuple<Tensor, Tensor> adaptive_max_pool1d_with_indices(const Tensor& input,
+                                                            const AdaptiveMaxPool1dFuncOptions& options);
+std::tuple<Tensor, Tensor> adaptive_max_pool2d_with_indices(const Tensor& input,
+                                                            const AdaptiveMaxPool2dFuncOptions& options);
+std::tuple<Tensor, Tensor> adaptive_max_pool3d_with_indices(const Tensor& input,
+                                                            const AdaptiveMaxPool3dFuncOptions& options);
+/// (sum of x^p over each window)^(1/p)
+Tensor lp_pool1d(const Tensor& input, const LPPool1dFuncOptions& options);
+Tensor lp_pool2d(const Tensor& input, const LPPool2dFuncOptions& options);
+Tensor lp_pool3d(const Tensor& input, const LPPool3dFuncOptions& options);
+/// Resizes [N, C, L], [N, C, H, W] or [N, C, D, H, W] to a size, or by a factor. Throws StateError for a mode that does
+/// not fit the rank.
+Tensor interpolate(const Tensor& input, const InterpolateFuncOptions& options = {});
 /// In training, zeroes elements with probability p and scales the others by 1 / (1 - p).
 Tensor dropout(const Tensor& input, const DropoutFuncOptions& options = {});
 /// running_mean and running_var (both or neither) are updated in training.

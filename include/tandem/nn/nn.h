@@ -12,4 +12,6 @@
 #include "tandem/nn/modules/loss.h"
 #include "tandem/nn/modules/norm.h"
 #include "tandem/nn/modules/pool.h"
+#include "tandem/nn/modules/pool_nd.h"
+#include "tandem/nn/modules/upsampling.h"
 #include "tandem/nn/utils.h"

@@ -1,0 +1,1 @@
+#include "tandem/ops/interpolate-inl.h"

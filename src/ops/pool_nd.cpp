@@ -1,0 +1,1 @@
+#include "tandem/ops/pool_nd-inl.h"
