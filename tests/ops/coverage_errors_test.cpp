@@ -47,15 +47,8 @@ BadInputs all_bad_input() {
                                 statistics_bad_input(),  products_bad_input(),
                                 distance_bad_input(),    group_norm_bad_input(),
                                 attention_bad_input(),   pointwise_loss_bad_input(),
-                                margin_loss_bad_input()}) {
-  for (const BadInputs& rows :
-       {elementwise_bad_input(), in_place_bad_input(), matmul_bad_input(), reduce_bad_input(), shape_bad_input(),
-        softmax_bad_input(), norm_layers_bad_input(), conv_bad_input(), pool_bad_input(), dropout_bad_input(),
-        index_bad_input(), loss_bad_input(), out_bad_input(),
-        // losses
-        pointwise_loss_bad_input(), margin_loss_bad_input(),
-        // resampling
-        pool_nd_bad_input(), interpolate_bad_input()}) {
+                                margin_loss_bad_input(), pool_nd_bad_input(),
+                                interpolate_bad_input()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;
