@@ -32,7 +32,7 @@ inline void check_divisor(const Tensor& a, const Tensor& b, DType result) {
   if (is_floating_point(result) || !b.is_cpu() || !a.is_cpu() || b.numel() == 0) return;
   NoGradGuard no_grad;
   TANDEM_CHECK(all(b).item<bool>(), StateError,
-               "ZeroDivisionError: b is {} and contains 0; divide floating tensors for infinite results",
+               "b is {} and contains 0, by which integers cannot be divided; convert it with .to(kFloat)",
                checks::show(b));
 }
 inline void check_operands(const Tensor& a, const Tensor& b) {
