@@ -83,7 +83,7 @@ DualTensor pairwise(const DualTensor& a, const DualTensor& b, const F& f) {
 inline DualTensor binary(uint32_t form, const DualTensor& a, const DualTensor& b) {
   return pairwise(a, b, [&](const Dual& x, const Dual& y) { return form == 0 ? x + y : form == 1 ? x - y : x * y; });
 }
-inline DualTensor divide(const DualTensor& a, const DualTensor& b) {
+inline DualTensor quotient(const DualTensor& a, const DualTensor& b) {
   return pairwise(a, b, [](const Dual& x, const Dual& y) { return x / (y * y + constant(1)); });
 }
 inline DualTensor product(const DualTensor& a) {

@@ -32,7 +32,7 @@ Tensor unary(uint32_t form, const Tensor& x) {
   }
 }
 Tensor binary(uint32_t form, const Tensor& a, const Tensor& b) { return form == 0 ? a + b : form == 1 ? a - b : a * b; }
-Tensor divide(const Tensor& a, const Tensor& b) { return a / (square(b) + 1); }
+Tensor quotient(const Tensor& a, const Tensor& b) { return a / (square(b) + 1); }
 Tensor product(const Tensor& a) { return mm(a, a.t()); }
 Tensor sum_along(const Tensor& a, int64_t dim, bool keepdim) { return sum(a, {dim}, keepdim); }
 Tensor softmax_last(const Tensor& a) { return softmax(a, -1); }
@@ -120,7 +120,7 @@ void execute(const Instruction& i, std::vector<T>& list, Marks& marks) {
       if (broadcasts(sizes, sizes_of(b), false)) add(binary(i.c % 3, a, b), false);
       return;
     case Step::divide:
-      if (broadcasts(sizes, sizes_of(b), false)) add(divide(a, b), false);
+      if (broadcasts(sizes, sizes_of(b), false)) add(quotient(a, b), false);
       return;
     case Step::product:
       if (n == 2) add(product(a), false);
