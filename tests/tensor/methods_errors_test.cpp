@@ -275,14 +275,29 @@ constexpr Method methods[] = {
 
 /// Methods without a row here, with the reason.
 const std::map<std::string, const char*> exceptions = {
+    {"clip", "alias of clamp"},
     {"expand_as", "tested below"},
+    {"subtract", "alias of sub"},
     {"view_as", "tested below"},
 };
+
+/// The op that an alias is another name of, and that its errors name.
+const std::map<std::string, const char*> aliases = {
+    {"absolute", "abs"}, {"arccos", "acos"},   {"arccosh", "acosh"},    {"arcsin", "asin"},  {"arcsinh", "asinh"},
+    {"arctan", "atan"},  {"arctan2", "atan2"}, {"arctanh", "atanh"},    {"clip", "clamp"},   {"divide", "div"},
+    {"fix", "trunc"},    {"greater", "gt"},    {"greater_equal", "ge"}, {"less", "lt"},      {"less_equal", "le"},
+    {"multiply", "mul"}, {"negative", "neg"},  {"not_equal", "ne"},     {"subtract", "sub"}, {"true_divide", "div"},
+};
+
+const char* op_of(const char* method) {
+  const auto alias = aliases.find(method);
+  return alias == aliases.end() ? method : alias->second;
+}
 
 BadInputs undefined_self() {
   const Tensor none;
   BadInputs rows;
-  for (const Method& m : methods) rows.push_back(UNDEFINED(m.name, m.run(none)));
+  for (const Method& m : methods) rows.push_back(UNDEFINED(op_of(m.name), m.run(none)));
   return rows;
 }
 

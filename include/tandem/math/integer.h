@@ -9,7 +9,7 @@ namespace tandem::math {
 namespace detail {
 
 /// The divisor of a % b and a / b that cannot trap: 1 for 0 and -1.
-TANDEM_MATH int64_t safe_divisor(int64_t b) { return (b == 0) | (b == -1) ? 1 : b; }
+TANDEM_MATH int64_t safe_divisor(int64_t b) { return ((b == 0) | (b == -1)) ? 1 : b; }
 
 }  // namespace detail
 
