@@ -2,6 +2,7 @@
 #include "tandem/ops/out.h"
 
 #include <array>
+#include <vector>
 
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
@@ -273,7 +274,7 @@ std::tuple<const Tensor&, const Tensor&> topk_out(const Tensor& values, const Te
 #define TANDEM_OUT(NAME, PARAMETERS, OPERANDS, ...)                 \
   const Tensor& NAME##_out PARAMETERS {                             \
     const OpScope op(#NAME "_out");                                 \
-    const std::initializer_list<Tensor> operands OPERANDS;          \
+    const std::vector<Tensor> operands OPERANDS;                    \
     return write(out, operands, [&] { return NAME(__VA_ARGS__); }); \
   }
 TANDEM_OUT(pow, (const Tensor& out, const Tensor& x, Scalar exponent), ({x}), x, exponent)

@@ -37,7 +37,7 @@ TANDEM_MATH float hypot(float a, float b) {
   return ::hypotf(a, b);
 #else
   const double u = static_cast<double>(a), v = static_cast<double>(b);
-  const bool infinite = (abs(a) == kInf<float>) | (abs(b) == kInf<float>);
+  const bool infinite = bool((a == kInf<float>) | (a == -kInf<float>)) | bool((b == kInf<float>) | (b == -kInf<float>));
   return infinite ? kInf<float> : static_cast<float>(TANDEM_LIBM(sqrt)(u * u + v * v));
 #endif
 }
@@ -92,7 +92,7 @@ TANDEM_MATH T hinge_embedding(T x, T t, T margin) {
 }
 template <class T>
 TANDEM_MATH T hinge_embedding_slope(T x, T t, T margin) {
-  return (t != T(-1) ? T(1) : T(0)) - ((t != T(1)) & (x < margin) ? T(1) : T(0));
+  return (t != T(-1) ? T(1) : T(0)) - (bool((t != T(1)) & (x < margin)) ? T(1) : T(0));
 }
 
 }  // namespace tandem::math

@@ -9,7 +9,7 @@ namespace tandem::math {
 namespace detail {
 
 /// The divisor of a % b and a / b that cannot trap: 1 for 0 and -1.
-TANDEM_MATH int64_t safe_divisor(int64_t b) { return ((b == 0) | (b == -1)) ? 1 : b; }
+TANDEM_MATH int64_t safe_divisor(int64_t b) { return bool((b == 0) | (b == -1)) ? 1 : b; }
 
 }  // namespace detail
 
@@ -22,7 +22,7 @@ TANDEM_MATH int64_t fmod(int64_t a, int64_t b) { return a % detail::safe_divisor
 template <class T>
 TANDEM_MATH T remainder(T a, T b) {
   const T r = fmod(a, b);
-  return (r != T(0)) & ((r < T(0)) != (b < T(0))) ? add(r, b) : r;
+  return bool((r != T(0)) & ((r < T(0)) != (b < T(0)))) ? add(r, b) : r;
 }
 
 /// a / b, rounded towards 0.
@@ -40,7 +40,7 @@ TANDEM_MATH int64_t trunc_divide(int64_t a, int64_t b) {
 template <class T>
 TANDEM_MATH T floor_divide(T a, T b) {
   const T r = fmod(a, b);
-  const T quotient = (a - r) / b - ((r != T(0)) & ((b < T(0)) != (r < T(0))) ? T(1) : T(0));
+  const T quotient = (a - r) / b - (bool((r != T(0)) & ((b < T(0)) != (r < T(0)))) ? T(1) : T(0));
   const T down = floor(quotient);
   const T whole = quotient - down > T(0.5) ? down + T(1) : down;
   const T y = quotient == T(0) ? copysign(T(0), a / b) : whole;
@@ -48,15 +48,15 @@ TANDEM_MATH T floor_divide(T a, T b) {
 }
 TANDEM_MATH int64_t floor_divide(int64_t a, int64_t b) {
   const int64_t q = trunc_divide(a, b), r = fmod(a, b);
-  return (r != 0) & ((r < 0) != (b < 0)) ? q - 1 : q;
+  return bool((r != 0) & ((r < 0) != (b < 0))) ? q - 1 : q;
 }
 
 /// Shifts by a negative number or by 64 and more shift everything out. Right shifts keep the sign.
 TANDEM_MATH int64_t shift_left(int64_t a, int64_t b) {
   const int64_t y = static_cast<int64_t>(static_cast<uint64_t>(a) << (b & 63));
-  return (b < 0) | (b > 63) ? 0 : y;
+  return bool((b < 0) | (b > 63)) ? 0 : y;
 }
-TANDEM_MATH int64_t shift_right(int64_t a, int64_t b) { return a >> ((b < 0) | (b > 63) ? 63 : b); }
+TANDEM_MATH int64_t shift_right(int64_t a, int64_t b) { return a >> (bool((b < 0) | (b > 63)) ? 63 : b); }
 
 /// The greatest common divisor, by Euclid's algorithm. It is not negative.
 TANDEM_MATH int64_t gcd(int64_t a, int64_t b) {

@@ -1,6 +1,8 @@
 #pragma once
 // Special functions: erfc, erfinv, lgamma, digamma, trigamma, sinc and logit. The float versions of erfc, erfinv and
 // digamma compute in double, with polynomials for float's precision, and round once.
+#include <math.h>
+
 #include "tandem/math/hyperbolic.h"
 #include "tandem/math/trig.h"
 
@@ -17,11 +19,11 @@ TANDEM_MATH float lgamma(float x) { return ::lgammaf(x); }
 // lgamma() would write to a global variable, which is a race between threads.
 TANDEM_MATH double lgamma(double x) {
   int sign;
-  return __builtin_lgamma_r(x, &sign);
+  return ::lgamma_r(x, &sign);
 }
 TANDEM_MATH float lgamma(float x) {
   int sign;
-  return __builtin_lgammaf_r(x, &sign);
+  return ::lgammaf_r(x, &sign);
 }
 #endif
 

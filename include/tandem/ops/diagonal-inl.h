@@ -85,7 +85,7 @@ TANDEM_OPS Tensor diagonal(const Tensor& x, int64_t offset, int64_t dim1, int64_
   const int64_t n = x.size(a), m = x.size(b), k = detail::clamped_offset(offset, n, m);
   const int64_t length = std::max<int64_t>(0, k >= 0 ? std::min(n, m - k) : std::min(n + k, m));
   // The geometry of the diagonal in a tensor with these strides.
-  const auto place = [=](const Dims& sizes, const Dims& strides) {
+  const auto place = [=, a = a, b = b](const Dims& sizes, const Dims& strides) {  // clang 14 captures no bindings
     struct {
       Dims sizes, strides;
       int64_t offset;
