@@ -25,7 +25,7 @@ constexpr int kStep = 32;  // columns of q and k, or of v and gy, that are multi
 
 /// Blocks per multiprocessor: as many as leave registers for the sums.
 template <class C>
-inline constexpr int kBlocks = sizeof(C) == 8 ? 2 : 4;
+inline constexpr int kBlocks = sizeof(C) == 8 ? 2 : 3;
 
 /// A [B, H, rows, n] tensor whose rows are contiguous.
 struct HeadRows {

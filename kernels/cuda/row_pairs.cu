@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kPairThreads)
 }
 
 template <Pair kPair, class C>
-__global__ void __launch_bounds__(kPairThreads)
+__global__ void __launch_bounds__(kPairThreads, 2)
     distance_gradients(Geometry<5> others, int64_t length, RowsOf gy, RowsOf distance, RowsOf a, RowsOf b,
                        PairResults ga, double p) {
   using G = Group<false>;
