@@ -44,12 +44,24 @@ def public_headers(include):
                   if name.endswith(".h") and not name.endswith("-inl.h"))
 
 
+def with_lists(include, text):
+    """Replaces each #include of a list of macro calls (.inc) by the names that a header's macros can make of it."""
+    suffixes = {"", *re.findall(r"\bNAME##(\w+)", text)}
+
+    def names(match):
+        with open(os.path.join(include, match[1]), encoding="utf-8") as file:
+            listed = re.findall(r"^TANDEM_\w+\((\w+)", file.read(), re.MULTILINE)
+        return " ".join(name + suffix for name in listed for suffix in suffixes)
+
+    return re.sub(r'#include "([\w/]+\.inc)"', names, text)
+
+
 def declared(include):
     """Returns the words in each namespace of the public headers, without those in its inner namespaces."""
     words = {}
     for header in public_headers(include):
         with open(os.path.join(include, header), encoding="utf-8") as file:
-            text = re.sub(r"//[^\n]*", "", file.read())
+            text = with_lists(include, re.sub(r"//[^\n]*", "", file.read()))
         scopes = [""]
         for name, brace, word in re.findall(r"\bnamespace ([\w:]+) \{|([{}])|([A-Za-z_]\w*)", text):
             if name:
