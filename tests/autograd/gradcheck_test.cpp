@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "autograd/support.h"
 #include "tandem/amp/custom_op.h"
 
@@ -24,6 +26,29 @@ Tensor square_with(const Tensor& x, double factor) {
                       [factor](const Backward& b) -> Grads { return {b.grad() * b.saved(0) * (2 * factor)}; }};
       },
       x);
+}
+
+/// x^2, whose first derivative is right, but has no history.
+Tensors square_cut(const Tensors& x) {
+  return {amp::custom_op<"square_cut">(
+      amp::Cast::keep,
+      [](const Tensor& x) {
+        return Result{x * x, save(x), [](const Backward& b) -> Grads { return {b.grad() * b.saved(0).detach() * 2}; }};
+      },
+      x[0])};
+}
+
+/// x, with a backward that returns something else at each call.
+autograd::TensorFunction drifting() {
+  return [calls = std::make_shared<int>()](const Tensors& x) -> Tensors {
+    return {amp::custom_op<"drifting">(
+        amp::Cast::keep,
+        [calls](const Tensor& x) {
+          return Result{x.clone(), save(),
+                        [calls](const Backward& b) -> Grads { return {b.grad() * (1 + 1e-7 * ++*calls)}; }};
+        },
+        x[0])};
+  };
 }
 
 TEST(Gradcheck, AcceptsCorrectDerivatives) {
@@ -50,33 +75,13 @@ TEST(Gradcheck, FindsAMissingDerivative) {
 }
 
 TEST(Gradcheck, FindsAWrongSecondDerivative) {
-  // The first derivative is right, but its history is cut.
-  auto f = [](const Tensors& x) {
-    return Tensors{amp::custom_op<"square_cut">(
-        amp::Cast::keep,
-        [](const Tensor& x) {
-          return Result{x * x, save(x),
-                        [](const Backward& b) -> Grads { return {b.grad() * b.saved(0).detach() * 2}; }};
-        },
-        x[0])};
-  };
-  EXPECT_TRUE(gradcheck(f, {f64_leaf({1, 2})}));
-  EXPECT_THROWS(gradgradcheck(f, {f64_leaf({1, 2})}), AutogradError, "gradgradcheck");
+  EXPECT_TRUE(gradcheck(square_cut, {f64_leaf({1, 2})}));
+  EXPECT_THROWS(gradgradcheck(square_cut, {f64_leaf({1, 2})}), AutogradError, "gradgradcheck");
 }
 
 TEST(Gradcheck, FindsNondeterministicBackward) {
-  int calls = 0;
-  auto f = [&calls](const Tensors& x) {
-    return Tensors{amp::custom_op<"drifting">(
-        amp::Cast::keep,
-        [&calls](const Tensor& x) {
-          return Result{x.clone(), save(),
-                        [&calls](const Backward& b) -> Grads { return {b.grad() * (1 + 1e-7 * ++calls)}; }};
-        },
-        x[0])};
-  };
-  EXPECT_THROWS(gradcheck(f, {f64_leaf({1, 2})}), AutogradError, "not deterministic");
-  EXPECT_TRUE(gradcheck(f, {f64_leaf({1, 2})}, 1e-6, 1e-5, 1e-3, true, /*nondet_tol=*/1e-5));
+  EXPECT_THROWS(gradcheck(drifting(), {f64_leaf({1, 2})}), AutogradError, "not deterministic");
+  EXPECT_TRUE(gradcheck(drifting(), {f64_leaf({1, 2})}, 1e-6, 1e-5, 1e-3, true, /*nondet_tol=*/1e-5));
 }
 
 TEST(Gradcheck, FindsMishandledUndefinedGradients) {
@@ -101,6 +106,49 @@ TEST(Gradcheck, FindsMishandledUndefinedGradients) {
         x[0]);
   };
   EXPECT_TRUE(gradcheck(careful, {f64_leaf({1, 2})}));
+}
+
+// ---- fast_mode: the same faults, from projections
+constexpr bool kFast = true;
+
+bool fast_gradcheck(const autograd::TensorFunction& f, const Tensors& x, double rtol = 1e-3, double nondet_tol = 0) {
+  return gradcheck(f, x, 1e-6, 1e-5, rtol, /*raise_exception=*/true, nondet_tol, true, kFast);
+}
+bool fast_gradgradcheck(const autograd::TensorFunction& f, const Tensors& x) {
+  return gradgradcheck(f, x, {}, 1e-6, 1e-5, 1e-3, /*raise_exception=*/true, 0, true, kFast);
+}
+
+TEST(GradcheckFastMode, AcceptsCorrectDerivatives) {
+  const Tensors x = {f64_leaf({1, 2, 3}), f64_leaf({4, 5, 6})};
+  auto f = [](const Tensors& x) { return Tensors{x[0] * x[1], (x[0] / x[1]).sum()}; };
+  EXPECT_TRUE(fast_gradcheck(f, x));
+  EXPECT_TRUE(fast_gradgradcheck(f, x));
+  EXPECT_TRUE(equals(x[0], {1, 2, 3}));
+}
+
+TEST(GradcheckFastMode, FindsAWrongDerivativeOfOneOfManyElements) {
+  auto f = [](const Tensors& x) {
+    return Tensors{x[0] + cat({square_with(x[1].narrow(0, 0, 1), 1.1), x[1].narrow(0, 1, 99)}, 0)};
+  };
+  EXPECT_THROWS(fast_gradcheck(f, {f64_leaf(std::vector<double>(100, 1)), f64_leaf(std::vector<double>(100, 3))}),
+                AutogradError, "a projection of output 0 [100] with respect to input 1 [100]", "backward gives");
+}
+
+TEST(GradcheckFastMode, FindsAMissingDerivative) {
+  auto f = [](const Tensors& x) { return Tensors{x[0] * x[1].detach()}; };
+  EXPECT_THROWS(fast_gradcheck(f, {f64_leaf({2}), f64_leaf({3})}), AutogradError, "input 1", "backward gives 0");
+  auto cut = [](const Tensors& x) { return Tensors{x[0].detach() * 2}; };
+  EXPECT_THROWS(fast_gradcheck(cut, {f64_leaf({2})}), AutogradError, "backward gives 0");
+}
+
+TEST(GradcheckFastMode, FindsAWrongSecondDerivative) {
+  EXPECT_TRUE(fast_gradcheck(square_cut, {f64_leaf({1, 2})}));
+  EXPECT_THROWS(fast_gradgradcheck(square_cut, {f64_leaf({1, 2})}), AutogradError, "gradgradcheck");
+}
+
+TEST(GradcheckFastMode, FindsNondeterministicBackward) {
+  EXPECT_THROWS(fast_gradcheck(drifting(), {f64_leaf({1, 2})}), AutogradError, "not deterministic");
+  EXPECT_TRUE(fast_gradcheck(drifting(), {f64_leaf({1, 2})}, 1e-3, /*nondet_tol=*/1e-5));
 }
 
 TEST(Gradcheck, FindsNonzeroResultsForZeroGradients) {
