@@ -15,8 +15,8 @@ inline int64_t column_stride(int64_t taps_and_channels) { return (taps_and_chann
 /// dtype, without groups. All sums are f32. The columns are KH KW times as large as x (for a 1x1 kernel with stride 1
 /// they are x itself), so they are computed for as many images at a time as fit into `most_bytes`, at least one, and
 /// the products are added up.
-inline void conv2d_backward_weight_by_columns(const Tensor& gweight, const Tensor& gy, const Tensor& x,
-                                              const Conv2dParams& p, int64_t most_bytes) {
+inline void conv_backward_weight_by_columns(const Tensor& gweight, const Tensor& gy, const Tensor& x,
+                                            const ConvParams& p, int64_t most_bytes) {
   const Backend& device = backend(gy);
   const int64_t n = x.size(0), c = x.size(1), h = x.size(2), w = x.size(3), o = gy.size(1), oh = gy.size(2),
                 ow = gy.size(3), kh = gweight.size(2), kw = gweight.size(3), taps = kh * kw * c;

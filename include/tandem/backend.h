@@ -11,6 +11,7 @@
 // - Tensors marked `optional` may be undefined.
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "tandem/tensor/tensor.h"
 
@@ -65,6 +66,8 @@ enum class Scatter : uint8_t { assign, multiply, max, min };
 enum class Scan : uint8_t { prod, max, min, logaddexp };
 /// Which element of a sorted row; see the slot select_ranked.
 enum class Rank : uint8_t { kth, median, nanmedian };
+/// How the rows of a bag are combined; see the slot embedding_bag.
+enum class Bag : uint8_t { sum, mean, max };
 /// Random distributions, math/distributions.h.
 enum class Distribution : uint8_t;
 }  // namespace kernels
@@ -81,8 +84,9 @@ struct GemmCall {
   bool accumulate = false;
 };
 
-struct Conv2dParams {
-  std::array<int64_t, 2> stride{1, 1}, padding{0, 0}, dilation{1, 1};
+/// A convolution along one to three dimensions, the outermost first. Entries beyond the last dimension are not used.
+struct ConvParams {
+  std::array<int64_t, 3> stride{1, 1, 1}, padding{0, 0, 0}, dilation{1, 1, 1};
   int64_t groups = 1;
 };
 
@@ -103,6 +107,16 @@ enum class Border : uint8_t { fill, reflect, replicate, circular };
 struct IndexMap {
   Border border = Border::fill;
   Dims shift;
+};
+
+/// Where an image is sampled: a coordinate of -1 is its first edge, 1 its last one (with align_corners: the centres of
+/// the first and last elements).
+struct GridSampling {
+  enum class Interpolation : uint8_t { linear, nearest, cubic };
+  enum class Beyond : uint8_t { zeros, border, reflection };  ///< the values outside the image
+  Interpolation interpolation = Interpolation::linear;
+  Beyond beyond = Beyond::zeros;
+  bool align_corners = false;
 };
 
 /// A position in a Philox 4x32-10 stream. Element i of a kernel's output, counted in row-major order of the logical
@@ -131,6 +145,43 @@ struct AttentionCall {
   double dropout = 0;   ///< probability with which a weight becomes 0
   /// Of dropout. The weight of query i and key j is element ((b H + h) L + i) S' + j, S' = S rounded up to 4.
   PhiloxState state;
+};
+
+/// The cell of a recurrent layer; math/recurrence.h has the formulas.
+enum class Cell : uint8_t { tanh, relu, lstm, gru };
+/// The number of a cell's gates.
+TANDEM_HOST_DEVICE constexpr int64_t gates_of(Cell cell) { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
+
+/// All steps of one direction of a recurrent layer. Step t has batch_sizes[t] samples, never more than the step before;
+/// the rows of all steps follow each other in matrices of N = sum of batch_sizes rows. `reverse` runs from the last
+/// step to the first. All tensors are contiguous. G is the number of gates, H the hidden size, P the size of the state
+/// h: H, or the rows of w_hr. Floating tensors have one dtype, but `c` and `kept` are f32 (f64 for f64).
+struct RecurrenceCall {
+  Cell cell = Cell::tanh;
+  bool reverse = false;
+  std::vector<int64_t> batch_sizes;
+  Tensor w_hh;         ///< [G H, P]
+  Tensor b_hh;         ///< optional, [G H]
+  Tensor w_hr;         ///< optional, [P, H]: lstm with a projection
+  Tensor gates;        ///< [N, G H]: in: W_ih x + b_ih; out: the gates after their activation functions
+  Tensor h;            ///< [B, P], B = batch_sizes[0]: in: the state before the first step; out: after the last
+  Tensor c;            ///< [B, H], lstm: likewise
+  Tensor y;            ///< [N, P], out: h after each step
+  Tensor kept;         ///< optional, [N, H], out, for backward: lstm: c before each step; gru: n's recurrent product
+  Tensor unprojected;  ///< [N, H], out, with w_hr: y before the projection
+};
+
+/// The gradients, from the call's batch_sizes, weights, gates, kept and unprojected after `recurrence`. Tensors as
+/// above; gh and gc are f32 (f64 for f64).
+struct RecurrenceBackwardCall {
+  RecurrenceCall forward;
+  Tensor previous;    ///< [N, P]: h before each step; used by gru
+  Tensor gy;          ///< optional, [N, P]: gradient of y
+  Tensor gh;          ///< [B, P], in: the gradient of h after the last step; out: before the first
+  Tensor gc;          ///< [B, H], lstm: likewise
+  Tensor ggates;      ///< [N, G H], out: gradient of the input products
+  Tensor grecurrent;  ///< [N, G H], out: gradient of the recurrent products; may be ggates itself except for gru
+  Tensor gprojected;  ///< [N, P], out, with w_hr: the whole gradient of y, with what later steps add
 };
 
 /// How a multi-tensor optimizer step reads its gradients under a GradScaler. Both tensors have one f32 element on the

@@ -1,4 +1,4 @@
-// Two-dimensional convolution and its gradients.
+// Convolution of two and three dimensions and its gradients.
 // Contract: f32, f16 and bf16 are convolved by oneDNN with f32 sums and rounded once, after the bias. A dtype without
 // fast instructions on this processor is widened to f32 first. f64, and calls that oneDNN refuses even in f32, run in
 // f64 in conv_loops.cpp. relu is a separate pass over the rounded result, which gives the same bits; oneDNN's relu
@@ -34,7 +34,7 @@ void deliver(const Tensor& y, const Tensor& result) {
 // The strides by which oneDNN recognises the layout, including those of size-1 dimensions.
 Array channels_last_array(const Tensor& x) {
   Array array = array_of(x);
-  const Dims strides = channels_last_strides(x.sizes());
+  const Dims strides = kernels::strides_with_channels_last(x.sizes());
   std::copy(strides.begin(), strides.end(), array.strides.begin());
   return array;
 }
@@ -76,7 +76,7 @@ DType result_dtype(const Tensor& y, const Tensor& operand, DType dtype) {
   return dtype == operand.dtype() ? y.dtype() : kFloat;
 }
 
-bool run_conv2d(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p) {
+bool run_conv(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvParams& p) {
   return try_dtypes(x.dtype(), [&](DType dtype) {
     const Tensor in = channels_last(x, dtype), w = dense(weight, dtype), offset = dense(bias, kFloat);
     const Tensor out = channels_last_result(y, result_dtype(y, x, dtype));
@@ -90,9 +90,11 @@ bool run_conv2d(const Tensor& y, const Tensor& x, const Tensor& weight, const Te
 
 // The weights of the convolution that maps gy to gx: input and output channels swapped, kernels rotated by 180 degrees.
 Tensor turned(const Tensor& weight, int64_t groups) {
-  const int64_t out = weight.size(0) / groups, in = weight.size(1), taps = weight.size(2) * weight.size(3);
-  const Tensor w = contiguous(weight, weight.dtype());
-  const Tensor t = empty({groups * in, out, weight.size(2), weight.size(3)}, weight.options());
+  Dims sizes = weight.sizes();
+  const int64_t out = sizes[0] / groups, in = sizes[1], taps = weight.numel() / (sizes[0] * in);
+  sizes[0] = groups * in;
+  sizes[1] = out;
+  const Tensor w = contiguous(weight, weight.dtype()), t = empty(sizes, weight.options());
   const uint16_t* from = static_cast<const uint16_t*>(w.raw_bytes());
   uint16_t* to = static_cast<uint16_t*>(t.raw_bytes());
   parallel_for(groups * in, 1 + kParallelGrain / (out * taps), [&](int64_t begin, int64_t end) {
@@ -107,32 +109,32 @@ Tensor turned(const Tensor& weight, int64_t groups) {
 }
 
 // f16 only: oneDNN 3.2 has an AMX implementation of the forward pass but not of this backward pass (8 times slower).
-bool run_backward_input_as_forward(const Tensor& gx, const Tensor& gy, const Tensor& weight, const Conv2dParams& p) {
-  Conv2dParams q = p;
-  for (size_t d = 0; d < 2; ++d) {
-    q.padding[d] = p.dilation[d] * (weight.size(static_cast<int64_t>(d) + 2) - 1) - p.padding[d];
+bool run_backward_input_as_forward(const Tensor& gx, const Tensor& gy, const Tensor& weight, const ConvParams& p) {
+  ConvParams q = p;
+  for (size_t d = 0; d + 2 < weight.sizes().size(); ++d) {
+    q.padding[d] = p.dilation[d] * (weight.sizes()[d + 2] - 1) - p.padding[d];
     if (p.stride[d] != 1 || q.padding[d] < 0) return false;
   }
   if (gy.dtype() != kHalf || !onednn::computes_in(kHalf)) return false;
-  return run_conv2d(gx, gy, turned(weight, p.groups), {}, q);
+  return run_conv(gx, gy, turned(weight, p.groups), {}, q);
 }
 
 }  // namespace
 
-void conv2d(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p,
-            Activation activation) {
+void conv(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvParams& p,
+          Activation activation) {
   if (y.numel() == 0) return;
   if (activation == Activation::relu) {
-    conv2d(y, x, weight, bias, p, Activation::none);
+    conv(y, x, weight, bias, p, Activation::none);
     return unary(y, Unary::relu, y, 0, 0);
   }
-  if (run_conv2d(y, x, weight, bias, p)) return;
+  if (run_conv(y, x, weight, bias, p)) return;
   const Tensor out = contiguous_f64_result(y);
-  conv2d_loops(out, contiguous_f64(x), contiguous_f64(weight), contiguous_f64(bias), p);
+  conv_loops(out, contiguous_f64(x), contiguous_f64(weight), contiguous_f64(bias), p);
   deliver(y, out);
 }
 
-void conv2d_backward_input(const Tensor& gx, const Tensor& gy, const Tensor& weight, const Conv2dParams& p) {
+void conv_backward_input(const Tensor& gx, const Tensor& gy, const Tensor& weight, const ConvParams& p) {
   if (gx.numel() == 0) return;
   if (run_backward_input_as_forward(gx, gy, weight, p)) return;
   const bool done = try_dtypes(gy.dtype(), [&](DType dtype) {
@@ -146,15 +148,15 @@ void conv2d_backward_input(const Tensor& gx, const Tensor& gy, const Tensor& wei
   });
   if (done) return;
   const Tensor in = contiguous_f64_result(gx);
-  conv2d_backward_input_loops(in, contiguous_f64(gy), contiguous_f64(weight), p);
+  conv_backward_input_loops(in, contiguous_f64(gy), contiguous_f64(weight), p);
   deliver(gx, in);
 }
 
-void conv2d_backward_weight(const Tensor& gweight, const Tensor& gbias, const Tensor& gy, const Tensor& x,
-                            const Conv2dParams& p) {
+void conv_backward_weight(const Tensor& gweight, const Tensor& gbias, const Tensor& gy, const Tensor& x,
+                          const ConvParams& p) {
   if (!gweight.defined() || gy.numel() == 0) {
     if (gweight.defined()) fill(gweight, 0);
-    if (gbias.defined()) reduce(kernels::as_channels(gbias), Reduction::sum, gy);
+    if (gbias.defined()) reduce(kernels::as_channels(gbias, gy.dim()), Reduction::sum, gy);
     return;
   }
   const bool done = try_dtypes(gy.dtype(), [&](DType dtype) {
@@ -170,9 +172,9 @@ void conv2d_backward_weight(const Tensor& gweight, const Tensor& gbias, const Te
   });
   if (done) return;
   const Tensor w = contiguous_f64_result(gweight);
-  conv2d_backward_weight_loops(w, contiguous_f64(gy), contiguous_f64(x), p);
+  conv_backward_weight_loops(w, contiguous_f64(gy), contiguous_f64(x), p);
   deliver(gweight, w);
-  if (gbias.defined()) reduce(kernels::as_channels(gbias), Reduction::sum, gy);
+  if (gbias.defined()) reduce(kernels::as_channels(gbias, gy.dim()), Reduction::sum, gy);
 }
 
 }  // namespace tandem::cpu

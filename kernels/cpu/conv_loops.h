@@ -4,8 +4,8 @@
 
 namespace tandem::cpu {
 
-void conv2d_loops(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p);
-void conv2d_backward_input_loops(const Tensor& gx, const Tensor& gy, const Tensor& weight, const Conv2dParams& p);
-void conv2d_backward_weight_loops(const Tensor& gweight, const Tensor& gy, const Tensor& x, const Conv2dParams& p);
+void conv_loops(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvParams& p);
+void conv_backward_input_loops(const Tensor& gx, const Tensor& gy, const Tensor& weight, const ConvParams& p);
+void conv_backward_weight_loops(const Tensor& gweight, const Tensor& gy, const Tensor& x, const ConvParams& p);
 
 }  // namespace tandem::cpu

@@ -17,10 +17,10 @@ namespace {
 using onednn::Array;
 using onednn::array_of;
 
-enum class Order { rows, columns, neither };
+enum class MatrixOrder { rows, columns, neither };
 
 // The memory order of the matrices of `x`. Replaces meaningless strides (of size-1 dimensions) by regular ones.
-Order order_of(Array& x) {
+MatrixOrder order_of(Array& x) {
   const size_t r = static_cast<size_t>(x.rank) - 2, c = r + 1;
   int64_t& step_row = x.strides[r];
   int64_t& step_column = x.strides[c];
@@ -28,15 +28,15 @@ Order order_of(Array& x) {
   if (columns == 1) {
     step_column = 1;
     if (rows == 1) step_row = 1;
-    return step_row >= 1 ? Order::rows : Order::neither;
+    return step_row >= 1 ? MatrixOrder::rows : MatrixOrder::neither;
   }
   if (rows == 1) {
     step_row = step_column == 1 ? columns : 1;
-    return step_column == 1 ? Order::rows : step_column > 1 ? Order::columns : Order::neither;
+    return step_column == 1 ? MatrixOrder::rows : step_column > 1 ? MatrixOrder::columns : MatrixOrder::neither;
   }
-  if (step_column == 1 && step_row >= columns) return Order::rows;
-  if (step_row == 1 && step_column >= rows) return Order::columns;
-  return Order::neither;
+  if (step_column == 1 && step_row >= columns) return MatrixOrder::rows;
+  if (step_row == 1 && step_column >= rows) return MatrixOrder::columns;
+  return MatrixOrder::neither;
 }
 
 void transpose(Array& x) {
@@ -62,8 +62,9 @@ void stack(Array& x) {
 bool run_as_is(const GemmCall& call) {
   Array d = array_of(call.d), a = array_of(call.a), b = array_of(call.b), bias = array_of(call.bias);
   if (bias && bias.sizes[0] != 1 && bias.strides[0] != 1) return false;
-  const Order order_d = order_of(d);
-  if (order_d == Order::neither || order_of(a) == Order::neither || order_of(b) == Order::neither) return false;
+  const MatrixOrder order_d = order_of(d);
+  if (order_d == MatrixOrder::neither || order_of(a) == MatrixOrder::neither || order_of(b) == MatrixOrder::neither)
+    return false;
   if (d.rank == 3) {
     for (Array* x : {&a, &b}) {
       if (x->strides[0] == 0) x->sizes[0] = 1;
@@ -79,7 +80,7 @@ bool run_as_is(const GemmCall& call) {
       }
     }
   }
-  if (order_d == Order::columns) {  // d^T = b^T a^T
+  if (order_d == MatrixOrder::columns) {  // d^T = b^T a^T
     if (bias) return false;
     for (Array* x : {&d, &a, &b}) transpose(*x);
     std::swap(a, b);
@@ -98,7 +99,7 @@ Tensor transposed(const Tensor& x) {
 Tensor dense_matrices(const Tensor& x, DType dtype) {
   if (!x.defined() || (x.dtype() == dtype && x.is_contiguous())) return x;
   Array array = array_of(x);
-  if (x.dim() >= 2 && order_of(array) == Order::columns) {
+  if (x.dim() >= 2 && order_of(array) == MatrixOrder::columns) {
     const Tensor swapped = transposed(x);
     if (x.dtype() == dtype && swapped.is_contiguous()) return x;
     const Tensor copied = empty(swapped.sizes(), x.options().dtype(dtype));

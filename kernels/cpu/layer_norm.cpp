@@ -8,6 +8,7 @@
 
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/row_access.h"
 #include "kernels/cpu/scratch.h"
 #include "kernels/cpu/simd/convert.h"
 #include "kernels/cpu/simd/layer_norm.h"
@@ -17,40 +18,6 @@ namespace tandem::cpu {
 namespace {
 
 constexpr int64_t kMaxGroups = 32, kMaxPartialElements = 1 << 22;
-
-/// Rows of a contiguous tensor as rows of T: in place or through a buffer.
-template <class T>
-class RowAccess {
- public:
-  RowAccess(const Tensor& t, int64_t n)
-      : n_(n),
-        dtype_(static_cast<size_t>(t.dtype())),
-        width_(static_cast<int64_t>(t.element_size())),
-        data_(static_cast<char*>(t.raw_bytes())),
-        buffer_(t.dtype() == dtype_of<T> ? 0 : n) {}
-
-  const T* read(int64_t row) const {
-    if (in_place()) return in_place_row(row);
-    convert_tables().of<T>().load[dtype_](buffer_.data(), row_bytes(row), n_);
-    return buffer_.data();
-  }
-  /// Where to write the row's values before commit(row).
-  T* target(int64_t row) const { return in_place() ? in_place_row(row) : buffer_.data(); }
-  void commit(int64_t row) const {
-    if (!in_place()) convert_tables().of<T>().store[dtype_](row_bytes(row), buffer_.data(), n_);
-  }
-
- private:
-  bool in_place() const { return dtype_ == static_cast<size_t>(dtype_of<T>); }
-  char* row_bytes(int64_t row) const { return data_ + row * n_ * width_; }
-  T* in_place_row(int64_t row) const { return reinterpret_cast<T*>(row_bytes(row)); }
-
-  int64_t n_;
-  size_t dtype_;
-  int64_t width_;
-  char* data_;
-  Scratch<T> buffer_;
-};
 
 /// `parameter` [n] as T, or `value` everywhere if it is undefined.
 template <class T>

@@ -2,7 +2,6 @@
 
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/onednn.h"
-#include "tandem/tensor/factories.h"
 
 namespace tandem::cpu {
 
@@ -15,7 +14,7 @@ void convert(const Tensor& dst, const Tensor& src) {
 }
 
 Tensor new_channels_last(const Tensor& x, DType dtype) {
-  return empty(x.sizes(), x.options().dtype(dtype).memory_format(MemoryFormat::ChannelsLast));
+  return kernels::empty_in_layout(x.sizes(), x.options().dtype(dtype), true);
 }
 
 Tensor channels_last(const Tensor& x, DType dtype) {

@@ -1,11 +1,11 @@
 #pragma once
-// Conversions between N, C, H, W and channels-last tensors, for kernels that are much faster on the latter.
-#include "tandem/tensor/tensor.h"
+// Conversions between contiguous and channels-last tensors, for kernels that are much faster on the latter.
+#include "kernels/image_layout.h"
 
 namespace tandem::cpu {
 
-/// Dense in the order N, H, W, C; strides of size-1 dimensions are ignored.
-inline bool is_channels_last(const Tensor& x) { return x.is_contiguous(MemoryFormat::ChannelsLast); }
+/// Dense in the order N, H, W, C or N, D, H, W, C; strides of size-1 dimensions are ignored.
+inline bool is_channels_last(const Tensor& x) { return x.dim() >= 4 && kernels::has_layout(x, true); }
 inline bool is_dense(const Tensor& x) { return x.is_contiguous() || is_channels_last(x); }
 
 /// dst = src, of equal sizes, by oneDNN's reorder if it has a fast one, else by copy.

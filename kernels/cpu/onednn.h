@@ -8,6 +8,7 @@
 // are cached too.
 #include <array>
 #include <cstdint>
+#include <memory>
 
 #include "tandem/backend.h"
 
@@ -18,7 +19,7 @@ struct Array {
   void* data = nullptr;
   DType dtype = kFloat;
   int rank = 0;
-  std::array<int64_t, 4> sizes{}, strides{};
+  std::array<int64_t, 5> sizes{}, strides{};
 
   explicit operator bool() const { return rank > 0; }
 };
@@ -32,16 +33,25 @@ bool computes_in(DType dtype);
 
 /// d = a b + bias, or d += a b. Rank 2 or 3 (batched; sizes of 1 in a or b repeat). bias: [n].
 bool matmul(const Array& d, const Array& a, const Array& b, const Array& bias, bool accumulate);
+/// The right factor of many products, in the layout that oneDNN prefers for them.
+struct PackedMatrix {
+  Tensor bytes;                        ///< undefined until the first product
+  std::shared_ptr<const void> layout;  ///< of `bytes`
+};
+/// The same product, rank 2, with a matrix b that does not change between the calls with one `packed`: it is repacked
+/// only if oneDNN prefers another layout for this call than for the last.
+bool matmul_packed(const Array& d, const Array& a, const Array& b, const Array& bias, bool accumulate,
+                   PackedMatrix& packed);
 /// gweight [out, in] = gy^T x and gbias [out] = column sums of gy (optional), for gy [n, out] and x [n, in]. Also
 /// refused if a matmul is faster.
 bool linear_backward_weight(const Array& gweight, const Array& gbias, const Array& gy, const Array& x);
 
-/// Convolutions of [N, C, H, W] arrays with weights [O, C / groups, KH, KW]. Layouts other than N, H, W, C in memory
-/// are slow and therefore refused.
-bool convolution(const Array& y, const Array& x, const Array& weight, const Array& bias, const Conv2dParams& p);
-bool convolution_backward_data(const Array& gx, const Array& gy, const Array& weight, const Conv2dParams& p);
+/// Convolutions of [N, C, H, W] arrays with weights [O, C / groups, KH, KW], or with a depth before the height. Layouts
+/// other than N, H, W, C in memory are slow and therefore refused.
+bool convolution(const Array& y, const Array& x, const Array& weight, const Array& bias, const ConvParams& p);
+bool convolution_backward_data(const Array& gx, const Array& gy, const Array& weight, const ConvParams& p);
 bool convolution_backward_weight(const Array& gweight, const Array& gbias, const Array& gy, const Array& x,
-                                 const Conv2dParams& p);
+                                 const ConvParams& p);
 
 /// dst = src bit by bit, equal sizes and dtypes, other strides.
 bool reorder(const Array& dst, const Array& src);

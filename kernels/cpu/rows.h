@@ -44,13 +44,13 @@ class Rows {
   /// Where to write row k's elements.
   C* target(int64_t k) { return in_place_ ? reinterpret_cast<C*>(base(k)) : buffer_.get(); }
   const C* read(int64_t k) {
-    if (in_place_) return target(k);
+    if (in_place_ || n_ == 0) return target(k);
     TileReader<C> reader(space_, 0, t_.dtype(), base(k));
     for_each([&](const Tile& tile) { reader.read_to(buffer_.get() + tile.begin, tile); });
     return buffer_.get();
   }
   void commit(int64_t k) {
-    if (in_place_) return;
+    if (in_place_ || n_ == 0) return;
     TileWriter<C> writer(space_, 0, t_.dtype(), base(k));
     for_each([&](const Tile& tile) { writer.commit(tile, buffer_.get() + tile.begin); });
   }

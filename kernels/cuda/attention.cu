@@ -1,17 +1,15 @@
 // Attention in tiles of 32 queries and 32 keys, so that only tiles of the weights exist. Contract: f16 and bf16 are
-// widened and computed in f32, and rounded once; f64 in f64. Deterministic. Tensor cores are not used.
+// widened and computed in f32, and rounded once; f64 in f64. Deterministic. For f32, f64 and rows of more than 128
+// elements; attention_mma.cu is for the others.
 //
 // Each block computes up to kColumns columns of a result for 32 of its rows: of y and gq for queries, of gk and gv for
 // keys. Results with more columns take several blocks, which all compute the weights. So a block's memory does not
 // depend on the widths of q and v.
 // Source: Dao, Fu, Ermon, Rudra, Re, FlashAttention, 2022.
 #include "kernels/compute.h"
-#include "kernels/cuda/element.h"
+#include "kernels/cuda/attention.h"
 #include "kernels/cuda/kernels.h"
-#include "kernels/cuda/launch.h"
-#include "kernels/cuda/philox_position.h"
 #include "tandem/math/approx.h"
-#include "tandem/math/philox.h"
 #include "tandem/math/reduce.h"
 #include "tandem/tensor/device_guard.h"
 #include "tandem/tensor/factories.h"
@@ -27,57 +25,9 @@ constexpr int kStep = 32;  // columns of q and k, or of v and gy, that are multi
 template <class C>
 inline constexpr int kBlocks = sizeof(C) == 8 ? 2 : 3;
 
-/// A [B, H, rows, n] tensor whose rows are contiguous.
-struct HeadRows {
-  void* data;
-  DType dtype;
-  int64_t batch, head, row, rows, n;  ///< strides; sizes
-
-  HeadRows() = default;
-  explicit HeadRows(const Tensor& x)
-      : data(x.raw_bytes()),
-        dtype(x.dtype()),
-        batch(x.stride(0)),
-        head(x.stride(1)),
-        row(x.stride(2)),
-        rows(x.size(2)),
-        n(x.size(3)) {}
-  __device__ int64_t offset(int64_t b, int64_t h, int64_t i) const { return b * batch + h * head + i * row; }
-};
-
-template <class C>
-struct Call {
-  HeadRows q, k, v, y, mask;
-  C* log_sum;
-  int64_t heads, key_heads;
-  unsigned group;  ///< heads of q per head of k
-  C scale;
-  bool causal, has_mask;
-  uint32_t threshold;
-  C kept_scale;  ///< 0 without dropout
-  PhiloxState state;
-
-  __device__ int64_t key_head(int64_t head) const { return static_cast<unsigned>(head) / group; }
-  __device__ int64_t row_of(int64_t b, int64_t h, int64_t query) const { return (b * heads + h) * q.rows + query; }
-};
-
 /// A tile of 32 x 32 numbers in shared memory; rows are padded against bank conflicts.
 template <class C>
 using Tile = C[kTileRows][kStep + 1];
-
-/// A block's head, and the first of its rows of a result. Divides in 32 bits: a division in 64 bits is a function call.
-struct Place {
-  int64_t batch, head, first, first_column;
-
-  __device__ Place(int64_t rows, int64_t heads, int64_t rows_per_block = kTileRows) {
-    const unsigned tiles = static_cast<unsigned>((rows + rows_per_block - 1) / rows_per_block);
-    const unsigned of_all = blockIdx.x / tiles, n = static_cast<unsigned>(heads);
-    batch = of_all / n;
-    head = of_all % n;
-    first = blockIdx.x % tiles * rows_per_block;
-    first_column = int64_t{blockIdx.z} * kColumns;
-  }
-};
 
 /// Loads rows [first, first + 32) and columns [column, column + 32) of a head; 0 outside.
 template <class C>
@@ -134,37 +84,20 @@ __device__ void add_products(C (&sums)[kSums], const Tile<C>& weights, const Hea
   __syncthreads();
 }
 
-/// Whether dropout keeps the weight of a query and a key.
-template <class C>
-__device__ bool is_kept(const Call<C>& call, const PhiloxState& state, int64_t b, int64_t h, int64_t query,
-                        int64_t key) {
-  const int64_t i = call.row_of(b, h, query) * ((call.k.rows + 3) / 4 * 4) + key;
-  const uint64_t position = state.offset + static_cast<uint64_t>(i / 4);
-  const math::PhiloxBlock block = math::philox(state.seed, position, 0);
-  const int64_t lane = i % 4;  // selected without an array, which would be in memory
-  const uint32_t bits = lane < 2    ? (lane == 0 ? block.lane[0] : block.lane[1])
-                        : lane == 2 ? block.lane[2]
-                                    : block.lane[3];
-  return (bits >> 8) >= call.threshold;
-}
-
 /// The score of a query and a key, -inf if it is masked; `product` is that of their rows.
 template <class C>
-__device__ C score(const Call<C>& call, int64_t b, int64_t h, int64_t query, int64_t key, C product) {
-  C s = product * call.scale;
-  if (query >= call.q.rows || key >= call.k.rows || (call.causal && key > query)) return -math::kInf<C>;
-  if (!call.has_mask) return s;
-  const C mask = load<C>(call.mask.data, call.mask.dtype, call.mask.offset(b, h, query) + key);
-  return call.mask.dtype == DType::Bool ? (mask != 0 ? s : -math::kInf<C>) : s + mask;
+__device__ C score(const AttentionParams<C>& call, int64_t b, int64_t h, int64_t query, int64_t key, C product) {
+  const C term = mask_term(call, b, h, query, key);
+  return term == -math::kInf<C> ? term : product * call.scale + term;
 }
 
 template <class C>
-__global__ void __launch_bounds__(kTileThreads, kBlocks<C>) attend(Call<C> call) {
+__global__ void __launch_bounds__(kTileThreads, kBlocks<C>) attend(AttentionParams<C> call) {
   __shared__ Tile<C> weights, left, right;
   const int r = static_cast<int>(threadIdx.x) / kThreadsPerRow, part = static_cast<int>(threadIdx.x) % kThreadsPerRow;
-  const Place place(call.q.rows, call.heads);
+  const AttentionBlock place(call.q.rows, call.heads, kTileRows);
   const int64_t b = place.batch, h = place.head, key_head = call.key_head(h);
-  const int64_t first = place.first, query = first + r, first_column = place.first_column;
+  const int64_t first = place.first, query = first + r, first_column = int64_t{blockIdx.z} * kColumns;
   const PhiloxState state = position_of(call.state);
   C sums[kSums] = {}, max = -math::kInf<C>, total = 0;
   for (int64_t key = 0; key < call.k.rows && !(call.causal && key >= first + kTileRows); key += kTileRows) {
@@ -211,8 +144,8 @@ __global__ void __launch_bounds__(kTileThreads, kBlocks<C>) attend(Call<C> call)
 
 /// dots[row] = the product of the row's gy and y: the sum over its weights times their gradients.
 template <class C>
-__global__ void __launch_bounds__(kTileThreads) multiply_results(Call<C> call, HeadRows gy, C* dots) {
-  const Place place(call.q.rows, call.heads, kTileThreads);
+__global__ void __launch_bounds__(kTileThreads) multiply_results(AttentionParams<C> call, HeadRows gy, C* dots) {
+  const AttentionBlock place(call.q.rows, call.heads, kTileThreads);
   const int64_t b = place.batch, h = place.head, query = place.first + threadIdx.x;
   if (query >= call.q.rows) return;
   C dot = 0;
@@ -226,9 +159,9 @@ __global__ void __launch_bounds__(kTileThreads) multiply_results(Call<C> call, H
 /// Computes the weights of 32 queries and 32 keys, after dropout, and the gradients of their scores. All threads must
 /// call it.
 template <class C>
-__device__ void weights_and_slopes(const Call<C>& call, const HeadRows& gy, const C* dots, const PhiloxState& state,
-                                   int64_t b, int64_t h, int64_t first, int64_t key, Tile<C>& weights, Tile<C>& slopes,
-                                   Tile<C>& left, Tile<C>& right) {
+__device__ void weights_and_slopes(const AttentionParams<C>& call, const HeadRows& gy, const C* dots,
+                                   const PhiloxState& state, int64_t b, int64_t h, int64_t first, int64_t key,
+                                   Tile<C>& weights, Tile<C>& slopes, Tile<C>& left, Tile<C>& right) {
   const int r = static_cast<int>(threadIdx.x) / kThreadsPerRow, part = static_cast<int>(threadIdx.x) % kThreadsPerRow;
   const int64_t key_head = call.key_head(h), query = first + r;
   multiply_rows(weights, call.q, h, first, call.k, key_head, key, b, left, right);
@@ -259,11 +192,11 @@ __device__ void store_sums(const HeadRows& g, int64_t b, int64_t h, int64_t row,
 
 template <class C>
 __global__ void __launch_bounds__(kTileThreads, kBlocks<C>)
-    gradient_of_queries(Call<C> call, HeadRows gq, HeadRows gy, const C* dots) {
+    gradient_of_queries(AttentionParams<C> call, HeadRows gq, HeadRows gy, const C* dots) {
   __shared__ Tile<C> weights, slopes, left, right;
-  const Place place(call.q.rows, call.heads);
+  const AttentionBlock place(call.q.rows, call.heads, kTileRows);
   const int64_t b = place.batch, h = place.head, key_head = call.key_head(h);
-  const int64_t first = place.first, first_column = place.first_column;
+  const int64_t first = place.first, first_column = int64_t{blockIdx.z} * kColumns;
   const int r = static_cast<int>(threadIdx.x) / kThreadsPerRow, part = static_cast<int>(threadIdx.x) % kThreadsPerRow;
   const PhiloxState state = position_of(call.state);
   C sums[kSums] = {};
@@ -277,10 +210,11 @@ __global__ void __launch_bounds__(kTileThreads, kBlocks<C>)
 /// Columns of gk, or of gv if kValues.
 template <class C, bool kValues>
 __global__ void __launch_bounds__(kTileThreads, kBlocks<C>)
-    gradient_of_keys(Call<C> call, HeadRows g, HeadRows gy, const C* dots) {
+    gradient_of_keys(AttentionParams<C> call, HeadRows g, HeadRows gy, const C* dots) {
   __shared__ Tile<C> weights, slopes, left, right;
-  const Place place(call.k.rows, call.key_heads);
-  const int64_t b = place.batch, key_head = place.head, key = place.first, first_column = place.first_column;
+  const AttentionBlock place(call.k.rows, call.key_heads, kTileRows);
+  const int64_t b = place.batch, key_head = place.head, key = place.first,
+                first_column = int64_t{blockIdx.z} * kColumns;
   const int r = static_cast<int>(threadIdx.x) / kThreadsPerRow, part = static_cast<int>(threadIdx.x) % kThreadsPerRow;
   const PhiloxState state = position_of(call.state);
   C sums[kSums] = {};
@@ -297,33 +231,9 @@ __global__ void __launch_bounds__(kTileThreads, kBlocks<C>)
   store_sums(g, b, key_head, key + r, first_column, part, sums);
 }
 
-template <class C>
-Call<C> make_call(const AttentionCall& from) {
-  Call<C> call{};
-  call.q = HeadRows(from.q);
-  call.k = HeadRows(from.k);
-  call.v = HeadRows(from.v);
-  call.y = HeadRows(from.y);
-  call.has_mask = from.mask.defined();
-  if (call.has_mask) call.mask = HeadRows(from.mask);
-  call.log_sum = from.log_sum.raw<C>();
-  call.heads = from.q.size(1);
-  call.key_heads = from.k.size(1);
-  call.group = static_cast<unsigned>(call.heads / call.key_heads);
-  call.scale = static_cast<C>(from.scale);
-  call.causal = from.causal;
-  call.threshold = math::bernoulli_threshold(from.dropout);
-  call.kept_scale = from.dropout > 0 ? static_cast<C>(1 / (1 - from.dropout)) : C(0);
-  call.state = from.state;
-  return call;
-}
-
-/// One block per `rows_per_block` rows of a head and kColumns columns of `result`.
-Launch tiles_of(const Tensor& result, int64_t rows_per_block = kTileRows) {
-  const auto parts = [](int64_t n, int64_t size) { return (n + size - 1) / size; };
-  const int64_t tiles = result.size(0) * result.size(1) * parts(result.size(2), rows_per_block);
-  return {dim3(static_cast<unsigned>(tiles), 1, static_cast<unsigned>(parts(result.size(3), kColumns))),
-          dim3(kTileThreads), 0};
+/// One block per 32 rows of a head and kColumns columns of `result`.
+Launch tiles_of(const Tensor& result) {
+  return attention_blocks(result, kTileRows, kTileThreads, (result.size(3) + kColumns - 1) / kColumns);
 }
 
 }  // namespace
@@ -331,9 +241,10 @@ Launch tiles_of(const Tensor& result, int64_t rows_per_block = kTileRows) {
 void attention(const AttentionCall& call) {
   if (call.y.numel() == 0) return;
   const DeviceGuard on(call.y.device());
+  if (fits_tensor_cores(call)) return attention_on_tensor_cores(call);
   kernels::visit_floating_compute(call.q.dtype(), [&](auto zero) {
     using C = decltype(zero);
-    launch(attend<C>, tiles_of(call.y), make_call<C>(call));
+    launch(attend<C>, tiles_of(call.y), AttentionParams<C>(call));
   });
 }
 
@@ -342,16 +253,16 @@ void attention_backward(const AttentionCall& call, const Tensor& gq, const Tenso
   const DeviceGuard on(gy.device());
   kernels::visit_floating_compute(call.q.dtype(), [&](auto zero) {
     using C = decltype(zero);
-    const Call<C> c = make_call<C>(call);
+    const AttentionParams<C> c(call);
+    const HeadRows g(gy);
     const Tensor dots = empty(call.log_sum.sizes(), call.log_sum.options());
     if (gy.numel() > 0) {
-      Launch shape = tiles_of(gy, kTileThreads);
-      shape.grid.z = 1;
-      launch(multiply_results<C>, shape, c, HeadRows(gy), dots.raw<C>());
+      launch(multiply_results<C>, attention_blocks(gy, kTileThreads, kTileThreads), c, g, dots.raw<C>());
     }
-    if (gq.numel() > 0) launch(gradient_of_queries<C>, tiles_of(gq), c, HeadRows(gq), HeadRows(gy), dots.raw<C>());
-    if (gk.numel() > 0) launch(gradient_of_keys<C, false>, tiles_of(gk), c, HeadRows(gk), HeadRows(gy), dots.raw<C>());
-    if (gv.numel() > 0) launch(gradient_of_keys<C, true>, tiles_of(gv), c, HeadRows(gv), HeadRows(gy), dots.raw<C>());
+    if (fits_tensor_cores(call)) return attention_backward_on_tensor_cores(call, gq, gk, gv, gy, dots);
+    if (gq.numel() > 0) launch(gradient_of_queries<C>, tiles_of(gq), c, HeadRows(gq), g, dots.raw<C>());
+    if (gk.numel() > 0) launch(gradient_of_keys<C, false>, tiles_of(gk), c, HeadRows(gk), g, dots.raw<C>());
+    if (gv.numel() > 0) launch(gradient_of_keys<C, true>, tiles_of(gv), c, HeadRows(gv), g, dots.raw<C>());
   });
 }
 

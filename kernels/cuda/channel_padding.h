@@ -18,7 +18,7 @@ constexpr double slowdown_of(int64_t channels) {
 constexpr int64_t padded_channels(int64_t channels) { return (channels + 7) / 8 * 8; }
 
 /// Whether padding pays off for x: [N, C, H, W], weight: [O, C, KH, KW], y: [N, O, OH, OW], without groups, in any
-/// direction.
+/// direction, or with a depth before the height.
 ///
 /// Padding saves flops * (slowdown - padded flops / flops). It costs one copy per padded tensor, which reads or writes
 /// 2 * (C + padded C) bytes per pixel. The two are compared at the machine balance of an H100 or H200, 180 flops per
@@ -28,8 +28,13 @@ constexpr int64_t padded_channels(int64_t channels) { return (channels + 7) / 8 
 inline bool channel_padding_pays(IntArrayRef x, IntArrayRef weight, IntArrayRef y) {
   const int64_t c = x[1], o = y[1], padded_c = padded_channels(c), padded_o = padded_channels(o);
   if (c == padded_c && o == padded_o) return false;
-  const auto pixels = [](IntArrayRef t) { return static_cast<double>(t[0] * t[2] * t[3]); };
-  const auto taps = static_cast<double>(weight[2] * weight[3]);
+  const auto plane = [](IntArrayRef t) {
+    double size = 1;
+    for (size_t d = 2; d < t.size(); ++d) size *= static_cast<double>(t[d]);
+    return size;
+  };
+  const auto pixels = [&](IntArrayRef t) { return static_cast<double>(t[0]) * plane(t); };
+  const double taps = plane(weight);
   const double flops = 2 * pixels(y) * taps * static_cast<double>(c * o);
   const double padded_flops = 2 * pixels(y) * taps * static_cast<double>(padded_c * padded_o);
   const auto copied = [](double lines, int64_t channels, int64_t padded) {

@@ -1,4 +1,4 @@
-// Two-dimensional convolution and its gradients.
+// Convolution of two and three dimensions and its gradients.
 // Contract: f32, f16 and bf16 are convolved by cuDNN with f32 sums (f32 factors are rounded to TF32 unless
 // cuda::set_allow_tf32_conv forbids it), f64 in f64. A bias is added before the single rounding, or to the rounded
 // product if no engine fuses it. relu keeps NaN: engines that fuse it must declare that, else relu is a separate pass,
@@ -14,6 +14,7 @@
 #include "kernels/cuda/finish.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/runtime.h"
+#include "kernels/image_layout.h"
 #include "tandem/base/check.h"
 #include "tandem/math/binary.h"
 #include "tandem/math/reduce.h"
@@ -23,10 +24,6 @@ namespace tandem::cuda {
 namespace {
 
 constexpr int64_t kMostColumnBytes = int64_t{256} << 20;
-
-MemoryFormat format_of(bool channels_last) {
-  return channels_last ? MemoryFormat::ChannelsLast : MemoryFormat::Contiguous;
-}
 
 /// One way to call cuDNN: the dtypes of operands and result, the layout of all, and whether channels are padded.
 struct Way {
@@ -58,12 +55,12 @@ std::vector<Way> ways(DType dtype, DType wanted, bool channels_last, bool paddin
 /// Whether any tensor is channels-last and not also row-major.
 bool prefers_channels_last(std::initializer_list<const Tensor*> tensors) {
   for (const Tensor* x : tensors) {
-    if (!x->is_contiguous() && x->is_contiguous(MemoryFormat::ChannelsLast)) return true;
+    if (!x->is_contiguous() && kernels::has_layout(*x, true)) return true;
   }
   return false;
 }
 
-bool padding_pays(const Tensor& x, const Tensor& weight, const Tensor& y, const Conv2dParams& p) {
+bool padding_pays(const Tensor& x, const Tensor& weight, const Tensor& y, const ConvParams& p) {
   return p.groups == 1 && channel_padding_pays(x.sizes(), weight.sizes(), y.sizes());
 }
 
@@ -85,10 +82,9 @@ Tensor part_like(const Tensor& padded, const Tensor& x) {
 
 /// `x` itself if cuDNN can use it in place, else an uninitialized tensor for a copy.
 Tensor place(const Tensor& x, DType dtype, const Way& way, Role role) {
-  const MemoryFormat format = format_of(way.channels_last);
   const Dims sizes = sizes_for(way, x, role);
-  if (x.dtype() == dtype && x.is_contiguous(format) && x.sizes() == IntArrayRef(sizes)) return x;
-  return empty(sizes, TensorOptions(dtype).device(x.device()).memory_format(format));
+  if (x.dtype() == dtype && kernels::has_layout(x, way.channels_last) && x.sizes() == IntArrayRef(sizes)) return x;
+  return kernels::empty_in_layout(sizes, TensorOptions(dtype).device(x.device()), way.channels_last);
 }
 
 /// Fills the elements of `padded` outside the part with x's sizes with zeros.
@@ -129,12 +125,6 @@ Tensor bias_for(const Tensor& bias, const Tensor& y) {
                why);
 }
 
-/// One value per channel, viewed as a tensor of y's sizes; undefined stays undefined.
-Tensor spread_over_channels(const Tensor& bias, const Tensor& y) {
-  if (!bias.defined()) return bias;
-  return make_view(bias, y.sizes(), {0, bias.stride(0), 0, 0}, bias.storage_offset());
-}
-
 /// Runs with bias and relu fused if an engine supports it, else in separate passes. False if cuDNN has no engine.
 bool run_forward(const Convolution& c, std::string* why) {
   if (!c.relu && !c.bias.defined()) return convolve(c, why);
@@ -149,7 +139,7 @@ bool run_forward(const Convolution& c, std::string* why) {
     if (c.relu) {
       unary(c.y, Unary::relu, c.y, 0, 0);
     } else {
-      binary(c.y, Binary::add, c.y, spread_over_channels(c.bias, c.y), 1);
+      binary(c.y, Binary::add, c.y, kernels::spread_over_channels(c.bias, c.y), 1);
     }
     return true;
   };
@@ -162,20 +152,20 @@ bool run_forward(const Convolution& c, std::string* why) {
 /// Whether a weight gradient in f32 from 16-bit operands is computed over columns. Columns cost 4 bytes of traffic per
 /// element, since they are written and read again. Widening the operands to f32 costs TF32's half rate for the 2 O
 /// flops per element. On an H100 or H200 the two are about equal at 350 outputs, without the widening itself. A 1x1
-/// kernel needs no columns.
-bool columns_pay(const Tensor& gweight, const Conv2dParams& p) {
-  return p.groups == 1 && (gweight.size(0) >= 256 || gweight.size(2) * gweight.size(3) == 1);
+/// kernel needs no columns. Columns of volumes are not implemented.
+bool columns_pay(const Tensor& gweight, const ConvParams& p) {
+  return gweight.dim() == 4 && p.groups == 1 && (gweight.size(0) >= 256 || gweight.size(2) * gweight.size(3) == 1);
 }
 
 }  // namespace
 
-void conv2d(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p,
-            Activation activation) {
+void conv(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvParams& p,
+          Activation activation) {
   if (y.numel() == 0) return;
   const DeviceGuard on(y.device());
   if (x.numel() == 0 || weight.numel() == 0) {
     fill(y, 0);
-    return finish(y, y, spread_over_channels(bias, y), activation);
+    return finish(y, y, kernels::spread_over_channels(bias, y), activation);
   }
   std::string why;
   for (const Way& way :
@@ -196,7 +186,7 @@ void conv2d(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor
   refuse(why);
 }
 
-void conv2d_backward_input(const Tensor& gx, const Tensor& gy, const Tensor& weight, const Conv2dParams& p) {
+void conv_backward_input(const Tensor& gx, const Tensor& gy, const Tensor& weight, const ConvParams& p) {
   if (gx.numel() == 0) return;
   const DeviceGuard on(gx.device());
   if (gy.numel() == 0 || weight.numel() == 0) return fill(gx, 0);
@@ -216,12 +206,12 @@ void conv2d_backward_input(const Tensor& gx, const Tensor& gy, const Tensor& wei
   refuse(why);
 }
 
-void conv2d_backward_weight(const Tensor& gweight, const Tensor& gbias, const Tensor& gy, const Tensor& x,
-                            const Conv2dParams& p) {
+void conv_backward_weight(const Tensor& gweight, const Tensor& gbias, const Tensor& gy, const Tensor& x,
+                          const ConvParams& p) {
   const Tensor& any = gweight.defined() ? gweight : gbias;
   if (!any.defined()) return;
   const DeviceGuard on(any.device());
-  if (gbias.defined()) reduce(kernels::as_channels(gbias), Reduction::sum, gy);
+  if (gbias.defined()) reduce(kernels::as_channels(gbias, gy.dim()), Reduction::sum, gy);
   if (!gweight.defined() || gweight.numel() == 0) return;
   if (gy.numel() == 0 || x.numel() == 0) return fill(gweight, 0);
   std::string why;
@@ -229,7 +219,7 @@ void conv2d_backward_weight(const Tensor& gweight, const Tensor& gbias, const Te
   for (const Way& way :
        ways(gy.dtype(), gweight.dtype(), prefers_channels_last({&gy, &x, &gweight}), padding_pays(x, gweight, gy, p))) {
     if (way.operands == kFloat && from_narrow && columns_pay(gweight, p)) {
-      return kernels::conv2d_backward_weight_by_columns(gweight, gy, x, p, kMostColumnBytes);
+      return kernels::conv_backward_weight_by_columns(gweight, gy, x, p, kMostColumnBytes);
     }
     const Convolution c{.direction = ConvDirection::backward_weight,
                         .x = operand(x, way, Role::image),

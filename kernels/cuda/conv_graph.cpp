@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "tandem/base/shape.h"
+#include "kernels/image_layout.h"
 
 namespace tandem::cuda {
 namespace {
@@ -24,14 +24,14 @@ cudnnDataType_t data_type(DType t) {
 
 DType compute_type(const ConvKey& key) { return key.w == kDouble || key.x == kDouble ? kDouble : kFloat; }
 
-Descriptor tensor(ConvTensor uid, DType dtype, const int64_t (&sizes)[4], bool channels_last, int64_t alignment,
+Descriptor tensor(ConvTensor uid, DType dtype, IntArrayRef sizes, bool channels_last, int64_t alignment,
                   bool is_virtual = false) {
-  const IntArrayRef dims(sizes, 4);
-  const Dims strides = channels_last ? channels_last_strides(dims) : contiguous_strides(dims);
+  const Dims strides = kernels::strides_in_layout(sizes, channels_last);
+  const auto rank = static_cast<int64_t>(sizes.size());
   Descriptor t(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   t.set(CUDNN_ATTR_TENSOR_DATA_TYPE, data_type(dtype))
-      .set(CUDNN_ATTR_TENSOR_DIMENSIONS, sizes, 4)
-      .set(CUDNN_ATTR_TENSOR_STRIDES, strides.begin(), 4)
+      .set(CUDNN_ATTR_TENSOR_DIMENSIONS, sizes.begin(), rank)
+      .set(CUDNN_ATTR_TENSOR_STRIDES, strides.begin(), rank)
       .set(CUDNN_ATTR_TENSOR_UNIQUE_ID, int64_t{uid})
       .set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, alignment)
       .set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, is_virtual)
@@ -47,23 +47,23 @@ Descriptor operation_graph(const ConvKey& key, cudnnHandle_t handle, std::vector
     parts.push_back(std::move(d));
     return parts.size() - 1;
   };
-  const size_t x = keep(tensor(kX, key.x, key.x_sizes, key.channels_last, key.align_x));
-  const size_t w = keep(tensor(kW, key.w, key.w_sizes, key.channels_last, key.align_w));
-  const size_t y = keep(tensor(kY, key.y, key.y_sizes, key.channels_last, key.align_y));
+  const size_t rank = size_t{key.dims} + 2;
+  const IntArrayRef x_sizes(key.x_sizes, rank), w_sizes(key.w_sizes, rank), y_sizes(key.y_sizes, rank);
+  const size_t x = keep(tensor(kX, key.x, x_sizes, key.channels_last, key.align_x));
+  const size_t w = keep(tensor(kW, key.w, w_sizes, key.channels_last, key.align_w));
+  const size_t y = keep(tensor(kY, key.y, y_sizes, key.channels_last, key.align_y));
   // Tensors between two operations are virtual, but need an alignment valid for their dtype.
-  const auto between = [&](ConvTensor uid) {
-    return keep(tensor(uid, wide, key.y_sizes, key.channels_last, 16, true));
-  };
+  const auto between = [&](ConvTensor uid) { return keep(tensor(uid, wide, y_sizes, key.channels_last, 16, true)); };
   const size_t product = key.has_bias || key.has_relu ? between(kProduct) : y;
 
   Descriptor convolution(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
-  convolution.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, int64_t{2})
+  convolution.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, int64_t{key.dims})
       .set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, data_type(wide))
       .set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_CROSS_CORRELATION)
-      .set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, key.padding, 2)
-      .set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, key.padding, 2)
-      .set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, key.stride, 2)
-      .set(CUDNN_ATTR_CONVOLUTION_DILATIONS, key.dilation, 2)
+      .set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, key.padding, key.dims)
+      .set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, key.padding, key.dims)
+      .set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, key.stride, key.dims)
+      .set(CUDNN_ATTR_CONVOLUTION_DILATIONS, key.dilation, key.dims)
       .finalize();
   const size_t how = keep(std::move(convolution));
 
@@ -112,7 +112,8 @@ Descriptor operation_graph(const ConvKey& key, cudnnHandle_t handle, std::vector
   };
   size_t sum = product;
   if (key.has_bias) {
-    const int64_t sizes[4] = {1, key.y_sizes[1], 1, 1};
+    Dims sizes(rank, 1);
+    sizes[1] = key.y_sizes[1];
     const size_t bias = keep(tensor(kBias, key.bias, sizes, key.channels_last, key.align_bias));
     sum = key.has_relu ? between(kSum) : y;
     pointwise(CUDNN_POINTWISE_ADD, product, bias, sum);
@@ -128,13 +129,14 @@ Descriptor operation_graph(const ConvKey& key, cudnnHandle_t handle, std::vector
 std::string to_string(const ConvKey& key) {
   constexpr const char* directions[] = {"convolution", "gradient of a convolution's input",
                                         "gradient of a convolution's weight"};
+  const size_t rank = size_t{key.dims} + 2;
+  const auto of_dims = [&](const int64_t(&values)[3]) { return to_string(IntArrayRef(values, key.dims)); };
   return fmt::format("{}, x {} {}, weight {} {}, y {} {}, {}{}stride {}, padding {}, dilation {}, {}, device {}",
-                     directions[static_cast<int>(key.direction)], name(key.x), to_string(IntArrayRef(key.x_sizes, 4)),
-                     name(key.w), to_string(IntArrayRef(key.w_sizes, 4)), name(key.y),
-                     to_string(IntArrayRef(key.y_sizes, 4)), key.has_bias ? "bias, " : "", key.has_relu ? "relu, " : "",
-                     to_string(IntArrayRef(key.stride, 2)), to_string(IntArrayRef(key.padding, 2)),
-                     to_string(IntArrayRef(key.dilation, 2)), key.channels_last ? "channels-last" : "row-major",
-                     key.device);
+                     directions[static_cast<int>(key.direction)], name(key.x),
+                     to_string(IntArrayRef(key.x_sizes, rank)), name(key.w), to_string(IntArrayRef(key.w_sizes, rank)),
+                     name(key.y), to_string(IntArrayRef(key.y_sizes, rank)), key.has_bias ? "bias, " : "",
+                     key.has_relu ? "relu, " : "", of_dims(key.stride), of_dims(key.padding), of_dims(key.dilation),
+                     key.channels_last ? "channels-last" : "row-major", key.device);
 }
 
 }  // namespace tandem::cuda

@@ -8,8 +8,8 @@
 namespace tandem::cuda {
 
 struct ConvKey {
-  int64_t x_sizes[4] = {}, w_sizes[4] = {}, y_sizes[4] = {};
-  int64_t padding[2] = {}, stride[2] = {}, dilation[2] = {};
+  int64_t x_sizes[5] = {}, w_sizes[5] = {}, y_sizes[5] = {};
+  int64_t padding[3] = {}, stride[3] = {}, dilation[3] = {};
   int32_t device = 0;
   uint16_t align_x = 0, align_w = 0, align_y = 0, align_bias = 0;  ///< bytes
   ConvDirection direction = ConvDirection::forward;
@@ -17,7 +17,8 @@ struct ConvKey {
   bool has_bias = false, has_relu = false;
   bool channels_last = false;
   bool tf32 = false, deterministic = false;
-  uint16_t unused = 0;  ///< fills what would be padding bytes
+  uint8_t dims = 2;    ///< 2 or 3, the number of entries of padding, stride and dilation; sizes have two more
+  uint8_t unused = 0;  ///< fills what would be a padding byte
 
   friend bool operator==(const ConvKey&, const ConvKey&) = default;
 };

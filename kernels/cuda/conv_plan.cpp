@@ -237,12 +237,13 @@ uint16_t plan_alignment(const void* data) { return std::min<uint16_t>(alignment_
 
 ConvKey key_of(const Convolution& c) {
   ConvKey key;
-  for (int64_t d = 0; d < 4; ++d) {
+  key.dims = static_cast<uint8_t>(c.x.dim() - 2);
+  for (int64_t d = 0; d < c.x.dim(); ++d) {
     key.x_sizes[d] = c.x.size(d);
     key.w_sizes[d] = c.w.size(d);
     key.y_sizes[d] = c.y.size(d);
   }
-  for (size_t d = 0; d < 2; ++d) {
+  for (size_t d = 0; d < key.dims; ++d) {
     key.padding[d] = c.params.padding[d];
     key.stride[d] = c.params.stride[d];
     key.dilation[d] = c.params.dilation[d];

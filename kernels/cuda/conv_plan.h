@@ -10,14 +10,15 @@ namespace tandem::cuda {
 
 enum class ConvDirection : uint8_t { forward, backward_input, backward_weight };
 
-/// x: [N, C, H, W], w: [O, C / groups, KH, KW], y: [N, O, OH, OW], or the gradients in their places. The direction
-/// determines which one is written. All three are dense, and all channels-last or all row-major.
+/// x: [N, C, H, W], w: [O, C / groups, KH, KW], y: [N, O, OH, OW], or with a depth before the height, or the gradients
+/// in their places. The direction determines which one is written. All three are dense, and all channels-last or all
+/// row-major.
 struct Convolution {
   ConvDirection direction = ConvDirection::forward;
   Tensor x, w, y;
   Tensor bias;        ///< optional, forward only: [O], contiguous; y = conv + bias, rounded once
   bool relu = false;  ///< forward only: y = max(conv + bias, 0); NaN stays NaN
-  Conv2dParams params;
+  ConvParams params;
   bool channels_last = false;
   bool exact_in_tf32 = false;  ///< f32 tensors whose factors have at most 10 mantissa bits: TF32 does not round them
 };

@@ -39,37 +39,6 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   return tandem::linear(input, weight, bias);
 }
 
-namespace {
-
-/// Padding that keeps the size. If the two sides differ, both get the larger padding, and the surplus is cut off at the
-/// front.
-Tensor conv2d_same(const Tensor& input, const Tensor& weight, const Conv2dFuncOptions& o) {
-  TANDEM_CHECK((*o.stride())[0] == 1 && (*o.stride())[1] == 1, StateError,
-               "padding kSame with stride {}; it needs stride 1", to_string(o.stride()));
-  TANDEM_CHECK(weight.dim() == 4, ShapeError, "the weight is {}; it must be [O, C / groups, KH, KW]",
-               checks::show(weight));
-  ExpandingArray<2> padding(0);
-  for (size_t d = 0; d < 2; ++d) {
-    const int64_t total = (*o.dilation())[d] * (weight.size(static_cast<int64_t>(d) + 2) - 1);
-    (*padding)[d] = (total + 1) / 2;
-  }
-  Tensor y = tandem::conv2d(input, weight, o.bias(), o.stride(), padding, o.dilation(), o.groups());
-  for (int64_t d = -2; d < 0; ++d) {
-    const int64_t surplus = y.size(d) - input.size(d);
-    if (surplus > 0) y = y.narrow(d, surplus, input.size(d));
-  }
-  return y;
-}
-
-}  // namespace
-
-Tensor conv2d(const Tensor& input, const Tensor& weight, const Conv2dFuncOptions& options) {
-  const OpScope op("conv2d");
-  if (options.padding().is_same()) return conv2d_same(input, weight, options);
-  return tandem::conv2d(input, weight, options.bias(), options.stride(), options.padding().sizes(), options.dilation(),
-                        options.groups());
-}
-
 Tensor max_pool2d(const Tensor& input, const MaxPool2dFuncOptions& o) {
   return tandem::max_pool2d(input, o.kernel_size(), o.stride(), o.padding(), o.dilation(), o.ceil_mode());
 }
@@ -103,19 +72,6 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
 
 Tensor layer_norm(const Tensor& input, const LayerNormFuncOptions& o) {
   return tandem::layer_norm(input, o.normalized_shape(), o.weight(), o.bias(), o.eps());
-}
-
-Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncOptions& options) {
-  const OpScope op("embedding");
-  int64_t padding = -1;
-  if (options.padding_idx()) {
-    const int64_t rows = weight.size(0), index = *options.padding_idx();
-    TANDEM_CHECK(index >= -rows && index < rows, IndexError,
-                 "padding_idx = {} is not a row of a table of {}; use one in [{}, {}]", index,
-                 to_string(weight.sizes()), -rows, rows - 1);
-    padding = index < 0 ? index + rows : index;
-  }
-  return tandem::embedding(weight, input, padding);
 }
 
 Tensor pad(const Tensor& input, const PadFuncOptions& options) {

@@ -64,6 +64,9 @@ Tensor interpolate(const Tensor& input, const InterpolateFuncOptions& o) {
   const bool nearest = mode == ResizeMode::Nearest, exact = mode == ResizeMode::NearestExact;
   TANDEM_CHECK(!o.align_corners() || !(area || nearest || exact), StateError,
                "align_corners is given, but applies only to kLinear, kBilinear, kBicubic and kTrilinear; omit it");
+  TANDEM_CHECK(!o.antialias() || (input.dim() == 4 && !o.mode().is_linear &&
+                                  (mode == ResizeMode::Bilinear || mode == ResizeMode::Bicubic)),
+               StateError, "antialias is set, but applies only to kBilinear and kBicubic of [N, C, H, W]; omit it");
   if (o.mode().is_linear && o.mode().given != init::Nonlinearity::Linear) refuse_mode(input);
   const std::vector<int64_t> size = sizes_of_result(input, o);
   const bool align = o.align_corners().value_or(false);
@@ -80,9 +83,11 @@ Tensor interpolate(const Tensor& input, const InterpolateFuncOptions& o) {
     if (nearest) return upsample_nearest2d(input, size, scale[0], scale[1]);
     if (exact) return _upsample_nearest_exact2d(input, size, scale[0], scale[1]);
     if (area) return tandem::adaptive_avg_pool2d(input, size);
-    if (mode == ResizeMode::Bicubic) return upsample_bicubic2d(input, size, align, scale[0], scale[1]);
+    if (mode == ResizeMode::Bicubic) {
+      return (o.antialias() ? _upsample_bicubic2d_aa : upsample_bicubic2d)(input, size, align, scale[0], scale[1]);
+    }
     if (mode == ResizeMode::Bilinear && !o.mode().is_linear) {
-      return upsample_bilinear2d(input, size, align, scale[0], scale[1]);
+      return (o.antialias() ? _upsample_bilinear2d_aa : upsample_bilinear2d)(input, size, align, scale[0], scale[1]);
     }
   } else {
     if (nearest) return upsample_nearest3d(input, size, scale[0], scale[1], scale[2]);

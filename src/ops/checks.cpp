@@ -1,5 +1,6 @@
 #include "tandem/ops/checks.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tandem/backend.h"
@@ -80,13 +81,20 @@ void sizes(const char* which, const Tensor& x, IntArrayRef expected) {
                to_string(expected));
 }
 
-std::array<int64_t, 2> pair(const char* which, IntArrayRef values, int64_t least) {
-  TANDEM_CHECK(values.size() == 1 || values.size() == 2, ShapeError,
-               "{} = {}, but must have 1 entry, or 2 for height and width", which, to_string(values));
+Dims entries(const char* which, IntArrayRef values, size_t dims, int64_t least) {
+  constexpr const char* counts[] = {"1 entry", "1 entry, or 2 for height and width",
+                                    "1 entry, or 3 for depth, height and width"};
+  TANDEM_CHECK(values.size() == 1 || values.size() == dims, ShapeError, "{} = {}, but must have {}", which,
+               to_string(values), counts[std::min<size_t>(dims, 3) - 1]);
   for (int64_t v : values) {
     TANDEM_CHECK(v >= least, StateError, "{} = {}, but must be at least {}", which, to_string(values), least);
   }
-  return {values.front(), values.back()};
+  return values.size() == dims ? Dims(values) : Dims(dims, values[0]);
+}
+
+std::array<int64_t, 2> pair(const char* which, IntArrayRef values, int64_t least) {
+  const Dims both = entries(which, values, 2, least);
+  return {both[0], both[1]};
 }
 
 Pool2dParams windows(IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,

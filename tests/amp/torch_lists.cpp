@@ -80,7 +80,11 @@ const std::map<std::string_view, Composite>& composites() {
       {"cross_entropy",
        {Cast::f32_dtype, Cast::f32, "log_softmax and nll_loss; on the CPU registered as cross_entropy_loss"}},
       {"gaussian_nll_loss", {Cast::f32, Cast::keep, "log, and sums of f32 and the region's dtype"}},
+      {"gru", {Cast::lower, Cast::lower, "products, registered as _cudnn_rnn and mkldnn_rnn_layer"}},
       {"linear_relu", {Cast::lower, Cast::lower, "linear, then relu"}},
+      {"lstm", {Cast::lower, Cast::lower, "products, registered as _cudnn_rnn and mkldnn_rnn_layer"}},
+      {"rnn_relu", {Cast::lower, Cast::lower, "products, registered as _cudnn_rnn and mkldnn_rnn_layer"}},
+      {"rnn_tanh", {Cast::lower, Cast::lower, "products, registered as _cudnn_rnn and mkldnn_rnn_layer"}},
       {"square", {Cast::f32, Cast::keep, "pow(x, 2)"}},
   };
   return all;

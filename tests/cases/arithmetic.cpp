@@ -87,6 +87,30 @@ void functions(Cases& c) {
   binary(c, "fmax", "torch.fmax(a, b)", fmax, any, any, {1, 2, 3, nan, 1, inf}, {1, 3, 2, 1, nan, -inf});
   binary(c, "fmin", "torch.fmin(a, b)", fmin, any, any, {1, 2, 3, nan, 1, inf}, {1, 3, 2, 1, nan, -inf});
   binary(c, "copysign", "torch.copysign(a, b)", copysign, positive, any, {1, -1, 0, 2, 3}, {-1, 1, -1, 0, -4});
+  const std::vector<double> edges = {0, 1, -1, 0x1p-14, -0x1p-14, 0x1p-20, 60000, -2};
+  const std::vector<double> towards = {1, 2, 0, 0, -1, 0, inf, -3};
+  for (DType dtype : {kHalf, kBFloat16}) {
+    c.push_back({.op = "nextafter",
+                 .name = dtype == kHalf ? "f16" : "bf16",
+                 .torch = "(torch.nextafter(a, b).float(), torch.nextafter(b, a).float())",
+                 .inputs = {values({8}, edges).as(dtype).constant(), values({8}, towards).as(dtype).constant()},
+                 .run = [](In x) -> Out {
+                   return {nextafter(x[0], x[1]).to(kFloat), nextafter(x[1], x[0]).to(kFloat)};
+                 },
+                 .sum = 0,
+                 .no_low = "the next number depends on the dtype",
+                 .bypasses_autocast = true});
+  }
+  c.push_back({.op = "nextafter",
+               .name = "directions",
+               .torch = "(torch.nextafter(a, b), torch.nextafter(b, a), torch.nextafter(a, c))",
+               .inputs = {normal({5}), values({3, 1}, {0.5, 0, -2}), values({5}, {0, 1, inf, -inf, nan})},
+               .run = [](In x) -> Out {
+                 return {nextafter(x[0], x[1]), nextafter(x[1], x[0]), nextafter(x[0], x[2])};
+               },
+               .sum = 5,
+               .no_gradcheck = "the gradient is that of the identity, as in PyTorch",
+               .no_low = "the next number depends on the dtype"});
   binary(c, "logaddexp", "torch.logaddexp(a, b)", logaddexp, any, any, {1, 100, -100, 0}, {2, 0, 100, -inf});
   binary(c, "logaddexp2", "torch.logaddexp2(a, b)", logaddexp2, any, any, {1, 100, -100, 0}, {2, 0, 100, -inf});
   binary(c, "xlogy", "torch.xlogy(a, b)", xlogy, any, positive, {0, 0, 1, 2, 3}, {2, 0, 1, 4, inf});
@@ -129,6 +153,21 @@ void functions(Cases& c) {
                  return {ldexp(x[0], x[1]), ldexp(x[1], x[1])};
                },
                .no_low = "pow is f32 under autocast, which widens the product"});
+  c.push_back(
+      {.op = "mul",
+       .name = "ldexp_far",
+       .torch = "torch.ldexp(a, b)",
+       .inputs = {values({3}, {0x1p-100, 0x1p-120, 0x1p+100}).constant(), values({3}, {180, 200, -150}).as(kInt)},
+       .run = [](In x) -> Out { return {ldexp(x[0], x[1])}; },
+       .no_low = "outside their range"});
+  c.push_back({.op = "bitwise_and",
+               .name = "rank_0_and_number",
+               .torch = "(a & 6, a << 1, torch.fmod(a, 4), torch.where(b, a, 3))",
+               .inputs = {values({}, {11}).as(kChar), boolean({})},
+               .run = [](In x) -> Out {
+                 return {bitwise_and(x[0], 6), bitwise_left_shift(x[0], 1), fmod(x[0], 4), where(x[1], x[0], 3)};
+               },
+               .sum = 0});
   c.push_back({.op = "pow",
                .name = "float_power",
                .torch = "(torch.float_power(a, b), torch.float_power(a, 2), torch.float_power(2, b), "
@@ -178,6 +217,21 @@ void bounds(Cases& c) {
                  return {clamp_min(x[0], 0.25), clamp_max(x[0], 0.25), clamp_min(x[1], 1)};
                },
                .sum = 2});
+  c.push_back(
+      {.op = "clamp",
+       .name = "tensors",
+       .torch = "torch.clamp(a, b, c)",
+       .inputs = {normal({3, 5}), uniform({5}, -1, 0.5), uniform({3, 1}, 0.5, 2)},
+       .run = [](In x) -> Out { return {clamp(x[0], std::optional<Tensor>(x[1]), std::optional<Tensor>(x[2]))}; },
+       .sum = 5});
+  c.push_back(
+      {.op = "clamp",
+       .name = "tensors_ties_and_nan",
+       .torch = "torch.clamp(a, b, c)",
+       .inputs = {values({8}, {1, 2, 3, 0, 1, nan, nan, 0}), values({8}, {1, 1, 3.5, 2, 1, 0, 1, 1}),
+                  values({8}, {4, 2, 1, 1, 1, 1, 0, 1})},
+       .run = [](In x) -> Out { return {clamp(x[0], std::optional<Tensor>(x[1]), std::optional<Tensor>(x[2]))}; },
+       .no_gradcheck = "kinks"});
 }
 
 void bits(Cases& c) {

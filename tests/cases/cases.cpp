@@ -244,14 +244,17 @@ const std::vector<Case>& all_cases() {
                                    {"margin_loss", margin_loss_cases},
                                    {"pool_nd", pool_nd_cases},
                                    {"interpolate", interpolate_cases},
+                                   {"sampling", sampling_cases},
                                    {"index", index_cases},
                                    {"advanced_index", advanced_index_cases},
                                    {"scatter", scatter_cases},
                                    {"dropout", dropout_cases},
                                    {"sort", sort_cases},
+                                   {"search", search_cases},
                                    {"products", products_cases},
                                    {"distance", distance_cases},
-                                   {"group_norm", group_norm_cases}};
+                                   {"group_norm", group_norm_cases},
+                                   {"rnn", rnn_cases}};
     std::vector<Case> all;
     for (const Family& family : families) {
       Cases some = family.cases();

@@ -123,8 +123,11 @@ Cases advanced_index_cases();
 Cases scatter_cases();
 Cases dropout_cases();
 Cases sort_cases();
+Cases search_cases();
 Cases products_cases();
 Cases distance_cases();
 Cases group_norm_cases();
+Cases sampling_cases();
+Cases rnn_cases();
 
 }  // namespace tandem::testing

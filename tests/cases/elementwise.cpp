@@ -282,6 +282,12 @@ void powers(Cases& c) {
                  return {pow(2, x[0]), pow(0.5, x[0])};
                }});
   c.push_back({.op = "pow",
+               .name = "base_zero",
+               .torch = "torch.pow(0, a)",
+               .inputs = {values({5}, {2, 0.5, 0, -1, nan})},
+               .run = [](In x) -> Out { return {pow(0, x[0])}; },
+               .no_gradcheck = at_kinks});
+  c.push_back({.op = "pow",
                .name = "special",
                .torch = "a ** b",
                .inputs = {values({9}, {0, 0, 0, 0, 2, -2, -2, 1, inf}), values({9}, {0, 1, 2, -1, 0, 2, 3, inf, -1})},
@@ -302,7 +308,7 @@ void powers(Cases& c) {
   c.push_back({.op = "atan2",
                .name = "axes",
                .torch = "torch.atan2(a, b)",
-               .inputs = {values({6}, {0, 0, 1, -1, inf, 2}), values({6}, {1, -1, 0, 0, inf, -inf})},
+               .inputs = {values({7}, {0, 0, 1, -1, inf, 2, 0}), values({7}, {1, -1, 0, 0, inf, -inf, 0})},
                .run = [](In x) -> Out { return {atan2(x[0], x[1])}; },
                .no_gradcheck = at_kinks});
 }

@@ -60,7 +60,9 @@ void functions(Cases& c) {
   unary(c, "erfinv", "torch.erfinv(a)", erfinv, inside, {0, 0.5, 1, -1, 2, 0.99, nan});
   unary(c, "lgamma", "torch.lgamma(a)", lgamma, above_zero, {1, 2, 0, -1, -0.5, 100, inf, nan});
   unary(c, "digamma", "torch.digamma(a)", digamma, above_zero, {1, 20, 0, -0.5, 1e4, inf, nan});
-  unary(c, "sinc", "torch.sinc(a)", sinc, above_zero, {0, 0.5, -0.5, 1.25, -2.75});
+  unary(c, "i0", "torch.i0(a)", i0, any, {0, -0.0, 1e-3, -3, 8, 9, -20, 60, inf, nan});
+  unary(c, "special_i1", "torch.special.i1(a)", special_i1, any, {0, 1e-3, -3, 8, 9, -10, nan});
+  unary(c, "sinc", "torch.sinc(a)", sinc, above_zero, {0, 0.5, -0.5, 1.25, -2.75, 0x1p-10, -0.046875});
   unary(c, "logit", "torch.logit(a)", [](const Tensor& x) { return logit(x); }, probability, {0, 1, 0.5, -1, 2, nan});
   unary(
       c, "logit", "torch.logit(a, eps=0.25)", [](const Tensor& x) { return logit(x, 0.25); }, uniform({}, 0.375, 0.625),

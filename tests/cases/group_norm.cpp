@@ -91,10 +91,12 @@ void group_norms(Cases& c) {
                .roundings = 3});
   c.push_back({.op = "pow",
                .name = "local_response_norm",
-               .torch = "(F.local_response_norm(a, 3, 0.5, 0.75, 2.0), F.local_response_norm(b, 2))",
+               .torch = "(F.local_response_norm(a, 3, 0.5, 0.75, 2.0), F.local_response_norm(b, 2), "
+                        "F.local_response_norm(b, 12, 0.5))",
                .inputs = {normal({2, 5, 3, 2}), normal({2, 4, 3})},
                .run = [](In x) -> Out {
-                 return {local_response_norm(x[0], 3, 0.5, 0.75, 2), local_response_norm(x[1], 2)};
+                 return {local_response_norm(x[0], 3, 0.5, 0.75, 2), local_response_norm(x[1], 2),
+                         local_response_norm(x[1], 12, 0.5)};
                },
                .sum = 16,
                .roundings = 6,

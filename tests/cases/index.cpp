@@ -32,6 +32,30 @@ Cases index_cases() {
                .inputs = {integers({7}, 0, 4).as(kInt), normal({4, 3})},
                .run = [](In x) -> Out { return {embedding(x[1], x[0])}; },
                .sum = 7});
+  c.push_back({.op = "embedding",
+               .name = "scale_grad_by_freq",
+               .torch = "(F.embedding(a, b, scale_grad_by_freq=True), "
+                        "F.embedding(a, b, padding_idx=1, scale_grad_by_freq=True))",
+               .inputs = {integers({3, 5}, 0, 6), normal({6, 4})},
+               .run = [](In x) -> Out {
+                 return {embedding(x[1], x[0], -1, true), embedding(x[1], x[0], 1, true)};
+               },
+               .sum = 30,
+               .roundings = 3,
+               .no_gradcheck = "the gradient is divided by the rows' frequency"});
+  c.push_back({.op = "embedding",
+               .name = "renorm",
+               .torch =
+                   "(torch.embedding_renorm_(b.clone(), a, 1.5, 2.0), torch.embedding_renorm_(b.clone(), a, 1, 1), "
+                   "torch.embedding_renorm_(b.clone(), a[:0], 1, 1))",
+               .inputs = {integers({3, 4}, 0, 6), normal({7, 4}).constant()},
+               .run = [](In x) -> Out {
+                 const Tensor y = x[1].clone(), z = x[1].clone(), w = x[1].clone();
+                 return {embedding_renorm_(y, x[0], 1.5, 2), embedding_renorm_(z, x[0], 1, 1),
+                         embedding_renorm_(w, x[0].narrow(0, 0, 0), 1, 1)};
+               },
+               .sum = 4,
+               .roundings = 3});
   c.push_back({.op = "gather",
                .name = "dims",
                .torch = "(torch.gather(a, 1, b), torch.gather(a, 0, c), torch.gather(a, -1, d))",

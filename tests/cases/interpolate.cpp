@@ -94,6 +94,22 @@ void smooth(Cases& c) {
                  },
                  .sum = 96,
                  .roundings = 2});
+    for (const bool cubic : {false, true}) {
+      const std::string options =
+          std::string("mode='") + (cubic ? "bicubic" : "bilinear") + "', antialias=True" + corners;
+      c.push_back(
+          {.op = cubic ? "_upsample_bicubic2d_aa" : "_upsample_bilinear2d_aa",
+           .name = name,
+           .torch = "(F.interpolate(a, (2, 6), " + options + ", F.interpolate(b, (1, 3), " + options +
+                    ", F.interpolate(b, scale_factor=(0.4, 1.7), " + options + ")",
+           .inputs = {normal({1, 2, 7, 3}).laid_out(Layout::channels_last), normal({1, 1, 5, 4})},
+           .run = [align, cubic](In x) -> Out {
+             const auto f = cubic ? _upsample_bicubic2d_aa : _upsample_bilinear2d_aa;
+             return {f(x[0], {2, 6}, align, {}, {}), f(x[1], {1, 3}, align, {}, {}), f(x[1], {2, 6}, align, 0.4, 1.7)};
+           },
+           .sum = 96,
+           .roundings = 2});
+    }
   }
 }
 
@@ -103,7 +119,8 @@ void options(Cases& c) {
        .name = "options",
        .torch = "(F.interpolate(a, size=(5, 4), mode='bilinear'), "
                 "F.interpolate(a, scale_factor=(1.6, 2), mode='bilinear', recompute_scale_factor=True), "
-                "F.interpolate(a, scale_factor=(1.6, 2), mode='bicubic', align_corners=True))",
+                "F.interpolate(a, scale_factor=(1.6, 2), mode='bicubic', align_corners=True), "
+                "F.interpolate(a, size=(2, 2), mode='bicubic', antialias=True))",
        .inputs = {normal({2, 3, 4, 3})},
        .run = [](In x) -> Out {
          return {
@@ -111,7 +128,8 @@ void options(Cases& c) {
              F::interpolate(
                  x[0], Resize().scale_factor(std::vector<double>{1.6, 2}).mode(kBilinear).recompute_scale_factor(true)),
              F::interpolate(x[0],
-                            Resize().scale_factor(std::vector<double>{1.6, 2}).mode(kBicubic).align_corners(true))};
+                            Resize().scale_factor(std::vector<double>{1.6, 2}).mode(kBicubic).align_corners(true)),
+             F::interpolate(x[0], Resize().size(std::vector<int64_t>{2, 2}).mode(kBicubic).antialias(true))};
        },
        .sum = 96,
        .roundings = 2});

@@ -113,11 +113,11 @@ void joins(Cases& c) {
   rearranged(
       c, "index_select", "combinations",
       "(torch.combinations(a), torch.combinations(a, 3), torch.combinations(a, 2, True), "
-      "torch.combinations(b, 2), torch.combinations(a, 1))",
+      "torch.combinations(b, 2), torch.combinations(a, 1), torch.combinations(a[:0], 2))",
       {normal({4}), normal({1})},
       [](In x) -> Out {
-        return {combinations(x[0]), combinations(x[0], 3), combinations(x[0], 2, true), combinations(x[1], 2),
-                combinations(x[0], 1)};
+        return {combinations(x[0]),    combinations(x[0], 3), combinations(x[0], 2, true),
+                combinations(x[1], 2), combinations(x[0], 1), combinations(x[0].narrow(0, 0, 0), 2)};
       },
       16);
 }

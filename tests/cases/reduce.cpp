@@ -159,6 +159,14 @@ void moments(Cases& c) {
        .sum = 24,
        .roundings = 2});
   c.push_back({.op = "norm",
+               .name = "not_positive",
+               .torch = "(torch.norm(a, 0), torch.norm(a, -1, 0), torch.norm(a, float('-inf'), 1))",
+               .inputs = {uniform({3, 4}, 0.5, 2)},
+               .run = [](In x) -> Out {
+                 return {norm(x[0], 0), norm(x[0], -1, {0}), norm(x[0], -inf, {1})};
+               },
+               .sum = 12});
+  c.push_back({.op = "norm",
                .name = "of_zeros",
                .torch = "(torch.norm(a), torch.norm(a, 1), torch.norm(a, 2, 1))",
                .inputs = {values({2, 2}, {0, 0, 0, 0})},
@@ -222,14 +230,15 @@ void extremes(Cases& c) {
                  return out;
                }});
   const Input numbers = normal({4, 6});
-  c.push_back({.op = "argmax",
-               .name = "dims",
-               .torch = "(a.argmax(), a.argmax(0), a.argmax(-1, keepdim=True), b.argmax(1))",
-               .inputs = {numbers, integers({3, 8}, 0, 4)},
-               .run = [](In x) -> Out {
-                 return {argmax(x[0]), argmax(x[0], 0), argmax(x[0], -1, true), argmax(x[1], 1)};
-               },
-               .sum = 0});
+  c.push_back(
+      {.op = "argmax",
+       .name = "dims",
+       .torch = "(a.argmax(), a.argmax(0), a.argmax(-1, keepdim=True), b.argmax(1), a.argmax(keepdim=True))",
+       .inputs = {numbers, integers({3, 8}, 0, 4)},
+       .run = [](In x) -> Out {
+         return {argmax(x[0]), argmax(x[0], 0), argmax(x[0], -1, true), argmax(x[1], 1), argmax(x[0], {}, true)};
+       },
+       .sum = 0});
   c.push_back({.op = "argmin",
                .name = "dims",
                .torch = "(a.argmin(), a.argmin(0), a.argmin(-1, keepdim=True), b.argmin(1))",

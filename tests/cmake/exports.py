@@ -56,12 +56,29 @@ def with_lists(include, text):
     return re.sub(r'#include "([\w/]+\.inc)"', names, text)
 
 
+def joined_suffixes(texts):
+    """Returns what the macros of the headers append to their first parameter, such as Impl in Name##Impl."""
+    suffixes = {}
+    for text in texts:
+        for macro, name, body in re.findall(r"#define (TANDEM_\w+)\((\w+)[^)]*\)((?:.*\\\n)*.*)", text):
+            suffixes[macro] = set(re.findall(rf"\b{name}##(\w+)", body))
+    return suffixes
+
+
 def declared(include):
     """Returns the words in each namespace of the public headers, without those in its inner namespaces."""
-    words = {}
+    texts = []
     for header in public_headers(include):
         with open(os.path.join(include, header), encoding="utf-8") as file:
-            text = with_lists(include, re.sub(r"//[^\n]*", "", file.read()))
+            texts.append(re.sub(r"//[^\n]*", "", file.read()))
+    suffixes = joined_suffixes(texts)
+
+    def names_of_call(match):
+        return " ".join([match[0], *(match[2] + suffix for suffix in suffixes.get(match[1], ()))])
+
+    words = {}
+    for text in texts:
+        text = re.sub(r"^(TANDEM_\w+)\((\w+)\)", names_of_call, with_lists(include, text), flags=re.MULTILINE)
         scopes = [""]
         for name, brace, word in re.findall(r"\bnamespace ([\w:]+) \{|([{}])|([A-Za-z_]\w*)", text):
             if name:

@@ -26,10 +26,13 @@ TEST(ConvGraph, IsAcceptedByTheLibrary) {
         for (int fused : {0, 1, 2, 3}) {
           const bool has_bias = fused & 1, has_relu = fused & 2;
           if (fused && direction != ConvDirection::forward) continue;
-          for (size_t alignment : {element_size(dtype), size_t{16}}) {
-            cuda::ConvKey key{.x_sizes = {2, 6, 9, 11}, .w_sizes = {4, 3, 3, 2}, .y_sizes = {2, 4, 5, 5}};
-            for (int d = 0; d < 2; ++d) {
-              key.padding[d] = 1 - d;
+          for (int variant : {0, 1, 2, 3}) {
+            const size_t alignment = variant & 1 ? element_size(dtype) : size_t{16};
+            const bool volume = variant & 2;
+            cuda::ConvKey key{.x_sizes = {2, 6, 9, 11, 7}, .w_sizes = {4, 3, 3, 2, 1}, .y_sizes = {2, 4, 5, 5, 4}};
+            key.dims = volume ? 3 : 2;
+            for (int d = 0; d < key.dims; ++d) {
+              key.padding[d] = d == 0 ? 1 : 0;
               key.stride[d] = 2;
               key.dilation[d] = 1;
             }

@@ -98,6 +98,7 @@ struct Thread {
   // at a barrier of the warp
   unsigned mask;
   uint64_t value;
+  WarpFunction* function;
   Exchange exchange;
 };
 
@@ -106,6 +107,14 @@ bool same(const Site& a, const Site& b) {
 }
 
 std::string text(const Site& site) { return std::string(site.file_name()) + ":" + std::to_string(site.line()); }
+
+struct AsyncCopy {
+  const Thread* thread;
+  void* to;
+  const void* from;  ///< null: zeros
+  size_t bytes;
+  int groups;  ///< that the thread has ended since it began the copy, the copy's own included
+};
 
 /// The block that is running.
 struct Block {
@@ -117,6 +126,7 @@ struct Block {
   std::exception_ptr error;
   std::vector<std::unique_ptr<Fiber>> fibers;
   std::vector<Fiber*> idle;
+  std::vector<AsyncCopy> copies;  ///< not waited for
 
   size_t warp_begin(size_t thread) const { return thread / warpSize * warpSize; }
   size_t warp_end(size_t thread) const { return std::min(threads.size(), warp_begin(thread) + warpSize); }
@@ -169,6 +179,7 @@ void Block::start(dim3 shape, bool backwards, const std::function<void()>& threa
     order[i] = backwards ? threads.size() - 1 - i : i;
   }
   started = 0;
+  copies.clear();
   body = &thread;
   error = nullptr;
 }
@@ -256,6 +267,7 @@ bool Block::release_group(size_t thread) {
     exchange.lanes |= 1u << (i - begin);
     exchange.values[i - begin] = t.value;
   }
+  if (first.function) first.function(exchange);
   for (size_t i = begin; i < end; ++i) {
     if ((exchange.lanes >> (i - begin) & 1) == 0) continue;
     threads[i].exchange = exchange;
@@ -301,13 +313,14 @@ Votes wait_for_block(bool vote, const Site& site) {
   return self.votes;
 }
 
-const Exchange& wait_for_warp(unsigned mask, uint64_t value, const Site& site) {
+const Exchange& wait_for_warp(unsigned mask, uint64_t value, const Site& site, WarpFunction* function) {
   if ((mask >> lane() & 1) == 0) throw Misuse("the mask lacks the calling lane at " + text(site));
   Thread& self = *block.current;
   self.state = State::at_warp;
   self.site = site;
   self.mask = mask;
   self.value = value;
+  self.function = function;
   wait();
   return self.exchange;
 }
@@ -319,6 +332,26 @@ uint64_t value_of(const Exchange& exchange, int source, const Site& site) {
     throw Misuse("a shuffle from lane " + std::to_string(source) + ", which does not take part, at " + text(site));
   }
   return exchange.values[source];
+}
+
+void copy_async(void* to, const void* from, size_t bytes, bool valid) {
+  if (reinterpret_cast<uintptr_t>(to) % bytes != 0 || (valid && reinterpret_cast<uintptr_t>(from) % bytes != 0)) {
+    throw Misuse("an asynchronous copy of " + std::to_string(bytes) + " bytes is not aligned to them");
+  }
+  std::memset(to, 0xff, bytes);
+  block.copies.push_back({block.current, to, valid ? from : nullptr, bytes, 0});
+}
+
+void commit_copies() {
+  for (AsyncCopy& copy : block.copies) copy.groups += copy.thread == block.current;
+}
+
+void wait_for_copies(int pending) {
+  std::erase_if(block.copies, [&](const AsyncCopy& copy) {
+    if (copy.thread != block.current || copy.groups <= pending) return false;
+    copy.from ? std::memcpy(copy.to, copy.from, copy.bytes) : std::memset(copy.to, 0, copy.bytes);
+    return true;
+  });
 }
 
 void run(dim3 grid, dim3 shape, size_t shared_bytes, const std::function<void()>& thread) {
@@ -340,6 +373,7 @@ void run(dim3 grid, dim3 shape, size_t shared_bytes, const std::function<void()>
     blockIdx.z = static_cast<unsigned>(b / grid.x / grid.y);
     block.start(shape, backwards != (i % 2 == 1), thread);
     block.run();
+    if (!block.copies.empty()) throw Misuse("a thread ended before its asynchronous copies");
   }
 }
 

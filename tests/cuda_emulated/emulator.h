@@ -66,8 +66,10 @@ struct Exchange {
   unsigned lanes;  ///< lanes that participate
   uint64_t values[warpSize];
 };
-/// Waits for the lanes of `mask` that have not returned; all must wait at the same place with the same mask.
-const Exchange& wait_for_warp(unsigned mask, uint64_t value, const Site& site);
+using WarpFunction = void(const Exchange&);
+/// Waits for the lanes of `mask` that have not returned; all must wait at the same place with the same mask. Calls
+/// `function` once, before the lanes continue.
+const Exchange& wait_for_warp(unsigned mask, uint64_t value, const Site& site, WarpFunction* function = nullptr);
 /// Returns the calling thread's lane.
 int lane();
 
@@ -173,3 +175,5 @@ T __ldg(const T* at) {
   return *at;
 }
 [[noreturn]] inline void __trap() { throw tandem::cuda::emulated::Trap("__trap"); }
+
+#include "cuda_emulated/emulated_mma.h"

@@ -1,6 +1,7 @@
 // Tests of the kernel emulator: what it runs like a GPU, and what it rejects.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -161,6 +162,74 @@ TEST(Emulator, RefusesUndefinedBehaviour) {
   EXPECT_THROW(run_now(nothing, Launch{dim3(1), dim3(1025), 0}), emulated::Misuse);
   EXPECT_THROW(run_now(nothing, Launch{dim3(1, 1 << 16), dim3(1), 0}), emulated::Misuse);
   run_now(nothing, Launch{dim3(0), dim3(64), 0});
+}
+
+/// One product of 16 x 16 and 16 x 8 elements. a: row-major; b: row-major if kTransposed, else column-major.
+template <bool kTransposed>
+void multiply_tiles(const Half* a, const Half* b, float* c) {
+  alignas(16) __shared__ Half left[16][16], right[16][16];
+  const int lane = static_cast<int>(threadIdx.x);
+  copy_async(&left[lane / 2][lane % 2 * 8], a + 8 * lane, true);
+  copy_async(&right[lane / 2][lane % 2 * 8], b + 8 * lane, kTransposed || lane < 16);
+  commit_copies();
+  wait_for_copies<0>();
+  __syncwarp();
+  uint32_t of_a[4], of_b[4];
+  load_matrices(of_a, &left[lane % 16][lane / 16 * 8]);
+  float sums[4] = {1, 1, 1, 1};
+  if (kTransposed) {
+    load_matrices_transposed(of_b, &right[lane % 16][lane / 16 * 8]);
+  } else {
+    load_matrices(of_b, &right[lane / 16 * 8 + lane % 8][lane / 8 % 2 * 8]);
+  }
+  multiply_add<Half>(sums, of_a, of_b[0], of_b[1]);
+  for (int e = 0; e < 4; ++e) c[(lane / 4 + e / 2 * 8) * 8 + lane % 4 * 2 + e % 2] = sums[e];
+}
+
+TEST(Emulator, MultipliesMatricesAsTensorCoresDo) {
+  std::vector<Half> a(256), b(256);
+  for (size_t i = 0; i < 256; ++i) {
+    a[i] = static_cast<float>(i % 7);
+    b[i] = static_cast<float>(i % 5);
+  }
+  for (const bool transposed : {false, true}) {
+    std::vector<float> c(128), expected(128, 1);
+    for (size_t i = 0; i < 16; ++i) {
+      for (size_t j = 0; j < 8; ++j) {
+        for (size_t k = 0; k < 16; ++k) {
+          expected[8 * i + j] += a[16 * i + k] * (transposed ? b[16 * k + j] : b[16 * j + k]);
+        }
+      }
+    }
+    const auto kernel = transposed ? multiply_tiles<true> : multiply_tiles<false>;
+    run_now(kernel, Launch{dim3(1), dim3(32), 0}, a.data(), b.data(), c.data());
+    EXPECT_EQ(c, expected);
+  }
+}
+
+void read_before_the_copy(const float* from, float* to) {
+  alignas(16) __shared__ float values[4];
+  copy_async(values, from, true);
+  commit_copies();
+  wait_for_copies<1>();  // of the groups before
+  to[0] = values[0];
+  wait_for_copies<0>();
+  to[1] = values[0];
+}
+void unfinished_copy(const float* from) {
+  alignas(16) __shared__ float values[4];
+  copy_async(values, from, true);
+}
+
+TEST(Emulator, AsynchronousCopiesArriveWhenTheThreadWaits) {
+  alignas(16) const float from[4] = {1, 2, 3, 4};
+  float to[2];
+  const Launch one{dim3(1), dim3(1), 0};
+  run_now(read_before_the_copy, one, +from, +to);
+  EXPECT_TRUE(std::isnan(to[0]));
+  EXPECT_EQ(to[1], 1);
+  EXPECT_THROW(run_now(unfinished_copy, one, +from), emulated::Misuse);
+  EXPECT_THROW(run_now(read_before_the_copy, one, from + 1, +to), emulated::Misuse) << "not aligned";
 }
 
 void trap_in_the_middle() {

@@ -116,7 +116,7 @@ def main():
     torch.set_num_threads(1)
     entries, files, failed = {}, {}, 0
     for line in listing.splitlines():
-        case = json.loads(line)
+        case = json.loads(line, parse_int=lambda text: -0.0 if text == "-0" else int(text))  # a number is listed as -0
         if not case["torch"]:
             continue
         try:

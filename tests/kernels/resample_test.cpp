@@ -39,6 +39,23 @@ double weight_of(const Resampling& r, int64_t o, int64_t i) {
       }
       return sum;
     }
+    case Kind::smooth_linear:
+    case Kind::smooth_cubic: {
+      const bool cubic = r.kind == Kind::smooth_cubic;
+      const double width = r.align_corners ? (r.out > 1 ? (in - 1) / (out - 1) : 0) : step,
+                   stretch = std::max(width, 1.0);
+      const double center = width * (at + 0.5), half = (cubic ? 2 : 1) * stretch;
+      const auto filter = [&](double k) {
+        if (k < std::trunc(center - half + 0.5) || k >= std::trunc(center + half + 0.5)) return 0.0;
+        const double d = std::abs((k + 0.5 - center) / stretch), a = -0.5;
+        if (!cubic) return std::max(0.0, 1 - d);
+        if (d < 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
+        return d < 2 ? ((d - 5) * d + 8) * d * a - 4 * a : 0.0;
+      };
+      double total = 0;
+      for (double k = 0; k < in; ++k) total += filter(k);
+      return filter(place) / (total == 0 ? 1 : total);
+    }
     case Kind::adaptive: {
       const double begin = std::floor(at * step), end = std::ceil((at + 1) * step);
       return place >= begin && place < end ? 1 / (end - begin) : 0;
@@ -80,9 +97,10 @@ void check(const Resampling& r, Dims sizes, size_t dim, DType from, DType to) {
 }
 
 TEST(ResampleKernels, Kinds) {
-  for (const Kind kind : {Kind::nearest, Kind::nearest_exact, Kind::linear, Kind::cubic, Kind::adaptive}) {
+  for (const Kind kind : {Kind::nearest, Kind::nearest_exact, Kind::linear, Kind::cubic, Kind::smooth_linear,
+                          Kind::smooth_cubic, Kind::adaptive}) {
     for (const bool corners : {false, true}) {
-      if (corners && kind != Kind::linear && kind != Kind::cubic) continue;
+      if (corners && (kind < Kind::linear || kind == Kind::adaptive)) continue;
       for (const auto& [in, out] : {std::pair{1, 5}, {5, 1}, {4, 8}, {8, 4}, {3, 7}, {7, 3}, {6, 6}, {33, 70}}) {
         Resampling r{.kind = kind, .in = in, .out = out, .align_corners = corners};
         check(r, {2, in, 3}, 1, kFloat, kFloat);

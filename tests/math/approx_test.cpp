@@ -37,6 +37,15 @@ void expect_ulp(double bound, F f, W want, float largest = kInf) {
 #define DOUBLE(F) [](double x) { return std::F(x); }
 
 TEST(Approx, Exp) { expect_ulp(1.1, FLOAT(exp), DOUBLE(exp)); }
+TEST(Approx, ExpOfWeight) {
+  for (float x = -100.0f; x <= 88.0f; x += 0.001f) {
+    const double want = std::exp(static_cast<double>(x));
+    EXPECT_NEAR(math::exp_of_weight(x), want, 2e-7 * want + 1.7e-38) << x;
+  }
+  EXPECT_EQ(math::exp_of_weight(-kInf), 0.0f);
+  EXPECT_EQ(math::exp_of_weight(0.0f), 1.0f);
+  EXPECT_TRUE(std::isnan(math::exp_of_weight(kNaN)));
+}
 TEST(Approx, Expm1) { expect_ulp(1.6, FLOAT(expm1), DOUBLE(expm1)); }
 TEST(Approx, Log) { expect_ulp(1.0, FLOAT(log), DOUBLE(log)); }
 TEST(Approx, Log1p) { expect_ulp(1.6, FLOAT(log1p), DOUBLE(log1p)); }

@@ -58,6 +58,8 @@ TEST(LayerErrors, Options) {
       BAD_INPUT("LayerNorm", LayerNorm(std::vector<int64_t>{}), StateError, "normalized_shape is empty", "give"),
       BAD_INPUT("Dropout", Dropout(1.5), StateError, "p = 1.5", "[0, 1]"),
       BAD_INPUT("Dropout", Dropout(std::nan("")), StateError, "p = nan", "[0, 1]"),
+      BAD_INPUT("ConvPaddingMode", Conv2dOptions(1, 1, 1).padding_mode(kBorder), StateError, "kBorder", "kReplicate"),
+      BAD_INPUT("ConvPaddingMode", Conv2dOptions(1, 1, 1).padding_mode(kConstant), StateError, "kZeros"),
       BAD_INPUT("Embedding", Embedding(-1, 2), StateError, "num_embeddings = -1", "embedding_dim = 2", "at least 0"),
       BAD_INPUT("Embedding", Embedding(2, -1), StateError, "num_embeddings = 2", "embedding_dim = -1", "at least 0"),
       BAD_INPUT("Embedding", Embedding(EmbeddingOptions(5, 3).padding_idx(5)), IndexError, "padding_idx = 5",
@@ -125,9 +127,45 @@ TEST(LayerErrors, RefusedResetKeepsTheModule) {
   const int64_t huge = int64_t{1} << 62;
   check(nn::Linear(2, 3), [=](auto& options) { options.in_features(huge); });
   check(nn::Conv2d(2, 3, 1), [=](auto& options) { options.in_channels(huge); });
+  check(nn::ConvTranspose2d(2, 3, 1), [=](auto& options) { options.in_channels(huge); });
   check(nn::Embedding(2, 3), [=](auto& options) { options.num_embeddings(huge); });
   check(nn::BatchNorm1d(2), [=](auto& options) { options.num_features(huge); });
   check(nn::LayerNorm(std::vector<int64_t>{2}), [=](auto& options) { options.normalized_shape({huge}); });
+}
+
+TEST(LayerErrors, OptionsOfConvolutions) {
+  using namespace nn;
+  const Tensor none;
+  const int64_t huge = int64_t{1} << 32;
+  expect_refused({
+      BAD_INPUT("Conv1d", Conv1d(0, 1, 3), StateError, "in_channels = 0", "at least 1"),
+      BAD_INPUT("Conv1d", Conv1d(Conv1dOptions(1, 1, 3).stride(0)), StateError, "stride = [0]", "at least 1"),
+      BAD_INPUT("Conv3d", Conv3d(Conv3dOptions(1, 1, {1, 0, 1})), StateError, "kernel_size = [1, 0, 1]", "at least 1"),
+      BAD_INPUT("Conv3d", Conv3d(Conv3dOptions(1, 1, 3).stride({1, 1, 2}).padding(kSame)), StateError, "kSame",
+                "stride [1, 1, 2]"),
+      BAD_INPUT("Conv3d", Conv3d(huge, huge, 3), ShapeError, "need more bytes", "check the sizes"),
+      BAD_INPUT("ConvTranspose1d", ConvTranspose1d(1, 0, 3), StateError, "out_channels = 0", "at least 1"),
+      BAD_INPUT("ConvTranspose1d", ConvTranspose1d(ConvTranspose1dOptions(1, 1, 3).output_padding(1)), StateError,
+                "output_padding = [1]", "below stride = [1] or dilation = [1]"),
+      BAD_INPUT("ConvTranspose2d", ConvTranspose2d(ConvTranspose2dOptions(4, 6, 3).groups(4)), StateError, "groups = 4",
+                "out_channels = 6"),
+      BAD_INPUT("ConvTranspose2d", ConvTranspose2d(ConvTranspose2dOptions(4, 6, 3).output_padding(-1)), StateError,
+                "output_padding = [-1, -1]", "at least 0"),
+      BAD_INPUT("ConvTranspose3d", ConvTranspose3d(ConvTranspose3dOptions(4, 6, 3).padding(-1)), StateError,
+                "padding = [-1, -1, -1]", "at least 0"),
+      BAD_INPUT("ExpandingArray", ConvTranspose3dOptions(4, 6, {3, 3}), StateError, "2 values", "give 3"),
+      BAD_INPUT("Unfold", Unfold(0), StateError, "kernel_size = [0, 0]", "at least 1"),
+      BAD_INPUT("Unfold", Unfold(UnfoldOptions(2).padding(-1)), StateError, "padding = [-1, -1]", "at least 0"),
+      BAD_INPUT("Fold", Fold(FoldOptions({4, 0}, 2)), StateError, "output_size = [4, 0]", "at least 1"),
+      BAD_INPUT("Fold", Fold(FoldOptions(4, 2).dilation(0)), StateError, "dilation = [0, 0]", "at least 1"),
+      UNDEFINED("conv1d", Conv1d(3, 6, 3)(none)),
+      UNDEFINED("conv3d", Conv3d(3, 6, 3)(none)),
+      UNDEFINED("conv_transpose1d", ConvTranspose1d(3, 6, 3)(none)),
+      UNDEFINED("conv_transpose2d", ConvTranspose2d(3, 6, 3)(none)),
+      UNDEFINED("conv_transpose3d", ConvTranspose3d(3, 6, 3)(none)),
+      UNDEFINED("unfold", Unfold(2)(none)),
+      UNDEFINED("fold", Fold(4, 2)(none)),
+  });
 }
 
 TEST(LayerErrors, RefusedBatchIsNotCounted) {
@@ -163,11 +201,11 @@ TEST(LayerErrors, OptionsOfLosses) {
       BAD_INPUT("MaxPool3d", MaxPool3d(MaxPool3dOptions(2).padding(2)), StateError, "padding = [2, 2, 2]", "half"),
       BAD_INPUT("AvgPool1d", AvgPool1d(AvgPool1dOptions(2).stride(0)), StateError, "stride = [0]", "at least 1"),
       BAD_INPUT("AvgPool3d", AvgPool3d(-1), StateError, "kernel_size = [-1, -1, -1]", "at least 1"),
-      BAD_INPUT("AdaptiveAvgPool1d", AdaptiveAvgPool1d(0), StateError, "output_size contains 0", "at least 1"),
-      BAD_INPUT("AdaptiveAvgPool3d", AdaptiveAvgPool3d(0), StateError, "output_size contains 0", "at least 1"),
-      BAD_INPUT("AdaptiveMaxPool1d", AdaptiveMaxPool1d(0), StateError, "output_size contains 0", "at least 1"),
-      BAD_INPUT("AdaptiveMaxPool2d", AdaptiveMaxPool2d(0), StateError, "output_size contains 0", "at least 1"),
-      BAD_INPUT("AdaptiveMaxPool3d", AdaptiveMaxPool3d(0), StateError, "output_size contains 0", "at least 1"),
+      BAD_INPUT("AdaptiveAvgPool1d", AdaptiveAvgPool1d(0), StateError, "output_size has 0", "at least 1"),
+      BAD_INPUT("AdaptiveAvgPool3d", AdaptiveAvgPool3d(0), StateError, "output_size has 0", "at least 1"),
+      BAD_INPUT("AdaptiveMaxPool1d", AdaptiveMaxPool1d(0), StateError, "output_size has 0", "at least 1"),
+      BAD_INPUT("AdaptiveMaxPool2d", AdaptiveMaxPool2d(0), StateError, "output_size has 0", "at least 1"),
+      BAD_INPUT("AdaptiveMaxPool3d", AdaptiveMaxPool3d(0), StateError, "output_size has 0", "at least 1"),
       BAD_INPUT("LPPool1d", LPPool1d(LPPool1dOptions(0, 2)), StateError, "norm_type = 0"),
       BAD_INPUT("LPPool2d", LPPool2d(LPPool2dOptions(2, 0)), StateError, "kernel_size = [0, 0]"),
       BAD_INPUT("LPPool3d", LPPool3d(LPPool3dOptions(2, 0)), StateError, "kernel_size = [0, 0, 0]"),
@@ -253,6 +291,45 @@ TEST(LayerErrors, Losses) {
       BAD_INPUT("binary_cross_entropy", BCELoss()(x, y), ShapeError, "[2, 3] f32", "[5] f32"),
       UNDEFINED("binary_cross_entropy_with_logits", BCEWithLogitsLoss()(none, x)),
       BAD_INPUT("binary_cross_entropy_with_logits", BCEWithLogitsLoss()(x, y), ShapeError, "[2, 3] f32", "[5] f32"),
+  });
+}
+
+TEST(LayerErrors, Transformers) {
+  using namespace nn;
+  using Layer = TransformerEncoderLayerOptions;
+  const Tensor none, x = ones({3, 2, 4});
+  const TransformerEncoderLayer empty{nullptr};
+  const activation_t::Function no_function;
+  const Transformer small(TransformerOptions(4, 2, 1, 1).dim_feedforward(3));
+  expect_refused({
+      BAD_INPUT("MultiheadAttention", MultiheadAttention(0, 1), StateError, "embed_dim = 0", "at least 1"),
+      BAD_INPUT("MultiheadAttention", MultiheadAttention(4, 3), StateError, "embed_dim = 4", "num_heads = 3"),
+      BAD_INPUT("MultiheadAttention", MultiheadAttention(MultiheadAttentionOptions(4, 2).kdim(0)), StateError,
+                "kdim = 0", "vdim = 4"),
+      BAD_INPUT("MultiheadAttention", MultiheadAttention(MultiheadAttentionOptions(4, 2).dropout(2)), StateError,
+                "dropout = 2", "[0, 1]"),
+      BAD_INPUT("multi_head_attention_forward", MultiheadAttention(4, 2)(x, none, none), StateError,
+                "key is an undefined tensor"),
+      BAD_INPUT("TransformerEncoderLayer", TransformerEncoderLayer(4, 3), StateError, "d_model = 4", "nhead = 3"),
+      BAD_INPUT("TransformerEncoderLayer", TransformerEncoderLayer(Layer(4, 2).dim_feedforward(-1)), StateError,
+                "dim_feedforward = -1"),
+      BAD_INPUT("TransformerEncoderLayer", TransformerEncoderLayer(Layer(4, 2).layer_norm_eps(-1)), StateError,
+                "layer_norm_eps = -1"),
+      BAD_INPUT("TransformerDecoderLayer", TransformerDecoderLayer(Layer(4, 2).dropout(-1)), StateError,
+                "dropout = -1"),
+      BAD_INPUT("activation", Layer(4, 2).activation(kTanh), StateError, "kReLU, kGELU or a function"),
+      BAD_INPUT("activation", Layer(4, 2).activation(no_function), StateError, "the function is empty"),
+      BAD_INPUT("TransformerEncoder", TransformerEncoder(TransformerEncoderOptions(Layer(4, 2), 0)), StateError,
+                "num_layers = 0", "at least 1"),
+      BAD_INPUT("TransformerEncoder", TransformerEncoder(empty, 1), StateError, "encoder_layer is empty"),
+      BAD_INPUT("TransformerDecoder", TransformerDecoder(TransformerDecoderOptions(Layer(4, 2), -1)), StateError,
+                "num_layers = -1"),
+      BAD_INPUT("Transformer", small(none, x), StateError, "src is an undefined tensor"),
+      BAD_INPUT("Transformer", small(x, ones({3, 1, 4})), ShapeError, "src [3, 2, 4]", "tgt [3, 1, 4]", "batch"),
+      BAD_INPUT("Transformer", small(x, ones({3, 4})), ShapeError, "[L, N, E] or [L, E]"),
+      BAD_INPUT("Transformer", small(ones({3, 2, 6}), ones({3, 2, 6})), ShapeError, "d_model = 4"),
+      BAD_INPUT("generate_square_subsequent_mask", Transformer::Impl::generate_square_subsequent_mask(-1), StateError,
+                "size = -1"),
   });
 }
 

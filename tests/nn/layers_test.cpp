@@ -102,8 +102,92 @@ TEST(Conv2d, SamePaddingKeepsTheSize) {
   EXPECT_EQ(valid(x).sizes(), IntArrayRef({1, 3, 5, 4}));
   EXPECT_EQ(text(nn::Conv2d(nn::Conv2dOptions(2, 3, 3).padding(kSame))),
             "tandem::nn::Conv2d(2, 3, kernel_size=[3, 3], stride=[1, 1], padding='same')");
+  EXPECT_EQ(text(nn::Conv1d(nn::Conv1dOptions(2, 3, 3).padding(1).padding_mode(kReflect))),
+            "tandem::nn::Conv1d(2, 3, kernel_size=3, stride=1, padding=1, padding_mode=kReflect)");
   EXPECT_THROWS(nn::Conv2d(nn::Conv2dOptions(2, 3, 3).stride(2).padding(kSame)), StateError, "kSame", "[2, 2]");
   EXPECT_THROWS(F::conv2d(x, valid->weight, F::Conv2dFuncOptions().stride(2).padding(kSame)), StateError, "kSame");
+}
+
+TEST(Conv1d, ForwardInitAndTextMatchPyTorch) {
+  manual_seed(2);
+  nn::Conv1d conv(nn::Conv1dOptions(4, 6, 3).stride(2).padding(1).dilation(2).groups(2));
+  EXPECT_EQ(conv->weight.sizes(), IntArrayRef({6, 2, 3}));
+  expect_uniform(conv->weight, 1 / std::sqrt(6.0));
+  EXPECT_LE(conv->bias.abs().max().item<float>(), 1 / std::sqrt(6.0));
+  const Tensor x = randn({2, 4, 9});
+  EXPECT_TRUE(same(conv(x), conv1d(x, conv->weight, conv->bias, {2}, {1}, {2}, 2)));
+  EXPECT_TRUE(same(nn::Sequential(conv)->forward(x), conv(x)));
+  EXPECT_EQ(text(conv), "tandem::nn::Conv1d(4, 6, kernel_size=3, stride=2, padding=1, dilation=2, groups=2)");
+  nn::Conv1d as_long(nn::Conv1dOptions(4, 2, 4).padding(kSame).bias(false));
+  EXPECT_EQ(as_long(x).sizes(), IntArrayRef({2, 2, 9}));
+  EXPECT_EQ(text(as_long), "tandem::nn::Conv1d(4, 2, kernel_size=4, stride=1, padding='same', bias=false)");
+  EXPECT_EQ(as_long->parameters().size(), 1U);
+}
+
+TEST(Conv3d, ForwardInitAndTextMatchPyTorch) {
+  manual_seed(2);
+  nn::Conv3d conv(nn::Conv3dOptions(2, 4, {1, 2, 3}).padding({0, 1, 2}));
+  EXPECT_EQ(conv->weight.sizes(), IntArrayRef({4, 2, 1, 2, 3}));
+  expect_uniform(conv->weight, 1 / std::sqrt(12.0));
+  const Tensor x = randn({1, 2, 3, 4, 5});
+  EXPECT_TRUE(same(conv(x), conv3d(x, conv->weight, conv->bias, {1}, {0, 1, 2})));
+  EXPECT_EQ(text(conv), "tandem::nn::Conv3d(2, 4, kernel_size=[1, 2, 3], stride=[1, 1, 1], padding=[0, 1, 2])");
+  nn::Conv3d as_large(nn::Conv3dOptions(2, 1, {1, 2, 3}).padding(kSame));
+  Tensor padded = zeros({1, 2, 3, 5, 7});
+  padded.narrow(3, 0, 4).narrow(4, 1, 5).copy_(x);
+  EXPECT_LT((as_large(x) - conv3d(padded, as_large->weight, as_large->bias)).abs().max().item<float>(), 1e-5F);
+}
+
+TEST(ConvTranspose, ForwardInitAndTextMatchPyTorch) {
+  manual_seed(2);
+  nn::ConvTranspose2d conv(nn::ConvTranspose2dOptions(4, 6, {3, 2})
+                               .stride({2, 3})
+                               .padding(1)
+                               .output_padding({1, 2})
+                               .groups(2)
+                               .dilation({1, 2}));
+  EXPECT_EQ(conv->weight.sizes(), IntArrayRef({4, 3, 3, 2}));
+  expect_uniform(conv->weight, 1 / std::sqrt(18.0));
+  EXPECT_EQ(conv->bias.sizes(), IntArrayRef({6}));
+  EXPECT_LE(conv->bias.abs().max().item<float>(), 1 / std::sqrt(18.0));
+  const Tensor x = randn({2, 4, 3, 4});
+  EXPECT_TRUE(same(conv(x), conv_transpose2d(x, conv->weight, conv->bias, {2, 3}, {1}, {1, 2}, 2, {1, 2})));
+  EXPECT_EQ(text(conv),
+            "tandem::nn::ConvTranspose2d(4, 6, kernel_size=[3, 2], stride=[2, 3], padding=[1, 1], dilation=[1, 2], "
+            "output_padding=[1, 2], groups=2)");
+  nn::ConvTranspose1d line(nn::ConvTranspose1dOptions(4, 2, 3).stride(2).bias(false));
+  EXPECT_EQ(text(line), "tandem::nn::ConvTranspose1d(4, 2, kernel_size=3, stride=2, bias=false)");
+  const Tensor single = x[0].select(1, 0);
+  EXPECT_TRUE(same(line(single), conv_transpose1d(single, line->weight, {}, {2})));
+  nn::ConvTranspose3d volume(4, 2, 2);
+  EXPECT_EQ(text(volume), "tandem::nn::ConvTranspose3d(4, 2, kernel_size=[2, 2, 2], stride=[1, 1, 1])");
+  const Tensor v = randn({1, 4, 2, 2, 2});
+  EXPECT_TRUE(same(volume(v), conv_transpose3d(v, volume->weight, volume->bias)));
+  EXPECT_TRUE(same(nn::Sequential(volume)->forward(v), volume(v)));
+}
+
+TEST(ConvTranspose, OutputSizeReplacesOutputPadding) {
+  manual_seed(2);
+  nn::ConvTranspose2d conv(nn::ConvTranspose2dOptions(2, 3, 3).stride(2).padding(1));
+  const Tensor x = randn({1, 2, 3, 4}), y = conv->forward(x, IntArrayRef({6, 7}));
+  EXPECT_TRUE(same(y, conv_transpose2d(x, conv->weight, conv->bias, {2}, {1}, {1, 0})));
+  EXPECT_TRUE(same(conv->forward(x, IntArrayRef({1, 3, 6, 7})), y));
+  EXPECT_THROWS(conv->forward(x, IntArrayRef({6, 9})), ShapeError, "conv_transpose2d: output_size = [6, 9]",
+                "entry 1 must be in [7, 8]");
+  EXPECT_THROWS(conv->forward(x, IntArrayRef({6})), ShapeError, "output_size = [6]", "2 or 4 entries");
+}
+
+TEST(Fold, MatchesTheOps) {
+  manual_seed(2);
+  const Tensor x = randn({2, 3, 5, 6});
+  nn::Unfold unfold(nn::UnfoldOptions({2, 3}).padding(1).stride({2, 1}).dilation({1, 2}));
+  const Tensor columns = unfold(x);
+  EXPECT_TRUE(same(columns, im2col(x, {2, 3}, {1, 2}, {1}, {2, 1})));
+  nn::Fold fold(nn::FoldOptions({5, 6}, {2, 3}).padding(1).stride({2, 1}).dilation({1, 2}));
+  EXPECT_TRUE(same(fold(columns), col2im(columns, {5, 6}, {2, 3}, {1, 2}, {1}, {2, 1})));
+  EXPECT_EQ(text(unfold), "tandem::nn::Unfold(kernel_size=[2, 3], dilation=[1, 2], padding=[1, 1], stride=[2, 1])");
+  EXPECT_EQ(text(nn::Fold(4, 2)),
+            "tandem::nn::Fold(output_size=[4, 4], kernel_size=[2, 2], dilation=[1, 1], padding=[0, 0], stride=[1, 1])");
 }
 
 TEST(Pooling, MatchesTheOps) {
@@ -222,6 +306,16 @@ TEST(Embedding, SelectsRows) {
   if (!testing::on_cuda()) {  // on CUDA the kernel traps
     EXPECT_THROWS(table(tensor({7})), IndexError, "index 7");
   }
+  nn::Embedding limited(nn::EmbeddingOptions(5, 3).max_norm(0.5).norm_type(1).scale_grad_by_freq(true));
+  const Tensor before = limited->weight.detach().clone();
+  const Tensor rows = limited(tensor({2, 2, 4}));
+  EXPECT_TRUE(same(rows.detach(), embedding(limited->weight, tensor({2, 2, 4})).detach()));
+  EXPECT_TRUE(same(limited->weight.detach(), embedding_renorm_(before, tensor({2, 4}), 0.5, 1)));
+  rows.sum().backward();
+  EXPECT_EQ(limited->weight.grad()[2][0].item<float>(), 1);
+  EXPECT_EQ(text(limited),
+            "tandem::nn::Embedding(num_embeddings=5, embedding_dim=3, max_norm=0.5, norm_type=1, "
+            "scale_grad_by_freq=true)");
   EXPECT_THROWS(F::embedding(tensor({0}), given, F::EmbeddingFuncOptions().padding_idx(2)), IndexError, "padding_idx");
 }
 
@@ -244,7 +338,7 @@ TEST(Activations, MatchTheOps) {
   const Tensor expected = relu(z);
   nn::ReLU(nn::ReLUOptions().inplace(true))(z);
   EXPECT_TRUE(same(z, expected));
-  EXPECT_EQ(text(nn::ReLU(true)), "tandem::nn::ReLU(inplace)");
+  EXPECT_EQ(text(nn::ReLU(true)), "tandem::nn::ReLU(inplace=true)");
   EXPECT_EQ(text(nn::GELU()) + text(nn::Sigmoid()) + text(nn::Tanh()) + text(nn::Identity()),
             "tandem::nn::GELU()tandem::nn::Sigmoid()tandem::nn::Tanh()tandem::nn::Identity()");
   EXPECT_EQ(text(nn::GELU(nn::GELUOptions().approximate("tanh"))), "tandem::nn::GELU(approximate='tanh')");
@@ -364,7 +458,9 @@ TEST(Pooling, OneAndThreeDimensions) {
   EXPECT_TRUE(same(nn::LPPool2d(nn::LPPool2dOptions(2, 3))(picture), lp_pool2d(picture, 2, {3})));
   EXPECT_TRUE(same(nn::LPPool3d(nn::LPPool3dOptions(2, 2))(volume), lp_pool3d(volume, 2, {2})));
   EXPECT_EQ(text(nn::MaxPool1d(2)) + text(nn::AdaptiveMaxPool3d(2)) + text(nn::LPPool2d(nn::LPPool2dOptions(2, 3))),
-            "tandem::nn::MaxPool1d()tandem::nn::AdaptiveMaxPool3d()tandem::nn::LPPool2d()");
+            "tandem::nn::MaxPool1d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=false)"
+            "tandem::nn::AdaptiveMaxPool3d(output_size=[2, 2, 2])"
+            "tandem::nn::LPPool2d(norm_type=2, kernel_size=[3, 3], stride=[3, 3], ceil_mode=false)");
 }
 
 TEST(Upsample, ResizesAsInterpolate) {
@@ -377,6 +473,20 @@ TEST(Upsample, ResizesAsInterpolate) {
   nn::Upsample area(nn::UpsampleOptions().size(std::vector<int64_t>{3, 4}).mode(kArea));
   EXPECT_TRUE(same(area(picture), adaptive_avg_pool2d(picture, {3, 4})));
   EXPECT_EQ(text(area), "tandem::nn::Upsample()");
+}
+
+TEST(Functional, AntialiasedRowsDoNotDependOnEachOther) {
+  manual_seed(14);
+  const Tensor picture = randn({1, 2, 3, 8});
+  const auto resize = [](const Tensor& x, std::vector<int64_t> sizes) {
+    return F::interpolate(x, F::InterpolateFuncOptions().size(std::move(sizes)).mode(kBilinear).antialias(true));
+  };
+  for (const int64_t width : {1, 2}) {
+    const Tensor all = resize(picture, {3, width});
+    for (int64_t row = 0; row < 3; ++row) {
+      EXPECT_TRUE(same(all.narrow(2, row, 1), resize(picture.narrow(2, row, 1), {1, width}))) << row;
+    }
+  }
 }
 
 TEST(Layers, TrainTogether) {

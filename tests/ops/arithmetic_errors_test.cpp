@@ -19,7 +19,7 @@ struct BinaryOp {
 constexpr BinaryOp number_ops[] = {OP(fmod),       OP(remainder), OP(floor_divide), OP(hypot), OP(fmax),
                                    OP(fmin),       OP(copysign),  OP(logaddexp),    OP(xlogy), OP(heaviside),
                                    OP(logaddexp2), OP(ldexp),     OP(float_power),  OP(rsub),  OP(clamp_min),
-                                   OP(clamp_max),  OP(isclose)};
+                                   OP(clamp_max),  OP(isclose),   OP(nextafter)};
 constexpr BinaryOp integer_ops[] = {OP(gcd),
                                     OP(lcm),
                                     OP(bitwise_and),
@@ -55,6 +55,7 @@ BadInputs arithmetic_bad_input() {
       BAD_INPUT("floor_divide", floor_divide(n, 0), StateError, "contains 0"),
       BAD_INPUT("div", div(n, zeros_too, "trunc"), StateError, "[3] i64", "contains 0"),
       BAD_INPUT("div", div(x, x, "round"), StateError, "\"trunc\" or \"floor\"", "\"round\""),
+      BAD_INPUT("nextafter", nextafter(n, n), DTypeError, "[2, 3] i64", ".to(kFloat)"),
       UNDEFINED("div", div(none, x, "floor")),
       UNDEFINED("div", div(x, none, "floor")),
       UNDEFINED("div", div(none, 2, "floor")),

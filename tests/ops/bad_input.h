@@ -33,5 +33,7 @@ BadInputs pointwise_loss_bad_input();
 BadInputs margin_loss_bad_input();
 BadInputs pool_nd_bad_input();
 BadInputs interpolate_bad_input();
+BadInputs sampling_bad_input();
+BadInputs rnn_bad_input();
 
 }  // namespace tandem::testing

@@ -1,4 +1,4 @@
-// conv2d: error messages, dtypes, memory formats and second derivatives. Values are compared with PyTorch through
+// Convolutions: error messages, dtypes, memory formats and second derivatives. Values are compared with PyTorch through
 // tests/cases.
 #include <gtest/gtest.h>
 
@@ -35,8 +35,8 @@ TEST_F(Conv, RefusesBadInput) {
   EXPECT_THROWS(conv2d(x.to(kHalf), w), DTypeError, "conv2d: ", "f16", "f32", "Autocast", ".to()");
   EXPECT_THROWS(conv2d(x, w, randn({8}).to(kHalf)), DTypeError, "conv2d: ", "bias", "f16");
   EXPECT_THROWS(conv2d(x.to(kInt), w), DTypeError, "conv2d: x", "i32");
-  EXPECT_THROWS(conv2d_backward_input(x, w, {2, 4, 6, 6}, {}), ShapeError, "conv2d_backward_input: gy");
-  EXPECT_THROWS(conv2d_backward_weight(x, x, {8, 4, 3, 3}, {}), ShapeError, "conv2d_backward_weight: gy");
+  EXPECT_THROWS(conv_backward_input(x, w, {2, 4, 6, 6}, {}), ShapeError, "conv_backward_input: gy");
+  EXPECT_THROWS(conv_backward_weight(x, x, {8, 4, 3, 3}, {}), ShapeError, "conv_backward_weight: gy");
 }
 
 TEST_F(Conv, WeightGradientsStayInF32UnderAutocast) {
@@ -79,7 +79,7 @@ TEST_F(Conv, SecondDerivativesRunUnderAutocast) {
 }
 
 TEST_F(Conv, DerivativesAreDifferentiable) {
-  Conv2dParams p;
+  ConvParams p;
   p.stride = {2, 1};
   p.padding = {1, 0};
   p.dilation = {1, 2};
@@ -90,14 +90,82 @@ TEST_F(Conv, DerivativesAreDifferentiable) {
         return {conv2d(v[0], v[1], v[2], {2, 1}, {1, 0}, {1, 2}, 2)};
       },
       {f64(xs), f64(ws), f64({4})});
-  check_twice([&](In v) -> Out { return {conv2d_backward_input(v[0], v[1], xs, p)}; }, {f64(ys), f64(ws)});
+  check_twice([&](In v) -> Out { return {conv_backward_input(v[0], v[1], xs, p)}; }, {f64(ys), f64(ws)});
   check_twice(
       [&](In v) -> Out {
-        auto [gw, gb] = conv2d_backward_weight(v[0], v[1], ws, p, {}, true);
+        auto [gw, gb] = conv_backward_weight(v[0], v[1], ws, p, {}, true);
         return {gw, gb};
       },
       {f64(ys), f64(xs)});
   check_twice([&](In v) -> Out { return {conv2d(v[0], v[1])}; }, {f64({1, 3, 3}), f64({2, 1, 2, 2})});
+}
+
+// conv_backward_input and conv_backward_weight are differentiated with the others in tests/cases for 1 and 3
+// dimensions.
+TEST_F(Conv, TransposedConvolutionIsTheGradientOfConvolution) {
+  const Tensor gy = f64({2, 4, 3, 2}), w = f64({4, 3, 3, 2});
+  const Tensor x = zeros({2, 3, 7, 4}, kDouble).requires_grad_();
+  const Tensor y = conv2d(x, w, {}, {2}, {0, 1});
+  const Tensor gx = autograd::grad({y.narrow(3, 0, 2)}, {x}, {gy})[0];
+  const Tensor t = conv_transpose2d(gy, w, {}, {2}, {0, 1}, {0, 0});
+  EXPECT_EQ(to_string(t.sizes()), "[2, 3, 7, 2]");
+  EXPECT_TRUE(near(t, gx.narrow(3, 0, 2), tolerance(kDouble, 36)));
+}
+
+TEST_F(Conv, WeightGradientsOfTransposedConvolutionsStayInF32UnderAutocast) {
+  const Tensor x = randn({8, 4, 5, 5}), w = leaf({4, 3, 3, 3}), b = leaf({3});
+  const Tensor gy = randn({8, 3, 7, 7}).to(kBFloat16);
+  Tensor y;
+  {
+    amp::AutocastGuard autocast(device_type());
+    y = conv_transpose2d(x, w, b);
+  }
+  ASSERT_EQ(y.dtype(), kBFloat16);
+  y.backward(gy);
+  const Tensor wide = w.detach().to(kBFloat16).to(kDouble).requires_grad_(),
+               wb = b.detach().to(kDouble).requires_grad_();
+  conv_transpose2d(x.to(kBFloat16).to(kDouble), wide, wb).backward(gy.to(kDouble));
+  ASSERT_EQ(w.grad().dtype(), kFloat);
+  EXPECT_TRUE(near(w.grad(), wide.grad(), tolerance(kFloat, 8 * 25, 1, 16)));
+  EXPECT_TRUE(near(b.grad(), wb.grad(), tolerance(kFloat, 8 * 49, 1, 16)));
+}
+
+TEST_F(Conv, SecondDerivativesOfVolumesRunUnderAutocast) {
+  const Tensor x = leaf({2, 2, 3, 3, 3}), w = leaf({3, 2, 2, 2, 2});
+  Tensor y;
+  {
+    amp::AutocastGuard autocast(device_type());
+    y = conv3d(x, w);
+  }
+  const auto first = autograd::grad({y.to(kFloat).square().sum()}, {x, w}, {}, true, true);
+  (first[0].square().sum() + first[1].square().sum()).backward();
+  const Tensor dx = x.detach().to(kDouble).requires_grad_(), dw = w.detach().to(kDouble).requires_grad_();
+  const auto wide = autograd::grad({conv3d(dx, dw).square().sum()}, {dx, dw}, {}, true, true);
+  (wide[0].square().sum() + wide[1].square().sum()).backward();
+  // bf16 operands: 3 % of the largest gradient.
+  EXPECT_TRUE(near(w.grad(), dw.grad(), {0, 0.03 * testing::scale_of(values_of(dw.grad()))}));
+  EXPECT_TRUE(near(x.grad(), dx.grad(), {0, 0.03 * testing::scale_of(values_of(dx.grad()))}));
+}
+
+TEST_F(Conv, StridesBeyondTheResultOfATransposedConvolution) {
+  const int64_t huge = int64_t{1} << 40;
+  const Tensor y = conv_transpose1d(ones({1, 1, 1}), ones({1, 1, 2}), ones({1}), {huge}, {0}, {1});
+  EXPECT_EQ(values_of(y), (std::vector<double>{2, 2, 1}));
+}
+
+TEST_F(Conv, TbcUsesItsInputInPlace) {
+  const Tensor x = randn({6, 2, 3}), w = randn({3, 3, 4}), b = randn({4});
+  const Tensor y = conv_tbc(x, w, b, 1);
+  EXPECT_TRUE(y.is_contiguous());
+  const Tensor expected = conv1d(x.permute({1, 2, 0}), w.permute({2, 1, 0}), b, {1}, {1}).permute({2, 0, 1});
+  EXPECT_TRUE(near(y, expected, tolerance(kFloat, 10, 1, 8)));
+}
+
+TEST_F(Conv, ColumnsTimesWeightIsConvolution) {
+  const Tensor x = f64({2, 3, 6, 5}), w = f64({4, 3, 2, 3});
+  const Tensor product = matmul(w.reshape({4, 18}), im2col(x, {2, 3}, {1, 2}, {1, 2}, {2, 1}));
+  const Tensor y = conv2d(x, w, {}, {2, 1}, {1, 2}, {1, 2});
+  EXPECT_TRUE(near(product.reshape(y.sizes()), y, tolerance(kDouble, 18)));
 }
 
 TEST_F(Conv, KeepsChannelsLast) {

@@ -10,12 +10,16 @@ namespace {
 
 /// Functions without a row, with the reason.
 const std::map<std::string, const char*> exceptions = {
+    {"attention", "internal: scaled_dot_product_attention, which has rows, with a mask and is_causal together"},
     {"binary_cross_entropy_backward", "no function: runs in the backward pass of binary_cross_entropy only"},
     {"cdist_backward", "no function: runs in the backward pass of cdist only"},
     {"cross_entropy_backward", "no function: runs in the backward pass of cross_entropy only"},
     {"copy", "the op behind copy_ and fill_, which have rows"},
     {"ctc_loss_backward", "no function: runs in the backward pass of ctc_loss only"},
     {"detach", "takes every tensor"},
+    {"embedding_bag_backward", "no function: runs in the backward pass of embedding_bag only"},
+    {"fractional_argmax", "no function: runs in fractional max pooling only"},
+    {"grid_sampler_backward", "no function: runs in the backward pass of grid_sampler only"},
     {"pad_backward", "no function: runs in the backward pass of padding only"},
     {"unfold_backward", "no function: runs in the backward pass of unfold only"},
     {"round_decimals", "no function: round with decimals, which has rows"},
@@ -48,7 +52,8 @@ BadInputs all_bad_input() {
                                 distance_bad_input(),    group_norm_bad_input(),
                                 attention_bad_input(),   pointwise_loss_bad_input(),
                                 margin_loss_bad_input(), pool_nd_bad_input(),
-                                interpolate_bad_input()}) {
+                                interpolate_bad_input(), sampling_bad_input(),
+                                rnn_bad_input()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;

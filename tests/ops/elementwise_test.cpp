@@ -50,6 +50,35 @@ TEST(Pow, GradientOfAnF64ExponentIsF64) {
   for (size_t i = 0; i < 2; ++i) EXPECT_NEAR(g[i], want[i], 1e-14 * std::abs(want[i])) << i;
 }
 
+// a / b overflows f16, the gradient of xlogy(a, b) times a small number does not.
+TEST(Xlogy, GradientStaysInTheRangeOfF16) {
+  const Tensor x = tensor({0x1p-17}, kHalf).requires_grad_();
+  xlogy(0.75, x).backward(tensor({0.5}, kHalf));
+  EXPECT_EQ(x.grad().item<double>(), 0x1.8p+15);
+}
+
+// The logarithm of an f32 operand is not rounded to f32 if the other operand is f64.
+TEST(Xlogy, GradientOfAnF64OperandIsF64) {
+  const Tensor x = tensor({1.5}, kDouble).requires_grad_();
+  xlogy(x, tensor({3.0}, kFloat)).sum().backward();
+  EXPECT_NEAR(x.grad().item<double>(), std::log(3.0), 1e-15);
+}
+
+TEST(SumToSize, SumsIntegersInI64) {
+  const Tensor sums = sum_to_size(full({3, 2}, 100, kChar), {1, 2}), counts = sum_to_size(ones({2}, kBool), {1});
+  EXPECT_EQ(sums.dtype(), kLong);
+  EXPECT_EQ(values_of(sums), std::vector<double>({300, 300}));
+  EXPECT_EQ(counts.dtype(), kLong);
+  EXPECT_EQ(values_of(counts), std::vector<double>({2}));
+}
+
+// The elements of an expanded leaf have gradients of their own.
+TEST(Einsum, DiagonalOfAnExpandedLeaf) {
+  const Tensor x = tensor({1.0, 2.0}).expand({2, 2}).detach().requires_grad_();
+  einsum("ii", {x}).backward();
+  EXPECT_EQ(values_of(x.grad()), std::vector<double>({1, 0, 0, 1}));
+}
+
 TEST(Item, RefusesNumbersBeyondTheType) {
   EXPECT_THROWS(tensor({1000}).item<int8_t>(), StateError, "item: ", "1000", "i8");
   EXPECT_THROWS(tensor({-129}).item<int8_t>(), StateError, "item: ", "-129");

@@ -16,13 +16,13 @@ struct UnaryOp {
 #NAME, [](const Tensor& x) { NAME(x); } \
   }
 constexpr UnaryOp functions[] = {
-    OP(tan),       OP(asin),       OP(acos),       OP(atan),          OP(sinh),       OP(cosh),       OP(asinh),
-    OP(acosh),     OP(atanh),      OP(log2),       OP(log10),         OP(exp2),       OP(erfc),       OP(erfinv),
-    OP(lgamma),    OP(digamma),    OP(trigamma),   OP(sinc),          OP(logit),      OP(trunc),      OP(frac),
-    OP(deg2rad),   OP(rad2deg),    OP(nan_to_num), OP(positive),      OP(signbit),    OP(isposinf),   OP(isneginf),
-    OP(isreal),    OP(silu),       OP(mish),       OP(elu),           OP(selu),       OP(celu),       OP(leaky_relu),
-    OP(rrelu),     OP(hardtanh),   OP(relu6),      OP(softplus),      OP(hardshrink), OP(softshrink), OP(hardsigmoid),
-    OP(hardswish), OP(tanhshrink), OP(glu),        OP(gumbel_softmax)};
+    OP(tan),        OP(asin),        OP(acos),      OP(atan),       OP(sinh),       OP(cosh),          OP(asinh),
+    OP(acosh),      OP(atanh),       OP(log2),      OP(log10),      OP(exp2),       OP(erfc),          OP(erfinv),
+    OP(lgamma),     OP(digamma),     OP(trigamma),  OP(i0),         OP(special_i1), OP(sinc),          OP(logit),
+    OP(trunc),      OP(frac),        OP(deg2rad),   OP(rad2deg),    OP(nan_to_num), OP(positive),      OP(signbit),
+    OP(isposinf),   OP(isneginf),    OP(isreal),    OP(silu),       OP(mish),       OP(elu),           OP(selu),
+    OP(celu),       OP(leaky_relu),  OP(rrelu),     OP(hardtanh),   OP(relu6),      OP(softplus),      OP(hardshrink),
+    OP(softshrink), OP(hardsigmoid), OP(hardswish), OP(tanhshrink), OP(glu),        OP(gumbel_softmax)};
 /// Activations that overwrite their input.
 constexpr UnaryOp in_place[] = {OP(silu_), OP(mish_), OP(selu_),       OP(relu6_), OP(hardsigmoid_), OP(hardswish_),
                                 OP(elu_),  OP(celu_), OP(leaky_relu_), OP(rrelu_), OP(hardtanh_)};

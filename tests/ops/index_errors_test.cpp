@@ -26,6 +26,11 @@ BadInputs index_bad_input() {
       BAD_INPUT("embedding", embedding(x, tensor({9})), IndexError, "index 9", "size 4", "at most 3"),
       BAD_INPUT("embedding", embedding(x, tensor({-1})), IndexError, "index -1", "size 4", "start at 0"),
       ON_TWO_DEVICES("embedding", embedding(x, far_rows)),
+      UNDEFINED("embedding_renorm_", embedding_renorm_(none, rows, 1, 2)),
+      UNDEFINED("embedding_renorm_", embedding_renorm_(x, none, 1, 2)),
+      BAD_INPUT("embedding_renorm_", embedding_renorm_(ones({5}), rows, 1, 2), ShapeError, "weight is [5] f32"),
+      BAD_INPUT("embedding_renorm_", embedding_renorm_(x, x, 1, 2), DTypeError, "indices is [4, 3] f32", ".to(kLong)"),
+      BAD_INPUT("embedding_renorm_", embedding_renorm_(x, rows, -1, 2), StateError, "-1"),
 
       UNDEFINED("gather", gather(none, 0, index)),
       UNDEFINED("gather", gather(x, 0, none)),

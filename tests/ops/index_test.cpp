@@ -96,5 +96,32 @@ TEST_F(Index, IndexAddInPlaceIsRecorded) {
   EXPECT_THROWS(x.index_add_(0, rows, src), AutogradError, "index_add_", "leaf");
 }
 
+TEST_F(Index, AddsScaledBools) {
+  const Tensor x = zeros({3}, kBool), src = ones({2}, kBool);
+  const Tensor want = tensor({1.0, 0.0, 1.0});
+  EXPECT_EQ(testing::values_of(index_add(x, 0, classes({0, 2}), src, 2)), testing::values_of(want));
+  x.index_add_(0, classes({0, 2}), src, 2);
+  EXPECT_EQ(testing::values_of(x), testing::values_of(want));
+}
+
+// CPU tensors of rank 0 are accepted beside tensors of another device.
+TEST_F(Index, AcceptsAHostIndexOfRank0) {
+  const Tensor x = tensor({5.0, 6.0, 7.0}).requires_grad_(), zero = zeros({}, TensorOptions(kLong).device(kCPU));
+  const Tensor number = tensor({3.0}).reshape({}), index = add(zero, 1);
+  EXPECT_EQ(gather(number, 0, zero).item<double>(), 3);
+  const Tensor row = index_select(x, 0, index);
+  EXPECT_EQ(testing::values_of(row), std::vector<double>({6}));
+  row.sum().backward();
+  EXPECT_EQ(testing::values_of(x.grad()), std::vector<double>({0, 1, 0}));
+  EXPECT_EQ(testing::values_of(scatter_add(x.detach(), 0, index, tensor({1.0}).reshape({}))),
+            std::vector<double>({5, 7, 7}));
+  EXPECT_EQ(testing::values_of(index_add(x.detach(), 0, index, tensor({1.0}))), std::vector<double>({5, 7, 7}));
+  EXPECT_EQ(testing::values_of(x.detach().clone().index_add_(0, index, tensor({1.0}), 2)),
+            std::vector<double>({5, 8, 7}));
+  EXPECT_EQ(testing::values_of(x.detach().clone().scatter_add_(0, index, tensor({1.0}).reshape({}))),
+            std::vector<double>({5, 7, 7}));
+  EXPECT_EQ(testing::values_of(embedding(tensor({1.0, 2.0, 3.0}).reshape({3, 1}), index)), std::vector<double>({2}));
+}
+
 }  // namespace
 }  // namespace tandem

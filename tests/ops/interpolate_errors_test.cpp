@@ -34,6 +34,10 @@ BadInputs interpolate_bad_input() {
                   [](const Tensor&x, IntArrayRef s, Scale f) { upsample_trilinear3d(x, s, false, f); }},
            Resize{"upsample_bicubic2d", 2,
                   [](const Tensor&x, IntArrayRef s, Scale f) { upsample_bicubic2d(x, s, true, f); }},
+           Resize{"_upsample_bilinear2d_aa", 2,
+                  [](const Tensor&x, IntArrayRef s, Scale f) { _upsample_bilinear2d_aa(x, s, true, f); }},
+           Resize{"_upsample_bicubic2d_aa", 2,
+                  [](const Tensor&x, IntArrayRef s, Scale f) { _upsample_bicubic2d_aa(x, s, true, f); }},
        }) {
     const auto run = resize.run;
     const Tensor none, flat = ones({3, 4}), x = ones(Dims(resize.dims + 2, 4)), n = ones(x.sizes(), kLong);

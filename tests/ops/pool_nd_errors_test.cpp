@@ -25,7 +25,7 @@ void add_inputs(BadInputs& rows, const Pool& pool) {
   rows.push_back(BAD_INPUT(pool.name, run(flat, one), ShapeError, "x is [3] f32", "[N, C, "));
   rows.push_back(BAD_INPUT(pool.name, run(empty_x, one), ShapeError, "only N may be 0"));
   rows.push_back(BAD_INPUT(pool.name, run(n, one), DTypeError, "i64", ".to(kFloat)"));
-  rows.push_back(BAD_INPUT(pool.name, run(whole, too_many), ShapeError, "[2, 2, 2, 2] has 4 entries", "give one"));
+  rows.push_back(BAD_INPUT(pool.name, run(whole, too_many), ShapeError, "[2, 2, 2, 2], but must have 1 entry"));
   rows.push_back(BAD_INPUT(pool.name, run(whole, zero), StateError, "[0]", "at least 1"));
 }
 

@@ -91,6 +91,7 @@ BadInputs joins() {
       UNDEFINED("combinations", combinations(none)),
       BAD_INPUT("combinations", combinations(x), ShapeError, "[2, 3] f32", "rank 1"),
       BAD_INPUT("combinations", combinations(y, -1), StateError, "r = -1", "at least 0"),
+      BAD_INPUT("combinations", combinations(y, INT64_MAX, true), ShapeError, "9223372036854775807", "over 2^63"),
   };
 }
 

@@ -117,5 +117,10 @@ TEST(RepeatInterleave, ReturnsIndicesInTheDtypeOfRepeats) {
   EXPECT_EQ(repeat_interleave(tensor({1, 2}, kLong)).dtype(), kLong);
 }
 
+TEST(TriuIndices, VisitsOnlyRowsWithElements) {
+  EXPECT_EQ(triu_indices(int64_t{1} << 62, 3, -1).sizes(), IntArrayRef({2, 9}));
+  EXPECT_THROWS(tril_indices(int64_t{1} << 62, 1L << 62, 0), ShapeError, "tril_indices: ", "int64");
+}
+
 }  // namespace
 }  // namespace tandem::testing

@@ -82,13 +82,15 @@ inline std::set<std::string> declared_functions(const std::string& header) {
   EXPECT_FALSE(names.empty()) << header;
   return names;
 }
-/// Returns the tandem headers that a header includes, relative to include/tandem/.
+/// Returns the tandem headers that a header includes, relative to include/tandem/, without ops/bodies.h, which declares
+/// nothing.
 inline std::set<std::string> included_headers(const std::string& header) {
   const std::string begin = "#include \"tandem/";
   std::set<std::string> headers;
   for (const std::string& line : lines_of(header)) {
     if (line.starts_with(begin)) headers.insert(line.substr(begin.size(), line.size() - begin.size() - 1));
   }
+  headers.erase("ops/bodies.h");
   return headers;
 }
 

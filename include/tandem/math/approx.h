@@ -91,6 +91,13 @@ TANDEM_MATH float exp(float x) {
   return (e.expm1_r + 1.0f) * detail::exp2_int(half) * detail::exp2_int(e.n - half);
 }
 
+/// e^x for x <= 88, with 0 for results below 1.7e-38: cheaper than exp.
+TANDEM_MATH float exp_of_weight(float x) {
+  const detail::ExpParts e = detail::exp_parts(x < -87.0f ? -87.0f : x);
+  const float y = (e.expm1_r + 1.0f) * detail::exp2_int(e.n);
+  return x < -87.0f ? 0.0f : y;
+}
+
 /// e^x - 1.
 TANDEM_MATH float expm1(float x) {
   float c = x > 89.0f ? 89.0f : x;
@@ -151,6 +158,11 @@ TANDEM_MATH float erf(float x) {
   return t < 0.92578125f ? x * small + x : copysign(large, x);
 }
 
+#endif
+
+TANDEM_MATH double exp_of_weight(double x) { return exp(x); }
+#if defined(__CUDA_ARCH__)
+TANDEM_MATH float exp_of_weight(float x) { return exp(x); }
 #endif
 
 /// 1 / (1 + e^-x), without overflow, and with a small relative error also for large negative x.

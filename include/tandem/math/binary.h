@@ -54,6 +54,26 @@ TANDEM_MATH T logaddexp2(T a, T b) {
   const T y = maximum(a, b) + log1p(exp2(-abs(a - b))) * T(1.44269504088896340736);
   return bool((a == b) & (abs(a) == kInf<T>)) ? a : y;
 }
+/// The number next to a towards b. `unused` is the number of trailing bits of T that the numbers do not use: 16 for
+/// bf16 in float, 13 for f16 in float, else 0.
+template <class T>
+TANDEM_MATH T nextafter(T a, T b, T unused) {
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  constexpr Bits sign = Bits{1} << (8 * sizeof(T) - 1);
+  const Bits step = Bits{1} << static_cast<int>(unused), bits = __builtin_bit_cast(Bits, a);
+  const bool outwards = (a < b) == (a > T(0));
+  const Bits beside = outwards ? bits + step : bits - step;
+  const Bits from_zero = step | (__builtin_bit_cast(Bits, b) & sign);
+  T y = __builtin_bit_cast(T, a == T(0) ? from_zero : beside);
+  if constexpr (sizeof(T) == 4) {
+    // f16: numbers below 2^-14 are apart by 2^-24, and the largest one is 65504.
+    const T size = abs(a), limit = T(0x1p-14);
+    const bool fixed = bool((unused == T(13)) & ((size < limit) | ((size == limit) & !outwards)));
+    y = fixed ? (a < b ? a + T(0x1p-24) : a - T(0x1p-24)) : y;
+    y = bool((unused == T(13)) & (size == kInf<T>)) ? copysign(T(65504), a) : y;
+  }
+  return bool((a != a) | (b != b)) ? a + b : (a == b ? b : y);
+}
 /// a log b; 0 if a is 0, unless b is NaN.
 template <class T>
 TANDEM_MATH T xlogy(T a, T b) {

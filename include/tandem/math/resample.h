@@ -9,15 +9,27 @@
 namespace tandem::math {
 
 /// The inputs [first, first + count) of an output. With `uniform` all have weight[0]; else there are at most four, with
-/// a weight each.
+/// a weight each, unless a filter gives the weights of any number.
 template <class C>
 struct Taps {
+  enum class Filter : uint8_t { none, triangle, cubic };
   int64_t first = 0, count = 1;
   bool uniform = true;
+  Filter filter = Filter::none;
+  /// With a filter: factor, and the argument for the first input and its step.
   C weight[4] = {C(1), C(0), C(0), C(0)};
 
+  /// The triangle 1 - |x|, or the kernel of Keys with a = -1/2.
+  TANDEM_MATH C filtered(C x) const {
+    constexpr C a = C(-0.5);
+    const C d = x < C(0) ? -x : x;
+    if (filter == Filter::triangle) return d < C(1) ? C(1) - d : C(0);
+    if (d < C(1)) return ((a + C(2)) * d - (a + C(3))) * d * d + C(1);
+    return d < C(2) ? (((d - C(5)) * d + C(8)) * d - C(4)) * a : C(0);
+  }
   /// The weight of input first + i. Without an index into the array, which would not stay in registers.
   TANDEM_MATH C at(int64_t i) const {
+    if (filter != Filter::none) return weight[0] * filtered(weight[1] + static_cast<C>(i) * weight[2]);
     if (uniform || i == 0) return weight[0];
     return i == 1 ? weight[1] : i == 2 ? weight[2] : weight[3];
   }
@@ -30,6 +42,9 @@ struct Resampling {
     nearest_exact,  ///< input floor((o + 1/2) in / out)
     linear,         ///< the two neighbours
     cubic,          ///< four neighbours, with the kernel of Keys (a = -3/4); those outside repeat the border
+    smooth_linear,  ///< weights of a triangle as wide as two output elements, if these are wider than those of the
+                    ///< input
+    smooth_cubic,   ///< the same with the kernel of Keys (a = -1/2), as wide as four
     adaptive,       ///< the mean of [floor(o in / out), ceil((o + 1) in / out))
     windows         ///< the mean of windows of `kernel` elements, `dilation` apart, every `stride`
   };
@@ -104,6 +119,33 @@ struct Resampling {
     return taps;
   }
 
+  /// The inputs of output o for the smooth kinds, and the arguments of their filter; without its factor. Source:
+  /// PyTorch's _upsample_bilinear2d_aa.
+  template <class C>
+  TANDEM_MATH Taps<C> smooth_span(int64_t o) const {
+    const bool is_cubic = kind == Kind::smooth_cubic;
+    const C size = align_corners ? (out > 1 ? static_cast<C>(in - 1) / static_cast<C>(out - 1) : C(0)) : step<C>();
+    const C stretch = size >= C(1) ? size : C(1), half = (is_cubic ? C(2) : C(1)) * stretch;
+    const C center = size * (static_cast<C>(o) + C(0.5));
+    const auto begin = static_cast<int64_t>(center - half + C(0.5)), end = static_cast<int64_t>(center + half + C(0.5));
+    Taps<C> taps;
+    taps.uniform = false;
+    taps.filter = is_cubic ? Taps<C>::Filter::cubic : Taps<C>::Filter::triangle;
+    taps.first = begin > 0 ? begin : 0;
+    taps.count = (end < in ? end : in) - taps.first;
+    taps.weight[2] = C(1) / stretch;
+    taps.weight[1] = (static_cast<C>(taps.first) - center + C(0.5)) * taps.weight[2];
+    return taps;
+  }
+  template <class C>
+  TANDEM_MATH Taps<C> smooth_taps(int64_t o) const {
+    Taps<C> taps = smooth_span<C>(o);
+    C total = C(0);
+    for (int64_t i = 0; i < taps.count; ++i) total += taps.at(i);
+    if (total != C(0)) taps.weight[0] = C(1) / total;
+    return taps;
+  }
+
   /// The window [begin, end) of output o within the input, and what its sum is divided by. Without dilation.
   TANDEM_MATH void window(int64_t o, int64_t& begin, int64_t& end, int64_t& divided_by) const {
     if (kind == Kind::adaptive) {
@@ -134,6 +176,9 @@ struct Resampling {
         return linear_taps<C>(o);
       case Kind::cubic:
         return cubic_taps<C>(o);
+      case Kind::smooth_linear:
+      case Kind::smooth_cubic:
+        return smooth_taps<C>(o);
       default:
         window(o, taps.first, end, divided_by);
         taps.count = end > taps.first ? end - taps.first : 0;
@@ -142,13 +187,18 @@ struct Resampling {
     }
   }
 
+  /// taps() whose weights are not needed.
+  template <class C>
+  TANDEM_MATH Taps<C> span(int64_t o) const {
+    return kind == Kind::smooth_linear || kind == Kind::smooth_cubic ? smooth_span<C>(o) : taps<C>(o);
+  }
   /// The first output that uses input i or a later one. An output's first and last inputs do not decrease with o.
   template <class C>
   TANDEM_MATH int64_t first_output(int64_t i) const {
     int64_t low = 0, high = out;
     while (low < high) {
       const int64_t middle = low + (high - low) / 2;
-      const Taps<C> t = taps<C>(middle);
+      const Taps<C> t = span<C>(middle);
       if (t.first + t.count <= i) {
         low = middle + 1;
       } else {
@@ -165,8 +215,8 @@ struct Resampling {
   template <class C, class F>
   TANDEM_MATH void for_outputs(int64_t i, F f) const {
     for (int64_t o = first_output<C>(i); o < out; ++o) {
+      if (span<C>(o).first > i) return;
       const Taps<C> t = taps<C>(o);
-      if (t.first > i) return;
       if (i < t.first + t.count) f(o, t.at(i - t.first));
     }
   }

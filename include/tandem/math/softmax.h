@@ -11,6 +11,11 @@ template <class T>
 TANDEM_MATH T softmax_term(T x, T max) {
   return exp(x - max);
 }
+/// The same for max >= x - 88, without subnormal results.
+template <class T>
+TANDEM_MATH T softmax_weight(T x, T max) {
+  return exp_of_weight(x - max);
+}
 /// log softmax(x) = (x - max) - log(sum of terms).
 template <class T>
 TANDEM_MATH T log_softmax(T x, T max, T log_sum) {

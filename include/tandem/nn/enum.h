@@ -31,6 +31,20 @@ inline constexpr nn::PaddingMode kValid = nn::PaddingMode::Valid;
 inline constexpr nn::PaddingMode kSame = nn::PaddingMode::Same;
 
 namespace nn {
+/// The type of kMax, a mode of embedding_bag only.
+struct LargestOfBag {};
+}  // namespace nn
+inline constexpr nn::LargestOfBag kMax{};
+
+namespace nn {
+/// What grid_sample takes for positions outside the image.
+enum class GridPadding : uint8_t { Zeros, Border, Reflection };
+}  // namespace nn
+inline constexpr nn::GridPadding kZeros = nn::GridPadding::Zeros;
+inline constexpr nn::GridPadding kBorder = nn::GridPadding::Border;
+inline constexpr nn::GridPadding kReflection = nn::GridPadding::Reflection;
+
+namespace nn {
 /// How an image is resized; nn::init::Nonlinearity::Linear, that is kLinear, stands for linear interpolation.
 enum class ResizeMode : uint8_t { Nearest, NearestExact, Bilinear, Bicubic, Trilinear, Area };
 }  // namespace nn
@@ -40,6 +54,12 @@ inline constexpr nn::ResizeMode kBilinear = nn::ResizeMode::Bilinear;
 inline constexpr nn::ResizeMode kBicubic = nn::ResizeMode::Bicubic;
 inline constexpr nn::ResizeMode kTrilinear = nn::ResizeMode::Trilinear;
 inline constexpr nn::ResizeMode kArea = nn::ResizeMode::Area;
+
+namespace nn {
+/// The type of kGELU, an activation of transformer layers; the other is kReLU.
+struct GELUActivation {};
+}  // namespace nn
+inline constexpr nn::GELUActivation kGELU{};
 
 namespace nn::init {
 /// Whether initialisation preserves the variance in the forward pass (FanIn) or in the backward pass (FanOut).

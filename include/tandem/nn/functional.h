@@ -5,14 +5,19 @@
 
 #include "tandem/nn/options/activation.h"
 #include "tandem/nn/options/conv.h"
+#include "tandem/nn/options/distance.h"
 #include "tandem/nn/options/dropout.h"
 #include "tandem/nn/options/embedding.h"
+#include "tandem/nn/options/fold.h"
 #include "tandem/nn/options/linear.h"
 #include "tandem/nn/options/loss.h"
+#include "tandem/nn/options/multihead_attention.h"
 #include "tandem/nn/options/norm.h"
 #include "tandem/nn/options/padding.h"
+#include "tandem/nn/options/pixelshuffle.h"
 #include "tandem/nn/options/pool.h"
 #include "tandem/nn/options/upsampling.h"
+#include "tandem/nn/options/vision.h"
 
 #pragma GCC visibility push(default)
 namespace tandem::nn::functional {
@@ -56,6 +61,17 @@ Tensor gumbel_softmax(const Tensor& logits, const GumbelSoftmaxFuncOptions& opti
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {});
 /// input: [N, C, H, W] or [C, H, W]. kSame with a stride other than 1 throws StateError.
 Tensor conv2d(const Tensor& input, const Tensor& weight, const Conv2dFuncOptions& options = {});
+/// input: [N, C, L] or [C, L].
+Tensor conv1d(const Tensor& input, const Tensor& weight, const Conv1dFuncOptions& options = {});
+/// input: [N, C, D, H, W] or [C, D, H, W].
+Tensor conv3d(const Tensor& input, const Tensor& weight, const Conv3dFuncOptions& options = {});
+Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const ConvTranspose1dFuncOptions& options = {});
+Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const ConvTranspose2dFuncOptions& options = {});
+Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const ConvTranspose3dFuncOptions& options = {});
+/// The blocks of each image as columns: [N, C, H, W] -> [N, C KH KW, OH OW].
+Tensor unfold(const Tensor& input, const UnfoldFuncOptions& options);
+/// Images from columns, of which overlapping ones are summed: [N, C KH KW, OH OW] -> [N, C, H, W].
+Tensor fold(const Tensor& input, const FoldFuncOptions& options);
 Tensor max_pool2d(const Tensor& input, const MaxPool2dFuncOptions& options);
 Tensor avg_pool2d(const Tensor& input, const AvgPool2dFuncOptions& options);
 Tensor adaptive_avg_pool2d(const Tensor& input, const AdaptiveAvgPool2dFuncOptions& options);
@@ -87,12 +103,58 @@ Tensor lp_pool3d(const Tensor& input, const LPPool3dFuncOptions& options);
 Tensor interpolate(const Tensor& input, const InterpolateFuncOptions& options = {});
 /// In training, zeroes elements with probability p and scales the others by 1 / (1 - p).
 Tensor dropout(const Tensor& input, const DropoutFuncOptions& options = {});
+/// The same for whole channels; input: [N, C, ...].
+Tensor dropout1d(const Tensor& input, const Dropout1dFuncOptions& options = {});
+Tensor dropout2d(const Tensor& input, const Dropout2dFuncOptions& options = {});
+Tensor dropout3d(const Tensor& input, const Dropout3dFuncOptions& options = {});
+/// Dropout for networks with selu: of elements, or of whole channels.
+Tensor alpha_dropout(const Tensor& input, const AlphaDropoutFuncOptions& options = {});
+Tensor feature_alpha_dropout(const Tensor& input, const FeatureAlphaDropoutFuncOptions& options = {});
 /// running_mean and running_var (both or neither) are updated in training.
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                   const BatchNormFuncOptions& options = {});
 Tensor layer_norm(const Tensor& input, const LayerNormFuncOptions& options);
+/// The normalisations below are those of tandem/ops/group_norm.h and rms_norm.h.
+Tensor instance_norm(const Tensor& input, const InstanceNormFuncOptions& options = {});
+Tensor group_norm(const Tensor& input, const GroupNormFuncOptions& options);
+Tensor rms_norm(const Tensor& input, const RMSNormFuncOptions& options);
+Tensor local_response_norm(const Tensor& input, const LocalResponseNormFuncOptions& options);
+/// input / max(norm, eps), with the norm of order p along `dim`.
+Tensor normalize(const Tensor& input, const NormalizeFuncOptions& options = {});
 /// Returns the rows of `weight` with the given indices. Throws IndexError if padding_idx is not a row.
 Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncOptions& options = {});
+/// Returns the output, of query's sizes, and the weights, [N, L, S] or, not averaged, [N, heads, L, S]; weights are
+/// undefined without need_weights, and no [L, S] matrix is stored then. query: [L, N, E] or [L, E]; key and value: [S,
+/// N, ...] or [S, ...]. The masks are merged without a dimension of heads unless attn_mask has one. With need_weights,
+/// a query whose keys are all masked gives NaN, as in PyTorch; else it gives 0 before the last projection. Throws
+/// ShapeError, DTypeError or StateError for inputs or options that do not fit.
+std::tuple<Tensor, Tensor> multi_head_attention_forward(const Tensor& query, const Tensor& key, const Tensor& value,
+                                                        const MultiheadAttentionForwardFuncOptions& options);
+/// Sums, means or maxima of rows of `weight`: input holds their indices.
+Tensor embedding_bag(const Tensor& input, const Tensor& weight, const EmbeddingBagFuncOptions& options = {});
+/// The values of `input` at the positions in `grid`, and the positions of an affine map (tandem/ops/grid_sample.h).
+Tensor grid_sample(const Tensor& input, const Tensor& grid, const GridSampleFuncOptions& options = {});
+Tensor affine_grid(const Tensor& theta, IntArrayRef size, bool align_corners = false);
+/// The reverse of max pooling: zeros, with the elements of `input` at the places that pooling found.
+Tensor max_unpool1d(const Tensor& input, const Tensor& indices, const MaxUnpool1dFuncOptions& options);
+Tensor max_unpool2d(const Tensor& input, const Tensor& indices, const MaxUnpool2dFuncOptions& options);
+Tensor max_unpool3d(const Tensor& input, const Tensor& indices, const MaxUnpool3dFuncOptions& options);
+/// Max pooling with windows at random places, to a given size.
+Tensor fractional_max_pool2d(const Tensor& input, const FractionalMaxPool2dFuncOptions& options);
+Tensor fractional_max_pool3d(const Tensor& input, const FractionalMaxPool3dFuncOptions& options);
+std::tuple<Tensor, Tensor> fractional_max_pool2d_with_indices(const Tensor& input,
+                                                              const FractionalMaxPool2dFuncOptions& options);
+std::tuple<Tensor, Tensor> fractional_max_pool3d_with_indices(const Tensor& input,
+                                                              const FractionalMaxPool3dFuncOptions& options);
+/// x1 weight x2 + bias for each output feature.
+Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias = {});
+Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, const CosineSimilarityFuncOptions& options = {});
+Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, const PairwiseDistanceFuncOptions& options = {});
+Tensor pdist(const Tensor& input, double p = 2.0);
+Tensor one_hot(const Tensor& tensor, int64_t num_classes = -1);
+/// Rearranges channels into pixels, and back.
+Tensor pixel_shuffle(const Tensor& input, const PixelShuffleFuncOptions& options);
+Tensor pixel_unshuffle(const Tensor& input, const PixelUnshuffleFuncOptions& options);
 /// Adds entries around the last dimensions, or removes them if the numbers are negative.
 Tensor pad(const Tensor& input, const PadFuncOptions& options);
 

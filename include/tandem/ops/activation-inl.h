@@ -262,6 +262,8 @@ TANDEM_OPS Tensor glu(const Tensor& x, int64_t dim) {
   TANDEM_CHECK(x.dim() > 0 && x.size(d) % 2 == 0, ShapeError,
                "dimension {} of {} is split into halves; its size must be even", d, checks::show(x));
   const int64_t half = x.size(d) / 2;
+  // Factors of the gradients may overflow 16 bits.
+  if (is_reduced_floating_point(x.dtype())) return to(glu(to(x, kFloat), d), x.dtype());
   return mul(x.narrow(d, 0, half), sigmoid(x.narrow(d, half, half)));
 }
 TANDEM_OPS Tensor softmin(const Tensor& x, int64_t dim, std::optional<DType> dtype) {

@@ -74,7 +74,3 @@ Tensor gelu_backward(const Tensor& gy, const Tensor& x);
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/activation-inl.h"
-#endif

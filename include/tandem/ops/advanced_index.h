@@ -61,7 +61,3 @@ const Tensor& put_(const Tensor& self, const Tensor& index, const Tensor& source
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/advanced_index-inl.h"
-#endif

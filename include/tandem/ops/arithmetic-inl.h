@@ -75,6 +75,42 @@ Tensor integer_op(const Op<Name>& op, const Tensor& a, const Tensor& b, bool or_
   return plain_binary_op(op, a, b);
 }
 
+/// min(max(x, low), high), whose gradient goes to the bound that x exceeds. x and a bound that equals it get half each,
+/// unless the bounds are equal too. Source: PyTorch 2.15, clamp_backward_min_max.
+inline Tensor clamp_between(const Tensor& x, const Tensor& low, const Tensor& high) {
+  const Op<"clamp"> op;
+  checks::defined("min", low);
+  checks::defined("max", high);
+  return op.apply(
+      [](const Tensor& x, const Tensor& low, const Tensor& high) {
+        const Tensor y = minimum(maximum(x, low), high);
+        return Result{y, save(x, low, high),
+                      [sx = x.impl().sizes, sl = low.impl().sizes, sh = high.impl().sizes](const Backward& b) {
+                        const Tensor& g = b.grad();
+                        const Tensor x = b.saved(0), low = b.saved(1), high = b.saved(2);
+                        const Tensor zero = zeros({}, g.options()), ordered = le(low, high), between = lt(low, high);
+                        const auto shared = [&](const Tensor& bound) {
+                          return where(logical_and(between, eq(x, bound)), mul(g, 0.5), zero);
+                        };
+                        const auto to_bound = [&](const Tensor& exceeded, const Tensor& bound) {
+                          return where(logical_and(ordered, exceeded), g, shared(bound));
+                        };
+                        Grads grads(3);
+                        if (b.needs(0)) {
+                          const Tensor on_bound = logical_and(between, logical_or(eq(x, low), eq(x, high)));
+                          const Tensor inside = where(on_bound, mul(g, 0.5), g);
+                          grads[0] = reduce_to(where(logical_or(lt(x, low), gt(x, high)), zero, inside), sx);
+                        }
+                        if (b.needs(1)) grads[1] = reduce_to(to_bound(lt(x, low), low), sl);
+                        if (b.needs(2)) {
+                          grads[2] = reduce_to(where(gt(low, high), g, to_bound(gt(x, high), high)), sh);
+                        }
+                        return grads;
+                      }};
+      },
+      x, low, high);
+}
+
 /// The derivative of fmax and fmin: that of maximum and minimum, but a NaN gets nothing.
 struct NumberTakes {
   Tensor (*loses)(const Tensor&, const Tensor&);
@@ -147,7 +183,7 @@ TANDEM_OPS Tensor div(const Tensor& a, const Tensor& b, std::optional<std::strin
 TANDEM_OPS Tensor div(const Tensor& a, Scalar b, std::optional<std::string> rounding_mode) {
   const OpScope op("div");
   checks::defined("the first operand", a);
-  return div(a, detail::scalar_operand(a, b), std::move(rounding_mode));
+  return div(a, detail::number_operand(a, b), std::move(rounding_mode));
 }
 
 // ---- functions of two numbers
@@ -169,6 +205,23 @@ TANDEM_OPS Tensor copysign(const Tensor& a, const Tensor& b) {
     return mul(g.grad(), where(eq(a, 0), zeros({}, ratio.options()), ratio));
   });
 }
+TANDEM_OPS Tensor nextafter(const Tensor& a, const Tensor& b) {
+  const Op<"nextafter"> op;
+  checks::defined("the first operand", a);
+  checks::defined("the second operand", b);
+  // The kernel computes in f32 what is stored in a narrower dtype.
+  const DType t = result_type(a, b);
+  TANDEM_CHECK(is_floating_point(t), DTypeError,
+               "the operands are {} and {}, but one of them must be floating; convert it with .to(kFloat)",
+               checks::show(a), checks::show(b));
+  const double unused = t == kBFloat16 ? 16 : t == kHalf ? 13 : 0;
+  return detail::binary_op(
+      op, a, b, detail::Keep::input,
+      [](const Backward& g, size_t i) {
+        return i == 1 ? zeros_like(g.grad()) : where(ne(g.saved(0), g.saved(1)), g.grad(), 0);
+      },
+      unused);
+}
 TANDEM_OPS Tensor logaddexp(const Tensor& a, const Tensor& b) {
   return detail::binary_op(Op<"logaddexp">(), a, b, detail::Keep::input, [](const Backward& g, size_t i) {
     return mul(g.grad(), sigmoid(sub(g.saved(i), g.saved(1 - i))));
@@ -182,8 +235,8 @@ TANDEM_OPS Tensor logaddexp2(const Tensor& a, const Tensor& b) {
 TANDEM_OPS Tensor xlogy(const Tensor& a, const Tensor& b) {
   return detail::binary_op(Op<"xlogy">(), a, b, detail::Keep::input, [](const Backward& g, size_t i) {
     const Tensor a = g.saved(0), b = g.saved(1);
-    if (i == 1) return mul(g.grad(), div(a, b));
-    const Tensor slope = log(b);
+    if (i == 1) return div(mul(g.grad(), a), b);  // a / b may overflow f16 where the product does not
+    const Tensor slope = log(to(b, g.grad().dtype()));
     return mul(g.grad(), where(logical_and(eq(a, 0), le(b, 0)), zeros({}, slope.options()), slope));
   });
 }
@@ -197,7 +250,10 @@ TANDEM_OPS Tensor heaviside(const Tensor& x, const Tensor& values) {
 TANDEM_OPS Tensor ldexp(const Tensor& x, const Tensor& exponent) {
   const OpScope op("ldexp");
   detail::check_operands(x, exponent);
-  return mul(x, pow(2.0, exponent));
+  if (exponent.is_floating_point()) return mul(x, pow(2.0, exponent));
+  // 2^exponent may leave the range of x's dtype where the product does not.
+  const DType t = x.is_floating_point() ? x.dtype() : kFloat;
+  return to(mul(to(x, kDouble), pow(2.0, to(exponent, kDouble))), t);
 }
 TANDEM_OPS Tensor float_power(const Tensor& a, const Tensor& b) {
   const OpScope op("float_power");
@@ -221,7 +277,7 @@ TANDEM_OPS Tensor rsub(const Tensor& a, const Tensor& b, Scalar alpha) {
 TANDEM_OPS Tensor rsub(const Tensor& a, Scalar b, Scalar alpha) {
   const OpScope op("rsub");
   checks::defined("the first operand", a);
-  return sub(detail::scalar_operand(a, b), a, alpha);
+  return sub(detail::number_operand(a, b), a, alpha);
 }
 TANDEM_OPS Tensor gcd(const Tensor& a, const Tensor& b) { return detail::integer_op(Op<"gcd">(), a, b, false); }
 TANDEM_OPS Tensor lcm(const Tensor& a, const Tensor& b) { return detail::integer_op(Op<"lcm">(), a, b, false); }
@@ -232,8 +288,8 @@ TANDEM_OPS Tensor clamp(const Tensor& x, std::optional<Tensor> min, std::optiona
   const OpScope op("clamp");
   checks::defined("the input", x);
   TANDEM_CHECK(min || max, StateError, "no bounds; give min, max or both");
-  Tensor y = min ? maximum(x, *min) : x;
-  return max ? minimum(y, *max) : y;
+  if (!max) return maximum(x, *min);
+  return min ? detail::clamp_between(x, *min, *max) : minimum(x, *max);
 }
 TANDEM_OPS Tensor clamp_min(const Tensor& x, Scalar min) {
   const OpScope op("clamp_min");
@@ -283,7 +339,7 @@ TANDEM_OPS Tensor bitwise_right_shift(const Tensor& a, const Tensor& b) {
   TANDEM_OPS Tensor NAME(const Tensor& a, Scalar b) { \
     const Op<#NAME> op;                               \
     checks::defined("the first operand", a);          \
-    return NAME(a, detail::scalar_operand(a, b));     \
+    return NAME(a, detail::number_operand(a, b));     \
   }
 TANDEM_WITH_NUMBER(fmod)
 TANDEM_WITH_NUMBER(remainder)
@@ -299,7 +355,7 @@ TANDEM_WITH_NUMBER(bitwise_right_shift)
 TANDEM_OPS Tensor xlogy(Scalar a, const Tensor& b) {
   const Op<"xlogy"> op;
   checks::defined("the second operand", b);
-  return xlogy(detail::scalar_operand(b, a), b);
+  return xlogy(detail::number_operand(b, a), b);
 }
 
 // ---- three operands

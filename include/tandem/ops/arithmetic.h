@@ -33,6 +33,9 @@ Tensor fmin(const Tensor& a, const Tensor& b);
 /// |a| with the sign of b; integers give f32
 Tensor copysign(const Tensor& a, const Tensor& b);
 Tensor copysign(const Tensor& a, Scalar b);
+/// The number of the result's dtype that is next to a in the direction of b. Floating dtypes. The gradient goes to a,
+/// where a != b.
+Tensor nextafter(const Tensor& a, const Tensor& b);
 /// log(e^a + e^b)
 Tensor logaddexp(const Tensor& a, const Tensor& b);
 /// log2(2^a + 2^b)
@@ -144,7 +147,3 @@ inline Tensor operator>>(const Tensor& a, Scalar b) { return bitwise_right_shift
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/arithmetic-inl.h"
-#endif

@@ -73,9 +73,6 @@ inline Attention check_attention(const Tensor& q, const Tensor& k, const Tensor&
   TANDEM_CHECK(v.size(-2) == a.keys, ShapeError, "key {} and value {} differ in dimension -2", checks::show(k),
                checks::show(v));
   TANDEM_CHECK(dropout >= 0 && dropout <= 1, StateError, "dropout_p = {}, but must be in [0, 1]", dropout);
-  TANDEM_CHECK(!causal || !mask.defined(), StateError,
-               "attn_mask is {} and is_causal is set; give one of them, or combine both in attn_mask",
-               checks::show(mask));
   const Dims kv = broadcast_shapes(batch_of(k, gqa), batch_of(v, gqa));
   a.q_batch = a.k_batch = broadcast_shapes(batch_of(q, gqa), kv);
   if (gqa) {
@@ -191,13 +188,53 @@ inline Grads fused_attention_gradients(const Attention& a, const Backward& b, Ph
   AttentionCall call = attention_call(a, b.saved(0), b.saved(1), b.saved(2), b.saved(3), state);
   call.y = rows_of_heads(a, b.saved(4), a.q_batch);
   call.log_sum = b.saved(5);
-  const Tensor gq = empty_like(call.q, b.wanted(0)), gk = empty_like(call.k, b.wanted(1)),
-               gv = empty_like(call.v, b.wanted(2));
-  backend(gq).attention_backward(call, gq, gk, gv, rows_of_heads(a, b.grad(), a.q_batch));
-  auto fit = [&](const Tensor& x, const Dims& batch, const Tensor& operand) {
-    return sum_to_size(reshape(x, a.with(batch, x.size(2), x.size(3))), operand.sizes());
+  // Gradients that are not views can become those of leaves without a copy.
+  auto gradient_of = [&](const Tensor& heads, const Dims& batch, DType dtype) {
+    return batch.size() == 2 ? empty_like(heads, dtype)
+                             : empty(a.with(batch, heads.size(2), heads.size(3)), heads.options().dtype(dtype));
   };
-  return {fit(gq, a.q_batch, b.saved(0)), fit(gk, a.k_batch, b.saved(1)), fit(gv, a.k_batch, b.saved(2)), Tensor()};
+  const Tensor gq = gradient_of(call.q, a.q_batch, b.wanted(0)), gk = gradient_of(call.k, a.k_batch, b.wanted(1)),
+               gv = gradient_of(call.v, a.k_batch, b.wanted(2));
+  backend(gq).attention_backward(call, as_heads(a, gq, a.q_batch), as_heads(a, gk, a.k_batch),
+                                 as_heads(a, gv, a.k_batch), rows_of_heads(a, b.grad(), a.q_batch));
+  return {sum_to_size(gq, b.saved(0).sizes()), sum_to_size(gk, b.saved(1).sizes()), sum_to_size(gv, b.saved(2).sizes()),
+          Tensor()};
+}
+
+inline Tensor attention_op(const Op<"scaled_dot_product_attention">& op, const Attention& a, const Tensor& query,
+                           const Tensor& key, const Tensor& value, const Tensor& attn_mask) {
+  return op.apply(
+      [&](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
+        checks::same_dtype("query", q, "key", k);
+        checks::same_dtype("query", q, "value", v);
+        const DType scores = checks::sum_dtype(q.dtype());
+        PhiloxState state;
+        if (a.dropout > 0) {
+          const int64_t weights = a.batches() * a.heads() * a.queries * ((a.keys + 3) / 4 * 4);
+          state = default_generator().reserve(weights, q.device().type());
+        }
+        AttentionCall call = attention_call(a, q, k, v, mask, state);
+        // In memory [B, L, H, V], so that joining the heads is a view.
+        call.y = transpose(empty({a.batches(), a.queries, a.heads(), a.value_width}, q.options()), 1, 2);
+        call.log_sum = empty({a.batches(), a.heads(), a.queries}, q.options().dtype(scores));
+        if (call.y.numel() > 0) backend(q).attention(call);
+        const Tensor y = reshape(call.y, a.with(a.q_batch, a.queries, a.value_width));
+        return Result{y, save(q, k, v, mask, y, call.log_sum), [a, state](const Backward& b) -> Grads {
+                        if (GradMode::is_enabled() || b.needs(3)) {
+                          return attention_gradients(a, b.grad(), b.saved(0), b.saved(1), b.saved(2), b.saved(3),
+                                                     b.saved(5), state, b.needs(3));
+                        }
+                        return fused_attention_gradients(a, b, state);
+                      }};
+      },
+      query, key, value, attn_mask);
+}
+
+TANDEM_OPS Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask,
+                            double dropout_p, bool is_causal, std::optional<double> scale, bool enable_gqa) {
+  const Op<"scaled_dot_product_attention"> op;
+  const Attention a = check_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa);
+  return attention_op(op, a, query, key, value, attn_mask);
 }
 
 }  // namespace detail
@@ -208,31 +245,10 @@ TANDEM_OPS Tensor scaled_dot_product_attention(const Tensor& query, const Tensor
   const Op<"scaled_dot_product_attention"> op;
   const detail::Attention a =
       detail::check_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa);
-  return op.apply(
-      [&](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
-        checks::same_dtype("query", q, "key", k);
-        checks::same_dtype("query", q, "value", v);
-        const DType scores = checks::sum_dtype(q.dtype());
-        PhiloxState state;
-        if (dropout_p > 0) {
-          const int64_t weights = a.batches() * a.heads() * a.queries * ((a.keys + 3) / 4 * 4);
-          state = default_generator().reserve(weights, q.device().type());
-        }
-        AttentionCall call = detail::attention_call(a, q, k, v, mask, state);
-        // In memory [B, L, H, V], so that joining the heads is a view.
-        call.y = transpose(empty({a.batches(), a.queries, a.heads(), a.value_width}, q.options()), 1, 2);
-        call.log_sum = empty({a.batches(), a.heads(), a.queries}, q.options().dtype(scores));
-        if (call.y.numel() > 0) backend(q).attention(call);
-        const Tensor y = reshape(call.y, a.with(a.q_batch, a.queries, a.value_width));
-        return Result{y, save(q, k, v, mask, y, call.log_sum), [a, state](const Backward& b) -> Grads {
-                        if (GradMode::is_enabled() || b.needs(3)) {
-                          return detail::attention_gradients(a, b.grad(), b.saved(0), b.saved(1), b.saved(2),
-                                                             b.saved(3), b.saved(5), state, b.needs(3));
-                        }
-                        return detail::fused_attention_gradients(a, b, state);
-                      }};
-      },
-      query, key, value, attn_mask);
+  TANDEM_CHECK(!is_causal || !attn_mask.defined(), StateError,
+               "attn_mask is {} and is_causal is set; give one of them, or combine both in attn_mask",
+               checks::show(attn_mask));
+  return detail::attention_op(op, a, query, key, value, attn_mask);
 }
 
 }  // namespace tandem

@@ -23,9 +23,12 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
                                     const Tensor& attn_mask = {}, double dropout_p = 0, bool is_causal = false,
                                     std::optional<double> scale = {}, bool enable_gqa = false);
 
+namespace detail {
+/// scaled_dot_product_attention, in which a mask and is_causal may be given together: keys must be visible by both.
+Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask,
+                 double dropout_p = 0, bool is_causal = false, std::optional<double> scale = {},
+                 bool enable_gqa = false);
+}  // namespace detail
+
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/attention-inl.h"
-#endif

@@ -38,8 +38,10 @@ void alpha(const Tensor& a, const Tensor& b, Scalar alpha);
 void exponent(const Tensor& base, Scalar exponent);
 /// Throws ShapeError unless `x` is undefined or has these sizes.
 void sizes(const char* which, const Tensor& x, IntArrayRef expected);
-/// Returns one or two entries as a pair (height, width). Throws ShapeError for another number of entries, StateError
-/// for an entry below `least`.
+/// Returns one entry or `dims` entries, one for each of the last `dims` <= 3 dimensions, as `dims` entries. Throws
+/// ShapeError for another number of entries, StateError for an entry below `least`.
+Dims entries(const char* which, IntArrayRef values, size_t dims, int64_t least);
+/// `entries` for height and width.
 std::array<int64_t, 2> pair(const char* which, IntArrayRef values, int64_t least);
 /// Returns the windows of a pooling op or module, from pairs as above. An empty stride means the kernel's size. Throws
 /// StateError for a padding above half of the kernel's size.

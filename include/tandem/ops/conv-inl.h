@@ -1,11 +1,16 @@
 #pragma once
+#include <algorithm>
+
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
 #include "tandem/base/checked.h"
+#include "tandem/math/binary.h"
 #include "tandem/ops/activation.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/conv.h"
+#include "tandem/ops/conv_forms-inl.h"
 #include "tandem/ops/convert.h"
+#include "tandem/ops/pad.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/shape.h"
 #include "tandem/tensor/factories.h"
@@ -14,41 +19,61 @@ namespace tandem {
 
 namespace detail {
 
-/// Returns the sizes of conv2d's result, after checking that x, weight and parameters fit.
-inline Dims conv2d_sizes(IntArrayRef x, IntArrayRef weight, const Conv2dParams& p) {
-  TANDEM_CHECK(weight.size() == 4 && numel_of(weight) > 0, ShapeError,
-               "the weight is {}, but must be [O, C / groups, KH, KW] with no size 0", to_string(weight));
-  TANDEM_CHECK(x.size() == 4, ShapeError, "x is {}, but must be [N, C, H, W]", to_string(x));
+/// Returns the sizes of the result of a convolution of `dims` dimensions, after checking that x, weight and parameters
+/// fit.
+inline Dims conv_sizes(size_t dims, IntArrayRef x, IntArrayRef weight, const ConvParams& p) {
+  const ConvNames& names = conv_names(dims);
+  TANDEM_CHECK(weight.size() == dims + 2 && numel_of(weight) > 0, ShapeError,
+               "the weight is {}, but must be [O, C / groups, {}] with no size 0", to_string(weight), names.kernel);
+  TANDEM_CHECK(x.size() == dims + 2, ShapeError, "x is {}, but must be [N, C, {}]", to_string(x), names.image);
   TANDEM_CHECK(p.groups >= 1 && weight[0] % p.groups == 0, StateError,
                "groups = {}, which must divide the {} outputs of weight {}", p.groups, weight[0], to_string(weight));
   TANDEM_CHECK(x[1] == weight[1] * p.groups, ShapeError,
                "x {} has {} channels, but weight {} with groups = {} needs {}", to_string(x), x[1], to_string(weight),
                p.groups, weight[1] * p.groups);
-  Dims y{x[0], weight[0], 0, 0};
-  for (size_t i = 0; i < 2; ++i) {
-    constexpr int64_t most = int64_t{1} << 31;
-    TANDEM_CHECK(
-        p.stride[i] >= 1 && p.dilation[i] >= 1 && p.dilation[i] < most && p.padding[i] >= 0 && p.padding[i] < most,
-        StateError,
-        "stride {}, padding {} and dilation {}; stride and dilation must be at least 1, padding at least 0, and "
-        "padding and dilation below 2^31",
-        p.stride[i], p.padding[i], p.dilation[i]);
+  Dims y{x[0], weight[0]};
+  for (size_t i = 0; i < dims; ++i) {
+    check_conv_entry(p, i);
     const Checked padded = Checked(x[i + 2]) + 2 * p.padding[i];
     const Checked reach = Checked(p.dilation[i]) * (weight[i + 2] - 1) + 1, room = padded - reach;
     TANDEM_CHECK(room >= 0, ShapeError,
                  "the kernel spans {} rows or columns, but x {} with padding has {} (weight {}, padding {}, dilation "
                  "{}); increase padding or use a smaller kernel",
                  to_string(reach), to_string(x), to_string(padded), to_string(weight), p.padding[i], p.dilation[i]);
-    y[i + 2] = *room.value() / p.stride[i] + 1;
+    y.push_back(*room.value() / p.stride[i] + 1);
   }
   return y;
 }
 
-/// Limits the strides to the size of the padded image. Larger strides give the same single window, but would overflow
-/// in kernels and in the ints of vendor libraries.
-inline Conv2dParams with_short_strides(Conv2dParams p, IntArrayRef x) {
-  for (size_t i = 0; i < 2; ++i) p.stride[i] = std::min(p.stride[i], std::max<int64_t>(x[i + 2] + 2 * p.padding[i], 1));
-  return p;
+/// conv_sizes of a transposed convolution, which has the weight of the convolution from y to x.
+inline Dims conv_transpose_sizes(size_t dims, IntArrayRef x, IntArrayRef weight, const ConvParams& p,
+                                 const std::array<int64_t, 3>& output_padding) {
+  const ConvNames& names = conv_names(dims);
+  TANDEM_CHECK(weight.size() == dims + 2 && numel_of(weight) > 0, ShapeError,
+               "the weight is {}, but must be [C, O / groups, {}] with no size 0", to_string(weight), names.kernel);
+  TANDEM_CHECK(x.size() == dims + 2, ShapeError, "x is {}, but must be [N, C, {}]", to_string(x), names.image);
+  TANDEM_CHECK(p.groups >= 1 && weight[0] % p.groups == 0, StateError,
+               "groups = {}, which must divide the {} channels of weight {}", p.groups, weight[0], to_string(weight));
+  TANDEM_CHECK(x[1] == weight[0], ShapeError, "x {} has {} channels, but weight {} needs {}", to_string(x), x[1],
+               to_string(weight), weight[0]);
+  const Checked outputs = Checked(weight[1]) * p.groups;
+  TANDEM_CHECK(outputs.fits(), StateError, "groups = {}, which is too large for weight {}", p.groups,
+               to_string(weight));
+  Dims y{x[0], *outputs.value()};
+  for (size_t i = 0; i < dims; ++i) {
+    check_conv_entry(p, i);
+    TANDEM_CHECK(output_padding[i] < std::max(p.stride[i], p.dilation[i]), StateError,
+                 "output_padding {} with stride {} and dilation {}; it must be below one of them", output_padding[i],
+                 p.stride[i], p.dilation[i]);
+    const Checked size = (Checked(x[i + 2]) - 1) * p.stride[i] - 2 * p.padding[i] +
+                         Checked(p.dilation[i]) * (weight[i + 2] - 1) + output_padding[i] + 1;
+    TANDEM_CHECK(x[i + 2] >= 1 && size >= 1 && (size + 2 * p.padding[i]).fits(), ShapeError,
+                 "the result of x {} and weight {} would have {} rows or columns (stride {}, padding {}, dilation {}); "
+                 "reduce padding or use a larger kernel",
+                 to_string(x), to_string(weight), to_string(size), p.stride[i], p.padding[i], p.dilation[i]);
+    y.push_back(*size.value());
+  }
+  return y;
 }
 
 /// Rounds an f32 operand to f16 or bf16 if the other has that dtype, so that mixed operands of double backward agree.
@@ -61,115 +86,282 @@ inline void round_to_lower(Tensor& a, Tensor& b) {
   }
 }
 
-/// Gradients of conv2d's inputs, from `gy`. Saved: x and weight, with sizes xs and ws.
-inline Grads conv2d_backward(const Backward& b, const Tensor& gy, const Conv2dParams& p, const Dims& xs,
-                             const Dims& ws) {
+/// [N, C, L] without gaps as an image of height 1, for kernels, which have no convolution of one dimension. Other
+/// tensors stay as they are.
+inline Tensor as_image(const Tensor& x) {
+  if (!x.defined() || x.dim() != 3) return x;
+  return make_view(x, {x.size(0), x.size(1), 1, x.size(2)}, {x.stride(0), x.stride(1), x.stride(1), x.stride(2)},
+                   x.storage_offset());
+}
+inline ConvParams as_image(const ConvParams& p, const Tensor& x) {
+  if (x.dim() != 3) return p;
+  return {.stride = {1, p.stride[0], 1},
+          .padding = {0, p.padding[0], 0},
+          .dilation = {1, p.dilation[0], 1},
+          .groups = p.groups};
+}
+
+/// The dimensions that the gradient of a bias is summed over: all of gy's but the second.
+inline Dims all_but_channels(const Tensor& gy) {
+  Dims dims;
+  for (int64_t d = 0; d < gy.dim(); ++d) {
+    if (d != 1) dims.push_back(d);
+  }
+  return dims;
+}
+
+/// Gradients of a convolution's inputs, from `gy`. Saved: x and weight, with sizes xs and ws.
+inline Grads conv_backward(const Backward& b, const Tensor& gy, const ConvParams& p, const Dims& xs, const Dims& ws) {
   Grads grads(3);
-  if (b.needs(0)) grads[0] = conv2d_backward_input(gy, b.saved(1), xs, p);
+  if (b.needs(0)) grads[0] = conv_backward_input(gy, b.saved(1), xs, p);
   if (b.needs(1)) {
     const DType wanted = b.needs(2) ? promote_types(b.wanted(1), b.wanted(2)) : b.wanted(1);
-    std::tie(grads[1], grads[2]) = conv2d_backward_weight(gy, b.saved(0), ws, p, wanted, b.needs(2));
+    std::tie(grads[1], grads[2]) = conv_backward_weight(gy, b.saved(0), ws, p, wanted, b.needs(2));
   } else if (b.needs(2)) {
-    grads[2] = sum(gy, {0, 2, 3}, false, b.wanted(2));
+    grads[2] = sum(gy, all_but_channels(gy), false, b.wanted(2));
   }
   return grads;
 }
 
-/// conv2d or conv2d_relu of [N, C, H, W], with checked sizes.
+/// An uninitialized result for operands without gaps: channels-last if one of them is.
+inline Tensor conv_result(const Dims& sizes, const Tensor& x, const Tensor& weight) {
+  const bool last = checks::layout(x) == kChannelsLast || checks::layout(weight) == kChannelsLast;
+  return empty(sizes, x.options().memory_format(last ? kChannelsLast : MemoryFormat::Contiguous));
+}
+
+/// A convolution of a batch, optionally followed by relu, with checked sizes.
 template <Activation activation, FixedString Name>
-Tensor conv2d_op(const Op<Name>& op, const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dParams& p,
-                 const Dims& sizes) {
+Tensor conv_op(const Op<Name>& op, const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvParams& p,
+               const Dims& sizes) {
   static_assert(activation == Activation::none || activation == Activation::relu);
   return op.apply(
       [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
         checks::same_dtype("x", x, "weight", weight);
         checks::same_dtype("x", x, "bias", bias);
-        const Tensor in = checks::dense(x), filter = checks::dense(weight);
-        const bool last = checks::layout(in) == kChannelsLast || checks::layout(filter) == kChannelsLast;
-        Tensor y = empty(sizes, x.options().memory_format(last ? kChannelsLast : MemoryFormat::Contiguous));
+        const Tensor in = checks::dense(x), filter = checks::dense(weight), y = conv_result(sizes, in, filter);
         if (y.numel() > 0) {
           const Tensor b = bias.defined() ? contiguous(bias) : bias;
-          backend(x).conv2d(y, in, filter, b, p, activation);
+          backend(x).conv(as_image(y), as_image(in), as_image(filter), b, as_image(p, x), activation);
         }
         const Dims xs = x.impl().sizes, ws = weight.impl().sizes;
         if constexpr (activation == Activation::none) {
           return Result{y, save(x, weight),
-                        [p, xs, ws](const Backward& b) { return conv2d_backward(b, b.grad(), p, xs, ws); }};
+                        [p, xs, ws](const Backward& b) { return conv_backward(b, b.grad(), p, xs, ws); }};
         } else {
           return Result{y, save(x, weight, y), [p, xs, ws](const Backward& b) {
-                          return conv2d_backward(b, relu_backward(b.grad(), b.saved(2)), p, xs, ws);
+                          return conv_backward(b, relu_backward(b.grad(), b.saved(2)), p, xs, ws);
                         }};
         }
       },
       x, weight, bias);
 }
 
-/// conv2d of operands that may mix a low-precision dtype with f32, as in double backward.
-inline Tensor conv2d_mixed(Tensor x, Tensor weight, Tensor bias, const Conv2dParams& p) {
-  const OpScope op("conv2d");
+/// A convolution of operands that may mix a low-precision dtype with f32, as in double backward.
+inline Tensor conv_mixed(Tensor x, Tensor weight, Tensor bias, const ConvParams& p) {
+  const OpScope op("convolution");
   round_to_lower(x, weight);
   if (bias.defined()) bias = to(bias, x.dtype());
-  return conv2d_op<Activation::none>(Op<"conv2d">(), x, weight, bias, p, conv2d_sizes(x.sizes(), weight.sizes(), p));
+  const Dims sizes = conv_sizes(static_cast<size_t>(weight.dim()) - 2, x.sizes(), weight.sizes(), p);
+  return conv_op<Activation::none>(Op<"convolution">(), x, weight, bias, p, sizes);
+}
+
+/// A transposed convolution of a batch with checked sizes: the gradient of the input of the convolution from y to x.
+template <FixedString Name>
+Tensor conv_transpose_op(const Op<Name>& op, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                         const ConvParams& p, const Dims& sizes) {
+  return op.apply(
+      [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
+        checks::same_dtype("x", x, "weight", weight);
+        checks::same_dtype("x", x, "bias", bias);
+        const Tensor in = checks::dense(x), filter = checks::dense(weight), y = conv_result(sizes, in, filter);
+        if (y.numel() > 0) {
+          backend(x).conv_backward_input(as_image(y), as_image(in), as_image(filter), as_image(p, x));
+          if (bias.defined()) {
+            Dims strides(y.sizes().size(), 0);
+            strides[1] = bias.stride(0);
+            const Tensor offset = make_view(bias, y.sizes(), strides, bias.storage_offset());
+            backend(x).binary(y, kernels::Binary::add, y, offset, 1);
+          }
+        }
+        return Result{y, save(x, weight), [p, ws = weight.impl().sizes](const Backward& b) -> Grads {
+                        Grads grads(3);
+                        const Tensor gy = b.grad();
+                        if (b.needs(0)) grads[0] = conv_mixed(gy, b.saved(1), {}, p);
+                        if (b.needs(1)) {
+                          grads[1] = std::get<0>(conv_backward_weight(b.saved(0), gy, ws, p, b.wanted(1)));
+                        }
+                        if (b.needs(2)) grads[2] = sum(gy, all_but_channels(gy), false, b.wanted(2));
+                        return grads;
+                      }};
+      },
+      x, weight, bias);
+}
+
+/// Checks x and weight of a convolution of `dims` dimensions. Returns true if x has no batch.
+inline bool is_single_image(size_t dims, const Tensor& x, const Tensor& weight) {
+  checks::floating("x", x);
+  checks::floating("weight", weight);
+  const auto rank = static_cast<int64_t>(dims) + 2;
+  const char* const image = conv_names(dims).image;
+  TANDEM_CHECK(x.dim() == rank - 1 || x.dim() == rank, ShapeError, "x is {}, but must be [N, C, {}] or [C, {}]",
+               checks::show(x), image, image);
+  return x.dim() == rank - 1;
 }
 
 template <Activation activation, FixedString Name>
-Tensor conv2d_of(const Op<Name>& op, const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
-                 IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
-  checks::floating("x", x);
-  checks::floating("weight", weight);
-  Conv2dParams p;
-  p.stride = checks::pair("stride", stride, 1);
-  p.padding = checks::pair("padding", padding, 0);
-  p.dilation = checks::pair("dilation", dilation, 1);
-  p.groups = groups;
-  TANDEM_CHECK(x.dim() == 3 || x.dim() == 4, ShapeError, "x is {}, but must be [N, C, H, W] or [C, H, W]",
-               checks::show(x));
-  const bool single = x.dim() == 3;
+Tensor conv_of(const Op<Name>& op, size_t dims, const Tensor& x, const Tensor& weight, const Tensor& bias,
+               IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
+  const bool single = is_single_image(dims, x, weight);
+  const ConvParams p = conv_params(dims, stride, padding, dilation, groups);
   const Tensor batch = single ? unsqueeze(x, 0) : x;
-  const Dims sizes = conv2d_sizes(batch.sizes(), weight.sizes(), p);
-  p = with_short_strides(p, batch.sizes());
+  const Dims sizes = conv_sizes(dims, batch.sizes(), weight.sizes(), p);
   checks::sizes("bias", bias, {weight.size(0)});
-  const Tensor y = conv2d_op<activation>(op, batch, weight, bias, p, sizes);
+  const Tensor y = conv_op<activation>(op, batch, weight, bias, with_short_strides(p, batch.sizes()), sizes);
+  return single ? squeeze(y, 0) : y;
+}
+
+template <FixedString Name>
+Tensor conv_transpose_of(const Op<Name>& op, size_t dims, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                         IntArrayRef stride, IntArrayRef padding, IntArrayRef output_padding, int64_t groups,
+                         IntArrayRef dilation) {
+  const bool single = is_single_image(dims, x, weight);
+  const ConvParams p = conv_params(dims, stride, padding, dilation, groups);
+  const std::array<int64_t, 3> added = conv_entries("output_padding", output_padding, dims, 0, 0);
+  Tensor batch = single ? unsqueeze(x, 0) : x;
+  const Dims sizes = conv_transpose_sizes(dims, batch.sizes(), weight.sizes(), p, added);
+  checks::sizes("bias", bias, {sizes[1]});
+  // A result with output_padding >= stride is that of an x with zeros at its end: without them, the convolution from y
+  // to x would have more results than x has elements.
+  Dims zeros;
+  bool extends = false;
+  for (size_t i = dims; i-- > 0;) {
+    zeros.push_back(0);
+    zeros.push_back(added[i] / p.stride[i]);
+    extends |= zeros.back() > 0;
+  }
+  if (extends) batch = constant_pad_nd(batch, zeros);
+  const Tensor y = conv_transpose_op(op, batch, weight, bias, with_short_strides(p, sizes), sizes);
   return single ? squeeze(y, 0) : y;
 }
 
 }  // namespace detail
 
+TANDEM_OPS Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
+                         IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
+  return detail::conv_of<Activation::none>(Op<"conv1d">(), 1, x, weight, bias, stride, padding, dilation, groups);
+}
+
 TANDEM_OPS Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
                          IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
-  return detail::conv2d_of<Activation::none>(Op<"conv2d">(), x, weight, bias, stride, padding, dilation, groups);
+  return detail::conv_of<Activation::none>(Op<"conv2d">(), 2, x, weight, bias, stride, padding, dilation, groups);
+}
+
+TANDEM_OPS Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
+                         IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
+  return detail::conv_of<Activation::none>(Op<"conv3d">(), 3, x, weight, bias, stride, padding, dilation, groups);
+}
+
+TANDEM_OPS Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
+                                   IntArrayRef padding, IntArrayRef output_padding, int64_t groups,
+                                   IntArrayRef dilation) {
+  return detail::conv_transpose_of(Op<"conv_transpose1d">(), 1, x, weight, bias, stride, padding, output_padding,
+                                   groups, dilation);
+}
+
+TANDEM_OPS Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
+                                   IntArrayRef padding, IntArrayRef output_padding, int64_t groups,
+                                   IntArrayRef dilation) {
+  return detail::conv_transpose_of(Op<"conv_transpose2d">(), 2, x, weight, bias, stride, padding, output_padding,
+                                   groups, dilation);
+}
+
+TANDEM_OPS Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
+                                   IntArrayRef padding, IntArrayRef output_padding, int64_t groups,
+                                   IntArrayRef dilation) {
+  return detail::conv_transpose_of(Op<"conv_transpose3d">(), 3, x, weight, bias, stride, padding, output_padding,
+                                   groups, dilation);
+}
+
+TANDEM_OPS Tensor convolution(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
+                              IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding,
+                              int64_t groups) {
+  const Op<"convolution"> op;
+  checks::floating("x", x);
+  TANDEM_CHECK(x.dim() >= 3 && x.dim() <= 5, ShapeError, "x is {}, but must have a batch, channels and 1 to 3 others",
+               checks::show(x));
+  const auto dims = static_cast<size_t>(x.dim()) - 2;
+  checks::floating("weight", weight);
+  TANDEM_CHECK(weight.dim() == x.dim(), ShapeError, "x is {}, but weight is {}; they must have the same rank",
+               checks::show(x), checks::show(weight));
+  if (transposed) {
+    return detail::conv_transpose_of(op, dims, x, weight, bias, stride, padding, output_padding, groups, dilation);
+  }
+  for (int64_t v : detail::conv_entries("output_padding", output_padding, dims, 0, 0)) {
+    TANDEM_CHECK(v == 0, StateError, "output_padding = {} without transposed; it must be 0", to_string(output_padding));
+  }
+  return detail::conv_of<Activation::none>(op, dims, x, weight, bias, stride, padding, dilation, groups);
+}
+
+TANDEM_OPS Tensor conv_tbc(const Tensor& x, const Tensor& weight, const Tensor& bias, int64_t pad) {
+  const Op<"conv_tbc"> op;
+  checks::floating("x", x);
+  checks::floating("weight", weight);
+  checks::floating("bias", bias);
+  TANDEM_CHECK(x.dim() == 3, ShapeError, "x is {}, but must be [T, B, C]", checks::show(x));
+  TANDEM_CHECK(weight.dim() == 3 && weight.numel() > 0, ShapeError,
+               "the weight is {}, but must be [K, C, O] with no size 0", checks::show(weight));
+  TANDEM_CHECK(x.size(2) == weight.size(1), ShapeError, "x {} has {} channels, but weight {} needs {}", checks::show(x),
+               x.size(2), checks::show(weight), weight.size(1));
+  checks::sizes("bias", bias, {weight.size(2)});
+  // In memory, x is a channels-last image with a row per time and a column per sequence. Empty batches need sequences
+  // as images, since an image must not be empty.
+  const bool empty_batch = x.size(1) == 0;
+  const Tensor image = empty_batch ? permute(x, {1, 2, 0}) : unsqueeze(permute(x, {2, 0, 1}), 0);
+  const Tensor filter = permute(weight, {2, 1, 0});
+  const ConvParams p = detail::conv_params(1, {1}, {pad}, {1}, 1);
+  if (empty_batch) {
+    const Dims sizes = detail::conv_sizes(1, image.sizes(), filter.sizes(), p);
+    return permute(detail::conv_op<Activation::none>(op, image, filter, bias, p, sizes), {2, 0, 1});
+  }
+  const Tensor kernel = unsqueeze(filter, 3);
+  const Dims sizes = detail::conv_sizes(2, image.sizes(), kernel.sizes(), p);
+  const Tensor y = detail::conv_op<Activation::none>(op, image, kernel, bias, p, sizes);
+  return contiguous(permute(squeeze(y, 0), {1, 2, 0}));
 }
 
 TANDEM_OPS Tensor conv2d_relu(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
                               IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
-  return detail::conv2d_of<Activation::relu>(Op<"conv2d_relu">(), x, weight, bias, stride, padding, dilation, groups);
+  return detail::conv_of<Activation::relu>(Op<"conv2d_relu">(), 2, x, weight, bias, stride, padding, dilation, groups);
 }
 
-TANDEM_OPS Tensor conv2d_backward_input(const Tensor& gy, const Tensor& weight, IntArrayRef sizes,
-                                        const Conv2dParams& given) {
-  const Op<"conv2d_backward_input"> op;
+TANDEM_OPS Tensor conv_backward_input(const Tensor& gy, const Tensor& weight, IntArrayRef sizes,
+                                      const ConvParams& given) {
+  const Op<"conv_backward_input"> op;
   checks::floating("gy", gy);
   checks::floating("weight", weight);
+  TANDEM_CHECK(weight.dim() >= 3 && weight.dim() <= 5, ShapeError, "the weight is {}, but must have rank 3 to 5",
+               checks::show(weight));
   const Dims xs(sizes);
-  checks::sizes("gy", gy, detail::conv2d_sizes(xs, weight.sizes(), given));
-  const Conv2dParams params = detail::with_short_strides(given, xs);
+  checks::sizes("gy", gy, detail::conv_sizes(static_cast<size_t>(weight.dim()) - 2, xs, weight.sizes(), given));
+  const ConvParams params = detail::with_short_strides(given, xs);
   Tensor g = gy, w = weight;
   detail::round_to_lower(g, w);
   return op.apply(
       [&](const Tensor& gy, const Tensor& weight) {
         checks::same_dtype("gy", gy, "weight", weight);
-        const Tensor g = checks::dense(gy);
+        const Tensor g = checks::dense(gy), filter = checks::dense(weight);
         Tensor gx = empty(xs, gy.options().memory_format(checks::layout(g)));
+        using detail::as_image;
         if (gy.numel() > 0) {
-          backend(gy).conv2d_backward_input(gx, g, checks::dense(weight), params);
+          backend(gy).conv_backward_input(as_image(gx), as_image(g), as_image(filter), as_image(params, gy));
         } else {
           gx.zero_();
         }
         return Result{gx, save(gy, weight), [p = params, ws = weight.impl().sizes](const Backward& b) -> Grads {
                         Grads grads(2);
-                        if (b.needs(0)) grads[0] = detail::conv2d_mixed(b.grad(), b.saved(1), {}, p);
+                        if (b.needs(0)) grads[0] = detail::conv_mixed(b.grad(), b.saved(1), {}, p);
                         if (b.needs(1)) {
-                          grads[1] = std::get<0>(conv2d_backward_weight(b.saved(0), b.grad(), ws, p, b.wanted(1)));
+                          grads[1] = std::get<0>(conv_backward_weight(b.saved(0), b.grad(), ws, p, b.wanted(1)));
                         }
                         return grads;
                       }};
@@ -177,16 +369,17 @@ TANDEM_OPS Tensor conv2d_backward_input(const Tensor& gy, const Tensor& weight, 
       g, w);
 }
 
-TANDEM_OPS std::tuple<Tensor, Tensor> conv2d_backward_weight(const Tensor& gy, const Tensor& x, IntArrayRef sizes,
-                                                             const Conv2dParams& given, std::optional<DType> dtype,
-                                                             bool with_bias) {
-  const Op<"conv2d_backward_weight"> op;
+TANDEM_OPS std::tuple<Tensor, Tensor> conv_backward_weight(const Tensor& gy, const Tensor& x, IntArrayRef sizes,
+                                                           const ConvParams& given, std::optional<DType> dtype,
+                                                           bool with_bias) {
+  const Op<"conv_backward_weight"> op;
   checks::floating("gy", gy);
   checks::floating("x", x);
   checks::floating_result(x, dtype);
+  TANDEM_CHECK(gy.dim() >= 3 && gy.dim() <= 5, ShapeError, "gy is {}, but must have rank 3 to 5", checks::show(gy));
   const Dims ws(sizes);
-  checks::sizes("gy", gy, detail::conv2d_sizes(x.sizes(), ws, given));
-  const Conv2dParams params = detail::with_short_strides(given, x.sizes());
+  checks::sizes("gy", gy, detail::conv_sizes(static_cast<size_t>(gy.dim()) - 2, x.sizes(), ws, given));
+  const ConvParams params = detail::with_short_strides(given, x.sizes());
   Tensor g = gy, in = x;
   detail::round_to_lower(g, in);
   std::vector<Tensor> grads = op.apply_n(
@@ -196,8 +389,10 @@ TANDEM_OPS std::tuple<Tensor, Tensor> conv2d_backward_weight(const Tensor& gy, c
         const DType own = gy.dtype(), t = !dtype || *dtype == own || own == kDouble ? own : kFloat;
         Tensor gweight = empty(ws, gy.options().dtype(t)), gbias;
         if (with_bias) gbias = empty({ws[0]}, gy.options().dtype(t));
+        using detail::as_image;
         if (gy.numel() > 0) {
-          backend(gy).conv2d_backward_weight(gweight, gbias, checks::dense(gy), checks::dense(x), params);
+          backend(gy).conv_backward_weight(as_image(gweight), gbias, as_image(checks::dense(gy)),
+                                           as_image(checks::dense(x)), as_image(params, gy));
         } else {
           gweight.zero_();
           if (with_bias) gbias.zero_();
@@ -209,9 +404,9 @@ TANDEM_OPS std::tuple<Tensor, Tensor> conv2d_backward_weight(const Tensor& gy, c
                         Grads grads(2);
                         const Tensor g = b.grad_or_zeros(0);
                         if (b.needs(0)) {
-                          grads[0] = detail::conv2d_mixed(b.saved(1), g, with_bias ? b.grad(1) : Tensor(), p);
+                          grads[0] = detail::conv_mixed(b.saved(1), g, with_bias ? b.grad(1) : Tensor(), p);
                         }
-                        if (b.needs(1)) grads[1] = conv2d_backward_input(b.saved(0), g, xs, p);
+                        if (b.needs(1)) grads[1] = conv_backward_input(b.saved(0), g, xs, p);
                         return grads;
                       }};
       },

@@ -29,7 +29,3 @@ void wait_until_read(const Tensor& source, const Tensor& target);
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/convert-inl.h"
-#endif

@@ -38,13 +38,18 @@ inline Tensor triangle_indices(int64_t n, int64_t m, int64_t offset, const Tenso
   const int64_t k = clamped_offset(offset, n, m);
   const auto begin = [&](int64_t i) { return lower ? 0 : std::clamp<int64_t>(i + k, 0, m); };
   const auto end = [&](int64_t i) { return lower ? std::clamp<int64_t>(i + k + 1, 0, m) : m; };
-  Checked count = 0;
-  for (int64_t i = 0; m > 0 && i < n; ++i) count += end(i) - begin(i);
+  // Rows `first` to `last` - 1 are cut by the diagonal; of the others, those on one side are empty, those on the other
+  // whole. Only rows that have elements are visited: n may be huge.
+  const int64_t first = std::max<int64_t>(0, -k), last = m - n <= k ? std::max(first, m - k) : n, cut = last - first;
+  const Checked pairs = cut % 2 == 0 ? Checked(cut / 2) * (cut - 1) : Checked(cut) * ((cut - 1) / 2);
+  Checked count = Checked(lower ? n - last : first) * m;
+  if (m > 0 && cut > 0) count = count + Checked(cut) * (lower ? first + k + 1 : m - last - k + 1) + pairs;
+  const int64_t from = lower ? first : 0, to_row = lower ? n : last;
   TANDEM_CHECK(count.fits(), ShapeError, "[{}, {}] has more elements than int64 can count; use a smaller matrix", n, m);
   const Tensor indices = empty({2, *count.value()}, TensorOptions(kLong).device(kCPU));
   int64_t* rows = indices.raw<int64_t>();
   int64_t* columns = rows + *count.value();
-  for (int64_t i = 0; m > 0 && i < n; ++i) {
+  for (int64_t i = from; m > 0 && i < to_row; ++i) {
     for (int64_t j = begin(i); j < end(i); ++j) {
       *rows++ = i;
       *columns++ = j;

@@ -31,7 +31,3 @@ Tensor trace(const Tensor& x);
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/diagonal-inl.h"
-#endif

@@ -25,7 +25,3 @@ Tensor pdist(const Tensor& x, double p = 2);
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/distance-inl.h"
-#endif

@@ -23,7 +23,3 @@ Tensor feature_alpha_dropout(const Tensor& x, double p, bool training);
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/dropout-inl.h"
-#endif

@@ -11,9 +11,11 @@
 #include "tandem/ops/broadcast.h"
 #include "tandem/ops/cast_operands.h"
 #include "tandem/ops/checks.h"
+#include "tandem/ops/diagonal.h"
 #include "tandem/ops/einsum.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/matmul_forms-inl.h"
+#include "tandem/ops/rearrange.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/shape.h"
 
@@ -155,34 +157,27 @@ class Einsum {
 
   /// Takes diagonals, and drops dimensions of size 1 that broadcast.
   Term term_of(const Tensor& x, const Labels& labels) const {
-    Dims sizes, strides;
-    Labels kept;
-    bool is_view = false;
-    for (size_t d = 0; d < labels.size(); ++d) {
-      const int64_t size = x.size(static_cast<int64_t>(d));
-      const auto same = std::find(kept.begin(), kept.end(), labels[d]);
-      if (same != kept.end()) {
-        const auto k = static_cast<size_t>(same - kept.begin());
-        TANDEM_CHECK(sizes[k] == size, ShapeError,
+    Tensor y = x;
+    Labels kept = labels;  // of y's dimensions
+    for (size_t d = 0; d < kept.size(); ++d) {
+      const auto at = [&](size_t i) { return kept.begin() + static_cast<std::ptrdiff_t>(i); };
+      for (auto same = std::find(at(d + 1), kept.end(), kept[d]); same != kept.end();
+           same = std::find(at(d + 1), kept.end(), kept[d])) {
+        const auto here = static_cast<int64_t>(d), there = static_cast<int64_t>(same - kept.begin());
+        TANDEM_CHECK(y.size(here) == y.size(there), ShapeError,
                      "'{}' has sizes {} and {} in the operand {}; a diagonal needs equal "
                      "sizes",
-                     letter_of(labels[d]), sizes[k], size, checks::show(x));
-        strides[k] += x.stride(static_cast<int64_t>(d));
-        is_view = true;
-      } else {
-        kept.push_back(labels[d]);
-        sizes.push_back(size);
-        strides.push_back(x.stride(static_cast<int64_t>(d)));
+                     letter_of(kept[d]), y.size(here), y.size(there), checks::show(x));
+        y = movedim(diagonal(y, 0, here, there), -1, here);
+        kept.erase(same);
       }
     }
     for (size_t k = kept.size(); k-- > 0;) {
-      if (sizes[k] != 1 || size_of(kept[k]) == 1) continue;
-      sizes.erase(k);
-      strides.erase(k);
+      if (y.size(static_cast<int64_t>(k)) != 1 || size_of(kept[k]) == 1) continue;
+      y = squeeze(y, static_cast<int64_t>(k));
       kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(k));
-      is_view = true;
     }
-    return {is_view ? as_strided(x, sizes, strides) : x, kept};
+    return {y, kept};
   }
 
   int64_t size_of(int label) const { return sizes_[static_cast<size_t>(label)]; }

@@ -22,7 +22,3 @@ Tensor einsum(std::string_view equation, TensorList operands);
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/einsum-inl.h"
-#endif

@@ -24,7 +24,8 @@ TANDEM_OPS Tensor sum_to_size(const Tensor& g, IntArrayRef sizes) {
   for (size_t d = 0; d < g.sizes().size(); ++d) {
     if (d < lead || (sizes[d - lead] == 1 && g.sizes()[d] != 1)) reduced.push_back(static_cast<int64_t>(d));
   }
-  Tensor s = reduced.empty() ? g : sum(g, reduced, true, g.dtype());
+  const std::optional<DType> dtype = g.is_floating_point() ? std::optional(g.dtype()) : std::nullopt;
+  Tensor s = reduced.empty() ? g : sum(g, reduced, true, dtype);
   return lead == 0 ? s : view(s, sizes);
 }
 
@@ -51,10 +52,20 @@ struct WinnerTakes {
   }
 };
 
-/// d sinc / dx = (cos(pi x) - sinc(x)) / x, 0 at 0.
+/// d sinc / dx = (cos(pi x) - sinc(x)) / x. Near 0, where the difference cancels, the first terms of the series
+/// pi^2 x (-1/3 + t/30 - t^2/840 + t^3/45360 - t^4/3991680 + ...) of t = (pi x)^2.
 inline Tensor sinc_slope(const Tensor& x) {
-  const Tensor slope = div(sub(cos(mul(x, M_PI)), sinc(x)), x);
-  return where(eq(x, 0), zeros({}, slope.options()), slope);
+  const Tensor near = lt(abs(x), 0.05), far = where(near, ones({}, x.options()), x);
+  const Tensor slope = div(sub(cos(mul(far, M_PI)), sinc(far)), far);
+  const Tensor t = square(mul(x, M_PI));
+  Tensor series = mul(t, -1.0 / 3991680);
+  for (double c : {1.0 / 45360, -1.0 / 840, 1.0 / 30}) series = mul(add(series, c), t);
+  return where(near, mul(mul(sub(series, 1.0 / 3), x), M_PI * M_PI), slope);
+}
+
+inline Tensor i1_slope(const Tensor& x) {
+  const Tensor slope = sub(i0(x), div(special_i1(x), x));
+  return where(eq(x, 0), full({}, 0.5, slope.options()), slope);
 }
 
 [[noreturn]] inline Tensor no_derivative_of_trigamma(const Tensor&) {
@@ -145,7 +156,9 @@ TANDEM_OPS Tensor pow(const Tensor& a, Scalar b) {
 TANDEM_OPS Tensor pow(Scalar a, const Tensor& b) {
   return detail::scalar_op(Op<"pow">(), Unary::rpow_scalar, b, a, detail::Keep::output,
                            [a](const Tensor& g, const Tensor& y) {
-                             return a.to_double() == 0 ? zeros_like(g) : mul(g, mul(y, std::log(a.to_double())));
+                             const Tensor slope = mul(g, mul(y, std::log(a.to_double())));
+                             // 0^x is 0 for x > 0, with slope 0; for x < 0 it is inf, for NaN it is NaN.
+                             return a.to_double() == 0 ? where(isfinite(y), zeros({}, slope.options()), slope) : slope;
                            });
 }
 
@@ -159,9 +172,12 @@ TANDEM_OPS Tensor atan2(const Tensor& a, const Tensor& b) {
     // b / (a^2 + b^2) and -a / (a^2 + b^2), over the larger of |a| and |b|, whose square may leave the dtype's range.
     const Tensor a = g.saved(0), b = g.saved(1);
     Tensor scale = maximum(abs(a), abs(b)).detach();
-    scale = where(isinf(scale), ones({}, scale.options()), scale);
+    const Tensor one = ones({}, scale.options()), origin = eq(scale, 0);
+    scale = where(logical_or(isinf(scale), origin), one, scale);
     const Tensor u = div(a, scale), v = div(b, scale);
-    return mul(div(div(g.grad(), scale), add(mul(u, u), mul(v, v))), i == 0 ? v : neg(u));
+    // 0 at the origin, as in PyTorch.
+    const Tensor squares = where(origin, one, add(mul(u, u), mul(v, v)));
+    return mul(div(div(g.grad(), scale), squares), i == 0 ? v : neg(u));
   });
 }
 
@@ -174,8 +190,8 @@ TANDEM_OPS Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optiona
   }
   if (x.defined() && !x.is_floating_point() &&
       !(detail::fits_double(min.value_or(0)) && detail::fits_double(max.value_or(0)))) {
-    const Tensor y = min ? maximum(x, detail::scalar_operand(x, *min)) : x;
-    return max ? minimum(y, detail::scalar_operand(x, *max)) : y;
+    const Tensor y = min ? maximum(x, detail::number_operand(x, *min)) : x;
+    return max ? minimum(y, detail::number_operand(x, *max)) : y;
   }
   const double low = min ? min->to_double() : -INFINITY, high = max ? max->to_double() : INFINITY;
   return detail::unary_op(
@@ -223,12 +239,12 @@ TANDEM_OPS Tensor where(const Tensor& condition, const Tensor& a, const Tensor& 
 TANDEM_OPS Tensor where(const Tensor& condition, const Tensor& a, Scalar b) {
   const OpScope op("where");
   checks::defined("the first operand", a);
-  return where(condition, a, detail::scalar_operand(a, b));
+  return where(condition, a, detail::number_operand(a, b));
 }
 TANDEM_OPS Tensor where(const Tensor& condition, Scalar a, const Tensor& b) {
   const OpScope op("where");
   checks::defined("the second operand", b);
-  return where(condition, detail::scalar_operand(b, a), b);
+  return where(condition, detail::number_operand(b, a), b);
 }
 
 // ---- comparisons

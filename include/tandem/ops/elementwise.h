@@ -125,7 +125,3 @@ inline Tensor operator>=(Scalar a, const Tensor& b) { return le(b, a); }
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/elementwise-inl.h"
-#endif

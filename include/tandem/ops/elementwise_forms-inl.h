@@ -114,6 +114,13 @@ inline Tensor scalar_operand(const Tensor& a, Scalar b) {
   return y;
 }
 
+/// The same for an op whose result is a number. Beside a tensor of rank 0, which would not have priority over an i64
+/// tensor, the number takes the dtype of the result.
+inline Tensor number_operand(const Tensor& a, Scalar b) {
+  const Tensor y = scalar_operand(a, b);
+  return a.dim() == 0 ? to(y, result_type(a, b)) : y;
+}
+
 /// Returns false for integers that a double, the type of the kernels' parameters, may round.
 inline bool fits_double(Scalar s) {
   constexpr int64_t limit = int64_t{1} << 53;

@@ -1,5 +1,7 @@
 #pragma once
 // Group, instance and local response normalisation, on the kernels of batch and layer normalisation.
+#include <algorithm>
+
 #include "tandem/math/binary.h"
 #include "tandem/ops/broadcast.h"
 #include "tandem/ops/group_norm.h"
@@ -186,16 +188,18 @@ TANDEM_OPS Tensor local_response_norm(const Tensor& x, int64_t size, double alph
   const OpScope op("local_response_norm");
   checks::floating("x", x);
   TANDEM_CHECK(x.dim() >= 3, ShapeError, "x is {}, but must be [N, C, ...] of rank 3 or more", checks::show(x));
-  TANDEM_CHECK(size > 0 && size <= x.size(1) * 2 + 1, StateError,
-               "size = {}, but must be between 1 and {}, twice the channels of x {} plus one", size, x.size(1) * 2 + 1,
-               checks::show(x));
+  TANDEM_CHECK(size > 0, StateError, "size = {}, but must be positive", size);
   if (x.numel() == 0) return x;
   const int64_t inner = x.numel() / (x.size(0) * x.size(1));
+  // Beyond the channels there are only zeros.
+  const int64_t before = std::min(size / 2, x.size(1)), after = std::min((size - 1) / 2, x.size(1));
+  const int64_t window = before + 1 + after;
   const Tensor squares = reshape(square(x), {x.size(0), 1, x.size(1), inner});
   const auto gap = [&](int64_t channels) { return zeros({x.size(0), 1, channels, inner}, squares.options()); };
-  const Tensor padded = cat({std::vector<Tensor>{gap(size / 2), squares, gap((size - 1) / 2)}}, 2);
-  const Tensor average = reshape(avg_pool2d(padded, {size, 1}, {1, 1}), x.sizes());
-  return div(x, pow(add(mul(average, alpha), k), beta));
+  const Tensor padded = cat({std::vector<Tensor>{gap(before), squares, gap(after)}}, 2);
+  const Tensor average = reshape(avg_pool2d(padded, {window, 1}, {1, 1}), x.sizes());
+  const double share = static_cast<double>(window) / static_cast<double>(size);
+  return div(x, pow(add(mul(average, alpha * share), k), beta));
 }
 
 }  // namespace tandem

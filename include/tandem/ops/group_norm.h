@@ -33,7 +33,3 @@ Tensor local_response_norm(const Tensor& x, int64_t size, double alpha = 1e-4, d
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/group_norm-inl.h"
-#endif

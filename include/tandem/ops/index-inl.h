@@ -1,5 +1,6 @@
 #pragma once
 #include "tandem/autograd/apply.h"
+#include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/broadcast.h"
 #include "tandem/ops/checks.h"
@@ -7,16 +8,16 @@
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/index.h"
 #include "tandem/ops/index_forms-inl.h"
+#include "tandem/ops/scatter.h"
 #include "tandem/ops/shape.h"
+#include "tandem/ops/vector_norm.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem {
 
-TANDEM_OPS Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx) {
+TANDEM_OPS Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx, bool scale_grad_by_freq) {
   const Op<"embedding"> op;
-  checks::defined("weight", weight);
-  checks::index("indices", indices);
-  TANDEM_CHECK(weight.dim() == 2, ShapeError, "weight is {}, but must be [entries, features]", checks::show(weight));
+  detail::check_table(weight, indices);
   const int64_t rows = weight.size(0), width = weight.size(1);
   TANDEM_CHECK(padding_idx >= -1 && padding_idx < rows, IndexError,
                "padding_idx = {}, but weight {} has {} entries; -1 means none", padding_idx, checks::show(weight),
@@ -36,10 +37,21 @@ TANDEM_OPS Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t
                         const Tensor flat = detail::with_shape(b.saved(0), {count});
                         Tensor g = detail::with_shape(b.grad(), {count, width});
                         if (padding_idx >= 0) g = where(unsqueeze(ne(flat, padding_idx), 1), g, 0);
+                        if (scale_grad_by_freq) g = detail::over_frequency(g, flat, rows);
                         return {index_select_backward(to(g, b.wanted(0)), {rows, width}, 0, flat), Tensor()};
                       }};
       },
-      weight, indices);
+      weight, detail::beside(weight, indices));
+}
+
+TANDEM_OPS const Tensor& embedding_renorm_(const Tensor& weight, const Tensor& indices, Scalar max_norm,
+                                           Scalar norm_type) {
+  const OpScope op("embedding_renorm_");
+  detail::check_table(weight, indices);
+  const NoGradGuard no_grad;
+  const Tensor named = reshape(detail::beside(weight, indices), {indices.numel()});
+  const Tensor rows = renorm(index_select(weight, 0, named), norm_type, 0, max_norm);
+  return index_copy_(weight, 0, named, to(rows, weight.dtype()));
 }
 
 TANDEM_OPS Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
@@ -58,7 +70,7 @@ TANDEM_OPS Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
                         return {gather_backward(b.grad(), xs, d, b.saved(0)), Tensor()};
                       }};
       },
-      x, index);
+      x, detail::beside(x, index));
 }
 
 TANDEM_OPS Tensor gather_backward(const Tensor& gy, IntArrayRef sizes, int64_t dim, const Tensor& index) {
@@ -85,9 +97,9 @@ TANDEM_OPS const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Ten
   return apply_in_place(
       op, self, {index, src},
       [&](const Tensor& self) {
-        const Tensor part = detail::covered(src, index);
+        const Tensor at = detail::beside(self, index), part = detail::beside(self, detail::covered(src, index));
         detail::accumulate_in_place(self, part, [&](const Tensor& y) {
-          backend(y).scatter_add(detail::indexed(y), d, detail::indexed(index), detail::indexed(part));
+          backend(y).scatter_add(detail::indexed(y), d, detail::indexed(at), detail::indexed(part));
         });
       },
       [&](const Tensor& old) { return scatter_add(old, d, index, src); });
@@ -111,7 +123,7 @@ TANDEM_OPS Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index
                         return {index_select_backward(b.grad(), xs, d, b.saved(0)), Tensor()};
                       }};
       },
-      x, index);
+      x, detail::beside(x, index));
 }
 
 TANDEM_OPS Tensor index_select_backward(const Tensor& gy, IntArrayRef sizes, int64_t dim, const Tensor& index) {
@@ -128,7 +140,7 @@ TANDEM_OPS Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, c
   const int64_t d = detail::check_index_add(x, dim, index, src);
   checks::alpha(x, src, alpha);
   const bool scaled = alpha.to_double() != 1;
-  return detail::index_add_op(x, x.impl().sizes, d, index, scaled ? mul(src, alpha) : src);
+  return detail::index_add_op(x, x.impl().sizes, d, index, scaled ? to(mul(src, alpha), src.dtype()) : src);
 }
 
 TANDEM_OPS const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
@@ -141,9 +153,10 @@ TANDEM_OPS const Tensor& index_add_(const Tensor& self, int64_t dim, const Tenso
   return apply_in_place(
       op, self, {index, src},
       [&](const Tensor& self) {
-        const Tensor scaled = alpha.to_double() != 1 ? mul(src, alpha) : src;
+        const Tensor at = detail::beside(self, index), from = detail::beside(self, src);
+        const Tensor scaled = alpha.to_double() != 1 ? to(mul(from, alpha), src.dtype()) : from;
         detail::accumulate_in_place(self, scaled, [&](const Tensor& y) {
-          backend(y).index_add(detail::indexed(y), d, detail::indexed(index), detail::indexed(scaled));
+          backend(y).index_add(detail::indexed(y), d, detail::indexed(at), detail::indexed(scaled));
         });
       },
       [&](const Tensor& old) { return index_add(old, d, index, src, alpha); });

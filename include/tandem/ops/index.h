@@ -7,8 +7,13 @@
 namespace tandem {
 
 /// y[i..] = weight[indices[i..]]; weight: [V, D], indices: any sizes, y: the sizes of indices, then D. Row
-/// `padding_idx` gets no gradient; -1 means no such row. Source: torch.nn.functional.embedding.
-Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx = -1);
+/// `padding_idx` gets no gradient; -1 means no such row. With scale_grad_by_freq, the gradient of a row is divided by
+/// the number of indices that name it. Source: torch.nn.functional.embedding.
+Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx = -1,
+                 bool scale_grad_by_freq = false);
+/// Scales the rows of weight that `indices` names to a norm of order norm_type of at most max_norm, in place and
+/// without a history. Returns weight. Source: torch.embedding_renorm_.
+const Tensor& embedding_renorm_(const Tensor& weight, const Tensor& indices, Scalar max_norm, Scalar norm_type);
 
 /// y[i, j, k] = x[i, index[i, j, k], k] for dim = 1. `index` has x's rank and, except in `dim`, sizes of at most x's,
 /// else ShapeError is thrown. The result has the sizes of `index`.
@@ -34,7 +39,3 @@ const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, c
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/index-inl.h"
-#endif

@@ -1,8 +1,9 @@
 #pragma once
-// What the ops that read and write by index share: checks, the form of operands that kernels need, and scatter_add and
-// index_add of checked arguments.
+// What the ops that read and write by index share: checks, the form of operands that kernels need, scatter_add and
+// index_add of checked arguments, and gradients of tables.
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
+#include "tandem/ops/arithmetic.h"
 #include "tandem/ops/broadcast.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
@@ -17,6 +18,11 @@ namespace detail {
 
 /// Returns `x` in the form that kernels need: a tensor of rank 0 becomes one of rank 1.
 inline Tensor indexed(const Tensor& x) { return x.dim() > 0 ? x : make_view(x, {1}, {1}, x.storage_offset()); }
+
+/// Returns `t`, or its copy on x's device if it is a CPU tensor of rank 0, which ops accept beside a CUDA tensor.
+inline Tensor beside(const Tensor& x, const Tensor& t) {
+  return t.is_cpu() && t.dim() == 0 && !x.is_cpu() ? to(t, x.device(), t.dtype()) : t;
+}
 
 /// `sizes` with entry `d` replaced; rank 0 counts as [1].
 inline Dims with_size(IntArrayRef sizes, int64_t d, int64_t size) {
@@ -70,6 +76,7 @@ void accumulate_in_place(const Tensor& self, const Tensor& src, F add) {
 /// scatter_add of checked arguments; src has the sizes of index. An undefined x means zeros of `sizes`.
 inline Tensor scatter_add_op(const Tensor& x, const Dims& sizes, int64_t d, const Tensor& index, const Tensor& src) {
   const Op<"scatter_add"> op;
+  const Tensor& like = x.defined() ? x : src;
   return op.apply(
       [&](const Tensor& x, const Tensor& index, const Tensor& src) {
         if (x.defined()) checks::same_dtype("x", x, "src", src);
@@ -83,12 +90,13 @@ inline Tensor scatter_add_op(const Tensor& x, const Dims& sizes, int64_t d, cons
                         return grads;
                       }};
       },
-      x, index, src);
+      x, beside(like, index), beside(like, src));
 }
 
 /// index_add of checked arguments. An undefined x means zeros of `sizes`.
 inline Tensor index_add_op(const Tensor& x, const Dims& sizes, int64_t d, const Tensor& index, const Tensor& src) {
   const Op<"index_add"> op;
+  const Tensor& like = x.defined() ? x : src;
   return op.apply(
       [&](const Tensor& x, const Tensor& index, const Tensor& src) {
         if (x.defined()) checks::same_dtype("x", x, "src", src);
@@ -101,7 +109,7 @@ inline Tensor index_add_op(const Tensor& x, const Dims& sizes, int64_t d, const 
                         return grads;
                       }};
       },
-      x, index, src);
+      x, beside(like, index), beside(like, src));
 }
 
 /// Checks the arguments of scatter_add. Returns the wrapped dimension.
@@ -131,11 +139,6 @@ inline int64_t check_index_add(const Tensor& x, int64_t dim, const Tensor& index
 /// Returns `t`, or a copy if it shares self's storage: an in-place kernel writes self in another order than it reads.
 inline Tensor apart(const Tensor& self, const Tensor& t) {
   return t.defined() && t.impl().storage == self.impl().storage ? clone(t) : t;
-}
-
-/// Returns `t`, or its copy on x's device if it is a CPU tensor of rank 0, which ops accept beside a CUDA tensor.
-inline Tensor beside(const Tensor& x, const Tensor& t) {
-  return t.is_cpu() && t.dim() == 0 && !x.is_cpu() ? to(t, x.device(), t.dtype()) : t;
 }
 
 /// A copy of x in its own memory order.
@@ -172,6 +175,19 @@ inline Tensor number_for(const Tensor& x, const Tensor& value) {
 inline void check_one_dtype(const char* which_a, const Tensor& a, const char* which_b, const Tensor& b) {
   TANDEM_CHECK(a.dtype() == b.dtype(), DTypeError, "{} is {}, but {} is {}; convert one with .to()", which_a,
                checks::show(a), which_b, checks::show(b));
+}
+
+inline void check_table(const Tensor& weight, const Tensor& indices) {
+  checks::defined("weight", weight);
+  checks::index("indices", indices);
+  TANDEM_CHECK(weight.dim() == 2, ShapeError, "weight is {}, but must be [entries, features]", checks::show(weight));
+}
+
+/// Row i of g divided by the number of indices that equal indices[i]; 0 <= indices < rows.
+inline Tensor over_frequency(const Tensor& g, const Tensor& indices, int64_t rows) {
+  const Tensor one = ones(indices.sizes(), g.options().dtype(checks::sum_dtype(g.dtype())));
+  const Tensor count = index_select(index_select_backward(one, {rows}, 0, indices), 0, indices);
+  return to(div(g, unsqueeze(count, 1)), g.dtype());
 }
 
 }  // namespace detail

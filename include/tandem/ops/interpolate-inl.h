@@ -117,4 +117,18 @@ TANDEM_OPS Tensor upsample_bicubic2d(const Tensor& x, IntArrayRef output_size, b
   return detail::resample_op(op, x, detail::resize_axes(x, output_size, kind, align_corners, {scales_h, scales_w}));
 }
 
+TANDEM_OPS Tensor _upsample_bilinear2d_aa(const Tensor& x, IntArrayRef output_size, bool align_corners,
+                                          std::optional<double> scales_h, std::optional<double> scales_w) {
+  const Op<"_upsample_bilinear2d_aa"> op;
+  const auto kind = math::Resampling::Kind::smooth_linear;
+  return detail::resample_op(op, x, detail::resize_axes(x, output_size, kind, align_corners, {scales_h, scales_w}));
+}
+
+TANDEM_OPS Tensor _upsample_bicubic2d_aa(const Tensor& x, IntArrayRef output_size, bool align_corners,
+                                         std::optional<double> scales_h, std::optional<double> scales_w) {
+  const Op<"_upsample_bicubic2d_aa"> op;
+  const auto kind = math::Resampling::Kind::smooth_cubic;
+  return detail::resample_op(op, x, detail::resize_axes(x, output_size, kind, align_corners, {scales_h, scales_w}));
+}
+
 }  // namespace tandem

@@ -35,10 +35,12 @@ Tensor upsample_trilinear3d(const Tensor& x, IntArrayRef output_size, bool align
 /// Cubic interpolation at the same positions (Keys 1981, a = -3/4). Beyond its border the image is constant.
 Tensor upsample_bicubic2d(const Tensor& x, IntArrayRef output_size, bool align_corners,
                           std::optional<double> scales_h = {}, std::optional<double> scales_w = {});
+/// Both with antialiasing: where the result is smaller, its elements are means over as many elements of the image as
+/// they stand for, with the weights of a triangle or of a cubic kernel (a = -1/2), as in Pillow.
+Tensor _upsample_bilinear2d_aa(const Tensor& x, IntArrayRef output_size, bool align_corners,
+                               std::optional<double> scales_h = {}, std::optional<double> scales_w = {});
+Tensor _upsample_bicubic2d_aa(const Tensor& x, IntArrayRef output_size, bool align_corners,
+                              std::optional<double> scales_h = {}, std::optional<double> scales_w = {});
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/interpolate-inl.h"
-#endif

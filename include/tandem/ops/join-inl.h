@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
 #include "tandem/base/checked.h"
@@ -164,6 +166,21 @@ TANDEM_OPS Tensor cartesian_prod(TensorList tensors) {
   return stack(detail::for_each_tensor(meshgrid(tensors), [](const Tensor& x) { return flatten(x); }), 1);
 }
 
+namespace detail {
+
+/// The number of ways to choose r of n, for n >= r >= 0.
+inline Checked binomial(int64_t n, int64_t r) {
+  Checked ways = 1;
+  const int64_t fewer = std::min(r, n - r);
+  for (int64_t i = 1; i <= fewer && ways.fits(); ++i) {
+    ways *= n - fewer + i;
+    if (ways.fits()) ways = *ways.value() / i;
+  }
+  return ways;
+}
+
+}  // namespace detail
+
 TANDEM_OPS Tensor combinations(const Tensor& x, int64_t r, bool with_replacement) {
   const OpScope op("combinations");
   checks::defined("the input", x);
@@ -171,21 +188,22 @@ TANDEM_OPS Tensor combinations(const Tensor& x, int64_t r, bool with_replacement
   TANDEM_CHECK(r >= 0, StateError, "r = {} is negative; it must be at least 0", r);
   if (r == 0) return empty({0}, x.options());
   const int64_t n = x.size(0), step = with_replacement ? 0 : 1;
-  std::vector<int64_t> all, chosen;
+  if (n == 0 || (!with_replacement && r > n)) return reshape(narrow(x, 0, 0, 0), {0, r});
+  const Checked choices = with_replacement ? Checked(n) + r - 1 : n;
+  const Checked count = choices.fits() ? detail::binomial(*choices.value(), r) : choices;
+  TANDEM_CHECK((count * r).fits(), ShapeError, "x is {} and r = {}: there are {} combinations", checks::show(x), r,
+               to_string(count));
+  const Tensor all = empty({*count.value(), r}, TensorOptions(kLong));
   // Counts up like an odometer, whose digits must not decrease.
-  for (int64_t i = 0; i < r; ++i) chosen.push_back(i * step);
-  bool is_left = n > 0 && chosen.back() < n;
-  while (is_left) {
-    all.insert(all.end(), chosen.begin(), chosen.end());
+  int64_t* row = all.raw<int64_t>();
+  for (int64_t i = 0; i < r; ++i) row[i] = i * step;
+  for (int64_t k = 1; k < *count.value(); ++k, row += r) {
+    std::copy(row, row + r, row + r);
     int64_t at = r - 1;
-    while (at >= 0 && chosen[static_cast<size_t>(at)] == n - 1 - (r - 1 - at) * step) --at;
-    is_left = at >= 0;
-    if (!is_left) break;
-    int64_t next = chosen[static_cast<size_t>(at)] + 1;
-    for (; at < r; ++at, next += step) chosen[static_cast<size_t>(at)] = next;
+    while (row[r + at] == n - 1 - (r - 1 - at) * step) --at;
+    for (int64_t next = row[r + at] + 1; at < r; ++at, next += step) row[r + at] = next;
   }
-  const int64_t count = static_cast<int64_t>(all.size()) / r;
-  return reshape(index_select(x, 0, tensor(all, TensorOptions(kLong)).to(x.device())), {count, r});
+  return reshape(index_select(x, 0, reshape(all.to(x.device()), {-1})), {*count.value(), r});
 }
 
 }  // namespace tandem

@@ -47,7 +47,3 @@ Tensor combinations(const Tensor& x, int64_t r = 2, bool with_replacement = fals
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/join-inl.h"
-#endif

@@ -53,7 +53,3 @@ Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const Tensor&
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/loss-inl.h"
-#endif

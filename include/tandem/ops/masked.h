@@ -24,7 +24,3 @@ const Tensor& masked_scatter_(const Tensor& self, const Tensor& mask, const Tens
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/masked-inl.h"
-#endif

@@ -30,6 +30,9 @@ Tensor erfinv(const Tensor& x);
 Tensor lgamma(const Tensor& x);
 /// The derivative of log Gamma. Its second derivative is not implemented.
 Tensor digamma(const Tensor& x);
+/// The modified Bessel functions of the first kind of orders 0 and 1: i0' = i1.
+Tensor i0(const Tensor& x);
+Tensor special_i1(const Tensor& x);
 /// sin(pi x) / (pi x), 1 at 0
 Tensor sinc(const Tensor& x);
 /// log(z / (1 - z)), where z is x, limited to [eps, 1 - eps] if `eps` is given. The gradient is 0 outside of the
@@ -75,7 +78,3 @@ inline Tensor fix(const Tensor& x) { return trunc(x); }
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/math_functions-inl.h"
-#endif

@@ -29,7 +29,3 @@ Tensor gemm(const Tensor& a, const Tensor& b, DType result);
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/matmul-inl.h"
-#endif

@@ -1,10 +1,11 @@
 #pragma once
-// Includes all ops.
+// Includes all ops, and their bodies if TANDEM_HEADER_ONLY_OPS is defined.
 #include "tandem/ops/activation.h"
 #include "tandem/ops/activation_in_place.h"
 #include "tandem/ops/advanced_index.h"
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/attention.h"
+#include "tandem/ops/bodies.h"
 #include "tandem/ops/conv.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/ctc_loss.h"
@@ -13,6 +14,9 @@
 #include "tandem/ops/dropout.h"
 #include "tandem/ops/einsum.h"
 #include "tandem/ops/elementwise.h"
+#include "tandem/ops/embedding_bag.h"
+#include "tandem/ops/fold.h"
+#include "tandem/ops/grid_sample.h"
 #include "tandem/ops/group_norm.h"
 #include "tandem/ops/index.h"
 #include "tandem/ops/interpolate.h"
@@ -35,6 +39,7 @@
 #include "tandem/ops/rearrange.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/rms_norm.h"
+#include "tandem/ops/rnn.h"
 #include "tandem/ops/scan.h"
 #include "tandem/ops/scatter.h"
 #include "tandem/ops/search.h"
@@ -43,4 +48,5 @@
 #include "tandem/ops/sort.h"
 #include "tandem/ops/split.h"
 #include "tandem/ops/statistics.h"
+#include "tandem/ops/unpool.h"
 #include "tandem/ops/vector_norm.h"

@@ -72,6 +72,7 @@ std::tuple<const Tensor&, const Tensor&> sort_out(const Tensor& values, const Te
                                                   int64_t dim = -1, bool descending = false);
 std::tuple<const Tensor&, const Tensor&> topk_out(const Tensor& values, const Tensor& indices, const Tensor& x,
                                                   int64_t k, int64_t dim = -1, bool largest = true, bool sorted = true);
+
 // ---- more element-wise ops: NAME_out(out, x) and NAME_out(out, a, b)
 #define TANDEM_UNARY_OUT(NAME) const Tensor& NAME##_out(const Tensor& out, const Tensor& x);
 #define TANDEM_BINARY_OUT(NAME) const Tensor& NAME##_out(const Tensor& out, const Tensor& a, const Tensor& b);

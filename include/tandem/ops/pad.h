@@ -34,7 +34,3 @@ Tensor pad_circular(const Tensor& x, IntArrayRef pad);
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/pad-inl.h"
-#endif

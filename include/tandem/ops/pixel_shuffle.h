@@ -16,7 +16,3 @@ Tensor channel_shuffle(const Tensor& x, int64_t groups);
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/pixel_shuffle-inl.h"
-#endif

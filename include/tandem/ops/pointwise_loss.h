@@ -55,7 +55,3 @@ Tensor multilabel_soft_margin_loss(const Tensor& x, const Tensor& target, const 
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/pointwise_loss-inl.h"
-#endif

@@ -39,7 +39,3 @@ Tensor adaptive_avg_pool2d_backward(const Tensor& gy, IntArrayRef sizes);
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/pool-inl.h"
-#endif

@@ -11,6 +11,7 @@
 #include "tandem/ops/index.h"
 #include "tandem/ops/loss_forms-inl.h"
 #include "tandem/ops/pool.h"
+#include "tandem/ops/pool_forms-inl.h"
 #include "tandem/ops/pool_nd.h"
 #include "tandem/ops/resample-inl.h"
 #include "tandem/ops/shape.h"
@@ -19,37 +20,13 @@ namespace tandem {
 
 namespace detail {
 
-/// Returns one or n entries as n. Throws like checks::pair.
-inline std::vector<int64_t> per_dimension(const char* which, IntArrayRef values, size_t n, int64_t least) {
-  TANDEM_CHECK(values.size() == n || values.size() == 1, ShapeError, "{} = {} has {} entries; give one, or {}", which,
-               to_string(values), values.size(), n);
-  std::vector<int64_t> entries;
-  for (size_t k = 0; k < n; ++k) {
-    entries.push_back(values[values.size() == 1 ? 0 : k]);
-    TANDEM_CHECK(entries[k] >= least, StateError, "{} = {}, but must be at least {}", which, to_string(values), least);
-  }
-  return entries;
-}
-
-/// Checks an input whose last n dimensions are pooled.
-inline void check_pooled(const Tensor& x, size_t n) {
-  checks::floating("x", x);
-  const auto rank = static_cast<int64_t>(n);
-  const char* const sizes = n == 1 ? "L" : n == 2 ? "H, W" : "D, H, W";
-  TANDEM_CHECK(x.dim() == rank + 1 || x.dim() == rank + 2, ShapeError, "x is {}, but must be [N, C, {}] or [C, {}]",
-               checks::show(x), sizes, sizes);
-  for (int64_t d = x.dim() - rank - 1; d < x.dim(); ++d) {
-    TANDEM_CHECK(x.size(d) > 0, ShapeError, "x is {}; only N may be 0", checks::show(x));
-  }
-}
-
 /// The windows along the last n dimensions, of which the last comes first.
 inline std::vector<Axis> window_axes(const Tensor& x, size_t n, IntArrayRef kernel_size, IntArrayRef stride,
                                      IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
   check_pooled(x, n);
-  const auto kernel = per_dimension("kernel_size", kernel_size, n, 1);
-  const auto step = stride.empty() ? kernel : per_dimension("stride", stride, n, 1);
-  const auto pad = per_dimension("padding", padding, n, 0), spread = per_dimension("dilation", dilation, n, 1);
+  const auto kernel = checks::entries("kernel_size", kernel_size, n, 1);
+  const auto step = stride.empty() ? kernel : checks::entries("stride", stride, n, 1);
+  const auto pad = checks::entries("padding", padding, n, 0), spread = checks::entries("dilation", dilation, n, 1);
   std::vector<Axis> axes;
   for (size_t k = n; k-- > 0;) {
     TANDEM_CHECK(pad[k] <= kernel[k] / 2, StateError,
@@ -83,7 +60,7 @@ inline std::vector<Axis> window_axes(const Tensor& x, size_t n, IntArrayRef kern
 /// The windows that divide the last n dimensions into output_size parts, the last dimension first.
 inline std::vector<Axis> adaptive_axes(const Tensor& x, size_t n, IntArrayRef output_size) {
   check_pooled(x, n);
-  const auto sizes = per_dimension("output_size", output_size, n, 1);
+  const auto sizes = checks::entries("output_size", output_size, n, 1);
   std::vector<Axis> axes;
   for (size_t k = n; k-- > 0;) {
     Axis axis{x.dim() - static_cast<int64_t>(n - k), {}};
@@ -139,7 +116,7 @@ Tensor lp_pool(const Tensor& x, double p, size_t n, IntArrayRef kernel_size, Poo
   check_pooled(x, n);
   TANDEM_CHECK(p != 0, StateError, "norm_type = 0, which has no root");
   double cells = 1;
-  for (int64_t k : per_dimension("kernel_size", kernel_size, n, 1)) cells *= static_cast<double>(k);
+  for (int64_t k : checks::entries("kernel_size", kernel_size, n, 1)) cells *= static_cast<double>(k);
   const Tensor means = pool(pow(x, p));
   return pow(mul(mul(sign(means), relu(abs(means))), cells), 1 / p);
 }

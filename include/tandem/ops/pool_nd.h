@@ -52,7 +52,3 @@ Tensor lp_pool3d(const Tensor& x, double norm_type, IntArrayRef kernel_size, Int
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/pool_nd-inl.h"
-#endif

@@ -59,7 +59,3 @@ Tensor bilinear(const Tensor& x1, const Tensor& x2, const Tensor& weight, const 
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/products-inl.h"
-#endif

@@ -31,7 +31,3 @@ Tensor multinomial(const Tensor& weights, int64_t num_samples, bool replacement 
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/random-inl.h"
-#endif

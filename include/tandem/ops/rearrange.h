@@ -57,7 +57,3 @@ Tensor slice_scatter(const Tensor& x, const Tensor& src, int64_t dim = 0, std::o
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/rearrange-inl.h"
-#endif

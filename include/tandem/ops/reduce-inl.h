@@ -12,6 +12,7 @@
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/reduce_forms-inl.h"
 #include "tandem/ops/shape.h"
+#include "tandem/ops/vector_norm_forms-inl.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem {
@@ -105,55 +106,7 @@ TANDEM_OPS Tensor var(const Tensor& x, IntArrayRef dims, int64_t correction, boo
 
 TANDEM_OPS Tensor norm(const Tensor& x, Scalar p, std::optional<DType> dtype) { return norm(x, p, {}, false, dtype); }
 TANDEM_OPS Tensor norm(const Tensor& x, Scalar p, IntArrayRef dims, bool keepdim, std::optional<DType> dtype) {
-  const Op<"norm"> op;
-  const detail::ReducedShape shape = detail::reduced_shape(x, dims, keepdim);
-  detail::check_floating(x);
-  checks::floating_result(x, dtype);
-  const double order = p.to_double();
-  TANDEM_CHECK(order > 0, StateError, "p = {}, but must be positive or infinity", order);
-  return op.apply(
-      [&](const Tensor& x, std::optional<DType> dtype) {
-        detail::ReductionOutput y(shape, x.options().dtype(dtype.value_or(x.dtype())));
-        if (order == 1 || order == 2 || std::isinf(order)) {
-          const kernels::Reduction kind = order == 1   ? kernels::Reduction::norm1
-                                          : order == 2 ? kernels::Reduction::norm2
-                                                       : kernels::Reduction::norm_inf;
-          backend(x).reduce(y.kept, kind, x);
-        } else {
-          // |x|^p in f16 would overflow or underflow long before the norm does.
-          const Tensor wide = to(x, checks::sum_dtype(promote_types(x.dtype(), y.kept.dtype())));
-          backend(x).copy(y.result, pow(sum(pow(abs(wide), order), dims, keepdim), 1 / order));
-        }
-        return Result{y.result, save(x, y.result), [order, shape, sizes = x.impl().sizes](const Backward& b) -> Grads {
-                        const Tensor x = to(b.saved(0), b.grad().dtype());
-                        const Tensor g = detail::spread(b.grad(), shape.kept, sizes);
-                        if (order == 1) return {mul(g, sign(x))};
-                        const Tensor y = detail::with_shape(b.saved(1), shape.kept);
-                        if (order == 2) {
-                          // x / |x|, and 0 if the norm is 0 (a subgradient)
-                          const Tensor direction = div(x, y);
-                          return {mul(g, where(eq(y, 0), zeros({}, y.options()), direction))};
-                        }
-                        if (!std::isinf(order)) {
-                          // sign(x) (|x| / |x|_p)^(p - 1), and 0 if x is 0 (a subgradient)
-                          const DType wide = checks::sum_dtype(x.dtype());
-                          const Tensor zero = eq(x, 0), size = to(abs(x), wide);
-                          const Tensor share = where(zero, ones({}, size.options()), div(size, to(y, wide)));
-                          const Tensor slope = mul(sign(x), to(pow(share, order - 1), x.dtype()));
-                          return {mul(g, where(zero, zeros({}, slope.options()), slope))};
-                        }
-                        const Tensor largest = eq(abs(x), y);
-                        Dims reduced;
-                        for (size_t d = 0; d < sizes.size(); ++d) {
-                          if (shape.kept[d] == 1) reduced.push_back(static_cast<int64_t>(d));
-                        }
-                        const DType wide = checks::sum_dtype(x.dtype());
-                        const Tensor gy = detail::with_shape(b.grad(), shape.kept);
-                        const Tensor share = div(to(gy, wide), sum(largest, reduced, true, wide));
-                        return {mul(mul(to(largest, x.dtype()), sign(x)), to(share, x.dtype()))};
-                      }};
-      },
-      x, dtype);
+  return detail::norm_of(Op<"norm">(), x, p.to_double(), dims, keepdim, dtype);
 }
 
 namespace detail {
@@ -216,13 +169,14 @@ Tensor arg_extreme(const Op<Name>& op, const Tensor& x, std::optional<int64_t> d
                checks::show(x), flat ? "" : fmt::format(" along dimension {}", d));
   const Tensor y = flat ? reshape(x.detach(), {x.numel()}) : x.detach();
   const ReducedShape shape = reduced_shape(y, {d}, keepdim && !flat);
-  return op.apply(
+  const Tensor found = op.apply(
       [&](const Tensor& x) {
         ReductionOutput indices(shape, x.options().dtype(kLong));
         backend(x).arg_reduce(Tensor(), indices.kept, largest, x, d);
         return Result{indices.result};
       },
       y);
+  return flat && keepdim ? reshape(found, Dims(x.impl().sizes.size(), 1)) : found;
 }
 
 template <FixedString Name>

@@ -26,7 +26,8 @@ template <std::same_as<bool> B>
 Tensor var(const Tensor& x, B unbiased) {
   return var(x, IntArrayRef(), unbiased ? 1 : 0);
 }
-/// (sum |x|^p)^(1/p) for positive p, or max |x| for p = inf; of all elements or along `dims`.
+/// (sum |x|^p)^(1/p), max |x| for p = inf, min |x| for p = -inf, or the number of nonzero elements for p = 0; of all
+/// elements or along `dims`. Floating dtypes only.
 Tensor norm(const Tensor& x, Scalar p = 2, std::optional<DType> dtype = {});
 Tensor norm(const Tensor& x, Scalar p, IntArrayRef dims, bool keepdim = false, std::optional<DType> dtype = {});
 /// Largest or smallest of all elements; NaN if there is any. The gradient is divided evenly among equal elements.
@@ -45,7 +46,3 @@ Tensor all(const Tensor& x);
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/reduce-inl.h"
-#endif

@@ -22,7 +22,3 @@ std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& gy, const Tensor& x, 
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/rms_norm-inl.h"
-#endif

@@ -8,6 +8,7 @@
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/index.h"
+#include "tandem/ops/rearrange.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/scan.h"
 #include "tandem/ops/shape.h"
@@ -179,6 +180,7 @@ TANDEM_OPS Tensor diff(const Tensor& x, int64_t n, int64_t dim, const Tensor& pr
   };
   check_joined("prepend", prepend);
   check_joined("append", append);
+  if (n == 0) return clone(x);  // without prepend and append, as in PyTorch
   Tensor y = x;
   if (prepend.defined() || append.defined()) {
     std::vector<Tensor> parts;
@@ -187,7 +189,6 @@ TANDEM_OPS Tensor diff(const Tensor& x, int64_t n, int64_t dim, const Tensor& pr
     if (append.defined()) parts.push_back(append);
     y = cat(parts, d);
   }
-  if (n == 0) return x.dtype() == y.dtype() && x.sizes() == y.sizes() ? clone(x) : y;
   if (n >= y.size(d)) return clone(narrow(y, d, 0, 0));
   for (int64_t i = 0; i < n; ++i) {
     const int64_t rest = y.size(d) - 1;
@@ -216,6 +217,18 @@ TANDEM_OPS Tensor cumulative_trapezoid(const Tensor& y, Scalar dx, int64_t dim) 
   const OpScope op("cumulative_trapezoid");
   const int64_t d = detail::check_samples(y, dim);
   return detail::half_of(cumsum(detail::neighbour_sums(y, d), d), dx);
+}
+
+TANDEM_OPS Tensor vander(const Tensor& x, std::optional<int64_t> n, bool increasing) {
+  const OpScope op("vander");
+  checks::defined("x", x);
+  TANDEM_CHECK(x.dim() == 1, ShapeError, "x is {}, but must have rank 1; flatten() it", checks::show(x));
+  const int64_t columns = n.value_or(x.numel());
+  TANDEM_CHECK(columns >= 0, StateError, "n = {}, but must be at least 0", columns);
+  if (columns == 0) return empty({x.numel(), 0}, x.options().dtype(x.is_floating_point() ? x.dtype() : kLong));
+  const Tensor powers = cumprod(expand(unsqueeze(x, 1), {x.numel(), columns - 1}), 1);
+  const Tensor y = cat({ones({x.numel(), 1}, powers.options()), powers}, 1);
+  return increasing ? y : flip(y, {1});
 }
 
 }  // namespace tandem

@@ -30,9 +30,9 @@ Tensor trapezoid(const Tensor& y, Scalar dx = 1, int64_t dim = -1);
 Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, int64_t dim = -1);
 Tensor cumulative_trapezoid(const Tensor& y, Scalar dx = 1, int64_t dim = -1);
 
+/// The powers of each element of x (rank 1) as a row of n: x^(n - 1), ..., x, 1, or 1, x, ... if `increasing`. n: the
+/// number of elements unless given. Integers give i64.
+Tensor vander(const Tensor& x, std::optional<int64_t> n = {}, bool increasing = false);
+
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/scan-inl.h"
-#endif

@@ -55,7 +55,3 @@ const Tensor& index_reduce_(const Tensor& self, int64_t dim, const Tensor& index
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/scatter-inl.h"
-#endif

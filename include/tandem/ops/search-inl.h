@@ -11,6 +11,7 @@
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/search.h"
 #include "tandem/ops/shape.h"
+#include "tandem/ops/sort.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem {
@@ -119,6 +120,32 @@ TANDEM_OPS Tensor histc(const Tensor& given, int64_t bins, Scalar min, Scalar ma
   const Tensor bin = clamp(sub(searchsorted(edges, values, false, true), 1), 0, bins - 1);
   const TensorOptions whole = x.options().dtype(kLong);
   return to(scatter_add(zeros({bins}, whole), 0, bin, to(inside, kLong)), given.dtype());
+}
+
+TANDEM_OPS Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool invert) {
+  const OpScope op("isin");
+  checks::defined("elements", elements);
+  checks::defined("test_elements", test_elements);
+  checks::not_bool(elements);
+  checks::not_bool(test_elements);
+  detail::check_devices({&elements, &test_elements});
+  NoGradGuard no_grad;
+  if (test_elements.numel() == 0) return full(elements.sizes(), invert, elements.options().dtype(kBool));
+  const DType t = promote_types(elements.dtype(), test_elements.dtype());
+  const Tensor x = to(elements.detach(), t), sorted = std::get<0>(sort(reshape(to(test_elements.detach(), t), {-1})));
+  const Tensor place = clamp(searchsorted(sorted, x), 0, sorted.numel() - 1);
+  const Tensor nearest = reshape(index_select(sorted, 0, reshape(place, {-1})), x.sizes());
+  return invert ? ne(nearest, x) : eq(nearest, x);
+}
+
+TANDEM_OPS Tensor isin(const Tensor& elements, Scalar test_element, bool assume_unique, bool invert) {
+  const OpScope op("isin");
+  return isin(elements, detail::number_beside(elements, test_element), assume_unique, invert);
+}
+
+TANDEM_OPS Tensor isin(Scalar element, const Tensor& test_elements, bool assume_unique, bool invert) {
+  const OpScope op("isin");
+  return isin(detail::number_beside(test_elements, element), test_elements, assume_unique, invert);
 }
 
 TANDEM_OPS Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minlength) {

@@ -19,6 +19,11 @@ Tensor searchsorted(const Tensor& sorted, Scalar x, bool out_int32 = false, bool
 /// boundaries[i - 1] <= x < boundaries[i].
 Tensor bucketize(const Tensor& x, const Tensor& boundaries, bool out_int32 = false, bool right = false);
 Tensor bucketize(Scalar x, const Tensor& boundaries, bool out_int32 = false, bool right = false);
+/// For each of `elements` (bool, its sizes): whether it is among test_elements, or with `invert` whether it is not. NaN
+/// is among none. Sorts test_elements; assume_unique has no effect. Throws DTypeError for bool tensors, as PyTorch.
+Tensor isin(const Tensor& elements, const Tensor& test_elements, bool assume_unique = false, bool invert = false);
+Tensor isin(const Tensor& elements, Scalar test_element, bool assume_unique = false, bool invert = false);
+Tensor isin(Scalar element, const Tensor& test_elements, bool assume_unique = false, bool invert = false);
 /// How many elements lie in each of `bins` intervals of equal width from min to max, both included; elements outside
 /// and NaN are not counted. If min == max, x's smallest and largest elements are used. Floating dtypes; x's dtype.
 Tensor histc(const Tensor& x, int64_t bins = 100, Scalar min = 0, Scalar max = 0);
@@ -29,7 +34,3 @@ Tensor bincount(const Tensor& x, const Tensor& weights = {}, int64_t minlength =
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/search-inl.h"
-#endif

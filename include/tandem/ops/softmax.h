@@ -22,7 +22,3 @@ Tensor log_softmax_backward(const Tensor& gy, const Tensor& y, int64_t dim);
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/softmax-inl.h"
-#endif

@@ -10,6 +10,7 @@
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/index.h"
+#include "tandem/ops/rearrange.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/scan.h"
 #include "tandem/ops/shape.h"
@@ -270,7 +271,7 @@ inline ThreeTensors distinct_slices(const Tensor& given, int64_t dim, bool order
   const auto take = [&](const Tensor& at) { return index_select(x, d, at); };
   const TensorOptions flags = x.options().dtype(kBool);
   if (n == 0) return distinct_runs(zeros({0}, flags), {}, 0, {0}, return_inverse, return_counts, take);
-  Tensor rows = reshape(transpose(x, 0, d), {n, x.numel() / n}), order;
+  Tensor rows = reshape(movedim(x, d, 0), {n, x.numel() / n}), order;
   const int64_t width = rows.size(1);
   if (ordered) {  // stable sorts by one column after another, the last first
     for (int64_t c = width; c-- > 0;) {

@@ -31,7 +31,3 @@ std::vector<Tensor> unbind(const Tensor& x, int64_t dim = 0);
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/split-inl.h"
-#endif

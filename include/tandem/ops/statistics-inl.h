@@ -93,6 +93,68 @@ TANDEM_OPS Tensor prod(const Tensor& x, int64_t dim, bool keepdim, std::optional
   return detail::prod_op(Op<"prod">(), x, dim, keepdim, dtype);
 }
 
+namespace detail {
+
+/// The gradients of the variance and of the deviation y (undefined for the variance) of x.
+struct MomentsBackward {
+  ReducedShape shape;
+  Dims sizes;      // of x
+  double divisor;  // of the variance
+
+  MomentsBackward(const ReducedShape& s, const Tensor& x, bool whole, int64_t correction)
+      : shape(s), sizes(x.impl().sizes), divisor(static_cast<double>(s.count) - static_cast<double>(correction)) {
+    if (whole) divisor = std::max<double>(0, divisor);  // below 0 only along dimensions, as in PyTorch
+  }
+  Tensor operator()(const Tensor& gy, const Tensor& x, const Tensor& y) const {
+    const Tensor centred = sub(x, mean(x, reduced_dims(shape.kept, sizes), true));
+    Tensor g;
+    if (y.defined()) {
+      const Tensor slope = div(gy, mul(y, divisor));
+      g = where(eq(y, 0), zeros({}, slope.options()), slope);
+    } else {
+      g = mul(gy, 2 / divisor);
+    }
+    return mul(spread(g, shape.kept, sizes), centred);
+  }
+};
+
+/// The variance, or the deviation if `root`, and the mean, in one pass over x.
+template <FixedString Name>
+std::tuple<Tensor, Tensor> moments(const Op<Name>& op, const Tensor& x, IntArrayRef dims, int64_t correction,
+                                   bool keepdim, bool root) {
+  const ReducedShape shape = reduced_shape(x, dims, keepdim);
+  check_floating(x);
+  const std::vector<Tensor> out = op.apply_n(
+      [&](const Tensor& x) {
+        const TensorOptions wide = x.options().dtype(checks::sum_dtype(x.dtype()));
+        const Tensor variance = empty(shape.kept, wide), average = empty(shape.kept, wide);
+        backend(x).var_mean(variance, average, x, static_cast<double>(correction));
+        const ReductionOutput y(shape, x.options()), centre(shape, x.options());
+        if (root) {
+          backend(x).unary(y.kept, kernels::Unary::sqrt, variance, 0, 0);
+        } else {
+          backend(x).copy(y.kept, variance);
+        }
+        backend(x).copy(centre.kept, average);
+        return Result{
+            {y.result, centre.result},
+            save(x, y.result),
+            [root, gradient = MomentsBackward(shape, x, dims.empty(), correction)](const Backward& b) -> Grads {
+              Tensor g, h;
+              if (b.grad(0).defined()) g = gradient(b.grad(0), b.saved(0), root ? b.saved(1) : Tensor());
+              if (b.grad(1).defined()) {
+                const ReducedShape& s = gradient.shape;
+                h = spread(div(b.grad(1), s.count), s.kept, gradient.sizes);
+              }
+              return {g.defined() && h.defined() ? add(g, h) : g.defined() ? g : h};
+            }};
+      },
+      x);
+  return {out[0], out[1]};
+}
+
+}  // namespace detail
+
 TANDEM_OPS Tensor std(const Tensor& x) { return tandem::std(x, IntArrayRef()); }
 TANDEM_OPS Tensor std(const Tensor& x, IntArrayRef dims, int64_t correction, bool keepdim) {
   const Op<"std"> op;
@@ -105,29 +167,19 @@ TANDEM_OPS Tensor std(const Tensor& x, IntArrayRef dims, int64_t correction, boo
         backend(x).var_mean(variance, average, x, static_cast<double>(correction));
         detail::ReductionOutput y(shape, x.options());
         backend(x).unary(y.kept, kernels::Unary::sqrt, variance, 0, 0);
-        const bool whole = dims.empty();
         return Result{y.result, save(x, y.result),
-                      [shape, correction, whole, sizes = x.impl().sizes](const Backward& b) -> Grads {
-                        const Tensor x = b.saved(0), y = b.saved(1);
-                        const double freedom = static_cast<double>(shape.count) - static_cast<double>(correction);
-                        const double divisor = whole ? std::max<double>(0, freedom) : freedom;
-                        const Tensor slope = div(b.grad(), mul(y, divisor));
-                        const Tensor g = where(eq(y, 0), zeros({}, slope.options()), slope);
-                        const Tensor centred = sub(x, mean(x, detail::reduced_dims(shape.kept, sizes), true));
-                        return {mul(detail::spread(g, shape.kept, sizes), centred)};
-                      }};
+                      [gradient = detail::MomentsBackward(shape, x, dims.empty(), correction)](
+                          const Backward& b) -> Grads { return {gradient(b.grad(), b.saved(0), b.saved(1))}; }};
       },
       x);
 }
 TANDEM_OPS std::tuple<Tensor, Tensor> var_mean(const Tensor& x, IntArrayRef dims, int64_t correction, bool keepdim) {
-  const OpScope op("var_mean");
-  Tensor v = var(x, dims, correction, keepdim);
-  return {v, mean(x, dims, keepdim)};
+  const OpScope scope("var_mean");
+  return detail::moments(Op<"var">(), x, dims, correction, keepdim, false);
 }
 TANDEM_OPS std::tuple<Tensor, Tensor> std_mean(const Tensor& x, IntArrayRef dims, int64_t correction, bool keepdim) {
-  const OpScope op("std_mean");
-  Tensor s = tandem::std(x, dims, correction, keepdim);
-  return {s, mean(x, dims, keepdim)};
+  const OpScope scope("std_mean");
+  return detail::moments(Op<"std">(), x, dims, correction, keepdim, true);
 }
 
 namespace detail {

@@ -46,7 +46,3 @@ Tensor all(const Tensor& x, IntArrayRef dims, bool keepdim = false);
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/statistics-inl.h"
-#endif

@@ -54,7 +54,3 @@ Tensor renorm(const Tensor& x, Scalar p, int64_t dim, Scalar maxnorm);
 
 }  // namespace tandem
 #pragma GCC visibility pop
-
-#ifdef TANDEM_HEADER_ONLY_OPS
-#include "tandem/ops/vector_norm-inl.h"
-#endif

@@ -1,5 +1,5 @@
-// Convolutions with N, H, W, C activations. Weights have a plain layout: each call packs them into oneDNN's layout and
-// unpacks their gradients, which takes a few per cent of its time.
+// Convolutions with N, H, W, C or N, D, H, W, C activations. Weights have a plain layout: each call packs them into
+// oneDNN's layout and unpacks their gradients, which takes a few per cent of its time.
 #include "kernels/cpu/onednn/primitives.h"
 #include "tandem/tensor/factories.h"
 
@@ -16,19 +16,25 @@ constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
 struct Geometry {
   DnnlDims stride, dilation, padding;
-  explicit Geometry(const Conv2dParams& p)
-      : stride(p.stride.begin(), p.stride.end()),
-        dilation{p.dilation[0] - 1, p.dilation[1] - 1},
-        padding(p.padding.begin(), p.padding.end()) {}
+  Geometry(const ConvParams& p, const Array& x) {
+    for (size_t d = 0; d + 2 < static_cast<size_t>(x.rank); ++d) {
+      stride.push_back(p.stride[d]);
+      dilation.push_back(p.dilation[d] - 1);
+      padding.push_back(p.padding[d]);
+    }
+  }
 };
 
-// [O, C / groups, KH, KW], or [groups, O / groups, C / groups, KH, KW].
+// [O, C / groups, KH, KW], or [groups, O / groups, C / groups, KH, KW]; likewise with KD.
 Desc plain_weight(const Array& w, int64_t groups) {
   if (groups == 1) return desc_of(w);
   const int64_t out = w.sizes[0] / groups;
-  return {{groups, out, w.sizes[1], w.sizes[2], w.sizes[3]},
-          type_of(w.dtype),
-          {out * w.strides[0], w.strides[0], w.strides[1], w.strides[2], w.strides[3]}};
+  DnnlDims sizes{groups, out}, strides{out * w.strides[0], w.strides[0]};
+  for (size_t d = 1; d < static_cast<size_t>(w.rank); ++d) {
+    sizes.push_back(w.sizes[d]);
+    strides.push_back(w.strides[d]);
+  }
+  return {sizes, type_of(w.dtype), strides};
 }
 
 Desc in_any_order(const Desc& desc) { return {desc.get_dims(), desc.get_data_type(), dnnl::memory::format_tag::any}; }
@@ -44,10 +50,10 @@ convolution_forward::primitive_desc describe_forward(const Desc& y, const Desc& 
   return {engine(), kind, kDirect, x, weight, y, g.stride, g.dilation, g.padding, g.padding, attr, true};
 }
 
-Plan make_forward(const Array& y, const Array& x, const Array& weight, const Array& bias, const Conv2dParams& p) {
+Plan make_forward(const Array& y, const Array& x, const Array& weight, const Array& bias, const ConvParams& p) {
   const Desc dst = desc_of(y), src = desc_of(x), plain = plain_weight(weight, p.groups);
   const Desc offset = bias ? desc_of(bias) : Desc();
-  const auto pd = describe_forward(dst, src, in_any_order(plain), offset, Geometry(p));
+  const auto pd = describe_forward(dst, src, in_any_order(plain), offset, Geometry(p, x));
   if (!is_fast(pd)) return {};
   const Desc packed = pd.weights_desc();
   const convolution_forward primitive(pd);
@@ -62,9 +68,9 @@ Plan make_forward(const Array& y, const Array& x, const Array& weight, const Arr
   return plan;
 }
 
-Plan make_backward_data(const Array& gx, const Array& gy, const Array& weight, const Conv2dParams& p) {
+Plan make_backward_data(const Array& gx, const Array& gy, const Array& weight, const ConvParams& p) {
   const Desc dx = desc_of(gx), dy = desc_of(gy), plain = plain_weight(weight, p.groups), any = in_any_order(plain);
-  const Geometry g(p);
+  const Geometry g(p, gx);
   const auto hint = describe_forward(dy, dx, any, {}, g);
   if (!hint) return {};
   const convolution_backward_data::primitive_desc pd(engine(), kDirect, dx, any, dy, g.stride, g.dilation, g.padding,
@@ -79,14 +85,15 @@ Plan make_backward_data(const Array& gx, const Array& gy, const Array& weight, c
 }
 
 Plan make_backward_weight(const Array& gweight, const Array& gbias, const Array& gy, const Array& x,
-                          const Conv2dParams& p) {
+                          const ConvParams& p) {
   // oneDNN 3.2 (jit_avx512_core_bf16) copies each row of a 16-bit x into separate pieces, one per column of the stride.
   // If a row is narrower than the stride, some pieces stay uninitialized but are still multiplied by 0, which gives NaN
   // if they contain inf or NaN.
-  if (is_reduced_floating_point(x.dtype) && x.sizes[3] < p.stride[1]) return {};
+  const auto columns = static_cast<size_t>(x.rank) - 1;
+  if (is_reduced_floating_point(x.dtype) && x.sizes[columns] < p.stride[columns - 2]) return {};
   const Desc dy = desc_of(gy), src = desc_of(x), plain = plain_weight(gweight, p.groups), any = in_any_order(plain);
   const Desc db = gbias ? desc_of(gbias) : Desc();
-  const Geometry g(p);
+  const Geometry g(p, x);
   // In the forward pass the weights have x's dtype: a hint with gweight's dtype would be refused.
   const Desc weight(plain.get_dims(), src.get_data_type(), dnnl::memory::format_tag::any);
   const auto hint = describe_forward(dy, src, weight, db, g);
@@ -123,7 +130,7 @@ void* packed_weight(const Plan& plan, void* data, Tensor& holder) {
 
 }  // namespace
 
-bool convolution(const Array& y, const Array& x, const Array& weight, const Array& bias, const Conv2dParams& p) {
+bool convolution(const Array& y, const Array& x, const Array& weight, const Array& bias, const ConvParams& p) {
   const Running running;
   if (!running) return false;
   Key key(Key::Op::convolution);
@@ -136,7 +143,7 @@ bool convolution(const Array& y, const Array& x, const Array& weight, const Arra
   return true;
 }
 
-bool convolution_backward_data(const Array& gx, const Array& gy, const Array& weight, const Conv2dParams& p) {
+bool convolution_backward_data(const Array& gx, const Array& gy, const Array& weight, const ConvParams& p) {
   const Running running;
   if (!running) return false;
   Key key(Key::Op::backward_data);
@@ -150,7 +157,7 @@ bool convolution_backward_data(const Array& gx, const Array& gy, const Array& we
 }
 
 bool convolution_backward_weight(const Array& gweight, const Array& gbias, const Array& gy, const Array& x,
-                                 const Conv2dParams& p) {
+                                 const ConvParams& p) {
   const Running running;
   if (!running) return false;
   Key key(Key::Op::backward_weight);

@@ -4,6 +4,7 @@
 // 3.2 on 512 x 4096 x 4096: on AVX-512 matmul is faster forward and backward. On AMX matmul is faster forward, but the
 // backward passes of the inner product take about half of matmul's time.
 #include "kernels/cpu/onednn/primitives.h"
+#include "tandem/tensor/factories.h"
 
 namespace tandem::cpu::onednn {
 namespace {
@@ -54,6 +55,42 @@ Array transposed(Array x) {
   return x;
 }
 
+/// A bias [n] as a row [1, n] or [1, 1, n].
+Desc row_of_bias(const Array& bias, int rank) {
+  Array row = bias;
+  row.rank = rank;
+  row.sizes = {1, 1, 1, 1};
+  row.strides.fill(bias.sizes[0]);
+  row.sizes[static_cast<size_t>(rank - 1)] = bias.sizes[0];
+  row.strides[static_cast<size_t>(rank - 1)] = 1;
+  return desc_of(row);
+}
+
+Plan make_matmul_packed(const Array& d, const Array& a, const Array& b, const Array& bias, bool accumulate) {
+  const Desc dst = desc_of(d), src = desc_of(a), plain = desc_of(b);
+  const Desc any(plain.get_dims(), plain.get_data_type(), dnnl::memory::format_tag::any);
+  dnnl::post_ops post;
+  if (accumulate) post.append_sum();
+  dnnl::primitive_attr attr;
+  attr.set_post_ops(post);
+  const Desc offset = bias ? row_of_bias(bias, d.rank) : Desc();
+  const auto pd = bias ? dnnl::matmul::primitive_desc(engine(), src, any, offset, dst, attr, true)
+                       : dnnl::matmul::primitive_desc(engine(), src, any, dst, attr, true);
+  if (!is_fast(pd)) return {};
+  Plan plan;
+  const Desc packed = pd.weights_desc();
+  const dnnl::matmul primitive(pd);
+  if (bias) {
+    plan.main = {primitive,
+                 {{DNNL_ARG_DST, dst}, {DNNL_ARG_SRC, src}, {DNNL_ARG_WEIGHTS, packed}, {DNNL_ARG_BIAS, offset}}};
+  } else {
+    plan.main = {primitive, {{DNNL_ARG_DST, dst}, {DNNL_ARG_SRC, src}, {DNNL_ARG_WEIGHTS, packed}}};
+  }
+  plan.pack(plain, packed);
+  plan.packed = std::make_shared<const Desc>(packed);
+  return plan;
+}
+
 Call make_matmul(const Array& d, const Array& a, const Array& b, const Array& bias, bool accumulate) {
   const bool plain = !bias && !accumulate;
   if (plain && prefers_inner_product(a) && row_major(d) && row_major(b)) {
@@ -72,13 +109,7 @@ Call make_matmul(const Array& d, const Array& a, const Array& b, const Array& bi
     if (!is_fast(pd)) return {};
     return {dnnl::matmul(pd), {{DNNL_ARG_DST, dst}, {DNNL_ARG_SRC, src}, {DNNL_ARG_WEIGHTS, weights}}};
   }
-  Array row = bias;  // [n] as [1, n] or [1, 1, n]
-  row.rank = d.rank;
-  row.sizes = {1, 1, 1, 1};
-  row.strides.fill(bias.sizes[0]);
-  row.sizes[d.rank - 1] = bias.sizes[0];
-  row.strides[d.rank - 1] = 1;
-  const Desc offset = desc_of(row);
+  const Desc offset = row_of_bias(bias, d.rank);
   const dnnl::matmul::primitive_desc pd(engine(), src, weights, offset, dst, attr, true);
   if (!is_fast(pd)) return {};
   return {dnnl::matmul(pd),
@@ -99,6 +130,29 @@ bool matmul(const Array& d, const Array& a, const Array& b, const Array& bias, b
   const Plan& plan = find_plan(key, [&] { return Plan{make_matmul(d, a, b, bias, accumulate), {}, 0}; });
   if (!plan.main) return false;
   plan.main.run({d.data, a.data, b.data, bias.data});
+  return true;
+}
+
+bool matmul_packed(const Array& d, const Array& a, const Array& b, const Array& bias, bool accumulate,
+                   PackedMatrix& packed) {
+  const Running running;
+  if (!running) return false;
+  Key key(Key::Op::matmul_packed);
+  key.add(static_cast<int64_t>(accumulate));
+  for (const Array* array : {&d, &a, &b, &bias}) key.add(*array);
+  const Plan& plan = find_plan(key, [&] { return make_matmul_packed(d, a, b, bias, accumulate); });
+  if (!plan.main) return false;
+  if (!plan.repack) {
+    plan.main.run({d.data, a.data, b.data, bias.data});
+    return true;
+  }
+  if (packed.layout != plan.packed &&
+      !(packed.layout && *static_cast<const Desc*>(packed.layout.get()) == *plan.packed)) {
+    packed.bytes = empty({static_cast<int64_t>(plan.packed_bytes)}, TensorOptions(kByte).device(kCPU));
+    packed.layout = plan.packed;
+    plan.repack.run({packed.bytes.raw_bytes(), b.data});
+  }
+  plan.main.run({d.data, a.data, packed.bytes.raw_bytes(), bias.data});
   return true;
 }
 

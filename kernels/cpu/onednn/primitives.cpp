@@ -185,8 +185,8 @@ void Key::add(const Array& array) {
   }
 }
 
-void Key::add(const Conv2dParams& p) {
-  for (size_t d = 0; d < 2; ++d) {
+void Key::add(const ConvParams& p) {
+  for (size_t d = 0; d < p.stride.size(); ++d) {
     add(p.stride[d]);
     add(p.padding[d]);
     add(p.dilation[d]);

@@ -2,6 +2,7 @@
 // Shared by the files of this folder: the engine, descriptors, and each thread's cache of primitives.
 #include <cstddef>
 #include <initializer_list>
+#include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <vector>
 
@@ -18,16 +19,24 @@ dnnl::memory::desc desc_of(const Array& array);
 /// Identifies a primitive.
 class Key {
  public:
-  enum class Op : uint8_t { matmul, linear_backward_weight, convolution, backward_data, backward_weight, reorder };
+  enum class Op : uint8_t {
+    matmul,
+    matmul_packed,
+    linear_backward_weight,
+    convolution,
+    backward_data,
+    backward_weight,
+    reorder
+  };
   explicit Key(Op op);
   void add(int64_t value) { words_[size_++] = value; }
   void add(const Array& array);
-  void add(const Conv2dParams& p);
+  void add(const ConvParams& p);
   size_t hash() const;
   friend bool operator==(const Key& a, const Key& b);
 
  private:
-  static constexpr size_t kMaxWords = 56;  // four arrays of rank 4, convolution parameters and a few more
+  static constexpr size_t kMaxWords = 60;  // four arrays of rank 5, convolution parameters and a few more
   size_t size_ = 0;
   int64_t words_[kMaxWords];
 };
@@ -56,6 +65,8 @@ struct Plan {
   Call main;
   Call repack;              ///< weights from the plain layout to `main`'s, or back; empty if equal
   size_t packed_bytes = 0;  ///< size of the weights in `main`'s layout
+  /// The layout itself, for weights that are packed once for several calls.
+  std::shared_ptr<const dnnl::memory::desc> packed = {};
 
   /// Sets `repack`: arguments to, from.
   void pack(const dnnl::memory::desc& from, const dnnl::memory::desc& to);

@@ -1,6 +1,9 @@
 // Steps of attention. Contract: products and sums of at most 256 terms in the type of the blocks.
 #include "kernels/cpu/simd/attention.h"
 
+#include "kernels/cpu/simd/attention_bf16.h"
+#include "kernels/cpu/simd/fold.h"
+#include "kernels/cpu/simd/transpose16.h"
 #include "tandem/math/approx.h"
 #include "tandem/math/reduce.h"
 #include "tandem/math/softmax.h"
@@ -128,39 +131,14 @@ void pack_transposed(T* panels, const T* x, int64_t row, int64_t n, int64_t k) {
   for (int64_t j = 0; j < n; j += kPanel, panels += k * kPanel) {
     const int64_t rows = n - j < kPanel ? n - j : kPanel;
     const T* const from = x + j * row;
-    if (rows == kPanel) {
-      for (int64_t p = 0; p < k; ++p) {
-        for (int64_t q = 0; q < kPanel; ++q) panels[p * kPanel + q] = from[q * row + p];
-      }
+    if constexpr (sizeof(T) == 4) {
+      transpose_rows16(reinterpret_cast<uint32_t*>(panels), from, row * 4, rows, k);
     } else {
       for (int64_t p = 0; p < k; ++p) {
         for (int64_t q = 0; q < kPanel; ++q) panels[p * kPanel + q] = q < rows ? from[q * row + p] : T(0);
       }
     }
   }
-}
-
-constexpr int kLanes = 32;
-
-/// Combines term(i) for i < n in lanes that the compiler keeps in registers; `nothing` is the neutral element.
-template <class T, class Term, class Combine>
-TANDEM_MATH T fold(int64_t n, T nothing, Term term, Combine combine) {
-  T lanes[kLanes];
-  for (int l = 0; l < kLanes; ++l) lanes[l] = nothing;
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int l = 0; l < kLanes; ++l) lanes[l] = combine(lanes[l], term(i + l));
-  }
-  for (int l = 0; i + l < n; ++l) lanes[l] = combine(lanes[l], term(i + l));
-  for (int half = kLanes / 2; half > 0; half /= 2) {
-    for (int l = 0; l < half; ++l) lanes[l] = combine(lanes[l], lanes[l + half]);
-  }
-  return lanes[0];
-}
-
-template <class T, class Term>
-TANDEM_MATH T sum(int64_t n, Term term) {
-  return fold<T>(n, T(0), term, [](T p, T q) { return p + q; });
 }
 
 template <class T>
@@ -177,14 +155,12 @@ T max(const T* s, int64_t n) {
 
 template <class T>
 T exp_and_sum(T* s, int64_t n, T max) {
-#pragma omp simd
-  for (int64_t i = 0; i < n; ++i) s[i] = math::softmax_term(s[i], max);
-  return sum<T>(n, [&](int64_t i) { return s[i]; });
+  return fold_sum<T>(n, [&](int64_t i) { return s[i] = math::softmax_weight(s[i], max); });
 }
 
 template <class T>
 T dot(const T* x, const T* y, int64_t n) {
-  return sum<T>(n, [&](int64_t i) { return x[i] * y[i]; });
+  return fold_sum<T>(n, [&](int64_t i) { return x[i] * y[i]; });
 }
 
 template <class T>
@@ -200,9 +176,12 @@ void select(T* s, const bool* kept, int64_t n, T value) {
 }
 
 template <class T>
-void softmax_backward(T* g, const T* p, int64_t n, T dot) {
+void softmax_backward(T* __restrict g, T* __restrict s, int64_t n, T log_sum, T dot) {
 #pragma omp simd
-  for (int64_t i = 0; i < n; ++i) g[i] = math::softmax_backward(g[i], p[i], dot);
+  for (int64_t i = 0; i < n; ++i) {
+    s[i] = math::softmax_weight(s[i], log_sum);
+    g[i] = math::softmax_backward(g[i], s[i], dot);
+  }
 }
 
 template <class T>
@@ -212,6 +191,6 @@ constexpr AttentionTable<T> kTable = {
 
 }  // namespace
 
-const AttentionTables attention_tables = {kTable<float>, kTable<double>};
+const AttentionTables attention_tables = {kTable<float>, kTable<double>, kBf16Table};
 
 }  // namespace tandem::cpu::TANDEM_SIMD

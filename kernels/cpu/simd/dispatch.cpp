@@ -51,6 +51,19 @@ std::atomic<SimdLevel>& current() {
 }  // namespace
 
 SimdLevel simd_level() { return current().load(std::memory_order_relaxed); }
+
+bool simd_multiplies_bf16() {
+#if (defined(__x86_64__) || defined(_M_X64)) && !defined(TANDEM_BASELINE_ONLY)
+  static const bool available = [] {
+    const char* const wanted = std::getenv("TANDEM_SIMD_BF16");
+    return __builtin_cpu_supports("avx512bf16") && !(wanted && std::string_view(wanted) == "0");
+  }();
+  return available && simd_level() == SimdLevel::avx512;
+#else
+  return false;
+#endif
+}
+
 void set_simd_level(SimdLevel level) { current().store(level, std::memory_order_relaxed); }
 
 }  // namespace tandem::cpu

@@ -26,6 +26,9 @@ bool simd_level_available(SimdLevel level);
 /// The level in use: the highest available one, or the one named by the environment variable TANDEM_SIMD (baseline,
 /// avx2 or avx512), if that is available.
 SimdLevel simd_level();
+/// Whether the level in use is avx512 and the processor has the bf16 products of AVX512_BF16, which single files use
+/// beyond the level. TANDEM_SIMD_BF16=0 in the environment turns them off.
+bool simd_multiplies_bf16();
 /// For tests: changes the level, which must be available. Must not be called while kernels run.
 void set_simd_level(SimdLevel level);
 /// "baseline", "avx2" or "avx512".

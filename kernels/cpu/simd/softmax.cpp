@@ -2,38 +2,21 @@
 // f64; the order depends on n alone. A row of only -inf gives NaN, as in PyTorch.
 #include "kernels/cpu/simd/softmax.h"
 
+#include "kernels/cpu/simd/fold.h"
 #include "tandem/math/reduce.h"
 #include "tandem/math/softmax.h"
 
 namespace tandem::cpu::TANDEM_SIMD {
 namespace {
 
-constexpr int kLanes = 32;
 constexpr int64_t kBlock = 1024;
-
-/// Combines term(i) for i < n, in lanes that stay in registers; `nothing` is the neutral element.
-template <class T, class Term, class Combine>
-TANDEM_MATH T fold(int64_t n, T nothing, Term term, Combine combine) {
-  T lanes[kLanes];
-  for (int l = 0; l < kLanes; ++l) lanes[l] = nothing;
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int l = 0; l < kLanes; ++l) lanes[l] = combine(lanes[l], term(i + l));
-  }
-  for (int l = 0; i + l < n; ++l) lanes[l] = combine(lanes[l], term(i + l));
-  for (int half = kLanes / 2; half > 0; half /= 2) {
-    for (int l = 0; l < half; ++l) lanes[l] = combine(lanes[l], lanes[l + half]);
-  }
-  return lanes[0];
-}
 
 template <class T, class Term>
 TANDEM_MATH T sum(int64_t n, Term term) {
   double total = 0;
   for (int64_t b = 0; b < n; b += kBlock) {
     const int64_t count = n - b < kBlock ? n - b : kBlock;
-    total += static_cast<double>(fold<T>(
-        count, T(0), [&](int64_t i) { return term(b + i); }, [](T p, T q) { return p + q; }));
+    total += static_cast<double>(fold_sum<T>(count, [&](int64_t i) { return term(b + i); }));
   }
   return static_cast<T>(total);
 }

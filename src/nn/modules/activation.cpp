@@ -1,18 +1,55 @@
 #include "tandem/nn/modules/activation.h"
 
-#include "src/nn/text-inl.h"
+#include "src/nn/define-inl.h"
+#include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
-#include "tandem/nn/functional.h"
+#include "tandem/nn/init.h"
+#include "tandem/ops/checks.h"
+#include "tandem/tensor/factories.h"
 
 namespace tandem::nn {
 
-Tensor ReLUImpl::forward(const Tensor& input) { return functional::relu(input, options); }
+TANDEM_DEFINE_PLAIN_MODULE(Sigmoid, functional::sigmoid(input), )
+TANDEM_DEFINE_PLAIN_MODULE(Tanh, functional::tanh(input), )
+TANDEM_DEFINE_PLAIN_MODULE(LogSigmoid, functional::logsigmoid(input), )
+TANDEM_DEFINE_PLAIN_MODULE(Softsign, functional::softsign(input), )
+TANDEM_DEFINE_PLAIN_MODULE(Tanhshrink, functional::tanhshrink(input), )
 
-void ReLUImpl::pretty_print(std::ostream& stream) const {
-  stream << (options.inplace() ? "tandem::nn::ReLU(inplace)" : "tandem::nn::ReLU()");
-}
-
-GELUImpl::GELUImpl(GELUOptions o) : options(std::move(o)) { reset(); }
+TANDEM_DEFINE_UNCHECKED_MODULE(ReLU, functional::relu(input, options), .inplace(options.inplace()))
+TANDEM_DEFINE_UNCHECKED_MODULE(SELU, functional::selu(input, options), .inplace(options.inplace()))
+TANDEM_DEFINE_UNCHECKED_MODULE(SiLU, functional::silu(input, options), .inplace(options.inplace()))
+TANDEM_DEFINE_UNCHECKED_MODULE(Mish, functional::mish(input, options), .inplace(options.inplace()))
+TANDEM_DEFINE_UNCHECKED_MODULE(ReLU6, functional::relu6(input, options), .inplace(options.inplace()))
+TANDEM_DEFINE_UNCHECKED_MODULE(Hardsigmoid, functional::hardsigmoid(input, options), .inplace(options.inplace()))
+TANDEM_DEFINE_UNCHECKED_MODULE(Hardswish, functional::hardswish(input, options), .inplace(options.inplace()))
+TANDEM_DEFINE_UNCHECKED_MODULE(ELU, functional::elu(input, options),
+                               .field("alpha", options.alpha()).inplace(options.inplace()))
+TANDEM_DEFINE_UNCHECKED_MODULE(CELU, functional::celu(input, options),
+                               .field("alpha", options.alpha()).inplace(options.inplace()))
+TANDEM_DEFINE_UNCHECKED_MODULE(LeakyReLU, functional::leaky_relu(input, options),
+                               .field("negative_slope", options.negative_slope()).inplace(options.inplace()))
+TANDEM_DEFINE_UNCHECKED_MODULE(
+    Hardtanh, functional::hardtanh(input, options),
+    .field("min_val", options.min_val()).field("max_val", options.max_val()).inplace(options.inplace()))
+TANDEM_DEFINE_UNCHECKED_MODULE(
+    Threshold, functional::threshold(input, options),
+    .field("threshold", options.threshold()).field("value", options.value()).inplace(options.inplace()))
+TANDEM_DEFINE_UNCHECKED_MODULE(Softplus, functional::softplus(input, options),
+                               .field("beta", options.beta()).field("threshold", options.threshold()))
+TANDEM_DEFINE_UNCHECKED_MODULE(Hardshrink, functional::hardshrink(input, options), .value(options.lambda()))
+TANDEM_DEFINE_UNCHECKED_MODULE(Softshrink, functional::softshrink(input, options), .value(options.lambda()))
+TANDEM_DEFINE_UNCHECKED_MODULE(GLU, functional::glu(input, options), .field("dim", options.dim()))
+TANDEM_DEFINE_UNCHECKED_MODULE(Softmax, functional::softmax(input, options.dim()), .field("dim", options.dim()))
+TANDEM_DEFINE_UNCHECKED_MODULE(Softmin, functional::softmin(input, options.dim()), .field("dim", options.dim()))
+TANDEM_DEFINE_UNCHECKED_MODULE(LogSoftmax, functional::log_softmax(input, options.dim()), .field("dim", options.dim()))
+TANDEM_DEFINE_UNCHECKED_MODULE(
+    RReLU,
+    functional::rrelu(input, functional::RReLUFuncOptions()
+                                 .lower(options.lower())
+                                 .upper(options.upper())
+                                 .training(is_training())
+                                 .inplace(options.inplace())),
+    .field("lower", options.lower()).field("upper", options.upper()).inplace(options.inplace()))
 
 void GELUImpl::reset() {
   const OpScope op("GELU");
@@ -23,31 +60,35 @@ void GELUImpl::reset() {
 Tensor GELUImpl::forward(const Tensor& input) { return functional::gelu(input, options); }
 
 void GELUImpl::pretty_print(std::ostream& stream) const {
-  if (options.approximate() == "none") {
-    stream << "tandem::nn::GELU()";
-  } else {
-    print(stream, "tandem::nn::GELU(approximate='{}')", options.approximate());
-  }
+  Description text(stream, "GELU");
+  if (options.approximate() != "none") text.field("approximate", options.approximate());
 }
 
-Tensor SigmoidImpl::forward(const Tensor& input) { return functional::sigmoid(input); }
-
-void SigmoidImpl::pretty_print(std::ostream& stream) const { stream << "tandem::nn::Sigmoid()"; }
-
-Tensor TanhImpl::forward(const Tensor& input) { return functional::tanh(input); }
-
-void TanhImpl::pretty_print(std::ostream& stream) const { stream << "tandem::nn::Tanh()"; }
-
-Tensor SoftmaxImpl::forward(const Tensor& input) { return functional::softmax(input, options.dim()); }
-
-void SoftmaxImpl::pretty_print(std::ostream& stream) const {
-  print(stream, "tandem::nn::Softmax(dim={})", options.dim());
+Tensor Softmax2dImpl::forward(const Tensor& input) {
+  const OpScope op("Softmax2d");
+  checks::defined("the input", input);
+  TANDEM_CHECK(input.dim() == 3 || input.dim() == 4, ShapeError,
+               "the input is {}; it must be [N, C, H, W] or [C, H, W]", checks::show(input));
+  return functional::softmax(input, -3);
 }
 
-Tensor LogSoftmaxImpl::forward(const Tensor& input) { return functional::log_softmax(input, options.dim()); }
+void Softmax2dImpl::pretty_print(std::ostream& stream) const { Description(stream, "Softmax2d"); }
 
-void LogSoftmaxImpl::pretty_print(std::ostream& stream) const {
-  print(stream, "tandem::nn::LogSoftmax(dim={})", options.dim());
+PReLUImpl::PReLUImpl(const PReLUOptions& o) : options(o) { reset(); }
+
+void PReLUImpl::reset() {
+  const OpScope op("PReLU");
+  TANDEM_CHECK(options.num_parameters() >= 1, StateError, "num_parameters = {}; it must be at least 1",
+               options.num_parameters());
+  const Tensor slopes = full({options.num_parameters()}, options.init());
+  parameters_.clear();
+  weight = register_parameter("weight", slopes);
+}
+
+Tensor PReLUImpl::forward(const Tensor& input) { return functional::prelu(input, weight); }
+
+void PReLUImpl::pretty_print(std::ostream& stream) const {
+  Description(stream, "PReLU").field("num_parameters", options.num_parameters());
 }
 
 }  // namespace tandem::nn

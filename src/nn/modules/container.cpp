@@ -50,6 +50,11 @@ void throw_wrong_module(const std::string& actual, const std::type_info& wanted)
   TANDEM_THROW(StateError, "the module is {}, not {}; request its own type", actual, type_name(wanted));
 }
 
+void throw_argument_count(const std::string& module, size_t count) {
+  const OpScope op("AnyModule");
+  TANDEM_THROW(StateError, "forward() of {} does not take {} tensors; pass as many as it takes", module, count);
+}
+
 void throw_empty_any_module() {
   const OpScope op("AnyModule");
   TANDEM_THROW(StateError, "it contains no module (null or default-constructed); give it one");

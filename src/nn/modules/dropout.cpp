@@ -1,25 +1,23 @@
 #include "tandem/nn/modules/dropout.h"
 
 #include "src/nn/checks-inl.h"
-#include "src/nn/text-inl.h"
-#include "tandem/nn/functional.h"
+#include "src/nn/define-inl.h"
 
 namespace tandem::nn {
 
-DropoutImpl::DropoutImpl(const DropoutOptions& o) : options(o) { reset(); }
-
-void DropoutImpl::reset() {
-  const OpScope op("Dropout");
-  check_probability("p", options.p());
-}
-
-Tensor DropoutImpl::forward(const Tensor& input) {
-  return functional::dropout(
-      input, functional::DropoutFuncOptions().p(options.p()).training(is_training()).inplace(options.inplace()));
-}
-
-void DropoutImpl::pretty_print(std::ostream& stream) const {
-  print(stream, "tandem::nn::Dropout(p={}, inplace={})", options.p(), options.inplace());
-}
+// NOLINTNEXTLINE(bugprone-macro-parentheses)
+#define TANDEM_DROPOUT(Name, FUNCTION)                                                                               \
+  TANDEM_DEFINE_MODULE(                                                                                              \
+      Name,                                                                                                          \
+      functional::FUNCTION(                                                                                          \
+          input, functional::Name##FuncOptions().p(options.p()).training(is_training()).inplace(options.inplace())), \
+      .field("p", options.p()).field("inplace", options.inplace()), check_probability("p", options.p()))
+TANDEM_DROPOUT(Dropout, dropout)
+TANDEM_DROPOUT(Dropout1d, dropout1d)
+TANDEM_DROPOUT(Dropout2d, dropout2d)
+TANDEM_DROPOUT(Dropout3d, dropout3d)
+TANDEM_DROPOUT(AlphaDropout, alpha_dropout)
+TANDEM_DROPOUT(FeatureAlphaDropout, feature_alpha_dropout)
+#undef TANDEM_DROPOUT
 
 }  // namespace tandem::nn

@@ -2,10 +2,11 @@
 
 #include <cmath>
 
-#include "src/nn/text-inl.h"
+#include "src/nn/define-inl.h"
 #include "tandem/base/check.h"
 #include "tandem/nn/functional.h"
 #include "tandem/nn/init.h"
+#include "tandem/ops/rearrange.h"
 #include "tandem/ops/shape.h"
 #include "tandem/tensor/factories.h"
 
@@ -40,6 +41,43 @@ void LinearImpl::pretty_print(std::ostream& stream) const {
   print(stream, "tandem::nn::Linear(in_features={}, out_features={}, bias={})", options.in_features(),
         options.out_features(), options.bias());
 }
+
+BilinearImpl::BilinearImpl(const BilinearOptions& o) : options(o) { reset(); }
+
+void BilinearImpl::reset() {
+  const OpScope op("Bilinear");
+  TANDEM_CHECK(options.in1_features() >= 1 && options.in2_features() >= 1 && options.out_features() >= 1, StateError,
+               "in1_features = {}, in2_features = {}, out_features = {}; all must be at least 1",
+               options.in1_features(), options.in2_features(), options.out_features());
+  const Tensor w = empty({options.out_features(), options.in1_features(), options.in2_features()});
+  const Tensor b = options.bias() ? empty({options.out_features()}) : Tensor();
+  parameters_.clear();
+  weight = register_parameter("weight", w);
+  bias = register_parameter("bias", b);
+  reset_parameters();
+}
+
+void BilinearImpl::reset_parameters() {
+  const double bound = 1 / std::sqrt(static_cast<double>(options.in1_features()));
+  init::uniform_(weight, -bound, bound);
+  if (bias.defined()) init::uniform_(bias, -bound, bound);
+}
+
+Tensor BilinearImpl::forward(const Tensor& input1, const Tensor& input2) {
+  return functional::bilinear(input1, input2, weight, bias);
+}
+
+void BilinearImpl::pretty_print(std::ostream& stream) const {
+  Description(stream, "Bilinear")
+      .field("in1_features", options.in1_features())
+      .field("in2_features", options.in2_features())
+      .field("out_features", options.out_features())
+      .field("bias", options.bias());
+}
+
+TANDEM_DEFINE_MODULE(Unflatten, tandem::unflatten(input, options.dim(), options.sizes()),
+                     .field("dim", options.dim()).field("unflattened_size", options.sizes()),
+                     TANDEM_CHECK(!options.sizes().empty(), StateError, "sizes are empty; give at least one"))
 
 Tensor FlattenImpl::forward(const Tensor& input) {
   return tandem::flatten(input, options.start_dim(), options.end_dim());

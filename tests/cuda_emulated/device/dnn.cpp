@@ -144,17 +144,17 @@ struct Run {
   Direction direction;
   Tensor x, w, y, bias;
   bool relu = false;
-  Conv2dParams p;
+  ConvParams p;
 
   void operator()() const {
     const Backend& cpu = backend(kCPU);
     switch (direction) {
       case Direction::forward:
-        return cpu.conv2d(y, x, w, bias, p, relu ? Activation::relu : Activation::none);
+        return cpu.conv(y, x, w, bias, p, relu ? Activation::relu : Activation::none);
       case Direction::backward_input:
-        return cpu.conv2d_backward_input(x, y, w, p);
+        return cpu.conv_backward_input(x, y, w, p);
       case Direction::backward_weight:
-        return cpu.conv2d_backward_weight(w, {}, y, x, p);
+        return cpu.conv_backward_weight(w, {}, y, x, p);
     }
   }
 };
@@ -179,10 +179,13 @@ Run run_of(Descriptor graph, const Pack& pack) {
     }
   }
   run.y = pack.tensor(last);
-  const auto copy = [&](cudnnBackendAttributeName_t name, std::array<int64_t, 2>& to) {
+  const auto dims = first.convolution->one<int64_t>(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS);
+  require((dims == 2 || dims == 3) && run.x.dim() == dims + 2 && run.w.dim() == dims + 2 && run.y.dim() == dims + 2,
+          "the numbers of dimensions differ, or are not 2 or 3");
+  const auto copy = [&](cudnnBackendAttributeName_t name, std::array<int64_t, 3>& to) {
     const std::vector<int64_t> values = first.convolution->list<int64_t>(name);
-    require(values.size() == 2, "the number of spatial dimensions is not 2");
-    to = {values[0], values[1]};
+    require(static_cast<int64_t>(values.size()) == dims, "a list does not have an entry per dimension");
+    std::copy(values.begin(), values.end(), to.begin());
   };
   copy(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, run.p.padding);
   copy(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, run.p.stride);

@@ -1,5 +1,5 @@
 #pragma once
-// AnyModule: a module of any type whose forward() takes and returns a tensor.
+// AnyModule: a module of any type whose forward() takes up to six tensors and returns one.
 #include <concepts>
 #include <functional>
 #include <memory>
@@ -21,6 +21,48 @@ concept TensorModule = std::derived_from<M, Module> && requires(M& m, const Tens
 };
 
 namespace detail {
+template <class M, size_t... I>
+constexpr bool takes_tensors(std::index_sequence<I...>) {
+  return requires(M & m, const Tensor* x) {
+    { m.forward(x[I]...) } -> std::convertible_to<Tensor>;
+  };
+}
+}  // namespace detail
+
+/// A module class with `Tensor forward(const Tensor&, ...)` of N tensors (other arguments may have defaults).
+template <class M, size_t N>
+concept ModuleOfTensors = std::derived_from<M, Module> && detail::takes_tensors<M>(std::make_index_sequence<N>());
+
+namespace detail {
+[[noreturn]] void throw_argument_count(const std::string& module, size_t count);
+
+/// Calls m.forward with the `count` tensors at x.
+template <class M>
+Tensor call_with_tensors(M& m, const Tensor* x, size_t count) {
+  if constexpr (ModuleOfTensors<M, 1>) {
+    if (count == 1) return call(m, x[0]);
+  }
+  if constexpr (ModuleOfTensors<M, 2>) {
+    if (count == 2) return call(m, x[0], x[1]);
+  }
+  if constexpr (ModuleOfTensors<M, 3>) {
+    if (count == 3) return call(m, x[0], x[1], x[2]);
+  }
+  if constexpr (ModuleOfTensors<M, 4>) {
+    if (count == 4) return call(m, x[0], x[1], x[2], x[3]);
+  }
+  if constexpr (ModuleOfTensors<M, 5>) {
+    if (count == 5) return call(m, x[0], x[1], x[2], x[3], x[4]);
+  }
+  if constexpr (ModuleOfTensors<M, 6>) {
+    if (count == 6) return call(m, x[0], x[1], x[2], x[3], x[4], x[5]);
+  }
+  throw_argument_count(m.name(), count);
+}
+template <class M>
+inline constexpr bool takes_some_tensors = ModuleOfTensors<M, 2> || ModuleOfTensors<M, 3> || ModuleOfTensors<M, 4> ||
+                                           ModuleOfTensors<M, 5> || ModuleOfTensors<M, 6>;
+
 [[noreturn]] void throw_wrong_module(const std::string& actual, const std::type_info& wanted);
 [[noreturn]] void throw_empty_any_module();
 
@@ -66,16 +108,18 @@ constexpr bool check_tensor_module() {
 }
 }  // namespace detail
 
-/// Holds any TensorModule: an element of Sequential. Copies share the module.
+/// Holds any module whose forward() takes up to six tensors, such as an element of Sequential. Copies share the module.
 class AnyModule {
  public:
   AnyModule() = default;
-  /// These accept any module, but do not compile unless it is a TensorModule.
+  /// These accept any module, but do not compile unless forward() takes one to six tensors and returns one.
   template <std::derived_from<Module> M>
   AnyModule(std::shared_ptr<M> module) : module_(module) {
     if (!module) detail::throw_empty_any_module();
-    if constexpr (detail::check_tensor_module<M>()) {
-      forward_ = [m = module.get()](const Tensor& x) -> Tensor { return call(*m, x); };
+    if constexpr (detail::takes_some_tensors<M>) {
+      forward_ = [m = module.get()](const Tensor* x, size_t n) { return detail::call_with_tensors(*m, x, n); };
+    } else if constexpr (detail::check_tensor_module<M>()) {
+      forward_ = [m = module.get()](const Tensor* x, size_t n) { return detail::call_with_tensors(*m, x, n); };
     }
   }
   template <detail::Holder H>
@@ -86,10 +130,13 @@ class AnyModule {
       : AnyModule(std::make_shared<std::remove_cvref_t<M>>(std::forward<M>(module))) {}
 
   bool is_empty() const noexcept { return module_ == nullptr; }
-  /// Calls the module. Throws StateError if there is none.
-  Tensor forward(const Tensor& x) const {
+  /// Calls the module. Throws StateError if there is none, or if it does not take as many tensors.
+  template <std::same_as<Tensor>... More>
+  requires(sizeof...(More) < 6) Tensor forward(const Tensor& x, const More&... more)
+  const {
     if (!forward_) detail::throw_empty_any_module();
-    return forward_(x);
+    const Tensor arguments[] = {x, more...};
+    return forward_(arguments, 1 + sizeof...(More));
   }
   std::shared_ptr<Module> ptr() const { return module_; }
   /// Returns the module as an `M` (a module or holder class). Throws StateError if it has another type.
@@ -101,7 +148,7 @@ class AnyModule {
 
  private:
   std::shared_ptr<Module> module_;
-  std::function<Tensor(const Tensor&)> forward_;
+  std::function<Tensor(const Tensor*, size_t)> forward_;
 };
 
 /// A module with a name: `{"fc1", nn::Linear(3, 4)}`.

@@ -1,5 +1,5 @@
 #pragma once
-// Embedding.
+// Embedding, EmbeddingBag.
 #include "tandem/nn/module.h"
 #include "tandem/nn/options/embedding.h"
 
@@ -22,7 +22,40 @@ class EmbeddingImpl : public Cloneable<EmbeddingImpl> {
   EmbeddingOptions options;
   Tensor weight;
 };
-TANDEM_MODULE(Embedding);
+/// Holder of an EmbeddingImpl.
+class Embedding : public ModuleHolder<EmbeddingImpl> {
+ public:
+  using Impl = EmbeddingImpl;
+  using ModuleHolder<EmbeddingImpl>::ModuleHolder;
+  /// Returns a layer with the given table [num_embeddings, embedding_dim], which is not copied.
+  static Embedding from_pretrained(const Tensor& embeddings, const EmbeddingFromPretrainedOptions& options = {});
+};
+
+/// Sums, means or maxima of rows of a table (functional::embedding_bag). The table is initialised as Embedding's;
+/// errors are the same.
+class EmbeddingBagImpl : public Cloneable<EmbeddingBagImpl> {
+ public:
+  EmbeddingBagImpl(int64_t num_embeddings, int64_t embedding_dim)
+      : EmbeddingBagImpl(EmbeddingBagOptions(num_embeddings, embedding_dim)) {}
+  explicit EmbeddingBagImpl(EmbeddingBagOptions options);
+  void reset() override;
+  void reset_parameters();
+  /// input: [n] with offsets, or [bags, length].
+  Tensor forward(const Tensor& input, const Tensor& offsets = {}, const Tensor& per_sample_weights = {});
+  void pretty_print(std::ostream& stream) const override;
+
+  EmbeddingBagOptions options;
+  Tensor weight;
+};
+
+/// Holder of an EmbeddingBagImpl.
+class EmbeddingBag : public ModuleHolder<EmbeddingBagImpl> {
+ public:
+  using Impl = EmbeddingBagImpl;
+  using ModuleHolder<EmbeddingBagImpl>::ModuleHolder;
+  /// Returns a layer with the given table [num_embeddings, embedding_dim], which is not copied.
+  static EmbeddingBag from_pretrained(const Tensor& embeddings, const EmbeddingBagFromPretrainedOptions& options = {});
+};
 
 }  // namespace tandem::nn
 #pragma GCC visibility pop

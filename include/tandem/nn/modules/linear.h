@@ -1,6 +1,6 @@
 #pragma once
-// Linear, Flatten, Identity.
-#include "tandem/nn/module.h"
+// Linear, Bilinear, Flatten, Unflatten, Identity.
+#include "tandem/nn/modules/options_module.h"
 #include "tandem/nn/options/linear.h"
 
 #pragma GCC visibility push(default)
@@ -22,6 +22,28 @@ class LinearImpl : public Cloneable<LinearImpl> {
   Tensor bias;  ///< undefined if the layer has none
 };
 TANDEM_MODULE(Linear);
+
+/// y = x1 weight x2 + bias for each output feature; [..., in1_features] and [..., in2_features] -> [..., out_features].
+/// weight: [out, in1, in2], bias: [out]; both are initialised uniformly in +-1 / sqrt(in1_features). Throws StateError
+/// for sizes below 1.
+class BilinearImpl : public Cloneable<BilinearImpl> {
+ public:
+  BilinearImpl(int64_t in1_features, int64_t in2_features, int64_t out_features)
+      : BilinearImpl(BilinearOptions(in1_features, in2_features, out_features)) {}
+  explicit BilinearImpl(const BilinearOptions& options);
+  void reset() override;
+  void reset_parameters();
+  Tensor forward(const Tensor& input1, const Tensor& input2);
+  void pretty_print(std::ostream& stream) const override;
+
+  BilinearOptions options;
+  Tensor weight;
+  Tensor bias;  ///< undefined if the layer has none
+};
+TANDEM_MODULE(Bilinear);
+
+/// Divides a dimension into several.
+TANDEM_OPTIONS_MODULE(Unflatten);
 
 /// Merges the dimensions start_dim to end_dim into one.
 class FlattenImpl : public Cloneable<FlattenImpl> {

@@ -1,32 +1,58 @@
 #pragma once
-// BatchNorm1d, BatchNorm2d, LayerNorm.
-#include "tandem/nn/module.h"
+// Batch norms, instance norms, LayerNorm, GroupNorm, RMSNorm, and norms over adjacent channels.
+#include <algorithm>
+#include <string_view>
+
+#include "tandem/nn/modules/options_module.h"
 #include "tandem/nn/options/norm.h"
 
 #pragma GCC visibility push(default)
 namespace tandem::nn {
 
-/// Base class of the batch norms. Buffers: running_mean, running_var ([C], f32) and num_batches_tracked (i64).
-/// In training, the statistics of the batch are used for normalisation, and the running statistics are updated with
-/// weight `momentum`. In eval mode, the running statistics are used. If momentum is nullopt, each training step reads
-/// num_batches_tracked, and so waits for the device on CUDA.
-class BatchNormImplBase : public Module {
+/// Base class of batch and instance norms. Buffers: running_mean, running_var ([C], f32) and num_batches_tracked (i64).
+template <class Options>
+class NormImplBase : public Module {
  public:
   /// `type`, such as "BatchNorm2d", is the name in messages and when printed. Throws StateError for invalid options.
-  BatchNormImplBase(const BatchNormOptions& options, const char* type);
+  NormImplBase(const Options& options, const char* type);
   void reset();
   void reset_parameters();
   void reset_running_stats();
-  Tensor forward(const Tensor& input);
   void pretty_print(std::ostream& stream) const override;
 
-  BatchNormOptions options;
+  Options options;
   Tensor weight, bias;                                    ///< undefined without affine
   Tensor running_mean, running_var, num_batches_tracked;  ///< undefined without track_running_stats
 
  protected:
   virtual void check_input_dim(const Tensor& input) const = 0;
   const char* type_;
+};
+
+/// Base class of the batch norms. In training, the statistics of the batch are used for normalisation, and the running
+/// statistics are updated with weight `momentum`. In eval mode, the running statistics are used. If momentum is
+/// nullopt, each training step reads num_batches_tracked, and so waits for the device on CUDA.
+class BatchNormImplBase : public NormImplBase<BatchNormOptions> {
+ public:
+  using NormImplBase::NormImplBase;
+  Tensor forward(const Tensor& input);
+};
+
+/// Base class of the instance norms, which normalise each channel of each sample. The running statistics, if tracked,
+/// are updated in training and used in eval mode.
+class InstanceNormImplBase : public NormImplBase<InstanceNormOptions> {
+ public:
+  /// `sizes`, such as "H, W", are those of an input after its channels.
+  InstanceNormImplBase(const InstanceNormOptions& norm_options, const char* type, const char* sizes)
+      : NormImplBase(norm_options, type), sizes_(sizes) {}
+  Tensor forward(const Tensor& input);
+
+ protected:
+  void check_input_dim(const Tensor& input) const override;
+
+ private:
+  int64_t unbatched_rank() const { return 2 + std::count(sizes_.begin(), sizes_.end(), ','); }
+  std::string_view sizes_;
 };
 
 /// Batch norm of [N, C] or [N, C, L]; other ranks throw ShapeError.
@@ -48,6 +74,78 @@ class BatchNorm2dImpl : public BatchNormImplBase {
   void check_input_dim(const Tensor& input) const override;
 };
 TANDEM_MODULE(BatchNorm2d);
+
+/// Batch norm of [N, C, D, H, W]; other ranks throw ShapeError.
+class BatchNorm3dImpl : public BatchNormImplBase {
+ public:
+  explicit BatchNorm3dImpl(const BatchNormOptions& options_) : BatchNormImplBase(options_, "BatchNorm3d") {}
+
+ protected:
+  void check_input_dim(const Tensor& input) const override;
+};
+TANDEM_MODULE(BatchNorm3d);
+
+/// Instance norm of [N, C, L] or [C, L]; other ranks throw ShapeError.
+class InstanceNorm1dImpl : public InstanceNormImplBase {
+ public:
+  explicit InstanceNorm1dImpl(const InstanceNormOptions& options_)
+      : InstanceNormImplBase(options_, "InstanceNorm1d", "L") {}
+};
+TANDEM_MODULE(InstanceNorm1d);
+
+/// Instance norm of [N, C, H, W] or [C, H, W]; other ranks throw ShapeError.
+class InstanceNorm2dImpl : public InstanceNormImplBase {
+ public:
+  explicit InstanceNorm2dImpl(const InstanceNormOptions& options_)
+      : InstanceNormImplBase(options_, "InstanceNorm2d", "H, W") {}
+};
+TANDEM_MODULE(InstanceNorm2d);
+
+/// Instance norm of [N, C, D, H, W] or [C, D, H, W]; other ranks throw ShapeError.
+class InstanceNorm3dImpl : public InstanceNormImplBase {
+ public:
+  explicit InstanceNorm3dImpl(const InstanceNormOptions& options_)
+      : InstanceNormImplBase(options_, "InstanceNorm3d", "D, H, W") {}
+};
+TANDEM_MODULE(InstanceNorm3d);
+
+/// functional::group_norm with a weight (1) and a bias (0) per channel. Throws StateError unless num_groups divides
+/// num_channels, and for an eps below 0.
+class GroupNormImpl : public Cloneable<GroupNormImpl> {
+ public:
+  GroupNormImpl(int64_t num_groups, int64_t num_channels) : GroupNormImpl(GroupNormOptions(num_groups, num_channels)) {}
+  explicit GroupNormImpl(const GroupNormOptions& options);
+  void reset() override;
+  void reset_parameters();
+  Tensor forward(const Tensor& input);
+  void pretty_print(std::ostream& stream) const override;
+
+  GroupNormOptions options;
+  Tensor weight, bias;  ///< undefined without affine
+};
+TANDEM_MODULE(GroupNorm);
+
+/// functional::rms_norm over the last dimensions, with a weight (1). Throws as LayerNorm.
+class RMSNormImpl : public Cloneable<RMSNormImpl> {
+ public:
+  RMSNormImpl(std::vector<int64_t> normalized_shape) : RMSNormImpl(RMSNormOptions(std::move(normalized_shape))) {}
+  explicit RMSNormImpl(RMSNormOptions options);
+  void reset() override;
+  void reset_parameters();
+  Tensor forward(const Tensor& input);
+  void pretty_print(std::ostream& stream) const override;
+
+  RMSNormOptions options;
+  Tensor weight;  ///< undefined without elementwise_affine
+};
+TANDEM_MODULE(RMSNorm);
+
+/// functional::local_response_norm
+TANDEM_OPTIONS_MODULE(LocalResponseNorm);
+
+/// x / (k + alpha / size s)^beta for [N, C, H, W], with s the sum of x^2 over the channels c - p to c + p around
+/// channel c, p = floor((size - 1) / 2). As in PyTorch, channel 0 counts in the sums of all channels.
+TANDEM_OPTIONS_MODULE(CrossMapLRN2d);
 
 /// Layer norm over the last dimensions, which have the sizes `normalized_shape`. Throws StateError if these are empty
 /// or one is below 0, or for an eps below 0.

@@ -1,50 +1,79 @@
 #pragma once
-// Pooling layers; [N, C, H, W] or [C, H, W]. The constructors throw StateError for invalid options.
-#include "tandem/nn/module.h"
+// Pooling layers. The constructors throw StateError for invalid options.
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "tandem/nn/modules/options_module.h"
 #include "tandem/nn/options/pool.h"
 
 #pragma GCC visibility push(default)
 namespace tandem::nn {
 
-/// Largest value of each window.
-class MaxPool2dImpl : public Cloneable<MaxPool2dImpl> {
- public:
-  MaxPool2dImpl(ExpandingArray<2> kernel_size) : MaxPool2dImpl(MaxPool2dOptions(kernel_size)) {}
-  explicit MaxPool2dImpl(const MaxPool2dOptions& options);
-  void reset() override;
-  Tensor forward(const Tensor& input);
-  void pretty_print(std::ostream& stream) const override;
+/// Defines a module whose forward_with_indices() also returns where the maxima are.
+#define TANDEM_MAX_POOL_MODULE(Name)                                                        \
+  class Name##Impl : public Cloneable<Name##Impl> {                                         \
+   public:                                                                                  \
+    template <class... Args>                                                                \
+    requires std::constructible_from<Name##Options, Args...>                                \
+    explicit Name##Impl(Args&&... args) : options(std::forward<Args>(args)...) { reset(); } \
+    void reset() override;                                                                  \
+    Tensor forward(const Tensor& input);                                                    \
+    std::tuple<Tensor, Tensor> forward_with_indices(const Tensor& input);                   \
+    void pretty_print(std::ostream& stream) const override;                                 \
+                                                                                            \
+    Name##Options options;                                                                  \
+  };                                                                                        \
+  TANDEM_MODULE(Name)
 
-  MaxPool2dOptions options;
-};
-TANDEM_MODULE(MaxPool2d);
+/// Largest value of each window.
+TANDEM_MAX_POOL_MODULE(MaxPool1d);
+TANDEM_MAX_POOL_MODULE(MaxPool2d);
+TANDEM_MAX_POOL_MODULE(MaxPool3d);
+/// Largest values of windows that divide the input into parts; the output has a given size.
+TANDEM_MAX_POOL_MODULE(AdaptiveMaxPool1d);
+TANDEM_MAX_POOL_MODULE(AdaptiveMaxPool2d);
+TANDEM_MAX_POOL_MODULE(AdaptiveMaxPool3d);
+/// Largest values of windows at random places. The places are drawn in each call, also in eval mode, unless the options
+/// have _random_samples.
+TANDEM_MAX_POOL_MODULE(FractionalMaxPool2d);
+TANDEM_MAX_POOL_MODULE(FractionalMaxPool3d);
+#undef TANDEM_MAX_POOL_MODULE
 
 /// Mean of each window.
-class AvgPool2dImpl : public Cloneable<AvgPool2dImpl> {
- public:
-  AvgPool2dImpl(ExpandingArray<2> kernel_size) : AvgPool2dImpl(AvgPool2dOptions(kernel_size)) {}
-  explicit AvgPool2dImpl(const AvgPool2dOptions& options);
-  void reset() override;
-  Tensor forward(const Tensor& input);
-  void pretty_print(std::ostream& stream) const override;
-
-  AvgPool2dOptions options;
-};
-TANDEM_MODULE(AvgPool2d);
-
+TANDEM_OPTIONS_MODULE(AvgPool1d);
+TANDEM_OPTIONS_MODULE(AvgPool2d);
+TANDEM_OPTIONS_MODULE(AvgPool3d);
 /// Means of windows that divide the input into parts; the output has a given size.
-class AdaptiveAvgPool2dImpl : public Cloneable<AdaptiveAvgPool2dImpl> {
- public:
-  AdaptiveAvgPool2dImpl(ExpandingArrayWithOptionalElem<2> output_size)
-      : AdaptiveAvgPool2dImpl(AdaptiveAvgPool2dOptions(output_size)) {}
-  explicit AdaptiveAvgPool2dImpl(const AdaptiveAvgPool2dOptions& options);
-  void reset() override;
-  Tensor forward(const Tensor& input);
-  void pretty_print(std::ostream& stream) const override;
+TANDEM_OPTIONS_MODULE(AdaptiveAvgPool1d);
+TANDEM_OPTIONS_MODULE(AdaptiveAvgPool2d);
+TANDEM_OPTIONS_MODULE(AdaptiveAvgPool3d);
+/// (sum of x^p over each window)^(1/p)
+TANDEM_OPTIONS_MODULE(LPPool1d);
+TANDEM_OPTIONS_MODULE(LPPool2d);
+TANDEM_OPTIONS_MODULE(LPPool3d);
 
-  AdaptiveAvgPool2dOptions options;
-};
-TANDEM_MODULE(AdaptiveAvgPool2d);
+/// Defines the reverse of a max pooling module.
+#define TANDEM_UNPOOL_MODULE(Name)                                                          \
+  class Name##Impl : public Cloneable<Name##Impl> {                                         \
+   public:                                                                                  \
+    template <class... Args>                                                                \
+    requires std::constructible_from<Name##Options, Args...>                                \
+    explicit Name##Impl(Args&&... args) : options(std::forward<Args>(args)...) { reset(); } \
+    void reset() override;                                                                  \
+    Tensor forward(const Tensor& input, const Tensor& indices,                              \
+                   const std::optional<std::vector<int64_t>>& output_size = std::nullopt);  \
+    void pretty_print(std::ostream& stream) const override;                                 \
+                                                                                            \
+    Name##Options options;                                                                  \
+  };                                                                                        \
+  TANDEM_MODULE(Name)
+
+/// Zeros, with the elements of the input at the places that max pooling found.
+TANDEM_UNPOOL_MODULE(MaxUnpool1d);
+TANDEM_UNPOOL_MODULE(MaxUnpool2d);
+TANDEM_UNPOOL_MODULE(MaxUnpool3d);
+#undef TANDEM_UNPOOL_MODULE
 
 }  // namespace tandem::nn
 #pragma GCC visibility pop

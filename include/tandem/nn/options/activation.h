@@ -26,6 +26,7 @@ struct SoftmaxOptions {
   TANDEM_ARG(int64_t, dim);
 };
 using LogSoftmaxOptions = SoftmaxOptions;
+using SoftminOptions = SoftmaxOptions;
 
 /// `LeakyReLUOptions().negative_slope(0.2)`
 struct LeakyReLUOptions {
@@ -47,6 +48,11 @@ using MishOptions = SELUOptions;
 using ReLU6Options = SELUOptions;
 using HardswishOptions = SELUOptions;
 using HardsigmoidOptions = SELUOptions;
+/// `PReLUOptions().num_parameters(64)`: one slope for all channels, or one for each.
+struct PReLUOptions {
+  TANDEM_ARG(int64_t, num_parameters) = 1;
+  TANDEM_ARG(double, init) = 0.25;  ///< the initial slopes
+};
 /// `RReLUOptions().lower(0.1).upper(0.3)`
 struct RReLUOptions {
   TANDEM_ARG(double, lower) = 1.0 / 8.0;

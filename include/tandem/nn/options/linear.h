@@ -1,6 +1,7 @@
 #pragma once
-// Options of Linear and Flatten.
+// Options of Linear, Bilinear, Flatten and Unflatten.
 #include <cstdint>
+#include <vector>
 
 #include "tandem/base/arg.h"
 
@@ -19,6 +20,23 @@ struct LinearOptions {
 struct FlattenOptions {
   TANDEM_ARG(int64_t, start_dim) = 1;
   TANDEM_ARG(int64_t, end_dim) = -1;
+};
+
+/// `UnflattenOptions(1, {2, 3})`: the dimension, and the sizes that it is divided into.
+struct UnflattenOptions {
+  UnflattenOptions(int64_t dim, std::vector<int64_t> sizes) : dim_(dim), sizes_(std::move(sizes)) {}
+  TANDEM_ARG(int64_t, dim);
+  TANDEM_ARG(std::vector<int64_t>, sizes);
+};
+
+/// `BilinearOptions(3, 2, 4).bias(false)`
+struct BilinearOptions {
+  BilinearOptions(int64_t in1_features, int64_t in2_features, int64_t out_features)
+      : in1_features_(in1_features), in2_features_(in2_features), out_features_(out_features) {}
+  TANDEM_ARG(int64_t, in1_features);
+  TANDEM_ARG(int64_t, in2_features);
+  TANDEM_ARG(int64_t, out_features);
+  TANDEM_ARG(bool, bias) = true;
 };
 
 }  // namespace tandem::nn

@@ -4,6 +4,7 @@
 
 #include "tandem/base/arg.h"
 #include "tandem/nn/expanding_array.h"
+#include "tandem/tensor/tensor.h"
 
 #pragma GCC visibility push(default)
 namespace tandem::nn {
@@ -136,7 +137,49 @@ struct LPPool3dOptions {
   TANDEM_ARG(bool, ceil_mode) = false;
 };
 
+/// `MaxUnpool2dOptions(3).stride(2)`; the stride is the kernel's size unless given.
+template <size_t D>
+struct MaxUnpoolOptions {
+  MaxUnpoolOptions(ExpandingArray<D> kernel_size) : kernel_size_(kernel_size), stride_(kernel_size) {}
+  TANDEM_ARG(ExpandingArray<D>, kernel_size);
+  TANDEM_ARG(ExpandingArray<D>, stride);
+  TANDEM_ARG(ExpandingArray<D>, padding) = 0;
+};
+using MaxUnpool1dOptions = MaxUnpoolOptions<1>;
+using MaxUnpool2dOptions = MaxUnpoolOptions<2>;
+using MaxUnpool3dOptions = MaxUnpoolOptions<3>;
+
+/// `FractionalMaxPool2dOptions(3).output_size(5)`: give output_size, or output_ratio, the quotients of the sizes.
+template <size_t D>
+struct FractionalMaxPoolOptions {
+  FractionalMaxPoolOptions(ExpandingArray<D> kernel_size) : kernel_size_(kernel_size) {}
+  using ExpandingArrayDouble = ExpandingArray<D, double>;
+  TANDEM_ARG(ExpandingArray<D>, kernel_size);
+  TANDEM_ARG(std::optional<ExpandingArray<D>>, output_size) = std::nullopt;
+  TANDEM_ARG(std::optional<ExpandingArrayDouble>, output_ratio) = std::nullopt;
+  /// [N, C, D] in [0, 1), of the input's dtype; drawn in each call if undefined.
+  TANDEM_ARG(Tensor, _random_samples);
+};
+using FractionalMaxPool2dOptions = FractionalMaxPoolOptions<2>;
+using FractionalMaxPool3dOptions = FractionalMaxPoolOptions<3>;
+
 namespace functional {
+/// `MaxUnpool2dFuncOptions(3).stride(2).output_size(sizes)`
+template <size_t D>
+struct MaxUnpoolFuncOptions {
+  MaxUnpoolFuncOptions(ExpandingArray<D> kernel_size) : kernel_size_(kernel_size), stride_(kernel_size) {}
+  TANDEM_ARG(ExpandingArray<D>, kernel_size);
+  TANDEM_ARG(ExpandingArray<D>, stride);
+  TANDEM_ARG(ExpandingArray<D>, padding) = 0;
+  /// The sizes of the result, or its last D; by default the smallest that pooling gives the input's sizes for.
+  TANDEM_ARG(std::optional<std::vector<int64_t>>, output_size) = std::nullopt;
+};
+using MaxUnpool1dFuncOptions = MaxUnpoolFuncOptions<1>;
+using MaxUnpool2dFuncOptions = MaxUnpoolFuncOptions<2>;
+using MaxUnpool3dFuncOptions = MaxUnpoolFuncOptions<3>;
+using FractionalMaxPool2dFuncOptions = FractionalMaxPool2dOptions;
+using FractionalMaxPool3dFuncOptions = FractionalMaxPool3dOptions;
+
 using MaxPool2dFuncOptions = MaxPool2dOptions;
 using AvgPool2dFuncOptions = AvgPool2dOptions;
 using AdaptiveAvgPool2dFuncOptions = AdaptiveAvgPool2dOptions;

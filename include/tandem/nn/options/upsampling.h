@@ -40,6 +40,8 @@ struct InterpolateFuncOptions {
   TANDEM_ARG(std::optional<bool>, align_corners) = std::nullopt;
   /// Whether positions follow from the sizes instead of scale_factor.
   TANDEM_ARG(std::optional<bool>, recompute_scale_factor) = std::nullopt;
+  /// Whether elements of a smaller result are means over the image; kBilinear and kBicubic only.
+  TANDEM_ARG(bool, antialias) = false;
 };
 
 }  // namespace functional

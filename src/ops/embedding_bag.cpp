@@ -1,0 +1,1 @@
+#include "tandem/ops/embedding_bag-inl.h"

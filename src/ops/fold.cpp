@@ -1,0 +1,1 @@
+#include "tandem/ops/fold-inl.h"

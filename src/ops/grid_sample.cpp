@@ -1,0 +1,1 @@
+#include "tandem/ops/grid_sample-inl.h"

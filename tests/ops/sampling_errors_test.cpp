@@ -1,0 +1,106 @@
+// Bags of embeddings, grids, unpooling and fractional pooling reject operands that do not fit together.
+#include "ops/bad_input.h"
+#include "tandem/ops/ops.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::testing {
+
+BadInputs sampling_bad_input() {
+  const Tensor none, table = ones({4, 3}), rows = tensor({0, 3, 1}), starts = tensor({0, 2}), pairs = rows.view({1, 3});
+  const Tensor x = ones({1, 2, 4, 4}), volume = ones({1, 2, 3, 3, 3}), grid = ones({1, 2, 2, 2});
+  const Tensor theta = ones({1, 2, 3}), at = zeros({1, 2, 4, 4}, kLong), samples = full({1, 2, 2}, 0.5);
+  const Tensor three = full({1, 2, 3}, 0.5), flat = ones({5}), n = ones({1, 2, 4, 4}, kLong);
+  const auto sum = BagMode::Sum;
+  return {
+      UNDEFINED("embedding_bag", embedding_bag(none, rows, starts)),
+      UNDEFINED("embedding_bag", embedding_bag(table, none, starts)),
+      BAD_INPUT("embedding_bag", embedding_bag(rows, rows, starts), DTypeError, "weight is [3] i64", ".to(kFloat)"),
+      BAD_INPUT("embedding_bag", embedding_bag(flat, rows, starts), ShapeError, "[5] f32", "[entries, features]"),
+      BAD_INPUT("embedding_bag", embedding_bag(table, table, starts), DTypeError, "indices is [4, 3] f32",
+                ".to(kLong)"),
+      BAD_INPUT("embedding_bag", embedding_bag(table, rows), ShapeError, "indices is [3] i64", "undefined",
+                "need offsets"),
+      BAD_INPUT("embedding_bag", embedding_bag(table, pairs, starts), ShapeError, "[1, 3] i64", "[2] i64",
+                "must have none"),
+      BAD_INPUT("embedding_bag", embedding_bag(table, at, starts), ShapeError, "[1, 2, 4, 4] i64", "[bags, length]"),
+      BAD_INPUT("embedding_bag", embedding_bag(table, rows, flat), DTypeError, "offsets is [5] f32", ".to(kLong)"),
+      BAD_INPUT("embedding_bag", embedding_bag(table, rows, pairs), ShapeError, "offsets is [1, 3] i64", "[bags]"),
+      BAD_INPUT("embedding_bag", embedding_bag(table, rows, starts.narrow(0, 0, 0), sum, {}, true), ShapeError,
+                "offsets is [0] i64", "[bags] + 1"),
+      BAD_INPUT("embedding_bag", embedding_bag(table, pairs, {}, sum, {}, true), StateError, "include_last_offset"),
+      BAD_INPUT("embedding_bag", embedding_bag(table, rows, starts, static_cast<BagMode>(7)), StateError, "mode = 7",
+                "kSum, kMean or kMax"),
+      BAD_INPUT("embedding_bag", embedding_bag(table, rows, starts, sum, {}, false, 4), IndexError, "padding_idx = 4",
+                "4 entries"),
+      BAD_INPUT("embedding_bag", embedding_bag(table, rows, starts, BagMode::Max, {}, false, -1, true), StateError,
+                "scale_grad_by_freq", "kSum or kMean"),
+      BAD_INPUT("embedding_bag", embedding_bag(table, rows, starts, sum, flat), ShapeError, "per_sample_weights",
+                "[5] f32", "[3]"),
+      BAD_INPUT("embedding_bag", embedding_bag(table, rows, starts, sum, ones({3}, kDouble)), DTypeError, "[3] f64",
+                "[4, 3] f32"),
+      BAD_INPUT("embedding_bag", embedding_bag(table, rows, starts, BagMode::Max, ones({3})), StateError,
+                "per_sample_weights", "kSum"),
+      BAD_INPUT("embedding_bag", embedding_bag(table, tensor({4}), tensor({0})), IndexError, "index 4", "size 4"),
+      BAD_INPUT("embedding_bag", embedding_bag(table, rows, tensor({1, 2})), IndexError, "offsets[0] is 1",
+                "start at 0"),
+      BAD_INPUT("embedding_bag", embedding_bag(table, rows, tensor({0, 2, 1})), IndexError, "offsets[2] is 1",
+                "not decrease"),
+      BAD_INPUT("embedding_bag", embedding_bag(table, rows, tensor({0, 4})), IndexError, "offsets[1] is 4",
+                "at most 3"),
+      ON_TWO_DEVICES("embedding_bag", embedding_bag(table, rows, on_another_device({2}, kLong))),
+      UNDEFINED("grid_sampler", grid_sampler(none, grid, 0, 0, false)),
+      UNDEFINED("grid_sampler", grid_sampler(x, none, 0, 0, false)),
+      BAD_INPUT("grid_sampler", grid_sampler(flat, grid, 0, 0, false), ShapeError, "x is [5] f32", "[N, C, H, W]"),
+      BAD_INPUT("grid_sampler", grid_sampler(n, grid, 0, 0, false), DTypeError, "i64", ".to(kFloat)"),
+      BAD_INPUT("grid_sampler", grid_sampler(x, ones({1, 2, 2, 3}), 0, 0, false), ShapeError, "grid is [1, 2, 2, 3]",
+                "[N, OH, OW, 2]"),
+      BAD_INPUT("grid_sampler", grid_sampler(x, ones({2, 2, 2, 2}), 0, 0, false), ShapeError, "[2, 2, 2, 2] f32",
+                "with x's N"),
+      BAD_INPUT("grid_sampler", grid_sampler(ones({1, 2, 0, 4}), grid, 0, 0, false), ShapeError, "[1, 2, 0, 4]",
+                "at least 1"),
+      BAD_INPUT("grid_sampler", grid_sampler(ones({1, 1, 1, 1}).expand({1, 1, 1, int64_t{1} << 30}), grid, 0, 0, false),
+                ShapeError, "below 2^30"),
+      BAD_INPUT("grid_sampler", grid_sampler(x, grid.narrow(1, 0, 1).expand({1, int64_t{1} << 40, 2, 2}), 0, 0, false),
+                ShapeError, "2^31 - 1"),
+      BAD_INPUT("grid_sampler", grid_sampler(x, grid, 3, 0, false), StateError, "interpolation_mode = 3"),
+      BAD_INPUT("grid_sampler", grid_sampler(x, grid, 0, -1, false), StateError, "padding_mode = -1"),
+      BAD_INPUT("grid_sampler", grid_sampler(volume, ones({1, 1, 1, 1, 3}), 2, 0, false), StateError, "cubic",
+                "[1, 2, 3, 3, 3]"),
+      BAD_INPUT("grid_sampler", grid_sampler(x, grid.to(kDouble), 0, 0, false), DTypeError, "f32", "f64", ".to()"),
+      ON_TWO_DEVICES("grid_sampler", grid_sampler(x, on_another_device({1, 2, 2, 2}), 0, 0, false)),
+      UNDEFINED("affine_grid_generator", affine_grid_generator(none, {1, 1, 2, 2}, false)),
+      BAD_INPUT("affine_grid_generator", affine_grid_generator(theta, {1, 2, 2}, false), ShapeError,
+                "size is [1, 2, 2]", "[N, C, H, W]"),
+      BAD_INPUT("affine_grid_generator", affine_grid_generator(theta, {2, 1, 2, 2}, false), ShapeError,
+                "theta is [1, 2, 3]", "[2, 2, 3]"),
+      BAD_INPUT("affine_grid_generator", affine_grid_generator(theta, {1, 1, 0, 2}, false), ShapeError, "[1, 1, 0, 2]",
+                "at least 1"),
+      BAD_INPUT("affine_grid_generator", affine_grid_generator(theta.to(kLong), {1, 1, 2, 2}, false), DTypeError, "i64",
+                ".to(kFloat)"),
+      UNDEFINED("max_unpool2d", max_unpool2d(none, at, {8, 8})),
+      UNDEFINED("max_unpool2d", max_unpool2d(x, none, {8, 8})),
+      BAD_INPUT("max_unpool2d", max_unpool2d(flat, at, {8, 8}), ShapeError, "x is [5] f32", "[N, C, H, W]"),
+      BAD_INPUT("max_unpool2d", max_unpool2d(x, at.to(kInt), {8, 8}), DTypeError, "i32", "must be i64"),
+      BAD_INPUT("max_unpool2d", max_unpool2d(x, at.narrow(2, 0, 3), {8, 8}), ShapeError, "indices", "[1, 2, 4, 4]"),
+      BAD_INPUT("max_unpool2d", max_unpool2d(x, at, {8}), ShapeError, "output_size = [8]", "2 entries"),
+      BAD_INPUT("max_unpool2d", max_unpool2d(x, at, {8, 0}), ShapeError, "output_size = [8, 0]", "at least 1"),
+      BAD_INPUT("max_unpool2d", max_unpool2d(x, add(at, 64), {8, 8}), IndexError, "64", "at most 63"),
+      UNDEFINED("max_unpool3d", max_unpool3d(none, at, {8, 8, 8})),
+      BAD_INPUT("max_unpool3d", max_unpool3d(flat, at, {8, 8, 8}), ShapeError, "[5] f32", "[N, C, D, H, W]"),
+      UNDEFINED("fractional_max_pool2d", fractional_max_pool2d(none, {2}, {2}, samples)),
+      UNDEFINED("fractional_max_pool2d", fractional_max_pool2d(x, {2}, {2}, none)),
+      BAD_INPUT("fractional_max_pool2d", fractional_max_pool2d(x, {2}, {4}, samples), ShapeError, "output_size = [4]",
+                "needs 5", "has 4"),
+      BAD_INPUT("fractional_max_pool2d", fractional_max_pool2d(x, {0}, {2}, samples), StateError, "kernel_size = [0]"),
+      BAD_INPUT("fractional_max_pool2d", fractional_max_pool2d(x, {2}, {2}, three), ShapeError, "random_samples",
+                "[1, 2, 2]"),
+      BAD_INPUT("fractional_max_pool2d", fractional_max_pool2d(x, {2}, {2}, samples.to(kDouble)), DTypeError, "f64"),
+      UNDEFINED("fractional_max_pool3d", fractional_max_pool3d(none, {2}, {2}, three)),
+      BAD_INPUT("fractional_max_pool3d", fractional_max_pool3d(volume, {2}, {3}, three), ShapeError, "needs 4",
+                "has 3"),
+  };
+}
+
+TEST(SamplingErrors, BadInputIsRefused) { expect_refused(sampling_bad_input()); }
+
+}  // namespace tandem::testing
