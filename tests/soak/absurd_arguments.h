@@ -4,8 +4,10 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "soak/random_call_ops.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::testing {
@@ -80,7 +82,9 @@ class Draw {
     return d;
   }
   std::string text() {
-    static const char* values[] = {"", "tanh", "none", "mean", "\xff", "../..", "cuda:99999999999", "cpu:-1"};
+    static const char* values[] = {"",        "tanh", "none",      "mean",   "sum",  "prod",  "amax",
+                                   "reflect", "ij",   "ij,jk->ik", "linear", "\xff", "../..", "cuda:99999999999",
+                                   "cpu:-1"};
     const char* v = values[below(std::size(values))];
     write(std::string("\"") + v + "\", ");
     return v;
@@ -142,6 +146,28 @@ class Draw {
   std::mt19937_64 random_;
   std::string log_;
   std::function<void(const std::string&)> report_;
+};
+
+/// Draws the arguments of a random call (random_call_ops.h) as they are asked for.
+class AbsurdArgs : public Args {
+ public:
+  explicit AbsurdArgs(Draw& draw) : draw_(draw) {}
+  int64_t i(const char*) const override { return draw_.integer(); }
+  bool flag(const char*) const override { return draw_.flag(); }
+  double real(const char*) const override { return draw_.real(); }
+  Scalar n(const char*) const override { return draw_.scalar(); }
+  std::string text(const char*) const override { return draw_.text(); }
+  std::vector<int64_t> list(const char* name) const override {
+    if (std::string_view(name) == "at") return {0};  // used by the table of calls, not by an op
+    return draw_.integers();
+  }
+  std::optional<DType> dtype() const override { return draw_.dtype(); }
+  LossReduction reduction() const override { return static_cast<LossReduction>(draw_.below(3)); }
+
+ private:
+  bool null(const char*) const override { return draw_.below(4) == 0; }
+
+  Draw& draw_;
 };
 
 }  // namespace tandem::testing

@@ -128,6 +128,13 @@ const std::vector<Call>& layer_calls() {
                 auto c = d.integers(); return {conv2d(x, w, {}, a, b, c, d.integer())};),
         TANDEM_CALL("conv2d_dilated", auto x = d.image(); auto w = d.image(); auto a = d.integer();
                     auto b = d.integer(); return {conv2d(x, w, d.tensor(), {a}, {b}, {d.integer()})};),
+        TANDEM_CALL("conv_transpose2d", auto x = d.image(); auto w = d.image(); auto a = d.integers();
+                    auto b = d.integers(); auto c = d.integers(); auto g = d.integer();
+                    return {conv_transpose2d(x, w, {}, a, b, c, g, d.integers())};),
+        TANDEM_CALL("im2col", auto x = d.image(); auto k = d.integers(); auto i = d.integers(); auto p = d.integers();
+                    return {im2col(x, k, i, p, d.integers())};),
+        TANDEM_CALL("col2im", auto x = d.tensor(); auto o = d.integers(); auto k = d.integers(); auto i = d.integers();
+                    auto p = d.integers(); return {col2im(x, o, k, i, p, d.integers())};),
         TANDEM_CALL("max_pool2d", auto x = d.image(); auto k = d.integer(); auto s = d.integer(); auto p = d.integer();
                     auto i = d.integer(); return {max_pool2d(x, {k}, {s}, {p}, {i}, d.flag())};),
         TANDEM_CALL("avg_pool2d", auto x = d.image(); auto k = d.integers(); auto s = d.integers();
@@ -184,10 +191,26 @@ const std::vector<Call>& layer_calls() {
 }
 
 // clang-format on
+
+/// The ops of the random calls, with four tensors each.
+std::vector<Call> random_calls() {
+  std::vector<Call> calls;
+  for (const auto& [name, run] : random_call_ops()) {
+    calls.push_back({name.c_str(), [&run = run](Draw& d) -> Results {
+                       std::vector<Tensor> x(4);
+                       for (Tensor& t : x) t = d.tensor();
+                       return run(x, AbsurdArgs(d));
+                     }});
+  }
+  return calls;
+}
+
 std::string absurd_call(uint64_t seed, const std::function<void(const std::string&)>& report) {
   static const std::vector<Call> calls = [] {
     std::vector<Call> all = shape_calls();
-    for (const auto* more : {&arithmetic_calls(), &layer_calls()}) all.insert(all.end(), more->begin(), more->end());
+    for (const auto& more : {arithmetic_calls(), layer_calls(), random_calls()}) {
+      all.insert(all.end(), more.begin(), more.end());
+    }
     return all;
   }();
   const Call& call = calls[seed % calls.size()];

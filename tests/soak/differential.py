@@ -38,7 +38,12 @@ ROUNDOFF = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "f64": 2.0**-53}
 def numbers(base):
     """Returns the numbers of a base as f64; the same as numbers() in random_calls.cpp."""
     seed, count = base["seed"], base["count"]
-    if base["fill"] == "integers":
+    if base["fill"] in ("distinct", "ascending"):
+        ranks = counter.bits(seed, count).argsort(kind="stable").argsort(kind="stable").astype(np.float64)
+        if base["fill"] == "ascending":  # with equal neighbours
+            ranks = np.floor(np.arange(count) * 0.75)
+        values = (base["low"] + ranks) * base["scale"]
+    elif base["fill"] == "integers":
         values = counter.integers(seed, count, base["low"], base["high"])
     elif base["fill"] == "uniform":
         values = base["low"] + (base["high"] - base["low"]) * counter.unit(seed, count)
@@ -98,6 +103,10 @@ def tolerance(dtype, op, call, scale, backward):
         wide = wide and written == "f64"
     compute = ROUNDOFF["f64" if wide else "f32"]
     rtol, atol = 8 * compute, compute * (8 + call["sum"]) * scale
+    if wide:
+        rtol, atol = rtol + op.f64, atol + op.f64 * max(1.0, scale)
+    if op.relative:
+        rtol += compute * call["sum"]
     if dtype in ("f16", "bf16"):
         roundings = op.roundings + (4 if backward else 0)
         rtol += 1.01 * ROUNDOFF[dtype]
@@ -138,27 +147,34 @@ def recorded(call):
         wide_outputs, wide_gradients = [None] * len(outputs), [None] * len(gradients)
     inputs = make_inputs(call, wide=True)[1]
     size = largest(inputs)
-    scale = op.scale(inputs) if op.scale else min(1.0, max(size, largest(outputs)))
+    scale = op.scale(inputs) if op.scale else min(1.0, max(size, largest(outputs), 2.0**-100))
     result = dict(call)
     result["outputs"] = [described(y, w, op, call, scale, False) for y, w in zip(outputs, wide_outputs)]
     # Gradients are bounded by products of the operands and the weights, which are below 4.
     sizes = max(1.0, scale, size, largest([g for g in gradients if g is not None]))
     result["gradients"] = [described(g, w, op, call, 4 * sizes, True) for g, w in zip(gradients, wide_gradients)]
+    for gradient in filter(None, result["gradients"]):
+        gradient["grad"] = False  # PyTorch's gradient of nothing may be the input itself
     return result, ""
 
 
-def make_calls(seed, count):
-    made, refused = [], {}
+def make_calls(seed, count, chosen):
+    """Returns `count` calls, of all ops in turn, and what PyTorch refused."""
+    made, refused, ops = [], {}, []
     rng = random.Random(seed)
     while len(made) < count:
-        call = differential_calls.make_call(rng)
-        result, error = recorded(call)
-        if result is None:
-            refused.setdefault(call["op"], []).append(error.split("\n")[0])
-            if sum(map(len, refused.values())) > 10 * count + 100:
-                sys.exit(f"PyTorch refuses too many calls: {json.dumps(refused)[:2000]}")
+        if not ops:
+            ops = list(chosen or differential_calls.OPS)
+            rng.shuffle(ops)
+        op = ops.pop()
+        for _ in range(60):
+            result, error = recorded(differential_calls.make_call(rng, op))
+            if result is not None:
+                made.append(json.dumps(result, separators=(",", ":")))
+                break
+            refused.setdefault(op, []).append(error.split("\n")[0])
         else:
-            made.append(json.dumps(result, separators=(",", ":")))
+            sys.exit(f"{op}: PyTorch refuses all calls: {refused[op][-1]}")
     return made, refused
 
 
@@ -175,13 +191,14 @@ def main():
     parser.add_argument("--seconds", type=float, default=0, help="continue with further seeds for this many seconds")
     parser.add_argument("--record", action="store_true", help="only write calls.jsonl.gz next to this file")
     parser.add_argument("--keep", metavar="PATH", help="write the calls to PATH and keep the file")
+    parser.add_argument("--ops", nargs="+", help="only these ops")
     parser.add_argument("--refused", action="store_true", help="list what PyTorch refused")
     args = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     start, seed, failed, total = time.time(), args.seed, 0, 0
     while True:
-        lines, refused = make_calls(seed, args.count)
+        lines, refused = make_calls(seed, args.count, args.ops)
         if args.refused:
             for op, errors in sorted(refused.items()):
                 print(f"{len(errors):5} {op}: {errors[0]}")

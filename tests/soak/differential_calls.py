@@ -1,9 +1,11 @@
-"""Random op calls: for each op, its computation in PyTorch and the drawing of its arguments. random_call_ops.cpp has
-the same ops under the same names."""
+"""Random op calls: for each op, its computation in PyTorch and the drawing of its arguments. The modules imported at the
+end define the ops, a family each; random_*_ops.cpp have the same ops under the same names.
+
+To have another op called, add a line `define(name, how PyTorch computes it, how its arguments are drawn)`."""
+import importlib
 import math
 
 import torch
-import torch.nn.functional as F
 
 DTYPES = {
     "u8": torch.uint8, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
@@ -31,13 +33,25 @@ class Arguments:
         v = self.values.get(name)
         if name == "dtype":
             return None if v is None else DTYPES[v]
-        return float(v) if isinstance(v, str) and name != "reduction" and name != "approximate" else v
+        return float(v) if v in ("inf", "-inf") else v
+
+    __getitem__ = __getattr__
 
 
 class Op:
-    def __init__(self, torch_function, draw, exact=False, roundings=1, scale=None, direct=False):
+    """One op.
+
+    exact: results are moved values, without rounding
+    roundings: how often a value is rounded to a low dtype, as in tests/support/tolerance.h
+    scale: a function of the inputs in f64: the largest number that may have been rounded
+    relative: rounding errors grow with the length of the sum relative to the result, as in a product of many numbers
+    f64: the error of PyTorch's own results in f64, with which there is nothing better to compare
+    direct: the op writes its first input
+    """
+
+    def __init__(self, torch_function, draw, exact=False, roundings=1, scale=None, relative=False, f64=0.0, direct=False):
         self.torch, self.draw, self.exact, self.roundings, self.scale = torch_function, draw, exact, roundings, scale
-        self.direct = direct
+        self.relative, self.f64, self.direct = relative, f64, direct
 
 
 class Maker:
@@ -86,7 +100,9 @@ class Maker:
             strides, offset = [math.prod(sizes[i + 1:]) for i in range(len(sizes))], 0
             count = math.prod(sizes)
         floating = dtype in SPECIAL
-        if not floating:
+        if fill == "distinct":
+            low = -(count // 2) if low is None else low
+        elif not floating:
             fill = "integers"
             if low is None:
                 low, high = LIMITS[dtype]
@@ -135,12 +151,15 @@ class Maker:
         self.rng.shuffle(chosen)
         return [d - len(sizes) if self.chance(0.3) else d for d in chosen]
 
+    def shape_like(self, sizes):
+        """Draws sizes that broadcast to `sizes`."""
+        return [1 if self.chance(0.3) else s for s in sizes][self.rng.randint(0, len(sizes)) if self.chance(0.3) else 0:]
+
     def number(self):
         return self.rng.choice([0, 1, -1, 2, 3, 0.5, -2.5, 1.0, 0.1, 7])
 
 
-def make_call(rng):
-    op = rng.choice(list(OPS))
+def make_call(rng, op):
     m = Maker(rng)
     OPS[op].draw(m)
     direct = OPS[op].direct and all(not x["grad"] for x in m.inputs)
@@ -154,4 +173,7 @@ def define(name, torch_function, draw, **more):
     OPS[name] = Op(torch_function, draw, **more)
 
 
-import differential_ops  # noqa: E402,F401  fills OPS
+# The families, which fill OPS.
+for family in ["elementwise", "in_place", "geometry", "indexing", "reductions", "sorting", "products", "layers",
+               "losses", "convolutions", "sampling", "recurrence"]:
+    importlib.import_module("differential_" + family)

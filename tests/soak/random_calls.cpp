@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -25,6 +26,16 @@ DType dtype_named(const std::string& text) {
   throw std::runtime_error("unknown dtype " + text);
 }
 
+/// 0 .. count - 1 in random order.
+std::vector<double> ranks_of_bits(uint64_t seed, int64_t count) {
+  std::vector<std::pair<uint64_t, size_t>> bits;
+  for (size_t k = 0; k < static_cast<size_t>(count); ++k) bits.emplace_back(counter_bits(seed, k), k);
+  std::sort(bits.begin(), bits.end());
+  std::vector<double> ranks(bits.size());
+  for (size_t rank = 0; rank < bits.size(); ++rank) ranks[bits[rank].second] = static_cast<double>(rank);
+  return ranks;
+}
+
 /// The numbers of a base; the same as numbers() in differential.py.
 Tensor make_base(const json& base) {
   const int64_t count = base.at("count");
@@ -34,9 +45,13 @@ Tensor make_base(const json& base) {
   for (const json& v : base.at("special")) special.push_back(std::strtod(v.get<std::string>().c_str(), nullptr));
   const Tensor numbers = empty({count}, TensorOptions(kDouble).device(kCPU));
   double* p = numbers.data_ptr<double>();
+  const std::vector<double> ranks = fill == "distinct" ? ranks_of_bits(seed, count) : std::vector<double>();
   for (int64_t k = 0; k < count; ++k) {
     const auto index = static_cast<uint64_t>(k);
-    if (fill == "integers") {
+    if (fill == "distinct" || fill == "ascending") {
+      const double rank = fill == "distinct" ? ranks[index] : std::floor(static_cast<double>(k) * 0.75);
+      p[k] = (base.at("low").get<double>() + rank) * base.at("scale").get<double>();
+    } else if (fill == "integers") {
       p[k] = static_cast<double>(
           counter_integer(seed, index, static_cast<int64_t>(base.at("low")), static_cast<int64_t>(base.at("high"))));
     } else if (fill == "uniform") {
