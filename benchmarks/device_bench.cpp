@@ -171,7 +171,7 @@ void passes(const Bench& b) {
 
 void convolutions(const Bench& b) {
   const int64_t batch = b.quick ? 1 : 590, outputs = b.quick ? 8 : 1000, side = b.quick ? 4 : 14;
-  Conv2dParams params;
+  ConvParams params;
   params.padding = {1, 1};
   for (const int64_t channels : b.quick ? std::vector<int64_t>{3, 8} : std::vector<int64_t>{420, 424}) {
     for (const MemoryFormat format : {MemoryFormat::Contiguous, kChannelsLast}) {
@@ -186,10 +186,10 @@ void convolutions(const Bench& b) {
       const auto convolution = [&](const char* what, const Body& body) {
         b.report_flops("convolutions", name + what, operations, body);
       };
-      convolution("forward", [&] { b.kernels().conv2d(y, x, w, {}, params, Activation::none); });
-      convolution("input gradient", [&] { b.kernels().conv2d_backward_input(gx, gy, w, params); });
-      convolution("weight gradient", [&] { b.kernels().conv2d_backward_weight(gw, {}, gy, x, params); });
-      convolution("weight gradient to f32", [&] { b.kernels().conv2d_backward_weight(gw32, {}, gy, x, params); });
+      convolution("forward", [&] { b.kernels().conv(y, x, w, {}, params, Activation::none); });
+      convolution("input gradient", [&] { b.kernels().conv_backward_input(gx, gy, w, params); });
+      convolution("weight gradient", [&] { b.kernels().conv_backward_weight(gw, {}, gy, x, params); });
+      convolution("weight gradient to f32", [&] { b.kernels().conv_backward_weight(gw32, {}, gy, x, params); });
     }
   }
 }
