@@ -46,6 +46,16 @@ TEST(Approx, ExpOfWeight) {
   EXPECT_EQ(math::exp_of_weight(0.0f), 1.0f);
   EXPECT_TRUE(std::isnan(math::exp_of_weight(kNaN)));
 }
+TEST(Approx, NormalCdf) {
+  for (float x = -8.0f; x <= 8.0f; x += 0.0001f) {
+    EXPECT_NEAR(math::normal_cdf(x), math::normal_cdf(static_cast<double>(x)), 2e-7) << x;
+  }
+  EXPECT_EQ(math::normal_cdf(-6.0f), 0.0f);
+  EXPECT_EQ(math::normal_cdf(-kInf), 0.0f);
+  EXPECT_EQ(math::normal_cdf(0.0f), 0.5f);
+  EXPECT_NEAR(math::normal_cdf(kInf), 1.0f, 6e-8);
+  EXPECT_TRUE(std::isnan(math::normal_cdf(kNaN)));
+}
 TEST(Approx, Expm1) { expect_ulp(1.6, FLOAT(expm1), DOUBLE(expm1)); }
 TEST(Approx, Log) { expect_ulp(1.0, FLOAT(log), DOUBLE(log)); }
 TEST(Approx, Log1p) { expect_ulp(1.6, FLOAT(log1p), DOUBLE(log1p)); }

@@ -10,9 +10,7 @@ namespace tandem::math {
 /// d gelu / dx: Phi(x) + x phi(x).
 template <class T>
 TANDEM_MATH T gelu_slope(T x) {
-  const T cdf = T(0.5) * (T(1) + erf(x * T(0.70710678118654752440)));
-  const T pdf = T(0.39894228040143267794) * exp(T(-0.5) * x * x);
-  return cdf + x * pdf;
+  return normal_cdf(x) + x * (T(0.39894228040143267794) * exp_of_weight(T(-0.5) * x * x));
 }
 
 /// d gelu_tanh / dx.

@@ -15,10 +15,10 @@
 #pragma GCC visibility push(default)
 namespace tandem::math {
 
-/// x / 2 (1 + erf(x / sqrt 2)): x times the standard normal distribution function.
+/// x / 2 (1 + erf(x / sqrt 2)).
 template <class T>
 TANDEM_MATH T gelu(T x) {
-  return T(0.5) * x * (T(1) + erf(x * T(0.70710678118654752440)));
+  return x * normal_cdf(x);
 }
 
 /// The argument of tanh in gelu's tanh form: sqrt(2 / pi) (x + 0.044715 x^3).
