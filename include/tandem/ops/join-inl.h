@@ -193,7 +193,7 @@ TANDEM_OPS Tensor combinations(const Tensor& x, int64_t r, bool with_replacement
   const Checked count = choices.fits() ? detail::binomial(*choices.value(), r) : choices;
   TANDEM_CHECK((count * r).fits(), ShapeError, "x is {} and r = {}: there are {} combinations", checks::show(x), r,
                to_string(count));
-  const Tensor all = empty({*count.value(), r}, TensorOptions(kLong));
+  const Tensor all = empty({*count.value(), r}, TensorOptions(kLong).device(kCPU));
   // Counts up like an odometer, whose digits must not decrease.
   int64_t* row = all.raw<int64_t>();
   for (int64_t i = 0; i < r; ++i) row[i] = i * step;
