@@ -23,7 +23,7 @@ inline constexpr BitsOf<T> kSignBit = static_cast<BitsOf<T>>(BitsOf<T>{1} << (8 
 
 /// +inf, as bits.
 template <class T>
-TANDEM_HOST_DEVICE constexpr BitsOf<T> infinity_bits() {
+TANDEM_MATH constexpr BitsOf<T> infinity_bits() {
   if constexpr (std::is_same_v<T, double>) return static_cast<BitsOf<T>>(0x7ff0000000000000u);
   if constexpr (std::is_same_v<T, float>) return static_cast<BitsOf<T>>(0x7f800000u);
   if constexpr (std::is_same_v<T, Half>) return static_cast<BitsOf<T>>(0x7c00u);
@@ -32,7 +32,7 @@ TANDEM_HOST_DEVICE constexpr BitsOf<T> infinity_bits() {
 
 /// The key of x: in ascending order, all NaN have the largest key; -0 and 0 have the same.
 template <class T>
-TANDEM_HOST_DEVICE inline BitsOf<T> sort_key(T x) {
+TANDEM_MATH BitsOf<T> sort_key(T x) {
   using B = BitsOf<T>;
   if constexpr (kIsFloatingElement<T>) {
     const B bits = __builtin_bit_cast(B, x), magnitude = static_cast<B>(bits & static_cast<B>(~kSignBit<T>));
@@ -86,6 +86,15 @@ TANDEM_HOST_DEVICE inline E last_entry() {
     return {~uint64_t{0}, ~uint64_t{0}};
   } else {
     return ~E{0};
+  }
+}
+/// An entry not before any entry with this key.
+template <class T>
+TANDEM_HOST_DEVICE inline SortEntry<T> last_entry_of(BitsOf<T> key) {
+  if constexpr (sizeof(T) == 8) {
+    return {key, ~uint64_t{0}};
+  } else {
+    return uint64_t{key} << 32 | 0xffffffffu;
   }
 }
 TANDEM_HOST_DEVICE inline int64_t position_of(const WideEntry& e) { return static_cast<int64_t>(e.position); }
