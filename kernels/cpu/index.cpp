@@ -46,6 +46,18 @@ Dims expanded(const Tensor& index, int64_t rank, int64_t dim) {
   return strides;
 }
 
+/// Whether n indices are in [0, size). The sign bit of k | (size - 1 - k) is set if k is not: a loop without branches,
+/// which is vectorised.
+template <class Index>
+bool all_in_range(const Index* indices, int64_t n, int64_t size) {
+  uint64_t outside = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto k = static_cast<uint64_t>(int64_t{indices[i]});
+    outside |= k | (static_cast<uint64_t>(size - 1) - k);
+  }
+  return outside >> 63 == 0;
+}
+
 /// Throws IndexError unless every index is in [0, size).
 void check_indices(const Tensor& index, int64_t size, int64_t dim) {
   const auto walk = make_walk<1>(index.sizes(), {index.strides()});
@@ -55,9 +67,9 @@ void check_indices(const Tensor& index, int64_t size, int64_t dim) {
       const int64_t step = walk.row_stride(0);
       parallel_for(walk.numel, kParallelGrain, [&](int64_t begin, int64_t end) {
         for_each_row(walk, begin, end, [&](const auto& offset, int64_t length) {
-          for (int64_t i = 0; i < length; ++i) {
-            check_index(data[offset[0] + i * step], size, dim);
-          }
+          const Index* row = data + offset[0];
+          if (step == 1 && all_in_range(row, length, size)) return;
+          for (int64_t i = 0; i < length; ++i) check_index(row[i * step], size, dim);
         });
       });
     }
@@ -69,6 +81,16 @@ template <class F>
 void visit_index(DType dtype, F&& f) {
   if (dtype == DType::I32) return f(int32_t{});
   f(int64_t{});
+}
+
+/// y[i] = x[k[i] * step] for n contiguous elements.
+template <class Bits, class Index>
+void take_row(Bits* y, const Bits* x, int64_t step, const Index* k, int64_t n) {
+  if (step == 1) {
+    for (int64_t i = 0; i < n; ++i) y[i] = x[k[i]];
+  } else {
+    for (int64_t i = 0; i < n; ++i) y[i] = x[k[i] * step];
+  }
 }
 
 /// y at each position = x at that position, with the coordinate of `dim` taken from the index.
@@ -90,6 +112,7 @@ void take(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index, co
             std::memcpy(row, base + *k * from.along, static_cast<size_t>(length) * sizeof(Bits));
             return;
           }
+          if (index_step == 1 && y_step == 1 && x_step == 0) return take_row(row, base, from.along, k, length);
           for (int64_t i = 0; i < length; ++i) row[i * y_step] = base[i * x_step + k[i * index_step] * from.along];
         });
       });
@@ -102,11 +125,26 @@ struct Steps {
   int64_t across, along;
 };
 
-/// For n slices: y[i][k[j][i]] is combined with s[j][i] for j < count, one j after another along `dim`.
+/// For n slices: y[i][k[j][i]] is combined with s[j][i] for j < count, one j after another along `dim`. Reads s in the
+/// order of its memory.
 template <class Combine, class Y, class S, class Index>
 void add_slices(Y* y, Steps y_steps, const Index* k, Steps k_steps, const S* s, Steps s_steps, int64_t n,
                 int64_t count) {
   constexpr Combine combine;
+  if (s_steps.along < s_steps.across) {
+    const bool dense = y_steps.along == 1 && k_steps.along == 1 && s_steps.along == 1;
+    for (int64_t i = 0; i < n; ++i, y += y_steps.across, k += k_steps.across, s += s_steps.across) {
+      if (dense) {
+        for (int64_t j = 0; j < count; ++j) y[k[j]] = combine(y[k[j]], s[j]);
+        continue;
+      }
+      for (int64_t j = 0; j < count; ++j) {
+        Y& sum = y[k[j * k_steps.along] * y_steps.along];
+        sum = combine(sum, s[j * s_steps.along]);
+      }
+    }
+    return;
+  }
   const bool rows = k_steps.across == 0 && y_steps.across == 1 && s_steps.across == 1;  // as in an embedding
   for (int64_t j = 0; j < count; ++j, k += k_steps.along, s += s_steps.along) {
     if (rows) {
@@ -138,17 +176,11 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
   const auto walk = make_walk<3>(slices, {to.others, index_strides, from.others});
   const Steps y_steps{walk.row_stride(0), to.along}, k_steps{walk.row_stride(1), index_along};
   const Steps s_steps{walk.row_stride(2), from.along};
-  // If src is denser along `dim` than across, processing a few slices at a time uses whole cache lines.
-  const int64_t width = s_steps.across > s_steps.along ? 16 : walk.numel;
   const int64_t grain = std::max<int64_t>(1, kParallelGrain / std::max<int64_t>(count, 1));
   parallel_for(walk.numel, grain, [&](int64_t begin, int64_t end) {
     for_each_row(walk, begin, end, [&](const auto& offset, int64_t length) {
-      for (int64_t i = 0; i < length; i += width) {
-        add_slices<Combine>(static_cast<Y*>(y.raw_bytes()) + offset[0] + i * y_steps.across, y_steps,
-                            index.raw<Index>() + offset[1] + i * k_steps.across, k_steps,
-                            static_cast<const S*>(src.raw_bytes()) + offset[2] + i * s_steps.across, s_steps,
-                            std::min(width, length - i), count);
-      }
+      add_slices<Combine>(static_cast<Y*>(y.raw_bytes()) + offset[0], y_steps, index.raw<Index>() + offset[1], k_steps,
+                          static_cast<const S*>(src.raw_bytes()) + offset[2], s_steps, length, count);
     });
   });
 }

@@ -7,7 +7,8 @@
 
 namespace tandem::cpu {
 
-inline constexpr int64_t kShortRow = 192;  // shorter rows are faster to sort by comparison, and need no memory but the stack
+inline constexpr int64_t kShortRow =
+    192;  // shorter rows are faster to sort by comparison, and need no memory but the stack
 
 /// One row of the three tensors.
 template <class T>

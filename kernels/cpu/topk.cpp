@@ -72,8 +72,8 @@ void keep_least(std::vector<E>& entries, int64_t k) {
 /// Leaves the entries of elements [begin, end) with keys of at most `bound_key` in `found`, in any order, but at least
 /// those that are among the k least.
 template <class T>
-void find_within(std::vector<SortEntry<T>>& found, const T* x, int64_t begin, int64_t end, int64_t k,
-                 bool descending, BitsOf<T> flip, BitsOf<T> bound_key) {
+void find_within(std::vector<SortEntry<T>>& found, const T* x, int64_t begin, int64_t end, int64_t k, bool descending,
+                 BitsOf<T> flip, BitsOf<T> bound_key) {
   using E = SortEntry<T>;
   constexpr int64_t kBlock = 1024;
   // With many equal elements, or groups that differ much, there are more than expected. Then the bound is lowered.
@@ -82,9 +82,8 @@ void find_within(std::vector<SortEntry<T>>& found, const T* x, int64_t begin, in
   E bound = kernels::last_entry_of<T>(bound_key);
   int32_t positions[kBlock];
   for (int64_t first = begin; first < end; first += kBlock) {
-    const int64_t count =
-        select_tables().of<T>().find(positions, x + first, std::min(kBlock, end - first), flip,
-                                     static_cast<BitsOf<T>>(kernels::key_of(bound)));
+    const int64_t count = select_tables().of<T>().find(positions, x + first, std::min(kBlock, end - first), flip,
+                                                       static_cast<BitsOf<T>>(kernels::key_of(bound)));
     for (int64_t i = 0; i < count; ++i) {
       const int64_t at = first + positions[i];
       const E entry = kernels::make_entry<T>(x[at], at, descending);

@@ -23,8 +23,8 @@ void lower(BitsOf<T>* __restrict least, int64_t groups, const T* __restrict x, i
 }
 
 template <class T>
-TANDEM_MATH int64_t find_each(int32_t* positions, int64_t found, const T* x, int64_t begin, int64_t end,
-                              BitsOf<T> flip, BitsOf<T> bound) {
+TANDEM_MATH int64_t find_each(int32_t* positions, int64_t found, const T* x, int64_t begin, int64_t end, BitsOf<T> flip,
+                              BitsOf<T> bound) {
   for (int64_t i = begin; i < end; ++i) {
     positions[found] = static_cast<int32_t>(i);
     found += key_at(x, i, flip) <= bound;
@@ -49,10 +49,11 @@ int64_t find(int32_t* __restrict positions, const T* __restrict x, int64_t n, Bi
 
 }  // namespace
 
-#define TANDEM_SELECT(T) {lower<T>, find<T>}
-const SelectTables select_tables = {TANDEM_SELECT(uint8_t),  TANDEM_SELECT(int8_t), TANDEM_SELECT(int16_t),
+#define TANDEM_SELECT(T) \
+  { lower<T>, find<T> }
+const SelectTables select_tables = {TANDEM_SELECT(uint8_t),  TANDEM_SELECT(int8_t),  TANDEM_SELECT(int16_t),
                                     TANDEM_SELECT(int32_t),  TANDEM_SELECT(int64_t), TANDEM_SELECT(Half),
-                                    TANDEM_SELECT(BFloat16), TANDEM_SELECT(float),  TANDEM_SELECT(double),
+                                    TANDEM_SELECT(BFloat16), TANDEM_SELECT(float),   TANDEM_SELECT(double),
                                     TANDEM_SELECT(bool)};
 #undef TANDEM_SELECT
 

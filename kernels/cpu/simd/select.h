@@ -1,6 +1,6 @@
 #pragma once
-// The passes of topk over a contiguous row. Keys are those of kernels/sort_key.h, xor `flip`: 0 for ascending order, all
-// ones for descending order.
+// The passes of topk over a contiguous row. Keys are those of kernels/sort_key.h, xor `flip`: 0 for ascending order,
+// all ones for descending order.
 #include "kernels/cpu/simd/dispatch.h"
 #include "kernels/sort_key.h"
 
