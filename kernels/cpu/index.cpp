@@ -126,12 +126,13 @@ struct Steps {
 };
 
 /// For n slices: y[i][k[j][i]] is combined with s[j][i] for j < count, one j after another along `dim`. Reads s in the
-/// order of its memory.
+/// order of its memory, or follows y's memory if s is one element.
 template <class Combine, class Y, class S, class Index>
 void add_slices(Y* y, Steps y_steps, const Index* k, Steps k_steps, const S* s, Steps s_steps, int64_t n,
                 int64_t count) {
   constexpr Combine combine;
-  if (s_steps.along < s_steps.across) {
+  const Steps order = s_steps.along == s_steps.across ? y_steps : s_steps;
+  if (order.along < order.across) {
     const bool dense = y_steps.along == 1 && k_steps.along == 1 && s_steps.along == 1;
     for (int64_t i = 0; i < n; ++i, y += y_steps.across, k += k_steps.across, s += s_steps.across) {
       if (dense) {
