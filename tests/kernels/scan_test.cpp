@@ -39,7 +39,8 @@ void check(const Dims& sizes, DType dtype, DType wide_type, Layout layout) {
 }
 
 TEST(ScanKernels, DtypesAndDimensions) {
-  for (const Dims& sizes : {Dims{}, Dims{1}, Dims{10}, Dims{7, 10}, Dims{3, 33, 5}, Dims{2, 3, 4, 17}}) {
+  for (const Dims& sizes :
+       {Dims{}, Dims{1}, Dims{10}, Dims{7, 10}, Dims{3, 33, 5}, Dims{2, 3, 4, 17}, Dims{2, 5, 1100}}) {
     for (DType dtype : kFloatingTypes) {
       check(sizes, dtype, dtype, Layout::contiguous);
       check(sizes, dtype, wide(dtype), Layout::contiguous);
@@ -65,10 +66,12 @@ TEST(ScanKernels, RowLengths) {
 
 TEST(ScanKernels, InPlace) {
   for (DType dtype : {kFloat, kHalf}) {
-    const Tensor x = noise({5, 700}, dtype, 1), y = unwritten({5, 700}, dtype);
-    under_test().cumsum(y, x, 1, false);
-    under_test().cumsum(x, x, 1, false);
-    EXPECT_EQ(read(x), read(y)) << name(dtype);
+    for (int64_t dim : {0, 1}) {
+      const Tensor x = noise({5, 700}, dtype, 1), y = unwritten({5, 700}, dtype);
+      under_test().cumsum(y, x, dim, false);
+      under_test().cumsum(x, x, dim, false);
+      EXPECT_EQ(read(x), read(y)) << name(dtype);
+    }
   }
 }
 
@@ -146,7 +149,7 @@ void check_scan(const Dims& sizes, DType dtype, Layout layout) {
 }
 
 TEST(ScanKernels, OtherScans) {
-  for (const Dims& sizes : {Dims{1}, Dims{10}, Dims{7, 10}, Dims{3, 33, 5}, Dims{2, 300}}) {
+  for (const Dims& sizes : {Dims{1}, Dims{10}, Dims{7, 10}, Dims{3, 33, 5}, Dims{2, 300}, Dims{5, 1100}}) {
     for (DType dtype : {kFloat, kBFloat16, kHalf, kDouble, kInt, kLong}) check_scan(sizes, dtype, Layout::contiguous);
   }
   for (Layout layout : {Layout::transposed, Layout::sliced, Layout::spread, Layout::channels_last}) {
