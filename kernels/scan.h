@@ -57,8 +57,11 @@ struct ExtremeScan {
   TANDEM_MATH static State combine(const State& a, const State& b) {
     if (a.index < 0) return b;
     if (b.index < 0) return a;
-    const bool wins = kLargest ? b.value >= a.value : b.value <= a.value;
-    return b.value != b.value || (wins && a.value == a.value) ? b : a;
+    return wins(a, b.value) ? b : a;
+  }
+  /// Whether x takes the place of a, which has an element.
+  TANDEM_MATH static bool wins(const State& a, C x) {
+    return (x != x) | ((kLargest ? x >= a.value : x <= a.value) & (a.value == a.value));
   }
 };
 

@@ -50,7 +50,7 @@ void scan_rows(const ScanFunctions<C>& scan, const ScanPlan& plan) {
   parallel_for(plan.others.numel, grain, [&](int64_t begin, int64_t end) {
     std::vector<Rows<C>> in, out;
     std::vector<Rows<int64_t>> places;
-    const int64_t together = std::min<int64_t>(kScanRows, end - begin);
+    const int64_t together = std::min<int64_t>(scan.together, end - begin);
     for (int64_t r = 0; r < together; ++r) {
       out.emplace_back(plan.y, plan.others, 0, plan.dim);
       in.emplace_back(plan.x, plan.others, 1, plan.dim);

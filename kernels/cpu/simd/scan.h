@@ -11,7 +11,7 @@ inline constexpr int64_t kScanColumns = 512;
 /// Bytes of a column's state, at most.
 inline constexpr int64_t kScanState = 16;
 
-/// y may be x. Null indices are not written.
+/// y may be x. Only max and min write indices, unless they are null.
 template <class C>
 struct ScanRow {
   C* y;
@@ -21,7 +21,8 @@ struct ScanRow {
 
 template <class C>
 struct ScanFunctions {
-  /// Scans up to kScanRows rows of n elements.
+  int together;  ///< number of rows that are best scanned together, at most kScanRows
+  /// Scans up to `together` rows of n elements.
   void (*rows)(const ScanRow<C>* rows, int count, int64_t n, bool reverse);
   /// Sets the states of columns before their first element.
   void (*begin)(void* states, int64_t columns);
