@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <sstream>
-
+#include "nn/layer_checks.h"
 #include "support/compare.h"
 #include "support/device.h"
 #include "support/state.h"
@@ -27,13 +26,7 @@ namespace tandem {
 namespace {
 
 using testing::device_type;
-
-template <class T>
-std::string text(const T& x) {
-  std::ostringstream s;
-  s << x;
-  return s.str();
-}
+using testing::text;
 
 /// libtorch's usual idiom: holders as members.
 struct Net : nn::Module {

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <sstream>
 
+#include "nn/layer_checks.h"
 #include "support/device.h"
 #include "support/throws.h"
 #include "tandem/autograd/grad_mode.h"
@@ -15,29 +15,16 @@
 namespace tandem {
 namespace {
 
+using testing::same;
+using testing::text;
+
 namespace F = nn::functional;
-
-template <class T>
-std::string text_of(const T& x) {
-  std::ostringstream s;
-  s << x;
-  return s.str();
-}
-
-::testing::AssertionResult equals(const Tensor& a, const Tensor& b) {
-  if (a.sizes() != b.sizes()) {
-    return ::testing::AssertionFailure() << to_string(a.sizes()) << " and " << to_string(b.sizes());
-  }
-  const float difference = a.numel() == 0 ? 0 : (a - b).abs().max().item<float>();
-  if (difference == 0 && a.dtype() == b.dtype()) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << "differ by " << difference;
-}
 
 /// Checks a module of one input against its functional form, and what it prints.
 template <class M>
-void check(const M& module, const Tensor& x, const Tensor& want, const std::string& text) {
-  EXPECT_TRUE(equals(module(x), want)) << text;
-  EXPECT_EQ(text_of(module), "tandem::nn::" + text);
+void check(const M& module, const Tensor& x, const Tensor& want, const std::string& printed) {
+  EXPECT_TRUE(same(module(x), want)) << printed;
+  EXPECT_EQ(text(module), "tandem::nn::" + printed);
 }
 
 TEST(Modules, Activations) {
@@ -74,8 +61,8 @@ TEST(Modules, Activations) {
   EXPECT_THROWS(nn::Softmax2d()(x), ShapeError, "Softmax2d", "[N, C, H, W]");
   const Tensor y = x.clone();
   nn::ELU below(nn::ELUOptions().inplace(true));
-  EXPECT_TRUE(below(y).is_same(y) && equals(y, elu(x)));
-  EXPECT_EQ(text_of(below), "tandem::nn::ELU(alpha=1, inplace=true)");
+  EXPECT_TRUE(below(y).is_same(y) && same(y, elu(x)));
+  EXPECT_EQ(text(below), "tandem::nn::ELU(alpha=1, inplace=true)");
 }
 
 TEST(Modules, RandomActivations) {
@@ -87,18 +74,18 @@ TEST(Modules, RandomActivations) {
   EXPECT_LE(y.max().item<float>(), -0.25f);
   EXPECT_LT(y.min().item<float>(), y.max().item<float>());
   random->eval();
-  EXPECT_TRUE(equals(random(x), full({1000}, -0.375)));
-  EXPECT_EQ(text_of(random), "tandem::nn::RReLU(lower=0.25, upper=0.5)");
+  EXPECT_TRUE(same(random(x), full({1000}, -0.375)));
+  EXPECT_EQ(text(random), "tandem::nn::RReLU(lower=0.25, upper=0.5)");
 }
 
 TEST(Modules, PReLUHasSlopes) {
   nn::PReLU one, each(nn::PReLUOptions().num_parameters(3).init(0.5));
   const Tensor x = randn({2, 3, 4});
-  EXPECT_TRUE(equals(one->weight, full({1}, 0.25)) && one->weight.requires_grad());
-  EXPECT_TRUE(equals(each->weight, full({3}, 0.5)));
-  EXPECT_TRUE(equals(each(x), prelu(x, each->weight)));
+  EXPECT_TRUE(same(one->weight, full({1}, 0.25)) && one->weight.requires_grad());
+  EXPECT_TRUE(same(each->weight, full({3}, 0.5)));
+  EXPECT_TRUE(same(each(x), prelu(x, each->weight)));
   EXPECT_EQ(each->named_parameters().keys(), std::vector<std::string>{"weight"});
-  EXPECT_EQ(text_of(each), "tandem::nn::PReLU(num_parameters=3)");
+  EXPECT_EQ(text(each), "tandem::nn::PReLU(num_parameters=3)");
   EXPECT_THROWS(nn::PReLU(nn::PReLUOptions().num_parameters(0)), StateError, "PReLU", "num_parameters = 0");
 }
 
@@ -140,30 +127,30 @@ TEST(Modules, ChannelDropout) {
   const auto channels = [](const Tensor& y) { return y.flatten(2); };
   for (const nn::Dropout2d& drop : {nn::Dropout2d(0.5), nn::Dropout2d(nn::DropoutOptions(0.5).inplace(true))}) {
     const Tensor input = x.clone(), y = channels(drop(input));
-    EXPECT_TRUE(equals(y.amax({2}), y.amin({2})));  // whole channels
+    EXPECT_TRUE(same(y.amax({2}), y.amin({2})));  // whole channels
     EXPECT_EQ(y.max().item<float>(), 2);
     EXPECT_EQ(y.min().item<float>(), 0);
-    EXPECT_EQ(drop->options.inplace(), equals(input, x) ? false : true);
+    EXPECT_EQ(drop->options.inplace(), same(input, x) ? false : true);
     drop->eval();
     EXPECT_TRUE(drop(x).is_same(x));
   }
-  EXPECT_EQ(text_of(nn::Dropout2d()) + text_of(nn::Dropout3d(0.25)) + text_of(nn::Dropout1d(0.25)),
+  EXPECT_EQ(text(nn::Dropout2d()) + text(nn::Dropout3d(0.25)) + text(nn::Dropout1d(0.25)),
             "tandem::nn::Dropout2d(p=0.5, inplace=false)tandem::nn::Dropout3d(p=0.25, inplace=false)"
             "tandem::nn::Dropout1d(p=0.25, inplace=false)");
   for (const Tensor& y : {nn::Dropout3d(0.5)(x.unsqueeze(-1)), nn::Dropout1d(0.5)(x.flatten(2))}) {
-    EXPECT_TRUE(equals(channels(y).amax({2}), channels(y).amin({2})));
+    EXPECT_TRUE(same(channels(y).amax({2}), channels(y).amin({2})));
     EXPECT_LT(y.min().item<float>(), y.max().item<float>());
   }
   const Tensor noise = randn({1000});
   const Tensor y = nn::AlphaDropout(0.25)(noise);
-  EXPECT_FALSE(equals(y, noise));
+  EXPECT_FALSE(same(y, noise));
   EXPECT_NEAR(y.mean().item<float>(), 0, 0.3);
   nn::FeatureAlphaDropout features(0.5);
   const Tensor z = channels(features(x));
-  EXPECT_TRUE(equals(z.amax({2}), z.amin({2})));
+  EXPECT_TRUE(same(z.amax({2}), z.amin({2})));
   features->eval();
   EXPECT_TRUE(features(x).is_same(x));
-  EXPECT_EQ(text_of(nn::AlphaDropout()) + text_of(features),
+  EXPECT_EQ(text(nn::AlphaDropout()) + text(features),
             "tandem::nn::AlphaDropout(p=0.5, inplace=false)tandem::nn::FeatureAlphaDropout(p=0.5, inplace=false)");
   EXPECT_THROWS(nn::AlphaDropout(1.5), StateError, "AlphaDropout", "p = 1.5");
 }
@@ -172,12 +159,12 @@ TEST(Modules, Norms) {
   manual_seed(4);
   const Tensor x = randn({2, 6, 5}), image = randn({2, 6, 3, 4}), volume = randn({2, 3, 2, 3, 2});
   nn::GroupNorm group(2, 6);
-  EXPECT_TRUE(equals(group->weight, ones({6})) && equals(group->bias, zeros({6})));
+  EXPECT_TRUE(same(group->weight, ones({6})) && same(group->bias, zeros({6})));
   check(group, x, group_norm(x, 2, group->weight, group->bias), "GroupNorm(2, 6, eps=1e-05, affine=true)");
   check(nn::GroupNorm(nn::GroupNormOptions(3, 6).affine(false).eps(0.5)), x, group_norm(x, 3, {}, {}, 0.5),
         "GroupNorm(3, 6, eps=0.5, affine=false)");
   nn::RMSNorm rms(std::vector<int64_t>{5});
-  EXPECT_TRUE(equals(rms->weight, ones({5})));
+  EXPECT_TRUE(same(rms->weight, ones({5})));
   check(rms, x, rms_norm(x, {5}, rms->weight), "RMSNorm([5], eps=None, elementwise_affine=true)");
   check(nn::RMSNorm(nn::RMSNormOptions({5}).eps(0.5).elementwise_affine(false)), x, rms_norm(x, {5}, {}, 0.5),
         "RMSNorm([5], eps=0.5, elementwise_affine=false)");
@@ -185,18 +172,17 @@ TEST(Modules, Norms) {
         "LocalResponseNorm(3, alpha=0.0001, beta=0.75, k=1)");
   check(nn::InstanceNorm1d(6), x, instance_norm(x),
         "InstanceNorm1d(6, eps=1e-05, momentum=0.1, affine=false, track_running_stats=false)");
-  EXPECT_TRUE(equals(nn::InstanceNorm2d(6)(image[0]), instance_norm(image.narrow(0, 0, 1))[0]));
+  EXPECT_TRUE(same(nn::InstanceNorm2d(6)(image[0]), instance_norm(image.narrow(0, 0, 1))[0]));
   nn::InstanceNorm3d tracking(nn::InstanceNorm3dOptions(3).affine(true).track_running_stats(true).momentum(0.5));
   EXPECT_EQ(tracking->named_parameters().size(), 2u);
   const Tensor mean = zeros({3}), var = ones({3});
-  EXPECT_TRUE(equals(tracking(volume), instance_norm(volume, tracking->weight, tracking->bias, mean, var, true, 0.5)));
-  EXPECT_TRUE(equals(tracking->running_mean, mean) && equals(tracking->running_var, var));
+  EXPECT_TRUE(same(tracking(volume), instance_norm(volume, tracking->weight, tracking->bias, mean, var, true, 0.5)));
+  EXPECT_TRUE(same(tracking->running_mean, mean) && same(tracking->running_var, var));
   tracking->eval();
-  EXPECT_TRUE(equals(tracking(volume), instance_norm(volume, tracking->weight, tracking->bias, mean, var, false, 0.5)));
+  EXPECT_TRUE(same(tracking(volume), instance_norm(volume, tracking->weight, tracking->bias, mean, var, false, 0.5)));
   nn::BatchNorm3d batch(3);
-  EXPECT_TRUE(equals(batch(volume), batch_norm(volume, ones({3}), zeros({3}), zeros({3}), ones({3}), true)));
-  EXPECT_EQ(text_of(batch),
-            "tandem::nn::BatchNorm3d(3, eps=1e-05, momentum=0.1, affine=true, track_running_stats=true)");
+  EXPECT_TRUE(same(batch(volume), batch_norm(volume, ones({3}), zeros({3}), zeros({3}), ones({3}), true)));
+  EXPECT_EQ(text(batch), "tandem::nn::BatchNorm3d(3, eps=1e-05, momentum=0.1, affine=true, track_running_stats=true)");
   EXPECT_THROWS(nn::BatchNorm3d(6)(image), ShapeError, "BatchNorm3d", "[N, C, D, H, W]");
   EXPECT_THROWS(nn::InstanceNorm2d(6)(x.unsqueeze(0).unsqueeze(0)), ShapeError, "[N, C, H, W] or [C, H, W]");
   EXPECT_THROWS(nn::GroupNorm(4, 6), StateError, "num_groups = 4", "num_channels = 6", "divide");
@@ -218,7 +204,7 @@ TEST(Modules, CrossMapNormMatchesLoops) {
       EXPECT_LT((y.select(1, c) - want).abs().max().item<float>(), 1e-6f) << size;
     }
   }
-  EXPECT_EQ(text_of(nn::CrossMapLRN2d(4)), "tandem::nn::CrossMapLRN2d(4, alpha=0.0001, beta=0.75, k=1)");
+  EXPECT_EQ(text(nn::CrossMapLRN2d(4)), "tandem::nn::CrossMapLRN2d(4, alpha=0.0001, beta=0.75, k=1)");
 }
 
 TEST(Modules, PoolingPrintsItsOptions) {
@@ -237,20 +223,20 @@ TEST(Modules, UnpoolingReversesPooling) {
   const Tensor line = rand({2, 3, 9}) + 1, image = rand({3, 6, 5}) + 1, volume = rand({1, 2, 4, 4, 6}) + 1;
   const auto [y1, i1] = nn::MaxPool1d(2)->forward_with_indices(line);
   nn::MaxUnpool1d one(2);
-  EXPECT_TRUE(equals(one(y1, i1), F::max_unpool1d(y1, i1, F::MaxUnpool1dFuncOptions(2))));
+  EXPECT_TRUE(same(one(y1, i1), F::max_unpool1d(y1, i1, F::MaxUnpool1dFuncOptions(2))));
   const std::vector<int64_t> nine = {2, 3, 9};
   const Tensor back = one(y1, i1, nine);
   EXPECT_EQ(back.sizes(), line.sizes());
-  EXPECT_TRUE(equals(back.gather(2, i1), y1));
+  EXPECT_TRUE(same(back.gather(2, i1), y1));
   EXPECT_EQ(back.count_nonzero().item<int64_t>(), y1.numel()) << "0 elsewhere";
   nn::MaxPool2d pool(nn::MaxPool2dOptions({3, 2}).stride(2).padding({1, 0}));
   const auto [y2, i2] = pool->forward_with_indices(image);
   nn::MaxUnpool2d two(nn::MaxUnpool2dOptions({3, 2}).stride(2).padding({1, 0}));
-  EXPECT_TRUE(equals(two(y2, i2, std::vector<int64_t>{6, 5}), max_unpool2d(y2, i2, {6, 5})));
+  EXPECT_TRUE(same(two(y2, i2, std::vector<int64_t>{6, 5}), max_unpool2d(y2, i2, {6, 5})));
   const auto [y3, i3] = nn::MaxPool3d(2)->forward_with_indices(volume);
   nn::MaxUnpool3d three(2);
-  EXPECT_TRUE(equals(three(y3, i3), max_unpool3d(y3, i3, {4, 4, 6})));
-  EXPECT_EQ(text_of(one) + text_of(three),
+  EXPECT_TRUE(same(three(y3, i3), max_unpool3d(y3, i3, {4, 4, 6})));
+  EXPECT_EQ(text(one) + text(three),
             "tandem::nn::MaxUnpool1d(kernel_size=2, stride=2, padding=0)"
             "tandem::nn::MaxUnpool3d(kernel_size=[2, 2, 2], stride=[2, 2, 2], padding=[0, 0, 0])");
   EXPECT_THROWS(one(y1, i1, std::vector<int64_t>{11}), ShapeError, "max_unpool1d", "[11]", "between 6 and 10");
@@ -262,13 +248,13 @@ TEST(Modules, FractionalPooling) {
   nn::FractionalMaxPool2d given(
       nn::FractionalMaxPool2dOptions(2).output_size(ExpandingArray<2>({3, 4}))._random_samples(samples));
   const auto [y, index] = given->forward_with_indices(image);
-  EXPECT_TRUE(equals(y, std::get<0>(fractional_max_pool2d(image, {2}, {3, 4}, samples))));
-  EXPECT_TRUE(equals(given(image), y));
-  EXPECT_TRUE(equals(image.flatten(2).gather(2, index.flatten(2)), y.flatten(2)));
+  EXPECT_TRUE(same(y, std::get<0>(fractional_max_pool2d(image, {2}, {3, 4}, samples))));
+  EXPECT_TRUE(same(given(image), y));
+  EXPECT_TRUE(same(image.flatten(2).gather(2, index.flatten(2)), y.flatten(2)));
   nn::FractionalMaxPool3d drawn(
       nn::FractionalMaxPool3dOptions(2).output_ratio(nn::FractionalMaxPool3dOptions::ExpandingArrayDouble(0.5)));
   EXPECT_EQ(drawn(volume).sizes(), IntArrayRef({2, 2, 2, 2}));
-  EXPECT_EQ(text_of(given) + text_of(drawn), "tandem::nn::FractionalMaxPool2d()tandem::nn::FractionalMaxPool3d()");
+  EXPECT_EQ(text(given) + text(drawn), "tandem::nn::FractionalMaxPool2d()tandem::nn::FractionalMaxPool3d()");
   EXPECT_THROWS(nn::FractionalMaxPool2d(2), StateError, "none of output_size and output_ratio");
   EXPECT_THROWS(nn::FractionalMaxPool2d(nn::FractionalMaxPool2dOptions(2).output_ratio(
                     nn::FractionalMaxPool2dOptions::ExpandingArrayDouble(1.5))),
@@ -280,14 +266,14 @@ TEST(Modules, EmbeddingBag) {
   nn::EmbeddingBag bag(nn::EmbeddingBagOptions(5, 3).mode(kMax).padding_idx(-2));
   EXPECT_EQ(bag->weight[3].abs().sum().item<float>(), 0);
   const Tensor rows = tensor({0, 3, 4, 1}), starts = tensor({0, 2});
-  EXPECT_TRUE(equals(bag(rows, starts), embedding_bag(bag->weight, rows, starts, BagMode::Max, {}, false, 3)));
-  EXPECT_EQ(text_of(bag), "tandem::nn::EmbeddingBag(num_embeddings=5, embedding_dim=3, mode=kMax, padding_idx=3)");
+  EXPECT_TRUE(same(bag(rows, starts), embedding_bag(bag->weight, rows, starts, BagMode::Max, {}, false, 3)));
+  EXPECT_EQ(text(bag), "tandem::nn::EmbeddingBag(num_embeddings=5, embedding_dim=3, mode=kMax, padding_idx=3)");
   const Tensor table = rand({4, 2}), factors = rand({2, 3}), pairs = tensor({{0, 1, 3}, {2, 2, 0}});
   nn::EmbeddingBag sum = nn::EmbeddingBag::from_pretrained(table, nn::EmbeddingBagFromPretrainedOptions().mode(kSum));
   EXPECT_TRUE(sum->weight.is_same(table) && !table.requires_grad());
-  EXPECT_TRUE(equals(sum(pairs, Tensor(), factors), embedding_bag(table, pairs, {}, BagMode::Sum, factors)));
-  EXPECT_TRUE(equals(nn::EmbeddingBag(nn::EmbeddingBagOptions(4, 2)._weight(rand({4, 2}).copy_(table)))(pairs),
-                     F::embedding_bag(pairs, table)));
+  EXPECT_TRUE(same(sum(pairs, Tensor(), factors), embedding_bag(table, pairs, {}, BagMode::Sum, factors)));
+  EXPECT_TRUE(same(nn::EmbeddingBag(nn::EmbeddingBagOptions(4, 2)._weight(rand({4, 2}).copy_(table)))(pairs),
+                   F::embedding_bag(pairs, table)));
   nn::EmbeddingBag limited(nn::EmbeddingBagOptions(4, 2).max_norm(0.25));
   limited(pairs);
   EXPECT_LE(limited->weight.norm(2, {1}).max().item<float>(), 0.25f);
@@ -303,11 +289,11 @@ TEST(Modules, LinearFamily) {
   manual_seed(8);
   nn::Bilinear layer(400, 3, 5);
   const Tensor a = randn({4, 400}), b = randn({4, 3});
-  EXPECT_TRUE(equals(layer(a, b), bilinear(a, b, layer->weight, layer->bias)));
+  EXPECT_TRUE(same(layer(a, b), bilinear(a, b, layer->weight, layer->bias)));
   for (const Tensor& p : {layer->weight, layer->bias}) EXPECT_LE(p.abs().max().item<float>(), 0.05f);
   EXPECT_GT(layer->weight.abs().max().item<float>(), 0.045f);
   EXPECT_EQ(layer->weight.sizes(), IntArrayRef({5, 400, 3}));
-  EXPECT_EQ(text_of(layer), "tandem::nn::Bilinear(in1_features=400, in2_features=3, out_features=5, bias=true)");
+  EXPECT_EQ(text(layer), "tandem::nn::Bilinear(in1_features=400, in2_features=3, out_features=5, bias=true)");
   EXPECT_FALSE(nn::Bilinear(nn::BilinearOptions(2, 2, 2).bias(false))->bias.defined());
   check(nn::Unflatten(1, std::vector<int64_t>{20, 20}), a, a.view({4, 20, 20}),
         "Unflatten(dim=1, unflattened_size=[20, 20])");
@@ -318,11 +304,11 @@ TEST(Modules, LinearFamily) {
 TEST(Modules, DistancesAndShuffles) {
   const Tensor a = randn({4, 8, 2, 2}), b = randn({4, 8, 2, 2});
   nn::CosineSimilarity cosine;
-  EXPECT_TRUE(equals(cosine(a, b), cosine_similarity(a, b, 1, 1e-8)));
-  EXPECT_EQ(text_of(cosine), "tandem::nn::CosineSimilarity(dim=1, eps=1e-08)");
+  EXPECT_TRUE(same(cosine(a, b), cosine_similarity(a, b, 1, 1e-8)));
+  EXPECT_EQ(text(cosine), "tandem::nn::CosineSimilarity(dim=1, eps=1e-08)");
   nn::PairwiseDistance distance(nn::PairwiseDistanceOptions().p(1).keepdim(true));
-  EXPECT_TRUE(equals(distance(a, b), pairwise_distance(a, b, 1, 1e-6, true)));
-  EXPECT_EQ(text_of(distance), "tandem::nn::PairwiseDistance(p=1, eps=1e-06, keepdim=true)");
+  EXPECT_TRUE(same(distance(a, b), pairwise_distance(a, b, 1, 1e-6, true)));
+  EXPECT_EQ(text(distance), "tandem::nn::PairwiseDistance(p=1, eps=1e-06, keepdim=true)");
   check(nn::PixelShuffle(2), a, pixel_shuffle(a, 2), "PixelShuffle(upscale_factor=2)");
   check(nn::PixelUnshuffle(2), a, pixel_unshuffle(a, 2), "PixelUnshuffle(downscale_factor=2)");
   check(nn::ChannelShuffle(4), a, channel_shuffle(a, 4), "ChannelShuffle(groups=4)");
@@ -332,11 +318,11 @@ TEST(Modules, DistancesAndShuffles) {
 TEST(Modules, GridFunctions) {
   const Tensor x = randn({1, 2, 4, 4}), theta = randn({1, 2, 3});
   const Tensor grid = F::affine_grid(theta, {1, 2, 3, 5});
-  EXPECT_TRUE(equals(grid, affine_grid_generator(theta, {1, 2, 3, 5}, false)));
-  EXPECT_TRUE(equals(F::grid_sample(x, grid), grid_sampler(x, grid, 0, 0, false)));
+  EXPECT_TRUE(same(grid, affine_grid_generator(theta, {1, 2, 3, 5}, false)));
+  EXPECT_TRUE(same(F::grid_sample(x, grid), grid_sampler(x, grid, 0, 0, false)));
   const auto options = F::GridSampleFuncOptions().mode(kBicubic).padding_mode(kReflection).align_corners(true);
-  EXPECT_TRUE(equals(F::grid_sample(x, grid, options), grid_sampler(x, grid, 2, 2, true)));
-  EXPECT_TRUE(equals(F::normalize(x), x / x.norm(2, {1}, true).clamp_min(1e-12)));
+  EXPECT_TRUE(same(F::grid_sample(x, grid, options), grid_sampler(x, grid, 2, 2, true)));
+  EXPECT_TRUE(same(F::normalize(x), x / x.norm(2, {1}, true).clamp_min(1e-12)));
 }
 
 TEST(Modules, AreClonedAndConverted) {

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <sstream>
 
+#include "nn/layer_checks.h"
 #include "support/bad_input.h"
 #include "support/device.h"
 #include "tandem/amp/autocast.h"
@@ -16,6 +16,7 @@
 namespace tandem::testing {
 namespace {
 
+using testing::text;
 using namespace nn::utils::rnn;
 using nn::GRU;
 using nn::GRUOptions;
@@ -32,13 +33,6 @@ double difference(const Tensor& a, const Tensor& b) {
 std::vector<int64_t> integers_of(const Tensor& x) {
   const Tensor host = x.to(kCPU).contiguous();
   return {host.const_data_ptr<int64_t>(), host.const_data_ptr<int64_t>() + host.numel()};
-}
-
-template <class T>
-std::string text(const T& x) {
-  std::ostringstream s;
-  s << x;
-  return s.str();
 }
 
 TEST(RecurrentLayers, ParametersHavePyTorchsNamesAndSizes) {
