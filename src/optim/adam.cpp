@@ -151,6 +151,8 @@ std::unique_ptr<OptimizerParamState> AdamW::new_param_state(const Tensor& param)
   return std::make_unique<AdamWParamState>(new_state<AdamWKind>(param));
 }
 
+AdamOptions::AdamOptions(double lr) : lr_(lr) {}
+
 Adam::Adam(const std::vector<OptimizerParamGroup>& param_groups, AdamOptions defaults)
     : Optimizer(param_groups, std::make_unique<AdamOptions>(std::move(defaults))) {
   check_all_options();
@@ -173,6 +175,8 @@ void Adam::step(const FusedUnscale& scaling) {
       [this](const OptimizerParamGroup& group) { return captured_lr(group); });
   run(calls, [this](const AdamCall& call) { note_masters(call); });
 }
+
+AdamWOptions::AdamWOptions(double lr) : lr_(lr) {}
 
 AdamW::AdamW(const std::vector<OptimizerParamGroup>& param_groups, AdamWOptions defaults)
     : Optimizer(param_groups, std::make_unique<AdamWOptions>(std::move(defaults))) {

@@ -44,6 +44,8 @@ std::unique_ptr<OptimizerParamState> SGD::new_param_state(const Tensor& param) c
   return std::make_unique<SGDParamState>(new_sgd_state(param));
 }
 
+SGDOptions::SGDOptions(double lr) : lr_(lr) {}
+
 SGD::SGD(const std::vector<OptimizerParamGroup>& param_groups, SGDOptions defaults)
     : Optimizer(param_groups, std::make_unique<SGDOptions>(std::move(defaults))) {
   check_all_options();

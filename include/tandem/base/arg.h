@@ -6,11 +6,7 @@
 /// getter `options.name()`, which returns a reference. For use inside a class; members declared after it are private.
 #define TANDEM_ARG(T, name)                                \
  public:                                                   \
-  auto name(const T& new_##name)->decltype(*this) {        \
-    this->name##_ = new_##name;                            \
-    return *this;                                          \
-  }                                                        \
-  auto name(T&& new_##name)->decltype(*this) {             \
+  auto name(T new_##name)->decltype(*this) {               \
     this->name##_ = std::move(new_##name);                 \
     return *this;                                          \
   }                                                        \

@@ -11,7 +11,7 @@ namespace tandem::optim {
 class AdamOptions : public OptimizerCloneableOptions<AdamOptions> {
  public:
   using Betas = std::tuple<double, double>;
-  AdamOptions(double lr = 1e-3) : lr_(lr) {}
+  AdamOptions(double lr = 1e-3);
   double get_lr() const override { return lr_; }
   void set_lr(double lr) override { lr_ = lr; }
   void visit_fields(StateVisitor& visitor) override;

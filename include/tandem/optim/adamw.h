@@ -10,7 +10,7 @@ namespace tandem::optim {
 class AdamWOptions : public OptimizerCloneableOptions<AdamWOptions> {
  public:
   using Betas = std::tuple<double, double>;
-  AdamWOptions(double lr = 1e-3) : lr_(lr) {}
+  AdamWOptions(double lr = 1e-3);
   double get_lr() const override { return lr_; }
   void set_lr(double lr) override { lr_ = lr; }
   void visit_fields(StateVisitor& visitor) override;

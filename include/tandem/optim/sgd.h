@@ -8,7 +8,7 @@ namespace tandem::optim {
 /// Options of SGD: `SGDOptions(0.1).momentum(0.9).weight_decay(1e-4)`
 class SGDOptions : public OptimizerCloneableOptions<SGDOptions> {
  public:
-  SGDOptions(double lr) : lr_(lr) {}
+  SGDOptions(double lr);
   double get_lr() const override { return lr_; }
   void set_lr(double lr) override { lr_ = lr; }
   void visit_fields(StateVisitor& visitor) override;

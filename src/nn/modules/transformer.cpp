@@ -65,6 +65,16 @@ ModuleList copies_of(const char* name, const Layer& layer, int64_t count) {
 
 }  // namespace
 
+TransformerEncoderOptions::TransformerEncoderOptions(TransformerEncoderLayer encoder_layer, int64_t num_layers)
+    : encoder_layer_(std::move(encoder_layer)), num_layers_(num_layers) {}
+
+TransformerEncoderOptions::TransformerEncoderOptions(const TransformerEncoderLayerOptions& encoder_layer_options,
+                                                     int64_t num_layers)
+    : TransformerEncoderOptions(TransformerEncoderLayer(encoder_layer_options), num_layers) {}
+
+TransformerEncoderImpl::TransformerEncoderImpl(TransformerEncoderLayer encoder_layer, int64_t num_layers)
+    : TransformerEncoderImpl(TransformerEncoderOptions(std::move(encoder_layer), num_layers)) {}
+
 TransformerEncoderImpl::TransformerEncoderImpl(TransformerEncoderOptions o) : options(std::move(o)) { reset(); }
 
 void TransformerEncoderImpl::reset() {
@@ -95,6 +105,16 @@ Tensor TransformerEncoderImpl::forward(const Tensor& src, const Tensor& src_mask
 }
 
 void TransformerEncoderImpl::pretty_print(std::ostream& stream) const { stream << "tandem::nn::TransformerEncoder"; }
+
+TransformerDecoderOptions::TransformerDecoderOptions(TransformerDecoderLayer decoder_layer, int64_t num_layers)
+    : decoder_layer_(std::move(decoder_layer)), num_layers_(num_layers) {}
+
+TransformerDecoderOptions::TransformerDecoderOptions(const TransformerDecoderLayerOptions& decoder_layer_options,
+                                                     int64_t num_layers)
+    : TransformerDecoderOptions(TransformerDecoderLayer(decoder_layer_options), num_layers) {}
+
+TransformerDecoderImpl::TransformerDecoderImpl(TransformerDecoderLayer decoder_layer, int64_t num_layers)
+    : TransformerDecoderImpl(TransformerDecoderOptions(std::move(decoder_layer), num_layers)) {}
 
 TransformerDecoderImpl::TransformerDecoderImpl(TransformerDecoderOptions o) : options(std::move(o)) { reset(); }
 

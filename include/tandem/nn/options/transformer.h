@@ -8,10 +8,8 @@ namespace tandem::nn {
 
 /// `TransformerEncoderOptions(TransformerEncoderLayerOptions(512, 8), 6).norm(AnyModule(LayerNorm({512})))`
 struct TransformerEncoderOptions {
-  TransformerEncoderOptions(TransformerEncoderLayer encoder_layer, int64_t num_layers)
-      : encoder_layer_(std::move(encoder_layer)), num_layers_(num_layers) {}
-  TransformerEncoderOptions(const TransformerEncoderLayerOptions& encoder_layer_options, int64_t num_layers)
-      : TransformerEncoderOptions(TransformerEncoderLayer(encoder_layer_options), num_layers) {}
+  TransformerEncoderOptions(TransformerEncoderLayer encoder_layer, int64_t num_layers);
+  TransformerEncoderOptions(const TransformerEncoderLayerOptions& encoder_layer_options, int64_t num_layers);
   /// The layer that is copied num_layers times, with its values.
   TANDEM_ARG(TransformerEncoderLayer, encoder_layer);
   TANDEM_ARG(int64_t, num_layers);
@@ -21,10 +19,8 @@ struct TransformerEncoderOptions {
 
 /// `TransformerDecoderOptions(TransformerDecoderLayerOptions(512, 8), 6)`
 struct TransformerDecoderOptions {
-  TransformerDecoderOptions(TransformerDecoderLayer decoder_layer, int64_t num_layers)
-      : decoder_layer_(std::move(decoder_layer)), num_layers_(num_layers) {}
-  TransformerDecoderOptions(const TransformerDecoderLayerOptions& decoder_layer_options, int64_t num_layers)
-      : TransformerDecoderOptions(TransformerDecoderLayer(decoder_layer_options), num_layers) {}
+  TransformerDecoderOptions(TransformerDecoderLayer decoder_layer, int64_t num_layers);
+  TransformerDecoderOptions(const TransformerDecoderLayerOptions& decoder_layer_options, int64_t num_layers);
   /// The layer that is copied num_layers times, with its values.
   TANDEM_ARG(TransformerDecoderLayer, decoder_layer);
   TANDEM_ARG(int64_t, num_layers);
