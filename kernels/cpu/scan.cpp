@@ -1,7 +1,8 @@
-// cumsum and the other scans. Contract: sums and products of f16, bf16 and f32 are held in f64 and rounded once per
-// element, f64 in f64, integers modulo 2^64. y may be x.
+// cumsum and the other scans. Contract: sums and products of f16, bf16 and f32 are held in f64 and rounded to f32, then
+// to y's dtype; f64 in f64, integers modulo 2^64. y may be x.
 #include "kernels/scan.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "kernels/compute.h"

@@ -1,5 +1,5 @@
-// cumsum and the other scans. Contract: sums and products of f16, bf16 and f32 are held in f64 and rounded once per
-// element, f64 in f64, integers modulo 2^64. y may be x. Deterministic.
+// cumsum and the other scans. Contract: sums and products of f16, bf16 and f32 are held in f64 and rounded to f32, then
+// to y's dtype; f64 in f64, integers modulo 2^64. y may be x. Deterministic.
 #include "kernels/compute.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/rows.h"

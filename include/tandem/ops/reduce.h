@@ -13,7 +13,7 @@ namespace tandem {
 Tensor sum(const Tensor& x, std::optional<DType> dtype = {});
 Tensor sum(const Tensor& x, IntArrayRef dims, bool keepdim = false, std::optional<DType> dtype = {});
 /// Sums along `dim` up to each element: y_i = x_0 + ... + x_i. Integers give i64. Sums of f16, bf16 and f32 are held in
-/// f64 and rounded once per element. Throws IndexError if there is no such dimension.
+/// f64, and results rounded to f32 and then to their dtype. Throws IndexError if there is no such dimension.
 Tensor cumsum(const Tensor& x, int64_t dim, std::optional<DType> dtype = {});
 /// Floating dtypes only.
 Tensor mean(const Tensor& x, std::optional<DType> dtype = {});

@@ -9,7 +9,7 @@
 namespace tandem {
 
 /// Products along `dim` up to each element: y_i = x_0 ... x_i. Integers give i64. Products of f16, bf16 and f32 are
-/// held in f64 and rounded once per element. The gradient is right for any number of zeros.
+/// held in f64, and results rounded to f32 and then to their dtype. The gradient is right for any number of zeros.
 Tensor cumprod(const Tensor& x, int64_t dim, std::optional<DType> dtype = {});
 /// Largest or smallest element along `dim` up to each element, and its i64 index: the last of equals. NaN wins. The
 /// gradient goes to that element.
