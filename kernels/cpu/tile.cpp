@@ -80,6 +80,8 @@ void gather_as(T* dst, const T* src, int64_t rows, int64_t row_stride, int64_t l
   for (int64_t r = 0; r < rows; ++r, dst += length, src += row_stride) {
     if (stride == 1 && length >= 16) {
       std::memcpy(dst, src, static_cast<size_t>(length) * sizeof(T));
+    } else if (stride == 0) {
+      std::fill(dst, dst + length, *src);
     } else {
       for (int64_t i = 0; i < length; ++i) dst[i] = src[i * stride];
     }

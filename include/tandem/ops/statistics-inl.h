@@ -246,16 +246,15 @@ TANDEM_OPS Tensor logsumexp(const Tensor& x, IntArrayRef dims, bool keepdim) {
   const detail::ReducedShape shape = detail::reduced_shape(x, dims, keepdim);
   return op.apply(
       [&](const Tensor& input) {
-        // Terms and sums of f16 and bf16 are held in f32.
-        const Tensor x = to(input, checks::sum_dtype(input.dtype()));
-        const DType t = input.is_floating_point() ? input.dtype() : kFloat;
+        const Tensor x = input.is_floating_point() ? input : to(input, kFloat);
+        const DType t = x.dtype();
         const Dims reduced = detail::reduced_dims(shape.kept, x.impl().sizes);
-        const Tensor zero = zeros({}, x.options());
         Tensor y = full(shape.kept, -INFINITY, x.options());
         if (shape.count > 0 && x.numel() > 0) {
           const Tensor largest = reduced.empty() ? x : amax(x, reduced, true);
-          const Tensor shift = where(isfinite(largest), largest, zero);
-          const Tensor terms = exp(sub(x, shift));
+          // Terms and sums of f16 and bf16 are held in f32.
+          const Tensor shift = to(where(isfinite(largest), largest, zeros({}, x.options())), checks::sum_dtype(t));
+          const Tensor terms = sub(x, shift).exp_();
           y = add(log(reduced.empty() ? terms : sum(terms, reduced, true)), shift);
         }
         y = to(detail::with_sizes(y.contiguous(), shape.result), t);
