@@ -4,6 +4,7 @@
 #include "kernels/cpu/check_index.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/rows.h"
+#include "kernels/cpu/simd/softmax.h"
 #include "kernels/targets.h"
 #include "tandem/base/op_scope.h"
 #include "tandem/math/softmax.h"
@@ -14,13 +15,29 @@ using kernels::class_dim;
 using kernels::Target;
 using kernels::Targets;
 
+namespace {
+
+/// Calls f(table, C{}, begin, end) for ranges of the rows of x, with the table of its compute type.
+template <class F>
+void for_rows_of(const Tensor& x, const Space& others, F f) {
+  for_rows(others, x.numel() / others.numel, [&](int64_t begin, int64_t end) {
+    if (x.dtype() == DType::F64) {
+      f(softmax_tables().cross_entropy_f64, double{}, begin, end);
+    } else {
+      f(softmax_tables().cross_entropy_f32, float{}, begin, end);
+    }
+  });
+}
+
+}  // namespace
+
 void cross_entropy(const Tensor& loss, const Tensor& row_weight, const Tensor& max, const Tensor& log_sum,
                    const Tensor& x, const Tensor& target, const Tensor& weight, int64_t ignore_index) {
   if (x.numel() == 0) return;
   const int64_t dim = class_dim(x);
   const auto check = [dim](int64_t k, int64_t classes) { check_index(k, classes, dim); };
   const Space others = other_dimensions({&x}, dim, &target);
-  for_rows(x.dtype(), others, x.numel() / others.numel, [&](const auto& table, auto zero, int64_t begin, int64_t end) {
+  for_rows_of(x, others, [&](const auto& table, auto zero, int64_t begin, int64_t end) {
     using C = decltype(zero);
     const Targets<C> targets(x, target, weight, ignore_index);
     Rows<C> in(x, others, 0, dim);
@@ -43,7 +60,7 @@ void cross_entropy_backward(const Tensor& gx, const Tensor& gy, const Tensor& x,
   const int64_t dim = class_dim(x), gy_step = gy.numel() > 1 ? 1 : 0;
   const auto check = [dim](int64_t k, int64_t classes) { check_index(k, classes, dim); };
   const Space others = other_dimensions({&gx, &x}, dim, &target);
-  for_rows(x.dtype(), others, x.numel() / others.numel, [&](const auto& table, auto zero, int64_t begin, int64_t end) {
+  for_rows_of(x, others, [&](const auto& table, auto zero, int64_t begin, int64_t end) {
     using C = decltype(zero);
     const Targets<C> targets(x, target, weight, ignore_index);
     Rows<C> out(gx, others, 0, dim), in(x, others, 1, dim);
@@ -52,7 +69,7 @@ void cross_entropy_backward(const Tensor& gx, const Tensor& gy, const Tensor& x,
       const Target<C> t = targets.get(row, check);
       const C s = t.k < 0 ? C(0) : gy.raw<C>()[row * gy_step] * t.weight;
       C* g = out.target(i);
-      table.cross_entropy_backward(g, in.read(i), in.size(), max.raw<C>()[row], log_sum.raw<C>()[row], s);
+      table.backward(g, in.read(i), in.size(), max.raw<C>()[row], log_sum.raw<C>()[row], s);
       if (t.k >= 0) g[t.k] -= s;
       out.commit(i);
     }

@@ -1,6 +1,6 @@
 // unary, binary, ternary, where. Contract: operands of any dtypes and strides are converted to the compute type
 // (backend.h). Each element is computed there independently and rounded once to y's dtype. y may be one of the
-// operands.
+// operands. Contiguous bf16 is converted in registers, other 16-bit operands in tiles.
 #include "kernels/cpu/simd/elementwise.h"
 
 #include "kernels/cpu/kernels.h"
@@ -17,6 +17,24 @@ namespace {
 template <class C, class Y, class... Tensors>
 bool in_place(const Tensor& y, const Tensors&... x) {
   return y.impl().contiguous && y.dtype() == dtype_of<Y> && (... && (x.impl().contiguous && x.dtype() == dtype_of<C>));
+}
+
+/// Whether all tensors are contiguous bf16.
+template <class... Tensors>
+bool are_bf16(const Tensors&... x) {
+  return (... && (x.dtype() == DType::BF16 && x.impl().contiguous));
+}
+
+/// Calls f(row of y, rows of x..., count) for parts of contiguous bf16 tensors, given as their bits. Returns false, as
+/// f does, if there is no such formula.
+template <class F, class... Tensors>
+bool run_bf16(F f, const Tensor& y, const Tensors&... x) {
+  uint16_t* const py = static_cast<uint16_t*>(y.raw_bytes());
+  const auto bits = [](const Tensor& t) { return static_cast<const uint16_t*>(t.raw_bytes()); };
+  if (!f(py, bits(x)..., int64_t{0})) return false;
+  parallel_for(y.numel(), kParallelGrain,
+               [&](int64_t begin, int64_t end) { f(py + begin, (bits(x) + begin)..., end - begin); });
+  return true;
 }
 
 template <class C, class Y, class Formula>
@@ -61,6 +79,12 @@ void run_binary(const Tensor& y, const Tensor& a, const Tensor& b, Formula formu
 
 void unary(const Tensor& y, Unary op, const Tensor& x, double a, double b) {
   const bool predicate = is_predicate(op);
+  if (!predicate && are_bf16(y, x)) {
+    const auto formula = [op, a = parameter<float>(a), b = parameter<float>(b)](auto* py, auto* px, int64_t n) {
+      return bf16_table().unary(op, py, px, n, a, b);
+    };
+    if (run_bf16(formula, y, x)) return;
+  }
   const DType compute = compute_type(predicate ? x.dtype() : promote_types(x.dtype(), y.dtype()));
   visit_compute(compute, [&](auto zero) {
     using C = decltype(zero);
@@ -80,6 +104,12 @@ void unary(const Tensor& y, Unary op, const Tensor& x, double a, double b) {
 
 void binary(const Tensor& y, Binary op, const Tensor& a, const Tensor& b, double alpha) {
   const bool predicate = is_predicate(op);
+  if (!predicate && are_bf16(y, a, b)) {
+    const auto formula = [op, alpha = parameter<float>(alpha)](auto* py, auto* pa, auto* pb, int64_t n) {
+      return bf16_table().binary(op, py, pa, pb, n, alpha);
+    };
+    if (run_bf16(formula, y, a, b)) return;
+  }
   const DType operands = promote_types(a.dtype(), b.dtype());
   const DType compute = compute_type(predicate ? operands : promote_types(operands, y.dtype()));
   visit_compute(compute, [&](auto zero) {

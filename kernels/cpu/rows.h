@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "kernels/cpu/simd/softmax.h"
 #include "kernels/cpu/tile.h"
 
 namespace tandem::cpu {
@@ -12,7 +11,19 @@ namespace tandem::cpu {
 /// `per_row`, if any, which lacks `dim`.
 inline Space other_dimensions(std::initializer_list<const Tensor*> tensors, int64_t dim,
                               const Tensor* per_row = nullptr) {
-  Dims sizes = (*tensors.begin())->impl().sizes, strides[kMaxOperands];
+  const auto contiguous = [](const Tensor* t) { return t->impl().contiguous; };
+  const TensorImpl& first = (*tensors.begin())->impl();
+  if (first.numel > 0 && dim + 1 == static_cast<int64_t>(first.sizes.size()) && (!per_row || contiguous(per_row)) &&
+      std::all_of(tensors.begin(), tensors.end(), contiguous)) {
+    Space s;
+    s.rank = 1;
+    s.numel = s.sizes[0] = first.numel / first.sizes.back();
+    int k = 0;
+    for (const Tensor* t : tensors) s.strides[k++][0] = t->impl().sizes.back();
+    if (per_row) s.strides[k][0] = 1;
+    return s;
+  }
+  Dims sizes = first.sizes, strides[kMaxOperands];
   const Dims* lists[kMaxOperands];
   int count = 0;
   for (const Tensor* t : tensors) {
@@ -26,7 +37,8 @@ inline Space other_dimensions(std::initializer_list<const Tensor*> tensors, int6
   return make_space(sizes, lists, count, Order::memory);
 }
 
-/// A tensor's rows along the dimension as contiguous runs of C: in place or in a buffer.
+/// A tensor's rows along the dimension as contiguous runs of C, in place or in a buffer. C is a compute type, or
+/// another type of the dtype's size for its bits.
 template <class C>
 class Rows {
  public:
@@ -36,7 +48,9 @@ class Rows {
     space_.rank = 1;
     space_.numel = space_.sizes[0] = n_;
     space_.strides[0][0] = stride;
-    in_place_ = t.dtype() == dtype_of<C> && (stride == 1 || n_ == 1);
+    contiguous_ = stride == 1 || n_ <= 1;
+    if constexpr (detail::kIsCompute<C>) converts_ = t.dtype() != dtype_of<C>;
+    in_place_ = contiguous_ && !converts_;
     if (!in_place_) buffer_ = std::make_unique_for_overwrite<C[]>(static_cast<size_t>(n_));
   }
 
@@ -45,12 +59,22 @@ class Rows {
   C* target(int64_t k) { return in_place_ ? reinterpret_cast<C*>(base(k)) : buffer_.get(); }
   const C* read(int64_t k) {
     if (in_place_ || n_ == 0) return target(k);
+    if constexpr (detail::kIsCompute<C>) {
+      if (contiguous_) {
+        convert_tables().of<C>().load[static_cast<size_t>(t_.dtype())](buffer_.get(), base(k), n_);
+        return buffer_.get();
+      }
+    }
     TileReader<C> reader(space_, 0, t_.dtype(), base(k));
     for_each([&](const Tile& tile) { reader.read_to(buffer_.get() + tile.begin, tile); });
     return buffer_.get();
   }
   void commit(int64_t k) {
     if (in_place_ || n_ == 0) return;
+    if constexpr (detail::kIsCompute<C>) {
+      if (contiguous_)
+        return convert_tables().of<C>().store[static_cast<size_t>(t_.dtype())](base(k), buffer_.get(), n_);
+    }
     TileWriter<C> writer(space_, 0, t_.dtype(), base(k));
     for_each([&](const Tile& tile) { writer.commit(tile, buffer_.get() + tile.begin); });
   }
@@ -71,21 +95,14 @@ class Rows {
   int operand_;
   int64_t n_;
   Space space_;
-  bool in_place_;
+  bool contiguous_, converts_ = false, in_place_;
   std::unique_ptr<C[]> buffer_;
 };
 
-/// Calls f(table, begin, end) for ranges of rows, with the table of the compute type.
+/// Calls f(begin, end) for ranges of rows of n elements.
 template <class F>
-void for_rows(DType operands, const Space& others, int64_t n, F f) {
-  const int64_t grain = std::max<int64_t>(1, kParallelGrain / 4 / std::max<int64_t>(1, n));
-  parallel_for(others.numel, grain, [&](int64_t begin, int64_t end) {
-    if (operands == DType::F64) {
-      f(softmax_tables().f64, double{}, begin, end);
-    } else {
-      f(softmax_tables().f32, float{}, begin, end);
-    }
-  });
+void for_rows(const Space& others, int64_t n, F f) {
+  parallel_for(others.numel, std::max<int64_t>(1, kParallelGrain / 4 / std::max<int64_t>(1, n)), f);
 }
 
 }  // namespace tandem::cpu

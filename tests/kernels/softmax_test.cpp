@@ -86,6 +86,7 @@ TEST_P(SoftmaxKernels, DtypesAndDimensions) {
 TEST_P(SoftmaxKernels, Layouts) {
   for (Layout layout : {Layout::transposed, Layout::sliced, Layout::spread, Layout::channels_last}) {
     for (DType dtype : {kFloat, kHalf}) check({3, 5, 4, 33}, dtype, kFloat, layout);
+    check({3, 5, 4, 33}, kBFloat16, kBFloat16, layout);
   }
 }
 
@@ -112,14 +113,19 @@ TEST_P(SoftmaxKernels, ExtremeValues) {
     }
     under_test().softmax(y, tensor_of(Values(4, -INFINITY), kFloat), 0, log);
     EXPECT_TRUE(std::isnan(read(y)[0]));
-    under_test().softmax(y, tensor_of({1, NAN, 2, 3}, kFloat), 0, log);
-    for (double v : read(y)) EXPECT_TRUE(std::isnan(v));
+    for (DType dtype : {kFloat, kBFloat16}) {
+      for (const Values& x : {Values{1, NAN, 2, 3}, Values{1, 2, NAN}, Values{NAN, NAN}, Values{INFINITY, 1, 2}}) {
+        const Tensor z = unwritten({static_cast<int64_t>(x.size())}, dtype);
+        under_test().softmax(z, tensor_of(x, dtype), 0, log);
+        for (double v : read(z)) EXPECT_TRUE(std::isnan(v));
+      }
+    }
   }
 }
 
 TEST_P(SoftmaxKernels, InPlace) {
   for (bool log : {false, true}) {
-    for (DType dtype : {kFloat, kHalf}) {
+    for (DType dtype : {kFloat, kHalf, kBFloat16}) {
       const Tensor x = noise({5, 3000}, dtype, 1), y = unwritten({5, 3000}, dtype);
       under_test().softmax(y, x, 1, log);
       under_test().softmax(x, x, 1, log);

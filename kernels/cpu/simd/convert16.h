@@ -38,6 +38,9 @@ struct F16 {
 #if defined(__AVX512F__)
   TANDEM_MATH static __m512 widen16(__m256i h) { return _mm512_cvtph_ps(h); }
   TANDEM_MATH static __m256i narrow16(__m512 x) { return _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT); }
+  TANDEM_MATH static __m512i narrow32(__m512 low, __m512 high) {
+    return _mm512_inserti64x4(_mm512_castsi256_si512(narrow16(low)), narrow16(high), 1);
+  }
 #elif defined(__AVX2__)
   TANDEM_MATH static __m256 widen8(__m128i h) { return _mm256_cvtph_ps(h); }
   TANDEM_MATH static __m128i narrow8(__m256 x) { return _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT); }
@@ -48,24 +51,30 @@ struct BF16 {
   static constexpr uint32_t non_finite = math::kNonFiniteBF16;
 
   TANDEM_MATH static float widen(uint16_t h) { return __builtin_bit_cast(float, static_cast<uint32_t>(h) << 16); }
-  TANDEM_MATH static uint16_t narrow(float x) {
+  /// The result's bits are the high half of the word.
+  TANDEM_MATH static uint32_t round(float x) {
     const uint32_t bits = __builtin_bit_cast(uint32_t, x);
-    const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-    return static_cast<uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16) | 0x40u : rounded);
+    const uint32_t rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+    return (bits & 0x7fffffffu) > 0x7f800000u ? bits | 0x400000u : rounded;
   }
+  TANDEM_MATH static uint16_t narrow(float x) { return static_cast<uint16_t>(round(x) >> 16); }
 #if defined(__AVX512F__)
   TANDEM_MATH static __m512 widen16(__m256i h) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
   }
-  TANDEM_MATH static __m256i narrow16(__m512 x) {
+  TANDEM_MATH static __m512i round(__m512 x) {
     const __m512i bits = _mm512_castps_si512(x);
-    const __m512i high = _mm512_srli_epi32(bits, 16);
-    const __m512i even = _mm512_and_si512(high, _mm512_set1_epi32(1));
+    const __m512i even = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
     const __m512i sum = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), even);
-    const __m512i rounded = _mm512_srli_epi32(sum, 16);
-    const __m512i quiet = _mm512_or_si512(high, _mm512_set1_epi32(0x40));
     const __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
-    return _mm512_cvtepi32_epi16(_mm512_mask_blend_epi32(nan, rounded, quiet));
+    return _mm512_mask_or_epi32(sum, nan, bits, _mm512_set1_epi32(0x400000));
+  }
+  TANDEM_MATH static __m256i narrow16(__m512 x) { return _mm512_cvtepi32_epi16(_mm512_srli_epi32(round(x), 16)); }
+  TANDEM_MATH static __m512i narrow32(__m512 low, __m512 high) {
+    const __m512i odd_words = _mm512_set_epi32(  // 1, 3, .. 63
+        0x3f003d, 0x3b0039, 0x370035, 0x330031, 0x2f002d, 0x2b0029, 0x270025, 0x230021, 0x1f001d, 0x1b0019, 0x170015,
+        0x130011, 0x0f000d, 0x0b0009, 0x070005, 0x030001);
+    return _mm512_permutex2var_epi16(round(low), odd_words, round(high));
   }
 #elif defined(__AVX2__)
   TANDEM_MATH static __m256 widen8(__m128i h) {
@@ -106,8 +115,12 @@ template <class Format>
 TANDEM_MATH void narrow_row(const float* __restrict x, uint16_t* __restrict y, int64_t n) {
   int64_t i = 0;
 #if defined(__AVX512F__)
-  for (; i + 16 <= n; i += 16) {
+  for (; i + 32 <= n; i += 32) {
+    _mm512_storeu_si512(y + i, Format::narrow32(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + 16)));
+  }
+  if (i + 16 <= n) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i), Format::narrow16(_mm512_loadu_ps(x + i)));
+    i += 16;
   }
 #elif defined(__AVX2__)
   for (; i + 8 <= n; i += 8) {
@@ -127,9 +140,8 @@ TANDEM_MATH void narrow_row_stream(const float* __restrict x, uint16_t* __restri
 #endif
 #if defined(__AVX512F__)
   for (; i + 32 <= n; i += 32) {
-    const __m512i low = _mm512_castsi256_si512(Format::narrow16(_mm512_loadu_ps(x + i)));
-    const __m256i high = Format::narrow16(_mm512_loadu_ps(x + i + 16));
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(y + i), _mm512_inserti64x4(low, high, 1));
+    const __m512i rounded = Format::narrow32(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + 16));
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(y + i), rounded);
   }
 #elif defined(__AVX2__)
   for (; i + 16 <= n; i += 16) {

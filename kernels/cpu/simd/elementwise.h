@@ -27,4 +27,12 @@ struct BinaryTable {
 };
 TANDEM_SIMD_TABLE(ByCompute<BinaryTable>, binary_tables)
 
+/// The formulas from bf16 to bf16, given as their bits. A function returns false if it does not have the formula, which
+/// the tables above may have.
+struct Bf16Table {
+  bool (*unary)(Unary op, uint16_t* y, const uint16_t* x, int64_t n, float a, float b);
+  bool (*binary)(Binary op, uint16_t* y, const uint16_t* a, const uint16_t* b, int64_t n, float alpha);
+};
+TANDEM_SIMD_TABLE(Bf16Table, bf16_table)
+
 }  // namespace tandem::cpu

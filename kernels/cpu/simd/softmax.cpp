@@ -2,74 +2,92 @@
 // f64; the order depends on n alone. A row of only -inf gives NaN, as in PyTorch.
 #include "kernels/cpu/simd/softmax.h"
 
-#include "kernels/cpu/simd/fold.h"
+#include "kernels/cpu/simd/row_loops.h"
 #include "tandem/math/reduce.h"
 #include "tandem/math/softmax.h"
 
 namespace tandem::cpu::TANDEM_SIMD {
 namespace {
 
-constexpr int64_t kBlock = 1024;
-
-template <class T, class Term>
-TANDEM_MATH T sum(int64_t n, Term term) {
-  double total = 0;
-  for (int64_t b = 0; b < n; b += kBlock) {
-    const int64_t count = n - b < kBlock ? n - b : kBlock;
-    total += static_cast<double>(fold_sum<T>(count, [&](int64_t i) { return term(b + i); }));
-  }
-  return static_cast<T>(total);
+/// Ignores NaN, which makes every result NaN through its own term.
+template <class T>
+TANDEM_MATH T larger(T p, T q) {
+  return p < q ? q : p;
 }
 
 template <class T>
-TANDEM_MATH T max_of(const T* x, int64_t n) {
-  return fold<T>(
-      n, math::lowest<T>(), [&](int64_t i) { return x[i]; }, [](T p, T q) { return math::maximum(p, q); });
-}
-
-template <class T>
-void normaliser(T* max_out, T* log_sum, const T* x, int64_t n) {
-  const T max = max_of(x, n);
-  double total = 0;
-  T block[kBlock];
-  for (int64_t b = 0; b < n; b += kBlock) {
-    const int64_t count = n - b < kBlock ? n - b : kBlock;
-#pragma omp simd
-    for (int64_t i = 0; i < count; ++i) block[i] = math::softmax_term(x[b + i], max);
-    total += static_cast<double>(sum<T>(count, [&](int64_t i) { return block[i]; }));
-  }
-  *max_out = max;
-  *log_sum = static_cast<T>(__builtin_log(total));
-}
-
-template <class T>
-void forward(T* y, const T* x, int64_t n, bool log) {
-  if (log) {
-    T max, log_sum;
-    normaliser(&max, &log_sum, x, n);
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] = math::log_softmax(x[i], max, log_sum);
+TANDEM_MATH Compute<T> max_of(const Row<T>& x, int64_t n) {
+  using C = Compute<T>;
+  if constexpr (kPairs<T>) {
+    const C last = n % 2 != 0 ? x.last() : math::lowest<C>();
+    return fold<C>(
+        steps<T>(n), last, [&](int64_t i) { return larger(x.first(i), x.second(i)); }, larger<C>);
   } else {
-    const T max = max_of(x, n);
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] = math::softmax_term(x[i], max);
-    const T total = sum<T>(n, [&](int64_t i) { return y[i]; });
-    const T scale = T(1) / total;
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] *= scale;
+    return fold<C>(
+        n, math::lowest<C>(), [&](int64_t i) { return x.first(i); }, larger<C>);
+  }
+}
+
+/// Sets the terms of the sum, and returns their sum.
+template <class T>
+TANDEM_MATH double set_terms(const Buffer<T>& terms, const Row<T>& x, int64_t n, Compute<T> max) {
+  using C = Compute<T>;
+  for_row<T>(
+      n, [&](C& term, C x) { term = math::softmax_weight(x, max); }, terms, x);
+  return sum_row<T>(
+      n, [](C term) { return term; }, terms);
+}
+
+/// log(sum exp(x - max)), in blocks that stay in cache.
+template <class T>
+TANDEM_MATH Compute<T> log_sum_of(const T* x, int64_t n, Compute<T> max) {
+  constexpr int64_t kBlock = 1024;
+  Compute<T> block[kBlock];
+  double total = 0;
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t count = n - begin < kBlock ? n - begin : kBlock;
+    total += set_terms(Buffer<T>(block, count), Row<T>(x + begin, count), count, max);
+  }
+  return static_cast<Compute<T>>(__builtin_log(total));
+}
+
+template <class T>
+void normaliser(T* max, T* log_sum, const T* x, int64_t n) {
+  *max = max_of(Row<T>(x, n), n);
+  *log_sum = log_sum_of(x, n, *max);
+}
+
+template <class T>
+void forward(T* y, const T* x, Compute<T>* work, int64_t n, bool log) {
+  using C = Compute<T>;
+  const Row<T> in(x, n);
+  const C max = max_of(in, n);
+  if (log) {
+    const C log_sum = log_sum_of(x, n, max);
+    map_row(
+        y, n, [&](C x) { return math::log_softmax(x, max, log_sum); }, in);
+  } else {
+    const Buffer<T> terms(work, n);
+    const C scale = C(1) / static_cast<C>(set_terms(terms, in, n, max));
+    map_row(
+        y, n, [&](C term) { return term * scale; }, terms);
   }
 }
 
 template <class T>
 void backward(T* gx, const T* gy, const T* y, int64_t n, bool log) {
+  using C = Compute<T>;
+  const Row<T> in_gy(gy, n), in_y(y, n);
   if (log) {
-    const T total = sum<T>(n, [&](int64_t i) { return gy[i]; });
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i) gx[i] = math::log_softmax_backward(gy[i], y[i], total);
+    const C total = static_cast<C>(sum_row<T>(
+        n, [](C g) { return g; }, in_gy));
+    map_row(
+        gx, n, [&](C g, C y) { return math::log_softmax_backward(g, y, total); }, in_gy, in_y);
   } else {
-    const T dot = sum<T>(n, [&](int64_t i) { return gy[i] * y[i]; });
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i) gx[i] = math::softmax_backward(gy[i], y[i], dot);
+    const C dot = static_cast<C>(sum_row<T>(
+        n, [](C g, C y) { return g * y; }, in_gy, in_y));
+    map_row(
+        gx, n, [&](C g, C y) { return math::softmax_backward(g, y, dot); }, in_gy, in_y);
   }
 }
 
@@ -79,11 +97,14 @@ void cross_entropy_backward(T* gx, const T* x, int64_t n, T max, T log_sum, T s)
   for (int64_t i = 0; i < n; ++i) gx[i] = math::cross_entropy_backward(x[i], max, log_sum, s);
 }
 
-template <class T>
-constexpr SoftmaxTable<T> kTable = {forward<T>, backward<T>, normaliser<T>, cross_entropy_backward<T>};
-
 }  // namespace
 
-const SoftmaxTables softmax_tables = {kTable<float>, kTable<double>};
+const SoftmaxTables softmax_tables = {
+    {forward<float>, backward<float>},
+    {forward<double>, backward<double>},
+    {forward<uint16_t>, backward<uint16_t>},
+    {normaliser<float>, cross_entropy_backward<float>},
+    {normaliser<double>, cross_entropy_backward<double>},
+};
 
 }  // namespace tandem::cpu::TANDEM_SIMD
