@@ -1,13 +1,12 @@
-// gather, index_select, their adjoints scatter_add, index_add, and scatter. All indices are checked before anything is
-// written. Terms of one place are combined in the order of the indices along `dim`, whatever the number of threads:
-// work is divided only between slices, and no index leads from one slice into another. Each addition is rounded to y's
-// dtype (f16, bf16: computed in f32). Integers wrap around; for bool, addition is `or`.
+// gather, index_select, their adjoints scatter_add, index_add, and scatter. The latter three check all indices before
+// they write anything. Terms of one place are combined in the order of the indices along `dim`, whatever the number of
+// threads: work is divided only between slices, and no index leads from one slice into another. Each addition is
+// rounded to y's dtype (f16, bf16: computed in f32). Integers wrap around; for bool, addition is `or`.
 #include <algorithm>
-#include <concepts>
 #include <cstring>
 
 #include "kernels/compute.h"
-#include "kernels/cpu/check_index.h"
+#include "kernels/cpu/indexed.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/tile.h"
@@ -26,62 +25,22 @@ void throw_index(int64_t k, int64_t size, int64_t dim) {
                size, size - 1);
 }
 
-namespace {
-
-/// A tensor's strides with that of `dim` set to 0: the index replaces that coordinate.
-struct Indexed {
-  Dims others;
-  int64_t along = 0;  ///< stride of `dim`
-  Indexed(const Tensor& t, int64_t dim) : others(t.strides()) {
-    if (others.empty()) return;
-    along = others[static_cast<size_t>(dim)];
-    others[static_cast<size_t>(dim)] = 0;
-  }
-};
-
-/// Strides of a rank-1 index that is shared by all slices of a tensor of `rank` dimensions.
-Dims expanded(const Tensor& index, int64_t rank, int64_t dim) {
-  Dims strides(static_cast<size_t>(rank), 0);
-  if (rank > 0 && index.dim() > 0) strides[static_cast<size_t>(dim)] = index.strides()[0];
-  return strides;
-}
-
-/// Whether n indices are in [0, size). The sign bit of k | (size - 1 - k) is set if k is not: a loop without branches,
-/// which is vectorised.
-template <class Index>
-bool all_in_range(const Index* indices, int64_t n, int64_t size) {
-  uint64_t outside = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const auto k = static_cast<uint64_t>(int64_t{indices[i]});
-    outside |= k | (static_cast<uint64_t>(size - 1) - k);
-  }
-  return outside >> 63 == 0;
-}
-
-/// Throws IndexError unless every index is in [0, size).
 void check_indices(const Tensor& index, int64_t size, int64_t dim) {
   const auto walk = make_walk<1>(index.sizes(), {index.strides()});
-  visit_dtype(index.dtype(), [&]<class Index>(Index) {
-    if constexpr (std::same_as<Index, int64_t> || std::same_as<Index, int32_t>) {
-      const Index* data = index.raw<Index>();
-      const int64_t step = walk.row_stride(0);
-      parallel_for(walk.numel, kParallelGrain, [&](int64_t begin, int64_t end) {
-        for_each_row(walk, begin, end, [&](const auto& offset, int64_t length) {
-          const Index* row = data + offset[0];
-          if (step == 1 && all_in_range(row, length, size)) return;
-          for (int64_t i = 0; i < length; ++i) check_index(row[i * step], size, dim);
-        });
+  const int64_t step = walk.row_stride(0);
+  visit_index(index.dtype(), [&]<class Index>(Index) {
+    const Index* data = index.raw<Index>();
+    parallel_for(walk.numel, kParallelGrain, [&](int64_t begin, int64_t end) {
+      for_each_row(walk, begin, end, [&](const auto& offset, int64_t length) {
+        const Index* row = data + offset[0];
+        if (step == 1) return check_indices(row, length, size, dim);
+        for (int64_t i = 0; i < length; ++i) check_index(row[i * step], size, dim);
       });
-    }
+    });
   });
 }
 
-/// Calls f(Index{}) with the C++ type of the indices.
-template <class F>
-void visit_index(DType dtype, F&& f) {
-  if (dtype == DType::I32) return f(int32_t{});
-  f(int64_t{});
-}
+namespace {
 
 /// y[i] = x[k[i] * step] for n contiguous elements.
 template <class Bits, class Index>
@@ -93,9 +52,11 @@ void take_row(Bits* y, const Bits* x, int64_t step, const Index* k, int64_t n) {
   }
 }
 
-/// y at each position = x at that position, with the coordinate of `dim` taken from the index.
-void take(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index, const Dims& index_strides) {
+/// y at each position = x at that position, with the coordinate of `dim` taken from the index. Checks the indices on
+/// the way if `check` is true.
+void take(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index, const Dims& index_strides, bool check) {
   const Indexed from(x, dim);
+  const int64_t size = size_along(x, dim);
   const auto walk = make_walk<3>(y.sizes(), {y.strides(), index_strides, from.others});
   const int64_t y_step = walk.row_stride(0), index_step = walk.row_stride(1), x_step = walk.row_stride(2);
   visit_index(index.dtype(), [&]<class Index>(Index) {
@@ -109,11 +70,23 @@ void take(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index, co
           const Index* k = indices + offset[1];
           const Bits* base = source + offset[2];
           if (index_step == 0 && y_step == 1 && x_step == 1) {
+            if (check) check_index(*k, size, dim);
             std::memcpy(row, base + *k * from.along, static_cast<size_t>(length) * sizeof(Bits));
             return;
           }
-          if (index_step == 1 && y_step == 1 && x_step == 0) return take_row(row, base, from.along, k, length);
-          for (int64_t i = 0; i < length; ++i) row[i * y_step] = base[i * x_step + k[i * index_step] * from.along];
+          if (index_step == 1 && y_step == 1 && x_step == 0) {
+            for (int64_t i = 0; i < length; i += kIndexBlock) {
+              const int64_t n = std::min(kIndexBlock, length - i);
+              if (check) check_indices(k + i, n, size, dim);
+              take_row(row + i, base, from.along, k + i, n);
+            }
+            return;
+          }
+          for (int64_t i = 0; i < length; ++i) {
+            const int64_t at = k[i * index_step];
+            if (check) check_index(at, size, dim);
+            row[i * y_step] = base[i * x_step + at * from.along];
+          }
         });
       });
     });
@@ -198,18 +171,16 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
   });
 }
 
-int64_t size_along(const Tensor& t, int64_t dim) { return t.dim() == 0 ? 1 : t.sizes()[static_cast<size_t>(dim)]; }
-
 }  // namespace
 
 void gather(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index) {
-  check_indices(index, size_along(x, dim), dim);
-  take(y, x, dim, index, Dims(index.strides()));
+  take(y, x, dim, index, Dims(index.strides()), true);
 }
 
 void index_select(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index) {
-  check_indices(index, size_along(x, dim), dim);
-  take(y, x, dim, index, expanded(index, x.dim(), dim));
+  const bool shared = y.numel() > index.numel();  // then one pass over the index is cheaper than a check in each slice
+  if (shared) check_indices(index, size_along(x, dim), dim);
+  take(y, x, dim, index, expanded(index, x.dim(), dim), !shared);
 }
 
 void scatter_add(const Tensor& y, int64_t dim, const Tensor& index, const Tensor& src) {
