@@ -18,7 +18,7 @@
 #include "kernels/cuda/logical.h"
 #include "kernels/scatter.h"
 #include "tandem/cuda/math_mode.h"
-#include "tandem/tensor/tensor.h"
+#include "tandem/tensor/factories.h"
 
 namespace tandem::cuda {
 namespace {
@@ -272,6 +272,36 @@ void scatter_add(const Tensor& y, int64_t dim, const Tensor& index, const Tensor
 
 void index_add(const Tensor& y, int64_t dim, const Tensor& index, const Tensor& src) {
   add(y, dim, index, expanded(index, y.dim(), dim), src, src.sizes());
+}
+
+namespace {
+
+/// y = x, or zeros if x is undefined, increased by add(sums); the sums of 16-bit dtypes are an f32 tensor.
+template <class F>
+void sum_in_passes(const Tensor& y, const Tensor& x, F add) {
+  const bool widens = is_reduced_floating_point(y.dtype());
+  const Tensor sums = widens ? empty(y.sizes(), y.options().dtype(kFloat)) : y;
+  if (x.defined()) {
+    copy(sums, x);
+  } else {
+    fill(sums, 0);
+  }
+  add(sums);
+  if (widens) copy(y, sums);
+}
+
+}  // namespace
+
+void scatter_sum(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
+  sum_in_passes(y, x, [&](const Tensor& sums) {
+    if (src.numel() > 0) scatter_add(sums, dim, index, src);
+  });
+}
+
+void index_sum(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
+  sum_in_passes(y, x, [&](const Tensor& sums) {
+    if (src.numel() > 0) index_add(sums, dim, index, src);
+  });
 }
 
 void scatter(const Tensor& y, kernels::Scatter op, int64_t dim, const Tensor& index, const Tensor& src) {

@@ -1,7 +1,8 @@
-// gather, scatter_add, index_select and index_add against plain loops over coordinates.
+// gather, scatter_add, index_select, index_add, scatter_sum and index_sum against plain loops over coordinates.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 #include "kernels/kernels_under_test.h"
@@ -159,6 +160,90 @@ TEST(IndexKernels, IndexSelectAndIndexAdd) {
   });
 }
 
+/// Includes the sizes of each way of the CPU: more slices than threads, long rows, few and many terms per row.
+const std::vector<std::vector<int64_t>> kSumShapes = {{},      {7},       {4, 5},     {3, 1, 6}, {2, 3, 4, 5}, {40, 3},
+                                                      {3, 40}, {5, 2100}, {2, 6, 24}, {0, 3},    {90, 20}};
+
+TEST(IndexKernels, ScatterSumAndIndexSum) {
+  for (const Case& c : cases()) {
+    for (const auto& shape : kSumShapes) {
+      for (int64_t dim = 0; dim < std::max<int64_t>(1, static_cast<int64_t>(shape.size())); ++dim) {
+        const int64_t size = size_of(shape, dim), numel = numel_of(shape);
+        if (size == 0 || (numel > 2000 && c.layout > 0)) continue;
+        for (int64_t count : {0, 1, 9, 600}) {
+          if ((shape.empty() && count != 1) || (count == 600 && numel > 100)) continue;
+          const auto sizes = with_size(shape, dim, count);
+          const Tensor x = make(shape, c.dtype, c.layout), y = empty(shape, c.dtype);
+          const Tensor src = make(sizes, c.dtype, c.layout);
+          fill_integers(x, 1);
+          fill_integers(src, 2);
+          for (bool shared : {false, true}) {
+            const std::vector<int64_t> index_sizes = shared ? std::vector<int64_t>{count} : sizes;
+            const Tensor index = make_index(index_sizes, size, c.index_dtype, c.layout, 3);
+            const Values indices = read(index), terms = read(src);
+            for (bool from_zero : {false, true}) {
+              Values sums = read(x);
+              if (from_zero) sums.assign(sums.size(), 0);
+              for (int64_t i = 0; i < src.numel(); ++i) {
+                auto at = coordinates(i, sizes);
+                if (!at.empty()) {
+                  int64_t& k = at[static_cast<size_t>(dim)];
+                  k = static_cast<int64_t>(indices[static_cast<size_t>(shared ? k : i)]);
+                }
+                double& sum = sums[static_cast<size_t>(position(at, shape))];
+                sum += terms[static_cast<size_t>(i)];
+                if (c.dtype == kBool) sum = sum != 0;
+                if (c.dtype == kByte) sum = std::fmod(sum, 256);
+              }
+              const auto sum_to = shared ? under_test().index_sum : under_test().scatter_sum;
+              sum_to(y, from_zero ? Tensor() : x, dim, index, src);
+              ASSERT_EQ(read(y), read(tensor_of(sums, c.dtype)))
+                  << name(c.dtype) << to_string(shape) << dim << c.layout << count << shared;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+/// index_sum and scatter_sum of random values equal index_add to a copy of x, bit by bit.
+void expect_sums_of_passes(DType dtype, DType sums_dtype, int64_t dim, int64_t count) {
+  const std::vector<int64_t> shape = {300, 200}, sizes = with_size(shape, dim, count);
+  const Tensor x = empty(shape, dtype), src = empty(sizes, dtype), y = empty(shape, dtype);
+  const Tensor index = make_index({count}, size_of(shape, dim), kLong, 0, 5);
+  Dims strides(2, 0);
+  strides[static_cast<size_t>(dim)] = 1;
+  write(x, random_values(x.numel(), 1));
+  write(src, random_values(src.numel(), 2));
+  const Tensor sums = empty(shape, sums_dtype), expected = empty(shape, dtype);
+  under_test().copy(sums, x);
+  under_test().index_add(sums, dim, index, src);
+  under_test().copy(expected, sums);
+  under_test().index_sum(y, x, dim, index, src);
+  EXPECT_TRUE(bytes_of(y) == bytes_of(expected)) << name(dtype) << dim << " " << count;
+  under_test().scatter_sum(y, x, dim, make_view(index, Dims(sizes), strides, 0), src);
+  EXPECT_TRUE(bytes_of(y) == bytes_of(expected)) << name(dtype) << dim << " " << count;
+}
+
+TEST(IndexKernels, SumsAreAddedInTheOrderOfIndices) {
+  cuda::set_deterministic(true);
+  const int threads = get_num_threads();
+  for (int used : {1, 3}) {
+    set_num_threads(used);
+    for (int64_t dim : {0, 1}) {
+      for (int64_t count : {100, 1000}) {  // fewer and more terms than places
+        expect_sums_of_passes(kFloat, kFloat, dim, count);
+        expect_sums_of_passes(kDouble, kDouble, dim, count);
+        expect_sums_of_passes(kHalf, kFloat, dim, count);
+        expect_sums_of_passes(kBFloat16, kFloat, dim, count);
+      }
+    }
+  }
+  set_num_threads(threads);
+  cuda::set_deterministic(false);
+}
+
 TEST(IndexKernels, SumsOf16BitTermsInF32) {
   for (DType dtype : {kHalf, kBFloat16}) {
     const Tensor sum = scalar_of(0), low = scalar_of(0, dtype), terms = tensor_of(Values(4097, 1), dtype);
@@ -290,9 +375,17 @@ TEST(IndexKernels, OutOfRangeThrowsAndLeavesOperandsUnchanged) {
       };
       expect("scatter_add", [&] { under_test().scatter_add(x, 0, index, y); });
       expect("index_add", [&] { under_test().index_add(x, 0, index, y); });
-      const Tensor gathered = empty({50000});
+      const Tensor gathered = empty({50000}), sums = empty({10});
       expect("gather", [&] { under_test().gather(gathered, x, 0, index); });
       expect("index_select", [&] { under_test().index_select(gathered, x, 0, index); });
+      expect("scatter_sum", [&] { under_test().scatter_sum(sums, x, 0, index, y); });
+      expect("index_sum", [&] { under_test().index_sum(sums, x, 0, index, y); });
+      // Slices and rows that are summed in cache.
+      const Tensor rows = empty({10, 16}), columns = empty({16, 10});
+      const Tensor few = make_view(index, {20}, {1}, 39990), repeated = make_view(index, {16, 20}, {0, 1}, 39990);
+      expect("index_sum", [&] { under_test().index_sum(rows, Tensor(), 0, few, zeros({20, 16})); });
+      expect("index_sum", [&] { under_test().index_sum(columns, Tensor(), 1, few, zeros({16, 20})); });
+      expect("scatter_sum", [&] { under_test().scatter_sum(columns, Tensor(), 1, repeated, zeros({16, 20})); });
     }
   }
 }

@@ -80,9 +80,8 @@ inline Tensor scatter_add_op(const Tensor& x, const Dims& sizes, int64_t d, cons
   return op.apply(
       [&](const Tensor& x, const Tensor& index, const Tensor& src) {
         if (x.defined()) checks::same_dtype("x", x, "src", src);
-        const Tensor y = accumulate(x, sizes, src, [&](const Tensor& y) {
-          backend(y).scatter_add(indexed(y), d, indexed(index), indexed(src));
-        });
+        const Tensor y = empty(sizes, src.options());
+        backend(y).scatter_sum(indexed(y), x.defined() ? indexed(x) : x, d, indexed(index), indexed(src));
         return Result{y, save(index), [d](const Backward& b) -> Grads {
                         Grads grads(3);
                         if (b.needs(0)) grads[0] = b.grad();
@@ -100,8 +99,8 @@ inline Tensor index_add_op(const Tensor& x, const Dims& sizes, int64_t d, const 
   return op.apply(
       [&](const Tensor& x, const Tensor& index, const Tensor& src) {
         if (x.defined()) checks::same_dtype("x", x, "src", src);
-        const Tensor y = accumulate(
-            x, sizes, src, [&](const Tensor& y) { backend(y).index_add(indexed(y), d, indexed(index), indexed(src)); });
+        const Tensor y = empty(sizes, src.options());
+        backend(y).index_sum(indexed(y), x.defined() ? indexed(x) : x, d, indexed(index), indexed(src));
         return Result{y, save(index), [d](const Backward& b) -> Grads {
                         Grads grads(3);
                         if (b.needs(0)) grads[0] = b.grad();
