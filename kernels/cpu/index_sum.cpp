@@ -11,6 +11,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/cpu/check_index.h"
 #include "kernels/cpu/indexed.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
@@ -103,6 +104,7 @@ void visit_sums(DType dtype, F f) {
   });
 }
 
+constexpr int64_t kTermsAtATime = 1024;
 constexpr int64_t kLongestSlice = 1 << 16;  ///< whose sums fit into the second-level cache
 
 /// Whether all slices of y have an index and are contiguous.
@@ -127,17 +129,19 @@ void sum_slices(const Sums& s) {
       const Index* const index = s.index.raw<Index>();
       const auto sum_slice = [&](const RunOfSums<T>& run, T* to, const T* from, const Index* k, const T* terms) {
         auto* const sums = run.begin(to, from, size);
-        for (int64_t i = 0; i < count; i += kIndexBlock) {
-          const int64_t n = std::min(kIndexBlock, count - i);
-          check_indices(k + i, n, size, s.dim);
+        for (int64_t i = 0; i < count; i += kTermsAtATime) {
+          const int64_t n = std::min(kTermsAtATime, count - i);
           const auto* const block = run.terms(terms + i, n);
-          for (int64_t j = 0; j < n; ++j) sums[k[i + j]] += block[j];
+          for (int64_t j = 0; j < n; ++j) {
+            check_index(k[i + j], size, s.dim);
+            sums[k[i + j]] += block[j];
+          }
         }
         run.end(to, size);
       };
       const int64_t grain = std::max<int64_t>(1, kParallelGrain / (size + count));
       parallel_for(walk.numel, grain, [&](int64_t begin, int64_t end) {
-        const RunOfSums<T> run(std::max(size, kIndexBlock));
+        const RunOfSums<T> run(std::max(size, kTermsAtATime));
         kernels::for_each_row(walk, begin, end, [&](const auto& offset, int64_t length) {
           for (int64_t i = 0; i < length; ++i) {
             sum_slice(run, y + offset[0] + i * walk.row_stride(0), x ? x + offset[1] + i * walk.row_stride(1) : nullptr,

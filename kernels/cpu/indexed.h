@@ -2,7 +2,6 @@
 // What the kernels that read and write by index share: strides without the indexed dimension, and checks of indices.
 #include <cstdint>
 
-#include "kernels/cpu/check_index.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem::cpu {
@@ -35,22 +34,6 @@ template <class F>
 void visit_index(DType dtype, F&& f) {
   if (dtype == DType::I32) return f(int32_t{});
   f(int64_t{});
-}
-
-/// Indices that a kernel checks at a time before it uses them: they stay in the first-level cache.
-inline constexpr int64_t kIndexBlock = 512;
-
-/// Throws IndexError unless n contiguous indices are in [0, size). The sign bit of k | (size - 1 - k) is set if k is
-/// not: a loop without branches, which is vectorised.
-template <class Index>
-void check_indices(const Index* indices, int64_t n, int64_t size, int64_t dim) {
-  uint64_t outside = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const auto k = static_cast<uint64_t>(int64_t{indices[i]});
-    outside |= k | (static_cast<uint64_t>(size - 1) - k);
-  }
-  if (outside >> 63 == 0) return;
-  for (int64_t i = 0; i < n; ++i) check_index(indices[i], size, dim);
 }
 
 /// Throws IndexError unless every index is in [0, size).
