@@ -207,7 +207,7 @@ TEST(IndexKernels, ScatterSumAndIndexSum) {
   }
 }
 
-/// index_sum and scatter_sum of random values equal index_add to a copy of x, bit by bit.
+/// index_sum and scatter_sum of random values equal index_add to a copy of x or to zeros, bit by bit.
 void expect_sums_of_passes(DType dtype, DType sums_dtype, int64_t dim, int64_t count) {
   const std::vector<int64_t> shape = {300, 200}, sizes = with_size(shape, dim, count);
   const Tensor x = empty(shape, dtype), src = empty(sizes, dtype), y = empty(shape, dtype);
@@ -223,6 +223,12 @@ void expect_sums_of_passes(DType dtype, DType sums_dtype, int64_t dim, int64_t c
   under_test().index_sum(y, x, dim, index, src);
   EXPECT_TRUE(bytes_of(y) == bytes_of(expected)) << name(dtype) << dim << " " << count;
   under_test().scatter_sum(y, x, dim, make_view(index, Dims(sizes), strides, 0), src);
+  EXPECT_TRUE(bytes_of(y) == bytes_of(expected)) << name(dtype) << dim << " " << count;
+
+  write(sums, Values(static_cast<size_t>(sums.numel()), 0));
+  under_test().index_add(sums, dim, index, src);
+  under_test().copy(expected, sums);
+  under_test().index_sum(y, Tensor(), dim, index, src);
   EXPECT_TRUE(bytes_of(y) == bytes_of(expected)) << name(dtype) << dim << " " << count;
 }
 
