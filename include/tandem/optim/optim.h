@@ -1,7 +1,15 @@
 #pragma once
 // All optimizers and learning rate schedules.
+#include "tandem/optim/adadelta.h"
+#include "tandem/optim/adagrad.h"
 #include "tandem/optim/adam.h"
+#include "tandem/optim/adamax.h"
 #include "tandem/optim/adamw.h"
+#include "tandem/optim/lamb.h"
+#include "tandem/optim/lion.h"
 #include "tandem/optim/lr_scheduler.h"
+#include "tandem/optim/nadam.h"
 #include "tandem/optim/optimizer.h"
+#include "tandem/optim/radam.h"
+#include "tandem/optim/rmsprop.h"
 #include "tandem/optim/sgd.h"
