@@ -113,8 +113,42 @@ def run(make, first, second):
     return {"params": trace, "state": state}
 
 
+LBFGS_CASES = {
+    "fixed": dict(lr=0.1, max_iter=4),
+    "wolfe": dict(max_iter=6, line_search_fn="strong_wolfe"),
+    "wolfe_small_start": dict(lr=1e-3, max_iter=4, line_search_fn="strong_wolfe"),
+    "wolfe_large_start": dict(lr=50, max_iter=4, line_search_fn="strong_wolfe"),
+    "short_history": dict(max_iter=8, history_size=2, line_search_fn="strong_wolfe"),
+    "few_evaluations": dict(max_iter=8, max_eval=5, line_search_fn="strong_wolfe"),
+    "tolerances": dict(max_iter=30, tolerance_grad=0.5, tolerance_change=0.01, line_search_fn="strong_wolfe"),
+    "maximize": dict(max_iter=5, line_search_fn="strong_wolfe", maximize=True),
+}
+
+
+def lbfgs(arguments):
+    a, b = (torch.nn.Parameter(values(seed)) for seed in (1, 2))
+    sign = -1 if arguments.get("maximize") else 1
+    optimizer = torch.optim.LBFGS([a, b], **arguments)
+
+    def closure():
+        optimizer.zero_grad()
+        curved = ((a[1:] - a[:-1] * a[:-1]) ** 2).sum() * 10 + ((1 - a) ** 2).sum()
+        loss = sign * (curved + ((b * b - a) ** 2).sum())
+        loss.backward()
+        return loss
+
+    seen = []
+    for _ in range(5):
+        loss = optimizer.step(closure).item()
+        state = optimizer.state_dict()["state"][0]
+        seen.append({"loss": loss, "a": a.tolist(), "b": b.tolist(), "func_evals": state["func_evals"],
+                     "n_iter": state["n_iter"]})
+    return seen
+
+
 if __name__ == "__main__":
-    golden = {"torch": torch.__version__, "cases": {name: run(*case) for name, case in CASES.items()}}
+    golden = {"torch": torch.__version__, "cases": {name: run(*case) for name, case in CASES.items()},
+              "lbfgs": {name: lbfgs(arguments) for name, arguments in LBFGS_CASES.items()}}
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "optimizers.json"), "w") as file:
         json.dump(golden, file, separators=(",", ":"))
         file.write("\n")

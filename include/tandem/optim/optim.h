@@ -8,6 +8,7 @@
 #include "tandem/optim/cyclic_lr.h"
 #include "tandem/optim/lamb.h"
 #include "tandem/optim/lambda_lr.h"
+#include "tandem/optim/lbfgs.h"
 #include "tandem/optim/lion.h"
 #include "tandem/optim/lr_scheduler.h"
 #include "tandem/optim/nadam.h"

@@ -146,6 +146,9 @@ class Optimizer {
   virtual void step(const FusedUnscale& scaling);
   /// Whether step(scaling) is implemented.
   virtual bool supports_amp_scaling() const { return false; }
+  /// Whether step() must be given a closure, because it evaluates the loss more than once. An enabled GradScaler
+  /// refuses such an optimizer.
+  virtual bool needs_closure() const { return false; }
   /// True if a GradScaler calls step(scaling), which does not wait for the device. If false, it unscales the gradients,
   /// waits for found_inf and calls step().
   bool steps_fused() const { return supports_amp_scaling() && (inside_scaler_ || !overrides_step()); }
