@@ -140,6 +140,12 @@ class Module : public std::enable_shared_from_this<Module> {
   /// Removes the gradients of all parameters, or fills them with zeros.
   virtual void zero_grad(bool set_to_none = true);
 
+  // ---- copying
+  /// Returns a deep copy, on `device` if given: parameters, buffers and submodules of its own, with the same values. As
+  /// in libtorch, the copy is made by the copy constructor and reset(). Throws NotImplementedError for a module that
+  /// does not derive from Cloneable; StateError if reset() registers other parts than the module has.
+  virtual std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const;
+
   // ---- types
   /// Returns this module as a `ModuleType` (for a holder type, as the module type that it holds), or null.
   template <class ModuleType>
@@ -165,6 +171,14 @@ class Module : public std::enable_shared_from_this<Module> {
   friend std::ostream& operator<<(std::ostream& stream, const Module& module);
 
  protected:
+  /// Makes this module a deep copy of `other`, which has its type: how clone() copies a submodule.
+  virtual void clone_(const Module& other, const std::optional<Device>& device);
+  /// The steps of clone() around the copy's reset().
+  void forget_parts();
+  void copy_parts(const Module& original, const std::optional<Device>& device);
+  /// Registers copies of the parameters of `original`, for modules that keep no other handles to them.
+  void register_copies(const Module& original, const std::optional<Device>& device);
+
   OrderedDict<std::string, Tensor> parameters_;
   OrderedDict<std::string, Tensor> buffers_;
   OrderedDict<std::string, std::shared_ptr<Module>> children_;
@@ -186,13 +200,36 @@ class Module : public std::enable_shared_from_this<Module> {
 
 std::ostream& operator<<(std::ostream& stream, const Module& module);
 
-/// Base class of modules that initialise themselves in reset(), as in libtorch.
-template <class Derived>
-class Cloneable : public Module {
+/// Base class of modules that initialise themselves in reset().
+class ResettableModule : public Module {
  public:
   using Module::Module;
-  /// Creates new parameters and buffers.
+  /// Creates and registers new parameters, buffers and submodules.
   virtual void reset() = 0;
+};
+
+/// Implements clone() for `Derived`, as in libtorch: `class NetImpl : public nn::Cloneable<NetImpl>`.
+template <class Derived, std::derived_from<ResettableModule> Base = ResettableModule>
+class Cloneable : public Base {
+ public:
+  using Base::Base;
+  std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const override {
+    return copy(device);
+  }
+
+ protected:
+  void clone_(const Module& other, const std::optional<Device>& device) override {
+    static_cast<Derived&>(*this) = *static_cast<const Derived&>(other).copy(device);
+  }
+
+ private:
+  std::shared_ptr<Derived> copy(const std::optional<Device>& device) const {
+    const auto y = std::make_shared<Derived>(static_cast<const Derived&>(*this));
+    y->forget_parts();
+    y->reset();
+    y->copy_parts(*this, device);
+    return y;
+  }
 };
 
 template <class Contained>
