@@ -281,7 +281,7 @@ TEST(MasterWeights, Errors) {
   const auto plain = std::make_shared<Plain>(std::vector<Tensor>{p});
   const Tensor undefined, whole = ones({3}, kLong);
   expect_refused({
-      BAD_INPUT("keep_master_weights", plain->keep_master_weights(), NotImplementedError, "tandem's SGD"),
+      BAD_INPUT("keep_master_weights", plain->keep_master_weights(), NotImplementedError, "except LBFGS"),
       BAD_INPUT("set_step_scaler", plain->set_step_scaler(std::make_shared<Nothing>()), NotImplementedError,
                 "plain_step()"),
       UNDEFINED("master", kept->master(undefined)),
