@@ -172,18 +172,33 @@ struct Squares {
   double p = 0, u = 0;
 };
 
+double squares_of(const float* x, int64_t n) { return optim_table().squares(x, n); }
+double squares_of(const double* x, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += x[i] * x[i];
+  return sum;
+}
+
 template <class T>
 Squares squares_of(const Group& group, int64_t begin, int64_t end) {
+  T buffer[kBlock];
+  // Operands that need no conversion are read in place.
+  const auto squares = [&](size_t k, int64_t n) {
+    if (!group.walk && group.dtypes[k] == dtype_of<T>) {
+      return squares_of(reinterpret_cast<const T*>(group.data[k]) + begin, n);
+    }
+    if (k == kParam) {
+      load_param<T>(buffer, group, begin, n);
+    } else {
+      load<T>(buffer, group, k, begin, n);
+    }
+    return squares_of(buffer, n);
+  };
   Squares sum;
-  T p[kBlock], u[kBlock];
   for (; begin < end; begin += kBlock) {
     const int64_t n = std::min(kBlock, end - begin);
-    load_param<T>(p, group, begin, n);
-    load<T>(u, group, kGrad, begin, n);
-    for (int64_t i = 0; i < n; ++i) {
-      sum.p += static_cast<double>(p[i]) * static_cast<double>(p[i]);
-      sum.u += static_cast<double>(u[i]) * static_cast<double>(u[i]);
-    }
+    sum.p += squares(kParam, n);
+    sum.u += squares(kGrad, n);
   }
   return sum;
 }

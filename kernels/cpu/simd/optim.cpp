@@ -98,6 +98,21 @@ void step(const OptimRows& r, const typename Rule::template Constants<float>& c)
   select_states<Rule, Rule::kRequired, Rule::kOptional>(r, c);
 }
 
+double squares(const float* x, int64_t n) {
+  constexpr int kLanes = 32;
+  double sums[kLanes] = {};
+  const int64_t whole = n / kLanes * kLanes;
+  for (int64_t i = 0; i < whole; i += kLanes) {
+#pragma omp simd
+    for (int k = 0; k < kLanes; ++k) sums[k] += static_cast<double>(x[i + k]) * static_cast<double>(x[i + k]);
+  }
+  for (int64_t i = whole; i < n; ++i) sums[i - whole] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  for (int width = kLanes / 2; width > 0; width /= 2) {
+    for (int k = 0; k < width; ++k) sums[k] += sums[k + width];
+  }
+  return sums[0];
+}
+
 void fence() { stream_fence(); }
 
 }  // namespace
@@ -112,6 +127,7 @@ const OptimTable optim_table = {{step<math::Sgd>},
                                 {step<math::RAdam>},
                                 {step<math::Lion>},
                                 {step<math::Lamb>},
+                                squares,
                                 fence};
 
 }  // namespace tandem::cpu::TANDEM_SIMD

@@ -37,6 +37,9 @@ struct OptimTable : RowStep<math::Sgd>,
                     RowStep<math::RAdam>,
                     RowStep<math::Lion>,
                     RowStep<math::Lamb> {
+  /// The sum of the squares, in f64. The squares of f32 numbers are exact there, and the order of the sum is the same
+  /// in all instruction sets.
+  double (*squares)(const float* x, int64_t n);
   /// Ends a series of rows with `stream` set.
   void (*fence)();
 };
