@@ -128,13 +128,13 @@ void write_archive(const IValue& value, const Write& write) {
   PickleStorages storages;
   const std::string pickle = write_pickle(value, storages);
   ZipWriter zip(write, kAlignment);
-  zip.add_stored("archive/data.pkl", pickle);
-  zip.add_stored("archive/byteorder", "little");
+  zip.add_stored("archive/data.pkl", {pickle});
+  zip.add_stored("archive/byteorder", {"little"});
   for (size_t i = 0; i < storages.size(); ++i) {
     const Tensor host = storages.elements(i).to(Device(kCPU));
-    zip.add_stored(fmt::format("archive/data/{}", i), host.raw_bytes(), host.nbytes());
+    zip.add_stored(fmt::format("archive/data/{}", i), {{static_cast<const char*>(host.raw_bytes()), host.nbytes()}});
   }
-  zip.add_stored("archive/version", "3\n");
+  zip.add_stored("archive/version", {"3\n"});
   zip.finish();
 }
 

@@ -3,6 +3,7 @@
 // from one. Source: PKWARE's APPNOTE.TXT, sections 4.3 to 4.5.
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -65,11 +66,11 @@ class ZipWriter {
   /// bytes precede the archive's first record.
   explicit ZipWriter(Write write, uint64_t alignment = 1, uint64_t zip64_from = 0xffffffff, uint64_t offset = 0);
 
-  /// Throws StateError for a name that was added before or is longer than 65535 bytes.
-  void add_stored(const std::string& name, const void* data, uint64_t bytes);
-  void add_stored(const std::string& name, std::string_view text) { add_stored(name, text.data(), text.size()); }
+  /// Adds a record whose contents are these parts, one after the other. Throws StateError for a name that was added
+  /// before or is longer than 65535 bytes.
+  void add_stored(const std::string& name, std::initializer_list<std::string_view> parts);
   /// Compresses with zlib's default level.
-  void add_deflated(const std::string& name, const void* data, uint64_t bytes);
+  void add_deflated(const std::string& name, std::initializer_list<std::string_view> parts);
   /// Writes the directory. Must be the last call.
   void finish();
 

@@ -74,34 +74,52 @@ void ZipWriter::begin_entry(ZipEntry entry, uint64_t alignment) {
   entries_.push_back(std::move(entry));
 }
 
-void ZipWriter::add_stored(const std::string& name, const void* data, uint64_t bytes) {
-  begin_entry({name, bytes, bytes, 0, 0, crc_of(0, data, bytes), /*deflated=*/false}, alignment_);
-  put({static_cast<const char*>(data), bytes});
+namespace {
+
+uint64_t size_of(std::initializer_list<std::string_view> parts) {
+  uint64_t size = 0;
+  for (const std::string_view part : parts) size += part.size();
+  return size;
 }
 
-void ZipWriter::add_deflated(const std::string& name, const void* data, uint64_t bytes) {
-  constexpr uint64_t kMostBytes = 1 << 30;  // per call, whose counts are 32-bit
+uint32_t crc_of_parts(std::initializer_list<std::string_view> parts) {
+  uint32_t crc = 0;
+  for (const std::string_view part : parts) crc = crc_of(crc, part.data(), part.size());
+  return crc;
+}
+
+}  // namespace
+
+void ZipWriter::add_stored(const std::string& name, std::initializer_list<std::string_view> parts) {
+  const uint64_t size = size_of(parts);
+  begin_entry({name, size, size, 0, 0, crc_of_parts(parts), /*deflated=*/false}, alignment_);
+  for (const std::string_view part : parts) put(part);
+}
+
+void ZipWriter::add_deflated(const std::string& name, std::initializer_list<std::string_view> parts) {
+  constexpr size_t kMostBytes = 1 << 30;  // per call, whose counts are 32-bit
   z_stream stream{};
   TANDEM_CHECK(deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK,
                OutOfMemoryError, "zlib has no memory");
   const std::unique_ptr<z_stream, int (*)(z_stream*)> owner(&stream, deflateEnd);
   std::string packed, chunk(1 << 16, '\0');
-  const auto* from = static_cast<const Bytef*>(data);
-  uint64_t left = bytes;
+  const auto* part = parts.begin();
+  std::string_view left;
   for (int code = Z_OK; code != Z_STREAM_END;) {
-    if (stream.avail_in == 0 && left > 0) {
-      const uint64_t count = std::min(left, kMostBytes);
-      stream.next_in = const_cast<Bytef*>(from);  // zlib does not write there
+    while (left.empty() && part != parts.end()) left = *part++;
+    if (stream.avail_in == 0 && !left.empty()) {
+      const size_t count = std::min(left.size(), kMostBytes);
+      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(left.data()));  // zlib does not write there
       stream.avail_in = static_cast<uInt>(count);
-      from += count;
-      left -= count;
+      left.remove_prefix(count);
     }
+    const bool is_last = left.empty() && part == parts.end();
     stream.next_out = reinterpret_cast<Bytef*>(chunk.data());
     stream.avail_out = static_cast<uInt>(chunk.size());
-    code = deflate(&stream, left == 0 ? Z_FINISH : Z_NO_FLUSH);
+    code = deflate(&stream, is_last ? Z_FINISH : Z_NO_FLUSH);
     packed.append(chunk, 0, chunk.size() - stream.avail_out);
   }
-  begin_entry({name, bytes, packed.size(), 0, 0, crc_of(0, data, bytes), /*deflated=*/true}, /*alignment=*/1);
+  begin_entry({name, size_of(parts), packed.size(), 0, 0, crc_of_parts(parts), /*deflated=*/true}, /*alignment=*/1);
   put(packed);
 }
 

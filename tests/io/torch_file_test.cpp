@@ -106,7 +106,7 @@ void check_resumed(const std::string& name, const nn::Sequential& model, Optimiz
   optimizer.step();
   const StateDict now = model->state_dict(), expected = expected_tensors(name + ".next");
   for (const auto& item : expected) {
-    EXPECT_TRUE(allclose(now[item.key()], item.value(), 1e-6, 1e-7)) << name << " " << item.key();
+    EXPECT_TRUE(allclose(now[item.key()].cpu(), item.value(), 1e-6, 1e-7)) << name << " " << item.key();
   }
 }
 
@@ -163,7 +163,8 @@ TEST(LibtorchFile, OptimizersResume) {
   set_gradients(model->parameters(), 2);
   adam.step();
   const StateDict now = model->state_dict(), expected = expected_tensors("libtorch_next");
-  for (const auto& item : expected) EXPECT_TRUE(allclose(now[item.key()], item.value(), 1e-6, 1e-7)) << item.key();
+  for (const auto& item : expected)
+    EXPECT_TRUE(allclose(now[item.key()].cpu(), item.value(), 1e-6, 1e-7)) << item.key();
 
   optim::SGD sgd(model->parameters(), optim::SGDOptions(0.5).momentum(0.5));
   load(sgd, torch_file("libtorch_sgd.pt"));

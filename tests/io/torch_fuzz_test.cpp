@@ -86,8 +86,8 @@ class DamagedPickle {
   std::string with(const std::string& changed) const {
     return io::written_bytes([&](const io::Write& write) {
       io::ZipWriter zip(write);
-      zip.add_stored("a/data.pkl", changed);
-      for (const auto& [name, text] : records) zip.add_stored("a" + name, text);
+      zip.add_stored("a/data.pkl", {changed});
+      for (const auto& [name, text] : records) zip.add_stored("a" + name, {text});
       zip.finish();
     });
   }
