@@ -16,7 +16,9 @@ namespace tandem::io {
 namespace {
 
 constexpr std::string_view kPickle = "/data.pkl";
-constexpr uint64_t kMostPickleBytes = uint64_t{1} << 28;  // of data.pkl, which holds no tensor data
+/// The limits of data.pkl, which holds no tensor data, in bytes. PyTorch does not compress it: a small file must not
+/// need much memory.
+constexpr uint64_t kMostPickleBytes = uint64_t{1} << 28, kMostDeflatedPickleBytes = uint64_t{1} << 24;
 constexpr int kNewestVersion = 10;
 constexpr uint64_t kAlignment = 64;  // of storages, as in PyTorch
 
@@ -56,7 +58,7 @@ class Archive {
   }
 
   IValue read() {
-    const std::string text = zip_.read_text(*pickle_, kMostPickleBytes);
+    const std::string text = zip_.read_text(*pickle_, pickle_->deflated ? kMostDeflatedPickleBytes : kMostPickleBytes);
     return read_pickle(text, {zip_.where(), [this](const std::string& key, DType dtype, int64_t numel) {
                                 return storage(key, dtype, numel);
                               }});

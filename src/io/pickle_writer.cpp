@@ -85,8 +85,15 @@ class PickleWriter {
     text_ += ")RtR";
   }
 
-  void add_items(const std::vector<IValue>& items, size_t depth) {
-    for (const IValue& item : items) add(item, depth + 1);
+  /// Adds items to the container on the stack, 1000 at a time, as Python does: the reader's stack stays small.
+  template <class AddItem>
+  void in_steps(size_t count, char opcode, const AddItem& add_item) {
+    constexpr size_t step = 1000;
+    for (size_t i = 0; i < count; ++i) {
+      if (i % step == 0) code('(');
+      add_item(i);
+      if (i % step == step - 1 || i + 1 == count) code(opcode);
+    }
   }
 
   void add(const IValue& value, size_t depth) {
@@ -114,20 +121,20 @@ class PickleWriter {
     } else if (value.isTensor()) {
       add_tensor(value.toTensor());
     } else if (value.isList()) {
-      text_ += "](";
-      add_items(value.toListRef(), depth);
-      code('e');
+      code(']');
+      in_steps(value.toListRef().size(), 'e', [&](size_t i) { add(value.toListRef()[i], depth + 1); });
     } else if (value.isTuple()) {
       code('(');
-      add_items(value.toTupleRef().elements(), depth);
+      for (const IValue& item : value.toTupleRef().elements()) add(item, depth + 1);
       code('t');
     } else if (value.isGenericDict()) {
-      text_ += "}(";
-      for (const auto& entry : value.toGenericDict()) {
-        add(entry.key(), depth + 1);
-        add(entry.value(), depth + 1);
-      }
-      code('u');
+      code('}');
+      auto entry = value.toGenericDict().begin();
+      in_steps(value.toGenericDict().size(), 'u', [&](size_t) {
+        add(entry->key(), depth + 1);
+        add(entry->value(), depth + 1);
+        ++entry;
+      });
     } else {
       TANDEM_THROW(StateError, "an object of class {} cannot be saved; save its attributes as a dictionary",
                    shown(value.toObjectRef().name()));

@@ -9,6 +9,7 @@
 #include "support/state.h"
 #include "support/temporary_folder.h"
 #include "support/throws.h"
+#include "tandem/autograd/grad_mode.h"
 #include "tandem/io/io.h"
 #include "tandem/nn/nn.h"
 #include "tandem/ops/ops.h"
@@ -200,6 +201,18 @@ TEST(TorchFile, RoundTripKeepsValues) {
   io::save_pickle(io::load_pickle(torch_file("values.pt")), folder.path("values.pt"));
   check_values(io::load_pickle(folder.path("values.pt")));
   check_values(pickle_load(pickle_save(io::load_pickle(torch_file("protocol4.pt")))));
+  for (const int64_t count : {0, 1, 999, 1000, 1001, 2000}) {
+    std::vector<int64_t> list;
+    GenericDict dict;
+    for (int64_t i = 0; i < count; ++i) {
+      list.push_back(i);
+      dict.insert(i, -i);
+    }
+    EXPECT_EQ(pickle_load(pickle_save(list)).toIntVector(), list);
+    const GenericDict back = pickle_load(pickle_save(dict)).toGenericDict();
+    EXPECT_EQ(back.size(), dict.size());
+    for (const auto& entry : back) EXPECT_EQ(entry.value().toInt(), -entry.key().toInt());
+  }
 }
 
 TEST(TorchFile, RoundTripKeepsGeometryAndSharing) {

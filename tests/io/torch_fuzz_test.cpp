@@ -170,6 +170,7 @@ TEST(TorchFuzz, NestedValuesAreBounded) {
   EXPECT_NO_THROW(load("N" + repeated("q\1h\1\x86", 20)));
   EXPECT_THROW(load("N" + repeated("q\1h\1\x86", 60)), IoError);
   EXPECT_THROW(load(repeated("(", 1'000'000)), IoError);
+  EXPECT_THROW(load(repeated("N", 5'000'000)), IoError);
   // Names that are together larger than the file.
   const std::vector<IValue> many(300, IValue(std::vector<bool>{true}));
   EXPECT_THROW(io::to_state_dict(GenericDict{{std::string(1 << 20, 'x'), many}}), StateError);
