@@ -17,8 +17,8 @@ namespace {
 
 using namespace testing;
 using Values = std::vector<double>;
-using Layout = int;
-enum : Layout { contiguous, transposed, strided_grad };
+using MemoryLayout = int;
+enum : MemoryLayout { contiguous, transposed, strided_grad };
 
 class OptimRuleKernels : public SimdLevels {};
 TANDEM_AT_EVERY_SIMD_LEVEL(OptimRuleKernels);
@@ -60,7 +60,7 @@ constexpr int64_t kSizes[] = {1, 5, 341, 1000};
 
 Tensor make(int64_t n, DType dtype, bool t) { return t ? empty_strided({3, n}, {1, 3}, dtype) : empty({3, n}, dtype); }
 
-OptimizerCall make_call(const Case& c, const Types& types, Layout layout) {
+OptimizerCall make_call(const Case& c, const Types& types, MemoryLayout layout) {
   OptimizerCall call;
   call.rule = c.rule;
   call.lr = 0.01;
@@ -120,7 +120,7 @@ TEST_P(OptimRuleKernels, MatchTheRulesInF64) {
   for (size_t number = 0; number < cases().size(); ++number) {
     const Case& c = cases()[number];
     for (const Types& types : kTypes) {
-      for (const Layout layout : {contiguous, transposed, strided_grad}) {
+      for (const MemoryLayout layout : {contiguous, transposed, strided_grad}) {
         SCOPED_TRACE(number);
         OptimizerCall call = make_call(c, types, layout);
         call.maximize = layout == transposed;
