@@ -2,6 +2,8 @@
 #include "tandem/data/random.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
@@ -27,8 +29,8 @@ Generator& transform_generator() {
     return default_generator();
   TANDEM_CHECK(current_batch_seed->seeded_, StateError,
                "it draws random numbers in a worker of a data loader that did not seed them, so the batches would not "
-               "be repeatable; pass the transform itself to map(), or let the dataset or the function object have "
-               "`bool is_random() const` that returns true");
+               "be repeatable; give map() a transform that has `bool is_random() const` instead of a function, or "
+               "override is_random() in the dataset");
   return const_cast<Generator&>(current_batch_seed->generator_);
 }
 
@@ -59,6 +61,29 @@ int64_t uniform_below(int64_t count) {
 }
 
 bool chance(double p) { return uniform(0, 1) < p; }
+
+namespace {
+
+/// Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000).
+double gamma_variate(double shape) {
+  if (shape < 1) {
+    const double boosted = gamma_variate(shape + 1);  // before the power's draw: the order of draws is defined
+    return boosted * std::pow(1 - uniform(0, 1), 1 / shape);
+  }
+  const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+  while (true) {
+    const double radius = std::sqrt(-2 * std::log(1 - uniform(0, 1)));
+    const double x = radius * std::cos(2 * std::numbers::pi * uniform(0, 1)), v = std::pow(1 + c * x, 3);
+    if (v > 0 && std::log(1 - uniform(0, 1)) < x * x / 2 + d - d * v + d * std::log(v)) return d * v;
+  }
+}
+
+}  // namespace
+
+double beta_variate(double alpha) {
+  const double a = gamma_variate(alpha), b = gamma_variate(alpha);
+  return a + b > 0 ? a / (a + b) : 0.5;  // both round to 0 for a tiny alpha
+}
 
 }  // namespace detail
 }  // namespace tandem::data

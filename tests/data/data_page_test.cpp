@@ -78,6 +78,19 @@ TEST(DataPage, DatasetsAndSamplers) {
   EXPECT_EQ(share->begin()->data.size(0), 4);
 }
 
+TEST(DataPage, Transforms) {
+  namespace transforms = data::transforms;
+  auto pictures = data::datasets::StackedDataset(rand({3, 3, 32, 32}), zeros({3}, kLong));
+  auto loader = data::make_data_loader(std::move(pictures)
+                                           .map(transforms::RandomCrop<>(32, 4))
+                                           .map(transforms::RandomHorizontalFlip<>())
+                                           .map(transforms::ColorJitter<>(0.2, 0.2, 0.2))
+                                           .map(transforms::Normalize<>(0.5, 0.25))
+                                           .map(transforms::CutMix(1.0, 10)),
+                                       data::DataLoaderOptions(128).workers(2));
+  EXPECT_EQ(loader->begin()->target.size(1), 10);
+}
+
 TEST(DataPage, Streams) {
   auto loader = data::make_data_loader(Log({"a", "b", "c"}), data::DataLoaderOptions(2).workers(1));
   size_t lines = 0;

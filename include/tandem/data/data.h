@@ -13,3 +13,5 @@
 #include "tandem/data/samplers/stream.h"
 #include "tandem/data/stateful_data_loader.h"
 #include "tandem/data/transforms.h"
+#include "tandem/data/transforms/color.h"
+#include "tandem/data/transforms/geometry.h"

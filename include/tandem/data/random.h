@@ -41,6 +41,8 @@ double uniform(double low, double high);
 int64_t uniform_below(int64_t count);
 /// Returns true with probability p.
 bool chance(double p);
+/// Draws from the beta distribution with both parameters `alpha`.
+double beta_variate(double alpha);
 
 }  // namespace detail
 }  // namespace tandem::data
