@@ -8,6 +8,12 @@
 #include "tandem/autograd/function.h"
 #include "tandem/autograd/gradcheck.h"
 #include "tandem/base/assert.h"
+#include "tandem/data/data.h"
+#include "tandem/io/io.h"
+#include "tandem/nn/averaged_model.h"
+#include "tandem/ops/in_place.h"
+#include "tandem/ops/special.h"
+#include "tandem/optim/optim.h"
 #include "tandem/tandem.h"
 
 namespace torch {

@@ -37,17 +37,20 @@ void copy_tensors(OrderedDict<std::string, Tensor>& copied, const OrderedDict<st
 
 }  // namespace
 
-std::shared_ptr<Module> Module::clone(const std::optional<Device>&) const {
+std::shared_ptr<Module> Module::clone(const std::optional<Device>& device) const {
   const OpScope op("clone");
+  if (const std::shared_ptr<ResettableModule> copy{new_copy()}) {
+    copy->forget_parts();
+    copy->reset();
+    copy->copy_parts(*this, device);
+    return copy;
+  }
   TANDEM_THROW(NotImplementedError,
                "{} cannot be cloned; derive it from nn::Cloneable<{}> and register its parts in reset()", name(),
                name());
 }
 
-void Module::clone_(const Module& other, const std::optional<Device>&) {
-  const OpScope op("clone");
-  TANDEM_THROW(NotImplementedError, "the submodule {} cannot be cloned; derive it from nn::Cloneable", other.name());
-}
+void Module::clone_(const Module& other, const std::optional<Device>& device) { assign(*other.clone(device)); }
 
 void Module::forget_parts() {
   parameters_.clear();

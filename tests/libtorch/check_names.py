@@ -16,7 +16,8 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.path.join(HERE, "../../docs/libtorch_names.md")
 
-INCLUDES = ["tandem/tandem.h", "tandem/autograd/function.h"]
+INCLUDES = ["tandem/tandem.h", "tandem/autograd/function.h", "tandem/base/assert.h", "tandem/data/data.h",
+            "tandem/io/io.h", "tandem/ops/in_place.h", "tandem/ops/special.h", "tandem/optim/optim.h"]
 
 # Names that tandem leaves out: a pattern of whole names, and the reason. Patterns for all places.
 LEFT_OUT = [

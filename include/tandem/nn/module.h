@@ -18,6 +18,8 @@
 #pragma GCC visibility push(default)
 namespace tandem::nn {
 
+class ResettableModule;
+
 /// Base class of layers and models. A model registers its parts; its parameters can then be listed, moved and trained:
 ///
 ///   struct Net : nn::Module {
@@ -173,9 +175,11 @@ class Module : public std::enable_shared_from_this<Module> {
  protected:
   /// Makes this module a deep copy of `other`, which has its type: how clone() copies a submodule.
   virtual void clone_(const Module& other, const std::optional<Device>& device);
-  /// The steps of clone() around the copy's reset().
+  /// A copy by the copy constructor, which shares all parts; null unless overridden.
+  virtual ResettableModule* new_copy() const { return nullptr; }
+  /// Assigns a module of the same type.
+  virtual void assign(const Module&) {}
   void forget_parts();
-  void copy_parts(const Module& original, const std::optional<Device>& device);
   /// Registers copies of the parameters of `original`, for modules that keep no other handles to them.
   void register_copies(const Module& original, const std::optional<Device>& device);
 
@@ -189,6 +193,7 @@ class Module : public std::enable_shared_from_this<Module> {
   void add_module(std::string name, std::shared_ptr<Module> module);
   void exchange_module(const std::string& name, std::shared_ptr<Module> module);
   void move_tensors(const std::function<Tensor(const Tensor&)>& moved);
+  void copy_parts(const Module& original, const std::optional<Device>& device);
   void add_state(StateDict& state, const std::string& path) const;
   void print_tree(std::ostream& stream, const std::string& indentation) const;
   std::shared_ptr<Module> checked_shared() const;
@@ -213,22 +218,12 @@ template <class Derived, std::derived_from<ResettableModule> Base = ResettableMo
 class Cloneable : public Base {
  public:
   using Base::Base;
-  std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const override {
-    return copy(device);
-  }
 
  protected:
-  void clone_(const Module& other, const std::optional<Device>& device) override {
-    static_cast<Derived&>(*this) = *static_cast<const Derived&>(other).copy(device);
-  }
-
- private:
-  std::shared_ptr<Derived> copy(const std::optional<Device>& device) const {
-    const auto y = std::make_shared<Derived>(static_cast<const Derived&>(*this));
-    y->forget_parts();
-    y->reset();
-    y->copy_parts(*this, device);
-    return y;
+  // Headers define many modules: what each of them instantiates must be cheap to compile.
+  ResettableModule* new_copy() const override { return new Derived(static_cast<const Derived&>(*this)); }
+  void assign(const Module& other) override {
+    static_cast<Derived&>(*this) = static_cast<const Derived&>(other);
   }
 };
 

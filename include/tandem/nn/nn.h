@@ -1,6 +1,5 @@
 #pragma once
 // Includes modules, layers, losses, functional forms, initialisation and utilities.
-#include "tandem/nn/averaged_model.h"
 #include "tandem/nn/functional.h"
 #include "tandem/nn/init.h"
 #include "tandem/nn/module.h"

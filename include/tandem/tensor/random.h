@@ -17,11 +17,5 @@ Generator& default_generator();
 /// repeatable.
 void manual_seed(uint64_t seed);
 
-namespace cuda {
-/// The default generator serves all devices, so these are tandem::manual_seed.
-inline void manual_seed(uint64_t seed) { tandem::manual_seed(seed); }
-inline void manual_seed_all(uint64_t seed) { tandem::manual_seed(seed); }
-}  // namespace cuda
-
 }  // namespace tandem
 #pragma GCC visibility pop
