@@ -1,6 +1,7 @@
 // The code of docs/data_loading.md.
 #include <gtest/gtest.h>
 
+#include "data/pictures.h"
 #include "tandem/tandem.h"
 
 namespace tandem {
@@ -89,6 +90,24 @@ TEST(DataPage, Transforms) {
                                            .map(transforms::CutMix(1.0, 10)),
                                        data::DataLoaderOptions(128).workers(2));
   EXPECT_EQ(loader->begin()->target.size(1), 10);
+}
+
+TEST(DataPage, Files) {
+  if (!data::can_read_png()) GTEST_SKIP() << "built without libpng";
+  namespace transforms = data::transforms;
+  const testing::TemporaryFolder folder;
+  folder.write("images/cat/a.png", testing::png_file(testing::colours(20, 30), 2));
+  const std::string root = folder.path("images"), csv_path = folder.write("a.csv", {'a', '\n', '1', '\n'});
+  auto pictures = data::datasets::ImageFolder(root)
+                      .map(transforms::Resize<>(256))
+                      .map(transforms::RandomCrop<>(224))
+                      .map(transforms::Stack<>());
+  auto loader = data::make_data_loader(std::move(pictures), data::DataLoaderOptions(64).workers(4));
+
+  auto table = data::read_csv(csv_path, data::CSVOptions().header(true));
+  auto rows = data::datasets::TensorDataset(table.values);
+  EXPECT_EQ(loader->begin()->data.size(3), 224);
+  EXPECT_EQ(rows.size(), 1U);
 }
 
 TEST(DataPage, Streams) {

@@ -1,12 +1,15 @@
 #pragma once
 // All headers of the data library.
 #include "tandem/data/data_loader.h"
+#include "tandem/data/datasets/cifar.h"
 #include "tandem/data/datasets/combine.h"
+#include "tandem/data/datasets/image_folder.h"
 #include "tandem/data/datasets/mnist.h"
 #include "tandem/data/datasets/shared.h"
 #include "tandem/data/datasets/stacked.h"
 #include "tandem/data/datasets/stateful.h"
 #include "tandem/data/datasets/tensor.h"
+#include "tandem/data/datasets/text.h"
 #include "tandem/data/samplers/batch.h"
 #include "tandem/data/samplers/distributed.h"
 #include "tandem/data/samplers/random_choice.h"
