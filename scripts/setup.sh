@@ -22,8 +22,6 @@ packages=(
   libfmt-dev
   libgmock-dev
   libgtest-dev
-  libjpeg-dev
-  libpng-dev
   ninja-build
   nlohmann-json3-dev
   python3
@@ -131,7 +129,7 @@ else
     command -v "$tool" >/dev/null || missing+=("$tool")
   done
   ((${#missing[@]} == 0)) || fail "this system has no apt-get; install: ${missing[*]}"
-  say "this system has no apt-get; tandem also needs fmt, GoogleTest, Google Benchmark, zlib, libpng, libjpeg, CLI11," \
+  say "this system has no apt-get; tandem also needs fmt, GoogleTest, Google Benchmark, zlib, CLI11," \
     "nlohmann-json, and the Fashion-MNIST files"
 fi
 

@@ -51,10 +51,5 @@ class [[nodiscard]] InferenceMode {
   bool grad_, inference_;
 };
 
-namespace autograd {
-using tandem::AutoGradMode;
-using tandem::GradMode;
-}  // namespace autograd
-
 }  // namespace tandem
 #pragma GCC visibility pop
