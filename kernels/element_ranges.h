@@ -13,6 +13,7 @@ class ElementRanges {
   void reserve(size_t count) { starts_.reserve(count + 1); }
   void push_back(int64_t numel) { starts_.push_back(starts_.back() + numel); }
   int64_t total() const { return starts_.back(); }
+  int64_t count(size_t tensor) const { return starts_[tensor + 1] - starts_[tensor]; }
 
   /// Calls f(tensor, begin, end) for the parts of tensors that make up elements [begin, end) of the sequence.
   template <class F>

@@ -22,6 +22,8 @@ packages=(
   libfmt-dev
   libgmock-dev
   libgtest-dev
+  libjpeg-dev
+  libpng-dev
   ninja-build
   nlohmann-json3-dev
   python3
@@ -129,7 +131,7 @@ else
     command -v "$tool" >/dev/null || missing+=("$tool")
   done
   ((${#missing[@]} == 0)) || fail "this system has no apt-get; install: ${missing[*]}"
-  say "this system has no apt-get; tandem also needs fmt, GoogleTest, Google Benchmark, zlib, CLI11," \
+  say "this system has no apt-get; tandem also needs fmt, GoogleTest, Google Benchmark, zlib, libpng, libjpeg, CLI11," \
     "nlohmann-json, and the Fashion-MNIST files"
 fi
 

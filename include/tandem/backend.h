@@ -224,6 +224,9 @@ struct AdamCall : OptimizerTensors {
   bool amsgrad = false, decoupled = false, maximize = false;
 };
 
+/// A step of one of the other optimizers; tensor/optimizer_call.h.
+struct OptimizerCall;
+
 /// The rule that counts overflows before the scale backs off; see amp::Hysteresis.
 enum class HysteresisRule : uint8_t { megatron, colossal, paddle };
 

@@ -2,7 +2,10 @@
 // The header for programs; the library's own files include only what they use. To keep compile times low, it leaves out
 // tandem/amp/tools.h (tools that show what AMP does), tandem/amp/modes.h (the modes of Apex, Colossal-AI and Keras),
 // tandem/amp/custom_function.h and tandem/autograd/function.h (custom functions), tandem/autograd/checkpoint.h,
-// tandem/amp/custom_op.h and tandem/autograd/gradcheck.h (custom ops).
+// tandem/amp/custom_op.h and tandem/autograd/gradcheck.h (custom ops), tandem/tensor/dlpack.h (exchange of tensors in
+// memory), tandem/base/assert.h (checks in programs), tandem/nn/averaged_model.h, tandem/ops/in_place.h and
+// tandem/ops/special.h (functions that are methods too), and parts of tandem/optim/optim.h (all optimizers and
+// schedules), tandem/data/data.h (all datasets, samplers and transforms) and tandem/io/io.h (files of other libraries).
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/grad_scaler.h"
 #include "tandem/amp/gradient_dtype.h"
@@ -20,11 +23,22 @@
 #include "tandem/cuda/math_mode.h"
 #include "tandem/cuda/memory.h"
 #include "tandem/cuda/stream.h"
-#include "tandem/data/data.h"
-#include "tandem/io/io.h"
+#include "tandem/data/data_loader.h"
+#include "tandem/data/datasets/mnist.h"
+#include "tandem/data/datasets/tensor.h"
+#include "tandem/data/transforms.h"
+#include "tandem/io/checkpoint.h"
+#include "tandem/io/safetensors.h"
+#include "tandem/io/serialize.h"
 #include "tandem/nn/nn.h"
 #include "tandem/ops/ops.h"
-#include "tandem/optim/optim.h"
+#include "tandem/optim/adagrad.h"
+#include "tandem/optim/adam.h"
+#include "tandem/optim/adamw.h"
+#include "tandem/optim/lbfgs.h"
+#include "tandem/optim/lr_scheduler.h"
+#include "tandem/optim/rmsprop.h"
+#include "tandem/optim/sgd.h"
 #include "tandem/tensor/allocator.h"
 #include "tandem/tensor/default_device.h"
 #include "tandem/tensor/factories.h"

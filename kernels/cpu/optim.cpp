@@ -7,176 +7,17 @@
 // Tensors with the same dense layout (a module's parameters, state created like them, and their gradients) are used in
 // place. Other strides go through blocks.
 #include <array>
-#include <memory>
+#include <cmath>
 
 #include "kernels/cpu/kernels.h"
-#include "kernels/cpu/parallel.h"
-#include "kernels/cpu/simd/convert.h"
+#include "kernels/cpu/optim_job.h"
 #include "kernels/cpu/simd/optim.h"
-#include "kernels/cpu/tile.h"
-#include "kernels/element_ranges.h"
-#include "kernels/walk.h"
-#include "tandem/math/split_float.h"
+#include "tandem/tensor/factories.h"
+#include "tandem/tensor/optimizer_call.h"
 
 namespace tandem::cpu {
-
-using kernels::ElementRanges;
-using kernels::make_walk;
-using kernels::Walk;
-
+namespace steps {
 namespace {
-
-constexpr int64_t kBlock = 1024;  // elements gathered from tensors that cannot be used in place
-constexpr size_t kStates = 3;
-constexpr size_t kOperands = 3 + kStates;
-enum : size_t { kParam, kGrad, kState, kShadow = kOperands - 1 };
-
-// In steps over more elements than this, shadow writes bypass the caches. Their cache lines need not be read first, and
-// the step's own traffic would evict them before the next forward pass.
-constexpr int64_t kStreamElements = 2 << 20;
-
-/// The tensors that belong to one parameter.
-struct Group {
-  char* data[kOperands] = {};
-  DType dtypes[kOperands] = {};
-  float step_value = 0;  ///< before this step
-  float* step = nullptr;
-  std::unique_ptr<Walk<kOperands>> walk;  ///< null if all tensors have the same dense layout
-};
-
-struct Job {
-  std::vector<Group> groups;
-  ElementRanges ranges;
-  float factor = 1;
-  bool stream = false;
-};
-
-using StateLists = std::array<const std::vector<Tensor>*, kStates>;
-
-std::unique_ptr<Walk<kOperands>> make_group_walk(const std::array<const Tensor*, kOperands>& tensors) {
-  std::array<IntArrayRef, kOperands> strides;
-  for (size_t k = 0; k < kOperands; ++k) strides[k] = (tensors[k] ? tensors[k] : tensors[kParam])->strides();
-  auto walk = std::make_unique<Walk<kOperands>>(make_walk<kOperands>(tensors[kParam]->sizes(), strides));
-  if (walk->linear()) return nullptr;
-  return walk;
-}
-
-Job make_job(const OptimizerTensors& call, const std::vector<Tensor>& steps, const StateLists& states) {
-  Job job;
-  if (call.scaling.inverse_scale.defined()) job.factor = *call.scaling.inverse_scale.raw<float>();
-  const size_t count = call.params.size();
-  job.groups.resize(count);
-  job.ranges.reserve(count);
-  for (size_t i = 0; i < count; ++i) {
-    Group& group = job.groups[i];
-    std::array<const Tensor*, kOperands> tensors = {&call.params[i], &call.grads[i]};
-    for (size_t k = 0; k < kStates; ++k) tensors[kState + k] = states[k]->empty() ? nullptr : &(*states[k])[i];
-    tensors[kShadow] = call.shadows.empty() || !call.shadows[i].defined() ? nullptr : &call.shadows[i];
-    bool contiguous = true;
-    for (size_t k = 0; k < kOperands; ++k) {
-      if (!tensors[k]) continue;
-      group.data[k] = static_cast<char*>(tensors[k]->raw_bytes());
-      group.dtypes[k] = tensors[k]->impl().dtype;
-      contiguous &= tensors[k]->impl().contiguous;
-    }
-    if (!contiguous) group.walk = make_group_walk(tensors);
-    job.ranges.push_back(tensors[kParam]->impl().numel);
-    if (!steps.empty()) {
-      group.step = steps[i].raw<float>();
-      group.step_value = *group.step;
-    }
-  }
-  job.stream = job.ranges.total() > kStreamElements;
-  return job;
-}
-
-/// Calls f(element, i) for elements begin + i of a strided operand, i < n. Bits: any type of the elements' size.
-template <class Bits, class F>
-void for_each_element(const Group& group, size_t k, int64_t begin, int64_t n, F&& f) {
-  auto* data = reinterpret_cast<Bits*>(group.data[k]);
-  int64_t at = 0;
-  const int64_t step = group.walk->row_stride(k);
-  for_each_row(*group.walk, begin, begin + n, [&](const auto& offset, int64_t length) {
-    for (int64_t i = 0; i < length; ++i) f(data[offset[k] + i * step], at + i);
-    at += length;
-  });
-}
-
-/// Loads n <= kBlock elements of an operand as T.
-template <class T>
-void load(T* row, const Group& group, size_t k, int64_t begin, int64_t n) {
-  const auto convert = convert_tables().of<T>().load[static_cast<int>(group.dtypes[k])];
-  const size_t width = element_size(group.dtypes[k]);
-  if (!group.walk) return convert(row, group.data[k] + static_cast<size_t>(begin) * width, n);
-  visit_size(width, [&]<class Bits>(Bits) {
-    Bits collected[kBlock];
-    for_each_element<Bits>(group, k, begin, n, [&](Bits x, int64_t i) { collected[i] = x; });
-    convert(row, collected, n);
-  });
-}
-
-template <class T>
-void store(const Group& group, size_t k, int64_t begin, int64_t n, const T* row) {
-  const auto convert = convert_tables().of<T>().store[static_cast<int>(group.dtypes[k])];
-  const size_t width = element_size(group.dtypes[k]);
-  if (!group.walk) return convert(group.data[k] + static_cast<size_t>(begin) * width, row, n);
-  visit_size(width, [&]<class Bits>(Bits) {
-    Bits rounded[kBlock];
-    convert(rounded, row, n);
-    for_each_element<Bits>(group, k, begin, n, [&](Bits& x, int64_t i) { x = rounded[i]; });
-  });
-}
-
-/// Whether the parameter consists of a bf16 number and a remainder.
-bool is_split(const Group& group) { return group.data[kShadow] && group.dtypes[kShadow] == DType::I16; }
-
-/// Moves data between a row of bits and a 16-bit operand by calling move(element, bits).
-template <class Move>
-void move_bits(const Group& group, size_t k, int64_t begin, int64_t n, uint16_t* bits, const Move& move) {
-  if (group.walk) {
-    for_each_element<uint16_t>(group, k, begin, n, [&](uint16_t& x, int64_t i) { move(x, bits[i]); });
-  } else {
-    uint16_t* x = reinterpret_cast<uint16_t*>(group.data[k]) + begin;
-    for (int64_t i = 0; i < n; ++i) move(x[i], bits[i]);
-  }
-}
-
-void load_split(float* row, const Group& group, int64_t begin, int64_t n) {
-  uint16_t rounded[kBlock], remainder[kBlock];
-  const auto read = [](uint16_t x, uint16_t& bits) { bits = x; };
-  move_bits(group, kParam, begin, n, rounded, read);
-  move_bits(group, kShadow, begin, n, remainder, read);
-  for (int64_t i = 0; i < n; ++i) row[i] = math::join_float({rounded[i], remainder[i]});
-}
-
-void store_split(const Group& group, int64_t begin, int64_t n, const float* row) {
-  uint16_t rounded[kBlock], remainder[kBlock];
-  for (int64_t i = 0; i < n; ++i) {
-    const math::SplitFloat halves = math::split_float(row[i]);
-    rounded[i] = halves.rounded;
-    remainder[i] = halves.remainder;
-  }
-  const auto write = [](uint16_t& x, uint16_t bits) { x = bits; };
-  move_bits(group, kParam, begin, n, rounded, write);
-  move_bits(group, kShadow, begin, n, remainder, write);
-}
-
-template <class T>
-void load_param(T* row, const Group& group, int64_t begin, int64_t n) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (is_split(group)) return load_split(row, group, begin, n);
-  }
-  load<T>(row, group, kParam, begin, n);
-}
-
-template <class T>
-void store_param(const Group& group, int64_t begin, int64_t n, const T* row) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (is_split(group)) return store_split(group, begin, n, row);
-  }
-  store<T>(group, kParam, begin, n, row);
-  if (group.data[kShadow]) store<T>(group, kShadow, begin, n, row);
-}
 
 /// Updates elements [begin, end) of a group through blocks of T: update(index, p, g, states, n).
 template <class T, class Update>
@@ -255,92 +96,192 @@ void run(const Job& job, const UpdateRows& update_rows, const UpdateF64& update_
     });
     if (job.stream) optim_table().fence();
   });
-  for (const Group& group : job.groups) {
-    if (group.step) *group.step = group.step_value + 1;
-  }
 }
 
 bool overflowed(const FusedUnscale& scaling) {
   return scaling.found_inf.defined() && *scaling.found_inf.raw<float>() != 0;
 }
 
-template <class T>
-math::SgdConstants<T> sgd_constants(const SgdCall& call) {
-  return {static_cast<T>(call.lr), static_cast<T>(call.momentum), static_cast<T>(1 - call.dampening),
-          static_cast<T>(call.weight_decay), call.nesterov};
-}
-
-/// The constants for one step count.
-struct AdamStep {
-  float t;
-  math::AdamConstants<float> f32;
-  math::AdamConstants<double> f64;
+/// The constants of a rule for one step count and scalar.
+template <class Rule>
+struct OfStep {
+  float count, scalar;  ///< before the step
+  float scalar_after;
+  typename Rule::template Constants<float> f32;
+  typename Rule::template Constants<double> f64;
 };
 
-AdamStep adam_step(const AdamCall& call, float t) {
-  return {
-      t, math::adam_constants<float>(call.lr, call.beta1, call.beta2, call.eps, call.weight_decay, call.decoupled, t),
-      math::adam_constants<double>(call.lr, call.beta1, call.beta2, call.eps, call.weight_decay, call.decoupled, t)};
+template <class Rule>
+OfStep<Rule> constants_of(const Rule& rule, double lr, unsigned states, float count, float scalar) {
+  OfStep<Rule> of{count, scalar, scalar, {}, {}};
+  float unused = scalar;
+  of.f32 = rule.template constants<float>(lr, count + 1, of.scalar_after);
+  of.f64 = rule.template constants<double>(lr, count + 1, unused);
+  if constexpr (Rule::kOptional != 0) of.f32.states = of.f64.states = states;
+  return of;
+}
+
+float value_of(const std::vector<Tensor>& list, size_t i) { return list.empty() ? 0 : *list[i].raw<float>(); }
+
+/// One step of a rule.
+template <class Rule>
+void step(const OptimizerTensors& call, const Rule& rule, const StateLists& states, const std::vector<Tensor>& counts,
+          const std::vector<Tensor>& scalars, double lr, bool maximize) {
+  if (overflowed(call.scaling)) return;
+  Job job = make_job(call, states);
+  if (maximize) job.factor = -job.factor;
+  unsigned present = 0;
+  for (size_t k = 0; k < kStates; ++k) present |= states[k] && !states[k]->empty() ? 1U << k : 0U;
+  // Computed once per step count, which parameters usually share: the powers are expensive.
+  std::vector<OfStep<Rule>> steps;
+  std::vector<uint32_t> step_of(job.groups.size());
+  for (size_t i = 0; i < job.groups.size(); ++i) {
+    const float count = value_of(counts, i), scalar = value_of(scalars, i);
+    if (steps.empty() || steps.back().count != count || steps.back().scalar != scalar) {
+      steps.push_back(constants_of(rule, lr, present, count, scalar));
+    }
+    step_of[i] = static_cast<uint32_t>(steps.size() - 1);
+  }
+  const auto row_step = static_cast<const RowStep<Rule>&>(optim_table()).step;
+  const auto update_rows = [&](size_t index, const OptimRows& rows) { row_step(rows, steps[step_of[index]].f32); };
+  run(job, update_rows, [&](size_t index, double* p, const double* g, double* const* rows, int64_t n) {
+    const auto& constants = steps[step_of[index]].f64;
+    for (int64_t i = 0; i < n; ++i) {
+      double s[kStates] = {};
+      for (size_t k = 0; k < kStates; ++k) {
+        if (rows[k]) s[k] = rows[k][i];
+      }
+      p[i] = Rule::update(p[i], g[i] * job.factor, s[0], s[1], s[2], constants);
+      for (size_t k = 0; k < kStates; ++k) {
+        if (rows[k]) rows[k][i] = s[k];
+      }
+    }
+  });
+  for (size_t i = 0; i < job.groups.size(); ++i) {
+    const OfStep<Rule>& of = steps[step_of[i]];
+    if (!counts.empty()) *counts[i].raw<float>() = of.count + 1;
+    if (!scalars.empty()) *scalars[i].raw<float>() = of.scalar_after;
+  }
+}
+
+// ---- LAMB: the moments and updates u, the norms, and the parameters
+
+constexpr int64_t kNormBlock = 32 * kBlock;  // elements of a partial sum
+
+struct Squares {
+  double p = 0, u = 0;
+};
+
+double squares_of(const float* x, int64_t n) { return optim_table().squares(x, n); }
+double squares_of(const double* x, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += x[i] * x[i];
+  return sum;
+}
+
+template <class T>
+Squares squares_of(const Group& group, int64_t begin, int64_t end) {
+  T buffer[kBlock];
+  // Operands that need no conversion are read in place.
+  const auto squares = [&](size_t k, int64_t n) {
+    if (!group.walk && group.dtypes[k] == dtype_of<T>) {
+      return squares_of(reinterpret_cast<const T*>(group.data[k]) + begin, n);
+    }
+    if (k == kParam) {
+      load_param<T>(buffer, group, begin, n);
+    } else {
+      load<T>(buffer, group, k, begin, n);
+    }
+    return squares_of(buffer, n);
+  };
+  Squares sum;
+  for (; begin < end; begin += kBlock) {
+    const int64_t n = std::min(kBlock, end - begin);
+    sum.p += squares(kParam, n);
+    sum.u += squares(kGrad, n);
+  }
+  return sum;
+}
+
+/// The trust ratio of each parameter. The job's gradients are the updates. Sums are held in f64, in blocks that do not
+/// depend on the number of threads.
+std::vector<double> trust_ratios(const Job& job) {
+  struct Block {
+    size_t group;
+    int64_t begin, end;
+    Squares squares;
+  };
+  std::vector<Block> blocks;
+  for (size_t i = 0; i < job.groups.size(); ++i) {
+    const int64_t numel = job.ranges.count(i);
+    for (int64_t begin = 0; begin < numel; begin += kNormBlock) {
+      blocks.push_back({i, begin, std::min(begin + kNormBlock, numel), {}});
+    }
+  }
+  parallel_for(static_cast<int64_t>(blocks.size()), 1, [&](int64_t first, int64_t last) {
+    for (int64_t b = first; b < last; ++b) {
+      Block& block = blocks[static_cast<size_t>(b)];
+      const Group& group = job.groups[block.group];
+      const bool f64 = group.dtypes[kParam] == DType::F64;
+      block.squares =
+          f64 ? squares_of<double>(group, block.begin, block.end) : squares_of<float>(group, block.begin, block.end);
+    }
+  });
+  std::vector<Squares> sums(job.groups.size());
+  for (const Block& block : blocks) {
+    sums[block.group].p += block.squares.p;
+    sums[block.group].u += block.squares.u;
+  }
+  std::vector<double> ratios;
+  for (const Squares& s : sums) ratios.push_back(math::trust_ratio(s.p, s.u));
+  return ratios;
+}
+
+void lamb_step(const OptimizerCall& call, const math::Lamb& rule) {
+  if (overflowed(call.scaling)) return;
+  std::vector<Tensor> updates;
+  for (const Tensor& p : call.params) updates.push_back(empty_like(p, p.dtype() == kDouble ? kDouble : kFloat));
+  step(call, rule, {&call.states[0], &call.states[1], &updates}, call.steps, call.scalars, call.lr, call.maximize);
+  Job job = make_job({call.params, updates, call.shadows, {}}, {});
+  const std::vector<double> ratios = trust_ratios(job);
+  // A step of SGD on the updates, with a learning rate for each parameter.
+  const auto row_step = static_cast<const RowStep<math::Sgd>&>(optim_table()).step;
+  const auto constants = [&]<class T>(T, size_t index) {
+    float none = 0;
+    return math::Sgd().constants<T>(call.lr * ratios[index], 1, none);
+  };
+  run(
+      job, [&](size_t index, const OptimRows& rows) { row_step(rows, constants(0.0F, index)); },
+      [&](size_t index, double* p, const double* u, double* const*, int64_t n) {
+        const auto c = constants(0.0, index);
+        double none = 0;
+        for (int64_t i = 0; i < n; ++i) p[i] = math::Sgd::update(p[i], u[i], none, none, none, c);
+      });
 }
 
 }  // namespace
+}  // namespace steps
 
 void sgd(const SgdCall& call) {
-  if (overflowed(call.scaling)) return;
-  static const std::vector<Tensor> none;
-  Job job = make_job(call, call.steps, {&call.momentum_buffers, &none, &none});
-  if (call.maximize) job.factor = -job.factor;
-  const auto f32 = sgd_constants<float>(call);
-  const auto f64 = sgd_constants<double>(call);
-  const OptimTable& table = optim_table();
-  const auto update_rows = [&](size_t index, const OptimRows& rows) {
-    if (rows.states[0]) {
-      table.sgd_momentum(rows, job.groups[index].step_value == 0, f32);
-    } else {
-      table.sgd(rows, f32);
-    }
-  };
-  run(job, update_rows, [&](size_t index, double* p, const double* g, double* const* states, int64_t n) {
-    double* buffer = states[0];
-    const bool first = job.groups[index].step_value == 0;
-    for (int64_t i = 0; i < n; ++i) {
-      const double unscaled = g[i] * job.factor;
-      p[i] = buffer ? math::sgd_momentum(p[i], unscaled, buffer[i], first, f64) : math::sgd(p[i], unscaled, f64);
-    }
-  });
+  steps::step(call, math::Sgd{call.momentum, call.dampening, call.weight_decay, call.nesterov},
+              {&call.momentum_buffers}, call.steps, {}, call.lr, call.maximize);
 }
 
 void adam(const AdamCall& call) {
-  if (overflowed(call.scaling)) return;
-  Job job = make_job(call, call.steps, {&call.exp_avgs, &call.exp_avg_sqs, &call.max_exp_avg_sqs});
-  if (call.maximize) job.factor = -job.factor;
-  // Computed once per step count, which parameters usually share: the powers are expensive.
-  std::vector<AdamStep> steps;
-  std::vector<uint32_t> step_of(job.groups.size());
-  for (size_t i = 0; i < job.groups.size(); ++i) {
-    const float t = job.groups[i].step_value + 1;
-    if (steps.empty() || steps.back().t != t) steps.push_back(adam_step(call, t));
-    step_of[i] = static_cast<uint32_t>(steps.size() - 1);
-  }
-  const OptimTable& table = optim_table();
-  const auto update_rows = [&](size_t index, const OptimRows& rows) {
-    const auto& constants = steps[step_of[index]].f32;
-    if (rows.states[2]) {
-      table.adam_amsgrad(rows, constants);
+  steps::step(call, math::Adam{call.beta1, call.beta2, call.eps, call.weight_decay, call.decoupled},
+              {&call.exp_avgs, &call.exp_avg_sqs, &call.max_exp_avg_sqs}, call.steps, {}, call.lr, call.maximize);
+}
+
+void optimizer_step(const OptimizerCall& call) {
+  const auto visitor = [&]<class Rule>(const Rule& rule) {
+    if constexpr (std::is_same_v<Rule, math::Lamb>) {
+      steps::lamb_step(call, rule);
     } else {
-      table.adam(rows, constants);
+      steps::step(call, rule, {&call.states[0], &call.states[1], &call.states[2]}, call.steps, call.scalars, call.lr,
+                  call.maximize);
     }
   };
-  run(job, update_rows, [&](size_t index, double* p, const double* g, double* const* states, int64_t n) {
-    double *m = states[0], *v = states[1], *v_max = states[2];
-    const auto& constants = steps[step_of[index]].f64;
-    for (int64_t i = 0; i < n; ++i) {
-      const double unscaled = g[i] * job.factor;
-      double unused = 0;
-      p[i] = v_max ? math::adam<true>(p[i], unscaled, m[i], v[i], v_max[i], constants)
-                   : math::adam<false>(p[i], unscaled, m[i], v[i], unused, constants);
-    }
-  });
+  std::visit(visitor, call.rule);
 }
 
 }  // namespace tandem::cpu

@@ -201,6 +201,10 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
     optimizer.step();
     return StepResult();
   }
+  TANDEM_CHECK(
+      !optimizer.needs_closure(), NotImplementedError,
+      "this optimizer evaluates the loss in its step, unscaled; call its step(closure) without a scaler, in f32 "
+      "or with bf16 autocast, which needs no loss scaling");
   check_scaled();
   check_iteration();
   check_skips();

@@ -70,7 +70,7 @@ class Pass {
       ready.pop();
       Node& node = *state->node;
       const BackwardScope scope(node);
-      const UserCodeScope running(node.name);
+      const UserCodeScope running(node.op);
       Grads sent = run_node(*state);
       const bool scaled = state->scaled || node.scales_loss;
       if (state->scaled && state->runs) node.mark_scaled();

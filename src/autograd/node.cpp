@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <utility>
 
 #include "tandem/autograd/backward_scaler.h"
@@ -39,10 +40,21 @@ void NodePtr::free_last(std::shared_ptr<Node> node) noexcept {
   waiting = nullptr;
 }
 
-Node::Node(const char* name, std::vector<Edge> next)
-    : name(name), sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)), next(std::move(next)) {}
+Node::Node(const char* op, std::vector<Edge> next)
+    : op(op), sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)), next(std::move(next)) {}
 
 Node::~Node() = default;
+
+std::string Node::name() const {
+  if (std::isupper(static_cast<unsigned char>(*op))) return op;  // the type of a user's function, or AccumulateGrad
+  std::string text;
+  bool starts_word = true;
+  for (const char* c = op; *c; ++c) {
+    if (*c != '_') text += static_cast<char>(starts_word ? std::toupper(static_cast<unsigned char>(*c)) : *c);
+    starts_word = *c == '_';
+  }
+  return text + "Backward0";
+}
 
 void Node::run_hooks(Grads& grads) {
   const BackwardScaler::Factors* factors = detail::pass_factors();

@@ -36,7 +36,7 @@ std::shared_ptr<autograd::Node> Tensor::grad_fn() const {
   if (!m) return nullptr;
   if (is_stale_view(*this) && m->view->base.requires_grad()) {
     if (m->view->has_own_history) [[unlikely]] {
-      const UserCodeScope op(m->grad_fn->name);
+      const UserCodeScope op(m->grad_fn->op);
       TANDEM_THROW(
           AutogradError,
           "output {} of this op shares the memory of an input that has since been changed in place; clone() the output",
@@ -125,6 +125,12 @@ void Tensor::retain_grad() const {
   if (!node || m.retains_grad) return;
   m.retains_grad = true;
   node->retained.push_back({m.output, impl_});
+}
+
+bool Tensor::retains_grad() const {
+  checked("retains_grad");
+  const AutogradMeta* m = meta_or_null(*this);
+  return m && m->retains_grad;
 }
 
 Tensor Tensor::detach() const {

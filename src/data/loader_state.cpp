@@ -4,8 +4,8 @@
 
 namespace tandem::data::detail {
 
-StateDict write_loader_state(const DataLoaderOptions& options, const LoaderPosition& position,
-                             const StateDict& sampler) {
+StateDict write_loader_state(const DataLoaderOptions& options, const LoaderPosition& position, const std::string& part,
+                             const StateDict& state_of_part) {
   const OpScope op("DataLoader::state_dict");
   TANDEM_CHECK(!position.in_epoch || options.workers() == 0 || options.enforce_ordering(), StateError,
                "the order of batches is undefined, so there is no position in the epoch to save; use "
@@ -19,23 +19,29 @@ StateDict write_loader_state(const DataLoaderOptions& options, const LoaderPosit
   writer.number("drop_last", drop_last);
   if (!in_epoch) return state;
   writer.number("batches", batches);
-  add_below(state, "sampler", sampler);
+  if (position.seed) {
+    auto seed = static_cast<int64_t>(*position.seed);
+    writer.number("seed", seed);
+  }
+  add_below(state, part, state_of_part);
   return state;
 }
 
-LoaderPosition read_loader_state(const DataLoaderOptions& options, const StateDict& state) {
+LoaderPosition read_loader_state(const DataLoaderOptions& options, const StateDict& state, const std::string& part,
+                                 bool random) {
   const OpScope op("load_state_dict");
   StateReader reader(state);
   bool in_epoch = false, drop_last = options.drop_last();
   auto batch_size = static_cast<int64_t>(options.batch_size());
-  int64_t batches = 0;
+  int64_t batches = 0, seed = 0;
   reader.number("in_epoch", in_epoch);
   reader.number("batch_size", batch_size);
   reader.number("drop_last", drop_last);
   if (in_epoch) {
     reader.number("batches", batches);
+    if (random) reader.number("seed", seed);
     for (const auto& item : state) {
-      if (item.key().starts_with("sampler.")) reader.find(item.key());
+      if (item.key().starts_with(part + ".")) reader.find(item.key());
     }
     // These matter only within an epoch.
     if (batch_size != static_cast<int64_t>(options.batch_size()) || drop_last != options.drop_last()) {
@@ -45,7 +51,9 @@ LoaderPosition read_loader_state(const DataLoaderOptions& options, const StateDi
     if (batches < 0) reader.add_fault(fmt::format("'batches' is {}", batches));
   }
   reader.finish();
-  return {in_epoch, static_cast<uint64_t>(batches)};
+  LoaderPosition position{in_epoch, static_cast<uint64_t>(batches), std::nullopt};
+  if (random && in_epoch) position.seed = static_cast<uint64_t>(seed);
+  return position;
 }
 
 void throw_position_past_end(uint64_t batches_of_epoch, uint64_t batches) {

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <exception>
 
+#include "src/data/sampler_state.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::data::samplers {
-namespace {
 
 void write_position(StateDict& state, size_t size, size_t index) {
   StateWriter writer(state);
@@ -17,19 +17,29 @@ void write_position(StateDict& state, size_t size, size_t index) {
   writer.number("index", at);
 }
 
-/// Returns the index; reports a fault if the size differs from the sampler's.
-size_t read_position(StateReader& reader, size_t size) {
+size_t read_position(StateReader& reader, size_t size, size_t limit) {
   auto count = static_cast<int64_t>(size);
   int64_t index = 0;
   reader.number("size", count);
   reader.number("index", index);
   if (count != static_cast<int64_t>(size)) {
     reader.add_fault(fmt::format("it was saved from a sampler of {} items, but this one has {}", count, size));
-  } else if (index < 0 || index > count) {
-    reader.add_fault(fmt::format("'index' is {}, but there are {} items", index, count));
+  } else if (index < 0 || static_cast<size_t>(index) > limit) {
+    reader.add_fault(fmt::format("'index' is {}, but there are {} items", index, limit));
   }
   return static_cast<size_t>(index);
 }
+
+std::vector<size_t> request_of(size_t count) {
+  try {
+    return std::vector<size_t>(count);
+  } catch (const std::exception&) {  // std::bad_alloc or std::length_error
+    TANDEM_THROW(OutOfMemoryError, "the indices of a batch of {} items do not fit into memory; lower batch_size",
+                 count);
+  }
+}
+
+namespace {
 
 bool is_permutation(const Tensor& order) {
   std::vector<bool> seen(static_cast<size_t>(order.numel()));
@@ -39,16 +49,6 @@ bool is_permutation(const Tensor& order) {
     seen[static_cast<size_t>(values[i])] = true;
   }
   return true;
-}
-
-/// A vector for `count` item numbers, to be filled by the caller.
-std::vector<size_t> request_of(size_t count) {
-  try {
-    return std::vector<size_t>(count);
-  } catch (const std::exception&) {  // std::bad_alloc or std::length_error
-    TANDEM_THROW(OutOfMemoryError, "the indices of a batch of {} items do not fit into memory; lower batch_size",
-                 count);
-  }
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ StateDict SequentialSampler::state_dict() const {
 StateCommit SequentialSampler::prepare_load_state_dict(const StateDict& state) {
   const OpScope op("load_state_dict");
   StateReader reader(state);
-  const size_t index = read_position(reader, size_);
+  const size_t index = read_position(reader, size_, size_);
   reader.finish();
   return [this, index] { index_ = index; };
 }
@@ -109,7 +109,7 @@ StateDict RandomSampler::state_dict() const {
 StateCommit RandomSampler::prepare_load_state_dict(const StateDict& state) {
   const OpScope op("load_state_dict");
   StateReader reader(state);
-  const size_t index = read_position(reader, size_);
+  const size_t index = read_position(reader, size_, size_);
   Tensor order;
   reader.optional_tensor("order", order, empty({static_cast<int64_t>(size_)}, TensorOptions(kLong).device(kCPU)));
   if (!order.defined() && index > 0) reader.add_fault("'order' is missing");

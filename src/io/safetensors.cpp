@@ -1,18 +1,11 @@
 #include "tandem/io/safetensors.h"
 
-#include <fcntl.h>
-#include <zlib.h>
-
 #include <algorithm>
 #include <bit>
-#include <cstring>
-#include <functional>
-#include <memory>
 #include <numeric>
 
-#include "src/io/atomic_file.h"
-#include "src/io/regular_file.h"
 #include "src/io/safetensors_header.h"
+#include "src/io/source.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/factories.h"
@@ -27,17 +20,11 @@ constexpr std::string_view kOwnKeys = "tandem.", kCrcKey = "tandem.crc32";
 /// computed. Quotes inside a JSON string are escaped, so this text can only be a key with its value.
 constexpr std::string_view kCrcText = "\"tandem.crc32\":\"", kNoCrc = "00000000-00000000";
 
-uint32_t crc_of(uint32_t crc, const void* data, size_t bytes) {
-  return static_cast<uint32_t>(crc32_z(crc, static_cast<const Bytef*>(data), bytes));
-}
-
 uint32_t header_crc(uint64_t length, std::string_view text) {
   return crc_of(crc_of(0, &length, sizeof length), text.data(), text.size());
 }
 
 // ---- writing
-
-using Write = std::function<void(const void*, size_t)>;
 
 void write_all(const StateDict& tensors, const Metadata& metadata, const Write& write) {
   NoGradGuard no_grad;
@@ -85,13 +72,6 @@ void write_all(const StateDict& tensors, const Metadata& metadata, const Write& 
 
 // ---- reading
 
-/// Bytes with random access: a file's, or a block of memory.
-struct Source {
-  std::string where;  ///< in messages: the path and ": ", or nothing
-  uint64_t size = 0;
-  std::function<void(uint64_t offset, void* to, size_t bytes)> read;
-};
-
 /// Returns the checksums in `text` and replaces them by zeros; empty if there are none.
 std::string take_checksums(std::string& text) {
   const size_t at = text.find(kCrcText);
@@ -99,12 +79,6 @@ std::string take_checksums(std::string& text) {
   const std::string crc = text.substr(at + kCrcText.size(), kNoCrc.size());
   if (crc.size() == kNoCrc.size()) text.replace(at + kCrcText.size(), crc.size(), kNoCrc);
   return crc;
-}
-
-/// A bool's byte must be 0 or 1 in C++.
-bool is_valid_bool(const Tensor& t) {
-  const auto* bytes = static_cast<const unsigned char*>(t.raw_bytes());
-  return std::all_of(bytes, bytes + t.nbytes(), [](unsigned char b) { return b <= 1; });
 }
 
 TensorFile read_all(const Source& source) {
@@ -163,35 +137,24 @@ TensorFile read_all(const Source& source) {
 
 void save_file(const StateDict& tensors, const std::string& path, const Metadata& metadata) {
   const OpScope op("save_file");
-  std::unique_ptr<AtomicFile> file;  // opened by the first write, after all checks
-  write_all(tensors, metadata, [&](const void* data, size_t bytes) {
-    if (!file) file = std::make_unique<AtomicFile>(path);
-    file->write(data, bytes);
-  });
-  file->commit();
+  write_file(path, [&](const Write& write) { write_all(tensors, metadata, write); });
 }
 
 TensorFile load_file(const std::string& path, Device device) {
   const OpScope op("load_file");
-  const RegularFile file(path, O_RDONLY);
-  TensorFile result = read_all(
-      {path + ": ", file.size(), [&](uint64_t offset, void* to, size_t bytes) { file.read(offset, to, bytes); }});
+  TensorFile result = read_all(file_source(path));
   for (auto& item : result.tensors) item.value() = item.value().to(device);
   return result;
 }
 
 std::string serialize(const StateDict& tensors, const Metadata& metadata) {
   const OpScope op("serialize");
-  std::string bytes;
-  write_all(tensors, metadata,
-            [&](const void* data, size_t count) { bytes.append(static_cast<const char*>(data), count); });
-  return bytes;
+  return written_bytes([&](const Write& write) { write_all(tensors, metadata, write); });
 }
 
 TensorFile deserialize(std::string_view bytes) {
   const OpScope op("deserialize");
-  return read_all({/*where=*/"", bytes.size(),
-                   [&](uint64_t offset, void* to, size_t count) { std::memcpy(to, bytes.data() + offset, count); }});
+  return read_all(memory_source(bytes));
 }
 
 }  // namespace tandem::io

@@ -9,6 +9,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "src/io/source.h"
 #include "tandem/base/check.h"
 
 namespace tandem::io {
@@ -181,13 +182,6 @@ void check_layout(const std::string& where, const Header& header, uint64_t data_
 }
 
 }  // namespace
-
-std::string shown(std::string_view name) {
-  constexpr size_t limit = 80;
-  std::string text = fmt::format("'{}{}'", name.substr(0, limit), name.size() > limit ? "..." : "");
-  for (char& c : text) c = static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return text;
-}
 
 Header parse_header(const std::string& where, std::string_view text, uint64_t data_bytes) {
   HeaderEvents events;

@@ -34,7 +34,4 @@ Header parse_header(const std::string& where, std::string_view text, uint64_t da
 /// The text of a header, without padding. Throws StateError if a name or text is not UTF-8.
 std::string header_text(const Header& header);
 
-/// Formats a name for messages: shortened, without control characters.
-std::string shown(std::string_view name);
-
 }  // namespace tandem::io

@@ -1,42 +1,131 @@
 #include "tandem/io/serialize.h"
 
+#include <istream>
+#include <iterator>
+#include <ostream>
 #include <utility>
 
+#include "src/io/source.h"
 #include "tandem/base/check.h"
 
 namespace tandem {
+namespace io {
+namespace {
 
-void save(const Tensor& tensor, const std::string& path) { save(std::vector<Tensor>{tensor}, path); }
+bool is_torch_path(const std::string& path) { return path.ends_with(".pt") || path.ends_with(".pth"); }
+
+/// PyTorch's files are zip archives. A safetensors file that begins like one would have a header of over 67 MB that
+/// does not begin with a brace.
+bool is_zip(std::string_view start) { return start.starts_with("PK\3\4"); }
+
+std::string read_all_of(std::istream& stream) {
+  std::string bytes(std::istreambuf_iterator<char>(stream), {});
+  TANDEM_CHECK(!stream.bad(), IoError, "cannot read the stream; open it in binary mode and check that it is readable");
+  return bytes;
+}
+
+void write_all_to(std::ostream& stream, const std::string& bytes) {
+  stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  stream.flush();
+  TANDEM_CHECK(stream.good(), IoError, "cannot write {} bytes to the stream; check that it is open and has room",
+               bytes.size());
+}
+
+StateDict numbered_state(const std::vector<Tensor>& tensors) {
+  StateDict state;
+  for (size_t i = 0; i < tensors.size(); ++i) state.insert(std::to_string(i), tensors[i]);
+  return state;
+}
+
+std::vector<Tensor> numbered_tensors(const StateDict& state, const std::string& where) {
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < state.size(); ++i) {
+    const Tensor* t = state.find(std::to_string(i));
+    TANDEM_CHECK(
+        t, StateError,
+        "{} has the tensor '{}' and is not a vector of tensors; use io::load_state, or load it into the object "
+        "that it was saved from",
+        where, state[0].key());
+    tensors.push_back(*t);
+  }
+  return tensors;
+}
+
+Tensor one_of(std::vector<Tensor> tensors, const std::string& where) {
+  TANDEM_CHECK(tensors.size() == 1, StateError,
+               "{} has {} tensors, not one; load a vector of tensors, or use io::load_state", where, tensors.size());
+  return std::move(tensors[0]);
+}
+
+constexpr const char* kStream = "the stream";
+
+}  // namespace
+
+void save_state(const StateDict& state, const std::string& path) {
+  const OpScope op("save_state");
+  is_torch_path(path) ? save_pt(state, path) : save_file(state, path);
+}
+
+StateDict load_state(const std::string& path) {
+  const OpScope op("load_state");
+  const Source source = file_source(path);
+  std::string start(std::min<uint64_t>(source.size, 4), '\0');
+  if (!start.empty()) source.read(0, start.data(), start.size());
+  return is_zip(start) ? load_pt(path) : load_file(path).tensors;
+}
+
+void save_state(const StateDict& state, std::ostream& stream) {
+  const OpScope op("save_state");
+  write_all_to(stream, serialize(state));
+}
+
+StateDict load_state(std::istream& stream) {
+  const OpScope op("load_state");
+  const std::string bytes = read_all_of(stream);
+  if (!is_zip(bytes)) return deserialize(bytes).tensors;
+  return to_state_dict(pickle_load({bytes.begin(), bytes.end()}));
+}
+
+}  // namespace io
+
+void save(const Tensor& tensor, const std::string& path) {
+  const OpScope op("save");
+  io::is_torch_path(path) ? io::save_pickle(tensor, path) : io::save_file({{"0", tensor}}, path);
+}
+
+void save(const Tensor& tensor, std::ostream& stream) {
+  const OpScope op("save");
+  io::save_state({{"0", tensor}}, stream);
+}
 
 void save(const std::vector<Tensor>& tensors, const std::string& path) {
   const OpScope op("save");
-  StateDict state;
-  for (size_t i = 0; i < tensors.size(); ++i) state.insert(std::to_string(i), tensors[i]);
-  io::save_file(state, path);
+  io::is_torch_path(path) ? io::save_pickle(tensors, path) : io::save_file(io::numbered_state(tensors), path);
+}
+
+void save(const std::vector<Tensor>& tensors, std::ostream& stream) {
+  const OpScope op("save");
+  io::save_state(io::numbered_state(tensors), stream);
 }
 
 void load(Tensor& tensor, const std::string& path) {
   const OpScope op("load");
-  std::vector<Tensor> tensors;
-  load(tensors, path);
-  TANDEM_CHECK(tensors.size() == 1, StateError,
-               "{} has {} tensors, not one; load a vector of tensors, or use io::load_file", path, tensors.size());
-  tensor = std::move(tensors[0]);
+  tensor = io::one_of(io::numbered_tensors(io::load_state(path), path), path);
+}
+
+void load(Tensor& tensor, std::istream& stream) {
+  const OpScope op("load");
+  tensor = io::one_of(io::numbered_tensors(io::load_state(stream), io::kStream), io::kStream);
 }
 
 void load(std::vector<Tensor>& tensors, const std::string& path) {
   const OpScope op("load");
-  const StateDict state = io::load_file(path).tensors;
-  std::vector<Tensor> loaded;
-  for (size_t i = 0; i < state.size(); ++i) {
-    const Tensor* t = state.find(std::to_string(i));
-    TANDEM_CHECK(t, StateError,
-                 "{} has the tensor '{}' and is not a vector of tensors; use io::load_file, or load it into the object "
-                 "that it was saved from",
-                 path, state[0].key());
-    loaded.push_back(*t);
-  }
-  tensors = std::move(loaded);
+  tensors = io::numbered_tensors(io::load_state(path), path);
+}
+
+void load(std::vector<Tensor>& tensors, std::istream& stream) {
+  const OpScope op("load");
+  tensors = io::numbered_tensors(io::load_state(stream), io::kStream);
 }
 
 }  // namespace tandem

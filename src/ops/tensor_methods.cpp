@@ -195,6 +195,14 @@ Tensor Tensor::expand_as(const Tensor& other) const {
   const OpScope op("expand_as");
   return tandem::expand(*this, other.sizes());
 }
+Tensor Tensor::reshape_as(const Tensor& other) const {
+  const OpScope op("reshape_as");
+  return tandem::reshape(*this, other.sizes());
+}
+Tensor Tensor::mT() const {
+  const OpScope op("mT");
+  return tandem::transpose(*this, -2, -1);
+}
 Tensor Tensor::view_as(const Tensor& other) const {
   const OpScope op("view_as");
   return tandem::view(*this, other.sizes());
@@ -225,6 +233,10 @@ Tensor Tensor::to(const TensorOptions& options, bool non_blocking, bool copy) co
   return tandem::to(*this, options.has_device() ? options.device() : device(),
                     options.has_dtype() ? options.dtype() : dtype(), non_blocking, copy,
                     options.memory_format_opt().value_or(MemoryFormat::Preserve));
+}
+Tensor Tensor::to(const TensorOptions& options, bool non_blocking, bool copy,
+                  std::optional<MemoryFormat> format) const {
+  return to(format ? options.memory_format(*format) : options, non_blocking, copy);
 }
 Tensor Tensor::to(const Tensor& other, bool non_blocking, bool copy) const {
   const OpScope op("to");

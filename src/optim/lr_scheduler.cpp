@@ -5,6 +5,7 @@
 #include <numbers>
 #include <utility>
 
+#include "src/optim/momentum.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/checks.h"
 
@@ -15,20 +16,55 @@ void check_at_least_one(const char* argument, int64_t value) {
   TANDEM_CHECK(value >= 1, StateError, "{} = {}; it must be at least 1", argument, value);
 }
 
-}  // namespace
-
-void LRScheduler::set_rates(int64_t epoch) {
-  for (OptimizerParamGroup& group : optimizer_.param_groups()) {
-    OptimizerOptions& options = group.options();
-    if (!group.initial_lr()) group.initial_lr() = options.get_lr();
-    options.set_lr(lr_at(*group.initial_lr(), epoch));
+void check_schedulers(const std::vector<std::shared_ptr<LRScheduler>>& schedulers, const Optimizer& optimizer) {
+  for (size_t i = 0; i < schedulers.size(); ++i) {
+    TANDEM_CHECK(schedulers[i], StateError, "scheduler {} is null; construct it first", i);
+    TANDEM_CHECK(&schedulers[i]->optimizer() == &optimizer, StateError,
+                 "scheduler {} belongs to another optimizer; create it for this one", i);
   }
 }
 
-void LRScheduler::step() {
-  set_rates(last_epoch_ + 1);
-  ++last_epoch_;
+const std::shared_ptr<LRScheduler>& first_of(const std::vector<std::shared_ptr<LRScheduler>>& schedulers) {
+  const OpScope op("ChainedScheduler");
+  TANDEM_CHECK(!schedulers.empty() && schedulers[0], StateError,
+               "the list of schedulers is empty or its first one null; pass at least one");
+  return schedulers[0];
 }
+
+}  // namespace
+
+LRScheduler::LRScheduler(const std::shared_ptr<LRScheduler>& other) : optimizer_(other->optimizer_) {}
+
+double LRScheduler::group_lr_at(size_t, double base_lr, int64_t epoch) const { return lr_at(base_lr, epoch); }
+
+std::optional<double> LRScheduler::momentum_at(size_t, int64_t) const { return {}; }
+
+double LRScheduler::next_lr(const OptimizerParamGroup& group, size_t number, int64_t epoch) const {
+  return group_lr_at(number, *group.initial_lr(), epoch);
+}
+
+void LRScheduler::set_rates(int64_t epoch) {
+  std::vector<OptimizerParamGroup>& groups = optimizer_.param_groups();
+  // Formulas may throw, so all come before the first write.
+  std::vector<double> rates;
+  for (OptimizerParamGroup& group : groups) {
+    if (!group.initial_lr()) group.initial_lr() = group.options().get_lr();
+    rates.push_back(next_lr(group, rates.size(), epoch));
+  }
+  std::vector<std::optional<double>> momenta;
+  for (size_t g = 0; g < groups.size(); ++g) momenta.push_back(momentum_at(g, epoch));
+  for (size_t g = 0; g < groups.size(); ++g) {
+    groups[g].options().set_lr(rates[g]);
+    if (momenta[g]) set_momentum(groups[g].options(), *momenta[g]);
+  }
+}
+
+void LRScheduler::set_epoch(int64_t epoch) {
+  set_rates(epoch);
+  last_epoch_ = epoch;
+}
+
+void LRScheduler::step() { set_epoch(last_epoch_ + 1); }
 
 std::vector<double> LRScheduler::get_last_lr() const {
   std::vector<double> rates;
@@ -65,6 +101,54 @@ double StepLR::lr_at(double base_lr, int64_t epoch) const {
   return base_lr * std::pow(gamma_, static_cast<double>(epoch / step_size_));
 }
 
+MultiStepLR::MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma)
+    : LRScheduler(optimizer), milestones_(std::move(milestones)), gamma_(gamma) {
+  const OpScope op("MultiStepLR");
+  checks::not_negative("gamma", gamma);
+  std::sort(milestones_.begin(), milestones_.end());
+  start();
+}
+
+double MultiStepLR::lr_at(double base_lr, int64_t epoch) const {
+  const auto passed = std::upper_bound(milestones_.begin(), milestones_.end(), epoch) - milestones_.begin();
+  return base_lr * std::pow(gamma_, static_cast<double>(passed));
+}
+
+ExponentialLR::ExponentialLR(Optimizer& optimizer, double gamma) : LRScheduler(optimizer), gamma_(gamma) {
+  const OpScope op("ExponentialLR");
+  checks::not_negative("gamma", gamma);
+  start();
+}
+
+double ExponentialLR::lr_at(double base_lr, int64_t epoch) const {
+  return base_lr * std::pow(gamma_, static_cast<double>(epoch));
+}
+
+ConstantLR::ConstantLR(Optimizer& optimizer, double factor, int64_t total_iters)
+    : LRScheduler(optimizer), factor_(factor), total_iters_(total_iters) {
+  const OpScope op("ConstantLR");
+  TANDEM_CHECK(factor >= 0 && factor <= 1, StateError, "factor = {}; it must be in [0, 1]", factor);
+  TANDEM_CHECK(total_iters >= 0, StateError, "total_iters = {}; it must not be negative", total_iters);
+  start();
+}
+
+double ConstantLR::lr_at(double base_lr, int64_t epoch) const {
+  return epoch < total_iters_ ? base_lr * factor_ : base_lr;
+}
+
+PolynomialLR::PolynomialLR(Optimizer& optimizer, int64_t total_iters, double power)
+    : LRScheduler(optimizer), total_iters_(total_iters), power_(power) {
+  const OpScope op("PolynomialLR");
+  check_at_least_one("total_iters", total_iters);
+  checks::not_negative("power", power);
+  start();
+}
+
+double PolynomialLR::lr_at(double base_lr, int64_t epoch) const {
+  const double share = static_cast<double>(std::min(epoch, total_iters_)) / static_cast<double>(total_iters_);
+  return base_lr * std::pow(1 - share, power_);
+}
+
 CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min)
     : LRScheduler(optimizer), T_max_(T_max), eta_min_(eta_min) {
   const OpScope op("CosineAnnealingLR");
@@ -76,6 +160,44 @@ CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double
 double CosineAnnealingLR::lr_at(double base_lr, int64_t epoch) const {
   const double angle = std::numbers::pi * static_cast<double>(epoch) / static_cast<double>(T_max_);
   return eta_min_ + (base_lr - eta_min_) * (1 + std::cos(angle)) / 2;
+}
+
+CosineAnnealingWarmRestarts::CosineAnnealingWarmRestarts(Optimizer& optimizer, int64_t T_0, int64_t T_mult,
+                                                         double eta_min)
+    : LRScheduler(optimizer), T_0_(T_0), T_mult_(T_mult), eta_min_(eta_min) {
+  const OpScope op("CosineAnnealingWarmRestarts");
+  check_at_least_one("T_0", T_0);
+  check_at_least_one("T_mult", T_mult);
+  checks::not_negative("eta_min", eta_min);
+  start();
+}
+
+double CosineAnnealingWarmRestarts::rate(double base_lr, double epoch) const {
+  auto period = static_cast<double>(T_0_);
+  if (T_mult_ == 1) {
+    epoch = std::fmod(epoch, period);
+  } else {
+    for (; epoch >= period; period *= static_cast<double>(T_mult_)) epoch -= period;
+  }
+  return eta_min_ + (base_lr - eta_min_) * (1 + std::cos(std::numbers::pi * epoch / period)) / 2;
+}
+
+double CosineAnnealingWarmRestarts::lr_at(double base_lr, int64_t epoch) const {
+  return rate(base_lr, static_cast<double>(epoch));
+}
+
+double CosineAnnealingWarmRestarts::next_lr(const OptimizerParamGroup& group, size_t, int64_t epoch) const {
+  return rate(*group.initial_lr(), static_cast<double>(epoch) + fraction_);
+}
+
+void CosineAnnealingWarmRestarts::step(double epoch) {
+  const OpScope op("CosineAnnealingWarmRestarts");
+  // Whole epochs are counted in an int64_t.
+  TANDEM_CHECK(epoch >= 0 && epoch < 0x1p53, StateError, "epoch = {}; it must be at least 0 and below 2^53", epoch);
+  const double whole = std::floor(epoch);
+  fraction_ = epoch - whole;
+  set_epoch(static_cast<int64_t>(whole));
+  fraction_ = 0;
 }
 
 LinearLR::LinearLR(Optimizer& optimizer, double start_factor, double end_factor, int64_t total_iters)
@@ -117,11 +239,7 @@ SequentialLR::SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<LRS
   TANDEM_CHECK(schedulers_.size() == milestones_.size() + 1, StateError,
                "{} schedulers and {} milestones; there must be one milestone fewer than schedulers", schedulers_.size(),
                milestones_.size());
-  for (size_t i = 0; i < schedulers_.size(); ++i) {
-    TANDEM_CHECK(schedulers_[i], StateError, "scheduler {} is null; construct it first", i);
-    TANDEM_CHECK(&schedulers_[i]->optimizer() == &optimizer, StateError,
-                 "scheduler {} belongs to another optimizer; create it for this one", i);
-  }
+  check_schedulers(schedulers_, optimizer);
   for (size_t i = 0; i < milestones_.size(); ++i) {
     const int64_t before = i == 0 ? 0 : milestones_[i - 1];
     TANDEM_CHECK(milestones_[i] > before, StateError, "milestone {} is {}, after {}; milestones must increase", i,
@@ -130,10 +248,40 @@ SequentialLR::SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<LRS
   start();
 }
 
-double SequentialLR::lr_at(double base_lr, int64_t epoch) const {
+std::pair<const LRScheduler&, int64_t> SequentialLR::running(int64_t epoch) const {
   const auto next = std::upper_bound(milestones_.begin(), milestones_.end(), epoch);
   const int64_t begin = next == milestones_.begin() ? 0 : next[-1];
-  return schedulers_[static_cast<size_t>(next - milestones_.begin())]->lr_at(base_lr, epoch - begin);
+  return {*schedulers_[static_cast<size_t>(next - milestones_.begin())], epoch - begin};
+}
+
+double SequentialLR::group_lr_at(size_t group, double base_lr, int64_t epoch) const {
+  const auto [scheduler, own_epoch] = running(epoch);
+  return scheduler.group_lr_at(group, base_lr, own_epoch);
+}
+
+std::optional<double> SequentialLR::momentum_at(size_t group, int64_t epoch) const {
+  const auto [scheduler, own_epoch] = running(epoch);
+  return scheduler.momentum_at(group, own_epoch);
+}
+
+ChainedScheduler::ChainedScheduler(std::vector<std::shared_ptr<LRScheduler>> schedulers)
+    : LRScheduler(first_of(schedulers)), schedulers_(std::move(schedulers)) {
+  const UserCodeScope op("ChainedScheduler");  // lr_at() of the schedules
+  check_schedulers(schedulers_, optimizer());
+  start();
+}
+
+double ChainedScheduler::group_lr_at(size_t group, double base_lr, int64_t epoch) const {
+  for (const auto& scheduler : schedulers_) base_lr = scheduler->group_lr_at(group, base_lr, epoch);
+  return base_lr;
+}
+
+std::optional<double> ChainedScheduler::momentum_at(size_t group, int64_t epoch) const {
+  std::optional<double> last;
+  for (const auto& scheduler : schedulers_) {
+    if (const auto momentum = scheduler->momentum_at(group, epoch)) last = momentum;
+  }
+  return last;
 }
 
 }  // namespace tandem::optim

@@ -56,9 +56,9 @@ bool Optimizer::has_master(const Tensor& param) const {
 void Optimizer::keep_master_weights(MasterWeights kind) {
   const OpScope op("keep_master_weights");
   NoGradGuard no_grad;
-  TANDEM_CHECK(
-      kind == MasterWeights::none || supports_master_weights(), NotImplementedError,
-      "this optimizer does not support master weights; use tandem's SGD, Adam or AdamW, or keep the parameters in f32");
+  TANDEM_CHECK(kind == MasterWeights::none || supports_master_weights(), NotImplementedError,
+               "this optimizer does not support master weights; use one of tandem's optimizers except LBFGS, or keep "
+               "the parameters in f32");
   if (kind == master_kind_) return;
   std::vector<std::pair<Tensor, Tensor>> values;
   for (const Tensor& p : parameters()) {

@@ -64,11 +64,11 @@ void check_state(const char* state_name, const Tensor& state, const Tensor& p) {
                name(p.dtype()), p.device().str());
 }
 
-void check_steps(const Tensor& steps, const Tensor& p) {
-  TANDEM_CHECK(steps.defined() && steps.numel() == 1 && steps.dtype() == kFloat && steps.device() == p.device(),
+void check_scalar_state(const char* state_name, const Tensor& state, const Tensor& p) {
+  TANDEM_CHECK(state.defined() && state.numel() == 1 && state.dtype() == kFloat && state.device() == p.device(),
                StateError,
-               "step of a {} parameter must be an f32 tensor of one element on {}; replace it, or erase the state",
-               to_string(p.sizes()), p.device().str());
+               "{} of a {} parameter must be an f32 tensor of one element on {}; replace it, or erase the state",
+               state_name, to_string(p.sizes()), p.device().str());
 }
 
 void check_scaling(const FusedUnscale& scaling) {

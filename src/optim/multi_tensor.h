@@ -1,5 +1,5 @@
 #pragma once
-// One backend call for all parameters of a group that share device and dtype: how SGD and Adam build the call and
+// One backend call for all parameters of a group that share device and dtype: how optimizers build the call and
 // complete it.
 #include <initializer_list>
 #include <vector>
@@ -18,8 +18,10 @@ Tensor zero_state(const Tensor& p);
 Tensor zero_steps(const Tensor& p);
 /// Throws unless `state`, kept for `p` under `state_name`, still fits it: `p` may have been moved or replaced.
 void check_state(const char* state_name, const Tensor& state, const Tensor& p);
-/// Throws StateError unless `steps` counts the steps of `p`: f32, one element, on its device.
-void check_steps(const Tensor& steps, const Tensor& p);
+/// Throws StateError unless `state`, kept for `p` under `state_name`, is f32 with one element on its device.
+void check_scalar_state(const char* state_name, const Tensor& state, const Tensor& p);
+/// check_scalar_state() of a step count.
+inline void check_steps(const Tensor& steps, const Tensor& p) { check_scalar_state("step", steps, p); }
 
 /// Throws unless the tensors of `scaling` are f32 with one element.
 void check_scaling(const FusedUnscale& scaling);

@@ -162,7 +162,7 @@ std::string text_of(const Tensor& x, int64_t line_size) {
 
 }  // namespace
 
-std::string str(const Tensor& x, int64_t line_size) {
+std::string to_string(const Tensor& x, int64_t line_size) {
   const OpScope op("print");
   if (!x.defined()) return "[ Tensor (undefined) ]";
   try {
@@ -174,11 +174,15 @@ std::string str(const Tensor& x, int64_t line_size) {
                to_string(x.sizes()), name(x.dtype()));
 }
 
-std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << str(x); }
-std::ostream& print(std::ostream& out, const Tensor& x, int64_t line_size) { return out << str(x, line_size); }
+std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << to_string(x); }
+std::ostream& print(std::ostream& out, const Tensor& x, int64_t line_size) { return out << to_string(x, line_size); }
 
 std::ostream& operator<<(std::ostream& out, IntArrayRef values) { return out << to_string(values); }
-std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name(dtype); }
+std::ostream& operator<<(std::ostream& out, DType dtype) {
+  constexpr const char* names[kNumDTypes] = {"Byte", "Char",  "Short",  "Int",  "Long",
+                                             "Half", "Float", "Double", "Bool", "BFloat16"};
+  return out << names[static_cast<int>(dtype)];
+}
 std::ostream& operator<<(std::ostream& out, DeviceType type) { return out << name(type); }
 std::ostream& operator<<(std::ostream& out, const Device& device) { return out << device.str(); }
 

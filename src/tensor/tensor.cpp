@@ -1,6 +1,11 @@
 // Tensor: geometry, pointers and views.
 #include "tandem/tensor/tensor.h"
 
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <vector>
+
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
 #include "tandem/base/checked.h"
@@ -64,6 +69,25 @@ bool Tensor::is_contiguous(MemoryFormat format) const {
   return t.sizes.size() == 4 && dense_in_order(t.sizes, t.strides, std::initializer_list<size_t>{1, 3, 2, 0});
 }
 
+bool Tensor::is_non_overlapping_and_dense() const {
+  const TensorImpl& t = checked("is_non_overlapping_and_dense");
+  std::vector<size_t> order(t.sizes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return t.strides[a] < t.strides[b]; });
+  return t.numel == 0 || dense_in_order(t.sizes, t.strides, order);
+}
+
+MemoryFormat Tensor::suggest_memory_format() const {
+  return !is_contiguous() && is_contiguous(kChannelsLast) ? kChannelsLast : MemoryFormat::Contiguous;
+}
+
+bool Tensor::is_set_to(const Tensor& other) const {
+  const TensorImpl &a = checked("is_set_to"), &b = other.checked("is_set_to");
+  return a.storage == b.storage && a.offset == b.offset && a.sizes == b.sizes && a.strides == b.strides;
+}
+
+int64_t Tensor::get_device() const { return is_cuda() ? device().index() : -1; }
+
 size_t Tensor::nbytes() const {
   const OpScope op("nbytes");
   const TensorImpl& t = checked("nbytes");
@@ -118,6 +142,16 @@ void Tensor::check_accessor(DType expected, size_t rank) const {
                t.sizes.size(), to_string(t.sizes));
   TANDEM_CHECK(t.storage->device().is_cpu(), DeviceError,
                "the tensor is on {}, but accessors read CPU memory; call .cpu() first", t.storage->device().str());
+}
+
+void Tensor::check_packed_accessor(DType expected, size_t rank, bool is_32_bit) const {
+  const OpScope op("packed_accessor");
+  const TensorImpl& t = checked("packed_accessor");
+  check_dtype(op.name(), t.dtype, expected);
+  TANDEM_CHECK(t.sizes.size() == rank, ShapeError, "requested rank {}, but the tensor has rank {} {}", rank,
+               t.sizes.size(), to_string(t.sizes));
+  TANDEM_CHECK(!is_32_bit || t.numel <= std::numeric_limits<int32_t>::max(), ShapeError,
+               "{} elements of {} cannot be counted in 32 bits; use packed_accessor64", t.numel, to_string(t.sizes));
 }
 
 Scalar Tensor::item() const {

@@ -65,7 +65,7 @@ TEST(Function, RecordsNothingIfNoInputRequiresGrad) {
 }
 
 TEST(Function, TakesItsNameFromItsType) {
-  EXPECT_NE(std::string(Exp::apply(leaf({1})).grad_fn()->name).find("Exp"), std::string::npos);
+  EXPECT_NE(std::string(Exp::apply(leaf({1})).grad_fn()->op).find("Exp"), std::string::npos);
 }
 
 // ---- arguments of every kind

@@ -57,8 +57,8 @@ void reading(Cases& c) {
       {.op = "index",
        .name = "layouts",
        .torch = "(a[b], a[:, b], d[b, :, b], d[:, :, b], a[c.t()], a.expand(2, 3, 4)[1, b])",
-       .inputs = {normal({3, 4}).laid_out(Layout::transposed), integers({5}, -3, 3), boolean({4, 3}),
-                  normal({3, 4, 3}).laid_out(Layout::gaps)},
+       .inputs = {normal({3, 4}).laid_out(MemoryLayout::transposed), integers({5}, -3, 3), boolean({4, 3}),
+                  normal({3, 4, 3}).laid_out(MemoryLayout::gaps)},
        .run = [](In x) -> Out {
          return {index(x[0], {x[1]}),          x[0].index({Slice(), x[1]}), x[3].index({x[1], Slice(), x[1]}),
                  x[3].index({Ellipsis, x[1]}), index(x[0], {x[2].t()}),     x[0].expand({2, 3, 4}).index({1, x[1]})};
@@ -98,8 +98,8 @@ void selecting(Cases& c) {
   c.push_back({.op = "index",
                .name = "take",
                .torch = "(a.take(b), a.take(c), d.take(c[:1] * 0))",
-               .inputs = {normal({3, 4}).laid_out(Layout::transposed), integers({2, 5}, -12, 12), integers({4}, 0, 12),
-                          normal({})},
+               .inputs = {normal({3, 4}).laid_out(MemoryLayout::transposed), integers({2, 5}, -12, 12),
+                          integers({4}, 0, 12), normal({})},
                .run = [](In x) -> Out {
                  return {take(x[0], x[1]), x[0].take(x[2]), take(x[3], x[2].slice(0, 0, 1).mul(0))};
                },
@@ -115,8 +115,8 @@ void selecting(Cases& c) {
   c.push_back({.op = "index_select",
                .name = "masked_select",
                .torch = "(a.masked_select(b), a.masked_select(c), d.masked_select(b), e.masked_select(b))",
-               .inputs = {normal({3, 4}).laid_out(Layout::transposed), boolean({3, 4}), boolean({2, 3, 1}), normal({4}),
-                          normal({})},
+               .inputs = {normal({3, 4}).laid_out(MemoryLayout::transposed), boolean({3, 4}), boolean({2, 3, 1}),
+                          normal({4}), normal({})},
                .run = [](In x) -> Out {
                  return {masked_select(x[0], x[1]), x[0].masked_select(x[2]), masked_select(x[3], x[1]),
                          masked_select(x[4], x[1])};

@@ -25,7 +25,7 @@ void binary(Cases& c, const std::string& op, const std::string& torch, Function 
   c.push_back({.op = op,
                .name = prefix + "tensors",
                .torch = torch,
-               .inputs = {sized(a, {3, 11}).laid_out(Layout::transposed), sized(b, {3, 11})},
+               .inputs = {sized(a, {3, 11}).laid_out(MemoryLayout::transposed), sized(b, {3, 11})},
                .run = run});
   c.push_back({.op = op,
                .name = prefix + "broadcast",
@@ -287,7 +287,7 @@ void three_operands(Cases& c) {
   c.push_back({.op = "lerp",
                .name = "number",
                .torch = "(torch.lerp(a, b, 0.25), torch.lerp(a, c, 0.75), torch.lerp(a, b, 1))",
-               .inputs = {normal({3, 5}), normal({3, 5}).laid_out(Layout::transposed), normal({5})},
+               .inputs = {normal({3, 5}), normal({3, 5}).laid_out(MemoryLayout::transposed), normal({5})},
                .run = [](In x) -> Out {
                  return {lerp(x[0], x[1], 0.25), lerp(x[0], x[2], 0.75), lerp(x[0], x[1], 1)};
                },

@@ -19,7 +19,7 @@ Cases attention_cases() {
                .name = "causal_scale",
                .torch = "(F.scaled_dot_product_attention(a, b, b, is_causal=True, scale=0.75), "
                         "F.scaled_dot_product_attention(c, b, b, is_causal=True))",
-               .inputs = {normal({3, 6, 4}), normal({3, 6, 4}).laid_out(Layout::transposed), normal({3, 4, 4})},
+               .inputs = {normal({3, 6, 4}), normal({3, 6, 4}).laid_out(MemoryLayout::transposed), normal({3, 4, 4})},
                .run = [](In x) -> Out {
                  return {scaled_dot_product_attention(x[0], x[1], x[1], {}, 0, true, 0.75),
                          scaled_dot_product_attention(x[2], x[1], x[1], {}, 0, true)};

@@ -17,7 +17,7 @@ Input Input::as(DType dtype) const {
   return copy;
 }
 
-Input Input::laid_out(Layout l) const {
+Input Input::laid_out(MemoryLayout l) const {
   Input copy = *this;
   copy.layout = l;
   return copy;
@@ -86,12 +86,12 @@ Tensor allocate(const Input& input, DType dtype) {
   const Dims sizes{IntArrayRef(input.sizes)};
   Dims strides = contiguous_strides(sizes);
   switch (input.layout) {
-    case Layout::contiguous:
+    case MemoryLayout::contiguous:
       break;
-    case Layout::channels_last:
+    case MemoryLayout::channels_last:
       strides = channels_last_strides(sizes);
       break;
-    case Layout::transposed: {
+    case MemoryLayout::transposed: {
       const size_t n = sizes.size();
       Dims swapped = sizes;
       std::swap(swapped[n - 1], swapped[n - 2]);
@@ -99,7 +99,7 @@ Tensor allocate(const Input& input, DType dtype) {
       std::swap(strides[n - 1], strides[n - 2]);
       break;
     }
-    case Layout::gaps:
+    case MemoryLayout::gaps:
       for (int64_t& s : strides) s *= 2;
       break;
   }

@@ -25,7 +25,7 @@ enum class Fill : uint8_t {
 };
 
 /// Memory layout of an input.
-enum class Layout : uint8_t {
+enum class MemoryLayout : uint8_t {
   contiguous,
   transposed,     ///< the last two dimensions swapped
   channels_last,  ///< N, H, W, C
@@ -39,12 +39,12 @@ struct Input {
   double low = 0, high = 0;
   std::vector<double> list = {};          ///< for Fill::values
   std::optional<DType> fixed_dtype = {};  ///< empty: the dtype under test
-  Layout layout = Layout::contiguous;
+  MemoryLayout layout = MemoryLayout::contiguous;
   bool requires_grad = true;    ///< if its dtype allows it
   bool f32_beside_low = false;  ///< f32 while f16 or bf16 is under test
 
   Input as(DType dtype) const;
-  Input laid_out(Layout l) const;
+  Input laid_out(MemoryLayout l) const;
   Input constant() const;   ///< without a gradient
   Input parameter() const;  ///< stays f32 while f16 or bf16 is under test
   bool is_floating() const;

@@ -36,7 +36,7 @@ void comparison(Cases& cases, const std::string& op, const std::string& sign,
                    .name = "number",
                    .torch = "(a " + sign + " 0.25, b " + sign + " 1, b " + sign + " 0.5)",
                    .inputs = {values({5, 3}, {0.25, 1, 0.5, -1, 0.25, nan, 2, 3, 0.25, 0, -0.0, inf, 1, 1, 1})
-                                  .laid_out(Layout::transposed),
+                                  .laid_out(MemoryLayout::transposed),
                               integers({7}, 0, 3)},
                    .run = [number](In x) -> Out {
                      return {number(x[0], 0.25), number(x[1], 1), number(x[1], 0.5)};

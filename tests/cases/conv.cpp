@@ -74,7 +74,8 @@ void one_and_three_dimensions(Cases& c) {
   add("conv1d", "plain", normal({2, 3, 8}), normal({4, 3, 3}), {}, 16);
   add("conv1d", "all_options", normal({2, 4, 9}), normal({6, 2, 3}),
       {.stride = {2}, .padding = {3}, .dilation = {2}, .groups = 2}, 20);
-  add("conv1d", "transposed_input", normal({2, 3, 6}).laid_out(Layout::transposed), normal({2, 3, 2}), {}, 12, false);
+  add("conv1d", "transposed_input", normal({2, 3, 6}).laid_out(MemoryLayout::transposed), normal({2, 3, 2}), {}, 12,
+      false);
   add("conv1d", "unbatched", normal({3, 6}), normal({2, 3, 3}), {.padding = {1}}, 12);
   add("conv1d", "no_images", normal({0, 3, 6}), normal({2, 3, 3}), {}, 9);
 
@@ -104,8 +105,8 @@ void transposed_convolutions(Cases& c) {
              false);
   transposed(c, two, "padded_beyond_the_stride", normal({1, 2, 2, 3}), normal({2, 2, 2, 2}), {.dilation = {3, 2}},
              {2, 1}, 60);
-  transposed(c, two, "channels_last", normal({2, 3, 3, 4}).laid_out(Layout::channels_last),
-             normal({3, 2, 2, 2}).laid_out(Layout::channels_last), {}, {0}, 40);
+  transposed(c, two, "channels_last", normal({2, 3, 3, 4}).laid_out(MemoryLayout::channels_last),
+             normal({3, 2, 2, 2}).laid_out(MemoryLayout::channels_last), {}, {0}, 40);
   transposed(c, two, "unbatched", normal({2, 3, 3}), normal({2, 2, 2, 2}), {}, {0}, 16);
   transposed(c, two, "no_images", normal({0, 2, 3, 3}), normal({2, 2, 2, 2}), {}, {0}, 16);
 
@@ -189,8 +190,8 @@ void columns(Cases& c) {
       {.stride = {2, 1}, .padding = {2, 0}, .dilation = {1, 2}}, 6);
   add("one_entry", normal({2, 1, 5, 5}), normal({2, 4, 9}), {5, 5}, {2}, {.stride = {2}, .padding = {1}}, 4);
   add("unbatched", normal({2, 3, 3}), normal({8, 4}), {3, 3}, {2}, {}, 4);
-  add("channels_last", normal({2, 3, 3, 3}).laid_out(Layout::channels_last),
-      normal({2, 8, 4}).laid_out(Layout::transposed), {3, 3}, {2}, {}, 4);
+  add("channels_last", normal({2, 3, 3, 3}).laid_out(MemoryLayout::channels_last),
+      normal({2, 8, 4}).laid_out(MemoryLayout::transposed), {3, 3}, {2}, {}, 4);
   add("no_images", normal({0, 2, 3, 3}), normal({0, 8, 4}), {3, 3}, {2}, {}, 4);
 }
 
@@ -210,11 +211,12 @@ Cases conv_cases() {
   convolution(c, "stride_leaves_rows", normal({1, 2, 6, 6}), normal({2, 2, 3, 3}), {.stride = {2}}, 20);
   convolution(c, "groups", normal({2, 4, 5, 5}), normal({6, 2, 3, 3}), {.padding = {1}, .groups = 2}, 50);
   convolution(c, "depthwise", normal({2, 4, 5, 5}), normal({4, 1, 3, 3}), {.padding = {1}, .groups = 4}, 50);
-  convolution(c, "channels_last", normal({2, 3, 5, 5}).laid_out(Layout::channels_last),
-              normal({4, 3, 3, 3}).laid_out(Layout::channels_last), {.padding = {1}}, 50);
-  convolution(c, "channels_last_input", normal({2, 3, 5, 5}).laid_out(Layout::channels_last), normal({4, 3, 3, 3}),
-              {.stride = {2}}, 28);
-  convolution(c, "transposed_input", normal({2, 3, 5, 6}).laid_out(Layout::transposed), normal({4, 3, 3, 3}), {}, 28);
+  convolution(c, "channels_last", normal({2, 3, 5, 5}).laid_out(MemoryLayout::channels_last),
+              normal({4, 3, 3, 3}).laid_out(MemoryLayout::channels_last), {.padding = {1}}, 50);
+  convolution(c, "channels_last_input", normal({2, 3, 5, 5}).laid_out(MemoryLayout::channels_last),
+              normal({4, 3, 3, 3}), {.stride = {2}}, 28);
+  convolution(c, "transposed_input", normal({2, 3, 5, 6}).laid_out(MemoryLayout::transposed), normal({4, 3, 3, 3}), {},
+              28);
   convolution(c, "unbatched", normal({3, 5, 5}), normal({4, 3, 3, 3}), {}, 28);
   convolution(c, "no_images", normal({0, 3, 5, 5}), normal({4, 3, 3, 3}), {}, 28);
   convolution(c, "kernel_of_input_size", normal({3, 2, 4, 4}), normal({5, 2, 4, 4}), {}, 33);
@@ -228,8 +230,8 @@ Cases conv_cases() {
   with_relu("uneven", normal({1, 2, 8, 6}), normal({3, 2, 3, 2}),
             {.stride = {2, 1}, .padding = {1, 0}, .dilation = {1, 2}}, 24);
   with_relu("groups", normal({2, 4, 5, 5}), normal({6, 2, 3, 3}), {.padding = {1}, .groups = 2}, 50);
-  with_relu("channels_last", normal({2, 3, 5, 5}).laid_out(Layout::channels_last),
-            normal({4, 3, 3, 3}).laid_out(Layout::channels_last), {.padding = {1}}, 50);
+  with_relu("channels_last", normal({2, 3, 5, 5}).laid_out(MemoryLayout::channels_last),
+            normal({4, 3, 3, 3}).laid_out(MemoryLayout::channels_last), {.padding = {1}}, 50);
   with_relu("unbatched", normal({3, 5, 5}), normal({4, 3, 3, 3}), {}, 28);
   with_relu("no_images", normal({0, 3, 5, 5}), normal({4, 3, 3, 3}), {}, 28);
 

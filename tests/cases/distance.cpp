@@ -160,7 +160,7 @@ void distances(Cases& c) {
   c.push_back({.op = "cosine_similarity",
                .name = "dims",
                .torch = "(F.cosine_similarity(a, b), F.cosine_similarity(a, b, 0), F.cosine_similarity(a, c, -1, 0.5))",
-               .inputs = {normal({3, 7}), normal({3, 7}).laid_out(Layout::transposed), normal({7})},
+               .inputs = {normal({3, 7}), normal({3, 7}).laid_out(MemoryLayout::transposed), normal({7})},
                .run = [](In x) -> Out {
                  return {cosine_similarity(x[0], x[1]), cosine_similarity(x[0], x[1], 0),
                          cosine_similarity(x[0], x[2], -1, 0.5)};
@@ -206,7 +206,7 @@ void distances(Cases& c) {
   cdist_case("p2_by_product", "2.0, 'use_mm_for_euclid_dist'", {x1, x2}, [](In x) { return cdist(x[0], x[1], 2, 1); });
   cdist_case("batches", "1.5", {normal({2, 1, 3, 5}), normal({3, 4, 5})}, [](In x) { return cdist(x[0], x[1], 1.5); });
   cdist_case("batches_by_product", "2.0, 'use_mm_for_euclid_dist'",
-             {normal({2, 3, 5}).laid_out(Layout::transposed), normal({4, 5})},
+             {normal({2, 3, 5}).laid_out(MemoryLayout::transposed), normal({4, 5})},
              [](In x) { return cdist(x[0], x[1], 2, 1); });
   cdist_case("many_rows", "2.0", {normal({27, 3}), normal({2, 3})}, [](In x) { return cdist(x[0], x[1]); });
   cdist_case("no_columns", "2.0", {normal({3, 0}), normal({2, 0})}, [](In x) { return cdist(x[0], x[1], 2, 2); });

@@ -24,7 +24,7 @@ Cases dropout_cases() {
                .sum = 0});
   c.push_back({.op = "dropout",
                .name = "train",
-               .inputs = {normal({5, 9}).laid_out(Layout::transposed)},
+               .inputs = {normal({5, 9}).laid_out(MemoryLayout::transposed)},
                .run = [](In x) -> Out {
                  manual_seed(7);
                  return {dropout(x[0], 0.25, true)};

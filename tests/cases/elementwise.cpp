@@ -27,7 +27,7 @@ void unary(Cases& cases, const std::string& op, const std::string& torch, Tensor
   cases.push_back({.op = op,
                    .name = prefix + "transposed",
                    .torch = torch,
-                   .inputs = {draw({5, 9}).laid_out(Layout::transposed)},
+                   .inputs = {draw({5, 9}).laid_out(MemoryLayout::transposed)},
                    .run = run});
   if (special.empty()) return;
   const auto n = static_cast<int64_t>(special.size());
@@ -45,11 +45,11 @@ void geometries(Cases& cases, const std::string& op, const std::string& torch, T
   cases.push_back({.op = op, .name = "scalar", .torch = torch, .inputs = {normal({})}, .run = run});
   cases.push_back({.op = op, .name = "empty", .torch = torch, .inputs = {normal({2, 0, 3})}, .run = run});
   cases.push_back(
-      {.op = op, .name = "gaps", .torch = torch, .inputs = {normal({3, 11}).laid_out(Layout::gaps)}, .run = run});
+      {.op = op, .name = "gaps", .torch = torch, .inputs = {normal({3, 11}).laid_out(MemoryLayout::gaps)}, .run = run});
   cases.push_back({.op = op,
                    .name = "channels_last",
                    .torch = torch,
-                   .inputs = {normal({2, 3, 4, 5}).laid_out(Layout::channels_last)},
+                   .inputs = {normal({2, 3, 4, 5}).laid_out(MemoryLayout::channels_last)},
                    .run = run});
 }
 
@@ -121,12 +121,12 @@ void addition(Cases& c) {
   c.push_back({.op = "add",
                .name = "layouts",
                .torch = "a + b",
-               .inputs = {normal({2, 3, 4, 5}).laid_out(Layout::channels_last), normal({2, 3, 4, 5})},
+               .inputs = {normal({2, 3, 4, 5}).laid_out(MemoryLayout::channels_last), normal({2, 3, 4, 5})},
                .run = [](In x) -> Out { return {x[0] + x[1]}; }});
   c.push_back({.op = "add",
                .name = "same_tensor_twice",
                .torch = "a + a",
-               .inputs = {normal({4, 3}).laid_out(Layout::transposed)},
+               .inputs = {normal({4, 3}).laid_out(MemoryLayout::transposed)},
                .run = [](In x) -> Out { return {x[0] + x[0]}; }});
   c.push_back({.op = "add",
                .name = "zero_dim",
@@ -360,7 +360,7 @@ void choices(Cases& c) {
   c.push_back({.op = "where",
                .name = "tensors",
                .torch = "torch.where(a, b, c)",
-               .inputs = {boolean({3, 7}), normal({3, 7}), normal({3, 7}).laid_out(Layout::transposed)},
+               .inputs = {boolean({3, 7}), normal({3, 7}), normal({3, 7}).laid_out(MemoryLayout::transposed)},
                .run = [](In x) -> Out { return {where(x[0], x[1], x[2])}; },
                .sum = 0});
   c.push_back({.op = "where",

@@ -27,7 +27,7 @@ void unary(Cases& cases, const std::string& op, const std::string& torch, std::f
   cases.push_back({.op = op,
                    .name = prefix + "transposed",
                    .torch = torch,
-                   .inputs = {sized({3, 5}).laid_out(Layout::transposed)},
+                   .inputs = {sized({3, 5}).laid_out(MemoryLayout::transposed)},
                    .run = run});
   if (special.empty()) return;
   const auto n = static_cast<int64_t>(special.size());
@@ -178,7 +178,7 @@ void activations(Cases& c) {
   c.push_back({.op = "prelu",
                .name = "channels",
                .torch = "F.prelu(a, b)",
-               .inputs = {normal({2, 3, 2, 2}).laid_out(Layout::channels_last), normal({3}).parameter()},
+               .inputs = {normal({2, 3, 2, 2}).laid_out(MemoryLayout::channels_last), normal({3}).parameter()},
                .run = [](In x) -> Out { return {prelu(x[0], x[1])}; },
                .sum = 8});
   c.push_back({.op = "prelu",

@@ -25,7 +25,7 @@ void rms_norms(Cases& c) {
   c.push_back({.op = "rms_norm",
                .name = "two_dims",
                .torch = "(F.rms_norm(a, (3, 4)), F.rms_norm(a, (4,), eps=0.5))",
-               .inputs = {normal({2, 2, 3, 4}).laid_out(Layout::transposed)},
+               .inputs = {normal({2, 2, 3, 4}).laid_out(MemoryLayout::transposed)},
                .run = [](In x) -> Out {
                  return {rms_norm(x[0], {3, 4}), rms_norm(x[0], {4}, {}, 0.5)};
                },
@@ -54,7 +54,7 @@ void group_norms(Cases& c) {
   c.push_back({.op = "group_norm",
                .name = "no_parameters",
                .torch = "(F.group_norm(a, 4), F.group_norm(a, 1), F.group_norm(b, 2))",
-               .inputs = {normal({2, 4, 3, 2}).laid_out(Layout::channels_last), normal({3, 8})},
+               .inputs = {normal({2, 4, 3, 2}).laid_out(MemoryLayout::channels_last), normal({3, 8})},
                .run = [](In x) -> Out {
                  return {group_norm(x[0], 4), group_norm(x[0], 1), group_norm(x[1], 2)};
                },

@@ -52,7 +52,7 @@ Cases in_place_cases() {
   in_place(
       c, "mul", "", "mul_(b)", {a, row}, [](const Tensor& y, In x) -> auto& { return y.mul_(x[1]); });
   in_place(
-      c, "mul", "_number", "mul_(0.75)", {a.laid_out(Layout::transposed)},
+      c, "mul", "_number", "mul_(0.75)", {a.laid_out(MemoryLayout::transposed)},
       [](const Tensor& y, In) -> auto& { return y.mul_(0.75); });
   in_place(
       c, "mul", "_chain", "mul_(b).add_(1).mul_(b)", {a, row},

@@ -67,7 +67,7 @@ Cases index_cases() {
   c.push_back({.op = "gather",
                .name = "rank_3",
                .torch = "torch.gather(a, 1, b)",
-               .inputs = {normal({2, 4, 3}).laid_out(Layout::transposed), integers({2, 5, 3}, 0, 4)},
+               .inputs = {normal({2, 4, 3}).laid_out(MemoryLayout::transposed), integers({2, 5, 3}, 0, 4)},
                .run = [](In x) -> Out { return {gather(x[0], 1, x[1])}; },
                .sum = 5});
   c.push_back({.op = "scatter_add",

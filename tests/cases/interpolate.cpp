@@ -31,7 +31,7 @@ void nearest(Cases& c) {
                  .name = "sizes",
                  .torch = "(" + sizes("a", "(6, 8)") + ", " + sizes("a", "(2, 9)") + ", " + sizes("a", "(3, 4)") +
                           ", F.interpolate(b, scale_factor=(0.6, 2.3), mode=" + mode + "))",
-                 .inputs = {normal({2, 3, 3, 4}).laid_out(Layout::channels_last), normal({2, 2, 7, 5})},
+                 .inputs = {normal({2, 3, 3, 4}).laid_out(MemoryLayout::channels_last), normal({2, 2, 7, 5})},
                  .run = [exact](In x) -> Out {
                    const auto f = exact ? _upsample_nearest_exact2d : upsample_nearest2d;
                    return {f(x[0], {6, 8}, {}, {}), f(x[0], {2, 9}, {}, {}), f(x[0], {3, 4}, {}, {}),
@@ -69,7 +69,7 @@ void smooth(Cases& c) {
                  .name = name,
                  .torch = "(F.interpolate(a, (6, 3), mode='bilinear'" + corners +
                           ", F.interpolate(b, scale_factor=(2, 1.7), mode='bilinear'" + corners + ")",
-                 .inputs = {normal({2, 3, 3, 5}).laid_out(Layout::channels_last), normal({2, 2, 4, 5})},
+                 .inputs = {normal({2, 3, 3, 5}).laid_out(MemoryLayout::channels_last), normal({2, 2, 4, 5})},
                  .run = [align](In x) -> Out {
                    return {upsample_bilinear2d(x[0], {6, 3}, align), upsample_bilinear2d(x[1], {8, 8}, align, 2, 1.7)};
                  },
@@ -88,7 +88,7 @@ void smooth(Cases& c) {
                  .name = name,
                  .torch = "(F.interpolate(a, (7, 3), mode='bicubic'" + corners +
                           ", F.interpolate(b, scale_factor=(2, 1.7), mode='bicubic'" + corners + ")",
-                 .inputs = {normal({2, 3, 3, 5}).laid_out(Layout::channels_last), normal({2, 2, 4, 1})},
+                 .inputs = {normal({2, 3, 3, 5}).laid_out(MemoryLayout::channels_last), normal({2, 2, 4, 1})},
                  .run = [align](In x) -> Out {
                    return {upsample_bicubic2d(x[0], {7, 3}, align), upsample_bicubic2d(x[1], {8, 1}, align, 2, 1.7)};
                  },
@@ -102,7 +102,7 @@ void smooth(Cases& c) {
            .name = name,
            .torch = "(F.interpolate(a, (2, 6), " + options + ", F.interpolate(b, (1, 3), " + options +
                     ", F.interpolate(b, scale_factor=(0.4, 1.7), " + options + ")",
-           .inputs = {normal({1, 2, 7, 3}).laid_out(Layout::channels_last), normal({1, 1, 5, 4})},
+           .inputs = {normal({1, 2, 7, 3}).laid_out(MemoryLayout::channels_last), normal({1, 1, 5, 4})},
            .run = [align, cubic](In x) -> Out {
              const auto f = cubic ? _upsample_bicubic2d_aa : _upsample_bilinear2d_aa;
              return {f(x[0], {2, 6}, align, {}, {}), f(x[1], {1, 3}, align, {}, {}), f(x[1], {2, 6}, align, 0.4, 1.7)};

@@ -122,7 +122,7 @@ void pairs(Cases& c) {
     c.push_back({.op = "mse_loss",
                  .name = reduction_names[r],
                  .torch = "F.mse_loss(a, b, " + option + ")",
-                 .inputs = {normal({4, 9}), normal({4, 9}).laid_out(Layout::transposed)},
+                 .inputs = {normal({4, 9}), normal({4, 9}).laid_out(MemoryLayout::transposed)},
                  .run = [reduction](In x) -> Out { return {mse_loss(x[0], x[1], reduction)}; },
                  .sum = 36,
                  .roundings = 2});

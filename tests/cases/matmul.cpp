@@ -19,13 +19,14 @@ Cases matmul_cases() {
   const auto run_mm = [](In x) -> Out { return {mm(x[0], x[1])}; };
   product(c, "mm", "square", "torch.mm(a, b)", {normal({8, 8}), normal({8, 8})}, 8, run_mm);
   product(c, "mm", "odd_sizes", "torch.mm(a, b)", {normal({7, 33}), normal({33, 5})}, 33, run_mm);
-  product(c, "mm", "transposed_left", "torch.mm(a, b)", {normal({5, 9}).laid_out(Layout::transposed), normal({9, 4})},
-          9, run_mm);
-  product(c, "mm", "transposed_right", "torch.mm(a, b)", {normal({5, 9}), normal({9, 4}).laid_out(Layout::transposed)},
-          9, run_mm);
+  product(c, "mm", "transposed_left", "torch.mm(a, b)",
+          {normal({5, 9}).laid_out(MemoryLayout::transposed), normal({9, 4})}, 9, run_mm);
+  product(c, "mm", "transposed_right", "torch.mm(a, b)",
+          {normal({5, 9}), normal({9, 4}).laid_out(MemoryLayout::transposed)}, 9, run_mm);
   product(c, "mm", "transposed_both", "torch.mm(a, b)",
-          {normal({5, 9}).laid_out(Layout::transposed), normal({9, 4}).laid_out(Layout::transposed)}, 9, run_mm);
-  product(c, "mm", "gaps", "torch.mm(a, b)", {normal({3, 5}).laid_out(Layout::gaps), normal({5, 2})}, 5, run_mm);
+          {normal({5, 9}).laid_out(MemoryLayout::transposed), normal({9, 4}).laid_out(MemoryLayout::transposed)}, 9,
+          run_mm);
+  product(c, "mm", "gaps", "torch.mm(a, b)", {normal({3, 5}).laid_out(MemoryLayout::gaps), normal({5, 2})}, 5, run_mm);
   product(c, "mm", "row_times_column", "torch.mm(a, b)", {normal({1, 17}), normal({17, 1})}, 17, run_mm);
   product(c, "mm", "no_rows", "torch.mm(a, b)", {normal({0, 3}), normal({3, 2})}, 3, run_mm);
   product(c, "mm", "inner_size_zero", "torch.mm(a, b)", {normal({2, 0}), normal({0, 3})}, 1, run_mm);
@@ -33,7 +34,8 @@ Cases matmul_cases() {
   const auto run_bmm = [](In x) -> Out { return {bmm(x[0], x[1])}; };
   product(c, "bmm", "batches", "torch.bmm(a, b)", {normal({3, 4, 6}), normal({3, 6, 5})}, 6, run_bmm);
   product(c, "bmm", "transposed", "torch.bmm(a, b)",
-          {normal({2, 4, 6}).laid_out(Layout::transposed), normal({2, 6, 3}).laid_out(Layout::transposed)}, 6, run_bmm);
+          {normal({2, 4, 6}).laid_out(MemoryLayout::transposed), normal({2, 6, 3}).laid_out(MemoryLayout::transposed)},
+          6, run_bmm);
   product(c, "bmm", "no_batches", "torch.bmm(a, b)", {normal({0, 4, 6}), normal({0, 6, 5})}, 6, run_bmm);
 
   product(c, "addmm", "bias_row", "torch.addmm(a, b, c)", {normal({5}), normal({4, 7}), normal({7, 5})}, 8,
@@ -61,8 +63,8 @@ Cases matmul_cases() {
   product(c, "matmul", "broadcast_batches", "a @ b", {normal({2, 1, 3, 4}), normal({5, 4, 2})}, 20, run_matmul);
   product(c, "matmul", "broadcast_ones", "a @ b", {normal({1, 3, 4}), normal({5, 4, 2})}, 20, run_matmul);
   product(c, "matmul", "transposed_batches", "a @ b",
-          {normal({2, 3, 4}).laid_out(Layout::transposed), normal({2, 4, 5}).laid_out(Layout::transposed)}, 5,
-          run_matmul);
+          {normal({2, 3, 4}).laid_out(MemoryLayout::transposed), normal({2, 4, 5}).laid_out(MemoryLayout::transposed)},
+          5, run_matmul);
 
   const auto run_linear = [](In x) -> Out { return {linear(x[0], x[1], x.size() > 2 ? x[2] : Tensor())}; };
   product(c, "linear", "bias", "F.linear(a, b, c)", {normal({6, 11}), normal({5, 11}), normal({5})}, 12, run_linear);
@@ -71,9 +73,9 @@ Cases matmul_cases() {
   product(c, "linear", "rank_1", "F.linear(a, b, c)", {normal({11}), normal({5, 11}), normal({5})}, 12, run_linear);
   product(c, "linear", "rank_3", "F.linear(a, b, c)", {normal({2, 3, 7}), normal({5, 7}), normal({5})}, 8, run_linear);
   product(c, "linear", "transposed_input", "F.linear(a, b, c)",
-          {normal({6, 7}).laid_out(Layout::transposed), normal({5, 7}), normal({5})}, 8, run_linear);
+          {normal({6, 7}).laid_out(MemoryLayout::transposed), normal({5, 7}), normal({5})}, 8, run_linear);
   product(c, "linear", "transposed_weight", "F.linear(a, b, c)",
-          {normal({6, 7}), normal({5, 7}).laid_out(Layout::transposed), normal({5})}, 8, run_linear);
+          {normal({6, 7}), normal({5, 7}).laid_out(MemoryLayout::transposed), normal({5})}, 8, run_linear);
   product(c, "linear", "no_rows", "F.linear(a, b, c)", {normal({0, 7}), normal({5, 7}), normal({5})}, 8, run_linear);
 
   const auto run_linear_relu = [](In x) -> Out { return {linear_relu(x[0], x[1], x.size() > 2 ? x[2] : Tensor())}; };
@@ -86,8 +88,9 @@ Cases matmul_cases() {
   product(c, "linear_relu", "rank_3", "F.relu(F.linear(a, b, c))", {normal({2, 3, 7}), normal({5, 7}), normal({5})}, 8,
           run_linear_relu);
   product(c, "linear_relu", "transposed", "F.relu(F.linear(a, b, c))",
-          {normal({6, 7}).laid_out(Layout::transposed), normal({5, 7}).laid_out(Layout::transposed), normal({5})}, 8,
-          run_linear_relu);
+          {normal({6, 7}).laid_out(MemoryLayout::transposed), normal({5, 7}).laid_out(MemoryLayout::transposed),
+           normal({5})},
+          8, run_linear_relu);
   product(c, "linear_relu", "no_rows", "F.relu(F.linear(a, b, c))", {normal({0, 7}), normal({5, 7}), normal({5})}, 8,
           run_linear_relu);
   return c;

@@ -42,7 +42,7 @@ void layer_norms(Cases& c) {
   c.push_back({.op = "layer_norm",
                .name = "transposed",
                .torch = "F.layer_norm(a, (6,), b, c)",
-               .inputs = {normal({5, 6}).laid_out(Layout::transposed), normal({6}), normal({6})},
+               .inputs = {normal({5, 6}).laid_out(MemoryLayout::transposed), normal({6}), normal({6})},
                .run = [](In x) -> Out { return {layer_norm(x[0], {6}, x[1], x[2])}; },
                .sum = 16});
   c.push_back({.op = "layer_norm",
@@ -73,13 +73,13 @@ void batch_norms(Cases& c) {
                .inputs = with_statistics({normal({4, 3, 2, 3}), normal({3}), normal({3})}, 3),
                .run = train,
                .sum = 48});
-  c.push_back(
-      {.op = "batch_norm",
-       .name = "train_channels_last",
-       .torch = train_torch,
-       .inputs = with_statistics({normal({3, 5, 2, 2}).laid_out(Layout::channels_last), normal({5}), normal({5})}, 5),
-       .run = train,
-       .sum = 24});
+  c.push_back({.op = "batch_norm",
+               .name = "train_channels_last",
+               .torch = train_torch,
+               .inputs = with_statistics(
+                   {normal({3, 5, 2, 2}).laid_out(MemoryLayout::channels_last), normal({5}), normal({5})}, 5),
+               .run = train,
+               .sum = 24});
   c.push_back({.op = "batch_norm",
                .name = "train_f32_parameters",
                .torch = train_torch,
@@ -114,7 +114,7 @@ void batch_norms(Cases& c) {
   c.push_back({.op = "batch_norm",
                .name = "inference_channels_last",
                .torch = "F.batch_norm(a, b, c)",
-               .inputs = with_statistics({normal({2, 3, 2, 2}).laid_out(Layout::channels_last)}, 3),
+               .inputs = with_statistics({normal({2, 3, 2, 2}).laid_out(MemoryLayout::channels_last)}, 3),
                .run = [](In x) -> Out { return {batch_norm(x[0], {}, {}, x[1], x[2], false)}; },
                .sum = 8});
 }

@@ -20,7 +20,7 @@ Cases pad_cases() {
       c, "constant_pad_nd", "ranks",
       "(F.pad(a, (1, 2)), F.pad(b, (1, 0, 0, 2), value=2.5), F.pad(b, (0, 1)), F.pad(d, (1, 1, 0, 0, 2, 1)), "
       "F.pad(e, ()))",
-      {normal({3}), normal({2, 3}), normal({}), normal({2, 1, 3}).laid_out(Layout::transposed), normal({})},
+      {normal({3}), normal({2, 3}), normal({}), normal({2, 1, 3}).laid_out(MemoryLayout::transposed), normal({})},
       [](In x) -> Out {
         return {pad(x[0], {1, 2}), pad(x[1], {1, 0, 0, 2}, "constant", 2.5), pad(x[1], {0, 1}),
                 constant_pad_nd(x[3], {1, 1, 0, 0, 2, 1}), pad(x[4], {})};
@@ -43,7 +43,7 @@ Cases pad_cases() {
       0);
   padded(
       c, "constant_pad_nd", "channels_last", "F.pad(a, (1, 2, 0, 1))",
-      {normal({2, 3, 2, 3}).laid_out(Layout::channels_last)},
+      {normal({2, 3, 2, 3}).laid_out(MemoryLayout::channels_last)},
       [](In x) -> Out {
         return {pad(x[0], {1, 2, 0, 1})};
       },
@@ -51,7 +51,7 @@ Cases pad_cases() {
   padded(
       c, "reflection_pad1d", "sizes",
       "(F.pad(a, (2, 1), mode='reflect'), F.pad(b, (3, 3), mode='reflect'), F.pad(a, (-1, 2), mode='reflect'))",
-      {normal({2, 4}), normal({2, 3, 4}).laid_out(Layout::transposed)},
+      {normal({2, 4}), normal({2, 3, 4}).laid_out(MemoryLayout::transposed)},
       [](In x) -> Out {
         return {pad(x[0], {2, 1}, PadMode::Reflect), reflection_pad1d(x[1], {3, 3}), reflection_pad1d(x[0], {-1, 2})};
       },
@@ -60,7 +60,7 @@ Cases pad_cases() {
       c, "reflection_pad2d", "sizes",
       "(F.pad(a, (2, 1, 1, 0), mode='reflect'), F.pad(b, (3, 3, 2, 2), mode='reflect'), "
       "F.pad(c, (1, 1, 1, 2), mode='reflect'))",
-      {normal({2, 3, 4}), normal({2, 1, 3, 4}), normal({2, 3, 3, 2}).laid_out(Layout::channels_last)},
+      {normal({2, 3, 4}), normal({2, 1, 3, 4}), normal({2, 3, 3, 2}).laid_out(MemoryLayout::channels_last)},
       [](In x) -> Out {
         return {pad(x[0], {2, 1, 1, 0}, "reflect"), reflection_pad2d(x[1], {3, 3, 2, 2}),
                 reflection_pad2d(x[2], {1, 1, 1, 2})};
@@ -77,7 +77,7 @@ Cases pad_cases() {
   padded(
       c, "replication_pad1d", "sizes",
       "(F.pad(a, (2, 5), mode='replicate'), F.pad(b, (0, 1), mode='replicate'), F.pad(a, (-1, 2), mode='replicate'))",
-      {normal({2, 3}), normal({2, 3, 1}).laid_out(Layout::transposed)},
+      {normal({2, 3}), normal({2, 3, 1}).laid_out(MemoryLayout::transposed)},
       [](In x) -> Out {
         return {pad(x[0], {2, 5}, "replicate"), replication_pad1d(x[1], {0, 1}), replication_pad1d(x[0], {-1, 2})};
       },
@@ -85,7 +85,7 @@ Cases pad_cases() {
   padded(
       c, "replication_pad2d", "sizes",
       "(F.pad(a, (2, 1, 1, 0), mode='replicate'), F.pad(b, (1, 1, 2, 2), mode='replicate'))",
-      {normal({2, 3, 4}), normal({2, 2, 1, 3}).laid_out(Layout::channels_last)},
+      {normal({2, 3, 4}), normal({2, 2, 1, 3}).laid_out(MemoryLayout::channels_last)},
       [](In x) -> Out {
         return {pad(x[0], {2, 1, 1, 0}, "replicate"), replication_pad2d(x[1], {1, 1, 2, 2})};
       },

@@ -34,7 +34,7 @@ Input signs(std::vector<int64_t> sizes) {
 }
 
 void differences(Cases& c) {
-  const std::vector<Input> pair = {normal({4, 9}), normal({4, 9}).laid_out(Layout::transposed)};
+  const std::vector<Input> pair = {normal({4, 9}), normal({4, 9}).laid_out(MemoryLayout::transposed)};
   each_reduction(c, "l1_loss", "", "F.l1_loss(a, b", pair,
                  [](In x, LossReduction r) { return l1_loss(x[0], x[1], r); });
   each_reduction(c, "smooth_l1_loss", "", "F.smooth_l1_loss(a, b", pair,

@@ -25,7 +25,7 @@ void pool(Cases& c, const std::string& op, const std::string& name, const std::s
 Cases pool_cases() {
   Cases c;
   const Input image = normal({2, 3, 6, 7});
-  const Input channels_last = normal({2, 5, 4, 6}).laid_out(Layout::channels_last);
+  const Input channels_last = normal({2, 5, 4, 6}).laid_out(MemoryLayout::channels_last);
 
   pool(c, "max_pool2d", "plain", "F.max_pool2d(a, 2)", image, [](const Tensor& x) { return max_pool2d(x, {2}); });
   pool(c, "max_pool2d", "options", "F.max_pool2d(a, (3, 2), stride=(2, 1), padding=(1, 1))", image,
@@ -40,7 +40,7 @@ Cases pool_cases() {
        [](const Tensor& x) { return max_pool2d(x, {3}, {1}); });
   pool(c, "max_pool2d", "channels_last", "F.max_pool2d(a, 2, padding=1)", channels_last,
        [](const Tensor& x) { return max_pool2d(x, {2}, {}, {1}); });
-  pool(c, "max_pool2d", "transposed", "F.max_pool2d(a, 2)", normal({1, 2, 4, 6}).laid_out(Layout::transposed),
+  pool(c, "max_pool2d", "transposed", "F.max_pool2d(a, 2)", normal({1, 2, 4, 6}).laid_out(MemoryLayout::transposed),
        [](const Tensor& x) { return max_pool2d(x, {2}); });
   pool(c, "max_pool2d", "unbatched", "F.max_pool2d(a, 2)", normal({3, 4, 5}),
        [](const Tensor& x) { return max_pool2d(x, {2}); });

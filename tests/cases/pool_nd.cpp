@@ -36,7 +36,7 @@ void maxima(Cases& c) {
                .name = "max_pool2d_with_indices",
                .torch = "(*F.max_pool2d(a, (3, 2), (2, 1), (1, 0), (1, 2), True, True), "
                         "*F.max_pool2d(b, 2, 2, return_indices=True), *F.max_pool2d(c, 2, return_indices=True))",
-               .inputs = {normal({2, 3, 6, 7}).laid_out(Layout::channels_last),
+               .inputs = {normal({2, 3, 6, 7}).laid_out(MemoryLayout::channels_last),
                           values({1, 4, 4}, {1, 1, 2, 0, 1, 1, 2, 2, 0, 0, -1, -2, 0, 5, -1, 0}), normal({0, 2, 4, 4})},
                .run = [](In x) -> Out {
                  Out all = both(max_pool2d_with_indices(x[0], {3, 2}, {2, 1}, {1, 0}, {1, 2}, true));
@@ -69,18 +69,19 @@ void maxima(Cases& c) {
                .inputs = {normal({2, 2, 3, 4, 3})},
                .run = [](In x) -> Out { return both(max_pool3d_with_indices(x[0], {2}, {1}, {1})); },
                .sum = 8});
-  c.push_back({.op = "gather",
-               .name = "adaptive_max_pool",
-               .torch = "(*F.adaptive_max_pool1d(a, 4, True), *F.adaptive_max_pool2d(b, (3, 5), True), "
-                        "*F.adaptive_max_pool2d(c, 2, True))",
-               .inputs = {normal({2, 3, 9}), normal({2, 3, 7, 4}).laid_out(Layout::channels_last), normal({3, 5, 6})},
-               .run = [](In x) -> Out {
-                 Out all = both(adaptive_max_pool1d(x[0], {4}));
-                 for (const Tensor& y : both(adaptive_max_pool2d(x[1], {3, 5}))) all.push_back(y);
-                 for (const Tensor& y : both(adaptive_max_pool2d(x[2], {2}))) all.push_back(y);
-                 return all;
-               },
-               .sum = 8});
+  c.push_back(
+      {.op = "gather",
+       .name = "adaptive_max_pool",
+       .torch = "(*F.adaptive_max_pool1d(a, 4, True), *F.adaptive_max_pool2d(b, (3, 5), True), "
+                "*F.adaptive_max_pool2d(c, 2, True))",
+       .inputs = {normal({2, 3, 9}), normal({2, 3, 7, 4}).laid_out(MemoryLayout::channels_last), normal({3, 5, 6})},
+       .run = [](In x) -> Out {
+         Out all = both(adaptive_max_pool1d(x[0], {4}));
+         for (const Tensor& y : both(adaptive_max_pool2d(x[1], {3, 5}))) all.push_back(y);
+         for (const Tensor& y : both(adaptive_max_pool2d(x[2], {2}))) all.push_back(y);
+         return all;
+       },
+       .sum = 8});
   c.push_back({.op = "adaptive_max_pool3d",
                .name = "parts",
                .torch = "F.adaptive_max_pool3d(a, (2, 3, 1), True)",

@@ -20,7 +20,8 @@ void product_case(Cases& cases, const std::string& op, const std::string& name, 
 
 void vectors(Cases& c) {
   product_case(c, "dot", "vectors", "(torch.dot(a, b), torch.dot(c, d), a.dot(a))",
-               {normal({17}), normal({17}).laid_out(Layout::gaps), normal({0}), normal({0})}, 34, [](In x) -> Out {
+               {normal({17}), normal({17}).laid_out(MemoryLayout::gaps), normal({0}), normal({0})}, 34,
+               [](In x) -> Out {
                  return {dot(x[0], x[1]), dot(x[2], x[3]), x[0].dot(x[0])};
                });
   product_case(c, "vdot", "vectors", "torch.vdot(a, b)", {normal({9}), normal({9})}, 9,
@@ -36,12 +37,12 @@ void vectors(Cases& c) {
                  return {outer(x[0], x[1]), ger(x[1], x[0])};
                });
   product_case(c, "mv", "matrices", "(torch.mv(a, b), torch.mv(c, b), torch.mv(d, b))",
-               {normal({4, 7}), normal({7}), normal({3, 7}).laid_out(Layout::transposed), normal({0, 7})}, 14,
+               {normal({4, 7}), normal({7}), normal({3, 7}).laid_out(MemoryLayout::transposed), normal({0, 7})}, 14,
                [](In x) -> Out {
                  return {mv(x[0], x[1]), mv(x[2], x[1]), mv(x[3], x[1])};
                });
   product_case(c, "linalg_vecdot", "dims", "(torch.linalg.vecdot(a, b), torch.linalg.vecdot(a, b, dim=0))",
-               {normal({3, 4, 17}), normal({3, 4, 17}).laid_out(Layout::transposed)}, 17, [](In x) -> Out {
+               {normal({3, 4, 17}), normal({3, 4, 17}).laid_out(MemoryLayout::transposed)}, 17, [](In x) -> Out {
                  return {linalg_vecdot(x[0], x[1]), linalg_vecdot(x[0], x[1], 0)};
                });
   product_case(c, "linalg_vecdot", "broadcast", "(torch.linalg.vecdot(a, b), torch.linalg.vecdot(c, c))",
@@ -49,7 +50,7 @@ void vectors(Cases& c) {
                  return {linalg_vecdot(x[0], x[1]), linalg_vecdot(x[2], x[2])};
                });
   product_case(c, "cross", "dims", "(torch.cross(a, b, 1), torch.cross(b, c), a.cross(b, dim=-1))",
-               {normal({4, 3, 3}), normal({1, 3, 3}), normal({2, 3, 3}).laid_out(Layout::transposed)}, 8,
+               {normal({4, 3, 3}), normal({1, 3, 3}), normal({2, 3, 3}).laid_out(MemoryLayout::transposed)}, 8,
                [](In x) -> Out {
                  return {cross(x[0], x[1], 1), cross(x[1], x[2], 1), x[0].cross(x[1], -1)};
                });
@@ -89,7 +90,7 @@ void sums(Cases& c) {
   product_case(
       c, "baddbmm", "factors",
       "(torch.baddbmm(a, b, c, beta=0.5, alpha=2), torch.baddbmm(d, b, c), torch.baddbmm(a, b, c, beta=0))",
-      {normal({2, 3, 5}), normal({2, 3, 4}).laid_out(Layout::transposed), normal({2, 4, 5}), normal({5})}, 20,
+      {normal({2, 3, 5}), normal({2, 3, 4}).laid_out(MemoryLayout::transposed), normal({2, 4, 5}), normal({5})}, 20,
       [](In x) -> Out {
         return {baddbmm(x[0], x[1], x[2], 0.5, 2), x[3].baddbmm(x[1], x[2]), baddbmm(x[0], x[1], x[2], 0)};
       },

@@ -26,7 +26,7 @@ Out joined(std::initializer_list<Out> lists) {
 
 void splits(Cases& c) {
   rearranged(c, "split", "sizes", "(*a.split(3), *a.split(2, -1), *b.split(4, 1), *a.split([1, 0, 6]))",
-             {normal({7, 4}), normal({2, 4, 3}).laid_out(Layout::transposed)}, [](In x) -> Out {
+             {normal({7, 4}), normal({2, 4, 3}).laid_out(MemoryLayout::transposed)}, [](In x) -> Out {
                return joined({split(x[0], 3), split(x[0], 2, -1), split(x[1], 4, 1), split(x[0], {1, 0, 6})});
              });
   rearranged(c, "split", "with_sizes", "(*a.split_with_sizes([2, 1], 1), *b.split(5), *b.split([], 0))",
@@ -57,7 +57,7 @@ void splits(Cases& c) {
                        vsplit(x[0], {1, 2}), dsplit(x[0], IntArrayRef{1})});
       });
   rearranged(c, "unbind", "dims", "(*a.unbind(), *a.unbind(-1), *b.unbind(1), *c.unbind())",
-             {normal({2, 3}), normal({2, 3, 2}).laid_out(Layout::transposed), normal({2})}, [](In x) -> Out {
+             {normal({2, 3}), normal({2, 3, 2}).laid_out(MemoryLayout::transposed), normal({2})}, [](In x) -> Out {
                return joined({unbind(x[0]), unbind(x[0], -1), unbind(x[1], 1), unbind(x[2])});
              });
 }
@@ -124,7 +124,7 @@ void joins(Cases& c) {
 
 void moves(Cases& c) {
   rearranged(c, "flip", "dims", "(a.flip(0), a.flip([-1, 0]), a.flip([]), b.flip([1, 2]), c.flip([]), d.flip(0, 1))",
-             {normal({3, 4, 2}), normal({2, 3, 5}).laid_out(Layout::transposed), normal({}), normal({0, 3})},
+             {normal({3, 4, 2}), normal({2, 3, 5}).laid_out(MemoryLayout::transposed), normal({}), normal({0, 3})},
              [](In x) -> Out {
                return {flip(x[0], {0}),    flip(x[0], {-1, 0}), flip(x[0], IntArrayRef()),
                        flip(x[1], {1, 2}), flip(x[2], {}),      flip(x[3], {0, 1})};
@@ -141,7 +141,7 @@ void moves(Cases& c) {
   rearranged(c, "roll", "dims",
              "(a.roll(1), a.roll(-2, 0), a.roll([1, 2], [0, 1]), a.roll([7, 1], [-1, -1]), b.roll([1, -1], [1, 2]), "
              "c.roll(2), d.roll(1, 0))",
-             {normal({3, 4}), normal({2, 3, 4}).laid_out(Layout::transposed), normal({}), normal({0, 3})},
+             {normal({3, 4}), normal({2, 3, 4}).laid_out(MemoryLayout::transposed), normal({}), normal({0, 3})},
              [](In x) -> Out {
                return {roll(x[0], 1),
                        roll(x[0], {-2}, {0}),
@@ -158,7 +158,7 @@ void moves(Cases& c) {
   rearranged(
       c, "expand", "repeat",
       "(a.repeat(2, 3), a.repeat(2, 1, 2), b.repeat(3), a.repeat(1, 1), c.repeat(2, 2), a.repeat(0, 2))",
-      {normal({2, 3}), normal({}), normal({3, 1}).laid_out(Layout::gaps)},
+      {normal({2, 3}), normal({}), normal({3, 1}).laid_out(MemoryLayout::gaps)},
       [](In x) -> Out {
         return {repeat(x[0], {2, 3}), repeat(x[0], {2, 1, 2}), repeat(x[1], {3}),
                 repeat(x[0], {1, 1}), repeat(x[2], {2, 2}),    repeat(x[0], {0, 2})};
@@ -180,7 +180,7 @@ void moves(Cases& c) {
       c, "expand", "repeat_interleave",
       "(a.repeat_interleave(2), a.repeat_interleave(3, 0), a.repeat_interleave(2, -1), b.repeat_interleave(2), "
       "a.repeat_interleave(1, 1), a.repeat_interleave(0, 1))",
-      {normal({2, 3}).laid_out(Layout::transposed), normal({})},
+      {normal({2, 3}).laid_out(MemoryLayout::transposed), normal({})},
       [](In x) -> Out {
         return {repeat_interleave(x[0], 2), repeat_interleave(x[0], 3, 0), repeat_interleave(x[0], 2, -1),
                 repeat_interleave(x[1], 2), repeat_interleave(x[0], 1, 1), repeat_interleave(x[0], 0, 1)};
@@ -211,7 +211,7 @@ void views(Cases& c) {
   });
   rearranged(c, "view", "unflatten_and_ravel",
              "(a.unflatten(1, (2, 3)), a.unflatten(-1, (-1, 2, 1)), a.ravel(), b.ravel(), c.unflatten(0, (2, 0)))",
-             {normal({2, 6}), normal({3, 4}).laid_out(Layout::transposed), normal({0, 2})}, [](In x) -> Out {
+             {normal({2, 6}), normal({3, 4}).laid_out(MemoryLayout::transposed), normal({0, 2})}, [](In x) -> Out {
                return {unflatten(x[0], 1, {2, 3}), unflatten(x[0], -1, {-1, 2, 1}), ravel(x[0]), ravel(x[1]),
                        unflatten(x[2], 0, {2, 0})};
              });
@@ -227,7 +227,7 @@ void views(Cases& c) {
       c, "unfold", "windows",
       "(a.unfold(0, 3, 1), a.unfold(0, 2, 3), a.unfold(0, 3, 2), b.unfold(1, 2, 1), c.unfold(0, 1, 1), "
       "a.unfold(0, 0, 1), a.unfold(0, 7, 9))",
-      {normal({7}), normal({2, 4, 3}).laid_out(Layout::transposed), normal({})},
+      {normal({7}), normal({2, 4, 3}).laid_out(MemoryLayout::transposed), normal({})},
       [](In x) -> Out {
         return {unfold(x[0], 0, 3, 1), unfold(x[0], 0, 2, 3), unfold(x[0], 0, 3, 2), unfold(x[1], 1, 2, 1),
                 unfold(x[2], 0, 1, 1), unfold(x[0], 0, 0, 1), unfold(x[0], 0, 7, 9)};
@@ -242,7 +242,7 @@ void views(Cases& c) {
              });
   rearranged(c, "slice_scatter", "bounds",
              "(a.slice_scatter(b, 0, 1, 3), a.slice_scatter(c, 1, None, None, 2), a.slice_scatter(a, 0))",
-             {normal({4, 3}).laid_out(Layout::transposed), normal({2, 3}), normal({4, 2})}, [](In x) -> Out {
+             {normal({4, 3}).laid_out(MemoryLayout::transposed), normal({2, 3}), normal({4, 2})}, [](In x) -> Out {
                return {slice_scatter(x[0], x[1], 0, 1, 3), slice_scatter(x[0], x[2], 1, {}, {}, 2),
                        slice_scatter(x[0], x[0], 0)};
              });
@@ -251,20 +251,20 @@ void views(Cases& c) {
 void diagonals(Cases& c) {
   rearranged(c, "tril", "offsets",
              "(a.tril(), a.tril(1), a.tril(-2), a.tril(9), a.tril(-9), b.tril(), c.tril(), d.tril())",
-             {normal({3, 4}), normal({2, 4, 3}).laid_out(Layout::transposed), normal({0, 3}),
+             {normal({3, 4}), normal({2, 4, 3}).laid_out(MemoryLayout::transposed), normal({0, 3}),
               values({2, 2}, {1, NAN, INFINITY, 2})},
              [](In x) -> Out {
                return {tril(x[0]),     tril(x[0], 1), tril(x[0], -2), tril(x[0], 9),
                        tril(x[0], -9), tril(x[1]),    tril(x[2]),     tril(x[3])};
              });
   c.back().no_gradcheck = "an input is NaN";
-  rearranged(c, "triu", "offsets",
-             "(a.triu(), a.triu(1), a.triu(-2), a.triu(9), a.triu(-9), b.triu(-1), c.triu(), d.triu())",
-             {normal({4, 3}), normal({2, 3, 4}).laid_out(Layout::transposed), integers({3, 3}, -9, 9), boolean({3, 3})},
-             [](In x) -> Out {
-               return {triu(x[0]),     triu(x[0], 1),  triu(x[0], -2), triu(x[0], 9),
-                       triu(x[0], -9), triu(x[1], -1), triu(x[2]),     triu(x[3])};
-             });
+  rearranged(
+      c, "triu", "offsets", "(a.triu(), a.triu(1), a.triu(-2), a.triu(9), a.triu(-9), b.triu(-1), c.triu(), d.triu())",
+      {normal({4, 3}), normal({2, 3, 4}).laid_out(MemoryLayout::transposed), integers({3, 3}, -9, 9), boolean({3, 3})},
+      [](In x) -> Out {
+        return {triu(x[0]),     triu(x[0], 1),  triu(x[0], -2), triu(x[0], 9),
+                triu(x[0], -9), triu(x[1], -1), triu(x[2]),     triu(x[3])};
+      });
   rearranged(c, "tril", "matrix", "a.tril(1)", {normal({3, 4})}, [](In x) -> Out { return {tril(x[0], 1)}; });
   rearranged(c, "tril", "indices",
              "(torch.tril_indices(3, 4), torch.tril_indices(3, 4, 1), torch.tril_indices(4, 3, -1, dtype=torch.int32), "
@@ -280,7 +280,7 @@ void diagonals(Cases& c) {
   c.back().bypasses_autocast = true;
   rearranged(c, "diagonal", "offsets",
              "(a.diagonal(), a.diagonal(1), a.diagonal(-1), a.diagonal(5), b.diagonal(0, -1, 0), b.diagonal(1, 1, 2))",
-             {normal({3, 4}), normal({2, 4, 3}).laid_out(Layout::transposed)}, [](In x) -> Out {
+             {normal({3, 4}), normal({2, 4, 3}).laid_out(MemoryLayout::transposed)}, [](In x) -> Out {
                return {diagonal(x[0]),    diagonal(x[0], 1),        diagonal(x[0], -1),
                        diagonal(x[0], 5), diagonal(x[1], 0, -1, 0), diagonal(x[1], 1, 1, 2)};
              });
@@ -303,7 +303,7 @@ void diagonals(Cases& c) {
       });
   rearranged(
       c, "trace", "matrices", "(a.trace(), b.trace(), c.trace(), d.trace())",
-      {normal({3, 4}), normal({5, 3}).laid_out(Layout::transposed), integers({2, 2}, -9, 9), normal({0, 3})},
+      {normal({3, 4}), normal({5, 3}).laid_out(MemoryLayout::transposed), integers({2, 2}, -9, 9), normal({0, 3})},
       [](In x) -> Out {
         return {trace(x[0]), trace(x[1]), trace(x[2]), trace(x[3])};
       },

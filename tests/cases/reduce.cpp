@@ -28,15 +28,15 @@ void sums(Cases& c) {
          return {sum(x[0], {0}), sum(x[0], {-1}), sum(x[0], {1}, true), sum(x[0], {0, 2}), sum(x[0], {-1, 0}, true)};
        },
        .sum = 15});
-  c.push_back(
-      {.op = "sum",
-       .name = "layouts",
-       .torch = "(a.sum(0), a.sum(1), b.sum((0, 2, 3)), b.sum(1))",
-       .inputs = {normal({6, 9}).laid_out(Layout::transposed), normal({2, 3, 4, 5}).laid_out(Layout::channels_last)},
-       .run = [](In x) -> Out {
-         return {sum(x[0], {0}), sum(x[0], {1}), sum(x[1], {0, 2, 3}), sum(x[1], {1})};
-       },
-       .sum = 40});
+  c.push_back({.op = "sum",
+               .name = "layouts",
+               .torch = "(a.sum(0), a.sum(1), b.sum((0, 2, 3)), b.sum(1))",
+               .inputs = {normal({6, 9}).laid_out(MemoryLayout::transposed),
+                          normal({2, 3, 4, 5}).laid_out(MemoryLayout::channels_last)},
+               .run = [](In x) -> Out {
+                 return {sum(x[0], {0}), sum(x[0], {1}), sum(x[1], {0, 2, 3}), sum(x[1], {1})};
+               },
+               .sum = 40});
   c.push_back({.op = "sum",
                .name = "scalar_and_empty",
                .torch = "(a.sum(), b.sum(), b.sum(0), b.sum(1))",
@@ -61,15 +61,15 @@ void sums(Cases& c) {
                  return {sum(x[0]), sum(x[0], {0}), sum(x[1]), sum(x[1], {1})};
                },
                .sum = 0});
-  c.push_back(
-      {.op = "cumsum",
-       .name = "dims",
-       .torch = "(a.cumsum(0), a.cumsum(-1), b.cumsum(1), c.cumsum(0), d.cumsum(0))",
-       .inputs = {normal({3, 4, 17}), normal({2, 3, 4, 5}).laid_out(Layout::channels_last), normal({}), normal({0, 3})},
-       .run = [](In x) -> Out {
-         return {cumsum(x[0], 0), cumsum(x[0], -1), cumsum(x[1], 1), cumsum(x[2], 0), cumsum(x[3], 0)};
-       },
-       .sum = 17});
+  c.push_back({.op = "cumsum",
+               .name = "dims",
+               .torch = "(a.cumsum(0), a.cumsum(-1), b.cumsum(1), c.cumsum(0), d.cumsum(0))",
+               .inputs = {normal({3, 4, 17}), normal({2, 3, 4, 5}).laid_out(MemoryLayout::channels_last), normal({}),
+                          normal({0, 3})},
+               .run = [](In x) -> Out {
+                 return {cumsum(x[0], 0), cumsum(x[0], -1), cumsum(x[1], 1), cumsum(x[2], 0), cumsum(x[3], 0)};
+               },
+               .sum = 17});
   c.push_back({.op = "cumsum",
                .name = "integers",
                .torch = "(a.cumsum(0), a.cumsum(1), b.cumsum(1))",
@@ -211,7 +211,7 @@ void extremes(Cases& c) {
   c.push_back({.op = "max",
                .name = "transposed",
                .torch = "(*torch.max(a, 1), torch.max(a))",
-               .inputs = {normal({5, 6}).laid_out(Layout::transposed)},
+               .inputs = {normal({5, 6}).laid_out(MemoryLayout::transposed)},
                .run = [](In x) -> Out {
                  Out out = pair(max(x[0], 1));
                  out.push_back(max(x[0]));
@@ -242,7 +242,7 @@ void extremes(Cases& c) {
   c.push_back({.op = "argmin",
                .name = "dims",
                .torch = "(a.argmin(), a.argmin(0), a.argmin(-1, keepdim=True), b.argmin(1))",
-               .inputs = {numbers.laid_out(Layout::transposed), integers({3, 8}, 0, 4)},
+               .inputs = {numbers.laid_out(MemoryLayout::transposed), integers({3, 8}, 0, 4)},
                .run = [](In x) -> Out {
                  return {argmin(x[0]), argmin(x[0], 0), argmin(x[0], -1, true), argmin(x[1], 1)};
                },

@@ -101,8 +101,8 @@ void add_lstm(Cases& c) {
         return listed(lstm_cell(x[0], {x[1], x[2]}, x[3], x[4], x[5], x[6]));
       });
   add(c, "lstm_cell", "no_bias", "torch.lstm_cell(a, (b, c), d, e)",
-      {normal({2, 4}), normal({2, 3}), normal({2, 3}), normal({12, 4}).laid_out(Layout::transposed),
-       normal({12, 3}).laid_out(Layout::transposed)},
+      {normal({2, 4}), normal({2, 3}), normal({2, 3}), normal({12, 4}).laid_out(MemoryLayout::transposed),
+       normal({12, 3}).laid_out(MemoryLayout::transposed)},
       [](In x) -> Out {
         return listed(lstm_cell(x[0], {x[1], x[2]}, x[3], x[4]));
       });

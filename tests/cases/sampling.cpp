@@ -63,7 +63,7 @@ void bags(Cases& c) {
   c.push_back({.op = "embedding_bag",
                .name = "strides",
                .torch = "(F.embedding_bag(a, b, mode='sum'), F.embedding_bag(a[:0], b), F.embedding_bag(a, b[:, :0]))",
-               .inputs = {integers({2, 3}, 0, 4), normal({4, 5}).laid_out(Layout::transposed)},
+               .inputs = {integers({2, 3}, 0, 4), normal({4, 5}).laid_out(MemoryLayout::transposed)},
                .run = [](In x) -> Out {
                  return {embedding_bag(x[1], x[0], {}, BagMode::Sum), embedding_bag(x[1], x[0].narrow(0, 0, 0)),
                          embedding_bag(x[1].narrow(1, 0, 0), x[0])};
@@ -106,7 +106,7 @@ void grids(Cases& c) {
                .name = "strides",
                .torch = "(F.grid_sample(a, b, align_corners=True), F.grid_sample(c, d, mode='nearest', "
                         "align_corners=True))",
-               .inputs = {normal({1, 3, 3, 4}).laid_out(Layout::channels_last), uniform({1, 2, 3, 2}, -1, 1),
+               .inputs = {normal({1, 3, 3, 4}).laid_out(MemoryLayout::channels_last), uniform({1, 2, 3, 2}, -1, 1),
                           normal({1, 1, 2, 2, 2}), values({1, 1, 1, 2, 3}, {-0.75, 0.5, 0.25, 3.5, 0.5, 0.5})},
                .run = [](In x) -> Out {
                  return {grid_sampler(x[0], x[1], 0, 0, true), grid_sampler(x[2], x[3], 1, 0, true)};

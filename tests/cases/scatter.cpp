@@ -14,8 +14,8 @@ void masks(Cases& c) {
                .name = "numbers",
                .torch = "(a.masked_fill(b, 2.5), a.masked_fill(c, -1e4), d.masked_fill(b, 1), "
                         "e.masked_fill(b, 7), b.masked_fill(c, True))",
-               .inputs = {normal({3, 4}).laid_out(Layout::transposed), boolean({3, 4}), boolean({2, 1, 4}), normal({}),
-                          integers({4}, -3, 3)},
+               .inputs = {normal({3, 4}).laid_out(MemoryLayout::transposed), boolean({3, 4}), boolean({2, 1, 4}),
+                          normal({}), integers({4}, -3, 3)},
                .run = [](In x) -> Out {
                  return {masked_fill(x[0], x[1], 2.5), x[0].masked_fill(x[2], -1e4), masked_fill(x[3], x[1], 1),
                          masked_fill(x[4], x[1], 7), masked_fill(x[1], x[2], true)};
@@ -74,8 +74,8 @@ void scattering(Cases& c) {
   c.push_back({.op = "scatter",
                .name = "rank_3",
                .torch = "(a.scatter(1, b, c), d.scatter(1, b, d), b.scatter(1, b * 0, 7))",
-               .inputs = {normal({2, 4, 3}).laid_out(Layout::transposed), integers({2, 1, 3}, 0, 4), normal({2, 1, 3}),
-                          boolean({2, 4, 3})},
+               .inputs = {normal({2, 4, 3}).laid_out(MemoryLayout::transposed), integers({2, 1, 3}, 0, 4),
+                          normal({2, 1, 3}), boolean({2, 4, 3})},
                .run = [](In x) -> Out {
                  return {scatter(x[0], 1, x[1], x[2]), scatter(x[3], 1, x[1], x[3]), scatter(x[1], 1, x[1].mul(0), 7)};
                }});
@@ -111,7 +111,7 @@ void reducing(Cases& c) {
                  .torch = "(a.scatter_reduce(1, b, c[:3]" + call + "), a.scatter_reduce(0, d, c" + call +
                           ", include_self=False), a.clone().scatter_reduce_(-1, b, c[:3]" + call +
                           "), e.scatter_reduce(0, f, e" + call + "))",
-                 .inputs = {normal({3, 5}).laid_out(Layout::transposed), integers({3, 4}, 0, 5), normal({4, 4}),
+                 .inputs = {normal({3, 5}).laid_out(MemoryLayout::transposed), integers({3, 4}, 0, 5), normal({4, 4}),
                             integers({4, 4}, 0, 3), normal({}), integers({}, 0, 1)},
                  .run = [reduce](In x) -> Out {
                    return {scatter_reduce(x[0], 1, x[1], x[2].slice(0, 0, 3), reduce),
@@ -178,19 +178,19 @@ void reducing(Cases& c) {
 
 void slices(Cases& c) {
   const Input unique = values({2}, {3, 1}).as(kLong);
-  c.push_back(
-      {.op = "index_copy",
-       .name = "dims",
-       .torch = "(a.index_copy(0, b, c), a.index_copy(-1, b, d), a.index_copy(0, b[0], c[:1]), "
-                "e.index_copy(0, b[:1] * 0, e), a.index_copy(0, b[:0], c[:0]))",
-       .inputs = {normal({4, 5}).laid_out(Layout::transposed), unique, normal({2, 5}), normal({4, 2}), normal({})},
-       .run = [](In x) -> Out {
-         return {index_copy(x[0], 0, x[1], x[2]), x[0].index_copy(-1, x[1], x[3]),
-                 index_copy(x[0], 0, x[1][0], x[2].slice(0, 0, 1)),
-                 index_copy(x[4], 0, x[1].slice(0, 0, 1).mul(0), x[4]),
-                 index_copy(x[0], 0, x[1].slice(0, 0, 0), x[2].slice(0, 0, 0))};
-       },
-       .sum = 5});
+  c.push_back({.op = "index_copy",
+               .name = "dims",
+               .torch = "(a.index_copy(0, b, c), a.index_copy(-1, b, d), a.index_copy(0, b[0], c[:1]), "
+                        "e.index_copy(0, b[:1] * 0, e), a.index_copy(0, b[:0], c[:0]))",
+               .inputs = {normal({4, 5}).laid_out(MemoryLayout::transposed), unique, normal({2, 5}), normal({4, 2}),
+                          normal({})},
+               .run = [](In x) -> Out {
+                 return {index_copy(x[0], 0, x[1], x[2]), x[0].index_copy(-1, x[1], x[3]),
+                         index_copy(x[0], 0, x[1][0], x[2].slice(0, 0, 1)),
+                         index_copy(x[4], 0, x[1].slice(0, 0, 1).mul(0), x[4]),
+                         index_copy(x[0], 0, x[1].slice(0, 0, 0), x[2].slice(0, 0, 0))};
+               },
+               .sum = 5});
   c.push_back({.op = "index_copy",
                .name = "in_place",
                .torch = "(a.clone().index_copy_(0, b, c), a.t().contiguous().t().index_copy_(0, b, c))",
@@ -204,7 +204,7 @@ void slices(Cases& c) {
                .name = "dims",
                .torch = "(a.index_fill(0, b, 2.5), a.index_fill(-1, e, c), d.index_fill(1, b, 3), "
                         "c.index_fill(0, b[:1] * 0, 1), a.index_fill(0, b[0], -1))",
-               .inputs = {normal({4, 5}).laid_out(Layout::transposed), values({2}, {-1, 1}).as(kLong), normal({}),
+               .inputs = {normal({4, 5}).laid_out(MemoryLayout::transposed), values({2}, {-1, 1}).as(kLong), normal({}),
                           integers({3, 4}, -5, 5), unique},
                .run = [](In x) -> Out {
                  return {index_fill(x[0], 0, x[1], 2.5), x[0].index_fill(-1, x[4], x[2]), index_fill(x[3], 1, x[1], 3),

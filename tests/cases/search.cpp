@@ -38,17 +38,18 @@ void searches(Cases& c) {
                          searchsorted(x[5], x[1])};
                },
                .sum = 0});
-  c.push_back({.op = "searchsorted",
-               .name = "bucketize",
-               .torch = "(torch.bucketize(a, b), torch.bucketize(a, b, right=True, out_int32=True), "
-                        "torch.bucketize(c, d), torch.bucketize(3, d), torch.bucketize(e, b))",
-               .inputs = {values({2, 3}, {0, 2, -3, 9, 4, 1}).laid_out(Layout::transposed), values({4}, {-1, 0, 2, 4}),
-                          integers({7}, -3, 9), values({3}, {-1, 3, 5}).as(kLong), normal({0, 2})},
-               .run = [](In x) -> Out {
-                 return {bucketize(x[0], x[1]), bucketize(x[0], x[1], true, true), bucketize(x[2], x[3]),
-                         bucketize(3, x[3]), bucketize(x[4], x[1])};
-               },
-               .sum = 0});
+  c.push_back(
+      {.op = "searchsorted",
+       .name = "bucketize",
+       .torch = "(torch.bucketize(a, b), torch.bucketize(a, b, right=True, out_int32=True), "
+                "torch.bucketize(c, d), torch.bucketize(3, d), torch.bucketize(e, b))",
+       .inputs = {values({2, 3}, {0, 2, -3, 9, 4, 1}).laid_out(MemoryLayout::transposed), values({4}, {-1, 0, 2, 4}),
+                  integers({7}, -3, 9), values({3}, {-1, 3, 5}).as(kLong), normal({0, 2})},
+       .run = [](In x) -> Out {
+         return {bucketize(x[0], x[1]), bucketize(x[0], x[1], true, true), bucketize(x[2], x[3]), bucketize(3, x[3]),
+                 bucketize(x[4], x[1])};
+       },
+       .sum = 0});
   c.push_back({.op = "searchsorted",
                .name = "histc",
                .torch = "(torch.histc(a, 4, 0, 4), torch.histc(a, 5), torch.histc(b, 3), torch.histc(c, 2), "

@@ -21,15 +21,16 @@ void sizes_of(Cases& c) {
         [](In x) -> Out {
           return {view(x[0], {4, -1}), view(x[0], {2, 3, 2, 2}), view(x[0], {-1})};
         });
-  moved(c, "view", "of_transposed", "a.view(3, 2, 2)", {normal({3, 4}).laid_out(Layout::transposed)}, [](In x) -> Out {
-    return {view(x[0], {3, 2, 2})};
-  });
+  moved(c, "view", "of_transposed", "a.view(3, 2, 2)", {normal({3, 4}).laid_out(MemoryLayout::transposed)},
+        [](In x) -> Out {
+          return {view(x[0], {3, 2, 2})};
+        });
   moved(c, "view", "scalar_and_empty", "(a.view(1, 1), b.view(0, 6))", {normal({}), normal({2, 0, 3})},
         [](In x) -> Out {
           return {view(x[0], {1, 1}), view(x[1], {0, 6})};
         });
   moved(c, "reshape", "view", "a.reshape(3, 4)", {normal({2, 6})}, [](In x) -> Out { return {reshape(x[0], {3, 4})}; });
-  moved(c, "reshape", "copy", "(a.reshape(-1), a.reshape(2, 6))", {normal({4, 3}).laid_out(Layout::transposed)},
+  moved(c, "reshape", "copy", "(a.reshape(-1), a.reshape(2, 6))", {normal({4, 3}).laid_out(MemoryLayout::transposed)},
         [](In x) -> Out {
           return {reshape(x[0], {-1}), reshape(x[0], {2, 6})};
         });
@@ -105,7 +106,7 @@ void parts(Cases& c) {
 
 void joins(Cases& c) {
   moved(c, "cat", "dims", "(torch.cat([a, b]), torch.cat([a, c, a], dim=-1))",
-        {normal({2, 3}), normal({4, 3}), normal({2, 1}).laid_out(Layout::gaps)}, [](In x) -> Out {
+        {normal({2, 3}), normal({4, 3}), normal({2, 1}).laid_out(MemoryLayout::gaps)}, [](In x) -> Out {
           return {cat(Out{x[0], x[1]}), cat(Out{x[0], x[2], x[0]}, -1)};
         });
   moved(c, "cat", "empty_part", "torch.cat([a, b, c], dim=1)", {normal({2, 3}), normal({2, 0}), normal({2, 2})},
@@ -113,7 +114,8 @@ void joins(Cases& c) {
           return {cat(Out{x[0], x[1], x[2]}, 1)};
         });
   moved(c, "cat", "channels_last", "torch.cat([a, b], dim=1)",
-        {normal({2, 3, 2, 2}).laid_out(Layout::channels_last), normal({2, 1, 2, 2}).laid_out(Layout::channels_last)},
+        {normal({2, 3, 2, 2}).laid_out(MemoryLayout::channels_last),
+         normal({2, 1, 2, 2}).laid_out(MemoryLayout::channels_last)},
         [](In x) -> Out {
           return {cat(Out{x[0], x[1]}, 1)};
         });
@@ -125,7 +127,7 @@ void joins(Cases& c) {
           return {cat(Out{x[0], x[1]}), cat(Out{x[0], x[2]})};
         });
   moved(c, "stack", "dims", "(torch.stack([a, b]), torch.stack([a, b, a], dim=1), torch.stack([b, a], dim=-1))",
-        {normal({2, 3}), normal({2, 3}).laid_out(Layout::transposed)}, [](In x) -> Out {
+        {normal({2, 3}), normal({2, 3}).laid_out(MemoryLayout::transposed)}, [](In x) -> Out {
           return {stack(Out{x[0], x[1]}), stack(Out{x[0], x[1], x[0]}, 1), stack(Out{x[1], x[0]}, -1)};
         });
   moved(c, "stack", "scalars", "torch.stack([a, b])", {normal({}), normal({})}, [](In x) -> Out {
@@ -135,13 +137,13 @@ void joins(Cases& c) {
 
 void copies(Cases& c) {
   moved(c, "clone", "layouts", "(a.clone(), b.clone(), c.clone())",
-        {normal({3, 4}), normal({3, 4}).laid_out(Layout::transposed),
-         normal({2, 3, 2, 2}).laid_out(Layout::channels_last)},
+        {normal({3, 4}), normal({3, 4}).laid_out(MemoryLayout::transposed),
+         normal({2, 3, 2, 2}).laid_out(MemoryLayout::channels_last)},
         [](In x) -> Out {
           return {clone(x[0]), clone(x[1]), clone(x[2])};
         });
   moved(c, "contiguous", "layouts", "(a.contiguous(), b.contiguous(memory_format=torch.channels_last))",
-        {normal({3, 4}).laid_out(Layout::transposed), normal({2, 3, 2, 2})}, [](In x) -> Out {
+        {normal({3, 4}).laid_out(MemoryLayout::transposed), normal({2, 3, 2, 2})}, [](In x) -> Out {
           return {contiguous(x[0]), contiguous(x[1], kChannelsLast)};
         });
   moved(c, "detach", "of_leaf", "a.detach()", {normal({3})}, [](In x) -> Out { return {x[0].detach()}; });

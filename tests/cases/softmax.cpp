@@ -27,13 +27,13 @@ void variants(Cases& c, const std::string& op, const std::string& torch,
   c.push_back({.op = op,
                .name = "transposed",
                .torch = expression("1"),
-               .inputs = {normal({5, 6}).laid_out(Layout::transposed)},
+               .inputs = {normal({5, 6}).laid_out(MemoryLayout::transposed)},
                .run = along(1),
                .sum = 6});
   c.push_back({.op = op,
                .name = "channels_last",
                .torch = expression("1"),
-               .inputs = {normal({2, 5, 2, 3}).laid_out(Layout::channels_last)},
+               .inputs = {normal({2, 5, 2, 3}).laid_out(MemoryLayout::channels_last)},
                .run = along(1),
                .sum = 5});
   c.push_back({.op = op, .name = "scalar", .torch = expression("0"), .inputs = {normal({})}, .run = along(0)});

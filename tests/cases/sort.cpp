@@ -24,16 +24,17 @@ Out flat(std::initializer_list<std::tuple<Tensor, Tensor>> pairs) {
 }
 
 void scans(Cases& c) {
-  c.push_back({.op = "cumprod",
-               .name = "dims",
-               .torch = "(a.cumprod(0), a.cumprod(-1), b.cumprod(1), c.cumprod(0), d.cumprod(0))",
-               .inputs = {uniform({3, 4, 6}, 0.5, 1.5),
-                          uniform({2, 3, 4, 5}, -1.5, 1.5).laid_out(Layout::channels_last), normal({}), normal({0, 3})},
-               .run = [](In x) -> Out {
-                 return {cumprod(x[0], 0), cumprod(x[0], -1), cumprod(x[1], 1), cumprod(x[2], 0), cumprod(x[3], 0)};
-               },
-               .sum = 6,
-               .roundings = 6});
+  c.push_back(
+      {.op = "cumprod",
+       .name = "dims",
+       .torch = "(a.cumprod(0), a.cumprod(-1), b.cumprod(1), c.cumprod(0), d.cumprod(0))",
+       .inputs = {uniform({3, 4, 6}, 0.5, 1.5), uniform({2, 3, 4, 5}, -1.5, 1.5).laid_out(MemoryLayout::channels_last),
+                  normal({}), normal({0, 3})},
+       .run = [](In x) -> Out {
+         return {cumprod(x[0], 0), cumprod(x[0], -1), cumprod(x[1], 1), cumprod(x[2], 0), cumprod(x[3], 0)};
+       },
+       .sum = 6,
+       .roundings = 6});
   c.push_back({.op = "cumprod",
                .name = "zeros",
                .torch = "(a.cumprod(1), b.cumprod(0))",
@@ -73,16 +74,17 @@ void scans(Cases& c) {
                .sum = 5,
                .roundings = 5,
                .bypasses_autocast = true});
-  c.push_back({.op = "cumsum",
-               .name = "in_place",
-               .torch = "(a.clone().cumsum_(1), b.clone().cumsum_(-2), c.clone().cumsum_(0))",
-               .inputs = {normal({3, 5}), normal({4, 3}).laid_out(Layout::transposed), integers({4}, -3, 9).as(kInt)},
-               .run = [](In x) -> Out {
-                 const Tensor y = x[0].clone(), z = x[1].clone(), n = x[2].clone();
-                 return {y.cumsum_(1), z.cumsum_(-2), n.cumsum_(0)};
-               },
-               .sum = 5,
-               .bypasses_autocast = true});
+  c.push_back(
+      {.op = "cumsum",
+       .name = "in_place",
+       .torch = "(a.clone().cumsum_(1), b.clone().cumsum_(-2), c.clone().cumsum_(0))",
+       .inputs = {normal({3, 5}), normal({4, 3}).laid_out(MemoryLayout::transposed), integers({4}, -3, 9).as(kInt)},
+       .run = [](In x) -> Out {
+         const Tensor y = x[0].clone(), z = x[1].clone(), n = x[2].clone();
+         return {y.cumsum_(1), z.cumsum_(-2), n.cumsum_(0)};
+       },
+       .sum = 5,
+       .bypasses_autocast = true});
   c.push_back({.op = "cummax",
                .name = "dims",
                .torch = "(*a.cummax(0), *a.cummax(-1), *b.cummax(1), *c.cummax(0), *d.cummax(1))",
@@ -101,25 +103,25 @@ void scans(Cases& c) {
   c.push_back({.op = "cummin",
                .name = "dims",
                .torch = "(*a.cummin(0), *a.cummin(-1), *b.cummin(1), *c.cummin(0))",
-               .inputs = {normal({5, 7}).laid_out(Layout::transposed), integers({2, 9}, 0, 4).as(kInt),
+               .inputs = {normal({5, 7}).laid_out(MemoryLayout::transposed), integers({2, 9}, 0, 4).as(kInt),
                           values({6}, {3, 1, 1, nan, -inf, nan})},
                .run = [](In x) -> Out {
                  return flat({cummin(x[0], 0), cummin(x[0], -1), cummin(x[1], 1), cummin(x[2], 0)});
                },
                .sum = 7,
                .no_gradcheck = kSelects});
-  c.push_back(
-      {.op = "logcumsumexp",
-       .name = "dims",
-       .torch = "(a.logcumsumexp(0), a.logcumsumexp(-1), b.logcumsumexp(1), c.logcumsumexp(0), "
-                "d.logcumsumexp(0))",
-       .inputs = {normal({3, 4, 6}), normal({2, 3, 4, 5}).laid_out(Layout::channels_last), normal({}), normal({0, 3})},
-       .run = [](In x) -> Out {
-         return {logcumsumexp(x[0], 0), logcumsumexp(x[0], -1), logcumsumexp(x[1], 1), logcumsumexp(x[2], 0),
-                 logcumsumexp(x[3], 0)};
-       },
-       .sum = 12,
-       .roundings = 2});
+  c.push_back({.op = "logcumsumexp",
+               .name = "dims",
+               .torch = "(a.logcumsumexp(0), a.logcumsumexp(-1), b.logcumsumexp(1), c.logcumsumexp(0), "
+                        "d.logcumsumexp(0))",
+               .inputs = {normal({3, 4, 6}), normal({2, 3, 4, 5}).laid_out(MemoryLayout::channels_last), normal({}),
+                          normal({0, 3})},
+               .run = [](In x) -> Out {
+                 return {logcumsumexp(x[0], 0), logcumsumexp(x[0], -1), logcumsumexp(x[1], 1), logcumsumexp(x[2], 0),
+                         logcumsumexp(x[3], 0)};
+               },
+               .sum = 12,
+               .roundings = 2});
   c.push_back({.op = "logcumsumexp",
                .name = "large",
                .torch = "a.logcumsumexp(1)",
@@ -183,17 +185,17 @@ void scans(Cases& c) {
 }
 
 void sorts(Cases& c) {
-  c.push_back(
-      {.op = "sort",
-       .name = "dims",
-       .torch = "(*a.sort(0), *a.sort(-1), *a.sort(1, descending=True), *b.sort(1), *c.sort(), *d.sort(0), "
-                "*torch.sort(d, stable=True, dim=1))",
-       .inputs = {normal({3, 4, 6}), normal({2, 3, 4, 5}).laid_out(Layout::channels_last), normal({}), normal({0, 3})},
-       .run = [](In x) -> Out {
-         return flat({sort(x[0], 0), sort(x[0], -1), sort(x[0], 1, true), sort(x[1], 1), sort(x[2]), sort(x[3], 0),
-                      sort(x[3], std::optional<bool>(true), 1)});
-       },
-       .sum = 3});
+  c.push_back({.op = "sort",
+               .name = "dims",
+               .torch = "(*a.sort(0), *a.sort(-1), *a.sort(1, descending=True), *b.sort(1), *c.sort(), *d.sort(0), "
+                        "*torch.sort(d, stable=True, dim=1))",
+               .inputs = {normal({3, 4, 6}), normal({2, 3, 4, 5}).laid_out(MemoryLayout::channels_last), normal({}),
+                          normal({0, 3})},
+               .run = [](In x) -> Out {
+                 return flat({sort(x[0], 0), sort(x[0], -1), sort(x[0], 1, true), sort(x[1], 1), sort(x[2]),
+                              sort(x[3], 0), sort(x[3], std::optional<bool>(true), 1)});
+               },
+               .sum = 3});
   c.push_back({.op = "sort",
                .name = "equal_elements",
                .torch = "(*a.sort(stable=True, dim=1), *a.sort(stable=True, dim=1, descending=True), "
@@ -229,19 +231,20 @@ void sorts(Cases& c) {
        .run = [](In x) -> Out {
          return {argsort(x[0]), argsort(x[0], 0, true), argsort(x[1], true, 0), msort(x[0])};
        }});
-  c.push_back({.op = "topk",
-               .name = "dims",
-               .torch = "(*a.topk(2), *a.topk(3, 0), *a.topk(2, 1, largest=False), *b.topk(1), *c.topk(0, 1), "
-                        "*d.topk(3, 0), torch.topk(a, 4, 1, False, False)[0].sort(1)[0])",
-               .inputs = {normal({4, 5, 3}), normal({}), normal({2, 3}), normal({6, 4}).laid_out(Layout::transposed)},
-               .run = [](In x) -> Out {
-                 Out y = flat({topk(x[0], 2), topk(x[0], 3, 0), topk(x[0], 2, 1, false), topk(x[1], 1),
-                               topk(x[2], 0, 1), topk(x[3], 3, 0)});
-                 // Without `sorted`, any order is right.
-                 y.push_back(std::get<0>(sort(std::get<0>(topk(x[0], 4, 1, false, false)), 1)));
-                 return y;
-               },
-               .sum = 4});
+  c.push_back(
+      {.op = "topk",
+       .name = "dims",
+       .torch = "(*a.topk(2), *a.topk(3, 0), *a.topk(2, 1, largest=False), *b.topk(1), *c.topk(0, 1), "
+                "*d.topk(3, 0), torch.topk(a, 4, 1, False, False)[0].sort(1)[0])",
+       .inputs = {normal({4, 5, 3}), normal({}), normal({2, 3}), normal({6, 4}).laid_out(MemoryLayout::transposed)},
+       .run = [](In x) -> Out {
+         Out y = flat({topk(x[0], 2), topk(x[0], 3, 0), topk(x[0], 2, 1, false), topk(x[1], 1), topk(x[2], 0, 1),
+                       topk(x[3], 3, 0)});
+         // Without `sorted`, any order is right.
+         y.push_back(std::get<0>(sort(std::get<0>(topk(x[0], 4, 1, false, false)), 1)));
+         return y;
+       },
+       .sum = 4});
   c.push_back({.op = "topk",
                .name = "special",
                .torch = "(*a.topk(2), a.topk(5)[0], a.topk(5, largest=False)[0], b.topk(4)[0])",
@@ -291,8 +294,8 @@ void medians(Cases& c) {
   c.push_back({.op = "median",
                .name = "all",
                .torch = "(a.median(), b.median(), c.median(), d.median(), e.median())",
-               .inputs = {normal({4, 5}), normal({3, 3}).laid_out(Layout::transposed), values({6}, {1, 2, 2, 2, 3, 0}),
-                          integers({8}, -9, 9), normal({})},
+               .inputs = {normal({4, 5}), normal({3, 3}).laid_out(MemoryLayout::transposed),
+                          values({6}, {1, 2, 2, 2, 3, 0}), integers({8}, -9, 9), normal({})},
                .run = [](In x) -> Out {
                  return {median(x[0]), median(x[1]), median(x[2]), median(x[3]), median(x[4])};
                },

@@ -34,7 +34,7 @@ constexpr PhiloxState kState{.seed = 5, .offset = 3};
 
 /// Operands, results and expected results of one call.
 struct Call {
-  Call(const Sizes& s, DType dtype, Layout layout) : s(s), dtype(dtype) {
+  Call(const Sizes& s, DType dtype, MemoryLayout layout) : s(s), dtype(dtype) {
     const Dims q{s.batches, s.heads, s.queries, s.width}, k{s.batches, s.key_heads, s.keys, s.width};
     const Dims v{s.batches, s.key_heads, s.keys, s.value_width}, y{s.batches, s.heads, s.queries, s.value_width};
     call.q = noise(q, dtype, 1, layout);
@@ -156,7 +156,7 @@ struct Call {
   Values want_y, want_log_sum, want_gq, want_gk, want_gv;
 };
 
-void check(const Sizes& s, DType dtype = kFloat, Layout layout = Layout::contiguous) {
+void check(const Sizes& s, DType dtype = kFloat, MemoryLayout layout = MemoryLayout::contiguous) {
   const Call call(s, dtype, layout);
   call.run();
   call.check(std::string(name(dtype)) + " " + name(layout) + " " + std::to_string(s.heads) + " heads, " +
@@ -186,7 +186,7 @@ TEST_P(AttentionKernel, MatchesLoopsOverSeveralTilesOf16BitOperands) {
   for (DType dtype : {kHalf, kBFloat16}) {
     check({.heads = 2, .key_heads = 1, .queries = 70, .keys = 131, .width = 64, .value_width = 40}, dtype);
     check({.queries = 131, .keys = 131, .width = 24, .value_width = 64, .causal = true, .dropout = 0.25}, dtype);
-    check({.queries = 33, .keys = 70, .width = 128, .value_width = 72, .causal = true}, dtype, Layout::sliced);
+    check({.queries = 33, .keys = 70, .width = 128, .value_width = 72, .causal = true}, dtype, MemoryLayout::sliced);
     check({.queries = 70, .keys = 33, .width = 50, .value_width = 100}, dtype);
   }
 }
@@ -196,7 +196,7 @@ TEST_P(AttentionKernel, GradientsOfScoresMayLeaveTheRangeOfTheDtype) {
     for (double gradient : {0x1p-16, 0x1p14}) {
       const Call call(
           {.heads = 2, .key_heads = 1, .queries = 40, .keys = 70, .width = 16, .value_width = 64, .gradient = gradient},
-          dtype, Layout::contiguous);
+          dtype, MemoryLayout::contiguous);
       call.run();
       call.check_gradient_of_keys();
     }
@@ -209,7 +209,7 @@ TEST_P(AttentionKernel, Masks) {
       Sizes s{.batches = 2, .heads = 2, .key_heads = 1, .queries = 9, .keys = 11, .width = 3, .value_width = 2};
       s.mask = mask;
       check(s, dtype);
-      check(s, dtype, Layout::sliced);
+      check(s, dtype, MemoryLayout::sliced);
     }
   }
 }
@@ -217,7 +217,7 @@ TEST_P(AttentionKernel, Masks) {
 TEST_P(AttentionKernel, FullyMaskedRowsGiveZeros) {
   Sizes s{.queries = 3, .keys = 2, .width = 2, .value_width = 2};
   s.mask = Sizes::floating;
-  const Call call(s, kFloat, Layout::contiguous);
+  const Call call(s, kFloat, MemoryLayout::contiguous);
   write(call.call.mask, Values(6, -std::numeric_limits<double>::infinity()));
   call.run();
   EXPECT_EQ(read(call.call.y), Values(6));
@@ -241,13 +241,13 @@ TEST_P(AttentionKernel, DropoutUsesThePhiloxStream) {
 
 TEST_P(AttentionKernel, RowsWithGaps) {
   const Sizes s{.batches = 2, .heads = 2, .key_heads = 2, .queries = 5, .keys = 7, .width = 3, .value_width = 4};
-  for (DType dtype : {kFloat, kBFloat16}) check(s, dtype, Layout::sliced);
+  for (DType dtype : {kFloat, kBFloat16}) check(s, dtype, MemoryLayout::sliced);
 }
 
 TEST_P(AttentionKernel, DoesNotDependOnTheNumberOfThreads) {
   const Sizes s{.heads = 3, .key_heads = 3, .queries = 500, .keys = 300, .width = 4, .value_width = 4};
   const int threads = get_num_threads();
-  const Call one(s, kFloat, Layout::contiguous), two(s, kFloat, Layout::contiguous);
+  const Call one(s, kFloat, MemoryLayout::contiguous), two(s, kFloat, MemoryLayout::contiguous);
   set_num_threads(1);
   one.run();
   set_num_threads(2);

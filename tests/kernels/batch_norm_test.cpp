@@ -9,7 +9,7 @@ constexpr double kEps = 1e-3;
 
 struct Case {
   Dims sizes;
-  Layout layout;
+  MemoryLayout layout;
   int64_t channels() const { return sizes[1]; }
   int64_t inner() const { return numel_of(sizes) / (sizes[0] * sizes[1]); }
   double count() const { return static_cast<double>(numel_of(sizes) / sizes[1]); }
@@ -17,19 +17,19 @@ struct Case {
 };
 
 const Case kCases[] = {
-    {{17, 5}, Layout::contiguous},
-    {{300, 70}, Layout::contiguous},
-    {{2, 20000}, Layout::contiguous},
-    {{4, 3, 50}, Layout::contiguous},
-    {{4, 19, 50}, Layout::channels_last},
-    {{3, 5, 7, 6}, Layout::contiguous},
-    {{3, 17, 7, 6}, Layout::channels_last},
-    {{8, 33, 14, 14}, Layout::channels_last},
-    {{2, 2, 130, 130}, Layout::contiguous},
-    {{5, 1, 9, 8}, Layout::contiguous},
-    {{5, 64, 1, 1}, Layout::channels_last},
-    {{2, 3, 4, 5, 6}, Layout::contiguous},
-    {{2, 3, 4, 5, 6}, Layout::channels_last},
+    {{17, 5}, MemoryLayout::contiguous},
+    {{300, 70}, MemoryLayout::contiguous},
+    {{2, 20000}, MemoryLayout::contiguous},
+    {{4, 3, 50}, MemoryLayout::contiguous},
+    {{4, 19, 50}, MemoryLayout::channels_last},
+    {{3, 5, 7, 6}, MemoryLayout::contiguous},
+    {{3, 17, 7, 6}, MemoryLayout::channels_last},
+    {{8, 33, 14, 14}, MemoryLayout::channels_last},
+    {{2, 2, 130, 130}, MemoryLayout::contiguous},
+    {{5, 1, 9, 8}, MemoryLayout::contiguous},
+    {{5, 64, 1, 1}, MemoryLayout::channels_last},
+    {{2, 3, 4, 5, 6}, MemoryLayout::contiguous},
+    {{2, 3, 4, 5, 6}, MemoryLayout::channels_last},
 };
 
 template <class F>
@@ -79,7 +79,7 @@ TEST(BatchNorm, Training) {
   for_each_case([](const Case& c, DType dtype, DType parameter, const std::string& what) {
     const Tensor x = noise(c.sizes, dtype, 1, c.layout), y = unwritten(c.sizes, dtype, c.layout);
     const Tensor weight = noise({c.channels()}, parameter, 2),
-                 bias = noise({c.channels()}, parameter, 3, Layout::spread);
+                 bias = noise({c.channels()}, parameter, 3, MemoryLayout::spread);
     const Tensor mean = unwritten({c.channels()}, wide(dtype)), rstd = unwritten({c.channels()}, wide(dtype));
     const Tensor running_mean = noise({c.channels()}, parameter, 4), running_var = noise({c.channels()}, parameter, 5);
     std::vector<double> means = read(running_mean), vars = read(running_var);

@@ -96,21 +96,21 @@ const Case kCases[] = {
     {"depthwise volume", 1, 4, 3, 4, 4, 2, 2, {.groups = 4}, 3, 2},
 };
 
-constexpr Layout kLayouts[] = {Layout::contiguous, Layout::channels_last};
+constexpr MemoryLayout kLayouts[] = {MemoryLayout::contiguous, MemoryLayout::channels_last};
 
 template <class F>
 void for_each_case(F&& f) {
   for (const Case& c : kCases) {
     for (DType dtype : kFloatingTypes) {
-      for (Layout layout : kLayouts) {
+      for (MemoryLayout layout : kLayouts) {
         f(c, dtype, layout, std::string(c.what) + " " + std::string(name(dtype)) + " " + name(layout));
       }
     }
   }
 }
 
-void check_forward(const Case& c, DType dtype, DType bias_dtype, Layout layout_x, Layout layout_w, Layout layout_y,
-                   Activation activation, const std::string& what) {
+void check_forward(const Case& c, DType dtype, DType bias_dtype, MemoryLayout layout_x, MemoryLayout layout_w,
+                   MemoryLayout layout_y, Activation activation, const std::string& what) {
   const Tensor x = noise(c.x_sizes(), dtype, 1, layout_x), w = noise(c.w_sizes(), dtype, 2, layout_w);
   const Tensor bias = noise({c.o}, bias_dtype, 3), y = unwritten(c.y_sizes(), dtype, layout_y);
   std::vector<double> expected(static_cast<size_t>(y.numel()));
@@ -126,9 +126,9 @@ void check_forward(const Case& c, DType dtype, DType bias_dtype, Layout layout_x
 }
 
 TEST(Conv, Forward) {
-  for_each_case([](const Case& c, DType dtype, Layout layout, const std::string& what) {
-    for (Layout layout_y : kLayouts) {
-      check_forward(c, dtype, dtype, layout, Layout::contiguous, layout_y, Activation::none, what);
+  for_each_case([](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
+    for (MemoryLayout layout_y : kLayouts) {
+      check_forward(c, dtype, dtype, layout, MemoryLayout::contiguous, layout_y, Activation::none, what);
     }
     check_forward(c, dtype, wide(dtype), layout, layout, layout, Activation::relu, what + " relu");
   });
@@ -138,7 +138,7 @@ TEST(Conv, Forward) {
 TEST(Conv, ReluKeepsNaN) {
   const Case& c = kCases[1];
   for (DType dtype : kFloatingTypes) {
-    for (Layout layout : kLayouts) {
+    for (MemoryLayout layout : kLayouts) {
       const Tensor x = noise(c.x_sizes(), dtype, 1, layout), w = noise(c.w_sizes(), dtype, 2);
       const Tensor bias = noise({c.o}, dtype, 3), y = unwritten(c.y_sizes(), dtype, layout);
       under_test().fill(make_view(x, {1}, {1}, x.storage_offset()), std::nan(""));
@@ -156,7 +156,7 @@ TEST(Conv, ReluKeepsNaN) {
 
 TEST(Conv, OperandsMayHaveAnyStrides) {
   for (DType dtype : kFloatingTypes) {
-    for (Layout layout : {Layout::sliced, Layout::spread, Layout::transposed}) {
+    for (MemoryLayout layout : {MemoryLayout::sliced, MemoryLayout::spread, MemoryLayout::transposed}) {
       check_forward(kCases[2], dtype, dtype, layout, layout, layout, Activation::none, name(layout));
     }
   }
@@ -175,10 +175,10 @@ TEST(Conv, WithoutBias) {
 }
 
 TEST(Conv, BackwardInput) {
-  for_each_case([](const Case& c, DType dtype, Layout layout, const std::string& what) {
+  for_each_case([](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
     const Tensor gy = noise(c.y_sizes(), dtype, 1, layout), w = noise(c.w_sizes(), dtype, 2);
     const std::vector<double> gs = read(gy), ws = read(w);
-    for (Layout layout_x : kLayouts) {
+    for (MemoryLayout layout_x : kLayouts) {
       const Tensor gx = unwritten(c.x_sizes(), dtype, layout_x);
       std::vector<double> expected(static_cast<size_t>(gx.numel()));
       c.for_each_product([&](int64_t i, int64_t j, int64_t k) { expected[j] += gs[i] * ws[k]; });
@@ -188,7 +188,7 @@ TEST(Conv, BackwardInput) {
   });
 }
 
-void check_backward_weight(const Case& c, DType dtype, DType out, Layout layout, bool weight, bool bias,
+void check_backward_weight(const Case& c, DType dtype, DType out, MemoryLayout layout, bool weight, bool bias,
                            const std::string& what) {
   const Tensor gy = noise(c.y_sizes(), dtype, 1, layout), x = noise(c.x_sizes(), dtype, 2, layout);
   const Tensor gweight = weight ? unwritten(c.w_sizes(), out) : Tensor(),
@@ -204,7 +204,7 @@ void check_backward_weight(const Case& c, DType dtype, DType out, Layout layout,
 }
 
 TEST(Conv, BackwardWeight) {
-  for_each_case([](const Case& c, DType dtype, Layout layout, const std::string& what) {
+  for_each_case([](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
     check_backward_weight(c, dtype, dtype, layout, true, true, what);
     check_backward_weight(c, dtype, wide(dtype), layout, true, true, what + " wide");
     check_backward_weight(c, dtype, wide(dtype), layout, true, false, what + " no bias");
@@ -214,14 +214,14 @@ TEST(Conv, BackwardWeight) {
 
 // The path for devices whose library cannot write f32 gradients of 16-bit operands.
 TEST(Conv, BackwardWeightByColumns) {
-  for_each_case([](const Case& c, DType dtype, Layout layout, const std::string& what) {
+  for_each_case([](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
     if (c.p.groups != 1 || dtype == kDouble || c.d != 0) return;
     const Tensor gy = noise(c.y_sizes(), dtype, 1, layout), x = noise(c.x_sizes(), dtype, 2, layout);
     const std::vector<double> gs = read(gy), xs = read(x);
     std::vector<double> expected(static_cast<size_t>(c.o * c.c * c.taps()));
     c.for_each_product([&](int64_t i, int64_t j, int64_t k) { expected[k] += gs[i] * xs[j]; });
     const int64_t pixels = c.plane(), image_bytes = pixels * kernels::column_stride(c.c * c.taps()) * 4;
-    for (Layout layout_w : kLayouts) {
+    for (MemoryLayout layout_w : kLayouts) {
       for (int64_t most_bytes : {int64_t{0}, 2 * image_bytes, 100 * image_bytes}) {
         const Tensor gweight = unwritten(c.w_sizes(), kFloat, layout_w);
         kernels::conv_backward_weight_by_columns(gweight, gy, x, c.p, most_bytes);
@@ -259,10 +259,11 @@ TEST(Conv, EmptyBatch) {
   Case c = kCases[1];
   c.n = 0;
   for (DType dtype : kFloatingTypes) {
-    check_forward(c, dtype, dtype, Layout::contiguous, Layout::contiguous, Layout::contiguous, Activation::relu, "");
+    check_forward(c, dtype, dtype, MemoryLayout::contiguous, MemoryLayout::contiguous, MemoryLayout::contiguous,
+                  Activation::relu, "");
     under_test().conv_backward_input(empty(c.x_sizes(), dtype), empty(c.y_sizes(), dtype), noise(c.w_sizes(), dtype, 1),
                                      c.p);
-    check_backward_weight(c, dtype, dtype, Layout::contiguous, true, true, "empty batch");
+    check_backward_weight(c, dtype, dtype, MemoryLayout::contiguous, true, true, "empty batch");
   }
 }
 

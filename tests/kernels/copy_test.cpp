@@ -18,8 +18,8 @@ class CopyKernels : public SimdLevels {};
 TANDEM_AT_EVERY_SIMD_LEVEL(CopyKernels);
 
 constexpr DType kAllTypes[] = {kByte, kChar, kShort, kInt, kLong, kHalf, kFloat, kDouble, kBool, kBFloat16};
-constexpr Layout kLayouts[] = {Layout::contiguous, Layout::transposed, Layout::sliced, Layout::spread,
-                               Layout::channels_last};
+constexpr MemoryLayout kLayouts[] = {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::sliced,
+                                     MemoryLayout::spread, MemoryLayout::channels_last};
 
 /// Returns `value` converted to `dtype` by the scalar conversions of base/.
 double converted(double value, DType dtype) {
@@ -60,8 +60,8 @@ TEST_P(CopyKernels, NegativeNumbers) {
 TEST_P(CopyKernels, EveryLayout) {
   const Dims sizes[] = {{5, 7}, {100, 70}, {2, 3, 33, 17}, {3, 1100}, {1100, 3}, {2, 65, 3, 6}};
   for (const Dims& size : sizes) {
-    for (Layout ls : kLayouts) {
-      for (Layout ld : kLayouts) {
+    for (MemoryLayout ls : kLayouts) {
+      for (MemoryLayout ld : kLayouts) {
         for (DType to : {kFloat, kHalf, kDouble, kByte}) {
           for (DType from : {kHalf, to}) {
             const Tensor src = unwritten(size, from, ls), dst = unwritten(size, to, ld);
@@ -81,17 +81,17 @@ TEST_P(CopyKernels, EveryLayout) {
 /// Sizes around the length of a tile, in views that start one element into their memory.
 TEST_P(CopyKernels, MemoryOrdersOfEveryPairOfDtypes) {
   const Dims sizes[] = {{33, 65}, {2, 31, 4, 9}, {16, 3, 32}};
-  const auto view = [](const Dims& size, DType dtype, Layout layout) {
+  const auto view = [](const Dims& size, DType dtype, MemoryLayout layout) {
     const Tensor memory = unwritten({numel_of(size) + 1}, dtype);
     return make_view(memory, size, strides_for(size, layout), 1);
   };
   for (const Dims& size : sizes) {
-    for (Layout order : {Layout::transposed, Layout::channels_last}) {
+    for (MemoryLayout order : {MemoryLayout::transposed, MemoryLayout::channels_last}) {
       for (bool to_rows : {false, true}) {
         for (DType from : kAllTypes) {
           for (DType to : kAllTypes) {
-            const Tensor src = view(size, from, to_rows ? order : Layout::contiguous);
-            const Tensor dst = view(size, to, to_rows ? Layout::contiguous : order);
+            const Tensor src = view(size, from, to_rows ? order : MemoryLayout::contiguous);
+            const Tensor dst = view(size, to, to_rows ? MemoryLayout::contiguous : order);
             write(src, random_values(src.numel(), 1, 0, 100));
             Values want = read(src);
             for (double& v : want) v = converted(v, to);
@@ -208,7 +208,7 @@ TEST_P(CopyKernels, Lists) {
 
 TEST_P(CopyKernels, Fill) {
   for (DType dtype : kAllTypes) {
-    for (Layout layout : kLayouts) {
+    for (MemoryLayout layout : kLayouts) {
       const Tensor y = unwritten({3, 5, 50}, dtype, layout);
       under_test().fill(y, 3);
       EXPECT_EQ(read(y), Values(750, dtype == kBool ? 1 : 3)) << name(dtype) << " " << name(layout);
@@ -223,7 +223,7 @@ TEST_P(CopyKernels, Fill) {
 
 TEST_P(CopyKernels, Arange) {
   for (DType dtype : {kFloat, kDouble, kLong, kInt, kHalf}) {
-    for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::spread}) {
+    for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::spread}) {
       const Tensor y = unwritten({30, 50}, dtype, layout);
       under_test().arange(y, -3, 1);
       Values want;

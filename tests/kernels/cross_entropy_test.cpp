@@ -107,7 +107,7 @@ struct Results {
   }
 };
 
-void check(const Dims& sizes, DType dtype, DType gx_type, Layout layout, DType index = kLong) {
+void check(const Dims& sizes, DType dtype, DType gx_type, MemoryLayout layout, DType index = kLong) {
   for (bool plain : {true, false}) {
     const std::string what = to_string(sizes) + " " + std::string(name(dtype)) + " " + name(layout) +
                              (plain ? " plain" : " weights, some ignored");
@@ -127,22 +127,23 @@ void check(const Dims& sizes, DType dtype, DType gx_type, Layout layout, DType i
 TEST_P(CrossEntropyKernels, DtypesAndSizes) {
   for (const Dims& sizes : {Dims{1}, Dims{10}, Dims{7, 1}, Dims{64, 10}, Dims{9, 33, 5}, Dims{2, 3, 4, 17}}) {
     for (DType dtype : kFloatingTypes) {
-      for (DType index : {kLong, kInt}) check(sizes, dtype, dtype, Layout::contiguous, index);
-      check(sizes, dtype, wide(dtype), Layout::contiguous);
+      for (DType index : {kLong, kInt}) check(sizes, dtype, dtype, MemoryLayout::contiguous, index);
+      check(sizes, dtype, wide(dtype), MemoryLayout::contiguous);
     }
   }
 }
 
 TEST_P(CrossEntropyKernels, RowLengths) {
   for (int64_t classes : {1, 8, 33, 1000, 5000, 9001}) {
-    for (DType dtype : kFloatingTypes) check({6, classes}, dtype, dtype, Layout::contiguous);
-    check({2, classes, 3}, kHalf, kFloat, Layout::contiguous);
+    for (DType dtype : kFloatingTypes) check({6, classes}, dtype, dtype, MemoryLayout::contiguous);
+    check({2, classes, 3}, kHalf, kFloat, MemoryLayout::contiguous);
   }
-  for (DType dtype : kFloatingTypes) check({0, 10}, dtype, dtype, Layout::contiguous);
+  for (DType dtype : kFloatingTypes) check({0, 10}, dtype, dtype, MemoryLayout::contiguous);
 }
 
 TEST_P(CrossEntropyKernels, Layouts) {
-  for (Layout layout : {Layout::transposed, Layout::sliced, Layout::spread, Layout::channels_last}) {
+  for (MemoryLayout layout :
+       {MemoryLayout::transposed, MemoryLayout::sliced, MemoryLayout::spread, MemoryLayout::channels_last}) {
     for (const Dims& sizes : {Dims{21, 40}, Dims{3, 33, 4, 5}}) {
       for (DType dtype : {kFloat, kHalf}) check(sizes, dtype, kFloat, layout);
     }

@@ -47,7 +47,7 @@ template <class F>
 void for_each_case(F&& f) {
   for (const Case& c : kCases) {
     for (DType dtype : kFloatingTypes) {
-      for (Layout layout : {Layout::contiguous, Layout::channels_last, Layout::sliced}) {
+      for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::channels_last, MemoryLayout::sliced}) {
         f(c, dtype, layout, std::string(c.what) + " " + std::string(name(dtype)) + " " + name(layout));
       }
     }
@@ -55,7 +55,7 @@ void for_each_case(F&& f) {
 }
 
 TEST(Fold, ColumnsHoldTheElementsOfWindows) {
-  for_each_case([](const Case& c, DType dtype, Layout layout, const std::string& what) {
+  for_each_case([](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
     const Tensor x = noise(c.image(), dtype, 1, layout), y = unwritten(c.columns(), dtype);
     const std::vector<double> xs = read(x);
     std::vector<double> expected(static_cast<size_t>(y.numel()));
@@ -66,7 +66,7 @@ TEST(Fold, ColumnsHoldTheElementsOfWindows) {
 }
 
 TEST(Fold, ImagesAreSumsOfColumns) {
-  for_each_case([](const Case& c, DType dtype, Layout layout, const std::string& what) {
+  for_each_case([](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
     const Tensor x = noise(c.columns(), dtype, 2), y = unwritten(c.image(), dtype, layout);
     const std::vector<double> xs = read(x);
     std::vector<double> expected(static_cast<size_t>(y.numel()));

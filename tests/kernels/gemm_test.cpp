@@ -54,11 +54,12 @@ TEST(Gemm, Sizes) {
 }
 
 TEST(Gemm, Layouts) {
-  constexpr Layout layouts[] = {Layout::contiguous, Layout::transposed, Layout::sliced, Layout::spread};
+  constexpr MemoryLayout layouts[] = {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::sliced,
+                                      MemoryLayout::spread};
   for (DType dtype : kFloatingTypes) {
-    for (Layout la : layouts) {
-      for (Layout lb : layouts) {
-        for (Layout ld : layouts) {
+    for (MemoryLayout la : layouts) {
+      for (MemoryLayout lb : layouts) {
+        for (MemoryLayout ld : layouts) {
           const std::string what = label(dtype, 17, 33, 40) + name(la) + " " + name(lb) + " into " + name(ld);
           GemmCall call{.d = unwritten({17, 33}, dtype, ld),
                         .a = noise({17, 40}, dtype, 1, la),
@@ -90,7 +91,7 @@ TEST(Gemm, BiasAndActivation) {
   for (DType dtype : kFloatingTypes) {
     for (DType bias_dtype : {dtype, wide(dtype)}) {
       for (Activation activation : {Activation::none, Activation::relu}) {
-        for (Layout layout : {Layout::contiguous, Layout::spread}) {
+        for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::spread}) {
           check({.d = unwritten({17, 40}, dtype),
                  .a = noise({17, 24}, dtype, 1),
                  .b = noise({24, 40}, dtype, 2),
@@ -107,7 +108,7 @@ TEST(Gemm, BiasAndActivation) {
 // If relu turned NaN or inf into 0, the loss scaler would miss the overflow.
 TEST(Gemm, ReluKeepsNaNAndInf) {
   for (DType dtype : kFloatingTypes) {
-    for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::spread}) {
+    for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::spread}) {
       for (const Tensor& bias : {Tensor(), noise({40}, dtype, 3)}) {
         const Tensor a = noise({17, 24}, dtype, 1), b = noise({24, 40}, dtype, 2),
                      d = unwritten({17, 40}, dtype, layout);
@@ -132,7 +133,8 @@ TEST(Gemm, ReluKeepsNaNAndInf) {
 TEST(Gemm, Accumulates) {
   for (DType dtype : kFloatingTypes) {
     for (DType out : {dtype, wide(dtype)}) {
-      for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::sliced, Layout::spread}) {
+      for (MemoryLayout layout :
+           {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::sliced, MemoryLayout::spread}) {
         check({.d = noise({17, 40}, out, 4, layout),
                .a = noise({17, 24}, dtype, 1),
                .b = noise({24, 40}, dtype, 2),
@@ -146,8 +148,8 @@ TEST(Gemm, Accumulates) {
 
 TEST(Gemm, F32ResultOf16BitOperands) {
   for (DType dtype : {kBFloat16, kHalf}) {
-    for (Layout la : {Layout::contiguous, Layout::transposed}) {
-      for (Layout lb : {Layout::contiguous, Layout::transposed}) {
+    for (MemoryLayout la : {MemoryLayout::contiguous, MemoryLayout::transposed}) {
+      for (MemoryLayout lb : {MemoryLayout::contiguous, MemoryLayout::transposed}) {
         check({.d = unwritten({65, 40}, kFloat),
                .a = noise({65, 129}, dtype, 1, la),
                .b = noise({129, 40}, dtype, 2, lb),
@@ -160,9 +162,9 @@ TEST(Gemm, F32ResultOf16BitOperands) {
 
 TEST(Gemm, Batches) {
   for (DType dtype : kFloatingTypes) {
-    for (Layout la : {Layout::contiguous, Layout::transposed, Layout::spread}) {
-      for (Layout lb : {Layout::contiguous, Layout::transposed, Layout::sliced}) {
-        for (Layout ld : {Layout::contiguous, Layout::transposed}) {
+    for (MemoryLayout la : {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::spread}) {
+      for (MemoryLayout lb : {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::sliced}) {
+        for (MemoryLayout ld : {MemoryLayout::contiguous, MemoryLayout::transposed}) {
           for (int64_t batch : {1, 5}) {
             check({.d = unwritten({batch, 7, 9}, dtype, ld),
                    .a = noise({batch, 7, 11}, dtype, 1, la),
@@ -223,7 +225,7 @@ TEST(Gemm, EmptySizes) {
   }
 }
 
-void check_weight_gradient(DType dtype, DType out, int64_t n, Layout layout, bool weight, bool bias) {
+void check_weight_gradient(DType dtype, DType out, int64_t n, MemoryLayout layout, bool weight, bool bias) {
   const int64_t features_in = 24, features_out = 40;
   const Tensor gy = noise({n, features_out}, dtype, 1, layout), x = noise({n, features_in}, dtype, 2, layout);
   const Tensor gweight = weight ? unwritten({features_out, features_in}, out) : Tensor();
@@ -248,11 +250,11 @@ TEST(LinearBackwardWeight, DtypesAndLayouts) {
   for (DType dtype : kFloatingTypes) {
     for (DType out : {dtype, wide(dtype)}) {
       for (int64_t n : {0, 1, 17, 513}) {
-        for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::sliced}) {
+        for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::sliced}) {
           check_weight_gradient(dtype, out, n, layout, true, true);
         }
-        check_weight_gradient(dtype, out, n, Layout::contiguous, true, false);
-        check_weight_gradient(dtype, out, n, Layout::contiguous, false, true);
+        check_weight_gradient(dtype, out, n, MemoryLayout::contiguous, true, false);
+        check_weight_gradient(dtype, out, n, MemoryLayout::contiguous, false, true);
       }
     }
   }

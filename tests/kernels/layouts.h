@@ -16,34 +16,34 @@ constexpr DType wide(DType dtype) { return dtype == kDouble ? kDouble : kFloat; 
 
 /// A memory layout. transposed: the last two dimensions are swapped. sliced: every row is part of a longer one. spread:
 /// a gap after each element. channels_last: the second dimension is innermost.
-enum class Layout { contiguous, transposed, sliced, spread, channels_last };
+enum class MemoryLayout { contiguous, transposed, sliced, spread, channels_last };
 
-inline const char* name(Layout layout) {
+inline const char* name(MemoryLayout layout) {
   constexpr const char* names[] = {"contiguous", "transposed", "sliced", "spread", "channels_last"};
   return names[static_cast<int>(layout)];
 }
 
-inline Dims strides_for(const Dims& sizes, Layout layout) {
+inline Dims strides_for(const Dims& sizes, MemoryLayout layout) {
   std::vector<size_t> order;  // from the innermost dimension
   for (size_t d = sizes.size(); d-- > 0;) order.push_back(d);
-  if (layout == Layout::transposed && order.size() > 1) std::swap(order[0], order[1]);
-  if (layout == Layout::channels_last && order.size() > 1) {
+  if (layout == MemoryLayout::transposed && order.size() > 1) std::swap(order[0], order[1]);
+  if (layout == MemoryLayout::channels_last && order.size() > 1) {
     order.erase(order.end() - 2);
     order.insert(order.begin(), 1);
   }
   Dims strides(sizes.size(), 0);
-  int64_t step = layout == Layout::spread ? 2 : 1;
+  int64_t step = layout == MemoryLayout::spread ? 2 : 1;
   for (size_t i = 0; i < order.size(); ++i) {
     strides[order[i]] = step;
     step *= sizes[order[i]];
-    if (i == 0 && layout == Layout::sliced) step += 3;
+    if (i == 0 && layout == MemoryLayout::sliced) step += 3;
   }
   return strides;
 }
 
 /// Returns a tensor with NaN (77 for integers) in every element and gap, which shows elements that a kernel does not
 /// write.
-inline Tensor unwritten(const Dims& sizes, DType dtype, Layout layout = Layout::contiguous) {
+inline Tensor unwritten(const Dims& sizes, DType dtype, MemoryLayout layout = MemoryLayout::contiguous) {
   const Dims strides = strides_for(sizes, layout);
   int64_t extent = 1;
   for (size_t d = 0; d < sizes.size(); ++d) extent += std::max<int64_t>(sizes[d] - 1, 0) * strides[d];
@@ -53,7 +53,7 @@ inline Tensor unwritten(const Dims& sizes, DType dtype, Layout layout = Layout::
 }
 
 /// Returns values in [-1, 1), rounded to the dtype, that depend on `seed` and the logical position.
-inline Tensor noise(const Dims& sizes, DType dtype, uint32_t seed, Layout layout = Layout::contiguous) {
+inline Tensor noise(const Dims& sizes, DType dtype, uint32_t seed, MemoryLayout layout = MemoryLayout::contiguous) {
   const Tensor x = unwritten(sizes, dtype, layout);
   write(x, random_values(x.numel(), seed));
   return x;

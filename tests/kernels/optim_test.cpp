@@ -67,7 +67,7 @@ struct AdamModel {
 
 // ---- a list of parameters with their gradients, shadows and states
 
-enum class Layout { contiguous, transposed, strided_grad };
+enum class MemoryLayout { contiguous, transposed, strided_grad };
 
 Tensor make(int64_t n, DType dtype, bool transposed) {
   return transposed ? empty_strided({3, n}, {1, 3}, dtype) : empty({3, n}, dtype);
@@ -75,16 +75,17 @@ Tensor make(int64_t n, DType dtype, bool transposed) {
 
 DType state_dtype(DType param) { return param == kDouble ? kDouble : kFloat; }
 
-void add_param(OptimizerTensors& call, int64_t n, DType param, DType grad, std::optional<DType> shadow, Layout layout) {
-  const bool t = layout == Layout::transposed;
+void add_param(OptimizerTensors& call, int64_t n, DType param, DType grad, std::optional<DType> shadow,
+               MemoryLayout layout) {
+  const bool t = layout == MemoryLayout::transposed;
   call.params.push_back(make(n, param, t));
-  call.grads.push_back(layout == Layout::strided_grad ? empty_strided({3, n}, {2, 7}, grad) : make(n, grad, t));
+  call.grads.push_back(layout == MemoryLayout::strided_grad ? empty_strided({3, n}, {2, 7}, grad) : make(n, grad, t));
   call.shadows.push_back(shadow ? make(n, *shadow, t) : Tensor());
   write(call.params.back(), random_values(3 * n, static_cast<uint32_t>(n)));
 }
 
-Tensor add_state(int64_t n, DType param, Layout layout, double value) {
-  const Tensor t = make(n, state_dtype(param), layout == Layout::transposed);
+Tensor add_state(int64_t n, DType param, MemoryLayout layout, double value) {
+  const Tensor t = make(n, state_dtype(param), layout == MemoryLayout::transposed);
   write(t, Values(static_cast<size_t>(3 * n), value));
   return t;
 }
@@ -146,7 +147,7 @@ void run_steps(Call& call, std::vector<Model>& models, bool scaled, Step step) {
   }
 }
 
-SgdCall make_sgd(double momentum, const Types& types, Layout layout) {
+SgdCall make_sgd(double momentum, const Types& types, MemoryLayout layout) {
   SgdCall call;
   call.lr = 0.1;
   call.momentum = momentum;
@@ -159,7 +160,7 @@ SgdCall make_sgd(double momentum, const Types& types, Layout layout) {
   return call;
 }
 
-AdamCall make_adam(bool amsgrad, const Types& types, Layout layout) {
+AdamCall make_adam(bool amsgrad, const Types& types, MemoryLayout layout) {
   AdamCall call;
   call.lr = 0.01;
   call.beta1 = 0.9;
@@ -177,7 +178,7 @@ AdamCall make_adam(bool amsgrad, const Types& types, Layout layout) {
 
 TEST_P(OptimKernels, SgdMatchesTheModel) {
   for (const Types& types : kTypes) {
-    for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::strided_grad}) {
+    for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::strided_grad}) {
       for (int variant = 0; variant < 6; ++variant) {
         SgdCall call = make_sgd(variant < 2 ? 0 : 0.9, types, layout);
         call.weight_decay = variant % 2 == 1 ? 0.05 : 0;
@@ -196,7 +197,7 @@ TEST_P(OptimKernels, SgdMatchesTheModel) {
 
 TEST_P(OptimKernels, AdamMatchesTheModel) {
   for (const Types& types : kTypes) {
-    for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::strided_grad}) {
+    for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::strided_grad}) {
       for (int variant = 0; variant < 5; ++variant) {
         AdamCall call = make_adam(variant == 3, types, layout);
         call.weight_decay = variant == 0 ? 0 : 0.05;
@@ -224,8 +225,8 @@ std::vector<std::vector<char>> snapshot(const Call& call, std::initializer_list<
 TEST_P(OptimKernels, OverflowChangesNoByte) {
   for (double flag : {1.0, 0.5, static_cast<double>(NAN)}) {
     const Types types{kFloat, kHalf, kBFloat16};
-    SgdCall sgd = make_sgd(0.9, types, Layout::contiguous);
-    AdamCall adam = make_adam(true, types, Layout::contiguous);
+    SgdCall sgd = make_sgd(0.9, types, MemoryLayout::contiguous);
+    AdamCall adam = make_adam(true, types, MemoryLayout::contiguous);
     for (const Tensor& g : sgd.grads) write(g, Values(static_cast<size_t>(g.numel()), kInf));
     sgd.scaling = adam.scaling = {scalar_of(0.5), scalar_of(flag)};
     const auto sgd_before = snapshot(sgd, {&sgd.momentum_buffers});
@@ -259,14 +260,14 @@ void fused_equals_plain(Call& fused, Call& plain, Step step) {
 TEST_P(OptimKernels, FusedUnscaleEqualsSeparateUnscaleBitForBit) {
   for (int variant = 0; variant < 6; ++variant) {
     const Types types{kFloat, kFloat, variant < 3 ? std::optional(kBFloat16) : std::nullopt};
-    SgdCall fused = make_sgd(variant % 3 == 0 ? 0 : 0.9, types, Layout::contiguous);
-    SgdCall plain = make_sgd(variant % 3 == 0 ? 0 : 0.9, types, Layout::contiguous);
+    SgdCall fused = make_sgd(variant % 3 == 0 ? 0 : 0.9, types, MemoryLayout::contiguous);
+    SgdCall plain = make_sgd(variant % 3 == 0 ? 0 : 0.9, types, MemoryLayout::contiguous);
     fused.weight_decay = plain.weight_decay = variant % 3 == 2 ? 0 : 0.05;
     fused.nesterov = plain.nesterov = variant % 3 == 2;
     fused_equals_plain(fused, plain, [](const SgdCall& c) { under_test().sgd(c); });
 
-    AdamCall adam = make_adam(false, types, Layout::contiguous),
-             plain_adam = make_adam(false, types, Layout::contiguous);
+    AdamCall adam = make_adam(false, types, MemoryLayout::contiguous),
+             plain_adam = make_adam(false, types, MemoryLayout::contiguous);
     adam.weight_decay = plain_adam.weight_decay = variant % 3 == 2 ? 0 : 0.05;
     adam.decoupled = plain_adam.decoupled = variant % 3 == 1;
     fused_equals_plain(adam, plain_adam, [](const AdamCall& c) { under_test().adam(c); });
@@ -298,8 +299,8 @@ TEST_P(OptimKernels, TensorsMayShareAStepCount) {
     call.momentum = 0.9;
     call.dampening = 0.5;  // not applied to the first step's gradient
     for (int k = 0; k < 600; ++k) {
-      add_param(call, 1, kFloat, kFloat, {}, Layout::contiguous);
-      call.momentum_buffers.push_back(add_state(1, kFloat, Layout::contiguous, 0));
+      add_param(call, 1, kFloat, kFloat, {}, MemoryLayout::contiguous);
+      call.momentum_buffers.push_back(add_state(1, kFloat, MemoryLayout::contiguous, 0));
     }
     return call;
   };
@@ -310,9 +311,9 @@ TEST_P(OptimKernels, TensorsMayShareAStepCount) {
     call.beta2 = 0.99;
     call.eps = 1e-8;
     for (int k = 0; k < 600; ++k) {
-      add_param(call, 1, kFloat, kFloat, {}, Layout::contiguous);
+      add_param(call, 1, kFloat, kFloat, {}, MemoryLayout::contiguous);
       for (auto* list : {&call.exp_avgs, &call.exp_avg_sqs})
-        list->push_back(add_state(1, kFloat, Layout::contiguous, 0));
+        list->push_back(add_state(1, kFloat, MemoryLayout::contiguous, 0));
     }
     return call;
   };
@@ -334,10 +335,10 @@ TEST_P(OptimKernels, ResultsDoNotDependOnThreads) {
     call.beta2 = 0.999;
     call.eps = 1e-8;
     for (int64_t n : {700001, 33, 0, 99999}) {
-      add_param(call, n, kFloat, kFloat, n == 99999 ? kHalf : kBFloat16, Layout::contiguous);
+      add_param(call, n, kFloat, kFloat, n == 99999 ? kHalf : kBFloat16, MemoryLayout::contiguous);
       write(call.grads.back(), random_values(3 * n, 5));
-      call.exp_avgs.push_back(add_state(n, kFloat, Layout::contiguous, 0));
-      call.exp_avg_sqs.push_back(add_state(n, kFloat, Layout::contiguous, 0));
+      call.exp_avgs.push_back(add_state(n, kFloat, MemoryLayout::contiguous, 0));
+      call.exp_avg_sqs.push_back(add_state(n, kFloat, MemoryLayout::contiguous, 0));
       call.steps.push_back(scalar_of(0));
     }
     under_test().adam(call);
@@ -396,7 +397,7 @@ void expect_split_equals_f32(Call f32, Call split, const Step& step) {
 
 TEST_P(OptimKernels, BFloat16WithRemainderEqualsF32) {
   for (DType grad : {kFloat, kBFloat16}) {
-    for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::strided_grad}) {
+    for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::strided_grad}) {
       const Types types{kFloat, grad, {}};
       const auto sgd = [](const SgdCall& c) { under_test().sgd(c); };
       const auto adam = [](const AdamCall& c) { under_test().adam(c); };
@@ -411,7 +412,7 @@ TEST_P(OptimKernels, LowPrecisionCopiesKeepNaNAndInf) {
   for (DType shadow : {kHalf, kBFloat16}) {
     SgdCall call;
     call.lr = 1;
-    add_param(call, 40, kFloat, kFloat, shadow, Layout::contiguous);
+    add_param(call, 40, kFloat, kFloat, shadow, MemoryLayout::contiguous);
     Values g(120, 0);
     g[0] = NAN;
     g[50] = kInf;
@@ -429,7 +430,7 @@ TEST_P(OptimKernels, LowPrecisionCopiesKeepNaNAndInf) {
 TEST_P(OptimKernels, InfiniteParameterMakesNoNaNWithoutDecay) {
   SgdCall call;
   call.lr = 0.1;
-  add_param(call, 20, kFloat, kFloat, {}, Layout::contiguous);
+  add_param(call, 20, kFloat, kFloat, {}, MemoryLayout::contiguous);
   write(call.params[0], Values(60, kInf));
   write(call.grads[0], Values(60, 1));
   under_test().sgd(call);
@@ -441,9 +442,9 @@ TEST_P(OptimKernels, EmptyListsAndTensors) {
   under_test().adam(AdamCall());
   AdamCall call;
   call.beta1 = call.beta2 = 0.9;
-  add_param(call, 0, kFloat, kFloat, kBFloat16, Layout::contiguous);
-  call.exp_avgs.push_back(add_state(0, kFloat, Layout::contiguous, 0));
-  call.exp_avg_sqs.push_back(add_state(0, kFloat, Layout::contiguous, 0));
+  add_param(call, 0, kFloat, kFloat, kBFloat16, MemoryLayout::contiguous);
+  call.exp_avgs.push_back(add_state(0, kFloat, MemoryLayout::contiguous, 0));
+  call.exp_avg_sqs.push_back(add_state(0, kFloat, MemoryLayout::contiguous, 0));
   call.steps.push_back(scalar_of(4));
   under_test().adam(call);
   EXPECT_EQ(read(call.steps[0])[0], 5);

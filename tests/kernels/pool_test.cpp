@@ -57,12 +57,12 @@ const Case kDilated[] = {
      4,
      {.kernel = {2, 2}, .stride = {1, 1}, .padding = {1, 1}, .dilation = {5, 5}}},
 };
-constexpr Layout kLayouts[] = {Layout::contiguous, Layout::channels_last};
+constexpr MemoryLayout kLayouts[] = {MemoryLayout::contiguous, MemoryLayout::channels_last};
 
 template <class F>
 void for_each_case(bool dilated, F&& f) {
   for (DType dtype : kFloatingTypes) {
-    for (Layout layout : kLayouts) {
+    for (MemoryLayout layout : kLayouts) {
       auto run = [&](const Case& c) {
         f(c, dtype, layout, std::string(c.what) + " " + std::string(name(dtype)) + " " + name(layout));
       };
@@ -86,7 +86,7 @@ void find_maxima(const Case& c, const std::vector<double>& x, std::vector<double
   });
 }
 
-void check_max(const Case& c, const Tensor& x, Layout layout, const std::string& what) {
+void check_max(const Case& c, const Tensor& x, MemoryLayout layout, const std::string& what) {
   const Tensor y = unwritten(c.y_sizes(), x.dtype(), layout), indices = unwritten(c.y_sizes(), index_dtype(c), layout);
   std::vector<double> values, cells;
   find_maxima(c, read(x), values, cells);
@@ -100,13 +100,13 @@ void check_max(const Case& c, const Tensor& x, Layout layout, const std::string&
 }
 
 TEST(MaxPool2d, Forward) {
-  for_each_case(true, [](const Case& c, DType dtype, Layout layout, const std::string& what) {
+  for_each_case(true, [](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
     check_max(c, noise(c.x_sizes(), dtype, 1, layout), layout, what);
   });
 }
 
 TEST(MaxPool2d, FirstOfEqualsWins) {
-  for_each_case(true, [](const Case& c, DType dtype, Layout layout, const std::string& what) {
+  for_each_case(true, [](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
     const Tensor x = unwritten(c.x_sizes(), dtype, layout);
     std::vector<double> values = random_values(x.numel(), 1, -2, 2);
     for (double& v : values) v = std::round(v);
@@ -118,7 +118,7 @@ TEST(MaxPool2d, FirstOfEqualsWins) {
 }
 
 TEST(MaxPool2d, NaNWins) {
-  for_each_case(true, [](const Case& c, DType dtype, Layout layout, const std::string& what) {
+  for_each_case(true, [](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
     const Tensor x = noise(c.x_sizes(), dtype, 1, layout);
     for (int64_t i = 0; i < x.numel(); i += 7) set(x, i, NAN);
     check_max(c, x, layout, what);
@@ -126,7 +126,7 @@ TEST(MaxPool2d, NaNWins) {
 }
 
 TEST(MaxPool2d, BackwardAndGather) {
-  for_each_case(true, [](const Case& c, DType dtype, Layout layout, const std::string& what) {
+  for_each_case(true, [](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
     const Tensor x = noise(c.x_sizes(), dtype, 1, layout), y = unwritten(c.y_sizes(), dtype, layout);
     const Tensor indices = unwritten(c.y_sizes(), index_dtype(c), layout);
     under_test().max_pool2d(y, indices, x, c.p);
@@ -167,7 +167,7 @@ double divisor(const Case& c, int64_t i) {
 }
 
 TEST(AvgPool2d, ForwardAndBackward) {
-  for_each_case(false, [](const Case& base, DType dtype, Layout layout, const std::string& what) {
+  for_each_case(false, [](const Case& base, DType dtype, MemoryLayout layout, const std::string& what) {
     for (int mode = 0; mode < 3; ++mode) {
       Case c = base;
       c.p.count_include_pad = mode != 1;
@@ -191,7 +191,7 @@ TEST(AvgPool2d, ForwardAndBackward) {
 TEST(AdaptiveAvgPool2d, ForwardAndBackward) {
   constexpr int64_t outputs[][2] = {{1, 1}, {2, 3}, {7, 5}, {9, 11}, {13, 12}};
   for (DType dtype : kFloatingTypes) {
-    for (Layout layout : kLayouts) {
+    for (MemoryLayout layout : kLayouts) {
       for (const auto& out : outputs) {
         const int64_t n = 2, c = 19, h = 9, w = 11, oh = out[0], ow = out[1];
         const Tensor x = noise({n, c, h, w}, dtype, 1, layout), gy = noise({n, c, oh, ow}, dtype, 2, layout);

@@ -47,8 +47,8 @@ TEST_P(RandomKernels, UniformMatchesTheStream) {
 TEST_P(RandomKernels, LayoutsHaveTheSameNumbers) {
   const Dims sizes = {3, 5, 7, 43};
   const Values want = uniforms(numel_of(sizes));
-  for (Layout layout :
-       {Layout::contiguous, Layout::transposed, Layout::sliced, Layout::spread, Layout::channels_last}) {
+  for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::sliced,
+                              MemoryLayout::spread, MemoryLayout::channels_last}) {
     const Tensor y = unwritten(sizes, kFloat, layout);
     under_test().uniform(y, 0, 1, kState);
     EXPECT_EQ(read(y), want) << name(layout);
@@ -144,7 +144,7 @@ TEST_P(RandomKernels, Bernoulli) {
 TEST_P(RandomKernels, Dropout) {
   const Dims sizes = {3, 7, 143};
   for (DType dtype : kFloatingTypes) {
-    for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::spread}) {
+    for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::spread}) {
       for (double p : {0.0, 0.1, 0.5, 1.0}) {
         const Tensor x = noise(sizes, dtype, 1, layout), y = unwritten(sizes, dtype),
                      mask = unwritten(sizes, kBool, layout);

@@ -83,7 +83,7 @@ Dims reduced(const Dims& sizes, unsigned mask) {
   return kept;
 }
 
-void check(Reduction op, const Tensor& x, const Dims& kept, DType dtype, Layout out = Layout::contiguous) {
+void check(Reduction op, const Tensor& x, const Dims& kept, DType dtype, MemoryLayout out = MemoryLayout::contiguous) {
   const bool is_bool = op == Reduction::any || op == Reduction::all;
   const Tensor y = unwritten(kept, is_bool ? kBool : dtype, out);
   under_test().reduce(y, op, x);
@@ -111,11 +111,12 @@ TEST_P(ReduceKernels, EveryOperationOverEverySubset) {
 
 TEST_P(ReduceKernels, Layouts) {
   const Dims sizes = {2, 3, 40, 33};
-  for (Layout layout : {Layout::transposed, Layout::sliced, Layout::spread, Layout::channels_last}) {
+  for (MemoryLayout layout :
+       {MemoryLayout::transposed, MemoryLayout::sliced, MemoryLayout::spread, MemoryLayout::channels_last}) {
     for (DType dtype : {kFloat, kHalf}) {
       for (unsigned mask = 0; mask < 16; ++mask) {
         for (Reduction op : {Reduction::sum, Reduction::max, Reduction::norm2}) {
-          check(op, noise(sizes, dtype, 6, layout), reduced(sizes, mask), kFloat, Layout::transposed);
+          check(op, noise(sizes, dtype, 6, layout), reduced(sizes, mask), kFloat, MemoryLayout::transposed);
         }
       }
     }
@@ -227,7 +228,7 @@ TEST_P(ReduceKernels, SameOnAnyNumberOfThreads) {
 
 TEST_P(ReduceKernels, ArgReduce) {
   for (const Dims& sizes : {Dims{1}, Dims{3000}, Dims{5, 40}, Dims{40, 5}, Dims{3, 1030, 4}, Dims{2, 3, 2100}}) {
-    for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::spread}) {
+    for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::spread}) {
       for (DType dtype : {kFloat, kHalf, kInt}) {
         for (size_t dim = 0; dim < sizes.size(); ++dim) {
           for (bool largest : {true, false}) {
@@ -264,13 +265,14 @@ TEST_P(ReduceKernels, ArgReduce) {
 TEST_P(ReduceKernels, VarMean) {
   const Dims sizes = {4, 3, 50};
   for (DType dtype : kFloatingTypes) {
-    for (Layout layout : {Layout::contiguous, Layout::transposed}) {
+    for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::transposed}) {
       for (unsigned mask = 1; mask < 8; ++mask) {
         for (double correction : {0.0, 1.0}) {
           const Tensor x = unwritten(sizes, dtype, layout);
           write(x, random_values(x.numel(), 2, 99, 101));  // large mean, small variance
           const Dims kept = reduced(sizes, mask);
-          const Tensor var = unwritten(kept, wide(dtype)), mean = unwritten(kept, wide(dtype), Layout::transposed);
+          const Tensor var = unwritten(kept, wide(dtype)),
+                       mean = unwritten(kept, wide(dtype), MemoryLayout::transposed);
           under_test().var_mean(var, mean, x, correction);
           Values want_var, want_mean;
           for (const Values& group : groups_of(x, kept)) {

@@ -50,7 +50,7 @@ struct Map {
   IndexMap map;
 };
 
-void check_forward(const Map& m, DType dtype, Layout layout) {
+void check_forward(const Map& m, DType dtype, MemoryLayout layout) {
   const std::string what = to_string(m.x) + " to " + to_string(m.y) + " " + name_of(m.map.border) + " " +
                            std::string(name(dtype)) + " " + name(layout);
   const Tensor x = unwritten(m.x, dtype, layout), y = unwritten(m.y, dtype, layout);
@@ -66,7 +66,7 @@ void check_forward(const Map& m, DType dtype, Layout layout) {
   EXPECT_EQ(read(y), want) << what;
 }
 
-void check_backward(const Map& m, DType dtype, Layout layout) {
+void check_backward(const Map& m, DType dtype, MemoryLayout layout) {
   const std::string what = to_string(m.x) + " to " + to_string(m.y) + " " + name_of(m.map.border) + " " +
                            std::string(name(dtype)) + " " + name(layout);
   const Tensor gy = noise(m.y, dtype, 1, layout), gx = unwritten(m.x, dtype, layout);
@@ -106,14 +106,15 @@ const Map maps[] = {
 TEST(RemapKernels, Dtypes) {
   for (const Map& m : maps) {
     for (DType dtype : {kFloat, kHalf, kBFloat16, kDouble, kLong, kInt, kShort, kByte, kBool}) {
-      check_forward(m, dtype, Layout::contiguous);
+      check_forward(m, dtype, MemoryLayout::contiguous);
     }
   }
 }
 
 TEST(RemapKernels, Layouts) {
   for (const Map& m : maps) {
-    for (Layout layout : {Layout::transposed, Layout::sliced, Layout::spread, Layout::channels_last}) {
+    for (MemoryLayout layout :
+         {MemoryLayout::transposed, MemoryLayout::sliced, MemoryLayout::spread, MemoryLayout::channels_last}) {
       check_forward(m, kFloat, layout);
     }
   }
@@ -129,17 +130,18 @@ bool has_backward(const Map& m) {
 TEST(RemapKernels, Backward) {
   for (const Map& m : maps) {
     if (!has_backward(m)) continue;
-    for (DType dtype : kFloatingTypes) check_backward(m, dtype, Layout::contiguous);
-    for (Layout layout : {Layout::transposed, Layout::sliced, Layout::spread, Layout::channels_last}) {
+    for (DType dtype : kFloatingTypes) check_backward(m, dtype, MemoryLayout::contiguous);
+    for (MemoryLayout layout :
+         {MemoryLayout::transposed, MemoryLayout::sliced, MemoryLayout::spread, MemoryLayout::channels_last}) {
       check_backward(m, kFloat, layout);
     }
   }
 }
 
 TEST(RemapKernels, LongRows) {
-  check_forward({{3, 20000}, {3, 20000}, {Border::reflect, {0, -19999}}}, kHalf, Layout::contiguous);
-  check_forward({{70, 300}, {68, 298}, {Border::fill, {1, 1}}}, kFloat, Layout::contiguous);
-  check_backward({{1, 70, 300}, {1, 66, 290}, {Border::reflect, {0, 2, 5}}}, kFloat, Layout::contiguous);
+  check_forward({{3, 20000}, {3, 20000}, {Border::reflect, {0, -19999}}}, kHalf, MemoryLayout::contiguous);
+  check_forward({{70, 300}, {68, 298}, {Border::fill, {1, 1}}}, kFloat, MemoryLayout::contiguous);
+  check_backward({{1, 70, 300}, {1, 66, 290}, {Border::reflect, {0, 2, 5}}}, kFloat, MemoryLayout::contiguous);
 }
 
 }  // namespace

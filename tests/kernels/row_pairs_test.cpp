@@ -49,7 +49,7 @@ Values row_of(const Values& x, const Dims& sizes, size_t dim, size_t k) {
   return row;
 }
 
-void check_folds(const Dims& sizes, size_t dim, DType dtype, DType result, Layout layout) {
+void check_folds(const Dims& sizes, size_t dim, DType dtype, DType result, MemoryLayout layout) {
   const Tensor a = noise(sizes, dtype, 1, layout), b = noise(sizes, dtype, 2, layout);
   Dims others = sizes;
   others.erase(dim);
@@ -72,21 +72,22 @@ void check_folds(const Dims& sizes, size_t dim, DType dtype, DType result, Layou
 TEST_P(RowPairKernels, DtypesAndDimensions) {
   for (const Dims& sizes : {Dims{1}, Dims{10}, Dims{7, 10}, Dims{3, 33, 5}, Dims{2, 3, 4, 16}}) {
     for (size_t dim = 0; dim < sizes.size(); ++dim) {
-      for (DType dtype : kFloatingTypes) check_folds(sizes, dim, dtype, dtype, Layout::contiguous);
-      check_folds(sizes, dim, kHalf, kFloat, Layout::contiguous);
+      for (DType dtype : kFloatingTypes) check_folds(sizes, dim, dtype, dtype, MemoryLayout::contiguous);
+      check_folds(sizes, dim, kHalf, kFloat, MemoryLayout::contiguous);
     }
   }
 }
 
 TEST_P(RowPairKernels, Layouts) {
-  for (Layout layout : {Layout::transposed, Layout::sliced, Layout::spread, Layout::channels_last}) {
+  for (MemoryLayout layout :
+       {MemoryLayout::transposed, MemoryLayout::sliced, MemoryLayout::spread, MemoryLayout::channels_last}) {
     for (size_t dim : {size_t{1}, size_t{3}}) check_folds({3, 5, 4, 33}, dim, kFloat, kFloat, layout);
   }
 }
 
 TEST_P(RowPairKernels, RowLengths) {
-  for (int64_t n : {0, 1, 8, 15, 1024, 1025, 5000}) check_folds({2, n}, 1, kFloat, kFloat, Layout::contiguous);
-  for (int64_t n : {15, 1025}) check_folds({n, 3}, 0, kFloat, kFloat, Layout::contiguous);
+  for (int64_t n : {0, 1, 8, 15, 1024, 1025, 5000}) check_folds({2, n}, 1, kFloat, kFloat, MemoryLayout::contiguous);
+  for (int64_t n : {15, 1025}) check_folds({n, 3}, 0, kFloat, kFloat, MemoryLayout::contiguous);
 }
 
 /// Every row of a [n, d] against every row of b [m, d], as cdist calls the kernels.

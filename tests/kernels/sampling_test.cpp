@@ -16,7 +16,7 @@ using Values = std::vector<double>;
 
 size_t at(int64_t i) { return static_cast<size_t>(i); }
 
-void check_bags(DType dtype, Layout layout, Bag bag, bool scaled) {
+void check_bags(DType dtype, MemoryLayout layout, Bag bag, bool scaled) {
   constexpr int64_t rows = 6, width = 37;
   const Values indices = {0, 5, 2, 2, 1, 2, 5, 3}, offsets = {0, 3, 3, 4};
   const Tensor weight = unwritten({rows, width}, dtype, layout), y = empty({4, width}, dtype);
@@ -54,7 +54,7 @@ void check_bags(DType dtype, Layout layout, Bag bag, bool scaled) {
 
 TEST(EmbeddingBagKernels, Bags) {
   for (DType dtype : kFloatingTypes) {
-    for (Layout layout : {Layout::contiguous, Layout::transposed, Layout::spread}) {
+    for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::spread}) {
       for (Bag bag : {Bag::sum, Bag::mean, Bag::max}) check_bags(dtype, layout, bag, false);
       check_bags(dtype, layout, Bag::sum, true);
     }
@@ -65,7 +65,7 @@ TEST(GatheredDotsKernels, Dtypes) {
   const Values i = {0, 2, 1, 2, 0}, k = {3, 3, 0, 1, 2};
   for (DType dtype : kFloatingTypes) {
     for (int64_t width : {1, 33, 300}) {
-      const Tensor a = empty({3, width}, dtype), b = unwritten({4, width}, dtype, Layout::transposed);
+      const Tensor a = empty({3, width}, dtype), b = unwritten({4, width}, dtype, MemoryLayout::transposed);
       write(a, random_values(a.numel(), 3, -1, 1));
       write(b, random_values(b.numel(), 4, -1, 1));
       const Tensor y = empty({5}, dtype);
@@ -84,7 +84,7 @@ TEST(GatheredDotsKernels, Dtypes) {
 }
 
 /// Bilinear sampling with zeros outside, and its gradients, of [N, C, H, W] at [N, OH, OW, 2].
-void check_grid(DType dtype, Layout layout) {
+void check_grid(DType dtype, MemoryLayout layout) {
   constexpr int64_t n = 2, c = 19, h = 3, w = 4, oh = 2, ow = 5;
   const DType held = wide(dtype);
   const Tensor x = unwritten({n, c, h, w}, dtype, layout), grid = empty({n, oh, ow, 2}, dtype);
@@ -126,7 +126,8 @@ void check_grid(DType dtype, Layout layout) {
 
 TEST(GridSampleKernels, Linear) {
   for (DType dtype : kFloatingTypes) {
-    for (Layout layout : {Layout::contiguous, Layout::channels_last, Layout::spread}) check_grid(dtype, layout);
+    for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::channels_last, MemoryLayout::spread})
+      check_grid(dtype, layout);
   }
 }
 

@@ -22,7 +22,7 @@ Values cumsum_of(Values x, const Dims& sizes, size_t dim, bool reverse) {
   return x;
 }
 
-void check(const Dims& sizes, DType dtype, DType wide_type, Layout layout) {
+void check(const Dims& sizes, DType dtype, DType wide_type, MemoryLayout layout) {
   for (size_t dim = 0; dim < std::max<size_t>(1, sizes.size()); ++dim) {
     for (bool reverse : {false, true}) {
       const std::string what = to_string(sizes) + " " + std::string(name(dtype)) + " " + name(layout) + " dim " +
@@ -42,15 +42,16 @@ TEST(ScanKernels, DtypesAndDimensions) {
   for (const Dims& sizes :
        {Dims{}, Dims{1}, Dims{10}, Dims{7, 10}, Dims{3, 33, 5}, Dims{2, 3, 4, 17}, Dims{2, 5, 1100}}) {
     for (DType dtype : kFloatingTypes) {
-      check(sizes, dtype, dtype, Layout::contiguous);
-      check(sizes, dtype, wide(dtype), Layout::contiguous);
+      check(sizes, dtype, dtype, MemoryLayout::contiguous);
+      check(sizes, dtype, wide(dtype), MemoryLayout::contiguous);
     }
-    for (DType dtype : {kInt, kLong}) check(sizes, dtype, kLong, Layout::contiguous);
+    for (DType dtype : {kInt, kLong}) check(sizes, dtype, kLong, MemoryLayout::contiguous);
   }
 }
 
 TEST(ScanKernels, Layouts) {
-  for (Layout layout : {Layout::transposed, Layout::sliced, Layout::spread, Layout::channels_last}) {
+  for (MemoryLayout layout :
+       {MemoryLayout::transposed, MemoryLayout::sliced, MemoryLayout::spread, MemoryLayout::channels_last}) {
     for (DType dtype : {kFloat, kHalf, kInt}) check({3, 5, 4, 33}, dtype, dtype == kInt ? kLong : kFloat, layout);
   }
 }
@@ -58,8 +59,8 @@ TEST(ScanKernels, Layouts) {
 TEST(ScanKernels, RowLengths) {
   for (int64_t n : {0, 1, 15, 16, 17, 31, 33, 257, 1023, 1025, 9001}) {
     for (DType dtype : {kFloat, kDouble}) {
-      check({2, n}, dtype, dtype, Layout::contiguous);
-      if (n <= 1025) check({n, 3}, dtype, dtype, Layout::contiguous);
+      check({2, n}, dtype, dtype, MemoryLayout::contiguous);
+      if (n <= 1025) check({n, 3}, dtype, dtype, MemoryLayout::contiguous);
     }
   }
 }
@@ -113,7 +114,7 @@ Scanned scan_of(const Values& x, const Dims& sizes, size_t dim, Scan op, bool re
   return y;
 }
 
-void check_scan(const Dims& sizes, DType dtype, Layout layout) {
+void check_scan(const Dims& sizes, DType dtype, MemoryLayout layout) {
   for (size_t dim = 0; dim < sizes.size(); ++dim) {
     for (bool reverse : {false, true}) {
       for (Scan op : {Scan::prod, Scan::max, Scan::min, Scan::logaddexp}) {
@@ -150,9 +151,11 @@ void check_scan(const Dims& sizes, DType dtype, Layout layout) {
 
 TEST(ScanKernels, OtherScans) {
   for (const Dims& sizes : {Dims{1}, Dims{10}, Dims{7, 10}, Dims{3, 33, 5}, Dims{2, 300}, Dims{5, 1100}}) {
-    for (DType dtype : {kFloat, kBFloat16, kHalf, kDouble, kInt, kLong}) check_scan(sizes, dtype, Layout::contiguous);
+    for (DType dtype : {kFloat, kBFloat16, kHalf, kDouble, kInt, kLong})
+      check_scan(sizes, dtype, MemoryLayout::contiguous);
   }
-  for (Layout layout : {Layout::transposed, Layout::sliced, Layout::spread, Layout::channels_last}) {
+  for (MemoryLayout layout :
+       {MemoryLayout::transposed, MemoryLayout::sliced, MemoryLayout::spread, MemoryLayout::channels_last}) {
     check_scan({3, 5, 4, 33}, kFloat, layout);
   }
 }

@@ -56,7 +56,7 @@ Dims resized(Dims sizes, size_t dim, int64_t size) {
 bool same(double a, double b) { return a == b || (a != a && b != b); }
 
 /// Few distinct numbers, among them NaN, infinities and both zeros where the dtype has them.
-Tensor with_equals(const Dims& sizes, DType dtype, Layout layout, uint32_t seed) {
+Tensor with_equals(const Dims& sizes, DType dtype, MemoryLayout layout, uint32_t seed) {
   const Tensor x = unwritten(sizes, dtype, layout);
   Values v = random_values(x.numel(), seed, -20, 20);
   for (size_t i = 0; i < v.size(); ++i) {
@@ -87,7 +87,7 @@ void expect_selected(const Tensor& values, const Tensor& indices, const Tensor& 
   });
 }
 
-void check(const Dims& sizes, size_t dim, DType dtype, Layout layout) {
+void check(const Dims& sizes, size_t dim, DType dtype, MemoryLayout layout) {
   const Tensor x = with_equals(sizes, dtype, layout, 3);
   const int64_t d = static_cast<int64_t>(dim), n = sizes[dim];
   const std::string what =
@@ -125,21 +125,22 @@ void check(const Dims& sizes, size_t dim, DType dtype, Layout layout) {
 
 TEST(SortKernels, Dtypes) {
   for (DType dtype : {kFloat, kDouble, kHalf, kBFloat16, kLong, kInt, kShort, kChar, kByte, kBool}) {
-    check({3, 40}, 1, dtype, Layout::contiguous);
-    check({5, 3, 4}, 0, dtype, Layout::contiguous);
+    check({3, 40}, 1, dtype, MemoryLayout::contiguous);
+    check({5, 3, 4}, 0, dtype, MemoryLayout::contiguous);
   }
 }
 
 TEST(SortKernels, Layouts) {
-  for (Layout layout : {Layout::transposed, Layout::sliced, Layout::spread, Layout::channels_last}) {
+  for (MemoryLayout layout :
+       {MemoryLayout::transposed, MemoryLayout::sliced, MemoryLayout::spread, MemoryLayout::channels_last}) {
     for (size_t dim : {0, 1, 2, 3}) check({2, 5, 3, 7}, dim, dim % 2 ? kFloat : kDouble, layout);
   }
 }
 
 TEST(SortKernels, RowLengths) {
   for (int64_t n : {1, 2, 3, 31, 33, 191, 193, 1000, 2047, 2049, 6000}) {
-    check({2, n}, 1, kFloat, Layout::contiguous);
-    if (n < 4000) check({1, n}, 1, kLong, Layout::contiguous);
+    check({2, n}, 1, kFloat, MemoryLayout::contiguous);
+    if (n < 4000) check({1, n}, 1, kLong, MemoryLayout::contiguous);
   }
 }
 
@@ -163,7 +164,7 @@ TEST(SortKernels, LongRows) {
 }
 
 TEST(SortKernels, TopkUnsortedHasTheSameElements) {
-  const Tensor x = with_equals({2, 500}, kFloat, Layout::contiguous, 9);
+  const Tensor x = with_equals({2, 500}, kFloat, MemoryLayout::contiguous, 9);
   const Tensor values = unwritten({2, 60}, kFloat), indices = unwritten({2, 60}, kLong);
   under_test().topk(values, indices, x, 1, true, false);
   const Values all = read(x), at = read(indices);

@@ -338,7 +338,7 @@ TEST(Sequential, FusedReluGivesTheSameBits) {
     std::vector<Tensor> leaves{x};
     leaves.insert(leaves.end(), of.begin(), of.end());
     const Tensor fused = net(x), apart = relu(fc(relu(without_bias(relu(conv(x)))).flatten(1)));
-    EXPECT_STREQ(fused.grad_fn()->name, "linear_relu");
+    EXPECT_STREQ(fused.grad_fn()->op, "linear_relu");
     EXPECT_TRUE(testing::same_bits(fused, apart));
     const Tensor gy = randn_like(fused);
     const auto a = autograd::grad({fused}, leaves, {gy}), b = autograd::grad({apart}, leaves, {gy});
@@ -349,7 +349,7 @@ TEST(Sequential, FusedReluGivesTheSameBits) {
 TEST(Sequential, FusesReluOnlyIfNothingElseChanges) {
   const Tensor x = randn({2, 3}, TensorOptions().requires_grad(true)),
                image = randn({1, 3, 5, 5}, TensorOptions().requires_grad(true));
-  const auto last = [](nn::Sequential net, const Tensor& input) { return std::string(net(input).grad_fn()->name); };
+  const auto last = [](nn::Sequential net, const Tensor& input) { return std::string(net(input).grad_fn()->op); };
   EXPECT_EQ(last(nn::Sequential(nn::Linear(3, 2), nn::ReLU()), x), "linear_relu");
   EXPECT_EQ(last(nn::Sequential(DoubledImpl(3, 2), nn::ReLU()), x), "relu");
   EXPECT_EQ(last(nn::Sequential(nn::Linear(3, 2), nn::Functional(relu)), x), "relu");

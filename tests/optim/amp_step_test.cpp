@@ -4,7 +4,9 @@
 #include <functional>
 #include <memory>
 
+#include "optim/tested_optimizers.h"
 #include "support/device.h"
+#include "support/state.h"
 #include "support/throws.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/cast_cache.h"
@@ -18,18 +20,9 @@ namespace {
 
 using testing::device_type;
 
-struct AmpStep : ::testing::TestWithParam<int> {
+struct AmpStep : ::testing::TestWithParam<size_t> {
   static std::unique_ptr<optim::Optimizer> make(std::vector<Tensor> params) {
-    switch (GetParam()) {
-      case 0:
-        return std::make_unique<optim::SGD>(std::move(params), optim::SGDOptions(0.5));
-      case 1:
-        return std::make_unique<optim::SGD>(std::move(params), optim::SGDOptions(0.5).momentum(0.9));
-      case 2:
-        return std::make_unique<optim::Adam>(std::move(params), optim::AdamOptions(0.5).amsgrad(true));
-      default:
-        return std::make_unique<optim::AdamW>(std::move(params), 0.5);
-    }
+    return testing::tested_optimizers()[GetParam()].make(std::move(params), 0.5);
   }
 };
 
@@ -37,18 +30,8 @@ bool same_tensor(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.eq(b).all().item<bool>();
 }
 
-/// Returns all tensors of the optimizer's state for `p`.
-std::vector<Tensor> state_of(const optim::Optimizer& optimizer, const Tensor& p) {
-  const auto it = optimizer.state().find(&p.impl());
-  if (it == optimizer.state().end()) return {};
-  if (const auto* sgd = dynamic_cast<const optim::SGDParamState*>(it->second.get())) {
-    return {sgd->momentum_buffer(), sgd->step()};
-  }
-  const auto& adam = dynamic_cast<const optim::AdamParamState&>(*it->second);
-  std::vector<Tensor> all{adam.step(), adam.exp_avg(), adam.exp_avg_sq()};
-  if (adam.max_exp_avg_sq().defined()) all.push_back(adam.max_exp_avg_sq());
-  return all;
-}
+/// Returns the state of the optimizer's only parameter.
+StateDict state_of(const optim::Optimizer& optimizer) { return state_below(optimizer.state_dict(), "state.0"); }
 
 TEST_P(AmpStep, UnscalesGradientsAsItReadsThem) {
   const Tensor start = randn({100}), grad = randn({100});
@@ -73,14 +56,18 @@ TEST_P(AmpStep, SkipsOnFoundInf) {
   const FusedUnscale clean{full({}, 0.5), zeros({})}, overflow{full({}, 0.5), ones({})};
   for (int round = 0; round < 2; ++round) {  // before and after the first step
     const Tensor before = p.detach().clone();
-    std::vector<Tensor> state = state_of(*optimizer, p);
-    for (Tensor& t : state) t = t.clone();
+    const StateDict state = testing::clone(state_of(*optimizer));
     optimizer->step(overflow);
     EXPECT_TRUE(same_tensor(p.detach(), before));
-    const std::vector<Tensor> after = state_of(*optimizer, p);
-    for (size_t i = 0; i < state.size(); ++i) EXPECT_TRUE(same_tensor(after[i], state[i])) << i;
-    if (state.empty()) {
-      for (const Tensor& t : after) EXPECT_EQ(t.abs().sum().item<float>(), 0);
+    const StateDict after = state_of(*optimizer);
+    if (!state.is_empty()) {
+      EXPECT_EQ(testing::difference(after, state), "");
+    }
+    for (const auto& item : after) {
+      const float initial = item.key() == "mu_product" ? 1 : 0;
+      if (state.is_empty()) {
+        EXPECT_TRUE(item.value().eq(initial).all().item<bool>()) << item.key();
+      }
     }
     optimizer->step(clean);
     EXPECT_FALSE(same_tensor(p.detach(), before));
@@ -216,7 +203,7 @@ TEST(SharedMemory, ParametersAreUpdatedInOrder) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Optimizers, AmpStep, ::testing::Range(0, 4));
+INSTANTIATE_TEST_SUITE_P(Optimizers, AmpStep, testing::all_tested_optimizers(), testing::tested_optimizer_name);
 
 }  // namespace
 }  // namespace tandem

@@ -7,7 +7,7 @@
 
 #include "support/bad_input.h"
 #include "support/traces.h"
-#include "tandem/optim/sgd.h"
+#include "tandem/optim/optim.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::testing {
@@ -18,8 +18,10 @@ using namespace optim;  // NOLINT(google-build-using-namespace)
 /// Makes two groups, with lr 0.1 and 0.02.
 SGD make_optimizer() {
   std::vector<OptimizerParamGroup> groups;
-  groups.emplace_back(std::vector<Tensor>{zeros({1}).requires_grad_()}, std::make_unique<SGDOptions>(0.1));
-  groups.emplace_back(std::vector<Tensor>{zeros({1}).requires_grad_()}, std::make_unique<SGDOptions>(0.02));
+  groups.emplace_back(std::vector<Tensor>{zeros({1}).requires_grad_()},
+                      std::make_unique<SGDOptions>(SGDOptions(0.1).momentum(0.9)));
+  groups.emplace_back(std::vector<Tensor>{zeros({1}).requires_grad_()},
+                      std::make_unique<SGDOptions>(SGDOptions(0.02).momentum(0.9)));
   return SGD(groups, 1.0);
 }
 
@@ -30,6 +32,47 @@ std::shared_ptr<LRScheduler> sequence(Optimizer& o) {
                                                 std::make_shared<CosineAnnealingLR>(o, 15, 0.001),
                                                 std::make_shared<StepLR>(o, 2)},
       std::vector<int64_t>{5, 20});
+}
+
+using Made = std::shared_ptr<LRScheduler>;
+
+Made lambdas(Optimizer& o) {
+  return std::make_shared<LambdaLR>(
+      o, std::vector<LambdaLR::Function>{[](int64_t e) { return std::pow(0.9, static_cast<double>(e)); },
+                                         [](int64_t e) { return 1 / (1 + static_cast<double>(e)); }});
+}
+
+Made multiplicative(Optimizer& o) {
+  return std::make_shared<MultiplicativeLR>(o, [](int64_t e) { return 1 - 1 / (static_cast<double>(e) + 1); });
+}
+
+Made chained(std::vector<Made> schedulers) { return std::make_shared<ChainedScheduler>(std::move(schedulers)); }
+
+Made one_cycle_groups(Optimizer& o) {
+  return std::make_shared<OneCycleLR>(o, OneCycleLROptions({0.5, 0.2}, 5 * 7)
+                                             .pct_start(0.25)
+                                             .anneal_strategy(AnnealStrategy::linear)
+                                             .base_momentum(0.7)
+                                             .max_momentum(0.9)
+                                             .div_factor(10)
+                                             .final_div_factor(100)
+                                             .three_phase(true));
+}
+
+Made cyclic_groups(Optimizer& o) {
+  return std::make_shared<CyclicLR>(o, CyclicLROptions({0.001, 0.01}, {0.1, 0.5})
+                                           .step_size_up(5)
+                                           .step_size_down(3)
+                                           .mode(CyclicLROptions::Mode::triangular2)
+                                           .base_momentum(0.5));
+}
+
+Made cyclic_fn(Optimizer& o) {
+  return std::make_shared<CyclicLR>(
+      o, CyclicLROptions(0.001, 0.1)
+             .step_size_up(3)
+             .scale_fn([](int64_t x) { return 1 / std::pow(5.0, static_cast<double>(x) * 0.001); })
+             .scale_mode(CyclicLROptions::ScaleMode::iterations));
 }
 
 const std::map<std::string, std::function<std::shared_ptr<LRScheduler>(Optimizer&)>>& schedulers() {
@@ -43,30 +86,157 @@ const std::map<std::string, std::function<std::shared_ptr<LRScheduler>(Optimizer
       {"warmup", [](Optimizer& o) { return std::make_shared<LinearWarmupLR>(o, 25, 5); }},
       {"no_warmup", [](Optimizer& o) { return std::make_shared<LinearWarmupLR>(o, 30); }},
       {"sequence", sequence},
+      {"multi_step",
+       [](Optimizer& o) {
+         return std::make_shared<MultiStepLR>(o, std::vector<int64_t>{20, 3, 11, 11}, 0.5);
+       }},
+      {"exponential", [](Optimizer& o) { return std::make_shared<ExponentialLR>(o, 0.9); }},
+      {"constant", [](Optimizer& o) { return std::make_shared<ConstantLR>(o); }},
+      {"constant_long", [](Optimizer& o) { return std::make_shared<ConstantLR>(o, 0.25, 12); }},
+      {"polynomial", [](Optimizer& o) { return std::make_shared<PolynomialLR>(o); }},
+      {"polynomial_square", [](Optimizer& o) { return std::make_shared<PolynomialLR>(o, 25, 2.0); }},
+      {"restarts", [](Optimizer& o) { return std::make_shared<CosineAnnealingWarmRestarts>(o, 7); }},
+      {"restarts_longer", [](Optimizer& o) { return std::make_shared<CosineAnnealingWarmRestarts>(o, 4, 2, 0.003); }},
+      {"lambda", lambdas},
+      {"multiplicative", multiplicative},
+      {"chained",
+       [](Optimizer& o) {
+         return chained({std::make_shared<ConstantLR>(o, 0.1, 3), std::make_shared<ExponentialLR>(o, 0.9)});
+       }},
+      {"chained_cosine",
+       [](Optimizer& o) {
+         return chained({std::make_shared<LinearLR>(o, 0.1), std::make_shared<CosineAnnealingLR>(o, 40),
+                         std::make_shared<MultiStepLR>(o, std::vector<int64_t>{8})});
+       }},
+      {"one_cycle", [](Optimizer& o) { return std::make_shared<OneCycleLR>(o, OneCycleLROptions(0.5, 30)); }},
+      {"one_cycle_groups", one_cycle_groups},
+      {"cyclic",
+       [](Optimizer& o) { return std::make_shared<CyclicLR>(o, CyclicLROptions(0.001, 0.1).step_size_up(4)); }},
+      {"cyclic_groups", cyclic_groups},
+      {"cyclic_exp",
+       [](Optimizer& o) {
+         return std::make_shared<CyclicLR>(o, CyclicLROptions(0.001, 0.1)
+                                                  .step_size_up(3)
+                                                  .step_size_down(6)
+                                                  .mode(CyclicLROptions::Mode::exp_range)
+                                                  .gamma(0.95)
+                                                  .cycle_momentum(false));
+       }},
+      {"cyclic_fn", cyclic_fn},
+      {"swa", [](Optimizer& o) { return std::make_shared<SWALR>(o, 0.05); }},
+      {"swa_linear",
+       [](Optimizer& o) {
+         return std::make_shared<SWALR>(o, std::vector<double>{0.05, 0.5}, 4, AnnealStrategy::linear);
+       }},
+      {"swa_at_once", [](Optimizer& o) { return std::make_shared<SWALR>(o, 0.05, 0); }},
   };
   return all;
 }
 
-TEST(LRScheduler, RatesMatchPyTorch) {
-  const nlohmann::json golden = read_traces("schedulers").at("rates");
-  ASSERT_EQ(golden.size(), schedulers().size());
+/// Compares values of each group. PyTorch multiplies from rate to rate, so the rounding of each step accumulates.
+void expect_values(const std::vector<double>& actual, const nlohmann::json& expected, const std::string& what) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t g = 0; g < actual.size(); ++g) EXPECT_NEAR(actual[g], expected[g].get<double>(), 2e-15) << what;
+}
+
+std::vector<double> momenta_of(const SGD& sgd) {
+  std::vector<double> all;
+  for (const auto& group : sgd.param_groups())
+    all.push_back(static_cast<const SGDOptions&>(group.options()).momentum());
+  return all;
+}
+
+TEST(LRScheduler, RatesAndMomentaMatchPyTorch) {
+  const nlohmann::json golden = read_traces("schedulers"), rates = golden.at("rates"), momenta = golden.at("momenta");
+  ASSERT_EQ(rates.size(), schedulers().size());
   for (const auto& [name, make] : schedulers()) {
     SGD sgd = make_optimizer();
     const auto scheduler = make(sgd);
-    int64_t epoch = 0;
-    for (const auto& expected : golden.at(name)) {
+    size_t epoch = 0;
+    for (const auto& expected : rates.at(name)) {
       if (epoch > 0) scheduler->step();
-      EXPECT_EQ(scheduler->last_epoch(), epoch);
-      const std::vector<double> rates = scheduler->get_last_lr();
-      ASSERT_EQ(rates.size(), expected.size());
-      for (size_t g = 0; g < rates.size(); ++g) {
-        // PyTorch multiplies from rate to rate, so the rounding of each step accumulates.
-        EXPECT_NEAR(rates[g], expected[g].get<double>(), 1e-15) << name << ", epoch " << epoch;
-      }
+      const std::string what = name + ", epoch " + std::to_string(epoch);
+      EXPECT_EQ(scheduler->last_epoch(), static_cast<int64_t>(epoch));
+      expect_values(scheduler->get_last_lr(), expected, what);
+      expect_values(momenta_of(sgd), momenta.contains(name) ? momenta.at(name)[epoch] : nlohmann::json({0.9, 0.9}),
+                    what);
       ++epoch;
     }
-    EXPECT_EQ(epoch, 31);
+    EXPECT_EQ(epoch, 31U);
   }
+}
+
+TEST(OneCycleLR, CyclesBetas) {
+  Adam adam({zeros({1}).requires_grad_()});
+  OneCycleLR scheduler(adam, OneCycleLROptions(0.5, 30));
+  const nlohmann::json momenta = read_traces("schedulers").at("momenta").at("adam");
+  for (size_t epoch = 0; epoch < momenta.size(); ++epoch) {
+    if (epoch > 0) scheduler.step();
+    const auto& betas = static_cast<const AdamOptions&>(adam.param_groups()[0].options()).betas();
+    EXPECT_NEAR(std::get<0>(betas), momenta[epoch][0].get<double>(), 2e-15);
+    EXPECT_EQ(std::get<1>(betas), 0.999);
+  }
+  EXPECT_THROWS(scheduler.step(), StateError, "step 31 of 30", "total_steps");
+  EXPECT_EQ(scheduler.last_epoch(), 30);
+}
+
+TEST(CosineAnnealingWarmRestarts, FractionalEpochsMatchPyTorch) {
+  SGD sgd = make_optimizer();
+  CosineAnnealingWarmRestarts scheduler(sgd, 3, 2);
+  const nlohmann::json golden = read_traces("schedulers").at("fractional");
+  ASSERT_EQ(golden.size(), 8U);
+  for (const auto& expected : golden) {
+    const double epoch = expected[0];
+    scheduler.step(epoch);
+    expect_values(scheduler.get_last_lr(), expected[1], std::to_string(epoch));
+    EXPECT_EQ(scheduler.last_epoch(), static_cast<int64_t>(epoch));
+  }
+  const double before = scheduler.lr_at(0.1, 5);
+  scheduler.step();
+  EXPECT_EQ(scheduler.get_last_lr()[0], before);
+}
+
+TEST(SWALR, BeginsFromTheRatesOfAnotherSchedule) {
+  SGD sgd = make_optimizer();
+  ExponentialLR first(sgd, 0.8);
+  SWALR swa(sgd, 0.05, 4);
+  const nlohmann::json golden = read_traces("schedulers").at("swa_after_another");
+  ASSERT_EQ(golden.size(), 12U);
+  int epoch = 0;
+  for (const auto& expected : golden) {
+    if (epoch++ < 5) {
+      first.step();
+    } else {
+      swa.step();
+    }
+    expect_values(swa.get_last_lr(), expected, std::to_string(epoch));
+  }
+}
+
+TEST(MultiplicativeLR, CallsTheFunctionOncePerEpoch) {
+  SGD sgd = make_optimizer();
+  std::vector<int64_t> epochs;
+  MultiplicativeLR scheduler(sgd, [&](int64_t epoch) {
+    epochs.push_back(epoch);
+    return 0.5;
+  });
+  for (int i = 0; i < 3; ++i) scheduler.step();
+  EXPECT_EQ(epochs, (std::vector<int64_t>{1, 2, 3}));
+  EXPECT_EQ(scheduler.lr_at(1, 1), 0.5) << "an earlier epoch";
+  EXPECT_EQ(scheduler.lr_at(1, 4), 0.0625);
+}
+
+TEST(LRScheduler, FailedStepChangesNothing) {
+  SGD sgd = make_optimizer();
+  LambdaLR scheduler(sgd, {[](int64_t) { return 0.5; },
+                           [](int64_t epoch) {
+                             if (epoch > 0) throw std::runtime_error("no factor");
+                             return 0.5;
+                           }});
+  const auto before = scheduler.get_last_lr();
+  EXPECT_ANY_THROW(scheduler.step());
+  EXPECT_EQ(scheduler.get_last_lr(), before);
+  EXPECT_EQ(scheduler.last_epoch(), 0);
 }
 
 TEST(LRScheduler, ResumesBitForBit) {
@@ -125,11 +295,67 @@ TEST(LRSchedulerErrors, Arguments) {
   refused([&] { SequentialLR(o, {two[0], nullptr}, {1}); }, {"scheduler 1 is null"}, "SequentialLR");
   refused([&] { SequentialLR(*other, two, {1}); }, {"another optimizer"}, "SequentialLR");
   refused([&] { SequentialLR(o, two, {0}); }, {"milestone 0 is 0", "must increase"}, "SequentialLR");
+  refused([&] { MultiStepLR(o, {1}, -1); }, {"gamma = -1"}, "MultiStepLR");
+  refused([&] { ExponentialLR(o, NAN); }, {"gamma = nan"}, "ExponentialLR");
+  refused([&] { ConstantLR(o, 1.5); }, {"factor = 1.5", "[0, 1]"}, "ConstantLR");
+  refused([&] { ConstantLR(o, 0.5, -1); }, {"total_iters = -1"}, "ConstantLR");
+  refused([&] { PolynomialLR(o, 0); }, {"total_iters = 0"}, "PolynomialLR");
+  refused([&] { PolynomialLR(o, 1, -1); }, {"power = -1"}, "PolynomialLR");
+  refused([&] { CosineAnnealingWarmRestarts(o, 0); }, {"T_0 = 0"}, "CosineAnnealingWarmRestarts");
+  refused([&] { CosineAnnealingWarmRestarts(o, 1, 0); }, {"T_mult = 0"}, "CosineAnnealingWarmRestarts");
+  refused([&] { CosineAnnealingWarmRestarts(o, 1, 1, -1); }, {"eta_min = -1"}, "CosineAnnealingWarmRestarts");
+  refused([&] { CosineAnnealingWarmRestarts(o, 1).step(-0.5); }, {"epoch = -0.5"}, "CosineAnnealingWarmRestarts");
+  refused([&] { CosineAnnealingWarmRestarts(o, 1).step(NAN); }, {"epoch = nan"}, "CosineAnnealingWarmRestarts");
+  refused([&] { ChainedScheduler({}); }, {"empty"}, "ChainedScheduler");
+  refused([&] { ChainedScheduler({two[0], nullptr}); }, {"scheduler 1 is null"}, "ChainedScheduler");
+  refused(
+      [&] {
+        ChainedScheduler({two[0], std::make_shared<StepLR>(*other, 1)});
+      },
+      {"another optimizer"}, "ChainedScheduler");
+  const LambdaLR::Function none;
+  refused([&] { LambdaLR(o, none); }, {"empty"}, "LambdaLR");
+  refused([&] { LambdaLR(o, std::vector<LambdaLR::Function>(2)); }, {"2 functions for 1 parameter groups"}, "LambdaLR");
+  refused([&] { MultiplicativeLR(o, none); }, {"empty"}, "MultiplicativeLR");
+  refused([&] { MultiplicativeLR(o, {none}); }, {"empty"}, "MultiplicativeLR");
+  refused([&] { OneCycleLR(o, {0.1, 0}); }, {"total_steps = 0"}, "OneCycleLR");
+  refused([&] { OneCycleLR(o, {{0.1, 0.2}, 5}); }, {"max_lr has 2 values for 1 parameter groups"}, "OneCycleLR");
+  refused([&] { OneCycleLR(o, OneCycleLROptions(-1, 5)); }, {"max_lr = -1"}, "OneCycleLR");
+  refused([&] { OneCycleLR(o, OneCycleLROptions(1, 5).pct_start(2)); }, {"pct_start = 2"}, "OneCycleLR");
+  refused([&] { OneCycleLR(o, OneCycleLROptions(1, 5).div_factor(0)); }, {"div_factor = 0"}, "OneCycleLR");
+  refused([&] { OneCycleLR(o, OneCycleLROptions(1, 5).final_div_factor(NAN)); }, {"final_div_factor = nan"},
+          "OneCycleLR");
+  refused([&] { OneCycleLR(o, OneCycleLROptions(1, 5).base_momentum(-1)); }, {"base_momentum = -1"}, "OneCycleLR");
+  Adagrad adagrad({zeros({1}).requires_grad_()});
+  refused(
+      [&] {
+        OneCycleLR(adagrad, {0.1, 5});
+      },
+      {"neither momentum nor betas", "cycle_momentum(false)"}, "OneCycleLR");
+  EXPECT_NO_THROW(OneCycleLR(adagrad, OneCycleLROptions(0.1, 5).cycle_momentum(false)));
+  refused([&] { CyclicLR(o, CyclicLROptions({0.1, 0.2}, {1})); }, {"base_lr has 2 values"}, "CyclicLR");
+  refused([&] { CyclicLR(o, CyclicLROptions(0.1, NAN)); }, {"max_lr = nan"}, "CyclicLR");
+  refused([&] { CyclicLR(o, CyclicLROptions(0.1, 1).step_size_up(0)); }, {"step_size_up = 0"}, "CyclicLR");
+  refused([&] { CyclicLR(o, CyclicLROptions(0.1, 1).step_size_down(0)); }, {"step_size_down = 0"}, "CyclicLR");
+  refused([&] { CyclicLR(o, CyclicLROptions(0.1, 1).gamma(-1)); }, {"gamma = -1"}, "CyclicLR");
+  refused([&] { CyclicLR(adagrad, CyclicLROptions(0.1, 1)); }, {"neither momentum nor betas"}, "CyclicLR");
+  refused([&] { SWALR(o, -1); }, {"swa_lr = -1"}, "SWALR");
+  refused([&] { SWALR(o, {1, 2}); }, {"swa_lr has 2 values"}, "SWALR");
+  refused([&] { SWALR(o, 1, -1); }, {"anneal_epochs = -1"}, "SWALR");
   StepLR scheduler(o, 1);
   refused([&] { scheduler.load_state_dict({}); }, {"missing keys: 'last_epoch'"}, "load_state_dict");
   refused([&] { scheduler.load_state_dict({{"last_epoch", tensor(-1)}}); }, {"'last_epoch' is -1"}, "load_state_dict");
   refused([&] { scheduler.load_state_dict({{"last_epoch", tensor(1.5)}}); }, {"f32", "one integer"}, "load_state_dict");
   EXPECT_EQ(scheduler.last_epoch(), 0);
+}
+
+TEST(LRSchedulerErrors, GroupsAddedLater) {
+  SGD sgd = make_optimizer();
+  OneCycleLR one_cycle(sgd, {{0.1, 0.2}, 5});
+  LambdaLR lambda(sgd, {[](int64_t) { return 1.0; }, [](int64_t) { return 1.0; }});
+  sgd.add_param_group(OptimizerParamGroup({zeros({1}).requires_grad_()}));
+  EXPECT_THROWS(one_cycle.step(), StateError, "max_lr has 2 values", "group 2 was added");
+  EXPECT_THROWS(lambda.step(), StateError, "2 functions", "group 2 was added");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <memory>
 
+#include "optim/tested_optimizers.h"
 #include "support/bad_input.h"
 #include "tandem/amp/grad_scaler.h"
 #include "tandem/autograd/grad_mode.h"
@@ -20,21 +21,13 @@ namespace {
 
 using optim::MasterWeights;
 
-struct MasterWeightsTest : ::testing::TestWithParam<int> {
+struct MasterWeightsTest : ::testing::TestWithParam<size_t> {
+  static const TestedOptimizer& kind() { return tested_optimizers()[GetParam()]; }
   static std::unique_ptr<optim::Optimizer> make(std::vector<Tensor> params) {
-    switch (GetParam()) {
-      case 0:
-        return std::make_unique<optim::SGD>(std::move(params), optim::SGDOptions(0.01).weight_decay(0.1));
-      case 1:
-        return std::make_unique<optim::SGD>(std::move(params), optim::SGDOptions(0.01).momentum(0.9));
-      case 2:
-        return std::make_unique<optim::Adam>(std::move(params), optim::AdamOptions(1e-3).amsgrad(true));
-      default:
-        return std::make_unique<optim::AdamW>(std::move(params), optim::AdamWOptions(1e-3));
-    }
+    return kind().make(std::move(params), kind().rate);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Optimizers, MasterWeightsTest, ::testing::Range(0, 4));
+INSTANTIATE_TEST_SUITE_P(Optimizers, MasterWeightsTest, all_tested_optimizers(), tested_optimizer_name);
 
 bool same_bytes(const Tensor& a, const Tensor& b) {
   const Tensor x = a.cpu(), y = b.cpu();
@@ -153,7 +146,7 @@ TEST_P(MasterWeightsTest, SmallUpdatesAddUp) {
   }
   EXPECT_LT(with->master(kept)[0].item<float>(), 0.995F);
   EXPECT_LT(kept[0].item<float>(), 1.0F);
-  if (GetParam() < 2) {
+  if (kind().name.starts_with("SGD")) {
     EXPECT_EQ(lost[0].item<float>(), 1.0F);
   }
 }
@@ -211,7 +204,7 @@ TEST_P(MasterWeightsTest, WritingTheParameterDropsItsRemainder) {
   }
   EXPECT_TRUE(same_bytes(optimizer->master(p), full({6}, 100.0)));
   step();
-  if (GetParam() != 0) return;  // the other optimizers' steps depend on earlier ones
+  if (kind().name != "SGD") return;  // the other optimizers' steps depend on earlier ones
   const Tensor loaded = randn({6}).to(kBFloat16), fresh = leaf(loaded.to(kFloat), kFloat);
   auto reference = make({fresh});
   {
@@ -288,7 +281,7 @@ TEST(MasterWeights, Errors) {
   const auto plain = std::make_shared<Plain>(std::vector<Tensor>{p});
   const Tensor undefined, whole = ones({3}, kLong);
   expect_refused({
-      BAD_INPUT("keep_master_weights", plain->keep_master_weights(), NotImplementedError, "tandem's SGD"),
+      BAD_INPUT("keep_master_weights", plain->keep_master_weights(), NotImplementedError, "except LBFGS"),
       BAD_INPUT("set_step_scaler", plain->set_step_scaler(std::make_shared<Nothing>()), NotImplementedError,
                 "plain_step()"),
       UNDEFINED("master", kept->master(undefined)),

@@ -71,6 +71,27 @@ TEST(OptimizerState, RoundTrip) {
     round_trip<Adam>(AdamOptions(0.1), AdamOptions(0.01).betas({0.5, 0.8}).maximize(true), AdamOptions(1), dtype);
     round_trip<Adam>(AdamOptions(0.1), AdamOptions(0.1).amsgrad(true), AdamOptions(1).amsgrad(true), dtype);
     round_trip<AdamW>(AdamWOptions(0.1).eps(1e-4), AdamWOptions(0.1).amsgrad(true), AdamWOptions(1), dtype);
+    round_trip<RMSprop>(RMSpropOptions(0.1).alpha(0.5), RMSpropOptions(0.1).centered(true).maximize(true),
+                        RMSpropOptions(1).momentum(0.5), dtype);
+    round_trip<RMSprop>(RMSpropOptions(0.1).eps(0.1), RMSpropOptions(0.1).momentum(0.9).weight_decay(0.1),
+                        RMSpropOptions(1), dtype);
+    round_trip<Adagrad>(AdagradOptions(0.1).lr_decay(0.5).eps(0.1),
+                        AdagradOptions(0.1).initial_accumulator_value(2).weight_decay(0.1).maximize(true),
+                        AdagradOptions(1), dtype);
+    round_trip<Adadelta>(AdadeltaOptions(0.1).rho(0.5).eps(0.1), AdadeltaOptions().weight_decay(0.1).maximize(true),
+                         AdadeltaOptions(2), dtype);
+    round_trip<Adamax>(AdamaxOptions(0.1).betas({0.5, 0.8}).eps(0.1), AdamaxOptions().weight_decay(0.1).maximize(true),
+                       AdamaxOptions(1), dtype);
+    round_trip<NAdam>(NAdamOptions(0.1).betas({0.5, 0.8}).eps(0.1).momentum_decay(0.5),
+                      NAdamOptions().weight_decay(0.1).decoupled_weight_decay(true).maximize(true), NAdamOptions(1),
+                      dtype);
+    round_trip<RAdam>(RAdamOptions(0.1).betas({0.5, 0.8}).eps(0.1),
+                      RAdamOptions().weight_decay(0.1).decoupled_weight_decay(true).maximize(true), RAdamOptions(1),
+                      dtype);
+    round_trip<Lion>(LionOptions(0.1).betas({0.5, 0.8}), LionOptions().weight_decay(0.1).maximize(true), LionOptions(1),
+                     dtype);
+    round_trip<LAMB>(LAMBOptions(0.1).betas({0.5, 0.8}).eps(0.1), LAMBOptions().weight_decay(0.1).maximize(true),
+                     LAMBOptions(1), dtype);
   }
 }
 

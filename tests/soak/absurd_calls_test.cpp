@@ -17,6 +17,14 @@
 namespace tandem::testing {
 namespace {
 
+/// Gives the tensors that require gradients some.
+std::vector<Tensor> with_gradients(std::vector<Tensor> tensors) {
+  for (const Tensor& x : tensors) {
+    if (x.defined() && x.requires_grad()) x.mutable_grad() = ones_like(x);
+  }
+  return tensors;
+}
+
 using Results = std::vector<Tensor>;
 struct Call {
   const char* name;
@@ -175,6 +183,18 @@ const std::vector<Call>& layer_calls() {
                     for (Tensor& x
                          : p) if (x.defined() && x.requires_grad()) x.mutable_grad() = ones_like(x);
                     adam.step(); return {};),
+        TANDEM_CALL("RMSprop", auto p = with_gradients(d.tensors(14));
+                    optim::RMSprop rmsprop(p, optim::RMSpropOptions(d.real()).alpha(d.real()).momentum(d.real()));
+                    rmsprop.step(); return {};),
+        TANDEM_CALL("NAdam", auto p = with_gradients(d.tensors(14));
+                    optim::NAdam nadam(p, optim::NAdamOptions(d.real()).betas({d.real(), d.real()}).eps(d.real()));
+                    nadam.step(); return {};),
+        TANDEM_CALL("LAMB", auto p = with_gradients(d.tensors(14));
+                    optim::LAMB lamb(p, optim::LAMBOptions(d.real()).weight_decay(d.real()).eps(d.real())); lamb.step();
+                    return {};),
+        TANDEM_CALL("LBFGS", auto p = with_gradients(d.tensors(14));
+                    optim::LBFGS lbfgs(p, optim::LBFGSOptions(d.real()).line_search_fn("strong_wolfe"));
+                    lbfgs.step([&] { return d.tensor(); }); return {};),
         TANDEM_CALL("backward", auto x = d.tensors(14); autograd::backward(x, d.tensors(14)); return {};),
         TANDEM_CALL("grad", auto x = d.tensors(14); return autograd::grad(x, d.tensors(14));),
         TANDEM_CALL("GradScaler", amp::GradScaler scaler(amp::GradScalerOptions()

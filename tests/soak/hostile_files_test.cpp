@@ -1,6 +1,6 @@
 // Damaged files of every format that tandem reads, and paths that are not regular files. Reading and writing succeed or
 // throw tandem::Error. After an error, the objects to load into and the file at the path are unchanged.
-// tests/io/fuzz_test.cpp also fuzzes the bytes of safetensors files.
+// tests/io/fuzz_test.cpp, torch_fuzz_test.cpp and numpy_test.cpp also fuzz the bytes of each format.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,16 +63,16 @@ struct Run {
 std::string state(uint64_t seed, const Report& report) {
   static const TemporaryFolder folder;
   static Run run;
-  const std::string path = folder.path("state");
   const uint64_t part = seed / 4 % 3;
-  report(std::string("a damaged file of ") + (part == 0 ? "a module" : part == 1 ? "an optimizer" : "a checkpoint"));
+  const std::string name = part < 2 && seed / 12 % 2 == 1 ? "state.pt" : "state", path = folder.path(name);
+  report("a damaged " + name + " of " + (part == 0 ? "a module" : part == 1 ? "an optimizer" : "a checkpoint"));
   part == 0 ? save(run.net, path) : part == 1 ? save(run.adam, path) : run.all.save(path);
   std::string bytes = read(path);
   // Under another key the checksums are not checked, so the damage reaches later checks.
   const size_t checksums = bytes.find("tandem.crc32");
   if (seed % 8 < 6 && checksums != std::string::npos) bytes[checksums] = 'T';
   const std::vector<std::string> others{bytes};
-  folder.write("state", to_bytes(Mutator(seed, others).mutate(bytes)));
+  folder.write(name, to_bytes(Mutator(seed, others).mutate(bytes)));
   const StateDict before = clone(run.all.state_dict());
   try {
     part == 0 ? load(run.net, path) : part == 1 ? load(run.adam, path) : static_cast<void>(run.all.load(path));

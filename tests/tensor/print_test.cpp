@@ -44,11 +44,11 @@ Tensor make(const Values& values, const std::vector<int64_t>& sizes, DType dtype
 
 #define STRIP(...) __VA_ARGS__
 #define X(NAME, VALUES, SIZES, DTYPE) \
-  TEST(Print, NAME) { EXPECT_EQ(str(make(STRIP VALUES, STRIP SIZES, DTYPE)), expected().at(#NAME)); }
+  TEST(Print, NAME) { EXPECT_EQ(to_string(make(STRIP VALUES, STRIP SIZES, DTYPE)), expected().at(#NAME)); }
 #include "golden/print_cases.inc"
 #undef X
 
-TEST(Print, Undefined) { EXPECT_EQ(str(Tensor()), expected().at("undefined")); }
+TEST(Print, Undefined) { EXPECT_EQ(to_string(Tensor()), expected().at("undefined")); }
 
 TEST(Print, StreamAndStridedViewsAgree) {
   const Tensor x = make(range(6, 1, 1), {3, 2}, kFloat);
@@ -73,17 +73,17 @@ TEST(Print, SizesDtypesAndDevices) {
 
 TEST(Print, TextLargerThanTheMemoryIsRefused) {
   const Tensor one = make({1}, {1}, kFloat);
-  EXPECT_THROWS(str(make_view(one, {int64_t{1} << 60}, {0}, 0)), OutOfMemoryError,
+  EXPECT_THROWS(to_string(make_view(one, {int64_t{1} << 60}, {0}, 0)), OutOfMemoryError,
                 "print: ", "[1152921504606846976] f32", "print a part");
   if (!testing::MemoryLimit::is_possible()) return;
   const testing::MemoryLimit limit(32 << 20);
-  EXPECT_THROWS(str(make_view(one, {8 << 20}, {0}, 0)), OutOfMemoryError, "print: ", "[8388608] f32");
+  EXPECT_THROWS(to_string(make_view(one, {8 << 20}, {0}, 0)), OutOfMemoryError, "print: ", "[8388608] f32");
 }
 
 TEST(Print, DoesNotChangeTheVersion) {
   const Tensor x = make({1}, {1}, kFloat);
   const uint64_t version = x._version();
-  str(x);
+  to_string(x);
   EXPECT_EQ(x._version(), version);
 }
 

@@ -32,6 +32,7 @@ namespace tandem::autograd {
 
 using Variable = Tensor;
 using variable_list = std::vector<Tensor>;
+using tensor_list = variable_list;
 
 /// Data that forward keeps for backward, and properties of its outputs. One per call of Function::apply.
 class AutogradContext {

@@ -51,5 +51,10 @@ class [[nodiscard]] InferenceMode {
   bool grad_, inference_;
 };
 
+namespace autograd {
+using tandem::AutoGradMode;
+using tandem::GradMode;
+}  // namespace autograd
+
 }  // namespace tandem
 #pragma GCC visibility pop

@@ -28,8 +28,12 @@ struct OutputMeta {
 struct Node : std::enable_shared_from_this<Node> {
   /// Create the edges first: that may create nodes, and the engine requires that those have smaller sequence numbers
   /// (nodes of leaves have the largest).
-  Node(const char* name, std::vector<Edge> next);
+  Node(const char* op, std::vector<Edge> next);
   virtual ~Node();
+
+  /// Returns libtorch's form of the op's name: "AddBackward0" for add. A node of a leaf is "AccumulateGrad". As in
+  /// libtorch, programs should use it for messages only: a fused op has a name of its own.
+  std::string name() const;
 
   /// Returns the gradients for `next`, undefined where none flows. `grads` has one entry per output, possibly
   /// undefined.
@@ -42,7 +46,7 @@ struct Node : std::enable_shared_from_this<Node> {
   /// Records that the gradients of the last apply() are multiplied by a loss scale.
   virtual void mark_scaled() {}
 
-  const char* name;
+  const char* op;
   uint64_t sequence;       ///< increases in recording order; the engine runs the highest first
   std::vector<Edge> next;  ///< one per input of the op
   /// True for the node of GradScaler::scale: gradients that have passed it are multiplied by the scale.

@@ -14,6 +14,9 @@ inline constexpr DeviceType kCUDA = DeviceType::CUDA;
 /// "cpu" or "cuda".
 constexpr const char* name(DeviceType t) { return t == DeviceType::CPU ? "cpu" : "cuda"; }
 
+/// libtorch's name for the type of an index.
+using DeviceIndex = int8_t;
+
 /// A device type and a device index; index -1 means the current device of that type.
 class Device {
  public:

@@ -13,8 +13,9 @@ namespace tandem {
 enum class DType : uint8_t { U8, I8, I16, I32, I64, F16, F32, F64, Bool, BF16 };
 inline constexpr int kNumDTypes = 10;
 
-/// libtorch's name for the type.
+/// libtorch's names for the type.
 using ScalarType = DType;
+using Dtype = DType;
 
 inline constexpr DType kByte = DType::U8, kUInt8 = DType::U8;
 inline constexpr DType kChar = DType::I8, kInt8 = DType::I8;

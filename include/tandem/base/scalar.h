@@ -54,6 +54,15 @@ class Scalar {
       return !std::isfinite(to_double()) || std::abs(to_double()) <= max;
     }
   }
+  /// libtorch's names: the number converted, as by to<T>().
+  constexpr double toDouble() const { return to<double>(); }
+  constexpr float toFloat() const { return to<float>(); }
+  constexpr int64_t toLong() const { return to<int64_t>(); }
+  constexpr int toInt() const { return to<int>(); }
+  constexpr bool toBool() const { return to<bool>(); }
+  constexpr bool isFloatingPoint() const { return is_floating_point(); }
+  constexpr bool isIntegral(bool include_bool) const { return is_integral() || (include_bool && is_boolean()); }
+  constexpr bool isBoolean() const { return is_boolean(); }
   /// The number as text: "2", "2.5", "true".
   std::string str() const;
 

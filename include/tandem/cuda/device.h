@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tandem/tensor/device_guard.h"
+#include "tandem/tensor/random.h"
 
 #pragma GCC visibility push(default)
 namespace tandem::cuda {
@@ -32,6 +33,10 @@ struct DeviceProperties {
 };
 /// Throws DeviceError if there is no device with this index.
 const DeviceProperties& get_device_properties(int device);
+
+/// The default generator serves all devices, so these are tandem::manual_seed.
+inline void manual_seed(uint64_t seed) { tandem::manual_seed(seed); }
+inline void manual_seed_all(uint64_t seed) { tandem::manual_seed(seed); }
 
 using tandem::DeviceGuard;
 

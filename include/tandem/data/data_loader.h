@@ -2,19 +2,14 @@
 // DataLoader: iterates over a dataset in batches, in the order of a sampler. Optionally, worker threads prepare the
 // batches, and the batches are copied to a device ahead of the loop.
 #include <cstddef>
-#include <exception>
-#include <iterator>
 #include <memory>
 #include <optional>
-#include <string>
 #include <type_traits>
 #include <utility>
 
 #include "tandem/base/error.h"
-#include "tandem/data/batch_tensors.h"
-#include "tandem/data/data_loader_options.h"
+#include "tandem/data/data_loader_base.h"
 #include "tandem/data/dataset.h"
-#include "tandem/data/device_prefetch.h"
 #include "tandem/data/loader_state.h"
 #include "tandem/data/samplers.h"
 #include "tandem/data/worker_pool.h"
@@ -23,34 +18,36 @@
 namespace tandem::data {
 
 /// `for (auto& batch : *loader)`: each begin() starts a new epoch, for which the sampler chooses a new order, and drops
-/// the rest of the last epoch. With enforce_ordering, batches and their order do not depend on the number of workers.
-/// An exception of the dataset leaves begin() or ++ unchanged; the loader stays usable.
+/// the rest of the last epoch. With enforce_ordering, batches and their order do not depend on the number of workers:
+/// for a dataset that is_random(), each epoch draws a seed from the default generator, and each batch has a stream of
+/// random numbers of its own. An exception of the dataset leaves begin() or ++ unchanged; the loader stays usable.
 template <class Dataset, class Sampler>
-class DataLoader {
+class DataLoader : public DataLoaderBase<typename Dataset::BatchType> {
+  using Base = DataLoaderBase<typename Dataset::BatchType>;
+
  public:
   using BatchType = typename Dataset::BatchType;
   using BatchRequestType = typename Sampler::BatchRequestType;
+  using Iterator = data::Iterator<BatchType>;
+  /// Whether the position can be saved: the sampler has a state, and the dataset answers for positions.
+  static constexpr bool kResumable =
+      samplers::StatefulSampler<Sampler> && !std::is_same_v<typename Dataset::BatchRequestType, size_t>;
 
   /// Throws StateError for a batch size of 0, a negative timeout, more workers or max_jobs than the options allow, more
   /// workers than the system can start threads, workers with a dataset that cannot be copied, and pin_memory or
   /// prefetch_to with a batch type whose tensors cannot be found. Throws DeviceError if there is no such device.
   DataLoader(Dataset dataset, Sampler sampler, DataLoaderOptions options)
-      : options_(options), sampler_(std::move(sampler)), dataset_(std::move(dataset)) {
-    detail::check_options(options_);
-    if (!detail::has_tensors<BatchType>() && (options_.pin_memory() || options_.prefetch_to())) {
-      throw StateError("DataLoader",
-                       "pin_memory and prefetch_to must find the tensors of a batch; give the batch type a member "
-                       "function void for_each_tensor(const data::TensorVisitor& visit)");
-    }
-    device_ = detail::DevicePrefetch::make(options_);
-    if (options_.workers() == 0) return;
+      : Base(options), sampler_(std::move(sampler)), dataset_(std::move(dataset)) {
+    if (options.workers() == 0) return;
     if constexpr (std::is_copy_constructible_v<Dataset>) {
-      pool_ = std::make_unique<detail::WorkerPool>(options_.enforce_ordering());
-      for (size_t i = 0; i < options_.workers(); ++i) {
-        pool_->add_worker([dataset = dataset_, device = device_.get()](void* request) mutable -> std::shared_ptr<void> {
-          auto& indices = *static_cast<BatchRequestType*>(request);
-          return std::make_shared<BatchType>(pinned(dataset.get_batch(std::move(indices)), device));
-        });
+      pool_ = std::make_unique<detail::WorkerPool>(options.enforce_ordering());
+      for (size_t i = 0; i < options.workers(); ++i) {
+        pool_->add_worker(
+            [dataset = dataset_, device = this->device()](void* request) mutable -> std::shared_ptr<void> {
+              auto& job = *static_cast<Job*>(request);
+              const detail::BatchSeed seed(job.epoch_seed, job.batch, /*in_worker=*/true);
+              return std::make_shared<BatchType>(Base::pinned(dataset.get_batch(std::move(job.request)), device));
+            });
       }
     } else {
       throw StateError("DataLoader",
@@ -58,65 +55,21 @@ class DataLoader {
     }
   }
 
-  /// The loader's position in its epoch. All iterators of a loader share it and move together.
-  class Iterator {
-   public:
-    using iterator_category = std::input_iterator_tag;
-    using value_type = BatchType;
-    using difference_type = std::ptrdiff_t;
-    using pointer = BatchType*;
-    using reference = BatchType&;
-
-    explicit Iterator(DataLoader* loader = nullptr) : loader_(loader) {}
-    /// Throws StateError if there is no batch: at the end of the epoch, or after an exception.
-    reference operator*() const {
-      if (at_end()) throw StateError("DataLoader", "cannot dereference end(); begin() starts the next epoch");
-      return *loader_->batch_;
-    }
-    pointer operator->() const { return &**this; }
-    /// Advances to the next batch, also after an exception.
-    Iterator& operator++() {
-      if (!loader_) throw StateError("DataLoader", "cannot increment end(); begin() starts the next epoch");
-      loader_->advance();
-      return *this;
-    }
-    void operator++(int) { ++*this; }
-    friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_end() == b.at_end(); }
-
-   private:
-    bool at_end() const { return !loader_ || !loader_->batch_; }
-    DataLoader* loader_;
-  };
-
-  Iterator begin() {
-    if (!resumed_) {
-      drop_batches();
-      sampler_.reset();
-      if constexpr (samplers::StatefulSampler<Sampler>) epoch_start_ = sampler_.state_dict();
-    }
-    resumed_ = false;
-    in_epoch_ = true;
-    advance();
-    return Iterator(this);
-  }
-  Iterator end() { return Iterator(); }
-
-  const DataLoaderOptions& options() const { return options_; }
-
   /// Returns the position in the epoch, regardless of what workers have prepared ahead: the sampler's state at the
-  /// start of the epoch ("sampler.order" and so on), and the number of batches that the loop has had, including the
-  /// current one. Between epochs the state contains neither. A loop left by `break` is still in its epoch. Throws
-  /// StateError in an epoch whose batches have no defined order (enforce_ordering(false) with workers).
-  StateDict state_dict() const requires samplers::StatefulSampler<Sampler> {
-    return detail::write_loader_state(options_, {in_epoch_, batches_taken()}, epoch_start_);
+  /// start of the epoch ("sampler.order" and so on), the epoch's seed if the dataset is random, and the number of
+  /// batches that the loop has had, including the current one. Between epochs the state contains none of these. A loop
+  /// left by `break` is still in its epoch. Throws StateError in an epoch whose batches have no defined order
+  /// (enforce_ordering(false) with workers).
+  StateDict state_dict() const requires kResumable {
+    return detail::write_loader_state(this->options(), {this->in_epoch(), batches_taken(), epoch_seed_}, "sampler",
+                                      epoch_start_);
   }
   /// Restores that position: the next begin() continues with the batch after the saved one instead of starting an
   /// epoch. Throws StateError, and changes nothing, for a state with another batch_size, drop_last or number of items.
-  void load_state_dict(const StateDict& state) requires samplers::StatefulSampler<Sampler> {
-    prepare_load_state_dict(state)();
-  }
-  StateCommit prepare_load_state_dict(const StateDict& state) requires samplers::StatefulSampler<Sampler> {
-    const detail::LoaderPosition position = detail::read_loader_state(options_, state);
+  void load_state_dict(const StateDict& state) requires kResumable { prepare_load_state_dict(state)(); }
+  StateCommit prepare_load_state_dict(const StateDict& state) requires kResumable {
+    const detail::LoaderPosition position =
+        detail::read_loader_state(this->options(), state, "sampler", dataset_.is_random());
     Sampler sampler = sampler_;
     if (position.in_epoch) {
       sampler.load_state_dict(state_below(state, "sampler"));
@@ -128,15 +81,22 @@ class DataLoader {
       drop_batches();
       sampler_ = sampler;
       epoch_start_ = start;
+      epoch_seed_ = position.seed;
       requested_ = position.batches;
-      in_epoch_ = resumed_ = position.in_epoch;
+      this->resume(position.in_epoch);
     };
   }
 
  private:
+  struct Job {
+    BatchRequestType request;
+    std::optional<uint64_t> epoch_seed;
+    uint64_t batch;
+  };
+
   std::optional<BatchRequestType> next_request(Sampler& sampler) const {
-    std::optional<BatchRequestType> request = sampler.next(options_.batch_size());
-    if (request && options_.drop_last() && request->size() < options_.batch_size()) request.reset();
+    std::optional<BatchRequestType> request = sampler.next(this->options().batch_size());
+    if (request && this->options().drop_last() && request->size() < this->options().batch_size()) request.reset();
     return request;
   }
   std::optional<BatchRequestType> next_request() {
@@ -145,94 +105,55 @@ class DataLoader {
     return request;
   }
 
-  uint64_t batches_taken() const {
-    return requested_ - (pool_ ? pool_->outstanding() : 0) - (ahead_ && !ahead_->is_end() ? 1 : 0);
-  }
+  uint64_t batches_taken() const { return requested_ - (pool_ ? pool_->outstanding() : 0) - this->sent_ahead(); }
 
   void drop_batches() {
-    batch_.reset();
-    ahead_.reset();
     if (pool_) pool_->reset();
     requested_ = 0;
   }
 
+  void start_epoch() override {
+    drop_batches();
+    sampler_.reset();
+    if constexpr (samplers::StatefulSampler<Sampler>) epoch_start_ = sampler_.state_dict();
+    if (dataset_.is_random()) epoch_seed_ = detail::draw_epoch_seed();
+  }
+
   void prefetch() {
-    const size_t most = options_.max_jobs() > 0 ? options_.max_jobs() : 1;
+    const size_t most = this->options().max_jobs() > 0 ? this->options().max_jobs() : 1;
     while (pool_->outstanding() < most) {
       std::optional<BatchRequestType> request = next_request();
       if (!request) return;
-      pool_->push(std::make_shared<BatchRequestType>(std::move(*request)));
+      pool_->push(std::make_shared<Job>(Job{std::move(*request), epoch_seed_, requested_}));
     }
   }
 
-  static BatchType pinned(BatchType batch, const detail::DevicePrefetch* device) {
-    if (device) detail::for_each_tensor(batch, [device](Tensor& t) { device->pin(t); });
-    return batch;
-  }
-
-  /// Returns the next batch on the host; nullopt at the end of the epoch.
-  std::optional<BatchType> load() {
+  std::optional<BatchType> load() override {
     if (!pool_) {
       std::optional<BatchRequestType> request = next_request();
       if (!request) return std::nullopt;
-      return pinned(dataset_.get_batch(std::move(*request)), device_.get());
+      const detail::BatchSeed seed(epoch_seed_, requested_, /*in_worker=*/false);
+      return Base::pinned(dataset_.get_batch(std::move(*request)), this->device());
     }
     prefetch();
     if (pool_->outstanding() == 0) return std::nullopt;
-    std::optional<BatchType> batch = std::move(*static_cast<BatchType*>(pool_->pop(options_.timeout()).get()));
+    std::optional<BatchType> batch = std::move(*static_cast<BatchType*>(pool_->pop(this->options().timeout()).get()));
     prefetch();
     return batch;
   }
+  bool ready() const override { return !pool_ || pool_->ready(); }
 
-  /// A batch on its way to the device, the end of the epoch, or the exception that the dataset threw instead.
-  struct Ahead {
-    std::optional<BatchType> batch;
-    std::exception_ptr error;
-    bool is_end() const { return !batch && !error; }
-  };
-  Ahead send() {
-    Ahead next;
-    try {
-      next.batch = load();
-      if (!next.batch) return next;
-      detail::for_each_tensor(*next.batch, [this](Tensor& t) { device_->send(t); });
-      device_->sent();
-    } catch (...) {
-      next = {std::nullopt, std::current_exception()};
-    }
-    return next;
-  }
-
-  void advance() {
-    batch_.reset();  // frees its memory for reuse by the next batch
-    if (!device_ || !device_->copies()) {
-      batch_ = load();
-      in_epoch_ = batch_.has_value();
-      return;
-    }
-    Ahead now = ahead_ ? std::move(*ahead_) : send();
-    ahead_.reset();
-    if (now.error) std::rethrow_exception(now.error);
-    in_epoch_ = now.batch.has_value();
-    if (!in_epoch_) return;
-    device_->wait();
-    detail::for_each_tensor(*now.batch, [this](Tensor& t) { device_->receive(t); });
-    batch_ = std::move(now.batch);
-    if (!pool_ || pool_->ready()) ahead_ = send();  // a late worker must not delay the current batch
-  }
-
-  DataLoaderOptions options_;
   Sampler sampler_;
   Dataset dataset_;
-  std::optional<BatchType> batch_;
-  std::unique_ptr<detail::DevicePrefetch> device_;  ///< null: batches stay as the dataset returns them
-  std::optional<Ahead> ahead_;
   StateDict epoch_start_;                     // the sampler's state at the start of the epoch
+  std::optional<uint64_t> epoch_seed_;        // of random datasets
   uint64_t requested_ = 0;                    // batches requested from the sampler in this epoch
-  bool in_epoch_ = false;                     // an epoch has begun, and the loop has not reached its end
-  bool resumed_ = false;                      // the epoch was begun by load_state_dict
   std::unique_ptr<detail::WorkerPool> pool_;  // last: its threads use the other members
 };
+
+/// libtorch's name for a loader that asks a sampler for its requests.
+template <class Dataset, class Sampler>
+using StatelessDataLoader = DataLoader<Dataset, Sampler>;
 
 /// Returns a loader with the given sampler.
 template <class Dataset, class Sampler>
@@ -245,7 +166,8 @@ requires(!std::is_convertible_v<Sampler, DataLoaderOptions>)
 /// Returns a loader whose sampler is made from the dataset's size: `make_data_loader(dataset, 64)` shuffles,
 /// `make_data_loader<samplers::SequentialSampler>(dataset, 64)` does not. Throws StateError if the size is unknown.
 template <class Sampler = samplers::RandomSampler, class Dataset>
-std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(Dataset dataset, DataLoaderOptions options = {}) {
+requires(!datasets::detail::IsStateful<Dataset>) std::unique_ptr<DataLoader<Dataset, Sampler>> make_data_loader(
+    Dataset dataset, DataLoaderOptions options = {}) {
   const std::optional<size_t> size = dataset.size();
   if (!size) throw StateError("make_data_loader", "the dataset has no size; pass a sampler");
   return make_data_loader(std::move(dataset), Sampler(*size), options);

@@ -74,6 +74,21 @@ class DataLoaderOptions {
   bool enforce_ordering_ = true, drop_last_ = false, pin_memory_ = false;
 };
 
+/// All options as plain values, with max_jobs filled in.
+struct FullDataLoaderOptions {
+  explicit FullDataLoaderOptions(const DataLoaderOptions& options)
+      : batch_size(options.batch_size()),
+        workers(options.workers()),
+        max_jobs(options.max_jobs()),
+        timeout(options.timeout()),
+        enforce_ordering(options.enforce_ordering()),
+        drop_last(options.drop_last()) {}
+
+  size_t batch_size, workers, max_jobs;
+  std::optional<int64_t> timeout;  ///< in milliseconds
+  bool enforce_ordering, drop_last;
+};
+
 namespace detail {
 /// Throws StateError for invalid options.
 void check_options(const DataLoaderOptions& options);

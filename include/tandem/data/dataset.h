@@ -15,6 +15,17 @@ namespace detail {
 /// Defined in data/map.h.
 template <class Source, class Transform>
 auto map(Source source, Transform transform);
+
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
+/// A StatefulDataset, or one with transforms.
+template <class D>
+concept IsStateful = is_optional<typename D::BatchType> && requires(D& dataset) {
+  dataset.reset();
+};
 }  // namespace detail
 
 /// A dataset that answers requests for batches. `Self` is the derived class. Each worker thread of a loader has its own
@@ -31,6 +42,9 @@ class BatchDataset {
   virtual Batch get_batch(Request request) = 0;
   /// Returns the number of items; nullopt if it is unknown.
   virtual std::optional<size_t> size() const = 0;
+  /// Returns whether get_batch() draws from data::transform_generator(). Loaders then seed it for each batch. A dataset
+  /// with random transforms is random.
+  virtual bool is_random() const { return false; }
 
   /// Returns a MapDataset: this dataset with `transform` applied to its batches. `transform` is a transform
   /// (data/transforms.h), a function of an item, `dataset.map([](data::Example<> e) { ...; return e; })`, or a function
@@ -44,6 +58,12 @@ class BatchDataset {
     return detail::map(std::move(static_cast<Self&>(*this)), std::move(transform));
   }
 };
+
+/// A dataset whose request is only the number of items: a stream without positions. It needs a StreamSampler; each
+/// worker reads a stream of its own. StatefulDataset (data/datasets/stateful.h) is for streams with an end, or to be
+/// resumed.
+template <class Self, class Batch = std::vector<Example<>>>
+using StreamDataset = BatchDataset<Self, Batch, size_t>;
 
 /// A dataset that returns one item by its index; a batch is a vector of items.
 template <class Self, class SingleExample = Example<>>

@@ -2,6 +2,8 @@
 // A data loader's position in its epoch as a state dictionary: the part that does not depend on the loader's template
 // parameters.
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "tandem/data/data_loader_options.h"
 #include "tandem/tensor/state_dict.h"
@@ -12,15 +14,18 @@ namespace tandem::data::detail {
 /// A data loader's position in its epoch.
 struct LoaderPosition {
   bool in_epoch = false;
-  uint64_t batches = 0;  ///< number of batches that the loop has had
+  uint64_t batches = 0;          ///< number of batches that the loop has had
+  std::optional<uint64_t> seed;  ///< the epoch's seed, if the dataset draws random numbers
 };
 
-/// Returns the entries "in_epoch", "batch_size" and "drop_last"; within an epoch also "batches" and, with the prefix
-/// "sampler.", the entries of `sampler`.
-StateDict write_loader_state(const DataLoaderOptions& options, const LoaderPosition& position,
-                             const StateDict& sampler);
-/// Throws StateError for a state saved with other options. Does not check the sampler's entries.
-LoaderPosition read_loader_state(const DataLoaderOptions& options, const StateDict& state);
+/// Returns the entries "in_epoch", "batch_size" and "drop_last"; within an epoch also "batches", "seed" if there is one
+/// and, below the name `part`, the entries of `state_of_part`.
+StateDict write_loader_state(const DataLoaderOptions& options, const LoaderPosition& position, const std::string& part,
+                             const StateDict& state_of_part);
+/// Throws StateError for a state saved with other options, or without a seed if `random`. Does not check the entries of
+/// the part.
+LoaderPosition read_loader_state(const DataLoaderOptions& options, const StateDict& state, const std::string& part,
+                                 bool random);
 [[noreturn]] void throw_position_past_end(uint64_t batches_of_epoch, uint64_t batches);
 
 }  // namespace tandem::data::detail

@@ -8,27 +8,72 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/transforms.h"
+#include "tandem/tensor/state_dict.h"
 
 #pragma GCC visibility push(default)
 namespace tandem::data::datasets {
 
-/// Batches of `Source` after `Transform::apply_batch`.
+namespace detail {
+
+/// The batch that get_batch() returns, inside of std::optional for a StatefulDataset.
+template <class Source>
+struct BatchOf {
+  using type = typename Source::BatchType;
+};
+template <IsStateful Source>
+struct BatchOf<Source> {
+  using type = typename Source::BatchType::value_type;
+};
+
+template <class Source, class Transform>
+struct MappedBatch {
+  using type = decltype(std::declval<Transform&>().apply_batch(std::declval<typename BatchOf<Source>::type>()));
+};
+template <IsStateful Source, class Transform>
+struct MappedBatch<Source, Transform> {
+  using type =
+      std::optional<decltype(std::declval<Transform&>().apply_batch(std::declval<typename BatchOf<Source>::type>()))>;
+};
+
+}  // namespace detail
+
+/// Batches of `Source` after `Transform::apply_batch`. It is random if the source is, or if the transform has a member
+/// `bool is_random() const` that returns true.
 template <class Source, class Transform>
 class MapDataset
-    : public BatchDataset<MapDataset<Source, Transform>,
-                          decltype(std::declval<Transform&>().apply_batch(std::declval<typename Source::BatchType>())),
+    : public BatchDataset<MapDataset<Source, Transform>, typename detail::MappedBatch<Source, Transform>::type,
                           typename Source::BatchRequestType> {
  public:
-  using BatchType = decltype(std::declval<Transform&>().apply_batch(std::declval<typename Source::BatchType>()));
+  using BatchType = typename detail::MappedBatch<Source, Transform>::type;
   using DatasetType = Source;
   using TransformType = Transform;
 
   MapDataset(Source dataset, Transform transform) : dataset_(std::move(dataset)), transform_(std::move(transform)) {}
 
   BatchType get_batch(typename Source::BatchRequestType request) override {
-    return transform_.apply_batch(dataset_.get_batch(std::move(request)));
+    if constexpr (detail::IsStateful<Source>) {
+      typename Source::BatchType batch = dataset_.get_batch(std::move(request));
+      if (!batch) return std::nullopt;
+      return transform_.apply_batch(std::move(*batch));
+    } else {
+      return transform_.apply_batch(dataset_.get_batch(std::move(request)));
+    }
   }
   std::optional<size_t> size() const override { return dataset_.size(); }
+  bool is_random() const override {
+    if constexpr (requires { transform_.is_random(); }) {
+      return dataset_.is_random() || transform_.is_random();
+    } else {
+      return dataset_.is_random();
+    }
+  }
+
+  /// Those of a StatefulDataset.
+  void reset() requires detail::IsStateful<Source> { dataset_.reset(); }
+  StateDict state_dict() const requires detail::IsStateful<Source> { return dataset_.state_dict(); }
+  StateCommit prepare_load_state_dict(const StateDict& state) requires detail::IsStateful<Source> {
+    return dataset_.prepare_load_state_dict(state);
+  }
 
   const Source& dataset() const { return dataset_; }
   const Transform& transform() const { return transform_; }
@@ -58,7 +103,7 @@ concept FunctionOf = std::invocable<F&, Input> && !std::is_void_v<std::invoke_re
 
 template <class Source, class Transform>
 auto map(Source source, Transform transform) {
-  using Batch = typename Source::BatchType;
+  using Batch = typename BatchOf<Source>::type;
   using Item = typename ItemOf<Batch>::type;
   if constexpr (requires(Batch batch) { transform.apply_batch(std::move(batch)); }) {
     return MapDataset<Source, Transform>(std::move(source), std::move(transform));

@@ -83,6 +83,10 @@ class BatchLambda : public BatchTransform<Input, Output> {
   Function function_;
 };
 
+/// Base class of batch transforms that make one `Output` from a vector of items, as Stack does.
+template <class Output, class Batch = std::vector<Output>>
+using Collation = BatchTransform<Batch, Output>;
+
 /// A BatchLambda that makes one `Output` from a vector of items.
 template <class Item, class Output = Item>
 using Collate = BatchLambda<std::vector<Item>, Output>;

@@ -1,5 +1,14 @@
 #pragma once
-// Optimizer updates of one element. `g` is the unscaled gradient.
+// Rules of optimizers: how one element of a parameter is updated. math/optim_rules.h has further rules.
+//
+// A rule is a struct of hyperparameters with
+//   kRequired, kOptional  the states that it updates, up to three: bit k is state k. Optional ones may be absent.
+//   kStepless             whether it also works without step counts: constants() is cheap and may ignore t
+//   kScalar               whether it keeps a scalar for each tensor, besides the step count
+//   Constants<T>          the hyperparameters in the compute type; `states` is set by the kernels to the states present
+//   constants<T>(lr, t, scalar)            those of step t (from 1), computed in double; updates the tensor's scalar
+//   update(p, g, s0, s1, s2, constants)    returns the parameter after the step and updates the states. `g` is the
+//                                          unscaled gradient, negated by the caller for `maximize`.
 #include <cmath>
 
 #include "tandem/base/macros.h"
@@ -28,14 +37,6 @@ TANDEM_MATH double multiply_add(double a, double b, double c) {
 #endif
 }
 
-/// Hyper-parameters of SGD, converted once. For `maximize`, the caller negates the gradient.
-template <class T>
-struct SgdConstants {
-  T lr, momentum, gradient_share;  ///< gradient_share: 1 - dampening
-  T weight_decay;
-  bool nesterov;
-};
-
 /// g + weight_decay p. If weight_decay is 0, p is not used, as in PyTorch: an infinite p does not cause NaN.
 template <class T>
 TANDEM_MATH T decayed_gradient(T g, T p, T weight_decay) {
@@ -43,47 +44,40 @@ TANDEM_MATH T decayed_gradient(T g, T p, T weight_decay) {
   return weight_decay != T(0) ? sum : g;
 }
 
-/// p - lr (g + weight_decay p).
-template <class T>
-TANDEM_MATH T sgd(T p, T g, const SgdConstants<T>& c) {
-  return p - c.lr * decayed_gradient(g, p, c.weight_decay);
-}
+/// SGD. State: the momentum buffer, if momentum is not 0. Source: torch.optim.SGD.
+struct Sgd {
+  static constexpr unsigned kRequired = 0, kOptional = 0b001;
+  static constexpr bool kStepless = true, kScalar = false;
+  double momentum = 0, dampening = 0, weight_decay = 0;
+  bool nesterov = false;
 
-/// sgd() with momentum. Updates `buffer`; its old value is ignored if `first`. Source: torch.optim.SGD.
-template <class T>
-TANDEM_MATH T sgd_momentum(T p, T g, T& buffer, bool first, const SgdConstants<T>& c) {
-  const T d = decayed_gradient(g, p, c.weight_decay);
-  const T running = c.momentum * buffer + c.gradient_share * d;
-  buffer = first ? d : running;
-  const T ahead = multiply_add(c.momentum, buffer, d);
-  return p - c.lr * (c.nesterov ? ahead : buffer);
-}
-
-/// Hyper-parameters of Adam and AdamW at one step t, converted once.
-template <class T>
-struct AdamConstants {
-  T beta1, beta2, share1, share2;  ///< share: 1 - beta
-  T eps;
-  T weight_decay;     ///< added to g; 0 for AdamW
-  T keep;             ///< 1 - lr weight_decay for AdamW, else 1
-  T step_size;        ///< lr / (1 - beta1^t)
-  T root_correction;  ///< 1 / sqrt(1 - beta2^t)
+  template <class T>
+  struct Constants {
+    T lr, momentum, gradient_share;  ///< gradient_share: 1 - dampening
+    T weight_decay;
+    bool nesterov, first;  ///< first: the buffer's old value is ignored
+    unsigned states;
+  };
+  template <class T>
+  TANDEM_MATH Constants<T> constants(double lr, double t, float&) const {
+    return {static_cast<T>(lr),
+            static_cast<T>(momentum),
+            static_cast<T>(1 - dampening),
+            static_cast<T>(weight_decay),
+            nesterov,
+            t == 1,
+            0};
+  }
+  template <class T>
+  TANDEM_MATH static T update(T p, T g, T& buffer, T&, T&, const Constants<T>& c) {
+    const T d = decayed_gradient(g, p, c.weight_decay);
+    if ((c.states & 1) == 0) return p - c.lr * d;
+    const T running = c.momentum * buffer + c.gradient_share * d;
+    buffer = c.first ? d : running;
+    const T ahead = multiply_add(c.momentum, buffer, d);
+    return p - c.lr * (c.nesterov ? ahead : buffer);
+  }
 };
-
-/// Returns the constants of step `t` (from 1), computed in double.
-template <class T>
-TANDEM_MATH AdamConstants<T> adam_constants(double lr, double beta1, double beta2, double eps, double weight_decay,
-                                            bool decoupled, double t) {
-  return {static_cast<T>(beta1),
-          static_cast<T>(beta2),
-          static_cast<T>(1 - beta1),
-          static_cast<T>(1 - beta2),
-          static_cast<T>(eps),
-          static_cast<T>(decoupled ? 0 : weight_decay),
-          static_cast<T>(decoupled ? 1 - lr * weight_decay : 1),
-          static_cast<T>(lr / (1 - ::pow(beta1, t))),
-          static_cast<T>(1 / ::sqrt(1 - ::pow(beta2, t)))};
-}
 
 /// The larger of v and so_far; NaN if v is NaN.
 template <class T>
@@ -91,17 +85,46 @@ TANDEM_MATH T running_maximum(T v, T so_far) {
   return v <= so_far ? so_far : v;
 }
 
-/// Returns the parameter after Adam's step. Updates the moments m and v, and v_max if `amsgrad`.
-/// Source: torch.optim.Adam, AdamW.
-template <bool amsgrad, class T>
-TANDEM_MATH T adam(T p, T g, T& m, T& v, T& v_max, const AdamConstants<T>& c) {
-  const T d = decayed_gradient(g, p, c.weight_decay);
-  m = c.beta1 * m + c.share1 * d;
-  v = c.beta2 * v + c.share2 * d * d;
-  if constexpr (amsgrad) v_max = running_maximum(v, v_max);
-  const T second = amsgrad ? v_max : v;
-  return p * c.keep - c.step_size * (m / (square_root(second) * c.root_correction + c.eps));
-}
+/// Adam and AdamW. States: the moments, and the largest second moment for amsgrad. Source: torch.optim.Adam, AdamW.
+struct Adam {
+  static constexpr unsigned kRequired = 0b011, kOptional = 0b100;
+  static constexpr bool kStepless = false, kScalar = false;
+  double beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
+  bool decoupled = false;  ///< AdamW
+
+  template <class T>
+  struct Constants {
+    T beta1, beta2, share1, share2;  ///< share: 1 - beta
+    T eps;
+    T weight_decay;     ///< added to g; 0 if decoupled
+    T keep;             ///< 1 - lr weight_decay if decoupled, else 1
+    T step_size;        ///< lr / (1 - beta1^t)
+    T root_correction;  ///< 1 / sqrt(1 - beta2^t)
+    unsigned states;
+  };
+  template <class T>
+  TANDEM_MATH Constants<T> constants(double lr, double t, float&) const {
+    return {static_cast<T>(beta1),
+            static_cast<T>(beta2),
+            static_cast<T>(1 - beta1),
+            static_cast<T>(1 - beta2),
+            static_cast<T>(eps),
+            static_cast<T>(decoupled ? 0 : weight_decay),
+            static_cast<T>(decoupled ? 1 - lr * weight_decay : 1),
+            static_cast<T>(lr / (1 - ::pow(beta1, t))),
+            static_cast<T>(1 / ::sqrt(1 - ::pow(beta2, t))),
+            0};
+  }
+  template <class T>
+  TANDEM_MATH static T update(T p, T g, T& m, T& v, T& v_max, const Constants<T>& c) {
+    const T d = decayed_gradient(g, p, c.weight_decay);
+    m = c.beta1 * m + c.share1 * d;
+    v = c.beta2 * v + c.share2 * d * d;
+    T second = v;
+    if ((c.states & 4) != 0) second = v_max = running_maximum(v, v_max);
+    return p * c.keep - c.step_size * (m / (square_root(second) * c.root_correction + c.eps));
+  }
+};
 
 }  // namespace tandem::math
 #pragma GCC visibility pop

@@ -18,6 +18,8 @@
 #pragma GCC visibility push(default)
 namespace tandem::nn {
 
+class ResettableModule;
+
 /// Base class of layers and models. A model registers its parts; its parameters can then be listed, moved and trained:
 ///
 ///   struct Net : nn::Module {
@@ -140,6 +142,12 @@ class Module : public std::enable_shared_from_this<Module> {
   /// Removes the gradients of all parameters, or fills them with zeros.
   virtual void zero_grad(bool set_to_none = true);
 
+  // ---- copying
+  /// Returns a deep copy, on `device` if given: parameters, buffers and submodules of its own, with the same values. As
+  /// in libtorch, the copy is made by the copy constructor and reset(). Throws NotImplementedError for a module that
+  /// does not derive from Cloneable; StateError if reset() registers other parts than the module has.
+  virtual std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const;
+
   // ---- types
   /// Returns this module as a `ModuleType` (for a holder type, as the module type that it holds), or null.
   template <class ModuleType>
@@ -165,6 +173,16 @@ class Module : public std::enable_shared_from_this<Module> {
   friend std::ostream& operator<<(std::ostream& stream, const Module& module);
 
  protected:
+  /// Makes this module a deep copy of `other`, which has its type: how clone() copies a submodule.
+  virtual void clone_(const Module& other, const std::optional<Device>& device);
+  /// A copy by the copy constructor, which shares all parts; null unless overridden.
+  virtual ResettableModule* new_copy() const { return nullptr; }
+  /// Assigns a module of the same type.
+  virtual void assign(const Module&) {}
+  void forget_parts();
+  /// Registers copies of the parameters of `original`, for modules that keep no other handles to them.
+  void register_copies(const Module& original, const std::optional<Device>& device);
+
   OrderedDict<std::string, Tensor> parameters_;
   OrderedDict<std::string, Tensor> buffers_;
   OrderedDict<std::string, std::shared_ptr<Module>> children_;
@@ -175,6 +193,7 @@ class Module : public std::enable_shared_from_this<Module> {
   void add_module(std::string name, std::shared_ptr<Module> module);
   void exchange_module(const std::string& name, std::shared_ptr<Module> module);
   void move_tensors(const std::function<Tensor(const Tensor&)>& moved);
+  void copy_parts(const Module& original, const std::optional<Device>& device);
   void add_state(StateDict& state, const std::string& path) const;
   void print_tree(std::ostream& stream, const std::string& indentation) const;
   std::shared_ptr<Module> checked_shared() const;
@@ -186,13 +205,26 @@ class Module : public std::enable_shared_from_this<Module> {
 
 std::ostream& operator<<(std::ostream& stream, const Module& module);
 
-/// Base class of modules that initialise themselves in reset(), as in libtorch.
-template <class Derived>
-class Cloneable : public Module {
+/// Base class of modules that initialise themselves in reset().
+class ResettableModule : public Module {
  public:
   using Module::Module;
-  /// Creates new parameters and buffers.
+  /// Creates and registers new parameters, buffers and submodules.
   virtual void reset() = 0;
+};
+
+/// Implements clone() for `Derived`, as in libtorch: `class NetImpl : public nn::Cloneable<NetImpl>`.
+template <class Derived, std::derived_from<ResettableModule> Base = ResettableModule>
+class Cloneable : public Base {
+ public:
+  using Base::Base;
+
+ protected:
+  // Headers define many modules: what each of them instantiates must be cheap to compile.
+  ResettableModule* new_copy() const override { return new Derived(static_cast<const Derived&>(*this)); }
+  void assign(const Module& other) override {
+    static_cast<Derived&>(*this) = static_cast<const Derived&>(other);
+  }
 };
 
 template <class Contained>

@@ -75,6 +75,9 @@ class ModuleHolder {
     using Impl = ImplType;                                    \
     using ::tandem::nn::ModuleHolder<ImplType>::ModuleHolder; \
   }
+/// libtorch's modules state forward()'s default arguments in this macro for AnyModule. tandem's AnyModule finds them by
+/// itself: the macro is empty.
+#define TANDEM_FORWARD_HAS_DEFAULT_ARGS(...)
 /// Defines the holder `Name` of the module class `NameImpl`, as libtorch's TORCH_MODULE:
 /// `struct NetImpl : nn::Module {...}; TANDEM_MODULE(Net);`
 #define TANDEM_MODULE(Name) TANDEM_MODULE_IMPL(Name, Name##Impl)

@@ -6,6 +6,7 @@
 #include "tandem/nn/modules/activation.h"
 #include "tandem/nn/modules/container.h"
 #include "tandem/nn/modules/conv.h"
+#include "tandem/nn/modules/dict.h"
 #include "tandem/nn/modules/distance.h"
 #include "tandem/nn/modules/dropout.h"
 #include "tandem/nn/modules/embedding.h"

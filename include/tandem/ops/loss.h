@@ -7,9 +7,9 @@
 #pragma GCC visibility push(default)
 namespace tandem {
 
-/// How the losses of single elements are combined. (libtorch's torch::Reduction; the kernels' Reduction is another
-/// type.)
+/// How the losses of single elements are combined: torch::Reduction. (The kernels' Reduction is another type.)
 enum class LossReduction : uint8_t { None, Mean, Sum };
+using Reduction = LossReduction;
 
 /// Negative log likelihood: l_i = -weight[target_i] x[i, target_i]. x: log-probabilities [N, C], [C] or
 /// [N, C, d1, ...]; target: classes (i64 or i32), with x's sizes without C; weight: [C] or undefined. An entry equal to
@@ -31,6 +31,11 @@ Tensor nll_loss2d(const Tensor& x, const Tensor& target, const Tensor& weight = 
 Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight = {},
                      LossReduction reduction = LossReduction::Mean, int64_t ignore_index = -100,
                      double label_smoothing = 0);
+inline Tensor cross_entropy_loss(const Tensor& x, const Tensor& target, const Tensor& weight = {},
+                                 LossReduction reduction = LossReduction::Mean, int64_t ignore_index = -100,
+                                 double label_smoothing = 0) {
+  return cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing);
+}
 
 /// (x - target)^2, reduced. Unequal sizes broadcast, with a warning. Source: torch.nn.functional.mse_loss.
 Tensor mse_loss(const Tensor& x, const Tensor& target, LossReduction reduction = LossReduction::Mean);

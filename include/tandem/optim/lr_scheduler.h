@@ -1,8 +1,9 @@
 #pragma once
 // Learning rate schedules. Each computes the rate from the number of steps taken, by PyTorch's closed form, so its only
-// state is that number.
+// state is that number. Further schedules are in lambda_lr.h, cyclic_lr.h, swa_lr.h and reduce_lr_on_plateau.h.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tandem/optim/optimizer.h"
@@ -15,7 +16,8 @@ namespace tandem::optim {
 /// iteration); libtorch's step() lags by one. Rates are computed from each group's initial_lr(), never from the current
 /// rate, so rounding errors do not accumulate.
 ///
-/// A user-defined schedule overrides lr_at() and calls start() at the end of its constructor.
+/// A user-defined schedule overrides lr_at(), or group_lr_at() if groups differ, and calls start() at the end of its
+/// constructor.
 class LRScheduler {
  public:
   virtual ~LRScheduler() = default;
@@ -30,6 +32,10 @@ class LRScheduler {
   std::vector<double> get_last_lr() const;
   /// The rate after `epoch` steps for a group whose initial rate is `base_lr`.
   virtual double lr_at(double base_lr, int64_t epoch) const = 0;
+  /// The same for group number `group`, for schedules that differ between groups. Calls lr_at() unless overridden.
+  virtual double group_lr_at(size_t group, double base_lr, int64_t epoch) const;
+  /// The momentum, or beta1, of group number `group` after `epoch` steps. Empty for schedules that do not set it.
+  virtual std::optional<double> momentum_at(size_t group, int64_t epoch) const;
   const Optimizer& optimizer() const { return optimizer_; }
 
   /// Contains "last_epoch". The current and initial rates are in the optimizer's state; constructor arguments are not
@@ -42,8 +48,15 @@ class LRScheduler {
 
  protected:
   explicit LRScheduler(Optimizer& optimizer) : optimizer_(optimizer) {}
+  /// Makes a schedule for the optimizer of another one.
+  explicit LRScheduler(const std::shared_ptr<LRScheduler>& other);
   /// Sets the rates of epoch 0.
   void start() { set_rates(0); }
+  /// Sets the rates and momenta of an epoch and makes it the last one.
+  void set_epoch(int64_t epoch);
+  /// The rate of group number `number` at `epoch`, before the optimizer's rates change. Calls group_lr_at() with the
+  /// group's initial rate.
+  virtual double next_lr(const OptimizerParamGroup& group, size_t number, int64_t epoch) const;
 
  private:
   void set_rates(int64_t epoch);
@@ -64,6 +77,54 @@ class StepLR : public LRScheduler {
   double gamma_;
 };
 
+/// base_lr gamma^n, where n is the number of milestones up to `epoch`; one that is listed twice counts twice. Source:
+/// torch.optim.lr_scheduler.MultiStepLR.
+class MultiStepLR : public LRScheduler {
+ public:
+  /// The milestones may be in any order. Throws StateError unless gamma is finite and not negative.
+  MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma = 0.1);
+  double lr_at(double base_lr, int64_t epoch) const override;
+
+ private:
+  std::vector<int64_t> milestones_;
+  double gamma_;
+};
+
+/// base_lr gamma^epoch. Source: torch.optim.lr_scheduler.ExponentialLR.
+class ExponentialLR : public LRScheduler {
+ public:
+  /// Throws StateError unless gamma is finite and not negative.
+  ExponentialLR(Optimizer& optimizer, double gamma);
+  double lr_at(double base_lr, int64_t epoch) const override;
+
+ private:
+  double gamma_;
+};
+
+/// base_lr factor before epoch total_iters, then base_lr. Source: torch.optim.lr_scheduler.ConstantLR.
+class ConstantLR : public LRScheduler {
+ public:
+  /// Throws StateError unless factor is in [0, 1] and total_iters is not negative.
+  explicit ConstantLR(Optimizer& optimizer, double factor = 1.0 / 3, int64_t total_iters = 5);
+  double lr_at(double base_lr, int64_t epoch) const override;
+
+ private:
+  double factor_;
+  int64_t total_iters_;
+};
+
+/// base_lr (1 - min(epoch, total_iters) / total_iters)^power. Source: torch.optim.lr_scheduler.PolynomialLR.
+class PolynomialLR : public LRScheduler {
+ public:
+  /// Throws StateError unless total_iters is at least 1 and power is finite and not negative.
+  explicit PolynomialLR(Optimizer& optimizer, int64_t total_iters = 5, double power = 1);
+  double lr_at(double base_lr, int64_t epoch) const override;
+
+ private:
+  int64_t total_iters_;
+  double power_;
+};
+
 /// eta_min + (base_lr - eta_min) (1 + cos(pi epoch / T_max)) / 2. Source: torch.optim.lr_scheduler.CosineAnnealingLR.
 class CosineAnnealingLR : public LRScheduler {
  public:
@@ -74,6 +135,30 @@ class CosineAnnealingLR : public LRScheduler {
  private:
   int64_t T_max_;
   double eta_min_;
+};
+
+/// eta_min + (base_lr - eta_min) (1 + cos(pi t / T)) / 2, where t counts the epochs since the last restart. The periods
+/// T are T_0, T_0 T_mult, T_0 T_mult^2, ... epochs. Source: Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent
+/// with Warm Restarts" (2016); torch.optim.lr_scheduler.CosineAnnealingWarmRestarts.
+class CosineAnnealingWarmRestarts : public LRScheduler {
+ public:
+  /// Throws StateError unless T_0 and T_mult are at least 1 and eta_min is finite and not negative.
+  CosineAnnealingWarmRestarts(Optimizer& optimizer, int64_t T_0, int64_t T_mult = 1, double eta_min = 0);
+  double lr_at(double base_lr, int64_t epoch) const override;
+  using LRScheduler::step;
+  /// Sets the rates of a fractional epoch, such as `epoch + batch / batches`; step() then continues from the whole
+  /// epochs in it. Throws StateError if `epoch` is negative or not finite.
+  void step(double epoch);
+
+ protected:
+  double next_lr(const OptimizerParamGroup& group, size_t number, int64_t epoch) const override;
+
+ private:
+  double rate(double base_lr, double epoch) const;
+
+  int64_t T_0_, T_mult_;
+  double eta_min_;
+  double fraction_ = 0;  // of the epoch that is being set
 };
 
 /// base_lr (start_factor + (end_factor - start_factor) min(epoch, total_iters) / total_iters): a linear warm-up.
@@ -116,11 +201,38 @@ class SequentialLR : public LRScheduler {
   /// milestones are positive and increasing.
   SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<LRScheduler>> schedulers,
                std::vector<int64_t> milestones);
-  double lr_at(double base_lr, int64_t epoch) const override;
+  double lr_at(double base_lr, int64_t epoch) const override { return group_lr_at(0, base_lr, epoch); }
+  double group_lr_at(size_t group, double base_lr, int64_t epoch) const override;
+  std::optional<double> momentum_at(size_t group, int64_t epoch) const override;
+
+ private:
+  /// The schedule that runs at `epoch`, and the number of epochs since its start.
+  std::pair<const LRScheduler&, int64_t> running(int64_t epoch) const;
+
+  std::vector<std::shared_ptr<LRScheduler>> schedulers_;
+  std::vector<int64_t> milestones_;
+};
+
+/// Runs schedules at the same time: each takes the rate of the one before it as its base rate. Step and save only the
+/// ChainedScheduler.
+///
+///   optim::ChainedScheduler schedule({std::make_shared<optim::ConstantLR>(sgd, 0.1, 2),
+///                                     std::make_shared<optim::ExponentialLR>(sgd, 0.9)});
+///
+/// Equal to PyTorch's for schedules that multiply the rate: all but LambdaLR, which in PyTorch ignores the schedules
+/// before it, those of cyclic_lr.h, and cosines with eta_min above 0. Source:
+/// torch.optim.lr_scheduler.ChainedScheduler.
+class ChainedScheduler : public LRScheduler {
+ public:
+  /// Throws StateError for an empty list, and unless all schedules belong to one optimizer.
+  explicit ChainedScheduler(std::vector<std::shared_ptr<LRScheduler>> schedulers);
+  double lr_at(double base_lr, int64_t epoch) const override { return group_lr_at(0, base_lr, epoch); }
+  double group_lr_at(size_t group, double base_lr, int64_t epoch) const override;
+  /// That of the last schedule that sets it.
+  std::optional<double> momentum_at(size_t group, int64_t epoch) const override;
 
  private:
   std::vector<std::shared_ptr<LRScheduler>> schedulers_;
-  std::vector<int64_t> milestones_;
 };
 
 }  // namespace tandem::optim

@@ -114,9 +114,9 @@ enum class MasterWeights : uint8_t {
 /// If you override both, to call the closure more than once, end step(closure) with plain_step(), which applies the
 /// current mode.
 ///
-/// A class derived from SGD, Adam or AdamW may override either. By default a GradScaler unscales, waits for the flag
-/// and calls step(), as for step(closure) above. If the class overrides overrides_step() to return false, the scaler
-/// calls step(scaling).
+/// A class derived from one of tandem's optimizers may override either. By default a GradScaler unscales, waits for the
+/// flag and calls step(), as for step(closure) above. If the class overrides overrides_step() to return false, the
+/// scaler calls step(scaling).
 class Optimizer {
  public:
   /// Recomputes the loss and returns it. Called with gradient recording on.
@@ -146,6 +146,9 @@ class Optimizer {
   virtual void step(const FusedUnscale& scaling);
   /// Whether step(scaling) is implemented.
   virtual bool supports_amp_scaling() const { return false; }
+  /// Whether step() must be given a closure, because it evaluates the loss more than once. An enabled GradScaler
+  /// refuses such an optimizer.
+  virtual bool needs_closure() const { return false; }
   /// True if a GradScaler calls step(scaling), which does not wait for the device. If false, it unscales the gradients,
   /// waits for found_inf and calls step().
   bool steps_fused() const { return supports_amp_scaling() && (inside_scaler_ || !overrides_step()); }
@@ -214,7 +217,7 @@ class Optimizer {
 
  protected:
   /// Whether step(closure) may do more than step(scaling), so that a GradScaler must call step(). True for classes
-  /// derived from SGD, Adam and AdamW; a derived class that does not override step(closure) may return false.
+  /// derived from tandem's optimizers; a derived class that does not override step(closure) may return false.
   virtual bool overrides_step() const { return false; }
   /// Returns a group of `params`. Throws StateError if the list is empty.
   static OptimizerParamGroup group_of(std::vector<Tensor> params);

@@ -3,44 +3,73 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tandem/base/macros.h"
+
 #pragma GCC visibility push(default)
 namespace tandem {
 
 /// A view of N dimensions of a tensor: `a[i]` is an accessor of N - 1 dimensions, or an element. Valid as long as the
 /// tensor exists.
-template <class T, size_t N>
+template <class T, size_t N, class Index = int64_t>
 class TensorAccessor {
  public:
-  TensorAccessor(T* data, const int64_t* sizes, const int64_t* strides)
+  TANDEM_HOST_DEVICE TensorAccessor(T* data, const Index* sizes, const Index* strides)
       : data_(data), sizes_(sizes), strides_(strides) {}
-  int64_t size(size_t d) const { return sizes_[d]; }
-  int64_t stride(size_t d) const { return strides_[d]; }
-  T* data() const { return data_; }
-  TensorAccessor<T, N - 1> operator[](int64_t i) const {
-    return TensorAccessor<T, N - 1>(data_ + i * strides_[0], sizes_ + 1, strides_ + 1);
+  TANDEM_HOST_DEVICE Index size(size_t d) const { return sizes_[d]; }
+  TANDEM_HOST_DEVICE Index stride(size_t d) const { return strides_[d]; }
+  TANDEM_HOST_DEVICE T* data() const { return data_; }
+  TANDEM_HOST_DEVICE TensorAccessor<T, N - 1, Index> operator[](Index i) const {
+    return TensorAccessor<T, N - 1, Index>(data_ + i * strides_[0], sizes_ + 1, strides_ + 1);
   }
 
  private:
   T* data_;
-  const int64_t* sizes_;
-  const int64_t* strides_;
+  const Index* sizes_;
+  const Index* strides_;
 };
 
-template <class T>
-class TensorAccessor<T, 1> {
+template <class T, class Index>
+class TensorAccessor<T, 1, Index> {
  public:
-  TensorAccessor(T* data, const int64_t* sizes, const int64_t* strides)
+  TANDEM_HOST_DEVICE TensorAccessor(T* data, const Index* sizes, const Index* strides)
       : data_(data), sizes_(sizes), strides_(strides) {}
-  int64_t size(size_t d) const { return sizes_[d]; }
-  int64_t stride(size_t d) const { return strides_[d]; }
-  T* data() const { return data_; }
-  T& operator[](int64_t i) const { return data_[i * strides_[0]]; }
+  TANDEM_HOST_DEVICE Index size(size_t d) const { return sizes_[d]; }
+  TANDEM_HOST_DEVICE Index stride(size_t d) const { return strides_[d]; }
+  TANDEM_HOST_DEVICE T* data() const { return data_; }
+  TANDEM_HOST_DEVICE T& operator[](Index i) const { return data_[i * strides_[0]]; }
 
  private:
   T* data_;
-  const int64_t* sizes_;
-  const int64_t* strides_;
+  const Index* sizes_;
+  const Index* strides_;
 };
+
+/// A TensorAccessor that holds its sizes and strides, as Index.
+template <class T, size_t N, class Index>
+class GenericPackedTensorAccessor {
+ public:
+  GenericPackedTensorAccessor(T* data, const int64_t* sizes, const int64_t* strides) : data_(data) {
+    for (size_t d = 0; d < N; ++d) {
+      sizes_[d] = static_cast<Index>(sizes[d]);
+      strides_[d] = static_cast<Index>(strides[d]);
+    }
+  }
+  TANDEM_HOST_DEVICE Index size(size_t d) const { return sizes_[d]; }
+  TANDEM_HOST_DEVICE Index stride(size_t d) const { return strides_[d]; }
+  TANDEM_HOST_DEVICE T* data() const { return data_; }
+  TANDEM_HOST_DEVICE decltype(auto) operator[](Index i) const {
+    return TensorAccessor<T, N, Index>(data_, sizes_, strides_)[i];
+  }
+
+ private:
+  T* data_;
+  Index sizes_[N];
+  Index strides_[N];
+};
+template <class T, size_t N>
+using PackedTensorAccessor32 = GenericPackedTensorAccessor<T, N, int32_t>;
+template <class T, size_t N>
+using PackedTensorAccessor64 = GenericPackedTensorAccessor<T, N, int64_t>;
 
 }  // namespace tandem
 #pragma GCC visibility pop

@@ -9,9 +9,17 @@
 #pragma GCC visibility push(default)
 namespace tandem {
 
+// As in libtorch: torch::optional and torch::nullopt.
+using std::nullopt;
+using std::optional;
+
 /// Order of the elements in memory. ChannelsLast is N, H, W, C for tensors of rank 4.
 enum class MemoryFormat : uint8_t { Contiguous, Preserve, ChannelsLast };
 inline constexpr MemoryFormat kChannelsLast = MemoryFormat::ChannelsLast;
+
+/// Of libtorch's layouts, tandem has this one: sizes and strides.
+enum class Layout : uint8_t { Strided };
+inline constexpr Layout kStrided = Layout::Strided;
 
 /// Options of a new tensor: `zeros({2, 3}, TensorOptions().dtype(kHalf).requires_grad(true))`, or just
 /// `zeros({2, 3}, kHalf)`.
@@ -44,6 +52,8 @@ struct TensorOptions {
     return o;
   }
 
+  TensorOptions layout(Layout) const { return *this; }
+
   /// Page-locked host memory, from which copies to a CUDA device can run asynchronously to the host.
   TensorOptions pinned_memory(bool p) const {
     TensorOptions o = *this;
@@ -54,6 +64,7 @@ struct TensorOptions {
   DType dtype() const { return dtype_.value_or(DType::F32); }
   /// Returns the CPU for page-locked memory, regardless of the default device.
   Device device() const { return device_ ? *device_ : pinned_memory_ ? Device(kCPU) : get_default_device(); }
+  Layout layout() const { return kStrided; }
   bool requires_grad() const { return requires_grad_; }
   bool pinned_memory() const { return pinned_memory_; }
   bool has_dtype() const { return dtype_.has_value(); }
@@ -69,6 +80,7 @@ struct TensorOptions {
 
 inline TensorOptions dtype(DType t) { return TensorOptions(t); }
 inline TensorOptions device(Device d) { return TensorOptions(d); }
+inline TensorOptions layout(Layout) { return {}; }
 inline TensorOptions requires_grad(bool r = true) { return TensorOptions().requires_grad(r); }
 
 }  // namespace tandem

@@ -13,13 +13,13 @@ namespace tandem {
 /// have the same width and, if they are large or small, a common factor on a separate line: `0.001 *`. Lines have at
 /// most `line_size` characters of numbers; a wider matrix is split into groups of columns. Waits for the device. Throws
 /// OutOfMemoryError if the text does not fit into memory.
-std::string str(const Tensor& x, int64_t line_size = 80);
+std::string to_string(const Tensor& x, int64_t line_size = 80);
 
-/// Writes str(x).
+/// Writes to_string(x).
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 std::ostream& print(std::ostream& out, const Tensor& x, int64_t line_size = 80);
 
-/// These print as in error messages: sizes or strides as "[2, 3]", a dtype as "f32", a device as "cpu" or "cuda:0".
+/// These print as in libtorch: sizes or strides as "[2, 3]", a dtype as "Float", a device as "cpu" or "cuda:0".
 std::ostream& operator<<(std::ostream& out, IntArrayRef values);
 std::ostream& operator<<(std::ostream& out, DType dtype);
 std::ostream& operator<<(std::ostream& out, DeviceType type);

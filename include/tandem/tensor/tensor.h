@@ -116,7 +116,22 @@ class Tensor {
   bool is_cuda() const { return checked("is_cuda").storage->device().is_cuda(); }
   TensorOptions options() const { return TensorOptions(checked("options").dtype).device(device()); }
   bool is_floating_point() const { return tandem::is_floating_point(checked("is_floating_point").dtype); }
+  bool is_signed() const { return dtype() != kByte && dtype() != kBool; }
   bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
+  /// Whether the elements fill a block of memory, each once, in any order of the dimensions.
+  bool is_non_overlapping_and_dense() const;
+  /// ChannelsLast if the tensor is in that format, and not contiguous as well, else Contiguous.
+  MemoryFormat suggest_memory_format() const;
+  Layout layout() const { return checked("layout"), kStrided; }
+  bool is_view() const { return checked("is_view").is_view; }
+  /// Whether both tensors use the same storage.
+  bool is_alias_of(const Tensor& other) const {
+    return checked("is_alias_of").storage == other.checked("is_alias_of").storage;
+  }
+  /// Whether both tensors are the same elements of one storage.
+  bool is_set_to(const Tensor& other) const;
+  /// The index of the CUDA device, or -1 for the CPU.
+  int64_t get_device() const;
   const Storage& storage() const { return *checked("storage").storage; }
   /// Increases with each in-place change of the storage, through any view.
   uint64_t _version() const { return checked("_version").storage->version(); }
@@ -130,6 +145,10 @@ class Tensor {
     return static_cast<T*>(mutable_pointer(dtype_of<T>));
   }
   void* data_ptr() const { return mutable_pointer(std::nullopt); }
+  template <class T>
+  T* mutable_data_ptr() const {
+    return data_ptr<T>();
+  }
   /// Returns a pointer to the first element, for reading.
   template <class T>
   const T* const_data_ptr() const {
@@ -161,6 +180,21 @@ class Tensor {
     }
     return TensorAccessor<T, N>(p, impl_->sizes.begin(), impl_->strides.begin());
   }
+  /// Returns an accessor that holds the sizes and strides, as 32- or 64-bit numbers, and so can be passed to a kernel
+  /// of the tensor's device. Throws ShapeError if the elements cannot be counted in 32 bits.
+  template <class T, size_t N>
+  PackedTensorAccessor32<T, N> packed_accessor32() const {
+    check_packed_accessor(dtype_of<T>, N, true);
+    return {data_ptr<T>(), impl_->sizes.begin(), impl_->strides.begin()};
+  }
+  template <class T, size_t N>
+  PackedTensorAccessor64<T, N> packed_accessor64() const {
+    check_packed_accessor(dtype_of<T>, N, false);
+    return {data_ptr<T>(), impl_->sizes.begin(), impl_->strides.begin()};
+  }
+  /// Whether the value of a tensor with one element differs from 0. Waits for the device. Throws ShapeError for other
+  /// sizes.
+  bool is_nonzero() const { return item().to<bool>(); }
 
   // ---- conversion and copies
   Tensor to(DType dtype, bool non_blocking = false, bool copy = false) const;
@@ -168,6 +202,14 @@ class Tensor {
   Tensor to(Device device, DType dtype, bool non_blocking = false, bool copy = false) const;
   /// Properties that the options do not set stay the same. A memory format converts too: `x.to(kChannelsLast)`.
   Tensor to(const TensorOptions& options, bool non_blocking = false, bool copy = false) const;
+  /// The same with a memory format; no format keeps the strides.
+  Tensor to(const TensorOptions& options, bool non_blocking, bool copy, std::optional<MemoryFormat> format) const;
+  Tensor to(Device device, DType dtype, bool non_blocking, bool copy, std::optional<MemoryFormat> format) const {
+    return to(TensorOptions(device).dtype(dtype), non_blocking, copy, format);
+  }
+  Tensor to(DType dtype, bool non_blocking, bool copy, std::optional<MemoryFormat> format) const {
+    return to(TensorOptions(dtype), non_blocking, copy, format);
+  }
   Tensor to(DeviceType device, bool non_blocking = false) const { return to(Device(device), non_blocking); }
   /// Converts to the dtype and the device of `other`.
   Tensor to(const Tensor& other, bool non_blocking = false, bool copy = false) const;
@@ -248,6 +290,8 @@ class Tensor {
   void remove_hook(unsigned handle) const;
   /// Makes backward keep `.grad` of a tensor that is not a leaf.
   void retain_grad() const;
+  /// Whether retain_grad() was called for this tensor, which is not a leaf.
+  bool retains_grad() const;
   /// Returns the same data without history. Shares storage and version.
   Tensor detach() const;
   /// Returns the same memory without history, as libtorch's `.data()`: a leaf that requires no grad and has its own
@@ -258,6 +302,16 @@ class Tensor {
   const Tensor& detach_() const;
   /// Replaces the data of this tensor but keeps its identity: `parameter.set_data(other)`.
   void set_data(const Tensor& other) const;
+  /// Makes this variable undefined, as assigning `Tensor()`.
+  void reset() { impl_.reset(); }
+  /// Changes the sizes in place, as a contiguous tensor. The elements keep their order in memory; new ones are
+  /// uninitialised. Memory is allocated if the storage is too small; other tensors keep the old one. Throws
+  /// AutogradError if the tensor requires grad.
+  const Tensor& resize_(IntArrayRef sizes) const;
+  const Tensor& resize_as_(const Tensor& other) const { return resize_(other.sizes()); }
+  /// Makes this tensor the same elements of the same storage as `source`. Throws AutogradError if the tensor requires
+  /// grad.
+  const Tensor& set_(const Tensor& source) const;
 
   // ---- indexing (tensor/indexing.h)
   Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
@@ -301,6 +355,8 @@ class Tensor {
   void* mutable_pointer(std::optional<DType> expected) const;
   const void* const_pointer(std::optional<DType> expected) const;
   void check_accessor(DType expected, size_t rank) const;
+  void check_packed_accessor(DType expected, size_t rank, bool is_32_bit) const;
+  void check_no_grad(const char* method) const;
   bool base_requires_grad() const;
 
   std::shared_ptr<TensorImpl> impl_;

@@ -55,56 +55,79 @@ TANDEM_MATH void update(const OptimRows& r, const Body& body) {
   }
 }
 
-// The constants are copied so that the compiler knows that no store changes them.
-
-void sgd(const OptimRows& r, const math::SgdConstants<float>& constants) {
-  const math::SgdConstants<float> c = constants;
+/// Updates the rows by a rule with the states of `mask`.
+template <class Rule, unsigned mask>
+TANDEM_MATH void update_rows(const OptimRows& r, const typename Rule::template Constants<float>& constants) {
+  typename Rule::template Constants<float> c = constants;  // a copy: the compiler knows that no store changes it
+  if constexpr (Rule::kOptional != 0) c.states = mask;
   const float factor = r.factor;
   update(
       r, [&](const float* g, int64_t begin, int64_t n) __attribute__((always_inline)) {
         float* p = r.p + begin;
-#pragma omp simd
-        for (int64_t i = 0; i < n; ++i) p[i] = math::sgd(p[i], g[i] * factor, c);
-      });
-}
-
-void sgd_momentum(const OptimRows& r, bool first, const math::SgdConstants<float>& constants) {
-  const math::SgdConstants<float> c = constants;
-  const float factor = r.factor;
-  update(
-      r, [&](const float* g, int64_t begin, int64_t n) __attribute__((always_inline)) {
-        float *p = r.p + begin, *buffer = r.states[0] + begin;
+        float* s0 = (mask & 1) != 0 ? r.states[0] + begin : nullptr;
+        float* s1 = (mask & 2) != 0 ? r.states[1] + begin : nullptr;
+        float* s2 = (mask & 4) != 0 ? r.states[2] + begin : nullptr;
 #pragma omp simd
         for (int64_t i = 0; i < n; ++i) {
-          p[i] = math::sgd_momentum(p[i], g[i] * factor, buffer[i], first, c);
+          float x = (mask & 1) != 0 ? s0[i] : 0, y = (mask & 2) != 0 ? s1[i] : 0, z = (mask & 4) != 0 ? s2[i] : 0;
+          p[i] = Rule::update(p[i], g[i] * factor, x, y, z, c);
+          if constexpr ((mask & 1) != 0) s0[i] = x;
+          if constexpr ((mask & 2) != 0) s1[i] = y;
+          if constexpr ((mask & 4) != 0) s2[i] = z;
         }
       });
 }
 
-template <bool amsgrad>
-TANDEM_MATH void adam_rows(const OptimRows& r, const math::AdamConstants<float>& constants) {
-  const math::AdamConstants<float> c = constants;
-  const float factor = r.factor;
-  update(
-      r, [&](const float* g, int64_t begin, int64_t n) __attribute__((always_inline)) {
-        float *p = r.p + begin, *m = r.states[0] + begin, *v = r.states[1] + begin;
-        float* v_max = amsgrad ? r.states[2] + begin : nullptr;
-#pragma omp simd
-        for (int64_t i = 0; i < n; ++i) {
-          float largest = amsgrad ? v_max[i] : 0;
-          p[i] = math::adam<amsgrad>(p[i], g[i] * factor, m[i], v[i], largest, c);
-          if constexpr (amsgrad) v_max[i] = largest;
-        }
-      });
+/// Determines which of the optional states in `left` are present.
+template <class Rule, unsigned mask, unsigned left>
+TANDEM_MATH void select_states(const OptimRows& r, const typename Rule::template Constants<float>& c) {
+  if constexpr (left == 0) {
+    update_rows<Rule, mask>(r, c);
+  } else {
+    constexpr unsigned bit = left & (0 - left);
+    if (r.states[bit >> 1] != nullptr) {  // bits 1, 2 and 4 are the states 0, 1 and 2
+      select_states<Rule, mask | bit, left & ~bit>(r, c);
+    } else {
+      select_states<Rule, mask, left & ~bit>(r, c);
+    }
+  }
 }
 
-void adam(const OptimRows& r, const math::AdamConstants<float>& c) { adam_rows<false>(r, c); }
-void adam_amsgrad(const OptimRows& r, const math::AdamConstants<float>& c) { adam_rows<true>(r, c); }
+template <class Rule>
+void step(const OptimRows& r, const typename Rule::template Constants<float>& c) {
+  select_states<Rule, Rule::kRequired, Rule::kOptional>(r, c);
+}
+
+double squares(const float* x, int64_t n) {
+  constexpr int kLanes = 32;
+  double sums[kLanes] = {};
+  const int64_t whole = n / kLanes * kLanes;
+  for (int64_t i = 0; i < whole; i += kLanes) {
+#pragma omp simd
+    for (int k = 0; k < kLanes; ++k) sums[k] += static_cast<double>(x[i + k]) * static_cast<double>(x[i + k]);
+  }
+  for (int64_t i = whole; i < n; ++i) sums[i - whole] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  for (int width = kLanes / 2; width > 0; width /= 2) {
+    for (int k = 0; k < width; ++k) sums[k] += sums[k + width];
+  }
+  return sums[0];
+}
 
 void fence() { stream_fence(); }
 
 }  // namespace
 
-const OptimTable optim_table = {sgd, sgd_momentum, adam, adam_amsgrad, fence};
+const OptimTable optim_table = {{step<math::Sgd>},
+                                {step<math::Adam>},
+                                {step<math::RmsProp>},
+                                {step<math::Adagrad>},
+                                {step<math::Adadelta>},
+                                {step<math::Adamax>},
+                                {step<math::NAdam>},
+                                {step<math::RAdam>},
+                                {step<math::Lion>},
+                                {step<math::Lamb>},
+                                squares,
+                                fence};
 
 }  // namespace tandem::cpu::TANDEM_SIMD

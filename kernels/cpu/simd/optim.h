@@ -1,9 +1,9 @@
 #pragma once
-// The row functions of sgd and adam: f32 arithmetic on contiguous rows.
+// The row functions of the optimizers: f32 arithmetic on contiguous rows.
 #include <cstdint>
 
 #include "kernels/cpu/simd/dispatch.h"
-#include "tandem/math/optim.h"
+#include "tandem/math/optim_rules.h"
 
 namespace tandem::cpu {
 
@@ -21,13 +21,25 @@ struct OptimRows {
   bool stream = false;  ///< writes to the shadow bypass the caches
 };
 
-struct OptimTable {
-  void (*sgd)(const OptimRows& rows, const math::SgdConstants<float>& c);
-  /// states: the momentum buffer.
-  void (*sgd_momentum)(const OptimRows& rows, bool first, const math::SgdConstants<float>& c);
-  /// states: m, v, and v_max for amsgrad.
-  void (*adam)(const OptimRows& rows, const math::AdamConstants<float>& c);
-  void (*adam_amsgrad)(const OptimRows& rows, const math::AdamConstants<float>& c);
+/// A rule's function: updates rows with the rule's states, of which the optional ones may be null.
+template <class Rule>
+struct RowStep {
+  void (*step)(const OptimRows& rows, const typename Rule::template Constants<float>& c);
+};
+
+struct OptimTable : RowStep<math::Sgd>,
+                    RowStep<math::Adam>,
+                    RowStep<math::RmsProp>,
+                    RowStep<math::Adagrad>,
+                    RowStep<math::Adadelta>,
+                    RowStep<math::Adamax>,
+                    RowStep<math::NAdam>,
+                    RowStep<math::RAdam>,
+                    RowStep<math::Lion>,
+                    RowStep<math::Lamb> {
+  /// The sum of the squares, in f64. The squares of f32 numbers are exact there, and the order of the sum is the same
+  /// in all instruction sets.
+  double (*squares)(const float* x, int64_t n);
   /// Ends a series of rows with `stream` set.
   void (*fence)();
 };

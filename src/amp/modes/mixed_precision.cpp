@@ -162,7 +162,7 @@ void FP16NaiveMixedPrecision::configure(nn::Module& model, optim::Optimizer& opt
   const OpScope op("Booster");
   NoGradGuard no_grad;
   TANDEM_CHECK(optimizer.supports_master_weights(), NotImplementedError,
-               "the optimizer does not support master weights; use tandem's SGD, Adam or AdamW");
+               "the optimizer does not support master weights; use one of tandem's optimizers except LBFGS");
   attach(optimizer, naive_scaler(options_), options_.log_num_zeros_in_grad(), options_.verbose());
   cast_to_masters({&optimizer}, [&] { model.to(kHalf); });
   CastHookOptions casts{kHalf, {}, {}, kHalf};

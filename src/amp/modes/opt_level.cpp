@@ -111,7 +111,8 @@ void check_parts(const std::vector<nn::Module*>& models, const std::vector<optim
                  "an optimizer cannot unscale and skip on its own; override step(const FusedUnscale&) and "
                  "supports_amp_scaling(), and either do not override step(closure) or end it with plain_step()");
     TANDEM_CHECK(!p.master_weights || optimizer->supports_master_weights(), NotImplementedError,
-                 "an optimizer does not support master weights; use tandem's SGD, Adam or AdamW, or set master_weights "
+                 "an optimizer does not support master weights; use one of tandem's optimizers except LBFGS, or set "
+                 "master_weights "
                  "to false");
   }
 }

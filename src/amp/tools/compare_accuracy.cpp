@@ -47,14 +47,14 @@ class Recorder : public autograd::Observer {
     if (std::string_view(op.name) == "to") return;
     for (const Tensor& y : op.outputs) {
       std::string what = op.name;
-      if (op.backward_of) what += fmt::format(" in the backward of {}", op.backward_of->name);
+      if (op.backward_of) what += fmt::format(" in the backward of {}", op.backward_of->op);
       keep(std::move(what), op.backward_of != nullptr, call, y);
     }
   }
   void after_backward(const autograd::Node& node, const autograd::Grads& gradients) override {
-    if (std::this_thread::get_id() != thread_ || std::string_view(node.name) == "to") return;
+    if (std::this_thread::get_id() != thread_ || std::string_view(node.op) == "to") return;
     for (size_t i = 0; i < gradients.size(); ++i) {
-      keep(fmt::format("gradient of input {} of {}", i, node.name), true, calls_, gradients[i]);
+      keep(fmt::format("gradient of input {} of {}", i, node.op), true, calls_, gradients[i]);
     }
   }
   std::vector<Record> records;

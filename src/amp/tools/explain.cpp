@@ -17,7 +17,7 @@ using autograd::ObservedOp;
 std::string rule_of(const char* op, Cast policy, bool in_place, const autograd::Node* backward_of) {
   if (in_place) return "autocast does not apply to in-place calls";
   const std::string of =
-      backward_of ? fmt::format("in the backward of {}, which runs outside of every region; ", backward_of->name) : "";
+      backward_of ? fmt::format("in the backward of {}, which runs outside of every region; ", backward_of->op) : "";
   const int row = policy_row(op);
   if (row < 0) return fmt::format("{}policy {}, given by the op itself", of, name(policy));
   const Cast table = policy_table[static_cast<size_t>(row)].cast, process = detail::process_policy(row);

@@ -214,7 +214,7 @@ class OverflowFinder::Finder : public autograd::Observer {
       const Place place = place_of(node);
       found_.emplace();
       found_->what = name(i);
-      found_->backward_of = node.name;
+      found_->backward_of = node.op;
       found_->module = place.module;
       found_->after_module = place.after;
       found_->call = calls_;
@@ -227,7 +227,7 @@ class OverflowFinder::Finder : public autograd::Observer {
     Overflow o;
     o.what = std::move(what);
     o.op = op.name;
-    if (op.backward_of) o.backward_of = op.backward_of->name;
+    if (op.backward_of) o.backward_of = op.backward_of->op;
     const Place place = place_of(op);
     o.module = place.module;
     o.after_module = place.after;

@@ -4,6 +4,7 @@
 #include "tandem/base/check.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/index.h"
+#include "tandem/ops/shape.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::data::datasets {
@@ -31,6 +32,14 @@ Example<> StackedDataset::get_batch(ArrayRef<size_t> indices) {
   for (size_t i : indices) *p++ = static_cast<int64_t>(i);
   const Tensor on_device = index.to(data_.device());
   return {index_select(data_, 0, on_device), index_select(targets_, 0, on_device)};
+}
+
+Example<> StackedDataset::row(size_t index) const {
+  const OpScope op("StackedDataset");
+  TANDEM_CHECK(index < *size(), IndexError, "index {} is out of range for {} items; use one below {}", index, *size(),
+               *size());
+  const auto i = static_cast<int64_t>(index);
+  return {select(data_, 0, i), select(targets_, 0, i)};
 }
 
 std::optional<size_t> StackedDataset::size() const { return static_cast<size_t>(data_.size(0)); }

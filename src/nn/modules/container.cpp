@@ -62,6 +62,12 @@ void throw_empty_any_module() {
 
 }  // namespace detail
 
+AnyModule AnyModule::clone(const std::optional<Device>& device) const {
+  AnyModule copy = *this;
+  if (module_) copy.module_ = module_->clone(device);
+  return copy;
+}
+
 FunctionalImpl::FunctionalImpl(Function function) : function_(std::move(function)) {
   const OpScope op("Functional");
   TANDEM_CHECK(function_, StateError, "the function is empty; pass one that takes a tensor and returns one");
@@ -79,6 +85,22 @@ SequentialImpl::SequentialImpl(std::initializer_list<NamedAnyModule> named_modul
 SequentialImpl::SequentialImpl(const OrderedDict<std::string, AnyModule>& named_modules) {
   modules_.reserve(named_modules.size());
   for (const auto& m : named_modules) push_back(m.key(), m.value());
+}
+
+std::shared_ptr<Module> SequentialImpl::clone(const std::optional<Device>& device) const {
+  auto copy = std::make_shared<SequentialImpl>();
+  copy->clone_(*this, device);
+  return copy;
+}
+
+void SequentialImpl::clone_(const Module& other, const std::optional<Device>& device) {
+  const auto& original = static_cast<const SequentialImpl&>(other);
+  *this = original;
+  forget_parts();
+  modules_.clear();
+  for (size_t i = 0; i < original.size(); ++i) {
+    push_back(original.children_[i].key(), original.modules_[i].clone(device));
+  }
 }
 
 Tensor SequentialImpl::forward(const Tensor& input) {
@@ -113,6 +135,20 @@ const AnyModule& SequentialImpl::checked(size_t index) const {
 }
 
 void ModuleListImpl::pretty_print(std::ostream& stream) const { stream << "tandem::nn::ModuleList"; }
+
+std::shared_ptr<Module> ModuleListImpl::clone(const std::optional<Device>& device) const {
+  auto copy = std::make_shared<ModuleListImpl>();
+  copy->clone_(*this, device);
+  return copy;
+}
+
+void ModuleListImpl::clone_(const Module& other, const std::optional<Device>& device) {
+  const auto& original = static_cast<const ModuleListImpl&>(other);
+  *this = original;
+  forget_parts();
+  modules_.clear();
+  for (const auto& module : original.modules_) push_back(module->clone(device));
+}
 
 void ModuleListImpl::push_back(std::shared_ptr<Module> module) {
   register_module(std::to_string(modules_.size()), module);

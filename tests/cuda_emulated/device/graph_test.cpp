@@ -66,7 +66,7 @@ struct Cnn : Net {
   nn::Linear fc;
 };
 
-enum class Rule { sgd, adam, adamw };
+enum class Rule { sgd, adam, adamw, rmsprop, nadam, lion, lamb };
 
 std::unique_ptr<optim::Optimizer> make_optimizer(Rule rule, const std::vector<Tensor>& parameters) {
   switch (rule) {
@@ -74,6 +74,14 @@ std::unique_ptr<optim::Optimizer> make_optimizer(Rule rule, const std::vector<Te
       return std::make_unique<optim::SGD>(parameters, optim::SGDOptions(0.05).momentum(0.9).weight_decay(1e-3));
     case Rule::adam:
       return std::make_unique<optim::Adam>(parameters, optim::AdamOptions(0.01).amsgrad(true));
+    case Rule::rmsprop:
+      return std::make_unique<optim::RMSprop>(parameters, optim::RMSpropOptions(0.01).centered(true).momentum(0.5));
+    case Rule::nadam:
+      return std::make_unique<optim::NAdam>(parameters, optim::NAdamOptions(0.01));
+    case Rule::lion:
+      return std::make_unique<optim::Lion>(parameters, optim::LionOptions(0.01).weight_decay(0.1));
+    case Rule::lamb:
+      return std::make_unique<optim::LAMB>(parameters, optim::LAMBOptions(0.01));
     default:
       return std::make_unique<optim::AdamW>(parameters, optim::AdamWOptions(0.01));
   }
@@ -186,7 +194,9 @@ void expect_replays_equal_steps(Rule rule) {
 }
 
 TEST(Graph, ReplaysOfAnMlpEqualSteps) {
-  for (const Rule rule : {Rule::sgd, Rule::adam, Rule::adamw}) expect_replays_equal_steps<Mlp>(rule);
+  for (const Rule rule : {Rule::sgd, Rule::adam, Rule::adamw, Rule::rmsprop, Rule::nadam, Rule::lion, Rule::lamb}) {
+    expect_replays_equal_steps<Mlp>(rule);
+  }
 }
 
 TEST(Graph, ReplaysOfACnnEqualSteps) {

@@ -19,6 +19,9 @@ class StackedDataset : public BatchDataset<StackedDataset, Example<>> {
   Example<> get_batch(ArrayRef<size_t> indices) override;
   std::optional<size_t> size() const override;
 
+  /// Returns views of one item, not stacked. Throws IndexError unless `index` is below size().
+  Example<> row(size_t index) const;
+
   const Tensor& data() const { return data_; }
   const Tensor& targets() const { return targets_; }
 

@@ -1,8 +1,8 @@
 #pragma once
 // AnyModule: a module of any type whose forward() takes up to six tensors and returns one.
 #include <concepts>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <typeinfo>
@@ -117,9 +117,9 @@ class AnyModule {
   AnyModule(std::shared_ptr<M> module) : module_(module) {
     if (!module) detail::throw_empty_any_module();
     if constexpr (detail::takes_some_tensors<M>) {
-      forward_ = [m = module.get()](const Tensor* x, size_t n) { return detail::call_with_tensors(*m, x, n); };
+      forward_ = forward_of<M>;
     } else if constexpr (detail::check_tensor_module<M>()) {
-      forward_ = [m = module.get()](const Tensor* x, size_t n) { return detail::call_with_tensors(*m, x, n); };
+      forward_ = forward_of<M>;
     }
   }
   template <detail::Holder H>
@@ -136,8 +136,10 @@ class AnyModule {
   const {
     if (!forward_) detail::throw_empty_any_module();
     const Tensor arguments[] = {x, more...};
-    return forward_(arguments, 1 + sizeof...(More));
+    return forward_(*module_, arguments, 1 + sizeof...(More));
   }
+  /// Holds a deep copy of the module (Module::clone).
+  AnyModule clone(const std::optional<Device>& device = std::nullopt) const;
   std::shared_ptr<Module> ptr() const { return module_; }
   /// Returns the module as an `M` (a module or holder class). Throws StateError if it has another type.
   template <class M>
@@ -147,8 +149,13 @@ class AnyModule {
   }
 
  private:
+  template <class M>
+  static Tensor forward_of(Module& module, const Tensor* x, size_t count) {
+    return detail::call_with_tensors(static_cast<M&>(module), x, count);
+  }
+
   std::shared_ptr<Module> module_;
-  std::function<Tensor(const Tensor*, size_t)> forward_;
+  Tensor (*forward_)(Module&, const Tensor*, size_t) = nullptr;
 };
 
 /// A module with a name: `{"fc1", nn::Linear(3, 4)}`.

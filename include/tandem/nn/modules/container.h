@@ -10,7 +10,7 @@
 namespace tandem::nn {
 
 /// A function as a module: `Functional(relu)`, or with bound arguments, `Functional(softmax, 1, nullopt)`.
-class FunctionalImpl : public Module {
+class FunctionalImpl : public Cloneable<FunctionalImpl> {
  public:
   using Function = std::function<Tensor(const Tensor&)>;
   /// Throws StateError for an empty function.
@@ -20,7 +20,7 @@ class FunctionalImpl : public Module {
       : FunctionalImpl(std::function<Tensor(const Tensor&, const Args&...)>(function)  // may be empty
                            ? Function([=](const Tensor& x) -> Tensor { return function(x, args...); })
                            : Function()) {}
-  void reset() {}
+  void reset() override {}
   Tensor forward(const Tensor& input);
   Tensor operator()(const Tensor& input) { return forward(input); }
   void pretty_print(std::ostream& stream) const override;
@@ -51,6 +51,8 @@ class SequentialImpl : public Module {
   explicit SequentialImpl(std::initializer_list<NamedAnyModule> named_modules);
   explicit SequentialImpl(const OrderedDict<std::string, AnyModule>& named_modules);
   void reset() {}
+  /// The copy's modules are clones.
+  std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const override;
 
   /// Returns the last module's output. Throws StateError if there are no modules.
   Tensor forward(const Tensor& input);
@@ -81,6 +83,9 @@ class SequentialImpl : public Module {
   }
   std::shared_ptr<Module> ptr(size_t index) const { return checked(index).ptr(); }
   std::shared_ptr<Module> operator[](size_t index) const { return ptr(index); }
+
+ protected:
+  void clone_(const Module& other, const std::optional<Device>& device) override;
 
  private:
   const AnyModule& checked(size_t index) const;
@@ -127,6 +132,8 @@ class ModuleListImpl : public Module {
   }
   void reset() {}
   void pretty_print(std::ostream& stream) const override;
+  /// The copy's modules are clones.
+  std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const override;
 
   /// Throws StateError for a null module.
   void push_back(std::shared_ptr<Module> module);
@@ -164,6 +171,9 @@ class ModuleListImpl : public Module {
   }
   std::shared_ptr<Module> ptr(size_t index) const;
   std::shared_ptr<Module> operator[](size_t index) const { return ptr(index); }
+
+ protected:
+  void clone_(const Module& other, const std::optional<Device>& device) override;
 
  private:
   std::vector<std::shared_ptr<Module>> modules_;

@@ -11,11 +11,11 @@ namespace tandem::nn {
 
 /// Base class of batch and instance norms. Buffers: running_mean, running_var ([C], f32) and num_batches_tracked (i64).
 template <class Options>
-class NormImplBase : public Module {
+class NormImplBase : public ResettableModule {
  public:
   /// `type`, such as "BatchNorm2d", is the name in messages and when printed. Throws StateError for invalid options.
   NormImplBase(const Options& options, const char* type);
-  void reset();
+  void reset() override;
   void reset_parameters();
   void reset_running_stats();
   void pretty_print(std::ostream& stream) const override;
@@ -56,9 +56,9 @@ class InstanceNormImplBase : public NormImplBase<InstanceNormOptions> {
 };
 
 /// Batch norm of [N, C] or [N, C, L]; other ranks throw ShapeError.
-class BatchNorm1dImpl : public BatchNormImplBase {
+class BatchNorm1dImpl : public Cloneable<BatchNorm1dImpl, BatchNormImplBase> {
  public:
-  explicit BatchNorm1dImpl(const BatchNormOptions& options_) : BatchNormImplBase(options_, "BatchNorm1d") {}
+  explicit BatchNorm1dImpl(const BatchNormOptions& options_) : Cloneable(options_, "BatchNorm1d") {}
 
  protected:
   void check_input_dim(const Tensor& input) const override;
@@ -66,9 +66,9 @@ class BatchNorm1dImpl : public BatchNormImplBase {
 TANDEM_MODULE(BatchNorm1d);
 
 /// Batch norm of [N, C, H, W]; other ranks throw ShapeError.
-class BatchNorm2dImpl : public BatchNormImplBase {
+class BatchNorm2dImpl : public Cloneable<BatchNorm2dImpl, BatchNormImplBase> {
  public:
-  explicit BatchNorm2dImpl(const BatchNormOptions& options_) : BatchNormImplBase(options_, "BatchNorm2d") {}
+  explicit BatchNorm2dImpl(const BatchNormOptions& options_) : Cloneable(options_, "BatchNorm2d") {}
 
  protected:
   void check_input_dim(const Tensor& input) const override;
@@ -76,9 +76,9 @@ class BatchNorm2dImpl : public BatchNormImplBase {
 TANDEM_MODULE(BatchNorm2d);
 
 /// Batch norm of [N, C, D, H, W]; other ranks throw ShapeError.
-class BatchNorm3dImpl : public BatchNormImplBase {
+class BatchNorm3dImpl : public Cloneable<BatchNorm3dImpl, BatchNormImplBase> {
  public:
-  explicit BatchNorm3dImpl(const BatchNormOptions& options_) : BatchNormImplBase(options_, "BatchNorm3d") {}
+  explicit BatchNorm3dImpl(const BatchNormOptions& options_) : Cloneable(options_, "BatchNorm3d") {}
 
  protected:
   void check_input_dim(const Tensor& input) const override;
@@ -86,26 +86,23 @@ class BatchNorm3dImpl : public BatchNormImplBase {
 TANDEM_MODULE(BatchNorm3d);
 
 /// Instance norm of [N, C, L] or [C, L]; other ranks throw ShapeError.
-class InstanceNorm1dImpl : public InstanceNormImplBase {
+class InstanceNorm1dImpl : public Cloneable<InstanceNorm1dImpl, InstanceNormImplBase> {
  public:
-  explicit InstanceNorm1dImpl(const InstanceNormOptions& options_)
-      : InstanceNormImplBase(options_, "InstanceNorm1d", "L") {}
+  explicit InstanceNorm1dImpl(const InstanceNormOptions& options_) : Cloneable(options_, "InstanceNorm1d", "L") {}
 };
 TANDEM_MODULE(InstanceNorm1d);
 
 /// Instance norm of [N, C, H, W] or [C, H, W]; other ranks throw ShapeError.
-class InstanceNorm2dImpl : public InstanceNormImplBase {
+class InstanceNorm2dImpl : public Cloneable<InstanceNorm2dImpl, InstanceNormImplBase> {
  public:
-  explicit InstanceNorm2dImpl(const InstanceNormOptions& options_)
-      : InstanceNormImplBase(options_, "InstanceNorm2d", "H, W") {}
+  explicit InstanceNorm2dImpl(const InstanceNormOptions& options_) : Cloneable(options_, "InstanceNorm2d", "H, W") {}
 };
 TANDEM_MODULE(InstanceNorm2d);
 
 /// Instance norm of [N, C, D, H, W] or [C, D, H, W]; other ranks throw ShapeError.
-class InstanceNorm3dImpl : public InstanceNormImplBase {
+class InstanceNorm3dImpl : public Cloneable<InstanceNorm3dImpl, InstanceNormImplBase> {
  public:
-  explicit InstanceNorm3dImpl(const InstanceNormOptions& options_)
-      : InstanceNormImplBase(options_, "InstanceNorm3d", "D, H, W") {}
+  explicit InstanceNorm3dImpl(const InstanceNormOptions& options_) : Cloneable(options_, "InstanceNorm3d", "D, H, W") {}
 };
 TANDEM_MODULE(InstanceNorm3d);
 

@@ -15,7 +15,7 @@ namespace detail {
 
 /// What the recurrent layers share: parameters weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_hr_l0, then
 /// those of the reverse direction (weight_ih_l0_reverse, ...), then those of layer 1, and so on.
-class RNNImplBase : public Cloneable<RNNImplBase> {
+class RNNImplBase : public ResettableModule {
  public:
   /// Initialises all parameters uniformly in +-1 / sqrt(hidden_size).
   void reset_parameters();
@@ -57,7 +57,7 @@ class RNNImplBase : public Cloneable<RNNImplBase> {
 };
 
 /// What the cells share: parameters weight_ih, weight_hh, bias_ih, bias_hh.
-class RNNCellImplBase : public Cloneable<RNNCellImplBase> {
+class RNNCellImplBase : public ResettableModule {
  public:
   /// Initialises all parameters uniformly in +-1 / sqrt(hidden_size).
   void reset_parameters();
@@ -81,7 +81,7 @@ class RNNCellImplBase : public Cloneable<RNNCellImplBase> {
 /// batch. Returns the output, and h and c after the last step, [num_layers * D, B, size]; D = 2 if bidirectional. The
 /// initial h and c are zeros unless given. Throws StateError for sizes below 1, a dropout outside [0, 1], or a
 /// proj_size that is not in [0, hidden_size).
-class LSTMImpl : public detail::RNNImplBase {
+class LSTMImpl : public Cloneable<LSTMImpl, detail::RNNImplBase> {
  public:
   LSTMImpl(int64_t input_size, int64_t hidden_size) : LSTMImpl(LSTMOptions(input_size, hidden_size)) {}
   explicit LSTMImpl(const LSTMOptions& options);
@@ -99,7 +99,7 @@ class LSTMImpl : public detail::RNNImplBase {
 TANDEM_MODULE(LSTM);
 
 /// Layers of tandem::gru; see LSTM. Returns the output, and h after the last step.
-class GRUImpl : public detail::RNNImplBase {
+class GRUImpl : public Cloneable<GRUImpl, detail::RNNImplBase> {
  public:
   GRUImpl(int64_t input_size, int64_t hidden_size) : GRUImpl(GRUOptions(input_size, hidden_size)) {}
   explicit GRUImpl(const GRUOptions& options);
@@ -114,7 +114,7 @@ class GRUImpl : public detail::RNNImplBase {
 TANDEM_MODULE(GRU);
 
 /// Layers of tandem::rnn_tanh or rnn_relu; see GRU. Throws StateError for another nonlinearity.
-class RNNImpl : public detail::RNNImplBase {
+class RNNImpl : public Cloneable<RNNImpl, detail::RNNImplBase> {
  public:
   RNNImpl(int64_t input_size, int64_t hidden_size) : RNNImpl(RNNOptions(input_size, hidden_size)) {}
   explicit RNNImpl(const RNNOptions& options);
@@ -130,7 +130,7 @@ TANDEM_MODULE(RNN);
 
 /// One step of an LSTM: [B, input_size] or [input_size] -> h and c, [B, hidden_size] or [hidden_size]. h and c before
 /// the step are zeros unless given.
-class LSTMCellImpl : public detail::RNNCellImplBase {
+class LSTMCellImpl : public Cloneable<LSTMCellImpl, detail::RNNCellImplBase> {
  public:
   LSTMCellImpl(int64_t input_size, int64_t hidden_size) : LSTMCellImpl(LSTMCellOptions(input_size, hidden_size)) {}
   explicit LSTMCellImpl(const LSTMCellOptions& options);
@@ -143,7 +143,7 @@ class LSTMCellImpl : public detail::RNNCellImplBase {
 TANDEM_MODULE(LSTMCell);
 
 /// One step of a GRU; see LSTMCell. Returns h.
-class GRUCellImpl : public detail::RNNCellImplBase {
+class GRUCellImpl : public Cloneable<GRUCellImpl, detail::RNNCellImplBase> {
  public:
   GRUCellImpl(int64_t input_size, int64_t hidden_size) : GRUCellImpl(GRUCellOptions(input_size, hidden_size)) {}
   explicit GRUCellImpl(const GRUCellOptions& options);
@@ -156,7 +156,7 @@ class GRUCellImpl : public detail::RNNCellImplBase {
 TANDEM_MODULE(GRUCell);
 
 /// One step of an RNN; see LSTMCell. Returns h.
-class RNNCellImpl : public detail::RNNCellImplBase {
+class RNNCellImpl : public Cloneable<RNNCellImpl, detail::RNNCellImplBase> {
  public:
   RNNCellImpl(int64_t input_size, int64_t hidden_size) : RNNCellImpl(RNNCellOptions(input_size, hidden_size)) {}
   explicit RNNCellImpl(const RNNCellOptions& options);

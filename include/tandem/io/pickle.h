@@ -1,0 +1,54 @@
+#pragma once
+// PyTorch's files: reads and writes what torch.save and torch.load(weights_only=True) exchange, and reads the archives
+// that libtorch's torch::save and TorchScript write.
+#include <string>
+#include <vector>
+
+#include "tandem/io/ivalue.h"
+#include "tandem/tensor/state_dict.h"
+
+#pragma GCC visibility push(default)
+namespace tandem {
+
+/// Returns the bytes of a file with this value, as libtorch's torch::pickle_save. Tensors that share memory share it in
+/// the file, too; whole storages are saved, so clone() a small view of a large tensor first. Throws StateError for an
+/// undefined tensor, for tensors of two dtypes that share memory, for text that is not UTF-8, for TorchScript objects
+/// and for values that nest more than 100 deep.
+std::vector<char> pickle_save(const IValue& value);
+
+/// Returns the value in the bytes of a file that torch.save, torch::save, torch::pickle_save or torch.jit.save wrote;
+/// tensors are on the CPU. Tensors that share memory in the file share it afterwards. TorchScript objects become maps
+/// of their attributes; their code is ignored.
+///
+/// The bytes are not trusted: only tensors, plain values and containers are read, as by torch.load(weights_only=True);
+/// nothing is called by name, and memory is allocated only for data that the file contains. Throws IoError for anything
+/// else, such as a pickled model (save its state_dict() instead), a dtype that tandem does not have, or a file of
+/// PyTorch before version 1.6.
+IValue pickle_load(const std::vector<char>& data);
+
+namespace io {
+
+/// The same with a file, which is written atomically (io/safetensors.h). Storages are moved to `device`, so tensors
+/// that share memory also share it there.
+void save_pickle(const IValue& value, const std::string& path);
+IValue load_pickle(const std::string& path, Device device = Device(kCPU));
+
+/// Returns the tensors and numbers in a value by name: nested keys, positions and attributes are joined by dots, as in
+/// "model.fc1.weight" or "layers.0.bias"; a value that is a tensor itself is named "0". Numbers become tensors of rank
+/// 0, and lists of integers i64 tensors of rank 1. Other values, such as texts, are left out. The dictionary of a
+/// torch.optim optimizer gets tandem's names, so that Optimizer::load_state_dict accepts it. Throws StateError if two
+/// values get the same name.
+StateDict to_state_dict(const IValue& value);
+/// Returns the dictionary that torch.load gives for a state: that of torch.optim for an optimizer's state, otherwise
+/// the tensors by name.
+IValue to_torch_dict(const StateDict& state);
+
+/// Returns to_state_dict(load_pickle(path, device)): `model->load_state_dict(io::load_pt("model.pt"))`
+StateDict load_pt(const std::string& path, Device device = Device(kCPU));
+/// Writes to_torch_dict(state), which Python reads with torch.load(path, weights_only=True):
+/// `io::save_pt(model->state_dict(), "model.pt")`
+void save_pt(const StateDict& state, const std::string& path);
+
+}  // namespace io
+}  // namespace tandem
+#pragma GCC visibility pop

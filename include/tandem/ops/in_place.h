@@ -1,0 +1,66 @@
+#pragma once
+// Free functions for the methods of Tensor that work in place: `relu_(x)` is `x.relu_()`.
+#include "tandem/tensor/tensor.h"
+
+#pragma GCC visibility push(default)
+namespace tandem {
+
+#define TANDEM_IN_PLACE(NAME) \
+  inline const Tensor& NAME(const Tensor& x) { return x.NAME(); }
+TANDEM_IN_PLACE(abs_)
+TANDEM_IN_PLACE(acos_)
+TANDEM_IN_PLACE(acosh_)
+TANDEM_IN_PLACE(arccos_)
+TANDEM_IN_PLACE(arccosh_)
+TANDEM_IN_PLACE(arcsin_)
+TANDEM_IN_PLACE(arcsinh_)
+TANDEM_IN_PLACE(arctan_)
+TANDEM_IN_PLACE(arctanh_)
+TANDEM_IN_PLACE(asin_)
+TANDEM_IN_PLACE(asinh_)
+TANDEM_IN_PLACE(atan_)
+TANDEM_IN_PLACE(atanh_)
+TANDEM_IN_PLACE(ceil_)
+TANDEM_IN_PLACE(cos_)
+TANDEM_IN_PLACE(cosh_)
+TANDEM_IN_PLACE(deg2rad_)
+TANDEM_IN_PLACE(detach_)
+TANDEM_IN_PLACE(erf_)
+TANDEM_IN_PLACE(erfc_)
+TANDEM_IN_PLACE(exp2_)
+TANDEM_IN_PLACE(exp_)
+TANDEM_IN_PLACE(expm1_)
+TANDEM_IN_PLACE(fix_)
+TANDEM_IN_PLACE(floor_)
+TANDEM_IN_PLACE(frac_)
+TANDEM_IN_PLACE(log10_)
+TANDEM_IN_PLACE(log1p_)
+TANDEM_IN_PLACE(log2_)
+TANDEM_IN_PLACE(log_)
+TANDEM_IN_PLACE(neg_)
+TANDEM_IN_PLACE(negative_)
+TANDEM_IN_PLACE(rad2deg_)
+TANDEM_IN_PLACE(reciprocal_)
+TANDEM_IN_PLACE(relu_)
+TANDEM_IN_PLACE(round_)
+TANDEM_IN_PLACE(rsqrt_)
+TANDEM_IN_PLACE(sigmoid_)
+TANDEM_IN_PLACE(sin_)
+TANDEM_IN_PLACE(sinc_)
+TANDEM_IN_PLACE(sinh_)
+TANDEM_IN_PLACE(sqrt_)
+TANDEM_IN_PLACE(square_)
+TANDEM_IN_PLACE(tan_)
+TANDEM_IN_PLACE(tanh_)
+TANDEM_IN_PLACE(trunc_)
+TANDEM_IN_PLACE(zero_)
+#undef TANDEM_IN_PLACE
+
+inline const Tensor& fill_(const Tensor& x, Scalar value) { return x.fill_(value); }
+inline const Tensor& clamp_(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max = {}) {
+  return x.clamp_(min, max);
+}
+inline Tensor detach(const Tensor& x) { return x.detach(); }
+
+}  // namespace tandem
+#pragma GCC visibility pop

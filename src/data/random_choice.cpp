@@ -1,0 +1,106 @@
+// Samplers that draw the order of an epoch.
+#include "tandem/data/samplers/random_choice.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/data/sampler_state.h"
+#include "tandem/base/check.h"
+#include "tandem/ops/index.h"
+#include "tandem/ops/random.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::data::samplers {
+namespace {
+
+std::vector<int64_t> sorted(const Tensor& x) {
+  std::vector<int64_t> values(x.const_data_ptr<int64_t>(), x.const_data_ptr<int64_t>() + x.numel());
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+}  // namespace
+
+void OrderSampler::reset(std::optional<size_t> new_size) {
+  const OpScope op(name_);
+  TANDEM_CHECK(new_size.value_or(size_) == size_, StateError,
+               "reset to {} items, but this sampler has {}; make a new sampler", *new_size, size_);
+  order_ = draw();
+  index_ = 0;
+}
+
+std::optional<std::vector<size_t>> OrderSampler::next(size_t batch_size) {
+  const OpScope op(name_);
+  if (!order_.defined()) reset(std::nullopt);
+  const size_t count = std::min(batch_size, size_ - index_);
+  if (count == 0) return std::nullopt;
+  std::vector<size_t> request = request_of(count);
+  std::copy_n(order_.const_data_ptr<int64_t>() + index_, count, request.begin());
+  index_ += count;
+  return request;
+}
+
+StateDict OrderSampler::state_dict() const {
+  StateDict state;
+  write_position(state, size_, index_);
+  if (order_.defined()) state.insert("order", order_);
+  return state;
+}
+
+StateCommit OrderSampler::prepare_load_state_dict(const StateDict& state) {
+  const OpScope op("load_state_dict");
+  StateReader reader(state);
+  const size_t index = read_position(reader, size_, size_);
+  Tensor order;
+  reader.optional_tensor("order", order, empty({static_cast<int64_t>(size_)}, TensorOptions(kLong).device(kCPU)));
+  if (!order.defined() && index > 0) reader.add_fault("'order' is missing");
+  reader.finish();
+  TANDEM_CHECK(
+      !order.defined() || can_draw(order), StateError,
+      "'order' is not an order that this {} can draw; nothing was changed; load it into the object that it was "
+      "saved from",
+      name_);
+  return [this, index, order] {
+    index_ = index;
+    order_ = order;
+  };
+}
+
+WeightedRandomSampler::WeightedRandomSampler(ArrayRef<double> weights, size_t num_samples, bool replacement)
+    : OrderSampler("WeightedRandomSampler", num_samples), replacement_(replacement) {
+  const OpScope op("WeightedRandomSampler");
+  size_t positive = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    TANDEM_CHECK(std::isfinite(weights[i]) && weights[i] >= 0, StateError,
+                 "weight {} is {}; it must be finite and at least 0", i, weights[i]);
+    positive += weights[i] > 0;
+  }
+  TANDEM_CHECK(positive > 0, StateError, "none of the {} weights is positive; at least one must be", weights.size());
+  TANDEM_CHECK(num_samples > 0, StateError, "num_samples is 0; it must be at least 1");
+  TANDEM_CHECK(replacement || num_samples <= positive, StateError,
+               "{} samples of {} items with positive weights; draw fewer, or with replacement", num_samples, positive);
+  weights_ = tensor(weights, TensorOptions(kDouble).device(kCPU));
+}
+
+Tensor WeightedRandomSampler::draw() const { return multinomial(weights_, static_cast<int64_t>(size()), replacement_); }
+
+bool WeightedRandomSampler::can_draw(const Tensor& order) const {
+  const std::vector<int64_t> drawn = sorted(order);
+  if (!replacement_ && std::adjacent_find(drawn.begin(), drawn.end()) != drawn.end()) return false;
+  return drawn.front() >= 0 && drawn.back() < weights_.numel();
+}
+
+SubsetRandomSampler::SubsetRandomSampler(ArrayRef<size_t> indices)
+    : OrderSampler("SubsetRandomSampler", indices.size()),
+      indices_(empty({static_cast<int64_t>(indices.size())}, TensorOptions(kLong).device(kCPU))) {
+  std::transform(indices.begin(), indices.end(), indices_.data_ptr<int64_t>(),
+                 [](size_t i) { return static_cast<int64_t>(i); });
+}
+
+Tensor SubsetRandomSampler::draw() const {
+  return index_select(indices_, 0, randperm(indices_.numel(), TensorOptions(kLong).device(kCPU)));
+}
+
+bool SubsetRandomSampler::can_draw(const Tensor& order) const { return sorted(order) == sorted(indices_); }
+
+}  // namespace tandem::data::samplers

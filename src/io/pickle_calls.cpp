@@ -1,0 +1,225 @@
+// The calls that pickles of PyTorch's files contain.
+#include "src/io/pickle_items.h"
+#include "src/io/source.h"
+#include "src/io/utf8.h"
+#include "tandem/base/check.h"
+
+namespace tandem::io {
+namespace {
+
+using Arguments = std::vector<PickleItem>;
+
+/// A value among the arguments.
+IValue value_of(const PickleItem& item, const PickleFault& fault) { return finished_item(item, fault).value; }
+
+Dims dims_of(const PickleItem& item, const PickleFault& fault) {
+  const IValue value = value_of(item, fault);
+  fault.check(value.isTuple(), "the sizes or strides of a tensor are not a tuple");
+  const std::vector<IValue>& elements = value.toTupleRef().elements();
+  fault.check(elements.size() <= kMaxRank, "a tensor has more than 12 dimensions");
+  Dims dims;
+  for (const IValue& e : elements) {
+    fault.check(e.isInt() && e.toInt() >= 0, "a size or stride of a tensor is not an integer of 0 or more");
+    dims.push_back(e.toInt());
+  }
+  return dims;
+}
+
+/// The view of a storage with this geometry, which must lie within it.
+Tensor view_of(const Tensor& elements, int64_t offset, const Dims& sizes, const Dims& strides,
+               const PickleFault& fault) {
+  fault.check(sizes.size() == strides.size(), "a tensor has not as many strides as sizes");
+  fault.check(offset >= 0, "a tensor begins before its storage");
+  constexpr int64_t limit = int64_t{1} << 59;  // elements: then sizes in bytes do not overflow
+  int64_t numel = 1;
+  bool empty = false;
+  for (const int64_t size : sizes) {
+    empty |= size == 0;
+    if (size == 0) continue;
+    fault.check(numel <= limit / size, "a tensor is impossibly large");
+    numel *= size;
+  }
+  if (empty) return make_view(elements, sizes, strides, 0);  // may begin after the storage's end
+  const std::optional<int64_t> extent = extent_of(sizes, strides);
+  if (!extent || offset > elements.numel() || *extent > elements.numel() - offset) {
+    fault.fail(fmt::format("a tensor of {} with strides {} from element {} on is outside its storage of {} elements",
+                           to_string(sizes), to_string(strides), offset, elements.numel()));
+  }
+  return make_view(elements, sizes, strides, offset);
+}
+
+void check_empty(const PickleItem& item, const char* otherwise, const PickleFault& fault) {
+  const IValue value = value_of(item, fault);
+  fault.check(value.isNone() || (value.isGenericDict() && value.toGenericDict().empty()), otherwise);
+}
+
+void set_gradient_flag(const Tensor& t, const PickleItem& flag, const PickleFault& fault) {
+  const IValue value = value_of(flag, fault);
+  fault.check(value.isBool() && (!value.toBool() || t.is_floating_point()),
+              "the gradient flag of a tensor does not fit it");
+  t.requires_grad_(value.toBool());
+}
+
+/// _rebuild_tensor(storage, offset, size, stride), and in version 2 requires_grad, backward_hooks and metadata.
+IValue rebuild_tensor(const Arguments& a, bool version_2, const PickleFault& fault) {
+  fault.check(version_2 ? a.size() == 6 || a.size() == 7 : a.size() == 4, "a tensor has a wrong number of fields");
+  const auto* storage = std::get_if<StorageItem>(&a[0]);
+  fault.check(storage, "a tensor has no storage");
+  const IValue offset = value_of(a[1], fault);
+  fault.check(offset.isInt(), "the offset of a tensor is not an integer");
+  const Dims sizes = dims_of(a[2], fault), strides = dims_of(a[3], fault);
+  Tensor t = view_of(storage->elements, offset.toInt(), sizes, strides, fault);
+  if (version_2) {
+    set_gradient_flag(t, a[4], fault);
+    check_empty(a[5], "a tensor has hooks, which tandem does not load", fault);
+    if (a.size() == 7) check_empty(a[6], "a tensor has metadata, such as a conjugate flag; resolve it first", fault);
+  }
+  return t;
+}
+
+/// _rebuild_parameter(data, requires_grad, backward_hooks)
+IValue rebuild_parameter(const Arguments& a, const PickleFault& fault) {
+  fault.check(a.size() == 3, "a parameter has a wrong number of fields");
+  const IValue data = value_of(a[0], fault);
+  fault.check(data.isTensor(), "a parameter has no tensor");
+  set_gradient_flag(data.toTensor(), a[1], fault);
+  check_empty(a[2], "a parameter has hooks, which tandem does not load", fault);
+  return data;
+}
+
+/// OrderedDict() or OrderedDict([[key, value], ...]); Counter({key: value}).
+PickleItem new_dict(const Arguments& a, const PickleFault& fault) {
+  const auto open = std::make_shared<OpenItem>();
+  open->kind = OpenItem::Kind::ordered_dict;
+  if (a.empty()) return open;
+  const FinishedItem given = finished_item(a[0], fault);
+  fault.check(a.size() == 1 && (given.value.isList() || given.value.isGenericDict()),
+              "a dictionary has wrong contents");
+  fault.check(open->size.include(given.size), "it nests too deep or has too many values");
+  if (given.value.isGenericDict()) {
+    open->dict = given.value.toGenericDict();
+    return open;
+  }
+  for (const IValue& pair : given.value.toListRef()) {
+    fault.check(pair.isList() || pair.isTuple(), "an item of a dictionary is not a pair");
+    const std::vector<IValue>& both = pair.isList() ? pair.toListRef() : pair.toTupleRef().elements();
+    fault.check(both.size() == 2 && both[0].isString(), "an item of a dictionary is not a pair of a text and a value");
+    open->dict.insert_or_assign(both[0], both[1]);
+  }
+  return open;
+}
+
+/// _codecs.encode(text, 'latin1'): how protocol 2 writes bytes.
+IValue encoded(const Arguments& a, const PickleFault& fault) {
+  fault.check(a.size() == 2, "bytes have a wrong number of fields");
+  const IValue text = value_of(a[0], fault), encoding = value_of(a[1], fault);
+  fault.check(text.isString() && encoding.isString() && encoding.toStringRef() == "latin1",
+              "bytes are not encoded as latin1");
+  std::optional<std::string> bytes = latin1_of(text.toStringRef());
+  fault.check(bytes.has_value(), "bytes contain a character above 255");
+  return IValue::bytes(std::move(*bytes));
+}
+
+/// torch.device('cuda', 0)
+IValue device_of(const Arguments& a, const PickleFault& fault) {
+  fault.check(a.size() == 1 || a.size() == 2, "a device has a wrong number of fields");
+  const IValue type = value_of(a[0], fault), index = a.size() == 2 ? value_of(a[1], fault) : IValue();
+  fault.check(type.isString() && (index.isNone() || index.isInt()), "a device is not a name and an index");
+  try {
+    return Device(index.isInt() ? fmt::format("{}:{}", type.toStringRef(), index.toInt()) : type.toStringRef());
+  } catch (const DeviceError&) {
+    fault.fail(fmt::format("it has the device {}; tandem has cpu and cuda", shown(type.toStringRef())));
+  }
+}
+
+/// The one argument of a call that returns it: a list, a tuple of sizes, a value with a type tag.
+FinishedItem argument(const Arguments& a, size_t count, bool (IValue::*fits)() const, const PickleFault& fault) {
+  fault.check(a.size() == count, "a call has a wrong number of arguments");
+  FinishedItem item = finished_item(a[0], fault);
+  fault.check(!fits || (item.value.*fits)(), "the argument of a call is of another type");
+  return item;
+}
+
+Arguments arguments_of(const PickleItem& item, const PickleFault& fault) {
+  if (const auto* arguments = std::get_if<std::shared_ptr<const ArgumentsItem>>(&item)) return (*arguments)->items;
+  const FinishedItem tuple = finished_item(item, fault);
+  fault.check(tuple.value.isTuple(), "the arguments of a call are not a tuple");
+  Arguments items;
+  for (const IValue& e : tuple.value.toTupleRef().elements()) items.push_back(FinishedItem{e, tuple.size});
+  return items;
+}
+
+}  // namespace
+
+void PickleFault::fail(const std::string& fault) const {
+  TANDEM_THROW(IoError, "{}the pickle is malformed at byte {}: {}; fetch the file again, or save a state_dict()", where,
+               at, fault);
+}
+
+FinishedItem finished_item(const PickleItem& item, const PickleFault& fault) {
+  if (const auto* value = std::get_if<FinishedItem>(&item)) return *value;
+  if (const auto* open = std::get_if<std::shared_ptr<OpenItem>>(&item)) return {(*open)->finish(), (*open)->size};
+  if (const auto* global = std::get_if<std::shared_ptr<const PickleGlobal>>(&item)) {
+    fault.fail(fmt::format("it has {} in the place of a value", shown((*global)->name)));
+  }
+  fault.fail("it has a storage in the place of a value");
+}
+
+PickleItem tuple_item(const std::vector<PickleItem>& items, const PickleFault& fault) {
+  bool plain = true;
+  for (const PickleItem& item : items) {
+    plain &= std::holds_alternative<FinishedItem>(item) || std::holds_alternative<std::shared_ptr<OpenItem>>(item);
+  }
+  std::vector<IValue> values;
+  const auto arguments = std::make_shared<ArgumentsItem>();
+  TreeSize size;
+  for (const PickleItem& item : items) {
+    const bool is_value =
+        plain || std::holds_alternative<FinishedItem>(item) || std::holds_alternative<std::shared_ptr<OpenItem>>(item);
+    if (!is_value) {
+      fault.check(!std::holds_alternative<std::shared_ptr<const ArgumentsItem>>(item), "it nests arguments of calls");
+      arguments->items.push_back(item);
+      continue;
+    }
+    FinishedItem value = finished_item(item, fault);
+    fault.check(size.include(value.size), "it nests too deep or has too many values");
+    if (plain) values.push_back(std::move(value.value));
+    if (!plain) arguments->items.push_back(std::move(value));
+  }
+  if (!plain) return arguments;
+  return FinishedItem{IValue(ivalue::Tuple(std::move(values))), size};
+}
+
+PickleItem call(const PickleItem& function, const PickleItem& arguments, const PickleFault& fault) {
+  const auto* global = std::get_if<std::shared_ptr<const PickleGlobal>>(&function);
+  fault.check(global, "it calls something that is not a function");
+  const Arguments a = arguments_of(arguments, fault);
+  const auto value = [](IValue v) -> PickleItem { return FinishedItem{std::move(v), {}}; };
+  switch ((*global)->kind) {
+    case GlobalKind::ordered_dict:
+    case GlobalKind::counter:
+      return new_dict(a, fault);
+    case GlobalKind::set:
+    case GlobalKind::typed_list:
+      return argument(a, 1, &IValue::isList, fault);
+    case GlobalKind::bytearray:
+      return a.empty() ? value(IValue::bytes("")) : argument(a, 1, &IValue::isBytes, fault);
+    case GlobalKind::encode:
+      return value(encoded(a, fault));
+    case GlobalKind::size:
+      return argument(a, 1, &IValue::isTuple, fault);
+    case GlobalKind::device:
+      return value(device_of(a, fault));
+    case GlobalKind::rebuild_tensor:
+    case GlobalKind::rebuild_tensor_v2:
+      return value(rebuild_tensor(a, (*global)->kind == GlobalKind::rebuild_tensor_v2, fault));
+    case GlobalKind::rebuild_parameter:
+      return value(rebuild_parameter(a, fault));
+    case GlobalKind::type_tag:
+      return argument(a, 2, nullptr, fault);
+    default:
+      fault.fail(fmt::format("it calls {}, which is not a function", shown((*global)->name)));
+  }
+}
+
+}  // namespace tandem::io

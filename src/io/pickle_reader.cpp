@@ -1,0 +1,427 @@
+#include "src/io/pickle_reader.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <unordered_map>
+
+#include "src/io/pickle_items.h"
+#include "src/io/source.h"
+#include "src/io/utf8.h"
+#include "tandem/base/check.h"
+
+namespace tandem::io {
+namespace {
+
+/// Opcodes, with the names of Python's pickle.py.
+enum Opcode : unsigned char {
+  MARK = '(',
+  STOP = '.',
+  POP = '0',
+  POP_MARK = '1',
+  BININT = 'J',
+  BININT1 = 'K',
+  BININT2 = 'M',
+  NONE = 'N',
+  BINPERSID = 'Q',
+  REDUCE = 'R',
+  BINUNICODE = 'X',
+  SHORT_BINSTRING = 'U',
+  BINBYTES = 'B',
+  SHORT_BINBYTES = 'C',
+  APPEND = 'a',
+  BUILD = 'b',
+  GLOBAL = 'c',
+  EMPTY_DICT = '}',
+  APPENDS = 'e',
+  BINGET = 'h',
+  LONG_BINGET = 'j',
+  EMPTY_LIST = ']',
+  BINPUT = 'q',
+  LONG_BINPUT = 'r',
+  SETITEM = 's',
+  TUPLE = 't',
+  EMPTY_TUPLE = ')',
+  SETITEMS = 'u',
+  BINFLOAT = 'G',
+  PROTO = 0x80,
+  NEWOBJ = 0x81,
+  TUPLE1 = 0x85,
+  TUPLE2 = 0x86,
+  TUPLE3 = 0x87,
+  NEWTRUE = 0x88,
+  NEWFALSE = 0x89,
+  LONG1 = 0x8a,
+  SHORT_BINUNICODE = 0x8c,
+  BINUNICODE8 = 0x8d,
+  BINBYTES8 = 0x8e,
+  EMPTY_SET = 0x8f,
+  ADDITEMS = 0x90,
+  STACK_GLOBAL = 0x93,
+  MEMOIZE = 0x94,
+  FRAME = 0x95,
+};
+
+class PickleReader {
+ public:
+  PickleReader(std::string_view bytes, const PickleContext& context)
+      : bytes_(bytes), context_(context), fault_{context.where} {}
+
+  IValue read() {
+    check(number<uint8_t>() == PROTO, "it does not begin with a protocol number");
+    const auto protocol = number<uint8_t>();
+    check(protocol >= 2 && protocol <= 5, fmt::format("its protocol is {}, not 2 to 5", protocol));
+    for (;;) {
+      fault_.at = at_;
+      const auto code = number<uint8_t>();
+      if (code == STOP) break;
+      if (!read_value(code) && !read_container(code)) step(code);
+    }
+    check(stack_.size() == 1 && marks_.empty(), "it does not end with one value");
+    check(at_ == bytes_.size(), "bytes follow its end");
+    return finished(stack_.back()).value;
+  }
+
+ private:
+  // ---- bytes
+  template <class Text>
+  void check(bool ok, const Text& fault) const {
+    if (!ok) [[unlikely]]
+      fault_.fail(fault);
+  }
+  std::string_view take(uint64_t count) {
+    check(count <= bytes_.size() - at_, "it is cut off");
+    const std::string_view taken = bytes_.substr(at_, count);
+    at_ += count;
+    return taken;
+  }
+  template <class T>
+  T number() {
+    T value;
+    std::memcpy(&value, take(sizeof value).data(), sizeof value);
+    return value;
+  }
+  std::string_view line() {
+    const size_t end = bytes_.find('\n', at_);
+    check(end != std::string_view::npos, "a name is cut off");
+    const std::string_view text = take(end - at_);
+    ++at_;
+    return text;
+  }
+  std::string text(uint64_t count) {
+    const std::string_view bytes = take(count);
+    check(is_utf8(bytes), "a text is not UTF-8");
+    return std::string(bytes);
+  }
+
+  // ---- the stack
+  void push(PickleItem item) {
+    constexpr size_t most = 1 << 22;  // Python fills containers in steps of 1000 items
+    check(stack_.size() < most, "its stack has more than 4194304 items");
+    stack_.push_back(std::move(item));
+  }
+  void push_value(IValue value) { push(FinishedItem{std::move(value), {}}); }
+  void push_open(OpenItem::Kind kind) {
+    const auto open = std::make_shared<OpenItem>();
+    open->kind = kind;
+    push(open);
+  }
+  size_t base() const { return marks_.empty() ? 0 : marks_.back(); }
+  PickleItem& top() {
+    check(stack_.size() > base(), "its stack is empty");
+    return stack_.back();
+  }
+  PickleItem pop() {
+    PickleItem item = std::move(top());
+    stack_.pop_back();
+    return item;
+  }
+  std::vector<PickleItem> pop_to_mark() {
+    check(!marks_.empty(), "there is no mark on its stack");
+    const auto from = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
+    std::vector<PickleItem> items(std::make_move_iterator(from), std::make_move_iterator(stack_.end()));
+    stack_.erase(from, stack_.end());
+    marks_.pop_back();
+    return items;
+  }
+  std::vector<PickleItem> pop_many(size_t count) {
+    std::vector<PickleItem> items(count);
+    while (count > 0) items[--count] = pop();
+    return items;
+  }
+
+  FinishedItem finished(const PickleItem& item) const { return finished_item(item, fault_); }
+
+  /// The container at the top, which must be open and of one of these kinds.
+  OpenItem& open_top(std::initializer_list<OpenItem::Kind> kinds, const char* otherwise) {
+    auto* open = std::get_if<std::shared_ptr<OpenItem>>(&top());
+    check(open && std::find(kinds.begin(), kinds.end(), (*open)->kind) != kinds.end(), otherwise);
+    check(!(*open)->finished,
+          "it changes a value that is already part of another; values that contain themselves "
+          "are not supported");
+    return **open;
+  }
+  void include(OpenItem& container, const FinishedItem& child) const {
+    check(container.size.include(child.size), "it nests too deep or has too many values");
+  }
+
+  // ---- opcodes
+  /// Handles an opcode that pushes a plain value. Returns false if it is another one.
+  bool read_value(uint8_t code) {
+    switch (code) {
+      case NONE:
+        push_value({});
+        return true;
+      case NEWTRUE:
+      case NEWFALSE:
+        push_value(code == NEWTRUE);
+        return true;
+      case BININT:
+        push_value(number<int32_t>());
+        return true;
+      case BININT1:
+        push_value(number<uint8_t>());
+        return true;
+      case BININT2:
+        push_value(number<uint16_t>());
+        return true;
+      case LONG1:
+        push_value(long_integer(number<uint8_t>()));
+        return true;
+      case BINFLOAT:
+        push_value(std::bit_cast<double>(__builtin_bswap64(number<uint64_t>())));  // big-endian
+        return true;
+      case SHORT_BINUNICODE:
+        push_value(text(number<uint8_t>()));
+        return true;
+      case BINUNICODE:
+        push_value(text(number<uint32_t>()));
+        return true;
+      case BINUNICODE8:
+        push_value(text(number<uint64_t>()));
+        return true;
+      case SHORT_BINSTRING:  // Python 2's str, which held text and bytes
+        push_value(text(number<uint8_t>()));
+        return true;
+      case SHORT_BINBYTES:
+        push_value(IValue::bytes(std::string(take(number<uint8_t>()))));
+        return true;
+      case BINBYTES:
+        push_value(IValue::bytes(std::string(take(number<uint32_t>()))));
+        return true;
+      case BINBYTES8:
+        push_value(IValue::bytes(std::string(take(number<uint64_t>()))));
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  int64_t long_integer(size_t count) {
+    check(count <= sizeof(int64_t), "it has an integer of more than 64 bits");
+    const std::string_view bytes = take(count);
+    uint64_t value = count > 0 && (bytes.back() & 0x80) != 0 ? ~uint64_t{0} : 0;  // two's complement
+    std::memcpy(&value, bytes.data(), count);
+    return std::bit_cast<int64_t>(value);
+  }
+
+  /// Handles an opcode that makes or fills a container. Returns false if it is another one.
+  bool read_container(uint8_t code) {
+    using Kind = OpenItem::Kind;
+    switch (code) {
+      case EMPTY_LIST:
+        push_open(Kind::list);
+        return true;
+      case EMPTY_SET:
+        push_open(Kind::set);
+        return true;
+      case EMPTY_DICT:
+        push_open(Kind::dict);
+        return true;
+      case EMPTY_TUPLE:
+        push(tuple({}));
+        return true;
+      case TUPLE1:
+      case TUPLE2:
+      case TUPLE3:
+        push(tuple(pop_many(static_cast<size_t>(code - TUPLE1 + 1))));
+        return true;
+      case TUPLE:
+        push(tuple(pop_to_mark()));
+        return true;
+      case APPEND:
+        append(pop_many(1), Kind::list);
+        return true;
+      case APPENDS:
+        append(pop_to_mark(), Kind::list);
+        return true;
+      case ADDITEMS:
+        append(pop_to_mark(), Kind::set);
+        return true;
+      case SETITEM:
+        set_items(pop_many(2));
+        return true;
+      case SETITEMS:
+        set_items(pop_to_mark());
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  PickleItem tuple(const std::vector<PickleItem>& items) const { return tuple_item(items, fault_); }
+
+  void append(const std::vector<PickleItem>& items, OpenItem::Kind kind) {
+    std::vector<FinishedItem> values;
+    for (const PickleItem& item : items) values.push_back(finished(item));
+    OpenItem& list = open_top({kind}, "it appends to something else than a list");
+    for (FinishedItem& value : values) {
+      include(list, value);
+      list.list.push_back(std::move(value.value));
+    }
+  }
+
+  void set_items(const std::vector<PickleItem>& items) {
+    check(items.size() % 2 == 0, "a key has no value");
+    std::vector<FinishedItem> values;
+    for (const PickleItem& item : items) values.push_back(finished(item));
+    OpenItem& dict = open_top({OpenItem::Kind::dict, OpenItem::Kind::ordered_dict},
+                              "it sets items of something else than a dictionary");
+    for (size_t i = 0; i < values.size(); i += 2) {
+      include(dict, values[i]);
+      include(dict, values[i + 1]);
+      check(is_key(values[i].value), "it has a dictionary with a key that is not a text or number");
+      dict.dict.insert_or_assign(std::move(values[i].value), std::move(values[i + 1].value));
+    }
+  }
+
+  static bool is_key(const IValue& v) { return v.isString() || v.isScalar() || v.isNone(); }
+
+  /// Handles all other opcodes.
+  void step(uint8_t code) {
+    switch (code) {
+      case MARK:
+        marks_.push_back(stack_.size());
+        return;
+      case POP:
+        pop();
+        return;
+      case POP_MARK:
+        pop_to_mark();
+        return;
+      case FRAME:  // a hint for buffering
+        take(sizeof(uint64_t));
+        return;
+      case BINPUT:
+        memo_[number<uint8_t>()] = top();
+        return;
+      case LONG_BINPUT:
+        memo_[number<uint32_t>()] = top();
+        return;
+      case MEMOIZE:
+        memo_[static_cast<uint32_t>(memo_.size())] = top();
+        return;
+      case BINGET:
+        push(memo(number<uint8_t>()));
+        return;
+      case LONG_BINGET:
+        push(memo(number<uint32_t>()));
+        return;
+      case GLOBAL: {
+        const std::string_view module = line();
+        push_global(module, line());
+        return;
+      }
+      case STACK_GLOBAL: {
+        const FinishedItem name = finished(pop()), module = finished(pop());
+        check(name.value.isString() && module.value.isString(), "a name is not a text");
+        push_global(module.value.toStringRef(), name.value.toStringRef());
+        return;
+      }
+      case BINPERSID:
+        push(StorageItem{storage(pop())});
+        return;
+      case REDUCE: {
+        const PickleItem arguments = pop(), function = pop();
+        push(call(function, arguments, fault_));
+        return;
+      }
+      case NEWOBJ:
+        new_object();
+        return;
+      case BUILD:
+        build();
+        return;
+      default:
+        fault_.fail(fmt::format("it has the opcode {:#04x}, which PyTorch does not write", code));
+    }
+  }
+
+  const PickleItem& memo(uint32_t index) const {
+    const auto found = memo_.find(index);
+    check(found != memo_.end(), "it refers to a value that it does not have");
+    return found->second;
+  }
+
+  void push_global(std::string_view module, std::string_view name) {
+    auto global = std::make_shared<PickleGlobal>(find_global(module, name));
+    TANDEM_CHECK(global->kind != GlobalKind::not_allowed, IoError,
+                 "{}it contains {}, which tandem does not load: files may contain tensors and plain values, as for "
+                 "torch.load(weights_only=True); save those: torch.save(model.state_dict(), path)",
+                 context_.where, shown(global->name));
+    if (global->kind == GlobalKind::dtype) return push_value(global->dtype);
+    push(std::shared_ptr<const PickleGlobal>(std::move(global)));
+  }
+
+  /// The storage that a persistent id names: ('storage', torch.FloatStorage, key, location, numel).
+  Tensor storage(const PickleItem& id) {
+    const auto* arguments = std::get_if<std::shared_ptr<const ArgumentsItem>>(&id);
+    check(arguments && (*arguments)->items.size() == 5, "a persistent id is not that of a storage");
+    const std::vector<PickleItem>& items = (*arguments)->items;
+    const auto* type = std::get_if<std::shared_ptr<const PickleGlobal>>(&items[1]);
+    check(type && (*type)->kind == GlobalKind::storage, "a storage has no type");
+    const auto plain = [&](size_t i) { return finished(items[i]).value; };
+    const IValue kind = plain(0), key = plain(2), location = plain(3), numel = plain(4);
+    check(kind.isString() && kind.toStringRef() == "storage" && key.isString() && location.isString() && numel.isInt(),
+          "a persistent id is not that of a storage");
+    return context_.storage(key.toStringRef(), (*type)->dtype, numel.toInt());
+  }
+
+  void new_object() {
+    const PickleItem arguments = pop(), type = pop();
+    const auto* global = std::get_if<std::shared_ptr<const PickleGlobal>>(&type);
+    const auto* none = std::get_if<FinishedItem>(&arguments);
+    check(global && (*global)->kind == GlobalKind::script_class, "it makes an object of something that is not a class");
+    check(none && none->value.isTuple() && none->value.toTupleRef().size() == 0, "it makes an object with arguments");
+    push_open(OpenItem::Kind::object);
+    std::get<std::shared_ptr<OpenItem>>(top())->class_name = (*global)->name;
+  }
+
+  void build() {
+    const FinishedItem state = finished(pop());
+    OpenItem& object = open_top({OpenItem::Kind::ordered_dict, OpenItem::Kind::object},
+                                "it sets attributes of something else than an object");
+    check(state.value.isGenericDict(), "the state of an object is not a dictionary");
+    if (object.kind == OpenItem::Kind::ordered_dict) return;  // a state_dict()'s _metadata, with versions of modules
+    check(object.attributes.is_empty(), "it sets the attributes of an object twice");
+    include(object, state);
+    for (const auto& entry : state.value.toGenericDict()) {
+      check(entry.key().isString(), "the name of an attribute is not a text");
+      object.attributes.insert(entry.key().toStringRef(), entry.value());
+    }
+  }
+
+  std::string_view bytes_;
+  const PickleContext& context_;
+  size_t at_ = 0;
+  PickleFault fault_;
+  std::vector<PickleItem> stack_;
+  std::vector<size_t> marks_;
+  std::unordered_map<uint32_t, PickleItem> memo_;
+};
+
+}  // namespace
+
+IValue read_pickle(std::string_view bytes, const PickleContext& context) { return PickleReader(bytes, context).read(); }
+
+}  // namespace tandem::io

@@ -1,0 +1,211 @@
+// States as PyTorch nests them, and by tandem's names.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+
+#include "src/io/libtorch_optimizer.h"
+#include "tandem/base/check.h"
+#include "tandem/io/pickle.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::io {
+namespace {
+
+constexpr const char* kState = "state";
+constexpr const char* kGroups = "param_groups";
+
+/// The options of torch.optim's optimizers that say how to compute a step, not what; tandem has none of them.
+bool is_torch_only(const std::string& option) {
+  constexpr std::array<std::string_view, 5> names = {"foreach", "capturable", "differentiable", "fused",
+                                                     "decoupled_weight_decay"};
+  return std::find(names.begin(), names.end(), option) != names.end();
+}
+
+std::string key_text(const IValue& key) {
+  if (key.isString()) return key.toStringRef();
+  return key.isNone() ? "None" : key.toScalar().str();
+}
+
+Tensor number_tensor(Scalar number, DType dtype) { return scalar_tensor(number, TensorOptions(dtype).device(kCPU)); }
+
+/// Collects the tensors and numbers of a value.
+class StateCollector {
+ public:
+  StateDict state;
+
+  void add(const std::string& name, const IValue& value) {
+    if (value.isTensor()) {
+      insert(name, value.toTensor());
+    } else if (value.isScalar()) {
+      insert(name, number_tensor(value.toScalar(), value.toScalar().kind()));
+    } else if (value.isGenericDict()) {
+      add_dict(name, value.toGenericDict());
+    } else if (value.isIntList() && !value.toListRef().empty()) {
+      insert(name, tensor(value.toIntVector(), TensorOptions(kLong).device(kCPU)));
+    } else if (value.isList() || value.isTuple()) {
+      const std::vector<IValue>& items = value.isList() ? value.toListRef() : value.toTupleRef().elements();
+      for (size_t i = 0; i < items.size(); ++i) add(join(name, std::to_string(i)), items[i]);
+    } else if (value.isObject()) {
+      add_object(name, value.toObjectRef());
+    }
+  }
+
+ private:
+  static constexpr size_t kMostNames = 1 << 20, kMostTextBytes = 1 << 28;
+
+  static std::string join(const std::string& prefix, const std::string& name) {
+    return prefix.empty() ? name : prefix + "." + name;
+  }
+
+  void insert(const std::string& name, const Tensor& value) {
+    const std::string key = name.empty() ? "0" : name;
+    // Values that a pickle repeats cost it 2 bytes each.
+    text_bytes_ += key.size();
+    TANDEM_CHECK(
+        state.size() < kMostNames && text_bytes_ <= kMostTextBytes, StateError,
+        "more than {} tensors and numbers, or their names have more than {} bytes; use load_pickle and its nested "
+        "values",
+        kMostNames, kMostTextBytes);
+    TANDEM_CHECK(!state.contains(key), StateError,
+                 "two values get the name '{}'; use load_pickle and its nested values", key);
+    state.insert(key, value);
+  }
+
+  /// Numbers are options of the object, such as `training`, and not part of a module's state_dict().
+  void add_object(const std::string& name, const ivalue::Object& object) {
+    if (const std::optional<GenericDict> optimizer = optimizer_dict(object)) return add_dict(name, *optimizer);
+    for (const auto& item : object.attributes()) {
+      if (!item.value().isScalar()) add(join(name, item.key()), item.value());
+    }
+  }
+
+  void add_dict(const std::string& name, const GenericDict& dict) {
+    const bool is_optimizer =
+        dict.contains(kState) && dict.contains(kGroups) && dict.at(kGroups).isList() && dict.at(kState).isGenericDict();
+    for (const auto& entry : dict) {
+      const std::string key = key_text(entry.key()), path = join(name, key);
+      if (is_optimizer && key == kGroups) {
+        const std::vector<IValue>& groups = entry.value().toListRef();
+        for (size_t g = 0; g < groups.size(); ++g) add_group(join(path, std::to_string(g)), groups[g]);
+      } else if (is_optimizer && key == kState) {
+        for (const auto& of_one : entry.value().toGenericDict()) {
+          add_param_state(join(path, key_text(of_one.key())), of_one.value());
+        }
+      } else {
+        add(path, entry.value());
+      }
+    }
+  }
+
+  void add_group(const std::string& name, const IValue& group) {
+    if (!group.isGenericDict()) return add(name, group);
+    for (const auto& entry : group.toGenericDict()) {
+      const std::string key = key_text(entry.key());
+      const IValue& value = entry.value();
+      if (is_torch_only(key)) continue;
+      if (key == "betas" && value.isTuple() && value.toTupleRef().size() == 2) {
+        add(join(name, "beta1"), value.toTupleRef().elements()[0]);
+        add(join(name, "beta2"), value.toTupleRef().elements()[1]);
+      } else {
+        add(join(name, key), value);
+      }
+    }
+  }
+
+  void add_param_state(const std::string& name, const IValue& own) {
+    if (!own.isGenericDict()) return add(name, own);
+    const GenericDict& dict = own.toGenericDict();
+    for (const auto& entry : dict) {
+      const std::string key = key_text(entry.key());
+      // libtorch and older versions of PyTorch count steps in integers.
+      const bool is_count = key == "step" && entry.value().isScalar();
+      add(join(name, key), is_count ? IValue(number_tensor(entry.value().toScalar(), kFloat)) : entry.value());
+    }
+    // SGD of PyTorch does not count steps. It matters only whether there was one: the first step fills the buffer.
+    if (dict.contains("momentum_buffer") && dict.at("momentum_buffer").isTensor() && !dict.contains("step")) {
+      insert(join(name, "step"), number_tensor(1, kFloat));
+    }
+  }
+
+  size_t text_bytes_ = 0;  ///< of all names
+};
+
+// ---- the other direction
+
+/// A number of a state as Python's; other tensors as they are.
+IValue option_value(const Tensor& t) {
+  if (t.dim() == 1 && t.dtype() == kLong) {
+    std::vector<int64_t> numbers;
+    for (int64_t i = 0; i < t.numel(); ++i) numbers.push_back(t[i].item<int64_t>());
+    return numbers;
+  }
+  if (t.dim() != 0) return t;
+  if (t.dtype() == kBool) return t.item<bool>();
+  if (t.is_floating_point()) return t.item<double>();
+  return t.item<int64_t>();
+}
+
+/// A number with which a name begins, and the rest after a dot; nothing if it does not.
+std::optional<std::pair<int64_t, std::string>> numbered(const std::string& key, const std::string& prefix) {
+  if (!key.starts_with(prefix)) return std::nullopt;
+  int64_t number = 0;
+  const char* const last = key.data() + key.size();
+  const auto [end, error] = std::from_chars(key.data() + prefix.size(), last, number);
+  if (error != std::errc() || end == last || *end != '.') return std::nullopt;
+  return std::pair(number, std::string(end + 1, last));
+}
+
+IValue group_value(const StateDict& options) {
+  GenericDict group;
+  for (const auto& item : options) {
+    if (item.key() == "beta2") continue;
+    if (item.key() == "beta1" && options.contains("beta2")) {
+      group.insert("betas", ivalue::Tuple({option_value(item.value()), option_value(options["beta2"])}));
+    } else {
+      group.insert(item.key(), option_value(item.value()));
+    }
+  }
+  return group;
+}
+
+}  // namespace
+
+StateDict to_state_dict(const IValue& value) {
+  const OpScope op("to_state_dict");
+  StateCollector collector;
+  collector.add("", value);
+  return std::move(collector.state);
+}
+
+IValue to_torch_dict(const StateDict& state) {
+  const OpScope op("to_torch_dict");
+  std::map<int64_t, StateDict> groups;
+  std::map<int64_t, GenericDict> states;
+  GenericDict result;
+  for (const auto& item : state) {
+    const auto in_group = numbered(item.key(), std::string(kGroups) + ".");
+    const auto in_state = numbered(item.key(), std::string(kState) + ".");
+    if (in_group) {
+      groups[in_group->first].insert(in_group->second, item.value());
+    } else if (in_state) {
+      states[in_state->first].insert(in_state->second, item.value());
+    }
+  }
+  const bool is_optimizer = !groups.empty();
+  for (const auto& item : state) {
+    const bool nested = is_optimizer && (numbered(item.key(), std::string(kGroups) + ".") ||
+                                         numbered(item.key(), std::string(kState) + "."));
+    if (!nested) result.insert(item.key(), item.value());
+  }
+  if (!is_optimizer) return result;
+  GenericDict by_parameter;
+  for (const auto& [number, own] : states) by_parameter.insert(number, own);
+  std::vector<IValue> list;
+  for (const auto& [number, options] : groups) list.push_back(group_value(options));
+  result.insert(kState, by_parameter);
+  result.insert(kGroups, list);
+  return result;
+}
+
+}  // namespace tandem::io

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Writes files with PyTorch and NumPy, and what tandem should read from them, to tests/io/torch.
+
+    .venv-torch/bin/python tests/golden/torch_files.py [--libtorch PROGRAM]
+
+PROGRAM is tests/golden/torch_files_libtorch.cpp, which writes libtorch's archives; without it, those are kept.
+
+NAME.pt is a file; NAME.safetensors, if there is one, has the tensors and numbers in it by tandem's names. Files named
+refused_* contain something that tandem does not load.
+"""
+import argparse
+import collections
+import os
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FOLDER = os.path.join(HERE, "..", "io", "torch")
+sys.path.insert(0, os.path.join(HERE, "..", "io"))
+import reference  # noqa: E402
+
+NAMES = {torch.uint8: "U8", torch.int8: "I8", torch.int16: "I16", torch.int32: "I32", torch.int64: "I64",
+         torch.float16: "F16", torch.float32: "F32", torch.float64: "F64", torch.bool: "BOOL", torch.bfloat16: "BF16"}
+
+
+def path(name):
+    return os.path.join(FOLDER, name)
+
+
+def expect(name, tensors):
+    """Writes the expected contents of NAME.pt, or of NAME.npz."""
+    entries = {}
+    for key, value in tensors.items():
+        t = value.detach() if isinstance(value, torch.Tensor) else torch.tensor(value, dtype=None if not isinstance(
+            value, float) else torch.float64)
+        bits = t.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if t.numel() else b""
+        entries[key] = (NAMES[t.dtype], list(t.shape), bits)
+    with open(path(name + ".safetensors"), "wb") as file:
+        file.write(reference.encode(entries))
+
+
+def model():
+    torch.manual_seed(1)
+    return torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
+
+
+def tensors():
+    """Tensors of every dtype and kind of geometry, some of which share storages."""
+    base = torch.arange(24.0).reshape(2, 3, 4)
+    state = collections.OrderedDict()
+    for dtype in NAMES:
+        state[f"dtype.{NAMES[dtype]}"] = (torch.arange(-3, 4) if dtype.is_signed else torch.arange(7)).to(dtype)
+    state["base"] = base
+    state["row"] = base[1, 2]
+    state["transposed"] = base.transpose(0, 2)
+    state["steps"] = base[:, ::2, 1::2]
+    state["expanded"] = torch.tensor([5.0]).expand(3, 2)
+    state["scalar"] = torch.tensor(3.5, dtype=torch.float64)
+    state["empty"] = torch.zeros(0, 3)
+    state["empty view"] = base[2:, 3:]
+    state["parameter"] = torch.nn.Parameter(torch.ones(2, 2))
+    state["gradient"] = torch.full((2,), 2.0, requires_grad=True)
+    state["channels_last"] = torch.arange(16.0).reshape(1, 2, 2, 4).to(memory_format=torch.channels_last)
+    return state
+
+
+VALUES = {
+    "none": None, "true": True, "false": False, "ints": [0, 255, 256, 65535, 65536, -1, 2**31 - 1, -2**31, 2**31, 2**62,
+                                                         -2**63],
+    "floats": [0.0, -2.5, 1e300, float("inf")], "text": "\u00fcber \u2603 \U0001f600", "bytes": b"\x00\xff\x80 b",
+    "bytearray": bytearray(b"ab"), "tuples": ((), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4)), 7: "seven", 2.5: "float",
+    "set": {4}, "size": torch.Size([2, 3]), "dtype": torch.bfloat16, "device": torch.device("cuda", 1),
+    "counter": collections.Counter({"a": 2}), "nested": [{"x": [{"y": torch.tensor([1, 2])}]}],
+    "long list": [i % 7 for i in range(1001)],
+}
+
+
+def optimizers():
+    kinds = {"sgd": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+             "adam": lambda p: torch.optim.Adam(p, lr=0.01, amsgrad=True),
+             "adamw": lambda p: torch.optim.AdamW([{"params": p[:2], "lr": 0.02}, {"params": p[2:]}], lr=0.01)}
+    for name, make in kinds.items():
+        net = model()
+        optimizer = make(list(net.parameters()))
+
+        def step(seed):
+            for i, p in enumerate(net.parameters()):
+                p.grad = torch.cos(torch.arange(p.numel()) + i + seed).reshape(p.shape)
+            optimizer.step()
+
+        step(0), step(1)
+        torch.save({"net": net.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}, path(f"train_{name}.pt"))
+        step(2)
+        expect(f"train_{name}.next", dict(net.state_dict()))
+
+
+def libtorch(program):
+    subprocess.run([program, FOLDER], check=True)
+
+
+def expect_libtorch():
+    net = torch.jit.load(path("libtorch_module.pt"))
+    expect("libtorch_module", dict(net.state_dict()))
+    state = torch.jit.load(path("libtorch_next.pt")).state_dict()
+    expect("libtorch_next", dict(state))
+    os.remove(path("libtorch_next.pt"))
+
+
+def numpy_files():
+    arrays = {"f4": np.arange(6, dtype="<f4").reshape(2, 3), "fortran": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+              "big": np.arange(6, dtype=">i4").reshape(3, 2), "f2": np.arange(3, dtype="f2"), "bool": np.array([True, False]),
+              "scalar": np.array(7, dtype="i8"), "empty": np.zeros((0, 4)), "u1": np.arange(3, dtype="u1"),
+              "i1": np.arange(-2, 2, dtype="i1"), "i2": np.arange(-2, 2, dtype=">i2"), "rank 1": np.arange(2.0)[::-1],
+              "fortran cube": np.asfortranarray(np.arange(24, dtype=">f8").reshape(2, 3, 4))}
+    native = {k: torch.from_numpy(np.ascontiguousarray(v.astype(v.dtype.newbyteorder("="))).reshape(v.shape))
+              for k, v in arrays.items()}
+    np.savez(path("stored.npz"), **arrays)
+    np.savez_compressed(path("deflated.npz"), **arrays)
+    expect("arrays", native)
+    np.save(path("array.npy"), arrays["fortran cube"])
+    for version in ((2, 0), (3, 0)):
+        with open(path(f"version{version[0]}.npy"), "wb") as file:
+            np.lib.format.write_array(file, arrays["fortran cube"], version=version)
+    np.save(path("refused_complex.npy"), np.zeros(2, dtype="c8"))
+    np.save(path("refused_object.npy"), np.array([{}], dtype=object))
+    np.save(path("refused_record.npy"), np.zeros(2, dtype=[("a", "f4")]))
+    np.save(path("refused_u2.npy"), np.zeros(2, dtype="u2"))
+
+
+class Custom:
+    pass
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--libtorch")
+    options = parser.parse_args()
+    os.makedirs(FOLDER, exist_ok=True)
+
+    torch.save(model().state_dict(), path("module.pt"))
+    expect("module", dict(model().state_dict()))
+    torch.save(tensors(), path("tensors.pt"))
+    expect("tensors", tensors())
+    torch.save(tensors()["transposed"], path("tensor.pt"))
+    torch.save(VALUES, path("values.pt"))
+    torch.save(VALUES, path("protocol4.pt"), pickle_protocol=4)
+    torch.serialization.set_crc32_options(False)
+    torch.save(tensors()["transposed"], path("no_crc.pt"))
+    torch.serialization.set_crc32_options(True)
+    with zipfile.ZipFile(path("module.pt")) as stored, zipfile.ZipFile(path("deflated.pt"), "w",
+                                                                       zipfile.ZIP_DEFLATED) as deflated:
+        for name in stored.namelist():
+            deflated.writestr(zipfile.ZipInfo(name), stored.read(name), zipfile.ZIP_DEFLATED)
+    torch.jit.script(torch.nn.Linear(3, 2)).save(path("script.pt"))
+    optimizers()
+
+    torch.save(torch.nn.ReLU(), path("refused_module.pt"))
+    torch.save({"a": Custom()}, path("refused_class.pt"))
+    torch.save(torch.zeros(2, dtype=torch.complex64), path("refused_complex.pt"))
+    torch.save(torch.eye(2).to_sparse(), path("refused_sparse.pt"))
+    torch.save(torch.zeros(2, dtype=torch.uint16), path("refused_uint16.pt"))
+    torch.save({"a": np.float64(1)}, path("refused_numpy.pt"))
+    torch.save(torch.zeros(2), path("refused_legacy.pt"), _use_new_zipfile_serialization=False)
+    loop = []
+    loop.append(loop)
+    torch.save(loop, path("refused_loop.pt"))
+    torch.save({"a": 2**64}, path("refused_integer.pt"))
+
+    numpy_files()
+    if options.libtorch:
+        libtorch(options.libtorch)
+        expect_libtorch()
+    print(sum(os.path.getsize(path(f)) for f in os.listdir(FOLDER)), "bytes, torch", torch.__version__)
+
+
+if __name__ == "__main__":
+    main()

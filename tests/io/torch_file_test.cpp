@@ -1,0 +1,373 @@
+// PyTorch's files: those that PyTorch and libtorch wrote (tests/golden/torch_files.py), and round trips.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <sstream>
+
+#include "io/torch_files.h"
+#include "support/compare.h"
+#include "support/state.h"
+#include "support/temporary_folder.h"
+#include "support/throws.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/io/io.h"
+#include "tandem/nn/nn.h"
+#include "tandem/ops/ops.h"
+#include "tandem/optim/optim.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::testing {
+namespace {
+
+nn::Sequential new_model() { return nn::Sequential(nn::Linear(3, 2), nn::BatchNorm1d(2)); }
+
+bool shares_memory(const Tensor& a, const Tensor& b) { return &a.storage() == &b.storage(); }
+
+// ---- files of PyTorch
+
+TEST(TorchFile, ModulesLoad) {
+  for (const char* name : {"module.pt", "deflated.pt"}) {
+    auto model = new_model();
+    load(model, torch_file(name));
+    EXPECT_EQ(difference(model->state_dict(), expected_tensors("module")), "") << name;
+    model->load_state_dict(io::load_pt(torch_file(name)));
+  }
+}
+
+TEST(TorchFile, EveryDtypeAndGeometryLoads) {
+  const StateDict state = io::load_pt(torch_file("tensors.pt"));
+  EXPECT_EQ(difference(state, expected_tensors("tensors")), "");
+  EXPECT_EQ(state.keys(), expected_tensors("tensors").keys());
+  EXPECT_EQ(state["transposed"].strides(), IntArrayRef({1, 4, 12}));
+  EXPECT_EQ(state["expanded"].strides(), IntArrayRef({0, 0}));
+  EXPECT_EQ(state["channels_last"].strides(), IntArrayRef({16, 1, 8, 2}));
+  for (const char* view : {"row", "transposed", "steps"})
+    EXPECT_TRUE(shares_memory(state["base"], state[view])) << view;
+  EXPECT_FALSE(shares_memory(state["base"], state["scalar"]));
+  NoGradGuard no_grad;
+  state["base"].fill_(7);
+  EXPECT_EQ(state["row"].sum().item<float>(), 28);
+  EXPECT_TRUE(state["parameter"].requires_grad());
+  EXPECT_TRUE(state["gradient"].requires_grad() && state["gradient"].is_leaf());
+  EXPECT_FALSE(state["base"].requires_grad());
+}
+
+void check_values(const IValue& value) {
+  const GenericDict& values = value.toGenericDict();
+  EXPECT_TRUE(values.at("none").isNone());
+  EXPECT_TRUE(values.at("true").toBool());
+  EXPECT_FALSE(values.at("false").toBool());
+  const std::vector<int64_t> ints = {
+      0, 255, 256, 65535, 65536, -1, INT32_MAX, INT32_MIN, int64_t{1} << 31, int64_t{1} << 62, INT64_MIN};
+  EXPECT_EQ(values.at("ints").toIntVector(), ints);
+  EXPECT_EQ(values.at("floats").toDoubleVector(), std::vector<double>({0.0, -2.5, 1e300, INFINITY}));
+  EXPECT_EQ(values.at("text").toStringRef(), "\u00fcber \u2603 \U0001f600");
+  EXPECT_EQ(values.at("bytes").toBytes(), std::string("\x00\xff\x80 b", 5));
+  EXPECT_EQ(values.at("bytearray").toBytes(), "ab");
+  const auto& tuples = values.at("tuples").toTuple()->elements();
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(tuples[i].toTupleRef().size(), i);
+  EXPECT_EQ(values.at(7).toStringRef(), "seven");
+  EXPECT_EQ(values.at(2.5).toStringRef(), "float");
+  EXPECT_EQ(values.at("set").toIntVector(), std::vector<int64_t>{4});
+  EXPECT_EQ(values.at("size").toTupleRef().elements()[1].toInt(), 3);
+  EXPECT_EQ(values.at("dtype").toScalarType(), kBFloat16);
+  EXPECT_EQ(values.at("device").toDevice(), Device(kCUDA, 1));
+  EXPECT_EQ(values.at("counter").toGenericDict().at("a").toInt(), 2);
+  const Tensor y =
+      values.at("nested").toListRef()[0].toGenericDict().at("x").toListRef()[0].toGenericDict().at("y").toTensor();
+  EXPECT_EQ(difference(y, tensor({1, 2})), "");
+  EXPECT_EQ(values.at("long list").toIntVector().size(), 1001u);
+}
+
+TEST(TorchFile, EveryValueLoads) {
+  check_values(io::load_pickle(torch_file("values.pt")));
+  check_values(io::load_pickle(torch_file("protocol4.pt")));
+}
+
+TEST(TorchFile, SavedWithoutChecksumsLoads) {
+  Tensor t;
+  load(t, torch_file("no_crc.pt"));
+  EXPECT_EQ(difference(t, expected_tensors("tensors")["transposed"]), "");
+}
+
+Tensor golden_gradient(const Tensor& p, int64_t i) { return cos(arange(p.numel()) + i).reshape(p.sizes()); }
+
+void set_gradients(const std::vector<Tensor>& parameters, int64_t seed) {
+  for (const Tensor& p : parameters) p.mutable_grad() = golden_gradient(p, seed++);
+}
+
+/// Resumes a run of PyTorch and compares the next step.
+template <class Optimizer>
+void check_resumed(const std::string& name, const nn::Sequential& model, Optimizer& optimizer) {
+  const StateDict saved = io::load_pt(torch_file(name + ".pt"));
+  EXPECT_EQ(saved["epoch"].item<int64_t>(), 3);
+  model->load_state_dict(state_below(saved, "net"));
+  optimizer.load_state_dict(state_below(saved, "optimizer"));
+  set_gradients(model->parameters(), 2);
+  optimizer.step();
+  const StateDict now = model->state_dict(), expected = expected_tensors(name + ".next");
+  for (const auto& item : expected) {
+    EXPECT_TRUE(allclose(now[item.key()].cpu(), item.value(), 1e-6, 1e-7)) << name << " " << item.key();
+  }
+}
+
+TEST(TorchFile, OptimizersResume) {
+  const auto model = new_model();
+  const std::vector<Tensor> p = model->parameters();
+  optim::SGD sgd(p, optim::SGDOptions(0.5).momentum(0.9).nesterov(true));
+  check_resumed("train_sgd", model, sgd);
+  EXPECT_EQ(sgd.param_groups()[0].options().get_lr(), 0.1);
+  optim::Adam adam(p, optim::AdamOptions(0.5).amsgrad(true));
+  check_resumed("train_adam", model, adam);
+  optim::AdamW adamw({optim::OptimizerParamGroup({p[0], p[1]}), optim::OptimizerParamGroup({p[2], p[3]})});
+  check_resumed("train_adamw", model, adamw);
+  EXPECT_EQ(adamw.param_groups()[0].options().get_lr(), 0.02);
+}
+
+// ---- files of libtorch
+
+nn::Sequential libtorch_model() {
+  return nn::Sequential(nn::Linear(3, 2), nn::BatchNorm1d(nn::BatchNorm1dOptions(2).affine(false)));
+}
+
+TEST(LibtorchFile, ModulesAndTensorsLoad) {
+  auto model = libtorch_model();
+  load(model, torch_file("libtorch_module.pt"));
+  EXPECT_EQ(difference(model->state_dict(), expected_tensors("libtorch_module")), "");
+  const Tensor base = arange(6.0).reshape({2, 3});
+  Tensor t;
+  load(t, torch_file("libtorch_tensor.pt"));
+  EXPECT_EQ(difference(t, base), "");
+  std::vector<Tensor> list;
+  load(list, torch_file("libtorch_tensors.pt"));
+  ASSERT_EQ(list.size(), 3u);
+  EXPECT_EQ(difference(list[1], base.t()), "");
+  EXPECT_TRUE(shares_memory(list[0], list[1]));
+  EXPECT_EQ(difference(list[2], ones({2}, kLong)), "");
+}
+
+TEST(LibtorchFile, ScriptModulesLoad) {
+  nn::Linear linear(3, 2);
+  load(linear, torch_file("script.pt"));
+  const IValue script = io::load_pickle(torch_file("script.pt"));
+  EXPECT_EQ(script.toObject()->name(), "__torch__.torch.nn.modules.linear.Linear");
+  EXPECT_TRUE(script.toObject()->getAttr("training").toBool());
+  EXPECT_EQ(difference(linear->weight, script.toObject()->getAttr("weight").toTensor()), "");
+}
+
+TEST(LibtorchFile, OptimizersResume) {
+  auto model = libtorch_model();
+  load(model, torch_file("libtorch_module.pt"));
+  optim::Adam adam(model->parameters(), optim::AdamOptions(0.5).amsgrad(true));
+  load(adam, torch_file("libtorch_adam.pt"));
+  EXPECT_EQ(adam.param_groups()[0].options().get_lr(), 0.01);
+  set_gradients(model->parameters(), 2);
+  adam.step();
+  const StateDict now = model->state_dict(), expected = expected_tensors("libtorch_next");
+  for (const auto& item : expected)
+    EXPECT_TRUE(allclose(now[item.key()].cpu(), item.value(), 1e-6, 1e-7)) << item.key();
+
+  optim::SGD sgd(model->parameters(), optim::SGDOptions(0.5).momentum(0.5));
+  load(sgd, torch_file("libtorch_sgd.pt"));
+  const StateDict state = sgd.state_dict();
+  EXPECT_EQ(state["param_groups.0.momentum"].item<double>(), 0.9);
+  EXPECT_TRUE(allclose(state["state.1.momentum_buffer"], golden_gradient(model->parameters()[1], 1)));
+}
+
+std::vector<char> bytes_of(const std::string& name) {
+  const std::string bytes = file_bytes(torch_file(name));
+  return {bytes.begin(), bytes.end()};
+}
+
+TEST(LibtorchFile, PickledValuesLoad) {
+  const Tensor base = arange(6.0).reshape({2, 3});
+  const GenericDict dict = pickle_load(bytes_of("libtorch_dict.pt")).toGenericDict();
+  EXPECT_EQ(difference(dict.at("b").toTensor(), base[1]), "");
+  EXPECT_TRUE(shares_memory(dict.at("a").toTensor(), dict.at("b").toTensor()));
+  const IValue lists = pickle_load(bytes_of("libtorch_lists.pt"));
+  const auto& elements = lists.toTupleRef().elements();
+  EXPECT_EQ(elements[0].toIntVector(), std::vector<int64_t>({1, -2, int64_t{1} << 40}));
+  EXPECT_EQ(elements[1].toDoubleVector(), std::vector<double>({0.5, 1e100}));
+  EXPECT_TRUE(elements[2].isBoolList());
+  EXPECT_EQ(difference(elements[3].toTensorVector()[0], base), "");
+  EXPECT_EQ(elements[4].toStringRef(), "text");
+  EXPECT_TRUE(elements[5].isNone());
+}
+
+// ---- round trips
+
+TEST(TorchFile, RoundTripKeepsValues) {
+  const TemporaryFolder folder;
+  io::save_pickle(io::load_pickle(torch_file("values.pt")), folder.path("values.pt"));
+  check_values(io::load_pickle(folder.path("values.pt")));
+  check_values(pickle_load(pickle_save(io::load_pickle(torch_file("protocol4.pt")))));
+  for (const int64_t count : {0, 1, 999, 1000, 1001, 2000}) {
+    std::vector<int64_t> list;
+    GenericDict dict;
+    for (int64_t i = 0; i < count; ++i) {
+      list.push_back(i);
+      dict.insert(i, -i);
+    }
+    EXPECT_EQ(pickle_load(pickle_save(list)).toIntVector(), list);
+    const GenericDict back = pickle_load(pickle_save(dict)).toGenericDict();
+    EXPECT_EQ(back.size(), dict.size());
+    for (const auto& entry : back) EXPECT_EQ(entry.value().toInt(), -entry.key().toInt());
+  }
+}
+
+TEST(TorchFile, RoundTripKeepsGeometryAndSharing) {
+  const TemporaryFolder folder;
+  const StateDict state = io::load_pt(torch_file("tensors.pt"));
+  io::save_pt(state, folder.path("a.pt"));
+  const StateDict back = io::load_pt(folder.path("a.pt"));
+  EXPECT_EQ(difference(back, state), "");
+  for (const auto& item : state) {
+    EXPECT_EQ(back[item.key()].strides(), item.value().strides()) << item.key();
+    EXPECT_EQ(back[item.key()].requires_grad(), item.value().requires_grad()) << item.key();
+    EXPECT_EQ(shares_memory(back[item.key()], back["base"]), shares_memory(item.value(), state["base"])) << item.key();
+  }
+}
+
+TEST(TorchFile, Rewritten) {
+  const char* const kept = std::getenv("TANDEM_REWRITTEN");  // for tests/golden/torch_check.py
+  const TemporaryFolder folder;
+  const std::string to = kept ? kept : folder.path();
+  for (const char* name : {"module.pt", "tensors.pt", "tensor.pt", "values.pt", "train_adamw.pt", "train_sgd.pt"}) {
+    const IValue value = io::load_pickle(torch_file(name));
+    io::save_pickle(value, to + "/" + name);
+    EXPECT_EQ(difference(io::load_pt(to + "/" + name), io::to_state_dict(value)), "") << name;
+  }
+  for (const std::string kind : {"adamw", "sgd"}) {
+    const StateDict state = state_below(io::load_pt(torch_file("train_" + kind + ".pt")), "optimizer");
+    io::save_pt(state, to + "/optimizer_" + kind + ".pt");
+    const StateDict back = io::load_pt(to + "/optimizer_" + kind + ".pt");
+    for (const auto& item : state) EXPECT_EQ(difference(back[item.key()], item.value()), "") << item.key();
+    EXPECT_EQ(back.size(), state.size());
+  }
+}
+
+TEST(TorchFile, SaveChoosesTheFormatByName) {
+  const TemporaryFolder folder;
+  auto model = new_model(), other = new_model();
+  optim::Adam adam(model->parameters(), optim::AdamOptions(0.1)), again(other->parameters(), optim::AdamOptions(0.3));
+  set_gradients(model->parameters(), 0);
+  adam.step();
+  for (const char* name : {"x.pt", "x.pth", "x.safetensors"}) {
+    const std::string path = folder.path(name);
+    save(model, path);
+    EXPECT_EQ(file_bytes(path).starts_with("PK"), name[2] == 'p') << name;
+    load(other, path);
+    EXPECT_EQ(difference(other->state_dict(), model->state_dict()), "");
+    save(adam, path);
+    load(again, path);
+    EXPECT_EQ(difference(again.state_dict(), adam.state_dict()), "");
+    save(ones({2}), path);
+    Tensor t;
+    load(t, path);
+    EXPECT_EQ(difference(t, ones({2})), "");
+    save(std::vector<Tensor>{ones({2}), zeros({1})}, path);
+    std::vector<Tensor> list;
+    load(list, path);
+    EXPECT_EQ(list.size(), 2u);
+  }
+  const GenericDict dict = [&] {
+    save(adam, folder.path("adam.pt"));
+    return io::load_pickle(folder.path("adam.pt")).toGenericDict();
+  }();
+  const GenericDict& group = dict.at("param_groups").toListRef()[0].toGenericDict();
+  EXPECT_EQ(group.at("params").toIntVector(), std::vector<int64_t>({0, 1, 2, 3}));
+  EXPECT_EQ(group.at("betas").toTupleRef().elements()[0].toDouble(), 0.9);
+  EXPECT_EQ(difference(dict.at("state").toGenericDict().at(1).toGenericDict().at("exp_avg").toTensor(),
+                       adam.state_dict()["state.1.exp_avg"]),
+            "");
+}
+
+TEST(Serialize, Streams) {
+  auto model = new_model(), other = new_model();
+  std::stringstream stream;
+  save(model, stream);
+  load(other, stream);
+  EXPECT_EQ(difference(other->state_dict(), model->state_dict()), "");
+  std::stringstream tensors;
+  save(std::vector<Tensor>{ones({2}), zeros({1}, kLong)}, tensors);
+  std::vector<Tensor> list;
+  load(list, tensors);
+  EXPECT_EQ(list.size(), 2u);
+  std::stringstream one;
+  save(ones({3}), one);
+  Tensor t;
+  load(t, one);
+  EXPECT_EQ(difference(t, ones({3})), "");
+  std::ifstream file(torch_file("module.pt"), std::ios::binary);
+  load(other, file);
+  EXPECT_EQ(difference(other->state_dict(), expected_tensors("module")), "");
+  std::stringstream empty;
+  EXPECT_THROWS(load(t, empty), IoError, "load: ", "0 bytes");
+  std::ofstream closed;
+  EXPECT_THROWS(save(t, closed), IoError, "save: cannot write", "stream");
+}
+
+// ---- errors
+
+TEST(TorchFileErrors, RefusedFilesAreNamed) {
+  const auto load = [](const std::string& name) { return io::load_pt(torch_file("refused_" + name + ".pt")); };
+  EXPECT_THROWS(load("module"), IoError, "load_pt: ", "refused_module.pt: ", "'torch.nn.modules.activation.ReLU'",
+                "torch.save(model.state_dict(), path)");
+  EXPECT_THROWS(load("class"), IoError, "'__main__.Custom', which tandem does not load");
+  EXPECT_THROWS(load("complex"), IoError, "'torch.ComplexFloatStorage'");
+  EXPECT_THROWS(load("sparse"), IoError, "'torch._utils._rebuild_sparse_tensor'");
+  EXPECT_THROWS(load("uint16"), IoError, "'torch._utils._rebuild_tensor_v3'");
+  EXPECT_THROWS(load("numpy"), IoError, "numpy");
+  EXPECT_THROWS(load("legacy"), IoError, "PyTorch before 1.6", "convert it in Python");
+  EXPECT_THROWS(load("loop"), IoError, "contain themselves");
+  EXPECT_THROWS(load("integer"), IoError, "an integer of more than 64 bits");
+  EXPECT_THROWS(io::load_pt(torch_file("module.safetensors")), IoError, "not a file of PyTorch", "torch.save");
+  EXPECT_THROWS(io::load_pt(torch_file("stored.npz")), IoError, "the archive has no data.pkl");
+  EXPECT_THROWS(io::load_pt(torch_file("none.pt")), IoError, "No such file");
+  EXPECT_THROWS(pickle_load({}), IoError, "pickle_load: ", "0 bytes");
+}
+
+TEST(TorchFileErrors, ModulesThatDoNotFitAreUnchanged) {
+  nn::Sequential model(nn::Linear(3, 4), nn::BatchNorm1d(nn::BatchNorm1dOptions(2).affine(false)), nn::Linear(1, 1));
+  const StateDict before = clone(model->state_dict());
+  EXPECT_THROWS(load(model, torch_file("module.pt")), StateError,
+                "'0.weight' is [2, 3] f32 in the state, but [4, 3] f32", "missing keys: '2.weight', '2.bias'",
+                "unexpected keys: '1.weight', '1.bias'", "nothing was changed");
+  EXPECT_EQ(difference(model->state_dict(), before), "");
+}
+
+TEST(TorchFileErrors, Saving) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a.pt");
+  const Tensor x = ones({2}), none;
+  EXPECT_THROWS(io::save_pickle(none, path), StateError, "save_pickle: a tensor is undefined", "omit it");
+  EXPECT_THROWS(io::save_pt({{"x", none}}, path), StateError, "save_pt: a tensor is undefined");
+  EXPECT_THROWS(io::save_pickle("\xff", path), StateError, "not UTF-8", "IValue::bytes");
+  EXPECT_THROWS(io::save_pickle(io::load_pickle(torch_file("libtorch_module.pt")), path), StateError,
+                "class '__torch__.Module' cannot be saved");
+  IValue deep;
+  for (int i = 0; i < 100; ++i) deep = std::vector<IValue>{deep};
+  EXPECT_THROWS(io::save_pickle(deep, path), StateError, "more than 100 deep");
+  const Tensor bits = from_blob(x.data_ptr(), {2}, kInt);
+  EXPECT_THROWS(io::save_pickle(std::vector<Tensor>{x, bits}, path), StateError, "dtypes f32 and i32 share memory");
+  EXPECT_THROWS(io::to_state_dict(GenericDict{{"a", GenericDict{{"b", 1}}}, {"a.b", 2}}), StateError, "'a.b'");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(IValue, AccessorsCheckTheType) {
+  const IValue value = 3;
+  EXPECT_EQ(value.tagKind(), "Int");
+  EXPECT_THROWS(value.toTensor(), StateError, "of type Int, not Tensor");
+  EXPECT_THROWS(value.toStringRef(), StateError, "not String");
+  EXPECT_THROWS(IValue(GenericDict{{"a", 1}}).toGenericDict().at("b"), IndexError, "no key b");
+  EXPECT_THROWS((GenericDict{{ones({1}), 1}}), StateError, "a Tensor cannot be a key");
+  GenericDict dict{{"a", 1}};
+  dict.insert("a", 2);
+  EXPECT_EQ(dict.at("a").toInt(), 1);
+  dict.insert_or_assign("a", 3);
+  EXPECT_EQ(dict.at("a").toInt(), 3);
+  EXPECT_EQ(IValue(true).toScalar().kind(), kBool);
+}
+
+}  // namespace
+}  // namespace tandem::testing

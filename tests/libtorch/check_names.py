@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Compares docs/libtorch_names.md with the names that tandem has, and checks that no name went missing.
+
+Usage: tests/libtorch/check_names.py [--update] COMPILER [FLAGS...]     --update writes the page
+The compiler says which of the names in names.json (read_names.py makes it) exist in tandem: a file with one
+using-declaration per name is compiled, and the lines with errors are the names that do not exist.
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PAGE = os.path.join(HERE, "../../docs/libtorch_names.md")
+
+INCLUDES = ["tandem/tandem.h", "tandem/autograd/function.h", "tandem/base/assert.h", "tandem/data/data.h",
+            "tandem/io/io.h", "tandem/ops/in_place.h", "tandem/ops/special.h", "tandem/optim/optim.h"]
+
+# Names that tandem leaves out: a pattern of whole names, and the reason. Patterns for all places.
+LEFT_OUT = [
+    (r"(fft|stft|istft).*", "Fourier transforms"),
+    (r"(linalg_(cholesky|cond|det|eig|householder|inv|ldl|lstsq|lu|matrix_(exp|rank|sqrth|power)|pinv|polar|qr|slogdet|"
+     r"solve|svd|tensor(inv|solve)).*|cholesky.*|det|slogdet|logdet|geqrf|orm?gqr|ormqr|inverse|lu_.*|matrix_(exp|power)"
+     r"|pinverse|svd|triangular_solve|nuclear_norm)", "matrix decompositions"),
+    (r".*(quant(ize|iz)|qparams|q_per_channel|q_scale|q_zero|qscheme|int_repr|fbgemm).*", "quantisation"),
+    (r".*(sparse|coalesce|csr|csc|bsr|bsc|crow_|ccol_|row_indices|col_indices).*|hspmm|sspaddmm|smm|indices|values|"
+     r"indices_copy|values_copy|dense_dim|kSparse", "sparse tensors"),
+    (r".*complex.*|chalf|conj.*|resolve_(conj|neg)|angle|imag|real|isreal|polar|sgn_?|is_(conj|neg)|m?H|matrix_H|adjoint",
+     "complex numbers"),
+    (r"(cudnn|miopen|mkldnn|thnn|slow_conv|native)_.*|to_mkldnn|.*_overrideable|conv_depthwise3d|convolution",
+     "kernels of one backend; the plain name chooses"),
+    (r"is_(hip|hpu|ipu|lazy|maia|meta|metal|mkldnn|mps|mtia|privateuseone|vulkan|ve|xla|xpu|distributed|fake)|hip|meta|"
+     r"metal|ve|vulkan|is_vulkan_available|toBackend", "devices other than the CPU and CUDA"),
+    (r".*nested.*|.*_copy|lift.*|sym_.*|.*_functional|to_padded_tensor|nonzero_static|slice_inverse|hash_tensor|"
+     r"for_blob|noopDelete|unsafe.*|alias", "internals of tracing and compilation"),
+    (r"(special_)?(airy_ai|bessel_.*|chebyshev_.*|hermite_.*|laguerre_.*|legendre_.*|modified_bessel_.*|"
+     r"scaled_modified_.*|shifted_chebyshev_.*|spherical_bessel_.*|zeta|gammainc|gammaincc|i[01]e?|ndtri?|log_ndtr|"
+     r"entr|erfcx|multigammaln|polygamma|xlog1py)|i0_?|igammac?_?|m?vlgamma_?|polygamma_?",
+     "special functions beyond the gamma and error functions"),
+    (r"getIntrusivePtr|unsafeReleaseIntrusivePtr|wrap_tensor_impl|key_set|toString|toType|C10_DEPRECATED_MESSAGE|"
+     r"use_count|weak_use_count|is_uniquely_owned|tensor_data|variable_data|numpy_T|.*_or_false|has_storage|quantizer|"
+     r"expect_contiguous|.*grad_dtype|is_same_size|share_memory_|(sym_)?constrain.*|is_inference|output_nr|"
+     r"remove_hook|enumtype|init_num_threads|isFloatingType|isIntegralType|elementSize|kname",
+     "internals of libtorch's Tensor"),
+]
+
+
+# Names that exist in another form: a pattern of `place::name`, and what to write instead.
+DIFFERENT = [
+    (r"torch::special_(\w+)", "`special::` and the name"),
+    (r"torch::(uniform|cauchy|exponential|geometric|log_normal|random|fill|zero|resize|resize_as|set|clip_|clamp_m\w+_|"
+     r"addmv_|as_strided_|gcd_|lcm_|ldexp_|logit_|nan_to_num_|xlogy_|gelu_|copy|resize_as_|(alpha_|feature_)*dropout_|"
+     r"rrelu_with_noise_?|is_nonzero|embedding_renorm|feature_dropout_)", "the method of `Tensor`, or the function that returns a new tensor"),
+    (r"torch::(get|set)_default_dtype(_as_scalartype)?", "state the dtype: `TensorOptions(kDouble)`; the default is always f32"),
+    (r"torch::(grid_sampler_[23]d|nll_loss_nd|slow_conv3d|norm_except_dim|linalg__powsum|segment_reduce|"
+     r"batch_norm_(elemt|gather_stats\w*|stats|update_stats)|fused_moving_avg_obs_fake_quant|empty_permuted|from_file|"
+     r"(un)?flatten_dense_tensors|unique_dim_consecutive|k(GRU|LSTM|Mish|RNN_\w+|SiLU)|set_num_interop_threads)",
+     "used by libtorch itself; the modules and functions built on it exist"),
+    (r"torch::(log_sigmoid|pad_sequence|trapz|linalg_(diagonal|matmul)|nonzero_numpy)|Tensor::nonzero_numpy",
+     "`logsigmoid`, `nn::utils::rnn::pad_sequence`, `trapezoid`, `diagonal`, `matmul`, `unbind(nonzero(x), 1)`"),
+    (r"nn::(Any(ModuleHolder|ModulePlaceholder|Value)|\w+PoolOptions|\w+PadOptions)",
+     "`AnyModule` needs none; options exist for each number of dimensions"),
+    (r"nn::Module::(save|load|is_serializable)|serialize::\w+", "`save(module, path)` and `load(module, path)`"),
+    (r"autograd::(Edge|edge_list|SavedVariable|profiler)|torch::view_as_real|Tensor::(m|name|print|type|to_dense|"
+     r"generic_packed_accessor|packed_accessor|as_strided_)", "`packed_accessor32` and `64`; the rest is deprecated or internal"),
+]
+
+
+def reason_to_leave_out(place, name):
+    full = f"{place}::{name}"
+    reason = next((reason for pattern, reason in LEFT_OUT if re.fullmatch(pattern, name)), None)
+    if reason:
+        return "left out", reason
+    instead = next((text for pattern, text in DIFFERENT if re.fullmatch(pattern, full)), None)
+    return ("different", instead) if instead else ("missing", "")
+
+
+def declarations(names):
+    """Lines of C++, and for each line the (place, name) that it asks for."""
+    lines = [f'#include "{header}"' for header in INCLUDES]
+    asked = {}
+    for number, (place, list_) in enumerate(names.items()):
+        member = place in ("Tensor", "nn::Module")
+        lines.append(f"struct In{number} : tandem::{place} {{" if member else f"namespace in{number} {{")
+        for name in list_:
+            if member and name == place.split("::")[-1]:
+                continue
+            space = "tandem" if place == "torch" else f"tandem::{place}"
+            lines.append(f"using {space}::{name};")
+            asked[len(lines)] = (place, name)
+        lines.append("};" if member else "}")
+    return lines, asked
+
+
+def missing_names(names, compiler):
+    lines, asked = declarations(names)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "names.cpp")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+        all_errors = ["-ferror-limit=0"] if "clang" in compiler[0] else []
+        result = subprocess.run([*compiler, *all_errors, "-fsyntax-only", path], capture_output=True, text=True,
+                                env={**os.environ, "CCACHE_DISABLE": "1", "LC_ALL": "C"})
+    at = {int(n) for n in re.findall(r"names\.cpp:(\d+):\d+: (?:fatal )?error:", result.stderr)}
+    unknown = at - set(asked)
+    if unknown or (result.returncode and not at):
+        sys.exit(f"unexpected errors:\n{result.stderr[:4000]}")
+    return {asked[n] for n in at}
+
+
+def page_of(data, missing):
+    groups, rows = {}, []
+    total = present = 0
+    for place, names in data["names"].items():
+        counts = {"present": 0, "different": 0, "left out": 0, "missing": 0}
+        for name in names:
+            kind, reason = reason_to_leave_out(place, name) if (place, name) in missing else ("present", "")
+            counts[kind] += 1
+            if kind != "present":
+                groups.setdefault((kind, reason), []).append(f"{place}::{name}" if place != "torch" else name)
+        rows.append(f"| `{place}` | " + " | ".join(str(counts[k]) for k in counts) + " |")
+        present += counts["present"]
+        total += counts["present"] + counts["different"] + counts["missing"]
+    lines = [
+        "# Names of libtorch", "",
+        "Which of libtorch's public names tandem has, read from the headers of PyTorch "
+        f"{data['version'].split('+')[0]}. For programs that are to move, see [libtorch.md](libtorch.md).", "",
+        f"Of the names that are not left out, {100 * present // total} % are present: {present} of {total}.", "",
+        "Generated: `tests/libtorch/check_names.py --update g++ -std=c++20 -Iinclude`.", "",
+        "| namespace or class | present | different | left out | missing |", "|---|---|---|---|---|", *rows, ""]
+    for kind, title in (("different", "Different"), ("left out", "Left out"), ("missing", "Missing")):
+        lines += [f"## {title}", ""]
+        for (k, reason), names in sorted(groups.items()):
+            if k == kind:
+                lines += [(f"{reason[0].upper()}{reason[1:]}: " if reason else "") +
+                          ", ".join(f"`{n}`" for n in names), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("compiler", nargs=argparse.REMAINDER)
+    args = parser.parse_args()
+    with open(os.path.join(HERE, "names.json"), encoding="utf-8") as file:
+        data = json.load(file)
+    page = page_of(data, missing_names(data["names"], args.compiler))
+    if args.update:
+        with open(PAGE, "w", encoding="utf-8") as file:
+            file.write(page)
+        return 0
+    with open(PAGE, encoding="utf-8") as file:
+        if file.read() == page:
+            return 0
+    print("docs/libtorch_names.md is not up to date: run tests/libtorch/check_names.py --update", *args.compiler)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

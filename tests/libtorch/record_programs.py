@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""Builds the programs of tests/libtorch/programs with libtorch, runs them, and writes what they print to expected/.
+
+Usage: .venv-torch/bin/python tests/libtorch/record_programs.py [NAME...]     (scripts/torch_venv.sh installs PyTorch)
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAMS = os.path.join(HERE, "programs")
+ROOT = os.path.dirname(os.path.dirname(HERE))
+
+
+def main():
+    home = os.path.dirname(torch.__file__)
+    flags = ["-std=c++20", "-O0", "-I", ROOT, "-isystem", f"{home}/include", "-isystem",
+             f"{home}/include/torch/csrc/api/include"]
+    compiler = os.environ.get("CXX", "g++")
+    names = sys.argv[1:] or sorted(f[:-4] for f in os.listdir(PROGRAMS) if f.endswith(".cpp"))
+    os.makedirs(os.path.join(PROGRAMS, "expected"), exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        header = os.path.join(folder, "program.h")  # a precompiled copy: parsing libtorch's headers takes 15 s
+        shutil.copy2(os.path.join(PROGRAMS, "program.h"), header)
+        subprocess.run([compiler, *flags, "-x", "c++-header", header, "-o", header + ".gch"], check=True)
+        for name in names:
+            binary = os.path.join(folder, name)
+            subprocess.run([compiler, *flags, "-include", header, os.path.join(PROGRAMS, name + ".cpp"), "-o", binary,
+                            f"-L{home}/lib", f"-Wl,-rpath,{home}/lib", "-ltorch_cpu", "-lc10"], check=True)
+            output = subprocess.run([binary], check=True, capture_output=True, text=True, cwd=PROGRAMS).stdout
+            with open(os.path.join(PROGRAMS, "expected", name + ".txt"), "w", encoding="utf-8") as file:
+                file.write(output)
+            print(name, flush=True)
+
+
+if __name__ == "__main__":
+    main()
