@@ -7,6 +7,7 @@
 
 #include "src/io/source.h"
 #include "tandem/base/check.h"
+#include "tandem/io/pickle.h"
 
 namespace tandem {
 namespace io {

@@ -44,7 +44,7 @@ Tensor empty_vector(const std::vector<Tensor>& params) {
 double number(const Tensor& x) { return x.item<double>(); }
 double largest(const Tensor& x) { return x.numel() == 0 ? 0 : number(x.abs().max()); }
 
-void visit_list(StateVisitor& visitor, const char* name, std::deque<Tensor>& list, const Tensor& like) {
+void visit_list(StateVisitor& visitor, const char* name, std::vector<Tensor>& list, const Tensor& like) {
   for (size_t i = 0;; ++i) {
     Tensor entry = i < list.size() ? list[i] : Tensor();
     visitor.optional_tensor(fmt::format("{}.{}", name, i), entry, like);
@@ -209,9 +209,9 @@ void LBFGS::Step::remember(const Tensor& gradient) {
   if (!(number(ys) > 1e-10)) return;  // the approximation must remain positive definite
   auto &dirs = state_.old_dirs(), &steps = state_.old_stps(), &ro = state_.ro();
   while (!dirs.empty() && static_cast<int64_t>(dirs.size()) >= o_.history_size()) {
-    dirs.pop_front();
-    steps.pop_front();
-    ro.pop_front();
+    dirs.erase(dirs.begin());
+    steps.erase(steps.begin());
+    ro.erase(ro.begin());
   }
   state_.H_diag(ys.div(dot(y, y)));
   if (o_.history_size() == 0) return;

@@ -16,7 +16,6 @@
 //
 // Inputs are Tensor (undefined for an absent optional input), TensorList, and at most one std::optional<DType>, the
 // argument that the policy f32_dtype fills in. The lambda captures all other arguments.
-#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -70,7 +69,9 @@ namespace detail {
 template <size_t N>
 struct FixedString {
   char text[N];
-  consteval FixedString(const char (&s)[N]) { std::copy_n(s, N, text); }
+  consteval FixedString(const char (&s)[N]) {
+    for (size_t i = 0; i < N; ++i) text[i] = s[i];
+  }
 };
 
 /// Throws DeviceError unless all defined tensors are on one device. CPU tensors of rank 0 may be combined with tensors

@@ -8,7 +8,6 @@
 
 #include "tandem/base/op_scope.h"
 #include "tandem/io/checkpoint.h"
-#include "tandem/io/pickle.h"
 #include "tandem/io/safetensors.h"
 
 #pragma GCC visibility push(default)

@@ -1,9 +1,9 @@
 #pragma once
 // L-BFGS: a quasi-Newton method that evaluates the loss several times per step. Source: Nocedal and Wright, "Numerical
 // Optimization" (2006), algorithms 7.4 and 3.5; torch.optim.LBFGS.
-#include <deque>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tandem/optim/optimizer.h"
 
@@ -56,9 +56,9 @@ class LBFGSParamState : public OptimizerParamState {
   TANDEM_ARG(Tensor, H_diag);
   TANDEM_ARG(Tensor, prev_flat_grad);
   /// The differences of gradients and of parameters, and the reciprocals of their products, from oldest to latest.
-  TANDEM_ARG(std::deque<Tensor>, old_dirs);
-  TANDEM_ARG(std::deque<Tensor>, old_stps);
-  TANDEM_ARG(std::deque<Tensor>, ro);
+  TANDEM_ARG(std::vector<Tensor>, old_dirs);
+  TANDEM_ARG(std::vector<Tensor>, old_stps);
+  TANDEM_ARG(std::vector<Tensor>, ro);
 
  private:
   Tensor like_;

@@ -1,5 +1,7 @@
 #include "tandem/nn/modules/norm.h"
 
+#include <algorithm>
+
 #include "src/nn/checks-inl.h"
 #include "src/nn/define-inl.h"
 #include "tandem/autograd/grad_mode.h"
@@ -117,6 +119,8 @@ void BatchNorm2dImpl::check_input_dim(const Tensor& input) const {
 void BatchNorm3dImpl::check_input_dim(const Tensor& input) const {
   TANDEM_CHECK(input.dim() == 5, ShapeError, "the input is {}; it must be [N, C, D, H, W]", checks::show(input));
 }
+
+int64_t InstanceNormImplBase::unbatched_rank() const { return 2 + std::ranges::count(sizes_, ','); }
 
 Tensor InstanceNormImplBase::forward(const Tensor& input) {
   {

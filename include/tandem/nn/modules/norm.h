@@ -1,6 +1,5 @@
 #pragma once
 // Batch norms, instance norms, LayerNorm, GroupNorm, RMSNorm, and norms over adjacent channels.
-#include <algorithm>
 #include <string_view>
 
 #include "tandem/nn/modules/options_module.h"
@@ -51,7 +50,7 @@ class InstanceNormImplBase : public NormImplBase<InstanceNormOptions> {
   void check_input_dim(const Tensor& input) const override;
 
  private:
-  int64_t unbatched_rank() const { return 2 + std::count(sizes_.begin(), sizes_.end(), ','); }
+  int64_t unbatched_rank() const;
   std::string_view sizes_;
 };
 
