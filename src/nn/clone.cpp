@@ -41,7 +41,9 @@ std::shared_ptr<Module> Module::clone(const std::optional<Device>& device) const
   const OpScope op("clone");
   if (const std::shared_ptr<ResettableModule> copy{new_copy()}) {
     copy->forget_parts();
+    copy->cloned_from_ = this;
     copy->reset();
+    copy->cloned_from_ = nullptr;
     copy->copy_parts(*this, device);
     return copy;
   }

@@ -119,9 +119,18 @@ void Module::check_name(const std::string& name) const {
   TANDEM_CHECK(!taken, StateError, "'{}' is already the name of {} of this module; choose another", name, taken);
 }
 
+namespace {
+/// A copy of a tensor that is the original module's, too.
+Tensor unshared(Tensor tensor, const std::string& name, const OrderedDict<std::string, Tensor>& originals) {
+  const Tensor* const original = originals.find(name);
+  return original && original->is_same(tensor) && tensor.defined() ? tensor.detach().clone() : tensor;
+}
+}  // namespace
+
 Tensor& Module::register_parameter(std::string name, Tensor tensor, bool requires_grad) {
   const OpScope op("register_parameter");
   check_name(name);
+  if (cloned_from_) tensor = unshared(std::move(tensor), name, cloned_from_->parameters_);
   if (tensor.defined()) {
     TANDEM_CHECK(tensor.is_leaf(), AutogradError,
                  "'{}' {} is the result of an op; only leaves can be parameters: detach() it", name,
@@ -139,6 +148,7 @@ Tensor& Module::register_parameter(std::string name, Tensor tensor, bool require
 Tensor& Module::register_buffer(std::string name, Tensor tensor) {
   const OpScope op("register_buffer");
   check_name(name);
+  if (cloned_from_) tensor = unshared(std::move(tensor), name, cloned_from_->buffers_);
   return buffers_.insert(std::move(name), std::move(tensor));
 }
 

@@ -58,6 +58,7 @@ TEST(Clone, Layers) {
   check_layer(nn::InstanceNorm1d(nn::InstanceNormOptions(4).affine(true)));
   check_layer(nn::LayerNorm(nn::LayerNormOptions({4})));
   check_layer(nn::Embedding(5, 3));
+  check_layer(nn::Embedding::from_pretrained(rand({5, 3})));
   check_layer(nn::PReLU());
   check_layer(nn::LSTM(nn::LSTMOptions(3, 4).num_layers(2).bidirectional(true)));
   check_layer(nn::GRUCell(3, 4));
@@ -142,7 +143,7 @@ TEST(ModuleDict, KeepsModulesByName) {
   EXPECT_EQ(dict->items()[0].first, "fc");
   EXPECT_TRUE(dict->pop("act")->as<nn::ReLU>());
   EXPECT_FALSE(dict->contains("act"));
-  EXPECT_THROWS((*dict)["act"], StateError, "act");
+  EXPECT_THROWS((*dict)["act"], IndexError, "act");
   EXPECT_THROWS(dict->at<nn::ReLU>("fc"), StateError, "Linear");
   dict->clear();
   EXPECT_TRUE(dict->empty());
@@ -156,7 +157,7 @@ TEST(ParameterContainers, RegisterParameters) {
   EXPECT_TRUE((*dict)["w"].requires_grad());
   EXPECT_FALSE(dict->get("frozen").requires_grad());
   EXPECT_EQ(dict->pop("frozen").numel(), 3);
-  EXPECT_THROWS(dict->get("frozen"), StateError, "frozen");
+  EXPECT_THROWS(dict->get("frozen"), IndexError, "frozen");
   nn::ParameterDictImpl more(OrderedDict<std::string, Tensor>{{"w", zeros({4})}, {"v", zeros({1})}});
   dict->update(more);
   EXPECT_EQ(dict->get("w").numel(), 4);

@@ -179,6 +179,9 @@ class Module : public std::enable_shared_from_this<Module> {
   virtual ResettableModule* new_copy() const { return nullptr; }
   /// Assigns a module of the same type.
   virtual void assign(const Module&) {}
+  /// Whether reset() runs in clone(). Parts that the options hold must then be copied. register_parameter and
+  /// register_buffer do that: they return the tensor to use.
+  bool is_being_cloned() const { return cloned_from_ != nullptr; }
   void forget_parts();
   /// Registers copies of the parameters of `original`, for modules that keep no other handles to them.
   void register_copies(const Module& original, const std::optional<Device>& device);
@@ -200,6 +203,7 @@ class Module : public std::enable_shared_from_this<Module> {
 
   mutable std::optional<std::string> name_;
   bool training_ = true;
+  const Module* cloned_from_ = nullptr;  // set while clone() makes this module
   std::shared_ptr<const CallHook> call_hook_ = default_call_hook();
 };
 
@@ -222,9 +226,7 @@ class Cloneable : public Base {
  protected:
   // Headers define many modules: what each of them instantiates must be cheap to compile.
   ResettableModule* new_copy() const override { return new Derived(static_cast<const Derived&>(*this)); }
-  void assign(const Module& other) override {
-    static_cast<Derived&>(*this) = static_cast<const Derived&>(other);
-  }
+  void assign(const Module& other) override { static_cast<Derived&>(*this) = static_cast<const Derived&>(other); }
 };
 
 template <class Contained>

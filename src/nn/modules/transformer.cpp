@@ -82,7 +82,7 @@ void TransformerEncoderImpl::reset() {
   const ModuleList list = copies_of("encoder_layer", options.encoder_layer(), options.num_layers());
   children_.clear();
   layers = register_module("layers", list);
-  norm = options.norm();
+  norm = is_being_cloned() ? options.norm().clone() : options.norm();
   if (!norm.is_empty()) register_module("norm", norm.ptr());
 }
 
@@ -123,7 +123,7 @@ void TransformerDecoderImpl::reset() {
   const ModuleList list = copies_of("decoder_layer", options.decoder_layer(), options.num_layers());
   children_.clear();
   layers = register_module("layers", list);
-  norm = options.norm();
+  norm = is_being_cloned() ? options.norm().clone() : options.norm();
   if (!norm.is_empty()) register_module("norm", norm.ptr());
 }
 
@@ -163,11 +163,11 @@ void TransformerImpl::reset() {
                          .batch_first(o.batch_first())
                          .norm_first(o.norm_first());
   const auto norm = [&] { return AnyModule(LayerNorm(LayerNormOptions({o.d_model()}).eps(o.layer_norm_eps()))); };
-  encoder = o.custom_encoder();
+  encoder = is_being_cloned() ? o.custom_encoder().clone() : o.custom_encoder();
   if (encoder.is_empty()) {
     encoder = TransformerEncoder(TransformerEncoderOptions(layer, o.num_encoder_layers()).norm(norm()));
   }
-  decoder = o.custom_decoder();
+  decoder = is_being_cloned() ? o.custom_decoder().clone() : o.custom_decoder();
   if (decoder.is_empty()) {
     decoder = TransformerDecoder(TransformerDecoderOptions(layer, o.num_decoder_layers()).norm(norm()));
   }

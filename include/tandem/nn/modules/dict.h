@@ -36,14 +36,14 @@ class ModuleDictImpl : public Module {
   bool contains(const std::string& key) const noexcept { return children_.contains(key); }
   void clear() { children_.clear(); }
 
-  /// These throw StateError if there is no such key, at() also for a module of another type.
+  /// These throw IndexError if there is no such key; at() throws StateError for a module of another type.
   std::shared_ptr<Module> operator[](const std::string& key) const;
   template <class M>
   auto& at(const std::string& key) const {
     const OpScope op("ModuleDict");
     return detail::module_as<M>((*this)[key].get());
   }
-  /// Removes the module and returns it.
+  /// Removes the module and returns it. Throws IndexError if there is none.
   std::shared_ptr<Module> pop(const std::string& key);
   /// Adds a module, or replaces the one with this key. Throws StateError for a null module or an invalid name.
   void insert(const std::string& key, std::shared_ptr<Module> module);
@@ -73,7 +73,7 @@ class ParameterDictImpl : public Module {
 
   /// Registers `parameter`, which keeps its requires_grad. Throws as register_parameter does.
   Tensor& insert(const std::string& key, const Tensor& parameter);
-  /// Removes the parameter and returns it. Throws StateError if there is none.
+  /// Removes the parameter and returns it. Throws IndexError if there is none.
   Tensor pop(const std::string& key);
   /// Adds all entries of a dictionary; keys that exist get the new tensors.
   void update(const OrderedDict<std::string, Tensor>& parameters);
@@ -90,7 +90,7 @@ class ParameterDictImpl : public Module {
   bool contains(const std::string& key) const noexcept { return parameters_.contains(key); }
   void clear() { parameters_.clear(); }
 
-  /// These throw StateError if there is no such key.
+  /// These throw IndexError if there is no such key.
   Tensor& get(const std::string& key) { return parameters_[key]; }
   const Tensor& get(const std::string& key) const { return parameters_[key]; }
   Tensor& operator[](const std::string& key) { return parameters_[key]; }
