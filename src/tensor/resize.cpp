@@ -22,17 +22,17 @@ const Tensor& Tensor::resize_(IntArrayRef sizes) const {
     TANDEM_CHECK(s >= 0, ShapeError, "sizes are {}; they must be at least 0", to_string(sizes));
   }
   TensorImpl& impl = *impl_;
-  const Dims target(sizes);
-  const Tensor wanted = empty(target, options());  // checks that the sizes can be allocated
-  const size_t bytes = wanted.nbytes() + static_cast<size_t>(impl.offset) * element_size();
-  if (bytes <= impl.storage->nbytes()) {
+  const Dims target(sizes), strides = contiguous_strides(sizes);
+  const size_t held = impl.storage->nbytes() / element_size() - static_cast<size_t>(impl.offset);
+  if (static_cast<size_t>(numel_of(sizes)) <= held) {
     impl.sizes = target;
-    impl.strides = wanted.impl().strides;
+    impl.strides = strides;
     impl.refresh();
     impl.shadow.reset();
     ++impl.generation;
     return *this;
   }
+  const Tensor wanted = empty(target, options());
   const int64_t kept = std::min(impl.numel, wanted.numel());
   if (kept > 0) {
     const auto flat = [kept](const Tensor& x) { return make_view(x, {kept}, {1}, x.storage_offset()); };
