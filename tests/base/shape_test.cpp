@@ -35,7 +35,7 @@ TEST(IntArrayRef, BindsToBracesVectorsAndArrays) {
   EXPECT_EQ(numel_of({2, 0}), 0);
   EXPECT_EQ(IntArrayRef(v).slice(1, 1)[0], 2);
   EXPECT_EQ(to_string(v), "[1, 2]");
-  EXPECT_EQ(to_string({}), "[]");
+  EXPECT_EQ(to_string(IntArrayRef()), "[]");
 }
 
 TEST(Numel, RefusesSizesBeyondInt64) {

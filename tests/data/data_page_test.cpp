@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "data/pictures.h"
+#include "support/device.h"
+#include "tandem/data/data.h"
 #include "tandem/tandem.h"
 
 namespace tandem {
@@ -80,6 +82,7 @@ TEST(DataPage, DatasetsAndSamplers) {
 }
 
 TEST(DataPage, Transforms) {
+  TANDEM_TEST_ON_HOST();
   namespace transforms = data::transforms;
   auto pictures = data::datasets::StackedDataset(rand({3, 3, 32, 32}), zeros({3}, kLong));
   auto loader = data::make_data_loader(std::move(pictures)

@@ -32,9 +32,9 @@ const std::map<std::string, const char*> exceptions = {
 };
 
 /// In-place methods that are tested with the tensor class.
-const std::set<std::string> not_ops = {"bernoulli_", "cauchy_",        "detach_",     "exponential_",
-                                       "geometric_", "index_put_",     "log_normal_", "normal_",
-                                       "random_",    "requires_grad_", "uniform_"};
+const std::set<std::string> not_ops = {"bernoulli_", "cauchy_",     "detach_", "exponential_", "geometric_",
+                                       "index_put_", "log_normal_", "normal_", "random_",      "requires_grad_",
+                                       "resize_",    "resize_as_",  "set_",    "uniform_"};
 
 BadInputs all_bad_input() {
   BadInputs all;

@@ -5,7 +5,9 @@
 #include "support/device.h"
 #include "support/throws.h"
 #include "tandem/autograd/node.h"
+#include "tandem/ops/in_place.h"
 #include "tandem/ops/ops.h"
+#include "tandem/ops/special.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem {

@@ -275,10 +275,8 @@ constexpr Method methods[] = {
 
 /// Methods without a row here, with the reason.
 const std::map<std::string, const char*> exceptions = {
-    {"clip", "alias of clamp"},
-    {"expand_as", "tested below"},
-    {"subtract", "alias of sub"},
-    {"view_as", "tested below"},
+    {"clip", "alias of clamp"},   {"expand_as", "tested below"}, {"reshape_as", "tested below"},
+    {"subtract", "alias of sub"}, {"view_as", "tested below"},
 };
 
 /// The op that an alias is another name of, and that its errors name.
@@ -305,12 +303,15 @@ TEST(MethodErrors, UndefinedTensorIsRefused) {
   expect_refused(undefined_self());
   const Tensor none;
   expect_refused({UNDEFINED("expand_as", none.expand_as(ones({2}))), UNDEFINED("view_as", none.view_as(ones({2}))),
-                  UNDEFINED("expand_as", ones({2}).expand_as(none)), UNDEFINED("view_as", ones({2}).view_as(none))});
+                  UNDEFINED("expand_as", ones({2}).expand_as(none)), UNDEFINED("view_as", ones({2}).view_as(none)),
+                  UNDEFINED("reshape_as", none.reshape_as(ones({2}))),
+                  UNDEFINED("reshape_as", ones({2}).reshape_as(none))});
 }
 
 TEST(MethodErrors, SizesOfAnotherTensorMustMatch) {
   const Tensor x = ones({2, 3}), y = ones({4});
   expect_refused({BAD_INPUT("view_as", x.view_as(y), ShapeError, "6 elements", "[2, 3]", "[4]"),
+                  BAD_INPUT("reshape_as", x.reshape_as(y), ShapeError, "6 elements", "[2, 3]", "[4]"),
                   BAD_INPUT("expand_as", x.expand_as(y), ShapeError, "[2, 3]", "[4]")});
 }
 

@@ -27,8 +27,6 @@ namespace detail {
 /// Throws tandem::Error unless `condition` holds. The message consists of the arguments, as str() joins them:
 /// `TANDEM_ASSERT(x.dim() == 2, "expected a matrix, not ", x.sizes())`. They are evaluated only on failure. As
 /// libtorch's TORCH_CHECK. (The library's own checks are in tandem/base/check.h.)
-#define TANDEM_ASSERT(condition, ...)                                                                \
-  do {                                                                                               \
-    if (!(condition)) [[unlikely]]                                                                   \
-      ::tandem::detail::throw_assertion(#condition, __FILE__, __LINE__, ::tandem::str(__VA_ARGS__)); \
-  } while (false)
+#define TANDEM_ASSERT(condition, ...) \
+  ((condition) ? static_cast<void>(0) \
+               : ::tandem::detail::throw_assertion(#condition, __FILE__, __LINE__, ::tandem::str(__VA_ARGS__)))

@@ -1,6 +1,7 @@
 #pragma once
 // torch::special's functions that tandem has, under their names there.
 #include "tandem/ops/activation.h"
+#include "tandem/ops/arithmetic.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/math_functions.h"
 #include "tandem/ops/softmax.h"

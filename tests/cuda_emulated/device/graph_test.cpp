@@ -15,6 +15,7 @@
 #include "tandem/amp/cast_cache.h"
 #include "tandem/autograd/checkpoint.h"
 #include "tandem/cuda/stream.h"
+#include "tandem/optim/optim.h"
 #include "tandem/tandem.h"
 #include "tandem/tensor/capture.h"
 
