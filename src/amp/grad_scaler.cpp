@@ -56,7 +56,7 @@ std::vector<Tensor> GradScaler::scale(const std::vector<Tensor>& losses) {
 
 Tensor GradScaler::inverse_scale() {
   const OpScope op("inverse_scale");
-  if (!is_enabled()) return ones({});
+  if (!is_enabled()) return ones({}, kFloat);
   check_scaled();
   if (!inverse_scale_.defined()) {
     inverse_scale_ = empty({}, scale_.options());
@@ -129,7 +129,7 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
 
 Tensor GradScaler::unscale_(const std::vector<Tensor>& grads) {
   const OpScope op("unscale_");
-  if (!is_enabled()) return zeros({});
+  if (!is_enabled()) return zeros({}, kFloat);
   check_scaled();
   for (size_t i = 0; i < grads.size(); ++i) {
     checks::defined_at(i, grads[i]);

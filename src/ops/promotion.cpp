@@ -27,7 +27,7 @@ Category combine(Category higher, Category lower) {
 struct Operands {
   Category dimensioned, zero_dim, number;
   void add(const Tensor& x) { (x.dim() == 0 ? zero_dim : dimensioned).add(x.dtype()); }
-  void add(Scalar s) { number.add(s.is_floating_point() ? kFloat : s.kind()); }
+  void add(Scalar s) { number.add(s.is_floating_point() ? get_default_dtype() : s.kind()); }
   DType result() const { return combine(dimensioned, combine(zero_dim, number)).dtype; }
 };
 

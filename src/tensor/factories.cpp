@@ -17,8 +17,10 @@ void fill(const Tensor& y, Scalar value) {
   if (y.numel() > 0) backend(y).fill(y, value);
 }
 
-// The dtype inferred from a number: bool, i64 or the default f32.
-DType dtype_of_kind(Scalar value) { return value.is_boolean() ? kBool : value.is_integral() ? kLong : kFloat; }
+// The dtype inferred from a number.
+DType dtype_of_kind(Scalar value) {
+  return value.is_boolean() ? kBool : value.is_integral() ? kLong : get_default_dtype();
+}
 
 TensorOptions with_default(const TensorOptions& options, DType t) {
   return options.has_dtype() ? options : options.dtype(t);
@@ -52,11 +54,11 @@ Tensor full_like(const Tensor& x, Scalar value, const TensorOptions& options) {
 
 Tensor zeros(IntArrayRef sizes, const TensorOptions& options) {
   const OpScope op("zeros");
-  return full(sizes, 0, with_default(options, kFloat));
+  return full(sizes, 0, with_default(options, get_default_dtype()));
 }
 Tensor ones(IntArrayRef sizes, const TensorOptions& options) {
   const OpScope op("ones");
-  return full(sizes, 1, with_default(options, kFloat));
+  return full(sizes, 1, with_default(options, get_default_dtype()));
 }
 Tensor zeros_like(const Tensor& x, const TensorOptions& options) {
   const OpScope op("zeros_like");
@@ -68,7 +70,7 @@ Tensor ones_like(const Tensor& x, const TensorOptions& options) {
 }
 Tensor scalar_tensor(Scalar value, const TensorOptions& options) {
   const OpScope op("scalar_tensor");
-  return full({}, value, with_default(options, kFloat));
+  return full({}, value, with_default(options, get_default_dtype()));
 }
 
 Tensor eye(int64_t n, const TensorOptions& options) { return eye(n, n, options); }
@@ -90,7 +92,7 @@ Tensor arange(Scalar start, Scalar end, Scalar step, const TensorOptions& option
                "step = {} leads away from end = {} (start = {}); change its sign", s, b, a);
   TANDEM_CHECK((b - a) / s < 0x1p60, ShapeError, "from {} to {} by {} has more elements than memory can hold", a, b, s);
   const bool integral = !start.is_floating_point() && !end.is_floating_point() && !step.is_floating_point();
-  const TensorOptions o = with_default(options, integral ? kLong : kFloat);
+  const TensorOptions o = with_default(options, integral ? kLong : get_default_dtype());
   TANDEM_CHECK(o.dtype() != kBool, DTypeError, "bool cannot hold a range; use an integer or floating dtype");
   int64_t count = 0;
   if (integral) {  // integer arithmetic: a double loses counts above 2^53
@@ -119,7 +121,7 @@ Tensor arange(Scalar end, const TensorOptions& options) { return arange(0, end, 
 Tensor linspace(Scalar start, Scalar end, int64_t steps, const TensorOptions& options) {
   const OpScope op("linspace");
   TANDEM_CHECK(steps >= 0, StateError, "steps = {} is negative; it must be at least 0", steps);
-  const Tensor host = empty({steps}, with_default(options, kFloat).device(kCPU).requires_grad(false));
+  const Tensor host = empty({steps}, with_default(options, get_default_dtype()).device(kCPU).requires_grad(false));
   if (steps > 0) check_fits(start, host.dtype());
   if (steps > 1) check_fits(end, host.dtype());
   visit_dtype(host.dtype(), [&](auto zero) {
@@ -133,7 +135,7 @@ Tensor linspace(Scalar start, Scalar end, int64_t steps, const TensorOptions& op
       y[i] = static_cast<T>(v);
     }
   });
-  Tensor y = empty({steps}, with_default(options, kFloat));
+  Tensor y = empty({steps}, with_default(options, get_default_dtype()));
   if (y.is_cpu()) {
     host.impl().requires_grad = options.requires_grad();
     return host;

@@ -11,8 +11,7 @@ namespace {
 /// f(0), f(1), ..., f(n - 1)
 template <class F>
 Tensor from_formula(int64_t n, const TensorOptions& options, const F& f) {
-  const TensorOptions o = options.has_dtype() ? options : options.dtype(kFloat);
-  const Tensor host = empty({n}, TensorOptions(kDouble).device(kCPU)), y = empty({n}, o);
+  const Tensor host = empty({n}, TensorOptions(kDouble).device(kCPU)), y = empty({n}, options);
   for (int64_t i = 0; i < n; ++i) host.raw<double>()[i] = f(static_cast<double>(i));
   if (n > 0) backend(y).copy(y, host);
   return y;
@@ -46,7 +45,7 @@ Tensor logspace(Scalar start, Scalar end, int64_t steps, double base, const Tens
   TANDEM_CHECK(steps >= 0, StateError, "steps = {} is negative; it must be at least 0", steps);
   const double a = start.to_double(), b = end.to_double();
   const double step = steps > 1 ? (b - a) / static_cast<double>(steps - 1) : 0;
-  const DType t = options.has_dtype() ? options.dtype() : kFloat;
+  const DType t = options.dtype();
   if (steps > 0) check_fits(std::pow(base, a), t);
   if (steps > 1) check_fits(std::pow(base, b), t);
   const double half = static_cast<double>(steps / 2);
@@ -64,7 +63,7 @@ Tensor range(Scalar start, Scalar end, Scalar step, const TensorOptions& options
   TANDEM_CHECK(a == b || (a < b) == (s > 0), StateError,
                "step = {} leads away from end = {} (start = {}); change its sign", s, b, a);
   TANDEM_CHECK((b - a) / s < 0x1p60, ShapeError, "from {} to {} by {} has more elements than memory can hold", a, b, s);
-  const TensorOptions o = options.has_dtype() ? options : options.dtype(kFloat);
+  const TensorOptions o = options.has_dtype() ? options : options.dtype(get_default_dtype());
   TANDEM_CHECK(o.dtype() != kBool, DTypeError, "bool cannot hold a range; use an integer or floating dtype");
   const int64_t count = static_cast<int64_t>(std::floor((b - a) / s)) + 1;
   check_fits(start, o.dtype());

@@ -6,11 +6,10 @@
 namespace tandem {
 namespace {
 
-// libtorch's rule: int becomes i64 and double becomes the default f32; other types keep their dtype.
+// libtorch's rule: int becomes i64, float and double become the default dtype; other types keep their dtype.
 DType desired_dtype(DType given) {
   if (given == kInt) return kLong;
-  if (given == kDouble) return kFloat;
-  return given;
+  return given == kFloat || given == kDouble ? get_default_dtype() : given;
 }
 
 // `host` converted to the requested dtype, device and gradient flag.

@@ -386,7 +386,9 @@ TANDEM_OPS std::vector<Tensor> where(const Tensor& condition) {
 TANDEM_OPS Tensor where(const Tensor& condition, Scalar a, Scalar b) {
   const OpScope op("where");
   checks::defined("the condition", condition);
-  const auto kind = [](Scalar s) { return s.is_floating_point() ? kFloat : s.is_boolean() ? kBool : kLong; };
+  const auto kind = [](Scalar s) {
+    return s.is_floating_point() ? get_default_dtype() : s.is_boolean() ? kBool : kLong;
+  };
   const TensorOptions options = condition.options().dtype(promote_types(kind(a), kind(b)));
   return where(condition, full({}, a, options), full({}, b, options));
 }

@@ -252,7 +252,7 @@ TANDEM_OPS Tensor ldexp(const Tensor& x, const Tensor& exponent) {
   detail::check_operands(x, exponent);
   if (exponent.is_floating_point()) return mul(x, pow(2.0, exponent));
   // 2^exponent may leave the range of x's dtype where the product does not.
-  const DType t = x.is_floating_point() ? x.dtype() : kFloat;
+  const DType t = x.is_floating_point() ? x.dtype() : get_default_dtype();
   return to(mul(to(x, kDouble), pow(2.0, to(exponent, kDouble))), t);
 }
 TANDEM_OPS Tensor float_power(const Tensor& a, const Tensor& b) {

@@ -186,7 +186,7 @@ TANDEM_OPS Tensor clamp(const Tensor& x, std::optional<Scalar> min, std::optiona
   TANDEM_CHECK(min || max, StateError, "no bounds; give min, max or both");
   if (x.defined() && !is_floating_point(x.dtype()) &&
       (min.value_or(0).is_floating_point() || max.value_or(0).is_floating_point())) {
-    return clamp(to(x, kFloat), min, max);  // by type promotion
+    return clamp(to(x, get_default_dtype()), min, max);  // by type promotion
   }
   if (x.defined() && !x.is_floating_point() &&
       !(detail::fits_double(min.value_or(0)) && detail::fits_double(max.value_or(0)))) {

@@ -42,7 +42,7 @@ inline bool refuses_bool(Unary kernel) {
   return keeps_integers(kernel) && !is_predicate(kernel) && kernel != Unary::sign;
 }
 
-/// y = op(x). Integers give integers if the formula is defined on them, else f32.
+/// y = op(x). Integers give integers if the formula is defined on them, else the default dtype.
 /// derivative(gy, kept tensor) -> gx.
 template <FixedString Name, class D>
 Tensor unary_op(const Op<Name>& op, Unary kernel, const Tensor& x, Keep keep, D derivative, double a = 0,
@@ -55,7 +55,7 @@ Tensor unary_op(const Op<Name>& op, Unary kernel, const Tensor& x, Keep keep, D 
         if (is_predicate(kernel)) {
           dtype = kBool;
         } else if (!x.is_floating_point() && !keeps_integers(kernel)) {
-          dtype = kFloat;
+          dtype = get_default_dtype();
         }
         Tensor y = empty_like(x, dtype);
         backend(x).unary(y, kernel, x, a, b);
@@ -93,7 +93,7 @@ inline Tensor binary_kernel(Binary kernel, const Tensor& a, const Tensor& b, DTy
 /// Returns the dtype of an op's result if its operands promote to `t`.
 template <class Kernel>
 DType dtype_of_result(Kernel kernel, DType t) {
-  return is_floating_point(t) || keeps_integers(kernel) ? t : kFloat;
+  return is_floating_point(t) || keeps_integers(kernel) ? t : get_default_dtype();
 }
 
 /// A comparison or logical op: bool output, no gradient.

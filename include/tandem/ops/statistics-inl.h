@@ -246,7 +246,7 @@ TANDEM_OPS Tensor logsumexp(const Tensor& x, IntArrayRef dims, bool keepdim) {
   const detail::ReducedShape shape = detail::reduced_shape(x, dims, keepdim);
   return op.apply(
       [&](const Tensor& input) {
-        const Tensor x = input.is_floating_point() ? input : to(input, kFloat);
+        const Tensor x = input.is_floating_point() ? input : to(input, get_default_dtype());
         const DType t = x.dtype();
         const Dims reduced = detail::reduced_dims(shape.kept, x.impl().sizes);
         Tensor y = full(shape.kept, -INFINITY, x.options());

@@ -1,8 +1,8 @@
 #pragma once
 // Factories: new tensors from sizes, numbers, ranges, memory and random streams. Names and defaults are libtorch's.
 //
-// Unless the options say otherwise, the dtype is f32 and the device is get_default_device(). requires_grad throws
-// DTypeError for a dtype that is not floating. A negative size throws ShapeError.
+// Unless the options say otherwise, the dtype is get_default_dtype() and the device is get_default_device().
+// requires_grad throws DTypeError for a dtype that is not floating. A negative size throws ShapeError.
 #include <functional>
 #include <initializer_list>
 #include <optional>
@@ -29,19 +29,19 @@ Dims dense_strides(IntArrayRef sizes, IntArrayRef strides);
 // ---- filled
 Tensor zeros(IntArrayRef sizes, const TensorOptions& options = {});
 Tensor ones(IntArrayRef sizes, const TensorOptions& options = {});
-/// Without a dtype in the options, the type of `value` decides: bool, i64 or f32.
+/// Without a dtype in the options, the type of `value` decides: bool, i64 or the default dtype.
 Tensor full(IntArrayRef sizes, Scalar value, const TensorOptions& options = {});
 Tensor zeros_like(const Tensor& x, const TensorOptions& options = {});
 Tensor ones_like(const Tensor& x, const TensorOptions& options = {});
 Tensor full_like(const Tensor& x, Scalar value, const TensorOptions& options = {});
-/// Returns a tensor of rank 0; f32 unless the options say otherwise.
+/// Returns a tensor of rank 0, of the default dtype unless the options say otherwise.
 Tensor scalar_tensor(Scalar value, const TensorOptions& options = {});
 /// 1 on the diagonal, 0 elsewhere; [n, n] or [n, m].
 Tensor eye(int64_t n, const TensorOptions& options = {});
 Tensor eye(int64_t n, int64_t m, const TensorOptions& options = {});
 
 // ---- ranges
-/// start, start + step, ... up to but excluding `end`. i64 if all arguments are integers, else f32.
+/// start, start + step, ... up to but excluding `end`. i64 if all arguments are integers, else the default dtype.
 Tensor arange(Scalar start, Scalar end, Scalar step, const TensorOptions& options = {});
 Tensor arange(Scalar start, Scalar end, const TensorOptions& options = {});
 Tensor arange(Scalar end, const TensorOptions& options = {});
@@ -49,7 +49,7 @@ Tensor arange(Scalar end, const TensorOptions& options = {});
 Tensor linspace(Scalar start, Scalar end, int64_t steps, const TensorOptions& options = {});
 /// base to the power of each number of linspace(start, end, steps).
 Tensor logspace(Scalar start, Scalar end, int64_t steps, double base = 10, const TensorOptions& options = {});
-/// start, start + step, ... up to `end` included; f32 unless the options say otherwise.
+/// start, start + step, ... up to `end` included; the default dtype unless the options say otherwise.
 Tensor range(Scalar start, Scalar end, Scalar step = 1, const TensorOptions& options = {});
 
 // ---- windows for signals, computed in f64. A periodic window is a symmetric one of n + 1 numbers without the last.
@@ -85,7 +85,7 @@ class TensorData {
 };
 
 /// `tensor(3.5)`, `tensor({1.0, 2.0})`, `tensor({{1, 2}, {3, 4}}, kHalf)`. Without a dtype in the options, float and
-/// double give f32, int and int64 give i64, and other types keep their dtype, as in libtorch.
+/// double give the default dtype, int and int64 give i64, and other types keep their dtype, as in libtorch.
 Tensor tensor(const TensorData& data, const TensorOptions& options = {});
 /// Copies `count` elements from `data`; the dtype of the result is chosen as for braced lists. Implements
 /// `tensor(vector)`.

@@ -5,6 +5,7 @@
 #include "tandem/base/device.h"
 #include "tandem/base/dtype.h"
 #include "tandem/tensor/default_device.h"
+#include "tandem/tensor/default_dtype.h"
 
 #pragma GCC visibility push(default)
 namespace tandem {
@@ -61,7 +62,7 @@ struct TensorOptions {
     return o;
   }
 
-  DType dtype() const { return dtype_.value_or(DType::F32); }
+  DType dtype() const { return dtype_ ? *dtype_ : get_default_dtype(); }
   /// Returns the CPU for page-locked memory, regardless of the default device.
   Device device() const { return device_ ? *device_ : pinned_memory_ ? Device(kCPU) : get_default_device(); }
   Layout layout() const { return kStrided; }
