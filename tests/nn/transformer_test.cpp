@@ -1,15 +1,13 @@
-// MultiheadAttention and the transformer modules: values and gradients against PyTorch (golden/transformer.json, made
-// by transformer.py, which has the same cases), initial values, masks that reach the fused kernel, autocast.
+// MultiheadAttention and the transformer modules: values and gradients against PyTorch, initial values, masks that
+// reach the fused kernel, autocast.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <sstream>
 
-#include "support/counter.h"
-#include "support/device.h"
+#include "nn/golden_modules.h"
 #include "support/throws.h"
-#include "support/traces.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/nn/nn.h"
@@ -21,41 +19,15 @@
 namespace tandem {
 namespace {
 
-using testing::counter_normal;
+using testing::compare;
+using testing::counted;
 using testing::device_type;
-using testing::fnv1a;
+using testing::leaf;
+using testing::numbers;
+using testing::prepare;
 using Tensors = std::vector<Tensor>;
 
 constexpr int64_t E = 8, kHeads = 2, N = 2, L = 3, S = 4;
-
-const nlohmann::json& golden() {
-  static const nlohmann::json all = testing::read_traces("transformer").at("cases");
-  return all;
-}
-
-Tensor counted(uint64_t seed, IntArrayRef sizes, DType dtype, double scale = 1, double shift = 0) {
-  const Tensor host = empty(sizes, TensorOptions(kDouble).device(kCPU));
-  double* const values = host.data_ptr<double>();
-  for (int64_t i = 0; i < host.numel(); ++i) {
-    values[i] = counter_normal(seed, static_cast<uint64_t>(i)) * scale + shift;
-  }
-  return host.to(device_type(), dtype);
-}
-
-Tensor numbers(const char* name, IntArrayRef sizes, DType dtype) { return counted(fnv1a(name), sizes, dtype); }
-
-Tensor leaf(const char* name, IntArrayRef sizes, DType dtype) { return numbers(name, sizes, dtype).requires_grad_(); }
-
-/// The counterparts of the functions of transformer.py.
-void prepare(nn::Module& module, DType dtype) {
-  module.to(Device(device_type()), dtype);
-  NoGradGuard no_grad;
-  for (const auto& item : module.named_parameters()) {
-    const std::string& name = item.key();
-    const bool is_norm_weight = name.find("norm") != std::string::npos && name.ends_with("weight");
-    item.value().copy_(counted(fnv1a(name), item.value().sizes(), dtype, 0.25, is_norm_weight ? 1 : 0));
-  }
-}
 
 Tensor padding(int64_t length) {
   const Tensor mask = zeros({N, length}, kBool);
@@ -68,43 +40,6 @@ Tensor some_pairs(int64_t rows, int64_t columns) {
 }
 
 Tensor causal(int64_t n) { return nn::Transformer::Impl::generate_square_subsequent_mask(n); }
-
-double largest_difference(const Tensor& x, const nlohmann::json& values) {
-  const Tensor host = x.detach().to(kCPU, kDouble).contiguous();
-  EXPECT_EQ(static_cast<size_t>(host.numel()), values.size());
-  double most = 0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const double y = host.const_data_ptr<double>()[i], expected = values[i].get<double>();
-    most = std::max(most, std::abs(y - expected) / (1 + std::abs(expected)));
-  }
-  return most;
-}
-
-/// Compares `outputs` and the gradients of the inputs and of the module's parameters with PyTorch's.
-void compare(const char* name, nn::Module& module, const Tensors& inputs, const Tensors& outputs, DType dtype) {
-  SCOPED_TRACE(std::string(name) + " " + (dtype == kDouble ? "f64" : "f32"));
-  const nlohmann::json& expected = golden().at(name);
-  const double tolerance = dtype == kDouble ? 1e-8 : 2e-5;
-  ASSERT_EQ(outputs.size(), expected.at("outputs").size());
-  Tensor loss = zeros({}, dtype);
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    EXPECT_EQ(outputs[i].sizes(), IntArrayRef(expected.at("sizes")[i].get<std::vector<int64_t>>()));
-    EXPECT_EQ(outputs[i].dtype(), dtype);
-    EXPECT_LT(largest_difference(outputs[i], expected.at("outputs")[i]), tolerance) << "output " << i;
-    loss = loss + (outputs[i] * counted(1000 + i, outputs[i].sizes(), dtype)).sum();
-  }
-  loss.backward();
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    EXPECT_LT(largest_difference(inputs[i].grad(), expected.at("inputs")[i]), tolerance) << "input " << i;
-  }
-  EXPECT_EQ(module.named_parameters().size(), expected.at("parameters").size());
-  for (const auto& item : module.named_parameters()) {
-    const Tensor g = item.value().grad();
-    ASSERT_TRUE(g.defined()) << item.key();
-    const Tensor sums = stack({(g * counted(7, g.sizes(), dtype)).sum(), g.abs().sum()});
-    EXPECT_LT(largest_difference(sums, expected.at("parameters").at(item.key())), 4 * tolerance) << item.key();
-  }
-}
 
 using Options = nn::MultiheadAttentionOptions;
 

@@ -4,6 +4,7 @@
 #include "tandem/nn/init.h"
 #include "tandem/nn/module.h"
 #include "tandem/nn/modules/activation.h"
+#include "tandem/nn/modules/adaptive.h"
 #include "tandem/nn/modules/container.h"
 #include "tandem/nn/modules/conv.h"
 #include "tandem/nn/modules/dict.h"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes results and gradients of PyTorch's MultiheadAttention and transformer modules, without dropout, to
-transformer.json in its folder, for tests/nn/transformer_test.cpp, which builds the same cases.
+"""Writes results and gradients of PyTorch's MultiheadAttention, transformer modules (without dropout) and
+AdaptiveLogSoftmaxWithLoss to modules.json in its folder, for the tests in tests/nn, which build the same cases.
 
-    .venv-torch/bin/python tests/golden/transformer.py
+    .venv-torch/bin/python tests/golden/modules.py
 
 Weights and inputs follow from their names (counter.py). Values are computed in f64. Of the gradient g of each parameter
 two numbers are stored: the sum of g times the numbers counter.normal(7), and the sum of |g|.
@@ -122,6 +122,18 @@ def cases():
         activation="gelu", norm_first=True, batch_first=True)
 
 
+    targets = torch.tensor([0, 11, 3, 5, 2, 8, 4])
+    for name, options in (("adaptive", {}), ("adaptive_bias", {"div_value": 2.0, "head_bias": True})):
+        module = prepare(nn.AdaptiveLogSoftmaxWithLoss(16, 12, [3, 5, 9] if options else [4, 8], **options))
+        x, t = leaf("features", 7, 16), targets
+        output, loss = module(x, t)
+        yield name, (module, [x], [output, loss.reshape(1), module.log_prob(x), module.predict(x).double()])
+    module = prepare(nn.AdaptiveLogSoftmaxWithLoss(16, 12, [4, 8]))
+    x = leaf("one", 16)
+    output, loss = module(x, torch.tensor(9))
+    yield "adaptive_unbatched", (module, [x], [output, loss, module.log_prob(x[None])])
+
+
 def flat(x):
     return [float(f"{value:.9g}") for value in x.detach().reshape(-1).tolist()]
 
@@ -140,7 +152,7 @@ def main():
         results[name] = {"sizes": [list(y.shape) for y in outputs], "outputs": [flat(y) for y in outputs],
                          "inputs": [flat(x.grad) for x in inputs],
                          "parameters": {key: flat(torch.stack(pair)) for key, pair in gradients.items()}}
-    with open(os.path.join(HERE, "transformer.json"), "w", encoding="utf-8") as file:
+    with open(os.path.join(HERE, "modules.json"), "w", encoding="utf-8") as file:
         cases_text = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in results.items())
         file.write('{"torch": %s, "cases": {\n%s\n}}\n' % (json.dumps(torch.__version__), cases_text))
     print(f"{len(results)} cases, PyTorch {torch.__version__}")
