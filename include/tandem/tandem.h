@@ -30,6 +30,7 @@
 #include "tandem/io/checkpoint.h"
 #include "tandem/io/safetensors.h"
 #include "tandem/io/serialize.h"
+#include "tandem/left_out.h"
 #include "tandem/nn/nn.h"
 #include "tandem/ops/ops.h"
 #include "tandem/optim/adagrad.h"

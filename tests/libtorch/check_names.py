@@ -54,7 +54,7 @@ DIFFERENT = [
     (r"torch::(uniform|cauchy|exponential|geometric|log_normal|random|fill|zero|resize|resize_as|set|clip_|clamp_m\w+_|"
      r"addmv_|as_strided_|gcd_|lcm_|ldexp_|logit_|nan_to_num_|xlogy_|gelu_|copy|resize_as_|(alpha_|feature_)*dropout_|"
      r"rrelu_with_noise_?|is_nonzero|embedding_renorm|feature_dropout_)", "the method of `Tensor`, or the function that returns a new tensor"),
-    (r"torch::(get|set)_default_dtype(_as_scalartype)?", "state the dtype: `TensorOptions(kDouble)`; the default is always f32"),
+  
     (r"torch::(grid_sampler_[23]d|nll_loss_nd|slow_conv3d|norm_except_dim|linalg__powsum|segment_reduce|"
      r"batch_norm_(elemt|gather_stats\w*|stats|update_stats)|fused_moving_avg_obs_fake_quant|empty_permuted|from_file|"
      r"(un)?flatten_dense_tensors|unique_dim_consecutive|k(GRU|LSTM|Mish|RNN_\w+|SiLU)|set_num_interop_threads)",
@@ -63,6 +63,7 @@ DIFFERENT = [
      "`logsigmoid`, `nn::utils::rnn::pad_sequence`, `trapezoid`, `diagonal`, `matmul`, `unbind(nonzero(x), 1)`"),
     (r"nn::(Any(ModuleHolder|ModulePlaceholder|Value)|\w+PoolOptions|\w+PadOptions)",
      "`AnyModule` needs none; options exist for each number of dimensions"),
+    (r"data::datasets::Chunk\w+", "`data::datasets::StatefulDataset`, whose `get_batch()` reads the next chunk"),
     (r"nn::Module::(save|load|is_serializable)|serialize::\w+", "`save(module, path)` and `load(module, path)`"),
     (r"autograd::(Edge|edge_list|SavedVariable|profiler)|torch::view_as_real|Tensor::(m|name|print|type|to_dense|"
      r"generic_packed_accessor|packed_accessor|as_strided_)", "`packed_accessor32` and `64`; the rest is deprecated or internal"),
@@ -95,6 +96,24 @@ def declarations(names):
     return lines, asked
 
 
+def unavailable_names():
+    """The names that are declared only for a good error. A using-declaration of one compiles."""
+    mark = re.compile(r'TANDEM_UNAVAILABLE\((?:"[^"]*"|\w+)\)\s*(?:inline constexpr \w+ |[\w:]+ )?(\w+)')
+    found = set()
+    for header, place in (("tensor/tensor.h", "Tensor"), ("nn/module.h", "nn::Module"), ("left_out.h", None)):
+        with open(os.path.join(HERE, "../../include/tandem", header), encoding="utf-8") as file:
+            text = file.read()
+        for match in mark.finditer(text):
+            before = text[:match.start()]
+            spaces = [a for a in re.findall(r"^namespace ([\w:]+) {", before, re.M)]
+            for closed in re.findall(r"^}  // namespace ([\w:]+)", before, re.M):
+                spaces.remove(closed)
+            alias = re.search(r"using (\w+) $", before)
+            space = place or "::".join(spaces).removeprefix("tandem").removeprefix("::") or "torch"
+            found.add((space, alias.group(1) if alias else match.group(1)))
+    return found
+
+
 def missing_names(names, compiler):
     lines, asked = declarations(names)
     with tempfile.TemporaryDirectory() as folder:
@@ -108,7 +127,7 @@ def missing_names(names, compiler):
     unknown = at - set(asked)
     if unknown or (result.returncode and not at):
         sys.exit(f"unexpected errors:\n{result.stderr[:4000]}")
-    return {asked[n] for n in at}
+    return {asked[n] for n in at} | unavailable_names()
 
 
 def page_of(data, missing):

@@ -20,6 +20,9 @@ class Error : public std::runtime_error {
   std::string_view op() const noexcept { return {what(), op_size_}; }
   /// Returns what() without the name.
   std::string_view message() const noexcept { return what() + (op_size_ == 0 ? 0 : op_size_ + 2); }
+  /// what(), as c10::Error has it: tandem adds no backtrace.
+  const char* what_without_backtrace() const noexcept { return what(); }
+  std::string msg() const { return what(); }
 
  private:
   size_t op_size_ = 0;

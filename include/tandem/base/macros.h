@@ -15,6 +15,14 @@
 #define TANDEM_MATH [[gnu::always_inline]] inline
 #endif
 
+/// For names of libtorch that tandem leaves out: using one is an error that says what to use instead. nvcc's own parser
+/// does not know the attribute; the name is then only declared.
+#if defined(__CUDACC__)
+#define TANDEM_UNAVAILABLE(text)
+#else
+#define TANDEM_UNAVAILABLE(text) __attribute__((unavailable(text)))
+#endif
+
 /// For the bodies of ops: compiled into the library, or inline in the user's program if TANDEM_HEADER_ONLY_OPS is
 /// defined.
 #if defined(TANDEM_HEADER_ONLY_OPS)

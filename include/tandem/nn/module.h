@@ -148,6 +148,14 @@ class Module : public std::enable_shared_from_this<Module> {
   /// does not derive from Cloneable; StateError if reset() registers other parts than the module has.
   virtual std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const;
 
+  // ---- left out, as libtorch's archives
+  template <class Archive>
+  TANDEM_UNAVAILABLE("use tandem::save(module, path)")
+  void save(Archive&& archive) const;
+  template <class Archive>
+  TANDEM_UNAVAILABLE("use tandem::load(module, path)")
+  void load(Archive&& archive);
+
   // ---- types
   /// Returns this module as a `ModuleType` (for a holder type, as the module type that it holds), or null.
   template <class ModuleType>

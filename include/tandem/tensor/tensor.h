@@ -299,6 +299,11 @@ class Tensor {
   /// values. Prefer detach(), or a NoGradGuard. After the call, autocast casts this tensor again, and no longer keeps
   /// casts of it beyond a region.
   Tensor data() const;
+  /// data_ptr<T>(), under the name that libtorch has for old programs.
+  template <class T>
+  T* data() const {
+    return data_ptr<T>();
+  }
   const Tensor& detach_() const;
   /// Replaces the data of this tensor but keeps its identity: `parameter.set_data(other)`.
   void set_data(const Tensor& other) const;
@@ -312,6 +317,12 @@ class Tensor {
   /// Makes this tensor the same elements of the same storage as `source`. Throws AutogradError if the tensor requires
   /// grad.
   const Tensor& set_(const Tensor& source) const;
+
+  // ---- left out (left_out.h has functions)
+  TANDEM_UNAVAILABLE("tandem has no sparse tensors: use index_add, scatter_add or gather on dense ones")
+  Tensor to_sparse() const;
+  TANDEM_UNAVAILABLE("tandem has no matrix decompositions: use LAPACK, Eigen or cuSOLVER on data_ptr<float>()")
+  Tensor inverse() const;
 
   // ---- indexing (tensor/indexing.h)
   Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
