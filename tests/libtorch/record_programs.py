@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Builds the programs of tests/libtorch/programs with libtorch, runs them, and writes what they print to expected/.
+"""Builds the programs of tests/libtorch/programs with libtorch, runs them, and writes what they print to expected/ and
+the weights that they load.
 
 Usage: .venv-torch/bin/python tests/libtorch/record_programs.py [NAME...]     (scripts/torch_venv.sh installs PyTorch)
 """
@@ -16,7 +17,20 @@ PROGRAMS = os.path.join(HERE, "programs")
 ROOT = os.path.dirname(os.path.dirname(HERE))
 
 
+def write_weights():
+    """Writes the file that transfer.cpp loads: the state of a model with another last layer."""
+    torch.manual_seed(0)
+    nn = torch.nn
+    features = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                             nn.Linear(64, 16))
+    model = nn.ModuleDict({"features": features, "head": nn.Linear(16, 10)})
+    for _ in range(3):
+        features(torch.randn(8, 1, 8, 8) * 2 + 1)  # running statistics
+    torch.save(dict(model.state_dict()), os.path.join(PROGRAMS, "transfer.pt"))  # libtorch reads no OrderedDict
+
+
 def main():
+    write_weights()
     home = os.path.dirname(torch.__file__)
     flags = ["-std=c++20", "-O0", "-I", ROOT, "-isystem", f"{home}/include", "-isystem",
              f"{home}/include/torch/csrc/api/include"]
@@ -31,7 +45,7 @@ def main():
             binary = os.path.join(folder, name)
             subprocess.run([compiler, *flags, "-include", header, os.path.join(PROGRAMS, name + ".cpp"), "-o", binary,
                             f"-L{home}/lib", f"-Wl,-rpath,{home}/lib", "-ltorch_cpu", "-lc10"], check=True)
-            output = subprocess.run([binary], check=True, capture_output=True, text=True, cwd=PROGRAMS).stdout
+            output = subprocess.run([binary], check=True, stdout=subprocess.PIPE, text=True, cwd=PROGRAMS).stdout
             with open(os.path.join(PROGRAMS, "expected", name + ".txt"), "w", encoding="utf-8") as file:
                 file.write(output)
             print(name, flush=True)

@@ -4,7 +4,7 @@
 int main() {
   auto x = torch::ones({2, 2}, torch::requires_grad());
   auto y = x + 2;
-  program::report("name", y.grad_fn()->name() == "AddBackward0");
+  program::report("name", y.exp().grad_fn()->name() == "ExpBackward0");
   auto z = y * y * 3;
   auto out = z.mean();
   out.backward();

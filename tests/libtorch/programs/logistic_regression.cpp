@@ -1,4 +1,4 @@
-// Two classes, told apart by a linear model, with AdamW and a schedule.
+// Two classes, told apart by a linear model, with AdamW and a learning rate that is halved at times.
 #include "program.h"
 
 struct LogisticRegressionImpl : torch::nn::Module {
@@ -17,13 +17,14 @@ int main() {
   program::set_weights(*model, 2);
 
   torch::optim::AdamW optimizer(model->parameters(), torch::optim::AdamWOptions(0.1).weight_decay(0.01));
-  torch::optim::StepLR schedule(optimizer, 10, 0.5);
   for (int step = 0; step < 30; ++step) {
     optimizer.zero_grad();
     auto loss = torch::nn::functional::binary_cross_entropy_with_logits(model(x), target);
     loss.backward();
     optimizer.step();
-    schedule.step();
+    if (step % 10 == 9) {
+      for (auto& group : optimizer.param_groups()) group.options().set_lr(group.options().get_lr() / 2);
+    }
     program::report_step(step, loss);
   }
   const auto predicted = torch::sigmoid(model(x)).gt(0.5).to(torch::kFloat);
