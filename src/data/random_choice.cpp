@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/data/sampler_state.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/index.h"
 #include "tandem/ops/random.h"
@@ -20,51 +19,6 @@ std::vector<int64_t> sorted(const Tensor& x) {
 }
 
 }  // namespace
-
-void OrderSampler::reset(std::optional<size_t> new_size) {
-  const OpScope op(name_);
-  TANDEM_CHECK(new_size.value_or(size_) == size_, StateError,
-               "reset to {} items, but this sampler has {}; make a new sampler", *new_size, size_);
-  order_ = draw();
-  index_ = 0;
-}
-
-std::optional<std::vector<size_t>> OrderSampler::next(size_t batch_size) {
-  const OpScope op(name_);
-  if (!order_.defined()) reset(std::nullopt);
-  const size_t count = std::min(batch_size, size_ - index_);
-  if (count == 0) return std::nullopt;
-  std::vector<size_t> request = request_of(count);
-  std::copy_n(order_.const_data_ptr<int64_t>() + index_, count, request.begin());
-  index_ += count;
-  return request;
-}
-
-StateDict OrderSampler::state_dict() const {
-  StateDict state;
-  write_position(state, size_, index_);
-  if (order_.defined()) state.insert("order", order_);
-  return state;
-}
-
-StateCommit OrderSampler::prepare_load_state_dict(const StateDict& state) {
-  const OpScope op("load_state_dict");
-  StateReader reader(state);
-  const size_t index = read_position(reader, size_, size_);
-  Tensor order;
-  reader.optional_tensor("order", order, empty({static_cast<int64_t>(size_)}, TensorOptions(kLong).device(kCPU)));
-  if (!order.defined() && index > 0) reader.add_fault("'order' is missing");
-  reader.finish();
-  TANDEM_CHECK(
-      !order.defined() || can_draw(order), StateError,
-      "'order' is not an order that this {} can draw; nothing was changed; load it into the object that it was "
-      "saved from",
-      name_);
-  return [this, index, order] {
-    index_ = index;
-    order_ = order;
-  };
-}
 
 WeightedRandomSampler::WeightedRandomSampler(ArrayRef<double> weights, size_t num_samples, bool replacement)
     : OrderSampler("WeightedRandomSampler", num_samples), replacement_(replacement) {

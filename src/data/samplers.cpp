@@ -81,16 +81,17 @@ StateCommit SequentialSampler::prepare_load_state_dict(const StateDict& state) {
   return [this, index] { index_ = index; };
 }
 
-void RandomSampler::reset(std::optional<size_t> new_size) {
-  const OpScope op("RandomSampler");
-  size_ = new_size.value_or(size_);
-  order_ = randperm(static_cast<int64_t>(size_), kCPU);
+void OrderSampler::reset(std::optional<size_t> new_size) {
+  const OpScope op(name_);
+  TANDEM_CHECK(new_size.value_or(size_) == size_, StateError,
+               "reset to {} items, but this sampler has {}; make a new sampler", *new_size, size_);
+  order_ = draw();
   index_ = 0;
 }
 
-std::optional<std::vector<size_t>> RandomSampler::next(size_t batch_size) {
-  const OpScope op("RandomSampler");
-  if (!order_.defined()) reset();
+std::optional<std::vector<size_t>> OrderSampler::next(size_t batch_size) {
+  const OpScope op(name_);
+  if (!order_.defined()) reset(std::nullopt);
   const size_t count = std::min(batch_size, size_ - index_);
   if (count == 0) return std::nullopt;
   std::vector<size_t> request = request_of(count);
@@ -99,14 +100,14 @@ std::optional<std::vector<size_t>> RandomSampler::next(size_t batch_size) {
   return request;
 }
 
-StateDict RandomSampler::state_dict() const {
+StateDict OrderSampler::state_dict() const {
   StateDict state;
   write_position(state, size_, index_);
   if (order_.defined()) state.insert("order", order_);
   return state;
 }
 
-StateCommit RandomSampler::prepare_load_state_dict(const StateDict& state) {
+StateCommit OrderSampler::prepare_load_state_dict(const StateDict& state) {
   const OpScope op("load_state_dict");
   StateReader reader(state);
   const size_t index = read_position(reader, size_, size_);
@@ -114,14 +115,24 @@ StateCommit RandomSampler::prepare_load_state_dict(const StateDict& state) {
   reader.optional_tensor("order", order, empty({static_cast<int64_t>(size_)}, TensorOptions(kLong).device(kCPU)));
   if (!order.defined() && index > 0) reader.add_fault("'order' is missing");
   reader.finish();
-  TANDEM_CHECK(!order.defined() || is_permutation(order), StateError,
-               "'order' is not a permutation of the numbers from 0 to {}; nothing was changed; load it into the object "
-               "that it was saved from",
-               size_ - 1);
+  TANDEM_CHECK(
+      !order.defined() || can_draw(order), StateError,
+      "'order' is not an order that this {} can draw; nothing was changed; load it into the object that it was "
+      "saved from",
+      name_);
   return [this, index, order] {
     index_ = index;
     order_ = order;
   };
 }
+
+void RandomSampler::reset(std::optional<size_t> new_size) {
+  set_size(new_size.value_or(size()));
+  OrderSampler::reset(std::nullopt);
+}
+
+Tensor RandomSampler::draw() const { return randperm(static_cast<int64_t>(size()), kCPU); }
+
+bool RandomSampler::can_draw(const Tensor& order) const { return is_permutation(order); }
 
 }  // namespace tandem::data::samplers

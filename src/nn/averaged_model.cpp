@@ -100,7 +100,7 @@ AveragedModel::AveragedModel(const Module& model, std::shared_ptr<Module> averag
   for (const Tensor& p : averaged_->parameters()) {
     for (const Tensor& other : model.parameters()) {
       TANDEM_CHECK(!p.is_same(other), StateError,
-                   "the averaged instance shares parameters with the model; make it anew");
+                   "the averaged instance shares parameters with the model; construct another one");
     }
   }
   averaged_->load_state_dict(model.state_dict());

@@ -121,8 +121,10 @@ TEST(LoaderStateErrors, InvalidStateChangesNothing) {
   refused([](StateDict& s) { s["batches"] = tensor(-1); }, {"'batches' is -1"});
   refused([](StateDict& s) { s["sampler.size"] = tensor(11); }, {"11 items, but this one has 10"});
   refused([](StateDict& s) { s["sampler.index"] = tensor(11); }, {"'index' is 11"});
-  refused([](StateDict& s) { s["sampler.order"] = zeros({10}, kLong); }, {"not a permutation"});
-  refused([](StateDict& s) { s["sampler.order"] = full({10}, 10, kLong); }, {"not a permutation"});
+  refused([](StateDict& s) { s["sampler.order"] = zeros({10}, kLong); },
+          {"'order'", "not an order that this RandomSampler can draw"});
+  refused([](StateDict& s) { s["sampler.order"] = full({10}, 10, kLong); },
+          {"'order'", "not an order that this RandomSampler can draw"});
   refused([](StateDict& s) { s["sampler.order"] = ones({9}, kLong); }, {"'order' is [9] i64 in the state"});
   refused([](StateDict& s) { s.insert("more", tensor(1)); }, {"unexpected keys: 'more'"});
   samplers::SequentialSampler sequential(3);

@@ -55,24 +55,47 @@ class SequentialSampler : public Sampler<> {
   size_t size_, index_ = 0;
 };
 
-/// Requests the items in a new random order in each epoch, drawn from the default generator: `manual_seed` makes it
-/// repeatable.
-class RandomSampler : public Sampler<> {
+/// Base class of samplers that draw the order of a whole epoch at its beginning, from the default generator.
+class OrderSampler : public Sampler<> {
  public:
-  explicit RandomSampler(size_t size) : size_(size) {}
-
   using Sampler<>::reset;
+  /// Draws a new order. Throws StateError for a `new_size` that differs from size(): it is fixed by the constructor.
   void reset(std::optional<size_t> new_size) override;
   std::optional<std::vector<size_t>> next(size_t batch_size) override;
+  /// Returns the number of items in an epoch.
+  size_t size() const { return size_; }
+  /// Returns the number of items already requested in this epoch.
   size_t index() const { return index_; }
   /// Entries: "size", "index", and "order" once it has been drawn.
   StateDict state_dict() const;
   void load_state_dict(const StateDict& state) { prepare_load_state_dict(state)(); }
   StateCommit prepare_load_state_dict(const StateDict& state);
 
+ protected:
+  OrderSampler(const char* name, size_t size) : name_(name), size_(size) {}
+  void set_size(size_t size) { size_ = size; }
+
  private:
+  /// Returns the order of an epoch: i64 [size()], on the CPU.
+  virtual Tensor draw() const = 0;
+  /// Returns whether draw() could have returned this order.
+  virtual bool can_draw(const Tensor& order) const = 0;
+
+  const char* name_;
   size_t size_, index_ = 0;
-  Tensor order_;  ///< i64; drawn at the first reset() or next()
+  Tensor order_;  ///< drawn at the first reset() or next()
+};
+
+/// Requests the items in a new random order in each epoch: `manual_seed` makes it repeatable.
+class RandomSampler : public OrderSampler {
+ public:
+  explicit RandomSampler(size_t size) : OrderSampler("RandomSampler", size) {}
+  using OrderSampler::reset;
+  void reset(std::optional<size_t> new_size) override;
+
+ private:
+  Tensor draw() const override;
+  bool can_draw(const Tensor& order) const override;
 };
 
 }  // namespace tandem::data::samplers

@@ -63,7 +63,7 @@ class AveragedModel {
   int64_t n_averaged_ = 0;
 };
 
-/// Computes the running statistics of all batch norms in `model` anew: resets them, calls run_batches(), which runs the
+/// Recomputes the running statistics of all batch norms in `model`: resets them, calls run_batches(), which runs the
 /// model's forward pass on the batches that they shall be the average of, in training mode and without recording
 /// gradients, and restores modes and momenta. For averaged weights, whose activations differ from those of the model.
 /// Source: torch.optim.swa_utils.update_bn.

@@ -19,9 +19,9 @@ Tensor for_images(const char* name, bool one_by_one, const Tensor& images,
 }  // namespace detail
 
 /// A transform of the data of an Example, which is an image [C, H, W] or a batch [N, C, H, W] of a floating dtype.
-/// Random transforms draw from data::transform_generator(), anew for each image of a batch (torchvision's draw once for
-/// a whole batch). `Op` is one of the structs below data/transforms; programs use the aliases after them, such as
-/// RandomCrop. Their constructors throw StateError for arguments out of range.
+/// Random transforms draw new numbers from data::transform_generator() for each image of a batch (torchvision's draw
+/// once for a whole batch). `Op` is one of the structs below data/transforms; programs use the aliases after them, such
+/// as RandomCrop. Their constructors throw StateError for arguments out of range.
 template <class Op, class Target>
 class ImageTransform : public TensorTransform<Target>, private Op {
  public:
