@@ -63,7 +63,8 @@ Module::Module(const Module& other)
       children_((other.check_copyable(), other.children_)),
       name_(other.name_),
       training_(other.training_),
-      call_hook_(other.call_hook_) {}
+      call_hook_(other.call_hook_),
+      forward_hooks_(other.forward_hooks_) {}
 
 Module& Module::operator=(const Module& other) {
   if (this == &other) return *this;
@@ -75,6 +76,7 @@ Module& Module::operator=(const Module& other) {
   name_ = other.name_;
   training_ = other.training_;
   call_hook_ = other.call_hook_;
+  forward_hooks_ = other.forward_hooks_;
   return *this;
 }
 

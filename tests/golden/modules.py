@@ -134,6 +134,25 @@ def cases():
     yield "adaptive_unbatched", (module, [x], [output, loss, module.log_prob(x[None])])
 
 
+    torch.manual_seed(0)
+    old = nn.utils
+    for name, module, sizes in (("weight_norm", old.weight_norm(nn.Linear(4, 3)), (2, 4)),
+                                ("weight_norm_all", old.weight_norm(nn.Linear(4, 3), dim=None), (2, 4)),
+                                ("weight_norm_conv", old.weight_norm(nn.Conv2d(2, 3, 3), dim=1), (1, 2, 5, 4))):
+        x = leaf("in", *sizes)
+        yield name, (prepare(module), [x], [module(x)])
+    for name, module, sizes in (("spectral_norm", old.spectral_norm(nn.Linear(4, 3), n_power_iterations=2), (2, 4)),
+                                ("spectral_norm_conv", old.spectral_norm(nn.ConvTranspose2d(2, 3, 3)), (1, 2, 5, 4))):
+        module = prepare(module)
+        for key in ("weight_u", "weight_v"):
+            vector = numbers(key, getattr(module, key).numel())
+            getattr(module, key).copy_(vector / vector.norm())
+        x = leaf("in", *sizes)
+        outputs = [module(x), module(x)]
+        module.eval()
+        yield name, (module, [x], [*outputs, module(x), module.weight_u, module.weight_v])
+
+
 def flat(x):
     return [float(f"{value:.9g}") for value in x.detach().reshape(-1).tolist()]
 

@@ -12,8 +12,12 @@
 #pragma GCC visibility push(default)
 namespace tandem::nn {
 
-/// Code that runs around a module's forward(). It can replace each tensor that is passed in or returned. One hook may
-/// be used by many modules and threads at the same time.
+class Module;
+class ForwardHooks;
+
+/// Code that runs around a module's forward(), for modes of mixed precision; see Module::register_forward_hook for
+/// functions of a program. It can replace each tensor that is passed in or returned. One hook may be used by many
+/// modules and threads at the same time.
 class CallHook {
  public:
   virtual ~CallHook() = default;
@@ -42,72 +46,97 @@ inline constexpr bool is_vector = false;
 template <class T>
 inline constexpr bool is_vector<std::vector<T>> = !std::is_same_v<T, bool>;
 
-/// Applies f to each tensor in `value`: a tensor, or vectors, pairs and tuples of tensors. Other values are unchanged.
+/// Calls f for each tensor in `value`: a tensor, or vectors, pairs and tuples of tensors.
 template <class T, class F>
-T map_tensors(T value, const F& f) {
+void visit_tensors(T& value, const F& f) {
   if constexpr (std::is_same_v<T, Tensor>) {
-    if (value.defined()) value = f(value);
+    f(value);
   } else if constexpr (is_vector<T>) {
-    for (auto& part : value) part = map_tensors(std::move(part), f);
+    for (auto& part : value) visit_tensors(part, f);
   } else if constexpr (requires { std::tuple_size<T>::value; }) {
-    std::apply([&](auto&... parts) { ((parts = map_tensors(std::move(parts), f)), ...); }, value);
+    std::apply([&](auto&... parts) { (visit_tensors(parts, f), ...); }, value);
   }
-  return value;
 }
 
-/// An argument of forward(): for tensors the results of the hook, otherwise a reference to the argument.
+/// An argument of forward(): a copy of tensors, which hooks may replace, otherwise a reference to the argument.
 template <class Arg>
 class HookedArgument {
  public:
   using Value = std::remove_cvref_t<Arg>;
   static constexpr bool has_tensors = std::is_same_v<Value, Tensor> || std::is_same_v<Value, std::vector<Tensor>>;
 
-  HookedArgument(const CallHook& hook, Arg&& arg) : value_(make(hook, arg)) {}
+  HookedArgument(Arg&& arg) : value_(arg) {}
   Arg&& get() { return static_cast<Arg&&>(value_); }
+  void add_to(std::vector<Tensor*>& inputs) {
+    if constexpr (has_tensors) visit_tensors(value_, [&](Tensor& x) { inputs.push_back(&x); });
+  }
 
  private:
-  static decltype(auto) make(const CallHook& hook, std::remove_reference_t<Arg>& arg) {
-    if constexpr (has_tensors) {
-      return map_tensors(Value(arg), [&](const Tensor& x) { return hook.input(x); });
-    } else {
-      return static_cast<std::remove_reference_t<Arg>&>(arg);
-    }
-  }
   std::conditional_t<has_tensors, Value, std::remove_reference_t<Arg>&> value_;
 };
 
-inline void note_device(std::optional<Device>& device, const Tensor& x) {
-  if (!device && x.defined()) device = x.device();
+/// The hooks of a module during one call.
+class HookedCall {
+ public:
+  HookedCall(std::shared_ptr<const CallHook> around, std::shared_ptr<const ForwardHooks> hooks, Module* module)
+      : around_(std::move(around)), hooks_(std::move(hooks)), module_(module) {}
+  /// Replaces the tensors among the arguments.
+  void before(const std::vector<Tensor*>& inputs);
+  std::shared_ptr<void> enter() const;
+  /// Replaces the tensors in the result.
+  void after(const std::vector<Tensor*>& outputs) const;
+
+ private:
+  std::shared_ptr<const CallHook> around_;
+  std::shared_ptr<const ForwardHooks> hooks_;
+  Module* module_;
+  std::vector<Tensor> inputs_;  // those that the hooks see: before around_ replaces them
+};
+
+template <class M>
+bool has_hooks(const M& module) {
+  if constexpr (requires { module.forward_hooks(); }) {
+    return module.call_hook() || module.forward_hooks();
+  } else {
+    return static_cast<bool>(module.call_hook());
+  }
 }
-inline void note_device(std::optional<Device>& device, const std::vector<Tensor>& list) {
-  for (const Tensor& x : list) note_device(device, x);
+template <class M>
+HookedCall hooked_call(M& module) {
+  if constexpr (requires { module.forward_hooks(); }) {
+    return HookedCall(module.call_hook(), module.forward_hooks(), &module);
+  } else {
+    return HookedCall(module.call_hook(), nullptr, nullptr);
+  }
 }
-template <class T>
-void note_device(std::optional<Device>&, const T&) {}
 
 }  // namespace detail
 
-/// Calls module.forward(args...) within the module's call hook. ModuleHolder's operator(), AnyModule and Sequential
-/// call modules this way; `net->forward(x)` bypasses the hook.
+/// Calls module.forward(args...) within the module's hooks, and returns its result by value. ModuleHolder's operator(),
+/// AnyModule and Sequential call modules this way; `net->forward(x)` bypasses the hooks.
 template <class M, class... Args>
-decltype(auto) call(M& module, Args&&... args) {
-  using Result = decltype(module.forward(std::forward<Args>(args)...));
+auto call(M& module, Args&&... args) {
+  using Result = std::decay_t<decltype(module.forward(std::forward<Args>(args)...))>;
   if constexpr (requires { module.call_hook(); }) {
-    if (const std::shared_ptr<const CallHook>& present = module.call_hook()) [[unlikely]] {
-      const std::shared_ptr<const CallHook> hook = present;
-      std::optional<Device> device;
-      (detail::note_device(device, args), ...);
-      // Braces fix the order in which the hook is called.
-      std::tuple<detail::HookedArgument<Args>...> hooked{
-          detail::HookedArgument<Args>(*hook, std::forward<Args>(args))...};
+    if (detail::has_hooks(module)) [[unlikely]] {
+      detail::HookedCall hooks = detail::hooked_call(module);
+      std::tuple<detail::HookedArgument<Args>...> hooked{detail::HookedArgument<Args>(std::forward<Args>(args))...};
+      std::vector<Tensor*> tensors;
+      std::apply([&](auto&... a) { (a.add_to(tensors), ...); }, hooked);
+      hooks.before(tensors);
       const auto run = [&]() -> Result {
-        const std::shared_ptr<void> scope = hook->enter(device.value_or(Device(kCPU)));
+        const std::shared_ptr<void> scope = hooks.enter();
         return std::apply([&](auto&... a) -> Result { return module.forward(a.get()...); }, hooked);
       };
-      if constexpr (std::is_void_v<Result> || std::is_reference_v<Result>) {
-        return run();
+      tensors.clear();
+      if constexpr (std::is_void_v<Result>) {
+        run();
+        return hooks.after(tensors);
       } else {
-        return detail::map_tensors<Result>(run(), [&](const Tensor& y) { return hook->output(y); });
+        Result result = run();
+        detail::visit_tensors(result, [&](Tensor& y) { tensors.push_back(&y); });
+        hooks.after(tensors);
+        return result;
       }
     }
   }

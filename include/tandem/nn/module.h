@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tandem/base/ordered_dict.h"
+#include "tandem/nn/forward_hooks.h"
 #include "tandem/nn/module_holder.h"
 #include "tandem/tensor/options.h"
 #include "tandem/tensor/state_dict.h"
@@ -113,7 +114,21 @@ class Module : public std::enable_shared_from_this<Module> {
   void eval() { train(false); }
   bool is_training() const noexcept { return training_; }
 
-  /// The hook around forward() when this module is called through a holder, a container or nn::call; may be null.
+  // ---- hooks, which run when this module is called through a holder, a container or nn::call, not by forward()
+  /// Registers a function that is called before forward() and may replace its tensor arguments:
+  /// `net->fc->register_forward_pre_hook([](nn::Module&, std::vector<Tensor>& inputs) { inputs[0] = inputs[0] * 2; })`.
+  /// Returns a handle for remove_forward_hook(), which takes the hook's name as well. Copies of the module have the
+  /// hooks, too. Throws StateError for an empty function, and for a name that another hook has.
+  unsigned register_forward_pre_hook(ForwardPreHook hook, std::string name = {});
+  /// The same after forward(), with the arguments and the results, which the hook may replace:
+  /// `[&](nn::Module&, const std::vector<Tensor>&, std::vector<Tensor>& outputs) { seen = outputs[0]; }`.
+  unsigned register_forward_hook(ForwardHook hook, std::string name = {});
+  /// Throws StateError if there is no such hook.
+  void remove_forward_hook(unsigned handle);
+  void remove_forward_hook(const std::string& hook);
+  const std::shared_ptr<const ForwardHooks>& forward_hooks() const noexcept { return forward_hooks_; }
+
+  /// The code of a mode of mixed precision around forward(); may be null. Runs within the hooks above.
   const std::shared_ptr<const CallHook>& call_hook() const noexcept { return call_hook_; }
   void set_call_hook(std::shared_ptr<const CallHook> hook) { call_hook_ = std::move(hook); }
 
@@ -213,6 +228,7 @@ class Module : public std::enable_shared_from_this<Module> {
   bool training_ = true;
   const Module* cloned_from_ = nullptr;  // set while clone() makes this module
   std::shared_ptr<const CallHook> call_hook_ = default_call_hook();
+  std::shared_ptr<const ForwardHooks> forward_hooks_;  // null without hooks
 };
 
 std::ostream& operator<<(std::ostream& stream, const Module& module);

@@ -27,10 +27,10 @@ bool has_policy_of(const char* op, const char* fused) {
   return amp::get_policy(op) == amp::get_policy(fused) && amp::get_policy("relu") == amp::Cast::keep;
 }
 
-/// second(first(x)) as one op with the same bits. Undefined if there is no such op, or if a call hook would miss the
+/// second(first(x)) as one op with the same bits. Undefined if there is no such op, or if a hook would miss the
 /// tensor between the two.
 Tensor forward_fused(Module* first, Module* second, const Tensor& x) {
-  if (!exactly<ReLUImpl>(second) || first->call_hook() || second->call_hook()) return {};
+  if (!exactly<ReLUImpl>(second) || detail::has_hooks(*first) || detail::has_hooks(*second)) return {};
   if (const auto* m = exactly<LinearImpl>(first); m && has_policy_of("linear", "linear_relu")) {
     return linear_relu(x, m->weight, m->bias);
   }

@@ -54,7 +54,7 @@ Tensor attend(const MultiheadAttention& attention, const Dropout& dropout, const
 /// The linear layers. A first layer followed by relu runs as one op, as in Sequential.
 Tensor feed_forward(const Linear& first, const Dropout& between, const Linear& second, const Dropout& last,
                     const activation_t& activation, const Tensor& x) {
-  const bool fused = activation.is_relu() && !first->call_hook() &&
+  const bool fused = activation.is_relu() && !detail::has_hooks(*first) &&
                      amp::get_policy("linear") == amp::get_policy("linear_relu") &&
                      amp::get_policy("relu") == amp::Cast::keep;
   const Tensor y = fused ? linear_relu(x, first->weight, first->bias) : activation(first(x));
