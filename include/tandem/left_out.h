@@ -67,6 +67,7 @@ TANDEM_UNAVAILABLE(TANDEM_NO_DECOMPOSITION) LeftOut det(const Tensor& x);
 TANDEM_UNAVAILABLE(TANDEM_NO_DECOMPOSITION) LeftOut inverse(const Tensor& x);
 TANDEM_UNAVAILABLE(TANDEM_NO_DECOMPOSITION) LeftOut svd(const Tensor& x, bool some = true, bool uv = true);
 TANDEM_UNAVAILABLE(TANDEM_NO_DECOMPOSITION) LeftOut linalg_cholesky(const Tensor& x, bool upper = false);
+TANDEM_UNAVAILABLE(TANDEM_NO_DECOMPOSITION) LeftOut linalg_eig(const Tensor& x);
 TANDEM_UNAVAILABLE(TANDEM_NO_DECOMPOSITION) LeftOut linalg_eigh(const Tensor& x, const char* half = "L");
 TANDEM_UNAVAILABLE(TANDEM_NO_DECOMPOSITION) LeftOut linalg_inv(const Tensor& x);
 TANDEM_UNAVAILABLE(TANDEM_NO_DECOMPOSITION) LeftOut linalg_qr(const Tensor& x, const char* mode = "reduced");

@@ -3,9 +3,10 @@
 // tandem/amp/tools.h (tools that show what AMP does), tandem/amp/modes.h (the modes of Apex, Colossal-AI and Keras),
 // tandem/amp/custom_function.h and tandem/autograd/function.h (custom functions), tandem/autograd/checkpoint.h,
 // tandem/amp/custom_op.h and tandem/autograd/gradcheck.h (custom ops), tandem/tensor/dlpack.h (exchange of tensors in
-// memory), tandem/base/assert.h (checks in programs), tandem/nn/averaged_model.h, tandem/ops/in_place.h and
-// tandem/ops/special.h (functions that are methods too), and parts of tandem/optim/optim.h (all optimizers and
-// schedules), tandem/data/data.h (all datasets, samplers and transforms) and tandem/io/io.h (files of other libraries).
+// memory), tandem/base/assert.h (checks in programs), tandem/nn/averaged_model.h, tandem/nn/utils/weight_norm.h,
+// tandem/ops/in_place.h and tandem/ops/special.h (functions that are methods too), and parts of tandem/optim/optim.h
+// (all optimizers and schedules), tandem/data/data.h (all datasets, samplers and transforms) and tandem/io/io.h (files
+// of other libraries).
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/grad_scaler.h"
 #include "tandem/amp/gradient_dtype.h"
@@ -19,6 +20,7 @@
 #include "tandem/base/warn.h"
 #include "tandem/cuda/device.h"
 #include "tandem/cuda/event.h"
+#include "tandem/cuda/global_context.h"
 #include "tandem/cuda/graph.h"
 #include "tandem/cuda/math_mode.h"
 #include "tandem/cuda/memory.h"

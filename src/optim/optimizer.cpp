@@ -31,6 +31,11 @@ void OptimizerOptions::visit_fields(StateVisitor&) {
   TANDEM_THROW(NotImplementedError, "these options do not list their fields; override visit_fields in them");
 }
 
+std::unique_ptr<OptimizerParamState> OptimizerParamState::clone() const {
+  TANDEM_THROW(NotImplementedError,
+               "this optimizer's state has no clone(); derive it from OptimizerCloneableParamState");
+}
+
 void OptimizerParamState::visit_fields(StateVisitor&) {
   TANDEM_THROW(NotImplementedError, "this optimizer's state does not list its fields; override visit_fields in it");
 }

@@ -34,6 +34,16 @@ class PlainDescent : public optim::Optimizer {
   }
 };
 
+TEST(Optimizer, StatesOfProgramsCanBeCloned) {
+  struct Momentum : optim::OptimizerCloneableParamState<Momentum> {
+    Tensor buffer = ones({2});
+  };
+  const Momentum state;
+  const std::unique_ptr<optim::OptimizerParamState> copy = state.clone();
+  EXPECT_TRUE(static_cast<const Momentum&>(*copy).buffer.is_same(state.buffer));
+  EXPECT_THROWS(optim::OptimizerParamState().clone(), NotImplementedError, "OptimizerCloneableParamState");
+}
+
 TEST(Optimizer, StepsItsGroupsWithTheirOptions) {
   const Tensor a = leaf(1), b = leaf(1), c = leaf(1), d = leaf(1);
   std::vector<OptimizerParamGroup> groups;

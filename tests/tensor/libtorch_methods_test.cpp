@@ -5,6 +5,7 @@
 #include "support/device.h"
 #include "support/throws.h"
 #include "tandem/autograd/node.h"
+#include "tandem/cuda/global_context.h"
 #include "tandem/ops/in_place.h"
 #include "tandem/ops/ops.h"
 #include "tandem/ops/special.h"
@@ -12,6 +13,42 @@
 
 namespace tandem {
 namespace {
+
+TEST(GlobalContext, SetsTheSwitchesOfCuda) {
+  Context& context = globalContext();
+  EXPECT_EQ(context.hasCUDA(), cuda::is_available());
+  EXPECT_EQ(getNumGPUs(), static_cast<size_t>(cuda::device_count()));
+  EXPECT_EQ(cuda::cudnn_is_available(), cuda::is_available());
+  const bool benchmark = cuda::benchmark(), deterministic = cuda::deterministic();
+  const bool matmul = cuda::allow_tf32_matmul(), conv = cuda::allow_tf32_conv();
+  for (const bool on : {true, false}) {
+    context.setBenchmarkCuDNN(on);
+    EXPECT_EQ(cuda::benchmark(), on);
+    EXPECT_EQ(context.benchmarkCuDNN(), on);
+    context.setDeterministicCuDNN(on);
+    EXPECT_EQ(cuda::deterministic(), on);
+    EXPECT_EQ(context.deterministicCuDNN(), on);
+    context.setDeterministicAlgorithms(!on);
+    EXPECT_EQ(context.deterministicAlgorithms(), !on);
+    context.setAllowTF32CuBLAS(on);
+    EXPECT_EQ(cuda::allow_tf32_matmul(), on);
+    EXPECT_EQ(context.allowTF32CuBLAS(), on);
+    context.setAllowTF32CuDNN(on);
+    EXPECT_EQ(cuda::allow_tf32_conv(), on);
+    EXPECT_EQ(context.allowTF32CuDNN(), on);
+  }
+  cuda::set_benchmark(benchmark);
+  cuda::set_deterministic(deterministic);
+  cuda::set_allow_tf32_matmul(matmul);
+  cuda::set_allow_tf32_conv(conv);
+}
+
+TEST(DTypes, HaveShortNames) {
+  EXPECT_EQ(zeros({1}, kF64).dtype(), kDouble);
+  EXPECT_EQ(zeros({1}, kI32).dtype(), kInt);
+  EXPECT_EQ(kU8, kByte);
+  EXPECT_EQ(kF16, kHalf);
+}
 
 TEST(Geometry, Queries) {
   const Tensor x = zeros({2, 3, 4, 5});

@@ -82,6 +82,11 @@ class Dataset : public BatchDataset<Self, std::vector<SingleExample>> {
 };
 
 }  // namespace tandem::data::datasets
+
+namespace tandem::data {
+using datasets::BatchDataset;
+using datasets::Dataset;
+}  // namespace tandem::data
 #pragma GCC visibility pop
 
 #include "tandem/data/map.h"

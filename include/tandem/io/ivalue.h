@@ -199,5 +199,9 @@ struct Object {
 
 }  // namespace ivalue
 
+namespace jit {
+using tandem::IValue;
+}
+
 }  // namespace tandem
 #pragma GCC visibility pop

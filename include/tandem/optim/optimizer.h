@@ -43,9 +43,20 @@ class OptimizerCloneableOptions : public OptimizerOptions {
 class OptimizerParamState {
  public:
   virtual ~OptimizerParamState() = default;
+  /// For programs: tandem clones no state. Throws NotImplementedError unless overridden.
+  virtual std::unique_ptr<OptimizerParamState> clone() const;
   /// Passes every field to `visitor`, with its name, for saving and loading. Throws NotImplementedError unless
   /// overridden.
   virtual void visit_fields(StateVisitor& visitor);
+};
+
+/// Implements clone().
+template <class Derived>
+class OptimizerCloneableParamState : public OptimizerParamState {
+ public:
+  std::unique_ptr<OptimizerParamState> clone() const override {
+    return std::make_unique<Derived>(static_cast<const Derived&>(*this));
+  }
 };
 
 /// Parameters with common options. A group without options gets the optimizer's defaults.

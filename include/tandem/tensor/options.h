@@ -14,6 +14,10 @@ namespace tandem {
 using std::nullopt;
 using std::optional;
 
+/// Short names of dtypes, as torch::kF32.
+inline constexpr DType kU8 = kByte, kI8 = kChar, kI16 = kShort, kI32 = kInt, kI64 = kLong;
+inline constexpr DType kF16 = kHalf, kF32 = kFloat, kF64 = kDouble;
+
 /// Order of the elements in memory. ChannelsLast is N, H, W, C for tensors of rank 4.
 enum class MemoryFormat : uint8_t { Contiguous, Preserve, ChannelsLast };
 inline constexpr MemoryFormat kChannelsLast = MemoryFormat::ChannelsLast;
