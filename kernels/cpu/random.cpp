@@ -1,10 +1,12 @@
-// uniform, normal, random_int, bernoulli, random_from, poisson, pick_weighted, dropout. Contract: the rules of
-// math/philox.h and math/distributions.h, with element i counted in
-// row-major order of the sizes. So the numbers depend neither on strides nor on the number of threads, and are equal in
-// every dtype except for rounding. uniform stays below `to` in every dtype.
+// uniform, normal, random_int, bernoulli, random_from, poisson, binomial, pick_weighted, dropout. Contract: the rules
+// of math/philox.h and math/distributions.h, with element i counted in row-major order of the sizes. So the numbers
+// depend neither on strides nor on the number of threads, and are equal in every dtype except for rounding. uniform
+// stays below `to` in every dtype.
 #include "kernels/cpu/simd/random.h"
 
 #include <algorithm>
+#include <array>
+#include <tuple>
 
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/tile.h"
@@ -48,6 +50,26 @@ void generate(const Tensor& y, PhiloxState state, Make make) {
       const uint32_t* bits = lanes.read(tile);
       make(values, bits, sizeof(C) == 8 ? further.read(tile) : nullptr, TileLanes::padded(tile));
       out.commit(tile, values + TileLanes::skip(tile));
+    };
+  });
+}
+
+/// Draws each element of y from a distribution whose parameters are the elements of `parameters`.
+template <class Distribution, class... Tensors>
+void draw_each(const Tensor& y, PhiloxState state, const Tensors&... parameters) {
+  const Space space = make_space({&y, &parameters...}, Order::logical);
+  for_each_tile(space, [&] {
+    int operand = 0;
+    return [&, out = TileWriter<double>(space, 0, y),
+            in = std::tuple{TileReader<double>(space, ++operand, parameters)...}](const Tile& tile) mutable {
+      const auto rows = std::apply([&](auto&... reader) { return std::array{reader.read(tile)...}; }, in);
+      double* target = out.target(tile);
+      for (int64_t i = 0; i < tile.size(); ++i) {
+        double p[Distribution::kParameters];
+        for (size_t k = 0; k < rows.size(); ++k) p[k] = rows[k][i];
+        target[i] = Distribution()(p, {state.seed, state.offset, static_cast<uint64_t>(tile.begin + i)});
+      }
+      out.commit(tile, target);
     };
   });
 }
@@ -102,19 +124,10 @@ void random_from(const Tensor& y, kernels::Distribution which, double a, double 
   });
 }
 
-void poisson(const Tensor& y, const Tensor& rate, PhiloxState state) {
-  const Space space = make_space({&y, &rate}, Order::logical);
-  for_each_tile(space, [&] {
-    return
-        [&, out = TileWriter<double>(space, 0, y), in = TileReader<double>(space, 1, rate)](const Tile& tile) mutable {
-          const double* rates = in.read(tile);
-          double* target = out.target(tile);
-          for (int64_t i = 0; i < tile.size(); ++i) {
-            target[i] = math::poisson(rates[i], state.seed, state.offset, static_cast<uint64_t>(tile.begin + i));
-          }
-          out.commit(tile, target);
-        };
-  });
+void poisson(const Tensor& y, const Tensor& rate, PhiloxState state) { draw_each<math::Poisson>(y, state, rate); }
+
+void binomial(const Tensor& y, const Tensor& count, const Tensor& prob, PhiloxState state) {
+  draw_each<math::Binomial>(y, state, count, prob);
 }
 
 void pick_weighted(const Tensor& y, const Tensor& sums, const Tensor& u) {

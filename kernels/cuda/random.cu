@@ -1,9 +1,8 @@
-// uniform, normal, random_int, bernoulli, random_from, poisson, pick_weighted, dropout. Contract: the rules of
-// math/philox.h and math/distributions.h, with element i counted in
-// row-major order of the sizes. So the numbers do not depend on strides, and are equal in every dtype except for
-// rounding. uniform stays below `to` in every dtype. Each thread computes the four elements of a counter. The lanes,
-// and so dropout's masks, equal the CPU's bit for bit; so do uniform numbers if the CPU has fused multiply-add, or for
-// [0, 1).
+// uniform, normal, random_int, bernoulli, random_from, poisson, binomial, pick_weighted, dropout. Contract: the rules
+// of math/philox.h and math/distributions.h, with element i counted in row-major order of the sizes. So the numbers do
+// not depend on strides, and are equal in every dtype except for rounding. uniform stays below `to` in every dtype.
+// Each thread computes the four elements of a counter. The lanes, and so dropout's masks, equal the CPU's bit for bit;
+// so do uniform numbers if the CPU has fused multiply-add, or for [0, 1).
 #include <algorithm>
 
 #include "kernels/compute.h"
@@ -137,16 +136,20 @@ struct Draw {
   }
 };
 
-/// One thread per element. Operands: y, rate.
-__global__ void __launch_bounds__(kThreads) draw_poisson(Target<2> t, PhiloxState given) {
+/// One thread per element. Operands: y and the parameters.
+template <class Distribution>
+__global__ void __launch_bounds__(kThreads) draw_each(Target<1 + Distribution::kParameters> t, PhiloxState given) {
   const PhiloxState state = position_of(given);
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < t.geometry.numel; i += step) {
-    int64_t offset[2];
+    int64_t offset[1 + Distribution::kParameters];
     t.geometry.offsets(i, offset);
-    const double rate = load<double>(t.data[1], t.dtypes[1], offset[1]);
+    double p[Distribution::kParameters];
+#pragma unroll
+    for (int k = 0; k < Distribution::kParameters; ++k)
+      p[k] = load<double>(t.data[k + 1], t.dtypes[k + 1], offset[k + 1]);
     store<double>(t.data[0], t.dtypes[0], offset[0],
-                  math::poisson(rate, state.seed, state.offset, static_cast<uint64_t>(i)));
+                  Distribution()(p, {state.seed, state.offset, static_cast<uint64_t>(i)}));
   }
 }
 
@@ -234,7 +237,13 @@ void random_from(const Tensor& y, kernels::Distribution which, double a, double 
 void poisson(const Tensor& y, const Tensor& rate, PhiloxState state) {
   if (y.numel() == 0) return;
   const DeviceGuard on(y.device());
-  launch(draw_poisson, grid_stride(y.numel()), target_of<2>({&y, &rate}), state);
+  launch(draw_each<math::Poisson>, grid_stride(y.numel()), target_of<2>({&y, &rate}), state);
+}
+
+void binomial(const Tensor& y, const Tensor& count, const Tensor& prob, PhiloxState state) {
+  if (y.numel() == 0) return;
+  const DeviceGuard on(y.device());
+  launch(draw_each<math::Binomial>, grid_stride(y.numel()), target_of<3>({&y, &count, &prob}), state);
 }
 
 void pick_weighted(const Tensor& y, const Tensor& sums, const Tensor& u) {

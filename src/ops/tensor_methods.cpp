@@ -4,6 +4,7 @@
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
+#include "tandem/ops/histogram.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/scan.h"
@@ -146,6 +147,13 @@ Tensor Tensor::nanquantile(const Tensor& q, std::optional<int64_t> dim, bool kee
 }
 Tensor Tensor::nanquantile(double q, std::optional<int64_t> dim, bool keepdim, std::string_view interpolation) const {
   return tandem::nanquantile(*this, q, dim, keepdim, interpolation);
+}
+std::tuple<Tensor, Tensor> Tensor::histogram(const Tensor& edges, const Tensor& weight, bool density) const {
+  return tandem::histogram(*this, edges, weight, density);
+}
+std::tuple<Tensor, Tensor> Tensor::histogram(int64_t bins, std::optional<ArrayRef<double>> range, const Tensor& weight,
+                                             bool density) const {
+  return tandem::histogram(*this, bins, range, weight, density);
 }
 Tensor Tensor::histc(int64_t bins, Scalar min, Scalar max) const { return tandem::histc(*this, bins, min, max); }
 Tensor Tensor::bincount(const Tensor& weights, int64_t minlength) const {

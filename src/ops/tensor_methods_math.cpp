@@ -1,6 +1,7 @@
 // Tensor methods that forward to the ops of math_functions.h, arithmetic.h, activation.h and statistics.h.
 #include "tandem/ops/activation.h"
 #include "tandem/ops/arithmetic.h"
+#include "tandem/ops/covariance.h"
 #include "tandem/ops/math_functions.h"
 #include "tandem/ops/statistics.h"
 
@@ -55,6 +56,12 @@ bool Tensor::allclose(const Tensor& other, double rtol, double atol, bool equal_
   return tandem::allclose(*this, other, rtol, atol, equal_nan);
 }
 bool Tensor::equal(const Tensor& other) const { return tandem::equal(*this, other); }
+std::tuple<Tensor, Tensor> Tensor::frexp() const { return tandem::frexp(*this); }
+Tensor Tensor::sum_to_size(IntArrayRef sizes) const { return tandem::sum_to_size(*this, sizes); }
+Tensor Tensor::cov(int64_t correction, const Tensor& fweights, const Tensor& aweights) const {
+  return tandem::cov(*this, correction, fweights, aweights);
+}
+Tensor Tensor::corrcoef() const { return tandem::corrcoef(*this); }
 Tensor Tensor::prod(std::optional<DType> dtype) const { return tandem::prod(*this, dtype); }
 Tensor Tensor::prod(int64_t dim, bool keepdim, std::optional<DType> dtype) const {
   return tandem::prod(*this, dim, keepdim, dtype);

@@ -111,6 +111,31 @@ void functions(Cases& c) {
                .sum = 5,
                .no_gradcheck = "the gradient is that of the identity, as in PyTorch",
                .no_low = "the next number depends on the dtype"});
+  c.push_back({.op = "frexp",
+               .name = "all",
+               .torch = "(*torch.frexp(a), *torch.frexp(b))",
+               .inputs = {uniform({3, 5}, -8, 8),
+                          values({12}, {0, -0.0, 1, -1, 0.5, 6, -0.375, inf, -inf, nan, 0x1p-24, 60000}).constant()},
+               .run = [](In x) -> Out {
+                 const auto [m, e] = frexp(x[0]);
+                 const auto [n, f] = x[1].frexp();
+                 return {m, e, n, f};
+               },
+               .no_low = "a rounded number may have another exponent"});
+  c.push_back({.op = "frexp",
+               .name = "subnormal",
+               .torch = "(*torch.frexp(a), *torch.frexp(b), *(t.float() for t in torch.frexp(c)))",
+               .inputs = {values({4}, {0x1p-149, -0x1.8p-130, 0x1.fffffcp-127, 0x1p-126}).as(kFloat).constant(),
+                          values({3}, {0x1p-1074, 0x1.8p-1030, -0x1p1023}).as(kDouble).constant(),
+                          values({3}, {0x1p-24, -0x1.8p-20, 65504}).as(kHalf).constant()},
+               .run = [](In x) -> Out {
+                 const auto [m, e] = frexp(x[0]);
+                 const auto [n, f] = frexp(x[1]);
+                 const auto [o, g] = frexp(x[2]);
+                 return {m, e, n, f, o.to(kFloat), g.to(kFloat)};
+               },
+               .sum = 0,
+               .bypasses_autocast = true});
   binary(c, "logaddexp", "torch.logaddexp(a, b)", logaddexp, any, any, {1, 100, -100, 0}, {2, 0, 100, -inf});
   binary(c, "logaddexp2", "torch.logaddexp2(a, b)", logaddexp2, any, any, {1, 100, -100, 0}, {2, 0, 100, -inf});
   binary(c, "xlogy", "torch.xlogy(a, b)", xlogy, any, positive, {0, 0, 1, 2, 3}, {2, 0, 1, 4, inf});
@@ -349,6 +374,7 @@ void in_place(Cases& c) {
   METHOD(remainder);
   METHOD(hypot);
   METHOD(copysign);
+  METHOD(nextafter);
   METHOD(xlogy);
   METHOD(atan2);
   METHOD(ge);

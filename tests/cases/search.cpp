@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "cases/cases.h"
+#include "tandem/ops/histogram.h"
+#include "tandem/ops/shape.h"
 #include "tandem/ops/sort.h"
 
 namespace tandem::testing {
@@ -60,6 +62,49 @@ void searches(Cases& c) {
                  return {histc(x[0], 4, 0, 4), histc(x[0], 5), histc(x[1], 3), histc(x[2], 2), histc(x[3], 10, -2, 2)};
                },
                .sum = 0,
+               .no_low = "rounded elements may change interval"});
+  c.push_back({.op = "searchsorted",
+               .name = "histogram",
+               .torch =
+                   "(*torch.histogram(a, b), *torch.histogram(a, b, weight=c), *torch.histogram(a, b, density=True), "
+                   "*torch.histogram(a, 4, range=(0.0, 4.0)), *torch.histogram(d, 5), "
+                   "*torch.histogram(e, 3, weight=f, density=True), *torch.histogram(a[:0], 2), "
+                   "*torch.histogram(e[:1], 2))",
+               .inputs = {values({8}, {0, 1, 2, 4, -1, 3.5, 0.5, nan}).constant(), values({4}, {0, 1, 3, 4}).constant(),
+                          normal({8}).constant(), normal({5, 10}).constant(), normal({20}).constant(),
+                          uniform({20}, 0.5, 2).constant()},
+               .run = [](In x) -> Out {
+                 Out out;
+                 const Tensor none;
+                 for (const auto& [counts, edges] :
+                      {histogram(x[0], x[1]), histogram(x[0], x[1], x[2]), histogram(x[0], x[1], none, true),
+                       histogram(x[0], 4, {{0.0, 4.0}}), histogram(x[3], 5), histogram(x[4], 3, {}, x[5], true),
+                       x[0].narrow(0, 0, 0).histogram(2), x[4].narrow(0, 0, 1).histogram(2)}) {
+                   out.push_back(counts);
+                   out.push_back(edges);
+                 }
+                 return out;
+               },
+               .sum = 20,
+               .no_low = "rounded elements may change interval"});
+  c.push_back({.op = "searchsorted",
+               .name = "histogramdd",
+               .torch = "(lambda *all: tuple(t for counts, edges in all for t in (counts, *edges)))("
+                        "torch.histogramdd(a, [3, 2]), torch.histogramdd(a, 2, range=(-2.0, 2.0, -1.0, 1.0)), "
+                        "torch.histogramdd(a, (b, c), weight=d), torch.histogramdd(a, [2, 3], density=True))",
+               .inputs = {normal({30, 2}).constant(), values({4}, {-1, 0, 0.5, 2}).constant(),
+                          values({3}, {-2, 0.25, 3}).constant(), uniform({30}, 0.5, 2).constant()},
+               .run = [](In x) -> Out {
+                 Out out;
+                 for (const auto& [counts, edges] :
+                      {histogramdd(x[0], {3, 2}), histogramdd(x[0], 2, {{-2.0, 2.0, -1.0, 1.0}}),
+                       histogramdd(x[0], {x[1], x[2]}, {}, x[3]), histogramdd(x[0], {2, 3}, {}, {}, true)}) {
+                   out.push_back(counts);
+                   out.insert(out.end(), edges.begin(), edges.end());
+                 }
+                 return out;
+               },
+               .sum = 30,
                .no_low = "rounded elements may change interval"});
   c.push_back(
       {.op = "scatter_add",

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cases/cases.h"
+#include "tandem/ops/gradient.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/scan.h"
 
@@ -182,6 +183,53 @@ void scans(Cases& c) {
                },
                .sum = 8,
                .roundings = 4});
+  c.push_back({.op = "cumprod",
+               .name = "linalg_vander",
+               .torch = "(torch.linalg.vander(a), torch.linalg.vander(b, N=4), torch.linalg.vander(a[0, 0], N=3))",
+               .inputs = {uniform({2, 3}, 0.5, 2), integers({2, 2, 1}, -2, 4).as(kInt)},
+               .run = [](In x) -> Out {
+                 return {linalg_vander(x[0]), linalg_vander(x[1], 4), linalg_vander(x[0][0][0], 3)};
+               },
+               .sum = 8,
+               .roundings = 4});
+}
+
+Out all_of(std::initializer_list<std::vector<Tensor>> lists) {
+  Out all;
+  for (const std::vector<Tensor>& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
+void gradients(Cases& c) {
+  c.push_back({.op = "sub",
+               .name = "gradient",
+               .torch = "(*torch.gradient(a), *torch.gradient(a, spacing=2, dim=1), *torch.gradient(a, edge_order=2), "
+                        "*torch.gradient(a, spacing=0.5, dim=(1, 0)), *torch.gradient(a, spacing=(0.5, 3.0)), "
+                        "*torch.gradient(a, dim=(-1,), edge_order=2), *torch.gradient(b), "
+                        "*torch.gradient(a, spacing=(0.5, 3.0), dim=(-1, 0), edge_order=2))",
+               .inputs = {normal({4, 5}), integers({5}, -9, 9)},
+               .run = [](In x) -> Out {
+                 return all_of({gradient(x[0]), gradient(x[0], Scalar(2), 1),
+                                gradient(x[0], std::nullopt, std::nullopt, 2), gradient(x[0], 0.5, {1, 0}),
+                                gradient(x[0], {Scalar(0.5), Scalar(3.0)}), gradient(x[0], {-1}, 2), gradient(x[1]),
+                                gradient(x[0], {Scalar(0.5), Scalar(3.0)}, {-1, 0}, 2)});
+               },
+               .sum = 6,
+               .roundings = 6});
+  c.push_back({.op = "sub",
+               .name = "gradient_at_points",
+               .torch = "(*torch.gradient(a, spacing=(b, c)), *torch.gradient(a, spacing=(b, c), edge_order=2), "
+                        "*torch.gradient(a, spacing=(c,), dim=1), *torch.gradient(a, spacing=(c, b), dim=(1, 0)), "
+                        "*torch.gradient(d, spacing=(e,), edge_order=2))",
+               .inputs = {normal({4, 5}), values({4}, {-1, 0, 2, 2.5}), values({5}, {3, 2, 0.5, 0, -4}),
+                          values({4}, {0, 1e6, 3e6, -5e5}).as(kInt), values({4}, {0, 10000, 20000, 40000}).as(kInt)},
+               .run = [](In x) -> Out {
+                 return all_of({gradient(x[0], {x[1], x[2]}), gradient(x[0], {x[1], x[2]}, std::nullopt, 2),
+                                gradient(x[0], TensorList{x[2]}, 1), gradient(x[0], {x[2], x[1]}, {1, 0}),
+                                gradient(x[3], TensorList{x[4]}, std::nullopt, 2)});
+               },
+               .sum = 12,
+               .roundings = 10});
 }
 
 void sorts(Cases& c) {
@@ -397,6 +445,7 @@ void quantiles(Cases& c) {
 Cases sort_cases() {
   Cases c;
   scans(c);
+  gradients(c);
   sorts(c);
   medians(c);
   quantiles(c);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cases/cases.h"
+#include "tandem/ops/covariance.h"
 
 namespace tandem::testing {
 namespace {
@@ -82,6 +83,40 @@ void moments(Cases& c) {
                  return out;
                },
                .sum = 5});
+}
+
+void covariances(Cases& c) {
+  c.push_back({.op = "sub",
+               .name = "cov",
+               .torch = "(torch.cov(a), torch.cov(a, correction=0), torch.cov(a[0]), torch.corrcoef(a), "
+                        "torch.corrcoef(a[1]), a.cov(), a.corrcoef())",
+               .inputs = {normal({3, 8})},
+               .run = [](In x) -> Out {
+                 return {cov(x[0]),         cov(x[0], 0), cov(x[0][0]),   corrcoef(x[0]),
+                         corrcoef(x[0][1]), x[0].cov(),   x[0].corrcoef()};
+               },
+               .sum = 24,
+               .roundings = 10});
+  c.push_back({.op = "sub",
+               .name = "weighted_cov",
+               .torch = "(torch.cov(a, fweights=b), torch.cov(a, aweights=c), torch.cov(a, fweights=b, aweights=c), "
+                        "torch.cov(a, correction=0, aweights=c), torch.cov(a[1], correction=2, fweights=b))",
+               .inputs = {normal({3, 6}), integers({6}, 1, 4), uniform({6}, 0.5, 1.5)},
+               .run = [](In x) -> Out {
+                 return {cov(x[0], 1, x[1]), cov(x[0], 1, {}, x[2]), cov(x[0], 1, x[1], x[2]), cov(x[0], 0, {}, x[2]),
+                         cov(x[0][1], 2, x[1])};
+               },
+               .sum = 24,
+               .roundings = 10});
+  c.push_back({.op = "sub",
+               .name = "cov_of_integers",
+               .torch = "(torch.cov(a), torch.cov(a[:, :1], correction=0), torch.cov(a, fweights=b))",
+               .inputs = {integers({2, 5}, -9, 9), integers({5}, 1, 4).as(kInt)},
+               .run = [](In x) -> Out {
+                 return {cov(x[0]), cov(x[0].narrow(1, 0, 1), 0), cov(x[0], 1, x[1])};
+               },
+               .sum = 10,
+               .roundings = 4});
 }
 
 void extremes(Cases& c) {
@@ -175,6 +210,7 @@ Cases statistics_cases() {
   Cases c;
   products(c);
   moments(c);
+  covariances(c);
   extremes(c);
   counts(c);
   return c;

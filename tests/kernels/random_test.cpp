@@ -266,6 +266,45 @@ TEST_P(RandomKernels, PoissonHasTheRightMoments) {
   EXPECT_TRUE(std::isnan(v[0]) && std::isnan(v[1]) && std::isinf(v[2]));
 }
 
+TEST_P(RandomKernels, BinomialHasTheRightDistribution) {
+  const int64_t n = 50000;
+  const auto draw = [n](double count, double prob) {
+    const Tensor y = unwritten({n}, kDouble), counts = unwritten({n}, kDouble), probs = unwritten({n}, kDouble);
+    write(counts, Values(static_cast<size_t>(n), count));
+    write(probs, Values(static_cast<size_t>(n), prob));
+    under_test().binomial(y, counts, probs, kState);
+    return read(y);
+  };
+  for (double count : {0.0, 1.0, 7.0, 19.9, 25.0, 100.0, 1e4, 1e7, 1e12}) {
+    for (double prob : {0.0, 1e-7, 0.003, 0.3, 0.5, 0.62, 0.999, 1.0}) {
+      const double whole = std::floor(count), expected = whole * prob, spread = expected * (1 - prob);
+      const Values v = draw(count, prob);
+      const auto [mean, variance] = moments(v);
+      const double slack = 5 * std::sqrt(spread / static_cast<double>(n));
+      EXPECT_NEAR(mean, expected, slack + 1e-12 * expected) << count << " x " << prob;
+      if (spread > 0.1) {
+        EXPECT_NEAR(variance, spread, 0.1 * spread) << count << " x " << prob;
+      }
+      for (double k : v) ASSERT_TRUE(k >= 0 && k <= whole && k == std::floor(k)) << count << " x " << prob;
+    }
+  }
+  // The frequency of each number, where inversion and rejection are used.
+  for (double count : {20.0, 60.0}) {
+    const double prob = 0.25;
+    std::vector<double> seen(static_cast<size_t>(count) + 1);
+    for (double k : draw(count, prob)) seen[static_cast<size_t>(k)] += 1;
+    for (double k = 0; k <= count; k += 1) {
+      const double log_choose = std::lgamma(count + 1) - std::lgamma(k + 1) - std::lgamma(count - k + 1);
+      const double p = std::exp(log_choose + k * std::log(prob) + (count - k) * std::log1p(-prob));
+      const double times = static_cast<double>(n) * p;
+      EXPECT_NEAR(seen[static_cast<size_t>(k)], times, 5 * std::sqrt(times) + 3) << k << " of " << count;
+    }
+  }
+  const Tensor y = unwritten({4}, kFloat);
+  under_test().binomial(y, tensor_of({-1, 5, 5, NAN}, kFloat), tensor_of({0.5, -0.1, 1.5, 0.5}, kFloat), kState);
+  for (double k : read(y)) EXPECT_TRUE(std::isnan(k));
+}
+
 TEST_P(RandomKernels, PickWeightedFindsTheFirstLargerSum) {
   for (DType dtype : {kFloat, kDouble}) {
     const Tensor sums = unwritten({2, 4}, dtype), u = unwritten({2, 5}, dtype), y = unwritten({2, 5}, kLong);

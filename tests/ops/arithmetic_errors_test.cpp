@@ -55,6 +55,8 @@ BadInputs arithmetic_bad_input() {
       BAD_INPUT("floor_divide", floor_divide(n, 0), StateError, "contains 0"),
       BAD_INPUT("div", div(n, zeros_too, "trunc"), StateError, "[3] i64", "contains 0"),
       BAD_INPUT("div", div(x, x, "round"), StateError, "\"trunc\" or \"floor\"", "\"round\""),
+      UNDEFINED("frexp", frexp(none)),
+      BAD_INPUT("frexp", frexp(n), DTypeError, "[2, 3] i64", ".to(kFloat)"),
       BAD_INPUT("nextafter", nextafter(n, n), DTypeError, "[2, 3] i64", ".to(kFloat)"),
       UNDEFINED("div", div(none, x, "floor")),
       UNDEFINED("div", div(x, none, "floor")),

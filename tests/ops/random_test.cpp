@@ -23,6 +23,7 @@ TEST(Samples, RepeatWithTheSeed) {
             normal(1.0, p, g),
             normal(1.0, 2.0, {40}, g),
             poisson(p, g),
+            binomial(p * 40, p, g),
             multinomial(weights, 1, false, g),
             multinomial(weights, 5, false, g),
             multinomial(weights, 20, true, g)};
@@ -47,6 +48,7 @@ TEST(Samples, HaveTheRightMoments) {
   EXPECT_NEAR(deviation_of(normal(1.0, p)), 0.3, 0.01);
   EXPECT_NEAR(mean_of(normal(1.0, p)), 1, 0.01);
   EXPECT_NEAR(mean_of(poisson(p * 50)), 15, 0.1);
+  EXPECT_NEAR(mean_of(binomial(full({}, 50.0), p)), 15, 0.1);
   EXPECT_NEAR(mean_of(empty({100000}).exponential_(4)), 0.25, 0.01);
   EXPECT_NEAR(mean_of(empty({100000}).geometric_(0.5)), 2, 0.03);
   EXPECT_NEAR(mean_of(empty({100000}).log_normal_(0, 0.5)), std::exp(0.125), 0.02);
@@ -97,6 +99,7 @@ TEST(Samples, HaveNoHistory) {
   EXPECT_FALSE(bernoulli(p).requires_grad());
   EXPECT_FALSE(normal(p, p).requires_grad());
   EXPECT_FALSE(poisson(p).requires_grad());
+  EXPECT_FALSE(binomial(p, p).requires_grad());
   EXPECT_TRUE(normal(0.0, 1.0, {2}, {}, requires_grad()).requires_grad());
 }
 

@@ -107,6 +107,7 @@ for name in ["fmod", "remainder", "floor_divide"]:
 for name in ["gcd", "lcm", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift"]:
     define(name, lambda x, a, f=getattr(torch, name): f(x[0], x[1]), two_integers)
 define("nextafter", lambda x, a: torch.nextafter(*floating(x)), without_gradient(two_floating), exact=True)
+define("frexp", lambda x, a: torch.frexp(x[0]), one_floating, exact=True)
 define("atan2", lambda x, a: torch.atan2(*floating(x)), two)
 draw_rounded = options(divided, rounding_mode=[None, "floor", "trunc"])
 define("div.rounded", lambda x, a: torch.div(x[0], x[1], rounding_mode=a.rounding_mode), draw_rounded)

@@ -168,3 +168,53 @@ for name in ["trapezoid", "cumulative_trapezoid"]:
            scale=lambda x: 20 * operand(x[:1]) * operand(x[1:]))
     define(name + ".number", lambda x, a, f=getattr(torch, name): f(x[0], dx=a.number, dim=a.dim), draw_steps, roundings=8,
            scale=lambda x: 20 * operand(x))
+
+
+def draw_gradient(m):
+    m.args["edge_order"] = m.rng.choice([1, 2])
+    sizes = [max(3, s) for s in m.sizes(m.rng.randint(1, 3))]
+    m.tensor(sizes)
+    m.args["dim"] = m.dim(sizes) if m.chance(0.5) else None
+    m.args["number"] = m.rng.choice([None, 1, 0.5, 2])
+
+
+def draw_gradient_points(m):
+    draw_gradient(m)
+    m.args["dim"] = m.args["dim"] or 0
+    m.tensor([m.inputs[0]["sizes"][m.args["dim"]]], fill="distinct", grad=False, dense=True)
+
+
+def gradient(x, a):
+    dims = list(range(x[0].dim())) if a.dim is None else a.dim
+    return torch.gradient(x[0], spacing=1 if a.number is None else a.number, dim=dims, edge_order=a.edge_order)
+
+
+define("gradient", gradient, draw_gradient, roundings=8, scale=lambda x: 8 * operand(x))
+define("gradient.points", lambda x, a: torch.gradient(x[0], spacing=(x[1],), dim=a.dim, edge_order=a.edge_order),
+       draw_gradient_points, roundings=12, scale=lambda x: 100 * operand(x[:1]))
+
+
+def draw_cov(m):
+    sizes = [m.rng.randint(1, 4), m.rng.randint(3, 12)][m.rng.randint(0, 1):]
+    m.tensor(sizes, special="none")
+    m.args["correction"] = m.rng.choice([0, 1])
+    m.sum = 3 * sizes[-1]
+
+
+def draw_weighted_cov(m):
+    draw_cov(m)
+    n = m.inputs[0]["sizes"][-1]
+    m.tensor([n], dtype="i64", low=1, high=4)
+    m.tensor([n], fill="uniform", low=0.5, high=1.5, special="none")
+
+
+define("cov", lambda x, a: torch.cov(x[0], correction=a.correction), draw_cov, roundings=6,
+       scale=lambda x: (1 + operand(x)) ** 2)
+define("cov.weights", lambda x, a: torch.cov(x[0], correction=a.correction, fweights=x[1], aweights=x[2]),
+       draw_weighted_cov, roundings=8, scale=lambda x: (1 + operand(x)) ** 2)
+def draw_corrcoef(m):
+    draw_cov(m)
+    m.bases[0]["scale"] = 1.0  # the gradient is of the size of 1 / x
+
+
+define("corrcoef", lambda x, a: torch.corrcoef(x[0]), draw_corrcoef, roundings=12, scale=lambda x: 100.0)

@@ -204,3 +204,58 @@ def draw_bincount(m):
 
 define("histc", lambda x, a: torch.histc(x[0], a.bins, a.min, a.max), draw_histc)
 define("bincount", lambda x, a: torch.bincount(*x, minlength=a.minlength), draw_bincount, scale=operand)
+
+
+def draw_histogram(m):
+    """PyTorch has it for f32 and f64 only."""
+    m.grad = False
+    m.dtype = m.rng.choice(["f32", "f64"])
+    sizes = m.sizes()
+    m.tensor(sizes, special="all")
+    m.args["density"] = m.chance(0.3)
+    m.sum = max(1, math.prod(sizes))
+    return sizes
+
+
+def draw_histogram_edges(m):
+    sizes = draw_histogram(m)
+    m.tensor([m.rng.randint(2, 9)], fill="ascending", low=-3, dense=True)
+    if m.chance(0.5):
+        m.tensor(sizes)
+
+
+def draw_histogram_bins(m):
+    sizes = draw_histogram(m)
+    m.bases[0].update(special=[], fill="distinct", low=-8)
+    m.args["bins"] = m.rng.choice([1, 4, 8])
+    if m.chance(0.5):
+        m.tensor(sizes)
+
+
+def draw_histogramdd(m):
+    m.grad = False
+    m.dtype = m.rng.choice(["f32", "f64"])
+    n, d = m.rng.randint(1, 20), m.rng.randint(1, 3)
+    m.tensor([n, d], fill="distinct", low=-8)
+    m.args.update(bins=[m.rng.choice([1, 2, 4]) for _ in range(d)], density=m.chance(0.3))
+    m.sum = n
+    if m.chance(0.5):
+        m.tensor([n])
+
+
+def weight_of(x, i):
+    return x[i].contiguous() if i < len(x) else None
+
+
+def histogramdd(x, a):
+    counts, edges = torch.histogramdd(x[0].contiguous(), a.bins, weight=weight_of(x, 1), density=a.density)
+    return counts, *edges
+
+
+define("linalg_vander", lambda x, a: torch.linalg.vander(x[0], N=a.n), options(draw_vander, n=[None, 2, 4]), roundings=4,
+       scale=lambda x: max(1.0, operand(x)) ** 5)
+define("histogram", lambda x, a: torch.histogram(x[0].contiguous(), x[1], weight=weight_of(x, 2), density=a.density),
+       draw_histogram_edges, scale=operand)
+define("histogram.bins", lambda x, a: torch.histogram(x[0].contiguous(), a.bins, weight=weight_of(x, 1), density=a.density),
+       draw_histogram_bins, scale=operand)
+define("histogramdd", histogramdd, draw_histogramdd, scale=operand)

@@ -40,6 +40,7 @@ void of_two(Ops& ops) {
   TANDEM_TWO(pow);
   TANDEM_TWO(atan2);
   TANDEM_TWO(nextafter);
+  TANDEM_OP("frexp", frexp(x[0]));
   TANDEM_TWO(maximum);
   TANDEM_TWO(minimum);
   TANDEM_TWO(fmax);

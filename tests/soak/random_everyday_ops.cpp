@@ -7,6 +7,12 @@
 namespace tandem::testing {
 namespace {
 
+Out results_of(std::tuple<Tensor, std::vector<Tensor>> counts) {
+  Out all = std::get<1>(counts);
+  all.insert(all.begin(), std::get<0>(counts));
+  return all;
+}
+
 void reductions(Ops& ops) {
   TANDEM_OP("sum", sum(x[0], a.list("dims"), a.flag("keepdim"), a.dtype()));
   TANDEM_OP("sum.all", sum(x[0], a.dtype()));
@@ -27,6 +33,9 @@ void reductions(Ops& ops) {
   TANDEM_OP("softmax", softmax(x[0], a.i("dim"), a.dtype()));
   TANDEM_OP("softmin", softmin(x[0], a.i("dim"), a.dtype()));
   TANDEM_OP("log_softmax", log_softmax(x[0], a.i("dim"), a.dtype()));
+  TANDEM_OP("cov", cov(x[0], a.i("correction")));
+  TANDEM_OP("cov.weights", cov(x[0], a.i("correction"), x[1], x[2]));
+  TANDEM_ONE(corrcoef);
   TANDEM_OP("count_nonzero", count_nonzero(x[0], a.list("dims")));
   TANDEM_ONE(any);
   TANDEM_ONE(all);
@@ -53,6 +62,8 @@ void scans(Ops& ops) {
   TANDEM_OP("cummin", cummin(x[0], a.i("dim")));
   TANDEM_OP("logcumsumexp", logcumsumexp(x[0], a.i("dim")));
   TANDEM_OP("diff", diff(x[0], a.i("n"), a.i("dim"), maybe(x, 1), maybe(x, 2)));
+  TANDEM_OP("gradient", gradient(x[0], a.maybe_n("number"), a.maybe_i("dim"), a.i("edge_order")));
+  TANDEM_OP("gradient.points", gradient(x[0], {x[1]}, a.i("dim"), a.i("edge_order")));
   TANDEM_OP("trapezoid", trapezoid(x[0], x[1], a.i("dim")));
   TANDEM_OP("trapezoid.number", trapezoid(x[0], a.n("number"), a.i("dim")));
   TANDEM_OP("cumulative_trapezoid", cumulative_trapezoid(x[0], x[1], a.i("dim")));
@@ -86,11 +97,15 @@ void search(Ops& ops) {
   TANDEM_OP("isin.number", isin(x[0], a.n("number"), false, a.flag("invert")));
   TANDEM_OP("isin.of_number", isin(a.n("number"), x[0], false, a.flag("invert")));
   TANDEM_OP("vander", vander(x[0], a.maybe_i("n"), a.flag("increasing")));
+  TANDEM_OP("linalg_vander", linalg_vander(x[0], a.maybe_i("n")));
   TANDEM_OP("searchsorted", searchsorted(x[0], x[1], a.flag("int32"), a.flag("right"), {}, maybe(x, 2)));
   TANDEM_OP("searchsorted.number", searchsorted(x[0], a.n("number"), a.flag("int32"), a.flag("right")));
   TANDEM_OP("bucketize", bucketize(x[0], x[1], a.flag("int32"), a.flag("right")));
   TANDEM_OP("bucketize.number", bucketize(a.n("number"), x[0], a.flag("int32"), a.flag("right")));
   TANDEM_OP("histc", histc(x[0], a.i("bins"), a.n("min"), a.n("max")));
+  TANDEM_OP("histogram", histogram(x[0], x[1], maybe(x, 2), a.flag("density")));
+  TANDEM_OP("histogram.bins", histogram(x[0], a.i("bins"), {}, maybe(x, 1), a.flag("density")));
+  TANDEM_OP("histogramdd", results_of(histogramdd(x[0], a.list("bins"), {}, maybe(x, 1), a.flag("density"))));
   TANDEM_OP("bincount", bincount(x[0], maybe(x, 1), a.i("minlength")));
 }
 

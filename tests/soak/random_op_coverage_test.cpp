@@ -17,6 +17,7 @@ const std::map<std::string, const char*> exceptions = {
     {"attention", "internal: scaled_dot_product_attention with a mask and is_causal together"},
     {"alpha_dropout", "random"},
     {"bernoulli", "random"},
+    {"binomial", "random"},
     {"dropout", "random"},
     {"feature_alpha_dropout", "random"},
     {"feature_dropout", "random"},

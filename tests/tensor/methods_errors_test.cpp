@@ -155,6 +155,12 @@ constexpr Method methods[] = {
     METHOD(nanquantile, x),
     METHOD(histc),
     METHOD(bincount),
+    METHOD(histogram),
+    METHOD(histogram, x),
+    METHOD(frexp),
+    METHOD(sum_to_size, {1}),
+    METHOD(cov),
+    METHOD(corrcoef),
     // geometry
     METHOD(view, {1}),
     METHOD(reshape, {1}),

@@ -230,6 +230,7 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"nan_to_num", Cast::keep},
     {"ne", Cast::keep},
     {"neg", Cast::keep},
+    {"frexp", Cast::keep},
     {"nextafter", Cast::keep},
     {"relu", Cast::keep},
     {"remainder", Cast::keep},

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "tandem/math/activation.h"
+#include "tandem/math/frexp.h"
 #include "tandem/math/power.h"
 #include "tandem/math/special.h"
 #include "tandem/math/trig.h"

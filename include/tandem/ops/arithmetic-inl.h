@@ -255,6 +255,22 @@ TANDEM_OPS Tensor ldexp(const Tensor& x, const Tensor& exponent) {
   const DType t = x.is_floating_point() ? x.dtype() : get_default_dtype();
   return to(mul(to(x, kDouble), pow(2.0, to(exponent, kDouble))), t);
 }
+TANDEM_OPS std::tuple<Tensor, Tensor> frexp(const Tensor& x) {
+  const Op<"frexp"> op;
+  checks::floating("x", x);
+  const std::vector<Tensor> out = op.apply_n(
+      [&](const Tensor& x) {
+        const Tensor mantissa = empty_like(x), exponent = empty_like(x);
+        backend(x).unary(mantissa, kernels::Unary::frexp_mantissa, x, 0, 0);
+        backend(x).unary(exponent, kernels::Unary::frexp_exponent, x, 0, 0);
+        const Tensor whole = to(exponent, kInt);
+        return Result{{mantissa, whole}, save(whole), [](const Backward& b) -> Grads {
+                        return {ldexp(b.grad(0), neg(b.saved(0)))};
+                      }};
+      },
+      x);
+  return {out[0], out[1]};
+}
 TANDEM_OPS Tensor float_power(const Tensor& a, const Tensor& b) {
   const OpScope op("float_power");
   detail::check_operands(a, b);

@@ -4,6 +4,7 @@
 // StateError. On the CPU, an integer division by zero throws StateError.
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "tandem/ops/elementwise.h"
 
@@ -48,6 +49,9 @@ Tensor xlogy(const Tensor& a, Scalar b);
 Tensor heaviside(const Tensor& x, const Tensor& values);
 /// x 2^exponent
 Tensor ldexp(const Tensor& x, const Tensor& exponent);
+/// The mantissa, of x's dtype with a size in [0.5, 1), and the exponent, i32: x = mantissa 2^exponent. 0, infinities
+/// and NaN are their own mantissa, with the exponent 0. Floating dtypes.
+std::tuple<Tensor, Tensor> frexp(const Tensor& x);
 /// a^b in f64
 Tensor float_power(const Tensor& a, const Tensor& b);
 Tensor float_power(const Tensor& a, Scalar b);

@@ -113,6 +113,22 @@ TANDEM_OPS Tensor poisson(const Tensor& rate, std::optional<Generator> generator
   return y;
 }
 
+TANDEM_OPS Tensor binomial(const Tensor& count, const Tensor& prob, std::optional<Generator> generator) {
+  const OpScope op("binomial");
+  checks::floating("count", count);
+  checks::floating("prob", prob);
+  checks::same_dtype("count", count, "prob", prob);
+  detail::check_devices({&count, &prob});
+  detail::check_range("count", count, 0, INFINITY);
+  detail::check_range("prob", prob, 0, 1);
+  const Dims sizes = broadcast_shapes(count.sizes(), prob.sizes());
+  const Tensor y = empty(sizes, count.options());
+  if (y.numel() == 0) return y;
+  Generator& source = generator ? *generator : default_generator();
+  backend(y).binomial(y, expand(count, sizes), expand(prob, sizes), source.reserve(y.numel(), y.device().type()));
+  return y;
+}
+
 TANDEM_OPS Tensor multinomial(const Tensor& weights, int64_t num_samples, bool replacement,
                               std::optional<Generator> generator) {
   const OpScope op("multinomial");

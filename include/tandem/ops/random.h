@@ -23,6 +23,10 @@ Tensor normal(double mean, double std, IntArrayRef sizes, std::optional<Generato
 /// Poisson numbers; rate: floating, at least 0. A product of uniform numbers for rates below 10, else Hormann's
 /// transformed rejection.
 Tensor poisson(const Tensor& rate, std::optional<Generator> generator = {});
+/// Numbers of successes in `count` trials of probability `prob`; both floating, of one dtype, and broadcast; count:
+/// whole numbers, at least 0; prob: in [0, 1]. Inversion for count min(prob, 1 - prob) below 10, else Hormann's
+/// transformed rejection.
+Tensor binomial(const Tensor& count, const Tensor& prob, std::optional<Generator> generator = {});
 /// Indices 0 ... n - 1 drawn with probabilities proportional to `weights` [n] or [rows, n], which are floating, finite,
 /// at least 0, and not all 0: i64, [num_samples] or [rows, num_samples]. Without replacement, the indices of a row
 /// differ; for more than one, the call waits for the device.

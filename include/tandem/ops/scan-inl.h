@@ -219,6 +219,19 @@ TANDEM_OPS Tensor cumulative_trapezoid(const Tensor& y, Scalar dx, int64_t dim) 
   return detail::half_of(cumsum(detail::neighbour_sums(y, d), d), dx);
 }
 
+namespace detail {
+
+/// The powers 1, x, ..., x^(n - 1) along a new last dimension; n > 0.
+inline Tensor powers_of(const Tensor& x, int64_t n) {
+  Dims sizes = x.impl().sizes;
+  sizes.push_back(n - 1);
+  const Tensor powers = cumprod(expand(unsqueeze(x, -1), sizes), -1);
+  sizes.back() = 1;
+  return cat({ones(sizes, powers.options()), powers}, -1);
+}
+
+}  // namespace detail
+
 TANDEM_OPS Tensor vander(const Tensor& x, std::optional<int64_t> n, bool increasing) {
   const OpScope op("vander");
   checks::defined("x", x);
@@ -226,9 +239,17 @@ TANDEM_OPS Tensor vander(const Tensor& x, std::optional<int64_t> n, bool increas
   const int64_t columns = n.value_or(x.numel());
   TANDEM_CHECK(columns >= 0, StateError, "n = {}, but must be at least 0", columns);
   if (columns == 0) return empty({x.numel(), 0}, x.options().dtype(x.is_floating_point() ? x.dtype() : kLong));
-  const Tensor powers = cumprod(expand(unsqueeze(x, 1), {x.numel(), columns - 1}), 1);
-  const Tensor y = cat({ones({x.numel(), 1}, powers.options()), powers}, 1);
+  const Tensor y = detail::powers_of(x, columns);
   return increasing ? y : flip(y, {1});
+}
+TANDEM_OPS Tensor linalg_vander(const Tensor& x, std::optional<int64_t> n) {
+  const OpScope op("linalg_vander");
+  checks::defined("x", x);
+  checks::not_bool(x);
+  const Tensor values = x.dim() == 0 ? reshape(x, {1}) : x;
+  const int64_t columns = n.value_or(values.size(-1));
+  TANDEM_CHECK(columns >= 2, StateError, "n = {}, but must be at least 2", columns);
+  return detail::powers_of(values, columns);
 }
 
 }  // namespace tandem

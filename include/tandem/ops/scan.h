@@ -33,6 +33,9 @@ Tensor cumulative_trapezoid(const Tensor& y, Scalar dx = 1, int64_t dim = -1);
 /// The powers of each element of x (rank 1) as a row of n: x^(n - 1), ..., x, 1, or 1, x, ... if `increasing`. n: the
 /// number of elements unless given. Integers give i64.
 Tensor vander(const Tensor& x, std::optional<int64_t> n = {}, bool increasing = false);
+/// The powers 1, x, ..., x^(n - 1) along a new last dimension. n: the size of x's last dimension unless given, at least
+/// 2. Integers give i64.
+Tensor linalg_vander(const Tensor& x, std::optional<int64_t> n = {});
 
 }  // namespace tandem
 #pragma GCC visibility pop

@@ -1,0 +1,74 @@
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "tandem/amp/autocast_off.h"
+#include "tandem/autograd/apply.h"
+#include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
+#include "tandem/ops/convert.h"
+#include "tandem/ops/covariance.h"
+#include "tandem/ops/diagonal.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/matmul.h"
+#include "tandem/ops/range_check-inl.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/ops/shape.h"
+
+namespace tandem {
+
+namespace detail {
+
+inline void check_weights(const char* name, const Tensor& weights, const Tensor& x, int64_t observations) {
+  check_devices({&x, &weights});
+  TANDEM_CHECK(weights.dim() <= 1 && weights.numel() == observations, ShapeError,
+               "{} is {}, but must be [{}], one weight for each observation of x, which is {}", name,
+               checks::show(weights), observations, checks::show(x));
+  check_range(name, weights, 0, INFINITY);
+}
+
+}  // namespace detail
+
+TANDEM_OPS Tensor cov(const Tensor& x, int64_t correction, const Tensor& fweights, const Tensor& aweights) {
+  const OpScope op("cov");
+  const amp::AutocastOff no_autocast;
+  checks::defined("x", x);
+  checks::not_bool(x);
+  TANDEM_CHECK(x.dim() <= 2, ShapeError, "x is {}, but must have at most rank 2: variables, observations",
+               checks::show(x));
+  const Tensor rows = x.dim() < 2 ? reshape(x, {1, x.numel()}) : x;
+  const int64_t n = rows.size(1);
+  if (fweights.defined()) {
+    TANDEM_CHECK(is_integral(fweights.dtype(), false), DTypeError,
+                 "fweights is {}, but must have an integer dtype; give other weights as aweights",
+                 checks::show(fweights));
+    detail::check_weights("fweights", fweights, x, n);
+  }
+  if (aweights.defined()) {
+    checks::floating("aweights", aweights);
+    detail::check_weights("aweights", aweights, x, n);
+  }
+  Tensor w = fweights;
+  if (aweights.defined()) w = w.defined() ? mul(w, aweights) : aweights;
+  if (!w.defined()) {
+    const Tensor centred = sub(rows, div(sum(rows, {1}, true), n));
+    return squeeze(div(matmul(centred, t(centred)), std::max<int64_t>(n - correction, 0)));
+  }
+  const Tensor total = sum(w);
+  TANDEM_CHECK(n == 0 || !total.is_cpu() || total.item<double>() > 0, StateError,
+               "the weights of all observations are 0; at least one must be positive");
+  const Tensor reduction = aweights.defined() && correction != 0 ? div(sum(mul(w, aweights)), total) : Tensor();
+  const Tensor divisor = reduction.defined() ? sub(total, mul(reduction, correction)) : sub(total, correction);
+  const Tensor centred = sub(rows, div(sum(mul(rows, w), {1}, true), total));
+  return squeeze(div(matmul(centred, t(mul(centred, w))), clamp(divisor, 0)));
+}
+
+TANDEM_OPS Tensor corrcoef(const Tensor& x) {
+  const OpScope op("corrcoef");
+  const Tensor c = cov(x);
+  if (c.dim() == 0) return div(c, c);
+  const Tensor deviation = sqrt(diagonal(c));
+  return clamp(div(div(c, unsqueeze(deviation, 1)), deviation), -1, 1);
+}
+
+}  // namespace tandem
