@@ -63,6 +63,7 @@ DIFFERENT = [
      "`logsigmoid`, `nn::utils::rnn::pad_sequence`, `trapezoid`, `diagonal`, `matmul`, `unbind(nonzero(x), 1)`"),
     (r"nn::(Any(ModuleHolder|ModulePlaceholder|Value)|\w+PoolOptions|\w+PadOptions)",
      "`AnyModule` needs none; options exist for each number of dimensions"),
+    (r"data::WorkerException", "the dataset's own exception, which a worker's thread passes on"),
     (r"data::datasets::Chunk\w+", "`data::datasets::StatefulDataset`, whose `get_batch()` reads the next chunk"),
     (r"nn::Module::(save|load|is_serializable)|serialize::\w+", "`save(module, path)` and `load(module, path)`"),
     (r"autograd::(Edge|edge_list|SavedVariable|profiler)|torch::view_as_real|Tensor::(m|name|print|type|to_dense|"
@@ -151,7 +152,8 @@ def page_of(data, missing):
         "Generated: `tests/libtorch/check_names.py --update g++ -std=c++20 -Iinclude`.", "",
         "| namespace or class | present | different | left out | missing |", "|---|---|---|---|---|", *rows, ""]
     for kind, title in (("different", "Different"), ("left out", "Left out"), ("missing", "Missing")):
-        lines += [f"## {title}", ""]
+        if any(k == kind for k, _ in groups):
+            lines += [f"## {title}", ""]
         for (k, reason), names in sorted(groups.items()):
             if k == kind:
                 lines += [(f"{reason[0].upper()}{reason[1:]}: " if reason else "") +
