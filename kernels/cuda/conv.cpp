@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "kernels/conv_bias.h"
-#include "kernels/conv_columns.h"
 #include "kernels/cuda/channel_padding.h"
+#include "kernels/cuda/conv_columns.h"
 #include "kernels/cuda/conv_plan.h"
 #include "kernels/cuda/finish.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/runtime.h"
+#include "kernels/cuda/weight_gradient_way.h"
 #include "kernels/image_layout.h"
 #include "tandem/base/check.h"
 #include "tandem/math/binary.h"
@@ -149,12 +150,12 @@ bool run_forward(const Convolution& c, std::string* why) {
   return convolve(c, nullptr, std::ref(timed)) || run_apart();
 }
 
-/// Whether a weight gradient in f32 from 16-bit operands is computed over columns. Columns cost 4 bytes of traffic per
-/// element, since they are written and read again. Widening the operands to f32 costs TF32's half rate for the 2 O
-/// flops per element. On an H100 or H200 the two are about equal at 350 outputs, without the widening itself. A 1x1
-/// kernel needs no columns. Columns of volumes are not implemented.
-bool columns_pay(const Tensor& gweight, const ConvParams& p) {
-  return gweight.dim() == 4 && p.groups == 1 && (gweight.size(0) >= 256 || gweight.size(2) * gweight.size(3) == 1);
+/// Whether an f32 weight gradient of 16-bit operands is computed over columns, which volumes do not have.
+bool columns_pay(const Tensor& gweight, const Tensor& gy, const Tensor& x, const ConvParams& p) {
+  if (gweight.dim() != 4 || p.groups != 1) return false;
+  const int major = get_device_properties(index_of(x.device())).major;
+  const WeightGradientCosts costs = weight_gradient_costs(x.sizes(), gweight.sizes(), gy.sizes(), major);
+  return costs.columns < costs.widened;
 }
 
 }  // namespace
@@ -218,8 +219,8 @@ void conv_backward_weight(const Tensor& gweight, const Tensor& gbias, const Tens
   const bool from_narrow = is_reduced_floating_point(gy.dtype()) && gweight.dtype() == kFloat;
   for (const Way& way :
        ways(gy.dtype(), gweight.dtype(), prefers_channels_last({&gy, &x, &gweight}), padding_pays(x, gweight, gy, p))) {
-    if (way.operands == kFloat && from_narrow && columns_pay(gweight, p)) {
-      return kernels::conv_backward_weight_by_columns(gweight, gy, x, p, kMostColumnBytes);
+    if (way.operands == kFloat && from_narrow && columns_pay(gweight, gy, x, p)) {
+      return conv_backward_weight_by_columns(gweight, gy, x, p, kMostColumnBytes);
     }
     const Convolution c{.direction = ConvDirection::backward_weight,
                         .x = operand(x, way, Role::image),

@@ -1,5 +1,4 @@
 // Convolution of two and three dimensions and its gradients against the definition, in f64.
-#include "kernels/conv_columns.h"
 #include "kernels/kernels_under_test.h"
 
 #include <algorithm>
@@ -210,35 +209,6 @@ TEST(Conv, BackwardWeight) {
     check_backward_weight(c, dtype, wide(dtype), layout, true, false, what + " no bias");
     check_backward_weight(c, dtype, wide(dtype), layout, false, true, what + " no weight");
   });
-}
-
-// The path for devices whose library cannot write f32 gradients of 16-bit operands.
-TEST(Conv, BackwardWeightByColumns) {
-  for_each_case([](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
-    if (c.p.groups != 1 || dtype == kDouble || c.d != 0) return;
-    const Tensor gy = noise(c.y_sizes(), dtype, 1, layout), x = noise(c.x_sizes(), dtype, 2, layout);
-    const std::vector<double> gs = read(gy), xs = read(x);
-    std::vector<double> expected(static_cast<size_t>(c.o * c.c * c.taps()));
-    c.for_each_product([&](int64_t i, int64_t j, int64_t k) { expected[k] += gs[i] * xs[j]; });
-    const int64_t pixels = c.plane(), image_bytes = pixels * kernels::column_stride(c.c * c.taps()) * 4;
-    for (MemoryLayout layout_w : kLayouts) {
-      for (int64_t most_bytes : {int64_t{0}, 2 * image_bytes, 100 * image_bytes}) {
-        const Tensor gweight = unwritten(c.w_sizes(), kFloat, layout_w);
-        kernels::conv_backward_weight_by_columns(gweight, gy, x, c.p, most_bytes);
-        expect_near(gweight, expected, c.n * pixels, what + " in slices of " + std::to_string(most_bytes));
-      }
-    }
-  });
-}
-
-// 2 x 512 x 512 exceeds the largest f16, so an intermediate rounding to f16 would make it inf.
-TEST(Conv, BackwardWeightByColumnsKeepsF32Range) {
-  const Tensor gy = unwritten({2, 1, 1, 1}, kHalf), x = unwritten({2, 1, 1, 1}, kHalf),
-               g = unwritten({1, 1, 1, 1}, kFloat);
-  under_test().fill(gy, 512);
-  under_test().fill(x, 512);
-  kernels::conv_backward_weight_by_columns(g, gy, x, {}, 1 << 20);
-  EXPECT_EQ(read(g)[0], 2.0 * 512 * 512);
 }
 
 TEST(Conv, ExpandedGradient) {

@@ -3,10 +3,11 @@
 // inputs that its kernel reads.
 #include <algorithm>
 
-#include "tandem/backend.h"
+#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/window_rows.h"
 #include "tandem/tensor/factories.h"
 
-namespace tandem::kernels {
+namespace tandem::cuda {
 
 /// Elements between rows of columns, rounded up so that rows of 16-bit elements start at multiples of 16 bytes.
 inline int64_t column_stride(int64_t taps_and_channels) { return (taps_and_channels + 7) / 8 * 8; }
@@ -17,14 +18,12 @@ inline int64_t column_stride(int64_t taps_and_channels) { return (taps_and_chann
 /// the products are added up.
 inline void conv_backward_weight_by_columns(const Tensor& gweight, const Tensor& gy, const Tensor& x,
                                             const ConvParams& p, int64_t most_bytes) {
-  const Backend& device = backend(gy);
   const int64_t n = x.size(0), c = x.size(1), h = x.size(2), w = x.size(3), o = gy.size(1), oh = gy.size(2),
-                ow = gy.size(3), kh = gweight.size(2), kw = gweight.size(3), taps = kh * kw * c;
-  const int64_t ph = h + 2 * p.padding[0], pw = w + 2 * p.padding[1], pixels = oh * ow;
+                ow = gy.size(3), kh = gweight.size(2), kw = gweight.size(3), taps = kh * kw * c, pixels = oh * ow;
   const auto channels_last = [&](const Tensor& t) {
     if (t.is_contiguous(MemoryFormat::ChannelsLast)) return t;
     const Tensor copied = empty(t.sizes(), t.options().memory_format(MemoryFormat::ChannelsLast));
-    device.copy(copied, t);
+    copy(copied, t);
     return copied;
   };
   const Tensor g = channels_last(gy), in = channels_last(x);
@@ -34,42 +33,27 @@ inline void conv_backward_weight_by_columns(const Tensor& gweight, const Tensor&
                           : empty(gweight.sizes(), gweight.options().dtype(kFloat).memory_format(kChannelsLast));
   const Tensor product = make_view(sums, {o, taps}, {taps, 1}, sums.storage_offset());
 
-  const bool is_x = kh * kw == 1 && p.stride[0] * p.stride[1] == 1 && ph == h && pw == w;
-  const bool padded = ph != h || pw != w;
+  const bool is_x = kh * kw == 1 && p.stride[0] * p.stride[1] == 1 && p.padding[0] + p.padding[1] == 0;
   const int64_t ld = is_x ? c : column_stride(taps), size = static_cast<int64_t>(element_size(x.dtype()));
   const int64_t at_once = is_x ? n : std::clamp<int64_t>(most_bytes / (pixels * ld * size), 1, n);
-  Tensor frame, columns;  // reused for every slice
-  if (padded) {
-    frame = empty({at_once * ph * pw * c}, x.options());
-    device.fill(frame, 0);
-  }
-  if (!is_x) columns = empty({at_once * pixels * ld}, x.options());
+  Tensor columns;  // reused for every slice
+  if (!is_x) columns = empty({at_once * pixels, ld}, x.options());
   for (int64_t i = 0; i < n; i += at_once) {
     const int64_t images = std::min(at_once, n - i);
-    Tensor source = make_view(in, {images, h, w, c}, {h * w * c, w * c, c, 1}, in.storage_offset() + i * h * w * c);
-    if (padded) {
-      device.copy(
-          make_view(frame, {images, h, w, c}, {ph * pw * c, pw * c, c, 1}, (p.padding[0] * pw + p.padding[1]) * c),
-          source);
-      source = frame;
-    }
-    Tensor rows = make_view(source, {images * pixels, taps}, {ld, 1}, source.storage_offset());
+    const int64_t first = in.storage_offset() + i * h * w * c;
+    Tensor rows = make_view(in, {images * pixels, taps}, {ld, 1}, first);
     if (!is_x) {
-      const Dims window{images, oh, ow, kh, kw, c};
-      device.copy(
-          make_view(columns, window, {pixels * ld, ow * ld, ld, kw * c, c, 1}, 0),
-          make_view(source, window,
-                    {ph * pw * c, p.stride[0] * pw * c, p.stride[1] * c, p.dilation[0] * pw * c, p.dilation[1] * c, 1},
-                    source.storage_offset()));
       rows = make_view(columns, {images * pixels, taps}, {ld, 1}, 0);
+      window_rows(make_view(columns, {images * pixels, ld}, {ld, 1}, 0),
+                  make_view(in, {images, c, h, w}, {h * w * c, 1, w * c, c}, first), {kh, kw}, {oh, ow}, p);
     }
-    device.gemm({.d = product,
-                 .a = make_view(g, {o, images * pixels}, {1, o}, g.storage_offset() + i * pixels * o),
-                 .b = rows,
-                 .bias = {},
-                 .accumulate = i > 0});
+    gemm({.d = product,
+          .a = make_view(g, {o, images * pixels}, {1, o}, g.storage_offset() + i * pixels * o),
+          .b = rows,
+          .bias = {},
+          .accumulate = i > 0});
   }
-  if (!sums.is_same(gweight)) device.copy(gweight, sums);
+  if (!sums.is_same(gweight)) copy(gweight, sums);
 }
 
-}  // namespace tandem::kernels
+}  // namespace tandem::cuda
