@@ -143,7 +143,7 @@ tests() {
   for binary in "$package"/bin/*_test; do
     name=$(basename "$binary")
     case $name in
-      base_test | cuda_test | cuda_fake_test | math_test) test_step "$name" 1 cpu ;; # no tensors, or fakes
+      base_test | cuda_test | cuda_fake_test | cudnn_engines_test | math_test) test_step "$name" 1 cpu ;; # no tensors, or fakes
       ops_test) test_step "$name" 6 cuda ;;
       amp_test | autograd_test | io_test | kernels_test) test_step "$name" 2 cuda ;;
       *) test_step "$name" 1 cuda ;;

@@ -1,9 +1,9 @@
 // Convolution of two and three dimensions and its gradients.
 // Contract: f32, f16 and bf16 are convolved by cuDNN with f32 sums (f32 factors are rounded to TF32 unless
 // cuda::set_allow_tf32_conv forbids it), f64 in f64. A bias is added before the single rounding, or to the rounded
-// product if no engine fuses it. relu keeps NaN: engines that fuse it must declare that, else relu is a separate pass,
-// which gives the same bits. An f32 weight gradient of 16-bit operands is f32 throughout. Runs may differ in the last
-// bits unless cuda::set_deterministic is on.
+// product if no engine fuses it. relu is a separate pass in place, because cuDNN's engines for tensor cores do not
+// promise that theirs keeps NaN. An f32 weight gradient of 16-bit operands is f32 throughout. Runs may differ in the
+// last bits unless cuda::set_deterministic is on.
 #include <functional>
 #include <vector>
 
@@ -32,6 +32,7 @@ struct Way {
   bool channels_last;
   bool padded = false;
   bool exact_in_tf32 = false;
+  bool fallback = false;
 };
 
 /// f16 and bf16 values are exact in TF32, as neither has a longer mantissa or wider range.
@@ -39,17 +40,20 @@ Way widened(bool channels_last) {
   return {.operands = kFloat, .result = kFloat, .channels_last = channels_last, .exact_in_tf32 = true};
 }
 
-/// The ways to compute a result of dtype `wanted`, which is f32 or `dtype`, from operands of `dtype`, in order of
-/// preference: with padded channels if that pays off; as the tensors are; in the other layout; with operands widened to
-/// f32. A result wanted in f32 is never rounded to 16 bits in between. Few engines write f32 results, so no tensor is
-/// copied just to try the other layout.
-std::vector<Way> ways(DType dtype, DType wanted, bool channels_last, bool padding_pays) {
+/// The ways to compute a result of dtype `wanted`, which is f32 or the dtype of the operands, of which `x` is one. In
+/// order of preference: with padded channels if that pays off; as the tensors are; in the other layout; with operands
+/// widened to f32; with cuDNN's fallbacks. A result wanted in f32 is never rounded to 16 bits in between. Few engines
+/// write f32 results, so no tensor is copied just to try the other layout.
+std::vector<Way> ways(const Tensor& x, DType wanted, bool channels_last, bool padding_pays) {
+  const DType dtype = x.dtype();
+  check_multiplies(dtype, x.device());
   const bool narrow = is_reduced_floating_point(dtype);
   std::vector<Way> all;
   if (narrow && wanted == dtype && channels_last && padding_pays) all.push_back({dtype, wanted, true, true});
   all.push_back({dtype, wanted, channels_last});
   if (wanted == dtype) all.push_back({dtype, wanted, !channels_last});
   if (narrow) all.push_back(widened(channels_last));
+  all.push_back({.operands = dtype, .result = wanted, .channels_last = channels_last, .fallback = true});
   return all;
 }
 
@@ -126,22 +130,14 @@ Tensor bias_for(const Tensor& bias, const Tensor& y) {
                why);
 }
 
-/// Runs with bias and relu fused if an engine supports it, else in separate passes. False if cuDNN has no engine.
+/// Adds the bias in the same call if an engine can, else in a separate pass. False if cuDNN has no engine.
 bool run_forward(const Convolution& c, std::string* why) {
-  if (!c.relu && !c.bias.defined()) return convolve(c, why);
-  Convolution first = c;
-  if (c.relu) {
-    first.relu = false;
-  } else {
-    first.bias = {};
-  }
+  if (!c.bias.defined()) return convolve(c, why);
   const auto run_apart = [&] {
-    if (!run_forward(first, why)) return false;
-    if (c.relu) {
-      unary(c.y, Unary::relu, c.y, 0, 0);
-    } else {
-      binary(c.y, Binary::add, c.y, kernels::spread_over_channels(c.bias, c.y), 1);
-    }
+    Convolution product = c;
+    product.bias = {};
+    if (!convolve(product, why)) return false;
+    binary(c.y, Binary::add, c.y, kernels::spread_over_channels(c.bias, c.y), 1);
     return true;
   };
   const auto timed = [&] {
@@ -169,20 +165,21 @@ void conv(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& 
     return finish(y, y, kernels::spread_over_channels(bias, y), activation);
   }
   std::string why;
-  for (const Way& way :
-       ways(x.dtype(), y.dtype(), prefers_channels_last({&y, &x, &weight}), padding_pays(x, weight, y, p))) {
+  for (const Way& way : ways(x, y.dtype(), prefers_channels_last({&y, &x, &weight}), padding_pays(x, weight, y, p))) {
     Convolution c{.direction = ConvDirection::forward,
                   .x = operand(x, way, Role::image),
                   .w = operand(weight, way, Role::weight),
                   .y = place(y, way.result, way, Role::image),
                   .bias = {},
-                  .relu = activation == Activation::relu,
                   .params = p,
                   .channels_last = way.channels_last,
-                  .exact_in_tf32 = way.exact_in_tf32};
+                  .exact_in_tf32 = way.exact_in_tf32,
+                  .fallback = way.fallback};
     c.bias = bias_for(bias, c.y);
     if (!run_forward(c, &why)) continue;
-    return deliver(y, c.y);
+    deliver(y, c.y);
+    if (activation == Activation::relu) unary(y, Unary::relu, y, 0, 0);
+    return;
   }
   refuse(why);
 }
@@ -193,7 +190,7 @@ void conv_backward_input(const Tensor& gx, const Tensor& gy, const Tensor& weigh
   if (gy.numel() == 0 || weight.numel() == 0) return fill(gx, 0);
   std::string why;
   for (const Way& way :
-       ways(gy.dtype(), gx.dtype(), prefers_channels_last({&gx, &gy, &weight}), padding_pays(gx, weight, gy, p))) {
+       ways(gy, gx.dtype(), prefers_channels_last({&gx, &gy, &weight}), padding_pays(gx, weight, gy, p))) {
     const Convolution c{.direction = ConvDirection::backward_input,
                         .x = place(gx, way.result, way, Role::image),
                         .w = operand(weight, way, Role::weight),
@@ -201,7 +198,8 @@ void conv_backward_input(const Tensor& gx, const Tensor& gy, const Tensor& weigh
                         .bias = {},
                         .params = p,
                         .channels_last = way.channels_last,
-                        .exact_in_tf32 = way.exact_in_tf32};
+                        .exact_in_tf32 = way.exact_in_tf32,
+                        .fallback = way.fallback};
     if (convolve(c, &why)) return deliver(gx, c.x);
   }
   refuse(why);
@@ -218,7 +216,7 @@ void conv_backward_weight(const Tensor& gweight, const Tensor& gbias, const Tens
   std::string why;
   const bool from_narrow = is_reduced_floating_point(gy.dtype()) && gweight.dtype() == kFloat;
   for (const Way& way :
-       ways(gy.dtype(), gweight.dtype(), prefers_channels_last({&gy, &x, &gweight}), padding_pays(x, gweight, gy, p))) {
+       ways(gy, gweight.dtype(), prefers_channels_last({&gy, &x, &gweight}), padding_pays(x, gweight, gy, p))) {
     if (way.operands == kFloat && from_narrow && columns_pay(gweight, gy, x, p)) {
       return conv_backward_weight_by_columns(gweight, gy, x, p, kMostColumnBytes);
     }
@@ -229,7 +227,8 @@ void conv_backward_weight(const Tensor& gweight, const Tensor& gbias, const Tens
                         .bias = {},
                         .params = p,
                         .channels_last = way.channels_last,
-                        .exact_in_tf32 = way.exact_in_tf32};
+                        .exact_in_tf32 = way.exact_in_tf32,
+                        .fallback = way.fallback};
     if (convolve(c, &why)) return deliver(gweight, c.w);
   }
   refuse(why);

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-
 #include "kernels/image_layout.h"
 
 namespace tandem::cuda {
@@ -52,9 +50,8 @@ Descriptor operation_graph(const ConvKey& key, cudnnHandle_t handle, std::vector
   const size_t x = keep(tensor(kX, key.x, x_sizes, key.channels_last, key.align_x));
   const size_t w = keep(tensor(kW, key.w, w_sizes, key.channels_last, key.align_w));
   const size_t y = keep(tensor(kY, key.y, y_sizes, key.channels_last, key.align_y));
-  // Tensors between two operations are virtual, but need an alignment valid for their dtype.
-  const auto between = [&](ConvTensor uid) { return keep(tensor(uid, wide, y_sizes, key.channels_last, 16, true)); };
-  const size_t product = key.has_bias || key.has_relu ? between(kProduct) : y;
+  // A tensor between two operations is virtual, but needs an alignment valid for its dtype.
+  const size_t product = key.has_bias ? keep(tensor(kProduct, wide, y_sizes, key.channels_last, 16, true)) : y;
 
   Descriptor convolution(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   convolution.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, int64_t{key.dims})
@@ -99,26 +96,24 @@ Descriptor operation_graph(const ConvKey& key, cudnnHandle_t handle, std::vector
   std::vector<cudnnBackendDescriptor_t> operations{operation.raw()};
   keep(std::move(operation));
 
-  const auto pointwise = [&](cudnnPointwiseMode_t mode, size_t in, std::optional<size_t> operand, size_t out) {
-    Descriptor what(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-    what.set(CUDNN_ATTR_POINTWISE_MODE, mode).set(CUDNN_ATTR_POINTWISE_MATH_PREC, data_type(wide)).finalize();
-    Descriptor step(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-    step.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, parts[keep(std::move(what))])
-        .set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, parts[in]);
-    if (operand) step.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, parts[*operand]);
-    step.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, parts[out]).finalize();
-    operations.push_back(step.raw());
-    keep(std::move(step));
-  };
-  size_t sum = product;
   if (key.has_bias) {
     Dims sizes(rank, 1);
     sizes[1] = key.y_sizes[1];
     const size_t bias = keep(tensor(kBias, key.bias, sizes, key.channels_last, key.align_bias));
-    sum = key.has_relu ? between(kSum) : y;
-    pointwise(CUDNN_POINTWISE_ADD, product, bias, sum);
+    Descriptor addition(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+    addition.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_POINTWISE_ADD)
+        .set(CUDNN_ATTR_POINTWISE_MATH_PREC, data_type(wide))
+        .finalize();
+    const size_t add = keep(std::move(addition));
+    Descriptor sum(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+    sum.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, parts[add])
+        .set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, parts[product])
+        .set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, parts[bias])
+        .set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, parts[y])
+        .finalize();
+    operations.push_back(sum.raw());
+    keep(std::move(sum));
   }
-  if (key.has_relu) pointwise(CUDNN_POINTWISE_RELU_FWD, sum, {}, y);
   Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, handle)
       .set_list(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations.data(), static_cast<int64_t>(operations.size()))
@@ -131,11 +126,11 @@ std::string to_string(const ConvKey& key) {
                                         "gradient of a convolution's weight"};
   const size_t rank = size_t{key.dims} + 2;
   const auto of_dims = [&](const int64_t(&values)[3]) { return to_string(IntArrayRef(values, key.dims)); };
-  return fmt::format("{}, x {} {}, weight {} {}, y {} {}, {}{}stride {}, padding {}, dilation {}, {}, device {}",
+  return fmt::format("{}, x {} {}, weight {} {}, y {} {}, {}stride {}, padding {}, dilation {}, {}, device {}",
                      directions[static_cast<int>(key.direction)], name(key.x),
                      to_string(IntArrayRef(key.x_sizes, rank)), name(key.w), to_string(IntArrayRef(key.w_sizes, rank)),
                      name(key.y), to_string(IntArrayRef(key.y_sizes, rank)), key.has_bias ? "bias, " : "",
-                     key.has_relu ? "relu, " : "", of_dims(key.stride), of_dims(key.padding), of_dims(key.dilation),
+                     of_dims(key.stride), of_dims(key.padding), of_dims(key.dilation),
                      key.channels_last ? "channels-last" : "row-major", key.device);
 }
 

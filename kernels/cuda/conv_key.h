@@ -14,8 +14,9 @@ struct ConvKey {
   uint16_t align_x = 0, align_w = 0, align_y = 0, align_bias = 0;  ///< bytes
   ConvDirection direction = ConvDirection::forward;
   DType x = kFloat, w = kFloat, y = kFloat, bias = kFloat;
-  bool has_bias = false, has_relu = false;
+  bool has_bias = false;
   bool channels_last = false;
+  bool fallback = false;
   bool tf32 = false, deterministic = false;
   uint8_t dims = 2;    ///< 2 or 3, the number of entries of padding, stride and dilation; sizes have two more
   uint8_t unused = 0;  ///< fills what would be a padding byte

@@ -3,17 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
 
+#include "kernels/cuda/choice.h"
 #include "kernels/cuda/conv_graph.h"
 #include "kernels/cuda/gemm_key.h"
 #include "kernels/cuda/plan_cache.h"
 #include "kernels/cuda/runtime.h"
-#include "kernels/cuda/timing.h"
 #include "tandem/base/of_thread.h"
 #include "tandem/cuda/math_mode.h"
 #include "tandem/tensor/factories.h"
@@ -22,7 +23,6 @@ namespace tandem::cuda {
 namespace {
 
 constexpr size_t kPlans = 1024;
-constexpr size_t kTimedCandidates = 8;
 constexpr int64_t kMostWorkspace = int64_t{1} << 30;  ///< bytes; exceeded only if no engine needs less
 
 /// Returns this thread's handle for `device`: a handle may be used by only one thread at a time. Handles of finished
@@ -74,35 +74,58 @@ std::vector<Descriptor> engine_configs(const Descriptor& graph, cudnnBackendHeur
   return configs;
 }
 
-/// Whether an engine keeps the contract: f32 sums, factors not rounded, TF32 and nondeterminism only if allowed, and a
-/// ReLU that keeps NaN.
-bool is_allowed(const ConvKey& key, const Descriptor& config) {
+/// What cuDNN says of an engine.
+struct Notes {
+  bool allowed = true;  ///< it keeps the contract: f32 sums, factors not rounded, TF32 and nondeterminism as asked for
+  bool has_tensor_cores = false;
+};
+
+Notes notes_of(const ConvKey& key, const Descriptor& config) {
   Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t raw = engine.raw();
   config.get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw);
   cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
   const int64_t count =
       engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT, notes);
-  bool keeps_nan = false;
+  Notes result;
   for (int64_t i = 0; i < count; ++i) {
     switch (notes[i]) {
       case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
       case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
-        return false;
+        result.allowed = false;
+        break;
       case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
-        if (key.deterministic) return false;
+        if (key.deterministic) result.allowed = false;
         break;
       case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
-        if (key.x == kFloat && key.w == kFloat && key.y == kFloat && !key.tf32) return false;
-        break;
-      case CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP:
-        keeps_nan = true;
+        result.has_tensor_cores = true;
+        if (key.x == kFloat && key.w == kFloat && key.y == kFloat && !key.tf32) result.allowed = false;
         break;
       default:
         break;
     }
   }
-  return keeps_nan || !key.has_relu;
+  return result;
+}
+
+/// Whether engines with tensor cores come before the others: the heuristic sometimes prefers one that computes in f32
+/// (for example the gradient of an image of 32 channels on a T4). With fewer than 8 channels in a group tensor cores
+/// would mostly multiply padding, and the heuristic's order stays.
+bool prefers_tensor_cores(const ConvKey& key) {
+  const int64_t groups = key.x_sizes[1] / key.w_sizes[1];
+  return is_reduced_floating_point(key.x) && key.w_sizes[1] >= 8 && key.w_sizes[0] / groups >= 8;
+}
+
+/// The allowed ones of `configs`, in the order in which they are to be tried.
+std::vector<Descriptor> in_order(const ConvKey& key, std::vector<Descriptor>&& configs) {
+  std::vector<Descriptor> first, rest;
+  const bool by_note = prefers_tensor_cores(key);
+  for (Descriptor& config : configs) {
+    const Notes notes = notes_of(key, config);
+    if (notes.allowed) (by_note && !notes.has_tensor_cores ? rest : first).push_back(std::move(config));
+  }
+  std::move(rest.begin(), rest.end(), std::back_inserter(first));
+  return first;
 }
 
 /// An engine that is ready to run.
@@ -111,9 +134,8 @@ struct Engine {
   int64_t workspace_bytes;
 };
 
-std::optional<Engine> make_engine(const ConvKey& key, cudnnHandle_t handle, Descriptor&& config) {
+std::optional<Engine> make_engine(cudnnHandle_t handle, Descriptor&& config) {
   try {
-    if (!is_allowed(key, config)) return std::nullopt;
     Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, handle).set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config).finalize();
     int64_t bytes = 0;
@@ -153,67 +175,49 @@ void run(const ConvKey& key, cudnnHandle_t handle, const Engine& engine, const P
   if (is_synchronous()) TANDEM_CUDA(cudaStreamSynchronize, stream);
 }
 
-/// The engines chosen for a key.
+/// The graph of a key and the engine chosen for it.
 class Plan {
  public:
   Plan(const ConvKey& key, cudnnHandle_t handle) : key_(key), handle_(handle) {}
 
-  /// Returns false if there is no engine or `apart` is faster.
+  /// Returns false if there is no engine or `apart` is to be used instead.
   bool run(const Pointers& pointers, const std::function<void()>& apart) {
-    const Decision& decision = decide(pointers, apart);
-    if (decision.engine) cuda::run(key_, handle_, *decision.engine, pointers);
-    return decision.engine.has_value();
+    try {
+      return choice_.run(Ways{*this, pointers, apart}, benchmark());
+    } catch (const BackendError& error) {  // no engine works; perhaps the caller knows another way
+      why_ = error.message();
+      return false;
+    }
   }
   const std::string& why() const { return why_; }
 
  private:
-  /// Not made yet, or an engine, or none.
-  struct Decision {
-    bool made = false;
-    std::optional<Engine> engine;
+  struct Ways {
+    Plan& plan;
+    const Pointers& pointers;
+    const std::function<void()>& apart;
+
+    bool has_alternative() const { return static_cast<bool>(apart); }
+    bool can_decide() const { return true; }
+    std::vector<Engine> find(size_t most) const { return plan.find(most); }
+    void run(const Engine& engine) const { cuda::run(plan.key_, plan.handle_, engine, pointers); }
+    std::optional<size_t> fastest(const std::vector<Engine>& engines) const {
+      return fastest_of(engines.size() + (apart ? 1 : 0),
+                        [&](size_t i) { i < engines.size() ? run(engines[i]) : apart(); });
+    }
   };
 
-  const Decision& decide(const Pointers& pointers, const std::function<void()>& apart) {
-    const bool timed = benchmark() && !deterministic();
-    Decision& decision = timed && (by_time_.made || !is_capturing()) ? by_time_ : by_heuristic_;
-    if (decision.made) return decision;
-    std::vector<Engine> engines = find(&decision == &by_time_ ? kTimedCandidates : 1);
-    size_t best = 0;
-    if (&decision == &by_time_) {
-      const size_t ways = engines.size() + (apart ? 1 : 0);
-      const auto run_way = [&](size_t i) {
-        i < engines.size() ? cuda::run(key_, handle_, engines[i], pointers) : apart();
-      };
-      if (ways > 1) best = fastest_of(ways, run_way).value_or(0);
-    }
-    if (best < engines.size()) decision.engine = std::move(engines[best]);
-    decision.made = true;
-    return decision;
-  }
-
-  /// Returns up to `wanted` working engines, best first. If there is none, `why_` holds the reason.
-  std::vector<Engine> find(size_t wanted) {
+  /// Returns up to `most` engines, best first: those that need little workspace, then the others. If there is none,
+  /// `why_` holds the reason.
+  std::vector<Engine> find(size_t most) {
     std::vector<Engine> engines, greedy;
     try {
       if (!graph_) graph_ = operation_graph(key_, handle_, parts_);
-      for (cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-        if (!engines.empty()) break;
-        std::vector<Descriptor> configs;
-        try {
-          configs = engine_configs(*graph_, mode);
-        } catch (const DnnRefusal&) {
-          if (mode == CUDNN_HEUR_MODE_FALLBACK && greedy.empty()) throw;
-        }
-        for (Descriptor& config : configs) {
-          if (engines.size() == wanted) break;
-          std::optional<Engine> engine = make_engine(key_, handle_, std::move(config));
-          if (!engine) continue;
-          if (engine->workspace_bytes <= kMostWorkspace) {
-            engines.push_back(std::move(*engine));
-          } else if (greedy.empty()) {
-            greedy.push_back(std::move(*engine));
-          }
-        }
+      const auto mode = key_.fallback ? CUDNN_HEUR_MODE_FALLBACK : CUDNN_HEUR_MODE_A;
+      for (Descriptor& config : in_order(key_, engine_configs(*graph_, mode))) {
+        if (engines.size() == most) break;
+        std::optional<Engine> engine = make_engine(handle_, std::move(config));
+        if (engine) (engine->workspace_bytes <= kMostWorkspace ? engines : greedy).push_back(std::move(*engine));
       }
       why_ = "no engine meets the requirements";
     } catch (const DnnRefusal& refusal) {
@@ -221,14 +225,16 @@ class Plan {
       ::cudnnGetLastErrorString(reason, sizeof(reason));
       why_ = fmt::format("{}: {} {}", refusal.call, ::cudnnGetErrorString(refusal.status), reason);
     }
-    return engines.empty() ? std::move(greedy) : std::move(engines);
+    if (engines.empty() || most == kAllCandidates) std::move(greedy.begin(), greedy.end(), std::back_inserter(engines));
+    if (engines.size() > most) engines.erase(engines.begin() + static_cast<std::ptrdiff_t>(most), engines.end());
+    return engines;
   }
 
   ConvKey key_;
   cudnnHandle_t handle_;
   std::vector<Descriptor> parts_;  ///< of the graph; kept as long as the engines
   std::optional<Descriptor> graph_;
-  Decision by_heuristic_, by_time_;
+  Choice<Engine> choice_;
   std::string why_;
 };
 
@@ -261,8 +267,8 @@ ConvKey key_of(const Convolution& c) {
     key.bias = c.bias.dtype();
     key.align_bias = plan_alignment(c.bias.raw_bytes());
   }
-  key.has_relu = c.relu;
   key.channels_last = c.channels_last;
+  key.fallback = c.fallback;
   key.tf32 = c.exact_in_tf32 || allow_tf32_conv();
   key.deterministic = deterministic();
   return key;

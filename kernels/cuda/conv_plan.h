@@ -16,15 +16,15 @@ enum class ConvDirection : uint8_t { forward, backward_input, backward_weight };
 struct Convolution {
   ConvDirection direction = ConvDirection::forward;
   Tensor x, w, y;
-  Tensor bias;        ///< optional, forward only: [O], contiguous; y = conv + bias, rounded once
-  bool relu = false;  ///< forward only: y = max(conv + bias, 0); NaN stays NaN
+  Tensor bias;  ///< optional, forward only: [O], contiguous; y = conv + bias, rounded once
   ConvParams params;
   bool channels_last = false;
   bool exact_in_tf32 = false;  ///< f32 tensors whose factors have at most 10 mantissa bits: TF32 does not round them
+  bool fallback = false;       ///< asks for the slow engines that cuDNN has for what its others do not support
 };
 
 /// Returns false if cuDNN has no engine that keeps the contract (sums in f32, f64 for f64); `why`, if given, then
-/// receives cuDNN's reason. Also returns false if `apart`, which does the same without fusing bias and relu, is faster:
+/// receives cuDNN's reason. Also returns false if `apart`, which does the same without fusing the bias, is faster:
 /// cuda::benchmark() compares them. If false, the result's contents are unspecified.
 bool convolve(const Convolution& convolution, std::string* why = nullptr, const std::function<void()>& apart = {});
 

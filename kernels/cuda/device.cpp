@@ -106,6 +106,15 @@ const DeviceProperties& get_device_properties(int device) {
 
 int index_of(Device device) { return device.index() >= 0 ? checked_index("Device", device.index()) : current_device(); }
 
+void check_multiplies(DType dtype, Device device) {
+  if (dtype != kBFloat16) return;
+  const DeviceProperties& p = devices().all[static_cast<size_t>(index_of(device))];
+  TANDEM_CHECK(p.major >= 8, NotImplementedError,
+               "products and convolutions of bf16 need compute capability 8.0, and {} has {}.{}; use f16, which is "
+               "AutocastGuard's default on CUDA, with a GradScaler",
+               p.name, p.major, p.minor);
+}
+
 int resident_blocks(int threads_per_block) {
   return devices().threads[static_cast<size_t>(current_device())] / threads_per_block;
 }

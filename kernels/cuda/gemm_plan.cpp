@@ -5,13 +5,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "kernels/cuda/blas_driver.h"
+#include "kernels/cuda/choice.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/plan_cache.h"
 #include "kernels/cuda/runtime.h"
-#include "kernels/cuda/timing.h"
 #include "tandem/base/of_thread.h"
 #include "tandem/cuda/math_mode.h"
 #include "tandem/tensor/factories.h"
@@ -20,7 +21,6 @@ namespace tandem::cuda {
 namespace {
 
 constexpr size_t kPlans = 4096;
-constexpr int kTimedCandidates = 8;
 
 cudaDataType_t data_type(DType t) {
   switch (t) {
@@ -64,10 +64,9 @@ cublasLtHandle_t handle_of(int device) {
 /// Maximum workspace of an algorithm in bytes: NVIDIA's recommendation for cuBLAS.
 uint64_t most_workspace(int device) { return uint64_t{get_device_properties(device).major >= 9 ? 32u : 4u} << 20; }
 
-/// An algorithm and its workspace size.
-struct Choice {
+struct Algorithm {
   cublasLtMatmulAlgo_t algorithm;
-  size_t workspace_bytes;
+  int64_t workspace_bytes;
 };
 
 /// The operands of a product in the BLAS's order.
@@ -76,7 +75,7 @@ struct Operands {
   const void *a, *b, *vector;
 };
 
-/// The descriptors of one product and the algorithms chosen for it. Destroyed through the table; errors of the
+/// The descriptors of one product and the algorithm chosen for it. Destroyed through the table; errors of the
 /// destruction are ignored.
 class Plan {
  public:
@@ -85,33 +84,26 @@ class Plan {
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
-  /// Returns false if there is no algorithm or `apart` is faster.
+  /// Returns false if there is no algorithm or `apart` is to be used instead.
   bool run(const Operands& x, const std::function<void()>& apart);
 
  private:
-  /// Not made yet, or an algorithm, or none.
-  struct Decision {
-    bool made = false;
-    std::optional<Choice> choice;
-  };
+  struct Ways;
 
   void set_up(const void* vector);
   void make_layout(cublasLtMatrixLayout_t& layout, DType dtype, int64_t rows, int64_t columns, int64_t ld,
                    int64_t stride);
   void destroy() noexcept;
-  const Decision& decide(const Operands& x, const std::function<void()>& apart);
-  std::vector<Choice> candidates(int wanted, const Operands& x) const;
-  std::vector<Choice> proposals(int wanted) const;
+  std::vector<Algorithm> proposals(size_t most) const;
   Tensor scratch_like(const Tensor& d) const;
-  std::optional<Choice> fastest(const Operands& x, const std::function<void()>& apart) const;
-  bool keeps_nan(const Choice& choice, const Operands& x) const;
-  void execute(const Choice& choice, const Operands& x, double alpha = 1) const;
+  bool keeps_nan(const Algorithm& algorithm, const Operands& x) const;
+  void execute(const Algorithm& algorithm, const Operands& x, double alpha = 1) const;
 
   GemmKey key_;
   cublasLtHandle_t handle_;
   cublasLtMatmulDesc_t operation_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, d_ = nullptr;
-  Decision by_heuristic_, by_time_;
+  Choice<Algorithm> choice_;
 };
 
 template <class T>
@@ -168,7 +160,7 @@ void Plan::make_layout(cublasLtMatrixLayout_t& layout, DType dtype, int64_t rows
 }
 
 /// The heuristic's proposals, best first.
-std::vector<Choice> Plan::proposals(int wanted) const {
+std::vector<Algorithm> Plan::proposals(size_t most) const {
   cublasLtMatmulPreference_t made = nullptr;
   TANDEM_BLAS(to_string(key_), cublasLtMatmulPreferenceCreate, &made);
   const auto destroy_preference = [](cublasLtMatmulPreference_t p) {
@@ -192,30 +184,26 @@ std::vector<Choice> Plan::proposals(int wanted) const {
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, uint32_t{key_.align_d});
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, uint32_t{key_.align_d});
 
-  cublasLtMatmulHeuristicResult_t results[kTimedCandidates] = {};
+  constexpr size_t kMost = 16;
+  cublasLtMatmulHeuristicResult_t results[kMost] = {};
+  const auto wanted = static_cast<int>(std::min(most, kMost));
   int count = 0;
   const cublasStatus_t status =
       blas_driver().cublasLtMatmulAlgoGetHeuristic(handle_, operation_, a_, b_, d_, d_, made, wanted, results, &count);
   const bool fused = key_.extra != GemmExtra::none;  // then `apart` is an alternative
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || (fused && status == CUBLAS_STATUS_INVALID_VALUE)) return {};
   if (status != CUBLAS_STATUS_SUCCESS) throw_blas_error("cublasLtMatmulAlgoGetHeuristic", status, to_string(key_));
-  std::vector<Choice> choices;
-  for (int i = 0; i < count; ++i) {
-    if (results[i].state == CUBLAS_STATUS_SUCCESS) choices.push_back({results[i].algo, results[i].workspaceSize});
+  std::vector<Algorithm> algorithms;
+  for (const cublasLtMatmulHeuristicResult_t& r : std::span(results).first(static_cast<size_t>(count))) {
+    if (r.state == CUBLAS_STATUS_SUCCESS) algorithms.push_back({r.algo, static_cast<int64_t>(r.workspaceSize)});
   }
-  return choices;
+  return algorithms;
 }
 
-/// The proposals that keep the contract. Whether a fused ReLU keeps NaN is undocumented, so it is tested.
-std::vector<Choice> Plan::candidates(int wanted, const Operands& x) const {
-  std::vector<Choice> choices = proposals(wanted);
-  if (has_relu(key_.extra)) std::erase_if(choices, [&](const Choice& choice) { return !keeps_nan(choice, x); });
-  return choices;
-}
-
-/// Checks the first values of relu(NaN a b), which must be NaN whatever a and b are. Writes d and waits for the device.
-bool Plan::keeps_nan(const Choice& choice, const Operands& x) const {
-  execute(choice, x, std::nan(""));
+/// Whether a fused ReLU keeps NaN is undocumented. Checks the first values of relu(NaN a b), which must be NaN whatever
+/// a and b are. Writes d and waits for the device.
+bool Plan::keeps_nan(const Algorithm& algorithm, const Operands& x) const {
+  execute(algorithm, x, std::nan(""));
   const int64_t count = std::min<int64_t>(key_.m, 32);
   const Tensor host = empty({count}, TensorOptions(key_.result).device(kCPU)), values = empty_like(host, kDouble);
   copy(host, make_view(x.d, {count}, {1}, x.d.storage_offset()));
@@ -231,51 +219,44 @@ Tensor Plan::scratch_like(const Tensor& d) const {
   return make_view(scratch, d.sizes(), d.strides(), offset);
 }
 
-/// Empty if `apart` is fastest.
-std::optional<Choice> Plan::fastest(const Operands& given, const std::function<void()>& apart) const {
-  Operands x = given;
-  if (key_.accumulate) {  // d is read: trial runs write to scratch memory with d's layout, so that d is written once
-    try {
-      x.d = scratch_like(given.d);
-    } catch (const OutOfMemoryError&) {  // the product itself needs no scratch memory
-      const std::vector<Choice> first = candidates(1, given);
-      return first.empty() ? std::nullopt : std::optional(first[0]);
-    }
-  }
-  const std::vector<Choice> choices = candidates(kTimedCandidates, x);
-  const size_t ways = choices.size() + (apart ? 1 : 0);
-  const std::optional<size_t> best =
-      fastest_of(ways, [&](size_t i) { i < choices.size() ? execute(choices[i], x) : apart(); });
-  if (best && *best < choices.size()) return choices[*best];
-  return best || choices.empty() ? std::nullopt : std::optional(choices[0]);
-}
+struct Plan::Ways {
+  const Plan& plan;
+  const Operands& x;
+  const std::function<void()>& apart;
 
-const Plan::Decision& Plan::decide(const Operands& x, const std::function<void()>& apart) {
-  const bool timed = autotune() && !deterministic();
-  Decision& decision = timed && (by_time_.made || !is_capturing()) ? by_time_ : by_heuristic_;
-  if (decision.made) return decision;
-  // Nothing can be tried out during a capture; the next call decides.
-  if (has_relu(key_.extra) && is_capturing()) return decision;
-  if (&decision == &by_time_) {
-    decision.choice = fastest(x, apart);
-  } else if (const std::vector<Choice> choices = candidates(1, x); !choices.empty()) {
-    decision.choice = choices[0];
+  bool has_relu() const { return cuda::has_relu(plan.key_.extra); }
+  bool has_alternative() const { return static_cast<bool>(apart); }
+  /// Nothing can be tried out during a capture.
+  bool can_decide() const { return !has_relu() || !is_capturing(); }
+  std::vector<Algorithm> find(size_t most) const {
+    std::vector<Algorithm> algorithms = plan.proposals(most);
+    if (has_relu()) std::erase_if(algorithms, [&](const Algorithm& a) { return !plan.keeps_nan(a, x); });
+    return algorithms;
   }
-  decision.made = true;
-  return decision;
-}
+  void run(const Algorithm& algorithm) const { plan.execute(algorithm, x); }
+  std::optional<size_t> fastest(const std::vector<Algorithm>& algorithms) const {
+    Operands trial = x;
+    if (plan.key_.accumulate) {  // d is read: trials write to scratch memory with d's layout, so d is written once
+      try {
+        trial.d = plan.scratch_like(x.d);
+      } catch (const OutOfMemoryError&) {
+        return std::nullopt;  // the product itself needs no scratch memory
+      }
+    }
+    return fastest_of(algorithms.size() + (apart ? 1 : 0),
+                      [&](size_t i) { i < algorithms.size() ? plan.execute(algorithms[i], trial) : apart(); });
+  }
+};
 
 bool Plan::run(const Operands& x, const std::function<void()>& apart) {
-  const std::optional<Choice>& choice = decide(x, apart).choice;
-  if (choice) execute(*choice, x);
-  return choice.has_value();
+  return choice_.run(Ways{*this, x, apart}, autotune());
 }
 
-void Plan::execute(const Choice& choice, const Operands& x, double alpha) const {
+void Plan::execute(const Algorithm& algorithm, const Operands& x, double alpha) const {
   if (x.vector) set(key_, operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, x.vector);
   // From the stream-ordered allocator, so freeing it right after the call is safe.
   Tensor workspace;
-  const auto bytes = static_cast<int64_t>(choice.workspace_bytes);
+  const int64_t bytes = algorithm.workspace_bytes;
   if (bytes > 0) workspace = empty({bytes}, TensorOptions(kByte).device(Device(kCUDA, key_.device)));
   const double beta = key_.accumulate ? 1 : 0;
   const float alpha_f32 = static_cast<float>(alpha), beta_f32 = static_cast<float>(beta);
@@ -283,14 +264,15 @@ void Plan::execute(const Choice& choice, const Operands& x, double alpha) const 
   const cudaStream_t stream = current_handle();
   void* const d = x.d.raw_bytes();
   TANDEM_BLAS(to_string(key_), cublasLtMatmul, handle_, operation_, f64 ? static_cast<const void*>(&alpha) : &alpha_f32,
-              x.a, a_, x.b, b_, f64 ? static_cast<const void*>(&beta) : &beta_f32, d, d_, d, d_, &choice.algorithm,
-              bytes > 0 ? workspace.raw_bytes() : nullptr, choice.workspace_bytes, stream);
+              x.a, a_, x.b, b_, f64 ? static_cast<const void*>(&beta) : &beta_f32, d, d_, d, d_, &algorithm.algorithm,
+              bytes > 0 ? workspace.raw_bytes() : nullptr, static_cast<size_t>(bytes), stream);
   if (is_synchronous()) TANDEM_CUDA(cudaStreamSynchronize, stream);
 }
 
 }  // namespace
 
 bool multiply(const Product& product, const std::function<void()>& apart) {
+  check_multiplies(product.a.dtype(), product.d.device());
   const std::optional<Matrices> d = as_matrices(product.d.sizes(), product.d.strides()),
                                 a = as_matrices(product.a.sizes(), product.a.strides()),
                                 b = as_matrices(product.b.sizes(), product.b.strides());

@@ -1,6 +1,7 @@
 #pragma once
 // Process and thread state of the CUDA backend: devices, current streams, allocators. Internal.
 #include "kernels/cuda/driver.h"
+#include "tandem/base/dtype.h"
 #include "tandem/cuda/device.h"
 #include "tandem/cuda/stream.h"
 
@@ -8,6 +9,8 @@ namespace tandem::cuda {
 
 /// The index of a CUDA device; -1 means the current one.
 int index_of(Device device);
+/// Throws NotImplementedError if the device has no instructions that multiply matrices of this dtype.
+void check_multiplies(DType dtype, Device device);
 /// The driver's handle of the calling thread's current stream on the current device.
 cudaStream_t current_handle();
 /// True if TANDEM_SYNC=1 is set in the environment: every launch is followed by a wait, so that errors are reported by

@@ -77,7 +77,7 @@ BlasDriver make_blas() {
     for (int i = 0; i < *count; ++i) {
       results[i] = {};
       results[i].state = CUBLAS_STATUS_SUCCESS;
-      results[i].workspaceSize = 1 << 20;
+      results[i].workspaceSize = static_cast<size_t>(vendors().workspace_of(static_cast<size_t>(i)));
       results[i].algo.data[0] = static_cast<uint64_t>(i);
     }
     return blas("cublasLtMatmulAlgoGetHeuristic");
@@ -159,9 +159,12 @@ cudnnStatus_t get_attribute(cudnnBackendDescriptor_t descriptor, cudnnBackendAtt
   Descriptors& d = known();
   *found = 1;
   switch (name) {
+    case CUDNN_ATTR_ENGINECFG_ENGINE:
+      d.engine_of[*static_cast<const cudnnBackendDescriptor_t*>(values)] = d.engine_of[descriptor];
+      break;
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
-      *found = vendors().relu_keeps_nan ? 1 : 0;
-      *static_cast<cudnnBackendNumericalNote_t*>(values) = CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP;
+      *found = vendors().tensor_core_engines.count(d.engine_of[descriptor]) ? 1 : 0;
+      *static_cast<cudnnBackendNumericalNote_t*>(values) = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
       break;
     case CUDNN_ATTR_ENGINEHEUR_RESULTS:
       *found = static_cast<int64_t>(vendors().engines.size());
@@ -172,7 +175,7 @@ cudnnStatus_t get_attribute(cudnnBackendDescriptor_t descriptor, cudnnBackendAtt
       }
       break;
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
-      *static_cast<int64_t*>(values) = 1 << 20;
+      *static_cast<int64_t*>(values) = vendors().workspace_of(d.engine_of[descriptor]);
       break;
     default:
       break;
@@ -204,8 +207,11 @@ DnnDriver make_dnn() {
     Vendors::Convolution convolution = known().graph_of[plan];
     convolution.engine = known().engine_of[plan];
     vendors().convolutions.push_back(convolution);
-    pass_time(vendors().engines.at(convolution.engine));
-    return dnn("cudnnBackendExecute");
+    const float time = vendors().engines.at(convolution.engine);
+    dnn("cudnnBackendExecute");
+    if (time < 0) return CUDNN_STATUS_EXECUTION_FAILED;
+    pass_time(time);
+    return CUDNN_STATUS_SUCCESS;
   };
   return d;
 }

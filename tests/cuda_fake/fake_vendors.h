@@ -1,5 +1,7 @@
 #pragma once
 // cuBLASLt and cuDNN without a GPU: calls succeed and are counted in Calls; nothing is computed.
+#include <cstdint>
+#include <set>
 #include <vector>
 
 #include "kernels/cuda/blas_driver.h"
@@ -15,9 +17,12 @@ struct Vendors {
   /// Milliseconds of cuBLASLt's algorithms, in the heuristic's order; an algorithm below 0 fails when it runs.
   std::vector<float> algorithms{1};
   float epilogue_time = 0;        ///< added to an algorithm's time by a bias, relu or bias gradient
-  bool relu_keeps_nan = false;    ///< in both libraries
-  std::vector<float> engines{1};  ///< milliseconds of cuDNN's engines, in the heuristic's order
-  bool mixes_dtypes = true;       ///< whether cuDNN has engines whose tensors differ in dtype
+  bool relu_keeps_nan = false;    ///< that of cuBLASLt
+  std::vector<float> engines{1};  ///< the same of cuDNN's engines
+  std::set<size_t> tensor_core_engines;
+  bool mixes_dtypes = true;           ///< whether cuDNN has engines whose tensors differ in dtype
+  std::vector<int64_t> workspaces{};  ///< bytes by algorithm or engine; 1 MiB for those not listed
+  int64_t workspace_of(size_t i) const { return i < workspaces.size() ? workspaces[i] : int64_t{1} << 20; }
 
   /// A call of cublasLtMatmul.
   struct Product {

@@ -224,12 +224,74 @@ TEST_F(TimedChoice, FusesReluOnlyIfItKeepsNaN) {
     EXPECT_EQ(vendors().products[0].epilogue, keeps ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS);
     EXPECT_EQ(calls.launches(), keeps ? 0 : 1);
     EXPECT_EQ(calls.waits(), 0) << calls.str();
-    conv2d_relu(image, kernel, bias);
-    calls.reset();
-    conv2d_relu(image, kernel, bias);
-    EXPECT_EQ(calls["cudnnBackendExecute"], 1);
-    EXPECT_EQ(calls.launches(), keeps ? 0 : 1);
   }
+}
+
+TEST_F(TimedChoice, AReluAfterAConvolutionIsALaunchOfItsOwn) {
+  const Tensor x = half({2, 8, 75, 9}), w = half({8, 8, 3, 3}), b = half({8});
+  conv2d_relu(x, w, b);
+  Calls::instance().reset();
+  conv2d_relu(x, w, b);
+  EXPECT_EQ(Calls::instance()["cudnnBackendExecute"], 1);
+  EXPECT_EQ(Calls::instance().launches(), 1);
+}
+
+TEST_F(TimedChoice, ReplacesAFailingCandidateForGood) {
+  vendors().algorithms = {-1, -1, 2};
+  vendors().engines = {-1, 3, 1};
+  const Tensor a = half({64, 80}), b = half({80, 66}), x = half({2, 8, 12, 9}), w = half({8, 8, 3, 3});
+  mm(a, b);
+  conv2d(x, w);
+  EXPECT_EQ(vendors().products.size(), 3U);
+  EXPECT_EQ(vendors().convolutions.size(), 2U);
+  EXPECT_EQ(algorithm_of([&] { mm(a, b); }), 2U);
+  EXPECT_EQ(engine_of([&] { conv2d(x, w); }), 1U);
+}
+
+TEST_F(TimedChoice, AConvolutionWithoutAWorkingEngineNamesTheFailure) {
+  vendors().engines = {-1};
+  const Tensor x = half({2, 8, 13, 9}), w = half({8, 8, 3, 3});
+  EXPECT_THROWS(conv2d(x, w), BackendError, "conv2d: ", "cudnnBackendExecute", "[2, 8, 13, 9]");
+  vendors().engines = {1};
+  EXPECT_EQ(engine_of([&] { conv2d(x, w); }), 0U) << "the failure is not kept";
+}
+
+TEST_F(TimedChoice, TakesACandidateWhoseWorkspaceFits) {
+  vendors().algorithms = vendors().engines = {1, 1, 1};
+  vendors().workspaces = {int64_t{1} << 29, int64_t{1} << 29, 1 << 20};
+  const auto without_memory = [](auto&& run) {
+    fail_next("cudaMalloc", cudaErrorMemoryAllocation, 2);  // fails again after the cache has been emptied
+    run();
+  };
+  const Tensor a = half({64, 81}), b = half({81, 66}), x = half({2, 8, 14, 9}), w = half({8, 8, 3, 3});
+  const Tensor product = half({64, 66}), y = half({2, 8, 12, 7});
+  const auto multiply = [&] { backend(kCUDA).gemm({.d = product, .a = a, .b = b, .bias = {}}); };
+  const auto convolve = [&] { backend(kCUDA).conv(y, x, w, {}, {}, Activation::none); };
+  empty_cache();
+  without_memory([&] { EXPECT_EQ(algorithm_of(multiply), 2U); });
+  empty_cache();
+  without_memory([&] { EXPECT_EQ(engine_of(convolve), 2U); });
+  EXPECT_EQ(algorithm_of(multiply), 2U) << "kept";
+
+  set_deterministic(true);
+  const Tensor other = half({65, 81}), result = half({65, 66});
+  empty_cache();
+  without_memory([&] {
+    EXPECT_THROWS(backend(kCUDA).gemm({.d = result, .a = other, .b = b, .bias = {}}), OutOfMemoryError,
+                  "536870912 bytes");
+  });
+}
+
+TEST_F(TimedChoice, PrefersTensorCoresWhereTheyPay) {
+  vendors().engines = {1, 2, 3};
+  vendors().tensor_core_engines = {1};
+  const auto chosen = [&](int64_t channels, DType dtype) {
+    const TensorOptions options = TensorOptions(dtype).device(kCUDA);
+    return engine_of([&] { conv2d(empty({2, channels, 15, 9}, options), empty({8, channels, 3, 3}, options)); });
+  };
+  EXPECT_EQ(chosen(8, kHalf), 1U);
+  EXPECT_EQ(chosen(3, kHalf), 0U) << "few channels: the heuristic's order";
+  EXPECT_EQ(chosen(8, kFloat), 0U);
 }
 
 }  // namespace

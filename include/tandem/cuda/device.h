@@ -34,6 +34,10 @@ struct DeviceProperties {
 /// Throws DeviceError if there is no device with this index.
 const DeviceProperties& get_device_properties(int device);
 
+/// Returns true if the current device multiplies bf16 matrices (compute capability 8.0 and above). On other devices
+/// matrix products and convolutions of bf16 throw NotImplementedError; f16 works.
+inline bool is_bf16_supported() { return is_available() && get_device_properties(current_device()).major >= 8; }
+
 /// The default generator serves all devices, so these are tandem::manual_seed.
 inline void manual_seed(uint64_t seed) { tandem::manual_seed(seed); }
 inline void manual_seed_all(uint64_t seed) { tandem::manual_seed(seed); }

@@ -1,6 +1,6 @@
-// cuDNN's graph API on the emulated device: a convolution or one of its gradients, optionally followed by a bias and a
-// ReLU, computed by the CPU kernels. As we know cuDNN 9, it has no engine that writes f32 weight gradients from 16-bit
-// operands. Of the two engines here, only the first fuses a ReLU that keeps NaN, in tensor cores.
+// cuDNN's graph API on the emulated device: a convolution or one of its gradients, optionally followed by a bias,
+// computed by the CPU kernels. Like cuDNN 9, it has no engine that writes f32 weight gradients from 16-bit operands. Of
+// the two engines here, only the first uses tensor cores.
 #include <cudnn_graph.h>
 
 #include <cstdio>
@@ -143,14 +143,13 @@ class Pack {
 struct Run {
   Direction direction;
   Tensor x, w, y, bias;
-  bool relu = false;
   ConvParams p;
 
   void operator()() const {
     const Backend& cpu = backend(kCPU);
     switch (direction) {
       case Direction::forward:
-        return cpu.conv(y, x, w, bias, p, relu ? Activation::relu : Activation::none);
+        return cpu.conv(y, x, w, bias, p, Activation::none);
       case Direction::backward_input:
         return cpu.conv_backward_input(x, y, w, p);
       case Direction::backward_weight:
@@ -171,12 +170,9 @@ Run run_of(Descriptor graph, const Pack& pack) {
     require(last->one<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL), "a tensor between operations is not virtual");
     last = operations[i]->one<Descriptor>(CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
     const auto what = operations[i]->one<Descriptor>(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
-    if (what->one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE) == CUDNN_POINTWISE_RELU_FWD) {
-      run.relu = true;
-    } else {
-      const Tensor bias = pack.tensor(operations[i]->one<Descriptor>(CUDNN_ATTR_OPERATION_POINTWISE_BDESC));
-      run.bias = device_tensor(bias.raw_bytes(), {bias.size(1)}, {1}, bias.dtype());
-    }
+    require(what->one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE) == CUDNN_POINTWISE_ADD, "not an addition");
+    const Tensor bias = pack.tensor(operations[i]->one<Descriptor>(CUDNN_ATTR_OPERATION_POINTWISE_BDESC));
+    run.bias = device_tensor(bias.raw_bytes(), {bias.size(1)}, {1}, bias.dtype());
   }
   run.y = pack.tensor(last);
   const auto dims = first.convolution->one<int64_t>(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS);
@@ -260,11 +256,8 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
       return CUDNN_STATUS_SUCCESS;
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE: {
       auto* const notes = static_cast<cudnnBackendNumericalNote_t*>(values);
-      *found = descriptor->engine == 0 ? 2 : 0;
-      if (descriptor->engine == 0) {
-        notes[0] = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
-        notes[1] = CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP;
-      }
+      *found = descriptor->engine == 0 ? 1 : 0;
+      if (descriptor->engine == 0) notes[0] = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
       return CUDNN_STATUS_SUCCESS;
     }
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
