@@ -49,9 +49,20 @@ done
 
 # ---- the package
 
-# Libraries that are not packed: those that the other machine must have (the core of its C library, the driver, CUDA's
+# Libraries that are not packed: those that the other machine must have (the C and C++ libraries, the driver, CUDA's
 # libraries), and libtandem, which is copied separately.
-readonly kTheirs='/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*|libcuda|libcudart|libcublas[^/]*|libcudnn[^/]*|libnccl|libnv[^/]*|libtandem)\.so'
+readonly kTheirs='/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*|libstdc\+\+|libgcc_s|libcuda|libcudart|libcublas[^/]*|libcudnn[^/]*|libnccl|libnv[^/]*|libtandem)\.so'
+
+# Fails if a packed file needs a newer C or C++ library than that of Ubuntu 22.04.
+check_needs() {
+  local newest limit
+  for limit in GLIBC_2.35 GLIBCXX_3.4.30; do
+    newest=$(objdump -T "$@" | grep -oE "\b${limit%%_*}_[0-9.]+" | sort -Vu | tail -1)
+    [[ $(printf '%s\n' "$newest" "$limit" | sort -V | tail -1) == "$limit" ]] && continue
+    echo "gpu_check: the package needs $newest, newer than Ubuntu 22.04's $limit" >&2
+    return 1
+  done
+}
 
 build_package() {
   local build=$kBuild staging
@@ -69,15 +80,20 @@ build_package() {
   cp -L "$build"/libtandem.so.?.? "$staging/lib/"
   LD_LIBRARY_PATH=$staging/lib:$PWD/.deps/onednn/lib ldd "$staging"/bin/* "$staging"/lib/* | awk '/=> \//{print $3}' |
     sort -u | grep -Ev "$kTheirs" | xargs -I{} cp -L {} "$staging/lib/"
+  check_needs "$staging"/bin/* "$staging"/lib/*
   strip --strip-unneeded "$staging"/bin/* "$staging"/lib/*
+  {
+    sed -n 's/^set(CMAKE_CUDA_COMPILER_VERSION "\([0-9.]*\)")/cuda=\1/p' "$build"/CMakeFiles/*/CMakeCUDACompiler.cmake
+    echo "architectures=${arch//native/}"
+  } >"$staging/build.txt"
   rm -rf "$package/bin" "$package/lib"
-  XZ_OPT=-6 tar -C "$staging" -cJf "$package/package.tar.xz" bin lib
+  XZ_OPT=-6 tar -C "$staging" -cJf "$package/package.tar.xz" bin lib build.txt
   du -sh "$package" "$staging"
 }
 
 unpack_package() {
   [[ ! -f $package/package.tar.xz || $package/bin/.unpacked -nt $package/package.tar.xz ]] && return
-  rm -rf "$package"/{bin,lib,.part}
+  rm -rf "$package"/{bin,lib,build.txt,.part}
   # Python's tarfile, because xz may not be installed.
   python3 -m tarfile -e "$package/package.tar.xz" "$package/.part"
   mv "$package/.part"/* "$package/"
@@ -85,10 +101,11 @@ unpack_package() {
   touch "$package/bin/.unpacked"
 }
 
-# Prints the folders with cuBLAS and cuDNN: those of a toolkit or of Python's nvidia packages.
+# Prints the folders with cuBLAS and cuDNN: those of a toolkit, of conda or of Python's nvidia packages.
 cuda_folders() {
   local folder
-  for folder in "${CUDA_PATH:-/usr/local/cuda}/lib64" /usr/local/nvidia/lib64 /usr/lib/x86_64-linux-gnu; do
+  for folder in "${CUDA_PATH:-/usr/local/cuda}/lib64" /usr/local/nvidia/lib64 /usr/lib/x86_64-linux-gnu \
+    ${CONDA_PREFIX:+"$CONDA_PREFIX/lib" "$CONDA_PREFIX/targets/x86_64-linux/lib"}; do
     if compgen -G "$folder/libcublasLt.so*" >/dev/null || compgen -G "$folder/libcudnn.so*" >/dev/null; then
       echo "$folder"
     fi
@@ -143,7 +160,8 @@ tests() {
   for binary in "$package"/bin/*_test; do
     name=$(basename "$binary")
     case $name in
-      base_test | cuda_test | cuda_fake_test | cudnn_engines_test | math_test) test_step "$name" 1 cpu ;; # no tensors, or fakes
+      # no tensors, fakes, or tests that name the device themselves
+      base_test | cuda_device_test | cuda_fake_test | cuda_test | cudnn_engines_test | math_test) test_step "$name" 1 cpu ;;
       ops_test) test_step "$name" 6 cuda ;;
       amp_test | autograd_test | io_test | kernels_test) test_step "$name" 2 cuda ;;
       *) test_step "$name" 1 cuda ;;
@@ -261,6 +279,7 @@ cuda_libraries=(env "LD_LIBRARY_PATH=$(cuda_folders | paste -sd:):${LD_LIBRARY_P
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader >"$out/gpu.txt" 2>&1 ||
   echo "no GPU: nvidia-smi failed" >"$out/gpu.txt"
 cat "$out/gpu.txt"
+"${cuda_libraries[@]}" python3 scripts/gpu_preflight.py "$package" || exit 2
 left=0
 for stage in "${stages[@]}"; do
   stage_start=$SECONDS steps_run=0

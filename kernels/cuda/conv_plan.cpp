@@ -121,8 +121,11 @@ std::vector<Descriptor> in_order(const ConvKey& key, std::vector<Descriptor>&& c
   std::vector<Descriptor> first, rest;
   const bool by_note = prefers_tensor_cores(key);
   for (Descriptor& config : configs) {
-    const Notes notes = notes_of(key, config);
-    if (notes.allowed) (by_note && !notes.has_tensor_cores ? rest : first).push_back(std::move(config));
+    try {
+      const Notes notes = notes_of(key, config);
+      if (notes.allowed) (by_note && !notes.has_tensor_cores ? rest : first).push_back(std::move(config));
+    } catch (const DnnRefusal&) {  // without notes, nobody knows what it would do
+    }
   }
   std::move(rest.begin(), rest.end(), std::back_inserter(first));
   return first;

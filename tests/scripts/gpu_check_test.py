@@ -25,10 +25,14 @@ class GpuCheck(unittest.TestCase):
         self.bin.mkdir(parents=True)
         self.tools = self.folder / "tools"
         self.tools.mkdir()
-        self.program(self.tools / "nvidia-smi", "#!/bin/sh\necho 'a GPU, 580, 80000 MiB'\n")
+        self.gpu("a GPU, 580.65, 9.0, 80000")
         self.program(self.tools / "compute-sanitizer", STAND_IN)
         for name in ("ops_test", "base_test", "train_bench", "device_bench"):
             self.program(self.bin / name, STAND_IN)
+
+    def gpu(self, answer):
+        self.program(self.tools / "nvidia-smi", "#!/bin/sh\ncase \"$*\" in *compute_cap*) echo '" + answer + "';; "
+                     "*) echo 'a GPU, 580, 80000 MiB';; esac\n")
 
     def program(self, path, text):
         path.write_text(text)
@@ -104,6 +108,31 @@ class GpuCheck(unittest.TestCase):
     def test_kernels_run_in_groups(self):
         _, calls = self.check("--stage", "kernels")
         self.assertEqual([c.split("--only ")[1] for c in calls], ["products", "passes", "convolutions", "launches"])
+
+    def refusal(self):
+        result, calls = self.check("--stage", "kernels")
+        self.assertEqual(result.returncode, 2, result.stdout)
+        self.assertEqual(calls, [])
+        return result.stdout
+
+    def test_what_the_machine_lacks_is_said_first(self):
+        (self.folder / "package" / "build.txt").write_text("cuda=13.0.48\narchitectures=90\n")
+        self.assertEqual(len(self.check("--stage", "kernels")[1]), 4)
+        self.gpu("an old GPU, 570.1, 8.6, 500")
+        said = self.refusal()
+        self.assertIn("The NVIDIA driver 570.1 is too old for CUDA 13; install 580 or newer.", said)
+        self.assertIn("an old GPU has compute capability 8.6, but the package has code for 9.0 and above; build it with --arch "
+                      "86.", said)
+        self.assertIn("Only 500 MiB of the GPU's memory are free", said)
+        self.program(self.tools / "nvidia-smi", "#!/bin/sh\necho 'no devices were found'; exit 6\n")
+        self.assertIn("nvidia-smi failed: no devices were found", self.refusal())
+
+    def test_missing_libraries_are_named(self):
+        self.program(self.tools / "ldd", "#!/bin/sh\necho '\tlibcudnn.so.9 => not found'\n"
+                     "echo \"prog: libc.so.6: version \\`GLIBC_2.36' not found\"\n")
+        said = self.refusal()
+        self.assertIn("libcudnn.so.9 is not found; pip install nvidia-cudnn-cu13", said)
+        self.assertIn("too old (no GLIBC_2.36)", said)
 
     def test_an_unknown_stage_is_refused(self):
         result, _ = self.check("--stage", "nonsense")

@@ -6,12 +6,13 @@
 
 #include "tandem/amp/autocast.h"
 #include "tandem/cuda/device.h"
+#include "tandem/cuda/math_mode.h"
 
 namespace tandem::testing {
 namespace {
 
-/// Sets each test's default device. The autocast dtype on CUDA is set to the CPU's default, so that a test's
-/// expectations hold on both.
+/// Sets each test's default device. On CUDA the autocast dtype is the CPU's default and TF32 is off, so that a test's
+/// expectations and tolerances hold on both.
 struct ChooseDevice : ::testing::EmptyTestEventListener {
   void OnTestProgramStart(const ::testing::UnitTest&) override {
     if (cuda::is_available()) return;
@@ -22,7 +23,9 @@ struct ChooseDevice : ::testing::EmptyTestEventListener {
     // Tests of errors stay on the CPU: checks precede any kernel, and only the CPU checks for indices out of range.
     const bool on_host = std::string_view(test.test_suite_name()).find("Errors") != std::string_view::npos;
     set_default_device(on_host ? Device(kCPU) : device_asked_for());
-    if (on_cuda()) amp::set_autocast_dtype(kCUDA, kBFloat16);
+    if (!on_cuda()) return;
+    amp::set_autocast_dtype(kCUDA, kBFloat16);
+    cuda::set_allow_tf32_conv(false);
   }
 };
 

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "support/device.h"
 #include "support/temporary_folder.h"
 #include "support/throws.h"
 #include "tandem/amp/tools.h"
@@ -271,6 +272,7 @@ TEST_F(TrainLogTest, RefusesInvalidNames) {
 }
 
 TEST_F(TrainLogTest, LoggedStepsSurviveAKill) {
+  TANDEM_TEST_ON_HOST();  // a child of fork() cannot use CUDA
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
   const pid_t child = ::fork();

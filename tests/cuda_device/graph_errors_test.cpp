@@ -6,7 +6,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "cuda_emulated/device/device.h"
+#include "cuda_device/amp_step.h"
 #include "support/throws.h"
 #include "tandem/amp/cast_cache.h"
 #include "tandem/autograd/checkpoint.h"
@@ -15,7 +15,7 @@
 #include "tandem/cuda/memory.h"
 #include "tandem/tandem.h"
 
-namespace tandem::cuda {
+namespace tandem::cuda::testing {
 namespace {
 
 using tandem::testing::mismatch;
@@ -119,25 +119,6 @@ TEST(GraphErrors, CallsThatWaitForTheDevice) {
   expect_usable(graph);
 }
 
-struct Step {
-  Step() { linear->to(kCUDA); }
-  void operator()() {
-    sgd.zero_grad();
-    Tensor loss;
-    {
-      const amp::AutocastGuard autocast(kCUDA);
-      loss = linear(x).sum();
-    }
-    scaler.scale(loss).backward();
-    scaler.step(sgd);
-    scaler.update();
-  }
-  nn::Linear linear{4, 2};
-  optim::SGD sgd{linear->parameters(), optim::SGDOptions(0.1).momentum(0.9)};
-  amp::GradScaler scaler{amp::GradScalerOptions().init_scale(16)};
-  Tensor x = ones({3, 4}, kCUDA);
-};
-
 TEST(GraphErrors, LazyStateMustExistBeforeTheCapture) {
   CUDAGraph graph;
   Step step;
@@ -204,22 +185,5 @@ TEST(GraphErrors, CapturedObjectsMustStayAlive) {
   expect_usable(graph);
 }
 
-TEST(GraphErrors, TooManySkips) {
-  Step step;
-  step.scaler = amp::GradScaler(amp::GradScalerOptions().init_scale(16).max_consecutive_skips(2));
-  for (int i = 0; i < 3; ++i) step();
-  CUDAGraph graph;
-  graph.capture([&] { step(); });
-  emulated::counts() = {};
-  step.x.fill_(std::numeric_limits<float>::infinity());
-  emulated::stay_behind(true);
-  for (int i = 0; i < 5; ++i) graph.replay();  // the count has not arrived on the host
-  EXPECT_EQ(emulated::counts().waits, 0);
-  emulated::stay_behind(false);
-  EXPECT_NO_THROW(graph.replay()) << "the count after the first replay has arrived";
-  EXPECT_THROWS(graph.replay(), StateError, "6 consecutive iterations were skipped", "the limit is 2");
-  EXPECT_THROWS(step(), StateError, "6 consecutive iterations");
-}
-
 }  // namespace
-}  // namespace tandem::cuda
+}  // namespace tandem::cuda::testing

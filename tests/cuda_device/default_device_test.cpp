@@ -9,7 +9,7 @@
 #include "tandem/io/io.h"
 #include "tandem/tandem.h"
 
-namespace tandem::cuda {
+namespace tandem::cuda::testing {
 namespace {
 
 TEST(DefaultDevice, AppliesToFactoriesAndModules) {
@@ -66,4 +66,4 @@ TEST(DefaultDevice, AppliesToTheThreadUntilTheScopeEnds) {
 }
 
 }  // namespace
-}  // namespace tandem::cuda
+}  // namespace tandem::cuda::testing

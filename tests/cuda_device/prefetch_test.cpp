@@ -6,7 +6,7 @@
 
 #include "tandem/tandem.h"
 
-namespace tandem::cuda {
+namespace tandem::cuda::testing {
 namespace {
 
 using namespace tandem::data;
@@ -37,4 +37,4 @@ TEST(Prefetch, BatchesAreCompleteWhenUsed) {
 }
 
 }  // namespace
-}  // namespace tandem::cuda
+}  // namespace tandem::cuda::testing
