@@ -176,7 +176,9 @@ with_sanitizer() {
     echo "no compute-sanitizer on this machine (it is part of the CUDA toolkit)"
     return 77
   }
-  "$sanitizer" --tool "$1" --error-exitcode 9 "$package/bin/$2" "${@:3}"
+  local only # our kernels, not those of cuBLAS and cuDNN; the option's name depends on the version
+  only=$("$sanitizer" --help | grep -oE -m1 -- '--kernel-(regex|name)\b') || true
+  TANDEM_NO_CACHE=1 "$sanitizer" --tool "$1" ${only:+"$only" kns=tandem} --error-exitcode 9 "$package/bin/$2" "${@:3}"
 }
 
 # Runs each kernel of the backend once, in f32 and f16, to find accesses out of bounds, races in shared memory, reads of

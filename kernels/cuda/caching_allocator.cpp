@@ -46,7 +46,8 @@ void* CachingAllocator::allocate(size_t requested, Stream stream) {
   const std::lock_guard lock(mutex_);
   // Prevents overflow in the rounding: such a request cannot be served anyway.
   const bool possible = requested <= std::numeric_limits<size_t>::max() / 2;
-  const size_t bytes = possible ? std::max(round_up(requested, kGrain), kGrain) : 0;
+  const size_t at_least = std::max<size_t>(requested, 1);
+  const size_t bytes = !possible ? 0 : caches_ ? round_up(at_least, kGrain) : at_least;
   const bool small = bytes <= kSmall;
   Block* block = nullptr;
   if (possible) {
@@ -82,7 +83,7 @@ CachingAllocator::Block* CachingAllocator::take_cached(size_t bytes, Stream stre
 }
 
 CachingAllocator::Block* CachingAllocator::take_segment(size_t bytes, Stream stream, bool small) {
-  const size_t size = segment_size(bytes);
+  const size_t size = caches_ ? segment_size(bytes) : bytes;
   auto* data = static_cast<char*>(source_->allocate(size));
   if (!data) return nullptr;
   ++stats_.system_allocations;
@@ -131,7 +132,9 @@ void CachingAllocator::make_free(Block* block) {
   block->state = State::free;
   block = join(block, block->before);
   block = join(block, block->after);
-  pool_of(*block).insert(block);
+  Pool& pool = pool_of(*block);
+  pool.insert(block);
+  if (!caches_ && captures_ == 0 && !kept_.contains(block->stream)) release_free(pool);
 }
 
 CachingAllocator::Block* CachingAllocator::join(Block* block, Block* neighbour) {

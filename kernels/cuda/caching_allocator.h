@@ -37,13 +37,17 @@ class MemorySource {
 /// another. Blocks up to 1 MiB are cut from 2 MiB segments, blocks up to 10 MiB from 20 MiB segments; larger blocks
 /// have their own segments, rounded up to 2 MiB. Source of the sizes: PyTorch's CUDACachingAllocator. Thread-safe.
 ///
+/// Without caching, each block is a segment of exactly the requested size, and goes back to the source when it is
+/// freed, so that tools see accesses beyond it and after it.
+///
 /// A private pool, for a CUDA graph, is a stream that nothing else uses: blocks are allocated for it, and its segments
 /// stay while it is kept. During a capture, events are not queried and segments are not returned.
 class CachingAllocator {
  public:
   using Stream = MemorySource::Stream;
 
-  explicit CachingAllocator(std::unique_ptr<MemorySource> source) : source_(std::move(source)) {}
+  explicit CachingAllocator(std::unique_ptr<MemorySource> source, bool caches = true)
+      : source_(std::move(source)), caches_(caches) {}
   ~CachingAllocator();
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
@@ -111,6 +115,7 @@ class CachingAllocator {
 
   mutable std::mutex mutex_;
   std::unique_ptr<MemorySource> source_;
+  bool caches_;
   std::map<std::pair<Stream, bool>, Pool> pools_;
   std::unordered_map<void*, std::unique_ptr<Block>> blocks_;  ///< all blocks, by address
   std::vector<Pending> pending_;

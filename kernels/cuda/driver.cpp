@@ -50,7 +50,7 @@ void throw_cuda_error(const char* call, cudaError_t code) {
   const char* text = ::cudaGetErrorString(code);
   TANDEM_CHECK(!is_sticky(code), BackendError,
                "{} failed: {} ({}). This process can no longer use the device. The faulty kernel may have been "
-               "launched earlier: set TANDEM_SYNC=1 to find it, or run under compute-sanitizer",
+               "launched earlier: set TANDEM_SYNC=1 to find it, or run under compute-sanitizer with TANDEM_NO_CACHE=1",
                call, name, text);
   TANDEM_CHECK(!is_of_capture(code), StateError,
                "{} failed: {} ({}): the call is not allowed while a CUDA graph is being captured, or work of the "

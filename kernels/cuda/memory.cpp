@@ -1,4 +1,4 @@
-// Device memory: one CachingAllocator per device, on top of cudaMalloc.
+// Device memory: one CachingAllocator per device, on top of cudaMalloc. With TANDEM_NO_CACHE=1 it caches nothing.
 #include "tandem/cuda/memory.h"
 
 #include <atomic>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/cuda/accelerator.h"
+#include "kernels/cuda/environment.h"
 #include "kernels/cuda/private_pool.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
@@ -63,7 +64,8 @@ std::vector<std::unique_ptr<CachingAllocator>>& allocators() {
   static auto& all = *[] {
     auto* made = new std::vector<std::unique_ptr<CachingAllocator>>;
     for (int i = 0; i < device_count(); ++i) {
-      made->push_back(std::make_unique<CachingAllocator>(std::make_unique<DeviceMemory>(i)));
+      made->push_back(
+          std::make_unique<CachingAllocator>(std::make_unique<DeviceMemory>(i), !is_switched_on("TANDEM_NO_CACHE")));
     }
     return made;
   }();

@@ -1,13 +1,13 @@
 // Streams and events, and the current stream of each thread.
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "kernels/cuda/accelerator.h"
+#include "kernels/cuda/environment.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
 #include "tandem/base/of_thread.h"
@@ -78,10 +78,7 @@ bool is_capturing() {
 }
 
 bool is_synchronous() {
-  static const bool on = [] {
-    const char* text = std::getenv("TANDEM_SYNC");
-    return text && *text && std::string(text) != "0";
-  }();
+  static const bool on = is_switched_on("TANDEM_SYNC");
   return on && !current_capture();
 }
 

@@ -78,6 +78,33 @@ TEST_F(CachingAllocatorTest, SmallBlocksShareASegment) {
   EXPECT_EQ(allocator.allocate(1, main), a) << "the parts were joined again";
 }
 
+TEST_F(CachingAllocatorTest, WithoutCachingEachBlockIsASegmentOfItsSize) {
+  CachingAllocator plain(std::make_unique<FakeMemory>(memory), /*caches=*/false);
+  void* a = plain.allocate(3, main);
+  void* b = plain.allocate(3 * kMiB + 1, main);
+  EXPECT_EQ(memory.in_use, 3 * kMiB + 4);
+  EXPECT_TRUE(plain.deallocate(a));
+  EXPECT_EQ(memory.in_use, 3 * kMiB + 1) << "returned at once";
+  EXPECT_TRUE(plain.record_stream(b, other));
+  EXPECT_TRUE(plain.deallocate(b));
+  EXPECT_EQ(memory.in_use, 3 * kMiB + 1) << "another stream still uses it";
+  memory.events_done = true;
+  void* c = plain.allocate(0, main);
+  EXPECT_EQ(memory.in_use, 1U);
+  EXPECT_TRUE(plain.deallocate(c));
+  EXPECT_EQ(plain.stats().allocated_bytes, 0);
+  EXPECT_EQ(plain.stats().reserved_bytes, 0);
+
+  plain.keep(other);  // the memory of a graph
+  void* d = plain.allocate(5, other);
+  EXPECT_TRUE(plain.deallocate(d));
+  EXPECT_EQ(memory.in_use, 5U);
+  EXPECT_EQ(plain.allocate(5, other), d);
+  EXPECT_TRUE(plain.deallocate(d));
+  plain.release(other);
+  EXPECT_EQ(memory.in_use, 0U);
+}
+
 TEST_F(CachingAllocatorTest, SegmentsBySize) {
   allocator.allocate(kMiB, main);
   EXPECT_EQ(memory.in_use, 2 * kMiB);
