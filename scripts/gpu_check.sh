@@ -3,12 +3,13 @@
 # compute-sanitizer, compares training steps with the machine's PyTorch, and measures single kernels. Steps that have
 # run are not repeated, so the same command continues after an interruption.
 #
-# Usage: scripts/gpu_check.sh [--package DIR] [--out DIR] [--arch N] [--retry] [--stage NAME]...
+# Usage: scripts/gpu_check.sh [--package DIR] [--out DIR] [--arch N] [--retry] [--dry-run] [--stage NAME]...
 #   --package DIR   only builds: writes DIR/package.tar.xz, stripped binaries and their libraries for another machine
 #   --arch N        compute capability to build for; default: 90 for a package, otherwise that of this GPU
-#   --stage NAME    tests, sanitizer, benchmarks, memory or kernels; by default all of them, one after another.
+#   --stage NAME    tests, steps, sanitizer, benchmarks, memory or kernels; by default all of them, one after another.
 #                   Takes at most 8 minutes. Exit status 75: steps are left, run the command again
 #   --retry         repeats steps that failed
+#   --dry-run       the smallest sizes, for an emulated device
 #   If there is a package ($TANDEM_GPU_PACKAGE, by default build/gpu_package), the stages run from it. A package that was
 #   built here is updated first. Results of other binaries are deleted.
 # Results: OUT/summary.json, OUT/summary.txt and one log for each step (default: build/gpu_results).
@@ -25,6 +26,7 @@ stages=()
 slice=0
 build_only=0
 retry=0
+dry=0
 while (($#)); do
   case $1 in
     --package) package=$2 build_only=1 && shift ;;
@@ -32,17 +34,18 @@ while (($#)); do
     --stage) stages+=("$2") slice=$kSlice && shift ;;
     --arch) arch=$2 && shift ;;
     --retry) retry=1 ;;
+    --dry-run) dry=1 ;;
     *)
-      sed -n '2,16s/^# \{0,1\}//p' "$0"
+      sed -n '2,17s/^# \{0,1\}//p' "$0"
       exit 2
       ;;
   esac
   shift
 done
-((${#stages[@]})) || stages=(tests sanitizer benchmarks memory kernels)
+((${#stages[@]})) || stages=(tests steps sanitizer benchmarks memory kernels)
 for stage in "${stages[@]}"; do
-  [[ $stage =~ ^(tests|sanitizer|benchmarks|memory|kernels)$ ]] || {
-    echo "gpu_check: unknown stage '$stage'; the stages are tests, sanitizer, benchmarks, memory and kernels" >&2
+  [[ $stage =~ ^(tests|steps|sanitizer|benchmarks|memory|kernels)$ ]] || {
+    echo "gpu_check: unknown stage '$stage'; the stages are tests, steps, sanitizer, benchmarks, memory and kernels" >&2
     exit 2
   }
 done
@@ -167,6 +170,22 @@ tests() {
       *) test_step "$name" 1 cuda ;;
     esac
   done
+  for name in booster cuda_graph custom_function environment_switch gradient_accumulation gradient_clipping \
+    gradient_penalty multiple_losses opt_levels save_resume troubleshooting underflow; do
+    [[ -x $package/bin/$name ]] || continue
+    step "example_$name" 60 "${cuda_libraries[@]}" "$package/bin/$name" --quick --device cuda
+  done
+}
+
+# Losses, gradients and parameters of the first steps, compared with those of the CPU.
+steps() {
+  local workload precision
+  for workload in "${workloads[@]}"; do
+    for precision in f32 f16 bf16; do
+      step "steps_${workload}_$precision" 120 "${cuda_libraries[@]}" python3 scripts/gpu_compare_steps.py \
+        "$package/bin/train_bench" "$workload" "$precision" "${small[@]}"
+    done
+  done
 }
 
 # with_sanitizer TOOL PROGRAM ARGUMENTS...
@@ -215,11 +234,11 @@ train_torch() { # train_torch NAME SECONDS arguments...
 
 benchmarks() {
   local workload precision variant
-  for workload in recipe simple_cnn big_cnn tiny_mlp; do
+  for workload in "${workloads[@]}"; do
     for precision in f32 f16 bf16; do
       for variant in "" --graph; do
         train_bench "${workload}_$precision${variant/--/_}" 60 --workload "$workload" --precision "$precision" \
-          --warmup 30 --iterations 15 $variant
+          "${length[@]}" "${small[@]}" $variant
       done
       for variant in eager tf32 channels_last fused graph; do
         [[ $variant == tf32 && $precision != f32 ]] && continue
@@ -235,6 +254,7 @@ benchmarks() {
 # batch that fits.
 memory() {
   local run precision batch variant
+  ((dry)) && return # a whole GPU's memory
   for run in f32:590 f16:1000; do
     precision=${run%:*} batch=${run#*:}
     train_bench "big_cnn_${precision}_batch$batch" 120 --workload big_cnn --precision "$precision" --batch "$batch" \
@@ -252,7 +272,7 @@ memory() {
 kernels() {
   local group
   for group in products passes convolutions launches; do
-    step "kernels_$group" 150 "${cuda_libraries[@]}" "$package/bin/device_bench" --device cuda --only "$group"
+    step "kernels_$group" 150 "${cuda_libraries[@]}" "$package/bin/device_bench" --device cuda --only "$group" $quick
   done
   step kernels_torch 60 python3 benchmarks/torch/train_gpu.py --copy-rate
 }
@@ -282,6 +302,8 @@ nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader >"
   echo "no GPU: nvidia-smi failed" >"$out/gpu.txt"
 cat "$out/gpu.txt"
 "${cuda_libraries[@]}" python3 scripts/gpu_preflight.py "$package" || exit 2
+workloads=(recipe simple_cnn big_cnn tiny_mlp) length=(--warmup 30 --iterations 15) small=() quick=
+((dry)) && workloads=(simple_cnn tiny_mlp) length=(--warmup 3 --iterations 1) small=(--batch 4) quick=--quick
 left=0
 for stage in "${stages[@]}"; do
   stage_start=$SECONDS steps_run=0
