@@ -150,11 +150,13 @@ step() {
 }
 
 # test_step BINARY SHARDS DEVICE: one step for each shard, to keep steps short. DEVICE is the tests' default device.
+# Death tests run in new processes, because a child of fork() cannot use CUDA.
 test_step() {
   local name=$1 shards=$2 device=$3 shard
   for ((shard = 0; shard < shards; shard++)); do
     step "test_$name.$shard" 220 "${cuda_libraries[@]}" TANDEM_TEST_DEVICE="$device" GTEST_TOTAL_SHARDS="$shards" \
-      GTEST_SHARD_INDEX="$shard" "$package/bin/$name" --gtest_brief=1 --gtest_output="json:$out/$name.$shard.json"
+      GTEST_SHARD_INDEX="$shard" GTEST_DEATH_TEST_STYLE=threadsafe "$package/bin/$name" --gtest_brief=1 \
+      --gtest_output="json:$out/$name.$shard.json"
   done
 }
 

@@ -3,12 +3,13 @@
 # examples and benchmarks.
 set(folders_on_cuda amp amp_modes autograd data io kernels nn ops optim tensor)
 
-# on_cuda_test(name target arguments...)
+# on_cuda_test(name target arguments...): death tests run in new processes, because a child of fork() cannot use CUDA.
 function(on_cuda_test name)
   add_test(NAME on_cuda_${name} COMMAND ${ARGN})
   set_tests_properties(
     on_cuda_${name} PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77 WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}"
-                               ENVIRONMENT "TANDEM_TEST_DEVICE=cuda;OMP_WAIT_POLICY=passive")
+                               ENVIRONMENT
+                               "TANDEM_TEST_DEVICE=cuda;OMP_WAIT_POLICY=passive;GTEST_DEATH_TEST_STYLE=threadsafe")
 endfunction()
 # The Idx tests are of a parser without tensors.
 function(folder_on_cuda folder target)

@@ -357,8 +357,8 @@ void wait_for_copies(int pending) {
 void run(dim3 grid, dim3 shape, size_t shared_bytes, const std::function<void()>& thread) {
   static unsigned launches = 0;
   const size_t blocks = size_t{grid.x} * grid.y * grid.z, threads = size_t{shape.x} * shape.y * shape.z;
-  if (blocks == 0) return;
-  if (threads == 0 || threads > 1024 || grid.x > 0x7fffffffu || grid.y > 0xffff || grid.z > 0xffff || shape.z > 64) {
+  if (blocks == 0 || threads == 0 || threads > 1024 || grid.x > 0x7fffffffu || grid.y > 0xffff || grid.z > 0xffff ||
+      shape.z > 64) {
     throw Misuse("a launch of " + std::to_string(blocks) + " blocks of " + std::to_string(threads) +
                  " threads has a shape that no device accepts");
   }

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "kernels/cpu/busy_machine.h"
+#include "support/device.h"
 #include "tandem/tandem.h"
 
 namespace tandem {
@@ -104,6 +105,7 @@ bool computes() {
 }
 
 TEST(Fork, ForkedChildComputesOnOneThread) {
+  TANDEM_TEST_ON_HOST();  // a child of fork() cannot use CUDA
   const int before = get_num_threads();
   set_num_threads(3);
   if (get_num_threads() == 1) GTEST_SKIP() << "a build without OpenMP";
@@ -129,7 +131,13 @@ struct ComputesAtExit {
   }
 };
 
-TEST(ProcessExitDeathTest, DestructorsOfStaticObjectsMayCompute) {
+/// Death tests may run in a new process, in which nothing has chosen the device yet.
+class ProcessExitDeathTest : public ::testing::Test {
+ protected:
+  ProcessExitDeathTest() { set_default_device(testing::device_asked_for()); }
+};
+
+TEST_F(ProcessExitDeathTest, DestructorsOfStaticObjectsMayCompute) {
   EXPECT_EXIT(
       {
         static const ComputesAtExit object;
@@ -147,7 +155,7 @@ TEST(ProcessExitDeathTest, DestructorsOfStaticObjectsMayCompute) {
       ::testing::ExitedWithCode(0), "");
 }
 
-TEST(ProcessExitDeathTest, OtherThreadsMayCompute) {
+TEST_F(ProcessExitDeathTest, OtherThreadsMayCompute) {
   const auto compute = [](int64_t n) {
     const Tensor x = randn({1, 3, n, n}).requires_grad_();
     conv2d(x, randn({4, 3, 3, 3})).sum().backward();

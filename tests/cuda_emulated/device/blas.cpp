@@ -82,8 +82,12 @@ struct Call {
 void run(const Call& c) {
   const bool transpose_a = c.what.transpose_a == CUBLAS_OP_T, transpose_b = c.what.transpose_b == CUBLAS_OP_T;
   // The column-major D = op(A) op(B) is the row-major D' = op(B)' op(A)'.
-  const Tensor d = turned(c.d, c.d_layout, false), left = turned(c.b, c.b_layout, transpose_b),
-               right = turned(c.a, c.a_layout, transpose_a);
+  const Tensor d = turned(c.d, c.d_layout, false);
+  Tensor left = turned(c.b, c.b_layout, transpose_b), right = turned(c.a, c.a_layout, transpose_a);
+  if (c.what.compute == CUBLAS_COMPUTE_32F_FAST_TF32) {
+    left = rounded_to_tf32(left);
+    right = rounded_to_tf32(right);
+  }
   const Backend& cpu = backend(kCPU);
   const bool relu = c.what.epilogue == CUBLASLT_EPILOGUE_RELU || c.what.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
   const bool biased = c.what.epilogue == CUBLASLT_EPILOGUE_BIAS || c.what.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;

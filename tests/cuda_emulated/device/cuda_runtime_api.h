@@ -8,6 +8,7 @@
 enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorMemoryAllocation = 2,
+  cudaErrorInitializationError = 3,
   cudaErrorNoDevice = 100,
   cudaErrorECCUncorrectable = 214,
   cudaErrorInvalidPc = 718,

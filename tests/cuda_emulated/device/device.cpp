@@ -1,6 +1,7 @@
 #include "cuda_emulated/device/device.h"
 
 #include <cuda_runtime_api.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -47,8 +48,18 @@ struct Lock : std::lock_guard<std::recursive_mutex> {
 
 cudaError_t fail(cudaError_t code) { return last_error = code; }
 
+/// A child of fork() cannot use the device.
+bool is_child() {
+  static const pid_t owner = ::getpid();
+  return ::getpid() != owner;
+}
+[[maybe_unused]] const bool owner_known = is_child();
+
 /// After a trap, every call returns an error.
-cudaError_t unless_trapped(bool good) { return good ? cudaSuccess : fail(cudaErrorLaunchFailure); }
+cudaError_t unless_trapped(bool good) {
+  if (is_child()) return fail(cudaErrorInitializationError);
+  return good ? cudaSuccess : fail(cudaErrorLaunchFailure);
+}
 
 /// A call that captures forbid, except (if `relaxed_allows`) for threads in relaxed mode.
 cudaError_t outside_captures(bool relaxed_allows = false) {
@@ -112,6 +123,7 @@ void revive_device() {
 }
 
 void submit(Work work) {
+  if (is_child()) throw_cuda_error("cudaLaunchKernel", cudaErrorInitializationError);
   const Lock lock;
   const cudaStream_t stream = current_handle();
   if (!is_recorded(stream)) ++counts().launches;
@@ -128,6 +140,8 @@ const char* cudaGetErrorName(cudaError_t code) {
       return "cudaErrorStreamCaptureInvalidated";
     case cudaErrorLaunchFailure:
       return "cudaErrorLaunchFailure";
+    case cudaErrorInitializationError:
+      return "cudaErrorInitializationError";
     default:
       return "error";
   }

@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "cuda_emulated/device/queue.h"
 #include "support/throws.h"
 #include "tandem/backend.h"
 #include "tandem/cuda/event.h"
+#include "tandem/cuda/math_mode.h"
 #include "tandem/cuda/memory.h"
 #include "tandem/cuda/stream.h"
 #include "tandem/tandem.h"
@@ -21,6 +24,31 @@ TEST(EmulatedDeviceDeathTest, HostCannotAccessItsMemory) {
   const Tensor x = ones({4}, kCUDA);
   synchronize();
   EXPECT_DEATH(static_cast<void>(*static_cast<volatile float*>(x.raw_bytes())), "reads or writes the emulated device");
+}
+
+TEST(EmulatedDeviceDeathTest, AChildOfForkCannotUseIt) {
+  const Tensor x = ones({4}, kCUDA);
+  EXPECT_EXIT(
+      {
+        const bool refused = !mismatch<BackendError>([&] { x.add_(1); }, {"cudaErrorInitializationError"}).size();
+        std::_Exit(refused ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+TEST(EmulatedDevice, RoundsFactorsWhereTf32IsAllowed) {
+  // 1 + 2^-12 needs 12 bits of mantissa.
+  const Tensor a = full({8, 8}, 1 + 0x1p-12, kCUDA), image = a.view({1, 1, 8, 8}), kernel = ones({1, 1, 1, 1}, kCUDA);
+  const bool conv_allowed = allow_tf32_conv();
+  for (const bool allowed : {false, true}) {
+    set_allow_tf32_matmul(allowed);
+    set_allow_tf32_conv(allowed);
+    const float one = allowed ? 1 : 1 + 0x1p-12f;
+    EXPECT_EQ(mm(a, eye(8, kCUDA)).max().item<float>(), one);
+    EXPECT_EQ(conv2d(image, kernel).max().item<float>(), one);
+  }
+  set_allow_tf32_matmul(false);
+  set_allow_tf32_conv(conv_allowed);
 }
 
 TEST(EmulatedDevice, RevealsMissingStreamOrder) {

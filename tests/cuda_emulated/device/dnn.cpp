@@ -144,16 +144,20 @@ struct Run {
   Direction direction;
   Tensor x, w, y, bias;
   ConvParams p;
+  bool has_tensor_cores = false;
 
   void operator()() const {
     const Backend& cpu = backend(kCPU);
+    const auto factor = [&](const Tensor& t) {
+      return has_tensor_cores && t.dtype() == kFloat ? rounded_to_tf32(t) : t;
+    };
     switch (direction) {
       case Direction::forward:
-        return cpu.conv(y, x, w, bias, p, Activation::none);
+        return cpu.conv(y, factor(x), factor(w), bias, p, Activation::none);
       case Direction::backward_input:
-        return cpu.conv_backward_input(x, y, w, p);
+        return cpu.conv_backward_input(x, factor(y), factor(w), p);
       case Direction::backward_weight:
-        return cpu.conv_backward_weight(w, {}, y, x, p);
+        return cpu.conv_backward_weight(w, {}, factor(y), factor(x), p);
     }
   }
 };
@@ -234,6 +238,7 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
   if (descriptor->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
     const auto config = descriptor->one<Descriptor>(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
     descriptor->graph = config->graph;
+    descriptor->engine = config->engine;
   }
   return CUDNN_STATUS_SUCCESS;
 }
@@ -273,7 +278,9 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   require(plan->finalized && pack->finalized, "the plan or the pack is not finalized");
   const auto workspace = pack->one<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
   require(is_aligned(workspace, 16) && workspace, "the workspace is null or misaligned");
-  submit([run = run_of(plan->graph, Pack(pack)), workspace] {
+  Run run = run_of(plan->graph, Pack(pack));
+  run.has_tensor_cores = plan->engine == 0;
+  submit([run, workspace] {
     scribble(workspace, kWorkspace);
     run();
   });

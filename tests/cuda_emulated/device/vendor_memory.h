@@ -1,5 +1,7 @@
 #pragma once
 // The emulated device's memory as tensors of the CPU kernels, for the vendors' libraries.
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -21,6 +23,17 @@ inline void require(bool good, const char* what) {
 
 inline bool is_aligned(const void* data, uint64_t bytes) {
   return bytes == 0 || reinterpret_cast<uintptr_t>(data) % bytes == 0;
+}
+
+/// A copy whose mantissas are rounded to TF32's 10 bits, ties away from zero, as tensor cores round f32 factors.
+inline Tensor rounded_to_tf32(const Tensor& x) {
+  const Tensor y = empty(x.sizes(), TensorOptions(kFloat).device(kCPU));
+  backend(kCPU).copy(y, x);
+  for (int64_t i = 0; i < y.numel(); ++i) {
+    float& value = y.raw<float>()[i];
+    if (std::isfinite(value)) value = std::bit_cast<float>((std::bit_cast<uint32_t>(value) + 0x1000u) & ~0x1fffu);
+  }
+  return y;
 }
 
 /// Fills with bits that are NaN in every floating dtype, as a kernel leaves undefined values in its workspace.
