@@ -32,6 +32,10 @@ AdaptiveLogSoftmaxWithLossImpl::AdaptiveLogSoftmaxWithLossImpl(const AdaptiveLog
   reset();
 }
 
+AdaptiveLogSoftmaxWithLossImpl::AdaptiveLogSoftmaxWithLossImpl(int64_t in_features, int64_t n_classes,
+                                                               std::vector<int64_t> cutoffs)
+    : AdaptiveLogSoftmaxWithLossImpl(AdaptiveLogSoftmaxWithLossOptions(in_features, n_classes, std::move(cutoffs))) {}
+
 void AdaptiveLogSoftmaxWithLossImpl::reset() {
   const OpScope op("AdaptiveLogSoftmaxWithLoss");
   check_cutoffs(options.cutoffs(), options.n_classes());

@@ -247,11 +247,17 @@ functional::ConvTransposeFuncOptions<D> func_options(const ConvTransposeOptions<
 
 Conv1dImpl::Conv1dImpl(Conv1dOptions o) : ConvNdImpl(std::move(o)) {}
 
+Conv1dImpl::Conv1dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<1> kernel_size)
+    : Conv1dImpl(Conv1dOptions(in_channels, out_channels, kernel_size)) {}
+
 Tensor Conv1dImpl::forward(const Tensor& input) {
   return functional::conv1d(padded(input, options), weight, func_options(options, bias));
 }
 
 Conv2dImpl::Conv2dImpl(Conv2dOptions o) : ConvNdImpl(std::move(o)) {}
+
+Conv2dImpl::Conv2dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<2> kernel_size)
+    : Conv2dImpl(Conv2dOptions(in_channels, out_channels, kernel_size)) {}
 
 Tensor Conv2dImpl::forward(const Tensor& input) {
   return functional::conv2d(padded(input, options), weight, func_options(options, bias));
@@ -259,11 +265,17 @@ Tensor Conv2dImpl::forward(const Tensor& input) {
 
 Conv3dImpl::Conv3dImpl(Conv3dOptions o) : ConvNdImpl(std::move(o)) {}
 
+Conv3dImpl::Conv3dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<3> kernel_size)
+    : Conv3dImpl(Conv3dOptions(in_channels, out_channels, kernel_size)) {}
+
 Tensor Conv3dImpl::forward(const Tensor& input) {
   return functional::conv3d(padded(input, options), weight, func_options(options, bias));
 }
 
 ConvTranspose1dImpl::ConvTranspose1dImpl(ConvTranspose1dOptions o) : ConvTransposeNdImpl(std::move(o)) {}
+
+ConvTranspose1dImpl::ConvTranspose1dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<1> kernel_size)
+    : ConvTranspose1dImpl(ConvTranspose1dOptions(in_channels, out_channels, kernel_size)) {}
 
 Tensor ConvTranspose1dImpl::forward(const Tensor& input) { return forward(input, std::nullopt); }
 
@@ -275,6 +287,9 @@ Tensor ConvTranspose1dImpl::forward(const Tensor& input, std::optional<IntArrayR
 
 ConvTranspose2dImpl::ConvTranspose2dImpl(ConvTranspose2dOptions o) : ConvTransposeNdImpl(std::move(o)) {}
 
+ConvTranspose2dImpl::ConvTranspose2dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<2> kernel_size)
+    : ConvTranspose2dImpl(ConvTranspose2dOptions(in_channels, out_channels, kernel_size)) {}
+
 Tensor ConvTranspose2dImpl::forward(const Tensor& input) { return forward(input, std::nullopt); }
 
 Tensor ConvTranspose2dImpl::forward(const Tensor& input, std::optional<IntArrayRef> output_size) {
@@ -284,6 +299,9 @@ Tensor ConvTranspose2dImpl::forward(const Tensor& input, std::optional<IntArrayR
 }
 
 ConvTranspose3dImpl::ConvTranspose3dImpl(ConvTranspose3dOptions o) : ConvTransposeNdImpl(std::move(o)) {}
+
+ConvTranspose3dImpl::ConvTranspose3dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<3> kernel_size)
+    : ConvTranspose3dImpl(ConvTranspose3dOptions(in_channels, out_channels, kernel_size)) {}
 
 Tensor ConvTranspose3dImpl::forward(const Tensor& input) { return forward(input, std::nullopt); }
 

@@ -70,6 +70,9 @@ Options pretrained(const Tensor& embeddings, const Given& given) {
 
 EmbeddingImpl::EmbeddingImpl(EmbeddingOptions o) : options(std::move(o)) { reset(); }
 
+EmbeddingImpl::EmbeddingImpl(int64_t num_embeddings, int64_t embedding_dim)
+    : EmbeddingImpl(EmbeddingOptions(num_embeddings, embedding_dim)) {}
+
 void EmbeddingImpl::reset() {
   const OpScope op("Embedding");
   const Tensor table = table_of(options);
@@ -100,6 +103,9 @@ Embedding Embedding::from_pretrained(const Tensor& embeddings, const EmbeddingFr
 }
 
 EmbeddingBagImpl::EmbeddingBagImpl(EmbeddingBagOptions o) : options(std::move(o)) { reset(); }
+
+EmbeddingBagImpl::EmbeddingBagImpl(int64_t num_embeddings, int64_t embedding_dim)
+    : EmbeddingBagImpl(EmbeddingBagOptions(num_embeddings, embedding_dim)) {}
 
 void EmbeddingBagImpl::reset() {
   const OpScope op("EmbeddingBag");

@@ -23,6 +23,8 @@ void check_blocks(IntArrayRef kernel_size, IntArrayRef dilation, IntArrayRef pad
 
 UnfoldImpl::UnfoldImpl(const UnfoldOptions& o) : options(o) { reset(); }
 
+UnfoldImpl::UnfoldImpl(ExpandingArray<2> kernel_size) : UnfoldImpl(UnfoldOptions(kernel_size)) {}
+
 void UnfoldImpl::reset() {
   const OpScope op("Unfold");
   check_blocks(options.kernel_size(), options.dilation(), options.padding(), options.stride());
@@ -37,6 +39,9 @@ void UnfoldImpl::pretty_print(std::ostream& stream) const {
 }
 
 FoldImpl::FoldImpl(const FoldOptions& o) : options(o) { reset(); }
+
+FoldImpl::FoldImpl(ExpandingArray<2> output_size, ExpandingArray<2> kernel_size)
+    : FoldImpl(FoldOptions(output_size, kernel_size)) {}
 
 void FoldImpl::reset() {
   const OpScope op("Fold");

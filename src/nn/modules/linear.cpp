@@ -14,6 +14,9 @@ namespace tandem::nn {
 
 LinearImpl::LinearImpl(const LinearOptions& o) : options(o) { reset(); }
 
+LinearImpl::LinearImpl(int64_t in_features, int64_t out_features)
+    : LinearImpl(LinearOptions(in_features, out_features)) {}
+
 void LinearImpl::reset() {
   const OpScope op("Linear");
   TANDEM_CHECK(options.in_features() >= 0 && options.out_features() >= 0, StateError,
@@ -43,6 +46,9 @@ void LinearImpl::pretty_print(std::ostream& stream) const {
 }
 
 BilinearImpl::BilinearImpl(const BilinearOptions& o) : options(o) { reset(); }
+
+BilinearImpl::BilinearImpl(int64_t in1_features, int64_t in2_features, int64_t out_features)
+    : BilinearImpl(BilinearOptions(in1_features, in2_features, out_features)) {}
 
 void BilinearImpl::reset() {
   const OpScope op("Bilinear");

@@ -11,6 +11,9 @@ namespace tandem::nn {
 
 MultiheadAttentionImpl::MultiheadAttentionImpl(const MultiheadAttentionOptions& o) : options(o) { reset(); }
 
+MultiheadAttentionImpl::MultiheadAttentionImpl(int64_t embed_dim, int64_t num_heads)
+    : MultiheadAttentionImpl(MultiheadAttentionOptions(embed_dim, num_heads)) {}
+
 void MultiheadAttentionImpl::reset() {
   const OpScope op("MultiheadAttention");
   const int64_t e = options.embed_dim(), heads = options.num_heads();

@@ -107,14 +107,29 @@ void NormImplBase<Options>::pretty_print(std::ostream& stream) const {
 template class NormImplBase<BatchNormOptions>;
 template class NormImplBase<InstanceNormOptions>;
 
+BatchNorm1dImpl::BatchNorm1dImpl(const BatchNormOptions& options_) : Cloneable(options_, "BatchNorm1d") {}
+
 void BatchNorm1dImpl::check_input_dim(const Tensor& input) const {
   TANDEM_CHECK(input.dim() == 2 || input.dim() == 3, ShapeError, "the input is {}; it must be [N, C] or [N, C, L]",
                checks::show(input));
 }
 
+BatchNorm2dImpl::BatchNorm2dImpl(const BatchNormOptions& options_) : Cloneable(options_, "BatchNorm2d") {}
+
 void BatchNorm2dImpl::check_input_dim(const Tensor& input) const {
   TANDEM_CHECK(input.dim() == 4, ShapeError, "the input is {}; it must be [N, C, H, W]", checks::show(input));
 }
+
+BatchNorm3dImpl::BatchNorm3dImpl(const BatchNormOptions& options_) : Cloneable(options_, "BatchNorm3d") {}
+
+InstanceNorm1dImpl::InstanceNorm1dImpl(const InstanceNormOptions& options_)
+    : Cloneable(options_, "InstanceNorm1d", "L") {}
+
+InstanceNorm2dImpl::InstanceNorm2dImpl(const InstanceNormOptions& options_)
+    : Cloneable(options_, "InstanceNorm2d", "H, W") {}
+
+InstanceNorm3dImpl::InstanceNorm3dImpl(const InstanceNormOptions& options_)
+    : Cloneable(options_, "InstanceNorm3d", "D, H, W") {}
 
 void BatchNorm3dImpl::check_input_dim(const Tensor& input) const {
   TANDEM_CHECK(input.dim() == 5, ShapeError, "the input is {}; it must be [N, C, D, H, W]", checks::show(input));
@@ -148,6 +163,9 @@ void InstanceNormImplBase::check_input_dim(const Tensor& input) const {
 }
 
 GroupNormImpl::GroupNormImpl(const GroupNormOptions& o) : options(o) { reset(); }
+
+GroupNormImpl::GroupNormImpl(int64_t num_groups, int64_t num_channels)
+    : GroupNormImpl(GroupNormOptions(num_groups, num_channels)) {}
 
 void GroupNormImpl::reset() {
   const OpScope op("GroupNorm");
@@ -183,6 +201,9 @@ void GroupNormImpl::pretty_print(std::ostream& stream) const {
 }
 
 RMSNormImpl::RMSNormImpl(RMSNormOptions o) : options(std::move(o)) { reset(); }
+
+RMSNormImpl::RMSNormImpl(std::vector<int64_t> normalized_shape)
+    : RMSNormImpl(RMSNormOptions(std::move(normalized_shape))) {}
 
 void RMSNormImpl::reset() {
   const OpScope op("RMSNorm");
@@ -249,6 +270,9 @@ void CrossMapLRN2dImpl::pretty_print(std::ostream& stream) const {
 }
 
 LayerNormImpl::LayerNormImpl(LayerNormOptions o) : options(std::move(o)) { reset(); }
+
+LayerNormImpl::LayerNormImpl(std::vector<int64_t> normalized_shape)
+    : LayerNormImpl(LayerNormOptions(std::move(normalized_shape))) {}
 
 void LayerNormImpl::reset() {
   const OpScope op("LayerNorm");

@@ -190,6 +190,8 @@ Tensor RNNCellImplBase::state_for(const Tensor& rows, const Tensor& input, const
 
 LSTMImpl::LSTMImpl(const LSTMOptions& o) : options(o) { reset(); }
 
+LSTMImpl::LSTMImpl(int64_t input_size, int64_t hidden_size) : LSTMImpl(LSTMOptions(input_size, hidden_size)) {}
+
 void LSTMImpl::reset() {
   const OpScope op("LSTM");
   const LSTMOptions& o = options;
@@ -220,6 +222,8 @@ void LSTMImpl::pretty_print(std::ostream& stream) const { print_shape(stream, "L
 
 GRUImpl::GRUImpl(const GRUOptions& o) : options(o) { reset(); }
 
+GRUImpl::GRUImpl(int64_t input_size, int64_t hidden_size) : GRUImpl(GRUOptions(input_size, hidden_size)) {}
+
 void GRUImpl::reset() {
   const OpScope op("GRU");
   const GRUOptions& o = options;
@@ -247,6 +251,8 @@ std::tuple<PackedSequence, Tensor> GRUImpl::forward_with_packed_input(const Pack
 void GRUImpl::pretty_print(std::ostream& stream) const { print_shape(stream, "GRU"); }
 
 RNNImpl::RNNImpl(const RNNOptions& o) : options(o) { reset(); }
+
+RNNImpl::RNNImpl(int64_t input_size, int64_t hidden_size) : RNNImpl(RNNOptions(input_size, hidden_size)) {}
 
 void RNNImpl::reset() {
   const OpScope op("RNN");
@@ -284,6 +290,9 @@ void RNNImpl::pretty_print(std::ostream& stream) const { print_shape(stream, "RN
 
 LSTMCellImpl::LSTMCellImpl(const LSTMCellOptions& o) : options(o) { reset(); }
 
+LSTMCellImpl::LSTMCellImpl(int64_t input_size, int64_t hidden_size)
+    : LSTMCellImpl(LSTMCellOptions(input_size, hidden_size)) {}
+
 void LSTMCellImpl::reset() {
   const OpScope op("LSTMCell");
   register_weights(options.input_size(), options.hidden_size(), options.bias(), 4);
@@ -307,6 +316,9 @@ void LSTMCellImpl::pretty_print(std::ostream& stream) const {
 
 GRUCellImpl::GRUCellImpl(const GRUCellOptions& o) : options(o) { reset(); }
 
+GRUCellImpl::GRUCellImpl(int64_t input_size, int64_t hidden_size)
+    : GRUCellImpl(GRUCellOptions(input_size, hidden_size)) {}
+
 void GRUCellImpl::reset() {
   const OpScope op("GRUCell");
   register_weights(options.input_size(), options.hidden_size(), options.bias(), 3);
@@ -324,6 +336,9 @@ void GRUCellImpl::pretty_print(std::ostream& stream) const {
 }
 
 RNNCellImpl::RNNCellImpl(const RNNCellOptions& o) : options(o) { reset(); }
+
+RNNCellImpl::RNNCellImpl(int64_t input_size, int64_t hidden_size)
+    : RNNCellImpl(RNNCellOptions(input_size, hidden_size)) {}
 
 void RNNCellImpl::reset() {
   const OpScope op("RNNCell");

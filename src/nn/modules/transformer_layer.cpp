@@ -67,6 +67,9 @@ TransformerEncoderLayerImpl::TransformerEncoderLayerImpl(TransformerEncoderLayer
   reset();
 }
 
+TransformerEncoderLayerImpl::TransformerEncoderLayerImpl(int64_t d_model, int64_t nhead)
+    : TransformerEncoderLayerImpl(TransformerEncoderLayerOptions(d_model, nhead)) {}
+
 void TransformerEncoderLayerImpl::reset() {
   const OpScope op("TransformerEncoderLayer");
   check_transformer_layer(options);
@@ -112,6 +115,9 @@ void TransformerEncoderLayerImpl::pretty_print(std::ostream& stream) const {
 TransformerDecoderLayerImpl::TransformerDecoderLayerImpl(TransformerDecoderLayerOptions o) : options(std::move(o)) {
   reset();
 }
+
+TransformerDecoderLayerImpl::TransformerDecoderLayerImpl(int64_t d_model, int64_t nhead)
+    : TransformerDecoderLayerImpl(TransformerDecoderLayerOptions(d_model, nhead)) {}
 
 void TransformerDecoderLayerImpl::reset() {
   const OpScope op("TransformerDecoderLayer");

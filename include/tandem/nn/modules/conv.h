@@ -45,8 +45,7 @@ class ConvTransposeNdImpl : public Cloneable<Derived> {
 /// 1-d convolution; [N, in, L] -> [N, out, OL]. See ConvNdImpl.
 class Conv1dImpl : public ConvNdImpl<1, Conv1dImpl> {
  public:
-  Conv1dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<1> kernel_size)
-      : Conv1dImpl(Conv1dOptions(in_channels, out_channels, kernel_size)) {}
+  Conv1dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<1> kernel_size);
   explicit Conv1dImpl(Conv1dOptions o);
   Tensor forward(const Tensor& input);
 };
@@ -55,8 +54,7 @@ TANDEM_MODULE(Conv1d);
 /// 2-d convolution; [N, in, H, W] -> [N, out, OH, OW]. See ConvNdImpl.
 class Conv2dImpl : public ConvNdImpl<2, Conv2dImpl> {
  public:
-  Conv2dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<2> kernel_size)
-      : Conv2dImpl(Conv2dOptions(in_channels, out_channels, kernel_size)) {}
+  Conv2dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<2> kernel_size);
   explicit Conv2dImpl(Conv2dOptions o);
   Tensor forward(const Tensor& input);
 };
@@ -65,8 +63,7 @@ TANDEM_MODULE(Conv2d);
 /// 3-d convolution; [N, in, D, H, W] -> [N, out, OD, OH, OW]. See ConvNdImpl.
 class Conv3dImpl : public ConvNdImpl<3, Conv3dImpl> {
  public:
-  Conv3dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<3> kernel_size)
-      : Conv3dImpl(Conv3dOptions(in_channels, out_channels, kernel_size)) {}
+  Conv3dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<3> kernel_size);
   explicit Conv3dImpl(Conv3dOptions o);
   Tensor forward(const Tensor& input);
 };
@@ -75,8 +72,7 @@ TANDEM_MODULE(Conv3d);
 /// Transposed 1-d convolution; [N, in, L] -> [N, out, OL]. See ConvTransposeNdImpl.
 class ConvTranspose1dImpl : public ConvTransposeNdImpl<1, ConvTranspose1dImpl> {
  public:
-  ConvTranspose1dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<1> kernel_size)
-      : ConvTranspose1dImpl(ConvTranspose1dOptions(in_channels, out_channels, kernel_size)) {}
+  ConvTranspose1dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<1> kernel_size);
   explicit ConvTranspose1dImpl(ConvTranspose1dOptions o);
   Tensor forward(const Tensor& input);
   /// The result has the last 1 entries of output_size as its sizes, which the options' output_padding need not give.
@@ -87,8 +83,7 @@ TANDEM_MODULE(ConvTranspose1d);
 /// Transposed 2-d convolution; [N, in, H, W] -> [N, out, OH, OW]. See ConvTransposeNdImpl.
 class ConvTranspose2dImpl : public ConvTransposeNdImpl<2, ConvTranspose2dImpl> {
  public:
-  ConvTranspose2dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<2> kernel_size)
-      : ConvTranspose2dImpl(ConvTranspose2dOptions(in_channels, out_channels, kernel_size)) {}
+  ConvTranspose2dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<2> kernel_size);
   explicit ConvTranspose2dImpl(ConvTranspose2dOptions o);
   Tensor forward(const Tensor& input);
   /// The result has the last 2 entries of output_size as its sizes, which the options' output_padding need not give.
@@ -99,8 +94,7 @@ TANDEM_MODULE(ConvTranspose2d);
 /// Transposed 3-d convolution; [N, in, D, H, W] -> [N, out, OD, OH, OW]. See ConvTransposeNdImpl.
 class ConvTranspose3dImpl : public ConvTransposeNdImpl<3, ConvTranspose3dImpl> {
  public:
-  ConvTranspose3dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<3> kernel_size)
-      : ConvTranspose3dImpl(ConvTranspose3dOptions(in_channels, out_channels, kernel_size)) {}
+  ConvTranspose3dImpl(int64_t in_channels, int64_t out_channels, ExpandingArray<3> kernel_size);
   explicit ConvTranspose3dImpl(ConvTranspose3dOptions o);
   Tensor forward(const Tensor& input);
   /// The result has the last 3 entries of output_size as its sizes, which the options' output_padding need not give.

@@ -11,8 +11,7 @@ namespace tandem::nn {
 /// padding_idx is not a row, ShapeError for a _weight of other sizes.
 class EmbeddingImpl : public Cloneable<EmbeddingImpl> {
  public:
-  EmbeddingImpl(int64_t num_embeddings, int64_t embedding_dim)
-      : EmbeddingImpl(EmbeddingOptions(num_embeddings, embedding_dim)) {}
+  EmbeddingImpl(int64_t num_embeddings, int64_t embedding_dim);
   explicit EmbeddingImpl(EmbeddingOptions options);
   void reset() override;
   void reset_parameters();
@@ -35,8 +34,7 @@ class Embedding : public ModuleHolder<EmbeddingImpl> {
 /// errors are the same.
 class EmbeddingBagImpl : public Cloneable<EmbeddingBagImpl> {
  public:
-  EmbeddingBagImpl(int64_t num_embeddings, int64_t embedding_dim)
-      : EmbeddingBagImpl(EmbeddingBagOptions(num_embeddings, embedding_dim)) {}
+  EmbeddingBagImpl(int64_t num_embeddings, int64_t embedding_dim);
   explicit EmbeddingBagImpl(EmbeddingBagOptions options);
   void reset() override;
   void reset_parameters();

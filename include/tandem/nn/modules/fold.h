@@ -9,7 +9,7 @@ namespace tandem::nn {
 /// functional::unfold. Throws StateError for invalid options.
 class UnfoldImpl : public Cloneable<UnfoldImpl> {
  public:
-  UnfoldImpl(ExpandingArray<2> kernel_size) : UnfoldImpl(UnfoldOptions(kernel_size)) {}
+  UnfoldImpl(ExpandingArray<2> kernel_size);
   explicit UnfoldImpl(const UnfoldOptions& options);
   void reset() override;
   Tensor forward(const Tensor& input);
@@ -22,8 +22,7 @@ TANDEM_MODULE(Unfold);
 /// functional::fold. Throws StateError for invalid options.
 class FoldImpl : public Cloneable<FoldImpl> {
  public:
-  FoldImpl(ExpandingArray<2> output_size, ExpandingArray<2> kernel_size)
-      : FoldImpl(FoldOptions(output_size, kernel_size)) {}
+  FoldImpl(ExpandingArray<2> output_size, ExpandingArray<2> kernel_size);
   explicit FoldImpl(const FoldOptions& options);
   void reset() override;
   Tensor forward(const Tensor& input);

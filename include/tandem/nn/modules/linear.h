@@ -10,7 +10,7 @@ namespace tandem::nn {
 /// initialised uniformly in +-1 / sqrt(in_features). Throws StateError for sizes below 0.
 class LinearImpl : public Cloneable<LinearImpl> {
  public:
-  LinearImpl(int64_t in_features, int64_t out_features) : LinearImpl(LinearOptions(in_features, out_features)) {}
+  LinearImpl(int64_t in_features, int64_t out_features);
   explicit LinearImpl(const LinearOptions& options);
   void reset() override;
   void reset_parameters();
@@ -28,8 +28,7 @@ TANDEM_MODULE(Linear);
 /// for sizes below 1.
 class BilinearImpl : public Cloneable<BilinearImpl> {
  public:
-  BilinearImpl(int64_t in1_features, int64_t in2_features, int64_t out_features)
-      : BilinearImpl(BilinearOptions(in1_features, in2_features, out_features)) {}
+  BilinearImpl(int64_t in1_features, int64_t in2_features, int64_t out_features);
   explicit BilinearImpl(const BilinearOptions& options);
   void reset() override;
   void reset_parameters();

@@ -15,8 +15,7 @@ namespace tandem::nn {
 /// 0. Throws StateError for invalid options.
 class MultiheadAttentionImpl : public Cloneable<MultiheadAttentionImpl> {
  public:
-  MultiheadAttentionImpl(int64_t embed_dim, int64_t num_heads)
-      : MultiheadAttentionImpl(MultiheadAttentionOptions(embed_dim, num_heads)) {}
+  MultiheadAttentionImpl(int64_t embed_dim, int64_t num_heads);
   explicit MultiheadAttentionImpl(const MultiheadAttentionOptions& options);
   void reset() override;
   void _reset_parameters();

@@ -57,7 +57,7 @@ class InstanceNormImplBase : public NormImplBase<InstanceNormOptions> {
 /// Batch norm of [N, C] or [N, C, L]; other ranks throw ShapeError.
 class BatchNorm1dImpl : public Cloneable<BatchNorm1dImpl, BatchNormImplBase> {
  public:
-  explicit BatchNorm1dImpl(const BatchNormOptions& options_) : Cloneable(options_, "BatchNorm1d") {}
+  explicit BatchNorm1dImpl(const BatchNormOptions& options_);
 
  protected:
   void check_input_dim(const Tensor& input) const override;
@@ -67,7 +67,7 @@ TANDEM_MODULE(BatchNorm1d);
 /// Batch norm of [N, C, H, W]; other ranks throw ShapeError.
 class BatchNorm2dImpl : public Cloneable<BatchNorm2dImpl, BatchNormImplBase> {
  public:
-  explicit BatchNorm2dImpl(const BatchNormOptions& options_) : Cloneable(options_, "BatchNorm2d") {}
+  explicit BatchNorm2dImpl(const BatchNormOptions& options_);
 
  protected:
   void check_input_dim(const Tensor& input) const override;
@@ -77,7 +77,7 @@ TANDEM_MODULE(BatchNorm2d);
 /// Batch norm of [N, C, D, H, W]; other ranks throw ShapeError.
 class BatchNorm3dImpl : public Cloneable<BatchNorm3dImpl, BatchNormImplBase> {
  public:
-  explicit BatchNorm3dImpl(const BatchNormOptions& options_) : Cloneable(options_, "BatchNorm3d") {}
+  explicit BatchNorm3dImpl(const BatchNormOptions& options_);
 
  protected:
   void check_input_dim(const Tensor& input) const override;
@@ -87,21 +87,21 @@ TANDEM_MODULE(BatchNorm3d);
 /// Instance norm of [N, C, L] or [C, L]; other ranks throw ShapeError.
 class InstanceNorm1dImpl : public Cloneable<InstanceNorm1dImpl, InstanceNormImplBase> {
  public:
-  explicit InstanceNorm1dImpl(const InstanceNormOptions& options_) : Cloneable(options_, "InstanceNorm1d", "L") {}
+  explicit InstanceNorm1dImpl(const InstanceNormOptions& options_);
 };
 TANDEM_MODULE(InstanceNorm1d);
 
 /// Instance norm of [N, C, H, W] or [C, H, W]; other ranks throw ShapeError.
 class InstanceNorm2dImpl : public Cloneable<InstanceNorm2dImpl, InstanceNormImplBase> {
  public:
-  explicit InstanceNorm2dImpl(const InstanceNormOptions& options_) : Cloneable(options_, "InstanceNorm2d", "H, W") {}
+  explicit InstanceNorm2dImpl(const InstanceNormOptions& options_);
 };
 TANDEM_MODULE(InstanceNorm2d);
 
 /// Instance norm of [N, C, D, H, W] or [C, D, H, W]; other ranks throw ShapeError.
 class InstanceNorm3dImpl : public Cloneable<InstanceNorm3dImpl, InstanceNormImplBase> {
  public:
-  explicit InstanceNorm3dImpl(const InstanceNormOptions& options_) : Cloneable(options_, "InstanceNorm3d", "D, H, W") {}
+  explicit InstanceNorm3dImpl(const InstanceNormOptions& options_);
 };
 TANDEM_MODULE(InstanceNorm3d);
 
@@ -109,7 +109,7 @@ TANDEM_MODULE(InstanceNorm3d);
 /// num_channels, and for an eps below 0.
 class GroupNormImpl : public Cloneable<GroupNormImpl> {
  public:
-  GroupNormImpl(int64_t num_groups, int64_t num_channels) : GroupNormImpl(GroupNormOptions(num_groups, num_channels)) {}
+  GroupNormImpl(int64_t num_groups, int64_t num_channels);
   explicit GroupNormImpl(const GroupNormOptions& options);
   void reset() override;
   void reset_parameters();
@@ -124,7 +124,7 @@ TANDEM_MODULE(GroupNorm);
 /// functional::rms_norm over the last dimensions, with a weight (1). Throws as LayerNorm.
 class RMSNormImpl : public Cloneable<RMSNormImpl> {
  public:
-  RMSNormImpl(std::vector<int64_t> normalized_shape) : RMSNormImpl(RMSNormOptions(std::move(normalized_shape))) {}
+  RMSNormImpl(std::vector<int64_t> normalized_shape);
   explicit RMSNormImpl(RMSNormOptions options);
   void reset() override;
   void reset_parameters();
@@ -147,7 +147,7 @@ TANDEM_OPTIONS_MODULE(CrossMapLRN2d);
 /// or one is below 0, or for an eps below 0.
 class LayerNormImpl : public Cloneable<LayerNormImpl> {
  public:
-  LayerNormImpl(std::vector<int64_t> normalized_shape) : LayerNormImpl(LayerNormOptions(std::move(normalized_shape))) {}
+  LayerNormImpl(std::vector<int64_t> normalized_shape);
   explicit LayerNormImpl(LayerNormOptions options);
   void reset() override;
   void reset_parameters();

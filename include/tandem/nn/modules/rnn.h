@@ -83,7 +83,7 @@ class RNNCellImplBase : public ResettableModule {
 /// proj_size that is not in [0, hidden_size).
 class LSTMImpl : public Cloneable<LSTMImpl, detail::RNNImplBase> {
  public:
-  LSTMImpl(int64_t input_size, int64_t hidden_size) : LSTMImpl(LSTMOptions(input_size, hidden_size)) {}
+  LSTMImpl(int64_t input_size, int64_t hidden_size);
   explicit LSTMImpl(const LSTMOptions& options);
   void reset() override;
   std::tuple<Tensor, std::tuple<Tensor, Tensor>> forward(const Tensor& input,
@@ -101,7 +101,7 @@ TANDEM_MODULE(LSTM);
 /// Layers of tandem::gru; see LSTM. Returns the output, and h after the last step.
 class GRUImpl : public Cloneable<GRUImpl, detail::RNNImplBase> {
  public:
-  GRUImpl(int64_t input_size, int64_t hidden_size) : GRUImpl(GRUOptions(input_size, hidden_size)) {}
+  GRUImpl(int64_t input_size, int64_t hidden_size);
   explicit GRUImpl(const GRUOptions& options);
   void reset() override;
   std::tuple<Tensor, Tensor> forward(const Tensor& input, Tensor hx = {});
@@ -116,7 +116,7 @@ TANDEM_MODULE(GRU);
 /// Layers of tandem::rnn_tanh or rnn_relu; see GRU. Throws StateError for another nonlinearity.
 class RNNImpl : public Cloneable<RNNImpl, detail::RNNImplBase> {
  public:
-  RNNImpl(int64_t input_size, int64_t hidden_size) : RNNImpl(RNNOptions(input_size, hidden_size)) {}
+  RNNImpl(int64_t input_size, int64_t hidden_size);
   explicit RNNImpl(const RNNOptions& options);
   void reset() override;
   std::tuple<Tensor, Tensor> forward(const Tensor& input, Tensor hx = {});
@@ -132,7 +132,7 @@ TANDEM_MODULE(RNN);
 /// the step are zeros unless given.
 class LSTMCellImpl : public Cloneable<LSTMCellImpl, detail::RNNCellImplBase> {
  public:
-  LSTMCellImpl(int64_t input_size, int64_t hidden_size) : LSTMCellImpl(LSTMCellOptions(input_size, hidden_size)) {}
+  LSTMCellImpl(int64_t input_size, int64_t hidden_size);
   explicit LSTMCellImpl(const LSTMCellOptions& options);
   void reset() override;
   std::tuple<Tensor, Tensor> forward(const Tensor& input, std::optional<std::tuple<Tensor, Tensor>> hx_opt = {});
@@ -145,7 +145,7 @@ TANDEM_MODULE(LSTMCell);
 /// One step of a GRU; see LSTMCell. Returns h.
 class GRUCellImpl : public Cloneable<GRUCellImpl, detail::RNNCellImplBase> {
  public:
-  GRUCellImpl(int64_t input_size, int64_t hidden_size) : GRUCellImpl(GRUCellOptions(input_size, hidden_size)) {}
+  GRUCellImpl(int64_t input_size, int64_t hidden_size);
   explicit GRUCellImpl(const GRUCellOptions& options);
   void reset() override;
   Tensor forward(const Tensor& input, Tensor hx = {});
@@ -158,7 +158,7 @@ TANDEM_MODULE(GRUCell);
 /// One step of an RNN; see LSTMCell. Returns h.
 class RNNCellImpl : public Cloneable<RNNCellImpl, detail::RNNCellImplBase> {
  public:
-  RNNCellImpl(int64_t input_size, int64_t hidden_size) : RNNCellImpl(RNNCellOptions(input_size, hidden_size)) {}
+  RNNCellImpl(int64_t input_size, int64_t hidden_size);
   explicit RNNCellImpl(const RNNCellOptions& options);
   void reset() override;
   Tensor forward(const Tensor& input, Tensor hx = {});

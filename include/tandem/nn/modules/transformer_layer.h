@@ -13,8 +13,7 @@ namespace tandem::nn {
 /// norm. Masks as in MultiheadAttention; is_causal promises that src_mask is causal.
 class TransformerEncoderLayerImpl : public Cloneable<TransformerEncoderLayerImpl> {
  public:
-  TransformerEncoderLayerImpl(int64_t d_model, int64_t nhead)
-      : TransformerEncoderLayerImpl(TransformerEncoderLayerOptions(d_model, nhead)) {}
+  TransformerEncoderLayerImpl(int64_t d_model, int64_t nhead);
   explicit TransformerEncoderLayerImpl(TransformerEncoderLayerOptions options);
   void reset() override;
   void reset_parameters();
@@ -36,8 +35,7 @@ TANDEM_MODULE(TransformerEncoderLayer);
 /// norm_first preceded) by a layer norm.
 class TransformerDecoderLayerImpl : public Cloneable<TransformerDecoderLayerImpl> {
  public:
-  TransformerDecoderLayerImpl(int64_t d_model, int64_t nhead)
-      : TransformerDecoderLayerImpl(TransformerDecoderLayerOptions(d_model, nhead)) {}
+  TransformerDecoderLayerImpl(int64_t d_model, int64_t nhead);
   explicit TransformerDecoderLayerImpl(TransformerDecoderLayerOptions options);
   void reset() override;
   void reset_parameters();
