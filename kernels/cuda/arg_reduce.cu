@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(256)
     for (int64_t i = begin; is_output && i < end; i += step) {
       const Share<kColumns> share{i, end, packed};
       C v[kPerThread];
-      share.template load<true>(x, dtype, v, [&](int64_t term) { return at[0] + term * stride; });
+      share.template load<Dtypes::all>(x, dtype, v, [&](int64_t term) { return at[0] + term * stride; });
 #pragma unroll
       for (int e = 0; e < kPerThread; ++e) {
         if (share.has(e)) best = better(best, Best<C>{v[e], share.index(e)}, largest);

@@ -1,12 +1,12 @@
 #pragma once
 // Launches of element-wise kernels: y_i = f(x_i, ...). Internal.
 //
-// If all tensors are contiguous and of one dtype, elements are processed in packs of 16 bytes. Otherwise each element
-// is located by its index and converted.
-#include "kernels/cuda/element.h"
-#include "kernels/cuda/geometry.h"
+// Where the innermost loop allows it (runs.h), a thread processes a run of adjacent elements: one address per operand
+// and accesses of 16 bytes, for all dtypes, and for broadcast operands too. Otherwise each element is located by its
+// index.
 #include "kernels/cuda/launch.h"
-#include "tandem/tensor/tensor.h"
+#include "kernels/cuda/loads.h"
+#include "kernels/cuda/runs.h"
 
 namespace tandem::cuda {
 
@@ -15,54 +15,81 @@ template <size_t N, class C>
 struct Operands {
   void* data[N];  ///< null for a number
   DType dtypes[N];
-  C numbers[N];  ///< one-element CPU operands, passed as kernel parameters
+  bool constant[N];  ///< does not move within a run
+  C numbers[N];      ///< one-element CPU operands, passed as kernel parameters
 };
 
-/// Applies f to any strides and dtypes: operand 0 is written as Y, the others are read as C.
+/// Elements of N operands, of the compute type C, that a thread holds in registers.
+template <class C, size_t N>
+inline constexpr int kRun = sizeof(C) == 4 && N < 4 ? 8 : 4;
+
+/// The dtypes that visit_runs converts: integers to integers, floating ones and masks to floating ones.
+template <class C>
+inline constexpr Dtypes kInRuns = std::is_integral_v<C> ? Dtypes::all : Dtypes::floating_and_bytes;
+
+template <class C>
+bool converts_in_runs(DType dtype) {
+  return visit_dtype(dtype, []<class T>(T) { return kConverts<C, T, kInRuns<C>>; });
+}
+
+/// Writes y_i = f(x_i, ...) as Y for the element at these offsets.
 template <class Y, class C, size_t N, class F>
-__global__ void __launch_bounds__(kThreads) visit_any(Geometry<N> geometry, Operands<N, C> operands, F f) {
+__device__ __forceinline__ void visit_one(const Operands<N, C>& operands, const int64_t (&offset)[N], const F& f) {
+  C x[N];
+#pragma unroll
+  for (size_t k = 1; k < N; ++k) {
+    x[k] = operands.data[k] ? load<C>(operands.data[k], operands.dtypes[k], offset[k]) : operands.numbers[k];
+  }
+  store<Y>(operands.data[0], operands.dtypes[0], offset[0], f(x));
+}
+
+/// Any strides.
+template <class Y, class C, size_t N, class F>
+__global__ void __launch_bounds__(kThreads) visit_each(Geometry<N> geometry, Operands<N, C> operands, F f) {
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < geometry.numel; i += step) {
     int64_t offset[N];
     geometry.offsets(i, offset);
-    C x[N];
-#pragma unroll
-    for (size_t k = 1; k < N; ++k) {
-      x[k] = operands.data[k] ? load<C>(operands.data[k], operands.dtypes[k], offset[k]) : operands.numbers[k];
-    }
-    store<Y>(operands.data[0], operands.dtypes[0], offset[0], f(x));
+    visit_one<Y>(operands, offset, f);
   }
 }
 
-/// Applies f to contiguous operands of type T, with y of type Y: packs of kPack elements, then single elements for the
-/// rest.
-template <class Y, class T, size_t N, class F>
-__global__ void __launch_bounds__(kThreads)
-    visit_packs(int64_t numel, Operands<N, typename ComputeOf<T>::type> operands, F f) {
-  constexpr int kPack = 16 / static_cast<int>(sizeof(T));
-  using C = typename ComputeOf<T>::type;
-  const int64_t packs = numel / kPack, step = int64_t{gridDim.x} * blockDim.x;
-  const int64_t first = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  for (int64_t p = first; p < packs; p += step) {
-    Pack<T, kPack> in[N];
+/// Runs of kRun<C, N> elements, then the `rest` of a single loop.
+template <class Y, class C, size_t N, class F>
+__global__ void __launch_bounds__(kThreads) visit_runs(Geometry<N> runs, int rest, Operands<N, C> operands, F f) {
+  constexpr int kLength = kRun<C, N>;
+  const int64_t step = int64_t{gridDim.x} * blockDim.x, first = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  for (int64_t r = first; r < runs.numel; r += step) {
+    int64_t offset[N];
+    runs.offsets(r, offset);
+    C in[N][kLength];
 #pragma unroll
-    for (size_t k = 1; k < N; ++k) in[k] = static_cast<const Pack<T, kPack>*>(operands.data[k])[p];
-    Pack<Y, kPack> out;
+    for (size_t k = 1; k < N; ++k) {
+      if (operands.data[k] && !operands.constant[k]) {
+        load_runs<C, 1, kLength, kInRuns<C>>(operands.data[k], operands.dtypes[k], in[k],
+                                             [&](int) { return offset[k]; });
+      } else {
+        const C number =
+            operands.data[k] ? load<C>(operands.data[k], operands.dtypes[k], offset[k]) : operands.numbers[k];
 #pragma unroll
-    for (int j = 0; j < kPack; ++j) {
+        for (int j = 0; j < kLength; ++j) in[k][j] = number;
+      }
+    }
+    Y out[kLength];
+#pragma unroll
+    for (int j = 0; j < kLength; ++j) {
       C x[N];
 #pragma unroll
-      for (size_t k = 1; k < N; ++k) x[k] = static_cast<C>(in[k].at[j]);
-      out.at[j] = convert<Y>(f(x));
+      for (size_t k = 1; k < N; ++k) x[k] = in[k][j];
+      out[j] = f(x);
     }
-    static_cast<Pack<Y, kPack>*>(operands.data[0])[p] = out;
+    store_runs<Y, 1, kLength, kInRuns<Y>>(operands.data[0], operands.dtypes[0], out, [&](int) { return offset[0]; });
   }
-  const int64_t i = packs * kPack + first;
-  if (i < numel) {
-    C x[N];
+  if (first < rest) {
+    int64_t offset[N];
 #pragma unroll
-    for (size_t k = 1; k < N; ++k) x[k] = static_cast<C>(static_cast<const T*>(operands.data[k])[i]);
-    static_cast<Y*>(operands.data[0])[i] = convert<Y>(f(x));
+    for (size_t k = 0; k < N; ++k) offset[k] = operands.constant[k] ? 0 : runs.numel * kLength + first;
+    visit_one<Y>(operands, offset, f);
   }
 }
 
@@ -83,10 +110,11 @@ C number_of(const Tensor& x) {
 }
 
 template <class C, size_t N>
-Operands<N, C> operands_of(const std::array<const Tensor*, N>& tensors) {
+Operands<N, C> operands_of(const std::array<const Tensor*, N>& tensors, const kernels::Walk<N>& walk) {
   Operands<N, C> operands{};
   for (size_t k = 0; k < N; ++k) {
     operands.dtypes[k] = tensors[k]->dtype();
+    operands.constant[k] = walk.row_stride(k) == 0;
     if (is_number(*tensors[k], *tensors[0])) {
       operands.numbers[k] = number_of<C>(*tensors[k]);
     } else {
@@ -96,55 +124,29 @@ Operands<N, C> operands_of(const std::array<const Tensor*, N>& tensors) {
   return operands;
 }
 
-template <size_t N>
-Geometry<N> geometry_of(const std::array<const Tensor*, N>& tensors) {
-  std::array<IntArrayRef, N> strides;
-  for (size_t k = 0; k < N; ++k) strides[k] = tensors[k]->strides();
-  return make_geometry<N>(kernels::make_walk<N>(tensors[0]->sizes(), strides));
-}
-
-/// Whether all tensors are contiguous and aligned for packs, the inputs of type T and y of type Y.
-template <class Y, class T, size_t N>
-bool fits_packs(const std::array<const Tensor*, N>& tensors) {
-  for (size_t k = 0; k < N; ++k) {
-    const Tensor& x = *tensors[k];
-    if (!x.is_contiguous() || is_number(x, *tensors[0]) || x.dtype() != (k == 0 ? dtype_of<Y> : dtype_of<T>))
-      return false;
-    if (reinterpret_cast<uintptr_t>(x.raw_bytes()) % (16 / sizeof(T) * (k == 0 ? sizeof(Y) : sizeof(T))) != 0)
-      return false;
-  }
-  return true;
-}
-
-template <class Y, class T, size_t N, class F>
-bool try_packs(const std::array<const Tensor*, N>& tensors, F f) {
-  if (!fits_packs<Y, T, N>(tensors)) return false;
-  const int64_t numel = tensors[0]->numel();
-  launch(visit_packs<Y, T, N, F>, grid_stride(numel, 16 / sizeof(T)), numel,
-         operands_of<typename ComputeOf<T>::type>(tensors), f);
-  return true;
-}
-
 /// y = f(x...) in the compute type C, where tensors[0] is y. f takes an array with the operands' elements in entries 1
 /// and up. `is_predicate`: y is bool.
 template <class C, bool is_predicate, size_t N, class F>
 void visit(const std::array<const Tensor*, N>& tensors, F f) {
   if (tensors[0]->numel() == 0) return;
   const DeviceGuard on(tensors[0]->device());
-  if constexpr (std::is_same_v<C, float>) {
-    if constexpr (is_predicate) {
-      if (try_packs<bool, float, N>(tensors, f) || try_packs<bool, Half, N>(tensors, f) ||
-          try_packs<bool, BFloat16, N>(tensors, f))
-        return;
-    } else {
-      if (try_packs<float, float, N>(tensors, f) || try_packs<Half, Half, N>(tensors, f) ||
-          try_packs<BFloat16, BFloat16, N>(tensors, f))
-        return;
+  std::array<IntArrayRef, N> strides;
+  for (size_t k = 0; k < N; ++k) strides[k] = tensors[k]->strides();
+  const auto walk = kernels::make_walk<N>(tensors[0]->sizes(), strides);
+  const Operands<N, C> operands = operands_of<C>(tensors, walk);
+  using Y = std::conditional_t<is_predicate, bool, C>;
+  if constexpr (!std::is_same_v<C, double>) {  // f64 is for checks of gradients, not for speed
+    constexpr int kLength = kRun<C, N>;
+    bool runs = in_runs(walk, operands.data, kLength) && converts_in_runs<Y>(operands.dtypes[0]);
+    for (size_t k = 1; k < N; ++k) {
+      runs = runs && (operands.constant[k] || !operands.data[k] || converts_in_runs<C>(operands.dtypes[k]));
+    }
+    if (runs) {
+      return launch(visit_runs<Y, C, N, F>, grid_stride(walk.numel, kLength), runs_of(walk, kLength),
+                    walk.rank == 1 ? walk.numel % kLength : 0, operands, f);
     }
   }
-  const Geometry<N> geometry = geometry_of(tensors);
-  using Y = std::conditional_t<is_predicate, bool, C>;
-  launch(visit_any<Y, C, N, F>, grid_stride(geometry.numel), geometry, operands_of<C>(tensors), f);
+  launch(visit_each<Y, C, N, F>, grid_stride(walk.numel), make_geometry(walk), operands, f);
 }
 
 }  // namespace tandem::cuda

@@ -66,33 +66,38 @@ struct Group {
 };
 
 /// This thread's kPerThread elements of the part of a row that starts at `begin`: adjacent if `packed`, else
-/// interleaved with those of the group's other threads.
-template <bool kColumns>
+/// interleaved with those of the group's other threads. A packed row is contiguous. With kAnyStart it may start and end
+/// anywhere in memory; else `end` is a multiple of kPerThread, and so is the row's start.
+template <bool kColumns, bool kAnyStart = false>
 struct Share {
   int64_t begin, end;  ///< `end` of the whole row
   bool packed;
+  int before = 0;  ///< kAnyStart and packed: elements from the last multiple of kPerThread in memory to the row's start
 
   __device__ int64_t index(int e) const {
     const int t = Group<kColumns>::thread();
-    return begin + (packed ? int64_t{t} * kPerThread + e : t + int64_t{e} * Group<kColumns>::width());
+    if (!packed) return begin + t + int64_t{e} * Group<kColumns>::width();
+    return begin + int64_t{t} * kPerThread + e - (kAnyStart ? before : 0);
   }
-  __device__ bool has(int e) const { return index(e) < end; }
-  /// Loads the elements; place(index in the row) returns an element's position. If packed, `end` is a multiple of
-  /// kPerThread and the row is contiguous.
-  template <bool kIntegers = false, class C, class Place>
+  __device__ bool has(int e) const {
+    const int64_t i = index(e);
+    return i < end && (!kAnyStart || i >= 0);
+  }
+  /// Loads the elements; place(index in the row) returns an element's position.
+  template <Dtypes kDtypes = Dtypes::floating, class C, class Place>
   __device__ void load(const void* data, DType t, C (&v)[kPerThread], Place place) const {
-    if (packed) {
+    if (is_run()) {
       const int64_t first = has(0) ? place(index(0)) : -1;
-      load_runs<C, 1, kPerThread, kIntegers>(data, t, v, [&](int) { return first; });
+      load_runs<C, 1, kPerThread, kDtypes>(data, t, v, [&](int) { return first; });
     } else {
       int64_t places[kPerThread];
       find(places, place);
-      load_runs<C, kPerThread, 1, kIntegers>(data, t, v, [&](int e) { return places[e]; });
+      load_runs<C, kPerThread, 1, kDtypes>(data, t, v, [&](int e) { return places[e]; });
     }
   }
   template <class C, class Place>
   __device__ void store(void* data, DType t, const C (&v)[kPerThread], Place place) const {
-    if (packed) {
+    if (is_run()) {
       const int64_t first = has(0) ? place(index(0)) : -1;
       store_runs<C, 1, kPerThread>(data, t, v, [&](int) { return first; });
     } else {
@@ -103,6 +108,8 @@ struct Share {
   }
 
  private:
+  /// Whether the elements are in one run. With kAnyStart a row's first and last elements may be less than a run.
+  __device__ bool is_run() const { return packed && (!kAnyStart || (has(0) && has(kPerThread - 1))); }
   template <class Place>
   __device__ void find(int64_t (&places)[kPerThread], Place place) const {
 #pragma unroll

@@ -1,6 +1,6 @@
 #pragma once
-// Images for kernels with one thread per element of an [N, C, H, W] tensor. Internal.
-#include "tandem/base/macros.h"
+// Images for kernels with one thread per element, or per run of channels, of an [N, C, H, W] tensor. Internal.
+#include "kernels/cuda/divisor.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem::cuda {
@@ -22,43 +22,47 @@ struct Image {
 };
 
 struct Position {
-  int64_t n, c, h, w;
+  int64_t n, c;
+  int32_t h, w;  ///< windows.h limits them
 };
 
-/// Maps a linear index to a position, with channels (channels_last) or columns varying fastest.
+/// Maps a linear index to a position, with channels (channels_last) or columns varying fastest. Runs of `run` channels
+/// count as one: only for channels that are contiguous and a multiple of it.
 struct Order {
-  int64_t numel, c, h, w;
+  int64_t numel;  ///< runs
+  int64_t run;
   bool channels_last;
-  explicit Order(const Tensor& x)
-      : numel(x.numel()),
-        c(x.size(1)),
-        h(x.size(2)),
-        w(x.size(3)),
-        channels_last(x.strides()[1] == 1 && x.size(1) > 1) {}
+  int64_t sizes[3];  ///< of all but N, the fastest first
+  Divisor divisors[3];
 
+  explicit Order(const Tensor& x, int64_t run = 1)
+      : numel(x.numel() / run), run(run), channels_last(x.strides()[1] == 1 && x.size(1) > 1) {
+    const int64_t c = x.size(1) / run, h = x.size(2), w = x.size(3);
+    const int64_t fastest_first[] = {channels_last ? c : w, channels_last ? w : h, channels_last ? h : c};
+    for (int d = 0; d < 3; ++d) {
+      sizes[d] = fastest_first[d];
+      divisors[d] = Divisor(sizes[d]);
+    }
+  }
   TANDEM_HOST_DEVICE Position position(int64_t i) const {
-    return numel <= 0x7fffffff ? split(static_cast<uint32_t>(i)) : split(static_cast<uint64_t>(i));
+    if (numel <= kDivisorLimit) {
+      return split(static_cast<uint32_t>(i), [&](uint32_t n, int d) { return divisors[d].quotient(n); });
+    }
+    return split(static_cast<uint64_t>(i), [&](uint64_t n, int d) { return n / static_cast<uint64_t>(sizes[d]); });
   }
 
  private:
-  template <class I>
-  TANDEM_HOST_DEVICE Position split(I i) const {
-    const I cs = static_cast<I>(c), hs = static_cast<I>(h), ws = static_cast<I>(w);
-    I n, ci, hi, wi;
-    if (channels_last) {
-      const I a = i / cs, b = a / ws;
-      ci = i - a * cs;
-      wi = a - b * ws;
-      n = b / hs;
-      hi = b - n * hs;
-    } else {
-      const I a = i / ws, b = a / hs;
-      wi = i - a * ws;
-      hi = a - b * hs;
-      n = b / cs;
-      ci = b - n * cs;
+  template <class I, class Divide>
+  TANDEM_HOST_DEVICE Position split(I rest, const Divide& divide) const {
+    int64_t at[3];
+    for (int d = 0; d < 3; ++d) {
+      const I quotient = divide(rest, d);
+      at[d] = static_cast<int64_t>(rest - quotient * static_cast<I>(sizes[d]));
+      rest = quotient;
     }
-    return {static_cast<int64_t>(n), static_cast<int64_t>(ci), static_cast<int64_t>(hi), static_cast<int64_t>(wi)};
+    const auto n = static_cast<int64_t>(rest);
+    if (channels_last) return {n, at[0] * run, static_cast<int32_t>(at[2]), static_cast<int32_t>(at[1])};
+    return {n, at[2], static_cast<int32_t>(at[1]), static_cast<int32_t>(at[0])};
   }
 };
 

@@ -230,12 +230,7 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
   // The rows of the index in the order of the slices, or the single row that they share.
   IndexRows<Index> rows{{}, index.raw<Index>(), along.index, along.count, along.y_size};
   const bool shared = std::all_of(index_others.begin(), index_others.end(), [](int64_t s) { return s == 0; });
-  rows.starts.rank = slices.rank;
-  rows.starts.numel = shared ? 1 : slices.numel;
-  for (int d = 0; d < slices.rank; ++d) {
-    rows.starts.sizes[d] = slices.sizes[d];
-    rows.starts.strides[0][d] = slices.strides[1][d];
-  }
+  if (!shared) rows.starts = slices.operand(1);
   const Tensor order = index_order(rows, y.device());
   launch(add_sorted<Combine, Y, S, Index>, grid_stride(slices.numel * along.count), slices, along, y_data,
          index.raw<Index>(), src_data, order.raw<int64_t>(), shared);

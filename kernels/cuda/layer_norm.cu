@@ -1,6 +1,9 @@
 // Layer normalisation over the rows of [rows, n]; without `mean`, RMS normalisation. Contract: f16 and bf16 are widened
 // to f32 and rounded once; f64 stays f64. Sums are in f64 over groups of 8 terms. The variance is computed from
 // deviations from the mean, so that a large mean does not reduce its accuracy. Deterministic.
+#include <algorithm>
+#include <initializer_list>
+
 #include "kernels/compute.h"
 #include "kernels/cuda/group.h"
 #include "kernels/cuda/kernels.h"
@@ -164,8 +167,10 @@ __global__ void __launch_bounds__(256)
   gweight.set(c, gx);
 }
 
-bool fits_packs(const Tensor& parameter) {
-  return !parameter.defined() || (parameter.strides()[0] == 1 && is_aligned(parameter));
+/// Whether the last dimension of all tensors that are defined divides into runs of kPerThread elements.
+bool rows_in_runs(std::initializer_list<const Tensor*> tensors) {
+  return std::all_of(tensors.begin(), tensors.end(),
+                     [](const Tensor* t) { return !t->defined() || in_runs(*t, t->sizes().size() - 1, kPerThread); });
 }
 
 }  // namespace
@@ -175,7 +180,7 @@ void layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const T
   if (x.numel() == 0) return;
   const DeviceGuard on(x.device());
   const int64_t rows = x.sizes()[0], n = x.sizes()[1];
-  const bool packed = n % kPerThread == 0 && is_aligned(x) && is_aligned(y) && fits_packs(weight) && fits_packs(bias);
+  const bool packed = rows_in_runs({&x, &y, &weight, &bias});
   kernels::visit_floating_compute(rstd.dtype(), [&](auto zero) {
     using C = decltype(zero);
     const GroupShape shape = make_group_shape(rows, n, false, max_width<C>(packed));
@@ -196,8 +201,7 @@ void layer_norm_backward(const Tensor& gx, const Tensor& gweight, const Tensor& 
   kernels::visit_floating_compute(rstd.dtype(), [&](auto zero) {
     using C = decltype(zero);
     if (gx.defined() && rows > 0) {
-      const bool packed =
-          n % kPerThread == 0 && is_aligned(gx) && is_aligned(gy) && is_aligned(x) && fits_packs(weight);
+      const bool packed = rows_in_runs({&gx, &gy, &x, &weight});
       const GroupShape shape = make_group_shape(rows, n, false, max_width<C>(packed));
       visit_flags(n <= int64_t{kPerThread} * shape.width, packed, [&](auto cached, auto runs) {
         const auto kernel = mean.defined() ? backward_rows<C, true, cached.value, runs.value>

@@ -2,29 +2,35 @@
 // Loads and stores of several elements whose dtype is known only at run time, with one switch for all of them, so that
 // the accesses overlap. Also vectors of parameters.
 #include "kernels/cuda/element.h"
-#include "tandem/tensor/tensor.h"
+#include "kernels/cuda/runs.h"
 
 namespace tandem::cuda {
 
 /// Elements that one thread processes at a time.
 inline constexpr int kPerThread = 8;
 
-/// Whether the data can be accessed 16 bytes at a time.
-inline bool is_aligned(const Tensor& x) { return reinterpret_cast<uintptr_t>(x.raw_bytes()) % 16 == 0; }
-
 /// is_floating_point of a C++ element type, for device code.
 template <class T>
 inline constexpr bool kIsFloating = is_floating_point(dtype_of<T>);
 
+/// The dtypes that a load or store of runs converts; fewer make a smaller kernel. With `all` an integer C converts no
+/// floating dtypes.
+enum class Dtypes { floating, floating_and_bytes, all };
+
+/// Whether T is among them.
+template <class C, class T, Dtypes kDtypes>
+inline constexpr bool kConverts = kIsFloating<T> ? std::is_floating_point_v<C>
+                                                 : kDtypes == Dtypes::all ||
+                                                       (kDtypes == Dtypes::floating_and_bytes && sizeof(T) == 1);
+
 /// Loads `Runs` runs of `Length` elements as C. Run u starts at element at(u), which is a multiple of Length in aligned
-/// memory. If at(u) is negative, the run's values are 0. Integer dtypes are read only with kIntegers, floating ones
-/// only as a floating C.
-template <class C, int Runs, int Length, bool kIntegers = false, class At>
+/// memory. If at(u) is negative, the run's values are 0.
+template <class C, int Runs, int Length, Dtypes kDtypes = Dtypes::floating, class At>
 __device__ __forceinline__ void load_runs(const void* data, DType t, C (&v)[Runs * Length], At at) {
   switch (t) {
 #define TANDEM_LOAD(NAME, CPP)                                                                                        \
   case DType::NAME:                                                                                                   \
-    if constexpr (kIsFloating<CPP> ? std::is_floating_point_v<C> : kIntegers) {                                       \
+    if constexpr (kConverts<C, CPP, kDtypes>) {                                                                       \
       constexpr int kBytes = 16 / static_cast<int>(sizeof(CPP)), kPack = Length < kBytes ? Length : kBytes;           \
       _Pragma("unroll") for (int u = 0; u < Runs; ++u) {                                                              \
         const int64_t first = at(u);                                                                                  \
@@ -41,13 +47,13 @@ __device__ __forceinline__ void load_runs(const void* data, DType t, C (&v)[Runs
   }
 }
 
-/// The reverse of load_runs; nothing is written if at(u) is negative. Floating dtypes only.
-template <class C, int Runs, int Length, class At>
+/// The reverse of load_runs; nothing is written if at(u) is negative.
+template <class C, int Runs, int Length, Dtypes kDtypes = Dtypes::floating, class At>
 __device__ __forceinline__ void store_runs(void* data, DType t, const C (&v)[Runs * Length], At at) {
   switch (t) {
 #define TANDEM_STORE(NAME, CPP)                                                                                       \
   case DType::NAME:                                                                                                   \
-    if constexpr (kIsFloating<CPP>) {                                                                                 \
+    if constexpr (kConverts<C, CPP, kDtypes>) {                                                                       \
       constexpr int kBytes = 16 / static_cast<int>(sizeof(CPP)), kPack = Length < kBytes ? Length : kBytes;           \
       _Pragma("unroll") for (int u = 0; u < Runs; ++u) {                                                              \
         const int64_t first = at(u);                                                                                  \

@@ -1,50 +1,19 @@
-// Pooling, with one thread per element of the result. Contract: f16 and bf16 are widened to f32, sums are f32 (f64 for
-// f64) and rounded once. A backward pass gathers: each element of gx adds the terms of the windows that contain it, in
-// a fixed order, so results are deterministic. Tensors may have any strides; threads run in the order of the result's
-// memory.
+// Pooling, with one thread per element of the result, or per 16 bytes of channels if all images are channels-last.
+// Contract: f16 and bf16 are widened to f32, sums are f32 (f64 for f64) and rounded once. A backward pass gathers: each
+// element of gx adds the terms of the windows that contain it, in a fixed order, so results are deterministic. Tensors
+// may have any strides; threads run in the order of the result's memory.
+#include <algorithm>
+#include <initializer_list>
+
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/image.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/loads.h"
+#include "kernels/cuda/windows.h"
 
 namespace tandem::cuda {
 namespace {
-
-/// The taps along one dimension: tap k of output o is input o stride + k dilation - padding.
-struct Taps {
-  int64_t in, out, kernel, stride, padding, dilation;
-  Taps(int64_t in, int64_t out, const Pool2dParams& p, size_t d)
-      : in(in), out(out), kernel(p.kernel[d]), stride(p.stride[d]), padding(p.padding[d]), dilation(p.dilation[d]) {}
-  /// The input of output o's tap 0; outside the image if it is in the padding.
-  __device__ int64_t begin(int64_t o) const { return o * stride - padding; }
-  /// The input of tap k, or -1 if it is outside the image.
-  __device__ int64_t input(int64_t o, int64_t k) const {
-    const int64_t i = begin(o) + k * dilation;
-    return i >= 0 && i < in ? i : -1;
-  }
-  /// Taps [first_tap, end_tap) of output o are inside the image.
-  __device__ int64_t first_tap(int64_t o) const { return begin(o) >= 0 ? 0 : quotient(-begin(o) - 1, dilation) + 1; }
-  __device__ int64_t end_tap(int64_t o) const {
-    const int64_t end = begin(o) >= in ? 0 : quotient(in - 1 - begin(o), dilation) + 1;
-    return end < kernel ? end : kernel;
-  }
-  /// Outputs from first_output on with o stride <= i + padding may have a tap at input i.
-  __device__ int64_t first_output(int64_t i) const {
-    const int64_t before = i + padding - (kernel - 1) * dilation;
-    return before > 0 ? quotient(before - 1, stride) + 1 : 0;
-  }
-  /// The tap of output o at input i, or -1 if there is none; requires o stride <= i + padding.
-  __device__ int64_t tap(int64_t i, int64_t o) const {
-    const int64_t distance = i - begin(o), k = quotient(distance, dilation);
-    return k * dilation == distance ? k : -1;
-  }
-
- private:
-  /// 64-bit divisions cost several times as much as 32-bit ones.
-  __device__ static int64_t quotient(int64_t a, int64_t b) {
-    return (a | b) <= 0x7fffffff ? int64_t{static_cast<uint32_t>(a) / static_cast<uint32_t>(b)} : a / b;
-  }
-};
 
 template <class T>
 using Compute = typename ComputeOf<T>::type;
@@ -56,53 +25,135 @@ __device__ __forceinline__ void for_each_position(int64_t numel, F&& body) {
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < numel; i += step) body(i);
 }
 
-template <class T>
+/// Pointer to channels c to c + V - 1 of a pixel.
+template <class T, int V>
+__device__ __forceinline__ Pack<T, V>* pack_at(const Image& x, int64_t n, int64_t c, int64_t h, int64_t w) {
+  return reinterpret_cast<Pack<T, V>*>(static_cast<T*>(x.data) + x.at(n, c, h, w));
+}
+
+/// Reads the cells of V channels. Their dtype is u8, or i32 for windows of more than 256 cells.
+template <int V>
+__device__ __forceinline__ void load_cells(const Image& indices, int64_t i, int32_t (&cells)[V]) {
+  if (indices.dtype == DType::U8) {
+    const auto pack = *reinterpret_cast<const Pack<uint8_t, V>*>(static_cast<const uint8_t*>(indices.data) + i);
+#pragma unroll
+    for (int j = 0; j < V; ++j) cells[j] = pack.at[j];
+  } else {
+    const auto* const from = static_cast<const int32_t*>(indices.data) + i;
+#pragma unroll
+    for (int j = 0; j < V; ++j) cells[j] = from[j];
+  }
+}
+
+template <int V>
+__device__ __forceinline__ void store_cells(const Image& indices, int64_t i, const int32_t (&cells)[V]) {
+  if (indices.dtype == DType::U8) {
+    Pack<uint8_t, V> pack;
+#pragma unroll
+    for (int j = 0; j < V; ++j) pack.at[j] = static_cast<uint8_t>(cells[j]);
+    *reinterpret_cast<Pack<uint8_t, V>*>(static_cast<uint8_t*>(indices.data) + i) = pack;
+  } else {
+    auto* const to = static_cast<int32_t*>(indices.data) + i;
+#pragma unroll
+    for (int j = 0; j < V; ++j) to[j] = cells[j];
+  }
+}
+
+/// Rounds V sums and writes them.
+template <class T, int V>
+__device__ __forceinline__ void store_sums(Pack<T, V>* to, const Compute<T> (&sum)[V]) {
+  Pack<T, V> pack;
+#pragma unroll
+  for (int j = 0; j < V; ++j) pack.at[j] = convert<T>(sum[j]);
+  *to = pack;
+}
+
+template <class T, int V>
 __global__ void __launch_bounds__(kThreads)
     max_forward(Order order, Image y, Image indices, Image x, Taps rows, Taps columns) {
   for_each_position(order.numel, [&](int64_t i) {
     const Position at = order.position(i);
-    const T* plane = static_cast<const T*>(x.data) + x.at(at.n, at.c, 0, 0);
-    Compute<T> best = -math::kInf<Compute<T>>;
-    int32_t cell = -1;
-    const int64_t end_row = rows.end_tap(at.h), first_column = columns.first_tap(at.w),
-                  end_column = columns.end_tap(at.w);
-    for (int64_t kh = rows.first_tap(at.h); kh < end_row; ++kh) {
-      const int64_t ih = rows.begin(at.h) + kh * rows.dilation;
-      for (int64_t kw = first_column; kw < end_column; ++kw) {
-        const int64_t iw = columns.begin(at.w) + kw * columns.dilation;
-        const auto v = static_cast<Compute<T>>(plane[ih * x.strides[2] + iw * x.strides[3]]);
-        const auto number = static_cast<int32_t>(kh * columns.kernel + kw);
-        if (cell < 0) cell = number;
-        if (!(v <= best) && best == best) {  // larger or NaN, unless best is already NaN
-          best = v;
-          cell = number;
+    const Taps::Range down = rows.inside(at.h), across = columns.inside(at.w);
+    const bool any = down.first < down.end && across.first < across.end;
+    Compute<T> best[V];
+    int32_t cells[V];
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+      best[j] = -math::kInf<Compute<T>>;
+      cells[j] = any ? down.first * columns.kernel + across.first : -1;
+    }
+    const int64_t row_step = rows.dilation * x.strides[2], column_step = columns.dilation * x.strides[3];
+    const T* row = static_cast<const T*>(x.data) + x.at(at.n, at.c, rows.begin(at.h), columns.begin(at.w)) +
+                   down.first * row_step + across.first * column_step;
+    for (int32_t kh = down.first; kh < down.end; ++kh, row += row_step) {
+      const T* from = row;
+      for (int32_t kw = across.first; kw < across.end; ++kw, from += column_step) {
+        const auto pack = *reinterpret_cast<const Pack<T, V>*>(from);
+#pragma unroll
+        for (int j = 0; j < V; ++j) {
+          const auto v = static_cast<Compute<T>>(pack.at[j]);
+          if (!(v <= best[j]) && best[j] == best[j]) {  // larger or NaN, unless best is already NaN
+            best[j] = v;
+            cells[j] = kh * columns.kernel + kw;
+          }
         }
       }
     }
-    static_cast<T*>(y.data)[y.at(at.n, at.c, at.h, at.w)] = convert<T>(best);
-    store<int32_t>(indices.data, indices.dtype, indices.at(at.n, at.c, at.h, at.w), cell);
+    store_sums<T, V>(pack_at<T, V>(y, at.n, at.c, at.h, at.w), best);
+    store_cells<V>(indices, indices.at(at.n, at.c, at.h, at.w), cells);
   });
 }
 
-template <class T>
+template <class T, int V>
 __global__ void __launch_bounds__(kThreads)
     max_backward(Order order, Image gx, Image gy, Image indices, Taps rows, Taps columns) {
   for_each_position(order.numel, [&](int64_t i) {
     const Position at = order.position(i);
-    Compute<T> sum = 0;
-    const int64_t first_column = columns.first_output(at.w);
-    for (int64_t oh = rows.first_output(at.h); oh < rows.out && rows.begin(oh) <= at.h; ++oh) {
-      const int64_t kh = rows.tap(at.h, oh);
+    Compute<T> sum[V] = {};
+    const Taps::Range down = rows.outputs(at.h), across = columns.outputs(at.w);
+    for (int32_t oh = down.first; oh < down.end; ++oh) {
+      const int32_t kh = rows.tap(at.h, oh);
       if (kh < 0) continue;
-      for (int64_t ow = first_column; ow < columns.out && columns.begin(ow) <= at.w; ++ow) {
-        const int64_t kw = columns.tap(at.w, ow);
+      for (int32_t ow = across.first; ow < across.end; ++ow) {
+        const int32_t kw = columns.tap(at.w, ow);
         if (kw < 0) continue;
-        const auto cell = load<int32_t>(indices.data, indices.dtype, indices.at(at.n, at.c, oh, ow));
-        if (cell != kh * columns.kernel + kw) continue;
-        sum += static_cast<Compute<T>>(static_cast<const T*>(gy.data)[gy.at(at.n, at.c, oh, ow)]);
+        int32_t cells[V];
+        load_cells<V>(indices, indices.at(at.n, at.c, oh, ow), cells);
+        const auto pack = *pack_at<T, V>(gy, at.n, at.c, oh, ow);
+#pragma unroll
+        for (int j = 0; j < V; ++j) {
+          if (cells[j] == kh * columns.kernel + kw) sum[j] += static_cast<Compute<T>>(pack.at[j]);
+        }
       }
     }
-    static_cast<T*>(gx.data)[gx.at(at.n, at.c, at.h, at.w)] = convert<T>(sum);
+    store_sums<T, V>(pack_at<T, V>(gx, at.n, at.c, at.h, at.w), sum);
+  });
+}
+
+/// For disjoint windows: one thread per output, which reads its gradient and cell once and writes its share of gx.
+template <class T, int V>
+__global__ void __launch_bounds__(kThreads)
+    max_scatter(Order order, Image gx, Image gy, Image indices, Taps rows, Taps columns) {
+  for_each_position(order.numel, [&](int64_t i) {
+    const Position at = order.position(i);
+    int32_t cells[V];
+    load_cells<V>(indices, indices.at(at.n, at.c, at.h, at.w), cells);
+    const auto pack = *pack_at<T, V>(gy, at.n, at.c, at.h, at.w);
+    const Taps::Range down = rows.share(at.h), across = columns.share(at.w);
+    for (int32_t h = down.first; h < down.end; ++h) {
+      const int32_t kh = h - rows.begin(at.h);
+      T* to = static_cast<T*>(gx.data) + gx.at(at.n, at.c, h, across.first);
+      for (int32_t w = across.first; w < across.end; ++w, to += gx.strides[3]) {
+        const int32_t kw = w - columns.begin(at.w);
+        const bool inside = kh < rows.kernel && kw < columns.kernel;
+        Compute<T> sum[V] = {};
+#pragma unroll
+        for (int j = 0; j < V; ++j) {
+          if (inside && cells[j] == kh * columns.kernel + kw) sum[j] += static_cast<Compute<T>>(pack.at[j]);
+        }
+        store_sums<T, V>(reinterpret_cast<Pack<T, V>*>(to), sum);
+      }
+    }
   });
 }
 
@@ -112,115 +163,84 @@ __global__ void __launch_bounds__(kThreads)
   for_each_position(order.numel, [&](int64_t i) {
     const Position at = order.position(i);
     const auto cell = load<int32_t>(indices.data, indices.dtype, indices.at(at.n, at.c, at.h, at.w));
-    const auto kernel_columns = static_cast<int32_t>(columns.kernel);
-    const int64_t ih = rows.input(at.h, cell / kernel_columns), iw = columns.input(at.w, cell % kernel_columns);
+    const int32_t ih = rows.input(at.h, cell / columns.kernel), iw = columns.input(at.w, cell % columns.kernel);
     T value = T(0);
     if (cell >= 0 && ih >= 0 && iw >= 0) value = static_cast<const T*>(x.data)[x.at(at.n, at.c, ih, iw)];
     static_cast<T*>(y.data)[y.at(at.n, at.c, at.h, at.w)] = value;
   });
 }
 
-struct Window {
-  int64_t begin, end;
-  int64_t size;  ///< this dimension's factor of the divisor
-};
-
-/// The averaging windows along one dimension.
-struct Windows {
-  bool adaptive;
-  int64_t in, out;
-  int64_t kernel = 0, stride = 1, padding = 0;
-  bool count_padding = false;
-  int64_t fixed_size = 0;  ///< 0: the window's own size
-
-  Windows(int64_t in, int64_t out) : adaptive(true), in(in), out(out) {}
-  Windows(int64_t in, int64_t out, const Pool2dParams& p, size_t d)
-      : adaptive(false),
-        in(in),
-        out(out),
-        kernel(p.kernel[d]),
-        stride(p.stride[d]),
-        padding(p.padding[d]),
-        count_padding(p.count_include_pad),
-        fixed_size(p.divisor_override == 0 ? 0
-                   : d == 0                ? p.divisor_override
-                                           : 1) {}
-
-  __device__ Window window(int64_t o) const {
-    if (adaptive) {
-      const int64_t begin = o * in / out, end = ((o + 1) * in + out - 1) / out;
-      return {begin, end, end - begin};
-    }
-    const int64_t from = o * stride - padding;
-    const int64_t to = from + kernel < in + padding ? from + kernel : in + padding;
-    const int64_t begin = from > 0 ? from : 0, inside = to < in ? to : in, end = inside > begin ? inside : begin;
-    return {begin, end, fixed_size != 0 ? fixed_size : count_padding ? to - from : end - begin};
-  }
-  /// Outputs [first, last] include all whose windows contain input i.
-  __device__ int64_t first_output(int64_t i) const {
-    if (adaptive) return i * out / in;
-    const int64_t distance = i + padding - kernel + 1;  // o stride >= this
-    return distance > 0 ? (distance - 1) / stride + 1 : 0;
-  }
-  __device__ int64_t last_output(int64_t i) const {
-    const int64_t last = adaptive ? ((i + 1) * out + in - 1) / in - 1 : (i + padding) / stride;
-    return last < out ? last : out - 1;
-  }
-};
-
-template <class T>
+template <class T, int V>
 __global__ void __launch_bounds__(kThreads)
     average_forward(Order order, Image y, Image x, Windows rows, Windows columns) {
   for_each_position(order.numel, [&](int64_t i) {
     const Position at = order.position(i);
-    const T* plane = static_cast<const T*>(x.data) + x.at(at.n, at.c, 0, 0);
-    const Window row = rows.window(at.h), column = columns.window(at.w);
-    Compute<T> sum = 0;
-    for (int64_t h = row.begin; h < row.end; ++h) {
-      for (int64_t w = column.begin; w < column.end; ++w) {
-        sum += static_cast<Compute<T>>(plane[h * x.strides[2] + w * x.strides[3]]);
+    const Window down = rows.window(at.h), across = columns.window(at.w);
+    const T* row = static_cast<const T*>(x.data) + x.at(at.n, at.c, down.begin, across.begin);
+    Compute<T> sum[V] = {};
+    for (int32_t h = down.begin; h < down.end; ++h, row += x.strides[2]) {
+      const T* from = row;
+      for (int32_t w = across.begin; w < across.end; ++w, from += x.strides[3]) {
+        const auto pack = *reinterpret_cast<const Pack<T, V>*>(from);
+#pragma unroll
+        for (int j = 0; j < V; ++j) sum[j] += static_cast<Compute<T>>(pack.at[j]);
       }
     }
-    sum /= static_cast<Compute<T>>(row.size * column.size);
-    static_cast<T*>(y.data)[y.at(at.n, at.c, at.h, at.w)] = convert<T>(sum);
+    const auto size = static_cast<Compute<T>>(down.size * across.size);
+#pragma unroll
+    for (int j = 0; j < V; ++j) sum[j] /= size;
+    store_sums<T, V>(pack_at<T, V>(y, at.n, at.c, at.h, at.w), sum);
   });
 }
 
-template <class T>
+template <class T, int V>
 __global__ void __launch_bounds__(kThreads)
     average_backward(Order order, Image gx, Image gy, Windows rows, Windows columns) {
   for_each_position(order.numel, [&](int64_t i) {
     const Position at = order.position(i);
-    const T* plane = static_cast<const T*>(gy.data) + gy.at(at.n, at.c, 0, 0);
-    const int64_t last_row = rows.last_output(at.h), last_column = columns.last_output(at.w);
-    Compute<T> sum = 0;
-    for (int64_t oh = rows.first_output(at.h); oh <= last_row; ++oh) {
-      const Window row = rows.window(oh);
-      if (at.h < row.begin || at.h >= row.end) continue;
-      for (int64_t ow = columns.first_output(at.w); ow <= last_column; ++ow) {
-        const Window column = columns.window(ow);
-        if (at.w < column.begin || at.w >= column.end) continue;
-        const auto g = static_cast<Compute<T>>(plane[oh * gy.strides[2] + ow * gy.strides[3]]);
-        sum += g / static_cast<Compute<T>>(row.size * column.size);
+    const int32_t last_row = rows.last_output(at.h), last_column = columns.last_output(at.w);
+    Compute<T> sum[V] = {};
+    for (int32_t oh = rows.first_output(at.h); oh <= last_row; ++oh) {
+      const Window down = rows.window(oh);
+      if (at.h < down.begin || at.h >= down.end) continue;
+      for (int32_t ow = columns.first_output(at.w); ow <= last_column; ++ow) {
+        const Window across = columns.window(ow);
+        if (at.w < across.begin || at.w >= across.end) continue;
+        const auto size = static_cast<Compute<T>>(down.size * across.size);
+        const auto pack = *pack_at<T, V>(gy, at.n, at.c, oh, ow);
+#pragma unroll
+        for (int j = 0; j < V; ++j) sum[j] += static_cast<Compute<T>>(pack.at[j]) / size;
       }
     }
-    static_cast<T*>(gx.data)[gx.at(at.n, at.c, at.h, at.w)] = convert<T>(sum);
+    store_sums<T, V>(pack_at<T, V>(gx, at.n, at.c, at.h, at.w), sum);
+  });
+}
+
+/// Calls f(T{}, V) with the number V of channels per thread: 16 bytes of them, or 1.
+template <class F>
+void visit_channels(DType dtype, std::initializer_list<const Tensor*> images, F f) {
+  visit_floating(dtype, [&]<class T>(T zero) {
+    constexpr int kRun = 16 / static_cast<int>(sizeof(T));
+    const bool wide = std::all_of(images.begin(), images.end(), [](const Tensor* x) { return in_runs(*x, 1, kRun); });
+    wide ? f(zero, std::integral_constant<int, kRun>()) : f(zero, std::integral_constant<int, 1>());
   });
 }
 
 void average(const Tensor& y, const Tensor& x, const Windows& rows, const Windows& columns) {
   if (y.numel() == 0) return;
   const DeviceGuard on(y.device());
-  visit_floating(y.dtype(), [&]<class T>(T) {
-    launch(average_forward<T>, grid_stride(y.numel()), Order(y), Image(y), Image(x), rows, columns);
+  visit_channels(y.dtype(), {&y, &x}, [&]<class T, int V>(T, std::integral_constant<int, V>) {
+    const Order order(y, V);
+    launch(average_forward<T, V>, grid_stride(order.numel), order, Image(y), Image(x), rows, columns);
   });
 }
 
 void average_gradient(const Tensor& gx, const Tensor& gy, const Windows& rows, const Windows& columns) {
   if (gx.numel() == 0) return;
   const DeviceGuard on(gx.device());
-  visit_floating(gx.dtype(), [&]<class T>(T) {
-    launch(average_backward<T>, grid_stride(gx.numel()), Order(gx), Image(gx), Image(gy), rows, columns);
+  visit_channels(gx.dtype(), {&gx, &gy}, [&]<class T, int V>(T, std::integral_constant<int, V>) {
+    const Order order(gx, V);
+    launch(average_backward<T, V>, grid_stride(order.numel), order, Image(gx), Image(gy), rows, columns);
   });
 }
 
@@ -230,8 +250,9 @@ void max_pool2d(const Tensor& y, const Tensor& indices, const Tensor& x, const P
   if (y.numel() == 0) return;
   const DeviceGuard on(y.device());
   const Taps rows(x.size(2), y.size(2), p, 0), columns(x.size(3), y.size(3), p, 1);
-  visit_floating(y.dtype(), [&]<class T>(T) {
-    launch(max_forward<T>, grid_stride(y.numel()), Order(y), Image(y), Image(indices), Image(x), rows, columns);
+  visit_channels(y.dtype(), {&y, &indices, &x}, [&]<class T, int V>(T, std::integral_constant<int, V>) {
+    const Order order(y, V);
+    launch(max_forward<T, V>, grid_stride(order.numel), order, Image(y), Image(indices), Image(x), rows, columns);
   });
 }
 
@@ -239,8 +260,11 @@ void max_pool2d_backward(const Tensor& gx, const Tensor& gy, const Tensor& indic
   if (gx.numel() == 0) return;
   const DeviceGuard on(gx.device());
   const Taps rows(gx.size(2), gy.size(2), p, 0), columns(gx.size(3), gy.size(3), p, 1);
-  visit_floating(gx.dtype(), [&]<class T>(T) {
-    launch(max_backward<T>, grid_stride(gx.numel()), Order(gx), Image(gx), Image(gy), Image(indices), rows, columns);
+  const bool disjoint = rows.disjoint() && columns.disjoint();
+  visit_channels(gx.dtype(), {&gx, &gy, &indices}, [&]<class T, int V>(T, std::integral_constant<int, V>) {
+    const Order order(disjoint ? gy : gx, V);
+    launch(disjoint ? max_scatter<T, V> : max_backward<T, V>, grid_stride(order.numel), order, Image(gx), Image(gy),
+           Image(indices), rows, columns);
   });
 }
 

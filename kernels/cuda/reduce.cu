@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(256)
     for (int64_t i = begin; is_output && i < end; i += step) {
       const Share<kColumns> share{i, end, packed};
       C v[kPerThread];
-      share.template load<true>(x, dtype, v, [&](int64_t term) {
+      share.template load<Dtypes::all>(x, dtype, v, [&](int64_t term) {
         int64_t offset[1];
         reduced.offsets(term, offset);
         return at[0] + offset[0];

@@ -1,8 +1,7 @@
 #pragma once
 // ReducePlan: the loops of a reduction, divided into those over outputs and those over the terms of one output. Plain
 // host code.
-#include "kernels/cuda/geometry.h"
-#include "tandem/tensor/tensor.h"
+#include "kernels/cuda/runs.h"
 
 namespace tandem::cuda {
 
@@ -17,11 +16,8 @@ struct ReducePlan {
   /// Whether the terms of every output are contiguous, and both their number and their first offset are multiples of
   /// `length`.
   bool in_runs_of(int64_t length) const {
-    if (reduced.rank != 1 || reduced.strides[0][0] != 1 || reduced.numel % length != 0) return false;
-    for (int d = 0; d < kept.rank; ++d) {
-      if (kept.sizes[d] > 1 && kept.strides[0][d] % length != 0) return false;
-    }
-    return true;
+    return reduced.rank == 1 && reduced.strides[0][0] == 1 && reduced.numel % length == 0 &&
+           steps_in_runs(kept, 0, static_cast<size_t>(kept.rank), length);
   }
 };
 
@@ -32,14 +28,8 @@ inline Geometry<1> reduced_geometry(const Dims& sizes, const Dims& strides) {
   for (size_t d = 0; d < sizes.size(); ++d) repeats *= sizes[d] > 1 && strides[d] == 0 ? sizes[d] : 1;
   if (repeats == 1) return moving;
   Geometry<1> all;
-  all.numel = moving.numel * repeats;
-  all.rank = moving.rank + 1;
-  all.sizes[0] = repeats;
-  all.strides[0][0] = 0;
-  for (int d = 0; d < moving.rank; ++d) {
-    all.sizes[d + 1] = moving.sizes[d];
-    all.strides[0][d + 1] = moving.strides[0][d];
-  }
+  all.append(repeats, {0});
+  for (int d = 0; d < moving.rank; ++d) all.append(moving.sizes[d], {moving.strides[0][d]});
   return all;
 }
 

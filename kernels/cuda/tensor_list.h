@@ -7,8 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "kernels/cuda/geometry.h"
-#include "tandem/tensor/tensor.h"
+#include "kernels/cuda/runs.h"
 
 namespace tandem::cuda {
 
@@ -57,7 +56,7 @@ class TensorList {
       entry.data[k] = tensors[k]->raw_bytes();
       entry.dtypes[k] = tensors[k]->impl().dtype;
       contiguous &= tensors[k]->impl().contiguous;
-      aligned &= reinterpret_cast<uintptr_t>(entry.data[k]) % 16 == 0;
+      aligned &= is_aligned(entry.data[k]);
     }
     entry.numel = tensors[0]->impl().numel;
     if (!contiguous) {

@@ -77,8 +77,7 @@ void window_rows(const Tensor& rows, const Tensor& x, IntArrayRef kernel, IntArr
                   static_cast<uint32_t>(kernel[0] * kernel[1] * channels),
                   static_cast<uint32_t>(rows.size(1) / 8),
                   x.stride(0)};
-  bool whole = channels % 8 == 0 && is_aligned(x);
-  for (size_t d : {0, 2, 3}) whole = whole && x.strides()[d] % 8 == 0;
+  const bool whole = in_runs(x, 1, 8);
   const auto run = [&]<bool kWhole, class I>(std::bool_constant<kWhole>, I) {
     launch(gather_rows<kWhole, I>, grid_stride(count), w, static_cast<Octet*>(rows.raw_bytes()),
            static_cast<const uint16_t*>(x.raw_bytes()), count);

@@ -266,6 +266,27 @@ TEST_P(ElementwiseKernels, Layouts) {
   }
 }
 
+TEST_P(ElementwiseKernels, BroadcastChannels) {
+  const Dims size = {2, 16, 3, 8};
+  for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::channels_last}) {
+    for (DType ta : kFloatingTypes) {
+      for (DType tb : {kFloat, kHalf, kBool, kInt}) {
+        const Tensor a = noise(size, ta, 1, layout), channels = noise({16}, tb, 2);
+        for (const Dims& strides : {Dims{0, 1, 0, 0}, Dims{0, 0, 0, 0}, Dims{0, 0, 0, 1}}) {
+          const Tensor b = make_view(channels, size, strides, 0);
+          const Values va = read(a), vb = read(b);
+          Values want;
+          for (size_t i = 0; i < va.size(); ++i) want.push_back(va[i] + 2 * vb[i]);
+          const Tensor y = unwritten(size, ta, layout);
+          under_test().binary(y, Binary::add, a, b, 2);
+          EXPECT_TRUE(near(y, want, formula_tolerance(ta, want)))
+              << name(ta) << " + " << name(tb) << " " << to_string(strides) << " " << name(layout);
+        }
+      }
+    }
+  }
+}
+
 TEST_P(ElementwiseKernels, ExpandedAndMisaligned) {
   const Tensor row = noise({1500}, kFloat, 1), column = noise({6}, kHalf, 2);
   const Tensor a = make_view(row, {6, 1499}, {0, 1}, 1), b = make_view(column, {6, 1499}, {1, 0}, 0);

@@ -45,7 +45,9 @@ const Case kCases[] = {
     {"stride 1", 1, 17, 6, 9, {.kernel = {3, 2}, .stride = {1, 1}, .padding = {1, 0}}},
     {"ceil", 1, 5, 7, 10, {.kernel = {3, 3}, .stride = {2, 3}, .padding = {1, 1}, .ceil_mode = true}},
     {"gaps", 2, 4, 11, 12, {.kernel = {2, 1}, .stride = {4, 3}}},
-    {"large window", 1, 3, 20, 20, {.kernel = {17, 17}, .stride = {3, 2}, .padding = {8, 4}}},
+    {"16 channels", 2, 16, 7, 10, {.kernel = {3, 2}, .stride = {3, 3}, .padding = {1, 0}, .ceil_mode = true}},
+    {"8 channels, overlapping", 1, 8, 9, 7, {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}},
+    {"large window", 1, 8, 20, 20, {.kernel = {17, 17}, .stride = {3, 2}, .padding = {8, 4}}},
     {"one channel", 2, 1, 28, 28, {.kernel = {2, 2}, .stride = {2, 2}}},
 };
 const Case kDilated[] = {
