@@ -7,6 +7,7 @@
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/element_bits.h"
 #include "kernels/cuda/kernels.h"
+#include "kernels/cuda/loads.h"
 #include "kernels/cuda/logical.h"
 #include "kernels/cuda/tile_plan.h"
 
@@ -67,20 +68,53 @@ TANDEM_HOST_DEVICE inline void visit_conversion(DType to, DType from, F&& f) {
 
 // ---- runs of elements, in the destination's order
 
-/// Copies the packs of elements [begin, end) of an entry that allows packs; returns the end of the last pack.
+/// Copies the packs of elements [begin, end) of an entry that allows packs; returns the end of the last pack. A thread
+/// loads up to four packs before it stores the first one.
 template <class T>
-__device__ int64_t copy_packs(Move<T>, const ListEntry<2>& entry, int64_t begin, int64_t end) {
-  constexpr int kPack = 16 / static_cast<int>(sizeof(T));
-  T* dst = static_cast<T*>(entry.data[0]);
-  const T* src = static_cast<const T*>(entry.data[1]);
-  const int64_t packs_end = begin + (end - begin) / kPack * kPack;
-  for (int64_t i = begin + threadIdx.x * kPack; i < packs_end; i += blockDim.x * kPack) {
-    *reinterpret_cast<Pack<T, kPack>*>(dst + i) = *reinterpret_cast<const Pack<T, kPack>*>(src + i);
+__device__ __forceinline__ int64_t copy_packs(Move<T>, const ListEntry<2>& entry, int64_t begin, int64_t end) {
+  constexpr int kPack = 16 / static_cast<int>(sizeof(T)), kAll = kChunk / (kThreads * kPack);
+  constexpr int kPacks = kAll < 4 ? kAll : 4;
+  using P = Pack<T, kPack>;
+  P* const dst = reinterpret_cast<P*>(static_cast<T*>(entry.data[0]) + begin);
+  const P* const src = reinterpret_cast<const P*>(static_cast<const T*>(entry.data[1]) + begin);
+  const int count = static_cast<int>(end - begin) / kPack;
+  for (int first = static_cast<int>(threadIdx.x); first < count; first += kPacks * kThreads) {
+    P packs[kPacks];
+#pragma unroll
+    for (int u = 0; u < kPacks; ++u) {
+      if (first + u * kThreads < count) packs[u] = src[first + u * kThreads];
+    }
+#pragma unroll
+    for (int u = 0; u < kPacks; ++u) {
+      if (first + u * kThreads < count) dst[first + u * kThreads] = packs[u];
+    }
   }
-  return packs_end;
+  return begin + int64_t{count} * kPack;
+}
+
+/// The dtypes of autocast's casts.
+__device__ __forceinline__ bool is_cast_by_runs(DType t) {
+  return t == DType::F32 || t == DType::F16 || t == DType::BF16;
+}
+
+/// Casts between these: again all loads of a chunk come first.
+__device__ __forceinline__ int64_t cast_packs(const ListEntry<2>& entry, int64_t begin, int64_t end) {
+  constexpr int kRuns = kChunk / (kThreads * kPerThread);
+  const int64_t runs_end = begin + (end - begin) / kPerThread * kPerThread;
+  const auto at = [&](int u) {
+    const int64_t i = begin + (u * kThreads + static_cast<int>(threadIdx.x)) * kPerThread;
+    return i < runs_end ? i : -1;
+  };
+  float x[kRuns * kPerThread];
+  load_runs<float, kRuns, kPerThread>(entry.data[1], entry.dtypes[1], x, at);
+  store_runs<float, kRuns, kPerThread>(entry.data[0], entry.dtypes[0], x, at);
+  return runs_end;
 }
 template <class C>
-__device__ int64_t copy_packs(Convert<C>, const ListEntry<2>& entry, int64_t begin, int64_t end) {
+__device__ __forceinline__ int64_t copy_packs(Convert<C>, const ListEntry<2>& entry, int64_t begin, int64_t end) {
+  if constexpr (sizeof(C) == 4) {
+    if (is_cast_by_runs(entry.dtypes[0]) && is_cast_by_runs(entry.dtypes[1])) return cast_packs(entry, begin, end);
+  }
   const int64_t quads_end = begin + (end - begin) / 4 * 4;
   for (int64_t i = begin + threadIdx.x * 4; i < quads_end; i += blockDim.x * 4) {
     C x[4];
@@ -188,7 +222,7 @@ template <class Bits>
 void fill_bits(const Tensor& y, Bits value) {
   const auto walk = kernels::make_walk<1>(y.sizes(), {y.strides()});
   auto* data = static_cast<Bits*>(y.raw_bytes());
-  if (walk.linear() && reinterpret_cast<uintptr_t>(data) % 16 == 0) {
+  if (walk.linear() && is_aligned(data)) {
     launch(fill_packs<Bits>, grid_stride(walk.numel, 16 / sizeof(Bits)), data, walk.numel, value);
   } else {
     launch(fill_any<Bits>, grid_stride(walk.numel), make_geometry(walk), data, value);

@@ -35,7 +35,9 @@ __global__ void __launch_bounds__(threads_of<2>(kColumns, sizeof(C) == 8), block
     if (n > 0) others.offsets(i, at);
     C held[kPerThread];
     if constexpr (kCached)
-      Share<kColumns>{0, n, packed}.load(x.data, x.dtype, held, [&](int64_t e) { return at[0] + e * x.stride; });
+      share_of_row<kColumns>(0, at[0], n, packed).load(x.data, x.dtype, held, [&](int64_t e) {
+        return at[0] + e * x.stride;
+      });
     C max;
     const C sum =
         sum_of_terms<C, kColumns>([&](auto f) { for_parts<kColumns, kCached>(x, at[0], n, packed, held, f); }, max);
@@ -64,8 +66,7 @@ __global__ void __launch_bounds__(threads_of<3>(kColumns, sizeof(C) == 8), block
     const Target<C> target = targets.get(row, CheckClass());
     const C s = target.k < 0 ? C(0) : gy[row * gy_step] * target.weight;
     const C row_max = max[row], row_log_sum = log_sum[row];
-    for (int64_t begin = 0; begin < targets.classes; begin += int64_t{kPerThread} * G::width()) {
-      const Share<kColumns> share{begin, targets.classes, packed};
+    for_shares<kColumns>(at[1], targets.classes, packed, [&](const RowShare<kColumns>& share) {
       C v[kPerThread];
       share.load(x.data, x.dtype, v, [&](int64_t e) { return at[1] + e * x.stride; });
 #pragma unroll
@@ -74,7 +75,7 @@ __global__ void __launch_bounds__(threads_of<3>(kColumns, sizeof(C) == 8), block
         if (share.index(e) == target.k) v[e] -= s;
       }
       share.store(gx.data, gx.dtype, v, [&](int64_t e) { return at[0] + e * gx.stride; });
-    }
+    });
   }
 }
 
@@ -85,7 +86,7 @@ void cross_entropy(const Tensor& loss, const Tensor& row_weight, const Tensor& m
   if (x.numel() == 0) return;
   const DeviceGuard on(x.device());
   const int64_t dim = class_dim(x);
-  const RowPlan<2> plan({&x, &target}, dim, 1);
+  const RowPlan<2> plan({&x, &target}, dim, 1, RowStarts::any);
   visit_flags(plan.shape.columns, plan.cached, [&](auto columns, auto cached) {
     kernels::visit_floating_compute(x.dtype(), [&]<class C>(C) {
       const RowResults<C> results{loss.raw<C>(), row_weight.defined() ? row_weight.raw<C>() : nullptr, max.raw<C>(),
@@ -101,7 +102,7 @@ void cross_entropy_backward(const Tensor& gx, const Tensor& gy, const Tensor& x,
   if (x.numel() == 0) return;
   const DeviceGuard on(x.device());
   const int64_t dim = class_dim(x);
-  const RowPlan<3> plan({&gx, &x, &target}, dim, 1);
+  const RowPlan<3> plan({&gx, &x, &target}, dim, 1, RowStarts::any);
   kernels::visit_floating_compute(x.dtype(), [&]<class C>(C) {
     const auto run = [&](auto columns) {
       launch(cross_entropy_backward_rows<C, columns.value>, launch_of(plan.shape), plan.others, RowsOf(gx, dim),

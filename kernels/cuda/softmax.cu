@@ -20,14 +20,16 @@ __global__ void __launch_bounds__(threads_of<2>(kColumns, sizeof(C) == 8), block
     if (n > 0) others.offsets(k, at);
     C held[kPerThread];
     if constexpr (kCached)
-      Share<kColumns>{0, n, packed}.load(x.data, x.dtype, held, [&](int64_t i) { return at[1] + i * x.stride; });
+      share_of_row<kColumns>(0, at[1], n, packed).load(x.data, x.dtype, held, [&](int64_t i) {
+        return at[1] + i * x.stride;
+      });
     const auto each = [&](auto f) { for_parts<kColumns, kCached>(x, at[1], n, packed, held, f); };
 
     C top;
     const C sum = sum_of_terms<C, kColumns>(each, top);
     const C log_sum = log ? math::log(sum) : C(0), scale = C(1) / sum;
 
-    each([&](const Share<kColumns>& share, const C(&v)[kPerThread]) {
+    each([&](const RowShare<kColumns>& share, const C(&v)[kPerThread]) {
       C result[kPerThread];
 #pragma unroll
       for (int e = 0; e < kPerThread; ++e)
@@ -46,19 +48,19 @@ __global__ void __launch_bounds__(threads_of<3>(kColumns, sizeof(C) == 8), block
     const int64_t n = k < others.numel ? length : 0;
     int64_t at[3] = {0, 0, 0};
     if (n > 0) others.offsets(k, at);
-    const auto load_y = [&](const Share<kColumns>& share, C(&v)[kPerThread]) {
+    const auto load_y = [&](const RowShare<kColumns>& share, C(&v)[kPerThread]) {
       share.load(y.data, y.dtype, v, [&](int64_t i) { return at[2] + i * y.stride; });
     };
     C held[kPerThread], held_y[kPerThread];
     if constexpr (kCached) {
-      const Share<kColumns> share{0, n, packed};
+      const RowShare<kColumns> share = share_of_row<kColumns>(0, at[1], n, packed);
       share.load(gy.data, gy.dtype, held, [&](int64_t i) { return at[1] + i * gy.stride; });
       load_y(share, held_y);
     }
     const auto each = [&](auto f) { for_parts<kColumns, kCached>(gy, at[1], n, packed, held, f); };
 
     double total = 0;
-    each([&](const Share<kColumns>& share, const C(&g)[kPerThread]) {
+    each([&](const RowShare<kColumns>& share, const C(&g)[kPerThread]) {
       if constexpr (!kCached) load_y(share, held_y);
       C part = 0;
 #pragma unroll
@@ -67,7 +69,7 @@ __global__ void __launch_bounds__(threads_of<3>(kColumns, sizeof(C) == 8), block
     });
     const C sum = static_cast<C>(G::sum(total));
 
-    each([&](const Share<kColumns>& share, const C(&g)[kPerThread]) {
+    each([&](const RowShare<kColumns>& share, const C(&g)[kPerThread]) {
       if constexpr (!kCached) load_y(share, held_y);
       C result[kPerThread];
 #pragma unroll
@@ -84,7 +86,7 @@ __global__ void __launch_bounds__(threads_of<3>(kColumns, sizeof(C) == 8), block
 void softmax(const Tensor& y, const Tensor& x, int64_t dim, bool log) {
   if (x.numel() == 0) return;
   const DeviceGuard on(x.device());
-  const RowPlan<2> plan({&y, &x}, dim);
+  const RowPlan<2> plan({&y, &x}, dim, 0, RowStarts::any);
   visit_flags(plan.shape.columns, plan.cached, [&](auto columns, auto cached) {
     const auto run = [&](auto zero) {
       launch(softmax_rows<decltype(zero), columns.value, cached.value>, launch_of(plan.shape), plan.others, plan.n,
@@ -97,7 +99,7 @@ void softmax(const Tensor& y, const Tensor& x, int64_t dim, bool log) {
 void softmax_backward(const Tensor& gx, const Tensor& gy, const Tensor& y, int64_t dim, bool log) {
   if (y.numel() == 0) return;
   const DeviceGuard on(y.device());
-  const RowPlan<3> plan({&gx, &gy, &y}, dim);
+  const RowPlan<3> plan({&gx, &gy, &y}, dim, 0, RowStarts::any);
   visit_flags(plan.shape.columns, plan.cached, [&](auto columns, auto cached) {
     const auto run = [&](auto zero) {
       launch(softmax_backward_rows<decltype(zero), columns.value, cached.value>, launch_of(plan.shape), plan.others,
