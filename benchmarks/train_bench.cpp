@@ -21,6 +21,7 @@ struct Tandem {
   using Scaler = tandem::amp::GradScaler;
   static std::string name() { return "tandem"; }
   static void set_num_threads(int threads) { tandem::set_num_threads(threads); }
+  static void set_memory_format(tandem::nn::Module& model, tandem::MemoryFormat format) { model.to(format); }
   static int64_t system_allocations(const std::string& device) {
     return (device == "cpu" ? tandem::cpu::memory_stats() : tandem::cuda::memory_stats()).system_allocations;
   }

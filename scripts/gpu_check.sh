@@ -179,13 +179,20 @@ tests() {
   done
 }
 
+# formats_of WORKLOAD: prints the memory formats to run it in; suffix_of FORMAT: prints the end of the steps' names.
+formats_of() { if [[ $1 == *cnn ]]; then echo contiguous channels_last; else echo contiguous; fi; }
+suffix_of() { if [[ $1 != contiguous ]]; then echo "_$1"; fi; }
+
 # Losses, gradients and parameters of the first steps, compared with those of the CPU.
 steps() {
-  local workload precision
+  local workload precision format
   for workload in "${workloads[@]}"; do
     for precision in f32 f16 bf16; do
-      step "steps_${workload}_$precision" 120 "${cuda_libraries[@]}" python3 scripts/gpu_compare_steps.py \
-        "$package/bin/train_bench" "$workload" "$precision" "${small[@]}"
+      for format in $(formats_of "$workload"); do
+        step "steps_${workload}_$precision$(suffix_of "$format")" 120 "${cuda_libraries[@]}" \
+          python3 scripts/gpu_compare_steps.py "$package/bin/train_bench" "$workload" "$precision" \
+          --memory-format "$format" "${small[@]}"
+      done
     done
   done
 }
@@ -235,18 +242,19 @@ train_torch() { # train_torch NAME SECONDS arguments...
 }
 
 benchmarks() {
-  local workload precision variant
+  local workload precision format variant
   for workload in "${workloads[@]}"; do
     for precision in f32 f16 bf16; do
-      for variant in "" --graph; do
-        train_bench "${workload}_$precision${variant/--/_}" 60 --workload "$workload" --precision "$precision" \
-          "${length[@]}" "${small[@]}" $variant
-      done
-      for variant in eager tf32 channels_last fused graph; do
-        [[ $variant == tf32 && $precision != f32 ]] && continue
-        [[ $variant == channels_last && $workload != *cnn ]] && continue
-        train_torch "${workload}_${precision}_$variant" 90 --workload "$workload" --precision "$precision" \
-          --variant "$variant"
+      for format in $(formats_of "$workload"); do
+        for variant in "" --graph; do
+          train_bench "${workload}_$precision${variant/--/_}$(suffix_of "$format")" 60 --workload "$workload" \
+            --precision "$precision" --memory-format "$format" "${length[@]}" "${small[@]}" $variant
+        done
+        for variant in eager tf32 fused graph; do
+          [[ $variant == tf32 && $precision != f32 ]] && continue
+          train_torch "${workload}_${precision}_$variant$(suffix_of "$format")" 90 --workload "$workload" \
+            --precision "$precision" --memory-format "$format" --variant "$variant"
+        done
       done
     done
   done
@@ -255,18 +263,19 @@ benchmarks() {
 # The CNN of 420 and 1000 channels: its step and peak memory with batch 590 in f32 and 1000 in AMP, and the largest
 # batch that fits.
 memory() {
-  local run precision batch variant
+  local run precision batch format
   ((dry)) && return # a whole GPU's memory
   for run in f32:590 f16:1000; do
     precision=${run%:*} batch=${run#*:}
-    train_bench "big_cnn_${precision}_batch$batch" 120 --workload big_cnn --precision "$precision" --batch "$batch" \
-      --warmup 5 --iterations 5
-    for variant in eager channels_last; do
-      train_torch "big_cnn_${precision}_${variant}_batch$batch" 120 --workload big_cnn --precision "$precision" \
-        --variant "$variant" --batch "$batch" --samples 5
+    for format in $(formats_of big_cnn); do
+      train_bench "big_cnn_${precision}$(suffix_of "$format")_batch$batch" 120 --workload big_cnn \
+        --precision "$precision" --batch "$batch" --memory-format "$format" --warmup 5 --iterations 5
+      train_torch "big_cnn_${precision}_eager$(suffix_of "$format")_batch$batch" 120 --workload big_cnn \
+        --precision "$precision" --batch "$batch" --memory-format "$format" --samples 5
+      train_torch "big_cnn_${precision}$(suffix_of "$format")_largest" 220 --workload big_cnn --precision "$precision" \
+        --memory-format "$format" --largest-batch
     done
     train_bench "big_cnn_${precision}_largest" 220 --workload big_cnn --precision "$precision" --largest-batch
-    train_torch "big_cnn_${precision}_largest" 220 --workload big_cnn --precision "$precision" --largest-batch
   done
 }
 

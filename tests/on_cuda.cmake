@@ -98,8 +98,8 @@ if(TANDEM_BUILD_BENCHMARKS)
   program_on_cuda(benchmark_train_bench)
   set(one_step tandem_on_cuda_benchmark_train_bench --device cuda --workload simple_cnn --precision f16 --batch 4 --warmup 3
                --iterations 1)
-  on_cuda_test(train_bench ${one_step})
-  on_cuda_test(train_bench_graph ${one_step} --graph)
+  on_cuda_test(train_bench ${one_step} --memory-format contiguous)
+  on_cuda_test(train_bench_graph ${one_step} --memory-format channels_last --graph)
   if(TANDEM_BUILD_EXAMPLES)
     add_test(NAME gpu_check_dry_run COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/scripts/gpu_check_dry_run.py"
                                             "${CMAKE_BINARY_DIR}")

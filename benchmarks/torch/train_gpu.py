@@ -1,9 +1,10 @@
 """The PyTorch program for `train_bench --device cuda`: the same networks and sizes on the GPU.
 
-Measures f32 (matrix products in strict f32 and in TF32), AMP as in PyTorch's recipe, AMP with channels-last, AMP with
-fused optimizers, and the latter in a CUDA graph. Prints one JSON object: {"program", "variant", "workload",
-"precision", "ms", ...}; ms is the median over samples of 10 steps. With --largest-batch it finds the largest batch that
-fits into memory, with --copy-rate it measures the device's copy rate. Run by scripts/gpu_check.sh.
+Measures f32 (matrix products in strict f32 and in TF32), AMP as in PyTorch's recipe, AMP with fused optimizers, and the
+latter in a CUDA graph; the CNNs in either memory format. Prints one JSON object: {"program", "variant", "workload",
+"precision", "memory_format" (of a CNN), "ms", ...}; ms is the median over samples of 10 steps. With --largest-batch it
+finds the largest batch that fits into memory, with --copy-rate it measures the device's copy rate. Run by
+scripts/gpu_check.sh.
 """
 import argparse
 import gc
@@ -21,6 +22,8 @@ except ImportError as error:
     sys.exit(77)  # counts as skipped in scripts/gpu_check.sh
 
 STEPS_PER_SAMPLE = 10
+CNNS = ("big_cnn", "simple_cnn")
+MEMORY_FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
 
 
 class Mlp(nn.Module):
@@ -57,25 +60,31 @@ class SimpleCnn(nn.Module):
         return F.nll_loss(F.log_softmax(self.fc2(h).float(), 1), y)
 
 
-def make(workload, batch):
-    if workload in ("recipe", "tiny_mlp"):
+def make(workload, batch, memory_format):
+    """The model, the inputs, the targets and the name of the optimizer."""
+    if workload not in CNNS:
         width = 4096 if workload == "recipe" else 64
         n = batch or (512 if workload == "recipe" else 32)
         return Mlp(width).cuda(), torch.randn(n, width, device="cuda"), torch.randn(n, width, device="cuda"), "sgd"
     n = batch or (16 if workload == "big_cnn" else 64)
-    model = (BigCnn() if workload == "big_cnn" else SimpleCnn()).cuda()
-    return model, torch.randn(n, 1, 28, 28, device="cuda"), torch.randint(0, 10, (n,), device="cuda"), "adam"
+    layout = MEMORY_FORMATS[memory_format]
+    model = (BigCnn() if workload == "big_cnn" else SimpleCnn()).cuda().to(memory_format=layout)
+    x = torch.randn(n, 1, 28, 28, device="cuda").to(memory_format=layout)
+    return model, x, torch.randint(0, 10, (n,), device="cuda"), "adam"
 
 
-def measure(workload, precision, variant, batch, samples):
+def describe(workload, precision, variant, memory_format):
+    """The keys that say what a result is of."""
+    result = {"program": "torch " + torch.__version__, "variant": variant, "workload": workload, "precision": precision}
+    return result | ({"memory_format": memory_format} if workload in CNNS else {})
+
+
+def measure(workload, precision, variant, memory_format, batch, samples):
     torch.manual_seed(0)
     torch.backends.cuda.matmul.allow_tf32 = variant == "tf32"
     torch.backends.cudnn.allow_tf32 = True  # as by default, and in tandem: convolutions in strict f32 would not be
                                             # comparable
-    model, x, y, kind = make(workload, batch)
-    if variant == "channels_last":
-        model = model.to(memory_format=torch.channels_last)
-        x = x.to(memory_format=torch.channels_last)
+    model, x, y, kind = make(workload, batch, memory_format)
     fused = variant in ("fused", "graph")
     parameters = model.parameters()
     if kind == "sgd":
@@ -119,9 +128,9 @@ def measure(workload, precision, variant, batch, samples):
         torch.cuda.synchronize()
         times.append((time.perf_counter() - start) * 1e3 / STEPS_PER_SAMPLE)
     quartiles = statistics.quantiles(times, n=4)
-    return {"program": "torch " + torch.__version__, "variant": variant, "workload": workload, "precision": precision,
-            "batch": x.shape[0], "ms": statistics.median(times), "lower_quartile_ms": quartiles[0],
-            "upper_quartile_ms": quartiles[2], "peak_bytes": torch.cuda.max_memory_allocated()}
+    return describe(workload, precision, variant, memory_format) | {
+        "batch": x.shape[0], "ms": statistics.median(times), "lower_quartile_ms": quartiles[0],
+        "upper_quartile_ms": quartiles[2], "peak_bytes": torch.cuda.max_memory_allocated()}
 
 
 def largest_batch(fits, limit=1 << 20):
@@ -142,14 +151,15 @@ def largest_batch(fits, limit=1 << 20):
     return good, bad
 
 
-def search(workload, precision, variant):
-    result = {"program": "torch " + torch.__version__, "variant": variant, "workload": workload, "precision": precision}
+def search(workload, precision, variant, memory_format):
+    result = describe(workload, precision, variant, memory_format)
 
     def fits(batch):
         gc.collect()
         torch.cuda.empty_cache()
         try:
-            result["peak_bytes"] = measure(workload, precision, variant, batch, samples=2)["peak_bytes"]
+            result["peak_bytes"] = measure(workload, precision, variant, memory_format, batch,
+                                           samples=2)["peak_bytes"]
             return True
         except RuntimeError as error:  # torch.cuda.OutOfMemoryError, or a library that rejects such sizes
             result["stopped_by"] = str(error).splitlines()[0]
@@ -179,8 +189,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--workload", choices=["recipe", "big_cnn", "simple_cnn", "tiny_mlp"])
     parser.add_argument("--precision", default="f32", choices=["f32", "f16", "bf16"])
-    parser.add_argument("--variant", default="eager",
-                        choices=["eager", "tf32", "channels_last", "fused", "graph"])
+    parser.add_argument("--variant", default="eager", choices=["eager", "tf32", "fused", "graph"])
+    parser.add_argument("--memory-format", default="contiguous", choices=MEMORY_FORMATS)
     parser.add_argument("--batch", type=int, default=0)
     parser.add_argument("--samples", type=int, default=15)
     parser.add_argument("--largest-batch", action="store_true")
@@ -191,9 +201,9 @@ def main():
     if args.copy_rate:
         result = copy_rate()
     elif args.largest_batch:
-        result = search(args.workload, args.precision, args.variant)
+        result = search(args.workload, args.precision, args.variant, args.memory_format)
     else:
-        result = measure(args.workload, args.precision, args.variant, args.batch, args.samples)
+        result = measure(args.workload, args.precision, args.variant, args.memory_format, args.batch, args.samples)
     print(json.dumps(result))
 
 

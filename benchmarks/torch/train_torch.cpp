@@ -64,6 +64,12 @@ struct LibTorch {
   using Scaler = ::Scaler;
   static std::string name() { return "libtorch " TORCH_VERSION; }
   static void set_num_threads(int threads) { at::set_num_threads(threads); }
+  /// C++ libtorch's Module::to takes no memory format.
+  static void set_memory_format(torch::nn::Module& model, torch::MemoryFormat format) {
+    for (const torch::Tensor& p : model.parameters()) {
+      if (p.dim() == 4) p.set_data(p.data().contiguous(format));
+    }
+  }
   static int64_t system_allocations(const std::string&) { return 0; }  // not counted for libtorch
   static void reset_peak_bytes(const std::string&) {}
   static int64_t peak_bytes(const std::string&) { return 0; }

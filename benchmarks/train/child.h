@@ -63,8 +63,8 @@ inline int64_t page_faults() {
 /// Steps that are timed together: on a GPU the host runs ahead, and waiting after every step would add to the time.
 inline int steps_per_sample(const RunOptions& options) { return options.device == "cpu" ? 1 : 10; }
 
-/// Library provides Scaler and Region (autocast), synchronize(), system_allocations(), reset_peak_bytes(), peak_bytes()
-/// and capture(), which returns a function that repeats the captured one.
+/// Library provides Scaler and Region (autocast), set_memory_format(), synchronize(), system_allocations(),
+/// reset_peak_bytes(), peak_bytes() and capture(), which returns a function that repeats the captured one.
 template <class Library, class Model, class Optimizer>
 nlohmann::json measure(const RunOptions& options, Model& model, Optimizer& optimizer,
                        const std::vector<Batch>& batches) {
@@ -169,12 +169,15 @@ nlohmann::json measure_workload(const RunOptions& options) {
   };
   const auto cnn = [&](auto&& model, int64_t usual) {
     const int64_t count = examples(usual);
+    const auto format =
+        options.memory_format == "channels_last" ? lib::MemoryFormat::ChannelsLast : lib::MemoryFormat::Contiguous;
     for (int i = 0; i < kBatches; ++i) {
-      batches.push_back(
-          {normal_tensor("x", i, {count, 1, 28, 28}).to(device), class_tensor("y", i, count, 10).to(device)});
+      batches.push_back({in_format(normal_tensor("x", i, {count, 1, 28, 28}).to(device), format),
+                         class_tensor("y", i, count, 10).to(device)});
     }
     set_initial_values(model);
     model.to(device);
+    Library::set_memory_format(model, format);
     lib::optim::Adam adam(model.parameters(), lib::optim::AdamOptions(1e-3));
     return measure<Library>(options, model, adam, batches);
   };
@@ -225,6 +228,7 @@ void run_child(RunOptions options) {
   result["precision"] = options.precision;
   result["device"] = options.device;
   if (options.graph) result["variant"] = "graph";
+  if (find_workload(options.workload)->is_cnn) result["memory_format"] = options.memory_format;
   result["threads"] = options.threads;
   result["warmup"] = options.warmup;
   result["iterations"] = options.iterations;

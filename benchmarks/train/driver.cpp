@@ -24,9 +24,10 @@ const Environment kCachedHeap = {{"MALLOC_MMAP_MAX_", "0"}, {"MALLOC_TRIM_THRESH
 /// A measurement counts as disturbed if other processes took more than this share of the processor time.
 constexpr double kQuiet = 0.1;
 
-/// One of the programs that are run in turn, and the keys of its results.
+/// One of the programs that are run in turn, and the keys of its results. The peer runs a CNN in each memory format:
+/// of programs with the same keys, the fastest counts.
 struct Program {
-  std::string label, path, ms_key, ratio_key;
+  std::string label, path, memory_format, ms_key, ratio_key;
   Environment environment;
   std::vector<json> runs = {};  ///< one per round
   bool failed = false;
@@ -42,6 +43,7 @@ std::optional<json> measure_once(const Program& program, const DriverOptions& op
                                  const std::string& precision) {
   std::vector<std::string> arguments = {
       program.path, "--workload", workload, "--precision", precision, "--threads", std::to_string(options.run.threads)};
+  if (!program.memory_format.empty()) arguments.insert(arguments.end(), {"--memory-format", program.memory_format});
   if (options.run.quick) arguments.emplace_back("--quick");
   if (options.run.warmup) arguments.insert(arguments.end(), {"--warmup", std::to_string(options.run.warmup)});
   if (options.run.iterations)
@@ -114,24 +116,41 @@ void print_row(const json& r) {
     std::printf(" %8s", cell(r.at(key), "%.3f").c_str());
   }
   std::printf(" %11s", cell(r.at("system_allocations_per_step"), "%.3g").c_str());
+  if (r.contains("memory_format")) {
+    std::printf("  %s", r.at("memory_format").get<std::string>().c_str());
+    for (const char* key : {"peer_format_default", "peer_format_cached_heap"}) {
+      if (r.contains(key)) std::printf(", %s", r.at(key).get<std::string>().c_str());
+    }
+  }
   for (const json& text : r.at("differences")) std::printf("\n  DIFFERS from %s", text.get<std::string>().c_str());
   std::printf("\n");
   std::fflush(stdout);
 }
 
-std::vector<Program> programs_for(const DriverOptions& options, const std::string& workload,
+std::vector<Program> programs_for(const DriverOptions& options, const Workload& workload,
                                   const std::string& precision) {
-  std::vector<Program> programs = {{"tandem", own_path(), "ms", "", {}}};
+  const std::string asked = workload.is_cnn ? options.run.memory_format : "";
+  std::vector<Program> programs = {{"tandem", own_path(), asked, "ms", "", {}}};
   if (!options.peer.empty()) {
-    programs.push_back({"the peer", options.peer, "peer_ms_default", "ratio_default", {}});
-    programs.push_back(
-        {"the peer with a cached heap", options.peer, "peer_ms_cached_heap", "ratio_cached_heap", kCachedHeap});
+    std::vector<std::string> formats = {asked};
+    if (asked == "auto") formats.assign(std::begin(kMemoryFormats), std::end(kMemoryFormats));
+    for (const std::string& format : formats) {
+      const std::string in = format.empty() ? "" : " in " + format;
+      programs.push_back({"the peer" + in, options.peer, format, "peer_ms_default", "ratio_default", {}});
+      programs.push_back({"the peer with a cached heap" + in, options.peer, format, "peer_ms_cached_heap",
+                          "ratio_cached_heap", kCachedHeap});
+    }
   }
-  const bool is_mlp = workload == "recipe" || workload == "tiny_mlp";
-  if (!options.floor.empty() && is_mlp && precision != "f16") {
-    programs.push_back({"the hand-written step", options.floor, "floor_ms", "ratio_floor", {}});
+  if (!options.floor.empty() && !workload.is_cnn && precision != "f16") {
+    programs.push_back({"the hand-written step", options.floor, "", "floor_ms", "ratio_floor", {}});
   }
   return programs;
+}
+
+/// Returns the key of a program's memory format.
+std::string format_key(const Program& program) {
+  return program.ms_key == "ms" ? "memory_format"
+                                : "peer_format" + program.ms_key.substr(std::string("peer_ms").size());
 }
 
 json summary(const std::vector<Program>& programs, const std::string& workload, const std::string& precision) {
@@ -149,32 +168,36 @@ json summary(const std::vector<Program>& programs, const std::string& workload, 
   r["iterations"] = ours.runs[0].at("iterations");
   for (const Program& program : programs) {
     if (program.failed) continue;
+    const bool is_cnn = program.runs[0].contains("memory_format");
+    const std::string format = is_cnn ? program.runs[0].at("memory_format") : "";
+    const std::string rounds_key = is_cnn ? program.ms_key + " " + format : program.ms_key;
     for (const json& run : program.runs) {
-      r["rounds"][program.ms_key].push_back(run.at("ms"));
-      r["rounds_min"][program.ms_key].push_back(run.at("min_ms"));
-      r["rounds_foreign_share"][program.ms_key].push_back(run.at("foreign_share"));
+      r["rounds"][rounds_key].push_back(run.at("ms"));
+      r["rounds_min"][rounds_key].push_back(run.at("min_ms"));
+      r["rounds_foreign_share"][rounds_key].push_back(run.at("foreign_share"));
     }
+    const double ms = program.of_rounds("ms");
+    const bool fastest = r.at(program.ms_key).is_null() || ms <= r.at(program.ms_key);
+    if (is_cnn && fastest) r[format_key(program)] = format;
     if (program.ratio_key.empty()) continue;
-    r[program.ms_key] = program.of_rounds("ms");
     const std::string differs = difference(ours.runs[0], program.runs[0], precision);
+    if (!differs.empty()) r["differences"].push_back(program.label + ": " + differs);
+    if (!fastest) continue;
+    r[program.ms_key] = ms;
     // No ratio for a step that computes something else.
-    if (differs.empty()) {
-      r[program.ratio_key] = rounded(ours.of_rounds("ms") / program.of_rounds("ms"));
-    } else {
-      r["differences"].push_back(program.label + ": " + differs);
-    }
+    r[program.ratio_key] = differs.empty() ? json(rounded(ours.of_rounds("ms") / ms)) : json();
   }
   return r;
 }
 
 /// Measures one workload in one precision, in all rounds. Returns nullopt if tandem failed.
-std::optional<json> compare(const DriverOptions& options, const std::string& workload, const std::string& precision,
+std::optional<json> compare(const DriverOptions& options, const Workload& workload, const std::string& precision,
                             std::string& peer_name, bool& good) {
   std::vector<Program> programs = programs_for(options, workload, precision);
   for (int round = 0; round < options.rounds; ++round) {
     for (Program& program : programs) {
       if (program.failed) continue;
-      std::optional<json> run = measure_once(program, options, workload, precision);
+      std::optional<json> run = measure_once(program, options, workload.name, precision);
       if (run) {
         program.runs.push_back(std::move(*run));
       } else {
@@ -187,7 +210,7 @@ std::optional<json> compare(const DriverOptions& options, const std::string& wor
   if (programs.size() > 1 && !programs[1].failed && programs[1].ms_key == "peer_ms_default") {
     peer_name = programs[1].runs[0].at("program");
   }
-  json result = summary(programs, workload, precision);
+  json result = summary(programs, workload.name, precision);
   if (!result.at("differences").empty()) good = false;
   return result;
 }
@@ -206,7 +229,7 @@ int run_driver(const DriverOptions& options) {
   for (const Workload& workload : kWorkloads) {
     for (const char* precision : kPrecisions) {
       if (!selected(options, workload.name, precision)) continue;
-      const std::optional<json> result = compare(options, workload.name, precision, peer_name, good);
+      const std::optional<json> result = compare(options, workload, precision, peer_name, good);
       if (!result) continue;
       print_row(*result);
       results.push_back(*result);

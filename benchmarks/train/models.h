@@ -55,7 +55,7 @@ struct SimpleCnn : lib::nn::Module {
   lib::Tensor loss(const lib::Tensor& x, const lib::Tensor& y) {
     lib::Tensor h = lib::relu(lib::max_pool2d(conv1(x), {2, 2}));
     h = lib::relu(lib::max_pool2d(conv2(h), {2, 2}));
-    h = lib::relu(fc1(h.view({-1, 1024})));
+    h = lib::relu(fc1(h.reshape({-1, 1024})));
     return lib::nn::functional::nll_loss(lib::log_softmax(fc2(h).to(lib::kFloat), 1), y);
   }
   lib::nn::Conv2d conv1, conv2;
@@ -93,6 +93,12 @@ inline lib::Tensor normal_tensor(const char* name, int number, lib::IntArrayRef 
   for (int64_t i = 0; i < x.numel(); ++i)
     v[i] = static_cast<float>(tandem::testing::counter_normal(seed, static_cast<uint64_t>(i)));
   return x;
+}
+
+/// Returns a copy of images in a memory format. tandem's Tensor::to would return images of one channel as they are,
+/// since their memory is the same in both formats; but convolutions choose the format of their results by the strides.
+inline lib::Tensor in_format(const lib::Tensor& x, lib::MemoryFormat format) {
+  return lib::empty(x.sizes(), x.options().memory_format(format)).copy_(x);
 }
 
 inline lib::Tensor class_tensor(const char* name, int number, int64_t count, int64_t classes) {

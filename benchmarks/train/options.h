@@ -11,17 +11,20 @@ namespace bench {
 /// One workload. The driver compares losses and parameters of the first warm-up steps.
 struct Workload {
   const char* name;
+  bool is_cnn;                         ///< has images, so the memory format matters
   int warmup, iterations;              ///< steps of one process
   int quick_warmup, quick_iterations;  ///< with --quick
 };
 
 inline constexpr Workload kWorkloads[] = {
-    {"recipe", 4, 8, 2, 3},             // MLP: batch 512, three Linear(4096), MSE, SGD
-    {"big_cnn", 4, 6, 2, 3},            // 1 -> 420 -> 1000 channels 3x3 on 28x28, batch 16, cross entropy, Adam
-    {"simple_cnn", 10, 80, 5, 20},      // 1 -> 32 -> 64 channels 5x5, 1024-128-10, batch 64, nll, Adam
-    {"tiny_mlp", 300, 3000, 100, 500},  // MLP: batch 32, three Linear(64), MSE, SGD
+    {"recipe", false, 4, 8, 2, 3},             // MLP: batch 512, three Linear(4096), MSE, SGD
+    {"big_cnn", true, 4, 6, 2, 3},             // 1 -> 420 -> 1000 channels 3x3 on 28x28, batch 16, cross entropy, Adam
+    {"simple_cnn", true, 10, 80, 5, 20},       // 1 -> 32 -> 64 channels 5x5, 1024-128-10, batch 64, nll, Adam
+    {"tiny_mlp", false, 300, 3000, 100, 500},  // MLP: batch 32, three Linear(64), MSE, SGD
 };
 inline constexpr const char* kPrecisions[] = {"f32", "bf16", "f16"};
+/// Memory formats of images, and of the weights of convolutions.
+inline constexpr const char* kMemoryFormats[] = {"contiguous", "channels_last"};
 
 /// Number of steps, from equal initial weights, whose losses are compared; at most the warm-up of any workload.
 inline constexpr int kComparedSteps = 2;
@@ -41,6 +44,7 @@ struct RunOptions {
   bool quick = false;
   bool largest_batch = false;
   bool graph = false;  ///< repeat a CUDA graph of the step
+  std::string memory_format = "auto";
 
   /// Adds the flags that both programs accept.
   void add_flags(CLI::App& app) {
@@ -58,13 +62,23 @@ struct RunOptions {
     app.add_flag("--largest-batch", largest_batch,
                  "With --workload: find the largest batch that fits into a CUDA device's memory");
     app.add_flag("--graph", graph, "Run the step as a CUDA graph (tandem on cuda only)");
+    app.add_option("--memory-format", memory_format,
+                   "Of the CNNs: contiguous, channels_last or auto, tandem's faster one")
+        ->check(CLI::IsMember({"contiguous", "channels_last", "auto"}));
   }
 
-  /// Sets the numbers of steps that were not given.
+  /// Sets the numbers of steps and the memory format, if they were not given.
   void complete() {
     const Workload& w = *find_workload(workload);
     if (warmup == 0) warmup = quick ? w.quick_warmup : w.warmup;
     if (iterations == 0) iterations = quick ? w.quick_iterations : w.iterations;
+    if (memory_format == "auto") memory_format = faster_memory_format();
+  }
+
+  /// The memory format in which tandem trains the CNNs faster: on the CPU as measured (docs/benchmarks.md); on CUDA an
+  /// assumption, since tensor cores work on channels-last operands of 16 bits.
+  const char* faster_memory_format() const {
+    return device == "cuda" && precision == "f32" ? "contiguous" : "channels_last";
   }
 };
 

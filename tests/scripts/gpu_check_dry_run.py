@@ -53,6 +53,6 @@ with tempfile.TemporaryDirectory() as name:
             print(f"---- {step}\n{(folder / 'out' / (step + '.log')).read_text()[-2000:]}")
     assert status == 0, status
     assert summary["on_device"] and summary["tests"]["failed"] == 0 and summary["tests"]["passed"] > 20, summary["tests"]
-    assert {"steps_simple_cnn_f16", "sanitizer_racecheck_training_f32", "tandem_tiny_mlp_bf16_graph",
+    assert {"steps_simple_cnn_f16", "steps_simple_cnn_f16_channels_last", "sanitizer_racecheck_training_f32", "tandem_tiny_mlp_bf16_graph",
             "kernels_convolutions", "example_cuda_graph"} <= summary["steps"].keys()
     assert all(code == 0 for step, code in summary["steps"].items() if not step.startswith(("torch", "kernels_torch")))

@@ -101,9 +101,17 @@ class GpuCheck(unittest.TestCase):
 
     def test_the_memory_stage_asks_for_both_batches_and_the_largest(self):
         _, calls = self.check("--stage", "memory")
-        self.assertTrue(any("--precision f32 --batch 590" in c for c in calls))
-        self.assertTrue(any("--precision f16 --batch 1000" in c for c in calls))
+        for memory_format in ("contiguous", "channels_last"):
+            for run in ("--precision f32 --batch 590", "--precision f16 --batch 1000"):
+                self.assertEqual(sum(f"{run} --memory-format {memory_format}" in c for c in calls), 1)
         self.assertEqual(sum("--largest-batch" in c for c in calls), 2)
+
+    def test_cnns_run_in_both_memory_formats(self):
+        for stage in ("steps", "benchmarks"):
+            _, calls = self.check("--dry-run", "--stage", stage)
+            formats = {workload: {c.split("--memory-format ")[1].split()[0] for c in calls if workload in c}
+                       for workload in ("simple_cnn", "tiny_mlp")}
+            self.assertEqual(formats, {"simple_cnn": {"contiguous", "channels_last"}, "tiny_mlp": {"contiguous"}})
 
     def test_kernels_run_in_groups(self):
         _, calls = self.check("--stage", "kernels")

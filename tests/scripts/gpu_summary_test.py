@@ -28,7 +28,8 @@ class Folder:
 
     def run(self, program, workload, precision, ms, variant=None, batch=None, **more):
         kind = program.split(" ")[0]
-        name = f"{kind}_{workload}_{precision}" + (f"_{variant}" if variant else "") + (f"_batch{batch}" if batch else "")
+        parts = [kind, workload, precision, variant, more.get("memory_format"), f"batch{batch}" if batch else None]
+        name = "_".join(filter(None, parts))
         entry = {"program": program, "workload": workload, "precision": precision, "ms": ms, "peak_bytes": PEAK,
                  "batch": batch or 64, **more}
         self.step(name, entry | ({"variant": variant} if variant else {}))
@@ -125,12 +126,26 @@ class GpuSummary(unittest.TestCase):
     def test_batches_are_not_mixed(self):
         self.folder.run("tandem", "big_cnn", "f16", 10.0, batch=1000)
         self.folder.run("tandem", "big_cnn", "f16", 0.1)
-        self.folder.run("torch 2.11", "big_cnn", "f16", 20.0, "eager", batch=1000)
-        self.folder.run("torch 2.11", "big_cnn", "f16", 0.3, "eager")
+        self.folder.run("torch 2.11", "big_cnn", "f16", 20.0, "eager", batch=1000, memory_format="contiguous")
+        self.folder.run("torch 2.11", "big_cnn", "f16", 0.3, "eager", memory_format="contiguous")
         self.assertEqual(self.goal("big_cnn f16, batch 1000 / torch eager")["measured"], 0.5)
         text = self.main()[1]
         self.assertIn("tandem/this 0.50  peak 3.00 GiB", text)
         self.assertIn("tandem/this 0.33", text)
+
+    def test_the_faster_memory_format_counts_unless_the_goal_names_one(self):
+        self.folder.run("tandem", "simple_cnn", "f16", 2.0, memory_format="contiguous")
+        self.folder.run("tandem", "simple_cnn", "f16", 1.0, memory_format="channels_last")
+        for ms, memory_format in ((8.0, "contiguous"), (10.0, "channels_last")):
+            self.folder.run("torch 2.11", "simple_cnn", "f16", ms, "eager", memory_format=memory_format)
+            self.folder.run("torch 2.11", "big_cnn", "f16", ms, "eager", batch=1000, memory_format=memory_format)
+        row = self.goal("simple_cnn f16 / torch eager")
+        self.assertEqual((row["measured"], row["tandem_memory_format"], row["torch_memory_format"]),
+                         (0.125, "channels_last", "contiguous"))
+        self.folder.run("tandem", "big_cnn", "f16", 4.0, batch=1000, memory_format="channels_last")
+        self.assertEqual(self.goal("big_cnn f16, batch 1000 / torch eager")["measured"], 0.5)
+        self.assertEqual(self.goal("big_cnn f16, batch 1000 / torch channels-last")["measured"], 0.4)
+        self.assertIn("eager channels_last batch 1000", self.main()[1])
 
     def test_a_failed_step_gives_no_number(self):
         self.folder.step("tandem_recipe_f16", {"program": "tandem", "workload": "recipe", "precision": "f16", "ms": 1},
