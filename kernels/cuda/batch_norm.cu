@@ -98,10 +98,11 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// [outer, channels, inner]: a thread takes kPerThread adjacent elements, which may span channels.
+/// [outer, channels, inner]: a thread takes kPerThread adjacent elements, which may span channels. For more than four
+/// blocks on a multiprocessor, the compiler would spill registers on compute capability 12.
 template <class C, bool kBackward>
-__global__ void __launch_bounds__(kThreads) map_channels(Elements elements, ChannelVectors vectors, int64_t numel,
-                                                         int64_t channels, int64_t inner, bool packed) {
+__global__ void __launch_bounds__(kThreads, 4) map_channels(Elements elements, ChannelVectors vectors, int64_t numel,
+                                                            int64_t channels, int64_t inner, bool packed) {
   const int64_t step = int64_t{gridDim.x} * blockDim.x * kPerThread;
   for (int64_t first = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kPerThread; first < numel; first += step) {
     const bool is_run = packed && first + kPerThread <= numel;

@@ -19,6 +19,12 @@ constexpr int max_width(bool packed) {
   return sizeof(C) == 8 ? 256 : packed ? 1024 : 512;
 }
 
+/// The same for gradients. Parts of two rows and the loop over them need more than 64 registers.
+template <class C>
+constexpr int max_backward_width(bool cached, bool packed) {
+  return cached ? max_width<C>(packed) : std::min(max_width<C>(packed), 512);
+}
+
 /// A contiguous matrix of any floating dtype.
 struct Matrix {
   void* data;
@@ -105,7 +111,7 @@ __global__ void __launch_bounds__(max_width<C>(kPacked))
 }
 
 template <class C, bool kCentred, bool kCached, bool kPacked>
-__global__ void __launch_bounds__(max_width<C>(kPacked))
+__global__ void __launch_bounds__(max_backward_width<C>(kCached, kPacked))
     backward_rows(Matrix gx, Matrix gy, Matrix x, const C* means, const C* rstds, Vector weight, int64_t rows,
                   int64_t length, double inverse_n) {
   using G = Group<false>;
@@ -202,8 +208,9 @@ void layer_norm_backward(const Tensor& gx, const Tensor& gweight, const Tensor& 
     using C = decltype(zero);
     if (gx.defined() && rows > 0) {
       const bool packed = rows_in_runs({&gx, &gy, &x, &weight});
-      const GroupShape shape = make_group_shape(rows, n, false, max_width<C>(packed));
-      visit_flags(n <= int64_t{kPerThread} * shape.width, packed, [&](auto cached, auto runs) {
+      const bool fits = n <= int64_t{kPerThread} * max_width<C>(packed);
+      const GroupShape shape = make_group_shape(rows, n, false, max_backward_width<C>(fits, packed));
+      visit_flags(fits, packed, [&](auto cached, auto runs) {
         const auto kernel = mean.defined() ? backward_rows<C, true, cached.value, runs.value>
                                            : backward_rows<C, false, cached.value, runs.value>;
         launch(kernel, launch_of(shape), Matrix(gx), Matrix(gy), Matrix(x), mean.defined() ? mean.raw<C>() : nullptr,

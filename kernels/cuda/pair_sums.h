@@ -51,8 +51,9 @@ __device__ __forceinline__ void add_pair(C& a, C& b, C x, C gy, C mean, C rstd) 
 
 /// partial [splits, 2, columns] of a contiguous [rows, columns]. Thread x of a block processes `Length` columns, thread
 /// y every blockDim.y-th row of the split's chunk.
+/// The compiler would make room for more blocks on a multiprocessor than the second bound, and spill registers.
 template <class C, Pairs kPairs, int Length>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(256, Length == 1 ? 4 : 2)
     sum_columns(PairOperands operands, int64_t rows, int64_t columns, int64_t chunk, double* partial) {
   constexpr int kRows = Length == 1 ? kPerThread : 4, kTerms = kRows * Length;
   const int64_t c = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * Length;
