@@ -7,8 +7,9 @@ these reports.
 Usage: kernel_resources.py [--check] [--markdown FILE] BUILD_FOLDER     a table, the worst kernels first
        kernel_resources.py --launch COMPILER ARGUMENTS...               runs the compiler, writes OBJECT.resources
 
---check: exits 1 if a kernel spills registers to memory or keeps arrays there (a stack frame) and is not excused at the
-top of this file, or if there is no report.
+The table has the most registers of any instance of a kernel template on each architecture, and the most bytes of the
+rest. --check: exits 1 if a kernel spills registers to memory or keeps arrays there (a stack frame) on any architecture
+and is not excused at the top of this file, or if there is no report.
 """
 import argparse
 import collections
@@ -97,8 +98,12 @@ def excused_bytes(kernel):
     return max((count for part, count, _ in EXCUSES if part in kernel.name), default=0)
 
 
+def architectures(kernels):
+    return sorted({k.arch for k in kernels}, key=lambda arch: (len(arch), arch))
+
+
 def families(kernels):
-    """The instances of each kernel template, by file and name, sorted."""
+    """The instances of each kernel template on all architectures, by file and name, sorted."""
     rows = collections.defaultdict(list)
     for k in kernels:
         rows[k.file, base_name(k.name)].append(k)
@@ -106,25 +111,34 @@ def families(kernels):
 
 
 def markdown(kernels):
-    lines = ["| file | kernel | instances | registers | shared memory, bytes | stack, bytes | spills, bytes |",
-             "|---|---|---|---|---|---|---|"]
+    archs = architectures(kernels)
+    head = ["file", "kernel", "instances", *(f"sm_{a}" for a in archs), "shared memory", "stack", "spills"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for (file, name), group in families(kernels):
-        low, high = min(k.registers for k in group), max(k.registers for k in group)
-        registers = str(high) if low == high else f"{low} to {high}"
-        cells = [file, f"`{name}`", len(group), registers, *(max(getattr(k, f) for k in group)
-                                                            for f in ("shared", "stack", "spills"))]
+        registers = [max((k.registers for k in group if k.arch == a), default="-") for a in archs]
+        cells = [file, f"`{name}`", len({k.name for k in group}), *registers, max(k.shared for k in group),
+                 most(group, "stack"), most(group, "spills")]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines) + "\n"
+
+
+def most(group, field):
+    """The maximum of a field; if it differs between architectures, the maximum on each that is not 0."""
+    worst = {a: max(getattr(k, field) for k in group if k.arch == a) for a in architectures(group)}
+    if len(set(worst.values())) == 1:
+        return next(iter(worst.values()))
+    return ", ".join(f"{value} on sm_{a}" for a, value in worst.items() if value)
 
 
 def faults(kernels):
     for k in kernels:
         if k.stack <= excused_bytes(k):
             continue
+        where = f"{k.file}: sm_{k.arch}: {k.name}"
         if k.spills:
-            yield f"{k.file}: {k.name}: {k.spills} bytes of registers spilled to memory"
+            yield f"{where}: {k.spills} bytes of registers spilled to memory"
         else:
-            yield f"{k.file}: {k.name}: a stack frame of {k.stack} bytes: an array is indexed at run time"
+            yield f"{where}: a stack frame of {k.stack} bytes: an array is indexed at run time"
 
 
 def main():
@@ -146,7 +160,8 @@ def main():
                         rest.partition("<!-- end -->")[2])
     found = list(faults(kernels))
     if args.check:
-        print("\n".join(found + [f"kernel_resources: {len(kernels)} kernels, {len(found)} with faults"]))
+        archs = ", ".join(f"sm_{a}" for a in architectures(kernels))
+        print("\n".join(found + [f"kernel_resources: {len(kernels)} kernels for {archs}, {len(found)} with faults"]))
         return 1 if found else 0
     print(markdown(kernels), end="")
     return 0

@@ -13,9 +13,9 @@ kernel_resources = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(kernel_resources)
 
 
-def entry(name, registers=32, stack=0, stores=0, loads=0, shared=0):
+def entry(name, registers=32, stack=0, stores=0, loads=0, shared=0, arch=90):
     smem = f", {shared} bytes smem" if shared else ""
-    return (f"ptxas info    : Compiling entry function '{name}' for 'sm_90'\n"
+    return (f"ptxas info    : Compiling entry function '{name}' for 'sm_{arch}'\n"
             f"ptxas info    : Function properties for {name}\n"
             f"    {stack} bytes stack frame, {stores} bytes spill stores, {loads} bytes spill loads\n"
             f"ptxas info    : Used {registers} registers, used 1 barriers{smem}\n"
@@ -47,17 +47,34 @@ class KernelResources(unittest.TestCase):
         self.report("copy.cu", entry("_Z4kindIfEvT_", 40, shared=256), entry("_Z4kindIdEvT_", 64, stack=8, loads=4))
         status, text = self.run_script(str(self.build))
         self.assertEqual(status, 0)
-        self.assertIn("| copy.cu | `kind` | 2 | 40 to 64 | 256 | 8 | 4 |", text)
+        self.assertIn("| copy.cu | `kind` | 2 | 64 | 256 | 8 | 4 |", text)
+
+    def test_architectures_are_columns(self):
+        self.report("copy.cu", *(entry("_Z4kindIfEvT_", registers, stack=stack, loads=stack, arch=arch)
+                                 for arch, registers, stack in ((75, 40, 8), (90, 48, 0), (100, 56, 4))))
+        self.report("sort.cu", entry("_Z4sortIfEvT_", 24, arch=100))
+        _, text = self.run_script(str(self.build))
+        self.assertIn("| file | kernel | instances | sm_75 | sm_90 | sm_100 | shared memory | stack | spills |", text)
+        self.assertIn("| copy.cu | `kind` | 1 | 40 | 48 | 56 | 0 | 8 on sm_75, 4 on sm_100 | 8 on sm_75, 4 on sm_100 |", text)
+        self.assertIn("| sort.cu | `sort` | 1 | - | - | 24 | 0 | 0 | 0 |", text)
+
+    def test_a_spill_on_one_of_several_architectures_fails(self):
+        self.report("copy.cu", entry("_Z4kindIfEvT_"), entry("_Z4kindIfEvT_", stack=8, stores=4, loads=4, arch=120))
+        status, text = self.check()
+        self.assertEqual(status, 1)
+        self.assertIn("copy.cu: sm_120: void kind<float>(float): 8 bytes", text)
+        self.assertNotIn("sm_90: void", text)
+        self.assertIn("2 kernels for sm_90, sm_120, 1 with faults", text)
 
     def test_clean_kernels_pass(self):
         self.report("copy.cu", entry("_Z4kindIfEvT_"))
-        self.assertEqual(self.check(), (0, "kernel_resources: 1 kernels, 0 with faults\n"))
+        self.assertEqual(self.check(), (0, "kernel_resources: 1 kernels for sm_90, 0 with faults\n"))
 
     def test_a_spill_is_named_and_fails(self):
         self.report("copy.cu", entry("_Z4kindIfEvT_", stack=8, stores=4, loads=12))
         status, text = self.check()
         self.assertEqual(status, 1)
-        self.assertIn("copy.cu: void kind<float>(float): 16 bytes of registers spilled", text)
+        self.assertIn("copy.cu: sm_90: void kind<float>(float): 16 bytes of registers spilled", text)
 
     def test_a_stack_frame_fails_unless_excused(self):
         self.report("unary.cu", entry("_Z4kindIfEvT_", stack=32))
