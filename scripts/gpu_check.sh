@@ -5,7 +5,7 @@
 #
 # Usage: scripts/gpu_check.sh [--package DIR] [--out DIR] [--arch N] [--retry] [--dry-run] [--stage NAME]...
 #   --package DIR   only builds: writes DIR/package.tar.xz, stripped binaries and their libraries for another machine
-#   --arch N        compute capability to build for; default: 90 for a package, otherwise that of this GPU
+#   --arch N        compute capability to build for, such as 90; default: all for a package, otherwise that of this GPU
 #   --stage NAME    tests, steps, sanitizer, benchmarks, memory or kernels; by default all of them, one after another.
 #                   Takes at most 8 minutes. Exit status 75: steps are left, run the command again
 #   --retry         repeats steps that failed
@@ -70,7 +70,7 @@ check_needs() {
 build_package() {
   local build=$kBuild staging
   PATH=$PATH:/usr/local/cuda/bin cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTANDEM_CUDA=ON \
-    -DCMAKE_CUDA_ARCHITECTURES="${arch:-native}" -DBUILD_SHARED_LIBS=ON -DTANDEM_TESTS_DIR=tests \
+    -DCMAKE_CUDA_ARCHITECTURES="$arch" -DBUILD_SHARED_LIBS=ON -DTANDEM_TESTS_DIR=tests \
     -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON -DCMAKE_INSTALL_RPATH="\$ORIGIN/../lib"
   PATH=$PATH:/usr/local/cuda/bin cmake --build "$build"
   [[ -f $package/package.tar.xz && -z $(find "$build" -type f -executable -newer "$package/package.tar.xz" -print -quit) ]] &&
@@ -87,7 +87,7 @@ build_package() {
   strip --strip-unneeded "$staging"/bin/* "$staging"/lib/*
   {
     sed -n 's/^set(CMAKE_CUDA_COMPILER_VERSION "\([0-9.]*\)")/cuda=\1/p' "$build"/CMakeFiles/*/CMakeCUDACompiler.cmake
-    echo "architectures=${arch//native/}"
+    echo "architectures=$(grep -ohE '\bsm_[0-9]+' "$build/build.ninja" | sort -Vu | cut -c4- | paste -sd,)"
   } >"$staging/build.txt"
   rm -rf "$package/bin" "$package/lib"
   XZ_OPT=-6 tar -C "$staging" -cJf "$package/package.tar.xz" bin lib build.txt
@@ -289,7 +289,6 @@ kernels() {
 }
 
 if ((build_only)); then
-  arch=${arch:-90}
   build_package
   exit
 fi
@@ -298,6 +297,7 @@ if [[ (-z ${TANDEM_GPU_PACKAGE-} && -d $kBuild) || (! -f $package/package.tar.xz
     echo "gpu_check: no binaries in $package and no nvcc here; build them on another machine with --package" >&2
     exit 2
   }
+  arch=${arch:-native}
   build_package
 fi
 unpack_package

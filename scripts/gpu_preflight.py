@@ -36,9 +36,11 @@ def check_gpu(gpu, build):
         yield f"The NVIDIA driver {driver} is too old for CUDA {cuda}; install {least} or newer."
     architectures = [int(a) for a in re.findall(r"\d+", build.get("architectures", ""))]
     number = int(capability.replace(".", ""))
-    if architectures and number < min(architectures):
-        yield (f"{name} has compute capability {capability}, but the package has code for {min(architectures) / 10} and "
-               f"above; build it with --arch {number}.")
+    # Native code runs on the same major version, and the PTX of the newest architecture on all later ones.
+    if architectures and number < max(architectures) and not any(
+            a // 10 == number // 10 and a <= number for a in architectures):
+        yield (f"{name} has compute capability {capability}, but the package has code for "
+               f"{', '.join(str(a / 10) for a in architectures)}; build it with --arch {number}.")
     if int(free) < LEAST_FREE_MIB:
         yield f"Only {free} MiB of the GPU's memory are free; stop the programs that nvidia-smi lists."
 

@@ -20,8 +20,8 @@ __device__ __forceinline__ Squares sum_of_block(const Squares& s) {
   return {Group<false>::sum(s.p), Group<false>::sum(s.u)};
 }
 
-/// partial[chunk] = the sums over a chunk of the parameters and of the updates, which are the list's gradients. For more
-/// than four blocks on a multiprocessor, the compiler would spill registers on compute capability 10.
+/// partial[chunk] = the sums over a chunk of the parameters and of the updates, which are the list's gradients. For
+/// more than four blocks on a multiprocessor, the compiler would spill registers on compute capability 10.
 template <class C, class Table>
 __global__ void __launch_bounds__(kThreads, 4) square_chunks(const __grid_constant__ Table table, int64_t count,
                                                              int64_t chunks, Scaling scaling, Squares* partial) {

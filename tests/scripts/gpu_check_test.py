@@ -1,4 +1,5 @@
 """scripts/gpu_check.sh with a package of stand-ins: the steps that run, their arguments, and a second call."""
+import importlib.util
 import json
 import os
 import pathlib
@@ -7,6 +8,9 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+spec = importlib.util.spec_from_file_location("gpu_preflight", ROOT / "scripts" / "gpu_preflight.py")
+gpu_preflight = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(gpu_preflight)
 
 # Writes its call to $CALLS; as a test, also writes a result with one case.
 STAND_IN = """#!/bin/sh
@@ -129,11 +133,16 @@ class GpuCheck(unittest.TestCase):
         self.gpu("an old GPU, 570.1, 8.6, 500")
         said = self.refusal()
         self.assertIn("The NVIDIA driver 570.1 is too old for CUDA 13; install 580 or newer.", said)
-        self.assertIn("an old GPU has compute capability 8.6, but the package has code for 9.0 and above; build it with --arch "
-                      "86.", said)
+        self.assertIn("an old GPU has compute capability 8.6, but the package has code for 9.0; build it with --arch 86.", said)
         self.assertIn("Only 500 MiB of the GPU's memory are free", said)
         self.program(self.tools / "nvidia-smi", "#!/bin/sh\necho 'no devices were found'; exit 6\n")
         self.assertIn("nvidia-smi failed: no devices were found", self.refusal())
+
+    def test_native_code_runs_on_its_major_version_and_ptx_on_later_devices(self):
+        build = {"cuda": "13.0.48", "architectures": "75,80,100,120"}
+        runs = [c for c in ("7.0", "7.5", "8.6", "9.0", "10.3", "11.0", "12.1", "13.0")
+                if not list(gpu_preflight.check_gpu(["a GPU", "580.1", c, "80000"], build))]
+        self.assertEqual(runs, ["7.5", "8.6", "10.3", "12.1", "13.0"])
 
     def test_missing_libraries_are_named(self):
         self.program(self.tools / "ldd", "#!/bin/sh\necho '\tlibcudnn.so.9 => not found'\n"
