@@ -30,7 +30,9 @@ bool is_sticky(cudaError_t code) {
     case cudaErrorAssert:
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
+#if CUDART_VERSION >= 12080
     case cudaErrorContained:
+#endif
       return true;
     default:
       return false;
