@@ -10,7 +10,9 @@ import sys
 
 LEAST_DRIVER = {12: 525, 13: 580}  # by major version of CUDA
 LEAST_FREE_MIB = 2048
-PIP_PACKAGES = {"libcublas": "nvidia-cublas", "libcudnn": "nvidia-cudnn-cu13", "libnccl": "nvidia-nccl-cu13"}
+PIP_PACKAGES = {  # by major version of CUDA
+    12: {"libcublas": "nvidia-cublas-cu12", "libcudnn": "nvidia-cudnn-cu12", "libnccl": "nvidia-nccl-cu12"},
+    13: {"libcublas": "nvidia-cublas", "libcudnn": "nvidia-cudnn-cu13", "libnccl": "nvidia-nccl-cu13"}}
 
 
 def query_gpu():
@@ -27,10 +29,14 @@ def query_gpu():
     return [value.strip() for value in result.stdout.splitlines()[0].split(",")]
 
 
+def cuda_of(build):
+    return int(build.get("cuda", "0").split(".")[0])
+
+
 def check_gpu(gpu, build):
     """Sentences about the GPU of query_gpu(). `build` has the CUDA version and the architectures of the package."""
     name, driver, capability, free = gpu
-    cuda = int(build.get("cuda", "0").split(".")[0])
+    cuda = cuda_of(build)
     least = LEAST_DRIVER.get(cuda, 0)
     if int(driver.split(".")[0]) < least:
         yield f"The NVIDIA driver {driver} is too old for CUDA {cuda}; install {least} or newer."
@@ -45,8 +51,9 @@ def check_gpu(gpu, build):
         yield f"Only {free} MiB of the GPU's memory are free; stop the programs that nvidia-smi lists."
 
 
-def check_libraries(package):
+def check_libraries(package, build):
     """Sentences about the libraries that the package's programs do not find here."""
+    packages = PIP_PACKAGES.get(cuda_of(build), PIP_PACKAGES[13])
     missing, old = set(), set()
     for program in sorted((package / "bin").iterdir()):
         output = subprocess.run(["ldd", str(program)], capture_output=True, text=True)
@@ -54,7 +61,7 @@ def check_libraries(package):
         missing.update(re.findall(r"^\s*(\S+) => not found", text, re.M))
         old.update(re.findall(r"version `((?:GLIBC|GLIBCXX)_[\d.]+)' not found", text))
     for library in sorted(missing):
-        cure = next((f"pip install {p}" for prefix, p in PIP_PACKAGES.items() if library.startswith(prefix)), None)
+        cure = next((f"pip install {p}" for prefix, p in packages.items() if library.startswith(prefix)), None)
         yield f"{library} is not found; " + (f"{cure}, or install it with the CUDA toolkit." if cure else "install it.")
     if old:
         yield f"The C or C++ library is too old (no {', '.join(sorted(old))}); Ubuntu 22.04 or newer is needed."
@@ -68,7 +75,7 @@ def main():
     build = dict(line.split("=", 1) for line in note.read_text().splitlines()) if note.exists() else {}
     gpu = query_gpu()
     sentences = [gpu] if isinstance(gpu, str) else list(check_gpu(gpu, build))
-    sentences += check_libraries(package)
+    sentences += check_libraries(package, build)
     for sentence in sentences:
         print(f"gpu_check: {sentence}")
     sys.exit(1 if sentences else 0)

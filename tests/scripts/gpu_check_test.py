@@ -150,6 +150,8 @@ class GpuCheck(unittest.TestCase):
         said = self.refusal()
         self.assertIn("libcudnn.so.9 is not found; pip install nvidia-cudnn-cu13", said)
         self.assertIn("too old (no GLIBC_2.36)", said)
+        (self.folder / "package" / "build.txt").write_text("cuda=12.8.93\narchitectures=75\n")
+        self.assertIn("libcudnn.so.9 is not found; pip install nvidia-cudnn-cu12", self.refusal())
 
     def test_an_unknown_stage_is_refused(self):
         result, _ = self.check("--stage", "nonsense")
