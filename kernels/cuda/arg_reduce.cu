@@ -45,9 +45,10 @@ struct Outputs {
   }
 };
 
-/// Searches the terms of each output, or one chunk of them into `partial` [outputs, splits].
+/// Searches the terms of each output, or one chunk of them into `partial` [outputs, splits]. Here and below, the second
+/// bound, of the blocks on a multiprocessor, keeps the compiler from spilling registers on compute capability 12.
 template <class C, bool kColumns>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(256, 3)
     search_terms(Geometry<3> kept, int64_t n, int64_t stride, const void* x, DType dtype, bool packed, int64_t chunk,
                  bool largest, Best<C>* partial, Outputs outputs) {
   using G = Group<kColumns>;
@@ -80,7 +81,7 @@ __global__ void __launch_bounds__(256)
 
 /// Searches partial [outputs, splits], one warp per output.
 template <class C>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(256, 4)
     search_partial(Geometry<3> kept, int64_t splits, const Best<C>* partial, bool largest, Outputs outputs) {
   using G = Group<false>;
   for (int64_t first = G::first_row(); first < kept.numel; first += G::row_step()) {

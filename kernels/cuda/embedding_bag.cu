@@ -30,9 +30,10 @@ struct Bags {
   int64_t n, offset_count, bags, width, padding_idx;
 };
 
-/// Grid: x steps through the columns, y through the bags.
+/// Grid: x steps through the columns, y through the bags. For more than four blocks on a multiprocessor, the compiler
+/// would spill registers on compute capability 12.
 template <class T, class C, bool kMax>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 4)
     fold_bags(Bags of, Table<T> weight, const T* scale, T* y, int64_t* winner, bool mean) {
   for (int64_t b = blockIdx.y; b < of.bags; b += gridDim.y) {
     const int64_t begin = of.offsets[b], end = b + 1 < of.offset_count ? of.offsets[b + 1] : of.n;

@@ -52,8 +52,10 @@ __device__ __forceinline__ void for_places(const GridGeometry<kDims>& sizes, uin
   }
 }
 
+// For more blocks on a multiprocessor than the second bounds of this file, the compiler would spill registers on
+// compute capability 12.
 template <class T, class C, int kDims, int kTaps>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 2)
     sample_places(GridInput<T, kDims> in, uint32_t blocks, T* y, ImageStrides<kDims> of_y) {
   using Cells = GridCells<C, kDims, kTaps>;
   for_places<kDims>(in.sizes, blocks, kChannels,
@@ -96,7 +98,7 @@ __global__ void __launch_bounds__(kThreads)
 
 /// One thread per channel of a sample.
 template <class T, class C, int kDims, int kTaps>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 3)
     add_places_in_order(GridInput<T, kDims> in, C* gx, ImageStrides<kDims> of_gx, const T* gy,
                         ImageStrides<kDims> of_gy) {
   using Cells = GridCells<C, kDims, kTaps>;
