@@ -52,8 +52,7 @@ __device__ __forceinline__ void for_places(const GridGeometry<kDims>& sizes, uin
   }
 }
 
-// For more blocks on a multiprocessor than the second bounds of this file, the compiler would spill registers on
-// compute capability 12.
+// The second bounds keep the compiler from making room for more blocks and spilling registers on compute capability 12.
 template <class T, class C, int kDims, int kTaps>
 __global__ void __launch_bounds__(kThreads, 2)
     sample_places(GridInput<T, kDims> in, uint32_t blocks, T* y, ImageStrides<kDims> of_y) {

@@ -55,9 +55,10 @@ struct Sink {
 };
 
 /// Folds the terms of each output, or one chunk of them into `partial` [outputs, splits]. The fold is selected at run
-/// time, once for many terms: one kernel per fold would take minutes to compile.
+/// time, once for many terms: one kernel per fold would take minutes to compile. Here and below, the second bound keeps
+/// the compiler from making room for more blocks and spilling registers on compute capability 10 and 12.
 template <class C, bool kColumns>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(256, 1)
     fold_terms(Fold fold, Geometry<2> kept, Geometry<1> reduced, const void* x, DType dtype, bool packed, int64_t chunk,
                const Accumulator<C>* shifts, Accumulator<C>* partial, Sink sink) {
   using G = Group<kColumns>;
@@ -100,7 +101,7 @@ __global__ void __launch_bounds__(256)
 
 /// Folds partial [outputs, splits], one warp per output.
 template <class C>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(256, 4)
     fold_partial(Fold fold, Geometry<2> kept, int64_t splits, const Accumulator<C>* partial, Sink sink) {
   using G = Group<false>;
   using A = Accumulator<C>;

@@ -95,9 +95,10 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// The mapped dimensions are the first `mapped` of `axes`, at most three.
+/// The mapped dimensions are the first `mapped` of `axes`, at most three. For more than two blocks on a multiprocessor,
+/// the compiler would spill registers on compute capability 10 and 12.
 template <class T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 2)
     fold_each(const __grid_constant__ Axes axes, int mapped, T* gx, const T* gy) {
   using C = typename ComputeOf<T>::type;
   using kernels::Copies;
