@@ -25,7 +25,7 @@ struct Geometry {
   /// The loops with the strides of one operand.
   Geometry<1> operand(size_t k) const {
     Geometry<1> one;
-    for (int d = 0; d < rank; ++d) one.append(sizes[d], {strides[k][d]});
+    for (int d = 0; d < rank; ++d) one.append(sizes[d], std::array<int64_t, 1>{strides[k][d]});
     return one;
   }
   /// offset[k] = offset of element i in operand k, in elements.

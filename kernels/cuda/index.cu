@@ -16,6 +16,7 @@
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/logical.h"
+#include "kernels/cuda/runs.h"
 #include "kernels/scatter.h"
 #include "tandem/cuda/math_mode.h"
 #include "tandem/tensor/factories.h"
@@ -78,18 +79,35 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// y at each position = x at that position, with the coordinate of `dim` taken from the index.
+/// Whether the operands with data divide into runs of `length` elements that share an index, operand i.
+template <size_t N>
+bool runs_share_index(const kernels::Walk<N>& walk, void* const (&data)[N], size_t i, int64_t along, int64_t length) {
+  return walk.row_stride(i) == 0 && walk.row_length() % length == 0 && along % length == 0 &&
+         in_runs(walk, data, length);
+}
+
+/// y at each position = x at that position, with the coordinate of `dim` taken from the index. Where a run of 16 bytes
+/// shares an index, as in the rows of an embedding, it is one element.
 void take(const Tensor& y, const Tensor& x, int64_t dim, const Tensor& index, const Dims& index_strides) {
   if (y.numel() == 0) return;
   const DeviceGuard on(y.device());
   const Indexed from(x, dim);
-  const auto geometry = make_geometry(kernels::make_walk<3>(y.sizes(), {y.strides(), index_strides, from.others}));
-  visit_size(y.element_size(), [&]<class Bits>(Bits) {
+  const auto walk = kernels::make_walk<3>(y.sizes(), {y.strides(), index_strides, from.others});
+  const auto run = [&]<class Bits>(const Geometry<3>& geometry, int64_t along, Bits) {
     visit_index(index.dtype(), [&]<class Index>(Index) {
       launch(take_each<Bits, Index>, grid_stride(geometry.numel), geometry, static_cast<Bits*>(y.raw_bytes()),
-             index.raw<Index>(), static_cast<const Bits*>(x.raw_bytes()), from.along, from.size);
+             index.raw<Index>(), static_cast<const Bits*>(x.raw_bytes()), along, from.size);
     });
-  });
+  };
+  const int64_t length = 16 / static_cast<int64_t>(y.element_size());
+  if (runs_share_index(walk, {y.raw_bytes(), nullptr, x.raw_bytes()}, 1, from.along, length)) {
+    Geometry<3> runs = runs_of(walk, length);
+    for (size_t k : {0, 2}) {
+      for (int d = 0; d < runs.rank; ++d) runs.strides[k][d] /= length;
+    }
+    return run(runs, from.along / length, Pack<uint64_t, 2>());
+  }
+  visit_size(y.element_size(), [&](auto bits) { run(make_geometry(walk), from.along, bits); });
 }
 
 /// Strides and sizes along `dim`.
@@ -137,6 +155,23 @@ __global__ void __launch_bounds__(kThreads)
     int64_t offset[3];
     geometry.offsets(i, offset);
     add_atomically(y + offset[2] + checked(index[offset[1]], y_size) * y_along, convert<Y>(src[offset[0]]));
+  }
+}
+
+inline constexpr int kTermRun = 4;
+
+/// add_terms with one thread per kTermRun terms that share an index.
+template <class S, class Index>
+__global__ void __launch_bounds__(kThreads)
+    add_term_runs(Geometry<3> runs, int64_t y_along, int64_t y_size, float* y, const Index* index, const S* src) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < runs.numel; i += step) {
+    int64_t offset[3];
+    runs.offsets(i, offset);
+    float* const sums = y + offset[2] + checked(index[offset[1]], y_size) * y_along;
+    const auto terms = *reinterpret_cast<const Pack<S, kTermRun>*>(src + offset[0]);
+#pragma unroll
+    for (int j = 0; j < kTermRun; ++j) atomicAdd(sums + j, convert<float>(terms.at[j]));
   }
 }
 
@@ -210,7 +245,15 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
   if constexpr (kAssigns<Combine> || (std::same_as<Combine, kernels::Add> && kHasAtomics<Y>)) {
     if (way == Way::terms) {
       // Every term counts, even in dimensions where no operand moves, which make_walk would drop.
-      const auto terms = logical_geometry<3>(shape, {src.strides(), index_strides, to.others});
+      const auto walk = logical_walk<3>(shape, {src.strides(), index_strides, to.others});
+      if constexpr (std::same_as<Combine, kernels::Add> && std::same_as<Y, float>) {
+        if (runs_share_index(walk, {src.raw_bytes(), nullptr, y.raw_bytes()}, 1, along.y, kTermRun)) {
+          launch(add_term_runs<S, Index>, grid_stride(walk.numel, kTermRun), runs_of(walk, kTermRun), along.y,
+                 along.y_size, y_data, index.raw<Index>(), src_data);
+          return;
+        }
+      }
+      const auto terms = make_geometry(walk);
       const auto kernel = [] {
         if constexpr (kAssigns<Combine>) {
           return assign_terms<Y>;

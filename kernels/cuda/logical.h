@@ -1,11 +1,12 @@
 #pragma once
-// logical_geometry: a Geometry whose elements are counted in row-major order of the sizes, whatever the strides.
+// Loops whose elements are counted in row-major order of the sizes, whatever the strides, and that leave out no
+// dimension.
 #include "kernels/cuda/geometry.h"
 
 namespace tandem::cuda {
 
 template <size_t N>
-Geometry<N> logical_geometry(IntArrayRef shape, const std::array<IntArrayRef, N>& strides) {
+kernels::Walk<N> logical_walk(IntArrayRef shape, const std::array<IntArrayRef, N>& strides) {
   kernels::Walk<N> walk;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == 1) continue;
@@ -14,7 +15,12 @@ Geometry<N> logical_geometry(IntArrayRef shape, const std::array<IntArrayRef, N>
     walk.append(shape[d], step);
   }
   walk.finish();
-  return make_geometry(walk);
+  return walk;
+}
+
+template <size_t N>
+Geometry<N> logical_geometry(IntArrayRef shape, const std::array<IntArrayRef, N>& strides) {
+  return make_geometry(logical_walk<N>(shape, strides));
 }
 
 /// Whether element i is at offset i in every operand.

@@ -164,6 +164,32 @@ TEST(IndexKernels, IndexSelectAndIndexAdd) {
 const std::vector<std::vector<int64_t>> kSumShapes = {{},      {7},       {4, 5},     {3, 1, 6}, {2, 3, 4, 5}, {40, 3},
                                                       {3, 40}, {5, 2100}, {2, 6, 24}, {0, 3},    {90, 20}};
 
+TEST(IndexKernels, ContiguousRows) {  // as in an embedding; the places share indices
+  for (DType dtype : {kFloat, kHalf, kBFloat16, kDouble, kLong, kByte}) {
+    for (int64_t n : {16, 12, 5}) {
+      const Tensor x = make({50, n}, dtype, 0), y = make({80, n}, dtype, 0);
+      const Tensor index = make_index({80}, 50, kLong, 0, 3);
+      fill_integers(x, 1);
+      under_test().index_select(y, x, 0, index);
+      const Tensor sum = make({50, n}, dtype == kByte || dtype == kLong ? dtype : kFloat, 0);
+      fill_integers(sum, 2);
+      const Values xs = read(x), rows = read(index);
+      Values expected, sums = read(sum);
+      for (size_t r = 0; r < rows.size(); ++r) {
+        for (size_t c = 0; c < static_cast<size_t>(n); ++c) {
+          const size_t from = static_cast<size_t>(rows[r]) * static_cast<size_t>(n) + c;
+          expected.push_back(xs[from]);
+          sums[from] += xs[from];
+        }
+      }
+      ASSERT_EQ(read(y), expected) << name(dtype) << " " << n;
+      if (dtype == kDouble) continue;
+      under_test().index_add(sum, 0, index, y);
+      ASSERT_EQ(read(sum), sums) << name(dtype) << " " << n;
+    }
+  }
+}
+
 TEST(IndexKernels, ScatterSumAndIndexSum) {
   for (const Case& c : cases()) {
     for (const auto& shape : kSumShapes) {
