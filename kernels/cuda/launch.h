@@ -16,6 +16,7 @@ void launch_raw(const void* kernel, const Launch& shape, void** arguments);
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const Launch& shape, A&&... arguments) {
   static_assert(sizeof...(P) == sizeof...(A));
+  static_assert(parameter_bytes<P...>() <= kMostParameterBytes);
   std::tuple<std::remove_cv_t<P>...> values(static_cast<P>(std::forward<A>(arguments))...);
   std::apply(
       [&](auto&... v) {

@@ -1,5 +1,5 @@
 #pragma once
-// The shapes of launches. dim3 comes from the including file: CUDA's or an emulator's.
+// The shapes of launches, and the sizes of parameters. dim3 comes from the including file: CUDA's or an emulator's.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +15,18 @@ struct Launch {
   dim3 grid{1}, block{kThreads};
   size_t shared_bytes = 0;
 };
+
+/// The most bytes that the parameters of a kernel may take. Before CUDA 12.1, and on devices before compute capability
+/// 7.0, it was 4096.
+inline constexpr size_t kMostParameterBytes = 32764;
+
+/// The bytes of a kernel's parameters: each begins at a multiple of its alignment.
+template <class... P>
+constexpr size_t parameter_bytes() {
+  size_t bytes = 0;
+  ((bytes = (bytes + alignof(P) - 1) / alignof(P) * alignof(P) + sizeof(P)), ...);
+  return bytes;
+}
 
 /// Blocks of kThreads that visit `items` in a grid-stride loop, `per_thread` at a time. At least one block, and at most
 /// as many as the device runs at once, so that there is no partly filled last wave.

@@ -102,8 +102,8 @@ class TensorList {
   int64_t chunks_ = 0;
 };
 
-/// A table passed as a kernel parameter. All parameters of a kernel together may take 4 KiB, or 32764 bytes since CUDA
-/// 12.1.
+/// A table passed as a kernel parameter. All parameters of a kernel together may take kMostParameterBytes
+/// (launch_shape.h).
 template <size_t kWords>
 struct InlineTable {
   uint64_t words[kWords];

@@ -18,8 +18,33 @@
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 
+// The addresses of the `nop`s before functions with launch bounds.
+[[gnu::weak]] extern const uintptr_t nops_begin[] asm("__start___patchable_function_entries");
+[[gnu::weak]] extern const uintptr_t nops_end[] asm("__stop___patchable_function_entries");
+
 namespace tandem::cuda::emulated {
 namespace {
+
+constexpr size_t kMostThreads = 1024;  // of a block
+
+/// Returns the most threads of the kernel's blocks.
+size_t launch_bound(const void* kernel) {
+  static const std::vector<uintptr_t> nops = [] {
+    std::vector<uintptr_t> sorted(nops_begin, nops_end);
+    std::sort(sorted.begin(), sorted.end());
+    return sorted;
+  }();
+  const auto* const entry = static_cast<const unsigned char*>(kernel);
+  const auto after = std::upper_bound(nops.begin(), nops.end(), reinterpret_cast<uintptr_t>(entry));
+  if (after == nops.begin()) return kMostThreads;
+  const size_t warps = reinterpret_cast<uintptr_t>(entry) - *std::prev(after);
+  // The code before a kernel without launch bounds is another function's.
+  const bool is_bounded = warps <= kMostThreads / warpSize && std::all_of(entry - warps, entry, [](unsigned char byte) {
+                            constexpr unsigned char kNop = 0x90;
+                            return byte == kNop;
+                          });
+  return is_bounded ? warps * warpSize : kMostThreads;
+}
 
 constexpr size_t kStackBytes = size_t{512} << 10, kGuardBytes = 4096;  // pages are allocated on first access
 
@@ -354,15 +379,25 @@ void wait_for_copies(int pending) {
   });
 }
 
-void run(dim3 grid, dim3 shape, size_t shared_bytes, const std::function<void()>& thread) {
-  static unsigned launches = 0;
+void check_launch(const void* kernel, dim3 grid, dim3 shape, size_t shared_bytes) {
   const size_t blocks = size_t{grid.x} * grid.y * grid.z, threads = size_t{shape.x} * shape.y * shape.z;
-  if (blocks == 0 || threads == 0 || threads > 1024 || grid.x > 0x7fffffffu || grid.y > 0xffff || grid.z > 0xffff ||
-      shape.z > 64) {
+  if (blocks == 0 || threads == 0 || threads > kMostThreads || grid.x > 0x7fffffffu || grid.y > 0xffff ||
+      grid.z > 0xffff || shape.z > 64) {
     throw Misuse("a launch of " + std::to_string(blocks) + " blocks of " + std::to_string(threads) +
                  " threads has a shape that no device accepts");
   }
+  if (const size_t most = launch_bound(kernel); threads > most) {
+    throw Misuse("a launch of " + std::to_string(threads) + " threads per block exceeds the kernel's launch bounds, " +
+                 std::to_string(most));
+  }
+  // More needs cudaFuncSetAttribute.
+  if (shared_bytes > 48 * 1024) throw Misuse("a launch has more than 48 KiB of dynamic shared memory");
   if (shared_bytes != 0) throw Misuse("dynamic shared memory is not emulated");
+}
+
+void run(dim3 grid, dim3 shape, const std::function<void()>& thread) {
+  static unsigned launches = 0;
+  const size_t blocks = size_t{grid.x} * grid.y * grid.z;
   gridDim = grid;
   blockDim = shape;
   const bool backwards = ++launches % 2 == 0;

@@ -20,7 +20,15 @@
 #define __host__
 #define __grid_constant__
 #define __forceinline__ inline
+// The most threads of a block are stored with the kernel as the number of `nop`s before it, one for each warp, whose
+// place the section __patchable_function_entries has. The bound may depend on template parameters, so few attributes
+// can hold it. Clang does not accept it there.
+#if defined(__clang__)
 #define __launch_bounds__(...)
+#else
+#define __launch_bounds__(threads, ...) \
+  __attribute__((patchable_function_entry(((threads) + 31) / 32, ((threads) + 31) / 32)))
+#endif
 #define __shared__ static  // one copy for all blocks, which run one after the other
 
 struct dim3 {
@@ -47,8 +55,12 @@ struct Trap : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Throws Misuse if a device would refuse this launch of the kernel at `kernel`: because of its shape, its launch
+/// bounds or its dynamic shared memory.
+void check_launch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes);
+
 /// Runs `thread` as every thread of the grid. Rethrows the exception of a thread; the other threads are abandoned.
-void run(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()>& thread);
+void run(dim3 grid, dim3 block, const std::function<void()>& thread);
 
 /// Runs work given to the current stream: immediately, unless a capture records it (device/device.cpp).
 void submit(std::function<void()> work);

@@ -14,7 +14,8 @@ namespace {
 /// Runs the kernel immediately: streams play no role here.
 template <class... P, class... A>
 void run_now(void (*kernel)(P...), const Launch& shape, A... arguments) {
-  emulated::run(shape.grid, shape.block, shape.shared_bytes, [&] { kernel(arguments...); });
+  emulated::check_launch(reinterpret_cast<const void*>(kernel), shape.grid, shape.block, shape.shared_bytes);
+  emulated::run(shape.grid, shape.block, [&] { kernel(arguments...); });
 }
 
 unsigned thread_of_block() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
@@ -162,6 +163,38 @@ TEST(Emulator, RefusesUndefinedBehaviour) {
   EXPECT_THROW(run_now(nothing, Launch{dim3(0), dim3(1), 0}), emulated::Misuse);
   EXPECT_THROW(run_now(nothing, Launch{dim3(1), dim3(1025), 0}), emulated::Misuse);
   EXPECT_THROW(run_now(nothing, Launch{dim3(1, 1 << 16), dim3(1), 0}), emulated::Misuse);
+  EXPECT_THROW(run_now(nothing, Launch{dim3(1), dim3(1), (48 << 10) + 1}), emulated::Misuse);
+}
+
+void __launch_bounds__(64) at_most_64() {}
+constexpr int times_32(int warps) { return 32 * warps; }
+template <int kWarps>
+void __launch_bounds__(times_32(kWarps), 2) at_most_warps() {}
+
+TEST(Emulator, EnforcesLaunchBounds) {
+#if defined(__clang__)
+  GTEST_SKIP() << "Clang's attribute cannot hold them";
+#endif
+  const auto check = [](void (*kernel)(), unsigned most) {
+    EXPECT_NO_THROW(run_now(kernel, Launch{dim3(1), dim3(most), 0})) << most;
+    EXPECT_NO_THROW(run_now(kernel, Launch{dim3(1), dim3(1, most), 0})) << most;
+    EXPECT_THROW(run_now(kernel, Launch{dim3(1), dim3(most + 1), 0}), emulated::Misuse) << most;
+    EXPECT_THROW(run_now(kernel, Launch{dim3(1), dim3(most / 2 + 1, 2), 0}), emulated::Misuse) << most;
+  };
+  check(nothing, 1024);
+  check(at_most_64, 64);
+  check(at_most_warps<1>, 32);
+  check(at_most_warps<12>, 384);
+  check(at_most_warps<32>, 1024);
+}
+
+TEST(Emulator, CountsParametersAsTheDeviceDoes) {
+  struct Odd {
+    char bytes[5];
+  };
+  EXPECT_EQ((parameter_bytes<>()), 0U);
+  EXPECT_EQ((parameter_bytes<char, double, char, int>()), 24U);
+  EXPECT_EQ((parameter_bytes<double, Odd, Odd>()), 18U);
 }
 
 /// One product of 16 x 16 and 16 x 8 elements. a: row-major; b: row-major if kTransposed, else column-major.
