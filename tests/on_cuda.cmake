@@ -66,6 +66,17 @@ foreach(folder ${folders_on_cuda})
   program_on_cuda(${folder}_test tandem_test_objects tandem_test_device)
   folder_on_cuda(${folder} tandem_on_cuda_${folder}_test)
 endforeach()
+# Some folders run again, because another device shows other defects.
+set(second_device TANDEM_TEST_DEVICE=cuda:1)
+function(folder_on_cuda_again folder variant)
+  set(name ${folder}_${variant})
+  on_cuda_test(${name} tandem_on_cuda_${folder}_test --gtest_brief=1 ${ARGN})
+  set_property(TEST on_cuda_${name} APPEND PROPERTY ENVIRONMENT ${${variant}})
+endfunction()
+foreach(folder amp_modes nn optim tensor)
+  folder_on_cuda_again(${folder} second_device)
+endforeach()
+folder_on_cuda_again(autograd second_device --gtest_filter=-InPlaceViewGrad.*:DeepGraph.*)
 if(TANDEM_BUILD_EXAMPLES)
   foreach(
     example

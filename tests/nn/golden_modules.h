@@ -30,7 +30,7 @@ inline Tensor counted(uint64_t seed, IntArrayRef sizes, DType dtype, double scal
   for (int64_t i = 0; i < host.numel(); ++i) {
     values[i] = counter_normal(seed, static_cast<uint64_t>(i)) * scale + shift;
   }
-  return host.to(device_type(), dtype);
+  return host.to(get_default_device(), dtype);
 }
 
 inline Tensor numbers(const char* name, IntArrayRef sizes, DType dtype) { return counted(fnv1a(name), sizes, dtype); }
@@ -41,7 +41,7 @@ inline Tensor leaf(const char* name, IntArrayRef sizes, DType dtype) {
 
 /// The counterparts of the functions of modules.py.
 inline void prepare(nn::Module& module, DType dtype) {
-  module.to(Device(device_type()), dtype);
+  module.to(get_default_device(), dtype);
   NoGradGuard no_grad;
   for (const auto& item : module.named_parameters()) {
     const std::string& name = item.key();

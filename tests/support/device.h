@@ -1,5 +1,5 @@
 #pragma once
-// The device that the tests run on: the CPU, or the device in TANDEM_TEST_DEVICE ("cuda"). device.cpp makes it the
+// The device that the tests run on: the CPU, or the device in TANDEM_TEST_DEVICE ("cuda:1"). device.cpp makes it the
 // default device before each test.
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tandem/tensor/default_device.h"
+#include "tandem/tensor/factories.h"
 
 namespace tandem::testing {
 
@@ -19,7 +20,7 @@ inline Device device_asked_for() {
 inline DeviceType device_type() { return get_default_device().type(); }
 inline bool on_cuda() { return get_default_device().is_cuda(); }
 /// The device as error messages name it.
-inline std::string device_name() { return on_cuda() ? "cuda:0" : "cpu"; }
+inline std::string device_name() { return empty({0}).device().str(); }
 
 /// For tests that access memory through pointers or count calls of the CPU backend: always runs on CPU tensors.
 #define TANDEM_TEST_ON_HOST() const ::tandem::DefaultDeviceGuard on_host(::tandem::kCPU)

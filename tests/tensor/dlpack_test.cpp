@@ -31,7 +31,7 @@ TEST(DLPack, ExportsTheView) {
   const DLTensor& t = managed->dl_tensor;
   EXPECT_EQ(static_cast<char*>(t.data) + t.byte_offset, view.data_ptr());
   EXPECT_EQ(t.device.device_type, x.is_cpu() ? kDLCPU : kDLCUDA);
-  EXPECT_EQ(t.device.device_id, 0);
+  EXPECT_EQ(t.device.device_id, x.is_cpu() ? 0 : x.device().index());
   EXPECT_EQ(IntArrayRef(t.shape, static_cast<size_t>(t.ndim)), view.sizes());
   EXPECT_EQ(IntArrayRef(t.strides, static_cast<size_t>(t.ndim)), view.strides());
   managed->deleter(managed);

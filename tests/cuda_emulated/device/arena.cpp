@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -14,27 +15,39 @@ namespace tandem::cuda::emulated {
 namespace {
 
 // Huge pages make opening and closing cheap.
-constexpr size_t kPage = size_t{2} << 20, kAddresses = 4 * kDeviceBytes;  // room for fragments
+constexpr size_t kPage = size_t{2} << 20, kAddresses = 4 * kDeviceBytes;  // of a device, with room for fragments
 
 struct Arena {
   char* begin;
   std::map<size_t, size_t> segments;  ///< bytes by offset
   size_t used = 0;
-  int open = 0;
 
   void protect(int access) {
     for (const auto& [offset, bytes] : segments) mprotect(begin + offset, bytes, access);
   }
+  bool contains(const void* address) const {
+    const auto at = reinterpret_cast<uintptr_t>(address), first = reinterpret_cast<uintptr_t>(begin);
+    return at >= first && at < first + kAddresses;
+  }
 };
 
-Arena& arena();
+/// Null until a device is used. Never destroyed: static tensors may be freed later.
+std::array<Arena*, kDevices> arenas;
+int scopes = 0;
+DeviceSet opened = 0;
+
+void print(const char* text) { [[maybe_unused]] const auto written = write(STDERR_FILENO, text, std::strlen(text)); }
 
 /// Prints a message and a stack trace, so that the cause of the crash is visible.
 void on_fault(int number, siginfo_t* info, void*) {
   signal(number, SIG_DFL);  // the access is repeated and ends the process
-  if (!is_device_memory(info->si_addr)) return;
-  static constexpr char text[] = "the host reads or writes the emulated device's memory:\n";
-  [[maybe_unused]] const auto written = write(STDERR_FILENO, text, sizeof text - 1);
+  const int device = device_of_memory(info->si_addr);
+  if (device < 0) return;
+  if (opened == 0 || (opened & only(device)) != 0) {
+    print("the host reads or writes the emulated device's memory:\n");
+  } else {
+    print("a kernel reads or writes the memory of another emulated device:\n");
+  }
   void* frames[32];
   backtrace_symbols_fd(frames, backtrace(frames, 32), STDERR_FILENO);
 }
@@ -51,15 +64,16 @@ Arena* make_arena() {
   return new Arena{begin, {}};
 }
 
-Arena& arena() {
-  static Arena& all = *make_arena();  // never destroyed: static tensors may be freed later
-  return all;
+Arena& arena(int device) {
+  Arena*& known = arenas[static_cast<size_t>(device)];
+  if (!known) known = make_arena();
+  return *known;
 }
 
 }  // namespace
 
-void* take_segment(size_t bytes) {
-  Arena& a = arena();
+void* take_segment(int device, size_t bytes) {
+  Arena& a = arena(device);
   const size_t rounded = (bytes + kPage - 1) / kPage * kPage;
   if (a.used + rounded > kDeviceBytes) return nullptr;
   size_t at = kPage;  // the first gap that is large enough, with a closed page on either side
@@ -71,14 +85,16 @@ void* take_segment(size_t bytes) {
   char* segment = a.begin + at;
   mprotect(segment, rounded, PROT_READ | PROT_WRITE);
   std::memset(segment, 0xff, rounded);
-  if (a.open == 0) mprotect(segment, rounded, PROT_NONE);
+  if ((opened & only(device)) == 0) mprotect(segment, rounded, PROT_NONE);
   a.segments.emplace(at, rounded);
   a.used += rounded;
   return segment;
 }
 
 void give_back_segment(void* segment) {
-  Arena& a = arena();
+  const int device = device_of_memory(segment);
+  if (device < 0) return;
+  Arena& a = arena(device);
   const auto found = a.segments.find(static_cast<size_t>(static_cast<char*>(segment) - a.begin));
   if (found == a.segments.end()) return;
   mprotect(segment, found->second, PROT_NONE);
@@ -87,18 +103,27 @@ void give_back_segment(void* segment) {
   a.segments.erase(found);
 }
 
-size_t free_bytes() { return kDeviceBytes - arena().used; }
+size_t free_bytes(int device) { return kDeviceBytes - arena(device).used; }
 
-bool is_device_memory(const void* address) {
-  const auto at = reinterpret_cast<uintptr_t>(address), begin = reinterpret_cast<uintptr_t>(arena().begin);
-  return at >= begin && at < begin + kAddresses;
+int device_of_memory(const void* address) {
+  for (int i = 0; i < kDevices; ++i) {
+    const Arena* a = arenas[static_cast<size_t>(i)];
+    if (a && a->contains(address)) return i;
+  }
+  return -1;
 }
 
-OpenMemory::OpenMemory() {
-  if (arena().open++ == 0) arena().protect(PROT_READ | PROT_WRITE);
+void open_only(DeviceSet devices) {
+  for (int i = 0; i < kDevices; ++i) {
+    const DeviceSet changed = (opened ^ devices) & only(i);
+    if (changed) arena(i).protect(devices & only(i) ? PROT_READ | PROT_WRITE : PROT_NONE);
+  }
+  opened = devices;
 }
+
+OpenMemory::OpenMemory() { ++scopes; }
 OpenMemory::~OpenMemory() {
-  if (--arena().open == 0) arena().protect(PROT_NONE);
+  if (--scopes == 0) open_only(0);
 }
 
 }  // namespace tandem::cuda::emulated

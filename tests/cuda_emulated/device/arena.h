@@ -1,20 +1,27 @@
 #pragma once
-// The emulated device's memory: host memory that is closed to host code. Its segments are open only while the device
-// works, so host code that accesses a tensor of the device crashes, as on a machine with a GPU. Between the segments
-// are pages that stay closed. New memory is filled with NaNs, so that uninitialized values are noticed.
+// The emulated devices' memory: host memory that is closed to host code. A device's segments are open only while it
+// works, so host code that accesses a tensor of a device crashes, as on a machine with a GPU, and so do kernels that
+// access another device's memory. Between the segments are pages that stay closed. New memory is filled with NaNs, so
+// that uninitialized values are noticed.
 #include <cstddef>
 
 namespace tandem::cuda::emulated {
 
-inline constexpr size_t kDeviceBytes = size_t{1} << 30;
+inline constexpr int kDevices = 2;
+inline constexpr size_t kDeviceBytes = size_t{1} << 30;  ///< of each device
 
 /// Returns a segment, or null if the device has no room for it.
-void* take_segment(size_t bytes);
+void* take_segment(int device, size_t bytes);
 void give_back_segment(void* segment);
-size_t free_bytes();
-bool is_device_memory(const void* address);
+size_t free_bytes(int device);
+/// Returns the device whose memory contains the address, or -1.
+int device_of_memory(const void* address);
 
-/// Opens the segments until the end of the scope; scopes nest.
+/// A set of devices: bit i is device i.
+using DeviceSet = unsigned;
+constexpr DeviceSet only(int device) { return device < 0 ? 0 : 1u << device; }
+
+/// A scope in which devices work. Their memory is closed at its end; scopes nest.
 class [[nodiscard]] OpenMemory {
  public:
   OpenMemory();
@@ -22,5 +29,7 @@ class [[nodiscard]] OpenMemory {
   OpenMemory(const OpenMemory&) = delete;
   OpenMemory& operator=(const OpenMemory&) = delete;
 };
+/// Within such a scope: opens the memory of these devices, and closes that of the others.
+void open_only(DeviceSet devices);
 
 }  // namespace tandem::cuda::emulated

@@ -12,6 +12,9 @@
 using namespace tandem;
 using namespace tandem::cuda::emulated;
 
+struct cublasLtContext {
+  int device;
+};
 struct EmulatedLayout {
   DType dtype;
   int64_t rows, columns, ld;
@@ -113,8 +116,7 @@ void run(const Call& c) {
 
 const char* cublasLtGetStatusString(cublasStatus_t) { return "a status of the emulated device"; }
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
-  static uintptr_t next = 0;
-  return *handle = reinterpret_cast<cublasLtHandle_t>(next += 16), CUBLAS_STATUS_SUCCESS;
+  return *handle = new cublasLtContext{cuda::current_device()}, CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType dtype, uint64_t rows,
                                           uint64_t columns, int64_t ld) {
@@ -168,22 +170,23 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   }
 }
 
-/// Returns two algorithms for every product, which store the requested alignments.
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+/// Returns two algorithms for every product, which store the requested alignments and the device.
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                               cublasLtMatmulPreference_t preference, int wanted,
                                               cublasLtMatmulHeuristicResult_t* results, int* count) {
   require(preference->most_workspace >= kWorkspace, "the workspace limit is too small");
   *count = std::min(wanted, 2);
   for (int i = 0; i < *count; ++i) {
-    results[i] = {{{preference->align_a, preference->align_b, preference->align_c, preference->align_d}},
+    results[i] = {{{preference->align_a, preference->align_b, preference->align_c, preference->align_d,
+                    static_cast<uint64_t>(handle->device)}},
                   kWorkspace,
                   CUBLAS_STATUS_SUCCESS};
   }
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, const void* alpha, const void* a,
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t product, const void* alpha, const void* a,
                               cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
                               const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
@@ -195,6 +198,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
           "a vector is aligned to less than 16 bytes");
   require(bytes == kWorkspace && is_aligned(workspace, 256), "the workspace differs from the requested one");
   require(stream == cuda::current_handle(), "the stream is not the current one");
+  require(handle->device == cuda::current_device() && algorithm->data[4] == static_cast<uint64_t>(handle->device),
+          "the handle or the algorithm belongs to another device");
   const auto scalar = [&](const void* value) {
     if (product->compute == CUBLAS_COMPUTE_64F) return *static_cast<const double*>(value);
     return static_cast<double>(*static_cast<const float*>(value));

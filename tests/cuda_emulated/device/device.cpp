@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -15,9 +16,13 @@
 #include "cuda_emulated/device/queue.h"
 #include "kernels/cuda/runtime.h"
 
-using Work = std::function<void()>;
+using tandem::cuda::emulated::Work;
 
+struct CUstream_st : tandem::cuda::emulated::Queue {
+  using Queue::Queue;
+};
 struct CUevent_st {
+  int device;
   tandem::cuda::emulated::MarkPtr last;  ///< null until it is recorded
 };
 struct CUgraph_st {
@@ -31,8 +36,9 @@ namespace tandem::cuda::emulated {
 namespace {
 
 CUgraph_st* recording = nullptr;
-cudaStream_t recorded_stream = nullptr;
+const Queue* recorded_stream = nullptr;
 bool spoilt = false, behind = false;
+thread_local int device_of_thread = 0;
 thread_local cudaStreamCaptureMode mode_of_thread = cudaStreamCaptureModeGlobal;
 thread_local cudaError_t last_error = cudaSuccess;
 std::map<const char*, size_t> pinned;  ///< bytes by address
@@ -68,13 +74,23 @@ cudaError_t outside_captures(bool relaxed_allows = false) {
   return fail(cudaErrorStreamCaptureUnsupported);
 }
 
-bool is_recorded(cudaStream_t stream) { return recording && stream == recorded_stream; }
+/// Null means the default stream of the current device.
+Queue& queue_of(cudaStream_t stream) {
+  static auto* const defaults = [] {
+    auto* made = new std::deque<CUstream_st>;
+    for (int device = 0; device < kDevices; ++device) made->emplace_back(device, true);
+    return made;
+  }();
+  return stream ? *stream : (*defaults)[static_cast<size_t>(device_of_thread)];
+}
 
-void give(cudaStream_t stream, Work work) {
+bool is_recorded(const Queue& stream) { return recording && &stream == recorded_stream; }
+
+void give(Queue& stream, Work work) {
   if (is_recorded(stream)) {
     recording->nodes.push_back(std::move(work));
   } else {
-    enqueue(stream, std::move(work));
+    stream.append(std::move(work));
   }
 }
 
@@ -85,6 +101,7 @@ bool is_pinned_here(const void* address) {
   return static_cast<const char*>(address) < begin + bytes;
 }
 
+bool is_device_memory(const void* address) { return device_of_memory(address) >= 0; }
 bool is_pageable(const void* address) { return !is_device_memory(address) && !is_pinned_here(address); }
 
 /// The host waits: runs the work that it waits for.
@@ -122,12 +139,15 @@ void revive_device() {
   last_error = cudaSuccess;
 }
 
-void submit(Work work) {
+void submit(std::function<void()> work) { submit(current_handle(), std::move(work)); }
+
+void submit(cudaStream_t handle, std::function<void()> work) {
   if (is_child()) throw_cuda_error("cudaLaunchKernel", cudaErrorInitializationError);
   const Lock lock;
-  const cudaStream_t stream = current_handle();
+  Queue& stream = queue_of(handle);
+  if (stream.device != device_of_thread) throw_cuda_error("cudaLaunchKernel", cudaErrorInvalidResourceHandle);
   if (!is_recorded(stream)) ++counts().launches;
-  give(stream, std::move(work));
+  give(stream, {only(stream.device), std::move(work)});
 }
 
 }  // namespace tandem::cuda::emulated
@@ -142,6 +162,8 @@ const char* cudaGetErrorName(cudaError_t code) {
       return "cudaErrorLaunchFailure";
     case cudaErrorInitializationError:
       return "cudaErrorInitializationError";
+    case cudaErrorInvalidResourceHandle:
+      return "cudaErrorInvalidResourceHandle";
     default:
       return "error";
   }
@@ -149,10 +171,14 @@ const char* cudaGetErrorName(cudaError_t code) {
 const char* cudaGetErrorString(cudaError_t) { return "an error of the emulated device"; }
 cudaError_t cudaDriverGetVersion(int* v) { return *v = 13000, cudaSuccess; }
 cudaError_t cudaRuntimeGetVersion(int* v) { return *v = 13000, cudaSuccess; }
-cudaError_t cudaGetDeviceCount(int* n) { return *n = 1, cudaSuccess; }
-cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
-cudaError_t cudaSetDevice(int) { return cudaSuccess; }
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int) {
+cudaError_t cudaGetDeviceCount(int* n) { return *n = kDevices, cudaSuccess; }
+cudaError_t cudaGetDevice(int* device) { return *device = device_of_thread, cudaSuccess; }
+cudaError_t cudaSetDevice(int device) {
+  if (device < 0 || device >= kDevices) return fail(cudaErrorInvalidDevice);
+  return device_of_thread = device, cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
+  if (device < 0 || device >= kDevices) return fail(cudaErrorInvalidDevice);
   *p = {"emulated", 9, 0, 1, 1280, kDeviceBytes};  // so few threads that grid-stride loops iterate
   return cudaSuccess;
 }
@@ -160,21 +186,21 @@ cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); 
 
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   const Lock lock;
-  return *free = free_bytes(), *total = kDeviceBytes, cudaSuccess;
+  return *free = free_bytes(device_of_thread), *total = kDeviceBytes, cudaSuccess;
 }
 cudaError_t cudaMalloc(void** data, size_t bytes) {
   const Lock lock;
   ++counts().allocations;
   const cudaError_t code = outside_captures(true);
   if (code != cudaSuccess) return code;
-  *data = take_segment(bytes);
+  *data = take_segment(device_of_thread, bytes);
   return *data ? cudaSuccess : fail(cudaErrorMemoryAllocation);
 }
 cudaError_t cudaFree(void* data) {
   const Lock lock;
   const cudaError_t code = outside_captures(true);
   if (code != cudaSuccess) return code;
-  const bool good = run_everything();  // cudaFree waits for the device
+  const bool good = !data || run_everything(device_of_memory(data));  // cudaFree waits for the device
   give_back_segment(data);
   return unless_trapped(good);
 }
@@ -190,51 +216,68 @@ cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) {
   return cudaSuccess;
 }
 
-/// For pageable memory, the source is read, and the destination is written, before the call returns.
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
+/// For pageable memory, the source is read, and the destination is written, before the call returns. The stream may
+/// belong to any device, and so may the memory.
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t handle) {
   const Lock lock;
   ++counts().copies;
+  const bool from_device = is_device_memory(from), to_device = is_device_memory(to);
+  if (kind != cudaMemcpyDefault &&
+      (from_device != (kind == cudaMemcpyDeviceToHost) || to_device != (kind == cudaMemcpyHostToDevice))) {
+    throw Misuse("the kind of a copy differs from that of its addresses");
+  }
+  Queue& stream = queue_of(handle);
+  const DeviceSet devices = only(device_of_memory(from)) | only(device_of_memory(to));
   if (is_pageable(from)) {
     const auto* begin = static_cast<const char*>(from);
-    give(stream, [to, data = std::vector<char>(begin, begin + bytes)] { std::memcpy(to, data.data(), data.size()); });
+    give(stream, {devices,
+                  [to, data = std::vector<char>(begin, begin + bytes)] { std::memcpy(to, data.data(), data.size()); }});
     return cudaSuccess;
   }
-  give(stream, [=] { std::memcpy(to, from, bytes); });
+  give(stream, {devices, [=] { std::memcpy(to, from, bytes); }});
   return is_pageable(to) ? unless_trapped(run_stream(stream)) : cudaSuccess;
 }
 
-cudaError_t cudaDeviceSynchronize() { return wait(run_everything); }
+cudaError_t cudaDeviceSynchronize() {
+  return wait([] { return run_everything(device_of_thread); });
+}
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return wait([&] { return run_stream(stream); });
+  return wait([&] { return run_stream(queue_of(stream)); });
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return wait([&] { return run_until_recorded(event); }, true);
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return ask([&] { return run_stream(stream); }, false);
+  return ask([&] { return run_stream(queue_of(stream)); }, false);
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   return ask([&] { return run_until_recorded(event); }, true);
 }
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
-  static uintptr_t next = 0x1000;
   const Lock lock;
-  *stream = reinterpret_cast<cudaStream_t>(next += 16);
+  *stream = new CUstream_st(device_of_thread, false);
   return cudaSuccess;
 }
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return *event = new CUevent_st, cudaSuccess; }
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  return *event = new CUevent_st{device_of_thread, {}}, cudaSuccess;
+}
 cudaError_t cudaEventDestroy(cudaEvent_t event) { return delete event, cudaSuccess; }
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
   const Lock lock;
-  if (!is_recorded(stream)) event->last = mark(stream);
+  Queue& stream = queue_of(handle);
+  if (stream.device != event->device) return fail(cudaErrorInvalidResourceHandle);
+  if (!is_recorded(stream)) event->last = stream.mark();
   return cudaSuccess;
 }
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+/// The event may belong to another device.
+cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned) {
   const Lock lock;
-  if (event->last && !is_recorded(stream)) wait_for(stream, event->last);
+  Queue& stream = queue_of(handle);
+  if (event->last && !is_recorded(stream)) stream.wait_for(event->last);
   return cudaSuccess;
 }
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  if (start->device != end->device) return fail(cudaErrorInvalidResourceHandle);
   return *milliseconds = 1, cudaSuccess;
 }
 cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t) {
@@ -247,13 +290,13 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   const Lock lock;
-  *status = is_recorded(stream) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  *status = is_recorded(queue_of(stream)) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
   return cudaSuccess;
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   const Lock lock;
   recording = new CUgraph_st;
-  recorded_stream = stream;
+  recorded_stream = &queue_of(stream);
   spoilt = false;
   return cudaSuccess;
 }
@@ -275,9 +318,9 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   const Lock lock;
   ++counts().graph_launches;
-  give(stream, [nodes = exec->nodes] {
-    for (const Work& node : *nodes) node();
-  });
+  give(queue_of(stream), {0, [nodes = exec->nodes] {
+                            for (const Work& node : *nodes) node();
+                          }});
   return cudaSuccess;
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {

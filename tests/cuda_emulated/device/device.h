@@ -1,9 +1,12 @@
 #pragma once
-// A whole CUDA device on the CPU, for running programs on kCUDA without a GPU. Its memory is host memory, but closed to
-// host code (arena.h). Kernels run in the emulator, as late as the order of streams allows (queue.h). Work for a stream
-// that is being captured is recorded and runs when the graph is launched. device.cpp replaces the CUDA runtime under
-// kernels/cuda/*.cpp, blas.cpp cuBLASLt, and dnn.cpp cuDNN.
+// Two whole CUDA devices on the CPU, for running programs on kCUDA without a GPU. Their memory is host memory, but
+// closed to host code (arena.h). Kernels run in the emulator, as late as the order of streams allows (queue.h). Work
+// for a stream that is being captured is recorded and runs when the graph is launched. device.cpp replaces the CUDA
+// runtime under kernels/cuda/*.cpp, blas.cpp cuBLASLt, and dnn.cpp cuDNN.
+#include <cuda_runtime_api.h>
+
 #include <cstdint>
+#include <functional>
 
 namespace tandem::cuda::emulated {
 
@@ -17,10 +20,14 @@ struct Counts {
 };
 Counts& counts();
 
+/// Gives work for the current device to a stream, as a kernel launch does. Throws BackendError if the stream belongs to
+/// another device.
+void submit(cudaStream_t stream, std::function<void()> work);
+
 /// If on, queries answer that the device is not done. Initially off: a query runs the work first.
 void stay_behind(bool on);
 
-/// Makes the device usable again after a kernel has trapped, which is not possible with a real device.
+/// Makes the devices usable again after a kernel has trapped, which is not possible with a real device.
 void revive_device();
 
 }  // namespace tandem::cuda::emulated

@@ -16,6 +16,7 @@ using namespace tandem;
 using namespace tandem::cuda::emulated;
 
 struct EmulatedDnn {
+  int device;
   cudaStream_t stream = nullptr;
 };
 
@@ -207,7 +208,9 @@ bool is_supported(Descriptor graph) {
 
 const char* cudnnGetErrorString(cudnnStatus_t) { return "a status of the emulated device"; }
 void cudnnGetLastErrorString(char* text, size_t bytes) { std::snprintf(text, bytes, "no such engine"); }
-cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) { return *handle = new EmulatedDnn, CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
+  return *handle = new EmulatedDnn{cuda::current_device()}, CUDNN_STATUS_SUCCESS;
+}
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
   return handle->stream = stream, CUDNN_STATUS_SUCCESS;
 }
@@ -276,6 +279,9 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack) {
   require(handle->stream == cuda::current_handle(), "the stream is not the current one");
   require(plan->finalized && pack->finalized, "the plan or the pack is not finalized");
+  const auto planned_for = plan->one<cudnnHandle_t>(CUDNN_ATTR_EXECUTION_PLAN_HANDLE)->device;
+  require(handle->device == cuda::current_device() && planned_for == handle->device,
+          "the handle or the plan belongs to another device");
   const auto workspace = pack->one<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
   require(is_aligned(workspace, 16) && workspace, "the workspace is null or misaligned");
   Run run = run_of(plan->graph, Pack(pack));

@@ -1,31 +1,24 @@
 #include "cuda_emulated/device/queue.h"
 
 #include <cstdlib>
-#include <deque>
-#include <map>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-#include "cuda_emulated/device/arena.h"
 #include "cuda_emulated/emulator.h"
 
 namespace tandem::cuda::emulated {
 
 struct Mark {
-  const void* stream;
+  Queue* stream;
   bool passed = false;
 };
 
 namespace {
 
-/// One of: work, a mark to be passed, or a mark of another stream to wait for.
-struct Entry {
-  std::function<void()> work;
-  MarkPtr pass, wait;
-};
-
-std::map<const void*, std::deque<Entry>>& streams() {
-  static auto& all = *new std::map<const void*, std::deque<Entry>>;
+/// All streams, the oldest first.
+std::vector<Queue*>& streams() {
+  static auto& all = *new std::vector<Queue*>;
   return all;
 }
 
@@ -37,32 +30,31 @@ Order order_asked_for() {
 bool trapped = false;
 Order order_now = order_asked_for();
 
-void run(const void* stream, const Mark* end);
+void run(Queue& stream, const Mark* end);
 
-void run_first(std::deque<Entry>& queue) {
-  const Entry entry = std::move(queue.front());
-  queue.pop_front();
-  if (entry.wait && !entry.wait->passed) run(entry.wait->stream, entry.wait.get());
-  if (entry.work) entry.work();
+void run_first(Queue& stream) {
+  const Queue::Entry entry = std::move(stream.entries.front());
+  stream.entries.pop_front();
+  if (entry.wait && !entry.wait->passed) run(*entry.wait->stream, entry.wait.get());
+  if (entry.work.run) entry.work();
   if (entry.pass) entry.pass->passed = true;
 }
 
 /// Runs the stream's entries up to the mark `end`, or all if it is null.
-void run(const void* stream, const Mark* end) {
-  std::deque<Entry>& queue = streams()[stream];
-  while (!queue.empty() && !(end && end->passed)) run_first(queue);
+void run(Queue& stream, const Mark* end) {
+  while (!stream.entries.empty() && !(end && end->passed)) run_first(stream);
 }
 
-bool can_run(const std::deque<Entry>& queue) {
-  return !queue.empty() && (!queue.front().wait || queue.front().wait->passed);
+bool can_run(const Queue& stream) {
+  return !stream.entries.empty() && (!stream.entries.front().wait || stream.entries.front().wait->passed);
 }
 
-/// Runs all work of the other streams that does not wait for the default stream.
+/// Runs all work of the other streams that does not wait for a default stream.
 void run_sides() {
   for (bool some_ran = order_now == Order::sides_first; some_ran;) {
     some_ran = false;
-    for (auto& [stream, queue] : streams()) {
-      for (; stream && can_run(queue); some_ran = true) run_first(queue);
+    for (Queue* stream : streams()) {
+      for (; !stream->is_default && can_run(*stream); some_ran = true) run_first(*stream);
     }
   }
 }
@@ -84,41 +76,44 @@ bool unless_trapped(const Run& all) {
 
 Order set_order(Order order) { return std::exchange(order_now, order); }
 
-void enqueue(const void* stream, std::function<void()> work) {
-  streams()[stream].push_back({std::move(work), {}, {}});
-  if (stream && order_now == Order::sides_first) static_cast<void>(unless_trapped([] {}));
+Queue::Queue(int device, bool is_default) : device(device), is_default(is_default) { streams().push_back(this); }
+
+void Queue::append(Work work) {
+  entries.push_back({std::move(work), {}, {}});
+  if (!is_default && order_now == Order::sides_first) static_cast<void>(unless_trapped([] {}));
 }
 
-MarkPtr mark(const void* stream) {
-  auto point = std::make_shared<Mark>(Mark{stream});
-  std::deque<Entry>& queue = streams()[stream];
-  point->passed = queue.empty();
-  if (!point->passed) queue.push_back({{}, point, {}});
+MarkPtr Queue::mark() {
+  auto point = std::make_shared<Mark>(Mark{this});
+  point->passed = entries.empty();
+  if (!point->passed) entries.push_back({{}, point, {}});
   return point;
 }
 
-void wait_for(const void* stream, const MarkPtr& point) {
-  if (!point->passed) streams()[stream].push_back({{}, {}, point});
+void Queue::wait_for(const MarkPtr& point) {
+  if (!point->passed) entries.push_back({{}, {}, point});
 }
 
 bool run_until(const MarkPtr& point) {
   return unless_trapped([&] {
-    if (!point->passed) run(point->stream, point.get());
+    if (!point->passed) run(*point->stream, point.get());
   });
 }
 
-bool run_stream(const void* stream) {
+bool run_stream(Queue& stream) {
   return unless_trapped([&] { run(stream, nullptr); });
 }
 
-bool run_everything() {
-  return unless_trapped([] {
-    for (const auto& [stream, queue] : streams()) run(stream, nullptr);
+bool run_everything(int device) {
+  return unless_trapped([&] {
+    for (Queue* stream : streams()) {
+      if (stream->device == device) run(*stream, nullptr);
+    }
   });
 }
 
 void revive() {
-  streams().clear();
+  for (Queue* stream : streams()) stream->entries.clear();
   trapped = false;
 }
 

@@ -1,35 +1,66 @@
 #pragma once
-// The emulated device's streams: queues of work, each with its own order, and events between them. A GPU may run them
-// in many orders. Two worst cases are emulated: all work as late as possible, or the default stream late and the others
-// early. So a missing wait, or memory that is freed and reused without ordering the streams, gives wrong values in
-// every run.
+// The emulated devices' streams: queues of work, each with its own order, and events between them. A GPU may run them
+// in many orders. Two worst cases are emulated: all work as late as possible, or the default streams late and the
+// others early. So a missing wait, or memory that is freed and reused without ordering the streams, gives wrong values
+// in every run.
+#include <deque>
 #include <functional>
 #include <memory>
+
+#include "cuda_emulated/device/arena.h"
 
 namespace tandem::cuda::emulated {
 
 enum class Order {
   late,         ///< work runs only when something waits for it
-  sides_first,  ///< the default stream likewise; other streams run as soon as the work they wait for has run
+  sides_first,  ///< the default streams likewise; other streams run as soon as the work they wait for has run
 };
 /// Sets the order and returns the previous one. The initial order is named by TANDEM_EMULATED_ORDER; by default `late`.
 Order set_order(Order order);
 
-/// Appends work to a stream.
-void enqueue(const void* stream, std::function<void()> work);
+/// Work, and the devices whose memory it may access.
+struct Work {
+  DeviceSet devices = 0;
+  std::function<void()> run;
+
+  void operator()() const {
+    open_only(devices);
+    run();
+  }
+};
 
 /// A point in a stream's order.
 struct Mark;
 using MarkPtr = std::shared_ptr<Mark>;
-MarkPtr mark(const void* stream);
-/// Makes all later work of the stream run after `point`.
-void wait_for(const void* stream, const MarkPtr& point);
 
-/// Run the work up to `point`, of a whole stream, or of all streams. Return false if a kernel has trapped, now or
-/// earlier; then no more work runs.
+/// A stream. Never destroyed.
+class Queue {
+ public:
+  Queue(int device, bool is_default);
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  const int device;
+  const bool is_default;
+
+  void append(Work work);
+  MarkPtr mark();
+  /// Makes all later work of this stream run after `point`.
+  void wait_for(const MarkPtr& point);
+
+  /// One of: work, a mark to be passed, or a mark of another stream to wait for.
+  struct Entry {
+    Work work;
+    MarkPtr pass, wait;
+  };
+  std::deque<Entry> entries;
+};
+
+/// Run the work up to `point`, of a whole stream, or of all of a device's streams. Return false if a kernel has
+/// trapped, now or earlier; then no more work runs.
 [[nodiscard]] bool run_until(const MarkPtr& point);
-[[nodiscard]] bool run_stream(const void* stream);
-[[nodiscard]] bool run_everything();
+[[nodiscard]] bool run_stream(Queue& stream);
+[[nodiscard]] bool run_everything(int device);
 
 /// Clears the error state after a trap; queued work is dropped.
 void revive();
