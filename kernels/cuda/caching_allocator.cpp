@@ -120,8 +120,8 @@ bool CachingAllocator::deallocate(void* data) noexcept {
 }
 
 void CachingAllocator::drain(Block* block) {
-  for (Stream user : block->users) {
-    pending_.push_back({source_->record(user), block});
+  for (const auto& [device, stream] : block->users) {
+    pending_.push_back({source_->record(stream, device), block});
     ++block->pending_events;
   }
   block->users.clear();
@@ -149,11 +149,11 @@ CachingAllocator::Block* CachingAllocator::join(Block* block, Block* neighbour) 
   return first;
 }
 
-bool CachingAllocator::record_stream(void* data, Stream stream) {
+bool CachingAllocator::record_stream(void* data, Stream stream, int device) {
   const std::lock_guard lock(mutex_);
   const auto found = blocks_.find(data);
   if (found == blocks_.end() || found->second->state != State::live) return false;
-  if (found->second->stream != stream) found->second->users.insert(stream);
+  if (device >= 0 || found->second->stream != stream) found->second->users.insert({device, stream});
   return true;
 }
 

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tandem/tensor/allocator.h"
@@ -25,8 +26,9 @@ class MemorySource {
   virtual void free(void* segment) = 0;
   /// Bytes that the driver can still provide.
   virtual size_t available() = 0;
-  /// Records an event after the stream's work so far. Returns null if it waited for that work instead.
-  virtual Event record(Stream stream) = 0;
+  /// Records an event after the work so far of a stream of `device`; -1 means the source's own device. Returns null if
+  /// it waited for that work instead.
+  virtual Event record(Stream stream, int device) = 0;
   virtual bool done(Event event) = 0;
   virtual void wait(Event event) = 0;
   virtual void destroy(Event event) = 0;
@@ -57,8 +59,9 @@ class CachingAllocator {
   /// Returns false if the pointer is not a block of this allocator.
   bool deallocate(void* block) noexcept;
   /// Notes that `stream` uses the block too. After the block is freed, it becomes available only when the work that
-  /// `stream` had at that time is done.
-  bool record_stream(void* block, Stream stream);
+  /// `stream` had at that time is done. `device` is the stream's, or -1 for the allocator's. Returns false if the
+  /// pointer is not a block of this allocator.
+  bool record_stream(void* block, Stream stream, int device = -1);
   /// Returns segments without live blocks to the source.
   void empty_cache();
   /// Keeps the segments of a private pool until release() has been called as many times as keep().
@@ -76,6 +79,7 @@ class CachingAllocator {
  private:
   /// draining: freed, but still in use by another stream.
   enum class State : uint8_t { free, live, draining };
+  using User = std::pair<int, Stream>;  ///< a device, or -1, and its stream
   struct Block {
     Block(char* data, size_t bytes, Stream stream, bool small)
         : data(data), bytes(bytes), stream(stream), small(small) {}
@@ -85,7 +89,7 @@ class CachingAllocator {
     bool small;
     State state = State::free;
     Block *before = nullptr, *after = nullptr;  ///< neighbours in the segment
-    std::set<Stream> users;                     ///< other streams that use the block
+    std::set<User> users;                       ///< other streams that use the block
     size_t pending_events = 0;
   };
   struct BySize {

@@ -40,8 +40,8 @@ class DeviceMemory final : public MemorySource {
     driver().cudaMemGetInfo(&free, &total);
     return free;
   }
-  Event record(Stream stream) override {
-    const QuietDeviceGuard on(device_);
+  Event record(Stream stream, int device) override {
+    const QuietDeviceGuard on(device < 0 ? device_ : device);
     cudaEvent_t event = nullptr;
     record_or_wait(event, static_cast<cudaStream_t>(const_cast<void*>(stream)));
     return event;
@@ -126,7 +126,10 @@ void CudaAccelerator::deallocate(void* block) const noexcept {
 }
 
 void CudaAccelerator::record_stream(void* block, const Stream& stream) const {
-  allocator_of(stream.device().index()).record_stream(block, stream.handle());
+  const int device = stream.device().index();
+  for (int owner = 0; owner < device_count(); ++owner) {
+    if (allocator_of(owner).record_stream(block, stream.handle(), owner == device ? -1 : device)) return;
+  }
 }
 
 void CudaAccelerator::copy_to_pinned(void* pinned, const Tensor& source) const {

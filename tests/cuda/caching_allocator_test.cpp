@@ -43,7 +43,7 @@ class FakeMemory final : public MemorySource {
     state_.segments.erase(segment);
   }
   size_t available() override { return state_.capacity - state_.in_use; }
-  Event record(Stream) override {
+  Event record(Stream, int) override {
     ++state_.live_events;
     return &state_;
   }

@@ -155,6 +155,27 @@ TEST(TwoDevices, EventsAndStreamsBelongToOne) {
   d.cudaGetLastError();
 }
 
+TEST(TwoDevices, MemoryUsedByTheOthersStreamIsNotReusedEarly) {
+  in_both_orders([] {
+    const Stream made_on = stream_from_pool(kFirst), side = stream_from_pool(kFirst);
+    for (const Stream& reader : {current_stream(kSecond), stream_from_pool(kSecond)}) {
+      const StreamGuard there(reader);
+      const StreamGuard here(made_on);
+      Tensor x = full({1 << 20}, 2.0, kFirst), y;
+      side.wait_stream(made_on);
+      {
+        const StreamGuard on_side(side);
+        y = x.to(kSecond);
+      }
+      x.record_stream(reader);
+      x = Tensor();
+      full({1 << 20}, -1.0, kFirst);
+      made_on.synchronize();
+      EXPECT_EQ(y.min().item<float>(), 2);
+    }
+  });
+}
+
 TEST(TwoDevices, TandemsEventsMayWaitForEither) {
   in_both_orders([] {
     const Tensor x = zeros({100}, kFirst), y = zeros({100}, kSecond);
