@@ -42,6 +42,14 @@ bool is_ready(const char* call, cudaError_t code) {
   return true;
 }
 
+/// Throws DeviceError for the code of a call whose event, stream or second event belongs to another device.
+template <class... A>
+void check_same_device(cudaError_t code, fmt::format_string<A...> text, A&&... values) {
+  if (code != cudaErrorInvalidResourceHandle) return;
+  driver().cudaGetLastError();
+  TANDEM_THROW(DeviceError, text, std::forward<A>(values)...);
+}
+
 }  // namespace
 
 // ---- streams
@@ -135,7 +143,11 @@ void CudaAccelerator::destroy_event(void* event) const noexcept { driver().cudaE
 
 void CudaAccelerator::record_event(void* event, const Stream& stream) const {
   const DeviceGuard on(stream.device());
-  TANDEM_CUDA(cudaEventRecord, raw(event), raw(stream));
+  const cudaError_t code = driver().cudaEventRecord(raw(event), raw(stream));
+  check_same_device(code,
+                    "the event was first recorded on another device than the stream's, {}; use one event per device",
+                    stream.device().str());
+  check("cudaEventRecord", code);
 }
 
 bool CudaAccelerator::query_event(void* event) const {
@@ -146,7 +158,9 @@ void CudaAccelerator::synchronize_event(void* event) const { TANDEM_CUDA(cudaEve
 
 float CudaAccelerator::elapsed_time(void* start, void* end) const {
   float milliseconds = 0;
-  TANDEM_CUDA(cudaEventElapsedTime, &milliseconds, raw(start), raw(end));
+  const cudaError_t code = driver().cudaEventElapsedTime(&milliseconds, raw(start), raw(end));
+  check_same_device(code, "the events belong to different devices; use two of the same device");
+  check("cudaEventElapsedTime", code);
   return milliseconds;
 }
 

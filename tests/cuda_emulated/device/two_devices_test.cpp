@@ -176,6 +176,17 @@ TEST(TwoDevices, MemoryUsedByTheOthersStreamIsNotReusedEarly) {
   });
 }
 
+TEST(TwoDevices, AnEventBelongsToOne) {
+  Event first(true), second(true);
+  first.record(current_stream(kFirst));
+  EXPECT_THROWS(first.record(current_stream(kSecond)), DeviceError, "another device", "cuda:1");
+  second.record(current_stream(kSecond));
+  EXPECT_THROWS(first.elapsed_time(second), DeviceError, "elapsed_time: ", "different devices");
+  Event moved = std::move(second);
+  EXPECT_NO_THROW(moved.record(stream_from_pool(kSecond)));
+  EXPECT_NO_THROW(moved.synchronize());
+}
+
 TEST(TwoDevices, TandemsEventsMayWaitForEither) {
   in_both_orders([] {
     const Tensor x = zeros({100}, kFirst), y = zeros({100}, kSecond);
