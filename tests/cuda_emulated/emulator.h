@@ -7,6 +7,10 @@
 // block runs its threads, and every other launch its blocks, from the last to the first, so that a missing barrier
 // gives wrong results in one of the two orders. Not emulated: dynamic shared memory, memory ordering, concurrent
 // blocks, cooperative groups.
+#if defined(__FMA__)
+#include "cuda_emulated/separable_fma.h"
+#endif
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -61,6 +65,10 @@ void check_launch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes
 
 /// Runs `thread` as every thread of the grid. Rethrows the exception of a thread; the other threads are abandoned.
 void run(dim3 grid, dim3 block, const std::function<void()>& thread);
+
+/// Whether kernels round a * b + c once (initially, as nvcc's usually do) or after each operation. Returns the previous
+/// setting. Has no effect on kernels compiled for processors without FMA.
+bool fuse_multiply_adds(bool fuse);
 
 /// Runs work given to the current stream: immediately, unless a capture records it (device/device.cpp).
 void submit(std::function<void()> work);

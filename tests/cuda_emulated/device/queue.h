@@ -16,6 +16,7 @@ enum class Order {
   sides_first,  ///< the default streams likewise; other streams run as soon as the work they wait for has run
 };
 /// Sets the order and returns the previous one. The initial order is named by TANDEM_EMULATED_ORDER; by default `late`.
+/// If it is sides_first, multiply-adds are not fused either.
 Order set_order(Order order);
 
 /// Work, and the devices whose memory it may access.
