@@ -61,9 +61,10 @@ foreach(target tandem_emulated_device tandem_cuda_emulated_test)
   target_include_directories(${target} BEFORE PRIVATE cuda_emulated cuda_emulated/device)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
 endforeach()
-# Runs with the other order of streams too.
+# Runs with the other order of streams too, and on a device like a T4.
 set(sides_first TANDEM_EMULATED_ORDER=sides_first)
-foreach(variant sides_first)
+set(turing TANDEM_EMULATED_CAPABILITY=7.5)
+foreach(variant sides_first turing)
   add_test(NAME cuda_emulated_${variant} COMMAND tandem_cuda_emulated_test --gtest_brief=1)
   set_tests_properties(cuda_emulated_${variant} PROPERTIES ENVIRONMENT "${${variant}};OMP_WAIT_POLICY=passive")
 endforeach()
@@ -92,6 +93,9 @@ foreach(folder amp_modes nn optim tensor)
   folder_on_cuda_again(${folder} second_device)
 endforeach()
 folder_on_cuda_again(autograd second_device --gtest_filter=-InPlaceViewGrad.*:DeepGraph.*)
+# Tests that neither multiply bf16 nor expect it as the default under autocast.
+folder_on_cuda_again(amp turing --gtest_filter=GradScalerTest.*:Overridden*:RunStep*:Scal*:TrainingParity.*-*BF16*)
+folder_on_cuda_again(ops turing --gtest_filter=Ops/CudaTest*)
 if(TANDEM_BUILD_EXAMPLES)
   foreach(
     example

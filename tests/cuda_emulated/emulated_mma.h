@@ -62,6 +62,7 @@ float element(uint32_t pair, int index) {
 template <class T>
 void multiply_add(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
   using namespace emulated;
+  require_sm80("products of 16 x 16 x 8 elements");
   MmaOperands operands{c, a, {b0, b1}};
   run_for_warp(operands, [](const Exchange& warp) {
     float left[16][16], right[16][8];
@@ -85,7 +86,10 @@ void multiply_add(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b
 
 inline void load_matrices(uint32_t (&r)[4], const void* row) { emulated::load_matrices<false>(r, row); }
 inline void load_matrices_transposed(uint32_t (&r)[4], const void* row) { emulated::load_matrices<true>(r, row); }
-inline void copy_async(void* to, const void* from, bool valid) { emulated::copy_async(to, from, 16, valid); }
+inline void copy_async(void* to, const void* from, bool valid) {
+  emulated::require_sm80("asynchronous copies");
+  emulated::copy_async(to, from, 16, valid);
+}
 inline void commit_copies() { emulated::commit_copies(); }
 template <int kPending>
 void wait_for_copies() {

@@ -73,6 +73,9 @@ bool fuse_multiply_adds(bool fuse);
 /// Runs work given to the current stream: immediately, unless a capture records it (device/device.cpp).
 void submit(std::function<void()> work);
 
+/// Throws Misuse if the emulated device's compute capability is below 8.0 (device/device.cpp).
+void require_sm80(const char* what);
+
 using Site = std::source_location;
 
 struct Votes {

@@ -7,6 +7,7 @@
 
 #include "cuda_emulated/emulator.h"
 #include "kernels/cuda/launch_shape.h"
+#include "tandem/cuda/device.h"
 
 namespace tandem::cuda {
 namespace {
@@ -220,6 +221,7 @@ void multiply_tiles(const Half* a, const Half* b, float* c) {
 }
 
 TEST(Emulator, MultipliesMatricesAsTensorCoresDo) {
+  if (!is_bf16_supported()) GTEST_SKIP() << "the device lacks these instructions";
   std::vector<Half> a(256), b(256);
   for (size_t i = 0; i < 256; ++i) {
     a[i] = static_cast<float>(i % 7);
@@ -255,6 +257,7 @@ void unfinished_copy(const float* from) {
 }
 
 TEST(Emulator, AsynchronousCopiesArriveWhenTheThreadWaits) {
+  if (!is_bf16_supported()) GTEST_SKIP() << "the device lacks these instructions";
   alignas(16) const float from[4] = {1, 2, 3, 4};
   float to[2];
   const Launch one{dim3(1), dim3(1), 0};

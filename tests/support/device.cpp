@@ -11,8 +11,8 @@
 namespace tandem::testing {
 namespace {
 
-/// Sets each test's default device. On CUDA the autocast dtype is the CPU's default and TF32 is off, so that a test's
-/// expectations and tolerances hold on both.
+/// Sets each test's default device. On CUDA the autocast dtype is the CPU's default (where the device multiplies bf16)
+/// and TF32 is off, so that a test's expectations and tolerances hold on both.
 struct ChooseDevice : ::testing::EmptyTestEventListener {
   void OnTestProgramStart(const ::testing::UnitTest&) override {
     if (cuda::is_available()) return;
@@ -24,7 +24,7 @@ struct ChooseDevice : ::testing::EmptyTestEventListener {
     const bool on_host = std::string_view(test.test_suite_name()).find("Errors") != std::string_view::npos;
     set_default_device(on_host ? Device(kCPU) : device_asked_for());
     if (!on_cuda()) return;
-    amp::set_autocast_dtype(kCUDA, kBFloat16);
+    if (cuda::is_bf16_supported()) amp::set_autocast_dtype(kCUDA, kBFloat16);
     cuda::set_allow_tf32_conv(false);
   }
 };

@@ -121,6 +121,7 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType dtype, uint64_t rows,
                                           uint64_t columns, int64_t ld) {
   require(ld >= static_cast<int64_t>(rows), "columns overlap");
+  if (dtype == CUDA_R_16BF) require_sm80("matrices of bf16");
   *layout = new EmulatedLayout{type_of(dtype), static_cast<int64_t>(rows), static_cast<int64_t>(columns), ld};
   return CUBLAS_STATUS_SUCCESS;
 }

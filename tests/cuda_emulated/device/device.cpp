@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -51,6 +52,22 @@ std::recursive_mutex& mutex() {
 struct Lock : std::lock_guard<std::recursive_mutex> {
   Lock() : lock_guard(mutex()) {}
 };
+
+/// The compute capability: TANDEM_EMULATED_CAPABILITY, such as 7.5, or an H100's.
+struct Capability {
+  int major = 9, minor = 0;
+};
+const Capability& capability() {
+  static const Capability asked_for = [] {
+    Capability c;
+    const char* text = std::getenv("TANDEM_EMULATED_CAPABILITY");
+    if (text && std::sscanf(text, "%d.%d", &c.major, &c.minor) != 2) {
+      throw Misuse("TANDEM_EMULATED_CAPABILITY is not a compute capability such as 7.5");
+    }
+    return c;
+  }();
+  return asked_for;
+}
 
 cudaError_t fail(cudaError_t code) { return last_error = code; }
 
@@ -131,6 +148,10 @@ Counts& counts() {
   return all;
 }
 
+void require_sm80(const char* what) {
+  if (capability().major < 8) throw Misuse(std::string(what) + " need compute capability 8.0");
+}
+
 void stay_behind(bool on) { behind = on; }
 
 void revive_device() {
@@ -179,7 +200,8 @@ cudaError_t cudaSetDevice(int device) {
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
   if (device < 0 || device >= kDevices) return fail(cudaErrorInvalidDevice);
-  *p = {"emulated", 9, 0, 1, 1280, kDeviceBytes};  // so few threads that grid-stride loops iterate
+  *p = {"emulated", capability().major, capability().minor, 1,
+        1280,       kDeviceBytes};  // so few threads that grid-stride loops iterate
   return cudaSuccess;
 }
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }

@@ -71,6 +71,7 @@ DType type_of(Descriptor tensor) {
     case CUDNN_DATA_HALF:
       return kHalf;
     case CUDNN_DATA_BFLOAT16:
+      require_sm80("convolutions of bf16");
       return kBFloat16;
     case CUDNN_DATA_DOUBLE:
       return kDouble;
