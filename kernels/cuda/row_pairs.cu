@@ -20,7 +20,7 @@ struct PairResults {
 };
 
 template <Pair kPair, class C, bool kColumns>
-__global__ void __launch_bounds__(kPairThreads)
+__global__ void __launch_bounds__(kPairThreads, 2)
     fold_pairs(Geometry<3> others, int64_t length, RowsOf a, RowsOf b, bool packed, PairResults y, double p) {
   using G = Group<kColumns>;
   for (int64_t first = G::first_row(); first < others.numel; first += G::row_step()) {

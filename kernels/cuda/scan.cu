@@ -50,8 +50,9 @@ __device__ __forceinline__ void scan_row(const RowsOf& x, int64_t start, int64_t
   }
 }
 
+// For more than four blocks on a multiprocessor, the compiler would spill registers on compute capability 10 and 12.
 template <class C, bool kColumns>
-__global__ void __launch_bounds__(kScanThreads)
+__global__ void __launch_bounds__(kScanThreads, 4)
     scan_rows(Geometry<2> others, int64_t n, RowsOf y, RowsOf x, bool reverse) {
   using G = Group<kColumns>;
   using Scan = kernels::SumScan<C>;
