@@ -34,11 +34,13 @@ HOT = [
         {16: 2}, {16: 1}),
     Hot("cast f32 to f16", "copy", r"copy_chunks<.*InlineTable<480ul>", 16, 6, 6, {16: 4}, {16: 2}),
     Hot("cast f16 to f32", "copy", r"copy_chunks<.*InlineTable<480ul>", 16, 6, 6, {16: 2}, {16: 4}),
-    Hot("max_pool2d 2x2, f16, channels-last", "pool", r"max_forward<.*Half, 8>", 8, 11, 11, {16: 4}, {16: 1, 8: 1}),
-    Hot("max_pool2d 2x2, backward, f16, channels-last", "pool", r"max_scatter<.*Half, 8>", 8, 11, 11, {16: 1, 8: 1},
-        {16: 4}),
-    Hot("max_pool2d 2x2, backward, f16", "pool", r"max_scatter<.*Half, 1>", 1, 11, 11, {2: 1, 1: 1}, {2: 4}),
-    Hot("index_select, rows of 16 bytes", "index", r"take_each<.*Pack<unsigned long, 2>, long>", 8, 5, 5,
+    Hot("max_pool2d 2x2, f16, channels-last, per output", "pool", r"max_forward<.*Half, 8>", 8, 11, 11, {16: 4},
+        {16: 1, 8: 1}),
+    Hot("max_pool2d 2x2, backward, f16, channels-last, per output", "pool", r"max_scatter<.*Half, 8>", 8, 11, 11,
+        {16: 1, 8: 1}, {16: 4}),
+    Hot("max_pool2d 2x2, backward, f16, per output", "pool", r"max_scatter<.*Half, 1>", 1, 11, 11, {2: 1, 1: 1},
+        {2: 4}),
+    Hot("index_select, f16, whole rows", "index", r"take_each<.*Pack<unsigned long, 2>, long>", 8, 5, 5,
         {16: 1, 8: 1}, {16: 1}),
 ]
 
