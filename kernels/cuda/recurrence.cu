@@ -24,9 +24,10 @@ struct ForwardStep {
   T *y, *h;     ///< h: optional, the same as y after the step; gru: before the step, too
 };
 
-// For more than four blocks on a multiprocessor, the compiler would spill registers on compute capability 8.0.
+// For more than two blocks on a multiprocessor, the compiler would spill registers on compute capability 8.0, 10
+// and 12.
 template <Cell kCell, class T>
-__global__ void __launch_bounds__(kThreads, 4) recur(ForwardStep<T, typename ComputeOf<T>::type> s) {
+__global__ void __launch_bounds__(kThreads, 2) recur(ForwardStep<T, typename ComputeOf<T>::type> s) {
   using C = typename ComputeOf<T>::type;
   constexpr int64_t kGates = gates_of(kCell);
   const int64_t n = s.units;
