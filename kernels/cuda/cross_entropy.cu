@@ -25,7 +25,7 @@ struct RowResults {
 };
 
 template <class C, bool kColumns, bool kCached>
-__global__ void __launch_bounds__(threads_of<2>(kColumns, sizeof(C) == 8), blocks_of(kColumns, sizeof(C) == 8))
+__global__ void __launch_bounds__(threads_of<2>(kColumns, sizeof(C) == 8, kCached), blocks_of(kColumns, sizeof(C) == 8))
     cross_entropy_rows(Geometry<2> others, RowsOf x, bool packed, Targets<C> targets, RowResults<C> results) {
   using G = Group<kColumns>;
   for (int64_t first = G::first_row(); first < others.numel; first += G::row_step()) {
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(threads_of<2>(kColumns, sizeof(C) == 8), block
 }
 
 template <class C, bool kColumns>
-__global__ void __launch_bounds__(threads_of<3>(kColumns, sizeof(C) == 8), blocks_of(kColumns, sizeof(C) == 8))
+__global__ void __launch_bounds__(threads_of<3>(kColumns, sizeof(C) == 8, false), blocks_of(kColumns, sizeof(C) == 8))
     cross_entropy_backward_rows(Geometry<3> others, RowsOf gx, RowsOf x, bool packed, Targets<C> targets, const C* gy,
                                 int64_t gy_step, const C* max, const C* log_sum) {
   using G = Group<kColumns>;

@@ -22,10 +22,11 @@ struct RowsOf {
         stride(x.strides().empty() ? 1 : x.strides()[static_cast<size_t>(dim)]) {}
 };
 
-/// Maximum threads per block for rows of N tensors whose elements still fit into registers.
+/// Maximum threads per block for rows of N tensors whose elements still fit into registers. The loop over a row that is
+/// not cached needs more than the 64 registers that 1024 threads leave to each.
 template <size_t N>
-constexpr int threads_of(bool columns, bool f64) {
-  return columns || f64 ? 256 : N == 2 ? 1024 : 512;
+constexpr int threads_of(bool columns, bool f64, bool cached) {
+  return columns || f64 ? 256 : N == 2 && cached ? 1024 : 512;
 }
 /// Minimum blocks per multiprocessor. By default the compiler makes room for four blocks of 256 threads, and spills
 /// elements to memory.
@@ -133,8 +134,9 @@ struct RowPlan {
     others = make_geometry<N>(kernels::make_walk<N>(sizes, lists));
     const IntArrayRef first = tensors[0]->strides();
     const bool columns = others.numel > 1 && n > 1 && others.strides[0][others.rank - 1] < first[d];
-    shape = make_group_shape(others.numel, n, columns, threads_of<N>(false, f64));
+    shape = make_group_shape(others.numel, n, columns, threads_of<N>(false, f64, true));
     cached = n + (match && !packed ? kPerThread - 1 : 0) <= int64_t{kPerThread} * shape.width;
+    if (!cached) shape = make_group_shape(others.numel, n, columns, threads_of<N>(false, f64, false));
     packed = packed || match;
   }
 };

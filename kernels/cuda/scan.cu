@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(kScanThreads, 4)
 
 /// The same for any scan; stores indices too unless indices.data is null.
 template <class Scan, class C, bool kColumns>
-__global__ void __launch_bounds__(kScanThreads)
+__global__ void __launch_bounds__(kScanThreads, 4)
     scan_rows_of(Geometry<3> others, int64_t n, RowsOf y, RowsOf indices, RowsOf x, bool reverse) {
   using G = Group<kColumns>;
   for (int64_t first = G::first_row(); first < others.numel; first += G::row_step()) {

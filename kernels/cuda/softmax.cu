@@ -10,7 +10,7 @@ namespace tandem::cuda {
 namespace {
 
 template <class C, bool kColumns, bool kCached>
-__global__ void __launch_bounds__(threads_of<2>(kColumns, sizeof(C) == 8), blocks_of(kColumns, sizeof(C) == 8))
+__global__ void __launch_bounds__(threads_of<2>(kColumns, sizeof(C) == 8, kCached), blocks_of(kColumns, sizeof(C) == 8))
     softmax_rows(Geometry<2> others, int64_t length, RowsOf y, RowsOf x, bool packed, bool log) {
   using G = Group<kColumns>;
   for (int64_t first = G::first_row(); first < others.numel; first += G::row_step()) {
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(threads_of<2>(kColumns, sizeof(C) == 8), block
 }
 
 template <class C, bool kColumns, bool kCached>
-__global__ void __launch_bounds__(threads_of<3>(kColumns, sizeof(C) == 8), blocks_of(kColumns, sizeof(C) == 8))
+__global__ void __launch_bounds__(threads_of<3>(kColumns, sizeof(C) == 8, kCached), blocks_of(kColumns, sizeof(C) == 8))
     softmax_backward_rows(Geometry<3> others, int64_t length, RowsOf gx, RowsOf gy, RowsOf y, bool packed, bool log) {
   using G = Group<kColumns>;
   for (int64_t first = G::first_row(); first < others.numel; first += G::row_step()) {
