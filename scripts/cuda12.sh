@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Checks that the CUDA backend compiles with CUDA 12. CI does not run it, because it downloads 1.3 GB once.
+#
+# Usage: scripts/cuda12.sh          compiles the host code against the headers of CUDA 12.8 in NVIDIA's Python packages,
+#                                   which have no nvcc
+#        scripts/cuda12.sh NVCC     then builds the library for compute capability 9.0 with this nvcc of CUDA 12
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly kBuild=build/cuda12
+readonly kPackages=$kBuild/packages/nvidia
+
+[[ -d $kPackages/cudnn ]] ||
+  python3 -m pip install --quiet --no-deps --target "$kBuild/packages" 'nvidia-cuda-runtime-cu12==12.8.*' \
+    'nvidia-cuda-nvcc-cu12==12.8.*' 'nvidia-cublas-cu12==12.8.*' 'nvidia-cudnn-cu12==9.*'
+
+headers=()
+for package in cuda_runtime cuda_nvcc cublas cudnn; do headers+=(-isystem "$kPackages/$package/include"); done
+for file in kernels/cuda/*.cpp; do
+  "${CXX:-g++}" -std=c++20 -fsyntax-only -Wall -Wextra -Werror -DTANDEM_LEAST_ARCHITECTURE=75 -I. -Iinclude \
+    "${headers[@]}" "$file"
+done
+echo "cuda12: the host code compiles with the headers of CUDA 12.8"
+
+(($#)) || exit 0
+cmake -S . -B "$kBuild/library" -G Ninja -DTANDEM_CUDA=ON -DTANDEM_WERROR=ON -DTANDEM_BUILD_TESTS=OFF \
+  -DTANDEM_BUILD_EXAMPLES=OFF -DTANDEM_BUILD_BENCHMARKS=OFF -DCMAKE_CUDA_ARCHITECTURES=90 -DCMAKE_CUDA_COMPILER="$1" \
+  -DCUDNN_ROOT="$PWD/$kPackages/cudnn"
+cmake --build "$kBuild/library" --target tandem
+echo "cuda12: the library compiles with $("$1" --version | grep -oE 'V[0-9.]+')"
