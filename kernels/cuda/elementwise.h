@@ -2,8 +2,8 @@
 // Launches of element-wise kernels: y_i = f(x_i, ...). Internal.
 //
 // Where the innermost loop allows it (runs.h), a thread processes a run of adjacent elements: one address per operand
-// and accesses of 16 bytes, for all dtypes, and for broadcast operands too. Otherwise each element is located by its
-// index.
+// and accesses of up to 16 bytes, also for mixed dtypes and broadcast operands. Otherwise, and in f64, each element is
+// located by its index.
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/loads.h"
 #include "kernels/cuda/runs.h"
