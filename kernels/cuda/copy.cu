@@ -152,8 +152,7 @@ void copy_on_device(const TensorList<2>& list) {
 // ---- from one memory order to another
 
 /// Each block copies a tile at a time: reads lines of 32 adjacent elements, then writes such lines, blockDim.y lines at
-/// a time.
-// For more than four blocks on a multiprocessor, the compiler would spill registers on compute capability 10.
+/// a time. For more than four blocks on a multiprocessor, the compiler would spill registers on compute capability 10.
 template <class How>
 __global__ void __launch_bounds__(kThreads, 4)
     copy_tiles(TilePlan plan, void* dst, DType to, const void* src, DType from) {

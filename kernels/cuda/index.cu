@@ -146,32 +146,21 @@ __device__ __forceinline__ void add_atomically(Y* sum, Y value) {
   }
 }
 
-/// One thread per term. Operands: src, index, y without `dim`.
-template <class Y, class S, class Index>
-__global__ void __launch_bounds__(kThreads)
-    add_terms(Geometry<3> geometry, int64_t y_along, int64_t y_size, Y* y, const Index* index, const S* src) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < geometry.numel; i += step) {
-    int64_t offset[3];
-    geometry.offsets(i, offset);
-    add_atomically(y + offset[2] + checked(index[offset[1]], y_size) * y_along, convert<Y>(src[offset[0]]));
-  }
-}
-
+/// Terms per thread where they share an index.
 inline constexpr int kTermRun = 4;
 
-/// add_terms with one thread per kTermRun terms that share an index.
-template <class S, class Index>
+/// One thread per Run terms, which share an index. Operands: src, index, y without `dim`.
+template <class Y, class S, class Index, int Run>
 __global__ void __launch_bounds__(kThreads)
-    add_term_runs(Geometry<3> runs, int64_t y_along, int64_t y_size, float* y, const Index* index, const S* src) {
+    add_terms(Geometry<3> runs, int64_t y_along, int64_t y_size, Y* y, const Index* index, const S* src) {
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < runs.numel; i += step) {
     int64_t offset[3];
     runs.offsets(i, offset);
-    float* const sums = y + offset[2] + checked(index[offset[1]], y_size) * y_along;
-    const auto terms = *reinterpret_cast<const Pack<S, kTermRun>*>(src + offset[0]);
+    Y* const sums = y + offset[2] + checked(index[offset[1]], y_size) * y_along;
+    const auto terms = *reinterpret_cast<const Pack<S, Run>*>(src + offset[0]);
 #pragma unroll
-    for (int j = 0; j < kTermRun; ++j) atomicAdd(sums + j, convert<float>(terms.at[j]));
+    for (int j = 0; j < Run; ++j) add_atomically(sums + j, convert<Y>(terms.at[j]));
   }
 }
 
@@ -248,7 +237,7 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
       const auto walk = logical_walk<3>(shape, {src.strides(), index_strides, to.others});
       if constexpr (std::same_as<Combine, kernels::Add> && std::same_as<Y, float>) {
         if (runs_share_index(walk, {src.raw_bytes(), nullptr, y.raw_bytes()}, 1, along.y, kTermRun)) {
-          launch(add_term_runs<S, Index>, grid_stride(walk.numel, kTermRun), runs_of(walk, kTermRun), along.y,
+          launch(add_terms<Y, S, Index, kTermRun>, grid_stride(walk.numel, kTermRun), runs_of(walk, kTermRun), along.y,
                  along.y_size, y_data, index.raw<Index>(), src_data);
           return;
         }
@@ -258,7 +247,7 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
         if constexpr (kAssigns<Combine>) {
           return assign_terms<Y>;
         } else {
-          return add_terms<Y, S, Index>;
+          return add_terms<Y, S, Index, 1>;
         }
       }();
       launch(kernel, grid_stride(terms.numel), terms, along.y, along.y_size, y_data, index.raw<Index>(), src_data);
