@@ -1,7 +1,8 @@
 // Pooling, with one thread per element of the result, or per 16 bytes of channels if all images are channels-last.
 // Contract: f16 and bf16 are widened to f32, sums are f32 (f64 for f64) and rounded once. A backward pass gathers: each
-// element of gx adds the terms of the windows that contain it, in a fixed order, so results are deterministic. Tensors
-// may have any strides; threads run in the order of the result's memory.
+// element of gx adds the terms of the windows that contain it, in a fixed order, so results are deterministic. If no
+// windows of a maximum overlap, each output writes its part of gx instead. Tensors may have any strides; threads run in
+// the order of the result's memory, or of gy's if outputs write.
 #include <algorithm>
 #include <initializer_list>
 
