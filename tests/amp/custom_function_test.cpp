@@ -88,7 +88,7 @@ TEST(CustomFunction, BackwardIgnoresRegionsOpenedAfterForward) {
 
 TEST(CustomFunction, PlainFunctionRunsBackwardWithoutAutocast) {
   const Tensor a = weight(1), b = weight(2);
-  amp::AutocastGuard region(device_type());
+  amp::AutocastGuard region(device_type(), kBFloat16);
   // forward() saves its f32 inputs unchanged. Outside the region, backward multiplies them by a bf16 gradient and
   // throws.
   const Tensor y = PlainMM::apply(a, b);

@@ -345,7 +345,7 @@ TEST(WorkflowSwitches, AutocastAndScalerWorkSeparately) {
 
 TEST(WorkflowIslands, DisabledRegionRunsInF32) {
   const Tensor x = ones({2, 8}), w = ones({8, 8}).requires_grad_();
-  amp::AutocastGuard autocast(device_type());
+  amp::AutocastGuard autocast(device_type(), kBFloat16);
   const Tensor h = linear(x, w);
   EXPECT_EQ(h.dtype(), kBFloat16);
   {

@@ -59,7 +59,7 @@ TEST(CustomOpIdentity, RecordsNothingUnderNoGradGuard) {
 TEST(CustomOpIdentity, UsesOfACachedCastGetSeparateGradients) {
   const Tensor w = leaf({1, 2, 3});
   {
-    amp::AutocastGuard autocast(device_type());
+    amp::AutocastGuard autocast(device_type(), kBFloat16);
     const Tensor a = identity(w, 1, amp::Cast::lower), b = identity(w, 3, amp::Cast::lower);
     EXPECT_EQ(a.dtype(), kBFloat16);
     EXPECT_FALSE(a.is_same(b));

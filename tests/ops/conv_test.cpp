@@ -44,7 +44,7 @@ TEST_F(Conv, WeightGradientsStayInF32UnderAutocast) {
   const Tensor gy = randn({16, 4, 9, 9}).to(kBFloat16);
   Tensor y;
   {
-    amp::AutocastGuard autocast(device_type());
+    amp::AutocastGuard autocast(device_type(), kBFloat16);
     y = conv2d(x, w, b, {1}, {1});
   }
   ASSERT_EQ(y.dtype(), kBFloat16);
@@ -62,7 +62,7 @@ TEST_F(Conv, SecondDerivativesRunUnderAutocast) {
   const Tensor x = leaf({2, 2, 5, 5}), w = leaf({3, 2, 3, 3}), b = leaf({3});
   Tensor y;
   {
-    amp::AutocastGuard autocast(device_type());
+    amp::AutocastGuard autocast(device_type(), kBFloat16);
     y = conv2d(x, w, b);
   }
   const auto first = autograd::grad({y.to(kFloat).square().sum()}, {x, w, b}, {}, true, true);
@@ -117,7 +117,7 @@ TEST_F(Conv, WeightGradientsOfTransposedConvolutionsStayInF32UnderAutocast) {
   const Tensor gy = randn({8, 3, 7, 7}).to(kBFloat16);
   Tensor y;
   {
-    amp::AutocastGuard autocast(device_type());
+    amp::AutocastGuard autocast(device_type(), kBFloat16);
     y = conv_transpose2d(x, w, b);
   }
   ASSERT_EQ(y.dtype(), kBFloat16);

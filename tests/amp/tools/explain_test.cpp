@@ -23,7 +23,7 @@ using ::testing::SizeIs;
 using ::testing::StartsWith;
 
 TEST(Explain, EveryPolicyInARegion) {
-  const amp::AutocastGuard autocast(device_type());
+  const amp::AutocastGuard autocast(device_type(), kBFloat16);
   EXPECT_THAT(explain("linear", kFloat, kBFloat16).inputs,
               ElementsAre(std::string("input 0: f32 -> bf16: lower: bf16 is the dtype of the region for ") +
                               name(device_type()),
@@ -108,7 +108,7 @@ TEST(Explain, ListsTheOpsOfForwardAndBackward) {
   const amp::Explanations run = explain([&] {
     Tensor y;
     {
-      const amp::AutocastGuard autocast(device_type());
+      const amp::AutocastGuard autocast(device_type(), kBFloat16);
       y = mm(x, w).sum();
     }
     y.backward();
@@ -143,13 +143,13 @@ TEST(Explain, ExplainsRefusedOps) {
   const amp::Explanations run = explain([] {
     Tensor h;
     {
-      const amp::AutocastGuard autocast(device_type());
+      const amp::AutocastGuard autocast(device_type(), kHalf);
       h = mm(ones({2, 2}), ones({2, 2}));
     }
     mm(h, ones({2, 2}));
   });
   EXPECT_THAT(run.error, HasSubstr("mm: "));
-  EXPECT_EQ(run.ops[0].result, "result: bf16, from inputs of bf16");
+  EXPECT_EQ(run.ops[0].result, "result: f16, from inputs of f16");
   EXPECT_THAT(run.str(), HasSubstr("refused: mm: "));
   EXPECT_FALSE(thread_state().observers);
   // Exceptions that are not tandem's pass through.

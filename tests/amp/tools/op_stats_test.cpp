@@ -40,7 +40,7 @@ TEST_F(OpStatsTest, CountsCallsByOpAndDtype) {
   linear(x, w);
   linear(x.to(kDouble), w.to(kDouble));
   {
-    amp::AutocastGuard autocast(device_type());
+    amp::AutocastGuard autocast(device_type(), kBFloat16);
     softmax(linear(x, w), 1);
     amp::AutocastGuard inner(device_type(), kHalf);
     linear(x, w);
@@ -60,7 +60,7 @@ TEST_F(OpStatsTest, CountsCastsBytesAndCacheHits) {
   OpStats stats;
   const amp::CastCacheStats before = amp::autocast_cache_stats();
   {
-    amp::AutocastGuard autocast(device_type());
+    amp::AutocastGuard autocast(device_type(), kBFloat16);
     linear(x, w);  // casts both, caches the cast of w
     linear(x, w);  // casts x
   }
@@ -76,7 +76,7 @@ TEST_F(OpStatsTest, CountsBackwardAndInPlaceCalls) {
   OpStats stats;
   Tensor loss;
   {
-    amp::AutocastGuard autocast(device_type());
+    amp::AutocastGuard autocast(device_type(), kBFloat16);
     loss = relu(mm(x, w.t())).sum();
   }
   EXPECT_EQ(stats.total().backward_calls, 0);
@@ -220,7 +220,7 @@ TEST_F(OpStatsTest, TableAndJsonAgree) {
   std::string table;
   {
     OpStats stats(&at_end);
-    amp::AutocastGuard autocast(device_type());
+    amp::AutocastGuard autocast(device_type(), kBFloat16);
     for (int i = 0; i < 3; ++i) relu(linear(x, w));
     sum(x);
     const auto json = nlohmann::json::parse(stats.json());
