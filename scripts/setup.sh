@@ -10,6 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(
+  bible-kjv
   ca-certificates
   ccache
   clang-format
@@ -141,4 +142,6 @@ if [[ ! -e .deps/onednn/lib/cmake/dnnl/dnnl-config.cmake ]] && ! system_has_oned
   fi
   system_has_onednn || unpack_onednn
 fi
+scripts/example_data.sh ||
+  say "some data is missing; the examples bert, gpt, in_memory, lstm and tabular need it, and so do their tests"
 say "all dependencies are installed"

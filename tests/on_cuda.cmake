@@ -119,6 +119,10 @@ if(TANDEM_BUILD_EXAMPLES)
     program_on_cuda(example_${example} tandem_mnist)
     on_cuda_test(example_${example} tandem_on_cuda_example_${example} --device cuda --precision f32,f16 --batch 16 --steps 10)
   endforeach()
+  foreach(example big_cnn dcgan gpt in_memory lstm resnet18 tabular unet) # bert and vit take minutes here
+    program_on_cuda(example_${example} tandem_networks)
+    on_cuda_test(example_${example} tandem_on_cuda_example_${example} --quick --device cuda --precision f16 --steps 3)
+  endforeach()
   program_on_cuda(example_recipe)
   on_cuda_test(example_recipe tandem_on_cuda_example_recipe --device cuda --batch-size 8 --in-size 64 --out-size 64
                --num-batches 3 --epochs 1)

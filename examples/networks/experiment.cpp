@@ -1,0 +1,58 @@
+#include "networks/experiment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace networks {
+
+void Supervised::train(std::shared_ptr<torch::nn::Module> module, double lr, double weight_decay, double max_norm) {
+  module_ = std::move(module);
+  module_->to(setting.device);
+  optimizer_ = std::make_unique<torch::optim::AdamW>(module_->parameters(),
+                                                     torch::optim::AdamWOptions(lr).weight_decay(weight_decay));
+  const double steps = static_cast<double>(setting.steps), warm_up = std::max(1.0, 0.05 * steps);
+  schedule_ = std::make_unique<torch::optim::LambdaLR>(*optimizer_, [=](int64_t step) {
+    const double done = static_cast<double>(step) + 1;
+    if (done < warm_up) return done / warm_up;
+    return 0.5 * (1 + std::cos(std::numbers::pi * std::min(1.0, (done - warm_up) / (steps - warm_up + 1))));
+  });
+  max_norm_ = max_norm;
+}
+
+torch::Tensor Supervised::step() {
+  module_->train();
+  optimizer_->zero_grad();
+  torch::Tensor loss;
+  {
+    const auto region = autocast();
+    loss = this->loss();
+  }
+  scaler.scale(loss).backward();
+  if (max_norm_ > 0) {
+    scaler.unscale_(*optimizer_);
+    torch::nn::utils::clip_grad_norm_(module_->parameters(), max_norm_);
+  }
+  scaler.step(*optimizer_);
+  scaler.update();
+  schedule_->step();
+  ++steps_;
+  return loss;
+}
+
+int64_t Supervised::skipped_steps() {
+  // Adam's own count excludes skipped steps.
+  const auto& state = static_cast<const torch::optim::AdamWParamState&>(*optimizer_->state().begin()->second);
+  return steps_ - static_cast<int64_t>(state.step().item<float>());
+}
+
+double Supervised::evaluate(int64_t count, const std::function<torch::Tensor(int64_t)>& value) {
+  module_->eval();
+  torch::NoGradGuard no_grad;
+  const auto region = autocast();
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i) sum += value(i).item<double>();
+  return sum / static_cast<double>(count);
+}
+
+}  // namespace networks
