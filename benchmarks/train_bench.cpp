@@ -1,6 +1,6 @@
-// Training steps compared with libtorch's. Without --workload it is the driver, which starts this program and the
-// libtorch program in turn and prints the ratios of medians; with --workload it measures that workload in this process
-// and prints one JSON object.
+// Training steps compared with PyTorch's. Without --workload it is the driver, which starts this program, the libtorch
+// program and the torch.compile program in turn and prints the ratios of medians; with --workload it measures that
+// workload in this process and prints one JSON object.
 #include <tandem/tandem.h>
 
 #include <exception>
@@ -58,6 +58,7 @@ int main(int argc, char** argv) {
   bench::DriverOptions options;
   options.run.add_flags(app);
   options.peer = beside("train_torch");
+  options.compiled_peer = beside("train_compile");
   options.floor = beside("step_floor");
   bool no_peer = false;
   app.add_option("--json", options.json_file, "Write the results to this file");
@@ -66,9 +67,11 @@ int main(int argc, char** argv) {
   app.add_option("--retries", options.retries, "Repetitions of a measurement that other processes disturbed")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--peer", options.peer, "Path of the libtorch program")->check(CLI::ExistingFile);
+  app.add_option("--compiled-peer", options.compiled_peer, "Path of the torch.compile program")
+      ->check(CLI::ExistingFile);
   app.add_flag("--no-peer", no_peer, "Measure tandem only");
   CLI11_PARSE(app, argc, argv);
-  if (no_peer) options.peer.clear();
+  if (no_peer) options.peer = options.compiled_peer = "";
   try {
     if (options.run.workload.empty()) return bench::run_driver(options);
     bench::run_child<Tandem>(options.run);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the benchmarks (Release) and compares training steps with libtorch's (build/release/benchmarks/train_bench), or
-# single functions (compare_bench). The libtorch programs are built if scripts/torch_venv.sh has installed PyTorch;
+# Builds the benchmarks (Release) and compares training steps with libtorch's and torch.compile's
+# (build/release/benchmarks/train_bench), or single functions with libtorch's (compare_bench). The peers are built if scripts/torch_venv.sh has installed PyTorch;
 # otherwise tandem is measured alone.
 #
 # Usage: scripts/bench.sh [train_bench arguments...]     --json FILE, --quick, --only recipe/bf16,... ; --help lists them
@@ -20,12 +20,12 @@ build_peer() { # build_peer NAME: from benchmarks/torch/NAME.cpp
     return
   fi
   local sources=("$root/benchmarks/torch/$1.cpp" "$root/benchmarks/processor.cpp")
-  if [[ -x $peer && -z $(find "$root/benchmarks" "$root/tests/support/counter.h" "$torch/version.py" -newer "$peer" -type f -print -quit) ]]; then
+  if [[ -x $peer && -z $(find "$root/benchmarks" "$root/examples/models" "$root/tests/support/counter.h" "$torch/version.py" -newer "$peer" -type f -print -quit) ]]; then
     return
   fi
   echo "bench: building the libtorch program $1" >&2
   # Link libtorch_cpu only: libtorch itself would load the CUDA libraries.
-  "${CXX:-g++}" -std=c++20 -O3 -DNDEBUG -I"$root/benchmarks" -I"$root" -isystem "$torch/include" \
+  "${CXX:-g++}" -std=c++20 -O3 -DNDEBUG -I"$root/benchmarks" -I"$root/examples" -I"$root" -isystem "$torch/include" \
     -isystem "$torch/include/torch/csrc/api/include" "${sources[@]}" -o "$peer.part" -L"$torch/lib" \
     -Wl,-rpath,"$torch/lib" -ltorch_cpu -lc10
   mv "$peer.part" "$peer"
@@ -43,6 +43,12 @@ build_peer() { # build_peer NAME: from benchmarks/torch/NAME.cpp
 )
 build_peer train_torch
 build_peer compare_torch
+compiled=$binaries/train_compile
+rm -f "$compiled"
+if [[ -x $binaries/train_torch ]]; then
+  printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' "$root/.venv-torch/bin/python" "$root/benchmarks/torch/train_compile.py" >"$compiled"
+  chmod +x "$compiled"
+fi
 case ${1:-} in
   --build) exit 0 ;;
   --functions) exec "$binaries/compare_bench" "${@:2}" ;;

@@ -15,60 +15,24 @@ import time
 
 try:
     import torch
-    import torch.nn as nn
-    import torch.nn.functional as F
+
+    import networks
 except ImportError as error:
     print(f"{sys.executable} cannot import PyTorch: {error}")
     sys.exit(77)  # counts as skipped in scripts/gpu_check.sh
 
 STEPS_PER_SAMPLE = 10
-CNNS = ("big_cnn", "simple_cnn")
-MEMORY_FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
-
-
-class Mlp(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.fc1, self.fc2, self.fc3 = (nn.Linear(width, width) for _ in range(3))
-
-    def loss(self, x, y):
-        return F.mse_loss(self.fc3(F.relu(self.fc2(F.relu(self.fc1(x))))), y)
-
-
-class BigCnn(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1, self.conv2 = nn.Conv2d(1, 420, 3, padding=1), nn.Conv2d(420, 1000, 3, padding=1)
-        self.fc = nn.Linear(49000, 10)
-
-    def loss(self, x, y):
-        h = F.max_pool2d(F.relu(self.conv1(x)), 2)
-        h = F.max_pool2d(F.relu(self.conv2(h)), 2)
-        return F.cross_entropy(self.fc(h.flatten(1)).float(), y)
-
-
-class SimpleCnn(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1, self.conv2 = nn.Conv2d(1, 32, 5), nn.Conv2d(32, 64, 5)
-        self.fc1, self.fc2 = nn.Linear(1024, 128), nn.Linear(128, 10)
-
-    def loss(self, x, y):
-        h = F.relu(F.max_pool2d(self.conv1(x), 2))
-        h = F.relu(F.max_pool2d(self.conv2(h), 2))
-        h = F.relu(self.fc1(h.reshape(-1, 1024)))
-        return F.nll_loss(F.log_softmax(self.fc2(h).float(), 1), y)
 
 
 def make(workload, batch, memory_format):
     """The model, the inputs, the targets and the name of the optimizer."""
-    if workload not in CNNS:
+    if workload not in networks.CNNS:
         width = 4096 if workload == "recipe" else 64
         n = batch or (512 if workload == "recipe" else 32)
-        return Mlp(width).cuda(), torch.randn(n, width, device="cuda"), torch.randn(n, width, device="cuda"), "sgd"
+        return networks.make(workload).cuda(), torch.randn(n, width, device="cuda"), torch.randn(n, width, device="cuda"), "sgd"
     n = batch or (16 if workload == "big_cnn" else 64)
-    layout = MEMORY_FORMATS[memory_format]
-    model = (BigCnn() if workload == "big_cnn" else SimpleCnn()).cuda().to(memory_format=layout)
+    layout = networks.MEMORY_FORMATS[memory_format]
+    model = networks.make(workload).cuda().to(memory_format=layout)
     x = torch.randn(n, 1, 28, 28, device="cuda").to(memory_format=layout)
     return model, x, torch.randint(0, 10, (n,), device="cuda"), "adam"
 
@@ -76,7 +40,7 @@ def make(workload, batch, memory_format):
 def describe(workload, precision, variant, memory_format):
     """The keys that say what a result is of."""
     result = {"program": "torch " + torch.__version__, "variant": variant, "workload": workload, "precision": precision}
-    return result | ({"memory_format": memory_format} if workload in CNNS else {})
+    return result | ({"memory_format": memory_format} if workload in networks.CNNS else {})
 
 
 def measure(workload, precision, variant, memory_format, batch, samples):
@@ -190,7 +154,7 @@ def main():
     parser.add_argument("--workload", choices=["recipe", "big_cnn", "simple_cnn", "tiny_mlp"])
     parser.add_argument("--precision", default="f32", choices=["f32", "f16", "bf16"])
     parser.add_argument("--variant", default="eager", choices=["eager", "tf32", "fused", "graph"])
-    parser.add_argument("--memory-format", default="contiguous", choices=MEMORY_FORMATS)
+    parser.add_argument("--memory-format", default="contiguous", choices=networks.MEMORY_FORMATS)
     parser.add_argument("--batch", type=int, default=0)
     parser.add_argument("--samples", type=int, default=15)
     parser.add_argument("--largest-batch", action="store_true")

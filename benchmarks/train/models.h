@@ -1,7 +1,9 @@
 #pragma once
-// The networks for both libraries: the including file selects one by `namespace lib = tandem;` or `= torch;`.
+// The MLPs, the small CNN, and initial weights and data, for both libraries: the including file selects one by
+// `namespace lib = tandem;` or `= torch;`. The other networks are those of the examples.
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "tests/support/counter.h"
 
@@ -18,26 +20,6 @@ struct Mlp : lib::nn::Module {
     return lib::nn::functional::mse_loss(fc3(lib::relu(fc2(lib::relu(fc1(x))))), y);
   }
   lib::nn::Linear fc1, fc2, fc3;
-};
-
-/// Two convolutions with many channels.
-struct BigCnn : lib::nn::Module {
-  BigCnn()
-      : conv1(lib::nn::Conv2dOptions(1, 420, 3).padding(1)),
-        conv2(lib::nn::Conv2dOptions(420, 1000, 3).padding(1)),
-        fc(49000, 10) {
-    register_module("conv1", conv1);
-    register_module("conv2", conv2);
-    register_module("fc", fc);
-  }
-  lib::Tensor loss(const lib::Tensor& x, const lib::Tensor& y) {
-    lib::Tensor h = lib::max_pool2d(lib::relu(conv1(x)), {2, 2});
-    h = lib::max_pool2d(lib::relu(conv2(h)), {2, 2});
-    // PyTorch's CPU autocast would run the softmax in the low dtype; tandem runs it in f32 even without the cast.
-    return lib::nn::functional::cross_entropy(fc(h.flatten(1)).to(lib::kFloat), y);
-  }
-  lib::nn::Conv2d conv1, conv2;
-  lib::nn::Linear fc;
 };
 
 /// The MNIST CNN of the tutorials.
@@ -64,24 +46,35 @@ struct SimpleCnn : lib::nn::Module {
 
 // ---- numbers from the counter-based formula, the same in both programs
 
-/// Initial value number i of a parameter, uniform: weights in +-1/sqrt(fan in), biases in +-0.02.
-inline float initial_value(uint64_t seed, int64_t i, double bound) {
-  return static_cast<float>(bound * (2 * tandem::testing::counter_unit(seed, static_cast<uint64_t>(i)) - 1));
-}
-inline double initial_bound(const lib::Tensor& parameter) {
-  return parameter.dim() == 1
-             ? 0.02
-             : 1 / std::sqrt(static_cast<double>(parameter.numel()) / static_cast<double>(parameter.size(0)));
-}
+/// The initial values of a parameter, uniform: weights in +-1/sqrt(fan in), biases in +-0.02, the weights of
+/// normalisations in 1 +- 0.02.
+class InitialValues {
+ public:
+  InitialValues(const std::string& name, const lib::Tensor& parameter) : seed_(tandem::testing::fnv1a(name)) {
+    if (parameter.dim() == 1) {
+      bound_ = 0.02;
+      if (name.ends_with("weight")) center_ = 1;
+    } else {
+      bound_ = 1 / std::sqrt(static_cast<double>(parameter.numel()) / static_cast<double>(parameter.size(0)));
+    }
+  }
+  float operator[](int64_t i) const {
+    return static_cast<float>(center_ +
+                              bound_ * (2 * tandem::testing::counter_unit(seed_, static_cast<uint64_t>(i)) - 1));
+  }
+
+ private:
+  uint64_t seed_;
+  double center_ = 0, bound_;
+};
 
 inline void set_initial_values(lib::nn::Module& model) {
   lib::NoGradGuard no_grad;
   for (const auto& entry : model.named_parameters()) {
-    const double bound = initial_bound(entry.value());
-    const uint64_t seed = tandem::testing::fnv1a(entry.key());
+    const InitialValues initial(entry.key(), entry.value());
     lib::Tensor values = lib::empty(entry.value().sizes());
     auto* v = values.data_ptr<float>();
-    for (int64_t i = 0; i < values.numel(); ++i) v[i] = initial_value(seed, i, bound);
+    for (int64_t i = 0; i < values.numel(); ++i) v[i] = initial[i];
     entry.value().copy_(values);
   }
 }
@@ -101,11 +94,11 @@ inline lib::Tensor in_format(const lib::Tensor& x, lib::MemoryFormat format) {
   return lib::empty(x.sizes(), x.options().memory_format(format)).copy_(x);
 }
 
-inline lib::Tensor class_tensor(const char* name, int number, int64_t count, int64_t classes) {
+inline lib::Tensor class_tensor(const char* name, int number, const std::vector<int64_t>& sizes, int64_t classes) {
   const uint64_t seed = tandem::testing::fnv1a(name + std::to_string(number));
-  lib::Tensor y = lib::empty({count}, lib::kLong);
+  lib::Tensor y = lib::empty(sizes, lib::kLong);
   auto* v = y.data_ptr<int64_t>();
-  for (int64_t i = 0; i < count; ++i)
+  for (int64_t i = 0; i < y.numel(); ++i)
     v[i] = tandem::testing::counter_integer(seed, static_cast<uint64_t>(i), 0, classes);
   return y;
 }

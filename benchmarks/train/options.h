@@ -8,19 +8,28 @@
 
 namespace bench {
 
-/// One workload. The driver compares losses and parameters of the first warm-up steps.
+/// One workload; train/workloads.h makes it. The driver compares losses and parameters of the first warm-up steps.
 struct Workload {
   const char* name;
   bool is_cnn;                         ///< has images, so the memory format matters
+  bool has_floor;                      ///< step_floor has it
   int warmup, iterations;              ///< steps of one process
   int quick_warmup, quick_iterations;  ///< with --quick
 };
 
 inline constexpr Workload kWorkloads[] = {
-    {"recipe", false, 4, 8, 2, 3},             // MLP: batch 512, three Linear(4096), MSE, SGD
-    {"big_cnn", true, 4, 6, 2, 3},             // 1 -> 420 -> 1000 channels 3x3 on 28x28, batch 16, cross entropy, Adam
-    {"simple_cnn", true, 10, 80, 5, 20},       // 1 -> 32 -> 64 channels 5x5, 1024-128-10, batch 64, nll, Adam
-    {"tiny_mlp", false, 300, 3000, 100, 500},  // MLP: batch 32, three Linear(64), MSE, SGD
+    {"recipe", false, true, 4, 8, 2, 3},             // MLP: batch 512, three Linear(4096), MSE, SGD
+    {"big_cnn", true, false, 4, 6, 2, 3},            // 1 -> 420 -> 1000 channels 3x3 on 28x28, batch 16, Adam
+    {"simple_cnn", true, false, 10, 80, 5, 20},      // 1 -> 32 -> 64 channels 5x5, 1024-128-10, batch 64, nll, Adam
+    {"tiny_mlp", false, true, 300, 3000, 100, 500},  // MLP: batch 32, three Linear(64), MSE, SGD
+    {"resnet18", true, false, 3, 6, 2, 3},           // 3x32x32, batch 32, Adam
+    {"unet", true, false, 5, 20, 3, 6},              // widths 16 to 128 on 1x32x32, batch 50, Adam
+    {"gpt", false, false, 3, 6, 2, 3},               // 6 layers of 384, 8 texts of 256 characters, AdamW
+    {"gpt2_124m", false, false, 2, 4, 2, 2},         // GPT-2's smallest size, 4 texts of 64 tokens, AdamW
+    {"bert", false, false, 3, 12, 2, 4},             // 4 layers of 192, 64 texts of 32 words of 4000, AdamW
+    {"vit", true, false, 3, 20, 2, 6},               // 4 layers of 128, 49 patches, batch 64, AdamW
+    {"lstm", false, false, 3, 20, 2, 6},             // 2 layers of 256, 32 texts of 64 characters, AdamW
+    {"tabular", false, false, 100, 500, 50, 100},    // three embeddings, 30-256-256-1, batch 256, AdamW
 };
 inline constexpr const char* kPrecisions[] = {"f32", "bf16", "f16"};
 /// Memory formats of images, and of the weights of convolutions.
@@ -33,6 +42,13 @@ inline const Workload* find_workload(const std::string& name) {
   const auto* found =
       std::find_if(std::begin(kWorkloads), std::end(kWorkloads), [&](auto& w) { return w.name == name; });
   return found == std::end(kWorkloads) ? nullptr : found;
+}
+
+/// "recipe, big_cnn, ...".
+inline std::string workload_names() {
+  std::string names;
+  for (const Workload& w : kWorkloads) names += (names.empty() ? "" : ", ") + std::string(w.name);
+  return names;
 }
 
 /// The arguments of one measurement.
@@ -48,7 +64,7 @@ struct RunOptions {
 
   /// Adds the flags that both programs accept.
   void add_flags(CLI::App& app) {
-    app.add_option("--workload", workload, "Measure one workload here: recipe, big_cnn, simple_cnn or tiny_mlp")
+    app.add_option("--workload", workload, "Measure one workload here: " + workload_names())
         ->check([](const std::string& name) { return find_workload(name) ? "" : "unknown workload " + name; });
     app.add_option("--precision", precision, "f32, bf16 or f16")
         ->check(CLI::IsMember(std::vector<std::string>(std::begin(kPrecisions), std::end(kPrecisions))));
