@@ -11,19 +11,23 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #endif
 
 namespace tandem::cpu {
 namespace {
 
-constexpr double kInterval = 0.1;      // seconds between samples
-constexpr double kEnoughCpu = 0.03;    // seconds of CPU time that a sample needs
-constexpr double kTooLong = 2;         // seconds after which a sample with too little CPU time is dropped
-constexpr double kBusyPerSecond = 40;  // preemptions per second of CPU time; a time slice is 3 to 10 ms
+constexpr double kInterval = 0.1;    // seconds between samples
+constexpr double kEnoughCpu = 0.03;  // seconds of CPU time that a sample needs
+constexpr double kTooLong = 2;       // seconds after which a sample with too little CPU time is dropped
+constexpr double kBusyShare = 0.1;   // waiting per CPU time: 0.01 on a quiet machine, 0.6 beside one busy thread
 constexpr double kShortestHold = 1, kLongestHold = 60, kSoon = 10;  // seconds
 
 }  // namespace
@@ -36,7 +40,9 @@ bool BusyDetector::update(const Sample& sample) {
     return busy_;
   }
   if (wall < kInterval || cpu < kEnoughCpu) return busy_;
-  const bool busy = static_cast<double>(sample.preemptions - last_.preemptions) > kBusyPerSecond * cpu;
+  const bool waited = sample.waited - last_.waited > kBusyShare * cpu;
+  const bool busy = waited && last_waited_;  // in two samples: new threads may wait for each other once
+  last_waited_ = waited;
   last_ = sample;
   if (busy) {
     if (!busy_) hold_ = sample.wall - quiet_since_ < kSoon ? std::min(2 * hold_, kLongestHold) : kShortestHold;
@@ -88,6 +94,24 @@ double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+/// Seconds in which this process's threads waited for a processor. Preemptions alone do not tell: a daemon that runs
+/// for microseconds, a hundred times per second, preempts as often as a program that takes half of the time.
+double waited_seconds(int64_t preemptions) {
+  double nanoseconds = 0;
+  bool found = false;
+  std::error_code error;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    std::ifstream file(thread.path() / "schedstat");  // on a processor, waiting for one, time slices
+    double ran = 0, waited = 0;
+    if (file >> ran >> waited) {
+      nanoseconds += waited;
+      found = true;
+    }
+  }
+  // A kernel without these statistics: the shortest time slice per preemption.
+  return found ? 1e-9 * nanoseconds : 3e-3 * static_cast<double>(preemptions);
+}
+
 struct Machine {
   const bool user_decides = std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT");
   std::atomic<double> next_look{0};
@@ -113,14 +137,15 @@ void watch_machine() noexcept {
   m.next_look.store(now + kInterval, std::memory_order_relaxed);
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  const bool busy = m.detector.update({now, seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_nivcsw});
-  if (!busy) {
-    m.sleepers.reset();
-  } else if (!m.sleepers) {
-    try {
+  try {
+    const bool busy =
+        m.detector.update({now, seconds(usage.ru_utime) + seconds(usage.ru_stime), waited_seconds(usage.ru_nivcsw)});
+    if (!busy) {
+      m.sleepers.reset();
+    } else if (!m.sleepers) {
       m.sleepers = std::make_unique<Sleepers>();
-    } catch (...) {  // no thread could be created: idle threads keep spinning
     }
+  } catch (...) {  // out of memory or of threads: idle threads keep spinning
   }
 }
 

@@ -3,9 +3,8 @@
 //
 // GNU OpenMP's idle threads spin for milliseconds before they sleep. The next parallel loop then starts quickly if no
 // other work needs the processors. On a busy machine, spinning threads take processors from the threads that they wait
-// for, and a step of microseconds takes milliseconds. So tandem measures how often the system preempts the process, and
-// makes idle threads sleep immediately while that happens often.
-#include <cstdint>
+// for, and a step of microseconds takes milliseconds. So tandem measures how long the process's threads wait for a
+// processor, and makes idle threads sleep immediately while that is long.
 
 namespace tandem::cpu {
 
@@ -13,17 +12,17 @@ namespace tandem::cpu {
 class BusyDetector {
  public:
   struct Sample {
-    double wall = 0;          ///< seconds, from any monotonic clock
-    double cpu = 0;           ///< CPU seconds of the process, summed over threads
-    int64_t preemptions = 0;  ///< involuntary context switches of the process
+    double wall = 0;    ///< seconds, from any monotonic clock
+    double cpu = 0;     ///< CPU seconds of the process, summed over threads
+    double waited = 0;  ///< seconds in which threads were ready to run but had no processor, summed over threads
   };
-  /// Returns true while the machine is busy: from the first sample that shows it, until no sample has shown it for some
+  /// Returns true while the machine is busy: from the second of two samples that show it, until no sample has shown it for some
   /// time. That time doubles if the machine is busy again soon after it seemed quiet.
   bool update(const Sample& sample);
 
  private:
   Sample last_{};
-  bool started_ = false, busy_ = false;
+  bool started_ = false, busy_ = false, last_waited_ = false;
   double last_busy_ = 0, quiet_since_ = -1e9, hold_ = 1;
 };
 

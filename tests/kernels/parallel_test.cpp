@@ -20,17 +20,16 @@ namespace {
 
 using cpu::BusyDetector;
 
-/// Advances a detector's time on `processors` processors with a rate of preemptions per second of computing.
+/// Advances a detector's time on `processors` processors, with a time of waiting per second of computing.
 class Clock {
  public:
   /// Returns whether the machine counts as busy after `seconds`.
-  bool pass(double seconds, double preemptions_per_second, double processors = 2) {
+  bool pass(double seconds, double waiting, double processors = 2) {
     bool busy = detector_.update(sample_);
     for (double end = sample_.wall + seconds; sample_.wall < end - 1e-9;) {
       sample_.wall += 0.125;
       sample_.cpu += 0.125 * processors;
-      preemptions_ += 0.125 * processors * preemptions_per_second;
-      sample_.preemptions = static_cast<int64_t>(preemptions_);
+      sample_.waited += 0.125 * processors * waiting;
       busy = detector_.update(sample_);
     }
     return busy;
@@ -38,51 +37,56 @@ class Clock {
 
  private:
   BusyDetector detector_;
-  BusyDetector::Sample sample_{100, 5, 1234};
-  double preemptions_ = 1234;
+  BusyDetector::Sample sample_{100, 5, 1.5};
 };
 
-TEST(BusyDetector, ReportsOnlyManyPreemptions) {
+TEST(BusyDetector, ReportsOnlyLongWaiting) {
   Clock quiet, busy;
-  EXPECT_FALSE(quiet.pass(60, 5));
-  EXPECT_FALSE(busy.pass(10, 5));
-  EXPECT_TRUE(busy.pass(0.25, 200));
+  EXPECT_FALSE(quiet.pass(60, 0.02));
+  EXPECT_FALSE(busy.pass(10, 0.02));
+  EXPECT_TRUE(busy.pass(0.25, 0.6));
 }
 
-TEST(BusyDetector, CountsPreemptionsPerTimeComputed) {
+TEST(BusyDetector, ComparesWaitingWithTimeComputed) {
   Clock starved;
-  EXPECT_TRUE(starved.pass(2, 200, 0.3));  // 60 per second: a twentieth of two processors' time slices
+  EXPECT_TRUE(starved.pass(2, 0.6, 0.3));  // other programs take most of the processors
+}
+
+TEST(BusyDetector, IgnoresASingleWait) {
+  Clock starting;
+  EXPECT_FALSE(starting.pass(0.125, 0.6));
+  EXPECT_FALSE(starting.pass(10, 0.02));
 }
 
 TEST(BusyDetector, StaysBusyUntilQuietForAWhile) {
   Clock clock;
-  EXPECT_TRUE(clock.pass(5, 200));
-  EXPECT_TRUE(clock.pass(0.5, 1));
-  EXPECT_FALSE(clock.pass(3, 1));
+  EXPECT_TRUE(clock.pass(5, 0.6));
+  EXPECT_TRUE(clock.pass(0.5, 0.005));
+  EXPECT_FALSE(clock.pass(3, 0.005));
 }
 
 TEST(BusyDetector, WaitsLongerAfterShortQuietPeriods) {
   Clock clock;
   for (int i = 0; i < 6; ++i) {
-    EXPECT_TRUE(clock.pass(0.25, 200));
-    clock.pass(70, 1);  // longer than any hold; then busy again at once
-    EXPECT_TRUE(clock.pass(0.25, 200));
-    EXPECT_FALSE(clock.pass(70, 1));
+    EXPECT_TRUE(clock.pass(0.25, 0.6));
+    clock.pass(70, 0.005);  // longer than any hold; then busy again at once
+    EXPECT_TRUE(clock.pass(0.25, 0.6));
+    EXPECT_FALSE(clock.pass(70, 0.005));
   }
   Clock alternating;  // seems quiet while its threads sleep
   int spinning = 0;
   for (int i = 0; i < 800; ++i) {
     const bool busy = alternating.pass(0.125, 0);
     spinning += busy ? 0 : 1;
-    if (!busy) alternating.pass(0.125, 200);
+    if (!busy) alternating.pass(0.25, 0.6);
   }
   EXPECT_LE(spinning, 12);
 }
 
 TEST(BusyDetector, IgnoresTimesWithoutWork) {
   Clock clock;
-  EXPECT_FALSE(clock.pass(10, 5));
-  EXPECT_FALSE(clock.pass(10, 1000, 0.001));
+  EXPECT_FALSE(clock.pass(10, 0.02));
+  EXPECT_FALSE(clock.pass(10, 5, 0.001));
 }
 
 /// Runs `work` in a child of fork(); returns false if it crashes or does not end in time.
