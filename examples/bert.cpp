@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
   return networks::main_of({.name = "bert",
                             .metric = "accuracy on masked words in percent",
                             .lower_is_better = false,
-                            .steps = 1000,
+                            .steps = 800,
                             .small_steps = 500,
                             .make = make},
                            argc, argv);

@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   return networks::main_of({.name = "big_cnn",
                             .metric = "accuracy in percent",
                             .lower_is_better = false,
-                            .steps = 500,
+                            .steps = 300,
                             .small_steps = 200,
                             .make = make},
                            argc, argv);

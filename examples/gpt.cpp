@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   return networks::main_of({.name = "gpt",
                             .metric = "bits per character",
                             .lower_is_better = true,
-                            .steps = 250,
+                            .steps = 150,
                             .small_steps = 300,
                             .make = make},
                            argc, argv);

@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   return networks::main_of({.name = "lstm",
                             .metric = "bits per character",
                             .lower_is_better = true,
-                            .steps = 1820,
+                            .steps = 1000,
                             .small_steps = 300,
                             .make = make},
                            argc, argv);

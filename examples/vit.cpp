@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   return networks::main_of({.name = "vit",
                             .metric = "accuracy in percent",
                             .lower_is_better = false,
-                            .steps = 1800,
+                            .steps = 900,
                             .small_steps = 300,
                             .make = make},
                            argc, argv);

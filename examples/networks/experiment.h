@@ -21,6 +21,7 @@ struct Setting {
   std::string images;                       ///< folder with the files of Fashion-MNIST
   std::string pictures;                     ///< folder for pictures; empty: none
   std::string precision;                    ///< f32, bf16 or f16
+  std::string trace;                        ///< folder for Chrome traces of some steps; empty: none
 
   bool amp() const { return dtype != torch::kFloat; }
 };

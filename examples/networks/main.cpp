@@ -13,6 +13,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <tandem/amp/tools.h>
+
 #include "mnist/report.h"
 #include "networks/experiment.h"
 
@@ -52,6 +54,14 @@ double range(const std::vector<double>& values) {
   return *most - *least;
 }
 
+/// Profiles some steps after the measured ones, prints where their time goes, and writes a Chrome trace.
+void profile(const Description& description, const Setting& setting, Experiment& experiment) {
+  const torch::amp::Profiler profiler;
+  for (int i = 0; i < 5; ++i) experiment.step();
+  fmt::print("\n{} in {}, 5 steps:\n{}\n", description.name, setting.precision, profiler.table());
+  profiler.write_chrome_trace(setting.trace + "/" + description.name + "_" + setting.precision + ".json");
+}
+
 void run(const Description& description, const Setting& setting, int seed, Row& row) {
   torch::manual_seed(static_cast<uint64_t>(seed));
   const bool cuda = setting.device.is_cuda();
@@ -80,6 +90,7 @@ void run(const Description& description, const Setting& setting, int seed, Row& 
              row.milliseconds.back(), description.metric, row.metrics.back(), remark.empty() ? "" : "; ", remark);
   std::fflush(stdout);
   if (!setting.pictures.empty()) experiment->draw();
+  if (!setting.trace.empty()) profile(description, setting, *experiment);
 }
 
 void print_table(const Description& description, const Options& options, const std::vector<Row>& rows) {
@@ -135,7 +146,9 @@ bool run_all(const Description& description, Options options) {
   if (options.seeds == 0) options.seeds = setting.small && !options.quick ? 3 : 1;
   if (options.device == "auto") options.device = torch::cuda::is_available() ? "cuda" : "cpu";
   setting.device = torch::Device(options.device);
-  if (!setting.pictures.empty()) std::filesystem::create_directories(setting.pictures);
+  for (const std::string& folder : {setting.pictures, setting.trace}) {
+    if (!folder.empty()) std::filesystem::create_directories(folder);
+  }
   std::vector<Row> rows;
   for (const std::string& precision : options.precisions) {
     setting.precision = precision;
@@ -176,6 +189,8 @@ int main_of(const Description& description, int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--images", options.setting.images, "folder with the files of Fashion-MNIST")->capture_default_str();
   app.add_option("--pictures", options.setting.pictures, "draw into this folder, if there is something to see");
+  app.add_option("--profile", options.setting.trace,
+                 "print where the time of 5 more steps goes, and write them into this folder as Chrome traces");
   app.add_option("--json", options.json, "also write the results to this file");
   CLI11_PARSE(app, argc, argv);
   try {

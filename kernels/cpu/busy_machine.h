@@ -16,8 +16,8 @@ class BusyDetector {
     double cpu = 0;     ///< CPU seconds of the process, summed over threads
     double waited = 0;  ///< seconds in which threads were ready to run but had no processor, summed over threads
   };
-  /// Returns true while the machine is busy: from the second of two samples that show it, until no sample has shown it for some
-  /// time. That time doubles if the machine is busy again soon after it seemed quiet.
+  /// Returns true while the machine is busy: from the second of two samples that show it, until no sample has shown it
+  /// for some time. That time doubles if the machine is busy again soon after it seemed quiet.
   bool update(const Sample& sample);
 
  private:

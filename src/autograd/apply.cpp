@@ -44,6 +44,7 @@ void DispatchCall::enter() {
 void DispatchCall::enter_observed() {
   const amp::CastCacheStats before = amp::autocast_cache_stats();
   const bool caller_gave_dtype = dtype_.has_value();
+  autograd::show_entry(inputs_);
   check_and_cast();
   const amp::CastCacheStats now = amp::autocast_cache_stats();
   observation_ = std::make_unique<autograd::Observation>(

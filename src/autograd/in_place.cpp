@@ -121,6 +121,7 @@ const Tensor& apply_in_place(const OpScope& op, const Tensor& self, ArrayRef<Ten
   if (thread_state().observers) [[unlikely]] {
     std::vector<const Tensor*> inputs{&self};
     for (const Tensor& other : others) inputs.push_back(&other);
+    autograd::show_entry(inputs);
     autograd::Observation seen(autograd::ObservedOp{.name = op.name(), .in_place = true, .inputs = inputs});
     seen.before();
     apply_in_place(op, self, others, direct, out_of_place);  // the observers are suspended

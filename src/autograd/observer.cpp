@@ -61,14 +61,28 @@ void Observation::after() {
 BackwardScope::BackwardScope(const Node& node) : outer_(running_node) { running_node = &node; }
 BackwardScope::~BackwardScope() { running_node = outer_; }
 
-void show_gradients(void (Observer::*to)(const Node&, const Grads&), const Node& node, const Grads& gradients) {
+namespace {
+
+/// Calls `f` on the thread's observers, if any. Ops that they run are not observed.
+template <class F>
+void tell_all(F f) {
   if (!thread_state().observers) return;
   const auto observers = std::move(thread_state().observers);
   struct Restore {
     const std::shared_ptr<const Observers>& observers;
     ~Restore() { thread_state().observers = observers; }
   } restore{observers};
-  tell(*observers, [&](Observer& o) { (o.*to)(node, gradients); });
+  tell(*observers, f);
+}
+
+}  // namespace
+
+void show_entry(ArrayRef<const Tensor*> inputs) {
+  tell_all([&](Observer& o) { o.enter(inputs); });
+}
+
+void show_gradients(void (Observer::*to)(const Node&, const Grads&), const Node& node, const Grads& gradients) {
+  tell_all([&](Observer& o) { (o.*to)(node, gradients); });
 }
 
 }  // namespace tandem::autograd

@@ -5,4 +5,5 @@
 #include "tandem/amp/tools/explain.h"
 #include "tandem/amp/tools/op_stats.h"
 #include "tandem/amp/tools/overflow_finder.h"
+#include "tandem/amp/tools/profiler.h"
 #include "tandem/amp/tools/train_log.h"

@@ -42,6 +42,8 @@ struct ObservedOp {
 class Observer {
  public:
   virtual ~Observer() = default;
+  /// Called before the inputs of an op are checked and cast. Neither before() nor after() follows if that throws.
+  virtual void enter(ArrayRef<const Tensor*> /*inputs*/) {}
   /// Called after the inputs were cast and before the body runs. after() is not called if the body throws; neither is
   /// called if dispatch throws before the body.
   virtual void before(const ObservedOp&) {}
@@ -100,6 +102,9 @@ class [[nodiscard]] BackwardScope {
  private:
   const Node* outer_;
 };
+
+/// Calls enter() of the thread's observers.
+void show_entry(ArrayRef<const Tensor*> inputs);
 
 /// Calls `to`, which is before_backward or after_backward, on the thread's observers, if any.
 void show_gradients(void (Observer::*to)(const Node&, const Grads&), const Node& node, const Grads& gradients);

@@ -6,26 +6,12 @@
 #include <ostream>
 #include <utility>
 
+#include "src/amp/tools/computing_dtype.h"
 #include "src/amp/tools/text.h"
 #include "tandem/base/check.h"
 
 namespace tandem::amp {
 namespace {
-
-DType computing_dtype(const autograd::ObservedOp& op) {
-  if (op.dtype) return *op.dtype;
-  std::optional<DType> widest;
-  for (size_t i = 0; i < op.inputs.size(); ++i) {
-    const Tensor& x = op.input(i);
-    if (!x.defined() || !x.is_floating_point()) continue;
-    widest = widest ? promote_types(*widest, x.dtype()) : x.dtype();
-  }
-  if (widest) return *widest;
-  for (const Tensor& y : op.outputs) {
-    if (y.defined()) return y.dtype();
-  }
-  return kFloat;
-}
 
 /// Ops that the policy table lists as `lower` are matrix products or convolutions, including fused ops. Backward passes
 /// use gemm.
