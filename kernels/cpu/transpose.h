@@ -50,6 +50,13 @@ void transpose_square(T* dst, int64_t dst_row, const T* src, int64_t src_row) {
 /// dst[r dst_row + c] = src[r + c src_column] for r < rows, c < columns.
 template <class T>
 void transpose(T* dst, int64_t dst_row, const T* src, int64_t src_column, int64_t rows, int64_t columns) {
+  if (columns == 2 && dst_row == 2) {  // interleaves two vectors
+    for (int64_t r = 0; r < rows; ++r) {
+      dst[2 * r] = src[r];
+      dst[2 * r + 1] = src[r + src_column];
+    }
+    return;
+  }
   constexpr int64_t kLine = 64 / sizeof(T), kSquare = detail::Vector16<T>::kCount;
   alignas(64) T turned[kLine * kLine];
   for (int64_t r0 = 0; r0 < rows; r0 += kLine) {

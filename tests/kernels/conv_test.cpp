@@ -65,6 +65,8 @@ struct Case {
 const Case kCases[] = {
     {"one channel", 2, 1, 9, 8, 5, 3, 3, {.padding = {1, 1}}},
     {"3x3", 2, 16, 7, 7, 32, 3, 3, {.padding = {1, 1}}},
+    {"whole blocks of channels", 1, 64, 3, 3, 96, 3, 3, {.padding = {1, 1}}},
+    {"whole blocks in groups", 1, 128, 2, 2, 128, 3, 3, {.padding = {1, 1}, .groups = 2}},
     {"odd channels", 3, 13, 6, 5, 17, 3, 3, {}},
     {"1x1", 2, 8, 5, 5, 12, 1, 1, {}},
     {"stride", 2, 3, 11, 12, 8, 3, 5, {.stride = {2, 3}, .padding = {1, 2}}},

@@ -124,9 +124,9 @@ inline Grads conv_backward(const Backward& b, const Tensor& gy, const ConvParams
 }
 
 /// An uninitialized result for operands without gaps: channels-last if one of them is.
-inline Tensor conv_result(const Dims& sizes, const Tensor& x, const Tensor& weight) {
-  const bool last = checks::layout(x) == kChannelsLast || checks::layout(weight) == kChannelsLast;
-  return empty(sizes, x.options().memory_format(last ? kChannelsLast : MemoryFormat::Contiguous));
+inline Tensor conv_result(const Dims& sizes, const Tensor& a, const Tensor& b, DType dtype) {
+  const bool last = checks::layout(a) == kChannelsLast || checks::layout(b) == kChannelsLast;
+  return empty(sizes, a.options().dtype(dtype).memory_format(last ? kChannelsLast : MemoryFormat::Contiguous));
 }
 
 /// A convolution of a batch, optionally followed by relu, with checked sizes.
@@ -138,7 +138,8 @@ Tensor conv_op(const Op<Name>& op, const Tensor& x, const Tensor& weight, const 
       [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
         checks::same_dtype("x", x, "weight", weight);
         checks::same_dtype("x", x, "bias", bias);
-        const Tensor in = checks::dense(x), filter = checks::dense(weight), y = conv_result(sizes, in, filter);
+        const Tensor in = checks::dense(x), filter = checks::dense(weight),
+                     y = conv_result(sizes, in, filter, x.dtype());
         if (y.numel() > 0) {
           const Tensor b = bias.defined() ? contiguous(bias) : bias;
           backend(x).conv(as_image(y), as_image(in), as_image(filter), b, as_image(p, x), activation);
@@ -173,7 +174,8 @@ Tensor conv_transpose_op(const Op<Name>& op, const Tensor& x, const Tensor& weig
       [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
         checks::same_dtype("x", x, "weight", weight);
         checks::same_dtype("x", x, "bias", bias);
-        const Tensor in = checks::dense(x), filter = checks::dense(weight), y = conv_result(sizes, in, filter);
+        const Tensor in = checks::dense(x), filter = checks::dense(weight),
+                     y = conv_result(sizes, in, filter, x.dtype());
         if (y.numel() > 0) {
           backend(x).conv_backward_input(as_image(y), as_image(in), as_image(filter), as_image(p, x));
           if (bias.defined()) {
@@ -387,7 +389,7 @@ TANDEM_OPS std::tuple<Tensor, Tensor> conv_backward_weight(const Tensor& gy, con
         checks::same_dtype("gy", gy, "x", x);
         // The kernel writes the operands' dtype or f32. The caller converts f32 to other dtypes.
         const DType own = gy.dtype(), t = !dtype || *dtype == own || own == kDouble ? own : kFloat;
-        Tensor gweight = empty(ws, gy.options().dtype(t)), gbias;
+        Tensor gweight = detail::conv_result(ws, checks::dense(gy), checks::dense(x), t), gbias;
         if (with_bias) gbias = empty({ws[0]}, gy.options().dtype(t));
         using detail::as_image;
         if (gy.numel() > 0) {

@@ -122,9 +122,9 @@ Tensor buffer(size_t bytes) { return empty({static_cast<int64_t>(bytes)}, Tensor
 
 // The weights at `data` in the layout of the plan's primitive; `holder` owns the copy.
 void* packed_weight(const Plan& plan, void* data, Tensor& holder) {
-  if (!plan.repack) return data;
+  if (!plan.repacks()) return data;
   holder = buffer(plan.packed_bytes);
-  plan.repack.run({holder.raw_bytes(), data});
+  plan.repack(holder.raw_bytes(), data);
   return holder.raw_bytes();
 }
 
@@ -165,13 +165,13 @@ bool convolution_backward_weight(const Array& gweight, const Array& gbias, const
   for (const Array* array : {&gweight, &gbias, &gy, &x}) key.add(*array);
   const Plan& plan = find_plan(key, [&] { return make_backward_weight(gweight, gbias, gy, x, p); });
   if (!plan.main) return false;
-  if (!plan.repack) {
+  if (!plan.repacks()) {
     plan.main.run({gweight.data, gy.data, x.data, gbias.data});
     return true;
   }
   const Tensor packed = buffer(plan.packed_bytes);
   plan.main.run({packed.raw_bytes(), gy.data, x.data, gbias.data});
-  plan.repack.run({gweight.data, packed.raw_bytes()});
+  plan.repack(gweight.data, packed.raw_bytes());
   return true;
 }
 

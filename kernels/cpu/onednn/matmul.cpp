@@ -127,7 +127,7 @@ bool matmul(const Array& d, const Array& a, const Array& b, const Array& bias, b
   key.add(a);
   key.add(b);
   key.add(bias);
-  const Plan& plan = find_plan(key, [&] { return Plan{make_matmul(d, a, b, bias, accumulate), {}, 0}; });
+  const Plan& plan = find_plan(key, [&] { return Plan(make_matmul(d, a, b, bias, accumulate)); });
   if (!plan.main) return false;
   plan.main.run({d.data, a.data, b.data, bias.data});
   return true;
@@ -142,7 +142,7 @@ bool matmul_packed(const Array& d, const Array& a, const Array& b, const Array& 
   for (const Array* array : {&d, &a, &b, &bias}) key.add(*array);
   const Plan& plan = find_plan(key, [&] { return make_matmul_packed(d, a, b, bias, accumulate); });
   if (!plan.main) return false;
-  if (!plan.repack) {
+  if (!plan.repacks()) {
     plan.main.run({d.data, a.data, b.data, bias.data});
     return true;
   }
@@ -150,7 +150,7 @@ bool matmul_packed(const Array& d, const Array& a, const Array& b, const Array& 
       !(packed.layout && *static_cast<const Desc*>(packed.layout.get()) == *plan.packed)) {
     packed.bytes = empty({static_cast<int64_t>(plan.packed_bytes)}, TensorOptions(kByte).device(kCPU));
     packed.layout = plan.packed;
-    plan.repack.run({packed.bytes.raw_bytes(), b.data});
+    plan.repack(packed.bytes.raw_bytes(), b.data);
   }
   plan.main.run({d.data, a.data, packed.bytes.raw_bytes(), bias.data});
   return true;
@@ -165,7 +165,7 @@ bool linear_backward_weight(const Array& gweight, const Array& gbias, const Arra
   key.add(gbias);
   key.add(gy);
   key.add(x);
-  const Plan& plan = find_plan(key, [&] { return Plan{make_backward_weights(gweight, gbias, gy, x), {}, 0}; });
+  const Plan& plan = find_plan(key, [&] { return Plan(make_backward_weights(gweight, gbias, gy, x)); });
   if (!plan.main) return false;
   plan.main.run({gweight.data, gy.data, x.data, gbias.data});
   return true;

@@ -267,9 +267,16 @@ bool is_fast(const char* implementation) {
 
 void Plan::pack(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
   if (from == to) return;
-  const dnnl::reorder::primitive_desc pd(engine(), from, engine(), to);
-  repack = {dnnl::reorder(pd), {{DNNL_ARG_TO, to}, {DNNL_ARG_FROM, from}}};
   packed_bytes = std::max(from.get_size(), to.get_size());
+  copy_ = Repack::make(from, to);
+  if (copy_) return;
+  const dnnl::reorder::primitive_desc pd(engine(), from, engine(), to);
+  reorder_ = {dnnl::reorder(pd), {{DNNL_ARG_TO, to}, {DNNL_ARG_FROM, from}}};
+}
+
+void Plan::repack(void* to, void* from) const {
+  if (copy_) return copy_->run(to, from);
+  reorder_.run({to, from});
 }
 
 bool reorder(const Array& dst, const Array& src) {
@@ -286,7 +293,7 @@ bool reorder(const Array& dst, const Array& src) {
     const dnnl::memory::desc source = desc_of(src), target = desc_of(dst);
     const dnnl::reorder::primitive_desc pd(engine(), source, engine(), target, {}, true);
     if (!is_fast(pd)) return Plan();
-    return Plan{{dnnl::reorder(pd), {{DNNL_ARG_TO, target}, {DNNL_ARG_FROM, source}}}, {}, 0};
+    return Plan({dnnl::reorder(pd), {{DNNL_ARG_TO, target}, {DNNL_ARG_FROM, source}}});
   });
   if (!plan.main) return false;
   plan.main.run({dst.data, src.data});

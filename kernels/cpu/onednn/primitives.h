@@ -4,9 +4,12 @@
 #include <initializer_list>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "kernels/cpu/onednn.h"
+#include "kernels/cpu/onednn/repack.h"
 
 namespace tandem::cpu::onednn {
 
@@ -62,14 +65,23 @@ class Call {
 
 /// The primitives that one call of this backend runs. `main` is empty if oneDNN refused.
 struct Plan {
+  Plan() = default;
+  explicit Plan(Call call) : main(std::move(call)) {}
+
   Call main;
-  Call repack;              ///< weights from the plain layout to `main`'s, or back; empty if equal
-  size_t packed_bytes = 0;  ///< size of the weights in `main`'s layout
+  size_t packed_bytes = 0;  ///< size of the weights in `main`'s layout; 0 if that is the plain one
   /// The layout itself, for weights that are packed once for several calls.
   std::shared_ptr<const dnnl::memory::desc> packed = {};
 
-  /// Sets `repack`: arguments to, from.
+  /// Prepares repack() if the layouts differ.
   void pack(const dnnl::memory::desc& from, const dnnl::memory::desc& to);
+  bool repacks() const { return packed_bytes > 0; }
+  /// Copies weights from the plain layout to `main`'s, or back.
+  void repack(void* to, void* from) const;
+
+ private:
+  std::optional<Repack> copy_;
+  Call reorder_;  ///< where there is no copy
 };
 
 /// A call of this backend. While the object exists, the end of the process waits before it destroys oneDNN. False if it
