@@ -1,7 +1,7 @@
 // Trains a GPT with 6 layers of width 384 on 256 characters of the King James Bible at a time.
 #include "models/gpt.h"
 
-#include "networks/next_token.h"
+#include "networks/next_character.h"
 
 namespace {
 
@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   return networks::main_of({.name = "gpt",
                             .metric = "bits per character",
                             .lower_is_better = true,
-                            .steps = 150,
+                            .steps = 100,
                             .small_steps = 300,
                             .make = make},
                            argc, argv);

@@ -1,7 +1,7 @@
 // Trains a 2-layer LSTM of width 256 on 64 characters of the King James Bible at a time.
 #include "models/lstm.h"
 
-#include "networks/next_token.h"
+#include "networks/next_character.h"
 
 namespace {
 

@@ -7,6 +7,9 @@
 // than theirs; its numbers are of the sizes reported there.
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace models {
 
 /// Properties of the devices. Conductances are fractions of the largest one; a weight is G+ - G-.

@@ -86,7 +86,7 @@ void run(const Description& description, const Setting& setting, int seed, Row& 
   row.metrics.push_back(experiment->metric());
   row.baseline = experiment->baseline();
   const std::string remark = experiment->remark();
-  fmt::print("{} {}, seed {}: {:.0f} ms per step, {} {:.3f}{}{}\n", description.name, setting.precision, seed,
+  fmt::print("{} {}, seed {}: {:.3g} ms per step, {} {:.3f}{}{}\n", description.name, setting.precision, seed,
              row.milliseconds.back(), description.metric, row.metrics.back(), remark.empty() ? "" : "; ", remark);
   std::fflush(stdout);
   if (!setting.pictures.empty()) experiment->draw();

@@ -5,6 +5,8 @@
 #include <cctype>
 #include <fstream>
 #include <iterator>
+#include <unordered_map>
+#include <utility>
 
 namespace networks {
 namespace {

@@ -1,7 +1,6 @@
 #pragma once
 // The King James Bible as numbers.
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <torch/torch.h>
