@@ -4,6 +4,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 
+#include "tandem/base/dtype.h"
 #include "tandem/base/shape.h"
 
 namespace tandem::cpu::onednn {
