@@ -14,6 +14,7 @@ class ForwardItem {
   explicit ForwardItem(const Sizes<T>& sizes)
       : sizes_(sizes),
         table_(sizes.table),
+        product_(product_tables().of<T>()),
         columns_(padded_to_panels(sizes.value_width)),
         rows_(std::min(kForwardQueries, sizes.queries)),
         q_(rows_ * sizes.width),
@@ -36,9 +37,9 @@ class ForwardItem {
       const int64_t n = std::min(kKeys, sizes_.keys - key);
       int64_t row;
       const T* from = k.read(key, n, buffer_.data(), row);
-      table_.pack_transposed(k_.data(), from, row, n, sizes_.width);
+      product_.pack_transposed(k_.data(), from, row, n, sizes_.width);
       from = v.read(key, n, buffer_.data(), row);
-      table_.pack(v_.data(), from, row, n, sizes_.value_width);
+      product_.pack(v_.data(), from, row, n, sizes_.value_width);
       for (int64_t i = 0; i < count; i += kQueries) {
         const int64_t rows = std::min(kQueries, count - i);
         if (!sizes_.is_masked(first + i, rows, key)) add_block(batch, head, first, i, rows, key, n);
@@ -59,7 +60,7 @@ class ForwardItem {
   void add_block(int64_t batch, int64_t head, int64_t first, int64_t i, int64_t rows, int64_t key, int64_t n) {
     T* const s = weights_.data();
     const int64_t width = sizes_.width;
-    table_.multiply(s, kRow, q_.data() + i * width, width, 1, k_.data(), rows, padded_to_panels(n), width, false);
+    product_.multiply(s, kRow, q_.data() + i * width, width, 1, k_.data(), rows, padded_to_panels(n), width, false);
     mask_scores(sizes_, s, batch, head, first + i, rows, key, n);
     for (int64_t r = 0; r < rows; ++r) {
       T* const row = s + r * kRow;
@@ -82,11 +83,12 @@ class ForwardItem {
         mask_weights(row, dropout_.kept(sizes_, batch, head, first + i + r, key, n), n, 1 / (1 - sizes_.call.dropout));
       }
     }
-    table_.multiply(y_.data() + i * columns_, columns_, s, kRow, 1, v_.data(), rows, columns_, n, true);
+    product_.multiply(y_.data() + i * columns_, columns_, s, kRow, 1, v_.data(), rows, columns_, n, true);
   }
 
   const Sizes<T>& sizes_;
   const AttentionTable<T>& table_;
+  const ProductTable<T>& product_;
   int64_t columns_, rows_;
   Scratch<T> q_, k_, v_, buffer_, weights_, y_, max_;
   Scratch<double> total_;
@@ -100,6 +102,7 @@ class BackwardItem {
   BackwardItem(const Sizes<T>& sizes, const Tensor& gq, const Tensor& gk, const Tensor& gv, const Tensor& gy)
       : sizes_(sizes),
         table_(sizes.table),
+        product_(product_tables().of<T>()),
         gq_(gq),
         gk_(gk),
         gv_(gv),
@@ -155,10 +158,10 @@ class BackwardItem {
   void read_keys(int64_t batch, int64_t key_head, int64_t key, int64_t n) {
     int64_t row;
     const T* from = HeadRows(sizes_.call.k, batch, key_head).read(key, n, buffer_.data(), row);
-    table_.pack(k_.data(), from, row, n, sizes_.width);
-    table_.pack_transposed(k_transposed_.data(), from, row, n, sizes_.width);
+    product_.pack(k_.data(), from, row, n, sizes_.width);
+    product_.pack_transposed(k_transposed_.data(), from, row, n, sizes_.width);
     from = HeadRows(sizes_.call.v, batch, key_head).read(key, n, buffer_.data(), row);
-    table_.pack_transposed(v_transposed_.data(), from, row, n, sizes_.value_width);
+    product_.pack_transposed(v_transposed_.data(), from, row, n, sizes_.value_width);
   }
 
   /// Adds what `rows` queries from `query` on and keys [key, key + n) contribute.
@@ -173,13 +176,13 @@ class BackwardItem {
     const T* from = HeadRows(call.q, batch, head).read(query, rows, buffer_.data(), row);
     for (int64_t i = 0; i < rows; ++i) std::copy_n(from + i * row, width, q_.data() + i * width);
     table_.scale(q_.data(), rows * width, static_cast<T>(call.scale));
-    table_.pack(q_panels_.data(), q_.data(), width, rows, width);
+    product_.pack(q_panels_.data(), q_.data(), width, rows, width);
     const T* const gy = HeadRows(gy_, batch, head).read(query, rows, buffer_.data(), row);
-    table_.pack(gy_panels_.data(), gy, row, rows, value_width);
+    product_.pack(gy_panels_.data(), gy, row, rows, value_width);
 
-    table_.multiply(p, kRow, q_.data(), width, 1, k_transposed_.data(), rows, padded_to_panels(n), width, false);
+    product_.multiply(p, kRow, q_.data(), width, 1, k_transposed_.data(), rows, padded_to_panels(n), width, false);
     mask_scores(sizes_, p, batch, head, query, rows, key, n);
-    table_.multiply(ds, kRow, gy, row, 1, v_transposed_.data(), rows, padded_to_panels(n), value_width, false);
+    product_.multiply(ds, kRow, gy, row, 1, v_transposed_.data(), rows, padded_to_panels(n), value_width, false);
     for (int64_t i = 0; i < rows; ++i) {
       T* const weights = p + i * kRow;
       T* const slopes = ds + i * kRow;
@@ -192,14 +195,15 @@ class BackwardItem {
       table_.softmax_backward(slopes, weights, n, log_sum[i], dots_.data()[g * sizes_.queries + query + i]);
       if (kept) mask_weights(weights, kept, n, scale);
     }
-    table_.multiply(sum_gv_.data(), value_columns_, p, 1, kRow, gy_panels_.data(), n, value_columns_, rows, true);
-    table_.multiply(sum_gk_.data(), columns_, ds, 1, kRow, q_panels_.data(), n, columns_, rows, true);
+    product_.multiply(sum_gv_.data(), value_columns_, p, 1, kRow, gy_panels_.data(), n, value_columns_, rows, true);
+    product_.multiply(sum_gk_.data(), columns_, ds, 1, kRow, q_panels_.data(), n, columns_, rows, true);
     T* const sum_gq = sum_gq_.data() + (g * sizes_.queries + query) * columns_;
-    table_.multiply(sum_gq, columns_, ds, kRow, 1, k_.data(), rows, columns_, n, true);
+    product_.multiply(sum_gq, columns_, ds, kRow, 1, k_.data(), rows, columns_, n, true);
   }
 
   const Sizes<T>& sizes_;
   const AttentionTable<T>& table_;
+  const ProductTable<T>& product_;
   const Tensor &gq_, &gk_, &gv_, &gy_;
   int64_t group_, columns_, value_columns_;
   Scratch<T> q_, q_panels_, gy_panels_, k_, k_transposed_, v_transposed_, buffer_, weights_, slopes_;

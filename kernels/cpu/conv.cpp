@@ -1,9 +1,9 @@
 // Convolution of two and three dimensions and its gradients.
-// Contract: f32, f16 and bf16 are convolved by oneDNN with f32 sums and rounded once, after the bias. A dtype without
-// fast instructions on this processor is widened to f32 first. f64, and calls that oneDNN refuses even in f32, run in
-// f64 in conv_loops.cpp. relu is a separate pass over the rounded result, which gives the same bits; oneDNN's relu
-// would turn NaN into 0. Images are processed channels-last, which is several times faster in oneDNN than N, C, H, W;
-// other layouts are converted before and after.
+// Contract: 3 x 3 kernels over many channels run in winograd.cpp. Otherwise, f32, f16 and bf16 are convolved by oneDNN
+// with f32 sums and rounded once, after the bias. A dtype without fast instructions on this processor is widened to f32
+// first. f64, and calls that oneDNN refuses even in f32, run in f64 in conv_loops.cpp. relu is a separate pass over the
+// rounded result, which gives the same bits; oneDNN's relu would turn NaN into 0. Images are processed channels-last,
+// which is several times faster in oneDNN than N, C, H, W; other layouts are converted before and after.
 #include <algorithm>
 
 #include "kernels/conv_bias.h"
@@ -12,6 +12,7 @@
 #include "kernels/cpu/layout.h"
 #include "kernels/cpu/onednn.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/winograd.h"
 #include "tandem/math/reduce.h"
 #include "tandem/math/unary.h"
 #include "tandem/tensor/factories.h"
@@ -21,15 +22,6 @@ namespace {
 
 using onednn::Array;
 using onednn::array_of;
-
-// The tensor to write a result of `dtype` into: y itself, or a temporary that is converted to y afterwards.
-Tensor channels_last_result(const Tensor& y, DType dtype) {
-  return y.dtype() == dtype && is_channels_last(y) ? y : new_channels_last(y, dtype);
-}
-
-void deliver(const Tensor& y, const Tensor& result) {
-  if (y.defined() && !y.is_same(result)) convert(y, result);
-}
 
 // The strides by which oneDNN recognises the layout, including those of size-1 dimensions.
 Array channels_last_array(const Tensor& x) {
@@ -48,13 +40,6 @@ Tensor dense(const Tensor& x, DType dtype) {
 
 Tensor dense_result(const Tensor& y, DType dtype) {
   return !y.defined() || (y.dtype() == dtype && is_dense(y)) ? y : empty(y.sizes(), y.options().dtype(dtype));
-}
-
-Tensor contiguous(const Tensor& x, DType dtype) {
-  if (!x.defined() || (x.dtype() == dtype && x.is_contiguous())) return x;
-  const Tensor copied = empty(x.sizes(), x.options().dtype(dtype));
-  copy(copied, x);
-  return copied;
 }
 
 Tensor contiguous_f64(const Tensor& x) { return contiguous(x, kDouble); }
@@ -119,6 +104,10 @@ bool run_backward_input_as_forward(const Tensor& gx, const Tensor& gy, const Ten
   return run_conv(gx, gy, turned(weight, p.groups), {}, q);
 }
 
+void sum_to_bias(const Tensor& gbias, const Tensor& gy) {
+  if (gbias.defined()) reduce(kernels::as_channels(gbias, gy.dim()), Reduction::sum, gy);
+}
+
 }  // namespace
 
 void conv(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvParams& p,
@@ -128,6 +117,7 @@ void conv(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& 
     conv(y, x, weight, bias, p, Activation::none);
     return unary(y, Unary::relu, y, 0, 0);
   }
+  if (winograd::pays(y, x, weight, p)) return winograd::conv(y, x, weight, bias, p);
   if (run_conv(y, x, weight, bias, p)) return;
   const Tensor out = contiguous_f64_result(y);
   conv_loops(out, contiguous_f64(x), contiguous_f64(weight), contiguous_f64(bias), p);
@@ -136,6 +126,7 @@ void conv(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& 
 
 void conv_backward_input(const Tensor& gx, const Tensor& gy, const Tensor& weight, const ConvParams& p) {
   if (gx.numel() == 0) return;
+  if (winograd::pays(gx, gy, weight, p)) return winograd::conv_backward_input(gx, gy, weight, p);
   if (run_backward_input_as_forward(gx, gy, weight, p)) return;
   const bool done = try_dtypes(gy.dtype(), [&](DType dtype) {
     const Tensor g = channels_last(gy, dtype), w = dense(weight, dtype);
@@ -156,8 +147,11 @@ void conv_backward_weight(const Tensor& gweight, const Tensor& gbias, const Tens
                           const ConvParams& p) {
   if (!gweight.defined() || gy.numel() == 0) {
     if (gweight.defined()) fill(gweight, 0);
-    if (gbias.defined()) reduce(kernels::as_channels(gbias, gy.dim()), Reduction::sum, gy);
-    return;
+    return sum_to_bias(gbias, gy);
+  }
+  if (winograd::pays(gy, x, gweight, p)) {
+    winograd::conv_backward_weight(gweight, gy, x, p);
+    return sum_to_bias(gbias, gy);
   }
   const bool done = try_dtypes(gy.dtype(), [&](DType dtype) {
     const Tensor g = channels_last(gy, dtype), in = channels_last(x, dtype);
@@ -174,7 +168,7 @@ void conv_backward_weight(const Tensor& gweight, const Tensor& gbias, const Tens
   const Tensor w = contiguous_f64_result(gweight);
   conv_backward_weight_loops(w, contiguous_f64(gy), contiguous_f64(x), p);
   deliver(gweight, w);
-  if (gbias.defined()) reduce(kernels::as_channels(gbias, gy.dim()), Reduction::sum, gy);
+  sum_to_bias(gbias, gy);
 }
 
 }  // namespace tandem::cpu

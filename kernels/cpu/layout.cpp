@@ -24,4 +24,19 @@ Tensor channels_last(const Tensor& x, DType dtype) {
   return converted;
 }
 
+Tensor contiguous(const Tensor& x, DType dtype) {
+  if (!x.defined() || (x.dtype() == dtype && x.is_contiguous())) return x;
+  const Tensor converted = kernels::empty_in_layout(x.sizes(), x.options().dtype(dtype), false);
+  convert(converted, x);
+  return converted;
+}
+
+Tensor channels_last_result(const Tensor& y, DType dtype) {
+  return y.dtype() == dtype && is_channels_last(y) ? y : new_channels_last(y, dtype);
+}
+
+void deliver(const Tensor& y, const Tensor& result) {
+  if (y.defined() && !y.is_same(result)) convert(y, result);
+}
+
 }  // namespace tandem::cpu

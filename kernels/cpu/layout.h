@@ -14,5 +14,12 @@ void convert(const Tensor& dst, const Tensor& src);
 Tensor new_channels_last(const Tensor& x, DType dtype);
 /// `x` itself if it is channels-last of `dtype` already, else a converted copy.
 Tensor channels_last(const Tensor& x, DType dtype);
+/// The same for a contiguous tensor; undefined if `x` is.
+Tensor contiguous(const Tensor& x, DType dtype);
+
+/// The tensor to write a result of `dtype` into: y itself, or a temporary for deliver().
+Tensor channels_last_result(const Tensor& y, DType dtype);
+/// Converts `result` to y, unless they are the same tensor or y is undefined.
+void deliver(const Tensor& y, const Tensor& result);
 
 }  // namespace tandem::cpu

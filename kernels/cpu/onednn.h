@@ -30,6 +30,8 @@ Array array_of(const Tensor& x);
 
 /// Whether oneDNN has fast arithmetic for the dtype on this processor. If not, f16 and bf16 are widened.
 bool computes_in(DType dtype);
+/// The rate of products of the dtype relative to those of f32: 1 if they are widened.
+int relative_rate(DType dtype);
 
 /// d = a b + bias, or d += a b. Rank 2 or 3 (batched; sizes of 1 in a or b repeat). bias: [n].
 bool matmul(const Array& d, const Array& a, const Array& b, const Array& bias, bool accumulate);

@@ -135,6 +135,14 @@ bool computes_in(DType dtype) {
   return dtype != DType::F64;
 }
 
+int relative_rate(DType dtype) {
+  if (!is_reduced_floating_point(dtype) || !computes_in(dtype)) return 1;
+#if defined(__x86_64__)
+  if (has_isa(dtype == kHalf ? dnnl::cpu_isa::avx512_core_amx_fp16 : dnnl::cpu_isa::avx512_core_amx)) return 16;
+#endif
+  return 2;
+}
+
 dnnl::memory::data_type type_of(DType dtype) {
   switch (dtype) {
     case DType::F32:

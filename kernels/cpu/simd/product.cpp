@@ -1,0 +1,132 @@
+// Products of blocks. Contract: products and sums in the type of the blocks; each element of c is summed in the order
+// of k.
+#include "kernels/cpu/simd/product.h"
+
+#include "kernels/cpu/simd/transpose16.h"
+#include "kernels/cpu/simd/vector.h"
+
+namespace tandem::cpu::TANDEM_SIMD {
+namespace {
+
+#if defined(TANDEM_SIMD_avx512)
+constexpr int kSums = 24;  // of 32 registers
+#else
+constexpr int kSums = 12;  // of 16 registers
+#endif
+
+/// The part of a product whose sums stay in registers.
+template <class T>
+struct Block {
+  static constexpr int kPerPanel = static_cast<int>(kPanel) / kLanes<T>;  ///< vectors
+  static constexpr int kPanels = kPerPanel >= 4 ? 1 : kSums / 6 / kPerPanel;
+  static constexpr int kRows = kSums / (kPanels * kPerPanel) > 0 ? kSums / (kPanels * kPerPanel) : 1;
+};
+
+/// Rows x (16 Panels) elements of c.
+template <class T, int Rows, int Panels>
+void multiply_tile(T* c, int64_t c_row, const T* a, int64_t a_row, int64_t a_column, const T* b, int64_t k,
+                   bool accumulate) {
+  using V = Vector<T>;
+  constexpr int kWidth = kLanes<T>, kPerPanel = Block<T>::kPerPanel, kColumns = Panels * kPerPanel;
+  V sums[Rows][kColumns];
+#pragma GCC unroll 32
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 32
+    for (int j = 0; j < kColumns; ++j) sums[i][j] = accumulate ? load(c + i * c_row + j * kWidth) : V{};
+  }
+  for (int64_t p = 0; p < k; ++p) {
+    V columns[kColumns];
+#pragma GCC unroll 32
+    for (int j = 0; j < kColumns; ++j) {
+      columns[j] = load(b + (j / kPerPanel * k + p) * kPanel + j % kPerPanel * kWidth);
+    }
+#pragma GCC unroll 32
+    for (int i = 0; i < Rows; ++i) {
+      const T factor = a[i * a_row + p * a_column];
+#pragma GCC unroll 32
+      for (int j = 0; j < kColumns; ++j) sums[i][j] += factor * columns[j];
+    }
+  }
+#pragma GCC unroll 32
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 32
+    for (int j = 0; j < kColumns; ++j) store(c + i * c_row + j * kWidth, sums[i][j]);
+  }
+}
+
+/// The last `rows` < Rows rows.
+template <class T, int Rows, int Panels>
+void multiply_rest(int64_t rows, T* c, int64_t c_row, const T* a, int64_t a_row, int64_t a_column, const T* b,
+                   int64_t k, bool accumulate) {
+  if constexpr (Rows > 1) {
+    if (rows == Rows - 1) {
+      multiply_tile<T, Rows - 1, Panels>(c, c_row, a, a_row, a_column, b, k, accumulate);
+    } else {
+      multiply_rest<T, Rows - 1, Panels>(rows, c, c_row, a, a_row, a_column, b, k, accumulate);
+    }
+  }
+}
+
+template <class T, int Panels>
+void multiply_columns(T* c, int64_t c_row, const T* a, int64_t a_row, int64_t a_column, const T* b, int64_t m,
+                      int64_t k, bool accumulate) {
+  constexpr int kRows = Block<T>::kRows;
+  int64_t i = 0;
+  for (; i + kRows <= m; i += kRows) {
+    multiply_tile<T, kRows, Panels>(c + i * c_row, c_row, a + i * a_row, a_row, a_column, b, k, accumulate);
+  }
+  multiply_rest<T, kRows, Panels>(m - i, c + i * c_row, c_row, a + i * a_row, a_row, a_column, b, k, accumulate);
+}
+
+template <class T>
+void multiply(T* c, int64_t c_row, const T* a, int64_t a_row, int64_t a_column, const T* b, int64_t m, int64_t n,
+              int64_t k, bool accumulate) {
+  constexpr int kPanels = Block<T>::kPanels;
+  int64_t j = 0;
+  for (; j + kPanels * kPanel <= n; j += kPanels * kPanel) {
+    multiply_columns<T, kPanels>(c + j, c_row, a, a_row, a_column, b + j * k, m, k, accumulate);
+  }
+  for (; j < n; j += kPanel) {
+    multiply_columns<T, 1>(c + j, c_row, a, a_row, a_column, b + j * k, m, k, accumulate);
+  }
+}
+
+template <class T>
+void pack(T* panels, const T* x, int64_t row, int64_t k, int64_t n) {
+  for (int64_t j = 0; j < n; j += kPanel, panels += k * kPanel) {
+    const int64_t columns = n - j < kPanel ? n - j : kPanel;
+    for (int64_t i = 0; i < k; ++i) {
+      T* const to = panels + i * kPanel;
+      const T* const from = x + i * row + j;
+      if (columns == kPanel) {
+        __builtin_memcpy(to, from, sizeof(T) * kPanel);
+      } else {
+        for (int64_t q = 0; q < kPanel; ++q) to[q] = q < columns ? from[q] : T(0);
+      }
+    }
+  }
+}
+
+template <class T>
+void pack_transposed(T* panels, const T* x, int64_t row, int64_t n, int64_t k) {
+  for (int64_t j = 0; j < n; j += kPanel, panels += k * kPanel) {
+    const int64_t rows = n - j < kPanel ? n - j : kPanel;
+    const T* const from = x + j * row;
+    if constexpr (sizeof(T) == 4) {
+      transpose_rows16(reinterpret_cast<uint32_t*>(panels), from, row * 4, rows, k);
+    } else {
+      for (int64_t p = 0; p < k; ++p) {
+        for (int64_t q = 0; q < kPanel; ++q) panels[p * kPanel + q] = q < rows ? from[q * row + p] : T(0);
+      }
+    }
+  }
+}
+
+template <class T>
+constexpr ProductTable<T> kTable = {multiply<T>, pack<T>, pack_transposed<T>};
+
+}  // namespace
+
+const ProductTables product_tables = {kTable<float>, kTable<double>};
+
+}  // namespace tandem::cpu::TANDEM_SIMD

@@ -1,0 +1,191 @@
+// The transforms of Winograd's convolution. Contract: f32 throughout; each transform of two dimensions does the rows
+// first.
+#include "kernels/cpu/simd/winograd.h"
+
+#include "kernels/cpu/simd/convert16.h"
+#include "kernels/cpu/simd/vector.h"
+
+namespace tandem::cpu::TANDEM_SIMD {
+namespace {
+
+using V = Vector<float>;
+constexpr int kWidth = kLanes<float>, kSide = kWinogradSide;
+
+// ---- one dimension; a and b are the points
+
+constexpr float kA = 0.625f, kB = 1.5f, kA2 = kA * kA, kB2 = kB * kB;
+
+/// v = B^T d
+TANDEM_MATH void transform_data(const V (&d)[kSide], V (&v)[kSide]) {
+  const V a_even = d[4] - kB2 * d[2], a_odd = kA * (d[3] - kB2 * d[1]);
+  const V b_even = d[4] - kA2 * d[2], b_odd = kB * (d[3] - kA2 * d[1]);
+  v[0] = d[4] - (kA2 + kB2) * d[2] + kA2 * kB2 * d[0];
+  v[1] = a_even + a_odd;
+  v[2] = a_even - a_odd;
+  v[3] = b_even + b_odd;
+  v[4] = b_even - b_odd;
+  v[5] = d[5] - (kA2 + kB2) * d[3] + kA2 * kB2 * d[1];
+}
+
+/// u = G g
+template <int R>
+TANDEM_MATH void transform_kernel(const V (&g)[R], V (&u)[kSide]) {
+  // 1 / N'(point), for N(x) = x (x^2 - a^2) (x^2 - b^2)
+  constexpr float kAt0 = 1 / (kA2 * kB2), kAtA = 1 / (2 * kA2 * (kA2 - kB2)), kAtB = 1 / (2 * kB2 * (kB2 - kA2));
+  const V a_even = kAtA * (g[0] + kA2 * g[2]), b_even = kAtB * (g[0] + kB2 * g[2]);
+  V a_odd = g[1], b_odd = g[1];
+  if constexpr (R == 4) {
+    a_odd += kA2 * g[3];
+    b_odd += kB2 * g[3];
+  }
+  a_odd *= kAtA * kA;
+  b_odd *= kAtB * kB;
+  u[0] = kAt0 * g[0];
+  u[1] = a_even + a_odd;
+  u[2] = a_even - a_odd;
+  u[3] = b_even + b_odd;
+  u[4] = b_even - b_odd;
+  u[5] = g[R - 1];
+}
+
+/// y = A^T m
+template <int M>
+TANDEM_MATH void transform_result(const V (&m)[kSide], V (&y)[M]) {
+  const V a_sum = m[1] + m[2], a_difference = kA * (m[1] - m[2]);
+  const V b_sum = m[3] + m[4], b_difference = kB * (m[3] - m[4]);
+  y[0] = m[0] + a_sum + b_sum;
+  y[1] = a_difference + b_difference;
+  y[2] = kA2 * a_sum + kB2 * b_sum;
+  if constexpr (M == 4) y[3] = kA2 * a_difference + kB2 * b_difference;
+  y[M - 1] += m[5];
+}
+
+// ---- two dimensions
+
+/// write(i, j, y_ij) for y = T x T^T, x_ij = read(i, j) and the transform T of From to To values.
+template <int From, int To, class Read, class Transform, class Write>
+TANDEM_MATH void transform_both(Read read, Transform transform, Write write) {
+  V rows[From][To];
+#pragma GCC unroll 6
+  for (int i = 0; i < From; ++i) {
+    V row[From];
+#pragma GCC unroll 6
+    for (int j = 0; j < From; ++j) row[j] = read(i, j);
+    transform(row, rows[i]);
+  }
+#pragma GCC unroll 6
+  for (int j = 0; j < To; ++j) {
+    V column[From], result[To];
+#pragma GCC unroll 6
+    for (int i = 0; i < From; ++i) column[i] = rows[i][j];
+    transform(column, result);
+#pragma GCC unroll 6
+    for (int i = 0; i < To; ++i) write(i, j, result[i]);
+  }
+}
+
+struct F32 {
+  using Pixel = float;
+  TANDEM_MATH static V read(const float* p) { return load(p); }
+  TANDEM_MATH static void write(float* p, V v) { store(p, v); }
+};
+
+template <class Format>
+struct Half {
+  using Pixel = uint16_t;
+  TANDEM_MATH static V read(const uint16_t* p) {
+    float wide[kWidth];
+    widen_row<Format>(p, wide, kWidth);
+    return load(wide);
+  }
+  TANDEM_MATH static void write(uint16_t* p, V v) {
+    float wide[kWidth];
+    store(wide, v);
+    narrow_row<Format>(wide, p, kWidth);
+  }
+};
+
+/// Channels c to c + kWidth - 1, unless kAll only those below `channels`; zeros replace the others.
+template <class Type, bool kAll>
+TANDEM_MATH V read_channels(const typename Type::Pixel* pixel, int64_t c, int64_t channels) {
+  if constexpr (kAll) return Type::read(pixel + c);
+  typename Type::Pixel some[kWidth] = {};
+  for (int64_t i = 0; c + i < channels; ++i) some[i] = pixel[c + i];
+  return Type::read(some);
+}
+
+template <class Type, bool kAll>
+TANDEM_MATH void write_channels(typename Type::Pixel* pixel, V v, int64_t c, int64_t channels) {
+  if constexpr (kAll) return Type::write(pixel + c, v);
+  typename Type::Pixel some[kWidth];
+  Type::write(some, v);
+  for (int64_t i = 0; c + i < channels; ++i) pixel[c + i] = some[i];
+}
+
+TANDEM_MATH float* channels_at(const WinogradPlace& place, int64_t c) {
+  return place.data + c / 16 * place.block + c % 16;
+}
+
+#define TANDEM_TRANSFORM(FROM, TO, NAME) \
+  [](const V(&x)[FROM], V(&y)[TO]) __attribute__((always_inline)) { NAME(x, y); }
+
+template <class Type, int From, bool kAll, class Transform>
+TANDEM_MATH void channels_to_points(const WinogradPlace& to, const typename Type::Pixel* const* pixels, int64_t c,
+                                    int64_t channels, Transform transform) {
+  float* const at = channels_at(to, c);
+  transform_both<From, kSide>(
+      [&](int i, int j)
+          __attribute__((always_inline)) { return read_channels<Type, kAll>(pixels[i * From + j], c, channels); },
+      transform, [&](int i, int j, V y) __attribute__((always_inline)) { store(at + (i * kSide + j) * to.point, y); });
+}
+
+template <class Type, int From, class Transform>
+TANDEM_MATH void to_points(const WinogradPlace& to, const typename Type::Pixel* const* pixels, int64_t channels,
+                           Transform transform) {
+  int64_t c = 0;
+  for (; c + kWidth <= channels; c += kWidth) {
+    channels_to_points<Type, From, true>(to, pixels, c, channels, transform);
+  }
+  for (; c < channels || c % 16 != 0; c += kWidth) {
+    channels_to_points<Type, From, false>(to, pixels, c, channels, transform);
+  }
+}
+
+template <class Type>
+void data(const WinogradPlace& to, const typename Type::Pixel* const* d, int64_t channels) {
+  to_points<Type, kSide>(to, d, channels, TANDEM_TRANSFORM(kSide, kSide, transform_data));
+}
+
+template <class Type, int R>
+void kernel(const WinogradPlace& to, const typename Type::Pixel* const* g, int64_t channels) {
+  to_points<Type, R>(to, g, channels, TANDEM_TRANSFORM(R, kSide, transform_kernel));
+}
+
+template <class Type, int M, bool kAll>
+TANDEM_MATH void points_to_channels(typename Type::Pixel* const* pixels, const WinogradPlace& m, const float* bias,
+                                    int64_t c, int64_t channels) {
+  const float* const at = channels_at(m, c);
+  const V offset = bias ? read_channels<F32, kAll>(bias, c, channels) : V{};
+  transform_both<kSide, M>(
+      [&](int i, int j) __attribute__((always_inline)) { return load(at + (i * kSide + j) * m.point); },
+      TANDEM_TRANSFORM(kSide, M, transform_result),
+      [&](int i, int j, V y)
+          __attribute__((always_inline)) { write_channels<Type, kAll>(pixels[i * M + j], y + offset, c, channels); });
+}
+
+template <class Type, int M>
+void result(typename Type::Pixel* const* y, const WinogradPlace& m, const float* bias, int64_t channels) {
+  int64_t c = 0;
+  for (; c + kWidth <= channels; c += kWidth) points_to_channels<Type, M, true>(y, m, bias, c, channels);
+  for (; c < channels; c += kWidth) points_to_channels<Type, M, false>(y, m, bias, c, channels);
+}
+
+template <class Type>
+constexpr WinogradTable<typename Type::Pixel> kTable = {data<Type>, kernel<Type, 3>, kernel<Type, 4>, result<Type, 3>,
+                                                        result<Type, 4>};
+
+}  // namespace
+
+const WinogradTables winograd_tables = {kTable<F32>, kTable<Half<F16>>, kTable<Half<BF16>>};
+
+}  // namespace tandem::cpu::TANDEM_SIMD
