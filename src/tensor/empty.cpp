@@ -60,6 +60,7 @@ void check_grad(const TensorOptions& options) {
 std::shared_ptr<Storage> pinned_storage(size_t bytes, Device device) {
   TANDEM_CHECK(device.is_cpu(), DeviceError, "pinned_memory was requested on {}; only host memory can be page-locked",
                device.str());
+  accelerator().check_available();
   std::shared_ptr<void> block = accelerator().allocate_pinned(bytes);
   void* data = block.get();
   return std::make_shared<Storage>(data, bytes, device, [block = std::move(block)](void*) {});
