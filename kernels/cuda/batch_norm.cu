@@ -1,7 +1,7 @@
 // Batch normalisation of [N, C, ...], contiguous or channels-last. Contract: f16 and bf16 are widened to f32 and
 // rounded once; f64 stays f64. Statistics are sums of differences from the channel's first element and of their
-// squares, in f64 over groups of at most 8 terms, so that a large mean does not reduce the accuracy of the variance.
-// Deterministic.
+// squares, in math::Sum over groups of at most 8 terms, so that a large mean does not reduce the accuracy of the
+// variance. Deterministic.
 #include <algorithm>
 
 #include "kernels/compute.h"
@@ -23,7 +23,7 @@ struct Layout {
 };
 
 template <class C, Pairs kPairs>
-PartialPairs pairs_of(const PairOperands& operands, const Layout& layout, bool aligned, Device device) {
+PartialPairs<C> pairs_of(const PairOperands& operands, const Layout& layout, bool aligned, Device device) {
   if (layout.inner == 1) return column_pairs<C, kPairs>(operands, layout.outer, layout.channels, aligned, device);
   return channel_pairs<C, kPairs>(operands, layout.outer, layout.channels, layout.inner, aligned, device);
 }
@@ -154,13 +154,15 @@ void map(const Elements& elements, const ChannelVectors& vectors, const Layout& 
 }
 
 /// Computes mean, rstd and running statistics of the channels from the sums of Pairs::moments.
+template <class C>
 __global__ void __launch_bounds__(256)
-    finish_statistics(const double* partial, int64_t splits, Layout layout, const void* x, DType dtype, Vector mean,
-                      Vector rstd, Vector running_mean, Vector running_var, double momentum, double eps) {
+    finish_statistics(const math::Sum<C>* partial, int64_t splits, Layout layout, const void* x, DType dtype,
+                      Vector mean, Vector rstd, Vector running_mean, Vector running_var, double momentum, double eps) {
   const int64_t c = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  double sum, squares;
-  total_pairs(partial, splits, layout.channels, c, sum, squares);
+  math::Sum<C> total, total_squares;
+  total_pairs(partial, splits, layout.channels, c, total, total_squares);
   if (c >= layout.channels || threadIdx.y != 0) return;
+  const double sum = total.wide(), squares = total_squares.wide();
   const double n = static_cast<double>(layout.outer * layout.inner), distance = sum / n;
   const double m = load<double>(x, dtype, c * layout.inner) + distance;
   const double deviations = squares - sum * distance;
@@ -174,12 +176,13 @@ __global__ void __launch_bounds__(256)
 
 /// Computes gbias and gweight from the sums of Pairs::by_column, and their means per element, mean_g and mean_gx.
 template <class C>
-__global__ void __launch_bounds__(256) finish_gradients(const double* partial, int64_t splits, Layout layout,
+__global__ void __launch_bounds__(256) finish_gradients(const math::Sum<C>* partial, int64_t splits, Layout layout,
                                                         Vector gweight, Vector gbias, C* mean_g, C* mean_gx) {
   const int64_t c = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  double g, gx;
-  total_pairs(partial, splits, layout.channels, c, g, gx);
+  math::Sum<C> sum_g, sum_gx;
+  total_pairs(partial, splits, layout.channels, c, sum_g, sum_gx);
   if (c >= layout.channels || threadIdx.y != 0) return;
+  const double g = sum_g.wide(), gx = sum_gx.wide();
   gbias.set(c, g);
   gweight.set(c, gx);
   const double n = static_cast<double>(layout.outer * layout.inner);
@@ -197,9 +200,9 @@ void batch_norm_train(const Tensor& y, const Tensor& mean, const Tensor& rstd, c
   const Layout layout(x);
   kernels::visit_floating_compute(x.dtype(), [&](auto zero) {
     using C = decltype(zero);
-    const PartialPairs sums = pairs_of<C, Pairs::moments>(PairOperands(x), layout, is_aligned(x), x.device());
-    launch(finish_statistics, pair_shape(layout.channels), sums.data.raw<double>(), sums.splits, layout, x.raw_bytes(),
-           x.dtype(), Vector(mean), Vector(rstd), Vector(running_mean), Vector(running_var), momentum, eps);
+    const PartialPairs<C> sums = pairs_of<C, Pairs::moments>(PairOperands(x), layout, is_aligned(x), x.device());
+    launch(finish_statistics<C>, pair_shape(layout.channels), sums.get(), sums.splits, layout, x.raw_bytes(), x.dtype(),
+           Vector(mean), Vector(rstd), Vector(running_mean), Vector(running_var), momentum, eps);
     map<C, false>({y.raw_bytes(), y.dtype(), x.raw_bytes(), x.dtype()},
                   {Vector(mean), Vector(rstd), Vector(weight), Vector(bias)}, layout, is_aligned(x) && is_aligned(y));
   });
@@ -227,10 +230,10 @@ void batch_norm_backward(const Tensor& gx, const Tensor& gweight, const Tensor& 
     Tensor means;  // mean_g and mean_gx per channel
     if (gweight.defined() || gbias.defined() || (gx.defined() && train)) {
       means = empty({2, layout.channels}, TensorOptions(dtype_of<C>).device(x.device()));
-      const PartialPairs sums =
+      const PartialPairs<C> sums =
           pairs_of<C, Pairs::by_column>(PairOperands(x, gy, mean, rstd), layout, aligned, x.device());
-      launch(finish_gradients<C>, pair_shape(layout.channels), sums.data.raw<double>(), sums.splits, layout,
-             Vector(gweight), Vector(gbias), means.raw<C>(), means.raw<C>() + layout.channels);
+      launch(finish_gradients<C>, pair_shape(layout.channels), sums.get(), sums.splits, layout, Vector(gweight),
+             Vector(gbias), means.raw<C>(), means.raw<C>() + layout.channels);
     }
     if (!gx.defined()) return;
     ChannelVectors vectors{Vector(), Vector(rstd), Vector(weight), Vector()};

@@ -1,6 +1,6 @@
-// cross_entropy, cross_entropy_backward. Contract: f16 and bf16 are widened and computed in f32, with sums in f64 over
-// groups of 8 terms; f64 in f64. gx is rounded once. The row's maximum is subtracted first, so nothing overflows. A
-// class out of range stops the kernel (__trap). Deterministic.
+// cross_entropy, cross_entropy_backward. Contract: f16 and bf16 are widened and computed in f32, with sums in math::Sum
+// over groups of 8 terms; f64 in f64. gx is rounded once. The row's maximum is subtracted first, so nothing overflows.
+// A class out of range stops the kernel (__trap). Deterministic.
 #include "kernels/compute.h"
 #include "kernels/cuda/index_order.h"
 #include "kernels/cuda/kernels.h"

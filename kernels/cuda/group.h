@@ -4,6 +4,7 @@
 #include "kernels/cuda/group_shape.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/loads.h"
+#include "tandem/math/sum.h"
 
 namespace tandem::cuda {
 
@@ -19,6 +20,12 @@ inline Launch launch_of(const GroupShape& s) {
 template <class T>
 __device__ __forceinline__ T shuffle_xor(T v, int lanes) {
   return __shfl_xor_sync(0xffffffffu, v, lanes);
+}
+__device__ __forceinline__ math::Sum<float> shuffle_xor(const math::Sum<float>& v, int lanes) {
+  return {shuffle_xor(v.hi, lanes), shuffle_xor(v.lo, lanes)};
+}
+__device__ __forceinline__ math::Sum<double> shuffle_xor(const math::Sum<double>& v, int lanes) {
+  return {shuffle_xor(v.sum, lanes)};
 }
 
 template <bool kColumns>

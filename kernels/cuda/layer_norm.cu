@@ -1,5 +1,5 @@
 // Layer normalisation over the rows of [rows, n]; without `mean`, RMS normalisation. Contract: f16 and bf16 are widened
-// to f32 and rounded once; f64 stays f64. Sums are in f64 over groups of 8 terms. The variance is computed from
+// to f32 and rounded once; f64 stays f64. Sums are in math::Sum over groups of 8 terms. The variance is computed from
 // deviations from the mean, so that a large mean does not reduce its accuracy. Deterministic.
 #include <algorithm>
 #include <initializer_list>
@@ -48,15 +48,15 @@ __device__ void load_part(const Vector& vector, const Share<false>& share, C (&v
   }
 }
 
-/// The sum over the group of term(e) over this thread's elements e.
-template <class C, class Each>
-__device__ double group_sum(Each each) {
-  double total = 0;
+/// The sum over the group of term(e) over this thread's elements e. A Part is a C or a math::Sum<C>.
+template <class C, class Part, class Each>
+__device__ math::Sum<C> group_sum(Each each) {
+  math::Sum<C> total{};
   each([&](const Share<false>& share, auto term) {
-    C part = 0;
+    Part part{};
 #pragma unroll
-    for (int e = 0; e < kPerThread; ++e) part += share.has(e) ? static_cast<C>(term(e)) : C(0);
-    total += static_cast<double>(part);
+    for (int e = 0; e < kPerThread; ++e) part += share.has(e) ? term(e) : C(0);
+    total += part;
   });
   return Group<false>::sum(total);
 }
@@ -64,7 +64,7 @@ __device__ double group_sum(Each each) {
 template <class C, bool kCentred, bool kCached, bool kPacked>
 __global__ void __launch_bounds__(max_width<C>(kPacked))
     normalise_rows(Matrix y, C* means, C* rstds, Matrix x, Vector weight, Vector bias, int64_t rows, int64_t length,
-                   double inverse_n, C eps) {
+                   math::Sum<C> inverse_n, C eps) {
   using G = Group<false>;
   for (int64_t first = G::first_row(); first < rows; first += G::row_step()) {
     const int64_t row = first + G::row(), at = row * length;
@@ -79,21 +79,21 @@ __global__ void __launch_bounds__(max_width<C>(kPacked))
         if constexpr (kCached) break;
       }
     };
-    // In f64 throughout: for a row of one value the result would consist of the error of the mean alone.
+    // In math::Sum throughout: for a row of one value the result would consist of the error of the mean alone.
     C mean = 0;
     if constexpr (kCentred) {
-      mean = static_cast<C>(inverse_n * group_sum<double>([&](auto add) {
-                              each([&](const Share<false>& share) { add(share, [&](int e) { return v[e]; }); });
-                            }));
+      mean = group_sum<C, math::Sum<C>>([&](auto add) {
+               each([&](const Share<false>& share) { add(share, [&](int e) { return v[e]; }); });
+             }).times(inverse_n);
     }
-    const C variance = static_cast<C>(inverse_n * group_sum<C>([&](auto add) {
-                                        each([&](const Share<false>& share) {
-                                          add(share, [&](int e) {
-                                            const C d = v[e] - mean;
-                                            return d * d;
-                                          });
-                                        });
-                                      }));
+    const C variance = group_sum<C, C>([&](auto add) {
+                         each([&](const Share<false>& share) {
+                           add(share, [&](int e) {
+                             const C d = v[e] - mean;
+                             return d * d;
+                           });
+                         });
+                       }).times(inverse_n);
     const C rstd = math::rstd_of(variance, eps);
     if (n > 0 && G::thread() == 0) {
       if constexpr (kCentred) means[row] = mean;
@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(max_width<C>(kPacked))
 template <class C, bool kCentred, bool kCached, bool kPacked>
 __global__ void __launch_bounds__(max_backward_width<C>(kCached, kPacked))
     backward_rows(Matrix gx, Matrix gy, Matrix x, const C* means, const C* rstds, Vector weight, int64_t rows,
-                  int64_t length, double inverse_n) {
+                  int64_t length, math::Sum<C> inverse_n) {
   using G = Group<false>;
   for (int64_t first = G::first_row(); first < rows; first += G::row_step()) {
     const int64_t row = first + G::row(), at = row * length;
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(max_backward_width<C>(kCached, kPacked))
         if constexpr (kCached) break;
       }
     };
-    double sum = 0, sum_xhat = 0;
+    math::Sum<C> sum{}, sum_xhat{};
     each([&](const Share<false>& share) {
       C part = 0, part_xhat = 0;
 #pragma unroll
@@ -148,12 +148,12 @@ __global__ void __launch_bounds__(max_backward_width<C>(kCached, kPacked))
         part += share.has(e) ? g[e] : C(0);
         part_xhat += share.has(e) ? g[e] * xhat[e] : C(0);
       }
-      if constexpr (kCentred) sum += static_cast<double>(part);
-      sum_xhat += static_cast<double>(part_xhat);
+      if constexpr (kCentred) sum += part;
+      sum_xhat += part_xhat;
     });
     C mean_g = 0;
-    if constexpr (kCentred) mean_g = static_cast<C>(inverse_n * G::sum(sum));
-    const C mean_gx = static_cast<C>(inverse_n * G::sum(sum_xhat));
+    if constexpr (kCentred) mean_g = G::sum(sum).times(inverse_n);
+    const C mean_gx = G::sum(sum_xhat).times(inverse_n);
     each([&](const Share<false>& share) {
       C result[kPerThread];
 #pragma unroll
@@ -163,14 +163,15 @@ __global__ void __launch_bounds__(max_backward_width<C>(kCached, kPacked))
   }
 }
 
+template <class C>
 __global__ void __launch_bounds__(256)
-    store_pairs(const double* partial, int64_t splits, int64_t columns, Vector gweight, Vector gbias) {
+    store_pairs(const math::Sum<C>* partial, int64_t splits, int64_t columns, Vector gweight, Vector gbias) {
   const int64_t c = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  double g, gx;
+  math::Sum<C> g, gx;
   total_pairs(partial, splits, columns, c, g, gx);
   if (c >= columns || threadIdx.y != 0) return;
-  gbias.set(c, g);
-  gweight.set(c, gx);
+  gbias.set(c, g.wide());
+  gweight.set(c, gx.wide());
 }
 
 /// Whether the last dimension of all tensors that are defined divides into runs of kPerThread elements.
@@ -194,7 +195,7 @@ void layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const T
       const auto kernel = mean.defined() ? normalise_rows<C, true, cached.value, runs.value>
                                          : normalise_rows<C, false, cached.value, runs.value>;
       launch(kernel, launch_of(shape), Matrix(y), mean.defined() ? mean.raw<C>() : nullptr, rstd.raw<C>(), Matrix(x),
-             Vector(weight), Vector(bias), rows, n, 1 / static_cast<double>(n), eps);
+             Vector(weight), Vector(bias), rows, n, math::Sum<C>::of(1 / static_cast<double>(n)), eps);
     });
   });
 }
@@ -214,13 +215,13 @@ void layer_norm_backward(const Tensor& gx, const Tensor& gweight, const Tensor& 
         const auto kernel = mean.defined() ? backward_rows<C, true, cached.value, runs.value>
                                            : backward_rows<C, false, cached.value, runs.value>;
         launch(kernel, launch_of(shape), Matrix(gx), Matrix(gy), Matrix(x), mean.defined() ? mean.raw<C>() : nullptr,
-               rstd.raw<C>(), Vector(weight), rows, n, 1 / static_cast<double>(n));
+               rstd.raw<C>(), Vector(weight), rows, n, math::Sum<C>::of(1 / static_cast<double>(n)));
       });
     }
     if (!gweight.defined() && !gbias.defined()) return;
-    const PartialPairs sums = column_pairs<C, Pairs::by_row>(PairOperands(x, gy, mean, rstd), rows, n,
-                                                             is_aligned(x) && is_aligned(gy), x.device());
-    launch(store_pairs, pair_shape(n), sums.data.raw<double>(), sums.splits, n, Vector(gweight), Vector(gbias));
+    const PartialPairs<C> sums = column_pairs<C, Pairs::by_row>(PairOperands(x, gy, mean, rstd), rows, n,
+                                                                is_aligned(x) && is_aligned(gy), x.device());
+    launch(store_pairs<C>, pair_shape(n), sums.get(), sums.splits, n, Vector(gweight), Vector(gbias));
   });
 }
 

@@ -2,8 +2,8 @@
 // Two sums over each column of a matrix, or each channel of [outer, channels, inner], computed together: the statistics
 // and gradients of normalisation layers.
 //
-// Contract: terms of type C are added in C over groups of at most 8, and the groups in f64. Deterministic; the grouping
-// of terms depends only on the sizes.
+// Contract: terms of type C are added in C over groups of at most 8, and the groups in math::Sum. Deterministic; the
+// grouping of terms depends only on the sizes.
 #include "kernels/cuda/group.h"
 #include "tandem/math/norm.h"
 #include "tandem/tensor/factories.h"
@@ -54,7 +54,7 @@ __device__ __forceinline__ void add_pair(C& a, C& b, C x, C gy, C mean, C rstd) 
 /// The compiler would make room for more blocks on a multiprocessor than the second bound, and spill registers.
 template <class C, Pairs kPairs, int Length>
 __global__ void __launch_bounds__(256, Length == 1 ? 4 : 2)
-    sum_columns(PairOperands operands, int64_t rows, int64_t columns, int64_t chunk, double* partial) {
+    sum_columns(PairOperands operands, int64_t rows, int64_t columns, int64_t chunk, math::Sum<C>* partial) {
   constexpr int kRows = Length == 1 ? kPerThread : 4, kTerms = kRows * Length;
   const int64_t c = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * Length;
   const bool has_columns = c < columns;
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(256, Length == 1 ? 4 : 2)
       rstd[j] = operands.rstd.get<C>(c + j, C(0));
     }
   }
-  double a[Length] = {}, b[Length] = {};
+  math::Sum<C> a[Length] = {}, b[Length] = {};
   for (int64_t first = begin + threadIdx.y; first < end; first += int64_t{kRows} * blockDim.y) {
     const auto row = [&](int u) { return first + int64_t{u} * blockDim.y; };
     const auto at = [&](int u) { return row(u) < end ? row(u) * columns + c : -1; };
@@ -90,14 +90,14 @@ __global__ void __launch_bounds__(256, Length == 1 ? 4 : 2)
     }
 #pragma unroll
     for (int j = 0; j < Length; ++j) {
-      a[j] += static_cast<double>(part_a[j]);
-      b[j] += static_cast<double>(part_b[j]);
+      a[j] += part_a[j];
+      b[j] += part_b[j];
     }
   }
-  double* const to = partial + int64_t{blockIdx.y} * 2 * columns;
+  math::Sum<C>* const to = partial + int64_t{blockIdx.y} * 2 * columns;
 #pragma unroll
   for (int j = 0; j < Length; ++j) {
-    const double sum_a = Group<true>::sum(a[j]), sum_b = Group<true>::sum(b[j]);
+    const math::Sum<C> sum_a = Group<true>::sum(a[j]), sum_b = Group<true>::sum(b[j]);
     if (!has_columns || threadIdx.y != 0) continue;
     to[c + j] = sum_a;
     to[columns + c + j] = sum_b;
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(256, Length == 1 ? 4 : 2)
 /// partial [splits, 2, channels] of a contiguous [outer, channels, inner]. Each block processes a chunk of one channel.
 template <class C, Pairs kPairs>
 __global__ void __launch_bounds__(256) sum_channels(PairOperands operands, int64_t outer, int64_t channels,
-                                                    int64_t inner, bool packed, int64_t chunk, double* partial) {
+                                                    int64_t inner, bool packed, int64_t chunk, math::Sum<C>* partial) {
   using G = Group<false>;
   const int64_t c = blockIdx.x, n = outer * inner;
   const int64_t begin = int64_t{blockIdx.y} * chunk, end = min(n, begin + chunk);
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(256) sum_channels(PairOperands operands, int64
     const int64_t sample = n <= 0x7fffffff ? static_cast<uint32_t>(i) / static_cast<uint32_t>(inner) : i / inner;
     return (sample * channels + c) * inner + (i - sample * inner);
   };
-  double a = 0, b = 0;
+  math::Sum<C> a{}, b{};
   for (int64_t first = begin; first < end; first += int64_t{kPerThread} * G::width()) {
     const Share<false> share{first, end, packed};
     C x[kPerThread], gy[kPerThread] = {};
@@ -133,29 +133,39 @@ __global__ void __launch_bounds__(256) sum_channels(PairOperands operands, int64
     for (int e = 0; e < kPerThread; ++e) {
       if (share.has(e)) add_pair<kPairs>(part_a, part_b, x[e], gy[e], mean[0], rstd);
     }
-    a += static_cast<double>(part_a);
-    b += static_cast<double>(part_b);
+    a += part_a;
+    b += part_b;
   }
   a = G::sum(a);
   b = G::sum(b);
   if (threadIdx.x != 0) return;
-  double* const to = partial + int64_t{blockIdx.y} * 2 * channels;
+  math::Sum<C>* const to = partial + int64_t{blockIdx.y} * 2 * channels;
   to[c] = a;
   to[channels + c] = b;
 }
 
 }  // namespace detail
 
-/// Partial sums [splits, 2, columns].
+/// Partial sums, math::Sum<C> [splits, 2, columns].
+template <class C>
 struct PartialPairs {
   Tensor data;
   int64_t splits, columns;
+
+  PartialPairs(int64_t split_count, int64_t column_count, Device device)
+      : data(empty({split_count, 2, column_count, kWords}, TensorOptions(dtype_of<C>).device(device))),
+        splits(split_count),
+        columns(column_count) {}
+  math::Sum<C>* get() const { return reinterpret_cast<math::Sum<C>*>(data.raw<C>()); }
+
+ private:
+  static constexpr int64_t kWords = sizeof(math::Sum<C>) / sizeof(C);
 };
 
 inline constexpr int64_t kMaxPairSplits = 128;
 
 template <class C, Pairs kPairs>
-PartialPairs column_pairs(const PairOperands& operands, int64_t rows, int64_t columns, bool aligned, Device device) {
+PartialPairs<C> column_pairs(const PairOperands& operands, int64_t rows, int64_t columns, bool aligned, Device device) {
   constexpr int kLength = 4;
   const bool packed = aligned && columns % kLength == 0;
   const int64_t lanes = packed ? columns / kLength : columns;
@@ -163,39 +173,40 @@ PartialPairs column_pairs(const PairOperands& operands, int64_t rows, int64_t co
   const int64_t share = 2 * kPerThread * shape.width, most = std::max<int64_t>(1, rows / share);
   const int64_t splits = std::clamp<int64_t>(detail::kBlocksWanted / shape.blocks, 1, std::min(most, kMaxPairSplits));
   const int64_t chunk = (rows + splits - 1) / splits;
-  const Tensor partial = empty({splits, 2, columns}, TensorOptions(kDouble).device(device));
+  const PartialPairs<C> partial(splits, columns, device);
   Launch at = launch_of(shape);
   at.grid = dim3(static_cast<unsigned>((lanes + shape.rows - 1) / shape.rows), static_cast<unsigned>(splits));
   const auto kernel = packed ? detail::sum_columns<C, kPairs, kLength> : detail::sum_columns<C, kPairs, 1>;
-  launch(kernel, at, operands, rows, columns, chunk, partial.raw<double>());
-  return {partial, splits, columns};
+  launch(kernel, at, operands, rows, columns, chunk, partial.get());
+  return partial;
 }
 
 template <class C, Pairs kPairs>
-PartialPairs channel_pairs(const PairOperands& operands, int64_t outer, int64_t channels, int64_t inner, bool aligned,
-                           Device device) {
+PartialPairs<C> channel_pairs(const PairOperands& operands, int64_t outer, int64_t channels, int64_t inner,
+                              bool aligned, Device device) {
   const int64_t n = outer * inner;
   GroupShape shape = make_group_shape(1, n, false);
   const int64_t at_a_time = int64_t{kPerThread} * shape.width, most = std::max<int64_t>(1, n / (2 * at_a_time));
   int64_t splits = std::clamp<int64_t>(detail::kBlocksWanted / channels, 1, std::min(most, kMaxPairSplits));
   const int64_t chunk = ((n + splits - 1) / splits + at_a_time - 1) / at_a_time * at_a_time;
   splits = std::max<int64_t>(1, (n + chunk - 1) / chunk);
-  const Tensor partial = empty({splits, 2, channels}, TensorOptions(kDouble).device(device));
+  const PartialPairs<C> partial(splits, channels, device);
   // One row per block and at least a warp: further groups would repeat the work of the first.
   shape.width = std::max(shape.width, 32);
   shape.rows = 1;
   Launch at = launch_of(shape);
   at.grid = dim3(static_cast<unsigned>(channels), static_cast<unsigned>(splits));
   launch(detail::sum_channels<C, kPairs>, at, operands, outer, channels, inner, aligned && inner % kPerThread == 0,
-         chunk, partial.raw<double>());
-  return {partial, splits, channels};
+         chunk, partial.get());
+  return partial;
 }
 
 /// Sums column c over the splits, in a launch of pair_shape(columns). Every thread of the block must call it.
-__device__ inline void total_pairs(const double* partial, int64_t splits, int64_t columns, int64_t c, double& a,
-                                   double& b) {
+template <class C>
+__device__ void total_pairs(const math::Sum<C>* partial, int64_t splits, int64_t columns, int64_t c, math::Sum<C>& a,
+                            math::Sum<C>& b) {
   using G = Group<true>;
-  a = b = 0;
+  a = b = math::Sum<C>{};
   for (int64_t s = G::thread(); c < columns && s < splits; s += G::width()) {
     a += partial[2 * s * columns + c];
     b += partial[(2 * s + 1) * columns + c];

@@ -1,6 +1,8 @@
 // reduce, var_mean. Contract as on the CPU: sums of f16, bf16 and f32 are in f64 over groups of 8 f32 terms (products
 // and squares in f64 throughout), of f64 in f64, of integers in i64 (wrapping); each result is rounded once. max, min
 // and norm_inf: NaN wins. Without terms: 0 for sums and norms, 1 for prod, NaN for mean. Deterministic.
+//
+// Why not math::Sum: squares of f32 terms, and f32 terms that later cancel, exceed the range of f32.
 #include "kernels/compute.h"
 #include "kernels/cuda/group.h"
 #include "kernels/cuda/kernels.h"

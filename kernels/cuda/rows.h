@@ -67,8 +67,8 @@ __device__ __forceinline__ void for_parts(const RowsOf& x, int64_t at, int64_t n
   }
 }
 
-/// The maximum of a row and the sum of its softmax terms, in f64 over groups of kPerThread. each(f) calls f(share, v)
-/// for this thread's parts.
+/// The maximum of a row and the sum of its softmax terms, in a math::Sum over groups of kPerThread. each(f) calls
+/// f(share, v) for this thread's parts.
 template <class C, bool kColumns, class Each>
 __device__ __forceinline__ C sum_of_terms(Each each, C& max) {
   using G = Group<kColumns>;
@@ -79,15 +79,15 @@ __device__ __forceinline__ C sum_of_terms(Each each, C& max) {
   });
   top = G::fold(top, [](C a, C b) { return math::maximum(a, b); });
 
-  double total = 0;
+  math::Sum<C> total{};
   each([&](const RowShare<kColumns>& share, const C(&v)[kPerThread]) {
     C part = 0;
 #pragma unroll
     for (int e = 0; e < kPerThread; ++e) part += share.has(e) ? math::softmax_term(v[e], top) : C(0);
-    total += static_cast<double>(part);
+    total += part;
   });
   max = top;
-  return static_cast<C>(G::sum(total));
+  return G::sum(total).value();
 }
 
 /// Whether the rows of a and b along dimension d are contiguous, and each row of a starts as far from a multiple of

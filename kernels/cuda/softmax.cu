@@ -1,6 +1,6 @@
-// softmax, softmax_backward. Contract: f16 and bf16 are widened, computed in f32 with sums in f64 over groups of 8
-// terms, and rounded once; f64 in f64. The row's maximum is subtracted first, so nothing overflows. A row of only -inf
-// gives NaN. y may be x, gx may be gy. Deterministic.
+// softmax, softmax_backward. Contract: f16 and bf16 are widened, computed in f32 with sums in math::Sum over groups of
+// 8 terms, and rounded once; f64 in f64. The row's maximum is subtracted first, so nothing overflows. A row of only
+// -inf gives NaN. y may be x, gx may be gy. Deterministic.
 #include "tandem/math/softmax.h"
 
 #include "kernels/cuda/kernels.h"
@@ -59,15 +59,15 @@ __global__ void __launch_bounds__(threads_of<3>(kColumns, sizeof(C) == 8, kCache
     }
     const auto each = [&](auto f) { for_parts<kColumns, kCached>(gy, at[1], n, packed, held, f); };
 
-    double total = 0;
+    math::Sum<C> total{};
     each([&](const RowShare<kColumns>& share, const C(&g)[kPerThread]) {
       if constexpr (!kCached) load_y(share, held_y);
       C part = 0;
 #pragma unroll
       for (int e = 0; e < kPerThread; ++e) part += share.has(e) ? (log ? g[e] : g[e] * held_y[e]) : C(0);
-      total += static_cast<double>(part);
+      total += part;
     });
-    const C sum = static_cast<C>(G::sum(total));
+    const C sum = G::sum(total).value();
 
     each([&](const RowShare<kColumns>& share, const C(&g)[kPerThread]) {
       if constexpr (!kCached) load_y(share, held_y);
