@@ -26,8 +26,9 @@ struct Position {
   int32_t h, w;  ///< windows.h limits them
 };
 
-/// Maps a linear index to a position, with channels (channels_last) or columns varying fastest. Runs of `run` channels
-/// count as one: only for channels that are contiguous and a multiple of it.
+/// Maps a linear index to a position, with channels (channels_last) or columns varying fastest. Runs of `run` channels,
+/// or columns, count as one: channels must be contiguous and a multiple of it, a row's last run of columns may be
+/// short.
 struct Order {
   int64_t numel;  ///< runs
   int64_t run;
@@ -35,14 +36,21 @@ struct Order {
   int64_t sizes[3];  ///< of all but N, the fastest first
   Divisor divisors[3];
 
+  /// Runs of channels.
   explicit Order(const Tensor& x, int64_t run = 1)
       : numel(x.numel() / run), run(run), channels_last(x.strides()[1] == 1 && x.size(1) > 1) {
     const int64_t c = x.size(1) / run, h = x.size(2), w = x.size(3);
-    const int64_t fastest_first[] = {channels_last ? c : w, channels_last ? w : h, channels_last ? h : c};
-    for (int d = 0; d < 3; ++d) {
-      sizes[d] = fastest_first[d];
-      divisors[d] = Divisor(sizes[d]);
-    }
+    set_sizes(channels_last ? c : w, channels_last ? w : h, channels_last ? h : c);
+  }
+  /// Runs of columns of any image, columns fastest.
+  static Order of_columns(const Tensor& x, int64_t run) {
+    Order order(x);
+    const int64_t runs = (x.size(3) + run - 1) / run;
+    order.numel = x.size(0) * x.size(1) * x.size(2) * runs;
+    order.run = run;
+    order.channels_last = false;
+    order.set_sizes(runs, x.size(2), x.size(1));
+    return order;
   }
   TANDEM_HOST_DEVICE Position position(int64_t i) const {
     if (numel <= kDivisorLimit) {
@@ -52,6 +60,10 @@ struct Order {
   }
 
  private:
+  void set_sizes(int64_t first, int64_t second, int64_t third) {
+    sizes[0] = first, sizes[1] = second, sizes[2] = third;
+    for (int d = 0; d < 3; ++d) divisors[d] = Divisor(sizes[d]);
+  }
   template <class I, class Divide>
   TANDEM_HOST_DEVICE Position split(I rest, const Divide& divide) const {
     int64_t at[3];
@@ -62,7 +74,7 @@ struct Order {
     }
     const auto n = static_cast<int64_t>(rest);
     if (channels_last) return {n, at[0] * run, static_cast<int32_t>(at[2]), static_cast<int32_t>(at[1])};
-    return {n, at[2], static_cast<int32_t>(at[1]), static_cast<int32_t>(at[0])};
+    return {n, at[2], static_cast<int32_t>(at[1]), static_cast<int32_t>(at[0]) * static_cast<int32_t>(run)};
   }
 };
 

@@ -48,6 +48,16 @@ const Case kCases[] = {
     {"16 channels", 2, 16, 7, 10, {.kernel = {3, 2}, .stride = {3, 3}, .padding = {1, 0}, .ceil_mode = true}},
     {"8 channels, overlapping", 1, 8, 9, 7, {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}},
     {"large window", 1, 8, 20, 20, {.kernel = {17, 17}, .stride = {3, 2}, .padding = {8, 4}}},
+    {"2x2, runs of columns", 2, 3, 6, 16, {.kernel = {2, 2}, .stride = {2, 2}}},
+    {"2x2, short runs of columns", 2, 3, 7, 11, {.kernel = {2, 2}, .stride = {2, 2}}},
+    {"2x2, a column after the last run", 1, 2, 6, 9, {.kernel = {2, 2}, .stride = {2, 2}}},
+    {"2x2, padded runs of columns", 1, 2, 6, 16, {.kernel = {2, 2}, .stride = {2, 2}, .padding = {0, 1}}},
+    {"2x2, ceil", 1, 2, 5, 15, {.kernel = {2, 2}, .stride = {2, 2}, .ceil_mode = true}},
+    {"3x2, overlapping rows of runs", 1, 2, 7, 16, {.kernel = {3, 2}, .stride = {1, 2}}},
+    {"3x3, runs of columns", 2, 3, 9, 16, {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}},
+    {"3x3, short runs of columns", 1, 2, 6, 13, {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}},
+    {"3x3, runs of columns without padding", 1, 2, 7, 17, {.kernel = {3, 3}, .stride = {2, 2}}},
+    {"2x3, ceil", 1, 2, 7, 16, {.kernel = {2, 3}, .stride = {2, 2}, .padding = {0, 1}, .ceil_mode = true}},
     {"one channel", 2, 1, 28, 28, {.kernel = {2, 2}, .stride = {2, 2}}},
 };
 const Case kDilated[] = {
