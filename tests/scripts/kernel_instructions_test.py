@@ -17,8 +17,14 @@ def disassembly(*lines):
     return "\n".join(text) + "\n"
 
 
-def fewest(text, loads, stores):
+def cheapest(text, loads, stores):
+    """(instructions in f64, all instructions)"""
     return kernel_instructions.fewest(*kernel_instructions.functions(text)["_Z6kernelv"], loads, stores)
+
+
+def fewest(text, loads, stores):
+    cost = cheapest(text, loads, stores)
+    return cost and cost[1]
 
 
 # Loads a pack of 16 bytes, or two; a slow path calls a division.
@@ -46,6 +52,16 @@ class KernelInstructions(unittest.TestCase):
                            "@P0 BRA `(.L_x_1)", "@P1 BRA `(.L_x_0)", "EXIT")
         # LDG, four times STG and BRA, BRA
         self.assertEqual(fewest(text, {2: 1}, {2: 4}), 10)
+
+    def test_prefers_paths_without_f64_and_counts_it(self):
+        text = disassembly(".L_x_0:", "LDG.E R4, desc[UR4][R2.64]", "@P1 BRA `(.L_x_2)", "@P2 BRA `(.L_x_1)",
+                           "F2F.F64.F32 R6, R4", "DADD R8, R8, R6", "BRA `(.L_x_3)", ".L_x_1:", "DMUL R6, R6, R6",
+                           "BRA `(.L_x_3)", ".L_x_2:", "FADD R8, R8, R6", "FADD R8, R8, R6", "FADD R8, R8, R6",
+                           "FADD R8, R8, R6", ".L_x_3:", "@P0 BRA `(.L_x_0)", "EXIT")
+        self.assertEqual(cheapest(text, {4: 1}, {}), (0, 7))
+        one_way = text.replace("@P1 BRA", "IADD").replace("@P2 BRA", "IADD")
+        # LDG, IADD, IADD, F2F, DADD, BRA, BRA
+        self.assertEqual(cheapest(one_way, {4: 1}, {}), (2, 7))
 
     def test_widths(self):
         for opcode, width in (("LDG.E.128", 16), ("LDG.E.64.CONSTANT", 8), ("LDG.E", 4), ("STG.E.U16", 2),
