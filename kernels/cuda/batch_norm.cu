@@ -29,25 +29,25 @@ PartialPairs<C> pairs_of(const PairOperands& operands, const Layout& layout, boo
 }
 
 /// The per-channel values used to map elements.
+template <class C>
 struct ChannelVectors {
   Vector mean, rstd, weight, bias;
   bool rstd_is_variance = false;
-  double eps = 0;
-  const void *mean_g = nullptr, *mean_gx = nullptr;  ///< contiguous, of the compute type
+  C eps = 0;
+  const C *mean_g = nullptr, *mean_gx = nullptr;  ///< contiguous
 
-  template <class C>
   struct Numbers {
     C mean, rstd, weight, bias, mean_g, mean_gx;
   };
-  template <class C>
-  __device__ Numbers<C> of(int64_t c) const {
-    Numbers<C> v;
+  __device__ Numbers of(int64_t c) const {
+    Numbers v;
     v.mean = mean.get<C>(c, C(0));
-    v.rstd = rstd_is_variance ? static_cast<C>(math::rstd_of(rstd.get<double>(c, 0.0), eps)) : rstd.get<C>(c, C(0));
+    v.rstd = rstd.get<C>(c, C(0));
+    if (rstd_is_variance) v.rstd = math::rstd_of(v.rstd, eps);
     v.weight = weight.get<C>(c, C(1));
     v.bias = bias.get<C>(c, C(0));
-    v.mean_g = mean_g ? static_cast<const C*>(mean_g)[c] : C(0);
-    v.mean_gx = mean_gx ? static_cast<const C*>(mean_gx)[c] : C(0);
+    v.mean_g = mean_g ? mean_g[c] : C(0);
+    v.mean_gx = mean_gx ? mean_gx[c] : C(0);
     return v;
   }
 };
@@ -63,7 +63,7 @@ struct Elements {
 };
 
 template <bool kBackward, class C>
-__device__ __forceinline__ C apply(C x, C gy, const ChannelVectors::Numbers<C>& v) {
+__device__ __forceinline__ C apply(C x, C gy, const typename ChannelVectors<C>::Numbers& v) {
   if constexpr (kBackward) {
     const C xhat = math::normalised(x, v.mean, v.rstd);
     return math::normalised_backward(gy, xhat, v.mean_g, v.mean_gx, v.rstd) * v.weight;
@@ -75,15 +75,15 @@ __device__ __forceinline__ C apply(C x, C gy, const ChannelVectors::Numbers<C>& 
 /// Channels innermost: a thread keeps `Length` columns and steps through rows.
 template <class C, bool kBackward, int Length>
 __global__ void __launch_bounds__(kThreads)
-    map_columns(Elements elements, ChannelVectors vectors, int64_t rows, int64_t columns) {
+    map_columns(Elements elements, ChannelVectors<C> vectors, int64_t rows, int64_t columns) {
   constexpr int kRows = Length == 1 ? 4 : 1, kTerms = kRows * Length;
   const int64_t lanes = columns / Length, thread = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const int64_t row_step = int64_t{gridDim.x} * blockDim.x / lanes;  // at least 1; surplus threads do nothing
   if (thread >= row_step * lanes) return;
   const int64_t c = thread % lanes * Length;
-  ChannelVectors::Numbers<C> v[Length];
+  typename ChannelVectors<C>::Numbers v[Length];
 #pragma unroll
-  for (int j = 0; j < Length; ++j) v[j] = vectors.of<C>(c + j);
+  for (int j = 0; j < Length; ++j) v[j] = vectors.of(c + j);
   for (int64_t first = thread / lanes; first < rows; first += kRows * row_step) {
     const auto at = [&](int u) {
       const int64_t row = first + u * row_step;
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kThreads)
 /// [outer, channels, inner]: a thread takes kPerThread adjacent elements, which may span channels. For more than four
 /// blocks on a multiprocessor, the compiler would spill registers on compute capability 12.
 template <class C, bool kBackward>
-__global__ void __launch_bounds__(kThreads, 4) map_channels(Elements elements, ChannelVectors vectors, int64_t numel,
+__global__ void __launch_bounds__(kThreads, 4) map_channels(Elements elements, ChannelVectors<C> vectors, int64_t numel,
                                                             int64_t channels, int64_t inner, bool packed) {
   const int64_t step = int64_t{gridDim.x} * blockDim.x * kPerThread;
   for (int64_t first = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kPerThread; first < numel; first += step) {
@@ -118,13 +118,13 @@ __global__ void __launch_bounds__(kThreads, 4) map_channels(Elements elements, C
     const int64_t plane =
         numel <= 0x7fffffff ? static_cast<uint32_t>(first) / static_cast<uint32_t>(inner) : first / inner;
     int64_t c = plane % channels, left = (plane + 1) * inner - first;  // elements of the channel from here on
-    ChannelVectors::Numbers<C> v = vectors.of<C>(c);
+    typename ChannelVectors<C>::Numbers v = vectors.of(c);
 #pragma unroll
     for (int e = 0; e < kPerThread; ++e) {
       if (left == 0) {
         c = c + 1 == channels ? 0 : c + 1;
         left = inner;
-        v = vectors.of<C>(c);
+        v = vectors.of(c);
       }
       --left;
       result[e] = apply<kBackward>(x[e], gy[e], v);
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(kThreads, 4) map_channels(Elements elements, C
 }
 
 template <class C, bool kBackward>
-void map(const Elements& elements, const ChannelVectors& vectors, const Layout& layout, bool aligned) {
+void map(const Elements& elements, const ChannelVectors<C>& vectors, const Layout& layout, bool aligned) {
   if (layout.inner > 1) {
     launch(map_channels<C, kBackward>, grid_stride(layout.numel(), kPerThread), elements, vectors, layout.numel(),
            layout.channels, layout.inner, aligned);
@@ -213,9 +213,10 @@ void batch_norm_inference(const Tensor& y, const Tensor& x, const Tensor& mean, 
   if (x.numel() == 0) return;
   const DeviceGuard on(x.device());
   kernels::visit_floating_compute(x.dtype(), [&](auto zero) {
-    map<decltype(zero), false>({y.raw_bytes(), y.dtype(), x.raw_bytes(), x.dtype()},
-                               {Vector(mean), Vector(var), Vector(weight), Vector(bias), true, eps}, Layout(x),
-                               is_aligned(x) && is_aligned(y));
+    using C = decltype(zero);
+    map<C, false>({y.raw_bytes(), y.dtype(), x.raw_bytes(), x.dtype()},
+                  {Vector(mean), Vector(var), Vector(weight), Vector(bias), true, static_cast<C>(eps)}, Layout(x),
+                  is_aligned(x) && is_aligned(y));
   });
 }
 
@@ -236,7 +237,7 @@ void batch_norm_backward(const Tensor& gx, const Tensor& gweight, const Tensor& 
              Vector(gbias), means.raw<C>(), means.raw<C>() + layout.channels);
     }
     if (!gx.defined()) return;
-    ChannelVectors vectors{Vector(), Vector(rstd), Vector(weight), Vector()};
+    ChannelVectors<C> vectors{Vector(), Vector(rstd), Vector(weight), Vector()};
     if (!train)  // y is linear in x
       return map<C, false>({gx.raw_bytes(), gx.dtype(), gy.raw_bytes(), gy.dtype()}, vectors, layout, aligned);
     vectors.mean = Vector(mean);
