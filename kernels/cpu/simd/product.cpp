@@ -19,7 +19,10 @@ template <class T>
 struct Block {
   static constexpr int kPerPanel = static_cast<int>(kPanel) / kLanes<T>;  ///< vectors
   static constexpr int kPanels = kPerPanel >= 4 ? 1 : kSums / 6 / kPerPanel;
-  static constexpr int kRows = kSums / (kPanels * kPerPanel) > 0 ? kSums / (kPanels * kPerPanel) : 1;
+  static constexpr int rows(int panels) {
+    const int rows = kSums / (panels * kPerPanel);
+    return rows > 12 ? 12 : rows > 0 ? rows : 1;  // 12: enough to hide the latency of a sum
+  }
 };
 
 /// Rows x (16 Panels) elements of c.
@@ -70,12 +73,25 @@ void multiply_rest(int64_t rows, T* c, int64_t c_row, const T* a, int64_t a_row,
 template <class T, int Panels>
 void multiply_columns(T* c, int64_t c_row, const T* a, int64_t a_row, int64_t a_column, const T* b, int64_t m,
                       int64_t k, bool accumulate) {
-  constexpr int kRows = Block<T>::kRows;
+  constexpr int kRows = Block<T>::rows(Panels);
   int64_t i = 0;
   for (; i + kRows <= m; i += kRows) {
     multiply_tile<T, kRows, Panels>(c + i * c_row, c_row, a + i * a_row, a_row, a_column, b, k, accumulate);
   }
   multiply_rest<T, kRows, Panels>(m - i, c + i * c_row, c_row, a + i * a_row, a_row, a_column, b, k, accumulate);
+}
+
+/// The last `panels` <= Panels panels.
+template <class T, int Panels>
+void multiply_last_columns(int64_t panels, T* c, int64_t c_row, const T* a, int64_t a_row, int64_t a_column, const T* b,
+                           int64_t m, int64_t k, bool accumulate) {
+  if constexpr (Panels > 0) {
+    if (panels == Panels) {
+      multiply_columns<T, Panels>(c, c_row, a, a_row, a_column, b, m, k, accumulate);
+    } else {
+      multiply_last_columns<T, Panels - 1>(panels, c, c_row, a, a_row, a_column, b, m, k, accumulate);
+    }
+  }
 }
 
 template <class T>
@@ -86,9 +102,8 @@ void multiply(T* c, int64_t c_row, const T* a, int64_t a_row, int64_t a_column, 
   for (; j + kPanels * kPanel <= n; j += kPanels * kPanel) {
     multiply_columns<T, kPanels>(c + j, c_row, a, a_row, a_column, b + j * k, m, k, accumulate);
   }
-  for (; j < n; j += kPanel) {
-    multiply_columns<T, 1>(c + j, c_row, a, a_row, a_column, b + j * k, m, k, accumulate);
-  }
+  multiply_last_columns<T, kPanels - 1>((n - j) / kPanel, c + j, c_row, a, a_row, a_column, b + j * k, m, k,
+                                        accumulate);
 }
 
 template <class T>
