@@ -18,8 +18,7 @@
 namespace tandem::cpu::winograd {
 namespace {
 
-constexpr int64_t kStep = 4;  // pixels from one tile to the next
-constexpr int kPoints = kWinogradPoints, kTaps = 9;
+constexpr int kPoints = kWinogradPoints, kMaxTaps = 25;
 constexpr int64_t kLine = 64 / sizeof(float);  // between the matrices of two points, so that they use different sets of
                                                // the cache
 
@@ -34,12 +33,13 @@ void with_table(DType dtype, F&& f) {
   }
 }
 
-/// The tiles that cover the results of a convolution, or their gradient.
+/// The tiles that cover the results of a convolution, or their gradient: squares of `step` x `step`.
 struct Tiles {
-  int64_t rows, columns, count;
-  explicit Tiles(const Tensor& y)
-      : rows((y.size(2) + kStep - 1) / kStep),
-        columns((y.size(3) + kStep - 1) / kStep),
+  int64_t step, rows, columns, count;
+  Tiles(const Tensor& y, int64_t kernel)
+      : step(kWinogradSide + 1 - kernel),
+        rows((y.size(2) + step - 1) / step),
+        columns((y.size(3) + step - 1) / step),
         count(y.size(0) * rows * columns) {}
 };
 
@@ -47,13 +47,15 @@ struct Channels {
   int64_t begin, count;
 };
 
-/// Pointers to a channel of the pixels of tiles' squares of Side x Side, in a channels-last tensor. The first square
+/// Pointers to a channel of the pixels of tiles' squares of side x side, in a channels-last tensor. The first square
 /// begins `border` pixels outside the image. Pixels outside are `outside`.
-template <class Pixel, int Side>
+template <class Pixel>
 class Squares {
  public:
-  Squares(const Tensor& x, const Tiles& tiles, std::array<int64_t, 2> border, int64_t channel, Pixel* outside)
-      : tiles_(tiles),
+  Squares(const Tensor& x, int64_t side, const Tiles& tiles, std::array<int64_t, 2> border, int64_t channel,
+          Pixel* outside)
+      : side_(side),
+        tiles_(tiles),
         border_(border),
         height_(x.size(2)),
         width_(x.size(3)),
@@ -63,11 +65,11 @@ class Squares {
 
   Pixel* const* of(int64_t tile) {
     const int64_t column = tile % tiles_.columns, row = tile / tiles_.columns;
-    const int64_t image = row / tiles_.rows, left = column * kStep - border_[1];
+    const int64_t image = row / tiles_.rows, left = column * tiles_.step - border_[1];
     Pixel** pixel = pixels_;
-    for (int64_t h = row % tiles_.rows * kStep - border_[0], end = h + Side; h < end; ++h) {
+    for (int64_t h = row % tiles_.rows * tiles_.step - border_[0], end = h + side_; h < end; ++h) {
       Pixel* const first = base_ + (image * height_ + h) * width_ * channels_;
-      for (int64_t w = left; w < left + Side; ++w) {
+      for (int64_t w = left; w < left + side_; ++w) {
         const bool inside = h >= 0 && h < height_ && w >= 0 && w < width_;
         *pixel++ = inside ? first + w * channels_ : outside_;
       }
@@ -76,10 +78,11 @@ class Squares {
   }
 
  private:
+  int64_t side_;
   const Tiles& tiles_;
   std::array<int64_t, 2> border_;
   int64_t height_, width_, channels_;
-  Pixel *base_, *outside_, *pixels_[Side * Side];
+  Pixel *base_, *outside_, *pixels_[kPoints];
 };
 
 /// 36 matrices of f32.
@@ -96,16 +99,16 @@ struct Points {
 /// Tiles that take about as long as kParallelGrain simple elements.
 int64_t grain(int64_t channels) { return std::max<int64_t>(1, kParallelGrain / (kPoints * channels)); }
 
-/// Transforms the squares of Side x Side pixels of tiles [first, first + count). place(i): of tile first + i.
-template <int Side, class Place>
-void to_points(const Tensor& x, Channels channels, const Tiles& tiles, std::array<int64_t, 2> border, int64_t first,
-               int64_t count, Place place) {
+/// Transforms the squares of side x side pixels of tiles [first, first + count). place(i): of tile first + i.
+template <class Place>
+void to_points(const Tensor& x, Channels channels, int64_t side, const Tiles& tiles, std::array<int64_t, 2> border,
+               int64_t first, int64_t count, Place place) {
   with_table(x.dtype(), [&]<class Pixel>(const WinogradTable<Pixel>& table) {
-    const auto transform = Side == kWinogradSide ? table.data : table.kernel4;
+    const auto transform = table.to_points(side);
     parallel_for(count, grain(channels.count), [&](int64_t begin, int64_t end) {
       const Scratch<Pixel> zeros(channels.count);
       std::fill_n(zeros.data(), channels.count, Pixel(0));
-      Squares<Pixel, Side> squares(x, tiles, border, channels.begin, zeros.data());
+      Squares<Pixel> squares(x, side, tiles, border, channels.begin, zeros.data());
       for (int64_t i = begin; i < end; ++i) transform(place(i), squares.of(first + i), channels.count);
     });
   });
@@ -117,17 +120,24 @@ void from_points(const Tensor& y, Channels channels, const Tiles& tiles, int64_t
   const float* const offset = bias.defined() ? bias.raw<float>() + channels.begin : nullptr;
   with_table(y.dtype(), [&]<class Pixel>(const WinogradTable<Pixel>& table) {
     const Scratch<Pixel> unused(channels.count);
-    Squares<Pixel, kStep> squares(y, tiles, {}, channels.begin, unused.data());
+    Squares<Pixel> squares(y, tiles.step, tiles, {}, channels.begin, unused.data());
     for (int64_t i = 0; i < count; ++i) {
-      table.result4(squares.of(first + i), products.at(i * width), offset, channels.count);
+      table.from_points(tiles.step)(squares.of(first + i), products.at(i * width), offset, channels.count);
     }
   });
 }
 
-/// A weight as contiguous f32 [outputs, inputs, 3, 3]; if `turned`, [inputs, outputs, 3, 3] rotated by 180 degrees.
+/// A weight as contiguous f32 [outputs, inputs, side, side]; if `turned`, [inputs, outputs, side, side] rotated by 180
+/// degrees.
 struct Kernels {
+  Kernels(const Tensor& w, bool turned)
+      : weight(contiguous(w, kFloat)),
+        outputs(w.size(turned ? 1 : 0)),
+        inputs(w.size(turned ? 0 : 1)),
+        side(w.size(2)),
+        turned(turned) {}
   Tensor weight;
-  int64_t outputs, inputs;
+  int64_t outputs, inputs, side;
   bool turned;
 };
 
@@ -135,29 +145,30 @@ struct Kernels {
 /// is a multiple of kPanel.
 void weights_to_points(const Points& points, const Kernels& kernels, int64_t first, int64_t count) {
   constexpr int64_t kRows = 32;  // per work item
-  const auto& table = winograd_tables().f32;
+  const auto transform = winograd_tables().f32.to_points(kernels.side);
   const auto pack_transposed = product_tables().f32.pack_transposed;
+  const int64_t taps = kernels.side * kernels.side;
   const int64_t inputs = kernels.inputs, parts = (inputs + kRows - 1) / kRows;
   const float* const weight = kernels.weight.raw<float>();
   parallel_for(padded_to_panels(count) / kPanel * parts, 1, [&](int64_t begin, int64_t end) {
-    const Scratch<float> taps(kRows * kTaps * kPanel);
+    const Scratch<float> values(kRows * taps * kPanel);
     for (int64_t i = begin; i < end; ++i) {
       const int64_t panel = i / parts * kPanel, output = first + panel, columns = std::min(kPanel, count - panel);
       const int64_t input = i % parts * kRows, rows = std::min(kRows, inputs - input);
       if (kernels.turned) {
         for (int64_t row = 0; row < rows; ++row) {
-          pack_transposed(taps.data() + row * kTaps * kPanel,
-                          weight + ((input + row) * kernels.outputs + output) * kTaps, kTaps, columns, kTaps);
+          pack_transposed(values.data() + row * taps * kPanel,
+                          weight + ((input + row) * kernels.outputs + output) * taps, taps, columns, taps);
         }
       } else {
-        pack_transposed(taps.data(), weight + (output * inputs + input) * kTaps, inputs * kTaps, columns, rows * kTaps);
+        pack_transposed(values.data(), weight + (output * inputs + input) * taps, inputs * taps, columns, rows * taps);
       }
       for (int64_t row = 0; row < rows; ++row) {
-        const float* g[kTaps];
-        for (int tap = 0; tap < kTaps; ++tap) {
-          g[tap] = taps.data() + (row * kTaps + (kernels.turned ? kTaps - 1 - tap : tap)) * kPanel;
+        const float* g[kMaxTaps];
+        for (int64_t tap = 0; tap < taps; ++tap) {
+          g[tap] = values.data() + (row * taps + (kernels.turned ? taps - 1 - tap : tap)) * kPanel;
         }
-        table.kernel3(points.at(panel * inputs + (input + row) * kPanel), g, kPanel);
+        transform(points.at(panel * inputs + (input + row) * kPanel), g, kPanel);
       }
     }
   });
@@ -194,7 +205,7 @@ class Convolution {
  public:
   Convolution(const Tensor& y, const Tensor& x, const Kernels& kernels, const Tensor& bias,
               std::array<int64_t, 2> padding)
-      : y_(y), x_(x), kernels_(kernels), bias_(bias), padding_(padding), tiles_(y) {}
+      : y_(y), x_(x), kernels_(kernels), bias_(bias), padding_(padding), tiles_(y, kernels.side) {}
 
   void run() const {
     if (tiles_.count < kernels_.outputs) {
@@ -233,8 +244,8 @@ class Convolution {
   }
 
   void transform_data(const Points& data, int64_t first, int64_t count) const {
-    to_points<kWinogradSide>(x_, {0, kernels_.inputs}, tiles_, padding_, first, count,
-                             [&](int64_t i) { return data.at(i * width_); });
+    to_points(x_, {0, kernels_.inputs}, kWinogradSide, tiles_, padding_, first, count,
+              [&](int64_t i) { return data.at(i * width_); });
   }
 
   /// The results of tiles [first, first + count) and channels [column, column + columns), whose operands begin at row
@@ -262,7 +273,7 @@ class Convolution {
 class WeightGradient {
  public:
   WeightGradient(const Tensor& gweight, const Tensor& gy, const Tensor& x, std::array<int64_t, 2> padding)
-      : gweight_(gweight), gy_(gy), x_(x), padding_(padding), tiles_(gy) {}
+      : gweight_(gweight), gy_(gy), x_(x), padding_(padding), tiles_(gy, gweight.size(2)) {}
 
   void run() const {
     if (kPoints * inputs_ * columns_ <= kCached) {
@@ -332,12 +343,12 @@ class WeightGradient {
   }
 
   void transform_slopes(const Points& slopes, int64_t first, int64_t count, int64_t offset) const {
-    to_points<kStep>(gy_, {0, gy_.size(1)}, tiles_, {}, first, count,
-                     [&](int64_t i) { return slopes.at(offset + i * kPanel, count * kPanel); });
+    to_points(gy_, {0, gy_.size(1)}, tiles_.step, tiles_, {}, first, count,
+              [&](int64_t i) { return slopes.at(offset + i * kPanel, count * kPanel); });
   }
   void transform_data(const Points& data, Channels channels, int64_t width, int64_t first, int64_t count) const {
-    to_points<kWinogradSide>(x_, channels, tiles_, padding_, first, count,
-                             [&](int64_t i) { return data.at(i * width); });
+    to_points(x_, channels, kWinogradSide, tiles_, padding_, first, count,
+              [&](int64_t i) { return data.at(i * width); });
   }
   void add(const Points& sums, int64_t row, const Points& data, int64_t width, Channels channels, const Points& slopes,
            int64_t offset, int64_t count, bool accumulate) const {
@@ -348,15 +359,16 @@ class WeightGradient {
   }
   /// Transforms the sums of some inputs back. Their rows begin at `row`.
   void write(const Points& sums, int64_t row, Channels inputs) const {
-    const int64_t outputs = gy_.size(1);
-    const Scratch<float> taps(kTaps * outputs);
-    float* pixels[kTaps];
-    for (int tap = 0; tap < kTaps; ++tap) pixels[tap] = taps.data() + tap * outputs;
+    const int64_t outputs = gy_.size(1), side = gweight_.size(2), count = side * side;
+    const auto transform = winograd_tables().f32.from_points(side);
+    const Scratch<float> taps(count * outputs);
+    float* pixels[kMaxTaps];
+    for (int64_t tap = 0; tap < count; ++tap) pixels[tap] = taps.data() + tap * outputs;
     for (int64_t i = 0; i < inputs.count; ++i) {
-      winograd_tables().f32.result3(pixels, sums.at((row + i) * columns_), nullptr, outputs);
-      float* const to = gweight_.raw<float>() + (inputs.begin + i) * kTaps;
+      transform(pixels, sums.at((row + i) * columns_), nullptr, outputs);
+      float* const to = gweight_.raw<float>() + (inputs.begin + i) * count;
       for (int64_t output = 0; output < outputs; ++output) {
-        for (int tap = 0; tap < kTaps; ++tap) to[output * inputs_ * kTaps + tap] = pixels[tap][output];
+        for (int64_t tap = 0; tap < count; ++tap) to[output * inputs_ * count + tap] = pixels[tap][output];
       }
     }
   }
@@ -381,10 +393,11 @@ bool applies(const Tensor& y, const Tensor& x, const Tensor& weight, const ConvP
   for (const Tensor* t : {&y, &x, &weight}) {
     if (t->dtype() == kDouble) return false;
   }
+  const int64_t side = weight.size(2);
   for (size_t d = 0; d < 2; ++d) {
-    if (weight.sizes()[d + 2] != 3 || p.stride[d] != 1 || p.dilation[d] != 1) return false;
+    if (weight.sizes()[d + 2] != side || p.stride[d] != 1 || p.dilation[d] != 1) return false;
   }
-  return p.groups == 1;
+  return (side == 3 || side == 5) && p.groups == 1;
 }
 
 }  // namespace
@@ -395,25 +408,23 @@ bool pays(const Tensor& y, const Tensor& x, const Tensor& weight, const ConvPara
   const auto inputs = static_cast<double>(x.size(1)), outputs = static_cast<double>(y.size(1));
   const auto padded_inputs = static_cast<double>(padded_to_panels(x.size(1)));
   const auto padded_outputs = static_cast<double>(padded_to_panels(y.size(1)));
-  const auto tiles = static_cast<double>(Tiles(y).count);
+  const auto tiles = static_cast<double>(Tiles(y, weight.size(2)).count);
   const double products = kPoints * tiles * padded_inputs * padded_outputs;
   const double transforms = 250 * tiles * (padded_inputs + padded_outputs) + 400 * inputs * outputs;
-  const double pixels = static_cast<double>(y.size(0) * y.size(2) * y.size(3));
-  return products + transforms < kTaps * pixels * inputs * outputs / onednn::relative_rate(x.dtype());
+  const auto terms = static_cast<double>(y.size(0) * y.size(2) * y.size(3) * weight.size(2) * weight.size(3));
+  return products + transforms < terms * inputs * outputs / onednn::relative_rate(x.dtype());
 }
 
 void conv(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvParams& p) {
   const Tensor out = channels_last_result(y, y.dtype());
-  Convolution(out, channels_last(x, x.dtype()), {contiguous(weight, kFloat), y.size(1), x.size(1), false},
-              contiguous(bias, kFloat), padding_of(p))
-      .run();
+  Convolution(out, channels_last(x, x.dtype()), Kernels(weight, false), contiguous(bias, kFloat), padding_of(p)).run();
   deliver(y, out);
 }
 
 void conv_backward_input(const Tensor& gx, const Tensor& gy, const Tensor& weight, const ConvParams& p) {
   const Tensor in = channels_last_result(gx, gx.dtype());
-  Convolution(in, channels_last(gy, gy.dtype()), {contiguous(weight, kFloat), gx.size(1), gy.size(1), true}, Tensor(),
-              {2 - p.padding[0], 2 - p.padding[1]})
+  Convolution(in, channels_last(gy, gy.dtype()), Kernels(weight, true), Tensor(),
+              {weight.size(2) - 1 - p.padding[0], weight.size(3) - 1 - p.padding[1]})
       .run();
   deliver(gx, in);
 }

@@ -1,5 +1,6 @@
 #pragma once
-// Convolutions with 3 x 3 kernels by Winograd's method: a quarter of the products of a direct convolution.
+// Convolutions with 3 x 3 or 5 x 5 kernels by Winograd's method: a quarter, or 0.36, of the products of a direct
+// convolution.
 //
 // Contract: f16 and bf16 are widened, transforms and products are f32, results are rounded once. The error is
 // that of f32 sums over all products of a tile of 6 x 6 pixels: small results beside large ones have an error relative
@@ -10,8 +11,8 @@
 namespace tandem::cpu::winograd {
 
 /// Whether the method applies to a convolution of x to y, or of its gradient from gy to gx, and is faster than a direct
-/// one on this processor. It applies to images, 3 x 3 kernels, strides, dilations and groups of 1, and not to f64.
-/// TANDEM_WINOGRAD=0 in the environment turns it off.
+/// one on this processor. It applies to images, kernels of 3 x 3 or 5 x 5, strides, dilations and groups of 1, and not
+/// to f64. TANDEM_WINOGRAD=0 in the environment turns it off.
 bool pays(const Tensor& y, const Tensor& x, const Tensor& weight, const ConvParams& p);
 
 /// Where the method applies. Layouts are arbitrary; channels-last tensors are not copied. `bias` may be undefined.

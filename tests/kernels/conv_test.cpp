@@ -31,7 +31,9 @@ struct Case {
   int64_t taps() const { return kh * kw * (d == 0 ? 1 : kd); }
   /// The number of products in a sum of `products`: by Winograd's method (kernels/cpu/winograd.h) each result is a sum
   /// over a tile, of four times as many.
-  int64_t summed(int64_t products) const { return kh == 3 && kw == 3 && d == 0 ? 4 * products : products; }
+  int64_t summed(int64_t products) const {
+    return kh == kw && (kh == 3 || kh == 5) && d == 0 ? 4 * products : products;
+  }
   /// The number of results per image and output.
   int64_t plane() const {
     int64_t size = 1;

@@ -26,7 +26,7 @@ TANDEM_AT_EVERY_SIMD_LEVEL(Winograd);
 
 struct Shape {
   const char* what;
-  int64_t images, inputs, outputs, height, width, padding_h, padding_w;
+  int64_t images, inputs, outputs, height, width, padding_h, padding_w, kernel = 3;
 };
 
 const Shape kShapes[] = {
@@ -40,6 +40,9 @@ const Shape kShapes[] = {
     {"many tiles", 3, 16, 16, 70, 34, 1, 1},
     {"many tiles of some channels", 2, 64, 64, 40, 36, 1, 1},
     {"many tiles and channels", 1, 80, 72, 24, 40, 1, 1},
+    {"5x5", 2, 18, 40, 9, 8, 2, 2, 5},
+    {"5x5 without padding", 1, 16, 16, 5, 12, 0, 0, 5},
+    {"5x5, many tiles and channels", 1, 80, 72, 20, 24, 1, 3, 5},
 };
 
 /// Operands and results of one shape.
@@ -49,17 +52,19 @@ struct Call {
   int64_t products;  ///< the largest number in a sum
 
   Call(const Shape& s, DType dtype, DType out, MemoryLayout layout) {
-    const Dims results{s.images, s.outputs, s.height + 2 * s.padding_h - 2, s.width + 2 * s.padding_w - 2};
+    const Dims results{s.images, s.outputs, s.height + 2 * s.padding_h - s.kernel + 1,
+                       s.width + 2 * s.padding_w - s.kernel + 1};
     p.padding = {s.padding_h, s.padding_w, 0};
     x = noise({s.images, s.inputs, s.height, s.width}, dtype, 1, layout);
-    weight = noise({s.outputs, s.inputs, 3, 3}, dtype, 2, layout);
+    weight = noise({s.outputs, s.inputs, s.kernel, s.kernel}, dtype, 2, layout);
     bias = noise({s.outputs}, dtype, 3);
     gy = noise(results, dtype, 4, layout);
     y = unwritten(results, dtype, layout);
     gx = unwritten(x.sizes(), dtype, layout);
     gweight = unwritten(weight.sizes(), out, layout);
     // Each result is the sum of the products of a tile, of which there are 36 per pair of channels.
-    products = std::max({36 * s.inputs, 36 * s.outputs, 4 * gy.numel() / s.outputs});
+    const int64_t tile = (7 - s.kernel) * (7 - s.kernel);
+    products = std::max({36 * s.inputs, 36 * s.outputs, 36 * gy.numel() / s.outputs / tile + 36});
   }
 
   void run() const {
@@ -128,15 +133,16 @@ double root_mean_square(const std::vector<double>& values) {
 
 // Sums in f32 of 64 channels, in order, have an error of 4.4e-7; the points 0, 1, -1, 2, -2 would give 1.6e-6.
 TEST_P(Winograd, ErrorIsCloseToThatOfDirectSums) {
-  const Shape s{"", 2, 64, 32, 16, 16, 1, 1};
-  const Call call(s, kFloat, kFloat, MemoryLayout::channels_last);
-  call.run();
-  const Tensor y = unwritten(call.y.sizes(), kDouble);
-  under_test().conv(y, in_f64(call.x), in_f64(call.weight), in_f64(call.bias), call.p, Activation::none);
-  std::vector<double> errors = read(call.y);
-  const std::vector<double> expected = read(y);
-  for (size_t i = 0; i < errors.size(); ++i) errors[i] -= expected[i];
-  EXPECT_LT(root_mean_square(errors), 1e-6 * root_mean_square(expected));
+  for (const Shape& s : {Shape{"", 2, 64, 32, 16, 16, 1, 1}, Shape{"", 2, 64, 32, 16, 16, 2, 2, 5}}) {
+    const Call call(s, kFloat, kFloat, MemoryLayout::channels_last);
+    call.run();
+    const Tensor y = unwritten(call.y.sizes(), kDouble);
+    under_test().conv(y, in_f64(call.x), in_f64(call.weight), in_f64(call.bias), call.p, Activation::none);
+    std::vector<double> errors = read(call.y);
+    const std::vector<double> expected = read(y);
+    for (size_t i = 0; i < errors.size(); ++i) errors[i] -= expected[i];
+    EXPECT_LT(root_mean_square(errors), 1e-6 * root_mean_square(expected)) << s.kernel;
+  }
 }
 
 // The loss scaler looks for infinities and NaN.
@@ -162,7 +168,7 @@ TEST_P(Winograd, NonFiniteValuesStay) {
   }
 }
 
-TEST(WinogradChoice, ManyChannelsOfThreeByThreeKernels) {
+TEST(WinogradChoice, ManyChannelsOfSmallKernels) {
   const auto pays = [](DType dtype, int64_t channels, int64_t side, int64_t kernel, const ConvParams& p) {
     const Tensor x = empty({16, channels, side, side}, dtype), w = empty({channels, channels, kernel, kernel}, dtype);
     return winograd::pays(x, x, w, p);
@@ -173,7 +179,8 @@ TEST(WinogradChoice, ManyChannelsOfThreeByThreeKernels) {
   EXPECT_FALSE(pays(kFloat, 4, 28, 3, same));
   EXPECT_FALSE(pays(kFloat, 64, 1, 3, same)) << "one pixel per tile";
   EXPECT_FALSE(pays(kDouble, 64, 28, 3, same));
-  EXPECT_FALSE(pays(kFloat, 64, 28, 5, {.padding = {2, 2}}));
+  EXPECT_TRUE(pays(kFloat, 64, 28, 5, {.padding = {2, 2}}));
+  EXPECT_FALSE(pays(kFloat, 64, 28, 7, {.padding = {3, 3}}));
   EXPECT_FALSE(pays(kFloat, 64, 28, 3, {.stride = {2, 2}, .padding = {1, 1}}));
   EXPECT_FALSE(pays(kFloat, 64, 28, 3, {.padding = {1, 1}, .groups = 64}));
 }

@@ -27,19 +27,23 @@ TANDEM_MATH void transform_data(const V (&d)[kSide], V (&v)[kSide]) {
   v[5] = d[5] - (kA2 + kB2) * d[3] + kA2 * kB2 * d[1];
 }
 
+/// g_First + g_(First + 2) p^2 + g_(First + 4) p^4 + ...
+template <int First, int R>
+TANDEM_MATH V every_second(const V (&g)[R], float p2) {
+  constexpr int kLast = R - 1 - (R - 1 - First) % 2;
+  V sum = g[kLast];
+#pragma GCC unroll 2
+  for (int i = kLast - 2; i >= First; i -= 2) sum = g[i] + p2 * sum;
+  return sum;
+}
+
 /// u = G g
 template <int R>
 TANDEM_MATH void transform_kernel(const V (&g)[R], V (&u)[kSide]) {
   // 1 / N'(point), for N(x) = x (x^2 - a^2) (x^2 - b^2)
   constexpr float kAt0 = 1 / (kA2 * kB2), kAtA = 1 / (2 * kA2 * (kA2 - kB2)), kAtB = 1 / (2 * kB2 * (kB2 - kA2));
-  const V a_even = kAtA * (g[0] + kA2 * g[2]), b_even = kAtB * (g[0] + kB2 * g[2]);
-  V a_odd = g[1], b_odd = g[1];
-  if constexpr (R == 4) {
-    a_odd += kA2 * g[3];
-    b_odd += kB2 * g[3];
-  }
-  a_odd *= kAtA * kA;
-  b_odd *= kAtB * kB;
+  const V a_even = kAtA * every_second<0>(g, kA2), a_odd = kAtA * kA * every_second<1>(g, kA2);
+  const V b_even = kAtB * every_second<0>(g, kB2), b_odd = kAtB * kB * every_second<1>(g, kB2);
   u[0] = kAt0 * g[0];
   u[1] = a_even + a_odd;
   u[2] = a_even - a_odd;
@@ -51,12 +55,19 @@ TANDEM_MATH void transform_kernel(const V (&g)[R], V (&u)[kSide]) {
 /// y = A^T m
 template <int M>
 TANDEM_MATH void transform_result(const V (&m)[kSide], V (&y)[M]) {
-  const V a_sum = m[1] + m[2], a_difference = kA * (m[1] - m[2]);
-  const V b_sum = m[3] + m[4], b_difference = kB * (m[3] - m[4]);
-  y[0] = m[0] + a_sum + b_sum;
-  y[1] = a_difference + b_difference;
-  y[2] = kA2 * a_sum + kB2 * b_sum;
-  if constexpr (M == 4) y[3] = kA2 * a_difference + kB2 * b_difference;
+  V a_even = m[1] + m[2], a_odd = kA * (m[1] - m[2]);
+  V b_even = m[3] + m[4], b_odd = kB * (m[3] - m[4]);
+#pragma GCC unroll 3
+  for (int i = 0; i < M; i += 2) {
+    y[i] = a_even + b_even;
+    a_even *= kA2;
+    b_even *= kB2;
+    if (i + 1 == M) break;
+    y[i + 1] = a_odd + b_odd;
+    a_odd *= kA2;
+    b_odd *= kB2;
+  }
+  y[0] += m[0];
   y[M - 1] += m[5];
 }
 
@@ -181,8 +192,10 @@ void result(typename Type::Pixel* const* y, const WinogradPlace& m, const float*
 }
 
 template <class Type>
-constexpr WinogradTable<typename Type::Pixel> kTable = {data<Type>, kernel<Type, 3>, kernel<Type, 4>, result<Type, 3>,
-                                                        result<Type, 4>};
+constexpr WinogradTable<typename Type::Pixel> kTable = {
+    data<Type>,
+    {kernel<Type, 2>, kernel<Type, 3>, kernel<Type, 4>, kernel<Type, 5>},
+    {result<Type, 2>, result<Type, 3>, result<Type, 4>, result<Type, 5>}};
 
 }  // namespace
 

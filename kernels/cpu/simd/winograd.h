@@ -1,15 +1,16 @@
 #pragma once
-// Table of the transforms of Winograd's convolution F(4x4, 3x3): 4 x 4 results of a 3 x 3 kernel, from 6 x 6 pixels,
-// with 36 products per pair of channels instead of 144. Used by kernels/cpu/winograd.cpp.
+// Table of the transforms of Winograd's convolution: tiles of 6 x 6 pixels give 4 x 4 results of a 3 x 3 kernel, or
+// 2 x 2 of a 5 x 5 kernel, with 36 products per pair of channels instead of 144 or 100. Used by
+// kernels/cpu/winograd.cpp.
 //
 // In one dimension, with polynomials evaluated at the points 0, 5/8, -5/8, 3/2, -3/2 and infinity:
 //
 //   y = A^T [(G g) * (B^T d)],   y_i = sum_j g_j d_(i + j)
 //
-// for M results, R = 7 - M terms and 6 inputs d. B^T is the same for every M: the forward pass has M = 4, R = 3, and
-// the gradient of the weights M = 3, R = 4, with gy as g. In two dimensions, each transform is applied to the rows and
-// then to the columns. These points have exact coefficients and a small error: with random data, the root mean square
-// of the error in f32 is 1.6 times that of direct sums (with the usual 0, 1, -1, 2, -2: 3.7 times).
+// for R terms g, M = 7 - R results and 6 inputs d; B^T is the same for every R. For the gradient of the weights, gy is
+// g, and R and M change places. In two dimensions, each transform is applied to the rows and then to the columns. These
+// points have exact coefficients and a small error: with random data, the root mean square of the error in f32 is 1.6
+// times that of direct sums for 3 x 3 kernels and 1.2 times for 5 x 5 (with the usual 0, 1, -1, 2, -2: 3.7 and 2.8).
 // Source: Lavin and Gray, "Fast algorithms for convolutional neural networks" (2015); choice of points: Barabasz et
 // al., "Error analysis and improving the accuracy of Winograd convolution for deep neural networks" (2018).
 #include "kernels/cpu/simd/dispatch.h"
@@ -29,14 +30,19 @@ struct WinogradPlace {
 /// Pixels are pointers to the values of all channels, contiguous; row by row.
 template <class Pixel>
 struct WinogradTable {
+  using ToPoints = void (*)(const WinogradPlace& to, const Pixel* const* pixels, int64_t channels);
+  using FromPoints = void (*)(Pixel* const* y, const WinogradPlace& m, const float* bias, int64_t channels);
+
   /// B^T d B of 6 x 6 pixels.
-  void (*data)(const WinogradPlace& to, const Pixel* const* d, int64_t channels);
-  /// G g G^T of 3 x 3 or 4 x 4 pixels.
-  void (*kernel3)(const WinogradPlace& to, const Pixel* const* g, int64_t channels);
-  void (*kernel4)(const WinogradPlace& to, const Pixel* const* g, int64_t channels);
-  /// A^T m A + bias: 3 x 3 or 4 x 4 pixels. `bias` may be null.
-  void (*result3)(Pixel* const* y, const WinogradPlace& m, const float* bias, int64_t channels);
-  void (*result4)(Pixel* const* y, const WinogradPlace& m, const float* bias, int64_t channels);
+  ToPoints data;
+  /// G g G^T of 2 x 2 to 5 x 5 pixels.
+  ToPoints kernel[4];
+  /// A^T m A + bias: 2 x 2 to 5 x 5 pixels. `bias` may be null.
+  FromPoints result[4];
+
+  /// The transform of squares of this side.
+  ToPoints to_points(int64_t side) const { return side == kWinogradSide ? data : kernel[side - 2]; }
+  FromPoints from_points(int64_t side) const { return result[side - 2]; }
 };
 
 /// f16 and bf16 are widened, and rounded once.
