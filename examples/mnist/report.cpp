@@ -1,19 +1,14 @@
 #include "mnist/report.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-namespace mnist {
+#include "mnist/processor.h"
 
-std::string processor_name() {
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  for (std::string line; std::getline(cpuinfo, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  }
-  return "unknown";
-}
+namespace mnist {
 
 std::string table(const std::vector<RunResult>& runs) {
   if (runs.empty()) return "no runs\n";
@@ -32,9 +27,16 @@ std::string table(const std::vector<RunResult>& runs) {
                         static_cast<double>(r.peak_bytes) / (1 << 20), r.test_accuracy, r.skipped_steps, r.final_scale,
                         speed, memory);
   }
+  std::vector<std::string> precisions;
+  for (const RunResult& r : runs) {
+    if (r.device == "cpu" && std::find(precisions.begin(), precisions.end(), r.precision) == precisions.end()) {
+      precisions.push_back(r.precision);
+    }
+  }
   return text +
          "\nmemory MiB: peak of all tensors except the stored images. The last two columns are ratios to the same\n"
-         "example in f32: higher speed is faster, lower memory is smaller.\n";
+         "example in f32: higher speed is faster, lower memory is smaller.\n" +
+         missing_arithmetic(precisions);
 }
 
 void write_json(const std::string& file, const std::vector<RunResult>& runs) {

@@ -7,8 +7,6 @@
 
 namespace mnist {
 
-/// Returns the processor's model name from /proc/cpuinfo.
-std::string processor_name();
 /// Returns a table with one row per run and the ratios to the f32 run of the same example.
 std::string table(const std::vector<RunResult>& runs);
 /// Writes {"runs": [...]}. Throws IoError if the file cannot be written.

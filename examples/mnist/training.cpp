@@ -6,8 +6,8 @@
 
 #include "mnist/mode.h"
 #include "mnist/models.h"
+#include "mnist/processor.h"
 #include "mnist/progress.h"
-#include "mnist/report.h"
 
 namespace mnist {
 

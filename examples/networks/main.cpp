@@ -15,7 +15,7 @@
 
 #include <tandem/amp/tools.h>
 
-#include "mnist/report.h"
+#include "mnist/processor.h"
 #include "networks/experiment.h"
 
 namespace networks {
@@ -116,6 +116,11 @@ void print_table(const Description& description, const Options& options, const s
                of_seeds);
   }
   fmt::print("memory MiB: peak of all tensors except the data\n");
+  if (options.device == "cpu") {
+    std::vector<std::string> precisions;
+    for (const Row& r : rows) precisions.push_back(r.precision);
+    fmt::print("{}", mnist::missing_arithmetic(precisions));
+  }
 }
 
 void write_json(const Description& description, const Options& options, const std::vector<Row>& rows) {
