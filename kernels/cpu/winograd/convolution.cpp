@@ -9,6 +9,7 @@ namespace tandem::cpu::winograd {
 namespace {
 
 constexpr int64_t kColumns = 4 * kPanel;  // results whose products are computed together
+constexpr int64_t kMaxTiles = 256;        // that are multiplied by the weights of a point while these are in the cache
 
 /// Transforms products back to results: row i is of tile first + i.
 void from_points(const Tensor& y, Channels channels, const Tiles& tiles, int64_t first, int64_t count,
@@ -105,7 +106,7 @@ class Convolution {
   void by_columns() const {
     const Points data(tiles_.count, width_);
     transform_data(data, 0, tiles_.count);
-    const int64_t slab = slab_of(kColumns, tiles_.count);
+    const int64_t slab = std::min(tiles_.count, kMaxTiles);
     parallel_for_parts(kernels_.outputs, kColumns, [&](int64_t column, int64_t columns) {
       const Points weights(kColumns, kernels_.inputs), products(slab, kColumns);
       weights_to_points(weights, kernels_, column, columns);
