@@ -10,7 +10,8 @@
 // for R terms g, M = 7 - R results and 6 inputs d; B^T is the same for every R. For the gradient of the weights, gy is
 // g, and R and M change places. In two dimensions, each transform is applied to the rows and then to the columns. These
 // points have exact coefficients and a small error: with random data, the root mean square of the error in f32 is 1.6
-// times that of direct sums for 3 x 3 kernels and 1.2 times for 5 x 5 (with the usual 0, 1, -1, 2, -2: 3.7 and 2.8).
+// times that of direct sums for 3 x 3 kernels and 1.2 times for 5 x 5 (with the usual 0, 1, -1, 2, -2: 3.7 and 2.7;
+// benchmarks/torch/winograd_error.py).
 // Source: Lavin and Gray, "Fast algorithms for convolutional neural networks" (2015); choice of points: Barabasz et
 // al., "Error analysis and improving the accuracy of Winograd convolution for deep neural networks" (2018).
 #include "kernels/cpu/simd/dispatch.h"
