@@ -41,9 +41,9 @@ std::string missing_arithmetic(const std::vector<std::string>& precisions) {
                          (precision == "bf16" && !has_any({"avx512_bf16", "amx_bf16", "bf16"}));
     if (!missing) continue;
     text += fmt::format(
-        "{}: this processor has no {} arithmetic, so tandem widens the numbers and computes in f32: {} saves\n"
-        "memory here, not time.\n",
-        precision, precision, precision);
+        "{}: this processor has no {} arithmetic, so tandem widens the numbers and computes in f32; expect less\n"
+        "memory in large networks, but no gain in time.\n",
+        precision, precision);
   }
   return text;
 }
