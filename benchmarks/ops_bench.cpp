@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "heap_count.h"
@@ -224,6 +225,33 @@ BENCHMARK_CAPTURE(sgd_step, f32, Mode::plain)->Apply(list_sizes);
 BENCHMARK_CAPTURE(sgd_step, amp, Mode::amp)->Apply(list_sizes);
 BENCHMARK_CAPTURE(adam_step, f32, Mode::plain)->Apply(list_sizes);
 BENCHMARK_CAPTURE(adam_step, amp, Mode::amp)->Apply(list_sizes);
+
+// ---- a residual connection and the layer norm after it, forward and backward, as in a transformer of [rows, n]
+
+enum class Residual { apart, fused };
+
+void residual_norm(State& state, Residual way, DType branch) {
+  const int64_t rows = state.range(0), n = state.range(1);
+  const Tensor x = randn({rows, n}).to(branch).requires_grad_(), residual = weight({rows, n});
+  const Tensor w = weight({n}), b = weight({n}), gy = randn({rows, n}), gsum = randn({rows, n});
+  run(state, [&] {
+    Tensor y, sum;
+    if (way == Residual::fused) {
+      std::tie(y, sum) = add_layer_norm(x, residual, {n}, w, b);
+    } else {
+      sum = add(x, residual);
+      y = layer_norm(sum, {n}, w, b);
+    }
+    benchmark::DoNotOptimize(autograd::grad({y, sum}, {x, residual, w, b}, {gy, gsum}));
+  });
+}
+void residual_sizes(benchmark::internal::Benchmark* b) {
+  b->Args({2048, 384})->Args({512, 1024})->Unit(benchmark::kMicrosecond);
+}
+BENCHMARK_CAPTURE(residual_norm, apart_f32, Residual::apart, kFloat)->Apply(residual_sizes);
+BENCHMARK_CAPTURE(residual_norm, fused_f32, Residual::fused, kFloat)->Apply(residual_sizes);
+BENCHMARK_CAPTURE(residual_norm, apart_bf16_branch, Residual::apart, kBFloat16)->Apply(residual_sizes);
+BENCHMARK_CAPTURE(residual_norm, fused_bf16_branch, Residual::fused, kBFloat16)->Apply(residual_sizes);
 
 // ---- matrix products: the three in the training of a linear layer, batch 512
 

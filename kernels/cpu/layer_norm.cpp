@@ -1,7 +1,7 @@
-// Layer normalisation over the rows of [rows, n]; without `mean`, RMS normalisation. f16 and bf16 elements are widened,
-// computed in f32 and rounded once to nearest even; f64 stays f64. Column sums (gweight, gbias) are computed
-// per group of rows, then over the groups in order. The groups depend on the sizes alone, so results do not depend on
-// the number of threads.
+// Layer normalisation over the rows of [rows, n], or of the sums of two tensors' rows; without `mean`, RMS
+// normalisation. f16 and bf16 elements are widened, computed in f32 and rounded once to nearest even; f64 stays f64.
+// Column sums (gweight, gbias) are computed per group of rows, then over the groups in order. The groups depend on the
+// sizes alone, so results do not depend on the number of threads.
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
@@ -53,17 +53,24 @@ void store_column(const Tensor& y, int64_t i, const T* value) {
 int64_t row_grain(int64_t n) { return std::max<int64_t>(1, kParallelGrain / std::max<int64_t>(n, 1)); }
 
 template <class T, class C>
-void forward(const LayerNormRows<T, C>& table, const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& x,
-             const Tensor& weight, const Tensor& bias, double eps) {
+void forward(const LayerNormRows<T, C>& table, const Tensor& y, const Tensor& sum, const Tensor& mean,
+             const Tensor& rstd, const Tensor& x, const Tensor& residual, const Tensor& weight, const Tensor& bias,
+             double eps) {
   const int64_t rows = x.sizes()[0], n = x.sizes()[1];
   const Scratch<T> w(n), b(n);
   load_parameter<T>(w.data(), weight, kOne<T>, n);
   load_parameter<T>(b.data(), bias, 0, n);
   C *const means = mean.defined() ? mean.raw<C>() : nullptr, *const rstds = rstd.raw<C>();
   parallel_for(rows, row_grain(n), [&](int64_t begin, int64_t end) {
-    const RowAccess<T> in(x, n), out(y, n);
+    const bool adds = residual.defined();
+    const RowAccess<T> in(x, n), in_residual(adds ? residual : x, n), sums(adds ? sum : x, n), out(y, n);
     for (int64_t r = begin; r < end; ++r) {
       const T* row = in.read(r);
+      if (adds) {
+        table.add(sums.target(r), row, in_residual.read(r), n);
+        sums.commit(r);
+        row = sums.read(r);
+      }
       double row_mean = 0, variance;
       if (means) {
         table.moments(row, n, &row_mean, &variance);
@@ -93,7 +100,8 @@ void add_groups(const Tensor& y, const T* partial, int64_t groups, int64_t strid
 
 template <class T, class C>
 void backward(const LayerNormRows<T, C>& table, const Tensor& gx, const Tensor& gweight, const Tensor& gbias,
-              const Tensor& gy, const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
+              const Tensor& gy, const Tensor& gsum, const Tensor& x, const Tensor& mean, const Tensor& rstd,
+              const Tensor& weight) {
   const int64_t rows = x.sizes()[0], n = x.sizes()[1];
   const bool columns = gweight.defined() || gbias.defined();
   const int64_t most = std::clamp<int64_t>(kMaxPartialElements / std::max<int64_t>(n, 1), 1, kMaxGroups);
@@ -105,7 +113,8 @@ void backward(const LayerNormRows<T, C>& table, const Tensor& gx, const Tensor& 
   const C *const means = mean.defined() ? mean.raw<C>() : nullptr, *const rstds = rstd.raw<C>();
   const int64_t grain = std::max<int64_t>(1, row_grain(n) / std::max<int64_t>(per_group, 1));
   parallel_for(groups, grain, [&](int64_t first, int64_t last) {
-    const RowAccess<T> in_x(x, n), in_gy(gy, n), out(gx.defined() ? gx : gy, n);
+    const RowAccess<T> in_x(x, n), in_gy(gy, n), in_gsum(gsum.defined() ? gsum : gy, n);
+    const RowAccess<T> out(gx.defined() ? gx : gy, n);
     for (int64_t g = first; g < last; ++g) {
       C *gw = partial.data() + 2 * g * n, *gb = gw + n;
       if (columns) std::fill(gw, gw + 2 * n, C(0));
@@ -114,7 +123,9 @@ void backward(const LayerNormRows<T, C>& table, const Tensor& gx, const Tensor& 
         const C row_mean = means ? means[r] : C(0);
         if (columns) table.add_columns(gw, gb, row_gy, row_x, n, row_mean, rstds[r]);
         if (!gx.defined()) continue;
-        table.backward(out.target(r), row_gy, row_x, w.data(), n, row_mean, rstds[r], means != nullptr);
+        T* const row = out.target(r);
+        table.backward(row, row_gy, row_x, w.data(), n, row_mean, rstds[r], means != nullptr);
+        if (gsum.defined()) table.add(row, row, in_gsum.read(r), n);
         out.commit(r);
       }
     }
@@ -123,12 +134,16 @@ void backward(const LayerNormRows<T, C>& table, const Tensor& gx, const Tensor& 
   if (gbias.defined()) add_groups(gbias, partial.data() + n, groups, 2 * n, n, table.position);
 }
 
-/// Calls f(table) with the table of the rows' dtype: bf16 if all defined tensors have it, else the compute type.
+/// Whether all tensors that are defined are bf16.
+bool all_bf16(std::initializer_list<const Tensor*> tensors) {
+  return std::all_of(tensors.begin(), tensors.end(),
+                     [](const Tensor* t) { return !t->defined() || t->dtype() == DType::BF16; });
+}
+
+/// Calls f(table) with the table of bf16 rows or of the compute type's.
 template <class F>
-void visit_rows(DType compute, std::initializer_list<const Tensor*> tensors, F f) {
+void visit_rows(DType compute, bool bf16, F f) {
   const LayerNormTable& tables = layer_norm_table();
-  const bool bf16 = std::all_of(tensors.begin(), tensors.end(),
-                                [](const Tensor* t) { return !t->defined() || t->dtype() == DType::BF16; });
   if (bf16) return f(tables.bf16);
   if (compute == DType::F64) return f(tables.f64);
   f(tables.f32);
@@ -136,16 +151,19 @@ void visit_rows(DType compute, std::initializer_list<const Tensor*> tensors, F f
 
 }  // namespace
 
-void layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& x, const Tensor& weight,
-                const Tensor& bias, double eps) {
-  visit_rows(rstd.dtype(), {&y, &x, &weight, &bias},
-             [&](const auto& table) { forward(table, y, mean, rstd, x, weight, bias, eps); });
+void layer_norm(const Tensor& y, const Tensor& sum, const Tensor& mean, const Tensor& rstd, const Tensor& x,
+                const Tensor& residual, const Tensor& weight, const Tensor& bias, double eps) {
+  visit_rows(rstd.dtype(), all_bf16({&y, &x, &residual, &weight, &bias}),
+             [&](const auto& table) { forward(table, y, sum, mean, rstd, x, residual, weight, bias, eps); });
 }
 
 void layer_norm_backward(const Tensor& gx, const Tensor& gweight, const Tensor& gbias, const Tensor& gy,
-                         const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
-  visit_rows(rstd.dtype(), {&gx, &gy, &x, &weight},
-             [&](const auto& table) { backward(table, gx, gweight, gbias, gy, x, mean, rstd, weight); });
+                         const Tensor& gsum, const Tensor& x, const Tensor& mean, const Tensor& rstd,
+                         const Tensor& weight) {
+  // Rows of bf16 would be rounded before gsum is added.
+  const bool bf16 = !gsum.defined() && all_bf16({&gx, &gy, &x, &weight});
+  visit_rows(rstd.dtype(), bf16,
+             [&](const auto& table) { backward(table, gx, gweight, gbias, gy, gsum, x, mean, rstd, weight); });
 }
 
 }  // namespace tandem::cpu

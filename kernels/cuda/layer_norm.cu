@@ -1,6 +1,7 @@
-// Layer normalisation over the rows of [rows, n]; without `mean`, RMS normalisation. Contract: f16 and bf16 are widened
-// to f32 and rounded once; f64 stays f64. Sums are in math::Sum over groups of 8 terms. The variance is computed from
-// deviations from the mean, so that a large mean does not reduce its accuracy. Deterministic.
+// Layer normalisation over the rows of [rows, n], or of the sums of two tensors' rows; without `mean`, RMS
+// normalisation. Contract: f16 and bf16 are widened to f32 and rounded once; f64 stays f64. Sums are in math::Sum over
+// groups of 8 terms. The variance is computed from deviations from the mean, so that a large mean does not reduce its
+// accuracy. Deterministic.
 #include <algorithm>
 #include <initializer_list>
 
@@ -25,15 +26,31 @@ constexpr int max_backward_width(bool cached, bool packed) {
   return cached ? max_width<C>(packed) : std::min(max_width<C>(packed), 512);
 }
 
-/// A contiguous matrix of any floating dtype.
+/// A contiguous matrix of any floating dtype, or none.
 struct Matrix {
-  void* data;
-  DType dtype;
-  explicit Matrix(const Tensor& x) : data(x.raw_bytes()), dtype(x.dtype()) {}
+  void* data = nullptr;
+  DType dtype = DType::F32;
+  explicit Matrix(const Tensor& x) {
+    if (!x.defined()) return;
+    data = x.raw_bytes();
+    dtype = x.dtype();
+  }
 
   template <class C>
   __device__ void load_row(int64_t at, const Share<false>& share, C (&v)[kPerThread]) const {
     share.load(data, dtype, v, [at](int64_t i) { return at + i; });
+  }
+  template <class C>
+  __device__ void store_row(int64_t at, const Share<false>& share, const C (&v)[kPerThread]) const {
+    share.store(data, dtype, v, [at](int64_t i) { return at + i; });
+  }
+  /// v += the elements of this matrix.
+  template <class C>
+  __device__ void add_row(int64_t at, const Share<false>& share, C (&v)[kPerThread]) const {
+    C terms[kPerThread];
+    load_row(at, share, terms);
+#pragma unroll
+    for (int e = 0; e < kPerThread; ++e) v[e] += terms[e];
   }
 };
 
@@ -63,14 +80,27 @@ __device__ math::Sum<C> group_sum(Each each) {
 
 template <class C, bool kCentred, bool kCached, bool kPacked>
 __global__ void __launch_bounds__(max_width<C>(kPacked))
-    normalise_rows(Matrix y, C* means, C* rstds, Matrix x, Vector weight, Vector bias, int64_t rows, int64_t length,
-                   math::Sum<C> inverse_n, C eps) {
+    normalise_rows(Matrix y, Matrix sum, C* means, C* rstds, Matrix x, Matrix residual, Vector weight, Vector bias,
+                   int64_t rows, int64_t length, math::Sum<C> inverse_n, C eps) {
   using G = Group<false>;
   for (int64_t first = G::first_row(); first < rows; first += G::row_step()) {
     const int64_t row = first + G::row(), at = row * length;
     const int64_t n = row < rows ? length : 0;  // threads without a row still take part in the folds
     C v[kPerThread];
-    if constexpr (kCached) x.load_row(at, {0, n, kPacked}, v);
+    if constexpr (kCached) {
+      if (residual.data) {
+        // One step. The sums are read back, rounded: to hold them across the branch would take more registers than
+        // there are for 1024 threads.
+        for (int64_t begin = 0; begin < n; begin += int64_t{kPerThread} * G::width()) {
+          const Share<false> share{begin, n, kPacked};
+          x.load_row(at, share, v);
+          residual.add_row(at, share, v);
+          sum.store_row(at, share, v);
+        }
+      }
+      const Matrix in = residual.data ? sum : x;
+      in.load_row(at, {0, n, kPacked}, v);
+    }
     const auto each = [&](auto f) {
       for (int64_t begin = 0; begin < n; begin += int64_t{kPerThread} * G::width()) {
         const Share<false> share{begin, n, kPacked};
@@ -105,15 +135,15 @@ __global__ void __launch_bounds__(max_width<C>(kPacked))
       load_part(bias, share, b, C(0));
 #pragma unroll
       for (int e = 0; e < kPerThread; ++e) result[e] = math::normalised_affine(v[e], mean, rstd, w[e], b[e]);
-      share.store(y.data, y.dtype, result, [at](int64_t i) { return at + i; });
+      y.store_row(at, share, result);
     });
   }
 }
 
 template <class C, bool kCentred, bool kCached, bool kPacked>
 __global__ void __launch_bounds__(max_backward_width<C>(kCached, kPacked))
-    backward_rows(Matrix gx, Matrix gy, Matrix x, const C* means, const C* rstds, Vector weight, int64_t rows,
-                  int64_t length, math::Sum<C> inverse_n) {
+    backward_rows(Matrix gx, Matrix gy, Matrix gsum, Matrix x, const C* means, const C* rstds, Vector weight,
+                  int64_t rows, int64_t length, math::Sum<C> inverse_n) {
   using G = Group<false>;
   for (int64_t first = G::first_row(); first < rows; first += G::row_step()) {
     const int64_t row = first + G::row(), at = row * length;
@@ -155,10 +185,10 @@ __global__ void __launch_bounds__(max_backward_width<C>(kCached, kPacked))
     if constexpr (kCentred) mean_g = G::sum(sum).times(inverse_n);
     const C mean_gx = G::sum(sum_xhat).times(inverse_n);
     each([&](const Share<false>& share) {
-      C result[kPerThread];
 #pragma unroll
-      for (int e = 0; e < kPerThread; ++e) result[e] = math::normalised_backward(g[e], xhat[e], mean_g, mean_gx, rstd);
-      share.store(gx.data, gx.dtype, result, [at](int64_t i) { return at + i; });
+      for (int e = 0; e < kPerThread; ++e) g[e] = math::normalised_backward(g[e], xhat[e], mean_g, mean_gx, rstd);
+      if (gsum.data) gsum.add_row(at, share, g);
+      gx.store_row(at, share, g);
     });
   }
 }
@@ -182,40 +212,48 @@ bool rows_in_runs(std::initializer_list<const Tensor*> tensors) {
 
 }  // namespace
 
-void layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& x, const Tensor& weight,
-                const Tensor& bias, double eps) {
+void layer_norm(const Tensor& y, const Tensor& sum, const Tensor& mean, const Tensor& rstd, const Tensor& x,
+                const Tensor& residual, const Tensor& weight, const Tensor& bias, double eps) {
   if (x.numel() == 0) return;
   const DeviceGuard on(x.device());
   const int64_t rows = x.sizes()[0], n = x.sizes()[1];
-  const bool packed = rows_in_runs({&x, &y, &weight, &bias});
+  const bool packed = rows_in_runs({&x, &residual, &sum, &y, &weight, &bias});
   kernels::visit_floating_compute(rstd.dtype(), [&](auto zero) {
     using C = decltype(zero);
     const GroupShape shape = make_group_shape(rows, n, false, max_width<C>(packed));
-    visit_flags(n <= int64_t{kPerThread} * shape.width, packed, [&](auto cached, auto runs) {
+    const bool fits = n <= int64_t{kPerThread} * shape.width;
+    if (residual.defined() && !fits) {  // the kernel would read such rows again anyway
+      binary(sum, kernels::Binary::add, x, residual, 1);
+      return layer_norm(y, Tensor(), mean, rstd, sum, Tensor(), weight, bias, eps);
+    }
+    visit_flags(fits, packed, [&](auto cached, auto runs) {
       const auto kernel = mean.defined() ? normalise_rows<C, true, cached.value, runs.value>
                                          : normalise_rows<C, false, cached.value, runs.value>;
-      launch(kernel, launch_of(shape), Matrix(y), mean.defined() ? mean.raw<C>() : nullptr, rstd.raw<C>(), Matrix(x),
-             Vector(weight), Vector(bias), rows, n, math::Sum<C>::of(1 / static_cast<double>(n)), eps);
+      launch(kernel, launch_of(shape), Matrix(y), Matrix(sum), mean.defined() ? mean.raw<C>() : nullptr, rstd.raw<C>(),
+             Matrix(x), Matrix(residual), Vector(weight), Vector(bias), rows, n,
+             math::Sum<C>::of(1 / static_cast<double>(n)), eps);
     });
   });
 }
 
 void layer_norm_backward(const Tensor& gx, const Tensor& gweight, const Tensor& gbias, const Tensor& gy,
-                         const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
+                         const Tensor& gsum, const Tensor& x, const Tensor& mean, const Tensor& rstd,
+                         const Tensor& weight) {
   const int64_t rows = x.sizes()[0], n = x.sizes()[1];
   if (n == 0) return;
   const DeviceGuard on(x.device());
   kernels::visit_floating_compute(rstd.dtype(), [&](auto zero) {
     using C = decltype(zero);
     if (gx.defined() && rows > 0) {
-      const bool packed = rows_in_runs({&gx, &gy, &x, &weight});
+      const bool packed = rows_in_runs({&gx, &gy, &gsum, &x, &weight});
       const bool fits = n <= int64_t{kPerThread} * max_width<C>(packed);
       const GroupShape shape = make_group_shape(rows, n, false, max_backward_width<C>(fits, packed));
       visit_flags(fits, packed, [&](auto cached, auto runs) {
         const auto kernel = mean.defined() ? backward_rows<C, true, cached.value, runs.value>
                                            : backward_rows<C, false, cached.value, runs.value>;
-        launch(kernel, launch_of(shape), Matrix(gx), Matrix(gy), Matrix(x), mean.defined() ? mean.raw<C>() : nullptr,
-               rstd.raw<C>(), Vector(weight), rows, n, math::Sum<C>::of(1 / static_cast<double>(n)));
+        launch(kernel, launch_of(shape), Matrix(gx), Matrix(gy), Matrix(gsum), Matrix(x),
+               mean.defined() ? mean.raw<C>() : nullptr, rstd.raw<C>(), Vector(weight), rows, n,
+               math::Sum<C>::of(1 / static_cast<double>(n)));
       });
     }
     if (!gweight.defined() && !gbias.defined()) return;

@@ -76,6 +76,7 @@ const TorchList& torch_cpu_list() {
 
 const std::map<std::string_view, Composite>& composites() {
   static const std::map<std::string_view, Composite> all = {
+      {"add_layer_norm", {Cast::f32_dtype, Cast::keep, "add, then layer_norm: only the norm's result is f32"}},
       {"conv2d_relu", {Cast::lower, Cast::lower, "conv2d, then relu"}},
       {"cross_entropy",
        {Cast::f32_dtype, Cast::f32, "log_softmax and nll_loss; on the CPU registered as cross_entropy_loss"}},

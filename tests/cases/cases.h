@@ -78,6 +78,7 @@ struct Case {
   std::string no_gradgradcheck = {};  ///< likewise for the second derivative only
   std::string no_low = {};            ///< why f16 and bf16 are not run
   std::string autocast_as = {};       ///< for composite ops: the op whose policy applies
+  std::function<Out(In)> apart = {};  ///< for an op that fuses others: those ops, which autocast treats in the same way
   bool bypasses_autocast = false;     ///< in place, or with an explicit dtype argument
 };
 

@@ -1,6 +1,8 @@
-// Layer and batch normalisation.
+// Layer and batch normalisation, and layer normalisation of sums.
 #include "cases/cases.h"
+#include "tandem/ops/add_layer_norm.h"
 #include "tandem/ops/convert.h"
+#include "tandem/ops/elementwise.h"
 #include "tandem/ops/norm_layers.h"
 
 namespace tandem::testing {
@@ -50,6 +52,46 @@ void layer_norms(Cases& c) {
                .torch = "F.layer_norm(a, (6,), b, c)",
                .inputs = {normal({0, 6}), normal({6}), normal({6})},
                .run = [](In x) -> Out { return {layer_norm(x[0], {6}, x[1], x[2])}; }});
+}
+
+/// A case of the tensors x, residual and up to two parameters, over their last dimensions `shape`.
+void add_layer_norm_case(Cases& c, const char* name, const char* torch, std::vector<Input> inputs,
+                         std::vector<int64_t> shape, int64_t sum, double eps = 1e-5) {
+  const auto parameter = [](In x, size_t i) { return i < x.size() ? x[i] : Tensor(); };
+  c.push_back({.op = "add_layer_norm",
+               .name = name,
+               .torch = torch,
+               .inputs = std::move(inputs),
+               .run = [=](In x) -> Out {
+                 const auto [y, total] = add_layer_norm(x[0], x[1], shape, parameter(x, 2), parameter(x, 3), eps);
+                 return {y, total};
+               },
+               .sum = sum,
+               .roundings = 2,
+               .apart = [=](In x) -> Out {
+                 const Tensor total = add(x[0], x[1]);
+                 return {layer_norm(total, shape, parameter(x, 2), parameter(x, 3), eps), total};
+               }});
+}
+
+void add_layer_norms(Cases& c) {
+  const char* const affine = "(F.layer_norm(a + b, (19,), c, d), a + b)";
+  add_layer_norm_case(c, "rows", affine, {normal({5, 19}), normal({5, 19}), normal({19}), normal({19})}, {19}, 40);
+  add_layer_norm_case(c, "f32_parameters", affine,
+                      {normal({5, 19}), normal({5, 19}), normal({19}).parameter(), normal({19}).parameter()}, {19}, 40);
+  add_layer_norm_case(
+      c, "f32_residual", affine,
+      {normal({5, 19}), normal({5, 19}).parameter(), normal({19}).parameter(), normal({19}).parameter()}, {19}, 40);
+  add_layer_norm_case(c, "two_dims", "(F.layer_norm(a + b, (3, 4), c, d), a + b)",
+                      {normal({2, 2, 3, 4}), normal({2, 2, 3, 4}), normal({3, 4}), normal({3, 4})}, {3, 4}, 24);
+  add_layer_norm_case(c, "no_parameters", "(F.layer_norm(a + b, (7,), eps=0.125), a + b)",
+                      {normal({3, 7}), normal({3, 7})}, {7}, 14, 0.125);
+  add_layer_norm_case(c, "transposed", "(F.layer_norm(a + b, (6,), c, d), a + b)",
+                      {normal({5, 6}).laid_out(MemoryLayout::transposed), normal({5, 6}).laid_out(MemoryLayout::gaps),
+                       normal({6}), normal({6})},
+                      {6}, 16);
+  add_layer_norm_case(c, "no_rows", "(F.layer_norm(a + b, (6,), c, d), a + b)",
+                      {normal({0, 6}), normal({0, 6}), normal({6}), normal({6})}, {6}, 1);
 }
 
 void batch_norms(Cases& c) {
@@ -124,6 +166,7 @@ void batch_norms(Cases& c) {
 Cases norm_cases() {
   Cases c;
   layer_norms(c);
+  add_layer_norms(c);
   batch_norms(c);
   return c;
 }

@@ -10,6 +10,7 @@ namespace tandem::testing {
 
 BadInputs norm_layers_bad_input() {
   const Tensor none, x = ones({2, 3}), y = ones({4}), n = ones({2, 3}, kLong), far = on_another_device({3});
+  const Tensor far_rows = on_another_device({2, 3});
   const Tensor two = ones({2}), w = ones({3}), half = ones({3}, kHalf), wide = ones({3}, kDouble);
   const std::array<bool, 3> all{true, true, true};
   const Tensor mean = zeros({3}), rstd = ones({3}), row_mean = zeros({2}), row_rstd = ones({2});
@@ -33,13 +34,32 @@ BadInputs norm_layers_bad_input() {
       BAD_INPUT("layer_norm", layer_norm(x, {3}, w, wide), DTypeError, "bias is [3] f64", "[2, 3] f32", ".to()"),
       ON_TWO_DEVICES("layer_norm", layer_norm(x, {3}, far)),
       ON_TWO_DEVICES("layer_norm", layer_norm(x, {3}, w, far)),
+      UNDEFINED("add_layer_norm", add_layer_norm(none, x, {3})),
+      BAD_INPUT("add_layer_norm", add_layer_norm(x, none, {3}), StateError, "residual is an undefined tensor"),
+      BAD_INPUT("add_layer_norm", add_layer_norm(x, w, {3}), ShapeError, "residual is [3] f32", "x is [2, 3] f32",
+                "expand()"),
+      BAD_INPUT("add_layer_norm", add_layer_norm(n, x, {3}), DTypeError, "x is [2, 3] i64", ".to(kFloat)"),
+      BAD_INPUT("add_layer_norm", add_layer_norm(x, n, {3}), DTypeError, "residual is [2, 3] i64", ".to(kFloat)"),
+      BAD_INPUT("add_layer_norm", add_layer_norm(x, x, {}), ShapeError, "empty", "[2, 3] f32"),
+      BAD_INPUT("add_layer_norm", add_layer_norm(x, x, {2}), ShapeError, "[2]", "[2, 3] f32", "end in"),
+      BAD_INPUT("add_layer_norm", add_layer_norm(x, x, {3}, two), ShapeError, "weight is [2] f32", "[3]"),
+      BAD_INPUT("add_layer_norm", add_layer_norm(x, x, {3}, w, two), ShapeError, "bias is [2] f32", "[3]"),
+      BAD_INPUT("add_layer_norm", add_layer_norm(x, x, {3}, half), DTypeError, "weight is [3] f16", "[2, 3] f32",
+                ".to()"),
+      BAD_INPUT("add_layer_norm", add_layer_norm(x, x, {3}, w, wide), DTypeError, "bias is [3] f64", "[2, 3] f32"),
+      BAD_INPUT("add_layer_norm", add_layer_norm(x, x, {3}, none, none, -1), StateError, "eps = -1", "at least 0"),
+      ON_TWO_DEVICES("add_layer_norm", add_layer_norm(x, far_rows, {3})),
+      ON_TWO_DEVICES("add_layer_norm", add_layer_norm(x, x, {3}, far)),
       UNDEFINED("layer_norm_backward", layer_norm_backward(none, x, {3}, row_mean, row_rstd, w, 1e-5, all)),
       UNDEFINED("layer_norm_backward", layer_norm_backward(x, none, {3}, row_mean, row_rstd, w, 1e-5, all)),
       BAD_INPUT("layer_norm_backward", layer_norm_backward(y, x, {3}, row_mean, row_rstd, w, 1e-5, all), ShapeError,
                 "gy is [4] f32", "[2, 3]"),
       BAD_INPUT("layer_norm_backward", layer_norm_backward(x, n, {3}, row_mean, row_rstd, w, 1e-5, all), DTypeError,
                 "x is [2, 3] i64", ".to(kFloat)"),
-
+      BAD_INPUT("layer_norm_backward", layer_norm_backward(x, x, {3}, row_mean, row_rstd, w, 1e-5, all, y), ShapeError,
+                "gsum is [4] f32", "[2, 3]"),
+      BAD_INPUT("layer_norm_backward", layer_norm_backward(x, x, {3}, row_mean, row_rstd, w, 1e-5, all, n), DTypeError,
+                "gsum is [2, 3] i64", ".to(kFloat)"),
       BAD_INPUT("layer_norm_backward", layer_norm_backward(x, x, {2}, row_mean, row_rstd, w, 1e-5, all), ShapeError,
                 "x is [2, 3] f32", "[2]"),
       BAD_INPUT("layer_norm_backward", layer_norm_backward(x, x, {1, 2, 3}, row_mean, row_rstd, w, 1e-5, all),

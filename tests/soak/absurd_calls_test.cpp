@@ -150,6 +150,9 @@ const std::vector<Call>& layer_calls() {
         TANDEM_CALL("adaptive_avg_pool2d", auto x = d.image(); return {adaptive_avg_pool2d(x, d.integers())};),
         TANDEM_CALL("layer_norm", auto x = d.tensor(); auto s = d.integers(); auto w = d.tensor(); auto b = d.tensor();
                     return {layer_norm(x, s, w, b, d.real())};),
+        TANDEM_CALL("add_layer_norm", auto x = d.tensor(); auto r = d.flag() ? x : d.tensor(); auto s = d.integers();
+                    auto w = d.tensor(); auto b = d.tensor();
+                    return both(add_layer_norm(x, r, s, w, b, d.real()));),
         TANDEM_CALL("batch_norm", auto x = d.image(); auto w = d.tensor(); auto b = d.tensor(); auto m = d.tensor();
                     auto v = d.tensor(); return {batch_norm(x, w, b, m, v, d.flag(), d.real(), d.real())};),
         TANDEM_CALL("dropout", auto x = d.tensor(); return {dropout(x, d.real(), true)};),

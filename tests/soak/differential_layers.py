@@ -87,6 +87,18 @@ def draw_layer_norm(m):
     m.sum = 2 * math.prod(sizes) + 8
 
 
+def draw_add_layer_norm(m):
+    sizes = m.sizes(m.rng.randint(1, 3))
+    n = m.rng.randint(1, len(sizes))
+    spread(m, sizes)
+    spread(m, sizes)
+    if m.chance(0.6):
+        m.tensor(sizes[-n:])
+        m.tensor(sizes[-n:])
+    m.args.update(sizes=sizes[-n:], eps=1e-2)
+    m.sum = 2 * math.prod(sizes) + 8
+
+
 def draw_rms_norm(m):
     draw_layer_norm(m)
     del m.inputs[2:]
@@ -150,6 +162,8 @@ def weights(x):
 
 define("layer_norm", lambda x, a: F.layer_norm(x[0], a.sizes, *x[1:], eps=a.eps), draw_layer_norm, roundings=4,
        scale=normalised)
+define("add_layer_norm", lambda x, a: (F.layer_norm(x[0] + x[1], a.sizes, *x[2:], eps=a.eps), x[0] + x[1]),
+       draw_add_layer_norm, roundings=5, scale=normalised)
 define("rms_norm", lambda x, a: F.rms_norm(x[0], a.sizes, *x[1:], eps=a.eps), draw_rms_norm, roundings=4, scale=normalised)
 define("group_norm", lambda x, a: F.group_norm(x[0], a.groups, *weights(x), eps=a.eps), draw_group_norm, roundings=4,
        scale=normalised)

@@ -38,6 +38,7 @@ void pools(Ops& ops) {
 
 void normalisation(Ops& ops) {
   TANDEM_OP("layer_norm", layer_norm(x[0], a.list("sizes"), maybe(x, 1), maybe(x, 2), a.real("eps")));
+  TANDEM_OP("add_layer_norm", add_layer_norm(x[0], x[1], a.list("sizes"), maybe(x, 2), maybe(x, 3), a.real("eps")));
   TANDEM_OP("rms_norm", rms_norm(x[0], a.list("sizes"), maybe(x, 1), a.maybe_real("eps")));
   TANDEM_OP("group_norm", group_norm(x[0], a.i("groups"), maybe(x, 1), maybe(x, 2), a.real("eps")));
   TANDEM_OP("batch_norm", batch_norm(x[0], x[1], x[2], {}, {}, true, 0.1, a.real("eps")));

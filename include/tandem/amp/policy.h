@@ -132,7 +132,8 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"smooth_l1_loss", Cast::f32},
     {"soft_margin_loss", Cast::f32},
     {"triplet_margin_loss", Cast::f32},
-    // the same, for ops with a dtype argument
+    // the same, for ops with a dtype argument; that of add_layer_norm, the dtype of y, has no place in its signature
+    {"add_layer_norm", Cast::f32_dtype, Cast::keep},
     {"cross_entropy", Cast::f32_dtype, Cast::f32},
     {"cumprod", Cast::f32_dtype, Cast::keep},
     {"cumsum", Cast::f32_dtype, Cast::keep},

@@ -2,6 +2,7 @@
 // The bodies of all ops, for programs that define TANDEM_HEADER_ONLY_OPS.
 #ifdef TANDEM_HEADER_ONLY_OPS
 #include "tandem/ops/activation-inl.h"
+#include "tandem/ops/add_layer_norm-inl.h"
 #include "tandem/ops/advanced_index-inl.h"
 #include "tandem/ops/arithmetic-inl.h"
 #include "tandem/ops/attention-inl.h"

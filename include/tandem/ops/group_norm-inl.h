@@ -140,7 +140,7 @@ TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> group_norm_backward(const Tensor& 
             backend(x).binary(flat, kernels::Binary::mul, view(g, sizes), detail::broadcast_view(factor, sizes), 1);
           }
           backend(x).layer_norm_backward(detail::as_rows(gx, s.rows(), s.length()), Tensor(), Tensor(),
-                                         detail::as_rows(scaled, s.rows(), s.length()),
+                                         detail::as_rows(scaled, s.rows(), s.length()), Tensor(),
                                          detail::as_rows(in, s.rows(), s.length()), contiguous(mean), contiguous(rstd),
                                          Tensor());
         }

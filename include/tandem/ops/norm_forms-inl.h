@@ -14,6 +14,17 @@ namespace tandem {
 
 namespace detail {
 
+/// Checks that x ends in the sizes `shape`. Returns the number of dimensions before them.
+inline size_t leading_dimensions(const Tensor& x, IntArrayRef shape) {
+  checks::floating("x", x);
+  const size_t rank = x.sizes().size();
+  TANDEM_CHECK(!shape.empty(), ShapeError, "normalized_shape is empty; give the last dimensions of x {}",
+               checks::show(x));
+  TANDEM_CHECK(shape.size() <= rank && x.sizes().slice(rank - shape.size(), shape.size()) == shape, ShapeError,
+               "normalized_shape is {}, but x is {}; x must end in these sizes", to_string(shape), checks::show(x));
+  return rank - shape.size();
+}
+
 /// Returns a dense tensor as a [rows, n] view without history.
 inline Tensor as_rows(const Tensor& x, int64_t rows, int64_t n) {
   return x.defined() ? make_view(x, {rows, n}, {n, 1}, x.storage_offset()) : x;

@@ -17,14 +17,8 @@ namespace tandem {
 TANDEM_OPS Tensor layer_norm(const Tensor& x, IntArrayRef normalized_shape, const Tensor& weight, const Tensor& bias,
                              double eps) {
   const Op<"layer_norm"> op;
-  checks::floating("x", x);
+  const size_t lead = detail::leading_dimensions(x, normalized_shape);
   const Dims shape(normalized_shape);
-  const size_t rank = x.sizes().size();
-  TANDEM_CHECK(!shape.empty(), ShapeError, "normalized_shape is empty; give the last dimensions of x {}",
-               checks::show(x));
-  TANDEM_CHECK(shape.size() <= rank && x.sizes().slice(rank - shape.size(), shape.size()) == IntArrayRef(shape),
-               ShapeError, "normalized_shape is {}, but x is {}; x must end in these sizes", to_string(shape),
-               checks::show(x));
   checks::sizes("weight", weight, shape);
   checks::sizes("bias", bias, shape);
   checks::not_negative("eps", eps);
@@ -32,14 +26,14 @@ TANDEM_OPS Tensor layer_norm(const Tensor& x, IntArrayRef normalized_shape, cons
       [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
         checks::parameter_dtype(x, "weight", weight);
         checks::parameter_dtype(x, "bias", bias);
-        const int64_t n = numel_of(shape), rows = numel_of(x.sizes().slice(0, rank - shape.size()));
+        const int64_t n = numel_of(shape), rows = numel_of(x.sizes().slice(0, lead));
         const Tensor in = contiguous(x);
         const Tensor y = empty(x.sizes(), x.options());
         const TensorOptions statistics = x.options().dtype(checks::sum_dtype(x.dtype()));
         const Tensor mean = empty({rows}, statistics), rstd = empty({rows}, statistics);
         if (x.numel() > 0) {
-          backend(x).layer_norm(detail::as_rows(y, rows, n), mean, rstd, detail::as_rows(in, rows, n),
-                                detail::as_vector(weight), detail::as_vector(bias), eps);
+          backend(x).layer_norm(detail::as_rows(y, rows, n), Tensor(), mean, rstd, detail::as_rows(in, rows, n),
+                                Tensor(), detail::as_vector(weight), detail::as_vector(bias), eps);
         }
         return Result{y, save(x, weight, mean, rstd), [shape, eps](const Backward& b) -> Grads {
                         auto [gx, gweight, gbias] =
@@ -54,11 +48,13 @@ TANDEM_OPS Tensor layer_norm(const Tensor& x, IntArrayRef normalized_shape, cons
 TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& gy, const Tensor& x,
                                                                   IntArrayRef normalized_shape, const Tensor& mean,
                                                                   const Tensor& rstd, const Tensor& weight, double eps,
-                                                                  std::array<bool, 3> output_mask) {
+                                                                  std::array<bool, 3> output_mask, const Tensor& gsum) {
   const Op<"layer_norm_backward"> op;
   checks::floating("x", x);
   checks::floating("gy", gy);
   checks::sizes("gy", gy, x.sizes());
+  if (gsum.defined()) checks::floating("gsum", gsum);
+  checks::sizes("gsum", gsum, x.sizes());
   const Dims shape(normalized_shape);
   TANDEM_CHECK(shape.size() <= x.sizes().size() &&
                    x.sizes().slice(x.sizes().size() - shape.size(), shape.size()) == normalized_shape,
@@ -73,10 +69,12 @@ TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& 
     const detail::Normalized normal(detail::widened(x), over, eps);
     auto [gx, gweight, gbias] = detail::normalize_backward_in_ops(detail::widened(gy), normal.xhat, normal.rstd, over,
                                                                   weight, shape, output_mask);
+    if (gx.defined() && gsum.defined()) gx = add(gx, gsum);
     return {gx, gweight, gbias};
   }
   std::vector<Tensor> grads = op.apply_n(
-      [&](const Tensor& gy, const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
+      [&](const Tensor& gy, const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& weight,
+          const Tensor& gsum) {
         const int64_t n = numel_of(shape), rows = numel_of(x.sizes().slice(0, lead));
         // Parameter gradients are sums over the rows. They have the weight's dtype; without a weight, that of sums.
         const TensorOptions parameter =
@@ -86,14 +84,15 @@ TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& 
         if (output_mask[1]) gweight = x.numel() > 0 ? empty(shape, parameter) : zeros(shape, parameter);
         if (output_mask[2]) gbias = x.numel() > 0 ? empty(shape, parameter) : zeros(shape, parameter);
         if (x.numel() > 0) {
+          const Tensor more = gsum.defined() ? detail::as_rows(contiguous(gsum), rows, n) : Tensor();
           backend(x).layer_norm_backward(detail::as_rows(gx, rows, n), detail::as_vector(gweight),
-                                         detail::as_vector(gbias), detail::as_rows(contiguous(gy), rows, n),
+                                         detail::as_vector(gbias), detail::as_rows(contiguous(gy), rows, n), more,
                                          detail::as_rows(contiguous(x), rows, n), contiguous(mean), contiguous(rstd),
                                          detail::as_vector(weight));
         }
         return Result{std::vector<Tensor>{gx, gweight, gbias}};
       },
-      gy, x, mean, rstd, weight);
+      gy, x, mean, rstd, weight, gsum);
   return {grads[0], grads[1], grads[2]};
 }
 

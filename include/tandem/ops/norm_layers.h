@@ -17,11 +17,13 @@ Tensor layer_norm(const Tensor& x, IntArrayRef normalized_shape, const Tensor& w
                   double eps = 1e-5);
 
 /// Gradients (gx, gweight, gbias) of layer_norm; each is undefined if its `output_mask` is false. mean, rstd: [rows],
-/// the statistics of the forward pass. If gradients are recorded, the statistics are recomputed from x with
-/// differentiable ops.
+/// the statistics of the forward pass. gsum (optional, x's sizes) is added to gx, for add_layer_norm, whose x is a sum
+/// that has a gradient of its own. If gradients are recorded, the statistics are recomputed from x with differentiable
+/// ops.
 std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& gy, const Tensor& x, IntArrayRef normalized_shape,
                                                        const Tensor& mean, const Tensor& rstd, const Tensor& weight,
-                                                       double eps, std::array<bool, 3> output_mask);
+                                                       double eps, std::array<bool, 3> output_mask,
+                                                       const Tensor& gsum = {});
 
 /// y = (x - mean) / sqrt(var + eps) weight + bias per channel; x: [N, C, ...], the others [C] or undefined.
 ///

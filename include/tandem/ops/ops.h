@@ -2,6 +2,7 @@
 // Includes all ops, and their bodies if TANDEM_HEADER_ONLY_OPS is defined.
 #include "tandem/ops/activation.h"
 #include "tandem/ops/activation_in_place.h"
+#include "tandem/ops/add_layer_norm.h"
 #include "tandem/ops/advanced_index.h"
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/attention.h"

@@ -7,21 +7,6 @@
 
 namespace tandem {
 
-namespace detail {
-
-/// Checks that x ends in the sizes `shape`. Returns the number of dimensions before them.
-inline size_t leading_dimensions(const Tensor& x, IntArrayRef shape) {
-  checks::floating("x", x);
-  const size_t rank = x.sizes().size();
-  TANDEM_CHECK(!shape.empty(), ShapeError, "normalized_shape is empty; give the last dimensions of x {}",
-               checks::show(x));
-  TANDEM_CHECK(shape.size() <= rank && x.sizes().slice(rank - shape.size(), shape.size()) == shape, ShapeError,
-               "normalized_shape is {}, but x is {}; x must end in these sizes", to_string(shape), checks::show(x));
-  return rank - shape.size();
-}
-
-}  // namespace detail
-
 TANDEM_OPS Tensor rms_norm(const Tensor& x, IntArrayRef normalized_shape, const Tensor& weight,
                            std::optional<double> given_eps) {
   const Op<"rms_norm"> op;
@@ -39,8 +24,9 @@ TANDEM_OPS Tensor rms_norm(const Tensor& x, IntArrayRef normalized_shape, const 
         const Tensor y = empty(x.sizes(), x.options());
         const Tensor rstd = empty({rows}, x.options().dtype(checks::sum_dtype(x.dtype())));
         if (x.numel() > 0) {
-          backend(x).layer_norm(detail::as_rows(y, rows, n), Tensor(), rstd, detail::as_rows(contiguous(x), rows, n),
-                                detail::as_vector(weight), Tensor(), eps);
+          backend(x).layer_norm(detail::as_rows(y, rows, n), Tensor(), Tensor(), rstd,
+                                detail::as_rows(contiguous(x), rows, n), Tensor(), detail::as_vector(weight), Tensor(),
+                                eps);
         }
         return Result{y, save(x, weight, rstd), [shape, eps](const Backward& b) -> Grads {
                         auto [gx, gweight] = rms_norm_backward(b.grad(), b.saved(0), shape, b.saved(2), b.saved(1), eps,
@@ -84,7 +70,7 @@ TANDEM_OPS std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& gy, const 
         if (output_mask[1]) gweight = x.numel() > 0 ? empty(shape, parameter) : zeros(shape, parameter);
         if (x.numel() > 0) {
           backend(x).layer_norm_backward(detail::as_rows(gx, rows, n), detail::as_vector(gweight), Tensor(),
-                                         detail::as_rows(contiguous(gy), rows, n),
+                                         detail::as_rows(contiguous(gy), rows, n), Tensor(),
                                          detail::as_rows(contiguous(x), rows, n), Tensor(), contiguous(rstd),
                                          detail::as_vector(weight));
         }

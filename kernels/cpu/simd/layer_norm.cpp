@@ -9,6 +9,13 @@ namespace tandem::cpu::TANDEM_SIMD {
 namespace {
 
 template <class T>
+void add(T* y, const T* a, const T* b, int64_t n) {
+  using C = Compute<T>;
+  map_row(
+      y, n, [](C a, C b) { return a + b; }, Row<T>(a, n), Row<T>(b, n));
+}
+
+template <class T>
 void moments(const T* x, int64_t n, double* mean, double* variance) {
   using C = Compute<T>;
   const Row<T> row(x, n);
@@ -83,7 +90,7 @@ int64_t position(int64_t i, int64_t n) {
 }
 
 template <class T>
-constexpr LayerNormRows<T, Compute<T>> kRows = {moments<T>,  mean_square<T>, normalise<T>,
+constexpr LayerNormRows<T, Compute<T>> kRows = {add<T>,      moments<T>,     mean_square<T>, normalise<T>,
                                                 backward<T>, add_columns<T>, position<T>};
 
 }  // namespace

@@ -9,6 +9,8 @@ namespace tandem::cpu {
 /// Rows of T, computed in C. bf16 is passed as its bits.
 template <class T, class C>
 struct LayerNormRows {
+  /// y = a + b. y may be a or b.
+  void (*add)(T* y, const T* a, const T* b, int64_t n);
   /// Mean and biased variance in two passes, of which the second corrects the first. Sums of blocks are added up in
   /// f64.
   void (*moments)(const T* x, int64_t n, double* mean, double* variance);

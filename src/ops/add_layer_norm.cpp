@@ -1,0 +1,1 @@
+#include "tandem/ops/add_layer_norm-inl.h"
