@@ -4,12 +4,19 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <set>
 #include <sstream>
+#include <string_view>
 
 #include "nn/golden_modules.h"
+#include "support/compare.h"
 #include "support/throws.h"
 #include "tandem/amp/autocast.h"
+#include "tandem/amp/policy_overrides.h"
+#include "tandem/autograd/engine.h"
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/node.h"
 #include "tandem/nn/nn.h"
 #include "tandem/ops/ops.h"
 #include "tandem/optim/optim.h"
@@ -202,6 +209,86 @@ TEST(TransformerLayers, MatchPyTorch) {
   expect_layer<Decoder>(
       "decoder_layer_first", pair, layer_options().norm_first(true),
       [](const Decoder& m, const Tensors& x) { return m(x[0], x[1], Tensor(), Tensor(), padding(L)); });
+}
+
+/// Whether an op of this name was recorded on the way to y.
+bool has_recorded(const Tensor& y, std::string_view op) {
+  std::set<const autograd::Node*> seen;
+  std::vector<const autograd::Node*> open{y.grad_fn().get()};
+  while (!open.empty()) {
+    const autograd::Node* const node = open.back();
+    open.pop_back();
+    if (!node || !seen.insert(node).second) continue;
+    if (node->op == op) return true;
+    for (const autograd::Edge& edge : node->next) open.push_back(edge.node.get());
+  }
+  return false;
+}
+
+/// Compares a layer with itself after a hook on its norms has separated the sums from them.
+template <class Layer, class Run>
+void expect_fused_norms(Layer layer, const std::vector<nn::LayerNorm>& norms, const Run& run) {
+  const Tensor x = randn({L, N, E}).requires_grad_();
+  std::vector<Tensor> leaves{x};
+  for (const Tensor& p : layer->parameters()) leaves.push_back(p);
+  for (const std::optional<DType> region : {std::optional<DType>(), std::optional(kBFloat16), std::optional(kHalf)}) {
+    Tensor y[2], gy;
+    std::vector<Tensor> gradients[2];
+    for (const bool hooked : {false, true}) {
+      std::vector<unsigned> hooks;
+      for (const nn::LayerNorm& norm : norms) {
+        if (hooked) hooks.push_back(norm->register_forward_hook([](nn::Module&, const Tensors&, Tensors&) {}));
+      }
+      {
+        const amp::AutocastGuard autocast(device_type(), region.value_or(kBFloat16), region.has_value());
+        y[hooked] = run(layer, x);
+      }
+      EXPECT_EQ(has_recorded(y[hooked], "add_layer_norm"), !hooked);
+      if (!hooked) gy = randn_like(y[0]);
+      gradients[hooked] = autograd::grad({y[hooked]}, leaves, {gy});
+      for (size_t i = 0; i < hooks.size(); ++i) norms[i]->remove_forward_hook(hooks[i]);
+    }
+    EXPECT_TRUE(testing::same_bits(y[0], y[1]));
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      if (testing::on_cuda()) {  // nvcc may fuse an addition with a product before it
+        EXPECT_TRUE(allclose(gradients[0][i], gradients[1][i], 1e-2, 1e-3));
+      } else {
+        EXPECT_TRUE(testing::same_bits(gradients[0][i], gradients[1][i])) << "gradient " << i;
+      }
+    }
+  }
+}
+
+TEST(TransformerLayers, SumsAndNormsAreOneOpWithTheSameResults) {
+  manual_seed(8);
+  for (const bool norm_first : {false, true}) {
+    SCOPED_TRACE(norm_first ? "norm_first" : "norm last");
+    nn::TransformerEncoderLayer encoder(layer_options().norm_first(norm_first));
+    expect_fused_norms(encoder, {encoder->norm1, encoder->norm2},
+                       [](nn::TransformerEncoderLayer& m, const Tensor& x) { return m(x); });
+    nn::TransformerDecoderLayer decoder(layer_options().norm_first(norm_first));
+    const Tensor memory = randn({S, N, E});
+    expect_fused_norms(decoder, {decoder->norm1, decoder->norm2, decoder->norm3},
+                       [&](nn::TransformerDecoderLayer& m, const Tensor& x) { return m(x, memory); });
+  }
+}
+
+TEST(TransformerLayers, NormsKeepTheirOptionsAndPolicies) {
+  manual_seed(9);
+  nn::TransformerEncoderLayer layer(layer_options());
+  layer->norm2 = nn::LayerNorm(nn::LayerNormOptions({E}).elementwise_affine(false).eps(0.5));
+  const Tensor x = randn({L, N, E}).requires_grad_(), fused = layer(x);
+  EXPECT_TRUE(has_recorded(fused, "add_layer_norm"));
+  layer->norm2->register_forward_hook([](nn::Module&, const Tensors&, Tensors&) {});
+  EXPECT_TRUE(testing::same_bits(fused, layer(x)));
+  const amp::AutocastGuard autocast(device_type(), kBFloat16);
+  for (const char* op : {"add", "layer_norm", "add_layer_norm"}) {
+    const amp::PolicyGuard policies({{op, amp::Cast::lower}});
+    nn::TransformerEncoderLayer apart(layer_options());
+    EXPECT_FALSE(has_recorded(apart(x), "add_layer_norm")) << op;
+  }
+  const amp::PolicyGuard policies({{"layer_norm", amp::Cast::lower}});
+  EXPECT_EQ(nn::TransformerEncoderLayer(layer_options())(x).dtype(), kBFloat16) << "the policy of layer_norm holds";
 }
 
 nn::TransformerOptions transformer_options(int64_t encoders, int64_t decoders) {

@@ -6,6 +6,7 @@
 #include "tandem/base/check.h"
 #include "tandem/nn/init.h"
 #include "tandem/ops/activation.h"
+#include "tandem/ops/add_layer_norm.h"
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/matmul.h"
@@ -61,6 +62,33 @@ Tensor feed_forward(const Linear& first, const Dropout& between, const Linear& s
   return last(second(between(y)));
 }
 
+/// Whether autocast treats add_layer_norm in the same way as add followed by layer_norm.
+bool has_policies_of_add_and_norm() {
+  const amp::Cast norm = amp::get_policy("layer_norm"), fused = amp::get_policy("add_layer_norm");
+  const bool same = norm == amp::Cast::f32 ? fused == amp::Cast::f32_dtype : norm == fused;
+  return same && (norm == amp::Cast::f32 || norm == amp::Cast::keep) && amp::get_policy("add") == amp::Cast::keep;
+}
+
+/// A sum and its norm.
+struct NormedSum {
+  Tensor norm, sum;
+};
+
+/// norm(a + b) and a + b, as one op with the same bits unless a hook of the norm must see the sum.
+NormedSum add_norm(const Tensor& a, const Tensor& b, const LayerNorm& norm) {
+  const bool fused = a.is_floating_point() && b.is_floating_point() && a.sizes() == b.sizes() &&
+                     !detail::has_hooks(*norm) && has_policies_of_add_and_norm();
+  NormedSum result;
+  if (fused) {
+    std::tie(result.norm, result.sum) =
+        add_layer_norm(a, b, norm->options.normalized_shape(), norm->weight, norm->bias, norm->options.eps());
+  } else {
+    result.sum = add(a, b);
+    result.norm = norm(result.sum);
+  }
+  return result;
+}
+
 }  // namespace
 
 TransformerEncoderLayerImpl::TransformerEncoderLayerImpl(TransformerEncoderLayerOptions o) : options(std::move(o)) {
@@ -101,11 +129,11 @@ Tensor TransformerEncoderLayerImpl::forward(const Tensor& src, const Tensor& src
     return feed_forward(linear1, dropout, linear2, dropout2, options.activation(), x);
   };
   if (options.norm_first()) {
-    const Tensor x = add(src, attended(norm1(src)));
-    return add(x, fed(norm2(x)));
+    const NormedSum x = add_norm(src, attended(norm1(src)), norm2);
+    return add(x.sum, fed(x.norm));
   }
-  const Tensor x = norm1(add(src, attended(src)));
-  return norm2(add(x, fed(x)));
+  const Tensor x = add_norm(src, attended(src), norm1).norm;
+  return add_norm(x, fed(x), norm2).norm;
 }
 
 void TransformerEncoderLayerImpl::pretty_print(std::ostream& stream) const {
@@ -161,13 +189,13 @@ Tensor TransformerDecoderLayerImpl::forward(const Tensor& tgt, const Tensor& mem
     return feed_forward(linear1, dropout, linear2, dropout3, options.activation(), x);
   };
   if (options.norm_first()) {
-    Tensor x = add(tgt, attended(norm1(tgt)));
-    x = add(x, remembered(norm2(x)));
-    return add(x, fed(norm3(x)));
+    NormedSum x = add_norm(tgt, attended(norm1(tgt)), norm2);
+    x = add_norm(x.sum, remembered(x.norm), norm3);
+    return add(x.sum, fed(x.norm));
   }
-  Tensor x = norm1(add(tgt, attended(tgt)));
-  x = norm2(add(x, remembered(x)));
-  return norm3(add(x, fed(x)));
+  Tensor x = add_norm(tgt, attended(tgt), norm1).norm;
+  x = add_norm(x, remembered(x), norm2).norm;
+  return add_norm(x, fed(x), norm3).norm;
 }
 
 void TransformerDecoderLayerImpl::pretty_print(std::ostream& stream) const {

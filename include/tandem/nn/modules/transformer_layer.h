@@ -10,7 +10,8 @@
 namespace tandem::nn {
 
 /// Self-attention and two linear layers, each added to its input and followed (or with norm_first preceded) by a layer
-/// norm. Masks as in MultiheadAttention; is_causal promises that src_mask is causal.
+/// norm. A sum that a norm follows is computed together with it, by add_layer_norm, unless the norm has a call hook,
+/// which must see the sum. Masks as in MultiheadAttention; is_causal promises that src_mask is causal.
 class TransformerEncoderLayerImpl : public Cloneable<TransformerEncoderLayerImpl> {
  public:
   TransformerEncoderLayerImpl(int64_t d_model, int64_t nhead);
@@ -32,7 +33,7 @@ class TransformerEncoderLayerImpl : public Cloneable<TransformerEncoderLayerImpl
 TANDEM_MODULE(TransformerEncoderLayer);
 
 /// Self-attention, attention to `memory`, and two linear layers, each added to its input and followed (or with
-/// norm_first preceded) by a layer norm.
+/// norm_first preceded) by a layer norm. Sums and norms as in TransformerEncoderLayer.
 class TransformerDecoderLayerImpl : public Cloneable<TransformerDecoderLayerImpl> {
  public:
   TransformerDecoderLayerImpl(int64_t d_model, int64_t nhead);
