@@ -1,4 +1,7 @@
 #include "tandem/autograd/accumulate_grad.h"
+
+#include <atomic>
+
 #include "tandem/autograd/backward_scaler.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/backend.h"
@@ -20,9 +23,17 @@ void AccumulateGrad::run_hooks(Grads& grads) {
 }
 
 Grads AccumulateGrad::apply(Grads grads) {
-  const OpScope op("backward");
   if (!grads[0].defined()) return {};
-  Tensor& g = grads[0];
+  accumulate(grads[0]);
+  const auto& hooks = meta(variable_).hooks;
+  if (!hooks || hooks->after_accumulation.empty()) return {};
+  const auto after = hooks->after_accumulation;  // a copy: a hook may remove itself
+  for (const auto& [handle, hook] : after) (*hook)(variable_);
+  return {};
+}
+
+void AccumulateGrad::accumulate(Tensor& g) {
+  const OpScope op("backward");
   std::lock_guard lock(mutex_);
   TANDEM_CHECK(
       outputs[0].fits(variable_), AutogradError,
@@ -31,7 +42,7 @@ Grads AccumulateGrad::apply(Grads grads) {
   Tensor& grad = meta(variable_).grad;
   if (!grad.defined()) {
     grad = own_gradient(std::move(g), variable_);
-    return {};
+    return;
   }
   TANDEM_CHECK(
       outputs[0].fits(grad), AutogradError,
@@ -43,7 +54,6 @@ Grads AccumulateGrad::apply(Grads grads) {
     backend(grad).binary(grad, kernels::Binary::add, grad, g, 1.0);
     grad.impl().storage->bump_version();
   }
-  return {};
 }
 
 void AccumulateGrad::mark_scaled() {
@@ -52,6 +62,25 @@ void AccumulateGrad::mark_scaled() {
   if (!m.grad.defined()) return;
   m.scaled_grad = m.grad.impl_ptr();
   m.scaled_grad_version = m.grad._version();
+}
+
+unsigned register_post_accumulate_grad_hook(const Tensor& leaf, PostAccumulateGradHook hook) {
+  const OpScope op("register_post_accumulate_grad_hook");
+  TANDEM_CHECK(leaf.defined() && leaf.is_leaf() && leaf.requires_grad(), AutogradError,
+               "only leaves that require grad accumulate gradients; use register_hook for other tensors");
+  TANDEM_CHECK(hook, AutogradError, "the function is empty; pass one that takes the leaf");
+  static std::atomic<unsigned> next_handle{0};
+  const unsigned handle = next_handle.fetch_add(1, std::memory_order_relaxed);
+  AutogradMeta& m = meta(leaf);
+  if (!m.hooks) m.hooks = std::make_unique<TensorHooks>();
+  m.hooks->after_accumulation.emplace_back(handle, std::make_shared<PostAccumulateGradHook>(std::move(hook)));
+  return handle;
+}
+
+void remove_post_accumulate_grad_hook(const Tensor& leaf, unsigned handle) {
+  const AutogradMeta* m = leaf.defined() ? meta_or_null(leaf) : nullptr;
+  if (!m || !m->hooks) return;
+  std::erase_if(m->hooks->after_accumulation, [handle](const auto& entry) { return entry.first == handle; });
 }
 
 }  // namespace tandem::autograd

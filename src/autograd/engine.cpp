@@ -199,7 +199,7 @@ class PassFactors {
   const BackwardScaler::Factors* outer_;
 };
 
-/// Counts nested passes on this thread: each uses some kilobytes of stack.
+/// Counts nested passes on this thread: each uses some kilobytes of stack. The outermost holds the callbacks.
 class NestedPass {
  public:
   NestedPass() {
@@ -207,17 +207,34 @@ class NestedPass {
                  "{} backward passes are already nested on this thread, each called by a hook or backward function of "
                  "the previous one; end the recursion, or call backward after the pass",
                  depth());
-    ++depth();
+    if (depth()++ == 0) outermost() = this;
   }
-  ~NestedPass() { --depth(); }
+  ~NestedPass() {
+    if (--depth() == 0) outermost() = nullptr;
+  }
   NestedPass(const NestedPass&) = delete;
   NestedPass& operator=(const NestedPass&) = delete;
+
+  /// The outermost pass of the calling thread, or null.
+  static NestedPass*& outermost() {
+    static thread_local NestedPass* pass = nullptr;
+    return pass;
+  }
+  void add(std::function<void()> callback) { callbacks_.push_back(std::move(callback)); }
+  /// To be called at the end of a pass that has succeeded.
+  void run_callbacks() {
+    // By index: a callback may add callbacks.
+    for (size_t i = 0; i < callbacks_.size(); ++i) std::exchange(callbacks_[i], nullptr)();
+    callbacks_.clear();
+  }
 
  private:
   static int& depth() {
     static thread_local int depth = 0;
     return depth;
   }
+
+  std::vector<std::function<void()>> callbacks_;
 };
 
 void add_roots(Pass& pass, const std::vector<Tensor>& tensors, const std::vector<Tensor>& grads) {
@@ -254,7 +271,7 @@ void add_roots(Pass& pass, const std::vector<Tensor>& tensors, const std::vector
 void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& grad_tensors,
               std::optional<bool> retain_graph, bool create_graph) {
   const UserCodeScope op("backward");
-  const NestedPass nested;
+  NestedPass nested;
   // With nesting 0, a mode switched autocast on for the whole thread: there is no region to end.
   const ThreadState& state = thread_state();
   const bool enabled = std::any_of(std::begin(state.autocast), std::end(state.autocast),
@@ -277,15 +294,24 @@ void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& gra
     Pass pass(retain_graph.value_or(create_graph), create_graph);
     add_roots(pass, tensors, scales.empty() ? grad_tensors : scales);
     pass.run();
+    nested.run_callbacks();
   }
   if (scaler) scaler->end();
+}
+
+void queue_callback(std::function<void()> callback) {
+  const OpScope op("queue_callback");
+  TANDEM_CHECK(NestedPass::outermost(), AutogradError,
+               "no backward pass is running; call it from a hook or a backward function");
+  TANDEM_CHECK(callback, AutogradError, "the function is empty");
+  NestedPass::outermost()->add(std::move(callback));
 }
 
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& grad_outputs, std::optional<bool> retain_graph, bool create_graph,
                          bool allow_unused) {
   const UserCodeScope op("grad");
-  const NestedPass nested;
+  NestedPass nested;
   const PassFactors unscaled(nullptr);
   Pass pass(retain_graph.value_or(create_graph), create_graph);
   add_roots(pass, outputs, grad_outputs);
@@ -298,6 +324,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
     pass.add_capture(gradient_edge(x));
   }
   std::vector<Tensor> results = pass.run();
+  nested.run_callbacks();
   for (size_t i = 0; i < results.size(); ++i) {
     TANDEM_CHECK(results[i].defined() || allow_unused, AutogradError,
                  "the outputs do not depend on input {} {}; pass allow_unused = true to get an undefined tensor", i,

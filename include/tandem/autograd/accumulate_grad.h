@@ -13,14 +13,24 @@ class AccumulateGrad final : public Node {
   explicit AccumulateGrad(const Tensor& variable);
   /// Runs the hooks stored with the leaf, which outlive this node.
   void run_hooks(Grads& grads) override;
+  /// Adds the gradient, and then runs the hooks that are called after accumulation.
   Grads apply(Grads grads) override;
   void mark_scaled() override;
   const Tensor& variable() const { return variable_; }
 
  private:
+  void accumulate(Tensor& gradient);
+
   Tensor variable_;
   std::mutex mutex_;  // held while .grad is changed; a leaf has at most one AccumulateGrad node at a time
 };
+
+/// Registers `hook` with a leaf that requires grad. Each backward pass that reaches the leaf calls it once, after
+/// adding to `.grad`; the hook may replace `.grad`. Returns a handle for remove_post_accumulate_grad_hook. Throws
+/// AutogradError for other tensors and an empty function. Source: torch.Tensor.register_post_accumulate_grad_hook.
+unsigned register_post_accumulate_grad_hook(const Tensor& leaf, PostAccumulateGradHook hook);
+/// Does nothing if there is no such hook.
+void remove_post_accumulate_grad_hook(const Tensor& leaf, unsigned handle);
 
 }  // namespace tandem::autograd
 #pragma GCC visibility pop

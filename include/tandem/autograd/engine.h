@@ -1,5 +1,6 @@
 #pragma once
 // Runs backward passes: the functional interface of torch.autograd.
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -23,6 +24,11 @@ void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& gra
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& grad_outputs = {}, std::optional<bool> retain_graph = std::nullopt,
                          bool create_graph = false, bool allow_unused = false);
+
+/// Calls `callback` once at the end of the backward pass that the calling thread is running, unless the pass fails. To
+/// be called by hooks and backward functions. Of nested passes, the outermost counts. Throws AutogradError if no pass
+/// is running. Source: torch::autograd::Engine::queue_callback.
+void queue_callback(std::function<void()> callback);
 
 }  // namespace tandem::autograd
 #pragma GCC visibility pop

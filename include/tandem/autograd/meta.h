@@ -1,6 +1,7 @@
 #pragma once
 // AutogradMeta: the autograd data of a tensor, and functions on it.
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -82,11 +83,15 @@ class HookList {
   std::vector<std::shared_ptr<Hook>> hooks_;
 };
 
+/// A function that is called with a leaf after a backward pass has added to its `.grad`.
+using PostAccumulateGradHook = std::function<void(const Tensor& leaf)>;
+
 /// The hooks of a tensor: those of a leaf, and the nodes that hold the hooks of a non-leaf tensor. There may be several
 /// such nodes, since in-place changes give the tensor a new node.
 struct TensorHooks {
   HookList of_leaf;
   std::vector<std::weak_ptr<Node>> nodes;
+  std::vector<std::pair<unsigned, std::shared_ptr<PostAccumulateGradHook>>> after_accumulation;  ///< with their handles
 };
 
 struct AutogradMeta : AutogradMetaBase {
