@@ -24,9 +24,11 @@ packages=(
   libgmock-dev
   libgtest-dev
   libjpeg-dev
+  libopenmpi-dev
   libpng-dev
   ninja-build
   nlohmann-json3-dev
+  openmpi-bin
   python3
   python3-pip
   python3-venv

@@ -1,0 +1,78 @@
+#pragma once
+// Worker: the thread that makes all calls of MPI. Internal.
+#include <mpi.h>
+
+#include <condition_variable>
+#include <deque>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "src/dist/host_work.h"
+#include "src/dist/mpi/control.h"
+#include "src/dist/mpi/transfers.h"
+
+namespace tandem::distributed {
+
+/// Runs collectives one after another, in a thread of its own, so that they make progress while the program computes.
+/// Sends and receives run beside them.
+class Worker {
+ public:
+  Worker(MPI_Comm comm, const ProcessGroupOptions& options);
+  ~Worker();
+
+  /// Tells the other ranks that this one leaves, waits until they leave too, and ends the thread.
+  void stop();
+
+  std::shared_ptr<HostWork> push(Collective call);
+  void abort(const std::string& reason);
+  /// Whether the group has failed. Messages may then be under way forever, and MPI cannot be finalized.
+  bool failed() const;
+
+ private:
+  struct Job {
+    Collective call;
+    std::shared_ptr<HostWork> work;
+  };
+  /// A send or receive that is under way.
+  struct Message {
+    Job job;
+    std::vector<MPI_Request> requests;
+    std::chrono::steady_clock::time_point start;
+  };
+
+  void run();
+  void run_job(Job job);
+  /// Throws StateError if the ranks make different calls.
+  void compare(const Collective& call);
+  void start_message(Job job);
+  /// Waits for the requests of `call`.
+  void finish(std::vector<MPI_Request>& requests, const Collective& call);
+  /// Handles everything except collectives. Throws if the group has failed.
+  void poll();
+  void poll_messages();
+  void check_left(const Collective& call);
+  [[noreturn]] void time_out(const Collective& call);
+  void fail(std::exception_ptr error);
+  void leave();
+
+  const ProcessGroupOptions options_;
+  MPI_Comm messages_comm_;
+  std::shared_ptr<Control> control_;
+  std::shared_ptr<Transfers> transfers_;
+  const Collective* current_ = nullptr;
+  std::list<Message> messages_;
+
+  const std::shared_ptr<std::atomic<int>> waiting_ = std::make_shared<std::atomic<int>>(0);  // threads in Work::wait()
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> jobs_;
+  std::optional<std::string> abort_reason_;
+  bool stop_ = false;
+  std::exception_ptr failure_;
+  std::thread thread_;  // last: it uses the members above
+};
+
+}  // namespace tandem::distributed

@@ -1,0 +1,206 @@
+#include "tandem/dist/process_group.h"
+
+#include "src/dist/signature.h"
+#include "tandem/base/check.h"
+#include "tandem/tensor/checks.h"
+
+namespace tandem::distributed {
+namespace {
+
+using Kind = Collective::Kind;
+
+bool is_peer_call(Kind kind) { return kind == Kind::send || kind == Kind::recv; }
+
+bool combines(Kind kind) { return kind == Kind::all_reduce || kind == Kind::reduce || kind == Kind::reduce_scatter; }
+
+void check_tensor(const char* which, const Tensor& x) {
+  TANDEM_CHECK(x.defined(), StateError, "{} is an undefined tensor; give it a value first", which);
+  TANDEM_CHECK(x.is_contiguous(), ShapeError, "{} {} with strides {} is not contiguous; pass contiguous()", which,
+               checks::show(x), to_string(x.strides()));
+}
+
+/// Lists of equal tensors: all have the sizes, dtype and device of `first`.
+void check_like(const char* which, const std::vector<Tensor>& list, const Tensor& first) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    TANDEM_CHECK(list[i].sizes() == first.sizes(), ShapeError,
+                 "{}[{}] is {}, but the tensor of this rank is {}; they must have the same sizes", which, i,
+                 checks::show(list[i]), checks::show(first));
+  }
+}
+
+void check_count(const char* which, const std::vector<Tensor>& list, size_t expected, const char* why) {
+  TANDEM_CHECK(list.size() == expected, StateError, "{} {} were given; pass {} ({})", list.size(), which, expected,
+               why);
+}
+
+void check_op(const Collective& call, DType dtype) {
+  TANDEM_CHECK(call.op != ReduceOp::AVG || is_floating_point(dtype), DTypeError,
+               "the average of {} tensors is not defined; use SUM, or convert with .to(kFloat)", name(dtype));
+  TANDEM_CHECK(call.op != ReduceOp::BOR || !is_floating_point(dtype), DTypeError,
+               "the bitwise or of {} tensors is not defined; use MAX for flags", name(dtype));
+  TANDEM_CHECK(dtype != kBool || call.op == ReduceOp::BOR, DTypeError,
+               "bool tensors can only be combined with BOR; convert with .to(kInt)");
+}
+
+}  // namespace
+
+/// Counts the time of wait() in the statistics of the group.
+class ProcessGroup::TimedState final : public Work::State {
+ public:
+  TimedState(std::shared_ptr<State> state, std::shared_ptr<Statistics> statistics)
+      : state_(std::move(state)), statistics_(std::move(statistics)) {}
+  void wait() override {
+    const auto start = std::chrono::steady_clock::now();
+    const auto note = [&] {
+      statistics_->wait_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    try {
+      state_->wait();
+    } catch (...) {
+      note();
+      throw;
+    }
+    note();
+  }
+  bool is_completed() const override { return state_->is_completed(); }
+  std::exception_ptr exception() const override { return state_->exception(); }
+
+ private:
+  std::shared_ptr<State> state_;
+  std::shared_ptr<Statistics> statistics_;
+};
+
+void ProcessGroup::check(const Collective& call) const {
+  for (const Tensor& t : call.inputs) check_tensor("an input", t);
+  for (const Tensor& t : call.outputs) check_tensor("an output", t);
+  const Tensor* first = !call.inputs.empty() ? &call.inputs[0] : !call.outputs.empty() ? &call.outputs[0] : nullptr;
+  if (first) {
+    for (const std::vector<Tensor>* list : {&call.inputs, &call.outputs}) {
+      for (const Tensor& t : *list) {
+        TANDEM_CHECK(t.dtype() == first->dtype(), DTypeError, "the tensors are {} and {}; they must have one dtype",
+                     checks::show(*first), checks::show(t));
+        TANDEM_CHECK(t.device() == first->device(), DeviceError,
+                     "the tensors are on {} and {}; move them to one device with .to(device)", first->device().str(),
+                     t.device().str());
+      }
+    }
+    if (combines(call.kind)) check_op(call, first->dtype());
+  }
+  TANDEM_CHECK(call.peer >= 0 && call.peer < size_, IndexError, "rank {} does not exist; the group has {} ranks",
+               call.peer, size_);
+  TANDEM_CHECK(!is_peer_call(call.kind) || call.peer != rank_, StateError,
+               "rank {} cannot send to itself; copy the tensor with copy_()", rank_);
+  const bool is_root = call.peer == rank_;
+  const size_t all = static_cast<size_t>(size_), at_root = is_root ? all : 0;
+  switch (call.kind) {
+    case Kind::all_gather:
+      check_count("outputs", call.outputs, all, "one for each rank");
+      check_like("outputs", call.outputs, call.inputs[0]);
+      break;
+    case Kind::gather:
+      check_count("outputs", call.outputs, at_root, is_root ? "one for each rank" : "only the root has outputs");
+      check_like("outputs", call.outputs, call.inputs[0]);
+      break;
+    case Kind::reduce_scatter:
+      check_count("inputs", call.inputs, all, "one for each rank");
+      check_like("inputs", call.inputs, call.outputs[0]);
+      break;
+    case Kind::scatter:
+      check_count("inputs", call.inputs, at_root, is_root ? "one for each rank" : "only the root has inputs");
+      check_like("inputs", call.inputs, call.outputs[0]);
+      break;
+    case Kind::all_to_all:
+      check_count("inputs", call.inputs, all, "one for each rank");
+      check_count("outputs", call.outputs, all, "one for each rank");
+      break;
+    default:
+      break;
+  }
+}
+
+Work ProcessGroup::start(Collective call) {
+  const OpScope op(to_string(call.kind));
+  check(call);
+  int64_t bytes = 0;
+  // What this rank contributes: its inputs, or the tensor that is combined or broadcast in place.
+  const bool in_place = call.kind == Kind::all_reduce || (call.kind == Kind::broadcast && call.peer == rank_);
+  for (const Tensor& t : in_place ? call.outputs : call.inputs) bytes += static_cast<int64_t>(t.nbytes());
+  for (std::vector<Tensor>* list : {&call.inputs, &call.outputs}) {
+    for (Tensor& t : *list) t = t.detach();
+  }
+  for (const Tensor& t : call.outputs) t.impl().storage->bump_version();
+  std::shared_ptr<Work::State> state = run(std::move(call));
+  ++statistics_->calls;
+  statistics_->bytes += bytes;
+  return Work(std::make_shared<TimedState>(std::move(state), statistics_));
+}
+
+// ---- the short forms
+
+Work ProcessGroup::all_reduce_async(const Tensor& tensor, ReduceOp op) {
+  return start({.kind = Kind::all_reduce, .op = op, .outputs = {tensor}});
+}
+
+Work ProcessGroup::broadcast_async(const Tensor& tensor, int root) {
+  return start({.kind = Kind::broadcast, .peer = root, .outputs = {tensor}});
+}
+
+Work ProcessGroup::reduce_async(const Tensor& tensor, int root, ReduceOp op) {
+  Collective call{.kind = Kind::reduce, .op = op, .peer = root, .inputs = {tensor}};
+  if (root == rank_) call.outputs = {tensor};
+  return start(std::move(call));
+}
+
+Work ProcessGroup::all_gather_async(const std::vector<Tensor>& outputs, const Tensor& input) {
+  return start({.kind = Kind::all_gather, .inputs = {input}, .outputs = outputs});
+}
+
+Work ProcessGroup::reduce_scatter_async(const Tensor& output, const std::vector<Tensor>& inputs, ReduceOp op) {
+  return start({.kind = Kind::reduce_scatter, .op = op, .inputs = inputs, .outputs = {output}});
+}
+
+Work ProcessGroup::all_to_all_async(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs) {
+  return start({.kind = Kind::all_to_all, .inputs = inputs, .outputs = outputs});
+}
+
+Work ProcessGroup::gather_async(const std::vector<Tensor>& outputs, const Tensor& input, int root) {
+  return start({.kind = Kind::gather, .peer = root, .inputs = {input}, .outputs = outputs});
+}
+
+Work ProcessGroup::scatter_async(const Tensor& output, const std::vector<Tensor>& inputs, int root) {
+  return start({.kind = Kind::scatter, .peer = root, .inputs = inputs, .outputs = {output}});
+}
+
+Work ProcessGroup::barrier_async() { return start({.kind = Kind::barrier}); }
+
+Work ProcessGroup::send_async(const Tensor& tensor, int destination, int tag) {
+  return start({.kind = Kind::send, .peer = destination, .tag = tag, .inputs = {tensor}});
+}
+
+Work ProcessGroup::recv_async(const Tensor& tensor, int source, int tag) {
+  return start({.kind = Kind::recv, .peer = source, .tag = tag, .outputs = {tensor}});
+}
+
+void ProcessGroup::all_reduce(const Tensor& tensor, ReduceOp op) { all_reduce_async(tensor, op).wait(); }
+void ProcessGroup::broadcast(const Tensor& tensor, int root) { broadcast_async(tensor, root).wait(); }
+void ProcessGroup::reduce(const Tensor& tensor, int root, ReduceOp op) { reduce_async(tensor, root, op).wait(); }
+void ProcessGroup::all_gather(const std::vector<Tensor>& outputs, const Tensor& input) {
+  all_gather_async(outputs, input).wait();
+}
+void ProcessGroup::reduce_scatter(const Tensor& output, const std::vector<Tensor>& inputs, ReduceOp op) {
+  reduce_scatter_async(output, inputs, op).wait();
+}
+void ProcessGroup::all_to_all(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs) {
+  all_to_all_async(outputs, inputs).wait();
+}
+void ProcessGroup::gather(const std::vector<Tensor>& outputs, const Tensor& input, int root) {
+  gather_async(outputs, input, root).wait();
+}
+void ProcessGroup::scatter(const Tensor& output, const std::vector<Tensor>& inputs, int root) {
+  scatter_async(output, inputs, root).wait();
+}
+void ProcessGroup::barrier() { barrier_async().wait(); }
+void ProcessGroup::send(const Tensor& tensor, int destination, int tag) { send_async(tensor, destination, tag).wait(); }
+void ProcessGroup::recv(const Tensor& tensor, int source, int tag) { recv_async(tensor, source, tag).wait(); }
+
+}  // namespace tandem::distributed
