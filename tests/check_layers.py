@@ -10,7 +10,7 @@
     6    amp/{policy,autocast,thread_context,custom_*}, autograd/  ops
     7    ops/                                                      vendor headers, #if on CUDA
     8    nn/, optim/                                               each other
-    9    the rest of amp/, data/, io/, dist/
+    9    the rest of amp/, data/, io/, dist/, nn/parallel/
 
 include/tandem/X.h, src/X.cpp and all other files with the relative path X are in the same row. Further rules:
   - fmt is included only by .cpp and -inl.h files, and by base/check.h, which only such files include: nvcc cannot
@@ -79,6 +79,8 @@ def row_of(path):
     folder, _, name = stem.partition("/")
     if folder == "amp" and name in LOW_AMP:
         return 6
+    if stem.startswith("nn/parallel/"):
+        return 9
     return FOLDER_ROWS.get(folder, 9)
 
 

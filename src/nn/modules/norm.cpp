@@ -80,13 +80,14 @@ Tensor BatchNormImplBase::forward(const Tensor& input) {
   const bool counts = is_training() && num_batches_tracked.defined();
   double momentum = options.momentum().value_or(0.0);
   if (counts && !options.momentum()) momentum = 1 / (num_batches_tracked.item<double>() + 1);
-  const Tensor y = functional::batch_norm(input, running_mean, running_var,
-                                          functional::BatchNormFuncOptions()
-                                              .weight(weight)
-                                              .bias(bias)
-                                              .training(is_training() || !running_mean.defined())
-                                              .momentum(momentum)
-                                              .eps(options.eps()));
+  const bool training = is_training() || !running_mean.defined();
+  const Tensor y =
+      training && training_function_
+          ? training_function_(input, weight, bias, running_mean, running_var, momentum, options.eps())
+          : functional::batch_norm(
+                input, running_mean, running_var,
+                functional::BatchNormFuncOptions().weight(weight).bias(bias).training(training).momentum(momentum).eps(
+                    options.eps()));
   if (counts) {
     NoGradGuard no_grad;
     num_batches_tracked.add_(1);

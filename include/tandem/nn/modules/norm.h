@@ -1,6 +1,8 @@
 #pragma once
 // Batch norms, instance norms, LayerNorm, GroupNorm, RMSNorm, and norms over adjacent channels.
+#include <functional>
 #include <string_view>
+#include <utility>
 
 #include "tandem/nn/modules/options_module.h"
 #include "tandem/nn/options/norm.h"
@@ -33,8 +35,19 @@ class NormImplBase : public ResettableModule {
 /// nullopt, each training step reads num_batches_tracked, and so waits for the device on CUDA.
 class BatchNormImplBase : public NormImplBase<BatchNormOptions> {
  public:
+  /// Normalises an input by the statistics of a batch, which may be larger than this input, and updates the running
+  /// statistics (undefined if they are not tracked).
+  using TrainingFunction =
+      std::function<Tensor(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                           const Tensor& running_var, double momentum, double eps)>;
+
   using NormImplBase::NormImplBase;
   Tensor forward(const Tensor& input);
+  /// Replaces functional::batch_norm in training; an empty function restores it. See nn/parallel/sync_batch_norm.h.
+  void set_training_function(TrainingFunction function) { training_function_ = std::move(function); }
+
+ private:
+  TrainingFunction training_function_;
 };
 
 /// Base class of the instance norms, which normalise each channel of each sample. The running statistics, if tracked,

@@ -1,0 +1,326 @@
+#include "src/nn/parallel/reducer.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "tandem/autograd/accumulate_grad.h"
+#include "tandem/autograd/engine.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/meta.h"
+#include "tandem/base/check.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::nn::parallel::detail {
+namespace {
+
+constexpr double kMiB = 1 << 20;
+constexpr double kFirstBucketMiB = 1;  // small, so that communication starts early
+
+/// Keeps the marks of gradients that are multiplied by a loss scale until the end of the scope: their averages are,
+/// too. Views of one buffer share their version, so marks are set again only when all of them have been written.
+class KeepMarks {
+ public:
+  explicit KeepMarks(const std::vector<Reducer::Parameter>& parameters) {
+    for (const auto& p : parameters) {
+      const autograd::AutogradMeta& meta = autograd::meta(p.tensor);
+      if (meta.grad.defined() && meta.scaled_grad.lock() == meta.grad.impl_ptr()) scaled_.push_back(p.tensor);
+    }
+  }
+  ~KeepMarks() {
+    for (const Tensor& p : scaled_) {
+      autograd::AutogradMeta& meta = autograd::meta(p);
+      meta.scaled_grad = meta.grad.impl_ptr();
+      meta.scaled_grad_version = meta.grad._version();
+    }
+  }
+  KeepMarks(const KeepMarks&) = delete;
+  KeepMarks& operator=(const KeepMarks&) = delete;
+
+ private:
+  std::vector<Tensor> scaled_;
+};
+
+}  // namespace
+
+Reducer::Reducer(std::vector<Parameter> parameters, std::shared_ptr<distributed::ProcessGroup> group,
+                 const DistributedDataParallelOptions& options)
+    : parameters_(std::move(parameters)), group_(std::move(group)), options_(options) {
+  // Backward passes use parameters roughly in the reverse of the order in which modules register them.
+  std::vector<size_t> order;
+  for (size_t i = parameters_.size(); i-- > 0;) order.push_back(i);
+  make_buckets(order);
+  start_iteration();
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    handles_.push_back(autograd::register_post_accumulate_grad_hook(parameters_[i].tensor,
+                                                                    [this, i](const Tensor&) { on_gradient(i); }));
+  }
+}
+
+Reducer::~Reducer() {
+  for (size_t i = 0; i < handles_.size(); ++i) {
+    autograd::remove_post_accumulate_grad_hook(parameters_[i].tensor, handles_[i]);
+  }
+}
+
+void Reducer::set_hook(CommHook hook) {
+  TANDEM_CHECK(hook, StateError, "the function is empty; pass one that starts the reduction of a bucket");
+  TANDEM_CHECK(!has_user_hook_, StateError, "a hook has already been registered; there can be one");
+  hook_ = std::move(hook);
+  has_user_hook_ = true;
+}
+
+void Reducer::make_buckets(const std::vector<size_t>& order) {
+  buckets_.clear();
+  places_.assign(parameters_.size(), {});
+  std::vector<int64_t> sizes;  // of the buckets, in elements
+  size_t open = SIZE_MAX;      // the bucket that is being filled
+  for (const size_t p : order) {
+    const Tensor& x = parameters_[p].tensor;
+    const auto fits = [&] {
+      const Tensor& other = parameters_[buckets_[open].parameters[0]].tensor;
+      return other.dtype() == x.dtype() && other.device() == x.device();
+    };
+    if (open == SIZE_MAX || !fits()) {
+      open = buckets_.size();
+      buckets_.emplace_back();
+      sizes.push_back(0);
+    }
+    places_[p] = {open, buckets_[open].parameters.size()};
+    buckets_[open].parameters.push_back(p);
+    sizes[open] += x.numel();
+    const double cap = open == 0 ? std::min(kFirstBucketMiB, options_.bucket_cap_mb()) : options_.bucket_cap_mb();
+    if (static_cast<double>(sizes[open]) * static_cast<double>(x.element_size()) >= cap * kMiB) open = SIZE_MAX;
+  }
+  for (size_t b = 0; b < buckets_.size(); ++b) {
+    Bucket& bucket = buckets_[b];
+    bucket.buffer = zeros({sizes[b]}, parameters_[bucket.parameters[0]].tensor.options());
+    int64_t at = 0;
+    for (const size_t p : bucket.parameters) {
+      const Tensor& x = parameters_[p].tensor;
+      // The strides of the parameter, so that copies and the optimizer read both in order.
+      bucket.gradients.push_back(bucket.buffer.as_strided(x.sizes(), dense_strides(x.sizes(), x.strides()), at));
+      at += x.numel();
+    }
+  }
+}
+
+void Reducer::start_iteration() {
+  for (Bucket& bucket : buckets_) {
+    bucket.missing = bucket.parameters.size();
+    bucket.reduction = {};
+  }
+  collected_.assign(parameters_.size(), false);
+  used_.assign(parameters_.size(), false);
+  use_order_.clear();
+  reduced_ = 0;
+}
+
+void Reducer::before_forward() {
+  if (pass_runs_) {  // a backward pass failed; its reductions must not write to buckets of the next one
+    for (size_t b = 0; b < reduced_; ++b) buckets_[b].reduction.work.wait();
+    pass_runs_ = false;
+    start_iteration();
+  }
+  if (!syncs_ || use_order_.empty()) return;
+  fail(fmt::format(
+      "in the last iteration these parameters got no gradient, so that the others were not all averaged: {}. Use them "
+      "in the loss, freeze them with requires_grad_(false), or set find_unused_parameters(true)",
+      names_of_missing()));
+}
+
+std::string Reducer::names_of_missing() const {
+  constexpr size_t kMost = 10;
+  std::string names;
+  size_t count = 0;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (collected_[i]) continue;
+    if (count++ < kMost) names += (names.empty() ? "" : ", ") + parameters_[i].name;
+  }
+  if (count > kMost) names += fmt::format(" and {} more", count - kMost);
+  return names;
+}
+
+void Reducer::fail(const std::string& message) {
+  group_->abort(message);  // the other ranks wait for reductions that this one will not join
+  TANDEM_THROW(StateError, "{}", message);
+}
+
+void Reducer::on_gradient(size_t p) {
+  if (!syncs_) return;
+  const OpScope op("DistributedDataParallel");
+  if (GradMode::is_enabled()) {
+    fail(
+        "backward(create_graph = true) is not supported: the average over the ranks has no derivative here; use "
+        "autograd::grad() for gradient penalties, inside the loss");
+  }
+  const bool static_unused = !never_used_.empty() && never_used_[p];
+  if (static_unused) {
+    fail(
+        fmt::format("parameter {} got a gradient, but was not used in the first iteration; static_graph promises that "
+                    "each iteration uses the same parameters",
+                    parameters_[p].name));
+  }
+  if (!pass_runs_) {
+    pass_runs_ = true;
+    autograd::queue_callback([this] { at_end_of_pass(); });
+  }
+  if (collected_[p] && places_[p].bucket < reduced_) {
+    fail(
+        fmt::format("parameter {} got a second gradient in one iteration, after its first was sent. Add up the losses "
+                    "and call backward once, use no_sync() for all passes but the last, or set "
+                    "find_unused_parameters(true), which averages after each pass",
+                    parameters_[p].name));
+  }
+  used_[p] = true;
+  use_order_.push_back(p);
+  collect(p);
+  reduce_full_buckets();
+}
+
+void Reducer::collect(size_t p) {
+  const NoGradGuard no_grad;
+  const Place place = places_[p];
+  Bucket& bucket = buckets_[place.bucket];
+  const Tensor &x = parameters_[p].tensor, &view = bucket.gradients[place.index];
+  const Tensor& grad = x.grad();
+  if (!grad.defined()) {
+    view.zero_();
+  } else if (!grad.is_same(view)) {
+    view.copy_(grad);
+    if (options_.gradient_as_bucket_view()) x.mutable_grad() = view;
+  }
+  if (collected_[p]) return;
+  collected_[p] = true;
+  --bucket.missing;
+}
+
+void Reducer::reduce_full_buckets() {
+  const OpScope op("DistributedDataParallel");
+  while (reduced_ < buckets_.size() && buckets_[reduced_].missing == 0) {
+    Bucket& bucket = buckets_[reduced_];
+    std::vector<Tensor> parameters;
+    for (const size_t p : bucket.parameters) parameters.push_back(parameters_[p].tensor);
+    bucket.reduction = hook_(*group_, GradBucket(reduced_, reduced_ + 1 == buckets_.size(), bucket.buffer,
+                                                 bucket.gradients, std::move(parameters)));
+    TANDEM_CHECK(bucket.reduction.result.defined() && bucket.reduction.result.numel() == bucket.buffer.numel(),
+                 StateError, "the communication hook returned {} elements for a bucket of {}",
+                 bucket.reduction.result.defined() ? bucket.reduction.result.numel() : 0, bucket.buffer.numel());
+    ++reduced_;
+    ++reductions_;
+  }
+}
+
+void Reducer::collect_unused() {
+  if (!options_.find_unused_parameters() && !options_.static_graph()) return;
+  for (size_t p = 0; p < parameters_.size(); ++p) {
+    if (!collected_[p]) collect(p);
+  }
+  reduce_full_buckets();
+}
+
+void Reducer::at_end_of_pass() {
+  const OpScope op("DistributedDataParallel");
+  pass_runs_ = false;
+  collect_unused();
+  // Otherwise a later pass of this iteration brings the missing gradients, or the next forward pass reports them.
+  if (reduced_ == buckets_.size()) finish_iteration();
+}
+
+std::vector<bool> Reducer::used_anywhere() const {
+  if (!never_used_.empty()) {
+    std::vector<bool> used = never_used_;
+    used.flip();
+    return used;
+  }
+  if (!options_.find_unused_parameters() && !options_.static_graph()) {
+    return std::vector<bool>(parameters_.size(), true);
+  }
+  const Tensor flags = empty({static_cast<int64_t>(parameters_.size())}, kInt);
+  for (size_t p = 0; p < parameters_.size(); ++p) flags.raw<int32_t>()[p] = used_[p];
+  const Tensor on_device = flags.to(parameters_[0].tensor.device());
+  group_
+      ->start({.kind = distributed::Collective::Kind::all_reduce,
+               .op = distributed::ReduceOp::MAX,
+               .outputs = {on_device},
+               .label = "used parameters"})
+      .wait();
+  const Tensor result = on_device.cpu();
+  std::vector<bool> used(parameters_.size());
+  for (size_t p = 0; p < used.size(); ++p) used[p] = result.raw<int32_t>()[p] != 0;
+  return used;
+}
+
+void Reducer::finish_iteration() {
+  const NoGradGuard no_grad;
+  const KeepMarks marks(parameters_);
+  const std::vector<bool> used = used_anywhere();
+  for (Bucket& bucket : buckets_) {
+    bucket.reduction.work.wait();
+    write_back(bucket, used);
+  }
+  if (options_.static_graph() && never_used_.empty()) {
+    never_used_ = used;
+    never_used_.flip();
+  }
+  if (!ordered_by_use_ && !options_.find_unused_parameters()) order_buckets_by_use();
+  start_iteration();
+  for (size_t p = 0; p < never_used_.size(); ++p) {
+    if (never_used_[p]) collect(p);
+  }
+}
+
+void Reducer::write_back(Bucket& bucket, const std::vector<bool>& used) {
+  const bool other_result = !bucket.reduction.result.is_same(bucket.buffer);
+  if (options_.gradient_as_bucket_view() && other_result) bucket.buffer.copy_(bucket.reduction.result);
+  int64_t at = 0;
+  for (size_t i = 0; i < bucket.parameters.size(); ++i) {
+    const size_t p = bucket.parameters[i];
+    const Tensor& x = parameters_[p].tensor;
+    const Tensor& view = bucket.gradients[i];
+    const int64_t begin = at;
+    at += x.numel();
+    if (!used[p]) continue;
+    Tensor& grad = x.mutable_grad();
+    if (options_.gradient_as_bucket_view()) {
+      grad = view;
+    } else {
+      if (!grad.defined()) grad = empty_like(x.detach());
+      grad.copy_(other_result ? bucket.reduction.result.as_strided(x.sizes(), view.strides(), begin) : view);
+    }
+  }
+}
+
+void Reducer::order_buckets_by_use() {
+  ordered_by_use_ = true;
+  // Parameters in the order of their gradients on rank 0; unused ones last.
+  std::vector<bool> placed(parameters_.size());
+  const Tensor order = empty({static_cast<int64_t>(parameters_.size())}, kLong);
+  int64_t count = 0;
+  const auto place = [&](size_t p) {
+    if (placed[p]) return;
+    placed[p] = true;
+    order.raw<int64_t>()[count++] = static_cast<int64_t>(p);
+  };
+  for (const size_t p : use_order_) place(p);
+  for (size_t p = 0; p < parameters_.size(); ++p) place(p);
+  const Tensor on_device = order.to(parameters_[0].tensor.device());
+  group_->broadcast(on_device);
+  const Tensor agreed = on_device.cpu();
+  std::vector<size_t> parameters;
+  for (int64_t i = 0; i < agreed.numel(); ++i) parameters.push_back(static_cast<size_t>(agreed.raw<int64_t>()[i]));
+  const std::vector<Bucket> old = std::move(buckets_);
+  make_buckets(parameters);
+  if (!options_.gradient_as_bucket_view()) return;
+  for (const Bucket& bucket : old) {
+    for (size_t i = 0; i < bucket.parameters.size(); ++i) {
+      const size_t p = bucket.parameters[i];
+      Tensor& grad = parameters_[p].tensor.mutable_grad();
+      if (!grad.defined() || !grad.is_same(bucket.gradients[i])) continue;
+      const Tensor& view = buckets_[places_[p].bucket].gradients[places_[p].index];
+      view.copy_(grad);
+      grad = view;
+    }
+  }
+}
+
+}  // namespace tandem::nn::parallel::detail

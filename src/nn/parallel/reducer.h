@@ -1,0 +1,87 @@
+#pragma once
+// Reducer: averages gradients over the ranks during backward passes. Internal.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/nn/parallel/distributed_data_parallel.h"
+
+namespace tandem::nn::parallel::detail {
+
+/// Hooks of the parameters tell it when a gradient is complete. It collects gradients in buckets and reduces a bucket
+/// when it is full, in the same order on all ranks.
+class Reducer {
+ public:
+  struct Parameter {
+    std::string name;
+    Tensor tensor;
+  };
+  /// All ranks must have equal parameters.
+  Reducer(std::vector<Parameter> parameters, std::shared_ptr<distributed::ProcessGroup> group,
+          const DistributedDataParallelOptions& options);
+  ~Reducer();
+  Reducer(const Reducer&) = delete;
+  Reducer& operator=(const Reducer&) = delete;
+
+  /// Begins an iteration. Throws StateError if the previous one reduced some gradients and not others.
+  void before_forward();
+  bool syncs() const { return syncs_; }
+  void set_syncs(bool syncs) { syncs_ = syncs; }
+  void set_hook(CommHook hook);
+  const std::shared_ptr<distributed::ProcessGroup>& group() const { return group_; }
+  size_t bucket_count() const { return buckets_.size(); }
+  int64_t reductions() const { return reductions_; }
+
+ private:
+  struct Bucket {
+    std::vector<size_t> parameters;
+    Tensor buffer;
+    std::vector<Tensor> gradients;  // views of the buffer
+    size_t missing = 0;             // gradients that have not been collected in this iteration
+    Reduction reduction;
+  };
+  struct Place {
+    size_t bucket, index;
+  };
+
+  void make_buckets(const std::vector<size_t>& order);
+  void on_gradient(size_t parameter);
+  /// Copies the gradient of a parameter, or zeros if it has none, to its bucket.
+  void collect(size_t parameter);
+  void reduce_full_buckets();
+  void at_end_of_pass();
+  /// Calls collect() for parameters that this pass does not use.
+  void collect_unused();
+  void finish_iteration();
+  void write_back(Bucket& bucket, const std::vector<bool>& used);
+  /// For each parameter, whether a rank used it in this iteration.
+  std::vector<bool> used_anywhere() const;
+  void order_buckets_by_use();
+  void start_iteration();
+  std::string names_of_missing() const;
+  [[noreturn]] void fail(const std::string& message);
+
+  const std::vector<Parameter> parameters_;
+  const std::shared_ptr<distributed::ProcessGroup> group_;
+  const DistributedDataParallelOptions options_;
+  CommHook hook_ = allreduce_hook;
+  bool has_user_hook_ = false;
+  std::vector<unsigned> handles_;  // of the parameters' hooks
+  bool syncs_ = true;
+
+  std::vector<Bucket> buckets_;
+  std::vector<Place> places_;  // by parameter
+  bool ordered_by_use_ = false;
+  std::vector<bool> never_used_;  // with static_graph, after the first iteration
+
+  // ---- of an iteration
+  bool pass_runs_ = false;         // at_end_of_pass is queued
+  std::vector<bool> collected_;    // by parameter
+  std::vector<bool> used_;         // by parameter: has a gradient from this rank
+  std::vector<size_t> use_order_;  // parameters in the order of their gradients
+  size_t reduced_ = 0;             // buckets whose reduction has started
+  int64_t reductions_ = 0;
+};
+
+}  // namespace tandem::nn::parallel::detail
