@@ -11,6 +11,7 @@
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/node.h"
 #include "tandem/base/check.h"
+#include "tandem/dist/process_group.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/tensor/capture.h"
@@ -102,6 +103,23 @@ void GradScaler::record(const optim::Optimizer& optimizer, Stage stage, const Te
   unscaled_.insert(unscaled_.end(), std::make_move_iterator(grads.begin()), std::make_move_iterator(grads.end()));
 }
 
+void GradScaler::set_process_group(std::shared_ptr<distributed::ProcessGroup> group) {
+  const OpScope op("set_process_group");
+  check_not_moved();
+  check_between_iterations();
+  group_ = std::move(group);
+}
+
+void GradScaler::agree(const Tensor& found_inf) const {
+  if (!group_) return;
+  group_
+      ->start({.kind = distributed::Collective::Kind::all_reduce,
+               .op = distributed::ReduceOp::MAX,
+               .outputs = {found_inf},
+               .label = "found_inf"})
+      .wait();
+}
+
 void GradScaler::unscale_now(const optim::Optimizer& optimizer, std::vector<Tensor> grads) {
   NoGradGuard no_grad;
   const Tensor found_inf = zeros({}, scale_.options());
@@ -110,6 +128,7 @@ void GradScaler::unscale_now(const optim::Optimizer& optimizer, std::vector<Tens
   grads.erase(shared, grads.end());
   if (!grads.empty()) backend(scale_).unscale(grads, inverse_scale(), found_inf);
   for (const Tensor& g : grads) g.impl().storage->bump_version();
+  agree(found_inf);
   record(optimizer, Stage::Unscaled, found_inf, std::move(grads));
 }
 
@@ -148,6 +167,7 @@ Tensor GradScaler::unscale_(const std::vector<Tensor>& grads) {
   }
   if (!once.empty()) backend(scale_).unscale(once, inverse_scale(), found_inf);
   for (const Tensor& g : once) g.impl().storage->bump_version();
+  agree(found_inf);
   other_found_infs_.push_back(found_inf);
   return found_inf;
 }
@@ -159,7 +179,9 @@ void GradScaler::record_found_inf(const Tensor& found_inf) {
   TANDEM_CHECK(found_inf.numel() == 1 && found_inf.dtype() == kFloat, StateError,
                "the flag is {}; it must be an f32 tensor of one element", checks::show(found_inf));
   check_iteration();
-  other_found_infs_.push_back(found_inf);
+  // A copy: the caller's flag is not written.
+  other_found_infs_.push_back(group_ ? found_inf.detach().clone() : found_inf);
+  agree(other_found_infs_.back());
 }
 
 void GradScaler::check_iteration() {
@@ -217,6 +239,7 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
       // The gradients are read twice and not written: once by the check, once by the step, which unscales as it reads.
       const Tensor found_inf = zeros({}, scale_.options());
       if (!grads.empty()) backend(scale_).check_finite(grads, inverse_scale(), found_inf);
+      agree(found_inf);
       optimizer.step(FusedUnscale{.inverse_scale = inverse_scale(), .found_inf = found_inf});
       detail::postpone_unscale(grads, inverse_scale());
       record(optimizer, Stage::Stepped, found_inf, std::move(grads));

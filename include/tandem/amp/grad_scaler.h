@@ -14,6 +14,10 @@
 #include "tandem/tensor/tensor.h"
 
 #pragma GCC visibility push(default)
+namespace tandem::distributed {
+class ProcessGroup;
+}
+
 namespace tandem::amp {
 
 namespace detail {
@@ -140,6 +144,13 @@ class GradScaler {
   std::vector<Tensor> unscale(const std::vector<Tensor>& scaled);
   Tensor unscale(const Tensor& scaled);
 
+  /// Makes all ranks of `group` find an overflow if one of them does: each flag is combined over the ranks (MAX) before
+  /// an optimizer steps, without waiting for the device on CUDA. All ranks must then make the same calls of unscale_,
+  /// record_found_inf and step, and start with the same scale; scale and skips stay equal. Needed where gradients
+  /// differ between ranks: with sharded optimizers, or without DistributedDataParallel, whose averages contain the inf
+  /// or NaN of any rank. Null switches it off.
+  void set_process_group(std::shared_ptr<distributed::ProcessGroup> group);
+
   /// Adapts the scale to the found_inf flags since the last update, and starts a new iteration. Throws StateError if
   /// there are none.
   void update();
@@ -186,6 +197,8 @@ class GradScaler {
   };
 
   void check_not_moved() const;
+  /// Combines a flag over the ranks.
+  void agree(const Tensor& found_inf) const;
   void check_loss(const Tensor& loss) const;
   void make_state(Device device);
   void check_scaled() const;
@@ -222,6 +235,7 @@ class GradScaler {
   std::unordered_map<uint64_t, OptimizerRecord> records_;
   std::vector<Tensor> unscaled_;
   std::vector<Tensor> other_found_infs_;
+  std::shared_ptr<distributed::ProcessGroup> group_;  // null: this rank decides alone
 };
 
 }  // namespace tandem::amp

@@ -1,0 +1,136 @@
+// AMP over ranks: an overflow on one rank is an overflow on all; scale, skips and parameters stay equal.
+#include "dist/models.h"
+#include "tandem/amp/autocast.h"
+#include "tandem/amp/grad_scaler.h"
+#include "tandem/autograd/meta.h"
+#include "tandem/nn/parallel/distributed_data_parallel.h"
+#include "tandem/nn/utils.h"
+#include "tandem/optim/adamw.h"
+#include "tandem/optim/sgd.h"
+
+namespace tandem::testing {
+namespace {
+
+using nn::parallel::DistributedDataParallel;
+using Options = nn::parallel::DistributedDataParallelOptions;
+
+constexpr int64_t kRows = 24;
+
+/// The rank that overflows in a step, or -1.
+int overflowing_rank(int step, int ranks) { return step % 7 == 3 ? step % ranks : -1; }
+
+struct Trace {
+  std::vector<double> scales, losses;
+  std::vector<bool> skipped;
+};
+
+enum class Way { fused, unscaled };
+
+template <class Model, class Prepare>
+Trace train(Model& model, MlpImpl& net, int rank, int ranks, DType dtype, Way way, const Prepare& prepare) {
+  Trace trace;
+  optim::AdamW optimizer(net.parameters(), optim::AdamWOptions(0.01));
+  amp::GradScaler scaler(amp::GradScalerOptions().init_scale(1024).growth_interval(4));
+  prepare(scaler);
+  const Tensor x = part_of(numbers({kRows, 6}, 1, kFloat), rank, ranks);
+  const Tensor target = part_of(numbers({kRows, 3}, 2, kFloat), rank, ranks);
+  for (int step = 0; step < 30; ++step) {
+    optimizer.zero_grad();
+    // With one rank, every overflow is its own.
+    const int bad = overflowing_rank(step, 2);
+    const bool overflows = bad >= 0 && (ranks == 1 || bad == rank);
+    Tensor loss;
+    {
+      const amp::AutocastGuard autocast(kCPU, dtype);
+      loss = mean_square(model(x).to(kFloat), target);
+    }
+    scaler.scale(overflows ? loss * INFINITY : loss).backward();
+    if (way == Way::unscaled) {
+      scaler.unscale_(optimizer);
+      nn::utils::clip_grad_norm_(net.parameters(), 0.5);
+    }
+    const auto result = scaler.step(optimizer);
+    scaler.update();
+    trace.skipped.push_back(result.skipped());
+    trace.scales.push_back(scaler.get_scale());
+    trace.losses.push_back(loss.item<double>());
+  }
+  return trace;
+}
+
+void expect_equal_traces(const Group& group, Way way) {
+  if (group->size() == 3) return;  // overflowing_rank() names two ranks
+  for (const DType dtype : {kHalf, kBFloat16}) {
+    MlpImpl alone(0), net(0);
+    alone.to(kFloat);
+    net.to(kFloat);
+    DistributedDataParallel model(net, Options().process_group(group));
+    const auto forward = [&](const Tensor& x) { return alone.forward(x); };
+    const Trace one = train(forward, alone, 0, 1, dtype, way, [](amp::GradScaler&) {});
+    const Trace many = train(model, net, group->rank(), group->size(), dtype, way, [](amp::GradScaler&) {});
+    EXPECT_EQ(one.skipped, many.skipped);
+    EXPECT_EQ(one.scales, many.scales);
+    for (const Tensor& p : net.parameters()) expect_same_on_all_ranks(group, p);
+    expect_close(net.parameters(), alone.parameters(), 0.02);
+  }
+}
+
+TEST(AmpOverRanks, TracesAreThoseOfOneProcess) {
+  on_ranks([](const Group& group) { expect_equal_traces(group, Way::fused); });
+}
+
+TEST(AmpOverRanks, TracesWithUnscalingAndClipping) {
+  on_ranks([](const Group& group) { expect_equal_traces(group, Way::unscaled); });
+}
+
+TEST(AmpOverRanks, TheScalerAgreesWithoutDistributedDataParallel) {
+  on_ranks([](const Group& group) {
+    MlpImpl net(group->rank());  // another model on each rank, as with sharded optimizers
+    net.to(kFloat);
+    for (const Way way : {Way::fused, Way::unscaled}) {
+      const auto forward = [&](const Tensor& x) { return net.forward(x); };
+      const Trace trace = train(forward, net, group->rank(), group->size(), kHalf, way,
+                                [&](amp::GradScaler& scaler) { scaler.set_process_group(group); });
+      for (int step = 0; step < 30; ++step) {
+        EXPECT_EQ(trace.skipped[static_cast<size_t>(step)], overflowing_rank(step, 2) >= 0) << step;
+      }
+      const Tensor scales = tensor(trace.scales);
+      expect_same_on_all_ranks(group, scales);
+    }
+  });
+}
+
+TEST(AmpOverRanks, FlagsOfPlainTensorsAreAgreed) {
+  on_ranks([](const Group& group) {
+    amp::GradScaler scaler;
+    scaler.set_process_group(group);
+    static_cast<void>(scaler.scale(ones({})));
+    const bool bad = group->rank() == group->size() - 1;
+    const Tensor found = scaler.unscale_(std::vector<Tensor>{full({3}, bad ? INFINITY : 1.0, kFloat)});
+    EXPECT_NE(found.item<float>(), 0);
+    scaler.update();
+    EXPECT_EQ(scaler.get_scale(), 32768);
+    const Tensor flag = full({}, bad ? 1.0 : 0.0, kFloat);
+    scaler.record_found_inf(flag);
+    EXPECT_EQ(flag.item<float>(), bad ? 1 : 0);  // the caller's flag is not written
+    scaler.update();
+    EXPECT_EQ(scaler.get_scale(), 16384);
+  });
+}
+
+TEST(AmpOverRanks, GradientsStayMarkedAsScaled) {
+  on_ranks([](const Group& group) {
+    MlpImpl net(0);
+    net.to(kFloat);
+    for (const bool views : {false, true}) {
+      DistributedDataParallel model(net, Options().process_group(group).gradient_as_bucket_view(views));
+      amp::GradScaler scaler;
+      net.zero_grad();
+      scaler.scale(model(numbers({4, 6}, group->rank(), kFloat)).sum()).backward();
+      for (const Tensor& p : net.parameters()) EXPECT_TRUE(autograd::has_scaled_grad(p));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace tandem::testing
