@@ -1,5 +1,6 @@
 #include "tandem/dist/process_group.h"
 
+#include "src/dist/counters.h"
 #include "src/dist/signature.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/checks.h"
@@ -44,31 +45,28 @@ void check_op(const Collective& call, DType dtype) {
 
 }  // namespace
 
-/// Counts the time of wait() in the statistics of the group.
+/// Counts the time of wait().
 class ProcessGroup::TimedState final : public Work::State {
  public:
-  TimedState(std::shared_ptr<State> state, std::shared_ptr<Statistics> statistics)
-      : state_(std::move(state)), statistics_(std::move(statistics)) {}
+  TimedState(std::shared_ptr<State> state, std::shared_ptr<Counters> counters)
+      : state_(std::move(state)), counters_(std::move(counters)) {}
   void wait() override {
-    const auto start = std::chrono::steady_clock::now();
-    const auto note = [&] {
-      statistics_->wait_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    };
-    try {
-      state_->wait();
-    } catch (...) {
-      note();
-      throw;
-    }
-    note();
+    const Stopwatch watch(counters_->wait_seconds);
+    state_->wait();
   }
   bool is_completed() const override { return state_->is_completed(); }
   std::exception_ptr exception() const override { return state_->exception(); }
 
  private:
   std::shared_ptr<State> state_;
-  std::shared_ptr<Statistics> statistics_;
+  std::shared_ptr<Counters> counters_;
 };
+
+ProcessGroup::ProcessGroup(int rank, int size) : rank_(rank), size_(size), counters_(std::make_shared<Counters>()) {}
+
+ProcessGroup::Statistics ProcessGroup::statistics() const {
+  return {counters_->calls, counters_->bytes, counters_->wait_seconds, counters_->run_seconds};
+}
 
 void ProcessGroup::check(const Collective& call) const {
   for (const Tensor& t : call.inputs) check_tensor("an input", t);
@@ -130,9 +128,9 @@ Work ProcessGroup::start(Collective call) {
   }
   for (const Tensor& t : call.outputs) t.impl().storage->bump_version();
   std::shared_ptr<Work::State> state = run(std::move(call));
-  ++statistics_->calls;
-  statistics_->bytes += bytes;
-  return Work(std::make_shared<TimedState>(std::move(state), statistics_));
+  ++counters_->calls;
+  counters_->bytes += bytes;
+  return Work(std::make_shared<TimedState>(std::move(state), counters_));
 }
 
 // ---- the short forms

@@ -55,6 +55,9 @@ class DataLoader : public DataLoaderBase<typename Dataset::BatchType> {
     }
   }
 
+  /// The sampler, for calls between epochs: `loader->sampler().set_epoch(epoch)`.
+  Sampler& sampler() { return sampler_; }
+
   /// Returns the position in the epoch, regardless of what workers have prepared ahead: the sampler's state at the
   /// start of the epoch ("sampler.order" and so on), the epoch's seed if the dataset is random, and the number of
   /// batches that the loop has had, including the current one. Between epochs the state contains none of these. A loop

@@ -59,6 +59,9 @@ class ProcessGroup {
     int64_t calls = 0;        ///< started calls
     int64_t bytes = 0;        ///< bytes of the tensors that this rank contributed to them
     double wait_seconds = 0;  ///< time that this rank spent in Work::wait() and in calls without `_async`
+    /// Time in which calls were under way, beside the program or while it waited: the part above wait_seconds was
+    /// hidden behind computation. Counted by the MPI backend.
+    double run_seconds = 0;
   };
 
   virtual ~ProcessGroup() = default;
@@ -112,10 +115,13 @@ class ProcessGroup {
   /// For a rank that cannot go on. Called also when an exception destroys the group. Does not throw.
   virtual void abort(const std::string& reason) noexcept = 0;
 
-  Statistics statistics() const { return *statistics_; }
+  Statistics statistics() const;
 
  protected:
-  ProcessGroup(int rank, int size) : rank_(rank), size_(size) {}
+  ProcessGroup(int rank, int size);
+  /// The counters behind statistics(). Calls share them, and may outlive the group.
+  struct Counters;
+  const std::shared_ptr<Counters>& counters() const { return counters_; }
   /// Starts a checked call.
   virtual std::shared_ptr<Work::State> run(Collective call) = 0;
 
@@ -124,7 +130,7 @@ class ProcessGroup {
   void check(const Collective& call) const;
 
   int rank_, size_;
-  std::shared_ptr<Statistics> statistics_ = std::make_shared<Statistics>();  // also held by calls
+  std::shared_ptr<Counters> counters_;
 };
 
 /// Options of process groups.

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "src/dist/counters.h"
 #include "src/dist/mpi/check.h"
 #include "src/dist/signature.h"
 #include "tandem/tensor/threads.h"
@@ -31,8 +32,9 @@ void keep(std::shared_ptr<void> memory) {
 
 }  // namespace
 
-Worker::Worker(MPI_Comm comm, const ProcessGroupOptions& options)
+Worker::Worker(MPI_Comm comm, const ProcessGroupOptions& options, std::atomic<double>& run_seconds)
     : options_(options),
+      run_seconds_(run_seconds),
       messages_comm_(duplicate(comm)),
       control_(std::make_shared<Control>(comm)),
       transfers_(std::make_shared<Transfers>(
@@ -111,6 +113,7 @@ void Worker::run_job(Job job) {
   try {
     poll();
     if (job.call.kind == Kind::send || job.call.kind == Kind::recv) return start_message(std::move(job));
+    const Stopwatch watch(run_seconds_);
     ++control_->position.calls;
     control_->position.last = describe(job.call);
     current_ = &job.call;

@@ -20,7 +20,8 @@ namespace tandem::distributed {
 /// Sends and receives run beside them.
 class Worker {
  public:
-  Worker(MPI_Comm comm, const ProcessGroupOptions& options);
+  /// Adds the time of collectives to `run_seconds`.
+  Worker(MPI_Comm comm, const ProcessGroupOptions& options, std::atomic<double>& run_seconds);
   ~Worker();
 
   /// Tells the other ranks that this one leaves, waits until they leave too, and ends the thread.
@@ -59,6 +60,7 @@ class Worker {
   void leave();
 
   const ProcessGroupOptions options_;
+  std::atomic<double>& run_seconds_;
   MPI_Comm messages_comm_;
   std::shared_ptr<Control> control_;
   std::shared_ptr<Transfers> transfers_;

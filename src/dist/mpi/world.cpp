@@ -4,6 +4,7 @@
 #include <exception>
 #include <thread>
 
+#include "src/dist/counters.h"
 #include "src/dist/mpi/check.h"
 #include "src/dist/mpi/worker.h"
 #include "tandem/dist/init.h"
@@ -17,7 +18,7 @@ constexpr auto kGrace = std::chrono::seconds(2);  // in which other ranks report
 class MpiGroup final : public ProcessGroup {
  public:
   MpiGroup(int rank, int size, MPI_Comm comm, const ProcessGroupOptions& options)
-      : ProcessGroup(rank, size), worker_(std::make_unique<Worker>(comm, options)) {}
+      : ProcessGroup(rank, size), worker_(std::make_unique<Worker>(comm, options, counters()->run_seconds)) {}
   const char* name() const override { return "mpi"; }
   void abort(const std::string& reason) noexcept override {
     try {
