@@ -1,6 +1,6 @@
 #pragma once
-// on_ranks: runs a test on several ranks. In dist_test the ranks are threads; in dist_mpi_test they are the processes
-// that mpirun has started, which all run the same tests.
+// on_ranks: runs a test on several ranks, which are threads or, under mpirun, processes that all run the same tests (see
+// main_test.cpp).
 #include <gtest/gtest.h>
 
 #include <exception>
@@ -44,11 +44,8 @@ inline void on_threads(int size, const std::function<void(const Group&)>& rank,
 
 /// Runs `rank(group)` on the ranks of the test program: on 1, 2, 3 and 4 threads, or on the processes.
 inline void on_ranks(const std::function<void(const Group&)>& rank) {
-#ifdef TANDEM_TEST_MPI
-  rank(distributed::world());
-#else
+  if (distributed::is_initialized()) return rank(distributed::world());
   for (int size = 1; size <= 4; ++size) on_threads(size, rank);
-#endif
 }
 
 }  // namespace tandem::testing

@@ -104,6 +104,21 @@ void Reducer::make_buckets(const std::vector<size_t>& order) {
   }
 }
 
+void Reducer::follow_parameters() {
+  bool changed = false;
+  std::vector<size_t> order;
+  for (const Bucket& bucket : buckets_) {
+    for (const size_t p : bucket.parameters) {
+      const Tensor& x = parameters_[p].tensor;
+      changed |= x.dtype() != bucket.buffer.dtype() || x.device() != bucket.buffer.device();
+      order.push_back(p);
+    }
+  }
+  if (!changed) return;
+  make_buckets(order);
+  start_iteration();
+}
+
 void Reducer::start_iteration() {
   for (Bucket& bucket : buckets_) {
     bucket.missing = bucket.parameters.size();
@@ -121,6 +136,7 @@ void Reducer::before_forward() {
     pass_runs_ = false;
     start_iteration();
   }
+  if (use_order_.empty()) follow_parameters();
   if (!syncs_ || use_order_.empty()) return;
   fail(fmt::format(
       "in the last iteration these parameters got no gradient, so that the others were not all averaged: {}. Use them "

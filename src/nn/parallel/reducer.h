@@ -46,6 +46,8 @@ class Reducer {
   };
 
   void make_buckets(const std::vector<size_t>& order);
+  /// Makes the buckets again if parameters have got another dtype or device, such as those of a mode.
+  void follow_parameters();
   void on_gradient(size_t parameter);
   /// Copies the gradient of a parameter, or zeros if it has none, to its bucket.
   void collect(size_t parameter);

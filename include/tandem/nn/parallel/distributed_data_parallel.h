@@ -114,9 +114,10 @@ class DistributedDataParallel : public detail::DistributedModule {
     before_forward();
     return nn::call(*module_, std::forward<Args>(args)...);
   }
+  /// Calls forward() within the hooks of this object, which a mode such as Booster's may set.
   template <class... Args>
   auto operator()(Args&&... args) {
-    return forward(std::forward<Args>(args)...);
+    return nn::call(*this, std::forward<Args>(args)...);
   }
 
   /// The model. Save its state_dict, so that the file does not depend on how it was trained: the keys of this object
