@@ -17,3 +17,17 @@ foreach(ranks RANGE 1 4)
   set_tests_properties(dist_mpi_${ranks} PROPERTIES TIMEOUT 300 LABELS gtest PROCESSORS 2 WORKING_DIRECTORY
                                                     "${CMAKE_CURRENT_BINARY_DIR}" ENVIRONMENT "${mpi_environment}")
 endforeach()
+
+# Ranks that fail. The jobs are killed on purpose, so that a sanitizer's report would be noise.
+if(NOT TANDEM_SANITIZE)
+  find_package(CLI11 CONFIG)
+  if(CLI11_FOUND)
+    add_executable(tandem_dist_trainer dist/faults/trainer.cpp)
+    set_target_properties(tandem_dist_trainer PROPERTIES OUTPUT_NAME dist_trainer CXX_EXTENSIONS OFF)
+    target_link_libraries(tandem_dist_trainer PRIVATE tandem::tandem tandem_options CLI11::CLI11)
+    add_test(NAME dist_faults
+             COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/dist/faults/faults_test.py" --mpiexec
+                     "${MPIEXEC_EXECUTABLE}" --trainer $<TARGET_FILE:tandem_dist_trainer>)
+    set_tests_properties(dist_faults PROPERTIES TIMEOUT 300 ENVIRONMENT "${mpi_environment}") # it mostly sleeps
+  endif()
+endif()

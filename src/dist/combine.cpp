@@ -1,5 +1,7 @@
 #include "src/dist/combine.h"
 
+#include <algorithm>
+
 #include "tandem/amp/autocast_off.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/ops/arithmetic.h"
@@ -9,16 +11,25 @@
 namespace tandem::distributed {
 namespace {
 
-/// Calls f(sum, part) for each part but the first. `sum` starts as the first part, in a copy of dtype `wide`, or in
-/// `result` itself if no later part is in its memory.
-template <class F>
-Tensor fold(const Tensor& result, const std::vector<Tensor>& parts, DType wide, F f) {
-  bool in_place = result.dtype() == wide;
-  for (size_t i = 1; i < parts.size(); ++i) in_place &= parts[i].raw_bytes() != result.raw_bytes();
-  Tensor sum = in_place ? result : empty_like(result, TensorOptions(wide));
-  if (!in_place || parts[0].raw_bytes() != result.raw_bytes()) sum.copy_(parts[0]);
-  for (size_t i = 1; i < parts.size(); ++i) f(sum, parts[i]);
-  return sum;
+/// Elements that are combined before the next ones, so that a block stays in the cache from one part to the next.
+constexpr int64_t kBlock = 32768;
+
+void add_part(const Tensor& sum, const Tensor& part, ReduceOp op) {
+  switch (op) {
+    case ReduceOp::SUM:
+    case ReduceOp::AVG:
+      sum.add_(part);
+      break;
+    case ReduceOp::MAX:
+      sum.copy_(maximum(sum, part));
+      break;
+    case ReduceOp::MIN:
+      sum.copy_(minimum(sum, part));
+      break;
+    case ReduceOp::BOR:
+      sum.copy_(bitwise_or(sum, part));
+      break;
+  }
 }
 
 }  // namespace
@@ -26,28 +37,27 @@ Tensor fold(const Tensor& result, const std::vector<Tensor>& parts, DType wide, 
 void combine(const Tensor& result, const std::vector<Tensor>& parts, ReduceOp op) {
   const NoGradGuard no_grad;
   const amp::AutocastOff no_autocast;
+  if (parts.size() == 1) {
+    if (parts[0].raw_bytes() != result.raw_bytes()) result.copy_(parts[0]);
+    return;
+  }
   const DType dtype = result.dtype();
   const bool adds = op == ReduceOp::SUM || op == ReduceOp::AVG;
   const DType wide = adds && is_reduced_floating_point(dtype) ? kFloat : dtype;
-  const Tensor sum = fold(result, parts, wide, [op](const Tensor& sum, const Tensor& part) {
-    switch (op) {
-      case ReduceOp::SUM:
-      case ReduceOp::AVG:
-        sum.add_(part);
-        break;
-      case ReduceOp::MAX:
-        sum.copy_(maximum(sum, part));
-        break;
-      case ReduceOp::MIN:
-        sum.copy_(minimum(sum, part));
-        break;
-      case ReduceOp::BOR:
-        sum.copy_(bitwise_or(sum, part));
-        break;
-    }
-  });
-  if (op == ReduceOp::AVG) sum.div_(static_cast<double>(parts.size()));
-  if (!sum.is_same(result)) result.copy_(sum);
+  const int64_t n = result.numel();
+  const Tensor y = result.view({-1});
+  std::vector<Tensor> x;
+  for (const Tensor& part : parts) x.push_back(part.view({-1}));
+  const Tensor buffer =
+      empty({std::min(n, kBlock)}, result.options().dtype(wide));  // the result may be one of the parts
+  for (int64_t at = 0; at < n; at += kBlock) {
+    const int64_t count = std::min(kBlock, n - at);
+    const Tensor sum = buffer.narrow(0, 0, count);
+    sum.copy_(x[0].narrow(0, at, count));
+    for (size_t i = 1; i < x.size(); ++i) add_part(sum, x[i].narrow(0, at, count), op);
+    if (op == ReduceOp::AVG) sum.div_(static_cast<double>(parts.size()));
+    y.narrow(0, at, count).copy_(sum);
+  }
 }
 
 }  // namespace tandem::distributed

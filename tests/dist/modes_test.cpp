@@ -1,7 +1,7 @@
 // The modes of other systems with DistributedDataParallel: each trains as on one process with the joint batch.
+#include "tandem/amp/modes.h"
 #include "dist/models.h"
 #include "tandem/amp/autocast.h"
-#include "tandem/amp/modes.h"
 #include "tandem/amp/modes/auto_mixed_precision.h"
 #include "tandem/nn/parallel/distributed_data_parallel.h"
 #include "tandem/optim/adam.h"

@@ -1,6 +1,6 @@
 #pragma once
-// on_ranks: runs a test on several ranks, which are threads or, under mpirun, processes that all run the same tests (see
-// main_test.cpp).
+// on_ranks: runs a test on several ranks, which are threads or, under mpirun, processes that all run the same tests
+// (see main_test.cpp).
 #include <gtest/gtest.h>
 
 #include <exception>

@@ -166,10 +166,7 @@ void Transfers::run(const Collective& call) {
         std::vector<Tensor> parts;
         for (int r = 0; r < size_; ++r) parts.push_back(r == rank_ ? x : all.select(0, r));
         exchange(to_all(x), parts_of(parts));
-        // Not in place: on each rank another part is `x`, and the order of the sum must be the same.
-        const Tensor sum = empty_like(x);
-        combine(sum, parts, call.op);
-        x.copy_(sum);
+        combine(x, parts, call.op);
         break;
       }
       combine_chunks(x, x, call.op);

@@ -73,23 +73,23 @@ void Reducer::make_buckets(const std::vector<size_t>& order) {
   buckets_.clear();
   places_.assign(parameters_.size(), {});
   std::vector<int64_t> sizes;  // of the buckets, in elements
-  size_t open = SIZE_MAX;      // the bucket that is being filled
   for (const size_t p : order) {
     const Tensor& x = parameters_[p].tensor;
     const auto fits = [&] {
-      const Tensor& other = parameters_[buckets_[open].parameters[0]].tensor;
-      return other.dtype() == x.dtype() && other.device() == x.device();
+      if (buckets_.empty()) return false;
+      const Tensor& first = parameters_[buckets_.back().parameters[0]].tensor;
+      const double cap =
+          buckets_.size() == 1 ? std::min(kFirstBucketMiB, options_.bucket_cap_mb()) : options_.bucket_cap_mb();
+      return first.dtype() == x.dtype() && first.device() == x.device() &&
+             static_cast<double>(sizes.back() + x.numel()) * static_cast<double>(x.element_size()) <= cap * kMiB;
     };
-    if (open == SIZE_MAX || !fits()) {
-      open = buckets_.size();
+    if (!fits()) {
       buckets_.emplace_back();
       sizes.push_back(0);
     }
-    places_[p] = {open, buckets_[open].parameters.size()};
-    buckets_[open].parameters.push_back(p);
-    sizes[open] += x.numel();
-    const double cap = open == 0 ? std::min(kFirstBucketMiB, options_.bucket_cap_mb()) : options_.bucket_cap_mb();
-    if (static_cast<double>(sizes[open]) * static_cast<double>(x.element_size()) >= cap * kMiB) open = SIZE_MAX;
+    places_[p] = {buckets_.size() - 1, buckets_.back().parameters.size()};
+    buckets_.back().parameters.push_back(p);
+    sizes.back() += x.numel();
   }
   for (size_t b = 0; b < buckets_.size(); ++b) {
     Bucket& bucket = buckets_[b];

@@ -18,7 +18,8 @@ namespace tandem::nn::parallel {
 struct DistributedDataParallelOptions {
   /// The ranks; distributed::world() if null.
   TANDEM_ARG(std::shared_ptr<distributed::ProcessGroup>, process_group);
-  /// The size in MiB at which a bucket of gradients is full and is sent. The first bucket holds at most 1 MiB.
+  /// The largest size in MiB of a bucket of several gradients, which are sent together. The first bucket, which is sent
+  /// first, holds at most 1 MiB.
   TANDEM_ARG(double, bucket_cap_mb) = 25;
   /// Copies the buffers of rank 0, such as running statistics, to the other ranks before each forward pass.
   TANDEM_ARG(bool, broadcast_buffers) = true;
