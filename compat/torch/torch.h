@@ -11,6 +11,7 @@
 #include "tandem/data/data.h"
 #include "tandem/io/io.h"
 #include "tandem/nn/averaged_model.h"
+#include "tandem/nn/parallel/data_parallel.h"
 #include "tandem/nn/utils/weight_norm.h"
 #include "tandem/ops/in_place.h"
 #include "tandem/ops/special.h"

@@ -44,12 +44,6 @@ using ChunkDataset TANDEM_UNAVAILABLE(TANDEM_NO_CHUNKS) = LeftOut;
 #undef TANDEM_NO_CHUNKS
 }  // namespace data::datasets
 
-namespace nn::parallel {
-template <class... Args>
-TANDEM_UNAVAILABLE("tandem trains on one GPU per process: start a process for each GPU")
-LeftOut data_parallel(Args&&...);
-}  // namespace nn::parallel
-
 #define TANDEM_NO_FFT "tandem has no Fourier transforms: use FFTW or cuFFT on data_ptr<float>()"
 namespace fft {
 TANDEM_UNAVAILABLE(TANDEM_NO_FFT) LeftOut fft(const Tensor& x, ...);

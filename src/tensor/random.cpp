@@ -4,12 +4,14 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <utility>
 
 #include "tandem/base/check.h"
 #include "tandem/math/distributions.h"
 #include "tandem/tensor/capture.h"
 #include "tandem/tensor/checks.h"
 #include "tandem/tensor/context.h"
+#include "tandem/tensor/generator_guard.h"
 
 namespace tandem {
 
@@ -84,7 +86,17 @@ void Generator::set_drawn_in_capture(uint64_t counters) {
   if (drawn) static_cast<Drawn*>(drawn)->counters = counters;
 }
 
+Generator*& detail::thread_generator() {
+  static thread_local Generator* generator = nullptr;
+  return generator;
+}
+
+GeneratorGuard::GeneratorGuard(Generator& generator)
+    : previous_(std::exchange(detail::thread_generator(), &generator)) {}
+GeneratorGuard::~GeneratorGuard() { detail::thread_generator() = previous_; }
+
 Generator& default_generator() {
+  if (Generator* const own = detail::thread_generator()) return *own;
   static Generator& generator = *new Generator;  // never destroyed: static objects may still draw at exit
   return generator;
 }

@@ -15,7 +15,6 @@ void modules(torch::Tensor x) {
   torch::serialize::InputArchive archive;                  // error: use tandem::save(object, path)
   torch::jit::script::Module script;                       // error: load its weights with tandem::load(module, path)
   script = torch::jit::load("net.pt");                     // error: load its weights with tandem::load(module, path)
-  torch::nn::parallel::data_parallel(net, x);              // error: start a process for each GPU
   torch::data::datasets::ChunkDataset<int, int> chunks();  // error: derive from data::datasets::StatefulDataset
 }
 
