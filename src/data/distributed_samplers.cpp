@@ -68,14 +68,11 @@ StateCommit DistributedOrder::prepare_load_state_dict(const StateDict& state) {
   bool duplicates = allow_duplicates_;
   reader.number("epoch", epoch);
   reader.number("num_replicas", replicas);
-  reader.number("rank", rank);
+  reader.number("rank", rank);  // of any rank: all have requested equally many items
   reader.number("allow_duplicates", duplicates);
-  if (replicas != static_cast<int64_t>(num_replicas_) || rank != static_cast<int64_t>(rank_) ||
-      duplicates != allow_duplicates_) {
-    reader.add_fault(
-        fmt::format("it was saved with rank {} of {} and allow_duplicates {}, but this sampler has {} of {} "
-                    "and {}",
-                    rank, replicas, duplicates, rank_, num_replicas_, allow_duplicates_));
+  if (replicas != static_cast<int64_t>(num_replicas_) || duplicates != allow_duplicates_) {
+    reader.add_fault(fmt::format("it was saved with {} replicas and allow_duplicates {}, but this sampler has {} and {}",
+                                 replicas, duplicates, num_replicas_, allow_duplicates_));
   }
   reader.finish();
   return [this, at, epoch] {

@@ -139,6 +139,19 @@ TEST(SamplerState, Resumes) {
   EXPECT_EQ(*same.next(100), 6U);
 }
 
+TEST(SamplerState, OneFileServesAllRanks) {
+  const auto expect_same_rest = [](auto first, auto third, auto resumed) {
+    first.next(3);
+    third.next(3);
+    resumed.load_state_dict(clone(first.state_dict()));
+    EXPECT_EQ(rest(resumed), rest(third));
+  };
+  expect_same_rest(DistributedRandomSampler(30, 3, 0), DistributedRandomSampler(30, 3, 2),
+                   DistributedRandomSampler(30, 3, 2));
+  expect_same_rest(DistributedSequentialSampler(30, 3, 0), DistributedSequentialSampler(30, 3, 2),
+                   DistributedSequentialSampler(30, 3, 2));
+}
+
 TEST(SamplerState, LoadersResumeWithEverySampler) {
   const datasets::TensorDataset numbers(arange(20, TensorOptions(kLong).device(kCPU)));
   const auto check = [&](const auto& sampler) {
@@ -180,8 +193,8 @@ TEST(SamplerErrors, InvalidArgumentsAndStates) {
       BAD_INPUT("DistributedRandomSampler", DistributedRandomSampler(5, 2, 2), StateError, "rank is 2",
                 "num_replicas is 2"),
       BAD_INPUT("DistributedSequentialSampler", DistributedSequentialSampler(5, 0, 0), StateError, "num_replicas is 0"),
-      BAD_INPUT("load_state_dict", load(DistributedRandomSampler(5, 2, 0), DistributedRandomSampler(5, 2, 1)),
-                StateError, "rank 1 of 2", "this sampler has 0 of 2"),
+      BAD_INPUT("load_state_dict", load(DistributedRandomSampler(5, 2, 0), DistributedRandomSampler(5, 3, 0)),
+                StateError, "3 replicas", "this sampler has 2"),
       BAD_INPUT("load_state_dict", load(StreamSampler(3), StreamSampler(4)), StateError, "4 items", "has 3"),
       BAD_INPUT("load_state_dict", load_order(SubsetRandomSampler({3, 5}), {3, 3}), StateError, "'order'",
                 "SubsetRandomSampler can draw"),

@@ -49,7 +49,8 @@ class DistributedOrder : public DistributedSampler<> {
   /// "num_replicas", "rank" and "allow_duplicates". The order follows from them.
   StateDict state_dict() const;
   void load_state_dict(const StateDict& state) { prepare_load_state_dict(state)(); }
-  /// Throws StateError for the state of another rank, or of a sampler with another size or number of replicas.
+  /// Continues at the position of the state, which may be that of another rank: the ranks advance together, so that one
+  /// file, saved by rank 0, serves all. Throws StateError for a sampler with another size or number of replicas.
   StateCommit prepare_load_state_dict(const StateDict& state);
 
  protected:
