@@ -83,6 +83,76 @@ TEST(AmpOverRanks, TracesWithUnscalingAndClipping) {
   on_ranks([](const Group& group) { expect_equal_traces(group, Way::unscaled); });
 }
 
+TEST(AmpOverRanks, LossesIn200StepsOfF32) {
+  on_ranks([](const Group& group) {
+    MlpImpl alone(0), net(0);
+    alone.to(kFloat);
+    net.to(kFloat);
+    DistributedDataParallel model(net, Options().process_group(group));
+    optim::SGD one(alone.parameters(), optim::SGDOptions(0.05).momentum(0.9));
+    optim::SGD many(net.parameters(), optim::SGDOptions(0.05).momentum(0.9));
+    const Tensor x = numbers({kRows, 6}, 1, kFloat), target = numbers({kRows, 3}, 2, kFloat);
+    for (int step = 0; step < 200; ++step) {
+      one.zero_grad();
+      const Tensor expected = mean_square(alone.forward(x), target);
+      expected.backward();
+      one.step();
+      many.zero_grad();
+      const Tensor loss = mean_square(model(part_of(x, group->rank(), group->size())),
+                                      part_of(target, group->rank(), group->size()));
+      loss.backward();
+      many.step();
+      const Tensor average = loss.detach().clone();
+      group->all_reduce(average, distributed::ReduceOp::AVG);
+      ASSERT_NEAR(average.item<double>(), expected.item<double>(), 1e-4 * expected.item<double>()) << "step " << step;
+    }
+  });
+}
+
+TEST(AmpOverRanks, AccumulationInNoSync) {
+  on_ranks([](const Group& group) {
+    // The last rank overflows in the first of two parts of some batches: the sum is inf on this rank, the average on all.
+    const auto train = [](auto& model, MlpImpl& net, int rank, int ranks, const auto& without_sync) {
+      Trace trace;
+      optim::SGD optimizer(net.parameters(), optim::SGDOptions(0.05));
+      amp::GradScaler scaler(amp::GradScalerOptions().init_scale(1024).growth_interval(3));
+      const Tensor x = part_of(numbers({kRows, 6}, 1, kFloat), rank, ranks);
+      const Tensor target = part_of(numbers({kRows, 3}, 2, kFloat), rank, ranks);
+      for (int step = 0; step < 12; ++step) {
+        optimizer.zero_grad();
+        const auto backward = [&](double factor) {
+          Tensor loss;
+          {
+            const amp::AutocastGuard autocast(kCPU, kHalf);
+            loss = mean_square(model(x).to(kFloat), target);
+          }
+          scaler.scale(loss * factor).backward();
+        };
+        without_sync([&] { backward(step % 4 == 1 && rank == ranks - 1 ? INFINITY : 1); });
+        backward(1);
+        trace.skipped.push_back(scaler.step(optimizer).skipped());
+        scaler.update();
+        trace.scales.push_back(scaler.get_scale());
+      }
+      return trace;
+    };
+    MlpImpl alone(0), net(0);
+    alone.to(kFloat);
+    net.to(kFloat);
+    const auto forward = [&](const Tensor& x) { return alone.forward(x); };
+    const Trace one = train(forward, alone, 0, 1, [](const auto& f) { f(); });
+    DistributedDataParallel model(net, Options().process_group(group));
+    const Trace many = train(model, net, group->rank(), group->size(), [&](const auto& f) {
+      const auto scope = model.no_sync();
+      f();
+    });
+    EXPECT_EQ(many.skipped, one.skipped);
+    EXPECT_EQ(many.scales, one.scales);
+    expect_close(net.parameters(), alone.parameters(), 0.02);
+    for (const Tensor& p : net.parameters()) expect_same_on_all_ranks(group, p);
+  });
+}
+
 TEST(AmpOverRanks, TheScalerAgreesWithoutDistributedDataParallel) {
   on_ranks([](const Group& group) {
     MlpImpl net(group->rank());  // another model on each rank, as with sharded optimizers
