@@ -1,7 +1,7 @@
 #include "tandem/nn/parallel/distributed_data_parallel.h"
 
+#include "src/dist/replicas.h"
 #include "src/nn/parallel/reducer.h"
-#include "src/nn/parallel/replicas.h"
 #include "tandem/base/check.h"
 #include "tandem/dist/init.h"
 
@@ -16,7 +16,7 @@ DistributedModule::DistributedModule(std::shared_ptr<Module> module, const Distr
   const std::shared_ptr<distributed::ProcessGroup> group =
       options.process_group() ? options.process_group() : distributed::world();
   std::vector<Reducer::Parameter> trained;
-  NamedTensors all;
+  distributed::NamedTensors all;
   for (const auto& item : module->named_parameters()) {
     if (item.value().defined()) all.emplace_back(item.key(), item.value());
     if (item.value().defined() && item.value().requires_grad()) trained.push_back({item.key(), item.value()});
@@ -26,8 +26,8 @@ DistributedModule::DistributedModule(std::shared_ptr<Module> module, const Distr
   for (const auto& item : module->named_buffers()) {
     if (item.value().defined()) all.emplace_back(item.key(), item.value());
   }
-  check_equal_on_all_ranks(*group, all);
-  broadcast_from_first_rank(*group, all);
+  distributed::check_equal_on_all_ranks(*group, all);
+  distributed::broadcast_from_first_rank(*group, all);
   module_ = module;
   register_module("module", module);
   broadcast_buffers_ = options.broadcast_buffers();
@@ -40,11 +40,11 @@ void DistributedModule::before_forward() {
   const OpScope op("DistributedDataParallel");
   reducer_->before_forward();
   if (!broadcast_buffers_ || !reducer_->syncs()) return;
-  NamedTensors buffers;
+  distributed::NamedTensors buffers;
   for (const auto& item : module_->named_buffers()) {
     if (item.value().defined()) buffers.emplace_back(item.key(), item.value());
   }
-  broadcast_from_first_rank(*reducer_->group(), buffers);
+  distributed::broadcast_from_first_rank(*reducer_->group(), buffers);
 }
 
 DistributedModule::NoSync::NoSync(std::shared_ptr<Reducer> reducer)

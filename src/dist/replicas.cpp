@@ -1,0 +1,112 @@
+#include "src/dist/replicas.h"
+
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/base/check.h"
+#include "tandem/tensor/checks.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::distributed {
+namespace {
+
+int64_t hash_of(const std::string& text) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, the same on all machines
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return static_cast<int64_t>(hash);
+}
+
+std::string show(const std::pair<std::string, Tensor>& t) { return t.first + " " + checks::show(t.second); }
+
+/// The numbers of all ranks, [ranks, numbers.size()].
+std::vector<Tensor> gathered(ProcessGroup& group, const std::vector<int64_t>& numbers, Device device) {
+  const Tensor mine = tensor(numbers).to(device);
+  std::vector<Tensor> all;
+  for (int r = 0; r < group.size(); ++r) all.push_back(empty_like(mine));
+  group.all_gather(all, mine);
+  for (Tensor& t : all) t = t.cpu();
+  return all;
+}
+
+}  // namespace
+
+void check_equal_on_all_ranks(ProcessGroup& group, const NamedTensors& tensors, const ReplicaWords& words) {
+  if (group.size() == 1) return;
+  const Device device = tensors[0].second.device();
+  const std::vector<Tensor> counts = gathered(group, {static_cast<int64_t>(tensors.size())}, device);
+  for (int r = 0; r < group.size(); ++r) {
+    const int64_t count = counts[static_cast<size_t>(r)].item<int64_t>(), first = counts[0].item<int64_t>();
+    TANDEM_CHECK(count == first, StateError,
+                 "the {0} has {1} {2} on rank 0, but {3} on rank {4}; make the same {0} on all ranks", words.owner,
+                 first, words.many, count, r);
+  }
+  std::vector<int64_t> hashes;
+  for (const auto& t : tensors) hashes.push_back(hash_of(show(t)));
+  const std::vector<Tensor> all = gathered(group, hashes, device);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    for (size_t r = 1; r < all.size(); ++r) {
+      TANDEM_CHECK(all[r].raw<int64_t>()[i] == all[0].raw<int64_t>()[i], StateError,
+                   "{} {} is not the same on ranks 0 and {}; here, on rank {}, it is {}. Make the same {} on all ranks",
+                   words.one, i, r, group.rank(), show(tensors[i]), words.owner);
+    }
+  }
+}
+
+namespace {
+
+/// Tensors that are sent together.
+struct FlatBroadcast {
+  int root;
+  std::vector<Tensor> tensors;
+  Tensor flat = {};
+  Work work = {};
+
+  bool fits(int other_root, const Tensor& t) const {
+    return root == other_root && tensors[0].dtype() == t.dtype() && tensors[0].device() == t.device();
+  }
+  /// Calls f(tensor, its part of the flat tensor).
+  template <class F>
+  void each(const F& f) const {
+    int64_t at = 0;
+    for (const Tensor& t : tensors) {
+      f(t, flat.narrow(0, at, t.numel()).view(t.sizes()));
+      at += t.numel();
+    }
+  }
+};
+
+}  // namespace
+
+void broadcast_from(ProcessGroup& group, const std::vector<Tensor>& tensors, const std::vector<int>& roots) {
+  if (group.size() == 1) return;
+  const NoGradGuard no_grad;
+  std::vector<FlatBroadcast> messages;  // in the same order on all ranks: that of their first tensors
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor t = tensors[i].detach();
+    auto message = messages.begin();
+    while (message != messages.end() && !message->fits(roots[i], t)) ++message;
+    if (message == messages.end()) {
+      messages.push_back({roots[i], {t}});
+    } else {
+      message->tensors.push_back(t);
+    }
+  }
+  for (FlatBroadcast& m : messages) {
+    int64_t count = 0;
+    for (const Tensor& t : m.tensors) count += t.numel();
+    m.flat = empty({count}, m.tensors[0].options());
+    if (group.rank() == m.root) m.each([](const Tensor& t, const Tensor& part) { part.copy_(t); });
+    m.work = group.broadcast_async(m.flat, m.root);
+  }
+  for (FlatBroadcast& m : messages) {
+    m.work.wait();
+    if (group.rank() != m.root) m.each([](const Tensor& t, const Tensor& part) { t.copy_(part); });
+    m.flat = Tensor();
+  }
+}
+
+void broadcast_from_first_rank(ProcessGroup& group, const NamedTensors& tensors) {
+  std::vector<Tensor> list;
+  for (const auto& named : tensors) list.push_back(named.second);
+  broadcast_from(group, list, std::vector<int>(list.size(), 0));
+}
+
+}  // namespace tandem::distributed
