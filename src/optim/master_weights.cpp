@@ -60,6 +60,11 @@ void Optimizer::keep_master_weights(MasterWeights kind) {
                "this optimizer does not support master weights; use one of tandem's optimizers except LBFGS, or keep "
                "the parameters in f32");
   if (kind == master_kind_) return;
+  if (Optimizer& holder = state_holder(); &holder != this) {
+    holder.keep_master_weights(kind);
+    master_kind_ = kind;
+    return;
+  }
   std::vector<std::pair<Tensor, Tensor>> values;
   for (const Tensor& p : parameters()) {
     if (masters_.contains(&p.impl())) values.emplace_back(p, master(p));
@@ -103,7 +108,8 @@ Tensor Optimizer::master(const Tensor& param) const {
   const OpScope op("master");
   NoGradGuard no_grad;
   checks::defined("the parameter", param);
-  const Master* master = current_master(param);
+  if (!keeps_state_of(param)) return param;
+  const Master* master = holder().current_master(param);
   if (!master) return param;
   return master->value.dtype() == kShort ? joined(param, master->value) : master->value;
 }
@@ -119,8 +125,17 @@ void Optimizer::set_master(const Tensor& param, const Tensor& value) {
   TANDEM_CHECK(has_master(param), StateError,
                "the parameter {} has no master; call keep_master_weights() first, with f16 or bf16 parameters",
                checks::show(param));
-  Master& master = masters_[&param.impl()];
-  if (master_kind_ == MasterWeights::remainder && param.dtype() == kBFloat16) {
+  const bool split = master_kind_ == MasterWeights::remainder && param.dtype() == kBFloat16;
+  if (!keeps_state_of(param)) {  // rounded as by the optimizer that keeps the master
+    if (split) {
+      static_cast<void>(split_into(param, value));
+    } else {
+      param.copy_(to(value, kFloat));
+    }
+    return;
+  }
+  Master& master = state_holder().masters_[&param.impl()];
+  if (split) {
     master.value = split_into(param, value);
     master.given = param.detach().clone();
   } else {

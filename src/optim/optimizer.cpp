@@ -125,7 +125,7 @@ void Optimizer::add(const OptimizerParamGroup& group) {
   }
   OptimizerParamGroup added(group);
   if (!added.has_options()) added.set_options(defaults_->clone());
-  check_options(added.options());
+  state_holder().check_options(added.options());
   param_groups_.push_back(std::move(added));
 }
 
@@ -149,7 +149,7 @@ void Optimizer::zero_grad(bool set_to_none) {
     for (const Tensor& p : group.params()) autograd::zero_grad(p, set_to_none);
   }
   // The program may have stored the parameters' gradients there, as amp::master_params does.
-  for (const auto& [p, master] : masters_) autograd::zero_grad(master.value, /*set_to_none=*/true);
+  for (const auto& [p, master] : holder().masters_) autograd::zero_grad(master.value, /*set_to_none=*/true);
 }
 
 std::vector<Tensor> Optimizer::parameters() const {
@@ -193,26 +193,26 @@ void visit_group(StateVisitor& visitor, OptimizerParamGroup& group) {
 
 StateDict Optimizer::state_dict() const {
   const UserCodeScope op("state_dict");
-  StateDict state;
+  StateDict dict;
   std::vector<OptimizerParamGroup> groups = param_groups_;  // copies: visitors need non-const options
   for_each_group(groups, [&](const std::string& prefix, Tensor numbers, OptimizerParamGroup& group) {
-    StateWriter writer(state, prefix);
+    StateWriter writer(dict, prefix);
     writer.tensor("params", numbers);
     visit_group(writer, group);
   });
   size_t number = 0;
   for (const Tensor& p : parameters()) {
-    StateWriter writer(state, fmt::format("state.{}.", number++));
-    const auto own = state_.find(&p.impl());
-    if (own != state_.end() && own->second) own->second->visit_fields(writer);
+    StateWriter writer(dict, fmt::format("state.{}.", number++));
+    const auto own = state().find(&p.impl());
+    if (own != state().end() && own->second) own->second->visit_fields(writer);
   }
   number = 0;
   for (const Tensor& p : parameters()) {
     const std::string key = fmt::format("{}{}", kMasterWeights, number++);
-    if (masters_.contains(&p.impl())) state.insert(key, master(p));
+    if (holder().masters_.contains(&p.impl())) dict.insert(key, master(p));
   }
-  if (const auto scaler = current_step_scaler()) add_below(state, kStepScaler, scaler->state_dict());
-  return state;
+  if (const auto scaler = current_step_scaler()) add_below(dict, kStepScaler, scaler->state_dict());
+  return dict;
 }
 
 StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
@@ -236,9 +236,9 @@ StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
   for (const Tensor& p : parameters()) {
     reader.set_prefix(fmt::format("state.{}.", number++));
     if (!reader.contains_below("")) continue;
-    std::unique_ptr<OptimizerParamState> own = new_param_state(p);
+    std::unique_ptr<OptimizerParamState> own = holder().new_param_state(p);
     own->visit_fields(reader);
-    states->emplace(&p.impl(), std::move(own));
+    if (keeps_state_of(p)) states->emplace(&p.impl(), std::move(own));
   }
   reader.set_prefix(kMasterWeights);
   const auto masters = std::make_shared<std::vector<std::pair<Tensor, Tensor>>>();
@@ -254,7 +254,7 @@ StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
   reader.finish();
   const auto scaler = of_scaler.is_empty() ? nullptr : current_step_scaler();
   const StateCommit load_scaler = scaler ? scaler->prepare_load_state_dict(of_scaler) : [] {};
-  for (const OptimizerParamGroup& group : groups) check_options(group.options());
+  for (const OptimizerParamGroup& group : groups) holder().check_options(group.options());
   // The options are read again, into the existing objects: a program may hold references to them.
   return [this, state, states, masters, load_scaler] {
     StateReader checked(state);
@@ -262,7 +262,7 @@ StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
       checked.set_prefix(prefix);
       visit_group(checked, group);
     });
-    state_.swap(*states);
+    this->state().swap(*states);
     for (const auto& [p, value] : *masters) set_master(p, value);
     load_scaler();
   };
@@ -274,9 +274,11 @@ std::unique_ptr<OptimizerParamState> Optimizer::new_param_state(const Tensor&) c
 
 void Optimizer::check_options(const OptimizerOptions&) const {}
 
+bool Optimizer::keeps_state_of(const Tensor&) const { return true; }
+
 void Optimizer::check_all_options() const {
-  check_options(*defaults_);
-  for (const OptimizerParamGroup& group : param_groups_) check_options(group.options());
+  holder().check_options(*defaults_);
+  for (const OptimizerParamGroup& group : param_groups_) holder().check_options(group.options());
 }
 
 Tensor Optimizer::evaluate(const LossClosure& closure) {

@@ -146,7 +146,7 @@ class Optimizer {
   /// Adds a parameter group; a group without options gets the defaults. Throws StateError for an undefined parameter or
   /// one that this optimizer already has, DTypeError for one that is not floating, ShapeError for one that is expanded,
   /// AutogradError for one that is not a leaf.
-  void add_param_group(const OptimizerParamGroup& group);
+  virtual void add_param_group(const OptimizerParamGroup& group);
 
   /// Updates every parameter that has a gradient. Returns the closure's loss, undefined without a closure. The default
   /// implementation calls plain_step().
@@ -207,15 +207,15 @@ class Optimizer {
 
   /// State by parameter: `optimizer.state()[&parameter.impl()]`. A parameter has none before its first step.
   using State = std::unordered_map<TensorImpl*, std::unique_ptr<OptimizerParamState>>;
-  State& state() { return state_; }
-  const State& state() const { return state_; }
+  State& state() { return state_holder().state_; }
+  const State& state() const { return holder().state_; }
 
   /// Options and state, keyed by the numbers of groups and parameters: "param_groups.0.lr", "param_groups.0.params"
   /// (the numbers of its parameters, i64), "state.0.exp_avg", ... This is torch.optim's dictionary, flattened. Master
   /// weights are included in f32, as "master_weights.0", ..., and the state of a step scaler as
   /// "step_scaler.loss_scaler0.scale", ... The tensors share memory with the optimizer, except masters computed from
   /// remainders.
-  StateDict state_dict() const;
+  virtual StateDict state_dict() const;
   /// Loads options and state. Parameters are matched by number; state is moved to the device of its parameter. Master
   /// weights are loaded if this optimizer keeps them, and also written to the parameters, rounded. The state of a step
   /// scaler may be missing, and is ignored if this optimizer has none, so a run can be resumed with or without AMP.
@@ -224,9 +224,16 @@ class Optimizer {
   void load_state_dict(const StateDict& state) { prepare_load_state_dict(state)(); }
   /// Checks a state as load_state_dict does, and returns a function that loads it. The optimizer must not change before
   /// that function is called.
-  StateCommit prepare_load_state_dict(const StateDict& state);
+  virtual StateCommit prepare_load_state_dict(const StateDict& state);
 
  protected:
+  /// The optimizer that keeps the state and the masters of this one's parameters. Wrappers around an optimizer return
+  /// that one; functions that use state and masters then use those of the wrapped optimizer, and options are checked by
+  /// it.
+  virtual Optimizer& state_holder() { return *this; }
+  /// Whether state_holder() keeps the state and the master of `param`. If not, loaded ones are checked and dropped,
+  /// master() returns the parameter, and set_master() only writes it.
+  virtual bool keeps_state_of(const Tensor& param) const;
   /// Whether step(closure) may do more than step(scaling), so that a GradScaler must call step(). True for classes
   /// derived from tandem's optimizers; a derived class that does not override step(closure) may return false.
   virtual bool overrides_step() const { return false; }
@@ -267,6 +274,7 @@ class Optimizer {
 
  private:
   static uint64_t next_id();
+  const Optimizer& holder() const { return const_cast<Optimizer*>(this)->state_holder(); }
   /// Implements add_param_group.
   void add(const OptimizerParamGroup& group);
 
