@@ -10,7 +10,7 @@
     6    amp/{policy,autocast,thread_context,custom_*}, autograd/  ops
     7    ops/                                                      vendor headers, #if on CUDA
     8    nn/, optim/                                               each other
-    9    the rest of amp/, data/, io/, dist/, nn/parallel/
+    9    the rest of amp/, data/, io/, dist/, nn/parallel/, optim/zero_redundancy_*
 
 include/tandem/X.h, src/X.cpp and all other files with the relative path X are in the same row. Further rules:
   - fmt is included only by .cpp and -inl.h files, and by base/check.h, which only such files include: nvcc cannot
@@ -79,7 +79,7 @@ def row_of(path):
     folder, _, name = stem.partition("/")
     if folder == "amp" and name in LOW_AMP:
         return 6
-    if stem.startswith("nn/parallel/"):
+    if stem.startswith(("nn/parallel/", "optim/zero_redundancy_")):
         return 9
     return FOLDER_ROWS.get(folder, 9)
 
@@ -297,6 +297,11 @@ SELF_TEST = [
     ("src/autograd/gradcheck.cpp", "#include <tandem/ops/softmax.h>\n", None),
     ("include/tandem/nn/g1.h", "#include <tandem/ops/softmax.h>\n#include <tandem/optim/sgd.h>\n", "nn and optim"),
     ("include/tandem/optim/g2.h", "#include <tandem/amp/grad_scaler.h>\n", "row 8 (nn/optim)"),
+    ("include/tandem/dist/g3.h", "#include <tandem/tensor/tensor.h>\n", None),
+    ("src/optim/g4.cpp", "#include <tandem/dist/g3.h>\n", "row 8 (nn/optim)"),
+    ("src/nn/parallel/g5.cpp", "#include <tandem/dist/g3.h>\n", None),
+    ("src/optim/zero_redundancy_g6.cpp", "#include <tandem/dist/g3.h>\n#include <tandem/optim/g2.h>\n", None),
+    ("src/optim/zero_redundancy_g7.cpp", "#include <tandem/nn/g1.h>\n", "nn and optim"),
     ("include/tandem/amp/grad_scaler.h", "#include <tandem/optim/optimizer.h>\n", None),
     ("include/tandem/data/h1.h", "#include <tandem/tandem.h>\n", "the umbrella"),
     ("include/tandem/tandem.h", "#include <tandem/cuda/stream.h>\n#include <tandem/nn/g1.h>\n", None),

@@ -5,3 +5,4 @@
 #include "tandem/dist/reduce_op.h"
 #include "tandem/dist/thread_group.h"
 #include "tandem/dist/work.h"
+#include "tandem/optim/zero_redundancy_optimizer.h"
