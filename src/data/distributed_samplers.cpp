@@ -71,8 +71,9 @@ StateCommit DistributedOrder::prepare_load_state_dict(const StateDict& state) {
   reader.number("rank", rank);  // of any rank: all have requested equally many items
   reader.number("allow_duplicates", duplicates);
   if (replicas != static_cast<int64_t>(num_replicas_) || duplicates != allow_duplicates_) {
-    reader.add_fault(fmt::format("it was saved with {} replicas and allow_duplicates {}, but this sampler has {} and {}",
-                                 replicas, duplicates, num_replicas_, allow_duplicates_));
+    reader.add_fault(
+        fmt::format("it was saved with {} replicas and allow_duplicates {}, but this sampler has {} and {}", replicas,
+                    duplicates, num_replicas_, allow_duplicates_));
   }
   reader.finish();
   return [this, at, epoch] {

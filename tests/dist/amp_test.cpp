@@ -98,8 +98,8 @@ TEST(AmpOverRanks, LossesIn200StepsOfF32) {
       expected.backward();
       one.step();
       many.zero_grad();
-      const Tensor loss = mean_square(model(part_of(x, group->rank(), group->size())),
-                                      part_of(target, group->rank(), group->size()));
+      const Tensor loss =
+          mean_square(model(part_of(x, group->rank(), group->size())), part_of(target, group->rank(), group->size()));
       loss.backward();
       many.step();
       const Tensor average = loss.detach().clone();
@@ -111,7 +111,8 @@ TEST(AmpOverRanks, LossesIn200StepsOfF32) {
 
 TEST(AmpOverRanks, AccumulationInNoSync) {
   on_ranks([](const Group& group) {
-    // The last rank overflows in the first of two parts of some batches: the sum is inf on this rank, the average on all.
+    // The last rank overflows in the first of two parts of some batches: the sum is inf on this rank, the average on
+    // all.
     const auto train = [](auto& model, MlpImpl& net, int rank, int ranks, const auto& without_sync) {
       Trace trace;
       optim::SGD optimizer(net.parameters(), optim::SGDOptions(0.05));

@@ -114,8 +114,7 @@ TEST(DataParallel, ErrorsReachTheCaller) {
     EXPECT_THROWS(data_parallel(net, numbers({4, 6}, 1)), StateError, "no GPU", "{kCPU, kCPU}");
   }
   // A module that is not Cloneable.
-  EXPECT_THROWS(data_parallel(std::make_shared<MlpImpl>(0), numbers({4, 6}, 1), cpus(2)), NotImplementedError,
-                "clone");
+  EXPECT_THROWS(data_parallel(std::make_shared<MlpImpl>(0), numbers({4, 6}, 1), cpus(2)), NotImplementedError, "clone");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "tandem/data/samplers/distributed.h"
 #include "tandem/dist/dist.h"
 #include "tandem/nn/parallel/distributed_data_parallel.h"
+#include "tandem/optim/zero_redundancy_optimizer.h"
 #include "tandem/tandem.h"
 
 namespace tandem::testing {
@@ -30,6 +31,21 @@ void train_on_all_ranks() {
     }
   }
   if (group->rank() == 0) save(net, "net.safetensors");
+  // clang-format on
+}
+
+void train_with_sharded_states(nn::Sequential& net, amp::GradScaler& scaler, const Tensor& x, io::Checkpoint& run,
+                               const std::string& path) {
+  // clang-format off
+  nn::parallel::DistributedDataParallel model(net);
+  optim::ZeroRedundancyOptimizer zero(net->parameters(), optim::AdamWOptions(1e-3));
+  zero.keep_master_weights();
+  scaler.scale(model(x).square().mean()).backward();
+  scaler.step(zero);
+  scaler.update();
+
+  zero.consolidate_state_dict(/*to=*/0);
+  if (distributed::rank() == 0) run.save(path);  // an io::Checkpoint with the model, zero, the scaler, ...
   // clang-format on
 }
 

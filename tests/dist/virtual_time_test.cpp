@@ -1,5 +1,5 @@
-// A training step on 1,024 ranks in virtual time: one rank computes, a process group without a network says how long its
-// calls would take. All ranks are alike, so that averages are this rank's own tensors.
+// A training step on 1,024 ranks in virtual time: one rank computes, a process group without a network says how long
+// its calls would take. All ranks are alike, so that averages are this rank's own tensors.
 #include <algorithm>
 
 #include "dist/models.h"
@@ -44,7 +44,8 @@ class VirtualGroup final : public ProcessGroup {
   std::shared_ptr<Work::State> run(Collective call) override {
     const bool counts = call.kind == Collective::Kind::all_reduce;
     const auto bytes = counts ? static_cast<int64_t>(call.outputs[0].nbytes()) : 0;
-    const double start = std::max(now, free_), end = counts ? start + network_.all_reduce(static_cast<double>(bytes)) : start;
+    const double start = std::max(now, free_),
+                 end = counts ? start + network_.all_reduce(static_cast<double>(bytes)) : start;
     free_ = end;
     if (counts) calls.push_back({call.label, bytes, now, end});
     if (call.kind == Collective::Kind::all_gather) {

@@ -1,6 +1,6 @@
 #pragma once
-// DataParallel: runs a model on the parts of a batch, one thread and one replica of the model for each device. Names are
-// those of torch::nn::parallel. For training on several processes see distributed_data_parallel.h, which is faster.
+// DataParallel: runs a model on the parts of a batch, one thread and one replica of the model for each device. Names
+// are those of torch::nn::parallel. For training on several processes see distributed_data_parallel.h, which is faster.
 #include <concepts>
 #include <exception>
 #include <functional>
@@ -28,15 +28,16 @@ namespace detail {
 /// input, so that gradients flow to the latter.
 void connect(const Module& module, Module& replica);
 /// Calls task(i) for i below `count` in as many threads, with the calling thread's modes (autocast, recording, ...) and
-/// with random streams that follow from the default generator and i. Throws the exception of the first task that failed.
+/// with random streams that follow from the default generator and i. Throws the exception of the first task that
+/// failed.
 void in_threads(size_t count, const std::function<void(size_t)>& task);
 std::vector<Device> devices_or_all(const std::optional<std::vector<Device>>& devices);
 
 }  // namespace detail
 
-/// Copies of a module on these devices, whose parameters pass their gradients to those of `module`. The module itself is
-/// used for the first device if it is there, so that its running statistics are updated. Throws NotImplementedError for
-/// a module that cannot be cloned.
+/// Copies of a module on these devices, whose parameters pass their gradients to those of `module`. The module itself
+/// is used for the first device if it is there, so that its running statistics are updated. Throws NotImplementedError
+/// for a module that cannot be cloned.
 template <std::derived_from<Module> M>
 std::vector<std::shared_ptr<M>> replicate(const std::shared_ptr<M>& module, const std::vector<Device>& devices) {
   std::vector<std::shared_ptr<M>> replicas;
