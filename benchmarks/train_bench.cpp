@@ -71,7 +71,8 @@ int main(int argc, char** argv) {
       ->check(CLI::ExistingFile);
   app.add_flag("--no-peer", no_peer, "Measure tandem only");
   CLI11_PARSE(app, argc, argv);
-  if (no_peer) options.peer = options.compiled_peer = "";
+  if (no_peer || options.run.small) options.peer = options.compiled_peer = "";
+  if (options.run.small) options.floor = "";
   try {
     if (options.run.workload.empty()) return bench::run_driver(options);
     bench::run_child<Tandem>(options.run);

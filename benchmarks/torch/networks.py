@@ -214,6 +214,6 @@ def make(workload):
     if workload == "tabular":
         return WithLoss(Tabular([5, 7, 8], 6, 256), lambda net, x, y: F.mse_loss(net(x[:, :3].long(), x[:, 3:]).float(), y))
     return classify({"big_cnn": BigCnn, "resnet18": lambda: ResNet18(3, 64, 10),
-                     "gpt": lambda: Gpt(65, 256, 384, 6, 6), "gpt2_124m": lambda: Gpt(50257, 1024, 768, 12, 12),
+                     "gpt": lambda: Gpt(65, 256, 384, 6, 6), "gpt2_124m": lambda: Gpt(50304, 1024, 768, 12, 12),
                      "bert": lambda: Bert(4000, 32, 192, 4, 6), "vit": lambda: Vit(28, 4, 128, 4, 4),
                      "lstm": lambda: Lstm(65, 256, 2)}[workload]())

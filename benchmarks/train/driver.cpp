@@ -44,6 +44,7 @@ std::optional<json> measure_once(const Program& program, const DriverOptions& op
   std::vector<std::string> arguments = {
       program.path, "--workload", workload, "--precision", precision, "--threads", std::to_string(options.run.threads)};
   if (!program.memory_format.empty()) arguments.insert(arguments.end(), {"--memory-format", program.memory_format});
+  if (options.run.small) arguments.push_back("--small");
   RunOptions steps = options.run;
   steps.workload = workload;
   steps.complete();

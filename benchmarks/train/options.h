@@ -58,6 +58,7 @@ struct RunOptions {
   int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   int warmup = 0, iterations = 0;  ///< 0: the workload's default
   bool quick = false;
+  bool small = false;  ///< small networks: checks that the workloads run, not their speed
   bool largest_batch = false;
   bool graph = false;  ///< repeat a CUDA graph of the step
   std::string memory_format = "auto";
@@ -75,6 +76,7 @@ struct RunOptions {
     app.add_option("--warmup", warmup, "Steps before the timed ones")->check(CLI::Range(kComparedSteps, 1 << 30));
     app.add_option("--iterations", iterations, "Timed steps")->check(CLI::PositiveNumber);
     app.add_flag("--quick", quick, "Few steps");
+    app.add_flag("--small", small, "Small networks and batches of 4: only checks that tandem runs them");
     app.add_flag("--largest-batch", largest_batch,
                  "With --workload: find the largest batch that fits into a CUDA device's memory");
     app.add_flag("--graph", graph, "Run the step as a CUDA graph (tandem on cuda only)");

@@ -36,17 +36,20 @@ class Measurement {
                                                          : lib::MemoryFormat::Contiguous) {}
 
   nlohmann::json run(const std::string& name) const {
-    if (name == "recipe") return mlp(4096, 512);
+    if (name == "recipe") return mlp(size(4096, 32), 512);
     if (name == "tiny_mlp") return mlp(64, 32);
-    if (name == "big_cnn") return classify(models::BigCnn(), images(1, 28), 16, adam);
+    if (name == "big_cnn") return classify(models::BigCnn(size(420, 4), size(1000, 8)), images(1, 28), 16, adam);
     if (name == "simple_cnn") return measure_steps(SimpleCnn(), images(1, 28), 64, adam);
-    if (name == "resnet18") return classify(models::ResNet18(3, 64, 10), images(3, 32), 32, adam);
+    if (name == "resnet18") return classify(models::ResNet18(3, size(64, 4), 10), images(3, 32), 32, adam);
     if (name == "unet") return unet();
-    if (name == "gpt") return classify(gpt(65, 256, 384, 6, 6), text(256, 65), 8, adamw);
-    if (name == "gpt2_124m") return classify(gpt(50257, 1024, 768, 12, 12), text(64, 50257), 4, adamw);
+    if (name == "gpt") return classify(gpt(65, 256, size(384, 24), size(6, 1), 6), text(256, 65), 8, adamw);
+    if (name == "gpt2_124m") return gpt2();
     if (name == "bert") return bert();
-    if (name == "vit") return classify(models::Vit(models::VitOptions{28, 4, 128, 4, 4}), images(1, 28), 64, adamw);
-    if (name == "lstm") return classify(models::Lstm(models::LstmOptions{65, 256, 2}), text(64, 65), 32, adamw);
+    if (name == "vit")
+      return classify(models::Vit(models::VitOptions{28, 4, size(128, 16), size(4, 1), 4}), images(1, 28), 64, adamw);
+    if (name == "lstm") {
+      return classify(models::Lstm(models::LstmOptions{65, size(256, 16), 2}), text(64, 65), 32, adamw);
+    }
     if (name == "tabular") return tabular();
     throw std::logic_error("no such workload: " + name);
   }
@@ -56,6 +59,8 @@ class Measurement {
   static auto adam(const Parameters& p) { return lib::optim::Adam(p, lib::optim::AdamOptions(1e-3)); }
   static auto adamw(const Parameters& p) { return lib::optim::AdamW(p, lib::optim::AdamWOptions(1e-3)); }
   static auto sgd(const Parameters& p) { return lib::optim::SGD(p, lib::optim::SGDOptions(1e-3)); }
+
+  int64_t size(int64_t usual, int64_t small) const { return options_.small ? small : usual; }
 
   // ---- data: functions that make batch number i of n examples
 
@@ -75,6 +80,11 @@ class Measurement {
   static models::Gpt gpt(int64_t vocabulary, int64_t context, int64_t width, int64_t depth, int64_t heads) {
     return models::Gpt(models::GptOptions{vocabulary, context, width, depth, heads});
   }
+  /// GPT-2 with 124 million parameters as llm.c trains it on the CPU: 4 texts of 64 tokens, and a vocabulary of 50,257
+  /// padded to 50,304.
+  nlohmann::json gpt2() const {
+    return classify(gpt(size(50304, 384), 1024, size(768, 24), size(12, 1), 12), text(64, size(50257, 337)), 4, adamw);
+  }
   nlohmann::json mlp(int64_t width, int64_t usual) const {
     const auto data = [=](int i, int64_t n) {
       return Batch{normal_tensor("x", i, {n, width}), normal_tensor("y", i, {n, width})};
@@ -89,7 +99,7 @@ class Measurement {
     const auto loss = [](models::UNet& network, const lib::Tensor& x, const lib::Tensor& y) {
       return lib::nn::functional::binary_cross_entropy_with_logits(network->forward(x).to(lib::kFloat), y);
     };
-    return measure_steps(WithLoss(models::UNet(16, 3), loss), data, 50, adam);
+    return measure_steps(WithLoss(models::UNet(size(16, 4), 3), loss), data, 50, adam);
   }
   nlohmann::json bert() const {
     const auto data = [](int i, int64_t n) {
@@ -100,7 +110,7 @@ class Measurement {
       }
       return batch;
     };
-    return classify(models::Bert(models::BertOptions{4000, 32, 192, 4, 6}), data, 64, adamw);
+    return classify(models::Bert(models::BertOptions{4000, 32, size(192, 24), size(4, 1), 6}), data, 64, adamw);
   }
   nlohmann::json tabular() const {
     const auto data = [](int i, int64_t n) {
@@ -128,7 +138,7 @@ class Measurement {
   template <class Model, class Data, class Optimizer>
   nlohmann::json measure_steps(Model&& model, const Data& data, int64_t usual, const Optimizer& make_optimizer) const {
     const lib::Device device(options_.device);
-    const int64_t count = options_.batch > 0 ? options_.batch : usual;
+    const int64_t count = options_.batch > 0 ? options_.batch : size(usual, 4);
     // Several batches in turn, so that no results can be reused in the next step.
     std::vector<Batch> batches;
     for (int i = 0; i < 3; ++i) {
