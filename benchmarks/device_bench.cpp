@@ -5,6 +5,7 @@
 //   group, kernel          what was measured
 //   us                     microseconds
 //   flops                  floating-point operations per second, for kernels limited by them
+//   threads, efficiency    of the CPU: the number of threads; the share of as many times the rate of one thread
 //   bytes_per_second, of_copy   bytes that the pass must move; its rate relative to that of a copy in this process
 #include <tandem/tandem.h>
 
@@ -14,6 +15,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "statistics.h"
@@ -46,11 +48,15 @@ class Bench {
   double microseconds(const Body& body) const {
     for (int i = 0; i < 3; ++i) body();
     std::vector<double> times;
-    for (int i = 0; i < (quick ? 3 : 25); ++i) {
-      flush_.zero_();
-      times.push_back(once(body));
-    }
+    for (int i = 0; i < samples(); ++i) times.push_back(sample(body));
     return bench::median(times);
+  }
+
+  int samples() const { return quick ? 3 : 25; }
+  /// Returns the microseconds of one call with operands from memory.
+  double sample(const Body& body) const {
+    flush_.zero_();
+    return once(body);
   }
 
   void report(const char* group, const std::string& kernel, double us,
@@ -119,6 +125,46 @@ void products(const Bench& b) {
     run("tf32", kFloat);
     cuda::set_allow_tf32_matmul(false);
   }
+}
+
+// ---- the same products on one, two and all threads of the CPU, measured in turn
+
+void threads(const Bench& b) {
+  if (!b.device.is_cpu()) return;
+  const int all = static_cast<int>(std::thread::hardware_concurrency());
+  std::vector<int> counts = {1};
+  for (const int count : {2, all}) {
+    if (count > counts.back() && count <= all) counts.push_back(count);
+  }
+  const int64_t rows = b.quick ? 8 : 512, n = b.quick ? 16 : 4096;
+  const double operations = 2.0 * static_cast<double>(rows * n * n);
+  const int usual = get_num_threads();
+  for (const DType dtype : {kFloat, kBFloat16}) {
+    const Tensor x = b.random({rows, n}, dtype), w = b.random({n, n}, dtype), gy = b.random({rows, n}, dtype);
+    const auto product = [&](const char* what, IntArrayRef sizes, GemmCall call) {
+      call.d = zeros(sizes, b.options(dtype));
+      std::vector<std::vector<double>> times(counts.size());
+      for (int i = -1; i < b.samples(); ++i) {  // the first is the warm-up
+        for (size_t k = 0; k < counts.size(); ++k) {
+          set_num_threads(counts[k]);
+          const double us = b.sample([&] { b.kernels().gemm(call); });
+          if (i >= 0) times[k].push_back(us);
+        }
+      }
+      const double alone = bench::median(times[0]);
+      for (size_t k = 0; k < counts.size(); ++k) {
+        const double us = bench::median(times[k]);
+        b.report("threads", std::string(dtype == kFloat ? "f32 " : "bf16 ") + what, us,
+                 {{"threads", counts[k]},
+                  {"flops", bench::rounded(operations / us * 1e6)},
+                  {"efficiency", bench::rounded(alone / us / counts[k])}});
+      }
+    };
+    product("forward", {rows, n}, {.d = {}, .a = x, .b = w.t(), .bias = {}});
+    product("input gradient", {rows, n}, {.d = {}, .a = gy, .b = w, .bias = {}});
+    product("weight gradient", {n, n}, {.d = {}, .a = gy.t(), .b = x, .bias = {}});
+  }
+  set_num_threads(usual);
 }
 
 // ---- passes over the parameters of a model, compared with a copy
@@ -208,12 +254,15 @@ void launches(const Bench& b) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::pair<std::string, void (*)(const Bench&)>> groups = {
-      {"products", products}, {"passes", passes}, {"convolutions", convolutions}, {"launches", launches}};
+  const std::vector<std::pair<std::string, void (*)(const Bench&)>> groups = {{"products", products},
+                                                                              {"threads", threads},
+                                                                              {"passes", passes},
+                                                                              {"convolutions", convolutions},
+                                                                              {"launches", launches}};
   Settings settings;
   CLI::App app("Measures single kernels of a device; prints one JSON object per line.");
   app.add_option("--device", settings.device, "cuda or cpu")->check(CLI::IsMember({"cpu", "cuda"}));
-  app.add_option("--only", settings.only, "products, passes, convolutions, launches")->delimiter(',');
+  app.add_option("--only", settings.only, "products, threads, passes, convolutions, launches")->delimiter(',');
   app.add_flag("--quick", settings.quick, "Tiny sizes: only checks that it runs");
   CLI11_PARSE(app, argc, argv);
   try {
