@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Prints the results of scripts/bench.sh --json as a Markdown table, and draws them.
+"""Prints the results of scripts/bench.sh --json as a Markdown table, and draws them. Of several files, each has the
+rows of other workloads.
 
-    scripts/bench_table.py RESULTS.json [--flops FLOPS.json --peak f32=235 --peak bf16=469] [--picture FILE.svg]
+    scripts/bench_table.py RESULTS.json... [--flops FLOPS.json --peak f32=235 --peak bf16=469] [--picture FILE.svg]
 
 FLOPS.json comes from benchmarks/torch/flops.py, and a peak is in GFLOP/s of all threads together: the column `roof` is
 the time that the multiplications take at this rate. The picture has a bar per workload and precision: tandem's time
@@ -71,13 +72,15 @@ def draw(rows, file):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results")
+    parser.add_argument("results", nargs="+")
     parser.add_argument("--flops")
     parser.add_argument("--peak", action="append", default=[], metavar="PRECISION=GFLOPS")
     parser.add_argument("--picture")
     args = parser.parse_args()
-    with open(args.results) as file:
-        results = json.load(file)
+    results = {"results": []}
+    for name in args.results:
+        with open(name) as file:
+            results["results"] += json.load(file)["results"]
     flops = {}
     if args.flops:
         with open(args.flops) as file:
