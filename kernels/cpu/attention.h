@@ -181,22 +181,22 @@ void read_dots(const Sizes<T>& sizes, const AttentionTable<T>& table, const Tens
 template <class Item, class T>
 void for_forward_items(const Sizes<T>& sizes) {
   const int64_t parts = (sizes.queries + kForwardQueries - 1) / kForwardQueries;
-  parallel_for(sizes.batches * sizes.heads * parts, 1, [&](int64_t begin, int64_t end) {
-    Item item(sizes);
+  const auto run = [&](int64_t begin, int64_t end, Item& item) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i % parts * kForwardQueries, head = i / parts;
       item.run(head / sizes.heads, head % sizes.heads, first, std::min(kForwardQueries, sizes.queries - first));
     }
-  });
+  };
+  parallel_for_with<Item>(sizes.batches * sizes.heads * parts, 1, run, sizes);
 }
 
 /// Runs Items, one per head of keys, in parallel.
 template <class Item, class T>
 void for_backward_items(const Sizes<T>& sizes, const Tensor& gq, const Tensor& gk, const Tensor& gv, const Tensor& gy) {
-  parallel_for(sizes.batches * sizes.key_heads, 1, [&](int64_t begin, int64_t end) {
-    Item item(sizes, gq, gk, gv, gy);
+  const auto run = [&](int64_t begin, int64_t end, Item& item) {
     for (int64_t i = begin; i < end; ++i) item.run(i / sizes.key_heads, i % sizes.key_heads);
-  });
+  };
+  parallel_for_with<Item>(sizes.batches * sizes.key_heads, 1, run, sizes, gq, gk, gv, gy);
 }
 
 /// The passes on bf16 without widening; only if attention_tables().bf16.multiply is not null.

@@ -58,10 +58,20 @@ void cpu::note_parallel_work() noexcept {
 
 namespace cpu::detail {
 
+int64_t parallel_parts([[maybe_unused]] int64_t n, [[maybe_unused]] int64_t grain) {
+#if defined(_OPENMP)
+  if (!omp_in_parallel()) {
+    const int64_t most = (n + grain - 1) / std::max<int64_t>(grain, 1);
+    return std::clamp<int64_t>(most, 1, get_num_threads());
+  }
+#endif
+  return 1;
+}
+
 void parallel_run(int64_t n, int64_t grain, ParallelBody body, void* context) {
 #if defined(_OPENMP)
-  const int64_t parts = std::min<int64_t>(get_num_threads(), (n + grain - 1) / std::max<int64_t>(grain, 1));
-  if (parts > 1 && !omp_in_parallel()) {
+  const int64_t parts = parallel_parts(n, grain);
+  if (parts > 1) {
     note_parallel_work();
     const int64_t size = (n + parts - 1) / parts;
     std::exception_ptr error;
@@ -84,8 +94,6 @@ void parallel_run(int64_t n, int64_t grain, ParallelBody body, void* context) {
     if (error) std::rethrow_exception(error);
     return;
   }
-#else
-  (void)grain;
 #endif
   body(context, 0, n);
 }

@@ -1,15 +1,17 @@
-// Threads of the CPU kernels: busy machines, fork(), process exit.
+// Threads of the CPU kernels: busy machines, buffers of threads, fork(), process exit.
 #include "kernels/cpu/parallel.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <thread>
+#include <vector>
 
 #include "kernels/cpu/busy_machine.h"
 #include "support/device.h"
@@ -87,6 +89,86 @@ TEST(BusyDetector, IgnoresTimesWithoutWork) {
   Clock clock;
   EXPECT_FALSE(clock.pass(10, 0.02));
   EXPECT_FALSE(clock.pass(10, 5, 0.001));
+}
+
+/// Sets the number of threads for the duration of a scope.
+class Threads {
+ public:
+  explicit Threads(int count) { set_num_threads(count); }
+  ~Threads() { set_num_threads(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  int before_ = get_num_threads();
+};
+
+/// Counts the items of a part, and cannot be moved.
+struct Part {
+  explicit Part(std::vector<Part*>& made) : maker(std::this_thread::get_id()) { made.push_back(this); }
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+  std::thread::id maker;
+  int64_t items = 0;
+};
+
+TEST(ParallelForWith, CallingThreadMakesAStatePerPart) {
+  const Threads threads(3);
+  for (int64_t n : {0, 1, 2, 3, 4, 5, 100}) {
+    std::vector<Part*> made;
+    std::vector<int> visits(static_cast<size_t>(n));
+    std::atomic<int64_t> total{0};
+    std::atomic<int> calls{0};
+    const std::thread::id caller = std::this_thread::get_id();
+    const auto run = [&](int64_t begin, int64_t end, Part& part) {
+      EXPECT_EQ(part.items, 0);
+      for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
+      total += part.items = end - begin;
+      ++calls;
+      EXPECT_EQ(part.maker, caller);
+    };
+    cpu::parallel_for_with<Part>(n, 1, run, std::ref(made));
+    EXPECT_EQ(total, n);
+    EXPECT_EQ(visits, std::vector<int>(static_cast<size_t>(n), 1));
+    EXPECT_EQ(static_cast<size_t>(calls), made.size());
+    EXPECT_LE(made.size(), 3U);
+  }
+}
+
+TEST(ParallelForWith, InsideAnotherLoopThereIsOnePart) {
+  const Threads threads(3);
+  cpu::parallel_for(3, 1, [](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      std::vector<Part*> made;
+      cpu::parallel_for_with<Part>(
+          50, 1, [](int64_t, int64_t, Part&) {}, std::ref(made));
+      EXPECT_EQ(made.size(), 1U);
+    }
+  });
+}
+
+/// If each thread allocated its own buffers, the memory that a step takes would depend on the threads' timing, and some
+/// later step would request more.
+TEST(ThreadBuffers, StepsTakeTheSameMemoryEachTime) {
+  TANDEM_TEST_ON_HOST();
+  const Threads threads(2);
+  const auto step = [](const Tensor& x, const Tensor& weight, const Tensor& qkv) {
+    conv2d(x, weight, {}, {1, 1}, {1, 1}).square().sum().backward();
+    scaled_dot_product_attention(qkv, qkv, qkv).square().sum().backward();
+  };
+  for (const DType dtype : {kFloat, kBFloat16}) {
+    const Tensor x = randn({2, 96, 28, 28}).to(dtype).contiguous(kChannelsLast).requires_grad_();
+    const Tensor weight = randn({130, 96, 3, 3}).to(dtype).contiguous(kChannelsLast).requires_grad_();
+    const Tensor qkv = randn({2, 6, 256, 64}).to(dtype).requires_grad_();
+    int64_t first = 0;
+    for (int i = 0; i < 8; ++i) {
+      for (Tensor t : {x, weight, qkv}) t.mutable_grad() = Tensor();
+      cpu::empty_cache();
+      step(x, weight, qkv);
+      if (i == 0) first = cpu::memory_reserved();
+      EXPECT_EQ(cpu::memory_reserved(), first) << i;
+    }
+  }
 }
 
 /// Runs `work` in a child of fork(); returns false if it crashes or does not end in time.

@@ -94,26 +94,29 @@ class Convolution {
     weights_to_points(weights, kernels_, 0, kernels_.outputs);
     const int64_t most = slab_of(width_ + kColumns, tiles_.count), threads = get_num_threads();
     const int64_t slabs = (tiles_.count + most * threads - 1) / (most * threads) * threads;
-    parallel_for_parts(tiles_.count, (tiles_.count + slabs - 1) / slabs, [&](int64_t first, int64_t count) {
-      const Points data(count, width_), products(count, kColumns);
+    const int64_t slab = (tiles_.count + slabs - 1) / slabs;
+    const auto run = [&](int64_t first, int64_t count, const TwoPoints& of_thread) {
+      const Points &data = of_thread.a, &products = of_thread.b;
       transform_data(data, first, count);
       for_parts(kernels_.outputs, kColumns, [&](int64_t column, int64_t columns) {
         multiply(products, data, 0, weights, column, first, count, column, columns);
       });
-    });
+    };
+    parallel_for_parts<TwoPoints>(tiles_.count, slab, run, slab, width_, slab, kColumns);
   }
 
   void by_columns() const {
     const Points data(tiles_.count, width_);
     transform_data(data, 0, tiles_.count);
     const int64_t slab = std::min(tiles_.count, kMaxTiles);
-    parallel_for_parts(kernels_.outputs, kColumns, [&](int64_t column, int64_t columns) {
-      const Points weights(kColumns, kernels_.inputs), products(slab, kColumns);
+    const auto run = [&](int64_t column, int64_t columns, const TwoPoints& of_thread) {
+      const Points &weights = of_thread.a, &products = of_thread.b;
       weights_to_points(weights, kernels_, column, columns);
       for_parts(tiles_.count, slab, [&](int64_t first, int64_t count) {
         multiply(products, data, first, weights, 0, first, count, column, columns);
       });
-    });
+    };
+    parallel_for_parts<TwoPoints>(kernels_.outputs, kColumns, run, kColumns, kernels_.inputs, slab, kColumns);
   }
 
   void transform_data(const Points& data, int64_t first, int64_t count) const {

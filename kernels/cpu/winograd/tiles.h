@@ -89,6 +89,13 @@ struct Points {
   WinogradPlace at(int64_t offset, int64_t block = kPanel) const { return {data.data() + offset, stride, block}; }
 };
 
+/// The points of two matrices.
+struct TwoPoints {
+  TwoPoints(int64_t rows_a, int64_t columns_a, int64_t rows_b, int64_t columns_b)
+      : a(rows_a, columns_a), b(rows_b, columns_b) {}
+  Points a, b;
+};
+
 /// Tiles that take about as long as kParallelGrain simple elements.
 inline int64_t grain(int64_t channels) { return std::max<int64_t>(1, kParallelGrain / (kPoints * channels)); }
 
@@ -120,13 +127,14 @@ template <class Run>
 void for_parts(int64_t n, int64_t size, Run run) {
   for (int64_t first = 0; first < n; first += size) run(first, std::min(size, n - first));
 }
-/// The same, in parallel.
-template <class Run>
-void parallel_for_parts(int64_t n, int64_t size, Run run) {
-  parallel_for((n + size - 1) / size, 1, [&](int64_t begin, int64_t end) {
+/// The same, in parallel, with the buffers that a thread needs: run(first, count, State(arguments...)).
+template <class State, class Run, class... Arguments>
+void parallel_for_parts(int64_t n, int64_t size, Run run, const Arguments&... arguments) {
+  const auto parts = [&](int64_t begin, int64_t end, const State& state) {
     for_parts(std::min(end * size, n) - begin * size, size,
-              [&](int64_t first, int64_t count) { run(begin * size + first, count); });
-  });
+              [&](int64_t first, int64_t count) { run(begin * size + first, count, state); });
+  };
+  parallel_for_with<State>((n + size - 1) / size, 1, parts, arguments...);
 }
 
 }  // namespace tandem::cpu::winograd

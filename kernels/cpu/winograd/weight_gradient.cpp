@@ -33,14 +33,15 @@ class WeightGradient {
     const int64_t rows = padded_to_panels(outputs_), group = (tiles_.count + groups - 1) / groups;
     const int64_t slab = slab_of(rows + columns_, group);
     const Points sums(groups * outputs_, columns_);
-    parallel_for_parts(tiles_.count, group, [&](int64_t begin, int64_t size) {
-      const Points slopes(slab, rows), data(slab, columns_);
+    const auto run = [&](int64_t begin, int64_t size, const TwoPoints& of_thread) {
+      const Points &slopes = of_thread.a, &data = of_thread.b;
       for_parts(size, slab, [&](int64_t first, int64_t count) {
         transform_data(data, begin + first, count, 0);
         transform_slopes(slopes, {0, outputs_}, rows, begin + first, count);
         add(sums, begin / group * outputs_, slopes, rows, outputs_, data, 0, count, first > 0);
       });
-    });
+    };
+    parallel_for_parts<TwoPoints>(tiles_.count, group, run, slab, rows, slab, columns_);
     parallel_for(outputs_, grain(inputs_), [&](int64_t begin, int64_t end) {
       for (int64_t g = 1; g * group < tiles_.count; ++g) {
         for (int64_t point = 0; point < kPoints; ++point) {
@@ -59,14 +60,15 @@ class WeightGradient {
     const Points data(tiles_.count, columns_);
     for_parts(tiles_.count, slab,
               [&](int64_t first, int64_t count) { transform_data(data, first, count, first * columns_); });
-    parallel_for_parts(outputs_, rows, [&](int64_t row, int64_t size) {
-      const Points slopes(slab, rows), sums(rows, columns_);
+    const auto run = [&](int64_t row, int64_t size, const TwoPoints& of_thread) {
+      const Points &slopes = of_thread.a, &sums = of_thread.b;
       for_parts(tiles_.count, slab, [&](int64_t first, int64_t count) {
         transform_slopes(slopes, {row, size}, rows, first, count);
         add(sums, 0, slopes, rows, size, data, first * columns_, count, first > 0);
       });
       write(sums, 0, {row, size});
-    });
+    };
+    parallel_for_parts<TwoPoints>(outputs_, rows, run, slab, rows, rows, columns_);
   }
 
   /// A number that divides the work evenly.
