@@ -21,11 +21,12 @@ struct Images {
 template <class Model>
 class ClassifyImages : public Supervised {
  public:
-  ClassifyImages(const Setting& setting, int64_t images, int64_t batch, double lr, Model model)
+  /// `tested`: images of the test set on which the metric is measured, a multiple of 250.
+  ClassifyImages(const Setting& setting, int64_t images, int64_t batch, double lr, Model model, int64_t tested = 10000)
       : Supervised(setting),
         batch_(batch),
         train_(Images::load(setting, true, images)),
-        test_(Images::load(setting, false, setting.small ? 1000 : 10000)),
+        test_(Images::load(setting, false, setting.small ? 1000 : tested)),
         model_(std::move(model)) {
     model_->to(torch::MemoryFormat::ChannelsLast);
     train(model_.ptr(), lr, /*weight_decay=*/0.01);
