@@ -119,7 +119,7 @@ void train(const Group& group, const mnist::Settings& settings) {
   if (group->size() == 1) return;
   row("images/s of one process alone", fmt::format("{:.0f}", alone));
   row("efficiency", fmt::format("{:.2f}", speed / (alone * group->size())));
-  row("KiB sent by a process in a step",
+  row("KiB of gradients in a step",
       fmt::format("{:.0f}", static_cast<double>(after.bytes - before.bytes) / 1024.0 / static_cast<double>(step)));
   row("communication in a step", fmt::format("{:.2f} ms", 1e3 * run / static_cast<double>(step)));
   row("hidden behind computation", fmt::format("{:.0f} %", run > 0 ? 100 * std::max(0.0, 1 - wait / run) : 0.0));
@@ -138,6 +138,7 @@ int main(int argc, char** argv) {
     train(distributed::init(), settings);
   } catch (const std::exception& e) {
     fmt::print(stderr, "rank {}: error: {}\n", distributed::rank(), e.what());
+    if (distributed::is_initialized()) distributed::world()->abort(e.what());  // the others learn the reason
     return 1;
   }
   return 0;

@@ -112,12 +112,7 @@ void GradScaler::set_process_group(std::shared_ptr<distributed::ProcessGroup> gr
 
 void GradScaler::agree(const Tensor& found_inf) const {
   if (!group_) return;
-  group_
-      ->start({.kind = distributed::Collective::Kind::all_reduce,
-               .op = distributed::ReduceOp::MAX,
-               .outputs = {found_inf},
-               .label = "found_inf"})
-      .wait();
+  group_->all_reduce_async(found_inf, distributed::ReduceOp::MAX, "found_inf").wait();
 }
 
 void GradScaler::unscale_now(const optim::Optimizer& optimizer, std::vector<Tensor> grads) {

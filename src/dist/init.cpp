@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "src/dist/options.h"
 #include "src/dist/world.h"
 #include "tandem/base/check.h"
 
@@ -25,20 +26,26 @@ Initialised& initialised() {
 }  // namespace
 
 int launched_processes() {
-  // Open MPI; MPICH and Slurm's PMI-2; Slurm with PMIx. PMIx gives no number of processes: Slurm does.
-  const bool slurm = std::getenv("PMIX_RANK") != nullptr && std::getenv("SLURM_STEP_NUM_TASKS") != nullptr;
-  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", slurm ? "SLURM_STEP_NUM_TASKS" : nullptr}) {
-    const char* text = variable ? std::getenv(variable) : nullptr;
+  const auto number = [](const char* variable) {
+    const char* text = std::getenv(variable);
     int count = 0;
-    if (text && std::from_chars(text, text + std::strlen(text), count).ec == std::errc() && count > 0) return count;
+    return text && std::from_chars(text, text + std::strlen(text), count).ec == std::errc() ? count : 0;
+  };
+  // Open MPI; MPICH and Slurm's PMI-2; Slurm with PMIx, which gives no number of processes: Slurm does.
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    if (const int count = number(variable); count > 0) return count;
   }
+  const int tasks = number("SLURM_STEP_NUM_TASKS");
+  if (std::getenv("PMIX_RANK")) return tasks > 0 ? tasks : 1;
+  TANDEM_CHECK(tasks <= 1, StateError,
+               "srun has started {} processes, but does not tell MPI about them; use srun --mpi=pmix or --mpi=pmi2",
+               tasks);
   return 0;
 }
 
 std::shared_ptr<ProcessGroup> init(const ProcessGroupOptions& options) {
   const OpScope op("init");
-  TANDEM_CHECK(options.timeout.count() > 0, StateError, "timeout = {} ms; it must be positive",
-               options.timeout.count());
+  check_options(options);
   Initialised& state = initialised();
   const std::lock_guard lock(state.mutex);
   if (!state.world.group) {

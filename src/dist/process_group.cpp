@@ -29,9 +29,35 @@ void check_like(const char* which, const std::vector<Tensor>& list, const Tensor
   }
 }
 
-void check_count(const char* which, const std::vector<Tensor>& list, size_t expected, const char* why) {
-  TANDEM_CHECK(list.size() == expected, StateError, "{} {} were given; pass {} ({})", list.size(), which, expected,
-               why);
+/// The numbers of inputs and outputs that a rank passes.
+struct Counts {
+  size_t inputs, outputs;
+};
+
+Counts counts_of(const Collective& call, size_t ranks, bool is_root) {
+  switch (call.kind) {
+    case Kind::all_reduce:
+    case Kind::broadcast:
+    case Kind::recv:
+      return {0, 1};
+    case Kind::reduce:
+      return {1, is_root ? 1U : 0U};
+    case Kind::all_gather:
+      return {1, ranks};
+    case Kind::reduce_scatter:
+      return {ranks, 1};
+    case Kind::all_to_all:
+      return {ranks, ranks};
+    case Kind::gather:
+      return {1, is_root ? ranks : 0};
+    case Kind::scatter:
+      return {is_root ? ranks : 0, 1};
+    case Kind::send:
+      return {1, 0};
+    case Kind::barrier:
+      return {0, 0};
+  }
+  return {0, 0};
 }
 
 void check_op(const Collective& call, DType dtype) {
@@ -69,51 +95,33 @@ ProcessGroup::Statistics ProcessGroup::statistics() const {
 }
 
 void ProcessGroup::check(const Collective& call) const {
-  for (const Tensor& t : call.inputs) check_tensor("an input", t);
-  for (const Tensor& t : call.outputs) check_tensor("an output", t);
-  const Tensor* first = !call.inputs.empty() ? &call.inputs[0] : !call.outputs.empty() ? &call.outputs[0] : nullptr;
-  if (first) {
-    for (const std::vector<Tensor>* list : {&call.inputs, &call.outputs}) {
-      for (const Tensor& t : *list) {
-        TANDEM_CHECK(t.dtype() == first->dtype(), DTypeError, "the tensors are {} and {}; they must have one dtype",
-                     checks::show(*first), checks::show(t));
-        TANDEM_CHECK(t.device() == first->device(), DeviceError,
-                     "the tensors are on {} and {}; move them to one device with .to(device)", first->device().str(),
-                     t.device().str());
-      }
-    }
-    if (combines(call.kind)) check_op(call, first->dtype());
-  }
   TANDEM_CHECK(call.peer >= 0 && call.peer < size_, IndexError, "rank {} does not exist; the group has {} ranks",
                call.peer, size_);
   TANDEM_CHECK(!is_peer_call(call.kind) || call.peer != rank_, StateError,
                "rank {} cannot send to itself; copy the tensor with copy_()", rank_);
-  const bool is_root = call.peer == rank_;
-  const size_t all = static_cast<size_t>(size_), at_root = is_root ? all : 0;
-  switch (call.kind) {
-    case Kind::all_gather:
-      check_count("outputs", call.outputs, all, "one for each rank");
-      check_like("outputs", call.outputs, call.inputs[0]);
-      break;
-    case Kind::gather:
-      check_count("outputs", call.outputs, at_root, is_root ? "one for each rank" : "only the root has outputs");
-      check_like("outputs", call.outputs, call.inputs[0]);
-      break;
-    case Kind::reduce_scatter:
-      check_count("inputs", call.inputs, all, "one for each rank");
-      check_like("inputs", call.inputs, call.outputs[0]);
-      break;
-    case Kind::scatter:
-      check_count("inputs", call.inputs, at_root, is_root ? "one for each rank" : "only the root has inputs");
-      check_like("inputs", call.inputs, call.outputs[0]);
-      break;
-    case Kind::all_to_all:
-      check_count("inputs", call.inputs, all, "one for each rank");
-      check_count("outputs", call.outputs, all, "one for each rank");
-      break;
-    default:
-      break;
+  const Counts counts = counts_of(call, static_cast<size_t>(size_), call.peer == rank_);
+  TANDEM_CHECK(
+      call.inputs.size() == counts.inputs && call.outputs.size() == counts.outputs, StateError,
+      "rank {} passes {} inputs and {} outputs, but must pass {} and {}: lists have one tensor for each of the "
+      "{} ranks, or none on ranks other than the root",
+      rank_, call.inputs.size(), call.outputs.size(), counts.inputs, counts.outputs, size_);
+  for (const Tensor& t : call.inputs) check_tensor("an input", t);
+  for (const Tensor& t : call.outputs) check_tensor("an output", t);
+  const Tensor* first = !call.inputs.empty() ? &call.inputs[0] : !call.outputs.empty() ? &call.outputs[0] : nullptr;
+  if (!first) return;
+  for (const std::vector<Tensor>* list : {&call.inputs, &call.outputs}) {
+    for (const Tensor& t : *list) {
+      TANDEM_CHECK(t.dtype() == first->dtype(), DTypeError, "the tensors are {} and {}; they must have one dtype",
+                   checks::show(*first), checks::show(t));
+      TANDEM_CHECK(t.device() == first->device(), DeviceError,
+                   "the tensors are on {} and {}; move them to one device with .to(device)", first->device().str(),
+                   t.device().str());
+    }
   }
+  if (combines(call.kind)) check_op(call, first->dtype());
+  if (call.kind == Kind::all_to_all) return;
+  if (!call.inputs.empty()) check_like("outputs", call.outputs, call.inputs[0]);
+  if (!call.outputs.empty()) check_like("inputs", call.inputs, call.outputs[0]);
 }
 
 Work ProcessGroup::start(Collective call) {
@@ -135,8 +143,8 @@ Work ProcessGroup::start(Collective call) {
 
 // ---- the short forms
 
-Work ProcessGroup::all_reduce_async(const Tensor& tensor, ReduceOp op) {
-  return start({.kind = Kind::all_reduce, .op = op, .outputs = {tensor}});
+Work ProcessGroup::all_reduce_async(const Tensor& tensor, ReduceOp op, std::string label) {
+  return start({.kind = Kind::all_reduce, .op = op, .outputs = {tensor}, .label = std::move(label)});
 }
 
 Work ProcessGroup::broadcast_async(const Tensor& tensor, int root) {

@@ -1,5 +1,6 @@
 #include "src/dist/replicas.h"
 
+#include "src/dist/fnv1a.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/checks.h"
@@ -8,13 +9,13 @@
 namespace tandem::distributed {
 namespace {
 
-int64_t hash_of(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, the same on all machines
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return static_cast<int64_t>(hash);
+/// What must be equal on all ranks. Buckets have the memory order of the parameters, so strides count too.
+std::string show(const std::pair<std::string, Tensor>& named) {
+  const Tensor& t = named.second;
+  return fmt::format("{} {}{}{}", named.first, checks::show(t),
+                     t.is_contiguous() ? "" : fmt::format(" with strides {}", to_string(t.strides())),
+                     t.requires_grad() ? "" : ", which requires no gradient");
 }
-
-std::string show(const std::pair<std::string, Tensor>& t) { return t.first + " " + checks::show(t.second); }
 
 /// The numbers of all ranks, [ranks, numbers.size()].
 std::vector<Tensor> gathered(ProcessGroup& group, const std::vector<int64_t>& numbers, Device device) {
@@ -39,7 +40,7 @@ void check_equal_on_all_ranks(ProcessGroup& group, const NamedTensors& tensors, 
                  first, words.many, count, r);
   }
   std::vector<int64_t> hashes;
-  for (const auto& t : tensors) hashes.push_back(hash_of(show(t)));
+  for (const auto& t : tensors) hashes.push_back(static_cast<int64_t>(fnv1a(show(t))));
   const std::vector<Tensor> all = gathered(group, hashes, device);
   for (size_t i = 0; i < tensors.size(); ++i) {
     for (size_t r = 1; r < all.size(); ++r) {

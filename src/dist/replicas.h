@@ -17,8 +17,8 @@ struct ReplicaWords {
   const char* many = "parameters and buffers";
 };
 
-/// Throws StateError on all ranks if they have tensors with different names, sizes or dtypes; the message names the
-/// first one. The list must not be empty.
+/// Throws StateError on all ranks if they have tensors with different names, sizes, strides, dtypes or requires_grad;
+/// the message names the first one. The list must not be empty.
 void check_equal_on_all_ranks(ProcessGroup& group, const NamedTensors& tensors, const ReplicaWords& words = {});
 
 /// Writes the values of rank roots[i] to tensors[i] of all ranks. The tensors of one root are sent together, one

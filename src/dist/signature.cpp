@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "src/dist/fnv1a.h"
 #include "tandem/tensor/checks.h"
 
 namespace tandem::distributed {
@@ -96,12 +97,7 @@ std::string describe(const Collective& call) {
   return text;
 }
 
-uint64_t signature(const Collective& call) {
-  // FNV-1a: the same on all machines, unlike std::hash.
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : describe(call)) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
+uint64_t signature(const Collective& call) { return fnv1a(describe(call)); }
 
 std::string list_ranks(const std::vector<int>& ranks) {
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));

@@ -6,15 +6,14 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
-#include "src/dist/combine.h"
+#include "src/dist/local_collectives.h"
+#include "src/dist/options.h"
 #include "src/dist/signature.h"
-#include "tandem/amp/autocast_off.h"
-#include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
-#include "tandem/tensor/factories.h"
 
 namespace tandem::distributed {
 namespace {
@@ -22,88 +21,15 @@ namespace {
 using Kind = Collective::Kind;
 using Clock = std::chrono::steady_clock;
 
-/// Runs a call of all ranks, whose tensors are in one address space.
-void run_for_all(const std::vector<Collective>& calls) {
-  const NoGradGuard no_grad;
-  const amp::AutocastOff no_autocast;
-  const Collective& any = calls[0];
-  const size_t n = calls.size(), root = static_cast<size_t>(any.peer);
-  const auto copy_to_all = [&](const Tensor& value, size_t except) {
-    for (size_t r = 0; r < n; ++r) {
-      if (r != except) calls[r].outputs[0].copy_(value);
-    }
-  };
-  std::vector<Tensor> parts;
-  switch (any.kind) {
-    case Kind::all_reduce:
-      for (const Collective& c : calls) parts.push_back(c.outputs[0]);
-      combine(calls[0].outputs[0], parts, any.op);
-      copy_to_all(calls[0].outputs[0], 0);
-      break;
-    case Kind::broadcast:
-      copy_to_all(calls[root].outputs[0], root);
-      break;
-    case Kind::reduce:
-      for (const Collective& c : calls) parts.push_back(c.inputs[0]);
-      combine(calls[root].outputs[0], parts, any.op);
-      break;
-    case Kind::reduce_scatter: {
-      // An output may be one of the inputs of its rank, which other ranks still need: all results first, then copies.
-      std::vector<Tensor> results;
-      for (size_t r = 0; r < n; ++r) {
-        parts.clear();
-        for (const Collective& c : calls) parts.push_back(c.inputs[r]);
-        results.push_back(empty_like(parts[0]));
-        combine(results[r], parts, any.op);
-      }
-      for (size_t r = 0; r < n; ++r) calls[r].outputs[0].copy_(results[r]);
-      break;
-    }
-    case Kind::all_gather:
-    case Kind::gather:
-      for (const Collective& to : calls) {
-        for (size_t r = 0; r < to.outputs.size(); ++r) {
-          if (to.outputs[r].raw_bytes() != calls[r].inputs[0].raw_bytes()) to.outputs[r].copy_(calls[r].inputs[0]);
-        }
-      }
-      break;
-    case Kind::scatter:
-      for (size_t r = 0; r < n; ++r) calls[r].outputs[0].copy_(calls[root].inputs[r]);
-      break;
-    case Kind::all_to_all:
-      for (size_t from = 0; from < n; ++from) {
-        for (size_t to = 0; to < n; ++to) {
-          const Tensor &x = calls[from].inputs[to], &y = calls[to].outputs[from];
-          TANDEM_CHECK(x.sizes() == y.sizes(), ShapeError,
-                       "rank {} sends {} to rank {}, whose output is {}; they must have the same sizes", from,
-                       to_string(x.sizes()), to, to_string(y.sizes()));
-        }
-      }
-      for (size_t from = 0; from < n; ++from) {
-        for (size_t to = 0; to < n; ++to) calls[to].outputs[from].copy_(calls[from].inputs[to]);
-      }
-      break;
-    case Kind::send:  // calls[0] sends, calls[1] receives
-    case Kind::recv: {
-      const Tensor &x = calls[0].inputs[0], &y = calls[1].outputs[0];
-      TANDEM_CHECK(x.sizes() == y.sizes() && x.dtype() == y.dtype(), StateError, "{} does not fit to {}",
-                   describe(calls[0]), describe(calls[1]));
-      y.copy_(x);
-      break;
-    }
-    case Kind::barrier:
-      break;
-  }
-}
-
 /// The state that the ranks share.
 class Meeting {
  public:
   Meeting(int size, const ProcessGroupOptions& options)
       : size_(static_cast<size_t>(size)), options_(options), made_(size_), left_(size_) {}
 
-  /// The calls of all ranks with one number.
+  /// The calls of all ranks with one number; or a send and a receive.
   struct Round {
+    std::vector<int> ranks;  // who must join
     std::vector<Collective> calls;
     std::vector<bool> joined;
     size_t missing;
@@ -111,6 +37,7 @@ class Meeting {
     std::exception_ptr error;
     Clock::time_point deadline;
     std::string description;  // of the first call
+    const char* op;           // its name
   };
 
   std::shared_ptr<Round> join(int rank, Collective call) {
@@ -119,7 +46,11 @@ class Meeting {
     if (call.kind == Kind::send || call.kind == Kind::recv) return meet_peer(rank, std::move(call));
     // Rounds that some ranks have joined and others have not are consecutive: the k-th call of each rank.
     const size_t number = made_[static_cast<size_t>(rank)]++ - first_round_;
-    if (number == rounds_.size()) rounds_.push_back(make_round(size_, call));
+    if (number == rounds_.size()) {
+      std::vector<int> all(size_);
+      std::iota(all.begin(), all.end(), 0);
+      rounds_.push_back(make_round(std::move(all), call));
+    }
     const std::shared_ptr<Round> round = rounds_[number];
     put(*round, static_cast<size_t>(rank), std::move(call));
     check_left(*round);
@@ -155,27 +86,30 @@ class Meeting {
   void leave(int rank) {
     const std::lock_guard lock(mutex_);
     left_[static_cast<size_t>(rank)] = true;
-    const auto rounds = rounds_;
-    for (const std::shared_ptr<Round>& round : rounds) check_left(*round);
+    const auto open = open_;  // a copy: failing changes the list
+    for (const std::shared_ptr<Round>& round : open) check_left(*round);
   }
 
  private:
   /// Fails a round that a rank that has left did not join.
   void check_left(const Round& round) {
-    for (size_t r = 0; r < size_; ++r) {
-      if (round.ended || !left_[r] || round.joined[r]) continue;
+    for (size_t i = 0; i < round.ranks.size(); ++i) {
+      const int rank = round.ranks[i];
+      if (round.ended || !left_[static_cast<size_t>(rank)] || round.joined[i]) continue;
       fail_all(std::make_exception_ptr(
-          StateError("", fmt::format("rank {} has left the group and did not join {}", r, round.description))));
+          StateError("", fmt::format("rank {} has left the group and did not join {}", rank, round.description))));
     }
   }
 
-  std::shared_ptr<Round> make_round(size_t ranks, const Collective& call) {
+  std::shared_ptr<Round> make_round(std::vector<int> ranks, const Collective& call) {
     auto round = std::make_shared<Round>();
-    round->calls.resize(ranks);
-    round->joined.resize(ranks);
-    round->missing = ranks;
+    round->missing = ranks.size();
+    round->calls.resize(ranks.size());
+    round->joined.resize(ranks.size());
+    round->ranks = std::move(ranks);
     round->deadline = Clock::now() + options_.timeout;
     round->description = describe(call);
+    round->op = to_string(call.kind);
     open_.push_back(round);
     return round;
   }
@@ -213,8 +147,9 @@ class Meeting {
     const auto key = std::make_tuple(sends ? rank : call.peer, sends ? call.peer : rank, call.tag);
     auto& waiting = (sends ? receives_ : sends_)[key];
     if (waiting.empty()) {
-      const std::shared_ptr<Round> round = make_round(2, call);
+      const std::shared_ptr<Round> round = make_round({std::get<0>(key), std::get<1>(key)}, call);
       put(*round, sends ? 0 : 1, std::move(call));
+      check_left(*round);
       (sends ? sends_ : receives_)[key].push_back(round);
       return round;
     }
@@ -239,18 +174,16 @@ class Meeting {
     for (const std::shared_ptr<Round>& round : open) end(*round, failure_);
   }
 
-  void time_out(Round& round, int rank) {
+  void time_out(const Round& round, int rank) {
     std::vector<int> missing;
-    for (size_t r = 0; r < round.joined.size(); ++r) {
-      if (!round.joined[r]) missing.push_back(static_cast<int>(r));
+    for (size_t i = 0; i < round.ranks.size(); ++i) {
+      if (!round.joined[i]) missing.push_back(round.ranks[i]);
     }
-    const std::string who = round.joined.size() == size_ ? list_ranks(missing) : std::string("the other rank");
     fail_all(std::make_exception_ptr(StateError(
-        to_string(round.calls[static_cast<size_t>(round.joined[0] ? 0 : 1)].kind),
-        fmt::format(
-            "{} did not join {} within {} ms; rank {} gave up. See whether it hangs or has left, or set a longer "
-            "timeout",
-            who, round.description, options_.timeout.count(), rank))));
+        round.op,
+        fmt::format("{} did not join {} within {} ms; rank {} gave up. See whether it hangs or has left, or set a "
+                    "longer timeout",
+                    list_ranks(missing), round.description, options_.timeout.count(), rank))));
   }
 
   const size_t size_;
@@ -313,6 +246,7 @@ class ThreadGroup final : public ProcessGroup {
 std::vector<std::shared_ptr<ProcessGroup>> make_thread_groups(int size, const ProcessGroupOptions& options) {
   const OpScope op("make_thread_groups");
   TANDEM_CHECK(size >= 1, StateError, "size = {}; it must be at least 1", size);
+  check_options(options);
   const auto meeting = std::make_shared<Meeting>(size, options);
   std::vector<std::shared_ptr<ProcessGroup>> groups;
   for (int rank = 0; rank < size; ++rank) groups.push_back(std::make_shared<ThreadGroup>(rank, size, meeting));

@@ -1,5 +1,5 @@
 // Ranks that leave, hang, fail or make different calls: the others learn which rank and which call. For threads; the
-// processes of an MPI job end with such errors, see faults.cpp.
+// processes of an MPI job end with such errors, see faults/faults_test.py.
 #include <chrono>
 #include <thread>
 
@@ -93,6 +93,31 @@ TEST(Failures, OfSendsAndReceives) {
     };
     EXPECT_THROWS(call(), StateError, "send [4] f32 to rank 1", "recv [5] f32 from rank 0");
   });
+}
+
+TEST(Failures, ASendOrReceiveOfARankThatHasLeft) {
+  on_threads(3, [](const Group& group) {
+    if (group->rank() == 2) return;
+    if (group->rank() == 0) {
+      EXPECT_THROWS(group->recv(ones({4}), 2), StateError, "rank 2 has left", "recv [4] f32 from rank 2");
+    }
+  });
+}
+
+TEST(Failures, ASendThatNobodyReceivesNamesTheReceiver) {
+  const auto run = [](const Group& group) {
+    if (group->rank() == 0) {
+      std::this_thread::sleep_for(milliseconds(400));
+      return;
+    }
+    EXPECT_THROWS(group->send(ones({4}), 0), StateError, "send: rank 0 did not join send [4] f32 to rank 0");
+  };
+  on_threads(2, run, {.timeout = milliseconds(50)});
+}
+
+TEST(Failures, BadTimeLimitsAreRefused) {
+  EXPECT_THROWS(distributed::make_thread_groups(1, {.timeout = milliseconds(0)}), StateError, "timeout = 0 ms");
+  EXPECT_THROWS(distributed::make_thread_groups(1, {.timeout = milliseconds::max()}), StateError, "ten years");
 }
 
 TEST(Failures, AGroupNeedsARank) {

@@ -220,6 +220,26 @@ TEST(Collectives, SendsAndReceivesPassTheCollectives) {
   });
 }
 
+TEST(Collectives, AReceiveDoesNotWaitForCollectivesOfItsSender) {
+  on_ranks([](const Group& group) {
+    if (group->size() == 1) return;
+    const Tensor message = full({5000}, 7.0, kFloat), reduced = ones({5000});
+    if (group->rank() == 0) {
+      const Work collective = group->all_reduce_async(reduced);  // rank 1 joins it only after its receive
+      group->send(message, 1);
+      collective.wait();
+    } else {
+      const Tensor received = empty({5000}, kFloat);
+      if (group->rank() == 1) {
+        group->recv(received, 0);
+        expect_equal(received, message);
+      }
+      group->all_reduce(reduced);
+    }
+    expect_equal(reduced, full({5000}, static_cast<double>(group->size()), kFloat));
+  });
+}
+
 TEST(Collectives, ManyCallsUnderWay) {
   on_ranks([](const Group& group) {
     std::vector<Tensor> tensors;
@@ -272,8 +292,12 @@ TEST(Collectives, RefuseBadArguments) {
     EXPECT_THROWS(group->all_reduce(ones({2}, kBool)), DTypeError, "bool", "BOR");
     EXPECT_THROWS(group->broadcast(x, group->size()), IndexError, "broadcast: ", "rank", "ranks");
     EXPECT_THROWS(group->broadcast(x, -1), IndexError, "rank -1");
-    EXPECT_THROWS(group->all_gather(few, x), StateError, "all_gather: ", "one for each rank");
-    EXPECT_THROWS(group->reduce_scatter(x, few), StateError, "reduce_scatter: ", "one for each rank");
+    EXPECT_THROWS(group->all_gather(few, x), StateError, "all_gather: ", "one tensor for each of the");
+    EXPECT_THROWS(group->reduce_scatter(x, few), StateError, "reduce_scatter: ", "one tensor for each of the");
+    EXPECT_THROWS(group->start({.kind = distributed::Collective::Kind::all_reduce}), StateError, "0 outputs",
+                  "0 and 1");
+    EXPECT_THROWS(group->start({.kind = distributed::Collective::Kind::barrier, .inputs = {x}}), StateError,
+                  "1 inputs");
     EXPECT_THROWS(group->send(x, group->rank()), StateError, "send: ", "itself");
     std::vector<Tensor> mixed(static_cast<size_t>(group->size()), x);
     mixed[0] = ones({2, 3}, kHalf);

@@ -57,10 +57,10 @@ class ProcessGroup {
   /// What a group has done since it was made.
   struct Statistics {
     int64_t calls = 0;        ///< started calls
-    int64_t bytes = 0;        ///< bytes of the tensors that this rank contributed to them
+    int64_t bytes = 0;        ///< size of the tensors that this rank contributed to them; backends may send more
     double wait_seconds = 0;  ///< time that this rank spent in Work::wait() and in calls without `_async`
-    /// Time in which calls were under way, beside the program or while it waited: the part above wait_seconds was
-    /// hidden behind computation. Counted by the MPI backend.
+    /// Time in which calls were under way, beside the program or while it waited, including the time in which they
+    /// waited for other ranks. What exceeds wait_seconds was hidden behind computation. Counted by the MPI backend.
     double run_seconds = 0;
   };
 
@@ -76,7 +76,8 @@ class ProcessGroup {
   // ---- all ranks
   /// Combines the tensors of all ranks, in place. The result is the same on all ranks, bit for bit.
   void all_reduce(const Tensor& tensor, ReduceOp op = ReduceOp::SUM);
-  Work all_reduce_async(const Tensor& tensor, ReduceOp op = ReduceOp::SUM);
+  /// `label` says what the call is for, in messages; it must be the same on all ranks.
+  Work all_reduce_async(const Tensor& tensor, ReduceOp op = ReduceOp::SUM, std::string label = {});
   /// Copies the tensor of rank `root` to all other ranks.
   void broadcast(const Tensor& tensor, int root = 0);
   Work broadcast_async(const Tensor& tensor, int root = 0);
@@ -102,7 +103,8 @@ class ProcessGroup {
   void barrier();
   Work barrier_async();
 
-  // ---- two ranks. A receive gets the sends with its tag in the order in which they were sent.
+  // ---- two ranks. A receive gets the sends with its tag, 0 to 32767, in the order in which they were sent. Its tensor
+  // must have the sizes and the dtype of the sent one.
   void send(const Tensor& tensor, int destination, int tag = 0);
   Work send_async(const Tensor& tensor, int destination, int tag = 0);
   void recv(const Tensor& tensor, int source, int tag = 0);
@@ -136,6 +138,7 @@ class ProcessGroup {
 /// Options of process groups.
 struct ProcessGroupOptions {
   /// A call that another rank has not joined after this time throws StateError, which names the missing ranks.
+  /// Positive, at most ten years.
   std::chrono::milliseconds timeout = std::chrono::minutes(30);
 };
 

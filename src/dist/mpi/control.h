@@ -3,6 +3,7 @@
 // the others are. Internal; used by the worker's thread only.
 #include <mpi.h>
 
+#include <chrono>
 #include <cstdint>
 #include <list>
 #include <map>
@@ -18,8 +19,9 @@ class Control {
 
   /// How far a rank is.
   struct Position {
-    int64_t calls = 0;  ///< collectives that it has begun, including one that is running
-    std::string last;   ///< description of the last of them
+    int64_t calls = 0;      ///< collectives that it has begun, including one that is running
+    std::string last = {};  ///< description of the last of them
+    std::chrono::steady_clock::time_point time = std::chrono::steady_clock::now();  ///< when this rank learned it
   };
   Position position;  ///< of this rank; kept by the worker
 

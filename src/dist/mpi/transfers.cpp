@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "src/dist/combine.h"
+#include "src/dist/fnv1a.h"
 #include "src/dist/mpi/check.h"
+#include "tandem/base/check.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::distributed {
@@ -119,6 +121,25 @@ void Transfers::broadcast(const Tensor& tensor, int root) {
   finish_(requests);
 }
 
+void Transfers::check_sizes(const Collective& call) {
+  // Of the tensor for each rank; then of the tensor from each rank.
+  const auto sizes = std::make_shared<std::vector<uint64_t>>();
+  held_.push_back(sizes);
+  for (const Tensor& t : call.inputs) sizes->push_back(fnv1a(to_string(t.sizes())));
+  sizes->resize(2 * call.inputs.size());
+  std::vector<MPI_Request> requests(1);
+  uint64_t* const theirs = sizes->data() + size_;
+  check_mpi(MPI_Ialltoall(sizes->data(), 1, MPI_UINT64_T, theirs, 1, MPI_UINT64_T, comm_, &requests[0]),
+            "MPI_Ialltoall");
+  finish_(requests);
+  for (int r = 0; r < size_; ++r) {
+    const Tensor& y = call.outputs[static_cast<size_t>(r)];
+    TANDEM_CHECK(theirs[r] == fnv1a(to_string(y.sizes())), ShapeError,
+                 "rank {} sends a tensor of other sizes to rank {} than those of its output, {}; they must be equal", r,
+                 rank_, to_string(y.sizes()));
+  }
+}
+
 Tensor Transfers::chunk(const Tensor& flat, int rank) const {
   const int64_t n = flat.numel(), begin = n * rank / size_, end = n * (rank + 1) / size_;
   return flat.narrow(0, begin, end - begin);
@@ -154,7 +175,7 @@ void Transfers::run(const Collective& call) {
     return parts;
   };
   const auto only = [](int rank, const Tensor& x) { return std::vector<Part>{{rank, x.raw_bytes(), x.nbytes()}}; };
-  const auto copy_own = [this](const Tensor& to, const Tensor& from) {
+  const auto copy_own = [](const Tensor& to, const Tensor& from) {
     if (to.raw_bytes() != from.raw_bytes()) to.copy_(from);
   };
   const size_t own = static_cast<size_t>(rank_), root = static_cast<size_t>(call.peer);
@@ -216,6 +237,7 @@ void Transfers::run(const Collective& call) {
       }
       break;
     case Kind::all_to_all:
+      check_sizes(call);
       exchange(parts_of(call.inputs), parts_of(call.outputs));
       copy_own(call.outputs[own], call.inputs[own]);
       break;

@@ -39,6 +39,8 @@ class Transfers {
   void broadcast(const Tensor& tensor, int root);
   /// Combines chunk r of the tensors of all ranks in chunk r of `result` on rank r.
   void combine_chunks(const Tensor& result, const Tensor& input, ReduceOp op);
+  /// Throws ShapeError if the tensors of an all_to_all do not fit to each other.
+  void check_sizes(const Collective& call);
   Tensor chunk(const Tensor& flat, int rank) const;
   /// Returns uninitialised memory that stays allocated until the collective has succeeded: after a failure MPI may
   /// still write to it.

@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "src/dist/counters.h"
+#include "src/dist/fnv1a.h"
 #include "src/dist/mpi/check.h"
 #include "src/dist/signature.h"
+#include "tandem/base/check.h"
 #include "tandem/tensor/threads.h"
 
 namespace tandem::distributed {
@@ -16,11 +20,13 @@ using Clock = std::chrono::steady_clock;
 using Kind = Collective::Kind;
 
 // While it waits, the worker first tests without a pause: most messages that are under way arrive soon. Then it sleeps
-// between tests, for it shares the processor with the thread that computes, unless that thread waits as well.
+// between tests, because it shares the processor with the thread that computes. It tests longer if that thread waits.
 constexpr auto kBusyTime = std::chrono::microseconds(100);
+constexpr auto kAwaitedBusyTime = std::chrono::milliseconds(5);
 constexpr auto kPause = std::chrono::microseconds(50);
 constexpr auto kIdlePause = std::chrono::milliseconds(20);  // between looks at messages of other ranks' workers
-constexpr auto kLastWords = std::chrono::seconds(1);        // for sending the reason of a failure
+constexpr auto kNoticeTime = std::chrono::seconds(1);       // in which the reason of a failure is sent
+constexpr auto kLateTime = std::chrono::seconds(1);         // in which a message of a rank that has left must arrive
 
 /// Keeps memory that MPI may still use after a failure until the end of the process.
 void keep(std::shared_ptr<void> memory) {
@@ -30,6 +36,14 @@ void keep(std::shared_ptr<void> memory) {
   kept->push_back(std::move(memory));
 }
 
+bool is_message(const Collective& call) { return call.kind == Kind::send || call.kind == Kind::recv; }
+
+const Tensor& tensor_of(const Collective& call) { return call.kind == Kind::send ? call.inputs[0] : call.outputs[0]; }
+
+std::array<uint64_t, 2> description_of(const Tensor& x) {
+  return {static_cast<uint64_t>(x.dtype()), fnv1a(to_string(x.sizes()))};
+}
+
 }  // namespace
 
 Worker::Worker(MPI_Comm comm, const ProcessGroupOptions& options, std::atomic<double>& run_seconds)
@@ -37,8 +51,7 @@ Worker::Worker(MPI_Comm comm, const ProcessGroupOptions& options, std::atomic<do
       run_seconds_(run_seconds),
       messages_comm_(duplicate(comm)),
       control_(std::make_shared<Control>(comm)),
-      transfers_(std::make_shared<Transfers>(
-          comm, [this](std::vector<MPI_Request>& requests) { finish(requests, *current_); })),
+      transfers_(std::make_shared<Transfers>(comm, [this](std::vector<MPI_Request>& requests) { finish(requests); })),
       thread_([this] { run(); }) {}
 
 void Worker::stop() {
@@ -55,7 +68,7 @@ Worker::~Worker() {
   if (!failure_) return;
   keep(std::move(control_));
   keep(std::move(transfers_));
-  keep(std::make_shared<std::list<Message>>(std::move(messages_)));
+  keep(std::make_shared<std::list<PointToPoint>>(std::move(messages_)));
 }
 
 std::shared_ptr<HostWork> Worker::push(Collective call) {
@@ -73,12 +86,12 @@ void Worker::abort(const std::string& reason) {
   std::unique_lock lock(mutex_);
   abort_reason_ = reason;
   changed_.notify_all();
-  changed_.wait_for(lock, kLastWords, [this] { return failure_ != nullptr; });
+  changed_.wait_for(lock, kNoticeTime, [this] { return failure_ != nullptr; });
 }
 
-bool Worker::failed() const {
+std::exception_ptr Worker::failure() const {
   const std::lock_guard lock(mutex_);
-  return failure_ != nullptr;
+  return failure_;
 }
 
 void Worker::run() {
@@ -86,21 +99,24 @@ void Worker::run() {
   try {
     while (true) {
       std::unique_lock lock(mutex_);
-      const auto pause = messages_.empty() ? kIdlePause : std::chrono::milliseconds(0);
-      changed_.wait_for(lock, pause, [this] { return stop_ || abort_reason_ || !jobs_.empty(); });
+      if (messages_.empty()) {
+        changed_.wait_for(lock, kIdlePause, [this] { return stop_ || abort_reason_ || !jobs_.empty(); });
+      }
       if (jobs_.empty() && stop_ && messages_.empty() && !abort_reason_) break;
+      lock.unlock();
+      poll();
+      lock.lock();
       std::optional<Job> job;
-      if (!jobs_.empty() && !abort_reason_) {
+      if (!jobs_.empty() && !is_message(jobs_.front().call)) {
         job = std::move(jobs_.front());
         jobs_.pop_front();
       }
       lock.unlock();
       if (job) {
-        run_job(std::move(*job));
-        continue;
+        run_collective(std::move(*job));
+      } else if (!messages_.empty()) {
+        std::this_thread::sleep_for(kPause);
       }
-      poll();
-      if (!messages_.empty()) std::this_thread::sleep_for(kPause);
     }
     leave();
   } catch (...) {
@@ -108,11 +124,9 @@ void Worker::run() {
   }
 }
 
-void Worker::run_job(Job job) {
+void Worker::run_collective(Job job) {
   const OpScope op(to_string(job.call.kind));
   try {
-    poll();
-    if (job.call.kind == Kind::send || job.call.kind == Kind::recv) return start_message(std::move(job));
     const Stopwatch watch(run_seconds_);
     ++control_->position.calls;
     control_->position.last = describe(job.call);
@@ -120,14 +134,14 @@ void Worker::run_job(Job job) {
     compare(job.call);
     transfers_->run(job.call);
     current_ = nullptr;
-    job.call.inputs.clear();
-    job.call.outputs.clear();
-    job.work->complete();
   } catch (...) {
     job.work->fail(std::current_exception());
     keep(std::make_shared<Job>(std::move(job)));
     throw;
   }
+  job.call.inputs.clear();
+  job.call.outputs.clear();
+  job.work->complete();
 }
 
 void Worker::compare(const Collective& call) {
@@ -137,38 +151,65 @@ void Worker::compare(const Collective& call) {
                list_calls(transfers_->gather_texts(describe(call))));
 }
 
-void Worker::start_message(Job job) {
-  Message& message = messages_.emplace_back();
-  message.start = Clock::now();
-  const Collective& call = job.call;
-  if (call.kind == Kind::send) {
-    const Tensor& x = call.inputs[0];
-    start_send(message.requests, x.raw_bytes(), x.nbytes(), call.peer, call.tag, messages_comm_);
-  } else {
-    const Tensor& x = call.outputs[0];
-    start_receive(message.requests, x.raw_bytes(), x.nbytes(), call.peer, call.tag, messages_comm_);
-  }
-  message.job = std::move(job);
-}
-
-void Worker::poll_messages() {
-  for (auto message = messages_.begin(); message != messages_.end();) {
-    int done = 0;
-    const OpScope op(to_string(message->job.call.kind));
-    check_mpi(
-        MPI_Testall(static_cast<int>(message->requests.size()), message->requests.data(), &done, MPI_STATUSES_IGNORE),
-        "MPI_Testall");
-    if (done) {
-      message->job.work->complete();
-      message = messages_.erase(message);
-    } else {
-      TANDEM_CHECK(Clock::now() - message->start < options_.timeout, StateError,
-                   "{} was not answered within {} ms; see whether the other rank hangs or has left, or set a longer "
-                   "timeout",
-                   describe(message->job.call), options_.timeout.count());
-      ++message;
+void Worker::start_messages() {
+  std::list<PointToPoint> started;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto job = jobs_.begin(); job != jobs_.end();) {
+      if (is_message(job->call)) {
+        started.push_back({.job = std::move(*job)});
+        job = jobs_.erase(job);
+      } else {
+        ++job;
+      }
     }
   }
+  while (!started.empty()) {
+    messages_.splice(messages_.end(), started, started.begin());  // first: fail() reports to all of them
+    start_message(messages_.back());
+  }
+}
+
+void Worker::start_message(PointToPoint& message) {
+  const Collective& call = message.job.call;
+  const OpScope op(to_string(call.kind));
+  const Tensor& x = tensor_of(call);
+  message.own = description_of(x);
+  if (call.kind == Kind::send) {
+    start_send(message.requests, message.own.data(), sizeof(message.own), call.peer, call.tag, messages_comm_);
+    start_send(message.requests, x.raw_bytes(), x.nbytes(), call.peer, call.tag, messages_comm_);
+  } else {
+    message.waits_for_description = true;
+    start_receive(message.requests, message.theirs.data(), sizeof(message.theirs), call.peer, call.tag, messages_comm_);
+  }
+}
+
+bool Worker::advance(PointToPoint& message) {
+  const Collective& call = message.job.call;
+  const OpScope op(to_string(call.kind));
+  int done = 0;
+  check_mpi(MPI_Testall(static_cast<int>(message.requests.size()), message.requests.data(), &done, MPI_STATUSES_IGNORE),
+            "MPI_Testall");
+  if (done && message.waits_for_description) {
+    TANDEM_CHECK(message.theirs == message.own, StateError,
+                 "rank {} sent {} of {} sizes for {}; sizes and dtype must be those of the sent tensor", call.peer,
+                 name(static_cast<DType>(message.theirs[0])), message.theirs[1] == message.own[1] ? "these" : "other",
+                 describe(call));
+    message.waits_for_description = false;
+    message.requests.clear();
+    const Tensor& x = tensor_of(call);
+    start_receive(message.requests, x.raw_bytes(), x.nbytes(), call.peer, call.tag, messages_comm_);
+    return false;
+  }
+  if (done) return true;
+  const auto waited = Clock::now() - message.start;
+  TANDEM_CHECK(waited < options_.timeout, StateError,
+               "{} was not answered within {} ms; see whether the other rank hangs, or set a longer timeout",
+               describe(call), options_.timeout.count());
+  const auto left = control_->left().find(call.peer);
+  TANDEM_CHECK(left == control_->left().end() || Clock::now() - left->second.time < kLateTime, StateError,
+               "rank {} has left the group and did not answer {}", call.peer, describe(call));
+  return false;
 }
 
 void Worker::poll() {
@@ -180,10 +221,18 @@ void Worker::poll() {
     reason = abort_reason_;
   }
   if (reason) throw StateError("", fmt::format("rank {} left the group: {}", transfers_->rank(), *reason));
-  poll_messages();
+  start_messages();
+  for (auto message = messages_.begin(); message != messages_.end();) {
+    if (!advance(*message)) {
+      ++message;
+      continue;
+    }
+    message->job.work->complete();
+    message = messages_.erase(message);
+  }
 }
 
-void Worker::finish(std::vector<MPI_Request>& requests, const Collective& call) {
+void Worker::finish(std::vector<MPI_Request>& requests) {
   const Clock::time_point start = Clock::now();
   while (true) {
     int done = 0;
@@ -193,10 +242,10 @@ void Worker::finish(std::vector<MPI_Request>& requests, const Collective& call) 
     poll();
     const auto waited = Clock::now() - start;
     if (waited > kBusyTime) {
-      check_left(call);
-      if (waited > options_.timeout) time_out(call);
+      check_left(*current_);
+      if (waited > options_.timeout) time_out(*current_);
     }
-    if (waited > kBusyTime && *waiting_ == 0) {
+    if (waited > (*waiting_ > 0 ? Clock::duration(kAwaitedBusyTime) : Clock::duration(kBusyTime))) {
       std::this_thread::sleep_for(kPause);
     } else {
       std::this_thread::yield();
@@ -241,9 +290,9 @@ void Worker::fail(std::exception_ptr error) {
   } catch (...) {
   }
   try {
-    // The others learn of a failure that began here. They know all others.
+    // Announces only failures that began on this rank; the others have been announced to all ranks.
     if (!control_->failure()) control_->announce_failure(reason);
-    const auto end = Clock::now() + kLastWords;
+    const auto end = Clock::now() + kNoticeTime;
     while (!control_->sent() && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   } catch (...) {  // MPI itself has failed: the launcher ends the job
   }
@@ -255,15 +304,23 @@ void Worker::fail(std::exception_ptr error) {
   }
   changed_.notify_all();
   for (const Job& job : jobs) job.work->fail(error);
-  for (const Message& message : messages_) message.job.work->fail(error);
+  for (const PointToPoint& message : messages_) message.job.work->fail(error);
 }
 
 void Worker::leave() {
   control_->announce_leaving();
-  const size_t others = static_cast<size_t>(transfers_->size()) - 1;
-  while (!control_->sent() || control_->left().size() < others) {
+  const auto start = Clock::now();
+  while (!control_->sent() || static_cast<int>(control_->left().size()) < transfers_->size() - 1) {
     control_->poll();
     if (const auto& failure = control_->failure()) throw StateError("", *failure);
+    if (Clock::now() - start > options_.timeout) {
+      std::vector<int> missing;
+      for (int r = 0; r < transfers_->size(); ++r) {
+        if (r != transfers_->rank() && !control_->left().contains(r)) missing.push_back(r);
+      }
+      throw StateError("", fmt::format("rank {} has ended, but {} has not within {} ms", transfers_->rank(),
+                                       list_ranks(missing), options_.timeout.count()));
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }

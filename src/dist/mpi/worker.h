@@ -2,6 +2,7 @@
 // Worker: the thread that makes all calls of MPI. Internal.
 #include <mpi.h>
 
+#include <array>
 #include <condition_variable>
 #include <deque>
 #include <list>
@@ -29,31 +30,37 @@ class Worker {
 
   std::shared_ptr<HostWork> push(Collective call);
   void abort(const std::string& reason);
-  /// Whether the group has failed. Messages may then be under way forever, and MPI cannot be finalized.
-  bool failed() const;
+  /// What ended the group; null if nothing did. After that, messages may be under way forever, and MPI cannot be
+  /// finalized.
+  std::exception_ptr failure() const;
 
  private:
   struct Job {
     Collective call;
     std::shared_ptr<HostWork> work;
   };
-  /// A send or receive that is under way.
-  struct Message {
+  /// A send or a receive that is under way: first a description of the tensor, then its data.
+  struct PointToPoint {
     Job job;
-    std::vector<MPI_Request> requests;
-    std::chrono::steady_clock::time_point start;
+    std::array<uint64_t, 2> own = {}, theirs = {};  // dtype and bytes; hash of the sizes
+    std::vector<MPI_Request> requests = {};
+    bool waits_for_description = false;
+    std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   };
 
   void run();
-  void run_job(Job job);
+  void run_collective(Job job);
   /// Throws StateError if the ranks make different calls.
   void compare(const Collective& call);
-  void start_message(Job job);
-  /// Waits for the requests of `call`.
-  void finish(std::vector<MPI_Request>& requests, const Collective& call);
+  /// Waits for the requests of the running collective.
+  void finish(std::vector<MPI_Request>& requests);
   /// Handles everything except collectives. Throws if the group has failed.
   void poll();
-  void poll_messages();
+  /// Starts the sends and receives among the jobs, also those behind collectives.
+  void start_messages();
+  void start_message(PointToPoint& message);
+  /// Returns whether the message has arrived or has been sent.
+  bool advance(PointToPoint& message);
   void check_left(const Collective& call);
   [[noreturn]] void time_out(const Collective& call);
   void fail(std::exception_ptr error);
@@ -65,7 +72,7 @@ class Worker {
   std::shared_ptr<Control> control_;
   std::shared_ptr<Transfers> transfers_;
   const Collective* current_ = nullptr;
-  std::list<Message> messages_;
+  std::list<PointToPoint> messages_;
 
   const std::shared_ptr<std::atomic<int>> waiting_ = std::make_shared<std::atomic<int>>(0);  // threads in Work::wait()
   mutable std::mutex mutex_;

@@ -1,5 +1,8 @@
 #include "src/dist/world.h"
 
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <thread>
@@ -7,6 +10,7 @@
 #include "src/dist/counters.h"
 #include "src/dist/mpi/check.h"
 #include "src/dist/mpi/worker.h"
+#include "tandem/base/check.h"
 #include "tandem/dist/init.h"
 #include "tandem/dist/thread_group.h"
 
@@ -29,11 +33,13 @@ class MpiGroup final : public ProcessGroup {
   /// Waits until all ranks have made their calls. The group cannot be used afterwards.
   void finish() {
     if (!worker_) return;
+    const bool had_failed = worker_->failure() != nullptr;
     worker_->stop();
-    failed_ = worker_->failed();
+    failure_ = worker_->failure();
     worker_.reset();
+    if (failure_ && !had_failed) report();
   }
-  bool failed() const { return failed_; }
+  bool failed() const { return failure_ != nullptr; }
 
  protected:
   std::shared_ptr<Work::State> run(Collective call) override {
@@ -52,7 +58,16 @@ class MpiGroup final : public ProcessGroup {
 
  private:
   std::unique_ptr<Worker> worker_;
-  bool failed_ = false;
+  std::exception_ptr failure_;
+
+  /// For a failure at the end of the process, when no call can throw it any more.
+  void report() const {
+    try {
+      std::rethrow_exception(failure_);
+    } catch (const std::exception& e) {
+      fmt::print(stderr, "tandem: {}\n", e.what());
+    }
+  }
 };
 
 std::weak_ptr<MpiGroup>& running() {
@@ -81,23 +96,31 @@ std::terminate_handler& outer_terminate() {
     group->abort(reason);
     std::this_thread::sleep_for(kGrace);
   }
+  std::fflush(nullptr);
   if (outer_terminate()) outer_terminate()();
   std::abort();
 }
 
-/// Called by MPI_Finalize before anything else, because it deletes the attributes of MPI_COMM_SELF first.
-int before_finalize(MPI_Comm, int, void*, void*) {
+void finish_group() {
   const auto group = running().lock();
-  if (!group) return MPI_SUCCESS;
+  if (!group) return;
   group->finish();
   if (group->failed()) {  // messages may be under way forever, so that MPI cannot be finalized
     std::this_thread::sleep_for(kGrace);
+    std::fflush(nullptr);
     MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
   }
+}
+
+/// Called by MPI_Finalize before anything else, because it deletes the attributes of MPI_COMM_SELF first.
+int before_finalize(MPI_Comm, int, void*, void*) {
+  finish_group();
   return MPI_SUCCESS;
 }
 
+/// At the end of a process whose MPI this library has initialised.
 void finalize_mpi() {
+  finish_group();  // first: then only this thread calls MPI
   int finalized = 0;
   MPI_Finalized(&finalized);
   if (!finalized) MPI_Finalize();
@@ -133,11 +156,12 @@ World make_world(const ProcessGroupOptions& options) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const int local_rank = local_rank_of(MPI_COMM_WORLD);
-  auto group = std::make_shared<MpiGroup>(rank, size, MPI_COMM_WORLD, options);
-  running() = group;
   int key = MPI_KEYVAL_INVALID;
   check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, before_finalize, &key, nullptr), "MPI_Comm_create_keyval");
   check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr), "MPI_Comm_set_attr");
+  // Last: from now on, the worker's thread calls MPI.
+  auto group = std::make_shared<MpiGroup>(rank, size, MPI_COMM_WORLD, options);
+  running() = group;
   outer_terminate() = std::set_terminate(terminate);
   return {group, local_rank};
 }

@@ -8,10 +8,7 @@ namespace tandem::nn::parallel {
 namespace {
 
 Reduction average(distributed::ProcessGroup& group, const GradBucket& bucket, const Tensor& gradients) {
-  return {group.start({.kind = distributed::Collective::Kind::all_reduce,
-                       .op = distributed::ReduceOp::AVG,
-                       .outputs = {gradients},
-                       .label = fmt::format("bucket {}", bucket.index())}),
+  return {group.all_reduce_async(gradients, distributed::ReduceOp::AVG, fmt::format("bucket {}", bucket.index())),
           gradients};
 }
 

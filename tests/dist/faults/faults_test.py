@@ -80,6 +80,14 @@ class Faults(unittest.TestCase):
     def test_an_additional_call(self):
         self.expect_failure(2, ["--fault", "calls", "--rank", 1], "rank 0: all_reduce AVG .*rank 1: barrier")
 
+    def test_a_receive_of_another_dtype(self):
+        self.expect_failure(2, ["--fault", "receive", "--rank", 1], r"rank 1: recv: rank 0 sent f32 of these sizes for recv "
+                                                                    r"\[4\] i32 from rank 0")
+
+    def test_an_exchange_of_unequal_sizes(self):
+        self.expect_failure(2, ["--fault", "exchange", "--rank", 1], r"all_to_all: rank \d sends a tensor of other sizes to "
+                                                                     r"rank 1 than those of its output, \[5\]")
+
     def test_different_models(self):
         self.expect_failure(2, ["--fault", "shape", "--rank", 1], r"is not the same on ranks 0 and 1; here, on rank 1, it "
                                                                   r"is 0.weight \[33, 16\] f32")

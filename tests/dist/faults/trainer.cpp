@@ -3,7 +3,8 @@
 //   trainer --steps N [--pause MS] [--checkpoint FILE] [--timeout MS] [--fault KIND --rank R --at STEP]
 //
 // KIND: throws, exits, hangs, mismatch (another collective), shape (a model with other sizes), calls (an additional
-// collective). Rank 0 prints "step K" after each step, and at the end all print a checksum of the parameters.
+// collective), receive (a tensor of another dtype than was sent), exchange (an all_to_all of unequal sizes). Rank 0
+// prints "step K" after each step, and at the end all print a checksum of the parameters.
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -39,6 +40,18 @@ void fail(const Settings& settings, const std::shared_ptr<distributed::ProcessGr
   if (settings.fault == "calls") group->barrier();
 }
 
+void fail_together(const Settings& settings, const std::shared_ptr<distributed::ProcessGroup>& group) {
+  const bool faulty = group->rank() == settings.rank;
+  if (settings.fault == "receive") {
+    if (group->rank() == 0) group->send(ones({4}), settings.rank);
+    if (faulty) group->recv(ones({4}, kInt), 0);
+  }
+  if (settings.fault == "exchange") {
+    const std::vector<Tensor> inputs(static_cast<size_t>(group->size()), ones({4}));
+    group->all_to_all(std::vector<Tensor>(inputs.size(), ones({faulty ? 5 : 4})), inputs);
+  }
+}
+
 void train(const Settings& settings) {
   const auto group = distributed::init({.timeout = std::chrono::milliseconds(settings.timeout)});
   const bool faulty = group->rank() == settings.rank;
@@ -58,6 +71,7 @@ void train(const Settings& settings) {
   group->barrier();  // all have read the file before rank 0 writes the next one
   while (step < settings.steps) {
     if (faulty && step == settings.at) fail(settings, group);
+    if (step == settings.at) fail_together(settings, group);
     optimizer.zero_grad();
     Tensor loss;
     {
@@ -96,6 +110,7 @@ int main(int argc, char** argv) {
     train(settings);
   } catch (const Error& e) {
     std::fprintf(stderr, "rank %d: %s\n", distributed::rank(), e.what());
+    if (distributed::is_initialized()) distributed::world()->abort(e.what());
     return 1;
   }
   return 0;
