@@ -70,6 +70,56 @@ TEST(SyncBatchNorm, KeepsTheDtypeUnderAutocast) {
   });
 }
 
+TEST(SyncBatchNorm, ValuesInBf16) {
+  on_ranks([](const Group& group) {
+    const int64_t ranks = group->size();
+    const Tensor all = numbers({4 * ranks, 4}, 1, kBFloat16), gradient = numbers({4 * ranks, 4}, 2, kBFloat16);
+    nn::SyncBatchNorm net(nn::BatchNormOptions(4), group);
+    const Tensor wide = all.to(kDouble).requires_grad_(true);
+    batch_norm(wide, {}, {}, {}, {}, true, 0.1, 1e-5).backward(gradient.to(kDouble));
+    const Tensor mine = part_of(all, group->rank(), group->size()).clone().requires_grad_(true);
+    net(mine).backward(part_of(gradient, group->rank(), group->size()));
+    // One rounding to bf16, of numbers up to about 2.
+    expect_close({mine.grad().to(kDouble)}, {part_of(wide.grad(), group->rank(), group->size())}, 0x1p-8);
+  });
+}
+
+TEST(SyncBatchNorm, ARankWithoutRows) {
+  on_ranks([](const Group& group) {
+    if (group->size() == 1) return;
+    nn::SyncBatchNorm net(nn::BatchNormOptions(4), group);
+    net->to(kDouble);
+    nn::BatchNorm1d alone(4);
+    alone->to(kDouble);
+    const Tensor all = numbers({6, 4}, 1);
+    const Tensor expected = alone(all);
+    const bool has_rows = group->rank() == 0;
+    const Tensor mine = (has_rows ? all : all.narrow(0, 0, 0)).clone().requires_grad_(true);
+    const Tensor y = net(mine);
+    (y * y).sum().backward();
+    EXPECT_EQ(y.size(0), has_rows ? 6 : 0);
+    if (has_rows) expect_close({y}, {expected}, kRounding);
+    expect_close({net->running_mean, net->running_var}, {alone->running_mean, alone->running_var}, kRounding);
+  });
+}
+
+TEST(SyncBatchNorm, CumulativeAverageAndEvaluation) {
+  on_ranks([](const Group& group) {
+    nn::SyncBatchNorm net(nn::BatchNormOptions(4).momentum(std::nullopt), group);
+    nn::BatchNorm1d alone(nn::BatchNormOptions(4).momentum(std::nullopt));
+    for (int i = 0; i < 3; ++i) {
+      const Tensor all = numbers({4 * group->size(), 4}, i, kFloat);
+      net(part_of(all, group->rank(), group->size()));
+      alone(all);
+    }
+    expect_close({net->running_mean, net->running_var}, {alone->running_mean, alone->running_var}, 1e-5);
+    // Without running statistics, evaluation uses those of its own batch, so that a rank may evaluate alone.
+    nn::SyncBatchNorm untracked(nn::BatchNormOptions(4).track_running_stats(false), group);
+    untracked->eval();
+    if (group->rank() == 0) untracked(numbers({4, 4}, 1, kFloat));
+  });
+}
+
 TEST(SyncBatchNorm, ConvertsAModelInPlace) {
   on_ranks([](const Group& group) {
     nn::Sequential net(nn::Linear(6, 4), nn::BatchNorm1d(4), nn::ReLU(), nn::BatchNorm1d(4));

@@ -82,7 +82,7 @@ Tensor BatchNormImplBase::forward(const Tensor& input) {
   if (counts && !options.momentum()) momentum = 1 / (num_batches_tracked.item<double>() + 1);
   const bool training = is_training() || !running_mean.defined();
   const Tensor y =
-      training && training_function_
+      is_training() && training_function_
           ? training_function_(input, weight, bias, running_mean, running_var, momentum, options.eps())
           : functional::batch_norm(
                 input, running_mean, running_var,

@@ -1,5 +1,7 @@
 #include "tandem/nn/parallel/sync_batch_norm.h"
 
+#include <tuple>
+
 #include "tandem/amp/autocast_off.h"
 #include "tandem/autograd/function.h"
 #include "tandem/autograd/grad_mode.h"
@@ -38,8 +40,12 @@ struct Moments {
 /// Source: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
 Moments joint_moments(const Tensor& x, distributed::ProcessGroup& group) {
   const int64_t channels = x.size(1);
-  const double count = static_cast<double>(x.numel() / channels);
-  const auto [variance, mean] = var_mean(x.to(checks::sum_dtype(x.dtype())), all_but_channels(x), /*unbiased=*/false);
+  int64_t count = 1;
+  for (const int64_t d : all_but_channels(x)) count *= x.size(d);
+  const Tensor wide = x.to(checks::sum_dtype(x.dtype()));
+  Tensor mean = zeros({channels}, wide.options()), variance = mean;
+  // A rank without values contributes nothing: its mean would be NaN.
+  if (count > 0) std::tie(variance, mean) = var_mean(wide, all_but_channels(x), /*unbiased=*/false);
   const Tensor mine = cat({mean, variance * count, full({1}, count, mean.options())});
   std::vector<Tensor> parts;
   for (int r = 0; r < group.size(); ++r) parts.push_back(empty_like(mine));
@@ -69,20 +75,26 @@ struct SyncedBatchNorm : autograd::Function<SyncedBatchNorm> {
                  "SyncBatchNorm cannot be differentiated twice; use BatchNorm for models with gradient penalties");
     const variable_list saved = ctx->get_saved_variables();
     const Tensor &gy = grads[0], &x = saved[0], &weight = saved[1], &mean = saved[2], &rstd = saved[3];
-    // The derivative for constant statistics, and the sums that its correction needs.
-    auto [gx, gweight, gbias] = batch_norm_backward(gy, x, mean, rstd, weight, /*training=*/false,
-                                                    ctx->saved_data["eps"].toDouble(), {true, true, true});
-    const Tensor sums = cat({gweight.to(mean.dtype()), gbias.to(mean.dtype())});
+    // The derivative for constant statistics, and the sums that its correction needs: in the dtype of the statistics,
+    // because the correction may nearly cancel the derivative.
+    const DType dtype = mean.dtype();
+    const Tensor wide = x.to(dtype), scale_of_affine = weight.defined() ? weight.to(dtype) : weight;
+    const auto [gx, gweight, gbias] =
+        batch_norm_backward(gy.to(dtype), wide, mean, rstd, scale_of_affine, /*training=*/false,
+                            ctx->saved_data["eps"].toDouble(), {true, true, true});
+    const Tensor sums = cat({gweight, gbias});
     const Tensor joint = sums.clone();
     ctx->saved_data["group"].to<Group>()->all_reduce(joint);
     const Tensor average = joint / ctx->saved_data["count"].toDouble();
     const int64_t channels = x.size(1);
-    const Tensor scale = weight.defined() ? rstd * weight.to(rstd.dtype()) : rstd;
+    const Tensor scale = weight.defined() ? rstd * scale_of_affine : rstd;
     const Tensor slope = scale * rstd * average.narrow(0, 0, channels),
                  shift = scale * average.narrow(0, channels, channels);
     const Dims shape = channel_shape(x);
-    const Tensor correction = (x - mean.view(shape)) * slope.view(shape) + shift.view(shape);
-    return {(gx - correction).to(x.dtype()), weight.defined() ? gweight : Tensor(), gbias, {}, {}, {}, {}, {}};
+    const Tensor correction = (wide - mean.view(shape)) * slope.view(shape) + shift.view(shape);
+    if (!weight.defined()) return {(gx - correction).to(x.dtype()), {}, {}, {}, {}, {}, {}, {}};
+    const DType parameter = weight.dtype();
+    return {(gx - correction).to(x.dtype()), gweight.to(parameter), gbias.to(parameter), {}, {}, {}, {}, {}};
   }
 };
 

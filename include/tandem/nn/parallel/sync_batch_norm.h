@@ -9,7 +9,7 @@
 namespace tandem::nn {
 
 /// Batch norm of [N, C, ...], whose statistics in training are those of the joint batch of all ranks. The ranks then do
-/// the same as one process with the joint batch, also if their batches differ in size. Each call sends 2 C + 1 numbers,
+/// the same as one process with the joint batch, even if their batches differ in size. Each call sends 2 C + 1 numbers,
 /// and its backward 2 C; both must run on all ranks. Running statistics are equal on all ranks. create_graph throws
 /// AutogradError. In eval mode it is the same as batch norm.
 class SyncBatchNormImpl : public Cloneable<SyncBatchNormImpl, BatchNormImplBase> {
