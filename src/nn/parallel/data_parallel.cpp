@@ -40,18 +40,26 @@ Tensor gather(const std::vector<Tensor>& outputs, Device device, int64_t dim) {
 
 namespace detail {
 
+namespace {
+
+/// Gives `copy`, a parameter of a replica, the history "copied from `original`".
+void connect_parameter(const Tensor& original, const Tensor& copy) {
+  if (!copy.defined() || !original.requires_grad() || copy.grad_fn()) return;  // a tied parameter comes more than once
+  auto node = std::make_shared<autograd::FunctionNode>(
+      "replicate", std::vector<autograd::Edge>{autograd::gradient_edge(original)},
+      [device = original.device()](const autograd::Grads& g) -> autograd::Grads { return {g[0].to(device)}; });
+  node->outputs.emplace_back(copy);
+  autograd::set_history(copy, std::move(node), 0);
+}
+
+}  // namespace
+
 void connect(const Module& module, Module& replica) {
   if (!GradMode::is_enabled()) return;
-  const auto from = module.named_parameters();
-  for (const auto& item : replica.named_parameters()) {
-    const Tensor &copy = item.value(), &original = from[item.key()];
-    if (!copy.defined() || !original.requires_grad()) continue;
-    auto node = std::make_shared<autograd::FunctionNode>(
-        "replicate", std::vector<autograd::Edge>{autograd::gradient_edge(original)},
-        [device = original.device()](const autograd::Grads& g) -> autograd::Grads { return {g[0].to(device)}; });
-    node->outputs.emplace_back(copy);
-    autograd::set_history(copy, std::move(node), 0);
-  }
+  const auto from = module.named_parameters(/*recurse=*/false), to = replica.named_parameters(/*recurse=*/false);
+  for (const auto& item : to) connect_parameter(from[item.key()], item.value());
+  const auto parts = module.children(), copies = replica.children();
+  for (size_t i = 0; i < parts.size(); ++i) connect(*parts[i], *copies[i]);
 }
 
 std::vector<Device> devices_or_all(const std::optional<std::vector<Device>>& devices) {
