@@ -23,13 +23,16 @@ void AccumulateGrad::run_hooks(Grads& grads) {
 }
 
 Grads AccumulateGrad::apply(Grads grads) {
-  if (!grads[0].defined()) return {};
-  accumulate(grads[0]);
+  if (grads[0].defined()) accumulate(grads[0]);
+  run_post_accumulate_hooks();
+  return {};
+}
+
+void AccumulateGrad::run_post_accumulate_hooks() const {
   const auto& hooks = meta(variable_).hooks;
-  if (!hooks || hooks->after_accumulation.empty()) return {};
+  if (!hooks || hooks->after_accumulation.empty()) return;
   const auto after = hooks->after_accumulation;  // a copy: a hook may remove itself
   for (const auto& [handle, hook] : after) (*hook)(variable_);
-  return {};
 }
 
 void AccumulateGrad::accumulate(Tensor& g) {

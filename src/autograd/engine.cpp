@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "tandem/amp/autocast_off.h"
+#include "tandem/autograd/accumulate_grad.h"
 #include "tandem/autograd/backward_scaler.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/node.h"
@@ -146,7 +147,11 @@ class Pass {
     }
     if (!state.runs) return {};
     const bool nothing = std::none_of(grads.begin(), grads.end(), [](const Tensor& g) { return g.defined(); });
-    if (nothing) return {};
+    if (nothing) {
+      // Hooks after accumulation wait for the leaf, whether or not a gradient arrives.
+      if (const auto* leaf = dynamic_cast<AccumulateGrad*>(&node)) leaf->run_post_accumulate_hooks();
+      return {};
+    }
     show_gradients(&Observer::before_backward, node, grads);
     Grads sent = node.apply(std::move(grads));
     show_gradients(&Observer::after_backward, node, sent);

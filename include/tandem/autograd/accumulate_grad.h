@@ -16,6 +16,7 @@ class AccumulateGrad final : public Node {
   /// Adds the gradient, and then runs the hooks that are called after accumulation.
   Grads apply(Grads grads) override;
   void mark_scaled() override;
+  void run_post_accumulate_hooks() const;
   const Tensor& variable() const { return variable_; }
 
  private:
