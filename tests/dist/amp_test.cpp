@@ -199,6 +199,9 @@ TEST(AmpOverRanks, GradientsStayMarkedAsScaled) {
       net.zero_grad();
       scaler.scale(model(numbers({4, 6}, group->rank(), kFloat)).sum()).backward();
       for (const Tensor& p : net.parameters()) EXPECT_TRUE(autograd::has_scaled_grad(p));
+      net.zero_grad();
+      model(numbers({4, 6}, group->rank(), kFloat)).sum().backward();
+      for (const Tensor& p : net.parameters()) EXPECT_FALSE(autograd::has_scaled_grad(p));
     }
   });
 }

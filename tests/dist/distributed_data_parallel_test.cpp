@@ -5,6 +5,7 @@
 #include "support/throws.h"
 #include "tandem/autograd/checkpoint.h"
 #include "tandem/autograd/engine.h"
+#include "tandem/autograd/function.h"
 #include "tandem/optim/sgd.h"
 
 namespace tandem::testing {
@@ -232,6 +233,64 @@ TEST(DistributedDataParallel, FindsUnusedParameters) {
   });
 }
 
+TEST(DistributedDataParallel, WhatOnlyNoSyncPassesUsedIsAveragedToo) {
+  on_ranks([](const Group& group) {
+    for (const bool views : {false, true}) {
+      BranchesImpl alone, net;
+      const auto loss = [](BranchesImpl& model, int branch) {
+        return mean_square(model.forward(inputs(), branch), targets());
+      };
+      loss(alone, 1).backward();
+      loss(alone, 2).backward();
+      DistributedDataParallel model(net, options_of(group).find_unused_parameters(true).gradient_as_bucket_view(views));
+      {
+        const auto scope = model.no_sync();
+        run_branch(model, group, 1);
+      }
+      run_branch(model, group, 2);  // does not use the left branch
+      expect_close(gradients_of(net), gradients_of(alone), kRounding);
+    }
+  });
+}
+
+TEST(DistributedDataParallel, UnusedParametersKeepTheirGradient) {
+  on_ranks([](const Group& group) {
+    for (const bool views : {false, true}) {
+      BranchesImpl net;
+      DistributedDataParallel model(net, options_of(group).find_unused_parameters(true).gradient_as_bucket_view(views));
+      model.register_comm_hook(nn::parallel::bf16_compress_hook);
+      run_branch(model, group, 1);
+      const Tensor before = net.left->weight.grad().clone() * 1.001;
+      net.left->weight.mutable_grad().copy_(before);
+      run_branch(model, group, 2);
+      EXPECT_TRUE(equal(net.left->weight.grad(), before));
+    }
+  });
+}
+
+TEST(DistributedDataParallel, ALeafWithoutAGradientCountsAsZero) {
+  struct NoGradient : autograd::Function<NoGradient> {
+    static Tensor forward(autograd::AutogradContext*, const Tensor& x) { return x.clone(); }
+    static autograd::variable_list backward(autograd::AutogradContext*, const autograd::variable_list&) {
+      return {Tensor()};
+    }
+  };
+  struct HalfImpl : nn::Module {
+    HalfImpl() : a(register_parameter("a", numbers({3}, 1))), b(register_parameter("b", numbers({3}, 2))) {}
+    Tensor forward(const Tensor& x) { return x * a + NoGradient::apply(b); }
+    Tensor a, b;
+  };
+  on_ranks([](const Group& group) {
+    HalfImpl net;
+    DistributedDataParallel model(net, options_of(group));
+    for (int i = 0; i < 2; ++i) {
+      net.zero_grad();
+      model(numbers({3}, 3)).sum().backward();
+      expect_close({net.a.grad()}, {numbers({3}, 3)}, kRounding);
+    }
+  });
+}
+
 TEST(DistributedDataParallel, StaticGraph) {
   on_ranks([](const Group& group) {
     BranchesImpl net, alone;
@@ -239,8 +298,13 @@ TEST(DistributedDataParallel, StaticGraph) {
     DistributedDataParallel model(net, options_of(group).static_graph(true).bucket_cap_mb(1e-6));
     for (int iteration = 0; iteration < 3; ++iteration) {
       net.zero_grad();
+      const int64_t before = group->statistics().bytes;
       run_branch(model, group, 1);
       expect_close(gradients_of(net), gradients_of(alone), kRounding);
+      if (iteration == 0) continue;
+      int64_t used = 0;  // after the first iteration, only gradients that are used are sent
+      for (const Tensor& g : gradients_of(net)) used += g.defined() ? static_cast<int64_t>(g.nbytes()) : 0;
+      EXPECT_EQ(group->statistics().bytes - before, used);
     }
   });
 }
@@ -298,6 +362,75 @@ TEST(DistributedDataParallel, DifferentModulesAreNamed) {
     EXPECT_THROWS(DistributedDataParallel(net, options_of(group)), StateError, "2 parameters and buffers on rank 0",
                   "1 on rank 1");
   });
+  on_threads(2, [](const Group& group) {  // buckets have the memory order of the parameters
+    nn::Conv2d net(nn::Conv2dOptions(3, 4, 3));
+    if (group->rank() == 1) net->to(MemoryFormat::ChannelsLast);
+    EXPECT_THROWS(DistributedDataParallel(net, options_of(group)), StateError, "weight [4, 3, 3, 3] f32",
+                  "is not the same");
+  });
+  on_threads(2, [](const Group& group) {
+    nn::Linear net(3, 3);
+    (group->rank() == 0 ? net->weight : net->bias).requires_grad_(false);
+    EXPECT_THROWS(DistributedDataParallel(net, options_of(group)), StateError, "is not the same");
+  });
+}
+
+TEST(DistributedDataParallel, FreezingAfterwardsIsRefused) {
+  on_threads(1, [](const Group& group) {
+    nn::Linear net(3, 3);
+    net->bias.requires_grad_(false);
+    DistributedDataParallel model(net, options_of(group));
+    net->bias.requires_grad_(true);
+    EXPECT_THROWS(model(ones({2, 3})), StateError, "wrap it again", "averaged");
+    net->bias.requires_grad_(false);
+    net->weight.requires_grad_(false);
+    EXPECT_THROWS(model(ones({2, 3})), StateError, "weight was frozen", "wrap it again");
+  });
+}
+
+TEST(DistributedDataParallel, ChannelsLastParameters) {
+  on_ranks([](const Group& group) {
+    const auto make = [] {
+      nn::Sequential net(nn::Conv2d(nn::Conv2dOptions(3, 4, 3)), nn::Flatten());
+      net->to(kDouble);
+      net->to(MemoryFormat::ChannelsLast);
+      const NoGradGuard no_grad;
+      for (const Tensor& p : net->parameters()) p.copy_(numbers(p.sizes(), 1));
+      return net;
+    };
+    const Tensor x = numbers({12, 3, 5, 5}, 2);
+    nn::Sequential alone = make(), net = make();
+    alone->forward(x).square().mean().backward();
+    for (const bool views : {false, true}) {
+      DistributedDataParallel model(net, options_of(group).gradient_as_bucket_view(views));
+      net->zero_grad();
+      model(part_of(x, group->rank(), group->size())).square().mean().backward();
+      expect_close(gradients_of(*net), gradients_of(*alone), kRounding);
+      EXPECT_EQ(net->parameters()[0].grad().strides(), net->parameters()[0].strides());
+    }
+  });
+}
+
+TEST(DistributedDataParallel, APassThatFailsDoesNotSpoilTheNext) {
+  on_ranks([](const Group& group) {
+    MlpImpl net(0);
+    DistributedDataParallel model(net, options_of(group).bucket_cap_mb(1e-6));
+    bool fails = true;
+    net.fc1->bias.register_hook([&](const Tensor&) {
+      if (fails) throw std::runtime_error("a bug");
+    });
+    for (const bool with_forward : {true, false}) {
+      fails = true;
+      const Tensor x = part_of(inputs(), group->rank(), group->size());
+      const Tensor target = part_of(targets(), group->rank(), group->size());
+      const Tensor second = mean_square(model(x), target);
+      EXPECT_THROW(mean_square(model(x), target).backward(), std::runtime_error);
+      fails = false;
+      net.zero_grad();
+      with_forward ? mean_square(model(x), target).backward() : second.backward();
+      expect_close(gradients_of(net), joint_gradients(), kRounding);
+    }
+  });
 }
 
 TEST(DistributedDataParallel, RefusesBadOptions) {
@@ -314,11 +447,17 @@ TEST(DistributedDataParallel, BroadcastsBuffers) {
     nn::BatchNorm1d net(6);
     DistributedDataParallel model(net, options_of(group));
     for (int i = 0; i < 2; ++i) model(part_of(inputs(), group->rank(), group->size()).to(kFloat)).sum().backward();
-    const Tensor own = net->running_mean.clone();
+    const Tensor of_first = net->running_mean.clone();
+    group->broadcast(of_first);
     model(part_of(inputs(), 0, group->size()).to(kFloat));
     // The last call began with the buffers of rank 0, and all ranks had the same input.
     expect_same_on_all_ranks(group, net->running_mean);
     expect_same_on_all_ranks(group, net->num_batches_tracked);
+    const Tensor mean = part_of(inputs(), 0, group->size()).to(kFloat).mean(IntArrayRef{0});
+    expect_close({net->running_mean}, {of_first * 0.9 + mean * 0.1}, 1e-5);
+    // A rank may evaluate alone.
+    net->eval();
+    if (group->rank() == 0) model(inputs().to(kFloat));
   });
 }
 
@@ -359,7 +498,8 @@ TEST(DistributedDataParallel, AHookOfTheProgram) {
       seen.push_back(bucket.index());
       EXPECT_EQ(bucket.is_last(), bucket.index() == 3);
       EXPECT_EQ(bucket.gradients().size(), bucket.parameters().size());
-      const Tensor doubled = bucket.buffer() * 2;
+      // Behind another number in the same memory: the result need not be the whole tensor.
+      const Tensor doubled = cat({ones({1}, kDouble), bucket.buffer() * 2}).narrow(0, 1, bucket.buffer().numel());
       return Reduction{g.all_reduce_async(doubled, distributed::ReduceOp::AVG), doubled};
     });
     run(model, group);

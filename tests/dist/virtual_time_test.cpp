@@ -17,7 +17,7 @@ constexpr int kRanks = 1024;
 constexpr int64_t kLayers = 24, kWidth = 64;
 constexpr double kBackwardOfLayer = 1e-3;  // seconds
 
-/// The alpha-beta model of a ring (docs/scaling.md): a message takes `latency` and its bytes over `bandwidth`.
+/// The alpha-beta model of a ring: a message takes `latency` and its bytes over `bandwidth`.
 struct Network {
   double latency, bandwidth;
   double all_reduce(double bytes) const {

@@ -18,8 +18,13 @@ DistributedModule::DistributedModule(std::shared_ptr<Module> module, const Distr
   std::vector<Reducer::Parameter> trained;
   distributed::NamedTensors all;
   for (const auto& item : module->named_parameters()) {
-    if (item.value().defined()) all.emplace_back(item.key(), item.value());
-    if (item.value().defined() && item.value().requires_grad()) trained.push_back({item.key(), item.value()});
+    if (!item.value().defined()) continue;
+    all.emplace_back(item.key(), item.value());
+    if (item.value().requires_grad()) {
+      trained.push_back({item.key(), item.value()});
+    } else {
+      frozen_.push_back(item.value());
+    }
   }
   TANDEM_CHECK(!trained.empty(), StateError,
                "no parameter of the module requires a gradient; a module that is not trained needs no wrapper");
@@ -39,7 +44,14 @@ DistributedModule::~DistributedModule() = default;
 void DistributedModule::before_forward() {
   const OpScope op("DistributedDataParallel");
   reducer_->before_forward();
-  if (!broadcast_buffers_ || !reducer_->syncs()) return;
+  for (const Tensor& p : frozen_) {
+    TANDEM_CHECK(
+        !p.requires_grad(), StateError,
+        "a parameter {} requires a gradient since the model was wrapped; wrap it again, so that its gradient is "
+        "averaged",
+        to_string(p.sizes()));
+  }
+  if (!broadcast_buffers_ || !reducer_->syncs() || !module_->is_training()) return;
   distributed::NamedTensors buffers;
   for (const auto& item : module_->named_buffers()) {
     if (item.value().defined()) buffers.emplace_back(item.key(), item.value());

@@ -8,6 +8,7 @@
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/meta.h"
 #include "tandem/base/check.h"
+#include "tandem/tensor/checks.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::nn::parallel::detail {
@@ -73,23 +74,25 @@ void Reducer::make_buckets(const std::vector<size_t>& order) {
   buckets_.clear();
   places_.assign(parameters_.size(), {});
   std::vector<int64_t> sizes;  // of the buckets, in elements
+  const auto same_kind = [](const Tensor& a, const Tensor& b) {
+    return a.dtype() == b.dtype() && a.device() == b.device();
+  };
   for (const size_t p : order) {
     const Tensor& x = parameters_[p].tensor;
-    const auto fits = [&] {
-      if (buckets_.empty()) return false;
-      const Tensor& first = parameters_[buckets_.back().parameters[0]].tensor;
-      const double cap =
-          buckets_.size() == 1 ? std::min(kFirstBucketMiB, options_.bucket_cap_mb()) : options_.bucket_cap_mb();
-      return first.dtype() == x.dtype() && first.device() == x.device() &&
-             static_cast<double>(sizes.back() + x.numel()) * static_cast<double>(x.element_size()) <= cap * kMiB;
-    };
-    if (!fits()) {
+    // The last bucket of this dtype and device, if the parameter fits into it.
+    size_t b = buckets_.size();
+    while (b > 0 && !same_kind(parameters_[buckets_[b - 1].parameters[0]].tensor, x)) --b;
+    const double cap = b == 1 ? std::min(kFirstBucketMiB, options_.bucket_cap_mb()) : options_.bucket_cap_mb();
+    const bool fits =
+        b > 0 && static_cast<double>(sizes[b - 1] + x.numel()) * static_cast<double>(x.element_size()) <= cap * kMiB;
+    if (!fits) {
       buckets_.emplace_back();
       sizes.push_back(0);
+      b = buckets_.size();
     }
-    places_[p] = {buckets_.size() - 1, buckets_.back().parameters.size()};
-    buckets_.back().parameters.push_back(p);
-    sizes.back() += x.numel();
+    places_[p] = {b - 1, buckets_[b - 1].parameters.size()};
+    buckets_[b - 1].parameters.push_back(p);
+    sizes[b - 1] += x.numel();
   }
   for (size_t b = 0; b < buckets_.size(); ++b) {
     Bucket& bucket = buckets_[b];
@@ -126,21 +129,29 @@ void Reducer::start_iteration() {
   }
   collected_.assign(parameters_.size(), false);
   used_.assign(parameters_.size(), false);
+  kept_.clear();
   use_order_.clear();
-  reduced_ = 0;
+  next_bucket_ = 0;
+}
+
+void Reducer::recover() {
+  for (size_t b = 0; b < next_bucket_; ++b) buckets_[b].reduction.work.wait();
+  pass_runs_ = false;
+  start_iteration();
 }
 
 void Reducer::before_forward() {
-  if (pass_runs_) {  // a backward pass failed; its reductions must not write to buckets of the next one
-    for (size_t b = 0; b < reduced_; ++b) buckets_[b].reduction.work.wait();
-    pass_runs_ = false;
-    start_iteration();
+  if (pass_failed()) recover();
+  for (const Parameter& p : parameters_) {
+    if (p.tensor.requires_grad()) continue;
+    fail(fmt::format("{} was frozen after the model was wrapped; wrap it again, so that its gradient is not awaited",
+                     p.name));
   }
   if (use_order_.empty()) follow_parameters();
   if (!syncs_ || use_order_.empty()) return;
   fail(fmt::format(
       "in the last iteration these parameters got no gradient, so that the others were not all averaged: {}. Use them "
-      "in the loss, freeze them with requires_grad_(false), or set find_unused_parameters(true)",
+      "in the loss, freeze them before wrapping the model, or set find_unused_parameters(true)",
       names_of_missing()));
 }
 
@@ -149,7 +160,7 @@ std::string Reducer::names_of_missing() const {
   std::string names;
   size_t count = 0;
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (collected_[i]) continue;
+    if (collected_[i] || (!never_used_.empty() && never_used_[i])) continue;
     if (count++ < kMost) names += (names.empty() ? "" : ", ") + parameters_[i].name;
   }
   if (count > kMost) names += fmt::format(" and {} more", count - kMost);
@@ -162,6 +173,9 @@ void Reducer::fail(const std::string& message) {
 }
 
 void Reducer::on_gradient(size_t p) {
+  const Tensor& x = parameters_[p].tensor;
+  // Also without a reduction: the next one averages what has been accumulated.
+  if (x.grad().defined()) used_[p] = true;
   if (!syncs_) return;
   const OpScope op("DistributedDataParallel");
   if (GradMode::is_enabled()) {
@@ -169,25 +183,31 @@ void Reducer::on_gradient(size_t p) {
         "backward(create_graph = true) is not supported: the average over the ranks has no derivative here; use "
         "autograd::grad() for gradient penalties, inside the loss");
   }
-  const bool static_unused = !never_used_.empty() && never_used_[p];
-  if (static_unused) {
+  if (!never_used_.empty() && never_used_[p]) {
     fail(
         fmt::format("parameter {} got a gradient, but was not used in the first iteration; static_graph promises that "
                     "each iteration uses the same parameters",
                     parameters_[p].name));
   }
-  if (!pass_runs_) {
-    pass_runs_ = true;
-    autograd::queue_callback([this] { at_end_of_pass(); });
+  if (pass_failed()) {
+    recover();
+    used_[p] = x.grad().defined();
   }
-  if (collected_[p] && places_[p].bucket < reduced_) {
+  if (pass_.expired()) {
+    const auto pass = std::make_shared<int>();
+    pass_ = pass;
+    pass_runs_ = true;
+    autograd::queue_callback([this, pass] { at_end_of_pass(); });
+  }
+  if (collected_[p] && places_[p].bucket < next_bucket_) {
     fail(
         fmt::format("parameter {} got a second gradient in one iteration, after its first was sent. Add up the losses "
                     "and call backward once, use no_sync() for all passes but the last, or set "
                     "find_unused_parameters(true), which averages after each pass",
                     parameters_[p].name));
   }
-  used_[p] = true;
+  autograd::meta(x)
+      .scaled_grad.reset();  // of an earlier pass; the engine marks the gradients of this one after its hooks
   use_order_.push_back(p);
   collect(p);
   reduce_full_buckets();
@@ -212,34 +232,50 @@ void Reducer::collect(size_t p) {
 
 void Reducer::reduce_full_buckets() {
   const OpScope op("DistributedDataParallel");
-  while (reduced_ < buckets_.size() && buckets_[reduced_].missing == 0) {
-    Bucket& bucket = buckets_[reduced_];
+  while (next_bucket_ < buckets_.size() && buckets_[next_bucket_].missing == 0) {
+    Bucket& bucket = buckets_[next_bucket_];
     std::vector<Tensor> parameters;
     for (const size_t p : bucket.parameters) parameters.push_back(parameters_[p].tensor);
-    bucket.reduction = hook_(*group_, GradBucket(reduced_, reduced_ + 1 == buckets_.size(), bucket.buffer,
-                                                 bucket.gradients, std::move(parameters)));
-    TANDEM_CHECK(bucket.reduction.result.defined() && bucket.reduction.result.numel() == bucket.buffer.numel(),
-                 StateError, "the communication hook returned {} elements for a bucket of {}",
-                 bucket.reduction.result.defined() ? bucket.reduction.result.numel() : 0, bucket.buffer.numel());
-    ++reduced_;
+    const GradBucket shown(next_bucket_, next_bucket_ + 1 == buckets_.size(), bucket.buffer, bucket.gradients,
+                           std::move(parameters));
+    try {
+      bucket.reduction = hook_(*group_, shown);
+    } catch (const std::exception& e) {
+      group_->abort(e.what());  // the other ranks wait for this reduction
+      throw;
+    }
+    const Tensor& result = bucket.reduction.result;
+    if (!result.defined() || result.dim() != 1 || result.numel() != bucket.buffer.numel() || !result.is_contiguous() ||
+        !result.is_floating_point() || result.device() != bucket.buffer.device()) {
+      fail(fmt::format(
+          "the communication hook returned {} for the bucket {}; it must return a contiguous floating tensor "
+          "of the same sizes on the same device",
+          checks::show(result), checks::show(bucket.buffer)));
+    }
+    ++next_bucket_;
     ++reductions_;
   }
 }
 
 void Reducer::collect_unused() {
   if (!options_.find_unused_parameters() && !options_.static_graph()) return;
-  for (size_t p = 0; p < parameters_.size(); ++p) {
-    if (!collected_[p]) collect(p);
+  for (const Bucket& bucket : buckets_) {
+    for (const size_t p : bucket.parameters) {
+      const Tensor& grad = parameters_[p].tensor.grad();
+      if (!used_[p] && options_.gradient_as_bucket_view() && grad.defined()) kept_[p] = grad.clone();
+      if (!collected_[p]) collect(p);
+    }
   }
   reduce_full_buckets();
 }
 
 void Reducer::at_end_of_pass() {
   const OpScope op("DistributedDataParallel");
-  pass_runs_ = false;
+  const NoGradGuard no_grad;
   collect_unused();
   // Otherwise a later pass of this iteration brings the missing gradients, or the next forward pass reports them.
-  if (reduced_ == buckets_.size()) finish_iteration();
+  if (next_bucket_ == buckets_.size()) finish_iteration();
+  pass_runs_ = false;  // not if anything above has failed
 }
 
 std::vector<bool> Reducer::used_anywhere() const {
@@ -254,12 +290,7 @@ std::vector<bool> Reducer::used_anywhere() const {
   const Tensor flags = empty({static_cast<int64_t>(parameters_.size())}, kInt);
   for (size_t p = 0; p < parameters_.size(); ++p) flags.raw<int32_t>()[p] = used_[p];
   const Tensor on_device = flags.to(parameters_[0].tensor.device());
-  group_
-      ->start({.kind = distributed::Collective::Kind::all_reduce,
-               .op = distributed::ReduceOp::MAX,
-               .outputs = {on_device},
-               .label = "used parameters"})
-      .wait();
+  group_->all_reduce_async(on_device, distributed::ReduceOp::MAX, "used parameters").wait();
   const Tensor result = on_device.cpu();
   std::vector<bool> used(parameters_.size());
   for (size_t p = 0; p < used.size(); ++p) used[p] = result.raw<int32_t>()[p] != 0;
@@ -280,14 +311,12 @@ void Reducer::finish_iteration() {
   }
   if (!ordered_by_use_ && !options_.find_unused_parameters()) order_buckets_by_use();
   start_iteration();
-  for (size_t p = 0; p < never_used_.size(); ++p) {
-    if (never_used_[p]) collect(p);
-  }
 }
 
 void Reducer::write_back(Bucket& bucket, const std::vector<bool>& used) {
-  const bool other_result = !bucket.reduction.result.is_same(bucket.buffer);
-  if (options_.gradient_as_bucket_view() && other_result) bucket.buffer.copy_(bucket.reduction.result);
+  const Tensor& result = bucket.reduction.result;
+  const bool other_result = !result.is_same(bucket.buffer);
+  if (options_.gradient_as_bucket_view() && other_result) bucket.buffer.copy_(result);
   int64_t at = 0;
   for (size_t i = 0; i < bucket.parameters.size(); ++i) {
     const size_t p = bucket.parameters[i];
@@ -295,31 +324,34 @@ void Reducer::write_back(Bucket& bucket, const std::vector<bool>& used) {
     const Tensor& view = bucket.gradients[i];
     const int64_t begin = at;
     at += x.numel();
-    if (!used[p]) continue;
+    if (!used[p]) {
+      if (const auto kept = kept_.find(p); kept != kept_.end()) view.copy_(kept->second);
+      continue;
+    }
     Tensor& grad = x.mutable_grad();
     if (options_.gradient_as_bucket_view()) {
       grad = view;
     } else {
       if (!grad.defined()) grad = empty_like(x.detach());
-      grad.copy_(other_result ? bucket.reduction.result.as_strided(x.sizes(), view.strides(), begin) : view);
+      grad.copy_(other_result ? result.as_strided(x.sizes(), view.strides(), begin) : view);
     }
   }
 }
 
 void Reducer::order_buckets_by_use() {
   ordered_by_use_ = true;
-  // Parameters in the order of their gradients on rank 0; unused ones last.
+  // Parameters in the order of their gradients on rank 0. Of a static graph, without those that no rank uses.
   std::vector<bool> placed(parameters_.size());
   const Tensor order = empty({static_cast<int64_t>(parameters_.size())}, kLong);
   int64_t count = 0;
   const auto place = [&](size_t p) {
-    if (placed[p]) return;
+    if (placed[p] || (!never_used_.empty() && never_used_[p])) return;
     placed[p] = true;
     order.raw<int64_t>()[count++] = static_cast<int64_t>(p);
   };
   for (const size_t p : use_order_) place(p);
   for (size_t p = 0; p < parameters_.size(); ++p) place(p);
-  const Tensor on_device = order.to(parameters_[0].tensor.device());
+  const Tensor on_device = order.narrow(0, 0, count).to(parameters_[0].tensor.device());
   group_->broadcast(on_device);
   const Tensor agreed = on_device.cpu();
   std::vector<size_t> parameters;

@@ -1,6 +1,7 @@
 #pragma once
 // Reducer: averages gradients over the ranks during backward passes. Internal.
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,6 +46,7 @@ class Reducer {
     size_t bucket, index;
   };
 
+  /// Makes buckets of these parameters, in this order.
   void make_buckets(const std::vector<size_t>& order);
   /// Makes the buckets again if parameters have got another dtype or device, such as those of a mode.
   void follow_parameters();
@@ -53,8 +55,11 @@ class Reducer {
   void collect(size_t parameter);
   void reduce_full_buckets();
   void at_end_of_pass();
-  /// Calls collect() for parameters that this pass does not use.
+  /// Calls collect() for parameters that this iteration does not use.
   void collect_unused();
+  /// Whether a backward pass failed before its end. Then waits for the reductions that it started.
+  bool pass_failed() const { return pass_runs_ && pass_.expired(); }
+  void recover();
   void finish_iteration();
   void write_back(Bucket& bucket, const std::vector<bool>& used);
   /// For each parameter, whether a rank used it in this iteration.
@@ -78,11 +83,13 @@ class Reducer {
   std::vector<bool> never_used_;  // with static_graph, after the first iteration
 
   // ---- of an iteration
-  bool pass_runs_ = false;         // at_end_of_pass is queued
+  bool pass_runs_ = false;         // from the first gradient of a pass to the end of at_end_of_pass()
+  std::weak_ptr<void> pass_;       // expires with the callback that the pass holds
   std::vector<bool> collected_;    // by parameter
   std::vector<bool> used_;         // by parameter: has a gradient from this rank
+  std::map<size_t, Tensor> kept_;  // gradients of unused parameters, by parameter, before the reduction of their views
   std::vector<size_t> use_order_;  // parameters in the order of their gradients
-  size_t reduced_ = 0;             // buckets whose reduction has started
+  size_t next_bucket_ = 0;         // the reductions of those before it have started
   int64_t reductions_ = 0;
 };
 

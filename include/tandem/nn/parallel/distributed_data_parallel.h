@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "tandem/base/arg.h"
 #include "tandem/dist/process_group.h"
@@ -21,15 +22,16 @@ struct DistributedDataParallelOptions {
   /// The largest size in MiB of a bucket of several gradients, which are sent together. The first bucket, which is sent
   /// first, holds at most 1 MiB.
   TANDEM_ARG(double, bucket_cap_mb) = 25;
-  /// Copies the buffers of rank 0, such as running statistics, to the other ranks before each forward pass.
+  /// Copies the buffers of rank 0, such as running statistics, to the other ranks before each forward pass in training
+  /// mode.
   TANDEM_ARG(bool, broadcast_buffers) = true;
-  /// Allows that parameters get no gradient in a backward pass, and other ones in each iteration and on each rank. A
-  /// parameter that no rank used keeps its `.grad`. The gradients behind such a parameter in the order of buckets are
-  /// sent at the end of the pass.
+  /// Allows parameters without a gradient in a backward pass. Which ones may differ between iterations and ranks, but
+  /// the loss of each rank must depend on at least one. A parameter that no rank used keeps its `.grad`. The gradients
+  /// that follow such a parameter in the order of buckets are sent at the end of the pass.
   TANDEM_ARG(bool, find_unused_parameters) = false;
   /// Makes `.grad` a view of the bucket, which saves the memory of a copy of all gradients.
   TANDEM_ARG(bool, gradient_as_bucket_view) = false;
-  /// Promises that each iteration uses the same parameters as the first one. Unused ones then cost nothing.
+  /// Promises that each iteration uses the same parameters as the first one. Unused ones are not sent after it.
   TANDEM_ARG(bool, static_graph) = false;
 };
 
@@ -74,6 +76,7 @@ class DistributedModule : public Module {
  private:
   std::shared_ptr<Module> module_;
   bool broadcast_buffers_ = true;
+  std::vector<Tensor> frozen_;  // parameters that required no gradient at construction
   std::shared_ptr<Reducer> reducer_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// GradBucket and CommHook: what DistributedDataParallel sends, and functions that change how.
+// GradBucket: gradients that DistributedDataParallel reduces together. CommHook: replaces their reduction.
 #include <cstddef>
 #include <functional>
 #include <memory>
