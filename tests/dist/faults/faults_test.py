@@ -69,8 +69,8 @@ class Faults(unittest.TestCase):
                             r"did not join call \d+, all_reduce AVG .*\(bucket 0\)")
 
     def test_a_rank_that_hangs(self):
-        self.expect_failure(2, ["--fault", "hangs", "--rank", 1, "--timeout", 500],
-                            r"rank 0: .*all_reduce AVG .*\(bucket 0\), has not completed within 500 ms; rank 1 has not "
+        self.expect_failure(2, ["--fault", "hangs", "--rank", 1, "--timeout", 2000],
+                            r"rank 0: .*all_reduce AVG .*\(bucket 0\), has not completed within 2000 ms; rank 1 has not "
                             r"joined it: its last call is \d+, all_reduce")
 
     def test_different_calls(self):
