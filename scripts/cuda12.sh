@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Checks that the CUDA backend compiles with CUDA 12. CI does not run it, because it downloads 1.3 GB once.
 #
-# Usage: scripts/cuda12.sh          compiles the host code against the headers of CUDA 12.8 in NVIDIA's Python packages,
-#                                   which have no nvcc
+# NVIDIA's Python packages have the headers and the assembler (ptxas) of CUDA 12.8, but no nvcc. So the kernels are
+# compiled to PTX by the nvcc on PATH, with the headers of 12.8, and assembled by ptxas 12.8.
+#
+# Usage: scripts/cuda12.sh          checks host code and kernels with these headers and this assembler
 #        scripts/cuda12.sh NVCC     then builds the library for compute capability 9.0 with this nvcc of CUDA 12
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,6 +23,22 @@ for file in kernels/cuda/*.cpp; do
     "${headers[@]}" "$file"
 done
 echo "cuda12: the host code compiles with the headers of CUDA 12.8"
+
+# The version in a PTX file is that of nvcc; ptxas 12.8 accepts 8.7, and refuses instructions that are newer.
+assemble() { # assemble FILE.cu
+  local ptx=$kBuild/$(basename "$1" .cu).ptx
+  nvcc -ptx -x cu -std=c++20 -O3 -DNDEBUG -DTANDEM_LEAST_ARCHITECTURE=90 -arch=compute_90 -Werror=all-warnings \
+    -I. -Iinclude "${headers[@]}" "$1" -o "$ptx"
+  sed -i 's/^\.version .*/.version 8.7/' "$ptx"
+  "$kPackages/cuda_nvcc/bin/ptxas" -arch=sm_90 "$ptx" -o /dev/null
+}
+
+if command -v nvcc >/dev/null; then
+  chmod +x "$kPackages/cuda_nvcc/bin/ptxas"
+  for file in kernels/cuda/*.cu; do assemble "$file"; done
+  echo "cuda12: ptxas 12.8 assembles the kernels for compute capability 9.0, compiled with the headers of 12.8 by nvcc" \
+    "$(nvcc --version | grep -oE 'V[0-9.]+')"
+fi
 
 (($#)) || exit 0
 cmake -S . -B "$kBuild/library" -G Ninja -DTANDEM_CUDA=ON -DTANDEM_WERROR=ON -DTANDEM_BUILD_TESTS=OFF \
