@@ -68,7 +68,7 @@ int64_t parallel_parts([[maybe_unused]] int64_t n, [[maybe_unused]] int64_t grai
   return 1;
 }
 
-void parallel_run(int64_t n, int64_t grain, ParallelBody body, void* context) {
+void parallel_run(int64_t n, [[maybe_unused]] int64_t grain, ParallelBody body, void* context) {
 #if defined(_OPENMP)
   const int64_t parts = parallel_parts(n, grain);
   if (parts > 1) {
