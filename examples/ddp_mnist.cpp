@@ -11,6 +11,7 @@
 #include <tandem/dist/dist.h>
 #include <tandem/nn/parallel/distributed_data_parallel.h>
 
+#include "mnist/data.h"
 #include "mnist/mode.h"
 #include "mnist/models.h"
 #include "mnist/progress.h"
@@ -24,12 +25,6 @@ using Group = std::shared_ptr<distributed::ProcessGroup>;
 namespace {
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-auto open_data(const mnist::Settings& settings, data::datasets::MNIST::Mode mode) {
-  return data::datasets::MNIST(settings.data, mode)
-      .map(data::transforms::Normalize<>(0.2860, 0.3530))  // mean and deviation of Fashion-MNIST's pixels
-      .map(data::transforms::Stack<>());
-}
 
 /// Images per second of one process that trains alone, while the others wait.
 double speed_alone(const Group& group, const mnist::Settings& settings) {
@@ -52,7 +47,7 @@ double speed_alone(const Group& group, const mnist::Settings& settings) {
 
 /// The share of test images that the network classifies correctly. Each process tests a part.
 double accuracy(const Group& group, mnist::Mode& mode, nn::Module& module, const mnist::Settings& settings) {
-  auto data = open_data(settings, data::datasets::MNIST::Mode::kTest);
+  auto data = mnist::open_data(settings.data, data::datasets::MNIST::Mode::kTest);
   const auto ranks = static_cast<size_t>(group->size()), rank = static_cast<size_t>(group->rank());
   data::samplers::DistributedSequentialSampler part(data.size().value(), ranks, rank, /*allow_duplicates=*/false);
   auto loader = data::make_data_loader(std::move(data), std::move(part), data::DataLoaderOptions(512));
@@ -78,7 +73,7 @@ void train(const Group& group, const mnist::Settings& settings) {
   const auto mode = mnist::make_mode(
       precision, net.ptr(), [&](const Tensor& x) { return model(x); }, adam, kCPU);
 
-  auto data = open_data(settings, data::datasets::MNIST::Mode::kTrain);
+  auto data = mnist::open_data(settings.data, data::datasets::MNIST::Mode::kTrain);
   const auto ranks = static_cast<size_t>(group->size()), rank = static_cast<size_t>(group->rank());
   data::samplers::DistributedRandomSampler part(data.size().value(), ranks, rank);
   const int64_t images = static_cast<int64_t>(data.size().value() + ranks - 1) / static_cast<int64_t>(ranks);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 
+#include "mnist/data.h"
 #include "mnist/mode.h"
 #include "mnist/models.h"
 #include "mnist/processor.h"
@@ -24,16 +25,10 @@ Example::Network network_of(Holder model) {
   return {model.ptr(), [model](const Tensor& images) { return model(images); }};
 }
 
-auto open_data(const Settings& settings, data::datasets::MNIST::Mode mode) {
-  return data::datasets::MNIST(settings.data, mode)
-      .map(data::transforms::Normalize<>(0.2860, 0.3530))  // mean and deviation of Fashion-MNIST's pixels
-      .map(data::transforms::Stack<>());
-}
-
 /// Returns the percentage of test images that the network classifies correctly.
 double test(Mode& mode, nn::Module& module, const Settings& settings, Device device) {
   auto loader = data::make_data_loader<data::samplers::SequentialSampler>(
-      open_data(settings, data::datasets::MNIST::Mode::kTest), data::DataLoaderOptions(512).prefetch_to(device));
+      open_data(settings.data, data::datasets::MNIST::Mode::kTest), data::DataLoaderOptions(512).prefetch_to(device));
   module.eval();
   NoGradGuard no_grad;
   int64_t correct = 0, total = 0;
@@ -59,7 +54,7 @@ RunResult run(const Example& example, const std::string& precision, const Settin
   const Device device = use_cuda ? Device(kCUDA) : Device(kCPU);
   const int64_t epochs = settings.quick ? 1 : settings.epochs ? settings.epochs : example.epochs;
 
-  auto train = open_data(settings, data::datasets::MNIST::Mode::kTrain);
+  auto train = open_data(settings.data, data::datasets::MNIST::Mode::kTrain);
   const int64_t images = static_cast<int64_t>(train.size().value());
   // The stored images take the same memory in every precision. Exclude them from the peak.
   const int64_t stored = device.is_cuda() ? cuda::memory_allocated() : cpu::memory_allocated();
