@@ -61,8 +61,11 @@ void AccumulateGrad::accumulate(Tensor& g) {
 
 void AccumulateGrad::mark_scaled() {
   std::lock_guard lock(mutex_);
-  AutogradMeta& m = meta(variable_);
-  if (!m.grad.defined()) return;
+  if (meta(variable_).grad.defined()) mark_scaled_grad(variable_);
+}
+
+void mark_scaled_grad(const Tensor& leaf) {
+  AutogradMeta& m = meta(leaf);
   m.scaled_grad = m.grad.impl_ptr();
   m.scaled_grad_version = m.grad._version();
 }

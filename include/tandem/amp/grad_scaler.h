@@ -145,10 +145,10 @@ class GradScaler {
   Tensor unscale(const Tensor& scaled);
 
   /// Makes all ranks of `group` find an overflow if one of them does: each flag is combined over the ranks (MAX) before
-  /// an optimizer steps, without waiting for the device on CUDA. All ranks must then make the same calls of unscale_,
-  /// record_found_inf and step, and start with the same scale; scale and skips stay equal. Needed where gradients
-  /// differ between ranks: with sharded optimizers, or without DistributedDataParallel, whose averages contain the inf
-  /// or NaN of any rank. Null switches it off.
+  /// an optimizer steps. All ranks must then make the same calls of unscale_, record_found_inf and step, and start with
+  /// the same scale; scale and skips stay equal. Needed only where gradients differ between ranks: without
+  /// DistributedDataParallel, whose averages contain the inf or NaN of any rank, so that all ranks skip the step.
+  /// Null switches it off.
   void set_process_group(std::shared_ptr<distributed::ProcessGroup> group);
 
   /// Adapts the scale to the found_inf flags since the last update, and starts a new iteration. Throws StateError if

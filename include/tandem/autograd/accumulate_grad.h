@@ -26,6 +26,9 @@ class AccumulateGrad final : public Node {
   std::mutex mutex_;  // held while .grad is changed; a leaf has at most one AccumulateGrad node at a time
 };
 
+/// Marks the defined gradient of `leaf`, as it is now, as multiplied by a loss scale: see has_scaled_grad().
+void mark_scaled_grad(const Tensor& leaf);
+
 /// Registers `hook` with a leaf that requires grad. Each backward pass that reaches the leaf calls it once, after
 /// adding to `.grad`; the hook may replace `.grad`. Returns a handle for remove_post_accumulate_grad_hook. Throws
 /// AutogradError for other tensors and an empty function. Source: torch.Tensor.register_post_accumulate_grad_hook.

@@ -114,7 +114,7 @@ class ProcessGroup {
   Work start(Collective call);
 
   /// Ends the group: the running and later calls of all ranks throw StateError with this rank's number and `reason`.
-  /// For a rank that cannot go on. Called also when an exception destroys the group. Does not throw.
+  /// For a rank that cannot go on, such as one that catches an exception in main(). Does not throw.
   virtual void abort(const std::string& reason) noexcept = 0;
 
   Statistics statistics() const;

@@ -80,7 +80,7 @@ std::terminate_handler& outer_terminate() {
   return handler;
 }
 
-/// An exception that nobody catches ends this process at once, without destructors: tells the other ranks first.
+/// Tells the other ranks why this process ends. An uncaught exception ends it without running destructors.
 [[noreturn]] void terminate() {
   if (const auto group = running().lock()) {
     std::string reason = "terminate() was called";

@@ -23,7 +23,7 @@ DistributedModule::DistributedModule(std::shared_ptr<Module> module, const Distr
     if (item.value().requires_grad()) {
       trained.push_back({item.key(), item.value()});
     } else {
-      frozen_.push_back(item.value());
+      frozen_.emplace_back(item.key(), item.value());
     }
   }
   TANDEM_CHECK(!trained.empty(), StateError,
@@ -44,12 +44,10 @@ DistributedModule::~DistributedModule() = default;
 void DistributedModule::before_forward() {
   const OpScope op("DistributedDataParallel");
   reducer_->before_forward();
-  for (const Tensor& p : frozen_) {
-    TANDEM_CHECK(
-        !p.requires_grad(), StateError,
-        "a parameter {} requires a gradient since the model was wrapped; wrap it again, so that its gradient is "
-        "averaged",
-        to_string(p.sizes()));
+  for (const auto& [name, p] : frozen_) {
+    TANDEM_CHECK(!p.requires_grad(), StateError,
+                 "{} requires a gradient since the model was wrapped; wrap it again, so that its gradient is averaged",
+                 name);
   }
   if (!broadcast_buffers_ || !reducer_->syncs() || !module_->is_training()) return;
   distributed::NamedTensors buffers;

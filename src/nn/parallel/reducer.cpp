@@ -17,8 +17,8 @@ namespace {
 constexpr double kMiB = 1 << 20;
 constexpr double kFirstBucketMiB = 1;  // small, so that communication starts early
 
-/// Keeps the marks of gradients that are multiplied by a loss scale until the end of the scope: their averages are,
-/// too. Views of one buffer share their version, so marks are set again only when all of them have been written.
+/// Keeps the mark "multiplied by a loss scale" of gradients that are written in this scope: the average of scaled
+/// gradients is scaled as well. Views of one buffer share their version, so marks are set again only at the end.
 class KeepMarks {
  public:
   explicit KeepMarks(const std::vector<Reducer::Parameter>& parameters) {
@@ -28,11 +28,7 @@ class KeepMarks {
     }
   }
   ~KeepMarks() {
-    for (const Tensor& p : scaled_) {
-      autograd::AutogradMeta& meta = autograd::meta(p);
-      meta.scaled_grad = meta.grad.impl_ptr();
-      meta.scaled_grad_version = meta.grad._version();
-    }
+    for (const Tensor& p : scaled_) autograd::mark_scaled_grad(p);
   }
   KeepMarks(const KeepMarks&) = delete;
   KeepMarks& operator=(const KeepMarks&) = delete;
@@ -206,8 +202,8 @@ void Reducer::on_gradient(size_t p) {
                     "find_unused_parameters(true), which averages after each pass",
                     parameters_[p].name));
   }
-  autograd::meta(x)
-      .scaled_grad.reset();  // of an earlier pass; the engine marks the gradients of this one after its hooks
+  // The mark of an earlier pass. The engine marks the gradients of this one after their hooks.
+  autograd::meta(x).scaled_grad.reset();
   use_order_.push_back(p);
   collect(p);
   reduce_full_buckets();

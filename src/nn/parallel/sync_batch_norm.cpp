@@ -8,6 +8,7 @@
 #include "tandem/base/check.h"
 #include "tandem/dist/init.h"
 #include "tandem/ops/checks.h"
+#include "tandem/ops/norm_forms-inl.h"
 #include "tandem/ops/norm_layers.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/factories.h"
@@ -23,12 +24,6 @@ Dims all_but_channels(const Tensor& x) {
   Dims dims{0};
   for (int64_t d = 2; d < x.dim(); ++d) dims.push_back(d);
   return dims;
-}
-
-Dims channel_shape(const Tensor& x) {
-  Dims shape(static_cast<size_t>(x.dim()), 1);
-  shape[1] = x.size(1);
-  return shape;
 }
 
 struct Moments {
@@ -82,15 +77,14 @@ struct SyncedBatchNorm : autograd::Function<SyncedBatchNorm> {
     const auto [gx, gweight, gbias] =
         batch_norm_backward(gy.to(dtype), wide, mean, rstd, scale_of_affine, /*training=*/false,
                             ctx->saved_data["eps"].toDouble(), {true, true, true});
-    const Tensor sums = cat({gweight, gbias});
-    const Tensor joint = sums.clone();
+    const Tensor joint = cat({gweight, gbias});
     ctx->saved_data["group"].to<Group>()->all_reduce(joint);
     const Tensor average = joint / ctx->saved_data["count"].toDouble();
     const int64_t channels = x.size(1);
     const Tensor scale = weight.defined() ? rstd * scale_of_affine : rstd;
     const Tensor slope = scale * rstd * average.narrow(0, 0, channels),
                  shift = scale * average.narrow(0, channels, channels);
-    const Dims shape = channel_shape(x);
+    const Dims shape = tandem::detail::channel_sizes(x);
     const Tensor correction = (wide - mean.view(shape)) * slope.view(shape) + shift.view(shape);
     if (!weight.defined()) return {(gx - correction).to(x.dtype()), {}, {}, {}, {}, {}, {}, {}};
     const DType parameter = weight.dtype();

@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -76,7 +77,7 @@ class DistributedModule : public Module {
  private:
   std::shared_ptr<Module> module_;
   bool broadcast_buffers_ = true;
-  std::vector<Tensor> frozen_;  // parameters that required no gradient at construction
+  std::vector<std::pair<std::string, Tensor>> frozen_;  // parameters that required no gradient at construction
   std::shared_ptr<Reducer> reducer_;
 };
 
