@@ -32,13 +32,17 @@ class WordRows {
   bool is_odd_;
 };
 
+const AttentionBf16Table& steps() {
+  return simd_has_tiles() ? attention_tables().bf16_on_tiles : attention_tables().bf16;
+}
+
 /// The forward pass of one head and queries [first, first + count).
 class Bf16Forward {
  public:
   explicit Bf16Forward(const Sizes<float>& sizes)
       : sizes_(sizes),
         table_(sizes.table),
-        bf16_(attention_tables().bf16),
+        bf16_(steps()),
         columns_(padded_to_panels(sizes.value_width)),
         rows_(std::min(kForwardQueries, sizes.queries)),
         q_(rows_, sizes.width),
@@ -131,7 +135,7 @@ class Bf16Backward {
   Bf16Backward(const Sizes<float>& sizes, const Tensor& gq, const Tensor& gk, const Tensor& gv, const Tensor& gy)
       : sizes_(sizes),
         table_(sizes.table),
-        bf16_(attention_tables().bf16),
+        bf16_(steps()),
         gq_(gq),
         gk_(gk),
         gv_(gv),

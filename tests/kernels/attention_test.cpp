@@ -188,6 +188,7 @@ TEST_P(AttentionKernel, MatchesLoopsOverSeveralTilesOf16BitOperands) {
     check({.queries = 131, .keys = 131, .width = 24, .value_width = 64, .causal = true, .dropout = 0.25}, dtype);
     check({.queries = 33, .keys = 70, .width = 128, .value_width = 72, .causal = true}, dtype, MemoryLayout::sliced);
     check({.queries = 70, .keys = 33, .width = 50, .value_width = 100}, dtype);
+    check({.queries = 40, .keys = 50, .width = 300, .value_width = 270}, dtype);  // more words than are packed at once
   }
 }
 

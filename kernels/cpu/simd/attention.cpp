@@ -58,6 +58,6 @@ constexpr AttentionTable<T> kTable = {scale<T>, max<T>, exp_and_sum<T>, dot<T>, 
 
 }  // namespace
 
-const AttentionTables attention_tables = {kTable<float>, kTable<double>, kBf16Table};
+const AttentionTables attention_tables = {kTable<float>, kTable<double>, kBf16Table, kTilesTable};
 
 }  // namespace tandem::cpu::TANDEM_SIMD

@@ -44,7 +44,7 @@ struct AttentionBf16Table {
 struct AttentionTables {
   AttentionTable<float> f32;
   AttentionTable<double> f64;
-  AttentionBf16Table bf16;
+  AttentionBf16Table bf16, bf16_on_tiles;
 };
 TANDEM_SIMD_TABLE(AttentionTables, attention_tables)
 

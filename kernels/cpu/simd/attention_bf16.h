@@ -2,6 +2,7 @@
 // Steps of attention in bf16, for simd/attention.cpp. The functions need AVX512_BF16 beyond the level avx512; callers
 // ask simd_multiplies_bf16() first.
 #include "kernels/cpu/simd/attention.h"
+#include "kernels/cpu/simd/attention_tiles.h"
 #include "kernels/cpu/simd/transpose16.h"
 #include "tandem/math/softmax.h"
 
@@ -157,10 +158,12 @@ TANDEM_BF16 float exp_and_sum_bf16(uint16_t* y, const float* s, int64_t n, float
 
 constexpr AttentionBf16Table kBf16Table = {multiply_bf16,    pack_bf16,   pack_words_transposed,
                                            exp_and_sum_bf16, narrow_bf16, narrow_pairs_bf16};
+constexpr AttentionBf16Table kTilesTable = {multiply_tiles,   pack_bf16,   pack_words_transposed,
+                                            exp_and_sum_bf16, narrow_bf16, narrow_pairs_bf16};
 
 #else
 
-constexpr AttentionBf16Table kBf16Table = {};
+constexpr AttentionBf16Table kBf16Table = {}, kTilesTable = {};
 
 #endif
 

@@ -1,6 +1,12 @@
 // Selects the SIMD level, at the first use.
 #include "kernels/cpu/simd/dispatch.h"
 
+#if defined(__linux__) && defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include <atomic>
 #include <cstdlib>
 #include <string_view>
@@ -59,6 +65,23 @@ bool simd_multiplies_bf16() {
     return __builtin_cpu_supports("avx512bf16") && !(wanted && std::string_view(wanted) == "0");
   }();
   return available && simd_level() == SimdLevel::avx512;
+#else
+  return false;
+#endif
+}
+
+bool simd_has_tiles() {
+#if defined(__linux__) && defined(__x86_64__) && !defined(TANDEM_BASELINE_ONLY)
+  static const bool available = [] {
+    const char* const wanted = std::getenv("TANDEM_SIMD_TILES");
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    constexpr unsigned kBf16 = 1u << 22, kTiles = 1u << 24;
+    if ((wanted && std::string_view(wanted) == "0") || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+    // Linux saves the registers of the tiles for processes that ask for it.
+    constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+    return (d & kBf16) != 0 && (d & kTiles) != 0 && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  }();
+  return available && simd_multiplies_bf16();
 #else
   return false;
 #endif

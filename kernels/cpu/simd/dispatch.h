@@ -29,6 +29,9 @@ SimdLevel simd_level();
 /// Whether the level in use is avx512 and the processor has the bf16 products of AVX512_BF16, which single files use
 /// beyond the level. TANDEM_SIMD_BF16=0 in the environment turns them off.
 bool simd_multiplies_bf16();
+/// Whether, beyond that, the processor multiplies bf16 on the tiles of AMX, and the system lets this process use them.
+/// TANDEM_SIMD_TILES=0 in the environment turns them off.
+bool simd_has_tiles();
 /// For tests: changes the level, which must be available. Must not be called while kernels run.
 void set_simd_level(SimdLevel level);
 /// "baseline", "avx2" or "avx512".
