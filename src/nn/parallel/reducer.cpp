@@ -283,7 +283,7 @@ std::vector<bool> Reducer::used_anywhere() const {
   if (!options_.find_unused_parameters() && !options_.static_graph()) {
     return std::vector<bool>(parameters_.size(), true);
   }
-  const Tensor flags = empty({static_cast<int64_t>(parameters_.size())}, kInt);
+  const Tensor flags = empty({static_cast<int64_t>(parameters_.size())}, TensorOptions(kInt).device(kCPU));
   for (size_t p = 0; p < parameters_.size(); ++p) flags.raw<int32_t>()[p] = used_[p];
   const Tensor on_device = flags.to(parameters_[0].tensor.device());
   group_->all_reduce_async(on_device, distributed::ReduceOp::MAX, "used parameters").wait();
@@ -338,7 +338,7 @@ void Reducer::order_buckets_by_use() {
   ordered_by_use_ = true;
   // Parameters in the order of their gradients on rank 0. Of a static graph, without those that no rank uses.
   std::vector<bool> placed(parameters_.size());
-  const Tensor order = empty({static_cast<int64_t>(parameters_.size())}, kLong);
+  const Tensor order = empty({static_cast<int64_t>(parameters_.size())}, TensorOptions(kLong).device(kCPU));
   int64_t count = 0;
   const auto place = [&](size_t p) {
     if (placed[p] || (!never_used_.empty() && never_used_[p])) return;
