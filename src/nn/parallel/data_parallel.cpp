@@ -30,6 +30,8 @@ std::vector<Tensor> scatter(const Tensor& input, const std::vector<Device>& devi
 Tensor gather(const std::vector<Tensor>& outputs, Device device, int64_t dim) {
   const OpScope op("gather");
   TANDEM_CHECK(!outputs.empty(), StateError, "there are no tensors; give at least one");
+  const bool is_current = device.is_cuda() && device.index() < 0;
+  if (is_current) device = Device(kCUDA, accelerator().current_device());
   std::vector<Tensor> moved;
   for (const Tensor& y : outputs) {
     const Tensor here = y.to(device, /*non_blocking=*/true);

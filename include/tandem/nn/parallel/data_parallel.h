@@ -11,6 +11,7 @@
 
 #include "tandem/nn/call.h"
 #include "tandem/nn/module.h"
+#include "tandem/tensor/device_guard.h"
 
 #pragma GCC visibility push(default)
 namespace tandem::nn::parallel {
@@ -53,11 +54,15 @@ std::vector<std::shared_ptr<M>> replicate(const std::shared_ptr<M>& module, cons
   return replicas;
 }
 
-/// Calls modules[i] with inputs[i], each in a thread of its own, and returns the results.
+/// Calls modules[i] with inputs[i], each in a thread of its own whose current device is that of the input, and returns
+/// the results.
 template <std::derived_from<Module> M>
 std::vector<Tensor> parallel_apply(const std::vector<std::shared_ptr<M>>& modules, const std::vector<Tensor>& inputs) {
   std::vector<Tensor> outputs(inputs.size());
-  detail::in_threads(inputs.size(), [&](size_t i) { outputs[i] = nn::call(*modules.at(i), inputs[i]); });
+  detail::in_threads(inputs.size(), [&](size_t i) {
+    const DeviceGuard current(inputs[i].device());
+    outputs[i] = nn::call(*modules.at(i), inputs[i]);
+  });
   return outputs;
 }
 
