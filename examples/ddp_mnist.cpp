@@ -3,6 +3,7 @@
 //   mpirun -np 2 build/release/examples/ddp_mnist --precision bf16
 //
 // The processes start with the same weights, and average their gradients in each step. Without mpirun it trains on one.
+// On CUDA each process of a machine uses a device of its own.
 #include <chrono>
 #include <cstdio>
 #include <optional>
@@ -26,19 +27,38 @@ namespace {
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+/// A CUDA device for each process if there are enough, or if the settings demand it; otherwise the CPU.
+Device choose_device(const Group& group, const mnist::Settings& settings) {
+  const int index = distributed::local_rank();
+  const bool can_share = group->size() == 1 || distributed::is_nccl_available();
+  const Tensor enough = full({1}, index < cuda::device_count() && can_share, kInt);
+  group->all_reduce(enough, distributed::ReduceOp::MIN);
+  const bool on_cuda = settings.device == "cuda" || (settings.device == "auto" && enough.item<int>() != 0);
+  return on_cuda ? Device(kCUDA, index) : Device(kCPU);
+}
+
+/// Waits until the device has done all work.
+void finish(Device device) {
+  if (device.is_cuda()) cuda::synchronize();
+}
+
 /// Images per second of one process that trains alone, while the others wait.
-double speed_alone(const Group& group, const mnist::Settings& settings) {
+double speed_alone(const Group& group, const mnist::Settings& settings, Device device) {
   constexpr int kWarmUp = 5, kSteps = 20;
   double speed = 0;
   if (group->rank() == 0) {
     mnist::Cnn net;
+    net->to(device);
     optim::Adam adam(net->parameters(), optim::AdamOptions(settings.lr));
     const auto mode = mnist::make_mode(
-        settings.precisions[0], net.ptr(), [&](const Tensor& x) { return net(x); }, adam, kCPU);
-    const Tensor images = randn({settings.batch, 1, 28, 28}), labels = randint(0, 10, {settings.batch}, kLong);
+        settings.precisions[0], net.ptr(), [&](const Tensor& x) { return net(x); }, adam, device);
+    const Tensor images = randn({settings.batch, 1, 28, 28}, device);
+    const Tensor labels = randint(0, 10, {settings.batch}, TensorOptions(kLong).device(device));
     for (int i = 0; i < kWarmUp; ++i) mode->step(images, labels, nullptr);
+    finish(device);
     const auto start = Clock::now();
     for (int i = 0; i < kSteps; ++i) mode->step(images, labels, nullptr);
+    finish(device);
     speed = kSteps * static_cast<double>(settings.batch) / seconds_since(start);
   }
   group->barrier();
@@ -46,14 +66,16 @@ double speed_alone(const Group& group, const mnist::Settings& settings) {
 }
 
 /// The share of test images that the network classifies correctly. Each process tests a part.
-double accuracy(const Group& group, mnist::Mode& mode, nn::Module& module, const mnist::Settings& settings) {
+double accuracy(const Group& group, mnist::Mode& mode, nn::Module& module, const mnist::Settings& settings,
+                Device device) {
   auto data = mnist::open_data(settings.data, data::datasets::MNIST::Mode::kTest);
   const auto ranks = static_cast<size_t>(group->size()), rank = static_cast<size_t>(group->rank());
   data::samplers::DistributedSequentialSampler part(data.size().value(), ranks, rank, /*allow_duplicates=*/false);
-  auto loader = data::make_data_loader(std::move(data), std::move(part), data::DataLoaderOptions(512));
+  auto loader =
+      data::make_data_loader(std::move(data), std::move(part), data::DataLoaderOptions(512).prefetch_to(device));
   module.eval();
   const NoGradGuard no_grad;
-  const Tensor counts = zeros({2}, kLong);  // correct, all
+  const Tensor counts = zeros({2}, TensorOptions(kLong).device(device));  // correct, all
   for (auto& batch : *loader) {
     counts[0] += mode.forward(batch.data).argmax(1).eq(batch.target).sum();
     counts[1] += batch.target.numel();
@@ -65,13 +87,16 @@ double accuracy(const Group& group, mnist::Mode& mode, nn::Module& module, const
 void train(const Group& group, const mnist::Settings& settings) {
   const bool reports = group->rank() == 0;
   const std::string& precision = settings.precisions[0];
-  const double alone = group->size() > 1 ? speed_alone(group, settings) : 0;
+  const Device device = choose_device(group, settings);
+  const DeviceGuard current(device);
+  const double alone = group->size() > 1 ? speed_alone(group, settings, device) : 0;
 
   mnist::Cnn net;
+  net->to(device);
   nn::parallel::DistributedDataParallel model(net, nn::parallel::DistributedDataParallelOptions().process_group(group));
   optim::Adam adam(net->parameters(), optim::AdamOptions(settings.lr));
   const auto mode = mnist::make_mode(
-      precision, net.ptr(), [&](const Tensor& x) { return model(x); }, adam, kCPU);
+      precision, net.ptr(), [&](const Tensor& x) { return model(x); }, adam, device);
 
   auto data = mnist::open_data(settings.data, data::datasets::MNIST::Mode::kTrain);
   const auto ranks = static_cast<size_t>(group->size()), rank = static_cast<size_t>(group->rank());
@@ -80,8 +105,9 @@ void train(const Group& group, const mnist::Settings& settings) {
   const int64_t batches = (images + settings.batch - 1) / settings.batch;
   const int64_t epochs = settings.quick ? 1 : settings.epochs ? settings.epochs : 3;
   const int64_t all = epochs * batches, steps = settings.steps > 0 ? std::min(settings.steps, all) : all;
-  auto loader = data::make_data_loader(std::move(data), std::move(part),
-                                       data::DataLoaderOptions(static_cast<size_t>(settings.batch)));
+  auto loader =
+      data::make_data_loader(std::move(data), std::move(part),
+                             data::DataLoaderOptions(static_cast<size_t>(settings.batch)).prefetch_to(device));
 
   std::optional<mnist::Progress> progress;
   if (reports) progress.emplace("ddp_mnist " + precision, steps, batches, settings.batch * group->size());
@@ -98,9 +124,10 @@ void train(const Group& group, const mnist::Settings& settings) {
       if (++step == steps) break;
     }
   }
+  finish(device);
   const double seconds = seconds_since(start);
   const auto after = group->statistics();
-  const double right = accuracy(group, *mode, *net, settings);
+  const double right = accuracy(group, *mode, *net, settings, device);
   if (!reports) return;
   progress->clear();
 
@@ -108,6 +135,7 @@ void train(const Group& group, const mnist::Settings& settings) {
   const double run = after.run_seconds - before.run_seconds, wait = after.wait_seconds - before.wait_seconds;
   const auto row = [](const char* name, const std::string& value) { fmt::print("{:<32}{:>12}\n", name, value); };
   row("processes", fmt::format("{} ({})", group->size(), group->name()));
+  row("device", device.str());
   row("precision", precision);
   row("test accuracy", fmt::format("{:.2f} %", 100 * right));
   row("images/s", fmt::format("{:.0f}", speed));
@@ -116,6 +144,7 @@ void train(const Group& group, const mnist::Settings& settings) {
   row("efficiency", fmt::format("{:.2f}", speed / (alone * group->size())));
   row("KiB of gradients in a step",
       fmt::format("{:.0f}", static_cast<double>(after.bytes - before.bytes) / 1024.0 / static_cast<double>(step)));
+  if (device.is_cuda()) return;  // the host does not wait, so it does not know
   row("communication in a step", fmt::format("{:.2f} ms", 1e3 * run / static_cast<double>(step)));
   row("hidden behind computation", fmt::format("{:.0f} %", run > 0 ? 100 * std::max(0.0, 1 - wait / run) : 0.0));
 }

@@ -1,7 +1,7 @@
 # Runs the tests again, as on_cuda_*, with every tensor on a CUDA device. If the library has the CUDA backend, that is
 # the machine's device (skipped without one); otherwise it is emulated on the CPU (docs/emulated_device.md), also for
 # examples and benchmarks.
-set(folders_on_cuda amp amp_modes autograd data io kernels nn ops optim tensor)
+set(folders_on_cuda amp amp_modes autograd data dist io kernels nn ops optim tensor)
 
 # on_cuda_test(name target arguments...): death tests run in new processes, because a child of fork() cannot use CUDA.
 function(on_cuda_test name)
@@ -11,9 +11,9 @@ function(on_cuda_test name)
                                ENVIRONMENT
                                "TANDEM_TEST_DEVICE=cuda;OMP_WAIT_POLICY=passive;GTEST_DEATH_TEST_STYLE=threadsafe")
 endfunction()
-# The Idx tests are of a parser without tensors.
+# The Idx tests are of a parser without tensors. Failed calls on CUDA devices are tested in cuda_emulated.
 function(folder_on_cuda folder target)
-  on_cuda_test(${folder} ${target} --gtest_brief=1 --gtest_filter=-Idx.*
+  on_cuda_test(${folder} ${target} --gtest_brief=1 --gtest_filter=-Idx.*:Failures.*
                --gtest_output=json:${TANDEM_TEST_RESULTS}/on_cuda_${folder}.json)
   set_tests_properties(on_cuda_${folder} PROPERTIES LABELS gtest)
 endfunction()
@@ -31,7 +31,7 @@ endif()
 
 # ---- the emulated device: the backend's kernels compiled as C++, and its host code, with an emulated runtime
 file(GLOB emulated_kernels CONFIGURE_DEPENDS ../kernels/cuda/*.cu)
-file(GLOB emulated_host CONFIGURE_DEPENDS ../kernels/cuda/*.cpp cuda_emulated/device/*.cpp)
+file(GLOB emulated_host CONFIGURE_DEPENDS ../kernels/cuda/*.cpp ../src/dist/nccl/*.cpp cuda_emulated/device/*.cpp)
 list(FILTER emulated_host EXCLUDE REGEX "_test\\.cpp$|/kernels/cuda/launch\\.cpp$")
 # nvcc fuses multiplications and additions. Where this machine's processor can, so does the host's compiler; the
 # program may switch it off (cuda_emulated/separable_fma.h).
@@ -81,6 +81,7 @@ foreach(folder ${folders_on_cuda})
   program_on_cuda(${folder}_test tandem_test_objects tandem_test_device)
   folder_on_cuda(${folder} tandem_on_cuda_${folder}_test)
 endforeach()
+set_property(TEST on_cuda_dist APPEND PROPERTY ENVIRONMENT TANDEM_EMULATED_DEVICES=4)
 # Some folders run again, because other devices and orders show other defects.
 set(second_device TANDEM_TEST_DEVICE=cuda:1)
 function(folder_on_cuda_again folder variant)

@@ -19,6 +19,9 @@ class CudaAccelerator final : public Accelerator {
   int exchange_device(int device) const override;
   void restore_device(int device) const noexcept override;
 
+  // failure.cpp
+  void fail(std::exception_ptr error) const noexcept override;
+
   // memory.cpp, pinned_memory.cpp
   void* allocate(size_t bytes) const override;
   void deallocate(void* block) const noexcept override;

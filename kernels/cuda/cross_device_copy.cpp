@@ -3,6 +3,7 @@
 // copy from pageable memory has read it when the call returns; a copy from page-locked memory reads it later.
 #include "kernels/cuda/cross_device_copy.h"
 
+#include "kernels/cuda/failure.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/runtime.h"
 #include "kernels/walk.h"
@@ -56,6 +57,7 @@ void to_host(const Tensor& dst, const Tensor& src) {
   const Tensor host = is_one_block(dst, ready) ? dst : new_block(dst, dst.dtype(), dst.device());
   copy_bytes(host, ready, cudaMemcpyDeviceToHost);
   TANDEM_CUDA(cudaStreamSynchronize, current_handle());
+  throw_if_failed();
   if (host.raw_bytes() != dst.raw_bytes()) cpu::backend().copy(dst, host);
 }
 

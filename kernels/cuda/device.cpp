@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/cuda/accelerator.h"
+#include "kernels/cuda/failure.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
@@ -98,6 +99,7 @@ void synchronize() {
   present();
   check_not_capturing("waiting for the device is impossible", "do it before the capture or after a replay");
   TANDEM_CUDA(cudaDeviceSynchronize);
+  throw_if_failed();
 }
 
 const DeviceProperties& get_device_properties(int device) {

@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/accelerator.h"
 #include "kernels/cuda/environment.h"
+#include "kernels/cuda/failure.h"
 #include "kernels/cuda/runtime.h"
 #include "tandem/base/check.h"
 #include "tandem/base/of_thread.h"
@@ -39,6 +40,7 @@ bool is_ready(const char* call, cudaError_t code) {
     return false;
   }
   check(call, code);
+  throw_if_failed();
   return true;
 }
 
@@ -70,6 +72,7 @@ Stream CudaAccelerator::exchange_stream(const Stream& stream) const {
 void CudaAccelerator::synchronize_stream(const Stream& stream) const {
   const DeviceGuard on(stream.device());
   TANDEM_CUDA(cudaStreamSynchronize, raw(stream));
+  throw_if_failed();
 }
 
 bool CudaAccelerator::query_stream(const Stream& stream) const {
@@ -154,7 +157,10 @@ bool CudaAccelerator::query_event(void* event) const {
   return is_ready("cudaEventQuery", driver().cudaEventQuery(raw(event)));
 }
 
-void CudaAccelerator::synchronize_event(void* event) const { TANDEM_CUDA(cudaEventSynchronize, raw(event)); }
+void CudaAccelerator::synchronize_event(void* event) const {
+  TANDEM_CUDA(cudaEventSynchronize, raw(event));
+  throw_if_failed();
+}
 
 float CudaAccelerator::elapsed_time(void* start, void* end) const {
   float milliseconds = 0;

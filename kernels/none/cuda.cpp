@@ -30,6 +30,8 @@ class NoAccelerator final : public Accelerator {
   int exchange_device(int) const override { refuse("set_device"); }
   void restore_device(int) const noexcept override {}
 
+  void fail(std::exception_ptr) const noexcept override {}
+
   void* allocate(size_t) const override { refuse("allocate"); }
   void deallocate(void*) const noexcept override {}
   void record_stream(void*, const Stream&) const override {}

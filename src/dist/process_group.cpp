@@ -1,6 +1,7 @@
 #include "tandem/dist/process_group.h"
 
 #include "src/dist/counters.h"
+#include "src/dist/device_group.h"
 #include "src/dist/signature.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/checks.h"
@@ -11,8 +12,6 @@ namespace {
 using Kind = Collective::Kind;
 
 bool is_peer_call(Kind kind) { return kind == Kind::send || kind == Kind::recv; }
-
-bool combines(Kind kind) { return kind == Kind::all_reduce || kind == Kind::reduce || kind == Kind::reduce_scatter; }
 
 void check_tensor(const char* which, const Tensor& x) {
   TANDEM_CHECK(x.defined(), StateError, "{} is an undefined tensor; give it a value first", which);
@@ -69,7 +68,23 @@ void check_op(const Collective& call, DType dtype) {
                "bool tensors can only be combined with BOR; convert with .to(kInt)");
 }
 
+void check_tag(const char* call, int tag) {
+  const OpScope op(call);
+  TANDEM_CHECK(tag >= 0 && tag <= kMaxTag, StateError, "tag = {}; it must be between 0 and {}", tag, kMaxTag);
+}
+
 }  // namespace
+
+void check_on_cpu(const Collective& call) {
+  for (const std::vector<Tensor>* list : {&call.inputs, &call.outputs}) {
+    for (const Tensor& t : *list) {
+      TANDEM_CHECK(t.is_cpu(), DeviceError,
+                   "a tensor is on {}, but this library was built without NCCL and sends only from the CPU's memory; "
+                   "build it with -DTANDEM_NCCL=ON, or move the tensor with .cpu()",
+                   t.device().str());
+    }
+  }
+}
 
 /// Counts the time of wait().
 class ProcessGroup::TimedState final : public Work::State {
@@ -180,10 +195,12 @@ Work ProcessGroup::scatter_async(const Tensor& output, const std::vector<Tensor>
 Work ProcessGroup::barrier_async() { return start({.kind = Kind::barrier}); }
 
 Work ProcessGroup::send_async(const Tensor& tensor, int destination, int tag) {
+  check_tag("send", tag);
   return start({.kind = Kind::send, .peer = destination, .tag = tag, .inputs = {tensor}});
 }
 
 Work ProcessGroup::recv_async(const Tensor& tensor, int source, int tag) {
+  check_tag("recv", tag);
   return start({.kind = Kind::recv, .peer = source, .tag = tag, .outputs = {tensor}});
 }
 

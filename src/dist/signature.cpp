@@ -55,6 +55,11 @@ const char* to_string(Collective::Kind kind) {
   return "?";
 }
 
+bool combines(Collective::Kind kind) {
+  using Kind = Collective::Kind;
+  return kind == Kind::all_reduce || kind == Kind::reduce || kind == Kind::reduce_scatter;
+}
+
 std::string describe(const Collective& call) {
   using Kind = Collective::Kind;
   std::string text = to_string(call.kind);
@@ -91,6 +96,7 @@ std::string describe(const Collective& call) {
       add(" {} from rank {}, tag {}", checks::show(call.outputs[0]), call.peer, call.tag);
       break;
     case Kind::barrier:
+      if (!call.label.empty()) return call.label;  // stands for the call that the label describes
       break;
   }
   if (!call.label.empty()) add(" ({})", call.label);

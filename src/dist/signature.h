@@ -11,6 +11,9 @@ namespace tandem::distributed {
 /// "all_reduce". The string is static.
 const char* to_string(Collective::Kind kind);
 
+/// True for calls that combine elements; false for those that copy them.
+bool combines(Collective::Kind kind);
+
 /// A number that is equal for calls with equal descriptions, and hardly ever for others.
 uint64_t signature(const Collective& call);
 

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "src/dist/device_group.h"
 #include "src/dist/local_collectives.h"
 #include "src/dist/options.h"
 #include "src/dist/signature.h"
@@ -80,6 +81,11 @@ class Meeting {
   void fail(std::exception_ptr error) {
     const std::lock_guard lock(mutex_);
     fail_all(std::move(error));
+  }
+
+  std::exception_ptr failure() {
+    const std::lock_guard lock(mutex_);
+    return failure_;
   }
 
   /// The rank makes no further calls.
@@ -231,8 +237,11 @@ class ThreadGroup final : public ProcessGroup {
     }
   }
 
+  std::exception_ptr failure() const override { return meeting_->failure(); }
+
  protected:
   std::shared_ptr<Work::State> run(Collective call) override {
+    if (size() > 1) check_on_cpu(call);  // streams of different ranks are not ordered
     return std::make_shared<ThreadWork>(meeting_, meeting_->join(rank(), std::move(call)), rank());
   }
 
@@ -249,7 +258,10 @@ std::vector<std::shared_ptr<ProcessGroup>> make_thread_groups(int size, const Pr
   check_options(options);
   const auto meeting = std::make_shared<Meeting>(size, options);
   std::vector<std::shared_ptr<ProcessGroup>> groups;
-  for (int rank = 0; rank < size; ++rank) groups.push_back(std::make_shared<ThreadGroup>(rank, size, meeting));
+  for (int rank = 0; rank < size; ++rank) {
+    auto group = std::make_shared<ThreadGroup>(rank, size, meeting);
+    groups.push_back(size > 1 ? with_device_tensors(std::move(group), options) : std::move(group));
+  }
   return groups;
 }
 

@@ -41,7 +41,7 @@ Trace train(Model& model, MlpImpl& net, int rank, int ranks, DType dtype, Way wa
     const bool overflows = bad >= 0 && (ranks == 1 || bad == rank);
     Tensor loss;
     {
-      const amp::AutocastGuard autocast(kCPU, dtype);
+      const amp::AutocastGuard autocast(device_type(), dtype);
       loss = mean_square(model(x).to(kFloat), target);
     }
     scaler.scale(overflows ? loss * INFINITY : loss).backward();
@@ -124,7 +124,7 @@ TEST(AmpOverRanks, AccumulationInNoSync) {
         const auto backward = [&](double factor) {
           Tensor loss;
           {
-            const amp::AutocastGuard autocast(kCPU, kHalf);
+            const amp::AutocastGuard autocast(device_type(), kHalf);
             loss = mean_square(model(x).to(kFloat), target);
           }
           scaler.scale(loss * factor).backward();

@@ -13,10 +13,10 @@ namespace tandem::testing {
 
 /// Numbers in (-1, 1) that depend on the index and `seed`.
 inline Tensor numbers(IntArrayRef sizes, int64_t seed, DType dtype = kDouble) {
-  const Tensor x = empty(sizes, kDouble);
+  const Tensor x = empty(sizes, TensorOptions(kDouble).device(kCPU));
   double* p = x.data_ptr<double>();
   for (int64_t i = 0; i < x.numel(); ++i) p[i] = std::sin(static_cast<double>(1 + i * 13 + seed * 101));
-  return x.to(dtype);
+  return x.to(get_default_device(), dtype);
 }
 
 struct MlpImpl : nn::Module {

@@ -22,9 +22,9 @@ double element(int rank, int64_t i) { return static_cast<double>((i * 7 + rank *
 double fraction(int rank, int64_t i) { return 1 + static_cast<double>((i * 37 + rank * 101) % 997) / 997; }
 
 Tensor filled(int64_t n, DType dtype, int rank, double (*value)(int, int64_t) = element) {
-  const Tensor x = empty({n}, kDouble);
+  const Tensor x = empty({n}, TensorOptions(kDouble).device(kCPU));
   for (int64_t i = 0; i < n; ++i) x.data_ptr<double>()[i] = value(rank, i);
-  return x.to(dtype);
+  return x.to(get_default_device(), dtype);
 }
 
 void expect_equal(const Tensor& actual, const Tensor& expected) {
@@ -63,6 +63,7 @@ TEST(Collectives, AllReduce) {
 }
 
 TEST(Collectives, SumsOf16BitsAreRoundedOnce) {
+  SKIP_ON_CUDA("NCCL rounds when it sends");
   on_ranks([](const Group& group) {
     for (const DType dtype : {kHalf, kBFloat16}) {
       for (const int64_t size : {int64_t{100}, int64_t{5000}}) {
@@ -91,6 +92,7 @@ TEST(Collectives, NanOfOneRankReachesAll) {
   on_ranks([](const Group& group) {
     const int last = group->size() - 1;
     for (const ReduceOp op : {ReduceOp::SUM, ReduceOp::AVG, ReduceOp::MAX, ReduceOp::MIN}) {
+      if (on_cuda() && (op == ReduceOp::MAX || op == ReduceOp::MIN)) continue;  // NCCL does not say what happens
       const Tensor x = full({2}, group->rank() == last ? NAN : 1.0, kFloat);
       group->all_reduce(x, op);
       EXPECT_TRUE(x.isnan().all().item<bool>());
@@ -99,6 +101,7 @@ TEST(Collectives, NanOfOneRankReachesAll) {
 }
 
 TEST(Collectives, BitwiseOr) {
+  SKIP_ON_CUDA("NCCL has no bitwise or");
   on_ranks([](const Group& group) {
     const Tensor x = full({3}, int64_t{1} << group->rank(), kLong);
     group->all_reduce(x, ReduceOp::BOR);
@@ -200,6 +203,7 @@ TEST(Collectives, AllToAllOfUnequalSizes) {
 }
 
 TEST(Collectives, SendsAndReceivesPassTheCollectives) {
+  SKIP_ON_CUDA("NCCL has no tags");
   on_ranks([](const Group& group) {
     if (group->size() == 1) return;
     const int next = (group->rank() + 1) % group->size(),
@@ -223,6 +227,7 @@ TEST(Collectives, SendsAndReceivesPassTheCollectives) {
 TEST(Collectives, AReceiveDoesNotWaitForCollectivesOfItsSender) {
   on_ranks([](const Group& group) {
     if (group->size() == 1) return;
+    group->all_reduce(ones({1}));  // connects GPUs, which waits for all ranks
     const Tensor message = full({5000}, 7.0, kFloat), reduced = ones({5000});
     if (group->rank() == 0) {
       const Work collective = group->all_reduce_async(reduced);  // rank 1 joins it only after its receive
@@ -250,7 +255,9 @@ TEST(Collectives, ManyCallsUnderWay) {
     }
     for (size_t i = 50; i-- > 0;) {
       works[i].wait();
-      EXPECT_TRUE(works[i].is_completed());
+      if (!on_cuda()) {  // there, wait() does not wait on the host
+        EXPECT_TRUE(works[i].is_completed());
+      }
       EXPECT_EQ(works[i].exception(), nullptr);
       EXPECT_TRUE(equal(tensors[i], full_like(tensors[i], static_cast<double>(i) * group->size())));
     }

@@ -34,6 +34,16 @@ void train_on_all_ranks() {
   // clang-format on
 }
 
+void train_on_gpus(nn::Sequential& net) {
+  // clang-format off
+  const auto group = distributed::init();
+  const Device device(kCUDA, distributed::local_rank());  // the number of the process on this machine
+  const DeviceGuard current(device);
+  net->to(device);
+  nn::parallel::DistributedDataParallel model(net);
+  // clang-format on
+}
+
 void train_with_sharded_states(nn::Sequential& net, amp::GradScaler& scaler, const Tensor& x, io::Checkpoint& run,
                                const std::string& path) {
   // clang-format off

@@ -60,7 +60,7 @@ TEST(SyncBatchNorm, IsBatchNormOfTheJointBatch) {
 TEST(SyncBatchNorm, KeepsTheDtypeUnderAutocast) {
   on_ranks([](const Group& group) {
     nn::SyncBatchNorm net(nn::BatchNormOptions(4), group);
-    const amp::AutocastGuard autocast(kCPU, kBFloat16);
+    const amp::AutocastGuard autocast(device_type(), kBFloat16);
     const Tensor x = numbers({3, 4}, group->rank(), kBFloat16).requires_grad_(true);
     const Tensor y = net(x);
     EXPECT_EQ(y.dtype(), kBFloat16);

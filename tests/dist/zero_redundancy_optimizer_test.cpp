@@ -267,7 +267,7 @@ TEST(ZeroRedundancyOptimizer, TrainsWithDistributedDataParallelAndAmp) {
         const Tensor x = numbers({4, 6}, 10 * step + group->rank(), kFloat);
         Tensor loss;
         {
-          const amp::AutocastGuard autocast(kCPU, kBFloat16);
+          const amp::AutocastGuard autocast(device_type(), kBFloat16);
           loss = mean_square(model(x).to(kFloat), x.narrow(1, 0, 3));
         }
         const bool overflows = step % 5 == 3 && group->rank() == step % group->size();

@@ -7,8 +7,9 @@
 #pragma GCC visibility push(default)
 namespace tandem::distributed {
 
-/// Returns true if the library was built with MPI.
+/// Return true if the library was built with MPI, and with NCCL.
 bool is_mpi_available();
+bool is_nccl_available();
 
 /// Returns the group of all processes that `mpirun` or `srun` started, and makes it the default group. A program that
 /// was started without them, or a library without MPI, gets a group of one rank. All processes must call it.

@@ -103,7 +103,7 @@ class ProcessGroup {
   void barrier();
   Work barrier_async();
 
-  // ---- two ranks. A receive gets the sends with its tag, 0 to 32767, in the order in which they were sent. Its tensor
+  // ---- two ranks. A receive gets the sends with its tag, 0 to 32766, in the order in which they were sent. Its tensor
   // must have the sizes and the dtype of the sent one.
   void send(const Tensor& tensor, int destination, int tag = 0);
   Work send_async(const Tensor& tensor, int destination, int tag = 0);
@@ -116,8 +116,10 @@ class ProcessGroup {
   /// Ends the group: the running and later calls of all ranks throw StateError with this rank's number and `reason`.
   /// For a rank that cannot go on, such as one that catches an exception in main(). Does not throw.
   virtual void abort(const std::string& reason) noexcept = 0;
+  /// What ended the group; null if nothing did.
+  virtual std::exception_ptr failure() const { return nullptr; }
 
-  Statistics statistics() const;
+  virtual Statistics statistics() const;
 
  protected:
   ProcessGroup(int rank, int size);

@@ -2,6 +2,7 @@
 // Accelerator: what code outside kernels/ asks of the accelerator, besides kernels (backend.h): devices, memory,
 // streams and events. Internal: programs use the functions of tandem/cuda.
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <string>
 
@@ -40,6 +41,10 @@ class Accelerator {
   virtual int exchange_device(int device) const = 0;
   /// Sets the current device to an index from exchange_device().
   virtual void restore_device(int device) const noexcept = 0;
+
+  /// Makes all later waits of the host for a device throw `error`, because results on the devices are undefined: a
+  /// communication between them was aborted. Null ends that.
+  virtual void fail(std::exception_ptr error) const noexcept = 0;
 
   // ---- memory
   /// Allocates at least `bytes` bytes on the current device, aligned to 512 bytes, for work on the current stream. If

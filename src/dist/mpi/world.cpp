@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "src/dist/counters.h"
+#include "src/dist/device_group.h"
 #include "src/dist/mpi/check.h"
 #include "src/dist/mpi/worker.h"
 #include "tandem/base/check.h"
@@ -30,6 +31,7 @@ class MpiGroup final : public ProcessGroup {
     } catch (...) {  // the others run into their time limits
     }
   }
+  std::exception_ptr failure() const override { return worker_ ? worker_->failure() : failure_; }
   /// Waits until all ranks have made their calls. The group cannot be used afterwards.
   void finish() {
     if (!worker_) return;
@@ -43,15 +45,7 @@ class MpiGroup final : public ProcessGroup {
 
  protected:
   std::shared_ptr<Work::State> run(Collective call) override {
-    for (const std::vector<Tensor>* list : {&call.inputs, &call.outputs}) {
-      for (const Tensor& t : *list) {
-        TANDEM_CHECK(t.device().is_cpu(), DeviceError,
-                     "a tensor is on {}, but this group sends only from the CPU's "
-                     "memory; move it with .cpu()",
-                     t.device().str());
-      }
-    }
-    TANDEM_CHECK(call.tag >= 0 && call.tag < 32768, StateError, "tag = {}; it must be between 0 and 32767", call.tag);
+    check_on_cpu(call);
     TANDEM_CHECK(worker_, StateError, "MPI has been finalized; finish all calls before");
     return worker_->push(std::move(call));
   }
@@ -163,7 +157,7 @@ World make_world(const ProcessGroupOptions& options) {
   auto group = std::make_shared<MpiGroup>(rank, size, MPI_COMM_WORLD, options);
   running() = group;
   outer_terminate() = std::set_terminate(terminate);
-  return {group, local_rank};
+  return {with_device_tensors(group, options), local_rank};
 }
 
 }  // namespace tandem::distributed

@@ -7,7 +7,7 @@
 
 namespace tandem::cuda::emulated {
 
-inline constexpr int kDevices = 2;
+inline constexpr int kDevices = 4;                       ///< at most
 inline constexpr size_t kDeviceBytes = size_t{1} << 30;  ///< of each device
 
 /// Returns a segment, or null if the device has no room for it.

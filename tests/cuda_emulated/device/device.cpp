@@ -3,6 +3,8 @@
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -49,9 +51,28 @@ std::recursive_mutex& mutex() {
   static auto& one = *new std::recursive_mutex;
   return one;
 }
-struct Lock : std::lock_guard<std::recursive_mutex> {
-  Lock() : lock_guard(mutex()) {}
+struct Lock : std::unique_lock<std::recursive_mutex> {
+  Lock() : unique_lock(emulated::mutex()) {}
 };
+
+/// Signals that a stream has joined or left a meeting.
+std::condition_variable_any& met() {
+  static auto& one = *new std::condition_variable_any;
+  return one;
+}
+
+/// Runs work that the host waits for. Waits until other threads have let their streams join its meetings.
+template <class Run>
+bool run_waiting(Lock& lock, const Run& run) {
+  constexpr auto kLongest = std::chrono::minutes(1);
+  while (true) {
+    try {
+      return run();
+    } catch (const NotMet&) {
+      if (met().wait_for(lock, kLongest) == std::cv_status::timeout) throw Misuse("a stream waits forever for others");
+    }
+  }
+}
 
 /// The compute capability: TANDEM_EMULATED_CAPABILITY, such as 7.5, or an H100's.
 struct Capability {
@@ -67,6 +88,17 @@ const Capability& capability() {
     return c;
   }();
   return asked_for;
+}
+
+/// The number of devices: TANDEM_EMULATED_DEVICES, or two.
+int device_count_asked_for() {
+  static const int count = [] {
+    const char* text = std::getenv("TANDEM_EMULATED_DEVICES");
+    const int asked = text ? std::atoi(text) : 2;
+    if (asked < 1 || asked > kDevices) throw Misuse("TANDEM_EMULATED_DEVICES is not a number from 1 to 4");
+    return asked;
+  }();
+  return count;
 }
 
 cudaError_t fail(cudaError_t code) { return last_error = code; }
@@ -124,10 +156,10 @@ bool is_pageable(const void* address) { return !is_device_memory(address) && !is
 /// The host waits: runs the work that it waits for.
 template <class Run>
 cudaError_t wait(const Run& run, bool relaxed_allows = false) {
-  const Lock lock;
+  Lock lock;
   ++counts().waits;
   const cudaError_t code = outside_captures(relaxed_allows);
-  return code == cudaSuccess ? unless_trapped(run()) : code;
+  return code == cudaSuccess ? unless_trapped(run_waiting(lock, run)) : code;
 }
 
 /// The host queries: runs the work first, unless the device is held behind.
@@ -136,7 +168,12 @@ cudaError_t ask(const Run& run, bool relaxed_allows) {
   const Lock lock;
   const cudaError_t code = outside_captures(relaxed_allows);
   if (code != cudaSuccess) return code;
-  return behind ? fail(cudaErrorNotReady) : unless_trapped(run());
+  if (behind) return fail(cudaErrorNotReady);
+  try {
+    return unless_trapped(run());
+  } catch (const NotMet&) {
+    return fail(cudaErrorNotReady);
+  }
 }
 
 bool run_until_recorded(cudaEvent_t event) { return !event->last || run_until(event->last); }
@@ -171,6 +208,22 @@ void submit(cudaStream_t handle, std::function<void()> work) {
   give(stream, {only(stream.device), std::move(work)});
 }
 
+void join(cudaStream_t handle, const std::function<MeetingPtr()>& find) {
+  const Lock lock;
+  Queue& stream = queue_of(handle);
+  if (stream.device != device_of_thread) throw Misuse("a stream of another device joins a meeting");
+  if (is_recorded(stream)) throw Misuse("a stream joins a meeting during a capture");
+  stream.join(find());
+  met().notify_all();
+}
+
+void leave(cudaStream_t handle, const MeetingPtr& meeting) {
+  const Lock lock;
+  meeting->gone.insert(handle);
+  meeting->stuck = true;
+  met().notify_all();
+}
+
 }  // namespace tandem::cuda::emulated
 
 using namespace tandem::cuda::emulated;
@@ -192,14 +245,14 @@ const char* cudaGetErrorName(cudaError_t code) {
 const char* cudaGetErrorString(cudaError_t) { return "an error of the emulated device"; }
 cudaError_t cudaDriverGetVersion(int* v) { return *v = 13000, cudaSuccess; }
 cudaError_t cudaRuntimeGetVersion(int* v) { return *v = 13000, cudaSuccess; }
-cudaError_t cudaGetDeviceCount(int* n) { return *n = kDevices, cudaSuccess; }
+cudaError_t cudaGetDeviceCount(int* n) { return *n = device_count_asked_for(), cudaSuccess; }
 cudaError_t cudaGetDevice(int* device) { return *device = device_of_thread, cudaSuccess; }
 cudaError_t cudaSetDevice(int device) {
-  if (device < 0 || device >= kDevices) return fail(cudaErrorInvalidDevice);
+  if (device < 0 || device >= device_count_asked_for()) return fail(cudaErrorInvalidDevice);
   return device_of_thread = device, cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
-  if (device < 0 || device >= kDevices) return fail(cudaErrorInvalidDevice);
+  if (device < 0 || device >= device_count_asked_for()) return fail(cudaErrorInvalidDevice);
   *p = {"emulated", capability().major, capability().minor, 1,
         1280,       kDeviceBytes};  // so few threads that grid-stride loops iterate
   return cudaSuccess;
@@ -219,10 +272,11 @@ cudaError_t cudaMalloc(void** data, size_t bytes) {
   return *data ? cudaSuccess : fail(cudaErrorMemoryAllocation);
 }
 cudaError_t cudaFree(void* data) {
-  const Lock lock;
+  Lock lock;
   const cudaError_t code = outside_captures(true);
   if (code != cudaSuccess) return code;
-  const bool good = !data || run_everything(device_of_memory(data));  // cudaFree waits for the device
+  // cudaFree waits for the device.
+  const bool good = !data || run_waiting(lock, [data] { return run_everything(device_of_memory(data)); });
   give_back_segment(data);
   return unless_trapped(good);
 }
@@ -241,7 +295,7 @@ cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) {
 /// For pageable memory, the source is read, and the destination is written, before the call returns. The stream may
 /// belong to any device, and so may the memory.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t handle) {
-  const Lock lock;
+  Lock lock;
   ++counts().copies;
   const bool from_device = is_device_memory(from), to_device = is_device_memory(to);
   if (kind != cudaMemcpyDefault &&
@@ -257,7 +311,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
     return cudaSuccess;
   }
   give(stream, {devices, [=] { std::memcpy(to, from, bytes); }});
-  return is_pageable(to) ? unless_trapped(run_stream(stream)) : cudaSuccess;
+  return is_pageable(to) ? unless_trapped(run_waiting(lock, [&] { return run_stream(stream); })) : cudaSuccess;
 }
 
 cudaError_t cudaDeviceSynchronize() {

@@ -1,12 +1,15 @@
 #pragma once
-// Two whole CUDA devices on the CPU, for running programs on kCUDA without a GPU. Their memory is host memory, but
-// closed to host code (arena.h). Kernels run in the emulator, as late as the order of streams allows (queue.h). Work
-// for a stream that is being captured is recorded and runs when the graph is launched. device.cpp replaces the CUDA
-// runtime under kernels/cuda/*.cpp, blas.cpp cuBLASLt, and dnn.cpp cuDNN.
+// Whole CUDA devices on the CPU, for running programs on kCUDA without a GPU: two, or as many as
+// TANDEM_EMULATED_DEVICES says. Their memory is host memory, but closed to host code (arena.h). Kernels run in the
+// emulator, as late as the order of streams allows (queue.h). Work for a stream that is being captured is recorded and
+// runs when the graph is launched. device.cpp replaces the CUDA runtime under kernels/cuda/*.cpp, blas.cpp cuBLASLt,
+// dnn.cpp cuDNN, and nccl.cpp NCCL.
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 #include <functional>
+
+#include "cuda_emulated/device/queue.h"
 
 namespace tandem::cuda::emulated {
 
@@ -23,6 +26,12 @@ Counts& counts();
 /// Gives work for the current device to a stream, as a kernel launch does. Throws BackendError if the stream belongs to
 /// another device.
 void submit(cudaStream_t stream, std::function<void()> work);
+
+/// Makes a stream of the calling thread's current device join the meeting that `find` returns, which is called while no
+/// other thread joins one.
+void join(cudaStream_t stream, const std::function<MeetingPtr()>& find);
+/// Lets a stream go on without the meeting. The others wait for it forever.
+void leave(cudaStream_t stream, const MeetingPtr& meeting);
 
 /// If on, queries answer that the device is not done. Initially off: a query runs the work first.
 void stay_behind(bool on);

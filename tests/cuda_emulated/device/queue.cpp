@@ -1,5 +1,6 @@
 #include "cuda_emulated/device/queue.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -35,12 +36,31 @@ Order order_now = initial_order();
 
 void run(Queue& stream, const Mark* end);
 
+void reach(const MarkPtr& point) {
+  if (!point->passed) run(*point->stream, point.get());
+}
+
+bool has_passed(const MarkPtr& point) { return point->passed; }
+
+void meet(Meeting& meeting, const Queue& stream) {
+  if (meeting.ended || meeting.gone.contains(&stream)) return;
+  if (meeting.missing > 0 || meeting.stuck) throw NotMet();
+  for (const MarkPtr& point : meeting.before) reach(point);
+  if (meeting.ended) return;
+  open_only(meeting.devices);
+  meeting.stuck = !meeting.run();
+  if (meeting.stuck) throw NotMet();
+  meeting.ended = true;
+}
+
+/// Leaves the entry in its place until it has run, because it may be impossible now.
 void run_first(Queue& stream) {
-  const Queue::Entry entry = std::move(stream.entries.front());
-  stream.entries.pop_front();
-  if (entry.wait && !entry.wait->passed) run(*entry.wait->stream, entry.wait.get());
+  const Queue::Entry entry = stream.entries.front();
+  if (entry.wait) reach(entry.wait);
+  if (entry.meeting) meet(*entry.meeting, stream);
   if (entry.work.run) entry.work();
   if (entry.pass) entry.pass->passed = true;
+  stream.entries.pop_front();
 }
 
 /// Runs the stream's entries up to the mark `end`, or all if it is null.
@@ -48,8 +68,15 @@ void run(Queue& stream, const Mark* end) {
   while (!stream.entries.empty() && !(end && end->passed)) run_first(stream);
 }
 
+/// True if the stream's first entry waits for no other stream.
 bool can_run(const Queue& stream) {
-  return !stream.entries.empty() && (!stream.entries.front().wait || stream.entries.front().wait->passed);
+  if (stream.entries.empty()) return false;
+  const Queue::Entry& first = stream.entries.front();
+  if (first.wait) return first.wait->passed;
+  if (!first.meeting) return true;
+  const Meeting& m = *first.meeting;
+  return m.ended || m.gone.contains(&stream) ||
+         (m.missing == 0 && !m.stuck && std::all_of(m.before.begin(), m.before.end(), has_passed));
 }
 
 /// Runs all work of the other streams that does not wait for a default stream.
@@ -82,25 +109,29 @@ Order set_order(Order order) { return std::exchange(order_now, order); }
 Queue::Queue(int device, bool is_default) : device(device), is_default(is_default) { streams().push_back(this); }
 
 void Queue::append(Work work) {
-  entries.push_back({std::move(work), {}, {}});
+  entries.push_back({.work = std::move(work)});
   if (!is_default && order_now == Order::sides_first) static_cast<void>(unless_trapped([] {}));
 }
 
 MarkPtr Queue::mark() {
   auto point = std::make_shared<Mark>(Mark{this});
   point->passed = entries.empty();
-  if (!point->passed) entries.push_back({{}, point, {}});
+  if (!point->passed) entries.push_back({.pass = point});
   return point;
 }
 
 void Queue::wait_for(const MarkPtr& point) {
-  if (!point->passed) entries.push_back({{}, {}, point});
+  if (!point->passed) entries.push_back({.wait = point});
+}
+
+void Queue::join(const MeetingPtr& meeting) {
+  meeting->before.push_back(mark());
+  --meeting->missing;
+  entries.push_back({.meeting = meeting});
 }
 
 bool run_until(const MarkPtr& point) {
-  return unless_trapped([&] {
-    if (!point->passed) run(*point->stream, point.get());
-  });
+  return unless_trapped([&] { reach(point); });
 }
 
 bool run_stream(Queue& stream) {

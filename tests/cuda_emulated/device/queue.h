@@ -6,6 +6,8 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <set>
+#include <vector>
 
 #include "cuda_emulated/device/arena.h"
 
@@ -30,9 +32,24 @@ struct Work {
   }
 };
 
+class Queue;
 /// A point in a stream's order.
 struct Mark;
 using MarkPtr = std::shared_ptr<Mark>;
+
+/// Work that several streams do together, such as a collective. It runs once, when all of them have reached it.
+struct Meeting {
+  size_t missing = 0;           ///< streams that have not joined it; other threads may let them join later
+  std::vector<MarkPtr> before;  ///< the points that the streams must have reached
+  std::set<const Queue*> gone;  ///< streams that go on without it
+  DeviceSet devices = 0;        ///< whose memory the work may access
+  std::function<bool()> run;    ///< returns false if the streams can never do it together
+  bool ended = false, stuck = false;
+};
+using MeetingPtr = std::shared_ptr<Meeting>;
+
+/// Thrown where a stream has reached a meeting that cannot run yet; then it stays in its place.
+struct NotMet {};
 
 /// A stream. Never destroyed.
 class Queue {
@@ -48,17 +65,19 @@ class Queue {
   MarkPtr mark();
   /// Makes all later work of this stream run after `point`.
   void wait_for(const MarkPtr& point);
+  void join(const MeetingPtr& meeting);
 
-  /// One of: work, a mark to be passed, or a mark of another stream to wait for.
+  /// One of: work, a mark to be passed, a mark of another stream to wait for, or a meeting.
   struct Entry {
-    Work work;
-    MarkPtr pass, wait;
+    Work work = {};
+    MarkPtr pass = {}, wait = {};
+    MeetingPtr meeting = {};
   };
   std::deque<Entry> entries;
 };
 
 /// Run the work up to `point`, of a whole stream, or of all of a device's streams. Return false if a kernel has
-/// trapped, now or earlier; then no more work runs.
+/// trapped, now or earlier; then no more work runs. Throw NotMet.
 [[nodiscard]] bool run_until(const MarkPtr& point);
 [[nodiscard]] bool run_stream(Queue& stream);
 [[nodiscard]] bool run_everything(int device);
