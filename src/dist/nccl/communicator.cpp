@@ -69,8 +69,13 @@ Elements elements_of(const Collective& call) {
 
 }  // namespace
 
-Communicator::Communicator(const ncclUniqueId& id, int rank, int size, Device device, std::chrono::milliseconds timeout)
-    : rank_(rank), size_(size), timeout_(timeout), stream_(stream_from_pool(device, /*high_priority=*/true)) {
+Communicator::Communicator(const ncclUniqueId& id, int rank, int size, Device device,
+                           std::shared_ptr<ProcessGroup> hosts, std::chrono::milliseconds timeout)
+    : rank_(rank),
+      size_(size),
+      hosts_(std::move(hosts)),
+      timeout_(timeout),
+      stream_(stream_from_pool(device, /*high_priority=*/true)) {
   const DeviceGuard on(device);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
@@ -97,6 +102,7 @@ void Communicator::close() {
 void Communicator::finish(ncclResult_t code, const char* call) {
   const auto end = std::chrono::steady_clock::now() + timeout_;
   while (code == ncclInProgress) {
+    if (const std::exception_ptr error = hosts_->failure()) std::rethrow_exception(error);
     TANDEM_CHECK(std::chrono::steady_clock::now() < end, StateError,
                  "{} has not connected the ranks within {} ms; see whether a rank hangs or has left, or set a longer "
                  "timeout",

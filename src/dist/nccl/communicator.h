@@ -16,8 +16,9 @@ namespace tandem::distributed {
 class Communicator {
  public:
   /// Waits until all ranks have called it, with one id. No two ranks may use one device. Throws StateError after the
-  /// time limit.
-  Communicator(const ncclUniqueId& id, int rank, int size, Device device, std::chrono::milliseconds timeout);
+  /// time limit, and what `hosts` has failed with.
+  Communicator(const ncclUniqueId& id, int rank, int size, Device device, std::shared_ptr<ProcessGroup> hosts,
+               std::chrono::milliseconds timeout);
   /// Calls abort().
   ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -43,6 +44,7 @@ class Communicator {
   void finish(ncclResult_t code, const char* call);
 
   const int rank_, size_;
+  const std::shared_ptr<ProcessGroup> hosts_;
   const std::chrono::milliseconds timeout_;
   const Stream stream_;
   std::mutex mutex_;  // of comm_ between this rank and the thread that watches it

@@ -108,11 +108,8 @@ class DeviceGroup final : public ProcessGroup {
   void abort(const std::string& reason) noexcept override {
     host_->abort(reason);
     try {
-      if (watchdog_) {
-        watchdog_->fail(
-            std::make_exception_ptr(StateError("", fmt::format("rank {} left the group: {}", rank(), reason))));
-      }
-    } catch (...) {  // no memory for the message: the watchdog finds the failure of the host's group
+      if (const std::exception_ptr error = host_->failure(); error && watchdog_) watchdog_->fail(error);
+    } catch (...) {  // no memory: the watchdog finds the failure later
     }
   }
   std::exception_ptr failure() const override {
@@ -209,8 +206,9 @@ class DeviceGroup final : public ProcessGroup {
       host_->start({.kind = Kind::recv, .peer = key.source, .tag = kInternalTag, .outputs = {bytes}}).wait();
     }
     std::memcpy(id.internal, bytes.raw_bytes(), sizeof(id.internal));
-    if (!is_pair) return std::make_shared<Communicator>(id, rank(), size(), device, options_.timeout);
-    return std::make_shared<Communicator>(id, makes_id ? 0 : 1, 2, device, options_.timeout);
+    const int rank_of_pair = makes_id ? 0 : 1;
+    return std::make_shared<Communicator>(id, is_pair ? rank_of_pair : rank(), is_pair ? 2 : size(), device, host_,
+                                          options_.timeout);
   }
 
   /// Starts the messages by which the hosts compare the call.

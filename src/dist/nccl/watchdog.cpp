@@ -13,11 +13,12 @@ namespace {
 
 constexpr auto kLookPause = std::chrono::milliseconds(10);  // between looks at the running calls
 
-bool is_under_way(const Watchdog::Watched& w) {
+/// True if all ranks have made the call and it has run.
+bool has_succeeded(const Watchdog::Watched& w) {
   try {
-    return !w.call->has_run();
+    return w.agreement.is_completed() && !w.agreement.exception() && !w.check && w.call->has_run();
   } catch (...) {  // the device has failed
-    return true;
+    return false;
   }
 }
 
@@ -54,9 +55,10 @@ void Watchdog::fail(std::exception_ptr error) {
     failure_ = error;
     failed.swap(calls_);
   }
+  std::erase_if(failed, has_succeeded);
   for (const Watched& w : failed) w.call->fail(error);
   // What these calls should have written, and all that follows from it, is undefined once they are aborted.
-  if (std::any_of(failed.begin(), failed.end(), is_under_way)) accelerator().fail(error);
+  if (!failed.empty()) accelerator().fail(error);
   on_failure_(error);
   changed_.notify_all();
 }
@@ -72,13 +74,12 @@ void Watchdog::drain() {
 }
 
 bool Watchdog::has_ended(Watched& w) const {
+  if (w.agreement.is_completed() && !w.agreement.exception() && w.check) std::exchange(w.check, nullptr)();
+  if (has_succeeded(w)) return true;
   const bool is_late = std::chrono::steady_clock::now() - w.start > timeout_;
   if (is_late) w.agreement.wait();  // throws an error that names the ranks that are missing
   if (const std::exception_ptr error = w.agreement.exception()) std::rethrow_exception(error);
   if (const std::exception_ptr error = hosts_->failure()) std::rethrow_exception(error);
-  const bool agreed = w.agreement.is_completed();
-  if (agreed && w.check) std::exchange(w.check, nullptr)();
-  if (w.call->has_run()) return agreed;
   if (const auto error = w.communicator->error()) {
     TANDEM_THROW(BackendError, "{} failed: NCCL reports {}", w.description, *error);
   }
