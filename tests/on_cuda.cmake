@@ -11,7 +11,7 @@ function(on_cuda_test name)
                                ENVIRONMENT
                                "TANDEM_TEST_DEVICE=cuda;OMP_WAIT_POLICY=passive;GTEST_DEATH_TEST_STYLE=threadsafe")
 endfunction()
-# The Idx tests are of a parser without tensors. Failed calls on CUDA devices are tested in cuda_emulated.
+# The Idx tests are of a parser without tensors; Failures, of groups on the CPU: those of CUDA are in cuda_emulated.
 function(folder_on_cuda folder target)
   on_cuda_test(${folder} ${target} --gtest_brief=1 --gtest_filter=-Idx.*:Failures.*
                --gtest_output=json:${TANDEM_TEST_RESULTS}/on_cuda_${folder}.json)

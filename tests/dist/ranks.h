@@ -15,6 +15,7 @@
 #include "tandem/cuda/device.h"
 #include "tandem/dist/init.h"
 #include "tandem/dist/thread_group.h"
+#include "tandem/tensor/accelerator.h"
 #include "tandem/tensor/device_guard.h"
 #include "tandem/tensor/threads.h"
 
@@ -48,6 +49,7 @@ inline void on_threads(int size, const std::function<void(const Group&)>& rank,
       });
     }
   }
+  if (on_cuda()) accelerator().fail(nullptr);  // a failed group must not disturb the next test
   for (const std::exception_ptr& e : errors) {
     if (e) std::rethrow_exception(e);
   }
