@@ -12,11 +12,9 @@ StateDict write_loader_state(const DataLoaderOptions& options, const LoaderPosit
                "enforce_ordering(true), or save between epochs");
   StateDict state;
   StateWriter writer(state);
-  auto batch_size = static_cast<int64_t>(options.batch_size()), batches = static_cast<int64_t>(position.batches);
-  bool in_epoch = position.in_epoch, drop_last = options.drop_last();
+  auto batches = static_cast<int64_t>(position.batches);
+  bool in_epoch = position.in_epoch;
   writer.number("in_epoch", in_epoch);
-  writer.number("batch_size", batch_size);
-  writer.number("drop_last", drop_last);
   if (!in_epoch) return state;
   writer.number("batches", batches);
   if (position.seed) {
@@ -27,26 +25,17 @@ StateDict write_loader_state(const DataLoaderOptions& options, const LoaderPosit
   return state;
 }
 
-LoaderPosition read_loader_state(const DataLoaderOptions& options, const StateDict& state, const std::string& part,
-                                 bool random) {
+LoaderPosition read_loader_state(const StateDict& state, const std::string& part, bool random) {
   const OpScope op("load_state_dict");
   StateReader reader(state);
-  bool in_epoch = false, drop_last = options.drop_last();
-  auto batch_size = static_cast<int64_t>(options.batch_size());
+  bool in_epoch = false;
   int64_t batches = 0, seed = 0;
   reader.number("in_epoch", in_epoch);
-  reader.number("batch_size", batch_size);
-  reader.number("drop_last", drop_last);
   if (in_epoch) {
     reader.number("batches", batches);
     if (random) reader.number("seed", seed);
     for (const auto& item : state) {
       if (item.key().starts_with(part + ".")) reader.find(item.key());
-    }
-    // These matter only within an epoch.
-    if (batch_size != static_cast<int64_t>(options.batch_size()) || drop_last != options.drop_last()) {
-      reader.add_fault(fmt::format("it was saved with batch_size {} and drop_last {}, but this loader has {} and {}",
-                                   batch_size, drop_last, options.batch_size(), options.drop_last()));
     }
     if (batches < 0) reader.add_fault(fmt::format("'batches' is {}", batches));
   }
@@ -54,14 +43,6 @@ LoaderPosition read_loader_state(const DataLoaderOptions& options, const StateDi
   LoaderPosition position{in_epoch, static_cast<uint64_t>(batches), std::nullopt};
   if (random && in_epoch) position.seed = static_cast<uint64_t>(seed);
   return position;
-}
-
-void throw_position_past_end(uint64_t batches_of_epoch, uint64_t batches) {
-  const OpScope op("load_state_dict");
-  TANDEM_THROW(StateError,
-               "the state is after {} batches, but the epoch has {}; nothing was changed; load it into the object that "
-               "it was saved from",
-               batches, batches_of_epoch);
 }
 
 }  // namespace tandem::data::detail

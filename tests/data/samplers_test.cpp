@@ -152,6 +152,48 @@ TEST(SamplerState, OneFileServesAllRanks) {
                    DistributedSequentialSampler(30, 3, 2));
 }
 
+/// Requests all items by several numbers of ranks, one after another; returns how often each item was requested.
+template <class S>
+std::map<size_t, size_t> count_over_ranks(size_t size, bool duplicates, const std::vector<size_t>& numbers_of_ranks) {
+  std::map<size_t, size_t> counts;
+  StateDict state;
+  for (size_t i = 0; i < numbers_of_ranks.size(); ++i) {
+    const size_t ranks = numbers_of_ranks[i], last = i + 1 == numbers_of_ranks.size();
+    StateDict after;
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      S sampler(size, ranks, rank, duplicates);
+      if (i > 0) sampler.load_state_dict(state);
+      for (size_t batch = 0; last || batch < 2; ++batch) {
+        const auto request = sampler.next(2);
+        if (!request) break;
+        for (const size_t item : *request) ++counts[item];
+      }
+      if (rank == 0) after = clone(sampler.state_dict());
+    }
+    state = after;
+  }
+  return counts;
+}
+
+TEST(SamplerState, OtherNumbersOfRanksTakeTheRestOfTheEpoch) {
+  const std::vector<std::vector<size_t>> runs = {{2, 4}, {4, 2}, {3, 1}, {1, 2, 3, 4}, {4, 4, 3, 3, 1}, {5, 2, 5}};
+  for (const std::vector<size_t>& ranks : runs) {
+    for (const size_t size : {60, 53, 7, 1}) {
+      for (const auto count :
+           {count_over_ranks<DistributedRandomSampler>, count_over_ranks<DistributedSequentialSampler>}) {
+        // Without duplicates each item is requested at most once, and fewer than the ranks of the last run are left.
+        const auto once = count(size, false, ranks);
+        EXPECT_GT(once.size() + ranks.back(), size);
+        for (const auto& [item, times] : once) EXPECT_EQ(times, 1U) << item;
+        // With duplicates none is left out; runs repeat items only where a part was requested to its end.
+        const auto all = count(size, true, ranks);
+        EXPECT_EQ(all.size(), size);
+        for (const auto& [item, times] : all) EXPECT_LE(times, size >= 53 ? 2U : 5U) << item;
+      }
+    }
+  }
+}
+
 TEST(SamplerState, LoadersResumeWithEverySampler) {
   const datasets::TensorDataset numbers(arange(20, TensorOptions(kLong).device(kCPU)));
   const auto check = [&](const auto& sampler) {
@@ -181,6 +223,16 @@ TEST(SamplerErrors, InvalidArgumentsAndStates) {
     state["order"] = tensor(order, TensorOptions(kLong).device(kCPU));
     sampler.load_state_dict(state);
   };
+  const auto load_changed = [](const char* key, const Tensor& value) {
+    DistributedRandomSampler sampler(20, 2, 0);
+    StateDict state = clone(sampler.state_dict());
+    if (state.contains(key)) {
+      state[key] = value.cpu();
+    } else {
+      state.insert(key, value.cpu());
+    }
+    sampler.load_state_dict(state);
+  };
   const double nan = std::nan("");
   expect_refused({
       BAD_INPUT("WeightedRandomSampler", WeightedRandomSampler({1.0, nan}, 1), StateError, "weight 1 is nan", "finite"),
@@ -193,8 +245,15 @@ TEST(SamplerErrors, InvalidArgumentsAndStates) {
       BAD_INPUT("DistributedRandomSampler", DistributedRandomSampler(5, 2, 2), StateError, "rank is 2",
                 "num_replicas is 2"),
       BAD_INPUT("DistributedSequentialSampler", DistributedSequentialSampler(5, 0, 0), StateError, "num_replicas is 0"),
-      BAD_INPUT("load_state_dict", load(DistributedRandomSampler(5, 2, 0), DistributedRandomSampler(5, 3, 0)),
-                StateError, "3 replicas", "this sampler has 2"),
+      BAD_INPUT("load_state_dict", load(DistributedRandomSampler(5, 2, 0), DistributedRandomSampler(6, 2, 0)),
+                StateError, "6 items", "this one has 5"),
+      BAD_INPUT("load_state_dict", load_changed("num_replicas", tensor(0)), StateError, "'num_replicas' is 0"),
+      BAD_INPUT("load_state_dict", load_changed("index", tensor(11)), StateError, "'index' is 11", "10 items"),
+      BAD_INPUT("load_state_dict", load_changed("past", tensor({1, 2})), StateError, "'past' is not a matrix"),
+      BAD_INPUT("load_state_dict", load_changed("past", tensor({3, 8, 1}).view({1, 3})), StateError, "row 0 of 'past'",
+                "division of 20 items", "num_replicas 3, index 8"),
+      BAD_INPUT("load_state_dict", load_changed("past", tensor({-1, 8, 1}).view({1, 3})), StateError,
+                "num_replicas -1"),
       BAD_INPUT("load_state_dict", load(StreamSampler(3), StreamSampler(4)), StateError, "4 items", "has 3"),
       BAD_INPUT("load_state_dict", load_order(SubsetRandomSampler({3, 5}), {3, 3}), StateError, "'order'",
                 "SubsetRandomSampler can draw"),

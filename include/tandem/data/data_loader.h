@@ -58,34 +58,28 @@ class DataLoader : public DataLoaderBase<typename Dataset::BatchType> {
   /// The sampler, for calls between epochs: `loader->sampler().set_epoch(epoch)`.
   Sampler& sampler() { return sampler_; }
 
-  /// Returns the position in the epoch, regardless of what workers have prepared ahead: the sampler's state at the
-  /// start of the epoch ("sampler.order" and so on), the epoch's seed if the dataset is random, and the number of
-  /// batches that the loop has had, including the current one. Between epochs the state contains none of these. A loop
-  /// left by `break` is still in its epoch. Throws StateError in an epoch whose batches have no defined order
+  /// Returns the position in the epoch, regardless of what workers have prepared ahead: the sampler's state after the
+  /// current batch ("sampler.order" and so on), the epoch's seed if the dataset is random, and the number of batches
+  /// that the loop has had, including the current one. Between epochs the state contains none of these. A loop left by
+  /// `break` is still in its epoch. Throws StateError in an epoch whose batches have no defined order
   /// (enforce_ordering(false) with workers).
   StateDict state_dict() const requires kResumable {
     return detail::write_loader_state(this->options(), {this->in_epoch(), batches_taken(), epoch_seed_}, "sampler",
-                                      epoch_start_);
+                                      this->in_epoch() ? sampler_after_batches() : StateDict());
   }
-  /// Restores that position: the next begin() continues with the batch after the saved one instead of starting an
-  /// epoch. Throws StateError, and changes nothing, for a state with another batch_size, drop_last or number of items.
+  /// Restores that position: the next begin() continues with the item after the saved batch instead of starting an
+  /// epoch, also with another batch size. Throws StateError, and changes nothing, for a state that the sampler refuses.
   void load_state_dict(const StateDict& state) requires kResumable { prepare_load_state_dict(state)(); }
   StateCommit prepare_load_state_dict(const StateDict& state) requires kResumable {
-    const detail::LoaderPosition position =
-        detail::read_loader_state(this->options(), state, "sampler", dataset_.is_random());
+    const detail::LoaderPosition position = detail::read_loader_state(state, "sampler", dataset_.is_random());
     Sampler sampler = sampler_;
-    if (position.in_epoch) {
-      sampler.load_state_dict(state_below(state, "sampler"));
-      for (uint64_t i = 0; i < position.batches; ++i) {
-        if (!next_request(sampler)) detail::throw_position_past_end(i, position.batches);
-      }
-    }
-    return [this, position, sampler, start = state_below(state, "sampler")] {
+    if (position.in_epoch) sampler.load_state_dict(state_below(state, "sampler"));
+    return [this, position, sampler] {
       drop_batches();
       sampler_ = sampler;
-      epoch_start_ = start;
+      start_ = sampler.state_dict();
       epoch_seed_ = position.seed;
-      requested_ = position.batches;
+      start_batches_ = requested_ = position.batches;
       this->resume(position.in_epoch);
     };
   }
@@ -108,17 +102,23 @@ class DataLoader : public DataLoaderBase<typename Dataset::BatchType> {
     return request;
   }
 
+  StateDict sampler_after_batches() const {
+    Sampler sampler = sampler_;
+    sampler.load_state_dict(start_);
+    for (uint64_t i = start_batches_; i < batches_taken(); ++i) next_request(sampler);
+    return sampler.state_dict();
+  }
   uint64_t batches_taken() const { return requested_ - (pool_ ? pool_->outstanding() : 0) - this->sent_ahead(); }
 
   void drop_batches() {
     if (pool_) pool_->reset();
-    requested_ = 0;
+    start_batches_ = requested_ = 0;
   }
 
   void start_epoch() override {
     drop_batches();
     sampler_.reset();
-    if constexpr (samplers::StatefulSampler<Sampler>) epoch_start_ = sampler_.state_dict();
+    if constexpr (samplers::StatefulSampler<Sampler>) start_ = sampler_.state_dict();
     if (dataset_.is_random()) epoch_seed_ = detail::draw_epoch_seed();
   }
 
@@ -148,7 +148,8 @@ class DataLoader : public DataLoaderBase<typename Dataset::BatchType> {
 
   Sampler sampler_;
   Dataset dataset_;
-  StateDict epoch_start_;                     // the sampler's state at the start of the epoch
+  StateDict start_;                           // the sampler's state when the epoch began or was resumed
+  uint64_t start_batches_ = 0;                // batches of the epoch before that
   std::optional<uint64_t> epoch_seed_;        // of random datasets
   uint64_t requested_ = 0;                    // batches requested from the sampler in this epoch
   std::unique_ptr<detail::WorkerPool> pool_;  // last: its threads use the other members

@@ -18,15 +18,12 @@ struct LoaderPosition {
   std::optional<uint64_t> seed;  ///< the epoch's seed, if the dataset draws random numbers
 };
 
-/// Returns the entries "in_epoch", "batch_size" and "drop_last"; within an epoch also "batches", "seed" if there is one
-/// and, below the name `part`, the entries of `state_of_part`.
+/// Returns the entry "in_epoch"; within an epoch also "batches", "seed" if there is one and, below the name `part`, the
+/// entries of `state_of_part`, which is the state after those batches.
 StateDict write_loader_state(const DataLoaderOptions& options, const LoaderPosition& position, const std::string& part,
                              const StateDict& state_of_part);
-/// Throws StateError for a state saved with other options, or without a seed if `random`. Does not check the entries of
-/// the part.
-LoaderPosition read_loader_state(const DataLoaderOptions& options, const StateDict& state, const std::string& part,
-                                 bool random);
-[[noreturn]] void throw_position_past_end(uint64_t batches_of_epoch, uint64_t batches);
+/// Throws StateError for a state without a seed if `random`. Does not check the entries of the part.
+LoaderPosition read_loader_state(const StateDict& state, const std::string& part, bool random);
 
 }  // namespace tandem::data::detail
 #pragma GCC visibility pop

@@ -45,14 +45,12 @@ class StatefulDataLoader : public DataLoaderBase<typename Dataset::BatchType::va
     return detail::write_loader_state(this->options(), {this->in_epoch(), taken(), epoch_seed_}, "dataset",
                                       states_.empty() ? StateDict() : states_[states_.size() - 1 - this->sent_ahead()]);
   }
-  /// Restores that position: the next begin() continues with the batch after the saved one instead of starting an
-  /// epoch. Throws StateError, and changes nothing, for a state with another batch_size or drop_last, or that the
-  /// dataset refuses.
+  /// Restores that position: the next begin() continues after the saved batch instead of starting an epoch, also with
+  /// another batch size. Throws StateError, and changes nothing, for a state that the dataset refuses.
   void load_state_dict(const StateDict& state) { prepare_load_state_dict(state)(); }
   StateCommit prepare_load_state_dict(const StateDict& state) {
     const std::lock_guard lock(mutex_);
-    const detail::LoaderPosition position =
-        detail::read_loader_state(this->options(), state, "dataset", dataset_.is_random());
+    const detail::LoaderPosition position = detail::read_loader_state(state, "dataset", dataset_.is_random());
     const StateDict part = state_below(state, "dataset");
     return [this, position, part, commit = position.in_epoch ? dataset_.prepare_load_state_dict(part) : StateCommit()] {
       drop_batches();

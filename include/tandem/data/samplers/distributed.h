@@ -10,6 +10,14 @@
 #pragma GCC visibility push(default)
 namespace tandem::data::samplers {
 
+namespace detail {
+/// Returns how many of `items` each process gets: rounded up if the first items may be repeated, otherwise down.
+inline size_t items_per_process(size_t items, size_t num_replicas, bool allow_duplicates) {
+  const size_t even = items / num_replicas;
+  return allow_duplicates && items % num_replicas != 0 ? even + 1 : even;
+}
+}  // namespace detail
+
 /// Base class of samplers that give each of `num_replicas` processes an equal number of items. With allow_duplicates,
 /// the first items of the order are repeated until they divide evenly; otherwise the last items of the order, fewer
 /// than num_replicas, are left out.
@@ -26,16 +34,19 @@ class DistributedSampler : public Sampler<BatchRequest> {
 
  protected:
   /// Returns the number of items of each process.
-  size_t local_sample_count() const {
-    const size_t even = size_ / num_replicas_;
-    return allow_duplicates_ && size_ % num_replicas_ != 0 ? even + 1 : even;
-  }
+  size_t local_sample_count() const { return detail::items_per_process(size_, num_replicas_, allow_duplicates_); }
 
   size_t size_, num_replicas_, rank_, epoch_ = 0;
   bool allow_duplicates_;
 };
 
 namespace detail {
+
+/// A division of items among processes, and how many of its items each process has requested.
+struct Division {
+  size_t num_replicas, requested;
+  bool allow_duplicates;
+};
 
 /// A distributed sampler whose state is its position and the epoch that its order was drawn for.
 class DistributedOrder : public DistributedSampler<> {
@@ -45,12 +56,15 @@ class DistributedOrder : public DistributedSampler<> {
   std::optional<std::vector<size_t>> next(size_t batch_size) override;
   /// Returns the position in the order of all processes.
   size_t index() const noexcept;
-  /// Entries: "size", "index" (the number of items that this process has requested in this epoch), "epoch",
-  /// "num_replicas", "rank" and "allow_duplicates". The order follows from them.
+  /// Entries: "size", "index" (the number of items that this process has requested of its part), "epoch",
+  /// "num_replicas", "rank" and "allow_duplicates". The order follows from them. If the epoch was begun by other
+  /// numbers of processes, also "past" [n, 3], i64: the num_replicas, index and allow_duplicates of each.
   StateDict state_dict() const;
   void load_state_dict(const StateDict& state) { prepare_load_state_dict(state)(); }
   /// Continues at the position of the state, which may be that of another rank: the ranks advance together, so that one
-  /// file, saved by rank 0, serves all. Throws StateError for a sampler with another size or number of replicas.
+  /// file, saved by rank 0, serves all. For another number of processes, the items that none of the former ones has
+  /// requested are divided among these: each item is requested in the epoch just as without a restart. Throws
+  /// StateError for a sampler with another size.
   StateCommit prepare_load_state_dict(const StateDict& state);
 
  protected:
@@ -60,11 +74,17 @@ class DistributedOrder : public DistributedSampler<> {
 
  private:
   void draw();
+  /// Whether order_ has to be drawn before items are requested.
+  bool is_undrawn() const { return !order_.defined() && (shuffle_ || !past_.empty()); }
+  /// The items to divide: all, or in an epoch that was begun by others, those that were left.
+  size_t items() const { return order_.defined() ? static_cast<size_t>(order_.numel()) : size_; }
+  size_t local_items() const { return items_per_process(items(), num_replicas_, allow_duplicates_); }
 
   const char* name_;
   bool shuffle_;
   size_t at_ = 0, drawn_epoch_ = 0;
-  Tensor order_;  ///< i64, of all processes; undefined if not shuffled
+  std::vector<Division> past_;  ///< of this epoch
+  Tensor order_;                ///< i64, of all processes; undefined if it is that of the dataset
 };
 
 }  // namespace detail
