@@ -8,7 +8,7 @@ import argparse
 import math
 
 RANKS = (8, 16, 32, 64, 128, 256, 512, 1024)
-BUCKET = 25 * 2**20  # bytes of f32 gradients in a bucket, the default of DistributedDataParallel
+BUCKET = 25 * 2**20  # bytes that are sent together: f32 gradients in a bucket of DistributedDataParallel, or parameters
 
 
 def all_reduce(args, ranks, data):
@@ -21,18 +21,22 @@ def broadcast(args, ranks, data):
     return math.log2(ranks) * args.latency + (ranks - 1) / ranks * data / args.bandwidth
 
 
+def beside(computation, messages, message):
+    """Seconds of a computation during which `messages` of the given duration are sent one after another: each becomes
+    ready (or is needed) with its share of the computation, and one is sent before or after all of it."""
+    return max(computation + message, computation / messages + messages * message)
+
+
 def step(args, ranks, tokens, bytes_per_gradient, sharded):
-    """Seconds of a step. Buckets are reduced one after another beside the backward pass; the last one starts at its end."""
+    """Seconds of a step. Buckets are reduced beside the backward pass; the last one starts at its end. With ZeRO-1, the
+    owners send the parameters that they have updated, in f32, beside the forward pass, which waits for the first ones."""
     compute = 6 * args.parameters * tokens / args.flops
-    backward = compute * 2 / 3
-    buckets = max(1, math.ceil(4 * args.parameters / BUCKET))
-    one = all_reduce(args, ranks, bytes_per_gradient * args.parameters / buckets)
-    # The first bucket is ready after its share of the backward pass; the network then needs the time of all of them.
-    end = max(backward + one, backward / buckets + buckets * one)
-    seconds = compute - backward + end
-    if sharded:  # the owners send the parameters that they have updated, in f32
-        seconds += broadcast(args, ranks, 4 * args.parameters)
-    return seconds
+    messages = max(1, math.ceil(4 * args.parameters / BUCKET))
+    forward = compute / 3
+    if sharded:
+        forward = beside(forward, messages, broadcast(args, ranks, 4 * args.parameters / messages))
+    reduction = all_reduce(args, ranks, bytes_per_gradient * args.parameters / messages)
+    return forward + beside(compute * 2 / 3, messages, reduction)
 
 
 WAYS = (("DDP", 4, False), ("DDP, bf16 hook", 2, False), ("ZeRO-1", 4, True), ("ZeRO-1, bf16 hook", 2, True))

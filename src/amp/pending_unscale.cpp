@@ -10,7 +10,7 @@ namespace tandem::amp::detail {
 namespace {
 
 /// A pending g = g * inverse_scale, applied at the first access. Refers to its owning storage without owning it.
-class PendingUnscale final : public PendingScale {
+class PendingUnscale final : public PendingWrite {
  public:
   PendingUnscale(Storage& storage, int64_t numel, DType dtype, Tensor inverse_scale)
       : storage_(storage), numel_(numel), dtype_(dtype), inverse_scale_(std::move(inverse_scale)) {}
@@ -21,6 +21,10 @@ class PendingUnscale final : public PendingScale {
         from_blob(storage_.data_unresolved(), {numel_}, TensorOptions(dtype_).device(storage_.device()));
     const Tensor factor = make_view(inverse_scale_, {numel_}, {0}, inverse_scale_.storage_offset());
     backend(block).binary(block, kernels::Binary::mul, block, factor, 1);
+  }
+  [[noreturn]] void refuse_in_capture() const override {
+    tandem::refuse_in_capture("unscaling a gradient that an earlier step left scaled is impossible",
+                              "drop gradients with zero_grad() before the capture");
   }
 
  private:

@@ -147,7 +147,10 @@ Work ProcessGroup::start(Collective call) {
   const bool in_place = call.kind == Kind::all_reduce || (call.kind == Kind::broadcast && call.peer == rank_);
   for (const Tensor& t : in_place ? call.outputs : call.inputs) bytes += static_cast<int64_t>(t.nbytes());
   for (std::vector<Tensor>* list : {&call.inputs, &call.outputs}) {
-    for (Tensor& t : *list) t = t.detach();
+    for (Tensor& t : *list) {
+      t = t.detach();
+      t.raw_bytes();  // postponed writes are done by this thread, on its stream, before the call
+    }
   }
   for (const Tensor& t : call.outputs) t.impl().storage->bump_version();
   std::shared_ptr<Work::State> state = run(std::move(call));

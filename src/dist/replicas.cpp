@@ -1,5 +1,6 @@
 #include "src/dist/replicas.h"
 
+#include "src/dist/flat_broadcast.h"
 #include "src/dist/fnv1a.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
@@ -51,56 +52,14 @@ void check_equal_on_all_ranks(ProcessGroup& group, const NamedTensors& tensors, 
   }
 }
 
-namespace {
-
-/// Tensors that are sent together.
-struct FlatBroadcast {
-  int root;
-  std::vector<Tensor> tensors;
-  Tensor flat = {};
-  Work work = {};
-
-  bool fits(int other_root, const Tensor& t) const {
-    return root == other_root && tensors[0].dtype() == t.dtype() && tensors[0].device() == t.device();
-  }
-  /// Calls f(tensor, its part of the flat tensor).
-  template <class F>
-  void each(const F& f) const {
-    int64_t at = 0;
-    for (const Tensor& t : tensors) {
-      f(t, flat.narrow(0, at, t.numel()).view(t.sizes()));
-      at += t.numel();
-    }
-  }
-};
-
-}  // namespace
-
 void broadcast_from(ProcessGroup& group, const std::vector<Tensor>& tensors, const std::vector<int>& roots) {
   if (group.size() == 1) return;
   const NoGradGuard no_grad;
-  std::vector<FlatBroadcast> messages;  // in the same order on all ranks: that of their first tensors
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const Tensor t = tensors[i].detach();
-    auto message = messages.begin();
-    while (message != messages.end() && !message->fits(roots[i], t)) ++message;
-    if (message == messages.end()) {
-      messages.push_back({roots[i], {t}});
-    } else {
-      message->tensors.push_back(t);
-    }
-  }
-  for (FlatBroadcast& m : messages) {
-    int64_t count = 0;
-    for (const Tensor& t : m.tensors) count += t.numel();
-    m.flat = empty({count}, m.tensors[0].options());
-    if (group.rank() == m.root) m.each([](const Tensor& t, const Tensor& part) { part.copy_(t); });
-    m.work = group.broadcast_async(m.flat, m.root);
-  }
-  for (FlatBroadcast& m : messages) {
-    m.work.wait();
-    if (group.rank() != m.root) m.each([](const Tensor& t, const Tensor& part) { t.copy_(part); });
-    m.flat = Tensor();
+  std::vector<FlatBroadcast> messages = flat_broadcasts(tensors, roots, 0, tensors.size());
+  for (FlatBroadcast& m : messages) m.start(group);
+  for (const FlatBroadcast& m : messages) {
+    m.work().wait();
+    if (group.rank() != m.root()) m.each([](const Tensor& t, const Tensor& part) { t.copy_(part); });
   }
 }
 

@@ -5,6 +5,7 @@
 #include <typeinfo>
 #include <utility>
 
+#include "src/dist/deferred_broadcast.h"
 #include "src/dist/replicas.h"
 #include "src/optim/multi_tensor.h"
 #include "src/optim/partition.h"
@@ -170,7 +171,7 @@ void ZeroRedundancyOptimizer::step(const FusedUnscale& scaling) {
       throw;
     }
   }
-  distributed::broadcast_from(*group_, params_, owners_);
+  distributed::broadcast_deferred(*group_, params_, owners_);
 }
 
 }  // namespace tandem::optim

@@ -10,12 +10,11 @@
 namespace tandem {
 namespace {
 
-uint64_t next_id() {
-  static std::atomic<uint64_t> last{0};
-  return ++last;
-}
+constinit std::atomic<uint64_t> last_id{0};
 
 }  // namespace
+
+bool graphs_were_captured() { return last_id > 0; }
 
 uint64_t current_capture_id() { return current_capture() ? current_capture()->id() : 0; }
 
@@ -30,7 +29,7 @@ struct GraphCapture::Block {
   std::vector<uint64_t> launched;  ///< the values written for the last replay; empty before the first
 };
 
-GraphCapture::GraphCapture(std::function<Tensor()> new_slots) : id_(next_id()), new_slots_(std::move(new_slots)) {}
+GraphCapture::GraphCapture(std::function<Tensor()> new_slots) : id_(++last_id), new_slots_(std::move(new_slots)) {}
 GraphCapture::~GraphCapture() = default;
 
 const uint64_t* GraphCapture::words(size_t count, std::function<void(uint64_t*)> get) {
@@ -76,7 +75,7 @@ std::vector<GraphCapture::Update> GraphCapture::before_launch() {
     if (storage->capture_id() == id_) {
       storage->set_pending(nullptr);  // the graph writes the values again
     } else {
-      storage->data();  // the graph reads the values, so the pending factor is applied now
+      storage->data();  // the graph reads the values, so the pending write is done now
     }
   }
   for (const Source& source : sources_) source.get(source.block->now.data() + source.first);

@@ -1,8 +1,6 @@
 // Storage: allocation and release of blocks.
 #include "tandem/tensor/storage.h"
 
-#include <mutex>
-
 #include "tandem/tensor/accelerator.h"
 #include "tandem/tensor/allocator.h"
 #include "tandem/tensor/capture.h"
@@ -11,11 +9,23 @@
 namespace tandem {
 namespace {
 
-/// Held while a thread applies a postponed factor. One mutex suffices: few blocks have a pending factor at a time.
-std::mutex& pending_mutex() {
-  static std::mutex mutex;
-  return mutex;
-}
+/// Locks a flag, which needs less space in a block than a mutex. Each block has its own, since a write may wait for
+/// another rank, which may be a thread that needs the data of another block first.
+class FlagLock {
+ public:
+  explicit FlagLock(std::atomic<bool>& flag) : flag_(flag) {
+    while (flag_.exchange(true, std::memory_order_acquire)) flag_.wait(true, std::memory_order_relaxed);
+  }
+  ~FlagLock() {
+    flag_.store(false, std::memory_order_release);
+    flag_.notify_all();
+  }
+  FlagLock(const FlagLock&) = delete;
+  FlagLock& operator=(const FlagLock&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+};
 
 }  // namespace
 
@@ -46,19 +56,16 @@ Storage::~Storage() {
 
 void Storage::note_captured_write() { current_capture()->wrote(*this); }  // each replay writes again
 
-void Storage::set_pending(std::unique_ptr<PendingScale> pending) {
+void Storage::set_pending(std::unique_ptr<PendingWrite> pending) {
   delete pending_.exchange(pending.release(), std::memory_order_release);
 }
 
 void Storage::resolve_pending() {
-  if (capture_id_ != current_capture_id()) {
-    check_not_capturing("unscaling a gradient that an earlier step left scaled is impossible",
-                        "drop gradients with zero_grad() before the capture");
-  }
-  const std::lock_guard lock(pending_mutex());
-  PendingScale* pending = pending_.load(std::memory_order_relaxed);
+  const FlagLock lock(resolving_);
+  PendingWrite* pending = pending_.load(std::memory_order_relaxed);
   if (!pending) return;
-  pending->apply();                                    // if it throws, the factor stays pending
+  if (current_capture() && capture_id_ != current_capture_id()) pending->refuse_in_capture();
+  pending->apply();                                    // if it throws, the write stays pending
   pending_.store(nullptr, std::memory_order_release);  // other threads may read only from here on
   delete pending;
 }

@@ -71,7 +71,7 @@ TEST(PendingUnscale, IsAppliedAtOnceIfAPointerEscaped) {
 }
 
 /// A factor that fails the first time it is applied.
-struct FailsOnce final : PendingScale {
+struct FailsOnce final : PendingWrite {
   explicit FailsOnce(bool& alive) : alive_(alive) { alive_ = true; }
   ~FailsOnce() override { alive_ = false; }
   FailsOnce(const FailsOnce&) = delete;
@@ -80,6 +80,7 @@ struct FailsOnce final : PendingScale {
     if (std::exchange(failed_, true)) return;
     throw OutOfMemoryError("no memory for the factor");
   }
+  [[noreturn]] void refuse_in_capture() const override { throw StateError("not in a graph"); }
 
  private:
   bool& alive_;

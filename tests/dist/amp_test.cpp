@@ -2,6 +2,7 @@
 #include "dist/models.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/grad_scaler.h"
+#include "tandem/amp/pending_unscale.h"
 #include "tandem/autograd/meta.h"
 #include "tandem/nn/parallel/distributed_data_parallel.h"
 #include "tandem/nn/utils.h"
@@ -73,6 +74,16 @@ void expect_equal_traces(const Group& group, Way way) {
     for (const Tensor& p : net.parameters()) expect_same_on_all_ranks(group, p);
     expect_close(net.parameters(), alone.parameters(), 0.02);
   }
+}
+
+TEST(AmpOverRanks, GradientsAreUnscaledBeforeTheyAreSent) {
+  on_ranks([](const Group& group) {
+    const Tensor g = full({1000}, 3 * 1024.0);
+    amp::detail::postpone_unscale({g}, full({}, 1.0 / 1024));
+    group->all_reduce(g);
+    EXPECT_EQ(g.min().item<float>(), 3.0F * static_cast<float>(group->size()));
+    EXPECT_EQ(g.max().item<float>(), 3.0F * static_cast<float>(group->size()));
+  });
 }
 
 TEST(AmpOverRanks, TracesAreThoseOfOneProcess) {

@@ -4,6 +4,8 @@
 
 #include "dist/models.h"
 #include "tandem/nn/parallel/distributed_data_parallel.h"
+#include "tandem/optim/optim.h"
+#include "tandem/optim/zero_redundancy_optimizer.h"
 
 namespace tandem::testing {
 namespace {
@@ -15,7 +17,7 @@ using nn::parallel::DistributedDataParallel;
 
 constexpr int kRanks = 1024;
 constexpr int64_t kLayers = 24, kWidth = 64;
-constexpr double kBackwardOfLayer = 1e-3;  // seconds
+constexpr double kForwardOfLayer = 5e-4, kBackwardOfLayer = 1e-3;  // seconds
 
 /// The alpha-beta model of a ring: a message takes `latency` and its bytes over `bandwidth`.
 struct Network {
@@ -23,6 +25,7 @@ struct Network {
   double all_reduce(double bytes) const {
     return 2 * (kRanks - 1) * latency + 2 * (kRanks - 1.0) / kRanks * bytes / bandwidth;
   }
+  double broadcast(double bytes) const { return all_reduce(bytes) / 2; }
 };
 
 /// Calls run one after another, from the virtual time at which they were started.
@@ -42,11 +45,15 @@ class VirtualGroup final : public ProcessGroup {
 
  protected:
   std::shared_ptr<Work::State> run(Collective call) override {
-    const bool counts = call.kind == Collective::Kind::all_reduce;
+    const bool reduces = call.kind == Collective::Kind::all_reduce,
+               counts = reduces || call.kind == Collective::Kind::broadcast;
     const auto bytes = counts ? static_cast<int64_t>(call.outputs[0].nbytes()) : 0;
-    const double start = std::max(now, free_),
-                 end = counts ? start + network_.all_reduce(static_cast<double>(bytes)) : start;
+    const auto size = static_cast<double>(bytes);
+    const double start = std::max(now, free_), end = start + (reduces  ? network_.all_reduce(size)
+                                                              : counts ? network_.broadcast(size)
+                                                                       : 0);
     free_ = end;
+    if (counts && !reduces && call.peer != 0) call.outputs[0].zero_();
     if (counts) calls.push_back({call.label, bytes, now, end});
     if (call.kind == Collective::Kind::all_gather) {
       for (const Tensor& t : call.outputs) t.copy_(call.inputs[0]);
@@ -74,7 +81,7 @@ class VirtualGroup final : public ProcessGroup {
   double free_ = 0;  // when the network is free
 };
 
-/// Equal layers. The backward of each takes kBackwardOfLayer.
+/// Equal layers. The forward of each takes kForwardOfLayer, and the backward kBackwardOfLayer.
 struct DeepImpl : nn::Module {
   explicit DeepImpl(VirtualGroup& group) : group_(group) {
     for (int64_t i = 0; i < kLayers; ++i) layers->push_back(nn::Linear(kWidth, kWidth));
@@ -83,6 +90,7 @@ struct DeepImpl : nn::Module {
   Tensor forward(Tensor x) {
     for (int64_t i = 0; i < kLayers; ++i) {
       x = layers[static_cast<size_t>(i)]->as<nn::Linear>()->forward(x);
+      group_.now += kForwardOfLayer;
       // Runs when the gradient of the layer's output is known: the layer's gradients are ready one layer later.
       x.register_hook([this](const Tensor&) { group_.now += kBackwardOfLayer; });
     }
@@ -100,21 +108,22 @@ struct Step {
   int64_t parameter_bytes;
 };
 
-/// The second step, with buckets in the order of use.
+/// The second backward pass, with buckets in the order of use.
 Step run(const Network& network, double bucket_cap_mb) {
   const auto group = std::make_shared<VirtualGroup>(network);
   DeepImpl net(*group);
   DistributedDataParallel model(
       net, nn::parallel::DistributedDataParallelOptions().process_group(group).bucket_cap_mb(bucket_cap_mb));
-  const auto step = [&] {
+  const auto forward = [&] {
     net.zero_grad();
-    model(numbers({2, kWidth}, 1, kFloat)).sum().backward();
+    return model(numbers({2, kWidth}, 1, kFloat)).sum();
   };
-  step();
+  forward().backward();
+  const Tensor loss = forward();
   group->calls.clear();
   group->waited = 0;
   const double start = group->now;
-  step();
+  loss.backward();
   Step result{group->calls, group->waited, 0, group->now - start, 0};
   for (const auto& call : result.calls) result.communication += network.all_reduce(static_cast<double>(call.bytes));
   for (const Tensor& p : net.parameters()) result.parameter_bytes += static_cast<int64_t>(p.nbytes());
@@ -158,6 +167,24 @@ TEST(VirtualTime, OneBucketHidesNothing) {
 TEST(VirtualTime, LatencyMakesManySmallBucketsSlow) {
   const Network slow{2e-6, kNetwork.bandwidth};
   EXPECT_GT(run(slow, 1e-6).duration, run(slow, kLayersMib).duration);
+}
+
+TEST(VirtualTime, UpdatedShardsArriveWhileTheForwardPassRuns) {
+  const auto group = std::make_shared<VirtualGroup>(kNetwork);
+  DeepImpl net(*group);
+  optim::ZeroRedundancyOptimizer zero(net.parameters(), optim::SGDOptions(0.1), group);
+  net.forward(numbers({2, kWidth}, 1, kFloat)).sum().backward();
+  group->calls.clear();
+  group->waited = 0;
+  const double start = group->now;
+  zero.step();
+  EXPECT_EQ(group->now, start);
+  net.forward(numbers({2, kWidth}, 2, kFloat));
+  double communication = 0;
+  for (const auto& call : group->calls) communication += kNetwork.broadcast(static_cast<double>(call.bytes));
+  EXPECT_NEAR(communication, 0.8 * kLayers * kForwardOfLayer, 1e-2 * communication);  // and latencies
+  EXPECT_GT(1 - group->waited / communication, 0.6);
+  EXPECT_NEAR(group->now - start, kLayers * kForwardOfLayer + group->waited, 1e-9);
 }
 
 }  // namespace

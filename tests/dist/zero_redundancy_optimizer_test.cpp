@@ -2,6 +2,7 @@
 #include "tandem/optim/zero_redundancy_optimizer.h"
 
 #include <algorithm>
+#include <future>
 #include <set>
 
 #include "dist/zero_support.h"
@@ -256,6 +257,44 @@ TEST(ZeroRedundancyOptimizer, MemoryIsDividedByTheRanks) {
   });
 }
 
+TEST(ZeroRedundancyOptimizer, AParameterWaitsForItsOwnerWhenItIsUsed) {
+  on_threads(2, [first_has_stepped = std::make_shared<std::promise<void>>()](const Group& group) {
+    const std::vector<Tensor> p = make_params(), q = make_params();
+    ZeroRedundancyOptimizer zero(p, optim::AdamWOptions(0.1), group);
+    optim::AdamW alone(q, optim::AdamWOptions(0.1));
+    for (const auto& [optimizer, params] : {std::pair<Optimizer*, const std::vector<Tensor>&>{&zero, p}, {&alone, q}}) {
+      loss_of(params, 0).backward();
+      if (optimizer == &zero && group->rank() == 1) first_has_stepped->get_future().wait();
+      optimizer->step();
+    }
+    if (group->rank() == 0) {
+      for (size_t i = 0; i < p.size(); ++i) {
+        EXPECT_EQ(p[i].storage().has_pending(), zero.owners()[i] == 1);
+        if (zero.owners()[i] == 0) {
+          EXPECT_EQ(difference(p[i], q[i]), "");
+        }
+      }
+      first_has_stepped->set_value();
+    }
+    expect_same(p, q);
+  });
+}
+
+TEST(ZeroRedundancyOptimizer, AParameterWhosePointerIsKnownIsCompleteAfterTheStep) {
+  TANDEM_TEST_ON_HOST();
+  on_ranks([](const Group& group) {
+    const std::vector<Tensor> p = make_params();
+    std::vector<const float*> pointers;
+    for (const Tensor& x : p) pointers.push_back(x.const_data_ptr<float>());
+    ZeroRedundancyOptimizer zero(p, optim::SGDOptions(0.1), group);
+    loss_of(p, 0).backward();
+    zero.step();
+    std::vector<float> seen;
+    for (const float* data : pointers) seen.push_back(*data);
+    for (size_t i = 0; i < p.size(); ++i) EXPECT_EQ(p[i].flatten()[0].item<float>(), seen[i]) << "parameter " << i;
+  });
+}
+
 TEST(ZeroRedundancyOptimizer, TrainsWithDistributedDataParallelAndAmp) {
   on_ranks([](const Group& group) {
     const auto run = [&](MlpImpl& net, Optimizer& optimizer) {
@@ -385,9 +424,14 @@ TEST(ZeroRedundancyOptimizerErrors, AFailureOfOneRankReachesTheOthers) {
     loss_of(p, 0).backward();
     if (group->rank() == 1) {
       EXPECT_THROW(zero.step(), std::runtime_error);
-    } else {
-      EXPECT_THROWS(zero.step(), StateError, "rank 1", "no memory is left");
+      return;
     }
+    const auto use_all = [&] {
+      zero.step();
+      for (const Tensor& x : p) x.sum();
+    };
+    EXPECT_THROWS(use_all(), StateError, "rank 1", "no memory is left");
+    EXPECT_THROWS(zero.step(), StateError, "rank 1", "no memory is left");
   });
 }
 

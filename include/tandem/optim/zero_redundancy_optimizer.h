@@ -41,9 +41,11 @@ using OptimizerFactory = std::function<std::unique_ptr<Optimizer>(std::vector<Op
 /// depend only on the sizes and the order of the parameters. Parameters that share memory have one owner. Groups that
 /// are added later do not change the owners of present parameters.
 ///
-/// step() returns when the parameters are complete: it does not overlap the broadcasts with the next forward pass,
-/// which would have to wait for parameters wherever they are used. All broadcasts are under way together, one for each
-/// owner and dtype; during step() they take the memory of a copy of the parameters.
+/// step() starts the broadcasts and returns. They run beside the next forward pass: whatever first uses the data of a
+/// parameter waits for it there, and throws the error if its owner has failed. They follow the order of the groups, in
+/// windows of at most 25 MiB (first 1 MiB) of all owners together, one message for each owner and dtype. Until a
+/// parameter is used, its new values take memory of their own: at most that of a copy of all parameters. step() waits
+/// for parameters whose pointers the program has (data_ptr()), and for all those on a GPU if the program uses graphs.
 class ZeroRedundancyOptimizer : public Optimizer {
  public:
   /// Shards the optimizer that `defaults` are the options of: any of tandem's except LBFGS. `group`:
@@ -62,8 +64,8 @@ class ZeroRedundancyOptimizer : public Optimizer {
   ~ZeroRedundancyOptimizer() override;
 
   using Optimizer::step;
-  /// Steps the shard of this rank, and waits for the parameters of all ranks. If it fails on one rank only, the group
-  /// is aborted, so that no other rank waits for it.
+  /// Steps the shard of this rank, and starts the broadcasts, after waiting for those of the previous step. If it fails
+  /// on one rank only, the group is aborted, so that no other rank waits for it.
   void step(const FusedUnscale& scaling) override;
   bool supports_amp_scaling() const override { return true; }
   bool supports_master_weights() const override { return shard_->supports_master_weights(); }

@@ -19,6 +19,9 @@ namespace tandem {
 class Storage;
 class Tensor;
 
+/// Whether the program has captured a graph. Graphs read memory without Storage::data().
+bool graphs_were_captured();
+
 /// The capture of one graph, and the host-side work of its replays.
 class GraphCapture {
  public:

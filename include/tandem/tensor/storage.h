@@ -12,13 +12,15 @@
 #pragma GCC visibility push(default)
 namespace tandem {
 
-/// A multiplication that a fused optimizer step has postponed: the value of each element is the stored number times a
-/// factor. The factor is applied before the data are accessed.
-struct PendingScale {
-  virtual ~PendingScale() = default;
-  /// Multiplies the block's elements, which it accesses through data_unresolved(). If it throws, it is called again at
-  /// the next access.
+/// A write that was postponed until the data are accessed: the factor of a gradient that a fused optimizer step left
+/// scaled, or values that another rank sends.
+struct PendingWrite {
+  virtual ~PendingWrite() = default;
+  /// Writes the block, which it accesses through data_unresolved(). May wait. If it throws, it is called again at the
+  /// next access.
   virtual void apply() = 0;
+  /// Throws StateError: the write cannot be part of a graph that is being captured.
+  [[noreturn]] virtual void refuse_in_capture() const = 0;
 };
 
 /// A block of memory on one device, with a version that grows with every write.
@@ -32,13 +34,13 @@ class Storage : public std::enable_shared_from_this<Storage> {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  /// Returns the memory after applying a postponed factor. Thread-safe: one thread applies the factor, the others wait.
+  /// Returns the memory after a postponed write. Thread-safe: one thread writes, the others wait.
   void* data() {
     if (pending_.load(std::memory_order_acquire)) [[unlikely]]
       resolve_pending();
     return data_;
   }
-  /// Returns the memory without applying a postponed factor.
+  /// Returns the memory without doing a postponed write.
   void* data_unresolved() { return data_; }
   size_t nbytes() const { return bytes_; }
   Device device() const { return device_; }
@@ -61,9 +63,9 @@ class Storage : public std::enable_shared_from_this<Storage> {
     if (p > escaped_pointer()) escaped_.store(p, std::memory_order_relaxed);
   }
 
-  /// Postpones a factor. The previous one must have been applied, by data(). Null drops the pending factor, for a block
-  /// that was overwritten as a whole.
-  void set_pending(std::unique_ptr<PendingScale> pending);
+  /// Postpones a write. The previous one must have been done, by data(). Null drops the pending write, for a block that
+  /// was overwritten as a whole.
+  void set_pending(std::unique_ptr<PendingWrite> pending);
   bool has_pending() const { return pending_.load(std::memory_order_acquire) != nullptr; }
 
  private:
@@ -78,7 +80,8 @@ class Storage : public std::enable_shared_from_this<Storage> {
   std::atomic<Pointer> escaped_{Pointer::none};
   std::atomic<uint64_t> version_{0};
   std::function<void(void*)> deleter_;
-  std::atomic<PendingScale*> pending_{nullptr};  // owned
+  std::atomic<PendingWrite*> pending_{nullptr};  // owned
+  std::atomic<bool> resolving_{false};           // locked by the thread that does the pending write
 };
 
 }  // namespace tandem
