@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "formulas.h"
 #include "kernels/cpu/simd/elementwise.h"
@@ -361,6 +362,35 @@ TEST_P(ElementwiseKernels, Where) {
       EXPECT_EQ(read(y), want) << name(dtype) << " " << name(layout);
     }
   }
+}
+
+TEST_P(ElementwiseKernels, GeluAndItsSlopeAreAccurate) {
+  const int64_t n = 48003;
+  Values at;
+  for (int64_t i = 0; i < n; ++i) at.push_back(static_cast<double>(static_cast<float>(i - n / 2) * 0.0005F));
+  const Tensor x = tensor_of(at, kFloat), gy = tensor_of(Values(static_cast<size_t>(n), 1), kFloat);
+  const Tensor y = unwritten({n}, kFloat), slope = unwritten({n}, kFloat);
+  under_test().unary(y, Unary::gelu, x, 0, 0);
+  under_test().binary(slope, Binary::gelu_backward, gy, x, 0);
+  const Values values = read(y), slopes = read(slope);
+  for (size_t i = 0; i < at.size(); ++i) {
+    const double cdf = 0.5 * std::erfc(-at[i] / std::numbers::sqrt2),
+                 density = std::exp(-0.5 * at[i] * at[i]) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+    ASSERT_NEAR(values[i], at[i] * cdf, 2.5e-7 * std::max(1.0, std::abs(at[i]))) << at[i];
+    ASSERT_NEAR(slopes[i], cdf + at[i] * density, 2.5e-7) << at[i];
+  }
+  // Far from 0, GELU is x or 0, and its slope 1 or 0.
+  const Tensor far = tensor_of({-1e30, 1e30, -7, 7, NAN}, kFloat), ones = tensor_of({1, 1, 1, 1, 1}, kFloat),
+               result = unwritten({5}, kFloat);
+  under_test().unary(result, Unary::gelu, far, 0, 0);
+  const Values limits = read(result);
+  EXPECT_EQ(Values(limits.begin(), limits.begin() + 4), (Values{0, static_cast<double>(1e30F), 0, 7}));
+  EXPECT_TRUE(std::isnan(limits[4]));
+  under_test().binary(result, Binary::gelu_backward, ones, far, 0);
+  const Values far_slopes = read(result);
+  EXPECT_EQ(far_slopes[0], 0);
+  EXPECT_NEAR(far_slopes[1], 1, 2e-7);
+  EXPECT_TRUE(std::isnan(far_slopes[4]));
 }
 
 TEST_P(ElementwiseKernels, ResultsDependOnlyOnTheElement) {

@@ -4,6 +4,7 @@
 #include "tandem/math/ternary.h"
 
 #include "kernels/cpu/simd/elementwise.h"
+#include "kernels/cpu/simd/gelu.h"
 
 namespace tandem::cpu::TANDEM_SIMD {
 namespace {
@@ -60,6 +61,11 @@ void where(T* y, const bool* condition, const T* a, const T* b, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = condition[i] ? a[i] : b[i];
 }
 
+bool run_f32(Binary op, float* y, const float* a, const float* b, int64_t n, float alpha) {
+  if (op == Binary::gelu_backward && gelu_backward_row(y, a, b, n)) return true;
+  return run(op, y, a, b, n, alpha);
+}
+
 template <class T>
 constexpr BinaryTable<T> table() {
   return {run<T, T>, run<T, bool>, run3<T>, where<T>};
@@ -67,6 +73,7 @@ constexpr BinaryTable<T> table() {
 
 }  // namespace
 
-const ByCompute<BinaryTable> binary_tables = {table<float>(), table<double>(), table<int64_t>()};
+const ByCompute<BinaryTable> binary_tables = {
+    {run_f32, run<float, bool>, run3<float>, where<float>}, table<double>(), table<int64_t>()};
 
 }  // namespace tandem::cpu::TANDEM_SIMD

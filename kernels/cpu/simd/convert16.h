@@ -7,7 +7,8 @@
 #include "tandem/math/amp.h"
 #if defined(__AVX2__)
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // false positive in GCC 12's own header: PR 105593
+#pragma GCC diagnostic ignored "-Wuninitialized"  // false positives in GCC 12's own header: PR 105593
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
 #pragma GCC diagnostic pop
 #endif

@@ -1,6 +1,7 @@
 // Loops over the formulas of math/unary.h and math/binary.h from bf16 to bf16. Contract: each element is computed in
 // f32 and rounded once, as if it were widened and narrowed apart from the formula.
 #include "kernels/cpu/simd/elementwise.h"
+#include "kernels/cpu/simd/gelu.h"
 #include "kernels/cpu/simd/row_loops.h"
 #include "tandem/math/binary.h"
 #include "tandem/math/unary.h"
@@ -22,6 +23,7 @@ template <class Op>
 }
 
 bool unary(Unary op, uint16_t* y, const uint16_t* x, int64_t n, float a, float b) {
+  if (op == Unary::gelu && gelu_row(y, x, n)) return true;
   if (op == Unary::sin || op == Unary::cos || op == Unary::tan) return false;  // large arguments need other formulas
   switch (op) {
 #define TANDEM_UNARY_IF(CONDITION, NAME, FORMULA) \
@@ -46,6 +48,7 @@ template <class Op>
 }
 
 bool binary(Binary op, uint16_t* y, const uint16_t* a, const uint16_t* b, int64_t n, float alpha) {
+  if (op == Binary::gelu_backward && gelu_backward_row(y, a, b, n)) return true;
   switch (op) {
 #define TANDEM_BINARY_IF(CONDITION, NAME, A, B, FORMULA) \
   case Binary::NAME:                                     \

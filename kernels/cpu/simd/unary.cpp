@@ -3,6 +3,7 @@
 #include "tandem/math/unary.h"
 
 #include "kernels/cpu/simd/elementwise.h"
+#include "kernels/cpu/simd/gelu.h"
 
 namespace tandem::cpu::TANDEM_SIMD {
 namespace {
@@ -47,6 +48,7 @@ bool large_trig(Unary op, float* y, const float* x, int64_t n) {
 }
 
 bool run_f32(Unary op, float* y, const float* x, int64_t n, float a, float b) {
+  if (op == Unary::gelu && gelu_row(y, x, n)) return true;
   if ((op == Unary::sin || op == Unary::cos || op == Unary::tan) && large_trig(op, y, x, n)) return true;
   return run(op, y, x, n, a, b);
 }
