@@ -101,12 +101,12 @@ TEST(Safetensors, ViewsAreWrittenRowMajor) {
 
 TEST(Safetensors, CorpusLoadsOrIsRefused) {
   int valid = 0, bad = 0;
-  for (const auto& [name, bytes] : corpus()) {
-    if (name.starts_with("valid_")) {
-      EXPECT_NO_THROW(io::deserialize(bytes)) << name;
+  for (const auto& file : corpus()) {
+    if (file.first.starts_with("valid_")) {
+      EXPECT_NO_THROW(io::deserialize(file.second)) << file.first;
       ++valid;
     } else {
-      EXPECT_THROWS(io::deserialize(bytes), IoError, "deserialize: ");
+      EXPECT_THROWS(io::deserialize(file.second), IoError, "deserialize: ");
       ++bad;
     }
   }

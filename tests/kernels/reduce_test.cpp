@@ -18,6 +18,7 @@ using Values = std::vector<double>;
 class ReduceKernels : public SimdLevels {};
 TANDEM_AT_EVERY_SIMD_LEVEL(ReduceKernels);
 
+using kernels::Reduction;
 constexpr Reduction kReductions[] = {Reduction::sum,   Reduction::mean,     Reduction::prod,       Reduction::max,
                                      Reduction::min,   Reduction::any,      Reduction::all,        Reduction::norm1,
                                      Reduction::norm2, Reduction::norm_inf, Reduction::sum_squares};

@@ -239,7 +239,8 @@ TEST(Modules, UnpoolingReversesPooling) {
   EXPECT_EQ(text(one) + text(three),
             "tandem::nn::MaxUnpool1d(kernel_size=2, stride=2, padding=0)"
             "tandem::nn::MaxUnpool3d(kernel_size=[2, 2, 2], stride=[2, 2, 2], padding=[0, 0, 0])");
-  EXPECT_THROWS(one(y1, i1, std::vector<int64_t>{11}), ShapeError, "max_unpool1d", "[11]", "between 6 and 10");
+  const Tensor &values = y1, &places = i1;
+  EXPECT_THROWS(one(values, places, std::vector<int64_t>{11}), ShapeError, "max_unpool1d", "[11]", "between 6 and 10");
 }
 
 TEST(Modules, FractionalPooling) {

@@ -26,7 +26,9 @@ BadInputs out_bad_input() {
                                                           {"div_out", div_out},
                                                           {"maximum_out", maximum_out},
                                                           {"minimum_out", minimum_out}};
-  for (const auto& [name, f] : elementwise) {
+  for (const auto& function : elementwise) {
+    const char* const name = function.first;
+    const Function& f = function.second;
     rows.push_back(BAD_INPUT(name, f(none, x, y), StateError, "out is an undefined tensor", "give it a value first"));
     rows.push_back(UNDEFINED(name, f(out, none, y)));
     rows.push_back(UNDEFINED(name, f(out, x, none)));

@@ -139,14 +139,15 @@ TEST(Booster, NaiveModeScalesTheLoss) {
                                                                        .log_num_zeros_in_grad(true));
   Booster booster(mode);
   auto [net, opt] = booster.boost(model, sgd);
-  const auto iteration = [&, &opt = opt](double x) {
-    opt.zero_grad();
-    booster.backward((model->weight * x).sum() + (model->bias * 0).sum(), opt);
+  auto& optimizer = opt;
+  const auto iteration = [&](double x) {
+    optimizer.zero_grad();
+    booster.backward((model->weight * x).sum() + (model->bias * 0).sum(), optimizer);
     const double before = sgd.master(model->weight)[0][0].item<double>();
-    opt.step();
+    optimizer.step();
     return before - sgd.master(model->weight)[0][0].item<double>();
   };
-  EXPECT_THROWS(mode->num_zeros_in_grad(opt), StateError, "num_zeros_in_grad: ", "step()");
+  EXPECT_THROWS(mode->num_zeros_in_grad(optimizer), StateError, "num_zeros_in_grad: ", "step()");
   const std::pair<double, double> trace[] = {
       // input of the step, scale after it
       {INFINITY, 1024}, {0.25, 1024}, {INFINITY, 512},  {INFINITY, 256}, {INFINITY, 256}, {0.25, 256},  {0.25, 512},
@@ -154,8 +155,8 @@ TEST(Booster, NaiveModeScalesTheLoss) {
   int number = 0;
   for (const auto& [x, scale] : trace) {
     EXPECT_NEAR(iteration(x), std::isinf(x) ? 0 : 0.25, 1e-6) << number;
-    EXPECT_EQ(booster.scale(opt), scale) << number;
-    EXPECT_EQ(mode->num_zeros_in_grad(opt), 1) << number;  // that of the bias
+    EXPECT_EQ(booster.scale(optimizer), scale) << number;
+    EXPECT_EQ(mode->num_zeros_in_grad(optimizer), 1) << number;  // that of the bias
     ++number;
   }
 }
