@@ -22,7 +22,8 @@ size_t part_size(size_t items, const Division& d) {
 /// Returns for each place whether a process has requested it.
 std::vector<bool> requested_places(size_t items, const Division& d) {
   std::vector<bool> requested(items);
-  for (size_t rank = 0; rank < d.num_replicas; ++rank) {
+  // Of more processes than items, the first ones get all places.
+  for (size_t rank = 0; rank < std::min(items, d.num_replicas); ++rank) {
     each_place(items, part_size(items, d), rank, 0, d.requested, [&](size_t place) { requested[place] = true; });
   }
   return requested;
@@ -106,7 +107,7 @@ void DistributedOrder::reset(std::optional<size_t> new_size) {
 
 std::optional<std::vector<size_t>> DistributedOrder::next(size_t batch_size) {
   const OpScope op(name_);
-  if (is_undrawn()) draw();
+  if (shuffle_ && !order_.defined()) draw();
   const size_t local = local_items(), count = std::min(batch_size, local - at_);
   if (count == 0) return std::nullopt;
   std::vector<size_t> request = request_of(count);

@@ -194,6 +194,19 @@ TEST(SamplerState, OtherNumbersOfRanksTakeTheRestOfTheEpoch) {
   }
 }
 
+TEST(SamplerState, FarMoreRanksThanItems) {
+  DistributedRandomSampler many(20, size_t{1} << 40, 3), few(20, 2, 0);
+  StateDict state = clone(many.state_dict());
+  few.load_state_dict(state);
+  EXPECT_EQ(rest(few).size(), 10U) << "none was requested";
+  many.next(1);
+  few.load_state_dict(clone(many.state_dict()));
+  EXPECT_EQ(rest(few).size(), 0U) << "the ranks have requested all";
+  state.insert("past", tensor({int64_t{1} << 62, int64_t{0}, int64_t{1}}).view({1, 3}).cpu());
+  few.load_state_dict(state);
+  EXPECT_EQ(rest(few).size(), 10U);
+}
+
 TEST(SamplerState, LoadersResumeWithEverySampler) {
   const datasets::TensorDataset numbers(arange(20, TensorOptions(kLong).device(kCPU)));
   const auto check = [&](const auto& sampler) {

@@ -74,8 +74,6 @@ class DistributedOrder : public DistributedSampler<> {
 
  private:
   void draw();
-  /// Whether order_ has to be drawn before items are requested.
-  bool is_undrawn() const { return !order_.defined() && (shuffle_ || !past_.empty()); }
   /// The items to divide: all, or in an epoch that was begun by others, those that were left.
   size_t items() const { return order_.defined() ? static_cast<size_t>(order_.numel()) : size_; }
   size_t local_items() const { return items_per_process(items(), num_replicas_, allow_duplicates_); }
