@@ -1,4 +1,6 @@
 // AMP over ranks: an overflow on one rank is an overflow on all; scale, skips and parameters stay equal.
+#include <optional>
+
 #include "dist/models.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/grad_scaler.h"
@@ -8,6 +10,7 @@
 #include "tandem/nn/utils.h"
 #include "tandem/optim/adamw.h"
 #include "tandem/optim/sgd.h"
+#include "tandem/tensor/stream.h"
 
 namespace tandem::testing {
 namespace {
@@ -80,9 +83,14 @@ TEST(AmpOverRanks, GradientsAreUnscaledBeforeTheyAreSent) {
   on_ranks([](const Group& group) {
     const Tensor g = full({1000}, 3 * 1024.0);
     amp::detail::postpone_unscale({g}, full({}, 1.0 / 1024));
-    group->all_reduce(g);
-    EXPECT_EQ(g.min().item<float>(), 3.0F * static_cast<float>(group->size()));
-    EXPECT_EQ(g.max().item<float>(), 3.0F * static_cast<float>(group->size()));
+    const distributed::Work sum = group->all_reduce_async(g);
+    // Another stream waits for the call only, not for what the current one does after starting it.
+    std::optional<StreamGuard> other;
+    if (on_cuda() && group->size() > 1) other.emplace(stream_from_pool(g.device()));
+    sum.wait();
+    const Tensor result = g.clone().cpu();
+    EXPECT_EQ(result.min().item<float>(), 3.0F * static_cast<float>(group->size()));
+    EXPECT_EQ(result.max().item<float>(), 3.0F * static_cast<float>(group->size()));
   });
 }
 
