@@ -1,7 +1,6 @@
 #pragma once
 // PiecewisePolynomial: a smooth function as a table of polynomials, from which AVX-512 selects coefficients in
-// registers (simd/piecewise.h). That costs as much as the evaluation of a polynomial of degree 5, whatever the
-// function.
+// registers (simd/piecewise.h). That costs little more than a polynomial of degree 5, whatever the function.
 
 namespace tandem::cpu {
 
