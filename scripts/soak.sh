@@ -18,6 +18,7 @@ seconds=$((minutes * 60 / turns))
 ((seconds > 0)) || seconds=1
 failed=()
 
+scripts/setup.sh --ci || exit 1
 for preset in "${presets[@]}"; do
   scripts/preset.sh "$preset" >/dev/null && cmake --build --preset "$preset" --target tandem_soak_test || exit 1
 done
@@ -27,6 +28,7 @@ export OMP_WAIT_POLICY=passive # many processes run in parallel
 export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:check_initialization_order=1:strict_init_order=1
 export LSAN_OPTIONS=suppressions=$PWD/tests/support/lsan.supp:print_suppressions=0
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+export KMP_HOT_TEAMS_MAX_LEVEL=0
 
 for preset in "${presets[@]}"; do
   for finder in "${finders[@]}"; do

@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-scripts/setup.sh
+if [[ ${1-} == asan ]]; then scripts/setup.sh --ci; else scripts/setup.sh; fi
 preset=$(scripts/preset.sh ${1+"$1"})
 shift || true
 results=build/$preset/test_results
