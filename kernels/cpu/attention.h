@@ -103,6 +103,10 @@ struct Sizes {
   int64_t key_head(int64_t head) const { return head / (heads / key_heads); }
   /// Whether all weights of queries [first, first + count) with keys from `key` on are masked.
   bool is_masked(int64_t first, int64_t count, int64_t key) const { return call.causal && key >= first + count; }
+  /// Whether mask_scores() may change a score of queries from `first` on with keys [key, key + n).
+  bool masks_some(int64_t first, int64_t key, int64_t n) const {
+    return call.mask.defined() || (call.causal && key + n > first + 1);
+  }
 };
 
 /// Adds the masks to the scores of queries [query, query + count) with keys [key, key + n).

@@ -82,16 +82,20 @@ class Bf16Forward {
     float* const s = scores_.data();
     uint16_t* const p = weights_.data();
     const int64_t words = q_.words();
+    const float scale = static_cast<float>(call.scale);
+    // Saves a pass over memory: the row's exponentials apply the scale, unless another step needs the scaled scores.
+    const bool is_scaled = scale <= 0 || call.dropout > 0 || sizes_.masks_some(first + i, key, n);
     bf16_.multiply(s, kRow, q_.data() + i * words, words, 1, k_.data(), rows, padded_to_panels(n), words,
-                   static_cast<float>(call.scale), false);
-    mask_scores(sizes_, s, batch, head, first + i, rows, key, n);
+                   is_scaled ? scale : 1, false);
+    const float factor_of_scores = is_scaled ? 1 : scale;
+    if (is_scaled) mask_scores(sizes_, s, batch, head, first + i, rows, key, n);
     for (int64_t r = 0; r < rows; ++r) {
       float* const row = s + r * kRow;
       uint16_t* const to = p + r * kRow;
       if (n % 2 != 0) to[n] = 0;
       float& max = max_.data()[i + r];
       double& total = total_.data()[i + r];
-      const float next = math::maximum(max, table_.max(row, n));
+      const float next = math::maximum(max, factor_of_scores * table_.max(row, n));
       if (next == -std::numeric_limits<float>::infinity()) {
         std::fill_n(to, n, uint16_t{0});
         continue;
@@ -102,7 +106,10 @@ class Bf16Forward {
         mask_weights(row, dropout_.kept(sizes_, batch, head, first + i + r, key, n), n, 1 / (1 - call.dropout));
         bf16_.narrow(to, row, n);
       } else {
-        sum = bf16_.exp_and_sum(to, row, n, next);
+        // Above, the rounding error of `next` would be a large exponent.
+        const bool folds = factor_of_scores == 1 || std::abs(next) < 0x1p20f;
+        if (!folds) table_.scale(row, n, factor_of_scores);
+        sum = bf16_.exp_and_sum(to, row, n, folds ? factor_of_scores : 1, next);
       }
       if (next != max) {
         const float factor = std::exp(max - next);

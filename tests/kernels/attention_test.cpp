@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/cpu/simd/attention.h"
 #include "kernels/kernels_under_test.h"
 #include "kernels/layouts.h"
 #include "support/simd_levels.h"
@@ -25,7 +26,8 @@ struct Sizes {
   int64_t batches = 1, heads = 1, key_heads = 1, queries = 1, keys = 1, width = 1, value_width = 1;
   bool causal = false;
   double dropout = 0;
-  double gradient = 1;  ///< factor of gy
+  double gradient = 1;   ///< factor of gy
+  double magnitude = 1;  ///< factor of q and k
   enum { no_mask, boolean, floating } mask = no_mask;
 };
 
@@ -40,13 +42,10 @@ struct Call {
     call.q = noise(q, dtype, 1, layout);
     call.k = noise(k, dtype, 2, layout);
     call.v = noise(v, dtype, 3, layout);
+    for (const Tensor& x : {call.q, call.k}) multiply(x, s.magnitude);
     call.y = unwritten(y, dtype, layout);
     gy = noise(y, dtype, 4, layout);
-    if (s.gradient != 1) {
-      Values values = read(gy);
-      for (double& value : values) value *= s.gradient;
-      write(gy, values);
-    }
+    multiply(gy, s.gradient);
     gq = unwritten(q, dtype, layout);
     gk = unwritten(k, wide(dtype), layout);
     gv = unwritten(v, dtype, layout);
@@ -94,6 +93,12 @@ struct Call {
     expect_gradient(gv, want_gv, s.queries * s.heads / s.key_heads, "gv");
   }
 
+  void check_forward() const {
+    under_test().attention(call);
+    EXPECT_TRUE(near(call.y, want_y, Tolerance{0, 8 * unit_roundoff(dtype)})) << name(dtype) << ' ' << s.magnitude;
+    EXPECT_TRUE(near(call.log_sum, want_log_sum, Tolerance{1e-6, 0})) << name(dtype) << ' ' << s.magnitude;
+  }
+
   void check_gradient_of_keys() const {
     double scale = 0;
     for (double e : want_gk) scale = std::max(scale, std::abs(e));
@@ -106,6 +111,13 @@ struct Call {
   Tensor gy, gq, gk, gv;
 
  private:
+  static void multiply(const Tensor& x, double factor) {
+    if (factor == 1) return;
+    Values values = read(x);
+    for (double& value : values) value *= factor;
+    write(x, values);
+  }
+
   void compute() {
     const Values q = read(call.q), k = read(call.k), v = read(call.v), g = read(gy);
     const Values mask = call.mask.defined() ? read(call.mask) : Values();
@@ -125,15 +137,16 @@ struct Call {
         score *= kScale;
         if (s.mask == Sizes::floating) score += mask[row * S + j];
         const bool masked = (s.mask == Sizes::boolean && mask[row * S + j] == 0) || (s.causal && j > i);
-        p[j] = masked ? 0 : std::exp(score);
-        total += p[j];
+        p[j] = masked ? -std::numeric_limits<double>::infinity() : score;
         const uint64_t element = row * ((S + 3) / 4 * 4) + j;
         const uint32_t lane = math::philox(kState.seed, kState.offset + element / 4, 0).lane[element % 4];
         drop[j] = s.dropout == 0                                             ? 1
                   : math::uniform_f32(lane) >= static_cast<float>(s.dropout) ? 1 / (1 - s.dropout)
                                                                              : 0;
       }
-      want_log_sum.push_back(total == 0 ? std::numeric_limits<double>::infinity() : std::log(total));
+      const double max = *std::max_element(p.begin(), p.end());
+      for (double& weight : p) total += weight = std::isinf(max) ? 0 : std::exp(weight - max);
+      want_log_sum.push_back(total == 0 ? std::numeric_limits<double>::infinity() : max + std::log(total));
       for (size_t j = 0; j < S; ++j) {
         p[j] = total == 0 ? 0 : p[j] / total;
         for (size_t c = 0; c < V; ++c) {
@@ -204,6 +217,16 @@ TEST_P(AttentionKernel, GradientsOfScoresMayLeaveTheRangeOfTheDtype) {
   }
 }
 
+// Scores so far from each other that all weight is on the largest one.
+TEST_P(AttentionKernel, HugeScores) {
+  for (DType dtype : {kFloat, kBFloat16}) {
+    for (double magnitude : {3e4, 1e9}) {
+      const Sizes s{.queries = 70, .keys = 300, .width = 64, .value_width = 16, .magnitude = magnitude};
+      Call(s, dtype, MemoryLayout::contiguous).check_forward();
+    }
+  }
+}
+
 TEST_P(AttentionKernel, Masks) {
   for (auto mask : {Sizes::boolean, Sizes::floating}) {
     for (DType dtype : {kFloat, kHalf, kDouble}) {
@@ -243,6 +266,38 @@ TEST_P(AttentionKernel, DropoutUsesThePhiloxStream) {
 TEST_P(AttentionKernel, RowsWithGaps) {
   const Sizes s{.batches = 2, .heads = 2, .key_heads = 2, .queries = 5, .keys = 7, .width = 3, .value_width = 4};
   for (DType dtype : {kFloat, kBFloat16}) check(s, dtype, MemoryLayout::sliced);
+}
+
+// The exponential of bf16 weights, through the sum of a row with one weight.
+TEST_P(AttentionKernel, WeightsOfBf16) {
+  const cpu::AttentionBf16Table& steps = cpu::attention_tables().bf16;
+  if (!steps.exp_and_sum || !cpu::simd_multiplies_bf16()) GTEST_SKIP() << "no bf16 products at this level";
+  constexpr float kInf = std::numeric_limits<float>::infinity(), kFactor = 0.37f;
+  const auto weight = [&](float score, float max, BFloat16& rounded) {
+    const float row[2] = {score, -kInf};
+    uint16_t bits[2];
+    const float sum = steps.exp_and_sum(bits, row, 2, kFactor, max);
+    EXPECT_EQ(bits[1], 0);
+    rounded = BFloat16::from_bits(bits[0]);
+    return sum;
+  };
+  BFloat16 rounded;
+  for (float score = -232; score < 1; score += 0.0117f) {
+    const double x = static_cast<double>(kFactor) * static_cast<double>(score), want = std::exp(x);
+    const float sum = weight(score, 0, rounded);
+    // The argument is rounded twice, the formula adds 1.5e-7.
+    EXPECT_NEAR(sum, want, want * (1.5e-7 + std::abs(x) * 0x1p-23)) << score;
+    EXPECT_EQ(rounded.bits, BFloat16(sum).bits) << score;
+    EXPECT_NEAR(weight(score + 50 / kFactor, 50, rounded), want, want * (1.5e-7 + (100 + std::abs(x)) * 0x1p-23));
+  }
+  for (const float score : {0.0f, 1e4f, -3e5f, 2.5e6f}) {  // the largest score of a row
+    EXPECT_NEAR(weight(score, kFactor * score, rounded), 1, 1.5e-7 + std::abs(score) * kFactor * 0x1p-23) << score;
+  }
+  EXPECT_EQ(weight(-300, 0, rounded), 0);
+  EXPECT_EQ(weight(-kInf, 0, rounded), 0);
+  EXPECT_EQ(weight(-3e38f, 3e38f, rounded), 0);
+  EXPECT_TRUE(std::isnan(weight(std::numeric_limits<float>::quiet_NaN(), 0, rounded)));
+  EXPECT_TRUE(std::isnan(static_cast<float>(rounded)));
 }
 
 TEST_P(AttentionKernel, DoesNotDependOnTheNumberOfThreads) {

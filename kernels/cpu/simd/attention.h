@@ -33,8 +33,8 @@ struct AttentionBf16Table {
   void (*pack)(uint32_t* panels, const uint16_t* x, int64_t row, int64_t k, int64_t n) = nullptr;
   /// Packs the transpose of n rows of `words` words, which are `row` words apart, as panels.
   void (*pack_transposed)(uint32_t* panels, const uint32_t* x, int64_t row, int64_t n, int64_t words) = nullptr;
-  /// y = exp(s - max), rounded, for even n; returns the sum before rounding.
-  float (*exp_and_sum)(uint16_t* y, const float* s, int64_t n, float max) = nullptr;
+  /// y = exp(factor s - max), rounded, for even n; returns the sum before rounding. Weights below 2^-126 are 0.
+  float (*exp_and_sum)(uint16_t* y, const float* s, int64_t n, float factor, float max) = nullptr;
   /// y = x, rounded.
   void (*narrow)(uint16_t* y, const float* x, int64_t n) = nullptr;
   /// Words of a_i and b_i, rounded.

@@ -121,37 +121,40 @@ TANDEM_BF16 void narrow_pairs_bf16(uint32_t* y, const float* a, const float* b, 
   }
 }
 
-/// math::softmax_weight of 16 scores.
-TANDEM_BF16 inline __m512 weights16(const float* s, __mmask16 mask, __m512 max) {
-  float x[16], y[16];
-  _mm512_storeu_ps(x, _mm512_sub_ps(_mm512_maskz_loadu_ps(mask, s), max));
-#pragma omp simd
-  for (int l = 0; l < 16; ++l) y[l] = math::exp_of_weight(x[l]);
-  return _mm512_maskz_loadu_ps(mask, y);
+/// 2^t of 16 numbers, 0 below 2^-126; NaN stays NaN. The relative error is below 1.5e-7.
+inline __m512 exp2_of_weight(__m512 t) {
+  const __m512 r = _mm512_reduce_ps(t, _MM_FROUND_TO_NEG_INF);  // t - floor(t); 0 for -inf
+  // Minimax for 2^r on [0, 1], with p(0) = 1.
+  constexpr float kTerms[] = {0x1.277852p-7f, 0x1.c91ce6p-5f, 0x1.ebdb56p-3f, 0x1.62e4bap-1f, 1};
+  __m512 p = _mm512_set1_ps(0x1.e97502p-10f);
+#pragma GCC unroll 5
+  for (const float term : kTerms) p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(term));
+  const __mmask16 kept = _mm512_cmp_ps_mask(t, _mm512_set1_ps(-126.0f), _CMP_NLT_UQ);
+  return _mm512_maskz_scalef_ps(kept, p, t);  // p 2^floor(t)
 }
 
-TANDEM_BF16 float exp_and_sum_bf16(uint16_t* y, const float* s, int64_t n, float max_score) {
-  const __m512 max = _mm512_set1_ps(max_score);
+TANDEM_BF16 float exp_and_sum_bf16(uint16_t* y, const float* s, int64_t n, float factor, float max) {
+  const __m512 scale = _mm512_set1_ps(factor), greatest = _mm512_set1_ps(max);
+  const __m512 log2_e = _mm512_set1_ps(math::detail::kLog2E);
+  // The largest argument is 0, or for a factor other than 1 the rounding error of max.
+  const auto weights = [&](__m512 s) {
+    return exp2_of_weight(_mm512_mul_ps(_mm512_fmsub_ps(s, scale, greatest), log2_e));
+  };
   __m512 sums[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
   int64_t i = 0;
   for (; i + 32 <= n; i += 32) {
-    const __m512 a = weights16(s + i, 0xffff, max), b = weights16(s + i + 16, 0xffff, max);
+    const __m512 a = weights(_mm512_loadu_ps(s + i)), b = weights(_mm512_loadu_ps(s + i + 16));
     sums[0] = _mm512_add_ps(sums[0], a);
     sums[1] = _mm512_add_ps(sums[1], b);
-    _mm512_storeu_si512(y + i, _mm512_inserti64x4(_mm512_castsi256_si512(rounded(a)), rounded(b), 1));
+    _mm512_storeu_si512(y + i, (__m512i)_mm512_cvtne2ps_pbh(b, a));
   }
   for (; i < n; i += 16) {
     const __mmask16 mask = n - i < 16 ? static_cast<__mmask16>((1u << (n - i)) - 1) : static_cast<__mmask16>(0xffff);
-    const __m512 a = weights16(s + i, mask, max);
+    const __m512 a = _mm512_maskz_mov_ps(mask, weights(_mm512_maskz_loadu_ps(mask, s + i)));
     sums[0] = _mm512_add_ps(sums[0], a);
     _mm256_mask_storeu_epi16(y + i, mask, rounded(a));
   }
-  float lanes[16];
-  _mm512_storeu_ps(lanes, _mm512_add_ps(sums[0], sums[1]));
-  for (int half = 8; half > 0; half /= 2) {
-    for (int l = 0; l < half; ++l) lanes[l] += lanes[l + half];
-  }
-  return lanes[0];
+  return _mm512_reduce_add_ps(_mm512_add_ps(sums[0], sums[1]));
 }
 
 #undef TANDEM_BF16
