@@ -1,5 +1,7 @@
 #include "tandem/autograd/apply.h"
 
+#include <algorithm>
+
 #include "tandem/amp/cast_cache.h"
 #include "tandem/amp/gradient_dtype.h"
 #include "tandem/amp/policy_overrides.h"
@@ -38,7 +40,10 @@ void DispatchCall::enter() {
   } else {
     check_and_cast();
   }
-  inside_.emplace();
+  recorded_ = thread_state().grad_mode && std::any_of(inputs_.begin(), inputs_.end(), [](const Tensor* x) {
+                return x->defined() && x->requires_grad();
+              });
+  inside_.emplace(recorded_);
 }
 
 void DispatchCall::enter_observed() {
@@ -159,7 +164,7 @@ std::vector<Tensor> DispatchCall::leave(Result result, bool is_view) {
   } else {
     separate_outputs(inputs_, cast_inputs_, outputs);
   }
-  if (thread_state().grad_mode && result.backward) record(result, outputs, is_view);
+  if (recorded_ && result.backward) record(result, outputs, is_view);
   if (observation_) [[unlikely]] {
     observation_->op.outputs = outputs;
     observation_->after();
@@ -169,9 +174,6 @@ std::vector<Tensor> DispatchCall::leave(Result result, bool is_view) {
 }
 
 void DispatchCall::record(Result& result, std::vector<Tensor>& outputs, bool is_view) {
-  bool wanted = false;
-  for (const Tensor* x : inputs_) wanted = wanted || (x->defined() && x->requires_grad());
-  if (!wanted) return;
   std::vector<autograd::Edge> next;
   next.reserve(inputs_.size());
   for (size_t i = 0; i < inputs_.size(); ++i) {

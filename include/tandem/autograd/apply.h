@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tandem/amp/autocast_off.h"
@@ -42,10 +43,10 @@ struct Saved {
   std::vector<Tensor> tensors;
 };
 /// Lists the tensors that the backward function needs: inputs of the body, outputs or intermediates. The backward
-/// function must not capture tensors.
+/// function must not capture tensors. Keeps nothing if the call is not recorded.
 template <class... T>
 Saved save(const T&... tensors) {
-  return Saved{{tensors...}};
+  return thread_state().saves ? Saved{{tensors...}} : Saved();
 }
 
 /// What an op's body returns: outputs, saved tensors and the backward function. Without a backward function the op is
@@ -131,10 +132,17 @@ class DispatchCall {
   std::vector<Tensor> cast_inputs_;  // empty if nothing was cast, else one per input
   std::optional<DType> dtype_;
   size_t next_ = 0;
+  bool recorded_ = false;
   /// The thread's modes inside the body. leave(), or the destructor after an exception, restores the previous ones.
   struct Inside {
+    explicit Inside(bool saves) : outer_saves(std::exchange(thread_state().saves, saves)) {}
+    ~Inside() { thread_state().saves = outer_saves; }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
     NoGradGuard no_grad;
     amp::AutocastOff no_autocast;
+    bool outer_saves;
   };
   std::optional<Inside> inside_;
   std::unique_ptr<autograd::Observation> observation_;  // null without observers

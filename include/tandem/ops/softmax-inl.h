@@ -12,8 +12,13 @@ namespace tandem {
 
 namespace detail {
 
-/// Returns a rank-0 tensor as [1], without history: kernels that work along a dimension need one.
-inline Tensor with_a_dim(const Tensor& x) { return x.dim() > 0 ? x : make_view(x, {1}, {1}, x.storage_offset()); }
+/// Returns `x`, or if its rank is 0, `view`, which becomes a view of it as [1] without history: kernels that work along
+/// a dimension need one. The result is valid within the full expression.
+inline const Tensor& with_a_dim(const Tensor& x, Tensor&& view = Tensor()) {
+  if (x.dim() > 0) return x;
+  view = make_view(x, {1}, {1}, x.storage_offset());
+  return view;
+}
 
 template <FixedString Name, class D>
 Tensor softmax_op(const Op<Name>& op, const Tensor& x, int64_t dim, std::optional<DType> dtype, bool log,

@@ -28,6 +28,8 @@ struct AutocastState {
 struct ThreadState {
   bool grad_mode = true;
   bool inference_mode = false;
+  /// In the body of an op: whether the call will be recorded, so that save() must keep the tensors.
+  bool saves = false;
   Device default_device;
   AutocastState autocast[kNumDeviceTypes] = {{false, kBFloat16}, {false, kHalf}};
   bool autocast_cache_enabled = true;

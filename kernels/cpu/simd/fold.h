@@ -21,6 +21,11 @@ TANDEM_MATH T fold_lanes(T* lanes, Combine combine) {
 /// order depends on n alone.
 template <class T, class Term, class Combine>
 TANDEM_MATH T fold(int64_t n, T nothing, Term term, Combine combine) {
+  if (n < kFoldLanes / 2) {  // filling and combining lanes would take longer
+    T total = nothing;
+    for (int64_t i = 0; i < n; ++i) total = combine(total, term(i));
+    return total;
+  }
   T lanes[kFoldLanes];
   for (int l = 0; l < kFoldLanes; ++l) lanes[l] = nothing;
   int64_t i = 0;
