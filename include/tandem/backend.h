@@ -129,6 +129,16 @@ struct PhiloxState {
   const uint64_t* captured = nullptr;
 };
 
+/// y = x scale, rounded to y's float8 dtype, e4m3fn or e5m2. x: f16, bf16, f32 or f64.
+struct Float8CastCall {
+  Tensor y, x;
+  Tensor scale;  ///< optional, one f32 element
+  Tensor amax;   ///< optional, one f32 element: >= 0; becomes the larger of itself and the largest |x|, or NaN
+  Float8Overflow overflow = Float8Overflow::saturate;
+  bool stochastic = false;
+  PhiloxState state;  ///< of stochastic rounding
+};
+
 /// y = D softmax(scale q k^T + mask) v for each batch and head, where D is dropout. Rows whose keys are all masked are
 /// 0. q: [B, H, L, E], k: [B, K, S, E], v: [B, K, S, V], y: [B, H, L, V], all of one floating dtype and with elements
 /// of a row next to each other. H is a multiple of K: head h of q uses head h K / H of k and v.

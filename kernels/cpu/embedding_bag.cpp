@@ -19,7 +19,7 @@ using BagSum = std::conditional_t<std::is_same_v<T, double>, double, float>;
 /// Calls f(T{}) with the C++ type of a floating dtype.
 template <class F>
 void visit_rows(DType dtype, F f) {
-  visit_dtype(dtype, [&]<class T>(T) {
+  visit_arithmetic_dtype(dtype, [&]<class T>(T) {
     if constexpr (is_floating_point(dtype_of<T>)) f(T{});
   });
 }

@@ -91,14 +91,14 @@ void add_windows(T* x, const T* blocks, const Blocks& s) {
 
 void im2col(const Tensor& columns, const Tensor& x, const ConvParams& p) {
   if (columns.numel() == 0) return;
-  visit_dtype(x.dtype(), [&]<class T>(T) {
+  visit_arithmetic_dtype(x.dtype(), [&]<class T>(T) {
     if constexpr (is_floating_point(dtype_of<T>)) copy_windows(columns.raw<T>(), x.raw<T>(), Blocks(x, columns, p));
   });
 }
 
 void col2im(const Tensor& x, const Tensor& columns, const ConvParams& p) {
   if (x.numel() == 0) return;
-  visit_dtype(x.dtype(), [&]<class T>(T) {
+  visit_arithmetic_dtype(x.dtype(), [&]<class T>(T) {
     if constexpr (is_floating_point(dtype_of<T>)) add_windows(x.raw<T>(), columns.raw<T>(), Blocks(x, columns, p));
   });
 }

@@ -12,7 +12,7 @@ void fractional_argmax(const Tensor& index, const Tensor& x, const Tensor& sampl
                        const std::array<int64_t, 3>& kernel) {
   const kernels::FractionalPool pool(index, x, kernel);
   const int64_t windows = pool.windows(), work = kernel[0] * kernel[1] * kernel[2] + 8;
-  visit_dtype(x.dtype(), [&]<class T>(T) {
+  visit_arithmetic_dtype(x.dtype(), [&]<class T>(T) {
     if constexpr (is_floating_point(dtype_of<T>)) {
       using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
       parallel_for(pool.channels * windows, std::max<int64_t>(1, kParallelGrain / work),

@@ -130,7 +130,7 @@ struct GridSampler {
 /// Calls f with the sampler for the call's types.
 template <class F>
 void with_sampler(const Tensor& x, const Tensor& grid, const GridSampling& how, F f) {
-  visit_dtype(x.dtype(), [&]<class T>(T) {
+  visit_arithmetic_dtype(x.dtype(), [&]<class T>(T) {
     if constexpr (is_floating_point(dtype_of<T>)) {
       kernels::visit_grid(x, how,
                           [&](auto dims, auto taps) { f(GridSampler<T, dims.value, taps.value>(x, grid, how)); });

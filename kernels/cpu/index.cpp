@@ -192,7 +192,7 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
 
 void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_strides, const Tensor& src,
          IntArrayRef shape) {
-  visit_dtype(src.dtype(), [&]<class S>(S) {
+  visit_arithmetic_dtype(src.dtype(), [&]<class S>(S) {
     visit_index(index.dtype(), [&]<class Index>(Index) {
       if (y.dtype() == dtype_of<S>) return add<kernels::Add, S, S, Index>(y, dim, index, index_strides, src, shape);
       if constexpr (is_reduced_floating_point(dtype_of<S>)) {  // sums of 16-bit terms, kept in f32
@@ -231,7 +231,7 @@ void scatter(const Tensor& y, Scatter op, int64_t dim, const Tensor& index, cons
     });
     return;
   }
-  visit_dtype(src.dtype(), [&]<class S>(S) {
+  visit_arithmetic_dtype(src.dtype(), [&]<class S>(S) {
     if (y.dtype() == dtype_of<S>) {
       return kernels::visit_combine(
           op, [&]<class Combine>(Combine) { add<Combine, S, S, int64_t>(y, dim, index, strides, src, index.sizes()); });

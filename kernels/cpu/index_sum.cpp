@@ -99,7 +99,7 @@ struct Sums {
 /// Calls f(T{}) with the C++ type of a floating dtype.
 template <class F>
 void visit_sums(DType dtype, F f) {
-  visit_dtype(dtype, [&]<class T>(T) {
+  visit_arithmetic_dtype(dtype, [&]<class T>(T) {
     if constexpr (is_floating_point(dtype_of<T>)) f(T{});
   });
 }

@@ -8,7 +8,7 @@ namespace tandem::cpu {
 void search_sorted(const Tensor& y, const Tensor& sorted, const Tensor& x, bool right) {
   const int64_t n = sorted.sizes()[1], columns = x.sizes()[1];
   const int64_t row_step = sorted.sizes()[0] == 1 ? 0 : n;
-  visit_dtype(x.dtype(), [&]<class T>(T) {
+  visit_arithmetic_dtype(x.dtype(), [&]<class T>(T) {
     using C = std::conditional_t<sizeof(T) == 2 && !std::is_integral_v<T>, float, T>;
     const T *all = sorted.raw<T>(), *wanted = x.raw<T>();
     const auto find = [&](int64_t i) {

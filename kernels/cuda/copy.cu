@@ -6,6 +6,7 @@
 #include "kernels/cuda/cross_device_copy.h"
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/element_bits.h"
+#include "kernels/cuda/float8_copy.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/loads.h"
 #include "kernels/cuda/logical.h"
@@ -41,6 +42,9 @@ TANDEM_HOST_DEVICE inline void visit_conversion(DType to, DType from, F&& f) {
       case DType::U8:
       case DType::I8:
       case DType::Bool:
+      case DType::F8E4M3FN:
+      case DType::F8E5M2:
+      case DType::F8E8M0FNU:
         return f(Move<uint8_t>());
       case DType::I16:
       case DType::F16:
@@ -247,6 +251,7 @@ void copy(const Tensor& dst, const Tensor& src) {
   if (dst.device() != src.device()) return cross_device_copy(dst, src);
   if (is_same_view(dst, src)) return;
   const DeviceGuard on(dst.device());
+  if (converts_float8(dst, src)) return copy_float8(dst, src);
   if (try_tiles(dst, src)) return;
   TensorList<2> list;
   list.add({&dst, &src});
@@ -258,7 +263,8 @@ void copy_list(const std::vector<Tensor>& dst, const std::vector<Tensor>& src) {
   const Device device = dst[0].device();
   TensorList<2> list;
   for (size_t i = 0; i < dst.size(); ++i) {
-    if (dst[i].device() == device && src[i].device() == device && device.is_cuda()) {
+    const bool on_device = dst[i].device() == device && src[i].device() == device && device.is_cuda();
+    if (on_device && !converts_float8(dst[i], src[i])) {
       if (!is_same_view(dst[i], src[i])) list.add({&dst[i], &src[i]});
     } else {
       copy(dst[i], src[i]);

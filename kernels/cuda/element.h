@@ -74,8 +74,10 @@ __device__ __forceinline__ C load(const void* data, DType t, int64_t i) {
 #define TANDEM_LOAD(NAME, CPP) \
   case DType::NAME:            \
     return convert<C>(static_cast<const CPP*>(data)[i]);
-    TANDEM_FOR_EACH_DTYPE(TANDEM_LOAD)
+    TANDEM_FOR_EACH_ARITHMETIC_DTYPE(TANDEM_LOAD)
 #undef TANDEM_LOAD
+    default:
+      break;
   }
   return C();
 }
@@ -87,8 +89,10 @@ __device__ __forceinline__ void store(void* data, DType t, int64_t i, C value) {
   case DType::NAME:                                   \
     static_cast<CPP*>(data)[i] = convert<CPP>(value); \
     return;
-    TANDEM_FOR_EACH_DTYPE(TANDEM_STORE)
+    TANDEM_FOR_EACH_ARITHMETIC_DTYPE(TANDEM_STORE)
 #undef TANDEM_STORE
+    default:
+      break;
   }
 }
 
@@ -108,8 +112,10 @@ __device__ __forceinline__ void load_quad(const void* data, DType t, int64_t i, 
     _Pragma("unroll") for (int j = 0; j < 4; ++j) x[j] = convert<C>(quad.at[j]); \
     return;                                                                      \
   }
-    TANDEM_FOR_EACH_DTYPE(TANDEM_LOAD)
+    TANDEM_FOR_EACH_ARITHMETIC_DTYPE(TANDEM_LOAD)
 #undef TANDEM_LOAD
+    default:
+      break;
   }
 }
 
@@ -123,8 +129,10 @@ __device__ __forceinline__ void store_quad(void* data, DType t, int64_t i, const
     static_cast<Quad<CPP>*>(data)[i / 4] = quad;                                   \
     return;                                                                        \
   }
-    TANDEM_FOR_EACH_DTYPE(TANDEM_STORE)
+    TANDEM_FOR_EACH_ARITHMETIC_DTYPE(TANDEM_STORE)
 #undef TANDEM_STORE
+    default:
+      break;
   }
 }
 

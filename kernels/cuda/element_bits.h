@@ -12,7 +12,7 @@ template <class F>
 void with_bits(DType dtype, Scalar value, F f) {
   visit_dtype(dtype, [&]<class T>(T) {
     T element;
-    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+    if constexpr (is_reduced_floating_point(dtype_of<T>) || is_float8(dtype_of<T>)) {
       element = T(math::round_to_odd(value.to_double()));
     } else if constexpr (std::is_same_v<T, float>) {
       element = value.is_floating_point() ? value.to<float>() : static_cast<float>(value.to_int64());

@@ -29,7 +29,7 @@ inline constexpr Dtypes kInRuns = std::is_integral_v<C> ? Dtypes::all : Dtypes::
 
 template <class C>
 bool converts_in_runs(DType dtype) {
-  return visit_dtype(dtype, []<class T>(T) { return kConverts<C, T, kInRuns<C>>; });
+  return visit_arithmetic_dtype(dtype, []<class T>(T) { return kConverts<C, T, kInRuns<C>>; });
 }
 
 /// Writes y_i = f(x_i, ...) as Y for the element at these offsets.
@@ -98,7 +98,7 @@ inline bool is_number(const Tensor& x, const Tensor& y) { return x.is_cpu() && !
 
 template <class C>
 C number_of(const Tensor& x) {
-  return visit_dtype(x.dtype(), [&](auto zero) {
+  return visit_arithmetic_dtype(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T value = *static_cast<const T*>(x.raw_bytes());
     if constexpr (sizeof(T) == 2 && is_floating_point(dtype_of<T>)) {

@@ -42,8 +42,10 @@ __device__ __forceinline__ void load_runs(const void* data, DType t, C (&v)[Runs
       }                                                                                                               \
     }                                                                                                                 \
     return;
-    TANDEM_FOR_EACH_DTYPE(TANDEM_LOAD)
+    TANDEM_FOR_EACH_ARITHMETIC_DTYPE(TANDEM_LOAD)
 #undef TANDEM_LOAD
+    default:
+      break;
   }
 }
 
@@ -66,8 +68,10 @@ __device__ __forceinline__ void store_runs(void* data, DType t, const C (&v)[Run
       }                                                                                                               \
     }                                                                                                                 \
     return;
-    TANDEM_FOR_EACH_DTYPE(TANDEM_STORE)
+    TANDEM_FOR_EACH_ARITHMETIC_DTYPE(TANDEM_STORE)
 #undef TANDEM_STORE
+    default:
+      break;
   }
 }
 

@@ -39,7 +39,7 @@ void search_sorted(const Tensor& y, const Tensor& sorted, const Tensor& x, bool 
   if (x.numel() == 0) return;
   const DeviceGuard on(x.device());
   const int64_t n = sorted.sizes()[1], row_step = sorted.sizes()[0] == 1 ? 0 : n;
-  visit_dtype(x.dtype(), [&]<class T>(T) {
+  visit_arithmetic_dtype(x.dtype(), [&]<class T>(T) {
     launch(search_rows<T>, grid_stride(x.numel()), x.numel(), x.sizes()[1], n, row_step, sorted.raw<T>(), x.raw<T>(),
            y.raw_bytes(), y.dtype(), right);
   });

@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(kThreads)
 /// Calls f(entries, E{}, Bits{}) with the first `count` sorted entries of each row: [rows, count].
 template <class F>
 void with_sorted_entries(const RowPlan<3>& plan, const Tensor& x, int64_t dim, int64_t count, bool descending, F f) {
-  visit_dtype(x.dtype(), [&]<class T>(T) {
+  visit_arithmetic_dtype(x.dtype(), [&]<class T>(T) {
     using E = SortEntry<T>;
     const int64_t n = plan.n;
     const int segment =

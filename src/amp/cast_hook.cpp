@@ -7,7 +7,7 @@ namespace tandem::amp {
 namespace {
 
 Tensor cast(const Tensor& x, std::optional<DType> dtype) {
-  return dtype && x.is_floating_point() && x.dtype() != kDouble ? to(x, *dtype) : x;
+  return dtype && is_differentiable(x.dtype()) && x.dtype() != kDouble ? to(x, *dtype) : x;
 }
 
 }  // namespace

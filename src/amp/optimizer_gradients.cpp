@@ -24,9 +24,10 @@ std::vector<Tensor> gradients_of(const optim::Optimizer& optimizer, bool writes,
     const Tensor& g = p.grad();
     ++number;
     if (!g.defined()) return;
-    TANDEM_CHECK(g.is_floating_point(), DTypeError,
-                 "the gradient of parameter {} {} is {}; gradients must be floating: drop it with zero_grad()",
-                 number - 1, to_string(p.sizes()), name(g.dtype()));
+    TANDEM_CHECK(
+        is_differentiable(g.dtype()), DTypeError,
+        "the gradient of parameter {} {} is {}; gradients must be floating and not float8: drop it with zero_grad()",
+        number - 1, to_string(p.sizes()), name(g.dtype()));
     TANDEM_CHECK(!writes || g.dtype() != kHalf, DTypeError,
                  "the gradient of parameter {} {} is f16, where unscaling would underflow; keep parameters in f32 "
                  "and let autocast cast them",

@@ -32,7 +32,10 @@ void check_devices(ArrayRef<const Tensor*> tensors) {
   }
 }
 
-DispatchCall::DispatchCall(const char* name, int row) : name_(name), cast_(amp::detail::current_policy(row)) {}
+DispatchCall::DispatchCall(const char* name, int row)
+    : name_(name),
+      cast_(amp::detail::current_policy(row)),
+      moves_(amp::policy_table[static_cast<size_t>(row)].role == amp::Role::moves) {}
 
 void DispatchCall::enter() {
   if (thread_state().observers) [[unlikely]] {
@@ -71,7 +74,10 @@ void DispatchCall::enter_observed() {
 void DispatchCall::check_and_cast() {
   const ThreadState& state = thread_state();
   for (const Tensor* x : inputs_) {
-    if (x->defined()) x->impl().storage->data();  // applies a postponed factor before kernels run
+    if (!x->defined()) continue;
+    x->impl().storage->data();  // applies a postponed factor before kernels run
+    if (is_float8(x->dtype()) && !moves_) [[unlikely]]
+      throw_float8_arithmetic(x->dtype());
   }
   check_devices(inputs_);
   if (cast_ != amp::Cast::keep && (state.autocast[0].enabled || state.autocast[1].enabled)) cast_by_policy();
@@ -82,7 +88,7 @@ void DispatchCall::cast_by_policy() {
   // Cast::banned applies to every dtype.
   auto region = [&](const Tensor& x) -> const AutocastState* {
     if (!x.defined()) return nullptr;
-    if (cast_ != amp::Cast::banned && (!x.is_floating_point() || x.dtype() == kDouble)) return nullptr;
+    if (cast_ != amp::Cast::banned && (!is_differentiable(x.dtype()) || x.dtype() == kDouble)) return nullptr;
     const AutocastState& a = state.autocast[static_cast<int>(x.device().type())];
     return a.enabled ? &a : nullptr;
   };
@@ -203,7 +209,7 @@ void DispatchCall::record(Result& result, std::vector<Tensor>& outputs, bool is_
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& y = outputs[i];
     node->outputs.emplace_back(y);
-    if (!y.is_floating_point()) continue;
+    if (!is_differentiable(y.dtype())) continue;
     autograd::set_history(y, node, static_cast<uint32_t>(i));
     if (!is_view && y.impl().is_view) autograd::meta(y).view->has_own_history = true;
   }

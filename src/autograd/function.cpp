@@ -228,7 +228,7 @@ AutogradContext* FunctionCall::enter() {
 
 Tensor FunctionCall::cast(const Tensor& x) {
   State& s = *state_;
-  if (!x.defined() || !x.is_floating_point() || x.dtype() == kDouble) return x;
+  if (!x.defined() || !tandem::is_differentiable(x.dtype()) || x.dtype() == kDouble) return x;
   if (!s.regions[static_cast<int>(x.device().type())].enabled || x.dtype() == *s.amp.cast_inputs) return x;
   // A separate cast, not one from the cast cache: forward may change it in place.
   s.casts.push_back({x.to(*s.amp.cast_inputs), find(s.inputs, x)});
@@ -248,7 +248,8 @@ variable_list FunctionCall::leave(variable_list outputs) {
   variable_list separate(outputs);
   for (size_t i = 0; i < outputs.size(); ++i) {
     is_dirty.push_back(contains(said.dirty, outputs[i]));
-    is_differentiable.push_back(outputs[i].is_floating_point() && !contains(said.non_differentiable, outputs[i]));
+    is_differentiable.push_back(tandem::is_differentiable(outputs[i].dtype()) &&
+                                !contains(said.non_differentiable, outputs[i]));
     if (is_dirty[i]) separate[i] = Tensor();  // returned as the same tensor
   }
   for (const Tensor& x : s.inputs) inputs.push_back(&x);

@@ -113,11 +113,26 @@ void check_writable(const Tensor& self) {
 
 }  // namespace
 
+void check_float8(const OpScope& op, ArrayRef<const Tensor*> tensors) {
+  const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                  [](const Tensor* x) { return x->defined() && is_float8(x->dtype()); });
+  if (found == tensors.end()) return;
+  std::string_view name = op.name();
+  if (name == "fill_" || name == "zero_") return;
+  if (name.ends_with('_')) name.remove_suffix(1);
+  const int row = amp::policy_row(name);
+  if (row < 0 || amp::policy_table[static_cast<size_t>(row)].role != amp::Role::moves) {
+    detail::throw_float8_arithmetic((*found)->dtype());
+  }
+}
+
 const Tensor& apply_in_place(const OpScope& op, const Tensor& self, ArrayRef<Tensor> others,
                              const std::function<void(const Tensor&)>& direct,
                              const std::function<Tensor(const Tensor&)>& out_of_place) {
   TANDEM_CHECK(self.defined(), StateError, "self is an undefined tensor");
   check_writable(self);
+  check_float8(op, {&self});
+  for (const Tensor& other : others) check_float8(op, {&other});
   if (thread_state().observers) [[unlikely]] {
     std::vector<const Tensor*> inputs{&self};
     for (const Tensor& other : others) inputs.push_back(&other);
@@ -170,8 +185,8 @@ const Tensor& apply_out(const Tensor& out, const std::function<Tensor()>& comput
   TANDEM_CHECK(result.sizes() == out.sizes(), ShapeError,
                "the result is {}, but out is {}; out must have the same sizes", to_string(result.sizes()),
                to_string(out.sizes()));
-  TANDEM_CHECK(promote_types(result.dtype(), out.dtype()) == out.dtype() ||
-                   (result.is_floating_point() && out.is_floating_point()),
+  TANDEM_CHECK((result.is_floating_point() && out.is_floating_point()) ||
+                   promote_types(result.dtype(), out.dtype()) == out.dtype(),
                DTypeError, "the result is {}, which cannot be written into out of {}", tandem::name(result.dtype()),
                tandem::name(out.dtype()));
   backend(out).copy(out, result);

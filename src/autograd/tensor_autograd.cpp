@@ -51,9 +51,10 @@ std::shared_ptr<autograd::Node> Tensor::grad_fn() const {
 const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   const OpScope op("requires_grad_");
   TensorImpl& impl = checked("requires_grad_");
-  TANDEM_CHECK(!requires_grad || tandem::is_floating_point(impl.dtype), DTypeError,
-               "only floating tensors can require gradients, but this one is {} {}; convert it with .to()",
-               to_string(sizes()), tandem::name(impl.dtype));
+  TANDEM_CHECK(
+      !requires_grad || is_differentiable(impl.dtype), DTypeError,
+      "only f16, bf16, f32 and f64 tensors can require gradients, but this one is {} {}; convert it with .to()",
+      to_string(sizes()), tandem::name(impl.dtype));
   TANDEM_CHECK(requires_grad || is_leaf(), AutogradError,
                "requires_grad cannot be turned off for the result of an op; use detach()");
   TANDEM_CHECK(!requires_grad || !impl.is_inference, AutogradError,
@@ -155,8 +156,8 @@ void Tensor::set_data(const Tensor& other) const {
   const OpScope op("set_data");
   TensorImpl& impl = checked("set_data");
   const TensorImpl& from = other.checked("set_data");
-  TANDEM_CHECK(!impl.requires_grad || tandem::is_floating_point(from.dtype), DTypeError,
-               "the tensor requires grad and cannot hold {}; give floating data, or call "
+  TANDEM_CHECK(!impl.requires_grad || is_differentiable(from.dtype), DTypeError,
+               "the tensor requires grad and cannot hold {}; give floating data other than float8, or call "
                "requires_grad_(false) first",
                tandem::name(from.dtype));
   impl.storage = from.storage;

@@ -19,9 +19,9 @@ static_assert(std::endian::native == std::endian::little, "the byte orders below
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr uint64_t kMostTextBytes = 1 << 16;  // version 1 allows no more, and arrays without records need less than 500
 
-/// NumPy's code of a dtype, without the byte order; empty for bf16.
+/// NumPy's code of a dtype, without the byte order; empty for bf16 and float8.
 constexpr std::string_view numpy_code(DType t) {
-  constexpr std::string_view codes[kNumDTypes] = {"u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "b1", ""};
+  constexpr std::string_view codes[kNumDTypes] = {"u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "b1", "", "", "", ""};
   return codes[static_cast<int>(t)];
 }
 
@@ -200,7 +200,7 @@ Tensor read_npy(const Source& source) {
 }
 
 std::string npy_header(DType dtype, IntArrayRef sizes) {
-  TANDEM_CHECK(dtype != kBFloat16, DTypeError, "NumPy has no bf16; save x.to(kFloat)");
+  TANDEM_CHECK(!numpy_code(dtype).empty(), DTypeError, "NumPy has no {}; save x.to(kFloat)", name(dtype));
   const char order = element_size(dtype) == 1 ? '|' : '<';
   const std::string shape =
       sizes.size() == 1 ? fmt::format("{},", sizes[0]) : fmt::format("{}", fmt::join(sizes.begin(), sizes.end(), ", "));

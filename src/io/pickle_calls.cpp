@@ -55,7 +55,7 @@ void check_empty(const PickleItem& item, const char* otherwise, const PickleFaul
 
 void set_gradient_flag(const Tensor& t, const PickleItem& flag, const PickleFault& fault) {
   const IValue value = value_of(flag, fault);
-  fault.check(value.isBool() && (!value.toBool() || t.is_floating_point()),
+  fault.check(value.isBool() && (!value.toBool() || is_differentiable(t.dtype())),
               "the gradient flag of a tensor does not fit it");
   t.requires_grad_(value.toBool());
 }

@@ -29,15 +29,26 @@ constexpr NamedGlobal kGlobals[] = {
 }  // namespace
 
 std::string_view storage_name(DType dtype) {
-  constexpr std::string_view names[kNumDTypes] = {"ByteStorage", "CharStorage",    "ShortStorage", "IntStorage",
-                                                  "LongStorage", "HalfStorage",    "FloatStorage", "DoubleStorage",
-                                                  "BoolStorage", "BFloat16Storage"};
+  constexpr std::string_view names[kNumDTypes] = {"ByteStorage",
+                                                  "CharStorage",
+                                                  "ShortStorage",
+                                                  "IntStorage",
+                                                  "LongStorage",
+                                                  "HalfStorage",
+                                                  "FloatStorage",
+                                                  "DoubleStorage",
+                                                  "BoolStorage",
+                                                  "BFloat16Storage",
+                                                  "",
+                                                  "",
+                                                  ""};
   return names[static_cast<int>(dtype)];
 }
 
 std::string_view torch_name(DType dtype) {
-  constexpr std::string_view names[kNumDTypes] = {"uint8",   "int8",    "int16",   "int32", "int64",
-                                                  "float16", "float32", "float64", "bool",  "bfloat16"};
+  constexpr std::string_view names[kNumDTypes] = {"uint8",         "int8",        "int16",         "int32", "int64",
+                                                  "float16",       "float32",     "float64",       "bool",  "bfloat16",
+                                                  "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"};
   return names[static_cast<int>(dtype)];
 }
 
@@ -50,7 +61,7 @@ PickleGlobal find_global(std::string_view module, std::string_view name) {
   }
   for (int i = 0; i < kNumDTypes && module == "torch"; ++i) {
     const auto dtype = static_cast<DType>(i);
-    if (name != storage_name(dtype) && name != torch_name(dtype)) continue;
+    if (name.empty() || (name != storage_name(dtype) && name != torch_name(dtype))) continue;
     found.kind = name == storage_name(dtype) ? GlobalKind::storage : GlobalKind::dtype;
     found.dtype = dtype;
   }

@@ -38,7 +38,7 @@ struct PickleGlobal {
 /// _get_allowed_globals in torch/_weights_only_unpickler.py; libtorch's serialization/pickler.cpp.
 PickleGlobal find_global(std::string_view module, std::string_view name);
 
-/// PyTorch's name of a dtype's storage: "FloatStorage".
+/// PyTorch's name of a dtype's storage: "FloatStorage". Empty for float8, whose storages have no type.
 std::string_view storage_name(DType dtype);
 /// PyTorch's name of a dtype: "float32".
 std::string_view torch_name(DType dtype);

@@ -68,6 +68,9 @@ class PickleWriter {
 
   void add_tensor(const Tensor& t) {
     TANDEM_CHECK(t.defined(), StateError, "a tensor is undefined; omit it, or save None");
+    TANDEM_CHECK(!storage_name(t.dtype()).empty(), DTypeError,
+                 "PyTorch's files hold {} in a form that tandem does not write; save x.to(kFloat), or use save_file",
+                 name(t.dtype()));
     const size_t number = storages_.add(t);
     global("torch._utils", "_rebuild_tensor_v2");
     text_ += "((";

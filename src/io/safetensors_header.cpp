@@ -19,7 +19,8 @@ constexpr const char* kMetadataKey = "__metadata__";
 
 /// The name of a dtype in the format.
 constexpr std::string_view format_name(DType t) {
-  constexpr std::string_view names[kNumDTypes] = {"U8", "I8", "I16", "I32", "I64", "F16", "F32", "F64", "BOOL", "BF16"};
+  constexpr std::string_view names[kNumDTypes] = {"U8",  "I8",   "I16",  "I32",     "I64",     "F16",    "F32",
+                                                  "F64", "BOOL", "BF16", "F8_E4M3", "F8_E5M2", "F8_E8M0"};
   return names[static_cast<int>(t)];
 }
 

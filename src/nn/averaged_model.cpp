@@ -122,7 +122,8 @@ void AveragedModel::update_parameters(const Module& model) {
   const auto add = [&](const NamedTensors& own, const NamedTensors& values, bool average) {
     for (const auto& item : values) {
       const Tensor& to = own[item.key()];
-      auto& list = average && n_averaged_ > 0 && to.is_floating_point() ? averages : copies;
+      const bool is_average = average && n_averaged_ > 0 && is_differentiable(to.dtype());
+      auto& list = is_average && is_differentiable(item.value().dtype()) ? averages : copies;
       list.emplace_back(to, item.value().detach().to(to.device()));
     }
   };

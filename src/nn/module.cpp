@@ -33,7 +33,7 @@ void walk(M& module, const OrderedDict<std::string, std::shared_ptr<Module>>& (*
 }
 
 Tensor converted(const Tensor& t, std::optional<Device> device, std::optional<DType> dtype, bool non_blocking) {
-  const DType target = dtype && t.is_floating_point() ? *dtype : t.dtype();
+  const DType target = dtype && is_differentiable(t.dtype()) ? *dtype : t.dtype();
   return tandem::to(t, device.value_or(t.device()), target, non_blocking);
 }
 
@@ -137,7 +137,7 @@ Tensor& Module::register_parameter(std::string name, Tensor tensor, bool require
     TANDEM_CHECK(tensor.is_leaf(), AutogradError,
                  "'{}' {} is the result of an op; only leaves can be parameters: detach() it", name,
                  checks::show(tensor));
-    TANDEM_CHECK(!requires_grad || tensor.is_floating_point(), DTypeError,
+    TANDEM_CHECK(!requires_grad || is_differentiable(tensor.dtype()), DTypeError,
                  "'{}' {} cannot require gradients, only floating tensors can; convert it with .to(kFloat), pass "
                  "requires_grad = false, or use register_buffer",
                  name, checks::show(tensor));
@@ -329,8 +329,9 @@ void Module::move_tensors(const std::function<Tensor(const Tensor&)>& moved) {
 namespace {
 void check_target(DType dtype) {
   const OpScope op("Module::to");
-  TANDEM_CHECK(is_floating_point(dtype), DTypeError,
-               "a module's dtype must be floating, not {}; use kFloat, kDouble, kHalf or kBFloat16", name(dtype));
+  TANDEM_CHECK(is_differentiable(dtype), DTypeError,
+               "a module's dtype must be floating and not float8, but is {}; use kFloat, kDouble, kHalf or kBFloat16",
+               name(dtype));
 }
 }  // namespace
 

@@ -29,8 +29,8 @@ std::vector<Tensor> defined_gradients(const std::vector<Tensor>& parameters) {
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Tensor& g = parameters[i].grad();
     if (!g.defined()) continue;
-    TANDEM_CHECK(g.is_floating_point(), DTypeError,
-                 "the gradient of parameter {} is {}, but must be floating; drop it with zero_grad()", i,
+    TANDEM_CHECK(is_differentiable(g.dtype()), DTypeError,
+                 "the gradient of parameter {} is {}, but must be floating and not float8; drop it with zero_grad()", i,
                  checks::show(g));
     checks::not_expanded("the gradient of parameter", g, i);
     grads.push_back(g);

@@ -16,6 +16,7 @@ void defined(const char* which, const Tensor& x) {
 
 void floating(const char* which, const Tensor& x) {
   defined(which, x);
+  if (is_float8(x.dtype())) detail::throw_float8_arithmetic(x.dtype());
   TANDEM_CHECK(x.is_floating_point(), DTypeError, "{} is {}, but must be floating; convert it with .to(kFloat)", which,
                show(x));
 }
@@ -35,7 +36,7 @@ void not_two_bools(const Tensor& a, const Tensor& b) {
 }
 
 void floating_result(const Tensor& x, std::optional<DType> dtype) {
-  TANDEM_CHECK(is_floating_point(dtype.value_or(kFloat)), DTypeError,
+  TANDEM_CHECK(is_differentiable(dtype.value_or(kFloat)), DTypeError,
                "the result of x {} cannot be {}; pass a floating dtype, or convert x with .to(kFloat)", show(x),
                name(*dtype));
 }

@@ -172,6 +172,7 @@ Tensor Tensor::addmm(const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha
 // ---- geometry (ops/shape.h)
 
 Tensor Tensor::view(IntArrayRef sizes) const { return tandem::view(*this, sizes); }
+Tensor Tensor::view_dtype(DType dtype) const { return tandem::view_dtype(*this, dtype); }
 Tensor Tensor::reshape(IntArrayRef sizes) const { return tandem::reshape(*this, sizes); }
 Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const { return tandem::flatten(*this, start_dim, end_dim); }
 Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const { return tandem::transpose(*this, dim0, dim1); }

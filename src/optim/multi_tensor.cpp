@@ -81,14 +81,15 @@ FusedUnscale scaling_on(const FusedUnscale& scaling, Device device) {
 }
 
 void check_gradient(const Tensor& p, const Tensor& grad) {
-  TANDEM_CHECK(p.is_floating_point(), DTypeError,
-               "a parameter is {} {}; only floating tensors can be optimized: convert it with .to(kFloat)",
-               to_string(p.sizes()), name(p.dtype()));
+  TANDEM_CHECK(
+      is_differentiable(p.dtype()), DTypeError,
+      "a parameter is {} {}; only floating tensors other than float8 can be optimized: convert it with .to(kFloat)",
+      to_string(p.sizes()), name(p.dtype()));
   TANDEM_CHECK(grad.sizes() == p.sizes(), ShapeError,
                "a {} parameter has a gradient of {}; sizes must be equal: drop it with zero_grad()",
                to_string(p.sizes()), to_string(grad.sizes()));
-  TANDEM_CHECK(grad.is_floating_point(), DTypeError,
-               "a {} parameter has a gradient of {}; it must be floating: drop it with zero_grad()",
+  TANDEM_CHECK(is_differentiable(grad.dtype()), DTypeError,
+               "a {} parameter has a gradient of {}; it must be floating and not float8: drop it with zero_grad()",
                to_string(p.sizes()), name(grad.dtype()));
   TANDEM_CHECK(grad.device() == p.device(), DeviceError,
                "a {} parameter is on {}, but its gradient is on {}; drop gradients with zero_grad() before moving",
@@ -123,7 +124,7 @@ void finish(const OptimizerTensors& call, std::initializer_list<const std::vecto
   for (size_t i = 0; i < call.shadows.size(); ++i) {
     const Tensor& shadow = call.shadows[i];
     // Does not apply to a remainder, nor to the parameter of a master, which the program may change.
-    const bool is_cast = shadow.defined() && shadow.is_floating_point() && !shadow.requires_grad();
+    const bool is_cast = shadow.defined() && is_differentiable(shadow.dtype()) && !shadow.requires_grad();
     if (is_cast) amp::detail::set_lasting_copy(call.params[i], shadow);
   }
 }

@@ -112,9 +112,10 @@ void Optimizer::add(const OptimizerParamGroup& group) {
   for (size_t i = 0; i < group.params().size(); ++i) {
     const Tensor& p = group.params()[i];
     TANDEM_CHECK(p.defined(), StateError, "parameter {} is an undefined tensor; give it a value first", i);
-    TANDEM_CHECK(p.is_floating_point(), DTypeError,
-                 "parameter {} is {} {}; only floating tensors can be optimized: convert it with .to(kFloat)", i,
-                 to_string(p.sizes()), name(p.dtype()));
+    TANDEM_CHECK(
+        is_differentiable(p.dtype()), DTypeError,
+        "parameter {} is {} {}; only floating tensors other than float8 can be optimized: convert it with .to(kFloat)",
+        i, to_string(p.sizes()), name(p.dtype()));
     checks::not_expanded("parameter", p, i);
     TANDEM_CHECK(p.is_leaf(), AutogradError,
                  "parameter {} ({}) is the result of an op; only leaves can be optimized: detach() it, or pass the "

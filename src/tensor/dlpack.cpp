@@ -15,6 +15,9 @@ namespace {
 DLDataType dlpack_type(DType t) {
   const int code = t == kBool             ? kDLBool
                    : t == kBFloat16       ? kDLBfloat
+                   : t == kFloat8_e4m3fn  ? kDLFloat8_e4m3fn
+                   : t == kFloat8_e5m2    ? kDLFloat8_e5m2
+                   : t == kFloat8_e8m0fnu ? kDLFloat8_e8m0fnu
                    : is_floating_point(t) ? kDLFloat
                    : t == kByte           ? kDLUInt
                                           : kDLInt;

@@ -53,8 +53,9 @@ Tensor wrap(std::shared_ptr<Storage> storage, IntArrayRef sizes, IntArrayRef str
 }
 
 void check_grad(const TensorOptions& options) {
-  TANDEM_CHECK(!options.requires_grad() || is_floating_point(options.dtype()), DTypeError,
-               "requires_grad needs a floating dtype, got {}; omit it, or use a floating dtype", name(options.dtype()));
+  TANDEM_CHECK(!options.requires_grad() || is_differentiable(options.dtype()), DTypeError,
+               "requires_grad needs a floating dtype, got {}; omit it, or use f16, bf16, f32 or f64",
+               name(options.dtype()));
 }
 
 std::shared_ptr<Storage> pinned_storage(size_t bytes, Device device) {

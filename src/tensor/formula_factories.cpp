@@ -21,7 +21,7 @@ Tensor from_formula(int64_t n, const TensorOptions& options, const F& f) {
 template <class F>
 Tensor window(int64_t n, bool periodic, const TensorOptions& options, const F& f) {
   TANDEM_CHECK(n >= 0, StateError, "n = {} is negative; it must be at least 0", n);
-  TANDEM_CHECK(!options.has_dtype() || is_floating_point(options.dtype()), DTypeError,
+  TANDEM_CHECK(!options.has_dtype() || is_differentiable(options.dtype()), DTypeError,
                "{} cannot hold a window; use a floating dtype", name(options.dtype()));
   if (n == 1) return from_formula(1, options, [](double) { return 1.0; });
   const double steps = static_cast<double>(periodic ? n : n - 1);

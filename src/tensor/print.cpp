@@ -136,8 +136,9 @@ void put_matrices(Text& out, const std::vector<double>& values, IntArrayRef size
 }
 
 const char* type_name(DType t) {
-  static constexpr const char* names[kNumDTypes] = {"Byte", "Char",  "Short",  "Int",  "Long",
-                                                    "Half", "Float", "Double", "Bool", "BFloat16"};
+  static constexpr const char* names[kNumDTypes] = {"Byte",          "Char",        "Short",         "Int",  "Long",
+                                                    "Half",          "Float",       "Double",        "Bool", "BFloat16",
+                                                    "Float8_e4m3fn", "Float8_e5m2", "Float8_e8m0fnu"};
   return names[static_cast<int>(t)];
 }
 
@@ -178,11 +179,7 @@ std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << to_
 std::ostream& print(std::ostream& out, const Tensor& x, int64_t line_size) { return out << to_string(x, line_size); }
 
 std::ostream& operator<<(std::ostream& out, IntArrayRef values) { return out << to_string(values); }
-std::ostream& operator<<(std::ostream& out, DType dtype) {
-  constexpr const char* names[kNumDTypes] = {"Byte", "Char",  "Short",  "Int",  "Long",
-                                             "Half", "Float", "Double", "Bool", "BFloat16"};
-  return out << names[static_cast<int>(dtype)];
-}
+std::ostream& operator<<(std::ostream& out, DType dtype) { return out << type_name(dtype); }
 std::ostream& operator<<(std::ostream& out, DeviceType type) { return out << name(type); }
 std::ostream& operator<<(std::ostream& out, const Device& device) { return out << device.str(); }
 

@@ -106,6 +106,7 @@ void manual_seed(uint64_t seed) { default_generator().set_current_seed(seed); }
 namespace {
 
 void check_writable(const Tensor& x) {
+  if (is_float8(x.dtype())) detail::throw_float8_arithmetic(x.dtype());
   checks::not_expanded("the tensor", x);
   TANDEM_CHECK(!(x.requires_grad() && thread_state().grad_mode), AutogradError,
                "the tensor {} {} requires grad and would lose its history; write under NoGradGuard",
@@ -113,6 +114,7 @@ void check_writable(const Tensor& x) {
 }
 
 void check_floating(const Tensor& x) {
+  if (is_float8(x.dtype())) detail::throw_float8_arithmetic(x.dtype());
   TANDEM_CHECK(x.is_floating_point(), DTypeError, "needs a floating tensor, got {}; convert it with .to(kFloat)",
                name(x.dtype()));
 }
@@ -127,7 +129,7 @@ struct Range {
   int64_t low, high;
 };
 Range range_of(DType t) {
-  return visit_dtype(t, [](auto zero) {
+  return visit_arithmetic_dtype(t, [](auto zero) {
     using T = decltype(zero);
     if constexpr (std::is_same_v<T, Half>) {
       return Range{-65504, 65504};

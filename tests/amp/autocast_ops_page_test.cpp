@@ -61,7 +61,7 @@ policies in a region; `amp::set_policy` changes single ops.
 |---|---|---|---|---|
 )";
   for (const amp::PolicyRow& row : amp::policy_table) {
-    if (row.is_derivative) continue;
+    if (row.role == amp::Role::derivative) continue;
     out << "| `" << row.op << "` | " << name(row.cast) << " | " << name(torch_cuda_policy(row.op)) << " | "
         << name(torch_cpu_policy(row.op)) << " | " << note(row) << " |\n";
   }

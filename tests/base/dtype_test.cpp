@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "support/throws.h"
+
 namespace tandem {
 namespace {
 
@@ -13,8 +15,12 @@ TEST(DType, PromotionMatchesPyTorch) {
 #define X(A, B, EXPECTED)                                                     \
   EXPECT_EQ(promote_types(DType::A, DType::B), DType::EXPECTED) << #A " " #B; \
   ++pairs;
+#define REFUSED(A, B)                                                                                                  \
+  EXPECT_THROWS(promote_types(DType::A, DType::B), DTypeError, name(DType::A).data(), name(DType::B).data(), ".to()"); \
+  ++pairs;
 #include "golden/promotion.inc"
 #undef X
+#undef REFUSED
   EXPECT_EQ(pairs, kNumDTypes * kNumDTypes);
 }
 
@@ -42,6 +48,11 @@ TEST(DType, NamesAndCategories) {
     EXPECT_FALSE(is_floating_point(t));
     EXPECT_TRUE(is_integral(t, false));
   }
+  for (DType t : {kFloat8_e4m3fn, kFloat8_e5m2, kFloat8_e8m0fnu}) {
+    EXPECT_TRUE(is_floating_point(t) && is_float8(t));
+    EXPECT_FALSE(is_integral(t, true) || is_differentiable(t) || is_reduced_floating_point(t));
+  }
+  EXPECT_TRUE(is_differentiable(kBFloat16) && !is_differentiable(kInt) && !is_float8(kBFloat16));
   EXPECT_TRUE(is_integral(kBool, true));
   EXPECT_FALSE(is_integral(kBool, false));
   EXPECT_TRUE(is_reduced_floating_point(kHalf) && is_reduced_floating_point(kBFloat16));

@@ -19,7 +19,8 @@ try:
 except ImportError:
     safetensors = None
 
-SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "I16": 2, "F16": 2, "BF16": 2, "I32": 4, "F32": 4, "I64": 8, "F64": 8}
+SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "I16": 2, "F16": 2, "BF16": 2, "I32": 4, "F32": 4, "I64": 8, "F64": 8,
+         "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1}
 SHAPES = [[], [3], [2, 3], [4, 0, 2], [1, 2, 3, 4]]
 METADATA = {"format": "pt", "text": "quote \" newline \n snowman \u2603"}
 
@@ -85,7 +86,8 @@ def check(path):
 def make(path):
     if safetensors:
         names = {"F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64", "BOOL": "bool", "U8": "uint8",
-                 "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64"}
+                 "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64", "F8_E4M3": "float8_e4m3fn",
+                 "F8_E5M2": "float8_e5m2", "F8_E8M0": "float8_e8m0fnu"}
         buffers = []  # the package takes addresses, so keep the buffers alive
 
         def spec(dtype, shape, data):
@@ -134,7 +136,7 @@ def corpus(folder):
         "bad_unused_start": write({"a": entry(offsets=(4, 12))}, bytes(12)),
         "bad_outside": write({"a": entry(offsets=(8, 16))}, eight),
         "bad_backwards": write({"a": entry(offsets=(8, 0))}, eight),
-        "bad_dtype": write({"a": entry(dtype="F8_E4M3", shape=(8,))}, eight),
+        "bad_dtype": write({"a": entry(dtype="F4", shape=(8,))}, eight),
         "bad_shape": write({"a": entry(shape=(3,))}, eight),
         "bad_negative": write({"a": entry(shape=(-2,))}, eight),
         "bad_fraction": write({"a": entry(shape=(2.0,))}, eight),

@@ -305,6 +305,7 @@ TEST(Serialize, Streams) {
   EXPECT_THROWS(load(t, empty), IoError, "load: ", "0 bytes");
   std::ofstream closed;
   EXPECT_THROWS(save(t, closed), IoError, "save: cannot write", "stream");
+  EXPECT_THROWS(pickle_save(ones({2}, kFloat8_e5m2)), DTypeError, "f8e5m2", "save_file");
 }
 
 // ---- errors

@@ -38,6 +38,8 @@ const std::map<std::string, const char*> exceptions = {
     {"replication_pad3d", "pad with the mode replicate"},
     {"result_type", "a dtype, not a tensor"},
     {"copy", "the op behind copy_ and fill_"},
+    {"cast_float8", "PyTorch has no such function"},
+    {"view_dtype", "bits, which the random calls do not compare"},
     {"detach", "no computation; the random programs use it"},
     {"gemm", "mm with another result dtype, for backward passes"},
     {"round_decimals", "round with decimals: round.decimals"},
@@ -67,7 +69,8 @@ std::set<std::string> called_functions() {
 TEST(RandomOpCoverage, EveryOpIsCalled) {
   const std::set<std::string> called = called_functions();
   std::set<std::string> functions, derivatives;
-  for (const amp::PolicyRow& row : amp::policy_table) (row.is_derivative ? derivatives : functions).emplace(row.op);
+  for (const amp::PolicyRow& row : amp::policy_table)
+    (row.role == amp::Role::derivative ? derivatives : functions).emplace(row.op);
   for (const std::string& header : included_headers("ops/ops.h")) {
     for (const std::string& name : declared_functions(header)) {
       if (!name.ends_with("_backward") && !name.ends_with("_out")) functions.insert(name);

@@ -163,6 +163,7 @@ constexpr Method methods[] = {
     METHOD(corrcoef),
     // geometry
     METHOD(view, {1}),
+    METHOD(view_dtype, kInt),
     METHOD(reshape, {1}),
     METHOD(flatten),
     METHOD(transpose, 0, 1),

@@ -22,7 +22,7 @@ namespace tandem::amp {
 template <class T, DType... CastInputs>
 requires(sizeof...(CastInputs) <= 1) struct CustomFunction {
   static constexpr bool casts_inputs = sizeof...(CastInputs) == 1;
-  static_assert(((is_floating_point(CastInputs) && CastInputs != kDouble) && ...),
+  static_assert(((is_differentiable(CastInputs) && CastInputs != kDouble) && ...),
                 "CustomFunction casts its inputs to f32, f16 or bf16");
 
   template <class... Args>

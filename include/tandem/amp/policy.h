@@ -21,20 +21,28 @@ enum class Cast : uint8_t {
   banned      ///< throw an error that says what to use instead, for inputs of any dtype
 };
 
+/// What an op does with its elements.
+enum class Role : uint8_t {
+  computes,    ///< computes with them
+  moves,       ///< moves or converts them, and takes float8
+  derivative,  ///< runs in the backward pass of another op; that op's test cases cover it
+};
+
 /// One row of the table.
 struct PolicyRow {
   constexpr PolicyRow(std::string_view name, Cast policy) : PolicyRow(name, policy, policy) {}
-  constexpr PolicyRow(std::string_view name, Cast policy, Cast policy_of_torch_cpu, bool derivative = false)
-      : op(name), cast(policy), torch_cpu(policy_of_torch_cpu), is_derivative(derivative) {}
+  constexpr PolicyRow(std::string_view name, Cast policy, Role r) : PolicyRow(name, policy, policy, r) {}
+  constexpr PolicyRow(std::string_view name, Cast policy, Cast policy_of_torch_cpu, Role r = Role::computes)
+      : op(name), cast(policy), torch_cpu(policy_of_torch_cpu), role(r) {}
 
   std::string_view op;
   Cast cast;
-  Cast torch_cpu;      ///< PyTorch's policy on the CPU; see torch_cpu_policy()
-  bool is_derivative;  ///< runs in the backward pass of another op; that op's test cases cover it
+  Cast torch_cpu;  ///< PyTorch's policy on the CPU; see torch_cpu_policy()
+  Role role;
 };
 
 /// Returns the row of an op that is used in backward passes, where autocast is off.
-constexpr PolicyRow derivative(std::string_view op) { return {op, Cast::keep, Cast::keep, true}; }
+constexpr PolicyRow derivative(std::string_view op) { return {op, Cast::keep, Role::derivative}; }
 
 // Sorted by policy, then by family.
 inline constexpr auto policy_table = std::to_array<PolicyRow>({
@@ -149,14 +157,14 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"addcmul", Cast::promote, Cast::keep},
     {"atan2", Cast::promote, Cast::keep},
     {"bilinear", Cast::promote, Cast::keep},
-    {"cat", Cast::promote},
+    {"cat", Cast::promote, Role::moves},
     {"cross", Cast::promote, Cast::keep},
     {"dot", Cast::promote, Cast::keep},
     {"grid_sampler", Cast::promote, Cast::f32},
-    {"index_copy", Cast::promote},
-    {"index_put", Cast::promote, Cast::keep},
+    {"index_copy", Cast::promote, Role::moves},
+    {"index_put", Cast::promote, Cast::keep, Role::moves},
     {"scatter_add", Cast::promote, Cast::keep},
-    {"stack", Cast::promote},
+    {"stack", Cast::promote, Role::moves},
     {"tensordot", Cast::promote, Cast::keep},
     {"vdot", Cast::promote, Cast::keep},
     // unsafe in f16; another op is safe
@@ -297,51 +305,51 @@ inline constexpr auto policy_table = std::to_array<PolicyRow>({
     {"max_unpool2d", Cast::keep, Cast::f32},
     {"max_unpool3d", Cast::keep, Cast::f32},
     // copies, views, conversions and indexing
-    {"as_strided", Cast::keep},
+    {"as_strided", Cast::keep, Role::moves},
     {"as_strided_scatter", Cast::keep},
-    {"clone", Cast::keep},
+    {"clone", Cast::keep, Role::moves},
     {"col2im", Cast::keep},
-    {"constant_pad_nd", Cast::keep},
-    {"contiguous", Cast::keep},
-    {"copy", Cast::keep},
-    {"detach", Cast::keep},
-    {"diagonal", Cast::keep},
+    {"constant_pad_nd", Cast::keep, Role::moves},
+    {"contiguous", Cast::keep, Role::moves},
+    {"copy", Cast::keep, Role::moves},
+    {"detach", Cast::keep, Role::moves},
+    {"diagonal", Cast::keep, Role::moves},
     {"diagonal_scatter", Cast::keep},
-    {"expand", Cast::keep},
-    {"flip", Cast::keep},
-    {"gather", Cast::keep},
+    {"expand", Cast::keep, Role::moves},
+    {"flip", Cast::keep, Role::moves},
+    {"gather", Cast::keep, Role::moves},
     {"im2col", Cast::keep},
-    {"index", Cast::keep},
+    {"index", Cast::keep, Role::moves},
     {"index_add", Cast::keep},
-    {"index_fill", Cast::keep},
-    {"index_select", Cast::keep},
+    {"index_fill", Cast::keep, Role::moves},
+    {"index_select", Cast::keep, Role::moves},
     {"masked_fill", Cast::keep},
     {"pad_circular", Cast::keep},
-    {"permute", Cast::keep},
+    {"permute", Cast::keep, Role::moves},
     {"reflection_pad1d", Cast::keep, Cast::f32},
     {"reflection_pad2d", Cast::keep, Cast::f32},
     {"reflection_pad3d", Cast::keep},
     {"replication_pad1d", Cast::keep, Cast::f32},
     {"replication_pad2d", Cast::keep, Cast::f32},
     {"replication_pad3d", Cast::keep, Cast::f32},
-    {"reshape", Cast::keep},
-    {"roll", Cast::keep},
+    {"reshape", Cast::keep, Role::moves},
+    {"roll", Cast::keep, Role::moves},
     {"scatter", Cast::keep},
     {"scatter_reduce", Cast::keep},
-    {"select", Cast::keep},
+    {"select", Cast::keep, Role::moves},
     {"select_scatter", Cast::keep},
-    {"slice", Cast::keep},
+    {"slice", Cast::keep, Role::moves},
     {"slice_scatter", Cast::keep},
-    {"split", Cast::keep},
-    {"squeeze", Cast::keep},
-    {"to", Cast::keep},
-    {"transpose", Cast::keep},
+    {"split", Cast::keep, Role::moves},
+    {"squeeze", Cast::keep, Role::moves},
+    {"to", Cast::keep, Role::moves},
+    {"transpose", Cast::keep, Role::moves},
     {"tril", Cast::keep},
     {"triu", Cast::keep},
-    {"unbind", Cast::keep},
-    {"unfold", Cast::keep},
-    {"unsqueeze", Cast::keep},
-    {"view", Cast::keep},
+    {"unbind", Cast::keep, Role::moves},
+    {"unfold", Cast::keep, Role::moves},
+    {"unsqueeze", Cast::keep, Role::moves},
+    {"view", Cast::keep, Role::moves},
     // derivatives; gemm is the matrix product with a selectable result dtype, for the backward of the other products
     derivative("adaptive_avg_pool2d_backward"),
     derivative("avg_pool2d_backward"),

@@ -43,7 +43,7 @@ struct Saved {
   std::vector<Tensor> tensors;
 };
 /// Lists the tensors that the backward function needs: inputs of the body, outputs or intermediates. The backward
-/// function must not capture tensors. Keeps nothing if the call is not recorded.
+/// function must not capture tensors. For use in the body of apply: keeps nothing if the call is not recorded.
 template <class... T>
 Saved save(const T&... tensors) {
   return thread_state().saves ? Saved{{tensors...}} : Saved();
@@ -128,6 +128,7 @@ class DispatchCall {
 
   const char* name_;
   amp::Cast cast_;
+  bool moves_ = false;  // takes float8
   std::vector<const Tensor*> inputs_;
   std::vector<Tensor> cast_inputs_;  // empty if nothing was cast, else one per input
   std::optional<DType> dtype_;
@@ -207,6 +208,9 @@ const Tensor& apply_in_place(const OpScope& op, const Tensor& self, ArrayRef<Ten
 /// is recorded. Throws ShapeError or DTypeError if `out` does not fit, AutogradError if an operand or `out` requires
 /// grad while recording is on.
 const Tensor& apply_out(const Tensor& out, const std::function<Tensor()>& compute, ArrayRef<Tensor> operands);
+
+/// Throws DTypeError if one of these is float8, unless the op only moves elements.
+void check_float8(const OpScope& op, ArrayRef<const Tensor*> tensors);
 
 /// True if an op with these inputs would be recorded.
 bool is_recording(ArrayRef<Tensor> inputs);

@@ -4,14 +4,15 @@
 #include <cstdint>
 #include <string_view>
 
+#include "tandem/base/float8.h"
 #include "tandem/base/half.h"
 
 #pragma GCC visibility push(default)
 namespace tandem {
 
-/// Element type of a tensor.
-enum class DType : uint8_t { U8, I8, I16, I32, I64, F16, F32, F64, Bool, BF16 };
-inline constexpr int kNumDTypes = 10;
+/// Element type of a tensor. The float8 types only hold values (base/float8.h): ops that compute refuse them.
+enum class DType : uint8_t { U8, I8, I16, I32, I64, F16, F32, F64, Bool, BF16, F8E4M3FN, F8E5M2, F8E8M0FNU };
+inline constexpr int kNumDTypes = 13;
 
 /// libtorch's names for the type.
 using ScalarType = DType;
@@ -27,22 +28,29 @@ inline constexpr DType kFloat = DType::F32, kFloat32 = DType::F32;
 inline constexpr DType kDouble = DType::F64, kFloat64 = DType::F64;
 inline constexpr DType kBool = DType::Bool;
 inline constexpr DType kBFloat16 = DType::BF16;
+inline constexpr DType kFloat8_e4m3fn = DType::F8E4M3FN, kFloat8_e5m2 = DType::F8E5M2;
+inline constexpr DType kFloat8_e8m0fnu = DType::F8E8M0FNU;
 
 /// Size of one element in bytes.
 constexpr size_t element_size(DType t) {
-  constexpr size_t sizes[kNumDTypes] = {1, 1, 2, 4, 8, 2, 4, 8, 1, 2};
+  constexpr size_t sizes[kNumDTypes] = {1, 1, 2, 4, 8, 2, 4, 8, 1, 2, 1, 1, 1};
   return sizes[static_cast<int>(t)];
 }
 
 /// "f32", "bf16", "i64", ...: the names used in messages.
 constexpr std::string_view name(DType t) {
-  constexpr std::string_view names[kNumDTypes] = {"u8", "i8", "i16", "i32", "i64", "f16", "f32", "f64", "bool", "bf16"};
+  constexpr std::string_view names[kNumDTypes] = {"u8",  "i8",   "i16",  "i32",      "i64",    "f16",      "f32",
+                                                  "f64", "bool", "bf16", "f8e4m3fn", "f8e5m2", "f8e8m0fnu"};
   return names[static_cast<int>(t)];
 }
 
+/// e4m3fn, e5m2 or e8m0fnu.
+constexpr bool is_float8(DType t) { return t >= DType::F8E4M3FN; }
 constexpr bool is_floating_point(DType t) {
-  return t == DType::F16 || t == DType::F32 || t == DType::F64 || t == DType::BF16;
+  return t == DType::F16 || t == DType::F32 || t == DType::F64 || t == DType::BF16 || is_float8(t);
 }
+/// f16, bf16, f32 or f64: the floating dtypes in which ops compute, and which can require grad.
+constexpr bool is_differentiable(DType t) { return is_floating_point(t) && !is_float8(t); }
 /// True for integer dtypes, and for bool if `include_bool`.
 constexpr bool is_integral(DType t, bool include_bool) {
   return !is_floating_point(t) && (include_bool || t != DType::Bool);
@@ -50,10 +58,17 @@ constexpr bool is_integral(DType t, bool include_bool) {
 /// f16 or bf16.
 constexpr bool is_reduced_floating_point(DType t) { return t == DType::F16 || t == DType::BF16; }
 
+namespace detail {
+[[noreturn]] void throw_float8_promotion(DType a, DType b);
+[[noreturn]] void throw_float8_arithmetic(DType t);
+}  // namespace detail
+
 /// Returns the smallest dtype that holds the values of both, by PyTorch's promotion lattice: f16 with bf16 gives f32,
-/// u8 with i8 gives i16, and an integer with a floating dtype gives that floating dtype. Source: torch.promote_types.
+/// u8 with i8 gives i16, and an integer with a floating dtype gives that floating dtype. Throws DTypeError for a float8
+/// dtype and another one. Source: torch.promote_types.
 constexpr DType promote_types(DType a, DType b) {
   if (a == b) return a;
+  if (is_float8(a) || is_float8(b)) detail::throw_float8_promotion(a, b);
   if (a == DType::Bool) return b;
   if (b == DType::Bool) return a;
   const bool fa = is_floating_point(a), fb = is_floating_point(b);
@@ -76,17 +91,25 @@ struct DTypeToCpp;
 template <class T>
 struct CppToDType;
 
-#define TANDEM_FOR_EACH_DTYPE(X) \
-  X(U8, uint8_t)                 \
-  X(I8, int8_t)                  \
-  X(I16, int16_t)                \
-  X(I32, int32_t)                \
-  X(I64, int64_t)                \
-  X(F16, Half)                   \
-  X(F32, float)                  \
-  X(F64, double)                 \
-  X(Bool, bool)                  \
+/// The dtypes in which ops compute.
+#define TANDEM_FOR_EACH_ARITHMETIC_DTYPE(X) \
+  X(U8, uint8_t)                            \
+  X(I8, int8_t)                             \
+  X(I16, int16_t)                           \
+  X(I32, int32_t)                           \
+  X(I64, int64_t)                           \
+  X(F16, Half)                              \
+  X(F32, float)                             \
+  X(F64, double)                            \
+  X(Bool, bool)                             \
   X(BF16, BFloat16)
+#define TANDEM_FOR_EACH_FLOAT8(X) \
+  X(F8E4M3FN, Float8_e4m3fn)      \
+  X(F8E5M2, Float8_e5m2)          \
+  X(F8E8M0FNU, Float8_e8m0fnu)
+#define TANDEM_FOR_EACH_DTYPE(X)      \
+  TANDEM_FOR_EACH_ARITHMETIC_DTYPE(X) \
+  TANDEM_FOR_EACH_FLOAT8(X)
 
 #define TANDEM_DEFINE_DTYPE(NAME, CPP)          \
   template <>                                   \
@@ -114,6 +137,20 @@ decltype(auto) visit_dtype(DType t, F&& f) {
 #undef TANDEM_VISIT
   }
   __builtin_unreachable();
+}
+
+/// The same for kernels that compute. Throws DTypeError for a float8 dtype.
+template <class F>
+decltype(auto) visit_arithmetic_dtype(DType t, F&& f) {
+  switch (t) {
+#define TANDEM_VISIT(NAME, CPP) \
+  case DType::NAME:             \
+    return f(CPP{});
+    TANDEM_FOR_EACH_ARITHMETIC_DTYPE(TANDEM_VISIT)
+#undef TANDEM_VISIT
+    default:
+      detail::throw_float8_arithmetic(t);
+  }
 }
 
 }  // namespace tandem

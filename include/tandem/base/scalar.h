@@ -22,6 +22,9 @@ class Scalar {
   constexpr Scalar(T v) : kind_(DType::F64), double_(static_cast<double>(v)) {}
   constexpr Scalar(Half v) : kind_(DType::F64), double_(static_cast<float>(v)) {}
   constexpr Scalar(BFloat16 v) : kind_(DType::F64), double_(static_cast<float>(v)) {}
+  constexpr Scalar(Float8_e4m3fn v) : kind_(DType::F64), double_(static_cast<float>(v)) {}
+  constexpr Scalar(Float8_e5m2 v) : kind_(DType::F64), double_(static_cast<float>(v)) {}
+  constexpr Scalar(Float8_e8m0fnu v) : kind_(DType::F64), double_(static_cast<float>(v)) {}
 
   constexpr bool is_floating_point() const { return kind_ == DType::F64; }
   constexpr bool is_boolean() const { return kind_ == DType::Bool; }
@@ -30,8 +33,8 @@ class Scalar {
   constexpr DType kind() const { return kind_; }
 
   constexpr double to_double() const { return is_floating_point() ? double_ : static_cast<double>(int_); }
-  /// True if `t` can hold the number after rounding or truncation; infinities and NaN need a floating dtype. As in
-  /// PyTorch, unsigned dtypes also accept -max to -1 (wrapped modulo 2^bits), and bool accepts any number.
+  /// True if `t` can hold the number after rounding or truncation; infinities and NaN need a floating dtype that has
+  /// them. As in PyTorch, unsigned dtypes also accept -max to -1 (wrapped modulo 2^bits), and bool accepts any number.
   bool fits(DType t) const {
     return visit_dtype(t, [this](auto zero) { return fits<decltype(zero)>(); });
   }
@@ -47,11 +50,16 @@ class Scalar {
       if (is_floating_point()) return double_ >= low && (sizeof(T) == 8 ? double_ < max : double_ <= max);
       return sizeof(T) == 8 || (to_double() >= low && to_double() <= max);
     } else {
-      const double max = std::same_as<T, double>     ? std::numeric_limits<double>::max()
-                         : std::same_as<T, Half>     ? 65504
-                         : std::same_as<T, BFloat16> ? 0x1.fep127
-                                                     : std::numeric_limits<float>::max();
-      return !std::isfinite(to_double()) || std::abs(to_double()) <= max;
+      const double max = std::same_as<T, double>           ? std::numeric_limits<double>::max()
+                         : std::same_as<T, Half>           ? 65504
+                         : std::same_as<T, BFloat16>       ? 0x1.fep127
+                         : std::same_as<T, Float8_e4m3fn>  ? 448
+                         : std::same_as<T, Float8_e5m2>    ? 57344
+                         : std::same_as<T, Float8_e8m0fnu> ? 0x1p127
+                                                           : std::numeric_limits<float>::max();
+      if (std::isinf(to_double())) return !std::same_as<T, Float8_e4m3fn> && !std::same_as<T, Float8_e8m0fnu>;
+      if (std::same_as<T, Float8_e8m0fnu> && to_double() < 0) return false;
+      return std::isnan(to_double()) || std::abs(to_double()) <= max;
     }
   }
   /// libtorch's names: the number converted, as by to<T>().

@@ -13,8 +13,8 @@ namespace tandem::io {
 /// not have (complex numbers, unsigned integers of more than 8 bits, objects, records, texts).
 Tensor load_npy(const std::string& path, Device device = Device(kCPU));
 
-/// Writes a file that numpy.load reads, atomically (io/safetensors.h), in row-major order. Throws DTypeError for bf16,
-/// which NumPy does not have: save x.to(kFloat). Throws StateError for an undefined tensor.
+/// Writes a file that numpy.load reads, atomically (io/safetensors.h), in row-major order. Throws DTypeError for bf16
+/// and float8, which NumPy does not have: save x.to(kFloat). Throws StateError for an undefined tensor.
 void save_npy(const Tensor& tensor, const std::string& path);
 
 /// Reads the arrays of a file that numpy.savez or numpy.savez_compressed wrote, by name. The errors are those of

@@ -16,6 +16,7 @@
 #include "tandem/ops/einsum-inl.h"
 #include "tandem/ops/elementwise-inl.h"
 #include "tandem/ops/embedding_bag-inl.h"
+#include "tandem/ops/float8-inl.h"
 #include "tandem/ops/fold-inl.h"
 #include "tandem/ops/gradient-inl.h"
 #include "tandem/ops/grid_sample-inl.h"

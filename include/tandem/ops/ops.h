@@ -17,6 +17,7 @@
 #include "tandem/ops/einsum.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/embedding_bag.h"
+#include "tandem/ops/float8.h"
 #include "tandem/ops/fold.h"
 #include "tandem/ops/gradient.h"
 #include "tandem/ops/grid_sample.h"

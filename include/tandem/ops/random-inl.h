@@ -48,7 +48,7 @@ inline Tensor largest(const Tensor& x, int64_t k) {
   const Tensor keys = contiguous(x), y = empty({x.size(0), k}, TensorOptions(kLong).device(kCPU));
   const int64_t n = x.size(1);
   std::vector<int64_t> order(static_cast<size_t>(n));
-  visit_dtype(keys.dtype(), [&]<class T>(T) {
+  visit_arithmetic_dtype(keys.dtype(), [&]<class T>(T) {
     for (int64_t row = 0; row < x.size(0); ++row) {
       const T* const key = keys.raw<T>() + row * n;
       std::iota(order.begin(), order.end(), 0);

@@ -91,6 +91,21 @@ TANDEM_OPS Tensor view(const Tensor& x, IntArrayRef sizes) {
       x);
 }
 
+TANDEM_OPS Tensor view_dtype(const Tensor& x, DType dtype) {
+  const OpScope op("view_dtype");
+  checks::defined("the input", x);
+  TANDEM_CHECK(element_size(dtype) == x.element_size(), DTypeError,
+               "x is {}, and its bits cannot be read as {}; use a dtype of {} bytes, or convert with .to()",
+               checks::show(x), tandem::name(dtype), x.element_size());
+  TANDEM_CHECK((dtype == kBool) == (x.dtype() == kBool), DTypeError,
+               "x is {}, and its bits cannot be shared with {}, since those of bool are 0 and 1; convert with .to()",
+               checks::show(x), tandem::name(dtype));
+  // Not a view for autograd, to which a change of bits has no derivative.
+  Tensor y = x.detach();
+  y.impl().dtype = dtype;
+  return y;
+}
+
 TANDEM_OPS Tensor reshape(const Tensor& x, IntArrayRef sizes) {
   const OpScope op("reshape");
   checks::defined("the input", x);

@@ -28,7 +28,7 @@ Tensor softmax_op(const Op<Name>& op, const Tensor& x, int64_t dim, std::optiona
   return op.apply(
       [&](const Tensor& x, std::optional<DType> dtype) {
         const DType t = dtype.value_or(x.dtype());
-        TANDEM_CHECK(is_floating_point(t), DTypeError,
+        TANDEM_CHECK(is_differentiable(t), DTypeError,
                      "x is {} and the result would be {}; pass a floating dtype, or convert x with .to(kFloat)",
                      checks::show(x), tandem::name(t));
         const bool widens = x.is_floating_point() && promote_types(x.dtype(), t) == t;

@@ -52,6 +52,9 @@ enum DLDataTypeCode {
   kDLBfloat = 4,
   kDLComplex = 5,
   kDLBool = 6,
+  kDLFloat8_e4m3fn = 10,
+  kDLFloat8_e5m2 = 12,
+  kDLFloat8_e8m0fnu = 14,
 };
 
 struct DLDataType {

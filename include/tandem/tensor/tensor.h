@@ -1,6 +1,7 @@
 #pragma once
 // Tensor: a handle of a strided view of a Storage, with the methods of libtorch's at::Tensor. Copies share the data.
 #include <atomic>
+#include <concepts>
 #include <iosfwd>
 #include <memory>
 #include <optional>

@@ -34,6 +34,13 @@ void load16(C* dst, const void* src, int64_t n) {
   }
 }
 
+template <class C, class Format>
+void load8(C* dst, const void* src, int64_t n) {
+  const uint8_t* s = static_cast<const uint8_t*>(src);
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) dst[i] = static_cast<C>(Format::widen(s[i]));
+}
+
 template <class C, class T>
 void store(void* dst, const C* src, int64_t n) {
   T* d = static_cast<T*>(dst);
@@ -70,13 +77,28 @@ void store16(void* dst, const C* src, int64_t n) {
   }
 }
 
+template <class C, class Format>
+void store8(void* dst, const C* src, int64_t n) {
+  uint8_t* d = static_cast<uint8_t*>(dst);
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) {
+    if constexpr (sizeof(C) == sizeof(float)) {
+      d[i] = Format::round(src[i]);
+    } else {
+      d[i] = Format::round(math::round_to_odd(static_cast<double>(src[i])));
+    }
+  }
+}
+
 /// In the order of enum DType. A bool is stored as a byte of 0 or 1.
 template <class C>
 constexpr ConvertTable<C> table() {
   return {{load<C, uint8_t>, load<C, int8_t>, load<C, int16_t>, load<C, int32_t>, load<C, int64_t>, load16<C, F16>,
-           load<C, float>, load<C, double>, load<C, uint8_t>, load16<C, BF16>},
+           load<C, float>, load<C, double>, load<C, uint8_t>, load16<C, BF16>, load8<C, detail::E4m3fn>,
+           load8<C, detail::E5m2>, load8<C, detail::E8m0fnu>},
           {store<C, uint8_t>, store<C, int8_t>, store<C, int16_t>, store<C, int32_t>, store<C, int64_t>,
-           store16<C, F16>, store<C, float>, store<C, double>, store_bool<C>, store16<C, BF16>}};
+           store16<C, F16>, store<C, float>, store<C, double>, store_bool<C>, store16<C, BF16>,
+           store8<C, detail::E4m3fn>, store8<C, detail::E5m2>, store8<C, detail::E8m0fnu>}};
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ Properties defaults_of(OptLevel level) {
 }
 
 void check_cast(const char* option, std::optional<DType> dtype) {
-  TANDEM_CHECK(!dtype || (is_floating_point(*dtype) && *dtype != kDouble), StateError, "{} is {}; use f32, f16 or bf16",
+  TANDEM_CHECK(!dtype || (is_differentiable(*dtype) && *dtype != kDouble), StateError, "{} is {}; use f32, f16 or bf16",
                option, dtype ? name(*dtype) : "");
 }
 
@@ -122,7 +122,7 @@ void cast_model(nn::Module& model, DType dtype, bool keep_batchnorm) {
   model.apply([&](nn::Module& m) {
     if (keep_batchnorm && m.as<nn::BatchNormImplBase>()) return;
     const auto cast = [&](const Tensor& t) {
-      if (!t.is_floating_point() || t.dtype() == dtype) return;
+      if (!is_differentiable(t.dtype()) || t.dtype() == dtype) return;
       t.set_data(to(t.detach(), dtype));
       if (t.grad().defined()) t.mutable_grad() = to(t.grad().detach(), dtype);
     };

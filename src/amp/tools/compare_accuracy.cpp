@@ -61,7 +61,7 @@ class Recorder : public autograd::Observer {
 
  private:
   void keep(std::string what, bool backward, int64_t call, const Tensor& y) {
-    if (y.defined() && y.is_floating_point()) {
+    if (y.defined() && is_differentiable(y.dtype())) {
       records.push_back({std::move(what), backward, call, host_copy(y, y.dtype())});
     }
   }

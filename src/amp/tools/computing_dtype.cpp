@@ -7,7 +7,7 @@ DType computing_dtype(const autograd::ObservedOp& op) {
   std::optional<DType> widest;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const Tensor& x = op.input(i);
-    if (!x.defined() || !x.is_floating_point()) continue;
+    if (!x.defined() || !is_differentiable(x.dtype())) continue;
     widest = widest ? promote_types(*widest, x.dtype()) : x.dtype();
   }
   if (widest) return *widest;

@@ -35,6 +35,7 @@ std::string reason_to_stay(const ObservedOp& op, const Tensor& x) {
   if (op.in_place) return "in-place calls keep their dtypes";
   if (!region.enabled) return fmt::format("autocast is off for {}", name(x.device().type()));
   if (!x.is_floating_point()) return "only floating tensors are cast";
+  if (is_float8(x.dtype())) return "float8 is never cast";
   if (x.dtype() == kDouble) return "f64 is never cast";
   switch (op.policy) {
     case Cast::keep:

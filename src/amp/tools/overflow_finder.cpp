@@ -17,7 +17,7 @@ namespace tandem::amp {
 namespace {
 
 bool has_nonfinite(const Tensor& x) {
-  if (!x.defined() || !x.is_floating_point() || x.numel() == 0) return false;
+  if (!x.defined() || !is_differentiable(x.dtype()) || x.numel() == 0) return false;
   const Tensor found = full({}, 0, TensorOptions(kFloat).device(x.device()));
   backend(x).check_finite({x}, Tensor(), found);
   return check_numerics(found).zeros == 0;
@@ -234,13 +234,14 @@ class OverflowFinder::Finder : public autograd::Observer {
     o.call = calls_;
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Tensor& x = op.in_place && i == 0 ? threads_[std::this_thread::get_id()].old_self : *op.inputs[i];
-      if (!x.defined() || !x.is_floating_point()) continue;
+      if (!x.defined() || !is_differentiable(x.dtype())) continue;
       o.tensors.emplace_back(input_name(op, i), check_numerics(x));
       if (op.was_cast(i)) o.tensors.emplace_back(fmt::format("input {}, cast", i), check_numerics(op.input(i)));
     }
     for (size_t i = 0; i < op.outputs.size(); ++i) {
       const Tensor& y = op.outputs[i];
-      if (y.defined() && y.is_floating_point()) o.tensors.emplace_back(fmt::format("result {}", i), check_numerics(y));
+      if (y.defined() && is_differentiable(y.dtype()))
+        o.tensors.emplace_back(fmt::format("result {}", i), check_numerics(y));
     }
     found_ = std::move(o);
   }

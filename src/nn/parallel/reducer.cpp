@@ -242,7 +242,7 @@ void Reducer::reduce_full_buckets() {
     }
     const Tensor& result = bucket.reduction.result;
     if (!result.defined() || result.dim() != 1 || result.numel() != bucket.buffer.numel() || !result.is_contiguous() ||
-        !result.is_floating_point() || result.device() != bucket.buffer.device()) {
+        !is_differentiable(result.dtype()) || result.device() != bucket.buffer.device()) {
       fail(fmt::format(
           "the communication hook returned {} for the bucket {}; it must return a contiguous floating tensor "
           "of the same sizes on the same device",

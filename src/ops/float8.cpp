@@ -1,0 +1,1 @@
+#include "tandem/ops/float8-inl.h"
