@@ -1,0 +1,60 @@
+#pragma once
+// Tensors rounded to float8 with the scales of a recipe.
+#include <vector>
+
+#include "tandem/amp/fp8/recipe.h"
+#include "tandem/tensor/tensor.h"
+
+#pragma GCC visibility push(default)
+namespace tandem::amp {
+
+/// x = codes * inverse scale, with one scale for the whole tensor or one for each block of block_rows x block_columns
+/// numbers of the matrices in the last two dimensions.
+struct Fp8Tensor {
+  Tensor codes;                               ///< float8, of x's sizes
+  Tensor inverse_scale;                       ///< f32 [1]; for blocks, f32 or e8m0fnu [.., block rows, block columns]
+  int64_t block_rows = 0, block_columns = 0;  ///< 0: one scale for the whole tensor
+
+  /// The values, computed in f32 and rounded once.
+  Tensor dequantize(DType dtype = kFloat) const;
+};
+
+/// The scales of one tensor, or of several with a row each, from the largest magnitudes of earlier iterations. All
+/// state is on the device, and the host never reads it.
+class DelayedScales {
+ public:
+  /// `dtypes`: the float8 dtype of each tensor. Scales start at 1. Throws StateError for an empty history or no dtypes.
+  DelayedScales(const DelayedScaling& recipe, const std::vector<DType>& dtypes, Device device);
+
+  /// Rounds x with the scale of row `i`, and notes max |x| for the next update. Values beyond the range saturate.
+  /// Throws IndexError if there is no such row.
+  Fp8Tensor quantize(const Tensor& x, int64_t i) const;
+  /// Ends an iteration for rows [first, first + count): computes their scales from the histories, then moves these on
+  /// by one place. A row whose amax is 0, inf or NaN keeps its scale.
+  ///
+  /// amax = max of the history, or its most recent entry; scale = (fp8_max / amax) / 2^margin, at most the largest f32.
+  void update(int64_t first, int64_t count) const;
+
+  /// [rows, 1 + history length] in f32: the scale, then the history with the current iteration first. Shared, not
+  /// copied.
+  const Tensor& state() const { return state_; }
+
+ private:
+  void check_rows(int64_t first, int64_t count) const;
+
+  DelayedScaling recipe_;
+  std::vector<DType> dtypes_;
+  Tensor state_;
+  Tensor largest_;  // [rows, 1]: fp8_max / 2^margin
+};
+
+/// Rounds x with a scale from its own largest magnitude. An amax of 0, inf or NaN gives the scale 1.
+Fp8Tensor quantize(const Tensor& x, DType dtype, const Float8CurrentScaling& recipe);
+/// Rounds x, of rank 2 or more, with scales of blocks as above. At the edges, blocks are smaller.
+Fp8Tensor quantize(const Tensor& x, Fp8Role role, const Float8BlockScaling& recipe);
+/// Rounds x, of rank 1 or more. The scale of a block is the least power of two 2^e, e >= -127, for which
+/// amax / 2^e is at most fp8_max.
+Fp8Tensor quantize(const Tensor& x, Fp8Role role, const MXFP8BlockScaling& recipe);
+
+}  // namespace tandem::amp
+#pragma GCC visibility pop
