@@ -78,6 +78,34 @@ Tensor amax_of(const Tensor& blocks) { return amax(abs(blocks), {2, 4}, true); }
 
 Float8CastOptions saturating() { return Float8CastOptions().overflow(Float8Overflow::saturate); }
 
+/// What the numbers of each block are multiplied by before they are rounded, and its inverse.
+struct BlockScales {
+  Tensor factor, inverse;
+};
+
+/// Rounds x in blocks of rows x columns. scales(amax) returns the blocks' scales.
+template <class F>
+Fp8Tensor quantize_blocks(const Tensor& x, DType dtype, int64_t rows, int64_t columns, const F& scales) {
+  const Blocks blocks(x, rows, columns);
+  const Tensor split = blocks.split(x.to(kFloat));
+  const BlockScales s = scales(amax_of(split));
+  Fp8Tensor y;
+  y.codes = blocks.join(cast_float8(mul(split, s.factor), dtype, saturating()));
+  y.inverse_scale = blocks.per_block(s.inverse);
+  y.block_rows = rows;
+  y.block_columns = columns;
+  return y;
+}
+
+/// The least powers of two that are not below x >= 0, in e8m0fnu: from 2^-127 to 2^127, and NaN for NaN.
+Tensor e8m0_above(const Tensor& x) {
+  const Tensor bits = x.view(kInt), exponent = bitwise_right_shift(bits, 23), mantissa = bitwise_and(bits, 0x7fffff);
+  const Tensor up = logical_and(gt(mantissa, 0), lt(exponent, 254));
+  const Tensor beyond = logical_or(gt(exponent, 0), gt(mantissa, 0x400000));  // subnormal: 2^-127 is enough, or not
+  const Tensor biased = add(exponent, logical_and(up, beyond).to(kInt)).clamp_max(254);
+  return where(isnan(x), full_like(biased, 255), biased).to(kByte).view(kFloat8_e8m0fnu);
+}
+
 }  // namespace
 
 Tensor Fp8Tensor::dequantize(DType dtype) const {
@@ -153,15 +181,10 @@ Fp8Tensor quantize(const Tensor& x, Fp8Role role, const Float8BlockScaling& reci
   TANDEM_CHECK(x.dim() >= 2, ShapeError, "x is {}; blocks need rank 2 or more", checks::show(x));
   const Unrecorded modes;
   const DType dtype = fp8_dtype(recipe.fp8_format(), role);
-  const Blocks blocks(x, role == Fp8Role::weight ? 128 : 1, 128);
-  const Tensor split = blocks.split(x.to(kFloat));
-  const Tensor scale = scales_of(amax_of(split), dtype, recipe.use_power_2_scales(), recipe.amax_epsilon());
-  Fp8Tensor y;
-  y.codes = blocks.join(cast_float8(mul(split, scale), dtype, saturating()));
-  y.inverse_scale = blocks.per_block(reciprocal(scale));
-  y.block_rows = role == Fp8Role::weight ? 128 : 1;
-  y.block_columns = 128;
-  return y;
+  return quantize_blocks(x, dtype, role == Fp8Role::weight ? 128 : 1, 128, [&](const Tensor& amax) -> BlockScales {
+    const Tensor scale = scales_of(amax, dtype, recipe.use_power_2_scales(), recipe.amax_epsilon());
+    return {scale, reciprocal(scale)};
+  });
 }
 
 Fp8Tensor quantize(const Tensor& x, Fp8Role role, const MXFP8BlockScaling& recipe) {
@@ -170,23 +193,10 @@ Fp8Tensor quantize(const Tensor& x, Fp8Role role, const MXFP8BlockScaling& recip
   TANDEM_CHECK(x.dim() >= 1, ShapeError, "x is {}; blocks need rank 1 or more", checks::show(x));
   const Unrecorded modes;
   const DType dtype = fp8_dtype(recipe.fp8_format(), role);
-  const Blocks blocks(x, 1, 32);
-  const Tensor split = blocks.split(x.to(kFloat));
-  // The exponent of amax / fp8_max, rounded up. Of a quotient that is not normal, or not finite, the bits tell the
-  // rest.
-  const Tensor bits = div(amax_of(split), fp8_max(dtype)).view(kInt);
-  const Tensor exponent = bitwise_right_shift(bits, 23), mantissa = bitwise_and(bits, 0x7fffff);
-  const Tensor up = logical_and(gt(mantissa, 0), lt(exponent, 254));
-  const Tensor beyond = logical_or(gt(exponent, 0), gt(mantissa, 0x400000));
-  const Tensor biased = add(exponent, logical_and(up, beyond).to(kInt)).clamp_max(254);
-  const Tensor code = where(isnan(bits.view(kFloat)), full_like(biased, 255), biased);
-  const Tensor inverse = code.to(kByte).view(kFloat8_e8m0fnu);
-  Fp8Tensor y;
-  y.codes = blocks.join(cast_float8(div(split, inverse.to(kFloat)), dtype, saturating()));
-  y.inverse_scale = blocks.per_block(inverse);
-  y.block_rows = 1;
-  y.block_columns = 32;
-  return y;
+  return quantize_blocks(x, dtype, 1, 32, [&](const Tensor& amax) -> BlockScales {
+    const Tensor inverse = e8m0_above(div(amax, fp8_max(dtype)));
+    return {reciprocal(inverse.to(kFloat)), inverse};
+  });
 }
 
 }  // namespace tandem::amp

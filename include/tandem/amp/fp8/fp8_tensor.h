@@ -45,7 +45,7 @@ class DelayedScales {
   DelayedScaling recipe_;
   std::vector<DType> dtypes_;
   Tensor state_;
-  Tensor largest_;  // [rows, 1]: fp8_max / 2^margin
+  Tensor largest_;  // [rows, 1]: fp8_max
 };
 
 /// Rounds x with a scale from its own largest magnitude. An amax of 0, inf or NaN gives the scale 1.
@@ -53,7 +53,7 @@ Fp8Tensor quantize(const Tensor& x, DType dtype, const Float8CurrentScaling& rec
 /// Rounds x, of rank 2 or more, with scales of blocks as above. At the edges, blocks are smaller.
 Fp8Tensor quantize(const Tensor& x, Fp8Role role, const Float8BlockScaling& recipe);
 /// Rounds x, of rank 1 or more. The scale of a block is the least power of two 2^e, e >= -127, for which
-/// amax / 2^e is at most fp8_max.
+/// amax / fp8_max, rounded to f32, is at most 2^e.
 Fp8Tensor quantize(const Tensor& x, Fp8Role role, const MXFP8BlockScaling& recipe);
 
 }  // namespace tandem::amp
