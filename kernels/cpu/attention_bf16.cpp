@@ -106,7 +106,7 @@ class Bf16Forward {
         mask_weights(row, dropout_.kept(sizes_, batch, head, first + i + r, key, n), n, 1 / (1 - call.dropout));
         bf16_.narrow(to, row, n);
       } else {
-        // Above, the rounding error of `next` would be a large exponent.
+        // Beyond this bound, the rounding error of `next` would be a large exponent.
         const bool folds = factor_of_scores == 1 || std::abs(next) < 0x1p20f;
         if (!folds) table_.scale(row, n, factor_of_scores);
         sum = bf16_.exp_and_sum(to, row, n, folds ? factor_of_scores : 1, next);

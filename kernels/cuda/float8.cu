@@ -3,6 +3,7 @@
 // of a counter; the largest magnitude is found in registers and shared memory, and then by one atomic operation a
 // block.
 #include "kernels/cuda/element.h"
+#include "kernels/cuda/group.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/logical.h"
@@ -24,20 +25,6 @@ struct CastPlan {
   bool stochastic;
   bool quads;  ///< element i is at offset i in both, aligned to 16 bytes
 };
-
-/// The largest of the threads' values, in thread 0.
-__device__ __forceinline__ uint32_t largest_of_block(uint32_t value) {
-  __shared__ uint32_t values[kThreads];
-  values[threadIdx.x] = value;
-  __syncthreads();
-  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
-    if (threadIdx.x < half && values[threadIdx.x] < values[threadIdx.x + half]) {
-      values[threadIdx.x] = values[threadIdx.x + half];
-    }
-    __syncthreads();
-  }
-  return values[0];
-}
 
 template <class Format, class C>
 __global__ void __launch_bounds__(kThreads) cast_each(CastPlan plan) {
@@ -87,7 +74,7 @@ __global__ void __launch_bounds__(kThreads) cast_each(CastPlan plan) {
     }
   }
   if (!plan.amax) return;
-  const uint32_t all = largest_of_block(largest);
+  const uint32_t all = Group<false>::fold(largest, [](uint32_t a, uint32_t b) { return a > b ? a : b; });
   if (threadIdx.x == 0) atomicMax(plan.amax, all);
 }
 
@@ -117,9 +104,9 @@ void cast_float8(const Float8CastCall& call) {
     }
   };
   if (call.y.dtype() == kFloat8_e4m3fn) {
-    run(detail::E4m3fn());
+    run(tandem::detail::E4m3fn());
   } else {
-    run(detail::E5m2());
+    run(tandem::detail::E5m2());
   }
 }
 
