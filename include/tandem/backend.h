@@ -75,13 +75,26 @@ enum class Distribution : uint8_t;
 /// Activation applied to the result of a GEMM or convolution.
 enum class Activation : uint8_t { none, relu };
 
+/// The scales of float8 codes: value = code * inverse, with one inverse scale for the whole tensor (rows = columns = 0,
+/// inverse: [1]), or one for each block of rows x columns numbers of the matrices in the last two dimensions (inverse:
+/// [.., block rows, block columns]; blocks at the edges are smaller).
+struct Float8Scales {
+  Tensor inverse;  ///< f32, or e8m0fnu for blocks
+  int64_t rows = 0, columns = 0;
+  bool power_of_two = false;  ///< inverse holds powers of two only, as e8m0fnu always does
+};
+
 /// d = activation(a b + bias), or d += a b when `accumulate`. All matrices have rank 2, or all have rank 3 (batched; a
 /// batch stride of 0 repeats one matrix). a: [.., m, k], b: [.., k, n], d: [.., m, n], bias (optional): [n], f32 or a's
 /// dtype. Row- and column-major operands are used in place; others are copied. d is f32 or has the dtype of a and b.
+///
+/// a and b may be matrices of float8 codes, each with its scales; d is then f32, f16 or bf16, and bias is f32 or has
+/// d's dtype. The product is that of the values, with f32 sums.
 struct GemmCall {
   Tensor d, a, b, bias;
   Activation activation = Activation::none;
   bool accumulate = false;
+  Float8Scales scales_a = {}, scales_b = {};  ///< of float8 operands
 };
 
 /// A convolution along one to three dimensions, the outermost first. Entries beyond the last dimension are not used.
@@ -137,6 +150,26 @@ struct Float8CastCall {
   Float8Overflow overflow = Float8Overflow::saturate;
   bool stochastic = false;
   PhiloxState state;  ///< of stochastic rounding
+};
+
+/// Rounds x to codes, e4m3fn or e5m2, with a scale for each block (math/float8_scale.h), computed in f32. x: f16, bf16
+/// or f32, of rank 1 or more. All tensors are contiguous.
+struct Float8QuantizeCall {
+  Tensor codes;
+  Float8Scales scales;  ///< inverse is written; power_of_two: f32 scales are rounded down to powers of two
+  Tensor x;
+  double least_amax = 0;  ///< of f32 scales: a smaller amax counts as this
+};
+
+/// Ends an iteration of delayed scaling: for rows [first, first + count) of each state, computes the scale from the
+/// history, then moves that on by one place. A state is [rows, 1 + history length] in f32, contiguous: the scale, then
+/// the largest magnitudes, of the current iteration first.
+struct DelayedScalesCall {
+  std::vector<Tensor> states;
+  int64_t first = 0, count = 0;
+  std::vector<double> largest;  ///< for each of the rows: the largest number of its float8 dtype
+  double factor = 1;            ///< 2^-margin
+  bool most_recent = false;     ///< use the current amax, not the largest of the history
 };
 
 /// y = D softmax(scale q k^T + mask) v for each batch and head, where D is dropout. Rows whose keys are all masked are

@@ -1,12 +1,13 @@
 // cast_float8. Contract: f16, bf16 and f32 are scaled in f32; f64 is scaled in f64 and rounded once. Element i uses
 // Philox lane i, counted in row-major order, so that results depend neither on strides nor on the number of threads.
-#include "kernels/cpu/simd/float8.h"
+#include "kernels/cpu/float8.h"
 
 #include <atomic>
 #include <bit>
 #include <type_traits>
 
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/simd/float8.h"
 #include "kernels/cpu/tile.h"
 #include "kernels/cpu/tile_lanes.h"
 #include "tandem/math/arithmetic.h"
@@ -81,6 +82,17 @@ void cast(const Float8CastCall& call) {
 }
 
 }  // namespace
+
+float largest_magnitude(const Tensor& x) {
+  SharedMaximum largest(0);
+  const Space space = make_space({&x}, Order::memory);
+  for_each_tile(space, [&] {
+    return [&, in = TileReader<float>(space, 0, x)](const Tile& tile) mutable {
+      largest.add(float8_table().amax(in.read(tile), tile.size()));
+    };
+  });
+  return std::bit_cast<float>(largest.value());
+}
 
 void cast_float8(const Float8CastCall& call) {
   if (call.x.dtype() == kDouble) {

@@ -2,11 +2,12 @@
 // Contract: f32, f16 and bf16 are multiplied by oneDNN with f32 sums and rounded once, after the bias. A dtype without
 // fast instructions on this processor is widened to f32 first. f64, and calls that oneDNN refuses even in f32, are
 // multiplied in f64 by the loops below. With k = 0 the product is 0. relu is a separate pass over the rounded result,
-// which gives the same bits; oneDNN's relu would turn NaN into 0.
+// which gives the same bits; oneDNN's relu would turn NaN into 0. Float8 is widened to bf16, which is exact, or to f32.
 
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/onednn.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/float8_gemm.h"
 #include "tandem/math/reduce.h"
 #include "tandem/math/unary.h"
 #include "tandem/tensor/factories.h"
@@ -183,6 +184,9 @@ void run_loops(const GemmCall& call) {
 
 void gemm(const GemmCall& call) {
   if (call.d.numel() == 0) return;
+  if (is_float8(call.a.dtype())) {
+    return kernels::multiply_float8(call, onednn::computes_in(kBFloat16) ? kBFloat16 : kFloat);
+  }
   if (call.activation == Activation::relu && !call.accumulate) {
     GemmCall sum = call;
     sum.activation = Activation::none;

@@ -12,6 +12,7 @@
 #include "kernels/cuda/gemm_plan.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/runtime.h"
+#include "kernels/float8_gemm.h"
 #include "tandem/base/check.h"
 #include "tandem/math/reduce.h"
 #include "tandem/math/unary.h"
@@ -119,6 +120,7 @@ void gemm(const GemmCall& given) {
   GemmCall call = given;
   if (call.d.numel() == 0) return;
   const DeviceGuard on(call.d.device());
+  if (is_float8(call.a.dtype())) return kernels::multiply_float8(call, kBFloat16);
   if (call.accumulate) {  // accumulates only the product
     call.bias = {};
     call.activation = Activation::none;

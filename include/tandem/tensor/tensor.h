@@ -40,6 +40,7 @@ struct AutogradMetaBase {
 };
 
 struct TensorImpl;
+struct WeightFloat8;
 
 /// Changes whenever a tensor's values may have changed. `version`, of the storage, counts in-place changes;
 /// `generation`, of the tensor, counts calls of set_data() and data().
@@ -74,6 +75,7 @@ struct TensorImpl {
   std::atomic<uint64_t> generation{0};  ///< counts set_data() and data()
   std::unique_ptr<AutogradMetaBase> autograd;
   std::unique_ptr<ShadowCopy> shadow;
+  std::shared_ptr<WeightFloat8> float8;  ///< see tensor/weight_float8.h; null unless training in float8 needs it
 
   DataVersion data_version() const { return {storage->version(), generation}; }
   /// Recomputes numel and contiguous after a change of sizes or strides.

@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "amp/fp8/delayed_model.h"
 #include "support/throws.h"
 #include "tandem/amp/fp8/fp8_tensor.h"
 #include "tandem/tandem.h"
@@ -19,6 +20,7 @@ constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numer
 constexpr float kMost = std::numeric_limits<float>::max();
 
 using Values = std::vector<float>;
+using testing::DelayedModel;
 
 Values values_of(const Tensor& x) {
   const Tensor host = x.to(kFloat).contiguous().to(kCPU);
@@ -35,39 +37,6 @@ float rounded(DType t, float x) {
   return t == kFloat8_e4m3fn ? tandem::detail::E4m3fn::widen(tandem::detail::E4m3fn::round(x, Float8Overflow::saturate))
                              : tandem::detail::E5m2::widen(tandem::detail::E5m2::round(x, Float8Overflow::saturate));
 }
-
-/// One row of DelayedScales.
-struct DelayedModel {
-  DelayedModel(const DelayedScaling& recipe, DType dtype)
-      : recipe(recipe), dtype(dtype), history(static_cast<size_t>(recipe.amax_history_len()), 0.0f) {}
-
-  void note(float magnitude) {
-    if (std::isnan(magnitude) || magnitude > history[0]) history[0] = magnitude;
-  }
-  void update() {
-    float amax = history[0];
-    if (recipe.amax_compute_algo() == Fp8AmaxAlgorithm::max) {
-      for (const float h : history) amax = std::isnan(h) || h > amax ? h : amax;
-    }
-    if (amax > 0 && std::isfinite(amax)) {
-      const float next =
-          static_cast<float>(fp8_max(dtype)) / amax / std::pow(2.0f, static_cast<float>(recipe.margin()));
-      scale = std::isinf(next) ? kMost : next;
-    }
-    std::rotate(history.begin(), history.begin() + 1, history.end());
-    history[0] = 0;
-  }
-  Values state() const {
-    Values all{scale};
-    all.insert(all.end(), history.begin(), history.end());
-    return all;
-  }
-
-  DelayedScaling recipe;
-  DType dtype;
-  float scale = 1;
-  Values history;
-};
 
 /// A magnitude of any size; one in four is special.
 float random_magnitude(std::mt19937& random) {
@@ -100,8 +69,9 @@ TEST(DelayedScaling, EqualsAPlainModel) {
         const Fp8Tensor y = scales.quantize(tensor({x, -0.5f * x}), static_cast<int64_t>(i));
         ASSERT_TRUE(same(values_of(y.codes),
                          {rounded(dtypes[i], x * models[i].scale), rounded(dtypes[i], -0.5f * x * models[i].scale)}));
-        ASSERT_TRUE(same(values_of(y.inverse_scale), {1 / models[i].scale}));
         models[i].note(std::fabs(x));
+        const bool finite = std::isfinite(models[i].history[0]);
+        ASSERT_TRUE(same(values_of(y.scales.inverse), {finite ? 1 / models[i].scale : kNan}));
         if (random() % 2 == 0) {
           const bool forward = random() % 2 == 0;  // the rows of inputs and weights, or that of gradients
           const size_t first = forward ? 0 : 2, count = forward ? 2 : 1;
@@ -138,12 +108,14 @@ TEST(Fp8Recipes, FormatsGiveTheDtypesOfRoles) {
   EXPECT_EQ(fp8_dtype(Float8CurrentScaling().fp8_format(Fp8Format::E5M2), Fp8Role::input), kFloat8_e5m2);
 }
 
-/// fp8_max / amax, by the rules of current and block scaling.
-float scale_of(float amax, DType t, bool power_of_2, float epsilon) {
+/// The scale and its inverse, by the rules of current and block scaling.
+std::pair<float, float> scale_of(float amax, DType t, bool power_of_2, float epsilon) {
   if (amax < epsilon) amax = epsilon;
-  if (!(amax > 0) || std::isinf(amax)) return 1;
-  const float scale = std::min(static_cast<float>(fp8_max(t)) / amax, kMost);
-  return power_of_2 ? std::ldexp(1.0f, std::ilogb(scale)) : scale;
+  if (std::isnan(amax) || std::isinf(amax)) return {1, kNan};
+  if (amax == 0) return {1, 1};
+  float scale = std::min(static_cast<float>(fp8_max(t)) / amax, kMost);
+  if (power_of_2) scale = std::ldexp(1.0f, std::ilogb(scale));
+  return {scale, 1 / scale};
 }
 
 /// The largest magnitude of some values; NaN if there is any.
@@ -165,12 +137,12 @@ TEST(Float8CurrentScaling, EqualsAPlainModel) {
         for (const Tensor& x : {spread_numbers({40, 30}, 1), zeros({3}), tensor({1e-30f, 0.5f}), tensor({1e-45f}),
                                 tensor({kInf, 1.0f}), tensor({kNan, 1.0f}), full({}, 3.0), ones({0, 2})}) {
           const Values values = values_of(x);
-          const float scale = scale_of(amax_of(values), t, power_of_2, static_cast<float>(epsilon));
+          const auto [scale, inverse] = scale_of(amax_of(values), t, power_of_2, static_cast<float>(epsilon));
           const Fp8Tensor y = quantize(x, t, recipe);
           Values want;
           for (const float v : values) want.push_back(rounded(t, v * scale));
           EXPECT_TRUE(same(values_of(y.codes), want)) << scale;
-          EXPECT_TRUE(same(values_of(y.inverse_scale), {1 / scale})) << scale;
+          EXPECT_TRUE(same(values_of(y.scales.inverse), {inverse})) << scale;
         }
       }
     }
@@ -181,7 +153,7 @@ TEST(Float8CurrentScaling, EqualsAPlainModel) {
 template <class Scale>
 void expect_blocks(const Fp8Tensor& y, const Tensor& x, int64_t rows, int64_t columns, DType t, const Scale& scale) {
   const int64_t height = x.size(-2), width = x.size(-1), matrices = x.numel() / (height * width);
-  const Values values = values_of(x), codes = values_of(y.codes), inverse = values_of(y.inverse_scale);
+  const Values values = values_of(x), codes = values_of(y.codes), inverse = values_of(y.scales.inverse);
   const Values back = values_of(y.dequantize());
   ASSERT_EQ(y.codes.dtype(), t);
   ASSERT_EQ(y.codes.sizes(), x.sizes());
@@ -227,12 +199,12 @@ TEST(Float8BlockScaling, EqualsAPlainModel) {
     for (const Fp8Role role : {Fp8Role::input, Fp8Role::weight, Fp8Role::gradient}) {
       const auto recipe = Float8BlockScaling().use_power_2_scales(power_of_2).fp8_format(Fp8Format::HYBRID);
       const DType t = fp8_dtype(recipe, role);
+      const int64_t breadth = role == Fp8Role::weight ? 128 : 1;
+      const auto scale = [&](float amax) { return scale_of(amax, t, power_of_2, 0); };
       const Fp8Tensor y = quantize(x, role, recipe);
-      EXPECT_EQ(y.inverse_scale.sizes(), role == Fp8Role::weight ? IntArrayRef({3, 3, 3}) : IntArrayRef({3, 260, 3}));
-      expect_blocks(y, x, role == Fp8Role::weight ? 128 : 1, 128, t, [&](float amax) {
-        const float scale = scale_of(amax, t, power_of_2, 0);
-        return std::pair(scale, 1 / scale);
-      });
+      EXPECT_EQ(y.scales.inverse.sizes(), role == Fp8Role::weight ? IntArrayRef({3, 3, 3}) : IntArrayRef({3, 260, 3}));
+      expect_blocks(y, x, breadth, 128, t, scale);
+      expect_blocks(quantize(x, role, recipe, -2), x, 128, breadth, t, scale);
     }
   }
   EXPECT_EQ(quantize(ones({0, 5}), Fp8Role::input, Float8BlockScaling()).codes.sizes(), IntArrayRef({0, 5}));
@@ -244,16 +216,29 @@ TEST(MXFP8BlockScaling, EqualsTheDefinition) {
     const auto recipe = MXFP8BlockScaling().fp8_format(format);
     const DType t = fp8_dtype(recipe, Fp8Role::input);
     const Fp8Tensor y = quantize(x, Fp8Role::input, recipe);
-    EXPECT_EQ(y.inverse_scale.dtype(), kFloat8_e8m0fnu);
-    EXPECT_EQ(y.inverse_scale.sizes(), IntArrayRef({3, 260, 10}));
-    expect_blocks(y, x, 1, 32, t, [&](float amax) {
+    EXPECT_EQ(y.scales.inverse.dtype(), kFloat8_e8m0fnu);
+    EXPECT_EQ(y.scales.inverse.sizes(), IntArrayRef({3, 260, 10}));
+    const auto scale = [&](float amax) {
       if (std::isnan(amax)) return std::pair(kNan, kNan);
       int e = -127;
       while (e < 127 && static_cast<float>(amax / fp8_max(t)) > std::ldexp(1.0f, e)) ++e;
       return std::pair(std::ldexp(1.0f, -e), std::ldexp(1.0f, e));
-    });
+    };
+    expect_blocks(y, x, 1, 32, t, scale);
+    expect_blocks(quantize(x, Fp8Role::weight, recipe, -2), x, 32, 1, t, scale);
   }
-  EXPECT_EQ(quantize(ones({5}), Fp8Role::input, MXFP8BlockScaling()).inverse_scale.sizes(), IntArrayRef({1}));
+  EXPECT_EQ(quantize(ones({5}), Fp8Role::input, MXFP8BlockScaling()).scales.inverse.sizes(), IntArrayRef({1}));
+}
+
+TEST(Fp8Recipes, HaveNamesAndTexts) {
+  EXPECT_EQ(to_string(fp8_recipe("delayed")),
+            "DelayedScaling(margin=0, fp8_format=HYBRID, amax_history_len=1024, amax_compute_algo=max)");
+  EXPECT_EQ(to_string(fp8_recipe("tensorwise")),
+            "Float8CurrentScaling(fp8_format=HYBRID, use_power_2_scales=false, amax_epsilon=0)");
+  EXPECT_EQ(to_string(fp8_recipe("blockwise")),
+            "Float8BlockScaling(fp8_format=E4M3, use_power_2_scales=true, amax_epsilon=0)");
+  EXPECT_EQ(to_string(fp8_recipe("mxfp8")), "MXFP8BlockScaling(fp8_format=E4M3)");
+  EXPECT_THROWS(fp8_recipe("fp8"), StateError, "fp8_recipe: ", "\"fp8\"", "\"mxfp8\"");
 }
 
 TEST(Fp8Recipes, BadInput) {
@@ -270,6 +255,8 @@ TEST(Fp8Recipes, BadInput) {
   EXPECT_THROWS(quantize(ones({2}, kInt), kFloat8_e5m2, Float8CurrentScaling()), DTypeError, "quantize: ", "[2] i32");
   EXPECT_THROWS(quantize(ones({2}), Fp8Role::input, Float8BlockScaling()), ShapeError, "[2] f32", "rank 2");
   EXPECT_THROWS(quantize(ones({}), Fp8Role::input, MXFP8BlockScaling()), ShapeError, "[] f32", "rank 1");
+  EXPECT_THROWS(quantize(ones({2}), Fp8Role::input, MXFP8BlockScaling(), -2), ShapeError, "[2] f32", "rank 2");
+  EXPECT_THROWS(quantize(x, Fp8Role::input, Float8BlockScaling(), 0), IndexError, "dim = 0", "-1 or -2");
 }
 
 }  // namespace

@@ -3,17 +3,17 @@
 #include <vector>
 
 #include "tandem/amp/fp8/recipe.h"
+#include "tandem/backend.h"
 #include "tandem/tensor/tensor.h"
 
 #pragma GCC visibility push(default)
 namespace tandem::amp {
 
-/// x = codes * inverse scale, with one scale for the whole tensor or one for each block of block_rows x block_columns
-/// numbers of the matrices in the last two dimensions.
+/// A tensor as float8 codes of its sizes with their scales: x = codes * inverse scale, with one scale for the whole
+/// tensor or one for each block of the matrices in the last two dimensions.
 struct Fp8Tensor {
-  Tensor codes;                               ///< float8, of x's sizes
-  Tensor inverse_scale;                       ///< f32 [1]; for blocks, f32 or e8m0fnu [.., block rows, block columns]
-  int64_t block_rows = 0, block_columns = 0;  ///< 0: one scale for the whole tensor
+  Tensor codes;
+  Float8Scales scales;
 
   /// The values, computed in f32 and rounded once.
   Tensor dequantize(DType dtype = kFloat) const;
@@ -26,8 +26,9 @@ class DelayedScales {
   /// `dtypes`: the float8 dtype of each tensor. Scales start at 1. Throws StateError for an empty history or no dtypes.
   DelayedScales(const DelayedScaling& recipe, const std::vector<DType>& dtypes, Device device);
 
-  /// Rounds x with the scale of row `i`, and notes max |x| for the next update. Values beyond the range saturate.
-  /// Throws IndexError if there is no such row.
+  /// Rounds x with the scale of row `i`, and notes max |x| for the next update. Values beyond the range saturate; once
+  /// an inf or NaN was noted, the inverse scale is NaN until the next update. Throws IndexError if there is no such
+  /// row.
   Fp8Tensor quantize(const Tensor& x, int64_t i) const;
   /// Ends an iteration for rows [first, first + count): computes their scales from the histories, then moves these on
   /// by one place. A row whose amax is 0, inf or NaN keeps its scale.
@@ -45,16 +46,18 @@ class DelayedScales {
   DelayedScaling recipe_;
   std::vector<DType> dtypes_;
   Tensor state_;
-  Tensor largest_;  // [rows, 1]: fp8_max
 };
 
-/// Rounds x with a scale from its own largest magnitude. An amax of 0, inf or NaN gives the scale 1.
+/// Rounds x with a scale from its own largest magnitude. An amax of 0 gives the scale 1; for inf and NaN, the inverse
+/// scale is NaN, so that a product with x is no finite number.
 Fp8Tensor quantize(const Tensor& x, DType dtype, const Float8CurrentScaling& recipe);
-/// Rounds x, of rank 2 or more, with scales of blocks as above. At the edges, blocks are smaller.
-Fp8Tensor quantize(const Tensor& x, Fp8Role role, const Float8BlockScaling& recipe);
-/// Rounds x, of rank 1 or more. The scale of a block is the least power of two 2^e, e >= -127, for which
-/// amax / fp8_max, rounded to f32, is at most 2^e.
-Fp8Tensor quantize(const Tensor& x, Fp8Role role, const MXFP8BlockScaling& recipe);
+/// Rounds x, of rank 2 or more, with the scales of blocks, chosen in the same way. The 128 numbers that share a scale
+/// follow each other along dimension `dim`, -1 or -2: the one over which a product sums. Throws IndexError for another
+/// dimension. At the edges, blocks are smaller.
+Fp8Tensor quantize(const Tensor& x, Fp8Role role, const Float8BlockScaling& recipe, int64_t dim = -1);
+/// Rounds x, of rank 1 or more, or 2 for dimension -2. The scale of a block is the least power of two 2^e, e >= -127,
+/// for which amax / fp8_max, rounded to f32, is at most 2^e; an inf gives 2^127, a NaN gives NaN.
+Fp8Tensor quantize(const Tensor& x, Fp8Role role, const MXFP8BlockScaling& recipe, int64_t dim = -1);
 
 }  // namespace tandem::amp
 #pragma GCC visibility pop

@@ -2,6 +2,8 @@
 // Recipes for training in float8: how the scale of a tensor is chosen before it is rounded. Names and defaults are
 // those of TransformerEngine.
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <variant>
 
 #include "tandem/base/arg.h"
@@ -31,6 +33,7 @@ enum class Fp8AmaxAlgorithm : uint8_t { max, most_recent };
 /// One scale for a tensor, from the largest magnitudes of earlier iterations: (fp8_max / amax) / 2^margin. Rounding
 /// takes one pass over the tensor. A tensor that grows saturates until the history shows it.
 struct DelayedScaling {
+  friend bool operator==(const DelayedScaling&, const DelayedScaling&) = default;
   /// Leaves room for growth: the largest number of the history becomes fp8_max / 2^margin.
   TANDEM_ARG(int, margin) = 0;
   TANDEM_ARG(Fp8Format, fp8_format) = Fp8Format::HYBRID;
@@ -40,6 +43,7 @@ struct DelayedScaling {
 
 /// One scale for a tensor, from its own largest magnitude: fp8_max / amax. Takes two passes; nothing saturates.
 struct Float8CurrentScaling {
+  friend bool operator==(const Float8CurrentScaling&, const Float8CurrentScaling&) = default;
   TANDEM_ARG(Fp8Format, fp8_format) = Fp8Format::HYBRID;
   /// Rounds scales down to powers of two, so that scaling is exact.
   TANDEM_ARG(bool, use_power_2_scales) = false;
@@ -49,6 +53,7 @@ struct Float8CurrentScaling {
 
 /// One scale for each block: of 128 numbers of a row for inputs and gradients, of 128 x 128 for weights.
 struct Float8BlockScaling {
+  friend bool operator==(const Float8BlockScaling&, const Float8BlockScaling&) = default;
   TANDEM_ARG(Fp8Format, fp8_format) = Fp8Format::E4M3;
   TANDEM_ARG(bool, use_power_2_scales) = true;
   TANDEM_ARG(double, amax_epsilon) = 0;
@@ -57,11 +62,18 @@ struct Float8BlockScaling {
 /// One scale for each 32 numbers of a row, a power of two in kFloat8_e8m0fnu: the microscaling format (MX) of the Open
 /// Compute Project.
 struct MXFP8BlockScaling {
+  friend bool operator==(const MXFP8BlockScaling&, const MXFP8BlockScaling&) = default;
   TANDEM_ARG(Fp8Format, fp8_format) = Fp8Format::E4M3;
 };
 
 using Fp8Recipe = std::variant<DelayedScaling, Float8CurrentScaling, Float8BlockScaling, MXFP8BlockScaling>;
 
+/// "Float8CurrentScaling(fp8_format=HYBRID, use_power_2_scales=false, amax_epsilon=0)"
+std::string to_string(const Fp8Recipe& recipe);
+/// The recipe with this name and its defaults: "delayed" (DelayedScaling), "tensorwise" (Float8CurrentScaling),
+/// "blockwise" (Float8BlockScaling) or "mxfp8" (MXFP8BlockScaling). Throws StateError for another name.
+/// Source: Megatron-LM, --fp8-recipe.
+Fp8Recipe fp8_recipe(std::string_view name);
 /// The recipe's dtype for tensors with this role.
 DType fp8_dtype(const Fp8Recipe& recipe, Fp8Role role);
 
