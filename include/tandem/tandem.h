@@ -1,6 +1,7 @@
 #pragma once
 // The header for programs; the library's own files include only what they use. To keep compile times low, it leaves out
 // tandem/amp/tools.h (tools that show what AMP does), tandem/amp/modes.h (the modes of Apex, Colossal-AI and Keras),
+// tandem/amp/fp8.h (training in float8),
 // tandem/amp/custom_function.h and tandem/autograd/function.h (custom functions), tandem/autograd/checkpoint.h,
 // tandem/amp/custom_op.h and tandem/autograd/gradcheck.h (custom ops), tandem/tensor/dlpack.h (exchange of tensors in
 // memory), tandem/base/assert.h (checks in programs), tandem/nn/averaged_model.h, tandem/nn/utils/weight_norm.h,

@@ -24,7 +24,10 @@ std::atomic<GradientDType> gradient_mode{GradientDType::Full};
 
 AutocastGuard::AutocastGuard(DeviceType type, std::optional<DType> dtype, bool enabled,
                              std::optional<bool> cache_enabled)
-    : type_(type), previous_(state_of(type)), previous_cache_(thread_state().autocast_cache_enabled) {
+    : type_(type),
+      previous_(state_of(type)),
+      previous_cache_(thread_state().autocast_cache_enabled),
+      previous_products_(thread_state().weight_products) {
   const OpScope op("AutocastGuard");
   AutocastState next{enabled, dtype.value_or(previous_.dtype)};
   if (enabled) check_dtype(next.dtype);
@@ -38,6 +41,7 @@ AutocastGuard::AutocastGuard(DeviceType type, std::optional<DType> dtype, bool e
   ThreadState& state = thread_state();
   state_of(type) = next;
   state.autocast_cache_enabled = cache_enabled.value_or(previous_cache_);
+  state.weight_products = nullptr;
   ++state.autocast_nesting;
 }
 
@@ -47,6 +51,7 @@ AutocastGuard::~AutocastGuard() {
   detail::end_casts_outside_regions();
   state_of(type_) = previous_;
   state.autocast_cache_enabled = previous_cache_;
+  state.weight_products = std::move(previous_products_);
 }
 
 bool is_autocast_enabled(DeviceType type) { return state_of(type).enabled; }

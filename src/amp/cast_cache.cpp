@@ -15,13 +15,26 @@
 namespace tandem::amp {
 namespace {
 
-/// The casts of one weight, one per low dtype. The weak pointer keeps the weight's address from being reused while the
-/// entry exists, without keeping the weight's memory alive.
+/// What was made of a weight, under its name (cached_with_weight).
+struct Named {
+  std::string name;
+  std::vector<Tensor> tensors;
+};
+
+/// The casts of one weight, one per low dtype, and the named values. The weak pointer keeps the weight's address from
+/// being reused while the entry exists, without keeping the weight's memory alive.
 struct Entry {
   std::weak_ptr<TensorImpl> weight;
   DataVersion version;
   Tensor casts[2];
+  std::vector<Named> named;
 };
+
+int64_t bytes_of(const std::vector<Tensor>& tensors) {
+  int64_t bytes = 0;
+  for (const Tensor& t : tensors) bytes += static_cast<int64_t>(t.nbytes());
+  return bytes;
+}
 
 size_t slot(DType dtype) { return dtype == kHalf ? 0 : 1; }
 
@@ -38,11 +51,15 @@ struct Cache {
     live_bytes = 0;
   }
 
-  void forget(Tensor& held) {
-    if (!held.defined()) return;
+  void forget(Entry& entry) {
+    for (Tensor& held : entry.casts) {
+      if (held.defined()) forget(static_cast<int64_t>(held.nbytes()));
+    }
+    for (const Named& held : entry.named) forget(bytes_of(held.tensors));
+  }
+  void forget(int64_t bytes) {
     --stats.entries;
-    stats.bytes -= static_cast<int64_t>(held.nbytes());
-    held = Tensor();
+    stats.bytes -= bytes;
   }
 
   /// Releases the casts of destroyed weights once the cache is twice as large as the last release left it. Amortised,
@@ -54,10 +71,37 @@ struct Cache {
         ++entry;
         continue;
       }
-      for (Tensor& held : entry->second.casts) forget(held);
+      forget(entry->second);
       entry = entries.erase(entry);
     }
     live_bytes = stats.bytes;
+  }
+
+  /// The entry of a weight with its present value; null if there is none. Drops an outdated one.
+  Entry* find(const Tensor& weight) {
+    const auto found = entries.find(&weight.impl());
+    if (found == entries.end()) return nullptr;
+    Entry& entry = found->second;
+    if (entry.version == weight.impl().data_version() && entry.weight.lock() == weight.impl_ptr()) return &entry;
+    forget(entry);
+    entries.erase(found);
+    return nullptr;
+  }
+
+  /// Counts a value that was made of the weight's value of this version. Returns the entry to keep it in, or null if
+  /// the value would exceed the limit.
+  Entry* admit(const Tensor& weight, DataVersion version, int64_t bytes, int64_t limit) {
+    if (stats.bytes + bytes > limit) {
+      ++stats.uncached;
+      return nullptr;
+    }
+    Entry& entry = entries[&weight.impl()];
+    entry.weight = weight.impl_ptr();
+    entry.version = version;
+    ++stats.misses;
+    ++stats.entries;
+    stats.bytes += bytes;
+    return &entry;
   }
 };
 
@@ -223,33 +267,46 @@ Tensor cached_cast(const Tensor& x, DType dtype) {
     ++c.stats.hits;
     return copy;
   }
-  if (const auto found = c.entries.find(&x.impl()); found != c.entries.end()) {
-    Entry& entry = found->second;
-    if (entry.version != x.impl().data_version() || entry.weight.lock() != x.impl_ptr()) {
-      for (Tensor& held : entry.casts) c.forget(held);
-      c.entries.erase(found);
-    } else if (const Tensor& held = entry.casts[slot(dtype)]; held.defined()) {
-      ++c.stats.hits;
-      return held;
-    }
+  if (const Entry* entry = c.find(x); entry && entry->casts[slot(dtype)].defined()) {
+    ++c.stats.hits;
+    return entry->casts[slot(dtype)];
   }
   c.release_dead();
   drop_stale_copy(x);
   const DataVersion version = x.impl().data_version();
   Tensor y = cast(c, x, dtype);
-  if (c.stats.bytes + static_cast<int64_t>(y.nbytes()) > byte_limit.load(std::memory_order_relaxed)) {
-    ++c.stats.uncached;
-    return y;
-  }
-  Entry& entry = c.entries[&x.impl()];
-  entry.weight = x.impl_ptr();
-  entry.version = version;
-  entry.casts[slot(dtype)] = y;
+  Entry* const entry =
+      c.admit(x, version, static_cast<int64_t>(y.nbytes()), byte_limit.load(std::memory_order_relaxed));
+  if (!entry) return y;
+  entry->casts[slot(dtype)] = y;
   if (state.grad_mode && x.requires_grad()) offer_buffer(x, y);
-  ++c.stats.misses;
-  ++c.stats.entries;
-  c.stats.bytes += static_cast<int64_t>(y.nbytes());
   return y;
+}
+
+std::vector<Tensor> cached_with_weight(const Tensor& weight, const std::string& name,
+                                       const std::function<std::vector<Tensor>()>& make) {
+  Cache& c = cache();
+  const ThreadState& state = thread_state();
+  const bool cachable = state.autocast_cache_enabled && !state.inference_mode && !weight.impl().is_inference;
+  if (!cachable) {
+    ++c.stats.uncached;
+    return make();
+  }
+  if (const Entry* entry = c.find(weight)) {
+    for (const Named& held : entry->named) {
+      if (held.name != name) continue;
+      ++c.stats.hits;
+      return held.tensors;
+    }
+  }
+  c.release_dead();
+  const DataVersion version = weight.impl().data_version();
+  std::vector<Tensor> made = make();
+  const int64_t bytes = bytes_of(made);
+  c.stats.cast_bytes += bytes;
+  Entry* const entry = c.admit(weight, version, bytes, byte_limit.load(std::memory_order_relaxed));
+  if (entry) entry->named.push_back({name, made});
+  return made;
 }
 
 Tensor lasting_copy(const Tensor& weight, DType dtype) {

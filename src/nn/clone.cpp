@@ -2,12 +2,22 @@
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
 #include "tandem/nn/module.h"
+#include "tandem/tensor/weight_float8.h"
 
 namespace tandem::nn {
 namespace {
 
 Tensor copy_of(const Tensor& x, const std::optional<Device>& device) {
   return device && *device != x.device() ? x.detach().to(*device) : x.detach().clone();
+}
+
+void copy_float8(const Tensor& copy, const Tensor& original, const std::optional<Device>& device) {
+  const auto& kept = original.impl().float8;
+  if (!kept) return;
+  WeightFloat8& own = *weight_float8(copy);
+  own.excluded = kept->excluded;
+  if (kept->delayed.defined()) own.delayed = copy_of(kept->delayed, device);
+  own.restored = kept->gradient_noted || kept->restored;
 }
 
 template <class Dict>
@@ -32,6 +42,7 @@ void copy_tensors(OrderedDict<std::string, Tensor>& copied, const OrderedDict<st
       copy.set_data(copy_of(tensor, device));
     }
     if (copy.is_leaf()) copy.requires_grad_(tensor.requires_grad());
+    copy_float8(copy, tensor, device);
   }
 }
 

@@ -12,6 +12,8 @@
 #include "tandem/base/check.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
+#include "tandem/tensor/factories.h"
+#include "tandem/tensor/weight_float8.h"
 
 namespace tandem {
 
@@ -359,6 +361,13 @@ void Module::to(MemoryFormat format) {
   });
 }
 
+namespace {
+// Names of the state of delayed scaling in float8 that belongs to a parameter, and of the mark that its last row has an
+// amax from which the scale was not computed yet.
+std::string float8_name(const std::string& parameter) { return parameter + "._fp8"; }
+std::string float8_noted_name(const std::string& parameter) { return parameter + "._fp8_noted"; }
+}  // namespace
+
 void Module::add_state(StateDict& state, const std::string& path) const {
   for (const auto* tensors : {&parameters_, &buffers_}) {
     for (const auto& item : *tensors) {
@@ -371,19 +380,44 @@ void Module::add_state(StateDict& state, const std::string& path) const {
 StateDict Module::state_dict() const {
   StateDict state("Entry");
   add_state(state, "");
+  for (const auto& [name, parameter] : named_parameters()) {
+    const auto& float8 = parameter.impl().float8;
+    if (!float8 || !float8->delayed.defined()) continue;
+    state.insert(float8_name(name), float8->delayed);
+    if (float8->gradient_noted || float8->restored) state.insert(float8_noted_name(name), tensor(true));
+  }
   for (auto& item : state) item.value() = item.value().detach();
   return state;
 }
 
 namespace {
 
-/// Destination and source tensors of the entries of a state.
-using Copies = std::vector<std::pair<Tensor, Tensor>>;
+/// The new state of float8 of a parameter.
+struct Float8Copy {
+  Tensor parameter, state;
+  bool noted;
+};
 
-Copies checked_copies(const StateDict& own, StateReader& reader, bool strict) {
+/// Destination and source tensors of the entries of a state.
+struct Copies {
+  std::vector<std::pair<Tensor, Tensor>> tensors;
+  std::vector<Float8Copy> float8;
+};
+
+Copies checked_copies(const StateDict& own, const Module& module, StateReader& reader, bool strict) {
   Copies copies;
   for (const auto& item : own) {
-    if (const Tensor* given = reader.fitting(item.key(), item.value())) copies.emplace_back(item.value(), *given);
+    if (const Tensor* given = reader.fitting(item.key(), item.value())) {
+      copies.tensors.emplace_back(item.value(), *given);
+    }
+  }
+  for (const auto& [name, parameter] : module.named_parameters()) {
+    const Tensor* given = reader.find_if_present(float8_name(name));
+    if (!given) continue;
+    copies.float8.push_back({parameter, *given, reader.find_if_present(float8_noted_name(name)) != nullptr});
+    if (given->dtype() == kFloat && given->dim() == 2 && given->size(0) == kDelayedRows && given->size(1) > 1) continue;
+    reader.add_fault(fmt::format("'{}' is {}; it must be [{}, 1 + history length] f32", float8_name(name),
+                                 checks::show(*given), kDelayedRows));
   }
   reader.finish(strict);
   return copies;
@@ -392,7 +426,13 @@ Copies checked_copies(const StateDict& own, StateReader& reader, bool strict) {
 void run(const Copies& copies) {
   const OpScope op("load_state_dict");
   NoGradGuard no_grad;
-  for (const auto& [to, from] : copies) to.copy_(from);
+  for (const auto& [to, from] : copies.tensors) to.copy_(from);
+  for (const auto& [parameter, state, noted] : copies.float8) {
+    WeightFloat8& own = *weight_float8(parameter);
+    own.delayed = state.to(parameter.device(), kFloat, false, /*copy=*/true).contiguous();
+    own.gradient_noted = false;
+    own.restored = noted;
+  }
 }
 
 }  // namespace
@@ -402,7 +442,7 @@ IncompatibleKeys Module::load_state_dict(const StateDict& state, bool strict) {
   StateReader reader(state);
   StateDict own;
   add_state(own, "");
-  run(checked_copies(own, reader, strict));
+  run(checked_copies(own, *this, reader, strict));
   return reader.incompatible_keys();
 }
 
@@ -411,7 +451,7 @@ StateCommit Module::prepare_load_state_dict(const StateDict& state, bool strict)
   StateReader reader(state);
   StateDict own;
   add_state(own, "");
-  return [copies = checked_copies(own, reader, strict)] { run(copies); };
+  return [copies = checked_copies(own, *this, reader, strict)] { run(copies); };
 }
 
 void Module::zero_grad(bool set_to_none) {

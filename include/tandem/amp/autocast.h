@@ -1,6 +1,7 @@
 #pragma once
 // AutocastGuard: a scope in which ops choose their precision, like PyTorch's torch.autocast. That scope is called an
 // autocast region.
+#include <memory>
 #include <optional>
 
 #include "tandem/amp/cast_cache.h"
@@ -19,6 +20,8 @@ namespace tandem::amp {
 /// DTypeError, or is ignored if `enabled` is false.
 /// cache_enabled: whether casts of weights are cached until the outermost region ends; inherited by default.
 ///
+/// A region inside a region of float8 (amp/fp8/fp8_autocast.h) computes in f16, bf16 or f32 only.
+///
 /// If no device of the type is available, the guard warns once and has no effect. The destructor restores the previous
 /// state.
 class [[nodiscard]] AutocastGuard {
@@ -33,6 +36,7 @@ class [[nodiscard]] AutocastGuard {
   DeviceType type_;
   AutocastState previous_;
   bool previous_cache_;
+  std::shared_ptr<const WeightProducts> previous_products_;
 };
 
 /// Whether autocast is on in the calling thread for this device type.

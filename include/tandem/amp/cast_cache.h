@@ -3,6 +3,9 @@
 // by set_data(), or through a data_ptr() taken after the cast. A write through a pointer taken before the region is
 // not noticed until the next region.
 #include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "tandem/tensor/tensor.h"
 
@@ -33,6 +36,11 @@ void end_casts_outside_regions();
 /// Returns `x` cast to `dtype`. Weights (f32 leaves that require grad, or frozen parameters) are cached if the region
 /// allows it. The result has no history: dispatch (autograd/apply.h) connects gradients to `x` itself.
 Tensor cached_cast(const Tensor& x, DType dtype);
+
+/// Returns what make() makes of a weight, or made of its present value earlier, under the same name. The name says all
+/// that the result depends on besides the weight. Cached like a cast, for weights of any dtype.
+std::vector<Tensor> cached_with_weight(const Tensor& weight, const std::string& name,
+                                       const std::function<std::vector<Tensor>()>& make);
 
 /// Returns the low-precision copy of `weight` that the last optimizer step wrote, or an undefined tensor if the weight
 /// has changed since.

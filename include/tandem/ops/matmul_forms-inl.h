@@ -9,6 +9,7 @@
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/ops/shape.h"
+#include "tandem/ops/weight_products.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem {
@@ -61,8 +62,20 @@ inline Grads product_backward(const Backward& g) {
 /// Returns a dtype in which a product of `operand`s can be written: f32 if wanted, else that of the operands.
 inline DType writable(DType wanted, DType operand) { return wanted == kFloat ? kFloat : operand; }
 
+/// a b + bias, for matrices of which one may be a weight, if this region computes such products; else undefined.
+inline Tensor product_with_weight(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
+  if (!thread_state().weight_products || a.dim() != 2 || b.dim() != 2) [[likely]]
+    return Tensor();
+  if (Tensor y = weight_product({.op = op, .x = a, .weight = b, .bias = bias, .transposed = true}); y.defined())
+    return y;
+  if (bias.defined()) return Tensor();
+  const Tensor y = weight_product({.op = op, .x = transpose(b, 0, 1), .weight = a, .bias = bias});
+  return y.defined() ? transpose(y, 0, 1) : y;
+}
+
 template <FixedString Name>
 Tensor product(const Op<Name>& op, const Tensor& a, const Tensor& b) {
+  if (Tensor y = product_with_weight(Name.text, a, b); y.defined()) return y;
   return op.apply(
       [](const Tensor& a, const Tensor& b) {
         checks::same_dtype("a", a, "b", b);
@@ -81,14 +94,17 @@ Tensor add_product(const Op<Name>& op, const Tensor& input, const Tensor& a, con
   const Dims sizes = product_sizes(a, b);
   TANDEM_CHECK(broadcast_shapes(input.sizes(), sizes) == sizes, ShapeError,
                "input is {}, but must broadcast to the product's {}", checks::show(input), to_string(sizes));
+  const double scale = alpha.to_double(), keep = beta.to_double();
+  // One row that is added to all rows is passed as the GEMM's bias; anything else needs a second pass.
+  const bool is_bias =
+      keep == 1 && scale == 1 && sizes.size() == 2 && input.dim() == 1 && input.numel() == sizes.back();
+  if (is_bias) {
+    if (Tensor y = product_with_weight(Name.text, a, b, input); y.defined()) return y;
+  }
   return op.apply(
       [&](const Tensor& input, const Tensor& a, const Tensor& b) {
         checks::same_dtype("a", a, "b", b);
         checks::same_dtype("a", a, "input", input);
-        const double scale = alpha.to_double(), keep = beta.to_double();
-        // One row that is added to all rows is passed as the GEMM's bias; anything else needs a second pass.
-        const bool is_bias =
-            keep == 1 && scale == 1 && sizes.size() == 2 && input.dim() == 1 && input.numel() == sizes.back();
         Tensor y = empty(sizes, a.options());
         backend(a).gemm({.d = y, .a = a, .b = b, .bias = is_bias ? input : Tensor()});
         if (!is_bias) {

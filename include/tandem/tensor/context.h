@@ -16,6 +16,7 @@ class PolicyOverrides;
 namespace autograd {
 class Observers;
 }
+class WeightProducts;
 
 /// The autocast state of one device type on one thread.
 struct AutocastState {
@@ -36,6 +37,8 @@ struct ThreadState {
   int autocast_nesting = 0;
   /// Set by PolicyGuard; null if the table of policy.h applies unchanged.
   std::shared_ptr<const amp::PolicyOverrides> policy;
+  /// What computes products with weights in this region (ops/weight_products.h); null: the ops themselves.
+  std::shared_ptr<const WeightProducts> weight_products;
   /// The observers of this thread's ops (autograd/observer.h); null if there are none.
   std::shared_ptr<const autograd::Observers> observers;
 };

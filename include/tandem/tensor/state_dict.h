@@ -87,6 +87,8 @@ class StateReader : public StateVisitor {
   bool contains(const std::string& name) const { return state_.contains(prefix_ + name); }
   /// Returns whether any name in the state begins with `start`.
   bool contains_below(const std::string& start) const;
+  /// Returns the tensor with this name, or null; a state without it is complete.
+  const Tensor* find_if_present(const std::string& name) { return contains(name) ? find(name) : nullptr; }
   /// Records another mismatch.
   void add_fault(std::string fault) { faults_.push_back(std::move(fault)); }
 

@@ -1,0 +1,61 @@
+#pragma once
+// Fp8AutocastGuard: an autocast region whose products with weights are computed in float8, like TransformerEngine's
+// fp8_autocast.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/amp/autocast.h"
+#include "tandem/amp/fp8/recipe.h"
+#include "tandem/dist/process_group.h"
+#include "tandem/nn/module.h"
+
+#pragma GCC visibility push(default)
+namespace tandem::amp {
+
+/// A bf16 autocast region of this thread for device type `type`, in which linear(), linear_relu() and, if one of two
+/// matrices is a weight, mm(), matmul() and addmm() (with a row for each column's bias) round their operands to float8
+/// as the recipe says, and multiply the rounded values with f32 sums. Results are bf16, gradients of weights have the
+/// weights' dtype. A weight is a leaf that requires grad or is registered with a module.
+///
+///   amp::Fp8AutocastGuard fp8(kCUDA, amp::MXFP8BlockScaling());
+///   loss = cross_entropy(net->forward(x), y);
+///
+/// Weights are rounded once per iteration (amp/cast_cache.h), activations and gradients once for each dimension over
+/// which products with them sum: a recipe with one scale rounds once. The gradient of a product is that of its rounded
+/// operands, with the gradient of the result rounded as well. It cannot be differentiated again.
+///
+/// DelayedScaling keeps its scales with the weight: saved as `<name>._fp8` by modules, f32 [3, 1 + history length],
+/// with a row for the input, the weight and the gradient of the result. The scales of inputs and weights are computed
+/// when the thread's outermost region ends, those of gradients when its next one begins. A region that begins without
+/// recording (NoGradGuard) uses the scales and leaves them as they are.
+///
+/// group: its ranks agree on the largest magnitudes of DelayedScaling, and must compute the same products in the same
+/// order. `enabled` = false gives a plain bf16 region. Inside the region, an AutocastGuard gives a plain region.
+class [[nodiscard]] Fp8AutocastGuard {
+ public:
+  explicit Fp8AutocastGuard(DeviceType type, const Fp8Recipe& recipe = DelayedScaling(), bool enabled = true,
+                            const std::shared_ptr<distributed::ProcessGroup>& group = nullptr);
+  ~Fp8AutocastGuard();
+  Fp8AutocastGuard(const Fp8AutocastGuard&) = delete;
+  Fp8AutocastGuard& operator=(const Fp8AutocastGuard&) = delete;
+
+ private:
+  AutocastGuard autocast_;
+  bool outermost_ = false;
+};
+
+/// Whether products with weights are computed in float8 on this thread, for this device type.
+bool is_fp8_enabled(DeviceType type);
+
+/// From now on, products with the parameters of `module` are computed in bf16 in regions of float8: a cure for layers
+/// that lose accuracy, often the first and the last one.
+void exclude_from_fp8(const nn::Module& module);
+/// The same for the submodules and parameters of `model` with these names, such as "head" or "head.weight". Throws
+/// StateError for a name that `model` does not have.
+void exclude_from_fp8(const nn::Module& model, const std::vector<std::string>& names);
+/// Undoes exclude_from_fp8 for the parameters of `module`.
+void include_in_fp8(const nn::Module& module);
+
+}  // namespace tandem::amp
+#pragma GCC visibility pop

@@ -1,0 +1,40 @@
+#pragma once
+// WeightProducts: how an autocast region computes matrix products with weights in place of the ops.
+#include <memory>
+
+#include "tandem/backend.h"
+#include "tandem/tensor/context.h"
+#include "tandem/tensor/tensor.h"
+
+#pragma GCC visibility push(default)
+namespace tandem {
+
+/// y = activation(x weight^T + bias). x: [n, in], weight: [out, in], bias (optional): [out], y: [n, out]; all floating.
+struct WeightProduct {
+  const char* op;  ///< the op that asks for it
+  const Tensor& x;
+  const Tensor& weight;
+  const Tensor& bias;
+  Activation activation = Activation::none;
+  bool transposed = false;  ///< the weight is stored as [in, out]
+};
+
+/// The products of a region. linear(), mm(), matmul() and addmm() ask it first.
+class WeightProducts {
+ public:
+  virtual ~WeightProducts() = default;
+  /// The product, recorded if needed; an undefined tensor if the op shall compute it.
+  virtual Tensor compute(const WeightProduct& product) const = 0;
+};
+
+namespace detail {
+
+/// The product as the calling thread's region computes it; an undefined tensor if the op shall compute it.
+inline Tensor weight_product(const WeightProduct& product) {
+  const WeightProducts* products = thread_state().weight_products.get();
+  return products ? products->compute(product) : Tensor();
+}
+
+}  // namespace detail
+}  // namespace tandem
+#pragma GCC visibility pop

@@ -1,0 +1,171 @@
+#include "src/amp/fp8/products.h"
+
+#include "src/amp/fp8/blocks.h"
+#include "tandem/amp/cast_cache.h"
+#include "tandem/base/check.h"
+#include "tandem/ops/ops.h"
+#include "tandem/tensor/factories.h"
+#include "tandem/tensor/weight_float8.h"
+
+namespace tandem::amp::detail {
+namespace {
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+
+/// The dimension of a matrix along which numbers share the scale of a block.
+int64_t dim_of(SumOver over) { return over == SumOver::columns ? -1 : -2; }
+SumOver other(SumOver over) { return over == SumOver::columns ? SumOver::rows : SumOver::columns; }
+
+/// Whether a recipe rounds a weight to the same codes for both dimensions.
+bool rounds_once(const Fp8Recipe& recipe, Fp8Role role) {
+  if (std::holds_alternative<MXFP8BlockScaling>(recipe)) return false;
+  return role == Fp8Role::weight || !std::holds_alternative<Float8BlockScaling>(recipe);
+}
+
+bool is_low_or_f32(const Tensor& x) { return x.dtype() == kFloat || is_reduced_floating_point(x.dtype()); }
+
+Fp8Tensor transposed(const Fp8Tensor& x) {
+  Fp8Tensor y = x;
+  y.codes = transpose(x.codes, 0, 1);
+  if (x.scales.rows == 0) return y;
+  y.scales.inverse = transpose(x.scales.inverse, 0, 1);
+  std::swap(y.scales.rows, y.scales.columns);
+  return y;
+}
+
+/// activation(a b + bias) in `dtype`.
+Tensor multiply(const Fp8Tensor& a, const Fp8Tensor& b, DType dtype, const Tensor& bias = {},
+                Activation activation = Activation::none) {
+  Tensor y = empty({a.codes.size(0), b.codes.size(1)}, a.codes.options().dtype(dtype));
+  backend(y).gemm({.d = y,
+                   .a = a.codes,
+                   .b = b.codes,
+                   .bias = bias,
+                   .activation = activation,
+                   .scales_a = a.scales,
+                   .scales_b = b.scales});
+  return y;
+}
+
+}  // namespace
+
+Fp8Products::Fp8Products(DeviceType type, const Fp8Recipe& recipe, bool notes,
+                         std::shared_ptr<DelayedIteration> iteration)
+    : type_(type), recipe_(recipe), notes_(notes), iteration_(std::move(iteration)) {
+  // The scales of another iteration are others.
+  const uint64_t number = std::holds_alternative<DelayedScaling>(recipe_) ? iteration_->number() : 0;
+  for (const SumOver over : {SumOver::rows, SumOver::columns}) {
+    const bool by_rows = over == SumOver::rows && !rounds_once(recipe_, Fp8Role::weight);
+    names_[static_cast<size_t>(over)] =
+        fmt::format("{}, iteration {}{}", to_string(recipe_), number, by_rows ? ", by rows" : "");
+  }
+}
+
+bool Fp8Products::takes(const WeightProduct& p) const {
+  const TensorImpl& weight = p.weight.impl();
+  const bool is_weight =
+      !weight.has_history && !weight.is_view && !weight.is_inference && (weight.requires_grad || weight.is_parameter);
+  return is_weight && thread_state().autocast[static_cast<size_t>(type_)].enabled &&
+         p.weight.device().type() == type_ && p.x.device() == p.weight.device() && is_low_or_f32(p.x) &&
+         is_low_or_f32(p.weight) && (!p.bias.defined() || is_low_or_f32(p.bias)) && p.x.numel() > 0 &&
+         p.weight.numel() > 0 && !is_excluded_from_float8(p.weight);
+}
+
+Tensor Fp8Products::compute(const WeightProduct& product) const {
+  if (!takes(product)) return Tensor();
+  const OpScope op(product.op);
+  const DelayedScaling* const delayed = std::get_if<DelayedScaling>(&recipe_);
+  const Weight kept = delayed ? with_delayed_state(product.weight, *delayed) : nullptr;
+  if (kept) iteration_->continue_restored(*delayed, kept);
+  tandem::detail::DispatchCall call(product.op, Cast::keep);
+  const auto body = [&](const Tensor&, const Tensor&, const Tensor&) { return forward(product, kept); };
+  return std::move(tandem::detail::pass(call, false, body, product.x, product.weight, product.bias)[0]);
+}
+
+Fp8Tensor Fp8Products::quantized(const Tensor& x, Fp8Role role, SumOver over, const Weight& kept) const {
+  const auto delayed = [&](const DelayedScaling& recipe) {
+    const bool is_gradient = role == Fp8Role::gradient;
+    const int64_t row = static_cast<int64_t>(role);
+    const Tensor& state = kept->delayed;
+    const Tensor scales = is_gradient ? state.select(1, 0) : iteration_->scales(state);
+    const bool notes = notes_ && (is_gradient || iteration_->is_open());
+    if (notes) (is_gradient ? iteration_->gradients() : iteration_->forward()).add(recipe, kept);
+    if (notes && is_gradient) kept->gradient_noted = true;
+    return quantize_delayed(x, fp8_dtype(recipe.fp8_format(), role), scales.slice(0, row, row + 1),
+                            notes ? state.select(0, row).slice(0, 1, 2) : Tensor());
+  };
+  return std::visit(Overloaded{delayed,
+                               [&](const Float8CurrentScaling& recipe) {
+                                 return quantize(x, fp8_dtype(recipe.fp8_format(), role), recipe);
+                               },
+                               [&](const auto& recipe) { return quantize(x, role, recipe, dim_of(over)); }},
+                    recipe_);
+}
+
+Fp8Tensor Fp8Products::quantized_weight(const Tensor& weight, SumOver over, const Weight& kept) const {
+  Fp8Tensor made;
+  const std::vector<Tensor> cached = cached_with_weight(weight, names_[static_cast<size_t>(over)], [&] {
+    made = quantized(weight, Fp8Role::weight, over, kept);
+    return std::vector<Tensor>{made.codes, made.scales.inverse};
+  });
+  if (made.codes.defined()) return made;
+  return assembled(cached[0], cached[1], Fp8Role::weight, over);
+}
+
+Fp8Tensor Fp8Products::assembled(const Tensor& codes, const Tensor& inverse, Fp8Role role, SumOver over) const {
+  Float8Scales scales = std::visit([&](const auto& r) { return blocks_of(r, role, dim_of(over)); }, recipe_);
+  scales.inverse = inverse;
+  return {codes, scales};
+}
+
+Result Fp8Products::forward(const WeightProduct& p, const Weight& kept) const {
+  // x sums over its columns, and a weight [out, in] as well.
+  const SumOver of_weight = p.transposed ? SumOver::rows : SumOver::columns;
+  const Fp8Tensor x = quantized(p.x, Fp8Role::input, SumOver::columns, kept);
+  const Fp8Tensor weight = quantized_weight(p.weight, of_weight, kept);
+  Tensor y = multiply(x, p.transposed ? weight : transposed(weight), kBFloat16, p.bias, p.activation);
+  if (!thread_state().saves) return y;
+  // The gradient of x sums over the weight's other dimension, that of the weight over the rows of x.
+  Fp8Tensor weight_back, x_back;
+  if (p.x.requires_grad()) weight_back = quantized_weight(p.weight, other(of_weight), kept);
+  if (p.weight.requires_grad()) {
+    x_back = rounds_once(recipe_, Fp8Role::input) ? x : quantized(p.x, Fp8Role::input, SumOver::rows, kept);
+  }
+  const bool relu = p.activation == Activation::relu;
+  return {y,
+          save(weight_back.codes, weight_back.scales.inverse, x_back.codes, x_back.scales.inverse, relu ? y : Tensor()),
+          [self = shared_from_this(), kept, transposed = p.transposed, relu](const autograd::Backward& g) {
+            return self->backward(g, kept, transposed, relu);
+          }};
+}
+
+autograd::Grads Fp8Products::backward(const autograd::Backward& g, const Weight& kept, bool is_transposed,
+                                      bool relu) const {
+  TANDEM_CHECK(!GradMode::is_enabled(), AutogradError,
+               "a product in float8 cannot be differentiated twice (create_graph = true); compute it outside of "
+               "Fp8AutocastGuard, or exclude its weight with exclude_from_fp8()");
+  const Tensor gy = relu ? relu_backward(g.grad(), g.saved(4)) : g.grad();
+  autograd::Grads grads(3);
+  Fp8Tensor rounded;
+  if (g.needs(0)) {
+    const SumOver over = is_transposed ? SumOver::columns : SumOver::rows;
+    const Fp8Tensor weight = assembled(g.saved(0), g.saved(1), Fp8Role::weight, over);
+    rounded = quantized(gy, Fp8Role::gradient, SumOver::columns, kept);
+    grads[0] = multiply(rounded, is_transposed ? transposed(weight) : weight, g.wanted(0));
+  }
+  if (g.needs(1)) {
+    const Fp8Tensor x = assembled(g.saved(2), g.saved(3), Fp8Role::input, SumOver::rows);
+    if (!rounded.codes.defined() || !rounds_once(recipe_, Fp8Role::gradient)) {
+      rounded = quantized(gy, Fp8Role::gradient, SumOver::rows, kept);
+    }
+    grads[1] =
+        is_transposed ? multiply(transposed(x), rounded, g.wanted(1)) : multiply(transposed(rounded), x, g.wanted(1));
+  }
+  if (g.needs(2)) grads[2] = sum(gy, {0}, false, g.wanted(2));
+  return grads;
+}
+
+}  // namespace tandem::amp::detail

@@ -1,0 +1,42 @@
+// Delayed scaling over ranks: with a group, scales come from the largest magnitudes of all ranks.
+#include "tandem/amp/fp8.h"
+#include "dist/models.h"
+#include "tandem/ops/ops.h"
+#include "tandem/tensor/factories.h"
+#include "tandem/tensor/weight_float8.h"
+
+namespace tandem::testing {
+namespace {
+
+TEST(Fp8AcrossRanks, AgreeOnTheLargestMagnitudes) {
+  on_ranks([](const Group& group) {
+    const auto recipe = amp::DelayedScaling().amax_history_len(4);
+    const Tensor w = numbers({4, 6}, 1, kFloat).requires_grad_(), other = w.detach().clone().requires_grad_();
+    const auto magnitude = [&](int step, int rank) { return 1.0 + (3 * step + 5 * rank) % 7; };
+    for (int step = 0; step < 5; ++step) {
+      Tensor y;
+      {
+        const amp::Fp8AutocastGuard fp8(device_type(), recipe, true, group);
+        const Tensor x = full({2, 6}, magnitude(step, group->rank()));
+        y = linear(x, w).to(kFloat).sum() + linear(x, other).to(kFloat).sum() * 2;
+      }
+      y.backward(full({}, magnitude(step + 1, group->rank())));
+    }
+    { const amp::Fp8AutocastGuard last(device_type(), recipe, true, group); }
+    double x = 0, gy = 0;  // of the last four steps
+    for (int step = 1; step < 5; ++step) {
+      for (int rank = 0; rank < group->size(); ++rank) {
+        x = std::max(x, magnitude(step, rank));
+        gy = std::max(gy, magnitude(step + 1, rank));
+      }
+    }
+    const auto scales = [](const Tensor& weight) { return weight.impl().float8->delayed.select(1, 0).to(kCPU); };
+    EXPECT_EQ(scales(w)[0].item<float>(), 448 / static_cast<float>(x));
+    EXPECT_EQ(scales(w)[2].item<float>(), 57344 / static_cast<float>(gy));
+    EXPECT_EQ(scales(other)[0].item<float>(), 448 / static_cast<float>(x));
+    EXPECT_EQ(scales(other)[2].item<float>(), 57344 / static_cast<float>(2 * gy));
+  });
+}
+
+}  // namespace
+}  // namespace tandem::testing
