@@ -40,24 +40,26 @@ class Environment final : public Plain {
   Device device_;
 };
 
-/// PyTorch's AMP.
+/// Opens an autocast region, which lasts as long as the result.
+using Region = std::function<std::shared_ptr<void>()>;
+
+/// PyTorch's AMP, and TransformerEngine's.
 class Torch final : public Mode {
  public:
-  Torch(Network network, optim::Optimizer& optimizer, Device device, DType low)
+  Torch(Network network, optim::Optimizer& optimizer, Region region, bool scales)
       : network_(std::move(network)),
         optimizer_(optimizer),
-        device_(device),
-        low_(low),
-        scaler_(amp::GradScalerOptions().enabled(low == kHalf)) {}
+        region_(std::move(region)),
+        scaler_(amp::GradScalerOptions().enabled(scales)) {}
   Tensor forward(const Tensor& images) override {
-    amp::AutocastGuard autocast(device_.type(), low_);
+    const auto autocast = region_();
     return network_(images);
   }
   Tensor step(const Tensor& images, const Tensor& labels, amp::TrainLog* log) override {
     optimizer_.zero_grad();
     Tensor loss;
     {
-      amp::AutocastGuard autocast(device_.type(), low_);
+      const auto autocast = region_();
       loss = cross_entropy(network_(images), labels);
     }
     scaler_.scale(loss).backward();
@@ -71,8 +73,7 @@ class Torch final : public Mode {
  private:
   Network network_;
   optim::Optimizer& optimizer_;
-  Device device_;
-  DType low_;
+  Region region_;
   amp::GradScaler scaler_;
 };
 
@@ -131,15 +132,26 @@ class Naive final : public Mode {
 }  // namespace
 
 const std::vector<std::string>& mode_names() {
-  static const std::vector<std::string> names = {"f32", "bf16", "f16", "O0", "O1", "O2", "O3", "naive", "env"};
+  static const std::vector<std::string> names = {
+      "f32",         "bf16",           "f16",           "O0",       "O1", "O2", "O3", "naive", "env",
+      "fp8_delayed", "fp8_tensorwise", "fp8_blockwise", "fp8_mxfp8"};
   return names;
 }
 
 std::unique_ptr<Mode> make_mode(const std::string& name, std::shared_ptr<nn::Module> module, Network network,
                                 optim::Optimizer& optimizer, Device device) {
   if (name == "f32") return std::make_unique<Plain>(std::move(network), optimizer);
-  if (name == "bf16") return std::make_unique<Torch>(std::move(network), optimizer, device, kBFloat16);
-  if (name == "f16") return std::make_unique<Torch>(std::move(network), optimizer, device, kHalf);
+  const DeviceType type = device.type();
+  if (name == "bf16" || name == "f16") {
+    const DType low = name == "f16" ? kHalf : kBFloat16;
+    const Region region = [=] { return std::make_shared<amp::AutocastGuard>(type, low); };
+    return std::make_unique<Torch>(std::move(network), optimizer, region, low == kHalf);
+  }
+  if (name.starts_with("fp8_")) {
+    const amp::Fp8Recipe recipe = amp::fp8_recipe(name.substr(4));
+    const Region region = [=] { return std::make_shared<amp::Fp8AutocastGuard>(type, recipe); };
+    return std::make_unique<Torch>(std::move(network), optimizer, region, false);
+  }
   if (name == "naive") return std::make_unique<Naive>(*module, std::move(network), optimizer);
   if (name == "env") return std::make_unique<Environment>(std::move(network), optimizer, device);
   return std::make_unique<Level>(name, *module, std::move(network), optimizer, device);

@@ -1,10 +1,12 @@
 #pragma once
-// The training modes that the examples compare: f32, PyTorch's AMP, and the modes of Apex and Colossal-AI.
+// The training modes that the examples compare: f32, PyTorch's AMP, the modes of Apex and Colossal-AI, and
+// float8 with each recipe.
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <tandem/amp/fp8.h>
 #include <tandem/amp/modes.h>
 #include <tandem/amp/tools.h>
 #include <tandem/tandem.h>

@@ -4,7 +4,17 @@
 #include <cmath>
 #include <numbers>
 
+#include <tandem/amp/fp8.h>
+
 namespace networks {
+
+std::shared_ptr<void> Experiment::autocast() const {
+  const torch::DeviceType device = setting.device.type();
+  if (setting.precision.starts_with("fp8_")) {
+    return std::make_shared<torch::amp::Fp8AutocastGuard>(device, torch::amp::fp8_recipe(setting.precision.substr(4)));
+  }
+  return std::make_shared<torch::amp::AutocastGuard>(device, setting.dtype, setting.amp());
+}
 
 void Supervised::train(std::shared_ptr<torch::nn::Module> module, double lr, double weight_decay, double max_norm) {
   module_ = std::move(module);

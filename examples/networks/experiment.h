@@ -20,7 +20,7 @@ struct Setting {
   std::string data;                         ///< folder with the files of scripts/example_data.sh
   std::string images;                       ///< folder with the files of Fashion-MNIST
   std::string pictures;                     ///< folder for pictures; empty: none
-  std::string precision;                    ///< f32, bf16 or f16
+  std::string precision;                    ///< f32, bf16, f16, or "fp8_" and the name of a recipe
   std::string trace;                        ///< folder for Chrome traces of some steps; empty: none
 
   bool amp() const { return dtype != torch::kFloat; }
@@ -52,9 +52,8 @@ class Experiment {
   double scale() const { return scaler.get_scale(); }
 
  protected:
-  torch::amp::AutocastGuard autocast() const {
-    return torch::amp::AutocastGuard(setting.device.type(), setting.dtype, setting.amp());
-  }
+  /// Opens the region of the run's precision, which lasts as long as the result.
+  std::shared_ptr<void> autocast() const;
 
   const Setting setting;
   torch::amp::GradScaler scaler;

@@ -157,7 +157,7 @@ bool run_all(const Description& description, Options options) {
   std::vector<Row> rows;
   for (const std::string& precision : options.precisions) {
     setting.precision = precision;
-    setting.dtype = precision == "f16" ? torch::kHalf : precision == "bf16" ? torch::kBFloat16 : torch::kFloat;
+    setting.dtype = precision == "f16" ? torch::kHalf : precision == "f32" ? torch::kFloat : torch::kBFloat16;
     rows.emplace_back().precision = precision;
     for (int seed = 1; seed <= options.seeds; ++seed) run(description, setting, seed, rows.back());
   }
@@ -181,8 +181,11 @@ int main_of(const Description& description, int argc, char** argv) {
   Options options;
   options.setting.data = TANDEM_EXAMPLE_DATA;
   options.setting.images = "/usr/share/datasets/fashion-mnist";
-  app.add_option("--precision", options.precisions, "f32, bf16, f16; comma-separated; by default all")
-      ->check(CLI::IsMember({"f32", "bf16", "f16"}))
+  app.add_option(
+         "--precision", options.precisions,
+         "f32, bf16, f16, fp8_delayed, fp8_tensorwise, fp8_blockwise, fp8_mxfp8; comma-separated; by default the "
+         "first three")
+      ->check(CLI::IsMember({"f32", "bf16", "f16", "fp8_delayed", "fp8_tensorwise", "fp8_blockwise", "fp8_mxfp8"}))
       ->delimiter(',');
   app.add_option("--device", options.device, "auto, cpu or cuda")->check(CLI::IsMember({"auto", "cpu", "cuda"}));
   app.add_option("--steps", options.setting.steps, "steps of a run")->check(CLI::PositiveNumber);

@@ -1,6 +1,7 @@
 #include "tandem/amp/cast_hook.h"
 
 #include "tandem/amp/autocast.h"
+#include "tandem/amp/fp8/fp8_autocast.h"
 #include "tandem/ops/convert.h"
 
 namespace tandem::amp {
@@ -16,6 +17,7 @@ Tensor CastHook::input(const Tensor& x) const { return cast(x, options_.inputs);
 
 std::shared_ptr<void> CastHook::enter(Device device) const {
   if (!options_.autocast) return nullptr;
+  if (options_.fp8) return std::make_shared<Fp8AutocastGuard>(device.type(), *options_.fp8, *options_.autocast);
   return std::make_shared<AutocastGuard>(device.type(), options_.low, *options_.autocast);
 }
 

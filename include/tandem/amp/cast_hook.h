@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "tandem/amp/fp8/recipe.h"
 #include "tandem/nn/call.h"
 
 #pragma GCC visibility push(default)
@@ -14,6 +15,8 @@ struct CastHookOptions {
   /// Switches autocast for the inputs' device type on, with dtype `low`, or off. nullopt: autocast stays as it is.
   std::optional<bool> autocast;
   DType low = kHalf;
+  /// With autocast in bf16: a region of float8 with this recipe.
+  std::optional<Fp8Recipe> fp8 = {};
 };
 
 /// A call hook that applies CastHookOptions.

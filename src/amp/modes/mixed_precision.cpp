@@ -97,9 +97,9 @@ std::shared_ptr<MixedPrecision> MixedPrecision::by_name(std::string_view name) {
   if (name == "fp16_apex") return std::make_shared<FP16ApexMixedPrecision>();
   if (name == "fp16_naive") return std::make_shared<FP16NaiveMixedPrecision>();
   if (name == "bf16") return std::make_shared<BF16MixedPrecision>();
-  TANDEM_CHECK(name != "fp8", NotImplementedError,
-               "\"fp8\" is not available yet; use \"fp16\", \"fp16_apex\", \"fp16_naive\" or \"bf16\"");
-  TANDEM_THROW(StateError, "\"{}\" is not a mode; use \"fp16\", \"fp16_apex\", \"fp16_naive\" or \"bf16\"", name);
+  if (name == "fp8") return std::make_shared<FP8MixedPrecision>();
+  TANDEM_THROW(StateError, "\"{}\" is not a mode; use \"fp16\", \"fp16_apex\", \"fp16_naive\", \"bf16\" or \"fp8\"",
+               name);
 }
 
 FP16TorchMixedPrecision::FP16TorchMixedPrecision(const GradScalerOptions& options)
@@ -131,6 +131,16 @@ void FP16TorchMixedPrecision::unscale_(optim::Optimizer& optimizer) {
 
 double FP16TorchMixedPrecision::scale(const optim::Optimizer& optimizer) const {
   return booster_step_scaler_of(optimizer)->scaler.get_scale();
+}
+
+FP8MixedPrecision::FP8MixedPrecision(const Fp8Recipe& recipe)
+    : FP16TorchMixedPrecision(GradScalerOptions().enabled(false), kBFloat16), recipe_(recipe) {}
+
+void FP8MixedPrecision::configure(nn::Module& model, optim::Optimizer& optimizer) {
+  FP16TorchMixedPrecision::configure(model, optimizer);
+  CastHookOptions region{{}, {}, true, kBFloat16};
+  region.fp8 = recipe_;
+  model.set_call_hook(std::make_shared<CastHook>(region));
 }
 
 void FP16ApexMixedPrecision::configure(nn::Module& model, optim::Optimizer& optimizer) {

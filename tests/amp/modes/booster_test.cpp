@@ -32,7 +32,7 @@ TEST(Booster, ModeNamesSetDtypesAndScales) {
   };
   for (const Row& row :
        {Row{"fp16", kFloat, kFloat, kHalf, kFloat, 65536}, Row{"bf16", kFloat, kFloat, kBFloat16, kFloat, 1},
-        Row{"fp16_naive", kHalf, kHalf, kFloat, kFloat, 65536}}) {
+        Row{"fp8", kFloat, kFloat, kBFloat16, kFloat, 1}, Row{"fp16_naive", kHalf, kHalf, kFloat, kFloat, 65536}}) {
     SCOPED_TRACE(row.mode);
     nn::Sequential model = make_net();
     optim::SGD sgd(model->parameters(), optim::SGDOptions(0.1));

@@ -101,7 +101,7 @@ TEST(ModesTraining, OptLevels) {
 }
 
 TEST(ModesTraining, Boosters) {
-  for (const char* mode : {"fp16", "bf16", "fp16_naive"}) {
+  for (const char* mode : {"fp16", "bf16", "fp8", "fp16_naive"}) {
     SCOPED_TRACE(mode);
     expect_close(train([&](Training& t) {
       amp::Booster booster(mode);

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "tandem/amp/fp8/recipe.h"
 #include "tandem/amp/grad_scaler.h"
 #include "tandem/amp/modes/opt_level.h"
 #include "tandem/nn/module.h"
@@ -17,8 +18,8 @@ namespace tandem::amp {
 class MixedPrecision {
  public:
   virtual ~MixedPrecision() = default;
-  /// Returns a mode with its defaults: "fp16", "fp16_apex", "fp16_naive" or "bf16". Throws NotImplementedError for
-  /// "fp8", StateError for any other name.
+  /// Returns a mode with its defaults: "fp16", "fp16_apex", "fp16_naive", "bf16" or "fp8". Throws StateError for any
+  /// other name.
   static std::shared_ptr<MixedPrecision> by_name(std::string_view name);
   virtual std::string name() const = 0;
 
@@ -60,6 +61,18 @@ class BF16MixedPrecision final : public FP16TorchMixedPrecision {
  public:
   BF16MixedPrecision() : FP16TorchMixedPrecision(GradScalerOptions().enabled(false), kBFloat16) {}
   std::string name() const override { return "bf16"; }
+};
+
+/// "fp8": the model runs in a region of float8 (amp/fp8/fp8_autocast.h), the loss under autocast in bf16, without loss
+/// scaling. In Colossal-AI this class is a stub.
+class FP8MixedPrecision final : public FP16TorchMixedPrecision {
+ public:
+  explicit FP8MixedPrecision(const Fp8Recipe& recipe = DelayedScaling());
+  std::string name() const override { return "fp8"; }
+  void configure(nn::Module& model, optim::Optimizer& optimizer) override;
+
+ private:
+  Fp8Recipe recipe_;
 };
 
 /// "fp16_apex": amp::initialize() with an optimization level. Booster has one loss per optimizer, so leave num_losses
