@@ -16,10 +16,13 @@
 #include "peak.h"
 #include "processor.h"
 #include "statistics.h"
+#include "stream.h"
 
 namespace {
 
 using namespace tandem;
+using bench::against_stream;
+using bench::Stream;
 using benchmark::Counter;
 using benchmark::State;
 
@@ -134,33 +137,6 @@ void scaler_step_update_8(State& state) {
 BENCHMARK(scaler_step_update_8);
 
 // ---- passes over memory, compared with a stream of as many bytes
-
-enum class Stream { copy, read };
-
-/// Times `pass`, which must move `bytes` bytes, alternately with a copy (or a read) of as many bytes.
-void against_stream(State& state, Stream stream, int64_t bytes, const std::function<void()>& pass) {
-  const auto size = static_cast<size_t>(stream == Stream::copy ? bytes / 2 : bytes);
-  const Tensor from = zeros({static_cast<int64_t>(size)}, kByte), to = zeros({static_cast<int64_t>(size)}, kByte);
-  const void* source = from.const_data_ptr<uint8_t>();
-  void* target = to.data_ptr();
-  const auto plain = [&] {
-    stream == Stream::copy ? bench::stream_copy(target, source, size) : bench::stream_read(source, size);
-  };
-  pass();
-  plain();
-  std::vector<double> ours, theirs;
-  for (auto _ : state) {
-    const double start = bench::now();
-    pass();
-    const double middle = bench::now();
-    plain();
-    ours.push_back(middle - start);
-    theirs.push_back(bench::now() - middle);
-    state.SetIterationTime(ours.back());
-  }
-  state.SetBytesProcessed(state.iterations() * bytes);
-  state.counters[stream == Stream::copy ? "x_copy" : "x_read"] = bench::median(ours) / bench::median(theirs);
-}
 
 constexpr int64_t kLarge = int64_t{1} << 24;
 

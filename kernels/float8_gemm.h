@@ -1,6 +1,6 @@
 #pragma once
-// Products of float8 codes for both backends, by products of wider numbers. Codes of float8 and their products with
-// powers of two are exact in bf16 (apart from the ends of its range), so only the sums round.
+// Products of float8 codes for both backends, by products of wider numbers. Codes of float8 are exact in f16 and bf16,
+// and their products with powers of two in bf16 (apart from the ends of its range), so only the sums round.
 #include "tandem/backend.h"
 #include "tandem/math/binary.h"
 #include "tandem/math/ternary.h"
@@ -115,13 +115,13 @@ inline void by_blocks(const GemmCall& call, DType dtype) {
 
 }  // namespace float8_gemm
 
-/// GemmCall for float8 codes that are matrices; `dtype`: bf16, or f32 if the device has no bf16 products.
+/// GemmCall for float8 codes that are matrices; `dtype`: bf16, or f16 or f32 if the device does not multiply that.
 inline void multiply_float8(const GemmCall& call, DType dtype) {
   const Float8Scales &a = call.scales_a, &b = call.scales_b;
   const auto exact = [](const Float8Scales& s) { return s.power_of_two || s.inverse.dtype() == kFloat8_e8m0fnu; };
   if (a.rows == 0 && b.rows == 0) {
     float8_gemm::by_tensor(call, dtype);
-  } else if (exact(a) && exact(b)) {
+  } else if (exact(a) && exact(b) && dtype != kHalf) {
     GemmCall wide = call;
     wide.a = float8_gemm::widened(call.a, dtype, &a);
     wide.b = float8_gemm::widened(call.b, dtype, &b);

@@ -105,6 +105,7 @@ if(TANDEM_BUILD_EXAMPLES)
     cuda_graph
     custom_function
     environment_switch
+    fp8
     gradient_accumulation
     gradient_clipping
     gradient_penalty

@@ -4,8 +4,9 @@
 // cuBLASLt cannot add the bias itself (an f32 bias with an f16 or bf16 result), it is added to a product in f32. relu
 // keeps NaN: cuBLASLt's relu is used only if a trial run confirms that, else relu is a separate pass over the rounded
 // result. Products with and without an extra use different algorithms and may sum in different orders. With k = 0 the
-// product is 0. Equal calls on one device give equal bits, unless cuda::set_autotune is on: then two runs of a program
-// may choose different algorithms.
+// product is 0. Float8 with one scale for each operand is multiplied by cuBLASLt where the device and the sizes allow
+// it; other codes are widened to bf16 (f16 below compute capability 8.0), which is exact. Equal calls on one device
+// give equal bits, unless cuda::set_autotune is on: then two runs of a program may choose different algorithms.
 #include <functional>
 
 #include "kernels/cuda/finish.h"
@@ -114,13 +115,44 @@ void accumulate(const GemmCall& call, const Tensor& a, const Tensor& b) {
   if (!p.d.is_same(call.d)) copy(call.d, p.d);
 }
 
+/// Multiplies codes with one scale for each operand in cuBLASLt, which needs compute capability 8.9, operands that
+/// follow the summed dimension in memory, and sizes that are multiples of 16. Returns false if it cannot. Source: the
+/// documentation of cublasLtMatmul (CUDA 13.0).
+bool run_float8(const GemmCall& call) {
+  const Tensor &d = call.d, &a = call.a, &b = call.b;
+  const DeviceProperties device = get_device_properties(d.device().index());
+  const bool sizes_fit = a.size(0) % 16 == 0 && a.size(1) % 16 == 0 && b.size(1) % 16 == 0;
+  if (call.scales_a.rows != 0 || call.scales_b.rows != 0 || !sizes_fit || a.numel() == 0 || call.accumulate ||
+      (a.dtype() == kFloat8_e5m2 && b.dtype() == kFloat8_e5m2) || 10 * device.major + device.minor < 89) {
+    return false;
+  }
+  const bool apart = call.bias.defined() || call.activation != Activation::none || !d.is_contiguous() ||
+                     alignment_of(d.raw_bytes()) < 16;
+  const auto rows_of = [](const Tensor& x) {
+    return x.is_contiguous() && alignment_of(x.raw_bytes()) >= 16 ? x : copied(x, x.dtype());
+  };
+  const Product product{.d = apart ? new_tensor(d, kFloat) : d,
+                        .a = rows_of(a),
+                        .b = transposed(rows_of(transposed(b))),
+                        .vector = {},
+                        .scale_a = call.scales_a.inverse,
+                        .scale_b = call.scales_b.inverse};
+  if (!multiply(product)) return false;
+  if (apart) finish(d, product.d, spread_over_rows(call.bias, d), call.activation);
+  return true;
+}
+
 }  // namespace
 
 void gemm(const GemmCall& given) {
   GemmCall call = given;
   if (call.d.numel() == 0) return;
   const DeviceGuard on(call.d.device());
-  if (is_float8(call.a.dtype())) return kernels::multiply_float8(call, kBFloat16);
+  if (is_float8(call.a.dtype())) {
+    const DType wide = get_device_properties(call.d.device().index()).major >= 8 ? kBFloat16 : kHalf;
+    if (!run_float8(call)) kernels::multiply_float8(call, wide);
+    return;
+  }
   if (call.accumulate) {  // accumulates only the product
     call.bias = {};
     call.activation = Activation::none;

@@ -72,12 +72,13 @@ struct GemmKey {
   int64_t stride_a = 0, stride_b = 0, stride_d = 0;  ///< between matrices of a batch
   int32_t batch = 1, device = 0;
   uint16_t align_a = 0, align_b = 0, align_d = 0, align_vector = 0;  ///< bytes
-  DType operands = kFloat, result = kFloat;
+  DType operands = kFloat, operands_b = kFloat, result = kFloat;     ///< A and B differ only in float8
   bool transpose_a = false, transpose_b = false;
   GemmExtra extra = GemmExtra::none;
   bool sums_a = false;  ///< row_sums sums A, else B
   bool accumulate = false;
   bool tf32 = false;
+  uint8_t unused[7] = {};  ///< in place of padding: keys are compared by their bytes
 
   friend bool operator==(const GemmKey&, const GemmKey&) = default;
 };

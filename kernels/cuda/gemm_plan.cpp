@@ -30,6 +30,10 @@ cudaDataType_t data_type(DType t) {
       return CUDA_R_16BF;
     case kDouble:
       return CUDA_R_64F;
+    case kFloat8_e4m3fn:
+      return CUDA_R_8F_E4M3;
+    case kFloat8_e5m2:
+      return CUDA_R_8F_E5M2;
     default:
       return CUDA_R_32F;
   }
@@ -73,13 +77,17 @@ struct Algorithm {
 struct Operands {
   Tensor d;
   const void *a, *b, *vector;
+  const void *scale_a, *scale_b;  ///< null except in float8
 };
+
+const void* address_of(const Tensor& x) { return x.defined() ? x.raw_bytes() : nullptr; }
 
 /// The descriptors of one product and the algorithm chosen for it. Destroyed through the table; errors of the
 /// destruction are ignored.
 class Plan {
  public:
-  Plan(const GemmKey& key, const void* vector);
+  /// The heuristic sees the addresses of the first call.
+  Plan(const GemmKey& key, const Operands& first);
   ~Plan();
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
@@ -90,7 +98,8 @@ class Plan {
  private:
   struct Ways;
 
-  void set_up(const void* vector);
+  void set_up(const Operands& first);
+  void set_addresses(const Operands& x) const;
   void make_layout(cublasLtMatrixLayout_t& layout, DType dtype, int64_t rows, int64_t columns, int64_t ld,
                    int64_t stride);
   void destroy() noexcept;
@@ -111,9 +120,9 @@ void set(const GemmKey& key, cublasLtMatmulDesc_t operation, cublasLtMatmulDescA
   TANDEM_BLAS(to_string(key), cublasLtMatmulDescSetAttribute, operation, attribute, &value, sizeof(value));
 }
 
-Plan::Plan(const GemmKey& key, const void* vector) : key_(key), handle_(handle_of(key.device)) {
+Plan::Plan(const GemmKey& key, const Operands& first) : key_(key), handle_(handle_of(key.device)) {
   try {
-    set_up(vector);
+    set_up(first);
   } catch (...) {
     destroy();
     throw;
@@ -130,7 +139,13 @@ void Plan::destroy() noexcept {
   if (operation_) blas.cublasLtMatmulDescDestroy(operation_);
 }
 
-void Plan::set_up(const void* vector) {
+void Plan::set_addresses(const Operands& x) const {
+  if (x.vector) set(key_, operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, x.vector);
+  if (x.scale_a) set(key_, operation_, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, x.scale_a);
+  if (x.scale_b) set(key_, operation_, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, x.scale_b);
+}
+
+void Plan::set_up(const Operands& first) {
   const bool f64 = key_.operands == kDouble;
   const cublasComputeType_t compute = f64         ? CUBLAS_COMPUTE_64F
                                       : key_.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
@@ -139,10 +154,10 @@ void Plan::set_up(const void* vector) {
   set<int32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_TRANSA, key_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   set<int32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_TRANSB, key_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set<uint32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(key_));
-  if (vector) set(key_, operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
+  set_addresses(first);
   make_layout(a_, key_.operands, key_.transpose_a ? key_.k : key_.m, key_.transpose_a ? key_.m : key_.k, key_.lda,
               key_.stride_a);
-  make_layout(b_, key_.operands, key_.transpose_b ? key_.n : key_.k, key_.transpose_b ? key_.k : key_.n, key_.ldb,
+  make_layout(b_, key_.operands_b, key_.transpose_b ? key_.n : key_.k, key_.transpose_b ? key_.k : key_.n, key_.ldb,
               key_.stride_b);
   make_layout(d_, key_.result, key_.m, key_.n, key_.ldd, key_.stride_d);
 }
@@ -253,7 +268,7 @@ bool Plan::run(const Operands& x, const std::function<void()>& apart) {
 }
 
 void Plan::execute(const Algorithm& algorithm, const Operands& x, double alpha) const {
-  if (x.vector) set(key_, operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, x.vector);
+  set_addresses(x);
   // From the stream-ordered allocator, so freeing it right after the call is safe.
   Tensor workspace;
   const int64_t bytes = algorithm.workspace_bytes;
@@ -280,10 +295,19 @@ bool multiply(const Product& product, const std::function<void()>& apart) {
   bool swapped = false;
   std::optional<GemmKey> key = gemm_key(*d, *a, *b, product.extra, swapped);
   if (!key) return false;
-  Operands x{product.d, product.a.raw_bytes(), product.b.raw_bytes(),
-             product.vector.defined() ? product.vector.raw_bytes() : nullptr};
-  if (swapped) std::swap(x.a, x.b);
+  Operands x{product.d,
+             product.a.raw_bytes(),
+             product.b.raw_bytes(),
+             address_of(product.vector),
+             address_of(product.scale_a),
+             address_of(product.scale_b)};
   key->operands = product.a.dtype();
+  key->operands_b = product.b.dtype();
+  if (swapped) {
+    std::swap(x.a, x.b);
+    std::swap(x.scale_a, x.scale_b);
+    std::swap(key->operands, key->operands_b);
+  }
   key->result = product.d.dtype();
   const auto size = static_cast<int64_t>(element_size(key->operands));
   key->device = index_of(product.d.device());
@@ -295,7 +319,7 @@ bool multiply(const Product& product, const std::function<void()>& apart) {
   key->tf32 = key->operands == kFloat && allow_tf32_matmul();
 
   auto& plans = tandem::detail::of_thread([] { return PlanCache<GemmKey, std::unique_ptr<Plan>>(kPlans); });
-  Plan& plan = *plans.find_or_make(*key, [&] { return std::make_unique<Plan>(*key, x.vector); });
+  Plan& plan = *plans.find_or_make(*key, [&] { return std::make_unique<Plan>(*key, x); });
   return plan.run(x, apart);
 }
 

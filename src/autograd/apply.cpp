@@ -62,6 +62,7 @@ void DispatchCall::enter_observed() {
                            .cast_inputs = cast_inputs_,
                            .dtype = dtype_,
                            .dtype_from_policy = dtype_ && !caller_gave_dtype,
+                           .float8 = float8_,
                            .cache = {.entries = now.entries - before.entries,
                                      .bytes = now.bytes - before.bytes,
                                      .hits = now.hits - before.hits,

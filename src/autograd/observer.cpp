@@ -1,6 +1,7 @@
 #include "tandem/autograd/observer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tandem/amp/autocast_off.h"
 #include "tandem/autograd/grad_mode.h"
@@ -10,6 +11,7 @@ namespace tandem::autograd {
 namespace {
 
 thread_local const Node* running_node = nullptr;
+thread_local const Observation* running_observation = nullptr;
 
 /// Calls `f` on every observer, with recording and autocast off.
 template <class F>
@@ -43,13 +45,17 @@ ObserverGuard::~ObserverGuard() {
   replace(std::move(all));
 }
 
-Observation::Observation(ObservedOp seen) : op(seen), observers_(std::move(thread_state().observers)) {
+Observation::Observation(ObservedOp seen)
+    : op(seen), observers_(std::move(thread_state().observers)), outer_(std::exchange(running_observation, this)) {
   thread_state().observers = nullptr;
   op.backward_of = running_node;
   std::copy_n(thread_state().autocast, kNumDeviceTypes, op.autocast);
 }
 
-Observation::~Observation() { thread_state().observers = std::move(observers_); }
+Observation::~Observation() {
+  running_observation = outer_;
+  thread_state().observers = std::move(observers_);
+}
 
 void Observation::before() {
   tell(*observers_, [this](Observer& o) { o.before(op); });
@@ -76,6 +82,15 @@ void tell_all(F f) {
 }
 
 }  // namespace
+
+void show_rounding(const ObservedRounding& rounding) {
+  const auto show = [&](Observer& o) { o.rounded(rounding); };
+  if (thread_state().observers) {
+    tell_all(show);
+  } else if (running_observation) {
+    tell(*running_observation->observers_, show);
+  }
+}
 
 void show_entry(ArrayRef<const Tensor*> inputs) {
   tell_all([&](Observer& o) { o.enter(inputs); });

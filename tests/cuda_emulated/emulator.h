@@ -75,6 +75,7 @@ void submit(std::function<void()> work);
 
 /// Throws Misuse if the emulated device's compute capability is below 8.0 (device/device.cpp).
 void require_sm80(const char* what);
+void require_sm89(const char* what);
 
 using Site = std::source_location;
 

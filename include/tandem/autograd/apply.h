@@ -100,6 +100,8 @@ class DispatchCall {
   DispatchCall(const DispatchCall&) = delete;
   DispatchCall& operator=(const DispatchCall&) = delete;
 
+  /// Tells observers that the body rounds its operands to this float8 dtype. To be called first.
+  void rounds_to(DType float8) { float8_ = float8; }
   void add(const Tensor& x) { inputs_.push_back(&x); }
   void add(const TensorList& list) {
     for (const Tensor& x : list) inputs_.push_back(&x);
@@ -131,7 +133,7 @@ class DispatchCall {
   bool moves_ = false;  // takes float8
   std::vector<const Tensor*> inputs_;
   std::vector<Tensor> cast_inputs_;  // empty if nothing was cast, else one per input
-  std::optional<DType> dtype_;
+  std::optional<DType> dtype_, float8_;
   size_t next_ = 0;
   bool recorded_ = false;
   /// The thread's modes inside the body. leave(), or the destructor after an exception, restores the previous ones.

@@ -11,6 +11,7 @@
 #include "tandem/amp/cast_cache.h"
 #include "tandem/amp/policy.h"
 #include "tandem/autograd/node.h"
+#include "tandem/backend.h"
 #include "tandem/tensor/context.h"
 
 #pragma GCC visibility push(default)
@@ -25,6 +26,7 @@ struct ObservedOp {
   ArrayRef<Tensor> cast_inputs = {};    ///< as the body gets them; empty if nothing was cast
   std::optional<DType> dtype = {};      ///< the dtype argument that the body gets
   bool dtype_from_policy = false;       ///< true if the policy, not the caller, set `dtype`
+  std::optional<DType> float8 = {};     ///< the dtype to which the body rounds the operands of a product
   amp::CastCacheStats cache = {};       ///< the changes of the thread's statistics by the casts of this op
   ArrayRef<Tensor> outputs = {};        ///< empty before the body has run
 
@@ -34,6 +36,15 @@ struct ObservedOp {
 
   const Tensor& input(size_t i) const { return cast_inputs.empty() ? *inputs[i] : cast_inputs[i]; }
   bool was_cast(size_t i) const { return !cast_inputs.empty() && !cast_inputs[i].is_same(*inputs[i]); }
+};
+
+/// An operand of a product that was rounded to float8. Valid only during the call of the observer.
+struct ObservedRounding {
+  const char* op;       ///< the product, also if it is its gradient that is rounded
+  const char* operand;  ///< "input", "weight" or "gradient"
+  const Tensor& x;
+  const Tensor& codes;
+  const Float8Scales& scales;
 };
 
 /// Base of observers. The functions are called on the thread that runs the op, so concurrently if ThreadContext has
@@ -48,6 +59,8 @@ class Observer {
   /// called if dispatch throws before the body.
   virtual void before(const ObservedOp&) {}
   virtual void after(const ObservedOp&) {}
+  /// Called by the body of an op, or by its backward, after it has rounded an operand.
+  virtual void rounded(const ObservedRounding&) {}
   /// Called before the engine runs a node's backward, with the gradients of its outputs, summed and after hooks.
   virtual void before_backward(const Node&, const Grads& /*of outputs*/) {}
   /// Called after the node's backward, with the gradients of its inputs, whether computed by ops or directly by
@@ -88,7 +101,9 @@ class Observation {
   ObservedOp op;
 
  private:
+  friend void show_rounding(const ObservedRounding& rounding);
   std::shared_ptr<const Observers> observers_;  // moved from the thread, which has none until the end of the scope
+  const Observation* outer_;
 };
 
 /// Sets the node whose backward this thread is running, for ObservedOp::backward_of, until the end of the scope.
@@ -103,6 +118,8 @@ class [[nodiscard]] BackwardScope {
   const Node* outer_;
 };
 
+/// Calls rounded() of the observers that see the op whose body or backward is running.
+void show_rounding(const ObservedRounding& rounding);
 /// Calls enter() of the thread's observers.
 void show_entry(ArrayRef<const Tensor*> inputs);
 

@@ -1,6 +1,6 @@
 #pragma once
 // WeightProducts: how an autocast region computes matrix products with weights in place of the ops.
-#include <memory>
+#include <string>
 
 #include "tandem/backend.h"
 #include "tandem/tensor/context.h"
@@ -25,6 +25,8 @@ class WeightProducts {
   virtual ~WeightProducts() = default;
   /// The product, recorded if needed; an undefined tensor if the op shall compute it.
   virtual Tensor compute(const WeightProduct& product) const = 0;
+  /// How it computes them, for explanations: "in float8, .."
+  virtual std::string text() const = 0;
 };
 
 namespace detail {

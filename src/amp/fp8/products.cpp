@@ -10,11 +10,6 @@
 namespace tandem::amp::detail {
 namespace {
 
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-
 /// The dimension of a matrix along which numbers share the scale of a block.
 int64_t dim_of(SumOver over) { return over == SumOver::columns ? -1 : -2; }
 SumOver other(SumOver over) { return over == SumOver::columns ? SumOver::rows : SumOver::columns; }
@@ -74,6 +69,8 @@ bool Fp8Products::takes(const WeightProduct& p) const {
          p.weight.numel() > 0 && !is_excluded_from_float8(p.weight);
 }
 
+std::string Fp8Products::text() const { return "in float8, " + to_string(recipe_); }
+
 Tensor Fp8Products::compute(const WeightProduct& product) const {
   if (!takes(product)) return Tensor();
   const OpScope op(product.op);
@@ -81,28 +78,34 @@ Tensor Fp8Products::compute(const WeightProduct& product) const {
   const Weight kept = delayed ? with_delayed_state(product.weight, *delayed) : nullptr;
   if (kept) iteration_->continue_restored(*delayed, kept);
   tandem::detail::DispatchCall call(product.op, Cast::keep);
+  call.rounds_to(fp8_dtype(recipe_, Fp8Role::input));
   const auto body = [&](const Tensor&, const Tensor&, const Tensor&) { return forward(product, kept); };
   return std::move(tandem::detail::pass(call, false, body, product.x, product.weight, product.bias)[0]);
 }
 
 Fp8Tensor Fp8Products::quantized(const Tensor& x, Fp8Role role, SumOver over, const Weight& kept) const {
-  const auto delayed = [&](const DelayedScaling& recipe) {
-    const bool is_gradient = role == Fp8Role::gradient;
-    const int64_t row = static_cast<int64_t>(role);
-    const Tensor& state = kept->delayed;
-    const Tensor scales = is_gradient ? state.select(1, 0) : iteration_->scales(state);
-    const bool notes = notes_ && (is_gradient || iteration_->is_open());
-    if (notes) (is_gradient ? iteration_->gradients() : iteration_->forward()).add(recipe, kept);
-    if (notes && is_gradient) kept->gradient_noted = true;
-    return quantize_delayed(x, fp8_dtype(recipe.fp8_format(), role), scales.slice(0, row, row + 1),
-                            notes ? state.select(0, row).slice(0, 1, 2) : Tensor());
-  };
-  return std::visit(Overloaded{delayed,
-                               [&](const Float8CurrentScaling& recipe) {
-                                 return quantize(x, fp8_dtype(recipe.fp8_format(), role), recipe);
-                               },
-                               [&](const auto& recipe) { return quantize(x, role, recipe, dim_of(over)); }},
-                    recipe_);
+  const Fp8Tensor y = rounded(x, role, over, kept);
+  constexpr const char* kNames[] = {"input", "weight", "gradient"};
+  autograd::show_rounding({running_op(), kNames[static_cast<size_t>(role)], x, y.codes, y.scales});
+  return y;
+}
+
+Fp8Tensor Fp8Products::rounded(const Tensor& x, Fp8Role role, SumOver over, const Weight& kept) const {
+  if (const auto* recipe = std::get_if<Float8CurrentScaling>(&recipe_)) {
+    return quantize(x, fp8_dtype(recipe_, role), *recipe);
+  }
+  if (const auto* recipe = std::get_if<Float8BlockScaling>(&recipe_)) return quantize(x, role, *recipe, dim_of(over));
+  if (const auto* recipe = std::get_if<MXFP8BlockScaling>(&recipe_)) return quantize(x, role, *recipe, dim_of(over));
+  const auto& recipe = std::get<DelayedScaling>(recipe_);
+  const bool is_gradient = role == Fp8Role::gradient;
+  const int64_t row = static_cast<int64_t>(role);
+  const Tensor& state = kept->delayed;
+  const Tensor scales = is_gradient ? state.select(1, 0) : iteration_->scales(state);
+  const bool notes = notes_ && (is_gradient || iteration_->is_open());
+  if (notes) (is_gradient ? iteration_->gradients() : iteration_->forward()).add(recipe, kept);
+  if (notes && is_gradient) kept->gradient_noted = true;
+  return quantize_delayed(x, fp8_dtype(recipe_, role), scales.slice(0, row, row + 1),
+                          notes ? state.select(0, row).slice(0, 1, 2) : Tensor());
 }
 
 Fp8Tensor Fp8Products::quantized_weight(const Tensor& weight, SumOver over, const Weight& kept) const {
@@ -149,20 +152,20 @@ autograd::Grads Fp8Products::backward(const autograd::Backward& g, const Weight&
                "Fp8AutocastGuard, or exclude its weight with exclude_from_fp8()");
   const Tensor gy = relu ? relu_backward(g.grad(), g.saved(4)) : g.grad();
   autograd::Grads grads(3);
-  Fp8Tensor rounded;
+  Fp8Tensor gradient;
   if (g.needs(0)) {
     const SumOver over = is_transposed ? SumOver::columns : SumOver::rows;
     const Fp8Tensor weight = assembled(g.saved(0), g.saved(1), Fp8Role::weight, over);
-    rounded = quantized(gy, Fp8Role::gradient, SumOver::columns, kept);
-    grads[0] = multiply(rounded, is_transposed ? transposed(weight) : weight, g.wanted(0));
+    gradient = quantized(gy, Fp8Role::gradient, SumOver::columns, kept);
+    grads[0] = multiply(gradient, is_transposed ? transposed(weight) : weight, g.wanted(0));
   }
   if (g.needs(1)) {
     const Fp8Tensor x = assembled(g.saved(2), g.saved(3), Fp8Role::input, SumOver::rows);
-    if (!rounded.codes.defined() || !rounds_once(recipe_, Fp8Role::gradient)) {
-      rounded = quantized(gy, Fp8Role::gradient, SumOver::rows, kept);
+    if (!gradient.codes.defined() || !rounds_once(recipe_, Fp8Role::gradient)) {
+      gradient = quantized(gy, Fp8Role::gradient, SumOver::rows, kept);
     }
     grads[1] =
-        is_transposed ? multiply(transposed(x), rounded, g.wanted(1)) : multiply(transposed(rounded), x, g.wanted(1));
+        is_transposed ? multiply(transposed(x), gradient, g.wanted(1)) : multiply(transposed(gradient), x, g.wanted(1));
   }
   if (g.needs(2)) grads[2] = sum(gy, {0}, false, g.wanted(2));
   return grads;

@@ -17,6 +17,7 @@ class Fp8Products final : public WeightProducts, public std::enable_shared_from_
   /// `notes`: whether DelayedScaling keeps the largest magnitudes.
   Fp8Products(DeviceType type, const Fp8Recipe& recipe, bool notes, std::shared_ptr<DelayedIteration> iteration);
   Tensor compute(const WeightProduct& product) const override;
+  std::string text() const override;
   DeviceType type() const { return type_; }
 
  private:
@@ -24,6 +25,8 @@ class Fp8Products final : public WeightProducts, public std::enable_shared_from_
 
   bool takes(const WeightProduct& product) const;
   /// `kept`: with the state of delayed scaling; else null.
+  Fp8Tensor rounded(const Tensor& x, Fp8Role role, SumOver over, const Weight& kept) const;
+  /// The same, shown to observers.
   Fp8Tensor quantized(const Tensor& x, Fp8Role role, SumOver over, const Weight& kept) const;
   Fp8Tensor quantized_weight(const Tensor& weight, SumOver over, const Weight& kept) const;
   /// A rounded tensor from its two parts.

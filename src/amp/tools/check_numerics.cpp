@@ -18,7 +18,12 @@ namespace {
 double smallest_normal(DType dtype) {
   switch (dtype) {
     case DType::F16:
+    case DType::F8E5M2:
       return 0x1p-14;
+    case DType::F8E4M3FN:
+      return 0x1p-6;
+    case DType::F8E8M0FNU:
+      return 0;
     case DType::F64:
       return std::numeric_limits<double>::min();
     default:
@@ -52,6 +57,11 @@ void count(Numerics& n, const double* values) {
       n.f16_subnormals += magnitude > 0x1p-25 && magnitude < 0x1p-14 - 0x1p-25;
     }
   }
+  for (int64_t i = 0; i < n.count; ++i) {
+    const double magnitude = std::abs(values[i]);
+    n.e4m3_underflows += magnitude > 0 && magnitude <= n.amax * 0x1p-10 / 448;
+    n.e5m2_underflows += magnitude > 0 && magnitude <= n.amax * 0x1p-17 / 57344;
+  }
   n.mean = sum / static_cast<double>(n.count - n.nonfinite());  // NaN (0 / 0) if no element is finite
 }
 
@@ -59,7 +69,8 @@ void count(Numerics& n, const double* values) {
 
 Numerics check_numerics(const Tensor& x) {
   const OpScope op("check_numerics");
-  checks::floating("the tensor", x);
+  checks::defined("the tensor", x);
+  if (!is_float8(x.dtype())) checks::floating("the tensor", x);
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   Numerics n{.sizes = x.impl().sizes,
              .dtype = x.dtype(),
@@ -96,7 +107,9 @@ std::string Numerics::table() const {
                                 {"subnormal", subnormals},
                                 {"would overflow in f16", f16_overflows},
                                 {"would become 0 in f16", f16_underflows},
-                                {"subnormal in f16", f16_subnormals}}) {
+                                {"subnormal in f16", f16_subnormals},
+                                {"would become 0 in e4m3fn, scaled", e4m3_underflows},
+                                {"would become 0 in e5m2, scaled", e5m2_underflows}}) {
     counts.add({what, std::to_string(n), share(n)});
   }
   std::string lines =

@@ -3,6 +3,7 @@
 namespace tandem::amp {
 
 DType computing_dtype(const autograd::ObservedOp& op) {
+  if (op.float8) return *op.float8;
   if (op.dtype) return *op.dtype;
   std::optional<DType> widest;
   for (size_t i = 0; i < op.inputs.size(); ++i) {

@@ -4,7 +4,8 @@
 
 namespace tandem::amp {
 
-/// Returns the op's dtype argument; else the widest dtype of its floating inputs after casts; else that of its result.
+/// Returns the float8 dtype of the operands of a product; else the op's dtype argument; else the widest dtype of its
+/// floating inputs after casts; else that of its result.
 DType computing_dtype(const autograd::ObservedOp& op);
 
 }  // namespace tandem::amp

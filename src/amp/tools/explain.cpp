@@ -3,10 +3,12 @@
 #include <ostream>
 #include <thread>
 
+#include "tandem/amp/autocast.h"
 #include "tandem/amp/policy_overrides.h"
 #include "tandem/autograd/apply.h"
 #include "tandem/autograd/observer.h"
 #include "tandem/base/check.h"
+#include "tandem/ops/weight_products.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::amp {
@@ -63,12 +65,17 @@ std::string reason_to_cast(const ObservedOp& op, const Tensor& x, DType to) {
 std::string explain_input(const ObservedOp& op, size_t i) {
   const Tensor& x = *op.inputs[i];
   if (!x.defined()) return fmt::format("input {}: not given", i);
+  if (op.float8 && i < 2) {  // the operands of a product
+    return fmt::format("input {}: {} -> {}: a product with a weight in a region of float8", i, name(x.dtype()),
+                       name(*op.float8));
+  }
   const DType from = x.dtype(), to = op.input(i).dtype();
   if (from == to) return fmt::format("input {}: {} stays: {}", i, name(from), reason_to_stay(op, x));
   return fmt::format("input {}: {} -> {}: {}", i, name(from), name(to), reason_to_cast(op, x, to));
 }
 
 std::string computes_in(const ObservedOp& op) {
+  if (op.float8) return fmt::format("from operands of {}, with f32 sums", name(*op.float8));
   if (op.dtype_from_policy) return fmt::format("by its dtype argument, which f32_dtype sets to {}", name(*op.dtype));
   if (op.dtype) return fmt::format("by its dtype argument, which the caller set to {}", name(*op.dtype));
   std::optional<DType> widest;
@@ -134,6 +141,18 @@ std::string_view name(Cast policy) {
   return "?";
 }
 
+namespace {
+
+/// What a region of float8 does with this op; "" for other ops and regions.
+std::string region_of_float8(std::string_view op, Device device) {
+  const WeightProducts* products = thread_state().weight_products.get();
+  const bool asks = op == "linear" || op == "linear_relu" || op == "mm" || op == "matmul" || op == "addmm";
+  if (!products || !asks || !is_autocast_enabled(device.type())) return "";
+  return fmt::format("; with a weight {}", products->text());
+}
+
+}  // namespace
+
 Explanation explain(std::string_view op, const std::vector<DType>& inputs, Device device) {
   const OpScope scope("explain");
   const int row = policy_row(op);
@@ -156,6 +175,7 @@ Explanation explain(std::string_view op, const std::vector<DType>& inputs, Devic
   }
   Explanation e = listener->take().front();
   e.result = fmt::format("result: {}", listener->computes());
+  e.rule += region_of_float8(op, device);
   return e;
 }
 

@@ -4,11 +4,16 @@
 #include <map>
 #include <mutex>
 #include <ostream>
+#include <tuple>
 #include <utility>
 
 #include "src/amp/tools/computing_dtype.h"
 #include "src/amp/tools/text.h"
 #include "tandem/base/check.h"
+#include "tandem/ops/arithmetic.h"
+#include "tandem/ops/convert.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/tensor/factories.h"
 
 namespace tandem::amp {
 namespace {
@@ -80,14 +85,46 @@ class OpStats::Collector : public autograd::Observer {
     return all;
   }
 
+  void rounded(const autograd::ObservedRounding& rounding) override {
+    const Tensor counts = detail::count_losses(rounding.x, rounding.codes, rounding.scales);
+    const std::lock_guard lock(mutex_);
+    const auto key = std::tuple(std::string(rounding.op), std::string(rounding.operand), rounding.codes.dtype());
+    Rounded& sum = rounded_[key];
+    ++sum.tensors;
+    sum.elements += rounding.x.numel();
+    sum.counts = sum.counts.defined() && sum.counts.device() == counts.device() ? tandem::add(sum.counts, counts)
+                 : sum.counts.defined() ? tandem::add(sum.counts.to(kCPU), counts.to(kCPU))
+                                        : counts;
+  }
+
+  std::vector<RoundingCount> roundings() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<RoundingCount> all;
+    for (const auto& [key, sum] : rounded_) {
+      const auto& [op, operand, dtype] = key;
+      // Calls the kernel directly, so that observers see no op.
+      const Tensor host = empty({2}, TensorOptions(kLong).device(kCPU));
+      backend(sum.counts).copy(host, sum.counts);
+      const int64_t* const counts = host.raw<int64_t>();
+      all.push_back({op, operand, dtype, sum.tensors, {sum.elements, counts[0], counts[1]}});
+    }
+    return all;
+  }
+
   void reset() {
     const std::lock_guard lock(mutex_);
     counts_.clear();
+    rounded_.clear();
   }
 
  private:
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, DType>, OpCount> counts_;
+  struct Rounded {
+    int64_t tensors = 0, elements = 0;
+    Tensor counts;  // of saturated and flushed elements, on the device
+  };
+  std::map<std::tuple<std::string, std::string, DType>, Rounded> rounded_;  // by op, operand and dtype
 };
 
 OpStats::OpStats(std::ostream* print_at_end)
@@ -102,6 +139,7 @@ OpStats::~OpStats() {
 }
 
 std::vector<OpCount> OpStats::counts() const { return collector_->counts(); }
+std::vector<RoundingCount> OpStats::roundings() const { return collector_->roundings(); }
 void OpStats::reset() { collector_->reset(); }
 
 OpCount OpStats::total() const {
@@ -132,15 +170,32 @@ std::string OpStats::table() const {
   std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.sum.calls > b.sum.calls; });
   lines.push_back(total);
 
-  text::Table table(
-      {"op", "f16", "bf16", "f32", "f64", "other", "backward", "casts", "cast bytes", "cache hits", "mean size"});
+  struct Column {
+    const char* head;
+    std::vector<DType> dtypes;
+
+    int64_t calls(const Line& line) const {
+      int64_t sum = 0;
+      for (const DType dtype : dtypes) {
+        const auto it = line.calls.find(dtype);
+        if (it != line.calls.end()) sum += it->second;
+      }
+      return sum;
+    }
+  };
+  std::vector<Column> columns = {{"f16", {kHalf}}, {"bf16", {kBFloat16}}, {"f32", {kFloat}}, {"f64", {kDouble}}};
+  const Column float8{"float8", {kFloat8_e4m3fn, kFloat8_e5m2}};
+  if (float8.calls(total) > 0) columns.insert(columns.begin(), float8);
+  std::vector<std::string> head{"op"};
+  for (const Column& column : columns) head.push_back(column.head);
+  for (const char* rest : {"other", "backward", "casts", "cast bytes", "cache hits", "mean size"}) head.push_back(rest);
+  text::Table table(std::move(head));
   for (const Line& line : lines) {
     const OpCount& c = line.sum;
     int64_t other = c.calls;
     std::vector<std::string> row{c.op};
-    for (const DType dtype : {kHalf, kBFloat16, kFloat, kDouble}) {
-      const auto it = line.calls.find(dtype);
-      const int64_t calls = it == line.calls.end() ? 0 : it->second;
+    for (const Column& column : columns) {
+      const int64_t calls = column.calls(line);
       other -= calls;
       row.push_back(std::to_string(calls));
     }
@@ -156,6 +211,11 @@ std::string OpStats::table() const {
         "{} products in f16 or bf16 have a size that is not a multiple of 8, which slows down tensor cores\n",
         total.sum.odd_products);
   }
+  for (const RoundingCount& r : roundings()) {
+    lines_below +=
+        fmt::format("{} of {} in {}: {} tensors, {:.3g} % of the elements saturated, {:.3g} % became 0\n", r.operand,
+                    r.op, tandem::name(r.dtype), r.tensors, r.losses.saturated_percent(), r.losses.flushed_percent());
+  }
   return table.str() + lines_below;
 }
 
@@ -167,7 +227,16 @@ std::string OpStats::json() const {
                         json_fields(c));
     separator = ", ";
   }
-  return text + "], \"total\": {" + json_fields(total()) + "}";
+  text += "], \"total\": {" + json_fields(total()) + ", \"roundings\": [";
+  separator = "";
+  for (const RoundingCount& r : roundings()) {
+    text += fmt::format(R"({}{{"op": {}, "operand": "{}", "dtype": "{}", "tensors": {}, "elements": {}, )"
+                        R"("saturated": {}, "flushed": {}}})",
+                        separator, text::json(r.op), r.operand, tandem::name(r.dtype), r.tensors, r.losses.elements,
+                        r.losses.saturated, r.losses.flushed);
+    separator = ", ";
+  }
+  return text + "]}";
 }
 
 std::ostream& operator<<(std::ostream& stream, const OpStats& stats) { return stream << stats.table(); }

@@ -25,7 +25,7 @@ struct EmulatedProduct {
   cublasComputeType_t compute;
   int32_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
   uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  void* vector = nullptr;
+  void *vector = nullptr, *scale_a = nullptr, *scale_b = nullptr;
 };
 struct EmulatedPreference {
   uint64_t most_workspace = 0;
@@ -44,6 +44,10 @@ DType type_of(cudaDataType t) {
       return kBFloat16;
     case CUDA_R_64F:
       return kDouble;
+    case CUDA_R_8F_E4M3:
+      return kFloat8_e4m3fn;
+    case CUDA_R_8F_E5M2:
+      return kFloat8_e5m2;
     default:
       return kFloat;
   }
@@ -97,12 +101,17 @@ void run(const Call& c) {
   if (std::isnan(c.alpha)) return cpu.fill(d, std::nan(""));
   Tensor bias;
   if (biased) bias = device_tensor(c.what.vector, {c.d_layout.rows}, {1}, c.d_layout.dtype);
-  cpu.gemm({.d = d,
-            .a = left,
-            .b = right,
-            .bias = bias,
-            .activation = relu ? Activation::relu : Activation::none,
-            .accumulate = c.beta == 1});
+  GemmCall call{.d = d,
+                .a = left,
+                .b = right,
+                .bias = bias,
+                .activation = relu ? Activation::relu : Activation::none,
+                .accumulate = c.beta == 1};
+  if (is_float8(left.dtype())) {
+    call.scales_a.inverse = device_tensor(c.what.scale_b, {1}, {1}, kFloat);
+    call.scales_b.inverse = device_tensor(c.what.scale_a, {1}, {1}, kFloat);
+  }
+  cpu.gemm(call);
   if (c.what.epilogue == CUBLASLT_EPILOGUE_BGRADA) {
     cpu.reduce(device_tensor(c.what.vector, {1, c.d_layout.rows}, {0, 1}, c.d_layout.dtype), kernels::Reduction::sum,
                right);
@@ -110,6 +119,18 @@ void run(const Call& c) {
     cpu.reduce(device_tensor(c.what.vector, {c.d_layout.columns, 1}, {1, 0}, c.d_layout.dtype), kernels::Reduction::sum,
                left);
   }
+}
+
+/// Checks what cuBLASLt's documentation demands of products in float8.
+void require_float8(const EmulatedProduct& p, const EmulatedLayout& a, const EmulatedLayout& b,
+                    const EmulatedLayout& d) {
+  require_sm89("products of float8");
+  require(is_float8(b.dtype) && (a.dtype == kFloat8_e4m3fn || b.dtype == kFloat8_e4m3fn), "the dtypes do not fit");
+  require(p.transpose_a == CUBLAS_OP_T && p.transpose_b == CUBLAS_OP_N, "A is not transposed, or B is");
+  require(a.rows % 16 == 0 && a.columns % 16 == 0 && b.columns % 16 == 0, "a size is not a multiple of 16");
+  require(a.ld % 16 == 0 && b.ld % 16 == 0 && d.ld % 16 == 0, "a leading dimension is not a multiple of 16");
+  require(p.scale_a && p.scale_b && is_aligned(p.scale_a, 4) && is_aligned(p.scale_b, 4), "a scale is missing");
+  require(p.epilogue == CUBLASLT_EPILOGUE_DEFAULT, "float8 with an epilogue is not emulated");
 }
 
 }  // namespace
@@ -144,6 +165,10 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product, cubl
       return read(product->transpose_b, value, bytes);
     case CUBLASLT_MATMUL_DESC_EPILOGUE:
       return read(product->epilogue, value, bytes);
+    case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
+      return read(product->scale_a, value, bytes);
+    case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
+      return read(product->scale_b, value, bytes);
     default:
       return read(product->vector, value, bytes);
   }
@@ -193,6 +218,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
                               size_t bytes, cudaStream_t stream) {
   require(c == d && c_layout == d_layout, "C differs from D");
+  if (is_float8(a_layout->dtype)) {
+    require_float8(*product, *a_layout, *b_layout, *d_layout);
+    require(is_aligned(a, 16) && is_aligned(b, 16) && is_aligned(d, 16), "an operand of float8 is not aligned to 16");
+  }
   require(is_aligned(a, algorithm->data[0]) && is_aligned(b, algorithm->data[1]) && is_aligned(d, algorithm->data[3]),
           "an operand is less aligned than declared");
   require(product->epilogue < CUBLASLT_EPILOGUE_BIAS || is_aligned(product->vector, 16),

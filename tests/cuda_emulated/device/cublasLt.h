@@ -4,7 +4,7 @@
 
 #include "cuda_emulated/device/cuda_runtime_api.h"
 
-enum cudaDataType { CUDA_R_16F, CUDA_R_16BF, CUDA_R_32F, CUDA_R_64F };
+enum cudaDataType { CUDA_R_16F, CUDA_R_16BF, CUDA_R_32F, CUDA_R_64F, CUDA_R_8F_E4M3, CUDA_R_8F_E5M2 };
 using cudaDataType_t = cudaDataType;
 enum cublasStatus_t {
   CUBLAS_STATUS_SUCCESS,
@@ -27,7 +27,9 @@ enum cublasLtMatmulDescAttributes_t {
   CUBLASLT_MATMUL_DESC_TRANSA,
   CUBLASLT_MATMUL_DESC_TRANSB,
   CUBLASLT_MATMUL_DESC_EPILOGUE,
-  CUBLASLT_MATMUL_DESC_BIAS_POINTER
+  CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+  CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
+  CUBLASLT_MATMUL_DESC_B_SCALE_POINTER
 };
 enum cublasLtMatrixLayoutAttribute_t {
   CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,

@@ -189,6 +189,11 @@ void require_sm80(const char* what) {
   if (capability().major < 8) throw Misuse(std::string(what) + " need compute capability 8.0");
 }
 
+void require_sm89(const char* what) {
+  if (10 * capability().major + capability().minor < 89)
+    throw Misuse(std::string(what) + " need compute capability 8.9");
+}
+
 void stay_behind(bool on) { behind = on; }
 
 void revive_device() {

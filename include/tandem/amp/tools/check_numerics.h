@@ -26,6 +26,10 @@ struct Numerics {
   int64_t f16_underflows = 0;  ///< 0 < |x| <= 2^-25 becomes 0
   int64_t f16_subnormals = 0;  ///< 2^-25 < |x| < 2^-14 - 2^-25 loses bits; includes subnormals of an f16 tensor
 
+  // Effects of a cast to float8 with one scale for the tensor, which maps amax to the largest value.
+  int64_t e4m3_underflows = 0;  ///< 0 < |x| <= amax 2^-10 / 448 becomes 0
+  int64_t e5m2_underflows = 0;  ///< 0 < |x| <= amax 2^-17 / 57344 becomes 0
+
   // Of the finite elements; NaN if there are none. The sum is accumulated in f64.
   double min, max, mean;
   double amax;  ///< max |x|
@@ -41,9 +45,9 @@ struct Numerics {
   std::string table() const;
 };
 
-/// Examines every element of `x` (f16, bf16, f32 or f64; any strides). Copies values on a CUDA device to the host, so
-/// it waits for the device. Throws StateError for an undefined tensor, DTypeError for one that is not floating.
-/// Source of the idea: Paddle's amp.debugging.check_numerics.
+/// Examines every element of `x` (f16, bf16, f32, f64 or float8; any strides). Copies values on a CUDA device to the
+/// host, so it waits for the device. Throws StateError for an undefined tensor, DTypeError for one that is not
+/// floating. Source of the idea: Paddle's amp.debugging.check_numerics.
 Numerics check_numerics(const Tensor& x);
 
 /// Writes table().

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/amp/fp8/losses.h"
 #include "tandem/autograd/observer.h"
 
 #pragma GCC visibility push(default)
@@ -14,7 +15,8 @@ namespace tandem::amp {
 /// Counts for the calls of one op in one dtype.
 struct OpCount {
   std::string op;
-  /// The op's dtype argument; else the widest dtype of its floating inputs after casts; else that of its result.
+  /// The float8 dtype of the operands of a product; else the op's dtype argument; else the widest dtype of its floating
+  /// inputs after casts; else that of its result.
   DType dtype = kFloat;
   int64_t calls = 0;            ///< forward and backward
   int64_t backward_calls = 0;   ///< of these, calls in the backward pass
@@ -24,6 +26,14 @@ struct OpCount {
   int64_t cache_misses = 0;     ///< of `casts`, those of weights, which are cached for the region
   int64_t odd_products = 0;     ///< matrix products in f16 or bf16 with a size that is not a multiple of 8
   int64_t result_elements = 0;  ///< number of elements of all results
+};
+
+/// What the operands of products in float8 lost by rounding.
+struct RoundingCount {
+  std::string op, operand;  ///< operand: "input", "weight" or "gradient"
+  DType dtype;              ///< float8
+  int64_t tensors = 0;      ///< rounded; a weight once per iteration
+  Fp8Losses losses;
 };
 
 /// During its lifetime, counts the ops of the calling thread, and of threads that get its modes through ThreadContext:
@@ -47,12 +57,15 @@ class [[nodiscard]] OpStats {
 
   /// The counts so far, by op and dtype.
   std::vector<OpCount> counts() const;
+  /// The roundings to float8 so far, by op, operand and dtype. Waits for the device.
+  std::vector<RoundingCount> roundings() const;
   /// The sum over all ops.
   OpCount total() const;
   /// Returns a table with one line per op, by decreasing number of calls: calls in each dtype, and casts. Then follow
-  /// the total and, if there are any odd_products, a line about them.
+  /// the total and, if there are any, a line about odd_products and lines about roundings to float8.
   std::string table() const;
-  /// {"ops": [{"op": .., "dtype": .., "calls": .., ...}], "total": {..}}, with the field names of OpCount.
+  /// {"ops": [{"op": .., "dtype": .., "calls": .., ...}], "total": {..}, "roundings": [..]}, with the field names of
+  /// OpCount, and of RoundingCount and Fp8Losses.
   std::string json() const;
   /// Sets all counts to zero.
   void reset();
