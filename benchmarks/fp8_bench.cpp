@@ -1,6 +1,6 @@
-// Float8 on the CPU, where it serves correctness and rehearsal: what rounding costs, against a copy of as many bytes,
-// and a step of a linear layer by each recipe, against bf16 (x_bf16: its time divided by that in bf16, measured
-// alternately).
+// Float8 on the CPU, where it serves correctness and rehearsal: what rounding costs, against a copy of as many bytes; a
+// step of a linear layer by each recipe, against bf16 (x_bf16: its time divided by that in bf16, measured alternately);
+// and the relative error of a product (error: |y - exact| / |exact| in the L2 norm).
 #include <benchmark/benchmark.h>
 #include <tandem/amp/fp8.h>
 #include <tandem/tandem.h>
@@ -80,6 +80,43 @@ BENCHMARK_CAPTURE(linear_step, delayed, "delayed")->Apply(layer_sizes);
 BENCHMARK_CAPTURE(linear_step, tensorwise, "tensorwise")->Apply(layer_sizes);
 BENCHMARK_CAPTURE(linear_step, blockwise, "blockwise")->Apply(layer_sizes);
 BENCHMARK_CAPTURE(linear_step, mxfp8, "mxfp8")->Apply(layer_sizes);
+
+enum class Inputs { normal, spread, outliers };
+
+/// Normal numbers; with magnitudes that vary by e^1.5; and with one in a thousand 100 times as large.
+Tensor inputs_of(Inputs kind) {
+  Tensor x = randn({256, 1024});
+  if (kind == Inputs::normal) return x;
+  x = x * (randn({256, 1024}) * 1.5).exp();
+  return kind == Inputs::spread ? x : x * ((rand({256, 1024}) < 1e-3).to(kFloat) * 99 + 1);
+}
+
+void product_error(State& state, const std::string& precision, Inputs kind) {
+  manual_seed(1);
+  const Tensor x = inputs_of(kind), w = randn({512, 1024}).requires_grad_();
+  const Tensor exact = matmul(x.to(kDouble), w.detach().to(kDouble).t());
+  const auto product = [&] {
+    if (precision == "bf16") {
+      const amp::AutocastGuard region(kCPU, kBFloat16);
+      return linear(x, w).detach();
+    }
+    const amp::Fp8AutocastGuard region(kCPU, amp::fp8_recipe(precision));
+    return linear(x, w).detach();
+  };
+  Tensor y = product();  // "delayed" has its scales from the second iteration on
+  for (auto _ : state) y = product();
+  state.counters["error"] = ((y.to(kDouble) - exact).norm() / exact.norm()).item<double>();
+}
+#define PRODUCT_ERROR(PRECISION)                                                                   \
+  BENCHMARK_CAPTURE(product_error, PRECISION##_normal, #PRECISION, Inputs::normal)->Iterations(1); \
+  BENCHMARK_CAPTURE(product_error, PRECISION##_spread, #PRECISION, Inputs::spread)->Iterations(1); \
+  BENCHMARK_CAPTURE(product_error, PRECISION##_outliers, #PRECISION, Inputs::outliers)->Iterations(1)
+PRODUCT_ERROR(bf16);
+PRODUCT_ERROR(delayed);
+PRODUCT_ERROR(tensorwise);
+PRODUCT_ERROR(blockwise);
+PRODUCT_ERROR(mxfp8);
+#undef PRODUCT_ERROR
 
 }  // namespace
 

@@ -23,7 +23,7 @@ NO_MATPLOTLIB = 77
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000"]
 SKIP_COLOUR = "#D00000"
 # Curves of runs that differ only in precision overlap: draw wide solid lines below, narrow dashed lines above.
-STYLES = [("-", 2.6), ("--", 1.8), (":", 1.8), ("-.", 1.4)]
+STYLES = [("-", 2.6), ("--", 1.8), (":", 1.8), ("-.", 1.4), ((0, (6, 6)), 1.4), ((0, (1, 5)), 1.6), ((0, (8, 12)), 1.2)]
 
 
 def read_jsonl(file):

@@ -46,6 +46,7 @@ Tensor operand(const Tensor& x, DType dtype) {
 
 /// The result dtypes that cuBLASLt writes for operands of dtype `operand`.
 bool writes(DType operand, DType result) {
+  if (is_float8(operand)) return result == kFloat || is_reduced_floating_point(result);
   return result == operand || (result == kFloat && is_reduced_floating_point(operand));
 }
 
@@ -77,16 +78,27 @@ std::string show(const Tensor& x) {
                show(p.a), show(p.b));
 }
 
-/// Computes the product, then bias and activation in separate passes.
-void run_apart(const GemmCall& call, const Tensor& a, const Tensor& b) {
-  if (call.activation == Activation::relu) {
+/// The product of a call, without its extras.
+Product product_of(const GemmCall& call, const Tensor& d, const Tensor& a, const Tensor& b) {
+  return {.d = d, .a = a, .b = b, .vector = {}, .scale_a = call.scales_a.inverse, .scale_b = call.scales_b.inverse};
+}
+
+/// Computes the product, then bias and activation in separate passes. Returns false if cuBLASLt has no algorithm.
+bool run_apart(const GemmCall& call, const Tensor& a, const Tensor& b) {
+  const bool float8 = is_float8(a.dtype());
+  if (call.activation == Activation::relu && !float8) {
     gemm({.d = call.d, .a = a, .b = b, .bias = call.bias});
-    return unary(call.d, Unary::relu, call.d, 0, 0);
+    unary(call.d, Unary::relu, call.d, 0, 0);
+    return true;
   }
   const DType wide = a.dtype() == kDouble ? kDouble : kFloat;
-  const Product plain{.d = new_tensor(call.d, wide), .a = a, .b = b, .vector = {}};
-  if (!multiply(plain)) refuse(plain);
+  const Product plain = product_of(call, new_tensor(call.d, wide), a, b);
+  if (!multiply(plain)) {
+    if (!float8) refuse(plain);
+    return false;
+  }
   finish(call.d, plain.d, spread_over_rows(call.bias, call.d), call.activation);
+  return true;
 }
 
 /// Computes everything in one cuBLASLt call: a relu, and a bias whose values d's dtype can represent. False: not done.
@@ -94,13 +106,15 @@ bool run_fused(const GemmCall& call, const Tensor& a, const Tensor& b) {
   const DType dtype = writes(a.dtype(), call.d.dtype()) ? call.d.dtype() : a.dtype();
   const bool biased = call.bias.defined(), relu = call.activation == Activation::relu;
   if (biased && promote_types(call.bias.dtype(), dtype) != dtype) return false;
-  Product p{.d = call.d, .a = a, .b = b, .vector = {}};
+  Product p = product_of(call, call.d, a, b);
   if (biased) {
     p.vector = call.bias.dtype() == dtype && is_vector(call.bias) ? call.bias : copied(call.bias, dtype);
   }
   p.extra = biased ? (relu ? GemmExtra::relu_bias : GemmExtra::bias) : relu ? GemmExtra::relu : GemmExtra::none;
   if (!is_writable(call.d, a.dtype(), biased)) p.d = new_tensor(call.d, dtype);
-  const auto apart = [&] { run_apart(call, a, b); };
+  const auto apart = [&] {
+    if (!run_apart(call, a, b)) kernels::multiply_float8(call, kBFloat16);
+  };
   if (!(p.extra == GemmExtra::none ? multiply(p) : multiply(p, std::ref(apart)))) return false;
   if (!p.d.is_same(call.d)) copy(call.d, p.d);
   return true;
@@ -126,20 +140,12 @@ bool run_float8(const GemmCall& call) {
       (a.dtype() == kFloat8_e5m2 && b.dtype() == kFloat8_e5m2) || 10 * device.major + device.minor < 89) {
     return false;
   }
-  const bool apart = call.bias.defined() || call.activation != Activation::none || !d.is_contiguous() ||
-                     alignment_of(d.raw_bytes()) < 16;
   const auto rows_of = [](const Tensor& x) {
     return x.is_contiguous() && alignment_of(x.raw_bytes()) >= 16 ? x : copied(x, x.dtype());
   };
-  const Product product{.d = apart ? new_tensor(d, kFloat) : d,
-                        .a = rows_of(a),
-                        .b = transposed(rows_of(transposed(b))),
-                        .vector = {},
-                        .scale_a = call.scales_a.inverse,
-                        .scale_b = call.scales_b.inverse};
-  if (!multiply(product)) return false;
-  if (apart) finish(d, product.d, spread_over_rows(call.bias, d), call.activation);
-  return true;
+  const Tensor left = rows_of(a), right = transposed(rows_of(transposed(b)));
+  const bool in_place = d.is_contiguous() && alignment_of(d.raw_bytes()) >= 16;
+  return (in_place && run_fused(call, left, right)) || run_apart(call, left, right);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace tandem::cuda {
 
 /// d = a b, or d += a b, with the operation `extra`. d has the dtype of a and b, or f32 if that is f16 or bf16.
 /// Operands of float8, not both e5m2, are multiplied by their scales; a has its rows and b its columns in contiguous
-/// memory, all sizes are multiples of 16, there is no extra, and d is f32, f16 or bf16.
+/// memory, all sizes are multiples of 16, and d is f32, f16 or bf16.
 struct Product {
   Tensor d, a, b;
   Tensor vector;  ///< contiguous, of d's dtype, aligned to 16 bytes; undefined without bias and row sums

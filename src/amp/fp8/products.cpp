@@ -129,7 +129,9 @@ Result Fp8Products::forward(const WeightProduct& p, const Weight& kept) const {
   const SumOver of_weight = p.transposed ? SumOver::rows : SumOver::columns;
   const Fp8Tensor x = quantized(p.x, Fp8Role::input, SumOver::columns, kept);
   const Fp8Tensor weight = quantized_weight(p.weight, of_weight, kept);
-  Tensor y = multiply(x, p.transposed ? weight : transposed(weight), kBFloat16, p.bias, p.activation);
+  // As the policy of linear() casts it.
+  const Tensor bias = p.bias.defined() && p.bias.dtype() != kBFloat16 ? cached_cast(p.bias, kBFloat16) : p.bias;
+  Tensor y = multiply(x, p.transposed ? weight : transposed(weight), kBFloat16, bias, p.activation);
   if (!thread_state().saves) return y;
   // The gradient of x sums over the weight's other dimension, that of the weight over the rows of x.
   Fp8Tensor weight_back, x_back;
