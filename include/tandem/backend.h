@@ -162,8 +162,8 @@ struct Float8QuantizeCall {
 };
 
 /// Ends an iteration of delayed scaling: for rows [first, first + count) of each state, computes the scale from the
-/// history, then moves that on by one place. A state is [rows, 1 + history length] in f32, contiguous: the scale, then
-/// the largest magnitudes, of the current iteration first.
+/// history, then moves that on by one place; a current amax of inf or NaN becomes 0. A state is [rows, 1 + history
+/// length] in f32, contiguous: the scale, then the largest magnitudes, of the current iteration first.
 struct DelayedScalesCall {
   std::vector<Tensor> states;
   int64_t first = 0, count = 0;

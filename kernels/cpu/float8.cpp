@@ -54,7 +54,7 @@ void cast(const Float8CastCall& call) {
   const Float8Table& table = float8_table();
   const Float8Casts& casts = call.y.dtype() == kFloat8_e4m3fn ? table.e4m3fn : table.e5m2;
   const float scale = call.scale.defined() ? *call.scale.raw<float>() : 1;
-  SharedMaximum largest(call.amax.defined() ? std::bit_cast<uint32_t>(*call.amax.raw<float>()) : 0);
+  SharedMaximum largest(0);
   const Space space = make_space({&call.y, &call.x}, Order::logical);
   for_each_tile(space, [&] {
     return [&, out = TileWriter<uint8_t>(space, 0, call.y), in = TileReader<C>(space, 1, call.x),
@@ -78,7 +78,13 @@ void cast(const Float8CastCall& call) {
       out.commit(tile, y);
     };
   });
-  if (call.amax.defined()) *call.amax.raw<float>() = std::bit_cast<float>(largest.value());
+  if (!call.amax.defined()) return;
+  // Other threads may have found the largest magnitudes of other tensors.
+  const std::atomic_ref<float> amax(*call.amax.raw<float>());
+  float now = amax.load(std::memory_order_relaxed);
+  while (std::bit_cast<uint32_t>(now) < largest.value() &&
+         !amax.compare_exchange_weak(now, std::bit_cast<float>(largest.value()), std::memory_order_relaxed)) {
+  }
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ void quantize_whole(const Float8QuantizeCall& call, const BlockRule& rule) {
   Float8CastCall cast;
   cast.y = call.codes;
   cast.x = call.x;
-  cast.scale = empty({1});
+  cast.scale = empty({1}, TensorOptions(kFloat).device(kCPU));
   *cast.scale.raw<float>() = rule.scale(largest_magnitude(call.x), 0);
   cast_float8(cast);
 }
@@ -150,6 +150,7 @@ void update_delayed_scales(const DelayedScalesCall& call) {
           call.most_recent ? math::bits_as<uint32_t>(history[0]) : float8_table().amax(history, length);
       const float largest = static_cast<float>(call.largest[static_cast<size_t>(r)]);
       *scale = math::next_delayed_scale(*scale, math::bits_as<float>(bits), largest, static_cast<float>(call.factor));
+      if (!math::is_finite_magnitude(history[0])) history[0] = 0;
       std::rotate(history, history + 1, history + length);
       history[0] = 0;
     }

@@ -163,9 +163,12 @@ __global__ void __launch_bounds__(kThreads) dequantize(const __grid_constant__ D
   }
 }
 
+/// Of a launch.
+constexpr int64_t kMostRows = 4;
+
 struct DelayedPlan {
   int64_t states, first, count;
-  float largest[4];  ///< of each row
+  float largest[kMostRows];
   float factor;
   bool most_recent;
 };
@@ -184,7 +187,7 @@ __global__ void __launch_bounds__(kThreads)
       amax = larger(amax, math::bits_as<uint32_t>(history[i]));
     }
     amax = Group<false>::fold(amax, larger);
-    const float newest = history[0];
+    const float newest = math::is_finite_magnitude(history[0]) ? history[0] : 0.0f;
     for (int64_t begin = 0; begin < length; begin += blockDim.x) {
       const int64_t i = begin + threadIdx.x;
       __syncthreads();  // all have read what the previous pass, or this one, overwrites
@@ -274,6 +277,16 @@ void dequantize_float8(const Tensor& y, const Tensor& codes, const Float8Scales&
 
 void update_delayed_scales(const DelayedScalesCall& call) {
   if (call.states.empty() || call.count == 0) return;
+  if (call.count > kMostRows) {  // in parts
+    DelayedScalesCall part = call;
+    for (int64_t begin = 0; begin < call.count; begin += kMostRows) {
+      part.first = call.first + begin;
+      part.count = std::min(kMostRows, call.count - begin);
+      part.largest.assign(call.largest.begin() + begin, call.largest.begin() + begin + part.count);
+      update_delayed_scales(part);
+    }
+    return;
+  }
   const DeviceGuard on(call.states[0].device());
   DelayedPlan plan{.states = static_cast<int64_t>(call.states.size()),
                    .first = call.first,

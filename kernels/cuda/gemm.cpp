@@ -5,8 +5,9 @@
 // keeps NaN: cuBLASLt's relu is used only if a trial run confirms that, else relu is a separate pass over the rounded
 // result. Products with and without an extra use different algorithms and may sum in different orders. With k = 0 the
 // product is 0. Float8 with one scale for each operand is multiplied by cuBLASLt where the device and the sizes allow
-// it; other codes are widened to bf16 (f16 below compute capability 8.0), which is exact. Equal calls on one device
-// give equal bits, unless cuda::set_autotune is on: then two runs of a program may choose different algorithms.
+// it, with the sums of its float8 kernels without fast accumulation; other codes are widened to bf16 (f16 below compute
+// capability 8.0), which is exact. Equal calls on one device give equal bits, unless cuda::set_autotune is on: then two
+// runs of a program may choose different algorithms.
 #include <functional>
 
 #include "kernels/cuda/finish.h"

@@ -11,6 +11,9 @@ namespace tandem::amp {
 namespace {
 
 AutocastState& state_of(DeviceType type) { return thread_state().autocast[static_cast<int>(type)]; }
+std::shared_ptr<const WeightProducts>& products_of(DeviceType type) {
+  return thread_state().weight_products[static_cast<int>(type)];
+}
 
 void check_dtype(DType dtype) {
   TANDEM_CHECK(is_reduced_floating_point(dtype), DTypeError,
@@ -27,7 +30,7 @@ AutocastGuard::AutocastGuard(DeviceType type, std::optional<DType> dtype, bool e
     : type_(type),
       previous_(state_of(type)),
       previous_cache_(thread_state().autocast_cache_enabled),
-      previous_products_(thread_state().weight_products) {
+      previous_products_(products_of(type)) {
   const OpScope op("AutocastGuard");
   AutocastState next{enabled, dtype.value_or(previous_.dtype)};
   if (enabled) check_dtype(next.dtype);
@@ -41,7 +44,7 @@ AutocastGuard::AutocastGuard(DeviceType type, std::optional<DType> dtype, bool e
   ThreadState& state = thread_state();
   state_of(type) = next;
   state.autocast_cache_enabled = cache_enabled.value_or(previous_cache_);
-  state.weight_products = nullptr;
+  products_of(type) = nullptr;
   ++state.autocast_nesting;
 }
 
@@ -51,7 +54,7 @@ AutocastGuard::~AutocastGuard() {
   detail::end_casts_outside_regions();
   state_of(type_) = previous_;
   state.autocast_cache_enabled = previous_cache_;
-  state.weight_products = std::move(previous_products_);
+  products_of(type_) = std::move(previous_products_);
 }
 
 bool is_autocast_enabled(DeviceType type) { return state_of(type).enabled; }

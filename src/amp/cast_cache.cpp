@@ -1,5 +1,6 @@
 #include "tandem/amp/cast_cache.h"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <unordered_map>
@@ -18,6 +19,7 @@ namespace {
 /// What was made of a weight, under its name (cached_with_weight).
 struct Named {
   std::string name;
+  uint64_t tag;
   std::vector<Tensor> tensors;
 };
 
@@ -283,7 +285,7 @@ Tensor cached_cast(const Tensor& x, DType dtype) {
   return y;
 }
 
-std::vector<Tensor> cached_with_weight(const Tensor& weight, const std::string& name,
+std::vector<Tensor> cached_with_weight(const Tensor& weight, const std::string& name, uint64_t tag,
                                        const std::function<std::vector<Tensor>()>& make) {
   Cache& c = cache();
   const ThreadState& state = thread_state();
@@ -292,11 +294,16 @@ std::vector<Tensor> cached_with_weight(const Tensor& weight, const std::string& 
     ++c.stats.uncached;
     return make();
   }
-  if (const Entry* entry = c.find(weight)) {
-    for (const Named& held : entry->named) {
-      if (held.name != name) continue;
+  if (Entry* entry = c.find(weight)) {
+    const auto held =
+        std::find_if(entry->named.begin(), entry->named.end(), [&](const Named& named) { return named.name == name; });
+    if (held != entry->named.end() && held->tag == tag) {
       ++c.stats.hits;
-      return held.tensors;
+      return held->tensors;
+    }
+    if (held != entry->named.end()) {
+      c.forget(bytes_of(held->tensors));
+      entry->named.erase(held);
     }
   }
   c.release_dead();
@@ -305,7 +312,7 @@ std::vector<Tensor> cached_with_weight(const Tensor& weight, const std::string& 
   const int64_t bytes = bytes_of(made);
   c.stats.cast_bytes += bytes;
   Entry* const entry = c.admit(weight, version, bytes, byte_limit.load(std::memory_order_relaxed));
-  if (entry) entry->named.push_back({name, made});
+  if (entry) entry->named.push_back({name, tag, made});
   return made;
 }
 

@@ -17,7 +17,7 @@ Tensor CastHook::input(const Tensor& x) const { return cast(x, options_.inputs);
 
 std::shared_ptr<void> CastHook::enter(Device device) const {
   if (!options_.autocast) return nullptr;
-  if (options_.fp8) return std::make_shared<Fp8AutocastGuard>(device.type(), *options_.fp8, *options_.autocast);
+  if (options_.fp8 && *options_.autocast) return std::make_shared<Fp8AutocastGuard>(device.type(), *options_.fp8);
   return std::make_shared<AutocastGuard>(device.type(), options_.low, *options_.autocast);
 }
 

@@ -304,6 +304,8 @@ void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& gra
   if (scaler) scaler->end();
 }
 
+bool is_running_backward() { return NestedPass::outermost() != nullptr; }
+
 void queue_callback(std::function<void()> callback) {
   const OpScope op("queue_callback");
   TANDEM_CHECK(NestedPass::outermost(), AutogradError,

@@ -64,6 +64,9 @@ void Observation::after() {
   tell(*observers_, [this](Observer& o) { o.after(op); });
 }
 
+ObserversOff::ObserversOff() : observers_(std::move(thread_state().observers)) { thread_state().observers = nullptr; }
+ObserversOff::~ObserversOff() { thread_state().observers = std::move(observers_); }
+
 BackwardScope::BackwardScope(const Node& node) : outer_(running_node) { running_node = &node; }
 BackwardScope::~BackwardScope() { running_node = outer_; }
 

@@ -12,12 +12,13 @@ Tensor copy_of(const Tensor& x, const std::optional<Device>& device) {
 }
 
 void copy_float8(const Tensor& copy, const Tensor& original, const std::optional<Device>& device) {
-  const auto& kept = original.impl().float8;
+  const std::shared_ptr<WeightFloat8> kept = find_weight_float8(original);
   if (!kept) return;
-  WeightFloat8& own = *weight_float8(copy);
-  own.excluded = kept->excluded;
-  if (kept->delayed.defined()) own.delayed = copy_of(kept->delayed, device);
-  own.restored = kept->gradient_noted || kept->restored;
+  const std::shared_ptr<WeightFloat8> own = weight_float8(copy);
+  own->excluded = kept->excluded.load();
+  if (!kept->delayed.defined()) return;
+  own->delayed = copy_of(kept->delayed, device);
+  own->gradient_noted = kept->gradient_noted != 0 ? WeightFloat8::kEarlierRun : 0;
 }
 
 template <class Dict>

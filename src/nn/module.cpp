@@ -381,10 +381,12 @@ StateDict Module::state_dict() const {
   StateDict state("Entry");
   add_state(state, "");
   for (const auto& [name, parameter] : named_parameters()) {
-    const auto& float8 = parameter.impl().float8;
+    const std::shared_ptr<WeightFloat8> float8 = find_weight_float8(parameter);
     if (!float8 || !float8->delayed.defined()) continue;
     state.insert(float8_name(name), float8->delayed);
-    if (float8->gradient_noted || float8->restored) state.insert(float8_noted_name(name), tensor(true));
+    if (float8->gradient_noted != 0) {
+      state.insert(float8_noted_name(name), full({}, true, TensorOptions(kBool).device(kCPU)));
+    }
   }
   for (auto& item : state) item.value() = item.value().detach();
   return state;
@@ -414,7 +416,8 @@ Copies checked_copies(const StateDict& own, const Module& module, StateReader& r
   for (const auto& [name, parameter] : module.named_parameters()) {
     const Tensor* given = reader.find_if_present(float8_name(name));
     if (!given) continue;
-    copies.float8.push_back({parameter, *given, reader.find_if_present(float8_noted_name(name)) != nullptr});
+    const Tensor* noted = reader.find_if_present(float8_noted_name(name));
+    copies.float8.push_back({parameter, *given, noted && noted->numel() == 1 && noted->item<bool>()});
     if (given->dtype() == kFloat && given->dim() == 2 && given->size(0) == kDelayedRows && given->size(1) > 1) continue;
     reader.add_fault(fmt::format("'{}' is {}; it must be [{}, 1 + history length] f32", float8_name(name),
                                  checks::show(*given), kDelayedRows));
@@ -428,10 +431,14 @@ void run(const Copies& copies) {
   NoGradGuard no_grad;
   for (const auto& [to, from] : copies.tensors) to.copy_(from);
   for (const auto& [parameter, state, noted] : copies.float8) {
-    WeightFloat8& own = *weight_float8(parameter);
-    own.delayed = state.to(parameter.device(), kFloat, false, /*copy=*/true).contiguous();
-    own.gradient_noted = false;
-    own.restored = noted;
+    const std::shared_ptr<WeightFloat8> own = weight_float8(parameter);
+    Tensor& kept = own->delayed;
+    if (kept.defined() && kept.sizes() == state.sizes() && kept.device() == parameter.device()) {
+      kept.copy_(state);  // graphs use this memory
+    } else {
+      kept = state.to(parameter.device(), kFloat, false, /*copy=*/true).contiguous();
+    }
+    own->gradient_noted = noted ? WeightFloat8::kEarlierRun : 0;
   }
 }
 

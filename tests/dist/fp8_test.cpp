@@ -1,6 +1,9 @@
 // Delayed scaling over ranks: with a group, scales come from the largest magnitudes of all ranks.
 #include "tandem/amp/fp8.h"
 #include "dist/models.h"
+#include "tandem/amp/tools/op_stats.h"
+#include "tandem/nn/modules/linear.h"
+#include "tandem/nn/parallel/data_parallel.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/factories.h"
 #include "tandem/tensor/weight_float8.h"
@@ -36,6 +39,27 @@ TEST(Fp8AcrossRanks, AgreeOnTheLargestMagnitudes) {
     EXPECT_EQ(scales(other)[0].item<float>(), 448 / static_cast<float>(x));
     EXPECT_EQ(scales(other)[2].item<float>(), 57344 / static_cast<float>(2 * gy));
   });
+}
+
+TEST(Fp8DataParallel, ReplicasOnOneDeviceShareTheHistories) {
+  TANDEM_TEST_ON_HOST();
+  nn::Linear layer(6, 4);
+  const Tensor x = cat({full({2, 6}, 1.0), full({2, 6}, 8.0)});
+  const amp::OpStats stats;
+  {
+    const amp::Fp8AutocastGuard fp8(kCPU);
+    const Tensor y = nn::parallel::data_parallel(layer.ptr(), x, std::vector<Device>{kCPU, kCPU});
+    y.sum().backward();
+  }
+  int64_t in_float8 = 0;
+  for (const amp::OpCount& count : stats.counts()) {
+    if (count.op != "linear") continue;
+    EXPECT_EQ(count.dtype, kFloat8_e4m3fn);
+    in_float8 += count.calls;
+  }
+  EXPECT_EQ(in_float8, 2);
+  EXPECT_EQ(layer->weight.impl().float8->delayed.select(1, 0)[0].item<float>(), 448.0f / 8);
+  EXPECT_EQ(layer->weight.grad().sizes(), layer->weight.sizes());
 }
 
 }  // namespace

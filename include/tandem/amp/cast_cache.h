@@ -37,9 +37,10 @@ void end_casts_outside_regions();
 /// allows it. The result has no history: dispatch (autograd/apply.h) connects gradients to `x` itself.
 Tensor cached_cast(const Tensor& x, DType dtype);
 
-/// Returns what make() makes of a weight, or made of its present value earlier, under the same name. The name says all
-/// that the result depends on besides the weight. Cached like a cast, for weights of any dtype.
-std::vector<Tensor> cached_with_weight(const Tensor& weight, const std::string& name,
+/// Returns what make() makes of a weight, or made of its present value earlier, under the same name with the same tag.
+/// Name and tag say all that the result depends on besides the weight; a result with another tag replaces the one with
+/// the same name. Cached like a cast, for weights of any dtype.
+std::vector<Tensor> cached_with_weight(const Tensor& weight, const std::string& name, uint64_t tag,
                                        const std::function<std::vector<Tensor>()>& make);
 
 /// Returns the low-precision copy of `weight` that the last optimizer step wrote, or an undefined tensor if the weight

@@ -15,7 +15,7 @@ struct CastHookOptions {
   /// Switches autocast for the inputs' device type on, with dtype `low`, or off. nullopt: autocast stays as it is.
   std::optional<bool> autocast;
   DType low = kHalf;
-  /// With autocast in bf16: a region of float8 with this recipe.
+  /// With autocast on: a region of float8 with this recipe; `low` is not used.
   std::optional<Fp8Recipe> fp8 = {};
 };
 

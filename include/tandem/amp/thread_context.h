@@ -6,7 +6,7 @@
 namespace tandem {
 
 /// A copy of a thread's modes: recording, inference mode, default device, autocast state of each device type, cache
-/// flag, policies and observers.
+/// flag, policies, regions of float8 and observers.
 class ThreadContext {
  public:
   /// Copies the calling thread's current modes.

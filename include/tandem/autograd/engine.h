@@ -25,6 +25,9 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
                          const std::vector<Tensor>& grad_outputs = {}, std::optional<bool> retain_graph = std::nullopt,
                          bool create_graph = false, bool allow_unused = false);
 
+/// Whether the calling thread is running a backward pass.
+bool is_running_backward();
+
 /// Calls `callback` once at the end of the backward pass that the calling thread is running, unless the pass fails. To
 /// be called by hooks and backward functions. Of nested passes, the outermost counts. Throws AutogradError if no pass
 /// is running. Source: torch::autograd::Engine::queue_callback.

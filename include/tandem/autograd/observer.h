@@ -106,6 +106,18 @@ class Observation {
   const Observation* outer_;
 };
 
+/// Hides the ops of this thread from observers until the end of the scope.
+class [[nodiscard]] ObserversOff {
+ public:
+  ObserversOff();
+  ~ObserversOff();
+  ObserversOff(const ObserversOff&) = delete;
+  ObserversOff& operator=(const ObserversOff&) = delete;
+
+ private:
+  std::shared_ptr<const Observers> observers_;
+};
+
 /// Sets the node whose backward this thread is running, for ObservedOp::backward_of, until the end of the scope.
 class [[nodiscard]] BackwardScope {
  public:

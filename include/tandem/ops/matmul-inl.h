@@ -88,7 +88,9 @@ inline Grads linear_backward(const Backward& g, const Tensor& gy) {
 template <Activation activation, FixedString Name>
 Tensor linear_rows(const Op<Name>& op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   static_assert(activation == Activation::none || activation == Activation::relu);
-  const WeightProduct own{.op = Name.text, .x = x, .weight = weight, .bias = bias, .activation = activation};
+  constexpr int row = amp::policy_row(Name.text);
+  const WeightProduct own{
+      .op = Name.text, .row = row, .x = x, .weight = weight, .bias = bias, .activation = activation};
   if (Tensor y = weight_product(own); y.defined()) return y;
   return op.apply(
       [](const Tensor& x, const Tensor& weight, const Tensor& bias) {

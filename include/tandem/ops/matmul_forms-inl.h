@@ -63,19 +63,22 @@ inline Grads product_backward(const Backward& g) {
 inline DType writable(DType wanted, DType operand) { return wanted == kFloat ? kFloat : operand; }
 
 /// a b + bias, for matrices of which one may be a weight, if this region computes such products; else undefined.
-inline Tensor product_with_weight(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
-  if (!thread_state().weight_products || a.dim() != 2 || b.dim() != 2) [[likely]]
+template <FixedString Name>
+Tensor product_with_weight(const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
+  if (!weight_products_for(b) || a.dim() != 2 || b.dim() != 2) [[likely]]
     return Tensor();
-  if (Tensor y = weight_product({.op = op, .x = a, .weight = b, .bias = bias, .transposed = true}); y.defined())
-    return y;
+  constexpr int row = amp::policy_row(Name.text);
+  const WeightProduct right{.op = Name.text, .row = row, .x = a, .weight = b, .bias = bias, .transposed = true};
+  if (Tensor y = weight_product(right); y.defined()) return y;
   if (bias.defined()) return Tensor();
-  const Tensor y = weight_product({.op = op, .x = transpose(b, 0, 1), .weight = a, .bias = bias});
+  const Tensor x = transpose(b, 0, 1);
+  const Tensor y = weight_product({.op = Name.text, .row = row, .x = x, .weight = a, .bias = bias});
   return y.defined() ? transpose(y, 0, 1) : y;
 }
 
 template <FixedString Name>
 Tensor product(const Op<Name>& op, const Tensor& a, const Tensor& b) {
-  if (Tensor y = product_with_weight(Name.text, a, b); y.defined()) return y;
+  if (Tensor y = product_with_weight<Name>(a, b); y.defined()) return y;
   return op.apply(
       [](const Tensor& a, const Tensor& b) {
         checks::same_dtype("a", a, "b", b);
@@ -99,7 +102,7 @@ Tensor add_product(const Op<Name>& op, const Tensor& input, const Tensor& a, con
   const bool is_bias =
       keep == 1 && scale == 1 && sizes.size() == 2 && input.dim() == 1 && input.numel() == sizes.back();
   if (is_bias) {
-    if (Tensor y = product_with_weight(Name.text, a, b, input); y.defined()) return y;
+    if (Tensor y = product_with_weight<Name>(a, b, input); y.defined()) return y;
   }
   return op.apply(
       [&](const Tensor& input, const Tensor& a, const Tensor& b) {

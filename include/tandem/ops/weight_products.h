@@ -12,6 +12,7 @@ namespace tandem {
 /// y = activation(x weight^T + bias). x: [n, in], weight: [out, in], bias (optional): [out], y: [n, out]; all floating.
 struct WeightProduct {
   const char* op;  ///< the op that asks for it
+  int row;         ///< its row in the policy table
   const Tensor& x;
   const Tensor& weight;
   const Tensor& bias;
@@ -29,11 +30,21 @@ class WeightProducts {
   virtual std::string text() const = 0;
 };
 
+/// Base of what nested regions share.
+class WeightProductsScope {
+ public:
+  virtual ~WeightProductsScope() = default;
+};
+
 namespace detail {
 
-/// The product as the calling thread's region computes it; an undefined tensor if the op shall compute it.
+/// The products of the calling thread's region for the device of `x`; null if the ops compute them.
+inline const WeightProducts* weight_products_for(const Tensor& x) {
+  return thread_state().weight_products[static_cast<int>(x.impl().storage->device().type())].get();
+}
+/// The product as that region computes it; an undefined tensor if the op shall compute it.
 inline Tensor weight_product(const WeightProduct& product) {
-  const WeightProducts* products = thread_state().weight_products.get();
+  const WeightProducts* products = weight_products_for(product.weight);
   return products ? products->compute(product) : Tensor();
 }
 

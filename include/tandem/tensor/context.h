@@ -17,6 +17,7 @@ namespace autograd {
 class Observers;
 }
 class WeightProducts;
+class WeightProductsScope;
 
 /// The autocast state of one device type on one thread.
 struct AutocastState {
@@ -37,8 +38,10 @@ struct ThreadState {
   int autocast_nesting = 0;
   /// Set by PolicyGuard; null if the table of policy.h applies unchanged.
   std::shared_ptr<const amp::PolicyOverrides> policy;
-  /// What computes products with weights in this region (ops/weight_products.h); null: the ops themselves.
-  std::shared_ptr<const WeightProducts> weight_products;
+  /// What computes products with weights of each device type in this region (ops/weight_products.h); null: the ops.
+  std::shared_ptr<const WeightProducts> weight_products[kNumDeviceTypes];
+  /// What the outermost region with weight_products shares with those inside; null outside of all.
+  std::shared_ptr<WeightProductsScope> products_scope;
   /// The observers of this thread's ops (autograd/observer.h); null if there are none.
   std::shared_ptr<const autograd::Observers> observers;
 };

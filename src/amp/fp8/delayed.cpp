@@ -5,11 +5,21 @@
 
 #include "tandem/amp/autocast_off.h"
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/observer.h"
+#include "tandem/base/check.h"
 #include "tandem/ops/ops.h"
+#include "tandem/tensor/current_capture.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::amp::detail {
 namespace {
+
+/// The modes in which states are changed.
+struct Unrecorded {
+  const NoGradGuard no_grad;
+  const AutocastOff no_autocast;
+  const autograd::ObserversOff no_observers;
+};
 
 /// The amax of the current iteration, in rows [first, first + count).
 Tensor newest(const Tensor& state, int64_t first, int64_t count) {
@@ -32,13 +42,21 @@ uint64_t next_number() {
   return ++number;
 }
 
+void check_no_capture(const Tensor& x) {
+  if (x.is_cuda()) {
+    check_not_capturing("preparing the scales of float8 for the first iteration with a weight is impossible",
+                        "run a few steps before the capture");
+  }
+}
+
 }  // namespace
 
 Fp8Tensor quantize_delayed(const Tensor& x, DType dtype, const Tensor& scale, const Tensor& amax) {
-  const auto options = Float8CastOptions().overflow(Float8Overflow::saturate).scale(scale).amax(amax);
-  const Tensor codes = cast_float8(x, dtype, options), inverse = reciprocal(scale);
-  // 0 amax is 0, or NaN if amax is not finite.
-  return {codes, {.inverse = amax.defined() ? add(inverse, amax, 0) : inverse}};
+  const Tensor largest = amax.defined() ? amax : zeros({1}, scale.options());
+  const auto options = Float8CastOptions().overflow(Float8Overflow::saturate).scale(scale).amax(largest);
+  const Tensor codes = cast_float8(x, dtype, options);
+  // 0 largest is 0, or NaN if that is not finite.
+  return {codes, {.inverse = add(reciprocal(scale), largest, 0)}};
 }
 
 DelayedScalesCall delayed_update(const DelayedScaling& recipe, std::vector<Tensor> states, int64_t first,
@@ -53,15 +71,15 @@ DelayedScalesCall delayed_update(const DelayedScaling& recipe, std::vector<Tenso
   return call;
 }
 
-std::shared_ptr<WeightFloat8> with_delayed_state(const Tensor& weight, const DelayedScaling& recipe) {
+Weight with_delayed_state(const Tensor& weight, const DelayedScaling& recipe) {
   static std::mutex mutex;
-  std::shared_ptr<WeightFloat8> kept = weight_float8(weight);
+  const Weight kept = weight_float8(weight);
   const std::lock_guard lock(mutex);
   Tensor& state = kept->delayed;
   const int64_t length = recipe.amax_history_len();
   if (state.defined() && state.size(1) == 1 + length && state.device() == weight.device()) return kept;
-  const NoGradGuard no_grad;
-  const AutocastOff no_autocast;
+  check_no_capture(weight);
+  const Unrecorded modes;
   const Tensor old = state.defined() ? state.to(weight.device()) : Tensor();
   state = zeros({kDelayedRows, 1 + length}, TensorOptions(kFloat).device(weight.device()));
   state.select(1, 0).fill_(1);
@@ -72,44 +90,72 @@ std::shared_ptr<WeightFloat8> with_delayed_state(const Tensor& weight, const Del
   return kept;
 }
 
-void DelayedUpdates::add(const DelayedScaling& recipe, const std::shared_ptr<WeightFloat8>& weight) {
+void DelayedUpdates::add(const DelayedScaling& recipe, const Weight& weight, const Group& group) {
   const std::lock_guard lock(mutex_);
-  auto batch = std::find_if(batches_.begin(), batches_.end(), [&](const Batch& b) {
-    return b.recipe == recipe && b.weights[0]->delayed.device() == weight->delayed.device();
-  });
-  if (batch == batches_.end()) batch = batches_.insert(batch, {recipe, {}});
-  if (std::find(batch->weights.begin(), batch->weights.end(), weight) == batch->weights.end()) {
-    batch->weights.push_back(weight);
+  for (const Batch& batch : batches_) {
+    if (std::find(batch.weights.begin(), batch.weights.end(), weight) != batch.weights.end()) return;
   }
+  auto batch = std::find_if(batches_.begin(), batches_.end(), [&](const Batch& b) {
+    return b.recipe == recipe && b.group == group && b.weights[0]->delayed.device() == weight->delayed.device();
+  });
+  if (batch == batches_.end()) batch = batches_.insert(batch, {recipe, group, {}});
+  batch->weights.push_back(weight);
 }
 
-void DelayedUpdates::run(const std::vector<Fp8Role>& roles, distributed::ProcessGroup* group) {
+void DelayedUpdates::run(const std::vector<Fp8Role>& roles) {
   std::vector<Batch> batches;
   {
     const std::lock_guard lock(mutex_);
     batches.swap(batches_);
   }
-  const NoGradGuard no_grad;
-  const AutocastOff no_autocast;
-  const int64_t first = static_cast<int64_t>(roles[0]);
   for (Batch& batch : batches) {
-    std::vector<DType> dtypes;
-    for (const Fp8Role role : roles) dtypes.push_back(fp8_dtype(batch.recipe.fp8_format(), role));
-    std::vector<Tensor> states;
-    for (const auto& weight : batch.weights) {
-      states.push_back(weight->delayed);
-      if (roles.back() == Fp8Role::gradient) weight->gradient_noted = false;
+    if (roles[0] == Fp8Role::gradient) {
+      std::erase_if(batch.weights, [](const Weight& weight) { return weight->gradient_noted.exchange(0) == 0; });
     }
-    if (group) agree(states, first, static_cast<int64_t>(roles.size()), *group);
-    const DelayedScalesCall call = delayed_update(batch.recipe, std::move(states), first, dtypes);
-    backend(call.states[0]).update_delayed_scales(call);
-    for (const Tensor& state : call.states) state.impl().storage->bump_version();
+    if (!batch.weights.empty()) run(batch, roles);
   }
 }
 
-DelayedIteration::DelayedIteration(std::shared_ptr<DelayedUpdates> gradients,
-                                   std::shared_ptr<distributed::ProcessGroup> group)
-    : number_(next_number()), gradients_(std::move(gradients)), group_(std::move(group)) {}
+void DelayedUpdates::run(const Batch& batch, const std::vector<Fp8Role>& roles) {
+  const Unrecorded modes;
+  const int64_t first = static_cast<int64_t>(roles[0]), count = static_cast<int64_t>(roles.size());
+  std::vector<DType> dtypes;
+  for (const Fp8Role role : roles) dtypes.push_back(fp8_dtype(batch.recipe.fp8_format(), role));
+  std::vector<Tensor> states;
+  for (const Weight& weight : batch.weights) states.push_back(weight->delayed);
+  if (batch.group) agree(states, first, count, *batch.group);
+  const DelayedScalesCall call = delayed_update(batch.recipe, std::move(states), first, dtypes);
+  backend(call.states[0]).update_delayed_scales(call);
+  for (const Tensor& state : call.states) state.impl().storage->bump_version();
+}
+
+DelayedIteration::DelayedIteration(std::shared_ptr<DelayedUpdates> gradients, Group group, bool notes)
+    : number_(next_number()), gradients_(std::move(gradients)), group_(std::move(group)), notes_(notes) {}
+
+void DelayedIteration::check(const DelayedScaling& recipe) {
+  TANDEM_CHECK(recipe.amax_history_len() > 0, StateError, "amax_history_len = {}; it must be at least 1",
+               recipe.amax_history_len());
+  TANDEM_CHECK(std::abs(recipe.margin()) <= 64, StateError, "margin = {}; it must be between -64 and 64",
+               recipe.margin());
+  const std::lock_guard lock(mutex_);
+  if (!recipe_) recipe_ = recipe;
+  TANDEM_CHECK(*recipe_ == recipe, StateError,
+               "another region of this iteration has {}, this one {}; their weights would share one history: use one "
+               "recipe",
+               to_string(*recipe_), to_string(recipe));
+}
+
+Weight DelayedIteration::begin(const Tensor& weight, const DelayedScaling& recipe) {
+  Weight kept = with_delayed_state(weight, recipe);
+  const uint64_t noted = kept->gradient_noted;
+  if (noted != 0 && noted != number_ && notes_forward()) {
+    check_no_capture(weight);
+    DelayedUpdates update;
+    update.add(recipe, kept, nullptr);  // not all ranks may have come here
+    update.run({Fp8Role::gradient});
+  }
+  return kept;
+}
 
 Tensor DelayedIteration::scales(const Tensor& state) {
   const std::lock_guard lock(mutex_);
@@ -121,17 +167,14 @@ Tensor DelayedIteration::scales(const Tensor& state) {
   return scales;
 }
 
-void DelayedIteration::end() {
-  open_.store(false, std::memory_order_relaxed);
-  forward_.run({Fp8Role::input, Fp8Role::weight}, group_.get());
+void DelayedIteration::noted(const DelayedScaling& recipe, const Weight& weight, Fp8Role role) {
+  if (role == Fp8Role::gradient) weight->gradient_noted = number_;
+  (role == Fp8Role::gradient ? *gradients_ : forward_).add(recipe, weight, group_);
 }
 
-void DelayedIteration::continue_restored(const DelayedScaling& recipe, const std::shared_ptr<WeightFloat8>& weight) {
-  if (!weight->restored) return;
-  weight->restored = false;
-  DelayedUpdates update;
-  update.add(recipe, weight);
-  update.run({Fp8Role::gradient}, group_.get());
+void DelayedIteration::end() {
+  abandon();
+  forward_.run({Fp8Role::input, Fp8Role::weight});
 }
 
 }  // namespace tandem::amp::detail

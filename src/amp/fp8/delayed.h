@@ -3,71 +3,88 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tandem/amp/fp8/fp8_tensor.h"
 #include "tandem/dist/process_group.h"
+#include "tandem/ops/weight_products.h"
 #include "tandem/tensor/weight_float8.h"
 
 namespace tandem::amp::detail {
 
-/// Rounds x with a scale, f32 [1]. `amax`, if defined, becomes the larger of itself and max |x|; if that is inf or NaN,
-/// so is the inverse scale.
+/// Rounds x with a scale, f32 [1]. `amax`, if defined, becomes the larger of itself and max |x|. If that, or x, has an
+/// inf or NaN, the inverse scale is NaN.
 Fp8Tensor quantize_delayed(const Tensor& x, DType dtype, const Tensor& scale, const Tensor& amax);
 
 /// The update of rows [first, first + dtypes.size()) of these states.
 DelayedScalesCall delayed_update(const DelayedScaling& recipe, std::vector<Tensor> states, int64_t first,
                                  const std::vector<DType>& dtypes);
 
+using Weight = std::shared_ptr<WeightFloat8>;
+using Group = std::shared_ptr<distributed::ProcessGroup>;
+
 /// What is kept with a weight, with a state for this recipe on the weight's device. A state with another history length
 /// is adapted.
-std::shared_ptr<WeightFloat8> with_delayed_state(const Tensor& weight, const DelayedScaling& recipe);
+Weight with_delayed_state(const Tensor& weight, const DelayedScaling& recipe);
 
 /// Weights whose histories have grown, to be updated together. Used by several threads.
 class DelayedUpdates {
  public:
-  using Weights = std::vector<std::shared_ptr<WeightFloat8>>;
-
-  void add(const DelayedScaling& recipe, const std::shared_ptr<WeightFloat8>& weight);
+  /// A weight that is there already stays as it is. The ranks of `group`, if there is one, agree on the magnitudes.
+  void add(const DelayedScaling& recipe, const Weight& weight, const Group& group);
   /// Computes the scales of these roles, which have adjacent rows, with one call for each recipe and device, and
-  /// forgets the weights. The ranks of `group`, if there is one, agree on the largest magnitudes first.
-  void run(const std::vector<Fp8Role>& roles, distributed::ProcessGroup* group);
+  /// forgets the weights. For gradients, weights whose gradient was not noted are left out.
+  void run(const std::vector<Fp8Role>& roles);
 
  private:
   struct Batch {
     DelayedScaling recipe;
-    Weights weights;
+    Group group;
+    std::vector<Weight> weights;
   };
+  static void run(const Batch& batch, const std::vector<Fp8Role>& roles);
+
   std::mutex mutex_;
   std::vector<Batch> batches_;
 };
 
-/// An outermost region of a thread.
-class DelayedIteration {
+/// An outermost region, with the regions inside.
+class DelayedIteration final : public WeightProductsScope {
  public:
-  DelayedIteration(std::shared_ptr<DelayedUpdates> gradients, std::shared_ptr<distributed::ProcessGroup> group);
+  /// `notes`: whether histories grow.
+  DelayedIteration(std::shared_ptr<DelayedUpdates> gradients, Group group, bool notes);
 
-  /// Differs for all iterations of the process.
+  /// Differs for all iterations of the process; not 0.
   uint64_t number() const { return number_; }
+  /// All regions of an iteration have one DelayedScaling. Throws StateError for another.
+  void check(const DelayedScaling& recipe);
+  /// What is kept with a weight, with a state. If the history has a gradient of an earlier iteration from which the
+  /// scale was not computed, because the state was loaded or another thread noted it, computes it.
+  Weight begin(const Tensor& weight, const DelayedScaling& recipe);
   /// The scales of a state in this iteration, [3]: recomputation after the region's end finds them unchanged.
   Tensor scales(const Tensor& state);
-  /// Computes the scale of gradients that the loaded state of a weight left to this iteration.
-  void continue_restored(const DelayedScaling& recipe, const std::shared_ptr<WeightFloat8>& weight);
-  /// Whether the region still lasts: later, histories belong to other iterations.
-  bool is_open() const { return open_.load(std::memory_order_relaxed); }
-  DelayedUpdates& forward() { return forward_; }
-  DelayedUpdates& gradients() { return *gradients_; }
+  /// Whether the largest magnitudes of inputs and weights are noted: later, histories belong to other iterations.
+  bool notes_forward() const { return notes_ && open_.load(std::memory_order_relaxed); }
+  bool notes_gradients() const { return notes_; }
+  /// To be called when the largest magnitude of a tensor with this role was noted.
+  void noted(const DelayedScaling& recipe, const Weight& weight, Fp8Role role);
   /// Computes the scales of inputs and weights.
   void end();
+  /// Ends without computing scales.
+  void abandon() { open_.store(false, std::memory_order_relaxed); }
 
  private:
   const uint64_t number_;
   std::mutex mutex_;
+  std::optional<DelayedScaling> recipe_;
   std::unordered_map<const TensorImpl*, std::pair<Tensor, Tensor>> scales_;  ///< by state: it, and its scales
   DelayedUpdates forward_;
   std::shared_ptr<DelayedUpdates> gradients_;
-  std::shared_ptr<distributed::ProcessGroup> group_;
+  Group group_;
+  const bool notes_;
   std::atomic<bool> open_{true};
 };
 

@@ -1,6 +1,11 @@
 #include "tandem/amp/fp8/fp8_autocast.h"
 
+#include <cmath>
+#include <exception>
+#include <utility>
+
 #include "src/amp/fp8/products.h"
+#include "tandem/autograd/engine.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
 #include "tandem/base/of_thread.h"
@@ -9,49 +14,65 @@
 namespace tandem::amp {
 namespace {
 
-/// The outermost region of a thread, and the gradients whose scales its next one computes.
+/// What a thread keeps between its outermost regions.
 struct Thread {
-  std::shared_ptr<detail::DelayedIteration> iteration;
-  std::shared_ptr<detail::DelayedUpdates> gradients;
+  std::shared_ptr<detail::DelayedUpdates> gradients;  ///< whose scales the next region computes
+  std::exception_ptr failure;                         ///< of the end of a region, where nothing can be thrown
 };
 Thread& this_thread() {
   return tandem::detail::of_thread([] { return Thread(); });
+}
+
+std::shared_ptr<detail::DelayedIteration> new_iteration(const std::shared_ptr<distributed::ProcessGroup>& group) {
+  Thread& thread = this_thread();
+  if (thread.failure) std::rethrow_exception(std::exchange(thread.failure, nullptr));
+  // A region in a backward pass recomputes: its numbers were noted before.
+  const bool notes = GradMode::is_enabled() && !thread_state().inference_mode && !autograd::is_running_backward();
+  if (!thread.gradients) thread.gradients = std::make_shared<detail::DelayedUpdates>();
+  if (notes) thread.gradients->run({Fp8Role::gradient});
+  return std::make_shared<detail::DelayedIteration>(thread.gradients, group, notes);
+}
+
+void check_epsilon(double epsilon) {
+  TANDEM_CHECK(epsilon >= 0 && std::isfinite(epsilon), StateError,
+               "amax_epsilon = {}; it must be finite and at least 0", epsilon);
 }
 
 }  // namespace
 
 Fp8AutocastGuard::Fp8AutocastGuard(DeviceType type, const Fp8Recipe& recipe, bool enabled,
                                    const std::shared_ptr<distributed::ProcessGroup>& group)
-    : autocast_(type, kBFloat16) {
+    : autocast_(type, kBFloat16), exceptions_(std::uncaught_exceptions()) {
   if (!enabled || !is_autocast_enabled(type)) return;
   const OpScope op("Fp8AutocastGuard");
-  if (const auto* delayed = std::get_if<DelayedScaling>(&recipe)) {
-    TANDEM_CHECK(delayed->amax_history_len() > 0, StateError, "amax_history_len = {}; it must be at least 1",
-                 delayed->amax_history_len());
-  }
-  Thread& thread = this_thread();
-  outermost_ = !thread.iteration;
-  if (outermost_) {
-    if (!thread.gradients) thread.gradients = std::make_shared<detail::DelayedUpdates>();
-    thread.gradients->run({Fp8Role::gradient}, group.get());
-    thread.iteration = std::make_shared<detail::DelayedIteration>(thread.gradients, group);
-  }
-  thread_state().weight_products =
-      std::make_shared<detail::Fp8Products>(type, recipe, GradMode::is_enabled(), thread.iteration);
+  if (const auto* r = std::get_if<Float8CurrentScaling>(&recipe)) check_epsilon(r->amax_epsilon());
+  if (const auto* r = std::get_if<Float8BlockScaling>(&recipe)) check_epsilon(r->amax_epsilon());
+  ThreadState& state = thread_state();
+  auto iteration = std::dynamic_pointer_cast<detail::DelayedIteration>(state.products_scope);
+  const bool outermost = !iteration;
+  if (outermost) iteration = new_iteration(group);
+  if (const auto* r = std::get_if<DelayedScaling>(&recipe)) iteration->check(*r);
+  state.weight_products[static_cast<int>(type)] = std::make_shared<detail::Fp8Products>(type, recipe, iteration);
+  if (!outermost) return;
+  state.products_scope = iteration;
+  outermost_ = std::move(iteration);
 }
 
 Fp8AutocastGuard::~Fp8AutocastGuard() {
   if (!outermost_) return;
-  const std::shared_ptr<detail::DelayedIteration> iteration = std::move(this_thread().iteration);
+  thread_state().products_scope = nullptr;
+  auto& iteration = static_cast<detail::DelayedIteration&>(*outermost_);
+  // While an exception unwinds the stack, other ranks may not come here.
   try {
-    iteration->end();
-  } catch (...) {  // a device that failed: the next call on it says so
+    std::uncaught_exceptions() > exceptions_ ? iteration.abandon() : iteration.end();
+  } catch (...) {
+    this_thread().failure = std::current_exception();
   }
 }
 
 bool is_fp8_enabled(DeviceType type) {
-  const auto* products = dynamic_cast<const detail::Fp8Products*>(thread_state().weight_products.get());
-  return products && products->type() == type && is_autocast_enabled(type);
+  const auto& products = thread_state().weight_products[static_cast<int>(type)];
+  return products && is_autocast_enabled(type) && dynamic_cast<const detail::Fp8Products*>(products.get());
 }
 
 void exclude_from_fp8(const nn::Module& module) {
@@ -61,21 +82,21 @@ void exclude_from_fp8(const nn::Module& module) {
 void exclude_from_fp8(const nn::Module& model, const std::vector<std::string>& names) {
   const OpScope op("exclude_from_fp8");
   const auto parameters = model.named_parameters();
+  std::vector<Tensor> all;
   for (const std::string& name : names) {
-    bool found = false;
+    const size_t before = all.size();
     for (const auto& [key, parameter] : parameters) {
-      if (key != name && key.rfind(name + ".", 0) != 0) continue;
-      found = true;
-      weight_float8(parameter)->excluded = true;
+      if (key == name || key.rfind(name + ".", 0) == 0) all.push_back(parameter);
     }
-    TANDEM_CHECK(found, StateError,
+    TANDEM_CHECK(all.size() > before, StateError,
                  "the model has no parameter '{}' and none below it; named_parameters() lists the existing ones", name);
   }
+  for (const Tensor& parameter : all) weight_float8(parameter)->excluded = true;
 }
 
 void include_in_fp8(const nn::Module& module) {
   for (const Tensor& parameter : module.parameters()) {
-    if (is_excluded_from_float8(parameter)) weight_float8(parameter)->excluded = false;
+    if (const auto kept = find_weight_float8(parameter)) kept->excluded = false;
   }
 }
 

@@ -48,6 +48,8 @@ void check_blocks(const Tensor& x, int64_t dim, int64_t least_rank) {
 }  // namespace
 
 Tensor Fp8Tensor::dequantize(DType dtype) const {
+  const OpScope op("dequantize");
+  TANDEM_CHECK(is_differentiable(dtype), DTypeError, "the dtype is {}; it must be f32, f64, f16 or bf16", name(dtype));
   const Unrecorded modes;
   if (scales.rows == 0) return mul(codes.to(kFloat), scales.inverse).to(dtype);
   Tensor y = empty(codes.sizes(), codes.options().dtype(dtype));

@@ -2,6 +2,8 @@
 
 #include "src/amp/fp8/blocks.h"
 #include "tandem/amp/cast_cache.h"
+#include "tandem/amp/policy_overrides.h"
+#include "tandem/autograd/observer.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/factories.h"
@@ -47,36 +49,35 @@ Tensor multiply(const Fp8Tensor& a, const Fp8Tensor& b, DType dtype, const Tenso
 
 }  // namespace
 
-Fp8Products::Fp8Products(DeviceType type, const Fp8Recipe& recipe, bool notes,
-                         std::shared_ptr<DelayedIteration> iteration)
-    : type_(type), recipe_(recipe), notes_(notes), iteration_(std::move(iteration)) {
-  // The scales of another iteration are others.
-  const uint64_t number = std::holds_alternative<DelayedScaling>(recipe_) ? iteration_->number() : 0;
+Fp8Products::Fp8Products(DeviceType type, const Fp8Recipe& recipe, std::shared_ptr<DelayedIteration> iteration)
+    : type_(type), recipe_(recipe), iteration_(std::move(iteration)) {
   for (const SumOver over : {SumOver::rows, SumOver::columns}) {
     const bool by_rows = over == SumOver::rows && !rounds_once(recipe_, Fp8Role::weight);
-    names_[static_cast<size_t>(over)] =
-        fmt::format("{}, iteration {}{}", to_string(recipe_), number, by_rows ? ", by rows" : "");
+    names_[static_cast<size_t>(over)] = fmt::format("{}{}", to_string(recipe_), by_rows ? ", by rows" : "");
   }
 }
 
 bool Fp8Products::takes(const WeightProduct& p) const {
   const TensorImpl& weight = p.weight.impl();
   const bool is_weight =
-      !weight.has_history && !weight.is_view && !weight.is_inference && (weight.requires_grad || weight.is_parameter);
-  return is_weight && thread_state().autocast[static_cast<size_t>(type_)].enabled &&
-         p.weight.device().type() == type_ && p.x.device() == p.weight.device() && is_low_or_f32(p.x) &&
-         is_low_or_f32(p.weight) && (!p.bias.defined() || is_low_or_f32(p.bias)) && p.x.numel() > 0 &&
-         p.weight.numel() > 0 && !is_excluded_from_float8(p.weight);
+      !weight.is_view && !weight.is_inference && (weight.is_parameter || (weight.requires_grad && !weight.has_history));
+  if (!is_weight || !thread_state().autocast[static_cast<size_t>(type_)].enabled || p.weight.device().type() != type_ ||
+      p.x.device() != p.weight.device() || !is_low_or_f32(p.x) || !is_low_or_f32(p.weight) ||
+      (p.bias.defined() && !is_low_or_f32(p.bias)) || p.x.numel() == 0 || p.weight.numel() == 0 ||
+      tandem::amp::detail::current_policy(p.row) != Cast::lower) {
+    return false;
+  }
+  const Weight kept = find_weight_float8(p.weight);
+  return !kept || !kept->excluded;
 }
 
-std::string Fp8Products::text() const { return "in float8, " + to_string(recipe_); }
+std::string Fp8Products::text() const { return fmt::format("in float8, {}", to_string(recipe_)); }
 
 Tensor Fp8Products::compute(const WeightProduct& product) const {
   if (!takes(product)) return Tensor();
   const OpScope op(product.op);
   const DelayedScaling* const delayed = std::get_if<DelayedScaling>(&recipe_);
-  const Weight kept = delayed ? with_delayed_state(product.weight, *delayed) : nullptr;
-  if (kept) iteration_->continue_restored(*delayed, kept);
+  const Weight kept = delayed ? iteration_->begin(product.weight, *delayed) : nullptr;
   tandem::detail::DispatchCall call(product.op, Cast::keep);
   call.rounds_to(fp8_dtype(recipe_, Fp8Role::input));
   const auto body = [&](const Tensor&, const Tensor&, const Tensor&) { return forward(product, kept); };
@@ -91,6 +92,7 @@ Fp8Tensor Fp8Products::quantized(const Tensor& x, Fp8Role role, SumOver over, co
 }
 
 Fp8Tensor Fp8Products::rounded(const Tensor& x, Fp8Role role, SumOver over, const Weight& kept) const {
+  const autograd::ObserversOff no_observers;
   if (const auto* recipe = std::get_if<Float8CurrentScaling>(&recipe_)) {
     return quantize(x, fp8_dtype(recipe_, role), *recipe);
   }
@@ -98,19 +100,22 @@ Fp8Tensor Fp8Products::rounded(const Tensor& x, Fp8Role role, SumOver over, cons
   if (const auto* recipe = std::get_if<MXFP8BlockScaling>(&recipe_)) return quantize(x, role, *recipe, dim_of(over));
   const auto& recipe = std::get<DelayedScaling>(recipe_);
   const bool is_gradient = role == Fp8Role::gradient;
+  const bool notes = is_gradient ? iteration_->notes_gradients() : iteration_->notes_forward();
   const int64_t row = static_cast<int64_t>(role);
   const Tensor& state = kept->delayed;
   const Tensor scales = is_gradient ? state.select(1, 0) : iteration_->scales(state);
-  const bool notes = notes_ && (is_gradient || iteration_->is_open());
-  if (notes) (is_gradient ? iteration_->gradients() : iteration_->forward()).add(recipe, kept);
-  if (notes && is_gradient) kept->gradient_noted = true;
-  return quantize_delayed(x, fp8_dtype(recipe_, role), scales.slice(0, row, row + 1),
-                          notes ? state.select(0, row).slice(0, 1, 2) : Tensor());
+  Fp8Tensor y = quantize_delayed(x, fp8_dtype(recipe_, role), scales.slice(0, row, row + 1),
+                                 notes ? state.select(0, row).slice(0, 1, 2) : Tensor());
+  if (notes) iteration_->noted(recipe, kept, role);
+  return y;
 }
 
 Fp8Tensor Fp8Products::quantized_weight(const Tensor& weight, SumOver over, const Weight& kept) const {
+  // With delayed scaling, an iteration has its own scales, and a rounding that notes the magnitude counts once.
+  const bool notes = kept && iteration_->notes_forward();
+  const uint64_t tag = kept ? 2 * iteration_->number() + (notes ? 1 : 0) : 0;
   Fp8Tensor made;
-  const std::vector<Tensor> cached = cached_with_weight(weight, names_[static_cast<size_t>(over)], [&] {
+  const std::vector<Tensor> cached = cached_with_weight(weight, names_[static_cast<size_t>(over)], tag, [&] {
     made = quantized(weight, Fp8Role::weight, over, kept);
     return std::vector<Tensor>{made.codes, made.scales.inverse};
   });

@@ -14,15 +14,11 @@ enum class SumOver : uint8_t { rows, columns };
 
 class Fp8Products final : public WeightProducts, public std::enable_shared_from_this<Fp8Products> {
  public:
-  /// `notes`: whether DelayedScaling keeps the largest magnitudes.
-  Fp8Products(DeviceType type, const Fp8Recipe& recipe, bool notes, std::shared_ptr<DelayedIteration> iteration);
+  Fp8Products(DeviceType type, const Fp8Recipe& recipe, std::shared_ptr<DelayedIteration> iteration);
   Tensor compute(const WeightProduct& product) const override;
   std::string text() const override;
-  DeviceType type() const { return type_; }
 
  private:
-  using Weight = std::shared_ptr<WeightFloat8>;
-
   bool takes(const WeightProduct& product) const;
   /// `kept`: with the state of delayed scaling; else null.
   Fp8Tensor rounded(const Tensor& x, Fp8Role role, SumOver over, const Weight& kept) const;
@@ -36,7 +32,6 @@ class Fp8Products final : public WeightProducts, public std::enable_shared_from_
 
   DeviceType type_;
   Fp8Recipe recipe_;
-  bool notes_;
   std::shared_ptr<DelayedIteration> iteration_;
   std::string names_[2];  ///< of rounded weights in the cast cache, by SumOver
 };

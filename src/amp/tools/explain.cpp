@@ -145,7 +145,7 @@ namespace {
 
 /// What a region of float8 does with this op; "" for other ops and regions.
 std::string region_of_float8(std::string_view op, Device device) {
-  const WeightProducts* products = thread_state().weight_products.get();
+  const WeightProducts* products = thread_state().weight_products[static_cast<int>(device.type())].get();
   const bool asks = op == "linear" || op == "linear_relu" || op == "mm" || op == "matmul" || op == "addmm";
   if (!products || !asks || !is_autocast_enabled(device.type())) return "";
   return fmt::format("; with a weight {}", products->text());

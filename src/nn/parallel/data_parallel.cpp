@@ -16,6 +16,7 @@
 #include "tandem/tensor/generator_guard.h"
 #include "tandem/tensor/random.h"
 #include "tandem/tensor/threads.h"
+#include "tandem/tensor/weight_float8.h"
 
 namespace tandem::nn::parallel {
 
@@ -52,6 +53,9 @@ void connect_parameter(const Tensor& original, const Tensor& copy) {
       [device = original.device()](const autograd::Grads& g) -> autograd::Grads { return {g[0].to(device)}; });
   node->outputs.emplace_back(copy);
   autograd::set_history(copy, std::move(node), 0);
+  // Replicas on one device share the histories of float8; those on other devices have copies.
+  const bool in_region = thread_state().weight_products[static_cast<int>(copy.device().type())] != nullptr;
+  if (in_region && copy.device() == original.device()) copy.impl().float8 = weight_float8(original);
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ struct DelayedModel {
           static_cast<float>(amp::fp8_max(dtype)) / amax / std::pow(2.0f, static_cast<float>(recipe.margin()));
       scale = std::isinf(next) ? std::numeric_limits<float>::max() : next;
     }
+    if (!std::isfinite(history[0])) history[0] = 0;  // not in TransformerEngine, where it keeps the scale for long
     std::rotate(history.begin(), history.begin() + 1, history.end());
     history[0] = 0;
   }

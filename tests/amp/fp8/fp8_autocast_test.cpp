@@ -1,6 +1,7 @@
 // Regions of float8: their nesting, the states of delayed scaling, saving, recomputation, exclusion.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -127,10 +128,12 @@ TEST(Fp8Autocast, ScalesOfTheStateRoundTheOperands) {
 
 TEST(Fp8Autocast, InferenceUsesTheScalesAndLeavesThem) {
   const Tensor w = randn({8, 32}, Generator(9)).requires_grad_();
+  Tensor y;
   {
     const Fp8AutocastGuard fp8(device_type());
-    linear(input(1), w);
+    y = linear(input(1), w);
   }
+  y.sum().backward();
   const std::vector<float> before = values_of(state_of(w));
   {
     const NoGradGuard no_grad;
@@ -233,29 +236,129 @@ TEST(Fp8Autocast, ClonesHaveStatesOfTheirOwn) {
   const auto copy = std::dynamic_pointer_cast<nn::LinearImpl>(layer->clone());
   EXPECT_EQ(values_of(state_of(copy->weight)), values_of(state_of(layer->weight)));
   EXPECT_FALSE(state_of(copy->weight).is_alias_of(state_of(layer->weight)));
-  EXPECT_TRUE(is_excluded_from_float8(copy->weight));
+  EXPECT_TRUE(find_weight_float8(copy->weight)->excluded);
 }
 
 TEST(Fp8Autocast, RecomputedProductsEqualTheOriginals) {
-  for (const Fp8Recipe& recipe : {Fp8Recipe(DelayedScaling()), Fp8Recipe(MXFP8BlockScaling())}) {
-    manual_seed(3);
-    const Tensor first = mul(randn({32, 32}), 0.3), x = input(2);
-    const auto gradients = [&](bool recomputes) {
-      const Tensor w = first.clone().requires_grad_(), in = x.clone().requires_grad_();
-      for (int k = 0; k < 3; ++k) {
-        Tensor y;
-        {
-          const Fp8AutocastGuard fp8(device_type(), recipe);
-          const auto layers = [&](const Tensor& h) { return relu(linear(relu(linear(h, w)), w)); };
-          const Tensor scaled = mul(in, 1.0 + k);
-          y = recomputes ? autograd::checkpoint(layers, scaled) : layers(scaled);
+  for (const Fp8Recipe& recipe : {Fp8Recipe(DelayedScaling().amax_history_len(2)), Fp8Recipe(MXFP8BlockScaling())}) {
+    for (const bool nested : {false, true}) {
+      const Tensor first = mul(randn({32, 32}, Generator(3)), 0.3), x = input(2);
+      const auto gradients = [&](bool recomputes) {
+        const Tensor w = first.clone().requires_grad_(), in = x.clone().requires_grad_();
+        for (int k = 0; k < 3; ++k) {
+          Tensor y;
+          {
+            const Fp8AutocastGuard fp8(device_type(), recipe);
+            const auto layers = [&](const Tensor& h) {
+              std::optional<Fp8AutocastGuard> inner;
+              if (nested) inner.emplace(device_type(), recipe);
+              return relu(linear(relu(linear(h, w)), w));
+            };
+            const Tensor scaled = mul(in, 1.0 + k);
+            y = recomputes ? autograd::checkpoint(layers, scaled) : layers(scaled);
+          }
+          y.to(kFloat).square().sum().backward();
         }
-        y.to(kFloat).square().sum().backward();
-      }
-      return std::pair(values_of(w.grad()), values_of(in.grad()));
-    };
-    EXPECT_EQ(gradients(true), gradients(false)) << to_string(recipe);
+        std::vector<std::vector<float>> all{values_of(w.grad()), values_of(in.grad())};
+        if (std::holds_alternative<DelayedScaling>(recipe)) all.push_back(values_of(state_of(w)));
+        return all;
+      };
+      EXPECT_EQ(gradients(true), gradients(false)) << to_string(recipe) << (nested ? ", nested" : "");
+    }
   }
+}
+
+TEST(Fp8Autocast, RegionsInsideRecomputationLeaveTheHistories) {
+  const Tensor first = mul(randn({32, 32}, Generator(3)), 0.3);
+  const auto state_after = [&](bool recomputes) {
+    const Tensor w = first.clone().requires_grad_(), in = input(2).requires_grad_();
+    for (int k = 0; k < 3; ++k) {
+      const auto layer = [&](const Tensor& h) {
+        const Fp8AutocastGuard fp8(device_type(), DelayedScaling().amax_history_len(4));
+        return linear(h, w);
+      };
+      const Tensor y = recomputes ? autograd::checkpoint(layer, in) : layer(in);
+      y.backward(mul(ones_like(y), 1.0 + k));
+    }
+    return values_of(state_of(w));
+  };
+  EXPECT_EQ(state_after(true), state_after(false));
+}
+
+TEST(Fp8Autocast, StepsOnManyThreadsUpdateTheScales) {
+  const auto recipe = DelayedScaling().amax_history_len(4);
+  const Tensor w = randn({8, 32}, Generator(9)).requires_grad_();
+  for (int k = 0; k < 3; ++k) {
+    const ThreadContext context = ThreadContext::capture();
+    std::thread([&] {
+      const ThreadContextGuard guard(context);
+      Tensor y;
+      {
+        const Fp8AutocastGuard fp8(device_type(), recipe);
+        y = linear(input(1).to(w.device()), w);
+      }
+      y.backward(mul(ones_like(y), 0.25));
+    }).join();
+  }
+  EXPECT_EQ(values_of(state_of(w).select(1, 0))[2], 57344 / 0.25f);
+}
+
+TEST(Fp8Autocast, ThreadsOfOneRegionShareTheHistories) {
+  const Tensor w = randn({8, 32}, Generator(9)).requires_grad_();
+  for (int k = 0; k < 20; ++k) {
+    const Fp8AutocastGuard fp8(device_type(), DelayedScaling().amax_history_len(1));
+    linear(ones({1, 32}), w);
+    const ThreadContext context = ThreadContext::capture();
+    const auto run = [&](double magnitude) {
+      const ThreadContextGuard guard(context);
+      for (int i = 0; i < 20; ++i) linear(full({4, 32}, magnitude), w);
+    };
+    std::thread small(run, 1.0), large(run, 100.0);
+    small.join();
+    large.join();
+    EXPECT_EQ(values_of(state_of(w))[1], 100);
+  }
+}
+
+TEST(Fp8Autocast, LoadingReplacesPendingGradients) {
+  const auto recipe = DelayedScaling().amax_history_len(2);
+  Net saved, live, fresh;
+  optim::SGD a(saved.parameters(), optim::SGDOptions(1e-3)), b(live.parameters(), optim::SGDOptions(1e-3));
+  for (int k = 0; k < 3; ++k) step(saved, a, recipe, k);
+  std::stringstream file;
+  save(saved, file);
+  for (int k = 3; k < 5; ++k) step(live, b, recipe, k);
+  const void* const memory = state_of(live.a->weight).const_data_ptr<float>();
+  for (Net* net : {&live, &fresh}) {
+    file.seekg(0);
+    load(*net, file);
+  }
+  EXPECT_EQ(state_of(live.a->weight).const_data_ptr<float>(), memory);  // which graphs use
+  const auto after = [&](Net& net) {
+    const Fp8AutocastGuard fp8(device_type(), recipe);
+    net.forward(input(1));
+    return values_of(state_of(net.a->weight));
+  };
+  EXPECT_EQ(after(live), after(fresh));
+}
+
+TEST(Fp8Autocast, RegionsOfDeviceTypesAreIndependent) {
+  const DeviceType other = device_type() == kCPU ? kCUDA : kCPU;
+  const Fp8AutocastGuard fp8(device_type());
+  const AutocastGuard off(other, {}, false);
+  EXPECT_TRUE(is_fp8_enabled(device_type()));
+}
+
+TEST(Fp8Autocast, AnExceptionLeavesTheScales) {
+  const Tensor w = randn({8, 32}, Generator(9)).requires_grad_();
+  const auto fail = [&] {
+    const Fp8AutocastGuard fp8(device_type());
+    linear(input(1), w);
+    linear(ones({2, 3}), w);
+  };
+  EXPECT_THROWS(fail(), ShapeError, "linear: ");
+  EXPECT_EQ(values_of(state_of(w).select(1, 0)), std::vector<float>({1, 1, 1}));
+  EXPECT_FALSE(is_fp8_enabled(device_type()));
 }
 
 TEST(Fp8Autocast, ExcludedWeightsComputeInBf16) {

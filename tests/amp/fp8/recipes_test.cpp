@@ -230,6 +230,16 @@ TEST(MXFP8BlockScaling, EqualsTheDefinition) {
   EXPECT_EQ(quantize(ones({5}), Fp8Role::input, MXFP8BlockScaling()).scales.inverse.sizes(), IntArrayRef({1}));
 }
 
+TEST(DelayedScaling, UpdatesManyRows) {
+  const std::vector<DType> dtypes(10, kFloat8_e5m2);
+  const DelayedScales scales(DelayedScaling().amax_history_len(2), dtypes, ones({1}).device());
+  for (int64_t i = 0; i < 10; ++i) scales.quantize(full({1}, 1.0 + static_cast<double>(i)), i);
+  scales.update(1, 9);
+  Values want{1};
+  for (int i = 1; i < 10; ++i) want.push_back(57344.0f / static_cast<float>(1 + i));
+  EXPECT_TRUE(same(values_of(scales.state().select(1, 0)), want));
+}
+
 TEST(Fp8Recipes, HaveNamesAndTexts) {
   EXPECT_EQ(to_string(fp8_recipe("delayed")),
             "DelayedScaling(margin=0, fp8_format=HYBRID, amax_history_len=1024, amax_compute_algo=max)");
@@ -252,6 +262,8 @@ TEST(Fp8Recipes, BadInput) {
   EXPECT_THROWS(scales.quantize(x, -1), IndexError, "rows [-1, 0)");
   EXPECT_THROWS(scales.update(1, 2), IndexError, "DelayedScales::update: ", "rows [1, 3)");
   EXPECT_THROWS(quantize(x, kHalf, Float8CurrentScaling()), DTypeError, "f16");
+  EXPECT_THROWS(quantize(x, kFloat8_e5m2, Float8CurrentScaling()).dequantize(kLong), DTypeError, "dequantize: ", "i64");
+  EXPECT_THROWS(quantize(x, Fp8Role::input, Float8BlockScaling()).dequantize(kFloat8_e5m2), DTypeError, "f8e5m2");
   EXPECT_THROWS(quantize(ones({2}, kInt), kFloat8_e5m2, Float8CurrentScaling()), DTypeError, "quantize: ", "[2] i32");
   EXPECT_THROWS(quantize(ones({2}), Fp8Role::input, Float8BlockScaling()), ShapeError, "[2] f32", "rank 2");
   EXPECT_THROWS(quantize(ones({}), Fp8Role::input, MXFP8BlockScaling()), ShapeError, "[] f32", "rank 1");

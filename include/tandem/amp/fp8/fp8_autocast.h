@@ -9,14 +9,16 @@
 #include "tandem/amp/fp8/recipe.h"
 #include "tandem/dist/process_group.h"
 #include "tandem/nn/module.h"
+#include "tandem/ops/weight_products.h"
 
 #pragma GCC visibility push(default)
 namespace tandem::amp {
 
 /// A bf16 autocast region of this thread for device type `type`, in which linear(), linear_relu() and, if one of two
-/// matrices is a weight, mm(), matmul() and addmm() (with a row for each column's bias) round their operands to float8
-/// as the recipe says, and multiply the rounded values with f32 sums. Results are bf16, gradients of weights have the
-/// weights' dtype. A weight is a leaf that requires grad or is registered with a module.
+/// matrices is a weight, mm(), matmul() and addmm() (whose input has rank 1: a bias for each column) round their
+/// operands to float8 as the recipe says, and multiply the rounded values with f32 sums. Results are bf16, gradients of
+/// weights have the weights' dtype. A weight is a leaf that requires grad or is registered with a module. An op whose
+/// policy a PolicyGuard changes is not affected.
 ///
 ///   amp::Fp8AutocastGuard fp8(kCUDA, amp::MXFP8BlockScaling());
 ///   loss = cross_entropy(net->forward(x), y);
@@ -27,11 +29,17 @@ namespace tandem::amp {
 ///
 /// DelayedScaling keeps its scales with the weight: saved as `<name>._fp8` by modules, f32 [3, 1 + history length],
 /// with a row for the input, the weight and the gradient of the result. The scales of inputs and weights are computed
-/// when the thread's outermost region ends, those of gradients when its next one begins. A region that begins without
-/// recording (NoGradGuard) uses the scales and leaves them as they are.
+/// when the thread's outermost region ends, those of gradients when its next one begins; both of a thread that gets the
+/// region through ThreadContext belong to that region. A region that begins without recording (NoGradGuard), or within
+/// a backward pass (recomputation), uses the scales and leaves them as they are. If an exception ends the region, its
+/// scales stay as they are. An error at the end of a region is thrown by the thread's next guard.
 ///
-/// group: its ranks agree on the largest magnitudes of DelayedScaling, and must compute the same products in the same
-/// order. `enabled` = false gives a plain bf16 region. Inside the region, an AutocastGuard gives a plain region.
+/// group: of the outermost region; its ranks agree on the largest magnitudes of DelayedScaling, and must compute the
+/// same products in the same order. `enabled` = false gives a plain bf16 region. Inside the region, an AutocastGuard
+/// for the same device type gives a plain region. Guards of a thread must end in reverse order.
+///
+/// Throws StateError for options outside their domains, and for a DelayedScaling that differs from that of a region
+/// around this one.
 class [[nodiscard]] Fp8AutocastGuard {
  public:
   explicit Fp8AutocastGuard(DeviceType type, const Fp8Recipe& recipe = DelayedScaling(), bool enabled = true,
@@ -42,14 +50,15 @@ class [[nodiscard]] Fp8AutocastGuard {
 
  private:
   AutocastGuard autocast_;
-  bool outermost_ = false;
+  int exceptions_;                                  // in flight at the construction
+  std::shared_ptr<WeightProductsScope> outermost_;  // null inside another region
 };
 
 /// Whether products with weights are computed in float8 on this thread, for this device type.
 bool is_fp8_enabled(DeviceType type);
 
 /// From now on, products with the parameters of `module` are computed in bf16 in regions of float8: a cure for layers
-/// that lose accuracy, often the first and the last one.
+/// that lose accuracy, often the first and the last one. Not part of state_dict().
 void exclude_from_fp8(const nn::Module& module);
 /// The same for the submodules and parameters of `model` with these names, such as "head" or "head.weight". Throws
 /// StateError for a name that `model` does not have.

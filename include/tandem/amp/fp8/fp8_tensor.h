@@ -15,7 +15,7 @@ struct Fp8Tensor {
   Tensor codes;
   Float8Scales scales;
 
-  /// The values, computed in f32 and rounded once.
+  /// The values, computed in f32 and rounded once. Throws DTypeError for a dtype that is not floating, or float8.
   Tensor dequantize(DType dtype = kFloat) const;
 };
 
@@ -31,7 +31,7 @@ class DelayedScales {
   /// row.
   Fp8Tensor quantize(const Tensor& x, int64_t i) const;
   /// Ends an iteration for rows [first, first + count): computes their scales from the histories, then moves these on
-  /// by one place. A row whose amax is 0, inf or NaN keeps its scale.
+  /// by one place. A row whose amax is 0, inf or NaN keeps its scale; inf and NaN do not stay in the history.
   ///
   /// amax = max of the history, or its most recent entry; scale = (fp8_max / amax) / 2^margin, at most the largest f32.
   void update(int64_t first, int64_t count) const;
