@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(kThreads) dequantize(const __grid_constant__ D
   }
 }
 
-/// Of a launch.
+/// The most rows that one launch updates.
 constexpr int64_t kMostRows = 4;
 
 struct DelayedPlan {

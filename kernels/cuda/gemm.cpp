@@ -16,6 +16,7 @@
 #include "kernels/cuda/runtime.h"
 #include "kernels/float8_gemm.h"
 #include "tandem/base/check.h"
+#include "tandem/base/warn.h"
 #include "tandem/math/reduce.h"
 #include "tandem/math/unary.h"
 #include "tandem/tensor/factories.h"
@@ -136,9 +137,15 @@ void accumulate(const GemmCall& call, const Tensor& a, const Tensor& b) {
 bool run_float8(const GemmCall& call) {
   const Tensor &d = call.d, &a = call.a, &b = call.b;
   const DeviceProperties device = get_device_properties(d.device().index());
-  const bool sizes_fit = a.size(0) % 16 == 0 && a.size(1) % 16 == 0 && b.size(1) % 16 == 0;
-  if (call.scales_a.rows != 0 || call.scales_b.rows != 0 || !sizes_fit || a.numel() == 0 || call.accumulate ||
+  if (call.scales_a.rows != 0 || call.scales_b.rows != 0 || a.numel() == 0 || call.accumulate ||
       (a.dtype() == kFloat8_e5m2 && b.dtype() == kFloat8_e5m2) || 10 * device.major + device.minor < 89) {
+    return false;
+  }
+  if (a.size(0) % 16 != 0 || a.size(1) % 16 != 0 || b.size(1) % 16 != 0) {
+    warn_once(
+        "a float8 product has a size that is not a multiple of 16 and is computed in bf16, which is slower; pad the "
+        "batch and "
+        "the layers");
     return false;
   }
   const auto rows_of = [](const Tensor& x) {

@@ -417,7 +417,12 @@ Copies checked_copies(const StateDict& own, const Module& module, StateReader& r
     const Tensor* given = reader.find_if_present(float8_name(name));
     if (!given) continue;
     const Tensor* noted = reader.find_if_present(float8_noted_name(name));
-    copies.float8.push_back({parameter, *given, noted && noted->numel() == 1 && noted->item<bool>()});
+    if (noted && noted->numel() != 1) {
+      reader.add_fault(
+          fmt::format("'{}' is {}; it must have one element", float8_noted_name(name), checks::show(*noted)));
+      noted = nullptr;
+    }
+    copies.float8.push_back({parameter, *given, noted && noted->item<bool>()});
     if (given->dtype() == kFloat && given->dim() == 2 && given->size(0) == kDelayedRows && given->size(1) > 1) continue;
     reader.add_fault(fmt::format("'{}' is {}; it must be [{}, 1 + history length] f32", float8_name(name),
                                  checks::show(*given), kDelayedRows));

@@ -41,6 +41,49 @@ TEST(Fp8AcrossRanks, AgreeOnTheLargestMagnitudes) {
   });
 }
 
+TEST(Fp8AcrossRanks, AgreeOnGradientsOfLoadedStates) {
+  on_ranks([](const Group& group) {
+    const auto recipe = amp::DelayedScaling().amax_history_len(4);
+    const auto step = [&](nn::Linear& layer) {
+      Tensor y;
+      {
+        const amp::Fp8AutocastGuard fp8(device_type(), recipe, true, group);
+        y = layer(ones({2, 6}));
+      }
+      y.backward(mul(ones_like(y), 1.0 + group->rank()));
+    };
+    nn::Linear layer(6, 4), resumed(6, 4);
+    step(layer);
+    const StateDict state = layer->state_dict();
+    StateDict copy("Entry");
+    for (const auto& [name, tensor] : state) copy.insert(name, tensor.clone());
+    resumed->load_state_dict(copy);
+    step(layer);
+    step(resumed);
+    for (nn::Linear* run : {&layer, &resumed}) {
+      EXPECT_EQ((*run)->weight.impl().float8->delayed.select(1, 0).to(kCPU)[2].item<float>(),
+                57344 / static_cast<float>(group->size()));
+    }
+  });
+}
+
+TEST(Fp8AcrossRanks, RegionsWithoutTheGroupDoNotWaitForIt) {
+  on_ranks([](const Group& group) {
+    nn::Linear layer(6, 4);
+    Tensor y;
+    {
+      const amp::Fp8AutocastGuard fp8(device_type(), amp::DelayedScaling(), true, group);
+      y = layer(ones({2, 6}));
+    }
+    y.sum().backward();
+    if (group->rank() == 0) {
+      { const amp::Fp8AutocastGuard alone(device_type(), amp::Float8CurrentScaling()); }
+      EXPECT_EQ(layer->weight.impl().float8->delayed.select(1, 0).to(kCPU)[2].item<float>(), 57344);
+    }
+    group->barrier();
+  });
+}
+
 TEST(Fp8DataParallel, ReplicasOnOneDeviceShareTheHistories) {
   TANDEM_TEST_ON_HOST();
   nn::Linear layer(6, 4);

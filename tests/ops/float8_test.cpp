@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <limits>
+#include <thread>
 #include <vector>
 
+#include "support/device.h"
 #include "tandem/math/philox.h"
 #include "tandem/tandem.h"
 
@@ -131,6 +134,24 @@ TEST(CastFloat8, AllOptionsTogether) {
 TEST(CastFloat8, IsNotRecorded) {
   const Tensor x = ones({2}).requires_grad_();
   EXPECT_FALSE(cast_float8(x, kFloat8_e4m3fn).requires_grad());
+}
+
+TEST(CastFloat8, ThreadsShareAnAmax) {
+  TANDEM_TEST_ON_HOST();
+  const Tensor many = ones({500000}), one = full({1}, 100.0);
+  for (int k = 0; k < 10; ++k) {
+    const Tensor amax = zeros({1});
+    const auto options = Float8CastOptions().amax(amax);
+    std::atomic<bool> started{false};
+    std::thread casts([&] {
+      started = true;
+      for (int i = 0; i < 5; ++i) cast_float8(many, kFloat8_e4m3fn, options);
+    });
+    while (!started) std::this_thread::yield();
+    cast_float8(one, kFloat8_e4m3fn, options);
+    casts.join();
+    EXPECT_EQ(amax.item<float>(), 100);
+  }
 }
 
 }  // namespace

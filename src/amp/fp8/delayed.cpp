@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <utility>
 
 #include "tandem/amp/autocast_off.h"
 #include "tandem/autograd/grad_mode.h"
@@ -71,16 +73,21 @@ DelayedScalesCall delayed_update(const DelayedScaling& recipe, std::vector<Tenso
   return call;
 }
 
-Weight with_delayed_state(const Tensor& weight, const DelayedScaling& recipe) {
+Weight with_delayed_state(const Tensor& weight, const DelayedScaling& recipe, bool adapts) {
   static std::mutex mutex;
   const Weight kept = weight_float8(weight);
   const std::lock_guard lock(mutex);
   Tensor& state = kept->delayed;
   const int64_t length = recipe.amax_history_len();
-  if (state.defined() && state.size(1) == 1 + length && state.device() == weight.device()) return kept;
+  const bool fits = state.defined() && (state.size(1) == 1 + length || !adapts);
+  if (fits && state.device() == weight.device()) return kept;
   check_no_capture(weight);
   const Unrecorded modes;
   const Tensor old = state.defined() ? state.to(weight.device()) : Tensor();
+  if (fits) {
+    state = old;
+    return kept;
+  }
   state = zeros({kDelayedRows, 1 + length}, TensorOptions(kFloat).device(weight.device()));
   state.select(1, 0).fill_(1);
   if (old.defined()) {
@@ -92,41 +99,57 @@ Weight with_delayed_state(const Tensor& weight, const DelayedScaling& recipe) {
 
 void DelayedUpdates::add(const DelayedScaling& recipe, const Weight& weight, const Group& group) {
   const std::lock_guard lock(mutex_);
-  for (const Batch& batch : batches_) {
-    if (std::find(batch.weights.begin(), batch.weights.end(), weight) != batch.weights.end()) return;
-  }
-  auto batch = std::find_if(batches_.begin(), batches_.end(), [&](const Batch& b) {
-    return b.recipe == recipe && b.group == group && b.weights[0]->delayed.device() == weight->delayed.device();
-  });
-  if (batch == batches_.end()) batch = batches_.insert(batch, {recipe, group, {}});
-  batch->weights.push_back(weight);
+  auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.weight == weight; });
+  if (entry == entries_.end()) entry = entries_.insert(entry, {recipe, weight, group});
+  *entry = {recipe, weight, group};
 }
 
-void DelayedUpdates::run(const std::vector<Fp8Role>& roles) {
+std::vector<DelayedUpdates::Entry> DelayedUpdates::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(entries_, {});
+}
+
+void DelayedUpdates::run(const std::vector<Fp8Role>& roles, const Group& group) {
+  /// The weights of one call.
+  struct Batch {
+    DelayedScaling recipe;
+    bool agrees;
+    std::vector<Tensor> states;
+  };
   std::vector<Batch> batches;
-  {
-    const std::lock_guard lock(mutex_);
-    batches.swap(batches_);
+  for (const Entry& entry : take()) {
+    if (roles[0] == Fp8Role::gradient && entry.weight->gradient_noted.exchange(0) == 0) continue;
+    const Tensor& state = entry.weight->delayed;
+    const bool agrees = group && entry.group.lock() == group;
+    auto batch = std::find_if(batches.begin(), batches.end(), [&](const Batch& b) {
+      return b.recipe == entry.recipe && b.agrees == agrees && b.states[0].device() == state.device();
+    });
+    if (batch == batches.end()) batch = batches.insert(batch, {entry.recipe, agrees, {}});
+    batch->states.push_back(state);
   }
-  for (Batch& batch : batches) {
-    if (roles[0] == Fp8Role::gradient) {
-      std::erase_if(batch.weights, [](const Weight& weight) { return weight->gradient_noted.exchange(0) == 0; });
-    }
-    if (!batch.weights.empty()) run(batch, roles);
-  }
-}
-
-void DelayedUpdates::run(const Batch& batch, const std::vector<Fp8Role>& roles) {
   const Unrecorded modes;
   const int64_t first = static_cast<int64_t>(roles[0]), count = static_cast<int64_t>(roles.size());
-  std::vector<DType> dtypes;
-  for (const Fp8Role role : roles) dtypes.push_back(fp8_dtype(batch.recipe.fp8_format(), role));
-  std::vector<Tensor> states;
-  for (const Weight& weight : batch.weights) states.push_back(weight->delayed);
-  if (batch.group) agree(states, first, count, *batch.group);
-  const DelayedScalesCall call = delayed_update(batch.recipe, std::move(states), first, dtypes);
-  backend(call.states[0]).update_delayed_scales(call);
-  for (const Tensor& state : call.states) state.impl().storage->bump_version();
+  std::exception_ptr error;
+  for (const Batch& batch : batches) {
+    try {
+      std::vector<DType> dtypes;
+      for (const Fp8Role role : roles) dtypes.push_back(fp8_dtype(batch.recipe.fp8_format(), role));
+      if (batch.agrees) agree(batch.states, first, count, *group);
+      backend(batch.states[0]).update_delayed_scales(delayed_update(batch.recipe, batch.states, first, dtypes));
+      for (const Tensor& state : batch.states) state.impl().storage->bump_version();
+    } catch (...) {
+      if (!error) error = std::current_exception();
+      for (const Tensor& state : batch.states) newest(state, first, count).zero_();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+void DelayedUpdates::discard(const std::vector<Fp8Role>& roles) {
+  const Unrecorded modes;
+  for (const Entry& entry : take()) {
+    newest(entry.weight->delayed, static_cast<int64_t>(roles[0]), static_cast<int64_t>(roles.size())).zero_();
+  }
 }
 
 DelayedIteration::DelayedIteration(std::shared_ptr<DelayedUpdates> gradients, Group group, bool notes)
@@ -146,13 +169,13 @@ void DelayedIteration::check(const DelayedScaling& recipe) {
 }
 
 Weight DelayedIteration::begin(const Tensor& weight, const DelayedScaling& recipe) {
-  Weight kept = with_delayed_state(weight, recipe);
+  Weight kept = with_delayed_state(weight, recipe, notes_forward());
   const uint64_t noted = kept->gradient_noted;
   if (noted != 0 && noted != number_ && notes_forward()) {
     check_no_capture(weight);
     DelayedUpdates update;
-    update.add(recipe, kept, nullptr);  // not all ranks may have come here
-    update.run({Fp8Role::gradient});
+    update.add(recipe, kept, group_);
+    update.run({Fp8Role::gradient}, group_);
   }
   return kept;
 }
@@ -173,8 +196,13 @@ void DelayedIteration::noted(const DelayedScaling& recipe, const Weight& weight,
 }
 
 void DelayedIteration::end() {
-  abandon();
-  forward_.run({Fp8Role::input, Fp8Role::weight});
+  open_.store(false, std::memory_order_relaxed);
+  forward_.run({Fp8Role::input, Fp8Role::weight}, group_);
+}
+
+void DelayedIteration::abandon() {
+  open_.store(false, std::memory_order_relaxed);
+  forward_.discard({Fp8Role::input, Fp8Role::weight});
 }
 
 }  // namespace tandem::amp::detail

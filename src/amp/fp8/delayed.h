@@ -26,29 +26,33 @@ DelayedScalesCall delayed_update(const DelayedScaling& recipe, std::vector<Tenso
 using Weight = std::shared_ptr<WeightFloat8>;
 using Group = std::shared_ptr<distributed::ProcessGroup>;
 
-/// What is kept with a weight, with a state for this recipe on the weight's device. A state with another history length
-/// is adapted.
-Weight with_delayed_state(const Tensor& weight, const DelayedScaling& recipe);
+/// What is kept with a weight, with a state on the weight's device. If `adapts`, its histories have the recipe's
+/// length.
+Weight with_delayed_state(const Tensor& weight, const DelayedScaling& recipe, bool adapts);
 
 /// Weights whose histories have grown, to be updated together. Used by several threads.
 class DelayedUpdates {
  public:
-  /// A weight that is there already stays as it is. The ranks of `group`, if there is one, agree on the magnitudes.
+  /// Replaces what was added for this weight before.
   void add(const DelayedScaling& recipe, const Weight& weight, const Group& group);
   /// Computes the scales of these roles, which have adjacent rows, with one call for each recipe and device, and
-  /// forgets the weights. For gradients, weights whose gradient was not noted are left out.
-  void run(const std::vector<Fp8Role>& roles);
+  /// forgets the weights. The ranks of `group` agree on the magnitudes of weights that were added with it. For
+  /// gradients, weights whose gradient was not noted are left out. Of several errors, throws the first, after the other
+  /// updates; magnitudes that were not used are dropped.
+  void run(const std::vector<Fp8Role>& roles, const Group& group);
+  /// Forgets the weights, and drops the magnitudes of these roles.
+  void discard(const std::vector<Fp8Role>& roles);
 
  private:
-  struct Batch {
+  struct Entry {
     DelayedScaling recipe;
-    Group group;
-    std::vector<Weight> weights;
+    Weight weight;
+    std::weak_ptr<distributed::ProcessGroup> group;
   };
-  static void run(const Batch& batch, const std::vector<Fp8Role>& roles);
+  std::vector<Entry> take();
 
   std::mutex mutex_;
-  std::vector<Batch> batches_;
+  std::vector<Entry> entries_;
 };
 
 /// An outermost region, with the regions inside.
@@ -57,24 +61,26 @@ class DelayedIteration final : public WeightProductsScope {
   /// `notes`: whether histories grow.
   DelayedIteration(std::shared_ptr<DelayedUpdates> gradients, Group group, bool notes);
 
-  /// Differs for all iterations of the process; not 0.
+  /// Unique in the process; never 0.
   uint64_t number() const { return number_; }
-  /// All regions of an iteration have one DelayedScaling. Throws StateError for another.
+  /// All regions of an iteration have one DelayedScaling. Throws StateError for another, or options out of range.
   void check(const DelayedScaling& recipe);
   /// What is kept with a weight, with a state. If the history has a gradient of an earlier iteration from which the
-  /// scale was not computed, because the state was loaded or another thread noted it, computes it.
+  /// scale was not computed, computes it: the state was loaded, another thread noted it, or the backward of an earlier
+  /// region ran inside this one.
   Weight begin(const Tensor& weight, const DelayedScaling& recipe);
   /// The scales of a state in this iteration, [3]: recomputation after the region's end finds them unchanged.
   Tensor scales(const Tensor& state);
   /// Whether the largest magnitudes of inputs and weights are noted: later, histories belong to other iterations.
-  bool notes_forward() const { return notes_ && open_.load(std::memory_order_relaxed); }
+  bool notes_forward() const { return notes_ && is_open(); }
   bool notes_gradients() const { return notes_; }
   /// To be called when the largest magnitude of a tensor with this role was noted.
   void noted(const DelayedScaling& recipe, const Weight& weight, Fp8Role role);
+  bool is_open() const { return open_.load(std::memory_order_relaxed); }
   /// Computes the scales of inputs and weights.
   void end();
-  /// Ends without computing scales.
-  void abandon() { open_.store(false, std::memory_order_relaxed); }
+  /// Ends without computing scales, and drops the magnitudes.
+  void abandon();
 
  private:
   const uint64_t number_;

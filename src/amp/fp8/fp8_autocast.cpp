@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "src/amp/fp8/products.h"
@@ -17,7 +18,7 @@ namespace {
 /// What a thread keeps between its outermost regions.
 struct Thread {
   std::shared_ptr<detail::DelayedUpdates> gradients;  ///< whose scales the next region computes
-  std::exception_ptr failure;                         ///< of the end of a region, where nothing can be thrown
+  std::string failure;  ///< of the end of a region, where nothing can be thrown; empty: none
 };
 Thread& this_thread() {
   return tandem::detail::of_thread([] { return Thread(); });
@@ -25,11 +26,12 @@ Thread& this_thread() {
 
 std::shared_ptr<detail::DelayedIteration> new_iteration(const std::shared_ptr<distributed::ProcessGroup>& group) {
   Thread& thread = this_thread();
-  if (thread.failure) std::rethrow_exception(std::exchange(thread.failure, nullptr));
+  const std::string failure = std::exchange(thread.failure, "");
+  TANDEM_CHECK(failure.empty(), StateError, "the end of an earlier region of float8 failed: {}", failure);
   // A region in a backward pass recomputes: its numbers were noted before.
   const bool notes = GradMode::is_enabled() && !thread_state().inference_mode && !autograd::is_running_backward();
   if (!thread.gradients) thread.gradients = std::make_shared<detail::DelayedUpdates>();
-  if (notes) thread.gradients->run({Fp8Role::gradient});
+  if (notes) thread.gradients->run({Fp8Role::gradient}, group);
   return std::make_shared<detail::DelayedIteration>(thread.gradients, group, notes);
 }
 
@@ -49,24 +51,25 @@ Fp8AutocastGuard::Fp8AutocastGuard(DeviceType type, const Fp8Recipe& recipe, boo
   if (const auto* r = std::get_if<Float8BlockScaling>(&recipe)) check_epsilon(r->amax_epsilon());
   ThreadState& state = thread_state();
   auto iteration = std::dynamic_pointer_cast<detail::DelayedIteration>(state.products_scope);
-  const bool outermost = !iteration;
+  // A thread may still have the context of a region that has ended. In a backward pass it recomputes that region.
+  const bool outermost = !iteration || (!iteration->is_open() && !autograd::is_running_backward());
   if (outermost) iteration = new_iteration(group);
   if (const auto* r = std::get_if<DelayedScaling>(&recipe)) iteration->check(*r);
   state.weight_products[static_cast<int>(type)] = std::make_shared<detail::Fp8Products>(type, recipe, iteration);
   if (!outermost) return;
-  state.products_scope = iteration;
+  around_ = std::exchange(state.products_scope, iteration);
   outermost_ = std::move(iteration);
 }
 
 Fp8AutocastGuard::~Fp8AutocastGuard() {
   if (!outermost_) return;
-  thread_state().products_scope = nullptr;
+  thread_state().products_scope = std::move(around_);
   auto& iteration = static_cast<detail::DelayedIteration&>(*outermost_);
   // While an exception unwinds the stack, other ranks may not come here.
   try {
     std::uncaught_exceptions() > exceptions_ ? iteration.abandon() : iteration.end();
-  } catch (...) {
-    this_thread().failure = std::current_exception();
+  } catch (const std::exception& error) {
+    this_thread().failure = error.what();
   }
 }
 
@@ -82,14 +85,19 @@ void exclude_from_fp8(const nn::Module& module) {
 void exclude_from_fp8(const nn::Module& model, const std::vector<std::string>& names) {
   const OpScope op("exclude_from_fp8");
   const auto parameters = model.named_parameters();
+  const auto modules = model.named_modules({}, /*include_self=*/false);
   std::vector<Tensor> all;
   for (const std::string& name : names) {
-    const size_t before = all.size();
-    for (const auto& [key, parameter] : parameters) {
-      if (key == name || key.rfind(name + ".", 0) == 0) all.push_back(parameter);
+    if (const std::shared_ptr<nn::Module>* module = modules.find(name)) {  // has tied parameters, too
+      for (const Tensor& parameter : (*module)->parameters()) all.push_back(parameter);
+      continue;
     }
-    TANDEM_CHECK(all.size() > before, StateError,
-                 "the model has no parameter '{}' and none below it; named_parameters() lists the existing ones", name);
+    const Tensor* parameter = parameters.find(name);
+    TANDEM_CHECK(parameter, StateError,
+                 "the model has no parameter and no submodule '{}'; named_parameters() and named_modules() list the "
+                 "existing ones",
+                 name);
+    all.push_back(*parameter);
   }
   for (const Tensor& parameter : all) weight_float8(parameter)->excluded = true;
 }

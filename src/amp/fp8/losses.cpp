@@ -52,7 +52,7 @@ std::vector<LogValue> fp8_log_values(const nn::Module& model) {
   constexpr const char* kRows[] = {"input", "weight", "gradient"};
   std::vector<LogValue> values;
   for (const auto& [name, parameter] : model.named_parameters()) {
-    const auto& kept = parameter.impl().float8;
+    const auto kept = find_weight_float8(parameter);
     if (!kept || !kept->delayed.defined()) continue;
     const Tensor& state = kept->delayed;
     for (int64_t row = 0; row < kDelayedRows; ++row) {

@@ -53,7 +53,7 @@ void connect_parameter(const Tensor& original, const Tensor& copy) {
       [device = original.device()](const autograd::Grads& g) -> autograd::Grads { return {g[0].to(device)}; });
   node->outputs.emplace_back(copy);
   autograd::set_history(copy, std::move(node), 0);
-  // Replicas on one device share the histories of float8; those on other devices have copies.
+  // In a region of float8, replicas on one device share the histories. Other replicas have copies.
   const bool in_region = thread_state().weight_products[static_cast<int>(copy.device().type())] != nullptr;
   if (in_region && copy.device() == original.device()) copy.impl().float8 = weight_float8(original);
 }

@@ -1,6 +1,7 @@
 // Regions of float8: their nesting, the states of delayed scaling, saving, recomputation, exclusion.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -218,6 +219,9 @@ TEST(Fp8Autocast, StateDictsNameTheStates) {
   const std::vector<float> before = values_of(other.a->weight);
   EXPECT_THROWS(other.load_state_dict(bad), StateError, "'a.weight._fp8' is [2, 5] f32", "[3, 1 + history length]");
   EXPECT_EQ(values_of(other.a->weight), before);
+  bad = state;
+  bad["a.weight._fp8_noted"] = ones({2}, kBool);
+  EXPECT_THROWS(other.load_state_dict(bad), StateError, "'a.weight._fp8_noted' is [2] bool", "one element");
   StateDict without("Entry");
   for (const auto& [name, tensor] : state) {
     if (name.find("_fp8") == std::string::npos) without.insert(name, tensor);
@@ -303,21 +307,35 @@ TEST(Fp8Autocast, StepsOnManyThreadsUpdateTheScales) {
   EXPECT_EQ(values_of(state_of(w).select(1, 0))[2], 57344 / 0.25f);
 }
 
-TEST(Fp8Autocast, ThreadsOfOneRegionShareTheHistories) {
+TEST(Fp8Autocast, AContextOfAnEndedRegionDoesNotHoldLaterOnes) {
+  const auto recipe = DelayedScaling().amax_history_len(4);
   const Tensor w = randn({8, 32}, Generator(9)).requires_grad_();
-  for (int k = 0; k < 20; ++k) {
-    const Fp8AutocastGuard fp8(device_type(), DelayedScaling().amax_history_len(1));
-    linear(ones({1, 32}), w);
-    const ThreadContext context = ThreadContext::capture();
-    const auto run = [&](double magnitude) {
-      const ThreadContextGuard guard(context);
-      for (int i = 0; i < 20; ++i) linear(full({4, 32}, magnitude), w);
-    };
-    std::thread small(run, 1.0), large(run, 100.0);
-    small.join();
-    large.join();
-    EXPECT_EQ(values_of(state_of(w))[1], 100);
+  ThreadContext context = ThreadContext::capture();
+  {
+    const Fp8AutocastGuard fp8(device_type());
+    context = ThreadContext::capture();
   }
+  const ThreadContextGuard guard(context);
+  for (int k = 0; k < 3; ++k) {
+    const Fp8AutocastGuard fp8(device_type(), recipe);
+    linear(input(1), w);
+  }
+  EXPECT_EQ(values_of(state_of(w).select(1, 0))[0], 448 / amax_of(input(1)));
+}
+
+TEST(Fp8Autocast, EvaluationLeavesTheLengthOfHistories) {
+  const Tensor w = randn({8, 32}, Generator(9)).requires_grad_();
+  {
+    const Fp8AutocastGuard fp8(device_type(), DelayedScaling().amax_history_len(6));
+    linear(input(1), w);
+  }
+  const std::vector<float> before = values_of(state_of(w));
+  {
+    const NoGradGuard no_grad;
+    const Fp8AutocastGuard fp8(device_type());
+    linear(input(1), w);
+  }
+  EXPECT_EQ(values_of(state_of(w)), before);
 }
 
 TEST(Fp8Autocast, LoadingReplacesPendingGradients) {
@@ -353,12 +371,17 @@ TEST(Fp8Autocast, AnExceptionLeavesTheScales) {
   const Tensor w = randn({8, 32}, Generator(9)).requires_grad_();
   const auto fail = [&] {
     const Fp8AutocastGuard fp8(device_type());
-    linear(input(1), w);
+    linear(full({2, 32}, std::numeric_limits<double>::infinity()), w);
     linear(ones({2, 3}), w);
   };
   EXPECT_THROWS(fail(), ShapeError, "linear: ");
   EXPECT_EQ(values_of(state_of(w).select(1, 0)), std::vector<float>({1, 1, 1}));
   EXPECT_FALSE(is_fp8_enabled(device_type()));
+  {
+    const Fp8AutocastGuard fp8(device_type());
+    EXPECT_TRUE(isfinite(linear(input(1), w).detach()).all().item<bool>());
+  }
+  EXPECT_EQ(values_of(state_of(w).select(1, 0))[0], 448 / amax_of(input(1)));
 }
 
 TEST(Fp8Autocast, ExcludedWeightsComputeInBf16) {
@@ -381,7 +404,26 @@ TEST(Fp8Autocast, ExcludedWeightsComputeInBf16) {
   EXPECT_FALSE(equal(run(), plain));
   include_in_fp8(net);
   EXPECT_TRUE(equal(run(), all));
-  EXPECT_THROWS(exclude_from_fp8(net, {"c"}), StateError, "exclude_from_fp8: ", "'c'", "named_parameters()");
+  EXPECT_THROWS(exclude_from_fp8(net, {"a", "c"}), StateError, "exclude_from_fp8: ", "'c'", "named_parameters()");
+  EXPECT_TRUE(equal(run(), all));
+}
+
+/// Two layers with one weight.
+struct Tied : nn::Module {
+  Tied() {
+    register_module("first", first);
+    head->register_parameter("weight", first->weight);
+    register_module("head", head);
+  }
+  struct Head : nn::Module {};
+  nn::Linear first{4, 4};
+  std::shared_ptr<Head> head = std::make_shared<Head>();
+};
+
+TEST(Fp8Autocast, ExcludesModulesWhoseWeightsAreTied) {
+  Tied model;
+  exclude_from_fp8(model, {"head"});
+  EXPECT_TRUE(find_weight_float8(model.first->weight)->excluded);
 }
 
 TEST(Fp8Autocast, ModulesWithADTypePolicyAreLeftOut) {

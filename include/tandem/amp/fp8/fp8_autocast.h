@@ -14,32 +14,37 @@
 #pragma GCC visibility push(default)
 namespace tandem::amp {
 
-/// A bf16 autocast region of this thread for device type `type`, in which linear(), linear_relu() and, if one of two
-/// matrices is a weight, mm(), matmul() and addmm() (whose input has rank 1: a bias for each column) round their
-/// operands to float8 as the recipe says, and multiply the rounded values with f32 sums. Results are bf16, gradients of
-/// weights have the weights' dtype. A weight is a leaf that requires grad or is registered with a module. An op whose
-/// policy a PolicyGuard changes is not affected.
+/// A bf16 autocast region of this thread for device type `type`. In it, linear(), linear_relu() and, if one of two
+/// matrices is a weight, mm(), matmul() and addmm(), if its input is a bias (rank 1, one value for each column; beta =
+/// alpha = 1), round their operands to float8 as the recipe says, and multiply the rounded values with f32 sums.
+/// Results are bf16, gradients of weights have the weights' dtype. A weight is a leaf that requires grad or is
+/// registered with a module. An op whose policy is not Cast::lower, because of a PolicyGuard or set_policy(), is
+/// computed as that policy says.
 ///
 ///   amp::Fp8AutocastGuard fp8(kCUDA, amp::MXFP8BlockScaling());
 ///   loss = cross_entropy(net->forward(x), y);
 ///
-/// Weights are rounded once per iteration (amp/cast_cache.h), activations and gradients once for each dimension over
-/// which products with them sum: a recipe with one scale rounds once. The gradient of a product is that of its rounded
-/// operands, with the gradient of the result rounded as well. It cannot be differentiated again.
+/// Open one region per iteration. Weights are rounded once per iteration (amp/cast_cache.h), activations and gradients
+/// once for each dimension over which products with them sum: a recipe with one scale rounds once. The gradient of a
+/// product is that of its rounded operands, with the gradient of the result rounded as well. It cannot be
+/// differentiated again.
 ///
 /// DelayedScaling keeps its scales with the weight: saved as `<name>._fp8` by modules, f32 [3, 1 + history length],
 /// with a row for the input, the weight and the gradient of the result. The scales of inputs and weights are computed
-/// when the thread's outermost region ends, those of gradients when its next one begins; both of a thread that gets the
-/// region through ThreadContext belong to that region. A region that begins without recording (NoGradGuard), or within
-/// a backward pass (recomputation), uses the scales and leaves them as they are. If an exception ends the region, its
-/// scales stay as they are. An error at the end of a region is thrown by the thread's next guard.
+/// when the thread's outermost region ends, those of gradients when its next outermost region that records begins. What
+/// a thread computes in a region that it got through ThreadContext counts for that region. A region that begins without
+/// recording (NoGradGuard), or within a backward pass (recomputation), uses the scales and leaves them as they are. If
+/// an exception ends the region, its scales stay as they are. An error at the end of a region is thrown when the
+/// thread's next outermost Fp8AutocastGuard begins. Until a region ends, an inf or NaN makes all products with the same
+/// weight NaN.
 ///
-/// group: of the outermost region; its ranks agree on the largest magnitudes of DelayedScaling, and must compute the
-/// same products in the same order. `enabled` = false gives a plain bf16 region. Inside the region, an AutocastGuard
-/// for the same device type gives a plain region. Guards of a thread must end in reverse order.
+/// group: of the outermost region. Its ranks agree on the largest magnitudes of DelayedScaling; they must compute the
+/// same products in the same order, and load the same state. `enabled` = false gives a plain bf16 region. Inside the
+/// region, an AutocastGuard for the same device type gives a plain region. A thread's guards must be destroyed in
+/// reverse order of their construction.
 ///
-/// Throws StateError for options outside their domains, and for a DelayedScaling that differs from that of a region
-/// around this one.
+/// Throws StateError for options out of range, and for a DelayedScaling that differs from another one of the same
+/// outermost region.
 class [[nodiscard]] Fp8AutocastGuard {
  public:
   explicit Fp8AutocastGuard(DeviceType type, const Fp8Recipe& recipe = DelayedScaling(), bool enabled = true,
@@ -52,6 +57,7 @@ class [[nodiscard]] Fp8AutocastGuard {
   AutocastGuard autocast_;
   int exceptions_;                                  // in flight at the construction
   std::shared_ptr<WeightProductsScope> outermost_;  // null inside another region
+  std::shared_ptr<WeightProductsScope> around_;     // the thread's scope before
 };
 
 /// Whether products with weights are computed in float8 on this thread, for this device type.

@@ -15,7 +15,7 @@ struct Fp8Tensor {
   Tensor codes;
   Float8Scales scales;
 
-  /// The values, computed in f32 and rounded once. Throws DTypeError for a dtype that is not floating, or float8.
+  /// The values, computed in f32 and rounded once. Throws DTypeError for a dtype that is float8 or not floating.
   Tensor dequantize(DType dtype = kFloat) const;
 };
 
