@@ -16,7 +16,7 @@ namespace {
 int64_t dim_of(SumOver over) { return over == SumOver::columns ? -1 : -2; }
 SumOver other(SumOver over) { return over == SumOver::columns ? SumOver::rows : SumOver::columns; }
 
-/// Whether a recipe rounds a weight to the same codes for both dimensions.
+/// Whether a recipe rounds a tensor with this role to the same codes for both dimensions.
 bool rounds_once(const Fp8Recipe& recipe, Fp8Role role) {
   if (std::holds_alternative<MXFP8BlockScaling>(recipe)) return false;
   return role == Fp8Role::weight || !std::holds_alternative<Float8BlockScaling>(recipe);
@@ -24,11 +24,15 @@ bool rounds_once(const Fp8Recipe& recipe, Fp8Role role) {
 
 bool is_low_or_f32(const Tensor& x) { return x.dtype() == kFloat || is_reduced_floating_point(x.dtype()); }
 
+/// A transposed view of a matrix. Not an op, so that observers do not see it.
+Tensor transposed(const Tensor& x) {
+  return make_view(x, {x.size(1), x.size(0)}, {x.stride(1), x.stride(0)}, x.storage_offset());
+}
 Fp8Tensor transposed(const Fp8Tensor& x) {
   Fp8Tensor y = x;
-  y.codes = transpose(x.codes, 0, 1);
+  y.codes = transposed(x.codes);
   if (x.scales.rows == 0) return y;
-  y.scales.inverse = transpose(x.scales.inverse, 0, 1);
+  y.scales.inverse = transposed(x.scales.inverse);
   std::swap(y.scales.rows, y.scales.columns);
   return y;
 }
