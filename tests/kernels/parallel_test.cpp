@@ -242,6 +242,9 @@ TEST_F(ProcessExitDeathTest, DestructorsOfStaticObjectsMayCompute) {
 }
 
 TEST_F(ProcessExitDeathTest, OtherThreadsMayCompute) {
+#if defined(__clang__)
+  GTEST_SKIP() << "LLVM's OpenMP aborts if a thread enters it after exit() has shut it down";
+#endif
   const auto compute = [](int64_t n) {
     const Tensor x = randn({1, 3, n, n}).requires_grad_();
     conv2d(x, randn({4, 3, 3, 3})).sum().backward();
