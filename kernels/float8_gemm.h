@@ -57,7 +57,7 @@ inline Tensor repeated(const Tensor& per_block, int64_t size, int64_t n) {
   return viewed(y, {n}, {1});
 }
 
-/// d = activation(d + bias).
+/// d = sums + bias; the activation follows.
 inline void finish(const Tensor& d, const Tensor& sums, const GemmCall& call) {
   if (call.bias.defined() && !call.accumulate) {
     backend(d).binary(d, Binary::add, sums, over_rows(call.bias, d.sizes()), 1);

@@ -103,8 +103,9 @@ void quantize_float8(const Float8QuantizeCall& call) {
             per_block = Scratch<float>(blocks.across),
             factor = Scratch<float>(blocks.width)](int64_t first, int64_t rows, int64_t first_block) {
       std::fill_n(largest.data(), blocks.across, 0u);
+      const float* row = nullptr;
       for (int64_t r = first; r < first + rows; ++r) {
-        const float* const row = x.read(r);
+        row = x.read(r);
         if (blocks.columns == 1) {
           table.amax_each(largest.data(), row, blocks.width);
           continue;
@@ -118,7 +119,7 @@ void quantize_float8(const Float8QuantizeCall& call) {
       }
       spread(factor.data(), per_block.data(), blocks);
       for (int64_t r = first; r < first + rows; ++r) {
-        casts.scaled(codes + r * blocks.width, x.read(r), factor.data(), blocks.width);
+        casts.scaled(codes + r * blocks.width, rows == 1 ? row : x.read(r), factor.data(), blocks.width);
       }
     };
   });

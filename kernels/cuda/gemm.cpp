@@ -144,8 +144,7 @@ bool run_float8(const GemmCall& call) {
   if (a.size(0) % 16 != 0 || a.size(1) % 16 != 0 || b.size(1) % 16 != 0) {
     warn_once(
         "a float8 product has a size that is not a multiple of 16 and is computed in bf16, which is slower; pad the "
-        "batch and "
-        "the layers");
+        "batch and the layers");
     return false;
   }
   const auto rows_of = [](const Tensor& x) {

@@ -65,15 +65,16 @@ inline DType writable(DType wanted, DType operand) { return wanted == kFloat ? k
 /// a b + bias, for matrices of which one may be a weight, if this region computes such products; else undefined.
 template <FixedString Name>
 Tensor product_with_weight(const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
-  if (!weight_products_for(b) || a.dim() != 2 || b.dim() != 2) [[likely]]
+  const WeightProducts* const products = weight_products_for(b);
+  if (!products || a.dim() != 2 || b.dim() != 2) [[likely]]
     return Tensor();
   constexpr int row = amp::policy_row(Name.text);
   const WeightProduct right{.op = Name.text, .row = row, .x = a, .weight = b, .bias = bias, .transposed = true};
-  if (Tensor y = weight_product(right); y.defined()) return y;
-  if (bias.defined()) return Tensor();
+  if (products->takes(right)) return products->compute(right);
+  if (bias.defined() || !products->takes({.op = Name.text, .row = row, .x = b, .weight = a, .bias = bias}))
+    return Tensor();
   const Tensor x = transpose(b, 0, 1);
-  const Tensor y = weight_product({.op = Name.text, .row = row, .x = x, .weight = a, .bias = bias});
-  return y.defined() ? transpose(y, 0, 1) : y;
+  return transpose(products->compute({.op = Name.text, .row = row, .x = x, .weight = a, .bias = bias}), 0, 1);
 }
 
 template <FixedString Name>

@@ -24,7 +24,9 @@ struct WeightProduct {
 class WeightProducts {
  public:
   virtual ~WeightProducts() = default;
-  /// The product, recorded if needed; an undefined tensor if the op shall compute it.
+  /// Whether it computes this product; if not, the op does. The order of x's dimensions does not matter.
+  virtual bool takes(const WeightProduct& product) const = 0;
+  /// The product, recorded if needed; only for one that it takes.
   virtual Tensor compute(const WeightProduct& product) const = 0;
   /// How it computes them, for explanations: "in float8, .."
   virtual std::string text() const = 0;
@@ -45,7 +47,7 @@ inline const WeightProducts* weight_products_for(const Tensor& x) {
 /// The product as that region computes it; an undefined tensor if the op shall compute it.
 inline Tensor weight_product(const WeightProduct& product) {
   const WeightProducts* products = weight_products_for(product.weight);
-  return products ? products->compute(product) : Tensor();
+  return products && products->takes(product) ? products->compute(product) : Tensor();
 }
 
 }  // namespace detail

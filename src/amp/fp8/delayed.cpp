@@ -99,9 +99,8 @@ Weight with_delayed_state(const Tensor& weight, const DelayedScaling& recipe, bo
 
 void DelayedUpdates::add(const DelayedScaling& recipe, const Weight& weight, const Group& group) {
   const std::lock_guard lock(mutex_);
-  auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.weight == weight; });
-  if (entry == entries_.end()) entry = entries_.insert(entry, {recipe, weight, group});
-  *entry = {recipe, weight, group};
+  std::erase_if(entries_, [&](const Entry& e) { return e.weight == weight; });
+  entries_.push_back({recipe, weight, group});
 }
 
 std::vector<DelayedUpdates::Entry> DelayedUpdates::take() {
@@ -156,10 +155,6 @@ DelayedIteration::DelayedIteration(std::shared_ptr<DelayedUpdates> gradients, Gr
     : number_(next_number()), gradients_(std::move(gradients)), group_(std::move(group)), notes_(notes) {}
 
 void DelayedIteration::check(const DelayedScaling& recipe) {
-  TANDEM_CHECK(recipe.amax_history_len() > 0, StateError, "amax_history_len = {}; it must be at least 1",
-               recipe.amax_history_len());
-  TANDEM_CHECK(std::abs(recipe.margin()) <= 64, StateError, "margin = {}; it must be between -64 and 64",
-               recipe.margin());
   const std::lock_guard lock(mutex_);
   if (!recipe_) recipe_ = recipe;
   TANDEM_CHECK(*recipe_ == recipe, StateError,

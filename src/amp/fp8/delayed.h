@@ -63,7 +63,7 @@ class DelayedIteration final : public WeightProductsScope {
 
   /// Unique in the process; never 0.
   uint64_t number() const { return number_; }
-  /// All regions of an iteration have one DelayedScaling. Throws StateError for another, or options out of range.
+  /// All regions of an iteration have one DelayedScaling. Throws StateError for another.
   void check(const DelayedScaling& recipe);
   /// What is kept with a weight, with a state. If the history has a gradient of an earlier iteration from which the
   /// scale was not computed, computes it: the state was loaded, another thread noted it, or the backward of an earlier

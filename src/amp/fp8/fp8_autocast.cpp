@@ -1,10 +1,10 @@
 #include "tandem/amp/fp8/fp8_autocast.h"
 
-#include <cmath>
 #include <exception>
 #include <string>
 #include <utility>
 
+#include "src/amp/fp8/check_recipe.h"
 #include "src/amp/fp8/products.h"
 #include "tandem/autograd/engine.h"
 #include "tandem/autograd/grad_mode.h"
@@ -35,11 +35,6 @@ std::shared_ptr<detail::DelayedIteration> new_iteration(const std::shared_ptr<di
   return std::make_shared<detail::DelayedIteration>(thread.gradients, group, notes);
 }
 
-void check_epsilon(double epsilon) {
-  TANDEM_CHECK(epsilon >= 0 && std::isfinite(epsilon), StateError,
-               "amax_epsilon = {}; it must be finite and at least 0", epsilon);
-}
-
 }  // namespace
 
 Fp8AutocastGuard::Fp8AutocastGuard(DeviceType type, const Fp8Recipe& recipe, bool enabled,
@@ -47,8 +42,7 @@ Fp8AutocastGuard::Fp8AutocastGuard(DeviceType type, const Fp8Recipe& recipe, boo
     : autocast_(type, kBFloat16), exceptions_(std::uncaught_exceptions()) {
   if (!enabled || !is_autocast_enabled(type)) return;
   const OpScope op("Fp8AutocastGuard");
-  if (const auto* r = std::get_if<Float8CurrentScaling>(&recipe)) check_epsilon(r->amax_epsilon());
-  if (const auto* r = std::get_if<Float8BlockScaling>(&recipe)) check_epsilon(r->amax_epsilon());
+  detail::check_recipe(recipe);
   ThreadState& state = thread_state();
   auto iteration = std::dynamic_pointer_cast<detail::DelayedIteration>(state.products_scope);
   // A thread may still have the context of a region that has ended. In a backward pass it recomputes that region.

@@ -1,6 +1,7 @@
 #include "tandem/amp/fp8/fp8_tensor.h"
 
 #include "src/amp/fp8/blocks.h"
+#include "src/amp/fp8/check_recipe.h"
 #include "src/amp/fp8/delayed.h"
 #include "tandem/amp/autocast_off.h"
 #include "tandem/autograd/grad_mode.h"
@@ -60,8 +61,7 @@ Tensor Fp8Tensor::dequantize(DType dtype) const {
 DelayedScales::DelayedScales(const DelayedScaling& recipe, const std::vector<DType>& dtypes, Device device)
     : recipe_(recipe), dtypes_(dtypes) {
   const OpScope op("DelayedScales");
-  TANDEM_CHECK(recipe.amax_history_len() > 0, StateError, "amax_history_len = {}; it must be at least 1",
-               recipe.amax_history_len());
+  detail::check_recipe(recipe);
   TANDEM_CHECK(!dtypes.empty(), StateError, "there are no dtypes; give one for each tensor");
   for (const DType dtype : dtypes) fp8_max(dtype);  // throws for other dtypes
   state_ =
@@ -93,6 +93,7 @@ void DelayedScales::update(int64_t first, int64_t count) const {
 
 Fp8Tensor quantize(const Tensor& x, DType dtype, const Float8CurrentScaling& recipe) {
   const OpScope op("quantize");
+  detail::check_recipe(recipe);
   checks::floating("x", x);
   fp8_max(dtype);  // throws for other dtypes
   const Unrecorded modes;
@@ -103,6 +104,7 @@ Fp8Tensor quantize(const Tensor& x, DType dtype, const Float8CurrentScaling& rec
 
 Fp8Tensor quantize(const Tensor& x, Fp8Role role, const Float8BlockScaling& recipe, int64_t dim) {
   const OpScope op("quantize");
+  detail::check_recipe(recipe);
   check_blocks(x, dim, 2);
   const Unrecorded modes;
   return quantize_blocks(x, fp8_dtype(recipe.fp8_format(), role), detail::blocks_of(recipe, role, dim), kFloat,

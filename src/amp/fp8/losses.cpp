@@ -29,7 +29,8 @@ Tensor count_losses(const Tensor& x, const Tensor& codes, const Float8Scales& sc
   const double beyond = e4m3fn ? 464.0 / 448 : 61440.0 / 57344;
   const Tensor magnitude = abs(x.to(kFloat)), value = abs(Fp8Tensor{codes, scales}.dequantize());
   const Tensor bits = bitwise_and(codes.view(kByte), 0x7f);
-  const Tensor is_largest = eq(bits, e4m3fn ? 0x7e : 0x7b);
+  const Tensor is_largest =
+      eq(bits, static_cast<int32_t>(e4m3fn ? tandem::detail::E4m3fn::kLargest : tandem::detail::E5m2::kLargest));
   const Tensor saturated = logical_and(logical_and(is_largest, isfinite(magnitude)), gt(magnitude, mul(value, beyond)));
   const Tensor flushed = logical_and(eq(bits, 0), gt(magnitude, 0));
   return stack({sum(saturated), sum(flushed)});

@@ -78,7 +78,6 @@ bool Fp8Products::takes(const WeightProduct& p) const {
 std::string Fp8Products::text() const { return fmt::format("in float8, {}", to_string(recipe_)); }
 
 Tensor Fp8Products::compute(const WeightProduct& product) const {
-  if (!takes(product)) return Tensor();
   const OpScope op(product.op);
   const DelayedScaling* const delayed = std::get_if<DelayedScaling>(&recipe_);
   const Weight kept = delayed ? iteration_->begin(product.weight, *delayed) : nullptr;

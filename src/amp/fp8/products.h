@@ -15,11 +15,11 @@ enum class SumOver : uint8_t { rows, columns };
 class Fp8Products final : public WeightProducts, public std::enable_shared_from_this<Fp8Products> {
  public:
   Fp8Products(DeviceType type, const Fp8Recipe& recipe, std::shared_ptr<DelayedIteration> iteration);
+  bool takes(const WeightProduct& product) const override;
   Tensor compute(const WeightProduct& product) const override;
   std::string text() const override;
 
  private:
-  bool takes(const WeightProduct& product) const;
   /// `kept`: with the state of delayed scaling; else null.
   Fp8Tensor rounded(const Tensor& x, Fp8Role role, SumOver over, const Weight& kept) const;
   /// The same, shown to observers.

@@ -1,5 +1,9 @@
 #include "tandem/amp/fp8/recipe.h"
 
+#include <cmath>
+#include <cstdlib>
+
+#include "src/amp/fp8/check_recipe.h"
 #include "tandem/base/check.h"
 
 namespace tandem::amp {
@@ -41,6 +45,27 @@ std::string show(const MXFP8BlockScaling& r) {
 
 std::string to_string(const Fp8Recipe& recipe) {
   return std::visit([](const auto& r) { return show(r); }, recipe);
+}
+
+namespace {
+
+void check(const DelayedScaling& r) {
+  TANDEM_CHECK(r.amax_history_len() > 0, StateError, "amax_history_len = {}; it must be at least 1",
+               r.amax_history_len());
+  TANDEM_CHECK(std::abs(r.margin()) <= 64, StateError, "margin = {}; it must be between -64 and 64", r.margin());
+}
+void check_epsilon(double epsilon) {
+  TANDEM_CHECK(epsilon >= 0 && std::isfinite(epsilon), StateError,
+               "amax_epsilon = {}; it must be finite and at least 0", epsilon);
+}
+void check(const Float8CurrentScaling& r) { check_epsilon(r.amax_epsilon()); }
+void check(const Float8BlockScaling& r) { check_epsilon(r.amax_epsilon()); }
+void check(const MXFP8BlockScaling&) {}
+
+}  // namespace
+
+void detail::check_recipe(const Fp8Recipe& recipe) {
+  std::visit([](const auto& r) { check(r); }, recipe);
 }
 
 Fp8Recipe fp8_recipe(std::string_view name) {

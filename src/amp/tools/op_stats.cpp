@@ -92,9 +92,7 @@ class OpStats::Collector : public autograd::Observer {
     Rounded& sum = rounded_[key];
     ++sum.tensors;
     sum.elements += rounding.x.numel();
-    sum.counts = sum.counts.defined() && sum.counts.device() == counts.device() ? tandem::add(sum.counts, counts)
-                 : sum.counts.defined() ? tandem::add(sum.counts.to(kCPU), counts.to(kCPU))
-                                        : counts;
+    sum.counts = sum.counts.defined() ? tandem::add(sum.counts.to(counts.device()), counts) : counts;
   }
 
   std::vector<RoundingCount> roundings() const {

@@ -255,6 +255,9 @@ TEST(Fp8Recipes, BadInput) {
   const Tensor x = ones({2, 3});
   EXPECT_THROWS(DelayedScales(DelayedScaling().amax_history_len(0), {kFloat8_e5m2}, Device(kCPU)), StateError,
                 "DelayedScales: ", "amax_history_len = 0");
+  EXPECT_THROWS(DelayedScales(DelayedScaling().margin(200), {kFloat8_e5m2}, Device(kCPU)), StateError, "margin = 200");
+  EXPECT_THROWS(quantize(x, kFloat8_e5m2, Float8CurrentScaling().amax_epsilon(-1)), StateError, "amax_epsilon = -1");
+  EXPECT_THROWS(quantize(x, Fp8Role::input, Float8BlockScaling().amax_epsilon(kNan)), StateError, "amax_epsilon = nan");
   EXPECT_THROWS(DelayedScales(DelayedScaling(), {}, Device(kCPU)), StateError, "no dtypes");
   EXPECT_THROWS(DelayedScales(DelayedScaling(), {kFloat8_e8m0fnu}, Device(kCPU)), DTypeError, "f8e8m0fnu");
   const DelayedScales scales(DelayedScaling(), {kFloat8_e5m2, kFloat8_e5m2}, Device(kCPU));

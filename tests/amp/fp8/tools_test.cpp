@@ -62,14 +62,16 @@ TEST(Fp8Losses, CountWhatRoundingLost) {
 TEST(Fp8Tools, OpStatsCountsProductsAndLosses) {
   const Tensor x = randn({4, 32}, Generator(1)).requires_grad_(), w = randn({8, 32}, Generator(2)).requires_grad_();
   OpStats stats;
+  Tensor y;
   {
     const Fp8AutocastGuard fp8(device_type());  // with the scale 1, large numbers saturate and small ones become 0
     const Tensor big = x.detach().clone();
     big[0][0].fill_(1000);
     big[0][1].fill_(1e-6);
     linear(big, w);
-    linear(x, w).sum().backward();
+    y = linear(x, w);
   }
+  y.sum().backward();
   const auto counts = stats.counts();
   const auto product = std::find_if(counts.begin(), counts.end(), [](const OpCount& c) { return c.op == "linear"; });
   ASSERT_NE(product, counts.end());
@@ -92,6 +94,14 @@ TEST(Fp8Tools, OpStatsCountsProductsAndLosses) {
                                       R"("saturated": 1)"));
   stats.reset();
   EXPECT_TRUE(stats.roundings().empty());
+}
+
+TEST(Fp8Tools, ProductsWithoutAWeightRunNoFurtherOps) {
+  const Tensor a = ones({4, 8}), b = ones({8, 4}).requires_grad_(), c = mul(b, 1);
+  const Fp8AutocastGuard fp8(device_type(), Float8CurrentScaling());
+  const OpStats stats;
+  mm(a, c);
+  EXPECT_EQ(stats.total().calls, 1);
 }
 
 TEST(Fp8Tools, ExplainNamesTheRecipe) {

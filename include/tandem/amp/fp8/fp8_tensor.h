@@ -23,7 +23,8 @@ struct Fp8Tensor {
 /// state is on the device, and the host never reads it.
 class DelayedScales {
  public:
-  /// `dtypes`: the float8 dtype of each tensor. Scales start at 1. Throws StateError for an empty history or no dtypes.
+  /// `dtypes`: the float8 dtype of each tensor. Scales start at 1. Throws StateError for options out of range or no
+  /// dtypes.
   DelayedScales(const DelayedScaling& recipe, const std::vector<DType>& dtypes, Device device);
 
   /// Rounds x with the scale of row `i`, and notes max |x| for the next update. Values beyond the range saturate; once
@@ -49,7 +50,7 @@ class DelayedScales {
 };
 
 /// Rounds x with a scale from its own largest magnitude. An amax of 0 gives the scale 1; for inf and NaN, the inverse
-/// scale is NaN, so that a product with x is no finite number.
+/// scale is NaN, so that a product with x is no finite number. Throws StateError for options out of range.
 Fp8Tensor quantize(const Tensor& x, DType dtype, const Float8CurrentScaling& recipe);
 /// Rounds x, of rank 2 or more, with the scales of blocks, chosen in the same way. The 128 numbers that share a scale
 /// follow each other along dimension `dim`, -1 or -2: the one over which a product sums. Throws IndexError for another

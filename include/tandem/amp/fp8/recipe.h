@@ -43,7 +43,6 @@ struct DelayedScaling {
 
 /// One scale for a tensor, from its own largest magnitude: fp8_max / amax. Takes two passes; nothing saturates.
 struct Float8CurrentScaling {
-  friend bool operator==(const Float8CurrentScaling&, const Float8CurrentScaling&) = default;
   TANDEM_ARG(Fp8Format, fp8_format) = Fp8Format::HYBRID;
   /// Rounds scales down to powers of two, so that scaling is exact.
   TANDEM_ARG(bool, use_power_2_scales) = false;
@@ -53,7 +52,6 @@ struct Float8CurrentScaling {
 
 /// One scale for each block: of 128 numbers of a row for inputs and gradients, of 128 x 128 for weights.
 struct Float8BlockScaling {
-  friend bool operator==(const Float8BlockScaling&, const Float8BlockScaling&) = default;
   TANDEM_ARG(Fp8Format, fp8_format) = Fp8Format::E4M3;
   TANDEM_ARG(bool, use_power_2_scales) = true;
   TANDEM_ARG(double, amax_epsilon) = 0;
@@ -62,7 +60,6 @@ struct Float8BlockScaling {
 /// One scale for each 32 numbers of a row, a power of two in kFloat8_e8m0fnu: the microscaling format (MX) of the Open
 /// Compute Project.
 struct MXFP8BlockScaling {
-  friend bool operator==(const MXFP8BlockScaling&, const MXFP8BlockScaling&) = default;
   TANDEM_ARG(Fp8Format, fp8_format) = Fp8Format::E4M3;
 };
 
