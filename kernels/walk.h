@@ -48,11 +48,11 @@ struct Walk {
   }
 };
 
-/// The loops over `shape` for the given strides of each operand, in the order of the first operand's memory. Dimensions
-/// are merged if no operand has a gap between them. Dimensions in which no operand moves are dropped, so that an
-/// expanded element is visited once.
+/// The loops over `shape` for the given strides of each operand, in the order of the first operand's memory or, if
+/// `row_major`, in the order of the dimensions. Dimensions are merged if no operand has a gap between them. Dimensions
+/// in which no operand moves are dropped, so that an expanded element is visited once.
 template <size_t N>
-Walk<N> make_walk(IntArrayRef shape, const std::array<IntArrayRef, N>& strides) {
+Walk<N> make_walk(IntArrayRef shape, const std::array<IntArrayRef, N>& strides, bool row_major = false) {
   Walk<N> walk;
   std::array<size_t, kMaxRank> order;
   size_t count = 0;
@@ -60,8 +60,10 @@ Walk<N> make_walk(IntArrayRef shape, const std::array<IntArrayRef, N>& strides) 
     const bool moves = std::any_of(strides.begin(), strides.end(), [d](IntArrayRef s) { return s[d] != 0; });
     if (shape[d] != 1 && (moves || shape[d] == 0)) order[count++] = d;
   }
-  std::stable_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count),
-                   [&](size_t a, size_t b) { return strides[0][a] > strides[0][b]; });
+  if (!row_major) {
+    std::stable_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count),
+                     [&](size_t a, size_t b) { return strides[0][a] > strides[0][b]; });
+  }
   for (size_t i = 0; i < count; ++i) {
     const size_t d = order[i];
     std::array<int64_t, N> step;

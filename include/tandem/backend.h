@@ -259,8 +259,14 @@ struct SgdCall : OptimizerTensors {
 /// Adam (weight decay added to g) or AdamW (decoupled: p = p (1 - lr weight_decay) first), optionally amsgrad.
 /// t = ++step; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; p = p - lr / (1 - b1^t) m / (sqrt(v') / sqrt(1 - b2^t) +
 /// eps) with v' = max over time of v for amsgrad. Source: torch.optim.Adam, AdamW.
+///
+/// Moments of parameters that are not f64 may also be bf16, and first moments e4m3fn. These are contiguous, and rounded
+/// by the rules of math/optim_state.h.
 struct AdamCall : OptimizerTensors {
   std::vector<Tensor> exp_avgs, exp_avg_sqs, max_exp_avg_sqs;
+  /// The inverse scales of first moments in e4m3fn: f32, one for each block of math::kStateBlock elements. Undefined
+  /// entries for other moments.
+  std::vector<Tensor> exp_avg_scales;
   std::vector<Tensor> steps;  ///< one f32 element each, incremented by the step
   double lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
   const double* captured_lr = nullptr;  ///< in a CUDA graph: device address of lr; null elsewhere

@@ -1,8 +1,8 @@
 // Optimizer steps over lists of tensors: one parallel region for the whole list, divided by elements. f64 parameters
 // are updated in f64, all others in f32 by simd/optim.cpp. 16-bit parameters and shadows are rounded once, to nearest
-// even; a bf16 parameter with a remainder represents its f32 value exactly. Gradients are multiplied by inverse_scale
-// as they are read, and rounded to the compute type. If found_inf is not 0, nothing is written. Results do not depend
-// on the number of threads.
+// even; a bf16 parameter with a remainder represents its f32 value exactly. States in bf16 or e4m3fn are rounded
+// stochastically (math/optim_state.h). Gradients are multiplied by inverse_scale as they are read, and rounded to the
+// compute type. If found_inf is not 0, nothing is written. Results do not depend on the number of threads.
 //
 // Tensors with the same dense layout (a module's parameters, state created like them, and their gradients) are used in
 // place. Other strides go through blocks.
@@ -24,18 +24,23 @@ template <class T, class Update>
 void run_collected(const Job& job, size_t index, int64_t begin, int64_t end, const Update& update) {
   const Group& group = job.groups[index];
   T blocks[kShadow][kBlock];
+  uint32_t lanes[kBlock];
   T* states[kStates];
   for (size_t k = 0; k < kStates; ++k) states[k] = group.data[kState + k] ? blocks[kState + k] : nullptr;
   for (; begin < end; begin += kBlock) {
     const int64_t n = std::min(kBlock, end - begin);
     load_param<T>(blocks[kParam], group, begin, n);
-    for (size_t k = kGrad; k < kShadow; ++k) {
-      if (group.data[k]) load<T>(blocks[k], group, k, begin, n);
+    load<T>(blocks[kGrad], group, kGrad, begin, n);
+    for (size_t k = kState; k < kShadow; ++k) {
+      if (group.data[k]) load_state<T>(blocks[k], group, k, begin, n);
     }
     update(index, blocks[kParam], blocks[kGrad], states, n);
     store_param<T>(group, begin, n, blocks[kParam]);
+    if (job.compact) {
+      random_table().lanes(lanes, group.rounding_key, static_cast<uint64_t>(begin / 4), 0, (n + 3) / 4);
+    }
     for (size_t k = kState; k < kShadow; ++k) {
-      if (group.data[k]) store<T>(group, k, begin, n, blocks[k]);
+      if (group.data[k]) store_state<T>(group, k, begin, n, blocks[k], lanes);
     }
   }
 }
@@ -45,8 +50,8 @@ RowType row_type(DType dtype) {
 }
 
 /// Whether simd/optim.cpp can work directly on the tensors.
-bool in_place(const Group& group) {
-  return !group.walk && group.dtypes[kParam] == DType::F32 && group.dtypes[kGrad] != DType::F64 &&
+bool in_place(const Job& job, const Group& group) {
+  return !group.walk && !job.compact && group.dtypes[kParam] == DType::F32 && group.dtypes[kGrad] != DType::F64 &&
          (!group.data[kShadow] || is_reduced_floating_point(group.dtypes[kShadow]));
 }
 
@@ -72,8 +77,7 @@ OptimRows rows_of(const Job& job, const Group& group, int64_t begin, int64_t n) 
 template <class UpdateRows, class UpdateF64>
 void run(const Job& job, const UpdateRows& update_rows, const UpdateF64& update_f64) {
   // Parts start at multiples of a cache line of 16-bit elements, so that threads share no line of a large tensor.
-  constexpr int64_t kLine = 32;
-  const int64_t total = job.ranges.total();
+  const int64_t line = std::max<int64_t>(32 / job.unit, 1), total = job.ranges.total();
   const auto update_f32 = [&](size_t index, float* p, const float* g, float* const* states, int64_t n) {
     OptimRows rows;
     rows.n = n;
@@ -83,10 +87,13 @@ void run(const Job& job, const UpdateRows& update_rows, const UpdateF64& update_
     rows.factor = job.factor;
     update_rows(index, rows);
   };
-  parallel_for((total + kLine - 1) / kLine, kParallelGrain / kLine, [&](int64_t first, int64_t last) {
-    job.ranges.visit(first * kLine, std::min(last * kLine, total), [&](size_t index, int64_t begin, int64_t end) {
+  const int64_t grain = kParallelGrain / (line * job.unit);
+  parallel_for((total + line - 1) / line, grain, [&](int64_t first, int64_t last) {
+    job.ranges.visit(first * line, std::min(last * line, total), [&](size_t index, int64_t begin, int64_t end) {
       const Group& group = job.groups[index];
-      if (in_place(group)) {
+      begin *= job.unit;
+      end = std::min(end * job.unit, group.numel);
+      if (in_place(job, group)) {
         update_rows(index, rows_of(job, group, begin, end - begin));
       } else if (group.dtypes[kParam] == DType::F64) {
         run_collected<double>(job, index, begin, end, update_f64);
@@ -126,9 +133,9 @@ float value_of(const std::vector<Tensor>& list, size_t i) { return list.empty() 
 /// One step of a rule.
 template <class Rule>
 void step(const OptimizerTensors& call, const Rule& rule, const StateLists& states, const std::vector<Tensor>& counts,
-          const std::vector<Tensor>& scalars, double lr, bool maximize) {
+          const std::vector<Tensor>& scalars, double lr, bool maximize, const std::vector<Tensor>& scales = {}) {
   if (overflowed(call.scaling)) return;
-  Job job = make_job(call, states);
+  Job job = make_job(call, states, scales);
   if (maximize) job.factor = -job.factor;
   unsigned present = 0;
   for (size_t k = 0; k < kStates; ++k) present |= states[k] && !states[k]->empty() ? 1U << k : 0U;
@@ -141,6 +148,7 @@ void step(const OptimizerTensors& call, const Rule& rule, const StateLists& stat
       steps.push_back(constants_of(rule, lr, present, count, scalar));
     }
     step_of[i] = static_cast<uint32_t>(steps.size() - 1);
+    job.groups[i].rounding_key = static_cast<uint64_t>(count) + 1;
   }
   const auto row_step = static_cast<const RowStep<Rule>&>(optim_table()).step;
   const auto update_rows = [&](size_t index, const OptimRows& rows) { row_step(rows, steps[step_of[index]].f32); };
@@ -213,7 +221,7 @@ std::vector<double> trust_ratios(const Job& job) {
   };
   std::vector<Block> blocks;
   for (size_t i = 0; i < job.groups.size(); ++i) {
-    const int64_t numel = job.ranges.count(i);
+    const int64_t numel = job.groups[i].numel;
     for (int64_t begin = 0; begin < numel; begin += kNormBlock) {
       blocks.push_back({i, begin, std::min(begin + kNormBlock, numel), {}});
     }
@@ -269,7 +277,8 @@ void sgd(const SgdCall& call) {
 
 void adam(const AdamCall& call) {
   steps::step(call, math::Adam{call.beta1, call.beta2, call.eps, call.weight_decay, call.decoupled},
-              {&call.exp_avgs, &call.exp_avg_sqs, &call.max_exp_avg_sqs}, call.steps, {}, call.lr, call.maximize);
+              {&call.exp_avgs, &call.exp_avg_sqs, &call.max_exp_avg_sqs}, call.steps, {}, call.lr, call.maximize,
+              call.exp_avg_scales);
 }
 
 void optimizer_step(const OptimizerCall& call) {

@@ -4,12 +4,16 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/compact_states.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd/convert.h"
+#include "kernels/cpu/simd/optim_states.h"
+#include "kernels/cpu/simd/random.h"
 #include "kernels/cpu/tile.h"
 #include "kernels/element_ranges.h"
 #include "kernels/walk.h"
 #include "tandem/backend.h"
+#include "tandem/math/optim_state.h"
 #include "tandem/math/split_float.h"
 
 namespace tandem::cpu::steps {
@@ -19,6 +23,7 @@ using kernels::make_walk;
 using kernels::Walk;
 
 constexpr int64_t kBlock = 1024;  // elements gathered from tensors that cannot be used in place
+static_assert(kBlock % math::kStateBlock == 0);
 constexpr size_t kStates = 3;
 constexpr size_t kOperands = 3 + kStates;
 enum : size_t { kParam, kGrad, kState, kShadow = kOperands - 1 };
@@ -29,14 +34,20 @@ constexpr int64_t kStreamElements = 2 << 20;
 
 /// The tensors that belong to one parameter.
 struct Group {
+  int64_t numel = 0;
   char* data[kOperands] = {};
   DType dtypes[kOperands] = {};
+  float* scales = nullptr;                ///< inverse scales of the first state's blocks, if it is float8
+  uint64_t rounding_key = 0;              ///< key of the random numbers by which states in fewer bits are rounded
   std::unique_ptr<Walk<kOperands>> walk;  ///< null if all tensors have the same dense layout
 };
 
 struct Job {
   std::vector<Group> groups;
+  /// The tensors' elements or, if `compact`, their blocks of kStateBlock elements.
   ElementRanges ranges;
+  int64_t unit = 1;      ///< elements in an entry of `ranges`
+  bool compact = false;  ///< some states have fewer bits than the compute type
   float factor = 1;
   bool stream = false;
 };
@@ -44,16 +55,20 @@ struct Job {
 /// By state. Null or empty: absent.
 using StateLists = std::array<const std::vector<Tensor>*, kStates>;
 
-inline std::unique_ptr<Walk<kOperands>> make_group_walk(const std::array<const Tensor*, kOperands>& tensors) {
+inline std::unique_ptr<Walk<kOperands>> make_group_walk(const std::array<const Tensor*, kOperands>& tensors,
+                                                        bool row_major) {
   std::array<IntArrayRef, kOperands> strides;
   for (size_t k = 0; k < kOperands; ++k) strides[k] = (tensors[k] ? tensors[k] : tensors[kParam])->strides();
-  auto walk = std::make_unique<Walk<kOperands>>(make_walk<kOperands>(tensors[kParam]->sizes(), strides));
+  auto walk = std::make_unique<Walk<kOperands>>(make_walk<kOperands>(tensors[kParam]->sizes(), strides, row_major));
   if (walk->linear()) return nullptr;
   return walk;
 }
 
-inline Job make_job(const OptimizerTensors& call, const StateLists& states) {
+/// `scales`: of first states in e4m3fn; may be empty.
+inline Job make_job(const OptimizerTensors& call, const StateLists& states, const std::vector<Tensor>& scales = {}) {
   Job job;
+  job.compact = kernels::any_compact(states);
+  job.unit = job.compact ? math::kStateBlock : 1;
   if (call.scaling.inverse_scale.defined()) job.factor = *call.scaling.inverse_scale.raw<float>();
   const size_t count = call.params.size();
   job.groups.resize(count);
@@ -71,8 +86,10 @@ inline Job make_job(const OptimizerTensors& call, const StateLists& states) {
       group.dtypes[k] = tensors[k]->impl().dtype;
       contiguous &= tensors[k]->impl().contiguous;
     }
-    if (!contiguous) group.walk = make_group_walk(tensors);
-    job.ranges.push_back(tensors[kParam]->impl().numel);
+    if (!contiguous) group.walk = make_group_walk(tensors, job.compact);
+    if (!scales.empty() && scales[i].defined()) group.scales = scales[i].raw<float>();
+    group.numel = tensors[kParam]->impl().numel;
+    job.ranges.push_back((group.numel + job.unit - 1) / job.unit);
   }
   job.stream = job.ranges.total() > kStreamElements;
   return job;
@@ -90,29 +107,69 @@ void for_each_element(const Group& group, size_t k, int64_t begin, int64_t n, F&
   });
 }
 
+/// Calls f(run) with n elements of an operand as a contiguous run of Bits: in place, or in a buffer.
+template <class Bits, class F>
+void read_run(const Group& group, size_t k, int64_t begin, int64_t n, const F& f) {
+  if (!group.walk) return f(reinterpret_cast<const Bits*>(group.data[k]) + begin);
+  Bits collected[kBlock];
+  for_each_element<Bits>(group, k, begin, n, [&](Bits x, int64_t i) { collected[i] = x; });
+  f(collected);
+}
+/// Calls f(run), which writes a contiguous run of n Bits, and puts them into an operand.
+template <class Bits, class F>
+void write_run(const Group& group, size_t k, int64_t begin, int64_t n, const F& f) {
+  if (!group.walk) return f(reinterpret_cast<Bits*>(group.data[k]) + begin);
+  Bits rounded[kBlock];
+  f(rounded);
+  for_each_element<Bits>(group, k, begin, n, [&](Bits& x, int64_t i) { x = rounded[i]; });
+}
+
 /// Loads n <= kBlock elements of an operand as T.
 template <class T>
 void load(T* row, const Group& group, size_t k, int64_t begin, int64_t n) {
   const auto convert = convert_tables().of<T>().load[static_cast<int>(group.dtypes[k])];
-  const size_t width = element_size(group.dtypes[k]);
-  if (!group.walk) return convert(row, group.data[k] + static_cast<size_t>(begin) * width, n);
-  visit_size(width, [&]<class Bits>(Bits) {
-    Bits collected[kBlock];
-    for_each_element<Bits>(group, k, begin, n, [&](Bits x, int64_t i) { collected[i] = x; });
-    convert(row, collected, n);
+  visit_size(element_size(group.dtypes[k]), [&]<class Bits>(Bits) {
+    read_run<Bits>(group, k, begin, n, [&](const Bits* run) { convert(row, run, n); });
   });
 }
 
 template <class T>
 void store(const Group& group, size_t k, int64_t begin, int64_t n, const T* row) {
   const auto convert = convert_tables().of<T>().store[static_cast<int>(group.dtypes[k])];
-  const size_t width = element_size(group.dtypes[k]);
-  if (!group.walk) return convert(group.data[k] + static_cast<size_t>(begin) * width, row, n);
-  visit_size(width, [&]<class Bits>(Bits) {
-    Bits rounded[kBlock];
-    convert(rounded, row, n);
-    for_each_element<Bits>(group, k, begin, n, [&](Bits& x, int64_t i) { x = rounded[i]; });
-  });
+  visit_size(element_size(group.dtypes[k]),
+             [&]<class Bits>(Bits) { write_run<Bits>(group, k, begin, n, [&](Bits* run) { convert(run, row, n); }); });
+}
+
+// ---- states, which in f32 steps may have fewer bits
+
+template <class T>
+void load_state(T* row, const Group& group, size_t k, int64_t begin, int64_t n) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (group.dtypes[k] == DType::F8E4M3FN) {
+      return read_run<uint8_t>(group, k, begin, n, [&](const uint8_t* codes) {
+        optim_states_table().load_e4m3fn(row, codes, group.scales + begin / math::kStateBlock, n);
+      });
+    }
+  }
+  load<T>(row, group, k, begin, n);
+}
+
+/// Stores a state; `lanes` are the random numbers of its elements.
+template <class T>
+void store_state(const Group& group, size_t k, int64_t begin, int64_t n, const T* row, const uint32_t* lanes) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (group.dtypes[k] == DType::F8E4M3FN) {
+      return write_run<uint8_t>(group, k, begin, n, [&](uint8_t* codes) {
+        optim_states_table().store_e4m3fn(codes, group.scales + begin / math::kStateBlock, row, lanes, n);
+      });
+    }
+    if (group.dtypes[k] == DType::BF16) {
+      return write_run<uint16_t>(group, k, begin, n, [&](uint16_t* bits) {
+        optim_states_table().store_bf16(bits, row, lanes, n, /*second=*/k != kState);
+      });
+    }
+  }
+  store<T>(group, k, begin, n, row);
 }
 
 /// Whether the parameter consists of a bf16 number and a remainder.

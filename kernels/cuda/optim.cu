@@ -1,13 +1,13 @@
 // Optimizer steps over lists of tensors, in one launch for the whole list (two if it has both f64 and other
 // parameters). f64 parameters are updated in f64, all others in f32. 16-bit parameters and shadows are rounded once, to
-// nearest even; a bf16 parameter with a remainder represents its f32 value exactly. Gradients are multiplied by
-// inverse_scale as they are read, and rounded to the compute type. found_inf and the step counts are on the device. If
-// found_inf is not 0, nothing is written.
+// nearest even; a bf16 parameter with a remainder represents its f32 value exactly. States in bf16 or e4m3fn are
+// rounded stochastically. Gradients are multiplied by inverse_scale as they are read, and rounded to the compute type.
+// found_inf and the step counts are on the device. If found_inf is not 0, nothing is written.
 //
 // Before the update, a launch of one block reads and increments the step counts and stores each tensor's constants in
 // temporary memory, so that no block of the update reads a count that another has incremented.
 #include "kernels/cuda/kernels.h"
-#include "kernels/cuda/optim_update.h"
+#include "kernels/cuda/optim_compact.h"
 
 namespace tandem::cuda {
 
@@ -17,9 +17,13 @@ void sgd(const SgdCall& call) {
 }
 
 void adam(const AdamCall& call) {
-  steps::run(call, math::Adam{call.beta1, call.beta2, call.eps, call.weight_decay, call.decoupled},
-             {&call.exp_avgs, &call.exp_avg_sqs, &call.max_exp_avg_sqs}, call.steps, {}, call.lr, call.captured_lr,
-             call.maximize);
+  const math::Adam rule{call.beta1, call.beta2, call.eps, call.weight_decay, call.decoupled};
+  const steps::StateLists states = {&call.exp_avgs, &call.exp_avg_sqs, &call.max_exp_avg_sqs};
+  if (kernels::any_compact(states)) {
+    steps::run_compact(call, rule, states, call.steps, call.exp_avg_scales, call.lr, call.captured_lr, call.maximize);
+  } else {
+    steps::run(call, rule, states, call.steps, {}, call.lr, call.captured_lr, call.maximize);
+  }
 }
 
 }  // namespace tandem::cuda

@@ -224,7 +224,7 @@ struct StepList {
 
 template <class C>
 StepList list_of(const OptimizerTensors& call, const StateLists& states, const std::vector<Tensor>& steps,
-                 const std::vector<Tensor>& scalars) {
+                 const std::vector<Tensor>& scalars, bool row_major = false) {
   StepList list;
   for (size_t i = 0; i < call.params.size(); ++i) {
     if ((call.params[i].impl().dtype == DType::F64) != std::is_same_v<C, double>) continue;
@@ -233,7 +233,7 @@ StepList list_of(const OptimizerTensors& call, const StateLists& states, const s
       tensors[kState + s] = !states[s] || states[s]->empty() ? nullptr : &(*states[s])[i];
     }
     tensors[kShadow] = call.shadows.empty() ? nullptr : &call.shadows[i];
-    list.tensors.add(tensors);
+    list.tensors.add(tensors, row_major);
     if (!steps.empty()) list.counts.push_back(reinterpret_cast<uint64_t>(steps[i].raw_bytes()));
     if (!scalars.empty()) list.scalars.push_back(reinterpret_cast<uint64_t>(scalars[i].raw_bytes()));
   }
@@ -250,33 +250,51 @@ void launch_updates(const TensorList<kOperands>& list, const Scaling& scaling, c
   });
 }
 
+/// The rule of a call, with each tensor's constants in temporary memory.
+template <class C, class R>
+struct PreparedRule {
+  Rule<C, R> rule;
+  Tensor per_tensor;
+};
+
+/// The lists of the states that are present, as bits.
+inline unsigned states_present(const StateLists& states) {
+  unsigned present = 0;
+  for (size_t s = 0; s < kStates; ++s) present |= states[s] && !states[s]->empty() ? 1U << s : 0U;
+  return present;
+}
+
+/// Launches the computation of the constants of a step, if it has step counts.
+template <class C, class R>
+PreparedRule<C, R> prepare(const StepList& list, const Scaling& scaling, const Rule<C, R>& rule, Device device) {
+  PreparedRule<C, R> prepared{rule, {}};
+  if (list.counts.empty()) return prepared;
+  using PerTensor = typename Rule<C, R>::PerTensor;
+  const size_t count = list.counts.size();
+  prepared.per_tensor = empty({static_cast<int64_t>(count * sizeof(PerTensor))}, TensorOptions(kByte).device(device));
+  auto* per_tensor = static_cast<PerTensor*>(prepared.per_tensor.raw_bytes());
+  std::vector<uint64_t> addresses = list.counts;
+  addresses.insert(addresses.end(), list.scalars.begin(), list.scalars.end());
+  with_table(addresses, [&](const auto& table) {
+    launch(prepare_steps<C, R, std::decay_t<decltype(table)>>, Launch{}, table, static_cast<int64_t>(count), scaling,
+           rule, per_tensor);
+  });
+  prepared.rule.per_tensor = per_tensor;
+  return prepared;
+}
+
 /// Runs the step of the parameters whose compute type is C.
 template <class C, class R>
 void run(const OptimizerTensors& call, const R& rule, const StateLists& states, const std::vector<Tensor>& steps,
          const std::vector<Tensor>& scalars, double lr, const double* captured_lr, bool maximize) {
-  StepList list = list_of<C>(call, states, steps, scalars);
+  const StepList list = list_of<C>(call, states, steps, scalars);
   if (list.tensors.count() == 0) return;
-
-  const DeviceGuard on(call.params[0].device());
+  const Device device = call.params[0].device();
+  const DeviceGuard on(device);
   const Scaling scaling = scaling_of(call.scaling, maximize);
-  unsigned present = 0;
-  for (size_t s = 0; s < kStates; ++s) present |= states[s] && !states[s]->empty() ? 1U << s : 0U;
-  Rule<C, R> of{rule, lr, captured_lr, present, nullptr};
-  Tensor prepared;
-  if (!list.counts.empty()) {
-    using PerTensor = typename Rule<C, R>::PerTensor;
-    const size_t count = list.counts.size();
-    prepared =
-        empty({static_cast<int64_t>(count * sizeof(PerTensor))}, TensorOptions(kByte).device(call.params[0].device()));
-    auto* per_tensor = static_cast<PerTensor*>(prepared.raw_bytes());
-    list.counts.insert(list.counts.end(), list.scalars.begin(), list.scalars.end());
-    with_table(list.counts, [&](const auto& table) {
-      launch(prepare_steps<C, R, std::decay_t<decltype(table)>>, Launch{}, table, static_cast<int64_t>(count), scaling,
-             of, per_tensor);
-    });
-    of.per_tensor = per_tensor;
-  }
-  launch_updates(list.tensors, scaling, of);
+  const auto prepared =
+      prepare(list, scaling, Rule<C, R>{rule, lr, captured_lr, states_present(states), nullptr}, device);
+  launch_updates(list.tensors, scaling, prepared.rule);
 }
 
 /// Runs a whole step: one launch for all parameters, two if some are f64 and others are not.

@@ -47,8 +47,9 @@ class TensorList {
   static_assert(std::is_trivially_copyable_v<ListEntry<N>> && sizeof(ListEntry<N>) % 8 == 0);
   static_assert(std::is_trivially_copyable_v<Geometry<N>> && sizeof(Geometry<N>) % 8 == 0);
 
-  /// Operand 0 must be defined; others may be null or undefined.
-  void add(const std::array<const Tensor*, N>& tensors) {
+  /// Operand 0 must be defined; others may be null or undefined. Elements are visited in the order of operand 0's
+  /// memory or, if `row_major`, in the order of the dimensions.
+  void add(const std::array<const Tensor*, N>& tensors, bool row_major = false) {
     ListEntry<N> entry;
     bool contiguous = true, aligned = true;
     for (size_t k = 0; k < N; ++k) {
@@ -62,7 +63,7 @@ class TensorList {
     if (!contiguous) {
       std::array<IntArrayRef, N> strides;
       for (size_t k = 0; k < N; ++k) strides[k] = (entry.data[k] ? tensors[k] : tensors[0])->impl().strides;
-      const auto walk = kernels::make_walk<N>(tensors[0]->impl().sizes, strides);
+      const auto walk = kernels::make_walk<N>(tensors[0]->impl().sizes, strides, row_major);
       entry.numel = walk.numel;
       if (!walk.linear()) {
         geometries_.push_back(make_geometry(walk));

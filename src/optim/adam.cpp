@@ -4,6 +4,7 @@
 #include <typeinfo>
 #include <utility>
 
+#include "src/optim/moment.h"
 #include "src/optim/multi_tensor.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
@@ -48,6 +49,12 @@ void check(const OptimizerOptions& options) {
   checks::not_negative("weight_decay", o.weight_decay());
   check_beta(0, std::get<0>(o.betas()));
   check_beta(1, std::get<1>(o.betas()));
+  const DType first = o.exp_avg_dtype(), second = o.exp_avg_sq_dtype();
+  TANDEM_CHECK(first == kFloat || first == kBFloat16 || first == kFloat8_e4m3fn, StateError,
+               "exp_avg_dtype is {}; it must be Float, BFloat16 or Float8_e4m3fn", name(first));
+  TANDEM_CHECK(second == kFloat || second == kBFloat16, StateError,
+               "exp_avg_sq_dtype is {}; it must be Float or BFloat16: in float8, small second moments would become 0",
+               name(second));
 }
 
 template <class Kind>
@@ -65,12 +72,42 @@ AdamCall settings_of(const OptimizerOptions& options) {
 }
 
 template <class Kind>
-typename Kind::ParamState new_state(const Tensor& p) {
+typename Kind::ParamState new_state(const Tensor& p, const typename Kind::Options& options) {
   typename Kind::ParamState state;
+  Tensor none;
   state.step(zero_steps(p));
-  state.exp_avg(zero_state(p));
-  state.exp_avg_sq(zero_state(p));
+  create_moment(p, options.exp_avg_dtype(), state.exp_avg(), state.exp_avg_scale());
+  create_moment(p, options.exp_avg_sq_dtype(), state.exp_avg_sq(), none);
   return state;
+}
+
+/// The options of the group that `p` belongs to; the defaults if it belongs to none.
+template <class Kind>
+const typename Kind::Options& options_for(const Tensor& p, const Optimizer& optimizer) {
+  for (const OptimizerParamGroup& group : optimizer.param_groups()) {
+    for (const Tensor& own : group.params()) {
+      if (own.is_same(p)) return options_of<Kind>(group.options());
+    }
+  }
+  return options_of<Kind>(optimizer.defaults());
+}
+
+/// Adds the moments of `p` to the call. They are converted if the dtypes of the options have changed.
+void add_moments(AdamCall& call, const Tensor& p, DType first, DType second, AdamParamState& state) {
+  Tensor none;
+  refit_moment(p, first, state.exp_avg(), state.exp_avg_scale());
+  check_moment("exp_avg", p, first, state.exp_avg(), state.exp_avg_scale());
+  call.exp_avgs.push_back(state.exp_avg());
+  call.exp_avg_scales.push_back(state.exp_avg_scale());
+  const auto add_second = [&](const char* name, Tensor& value, std::vector<Tensor>& list) {
+    refit_moment(p, second, value, none);
+    check_moment(name, p, second, value, none);
+    list.push_back(value);
+  };
+  add_second("exp_avg_sq", state.exp_avg_sq(), call.exp_avg_sqs);
+  if (!call.amsgrad) return;
+  if (!state.max_exp_avg_sq().defined()) create_moment(p, second, state.max_exp_avg_sq(), none);
+  add_second("max_exp_avg_sq", state.max_exp_avg_sq(), call.max_exp_avg_sqs);
 }
 
 /// Builds the calls of one step. `target_of` returns the tensor to update for a parameter, `state_of` its state, and
@@ -82,6 +119,7 @@ std::vector<AdamCall> make_calls(std::vector<OptimizerParamGroup>& groups, const
   bool any = false;
   for (OptimizerParamGroup& group : groups) {
     check<Kind>(group.options());
+    const auto& options = options_of<Kind>(group.options());
     AdamCall settings = settings_of<Kind>(group.options());
     settings.captured_lr = captured_lr(group);
     CallList<AdamCall> list;
@@ -93,17 +131,10 @@ std::vector<AdamCall> make_calls(std::vector<OptimizerParamGroup>& groups, const
       auto target = target_of(p);
       AdamCall& call = list.call_for(target.updated, settings, scaling, group.params().size());
       add_parameter(call, std::move(target.updated), std::move(target.shadow), grad);
-      AdamParamState& state = state_of(p);
-      check_state("exp_avg", state.exp_avg(), p);
-      check_state("exp_avg_sq", state.exp_avg_sq(), p);
-      call.exp_avgs.push_back(state.exp_avg());
-      call.exp_avg_sqs.push_back(state.exp_avg_sq());
+      AdamParamState& state = state_of(p, options);
+      add_moments(call, p, options.exp_avg_dtype(), options.exp_avg_sq_dtype(), state);
       check_steps(state.step(), p);
       call.steps.push_back(state.step());
-      if (!settings.amsgrad) continue;
-      if (!state.max_exp_avg_sq().defined()) state.max_exp_avg_sq(zero_state(p));
-      check_state("max_exp_avg_sq", state.max_exp_avg_sq(), p);
-      call.max_exp_avg_sqs.push_back(state.max_exp_avg_sq());
     }
     for (AdamCall& call : list.calls()) calls.push_back(std::move(call));
   }
@@ -115,7 +146,7 @@ template <class NoteMasters>
 void run(const std::vector<AdamCall>& calls, const NoteMasters& note_masters) {
   for (const AdamCall& call : calls) {
     backend(call.params[0]).adam(call);
-    finish(call, {&call.exp_avgs, &call.exp_avg_sqs, &call.max_exp_avg_sqs, &call.steps});
+    finish(call, {&call.exp_avgs, &call.exp_avg_scales, &call.exp_avg_sqs, &call.max_exp_avg_sqs, &call.steps});
     note_masters(call);
   }
 }
@@ -138,17 +169,17 @@ void AdamWOptions::visit_fields(StateVisitor& visitor) { visit_options(*this, vi
 
 void AdamParamState::visit_fields(StateVisitor& visitor) {
   visitor.tensor("step", step_);
-  visitor.tensor("exp_avg", exp_avg_);
+  visitor.scaled_tensor("exp_avg", exp_avg_, exp_avg_scale_);
   visitor.tensor("exp_avg_sq", exp_avg_sq_);
   visitor.optional_tensor("max_exp_avg_sq", max_exp_avg_sq_, exp_avg_sq_);
 }
 
 std::unique_ptr<OptimizerParamState> Adam::new_param_state(const Tensor& param) const {
-  return std::make_unique<AdamParamState>(new_state<AdamKind>(param));
+  return std::make_unique<AdamParamState>(new_state<AdamKind>(param, options_for<AdamKind>(param, *this)));
 }
 
 std::unique_ptr<OptimizerParamState> AdamW::new_param_state(const Tensor& param) const {
-  return std::make_unique<AdamWParamState>(new_state<AdamWKind>(param));
+  return std::make_unique<AdamWParamState>(new_state<AdamWKind>(param, options_for<AdamWKind>(param, *this)));
 }
 
 AdamOptions::AdamOptions(double lr) : lr_(lr) {}
@@ -171,7 +202,9 @@ void Adam::step(const FusedUnscale& scaling) {
   check_scaling(scaling);
   const auto calls = make_calls<AdamKind>(
       param_groups(), scaling, [this](const Tensor& p) { return step_target(p); },
-      [this](const Tensor& p) -> AdamParamState& { return state_of<AdamParamState>(p, new_state<AdamKind>); },
+      [this](const Tensor& p, const AdamOptions& options) -> AdamParamState& {
+        return state_of<AdamParamState>(p, [&](const Tensor& own) { return new_state<AdamKind>(own, options); });
+      },
       [this](const OptimizerParamGroup& group) { return captured_lr(group); });
   run(calls, [this](const AdamCall& call) { note_masters(call); });
 }
@@ -196,7 +229,9 @@ void AdamW::step(const FusedUnscale& scaling) {
   check_scaling(scaling);
   const auto calls = make_calls<AdamWKind>(
       param_groups(), scaling, [this](const Tensor& p) { return step_target(p); },
-      [this](const Tensor& p) -> AdamParamState& { return state_of<AdamWParamState>(p, new_state<AdamWKind>); },
+      [this](const Tensor& p, const AdamWOptions& options) -> AdamParamState& {
+        return state_of<AdamWParamState>(p, [&](const Tensor& own) { return new_state<AdamWKind>(own, options); });
+      },
       [this](const OptimizerParamGroup& group) { return captured_lr(group); });
   run(calls, [this](const AdamCall& call) { note_masters(call); });
 }

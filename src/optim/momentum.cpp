@@ -22,6 +22,7 @@ class MomentumField : public StateVisitor {
   void number(const std::string&, std::optional<double>&) override {}
   void tensor(const std::string&, Tensor&) override {}
   void optional_tensor(const std::string&, Tensor&, const Tensor&) override {}
+  void scaled_tensor(const std::string&, Tensor&, Tensor&) override {}
 
  private:
   std::optional<double> value_;

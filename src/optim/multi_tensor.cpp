@@ -43,9 +43,9 @@ Tensor writable_copy(const Tensor& p) {
   return free && copy.sizes() == p.sizes() ? copy : Tensor();
 }
 
-Tensor zero_state(const Tensor& p) {
+Tensor zero_state(const Tensor& p, DType dtype) {
   check_no_new_state(p);
-  return zeros_like(p, compute_dtype(p));
+  return zeros_like(p, dtype);
 }
 
 Tensor zero_steps(const Tensor& p) {
@@ -53,11 +53,10 @@ Tensor zero_steps(const Tensor& p) {
   return zeros({}, TensorOptions(kFloat).device(p.device()));
 }
 
-void check_state(const char* state_name, const Tensor& state, const Tensor& p) {
+void check_state(const char* state_name, const Tensor& state, const Tensor& p, DType dtype) {
   TANDEM_CHECK(state.defined(), StateError, "{} of a {} parameter is undefined; give it a value or erase the state",
                state_name, to_string(p.sizes()));
-  TANDEM_CHECK(state.sizes() == p.sizes() && state.device() == p.device() && state.dtype() == compute_dtype(p),
-               StateError,
+  TANDEM_CHECK(state.sizes() == p.sizes() && state.device() == p.device() && state.dtype() == dtype, StateError,
                "{} is {} {} on {}, but its parameter is now {} {} on {}; create a new optimizer after moving or "
                "replacing parameters",
                state_name, to_string(state.sizes()), name(state.dtype()), state.device().str(), to_string(p.sizes()),

@@ -13,11 +13,15 @@ inline DType compute_dtype(const Tensor& p) { return p.dtype() == kDouble ? kDou
 /// Throws StateError during the capture of a CUDA graph, which would create the state of `p` again at every replay.
 void check_no_new_state(const Tensor& p);
 /// A zero-filled state tensor with the shape of `p`.
-Tensor zero_state(const Tensor& p);
+Tensor zero_state(const Tensor& p, DType dtype);
+inline Tensor zero_state(const Tensor& p) { return zero_state(p, compute_dtype(p)); }
 /// A step count of 0 on `p`'s device.
 Tensor zero_steps(const Tensor& p);
 /// Throws unless `state`, kept for `p` under `state_name`, still fits it: `p` may have been moved or replaced.
-void check_state(const char* state_name, const Tensor& state, const Tensor& p);
+void check_state(const char* state_name, const Tensor& state, const Tensor& p, DType dtype);
+inline void check_state(const char* state_name, const Tensor& state, const Tensor& p) {
+  check_state(state_name, state, p, compute_dtype(p));
+}
 /// Throws StateError unless `state`, kept for `p` under `state_name`, is f32 with one element on its device.
 void check_scalar_state(const char* state_name, const Tensor& state, const Tensor& p);
 /// check_scalar_state() of a step count.

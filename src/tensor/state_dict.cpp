@@ -4,6 +4,7 @@
 
 #include <type_traits>
 
+#include "src/tensor/float8_blocks.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/factories.h"
 
@@ -20,6 +21,10 @@ StateDict state_below(const StateDict& state, const std::string& prefix) {
 
 void add_below(StateDict& state, const std::string& prefix, const StateDict& part) {
   for (const auto& item : part) state.insert(prefix + "." + item.key(), item.value());
+}
+
+namespace {
+constexpr const char* kScaleSuffix = "_scale";
 }
 
 // ---- writing
@@ -39,6 +44,10 @@ void StateWriter::number(const std::string& name, std::optional<double>& value) 
 void StateWriter::tensor(const std::string& name, Tensor& value) { state_.insert(prefix_ + name, value); }
 void StateWriter::optional_tensor(const std::string& name, Tensor& value, const Tensor&) {
   if (value.defined()) tensor(name, value);
+}
+void StateWriter::scaled_tensor(const std::string& name, Tensor& value, Tensor& scale) {
+  tensor(name, value);
+  if (scale.defined()) tensor(name + kScaleSuffix, scale);
 }
 
 // ---- reading
@@ -111,6 +120,29 @@ void StateReader::tensor(const std::string& name, Tensor& value) {
 void StateReader::optional_tensor(const std::string& name, Tensor& value, const Tensor& like) {
   value = contains(name) ? empty_like(like) : Tensor();
   if (value.defined()) tensor(name, value);
+}
+
+void StateReader::scaled_tensor(const std::string& name, Tensor& value, Tensor& scale) {
+  const Tensor* given = fitting(name, value);
+  if (!given) return;
+  if (given->dtype() != kFloat8_e4m3fn) {
+    if (scale.defined()) {
+      detail::round_to_float8_blocks(value, scale, *given);
+    } else {
+      value.copy_(*given);
+    }
+    return;
+  }
+  Tensor codes = empty(value.sizes(), value.options().dtype(kFloat8_e4m3fn));
+  Tensor inverse = empty({detail::float8_block_count(value.numel())}, value.options().dtype(kFloat));
+  codes.copy_(*given);
+  tensor(name + kScaleSuffix, inverse);
+  if (scale.defined()) {
+    value = codes;
+    scale = inverse;
+  } else {
+    value.copy_(detail::widen_float8_blocks(codes, inverse));
+  }
 }
 
 bool StateReader::contains_below(const std::string& start) const {

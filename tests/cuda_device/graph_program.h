@@ -74,7 +74,8 @@ inline std::unique_ptr<optim::Optimizer> make_optimizer(Rule rule, const std::ve
     case Rule::lamb:
       return std::make_unique<optim::LAMB>(parameters, optim::LAMBOptions(0.01));
     default:
-      return std::make_unique<optim::AdamW>(parameters, optim::AdamWOptions(0.01));
+      return std::make_unique<optim::AdamW>(
+          parameters, optim::AdamWOptions(0.01).exp_avg_dtype(kFloat8_e4m3fn).exp_avg_sq_dtype(kBFloat16));
   }
 }
 

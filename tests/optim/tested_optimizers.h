@@ -35,6 +35,8 @@ inline const std::vector<TestedOptimizer>& tested_optimizers() {
       tested_optimizer<SGD>("SGDMomentum", 0.01, SGDOptions(1).momentum(0.9)),
       tested_optimizer<Adam>("AdamAmsgrad", 1e-3, AdamOptions().amsgrad(true)),
       tested_optimizer<AdamW>("AdamW", 1e-3, AdamWOptions()),
+      tested_optimizer<AdamW>("AdamWCompact", 1e-3,
+                              AdamWOptions().exp_avg_dtype(kFloat8_e4m3fn).exp_avg_sq_dtype(kBFloat16)),
       tested_optimizer<RMSprop>("RMSprop", 1e-3, RMSpropOptions().weight_decay(0.1)),
       tested_optimizer<RMSprop>("RMSpropCentered", 1e-3, RMSpropOptions().centered(true).momentum(0.5)),
       tested_optimizer<Adagrad>("Adagrad", 1e-3, AdagradOptions().lr_decay(0.1)),

@@ -25,9 +25,14 @@ class AdamOptions : public OptimizerCloneableOptions<AdamOptions> {
   TANDEM_ARG(bool, amsgrad) = false;
   /// Maximizes the objective instead of minimizing it.
   TANDEM_ARG(bool, maximize) = false;
+  /// The dtypes in which moments are kept: kFloat or kBFloat16, for the first moment also kFloat8_e4m3fn. f64
+  /// parameters keep f64. Those in fewer bits than f32 are rounded stochastically (math/optim_state.h). Not saved: a
+  /// loaded state is converted, and so is the present one if these options change.
+  TANDEM_ARG(DType, exp_avg_dtype) = kFloat;
+  TANDEM_ARG(DType, exp_avg_sq_dtype) = kFloat;
 };
 
-/// Adam's state of one parameter: f32 tensors, f64 for f64 parameters.
+/// Adam's state of one parameter. The moments have the dtypes of the options.
 class AdamParamState : public OptimizerParamState {
  public:
   void visit_fields(StateVisitor& visitor) override;
@@ -36,6 +41,9 @@ class AdamParamState : public OptimizerParamState {
   /// the parameter's dtype.
   TANDEM_ARG(Tensor, step);
   TANDEM_ARG(Tensor, exp_avg);
+  /// The inverse scales of exp_avg in e4m3fn, f32: one for each block of math::kStateBlock elements in row-major order.
+  /// Undefined for other dtypes.
+  TANDEM_ARG(Tensor, exp_avg_scale);
   TANDEM_ARG(Tensor, exp_avg_sq);
   /// Undefined without amsgrad.
   TANDEM_ARG(Tensor, max_exp_avg_sq);
@@ -45,7 +53,8 @@ class AdamParamState : public OptimizerParamState {
 /// corrected for their initialization at 0. Computed in f32 (f64 for f64 parameters) and rounded once.
 class Adam : public Optimizer {
  public:
-  /// Throws StateError if lr, eps or weight_decay is negative or not finite, or a beta is outside [0, 1).
+  /// Throws StateError if lr, eps or weight_decay is negative or not finite, a beta is outside [0, 1), or moments
+  /// cannot be kept in a dtype.
   explicit Adam(const std::vector<OptimizerParamGroup>& param_groups, AdamOptions defaults = {});
   explicit Adam(std::vector<Tensor> params, AdamOptions defaults = {});
   using Optimizer::step;

@@ -24,6 +24,9 @@ class AdamWOptions : public OptimizerCloneableOptions<AdamWOptions> {
   TANDEM_ARG(bool, amsgrad) = false;
   /// Maximizes the objective instead of minimizing it.
   TANDEM_ARG(bool, maximize) = false;
+  /// See AdamOptions.
+  TANDEM_ARG(DType, exp_avg_dtype) = kFloat;
+  TANDEM_ARG(DType, exp_avg_sq_dtype) = kFloat;
 };
 
 /// AdamW's state of one parameter: the same as Adam's.
@@ -32,7 +35,8 @@ class AdamWParamState : public AdamParamState {};
 /// Adam with weight decay applied to the parameter directly instead of through the gradient.
 class AdamW : public Optimizer {
  public:
-  /// Throws StateError if lr, eps or weight_decay is negative or not finite, or a beta is outside [0, 1).
+  /// Throws StateError if lr, eps or weight_decay is negative or not finite, a beta is outside [0, 1), or moments
+  /// cannot be kept in a dtype.
   explicit AdamW(const std::vector<OptimizerParamGroup>& param_groups, AdamWOptions defaults = {});
   explicit AdamW(std::vector<Tensor> params, AdamWOptions defaults = {});
   using Optimizer::step;

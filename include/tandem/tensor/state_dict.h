@@ -45,6 +45,10 @@ class StateVisitor {
   virtual void tensor(const std::string& name, Tensor& value) = 0;
   /// A tensor that may be undefined; otherwise it has the sizes, dtype and device of `like`.
   virtual void optional_tensor(const std::string& name, Tensor& value, const Tensor& like) = 0;
+  /// A tensor that may be kept in e4m3fn, contiguous, then with `scale`: the inverse scales of blocks of
+  /// math::kStateBlock elements, in f32, under the tensor's name with "_scale". For loading, `value` and `scale` must
+  /// be as for tensor(); the state may have another floating dtype.
+  virtual void scaled_tensor(const std::string& name, Tensor& value, Tensor& scale) = 0;
 };
 
 /// Adds the visited fields to a state, with `prefix` before their names.
@@ -57,6 +61,7 @@ class StateWriter : public StateVisitor {
   void number(const std::string& name, std::optional<double>& value) override;
   void tensor(const std::string& name, Tensor& value) override;
   void optional_tensor(const std::string& name, Tensor& value, const Tensor& like) override;
+  void scaled_tensor(const std::string& name, Tensor& value, Tensor& scale) override;
 
  private:
   StateDict& state_;
@@ -77,6 +82,7 @@ class StateReader : public StateVisitor {
   void number(const std::string& name, std::optional<double>& value) override;
   void tensor(const std::string& name, Tensor& value) override;
   void optional_tensor(const std::string& name, Tensor& value, const Tensor& like) override;
+  void scaled_tensor(const std::string& name, Tensor& value, Tensor& scale) override;
 
   /// Returns the tensor with this name if it exists and fits `like`: the sizes are equal, and the dtypes are equal or
   /// both floating (copying then converts). Otherwise returns null and records the mismatch.

@@ -1,0 +1,67 @@
+// Conversions of moments, by the formulas of math/optim_state.h.
+#include "kernels/cpu/simd/optim_states.h"
+
+#include "tandem/math/optim_state.h"
+
+namespace tandem::cpu::TANDEM_SIMD {
+namespace {
+
+using Format = tandem::detail::E4m3fn;
+
+/// Calls body(first element, count, number of the block) for each block.
+template <class Body>
+TANDEM_MATH void for_each_block(int64_t n, const Body& body) {
+  for (int64_t begin = 0; begin < n; begin += math::kStateBlock) {
+    const int64_t left = n - begin;
+    body(begin, left < math::kStateBlock ? left : math::kStateBlock, begin / math::kStateBlock);
+  }
+}
+
+void load_e4m3fn(float* x, const uint8_t* codes, const float* inverse, int64_t n) {
+  for_each_block(
+      n, [&](int64_t begin, int64_t count, int64_t block) __attribute__((always_inline)) {
+        const float factor = inverse[block];
+#pragma omp simd
+        for (int64_t i = begin; i < begin + count; ++i) x[i] = Format::widen(codes[i]) * factor;
+      });
+}
+
+void store_e4m3fn(uint8_t* codes, float* inverse, const float* x, const uint32_t* lanes, int64_t n) {
+  for_each_block(
+      n, [&](int64_t begin, int64_t count, int64_t block) __attribute__((always_inline)) {
+        uint32_t largest = 0;
+#pragma omp simd reduction(max : largest)
+        for (int64_t i = begin; i < begin + count; ++i) {
+          const uint32_t magnitude = math::finite_magnitude(x[i]);
+          largest = magnitude > largest ? magnitude : largest;
+        }
+        const math::Float8Scale scale = math::state_scale(math::bits_as<float>(largest));
+        inverse[block] = scale.inverse;
+#pragma omp simd
+        for (int64_t i = begin; i < begin + count; ++i) {
+          codes[i] = math::round_to_e4m3fn_stochastically(x[i], scale.scale, lanes[i]);
+        }
+      });
+}
+
+template <bool kSecond>
+TANDEM_MATH void round_row(uint16_t* y, const float* x, const uint32_t* lanes, int64_t n) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) {
+    y[i] = math::round_to_bf16_stochastically(x[i], kSecond ? math::second_moment_lane(lanes[i]) : lanes[i]);
+  }
+}
+
+void store_bf16(uint16_t* y, const float* x, const uint32_t* lanes, int64_t n, bool second) {
+  if (second) {
+    round_row<true>(y, x, lanes, n);
+  } else {
+    round_row<false>(y, x, lanes, n);
+  }
+}
+
+}  // namespace
+
+const OptimStatesTable optim_states_table = {load_e4m3fn, store_e4m3fn, store_bf16};
+
+}  // namespace tandem::cpu::TANDEM_SIMD

@@ -1,0 +1,242 @@
+// adam with moments in bf16 and e4m3fn: equal to f32 moments that are rounded by a plain model after each step.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "kernels/kernels_under_test.h"
+#include "kernels/raw_tensors.h"
+#include "support/simd_levels.h"
+#include "tandem/math/optim_state.h"
+#include "tandem/math/philox.h"
+#include "tandem/tensor/threads.h"
+
+namespace tandem {
+namespace {
+
+using namespace testing;
+using Values = std::vector<double>;
+
+class OptimStates : public SimdLevels {};
+TANDEM_AT_EVERY_SIMD_LEVEL(OptimStates);
+
+// ---- the model, written from the documentation of math/optim_state.h
+
+uint32_t lane_of(int t, int64_t i, bool second) {
+  const uint32_t lane = math::philox(static_cast<uint64_t>(t), static_cast<uint64_t>(i / 4), 0).lane[i % 4];
+  return second ? lane << 16 | lane >> 16 : lane;
+}
+
+/// Rounds |x| to one of its neighbours in `grid`, which is sorted: to the larger one with the probability of the part
+/// that is lost, in 2^bits steps.
+double rounded(double x, double below, double above, uint32_t lane, int bits) {
+  const double part = above == below ? 0 : (std::abs(x) - below) / (above - below);
+  const double random = std::floor(lane / std::exp2(32 - bits)) / std::exp2(bits);
+  return std::copysign(random + part >= 1 ? above : below, x);
+}
+
+double round_to_bf16(double x, uint32_t lane) {
+  if (x == 0) return x;
+  const double step = std::exp2(std::max(std::floor(std::log2(std::abs(x))), -126.0) - 7);
+  const double below = std::floor(std::abs(x) / step) * step;
+  return rounded(x, below, below + step, lane, 16);
+}
+
+/// The scale of a block and its values as multiples of it.
+void round_block(Values& x, double& inverse, size_t begin, size_t end, int t) {
+  double amax = 0;
+  for (size_t i = begin; i < end; ++i) amax = std::max(amax, std::abs(x[i]));
+  inverse = 1;
+  if (amax > 0) {
+    while (amax / inverse > 448) inverse *= 2;
+    while (amax / inverse * 2 <= 448) inverse /= 2;
+  }
+  Values grid;
+  for (int code = 0; code <= 126; ++code) {
+    grid.push_back(static_cast<double>(static_cast<float>(Float8_e4m3fn::from_bits(static_cast<uint8_t>(code)))));
+  }
+  for (size_t i = begin; i < end; ++i) {
+    const double magnitude = std::abs(x[i]) / inverse;
+    const auto above = std::upper_bound(grid.begin(), grid.end(), magnitude);
+    const double high = above == grid.end() ? grid.back() : *above;
+    const uint32_t lane = lane_of(t, static_cast<int64_t>(i), false);
+    x[i] = rounded(x[i] / inverse, *(above - 1), high, lane, 32) * inverse;
+  }
+}
+
+/// Rounds a moment; `inverse` receives the inverse scales of e4m3fn.
+void round_moment(Values& x, DType dtype, bool second, int t, Values& inverse) {
+  if (dtype == kBFloat16) {
+    for (size_t i = 0; i < x.size(); ++i) x[i] = round_to_bf16(x[i], lane_of(t, static_cast<int64_t>(i), second));
+  }
+  if (dtype != kFloat8_e4m3fn) return;
+  for (size_t begin = 0, block = 0; begin < x.size(); begin += 128, ++block) {
+    round_block(x, inverse[block], begin, std::min(begin + 128, x.size()), t);
+  }
+}
+
+// ---- lists of parameters
+
+enum class MemoryLayout { contiguous, transposed, strided_grad };
+const std::vector<int64_t> kSizes = {1, 43, 128, 700, 1500};  // a third of the elements
+
+struct Case {
+  DType first, second, param;
+  bool shadow, amsgrad;
+};
+const Case kCases[] = {{kFloat8_e4m3fn, kBFloat16, kFloat, true, false},
+                       {kFloat8_e4m3fn, kFloat, kBFloat16, false, true},
+                       {kBFloat16, kBFloat16, kFloat, false, true},
+                       {kFloat, kBFloat16, kHalf, false, false},
+                       {kBFloat16, kFloat, kFloat, true, false}};
+
+Tensor make(int64_t n, DType dtype, bool transposed) {
+  return transposed ? empty_strided({3, n}, {1, 3}, dtype) : empty({3, n}, dtype);
+}
+
+Tensor zero(const Tensor& t) {
+  write(t, Values(static_cast<size_t>(t.numel()), 0));
+  return t;
+}
+
+AdamCall make_call(const Case& c, MemoryLayout layout, const std::vector<int64_t>& sizes = kSizes) {
+  AdamCall call;
+  call.lr = 0.01;
+  call.beta1 = 0.9;
+  call.beta2 = 0.99;
+  call.eps = 1e-8;
+  call.amsgrad = c.amsgrad;
+  const bool t = layout == MemoryLayout::transposed;
+  for (const int64_t n : sizes) {
+    call.params.push_back(make(n, c.param, t));
+    write(call.params.back(), random_values(3 * n, static_cast<uint32_t>(n)));
+    call.grads.push_back(layout == MemoryLayout::strided_grad ? empty_strided({3, n}, {2, 7}, kFloat)
+                                                              : make(n, kFloat, t));
+    call.shadows.push_back(c.shadow ? make(n, kBFloat16, t) : Tensor());
+    // Moments of the compute type have the parameter's strides, others are contiguous.
+    call.exp_avgs.push_back(zero(make(n, c.first, t && c.first == kFloat)));
+    call.exp_avg_scales.push_back(c.first == kFloat8_e4m3fn ? zero(empty({(3 * n + 127) / 128}, kFloat)) : Tensor());
+    call.exp_avg_sqs.push_back(zero(make(n, c.second, t && c.second == kFloat)));
+    if (c.amsgrad) call.max_exp_avg_sqs.push_back(zero(make(n, c.second, t && c.second == kFloat)));
+    call.steps.push_back(scalar_of(0));
+  }
+  return call;
+}
+
+Values widened(const Tensor& moment, const Tensor& inverse) {
+  Values x = read(moment);
+  if (!inverse.defined() || moment.dtype() != kFloat8_e4m3fn) return x;
+  const Values scales = read(inverse);
+  for (size_t i = 0; i < x.size(); ++i) x[i] *= scales[i / 128];
+  return x;
+}
+
+TEST_P(OptimStates, EqualF32MomentsThatAreRoundedAfterEachStep) {
+  for (const Case& c : kCases) {
+    for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::strided_grad}) {
+      AdamCall call = make_call(c, layout);
+      AdamCall model = make_call({kFloat, kFloat, c.param, c.shadow, c.amsgrad}, layout);
+      for (int t = 1; t <= 4; ++t) {
+        for (size_t k = 0; k < call.params.size(); ++k) {
+          // Magnitudes from 1e-6 to 1, so that some codes of a block are subnormal, and some 0.
+          Values g = random_values(call.params[k].numel(), static_cast<uint32_t>(100 * t) + static_cast<uint32_t>(k));
+          for (size_t i = 0; i < g.size(); ++i) g[i] *= std::pow(10, -static_cast<double>(i % 7));
+          write(call.grads[k], g);
+          write(model.grads[k], g);
+        }
+        under_test().adam(call);
+        under_test().adam(model);
+        for (size_t k = 0; k < call.params.size(); ++k) {
+          ASSERT_EQ(read(call.params[k]), read(model.params[k])) << "step " << t << " of " << k;
+          if (c.shadow) {
+            ASSERT_EQ(read(call.shadows[k]), read(model.shadows[k]));
+          }
+          const auto expect_rounded = [&](const Tensor& f32, const Tensor& own, DType dtype, bool second) {
+            Values x = read(f32), inverse;
+            if (dtype == kFloat8_e4m3fn) inverse = read(call.exp_avg_scales[k]);
+            const Values scales = inverse;
+            round_moment(x, dtype, second, t, inverse);
+            EXPECT_EQ(inverse, scales);
+            ASSERT_EQ(widened(own, call.exp_avg_scales[k]), x) << name(dtype) << " step " << t << " of " << k;
+            write(f32, x);
+          };
+          expect_rounded(model.exp_avgs[k], call.exp_avgs[k], c.first, false);
+          expect_rounded(model.exp_avg_sqs[k], call.exp_avg_sqs[k], c.second, true);
+          if (c.amsgrad) expect_rounded(model.max_exp_avg_sqs[k], call.max_exp_avg_sqs[k], c.second, true);
+        }
+      }
+    }
+  }
+}
+
+std::vector<std::vector<char>> snapshot(const AdamCall& call) {
+  std::vector<std::vector<char>> all;
+  for (const auto* list : {&call.params, &call.shadows, &call.exp_avgs, &call.exp_avg_scales, &call.exp_avg_sqs,
+                           &call.max_exp_avg_sqs, &call.steps}) {
+    for (const Tensor& t : *list) all.push_back(t.defined() ? bytes_of(t) : std::vector<char>());
+  }
+  return all;
+}
+
+TEST_P(OptimStates, OverflowChangesNoByte) {
+  for (const Case& c : kCases) {
+    AdamCall call = make_call(c, MemoryLayout::contiguous);
+    for (const Tensor& g : call.grads) write(g, random_values(g.numel(), 3));
+    under_test().adam(call);
+    call.scaling = {scalar_of(0.5), scalar_of(1)};
+    const auto before = snapshot(call);
+    under_test().adam(call);
+    EXPECT_EQ(snapshot(call), before);
+  }
+}
+
+TEST_P(OptimStates, DoNotDependOnThreads) {
+  const int threads = get_num_threads();
+  std::vector<std::vector<char>> results[2];
+  for (int run = 0; run < 2; ++run) {
+    set_num_threads(run == 0 ? 1 : 3);
+    AdamCall call = make_call(kCases[0], MemoryLayout::contiguous, {40001, 33, 0, 20000});
+    for (const Tensor& g : call.grads) write(g, random_values(g.numel(), 5));
+    for (int t = 0; t < 2; ++t) under_test().adam(call);
+    results[run] = snapshot(call);
+  }
+  set_num_threads(threads);
+  EXPECT_EQ(results[0], results[1]);
+}
+
+// A gradient of 0 shrinks the second moment by 1/1000, a quarter of the step between bf16 numbers at most. Rounded to
+// nearest, it would stay as it is.
+TEST_P(OptimStates, ChangesBelowHalfAUnitInTheLastPlaceAccumulate) {
+  AdamCall call = make_call(kCases[0], MemoryLayout::contiguous, {2000});
+  call.beta2 = 0.999;
+  write(call.exp_avg_sqs[0], Values(6000, 1));
+  write(call.grads[0], Values(6000, 0));
+  for (int t = 0; t < 100; ++t) under_test().adam(call);
+  double sum = 0;
+  for (const double v : read(call.exp_avg_sqs[0])) sum += v;
+  EXPECT_NEAR(sum / 6000, std::pow(0.999, 100), 0.003);
+}
+
+TEST_P(OptimStates, InfAndNaNStayWhereTheyAre) {
+  AdamCall call = make_call(kCases[0], MemoryLayout::contiguous, {100});
+  Values g(300, 0.5);
+  g[3] = std::numeric_limits<double>::infinity();
+  g[140] = NAN;
+  write(call.grads[0], g);
+  under_test().adam(call);
+  const Values m = widened(call.exp_avgs[0], call.exp_avg_scales[0]), v = read(call.exp_avg_sqs[0]);
+  for (size_t i = 0; i < 300; ++i) {
+    EXPECT_EQ(std::isfinite(m[i]), i != 3 && i != 140) << i;
+    EXPECT_EQ(std::isfinite(v[i]), i != 3 && i != 140) << i;
+  }
+}
+
+TEST_P(OptimStates, EmptyTensors) {
+  AdamCall call = make_call(kCases[0], MemoryLayout::contiguous, {0});
+  under_test().adam(call);
+  EXPECT_EQ(read(call.steps[0])[0], 1);
+}
+
+}  // namespace
+}  // namespace tandem
