@@ -51,3 +51,4 @@
 #include "tandem/tensor/random.h"
 #include "tandem/tensor/tensor.h"
 #include "tandem/tensor/threads.h"
+#include "tandem/version.h"
