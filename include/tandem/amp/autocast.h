@@ -51,6 +51,7 @@ DType get_autocast_dtype(DeviceType type);
 void set_autocast_dtype(DeviceType type, DType dtype);
 /// Whether autocast for this device type has an effect in this build on this machine.
 bool is_autocast_available(DeviceType type);
+/// Whether casts of weights are cached on the calling thread.
 bool is_autocast_cache_enabled();
 
 }  // namespace tandem::amp

@@ -25,6 +25,7 @@ requires(sizeof...(CastInputs) <= 1) struct CustomFunction {
   static_assert(((is_differentiable(CastInputs) && CastInputs != kDouble) && ...),
                 "CustomFunction casts its inputs to f32, f16 or bf16");
 
+  /// Runs T::forward and records T::backward, as autograd::Function<T>::apply does, with the casts described above.
   template <class... Args>
   static auto apply(Args&&... args) {
     autograd::FunctionCall::Amp amp{.keeps_autocast = true, .cast_inputs = {}};

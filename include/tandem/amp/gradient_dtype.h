@@ -12,6 +12,7 @@ enum class GradientDType : uint8_t { Full, Lower };
 
 /// Sets the mode for ops recorded from now on, for the whole process.
 void set_gradient_dtype(GradientDType mode);
+/// The current mode.
 GradientDType gradient_dtype();
 
 }  // namespace tandem::amp

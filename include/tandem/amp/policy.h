@@ -45,6 +45,7 @@ struct PolicyRow {
 constexpr PolicyRow derivative(std::string_view op) { return {op, Cast::keep, Role::derivative}; }
 
 // Sorted by policy, then by family.
+/// The policies of all ops.
 inline constexpr auto policy_table = std::to_array<PolicyRow>({
     // matrix products and convolutions: fast on tensor cores
     {"addbmm", Cast::lower},

@@ -22,6 +22,7 @@ class PolicyOverrides {
   /// Applies `changes` to the policies of `outer` (null: those of the process). Throws StateError for an unknown op or
   /// a policy that the op cannot have.
   PolicyOverrides(const PolicyOverrides* outer, const PolicyChanges& changes);
+  /// The policy of a row of policy_table.
   Cast of(int row) const { return casts_[static_cast<size_t>(row)]; }
 
  private:

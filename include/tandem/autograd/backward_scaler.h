@@ -14,6 +14,7 @@ namespace tandem::autograd {
 class BackwardScaler {
  public:
   virtual ~BackwardScaler() = default;
+  /// The scale of one backward pass, and its inverse.
   struct Factors {
     Tensor scale, inverse;  ///< f32 of one element on the loss's device; undefined: this pass is not scaled
   };

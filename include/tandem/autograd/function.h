@@ -169,6 +169,8 @@ auto call_function(const FunctionCall::Amp& amp, Args&&... args) {
 /// Source: libtorch's torch/csrc/autograd/custom_function.h.
 template <class T>
 struct Function {
+  /// Runs T::forward on the arguments, records T::backward if a tensor needs a gradient, and returns what forward
+  /// returns.
   template <class... Args>
   static auto apply(Args&&... args) {
     return detail::call_function<T, false>({}, std::forward<Args>(args)...);

@@ -7,6 +7,7 @@ namespace tandem {
 
 /// Whether ops on this thread are recorded for backward.
 struct GradMode {
+  /// The calling thread's setting; NoGradGuard and AutoGradMode change it for a scope.
   static bool is_enabled() { return thread_state().grad_mode; }
   static void set_enabled(bool enabled) { thread_state().grad_mode = enabled; }
 };
@@ -45,6 +46,7 @@ class [[nodiscard]] InferenceMode {
   }
   InferenceMode(const InferenceMode&) = delete;
   InferenceMode& operator=(const InferenceMode&) = delete;
+  /// Whether the calling thread is in inference mode.
   static bool is_enabled() { return thread_state().inference_mode; }
 
  private:

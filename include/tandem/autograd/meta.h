@@ -65,7 +65,9 @@ struct ViewInfo {
 /// Gradient hooks, in the order of registration.
 class HookList {
  public:
+  /// Adds a hook of an output. The handle is the one that remove() takes.
   void add(uint32_t output, unsigned handle, TensorHook call);
+  /// Removes the hook with this handle, if there is one.
   void remove(unsigned handle);
   bool empty() const { return hooks_.empty(); }
   /// Calls the hooks on the gradients. A hook may replace a gradient by one of the same sizes, dtype and device;
@@ -94,6 +96,7 @@ struct TensorHooks {
   std::vector<std::pair<unsigned, std::shared_ptr<PostAccumulateGradHook>>> after_accumulation;  ///< with their handles
 };
 
+/// The autograd data of a tensor.
 struct AutogradMeta : AutogradMetaBase {
   Tensor grad;
   NodePtr grad_fn;                     ///< null for leaves

@@ -11,6 +11,7 @@
 #pragma GCC visibility push(default)
 namespace tandem::autograd {
 
+/// Gradients, one per output or input; undefined where none flows.
 using Grads = std::vector<Tensor>;
 
 /// The dtype, device and sizes of an output of a node; its gradient must have the same.
@@ -19,6 +20,7 @@ struct OutputMeta {
   Device device;
   Dims sizes;
   explicit OutputMeta(const Tensor& x) : dtype(x.dtype()), device(x.device()), sizes(x.impl().sizes) {}
+  /// Whether the gradient has this dtype, device and these sizes.
   bool fits(const Tensor& gradient) const;
   /// For messages, for example "[2, 3] f32 on cpu".
   std::string str() const;
@@ -124,6 +126,7 @@ class SaveObserver {
   virtual ~SaveObserver();
   SaveObserver(const SaveObserver&) = delete;
   SaveObserver& operator=(const SaveObserver&) = delete;
+  /// Called with each saved tensor.
   virtual void saved(SavedTensor& tensor) = 0;
 
  private:
@@ -155,6 +158,7 @@ class Backward {
   const Grads& grads_;
 };
 
+/// Computes the gradients of an op's inputs.
 using BackwardFunction = std::function<Grads(const Backward&)>;
 
 /// The node of an op that was recorded by dispatch (autograd/apply.h).

@@ -34,6 +34,7 @@ struct ObservedOp {
   AutocastState autocast[kNumDeviceTypes] = {};  ///< of the thread, when the op was called
   const Node* backward_of = nullptr;             ///< the node whose backward calls the op; null in the forward pass
 
+  /// Input i as the body gets it, and whether it was cast.
   const Tensor& input(size_t i) const { return cast_inputs.empty() ? *inputs[i] : cast_inputs[i]; }
   bool was_cast(size_t i) const { return !cast_inputs.empty() && !cast_inputs[i].is_same(*inputs[i]); }
 };
@@ -95,6 +96,7 @@ class Observation {
   Observation(const Observation&) = delete;
   Observation& operator=(const Observation&) = delete;
 
+  /// Report the op before and after its body runs.
   void before();
   void after();
 

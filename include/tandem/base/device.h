@@ -6,8 +6,11 @@
 #pragma GCC visibility push(default)
 namespace tandem {
 
+/// The kinds of devices.
 enum class DeviceType : int8_t { CPU, CUDA };
+/// The number of DeviceType values, for arrays.
 inline constexpr int kNumDeviceTypes = 2;
+/// libtorch's names for the device types.
 inline constexpr DeviceType kCPU = DeviceType::CPU;
 inline constexpr DeviceType kCUDA = DeviceType::CUDA;
 

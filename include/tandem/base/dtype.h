@@ -12,12 +12,14 @@ namespace tandem {
 
 /// Element type of a tensor. The float8 types only hold values (base/float8.h): ops that compute refuse them.
 enum class DType : uint8_t { U8, I8, I16, I32, I64, F16, F32, F64, Bool, BF16, F8E4M3FN, F8E5M2, F8E8M0FNU };
+/// The number of DType values, for arrays.
 inline constexpr int kNumDTypes = 13;
 
 /// libtorch's names for the type.
 using ScalarType = DType;
 using Dtype = DType;
 
+/// libtorch's names for the dtypes.
 inline constexpr DType kByte = DType::U8, kUInt8 = DType::U8;
 inline constexpr DType kChar = DType::I8, kInt8 = DType::I8;
 inline constexpr DType kShort = DType::I16, kInt16 = DType::I16;
@@ -46,6 +48,7 @@ constexpr std::string_view name(DType t) {
 
 /// e4m3fn, e5m2 or e8m0fnu.
 constexpr bool is_float8(DType t) { return t >= DType::F8E4M3FN; }
+/// f16, bf16, f32, f64 or a float8 dtype.
 constexpr bool is_floating_point(DType t) {
   return t == DType::F16 || t == DType::F32 || t == DType::F64 || t == DType::BF16 || is_float8(t);
 }
@@ -103,10 +106,12 @@ struct CppToDType;
   X(F64, double)                            \
   X(Bool, bool)                             \
   X(BF16, BFloat16)
+/// The dtypes that only hold values.
 #define TANDEM_FOR_EACH_FLOAT8(X) \
   X(F8E4M3FN, Float8_e4m3fn)      \
   X(F8E5M2, Float8_e5m2)          \
   X(F8E8M0FNU, Float8_e8m0fnu)
+/// All dtypes.
 #define TANDEM_FOR_EACH_DTYPE(X)      \
   TANDEM_FOR_EACH_ARITHMETIC_DTYPE(X) \
   TANDEM_FOR_EACH_FLOAT8(X)
@@ -123,6 +128,7 @@ struct CppToDType;
 TANDEM_FOR_EACH_DTYPE(TANDEM_DEFINE_DTYPE)
 #undef TANDEM_DEFINE_DTYPE
 
+/// The dtype of the C++ element type T.
 template <class T>
 inline constexpr DType dtype_of = CppToDType<T>::value;
 

@@ -78,6 +78,7 @@ struct Half {
   Half() = default;
   TANDEM_HOST_DEVICE constexpr Half(float x) : bits(detail::float_to_half_bits(x)) {}
   TANDEM_HOST_DEVICE constexpr operator float() const { return detail::half_bits_to_float(bits); }
+  /// The number with these bits.
   TANDEM_HOST_DEVICE static constexpr Half from_bits(uint16_t b) {
     Half h;
     h.bits = b;
@@ -92,6 +93,7 @@ struct BFloat16 {
   BFloat16() = default;
   TANDEM_HOST_DEVICE constexpr BFloat16(float x) : bits(detail::float_to_bfloat16_bits(x)) {}
   TANDEM_HOST_DEVICE constexpr operator float() const { return detail::bfloat16_bits_to_float(bits); }
+  /// The number with these bits.
   TANDEM_HOST_DEVICE static constexpr BFloat16 from_bits(uint16_t b) {
     BFloat16 h;
     h.bits = b;

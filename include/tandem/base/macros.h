@@ -4,6 +4,7 @@
 #if defined(__CUDACC__)
 #define TANDEM_HOST_DEVICE __host__ __device__
 #else
+/// Marks functions that CUDA kernels may call.
 #define TANDEM_HOST_DEVICE
 #endif
 

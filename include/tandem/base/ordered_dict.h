@@ -33,6 +33,7 @@ class OrderedDictItem {
   Value* operator->() { return &pair_.second; }
   const Value* operator->() const { return &pair_.second; }
   const Key& key() const noexcept { return pair_.first; }
+  /// The value.
   Value& value() noexcept { return pair_.second; }
   const Value& value() const noexcept { return pair_.second; }
   const std::pair<Key, Value>& pair() const noexcept { return pair_; }
@@ -99,6 +100,7 @@ class OrderedDict {
     return it == index_.end() ? nullptr : &items_[it->second].value();
   }
   const Value* find(const Key& key) const noexcept { return const_cast<OrderedDict&>(*this).find(key); }
+  /// Whether there is an item with this key.
   bool contains(const Key& key) const noexcept { return index_.count(key) > 0; }
 
   /// Appends an item and returns its value. Throws StateError if the key exists.
@@ -123,6 +125,7 @@ class OrderedDict {
     index_.erase(it);
     for (auto& entry : index_) entry.second -= entry.second > at ? 1 : 0;
   }
+  /// Removes all items.
   void clear() {
     items_.clear();
     index_.clear();

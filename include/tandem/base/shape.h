@@ -81,18 +81,23 @@ class Dims {
   int64_t* end() { return values_ + size_; }
   const int64_t* begin() const { return values_; }
   const int64_t* end() const { return values_ + size_; }
+  /// The last entry; there must be one.
   int64_t& back() { return values_[size_ - 1]; }
   int64_t back() const { return values_[size_ - 1]; }
+  /// Appends an entry. Throws ShapeError beyond kMaxRank entries.
   void push_back(int64_t v) {
     if (size_ == kMaxRank) rank_overflow();
     values_[size_++] = v;
   }
+  /// Removes the last entry; there must be one.
   void pop_back() { --size_; }
+  /// Inserts an entry before position `at`.
   void insert(size_t at, int64_t v) {
     push_back(v);
     for (size_t i = size_ - 1; i > at; --i) values_[i] = values_[i - 1];
     values_[at] = v;
   }
+  /// Removes the entry at position `at`.
   void erase(size_t at) {
     for (size_t i = at; i + 1 < size_; ++i) values_[i] = values_[i + 1];
     --size_;

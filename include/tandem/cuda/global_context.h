@@ -11,6 +11,7 @@ namespace tandem {
 /// `at::globalContext().setBenchmarkCuDNN(true)` is `cuda::set_benchmark(true)`, and so on.
 class Context {
  public:
+  /// Each calls the function of cuda/math_mode.h or cuda/device.h that has the same meaning.
   bool hasCUDA() const { return cuda::is_available(); }
   bool benchmarkCuDNN() const { return cuda::benchmark(); }
   void setBenchmarkCuDNN(bool on) { cuda::set_benchmark(on); }
@@ -24,11 +25,13 @@ class Context {
   void setAllowTF32CuDNN(bool allow) { cuda::set_allow_tf32_conv(allow); }
 };
 
+/// The only Context, which has no state of its own.
 inline Context& globalContext() {
   static Context context;  // without state: the switches are in cuda/math_mode.h
   return context;
 }
 
+/// libtorch's name for cuda::device_count().
 inline size_t getNumGPUs() { return static_cast<size_t>(cuda::device_count()); }
 
 namespace cuda {

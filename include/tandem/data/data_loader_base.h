@@ -89,11 +89,14 @@ class DataLoaderBase {
     device_ = detail::DevicePrefetch::make(options_);
   }
 
+  /// Starts an epoch. begin() calls it.
   virtual void start_epoch() = 0;
   /// Returns the next batch on the host; nullopt at the end of the epoch.
   virtual std::optional<Batch> load() = 0;
 
+  /// The device to which batches are moved ahead of the loop; null if none.
   const detail::DevicePrefetch* device() const { return device_.get(); }
+  /// Copies the batch to page-locked memory if there is such a device.
   static Batch pinned(Batch batch, const detail::DevicePrefetch* device) {
     if (device) detail::for_each_tensor(batch, [device](Tensor& t) { device->pin(t); });
     return batch;

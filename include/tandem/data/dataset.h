@@ -71,6 +71,7 @@ class Dataset : public BatchDataset<Self, std::vector<SingleExample>> {
  public:
   using ExampleType = SingleExample;
 
+  /// Returns the item at an index below size().
   virtual ExampleType get(size_t index) = 0;
 
   std::vector<ExampleType> get_batch(ArrayRef<size_t> indices) override {

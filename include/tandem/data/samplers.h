@@ -73,6 +73,7 @@ class OrderSampler : public Sampler<> {
 
  protected:
   OrderSampler(const char* name, size_t size) : name_(name), size_(size) {}
+  /// Sets the number of items, for constructors of derived classes.
   void set_size(size_t size) { size_ = size; }
 
  private:

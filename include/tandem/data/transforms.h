@@ -36,6 +36,7 @@ class BatchTransform {
   using OutputBatchType = Output;
 
   virtual ~BatchTransform() = default;
+  /// Transforms a batch.
   virtual Output apply_batch(Input batch) = 0;
 };
 
@@ -47,8 +48,10 @@ class Transform {
   using OutputType = Output;
 
   virtual ~Transform() = default;
+  /// Transforms an item.
   virtual Output apply(Input input) = 0;
 
+  /// Applies apply() to each item, or to a stacked batch.
   std::vector<Output> apply_batch(std::vector<Input> batch) {
     std::vector<Output> result;
     result.reserve(batch.size());

@@ -105,6 +105,7 @@ class ProcessGroup {
 
   // ---- two ranks. A receive gets the sends with its tag, 0 to 32766, in the order in which they were sent. Its tensor
   // must have the sizes and the dtype of the sent one.
+  /// Sends a tensor to the rank `destination`; receives one from the rank `source` into `tensor`.
   void send(const Tensor& tensor, int destination, int tag = 0);
   Work send_async(const Tensor& tensor, int destination, int tag = 0);
   void recv(const Tensor& tensor, int source, int tag = 0);
@@ -119,6 +120,7 @@ class ProcessGroup {
   /// What ended the group; null if nothing did.
   virtual std::exception_ptr failure() const { return nullptr; }
 
+  /// Returns what the calls so far have cost this rank.
   virtual Statistics statistics() const;
 
  protected:

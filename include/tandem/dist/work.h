@@ -16,6 +16,7 @@ class [[nodiscard]] Work {
   class State {
    public:
     virtual ~State() = default;
+    /// Wait until the call has completed, ask whether it has, and return its error; see Work.
     virtual void wait() = 0;
     virtual bool is_completed() const = 0;
     virtual std::exception_ptr exception() const = 0;

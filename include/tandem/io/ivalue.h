@@ -99,6 +99,7 @@ class IValue {
   std::shared_ptr<const ivalue::Tuple> toTuple() const { return get<std::shared_ptr<const ivalue::Tuple>>("Tuple"); }
   const ivalue::Tuple& toTupleRef() const { return *get<std::shared_ptr<const ivalue::Tuple>>("Tuple"); }
   const GenericDict& toGenericDict() const& { return *get<std::shared_ptr<const GenericDict>>("GenericDict"); }
+  /// Throws StateError unless the value is a dictionary.
   GenericDict toGenericDict() &&;
   /// `value.toObject()->getAttr("weight")`
   std::shared_ptr<const ivalue::Object> toObject() const {
@@ -135,6 +136,7 @@ class IValue {
 /// or None.
 class GenericDict {
  public:
+  /// A key and its value.
   class Entry {
    public:
     Entry(IValue key, IValue value) : key_(std::move(key)), value_(std::move(value)) {}
@@ -158,6 +160,7 @@ class GenericDict {
   void insert(IValue key, IValue value);
   /// Adds an entry, or replaces the value of the key.
   void insert_or_assign(IValue key, IValue value);
+  /// Whether there is an entry with this key.
   bool contains(const IValue& key) const { return find(key) != end(); }
   /// The entry of `key`, or end().
   const_iterator find(const IValue& key) const;
@@ -188,6 +191,7 @@ struct Object {
   /// The qualified name of the class: "__torch__.Module".
   const std::string& name() const { return name_; }
   const OrderedDict<std::string, IValue>& attributes() const { return attributes_; }
+  /// Whether there is an attribute with this name.
   bool hasattr(const std::string& name) const { return attributes_.contains(name); }
   /// Throws IndexError if there is no such attribute.
   const IValue& getAttr(const std::string& name) const { return attributes_[name]; }

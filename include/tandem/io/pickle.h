@@ -31,6 +31,7 @@ namespace io {
 /// The same with a file, which is written atomically (io/safetensors.h). Storages are moved to `device`, so tensors
 /// that share memory also share it there.
 void save_pickle(const IValue& value, const std::string& path);
+/// Reads such a file.
 IValue load_pickle(const std::string& path, Device device = Device(kCPU));
 
 /// Returns the tensors and numbers in a value by name: nested keys, positions and attributes are joined by dots, as in

@@ -5,6 +5,7 @@
 #pragma GCC visibility push(default)
 namespace tandem::math {
 
+/// The constants of SELU. Source: Klambauer et al., Self-Normalizing Neural Networks.
 inline constexpr double kSeluAlpha = 1.6732632423543772848, kSeluScale = 1.0507009873554804934;
 
 /// tanh(softplus(x)) as a quotient of polynomials of e^-|x|.
@@ -15,6 +16,7 @@ TANDEM_MATH T tanh_softplus(T x) {
   const bool left = x < T(0);
   return (left ? below : above) / (left ? below + T(2) : above + T(2) * e * e);
 }
+/// x tanh(softplus(x)), and the derivatives of mish and SiLU.
 template <class T>
 TANDEM_MATH T mish(T x) {
   return x * tanh_softplus(x);
@@ -48,6 +50,7 @@ template <class T>
 TANDEM_MATH T hardsigmoid(T x) {
   return minimum(maximum(x + T(3), T(0)), T(6)) / T(6);
 }
+/// x hardsigmoid(x), and its derivative.
 template <class T>
 TANDEM_MATH T hardswish(T x) {
   return x * minimum(maximum(x + T(3), T(0)), T(6)) / T(6);

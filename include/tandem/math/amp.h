@@ -10,6 +10,7 @@ namespace tandem::math {
 /// x becomes inf or NaN when rounded to the storage type if the bits of |x| are at or above this limit. The comparison
 /// is one of integers, in which NaN is above inf; an optimiser could remove a comparison of floats.
 inline constexpr uint32_t kNonFiniteF32 = 0x7f800000u;
+/// The same limit for the other dtypes, as bits of |x|.
 inline constexpr uint32_t kNonFiniteBF16 = 0x7f7f8000u;  // rounds up to 2^128
 inline constexpr uint32_t kNonFiniteF16 = 0x477ff000u;   // 65520 rounds up to 2^16
 inline constexpr uint64_t kNonFiniteF64 = 0x7ff0000000000000u;

@@ -23,7 +23,7 @@ TANDEM_MATH T polynomial(T x, T c0, Rest... rest) {
   return polynomial(x, rest...) * x + c0;
 }
 
-// The C library's function. The overloads of <cmath> are avoided because they may be compiled out of line.
+/// The C library's function. The overloads of <cmath> are avoided because they may be compiled out of line.
 #if defined(__CUDA_ARCH__)
 #define TANDEM_LIBM(NAME) ::NAME
 #else

@@ -7,14 +7,17 @@
 #pragma GCC visibility push(default)
 namespace tandem::math {
 
+/// The bits of a number as another type of the same size.
 template <class To, class From>
 TANDEM_MATH To bits_as(From v) {
   static_assert(sizeof(To) == sizeof(From));
   return __builtin_bit_cast(To, v);
 }
 
+/// Infinity.
 template <class T>
 inline constexpr T kInf = static_cast<T>(__builtin_inf());
+/// A quiet NaN.
 template <class T>
 inline constexpr T kNaN = static_cast<T>(__builtin_nan(""));
 

@@ -91,6 +91,7 @@ TANDEM_MATH T smooth_l1(T d, T beta) {
   const T n = abs(d);
   return n < beta ? T(0.5) * n * n / beta : n - T(0.5) * beta;
 }
+/// Its derivative by d.
 template <class T>
 TANDEM_MATH T smooth_l1_slope(T d, T beta) {
   return abs(d) >= beta ? sign(d) : d / beta;
@@ -108,6 +109,7 @@ template <class T>
 TANDEM_MATH T hinge_embedding(T x, T t, T margin) {
   return (t != T(1) ? maximum(margin - x, T(0)) : T(0)) + (t != T(-1) ? x : T(0));
 }
+/// Its derivative by x.
 template <class T>
 TANDEM_MATH T hinge_embedding_slope(T x, T t, T margin) {
   return (t != T(-1) ? T(1) : T(0)) - (bool((t != T(1)) & (x < margin)) ? T(1) : T(0));
@@ -130,6 +132,7 @@ namespace tandem::math::binary {
 
 namespace tandem::kernels {
 
+/// The formulas of binary.inc.
 enum class Binary : uint8_t {
 #define TANDEM_BINARY_IF(CONDITION, NAME, A, B, FORMULA) NAME,
 #include "tandem/math/binary.inc"

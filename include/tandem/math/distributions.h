@@ -154,6 +154,7 @@ struct Poisson {
   static constexpr int kParameters = 1;
   TANDEM_MATH double operator()(const double* p, UniformStream uniform) const { return poisson(p[0], uniform); }
 };
+/// The same for binomial(): the number of trials and their probability.
 struct Binomial {
   static constexpr int kParameters = 2;
   TANDEM_MATH double operator()(const double* p, UniformStream uniform) const { return binomial(p[0], p[1], uniform); }

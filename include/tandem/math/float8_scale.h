@@ -12,6 +12,7 @@ struct Float8Scale {
   float scale, inverse;
 };
 
+/// The largest scale: the largest finite f32.
 inline constexpr float kMostFloat8Scale = 0x1.fffffep127f;
 
 TANDEM_MATH bool is_finite_magnitude(float x) { return bits_as<uint32_t>(x) < 0x7f800000u; }

@@ -13,6 +13,7 @@ template <class T>
 struct LstmGates {
   T i, f, g, o;
 };
+/// Applies the activation functions.
 template <class T>
 TANDEM_MATH LstmGates<T> lstm_gates(T i, T f, T g, T o) {
   return {sigmoid(i), sigmoid(f), tanh(g), sigmoid(o)};

@@ -52,6 +52,7 @@ TANDEM_MATH T squared(T x) {
 
 namespace tandem::math::fold {
 
+/// The folds by name; NaN propagates in max, min and max_abs.
 TANDEM_FOLD(sum, x, math::add(a, b), T(0))
 TANDEM_FOLD(prod, x, math::mul(a, b), T(1))
 TANDEM_FOLD(max, x, math::maximum(a, b), math::lowest<T>())  // NaN propagates, also in min and max_abs

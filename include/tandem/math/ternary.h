@@ -19,6 +19,7 @@ namespace tandem::math::ternary {
 
 namespace tandem::kernels {
 
+/// The formulas of ternary.inc.
 enum class Ternary : uint8_t {
 #define TANDEM_TERNARY_IF(CONDITION, NAME, FORMULA) NAME,
 #include "tandem/math/ternary.inc"

@@ -59,6 +59,7 @@ namespace tandem::math::unary {
 
 namespace tandem::kernels {
 
+/// The formulas of unary.inc.
 enum class Unary : uint8_t {
 #define TANDEM_UNARY_IF(CONDITION, NAME, FORMULA) NAME,
 #include "tandem/math/unary.inc"

@@ -23,6 +23,7 @@ using ForwardHook =
 /// An immutable list of hooks, so that a call may change the hooks of its module.
 class ForwardHooks {
  public:
+  /// A hook, its name and the handle that removes it.
   struct Entry {
     unsigned handle;
     std::string name;       // may be empty

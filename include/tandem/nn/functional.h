@@ -29,7 +29,9 @@ Tensor relu(const Tensor& input, const ReLUFuncOptions& options = {});
 Tensor gelu(const Tensor& input, const GELUFuncOptions& options = {});
 /// 1 / (1 + e^-input)
 Tensor sigmoid(const Tensor& input);
+/// The hyperbolic tangent.
 Tensor tanh(const Tensor& input);
+/// Softmax along the options' dimension, and its logarithm.
 Tensor softmax(const Tensor& input, const SoftmaxFuncOptions& options);
 Tensor log_softmax(const Tensor& input, const LogSoftmaxFuncOptions& options);
 /// The activations below are those of tandem/ops/activation.h; `inplace` overwrites the input.
@@ -65,6 +67,7 @@ Tensor conv2d(const Tensor& input, const Tensor& weight, const Conv2dFuncOptions
 Tensor conv1d(const Tensor& input, const Tensor& weight, const Conv1dFuncOptions& options = {});
 /// input: [N, C, D, H, W] or [C, D, H, W].
 Tensor conv3d(const Tensor& input, const Tensor& weight, const Conv3dFuncOptions& options = {});
+/// The gradient of the convolution with the same weight: [C_in, C_out / groups, ...]. Sizes of `input` as above.
 Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const ConvTranspose1dFuncOptions& options = {});
 Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const ConvTranspose2dFuncOptions& options = {});
 Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const ConvTranspose3dFuncOptions& options = {});
@@ -72,6 +75,7 @@ Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const ConvTra
 Tensor unfold(const Tensor& input, const UnfoldFuncOptions& options);
 /// Images from columns, of which overlapping ones are summed: [N, C KH KW, OH OW] -> [N, C, H, W].
 Tensor fold(const Tensor& input, const FoldFuncOptions& options);
+/// Largest values or means of windows (tandem/ops/pool.h, pool_nd.h); `adaptive_` forms take the result's sizes.
 Tensor max_pool2d(const Tensor& input, const MaxPool2dFuncOptions& options);
 Tensor avg_pool2d(const Tensor& input, const AvgPool2dFuncOptions& options);
 Tensor adaptive_avg_pool2d(const Tensor& input, const AdaptiveAvgPool2dFuncOptions& options);
@@ -81,6 +85,7 @@ Tensor max_pool3d(const Tensor& input, const MaxPool3dFuncOptions& options);
 std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& input, const MaxPool1dFuncOptions& options);
 std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& input, const MaxPool2dFuncOptions& options);
 std::tuple<Tensor, Tensor> max_pool3d_with_indices(const Tensor& input, const MaxPool3dFuncOptions& options);
+/// Means of windows, or largest values with the result's sizes.
 Tensor avg_pool1d(const Tensor& input, const AvgPool1dFuncOptions& options);
 Tensor avg_pool3d(const Tensor& input, const AvgPool3dFuncOptions& options);
 Tensor adaptive_avg_pool1d(const Tensor& input, const AdaptiveAvgPool1dFuncOptions& options);
@@ -88,6 +93,7 @@ Tensor adaptive_avg_pool3d(const Tensor& input, const AdaptiveAvgPool3dFuncOptio
 Tensor adaptive_max_pool1d(const Tensor& input, const AdaptiveMaxPool1dFuncOptions& options);
 Tensor adaptive_max_pool2d(const Tensor& input, const AdaptiveMaxPool2dFuncOptions& options);
 Tensor adaptive_max_pool3d(const Tensor& input, const AdaptiveMaxPool3dFuncOptions& options);
+/// Values, and i64 indices as above.
 std::tuple<Tensor, Tensor> adaptive_max_pool1d_with_indices(const Tensor& input,
                                                             const AdaptiveMaxPool1dFuncOptions& options);
 std::tuple<Tensor, Tensor> adaptive_max_pool2d_with_indices(const Tensor& input,
@@ -113,6 +119,7 @@ Tensor feature_alpha_dropout(const Tensor& input, const FeatureAlphaDropoutFuncO
 /// running_mean and running_var (both or neither) are updated in training.
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                   const BatchNormFuncOptions& options = {});
+/// Normalises over the last dimensions; see tandem/ops/norm_layers.h.
 Tensor layer_norm(const Tensor& input, const LayerNormFuncOptions& options);
 /// The normalisations below are those of tandem/ops/group_norm.h and rms_norm.h.
 Tensor instance_norm(const Tensor& input, const InstanceNormFuncOptions& options = {});
@@ -148,9 +155,12 @@ std::tuple<Tensor, Tensor> fractional_max_pool3d_with_indices(const Tensor& inpu
                                                               const FractionalMaxPool3dFuncOptions& options);
 /// x1 weight x2 + bias for each output feature.
 Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias = {});
+/// Similarity or distance of corresponding rows (tandem/ops/distance.h).
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, const CosineSimilarityFuncOptions& options = {});
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, const PairwiseDistanceFuncOptions& options = {});
+/// The distances of all pairs of rows of [n, m], in row-major order: [n (n - 1) / 2].
 Tensor pdist(const Tensor& input, double p = 2.0);
+/// One vector of 0 and 1 per class: [...] -> [..., num_classes]; -1 means the largest class plus 1.
 Tensor one_hot(const Tensor& tensor, int64_t num_classes = -1);
 /// Rearranges channels into pixels, and back.
 Tensor pixel_shuffle(const Tensor& input, const PixelShuffleFuncOptions& options);
@@ -163,6 +173,7 @@ Tensor pad(const Tensor& input, const PadFuncOptions& options);
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntropyFuncOptions& options = {});
 /// input: log-probabilities [N, C, ...]; target: classes.
 Tensor nll_loss(const Tensor& input, const Tensor& target, const NLLLossFuncOptions& options = {});
+/// (input - target)^2, reduced.
 Tensor mse_loss(const Tensor& input, const Tensor& target, const MSELossFuncOptions& options = {});
 /// input: probabilities. Throws StateError under autocast.
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target,
@@ -170,13 +181,16 @@ Tensor binary_cross_entropy(const Tensor& input, const Tensor& target,
 /// input: logits.
 Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
                                         const BinaryCrossEntropyWithLogitsFuncOptions& options = {});
+/// |input - target|, reduced, also in the form that is quadratic near 0.
 Tensor l1_loss(const Tensor& input, const Tensor& target, const L1LossFuncOptions& options = {});
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1LossFuncOptions& options = {});
 /// `beta` takes precedence over the options' value, which must not be set.
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, const SmoothL1LossFuncOptions& options, double beta);
+/// Quadratic near 0 and linear beyond `delta`.
 Tensor huber_loss(const Tensor& input, const Tensor& target, const HuberLossFuncOptions& options = {});
 /// input: log-probabilities.
 Tensor kl_div(const Tensor& input, const Tensor& target, const KLDivFuncOptions& options = {});
+/// Negative log likelihood of a Poisson or a normal distribution (tandem/ops/pointwise_loss.h).
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, const PoissonNLLLossFuncOptions& options = {});
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
                          const GaussianNLLLossFuncOptions& options = {});
@@ -196,8 +210,10 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target, const MultiM
 /// target: 1 if input1 should be larger, else -1.
 Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                            const MarginRankingLossFuncOptions& options = {});
+/// target: 1 if the inputs should be similar, else -1.
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                              const CosineEmbeddingLossFuncOptions& options = {});
+/// Makes anchors closer to positives than to negatives by a margin (tandem/ops/margin_loss.h).
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            const TripletMarginLossFuncOptions& options = {});
 Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,

@@ -8,6 +8,7 @@
 #pragma GCC visibility push(default)
 namespace tandem::nn::init {
 
+/// Fill a tensor with a value, 0 or 1, and return it.
 Tensor constant_(Tensor tensor, Scalar value);
 Tensor zeros_(Tensor tensor);
 Tensor ones_(Tensor tensor);

@@ -92,6 +92,7 @@ class Module : public std::enable_shared_from_this<Module> {
   std::vector<Tensor> parameters(bool recurse = true) const;
   /// Keys such as "fc1.weight".
   OrderedDict<std::string, Tensor> named_parameters(bool recurse = true) const;
+  /// Returns the buffers of this module and, if `recurse`, of its submodules; keys such as "bn1.running_mean".
   std::vector<Tensor> buffers(bool recurse = true) const;
   OrderedDict<std::string, Tensor> named_buffers(bool recurse = true) const;
   /// Returns all submodules, recursively, and this module if `include_self`. In that case, throws StateError unless
@@ -111,6 +112,7 @@ class Module : public std::enable_shared_from_this<Module> {
   // ---- modes
   /// Sets training mode, on which dropout and batch norm depend, for this module and all its submodules.
   virtual void train(bool on = true);
+  /// train(false).
   void eval() { train(false); }
   bool is_training() const noexcept { return training_; }
 
@@ -140,6 +142,7 @@ class Module : public std::enable_shared_from_this<Module> {
   void to(DeviceType device, bool non_blocking = false) { to(Device(device), non_blocking); }
   /// Converts tensors of rank 4 to this memory format: `net->to(MemoryFormat::ChannelsLast)`.
   virtual void to(MemoryFormat format);
+  /// The same as to(kCPU) and to(kCUDA).
   void cpu() { to(Device(kCPU)); }
   void cuda() { to(Device(kCUDA)); }
 
@@ -205,6 +208,7 @@ class Module : public std::enable_shared_from_this<Module> {
   /// Whether reset() runs in clone(). Parts that the options hold must then be copied. register_parameter and
   /// register_buffer do that: they return the tensor to use.
   bool is_being_cloned() const { return cloned_from_ != nullptr; }
+  /// Clears the lists of parameters, buffers and submodules, for copies that register their own.
   void forget_parts();
   /// Registers copies of the parameters of `original`, for modules that keep no other handles to them.
   void register_copies(const Module& original, const std::optional<Device>& device);

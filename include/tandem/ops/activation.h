@@ -13,6 +13,7 @@ namespace tandem {
 Tensor relu(const Tensor& x);
 /// 1 / (1 + e^-x)
 Tensor sigmoid(const Tensor& x);
+/// The hyperbolic tangent.
 Tensor tanh(const Tensor& x);
 /// x Phi(x), or with approximate = "tanh": 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
 Tensor gelu(const Tensor& x, const std::string& approximate = "none");

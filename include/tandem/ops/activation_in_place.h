@@ -6,6 +6,7 @@
 #pragma GCC visibility push(default)
 namespace tandem {
 
+/// Each calls the function without `_` and writes the result to its first argument.
 const Tensor& silu_(const Tensor& x);
 const Tensor& mish_(const Tensor& x);
 const Tensor& selu_(const Tensor& x);

@@ -30,6 +30,7 @@ Tensor div(const Tensor& a, Scalar b, std::optional<std::string> rounding_mode);
 Tensor hypot(const Tensor& a, const Tensor& b);
 /// The larger number; if one of them is NaN, the other. Where they are equal, each gets half of the gradient.
 Tensor fmax(const Tensor& a, const Tensor& b);
+/// The smaller number; if one of them is NaN, the other.
 Tensor fmin(const Tensor& a, const Tensor& b);
 /// |a| with the sign of b; integers give f32
 Tensor copysign(const Tensor& a, const Tensor& b);
@@ -66,6 +67,7 @@ Tensor lcm(const Tensor& a, const Tensor& b);
 // ---- bounds
 /// min(max(x, min), max) with bounds that broadcast against x; one of them may be absent.
 Tensor clamp(const Tensor& x, std::optional<Tensor> min, std::optional<Tensor> max = {});
+/// max(x, min), and min(x, max).
 Tensor clamp_min(const Tensor& x, Scalar min);
 Tensor clamp_min(const Tensor& x, const Tensor& min);
 Tensor clamp_max(const Tensor& x, Scalar max);
@@ -103,7 +105,7 @@ bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol 
 /// True if sizes and all elements are equal; copies the result to the host.
 bool equal(const Tensor& a, const Tensor& b);
 
-// ---- other names, as in libtorch
+// ---- other names, as in libtorch: subtract() is sub(), greater() is gt(), clip() is clamp()
 inline Tensor absolute(const Tensor& x) { return abs(x); }
 inline Tensor negative(const Tensor& x) { return neg(x); }
 inline Tensor subtract(const Tensor& a, const Tensor& b, Scalar alpha = 1) { return sub(a, b, alpha); }

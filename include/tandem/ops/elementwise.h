@@ -18,6 +18,7 @@ Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha = 1);
 Tensor sub(const Tensor& a, Scalar b, Scalar alpha = 1);
 /// b - a
 Tensor rsub(const Tensor& a, Scalar b);
+/// a b
 Tensor mul(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, Scalar b);
 /// a / b, true division: integers give f32
@@ -27,16 +28,21 @@ Tensor div(const Tensor& a, Scalar b);
 Tensor pow(const Tensor& a, const Tensor& b);
 Tensor pow(const Tensor& a, Scalar b);
 Tensor pow(Scalar a, const Tensor& b);
+/// -x
 Tensor neg(const Tensor& x);
+/// |x|
 Tensor abs(const Tensor& x);
 /// -1, 0 or 1
 Tensor sign(const Tensor& x);
 /// 1 / x
 Tensor reciprocal(const Tensor& x);
+/// x^2
 Tensor square(const Tensor& x);
+/// The square root; NaN for negative numbers.
 Tensor sqrt(const Tensor& x);
 /// 1 / sqrt(x)
 Tensor rsqrt(const Tensor& x);
+/// e^x
 Tensor exp(const Tensor& x);
 /// e^x - 1
 Tensor expm1(const Tensor& x);
@@ -44,9 +50,12 @@ Tensor expm1(const Tensor& x);
 Tensor log(const Tensor& x);
 /// log(1 + x)
 Tensor log1p(const Tensor& x);
+/// Trigonometric functions of x in radians.
 Tensor sin(const Tensor& x);
 Tensor cos(const Tensor& x);
+/// The error function, 2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x.
 Tensor erf(const Tensor& x);
+/// The largest integer that is not above x, and the smallest that is not below.
 Tensor floor(const Tensor& x);
 Tensor ceil(const Tensor& x);
 /// to the nearest integer, ties to even

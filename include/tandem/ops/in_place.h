@@ -7,6 +7,7 @@ namespace tandem {
 
 #define TANDEM_IN_PLACE(NAME) \
   inline const Tensor& NAME(const Tensor& x) { return x.NAME(); }
+/// Each calls the method of its name.
 TANDEM_IN_PLACE(abs_)
 TANDEM_IN_PLACE(acos_)
 TANDEM_IN_PLACE(acosh_)
@@ -56,10 +57,13 @@ TANDEM_IN_PLACE(trunc_)
 TANDEM_IN_PLACE(zero_)
 #undef TANDEM_IN_PLACE
 
+/// x.fill_(value)
 inline const Tensor& fill_(const Tensor& x, Scalar value) { return x.fill_(value); }
+/// x.clamp_(min, max)
 inline const Tensor& clamp_(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max = {}) {
   return x.clamp_(min, max);
 }
+/// x.detach()
 inline Tensor detach(const Tensor& x) { return x.detach(); }
 
 }  // namespace tandem

@@ -8,16 +8,20 @@
 #pragma GCC visibility push(default)
 namespace tandem {
 
+/// The tangent of x in radians.
 Tensor tan(const Tensor& x);
 /// NaN outside of [-1, 1], also acos
 Tensor asin(const Tensor& x);
 Tensor acos(const Tensor& x);
+/// The inverse tangent.
 Tensor atan(const Tensor& x);
+/// Hyperbolic functions and their inverses. acosh is NaN below 1, atanh outside of [-1, 1].
 Tensor sinh(const Tensor& x);
 Tensor cosh(const Tensor& x);
 Tensor asinh(const Tensor& x);
 Tensor acosh(const Tensor& x);
 Tensor atanh(const Tensor& x);
+/// Logarithms to base 2 and 10.
 Tensor log2(const Tensor& x);
 Tensor log10(const Tensor& x);
 /// 2^x
@@ -58,6 +62,7 @@ Tensor positive(const Tensor& x);
 // ---- tests: bool results, no gradient
 /// True for negative numbers and -0
 Tensor signbit(const Tensor& x);
+/// Whether x is inf, or -inf.
 Tensor isposinf(const Tensor& x);
 Tensor isneginf(const Tensor& x);
 /// True everywhere: there are no complex numbers.
@@ -67,7 +72,7 @@ Tensor isreal(const Tensor& x);
 /// The derivative of digamma
 Tensor trigamma(const Tensor& x);
 
-// ---- other names, as in libtorch
+// ---- other names, as in libtorch: arcsin() is asin(), fix() is trunc()
 inline Tensor arcsin(const Tensor& x) { return asin(x); }
 inline Tensor arccos(const Tensor& x) { return acos(x); }
 inline Tensor arctan(const Tensor& x) { return atan(x); }

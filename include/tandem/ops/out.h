@@ -22,9 +22,11 @@ namespace tandem {
 const Tensor& add_out(const Tensor& out, const Tensor& a, const Tensor& b, Scalar alpha = 1);
 /// out = a - alpha b
 const Tensor& sub_out(const Tensor& out, const Tensor& a, const Tensor& b, Scalar alpha = 1);
+/// out = a b
 const Tensor& mul_out(const Tensor& out, const Tensor& a, const Tensor& b);
 /// out = a / b, true division
 const Tensor& div_out(const Tensor& out, const Tensor& a, const Tensor& b);
+/// out = the larger or smaller operand; see maximum()
 const Tensor& maximum_out(const Tensor& out, const Tensor& a, const Tensor& b);
 const Tensor& minimum_out(const Tensor& out, const Tensor& a, const Tensor& b);
 
@@ -32,11 +34,13 @@ const Tensor& minimum_out(const Tensor& out, const Tensor& a, const Tensor& b);
 const Tensor& mm_out(const Tensor& out, const Tensor& a, const Tensor& b);
 /// out: [b, n, m]
 const Tensor& bmm_out(const Tensor& out, const Tensor& a, const Tensor& b);
+/// out = a b; see matmul()
 const Tensor& matmul_out(const Tensor& out, const Tensor& a, const Tensor& b);
 /// out = beta input + alpha a b
 const Tensor& addmm_out(const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta = 1,
                         Scalar alpha = 1);
 
+/// out = the product of a matrix and a vector, of two vectors, all products of their elements, or a contraction
 const Tensor& mv_out(const Tensor& out, const Tensor& matrix, const Tensor& vector);
 const Tensor& dot_out(const Tensor& out, const Tensor& a, const Tensor& b);
 const Tensor& outer_out(const Tensor& out, const Tensor& a, const Tensor& b);
@@ -45,12 +49,16 @@ const Tensor& tensordot_out(const Tensor& out, const Tensor& a, const Tensor& b,
 /// out = beta input + alpha matrix vector
 const Tensor& addmv_out(const Tensor& out, const Tensor& input, const Tensor& matrix, const Tensor& vector,
                         Scalar beta = 1, Scalar alpha = 1);
+/// out = beta input + alpha a b^T for vectors a and b
 const Tensor& addr_out(const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta = 1,
                        Scalar alpha = 1);
+/// out = beta input + alpha times the sum of the products of a batch
 const Tensor& addbmm_out(const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta = 1,
                          Scalar alpha = 1);
+/// out = beta input + alpha times each product of a batch
 const Tensor& baddbmm_out(const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta = 1,
                           Scalar alpha = 1);
+/// out = the norm of order `ord` along `dims`, of all elements if `dims` is empty
 const Tensor& linalg_vector_norm_out(const Tensor& out, const Tensor& x, Scalar ord = 2, IntArrayRef dims = {},
                                      bool keepdim = false, std::optional<DType> dtype = {});
 
@@ -58,13 +66,16 @@ const Tensor& linalg_vector_norm_out(const Tensor& out, const Tensor& x, Scalar 
 const Tensor& sum_out(const Tensor& out, const Tensor& x, std::optional<DType> dtype = {});
 const Tensor& sum_out(const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim = false,
                       std::optional<DType> dtype = {});
+/// out = the tensors joined along `dim`, or along a new one
 const Tensor& cat_out(const Tensor& out, TensorList tensors, int64_t dim = 0);
 const Tensor& stack_out(const Tensor& out, TensorList tensors, int64_t dim = 0);
 
+/// out = the elements that `index` names; scatter_out writes `src` there instead
 const Tensor& gather_out(const Tensor& out, const Tensor& x, int64_t dim, const Tensor& index);
 const Tensor& index_select_out(const Tensor& out, const Tensor& x, int64_t dim, const Tensor& index);
 const Tensor& scatter_out(const Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src);
 const Tensor& take_out(const Tensor& out, const Tensor& x, const Tensor& index);
+/// out = sums or products along `dim` up to each element
 const Tensor& cumsum_out(const Tensor& out, const Tensor& x, int64_t dim, std::optional<DType> dtype = {});
 const Tensor& cumprod_out(const Tensor& out, const Tensor& x, int64_t dim, std::optional<DType> dtype = {});
 /// `values` and `indices` are returned; they must not overlap.
@@ -85,7 +96,7 @@ const Tensor& lerp_out(const Tensor& out, const Tensor& start, const Tensor& end
 const Tensor& addcmul_out(const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar value = 1);
 const Tensor& addcdiv_out(const Tensor& out, const Tensor& input, const Tensor& a, const Tensor& b, Scalar value = 1);
 
-// ---- more reductions
+// ---- more reductions: the op without _out, in the same order of arguments
 const Tensor& mean_out(const Tensor& out, const Tensor& x, IntArrayRef dims, bool keepdim = false,
                        std::optional<DType> dtype = {});
 const Tensor& prod_out(const Tensor& out, const Tensor& x, int64_t dim, bool keepdim = false,

@@ -10,6 +10,7 @@
 #pragma GCC visibility push(default)
 namespace tandem {
 
+/// Sum of all elements, or along `dims`.
 Tensor sum(const Tensor& x, std::optional<DType> dtype = {});
 Tensor sum(const Tensor& x, IntArrayRef dims, bool keepdim = false, std::optional<DType> dtype = {});
 /// Sums along `dim` up to each element: y_i = x_0 + ... + x_i. Integers give i64. Sums of f16, bf16 and f32 are held in

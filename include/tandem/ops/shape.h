@@ -19,14 +19,17 @@ Tensor view_dtype(const Tensor& x, DType dtype);
 Tensor reshape(const Tensor& x, IntArrayRef sizes);
 /// Merges the dimensions start_dim to end_dim into one.
 Tensor flatten(const Tensor& x, int64_t start_dim = 0, int64_t end_dim = -1);
+/// Exchanges two dimensions; a view.
 Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1);
 /// Transposes a tensor of rank 2; returns a view of a tensor of rank 0 or 1.
 Tensor t(const Tensor& x);
+/// Returns a view whose dimension i is dimension dims[i] of x.
 Tensor permute(const Tensor& x, IntArrayRef dims);
 /// Removes the dimensions of size 1, or those among `dim` or `dims` that have size 1.
 Tensor squeeze(const Tensor& x);
 Tensor squeeze(const Tensor& x, int64_t dim);
 Tensor squeeze(const Tensor& x, IntArrayRef dims);
+/// Returns a view with a new dimension of size 1 before dimension `dim`.
 Tensor unsqueeze(const Tensor& x, int64_t dim);
 /// Repeats dimensions of size 1 without using memory (stride 0); -1 keeps a size.
 Tensor expand(const Tensor& x, IntArrayRef sizes);

@@ -74,7 +74,9 @@ class OptimizerParamGroup {
   /// Throw StateError if the group has none.
   OptimizerOptions& options();
   const OptimizerOptions& options() const;
+  /// Replaces the group's options.
   void set_options(std::unique_ptr<OptimizerOptions> options) { options_ = std::move(options); }
+  /// The parameters of the group.
   std::vector<Tensor>& params() { return params_; }
   const std::vector<Tensor>& params() const { return params_; }
   /// The learning rate that schedules start from. The first schedule sets it to the group's current rate.
@@ -207,6 +209,7 @@ class Optimizer {
 
   /// State by parameter: `optimizer.state()[&parameter.impl()]`. A parameter has none before its first step.
   using State = std::unordered_map<TensorImpl*, std::unique_ptr<OptimizerParamState>>;
+  /// The state of all parameters.
   State& state() { return state_holder().state_; }
   const State& state() const { return holder().state_; }
 
@@ -255,6 +258,7 @@ class Optimizer {
   struct StepTarget {
     Tensor updated, shadow;
   };
+  /// Returns the tensors that a step updates for a parameter.
   StepTarget step_target(const Tensor& param);
   /// Records, after a backend call, that masters and parameters agree.
   void note_masters(const OptimizerTensors& call);

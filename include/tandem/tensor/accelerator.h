@@ -33,6 +33,7 @@ class Accelerator {
   void check_available() const {
     if (!is_available()) throw_unavailable();
   }
+  /// The number of devices; 0 if none is available.
   virtual int device_count() const = 0;
   /// Returns the index of the calling thread's current device. Throws DeviceError if no device is available.
   virtual int current_device() const = 0;
@@ -65,10 +66,12 @@ class Accelerator {
   virtual void copy_to_pinned(void* pinned, const Tensor& source) const = 0;
 
   // ---- streams and events. tensor/stream.h documents them; an event is a handle of the driver, never null.
+  /// The default stream of a device, and the calling thread's current one.
   virtual Stream default_stream(Device device) const = 0;
   virtual Stream current_stream(Device device) const = 0;
   /// Makes a stream current on its device, and returns the previous one.
   virtual Stream exchange_stream(const Stream& stream) const = 0;
+  /// The functions of Stream and Event that have these names.
   virtual Stream stream_from_pool(Device device, bool high_priority) const = 0;
   virtual void synchronize_stream(const Stream& stream) const = 0;
   virtual bool query_stream(const Stream& stream) const = 0;

@@ -15,6 +15,7 @@ class TensorAccessor {
  public:
   TANDEM_HOST_DEVICE TensorAccessor(T* data, const Index* sizes, const Index* strides)
       : data_(data), sizes_(sizes), strides_(strides) {}
+  /// The size of dimension d, and its stride in elements.
   TANDEM_HOST_DEVICE Index size(size_t d) const { return sizes_[d]; }
   TANDEM_HOST_DEVICE Index stride(size_t d) const { return strides_[d]; }
   TANDEM_HOST_DEVICE T* data() const { return data_; }
@@ -54,6 +55,7 @@ class GenericPackedTensorAccessor {
       strides_[d] = static_cast<Index>(strides[d]);
     }
   }
+  /// The size of dimension d, and its stride in elements.
   TANDEM_HOST_DEVICE Index size(size_t d) const { return sizes_[d]; }
   TANDEM_HOST_DEVICE Index stride(size_t d) const { return strides_[d]; }
   TANDEM_HOST_DEVICE T* data() const { return data_; }

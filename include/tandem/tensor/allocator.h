@@ -29,8 +29,10 @@ void deallocate(void* block, size_t bytes) noexcept;
 AllocatorStats memory_stats();
 /// Returns the peak of allocated bytes since the start or the last reset. Named as in torch.cuda.
 int64_t max_memory_allocated();
+/// Returns the bytes of the blocks in use, and of these and the cached ones.
 int64_t memory_allocated();
 int64_t memory_reserved();
+/// Makes the peak start again from the current value.
 void reset_peak_memory_stats();
 /// Returns all cached free blocks to the system.
 void empty_cache();

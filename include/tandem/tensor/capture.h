@@ -65,6 +65,7 @@ class GraphCapture {
   static constexpr size_t kSlots = 480;  ///< words per block; they fit into the parameters of one kernel
   /// Runs the hooks, gets all values, and returns the blocks with changed values.
   std::vector<Update> before_launch();
+  /// Raises the versions of the tensors that the graph has written, and runs the hooks that follow a launch.
   void after_launch();
 
  private:

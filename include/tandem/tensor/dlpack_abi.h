@@ -16,11 +16,13 @@
 
 extern "C" {
 
+/// The version of the layout that a producer uses.
 struct DLPackVersion {
   uint32_t major;  ///< changes when the layout changes
   uint32_t minor;
 };
 
+/// Kinds of devices.
 enum DLDeviceType : int32_t {
   kDLCPU = 1,
   kDLCUDA = 2,
@@ -39,11 +41,13 @@ enum DLDeviceType : int32_t {
   kDLMAIA = 17,
 };
 
+/// A device.
 struct DLDevice {
   DLDeviceType device_type;
   int32_t device_id;
 };
 
+/// Kinds of numbers.
 enum DLDataTypeCode {
   kDLInt = 0,
   kDLUInt = 1,
@@ -57,12 +61,14 @@ enum DLDataTypeCode {
   kDLFloat8_e8m0fnu = 14,
 };
 
+/// The type of an element.
 struct DLDataType {
   uint8_t code;  ///< a DLDataTypeCode
   uint8_t bits;
   uint16_t lanes;  ///< 1, except for vector types
 };
 
+/// A strided array in the producer's memory.
 struct DLTensor {
   void* data;
   DLDevice device;
@@ -73,12 +79,14 @@ struct DLTensor {
   uint64_t byte_offset;  ///< of the first element, from `data`
 };
 
+/// A tensor and the function that releases it.
 struct DLManagedTensor {
   DLTensor dl_tensor;
   void* manager_ctx;  ///< of the producer
   void (*deleter)(DLManagedTensor* self);
 };
 
+/// The same with a version and flags.
 struct DLManagedTensorVersioned {
   DLPackVersion version;
   void* manager_ctx;  ///< of the producer

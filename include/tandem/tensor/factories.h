@@ -27,10 +27,12 @@ Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, const TensorOptions
 Dims dense_strides(IntArrayRef sizes, IntArrayRef strides);
 
 // ---- filled
+/// Filled with 0, or with 1.
 Tensor zeros(IntArrayRef sizes, const TensorOptions& options = {});
 Tensor ones(IntArrayRef sizes, const TensorOptions& options = {});
 /// Without a dtype in the options, the type of `value` decides: bool, i64 or the default dtype.
 Tensor full(IntArrayRef sizes, Scalar value, const TensorOptions& options = {});
+/// Filled with 0, 1 or `value`, with the sizes, dtype and device of `x` unless the options give others.
 Tensor zeros_like(const Tensor& x, const TensorOptions& options = {});
 Tensor ones_like(const Tensor& x, const TensorOptions& options = {});
 Tensor full_like(const Tensor& x, Scalar value, const TensorOptions& options = {});
@@ -91,6 +93,7 @@ Tensor tensor(const TensorData& data, const TensorOptions& options = {});
 /// `tensor(vector)`.
 Tensor tensor_from(const void* data, DType dtype, int64_t count, const TensorOptions& options);
 Tensor tensor_from(const std::vector<bool>& values, const TensorOptions& options);
+/// The elements of a vector or array, as a tensor of rank 1.
 template <class T>
 Tensor tensor(const std::vector<T>& values, const TensorOptions& options = {}) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -129,6 +132,7 @@ Tensor randint(int64_t high, IntArrayRef sizes, const TensorOptions& options = {
 Tensor randint(int64_t high, IntArrayRef sizes, std::optional<Generator> generator, const TensorOptions& options = {});
 /// A random permutation of 0 .. n - 1; i64 unless the options say otherwise.
 Tensor randperm(int64_t n, const TensorOptions& options = {});
+/// As rand, randn and randint, with the sizes, dtype and device of `x` unless the options give others.
 Tensor randperm(int64_t n, std::optional<Generator> generator, const TensorOptions& options = {});
 Tensor rand_like(const Tensor& x, const TensorOptions& options = {});
 Tensor randn_like(const Tensor& x, const TensorOptions& options = {});

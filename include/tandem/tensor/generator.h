@@ -28,6 +28,7 @@ class Generator {
   /// Returns seed and position. Passing them to set_state() later repeats the numbers drawn in between. PhiloxState is
   /// declared in backend.h.
   PhiloxState get_state() const;
+  /// Continues from such a state.
   void set_state(PhiloxState state);
   /// Returns the position for a kernel that writes `numel` numbers on a device of this type, and advances the stream by
   /// ceil(numel / 4) counters. For a kernel that is captured into a CUDA graph, each replay advances it instead.

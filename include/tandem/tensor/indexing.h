@@ -12,6 +12,7 @@ namespace tandem::indexing {
 /// As a bound of a Slice: no bound. As an index: a new dimension of size 1.
 inline constexpr std::nullopt_t None = std::nullopt;
 
+/// The type of Ellipsis.
 struct EllipsisType {};
 /// Stands for all dimensions that the other indices do not cover. Allowed once per index list; the same as "...".
 inline constexpr EllipsisType Ellipsis;

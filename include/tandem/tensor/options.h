@@ -35,6 +35,7 @@ struct TensorOptions {
   TensorOptions(DeviceType d) : device_(Device(d)) {}
   TensorOptions(MemoryFormat f) : memory_format_(f) {}
 
+  /// Return a copy of the options with this property set.
   TensorOptions dtype(std::optional<DType> t) const {
     TensorOptions o = *this;
     o.dtype_ = t;
@@ -66,6 +67,7 @@ struct TensorOptions {
     return o;
   }
 
+  /// The dtype of the new tensor: the default dtype unless set.
   DType dtype() const { return dtype_ ? *dtype_ : get_default_dtype(); }
   /// Returns the CPU for page-locked memory, regardless of the default device.
   Device device() const { return device_ ? *device_ : pinned_memory_ ? Device(kCPU) : get_default_device(); }
@@ -83,6 +85,7 @@ struct TensorOptions {
   bool requires_grad_ = false, pinned_memory_ = false;
 };
 
+/// TensorOptions with one property, as in `zeros({2}, dtype(kHalf).device(kCUDA))`.
 inline TensorOptions dtype(DType t) { return TensorOptions(t); }
 inline TensorOptions device(Device d) { return TensorOptions(d); }
 inline TensorOptions layout(Layout) { return {}; }

@@ -45,6 +45,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   size_t nbytes() const { return bytes_; }
   Device device() const { return device_; }
 
+  /// The number of in-place changes so far; bump_version() counts one.
   uint64_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() {
     version_.fetch_add(1, std::memory_order_relaxed);
@@ -57,8 +58,10 @@ class Storage : public std::enable_shared_from_this<Storage> {
   /// Raw pointers that have been handed out: none, only pointers for reading, or a pointer through which untracked
   /// writes are possible.
   enum class Pointer : uint8_t { none, reads, writes };
+  /// Which pointers have been handed out, and whether writes through one are possible.
   Pointer escaped_pointer() const { return escaped_.load(std::memory_order_relaxed); }
   bool pointer_escaped() const { return escaped_pointer() == Pointer::writes; }
+  /// Notes that a pointer has been handed out; a weaker note than the current one changes nothing.
   void set_pointer_escaped(Pointer p = Pointer::writes) {
     if (p > escaped_pointer()) escaped_.store(p, std::memory_order_relaxed);
   }

@@ -39,6 +39,7 @@ class Stream {
 
 /// Returns the calling thread's current stream on a device. Index -1 means the current device.
 Stream current_stream(Device device = Device(kCUDA));
+/// Makes a stream the calling thread's current one on its device.
 void set_current_stream(const Stream& stream);
 /// Returns one of 32 streams per device and priority, in round-robin order.
 Stream stream_from_pool(Device device = Device(kCUDA), bool high_priority = false);

@@ -24,10 +24,12 @@ namespace tandem {
 
 class Stream;
 class Tensor;
+/// A list of tensors, as an argument.
 using TensorList = ArrayRef<Tensor>;
 
 namespace autograd {
 struct Node;
+/// Called with a gradient; a defined result replaces it.
 using TensorHook = std::function<Tensor(const Tensor&)>;
 }  // namespace autograd
 namespace indexing {
@@ -98,34 +100,48 @@ class Tensor {
   const Tensor& operator=(Scalar value) && { return fill_(value); }
 
   // ---- identity and geometry
+  /// False for a default-constructed tensor. Most other functions throw StateError for it.
   bool defined() const { return impl_ != nullptr; }
+  /// Whether both are handles of one tensor.
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
+  /// The number of dimensions, or rank.
   int64_t dim() const { return static_cast<int64_t>(checked("dim").sizes.size()); }
   int64_t ndimension() const { return static_cast<int64_t>(checked("ndimension").sizes.size()); }
+  /// The number of entries of each dimension, and the distances between them in elements.
   IntArrayRef sizes() const { return checked("sizes").sizes; }
   IntArrayRef strides() const { return checked("strides").strides; }
+  /// Size or stride of dimension `d`; negative numbers count from the end. Throws IndexError if there is none.
   int64_t size(int64_t d) const;
   int64_t stride(int64_t d) const;
+  /// The number of elements.
   int64_t numel() const { return checked("numel").numel; }
+  /// The position of the first element in the storage, in elements.
   int64_t storage_offset() const { return checked("storage_offset").offset; }
+  /// The size of an element in bytes.
   size_t element_size() const { return tandem::element_size(checked("element_size").dtype); }
   size_t itemsize() const { return tandem::element_size(checked("itemsize").dtype); }
   /// Returns numel() element_size(); an expanded tensor needs less memory. Throws ShapeError on overflow.
   size_t nbytes() const;
+  /// The dtype of the elements.
   DType dtype() const { return checked("dtype").dtype; }
   DType scalar_type() const { return checked("scalar_type").dtype; }
+  /// Where the elements are.
   Device device() const { return checked("device").storage->device(); }
   bool is_cpu() const { return checked("is_cpu").storage->device().is_cpu(); }
   bool is_cuda() const { return checked("is_cuda").storage->device().is_cuda(); }
+  /// Options that make a tensor of this dtype on this device.
   TensorOptions options() const { return TensorOptions(checked("options").dtype).device(device()); }
   bool is_floating_point() const { return tandem::is_floating_point(checked("is_floating_point").dtype); }
   bool is_signed() const { return dtype() != kByte && dtype() != kBool; }
+  /// Whether the elements are in row-major order, or in that of ChannelsLast, without gaps.
   bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
   /// Whether the elements fill a block of memory, each once, in any order of the dimensions.
   bool is_non_overlapping_and_dense() const;
   /// ChannelsLast if the tensor is in that format, and not contiguous as well, else Contiguous.
   MemoryFormat suggest_memory_format() const;
+  /// Always kStrided.
   Layout layout() const { return checked("layout"), kStrided; }
+  /// Whether this tensor shares the storage of a base, from which it takes its history.
   bool is_view() const { return checked("is_view").is_view; }
   /// Whether both tensors use the same storage.
   bool is_alias_of(const Tensor& other) const {
@@ -135,6 +151,7 @@ class Tensor {
   bool is_set_to(const Tensor& other) const;
   /// The index of the CUDA device, or -1 for the CPU.
   int64_t get_device() const;
+  /// The memory, which views share.
   const Storage& storage() const { return *checked("storage").storage; }
   /// Increases with each in-place change of the storage, through any view.
   uint64_t _version() const { return checked("_version").storage->version(); }
@@ -148,6 +165,7 @@ class Tensor {
     return static_cast<T*>(mutable_pointer(dtype_of<T>));
   }
   void* data_ptr() const { return mutable_pointer(std::nullopt); }
+  /// libtorch's other name for data_ptr().
   template <class T>
   T* mutable_data_ptr() const {
     return data_ptr<T>();
@@ -200,6 +218,7 @@ class Tensor {
   bool is_nonzero() const { return item().to<bool>(); }
 
   // ---- conversion and copies
+  /// Converts to a dtype, moves to a device, or both. Returns this tensor if nothing changes and `copy` is false.
   Tensor to(DType dtype, bool non_blocking = false, bool copy = false) const;
   Tensor to(Device device, bool non_blocking = false) const;
   Tensor to(Device device, DType dtype, bool non_blocking = false, bool copy = false) const;
@@ -217,6 +236,7 @@ class Tensor {
   /// Converts to the dtype and the device of `other`.
   Tensor to(const Tensor& other, bool non_blocking = false, bool copy = false) const;
   Tensor type_as(const Tensor& other) const;
+  /// The same as to() with this device or dtype.
   Tensor cpu() const;
   Tensor cuda() const;
   Tensor half() const { return to(kHalf); }
@@ -231,6 +251,7 @@ class Tensor {
   /// Records that `stream` also uses this tensor: its memory, once freed, is reused only when that work is done. Needed
   /// if a tensor made on one stream is used on another. Throws DeviceError for a CPU tensor.
   void record_stream(const Stream& stream) const;
+  /// Returns this tensor if it has the format, else a copy that has it.
   Tensor contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
   /// Returns a copy with its own memory. Preserve keeps the strides of a dense tensor; ChannelsLast needs rank 4.
   Tensor clone(MemoryFormat format = MemoryFormat::Preserve) const;
@@ -242,15 +263,20 @@ class Tensor {
   Tensor new_full(IntArrayRef sizes, Scalar value, const TensorOptions& options = {}) const;
   /// Overwrites this tensor with `source`, which is broadcast and converted. Returns *this.
   const Tensor& copy_(const Tensor& source, bool non_blocking = false) const;
+  /// Sets all elements to a number, or to 0.
   const Tensor& fill_(Scalar value) const;
   const Tensor& zero_() const;
 
   // ---- random, in place: drawn from `generator` if given, else from default_generator() (tensor/random.h)
+  /// Uniform in [from, to).
   const Tensor& uniform_(double from = 0, double to = 1, std::optional<Generator> generator = {}) const;
+  /// Normal with this mean and standard deviation.
   const Tensor& normal_(double mean = 0, double std = 1, std::optional<Generator> generator = {}) const;
+  /// 1 with probability p, else 0.
   const Tensor& bernoulli_(double p = 0.5, std::optional<Generator> generator = {}) const;
   /// 1 with probability p, which is floating, broadcast to this tensor, and in [0, 1].
   const Tensor& bernoulli_(const Tensor& p, std::optional<Generator> generator = {}) const;
+  /// Integers in [low, high).
   const Tensor& random_(int64_t low, int64_t high, std::optional<Generator> generator = {}) const;
   /// Integers in [0, high).
   const Tensor& random_(int64_t high, std::optional<Generator> generator = {}) const;
@@ -260,20 +286,27 @@ class Tensor {
   const Tensor& exponential_(double lambda = 1, std::optional<Generator> generator = {}) const;
   /// The number of trials up to the first success, each with probability p; 0 < p < 1.
   const Tensor& geometric_(double p, std::optional<Generator> generator = {}) const;
+  /// The Cauchy distribution.
   const Tensor& cauchy_(double median = 0, double sigma = 1, std::optional<Generator> generator = {}) const;
   /// e^z for normal z with this mean and standard deviation.
   const Tensor& log_normal_(double mean = 1, double std = 2, std::optional<Generator> generator = {}) const;
 
   // ---- autograd
+  /// Whether gradients are computed for this tensor.
   bool requires_grad() const {
     return checked("requires_grad").requires_grad || (impl_->is_view && base_requires_grad());
   }
+  /// Sets whether gradients are computed. Throws DTypeError to set it for a dtype other than f16, bf16, f32 and f64,
+  /// and AutogradError to clear it for the result of an op.
   const Tensor& requires_grad_(bool requires_grad = true) const;
   const Tensor& set_requires_grad(bool requires_grad) const { return requires_grad_(requires_grad); }
+  /// Whether the tensor has no history.
   bool is_leaf() const;
   /// The accumulated gradient; undefined before backward.
   const Tensor& grad() const;
+  /// The same, to be assigned to.
   Tensor& mutable_grad() const;
+  /// The node that made this tensor; null for leaves.
   std::shared_ptr<autograd::Node> grad_fn() const;
   /// Runs backward from this tensor. `gradient` may be omitted for a tensor with one element. Throws AutogradError.
   void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = std::nullopt,
@@ -290,6 +323,7 @@ class Tensor {
       return Tensor();
     }));
   }
+  /// Removes the hook with this handle, if there is one.
   void remove_hook(unsigned handle) const;
   /// Makes backward keep `.grad` of a tensor that is not a leaf.
   void retain_grad() const;
@@ -307,6 +341,7 @@ class Tensor {
   T* data() const {
     return data_ptr<T>();
   }
+  /// Drops the history of this tensor in place. Throws AutogradError for a view.
   const Tensor& detach_() const;
   /// Replaces the data of this tensor but keeps its identity: `parameter.set_data(other)`.
   void set_data(const Tensor& other) const;
@@ -316,6 +351,7 @@ class Tensor {
   /// uninitialised. Memory is allocated if the storage is too small; other tensors keep the old one. Throws
   /// AutogradError if the tensor requires grad.
   const Tensor& resize_(IntArrayRef sizes) const;
+  /// resize_() to the sizes of `other`.
   const Tensor& resize_as_(const Tensor& other) const { return resize_(other.sizes()); }
   /// Makes this tensor the same elements of the same storage as `source`. Throws AutogradError if the tensor requires
   /// grad.
@@ -328,6 +364,7 @@ class Tensor {
   Tensor inverse() const;
 
   // ---- indexing (tensor/indexing.h)
+  /// x.index({...}) selects as Python's x[...]; index_put_ writes to that selection, or adds if `accumulate`.
   Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
   Tensor index(const std::vector<indexing::TensorIndex>& indices) const;
   Tensor index(const std::vector<std::optional<Tensor>>& indices) const;
@@ -341,10 +378,12 @@ class Tensor {
                            bool accumulate = false) const;
   const Tensor& index_put_(const std::vector<std::optional<Tensor>>& indices, const Tensor& value,
                            bool accumulate = false) const;
+  /// x[i]: the slice at `i` of dimension 0.
   Tensor operator[](int64_t i) const;
 
 #include "tandem/tensor/methods.inc"
 
+  /// The fields. Throws StateError for an undefined tensor.
   TensorImpl& impl() const { return checked(); }
   const std::shared_ptr<TensorImpl>& impl_ptr() const { return impl_; }
   /// Kernel access: pointer to the first element, without a dtype check or version change.

@@ -48,6 +48,7 @@ struct AutoMixedPrecisionOptions {
 void enable_auto_mixed_precision(const AutoMixedPrecisionOptions& options = {});
 /// Undoes enable_auto_mixed_precision(), for the calling thread and threads that start later.
 void disable_auto_mixed_precision();
+/// Whether enable_auto_mixed_precision() is in effect.
 bool is_auto_mixed_precision_enabled();
 /// The loss scale of the next backward() on this device type; 1 without loss scaling. Waits for the device.
 double auto_mixed_precision_scale(DeviceType type);

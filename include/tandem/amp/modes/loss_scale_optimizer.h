@@ -37,10 +37,12 @@ class LossScaleOptimizer {
   /// Unscales the gradients, steps unless they contain inf or NaN, and adapts the scale. Does not wait for the device
   /// if the inner optimizer's steps_fused() is true.
   StepResult step();
+  /// Clears the gradients of the inner optimizer.
   void zero_grad(bool set_to_none = true) { inner_.zero_grad(set_to_none); }
   /// Divides the gradients by the scale, so that they can be inspected or clipped before the step.
   void unscale_() { scaler_.unscale_(inner_); }
 
+  /// The optimizer that was given to the constructor.
   optim::Optimizer& inner_optimizer() { return inner_; }
   /// For an io::Checkpoint: `run.add("scaler", optimizer.scaler())`.
   GradScaler& scaler() { return scaler_; }
@@ -48,6 +50,7 @@ class LossScaleOptimizer {
   double dynamic_scale() const { return scaler_.get_scale(); }
   /// Number of clean steps since the last overflow or growth of the scale. Waits for the device.
   int64_t step_counter() const { return scaler_.get_growth_tracker(); }
+  /// The state of the scaler, as GradScaler saves and loads it.
   ScalerState state_dict() const { return scaler_.state_dict(); }
   void load_state_dict(const ScalerState& state) { scaler_.load_state_dict(state); }
 

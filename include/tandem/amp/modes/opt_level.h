@@ -162,6 +162,7 @@ std::vector<Tensor> master_params(optim::Optimizer& optimizer);
 /// The scaler states of all losses, keyed "loss_scaler0", ... (see GradScaler::state_dict). `optimizer` is any of the
 /// optimizers that were initialized together.
 using LossScalersState = std::map<std::string, ScalerState>;
+/// Returns the states of these scalers.
 LossScalersState state_dict(const optim::Optimizer& optimizer);
 /// Loads these states, also those of a run at another level or with another number of losses: entries without a
 /// counterpart are ignored with a warning, and a fixed scale is not changed. Throws StateError, and changes nothing,

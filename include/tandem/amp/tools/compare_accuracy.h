@@ -46,6 +46,7 @@ struct AccuracyReport {
   std::string table(Order order = Order::worst, size_t most = 20) const;
 };
 
+/// Options of compare_accuracy.
 struct CompareOptions {
   /// The scale of b's GradScaler: gradients and results of backward passes of `b` are divided by it.
   double loss_scale = 1;

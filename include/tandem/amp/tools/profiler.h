@@ -61,6 +61,7 @@ class [[nodiscard]] Profiler {
     Scope(std::shared_ptr<Recorder> recorder, std::string label, Device device);
     std::shared_ptr<Recorder> recorder_;
   };
+  /// Starts a Scope.
   Scope scope(std::string label, Device device = kCPU) { return Scope(recorder_, std::move(label), device); }
 
   /// The calls so far, by decreasing time.

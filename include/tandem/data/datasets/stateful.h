@@ -23,6 +23,7 @@ class StatefulDataset : public BatchDataset<Self, std::optional<Batch>, Request>
   virtual StateDict state_dict() const = 0;
   /// Returns a function that restores such a position. Throws StateError, and changes nothing, if it does not fit.
   virtual StateCommit prepare_load_state_dict(const StateDict& state) = 0;
+  /// Restores such a position.
   void load_state_dict(const StateDict& state) { prepare_load_state_dict(state)(); }
 };
 

@@ -81,6 +81,7 @@ class SequentialImpl : public Module {
     const OpScope op("Sequential");
     return detail::module_as<M>(ptr(index).get());
   }
+  /// The module at `index`. Throws IndexError beyond the end.
   std::shared_ptr<Module> ptr(size_t index) const { return checked(index).ptr(); }
   std::shared_ptr<Module> operator[](size_t index) const { return ptr(index); }
 
@@ -146,6 +147,7 @@ class ModuleListImpl : public Module {
   void push_back(M&& module) {
     push_back(std::shared_ptr<Module>(std::make_shared<std::remove_cvref_t<M>>(std::forward<M>(module))));
   }
+  /// Appends copies of the handles of all modules in `container`.
   template <class Container>
   void extend(const Container& container) {
     for (const auto& module : container) push_back(module);
@@ -169,6 +171,7 @@ class ModuleListImpl : public Module {
     const OpScope op("ModuleList");
     return detail::module_as<M>(ptr(index).get());
   }
+  /// The module at `index`. Throws IndexError beyond the end.
   std::shared_ptr<Module> ptr(size_t index) const;
   std::shared_ptr<Module> operator[](size_t index) const { return ptr(index); }
 

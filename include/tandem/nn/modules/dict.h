@@ -33,7 +33,9 @@ class ModuleDictImpl : public Module {
   ConstIterator end() const { return children_.end(); }
   size_t size() const noexcept { return children_.size(); }
   bool empty() const noexcept { return children_.is_empty(); }
+  /// Whether there is a module with this key.
   bool contains(const std::string& key) const noexcept { return children_.contains(key); }
+  /// Removes all modules.
   void clear() { children_.clear(); }
 
   /// These throw IndexError if there is no such key; at() throws StateError for a module of another type.
@@ -51,6 +53,7 @@ class ModuleDictImpl : public Module {
   void insert(const std::string& key, const ModuleHolder<Contained>& holder) {
     insert(key, std::shared_ptr<Module>(holder.ptr()));
   }
+  /// Inserts all modules of a list or dictionary.
   void update(const std::vector<Item>& modules);
   void update(const OrderedDict<std::string, std::shared_ptr<Module>>& modules);
 
@@ -87,7 +90,9 @@ class ParameterDictImpl : public Module {
   ConstIterator end() const { return parameters_.end(); }
   size_t size() const noexcept { return parameters_.size(); }
   bool empty() const noexcept { return parameters_.is_empty(); }
+  /// Whether there is a parameter with this key.
   bool contains(const std::string& key) const noexcept { return parameters_.contains(key); }
+  /// Removes all parameters.
   void clear() { parameters_.clear(); }
 
   /// These throw IndexError if there is no such key.
@@ -116,6 +121,7 @@ class ParameterListImpl : public Module {
 
   /// Registers `parameter`, which keeps its requires_grad.
   void append(const Tensor& parameter);
+  /// Appends all parameters of `container`.
   template <class Container>
   void extend(const Container& container) {
     for (const auto& parameter : container) append(parameter);

@@ -18,6 +18,7 @@ class MultiheadAttentionImpl : public Cloneable<MultiheadAttentionImpl> {
   MultiheadAttentionImpl(int64_t embed_dim, int64_t num_heads);
   explicit MultiheadAttentionImpl(const MultiheadAttentionOptions& options);
   void reset() override;
+  /// libtorch's name for the initialisation described above.
   void _reset_parameters();
   /// Returns the output and the weights as functional::multi_head_attention_forward does. Without need_weights, the
   /// weights are undefined, and no [L, S] matrix is stored.

@@ -18,6 +18,7 @@ class NormImplBase : public ResettableModule {
   NormImplBase(const Options& options, const char* type);
   void reset() override;
   void reset_parameters();
+  /// Sets the running means to 0, the variances to 1 and the counter to 0.
   void reset_running_stats();
   void pretty_print(std::ostream& stream) const override;
 
@@ -26,6 +27,7 @@ class NormImplBase : public ResettableModule {
   Tensor running_mean, running_var, num_batches_tracked;  ///< undefined without track_running_stats
 
  protected:
+  /// Throws ShapeError for a rank that the class does not take.
   virtual void check_input_dim(const Tensor& input) const = 0;
   const char* type_;
 };

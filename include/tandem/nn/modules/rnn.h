@@ -105,6 +105,7 @@ class GRUImpl : public Cloneable<GRUImpl, detail::RNNImplBase> {
   explicit GRUImpl(const GRUOptions& options);
   void reset() override;
   std::tuple<Tensor, Tensor> forward(const Tensor& input, Tensor hx = {});
+  /// The same for a packed batch; see LSTM.
   std::tuple<utils::rnn::PackedSequence, Tensor> forward_with_packed_input(
       const utils::rnn::PackedSequence& packed_input, Tensor hx = {});
   void pretty_print(std::ostream& stream) const override;
@@ -120,6 +121,7 @@ class RNNImpl : public Cloneable<RNNImpl, detail::RNNImplBase> {
   explicit RNNImpl(const RNNOptions& options);
   void reset() override;
   std::tuple<Tensor, Tensor> forward(const Tensor& input, Tensor hx = {});
+  /// The same for a packed batch; see LSTM.
   std::tuple<utils::rnn::PackedSequence, Tensor> forward_with_packed_input(
       const utils::rnn::PackedSequence& packed_input, Tensor hx = {});
   void pretty_print(std::ostream& stream) const override;

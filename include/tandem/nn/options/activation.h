@@ -39,6 +39,7 @@ struct ELUOptions {
   TANDEM_ARG(bool, inplace) = false;
 };
 using CELUOptions = ELUOptions;
+/// `SELUOptions().inplace(true)`
 struct SELUOptions {
   SELUOptions(bool inplace = false) : inplace_(inplace) {}
   TANDEM_ARG(bool, inplace);
