@@ -32,11 +32,21 @@ inline Tensor contiguous(const Tensor& x) {
   return y;
 }
 
+}  // namespace float8_gemm
+
+/// The scales of the transposed matrix. Its inverse is not contiguous if there are several.
+inline Float8Scales transposed(const Float8Scales& s) {
+  if (s.rows == 0) return s;
+  return {float8_gemm::transposed(s.inverse), s.columns, s.rows, s.power_of_two};
+}
+
+namespace float8_gemm {
+
 /// The codes, or with `scales` the values, in `dtype`: in the order of the codes, by rows or by columns.
 inline Tensor widened(const Tensor& codes, DType dtype, const Float8Scales* scales) {
   if (!codes.is_contiguous() && codes.stride(0) == 1) {
     if (!scales) return transposed(widened(transposed(codes), dtype, nullptr));
-    const Float8Scales turned{transposed(scales->inverse), scales->columns, scales->rows, scales->power_of_two};
+    const Float8Scales turned = kernels::transposed(*scales);
     return transposed(widened(transposed(codes), dtype, &turned));
   }
   const Tensor values = empty(codes.sizes(), codes.options().dtype(dtype));

@@ -94,6 +94,12 @@ foreach(folder amp_modes nn optim tensor)
   folder_on_cuda_again(${folder} second_device)
 endforeach()
 folder_on_cuda_again(autograd second_device --gtest_filter=-InPlaceViewGrad.*:DeepGraph.*)
+# Scales of 32 numbers are multiplied from compute capability 10.0 on.
+set(blackwell TANDEM_EMULATED_CAPABILITY=10.0)
+folder_on_cuda_again(amp blackwell --gtest_filter=Fp8*)
+add_test(NAME cuda_emulated_blackwell COMMAND tandem_cuda_emulated_test --gtest_brief=1
+                                              --gtest_filter=Float8Products.*)
+set_tests_properties(cuda_emulated_blackwell PROPERTIES ENVIRONMENT "${blackwell};OMP_WAIT_POLICY=passive")
 # On a device like a T4, where support/refused_bf16.cpp skips the tests that multiply bf16.
 folder_on_cuda_again(amp turing)
 folder_on_cuda_again(nn turing)

@@ -4,13 +4,14 @@
 // cuBLASLt cannot add the bias itself (an f32 bias with an f16 or bf16 result), it is added to a product in f32. relu
 // keeps NaN: cuBLASLt's relu is used only if a trial run confirms that, else relu is a separate pass over the rounded
 // result. Products with and without an extra use different algorithms and may sum in different orders. With k = 0 the
-// product is 0. Float8 with one scale for each operand is multiplied by cuBLASLt where the device and the sizes allow
-// it, with the sums of its float8 kernels without fast accumulation; other codes are widened to bf16 (f16 below compute
+// product is 0. Float8 is multiplied by cuBLASLt where the device, the sizes and the form of the scales allow it, with
+// the sums of its float8 kernels without fast accumulation; other codes are widened to bf16 (f16 below compute
 // capability 8.0), which is exact. Equal calls on one device give equal bits, unless cuda::set_autotune is on: then two
 // runs of a program may choose different algorithms.
 #include <functional>
 
 #include "kernels/cuda/finish.h"
+#include "kernels/cuda/float8_scales.h"
 #include "kernels/cuda/gemm_plan.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/runtime.h"
@@ -80,21 +81,28 @@ std::string show(const Tensor& x) {
                show(p.a), show(p.b));
 }
 
-/// The product of a call, without its extras.
-Product product_of(const GemmCall& call, const Tensor& d, const Tensor& a, const Tensor& b) {
-  return {.d = d, .a = a, .b = b, .vector = {}, .scale_a = call.scales_a.inverse, .scale_b = call.scales_b.inverse};
-}
+/// The operands of a product in forms that cuBLASLt reads.
+struct Factors {
+  Tensor a, b;
+  Tensor scales_a = {}, scales_b = {};
+  std::pair<ScaleForm, ScaleForm> forms = {};
+
+  Product product(const Tensor& d) const {
+    return {.d = d, .a = a, .b = b, .vector = {}, .scales_a = scales_a, .scales_b = scales_b, .forms = forms};
+  }
+};
 
 /// Computes the product, then bias and activation in separate passes. Returns false if cuBLASLt has no algorithm.
-bool run_apart(const GemmCall& call, const Tensor& a, const Tensor& b) {
-  const bool float8 = is_float8(a.dtype());
+bool run_apart(const GemmCall& call, const Factors& factors) {
+  const DType operands = factors.a.dtype();
+  const bool float8 = is_float8(operands);
   if (call.activation == Activation::relu && !float8) {
-    gemm({.d = call.d, .a = a, .b = b, .bias = call.bias});
+    gemm({.d = call.d, .a = factors.a, .b = factors.b, .bias = call.bias});
     unary(call.d, Unary::relu, call.d, 0, 0);
     return true;
   }
-  const DType wide = a.dtype() == kDouble ? kDouble : kFloat;
-  const Product plain = product_of(call, new_tensor(call.d, wide), a, b);
+  const DType wide = operands == kDouble ? kDouble : kFloat;
+  const Product plain = factors.product(new_tensor(call.d, wide));
   if (!multiply(plain)) {
     if (!float8) refuse(plain);
     return false;
@@ -104,18 +112,19 @@ bool run_apart(const GemmCall& call, const Tensor& a, const Tensor& b) {
 }
 
 /// Computes everything in one cuBLASLt call: a relu, and a bias whose values d's dtype can represent. False: not done.
-bool run_fused(const GemmCall& call, const Tensor& a, const Tensor& b) {
-  const DType dtype = writes(a.dtype(), call.d.dtype()) ? call.d.dtype() : a.dtype();
+bool run_fused(const GemmCall& call, const Factors& factors) {
+  const DType operands = factors.a.dtype();
+  const DType dtype = writes(operands, call.d.dtype()) ? call.d.dtype() : operands;
   const bool biased = call.bias.defined(), relu = call.activation == Activation::relu;
   if (biased && promote_types(call.bias.dtype(), dtype) != dtype) return false;
-  Product p = product_of(call, call.d, a, b);
+  Product p = factors.product(call.d);
   if (biased) {
     p.vector = call.bias.dtype() == dtype && is_vector(call.bias) ? call.bias : copied(call.bias, dtype);
   }
   p.extra = biased ? (relu ? GemmExtra::relu_bias : GemmExtra::bias) : relu ? GemmExtra::relu : GemmExtra::none;
-  if (!is_writable(call.d, a.dtype(), biased)) p.d = new_tensor(call.d, dtype);
+  if (!is_writable(call.d, operands, biased)) p.d = new_tensor(call.d, dtype);
   const auto apart = [&] {
-    if (!run_apart(call, a, b)) kernels::multiply_float8(call, kBFloat16);
+    if (!run_apart(call, factors)) kernels::multiply_float8(call, kBFloat16);
   };
   if (!(p.extra == GemmExtra::none ? multiply(p) : multiply(p, std::ref(apart)))) return false;
   if (!p.d.is_same(call.d)) copy(call.d, p.d);
@@ -131,28 +140,33 @@ void accumulate(const GemmCall& call, const Tensor& a, const Tensor& b) {
   if (!p.d.is_same(call.d)) copy(call.d, p.d);
 }
 
-/// Multiplies codes with one scale for each operand in cuBLASLt, which needs compute capability 8.9, operands that
-/// follow the summed dimension in memory, and sizes that are multiples of 16. Returns false if it cannot. Source: the
+/// Multiplies codes in cuBLASLt, which needs operands that follow the summed dimension in memory, sizes that are
+/// multiples of 16, and scales in a form that the device multiplies. Returns false if it cannot. Source: the
 /// documentation of cublasLtMatmul (CUDA 13.0).
 bool run_float8(const GemmCall& call) {
   const Tensor &d = call.d, &a = call.a, &b = call.b;
+  if (a.numel() == 0 || call.accumulate || (a.dtype() == kFloat8_e5m2 && b.dtype() == kFloat8_e5m2)) return false;
+  const Float8Scales scales_b = kernels::transposed(call.scales_b);
+  const auto form_a = scale_form(call.scales_a), form_b = scale_form(scales_b);
   const DeviceProperties device = get_device_properties(d.device().index());
-  if (call.scales_a.rows != 0 || call.scales_b.rows != 0 || a.numel() == 0 || call.accumulate ||
-      (a.dtype() == kFloat8_e5m2 && b.dtype() == kFloat8_e5m2) || 10 * device.major + device.minor < 89) {
-    return false;
-  }
-  if (a.size(0) % 16 != 0 || a.size(1) % 16 != 0 || b.size(1) % 16 != 0) {
+  if (!form_a || !form_b || !multiplies_scaled(*form_a, *form_b, 10 * device.major + device.minor)) return false;
+  const int64_t multiple = *form_a == ScaleForm::vec32 ? 32 : 16;  // of the summed dimension
+  if (a.size(0) % 16 != 0 || a.size(1) % multiple != 0 || b.size(1) % 16 != 0) {
     warn_once(
-        "a float8 product has a size that is not a multiple of 16 and is computed in bf16, which is slower; pad the "
-        "batch and the layers");
+        "a float8 product has a size that is not a multiple of 16, or with MXFP8 of 32, and is computed in bf16, which "
+        "is slower; pad the batch and the layers");
     return false;
   }
   const auto rows_of = [](const Tensor& x) {
     return x.is_contiguous() && alignment_of(x.raw_bytes()) >= 16 ? x : copied(x, x.dtype());
   };
-  const Tensor left = rows_of(a), right = transposed(rows_of(transposed(b)));
+  const Factors factors{.a = rows_of(a),
+                        .b = transposed(rows_of(transposed(b))),
+                        .scales_a = laid_out(call.scales_a.inverse, *form_a),
+                        .scales_b = laid_out(scales_b.inverse, *form_b),
+                        .forms = {*form_a, *form_b}};
   const bool in_place = d.is_contiguous() && alignment_of(d.raw_bytes()) >= 16;
-  return (in_place && run_fused(call, left, right)) || run_apart(call, left, right);
+  return (in_place && run_fused(call, factors)) || run_apart(call, factors);
 }
 
 }  // namespace
@@ -179,7 +193,7 @@ void gemm(const GemmCall& given) {
   const DType dtype = call.a.dtype();
   const Tensor a = operand(call.a, dtype), b = operand(call.b, dtype);
   if (call.accumulate) return accumulate(call, a, b);
-  if (!run_fused(call, a, b)) run_apart(call, a, b);
+  if (!run_fused(call, {a, b})) run_apart(call, {a, b});
 }
 
 void linear_backward_weight(const Tensor& gweight, const Tensor& gbias, const Tensor& gy, const Tensor& x) {

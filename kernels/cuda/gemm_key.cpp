@@ -14,6 +14,11 @@ std::string to_string(const GemmKey& key) {
     text +=
         fmt::format(", {} matrices, {}, {} and {} elements apart", key.batch, key.stride_a, key.stride_b, key.stride_d);
   }
+  if (key.scales_a != ScaleForm::tensor) {
+    constexpr const char* forms[] = {"a tensor", "1 x 128", "128 x 128", "1 x 32"};
+    text += fmt::format(", scales of {} and {}", forms[static_cast<int>(key.scales_a)],
+                        forms[static_cast<int>(key.scales_b)]);
+  }
   return text +
          fmt::format(", aligned to {}, {} and {} bytes, device {}", key.align_a, key.align_b, key.align_d, key.device);
 }

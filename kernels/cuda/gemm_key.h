@@ -65,6 +65,14 @@ enum class GemmExtra : uint8_t {
 constexpr bool has_bias(GemmExtra extra) { return extra == GemmExtra::bias || extra == GemmExtra::relu_bias; }
 constexpr bool has_relu(GemmExtra extra) { return extra == GemmExtra::relu || extra == GemmExtra::relu_bias; }
 
+/// The form of the scales of a float8 operand: one for the tensor, or one for each block along the summed dimension.
+enum class ScaleForm : uint8_t {
+  tensor,
+  vec128,    ///< 1 x 128, f32: [blocks, rows], contiguous
+  block128,  ///< 128 x 128, f32: [block rows, blocks rounded up to a multiple of 4], contiguous
+  vec32      ///< 1 x 32, e8m0fnu: tiles of 128 rows and 4 blocks (float8_scales.cpp)
+};
+
 /// Everything that the choice of an algorithm depends on. m, n, k, A, B and D are the BLAS's: column-major.
 struct GemmKey {
   int64_t m = 0, n = 0, k = 0;
@@ -78,7 +86,8 @@ struct GemmKey {
   bool sums_a = false;  ///< row_sums sums A, else B
   bool accumulate = false;
   bool tf32 = false;
-  uint8_t unused[7] = {};  ///< in place of padding: keys are compared by their bytes
+  ScaleForm scales_a = ScaleForm::tensor, scales_b = ScaleForm::tensor;
+  uint8_t unused[5] = {};  ///< in place of padding: keys are compared by their bytes
 
   friend bool operator==(const GemmKey&, const GemmKey&) = default;
 };

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "kernels/cuda/blas_driver.h"
@@ -100,6 +101,7 @@ class Plan {
 
   void set_up(const Operands& first);
   void set_addresses(const Operands& x) const;
+  void set_scale_forms() const;
   void make_layout(cublasLtMatrixLayout_t& layout, DType dtype, int64_t rows, int64_t columns, int64_t ld,
                    int64_t stride);
   void destroy() noexcept;
@@ -145,6 +147,19 @@ void Plan::set_addresses(const Operands& x) const {
   if (x.scale_b) set(key_, operation_, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, x.scale_b);
 }
 
+void Plan::set_scale_forms() const {
+  if (key_.scales_a == ScaleForm::tensor) return;
+#if !defined(CUBLAS_VERSION) || CUBLAS_VERSION >= 120900  // multiplies_scaled() excludes older ones
+  const auto mode = [](ScaleForm form) -> int32_t {
+    if (form == ScaleForm::vec32) return CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
+    return form == ScaleForm::vec128 ? CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F
+                                     : CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
+  };
+  set<int32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode(key_.scales_a));
+  set<int32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode(key_.scales_b));
+#endif
+}
+
 void Plan::set_up(const Operands& first) {
   const bool f64 = key_.operands == kDouble;
   const cublasComputeType_t compute = f64         ? CUBLAS_COMPUTE_64F
@@ -154,6 +169,7 @@ void Plan::set_up(const Operands& first) {
   set<int32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_TRANSA, key_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   set<int32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_TRANSB, key_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set<uint32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(key_));
+  set_scale_forms();
   set_addresses(first);
   make_layout(a_, key_.operands, key_.transpose_a ? key_.k : key_.m, key_.transpose_a ? key_.m : key_.k, key_.lda,
               key_.stride_a);
@@ -205,8 +221,9 @@ std::vector<Algorithm> Plan::proposals(size_t most) const {
   int count = 0;
   const cublasStatus_t status =
       blas_driver().cublasLtMatmulAlgoGetHeuristic(handle_, operation_, a_, b_, d_, d_, made, wanted, results, &count);
-  const bool fused = key_.extra != GemmExtra::none;  // then `apart` is an alternative
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED || (fused && status == CUBLAS_STATUS_INVALID_VALUE)) return {};
+  // Fused and scaled products have alternatives.
+  const bool optional = key_.extra != GemmExtra::none || key_.scales_a != ScaleForm::tensor;
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || (optional && status == CUBLAS_STATUS_INVALID_VALUE)) return {};
   if (status != CUBLAS_STATUS_SUCCESS) throw_blas_error("cublasLtMatmulAlgoGetHeuristic", status, to_string(key_));
   std::vector<Algorithm> algorithms;
   for (const cublasLtMatmulHeuristicResult_t& r : std::span(results).first(static_cast<size_t>(count))) {
@@ -299,14 +316,16 @@ bool multiply(const Product& product, const std::function<void()>& apart) {
              product.a.raw_bytes(),
              product.b.raw_bytes(),
              address_of(product.vector),
-             address_of(product.scale_a),
-             address_of(product.scale_b)};
+             address_of(product.scales_a),
+             address_of(product.scales_b)};
   key->operands = product.a.dtype();
   key->operands_b = product.b.dtype();
+  std::tie(key->scales_a, key->scales_b) = product.forms;
   if (swapped) {
     std::swap(x.a, x.b);
     std::swap(x.scale_a, x.scale_b);
     std::swap(key->operands, key->operands_b);
+    std::swap(key->scales_a, key->scales_b);
   }
   key->result = product.d.dtype();
   const auto size = static_cast<int64_t>(element_size(key->operands));

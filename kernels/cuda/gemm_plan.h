@@ -2,6 +2,7 @@
 // One matrix product in cuBLASLt. Plans (descriptors, and the algorithm that the heuristic proposes or that was
 // fastest) are cached per thread by GemmKey.
 #include <functional>
+#include <utility>
 
 #include "kernels/cuda/gemm_key.h"
 #include "tandem/tensor/tensor.h"
@@ -16,7 +17,8 @@ struct Product {
   Tensor vector;  ///< contiguous, of d's dtype, aligned to 16 bytes; undefined without bias and row sums
   GemmExtra extra = GemmExtra::none;
   bool accumulate = false;
-  Tensor scale_a = {}, scale_b = {};  ///< of float8: f32 [1]
+  Tensor scales_a = {}, scales_b = {};  ///< of float8, laid out as `forms`
+  std::pair<ScaleForm, ScaleForm> forms = {};
 };
 
 /// Returns false if a BLAS cannot use the tensors in place, cuBLASLt has no algorithm, or the product is faster with

@@ -76,6 +76,8 @@ void submit(std::function<void()> work);
 /// Throws Misuse if the emulated device's compute capability is below 8.0 (device/device.cpp).
 void require_sm80(const char* what);
 void require_sm89(const char* what);
+/// Blocks of 128: compute capability 9.0 only; blocks of 32: 10.0.
+void require_float8_blocks(bool of_32);
 
 using Site = std::source_location;
 

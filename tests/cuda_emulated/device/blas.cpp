@@ -5,8 +5,10 @@
 
 #include <cmath>
 
+#include "cuda_emulated/device/device.h"
 #include "cuda_emulated/device/vendor_memory.h"
 #include "kernels/cuda/runtime.h"
+#include "kernels/float8_gemm.h"
 #include "tandem/math/reduce.h"
 
 using namespace tandem;
@@ -26,6 +28,7 @@ struct EmulatedProduct {
   int32_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
   uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   void *vector = nullptr, *scale_a = nullptr, *scale_b = nullptr;
+  int32_t mode_a = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F, mode_b = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
 };
 struct EmulatedPreference {
   uint64_t most_workspace = 0;
@@ -78,6 +81,31 @@ Tensor turned(const void* data, const EmulatedLayout& x, bool transpose) {
   return device_tensor(data, sizes, strides, x.dtype);
 }
 
+/// The scales of a float8 operand with `outer` rows and sums over k, from the layouts of cuBLASLt's documentation.
+Float8Scales scales_of(const void* data, int32_t mode, int64_t outer, int64_t k) {
+  const int64_t blocks = (k + 127) / 128;
+  switch (mode) {
+    case CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F:
+      return {device_tensor(data, {outer, blocks}, {1, outer}, kFloat), 1, 128, false};
+    case CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F:
+      return {device_tensor(data, {(outer + 127) / 128, blocks}, {(blocks + 3) / 4 * 4, 1}, kFloat), 128, 128, false};
+    case CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0: {
+      const int64_t inner = (k + 31) / 32, padded = (inner + 3) / 4 * 4;
+      const Tensor inverse = empty({outer, inner}, TensorOptions(kFloat8_e8m0fnu).device(kCPU));
+      for (int64_t i = 0; i < outer; ++i) {
+        for (int64_t l = 0; l < inner; ++l) {
+          const int64_t tile = (l / 4 * 4 + i / 128 * padded) * 128;
+          const int64_t in_tile = i % 128 % 32 * 16 + i % 128 / 32 * 4 + l % 4;
+          static_cast<uint8_t*>(inverse.raw_bytes())[i * inner + l] = static_cast<const uint8_t*>(data)[tile + in_tile];
+        }
+      }
+      return {inverse, 1, 32, true};
+    }
+    default:
+      return {device_tensor(data, {1}, {1}, kFloat)};
+  }
+}
+
 struct Call {
   EmulatedProduct what;
   EmulatedLayout a_layout, b_layout, d_layout;
@@ -108,8 +136,8 @@ void run(const Call& c) {
                 .activation = relu ? Activation::relu : Activation::none,
                 .accumulate = c.beta == 1};
   if (is_float8(left.dtype())) {
-    call.scales_a.inverse = device_tensor(c.what.scale_b, {1}, {1}, kFloat);
-    call.scales_b.inverse = device_tensor(c.what.scale_a, {1}, {1}, kFloat);
+    call.scales_a = scales_of(c.what.scale_b, c.what.mode_b, left.size(0), left.size(1));
+    call.scales_b = kernels::transposed(scales_of(c.what.scale_a, c.what.mode_a, right.size(1), right.size(0)));
   }
   cpu.gemm(call);
   if (c.what.epilogue == CUBLASLT_EPILOGUE_BGRADA) {
@@ -129,7 +157,20 @@ void require_float8(const EmulatedProduct& p, const EmulatedLayout& a, const Emu
   require(p.transpose_a == CUBLAS_OP_T && p.transpose_b == CUBLAS_OP_N, "A is not transposed, or B is");
   require(a.rows % 16 == 0 && a.columns % 16 == 0 && b.columns % 16 == 0, "a size is not a multiple of 16");
   require(a.ld % 16 == 0 && b.ld % 16 == 0 && d.ld % 16 == 0, "a leading dimension is not a multiple of 16");
-  require(p.scale_a && p.scale_b && is_aligned(p.scale_a, 4) && is_aligned(p.scale_b, 4), "a scale is missing");
+  const bool scalar = p.mode_a == CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
+  const bool vec32 = p.mode_a == CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
+  const uint64_t alignment = scalar ? 4 : 16;
+  require(p.scale_a && p.scale_b && is_aligned(p.scale_a, alignment) && is_aligned(p.scale_b, alignment),
+          "a scale is missing or not aligned");
+  if (scalar || vec32) {
+    require(p.mode_a == p.mode_b, "the scales have different modes");
+  } else {
+    require(p.mode_b == CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F ||
+                (p.mode_a == CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F &&
+                 p.mode_b == CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F),
+            "the scales' modes do not fit");
+  }
+  if (!scalar) require_float8_blocks(vec32);
   require(p.epilogue <= CUBLASLT_EPILOGUE_RELU_BIAS, "float8 with row sums");
 }
 
@@ -169,6 +210,10 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product, cubl
       return read(product->scale_a, value, bytes);
     case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
       return read(product->scale_b, value, bytes);
+    case CUBLASLT_MATMUL_DESC_A_SCALE_MODE:
+      return read(product->mode_a, value, bytes);
+    case CUBLASLT_MATMUL_DESC_B_SCALE_MODE:
+      return read(product->mode_b, value, bytes);
     default:
       return read(product->vector, value, bytes);
   }
@@ -221,6 +266,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
   if (is_float8(a_layout->dtype)) {
     require_float8(*product, *a_layout, *b_layout, *d_layout);
     require(is_aligned(a, 16) && is_aligned(b, 16) && is_aligned(d, 16), "an operand of float8 is not aligned to 16");
+    ++counts().float8_products[product->mode_a];
   }
   require(is_aligned(a, algorithm->data[0]) && is_aligned(b, algorithm->data[1]) && is_aligned(d, algorithm->data[3]),
           "an operand is less aligned than declared");

@@ -194,6 +194,13 @@ void require_sm89(const char* what) {
     throw Misuse(std::string(what) + " need compute capability 8.9");
 }
 
+void require_float8_blocks(bool of_32) {
+  if (of_32 ? capability().major < 10 : capability().major != 9) {
+    throw Misuse(of_32 ? "scales of 32 numbers need compute capability 10.0"
+                       : "scales of 128 numbers need compute capability 9.0");
+  }
+}
+
 void stay_behind(bool on) { behind = on; }
 
 void revive_device() {

@@ -17,9 +17,10 @@ namespace tandem::cuda::emulated {
 struct Counts {
   int64_t launches = 0;  ///< kernels, products and convolutions
   int64_t graph_launches = 0;
-  int64_t waits = 0;        ///< waits of the host
-  int64_t allocations = 0;  ///< allocations of device memory and page-locked memory
-  int64_t copies = 0;       ///< copies between host and device
+  int64_t waits = 0;                ///< waits of the host
+  int64_t allocations = 0;          ///< allocations of device memory and page-locked memory
+  int64_t copies = 0;               ///< copies between host and device
+  int64_t float8_products[4] = {};  ///< by the mode of A's scales (cublasLtMatmulMatrixScale_t)
 };
 Counts& counts();
 
