@@ -31,6 +31,9 @@ void add_flags(CLI::App& app, Settings& settings) {
   app.add_option("--lr", settings.lr, "initial learning rate; it falls to zero")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_option("--moments", settings.moments, "dtypes of Adam's moments: f32, bf16, or fp8 (e4m3fn and bf16)")
+      ->check(CLI::IsMember({"f32", "bf16", "fp8"}))
+      ->capture_default_str();
   app.add_option("--workers", settings.workers, "threads that load data")
       ->check(CLI::Range(0, 64))
       ->capture_default_str();

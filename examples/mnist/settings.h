@@ -13,9 +13,10 @@ struct Settings {
   std::string device = "auto";
   std::string data;
   std::string json;
-  std::string log;     // folder for the training logs; empty for none
-  int64_t epochs = 0;  // 0: the example's default
-  int64_t steps = 0;   // maximum number of steps; 0: no limit
+  std::string log;              // folder for the training logs; empty for none
+  std::string moments = "f32";  // dtypes of Adam's moments: f32, bf16, or fp8 (e4m3fn and bf16)
+  int64_t epochs = 0;           // 0: the example's default
+  int64_t steps = 0;            // maximum number of steps; 0: no limit
   int64_t batch = 128;
   double lr = 2e-3;  // initial learning rate; it falls linearly to zero
   int64_t workers = 1;

@@ -67,7 +67,11 @@ RunResult run(const Example& example, const std::string& precision, const Settin
                                                              .workers(static_cast<size_t>(settings.workers))
                                                              .prefetch_to(device));
   const int64_t batches = (images + settings.batch - 1) / settings.batch;
-  optim::Adam adam(network.module->parameters(), optim::AdamOptions(settings.lr));
+  optim::AdamOptions options(settings.lr);
+  if (settings.moments != "f32") {
+    options.exp_avg_dtype(settings.moments == "fp8" ? kFloat8_e4m3fn : kBFloat16).exp_avg_sq_dtype(kBFloat16);
+  }
+  optim::Adam adam(network.module->parameters(), options);
   const std::unique_ptr<Mode> mode = make_mode(precision, network.module, network.forward, adam, device);
 
   RunResult result{example.name, precision, device.is_cuda() ? "cuda" : "cpu", processor_name()};

@@ -19,8 +19,12 @@ std::shared_ptr<void> Experiment::autocast() const {
 void Supervised::train(std::shared_ptr<torch::nn::Module> module, double lr, double weight_decay, double max_norm) {
   module_ = std::move(module);
   module_->to(setting.device);
-  optimizer_ = std::make_unique<torch::optim::AdamW>(module_->parameters(),
-                                                     torch::optim::AdamWOptions(lr).weight_decay(weight_decay));
+  auto options = torch::optim::AdamWOptions(lr).weight_decay(weight_decay);
+  if (setting.moments != "f32") {
+    options.exp_avg_dtype(setting.moments == "fp8" ? torch::kFloat8_e4m3fn : torch::kBFloat16);
+    options.exp_avg_sq_dtype(torch::kBFloat16);
+  }
+  optimizer_ = std::make_unique<torch::optim::AdamW>(module_->parameters(), options);
   const double steps = static_cast<double>(setting.steps), warm_up = std::max(1.0, 0.05 * steps);
   schedule_ = std::make_unique<torch::optim::LambdaLR>(*optimizer_, [=](int64_t step) {
     const double done = static_cast<double>(step) + 1;

@@ -22,6 +22,7 @@ struct Setting {
   std::string pictures;                     ///< folder for pictures; empty: none
   std::string precision;                    ///< f32, bf16, f16, or "fp8_" and the name of a recipe
   std::string trace;                        ///< folder for Chrome traces of some steps; empty: none
+  std::string moments = "f32";              ///< dtypes of AdamW's moments: f32, bf16, or fp8 (e4m3fn and bf16)
 
   bool amp() const { return dtype != torch::kFloat; }
 };

@@ -188,6 +188,9 @@ int main_of(const Description& description, int argc, char** argv) {
       ->check(CLI::IsMember({"f32", "bf16", "f16", "fp8_delayed", "fp8_tensorwise", "fp8_blockwise", "fp8_mxfp8"}))
       ->delimiter(',');
   app.add_option("--device", options.device, "auto, cpu or cuda")->check(CLI::IsMember({"auto", "cpu", "cuda"}));
+  app.add_option("--moments", options.setting.moments, "dtypes of AdamW's moments: f32, bf16, or fp8 (e4m3fn and bf16)")
+      ->check(CLI::IsMember({"f32", "bf16", "fp8"}))
+      ->capture_default_str();
   app.add_option("--steps", options.setting.steps, "steps of a run")->check(CLI::PositiveNumber);
   app.add_option("--seeds", options.seeds, "runs per precision, with seeds from 1; by default 1, or 3 with --small")
       ->check(CLI::PositiveNumber);
