@@ -178,13 +178,13 @@ enum class Mode { plain, amp };
 
 /// A fused step. With Mode::amp it also unscales, and writes the bf16 copies of the weights.
 template <class Optimizer, class Options>
-void fused_step(State& state, Mode mode, int64_t bytes_per_element) {
+void fused_step(State& state, const Options& options, Mode mode, int64_t bytes_per_element) {
   std::vector<Tensor> params = pieces(state.range(0), kLarge);
   for (const Tensor& p : params) {
     p.requires_grad_();
     p.mutable_grad() = randn(p.sizes());
   }
-  Optimizer optimizer(params, Options(1e-3));
+  Optimizer optimizer(params, options);
   FusedUnscale scaling;
   if (mode == Mode::amp) {
     scaling = {.inverse_scale = full({}, 0.5f), .found_inf = zeros({})};
@@ -195,12 +195,19 @@ void fused_step(State& state, Mode mode, int64_t bytes_per_element) {
   against_stream(state, Stream::copy, kLarge * bytes_per_element,
                  [&] { mode == Mode::amp ? optimizer.step(scaling) : static_cast<void>(optimizer.step()); });
 }
-void sgd_step(State& state, Mode mode) { fused_step<optim::SGD, optim::SGDOptions>(state, mode, 12); }
-void adam_step(State& state, Mode mode) { fused_step<optim::Adam, optim::AdamOptions>(state, mode, 28); }
+void sgd_step(State& state, Mode mode) { fused_step<optim::SGD>(state, optim::SGDOptions(1e-3), mode, 12); }
+/// `first`, `second`: the dtypes of the moments.
+void adam_step(State& state, DType first, DType second, Mode mode) {
+  const auto options = optim::AdamOptions(1e-3).exp_avg_dtype(first).exp_avg_sq_dtype(second);
+  const auto of_moments = static_cast<int64_t>(element_size(first) + element_size(second));
+  fused_step<optim::Adam>(state, options, mode, 12 + 2 * of_moments);
+}
 BENCHMARK_CAPTURE(sgd_step, f32, Mode::plain)->Apply(list_sizes);
 BENCHMARK_CAPTURE(sgd_step, amp, Mode::amp)->Apply(list_sizes);
-BENCHMARK_CAPTURE(adam_step, f32, Mode::plain)->Apply(list_sizes);
-BENCHMARK_CAPTURE(adam_step, amp, Mode::amp)->Apply(list_sizes);
+BENCHMARK_CAPTURE(adam_step, f32, kFloat, kFloat, Mode::plain)->Apply(list_sizes);
+BENCHMARK_CAPTURE(adam_step, amp, kFloat, kFloat, Mode::amp)->Apply(list_sizes);
+BENCHMARK_CAPTURE(adam_step, amp_bf16_moments, kBFloat16, kBFloat16, Mode::amp)->Apply(list_sizes);
+BENCHMARK_CAPTURE(adam_step, amp_fp8_moments, kFloat8_e4m3fn, kBFloat16, Mode::amp)->Apply(list_sizes);
 
 // ---- a residual connection and the layer norm after it, forward and backward, as in a transformer of [rows, n]
 
