@@ -51,9 +51,9 @@ void check(const OptimizerOptions& options) {
   check_beta(1, std::get<1>(o.betas()));
   const DType first = o.exp_avg_dtype(), second = o.exp_avg_sq_dtype();
   TANDEM_CHECK(first == kFloat || first == kBFloat16 || first == kFloat8_e4m3fn, StateError,
-               "exp_avg_dtype is {}; it must be Float, BFloat16 or Float8_e4m3fn", name(first));
+               "exp_avg_dtype is {}; it must be f32, bf16 or f8e4m3fn", name(first));
   TANDEM_CHECK(second == kFloat || second == kBFloat16, StateError,
-               "exp_avg_sq_dtype is {}; it must be Float or BFloat16: in float8, small second moments would become 0",
+               "exp_avg_sq_dtype is {}; it must be f32 or bf16: in float8, small second moments would become 0",
                name(second));
 }
 

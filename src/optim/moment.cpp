@@ -27,9 +27,10 @@ void create_moment(const Tensor& p, DType wanted, Tensor& value, Tensor& scale) 
 }
 
 void refit_moment(const Tensor& p, DType wanted, Tensor& value, Tensor& scale) {
-  const bool sound = value.defined() && value.sizes() == p.sizes() && value.device() == p.device() &&
-                     (!is_scaled(value) || fits(scale, value));
-  if (!sound || value.dtype() == moment_dtype(p, wanted)) return;  // check_moment() throws if it is not sound
+  if (!value.defined() || value.dtype() == moment_dtype(p, wanted)) return;
+  const bool kept = value.dtype() == kFloat || value.dtype() == kBFloat16 || (is_scaled(value) && fits(scale, value));
+  const bool of_p = p.dtype() != kDouble && value.sizes() == p.sizes() && value.device() == p.device();
+  if (!kept || !of_p) return;  // check_moment() throws
   const Tensor given = is_scaled(value) ? detail::widen_float8_blocks(value, scale) : value;
   create_moment(p, wanted, value, scale);
   if (is_scaled(value)) {

@@ -116,10 +116,10 @@ TEST(MomentDtypes, OptionsMayChangeBetweenSteps) {
 
 TEST(MomentDtypes, InvalidOnesAreRefused) {
   const Tensor p = make_param();
-  EXPECT_THROWS((AdamW({p}, compact().exp_avg_dtype(kHalf))), StateError, "AdamW", "exp_avg_dtype is Half",
-                "Float, BFloat16 or Float8_e4m3fn");
-  EXPECT_THROWS((AdamW({p}, compact().exp_avg_sq_dtype(kFloat8_e4m3fn))), StateError,
-                "exp_avg_sq_dtype is Float8_e4m3fn", "Float or BFloat16");
+  EXPECT_THROWS((AdamW({p}, compact().exp_avg_dtype(kHalf))), StateError, "AdamW", "exp_avg_dtype is f16",
+                "f32, bf16 or f8e4m3fn");
+  EXPECT_THROWS((AdamW({p}, compact().exp_avg_sq_dtype(kFloat8_e4m3fn))), StateError, "exp_avg_sq_dtype is f8e4m3fn",
+                "f32 or bf16");
 }
 
 TEST(MomentDtypes, StatesThatDoNotFitAreRefused) {
@@ -163,10 +163,11 @@ double loss_after_training(const AdamWOptions& options) {
 TEST(MomentDtypes, TrainLikeF32) {
   const AdamWOptions f32 = AdamWOptions(0.02).weight_decay(0);
   const double reference = loss_after_training(f32);
-  ASSERT_LT(reference, 1e-3) << "starts at about 70";
+  ASSERT_LT(reference, 1e-2) << "starts at about 70";
   for (const DType first : {kFloat8_e4m3fn, kBFloat16}) {
     AdamWOptions options = f32;
-    EXPECT_LT(loss_after_training(options.exp_avg_dtype(first).exp_avg_sq_dtype(kBFloat16)), 2e-3) << name(first);
+    options.exp_avg_dtype(first).exp_avg_sq_dtype(kBFloat16);
+    EXPECT_LT(loss_after_training(options), 1.5 * reference) << name(first);
   }
 }
 

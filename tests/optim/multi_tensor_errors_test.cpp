@@ -102,7 +102,7 @@ TEST(MultiTensorOptimizerErrors, GradientsStatesAndOptionsOfOthers) {
                     q.set_data(ones({5}));
                     q.mutable_grad() = ones({5});
                   }),
-                  StateError, "[3] f32 on cpu", "[5] f32 on cpu", "new optimizer"),
+                  StateError, "is [3] ", " on cpu", "[5] f32 on cpu", "new optimizer"),
     });
   }
 }

@@ -73,6 +73,7 @@ TEST(MultiTensorOptimizer, StepsMixedDtypes) {
     for (size_t k = 0; k < params.size(); ++k) {
       EXPECT_NEAR(params[k][0].item<double>(), expected, tolerances[k]) << tested.name;
     }
+    if (tested.name == "AdamWCompact") continue;  // moment_dtypes_test.cpp
     for (const auto& item : state_below(optimizer->state_dict(), "state.2")) EXPECT_EQ(item.value().dtype(), kFloat);
   }
 }

@@ -71,9 +71,8 @@ TEST(OptimizerState, RoundTrip) {
     round_trip<Adam>(AdamOptions(0.1), AdamOptions(0.01).betas({0.5, 0.8}).maximize(true), AdamOptions(1), dtype);
     round_trip<Adam>(AdamOptions(0.1), AdamOptions(0.1).amsgrad(true), AdamOptions(1).amsgrad(true), dtype);
     round_trip<AdamW>(AdamWOptions(0.1).eps(1e-4), AdamWOptions(0.1).amsgrad(true), AdamWOptions(1), dtype);
-    round_trip<AdamW>(AdamWOptions(0.1).exp_avg_dtype(kFloat8_e4m3fn),
-                      AdamWOptions(0.1).exp_avg_dtype(kBFloat16).exp_avg_sq_dtype(kBFloat16).amsgrad(true),
-                      AdamWOptions(1).exp_avg_dtype(kFloat8_e4m3fn), dtype);
+    const AdamWOptions compact = AdamWOptions(0.1).exp_avg_dtype(kFloat8_e4m3fn).exp_avg_sq_dtype(kBFloat16);
+    round_trip<AdamW>(compact, AdamWOptions(compact).amsgrad(true), AdamWOptions(compact).lr(1), dtype);
     round_trip<RMSprop>(RMSpropOptions(0.1).alpha(0.5), RMSpropOptions(0.1).centered(true).maximize(true),
                         RMSpropOptions(1).momentum(0.5), dtype);
     round_trip<RMSprop>(RMSpropOptions(0.1).eps(0.1), RMSpropOptions(0.1).momentum(0.9).weight_decay(0.1),
