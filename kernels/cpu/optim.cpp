@@ -23,21 +23,35 @@ namespace {
 template <class T, class Update>
 void run_collected(const Job& job, size_t index, int64_t begin, int64_t end, const Update& update) {
   const Group& group = job.groups[index];
+  const auto own = [&](size_t k) { return !group.walk && group.dtypes[k] == dtype_of<T>; };  // needs no conversion
+  const bool own_param = own(kParam) && !is_split(group);
   T blocks[kShadow][kBlock];
-  uint32_t lanes[kBlock];
+  uint32_t lanes[kBlock / 2];
   T* states[kStates];
   for (size_t k = 0; k < kStates; ++k) states[k] = group.data[kState + k] ? blocks[kState + k] : nullptr;
   for (; begin < end; begin += kBlock) {
     const int64_t n = std::min(kBlock, end - begin);
-    load_param<T>(blocks[kParam], group, begin, n);
-    load<T>(blocks[kGrad], group, kGrad, begin, n);
+    T* p = blocks[kParam];
+    const T* g = blocks[kGrad];
+    if (own_param) {
+      p = reinterpret_cast<T*>(group.data[kParam]) + begin;
+    } else {
+      load_param<T>(p, group, begin, n);
+    }
+    if (own(kGrad)) {
+      g = reinterpret_cast<const T*>(group.data[kGrad]) + begin;
+    } else {
+      load<T>(blocks[kGrad], group, kGrad, begin, n);
+    }
     for (size_t k = kState; k < kShadow; ++k) {
       if (group.data[k]) load_state<T>(blocks[k], group, k, begin, n);
     }
-    update(index, blocks[kParam], blocks[kGrad], states, n);
-    store_param<T>(group, begin, n, blocks[kParam]);
+    update(index, p, g, states, n);
+    store_param<T>(group, begin, n, p);
     if (job.compact) {
-      random_table().lanes(lanes, group.rounding_key, static_cast<uint64_t>(begin / 4), 0, (n + 3) / 4);
+      const int64_t first = begin / math::kStateBlock, blocks = (n + math::kStateBlock - 1) / math::kStateBlock;
+      random_table().lanes(lanes, group.rounding_key, static_cast<uint64_t>(first * math::kStateCounters), 0,
+                           blocks * math::kStateCounters);
     }
     for (size_t k = kState; k < kShadow; ++k) {
       if (group.data[k]) store_state<T>(group, k, begin, n, blocks[k], lanes);

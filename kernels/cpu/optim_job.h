@@ -154,7 +154,7 @@ void load_state(T* row, const Group& group, size_t k, int64_t begin, int64_t n) 
   load<T>(row, group, k, begin, n);
 }
 
-/// Stores a state; `lanes` are the random numbers of its elements.
+/// Stores a state; `lanes` are the random numbers of its blocks.
 template <class T>
 void store_state(const Group& group, size_t k, int64_t begin, int64_t n, const T* row, const uint32_t* lanes) {
   if constexpr (std::is_same_v<T, float>) {
@@ -164,9 +164,8 @@ void store_state(const Group& group, size_t k, int64_t begin, int64_t n, const T
       });
     }
     if (group.dtypes[k] == DType::BF16) {
-      return write_run<uint16_t>(group, k, begin, n, [&](uint16_t* bits) {
-        optim_states_table().store_bf16(bits, row, lanes, n, /*second=*/k != kState);
-      });
+      return write_run<uint16_t>(group, k, begin, n,
+                                 [&](uint16_t* bits) { optim_states_table().store_bf16(bits, row, lanes, n); });
     }
   }
   store<T>(group, k, begin, n, row);
@@ -214,12 +213,13 @@ void load_param(T* row, const Group& group, int64_t begin, int64_t n) {
   load<T>(row, group, kParam, begin, n);
 }
 
+/// `row` may be the parameter itself.
 template <class T>
 void store_param(const Group& group, int64_t begin, int64_t n, const T* row) {
   if constexpr (std::is_same_v<T, float>) {
     if (is_split(group)) return store_split(group, begin, n, row);
   }
-  store<T>(group, kParam, begin, n, row);
+  if (row != reinterpret_cast<const T*>(group.data[kParam]) + begin) store<T>(group, kParam, begin, n, row);
   if (group.data[kShadow]) store<T>(group, kShadow, begin, n, row);
 }
 

@@ -21,7 +21,7 @@ __device__ __forceinline__ void load_state(const Entry& entry, size_t k, int64_t
   for (int j = 0; j < L; ++j) x[j] = tandem::detail::E4m3fn::widen(codes.at[j]) * inverse;
 }
 
-/// Stores L elements of a state, rounded by their random numbers.
+/// Stores L elements of a state, rounded by their random bits.
 template <int L>
 __device__ __forceinline__ void store_state(const Entry& entry, size_t k, int64_t at, float scale,
                                             const uint32_t (&random)[L], const float (&x)[L]) {
@@ -34,10 +34,7 @@ __device__ __forceinline__ void store_state(const Entry& entry, size_t k, int64_
   } else if (entry.dtypes[k] == DType::BF16) {
     Bits<L> bits;
 #pragma unroll
-    for (int j = 0; j < L; ++j) {
-      const uint32_t own = k == kState ? random[j] : math::second_moment_lane(random[j]);
-      bits.at[j] = math::round_to_bf16_stochastically(x[j], own);
-    }
+    for (int j = 0; j < L; ++j) bits.at[j] = math::round_to_bf16_stochastically(x[j], random[j]);
     static_cast<Bits<L>*>(entry.data[k])[at / L] = bits;
   } else {
     store_lanes<float, L>(entry, k, at, x);
@@ -72,7 +69,7 @@ __device__ __forceinline__ void load_held(const Entry& entry, const int64_t (&at
 
 template <int L>
 __device__ __forceinline__ void store_held(const Entry& entry, const int64_t (&at)[kOperands], float scale,
-                                           const math::PhiloxBlock& lanes, int j, const Held& held) {
+                                           const uint32_t (&bits)[4], int j, const Held& held) {
   float x[L];
   uint32_t random[L];
   const auto take = [&](const float* from) {
@@ -80,7 +77,7 @@ __device__ __forceinline__ void store_held(const Entry& entry, const int64_t (&a
     for (int l = 0; l < L; ++l) x[l] = from[j + l];
   };
 #pragma unroll
-  for (int l = 0; l < L; ++l) random[l] = lanes.lane[j + l];
+  for (int l = 0; l < L; ++l) random[l] = bits[j + l];
   take(held.p);
   store_param<float, L>(entry, at, x);
 #pragma unroll
@@ -146,15 +143,20 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfUpdates)
             scale = math::state_scale(math::bits_as<float>(largest));
             if (lane == 0) *own_scale = scale.inverse;
           }
-          const math::PhiloxBlock lanes = math::philox(key, static_cast<uint64_t>(first / 4), 0);
+          // Two threads share a counter.
+          const int64_t counter = block / math::kStateBlock * math::kStateCounters + lane % math::kStateCounters;
+          const math::PhiloxBlock lanes = math::philox(key, static_cast<uint64_t>(counter), 0);
+          uint32_t random[4];
+#pragma unroll
+          for (int j = 0; j < 4; ++j) random[j] = math::state_random(lanes.lane[j], lane >= math::kStateCounters);
           if (quad) {
-            store_held<4>(entry, at, scale.scale, lanes, 0, held);
+            store_held<4>(entry, at, scale.scale, random, 0, held);
           } else {
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
               if (j >= inside) continue;
               offsets_of(words, entry, first + j, at);
-              store_held<1>(entry, at, scale.scale, lanes, j, held);
+              store_held<1>(entry, at, scale.scale, random, j, held);
             }
           }
         }

@@ -23,24 +23,24 @@ TANDEM_AT_EVERY_SIMD_LEVEL(OptimStates);
 
 // ---- the model, written from the documentation of math/optim_state.h
 
-uint32_t lane_of(int t, int64_t i, bool second) {
-  const uint32_t lane = math::philox(static_cast<uint64_t>(t), static_cast<uint64_t>(i / 4), 0).lane[i % 4];
-  return second ? lane << 16 | lane >> 16 : lane;
+/// The 16 random bits of element i in step t, in the upper half.
+uint32_t random_of(int t, size_t i) {
+  const size_t block = i / 128, element = i % 128, counter = 16 * block + element % 64 / 4;
+  const uint32_t lane = math::philox(static_cast<uint64_t>(t), counter, 0).lane[element % 4];
+  return element < 64 ? lane << 16 : lane >> 16 << 16;
 }
 
-/// Rounds |x| to one of its neighbours in `grid`, which is sorted: to the larger one with the probability of the part
-/// that is lost, in 2^bits steps.
-double rounded(double x, double below, double above, uint32_t lane, int bits) {
+/// Rounds x to one of the neighbours of |x|: away from 0 with the probability of the part that is lost.
+double rounded(double x, double below, double above, uint32_t random) {
   const double part = above == below ? 0 : (std::abs(x) - below) / (above - below);
-  const double random = std::floor(lane / std::exp2(32 - bits)) / std::exp2(bits);
-  return std::copysign(random + part >= 1 ? above : below, x);
+  return std::copysign(random * 0x1p-32 + part >= 1 ? above : below, x);
 }
 
-double round_to_bf16(double x, uint32_t lane) {
+double round_to_bf16(double x, uint32_t random) {
   if (x == 0) return x;
   const double step = std::exp2(std::max(std::floor(std::log2(std::abs(x))), -126.0) - 7);
   const double below = std::floor(std::abs(x) / step) * step;
-  return rounded(x, below, below + step, lane, 16);
+  return rounded(x, below, below + step, random);
 }
 
 /// The scale of a block and its values as multiples of it.
@@ -60,15 +60,14 @@ void round_block(Values& x, double& inverse, size_t begin, size_t end, int t) {
     const double magnitude = std::abs(x[i]) / inverse;
     const auto above = std::upper_bound(grid.begin(), grid.end(), magnitude);
     const double high = above == grid.end() ? grid.back() : *above;
-    const uint32_t lane = lane_of(t, static_cast<int64_t>(i), false);
-    x[i] = rounded(x[i] / inverse, *(above - 1), high, lane, 32) * inverse;
+    x[i] = rounded(x[i] / inverse, *(above - 1), high, random_of(t, i)) * inverse;
   }
 }
 
 /// Rounds a moment; `inverse` receives the inverse scales of e4m3fn.
-void round_moment(Values& x, DType dtype, bool second, int t, Values& inverse) {
+void round_moment(Values& x, DType dtype, int t, Values& inverse) {
   if (dtype == kBFloat16) {
-    for (size_t i = 0; i < x.size(); ++i) x[i] = round_to_bf16(x[i], lane_of(t, static_cast<int64_t>(i), second));
+    for (size_t i = 0; i < x.size(); ++i) x[i] = round_to_bf16(x[i], random_of(t, i));
   }
   if (dtype != kFloat8_e4m3fn) return;
   for (size_t begin = 0, block = 0; begin < x.size(); begin += 128, ++block) {
@@ -152,18 +151,18 @@ TEST_P(OptimStates, EqualF32MomentsThatAreRoundedAfterEachStep) {
           if (c.shadow) {
             ASSERT_EQ(read(call.shadows[k]), read(model.shadows[k]));
           }
-          const auto expect_rounded = [&](const Tensor& f32, const Tensor& own, DType dtype, bool second) {
+          const auto expect_rounded = [&](const Tensor& f32, const Tensor& own, DType dtype) {
             Values x = read(f32), inverse;
             if (dtype == kFloat8_e4m3fn) inverse = read(call.exp_avg_scales[k]);
             const Values scales = inverse;
-            round_moment(x, dtype, second, t, inverse);
+            round_moment(x, dtype, t, inverse);
             EXPECT_EQ(inverse, scales);
             ASSERT_EQ(widened(own, call.exp_avg_scales[k]), x) << name(dtype) << " step " << t << " of " << k;
             write(f32, x);
           };
-          expect_rounded(model.exp_avgs[k], call.exp_avgs[k], c.first, false);
-          expect_rounded(model.exp_avg_sqs[k], call.exp_avg_sqs[k], c.second, true);
-          if (c.amsgrad) expect_rounded(model.max_exp_avg_sqs[k], call.max_exp_avg_sqs[k], c.second, true);
+          expect_rounded(model.exp_avgs[k], call.exp_avgs[k], c.first);
+          expect_rounded(model.exp_avg_sqs[k], call.exp_avg_sqs[k], c.second);
+          if (c.amsgrad) expect_rounded(model.max_exp_avg_sqs[k], call.max_exp_avg_sqs[k], c.second);
         }
       }
     }

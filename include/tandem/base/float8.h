@@ -30,6 +30,8 @@ struct Float8Format {
   static constexpr uint32_t kLeastNormal = kRebias + (1u << 23);
   static constexpr uint32_t kLeast = kLeastNormal - (static_cast<uint32_t>(Mantissa) << 23);  ///< subnormal
   static constexpr uint32_t kAligner = kLeast + (23u << 23);  ///< a power of two whose last place is kLeast
+  static constexpr uint32_t kPartsOfLeast =
+      (254u << 23) - kLeast + (static_cast<uint32_t>(kShift) << 23);  ///< 2^kShift / kLeast
   static constexpr Float8Overflow kTorch = Finite ? Float8Overflow::saturate : Float8Overflow::overflow;
 
   /// Rounds to nearest even. Branch-free, so that compilers vectorise loops over it.
@@ -44,18 +46,18 @@ struct Float8Format {
   }
 
   /// Rounds towards 0 or away from it: away with the probability of the part of a step that is lost, if `random` is
-  /// uniform over all 32-bit numbers.
+  /// uniform over all 32-bit numbers. Uses its upper kShift bits: the part of a normal number has as many, what a
+  /// subnormal one has below is dropped. Branch-free.
   TANDEM_MATH static constexpr uint8_t round_stochastically(float x, uint32_t random,
                                                             Float8Overflow overflow = kTorch) {
-    const uint32_t magnitude = __builtin_bit_cast(uint32_t, x) & 0x7fffffffu;
-    const int exponent = static_cast<int>(magnitude >> 23), least = static_cast<int>(kLeastNormal >> 23);
-    const uint64_t mantissa = (magnitude & 0x7fffffu) | (exponent == 0 ? 0u : 0x800000u);
-    const int below = exponent < least ? least - (exponent == 0 ? 1 : exponent) : 0;
-    const int shift = kShift + below;
-    // Steps of the format, with 32 bits of fraction. What is below them is less than a chance of 2^-32.
-    const uint64_t steps = shift <= 32 ? mantissa << (32 - shift) : shift < 64 ? mantissa >> (shift - 32) : 0;
-    const uint32_t base = exponent < least ? 0 : static_cast<uint32_t>(exponent - least) << Mantissa;
-    return finish(x, base + static_cast<uint32_t>((steps + random) >> 32), overflow);
+    const uint32_t magnitude = __builtin_bit_cast(uint32_t, x) & 0x7fffffffu, part = random >> (32 - kShift);
+    const bool is_normal = magnitude >= kLeastNormal;
+    // In 2^-kShift steps of the least subnormal number.
+    const float small =
+        __builtin_bit_cast(float, is_normal ? 0u : magnitude) * __builtin_bit_cast(float, kPartsOfLeast);
+    const uint32_t subnormal = static_cast<uint32_t>(static_cast<int32_t>(small));
+    const uint32_t parts = is_normal ? magnitude - kRebias : subnormal;
+    return finish(x, (parts + part) >> kShift, overflow);
   }
 
   /// Exact. Every NaN becomes the quiet NaN of the same sign.

@@ -1,25 +1,30 @@
 #pragma once
-// Moments of optimizers that are kept in bf16, or in e4m3fn with a scale for each block of kStateBlock elements. They
-// are rounded stochastically, so that they follow their f32 values on average: most steps change a moment by less than
-// half a unit in its last place, which rounding to nearest would drop.
+// Moments of optimizers that are kept in bf16, or in e4m3fn with a scale for each block of 128 elements. They are
+// rounded stochastically, so that they follow their f32 values on average: most steps change a moment by less than half
+// a unit in its last place, which rounding to nearest would drop.
 //
-// Element i of a tensor, counted in row-major order, is rounded in step t by lane i % 4 of math::philox(t, i / 4, 0):
-// first moments by the whole lane, second moments by the lane with its halves swapped. bf16 uses the upper half only.
-// So the results depend on neither the device, the number of threads nor the other parameters, and saving the step
-// count is enough to resume.
+// A block uses 16 counters of math::philox(t, .., 0) in step t, from 16 b for block b, and 16 bits for each element:
+// element i < 64 the lower half of lane i % 4 of counter i / 4, element i + 64 the upper half of the same lane. Both
+// moments use the same bits: where one is rounded away from 0, so usually is the other, and the errors of their ratio
+// partly cancel. The results depend on neither the device, the number of threads nor the other parameters, and saving
+// the step count is enough to resume.
 #include "tandem/math/float8_scale.h"
 
 #pragma GCC visibility push(default)
 namespace tandem::math {
 
-/// The number of elements, adjacent in row-major order, that share a scale. The last block may be shorter.
+/// The number of elements of a block, adjacent in row-major order. The last block of a tensor may be shorter.
 inline constexpr int64_t kStateBlock = 128;
+/// The number of Philox counters for a block.
+inline constexpr int64_t kStateCounters = kStateBlock / 8;
 
-/// The random bits of a second moment, from those of the first.
-TANDEM_MATH uint32_t second_moment_lane(uint32_t lane) { return lane << 16 | lane >> 16; }
+/// The random bits of an element of the first or second half of a block, in the upper half of the result.
+TANDEM_MATH uint32_t state_random(uint32_t lane, bool second_half) {
+  return second_half ? lane & 0xffff0000u : lane << 16;
+}
 
 /// The bits of x in bf16, rounded towards 0 or away from it: away with the probability of the part of a step that is
-/// lost, if `random` is uniform over all 32-bit numbers. Inf stays inf, and NaN becomes quiet.
+/// lost, if the upper half of `random` is uniform over all 16-bit numbers. Inf stays inf, and NaN becomes quiet.
 TANDEM_MATH uint16_t round_to_bf16_stochastically(float x, uint32_t random) {
   const uint32_t bits = bits_as<uint32_t>(x), magnitude = bits & 0x7fffffffu;
   const uint32_t added = magnitude < 0x7f800000u ? random >> 16 : magnitude > 0x7f800000u ? 0x400000u & ~bits : 0u;

@@ -26,6 +26,18 @@ void load_e4m3fn(float* x, const uint8_t* codes, const float* inverse, int64_t n
       });
 }
 
+constexpr int64_t kHalf = math::kStateBlock / 2;
+
+/// Calls body(element, its random bits) for the elements of a block.
+template <class Body>
+TANDEM_MATH void for_each_random(int64_t count, const uint32_t* lanes, const Body& body) {
+  const int64_t first = count < kHalf ? count : kHalf;
+#pragma omp simd
+  for (int64_t i = 0; i < first; ++i) body(i, math::state_random(lanes[i], false));
+#pragma omp simd
+  for (int64_t i = kHalf; i < count; ++i) body(i, math::state_random(lanes[i - kHalf], true));
+}
+
 void store_e4m3fn(uint8_t* codes, float* inverse, const float* x, const uint32_t* lanes, int64_t n) {
   for_each_block(
       n, [&](int64_t begin, int64_t count, int64_t block) __attribute__((always_inline)) {
@@ -37,27 +49,26 @@ void store_e4m3fn(uint8_t* codes, float* inverse, const float* x, const uint32_t
         }
         const math::Float8Scale scale = math::state_scale(math::bits_as<float>(largest));
         inverse[block] = scale.inverse;
-#pragma omp simd
-        for (int64_t i = begin; i < begin + count; ++i) {
-          codes[i] = math::round_to_e4m3fn_stochastically(x[i], scale.scale, lanes[i]);
-        }
+        const float* const from = x + begin;
+        const float factor = scale.scale;
+        uint8_t* const to = codes + begin;
+        for_each_random(
+            count, lanes + block * kHalf, [=](int64_t i, uint32_t random) __attribute__((always_inline)) {
+              to[i] = math::round_to_e4m3fn_stochastically(from[i], factor, random);
+            });
       });
 }
 
-template <bool kSecond>
-TANDEM_MATH void round_row(uint16_t* y, const float* x, const uint32_t* lanes, int64_t n) {
-#pragma omp simd
-  for (int64_t i = 0; i < n; ++i) {
-    y[i] = math::round_to_bf16_stochastically(x[i], kSecond ? math::second_moment_lane(lanes[i]) : lanes[i]);
-  }
-}
-
-void store_bf16(uint16_t* y, const float* x, const uint32_t* lanes, int64_t n, bool second) {
-  if (second) {
-    round_row<true>(y, x, lanes, n);
-  } else {
-    round_row<false>(y, x, lanes, n);
-  }
+void store_bf16(uint16_t* y, const float* x, const uint32_t* lanes, int64_t n) {
+  for_each_block(
+      n, [&](int64_t begin, int64_t count, int64_t block) __attribute__((always_inline)) {
+        const float* const from = x + begin;
+        uint16_t* const to = y + begin;
+        for_each_random(
+            count, lanes + block * kHalf, [=](int64_t i, uint32_t random) __attribute__((always_inline)) {
+              to[i] = math::round_to_bf16_stochastically(from[i], random);
+            });
+      });
 }
 
 }  // namespace
