@@ -29,6 +29,7 @@ packages=(
   ninja-build
   nlohmann-json3-dev
   openmpi-bin
+  pkg-config
   python3
   python3-pip
   python3-venv

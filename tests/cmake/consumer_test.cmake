@@ -1,5 +1,5 @@
-# Installs tandem with a new prefix, then configures, builds and runs tests/cmake/consumer with it. The prefix must not
-# refer to the folders in which tandem was built.
+# Installs tandem with a new prefix, moves the prefix, then configures, builds and runs tests/cmake/consumer with it, once
+# with CMake and once with pkg-config. The prefix must not refer to the folders in which tandem was built.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
@@ -11,18 +11,59 @@ endfunction()
 file(REMOVE_RECURSE "${WORK_DIR}")
 run("${CMAKE_COMMAND}" --install "${TANDEM_BINARY_DIR}" --prefix "${WORK_DIR}/installed")
 run("${CMAKE_COMMAND}" -E rename "${WORK_DIR}/installed" "${WORK_DIR}/prefix") # an installation may be moved
-file(GLOB_RECURSE licenses "${WORK_DIR}/prefix/share/doc/*/LICENSE")
-if(NOT licenses)
-  message(FATAL_ERROR "no LICENSE was installed")
-endif()
+foreach(file LICENSE THIRD_PARTY_NOTICES.md)
+  file(GLOB_RECURSE found "${WORK_DIR}/prefix/share/doc/*/${file}")
+  if(NOT found)
+    message(FATAL_ERROR "no ${file} was installed")
+  endif()
+endforeach()
 run("${CMAKE_COMMAND}" -S "${CONSUMER_DIR}" -B "${WORK_DIR}/build" -G "${GENERATOR}"
     "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}" "-DCMAKE_BUILD_TYPE=${BUILD_TYPE}" "-DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix")
 run("${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
 run("${WORK_DIR}/build/consumer")
 run("${WORK_DIR}/build/header_only")
 
+# The package names what is missing.
+execute_process(
+  COMMAND "${CMAKE_COMMAND}" -S "${CONSUMER_DIR}" -B "${WORK_DIR}/without_fmt" -G "${GENERATOR}"
+          "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}" "-DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix"
+          -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON
+  RESULT_VARIABLE status
+  OUTPUT_QUIET
+  ERROR_VARIABLE output)
+string(REGEX REPLACE "[ \n]+" " " output "${output}")
+if(status EQUAL 0 OR NOT output MATCHES "also need fmt \\(on Debian and Ubuntu: libfmt-dev\\)")
+  message(FATAL_ERROR "without fmt, find_package(tandem) says: ${output}")
+endif()
+
+# pkg-config gives what a program needs, with and without --static.
+find_program(PKG_CONFIG pkg-config)
+if(PKG_CONFIG)
+  file(GLOB_RECURSE module "${WORK_DIR}/prefix/*/tandem.pc")
+  get_filename_component(folder "${module}" DIRECTORY)
+  foreach(static "" --static)
+    execute_process(
+      COMMAND "${CMAKE_COMMAND}" -E env "PKG_CONFIG_PATH=${folder}" "${PKG_CONFIG}" --cflags --libs ${static} tandem
+      RESULT_VARIABLE status
+      OUTPUT_VARIABLE flags${static}
+      ERROR_VARIABLE output)
+    if(NOT status EQUAL 0)
+      message(FATAL_ERROR "pkg-config: ${output}")
+    endif()
+    separate_arguments(flags${static} UNIX_COMMAND "${flags${static}}")
+  endforeach()
+  run("${CXX_COMPILER}" -std=c++20 -O0 -c "${CONSUMER_DIR}/main.cpp" -o "${WORK_DIR}/main.o" ${flags})
+  foreach(static "" --static)
+    run("${CXX_COMPILER}" "${WORK_DIR}/main.o" -o "${WORK_DIR}/by_pkg_config${static}" ${flags${static}})
+    run("${WORK_DIR}/by_pkg_config${static}")
+  endforeach()
+else()
+  message(STATUS "pkg-config is missing; tandem.pc is not tested")
+endif()
+
 foreach(folder "${SOURCE_DIR}/.deps" "${SOURCE_DIR}/src" "${TANDEM_BINARY_DIR}/CMakeFiles")
-  execute_process(COMMAND grep -rlF --include=*.cmake "${folder}" "${WORK_DIR}/prefix" OUTPUT_VARIABLE found)
+  execute_process(COMMAND grep -rlF --include=*.cmake --include=*.pc "${folder}" "${WORK_DIR}/prefix"
+                  OUTPUT_VARIABLE found)
   if(found)
     message(FATAL_ERROR "these files contain the build path ${folder}:\n${found}")
   endif()

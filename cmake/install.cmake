@@ -1,0 +1,137 @@
+# Installs tandem in two components: `runtime`, the shared library with an unpacked oneDNN, and `dev`, the rest.
+set(TANDEM_INSTALL_CMAKEDIR "${CMAKE_INSTALL_LIBDIR}/cmake/tandem")
+install(
+  TARGETS tandem
+  EXPORT tandemTargets
+  LIBRARY COMPONENT runtime NAMELINK_COMPONENT dev
+  ARCHIVE COMPONENT dev)
+install(
+  DIRECTORY include/tandem
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  COMPONENT dev)
+install(
+  EXPORT tandemTargets
+  NAMESPACE tandem::
+  DESTINATION ${TANDEM_INSTALL_CMAKEDIR}
+  COMPONENT dev)
+
+# ---- licences; Debian packages have the file `copyright` instead (cmake/packages.cmake)
+foreach(component runtime dev)
+  set(folder ${CMAKE_INSTALL_DOCDIR})
+  if(component STREQUAL "runtime" AND NOT BUILD_SHARED_LIBS)
+    continue()
+  elseif(component STREQUAL "dev" AND BUILD_SHARED_LIBS)
+    string(APPEND folder -dev)
+  endif()
+  install(
+    FILES LICENSE THIRD_PARTY_NOTICES.md
+    DESTINATION ${folder}
+    COMPONENT ${component}_licenses)
+endforeach()
+
+# ---- oneDNN: an installed tandem must not depend on the folder .deps. Of a oneDNN that is fetched, oneDNN's own rules
+# install the static library, its headers and its CMake package.
+set(onednn_destination ${CMAKE_INSTALL_LIBDIR}/${TANDEM_ONEDNN_FOLDER})
+if(TANDEM_ONEDNN STREQUAL "unpacked")
+  if(BUILD_SHARED_LIBS)
+    set(onednn_component runtime)
+    set(onednn_parts PATTERN include EXCLUDE PATTERN cmake EXCLUDE PATTERN libdnnl.so EXCLUDE PATTERN share EXCLUDE)
+  else()
+    set(onednn_component dev)
+    set(onednn_parts PATTERN share EXCLUDE)
+  endif()
+  install(
+    DIRECTORY .deps/onednn/
+    DESTINATION ${onednn_destination}
+    COMPONENT ${onednn_component}
+    ${onednn_parts})
+  # `cmake --install --strip` and CPack strip targets only.
+  install(
+    CODE "if(CMAKE_INSTALL_DO_STRIP)
+  file(GLOB libraries \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${onednn_destination}/lib/libdnnl.so.*.*\")
+  execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-unneeded \${libraries} COMMAND_ERROR_IS_FATAL ANY)
+endif()"
+    COMPONENT ${onednn_component})
+  install(
+    DIRECTORY .deps/onednn/share/doc/
+    DESTINATION ${onednn_destination}/share/doc
+    COMPONENT ${onednn_component}_licenses)
+endif()
+
+# ---- the CMake package
+configure_package_config_file(cmake/tandemConfig.cmake.in tandemConfig.cmake
+                              INSTALL_DESTINATION ${TANDEM_INSTALL_CMAKEDIR})
+write_basic_package_version_file(tandemConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(
+  FILES "${CMAKE_CURRENT_BINARY_DIR}/tandemConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/tandemConfigVersion.cmake"
+  DESTINATION ${TANDEM_INSTALL_CMAKEDIR}
+  COMPONENT dev)
+if(TANDEM_CUDA AND NOT BUILD_SHARED_LIBS)
+  install(
+    FILES cmake/FindCUDNN.cmake cmake/FindNCCL.cmake
+    DESTINATION ${TANDEM_INSTALL_CMAKEDIR}
+    COMPONENT dev)
+endif()
+
+# ---- the pkg-config module. A static tandem needs its libraries whether or not pkg-config is called with --static, so
+# they are not private. The module finds its prefix by its own place.
+set(pc_requires fmt)
+set(pc_libs -L\${libdir} -ltandem)
+if(NOT BUILD_SHARED_LIBS)
+  list(APPEND pc_requires zlib)
+  if(TANDEM_HAS_PNG)
+    list(APPEND pc_requires libpng)
+  endif()
+  if(TANDEM_HAS_JPEG)
+    list(APPEND pc_requires libjpeg)
+  endif()
+  if(TANDEM_ONEDNN STREQUAL "unpacked")
+    list(APPEND pc_libs -L\${libdir}/${TANDEM_ONEDNN_FOLDER}/lib -Wl,-rpath,\${libdir}/${TANDEM_ONEDNN_FOLDER}/lib)
+  endif()
+  list(APPEND pc_libs -ldnnl)
+  if(TANDEM_HAS_MPI) # the module of the MPI that was found, otherwise its files
+    find_package(PkgConfig QUIET)
+    set(mpi_module)
+    if(PkgConfig_FOUND AND MPI_CXX_INCLUDE_DIRS MATCHES "openmpi")
+      pkg_check_modules(TANDEM_OMPI QUIET ompi-c)
+      if(TANDEM_OMPI_FOUND)
+        set(mpi_module ompi-c)
+      endif()
+    elseif(PkgConfig_FOUND AND MPI_CXX_INCLUDE_DIRS MATCHES "mpich")
+      pkg_check_modules(TANDEM_MPICH QUIET mpich)
+      if(TANDEM_MPICH_FOUND)
+        set(mpi_module mpich)
+      endif()
+    endif()
+    if(mpi_module)
+      list(APPEND pc_requires ${mpi_module})
+    else()
+      list(APPEND pc_libs ${MPI_CXX_LIBRARIES})
+    endif()
+  endif()
+  if(TANDEM_CUDA)
+    set(cuda_files ${CUDNN_LIBRARY})
+    if(TANDEM_HAS_NCCL)
+      list(APPEND cuda_files ${NCCL_LIBRARY})
+    endif()
+    list(APPEND pc_libs ${cuda_files} -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lcublasLt -lrt -ldl)
+    list(APPEND pc_libs -Wl,-rpath,${CUDAToolkit_LIBRARY_DIR})
+    foreach(file IN LISTS cuda_files)
+      get_filename_component(folder "${file}" DIRECTORY)
+      list(APPEND pc_libs -Wl,-rpath,${folder})
+    endforeach()
+  endif()
+  if(TANDEM_OPENMP)
+    list(APPEND pc_libs ${OpenMP_CXX_FLAGS})
+  endif()
+endif()
+list(APPEND pc_libs -pthread)
+list(JOIN pc_requires " " pc_requires)
+list(JOIN pc_libs " " pc_libs)
+file(RELATIVE_PATH pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+configure_file(cmake/tandem.pc.in tandem.pc @ONLY)
+install(
+  FILES "${CMAKE_CURRENT_BINARY_DIR}/tandem.pc"
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+  COMPONENT dev)
