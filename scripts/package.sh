@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Makes the packages of this machine's distribution in build/packages: libtandem0.1 and libtandem-dev as .deb, and the
+# same files as .tar.gz. Checks the .deb with lintian if it is installed, and fails on errors and warnings.
+#
+# Usage: scripts/package.sh [CMake options...]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/setup.sh
+build=build/package
+packages=build/packages
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
+rm -rf "$packages"
+
+configure() {
+  cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON -DTANDEM_BUILD_TESTS=OFF \
+    -DTANDEM_BUILD_EXAMPLES=OFF -DTANDEM_BUILD_BENCHMARKS=OFF -DCMAKE_SHARED_LINKER_FLAGS="-Wl,--as-needed -Wl,-z,relro" \
+    -DCMAKE_INSTALL_PREFIX=/usr "$@"
+}
+
+configure -DCMAKE_INSTALL_LIBDIR=lib "$@" # every distribution's CMake looks into lib
+cmake --build "$build"
+(cd "$build" && cpack -G TGZ)
+if command -v dpkg-deb >/dev/null; then
+  configure -DCMAKE_INSTALL_LIBDIR="lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)" "$@"
+  (cd "$build" && cpack -G DEB)
+  if command -v lintian >/dev/null; then
+    lintian --fail-on error,warning "$packages"/*.deb
+  else
+    echo "package: lintian is not installed; the .deb files are not checked"
+  fi
+fi
+rm -rf "$packages/_CPack_Packages"
+ls -l "$packages"

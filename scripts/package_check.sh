@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# Checks the packages of build/packages (scripts/package.sh makes them) in an empty system: makes one with debootstrap in
+# build/package_check, installs the .deb files and compilers there with apt, and builds and runs tests/cmake/consumer
+# with CMake and with pkg-config; then the same from the .tar.gz files. Needs root and debootstrap.
+#
+# Usage: scripts/package_check.sh [--keep]   --keep starts from the empty system of an earlier run
+#
+# TANDEM_SUITE is the suite to install, by default that of this machine; TANDEM_MIRROR is where it comes from.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+. /etc/os-release
+suite=${TANDEM_SUITE-$VERSION_CODENAME}
+case $ID in
+  ubuntu) mirror=${TANDEM_MIRROR-http://archive.ubuntu.com/ubuntu} components=main,universe ;;
+  *) mirror=${TANDEM_MIRROR-http://deb.debian.org/debian} components=main ;;
+esac
+root=build/package_check/root
+base=build/package_check/$suite.tar
+
+fail() {
+  echo "package_check: $*" >&2
+  exit 1
+}
+
+((EUID == 0)) || fail "needs root, for debootstrap and chroot"
+command -v debootstrap >/dev/null || fail "install debootstrap"
+ls build/packages/*.deb >/dev/null 2>&1 || fail "run scripts/package.sh first"
+
+mkdir -p build/package_check
+rm -rf "$root"
+if [[ ${1-} != --keep || ! -e $base ]]; then
+  debootstrap --variant=minbase --components="$components" "$suite" "$root" "$mirror" >build/package_check/debootstrap.log ||
+    fail "debootstrap failed; see build/package_check/debootstrap.log"
+  tar -cf "$base" -C "$root" .
+else
+  mkdir -p "$root"
+  tar -xf "$base" -C "$root"
+fi
+cp /etc/resolv.conf "$root/etc/"
+mkdir "$root/work"
+cp build/packages/* "$root/work"
+cp -r tests/cmake/consumer "$root/work/consumer"
+
+inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@"; }
+apt() { inside apt-get -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@" >/dev/null; }
+
+echo "==== installing the packages in an empty $suite"
+apt update
+apt install g++ cmake ninja-build pkg-config
+inside sh -c 'apt-get -qq -y --no-install-recommends install /work/*.deb >/dev/null'
+inside dpkg -l 'libtandem*' | tail -2
+
+# by_cmake NAME CMake options...
+by_cmake() {
+  local build=/work/build_$1
+  shift
+  inside cmake -S /work/consumer -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"
+  inside cmake --build "$build"
+  inside "$build/consumer"
+}
+
+# by_pkg_config NAME pkg-config path
+by_pkg_config() {
+  inside env PKG_CONFIG_PATH="$2" sh -ec "c++ -std=c++20 /work/consumer/main.cpp -o /work/by_pkg_config_$1 \
+    \$(pkg-config --cflags --libs tandem)"
+  inside env LD_LIBRARY_PATH="${3-}" "/work/by_pkg_config_$1"
+}
+
+echo "==== .deb: find_package"
+by_cmake deb
+echo "==== .deb: pkg-config"
+by_pkg_config deb ""
+
+echo "==== .tar.gz: find_package and pkg-config"
+apt remove libtandem-dev 'libtandem[0-9]*'
+inside sh -ec 'mkdir /opt/tandem; for archive in /work/*.tar.gz; do tar -xf "$archive" -C /opt/tandem; done'
+by_cmake archive -DCMAKE_PREFIX_PATH=/opt/tandem
+by_pkg_config archive /opt/tandem/lib/pkgconfig /opt/tandem/lib
+
+echo "==== .tar.gz: without fmt, find_package says what is missing"
+apt remove libfmt-dev
+if output=$(inside cmake -S /work/consumer -B /work/build_missing -G Ninja -DCMAKE_PREFIX_PATH=/opt/tandem 2>&1); then
+  fail "find_package(tandem) found a tandem without fmt"
+fi
+grep -q 'libfmt-dev' <<<"$output" || fail "find_package(tandem) does not name libfmt-dev: $output"
+echo "package_check: passed"
