@@ -21,7 +21,7 @@ configure() {
 configure -DCMAKE_INSTALL_LIBDIR=lib "$@" # every distribution's CMake looks into lib
 cmake --build "$build"
 (cd "$build" && cpack -G TGZ)
-if command -v dpkg-deb >/dev/null; then
+if command -v dpkg-architecture >/dev/null; then # of dpkg-dev
   configure -DCMAKE_INSTALL_LIBDIR="lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)" "$@"
   (cd "$build" && cpack -G DEB)
   if command -v lintian >/dev/null; then
