@@ -28,6 +28,10 @@ endif()
 if(TANDEM_CUDA OR TANDEM_SANITIZE) # fibers are slow under sanitizers
   return()
 endif()
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # clang before 16 has no std::source_location
+  message(STATUS "The tests on an emulated CUDA device are left out: they need g++")
+  return()
+endif()
 
 # ---- the emulated device: the backend's kernels compiled as C++, and its host code, with an emulated runtime
 file(GLOB emulated_kernels CONFIGURE_DEPENDS ../kernels/cuda/*.cu)
