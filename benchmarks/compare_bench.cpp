@@ -3,6 +3,7 @@
 // measures one function in this process and prints one JSON object.
 #include <tandem/tandem.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>

@@ -1,5 +1,7 @@
 // quantize_float8, dequantize_float8, update_delayed_scales. Contract: all in f32; a block's largest magnitude is found
 // first, by comparing bits, so that NaN is the largest. Threads divide the rows of blocks, or the rows.
+#include <algorithm>
+
 #include "kernels/cpu/float8.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"

@@ -1,9 +1,11 @@
 // row_dots, row_distances and the backward of the latter. Contract: f16 and bf16 are widened to f32, with sums in f64
 // over blocks of f32 terms; f64 in f64. Each result is rounded once. Results do not depend on the number of threads.
-#include "kernels/cpu/simd/row_pairs.h"
+#include <algorithm>
+
 #include "kernels/compute.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/rows.h"
+#include "kernels/cpu/simd/row_pairs.h"
 
 namespace tandem::cpu {
 namespace {

@@ -1,6 +1,8 @@
 // fractional_argmax: one thread per window. Deterministic.
 #include "kernels/fractional_pool.h"
 
+#include <algorithm>
+
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/launch.h"

@@ -3,6 +3,8 @@
 // with cuda::set_deterministic one thread per channel adds it in the order of the positions. The rest is deterministic.
 #include "kernels/grid_sample.h"
 
+#include <algorithm>
+
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/launch.h"

@@ -3,6 +3,8 @@
 // from step to step. f64 in f64. Deterministic.
 #include "kernels/recurrence.h"
 
+#include <algorithm>
+
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/launch.h"

@@ -1,4 +1,6 @@
 // In-place ops: change a tensor's memory together with its history, including that of views.
+#include <algorithm>
+
 #include "tandem/amp/autocast_off.h"
 #include "tandem/autograd/apply.h"
 #include "tandem/autograd/grad_mode.h"

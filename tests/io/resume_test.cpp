@@ -3,6 +3,7 @@
 // and a loader in the middle of its epoch.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "support/counter.h"

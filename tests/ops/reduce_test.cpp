@@ -1,4 +1,5 @@
 // f16 reductions whose intermediate values exceed its range. Values are compared with PyTorch through tests/cases.
+#include <algorithm>
 #include <cmath>
 
 #include "support/device.h"

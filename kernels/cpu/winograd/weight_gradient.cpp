@@ -1,4 +1,5 @@
 // The gradient of the weights of a convolution.
+#include <algorithm>
 #include <limits>
 
 #include "kernels/cpu/layout.h"

@@ -1,6 +1,8 @@
 // explain names the rule by which op dispatch chose the dtypes, and the same dtypes as op dispatch.
 #include "tandem/amp/tools/explain.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
