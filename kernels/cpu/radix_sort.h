@@ -1,5 +1,6 @@
 #pragma once
 // Sorts long rows by radix, eight bits at a time, in parts that several threads take.
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>

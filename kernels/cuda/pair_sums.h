@@ -4,6 +4,8 @@
 //
 // Contract: terms of type C are added in C over groups of at most 8, and the groups in math::Sum. Deterministic; the
 // grouping of terms depends only on the sizes.
+#include <algorithm>
+
 #include "kernels/cuda/group.h"
 #include "tandem/math/norm.h"
 #include "tandem/tensor/factories.h"

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <numeric>
 
 #include "tandem/amp/autocast_off.h"

@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
 #include "tandem/base/checked.h"

@@ -1,5 +1,7 @@
 #pragma once
 // as_strided and as_strided_scatter, whose derivatives must add where elements of a view share memory.
+#include <algorithm>
+
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
 #include "tandem/base/checked.h"
