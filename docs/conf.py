@@ -1,0 +1,29 @@
+"""Sphinx's configuration of the documentation site; scripts/docs.sh builds it from build/site-source."""
+import os
+import sys
+
+project = "tandem"
+author = "the tandem authors"
+html_title = "tandem"
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+extensions = ["myst_parser", "api_domain"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+root_doc = "index"
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 4
+highlight_language = "none"
+# Code in comments and pages may contain `...` or output.
+suppress_warnings = ["misc.highlighting_failure"]
+nitpicky = True
+toc_object_entries = False
+
+html_theme = "furo"
+html_theme_options = {"navigation_with_keys": True}
+html_static_path = ["_static"]
+html_css_files = ["tandem.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_use_index = False
+pygments_style = "friendly"
+pygments_dark_style = "monokai"
