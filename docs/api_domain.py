@@ -96,7 +96,8 @@ class Api(Domain):
 
     def get_objects(self):
         for name, (page, anchor, kind) in self.data["objects"].items():
-            yield name, name.removeprefix("tandem::"), kind, page, anchor, 1
+            # The search shows the formulas of kernels last.
+            yield name, name.removeprefix("tandem::"), kind, page, anchor, 2 if page.startswith("api/math/") else 1
 
 
 def setup(app):

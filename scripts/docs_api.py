@@ -2,7 +2,7 @@
 """Makes the API reference of the documentation site: a page for each public header, from Doxygen's XML and from the
 comments in the header itself. Reports public names without a comment, and headers without a guide.
 
-Usage: docs_api.py XML OUTPUT      writes OUTPUT/*.rst; exit status 1 if something lacks a comment or a guide
+Usage: docs_api.py XML OUTPUT      writes the pages into OUTPUT; exits 1 if something lacks a comment or a guide
        docs_api.py XML             only reports
 
 Doxygen knows the declarations; the comments are taken from the source, because the house style is not Doxygen's: a
@@ -62,18 +62,15 @@ class Header:
         with open(os.path.join(INCLUDE, path), encoding="utf-8") as file:
             self.lines = [""] + file.read().splitlines()
         self.intro = self.read_intro()
-        self.sections = {}
-        section, last = None, []
+        self.section_list = []  # line and text
         for number, line in enumerate(self.lines):
             match = SECTION.match(line)
             if match:
-                section = match.group(1)
-                following = number + 1
+                text, following = match.group(1), number + 1
                 while re.match(r"\s*//(?!/| ----)", self.lines[following]):
-                    section += " " + self.lines[following].strip()[2:].strip()
+                    text += " " + self.lines[following].strip()[2:].strip()
                     following += 1
-                last.append((number, section))
-        self.section_list = last
+                self.section_list.append((number, text))
 
     def read_intro(self):
         lines = []
@@ -85,10 +82,10 @@ class Header:
         return lines
 
     def section(self, line, after):
-        """Returns the section of a line, or '' if none begins after another line."""
-        found = ""
+        """Returns the section of a line, or '' if none with its indentation begins after another line."""
+        found, margin = "", re.match(r"\s*", self.lines[line]).group()
         for number, text in self.section_list:
-            if after < number < line:
+            if after < number < line and re.match(r"\s*", self.lines[number]).group() == margin:
                 found = text
         return found
 
@@ -208,9 +205,8 @@ class Reference:
                 continue
             location = definition.find("location")
             path, line = location.get("file"), int(location.get("line"))
-            if path not in self.headers or location.get("bodystart") in (None, "-1"):
-                if path not in self.headers:
-                    continue
+            if path not in self.headers:
+                continue
             scope, _, short = split_name(name)
             if "<" in short:
                 continue  # a specialisation
@@ -239,10 +235,7 @@ class Reference:
         location = member.find("location")
         path = location.get("declfile") or location.get("file")
         line = int(location.get("declline") or location.get("line"))
-        if path not in self.headers or member.get("prot") == "private" or kind == "friend" and \
-                not re.search(r"[;}]", ""):
-            return
-        if not in_class and member.get("static") == "yes" and kind == "function" and False:
+        if path not in self.headers or member.get("prot") == "private" or kind == "friend":
             return
         if kind == "define":
             if not name.startswith("TANDEM_"):

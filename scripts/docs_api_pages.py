@@ -55,6 +55,12 @@ def one_line(text):
     return re.sub(r"\s+", " ", text).strip()
 
 
+def is_name(word):
+    """Whether a word of a comment, outside of code, is meant as a name: `Base of the layers` has none."""
+    return word in ("Tensor", "Scalar", "Storage") or "::" in word or word.endswith("()") or \
+        re.search(r"[A-Z].*[A-Z]", word) is not None
+
+
 def tidy(signature):
     """Writes a declaration of Doxygen as clang-format does."""
     signature = re.sub(r"(?<!operator)(?<!operator<) *([<>]) *", r"\1", one_line(signature))
@@ -118,7 +124,7 @@ class Writer:
             elif header:
                 link = f":doc:`{header}.h </api/{header}>`" if header in self.pages else None
             else:
-                link = self.link(name, scope)
+                link = self.link(name, scope) if is_name(name) else None
             if link:
                 before = text[at:match.start()]
                 at = match.end()
