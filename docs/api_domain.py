@@ -19,7 +19,7 @@ TOKEN = re.compile(r"\w+(?:::\w+)*|\s+|.", re.S)
 
 
 class Declaration(SphinxDirective):
-    """Signatures, a line each, that share a description. `names` has the qualified name of each, separated by spaces;
+    """Signatures, a line each, that share a description. `names` has the qualified name of each, separated by `; `;
     types in the signatures that `links` gives as `word=qualified name` become links."""
     has_content = True
     required_arguments = 1
@@ -32,11 +32,11 @@ class Declaration(SphinxDirective):
         links = dict(pair.split("=", 1) for pair in self.options.get("links", "").split())
         description = addnodes.desc(domain="api", objtype=kind, desctype=kind, classes=["api", kind])
         domain = self.env.get_domain("api")
-        for signature, name in zip(self.arguments[0].splitlines(), self.options["names"].split()):
+        for signature, name in zip(self.arguments[0].splitlines(), self.options["names"].split("; "), strict=True):
             node = addnodes.desc_signature("", "", classes=["sig", "cpp"])
             anchor = domain.note(name, kind, self.env.docname)
             node["ids"].append(anchor)
-            short, seen = re.split(r"::(?!.*::)", name)[-1], False
+            short, seen = name.rsplit("::", 1)[-1], False
             for match in TOKEN.finditer(signature.strip()):
                 text = match.group()
                 if text == short and not seen:

@@ -263,7 +263,7 @@ class Writer:
                 found = self.find(word.removeprefix("::"), scope) if word != entity.name else None
                 if found:
                     links[word] = found
-        lines += [f"{indent}   :kind: {group[0].kind}", f"{indent}   :names: {' '.join(e.qualified for _, e in shown)}"]
+        lines += [f"{indent}   :kind: {group[0].kind}", f"{indent}   :names: {'; '.join(e.qualified for _, e in shown)}"]
         lines += [f"{indent}   :links: {' '.join(f'{a}={b}' for a, b in sorted(links.items()))}"] if links else []
         lines.append("")
         inner = indent + "   "
@@ -314,14 +314,24 @@ class Writer:
                         (e.line != entity.line or e.name in ("forward", "options", "forward_with_indices"))] \
                 if entity.kind in COMPOUNDS else []
             entry = self.entry(group, header, indent, children)
-            if entry and not indent and entity.kind in COMPOUNDS and children and not entity.section:
-                lines += title(escape(entity.name), "-")
+            heading = self.heading(entity, entities, children) if entry and not indent else ""
+            lines += title(escape(heading), "-") if heading else []
             lines += entry
             if entry and children:
                 inherited = [c for c in children if self.is_plain_override(c)]
                 rest = [c for c in children if c not in inherited]
                 lines += self.block(rest, header, indent + "   ")
         return lines
+
+    @staticmethod
+    def heading(entity, siblings, children):
+        """Returns the heading of a class with members: a module has that of its holder."""
+        if entity.kind not in COMPOUNDS or entity.section:
+            return ""
+        twins = [other for other in siblings if other.line == entity.line and other is not entity]
+        if twins:  # a macro made both the module and its holder
+            return "" if entity.name.endswith("Impl") else entity.name
+        return entity.name.removesuffix("Impl") if children else ""
 
     @staticmethod
     def is_plain_override(entity):
@@ -365,6 +375,7 @@ class Writer:
                 intro = " ".join(self.reference.headers[f"tandem/{name}.h"].intro)
                 sentence = re.split(r"(?<=[a-z)])\. |:$", intro)[0].rstrip(".")
                 sentence = re.sub(r"^[\w, ]{3,60}: (?=[a-z])", "", sentence)
+                sentence = sentence[:1].upper() + sentence[1:]
                 page += [f"   * - :doc:`{name}.h </api/{name}>`", f"     - {self.inline(sentence, 'tandem')}"]
             with open(os.path.join(output, folder + ".rst"), "w", encoding="utf-8") as file:
                 file.write("\n".join(page) + "\n")
