@@ -26,6 +26,7 @@ namespace tandem {
 template <class Signature>
 class Kernel;
 
+/// Throws the NotImplementedError of an empty slot; `first` is the first tensor of the call, or null.
 [[noreturn]] void throw_no_kernel(const Tensor* first);
 
 template <class... Args>
@@ -103,6 +104,7 @@ struct ConvParams {
   int64_t groups = 1;
 };
 
+/// A window that moves over images, in rows and columns.
 struct Pool2dParams {
   std::array<int64_t, 2> kernel{1, 1}, stride{1, 1}, padding{0, 0}, dilation{1, 1};
   bool ceil_mode = false;
@@ -296,6 +298,7 @@ struct ScaleUpdateCall {
   const double* captured_rule = nullptr;
 };
 
+/// Every kernel that a device supplies, one slot each (backend.inc). Slots may be empty.
 struct Backend {
   DeviceType device = kCPU;
 
