@@ -1,5 +1,5 @@
 # Defines DNNL::dnnl: an installed oneDNN 3 or, with -DTANDEM_FETCH_ONEDNN=ON, a pinned release that is built here as a
-# static library. Sets TANDEM_ONEDNN to `system`, `unpacked` (by scripts/setup.sh into .deps) or `fetched`, and
+# static library. Sets TANDEM_ONEDNN_ORIGIN to `system`, `unpacked` (by scripts/setup.sh into .deps) or `fetched`, and
 # dnnl_FOUND. FETCHCONTENT_SOURCE_DIR_ONEDNN names a folder that has the sources already.
 option(TANDEM_FETCH_ONEDNN "Download and build oneDNN instead of looking for an installed one" OFF)
 if(NOT TANDEM_FETCH_ONEDNN)
@@ -7,9 +7,9 @@ if(NOT TANDEM_FETCH_ONEDNN)
   find_package(dnnl 3 CONFIG PATHS "${CMAKE_CURRENT_SOURCE_DIR}/.deps/onednn")
   cmake_path(IS_PREFIX CMAKE_CURRENT_SOURCE_DIR "${dnnl_DIR}" NORMALIZE onednn_is_unpacked)
   if(onednn_is_unpacked)
-    set(TANDEM_ONEDNN unpacked)
+    set(TANDEM_ONEDNN_ORIGIN unpacked)
   else()
-    set(TANDEM_ONEDNN system)
+    set(TANDEM_ONEDNN_ORIGIN system)
   endif()
   return()
 endif()
@@ -47,4 +47,4 @@ if(NOT TARGET DNNL::dnnl)
   add_library(DNNL::dnnl ALIAS dnnl)
 endif()
 set(dnnl_FOUND ON)
-set(TANDEM_ONEDNN fetched)
+set(TANDEM_ONEDNN_ORIGIN fetched)

@@ -79,7 +79,7 @@ if(TANDEM_GZIP)
       COMPONENT ${component}_debian
       EXCLUDE_FROM_ALL)
   endforeach()
-  if(BUILD_SHARED_LIBS AND TANDEM_ONEDNN STREQUAL "unpacked")
+  if(BUILD_SHARED_LIBS AND TANDEM_ONEDNN_ORIGIN STREQUAL "unpacked")
     execute_process(COMMAND "${TANDEM_GZIP}" -9nc .deps/onednn/share/doc/onednn/THIRD-PARTY-PROGRAMS
                     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
                     OUTPUT_FILE "${debian_folder}/THIRD-PARTY-PROGRAMS.gz" COMMAND_ERROR_IS_FATAL ANY)

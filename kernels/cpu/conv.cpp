@@ -11,7 +11,7 @@
 #include "kernels/cpu/conv_loops.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/layout.h"
-#include "kernels/cpu/onednn.h"
+#include "kernels/cpu/products.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/winograd.h"
 #include "tandem/math/reduce.h"
@@ -21,8 +21,8 @@
 namespace tandem::cpu {
 namespace {
 
-using onednn::Array;
-using onednn::array_of;
+using products::Array;
+using products::array_of;
 
 // The strides by which oneDNN recognises the layout, including those of size-1 dimensions.
 Array channels_last_array(const Tensor& x) {
@@ -53,7 +53,7 @@ Tensor contiguous_f64_result(const Tensor& y) {
 template <class Run>
 bool try_dtypes(DType dtype, Run&& run) {
   if (dtype == kDouble) return false;
-  if (onednn::computes_in(dtype) && run(dtype)) return true;
+  if (products::computes_in(dtype) && run(dtype)) return true;
   return dtype != kFloat && run(kFloat);
 }
 
@@ -66,7 +66,7 @@ bool run_conv(const Tensor& y, const Tensor& x, const Tensor& weight, const Tens
   return try_dtypes(x.dtype(), [&](DType dtype) {
     const Tensor in = channels_last(x, dtype), w = dense(weight, dtype), offset = dense(bias, kFloat);
     const Tensor out = channels_last_result(y, result_dtype(y, x, dtype));
-    if (!onednn::convolution(channels_last_array(out), channels_last_array(in), array_of(w), array_of(offset), p)) {
+    if (!products::convolution(channels_last_array(out), channels_last_array(in), array_of(w), array_of(offset), p)) {
       return false;
     }
     deliver(y, out);
@@ -101,7 +101,7 @@ bool run_backward_input_as_forward(const Tensor& gx, const Tensor& gy, const Ten
     q.padding[d] = p.dilation[d] * (weight.sizes()[d + 2] - 1) - p.padding[d];
     if (p.stride[d] != 1 || q.padding[d] < 0) return false;
   }
-  if (gy.dtype() != kHalf || !onednn::computes_in(kHalf)) return false;
+  if (gy.dtype() != kHalf || !products::computes_in(kHalf)) return false;
   return run_conv(gx, gy, turned(weight, p.groups), {}, q);
 }
 
@@ -132,7 +132,7 @@ void conv_backward_input(const Tensor& gx, const Tensor& gy, const Tensor& weigh
   const bool done = try_dtypes(gy.dtype(), [&](DType dtype) {
     const Tensor g = channels_last(gy, dtype), w = dense(weight, dtype);
     const Tensor in = channels_last_result(gx, result_dtype(gx, gy, dtype));
-    if (!onednn::convolution_backward_data(channels_last_array(in), channels_last_array(g), array_of(w), p)) {
+    if (!products::convolution_backward_data(channels_last_array(in), channels_last_array(g), array_of(w), p)) {
       return false;
     }
     deliver(gx, in);
@@ -157,7 +157,7 @@ void conv_backward_weight(const Tensor& gweight, const Tensor& gbias, const Tens
   const bool done = try_dtypes(gy.dtype(), [&](DType dtype) {
     const Tensor g = channels_last(gy, dtype), in = channels_last(x, dtype);
     const Tensor w = dense_result(gweight, result_dtype(gweight, gy, dtype)), b = dense_result(gbias, kFloat);
-    if (!onednn::convolution_backward_weight(array_of(w), array_of(b), channels_last_array(g), channels_last_array(in),
+    if (!products::convolution_backward_weight(array_of(w), array_of(b), channels_last_array(g), channels_last_array(in),
                                              p)) {
       return false;
     }

@@ -5,7 +5,7 @@
 // which gives the same bits; oneDNN's relu would turn NaN into 0. Float8 is widened to bf16, which is exact, or to f32.
 
 #include "kernels/cpu/kernels.h"
-#include "kernels/cpu/onednn.h"
+#include "kernels/cpu/products.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/float8_gemm.h"
 #include "tandem/math/reduce.h"
@@ -15,8 +15,8 @@
 namespace tandem::cpu {
 namespace {
 
-using onednn::Array;
-using onednn::array_of;
+using products::Array;
+using products::array_of;
 
 enum class MatrixOrder { rows, columns, neither };
 
@@ -86,7 +86,7 @@ bool run_as_is(const GemmCall& call) {
     for (Array* x : {&d, &a, &b}) transpose(*x);
     std::swap(a, b);
   }
-  return onednn::matmul(d, a, b, bias, call.accumulate);
+  return products::matmul(d, a, b, bias, call.accumulate);
 }
 
 Tensor transposed(const Tensor& x) {
@@ -185,7 +185,7 @@ void run_loops(const GemmCall& call) {
 void gemm(const GemmCall& call) {
   if (call.d.numel() == 0) return;
   if (is_float8(call.a.dtype())) {
-    return kernels::multiply_float8(call, onednn::computes_in(kBFloat16) ? kBFloat16 : kFloat);
+    return kernels::multiply_float8(call, products::computes_in(kBFloat16) ? kBFloat16 : kFloat);
   }
   if (call.activation == Activation::relu && !call.accumulate) {
     GemmCall sum = call;
@@ -195,7 +195,7 @@ void gemm(const GemmCall& call) {
   }
   if (call.a.dtype() != kDouble && call.a.numel() > 0) {
     const DType dtype = call.a.dtype();
-    if (onednn::computes_in(dtype) && (run_as_is(call) || run_on_copies(call, dtype))) return;
+    if (products::computes_in(dtype) && (run_as_is(call) || run_on_copies(call, dtype))) return;
     if (dtype != kFloat && run_on_copies(call, kFloat)) return;
   }
   run_loops(call);
@@ -203,7 +203,7 @@ void gemm(const GemmCall& call) {
 
 void linear_backward_weight(const Tensor& gweight, const Tensor& gbias, const Tensor& gy, const Tensor& x) {
   if (gweight.defined() && gy.dtype() != kDouble && gy.numel() > 0 && x.numel() > 0 &&
-      onednn::linear_backward_weight(array_of(gweight), array_of(gbias), array_of(gy), array_of(x))) {
+      products::linear_backward_weight(array_of(gweight), array_of(gbias), array_of(gy), array_of(x))) {
     return;
   }
   if (gweight.defined()) gemm({.d = gweight, .a = transposed(gy), .b = x, .bias = {}});

@@ -1,13 +1,13 @@
 #include "kernels/cpu/layout.h"
 
 #include "kernels/cpu/kernels.h"
-#include "kernels/cpu/onednn.h"
+#include "kernels/cpu/products.h"
 
 namespace tandem::cpu {
 
 void convert(const Tensor& dst, const Tensor& src) {
   if (dst.dtype() == src.dtype() && is_dense(dst) && is_dense(src) &&
-      onednn::reorder(onednn::array_of(dst), onednn::array_of(src))) {
+      products::reorder(products::array_of(dst), products::array_of(src))) {
     return;
   }
   copy(dst, src);

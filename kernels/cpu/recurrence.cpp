@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "kernels/cpu/kernels.h"
-#include "kernels/cpu/onednn.h"
+#include "kernels/cpu/products.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/row_access.h"
 #include "kernels/cpu/simd/recurrence.h"
@@ -32,7 +32,7 @@ Tensor in_dtype(const Tensor& x, DType dtype) {
 class StepProduct {
  public:
   explicit StepProduct(const Tensor& b)
-      : dtype_(onednn::computes_in(b.dtype()) || b.dtype() == kDouble ? b.dtype() : kFloat),
+      : dtype_(products::computes_in(b.dtype()) || b.dtype() == kDouble ? b.dtype() : kFloat),
         b_(b.dtype() == dtype_ && dtype_ != kDouble ? b : in_dtype(b, dtype_)) {}
 
   void operator()(const Tensor& d, const Tensor& a, const Tensor& bias, bool accumulate) const {
@@ -46,7 +46,7 @@ class StepProduct {
  private:
   void multiply(const Tensor& d, const Tensor& a, const Tensor& bias, bool accumulate) const {
     if (dtype_ != kDouble && a.numel() > 0 && d.numel() > 0 &&
-        onednn::matmul_packed(onednn::array_of(d), onednn::array_of(a), onednn::array_of(b_), onednn::array_of(bias),
+        products::matmul_packed(products::array_of(d), products::array_of(a), products::array_of(b_), products::array_of(bias),
                               accumulate, packed_)) {
       return;
     }
@@ -55,7 +55,7 @@ class StepProduct {
 
   DType dtype_;
   Tensor b_;
-  mutable onednn::PackedMatrix packed_;
+  mutable products::PackedMatrix packed_;
 };
 
 /// Calls f(begin, end) for parts of the step's rows.

@@ -3,7 +3,7 @@
 #include "kernels/cpu/onednn/primitives.h"
 #include "tandem/tensor/factories.h"
 
-namespace tandem::cpu::onednn {
+namespace tandem::cpu::products {
 namespace {
 
 using dnnl::convolution_backward_data;
@@ -175,4 +175,4 @@ bool convolution_backward_weight(const Array& gweight, const Array& gbias, const
   return true;
 }
 
-}  // namespace tandem::cpu::onednn
+}  // namespace tandem::cpu::products

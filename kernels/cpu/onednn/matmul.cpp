@@ -6,7 +6,7 @@
 #include "kernels/cpu/onednn/primitives.h"
 #include "tandem/tensor/factories.h"
 
-namespace tandem::cpu::onednn {
+namespace tandem::cpu::products {
 namespace {
 
 using dnnl::inner_product_backward_data;
@@ -171,4 +171,4 @@ bool linear_backward_weight(const Array& gweight, const Array& gbias, const Arra
   return true;
 }
 
-}  // namespace tandem::cpu::onednn
+}  // namespace tandem::cpu::products

@@ -20,7 +20,7 @@
 #include <omp.h>
 #endif
 
-namespace tandem::cpu::onednn {
+namespace tandem::cpu::products {
 namespace {
 
 constexpr size_t kMaxPlans = 1024;
@@ -165,21 +165,6 @@ dnnl::memory::desc desc_of(const Array& array) {
           dnnl::memory::dims(array.strides.begin(), array.strides.begin() + array.rank)};
 }
 
-Array array_of(const Tensor& x) {
-  Array array;
-  if (!x.defined()) return array;
-  array.data = x.raw_bytes();
-  array.dtype = x.dtype();
-  array.rank = static_cast<int>(x.dim());
-  const IntArrayRef sizes = x.sizes(), strides = x.strides();
-  for (size_t d = sizes.size(); d-- > 0;) {
-    array.sizes[d] = sizes[d];
-    const bool last = d + 1 == sizes.size();
-    array.strides[d] = sizes[d] != 1 ? strides[d] : last ? 1 : array.strides[d + 1] * array.sizes[d + 1];
-  }
-  return array;
-}
-
 Key::Key(Op op) {
   add(static_cast<int64_t>(op));
   add(threads_here());
@@ -308,4 +293,4 @@ bool reorder(const Array& dst, const Array& src) {
   return true;
 }
 
-}  // namespace tandem::cpu::onednn
+}  // namespace tandem::cpu::products

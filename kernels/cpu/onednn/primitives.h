@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cpu/onednn.h"
+#include "kernels/cpu/products.h"
 #include "kernels/cpu/onednn/repack.h"
 
-namespace tandem::cpu::onednn {
+namespace tandem::cpu::products {
 
 dnnl::engine& engine();
 /// Whether oneDNN may use these instructions of an x86-64 processor.
@@ -115,4 +115,4 @@ bool is_fast(const PrimitiveDesc& pd) {
   return pd && is_fast(pd.impl_info_str());
 }
 
-}  // namespace tandem::cpu::onednn
+}  // namespace tandem::cpu::products

@@ -7,7 +7,7 @@
 #include "kernels/cpu/kernels.h"
 #include "tandem/tensor/factories.h"
 
-namespace tandem::cpu::onednn {
+namespace tandem::cpu::products {
 namespace {
 
 using Desc = dnnl::memory::desc;
@@ -89,4 +89,4 @@ void Repack::run(void* to, void* from) const {
   copy(from_blob(to, sizes_, to_strides_, options), from_blob(from, sizes_, from_strides_, options));
 }
 
-}  // namespace tandem::cpu::onednn
+}  // namespace tandem::cpu::products

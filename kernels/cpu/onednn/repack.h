@@ -7,7 +7,7 @@
 #include "tandem/base/dtype.h"
 #include "tandem/base/shape.h"
 
-namespace tandem::cpu::onednn {
+namespace tandem::cpu::products {
 
 /// A copy between two layouts of the same numbers, bit by bit. oneDNN 3.2's own reorder of 16-bit weights is several
 /// times slower: it moves them through f32.
@@ -22,4 +22,4 @@ class Repack {
   Dims sizes_, to_strides_, from_strides_;
 };
 
-}  // namespace tandem::cpu::onednn
+}  // namespace tandem::cpu::products

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "kernels/cpu/onednn.h"
+#include "kernels/cpu/products.h"
 #include "kernels/cpu/winograd.h"
 #include "kernels/cpu/winograd/tiles.h"
 
@@ -45,7 +45,7 @@ bool pays(const Tensor& y, const Tensor& x, const Tensor& weight, const ConvPara
   const auto pixels = static_cast<double>(y.size(0) * std::min(x.size(2) * x.size(3), y.size(2) * y.size(3)));
   const double terms = pixels * static_cast<double>(weight.size(2) * weight.size(3)) * inputs * outputs;
   constexpr double kGain = 1.15;  // with less, the method is not worth its error
-  return kGain * (products + transforms) < terms / onednn::relative_rate(x.dtype());
+  return kGain * (products + transforms) < terms / products::relative_rate(x.dtype());
 }
 
 }  // namespace tandem::cpu::winograd

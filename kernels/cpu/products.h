@@ -1,18 +1,18 @@
 #pragma once
-// The interface to oneDNN. The rest of the CPU backend includes only this file; dnnl.hpp is used only in
-// kernels/cpu/onednn/.
+// Matrix products and convolutions of a library: oneDNN (onednn/), or OpenBLAS (openblas/) in a build without it. The
+// rest of the CPU backend includes only this file.
 //
-// Each function returns false, without writing anything, if oneDNN has no fast implementation of the call on this
+// Each function returns false, without writing anything, if the library has no fast implementation of the call on this
 // processor. The caller then tries another layout, a wider dtype or its own loops. Sums are f32 and results are rounded
-// once. Primitives are cached per thread by dtypes, sizes and strides, so repeated calls add little overhead; refusals
-// are cached too.
+// once. oneDNN's primitives are cached per thread by dtypes, sizes and strides, so repeated calls add little overhead;
+// refusals are cached too.
 #include <array>
 #include <cstdint>
 #include <memory>
 
 #include "tandem/backend.h"
 
-namespace tandem::cpu::onednn {
+namespace tandem::cpu::products {
 
 /// A strided array of f32, f16 or bf16; for reorder, of f32, u8 or i32. Rank 0: no array.
 struct Array {
@@ -28,20 +28,20 @@ struct Array {
 /// replaced by those that fit the following dimension.
 Array array_of(const Tensor& x);
 
-/// Whether oneDNN has fast arithmetic for the dtype on this processor. If not, f16 and bf16 are widened.
+/// Whether the library has fast arithmetic for the dtype on this processor. If not, f16 and bf16 are widened.
 bool computes_in(DType dtype);
 /// The rate of products of the dtype relative to those of f32: 1 if they are widened.
 int relative_rate(DType dtype);
 
 /// d = a b + bias, or d += a b. Rank 2 or 3 (batched; sizes of 1 in a or b repeat). bias: [n].
 bool matmul(const Array& d, const Array& a, const Array& b, const Array& bias, bool accumulate);
-/// The right factor of many products, in the layout that oneDNN prefers for them.
+/// The right factor of many products, in the layout that the library prefers for them.
 struct PackedMatrix {
   Tensor bytes;                        ///< undefined until the first product
   std::shared_ptr<const void> layout;  ///< of `bytes`
 };
 /// The same product, rank 2, with a matrix b that does not change between the calls with one `packed`: it is repacked
-/// only if oneDNN prefers another layout for this call than for the last.
+/// only if the library prefers another layout for this call than for the last.
 bool matmul_packed(const Array& d, const Array& a, const Array& b, const Array& bias, bool accumulate,
                    PackedMatrix& packed);
 /// gweight [out, in] = gy^T x and gbias [out] = column sums of gy (optional), for gy [n, out] and x [n, in]. Also
@@ -58,4 +58,4 @@ bool convolution_backward_weight(const Array& gweight, const Array& gbias, const
 /// dst = src bit by bit, equal sizes and dtypes, other strides.
 bool reorder(const Array& dst, const Array& src);
 
-}  // namespace tandem::cpu::onednn
+}  // namespace tandem::cpu::products

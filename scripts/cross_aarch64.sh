@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Cross-compiles tandem for 64-bit ARM and runs tests in qemu. For Debian and Ubuntu on x86-64.
+#
+# Usage: scripts/cross_aarch64.sh [FOLDER...]      folders of tests/, such as "autograd optim"; by default a selection
+#                                                  that takes a few minutes
+#
+# The libraries are those of the architecture arm64, which are installed beside this machine's. There is no oneDNN 3 for
+# ARM in Debian 12, so products and convolutions use OpenBLAS.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly kBuild=build/aarch64
+folders=("$@")
+((${#folders[@]})) || folders=(base optim autograd)
+
+packages=(g++-aarch64-linux-gnu qemu-user libfmt-dev:arm64 libgmock-dev:arm64 libgtest-dev:arm64 libopenblas-dev:arm64
+  zlib1g-dev:arm64 nlohmann-json3-dev ninja-build cmake)
+missing=()
+for p in "${packages[@]}"; do
+  [[ $(dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null) == installed ]] || missing+=("$p")
+done
+if ((${#missing[@]})); then
+  if ((EUID != 0)); then
+    echo "cross_aarch64: as root, run: dpkg --add-architecture arm64 && apt-get update && apt-get install -y ${missing[*]}" >&2
+    exit 1
+  fi
+  dpkg --add-architecture arm64
+  apt-get -qq update
+  DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+cmake -S . -B $kBuild -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64-linux-gnu.cmake -DCMAKE_BUILD_TYPE=Release \
+  -DTANDEM_WERROR=ON -DTANDEM_ONEDNN=OFF -DTANDEM_MPI=OFF -DTANDEM_PNG=OFF -DTANDEM_JPEG=OFF \
+  -DTANDEM_BUILD_EXAMPLES=OFF -DTANDEM_BUILD_BENCHMARKS=OFF
+targets=()
+for folder in "${folders[@]}"; do targets+=("tandem_${folder}_test"); done
+cmake --build $kBuild --target "${targets[@]}"
+ctest --test-dir $kBuild --no-tests=error --output-on-failure -R "^($(IFS='|'; echo "${folders[*]}"))\$"
