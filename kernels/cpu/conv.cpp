@@ -11,8 +11,8 @@
 #include "kernels/cpu/conv_loops.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/layout.h"
-#include "kernels/cpu/products.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/products.h"
 #include "kernels/cpu/winograd.h"
 #include "tandem/math/reduce.h"
 #include "tandem/math/unary.h"
@@ -157,8 +157,8 @@ void conv_backward_weight(const Tensor& gweight, const Tensor& gbias, const Tens
   const bool done = try_dtypes(gy.dtype(), [&](DType dtype) {
     const Tensor g = channels_last(gy, dtype), in = channels_last(x, dtype);
     const Tensor w = dense_result(gweight, result_dtype(gweight, gy, dtype)), b = dense_result(gbias, kFloat);
-    if (!products::convolution_backward_weight(array_of(w), array_of(b), channels_last_array(g), channels_last_array(in),
-                                             p)) {
+    if (!products::convolution_backward_weight(array_of(w), array_of(b), channels_last_array(g),
+                                               channels_last_array(in), p)) {
       return false;
     }
     deliver(gweight, w);

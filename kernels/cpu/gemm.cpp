@@ -5,8 +5,8 @@
 // which gives the same bits; oneDNN's relu would turn NaN into 0. Float8 is widened to bf16, which is exact, or to f32.
 
 #include "kernels/cpu/kernels.h"
-#include "kernels/cpu/products.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/products.h"
 #include "kernels/float8_gemm.h"
 #include "tandem/math/reduce.h"
 #include "tandem/math/unary.h"

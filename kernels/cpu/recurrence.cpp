@@ -8,8 +8,8 @@
 #include <cstring>
 
 #include "kernels/cpu/kernels.h"
-#include "kernels/cpu/products.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/products.h"
 #include "kernels/cpu/row_access.h"
 #include "kernels/cpu/simd/recurrence.h"
 
@@ -46,8 +46,8 @@ class StepProduct {
  private:
   void multiply(const Tensor& d, const Tensor& a, const Tensor& bias, bool accumulate) const {
     if (dtype_ != kDouble && a.numel() > 0 && d.numel() > 0 &&
-        products::matmul_packed(products::array_of(d), products::array_of(a), products::array_of(b_), products::array_of(bias),
-                              accumulate, packed_)) {
+        products::matmul_packed(products::array_of(d), products::array_of(a), products::array_of(b_),
+                                products::array_of(bias), accumulate, packed_)) {
       return;
     }
     gemm({.d = d, .a = a, .b = b_, .bias = bias, .accumulate = accumulate});

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cpu/products.h"
 #include "kernels/cpu/onednn/repack.h"
+#include "kernels/cpu/products.h"
 
 namespace tandem::cpu::products {
 

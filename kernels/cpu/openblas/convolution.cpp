@@ -107,7 +107,8 @@ void add_columns(float* image, const Shape& s, int64_t group, const float* colum
   }
 }
 
-/// Moves a weight [o, c, taps] to or from the order of columns, [o, taps, c]. move(element of the weight, of the other).
+/// Moves a weight [o, c, taps] to or from the order of columns, [o, taps, c]. move(element of the weight, of the
+/// other).
 template <class Move>
 void for_each_weight(const Array& weight, const Shape& s, float* ordered, const Move& move) {
   auto* const w = static_cast<float*>(weight.data);
