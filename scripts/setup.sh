@@ -26,10 +26,12 @@ packages=(
   libjpeg-dev
   libopenmpi-dev
   libpng-dev
+  libprotobuf-dev
   ninja-build
   nlohmann-json3-dev
   openmpi-bin
   pkg-config
+  protobuf-compiler
   python3
   python3-pip
   python3-venv
@@ -136,7 +138,7 @@ else
   done
   ((${#missing[@]} == 0)) || fail "this system has no apt-get; install: ${missing[*]}"
   say "this system has no apt-get; tandem also needs fmt, GoogleTest, Google Benchmark, zlib, libpng, libjpeg, CLI11," \
-    "nlohmann-json, and the Fashion-MNIST files"
+    "Protocol Buffers, nlohmann-json, and the Fashion-MNIST files"
 fi
 
 if [[ ! -e .deps/onednn/lib/cmake/dnnl/dnnl-config.cmake ]] && ! system_has_onednn; then

@@ -15,6 +15,8 @@
 
 #include "src/amp/tools/late_values.h"
 #include "src/amp/tools/text.h"
+#include "src/amp/tools/train_log_events.h"
+#include "src/io/events.h"
 #include "src/io/regular_file.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/checks.h"
@@ -36,15 +38,17 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// A field of a line: its name and its value in JSON and in CSV. Both values are empty if the field was not given.
+/// A field of a line: its name and its value in JSON, in CSV and in event files. The values are empty if the field was
+/// not given.
 struct Field {
   std::string name;
-  std::string json, csv;
+  std::string json = {}, csv = {};
+  std::optional<double> number = {};
 };
 
 Field number(std::string name, double value, bool given = true) {
-  if (!given) return {std::move(name), {}, {}};
-  return {std::move(name), text::json(value), text::number(value)};
+  if (!given) return {std::move(name)};
+  return {std::move(name), text::json(value), text::number(value), value};
 }
 
 /// The cells between the commas.
@@ -95,7 +99,7 @@ class File {
   File(std::string path, const TrainLogOptions& options) : path_(std::move(path)), wanted_(options.columns) {
     is_json_ = path_.ends_with(".jsonl");
     TANDEM_CHECK(is_json_ || path_.ends_with(".csv"), StateError,
-                 "the file name '{}' ends in neither .jsonl nor .csv; the ending selects the format", path_);
+                 "the file name '{}' ends in none of .jsonl, .csv and .tfevents; the ending selects the format", path_);
     file_.emplace(path_, (options.append ? O_RDWR : O_WRONLY) | O_APPEND | O_CREAT);
     if (!options.append) file_->truncate(0);
     const uint64_t size = file_->size();
@@ -234,8 +238,9 @@ class TrainLog::Writer {
       if (name != kLr) check_name(name);
     }
     for (const std::string& path : files) {
-      const File& file = files_.emplace_back(path, options);
-      if (options.append) seconds_before_ = std::max(seconds_before_, file.last_seconds());
+      const double last_seconds = is_event_log(path) ? event_logs_.emplace_back(path, options.append).last_seconds()
+                                                     : files_.emplace_back(path, options).last_seconds();
+      if (options.append) seconds_before_ = std::max(seconds_before_, last_seconds);
     }
   }
 
@@ -252,6 +257,7 @@ class TrainLog::Writer {
     Line line{.step = next_step_++,
               .seconds = seconds_before_ + seconds(start_, now),
               .samples_per_second = static_cast<double>(s.samples) / seconds(last_, now),
+              .wall_time = event_logs_.empty() ? 0 : io::wall_time_now(),
               .has_loss = s.loss.defined(),
               .has_scale = s.scaler && s.scaler->is_enabled(),
               .has_result = s.result.has_value(),
@@ -280,7 +286,7 @@ class TrainLog::Writer {
  private:
   struct Line {
     int64_t step;
-    double seconds, samples_per_second;
+    double seconds, samples_per_second, wall_time;
     bool has_loss, has_scale, has_result, has_norm, has_samples;
     double first_scale;
     std::optional<double> lr;
@@ -307,6 +313,7 @@ class TrainLog::Writer {
       given.push_back(value.name());
     }
     for (File& file : files_) file.check(given);
+    if (!event_logs_.empty()) EventLog::check(given);
   }
 
   static constexpr size_t kOwn = 4;
@@ -326,11 +333,12 @@ class TrainLog::Writer {
     const double scale = line.first_scale > 0 ? line.first_scale : line.values[1], found_inf = line.values[2];
     const bool skipped = found_inf != 0 && !std::isnan(found_inf);  // NaN: a disabled scaler, which skips nothing
     std::vector<Field> fields = {
-        {"step", std::to_string(line.step), std::to_string(line.step)},
+        {"step", std::to_string(line.step), std::to_string(line.step), {}},
         number("seconds", line.seconds),
         number("loss", line.values[0], line.has_loss),
         number("scale", scale, line.has_scale),
-        line.has_result ? Field{"skipped", skipped ? "true" : "false", skipped ? "1" : "0"} : Field{"skipped", {}, {}},
+        line.has_result ? Field{"skipped", skipped ? "true" : "false", skipped ? "1" : "0", skipped ? 1.0 : 0.0}
+                        : Field{"skipped"},
         number("grad_norm", line.values[3], line.has_norm),
         number("samples_per_second", line.samples_per_second, line.has_samples)};
     if (line.lr) fields.push_back(number(kLr, *line.lr));
@@ -341,9 +349,16 @@ class TrainLog::Writer {
                               is_tensor || value.number().has_value()));
     }
     for (File& file : files_) file.write(fields);
+    if (event_logs_.empty()) return;
+    io::TaggedNumbers numbers;
+    for (const Field& f : fields) {
+      if (f.number) numbers.emplace_back(f.name, *f.number);
+    }
+    for (EventLog& log : event_logs_) log.write(line.wall_time, line.step, numbers);
   }
 
   std::vector<File> files_;
+  std::vector<EventLog> event_logs_;
   int64_t next_step_;
   double seconds_before_ = 0;  // seconds already in the files appended to
   Clock::time_point start_ = Clock::now(), last_ = start_;

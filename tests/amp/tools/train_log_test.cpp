@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include <sstream>
 
 #include "support/device.h"
+#include "support/file_size_limit.h"
 #include "support/temporary_folder.h"
 #include "support/throws.h"
 #include "tandem/amp/tools.h"
@@ -332,31 +332,11 @@ TEST_F(TrainLogTest, ANewLogReplacesTheLinesOfALongerOne) {
   EXPECT_THAT(lines(csv), SizeIs(2));
 }
 
-/// Limits the size of files that this process writes, as a full disk does.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &old_);
-    const rlimit limited{bytes, old_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limited);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &old_);
-    std::signal(SIGXFSZ, handler_);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-
- private:
-  rlimit old_{};
-  void (*handler_)(int);
-};
-
 TEST_F(TrainLogTest, FullDiskThrowsOnce) {
   TrainLog log(jsonl);
   log.step({.loss = full({}, 1.0)});
   {
-    const FileSizeLimit limit(std::filesystem::file_size(jsonl) + 10);  // room for a part of the second line
+    const testing::FileSizeLimit limit(std::filesystem::file_size(jsonl) + 10);  // room for a part of the second line
     EXPECT_THROWS(log.step({.loss = full({}, 2.0)}), IoError, "TrainLog: " + jsonl, "is the disk full?");
     EXPECT_EQ(log.pending(), 0u);
   }

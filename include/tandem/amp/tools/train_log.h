@@ -53,8 +53,9 @@ struct TrainLogOptions {
 };
 
 /// Writes one line per step: JSON lines to files whose names end in .jsonl, CSV with a header to those ending in .csv.
+/// To files whose names end in .tfevents it writes scalars for TensorBoard.
 ///
-///   amp::TrainLog log({"run.jsonl", "run.csv"});
+///   amp::TrainLog log({"run.jsonl", "run.csv", "runs/first/train.tfevents"});
 ///   ...
 ///   scaler.scale(loss).backward();
 ///   auto result = scaler.step(sgd);
@@ -70,18 +71,25 @@ struct TrainLogOptions {
 /// TrainLogOptions::columns; with `append`, those of the existing file. A cell is empty if a step does not have the
 /// value. A value without a column throws StateError.
 ///
+/// An event file (.tfevents) has one event per step, at the time of the call of step(). Its scalars are tagged
+/// "train/loss", "train/grad_norm", "train/lr", "train/samples_per_second", "train/seconds", "amp/scale" and
+/// "amp/skipped" (0 or 1); values of `values` have the tag "train/<name>", or their name if it contains a slash
+/// ("val/loss"). Scalars are f32. TensorBoard shows each folder as one run, so give each log a folder of its own;
+/// missing folders are created. io::SummaryWriter adds histograms, texts and images to the same folder.
+///
 /// step() copies values on the device to the host asynchronously. A step is written, in order, by the first later call
 /// that finds its copies complete. step() waits for the device only if kMaxPending steps are pending. Values on the CPU
 /// are written at once. Each line is flushed to the operating system as it is written, so a program that crashes loses
-/// only steps whose copies were incomplete. Not thread-safe. scripts/plot_log.py plots the files.
+/// only steps whose copies were incomplete. Not thread-safe. scripts/plot_log.py plots .jsonl and .csv files.
 class TrainLog {
  public:
   static constexpr size_t kMaxPending = 1024;
 
-  /// Throws StateError for a name that ends in neither .jsonl nor .csv, for an empty list of files, for a negative
-  /// first step, and for a CSV file to append to that lacks a column. Throws IoError if a file cannot be opened or is
-  /// not a regular file: folders, devices, FIFOs and sockets are refused. With several files to append to, `seconds`
-  /// continues from the largest value.
+  /// Throws StateError for a name that ends in none of .jsonl, .csv and .tfevents, for an empty list of files, for a
+  /// negative first step, and for a CSV file to append to that lacks a column. Throws IoError if a file cannot be
+  /// opened or is not a regular file: folders, devices, FIFOs and sockets are refused; and for an event file to append
+  /// to that is damaged. Throws NotImplementedError for an event file in a build without Protocol Buffers. With several
+  /// files to append to, `seconds` continues from the largest value.
   explicit TrainLog(std::vector<std::string> files, const TrainLogOptions& options = {});
   explicit TrainLog(std::initializer_list<std::string> files, const TrainLogOptions& options = {});
   explicit TrainLog(const std::string& file, const TrainLogOptions& options = {});
@@ -92,8 +100,8 @@ class TrainLog {
 
   /// Logs a step. Throws ShapeError for a loss, norm or value that does not have one element, DTypeError if it is not
   /// floating, and IoError if a file cannot be written. Throws StateError for negative samples, and for a value whose
-  /// name is empty, contains a comma, quote or control character, is used twice or by another field, or has no column
-  /// in a CSV file.
+  /// name is empty, contains a comma, quote or control character, is used twice or by another field, has no column in a
+  /// CSV file, or has no tag of its own in an event file.
   void step(const TrainStep& step);
   /// Waits for the device and writes all pending steps.
   void flush();
