@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Checks that the C++ code in documents is quoted from files that are compiled: every ```cpp block must be in the file
 named as `[path](...)` before it, line for line apart from indentation. `...` alone on a line skips lines of that file.
+DOCUMENT#HEADING stands for one section of a document.
 
-Usage: check_quotes.py DOCUMENT...
+Usage: check_quotes.py DOCUMENT[#HEADING]...
 """
 import os
 import re
@@ -33,11 +34,19 @@ def stands_in(block, source):
     return True
 
 
+def section_of(text, heading):
+    """Returns the section below `## heading`."""
+    match = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", text, flags=re.S | re.M)
+    return match[1] if match else ""
+
+
 def check(document):
     """Returns the messages for one document, and the number of its blocks."""
-    with open(document, encoding="utf-8") as file:
-        parts = re.split(r"```cpp\n(.*?)```", file.read(), flags=re.S)
-    messages = []
+    path, _, heading = document.partition("#")
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    parts = re.split(r"```cpp\n(.*?)```", section_of(text, heading) if heading else text, flags=re.S)
+    messages = [] if len(parts) > 1 or not heading else [f"{document}: no such section with C++ code"]
     for number in range(1, len(parts), 2):
         named = SOURCE.findall(parts[number - 1].rstrip().rsplit("\n\n", 1)[-1])
         if not named:
@@ -54,6 +63,8 @@ def self_test():
     source = ["a", "b", "c", "d"]
     assert stands_in(["b", "c"], source) and stands_in(["a", "...", "d"], source)
     assert not stands_in(["a", "c"], source) and not stands_in(["d", "...", "a"], source)
+    text = "# x\n## a\n1\n### b\n2\n## c\n3\n"
+    assert section_of(text, "a") == "1\n### b\n2\n" and section_of(text, "c") == "3\n" and not section_of(text, "b")
 
 
 def main():
