@@ -97,6 +97,26 @@ std::string image_event(double wall_time, int64_t step, const std::string& tag, 
   return event.SerializeAsString();
 }
 
+std::string graph_event(double wall_time, const std::vector<GraphNode>& graph) {
+  board::GraphDef all;
+  all.mutable_versions()->set_producer(22);  // as PyTorch writes; TensorBoard does not interpret it
+  for (const GraphNode& from : graph) {
+    board::NodeDef* node = all.add_node();
+    node->set_name(from.name);
+    node->set_op(from.op);
+    for (const std::string& input : from.inputs) node->add_input(input);
+    // TensorBoard writes the shapes at the edges.
+    board::AttrValue::ListValue* shapes = (*node->mutable_attr())["_output_shapes"].mutable_list();
+    for (const std::vector<int64_t>& sizes : from.shapes) {
+      board::TensorShapeProto* shape = shapes->add_shape();
+      for (const int64_t size : sizes) shape->add_dim()->set_size(size);
+    }
+  }
+  board::Event event = new_event(wall_time, 0);
+  event.set_graph_def(all.SerializeAsString());
+  return event.SerializeAsString();
+}
+
 std::optional<double> scalar_of(const std::string& event, const std::string& tag) {
   board::Event parsed;
   TANDEM_CHECK(parsed.ParseFromString(event), IoError, "a record is not an event of TensorBoard; use another file");
@@ -122,6 +142,7 @@ std::string scalars_event(double, int64_t, const TaggedNumbers&) { return {}; }
 std::string histogram_event(double, int64_t, const std::string&, const Histogram&) { return {}; }
 std::string text_event(double, int64_t, const std::string&, const std::string&) { return {}; }
 std::string image_event(double, int64_t, const std::string&, int, int, int, std::string) { return {}; }
+std::string graph_event(double, const std::vector<GraphNode>&) { return {}; }
 std::optional<double> scalar_of(const std::string&, const std::string&) { return std::nullopt; }
 
 #endif

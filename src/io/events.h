@@ -17,6 +17,13 @@ struct Histogram {
   std::vector<double> limits, counts;
 };
 
+/// A node of a graph: an op or a leaf.
+struct GraphNode {
+  std::string name, op;
+  std::vector<std::string> inputs;           // names of nodes; "name:1" for an output other than the first
+  std::vector<std::vector<int64_t>> shapes;  // of the outputs
+};
+
 using TaggedNumbers = std::vector<std::pair<std::string, double>>;
 
 /// Returns whether tandem was built with Protocol Buffers.
@@ -39,6 +46,7 @@ std::string histogram_event(double wall_time, int64_t step, const std::string& t
 std::string text_event(double wall_time, int64_t step, const std::string& tag, const std::string& text);
 std::string image_event(double wall_time, int64_t step, const std::string& tag, int height, int width, int channels,
                         std::string png);
+std::string graph_event(double wall_time, const std::vector<GraphNode>& graph);
 /// Returns a scalar of an event; nothing if it does not have one with this tag.
 std::optional<double> scalar_of(const std::string& event, const std::string& tag);
 

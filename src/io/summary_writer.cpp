@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "src/io/events.h"
+#include "src/io/summary_graph.h"
 #include "src/io/summary_histogram.h"
 #include "src/io/summary_image.h"
 #include "src/io/utf8.h"
@@ -170,6 +171,12 @@ void SummaryWriter::add_image(const std::string& tag, const Tensor& image, int64
   EncodedImage encoded = encode_image(image);
   impl_->write(image_event(wall_time.value_or(wall_time_now()), step, tag, encoded.height, encoded.width,
                            encoded.channels, std::move(encoded.png)));
+}
+
+void SummaryWriter::add_graph(const Tensor& output, const OrderedDict<std::string, Tensor>& parameters,
+                              std::optional<double> wall_time) {
+  const OpScope op("add_graph");
+  impl_->write(graph_event(wall_time.value_or(wall_time_now()), graph_of(output, parameters)));
 }
 
 void SummaryWriter::flush() {

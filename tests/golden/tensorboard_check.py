@@ -89,6 +89,9 @@ def main():
         expected = (values["image"] * np.float32(255)).clip(0, 255).astype(np.uint8).transpose(1, 2, 0)
         check((image.width, image.height) == (24, 16), "the size of the image")
         check(np.array_equal(np.asarray(Image.open(io.BytesIO(image.encoded_image_string))), expected), "the image")
+    nodes = {node.name: node for node in reader.Graph().node}
+    check(list(nodes["linear"].input) == ["weight", "bias"], "the inputs of an op in the graph")
+    check([d.size for d in nodes["linear"].attr["_output_shapes"].list.shape[0].dim] == [2, 4], "a shape in the graph")
     for name, number in (("train", 1), ("val", 2)):
         both = load(os.path.join(run, f"both_{name}")).Scalars("both")
         check([e.value for e in both] == [number], f"add_scalars: {name}")

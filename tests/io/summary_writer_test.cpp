@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <thread>
 
 #include "io/event_files.h"
@@ -312,6 +313,40 @@ TEST(SummaryWriter, ImageErrors) {
   EXPECT_THROWS(writer.add_image("x", ones({1}).expand({1, 1 << 10, 1 << 20})), ShapeError, "reduce its size");
 }
 
+TEST(SummaryWriter, WritesTheGraphOfATensor) {
+  const TemporaryFolder folder;
+  SummaryWriter writer(folder.path());
+  nn::Sequential net(nn::Linear(3, 4), nn::Linear(4, 2));
+  const Tensor other = ones({2}).requires_grad_();
+  const auto pieces = (net->forward(ones({5, 3})) + other).relu().unbind(1);
+  const Tensor output = pieces[0] * pieces[1];
+  writer.add_graph(output, net->named_parameters());
+  const auto events = events_in(folder.path());
+  ASSERT_THAT(events, SizeIs(1));
+  io::board::GraphDef graph;
+  ASSERT_TRUE(graph.ParseFromString(events[0].graph_def()));
+  std::map<std::string, io::board::NodeDef> nodes;
+  for (const auto& node : graph.node()) {
+    EXPECT_TRUE(nodes.emplace(node.name(), node).second) << node.name();
+    for (const std::string& input : node.input()) {
+      EXPECT_TRUE(nodes.contains(input.substr(0, input.find(':')))) << input << " comes after " << node.name();
+    }
+  }
+  for (const char* name : {"0/weight", "0/bias", "1/weight", "1/bias", "leaf"}) {
+    ASSERT_TRUE(nodes.contains(name)) << name;
+    EXPECT_EQ(nodes[name].op(), "parameter");
+  }
+  ASSERT_TRUE(nodes.contains("linear") && nodes.contains("linear_1"));
+  EXPECT_THAT(nodes["linear"].input(), ElementsAre("0/weight", "0/bias"));
+  EXPECT_THAT(nodes["linear_1"].input(), ElementsAre("linear", "1/weight", "1/bias"));
+  const auto& shape = nodes["linear_1"].attr().at("_output_shapes").list().shape(0);
+  EXPECT_EQ(shape.dim(0).size(), 5);
+  EXPECT_EQ(shape.dim(1).size(), 2);
+  EXPECT_EQ(nodes[graph.node(graph.node_size() - 1).name()].op(), "mul");
+  EXPECT_THROWS(writer.add_graph(ones({2})), StateError, "add_graph: ", "no graph");
+  EXPECT_THROWS(writer.add_graph(Tensor()), StateError, "undefined");
+}
+
 TEST(SummaryWriter, ThreadsCanShareAWriter) {
   const TemporaryFolder folder;
   SummaryWriter writer(folder.path());
@@ -409,6 +444,8 @@ TEST(SummaryWriter, FilesForTensorBoard) {
     writer.add_image("image", image, 0);
     values.insert("image", image.cpu());
   }
+  nn::Linear net(3, 4);
+  writer.add_graph(net->forward(ones({2, 3})).square().mean(), net->named_parameters());
   writer.add_scalars("both", {{"train", 1.0}, {"val", 2.0}}, 0);
   writer.close();
   io::save_npz(values, to + "/values.npz");

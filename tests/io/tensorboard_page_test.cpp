@@ -35,6 +35,7 @@ void train(const std::string& log_dir, double lr) {
       amp::AutocastGuard autocast(device.type(), kHalf);
       loss = nn::functional::mse_loss(net->forward(x), matmul(x, truth));
     }
+    if (step == 0) writer.add_graph(loss, net->named_parameters());
     scaler.scale(loss).backward();
     scaler.unscale_(sgd);
     const Tensor norm = nn::utils::clip_grad_norm_(net->parameters(), 10.0);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/base/ordered_dict.h"
 #include "tandem/tensor/tensor.h"
 
 #pragma GCC visibility push(default)
@@ -78,6 +79,13 @@ class SummaryWriter {
   /// 255, limited to [0, 255] and rounded towards 0, as in PyTorch; NaN becomes 0. u8 values are taken as they are.
   /// Throws ShapeError and DTypeError for other tensors, and NotImplementedError in a build without libpng.
   void add_image(const std::string& tag, const Tensor& image, int64_t step = 0, std::optional<double> wall_time = {});
+
+  /// Adds the graph of the ops from which `output` was computed, as recorded for its backward, with the shapes of their
+  /// results. Leaves that are in `parameters`, such as net->named_parameters(), have the name there. Tensors that need
+  /// no gradient, such as the network's input, are not in the graph. Throws StateError if `output` has no graph.
+  /// PyTorch's add_graph takes a module and its input instead.
+  void add_graph(const Tensor& output, const OrderedDict<std::string, Tensor>& parameters = {},
+                 std::optional<double> wall_time = {});
 
   /// Waits until the file system has stored all events.
   void flush();
