@@ -5,3 +5,4 @@
 #include "tandem/io/pickle.h"
 #include "tandem/io/safetensors.h"
 #include "tandem/io/serialize.h"
+#include "tandem/io/summary_writer.h"
