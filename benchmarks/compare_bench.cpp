@@ -9,8 +9,8 @@
 #include <filesystem>
 
 namespace lib = tandem;
+#include "common/processor.h"
 #include "compare/child.h"
-#include "processor.h"
 #include "train/process.h"
 
 namespace {
@@ -113,8 +113,8 @@ struct Driver {
   }
 
   void run_all() {
-    report = {{"processor", bench::processor()}, {"threads", run.threads}, {"rounds", rounds}};
-    std::printf("%s, %d threads\n", bench::processor().c_str(), run.threads);
+    report = {{"processor", common::processor().description()}, {"threads", run.threads}, {"rounds", rounds}};
+    std::printf("%s, %d threads\n", common::processor().description().c_str(), run.threads);
     if (!run.memory) {
       std::printf("%-22s %-5s %-9s %10s %10s %10s %7s %7s %6s\n", "", "", "", "ms", "libtorch", "own heap", "ratio",
                   "of cpu", "others");

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "processor.h"
+#include "common/processor.h"
 #include "stream.h"
 
 namespace {
@@ -123,7 +123,7 @@ PRODUCT_ERROR(mxfp8);
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  benchmark::AddCustomContext("processor", bench::processor());
+  benchmark::AddCustomContext("processor", common::processor().description());
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   return 0;

@@ -12,9 +12,9 @@
 #include <tuple>
 #include <vector>
 
+#include "common/processor.h"
 #include "heap_count.h"
 #include "peak.h"
-#include "processor.h"
 #include "statistics.h"
 #include "stream.h"
 
@@ -286,7 +286,7 @@ BENCHMARK_CAPTURE(matrix_product, weight_gradient_bf16, Product::weight_gradient
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  benchmark::AddCustomContext("processor", bench::processor());
+  benchmark::AddCustomContext("processor", common::processor().description());
   benchmark::AddCustomContext("f32 multiply-add peak, GFLOP/s", std::to_string(bench::fma_peak_gflops()));
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();

@@ -15,7 +15,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
 
-#include "processor.h"
+#include "common/processor.h"
 #include "statistics.h"
 #include "tests/support/counter.h"
 #include "train/disturbance.h"
@@ -417,7 +417,7 @@ int main(int argc, char** argv) {
     nlohmann::json result = measure_workload(options);
     result["program"] = "written by hand, oneDNN " + std::to_string(dnnl_version()->major) + "." +
                         std::to_string(dnnl_version()->minor);
-    result["processor"] = bench::processor();
+    result["processor"] = common::processor().description();
     result["workload"] = options.workload;
     result["precision"] = options.precision;
     result["threads"] = options.threads;

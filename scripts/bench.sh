@@ -19,8 +19,8 @@ build_peer() { # build_peer NAME: from benchmarks/torch/NAME.cpp
     echo "bench: no PyTorch in .venv-torch (scripts/torch_venv.sh creates it); measuring tandem only" >&2
     return
   fi
-  local sources=("$root/benchmarks/torch/$1.cpp" "$root/benchmarks/processor.cpp")
-  if [[ -x $peer && -z $(find "$root/benchmarks" "$root/examples/models" "$root/tests/support/counter.h" "$torch/version.py" -newer "$peer" -type f -print -quit) ]]; then
+  local sources=("$root/benchmarks/torch/$1.cpp" "$root/common/processor.cpp")
+  if [[ -x $peer && -z $(find "$root/benchmarks" "$root/common" "$root/examples/models" "$root/tests/support/counter.h" "$torch/version.py" -newer "$peer" -type f -print -quit) ]]; then
     return
   fi
   echo "bench: building the libtorch program $1" >&2

@@ -41,7 +41,7 @@ void run_child(RunOptions options) {
       options.largest_batch ? search_largest_batch<Library>(options) : measure_workload<Library>(options);
   result["batch"] = options.batch;
   result["program"] = Library::name();
-  result["processor"] = processor();
+  result["processor"] = common::processor().description();
   result["workload"] = options.workload;
   result["precision"] = options.precision;
   result["device"] = options.device;

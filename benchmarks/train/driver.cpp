@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "processor.h"
+#include "common/processor.h"
 #include "statistics.h"
 #include "train/process.h"
 
@@ -93,10 +93,10 @@ std::string difference(const json& ours, const json& theirs, const std::string& 
 }
 
 bool selected(const DriverOptions& options, const std::string& workload, const std::string& precision) {
-  if (options.only.empty()) return precision != "f16" || computes_f16();
+  if (options.only.empty()) return precision != "f16" || common::processor().multiplies("f16");
   for (const std::string& o : options.only) {
     if (o == workload + "/" + precision) return true;
-    if (o == workload) return precision != "f16" || computes_f16();
+    if (o == workload) return precision != "f16" || common::processor().multiplies("f16");
   }
   return false;
 }
@@ -234,7 +234,7 @@ int run_driver(const DriverOptions& options) {
   if (options.peer.empty()) {
     std::fprintf(stderr, "train_bench: no libtorch program (scripts/bench.sh builds it); measuring tandem only\n");
   }
-  std::printf("%s, %d threads; ms per step\n", processor().c_str(), options.run.threads);
+  std::printf("%s, %d threads; ms per step\n", common::processor().description().c_str(), options.run.threads);
   print_header();
   bool good = true;
   std::string peer_name;
@@ -260,7 +260,7 @@ int run_driver(const DriverOptions& options) {
     const std::time_t time = std::time(nullptr);
     std::strftime(date.data(), date.size(), "%Y-%m-%d", std::localtime(&time));
     const json document = {{"date", date.data()},
-                           {"processor", processor()},
+                           {"processor", common::processor().description()},
                            {"peer", peer_name},
                            {"threads", options.run.threads},
                            {"results", results}};

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "processor.h"
+#include "common/processor.h"
 #include "statistics.h"
 #include "train/disturbance.h"
 #include "train/models.h"

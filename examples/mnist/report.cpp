@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "mnist/processor.h"
+#include "common/processor.h"
 
 namespace mnist {
 
@@ -36,7 +36,7 @@ std::string table(const std::vector<RunResult>& runs) {
   return text +
          "\nmemory MiB: peak of all tensors except the stored images. The last two columns are ratios to the same\n"
          "example in f32: higher speed is faster, lower memory is smaller.\n" +
-         missing_arithmetic(precisions);
+         common::missing_arithmetic(precisions);
 }
 
 void write_json(const std::string& file, const std::vector<RunResult>& runs) {

@@ -4,10 +4,10 @@
 #include <chrono>
 #include <optional>
 
+#include "common/processor.h"
 #include "mnist/data.h"
 #include "mnist/mode.h"
 #include "mnist/models.h"
-#include "mnist/processor.h"
 #include "mnist/progress.h"
 
 namespace mnist {
@@ -74,7 +74,7 @@ RunResult run(const Example& example, const std::string& precision, const Settin
   optim::Adam adam(network.module->parameters(), options);
   const std::unique_ptr<Mode> mode = make_mode(precision, network.module, network.forward, adam, device);
 
-  RunResult result{example.name, precision, device.is_cuda() ? "cuda" : "cpu", processor_name()};
+  RunResult result{example.name, precision, device.is_cuda() ? "cuda" : "cpu", common::processor().name};
   std::optional<amp::TrainLog> log;
   if (!settings.log.empty()) log.emplace(settings.log + "/" + example.name + "_" + precision + ".jsonl");
   const int64_t all = epochs * batches, steps = settings.steps > 0 ? std::min(settings.steps, all) : all;

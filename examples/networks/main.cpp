@@ -15,7 +15,7 @@
 
 #include <tandem/amp/tools.h>
 
-#include "mnist/processor.h"
+#include "common/processor.h"
 #include "networks/experiment.h"
 
 namespace networks {
@@ -95,7 +95,7 @@ void run(const Description& description, const Setting& setting, int seed, Row& 
 
 void print_table(const Description& description, const Options& options, const std::vector<Row>& rows) {
   fmt::print("\n{}{}, {} steps on {} ({}); metric: {}, {} for the best constant answer\n\n", description.name,
-             options.setting.small ? ", small" : "", options.setting.steps, options.device, mnist::processor_name(),
+             options.setting.small ? ", small" : "", options.setting.steps, options.device, common::processor().name,
              description.metric, fmt::format("{:.3f}", rows[0].baseline));
   fmt::print("{:<9} {:>9} {:>9} {:>9} {:>8} {:>10} {:>8} {:>8} {:>7} {:>7}\n", "precision", "metric", "of seeds",
              "ms/step", "s/epoch", "memory MiB", "skipped", "scale", "speed", "memory");
@@ -119,15 +119,15 @@ void print_table(const Description& description, const Options& options, const s
   if (options.device == "cpu") {
     std::vector<std::string> precisions;
     for (const Row& r : rows) precisions.push_back(r.precision);
-    fmt::print("{}", mnist::missing_arithmetic(precisions));
+    fmt::print("{}", common::missing_arithmetic(precisions));
   }
 }
 
 void write_json(const Description& description, const Options& options, const std::vector<Row>& rows) {
-  nlohmann::ordered_json document = {{"network", description.name},          {"small", options.setting.small},
-                                     {"processor", mnist::processor_name()}, {"device", options.device},
-                                     {"steps", options.setting.steps},       {"metric", description.metric},
-                                     {"baseline", rows[0].baseline},         {"runs", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json document = {
+      {"network", description.name},  {"small", options.setting.small},         {"processor", common::processor().name},
+      {"device", options.device},     {"steps", options.setting.steps},         {"metric", description.metric},
+      {"baseline", rows[0].baseline}, {"runs", nlohmann::ordered_json::array()}};
   for (const Row& r : rows) {
     document["runs"].push_back({{"precision", r.precision},
                                 {"metrics", r.metrics},
