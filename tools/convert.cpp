@@ -1,0 +1,160 @@
+// `tandem convert`: rewrites a file of tensors in another format or dtype.
+#include <fmt/format.h>
+#include <tandem/autograd/grad_mode.h>
+#include <tandem/base/error.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/commands.h"
+#include "tools/statistics.h"
+#include "tools/system_memory.h"
+#include "tools/tensor_file.h"
+
+namespace tools {
+namespace {
+
+using tandem::StateDict;
+using tandem::Tensor;
+
+const std::map<std::string, tandem::DType> kTargets = {
+    {"f16", tandem::kHalf}, {"bf16", tandem::kBFloat16}, {"f32", tandem::kFloat}, {"f64", tandem::kDouble}};
+
+struct Options {
+  std::string in, out, dtype;
+  std::vector<std::string> tensors;
+  bool force = false, allow_overflow = false;
+};
+
+/// Returns "a, b, c and 5 more".
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 5;
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < kMost; ++i) text += (i == 0 ? "" : ", ") + names[i];
+  return names.size() > kMost ? fmt::format("{} and {} more", text, names.size() - kMost) : text;
+}
+
+std::vector<std::string> keys_of(const StateDict& tensors) {
+  std::vector<std::string> keys;
+  for (const auto& item : tensors) keys.push_back(item.key());
+  return keys;
+}
+
+StateDict selected(const TensorFile& file, const Options& options) {
+  if (options.tensors.empty()) return file.tensors;
+  StateDict result;
+  for (const std::string& key : options.tensors) {
+    const Tensor* tensor = file.tensors.find(key);
+    if (tensor == nullptr) {
+      throw tandem::StateError(fmt::format("{} has no tensor '{}'; it has {} (tandem inspect lists all)", options.in,
+                                           key, some_of(keys_of(file.tensors))));
+    }
+    result.insert(key, *tensor);
+  }
+  return result;
+}
+
+/// Throws unless the format can hold the tensors.
+void check_format(const StateDict& tensors, FileFormat format, const Options& options) {
+  if (format == FileFormat::npy && tensors.size() != 1) {
+    throw tandem::StateError(
+        fmt::format("a .npy file holds one tensor, but there are {}: {}; add --tensor NAME, or write a "
+                    ".npz file",
+                    tensors.size(), some_of(keys_of(tensors))));
+  }
+  if (format == FileFormat::safetensors) return;
+  for (const auto& item : tensors) {
+    const tandem::DType dtype = item.value().dtype();
+    const bool numpy = format != FileFormat::pytorch;
+    if (is_float8(dtype) || (numpy && dtype == tandem::kBFloat16)) {
+      throw tandem::DTypeError(
+          fmt::format("{} is {}, which tandem does not write to {} files; add --dtype f32, or write "
+                      "a .safetensors file to {}",
+                      item.key(), name(dtype), numpy ? "NumPy" : "PyTorch", options.out));
+    }
+  }
+}
+
+/// Casts the floating tensors. Throws DTypeError if finite values become inf, unless that is allowed.
+StateDict cast(const StateDict& tensors, tandem::DType dtype, const Options& options) {
+  StateDict result;
+  std::vector<std::string> overflows;
+  int64_t casts = 0, underflows = 0;
+  for (const auto& item : tensors) {
+    const Tensor& x = item.value();
+    if (!is_floating_point(x.dtype()) || x.dtype() == dtype) {
+      result.insert(item.key(), x);
+      continue;
+    }
+    const Tensor y = x.to(dtype);
+    const Statistics before = statistics(x), after = statistics(y);
+    if (after.inf > before.inf) {
+      overflows.push_back(
+          fmt::format("{} ({} values, up to {:.4g})", item.key(), after.inf - before.inf, before.largest));
+    }
+    underflows += after.zeros - before.zeros;
+    ++casts;
+    result.insert(item.key(), y);
+  }
+  fmt::print("cast {} of {} tensors to {}\n", casts, tensors.size(), options.dtype);
+  if (underflows > 0) fmt::print("{} nonzero values became 0\n", underflows);
+  if (overflows.empty()) return result;
+  const std::string what = fmt::format("values become inf in {}: {}", options.dtype, some_of(overflows));
+  if (!options.allow_overflow) {
+    throw tandem::DTypeError(what + "; choose a dtype with a larger range, such as --dtype " +
+                             (dtype == tandem::kHalf ? "bf16" : "f64") + ", or add --allow-overflow");
+  }
+  fmt::print("{}\n", what);
+  return result;
+}
+
+void print_losses(const TensorFile& in, FileFormat out, const Options& options) {
+  if (!in.left_out.empty()) fmt::print("left out, since they are not tensors or numbers: {}\n", some_of(in.left_out));
+  if (!in.metadata.empty() && out != FileFormat::safetensors) {
+    fmt::print("left out: the {} metadata entries of {}\n", in.metadata.size(), options.in);
+  }
+  if (!in.shared_memory.empty() && (out != FileFormat::pytorch || !options.dtype.empty())) {
+    fmt::print("written as separate copies, although they share memory with others: {}\n", some_of(in.shared_memory));
+  }
+}
+
+int run(const Options& options) {
+  const FileFormat format = format_by_name(options.out);
+  if (!options.force && std::filesystem::exists(options.out)) {
+    throw tandem::IoError(fmt::format("{} exists; add --force to replace it", options.out));
+  }
+  const tandem::NoGradGuard no_grad;
+  const TensorFile file = read_tensor_file(options.in);
+  StateDict tensors = selected(file, options);
+  if (!options.dtype.empty()) tensors = cast(tensors, kTargets.at(options.dtype), options);
+  check_format(tensors, format, options);
+  write_tensor_file(options.out, tensors, file.metadata);
+  print_losses(file, format, options);
+  fmt::print("{} ({}, {}) -> {} ({}, {}): {} tensors\n", options.in, name(file.format), bytes_text(file.bytes),
+             options.out, name(format), bytes_text(static_cast<int64_t>(std::filesystem::file_size(options.out))),
+             tensors.size());
+  return 0;
+}
+
+}  // namespace
+
+Command add_convert(CLI::App& program) {
+  CLI::App* app = program.add_subcommand("convert", "Rewrites a file of tensors in another format or dtype");
+  const auto options = std::make_shared<Options>();
+  app->add_option("IN", options->in, "A .safetensors, .pt, .pth, .npy or .npz file; the contents tell the format")
+      ->required();
+  app->add_option("OUT", options->out, "The new file; the extension tells the format")->required();
+  app->add_option("--dtype", options->dtype, "Cast floating tensors to f16, bf16, f32 or f64")
+      ->check(CLI::IsMember({"f16", "bf16", "f32", "f64"}));
+  app->add_option("--tensor", options->tensors, "Write only this tensor; may be repeated")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app->add_flag("--force", options->force, "Replace OUT if it exists");
+  app->add_flag("--allow-overflow", options->allow_overflow, "Write inf where a value is too large for the dtype");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace tools
