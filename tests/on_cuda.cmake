@@ -142,7 +142,7 @@ endif()
 if(TANDEM_BUILD_BENCHMARKS)
   program_on_cuda(benchmark_device_bench)
   on_cuda_test(device_bench tandem_on_cuda_benchmark_device_bench --device cuda --quick)
-  program_on_cuda(benchmark_train_bench)
+  program_on_cuda(benchmark_train_bench tandem_processor)
   set(one_step tandem_on_cuda_benchmark_train_bench --device cuda --workload simple_cnn --precision f16 --batch 4 --warmup 3
                --iterations 1)
   on_cuda_test(train_bench ${one_step} --memory-format contiguous)

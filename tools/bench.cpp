@@ -18,6 +18,7 @@
 #include "tools/bench/timer.h"
 #include "tools/commands.h"
 #include "tools/table.h"
+#include "tools/text.h"
 
 namespace tools {
 namespace {
@@ -57,7 +58,7 @@ tandem::Device device_of(const Options& options) {
 
 std::string device_name(const tandem::Device& device) {
   if (device.is_cuda()) return tandem::cuda::get_device_properties(std::max<int>(device.index(), 0)).name;
-  return fmt::format("{}, {} threads", common::processor().description(), tandem::get_num_threads());
+  return fmt::format("{}, {}", common::processor().description(), count_text(tandem::get_num_threads(), "thread"));
 }
 
 std::vector<Step> steps(const NetworkShape& shape, const tandem::Device& device, const Peaks& peaks, double budget) {

@@ -11,8 +11,8 @@
 
 #include "tools/commands.h"
 #include "tools/statistics.h"
-#include "tools/system_memory.h"
 #include "tools/tensor_file.h"
+#include "tools/text.h"
 
 namespace tools {
 namespace {
@@ -28,14 +28,6 @@ struct Options {
   std::vector<std::string> tensors;
   bool force = false, allow_overflow = false;
 };
-
-/// Returns "a, b, c and 5 more".
-std::string some_of(const std::vector<std::string>& names) {
-  constexpr size_t kMost = 5;
-  std::string text;
-  for (size_t i = 0; i < names.size() && i < kMost; ++i) text += (i == 0 ? "" : ", ") + names[i];
-  return names.size() > kMost ? fmt::format("{} and {} more", text, names.size() - kMost) : text;
-}
 
 std::vector<std::string> keys_of(const StateDict& tensors) {
   std::vector<std::string> keys;
@@ -78,29 +70,30 @@ void check_format(const StateDict& tensors, FileFormat format, const Options& op
   }
 }
 
-/// Casts the floating tensors. Throws DTypeError if finite values become inf, unless that is allowed.
+/// Casts the floating tensors, except numbers: a state must keep its learning rates and scales in f64. Throws
+/// DTypeError if finite values become inf, unless that is allowed.
 StateDict cast(const StateDict& tensors, tandem::DType dtype, const Options& options) {
   StateDict result;
   std::vector<std::string> overflows;
   int64_t casts = 0, underflows = 0;
   for (const auto& item : tensors) {
     const Tensor& x = item.value();
-    if (!is_floating_point(x.dtype()) || x.dtype() == dtype) {
+    if (!is_floating_point(x.dtype()) || x.dtype() == dtype || is_number(x)) {
       result.insert(item.key(), x);
       continue;
     }
     const Tensor y = x.to(dtype);
     const Statistics before = statistics(x), after = statistics(y);
     if (after.inf > before.inf) {
-      overflows.push_back(
-          fmt::format("{} ({} values, up to {:.4g})", item.key(), after.inf - before.inf, before.largest));
+      overflows.push_back(fmt::format("{} ({}, up to {:.4g})", item.key(), count_text(after.inf - before.inf, "value"),
+                                      before.largest));
     }
     underflows += after.zeros - before.zeros;
     ++casts;
     result.insert(item.key(), y);
   }
-  fmt::print("cast {} of {} tensors to {}\n", casts, tensors.size(), options.dtype);
-  if (underflows > 0) fmt::print("{} nonzero values became 0\n", underflows);
+  fmt::print("cast {} of {} to {}\n", casts, count_text(static_cast<int64_t>(tensors.size()), "tensor"), options.dtype);
+  if (underflows > 0) fmt::print("{} became 0\n", count_text(underflows, "nonzero value"));
   if (overflows.empty()) return result;
   const std::string what = fmt::format("values become inf in {}: {}", options.dtype, some_of(overflows));
   if (!options.allow_overflow) {
@@ -133,9 +126,9 @@ int run(const Options& options) {
   check_format(tensors, format, options);
   write_tensor_file(options.out, tensors, file.metadata);
   print_losses(file, format, options);
-  fmt::print("{} ({}, {}) -> {} ({}, {}): {} tensors\n", options.in, name(file.format), bytes_text(file.bytes),
-             options.out, name(format), bytes_text(static_cast<int64_t>(std::filesystem::file_size(options.out))),
-             tensors.size());
+  fmt::print("{} ({}, {}) -> {} ({}, {}): {}\n", options.in, name(file.format), bytes_text(file.bytes), options.out,
+             name(format), bytes_text(static_cast<int64_t>(std::filesystem::file_size(options.out))),
+             count_text(static_cast<int64_t>(tensors.size()), "tensor"));
   return 0;
 }
 
@@ -147,7 +140,8 @@ Command add_convert(CLI::App& program) {
   app->add_option("IN", options->in, "A .safetensors, .pt, .pth, .npy or .npz file; the contents tell the format")
       ->required();
   app->add_option("OUT", options->out, "The new file; the extension tells the format")->required();
-  app->add_option("--dtype", options->dtype, "Cast floating tensors to f16, bf16, f32 or f64")
+  app->add_option("--dtype", options->dtype,
+                  "Cast floating tensors, but not f64 of rank 0, which are numbers such as a learning rate")
       ->check(CLI::IsMember({"f16", "bf16", "f32", "f64"}));
   app->add_option("--tensor", options->tensors, "Write only this tensor; may be repeated")
       ->expected(1)

@@ -18,6 +18,7 @@
 #include "tools/cpu_products.h"
 #include "tools/cuda_versions.h"
 #include "tools/system_memory.h"
+#include "tools/text.h"
 
 namespace tools {
 namespace {
@@ -118,7 +119,7 @@ void print_cpu(const json& cpu) {
   std::string name = cpu["name"];
   if (!cpu["family"].is_null()) name += fmt::format(", family {} model {}", cpu["family"].dump(), cpu["model"].dump());
   row("processor", name);
-  row("cores", fmt::format("{}; tandem uses {} threads", cpu["cores"].dump(), cpu["threads"].dump()));
+  row("cores", fmt::format("{}; tandem uses {}", cpu["cores"].dump(), count_text(cpu["threads"], "thread")));
   row("instructions", joined(cpu["instruction_sets"]));
   row("SIMD level", cpu["simd_level"]);
   std::string products;

@@ -11,9 +11,9 @@
 
 #include "tools/commands.h"
 #include "tools/statistics.h"
-#include "tools/system_memory.h"
 #include "tools/table.h"
 #include "tools/tensor_file.h"
+#include "tools/text.h"
 
 namespace tools {
 namespace {
@@ -72,10 +72,7 @@ std::string file_verdict(const std::vector<Row>& rows) {
     return text + (floating == 1 ? "f16 holds the floating tensor"
                                  : fmt::format("f16 holds all {} floating tensors", floating));
   }
-  text += fmt::format("f16 does not hold {} of {} floating tensors: ", unfit.size(), floating);
-  constexpr size_t kMost = 4;
-  for (size_t i = 0; i < unfit.size() && i < kMost; ++i) text += (i == 0 ? "" : ", ") + unfit[i];
-  if (unfit.size() > kMost) text += fmt::format(" and {} more", unfit.size() - kMost);
+  text += fmt::format("f16 does not hold {} of {} floating tensors: {}", unfit.size(), floating, some_of(unfit));
   return text + "; keep these in f32, or use bf16, which has the range of f32";
 }
 
@@ -187,14 +184,10 @@ void print_totals(const TensorFile& file, const std::vector<Row>& rows) {
 void print_remarks(const std::string& path, const TensorFile& file) {
   for (const auto& [key, text] : file.metadata) fmt::print("metadata {}: {}\n", key, text);
   if (file.has_checksums) fmt::print("tandem wrote this file; its checksums match\n");
-  if (!file.left_out.empty()) {
-    fmt::print("not tensors or numbers, so not shown:");
-    for (size_t i = 0; i < file.left_out.size() && i < 5; ++i) fmt::print("{} {}", i == 0 ? "" : ",", file.left_out[i]);
-    fmt::print("{}\n", file.left_out.size() > 5 ? fmt::format(" and {} more", file.left_out.size() - 5) : "");
-  }
+  if (!file.left_out.empty()) fmt::print("not shown, since not tensors or numbers: {}\n", some_of(file.left_out));
   if (!file.shared_memory.empty()) {
-    fmt::print("{} of the tensors share memory with others, so the totals count it more than once\n",
-               file.shared_memory.size());
+    fmt::print("share memory with other tensors, so the totals count it more than once: {}\n",
+               some_of(file.shared_memory));
   }
   try {
     if (format_by_name(path) == file.format) return;

@@ -80,6 +80,8 @@ std::string Statistics::verdict() const {
   return text;
 }
 
+bool is_number(const tandem::Tensor& x) { return x.dim() == 0 && x.dtype() == tandem::kDouble; }
+
 Statistics statistics(const tandem::Tensor& x) {
   Statistics s{.dtype = x.dtype(),
                .count = x.numel(),
@@ -89,7 +91,7 @@ Statistics statistics(const tandem::Tensor& x) {
                .largest = kNaN,
                .smallest_nonzero = kNaN};
   s.floating = tandem::is_floating_point(x.dtype());
-  s.number = x.dim() == 0 && x.dtype() == tandem::kDouble;
+  s.number = is_number(x);
   count_values(x, s);
   if (s.floating) {
     const tandem::amp::Numerics numerics = tandem::amp::check_numerics(x);

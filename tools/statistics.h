@@ -9,7 +9,7 @@ namespace tools {
 
 struct Statistics {
   bool floating = false;
-  bool number = false;  ///< f64 of rank 0: such as a learning rate, which stays as it is
+  bool number = false;  ///< see is_number()
   tandem::DType dtype = tandem::kFloat;
   int64_t count = 0, zeros = 0, nan = 0, inf = 0;
   double min, max, mean;    ///< of the finite values; NaN if there are none
@@ -27,6 +27,9 @@ struct Statistics {
   /// Returns the reason in plain words: "fits", "3 values become inf", "12 % of the values become 0".
   std::string verdict() const;
 };
+
+/// Whether a tensor of a state is a number, such as a learning rate: f64 of rank 0.
+bool is_number(const tandem::Tensor& x);
 
 /// Examines every element of a tensor on the CPU.
 Statistics statistics(const tandem::Tensor& x);

@@ -1,8 +1,7 @@
 #include "tools/system_memory.h"
 
-#include <fmt/format.h>
-
 #include <fstream>
+#include <string>
 
 namespace tools {
 
@@ -19,15 +18,6 @@ SystemMemory system_memory() {
     if (std::ifstream(file) >> limit && limit < memory.total) memory.limit = limit;
   }
   return memory;
-}
-
-std::string bytes_text(int64_t bytes) {
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  double value = static_cast<double>(bytes) / 1024;
-  size_t unit = 0;
-  for (; value >= 1023.95 && unit < 5; ++unit) value /= 1024;
-  return fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
 }  // namespace tools

@@ -2,7 +2,6 @@
 // The memory of this machine.
 #include <cstdint>
 #include <optional>
-#include <string>
 
 namespace tools {
 
@@ -11,8 +10,5 @@ struct SystemMemory {
   std::optional<int64_t> limit;      ///< bytes that the control group allows, if fewer than `total`
 };
 SystemMemory system_memory();
-
-/// Returns "512 B", "3.2 MiB", "15.6 GiB".
-std::string bytes_text(int64_t bytes);
 
 }  // namespace tools
