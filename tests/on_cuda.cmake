@@ -153,3 +153,9 @@ if(TANDEM_BUILD_BENCHMARKS)
     set_tests_properties(gpu_check_dry_run PROPERTIES TIMEOUT 600)
   endif()
 endif()
+find_package(CLI11 CONFIG QUIET)
+if(TANDEM_BUILD_TOOLS AND CLI11_FOUND AND nlohmann_json_FOUND) # as in tools/CMakeLists.txt
+  program_on_cuda(tool tandem_processor DNNL::dnnl)
+  on_cuda_test(tool Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/tools/tool_test.py"
+               $<TARGET_FILE:tandem_on_cuda_tool> Cuda)
+endif()

@@ -96,7 +96,7 @@ bool disturbed(const std::vector<Step>& steps) {
 }
 
 std::string rate_text(double operations_per_second) {
-  return operations_per_second == 0 ? "-" : fmt::format("{:.0f}", operations_per_second * 1e-9);
+  return operations_per_second == 0 ? "-" : fmt::format("{:.3g}", operations_per_second * 1e-9);
 }
 
 void print_peaks(const Peaks& peaks, const tandem::Device& device) {

@@ -78,7 +78,8 @@ std::string advice_for(const tandem::cuda::DeviceProperties& device) {
 }
 
 json cuda_json() {
-  json cuda = {{"compiled", has_cuda_backend()}, {"available", tandem::cuda::is_available()}};
+  json cuda = {{"compiled", has_cuda_backend() || tandem::cuda::is_available()},
+               {"available", tandem::cuda::is_available()}};
   if (!tandem::cuda::is_available()) cuda["reason"] = tandem::cuda::unavailable_reason();
   for (const auto& [library, version] : cuda_versions()) cuda["versions"][library] = version;
   cuda["devices"] = json::array();

@@ -252,6 +252,30 @@ class Bench(ToolTest):
         self.fails("bench", "--conv", "3x4x4:4,4,4", says=["3 poolings", "larger images"])
 
 
+class Cuda(ToolTest):
+    """Skipped without a device. tests/on_cuda.cmake runs this class with an emulated one."""
+
+    def setUp(self):
+        super().setUp()
+        if not self.run_json("info")["cuda"]["available"]:
+            self.skipTest("no CUDA device")
+
+    def test_info(self):
+        cuda = self.run_json("info")["cuda"]
+        self.assertTrue(cuda["compiled"])
+        for device in cuda["devices"]:
+            self.assertIn("f16", device["multiplies"])
+            self.assertEqual("bf16" in device["multiplies"], float(device["capability"]) >= 8)
+        self.assertRegex(self.run_tool("info"), r"(?m)^GPU 0 +\S.*, compute capability \d+\.\d+")
+
+    def test_bench(self):
+        for network in (["--layers", "16,32,4"], ["--conv", "3x8x8:4,6"]):
+            result = self.run_json("bench", "--device", "cuda", "--quick", "--batch", "8", *network)
+            bf16 = "bf16" in self.run_json("info")["cuda"]["devices"][0]["multiplies"]
+            self.assertEqual([step["precision"] for step in result["steps"]], ["f32", *["bf16"] * bf16, "f16"])
+            self.assertNotIn("threads", result["peaks"]["products"][0])
+
+
 class Program(ToolTest):
     def test_usage(self):
         self.assertRegex(self.run_tool("--version"), r"^tandem \d+\.\d+\.\d+$")
