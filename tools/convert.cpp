@@ -104,13 +104,17 @@ StateDict cast(const StateDict& tensors, tandem::DType dtype, const Options& opt
   return result;
 }
 
-void print_losses(const TensorFile& in, FileFormat out, const Options& options) {
+void print_losses(const TensorFile& in, const StateDict& written, FileFormat out, const Options& options) {
   if (!in.left_out.empty()) fmt::print("left out, since they are not tensors or numbers: {}\n", some_of(in.left_out));
   if (!in.metadata.empty() && out != FileFormat::safetensors) {
     fmt::print("left out: the {} metadata entries of {}\n", in.metadata.size(), options.in);
   }
-  if (!in.shared_memory.empty() && (out != FileFormat::pytorch || !options.dtype.empty())) {
-    fmt::print("written as separate copies, although they share memory with others: {}\n", some_of(in.shared_memory));
+  std::vector<std::string> copies;
+  for (const std::string& key : in.shared_memory) {
+    if (written.contains(key) && (out != FileFormat::pytorch || !options.dtype.empty())) copies.push_back(key);
+  }
+  if (!copies.empty()) {
+    fmt::print("written as separate copies, although they share memory with others: {}\n", some_of(copies));
   }
 }
 
@@ -124,8 +128,10 @@ int run(const Options& options) {
   StateDict tensors = selected(file, options);
   if (!options.dtype.empty()) tensors = cast(tensors, kTargets.at(options.dtype), options);
   check_format(tensors, format, options);
-  write_tensor_file(options.out, tensors, file.metadata);
-  print_losses(file, format, options);
+  tandem::io::Metadata metadata = file.metadata;
+  std::erase_if(metadata, [](const auto& entry) { return entry.first.starts_with("tandem."); });  // reserved
+  write_tensor_file(options.out, tensors, metadata);
+  print_losses(file, tensors, format, options);
   fmt::print("{} ({}, {}) -> {} ({}, {}): {}\n", options.in, name(file.format), bytes_text(file.bytes), options.out,
              name(format), bytes_text(static_cast<int64_t>(std::filesystem::file_size(options.out))),
              count_text(static_cast<int64_t>(tensors.size()), "tensor"));

@@ -66,6 +66,9 @@ std::string first_bytes(const std::string& path) {
   if (std::filesystem::is_directory(status)) {
     throw IoError(fmt::format("{}: a folder; name a file in it ({})", path, kReadable));
   }
+  if (!std::filesystem::is_regular_file(status)) {
+    throw IoError(fmt::format("{}: a device, pipe or socket; copy the data to a file first", path));
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) throw IoError(fmt::format("{}: cannot be read ({}); check its permissions", path, std::strerror(errno)));
   std::string bytes(512, '\0');

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -129,7 +130,8 @@ class Inspect(ToolTest):
     def test_numpy(self):
         array = self.inspect(GOLDEN / "array.npy")
         self.assertEqual([t["name"] for t in array["tensors"]], ["array"])
-        self.assertEqual(self.inspect(GOLDEN / "stored.npz")["tensors"], self.inspect(GOLDEN / "deflated.npz")["tensors"])
+        stored, deflated = self.inspect(GOLDEN / "stored.npz"), self.inspect(GOLDEN / "deflated.npz")
+        self.assertEqual(stored["tensors"], deflated["tensors"])
 
     def test_reads_by_contents_and_says_so(self):
         path = self.folder / "wrong.safetensors"
@@ -152,6 +154,7 @@ class Inspect(ToolTest):
                 self.fails("inspect", path, says=[str(path), *says])
         self.fails("inspect", self.folder / "none.pt", says=["no such file", "check the path"])
         self.fails("inspect", self.folder, says=["a folder", "name a file in it"])
+        self.fails("inspect", "/dev/null", says=["device", "copy the data to a file"])
         self.fails("inspect", GOLDEN / "refused_module.pt", says=["state_dict()"])
 
     def test_goes_on_after_an_error(self):
@@ -186,9 +189,10 @@ class Convert(ToolTest):
         values = [struct.unpack("<e", struct.pack("<H", bits))[0] for bits in FINITE_F16]
         write_safetensors(path, {"x": ("F16", values), "n": ("I64", [1, 2])})
         same = self.convert(path, "same.safetensors")
-        back = self.convert(self.convert(path, "f32.safetensors", "--dtype", "f32"), "back.safetensors", "--dtype", "f16")
+        wide = self.convert(path, "f32.safetensors", "--dtype", "f32")
+        back = self.convert(wide, "back.safetensors", "--dtype", "f16")
         self.assertEqual(same.read_bytes(), back.read_bytes())
-        self.assertEqual([t["dtype"] for t in self.inspect(self.folder / "f32.safetensors")["tensors"]].count("f32"), 1)
+        self.assertEqual([t["dtype"] for t in self.inspect(wide)["tensors"]].count("f32"), 1)
 
     def test_keeps_the_numbers_of_a_checkpoint(self):
         out = self.convert(GOLDEN / "train_adam.pt", "f16.safetensors", "--dtype", "f16")
@@ -250,6 +254,16 @@ class Bench(ToolTest):
         self.fails("bench", "--layers", "784,0", says=["784,0"])
         self.fails("bench", "--conv", "3x32:4", says=["channels x height x width"])
         self.fails("bench", "--conv", "3x4x4:4,4,4", says=["3 poolings", "larger images"])
+
+
+class Page(ToolTest):
+    def test_shows_what_inspect_prints(self):
+        page = (TESTS.parent / "docs" / "tool.md").read_text()
+        blocks = re.findall(r"```\n\$ tandem (inspect .*)\n([^`]*)```", page)
+        self.assertEqual(len(blocks), 2)
+        for command, output in blocks:
+            result = subprocess.run([TOOL, *command.split()], cwd=TESTS.parent, capture_output=True, text=True)
+            self.assertEqual(result.stdout, output)
 
 
 class Cuda(ToolTest):
