@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-TOOL = sys.argv.pop(1) if len(sys.argv) > 1 else ""
+TOOL = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else ""
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 GOLDEN = TESTS / "io" / "torch"  # written by PyTorch and NumPy
 FORMATS = {"F64": "d", "F32": "f", "F16": "e", "I64": "q"}
