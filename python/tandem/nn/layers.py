@@ -1,0 +1,281 @@
+"""Layers. Their initial values are drawn as in C++: the same seed gives the same weights in both languages."""
+
+import math
+
+from .. import _tandem
+from .._modes import no_grad
+from . import functional as F
+from . import init
+from .module import Module, Parameter
+
+
+def _pair(value):
+    return tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+
+
+def _init_weight_and_bias(layer):
+    """Kaiming's uniform distribution for weights, 1 / sqrt(fan_in) as the bound of biases."""
+    with no_grad():
+        init.kaiming_uniform_(layer.weight, math.sqrt(5))
+        if layer.bias is not None:
+            fan_in = layer.weight.numel() // max(layer.weight.shape[0], 1)
+            bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
+            init.uniform_(layer.bias, -bound, bound)
+
+
+class Linear(Module):
+    """y = x weight^T + bias; weight is [out_features, in_features]."""
+
+    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = Parameter(_tandem.empty(out_features, in_features, device=device, dtype=dtype))
+        self.register_parameter(
+            "bias", Parameter(_tandem.empty(out_features, device=device, dtype=dtype)) if bias else None
+        )
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        _init_weight_and_bias(self)
+
+    def forward(self, x):
+        return F.linear(x, self.weight, self.bias)
+
+    def extra_repr(self):
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Conv2d(Module):
+    """2-dimensional convolution; weight is [out_channels, in_channels / groups, kernel height, kernel width]."""
+
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True):
+        super().__init__()
+        if in_channels % groups or out_channels % groups:
+            raise _tandem.StateError(
+                f"Conv2d: groups = {groups} must divide in_channels = {in_channels} and out_channels = {out_channels}"
+            )
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size, self.stride = _pair(kernel_size), _pair(stride)
+        self.padding, self.dilation = _pair(padding), _pair(dilation)
+        self.weight = Parameter(_tandem.empty(out_channels, in_channels // groups, *self.kernel_size))
+        self.register_parameter("bias", Parameter(_tandem.empty(out_channels)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        _init_weight_and_bias(self)
+
+    def forward(self, x):
+        return F.conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+
+    def extra_repr(self):
+        return f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+
+
+class _BatchNorm(Module):
+    """Normalises each channel by the statistics of the batch, in evaluation by the running ones."""
+
+    ranks = ()
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True):
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.register_parameter("weight", Parameter(_tandem.ones(num_features)) if affine else None)
+        self.register_parameter("bias", Parameter(_tandem.zeros(num_features)) if affine else None)
+        self.register_buffer("running_mean", _tandem.zeros(num_features) if track_running_stats else None)
+        self.register_buffer("running_var", _tandem.ones(num_features) if track_running_stats else None)
+        counter = _tandem.full((), 0, dtype=_tandem.dtype.int64) if track_running_stats else None
+        self.register_buffer("num_batches_tracked", counter)
+
+    def forward(self, x):
+        if x.ndim not in self.ranks:
+            raise _tandem.ShapeError(f"{type(self).__name__}: the input has {x.ndim} dimensions, not {self.ranks}")
+        momentum = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.num_batches_tracked is not None:
+            with no_grad():
+                self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                momentum = 1 / self.num_batches_tracked.item()
+        training = self.training or self.running_mean is None
+        return F.batch_norm(
+            x, self.running_mean, self.running_var, self.weight, self.bias, training, momentum, self.eps
+        )
+
+    def extra_repr(self):
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"
+
+
+class BatchNorm1d(_BatchNorm):
+    __doc__ = _BatchNorm.__doc__
+    ranks = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    __doc__ = _BatchNorm.__doc__
+    ranks = (4,)
+
+
+class LayerNorm(Module):
+    """Normalises over the last dimensions, which have the sizes `normalized_shape`."""
+
+    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True):
+        super().__init__()
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps = eps
+        shape = self.normalized_shape
+        self.register_parameter("weight", Parameter(_tandem.ones(shape)) if elementwise_affine else None)
+        self.register_parameter("bias", Parameter(_tandem.zeros(shape)) if elementwise_affine and bias else None)
+
+    def forward(self, x):
+        return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self):
+        return f"{self.normalized_shape}, eps={self.eps}"
+
+
+class Embedding(Module):
+    """Rows of a table by index; weight is [num_embeddings, embedding_dim]."""
+
+    def __init__(self, num_embeddings, embedding_dim, padding_idx=None):
+        super().__init__()
+        self.padding_idx = padding_idx
+        self.weight = Parameter(_tandem.empty(num_embeddings, embedding_dim))
+        with no_grad():
+            init.normal_(self.weight)
+            if padding_idx is not None:
+                self.weight[padding_idx].zero_()
+
+    def forward(self, indices):
+        return F.embedding(indices, self.weight, self.padding_idx)
+
+    def extra_repr(self):
+        return f"{self.weight.shape[0]}, {self.weight.shape[1]}"
+
+
+class Dropout(Module):
+    """In training, sets each element to 0 with probability p and divides the others by 1 - p."""
+
+    def __init__(self, p=0.5):
+        super().__init__()
+        self.p = p
+
+    def forward(self, x):
+        return F.dropout(x, self.p, self.training)
+
+    def extra_repr(self):
+        return f"p={self.p}"
+
+
+class MaxPool2d(Module):
+    """The maximum of each window."""
+
+    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+        super().__init__()
+        self.arguments = (kernel_size, stride, padding, dilation, ceil_mode)
+
+    def forward(self, x):
+        return F.max_pool2d(x, *self.arguments)
+
+    def extra_repr(self):
+        return "kernel_size={}, stride={}, padding={}".format(*self.arguments[:3])
+
+
+class AvgPool2d(Module):
+    """The mean of each window."""
+
+    def __init__(self, kernel_size, stride=None, padding=0):
+        super().__init__()
+        self.arguments = (kernel_size, stride, padding)
+
+    def forward(self, x):
+        return F.avg_pool2d(x, *self.arguments)
+
+
+class AdaptiveAvgPool2d(Module):
+    """Means of windows that are chosen so that the output has `output_size`."""
+
+    def __init__(self, output_size):
+        super().__init__()
+        self.output_size = _pair(output_size)
+
+    def forward(self, x):
+        return F.adaptive_avg_pool2d(x, self.output_size)
+
+
+class Flatten(Module):
+    """Makes one dimension of several."""
+
+    def __init__(self, start_dim=1, end_dim=-1):
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, x):
+        return x.flatten(self.start_dim, self.end_dim)
+
+
+class Identity(Module):
+    """Returns its input."""
+
+    def forward(self, x):
+        return x
+
+
+class ReLU(Module):
+    """max(x, 0)."""
+
+    def forward(self, x):
+        return F.relu(x)
+
+
+class GELU(Module):
+    """x times the normal distribution function of x, or its approximation 'tanh'."""
+
+    def __init__(self, approximate="none"):
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, x):
+        return F.gelu(x, self.approximate)
+
+
+class SiLU(Module):
+    """x sigmoid(x)."""
+
+    def forward(self, x):
+        return F.silu(x)
+
+
+class Sigmoid(Module):
+    """1 / (1 + e^-x)."""
+
+    def forward(self, x):
+        return F.sigmoid(x)
+
+
+class Tanh(Module):
+    """The hyperbolic tangent."""
+
+    def forward(self, x):
+        return F.tanh(x)
+
+
+class CrossEntropyLoss(Module):
+    """Softmax and negative log likelihood, of class indices or class probabilities."""
+
+    def __init__(self, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
+        super().__init__()
+        self.register_buffer("weight", weight)
+        self.arguments = dict(ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing)
+
+    def forward(self, x, target):
+        return F.cross_entropy(x, target, self.weight, **self.arguments)
+
+
+class MSELoss(Module):
+    """The mean, or sum, of the squared differences."""
+
+    def __init__(self, reduction="mean"):
+        super().__init__()
+        self.reduction = reduction
+
+    def forward(self, x, target):
+        return F.mse_loss(x, target, reduction=self.reduction)
