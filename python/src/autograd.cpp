@@ -26,6 +26,7 @@ void bind_guard(nb::module_& m, const char* name) {
 autograd::TensorHook hook_from(nb::handle function) {
   return [callback = Callback(function)](const Tensor& grad) {
     const nb::gil_scoped_acquire gil;
+    if (!callback.get().is_valid()) return Tensor();  // the interpreter is ending
     const nb::object result = callback.get()(grad);
     return result.is_none() ? Tensor() : nb::cast<Tensor>(result);
   };

@@ -37,16 +37,20 @@ struct DeviceArg {
   Device get() const { return device ? *device : Device(text); }
 };
 
-/// A Python function that C++ calls. Copies share one reference, which is released with the GIL held, so copies can be
-/// made and destroyed on any thread.
+/// A Python object that C++ keeps, such as a hook. Copies share one reference, which is released with the GIL held, so
+/// copies can be made and destroyed on any thread.
+///
+/// Python's garbage collector does not see the reference. At the end of the interpreter, release_all() drops all of
+/// them: a hook refers to the variables of its module, and would keep them from being destroyed.
 class Callback {
  public:
-  explicit Callback(nb::handle function) : function_(function.inc_ref().ptr(), &Callback::release) {}
-  nb::handle get() const { return function_.get(); }
+  explicit Callback(nb::handle object);
+  /// The object; null after release_all().
+  nb::handle get() const { return *object_; }
+  static void release_all();
 
  private:
-  static void release(PyObject* function);
-  std::shared_ptr<PyObject> function_;
+  std::shared_ptr<nb::handle> object_;
 };
 
 /// Runs `f` with the GIL held, unless the interpreter has been shut down. For deleters, which run on any thread.
@@ -84,6 +88,7 @@ void bind_operators(nb::class_<Tensor>& t);
 void bind_ops(nb::module_& m, nb::class_<Tensor>& t);
 void bind_factories(nb::module_& m);
 void bind_autograd(nb::module_& m, nb::class_<Tensor>& t);
+void bind_function(nb::module_& m);
 void bind_nn(nb::module_& m);
 void bind_amp(nb::module_& m);
 void bind_optim(nb::module_& m);

@@ -75,6 +75,15 @@ Tensor from_numpy(nb::handle array) {
       b.buf, sizes, strides, [shared](void*) {}, TensorOptions(dtype));
 }
 
+/// The address of the first element, for a consumer that may write at any time: from now on, autocast casts weights in
+/// this memory anew in each region. Unlike Tensor::data_ptr(), this does not count as a write, so that values can be
+/// looked at between forward and backward. As in PyTorch, the check of saved tensors does not see the consumer's
+/// writes.
+void* shared_pointer(const Tensor& x) {
+  x.impl().storage->set_pointer_escaped();
+  return x.raw_bytes();
+}
+
 nb::dlpack::dtype numpy_dtype(DType t) {
   using Code = nb::dlpack::dtype_code;
   const Code code = t == kBool ? Code::Bool : is_floating_point(t) ? Code::Float : t == kByte ? Code::UInt : Code::Int;
@@ -101,9 +110,8 @@ nb::object to_numpy(const Tensor& x, bool force) {
   auto owner = std::make_unique<Owner>(x.impl().storage);
   const nb::capsule capsule(owner.get(), [](void* p) noexcept { delete static_cast<Owner*>(p); });
   owner.release();
-  // data_ptr() counts as a write: NumPy may write at any time.
-  return nb::cast(
-      nb::ndarray<nb::numpy>(x.data_ptr(), sizes.size(), sizes.data(), capsule, x.strides().data(), numpy_dtype(t)));
+  return nb::cast(nb::ndarray<nb::numpy>(shared_pointer(x), sizes.size(), sizes.data(), capsule, x.strides().data(),
+                                         numpy_dtype(t)));
 }
 
 // ---- DLPack
@@ -140,8 +148,11 @@ nb::object to_dlpack(const Tensor& x, nb::handle, std::optional<std::pair<int, i
     throw nb::buffer_error(
         "the tensor requires grad, and writes by the consumer cannot be recorded; export x.detach()");
   }
-  // detach(): the export keeps the memory even if the data of x are replaced.
-  const Tensor exported = copy.value_or(false) ? x.clone() : x.detach();
+  // The export owns a share of the storage, not of the tensor, whose data may be replaced.
+  const Tensor source = copy.value_or(false) ? x.clone() : x;
+  const Tensor exported = from_blob(
+      shared_pointer(source), source.sizes(), source.strides(), [owner = source.impl().storage](void*) {},
+      source.options());
   if (max_version && max_version->first >= 1) return capsule_of(toDLPackVersioned(exported), kVersionedName);
   return capsule_of(toDLPack(exported), kName);
 }
@@ -186,6 +197,9 @@ void bind_exchange(nb::module_& m, nb::class_<Tensor>& t) {
   t.def("__dlpack__", &to_dlpack, nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(),
         "dl_device"_a = nb::none(), "copy"_a = nb::none());
   t.def("__dlpack_device__", &dlpack_device);
+  t.def(
+      "data_ptr", [](const Tensor& x) { return reinterpret_cast<uintptr_t>(shared_pointer(x)); },
+      "The address of the first element.");
 }
 
 }  // namespace tandem::python

@@ -1,4 +1,6 @@
 // The extension module tandem._tandem: dtypes, devices, and the conversions that all subjects share.
+#include <unordered_set>
+
 #include "bridge.h"
 #include "tandem/tensor/default_dtype.h"
 #include "tandem/tensor/random.h"
@@ -7,8 +9,32 @@
 
 namespace tandem::python {
 
-void Callback::release(PyObject* function) {
-  with_gil([&] { Py_DECREF(function); });
+namespace {
+
+/// All objects that callbacks hold. Guarded by the GIL, and never destroyed.
+std::unordered_set<nb::handle*>& held_objects() {
+  static auto& held = *new std::unordered_set<nb::handle*>;
+  return held;
+}
+
+}  // namespace
+
+Callback::Callback(nb::handle object) {
+  const auto release = [](nb::handle* held) {
+    with_gil([&] {
+      held_objects().erase(held);
+      held->dec_ref();
+      delete held;
+    });
+  };
+  object_ = std::shared_ptr<nb::handle>(new nb::handle(object.inc_ref()), release);
+  held_objects().insert(object_.get());
+}
+
+void Callback::release_all() {
+  const std::vector<nb::handle*> all(held_objects().begin(), held_objects().end());
+  std::vector<nb::object> released;  // destroyed last: that may destroy callbacks
+  for (nb::handle* held : all) released.push_back(nb::steal(std::exchange(*held, nb::handle())));
 }
 
 Dims sizes_from(const nb::args& args) {
@@ -103,6 +129,7 @@ NB_MODULE(_tandem, m) {
   bind_ops(m, tensor);
   bind_factories(m);
   bind_autograd(m, tensor);
+  bind_function(m);
   nb::module_ nn = m.def_submodule("_nn");
   nb::module_ amp = m.def_submodule("_amp");
   nb::module_ optim = m.def_submodule("_optim");
@@ -110,4 +137,5 @@ NB_MODULE(_tandem, m) {
   bind_optim(optim);
   bind_amp(amp);
   bind_io(m);
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&Callback::release_all));
 }

@@ -98,7 +98,11 @@ std::vector<OptimizerParamGroup> groups_from(nb::handle params, const OptimizerO
   if (nb::isinstance<Tensor>(params)) throw nb::type_error("params must be an iterable of tensors, not a tensor");
   const nb::list entries(nb::borrow(params));
   std::vector<OptimizerParamGroup> groups;
-  if (entries.size() == 0 || !nb::isinstance<nb::dict>(entries[0])) {
+  if (entries.size() == 0) {
+    throw StateError("Optimizer",
+                     "there are no parameters; a generator such as net.parameters() can be used once only");
+  }
+  if (!nb::isinstance<nb::dict>(entries[0])) {
     groups.emplace_back(tensors_from(entries));
     return groups;
   }

@@ -89,9 +89,6 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
           "is_alias_of", [](const Tensor& x, const Tensor& y) { return x.is_alias_of(y); }, "other"_a)
       .def_prop_ro("_version", [](const Tensor& x) { return x._version(); })
       .def(
-          "data_ptr", [](const Tensor& x) { return reinterpret_cast<uintptr_t>(x.data_ptr()); },
-          "The address of the first element, for writing.")
-      .def(
           "item",
           [](const Tensor& x) {
             Scalar value;
@@ -145,9 +142,9 @@ nb::class_<Tensor> bind_tensor(nb::module_& m) {
 }
 
 void bind_indexing(nb::class_<Tensor>& t) {
-  t.def("__getitem__", &get, "index"_a)
-      .def("__setitem__", &set<Tensor>, "index"_a, "value"_a)
-      .def("__setitem__", &set<Scalar>, "index"_a, "value"_a)
+  t.def("__getitem__", &get, "index"_a.none())
+      .def("__setitem__", &set<Tensor>, "index"_a.none(), "value"_a)
+      .def("__setitem__", &set<Scalar>, "index"_a.none(), "value"_a)
       .def("__len__", [](const Tensor& x) {
         if (x.dim() == 0) throw nb::type_error("a tensor without dimensions has no len()");
         return x.size(0);

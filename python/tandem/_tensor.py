@@ -86,9 +86,9 @@ Tensor.__index__ = _index
 
 # ---- printing
 def _values(x):
-    """The values as an array, whatever the dtype and device."""
-    x = x.detach().cpu()
-    return numpy.asarray(x)
+    """A copy of the values as an array, whatever the dtype and device. Memory that is shared with NumPy would make
+    autocast keep no casts of it."""
+    return numpy.asarray(x.detach().cpu().clone())
 
 
 def _repr(self):

@@ -1,6 +1,8 @@
-"""Gradients without backward()."""
+"""Gradients without backward(), and ops with a derivative written in Python."""
 
-from .._tandem import _grad
+from .._tandem import _apply_function, _grad
+
+__all__ = ["Function", "FunctionContext", "grad"]
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, *, allow_unused=False):
@@ -8,4 +10,54 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     return _grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
 
 
-__all__ = ["grad"]
+class FunctionContext:
+    """Data that forward keeps for backward. Attributes may have any type, but an output that is stored as an attribute
+    is never freed: pass it to save_for_backward()."""
+
+    def __init__(self):
+        self._saved = ()
+        self._dirty = ()
+
+    def save_for_backward(self, *tensors):
+        self._saved = tensors
+
+    def mark_dirty(self, *tensors):
+        """In forward: declares that these inputs were changed in place. Each must also be returned."""
+        self._dirty = tensors
+
+    @property
+    def saved_tensors(self):
+        """In backward: the tensors of save_for_backward()."""
+        return self._saved
+
+
+class Function:
+    """An op with its derivative:
+
+        class Exp(Function):
+            @staticmethod
+            def forward(ctx, x):
+                y = x.exp()
+                ctx.save_for_backward(y)
+                return y
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * ctx.saved_tensors[0]
+
+        y = Exp.apply(x)
+
+    backward returns one gradient per argument of forward, None for arguments without one.
+    """
+
+    @staticmethod
+    def forward(ctx, *args):
+        raise NotImplementedError("a Function defines forward()")
+
+    @staticmethod
+    def backward(ctx, *grads):
+        raise NotImplementedError("a Function defines backward()")
+
+    @classmethod
+    def apply(cls, *args):
+        return _apply_function(cls, FunctionContext(), args)
