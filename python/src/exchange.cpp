@@ -4,6 +4,7 @@
 
 #include "bridge.h"
 #include "tandem/base/error.h"
+#include "tandem/cuda/device.h"
 #include "tandem/tensor/dlpack.h"
 #include "tandem/tensor/factories.h"
 
@@ -139,6 +140,13 @@ std::pair<int, int> dlpack_device(const Tensor& x) {
   return x.is_cpu() ? std::pair<int, int>(kDLCPU, 0) : std::pair<int, int>(kDLCUDA, x.device().index());
 }
 
+/// Waits for the work of all streams: neither side knows the other's stream.
+void wait_for(const Tensor& x) {
+  if (x.is_cpu()) return;
+  const nb::gil_scoped_release unlocked;
+  cuda::synchronize();
+}
+
 nb::object to_dlpack(const Tensor& x, nb::handle, std::optional<std::pair<int, int>> max_version,
                      std::optional<std::pair<int, int>> dl_device, std::optional<bool> copy) {
   if (dl_device && *dl_device != dlpack_device(x)) {
@@ -153,6 +161,7 @@ nb::object to_dlpack(const Tensor& x, nb::handle, std::optional<std::pair<int, i
   const Tensor exported = from_blob(
       shared_pointer(source), source.sizes(), source.strides(), [owner = source.impl().storage](void*) {},
       source.options());
+  wait_for(exported);
   if (max_version && max_version->first >= 1) return capsule_of(toDLPackVersioned(exported), kVersionedName);
   return capsule_of(toDLPack(exported), kName);
 }
@@ -182,7 +191,9 @@ Tensor from_dlpack(nb::handle source) {
     if (!e.matches(PyExc_TypeError)) throw;
     capsule = source.attr("__dlpack__")();  // a producer of DLPack before 1.0
   }
-  return from_capsule(capsule);
+  const Tensor x = from_capsule(capsule);
+  wait_for(x);
+  return x;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "tandem/base/error.h"
 #include "tandem/nn/functional.h"
 #include "tandem/nn/init.h"
+#include "tandem/nn/utils.h"
 #include "tandem/ops/ops.h"
 
 namespace tandem::python {
@@ -190,6 +191,30 @@ void bind_init(nb::module_& init) {
       "ones_", [](Tensor& x) -> Tensor& { return nn::init::ones_(x), x; }, "tensor"_a, nb::rv_policy::none);
 }
 
+std::vector<Tensor> parameters_from(nb::handle parameters) {
+  if (nb::isinstance<Tensor>(parameters)) return {nb::cast<Tensor>(parameters)};
+  return tensors_from(parameters);
+}
+
+void bind_utils(nb::module_& utils) {
+  utils.def(
+      "clip_grad_norm_",
+      [](nb::handle parameters, double max_norm, double norm_type) {
+        const std::vector<Tensor> tensors = parameters_from(parameters);
+        const nb::gil_scoped_release unlocked;
+        return nn::utils::clip_grad_norm_(tensors, max_norm, norm_type);
+      },
+      "parameters"_a, "max_norm"_a, "norm_type"_a = 2.0, "Scales gradients so that their norm is at most max_norm.");
+  utils.def(
+      "clip_grad_value_",
+      [](nb::handle parameters, double clip_value) {
+        const std::vector<Tensor> tensors = parameters_from(parameters);
+        const nb::gil_scoped_release unlocked;
+        nn::utils::clip_grad_value_(tensors, clip_value);
+      },
+      "parameters"_a, "clip_value"_a, "Limits the elements of gradients to [-clip_value, clip_value].");
+}
+
 }  // namespace
 
 void bind_nn(nb::module_& m) {
@@ -199,6 +224,8 @@ void bind_nn(nb::module_& m) {
   bind_layers(functional);
   bind_losses(functional);
   bind_init(init);
+  nb::module_ utils = m.def_submodule("utils");
+  bind_utils(utils);
 }
 
 }  // namespace tandem::python

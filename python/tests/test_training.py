@@ -66,6 +66,20 @@ def test_overflow_skips_the_step():
     assert tt.amp.GradScaler(enabled=False).get_scale() == 1.0
 
 
+def test_clipping_after_unscaling():
+    w = nn.Parameter(tt.ones(4))
+    optimizer = tt.optim.SGD([w], lr=1.0)
+    scaler = tt.amp.GradScaler()
+    scaler.scale((3 * w).sum()).backward()
+    scaler.unscale_(optimizer)
+    assert nn.utils.clip_grad_norm_([w], max_norm=1.0).item() == 6
+    assert w.grad.norm().item() == pytest.approx(1, rel=1e-4)
+    nn.utils.clip_grad_value_(w, 0.25)
+    scaler.step(optimizer)
+    scaler.update()
+    assert w.tolist() == [0.75] * 4
+
+
 def test_autocast_scope():
     x = tt.ones(4, 4)
     assert not tt.amp.is_autocast_enabled("cpu")
