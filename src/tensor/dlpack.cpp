@@ -24,10 +24,10 @@ DLDataType dlpack_type(DType t) {
   return {static_cast<uint8_t>(code), static_cast<uint8_t>(8 * element_size(t)), 1};
 }
 
-/// An exported tensor, which keeps its memory alive.
+/// An exported tensor. Keeps the memory alive, also if set_data() gives the tensor another.
 template <class Managed>
 struct Export {
-  Tensor tensor;
+  std::shared_ptr<Storage> memory;
   Dims sizes, strides;
   Managed managed{};
 };
@@ -39,7 +39,7 @@ std::unique_ptr<Export<Managed>> new_export(const Tensor& x) {
                "the tensor {} {} requires grad, and writes by the consumer cannot be recorded; export x.detach()",
                to_string(x.sizes()), name(x.dtype()));
   auto exported = std::make_unique<Export<Managed>>();
-  exported->tensor = x;
+  exported->memory = x.impl().storage;
   exported->sizes = Dims(x.sizes());
   exported->strides = Dims(x.strides());
   DLTensor& t = exported->managed.dl_tensor;

@@ -77,6 +77,14 @@ TEST(DLPack, SharesMemoryForItsLifetime) {
   }
 }
 
+TEST(DLPack, KeepsTheMemoryThatATensorGivesUp) {
+  const Tensor x = full({1000}, 3.0);
+  const Tensor y = fromDLPack(toDLPack(x));
+  x.set_data(zeros({1000}));
+  const Tensor other = full({1000}, 5.0);  // would reuse freed memory
+  EXPECT_EQ(difference(y, full({1000}, 3.0)), "");
+}
+
 TEST(DLPack, ExportCountsAsAWrite) {
   const Tensor x = zeros({3});
   const uint64_t version = x._version();
