@@ -12,13 +12,14 @@ GUIDES = [
     ("autograd/function", "workflows"), ("autograd/apply", "add_an_op"), ("autograd/", "workflows"),
     ("backend", "add_an_op"), ("base/float8", "fp8"), ("base/error", "troubleshooting"),
     ("base/half", "mixed_precision"), ("base/", "libtorch"), ("cuda/graph", "cuda_graphs"),
-    ("cuda/", "performance"), ("data/", "data_loading"), ("dist/", "scaling"), ("io/", "saving"),
+    ("cuda/", "performance"), ("data/", "data_loading"), ("dist/", "scaling"),
+    ("io/summary_writer", "seeing"), ("io/", "saving"),
     ("left_out", "libtorch"), ("math/", "add_an_op"), ("nn/parallel", "scaling"), ("nn/", "libtorch"),
     ("ops/float8", "fp8"), ("ops/", "autocast-ops"), ("optim/zero_redundancy", "scaling"), ("optim/", "optimizers"),
     ("tandem", "getting_started"), ("tensor/capture", "cuda_graphs"), ("tensor/current_capture", "cuda_graphs"),
     ("tensor/dlpack", "saving"), ("tensor/state_dict", "saving"), ("tensor/threads", "performance"),
     ("tensor/allocator", "performance"), ("tensor/accelerator", "add_an_op"), ("tensor/weight_float8", "fp8"),
-    ("tensor/optimizer_call", "add_an_op"), ("tensor/", "libtorch"),
+    ("tensor/optimizer_call", "add_an_op"), ("tensor/", "libtorch"), ("version", "versioning"),
 ]
 FOLDERS = {
     "amp": "Autocast, loss scaling, modes and tools", "autograd": "Automatic differentiation",

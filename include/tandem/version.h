@@ -1,6 +1,7 @@
 #pragma once
 // The version of tandem. CMakeLists.txt reads the three numbers from here. docs/versioning.md states what they promise.
 
+/// The three numbers of the version.
 #define TANDEM_VERSION_MAJOR 0
 #define TANDEM_VERSION_MINOR 1
 #define TANDEM_VERSION_PATCH 0
@@ -8,6 +9,7 @@
 /// The version as one number for comparisons: 10203 is 1.2.3.
 #define TANDEM_VERSION (TANDEM_VERSION_MAJOR * 10000 + TANDEM_VERSION_MINOR * 100 + TANDEM_VERSION_PATCH)
 
+/// Internal: the numbers with dots between them, as text.
 #define TANDEM_DETAIL_DOTTED(major, minor, patch) #major "." #minor "." #patch
 #define TANDEM_DETAIL_DOTTED_VALUES(major, minor, patch) TANDEM_DETAIL_DOTTED(major, minor, patch)
 
