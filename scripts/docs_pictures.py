@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Draws the pictures of docs/mixed_precision.md into docs/pictures, from formulas only. The files are committed; run this
-again after a change, with the Python of scripts/docs.sh.
+"""Draws pictures into docs/pictures: those of docs/mixed_precision.md, from formulas, and that of the README, from
+committed results. The files are committed; run this again after a change, with the Python of scripts/docs.sh.
 
 Usage: .venv-docs/bin/python scripts/docs_pictures.py
 """
+import json
 import math
 import os
 
@@ -12,7 +13,9 @@ import matplotlib
 matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402  pylint: disable=wrong-import-position
 
-OUTPUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "pictures")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+OUTPUT = os.path.join(ROOT, "docs", "pictures")
+RESULTS = os.path.join(ROOT, "benchmarks", "results", "2026-11-26-amd-epyc-family-25-networks.json")
 SIGN, EXPONENT, MANTISSA, INK = "#b45309", "#1d6fb8", "#2f8f5b", "#222222"
 # name, bits of the exponent, bits of the mantissa, largest finite number, smallest normal, smallest subnormal
 FORMATS = [
@@ -110,12 +113,45 @@ def scale():
     save(figure, "scale.svg")
 
 
+def networks():
+    """The speed and the quality of the networks of docs/networks.md in f32, bf16 and f16. Networks that compute their
+    metric from pictures or simulate devices are left out."""
+    with open(RESULTS, encoding="utf-8") as file:
+        results = [n for n in json.load(file)["networks"] if n["network"] not in ("dcgan", "in_memory")]
+    colors = {"f32": "#8a8f98", "bf16": EXPONENT, "f16": MANTISSA}
+    mean = lambda values: sum(values) / len(values)  # noqa: E731
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
+    for row, network in enumerate(results):
+        runs = {run["precision"]: run for run in network["runs"]}
+        lower_is_better = mean(runs["f32"]["metrics"]) < network["baseline"]
+        for at, (precision, color) in enumerate(colors.items()):
+            speed = mean(runs["f32"]["ms_per_step"]) / mean(runs[precision]["ms_per_step"])
+            quality = mean(runs[precision]["metrics"]) / mean(runs["f32"]["metrics"])
+            y = -row - 0.27 * (at - 1)
+            left.barh(y, speed, color=color, height=0.25, label=precision if row == 0 else None)
+            right.plot(1 / quality if lower_is_better else quality, y, "o", color=color, markersize=5)
+    left.set_yticks([-row for row in range(len(results))], [n["network"] for n in results])
+    left.axvline(1, color=INK, linewidth=0.8, linestyle=":")
+    left.set_xlabel("speed of a training step, f32 = 1")
+    left.legend(loc="lower right", frameon=False, fontsize=9)
+    right.axvline(1, color=INK, linewidth=0.8, linestyle=":")
+    right.set_xlim(0.9, 1.1)
+    right.set_xticks([0.9, 0.95, 1, 1.05, 1.1])
+    right.set_xlabel("result after training, f32 = 1; higher is better")
+    for axes in (left, right):
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    figure.tight_layout()
+    save(figure, "precisions.svg")
+
+
 def main():
     plt.rcParams.update({"svg.hashsalt": "tandem", "svg.fonttype": "path", "font.size": 10})
     formats()
     ranges()
     underflow()
     scale()
+    networks()
 
 
 if __name__ == "__main__":
