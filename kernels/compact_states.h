@@ -1,5 +1,5 @@
 #pragma once
-// States of optimizers that have fewer bits than the compute type; math/optim_state.h.
+// Optimizer states with fewer bits than the compute type; see math/optim_state.h.
 #include <array>
 #include <vector>
 

@@ -50,8 +50,8 @@ void run_collected(const Job& job, size_t index, int64_t begin, int64_t end, con
     store_param<T>(group, begin, n, p);
     if (job.compact) {
       const int64_t first = begin / math::kStateBlock, blocks = (n + math::kStateBlock - 1) / math::kStateBlock;
-      random_table().lanes(lanes, group.rounding_key, static_cast<uint64_t>(first * math::kStateCounters), 0,
-                           blocks * math::kStateCounters);
+      random_table().lanes(lanes, group.rounding_key, static_cast<uint64_t>(first * math::kStateCounters),
+                           math::kStateStream, blocks * math::kStateCounters);
     }
     for (size_t k = kState; k < kShadow; ++k) {
       if (group.data[k]) store_state<T>(group, k, begin, n, blocks[k], lanes);
@@ -162,7 +162,7 @@ void step(const OptimizerTensors& call, const Rule& rule, const StateLists& stat
       steps.push_back(constants_of(rule, lr, present, count, scalar));
     }
     step_of[i] = static_cast<uint32_t>(steps.size() - 1);
-    job.groups[i].rounding_key = static_cast<uint64_t>(count) + 1;
+    job.groups[i].rounding_key = math::state_key(count + 1);
   }
   const auto row_step = static_cast<const RowStep<Rule>&>(optim_table()).step;
   const auto update_rows = [&](size_t index, const OptimRows& rows) { row_step(rows, steps[step_of[index]].f32); };

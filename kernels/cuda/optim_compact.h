@@ -41,7 +41,7 @@ __device__ __forceinline__ void store_state(const Entry& entry, size_t k, int64_
   }
 }
 
-/// What one thread holds of a block.
+/// One thread's elements of a block.
 struct Held {
   float p[4], g[4], states[kStates][4];
 };
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfUpdates)
       words, count,
       chunks, [&](int64_t tensor, const Entry& entry, int64_t begin, int64_t end) __attribute__((always_inline)) {
         const auto update = rule.update(tensor);
-        const uint64_t key = static_cast<uint64_t>(rule.per_tensor[tensor].next);
+        const uint64_t key = math::state_key(rule.per_tensor[tensor].next);
         float* const scales = reinterpret_cast<float*>(words[scales_at + tensor]);
         for (int64_t block = begin + threadIdx.x / 32 * math::kStateBlock; block < end; block += step) {
           float* const own_scale = scales ? scales + block / math::kStateBlock : nullptr;
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfUpdates)
           }
           // Two threads share a counter.
           const int64_t counter = block / math::kStateBlock * math::kStateCounters + lane % math::kStateCounters;
-          const math::PhiloxBlock lanes = math::philox(key, static_cast<uint64_t>(counter), 0);
+          const math::PhiloxBlock lanes = math::philox(key, static_cast<uint64_t>(counter), math::kStateStream);
           uint32_t random[4];
 #pragma unroll
           for (int j = 0; j < 4; ++j) random[j] = math::state_random(lanes.lane[j], lane >= math::kStateCounters);
@@ -163,8 +163,8 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfUpdates)
       });
 }
 
-/// Runs the step of a rule with step counts, some of whose states have fewer bits than f32. `scales`: of the first
-/// states; empty, or undefined entries.
+/// Runs the step of a rule with step counts, some of whose states have fewer bits than f32. `scales`: inverse
+/// scales of the first states; may be empty or have undefined entries.
 template <class R>
 void run_compact(const OptimizerTensors& call, const R& rule, const StateLists& states,
                  const std::vector<Tensor>& steps, const std::vector<Tensor>& scales, double lr,

@@ -74,10 +74,11 @@ AdamCall settings_of(const OptimizerOptions& options) {
 template <class Kind>
 typename Kind::ParamState new_state(const Tensor& p, const typename Kind::Options& options) {
   typename Kind::ParamState state;
-  Tensor none;
+  Moment first = zero_moment(p, options.exp_avg_dtype());
   state.step(zero_steps(p));
-  create_moment(p, options.exp_avg_dtype(), state.exp_avg(), state.exp_avg_scale());
-  create_moment(p, options.exp_avg_sq_dtype(), state.exp_avg_sq(), none);
+  state.exp_avg(std::move(first.value));
+  state.exp_avg_scale(std::move(first.scale));
+  state.exp_avg_sq(zero_moment(p, options.exp_avg_sq_dtype()).value);
   return state;
 }
 
@@ -92,22 +93,41 @@ const typename Kind::Options& options_for(const Tensor& p, const Optimizer& opti
   return options_of<Kind>(optimizer.defaults());
 }
 
-/// Adds the moments of `p` to the call. They are converted if the dtypes of the options have changed.
-void add_moments(AdamCall& call, const Tensor& p, DType first, DType second, AdamParamState& state) {
-  Tensor none;
-  refit_moment(p, first, state.exp_avg(), state.exp_avg_scale());
-  check_moment("exp_avg", p, first, state.exp_avg(), state.exp_avg_scale());
-  call.exp_avgs.push_back(state.exp_avg());
-  call.exp_avg_scales.push_back(state.exp_avg_scale());
-  const auto add_second = [&](const char* name, Tensor& value, std::vector<Tensor>& list) {
-    refit_moment(p, second, value, none);
-    check_moment(name, p, second, value, none);
-    list.push_back(value);
+/// The moments of a step: what the calls use, and what replaces the present ones once all checks have passed.
+class StepMoments {
+ public:
+  /// Returns a moment in the dtype that the options ask for. `scale`: null if such moments have none.
+  Moment take(const char* name, const Tensor& p, DType wanted, Tensor& value, Tensor* scale) {
+    Moment m = refitted(p, wanted, {value, scale ? *scale : Tensor()});
+    check_moment(name, p, wanted, m);
+    replaced_.push_back({&value, scale, m});
+    return m;
+  }
+  void commit() {
+    for (Replacement& r : replaced_) {
+      *r.value = std::move(r.moment.value);
+      if (r.scale) *r.scale = std::move(r.moment.scale);
+    }
+  }
+
+ private:
+  struct Replacement {
+    Tensor *value, *scale;
+    Moment moment;
   };
-  add_second("exp_avg_sq", state.exp_avg_sq(), call.exp_avg_sqs);
+  std::vector<Replacement> replaced_;
+};
+
+/// Adds the moments of `p` to the call.
+void add_moments(AdamCall& call, const Tensor& p, DType first, DType second, AdamParamState& state,
+                 StepMoments& moments) {
+  Moment m = moments.take("exp_avg", p, first, state.exp_avg(), &state.exp_avg_scale());
+  call.exp_avgs.push_back(std::move(m.value));
+  call.exp_avg_scales.push_back(std::move(m.scale));
+  call.exp_avg_sqs.push_back(moments.take("exp_avg_sq", p, second, state.exp_avg_sq(), nullptr).value);
   if (!call.amsgrad) return;
-  if (!state.max_exp_avg_sq().defined()) create_moment(p, second, state.max_exp_avg_sq(), none);
-  add_second("max_exp_avg_sq", state.max_exp_avg_sq(), call.max_exp_avg_sqs);
+  if (!state.max_exp_avg_sq().defined()) state.max_exp_avg_sq(zero_moment(p, second).value);
+  call.max_exp_avg_sqs.push_back(moments.take("max_exp_avg_sq", p, second, state.max_exp_avg_sq(), nullptr).value);
 }
 
 /// Builds the calls of one step. `target_of` returns the tensor to update for a parameter, `state_of` its state, and
@@ -116,6 +136,7 @@ template <class Kind, class TargetOf, class StateOf, class CapturedLr>
 std::vector<AdamCall> make_calls(std::vector<OptimizerParamGroup>& groups, const FusedUnscale& scaling,
                                  const TargetOf& target_of, const StateOf& state_of, const CapturedLr& captured_lr) {
   std::vector<AdamCall> calls;
+  StepMoments moments;
   bool any = false;
   for (OptimizerParamGroup& group : groups) {
     check<Kind>(group.options());
@@ -132,13 +153,14 @@ std::vector<AdamCall> make_calls(std::vector<OptimizerParamGroup>& groups, const
       AdamCall& call = list.call_for(target.updated, settings, scaling, group.params().size());
       add_parameter(call, std::move(target.updated), std::move(target.shadow), grad);
       AdamParamState& state = state_of(p, options);
-      add_moments(call, p, options.exp_avg_dtype(), options.exp_avg_sq_dtype(), state);
+      add_moments(call, p, options.exp_avg_dtype(), options.exp_avg_sq_dtype(), state, moments);
       check_steps(state.step(), p);
       call.steps.push_back(state.step());
     }
     for (AdamCall& call : list.calls()) calls.push_back(std::move(call));
   }
   TANDEM_CHECK(any, StateError, "step() without any parameters; were the modules registered?");
+  moments.commit();
   return calls;
 }
 

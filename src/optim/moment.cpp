@@ -8,44 +8,51 @@
 namespace tandem::optim {
 namespace {
 
+DType moment_dtype(const Tensor& p, DType wanted) { return p.dtype() == kDouble ? kDouble : wanted; }
+
 bool is_scaled(const Tensor& value) { return value.dtype() == kFloat8_e4m3fn; }
 
-bool fits(const Tensor& scale, const Tensor& value) {
-  return scale.defined() && scale.dtype() == kFloat && scale.device() == value.device() && scale.is_contiguous() &&
-         scale.dim() == 1 && scale.size(0) == detail::float8_block_count(value.numel());
+bool has_its_scale(const Moment& m) {
+  const Tensor& scale = m.scale;
+  return scale.defined() && scale.dtype() == kFloat && scale.device() == m.value.device() && scale.is_contiguous() &&
+         scale.dim() == 1 && scale.size(0) == detail::float8_block_count(m.value.numel());
 }
 
 }  // namespace
 
-DType moment_dtype(const Tensor& p, DType wanted) { return p.dtype() == kDouble ? kDouble : wanted; }
-
-void create_moment(const Tensor& p, DType wanted, Tensor& value, Tensor& scale) {
+Moment zero_moment(const Tensor& p, DType wanted) {
   const DType dtype = moment_dtype(p, wanted);
-  value = zero_state(p, dtype);
-  if (dtype != compute_dtype(p)) value = value.contiguous();
-  scale = is_scaled(value) ? zeros({detail::float8_block_count(p.numel())}, p.options().dtype(kFloat)) : Tensor();
+  Moment m{zero_state(p, dtype), {}};
+  if (dtype != compute_dtype(p)) m.value = m.value.contiguous();
+  if (is_scaled(m.value)) m.scale = zeros({detail::float8_block_count(p.numel())}, p.options().dtype(kFloat));
+  return m;
 }
 
-void refit_moment(const Tensor& p, DType wanted, Tensor& value, Tensor& scale) {
-  if (!value.defined() || value.dtype() == moment_dtype(p, wanted)) return;
-  const bool kept = value.dtype() == kFloat || value.dtype() == kBFloat16 || (is_scaled(value) && fits(scale, value));
+Moment refitted(const Tensor& p, DType wanted, const Moment& moment) {
+  const Tensor& value = moment.value;
+  if (!value.defined()) return moment;
+  if (value.dtype() == moment_dtype(p, wanted)) return {value, is_scaled(value) ? moment.scale : Tensor()};
+  const bool kept =
+      value.dtype() == kFloat || value.dtype() == kBFloat16 || (is_scaled(value) && has_its_scale(moment));
   const bool of_p = p.dtype() != kDouble && value.sizes() == p.sizes() && value.device() == p.device();
-  if (!kept || !of_p) return;  // check_moment() throws
-  const Tensor given = is_scaled(value) ? detail::widen_float8_blocks(value, scale) : value;
-  create_moment(p, wanted, value, scale);
-  if (is_scaled(value)) {
-    detail::round_to_float8_blocks(value, scale, given);
+  if (!kept || !of_p) return moment;
+  const Tensor given = is_scaled(value) ? detail::widen_float8_blocks(value, moment.scale) : value;
+  Moment m = zero_moment(p, wanted);
+  if (is_scaled(m.value)) {
+    detail::round_to_float8_blocks(m.value, m.scale, given);
   } else {
-    value.copy_(given);
+    m.value.copy_(given);
   }
+  return m;
 }
 
-void check_moment(const char* name, const Tensor& p, DType wanted, const Tensor& value, const Tensor& scale) {
+void check_moment(const char* name, const Tensor& p, DType wanted, const Moment& moment) {
+  const Tensor& value = moment.value;
   check_state(name, value, p, moment_dtype(p, wanted));
   TANDEM_CHECK(value.dtype() == compute_dtype(p) || value.is_contiguous(), StateError,
                "{} of a {} parameter is {} with strides {}; it must be contiguous", name, to_string(p.sizes()),
                tandem::name(value.dtype()), to_string(value.strides()));
-  TANDEM_CHECK(!is_scaled(value) || fits(scale, value), StateError,
+  TANDEM_CHECK(!is_scaled(value) || has_its_scale(moment), StateError,
                "{} of a {} parameter is in float8, so {}_scale must be an f32 tensor of size {} on {}; replace it, or "
                "erase the state",
                name, to_string(p.sizes()), name, detail::float8_block_count(p.numel()), p.device().str());

@@ -4,13 +4,17 @@
 
 namespace tandem::optim {
 
-/// The dtype in which a moment of `p` is kept if the options ask for `wanted`: f64 for f64 parameters.
-DType moment_dtype(const Tensor& p, DType wanted);
-/// Sets `value` and `scale` to a moment of zeros. `scale` is undefined unless the dtype is e4m3fn.
-void create_moment(const Tensor& p, DType wanted, Tensor& value, Tensor& scale);
-/// Gives a moment the dtype that the options ask for, if they have changed. Rounds to nearest.
-void refit_moment(const Tensor& p, DType wanted, Tensor& value, Tensor& scale);
+/// A moment; `scale` is undefined unless `value` is e4m3fn.
+struct Moment {
+  Tensor value, scale;
+};
+
+/// Returns a moment of zeros for `p`, in the dtype that the options ask for; f64 for f64 parameters.
+Moment zero_moment(const Tensor& p, DType wanted);
+/// Returns the moment in the dtype that the options ask for: the same tensors, or new ones, rounded to nearest, if the
+/// options have changed. A moment that does not fit `p` is returned as it is, for check_moment().
+Moment refitted(const Tensor& p, DType wanted, const Moment& moment);
 /// Throws StateError unless the moment fits `p`.
-void check_moment(const char* name, const Tensor& p, DType wanted, const Tensor& value, const Tensor& scale);
+void check_moment(const char* name, const Tensor& p, DType wanted, const Moment& moment);
 
 }  // namespace tandem::optim

@@ -155,14 +155,18 @@ void ZeroRedundancyOptimizer::check_step(const FusedUnscale& scaling) const {
   }
 }
 
+void ZeroRedundancyOptimizer::share_options() {
+  for (size_t g = 0; g < param_groups().size(); ++g) {
+    shard_->param_groups()[g].set_options(param_groups()[g].options().clone());
+  }
+}
+
 void ZeroRedundancyOptimizer::step(const FusedUnscale& scaling) {
   const OpScope op(kName);
   const NoGradGuard no_grad;
   check_step(scaling);
   consolidated_.reset();
-  for (size_t g = 0; g < param_groups().size(); ++g) {
-    shard_->param_groups()[g].set_options(param_groups()[g].options().clone());
-  }
+  share_options();
   if (shard_->size() > 0) {
     try {
       shard_->step(scaling);

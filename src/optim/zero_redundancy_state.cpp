@@ -104,6 +104,7 @@ StateCommit ZeroRedundancyOptimizer::prepare_load_state_dict(const StateDict& st
         "this is the local state of one rank; load it with load_local_state_dict(), or save state_dict() after "
         "consolidate_state_dict()");
   }
+  share_options();  // they determine the dtypes of states
   return [this, commit = Optimizer::prepare_load_state_dict(state)] {
     commit();
     consolidated_.reset();

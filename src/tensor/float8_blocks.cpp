@@ -1,5 +1,7 @@
 #include "src/tensor/float8_blocks.h"
 
+#include <algorithm>
+
 #include "tandem/backend.h"
 #include "tandem/tensor/factories.h"
 
@@ -31,10 +33,22 @@ Tensor widen_float8_blocks(const Tensor& codes, const Tensor& inverse) {
 }
 
 void round_to_float8_blocks(const Tensor& codes, const Tensor& inverse, const Tensor& x) {
-  if (codes.numel() == 0) return;
-  const Tensor values = empty(codes.sizes(), codes.options().dtype(kFloat));
+  const Tensor values = empty(codes.sizes(), TensorOptions(kFloat).device(kCPU));
   values.copy_(x);
-  backend(codes).quantize_float8({.codes = as_row(codes), .scales = scales_of(inverse), .x = as_row(values)});
+  const Tensor host_codes = empty(codes.sizes(), TensorOptions(codes.dtype()).device(kCPU));
+  const Tensor host_inverse = empty(inverse.sizes(), TensorOptions(kFloat).device(kCPU));
+  const float* const from = values.raw<float>();
+  auto* const to = static_cast<uint8_t*>(host_codes.raw_bytes());
+  for (int64_t begin = 0; begin < values.numel(); begin += math::kStateBlock) {
+    const int64_t end = std::min(begin + math::kStateBlock, values.numel());
+    uint32_t largest = 0;
+    for (int64_t i = begin; i < end; ++i) largest = std::max(largest, math::finite_magnitude(from[i]));
+    const math::Float8Scale scale = math::state_scale(math::bits_as<float>(largest));
+    host_inverse.raw<float>()[begin / math::kStateBlock] = scale.inverse;
+    for (int64_t i = begin; i < end; ++i) to[i] = E4m3fn::round(from[i] * scale.scale, Float8Overflow::overflow);
+  }
+  codes.copy_(host_codes);
+  inverse.copy_(host_inverse);
 }
 
 }  // namespace tandem::detail

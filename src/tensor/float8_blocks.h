@@ -10,7 +10,8 @@ namespace tandem::detail {
 inline int64_t float8_block_count(int64_t numel) { return (numel + math::kStateBlock - 1) / math::kStateBlock; }
 /// The values in f32, contiguous.
 Tensor widen_float8_blocks(const Tensor& codes, const Tensor& inverse);
-/// Rounds x to nearest even, and writes codes and inverse scales. x: floating, any strides.
+/// Rounds x to nearest even, and writes codes and inverse scales. An inf or NaN becomes NaN and leaves its block's
+/// scale alone. x: floating, any strides. Computed on the CPU: for loading and changes of options, not for steps.
 void round_to_float8_blocks(const Tensor& codes, const Tensor& inverse, const Tensor& x);
 
 }  // namespace tandem::detail

@@ -47,7 +47,7 @@ void StateWriter::optional_tensor(const std::string& name, Tensor& value, const 
 }
 void StateWriter::scaled_tensor(const std::string& name, Tensor& value, Tensor& scale) {
   tensor(name, value);
-  if (scale.defined()) tensor(name + kScaleSuffix, scale);
+  if (value.dtype() == kFloat8_e4m3fn) tensor(name + kScaleSuffix, scale);
 }
 
 // ---- reading
@@ -125,23 +125,20 @@ void StateReader::optional_tensor(const std::string& name, Tensor& value, const 
 void StateReader::scaled_tensor(const std::string& name, Tensor& value, Tensor& scale) {
   const Tensor* given = fitting(name, value);
   if (!given) return;
-  if (given->dtype() != kFloat8_e4m3fn) {
-    if (scale.defined()) {
-      detail::round_to_float8_blocks(value, scale, *given);
-    } else {
-      value.copy_(*given);
-    }
-    return;
-  }
-  Tensor codes = empty(value.sizes(), value.options().dtype(kFloat8_e4m3fn));
-  Tensor inverse = empty({detail::float8_block_count(value.numel())}, value.options().dtype(kFloat));
-  codes.copy_(*given);
-  tensor(name + kScaleSuffix, inverse);
-  if (scale.defined()) {
-    value = codes;
-    scale = inverse;
-  } else {
+  const bool scaled = value.dtype() == kFloat8_e4m3fn, given_scaled = given->dtype() == kFloat8_e4m3fn;
+  if (scaled && given_scaled) {
+    value.copy_(*given);
+    tensor(name + kScaleSuffix, scale);
+  } else if (given_scaled) {
+    const Tensor codes = empty(value.sizes(), value.options().dtype(kFloat8_e4m3fn));
+    Tensor inverse = zeros({detail::float8_block_count(value.numel())}, value.options().dtype(kFloat));
+    codes.copy_(*given);
+    tensor(name + kScaleSuffix, inverse);
     value.copy_(detail::widen_float8_blocks(codes, inverse));
+  } else if (scaled) {
+    detail::round_to_float8_blocks(value, scale, *given);
+  } else {
+    value.copy_(*given);
   }
 }
 

@@ -43,6 +43,8 @@ TEST(ZeroRedundancyOptimizer, StepsAsTheUnshardedOptimizer) {
         expect_unsharded_results<AdamW>(group, AdamWOptions(1e-2), dtype, way);
       }
     }
+    const auto compact = AdamWOptions(1e-2).exp_avg_dtype(kFloat8_e4m3fn).exp_avg_sq_dtype(kBFloat16);
+    expect_unsharded_results<AdamW>(group, compact, kFloat, Way::scaled);
     expect_unsharded_results<Adadelta>(group, AdadeltaOptions(), kFloat, Way::scaled);
     expect_unsharded_results<Adagrad>(group, AdagradOptions(1e-2), kFloat, Way::scaled);
     expect_unsharded_results<Adamax>(group, AdamaxOptions(1e-2), kFloat, Way::scaled);

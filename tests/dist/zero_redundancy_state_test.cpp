@@ -12,7 +12,9 @@ using optim::MasterWeights;
 using optim::Optimizer;
 using optim::ZeroRedundancyOptimizer;
 
-const optim::AdamWOptions kOptions = optim::AdamWOptions(0.01).amsgrad(true);
+// Moments in fewer bits have more entries in a state.
+const optim::AdamWOptions kOptions =
+    optim::AdamWOptions(0.01).amsgrad(true).exp_avg_dtype(kFloat8_e4m3fn).exp_avg_sq_dtype(kBFloat16);
 
 /// A run of the unsharded optimizer, or of a sharded one.
 struct Training {
@@ -77,6 +79,22 @@ TEST(ZeroRedundancyState, LoadsTheStateOfTheUnshardedOptimizer) {
       sharded.train(3, 8);
       expect_same(sharded.params, alone.params);
     }
+  });
+}
+
+TEST(ZeroRedundancyState, LoadsIntoTheDtypesOfChangedOptions) {
+  on_ranks([](const Group& group) {
+    Training alone(kFloat), sharded(kFloat, group);
+    for (Training* run : {&alone, &sharded}) {
+      for (optim::OptimizerParamGroup& g : run->optimizer->param_groups()) {
+        static_cast<optim::AdamWOptions&>(g.options()).exp_avg_dtype(kFloat).exp_avg_sq_dtype(kFloat);
+      }
+    }
+    alone.train(0, 3);
+    sharded.checkpoint().load_state_dict(alone.checkpoint().state_dict());
+    alone.train(3, 5);
+    sharded.train(3, 5);
+    expect_same(sharded.params, alone.params);
   });
 }
 

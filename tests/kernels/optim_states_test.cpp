@@ -26,7 +26,7 @@ TANDEM_AT_EVERY_SIMD_LEVEL(OptimStates);
 /// The 16 random bits of element i in step t, in the upper half.
 uint32_t random_of(int t, size_t i) {
   const size_t block = i / 128, element = i % 128, counter = 16 * block + element % 64 / 4;
-  const uint32_t lane = math::philox(static_cast<uint64_t>(t), counter, 0).lane[element % 4];
+  const uint32_t lane = math::philox(static_cast<uint64_t>(t), counter, 2).lane[element % 4];
   return element < 64 ? lane << 16 : lane >> 16 << 16;
 }
 

@@ -1,6 +1,8 @@
 // Adam with moments in bf16 and e4m3fn: options, saving, conversions, and training.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <memory>
 
 #include "support/counter.h"
@@ -44,7 +46,7 @@ AdamParamState& state_of(optim::Optimizer& optimizer, const Tensor& p) {
   return static_cast<AdamParamState&>(*optimizer.state().at(&p.impl()));
 }
 
-TEST(MomentDtypes, StatesHaveThem) {
+TEST(MomentDtypes, StatesHaveTheDtypesOfTheOptions) {
   const Tensor p = make_param(), q = make_param(kDouble);
   AdamW adam({p, q}, compact().amsgrad(true));
   train(adam, p, 1, 1);
@@ -114,7 +116,67 @@ TEST(MomentDtypes, OptionsMayChangeBetweenSteps) {
   EXPECT_GT(abs(state_of(adam, p).exp_avg_scale()).min().item<float>(), 0);
 }
 
-TEST(MomentDtypes, InvalidOnesAreRefused) {
+TEST(MomentDtypes, InfAndNaNStayInTheirElementsWhenConverted) {
+  const Tensor p = make_param(), q = make_param();
+  AdamW wide({p}, AdamWOptions(0.01)), narrow({q}, compact());
+  train(wide, p, 1, 1);
+  const Tensor m = state_of(wide, p).exp_avg();
+  m[0][3] = std::numeric_limits<double>::infinity();
+  m[7][0] = std::nan("");
+  narrow.load_state_dict(wide.state_dict());
+  AdamW again({p}, AdamWOptions(0.01));
+  again.load_state_dict(narrow.state_dict());
+  EXPECT_EQ(state_of(again, p).exp_avg().isfinite().logical_not().sum().item<int64_t>(), 2);
+}
+
+TEST(MomentDtypes, GroupsMayDiffer) {
+  const Tensor p = make_param(), q = make_param();
+  std::vector<optim::OptimizerParamGroup> groups;
+  groups.emplace_back(std::vector<Tensor>{p}, std::make_unique<AdamWOptions>(compact()));
+  groups.emplace_back(std::vector<Tensor>{q}, std::make_unique<AdamWOptions>(0.01));
+  AdamW adam(groups), other(groups);
+  train(adam, p, 1, 1);
+  train(adam, q, 1, 1);
+  EXPECT_EQ(state_of(adam, p).exp_avg().dtype(), kFloat8_e4m3fn);
+  EXPECT_EQ(state_of(adam, q).exp_avg().dtype(), kFloat);
+  other.load_state_dict(adam.state_dict());
+  EXPECT_EQ(difference(other.state_dict(), adam.state_dict()), "");
+}
+
+TEST(MomentDtypes, ALoadedStateSharesNoMemory) {
+  const Tensor p = make_param(), q = make_param();
+  AdamW adam({p}, compact()), other({q}, compact());
+  train(adam, p, 2, 1);
+  other.load_state_dict(adam.state_dict());
+  const StateDict before = clone(other.state_dict());
+  train(adam, p, 2, 5);
+  EXPECT_EQ(difference(other.state_dict(), before), "");
+}
+
+TEST(MomentDtypes, ARefusedStepConvertsNothing) {
+  const Tensor p = make_param(), q = make_param();
+  AdamW adam({p, q}, AdamWOptions(0.01));
+  train(adam, p, 1, 1);
+  train(adam, q, 1, 1);
+  static_cast<AdamWOptions&>(adam.param_groups()[0].options()).exp_avg_dtype(kFloat8_e4m3fn);
+  state_of(adam, q).exp_avg_sq(zeros({3}, q.options()));
+  EXPECT_THROWS((train(adam, p, 1, 2)), StateError, "exp_avg_sq is [3]");
+  EXPECT_EQ(state_of(adam, p).exp_avg().dtype(), kFloat);
+}
+
+// A program may set a moment in f32 while the scales of its float8 predecessor are still there.
+TEST(MomentDtypes, AScaleWithoutFloat8IsNotSaved) {
+  const Tensor p = make_param(), q = make_param();
+  AdamW adam({p}, compact()), other({q}, compact());
+  train(adam, p, 1, 1);
+  static_cast<AdamWOptions&>(adam.param_groups()[0].options()).exp_avg_dtype(kFloat);
+  state_of(adam, p).exp_avg(zeros({20, 30}, p.options().dtype(kFloat)));
+  EXPECT_FALSE(adam.state_dict().contains("state.0.exp_avg_scale"));
+  train(adam, p, 1, 2);
+  other.load_state_dict(adam.state_dict());
+}
+
+TEST(MomentDtypes, RefusesInvalidDtypes) {
   const Tensor p = make_param();
   EXPECT_THROWS((AdamW({p}, compact().exp_avg_dtype(kHalf))), StateError, "AdamW", "exp_avg_dtype is f16",
                 "f32, bf16 or f8e4m3fn");
@@ -122,7 +184,7 @@ TEST(MomentDtypes, InvalidOnesAreRefused) {
                 "f32 or bf16");
 }
 
-TEST(MomentDtypes, StatesThatDoNotFitAreRefused) {
+TEST(MomentDtypes, RefusesStatesThatDoNotFit) {
   const Tensor p = make_param();
   AdamW adam({p}, compact());
   train(adam, p, 1, 1);

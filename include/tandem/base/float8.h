@@ -45,14 +45,14 @@ struct Float8Format {
     return finish(x, magnitude < kLeastNormal ? subnormal : normal, overflow);
   }
 
-  /// Rounds towards 0 or away from it: away with the probability of the part of a step that is lost, if `random` is
-  /// uniform over all 32-bit numbers. Uses its upper kShift bits: the part of a normal number has as many, what a
-  /// subnormal one has below is dropped. Branch-free.
+  /// Rounds towards 0 or away from it. The probability of rounding away is the discarded fraction of a unit in the last
+  /// place, if `random` is uniform over all 32-bit numbers. Uses its upper kShift bits: a normal number loses exactly
+  /// as many, and the bits of a subnormal number below those are dropped. Branch-free.
   TANDEM_MATH static constexpr uint8_t round_stochastically(float x, uint32_t random,
                                                             Float8Overflow overflow = kTorch) {
     const uint32_t magnitude = __builtin_bit_cast(uint32_t, x) & 0x7fffffffu, part = random >> (32 - kShift);
     const bool is_normal = magnitude >= kLeastNormal;
-    // In 2^-kShift steps of the least subnormal number.
+    // The magnitude in units of 2^-kShift times the least subnormal number.
     const float small =
         __builtin_bit_cast(float, is_normal ? 0u : magnitude) * __builtin_bit_cast(float, kPartsOfLeast);
     const uint32_t subnormal = static_cast<uint32_t>(static_cast<int32_t>(small));

@@ -26,8 +26,9 @@ class AdamOptions : public OptimizerCloneableOptions<AdamOptions> {
   /// Maximizes the objective instead of minimizing it.
   TANDEM_ARG(bool, maximize) = false;
   /// The dtypes in which moments are kept: kFloat or kBFloat16, for the first moment also kFloat8_e4m3fn. f64
-  /// parameters keep f64. Those in fewer bits than f32 are rounded stochastically (math/optim_state.h). Not saved: a
-  /// loaded state is converted, and so is the present one if these options change.
+  /// parameters keep f64. Those in fewer bits than f32 are rounded stochastically (math/optim_state.h). The options are
+  /// not saved: loading converts a state to these dtypes, and after a change of the options the next step does. Both
+  /// round to nearest.
   TANDEM_ARG(DType, exp_avg_dtype) = kFloat;
   TANDEM_ARG(DType, exp_avg_sq_dtype) = kFloat;
 };
@@ -50,11 +51,12 @@ class AdamParamState : public OptimizerParamState {
 };
 
 /// m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; p = p - lr m' / (sqrt(v') + eps), where m' and v' are m and v
-/// corrected for their initialization at 0. Computed in f32 (f64 for f64 parameters) and rounded once.
+/// corrected for their initialization at 0. Computed in f32 (f64 for f64 parameters) and rounded once; moments in fewer
+/// bits are rounded stochastically.
 class Adam : public Optimizer {
  public:
-  /// Throws StateError if lr, eps or weight_decay is negative or not finite, a beta is outside [0, 1), or moments
-  /// cannot be kept in a dtype.
+  /// Throws StateError if lr, eps or weight_decay is negative or not finite, a beta is outside [0, 1), or
+  /// exp_avg_dtype or exp_avg_sq_dtype is none of those listed in the options.
   explicit Adam(const std::vector<OptimizerParamGroup>& param_groups, AdamOptions defaults = {});
   explicit Adam(std::vector<Tensor> params, AdamOptions defaults = {});
   using Optimizer::step;

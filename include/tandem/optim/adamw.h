@@ -35,8 +35,8 @@ class AdamWParamState : public AdamParamState {};
 /// Adam with weight decay applied to the parameter directly instead of through the gradient.
 class AdamW : public Optimizer {
  public:
-  /// Throws StateError if lr, eps or weight_decay is negative or not finite, a beta is outside [0, 1), or moments
-  /// cannot be kept in a dtype.
+  /// Throws StateError if lr, eps or weight_decay is negative or not finite, a beta is outside [0, 1), or
+  /// exp_avg_dtype or exp_avg_sq_dtype is none of those listed in the options.
   explicit AdamW(const std::vector<OptimizerParamGroup>& param_groups, AdamWOptions defaults = {});
   explicit AdamW(std::vector<Tensor> params, AdamWOptions defaults = {});
   using Optimizer::step;

@@ -108,6 +108,8 @@ class ZeroRedundancyOptimizer : public Optimizer {
                           std::shared_ptr<distributed::ProcessGroup> group);
   void check_equal(size_t first_group) const;
   void check_step(const FusedUnscale& scaling) const;
+  /// Copies the options of the groups to this rank's optimizer.
+  void share_options();
   /// Chooses owners of the parameters that have none yet.
   void assign_owners();
   /// This rank's parameters of a group, with the group's options.

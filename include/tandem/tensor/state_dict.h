@@ -45,9 +45,9 @@ class StateVisitor {
   virtual void tensor(const std::string& name, Tensor& value) = 0;
   /// A tensor that may be undefined; otherwise it has the sizes, dtype and device of `like`.
   virtual void optional_tensor(const std::string& name, Tensor& value, const Tensor& like) = 0;
-  /// A tensor that may be kept in e4m3fn, contiguous, then with `scale`: the inverse scales of blocks of
-  /// math::kStateBlock elements, in f32, under the tensor's name with "_scale". For loading, `value` and `scale` must
-  /// be as for tensor(); the state may have another floating dtype.
+  /// A tensor that may be kept in e4m3fn. It is then contiguous, and `scale` holds the inverse scales of its blocks of
+  /// math::kStateBlock elements, in f32, saved under the name with "_scale" appended. Otherwise `scale` is undefined.
+  /// For loading, both must be as for tensor(); the state may have another floating dtype.
   virtual void scaled_tensor(const std::string& name, Tensor& value, Tensor& scale) = 0;
 };
 
