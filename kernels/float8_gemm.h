@@ -125,7 +125,8 @@ inline void by_blocks(const GemmCall& call, DType dtype) {
 
 }  // namespace float8_gemm
 
-/// GemmCall for float8 codes that are matrices; `dtype`: bf16, or f16 or f32 if the device does not multiply that.
+/// GemmCall for float8 codes that are matrices; `dtype`: bf16, or f16 or f32 if the device does not multiply that. Both
+/// factors have one scale for the tensor, or both have blocks.
 inline void multiply_float8(const GemmCall& call, DType dtype) {
   const Float8Scales &a = call.scales_a, &b = call.scales_b;
   const auto exact = [](const Float8Scales& s) { return s.power_of_two || s.inverse.dtype() == kFloat8_e8m0fnu; };

@@ -24,8 +24,8 @@ Tensor in_place_or_padded(const Tensor& x, int64_t rows, int64_t columns) {
   return fits ? x : padded(x, rows, columns);
 }
 
-/// Tiles of 128 rows and 4 columns. In a tile, the four columns of row r follow each other at (r % 32) * 16 + r / 32
-/// * 4.
+/// Tiles of 128 rows and 4 columns. In a tile, the four columns of a row are neighbours; row r begins at
+/// 16 (r % 32) + 4 (r / 32).
 Tensor tiled(const Tensor& x) {
   const int64_t rows = rounded_up(x.size(0), 128), columns = rounded_up(x.size(1), 4);
   const Tensor from = in_place_or_padded(x, rows, columns);

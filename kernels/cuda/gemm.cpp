@@ -4,10 +4,10 @@
 // cuBLASLt cannot add the bias itself (an f32 bias with an f16 or bf16 result), it is added to a product in f32. relu
 // keeps NaN: cuBLASLt's relu is used only if a trial run confirms that, else relu is a separate pass over the rounded
 // result. Products with and without an extra use different algorithms and may sum in different orders. With k = 0 the
-// product is 0. Float8 is multiplied by cuBLASLt where the device, the sizes and the form of the scales allow it, with
-// the sums of its float8 kernels without fast accumulation; other codes are widened to bf16 (f16 below compute
-// capability 8.0), which is exact. Equal calls on one device give equal bits, unless cuda::set_autotune is on: then two
-// runs of a program may choose different algorithms.
+// product is 0. Float8 is multiplied by cuBLASLt where the device, the sizes and the form of the scales allow it,
+// without fast accumulation; the precision of the sums is that of its float8 kernels. Other codes are widened to bf16
+// (f16 below compute capability 8.0), which is exact. Equal calls on one device give equal bits, unless
+// cuda::set_autotune is on: then two runs of a program may choose different algorithms.
 #include <functional>
 
 #include "kernels/cuda/finish.h"
@@ -153,8 +153,8 @@ bool run_float8(const GemmCall& call) {
   const int64_t multiple = *form_a == ScaleForm::vec32 ? 32 : 16;  // of the summed dimension
   if (a.size(0) % 16 != 0 || a.size(1) % multiple != 0 || b.size(1) % 16 != 0) {
     warn_once(
-        "a float8 product has a size that is not a multiple of 16, or with MXFP8 of 32, and is computed in bf16, which "
-        "is slower; pad the batch and the layers");
+        "a float8 product has a size that is not a multiple of 16 (MXFP8: a summed dimension that is not a multiple of "
+        "32) and is computed in bf16, which is slower; pad the batch and the layers");
     return false;
   }
   const auto rows_of = [](const Tensor& x) {

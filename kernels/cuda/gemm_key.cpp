@@ -15,8 +15,8 @@ std::string to_string(const GemmKey& key) {
         fmt::format(", {} matrices, {}, {} and {} elements apart", key.batch, key.stride_a, key.stride_b, key.stride_d);
   }
   if (key.scales_a != ScaleForm::tensor) {
-    constexpr const char* forms[] = {"a tensor", "1 x 128", "128 x 128", "1 x 32"};
-    text += fmt::format(", scales of {} and {}", forms[static_cast<int>(key.scales_a)],
+    constexpr const char* forms[] = {"tensor", "1 x 128", "128 x 128", "1 x 32"};
+    text += fmt::format(", scales per {} and {}", forms[static_cast<int>(key.scales_a)],
                         forms[static_cast<int>(key.scales_b)]);
   }
   return text +

@@ -101,7 +101,7 @@ class Plan {
 
   void set_up(const Operands& first);
   void set_addresses(const Operands& x) const;
-  void set_scale_forms() const;
+  void set_scale_forms();
   void make_layout(cublasLtMatrixLayout_t& layout, DType dtype, int64_t rows, int64_t columns, int64_t ld,
                    int64_t stride);
   void destroy() noexcept;
@@ -114,6 +114,7 @@ class Plan {
   cublasLtHandle_t handle_;
   cublasLtMatmulDesc_t operation_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, d_ = nullptr;
+  bool knows_scales_ = true;
   Choice<Algorithm> choice_;
 };
 
@@ -147,7 +148,7 @@ void Plan::set_addresses(const Operands& x) const {
   if (x.scale_b) set(key_, operation_, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, x.scale_b);
 }
 
-void Plan::set_scale_forms() const {
+void Plan::set_scale_forms() {
   if (key_.scales_a == ScaleForm::tensor) return;
 #if !defined(CUBLAS_VERSION) || CUBLAS_VERSION >= 120900  // multiplies_scaled() excludes older ones
   const auto mode = [](ScaleForm form) -> int32_t {
@@ -155,8 +156,13 @@ void Plan::set_scale_forms() const {
     return form == ScaleForm::vec128 ? CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F
                                      : CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
   };
-  set<int32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode(key_.scales_a));
-  set<int32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode(key_.scales_b));
+  // A library that is older than the headers does not know these attributes.
+  const auto is_set = [&](cublasLtMatmulDescAttributes_t attribute, int32_t value) {
+    return blas_driver().cublasLtMatmulDescSetAttribute(operation_, attribute, &value, sizeof(value)) ==
+           CUBLAS_STATUS_SUCCESS;
+  };
+  knows_scales_ = is_set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode(key_.scales_a)) &&
+                  is_set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode(key_.scales_b));
 #endif
 }
 
@@ -192,6 +198,7 @@ void Plan::make_layout(cublasLtMatrixLayout_t& layout, DType dtype, int64_t rows
 
 /// The heuristic's proposals, best first.
 std::vector<Algorithm> Plan::proposals(size_t most) const {
+  if (!knows_scales_) return {};
   cublasLtMatmulPreference_t made = nullptr;
   TANDEM_BLAS(to_string(key_), cublasLtMatmulPreferenceCreate, &made);
   const auto destroy_preference = [](cublasLtMatmulPreference_t p) {

@@ -1,5 +1,5 @@
-// Which float8 products the device multiplies itself: those with one scale for each operand; with blocks of 128 numbers
-// on compute capability 9.0, and of 32 from 10.0.
+// Which float8 products the device multiplies itself (tests/amp/fp8 checks their values): those with one scale for each
+// operand; with blocks of 128 numbers on compute capability 9.0, and of 32 from 10.0.
 #include <cublasLt.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ const int64_t* float8_products(const amp::Fp8Recipe& recipe, int64_t in) {
   return emulated::counts().float8_products;
 }
 
-TEST(Float8Products, OfBlocksAreTheDevicesOwn) {
+TEST(Float8Products, BlockScaledProductsRunInFloat8) {
   const DeviceProperties device = get_device_properties(current_device());
   const bool any = 10 * device.major + device.minor >= 89;
   EXPECT_EQ(float8_products(amp::Float8CurrentScaling(), 288)[CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F], any ? 3 : 0);
@@ -36,7 +36,7 @@ TEST(Float8Products, OfBlocksAreTheDevicesOwn) {
   EXPECT_EQ(of_32[CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0], device.major >= 10 ? 3 : 0);
 }
 
-TEST(Float8Products, OfOtherSizesAreWidened) {
+TEST(Float8Products, OtherSizesAreWidened) {
   for (const amp::Fp8Recipe& recipe :
        {amp::Fp8Recipe(amp::Float8BlockScaling()), amp::Fp8Recipe(amp::MXFP8BlockScaling())}) {
     const int64_t* counts = float8_products(recipe, 40);
