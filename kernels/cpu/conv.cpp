@@ -1,10 +1,10 @@
 // Convolution of two and three dimensions and its gradients.
 // Contract: 3 x 3 and 5 x 5 kernels over many channels run in winograd.cpp. Otherwise, f32, f16 and bf16 are convolved
-// by oneDNN with f32 sums and rounded once, after the bias. A dtype without fast instructions on this processor is
-// widened to f32 first. f64, and calls that oneDNN refuses even in f32, run in f64 in conv_loops.cpp. relu is a
-// separate pass over the rounded result, which gives the same bits; oneDNN's relu would turn NaN into 0. Images are
-// processed channels-last, which is several times faster in oneDNN than N, C, H, W; other layouts are converted before
-// and after.
+// by the library of products.h with f32 sums and rounded once, after the bias. A dtype without fast instructions on
+// this processor is widened to f32 first. f64, and calls that the library refuses even in f32, run in f64 in
+// conv_loops.cpp. relu is a separate pass over the rounded result, which gives the same bits; oneDNN's relu would turn
+// NaN into 0. Images are processed channels-last, which is several times faster in oneDNN than N, C, H, W; other
+// layouts are converted before and after.
 #include <algorithm>
 
 #include "kernels/conv_bias.h"

@@ -1,5 +1,6 @@
 #pragma once
-// Convolutions by definition, for f64 and for calls that oneDNN refuses. All tensors are contiguous f64; sums in f64.
+// Convolutions by definition, for f64 and for calls that the library refuses. All tensors are contiguous f64; sums in
+// f64.
 #include "tandem/backend.h"
 
 namespace tandem::cpu {

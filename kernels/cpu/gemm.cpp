@@ -1,8 +1,9 @@
 // Matrix products.
-// Contract: f32, f16 and bf16 are multiplied by oneDNN with f32 sums and rounded once, after the bias. A dtype without
-// fast instructions on this processor is widened to f32 first. f64, and calls that oneDNN refuses even in f32, are
-// multiplied in f64 by the loops below. With k = 0 the product is 0. relu is a separate pass over the rounded result,
-// which gives the same bits; oneDNN's relu would turn NaN into 0. Float8 is widened to bf16, which is exact, or to f32.
+// Contract: f32, f16 and bf16 are multiplied by the library of products.h with f32 sums and rounded once, after the
+// bias. A dtype without fast instructions on this processor is widened to f32 first. f64, and calls that the library
+// refuses even in f32, are multiplied in f64 by the loops below. With k = 0 the product is 0. relu is a separate pass
+// over the rounded result, which gives the same bits; oneDNN's relu would turn NaN into 0. Float8 is widened to bf16,
+// which is exact, or to f32.
 
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
@@ -59,7 +60,7 @@ void stack(Array& x) {
   drop_batch(x);
 }
 
-// Runs oneDNN on the tensors without copying. False if oneDNN refuses; nothing is written then.
+// Multiplies the tensors without copying. False if the library refuses; nothing is written then.
 bool run_as_is(const GemmCall& call) {
   Array d = array_of(call.d), a = array_of(call.a), b = array_of(call.b), bias = array_of(call.bias);
   if (bias && bias.sizes[0] != 1 && bias.strides[0] != 1) return false;
@@ -120,7 +121,7 @@ Tensor result_like(const GemmCall& call, DType dtype) {
   return result;
 }
 
-// Runs oneDNN on dense operands of `dtype`.
+// Multiplies dense operands of `dtype`.
 bool run_on_copies(const GemmCall& call, DType dtype) {
   GemmCall c = call;
   c.a = dense_matrices(call.a, dtype);

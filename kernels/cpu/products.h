@@ -1,5 +1,5 @@
 #pragma once
-// Matrix products and convolutions of a library: oneDNN (onednn/), or OpenBLAS (openblas/) in a build without it. The
+// Matrix products and convolutions by an external library: oneDNN (onednn/), or OpenBLAS (openblas/) without it. The
 // rest of the CPU backend includes only this file.
 //
 // Each function returns false, without writing anything, if the library has no fast implementation of the call on this

@@ -6,9 +6,9 @@ namespace tandem {
 
 /// Returns the number of threads that a CPU kernel called from this thread may use. 1 in a build without OpenMP.
 int get_num_threads();
-/// Sets that number, also for oneDNN's kernels. The initial value is OMP_NUM_THREADS or else the number of processors.
-/// Results do not depend on it. Throws StateError unless count >= 1. May have no effect in a child of fork()
-/// (docs/troubleshooting.md).
+/// Sets that number, also for the kernels of oneDNN or OpenBLAS. The initial value is OMP_NUM_THREADS or else the
+/// number of processors. Results do not depend on it, except those of products and convolutions by OpenBLAS. Throws
+/// StateError unless count >= 1. May have no effect in a child of fork() (docs/troubleshooting.md).
 void set_num_threads(int count);
 
 }  // namespace tandem

@@ -1,6 +1,7 @@
 // Convolutions of f32 as products of columns: row p of the columns of an image holds what the kernel covers at output
 // position p, so that y = columns w^T. Images are channels-last, so each kernel cell contributes a contiguous run of
-// channels. One image at a time; a 1 x 1 kernel without padding and strides uses the image itself.
+// channels. The columns of a few hundred positions are made at a time; a 1 x 1 kernel without padding and strides uses
+// the image itself.
 #include <algorithm>
 
 #include "kernels/cpu/openblas/sgemm.h"
@@ -37,6 +38,9 @@ struct Shape {
   int64_t positions() const { return product(out); }
   int64_t taps() const { return product(kernel); }
   int64_t columns() const { return taps() * group_c; }  ///< of a group
+  /// Output positions whose columns take about a megabyte.
+  int64_t part() const { return std::clamp<int64_t>((1 << 18) / std::max<int64_t>(columns(), 1), 64, 1 << 16); }
+  int64_t buffer_size() const { return is_pointwise() ? 1 : std::min(part(), positions()) * columns(); }
   bool is_pointwise() const { return taps() == 1 && in == out && stride == std::array<int64_t, 3>{1, 1, 1}; }
 
   /// Calls f(tap, pixel) for the kernel cells that lie inside the image at an output position, outside(tap) for others.
@@ -66,24 +70,32 @@ struct Shape {
 
 bool is_f32(const Array& x) { return !x || x.dtype == kFloat; }
 
-/// Whether the calls of a convolution fit OpenBLAS: channels-last images of f32.
+/// Whether the calls of a convolution fit OpenBLAS: dense channels-last images of f32. Groups with one output each
+/// would be products with vectors.
 bool takes(const Array& y, const Array& x, const Array& weight, const Array& bias, const Shape& s) {
   const bool channels_last = x.strides[1] == 1 && y.strides[1] == 1;
-  return channels_last && is_f32(y) && is_f32(x) && is_f32(weight) && is_f32(bias) &&
-         openblas::takes({s.positions(), s.columns(), s.c, s.o});
+  return channels_last && (s.groups == 1 || s.group_o > 1) && is_f32(y) && is_f32(x) && is_f32(weight) &&
+         is_f32(bias) && openblas::takes({s.positions(), s.columns(), s.c, s.o});
+}
+
+/// Calls f(first, end) for parts of the output positions whose columns fit into the cache.
+template <class F>
+void for_each_part(const Shape& s, const F& f) {
+  const int64_t part = s.is_pointwise() ? s.positions() : s.part();
+  for (int64_t first = 0; first < s.positions(); first += part) f(first, std::min(first + part, s.positions()));
 }
 
 float* image_of(const Array& x, int64_t i) { return static_cast<float*>(x.data) + i * x.strides[0]; }
 
-/// The columns of one group of an image: in place for pointwise convolutions.
-Matrix columns_of(float* image, const Shape& s, int64_t group, float* buffer) {
-  if (s.is_pointwise()) return {image + group * s.group_c, s.c};
+/// The columns of output positions [first, end) of one group of an image: in place for pointwise convolutions.
+Matrix columns_of(float* image, const Shape& s, int64_t group, int64_t first, int64_t end, float* buffer) {
+  if (s.is_pointwise()) return {image + first * s.c + group * s.group_c, s.c};
   const int64_t width = s.columns();
-  parallel_for(s.positions(), 1 + kParallelGrain / width, [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) {
+  parallel_for(end - first, 1 + kParallelGrain / width, [&](int64_t from, int64_t to) {
+    for (int64_t p = from; p < to; ++p) {
       float* const row = buffer + p * width;
       s.for_each_tap(
-          p,
+          first + p,
           [&](int64_t tap, int64_t pixel) {
             std::copy_n(image + pixel * s.c + group * s.group_c, s.group_c, row + tap * s.group_c);
           },
@@ -93,18 +105,22 @@ Matrix columns_of(float* image, const Shape& s, int64_t group, float* buffer) {
   return {buffer, width};
 }
 
-/// Adds columns to the pixels of an image that they came from. One thread: columns overlap.
-void add_columns(float* image, const Shape& s, int64_t group, const float* columns) {
-  for (int64_t p = 0; p < s.positions(); ++p) {
-    const float* const row = columns + p * s.columns();
-    s.for_each_tap(
-        p,
-        [&](int64_t tap, int64_t pixel) {
-          float* const to = image + pixel * s.c + group * s.group_c;
-          for (int64_t c = 0; c < s.group_c; ++c) to[c] += row[tap * s.group_c + c];
-        },
-        [](int64_t) {});
-  }
+/// Adds the columns of output positions [first, end) to the pixels that they came from. Threads divide the channels,
+/// since columns overlap.
+void add_columns(float* image, const Shape& s, int64_t group, int64_t first, int64_t end, const float* columns) {
+  const int64_t grain = 1 + kParallelGrain / ((end - first) * s.taps());
+  parallel_for(s.group_c, grain, [&](int64_t from, int64_t to) {
+    for (int64_t p = first; p < end; ++p) {
+      const float* const row = columns + (p - first) * s.columns();
+      s.for_each_tap(
+          p,
+          [&](int64_t tap, int64_t pixel) {
+            float* const sums = image + pixel * s.c + group * s.group_c;
+            for (int64_t c = from; c < to; ++c) sums[c] += row[tap * s.group_c + c];
+          },
+          [](int64_t) {});
+    }
+  });
 }
 
 /// Moves a weight [o, c, taps] to or from the order of columns, [o, taps, c]. move(element of the weight, of the
@@ -132,7 +148,7 @@ void for_each_weight(const Array& weight, const Shape& s, float* ordered, const 
 bool convolution(const Array& y, const Array& x, const Array& weight, const Array& bias, const ConvParams& p) {
   const Shape s(y, x, weight, p);
   if (!takes(y, x, weight, bias, s)) return false;
-  Scratch<float> ordered(s.o * s.columns()), buffer(s.is_pointwise() ? 1 : s.positions() * s.columns());
+  Scratch<float> ordered(s.o * s.columns()), buffer(s.buffer_size());
   for_each_weight(weight, s, ordered.data(), [](const float& from, float& to) { to = from; });
   for (int64_t i = 0; i < s.n; ++i) {
     float* const out = image_of(y, i);
@@ -141,10 +157,12 @@ bool convolution(const Array& y, const Array& x, const Array& weight, const Arra
       for (int64_t q = 0; q < s.positions(); ++q) std::copy_n(offset, s.o, out + q * s.o);
     }
     for (int64_t g = 0; g < s.groups; ++g) {
-      const Matrix columns = columns_of(image_of(x, i), s, g, buffer.data());
       const Matrix w{ordered.data() + g * s.group_o * s.columns(), s.columns(), /*transposed=*/true};
-      openblas::multiply({out + g * s.group_o, s.o}, columns, w, s.positions(), s.group_o, s.columns(),
-                         static_cast<bool>(bias));
+      for_each_part(s, [&](int64_t first, int64_t end) {
+        const Matrix columns = columns_of(image_of(x, i), s, g, first, end, buffer.data());
+        openblas::multiply({out + first * s.o + g * s.group_o, s.o}, columns, w, end - first, s.group_o, s.columns(),
+                           static_cast<bool>(bias));
+      });
     }
   }
   return true;
@@ -153,17 +171,19 @@ bool convolution(const Array& y, const Array& x, const Array& weight, const Arra
 bool convolution_backward_data(const Array& gx, const Array& gy, const Array& weight, const ConvParams& p) {
   const Shape s(gy, gx, weight, p);
   if (!takes(gy, gx, weight, {}, s)) return false;
-  Scratch<float> ordered(s.o * s.columns()), buffer(s.is_pointwise() ? 1 : s.positions() * s.columns());
+  Scratch<float> ordered(s.o * s.columns()), buffer(s.buffer_size());
   for_each_weight(weight, s, ordered.data(), [](const float& from, float& to) { to = from; });
   for (int64_t i = 0; i < s.n; ++i) {
     float* const in = image_of(gx, i);
     if (!s.is_pointwise()) std::fill_n(in, Shape::product(s.in) * s.c, 0.0f);
     for (int64_t g = 0; g < s.groups; ++g) {
-      const Matrix gradient{image_of(gy, i) + g * s.group_o, s.o};
       const Matrix w{ordered.data() + g * s.group_o * s.columns(), s.columns()};
-      const Matrix columns = s.is_pointwise() ? Matrix{in + g * s.group_c, s.c} : Matrix{buffer.data(), s.columns()};
-      openblas::multiply(columns, gradient, w, s.positions(), s.columns(), s.group_o, false);
-      if (!s.is_pointwise()) add_columns(in, s, g, buffer.data());
+      for_each_part(s, [&](int64_t first, int64_t end) {
+        const Matrix gradient{image_of(gy, i) + first * s.o + g * s.group_o, s.o};
+        const Matrix columns = s.is_pointwise() ? Matrix{in + g * s.group_c, s.c} : Matrix{buffer.data(), s.columns()};
+        openblas::multiply(columns, gradient, w, end - first, s.columns(), s.group_o, false);
+        if (!s.is_pointwise()) add_columns(in, s, g, first, end, buffer.data());
+      });
     }
   }
   return true;
@@ -173,13 +193,15 @@ bool convolution_backward_weight(const Array& gweight, const Array& gbias, const
                                  const ConvParams& p) {
   const Shape s(gy, x, gweight, p);
   if (!takes(gy, x, gweight, gbias, s)) return false;
-  Scratch<float> ordered(s.o * s.columns()), buffer(s.is_pointwise() ? 1 : s.positions() * s.columns());
+  Scratch<float> ordered(s.o * s.columns()), buffer(s.buffer_size());
   for (int64_t i = 0; i < s.n; ++i) {
     for (int64_t g = 0; g < s.groups; ++g) {
-      const Matrix columns = columns_of(image_of(x, i), s, g, buffer.data());
-      const Matrix gradient{image_of(gy, i) + g * s.group_o, s.o, /*transposed=*/true};
-      openblas::multiply({ordered.data() + g * s.group_o * s.columns(), s.columns()}, gradient, columns, s.group_o,
-                         s.columns(), s.positions(), i > 0);
+      for_each_part(s, [&](int64_t first, int64_t end) {
+        const Matrix columns = columns_of(image_of(x, i), s, g, first, end, buffer.data());
+        const Matrix gradient{image_of(gy, i) + first * s.o + g * s.group_o, s.o, /*transposed=*/true};
+        openblas::multiply({ordered.data() + g * s.group_o * s.columns(), s.columns()}, gradient, columns, s.group_o,
+                           s.columns(), end - first, i > 0 || first > 0);
+      });
     }
   }
   for_each_weight(gweight, s, ordered.data(), [](float& to, const float& from) { to = from; });

@@ -19,8 +19,10 @@ bool as_matrix(const Array& x, int64_t batch, openblas::Matrix& matrix) {
   matrix.data = static_cast<float*>(x.data) + (x.rank == 3 && x.sizes[0] != 1 ? batch * x.strides[0] : 0);
   matrix.transposed = x.strides[c] != 1;
   if (matrix.transposed && x.strides[r] != 1) return false;
-  const int64_t row = matrix.transposed ? x.sizes[r] : x.sizes[c];
-  matrix.step = std::max(matrix.transposed ? x.strides[c] : x.strides[r], std::max<int64_t>(row, 1));
+  const int64_t row = matrix.transposed ? x.sizes[r] : x.sizes[c], rows = matrix.transposed ? x.sizes[c] : x.sizes[r];
+  const int64_t step = matrix.transposed ? x.strides[c] : x.strides[r];
+  if (rows > 1 && step < row) return false;  // rows overlap
+  matrix.step = std::max({step, row, int64_t{1}});
   return true;
 }
 
