@@ -155,7 +155,7 @@ if(TANDEM_BUILD_BENCHMARKS)
 endif()
 find_package(CLI11 CONFIG QUIET)
 if(TANDEM_BUILD_TOOLS AND CLI11_FOUND AND nlohmann_json_FOUND) # as in tools/CMakeLists.txt
-  program_on_cuda(tool tandem_processor DNNL::dnnl)
+  program_on_cuda(tool tandem_processor $<TARGET_NAME_IF_EXISTS:DNNL::dnnl>)
   on_cuda_test(tool Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/tools/tool_test.py"
                $<TARGET_FILE:tandem_on_cuda_tool> Cuda)
 endif()

@@ -10,12 +10,13 @@ namespace tools {
 /// processor have, or the one that the environment variable TANDEM_SIMD names.
 std::string simd_level();
 
-/// oneDNN, which computes matrix products and convolutions on the CPU.
-struct OneDnn {
-  std::string version;  ///< of the library that is loaded, such as "3.4.1"
-  std::string isa;      ///< the instruction set that it uses at most, by its name for it: "avx512_core_bf16"
+/// The library that computes matrix products and convolutions on the CPU.
+struct ProductLibrary {
+  std::string name;     ///< "oneDNN", "OpenBLAS", or "none": plain loops
+  std::string version;  ///< of oneDNN: of the library that is loaded, such as "3.4.1"
+  std::string isa;      ///< of oneDNN: the instruction set that it uses at most, by its name for it: "avx512_core_bf16"
 };
-OneDnn onednn();
+ProductLibrary product_library();
 
 /// Whether products of f32, bf16 or f16 use instructions for this dtype. tandem widens the others to f32.
 bool multiplies(tandem::DType dtype);

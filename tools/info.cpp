@@ -96,11 +96,11 @@ json cuda_json() {
 }
 
 json info() {
-  const OneDnn library = onednn();
+  const ProductLibrary library = product_library();
   const SystemMemory memory = system_memory();
   json result = {{"tandem", tandem::version_string()},
                  {"cpu", cpu_json()},
-                 {"onednn", {{"version", library.version}, {"isa", library.isa}}},
+                 {"products", {{"library", library.name}, {"version", library.version}, {"isa", library.isa}}},
                  {"openmp", openmp()},
                  {"memory", {{"total", memory.total}, {"available", memory.available}}},
                  {"cuda", cuda_json()}};
@@ -154,8 +154,9 @@ void print_cuda(const json& cuda) {
 void print(const json& info) {
   row("tandem", info["tandem"]);
   print_cpu(info["cpu"]);
-  row("oneDNN", fmt::format("{}, uses {}", info["onednn"]["version"].get<std::string>(),
-                            info["onednn"]["isa"].get<std::string>()));
+  const ProductLibrary library = product_library();
+  row("library", library.version.empty() ? library.name
+                                         : fmt::format("{} {}, uses {}", library.name, library.version, library.isa));
   row("OpenMP", info["openmp"]);
   const json& memory = info["memory"];
   row("memory", fmt::format("{}, {} available{}", bytes_text(memory["total"]), bytes_text(memory["available"]),

@@ -67,7 +67,7 @@ class Info(ToolTest):
                  if line.startswith("model name")]
         text = self.run_tool("info")
         self.assertRegex(text, r"(?m)^processor +" + (names[0] if names else ""))
-        for label in ("tandem", "products", "choose", "oneDNN", "memory", "CUDA"):
+        for label in ("tandem", "products", "choose", "library", "memory", "CUDA"):
             self.assertRegex(text, rf"(?m)^{label} +\S")
 
     def test_json(self):
