@@ -91,7 +91,7 @@ OptimRows rows_of(const Job& job, const Group& group, int64_t begin, int64_t n) 
 template <class UpdateRows, class UpdateF64>
 void run(const Job& job, const UpdateRows& update_rows, const UpdateF64& update_f64) {
   // Parts start at multiples of a cache line of 16-bit elements, so that threads share no line of a large tensor.
-  const int64_t line = std::max<int64_t>(32 / job.unit, 1), total = job.ranges.total();
+  const int64_t unit = job.unit(), line = std::max<int64_t>(32 / unit, 1), total = job.ranges.total();
   const auto update_f32 = [&](size_t index, float* p, const float* g, float* const* states, int64_t n) {
     OptimRows rows;
     rows.n = n;
@@ -101,12 +101,12 @@ void run(const Job& job, const UpdateRows& update_rows, const UpdateF64& update_
     rows.factor = job.factor;
     update_rows(index, rows);
   };
-  const int64_t grain = kParallelGrain / (line * job.unit);
+  const int64_t grain = kParallelGrain / (line * unit);
   parallel_for((total + line - 1) / line, grain, [&](int64_t first, int64_t last) {
     job.ranges.visit(first * line, std::min(last * line, total), [&](size_t index, int64_t begin, int64_t end) {
       const Group& group = job.groups[index];
-      begin *= job.unit;
-      end = std::min(end * job.unit, group.numel);
+      begin *= unit;
+      end = std::min(end * unit, group.numel);
       if (in_place(job, group)) {
         update_rows(index, rows_of(job, group, begin, end - begin));
       } else if (group.dtypes[kParam] == DType::F64) {

@@ -46,10 +46,12 @@ struct Job {
   std::vector<Group> groups;
   /// The tensors' elements or, if `compact`, their blocks of kStateBlock elements.
   ElementRanges ranges;
-  int64_t unit = 1;      ///< elements in an entry of `ranges`
   bool compact = false;  ///< some states have fewer bits than the compute type
   float factor = 1;
   bool stream = false;
+
+  /// The elements of an entry of `ranges`.
+  int64_t unit() const { return compact ? math::kStateBlock : 1; }
 };
 
 /// By state. Null or empty: absent.
@@ -68,7 +70,6 @@ inline std::unique_ptr<Walk<kOperands>> make_group_walk(const std::array<const T
 inline Job make_job(const OptimizerTensors& call, const StateLists& states, const std::vector<Tensor>& scales = {}) {
   Job job;
   job.compact = kernels::any_compact(states);
-  job.unit = job.compact ? math::kStateBlock : 1;
   if (call.scaling.inverse_scale.defined()) job.factor = *call.scaling.inverse_scale.raw<float>();
   const size_t count = call.params.size();
   job.groups.resize(count);
@@ -89,9 +90,9 @@ inline Job make_job(const OptimizerTensors& call, const StateLists& states, cons
     if (!contiguous) group.walk = make_group_walk(tensors, job.compact);
     if (!scales.empty() && scales[i].defined()) group.scales = scales[i].raw<float>();
     group.numel = tensors[kParam]->impl().numel;
-    job.ranges.push_back((group.numel + job.unit - 1) / job.unit);
+    job.ranges.push_back((group.numel + job.unit() - 1) / job.unit());
   }
-  job.stream = job.ranges.total() > kStreamElements;
+  job.stream = !job.compact && job.ranges.total() > kStreamElements;
   return job;
 }
 

@@ -170,7 +170,7 @@ void run_compact(const OptimizerTensors& call, const R& rule, const StateLists& 
                  const std::vector<Tensor>& steps, const std::vector<Tensor>& scales, double lr,
                  const double* captured_lr, bool maximize) {
   const StepList list = list_of<float>(call, states, steps, {}, /*row_major=*/true);
-  if (list.tensors.chunks() == 0 && list.counts.empty()) return;
+  if (list.tensors.count() == 0) return;
   const Device device = call.params[0].device();
   const DeviceGuard on(device);
   const Scaling scaling = scaling_of(call.scaling, maximize);

@@ -93,14 +93,15 @@ const typename Kind::Options& options_for(const Tensor& p, const Optimizer& opti
   return options_of<Kind>(optimizer.defaults());
 }
 
-/// The moments of a step: what the calls use, and what replaces the present ones once all checks have passed.
+/// The moments of a step. Those that options have changed replace the present ones once all checks have passed.
 class StepMoments {
  public:
   /// Returns a moment in the dtype that the options ask for. `scale`: null if such moments have none.
   Moment take(const char* name, const Tensor& p, DType wanted, Tensor& value, Tensor* scale) {
-    Moment m = refitted(p, wanted, {value, scale ? *scale : Tensor()});
+    Moment m = refitted(p, wanted, value, scale ? *scale : Tensor());
     check_moment(name, p, wanted, m);
-    replaced_.push_back({&value, scale, m});
+    const bool drops_scale = scale && scale->defined() && !m.scale.defined();
+    if (!m.value.is_same(value) || drops_scale) replaced_.push_back({&value, scale, m});
     return m;
   }
   void commit() {
@@ -123,7 +124,7 @@ void add_moments(AdamCall& call, const Tensor& p, DType first, DType second, Ada
                  StepMoments& moments) {
   Moment m = moments.take("exp_avg", p, first, state.exp_avg(), &state.exp_avg_scale());
   call.exp_avgs.push_back(std::move(m.value));
-  call.exp_avg_scales.push_back(std::move(m.scale));
+  if (m.scale.defined()) call.exp_avg_scales.push_back(std::move(m.scale));  // of all parameters of a call, or none
   call.exp_avg_sqs.push_back(moments.take("exp_avg_sq", p, second, state.exp_avg_sq(), nullptr).value);
   if (!call.amsgrad) return;
   if (!state.max_exp_avg_sq().defined()) state.max_exp_avg_sq(zero_moment(p, second).value);

@@ -12,10 +12,9 @@ DType moment_dtype(const Tensor& p, DType wanted) { return p.dtype() == kDouble 
 
 bool is_scaled(const Tensor& value) { return value.dtype() == kFloat8_e4m3fn; }
 
-bool has_its_scale(const Moment& m) {
-  const Tensor& scale = m.scale;
-  return scale.defined() && scale.dtype() == kFloat && scale.device() == m.value.device() && scale.is_contiguous() &&
-         scale.dim() == 1 && scale.size(0) == detail::float8_block_count(m.value.numel());
+bool is_scale_of(const Tensor& scale, const Tensor& value) {
+  return scale.defined() && scale.dtype() == kFloat && scale.device() == value.device() && scale.is_contiguous() &&
+         scale.dim() == 1 && scale.size(0) == detail::float8_block_count(value.numel());
 }
 
 }  // namespace
@@ -28,15 +27,14 @@ Moment zero_moment(const Tensor& p, DType wanted) {
   return m;
 }
 
-Moment refitted(const Tensor& p, DType wanted, const Moment& moment) {
-  const Tensor& value = moment.value;
-  if (!value.defined()) return moment;
-  if (value.dtype() == moment_dtype(p, wanted)) return {value, is_scaled(value) ? moment.scale : Tensor()};
+Moment refitted(const Tensor& p, DType wanted, const Tensor& value, const Tensor& scale) {
+  if (!value.defined()) return {value, scale};
+  if (value.dtype() == moment_dtype(p, wanted)) return {value, is_scaled(value) ? scale : Tensor()};
   const bool kept =
-      value.dtype() == kFloat || value.dtype() == kBFloat16 || (is_scaled(value) && has_its_scale(moment));
+      value.dtype() == kFloat || value.dtype() == kBFloat16 || (is_scaled(value) && is_scale_of(scale, value));
   const bool of_p = p.dtype() != kDouble && value.sizes() == p.sizes() && value.device() == p.device();
-  if (!kept || !of_p) return moment;
-  const Tensor given = is_scaled(value) ? detail::widen_float8_blocks(value, moment.scale) : value;
+  if (!kept || !of_p) return {value, scale};
+  const Tensor given = is_scaled(value) ? detail::widen_float8_blocks(value, scale) : value;
   Moment m = zero_moment(p, wanted);
   if (is_scaled(m.value)) {
     detail::round_to_float8_blocks(m.value, m.scale, given);
@@ -52,7 +50,7 @@ void check_moment(const char* name, const Tensor& p, DType wanted, const Moment&
   TANDEM_CHECK(value.dtype() == compute_dtype(p) || value.is_contiguous(), StateError,
                "{} of a {} parameter is {} with strides {}; it must be contiguous", name, to_string(p.sizes()),
                tandem::name(value.dtype()), to_string(value.strides()));
-  TANDEM_CHECK(!is_scaled(value) || has_its_scale(moment), StateError,
+  TANDEM_CHECK(!is_scaled(value) || is_scale_of(moment.scale, value), StateError,
                "{} of a {} parameter is in float8, so {}_scale must be an f32 tensor of size {} on {}; replace it, or "
                "erase the state",
                name, to_string(p.sizes()), name, detail::float8_block_count(p.numel()), p.device().str());

@@ -13,7 +13,7 @@ struct Moment {
 Moment zero_moment(const Tensor& p, DType wanted);
 /// Returns the moment in the dtype that the options ask for: the same tensors, or new ones, rounded to nearest, if the
 /// options have changed. A moment that does not fit `p` is returned as it is, for check_moment().
-Moment refitted(const Tensor& p, DType wanted, const Moment& moment);
+Moment refitted(const Tensor& p, DType wanted, const Tensor& value, const Tensor& scale);
 /// Throws StateError unless the moment fits `p`.
 void check_moment(const char* name, const Tensor& p, DType wanted, const Moment& moment);
 
