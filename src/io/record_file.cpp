@@ -5,6 +5,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <type_traits>
 
 #include "tandem/base/check.h"
@@ -58,6 +60,13 @@ std::string framed(std::string_view record) {
   all += record;
   append_little_endian(all, masked_crc32c(record));
   return all;
+}
+
+void create_folder(const std::string& folder) {
+  std::error_code reason;
+  std::filesystem::create_directories(folder, reason);
+  TANDEM_CHECK(!reason, IoError, "{}: cannot create the folder: {}; check the path and the permissions of its folders",
+               folder, reason.message());
 }
 
 RecordFile::RecordFile(std::string path, int flags) : path_(std::move(path)), file_(path_, flags) {}

@@ -18,6 +18,9 @@ uint32_t crc32c(std::string_view bytes);
 /// format: the CRC of data that contain CRCs would be weak.
 std::string framed(std::string_view record);
 
+/// Creates a folder and those above it, unless they exist. Throws IoError.
+void create_folder(const std::string& folder);
+
 /// An open file of records. Errors are of type IoError and begin with the path.
 class RecordFile {
  public:

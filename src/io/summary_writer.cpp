@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <atomic>
 #include <ctime>
-#include <filesystem>
 #include <mutex>
-#include <system_error>
 
 #include "src/io/events.h"
+#include "src/io/record_file.h"
 #include "src/io/summary_graph.h"
 #include "src/io/summary_histogram.h"
 #include "src/io/summary_image.h"
@@ -41,13 +40,6 @@ std::string event_file_in(const std::string& folder, const std::string& suffix) 
   static std::atomic<int> count{0};
   return fmt::format("{}/events.out.tfevents.{:010}.{}.{}.{}{}", folder, static_cast<int64_t>(std::time(nullptr)),
                      host_name(), getpid(), count++, suffix);
-}
-
-void create_folder(const std::string& folder) {
-  std::error_code reason;
-  std::filesystem::create_directories(folder, reason);
-  TANDEM_CHECK(!reason, IoError, "{}: cannot create the folder: {}; check the path and the permissions of its folders",
-               folder, reason.message());
 }
 
 std::string without_slashes(std::string name) {

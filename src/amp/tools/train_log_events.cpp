@@ -6,7 +6,6 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
-#include <system_error>
 
 #include "src/amp/tools/text.h"
 #include "tandem/base/check.h"
@@ -19,15 +18,11 @@ std::string tag_of(const std::string& field) {
   return (field == "scale" || field == "skipped" ? "amp/" : "train/") + field;
 }
 
-/// Returns the path.
+/// Creates the folder of the file. Returns the path.
 const std::string& with_folder(const std::string& path) {
   io::check_can_write_events();
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (folder.empty()) return path;
-  std::error_code reason;
-  std::filesystem::create_directories(folder, reason);
-  TANDEM_CHECK(!reason, IoError, "{}: cannot create its folder: {}; check the path and the permissions of its folders",
-               path, reason.message());
+  const std::string folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) io::create_folder(folder);
   return path;
 }
 
