@@ -38,9 +38,9 @@ else
   tar -xf "$base" -C "$root"
 fi
 cp /etc/resolv.conf "$root/etc/"
-mkdir "$root/work"
-cp build/packages/* "$root/work"
-cp -r tests/cmake/consumer "$root/work/consumer"
+mkdir "$root/project"
+cp build/packages/* "$root/project"
+cp -r tests/cmake/consumer "$root/project/consumer"
 
 inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@"; }
 apt() { inside apt-get -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@" >/dev/null; }
@@ -48,23 +48,23 @@ apt() { inside apt-get -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@" >/
 echo "==== installing the packages in an empty $suite"
 apt update
 apt install g++ cmake ninja-build pkg-config
-inside sh -c 'apt-get -qq -y --no-install-recommends install /work/*.deb >/dev/null'
+inside sh -c 'apt-get -qq -y --no-install-recommends install /project/*.deb >/dev/null'
 inside dpkg -l 'libtandem*' | tail -2
 
 # by_cmake NAME CMake options...
 by_cmake() {
-  local build=/work/build_$1
+  local build=/project/build_$1
   shift
-  inside cmake -S /work/consumer -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"
+  inside cmake -S /project/consumer -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"
   inside cmake --build "$build"
   inside "$build/consumer"
 }
 
 # by_pkg_config NAME pkg-config path
 by_pkg_config() {
-  inside env PKG_CONFIG_PATH="$2" sh -ec "c++ -std=c++20 /work/consumer/main.cpp -o /work/by_pkg_config_$1 \
+  inside env PKG_CONFIG_PATH="$2" sh -ec "c++ -std=c++20 /project/consumer/main.cpp -o /project/by_pkg_config_$1 \
     \$(pkg-config --cflags --libs tandem)"
-  inside env LD_LIBRARY_PATH="${3-}" "/work/by_pkg_config_$1"
+  inside env LD_LIBRARY_PATH="${3-}" "/project/by_pkg_config_$1"
 }
 
 echo "==== .deb: find_package"
@@ -74,13 +74,13 @@ by_pkg_config deb ""
 
 echo "==== .tar.gz: find_package and pkg-config"
 apt remove libtandem-dev 'libtandem[0-9]*'
-inside sh -ec 'mkdir /opt/tandem; for archive in /work/*.tar.gz; do tar -xf "$archive" -C /opt/tandem; done'
+inside sh -ec 'mkdir /opt/tandem; for archive in /project/*.tar.gz; do tar -xf "$archive" -C /opt/tandem; done'
 by_cmake archive -DCMAKE_PREFIX_PATH=/opt/tandem
 by_pkg_config archive /opt/tandem/lib/pkgconfig /opt/tandem/lib
 
 echo "==== .tar.gz: without fmt, find_package says what is missing"
 apt remove libfmt-dev
-if output=$(inside cmake -S /work/consumer -B /work/build_missing -G Ninja -DCMAKE_PREFIX_PATH=/opt/tandem 2>&1); then
+if output=$(inside cmake -S /project/consumer -B /project/build_missing -G Ninja -DCMAKE_PREFIX_PATH=/opt/tandem 2>&1); then
   fail "find_package(tandem) found a tandem without fmt"
 fi
 grep -q 'libfmt-dev' <<<"$output" || fail "find_package(tandem) does not name libfmt-dev: $output"

@@ -76,9 +76,9 @@ Tensor from_numpy(nb::handle array) {
       b.buf, sizes, strides, [shared](void*) {}, TensorOptions(dtype));
 }
 
-/// The address of the first element, for a consumer that may write at any time: from now on, autocast casts weights in
-/// this memory anew in each region. Unlike Tensor::data_ptr(), this does not count as a write, so that values can be
-/// looked at between forward and backward. As in PyTorch, the check of saved tensors does not see the consumer's
+/// Returns the address of the first element for a consumer that may write at any time. Every autocast region then casts
+/// weights in this memory again. Unlike Tensor::data_ptr(), the call does not count as a write, so a program can look
+/// at values between forward and backward. As in PyTorch, the check of saved tensors does not see the consumer's
 /// writes.
 void* shared_pointer(const Tensor& x) {
   x.impl().storage->set_pointer_escaped();
@@ -156,7 +156,7 @@ nb::object to_dlpack(const Tensor& x, nb::handle, std::optional<std::pair<int, i
     throw nb::buffer_error(
         "the tensor requires grad, and writes by the consumer cannot be recorded; export x.detach()");
   }
-  // The export owns a share of the storage, not of the tensor, whose data may be replaced.
+  // An alias with a storage of its own, since toDLPack() counts as a write.
   const Tensor source = copy.value_or(false) ? x.clone() : x;
   const Tensor exported = from_blob(
       shared_pointer(source), source.sizes(), source.strides(), [owner = source.impl().storage](void*) {},
