@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks the packages of build/packages (scripts/package.sh makes them) in an empty system: makes one with debootstrap in
 # build/package_check, installs the .deb files and compilers there with apt, and builds and runs tests/cmake/consumer
-# with CMake and with pkg-config; then the same from the .tar.gz files. Needs root and debootstrap.
+# with CMake and with pkg-config; then the same from the .tar.gz files. Needs root and debootstrap; exits with 77 if it
+# cannot make an empty system.
 #
 # Usage: scripts/package_check.sh [--keep]   --keep starts from the empty system of an earlier run
 #
@@ -23,15 +24,20 @@ fail() {
   exit 1
 }
 
-((EUID == 0)) || fail "needs root, for debootstrap and chroot"
-command -v debootstrap >/dev/null || fail "install debootstrap"
+no_system() {
+  echo "package_check: no empty system: $*" >&2
+  exit 77
+}
+
+((EUID == 0)) || no_system "needs root, for debootstrap and chroot"
+command -v debootstrap >/dev/null || no_system "install debootstrap"
 ls build/packages/*.deb >/dev/null 2>&1 || fail "run scripts/package.sh first"
 
 mkdir -p build/package_check
 rm -rf "$root"
 if [[ ${1-} != --keep || ! -e $base ]]; then
   debootstrap --variant=minbase --components="$components" "$suite" "$root" "$mirror" >build/package_check/debootstrap.log ||
-    fail "debootstrap failed; see build/package_check/debootstrap.log"
+    no_system "debootstrap failed; see build/package_check/debootstrap.log"
   tar -cf "$base" -C "$root" .
 else
   mkdir -p "$root"
@@ -46,7 +52,7 @@ inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONT
 apt() { inside apt-get -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@" >/dev/null; }
 
 echo "==== installing the packages in an empty $suite"
-apt update
+apt update || no_system "apt-get cannot reach $mirror from it"
 apt install g++ cmake ninja-build pkg-config
 inside sh -c 'apt-get -qq -y --no-install-recommends install /project/*.deb >/dev/null'
 inside dpkg -l 'libtandem*' | tail -2

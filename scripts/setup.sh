@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the missing dependencies of tandem's build. Does nothing if none is missing.
 #
-# Usage: scripts/setup.sh [--ci]      --ci also installs what .ci/run and the preset asan need: clang, libomp and Doxygen
+# Usage: scripts/setup.sh [--ci]      --ci also installs what .ci/run and the preset asan need: clang and libomp,
+#                                   Doxygen, debootstrap, dpkg-dev and lintian
 #
 # On Debian and Ubuntu it installs packages by name with apt-get, as root or through sudo. Without permission, it prints
 # what to install and exits 1. oneDNN 3 comes from the distribution if available, otherwise from Intel's build on PyPI,
@@ -38,7 +39,7 @@ packages=(
   zlib1g-dev
 )
 
-[[ ${1-} == --ci ]] && packages+=(clang doxygen libomp-dev)
+[[ ${1-} == --ci ]] && packages+=(clang debootstrap doxygen dpkg-dev libomp-dev lintian)
 
 say() { echo "setup: $*"; }
 
