@@ -14,8 +14,8 @@ namespace tandem::cpu {
 namespace {
 
 /// The matrices of a tensor and their blocks. A tensor of rank 1 is one row.
-struct Blocks {
-  Blocks(const Tensor& x, const Float8Scales& scales)
+struct ScaleBlocks {
+  ScaleBlocks(const Tensor& x, const Float8Scales& scales)
       : width(x.sizes().back()),
         height(x.dim() < 2 ? 1 : x.size(-2)),
         matrices(width * height == 0 ? 0 : x.numel() / (width * height)),
@@ -42,7 +42,7 @@ struct Blocks {
 };
 
 /// Repeats the numbers of blocks for each of their columns.
-void spread(float* y, const float* per_block, const Blocks& blocks) {
+void spread(float* y, const float* per_block, const ScaleBlocks& blocks) {
   for (int64_t b = 0; b < blocks.across; ++b) {
     std::fill_n(y + b * blocks.columns, blocks.width_of(b), per_block[b]);
   }
@@ -96,7 +96,7 @@ void quantize_float8(const Float8QuantizeCall& call) {
   const bool e4m3fn = call.codes.dtype() == kFloat8_e4m3fn;
   const BlockRule rule(call, e4m3fn ? largest_of<tandem::detail::E4m3fn>() : largest_of<tandem::detail::E5m2>());
   if (call.scales.rows == 0) return quantize_whole(call, rule);
-  const Blocks blocks(call.x, call.scales);
+  const ScaleBlocks blocks(call.x, call.scales);
   const Float8Table& table = float8_table();
   const Float8Casts& casts = e4m3fn ? table.e4m3fn : table.e5m2;
   uint8_t* const codes = static_cast<uint8_t*>(call.codes.raw_bytes());
@@ -128,7 +128,7 @@ void quantize_float8(const Float8QuantizeCall& call) {
 }
 
 void dequantize_float8(const Tensor& y, const Tensor& codes, const Float8Scales& scales) {
-  const Blocks blocks(codes, scales);
+  const ScaleBlocks blocks(codes, scales);
   const Float8Table& table = float8_table();
   blocks.for_each_block_row([&] {
     return [&, in = RowAccess<float>(codes, blocks.width), out = RowAccess<float>(y, blocks.width),

@@ -1,13 +1,15 @@
 // Recurrent layers.
-// Contract: the weights are packed once per call for oneDNN's products, whose f32 sums are not rounded before they meet
-// the input products. f16 and bf16 are widened to f32 for each step and rounded once when they are stored; c stays in
-// f32 from step to step. A dtype without fast products on this processor has its weights widened to f32 once per call.
-// f64 in f64.
+// Contract: the weights are packed once per call, for this backend's products in f32 and f64 and for the library's in
+// f16 and bf16, whose f32 sums are not rounded before they meet the input products. f16 and bf16 are widened to f32 for
+// each step and rounded once when they are stored; c stays in f32 from step to step. A dtype without fast products on
+// this processor has its weights widened to f32 once per call. f64 in f64.
 #include "kernels/recurrence.h"
 
 #include <cstring>
+#include <optional>
 
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/panel_matrix.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/products.h"
 #include "kernels/cpu/row_access.h"
@@ -33,10 +35,13 @@ class StepProduct {
  public:
   explicit StepProduct(const Tensor& b)
       : dtype_(products::computes_in(b.dtype()) || b.dtype() == kDouble ? b.dtype() : kFloat),
-        b_(b.dtype() == dtype_ && dtype_ != kDouble ? b : in_dtype(b, dtype_)) {}
+        b_(b.dtype() == dtype_ ? b : in_dtype(b, dtype_)) {
+    if (dtype_ == kFloat) f32_.emplace(b_);
+    if (dtype_ == kDouble) f64_.emplace(b_);
+  }
 
   void operator()(const Tensor& d, const Tensor& a, const Tensor& bias, bool accumulate) const {
-    const Tensor factor = a.dtype() == dtype_ ? a : in_dtype(a, dtype_);
+    const Tensor factor = in_dtype(a, dtype_);
     const bool in_place = d.dtype() == dtype_ || d.dtype() == kFloat;
     const Tensor result = in_place ? d : empty(d.sizes(), d.options().dtype(dtype_));
     multiply(result, factor, bias, accumulate);
@@ -45,7 +50,9 @@ class StepProduct {
 
  private:
   void multiply(const Tensor& d, const Tensor& a, const Tensor& bias, bool accumulate) const {
-    if (dtype_ != kDouble && a.numel() > 0 && d.numel() > 0 &&
+    if (f32_) return multiply(*f32_, d, a, bias, accumulate);
+    if (f64_) return multiply(*f64_, d, a, bias, accumulate);
+    if (a.numel() > 0 && d.numel() > 0 &&
         products::matmul_packed(products::array_of(d), products::array_of(a), products::array_of(b_),
                                 products::array_of(bias), accumulate, packed_)) {
       return;
@@ -53,8 +60,16 @@ class StepProduct {
     gemm({.d = d, .a = a, .b = b_, .bias = bias, .accumulate = accumulate});
   }
 
+  template <class T>
+  void multiply(const PanelMatrix<T>& b, const Tensor& d, const Tensor& a, const Tensor& bias, bool accumulate) const {
+    const Tensor offset = bias.defined() ? in_dtype(bias, dtype_) : bias;
+    b.multiply(d.raw<T>(), a.raw<T>(), offset.defined() ? offset.raw<T>() : nullptr, a.sizes()[0], accumulate);
+  }
+
   DType dtype_;
   Tensor b_;
+  std::optional<PanelMatrix<float>> f32_;
+  std::optional<PanelMatrix<double>> f64_;
   mutable products::PackedMatrix packed_;
 };
 

@@ -57,28 +57,29 @@ void multiply_tile(T* c, int64_t c_row, const T* a, int64_t a_row, int64_t a_col
   }
 }
 
-/// The last `rows` < Rows rows.
+/// A tile of `rows` <= Rows rows.
 template <class T, int Rows, int Panels>
-void multiply_rest(int64_t rows, T* c, int64_t c_row, const T* a, int64_t a_row, int64_t a_column, const T* b,
+void multiply_rows(int64_t rows, T* c, int64_t c_row, const T* a, int64_t a_row, int64_t a_column, const T* b,
                    int64_t k, bool accumulate) {
-  if constexpr (Rows > 1) {
-    if (rows == Rows - 1) {
-      multiply_tile<T, Rows - 1, Panels>(c, c_row, a, a_row, a_column, b, k, accumulate);
+  if constexpr (Rows > 0) {
+    if (rows == Rows) {
+      multiply_tile<T, Rows, Panels>(c, c_row, a, a_row, a_column, b, k, accumulate);
     } else {
-      multiply_rest<T, Rows - 1, Panels>(rows, c, c_row, a, a_row, a_column, b, k, accumulate);
+      multiply_rows<T, Rows - 1, Panels>(rows, c, c_row, a, a_row, a_column, b, k, accumulate);
     }
   }
 }
 
+/// The rows in tiles of about equal size: a tile of few rows would wait for its few sums.
 template <class T, int Panels>
 void multiply_columns(T* c, int64_t c_row, const T* a, int64_t a_row, int64_t a_column, const T* b, int64_t m,
                       int64_t k, bool accumulate) {
   constexpr int kRows = Block<T>::rows(Panels);
-  int64_t i = 0;
-  for (; i + kRows <= m; i += kRows) {
-    multiply_tile<T, kRows, Panels>(c + i * c_row, c_row, a + i * a_row, a_row, a_column, b, k, accumulate);
+  for (int64_t i = 0, tiles = (m + kRows - 1) / kRows; i < m; --tiles) {
+    const int64_t rows = (m - i + tiles - 1) / tiles;
+    multiply_rows<T, kRows, Panels>(rows, c + i * c_row, c_row, a + i * a_row, a_row, a_column, b, k, accumulate);
+    i += rows;
   }
-  multiply_rest<T, kRows, Panels>(m - i, c + i * c_row, c_row, a + i * a_row, a_row, a_column, b, k, accumulate);
 }
 
 /// The last `panels` <= Panels panels.
