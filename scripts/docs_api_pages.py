@@ -18,6 +18,7 @@ GUIDES = [
     ("ops/float8", "fp8"), ("ops/", "autocast-ops"), ("optim/zero_redundancy", "scaling"), ("optim/", "optimizers"),
     ("tandem", "getting_started"), ("tensor/capture", "cuda_graphs"), ("tensor/current_capture", "cuda_graphs"),
     ("tensor/dlpack", "saving"), ("tensor/state_dict", "saving"), ("tensor/threads", "performance"),
+    ("tensor/cpu_capability", "performance"),
     ("tensor/allocator", "performance"), ("tensor/accelerator", "add_an_op"), ("tensor/weight_float8", "fp8"),
     ("tensor/optimizer_call", "add_an_op"), ("tensor/", "libtorch"), ("version", "versioning"),
 ]

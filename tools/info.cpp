@@ -1,6 +1,7 @@
 // `tandem info`: what is fast on this machine.
 #include <fmt/format.h>
 #include <tandem/cuda/device.h>
+#include <tandem/tensor/cpu_capability.h>
 #include <tandem/tensor/threads.h>
 #include <tandem/version.h>
 
@@ -15,7 +16,6 @@
 
 #include "common/processor.h"
 #include "tools/commands.h"
-#include "tools/cpu_products.h"
 #include "tools/cuda_versions.h"
 #include "tools/system_memory.h"
 #include "tools/text.h"
@@ -43,7 +43,7 @@ std::string openmp() {
 }
 
 std::string cpu_advice() {
-  const bool bf16 = multiplies(tandem::kBFloat16), f16 = multiplies(tandem::kHalf);
+  const bool bf16 = tandem::cpu_multiplies(tandem::kBFloat16), f16 = tandem::cpu_multiplies(tandem::kHalf);
   if (bf16) return "autocast to bf16: it is fast here, has the range of f32 and needs no loss scaling";
   if (f16) return "autocast to f16, with a GradScaler: it is fast here";
   return "f32: bf16 and f16 are widened to f32 here, so autocast saves memory in large networks but no time";
@@ -56,8 +56,8 @@ json cpu_json() {
   if (p.model >= 0) cpu["model"] = p.model;
   cpu["cores"] = std::thread::hardware_concurrency();
   cpu["threads"] = tandem::get_num_threads();
-  cpu["simd_level"] = simd_level();
-  for (const DType dtype : kCandidates) cpu["fast_products"][std::string(name(dtype))] = multiplies(dtype);
+  cpu["simd_level"] = tandem::get_cpu_capability();
+  for (const DType dtype : kCandidates) cpu["fast_products"][std::string(name(dtype))] = tandem::cpu_multiplies(dtype);
   cpu["advice"] = cpu_advice();
   return cpu;
 }
@@ -96,7 +96,7 @@ json cuda_json() {
 }
 
 json info() {
-  const ProductLibrary library = product_library();
+  const tandem::CpuProductLibrary library = tandem::cpu_product_library();
   const SystemMemory memory = system_memory();
   json result = {{"tandem", tandem::version_string()},
                  {"cpu", cpu_json()},
@@ -154,9 +154,11 @@ void print_cuda(const json& cuda) {
 void print(const json& info) {
   row("tandem", info["tandem"]);
   print_cpu(info["cpu"]);
-  const ProductLibrary library = product_library();
-  row("library", library.version.empty() ? library.name
-                                         : fmt::format("{} {}, uses {}", library.name, library.version, library.isa));
+  const tandem::CpuProductLibrary library = tandem::cpu_product_library();
+  std::string description = library.name;
+  if (!library.version.empty()) description += " " + library.version;
+  if (!library.isa.empty()) description += ", uses " + library.isa;
+  row("library", description);
   row("OpenMP", info["openmp"]);
   const json& memory = info["memory"];
   row("memory", fmt::format("{}, {} available{}", bytes_text(memory["total"]), bytes_text(memory["available"]),

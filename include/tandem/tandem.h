@@ -44,6 +44,7 @@
 #include "tandem/optim/rmsprop.h"
 #include "tandem/optim/sgd.h"
 #include "tandem/tensor/allocator.h"
+#include "tandem/tensor/cpu_capability.h"
 #include "tandem/tensor/default_device.h"
 #include "tandem/tensor/factories.h"
 #include "tandem/tensor/indexing.h"

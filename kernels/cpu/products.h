@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "tandem/backend.h"
+#include "tandem/tensor/cpu_capability.h"
 
 namespace tandem::cpu::products {
 
@@ -28,6 +29,8 @@ struct Array {
 /// replaced by those that fit the following dimension.
 Array array_of(const Tensor& x);
 
+/// The library's name, version and instruction set.
+CpuProductLibrary describe();
 /// Whether the library has fast arithmetic for the dtype on this processor. If not, f16 and bf16 are widened.
 bool computes_in(DType dtype);
 /// The rate of products of the dtype relative to those of f32: 1 if they are widened.

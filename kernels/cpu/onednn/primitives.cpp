@@ -1,6 +1,7 @@
 // The engine, and each thread's LRU cache of primitives.
 #include "kernels/cpu/onednn/primitives.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include "kernels/cpu/busy_machine.h"
 #include "kernels/cpu/parallel.h"
@@ -127,12 +129,35 @@ dnnl::engine& engine() { return library().engine; }
 
 bool has_isa(dnnl::cpu_isa isa) { return (library().isa & static_cast<int>(isa)) == static_cast<int>(isa); }
 
+CpuProductLibrary describe() {
+  // From the least to the most.
+  constexpr std::pair<dnnl::cpu_isa, const char*> kIsas[] = {
+      {dnnl::cpu_isa::sse41, "sse41"},
+      {dnnl::cpu_isa::avx, "avx"},
+      {dnnl::cpu_isa::avx2, "avx2"},
+      {dnnl::cpu_isa::avx2_vnni, "avx2_vnni"},
+      {dnnl::cpu_isa::avx2_vnni_2, "avx2_vnni_2"},
+      {dnnl::cpu_isa::avx512_core, "avx512_core"},
+      {dnnl::cpu_isa::avx512_core_vnni, "avx512_core_vnni"},
+      {dnnl::cpu_isa::avx512_core_bf16, "avx512_core_bf16"},
+      {dnnl::cpu_isa::avx512_core_fp16, "avx512_core_fp16"},
+      {dnnl::cpu_isa::avx512_core_amx, "avx512_core_amx"},
+      {dnnl::cpu_isa::avx512_core_amx_fp16, "avx512_core_amx_fp16"},
+  };
+  const char* most = "";
+  for (const auto& [isa, name] : kIsas) {
+    if (has_isa(isa)) most = name;
+  }
+  const dnnl_version_t* const v = dnnl_version();
+  return {"oneDNN", fmt::format("{}.{}.{}", v->major, v->minor, v->patch), most};
+}
+
 bool computes_in(DType dtype) {
 #if defined(__x86_64__)
   if (dtype == DType::BF16) return has_isa(dnnl::cpu_isa::avx512_core_bf16);  // else emulated: slower than f32
   if (dtype == DType::F16) return has_isa(dnnl::cpu_isa::avx512_core_fp16);
 #endif
-  return dtype != DType::F64;
+  return dtype == DType::F32 || is_reduced_floating_point(dtype);
 }
 
 int relative_rate(DType dtype) {

@@ -1,11 +1,23 @@
 // Matrix products of f32 by OpenBLAS, which multiplies no 16-bit numbers: those are widened. Without OpenBLAS every
 // call is refused, and the loops of gemm.cpp run instead.
 #include <algorithm>
+#include <sstream>
 
 #include "kernels/cpu/openblas/sgemm.h"
 #include "kernels/cpu/products.h"
 
 namespace tandem::cpu::products {
+
+CpuProductLibrary describe() {
+#if defined(TANDEM_OPENBLAS)
+  std::istringstream config(openblas_get_config());  // "OpenBLAS 0.3.21 DYNAMIC_ARCH ..."
+  CpuProductLibrary library{"", "", openblas_get_corename()};
+  config >> library.name >> library.version;
+  return library;
+#else
+  return {"none", "", ""};
+#endif
+}
 
 bool computes_in(DType dtype) { return dtype == kFloat; }
 int relative_rate(DType) { return 1; }
