@@ -1,10 +1,24 @@
-#include "tandem/version.h"
-
 #include <gtest/gtest.h>
+#include <tandem/version.h>
 
+#include <iostream>
 #include <string>
 
 using namespace tandem;
+
+#if TANDEM_VERSION < 200  // 10000 * major + 100 * minor + patch: before 0.2.0
+constexpr bool kBefore0_2 = true;
+#else
+constexpr bool kBefore0_2 = false;
+#endif
+
+TEST(Version, CodeOfTheVersioningPage) {
+  EXPECT_EQ(kBefore0_2, TANDEM_VERSION_MAJOR == 0 && TANDEM_VERSION_MINOR < 2);
+  if (tandem::version() != TANDEM_VERSION) {
+    std::cerr << "compiled for tandem " TANDEM_VERSION_STRING ", running with " << tandem::version_string() << "\n";
+    FAIL();
+  }
+}
 
 TEST(Version, LibraryAndHeadersAgree) {
   EXPECT_EQ(version(), TANDEM_VERSION);
