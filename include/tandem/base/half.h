@@ -9,8 +9,8 @@ namespace tandem {
 
 namespace detail {
 
-// In device code each f16 conversion is a single instruction, which replaces a NaN by the GPU's canonical NaN. The
-// portable code keeps the sign and payload of a NaN.
+// In device code and on 64-bit ARM each f16 conversion is a single instruction. The portable code keeps the sign and
+// payload of a NaN, as ARM's instructions do; those of the GPU return a canonical NaN.
 
 /// Converts f32 to f16 bits, rounding to nearest even. Subnormals are kept, NaN stays NaN (quiet), |x| >= 65520 becomes
 /// inf.
@@ -20,6 +20,13 @@ TANDEM_HOST_DEVICE constexpr uint16_t float_to_half_bits(float x) {
     uint16_t half;
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(x));
     return half;
+  }
+#elif defined(__aarch64__) && !defined(__CUDACC__)
+  // Not a cast to __fp16: GCC removes a cast to f32 and back, which makes a signalling NaN quiet.
+  if (!__builtin_is_constant_evaluated()) {
+    __fp16 half;
+    asm("fcvt %h0, %s1" : "=w"(half) : "w"(x));
+    return __builtin_bit_cast(uint16_t, half);
   }
 #endif
   const uint32_t bits = __builtin_bit_cast(uint32_t, x);
@@ -43,6 +50,8 @@ TANDEM_HOST_DEVICE constexpr float half_bits_to_float(uint16_t h) {
     asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
     return x;
   }
+#elif defined(__aarch64__) && !defined(__CUDACC__)
+  if (!__builtin_is_constant_evaluated()) return static_cast<float>(__builtin_bit_cast(__fp16, h));
 #endif
   const uint32_t sign = (static_cast<uint32_t>(h) & 0x8000u) << 16;
   const uint32_t magnitude = static_cast<uint32_t>(h) & 0x7fffu;
