@@ -11,6 +11,10 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
 #pragma GCC diagnostic pop
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+
+#include "kernels/cpu/simd/dispatch.h"
 #endif
 
 namespace tandem::cpu::TANDEM_SIMD {
@@ -18,6 +22,19 @@ namespace tandem::cpu::TANDEM_SIMD {
 struct F16 {
   static constexpr uint32_t non_finite = math::kNonFiniteF16;
 
+#if defined(__aarch64__)
+  TANDEM_MATH static float widen(uint16_t h) { return static_cast<float>(__builtin_bit_cast(__fp16, h)); }
+  TANDEM_MATH static uint16_t narrow(float x) { return __builtin_bit_cast(uint16_t, static_cast<__fp16>(x)); }
+  /// Rounds most numbers of a row and returns how many. GCC 12 does not vectorise the plain loop.
+  TANDEM_MATH static int64_t narrow_vectors(const float* x, uint16_t* y, int64_t n) {
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+      const float16x4_t low = vcvt_f16_f32(vld1q_f32(x + i));
+      vst1q_u16(y + i, vreinterpretq_u16_f16(vcvt_high_f16_f32(low, vld1q_f32(x + i + 4))));
+    }
+    return i;
+  }
+#else
   TANDEM_MATH static float widen(uint16_t h) {
     const uint32_t sign = (static_cast<uint32_t>(h) & 0x8000u) << 16;
     const uint32_t shifted = (static_cast<uint32_t>(h) & 0x7fffu) << 13;
@@ -36,6 +53,7 @@ struct F16 {
     h = magnitude > 0x7f800000u ? 0x7e00u | ((magnitude >> 13) & 0x3ffu) : h;
     return static_cast<uint16_t>(((bits >> 16) & 0x8000u) | h);
   }
+#endif
 #if defined(__AVX512F__)
   TANDEM_MATH static __m512 widen16(__m256i h) { return _mm512_cvtph_ps(h); }
   TANDEM_MATH static __m256i narrow16(__m512 x) { return _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT); }
@@ -92,6 +110,23 @@ struct BF16 {
     const __m256i words = _mm256_blendv_epi8(rounded, quiet, nan);
     return _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
   }
+#elif defined(__aarch64__) && defined(__clang__)
+  TANDEM_MATH static int64_t narrow_vectors(const float*, uint16_t*, int64_t) { return 0; }
+#elif defined(__aarch64__)
+  /// Rounds most numbers of a row if the processor has an instruction for it, and returns how many. The plain loop is
+  /// vectorised too.
+  TANDEM_MATH static int64_t narrow_vectors(const float* x, uint16_t* y, int64_t n) {
+    constexpr int64_t kWorthACall = 32;
+    return n >= kWorthACall && simd_rounds_bf16() ? narrow_by_instruction(x, y, n) : 0;
+  }
+  [[gnu::target("arch=armv8.2-a+bf16")]] static int64_t narrow_by_instruction(const float* x, uint16_t* y, int64_t n) {
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+      const bfloat16x8_t low = vcvtq_low_bf16_f32(vld1q_f32(x + i));
+      vst1q_u16(y + i, vreinterpretq_u16_bf16(vcvtq_high_bf16_f32(low, vld1q_f32(x + i + 4))));
+    }
+    return i;
+  }
 #endif
 };
 
@@ -127,6 +162,8 @@ TANDEM_MATH void narrow_row(const float* __restrict x, uint16_t* __restrict y, i
   for (; i + 8 <= n; i += 8) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(y + i), Format::narrow8(_mm256_loadu_ps(x + i)));
   }
+#elif defined(__aarch64__)
+  i = Format::narrow_vectors(x, y, n);
 #endif
   for (; i < n; ++i) y[i] = Format::narrow(x[i]);
 }
@@ -135,16 +172,15 @@ TANDEM_MATH void narrow_row(const float* __restrict x, uint16_t* __restrict y, i
 /// The caller ends a series of these with stream_fence().
 template <class Format>
 TANDEM_MATH void narrow_row_stream(const float* __restrict x, uint16_t* __restrict y, int64_t n) {
-  int64_t i = 0;
 #if defined(__AVX2__)
+  int64_t i = 0;
   for (; i < n && reinterpret_cast<uintptr_t>(y + i) % 64 != 0; ++i) y[i] = Format::narrow(x[i]);
-#endif
 #if defined(__AVX512F__)
   for (; i + 32 <= n; i += 32) {
     const __m512i rounded = Format::narrow32(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + 16));
     _mm512_stream_si512(reinterpret_cast<__m512i*>(y + i), rounded);
   }
-#elif defined(__AVX2__)
+#else
   for (; i + 16 <= n; i += 16) {
     const __m128i low = Format::narrow8(_mm256_loadu_ps(x + i));
     const __m128i high = Format::narrow8(_mm256_loadu_ps(x + i + 8));
@@ -152,6 +188,9 @@ TANDEM_MATH void narrow_row_stream(const float* __restrict x, uint16_t* __restri
   }
 #endif
   for (; i < n; ++i) y[i] = Format::narrow(x[i]);
+#else
+  narrow_row<Format>(x, y, n);
+#endif
 }
 
 TANDEM_MATH void stream_fence() {

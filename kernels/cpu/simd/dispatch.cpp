@@ -5,6 +5,8 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__linux__) && defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 #include <atomic>
@@ -82,6 +84,19 @@ bool simd_has_tiles() {
     return (d & kBf16) != 0 && (d & kTiles) != 0 && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
   }();
   return available && simd_multiplies_bf16();
+#else
+  return false;
+#endif
+}
+
+bool simd_rounds_bf16() {
+#if defined(__linux__) && defined(__aarch64__) && !defined(__clang__) && !defined(TANDEM_BASELINE_ONLY)
+  static const bool available = [] {
+    const char* const wanted = std::getenv("TANDEM_SIMD_BF16");
+    constexpr unsigned long kBf16 = 1ul << 14;  // HWCAP2_BF16, which old headers lack
+    return (getauxval(AT_HWCAP2) & kBf16) != 0 && !(wanted && std::string_view(wanted) == "0");
+  }();
+  return available;
 #else
   return false;
 #endif

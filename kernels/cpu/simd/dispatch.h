@@ -32,6 +32,9 @@ bool simd_multiplies_bf16();
 /// Whether, beyond that, the processor multiplies bf16 on the tiles of AMX, and the system lets this process use them.
 /// TANDEM_SIMD_TILES=0 in the environment turns them off.
 bool simd_has_tiles();
+/// Whether the processor is a 64-bit ARM with the instruction that rounds f32 to bf16 (FEAT_BF16), which single files
+/// use beyond the baseline. TANDEM_SIMD_BF16=0 turns it off. Always false in a build with clang.
+bool simd_rounds_bf16();
 /// For tests: changes the level, which must be available. Must not be called while kernels run.
 void set_simd_level(SimdLevel level);
 /// "baseline", "avx2" or "avx512".
