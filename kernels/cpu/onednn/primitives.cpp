@@ -123,6 +123,16 @@ bool has_memory_for_code() {
   return block != MAP_FAILED && ::munmap(block, kMemoryForCode) == 0;
 }
 
+#if !defined(__x86_64__)
+/// Whether oneDNN multiplies small matrices of a 16-bit dtype fast. Its gemm:jit:bf16 is not: on ARM that is portable
+/// loops without the bf16 instructions of the processor.
+bool has_fast_product(DType dtype) {
+  const dnnl::memory::desc square({64, 64}, type_of(dtype), dnnl::memory::format_tag::ab);
+  const dnnl::matmul::primitive_desc pd(engine(), square, square, square, {}, true);
+  return is_fast(pd) && !std::string_view(pd.impl_info_str()).starts_with("gemm");
+}
+#endif
+
 }  // namespace
 
 dnnl::engine& engine() { return library().engine; }
@@ -156,6 +166,10 @@ bool computes_in(DType dtype) {
 #if defined(__x86_64__)
   if (dtype == DType::BF16) return has_isa(dnnl::cpu_isa::avx512_core_bf16);  // else emulated: slower than f32
   if (dtype == DType::F16) return has_isa(dnnl::cpu_isa::avx512_core_fp16);
+#else
+  static const bool bf16 = has_fast_product(DType::BF16), f16 = has_fast_product(DType::F16);
+  if (dtype == DType::BF16) return bf16;
+  if (dtype == DType::F16) return f16;
 #endif
   return dtype == DType::F32 || is_reduced_floating_point(dtype);
 }
