@@ -1,4 +1,5 @@
-# Installs tandem in two components: `runtime`, the shared library with an unpacked oneDNN, and `dev`, the rest.
+# Installs tandem in two components: `runtime`, the shared library with an unpacked oneDNN, and `dev`, the rest. The
+# command-line tool is the component `tool` (tools/CMakeLists.txt).
 set(TANDEM_INSTALL_CMAKEDIR "${CMAKE_INSTALL_LIBDIR}/cmake/tandem")
 install(
   TARGETS tandem

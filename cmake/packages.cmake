@@ -1,5 +1,5 @@
-# Packages by CPack: `cpack -G DEB` makes libtandem0.1 and libtandem-dev, `cpack -G TGZ` an archive of each. They are
-# meant for a shared tandem without tests; scripts/package.sh makes both in build/packages.
+# Packages by CPack: `cpack -G DEB` makes libtandem0.1, libtandem-dev and tandem-tools, `cpack -G TGZ` an archive of each.
+# They are meant for a shared tandem without tests; scripts/package.sh makes both in build/packages.
 set(TANDEM_PACKAGE_CONTACT "tandem authors <authors@tandem.invalid>"
     CACHE STRING "Maintainer of the Debian packages: NAME <MAIL>")
 set(soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
@@ -16,9 +16,13 @@ foreach(part "" _licenses _debian)
   string(TOUPPER "${part}" suffix)
   set(CPACK_COMPONENT_RUNTIME${suffix}_GROUP library)
   set(CPACK_COMPONENT_DEV${suffix}_GROUP development)
+  set(CPACK_COMPONENT_TOOL${suffix}_GROUP tools)
 endforeach()
 if(BUILD_SHARED_LIBS)
   set(TANDEM_PACKAGE_COMPONENTS runtime dev)
+  if(TARGET tandem_tool)
+    list(APPEND TANDEM_PACKAGE_COMPONENTS tool)
+  endif()
 else()
   set(TANDEM_PACKAGE_COMPONENTS dev)
 endif()
@@ -28,6 +32,7 @@ set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
 set(archive_name ${PROJECT_NAME}-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
 set(CPACK_ARCHIVE_LIBRARY_FILE_NAME ${archive_name}-runtime)
 set(CPACK_ARCHIVE_DEVELOPMENT_FILE_NAME ${archive_name}-dev)
+set(CPACK_ARCHIVE_TOOLS_FILE_NAME ${archive_name}-tools)
 
 # ---- Debian packages
 set(CPACK_DEB_COMPONENT_INSTALL ON)
@@ -51,11 +56,25 @@ rules of automatic mixed precision and an API like libtorch's.
 
 This package contains the headers, and the files with which CMake and
 pkg-config find the library.")
+# Not `tandem`: Debian's tandem-mass, another program, has the command of that name too.
+set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME tandem-tools)
+set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_TOOLS_PACKAGE_CONFLICTS tandem-mass)
+set(CPACK_DEBIAN_TOOLS_DESCRIPTION
+    "mixed-precision training in C++ (command-line tool)
+tandem trains neural networks in f32, f16, bf16 and float8, with PyTorch's
+rules of automatic mixed precision and an API like libtorch's.
+
+This package contains the command tandem, which describes a machine, lists
+and converts files of tensors, and measures how much mixed precision gains.")
 
 # Control files: programs that are linked with this library depend on its minor version.
 set(debian_folder "${CMAKE_CURRENT_BINARY_DIR}/debian")
 file(CONFIGURE OUTPUT "${debian_folder}/shlibs"
      CONTENT "libtandem ${soversion} libtandem${soversion} (>= ${PROJECT_VERSION})\n")
+# The tool uses the library's own oneDNN, so it needs the library of the same version.
+file(CONFIGURE OUTPUT "${debian_folder}/shlibdeps/debian/shlibs.local"
+     CONTENT "libtandem ${soversion} libtandem${soversion} (= ${PROJECT_VERSION})\n")
 file(CONFIGURE OUTPUT "${debian_folder}/triggers" CONTENT "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA "${debian_folder}/shlibs" "${debian_folder}/triggers")
 
@@ -70,8 +89,10 @@ if(TANDEM_GZIP)
   foreach(component IN LISTS TANDEM_PACKAGE_COMPONENTS)
     if(component STREQUAL "runtime")
       set(package ${CPACK_DEBIAN_LIBRARY_PACKAGE_NAME})
-    else()
+    elseif(component STREQUAL "dev")
       set(package ${CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME})
+    else()
+      set(package ${CPACK_DEBIAN_TOOLS_PACKAGE_NAME})
     endif()
     install(
       FILES packaging/debian/copyright "${debian_folder}/changelog.gz"

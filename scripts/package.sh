@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the packages of this machine's distribution in build/packages: libtandem0.1 and libtandem-dev as .deb, and the
-# same files as .tar.gz. Checks the .deb with lintian if it is installed, and fails on errors and warnings.
+# Makes the packages of this machine's distribution in build/packages: libtandem0.1, libtandem-dev and tandem-tools as
+# .deb, and the same files as .tar.gz. Checks the .deb with lintian if it is installed, and fails on errors and warnings.
 #
 # Usage: scripts/package.sh [CMake options...]
 set -euo pipefail
@@ -12,17 +12,22 @@ packages=build/packages
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
 rm -rf "$packages"
 
-configure() {
+build() {
+  local link="-Wl,--as-needed -Wl,-z,relro"
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON -DTANDEM_BUILD_TESTS=OFF \
-    -DTANDEM_BUILD_EXAMPLES=OFF -DTANDEM_BUILD_BENCHMARKS=OFF -DTANDEM_BUILD_TOOLS=OFF -DCMAKE_SHARED_LINKER_FLAGS="-Wl,--as-needed -Wl,-z,relro" \
-    -DCMAKE_INSTALL_PREFIX=/usr "$@"
+    -DTANDEM_BUILD_EXAMPLES=OFF -DTANDEM_BUILD_BENCHMARKS=OFF -DTANDEM_BUILD_TOOLS=ON \
+    -DCMAKE_SHARED_LINKER_FLAGS="$link" -DCMAKE_EXE_LINKER_FLAGS="$link" -DCMAKE_INSTALL_PREFIX=/usr "$@"
+  cmake --build "$build"
 }
 
-configure -DCMAKE_INSTALL_LIBDIR=lib "$@" # every distribution's CMake looks into lib
-cmake --build "$build"
+build -DCMAKE_INSTALL_LIBDIR=lib "$@" # every distribution's CMake looks into lib
 (cd "$build" && cpack -G TGZ)
+if [[ -z $(ls "$packages"/*-tools.tar.gz 2>/dev/null) ]]; then
+  echo "package: the command-line tool is missing; scripts/setup.sh installs CLI11, which it needs" >&2
+  exit 1
+fi
 if command -v dpkg-architecture >/dev/null; then # of dpkg-dev
-  configure -DCMAKE_INSTALL_LIBDIR="lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)" "$@"
+  build -DCMAKE_INSTALL_LIBDIR="lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)" "$@"
   (cd "$build" && cpack -G DEB)
   if command -v lintian >/dev/null; then
     lintian --fail-on error,warning "$packages"/*.deb

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Checks the packages of build/packages (scripts/package.sh makes them) in an empty system: makes one with debootstrap in
-# build/package_check, installs the .deb files and compilers there with apt, and builds and runs tests/cmake/consumer
-# with CMake and with pkg-config; then the same from the .tar.gz files. Needs root and debootstrap; exits with 77 if it
-# cannot make an empty system.
+# build/package_check, installs the .deb files and compilers there with apt, runs the command-line tool, and builds and
+# runs tests/cmake/consumer with CMake and with pkg-config; then the same from the .tar.gz files. Needs root and
+# debootstrap; exits with 77 if it cannot make an empty system.
 #
 # Usage: scripts/package_check.sh [--keep]   --keep starts from the empty system of an earlier run
 #
@@ -47,15 +47,31 @@ cp /etc/resolv.conf "$root/etc/"
 mkdir "$root/project"
 cp build/packages/* "$root/project"
 cp -r tests/cmake/consumer "$root/project/consumer"
+cp tests/io/torch/module.pt "$root/project"
 
-inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@"; }
+# A program finds libraries beside itself only if /proc is mounted, here in a namespace that ends with the command.
+inside() {
+  unshare --mount sh -ec 'mount -t proc proc "$1/proc"; exec chroot "$@"' sh "$root" \
+    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@"
+}
 apt() { inside apt-get -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@" >/dev/null; }
 
-echo "==== installing the packages in an empty $suite"
+# use_tool COMMAND: the command-line tool starts, finds its libraries and reads a file
+use_tool() {
+  inside "$1" info
+  inside "$1" inspect /project/module.pt | grep -q '^0.weight  *f32  *\[2, 3\]' || fail "$1 inspect fails"
+}
+
+echo "==== installing the command-line tool in an empty $suite"
 apt update || no_system "apt-get cannot reach $mirror from it"
+inside sh -c 'apt-get -qq -y --no-install-recommends install /project/libtandem0*.deb /project/tandem-tools*.deb >/dev/null'
+use_tool tandem
+[[ -e $root/usr/share/man/man1/tandem.1.gz ]] || fail "no manual page"
+
+echo "==== installing the other packages"
 apt install g++ cmake ninja-build pkg-config
 inside sh -c 'apt-get -qq -y --no-install-recommends install /project/*.deb >/dev/null'
-inside dpkg -l 'libtandem*' | tail -2
+inside dpkg -l 'libtandem*' tandem-tools | tail -3
 
 # by_cmake NAME CMake options...
 by_cmake() {
@@ -79,8 +95,9 @@ echo "==== .deb: pkg-config"
 by_pkg_config deb ""
 
 echo "==== .tar.gz: find_package and pkg-config"
-apt remove libtandem-dev 'libtandem[0-9]*'
+apt remove libtandem-dev tandem-tools 'libtandem[0-9]*'
 inside sh -ec 'mkdir /opt/tandem; for archive in /project/*.tar.gz; do tar -xf "$archive" -C /opt/tandem; done'
+use_tool /opt/tandem/bin/tandem
 by_cmake archive -DCMAKE_PREFIX_PATH=/opt/tandem
 by_pkg_config archive /opt/tandem/lib/pkgconfig /opt/tandem/lib
 
