@@ -112,6 +112,8 @@ if(TANDEM_GZIP)
   endif()
 endif()
 
+set(CPACK_POST_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/installed_size.cmake")
+
 # What differs by generator is set when CPack runs.
 configure_file(cmake/CPackOptions.cmake.in CPackOptions.cmake @ONLY)
 set(CPACK_PROJECT_CONFIG_FILE "${CMAKE_CURRENT_BINARY_DIR}/CPackOptions.cmake")

@@ -56,6 +56,18 @@ inside() {
 }
 apt() { inside apt-get -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@" >/dev/null; }
 
+# Debian's policy: a file or link counts its size in KiB, rounded up; everything else 1 KiB.
+check_installed_size() {
+  local package=$1 stated counted
+  stated=$(dpkg-deb --field "$package" Installed-Size)
+  counted=$(dpkg-deb --contents "$package" | awk '$6 == "./" { next }
+    { bytes = /^l/ ? length($8) : $3; total += /^d/ ? 1 : int((bytes + 1023) / 1024) } END { print total }')
+  ((stated == counted)) || fail "$package: Installed-Size is $stated, the files have $counted KiB"
+}
+for package in build/packages/*.deb; do
+  check_installed_size "$package"
+done
+
 # use_tool COMMAND: the command-line tool starts, finds its libraries and reads a file
 use_tool() {
   inside "$1" info
