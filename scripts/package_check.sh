@@ -6,7 +6,8 @@
 #
 # Usage: scripts/package_check.sh [--keep]   --keep starts from the empty system of an earlier run
 #
-# TANDEM_SUITE is the suite to install, by default that of this machine; TANDEM_MIRROR is where it comes from.
+# TANDEM_SUITE is the suite to install, by default that of this machine; TANDEM_MIRROR is where it comes from. CXX is the
+# compiler to install there and to use, by default g++.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,6 +17,7 @@ case $ID in
   ubuntu) mirror=${TANDEM_MIRROR-http://archive.ubuntu.com/ubuntu} components=main,universe ;;
   *) mirror=${TANDEM_MIRROR-http://deb.debian.org/debian} components=main ;;
 esac
+compiler=${CXX-g++}
 root=build/package_check/root
 base=build/package_check/$suite.tar
 
@@ -71,7 +73,7 @@ done
 # use_tool COMMAND: the command-line tool starts, finds its libraries and reads a file
 use_tool() {
   inside "$1" info
-  inside "$1" inspect /project/module.pt | grep -q '^0.weight  *f32  *\[2, 3\]' || fail "$1 inspect fails"
+  inside "$1" inspect /project/module.pt | grep '^0.weight  *f32  *\[2, 3\]' >/dev/null || fail "$1 inspect fails"
 }
 
 echo "==== installing the command-line tool in an empty $suite"
@@ -81,7 +83,7 @@ use_tool tandem
 [[ -e $root/usr/share/man/man1/tandem.1.gz ]] || fail "no manual page"
 
 echo "==== installing the other packages"
-apt install g++ cmake ninja-build pkg-config
+apt install "${compiler/clang++/clang}" cmake ninja-build pkg-config
 inside sh -c 'apt-get -qq -y --no-install-recommends install /project/*.deb >/dev/null'
 inside dpkg -l 'libtandem*' tandem-tools | tail -3
 
@@ -89,14 +91,14 @@ inside dpkg -l 'libtandem*' tandem-tools | tail -3
 by_cmake() {
   local build=/project/build_$1
   shift
-  inside cmake -S /project/consumer -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"
+  inside cmake -S /project/consumer -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER="$compiler" "$@"
   inside cmake --build "$build"
   inside "$build/consumer"
 }
 
 # by_pkg_config NAME pkg-config path
 by_pkg_config() {
-  inside env PKG_CONFIG_PATH="$2" sh -ec "c++ -std=c++20 /project/consumer/main.cpp -o /project/by_pkg_config_$1 \
+  inside env PKG_CONFIG_PATH="$2" sh -ec "$compiler -std=c++20 /project/consumer/main.cpp -o /project/by_pkg_config_$1 \
     \$(pkg-config --cflags --libs tandem)"
   inside env LD_LIBRARY_PATH="${3-}" "/project/by_pkg_config_$1"
 }
@@ -115,7 +117,8 @@ by_pkg_config archive /opt/tandem/lib/pkgconfig /opt/tandem/lib
 
 echo "==== .tar.gz: without fmt, find_package says what is missing"
 apt remove libfmt-dev
-if output=$(inside cmake -S /project/consumer -B /project/build_missing -G Ninja -DCMAKE_PREFIX_PATH=/opt/tandem 2>&1); then
+if output=$(inside cmake -S /project/consumer -B /project/build_missing -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
+  -DCMAKE_PREFIX_PATH=/opt/tandem 2>&1); then
   fail "find_package(tandem) found a tandem without fmt"
 fi
 grep -q 'libfmt-dev' <<<"$output" || fail "find_package(tandem) does not name libfmt-dev: $output"
