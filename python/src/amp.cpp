@@ -17,19 +17,6 @@ struct AutocastScope {
 
 DeviceType device_type(const std::string& name) { return Device(name).type(); }
 
-nb::object scale(GradScaler& scaler, nb::handle losses) {
-  if (nb::isinstance<Tensor>(losses)) {
-    const Tensor loss = nb::cast<Tensor>(losses);
-    Tensor scaled;
-    {
-      const nb::gil_scoped_release unlocked;
-      scaled = scaler.scale(loss);
-    }
-    return nb::cast(scaled);
-  }
-  return nb::cast(scaler.scale(tensors_from(losses)));
-}
-
 nb::dict state_dict(const GradScaler& scaler) {
   nb::dict result;
   for (const auto& [key, value] : scaler.state_dict()) result[key.c_str()] = value;
@@ -90,7 +77,12 @@ void bind_amp(nb::module_& m) {
           "device"_a = "cuda", "init_scale"_a = 65536.0, "growth_factor"_a = 2.0, "backoff_factor"_a = 0.5,
           "growth_interval"_a = 2000, "enabled"_a = true,
           "`device` is PyTorch's argument and has no effect: the scale is on the device of the first loss.")
-      .def("scale", &scale, "outputs"_a)
+      .def(
+          "scale", [](GradScaler& s, const Tensor& loss) { return s.scale(loss); }, "outputs"_a, Unlocked())
+      .def(
+          "scale", [](GradScaler& s, nb::handle losses) { return s.scale(tensors_from(losses)); }, "outputs"_a,
+          nb::sig("def scale(self, outputs: collections.abc.Iterable[tandem._tandem.Tensor]) -> "
+                  "list[tandem._tandem.Tensor]"))
       .def(
           "unscale_", [](GradScaler& s, optim::Optimizer& optimizer) { s.unscale_(optimizer); }, "optimizer"_a,
           Unlocked())

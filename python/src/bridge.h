@@ -147,7 +147,7 @@ struct type_caster<tandem::Scalar> {
 /// An int, or a sequence of at most kMaxRank ints.
 template <>
 struct type_caster<tandem::Dims> {
-  NB_TYPE_CASTER(tandem::Dims, const_name("int | collections.abc.Sequence[int]"))
+  NB_TYPE_CASTER(tandem::Dims, io_name("int | collections.abc.Sequence[int]", "tuple[int, ...]"))
 
   bool from_python(handle src, uint32_t, cleanup_list*) noexcept {
     value = tandem::Dims();

@@ -204,6 +204,7 @@ void bind_exchange(nb::module_& m, nb::class_<Tensor>& t) {
   m.def("from_dlpack", &from_dlpack, "source"_a,
         "A tensor over the memory of an object with __dlpack__(), such as a torch.Tensor.");
   t.def("numpy", &to_numpy, nb::kw_only(), "force"_a = false,
+        nb::sig("def numpy(self, *, force: bool = False) -> numpy.typing.NDArray[typing.Any]"),
         "A NumPy array over the tensor's memory. force=True detaches, and copies from other devices.");
   t.def("__dlpack__", &to_dlpack, nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(),
         "dl_device"_a = nb::none(), "copy"_a = nb::none());

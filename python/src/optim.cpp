@@ -257,7 +257,7 @@ void bind_schedules(nb::module_& m) {
 
 void bind_optim(nb::module_& m) {
   nb::class_<GroupView>(m, "ParamGroup")
-      .def("__getitem__", &group_get, "name"_a)
+      .def("__getitem__", &group_get, "name"_a, nb::sig("def __getitem__(self, name: str) -> typing.Any"))
       .def("__setitem__", [](GroupView& view, const std::string& name,
                              nb::handle value) { set_option(view.group().options(), name, value); })
       .def("keys", &group_keys)

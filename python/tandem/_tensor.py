@@ -1,21 +1,63 @@
 """What Tensor and dtype need of Python: construction from data, conversion to numbers, and printing."""
 
+from __future__ import annotations
+
 import builtins
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import numpy
+import numpy.typing
 
 from . import _tandem
 from ._tandem import Tensor, dtype
+from ._tandem import device as _device  # parameters hide the names of the types
+from ._tandem import dtype as _dtype
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _member(owner: type, name: str) -> Callable[[_Function], _Function]:
+    """Adds a function to a class of C++."""
+
+    def add(function: _Function) -> _Function:
+        function.__module__ = owner.__module__  # the type stubs list members of this module
+        function.__name__ = name
+        function.__qualname__ = f"{owner.__name__}.{name}"
+        setattr(owner, name, function)
+        return function
+
+    return add
 
 
 # ---- dtypes
-dtype.__repr__ = dtype.__str__ = lambda self: "tandem." + self.name
-dtype.itemsize = property(_tandem._itemsize)
-dtype.is_floating_point = property(_tandem._is_floating_point)
+@_member(dtype, "__repr__")
+def _dtype_repr(self) -> str:
+    return "tandem." + self.name
+
+
+@_member(dtype, "__str__")
+def _dtype_str(self) -> str:
+    return "tandem." + self.name
+
+
+def _itemsize(self) -> int:
+    """The size of an element in bytes."""
+    return _tandem._itemsize(self)
+
+
+def _is_floating_point(self) -> bool:
+    return _tandem._is_floating_point(self)
+
+
+dtype.itemsize = property(_member(dtype, "itemsize")(_itemsize))
+dtype.is_floating_point = property(_member(dtype, "is_floating_point")(_is_floating_point))
 
 
 # ---- construction
-def tensor(data, *, dtype=None, device=None, requires_grad=False):
+def tensor(
+    data: Any, *, dtype: _dtype | None = None, device: _device | str | None = None, requires_grad: bool = False
+) -> Tensor:
     """Returns a new tensor with a copy of `data`: a number, nested lists, a NumPy array or a tensor.
 
     Python's floats become the default dtype, ints int64; arrays keep their dtype.
@@ -31,7 +73,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False):
     return result.requires_grad_() if requires_grad else result
 
 
-def as_tensor(data, *, dtype=None, device=None):
+def as_tensor(data: Any, *, dtype: _dtype | None = None, device: _device | str | None = None) -> Tensor:
     """Like tensor(), but shares the memory of tensors and arrays if nothing has to be converted."""
     if isinstance(data, numpy.ndarray):
         data = _tandem.from_numpy(data)
@@ -41,7 +83,8 @@ def as_tensor(data, *, dtype=None, device=None):
 
 
 # ---- conversion to Python and NumPy
-def _array(self, dtype=None, copy=None):
+@_member(Tensor, "__array__")
+def _array(self, dtype: Any = None, copy: bool | None = None) -> numpy.typing.NDArray[Any]:
     """For numpy.asarray(). bf16 and float8 become float32, which NumPy has."""
     if self.dtype.is_floating_point and self.dtype.name.startswith(("bfloat", "float8")):
         if copy is False:
@@ -54,44 +97,54 @@ def _array(self, dtype=None, copy=None):
     return array.copy() if copy else array
 
 
-def _tolist(self):
+Tensor.__array_priority__ = 1000  # array * tensor calls the tensor's operator
+
+
+@_member(Tensor, "tolist")
+def _tolist(self) -> Any:
     """Returns the values as nested lists, or as a number."""
     return _values(self).tolist()
 
 
-def _iterate(self):
+@_member(Tensor, "__iter__")
+def _iterate(self) -> Iterator[Tensor]:
     if self.ndim == 0:
         raise TypeError("iteration over a tensor without dimensions")
     return iter(self.unbind(0))
 
 
-Tensor.__array__ = _array
-Tensor.__array_priority__ = 1000  # array * tensor calls the tensor's operator
-Tensor.tolist = _tolist
-Tensor.__iter__ = _iterate
-Tensor.__bool__ = lambda self: builtins.bool(self.item())
-Tensor.__float__ = lambda self: builtins.float(self.item())
-Tensor.__int__ = lambda self: builtins.int(self.item())
+@_member(Tensor, "__bool__")
+def _bool(self) -> bool:
+    return builtins.bool(self.item())
 
 
-def _index(self):
+@_member(Tensor, "__float__")
+def _float(self) -> float:
+    return builtins.float(self.item())
+
+
+@_member(Tensor, "__int__")
+def _int(self) -> int:
+    return builtins.int(self.item())
+
+
+@_member(Tensor, "__index__")
+def _index(self) -> int:
     value = self.item()
     if isinstance(value, builtins.float):
         raise TypeError(f"a tensor of {self.dtype} is no index; use one of an integer dtype")
     return builtins.int(value)
 
 
-Tensor.__index__ = _index
-
-
 # ---- printing
-def _values(x):
+def _values(x: Tensor) -> numpy.typing.NDArray[Any]:
     """A copy of the values as an array, whatever the dtype and device. Memory that is shared with NumPy would make
     autocast keep no casts of it."""
     return numpy.asarray(x.detach().cpu().clone())
 
 
-def _repr(self):
+@_member(Tensor, "__repr__")
+def _repr(self) -> str:
     prefix = "tensor("
     text = numpy.array2string(_values(self), separator=", ", prefix=prefix, threshold=1000, precision=4)
     notes = []
@@ -104,5 +157,6 @@ def _repr(self):
     return prefix + ", ".join([text, *notes]) + ")"
 
 
-Tensor.__repr__ = _repr
-Tensor.__deepcopy__ = lambda self, memo: memo.setdefault(id(self), self.detach().clone().requires_grad_(self.requires_grad))
+@_member(Tensor, "__deepcopy__")
+def _deepcopy(self, memo: dict[int, Any]) -> Tensor:
+    return memo.setdefault(id(self), self.detach().clone().requires_grad_(self.requires_grad))

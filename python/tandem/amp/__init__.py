@@ -1,7 +1,10 @@
 """Autocast and GradScaler."""
 
+from typing import Any
+
 from .. import _tandem
 from .._modes import _Mode
+from .._tandem import dtype as _dtype
 from .._tandem._amp import (
     GradScaler,
     StepResult,
@@ -30,9 +33,11 @@ class autocast(_Mode):
     Also a decorator. The default dtype is that of the device type: bfloat16 on the CPU, float16 on CUDA.
     """
 
-    def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
+    def __init__(
+        self, device_type: str, dtype: _dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None
+    ) -> None:
         super().__init__()
         self._arguments = (device_type, dtype, enabled, cache_enabled)
 
-    def _new_scope(self):
+    def _new_scope(self) -> Any:
         return _tandem._amp._AutocastScope(*self._arguments)

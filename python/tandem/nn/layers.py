@@ -1,19 +1,28 @@
 """Layers. Their initial values are drawn as in C++: the same seed gives the same weights in both languages."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from .. import _tandem
 from .._modes import no_grad
+from .._tandem import Tensor
+from .._tandem import device as _device
+from .._tandem import dtype as _dtype
 from . import functional as F
 from . import init
 from .module import Module, Parameter
 
+_Sizes = int | Sequence[int]
 
-def _pair(value):
+
+def _pair(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value, value)
 
 
-def _init_weight_and_bias(layer):
+def _init_weight_and_bias(layer: Module) -> None:
     """Kaiming's uniform distribution for weights, 1 / sqrt(fan_in) as the bound of biases."""
     with no_grad():
         init.kaiming_uniform_(layer.weight, math.sqrt(5))
@@ -26,7 +35,14 @@ def _init_weight_and_bias(layer):
 class Linear(Module):
     """y = x weight^T + bias; weight is [out_features, in_features]."""
 
-    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: _device | str | None = None,
+        dtype: _dtype | None = None,
+    ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.weight = Parameter(_tandem.empty(out_features, in_features, device=device, dtype=dtype))
@@ -35,20 +51,30 @@ class Linear(Module):
         )
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         _init_weight_and_bias(self)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return F.linear(x, self.weight, self.bias)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
 class Conv2d(Module):
     """2-dimensional convolution; weight is [out_channels, in_channels / groups, kernel height, kernel width]."""
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True):
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: _Sizes,
+        stride: _Sizes = 1,
+        padding: _Sizes = 0,
+        dilation: _Sizes = 1,
+        groups: int = 1,
+        bias: bool = True,
+    ) -> None:
         super().__init__()
         if in_channels % groups or out_channels % groups:
             raise _tandem.StateError(
@@ -61,22 +87,29 @@ class Conv2d(Module):
         self.register_parameter("bias", Parameter(_tandem.empty(out_channels)) if bias else None)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         _init_weight_and_bias(self)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return F.conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
 
 
 class _BatchNorm(Module):
     """Normalises each channel by the statistics of the batch, in evaluation by the running ones."""
 
-    ranks = ()
+    ranks: tuple[int, ...] = ()
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True):
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+    ) -> None:
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.register_parameter("weight", Parameter(_tandem.ones(num_features)) if affine else None)
@@ -86,7 +119,7 @@ class _BatchNorm(Module):
         counter = _tandem.full((), 0, dtype=_tandem.dtype.int64) if track_running_stats else None
         self.register_buffer("num_batches_tracked", counter)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         if x.ndim not in self.ranks:
             raise _tandem.ShapeError(f"{type(self).__name__}: the input has {x.ndim} dimensions, not {self.ranks}")
         momentum = 0.0 if self.momentum is None else self.momentum
@@ -100,7 +133,7 @@ class _BatchNorm(Module):
             x, self.running_mean, self.running_var, self.weight, self.bias, training, momentum, self.eps
         )
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"
 
 
@@ -117,7 +150,9 @@ class BatchNorm2d(_BatchNorm):
 class LayerNorm(Module):
     """Normalises over the last dimensions, which have the sizes `normalized_shape`."""
 
-    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True):
+    def __init__(
+        self, normalized_shape: _Sizes, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True
+    ) -> None:
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps = eps
@@ -125,17 +160,17 @@ class LayerNorm(Module):
         self.register_parameter("weight", Parameter(_tandem.ones(shape)) if elementwise_affine else None)
         self.register_parameter("bias", Parameter(_tandem.zeros(shape)) if elementwise_affine and bias else None)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}"
 
 
 class Embedding(Module):
     """Rows of a table by index; weight is [num_embeddings, embedding_dim]."""
 
-    def __init__(self, num_embeddings, embedding_dim, padding_idx=None):
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None) -> None:
         super().__init__()
         self.padding_idx = padding_idx
         self.weight = Parameter(_tandem.empty(num_embeddings, embedding_dim))
@@ -144,138 +179,151 @@ class Embedding(Module):
             if padding_idx is not None:
                 self.weight[padding_idx].zero_()
 
-    def forward(self, indices):
+    def forward(self, indices: Tensor) -> Tensor:
         return F.embedding(indices, self.weight, self.padding_idx)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{self.weight.shape[0]}, {self.weight.shape[1]}"
 
 
 class Dropout(Module):
     """In training, sets each element to 0 with probability p and divides the others by 1 - p."""
 
-    def __init__(self, p=0.5):
+    def __init__(self, p: float = 0.5) -> None:
         super().__init__()
         self.p = p
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.p, self.training)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"p={self.p}"
 
 
 class MaxPool2d(Module):
     """The maximum of each window."""
 
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+    def __init__(
+        self,
+        kernel_size: _Sizes,
+        stride: _Sizes | None = None,
+        padding: _Sizes = 0,
+        dilation: _Sizes = 1,
+        ceil_mode: bool = False,
+    ) -> None:
         super().__init__()
         self.arguments = (kernel_size, stride, padding, dilation, ceil_mode)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return F.max_pool2d(x, *self.arguments)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return "kernel_size={}, stride={}, padding={}".format(*self.arguments[:3])
 
 
 class AvgPool2d(Module):
     """The mean of each window."""
 
-    def __init__(self, kernel_size, stride=None, padding=0):
+    def __init__(self, kernel_size: _Sizes, stride: _Sizes | None = None, padding: _Sizes = 0) -> None:
         super().__init__()
         self.arguments = (kernel_size, stride, padding)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return F.avg_pool2d(x, *self.arguments)
 
 
 class AdaptiveAvgPool2d(Module):
     """Means of windows that are chosen so that the output has `output_size`."""
 
-    def __init__(self, output_size):
+    def __init__(self, output_size: _Sizes) -> None:
         super().__init__()
         self.output_size = _pair(output_size)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(x, self.output_size)
 
 
 class Flatten(Module):
     """Makes one dimension of several."""
 
-    def __init__(self, start_dim=1, end_dim=-1):
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
         self.start_dim, self.end_dim = start_dim, end_dim
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return x.flatten(self.start_dim, self.end_dim)
 
 
 class Identity(Module):
     """Returns its input."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return x
 
 
 class ReLU(Module):
     """max(x, 0)."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return F.relu(x)
 
 
 class GELU(Module):
     """x times the normal distribution function of x, or its approximation 'tanh'."""
 
-    def __init__(self, approximate="none"):
+    def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         self.approximate = approximate
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return F.gelu(x, self.approximate)
 
 
 class SiLU(Module):
     """x sigmoid(x)."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return F.silu(x)
 
 
 class Sigmoid(Module):
     """1 / (1 + e^-x)."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return F.sigmoid(x)
 
 
 class Tanh(Module):
     """The hyperbolic tangent."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return F.tanh(x)
 
 
 class CrossEntropyLoss(Module):
     """Softmax and negative log likelihood, of class indices or class probabilities."""
 
-    def __init__(self, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:
         super().__init__()
         self.register_buffer("weight", weight)
-        self.arguments = dict(ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing)
+        self.arguments: dict[str, Any] = dict(ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing)
 
-    def forward(self, x, target):
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
         return F.cross_entropy(x, target, self.weight, **self.arguments)
 
 
 class MSELoss(Module):
     """The mean, or sum, of the squared differences."""
 
-    def __init__(self, reduction="mean"):
+    def __init__(self, reduction: str = "mean") -> None:
         super().__init__()
         self.reduction = reduction
 
-    def forward(self, x, target):
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
         return F.mse_loss(x, target, reduction=self.reduction)
