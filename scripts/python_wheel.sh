@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the Python package into build/wheel/*.whl, installs it into a fresh virtual environment, build/wheel/venv, and
-# runs its tests there. Needs the library's dependencies (scripts/setup.sh) and a package index for pip.
+# runs its tests there. Installs missing dependencies (scripts/setup.sh --python). Needs a package index for pip.
 #
 # Usage: scripts/python_wheel.sh                 compiles the library and the extension
 #        scripts/python_wheel.sh --prefix DIR    compiles the extension only, for the tandem installed in DIR
@@ -33,18 +33,20 @@ while (($#)); do
   shift
 done
 
+scripts/setup.sh --python
 out=$PWD/build/wheel
+build=$PWD/build/python # as deep as the other build folders, so that ccache takes objects from them
 mkdir -p "$out"
 rm -rf "$out"/*.whl "$out/venv"
 export CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)}
 "$python" -m venv "$out/venv"
 pip=("$out/venv/bin/python" -m pip --disable-pip-version-check)
-"${pip[@]}" wheel --quiet --no-deps --wheel-dir "$out" -C "build-dir=$out/build" "${settings[@]}" ./python
+"${pip[@]}" wheel --quiet --no-deps --wheel-dir "$out" -C "build-dir=$build" "${settings[@]}" ./python
 wheel=$(ls "$out"/*.whl)
 echo "python_wheel: $wheel ($(du -h "$wheel" | cut -f1))"
 [[ $tests == yes ]] || exit 0
 
-"${pip[@]}" install --quiet "$wheel[test]"
+"${pip[@]}" install --quiet "${wheel}[test]"
 cd "$out" # not the repository: the tests must import the installed package
 "$out/venv/bin/python" -m pytest -q -p no:cacheprovider ../../python/tests
 torch=../../.venv-torch/bin/python

@@ -7,6 +7,8 @@
 # On Debian and Ubuntu it installs packages by name with apt-get, as root or through sudo. Without permission, it prints
 # what to install and exits 1. oneDNN 3 comes from the distribution if available, otherwise from Intel's build on PyPI,
 # which is unpacked into .deps/onednn.
+#
+# --python also installs the headers of Python, which scripts/python_wheel.sh needs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -40,6 +42,8 @@ packages=(
 )
 
 [[ ${1-} == --ci ]] && packages+=(clang debootstrap doxygen dpkg-dev libomp-dev lintian)
+
+[[ " $* " == *" --python "* ]] && packages+=(python3-dev)
 
 say() { echo "setup: $*"; }
 
