@@ -171,7 +171,7 @@ bool computes_in(DType dtype) {
   if (dtype == DType::BF16) return bf16;
   if (dtype == DType::F16) return f16;
 #endif
-  return dtype == DType::F32 || is_reduced_floating_point(dtype);
+  return dtype == DType::F32;
 }
 
 int relative_rate(DType dtype) {
