@@ -68,13 +68,12 @@ rules of automatic mixed precision and an API like libtorch's.
 This package contains the command tandem, which describes a machine, lists
 and converts files of tensors, and measures how much mixed precision gains.")
 
-# Control files: programs that are linked with this library depend on its minor version.
-set(debian_folder "${CMAKE_CURRENT_BINARY_DIR}/debian")
-file(CONFIGURE OUTPUT "${debian_folder}/shlibs"
-     CONTENT "libtandem ${soversion} libtandem${soversion} (>= ${PROJECT_VERSION})\n")
-# The tool uses the library's own oneDNN, so it needs the library of the same version.
-file(CONFIGURE OUTPUT "${debian_folder}/shlibdeps/debian/shlibs.local"
-     CONTENT "libtandem ${soversion} libtandem${soversion} (= ${PROJECT_VERSION})\n")
+# Control files: programs that are linked with this library depend on its minor version. dpkg-shlibdeps reads the local
+# file for the tool.
+foreach(file shlibs shlibdeps/debian/shlibs.local)
+  file(CONFIGURE OUTPUT "${debian_folder}/${file}"
+       CONTENT "libtandem ${soversion} libtandem${soversion} (>= ${PROJECT_VERSION})\n")
+endforeach()
 file(CONFIGURE OUTPUT "${debian_folder}/triggers" CONTENT "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA "${debian_folder}/shlibs" "${debian_folder}/triggers")
 

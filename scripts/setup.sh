@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # Installs the missing dependencies of tandem's build. Does nothing if none is missing.
 #
-# Usage: scripts/setup.sh [--ci]      --ci also installs what .ci/run and the preset asan need: clang and libomp,
-#                                   Doxygen, debootstrap, dpkg-dev and lintian
+# Usage: scripts/setup.sh [--ci] [--python]
+#   --ci      also what .ci/run and the preset asan need: clang and libomp, Doxygen, debootstrap, dpkg-dev and lintian
+#   --python  also the headers of Python, which scripts/python_wheel.sh needs
 #
 # On Debian and Ubuntu it installs packages by name with apt-get, as root or through sudo. Without permission, it prints
 # what to install and exits 1. oneDNN 3 comes from the distribution if available, otherwise from Intel's build on PyPI,
 # which is unpacked into .deps/onednn.
-#
-# --python also installs the headers of Python, which scripts/python_wheel.sh needs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -41,8 +40,7 @@ packages=(
   zlib1g-dev
 )
 
-[[ ${1-} == --ci ]] && packages+=(clang debootstrap doxygen dpkg-dev libomp-dev lintian)
-
+[[ " $* " == *" --ci "* ]] && packages+=(clang debootstrap doxygen dpkg-dev libomp-dev lintian)
 [[ " $* " == *" --python "* ]] && packages+=(python3-dev)
 
 say() { echo "setup: $*"; }
