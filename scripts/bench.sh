@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the benchmarks (Release) and compares training steps with libtorch's and torch.compile's
-# (build/release/benchmarks/train_bench), or single functions with libtorch's (compare_bench). The peers are built if scripts/torch_venv.sh has installed PyTorch;
-# otherwise tandem is measured alone.
+# (build/release/benchmarks/train_bench), or single functions with libtorch's (compare_bench). The peers are built if
+# scripts/torch_venv.sh has installed PyTorch; otherwise tandem is measured alone.
 #
 # Usage: scripts/bench.sh [train_bench arguments...]     --json FILE, --quick, --only recipe/bf16,... ; --help lists them
 #        scripts/bench.sh --functions [compare_bench arguments...]     --only attention,lstm, --memory, --json FILE, ...
