@@ -12,12 +12,11 @@ cd "$(dirname "$0")/.."
 
 python=${PYTHON:-python3}
 tests=yes
-settings=()
 while (($#)); do
   case $1 in
     --prefix)
       prefix=$(cd "${2:?python_wheel: --prefix needs a folder}" && pwd)
-      settings+=(-C cmake.source-dir=. -C "cmake.define.CMAKE_PREFIX_PATH=$prefix")
+      export SKBUILD_CMAKE_SOURCE_DIR=. SKBUILD_CMAKE_DEFINE="CMAKE_PREFIX_PATH=$prefix"
       shift
       ;;
     --no-tests) tests=no ;;
@@ -35,13 +34,15 @@ done
 
 scripts/setup.sh --python
 out=$PWD/build/wheel
-build=$PWD/build/python # as deep as the other build folders, so that ccache takes objects from them
+# Variables, because pip has had -C only since 23.1. The folder is as deep as the other build folders, so that ccache
+# takes objects from them.
+export SKBUILD_BUILD_DIR=$PWD/build/python
 mkdir -p "$out"
 rm -rf "$out"/*.whl "$out/venv"
 export CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)}
 "$python" -m venv "$out/venv"
 pip=("$out/venv/bin/python" -m pip --disable-pip-version-check)
-"${pip[@]}" wheel --quiet --no-deps --wheel-dir "$out" -C "build-dir=$build" "${settings[@]}" ./python
+"${pip[@]}" wheel --quiet --no-deps --wheel-dir "$out" ./python
 wheel=$(ls "$out"/*.whl)
 echo "python_wheel: $wheel ($(du -h "$wheel" | cut -f1))"
 [[ $tests == yes ]] || exit 0
