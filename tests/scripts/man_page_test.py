@@ -35,7 +35,8 @@ def parse_help(text):
     names = {}
     for name, rest in re.findall(r"(?m)^ +(?:-\w,? *)?(--[\w-]+)(.*)", text):
         choices = re.search(r"\{(.*?)\}", rest)
-        names[name] = [*re.findall(r"=(\S+)", rest), *(choices[1].split(",") if choices else [])]
+        defaults = re.findall(r"=(\S+)| \[(\S+)\]", rest)  # CLI11 before and since 2.4
+        names[name] = [*map("".join, defaults), *(choices[1].split(",") if choices else [])]
     usage = re.search(r"\[OPTIONS\](.*)", text)
     names.update((name.strip("."), []) for name in usage[1].split() if name != "SUBCOMMAND")
     return commands, names
@@ -53,6 +54,8 @@ class Parsing(unittest.TestCase):
                 "  --dtype TEXT:{f16,f32}=f32 Excludes: --b\n             Cast --x\n")
         self.assertEqual(parse_help(text),
                          (set(), {"--help": [], "--dtype": ["f32", "f16", "f32"], "IN": [], "FILE": []}))
+        text = "Usage: tandem a [OPTIONS]\n\nOptions:\n  --batch INT:INT in [1 - 9] [3]   Excludes: --x\n"
+        self.assertEqual(parse_help(text), (set(), {"--batch": ["3"]}))
         text = "Usage: tandem [OPTIONS] SUBCOMMAND\n\nSubcommands:\n  info      Describes\n  b2        Does\n"
         self.assertEqual(parse_help(text), ({"info", "b2"}, {}))
 
