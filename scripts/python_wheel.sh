@@ -34,9 +34,9 @@ done
 
 scripts/setup.sh --python
 out=$PWD/build/wheel
-# Variables, because pip has had -C only since 23.1. The folder is as deep as the other build folders, so that ccache
-# takes objects from them.
-export SKBUILD_BUILD_DIR=$PWD/build/python
+# Variables, because pip has had -C only since 23.1. The folder is as deep as the other build folders, and the compiler
+# has the name that CMake finds by itself, so that ccache takes objects from other builds.
+export SKBUILD_BUILD_DIR=$PWD/build/python CXX=${CXX-c++}
 mkdir -p "$out"
 rm -rf "$out"/*.whl "$out/venv"
 export CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)}
