@@ -50,7 +50,8 @@ fail() {
   exit 1
 }
 
-installed() { [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
+# A package that is installed for two architectures gives the word twice.
+installed() { [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) == installed* ]]; }
 
 apt() {
   local as_root=()
