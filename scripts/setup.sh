@@ -89,7 +89,7 @@ cmake_minimum_required(VERSION 3.22)
 project(probe CXX)
 find_package(dnnl 3 CONFIG REQUIRED)
 CMAKE
-  cmake -S "$dir" -B "$dir/build" >/dev/null 2>&1 && status=0 || status=1
+  cmake -G Ninja -S "$dir" -B "$dir/build" >/dev/null 2>&1 && status=0 || status=1
   rm -rf "$dir"
   return $status
 }
