@@ -82,7 +82,7 @@ void end_process() {
 }
 
 /// Has end_process() run before oneDNN destroys the static objects that it has constructed so far. It constructs more
-/// of them whenever it makes a primitive of a new kind.
+/// of them whenever it makes a primitive of a new kind, or first runs one: without AVX-512, the code of f32 products.
 void register_end() {
   static std::atomic<int> registered{0};
   constexpr int kMost = 256;
@@ -256,6 +256,8 @@ void Call::run(std::initializer_list<void*> data) const {
   check(dnnl_primitive_execute(primitive_.get(), of_thread().stream.get(), static_cast<int>(arguments_.size()),
                                arguments_.data()),
         "run a primitive");
+  if (!has_run_) register_end();
+  has_run_ = true;
 }
 
 Running::Running() {

@@ -61,6 +61,7 @@ class Call {
   dnnl::primitive primitive_;
   std::vector<dnnl::memory> memories_;
   std::vector<dnnl_exec_arg_t> arguments_;
+  mutable bool has_run_ = false;
 };
 
 /// The primitives that one call of this backend runs. `main` is empty if oneDNN refused.
