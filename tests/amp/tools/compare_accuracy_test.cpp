@@ -165,7 +165,7 @@ TEST_F(CompareAccuracyTest, BackwardIsDividedByTheLossScale) {
   const AccuracyReport report = compare_accuracy([&] { run(1); }, [&] { run(1024); }, options);
   ASSERT_GE(report.rows.size(), 2u);
   EXPECT_EQ(report.worst()->relative_l2, 0) << report;
-  EXPECT_EQ(report.rows[1].cosine, 1);
+  EXPECT_DOUBLE_EQ(report.rows[1].cosine, 1);
 }
 
 TEST_F(CompareAccuracyTest, EqualRunsDoNotDeviate) {
