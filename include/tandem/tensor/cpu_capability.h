@@ -21,6 +21,7 @@ struct CpuProductLibrary {
   std::string version;  ///< of the library that is loaded, such as "3.4.1"; empty if it does not say
   std::string isa;      ///< the highest instruction set that it uses, by its own name: "avx512_core_bf16"; may be empty
 };
+/// Returns the library of this build.
 CpuProductLibrary cpu_product_library();
 
 }  // namespace tandem
