@@ -56,6 +56,7 @@ inside() {
   unshare --mount sh -ec 'mount -t proc proc "$1/proc"; exec chroot "$@"' sh "$root" \
     env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@"
 }
+inside true || no_system "this process may not mount or chroot"
 apt() { inside apt-get -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@" >/dev/null; }
 
 # Debian's policy: a file or link counts its size in KiB, rounded up; everything else 1 KiB.
