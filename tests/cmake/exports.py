@@ -20,7 +20,7 @@ import tempfile
 
 # Exported by every shared library, by OpenMP's critical sections, and the standard library's names that LLVM's
 # nm leaves mangled (path::operator std::string).
-NOT_CPP = re.compile(r"_init|_fini|__bss_start|_edata|_end|\.gomp_critical_user_\w+|_ZNK?St\w+")
+NOT_CPP = re.compile(r"_init|_fini|__bss_start|_edata|_end|\.gomp_critical_user_\w+|_Z(?:NK?)?St\w+")
 # The name of a function, perhaps after its return type, or that in "vtable for NAME" and the like.
 NAME = re.compile(r"(?:[^(<]*(?:<[^(]*>)? )?((tandem|dnnl|nlohmann|fmt)(?:::\w+)+)")
 PROGRAM = """
