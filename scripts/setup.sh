@@ -29,6 +29,7 @@ packages=(
   libopenmpi-dev
   libpng-dev
   libprotobuf-dev
+  make
   ninja-build
   nlohmann-json3-dev
   openmpi-bin
