@@ -18,18 +18,15 @@ namespace {
 
 /// The tests run in a folder of their own.
 struct SavingPage : ::testing::Test {
-  SavingPage() { std::filesystem::current_path(folder.path()); }
-  ~SavingPage() override { std::filesystem::current_path(before); }
-
   /// torch_file(), whose path may be relative to the folder in which the program was started.
-  std::filesystem::path file_of_torch(const std::string& name) const { return before / torch_file(name); }
+  std::filesystem::path file_of_torch(const std::string& name) const { return current.before() / torch_file(name); }
   void copy_torch_file(const std::string& name, const std::string& to) const {
     std::filesystem::copy_file(file_of_torch(name), to, std::filesystem::copy_options::overwrite_existing);
   }
   static nn::Sequential new_model() { return nn::Sequential(nn::Linear(3, 2), nn::BatchNorm1d(2)); }
 
   const TemporaryFolder folder;
-  const std::filesystem::path before = std::filesystem::current_path();
+  const WorkingFolder current{folder.path()};
 };
 
 struct Killed {};

@@ -70,12 +70,10 @@ TEST(SummaryWriter, NamesItsFileAsTensorBoardExpects) {
 
 TEST(SummaryWriter, PlacesRunsInTheCurrentFolderByDefault) {
   const TemporaryFolder folder;
-  const std::string before = std::filesystem::current_path();
-  std::filesystem::current_path(folder.path());
+  const testing::WorkingFolder current(folder.path());
   const std::string run = SummaryWriter("", {.comment = "_lr_0.1"}).log_dir();
   EXPECT_TRUE(run.starts_with("runs/") && run.ends_with("_lr_0.1")) << run;
   EXPECT_THAT(event_files_of(run), SizeIs(1));
-  std::filesystem::current_path(before);
 }
 
 TEST(SummaryWriter, WritesScalars) {

@@ -55,15 +55,13 @@ void train(const std::string& log_dir, double lr) {
 TEST(TensorBoardPage, Runs) {
   if (!io::SummaryWriter::is_available()) GTEST_SKIP() << "without Protocol Buffers";
   const testing::TemporaryFolder folder;
-  const std::string before = std::filesystem::current_path();
   const char* const kept = std::getenv("TANDEM_EVENT_FILES");  // to look at them
-  std::filesystem::current_path(kept ? kept : folder.path());
+  const testing::WorkingFolder current(kept ? kept : folder.path());
   train("runs/first", 0.05);
   train("runs/second", 0.2);
 #ifdef TANDEM_PROTOBUF
   for (const char* run : {"runs/first", "runs/second"}) EXPECT_EQ(testing::event_files_of(run).size(), 2u);
 #endif
-  std::filesystem::current_path(before);
 }
 
 }  // namespace

@@ -2,8 +2,6 @@
 #include <gtest/gtest.h>
 #include <tandem/tandem.h>
 
-#include <filesystem>
-
 #include "support/compare.h"
 #include "support/device.h"
 #include "support/temporary_folder.h"
@@ -122,8 +120,7 @@ TEST(PythonPage, Modules) {
 
 TEST(PythonPage, FilesAndData) {
   const tandem::testing::TemporaryFolder folder;
-  const auto before = std::filesystem::current_path();
-  std::filesystem::current_path(folder.path());
+  const tandem::testing::WorkingFolder current(folder.path());
   Net net;
   const Tensor weight = net.fc->weight.detach().clone();
   for (const bool pt : {true, false}) {
@@ -140,7 +137,6 @@ TEST(PythonPage, FilesAndData) {
     }
     EXPECT_TRUE(tandem::testing::same_bits(net.fc->weight.detach(), weight));
   }
-  std::filesystem::current_path(before);
 
   auto dataset = data::datasets::StackedDataset(zeros({100, 2}, kCPU), zeros({100}, TensorOptions(kLong).device(kCPU)));
   const int threads = get_num_threads();

@@ -37,4 +37,18 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
+/// Makes a folder the current one until the end of the scope.
+class WorkingFolder {
+ public:
+  explicit WorkingFolder(const std::filesystem::path& path) { std::filesystem::current_path(path); }
+  ~WorkingFolder() { std::filesystem::current_path(before_); }
+  WorkingFolder(const WorkingFolder&) = delete;
+  WorkingFolder& operator=(const WorkingFolder&) = delete;
+
+  const std::filesystem::path& before() const { return before_; }
+
+ private:
+  const std::filesystem::path before_ = std::filesystem::current_path();
+};
+
 }  // namespace tandem::testing

@@ -21,11 +21,7 @@ using ::testing::HasSubstr;
 
 /// The tests run in a folder of their own, and `printed` gets what they print.
 struct SeeingPage : ::testing::Test {
-  SeeingPage() { std::filesystem::current_path(folder.path()); }
-  ~SeeingPage() override {
-    std::cout.rdbuf(terminal);
-    std::filesystem::current_path(before);
-  }
+  ~SeeingPage() override { std::cout.rdbuf(terminal); }
 
   Tensor loss_of(const nn::Sequential& model, const Tensor& inputs, bool use_amp = true) const {
     amp::AutocastGuard autocast(device.type(), kHalf, use_amp);
@@ -38,7 +34,7 @@ struct SeeingPage : ::testing::Test {
   }
 
   const testing::TemporaryFolder folder;
-  const std::filesystem::path before = std::filesystem::current_path();
+  const testing::WorkingFolder current{folder.path()};
   std::ostringstream printed;
   std::streambuf* const terminal = std::cout.rdbuf(printed.rdbuf());
   const Device device = get_default_device();

@@ -165,8 +165,8 @@ TEST_F(TrainLogTest, AppendsAfterAnIncompleteLine) {
 }
 
 TEST_F(TrainLogTest, AcceptsFileNamesAsLiterals) {
-  const std::string before = std::filesystem::current_path();
-  std::filesystem::current_path(::testing::TempDir());
+  const testing::TemporaryFolder folder;
+  const testing::WorkingFolder current(folder.path());
   {
     TrainLog log({"train_log_literals.jsonl", "train_log_literals.csv"});
     log.step({.loss = ones({})});
@@ -174,9 +174,7 @@ TEST_F(TrainLogTest, AcceptsFileNamesAsLiterals) {
   { TrainLog({"train_log_one.csv"}).step({.loss = ones({})}); }
   for (const char* name : {"train_log_literals.jsonl", "train_log_literals.csv", "train_log_one.csv"}) {
     EXPECT_FALSE(lines(name).empty()) << name;
-    std::remove(name);
   }
-  std::filesystem::current_path(before);
 }
 
 TEST_F(TrainLogTest, AppendingContinuesTheSeconds) {
