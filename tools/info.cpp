@@ -154,11 +154,11 @@ void print_cuda(const json& cuda) {
 void print(const json& info) {
   row("tandem", info["tandem"]);
   print_cpu(info["cpu"]);
-  const tandem::CpuProductLibrary library = tandem::cpu_product_library();
-  std::string description = library.name;
-  if (!library.version.empty()) description += " " + library.version;
-  if (!library.isa.empty()) description += ", uses " + library.isa;
-  row("library", description);
+  const json& products = info["products"];
+  std::string library = products["library"];
+  if (products["version"] != "") library += " " + products["version"].get<std::string>();
+  if (products["isa"] != "") library += ", uses " + products["isa"].get<std::string>();
+  row("library", library);
   row("OpenMP", info["openmp"]);
   const json& memory = info["memory"];
   row("memory", fmt::format("{}, {} available{}", bytes_text(memory["total"]), bytes_text(memory["available"]),
