@@ -1,8 +1,8 @@
 #pragma once
 // PanelMatrix: an f32 or f64 matrix that is packed once and is the right factor of many small products.
 //
-// A library's product of few rows spends much of its time on packing and on checks: for 16 rows and a matrix of
-// 256 x 1024 on AVX2, these products take half the time of oneDNN 3.2's.
+// A library's product of few rows spends much of its time on packing and on checks; docs/benchmarks.md has the times of
+// an LSTM with both.
 #include <algorithm>
 
 #include "kernels/cpu/parallel.h"
