@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -81,8 +82,22 @@ void end_process() {
   for (int i = 0; i < 1000 && calls > calls_here; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-/// Has end_process() run before oneDNN destroys the static objects that it has constructed so far. It constructs more
-/// of them whenever it makes a primitive of a new kind, or first runs one: without AVX-512, the code of f32 products.
+/// When the main thread calls exit() or returns from main(), its thread_local objects are destroyed before all static
+/// objects: the earliest time, at which oneDNN is whole, also what another thread constructs at this moment.
+bool end_process_with_main_thread() {
+  struct End {
+    ~End() { end_process(); }
+  };
+  if (::gettid() != ::getpid()) return false;
+  static thread_local const End end;
+  return true;
+}
+/// Computed on the thread that loads tandem: the main thread, unless a plug-in is loaded on another one.
+[[maybe_unused]] const bool kEndsWithMainThread = end_process_with_main_thread();
+
+/// When another thread calls exit(): has end_process() run before oneDNN destroys the static objects that it has
+/// constructed so far. It constructs more of them whenever it makes a primitive of a new kind, or first runs one:
+/// without AVX-512, the code of f32 products.
 void register_end() {
   static std::atomic<int> registered{0};
   constexpr int kMost = 256;
