@@ -355,7 +355,7 @@ void three_operands(Cases& c) {
 
 void in_place(Cases& c) {
   auto add = [&](const std::string& op, const std::string& torch, std::vector<Input> inputs,
-                 std::function<const Tensor&(const Tensor&, In)> f, const std::string& name = "") {
+                 Callable<const Tensor&(const Tensor&, In)> f, const std::string& name = "") {
     c.push_back({.op = op,
                  .name = name + "in_place",
                  .torch = "a.clone()." + torch,

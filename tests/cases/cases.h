@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "support/callable.h"
 #include "tandem/amp/policy.h"
 #include "tandem/tensor/tensor.h"
 
@@ -68,7 +69,7 @@ struct Case {
   std::string name = {};    ///< unique among the op's cases
   std::string torch = {};   ///< Python expression over the inputs a, b, c, ...: a tensor or a tuple of them
   std::vector<Input> inputs = {};
-  std::function<Out(In)> run = {};
+  Callable<Out(In)> run = {};
 
   int64_t sum = 1;                    ///< length of the longest sum; 0: no arithmetic, results are exact
   int roundings = 1;                  ///< roundings to a low dtype in the forward pass
@@ -78,7 +79,7 @@ struct Case {
   std::string no_gradgradcheck = {};  ///< likewise for the second derivative only
   std::string no_low = {};            ///< why f16 and bf16 are not run
   std::string autocast_as = {};       ///< for composite ops: the op whose policy applies
-  std::function<Out(In)> apart = {};  ///< for an op that fuses others: those ops, which autocast treats in the same way
+  Callable<Out(In)> apart = {};       ///< for an op that fuses others: those ops, which autocast treats in the same way
   bool bypasses_autocast = false;     ///< in place, or with an explicit dtype argument
 };
 

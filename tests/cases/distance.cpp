@@ -187,7 +187,7 @@ void distances(Cases& c) {
                .sum = 40,
                .no_low = "under autocast the difference is rounded before the norm is computed in f32, as in PyTorch"});
   const auto cdist_case = [&](const std::string& name, const std::string& arguments, std::vector<Input> inputs,
-                              std::function<Tensor(In)> run) {
+                              Callable<Tensor(In)> run) {
     c.push_back({.op = "cdist",
                  .name = name,
                  .torch = "torch.cdist(a, b, " + arguments + ")",

@@ -15,7 +15,7 @@ const double inf = HUGE_VAL, nan = NAN;
 const std::string at_kinks = "values at kinks, poles and the ends of the range";
 
 /// Adds an op of one tensor: ordinary numbers, a transposed matrix, and special values.
-void unary(Cases& cases, const std::string& op, const std::string& torch, std::function<Tensor(const Tensor&)> f,
+void unary(Cases& cases, const std::string& op, const std::string& torch, Callable<Tensor(const Tensor&)> f,
            const Input& draw, std::vector<double> special, const std::string& prefix = "") {
   auto run = [f](In x) -> Out { return {f(x[0])}; };
   auto sized = [&](std::vector<int64_t> sizes) {
@@ -208,7 +208,7 @@ void activations(Cases& c) {
 
 void in_place(Cases& c) {
   auto add = [&](const std::string& op, const std::string& torch, const Input& input,
-                 std::function<const Tensor&(const Tensor&)> f, std::string name = "in_place") {
+                 Callable<const Tensor&(const Tensor&)> f, std::string name = "in_place") {
     c.push_back({.op = op,
                  .name = std::move(name),
                  .torch = torch,

@@ -6,7 +6,7 @@ namespace tandem::testing {
 namespace {
 
 void in_place(Cases& c, const std::string& op, const std::string& name, const std::string& torch,
-              std::vector<Input> inputs, std::function<const Tensor&(const Tensor&, In)> change, int roundings = 1) {
+              std::vector<Input> inputs, Callable<const Tensor&(const Tensor&, In)> change, int roundings = 1) {
   c.push_back({.op = op,
                .name = "in_place" + name,
                .torch = "a.clone()." + torch,

@@ -7,7 +7,7 @@ namespace tandem::testing {
 namespace {
 
 void product(Cases& cases, const std::string& op, const std::string& name, const std::string& torch,
-             std::vector<Input> inputs, int64_t sum, std::function<Out(In)> run) {
+             std::vector<Input> inputs, int64_t sum, Callable<Out(In)> run) {
   cases.push_back(
       {.op = op, .name = name, .torch = torch, .inputs = std::move(inputs), .run = std::move(run), .sum = sum});
 }

@@ -7,7 +7,7 @@ namespace tandem::testing {
 namespace {
 
 void padded(Cases& cases, const std::string& op, const std::string& name, const std::string& torch,
-            std::vector<Input> inputs, std::function<Out(In)> run, int64_t sum) {
+            std::vector<Input> inputs, Callable<Out(In)> run, int64_t sum) {
   cases.push_back(
       {.op = op, .name = name, .torch = torch, .inputs = std::move(inputs), .run = std::move(run), .sum = sum});
 }

@@ -11,7 +11,7 @@ namespace {
 const double inf = HUGE_VAL, nan = NAN;
 
 void pool(Cases& c, const std::string& op, const std::string& name, const std::string& torch, Input x,
-          std::function<Tensor(const Tensor&)> f) {
+          Callable<Tensor(const Tensor&)> f) {
   c.push_back({.op = op,
                .name = name,
                .torch = torch,

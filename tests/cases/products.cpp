@@ -8,7 +8,7 @@ namespace tandem::testing {
 namespace {
 
 void product_case(Cases& cases, const std::string& op, const std::string& name, const std::string& torch,
-                  std::vector<Input> inputs, int64_t sum, std::function<Out(In)> run, int roundings = 1) {
+                  std::vector<Input> inputs, int64_t sum, Callable<Out(In)> run, int roundings = 1) {
   cases.push_back({.op = op,
                    .name = name,
                    .torch = torch,
@@ -96,7 +96,7 @@ void sums(Cases& c) {
       },
       3);
   const auto in_place = [&](const std::string& op, const std::string& torch, std::vector<Input> inputs,
-                            std::function<const Tensor&(const Tensor&, In)> change) {
+                            Callable<const Tensor&(const Tensor&, In)> change) {
     product_case(
         c, op, "in_place", "a.clone()." + torch, std::move(inputs), 12,
         [change](In x) -> Out {

@@ -13,7 +13,7 @@ namespace {
 
 /// `sum`: the largest number of gradients that one element receives.
 void rearranged(Cases& cases, const std::string& op, const std::string& name, const std::string& torch,
-                std::vector<Input> inputs, std::function<Out(In)> run, int64_t sum = 0) {
+                std::vector<Input> inputs, Callable<Out(In)> run, int64_t sum = 0) {
   cases.push_back(
       {.op = op, .name = name, .torch = torch, .inputs = std::move(inputs), .run = std::move(run), .sum = sum});
 }
@@ -311,7 +311,7 @@ void diagonals(Cases& c) {
 }
 
 void in_place(Cases& c, const std::string& op, const std::string& name, const std::string& torch,
-              std::vector<Input> inputs, std::function<void(const Tensor&)> change) {
+              std::vector<Input> inputs, Callable<void(const Tensor&)> change) {
   c.push_back({.op = op,
                .name = "in_place" + name,
                .torch = "(a * 1)." + torch,

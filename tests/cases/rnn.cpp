@@ -45,7 +45,7 @@ std::vector<Input> stack_of_layers(int64_t gates, bool cell_state, std::vector<i
 }
 
 void add(Cases& c, const char* op, const char* name, const char* torch, std::vector<Input> inputs,
-         std::function<Out(In)> run) {
+         Callable<Out(In)> run) {
   c.push_back({.op = op,
                .name = name,
                .torch = torch,

@@ -11,7 +11,7 @@ namespace tandem::testing {
 namespace {
 
 void moved(Cases& cases, const std::string& op, const std::string& name, const std::string& torch,
-           std::vector<Input> inputs, std::function<Out(In)> run) {
+           std::vector<Input> inputs, Callable<Out(In)> run) {
   cases.push_back(
       {.op = op, .name = name, .torch = torch, .inputs = std::move(inputs), .run = std::move(run), .sum = 0});
 }
@@ -97,7 +97,7 @@ void parts(Cases& c) {
                .sum = 2});
   moved(c, "as_strided", "diagonal", "a.as_strided((4,), (5,), 0)", {normal({4, 4})},
         [](In x) -> Out { return {as_strided(x[0], {4}, {5}, 0)}; });
-  const std::function<Out(In)> scatter = [](In x) -> Out { return {as_strided_scatter(x[0], x[1], {3}, {5}, 1)}; };
+  const Callable<Out(In)> scatter = [](In x) -> Out { return {as_strided_scatter(x[0], x[1], {3}, {5}, 1)}; };
   moved(c, "as_strided_scatter", "diagonal", "torch.as_strided_scatter(a, b, (3,), (5,), 1)",
         {normal({4, 4}).constant(), normal({3})}, scatter);
   moved(c, "as_strided_scatter", "both_gradients", "", {normal({4, 4}), normal({3})}, scatter);

@@ -4,6 +4,7 @@
 
 #include "soak/absurd_arguments.h"
 #include "soak/soak.h"
+#include "support/callable.h"
 #include "tandem/autograd/engine.h"
 #include "tandem/data/data.h"
 #include "tandem/io/io.h"
@@ -28,7 +29,7 @@ std::vector<Tensor> with_gradients(std::vector<Tensor> tensors) {
 using Results = std::vector<Tensor>;
 struct Call {
   const char* name;
-  std::function<Results(Draw&)> run;
+  Callable<Results(Draw&)> run;
 };
 
 // One call per line.
@@ -228,7 +229,7 @@ std::vector<Call> random_calls() {
   return calls;
 }
 
-std::string absurd_call(uint64_t seed, const std::function<void(const std::string&)>& report) {
+std::string absurd_call(uint64_t seed, const Callable<void(const std::string&)>& report) {
   static const std::vector<Call> calls = [] {
     std::vector<Call> all = shape_calls();
     for (const auto& more : {arithmetic_calls(), layer_calls(), random_calls()}) {

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "support/callable.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/tensor.h"
 
@@ -43,7 +44,7 @@ class Args {
   virtual bool null(const char* name) const = 0;
 };
 
-using Run = std::function<Out(In, const Args&)>;
+using Run = Callable<Out(In, const Args&)>;
 using Ops = std::map<std::string, Run>;
 
 // Each adds the ops of one family.

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/callable.h"
 #include "support/throws.h"
 #include "tandem/base/error.h"
 #include "tandem/base/op_scope.h"
@@ -22,15 +23,15 @@ namespace tandem::testing {
 
 /// One call that must throw.
 struct BadInput {
-  std::string function;                   ///< the error's op
-  std::string call;                       ///< source text of the call, for failure messages
-  std::function<std::string()> mismatch;  ///< runs the call; returns "" if it threw as expected
+  std::string function;              ///< the error's op
+  std::string call;                  ///< source text of the call, for failure messages
+  Callable<std::string()> mismatch;  ///< runs the call; returns "" if it threw as expected
 };
 using BadInputs = std::vector<BadInput>;
 
 /// Returns the row of a call that must throw `E` with the op `function` and a message that contains each of `texts`.
 template <class E>
-BadInput bad_input(const std::string& function, const std::string& call, std::function<void()> run,
+BadInput bad_input(const std::string& function, const std::string& call, Callable<void()> run,
                    std::vector<std::string> texts) {
   return {function, call,
           [function, run = std::move(run), texts = std::move(texts)] { return mismatch<E>(run, texts, function); }};

@@ -7,14 +7,16 @@
 #include <type_traits>
 #include <vector>
 
+#include "support/callable.h"
 #include "tandem/base/error.h"
 
 namespace tandem::testing {
 
 /// Returns "" if `run` throws Error with a message that contains each of `texts`; otherwise a description of what
 /// happened. If `op` is given, it must be the error's op, which the message must not repeat.
-template <class Error, class F>
-std::string mismatch(const F& run, const std::vector<std::string>& texts, std::optional<std::string> op = {}) {
+template <class Error>
+std::string mismatch(const Callable<void()>& run, const std::vector<std::string>& texts,
+                     std::optional<std::string> op = {}) {
   try {
     run();
   } catch (const Error& e) {
