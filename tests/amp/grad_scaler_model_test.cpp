@@ -8,6 +8,7 @@
 #include <random>
 
 #include "support/device.h"
+#include "support/sanitizers.h"
 #include "tandem/amp/grad_scaler.h"
 #include "tandem/ops/ops.h"
 #include "tandem/optim/optim.h"
@@ -238,7 +239,8 @@ class Sequence {
 };
 
 TEST(GradScalerModelTest, RandomCallSequencesMatchTheModel) {
-  const uint64_t sequences = testing::on_cuda() ? 1000 : 10000;  // fewer on CUDA, where each call waits for the device
+  // Fewer on CUDA, where each call waits for the device.
+  const uint64_t sequences = testing::on_cuda() || testing::kSanitized ? 1000 : 10000;
   for (uint64_t seed = 0; seed < sequences; ++seed) {
     Sequence sequence(seed);
     for (int i = 0; i < 40; ++i) {

@@ -5,7 +5,6 @@
 // To add a case, add a row to tests/cases/<family>.cpp, then, with PyTorch installed, run `python
 // tests/golden/generate.py`.
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>

@@ -5,15 +5,10 @@
 
 #include "ops/op_cases.h"
 #include "support/device.h"
+#include "support/sanitizers.h"
 
 namespace tandem::testing {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 bool fast_mode() { return kSanitized || on_cuda(); }
 

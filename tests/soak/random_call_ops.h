@@ -3,7 +3,6 @@
 // and a line under the same name to the Python file of the same family (differential_*.py).
 //
 // Names are those of the functions; "name.form" is another form of the function `name`.
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>

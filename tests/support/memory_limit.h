@@ -6,19 +6,15 @@
 
 #include <fstream>
 
+#include "support/sanitizers.h"
+
 namespace tandem::testing {
 
 /// Limits the process to about `bytes` more memory during its lifetime.
 class MemoryLimit {
  public:
   /// False under sanitizers, which do not work with such a limit.
-  static constexpr bool is_possible() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return false;
-#else
-    return true;
-#endif
-  }
+  static constexpr bool is_possible() { return !kSanitized; }
 
   explicit MemoryLimit(rlim_t bytes) {
     rlim_t pages = 0;

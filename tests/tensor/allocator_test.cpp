@@ -23,6 +23,7 @@
 
 #include "src/tensor/size_class.h"
 #include "src/tensor/system_memory.h"
+#include "support/sanitizers.h"
 #include "tandem/base/error.h"
 
 namespace tandem {
@@ -30,11 +31,8 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kFewer = 10;  // sanitizers write shadow memory for every block, and fork() copies it
-#else
-constexpr int kFewer = 1;
-#endif
+// Sanitizers write shadow memory for every block, and fork() copies it.
+constexpr int kFewer = testing::kSanitized ? 10 : 1;
 
 struct Block {
   void* data;
