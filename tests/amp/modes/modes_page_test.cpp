@@ -12,6 +12,41 @@ namespace {
 
 struct ModesPage : OptLevels {};
 
+// One line of each system, as the first table has it.
+TEST_F(ModesPage, OneLineOfEachSystem) {
+  const Tensor x = ones({2, 4});
+  {
+    nn::Linear net(4, 3);
+    optim::SGD sgd(net->parameters(), 0.1);
+    amp::initialize(net, sgd, amp::OptLevel::O2);
+    const Tensor loss = net(x).mean();
+    amp::scale_loss(loss, sgd).backward();
+    EXPECT_EQ(net->weight.dtype(), kHalf);
+    EXPECT_NEAR(net->weight.grad().to(kFloat).max().item<float>(), 1 / 3.0, 1e-3);
+  }
+  {
+    nn::Linear model(4, 3);
+    optim::Adam adam(model->parameters(), 1e-3);
+    amp::Booster booster("fp16_naive");
+    auto [net, optimizer] = booster.boost(model, adam);
+    const Tensor loss = net(x).mean();
+    booster.backward(loss, optimizer);
+    EXPECT_EQ(model->weight.dtype(), kHalf);
+    EXPECT_EQ(booster.scale(optimizer), 65536);
+  }
+  {
+    nn::Linear layer(4, 3);
+    amp::set_dtype_policy(layer, "mixed_float16");
+    EXPECT_EQ(layer(x).dtype(), kHalf);
+    optim::Adam adam(layer->parameters(), 1e-3);
+    amp::LossScaleOptimizer optimizer(adam);
+    optimizer.scale_loss(layer(x).to(kFloat).mean()).backward();
+    optimizer.step();
+    EXPECT_NEAR(layer->weight.grad().max().item<float>(), 1 / 3.0, 1e-3);
+    adam.keep_master_weights();
+  }
+}
+
 TEST_F(ModesPage, MasterWeights) {
   nn::Linear net(8, 4);
   {
