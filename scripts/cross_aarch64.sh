@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 readonly kBuild=build/aarch64
 folders=("$@")
-((${#folders[@]})) || folders=(base math autograd)
+((${#folders[@]})) || folders=(base math)
 
 packages=(g++-aarch64-linux-gnu qemu-user libfmt-dev:arm64 libgmock-dev:arm64 libgtest-dev:arm64 libopenblas-dev:arm64
   zlib1g-dev:arm64 nlohmann-json3-dev ninja-build cmake)
