@@ -9,7 +9,6 @@
 #include "io/byte_mutator.h"
 #include "io/torch_files.h"
 #include "src/io/zip.h"
-#include "support/sanitizers.h"
 #include "support/state.h"
 #include "tandem/io/pickle.h"
 #include "tandem/tensor/allocator.h"
@@ -21,7 +20,7 @@ using Names = std::vector<std::string>;
 
 uint64_t torch_input_count() {
   const char* text = std::getenv("TANDEM_FUZZ_COUNT");
-  return text ? std::strtoull(text, nullptr, 10) : kSanitized ? 5'000 : 20'000;
+  return text ? std::strtoull(text, nullptr, 10) : 20'000;
 }
 
 std::vector<std::string> all_bytes() {
