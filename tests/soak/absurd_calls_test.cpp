@@ -229,7 +229,7 @@ std::vector<Call> random_calls() {
   return calls;
 }
 
-std::string absurd_call(uint64_t seed, const Callable<void(const std::string&)>& report) {
+std::string absurd_call(uint64_t seed, const std::function<void(const std::string&)>& report) {
   static const std::vector<Call> calls = [] {
     std::vector<Call> all = shape_calls();
     for (const auto& more : {arithmetic_calls(), layer_calls(), random_calls()}) {
@@ -250,9 +250,7 @@ std::string absurd_call(uint64_t seed, const Callable<void(const std::string&)>&
 
 const ChildTaskRegistration registration("AbsurdCalls", absurd_call);
 
-TEST(AbsurdCalls, ReturnOrThrow) {
-  expect_good_outcomes("AbsurdCalls", kAddressSanitizer ? 400 : 4000, {.memory_mib = 2048});
-}
+TEST(AbsurdCalls, ReturnOrThrow) { expect_good_outcomes("AbsurdCalls", kSanitized ? 400 : 4000, {.memory_mib = 2048}); }
 
 }  // namespace
 }  // namespace tandem::testing

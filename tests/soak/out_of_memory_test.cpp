@@ -225,10 +225,10 @@ std::string limited_address_space(uint64_t seed, const std::function<void(const 
 const ChildTaskRegistration new_registration("FailingNew", failing_new);
 const ChildTaskRegistration limit_registration("LimitedAddressSpace", limited_address_space);
 
-TEST(OutOfMemory, FailingNewOnlyThrows) { expect_good_outcomes("FailingNew", kAddressSanitizer ? 200 : 1000, {}); }
+TEST(OutOfMemory, FailingNewOnlyThrows) { expect_good_outcomes("FailingNew", kSanitized ? 200 : 1000, {}); }
 
 TEST(OutOfMemory, LimitedAddressSpaceOnlyThrows) {
-  if (kAddressSanitizer) GTEST_SKIP() << "AddressSanitizer takes the whole address space";
+  if (kSanitized) GTEST_SKIP() << "sanitizers take the whole address space";
   expect_good_outcomes("LimitedAddressSpace", 100, {});
 }
 

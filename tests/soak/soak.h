@@ -14,13 +14,9 @@
 #include <string>
 #include <vector>
 
-namespace tandem::testing {
+#include "support/sanitizers.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kAddressSanitizer = true;
-#else
-inline constexpr bool kAddressSanitizer = false;
-#endif
+namespace tandem::testing {
 
 /// The random inputs of one finder. Their seeds count up from TANDEM_SOAK_SEED (default 0). The number of inputs is
 /// TANDEM_SOAK_COUNT (default `usual`), or with TANDEM_SOAK_SECONDS as many as the time allows.
@@ -66,7 +62,7 @@ struct ChildTaskRegistration {
 /// Limits for each input of a child: processor time, so that a busy machine does not matter, and address space in MiB
 /// on top of what the process has reserved at its start (0: no limit).
 struct ChildLimits {
-  int processor_seconds = kAddressSanitizer ? 40 : 8;
+  int processor_seconds = kSanitized ? 40 : 8;
   uint64_t memory_mib = 0;
 };
 
