@@ -83,7 +83,7 @@ void end_process() {
 }
 
 /// When the main thread calls exit() or returns from main(), its thread_local objects are destroyed before all static
-/// objects: the earliest time, at which oneDNN is whole, also what another thread constructs at this moment.
+/// objects. That is early enough even for static objects of oneDNN that another thread is constructing at the time.
 bool end_process_with_main_thread() {
   struct End {
     ~End() { end_process(); }
