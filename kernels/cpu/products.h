@@ -38,6 +38,8 @@ int relative_rate(DType dtype);
 
 /// d = a b + bias, or d += a b. Rank 2 or 3 (batched; sizes of 1 in a or b repeat). bias: [n].
 bool matmul(const Array& d, const Array& a, const Array& b, const Array& bias, bool accumulate);
+/// Whether a b, rank 2, is so slow for the distance between the columns of a that a copy with another distance pays.
+bool prefers_other_stride(const Array& a, const Array& b);
 /// The right factor of many products, in the layout that the library prefers for them.
 struct PackedMatrix {
   Tensor bytes;                        ///< undefined until the first product

@@ -178,6 +178,22 @@ TEST(Gemm, Batches) {
   }
 }
 
+// Some libraries are slow if the columns of a are a multiple of 4 KiB apart; the backend may copy such a matrix first.
+TEST(Gemm, ColumnsAPageApart) {
+  for (DType dtype : kFloatingTypes) {
+    const Tensor a = noise({1024, 65}, dtype, 1, MemoryLayout::transposed);
+    ASSERT_EQ(a.stride(1), 1024);
+    for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::transposed}) {
+      const Tensor b = noise({65, 70}, dtype, 2, layout);
+      const std::string what = label(dtype, 1024, 70, 65) + name(layout);
+      check({.d = unwritten({1024, 70}, dtype, layout), .a = a, .b = b, .bias = {}}, what);
+      check({.d = unwritten({1024, 70}, dtype), .a = a, .b = b, .bias = noise({70}, dtype, 3)}, what + " with bias");
+      check({.d = noise({1024, 70}, wide(dtype), 4), .a = a, .b = b, .bias = {}, .accumulate = true},
+            what + " accumulated");
+    }
+  }
+}
+
 TEST(Gemm, RepeatedMatrices) {
   for (DType dtype : kFloatingTypes) {
     const Tensor a = noise({5, 7, 11}, dtype, 1), b = noise({5, 11, 9}, dtype, 2);
