@@ -19,23 +19,29 @@ namespace tandem::math {
 TANDEM_MATH float square_root(float x) { return ::sqrtf(x); }
 TANDEM_MATH double square_root(double x) { return ::sqrt(x); }
 
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__CUDA_ARCH__)
+#define TANDEM_HAS_FMA
+#endif
+
 /// a * b + c with a single rounding if the processor has fma. Used where c is a gradient: otherwise the compiler could
 /// fuse the product g * (1 / scale) that c comes from, and a step that unscales while reading would give other
 /// parameters than unscaling first and then stepping.
 TANDEM_MATH float multiply_add(float a, float b, float c) {
-#if defined(__FMA__) || defined(__CUDA_ARCH__)
+#ifdef TANDEM_HAS_FMA
   return ::fmaf(a, b, c);
 #else
   return a * b + c;
 #endif
 }
 TANDEM_MATH double multiply_add(double a, double b, double c) {
-#if defined(__FMA__) || defined(__CUDA_ARCH__)
+#ifdef TANDEM_HAS_FMA
   return ::fma(a, b, c);
 #else
   return a * b + c;
 #endif
 }
+
+#undef TANDEM_HAS_FMA
 
 /// g + weight_decay p. If weight_decay is 0, p is not used, as in PyTorch: an infinite p does not cause NaN.
 template <class T>
