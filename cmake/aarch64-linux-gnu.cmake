@@ -6,5 +6,5 @@ set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 # Libraries are those of Debian's architecture arm64, which are installed beside this machine's.
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
-# The threads of OpenBLAS hang in qemu.
-set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -E OPENBLAS_NUM_THREADS=1 -L /usr/aarch64-linux-gnu)
+# No -L: the loader and the C library must come from one package, or programs that start threads hang.
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64)

@@ -13,8 +13,8 @@ readonly kBuild=build/aarch64
 folders=("$@")
 ((${#folders[@]})) || folders=(base math)
 
-packages=(g++-aarch64-linux-gnu qemu-user libfmt-dev:arm64 libgmock-dev:arm64 libgtest-dev:arm64 libopenblas-dev:arm64
-  zlib1g-dev:arm64 nlohmann-json3-dev ninja-build cmake)
+packages=(g++-aarch64-linux-gnu qemu-user libfmt-dev:arm64 libgmock-dev:arm64 libgomp1:arm64 libgtest-dev:arm64
+  libopenblas-dev:arm64 libstdc++6:arm64 zlib1g-dev:arm64 nlohmann-json3-dev ninja-build cmake)
 missing=()
 for p in "${packages[@]}"; do
   [[ $(dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null) == installed ]] || missing+=("$p")

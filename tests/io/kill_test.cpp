@@ -12,9 +12,11 @@
 #include <filesystem>
 #include <iterator>
 #include <thread>
+#include <vector>
 
 #include "io/kill_writer.h"
 #include "support/counter.h"
+#include "support/own_program.h"
 #include "support/temporary_folder.h"
 #include "tandem/io/checkpoint.h"
 #include "tandem/tensor/factories.h"
@@ -67,10 +69,13 @@ TEST(Kill, LeavesThePreviousCheckpointOrTheNewOne) {
   int previous = 0, replaced = 0;
   for (int kill_number = 0; kill_number < kKills; ++kill_number) {
     const int64_t before = counters.begun = counters.finished = run.number;
-    std::string program = "/proc/self/exe", mode = "--write", p = path, c = counters_path;
-    char* arguments[] = {program.data(), mode.data(), p.data(), c.data(), nullptr};
+    std::vector<std::string> words = command_of(own_program());
+    words.insert(words.end(), {"--write", path, counters_path});
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
     pid_t child = 0;
-    ASSERT_EQ(posix_spawn(&child, program.c_str(), nullptr, nullptr, arguments, environ), 0);
+    ASSERT_EQ(posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ), 0);
     while (counters.begun == before) {
       ASSERT_EQ(waitpid(child, nullptr, WNOHANG), 0) << "the writer ended by itself";
       std::this_thread::sleep_for(std::chrono::microseconds(100));

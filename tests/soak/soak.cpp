@@ -13,6 +13,7 @@
 #include <map>
 
 #include "soak/known_failures.h"
+#include "support/own_program.h"
 #include "support/temporary_folder.h"
 
 namespace tandem::testing {
@@ -148,15 +149,11 @@ std::vector<Outcome> run_in_children(const std::string& task, uint64_t first, ui
     int pipe_ends[2];
     if (pipe(pipe_ends) != 0) throw std::runtime_error("pipe failed");
     const std::string errors = folder.path("stderr");
-    const std::string arguments[] = {"soak_test",
-                                     "--child",
-                                     task,
-                                     std::to_string(seed),
-                                     std::to_string(end),
-                                     std::to_string(limits.processor_seconds),
-                                     std::to_string(limits.memory_mib)};
+    std::vector<std::string> arguments = command_of(own_program());
+    arguments.insert(arguments.end(), {"--child", task, std::to_string(seed), std::to_string(end),
+                                       std::to_string(limits.processor_seconds), std::to_string(limits.memory_mib)});
     std::vector<char*> argv;
-    for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
+    for (std::string& a : arguments) argv.push_back(a.data());
     argv.push_back(nullptr);
     setenv("OMP_NUM_THREADS", "1", 1);  // libgomp ends the process if it cannot start a thread
     const pid_t child = fork();
@@ -167,7 +164,7 @@ std::vector<Outcome> run_in_children(const std::string& task, uint64_t first, ui
       if (file >= 0) dup2(file, 2);
       close(pipe_ends[0]);
       close(pipe_ends[1]);
-      execv("/proc/self/exe", argv.data());
+      execvp(argv[0], argv.data());
       _exit(4);
     }
     close(pipe_ends[1]);

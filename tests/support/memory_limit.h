@@ -1,6 +1,7 @@
 #pragma once
 // For tests of behaviour when memory runs out.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,8 +14,16 @@ namespace tandem::testing {
 /// Limits the process to about `bytes` more memory during its lifetime.
 class MemoryLimit {
  public:
-  /// False under sanitizers, which do not work with such a limit.
-  static constexpr bool is_possible() { return !kSanitized; }
+  /// False under sanitizers, which do not work with such a limit, and in emulators that ignore it, such as qemu.
+  static bool is_possible() {
+    if (kSanitized) return false;
+    const MemoryLimit limit(0);
+    constexpr size_t kBytes = size_t{64} << 20;
+    void* const memory = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return true;
+    munmap(memory, kBytes);
+    return false;
+  }
 
   explicit MemoryLimit(rlim_t bytes) {
     rlim_t pages = 0;

@@ -2,7 +2,6 @@
 #include "tandem/tensor/allocator.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,7 +10,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <mutex>
 #include <random>
@@ -23,6 +21,7 @@
 
 #include "src/tensor/size_class.h"
 #include "src/tensor/system_memory.h"
+#include "support/memory_limit.h"
 #include "support/sanitizers.h"
 #include "tandem/base/error.h"
 
@@ -284,28 +283,23 @@ TEST(Allocator, ImpossibleRequestsReportTheSizes) {
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(Allocator, ExhaustionFreesTheCacheAndRetries) {
+  if (!testing::MemoryLimit::is_possible()) GTEST_SKIP() << "memory cannot be limited";
   // Cached, but neither block is large enough for the request below.
   const Block first = take(256 * kMiB), between = take(3 * kMiB), second = take(256 * kMiB), last = take(3 * kMiB);
   give(first);
   give(second);
-  size_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  rlimit old{};
-  ASSERT_EQ(getrlimit(RLIMIT_AS, &old), 0);
-  const rlimit tight{pages * 4096 + 100 * kMiB, old.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
   void* block = nullptr;
-  EXPECT_NO_THROW(block = cpu::allocate(400 * kMiB));
-  EXPECT_THROW(cpu::allocate(800 * kMiB), OutOfMemoryError);
-  setrlimit(RLIMIT_AS, &old);
+  {
+    const testing::MemoryLimit limit(100 * kMiB);
+    EXPECT_NO_THROW(block = cpu::allocate(400 * kMiB));
+    EXPECT_THROW(cpu::allocate(800 * kMiB), OutOfMemoryError);
+  }
   if (block) cpu::deallocate(block, 400 * kMiB);
   give(between);
   give(last);
   cpu::empty_cache();
 }
-#endif
 
 #if defined(__SANITIZE_ADDRESS__)
 TEST(AllocatorDeathTest, AddressSanitizerDetectsUseAfterFreeAndOverrun) {

@@ -6,11 +6,11 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <thread>
 
 #include "support/compare.h"
 #include "support/device.h"
+#include "support/own_program.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/cast_cache.h"
 #include "tandem/autograd/engine.h"
@@ -29,8 +29,11 @@ using amp::AutoMixedPrecisionOptions;
 
 /// Runs the unchanged program in this program's folder with these variables; returns its stdout and stderr.
 std::string run_program(const std::string& variables) {
-  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "tandem_unchanged_program";
-  const std::string command = "env " + variables + " " + program.string() + " 2>&1";
+  std::string command = "env " + variables;
+  for (const std::string& word : command_of(own_program().parent_path() / "tandem_unchanged_program")) {
+    command += " " + word;
+  }
+  command += " 2>&1";
   FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) return "popen failed";
   std::string text;
