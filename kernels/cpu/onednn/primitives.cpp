@@ -3,16 +3,12 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <list>
 #include <string_view>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
@@ -66,43 +62,8 @@ struct PlanCache {
   std::unordered_map<Key, decltype(plans)::iterator, HashKey> index;
 };
 
-// Destructors of static objects and threads that are still running may call ops after oneDNN's state and this thread's
-// cache are destroyed. From then on every call is refused, and the backend's own loops compute.
-constinit std::atomic<bool> process_ends{false};
+/// Set when this thread's cache is destroyed. Destructors of its other objects may call ops later.
 constinit thread_local bool thread_ends = false;
-/// The number of Running objects, in the process and on this thread.
-alignas(64) constinit std::atomic<int> calls{0};
-constinit thread_local int calls_here = 0;
-
-/// Refuses further calls and waits for those of other threads, whose code oneDNN is about to free. Not for this
-/// thread's own: a signal handler may have called exit(). At most for a second: a forked child that calls exit() does
-/// not have the other threads.
-void end_process() {
-  process_ends = true;
-  for (int i = 0; i < 1000 && calls > calls_here; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-}
-
-/// When the main thread calls exit() or returns from main(), its thread_local objects are destroyed before all static
-/// objects. That is early enough even for static objects of oneDNN that another thread is constructing at the time.
-bool end_process_with_main_thread() {
-  struct End {
-    ~End() { end_process(); }
-  };
-  if (::gettid() != ::getpid()) return false;
-  static thread_local const End end;
-  return true;
-}
-/// Computed on the thread that loads tandem: the main thread, unless a plug-in is loaded on another one.
-[[maybe_unused]] const bool kEndsWithMainThread = end_process_with_main_thread();
-
-/// When another thread calls exit(): has end_process() run before oneDNN destroys the static objects that it has
-/// constructed so far. It constructs more of them whenever it makes a primitive of a new kind, or first runs one:
-/// without AVX-512, the code of f32 products.
-void register_end() {
-  static std::atomic<int> registered{0};
-  constexpr int kMost = 256;
-  if (registered.fetch_add(1, std::memory_order_relaxed) < kMost) std::atexit(end_process);
-}
 
 struct OfThread {
   ~OfThread() { thread_ends = true; }
@@ -271,20 +232,11 @@ void Call::run(std::initializer_list<void*> data) const {
   check(dnnl_primitive_execute(primitive_.get(), of_thread().stream.get(), static_cast<int>(arguments_.size()),
                                arguments_.data()),
         "run a primitive");
-  if (!has_run_) register_end();
+  if (!has_run_) end_calls_before_static_objects();  // without AVX-512, the code of f32 products is such an object
   has_run_ = true;
 }
 
-Running::Running() {
-  calls.fetch_add(1);
-  ++calls_here;
-  may_run_ = !thread_ends && !process_ends;
-}
-
-Running::~Running() {
-  --calls_here;
-  calls.fetch_sub(1);
-}
+Running::operator bool() const { return call_ && !thread_ends; }
 
 const Plan& find_plan(const Key& key, Plan (*make)(void* context), void* context) {
   PlanCache& cache = of_thread().cache;
@@ -299,7 +251,7 @@ const Plan& find_plan(const Key& key, Plan (*make)(void* context), void* context
   } catch (const dnnl::error& error) {
     fail(error.status, "create a primitive", error.what());
   }
-  register_end();
+  end_calls_before_static_objects();
   if (cache.plans.size() == kMaxPlans) {
     cache.index.erase(*cache.plans.back().first);
     cache.plans.pop_back();

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/cpu/library_call.h"
 #include "kernels/cpu/onednn/repack.h"
 #include "kernels/cpu/products.h"
 
@@ -85,18 +86,13 @@ struct Plan {
   Call reorder_;  ///< where there is no copy
 };
 
-/// A call of this backend. While the object exists, the end of the process waits before it destroys oneDNN. False if it
-/// has come to that: nothing may be run.
+/// A call of oneDNN. False if the process or the thread has ended oneDNN's state: nothing may be run.
 class Running {
  public:
-  Running();
-  ~Running();
-  Running(const Running&) = delete;
-  Running& operator=(const Running&) = delete;
-  explicit operator bool() const { return may_run_; }
+  explicit operator bool() const;
 
  private:
-  bool may_run_;
+  LibraryCall call_;
 };
 
 /// Returns the thread's plan for `key`, created by `make` at the first call. Valid until the thread's next find_plan.

@@ -4,6 +4,7 @@
 // the image itself.
 #include <algorithm>
 
+#include "kernels/cpu/library_call.h"
 #include "kernels/cpu/openblas/sgemm.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/products.h"
@@ -147,7 +148,8 @@ void for_each_weight(const Array& weight, const Shape& s, float* ordered, const 
 
 bool convolution(const Array& y, const Array& x, const Array& weight, const Array& bias, const ConvParams& p) {
   const Shape s(y, x, weight, p);
-  if (!takes(y, x, weight, bias, s)) return false;
+  const LibraryCall call;
+  if (!call || !takes(y, x, weight, bias, s)) return false;
   Scratch<float> ordered(s.o * s.columns()), buffer(s.buffer_size());
   for_each_weight(weight, s, ordered.data(), [](const float& from, float& to) { to = from; });
   for (int64_t i = 0; i < s.n; ++i) {
@@ -170,7 +172,8 @@ bool convolution(const Array& y, const Array& x, const Array& weight, const Arra
 
 bool convolution_backward_data(const Array& gx, const Array& gy, const Array& weight, const ConvParams& p) {
   const Shape s(gy, gx, weight, p);
-  if (!takes(gy, gx, weight, {}, s)) return false;
+  const LibraryCall call;
+  if (!call || !takes(gy, gx, weight, {}, s)) return false;
   Scratch<float> ordered(s.o * s.columns()), buffer(s.buffer_size());
   for_each_weight(weight, s, ordered.data(), [](const float& from, float& to) { to = from; });
   for (int64_t i = 0; i < s.n; ++i) {
@@ -192,7 +195,8 @@ bool convolution_backward_data(const Array& gx, const Array& gy, const Array& we
 bool convolution_backward_weight(const Array& gweight, const Array& gbias, const Array& gy, const Array& x,
                                  const ConvParams& p) {
   const Shape s(gy, x, gweight, p);
-  if (!takes(gy, x, gweight, gbias, s)) return false;
+  const LibraryCall call;
+  if (!call || !takes(gy, x, gweight, gbias, s)) return false;
   Scratch<float> ordered(s.o * s.columns()), buffer(s.buffer_size());
   for (int64_t i = 0; i < s.n; ++i) {
     for (int64_t g = 0; g < s.groups; ++g) {

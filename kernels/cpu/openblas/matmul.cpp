@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "kernels/cpu/library_call.h"
 #include "kernels/cpu/openblas/sgemm.h"
 #include "kernels/cpu/products.h"
 
@@ -42,6 +43,8 @@ bool as_matrix(const Array& x, int64_t batch, openblas::Matrix& matrix) {
 
 bool matmul(const Array& d, const Array& a, const Array& b, const Array& bias, bool accumulate) {
   if (d.dtype != kFloat || a.dtype != kFloat || b.dtype != kFloat || (bias && bias.dtype != kFloat)) return false;
+  const LibraryCall call;
+  if (!call) return false;
   const auto r = static_cast<size_t>(d.rank) - 2;
   const int64_t batches = d.rank == 3 ? d.sizes[0] : 1, m = d.sizes[r], n = d.sizes[r + 1], k = a.sizes[r + 1];
   if (!openblas::takes({m, n, k})) return false;
