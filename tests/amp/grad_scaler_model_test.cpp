@@ -240,7 +240,7 @@ class Sequence {
 
 TEST(GradScalerModelTest, RandomCallSequencesMatchTheModel) {
   // Fewer on CUDA, where each call waits for the device.
-  const uint64_t sequences = testing::on_cuda() || testing::kSanitized ? 1000 : 10000;
+  const uint64_t sequences = testing::on_cuda() || testing::kSlowRun ? 1000 : 10000;
   for (uint64_t seed = 0; seed < sequences; ++seed) {
     Sequence sequence(seed);
     for (int i = 0; i < 40; ++i) {

@@ -250,7 +250,7 @@ std::string absurd_call(uint64_t seed, const std::function<void(const std::strin
 
 const ChildTaskRegistration registration("AbsurdCalls", absurd_call);
 
-TEST(AbsurdCalls, ReturnOrThrow) { expect_good_outcomes("AbsurdCalls", kSanitized ? 400 : 4000, {.memory_mib = 2048}); }
+TEST(AbsurdCalls, ReturnOrThrow) { expect_good_outcomes("AbsurdCalls", kSlowRun ? 400 : 4000, {.memory_mib = 2048}); }
 
 }  // namespace
 }  // namespace tandem::testing

@@ -146,7 +146,7 @@ std::string hostile_file(uint64_t seed, const Report& report) {
 const ChildTaskRegistration registration("HostileFiles", hostile_file);
 
 TEST(HostileFiles, AreReadOrRefused) {
-  expect_good_outcomes("HostileFiles", kSanitized ? 600 : 2000, {.processor_seconds = 4, .memory_mib = 1024});
+  expect_good_outcomes("HostileFiles", kSlowRun ? 600 : 2000, {.processor_seconds = 4, .memory_mib = 1024});
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "soak/failing_new.h"
 #include "soak/soak.h"
+#include "support/memory_limit.h"
 #include "support/state.h"
 #include "support/temporary_folder.h"
 #include "tandem/amp/autocast.h"
@@ -225,10 +226,10 @@ std::string limited_address_space(uint64_t seed, const std::function<void(const 
 const ChildTaskRegistration new_registration("FailingNew", failing_new);
 const ChildTaskRegistration limit_registration("LimitedAddressSpace", limited_address_space);
 
-TEST(OutOfMemory, FailingNewOnlyThrows) { expect_good_outcomes("FailingNew", kSanitized ? 200 : 1000, {}); }
+TEST(OutOfMemory, FailingNewOnlyThrows) { expect_good_outcomes("FailingNew", kSlowRun ? 200 : 1000, {}); }
 
 TEST(OutOfMemory, LimitedAddressSpaceOnlyThrows) {
-  if (kSanitized) GTEST_SKIP() << "sanitizers take the whole address space";
+  if (!MemoryLimit::is_possible()) GTEST_SKIP() << "memory cannot be limited";
   expect_good_outcomes("LimitedAddressSpace", 100, {});
 }
 

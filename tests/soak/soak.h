@@ -62,7 +62,7 @@ struct ChildTaskRegistration {
 /// Limits for each input of a child: processor time, so that a busy machine does not matter, and address space in MiB
 /// on top of what the process has reserved at its start (0: no limit).
 struct ChildLimits {
-  int processor_seconds = kSanitized ? 40 : 8;
+  int processor_seconds = kSlowRun ? 40 : 8;
   uint64_t memory_mib = 0;
 };
 
