@@ -97,24 +97,6 @@ Tensor transposed(const Tensor& x) {
   return make_view(x, sizes, strides, x.storage_offset());
 }
 
-// A copy of a column-major matrix with columns one cache line further apart.
-Tensor with_other_stride(const Tensor& x) {
-  const int64_t rows = x.size(0), columns = x.size(1), stride = rows + 64 / static_cast<int64_t>(x.element_size());
-  const Tensor copied = make_view(empty({columns, stride}, x.options()), {rows, columns}, {1, stride}, 0);
-  copy(copied, x);
-  return copied;
-}
-
-// Multiplies the tensors, or a copy of a if the library is slow with its stride. False if the library refuses.
-bool run(const GemmCall& call) {
-  if (call.d.dim() == 2 && products::prefers_other_stride(array_of(call.a), array_of(call.b))) {
-    GemmCall c = call;
-    c.a = with_other_stride(call.a);
-    return run_as_is(c);
-  }
-  return run_as_is(call);
-}
-
 // `x` in `dtype` with dense matrices: x itself if it is so already, else a copy in the same order.
 Tensor dense_matrices(const Tensor& x, DType dtype) {
   if (!x.defined() || (x.dtype() == dtype && x.is_contiguous())) return x;
@@ -131,6 +113,19 @@ Tensor dense_matrices(const Tensor& x, DType dtype) {
   return copied;
 }
 
+bool prefers_other_stride(const GemmCall& call, DType dtype) {
+  return call.a.dim() == 2 && call.a.stride(0) == 1 &&
+         products::prefers_other_stride(dtype, call.a.stride(1), call.b.size(0), call.b.size(1));
+}
+
+// A column-major matrix in `dtype`, with columns one cache line further apart than they are long.
+Tensor with_other_stride(const Tensor& x, DType dtype) {
+  const int64_t rows = x.size(0), columns = x.size(1), distance = rows + 64 / static_cast<int64_t>(element_size(dtype));
+  const Tensor copied = make_view(empty({columns, distance}, x.options().dtype(dtype)), x.sizes(), {1, distance}, 0);
+  copy(copied, x);
+  return copied;
+}
+
 // A row-major tensor for the result in `dtype`: d itself if it fits.
 Tensor result_like(const GemmCall& call, DType dtype) {
   if (call.d.dtype() == dtype && call.d.is_contiguous()) return call.d;
@@ -139,16 +134,16 @@ Tensor result_like(const GemmCall& call, DType dtype) {
   return result;
 }
 
-// Multiplies dense operands of `dtype`.
+// Multiplies operands of `dtype` that suit the library.
 bool run_on_copies(const GemmCall& call, DType dtype) {
   GemmCall c = call;
-  c.a = dense_matrices(call.a, dtype);
+  c.a = prefers_other_stride(call, dtype) ? with_other_stride(call.a, dtype) : dense_matrices(call.a, dtype);
   c.b = dense_matrices(call.b, dtype);
   c.bias = dense_matrices(call.bias, kFloat);
   c.d = result_like(call, call.d.dtype() == call.a.dtype() ? dtype : kFloat);
   const bool changed = !c.a.is_same(call.a) || !c.b.is_same(call.b) || !c.d.is_same(call.d) ||
                        (c.bias.defined() && !c.bias.is_same(call.bias));
-  if (!changed || !run(c)) return false;
+  if (!changed || !run_as_is(c)) return false;
   if (!c.d.is_same(call.d)) copy(call.d, c.d);
   return true;
 }
@@ -214,7 +209,10 @@ void gemm(const GemmCall& call) {
   }
   if (call.a.dtype() != kDouble && call.a.numel() > 0) {
     const DType dtype = call.a.dtype();
-    if (products::computes_in(dtype) && (run(call) || run_on_copies(call, dtype))) return;
+    if (products::computes_in(dtype)) {
+      if (!prefers_other_stride(call, dtype) && run_as_is(call)) return;
+      if (run_on_copies(call, dtype)) return;
+    }
     if (dtype != kFloat && run_on_copies(call, kFloat)) return;
   }
   run_loops(call);

@@ -38,8 +38,9 @@ int relative_rate(DType dtype);
 
 /// d = a b + bias, or d += a b. Rank 2 or 3 (batched; sizes of 1 in a or b repeat). bias: [n].
 bool matmul(const Array& d, const Array& a, const Array& b, const Array& bias, bool accumulate);
-/// Whether a b, rank 2, is so slow for the distance between the columns of a that a copy with another distance pays.
-bool prefers_other_stride(const Array& a, const Array& b);
+/// Whether a product in `dtype` of a column-major a with b [k, n] is so slow for the distance between the columns of a,
+/// in elements, that a copy of a with another distance pays.
+bool prefers_other_stride(DType dtype, int64_t distance, int64_t k, int64_t n);
 /// The right factor of many products, in the layout that the library prefers for them.
 struct PackedMatrix {
   Tensor bytes;                        ///< undefined until the first product

@@ -162,7 +162,7 @@ TEST(ThreadBuffers, StepsTakeTheSameMemoryEachTime) {
     const Tensor weight = randn({130, 96, 3, 3}).to(dtype).contiguous(kChannelsLast).requires_grad_();
     const Tensor qkv = randn({2, 6, 256, 64}).to(dtype).requires_grad_();
     int64_t second = 0;
-    for (int i = 0; i < (testing::kSlowRun ? 3 : 8); ++i) {
+    for (int i = 0; i < (testing::kEmulated ? 3 : 8); ++i) {
       for (Tensor t : {x, weight, qkv}) t.mutable_grad() = Tensor();
       cpu::empty_cache();
       step(x, weight, qkv);
@@ -193,9 +193,7 @@ bool computes() {
 
 TEST(Fork, ForkedChildComputesOnOneThread) {
   TANDEM_TEST_ON_HOST();  // a child of fork() cannot use CUDA
-#ifdef TANDEM_EMULATOR
-  GTEST_SKIP() << "qemu 7.2 stops with a failed assertion if a process with threads forks";
-#endif
+  if (testing::kEmulated) GTEST_SKIP() << "qemu 7.2 stops with a failed assertion if a process with threads forks";
   const int before = get_num_threads();
   set_num_threads(3);
   if (get_num_threads() == 1) GTEST_SKIP() << "a build without OpenMP";

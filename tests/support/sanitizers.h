@@ -9,12 +9,14 @@ inline constexpr bool kSanitized = true;
 inline constexpr bool kSanitized = false;
 #endif
 
-/// Whether the tests take some 60 times as long as usual, for a sanitizer or an emulator: tests of many cases then take
-/// fewer.
+/// Whether an emulator runs the tests.
 #if defined(TANDEM_EMULATOR)
-inline constexpr bool kSlowRun = true;
+inline constexpr bool kEmulated = true;
 #else
-inline constexpr bool kSlowRun = kSanitized;
+inline constexpr bool kEmulated = false;
 #endif
+
+/// Whether the tests take some 60 times as long as usual: tests of many cases then take fewer.
+inline constexpr bool kSlowRun = kSanitized || kEmulated;
 
 }  // namespace tandem::testing

@@ -185,13 +185,6 @@ void train_step(size_t batch, size_t length) {
   give(gradient);
 }
 
-/// In qemu programs are mapped at low addresses, where the allocator's zones have no room to grow.
-#if defined(TANDEM_EMULATOR)
-constexpr bool kZonesGrow = false;
-#else
-constexpr bool kZonesGrow = true;
-#endif
-
 /// Returns the peak of reserved bytes divided by that of allocated bytes while `work` runs, from an empty cache.
 double reserved_over_live(const std::function<void()>& work) {
   cpu::empty_cache();
@@ -202,7 +195,7 @@ double reserved_over_live(const std::function<void()>& work) {
 }
 
 TEST(AllocatorCache, VaryingSizesShareMemory) {
-  if (!kZonesGrow) GTEST_SKIP() << "no addresses to grow into";
+  if (testing::kEmulated) GTEST_SKIP() << "qemu maps memory at low addresses, where zones have no room to grow";
   std::mt19937 random(1);
   EXPECT_LE(reserved_over_live([&] {
               for (int i = 0; i < 300 / kFewer; ++i) train_step(1 + random() % 64, 64);
@@ -219,7 +212,7 @@ TEST(AllocatorCache, VaryingSizesShareMemory) {
 }
 
 TEST(AllocatorCache, GrowingSizesReuseTheMemoryOfSmallerOnes) {
-  if (!kZonesGrow) GTEST_SKIP() << "no addresses to grow into";
+  if (testing::kEmulated) GTEST_SKIP() << "qemu maps memory at low addresses, where zones have no room to grow";
   EXPECT_LE(reserved_over_live([] {
               for (size_t k = 8; k < 128; ++k) {
                 const Block a = take(k * kMiB), b = take(k * kMiB);

@@ -133,13 +133,12 @@ bool matmul(const Array& d, const Array& a, const Array& b, const Array& bias, b
   return true;
 }
 
-bool prefers_other_stride(const Array& a, const Array& b) {
+bool prefers_other_stride(DType dtype, int64_t distance, int64_t k, int64_t n) {
   // Without AVX-512, oneDNN 3.2 reads `a` in place if b is narrow. Numbers whose distance is a multiple of 4 KiB share
-  // one set of the first cache, and the product takes up to twice as long. Measured with 1024 to 4096 columns.
+  // one set of the first cache, and the product takes up to twice as long. Measured with 1024 to 4096 rows of a.
   constexpr int64_t kPage = 4096 / sizeof(float);
-  const int64_t k = b.sizes[0], n = b.sizes[1];
-  return a.dtype == kFloat && !has_isa(dnnl::cpu_isa::avx512_core) && a.strides[0] == 1 && a.strides[1] % kPage == 0 &&
-         k >= 64 && n >= 64 && n < 512;
+  return dtype == kFloat && distance % kPage == 0 && k >= 64 && n >= 64 && n < 512 &&
+         !has_isa(dnnl::cpu_isa::avx512_core);
 }
 
 bool matmul_packed(const Array& d, const Array& a, const Array& b, const Array& bias, bool accumulate,

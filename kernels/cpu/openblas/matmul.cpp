@@ -68,7 +68,7 @@ bool matmul_packed(const Array& d, const Array& a, const Array& b, const Array& 
   return matmul(d, a, b, bias, accumulate);
 }
 
-bool prefers_other_stride(const Array&, const Array&) { return false; }
+bool prefers_other_stride(DType, int64_t, int64_t, int64_t) { return false; }
 bool linear_backward_weight(const Array&, const Array&, const Array&, const Array&) { return false; }
 
 }  // namespace tandem::cpu::products
