@@ -89,7 +89,7 @@ class Faults(unittest.TestCase):
                                                                      r"rank 1 than those of its output, \[5\]")
 
     def test_different_models(self):
-        # Both ranks fail, and the one that ends the job first may cut off what the other says.
+        # The rank that compares first ends the group; the other may report that instead.
         self.expect_failure(2, ["--fault", "shape", "--rank", 1],
                             r"is not the same on ranks 0 and 1; here, on rank (0, it is 0.weight \[32, 16\] f32|"
                             r"1, it is 0.weight \[33, 16\] f32)")
