@@ -3,7 +3,8 @@
 also reads well on GitHub; here
 
   - the lists of docs/index.md become the navigation, with their headings as captions;
-  - links to other files of the repository become links to the API reference (headers) or to copies of the files.
+  - links to other files of the repository become links to the API reference (headers) or to copies of the files;
+  - the badges of the README are left out: their addresses are relative to the repository's page on GitHub.
 
 Usage: docs_site.py OUTPUT      prints the links that lead nowhere, and exits 1 if there are any
 """
@@ -14,6 +15,7 @@ import sys
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 LINK = re.compile(r"(?<=\])\((?!https?:|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
+BADGE = re.compile(r"^\[!\[.*\]\(\.\./\.\./actions/.*\)\n", flags=re.M)
 LANGUAGES = {".cpp": "cpp", ".h": "cpp", ".cu": "cuda", ".inc": "cpp", ".cmake": "cmake", ".py": "python", ".sh": "bash",
              ".json": "json"}
 LINES = 400  # longer files are cut: the site is no copy of the repository
@@ -91,7 +93,7 @@ class Site:
         pages |= {"contributing.md": "CONTRIBUTING.md", "readme.md": "README.md"}
         for name, page in pages.items():
             with open(os.path.join(ROOT, page), encoding="utf-8") as file:
-                text = self.convert(page, file.read())
+                text = self.convert(page, BADGE.sub("", file.read()))
             if name == "readme.md":
                 text = "---\norphan: true\n---\n" + text
             self.write(name, self.index(text) if name == "index.md" else text)
