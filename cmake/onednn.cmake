@@ -39,6 +39,8 @@ function(tandem_build_onednn)
   set(DNNL_BUILD_TESTS OFF)
   set(ONEDNN_BUILD_GRAPH OFF)
   set(DNNL_ENABLE_WORKLOAD TRAINING)
+  # What kernels/cpu/onednn uses: programs are linked without the rest.
+  set(DNNL_ENABLE_PRIMITIVE CONVOLUTION INNER_PRODUCT MATMUL REORDER)
   set(CMAKE_POSITION_INDEPENDENT_CODE ON) # it may become part of a shared tandem
   FetchContent_MakeAvailable(onednn)
 endfunction()
