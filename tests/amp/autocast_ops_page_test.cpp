@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "amp/torch_lists.h"
+#include "support/paths.h"
 
 namespace tandem::testing {
 namespace {
@@ -86,7 +87,7 @@ numbers are out of tandem's scope.
 }
 
 TEST(AutocastOpsPage, IsUpToDate) {
-  const std::string path = TANDEM_TESTS_DIR "/../docs/autocast-ops.md", expected = page();
+  const std::string path = source_path("../docs/autocast-ops.md"), expected = page();
   if (std::getenv("TANDEM_UPDATE_DOCS")) std::ofstream(path) << expected;
   std::ifstream file(path);
   std::ostringstream actual;

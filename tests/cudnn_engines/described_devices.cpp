@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "cuda_fake/fake_driver.h"
+#include "support/paths.h"
 
 namespace tandem::cuda::testing {
 namespace {
@@ -29,7 +30,7 @@ const std::vector<Description>& descriptions() {
   static const std::vector<Description> all = [] {
     std::vector<Description> result;
     for (const std::string& name : described_devices()) {
-      std::ifstream file(TANDEM_TESTS_DIR "/cuda/devices/" + name + ".json");
+      std::ifstream file(tandem::testing::source_path("cuda/devices/" + name + ".json"));
       std::string text{std::istreambuf_iterator<char>(file), {}};
       result.push_back({text, nlohmann::json::parse(text)});
     }

@@ -10,6 +10,7 @@
 
 #include "cudnn_engines/described_devices.h"
 #include "cudnn_engines/expectations.h"
+#include "support/paths.h"
 #include "tandem/backend.h"
 #include "tandem/tandem.h"
 
@@ -159,7 +160,7 @@ cores would mostly multiply padding, and the heuristic often chooses other engin
 }
 
 TEST(EnginesPage, IsUpToDate) {
-  const std::string path = TANDEM_TESTS_DIR "/../docs/cudnn_engines.md";
+  const std::string path = tandem::testing::source_path("../docs/cudnn_engines.md");
   if (std::getenv("TANDEM_UPDATE_DOCS")) std::ofstream(path) << page();
   std::ifstream file(path);
   std::ostringstream actual;

@@ -8,12 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "support/paths.h"
+
 namespace tandem::testing {
 
 /// Returns the files of tests/io/corpus, sorted by name.
 inline std::vector<std::pair<std::string, std::string>> corpus() {
   std::vector<std::pair<std::string, std::string>> files;
-  for (const auto& entry : std::filesystem::directory_iterator(TANDEM_TESTS_DIR "/io/corpus")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_path("io/corpus"))) {
     std::ifstream file(entry.path(), std::ios::binary);
     files.emplace_back(entry.path().filename().string(),
                        std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()));

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "io/corpus.h"
+#include "support/paths.h"
 #include "support/state.h"
 #include "support/temporary_folder.h"
 #include "support/throws.h"
@@ -52,9 +53,10 @@ const io::Metadata kMetadata = {{"format", "pt"}, {"text", "quote \" newline \n 
 /// Runs reference.py with every Python that is installed; returns "" if all succeed, "none" without Python.
 std::string run_reference(const std::string& command, const std::string& path) {
   std::string result = "none";
-  for (const char* python : {TANDEM_PYTHON, "python3", TANDEM_TESTS_DIR "/../.venv-torch/bin/python"}) {
-    if (std::system((std::string("command -v ") + python + " >/dev/null").c_str()) != 0) continue;
-    const std::string line = std::string(python) + " " TANDEM_TESTS_DIR "/io/reference.py " + command + " " + path;
+  for (const std::string& python :
+       {std::string(TANDEM_PYTHON), std::string("python3"), source_path("../.venv-torch/bin/python")}) {
+    if (std::system(("command -v " + python + " >/dev/null").c_str()) != 0) continue;
+    const std::string line = python + " " + source_path("io/reference.py") + " " + command + " " + path;
     if (std::system(line.c_str()) != 0) return line + " failed";
     result = "";
   }

@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "support/paths.h"
 #include "tandem/io/safetensors.h"
 
 namespace tandem::testing {
 
-inline std::string torch_file(const std::string& name) { return TANDEM_TESTS_DIR "/io/torch/" + name; }
+inline std::string torch_file(const std::string& name) { return source_path("io/torch/" + name); }
 
 /// The tensors that NAME.safetensors says are in a file.
 inline StateDict expected_tensors(const std::string& name) {

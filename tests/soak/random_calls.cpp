@@ -9,6 +9,7 @@
 #include "support/compare.h"
 #include "support/counter.h"
 #include "support/device.h"
+#include "support/paths.h"
 #include "tandem/autograd/engine.h"
 #include "tandem/base/error.h"
 #include "tandem/ops/ops.h"
@@ -122,7 +123,7 @@ std::vector<Tensor> make_inputs(const json& call, std::vector<Tensor>& bases) {
 
 std::vector<std::string> recorded_calls() {
   const char* chosen = std::getenv("TANDEM_SOAK_CALLS");
-  const std::string path = chosen && *chosen ? chosen : TANDEM_TESTS_DIR "/soak/calls.jsonl.gz";
+  const std::string path = chosen && *chosen ? chosen : source_path("soak/calls.jsonl.gz");
   gzFile file = gzopen(path.c_str(), "rb");
   if (!file) throw std::runtime_error("cannot read " + path);
   std::string text;

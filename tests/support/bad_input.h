@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/callable.h"
+#include "support/paths.h"
 #include "support/throws.h"
 #include "tandem/base/error.h"
 #include "tandem/base/op_scope.h"
@@ -59,7 +60,7 @@ inline Tensor on_another_device(IntArrayRef sizes, DType dtype = kFloat) {
 
 /// Returns the lines of a header in include/tandem/, without leading spaces.
 inline std::vector<std::string> lines_of(const std::string& header) {
-  const std::string path = std::string(TANDEM_TESTS_DIR) + "/../include/tandem/" + header;
+  const std::string path = source_path("../include/tandem/" + header);
   std::ifstream file(path);
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);)

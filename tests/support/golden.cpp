@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "support/counter.h"
+#include "support/paths.h"
 
 namespace tandem::testing {
 namespace {
@@ -15,7 +16,7 @@ constexpr const char* cure = "; run .venv-torch/bin/python tests/golden/generate
 
 const nlohmann::json& manifest() {
   static const nlohmann::json m = [] {
-    const std::string path = std::string(TANDEM_TESTS_DIR) + "/golden/manifest.json";
+    const std::string path = source_path("golden/manifest.json");
     std::ifstream file(path);
     if (!file) throw std::runtime_error("no golden values: " + path + " is missing" + cure);
     return nlohmann::json::parse(file);
@@ -27,7 +28,7 @@ const std::vector<float>& numbers(const std::string& family) {
   static std::map<std::string, std::vector<float>> files;
   auto [it, is_new] = files.try_emplace(family);
   if (is_new) {
-    const std::string path = std::string(TANDEM_TESTS_DIR) + "/golden/" + family + ".bin";
+    const std::string path = source_path("golden/" + family + ".bin");
     std::ifstream file(path, std::ios::binary);
     if (!file) throw std::runtime_error("no golden values: " + path + " is missing" + cure);
     const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
