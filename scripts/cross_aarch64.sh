@@ -1,15 +1,23 @@
 #!/usr/bin/env bash
 # Cross-compiles tandem for 64-bit ARM and runs tests in qemu. For Debian and Ubuntu on x86-64.
 #
-# Usage: scripts/cross_aarch64.sh [FOLDER...]      folders of tests/, such as "autograd optim"; "all": every folder that
-#                                                  needs no GPU; by default a selection
+# Usage: scripts/cross_aarch64.sh [--onednn[=DIR]] [FOLDER...]
+#   FOLDER     a folder of tests/, such as "autograd"; "all": every folder that needs no GPU; by default a selection
+#   --onednn   multiplies and convolves by oneDNN, which is built from the sources in DIR or downloaded, instead of by
+#              OpenBLAS: Debian 12 has no oneDNN 3, and docs/performance.md says on which processors it is slower
 #
-# The libraries are those of the architecture arm64, which are installed beside this machine's. Products and convolutions
-# use OpenBLAS: Debian 12 has no oneDNN 3, and docs/performance.md says why OpenBLAS is the better choice on ARM anyway.
+# The libraries are those of the architecture arm64, which are installed beside this machine's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-readonly kBuild=build/aarch64
+build=build/aarch64
+products=(-DTANDEM_ONEDNN=OFF)
+if [[ ${1-} == --onednn* ]]; then
+  build=build/aarch64_onednn
+  sources=${1#--onednn}
+  products=(-DTANDEM_FETCH_ONEDNN=ON "-DFETCHCONTENT_SOURCE_DIR_ONEDNN=${sources#=}")
+  shift
+fi
 folders=("$@")
 ((${#folders[@]})) || folders=(base math tensor kernels autograd optim)
 [[ ${folders[*]} != all ]] || folders=(amp amp_modes autograd base data dist io kernels math nn ops optim soak tensor)
@@ -30,10 +38,10 @@ if ((${#missing[@]})); then
   DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
-cmake -S . -B $kBuild -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64-linux-gnu.cmake -DCMAKE_BUILD_TYPE=Release \
-  -DTANDEM_WERROR=ON -DTANDEM_ONEDNN=OFF -DTANDEM_MPI=OFF -DTANDEM_PNG=OFF -DTANDEM_JPEG=OFF \
+cmake -S . -B $build -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64-linux-gnu.cmake -DCMAKE_BUILD_TYPE=Release \
+  -DTANDEM_WERROR=ON "${products[@]}" -DTANDEM_MPI=OFF -DTANDEM_PNG=OFF -DTANDEM_JPEG=OFF \
   -DTANDEM_BUILD_EXAMPLES=OFF -DTANDEM_BUILD_BENCHMARKS=OFF
 targets=()
 for folder in "${folders[@]}"; do targets+=("tandem_${folder}_test"); done
-cmake --build $kBuild --target "${targets[@]}"
-ctest --test-dir $kBuild --parallel "$(nproc)" --no-tests=error --output-on-failure -R "^($(IFS='|'; echo "${folders[*]}"))(\.[0-9]+)?\$"
+cmake --build $build --target "${targets[@]}"
+ctest --test-dir $build --parallel "$(nproc)" --no-tests=error --output-on-failure -R "^($(IFS='|'; echo "${folders[*]}"))(\.[0-9]+)?\$"
