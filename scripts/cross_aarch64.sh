@@ -4,20 +4,23 @@
 # Usage: scripts/cross_aarch64.sh [--onednn[=DIR]] [FOLDER...]
 #   FOLDER     a folder of tests/, such as "autograd"; "all": every folder that needs no GPU; by default a selection
 #   --onednn   multiplies and convolves by oneDNN, which is built from the sources in DIR or downloaded, instead of by
-#              OpenBLAS: Debian 12 has no oneDNN 3, and docs/performance.md says on which processors it is slower
+#              OpenBLAS, which Debian 12 has; docs/performance.md says why it is the default
 #
 # The libraries are those of the architecture arm64, which are installed beside this machine's.
 set -euo pipefail
-cd "$(dirname "$0")/.."
 
 build=build/aarch64
 products=(-DTANDEM_ONEDNN=OFF)
-if [[ ${1-} == --onednn* ]]; then
+if [[ ${1-} == --onednn || ${1-} == --onednn=* ]]; then
   build=build/aarch64_onednn
   sources=${1#--onednn}
-  products=(-DTANDEM_FETCH_ONEDNN=ON "-DFETCHCONTENT_SOURCE_DIR_ONEDNN=${sources#=}")
+  sources=${sources#=}
+  [[ -z $sources ]] || sources=$(realpath "$sources")
+  products=(-DTANDEM_FETCH_ONEDNN=ON "-DFETCHCONTENT_SOURCE_DIR_ONEDNN=$sources")
   shift
 fi
+cd "$(dirname "$0")/.."
+
 folders=("$@")
 ((${#folders[@]})) || folders=(base math tensor kernels autograd optim)
 [[ ${folders[*]} != all ]] || folders=(amp amp_modes autograd base data dist io kernels math nn ops optim soak tensor)
