@@ -158,6 +158,45 @@ TEST(RecurrentLayers, GradientsUnderAutocastAreF32) {
   }
 }
 
+// The gradients of a layer's parameters and input; an undefined one for a frozen parameter.
+template <class Layer>
+std::vector<Tensor> gradients_of(Layer& layer, const Tensor& x) {
+  layer->zero_grad();
+  x.mutable_grad() = Tensor();
+  std::get<0>(layer(x)).pow(2).sum().backward();
+  std::vector<Tensor> gradients{x.grad()};
+  for (const Tensor& p : layer->parameters()) gradients.push_back(p.grad());
+  return gradients;
+}
+
+template <class Layer>
+void expect_same_gradients_beside_frozen_weights(Layer layer) {
+  layer->to(kDouble);
+  const Tensor x = randn({5, 2, 4}, kDouble).requires_grad_();
+  const std::vector<Tensor> all = gradients_of(layer, x);
+  const auto parameters = layer->named_parameters();
+  for (size_t frozen = 0; frozen < parameters.size(); ++frozen) {
+    SCOPED_TRACE(parameters[frozen].key() + " is frozen");
+    parameters[frozen].value().requires_grad_(false);
+    const std::vector<Tensor> rest = gradients_of(layer, x);
+    parameters[frozen].value().requires_grad_(true);
+    for (size_t i = 0; i < all.size(); ++i) {
+      ASSERT_EQ(rest[i].defined(), i != frozen + 1);
+      if (rest[i].defined()) {
+        EXPECT_LT(difference(rest[i], all[i]), 1e-12);
+      }
+    }
+  }
+}
+
+TEST(RecurrentLayers, AFrozenParameterDoesNotChangeTheOthersGradients) {
+  manual_seed(6);
+  expect_same_gradients_beside_frozen_weights(LSTM(LSTMOptions(4, 3).bidirectional(true)));
+  expect_same_gradients_beside_frozen_weights(LSTM(LSTMOptions(4, 3).proj_size(2)));
+  expect_same_gradients_beside_frozen_weights(GRU(4, 3));
+  expect_same_gradients_beside_frozen_weights(nn::RNN(4, 3));
+}
+
 TEST(RecurrentLayers, Printing) {
   EXPECT_EQ(text(LSTM(LSTMOptions(4, 3).proj_size(2))),
             "tandem::nn::LSTM(input_size=4, hidden_size=3, num_layers=1, bias=true, batch_first=false, dropout=0, "

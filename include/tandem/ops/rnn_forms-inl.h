@@ -103,9 +103,9 @@ inline Grads recurrent_gradients_in_ops(const RecurrentLayer& layer, const Backw
   return grads;
 }
 
-/// h before each step, from h before the first and after each step. Steps of equal batch sizes are copied together.
-inline Tensor states_before(const RecurrentLayer& layer, const Tensor& h, const Tensor& y) {
-  const Tensor before = empty(y.sizes(), y.options());
+/// Writes to `before` h before each step, from h before the first and after each step. Steps of equal batch sizes are
+/// copied together.
+inline void copy_states_before(const Tensor& before, const RecurrentLayer& layer, const Tensor& h, const Tensor& y) {
   const std::vector<int64_t>& sizes = layer.batch_sizes;
   const auto copy_rows = [&](int64_t to, const Tensor& from, int64_t begin, int64_t rows) {
     if (rows > 0) backend(y).copy(narrow(before, 0, to, rows), narrow(from, 0, begin, rows));
@@ -127,7 +127,6 @@ inline Tensor states_before(const RecurrentLayer& layer, const Tensor& h, const 
     }
     begin += inner + rows;
   }
-  return before;
 }
 
 /// A contiguous copy of `x`, zeros if it is undefined.
@@ -155,7 +154,18 @@ inline Grads recurrent_gradients(const RecurrentLayer& layer, const Backward& b)
   f.gates = gates;
   f.kept = b.saved(kRnnKept);
   f.unprojected = b.saved(kRnnUnprojected);
-  if (gru || b.needs(kRnnWhh)) call.previous = states_before(layer, b.saved(kRnnH), y);
+  // Where both weights meet the same gradients, one product with [x, h before] reads these once.
+  const bool one_product =
+      !gru && b.needs(kRnnWih) && b.needs(kRnnWhh) && b.wanted(kRnnWih) == b.wanted(kRnnWhh) && x.numel() > 0;
+  Tensor factors;
+  if (one_product) {
+    factors = empty({x.size(0), x.size(1) + y.size(1)}, x.options());
+    backend(x).copy(narrow(factors, 1, 0, x.size(1)), x);
+    call.previous = narrow(factors, 1, x.size(1), y.size(1));
+  } else if (gru || b.needs(kRnnWhh)) {
+    call.previous = empty(y.sizes(), y.options());
+  }
+  if (call.previous.defined()) copy_states_before(call.previous, layer, b.saved(kRnnH), y);
   if (b.grad(0).defined()) call.gy = contiguous(b.grad(0));
   call.gh = copy_or_zeros(b.grad(1), b.saved(kRnnH).sizes(), wide);
   if (layer.cell == Cell::lstm) call.gc = copy_or_zeros(b.grad(2), b.saved(kRnnC).sizes(), wide);
@@ -184,8 +194,15 @@ inline Grads recurrent_gradients(const RecurrentLayer& layer, const Backward& b)
   const auto weight_gradients = [&](size_t w, size_t v, const Tensor& gy, const Tensor& in) {
     if (grads[w].defined() || grads[v].defined()) backend(x).linear_backward_weight(grads[w], grads[v], gy, in);
   };
-  weight_gradients(kRnnWih, kRnnBih, call.ggates, x);
-  weight_gradients(kRnnWhh, kRnnBhh, call.grecurrent, call.previous);
+  if (one_product) {
+    const Tensor both = empty({gates.size(1), factors.size(1)}, x.options().dtype(grads[kRnnWih].dtype()));
+    backend(x).linear_backward_weight(both, grads[same_bias ? kRnnBih : kRnnBhh], call.ggates, factors);
+    backend(x).copy(grads[kRnnWih], narrow(both, 1, 0, x.size(1)));
+    backend(x).copy(grads[kRnnWhh], narrow(both, 1, x.size(1), y.size(1)));
+  } else {
+    weight_gradients(kRnnWih, kRnnBih, call.ggates, x);
+    weight_gradients(kRnnWhh, kRnnBhh, call.grecurrent, call.previous);
+  }
   if (same_bias && b.needs(kRnnBhh)) grads[kRnnBhh] = clone(grads[kRnnBih]);
   if (b.needs(kRnnWhr)) {
     grads[kRnnWhr] = result(kRnnWhr, f.w_hr.sizes());
