@@ -8,6 +8,13 @@
 namespace tandem::cpu::TANDEM_SIMD {
 namespace {
 
+// Unrolled loops keep their values in registers. With a sanitizer's checks in each copy, clang would take minutes.
+#ifdef __SANITIZE_ADDRESS__
+#define TANDEM_UNROLL _Pragma("GCC unroll 1")
+#else
+#define TANDEM_UNROLL _Pragma("GCC unroll 6")
+#endif
+
 using V = Vector<float>;
 constexpr int kWidth = kLanes<float>, kSide = kWinogradSide;
 
@@ -32,7 +39,7 @@ template <int First, int R>
 TANDEM_MATH V every_second(const V (&g)[R], float p2) {
   constexpr int kLast = R - 1 - (R - 1 - First) % 2;
   V sum = g[kLast];
-#pragma GCC unroll 2
+  TANDEM_UNROLL
   for (int i = kLast - 2; i >= First; i -= 2) sum = g[i] + p2 * sum;
   return sum;
 }
@@ -57,7 +64,7 @@ template <int M>
 TANDEM_MATH void transform_result(const V (&m)[kSide], V (&y)[M]) {
   V a_even = m[1] + m[2], a_odd = kA * (m[1] - m[2]);
   V b_even = m[3] + m[4], b_odd = kB * (m[3] - m[4]);
-#pragma GCC unroll 3
+  TANDEM_UNROLL
   for (int i = 0; i < M; i += 2) {
     y[i] = a_even + b_even;
     a_even *= kA2;
@@ -77,20 +84,20 @@ TANDEM_MATH void transform_result(const V (&m)[kSide], V (&y)[M]) {
 template <int From, int To, class Read, class Transform, class Write>
 TANDEM_MATH void transform_both(Read read, Transform transform, Write write) {
   V rows[From][To];
-#pragma GCC unroll 6
+  TANDEM_UNROLL
   for (int i = 0; i < From; ++i) {
     V row[From];
-#pragma GCC unroll 6
+    TANDEM_UNROLL
     for (int j = 0; j < From; ++j) row[j] = read(i, j);
     transform(row, rows[i]);
   }
-#pragma GCC unroll 6
+  TANDEM_UNROLL
   for (int j = 0; j < To; ++j) {
     V column[From], result[To];
-#pragma GCC unroll 6
+    TANDEM_UNROLL
     for (int i = 0; i < From; ++i) column[i] = rows[i][j];
     transform(column, result);
-#pragma GCC unroll 6
+    TANDEM_UNROLL
     for (int i = 0; i < To; ++i) write(i, j, result[i]);
   }
 }
@@ -116,21 +123,32 @@ struct Half {
   }
 };
 
+/// Reads or writes the channels from c to `channels` - 1, fewer than kWidth. Not inlined, because its callers are
+/// unrolled and rarely need it; zeros replace the missing channels.
+template <class Type>
+[[gnu::noinline]] V read_last_channels(const typename Type::Pixel* pixel, int64_t c, int64_t channels) {
+  typename Type::Pixel some[kWidth] = {};
+  for (int64_t i = 0; c + i < channels; ++i) some[i] = pixel[c + i];
+  return Type::read(some);
+}
+template <class Type>
+[[gnu::noinline]] void write_last_channels(typename Type::Pixel* pixel, V v, int64_t c, int64_t channels) {
+  typename Type::Pixel some[kWidth];
+  Type::write(some, v);
+  for (int64_t i = 0; c + i < channels; ++i) pixel[c + i] = some[i];
+}
+
 /// Channels c to c + kWidth - 1, unless kAll only those below `channels`; zeros replace the others.
 template <class Type, bool kAll>
 TANDEM_MATH V read_channels(const typename Type::Pixel* pixel, int64_t c, int64_t channels) {
   if constexpr (kAll) return Type::read(pixel + c);
-  typename Type::Pixel some[kWidth] = {};
-  for (int64_t i = 0; c + i < channels; ++i) some[i] = pixel[c + i];
-  return Type::read(some);
+  return read_last_channels<Type>(pixel, c, channels);
 }
 
 template <class Type, bool kAll>
 TANDEM_MATH void write_channels(typename Type::Pixel* pixel, V v, int64_t c, int64_t channels) {
   if constexpr (kAll) return Type::write(pixel + c, v);
-  typename Type::Pixel some[kWidth];
-  Type::write(some, v);
-  for (int64_t i = 0; c + i < channels; ++i) pixel[c + i] = some[i];
+  write_last_channels<Type>(pixel, v, c, channels);
 }
 
 TANDEM_MATH float* channels_at(const WinogradPlace& place, int64_t c) {
