@@ -1,5 +1,7 @@
 #include "tandem/dist/process_group.h"
 
+#include <functional>
+
 #include "src/dist/counters.h"
 #include "src/dist/device_group.h"
 #include "src/dist/signature.h"
@@ -141,6 +143,34 @@ void ProcessGroup::check(const Collective& call) const {
   if (!call.outputs.empty()) check_like("inputs", call.inputs, call.outputs[0]);
 }
 
+namespace {
+
+/// Whether the memory of two contiguous tensors overlaps.
+bool overlap(const Tensor& x, const Tensor& y) {
+  const auto *a = static_cast<const char*>(x.raw_bytes()), *b = static_cast<const char*>(y.raw_bytes());
+  return std::less<>()(a, b + y.nbytes()) && std::less<>()(b, a + x.nbytes());
+}
+
+/// Copies the inputs that another rank's part of the outputs could overwrite before they are sent. The part that a rank
+/// sends to itself may be in place.
+void separate_inputs(Collective& call, size_t rank) {
+  using Kind = Collective::Kind;
+  if (call.kind != Kind::all_gather && call.kind != Kind::gather && call.kind != Kind::scatter &&
+      call.kind != Kind::all_to_all) {
+    return;
+  }
+  const auto is_own = [rank](const std::vector<Tensor>& parts, size_t i) { return parts.size() == 1 || i == rank; };
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    for (size_t j = 0; j < call.outputs.size(); ++j) {
+      const Tensor &x = call.inputs[i], &y = call.outputs[j];
+      const bool in_place = x.raw_bytes() == y.raw_bytes() && is_own(call.inputs, i) && is_own(call.outputs, j);
+      if (!in_place && overlap(x, y)) call.inputs[i] = x.clone();
+    }
+  }
+}
+
+}  // namespace
+
 Work ProcessGroup::start(Collective call) {
   const OpScope op(to_string(call.kind));
   check(call);
@@ -154,6 +184,7 @@ Work ProcessGroup::start(Collective call) {
       t.raw_bytes();  // postponed writes are done by this thread, on its stream, before the call
     }
   }
+  separate_inputs(call, static_cast<size_t>(rank_));
   for (const Tensor& t : call.outputs) t.impl().storage->bump_version();
   std::shared_ptr<Work::State> state = run(std::move(call));
   ++counters_->calls;

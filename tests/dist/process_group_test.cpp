@@ -202,6 +202,36 @@ TEST(Collectives, AllToAllOfUnequalSizes) {
   });
 }
 
+TEST(Collectives, InputsMayLieInTheOutputs) {
+  on_ranks([](const Group& group) {
+    const int n = group->size(), rank = group->rank();
+    constexpr int64_t kSize = 300000;  // MPI does not buffer messages of this size
+    const auto parts = [&](auto number) {
+      std::vector<Tensor> tensors;
+      for (int r = 0; r < n; ++r) tensors.push_back(full({kSize}, number(r), kFloat));
+      return tensors;
+    };
+    const auto expect_all = [](const Tensor& x, double number) {
+      EXPECT_EQ(x.min().item<double>(), number);
+      EXPECT_EQ(x.max().item<double>(), number);
+    };
+    const std::vector<Tensor> exchanged = parts([&](int r) { return 10 * rank + r; });
+    group->all_to_all(exchanged, exchanged);
+    for (int r = 0; r < n; ++r) expect_all(exchanged[static_cast<size_t>(r)], 10 * r + rank);
+
+    for (int place = 0; place < n; ++place) {  // in its own part, and in those of other ranks
+      const std::vector<Tensor> gathered = parts([&](int) { return 5 + rank; });
+      group->all_gather(gathered, gathered[static_cast<size_t>(place)]);
+      for (int r = 0; r < n; ++r) expect_all(gathered[static_cast<size_t>(r)], 5 + r);
+
+      const std::vector<Tensor> given = parts([&](int r) { return 20 + r; });
+      const Tensor received = rank == 0 ? given[static_cast<size_t>(place)] : empty({kSize}, kFloat);
+      group->scatter(received, rank == 0 ? given : std::vector<Tensor>(), 0);
+      expect_all(received, 20 + rank);
+    }
+  });
+}
+
 TEST(Collectives, SendsAndReceivesPassTheCollectives) {
   SKIP_ON_CUDA("NCCL has no tags");
   on_ranks([](const Group& group) {
