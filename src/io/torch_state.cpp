@@ -15,10 +15,11 @@ namespace {
 constexpr const char* kState = "state";
 constexpr const char* kGroups = "param_groups";
 
-/// The options of torch.optim's optimizers that say how to compute a step, not what; tandem has none of them.
-bool is_torch_only(const std::string& option) {
-  constexpr std::array<std::string_view, 5> names = {"foreach", "capturable", "differentiable", "fused",
-                                                     "decoupled_weight_decay"};
+/// Whether tandem's optimizers lack this option of a group of torch.optim's: those that say how to compute a step, not
+/// what, and decoupled_weight_decay of Adam and AdamW, where it only tells the classes apart.
+bool is_torch_only(const std::string& option, const GenericDict& group) {
+  constexpr std::array<std::string_view, 4> names = {"foreach", "capturable", "differentiable", "fused"};
+  if (option == "decoupled_weight_decay") return group.contains("amsgrad");
   return std::find(names.begin(), names.end(), option) != names.end();
 }
 
@@ -103,7 +104,7 @@ class StateCollector {
     for (const auto& entry : group.toGenericDict()) {
       const std::string key = key_text(entry.key());
       const IValue& value = entry.value();
-      if (is_torch_only(key)) continue;
+      if (is_torch_only(key, group.toGenericDict())) continue;
       if (key == "betas" && value.isTuple() && value.toTupleRef().size() == 2) {
         add(join(name, "beta1"), value.toTupleRef().elements()[0]);
         add(join(name, "beta2"), value.toTupleRef().elements()[1]);

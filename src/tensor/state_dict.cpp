@@ -77,6 +77,9 @@ const Tensor* StateReader::fitting(const std::string& name, const Tensor& like) 
   } else if (given->sizes() != like.sizes() ||
              (given->dtype() != like.dtype() && !(given->is_floating_point() && like.is_floating_point()))) {
     add_fault(fmt::format("{} is {} in the state, but {} here", shown(prefix_ + name), show(*given), show(like)));
+  } else if (is_expanded(like.sizes(), like.strides())) {
+    add_fault(fmt::format("several elements of {} {} share memory here (expanded); clone() it first",
+                          shown(prefix_ + name), show(like)));
   } else {
     return given;
   }

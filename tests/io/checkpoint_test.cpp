@@ -86,6 +86,31 @@ TEST(Checkpoint, SavesAndLoadsEveryPart) {
   EXPECT_EQ(difference(a.checkpoint.state_dict(), b.checkpoint.state_dict()), "");
 }
 
+TEST(Checkpoint, KeepsNumbersOfAllBits) {
+  const TemporaryFolder folder;
+  uint64_t seed = 0x9e3779b97f4a7c15;
+  int64_t least = std::numeric_limits<int64_t>::min();
+  io::Checkpoint checkpoint;
+  checkpoint.add("seed", seed).add("least", least);
+  checkpoint.save(folder.path("a"));
+  seed = 0;
+  least = 0;
+  checkpoint.load(folder.path("a"));
+  EXPECT_EQ(seed, 0x9e3779b97f4a7c15);
+  EXPECT_EQ(least, std::numeric_limits<int64_t>::min());
+}
+
+TEST(CheckpointErrors, PartsWithSharedElementsAreNamedBeforeAnyIsLoaded) {
+  const Tensor source = arange(3, kFloat);
+  int64_t epoch = 1;
+  Tensor expanded = zeros({1}).expand({3});
+  io::Checkpoint checkpoint;
+  checkpoint.add("epoch", epoch).add("table", expanded);
+  const StateDict state{{"epoch", tensor(7, kLong)}, {"table", source}};
+  EXPECT_THROWS(checkpoint.load_state_dict(state), StateError, "load_state_dict: ", "table", "[3] f32", "clone()");
+  EXPECT_EQ(epoch, 1);
+}
+
 TEST(Checkpoint, RunsMaySwitchBetweenAmpAndF32) {
   TrainingRun amp(true), plain(false);
   advance(amp);

@@ -215,6 +215,18 @@ TEST(TorchFile, RoundTripKeepsValues) {
   }
 }
 
+TEST(TorchFile, DecoupledWeightDecayIsKept) {
+  const TemporaryFolder folder;
+  const auto expect_kept = [&](auto optimizer, auto other) {
+    save(optimizer, folder.path("o.pt"));
+    load(other, folder.path("o.pt"));
+    EXPECT_EQ(difference(optimizer.state_dict(), other.state_dict()), "");
+  };
+  const std::vector<Tensor> p{ones({2})};
+  expect_kept(optim::NAdam(p, optim::NAdamOptions(0.1).decoupled_weight_decay(true)), optim::NAdam(p, 0.2));
+  expect_kept(optim::RAdam(p, optim::RAdamOptions(0.1).decoupled_weight_decay(true)), optim::RAdam(p, 0.2));
+}
+
 TEST(TorchFile, RoundTripKeepsGeometryAndSharing) {
   const TemporaryFolder folder;
   const StateDict state = io::load_pt(torch_file("tensors.pt"));

@@ -80,10 +80,12 @@ class Checkpoint {
   Checkpoint& add(std::string name, bool& number);
   template <std::integral T>
   Checkpoint& add(std::string name, T& number) {
+    // Numbers beyond i64's range are kept as the i64 with the same bits.
+    constexpr bool exceeds_i64 = std::is_unsigned_v<T> && sizeof(T) == sizeof(int64_t);
     return add_integer(
         std::move(name), [&number] { return static_cast<int64_t>(number); },
         [&number](int64_t value) { number = static_cast<T>(value); },
-        [](int64_t value) { return std::in_range<T>(value); });
+        [](int64_t value) { return exceeds_i64 || std::in_range<T>(value); });
   }
 
   /// Writes all parts to a file, see io::save_file. Throws IoError.
