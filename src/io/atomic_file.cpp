@@ -62,6 +62,8 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
 
   const std::string folder = file.parent_path().string();
   folder_.reset(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  TANDEM_CHECK(folder_.number >= 0 || errno != ENOENT, IoError, "{}: its folder does not exist; create it first",
+               path_);
   check(folder_.number >= 0, "open the folder of");
   const std::optional<struct stat> old = target();
   TANDEM_CHECK(exists == old.has_value() && (!exists || is_same_file(named, *old)), IoError,

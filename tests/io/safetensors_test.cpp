@@ -197,7 +197,8 @@ TEST(SafetensorsErrors, Saving) {
   EXPECT_THROWS(io::save_file({{"\xff", x}}, path), StateError, "save_file: ", "UTF-8");
   EXPECT_THROWS(io::save_file({{"x", x}}, path, {{"a", "\xff"}}), StateError, "save_file: ", "UTF-8");
   EXPECT_THROWS(io::save_file({{"x", x}}, path, {{"tandem.a", ""}}), StateError, "save_file: ", "'tandem.a'", "rename");
-  EXPECT_THROWS(io::save_file({{"x", x}}, folder.path("no/such/folder")), IoError, "no/such/folder", "No such file");
+  EXPECT_THROWS(io::save_file({{"x", x}}, folder.path("no/such/folder")), IoError, "no/such/folder", "does not exist",
+                "create it first");
   EXPECT_THROWS(io::save_file({{"x", x}}, folder.path()), IoError, "is a folder");
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }

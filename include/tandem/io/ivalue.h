@@ -77,11 +77,11 @@ class IValue {
   bool isTuple() const { return is<std::shared_ptr<const ivalue::Tuple>>(); }
   bool isGenericDict() const { return is<std::shared_ptr<const GenericDict>>(); }
   bool isObject() const { return is<std::shared_ptr<const ivalue::Object>>(); }
-  /// The type as text: "Tensor", "List", "int", ...
+  /// The type as text: "Tensor", "List", "Int", ...
   std::string_view tagKind() const;
 
-  bool toBool() const { return get<bool>("bool"); }
-  int64_t toInt() const { return get<int64_t>("int"); }
+  bool toBool() const { return get<bool>("Bool"); }
+  int64_t toInt() const { return get<int64_t>("Int"); }
   double toDouble() const { return get<double>("Double"); }
   /// A bool, integer or double as a Scalar.
   Scalar toScalar() const;
