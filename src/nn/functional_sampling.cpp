@@ -92,11 +92,19 @@ std::tuple<Tensor, Tensor> fractional_pool(const Tensor& input, const Fractional
 /// Overwrites the input with the result if `inplace`.
 Tensor placed(const Tensor& input, Tensor y, bool inplace) { return inplace && !y.is_same(input) ? input.copy_(y) : y; }
 
+/// feature_dropout of [N, C, ...], or of [C, ...] with `unbatched` dimensions.
+Tensor channel_dropout(const Tensor& input, int64_t unbatched, double p, bool training) {
+  if (!input.defined() || input.dim() != unbatched) return feature_dropout(input, p, training);
+  return squeeze(feature_dropout(unsqueeze(input, 0), p, training), 0);
+}
+
 }  // namespace
 
 Tensor dropout1d(const Tensor& input, const Dropout1dFuncOptions& o) {
   const OpScope op("dropout1d");
-  return placed(input, feature_dropout(input, o.p(), o.training()), o.inplace());
+  TANDEM_CHECK(!input.defined() || input.dim() == 2 || input.dim() == 3, ShapeError,
+               "input is {}, but must be [N, C, L] or [C, L]", checks::show(input));
+  return placed(input, channel_dropout(input, 2, o.p(), o.training()), o.inplace());
 }
 Tensor dropout2d(const Tensor& input, const Dropout2dFuncOptions& o) {
   const OpScope op("dropout2d");
@@ -104,7 +112,7 @@ Tensor dropout2d(const Tensor& input, const Dropout2dFuncOptions& o) {
 }
 Tensor dropout3d(const Tensor& input, const Dropout3dFuncOptions& o) {
   const OpScope op("dropout3d");
-  return placed(input, feature_dropout(input, o.p(), o.training()), o.inplace());
+  return placed(input, channel_dropout(input, 4, o.p(), o.training()), o.inplace());
 }
 Tensor alpha_dropout(const Tensor& input, const AlphaDropoutFuncOptions& o) {
   const OpScope op("alpha_dropout");

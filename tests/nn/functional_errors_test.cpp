@@ -258,6 +258,7 @@ BadInputs sampling() {
   const auto inplace = F::Dropout2dFuncOptions().inplace(true);
   return {
       UNDEFINED("dropout1d", F::dropout1d(none)),
+      BAD_INPUT("dropout1d", F::dropout1d(ones({2, 3, 4, 5})), ShapeError, "[2, 3, 4, 5]", "[N, C, L] or [C, L]"),
       UNDEFINED("dropout2d", F::dropout2d(none)),
       BAD_INPUT("dropout2d", F::dropout2d(y), ShapeError, "[5] f32"),
       BAD_INPUT("dropout2d", F::dropout2d(weight, inplace), AutogradError, "leaf"),

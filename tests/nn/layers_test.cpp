@@ -139,6 +139,12 @@ TEST(Dropout, DropsInTrainingOnly) {
   EXPECT_THROWS(nn::Dropout(1.5), StateError, "Dropout", "1.5");
   EXPECT_THROWS(nn::Dropout(-0.1), StateError, "-0.1");
   EXPECT_THROWS(F::dropout(x, F::DropoutFuncOptions().p(2)), StateError, "dropout");
+  // Without a batch, too, whole channels are dropped.
+  for (const Tensor& y : {F::dropout1d(ones({6, 200})), F::dropout3d(ones({6, 3, 5, 5})).flatten(1)}) {
+    const Tensor least = std::get<0>(y.min(1)), most = std::get<0>(y.max(1));
+    EXPECT_TRUE(equal(least, most));
+    EXPECT_EQ(y.size(0), 6);
+  }
 }
 
 TEST(Embedding, SelectsRows) {
