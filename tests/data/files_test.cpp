@@ -95,6 +95,7 @@ TEST(CSV, ReadsNumbers) {
       read_csv(folder.write("u.csv", bytes_of("0.1;7\n1e-3;8\n")), CSVOptions().separator(';').dtype(kDouble));
   EXPECT_EQ(exact.values[0][0].item<double>(), 0.1);
   EXPECT_EQ(exact.values[1][1].item<double>(), 8);
+  EXPECT_EQ(read_csv(folder.write("small.csv", bytes_of("1e-400"))).values.item<float>(), 0);
   EXPECT_EQ(to_string(read_csv(folder.write("empty.csv", {})).values.sizes()), "[0, 0]");
 }
 
@@ -106,6 +107,8 @@ TEST(CSV, FaultsHaveLineAndColumn) {
   const std::string root = folder.path(), none = folder.path("none.csv");
   expect_refused({
       BAD_INPUT("read_csv", read("1,2\n3,x4\n"), IoError, "bad.csv: line 2, column 2: 'x4' is not a number"),
+      BAD_INPUT("read_csv", read("1e300\n"), IoError, "'1e300' is out of the range of f32", "dtype(kDouble)"),
+      BAD_INPUT("read_csv", read("1e400\n", CSVOptions().dtype(kDouble)), IoError, "out of the range of f64"),
       BAD_INPUT("read_csv", read("a,b\n1,2\n"), IoError, "line 1, column 1: 'a'", "header(true)"),
       BAD_INPUT("read_csv", read("1,2\n\n3,\n"), IoError, "line 3, column 2: '' is not a number"),
       BAD_INPUT("read_csv", read("1,2\n3\n"), IoError, "line 2 has 1 cells", "have 2"),

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <limits>
+#include <locale>
+#include <sstream>
 #include <string_view>
 
 #include "src/data/files.h"
@@ -59,6 +63,15 @@ std::string_view text_of(const std::vector<uint8_t>& bytes) {
   return text;
 }
 
+/// The value of a number outside of f64's range.
+double zero_or_infinity(std::string_view number) {
+  std::istringstream in{std::string(number)};
+  in.imbue(std::locale::classic());
+  double value = 0;
+  in >> value;
+  return in.fail() ? std::copysign(std::numeric_limits<double>::infinity(), value) : value;
+}
+
 }  // namespace
 
 CSVTable read_csv(const std::string& path, const CSVOptions& options) {
@@ -89,10 +102,13 @@ CSVTable read_csv(const std::string& path, const CSVOptions& options) {
       double value = 0;
       const std::string_view digits = cell.starts_with('+') ? cell.substr(1) : cell;
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-      TANDEM_CHECK(error != std::errc::result_out_of_range, IoError,
-                   "{}: line {}, column {}: '{}' is out of the range of f64", path, line_number, column, shown(cell));
-      TANDEM_CHECK(error == std::errc() && end == digits.data() + digits.size() &&
-                       !(cell.starts_with('+') && digits.starts_with('-')),
+      if (error == std::errc::result_out_of_range) value = zero_or_infinity(digits);
+      const bool infinite = std::isinf(options.dtype() == kFloat ? static_cast<float>(value) : value);
+      TANDEM_CHECK(!infinite || (std::isinf(value) && error == std::errc()), IoError,
+                   "{}: line {}, column {}: '{}' is out of the range of {}{}", path, line_number, column, shown(cell),
+                   tandem::name(options.dtype()), std::isinf(value) ? "" : "; use CSVOptions().dtype(kDouble)");
+      TANDEM_CHECK((error == std::errc() || error == std::errc::result_out_of_range) &&
+                       end == digits.data() + digits.size() && !(cell.starts_with('+') && digits.starts_with('-')),
                    IoError, "{}: line {}, column {}: '{}' is not a number{}", path, line_number, column, shown(cell),
                    rows == 0 ? "; if the first line has names, use CSVOptions().header(true)" : "");
       values.push_back(value);
