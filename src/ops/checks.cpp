@@ -82,6 +82,12 @@ void sizes(const char* which, const Tensor& x, IntArrayRef expected) {
                to_string(expected));
 }
 
+void per_channel(const char* which, const Tensor& parameter, const Tensor& x) {
+  TANDEM_CHECK(!parameter.defined() || parameter.sizes() == IntArrayRef{x.size(1)}, ShapeError,
+               "{} is {}, but must be [{}]: x is {}, with {} channels", which, show(parameter), x.size(1), show(x),
+               x.size(1));
+}
+
 Dims entries(const char* which, IntArrayRef values, size_t dims, int64_t least) {
   constexpr const char* counts[] = {"1 entry", "1 entry, or 2 for height and width",
                                     "1 entry, or 3 for depth, height and width"};

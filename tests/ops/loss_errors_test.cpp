@@ -78,6 +78,10 @@ BadInputs regression_losses() {
                 ".to(kFloat)"),
       ON_TWO_DEVICES("mse_loss_backward", mse_loss_backward(gy, x, far, kMean)),
       UNDEFINED("binary_cross_entropy", binary_cross_entropy(none, x)),
+      BAD_INPUT("binary_cross_entropy", binary_cross_entropy(full({3}, 1.5, kCPU), zeros({3}, kCPU)), StateError,
+                "x has elements from 1.5 to 1.5", "[0, 1]", "binary_cross_entropy_with_logits"),
+      BAD_INPUT("binary_cross_entropy", binary_cross_entropy(zeros({3}, kCPU), full({3}, -1.0, kCPU)), StateError,
+                "target has elements from -1 to -1", "[0, 1]"),
       BAD_INPUT(
           "binary_cross_entropy",
           [&] {

@@ -38,6 +38,8 @@ void alpha(const Tensor& a, const Tensor& b, Scalar alpha);
 void exponent(const Tensor& base, Scalar exponent);
 /// Throws ShapeError unless `x` is undefined or has these sizes.
 void sizes(const char* which, const Tensor& x, IntArrayRef expected);
+/// Throws ShapeError unless `parameter` is undefined or has one element for each channel of x [N, C, ...].
+void per_channel(const char* which, const Tensor& parameter, const Tensor& x);
 /// Returns one entry or `dims` entries, one for each of the last `dims` <= 3 dimensions, as `dims` entries. Throws
 /// ShapeError for another number of entries, StateError for an entry below `least`.
 Dims entries(const char* which, IntArrayRef values, size_t dims, int64_t least);

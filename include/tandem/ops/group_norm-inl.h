@@ -53,8 +53,8 @@ TANDEM_OPS Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& 
   const Op<"group_norm"> op;
   checks::floating("x", x);
   const detail::GroupSizes s(x, num_groups);
-  checks::sizes("weight", weight, {x.size(1)});
-  checks::sizes("bias", bias, {x.size(1)});
+  checks::per_channel("weight", weight, x);
+  checks::per_channel("bias", bias, x);
   checks::not_negative("eps", eps);
   return op.apply(
       [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -91,7 +91,7 @@ TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> group_norm_backward(const Tensor& 
   checks::floating("gy", gy);
   checks::sizes("gy", gy, x.sizes());
   const detail::GroupSizes s(x, num_groups);
-  checks::sizes("weight", weight, {x.size(1)});
+  checks::per_channel("weight", weight, x);
   detail::check_statistics(x, {s.rows()}, mean, rstd);
   const Dims parameter_sizes{x.size(1)};
   if (GradMode::is_enabled()) {
@@ -160,7 +160,7 @@ TANDEM_OPS Tensor instance_norm(const Tensor& x, const Tensor& weight, const Ten
                                  {"bias", bias},
                                  {"running_mean", running_mean},
                                  {"running_var", running_var}}) {
-    checks::sizes(which, t, {channels});
+    checks::per_channel(which, t, x);
   }
   TANDEM_CHECK(running_mean.defined() == running_var.defined(), StateError,
                "running_mean is {}, running_var is {}; give both or neither", checks::show(running_mean),

@@ -13,6 +13,7 @@
 #include "tandem/ops/index.h"
 #include "tandem/ops/loss.h"
 #include "tandem/ops/promotion.h"
+#include "tandem/ops/range_check-inl.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/shape.h"
 #include "tandem/ops/softmax.h"
@@ -417,6 +418,8 @@ TANDEM_OPS Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, co
   detail::check_loss_weight("weight", weight, x);
   const Tensor losses = op.apply(
       [](const Tensor& x, const Tensor& target) {
+        detail::check_range("x", x, 0, 1, "; use binary_cross_entropy_with_logits for logits");
+        detail::check_range("target", target, 0, 1);
         Tensor y = empty_like(x, result_type(x, target));
         backend(x).binary(y, kernels::Binary::binary_cross_entropy, x, target, 1);
         return Result{y, save(x, target), [](const Backward& b) -> Grads {

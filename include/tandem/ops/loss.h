@@ -50,9 +50,9 @@ Tensor mse_loss_backward(const Tensor& gy, const Tensor& x, const Tensor& target
 Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, const Tensor& weight = {},
                                         const Tensor& pos_weight = {}, LossReduction reduction = LossReduction::Mean);
 
-/// -weight (target log x + (1 - target) log(1 - x)), reduced; x in [0, 1]. The logarithms are clamped to at least -100.
-/// Throws StateError inside an autocast region, where x may be f16: use binary_cross_entropy_with_logits there.
-/// Source: torch.nn.functional.binary_cross_entropy.
+/// -weight (target log x + (1 - target) log(1 - x)), reduced; x and target in [0, 1], else throws StateError on the
+/// CPU. The logarithms are clamped to at least -100. Throws StateError inside an autocast region, where x may be f16:
+/// use binary_cross_entropy_with_logits there. Source: torch.nn.functional.binary_cross_entropy.
 Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight = {},
                             LossReduction reduction = LossReduction::Mean);
 

@@ -103,7 +103,7 @@ namespace detail {
 inline void check_running_statistics(const Tensor& x, const char* which, const Tensor& r) {
   if (!r.defined()) return;
   checks::floating(which, r);
-  checks::sizes(which, r, {x.size(1)});
+  checks::per_channel(which, r, x);
   TANDEM_CHECK(r.device() == x.device(), DeviceError, "{} is on {}, but x is on {}; move the module with .to(device)",
                which, r.device().str(), x.device().str());
   checks::not_expanded(which, r);
@@ -119,8 +119,8 @@ TANDEM_OPS Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor
   const Op<"batch_norm"> op;
   checks::floating("x", x);
   TANDEM_CHECK(x.dim() >= 2, ShapeError, "x is {}, but must be [N, C, ...]", checks::show(x));
-  checks::sizes("weight", weight, {x.size(1)});
-  checks::sizes("bias", bias, {x.size(1)});
+  checks::per_channel("weight", weight, x);
+  checks::per_channel("bias", bias, x);
   TANDEM_CHECK(running_mean.defined() == running_var.defined(), StateError,
                "running_mean is {}, running_var is {}; give both or neither", checks::show(running_mean),
                checks::show(running_var));
@@ -181,7 +181,7 @@ TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& 
   checks::floating("gy", gy);
   checks::sizes("gy", gy, x.sizes());
   TANDEM_CHECK(x.dim() >= 2, ShapeError, "x is {}, but must be [N, C, ...]", checks::show(x));
-  checks::sizes("weight", weight, {x.size(1)});
+  checks::per_channel("weight", weight, x);
   detail::check_statistics(x, {x.size(1)}, mean, rstd);
   if (GradMode::is_enabled()) {
     const Dims channel = detail::channel_sizes(x);

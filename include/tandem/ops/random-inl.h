@@ -146,9 +146,12 @@ TANDEM_OPS Tensor multinomial(const Tensor& weights, int64_t num_samples, bool r
   const Tensor x = reshape(to(weights, checks::sum_dtype(weights.dtype())), {-1, n});
   const int64_t rows = x.size(0);
   if (x.is_cpu() && rows > 0) {
-    detail::check_range("weights", x, 0, std::numeric_limits<double>::max());
-    TANDEM_CHECK(min(sum(x, {1})).item<double>() > 0, StateError,
+    detail::check_range("weights", x, 0, std::numeric_limits<double>::max(), ", that is, finite");
+    const Tensor totals = sum(x, {1});
+    TANDEM_CHECK(min(totals).item<double>() > 0, StateError,
                  "the weights of a row of {} are all 0; at least one must be positive", checks::show(weights));
+    TANDEM_CHECK(std::isfinite(max(totals).item<double>()), StateError,
+                 "the weights of a row of {} have an infinite sum; divide them by the largest", checks::show(weights));
   }
   Tensor y;
   if (rows == 0) {

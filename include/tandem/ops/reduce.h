@@ -1,6 +1,6 @@
 #pragma once
-// Reductions. Empty `dims` means all dimensions. Sums of f16, bf16 and f32 are held in f32, sums of f64 in f64, sums of
-// integers in i64; `sum` of integers gives i64.
+// Reductions. Empty `dims` means all dimensions. Sums of f16, bf16 and f32 are held in f32 for at most 32 terms and in
+// f64 over these, sums of f64 in f64, sums of integers in i64; `sum` of integers gives i64.
 #include <concepts>
 #include <optional>
 #include <tuple>

@@ -1,5 +1,6 @@
 #pragma once
-// More reductions. Empty `dims` means all dimensions. Sums, products and squares of f16, bf16 and f32 are held in f32.
+// More reductions. Empty `dims` means all dimensions. Sums of f16, bf16 and f32 are held as in reduce.h, products and
+// squares in f64.
 #include <concepts>
 #include <optional>
 #include <tuple>
