@@ -144,7 +144,7 @@ int main(int argc, char** argv) {
   bool no_peer = false;
   app.add_option("--only", driver.only, "Functions whose names begin so: attention,lstm,...")->delimiter(',');
   app.add_option("--precisions", driver.precisions, "f32,bf16")->delimiter(',');
-  app.add_option("--rounds", driver.rounds, "Number of runs of each program")->check(CLI::PositiveNumber);
+  app.add_option("--rounds", driver.rounds, "Number of runs of each program")->check(CLI::Range(1, 1 << 30));
   app.add_option("--peer", driver.peer, "Path of the libtorch program")->check(CLI::ExistingFile);
   app.add_option("--json", driver.json_path, "Write the results to this file");
   app.add_flag("--no-peer", no_peer, "Measure tandem only");

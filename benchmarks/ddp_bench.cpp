@@ -101,8 +101,8 @@ int main(int argc, char** argv) {
   app.add_option("--precision", options.precision)->check(CLI::IsMember({"f32", "bf16"}))->capture_default_str();
   app.add_option("--hook", options.hook)->check(CLI::IsMember({"none", "bf16"}))->capture_default_str();
   app.add_option("--warmup", options.warmup)->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.add_option("--steps", options.steps)->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--bucket-cap-mb", options.bucket_cap_mb)->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--steps", options.steps)->check(CLI::Range(1, 1 << 30))->capture_default_str();
+  app.add_option("--bucket-cap-mb", options.bucket_cap_mb)->check(CLI::Range(1e-3, 1e6))->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {
     const nlohmann::json result = bench::run(options);

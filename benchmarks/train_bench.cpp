@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   bool no_peer = false;
   app.add_option("--json", options.json_file, "Write the results to this file");
   app.add_option("--only", options.only, "Compare only these: tiny_mlp, recipe/bf16, ...")->delimiter(',');
-  app.add_option("--rounds", options.rounds, "Number of runs of each program")->check(CLI::PositiveNumber);
+  app.add_option("--rounds", options.rounds, "Number of runs of each program")->check(CLI::Range(1, 1 << 30));
   app.add_option("--retries", options.retries, "Repetitions of a measurement that other processes disturbed")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--peer", options.peer, "Path of the libtorch program")->check(CLI::ExistingFile);

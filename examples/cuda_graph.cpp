@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
   app.add_option("--epochs", settings.epochs)->check(CLI::Range(1, 10000))->capture_default_str();
   app.add_option("--batch", settings.batch, "images per step")->check(CLI::Range(1, 60000))->capture_default_str();
   app.add_option("--steps", settings.steps, "maximum number of steps; 0: no limit")->check(CLI::NonNegativeNumber);
-  app.add_option("--lr", settings.lr)->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--lr", settings.lr)->check(CLI::Range(1e-9, 1e3))->capture_default_str();
   app.add_option("--seed", settings.seed, "seed of the initial weights")->capture_default_str();
   app.add_option("--data", settings.data, "folder with the IDX files, plain or .gz")->capture_default_str();
   app.add_flag("--eager", settings.eager, "run the step op by op, for comparison");

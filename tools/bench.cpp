@@ -213,7 +213,7 @@ Command add_bench(CLI::App& program) {
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
   app->add_option("--threads", options->threads, "Threads on the CPU; by default those that tandem uses")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 4096));
   app->add_option("--seconds", options->seconds, "Time for the measured steps")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();

@@ -50,7 +50,7 @@ StateDict selected(const TensorFile& file, const Options& options) {
 }
 
 /// Throws unless the format can hold the tensors.
-void check_format(const StateDict& tensors, FileFormat format, const Options& options) {
+void check_format(const StateDict& tensors, FileFormat format) {
   if (format == FileFormat::npy && tensors.size() != 1) {
     throw tandem::StateError(
         fmt::format("a .npy file holds one tensor, but there are {}: {}; add --tensor NAME, or write a "
@@ -64,13 +64,16 @@ void check_format(const StateDict& tensors, FileFormat format, const Options& op
     if (is_float8(dtype) || (numpy && dtype == tandem::kBFloat16)) {
       throw tandem::DTypeError(
           fmt::format("{} is {}, which tandem does not write to {} files; add --dtype f32, or write "
-                      "a .safetensors file to {}",
-                      item.key(), name(dtype), numpy ? "NumPy" : "PyTorch", options.out));
+                      "a .safetensors file",
+                      item.key(), name(dtype), numpy ? "NumPy" : "PyTorch"));
     }
   }
 }
 
-/// Casts the floating tensors, except numbers: a state must keep its learning rates and scales in f64. Throws
+/// Whether this is the count of steps that PyTorch's optimizers keep in f32 for each parameter.
+bool is_step_count(const std::string& key, const Tensor& x) { return x.dim() == 0 && key.ends_with(".step"); }
+
+/// Casts the floating tensors, except numbers: a state must keep its learning rates, scales and counts. Throws
 /// DTypeError if finite values become inf, unless that is allowed.
 StateDict cast(const StateDict& tensors, tandem::DType dtype, const Options& options) {
   StateDict result;
@@ -78,7 +81,7 @@ StateDict cast(const StateDict& tensors, tandem::DType dtype, const Options& opt
   int64_t casts = 0, underflows = 0;
   for (const auto& item : tensors) {
     const Tensor& x = item.value();
-    if (!is_floating_point(x.dtype()) || x.dtype() == dtype || is_number(x)) {
+    if (!is_floating_point(x.dtype()) || x.dtype() == dtype || is_number(x) || is_step_count(item.key(), x)) {
       result.insert(item.key(), x);
       continue;
     }
@@ -127,7 +130,7 @@ int run(const Options& options) {
   const TensorFile file = read_tensor_file(options.in);
   StateDict tensors = selected(file, options);
   if (!options.dtype.empty()) tensors = cast(tensors, kTargets.at(options.dtype), options);
-  check_format(tensors, format, options);
+  check_format(tensors, format);
   tandem::io::Metadata metadata = file.metadata;
   std::erase_if(metadata, [](const auto& entry) { return entry.first.starts_with("tandem."); });  // reserved
   write_tensor_file(options.out, tensors, metadata);

@@ -24,7 +24,7 @@ struct CompareOptions {
     app.add_option("--measure", measure, "Measure this function here");
     app.add_option("--precision", precision, "f32 or bf16")->check(CLI::IsMember({"f32", "bf16"}));
     app.add_flag("--memory", memory, "Measure the peak of attention's memory instead of times");
-    app.add_option("--threads", threads, "Threads of each program")->check(CLI::PositiveNumber);
+    app.add_option("--threads", threads, "Threads of each program")->check(CLI::Range(1, 4096));
   }
 };
 

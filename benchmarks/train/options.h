@@ -73,10 +73,10 @@ struct RunOptions {
         ->check(CLI::IsMember(std::vector<std::string>(std::begin(kPrecisions), std::end(kPrecisions))));
     app.add_option("--device", device, "cpu or cuda; the libtorch program supports only cpu")
         ->check(CLI::IsMember({"cpu", "cuda"}));
-    app.add_option("--batch", batch, "Examples per step")->check(CLI::PositiveNumber);
-    app.add_option("--threads", threads, "Threads of each program")->check(CLI::PositiveNumber);
+    app.add_option("--batch", batch, "Examples per step")->check(CLI::Range(1, 1 << 30));
+    app.add_option("--threads", threads, "Threads of each program")->check(CLI::Range(1, 4096));
     app.add_option("--warmup", warmup, "Steps before the timed ones")->check(CLI::Range(kComparedSteps, 1 << 30));
-    app.add_option("--iterations", iterations, "Timed steps")->check(CLI::PositiveNumber);
+    app.add_option("--iterations", iterations, "Timed steps")->check(CLI::Range(1, 1 << 30));
     app.add_flag("--quick", quick, "Few steps");
     app.add_flag("--small", small, "Small networks and batches of 4: only checks that tandem runs them");
     app.add_flag("--largest-batch", largest_batch,

@@ -26,10 +26,10 @@ void add_flags(CLI::App& app, Settings& settings) {
       "--modes", [&] { settings.precisions = mode_names(); }, "run all modes");
   app.add_option("--device", settings.device, "auto, cpu or cuda")->check(CLI::IsMember({"auto", "cpu", "cuda"}));
   app.add_option("--epochs", settings.epochs, "epochs per precision")->check(CLI::Range(1, 10000));
-  app.add_option("--steps", settings.steps, "maximum number of steps")->check(CLI::PositiveNumber);
+  app.add_option("--steps", settings.steps, "maximum number of steps")->check(CLI::Range(1, 1 << 30));
   app.add_option("--batch", settings.batch, "images per step")->check(CLI::Range(1, 60000))->capture_default_str();
   app.add_option("--lr", settings.lr, "initial learning rate; it falls to zero")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1e-9, 1e3))
       ->capture_default_str();
   app.add_option("--moments", settings.moments, "dtypes of Adam's moments: f32, bf16, or fp8 (e4m3fn and bf16)")
       ->check(CLI::IsMember({"f32", "bf16", "fp8"}))

@@ -191,9 +191,9 @@ int main_of(const Description& description, int argc, char** argv) {
   app.add_option("--moments", options.setting.moments, "dtypes of AdamW's moments: f32, bf16, or fp8 (e4m3fn and bf16)")
       ->check(CLI::IsMember({"f32", "bf16", "fp8"}))
       ->capture_default_str();
-  app.add_option("--steps", options.setting.steps, "steps of a run")->check(CLI::PositiveNumber);
+  app.add_option("--steps", options.setting.steps, "steps of a run")->check(CLI::Range(1, 1 << 30));
   app.add_option("--seeds", options.seeds, "runs per precision, with seeds from 1; by default 1, or 3 with --small")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1 << 30));
   app.add_flag("--small", options.setting.small, "a small network, which trains in seconds");
   app.add_flag("--quick", options.quick, "the small network with one seed");
   app.add_option("--data", options.setting.data, "folder with the files of scripts/example_data.sh")

@@ -39,7 +39,9 @@ int get_num_threads() { return 1; }
 
 void set_num_threads(int count) {
   const OpScope op("set_num_threads");
-  TANDEM_CHECK(count >= 1, StateError, "{} threads requested; give 1 or more", count);
+  constexpr int kMostThreads = 4096;  // more can exhaust the stack of OpenMP's runtime library
+  TANDEM_CHECK(count >= 1 && count <= kMostThreads, StateError, "{} threads requested; give 1 to {}", count,
+               kMostThreads);
 #if defined(_OPENMP)
   if (!lost_team) omp_set_num_threads(count);
 #endif

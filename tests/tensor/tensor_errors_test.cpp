@@ -194,8 +194,9 @@ TEST(TensorErrors, OnlyFloatingLeavesRequireGrad) {
 
 TEST(TensorErrors, ThreadCountMustBePositive) {
   const int count = get_num_threads();
-  expect_refused({BAD_INPUT("set_num_threads", set_num_threads(0), StateError, "0 threads", "1 or more"),
-                  BAD_INPUT("set_num_threads", set_num_threads(-1), StateError, "-1 threads", "1 or more")});
+  expect_refused({BAD_INPUT("set_num_threads", set_num_threads(0), StateError, "0 threads", "1 to 4096"),
+                  BAD_INPUT("set_num_threads", set_num_threads(-1), StateError, "-1 threads", "1 to 4096"),
+                  BAD_INPUT("set_num_threads", set_num_threads(5000), StateError, "5000 threads", "1 to 4096")});
   EXPECT_EQ(get_num_threads(), count);
 }
 

@@ -199,6 +199,7 @@ class Convert(ToolTest):
         dtypes = {t["name"]: t["dtype"] for t in self.inspect(out)["tensors"]}
         self.assertEqual(dtypes["net.0.weight"], "f16")
         self.assertEqual(dtypes["optimizer.param_groups.0.lr"], "f64")
+        self.assertEqual(dtypes["optimizer.state.0.step"], "f32")
 
     def test_says_what_is_lost(self):
         path = self.folder / "x.safetensors"

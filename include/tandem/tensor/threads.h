@@ -8,7 +8,7 @@ namespace tandem {
 int get_num_threads();
 /// Sets that number, also for the kernels of oneDNN or OpenBLAS. The initial value is OMP_NUM_THREADS or else the
 /// number of processors. Results do not depend on it, except those of products and convolutions by OpenBLAS. Throws
-/// StateError unless count >= 1. May have no effect in a child of fork() (docs/troubleshooting.md).
+/// StateError unless 1 <= count <= 4096. May have no effect in a child of fork() (docs/troubleshooting.md).
 void set_num_threads(int count);
 
 }  // namespace tandem
