@@ -4,6 +4,11 @@
 
 namespace tandem::amp {
 
+Booster::Booster(std::string_view mixed_precision) {
+  const OpScope op("Booster");
+  mode_ = MixedPrecision::by_name(mixed_precision);
+}
+
 Booster::Booster(std::shared_ptr<MixedPrecision> mixed_precision) : mode_(std::move(mixed_precision)) {
   const OpScope op("Booster");
   TANDEM_CHECK(mode_, StateError, "the mode is null; pass a mode, or use the default constructor for f32");

@@ -236,7 +236,7 @@ TEST(Fp8Autocast, ClonesHaveStatesOfTheirOwn) {
     const Fp8AutocastGuard fp8(device_type());
     layer(input(1));
   }
-  exclude_from_fp8(*layer);
+  exclude_from_fp8(layer);
   const auto copy = std::dynamic_pointer_cast<nn::LinearImpl>(layer->clone());
   EXPECT_EQ(values_of(state_of(copy->weight)), values_of(state_of(layer->weight)));
   EXPECT_FALSE(state_of(copy->weight).is_alias_of(state_of(layer->weight)));
@@ -400,7 +400,7 @@ TEST(Fp8Autocast, ExcludedWeightsComputeInBf16) {
   EXPECT_FALSE(equal(all, plain));
   exclude_from_fp8(net, {"a", "b.weight"});
   EXPECT_TRUE(equal(run(), plain));
-  include_in_fp8(*net.a);
+  include_in_fp8(net.a);
   EXPECT_FALSE(equal(run(), plain));
   include_in_fp8(net);
   EXPECT_TRUE(equal(run(), all));

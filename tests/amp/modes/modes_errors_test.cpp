@@ -107,7 +107,7 @@ TEST(ModesErrors, UnsupportedModelsAndOptimizers) {
       BAD_INPUT("initialize", foreign(), NotImplementedError, "plain_step()"),
       BAD_INPUT("Booster", boosted(), StateError, "already has a mode"),
       BAD_INPUT("Booster", amp::Booster(std::shared_ptr<amp::MixedPrecision>()), StateError, "null"),
-      BAD_INPUT("MixedPrecision", amp::Booster("fp17"), StateError, "\"fp17\"", "\"fp16_naive\""),
+      BAD_INPUT("Booster", amp::Booster("fp17"), StateError, "\"fp17\"", "\"fp16_naive\""),
       BAD_INPUT("LossScaleOptimizer", wrapped(), StateError, "already has a mode"),
       BAD_INPUT("DTypePolicy", amp::DTypePolicy("mixed_float8"), StateError, "\"mixed_float8\"", "\"mixed_float16\""),
       BAD_INPUT("set_global_dtype_policy", amp::set_global_dtype_policy("float16"), StateError, "variables in f16"),

@@ -63,7 +63,7 @@ class [[nodiscard]] Fp8AutocastGuard {
 /// Whether products with weights are computed in float8 on this thread, for this device type.
 bool is_fp8_enabled(DeviceType type);
 
-/// From now on, products with the parameters of `module` are computed in bf16 in regions of float8: a cure for layers
+/// From now on, products with the parameters of `module` are computed in bf16 in regions of float8. Use it for layers
 /// that lose accuracy, often the first and the last one. Not part of state_dict().
 void exclude_from_fp8(const nn::Module& module);
 /// The same for the submodules and parameters of `model` with these names, such as "head" or "head.weight". Throws
@@ -71,6 +71,19 @@ void exclude_from_fp8(const nn::Module& module);
 void exclude_from_fp8(const nn::Module& model, const std::vector<std::string>& names);
 /// Undoes exclude_from_fp8 for the parameters of `module`.
 void include_in_fp8(const nn::Module& module);
+
+template <class Contained>
+void exclude_from_fp8(const nn::ModuleHolder<Contained>& module) {
+  exclude_from_fp8(*module);
+}
+template <class Contained>
+void exclude_from_fp8(const nn::ModuleHolder<Contained>& model, const std::vector<std::string>& names) {
+  exclude_from_fp8(*model, names);
+}
+template <class Contained>
+void include_in_fp8(const nn::ModuleHolder<Contained>& module) {
+  include_in_fp8(*module);
+}
 
 }  // namespace tandem::amp
 #pragma GCC visibility pop

@@ -49,7 +49,7 @@ class Booster {
   /// Without a mode: trains in f32.
   Booster() = default;
   /// Uses the mode of this name with its defaults; see MixedPrecision::by_name.
-  explicit Booster(std::string_view mixed_precision) : mode_(MixedPrecision::by_name(mixed_precision)) {}
+  explicit Booster(std::string_view mixed_precision);
   /// Throws StateError for null.
   explicit Booster(std::shared_ptr<MixedPrecision> mixed_precision);
 
