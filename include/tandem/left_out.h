@@ -8,7 +8,7 @@
 #pragma GCC visibility push(default)
 namespace tandem {
 
-/// What the names stand for.
+/// The type of the names that are left out.
 struct LeftOut {
   template <class... Args>
   LeftOut(Args&&...) {}

@@ -117,7 +117,7 @@ class ProcessGroup {
   /// Ends the group: the running and later calls of all ranks throw StateError with this rank's number and `reason`.
   /// For a rank that cannot go on, such as one that catches an exception in main(). Does not throw.
   virtual void abort(const std::string& reason) noexcept = 0;
-  /// What ended the group; null if nothing did.
+  /// The error that ended the group, or null.
   virtual std::exception_ptr failure() const { return nullptr; }
 
   /// Returns what the calls so far have cost this rank.

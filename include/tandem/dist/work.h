@@ -32,7 +32,7 @@ class [[nodiscard]] Work {
   }
   /// Does not wait. True also for a call that failed.
   bool is_completed() const { return !state_ || state_->is_completed(); }
-  /// What the call failed with; null if it succeeded or is still running.
+  /// The call's error; null if it succeeded or is still running.
   std::exception_ptr exception() const { return state_ ? state_->exception() : nullptr; }
 
  private:

@@ -7,7 +7,7 @@
 #pragma GCC visibility push(default)
 namespace tandem::math {
 
-/// What numbers are multiplied by before they are rounded, and what codes are multiplied by to get the numbers back.
+/// The factor of numbers before they are rounded, and the factor of codes that gives the numbers back.
 struct Float8Scale {
   float scale, inverse;
 };

@@ -26,7 +26,8 @@ class LBFGSOptions : public OptimizerCloneableOptions<LBFGSOptions> {
   TANDEM_ARG(std::optional<int64_t>, max_eval);
   /// A step ends when no element of the gradient is larger.
   TANDEM_ARG(double, tolerance_grad) = 1e-7;
-  /// A step ends when no element of the update, nor the change of the loss, is larger.
+  /// A step ends when no element of the update is larger, when the loss changes by less, or when the loss falls along
+  /// the direction by less per unit of length.
   TANDEM_ARG(double, tolerance_change) = 1e-9;
   /// The updates that the approximation of the Hessian is made of. Each takes the memory of two gradients.
   TANDEM_ARG(int64_t, history_size) = 100;

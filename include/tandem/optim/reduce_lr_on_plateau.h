@@ -19,7 +19,8 @@ class ReduceLROnPlateauScheduler {
  public:
   /// Whether a low or a high metric is good.
   enum SchedulerMode { min, max };
-  /// An improvement is at least best * threshold (rel) or threshold (abs).
+  /// A metric improves if it is below best (1 - threshold) (rel) or best - threshold (abs); with max, above
+  /// best (1 + threshold) or best + threshold.
   enum ThresholdMode { rel, abs };
 
   /// cooldown: epochs after a reduction in which bad epochs do not count. min_lr: the lowest rate, for all groups or

@@ -9,7 +9,7 @@
 #pragma GCC visibility push(default)
 namespace tandem {
 
-/// What training in float8 keeps with a weight.
+/// The state of training in float8 that is kept with a weight.
 struct WeightFloat8 {
   std::atomic<bool> excluded{false};  ///< products with this weight are never computed in float8
   /// The state of delayed scaling (DelayedScalesCall), with rows for the input, the weight and the gradient of the

@@ -30,7 +30,7 @@ class Worker {
 
   std::shared_ptr<HostWork> push(Collective call);
   void abort(const std::string& reason);
-  /// What ended the group; null if nothing did. After that, messages may be under way forever, and MPI cannot be
+  /// The error that ended the group, or null. After that, messages may be under way forever, and MPI cannot be
   /// finalized.
   std::exception_ptr failure() const;
 

@@ -36,7 +36,7 @@ class Watchdog {
   void watch(Watched call);
   /// Fails all calls that have not ended, and all later ones.
   void fail(std::exception_ptr error);
-  /// What fail() was called with; null if all is well.
+  /// The error that was passed to fail(), or null.
   std::exception_ptr failure() const;
   /// Waits until all calls have ended or failed.
   void drain();

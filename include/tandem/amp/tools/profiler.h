@@ -68,8 +68,9 @@ class [[nodiscard]] Profiler {
   std::vector<ProfiledOp> ops() const;
   /// Returns the milliseconds from the start of the profiler, or the last reset(), until now.
   double total_ms() const;
-  /// Returns a table with one line per op, dtype and pass: time, its share of total_ms(), time per call, rate of
-  /// memory, and casts. The last line has the time outside ops: what no scope covers of optimizer, data and program.
+  /// Returns a table with one line per op, dtype and pass: time without casts, its share of total_ms() with casts, time
+  /// per call, rate of memory, and casts. The last line has the time outside ops: what no scope covers of optimizer,
+  /// data and program.
   std::string table() const;
   /// Writes all calls as events of the Chrome trace format, one row for the forward pass, one for the backward pass and
   /// one for scopes. Throws IoError if the file cannot be written.

@@ -43,7 +43,7 @@ class RNNImplBase : public ResettableModule {
   };
   /// Checks an input with its optional states, adds a batch of one to unbatched ones, and zeros for absent states.
   Batch batched(const Tensor& input, const std::vector<Tensor>& states, const std::vector<int64_t>& sizes) const;
-  /// The reverse for a result.
+  /// Remove the batch of one that batched() added.
   Tensor output_of(const Tensor& y, const Batch& batch) const;
   static Tensor state_of(const Tensor& state, const Batch& batch);
   /// States for a packed input, in the order of its sequences.
