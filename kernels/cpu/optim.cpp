@@ -49,9 +49,9 @@ void run_collected(const Job& job, size_t index, int64_t begin, int64_t end, con
     update(index, p, g, states, n);
     store_param<T>(group, begin, n, p);
     if (job.compact) {
-      const int64_t first = begin / math::kStateBlock, blocks = (n + math::kStateBlock - 1) / math::kStateBlock;
+      const int64_t first = begin / math::kStateBlock, count = (n + math::kStateBlock - 1) / math::kStateBlock;
       random_table().lanes(lanes, group.rounding_key, static_cast<uint64_t>(first * math::kStateCounters),
-                           math::kStateStream, blocks * math::kStateCounters);
+                           math::kStateStream, count * math::kStateCounters);
     }
     for (size_t k = kState; k < kShadow; ++k) {
       if (group.data[k]) store_state<T>(group, k, begin, n, blocks[k], lanes);

@@ -101,7 +101,7 @@ void forward_step(const RecurrenceCall& call, StepRows rows, const Tensor& recur
     const Scratch<T> unused(call.kept.defined() ? 0 : units);
     for (int64_t i = begin; i < end; ++i) {
       const int64_t row = rows.begin + i;
-      T* const g = const_cast<T*>(gates.read(row));
+      T* const g = gates.update(row);
       T* const kept = call.kept.defined() ? row_at<T>(call.kept, row) : unused.data();
       T* const out = y.target(row);
       const T* const products = row_at<T>(recurrent, i);

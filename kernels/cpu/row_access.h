@@ -26,6 +26,8 @@ class RowAccess {
     if constexpr (!kBits) convert_tables().of<T>().load[dtype_](buffer_.data(), row_bytes(row), n_);
     return buffer_.data();
   }
+  /// The row's values, to be changed before commit(row).
+  T* update(int64_t row) const { return const_cast<T*>(read(row)); }
   /// Where to write the row's values before commit(row).
   T* target(int64_t row) const { return in_place() ? in_place_row(row) : buffer_.data(); }
   void commit(int64_t row) const {

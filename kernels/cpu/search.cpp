@@ -1,5 +1,5 @@
-// search_sorted. Contract: comparisons with NaN are false, as in std::lower_bound with them written as in the code: a
-// NaN element comes after all.
+// search_sorted. Contract: comparisons with NaN are false, so a NaN in x gets index n, and the search passes over NaN
+// in `sorted`.
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
 
