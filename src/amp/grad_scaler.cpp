@@ -3,12 +3,15 @@
 #include "tandem/amp/grad_scaler.h"
 
 #include <algorithm>
-#include <iterator>
+#include <map>
+#include <set>
 
+#include "src/amp/modes/for_each_parameter.h"
 #include "src/amp/optimizer_gradients.h"
 #include "src/amp/skip_watch.h"
 #include "tandem/amp/pending_unscale.h"
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/meta.h"
 #include "tandem/autograd/node.h"
 #include "tandem/base/check.h"
 #include "tandem/dist/process_group.h"
@@ -89,18 +92,34 @@ GradScaler::Stage GradScaler::stage_of(const optim::Optimizer& optimizer) const 
   return record == records_.end() ? Stage::Ready : record->second.stage;
 }
 
+void GradScaler::forget_rewritten(const optim::Optimizer& optimizer) {
+  if (unscaled_.empty()) return;
+  std::map<GradientPlace, uint64_t> versions;
+  for (const auto& [grad, version] : unscaled_) versions[place_of(grad)] = version;
+  std::set<GradientPlace> rewritten;
+  for_each_parameter(optimizer, [&](const Tensor& p) {
+    if (!p.grad().defined()) return;
+    const auto unscaled = versions.find(place_of(p.grad()));
+    if (unscaled == versions.end() || !autograd::has_scaled_grad_since(p, unscaled->second)) return;
+    rewritten.insert(unscaled->first);
+  });
+  std::erase_if(unscaled_, [&](const UnscaledGradient& u) { return rewritten.count(place_of(u.grad)) != 0; });
+}
+
 std::vector<Tensor>::iterator GradScaler::put_unscaled_last(std::vector<Tensor>& grads) {
   if (unscaled_.empty()) return grads.end();
-  std::sort(unscaled_.begin(), unscaled_.end(), by_place);
-  return std::partition(grads.begin(), grads.end(), [this](const Tensor& g) {
-    return !std::binary_search(unscaled_.begin(), unscaled_.end(), g, by_place);
-  });
+  std::set<GradientPlace> unscaled;
+  for (const UnscaledGradient& u : unscaled_) unscaled.insert(place_of(u.grad));
+  return std::partition(grads.begin(), grads.end(), [&](const Tensor& g) { return unscaled.count(place_of(g)) == 0; });
 }
 
 void GradScaler::record(const optim::Optimizer& optimizer, Stage stage, const Tensor& found_inf,
                         std::vector<Tensor> grads) {
   records_[optimizer.id()] = {stage, found_inf};
-  unscaled_.insert(unscaled_.end(), std::make_move_iterator(grads.begin()), std::make_move_iterator(grads.end()));
+  for (Tensor& g : grads) {
+    const uint64_t version = g.impl().storage->version();
+    unscaled_.push_back({std::move(g), version});
+  }
 }
 
 void GradScaler::set_process_group(std::shared_ptr<distributed::ProcessGroup> group) {
@@ -137,6 +156,7 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
                "already called for this optimizer since the last update(); call it once per iteration");
   TANDEM_CHECK(stage != Stage::Stepped, StateError,
                "called after step(); call it before step(), or call update() to start a new iteration");
+  forget_rewritten(optimizer);
   widen_gradients(optimizer);
   unscale_now(optimizer, gradients_of(optimizer, true, scale_.device()));
 }
@@ -229,6 +249,7 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
                "already called for this optimizer since the last update(); call update() once per iteration");
   const bool fused = optimizer.steps_fused();
   if (stage_of(optimizer) == Stage::Ready) {
+    forget_rewritten(optimizer);
     std::vector<Tensor> grads = gradients_of(optimizer, false, scale_.device());
     if (fused && put_unscaled_last(grads) == grads.end() && !unscaling_rounds(optimizer)) {
       // The gradients are read twice and not written: once by the check, once by the step, which unscales as it reads.

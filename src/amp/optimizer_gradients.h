@@ -13,8 +13,6 @@ namespace tandem::amp {
 /// unscaled once, even if they are different tensors or views.
 using GradientPlace = std::tuple<uintptr_t, int64_t, int64_t, DType>;
 GradientPlace place_of(const Tensor& g);
-/// Orders gradients by their places.
-inline bool by_place(const Tensor& a, const Tensor& b) { return place_of(a) < place_of(b); }
 
 /// Accepts the first gradient in each place and rejects later ones.
 class FirstOfItsPlace {

@@ -61,6 +61,11 @@ void set_history(const Tensor& x, std::shared_ptr<Node> node, uint32_t output) {
   x.impl().has_history = true;
 }
 
+bool has_scaled_grad_since(const Tensor& leaf, uint64_t version) {
+  const AutogradMeta* m = meta_or_null(leaf);
+  return m && m->grad.defined() && m->scaled_grad.lock() == m->grad.impl_ptr() && m->scaled_grad_version > version;
+}
+
 bool has_scaled_grad(const Tensor& leaf) {
   const AutogradMeta* m = meta_or_null(leaf);
   return m && m->grad.defined() && m->scaled_grad.lock() == m->grad.impl_ptr() &&

@@ -193,6 +193,27 @@ TEST_F(GradScalerTest, GradientSharedByOptimizersIsUnscaledOnce) {
   }
 }
 
+// zero_grad(false) keeps the memory, so the second gradient is where the first one was unscaled.
+TEST_F(GradScalerTest, NewGradientInTheMemoryOfAnUnscaledOneIsUnscaled) {
+  for (const bool explicitly : {false, true}) {
+    for (const bool clip : {false, true}) {
+      const Tensor w = ones({2}).requires_grad_();
+      optim::SGD a({w}, 0.25), b({w}, 0.25);
+      GradScaler scaler;
+      scaler.scale(w.sum()).backward();
+      if (explicitly) scaler.unscale_(a);
+      scaler.step(a);
+      a.zero_grad(false);
+      scaler.scale(w.sum()).backward();
+      if (clip) w.mutable_grad().mul_(0.5);
+      scaler.step(b);
+      scaler.update();
+      EXPECT_EQ(w[0].item<float>(), clip ? 0.625f : 0.5f);
+      EXPECT_EQ(w.grad()[0].item<float>(), clip ? 0.5f : 1.0f);
+    }
+  }
+}
+
 TEST_F(GradScalerTest, OverflowInASharedGradientSkipsBoth) {
   const Tensor shared = full({2}, 1.0).requires_grad_(), own = full({2}, 1.0).requires_grad_();
   optim::SGD first({shared}, optim::SGDOptions(1.0)), second({own, shared}, optim::SGDOptions(1.0));

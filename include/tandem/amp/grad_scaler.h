@@ -195,6 +195,10 @@ class GradScaler {
     Stage stage = Stage::Ready;
     Tensor found_inf;
   };
+  struct UnscaledGradient {
+    Tensor grad;
+    uint64_t version;  ///< after it was unscaled
+  };
 
   void check_not_moved() const;
   /// Combines a flag over the ranks.
@@ -214,6 +218,9 @@ class GradScaler {
   /// True if this iteration has flags for the next update(). An inverse_scale() call alone produces none.
   bool has_flags() const { return !records_.empty() || !other_found_infs_.empty(); }
   void check_between_iterations();
+  /// Forgets that gradients of the optimizer were unscaled for another one, if a backward pass has since written scaled
+  /// values into the same memory.
+  void forget_rewritten(const optim::Optimizer& optimizer);
   /// Moves gradients that were already unscaled in this iteration, for another optimizer, to the end. Returns the first
   /// of them.
   std::vector<Tensor>::iterator put_unscaled_last(std::vector<Tensor>& grads);
@@ -233,7 +240,7 @@ class GradScaler {
   // Of this iteration: records of optimizers past Stage::Ready by Optimizer::id, their gradients, flags without an
   // optimizer.
   std::unordered_map<uint64_t, OptimizerRecord> records_;
-  std::vector<Tensor> unscaled_;
+  std::vector<UnscaledGradient> unscaled_;
   std::vector<Tensor> other_found_infs_;
   std::shared_ptr<distributed::ProcessGroup> group_;  // null: this rank decides alone
 };

@@ -124,6 +124,9 @@ void track_view(const Tensor& y, const Tensor& x);
 /// True while the `.grad` of a leaf is as a backward pass from GradScaler::scale left it, still multiplied by the
 /// scale. Any change or replacement of the gradient makes it false.
 bool has_scaled_grad(const Tensor& leaf);
+/// True if a backward pass from GradScaler::scale has written the `.grad` of a leaf since the version of the gradient
+/// was `version`. Other changes of it do not matter.
+bool has_scaled_grad_since(const Tensor& leaf, uint64_t version);
 /// Returns the edge for the gradient of the old value of `self`, which is about to be overwritten. Throws
 /// AutogradError, naming `op`, for a tensor whose change cannot be recorded, such as a leaf that requires grad (see
 /// apply_in_place).
