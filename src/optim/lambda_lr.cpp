@@ -49,14 +49,14 @@ double LambdaLR::group_lr_at(size_t group, double base_lr, int64_t epoch) const 
 }
 
 MultiplicativeLR::MultiplicativeLR(Optimizer& optimizer, Function lr_lambda)
-    : LRScheduler(optimizer), functions_{std::move(lr_lambda)}, products_(1) {
+    : ChainableLR(optimizer), functions_{std::move(lr_lambda)}, products_(1) {
   const UserCodeScope op("MultiplicativeLR");
   TANDEM_CHECK(functions_[0], StateError, "the function is empty; pass one that returns the factor of an epoch");
   start();
 }
 
 MultiplicativeLR::MultiplicativeLR(Optimizer& optimizer, std::vector<Function> lr_lambda)
-    : LRScheduler(optimizer), functions_(std::move(lr_lambda)), products_(functions_.size()) {
+    : ChainableLR(optimizer), functions_(std::move(lr_lambda)), products_(functions_.size()) {
   const UserCodeScope op("MultiplicativeLR");
   check_functions(functions_, optimizer);
   start();
@@ -65,8 +65,12 @@ MultiplicativeLR::MultiplicativeLR(Optimizer& optimizer, std::vector<Function> l
 double MultiplicativeLR::group_lr_at(size_t group, double base_lr, int64_t epoch) const {
   const size_t number = function_of(functions_, group);
   Product product = products_[number];
+  if (epoch == product.epoch - 1) return base_lr * product.before;
   if (product.epoch > epoch) product = {};
-  while (product.epoch < epoch) product.value *= functions_[number](++product.epoch);
+  while (product.epoch < epoch) {
+    product.before = product.value;
+    product.value *= functions_[number](++product.epoch);
+  }
   products_[number] = product;  // only now: a function may throw
   return base_lr * product.value;
 }

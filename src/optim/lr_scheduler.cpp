@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <utility>
 
@@ -54,6 +55,7 @@ void LRScheduler::set_rates(int64_t epoch) {
   std::vector<std::optional<double>> momenta;
   for (size_t g = 0; g < groups.size(); ++g) momenta.push_back(momentum_at(g, epoch));
   for (size_t g = 0; g < groups.size(); ++g) {
+    if (!has_set(g)) first_.push_back({groups[g].options().get_lr(), rates[g]});
     groups[g].options().set_lr(rates[g]);
     if (momenta[g]) set_momentum(groups[g].options(), *momenta[g]);
   }
@@ -80,17 +82,54 @@ StateDict LRScheduler::state_dict() const {
 }
 
 StateCommit LRScheduler::prepare_load_state_dict(const StateDict& state) {
-  const OpScope op("load_state_dict");
+  const UserCodeScope op("load_state_dict");  // lr_at()
   StateReader reader(state);
   int64_t epoch = 0;
   reader.number("last_epoch", epoch);
   if (epoch < 0) reader.add_fault(fmt::format("'last_epoch' is {}", epoch));
   reader.finish();
-  return [this, epoch] { last_epoch_ = epoch; };
+  // Of groups whose rates the constructor changed: where the rate of this epoch is set, it came with the optimizer's
+  // state.
+  std::map<size_t, double> rates;
+  for (size_t g = 0; g < std::min(first_.size(), optimizer_.param_groups().size()); ++g) {
+    if (first_[g].before != first_[g].after) {
+      rates[g] = group_lr_at(g, *optimizer_.param_groups()[g].initial_lr(), epoch);
+    }
+  }
+  return [this, epoch, rates = std::move(rates)] {
+    for (const auto& [g, rate] : rates) {
+      if (optimizer_.param_groups()[g].options().get_lr() != rate) take_back_start(g);
+    }
+    last_epoch_ = epoch;
+  };
+}
+
+/// Restores the rate of a group from before the constructor, unless something else has set it since.
+void LRScheduler::take_back_start(size_t number) {
+  if (!has_set(number)) return;
+  OptimizerOptions& options = optimizer_.param_groups()[number].options();
+  if (options.get_lr() == first_[number].after) options.set_lr(first_[number].before);
+}
+
+void LRScheduler::take_back_starts(const std::vector<std::shared_ptr<LRScheduler>>& schedulers) {
+  for (size_t i = 0; i < schedulers.size(); ++i) {  // they may have been created in another order
+    for (const auto& scheduler : schedulers) {
+      for (size_t g = 0; g < scheduler->optimizer_.param_groups().size(); ++g) scheduler->take_back_start(g);
+    }
+  }
+}
+
+double ChainableLR::next_lr(const OptimizerParamGroup& group, size_t number, int64_t epoch) const {
+  const double rate = group.options().get_lr(), base = *group.initial_lr();
+  const double expected = has_set(number) ? group_lr_at(number, base, last_epoch()) : base;
+  const double next = group_lr_at(number, base, epoch);
+  if (rate == expected || expected == lowest_) return next;
+  if (next == expected) return rate;
+  return lowest_ + (rate - lowest_) * ((next - lowest_) / (expected - lowest_));
 }
 
 StepLR::StepLR(Optimizer& optimizer, int64_t step_size, double gamma)
-    : LRScheduler(optimizer), step_size_(step_size), gamma_(gamma) {
+    : ChainableLR(optimizer), step_size_(step_size), gamma_(gamma) {
   const OpScope op("StepLR");
   check_at_least_one("step_size", step_size);
   checks::not_negative("gamma", gamma);
@@ -102,7 +141,7 @@ double StepLR::lr_at(double base_lr, int64_t epoch) const {
 }
 
 MultiStepLR::MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma)
-    : LRScheduler(optimizer), milestones_(std::move(milestones)), gamma_(gamma) {
+    : ChainableLR(optimizer), milestones_(std::move(milestones)), gamma_(gamma) {
   const OpScope op("MultiStepLR");
   checks::not_negative("gamma", gamma);
   std::sort(milestones_.begin(), milestones_.end());
@@ -114,7 +153,7 @@ double MultiStepLR::lr_at(double base_lr, int64_t epoch) const {
   return base_lr * std::pow(gamma_, static_cast<double>(passed));
 }
 
-ExponentialLR::ExponentialLR(Optimizer& optimizer, double gamma) : LRScheduler(optimizer), gamma_(gamma) {
+ExponentialLR::ExponentialLR(Optimizer& optimizer, double gamma) : ChainableLR(optimizer), gamma_(gamma) {
   const OpScope op("ExponentialLR");
   checks::not_negative("gamma", gamma);
   start();
@@ -125,7 +164,7 @@ double ExponentialLR::lr_at(double base_lr, int64_t epoch) const {
 }
 
 ConstantLR::ConstantLR(Optimizer& optimizer, double factor, int64_t total_iters)
-    : LRScheduler(optimizer), factor_(factor), total_iters_(total_iters) {
+    : ChainableLR(optimizer), factor_(factor), total_iters_(total_iters) {
   const OpScope op("ConstantLR");
   TANDEM_CHECK(factor >= 0 && factor <= 1, StateError, "factor = {}; it must be in [0, 1]", factor);
   TANDEM_CHECK(total_iters >= 0, StateError, "total_iters = {}; it must not be negative", total_iters);
@@ -137,7 +176,7 @@ double ConstantLR::lr_at(double base_lr, int64_t epoch) const {
 }
 
 PolynomialLR::PolynomialLR(Optimizer& optimizer, int64_t total_iters, double power)
-    : LRScheduler(optimizer), total_iters_(total_iters), power_(power) {
+    : ChainableLR(optimizer), total_iters_(total_iters), power_(power) {
   const OpScope op("PolynomialLR");
   check_at_least_one("total_iters", total_iters);
   checks::not_negative("power", power);
@@ -150,7 +189,7 @@ double PolynomialLR::lr_at(double base_lr, int64_t epoch) const {
 }
 
 CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min)
-    : LRScheduler(optimizer), T_max_(T_max), eta_min_(eta_min) {
+    : ChainableLR(optimizer, eta_min), T_max_(T_max), eta_min_(eta_min) {
   const OpScope op("CosineAnnealingLR");
   check_at_least_one("T_max", T_max);
   checks::not_negative("eta_min", eta_min);
@@ -201,7 +240,7 @@ void CosineAnnealingWarmRestarts::step(double epoch) {
 }
 
 LinearLR::LinearLR(Optimizer& optimizer, double start_factor, double end_factor, int64_t total_iters)
-    : LRScheduler(optimizer), start_factor_(start_factor), end_factor_(end_factor), total_iters_(total_iters) {
+    : ChainableLR(optimizer), start_factor_(start_factor), end_factor_(end_factor), total_iters_(total_iters) {
   const OpScope op("LinearLR");
   TANDEM_CHECK(start_factor > 0 && start_factor <= 1, StateError, "start_factor = {}; it must be in (0, 1]",
                start_factor);
@@ -234,7 +273,7 @@ double LinearWarmupLR::lr_at(double base_lr, int64_t epoch) const {
 
 SequentialLR::SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<LRScheduler>> schedulers,
                            std::vector<int64_t> milestones)
-    : LRScheduler(optimizer), schedulers_(std::move(schedulers)), milestones_(std::move(milestones)) {
+    : ChainableLR(optimizer), schedulers_(std::move(schedulers)), milestones_(std::move(milestones)) {
   const UserCodeScope op("SequentialLR");  // lr_at() of the schedules
   TANDEM_CHECK(schedulers_.size() == milestones_.size() + 1, StateError,
                "{} schedulers and {} milestones; there must be one milestone fewer than schedulers", schedulers_.size(),
@@ -245,6 +284,7 @@ SequentialLR::SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<LRS
     TANDEM_CHECK(milestones_[i] > before, StateError, "milestone {} is {}, after {}; milestones must increase", i,
                  milestones_[i], before);
   }
+  take_back_starts(schedulers_);
   start();
 }
 
@@ -265,9 +305,10 @@ std::optional<double> SequentialLR::momentum_at(size_t group, int64_t epoch) con
 }
 
 ChainedScheduler::ChainedScheduler(std::vector<std::shared_ptr<LRScheduler>> schedulers)
-    : LRScheduler(first_of(schedulers)), schedulers_(std::move(schedulers)) {
+    : ChainableLR(first_of(schedulers)), schedulers_(std::move(schedulers)) {
   const UserCodeScope op("ChainedScheduler");  // lr_at() of the schedules
   check_schedulers(schedulers_, optimizer());
+  take_back_starts(schedulers_);
   start();
 }
 

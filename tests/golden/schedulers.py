@@ -114,6 +114,43 @@ def swa_after_another():
     return seen
 
 
+# Several schedules of one optimizer, stepped one after the other.
+TOGETHER = {
+    "two": lambda o: [lr.ExponentialLR(o, 0.9), lr.MultiStepLR(o, [3, 11], 0.1)],
+    "warm_up": lambda o: [lr.LinearLR(o, 0.1, total_iters=6), lr.StepLR(o, 5, 0.5)],
+    "cosine": lambda o: [lr.ConstantLR(o, 0.2, 4), lr.CosineAnnealingLR(o, 35, 0.001)],
+    "polynomial": lambda o: [lr.PolynomialLR(o, 40, 2.0), lr.MultiplicativeLR(o, lambda e: 1 - 1 / (e + 1))],
+}
+
+
+def together(make):
+    optimizer = make_optimizer()
+    schedulers = make(optimizer)
+    optimizer.step()
+    seen = [values(optimizer)[0]]
+    for _ in range(STEPS):
+        for scheduler in schedulers:
+            scheduler.step()
+        seen.append(values(optimizer)[0])
+    return seen
+
+
+def beside_plateau():
+    """ReduceLROnPlateau beside a warm-up, and a rate that the program sets after ten steps."""
+    optimizer = make_optimizer()
+    warm_up = lr.LinearLR(optimizer, 0.1, total_iters=8)
+    reduce = lr.ReduceLROnPlateau(optimizer, factor=0.5, patience=2)
+    optimizer.step()
+    seen = []
+    for step in range(20):
+        if step == 10:
+            optimizer.param_groups[0]["lr"] = 0.7
+        warm_up.step()
+        reduce.step(1.0)
+        seen.append(values(optimizer)[0])
+    return seen
+
+
 def plateau(arguments):
     optimizer = make_optimizer()
     scheduler = lr.ReduceLROnPlateau(optimizer, **arguments)
@@ -135,6 +172,8 @@ if __name__ == "__main__":
         "momenta": {**{name: traces[name][1] for name in cycled}, "adam": adam[1]},
         "fractional": fractional(),
         "swa_after_another": swa_after_another(),
+        "together": {name: together(make) for name, make in TOGETHER.items()},
+        "beside_plateau": beside_plateau(),
         "metrics": METRICS,
         "plateaus": {name: plateau(arguments) for name, arguments in PLATEAUS.items()},
     }

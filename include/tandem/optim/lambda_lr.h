@@ -26,7 +26,7 @@ class LambdaLR : public LRScheduler {
 
 /// base_lr f(1) f(2) ... f(epoch). Calls f once for each epoch, and again for all epochs if the schedule goes back.
 /// Source: torch.optim.lr_scheduler.MultiplicativeLR.
-class MultiplicativeLR : public LRScheduler {
+class MultiplicativeLR : public ChainableLR {
  public:
   using Function = LambdaLR::Function;
   /// As for LambdaLR.
@@ -38,10 +38,10 @@ class MultiplicativeLR : public LRScheduler {
  private:
   struct Product {
     int64_t epoch = 0;
-    double value = 1;
+    double value = 1, before = 1;  // of this epoch and of the one before
   };
   std::vector<Function> functions_;
-  mutable std::vector<Product> products_;  // by function: that of the latest call
+  mutable std::vector<Product> products_;  // by function: that of the latest epoch that was asked for
 };
 
 }  // namespace tandem::optim

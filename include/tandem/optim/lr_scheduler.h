@@ -13,8 +13,8 @@ namespace tandem::optim {
 
 /// Base of all schedules. The optimizer must outlive the schedule. As in Python's PyTorch, the constructor sets the
 /// rates of epoch 0 and each step() sets those of the next epoch (or iteration, if step() is called once per
-/// iteration); libtorch's step() lags by one. Rates are computed from each group's initial_lr(), never from the current
-/// rate, so rounding errors do not accumulate.
+/// iteration); libtorch's step() lags by one. Rates are computed from each group's initial_lr(), so rounding errors do
+/// not accumulate and a rate that something else has set does not last; see ChainableLR for schedules that keep it.
 ///
 /// A user-defined schedule overrides lr_at(), or group_lr_at() if groups differ, and calls start() at the end of its
 /// constructor.
@@ -41,8 +41,8 @@ class LRScheduler {
   /// Contains "last_epoch". The current and initial rates are in the optimizer's state; constructor arguments are not
   /// saved.
   StateDict state_dict() const;
-  /// Does not change the optimizer's rates, which its own state contains. Throws StateError for a state that does not
-  /// fit.
+  /// The optimizer's rates come with its own state. If that was loaded before this schedule was created, takes back
+  /// what the constructor did to them. Throws StateError for a state that does not fit.
   void load_state_dict(const StateDict& state) { prepare_load_state_dict(state)(); }
   StateCommit prepare_load_state_dict(const StateDict& state);
 
@@ -52,21 +52,50 @@ class LRScheduler {
   explicit LRScheduler(const std::shared_ptr<LRScheduler>& other);
   /// Sets the rates of epoch 0.
   void start() { set_rates(0); }
+  /// Takes back what the constructors of `schedulers` did to the rates, for a schedule that runs them.
+  static void take_back_starts(const std::vector<std::shared_ptr<LRScheduler>>& schedulers);
   /// Sets the rates and momenta of an epoch and makes it the last one.
   void set_epoch(int64_t epoch);
   /// The rate of group number `number` at `epoch`, before the optimizer's rates change. Calls group_lr_at() with the
   /// group's initial rate.
   virtual double next_lr(const OptimizerParamGroup& group, size_t number, int64_t epoch) const;
+  /// Whether this schedule has set the rate of group number `number` before.
+  bool has_set(size_t number) const { return number < first_.size(); }
 
  private:
   void set_rates(int64_t epoch);
+  void take_back_start(size_t number);
 
+  struct FirstChange {
+    double before, after;
+  };
   Optimizer& optimizer_;
   int64_t last_epoch_ = 0;
+  std::vector<FirstChange> first_;  // of each group's rate
+};
+
+/// Base of schedules that work together with others of the same optimizer, with ReduceLROnPlateau, and with rates that
+/// the program sets: as long as the rate is the one that this schedule set, the next one comes from lr_at(); otherwise
+/// the rate's distance from `lowest` is multiplied by that of lr_at(base_lr, epoch) and divided by that of
+/// lr_at(base_lr, epoch - 1).
+///
+///   optim::ExponentialLR decay(sgd, 0.9);
+///   optim::MultiStepLR drops(sgd, {30, 80});
+///   for (...) { ...; decay.step(); drops.step(); }  // lr 0.9^epoch, and a tenth of it from epoch 30 on
+///
+/// Source: the schedules of torch.optim.lr_scheduler, most of which change the current rate.
+class ChainableLR : public LRScheduler {
+ protected:
+  explicit ChainableLR(Optimizer& optimizer, double lowest = 0) : LRScheduler(optimizer), lowest_(lowest) {}
+  explicit ChainableLR(const std::shared_ptr<LRScheduler>& other) : LRScheduler(other) {}
+  double next_lr(const OptimizerParamGroup& group, size_t number, int64_t epoch) const override;
+
+ private:
+  double lowest_ = 0;
 };
 
 /// base_lr gamma^(epoch / step_size), with the quotient rounded down. Source: torch.optim.lr_scheduler.StepLR.
-class StepLR : public LRScheduler {
+class StepLR : public ChainableLR {
  public:
   /// Throws StateError unless step_size is at least 1 and gamma is finite and not negative.
   StepLR(Optimizer& optimizer, int64_t step_size, double gamma = 0.1);
@@ -79,7 +108,7 @@ class StepLR : public LRScheduler {
 
 /// base_lr gamma^n, where n is the number of milestones up to `epoch`; one that is listed twice counts twice. Source:
 /// torch.optim.lr_scheduler.MultiStepLR.
-class MultiStepLR : public LRScheduler {
+class MultiStepLR : public ChainableLR {
  public:
   /// The milestones may be in any order. Throws StateError unless gamma is finite and not negative.
   MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma = 0.1);
@@ -91,7 +120,7 @@ class MultiStepLR : public LRScheduler {
 };
 
 /// base_lr gamma^epoch. Source: torch.optim.lr_scheduler.ExponentialLR.
-class ExponentialLR : public LRScheduler {
+class ExponentialLR : public ChainableLR {
  public:
   /// Throws StateError unless gamma is finite and not negative.
   ExponentialLR(Optimizer& optimizer, double gamma);
@@ -102,7 +131,7 @@ class ExponentialLR : public LRScheduler {
 };
 
 /// base_lr factor before epoch total_iters, then base_lr. Source: torch.optim.lr_scheduler.ConstantLR.
-class ConstantLR : public LRScheduler {
+class ConstantLR : public ChainableLR {
  public:
   /// Throws StateError unless factor is in [0, 1] and total_iters is not negative.
   explicit ConstantLR(Optimizer& optimizer, double factor = 1.0 / 3, int64_t total_iters = 5);
@@ -114,7 +143,7 @@ class ConstantLR : public LRScheduler {
 };
 
 /// base_lr (1 - min(epoch, total_iters) / total_iters)^power. Source: torch.optim.lr_scheduler.PolynomialLR.
-class PolynomialLR : public LRScheduler {
+class PolynomialLR : public ChainableLR {
  public:
   /// Throws StateError unless total_iters is at least 1 and power is finite and not negative.
   explicit PolynomialLR(Optimizer& optimizer, int64_t total_iters = 5, double power = 1);
@@ -126,7 +155,7 @@ class PolynomialLR : public LRScheduler {
 };
 
 /// eta_min + (base_lr - eta_min) (1 + cos(pi epoch / T_max)) / 2. Source: torch.optim.lr_scheduler.CosineAnnealingLR.
-class CosineAnnealingLR : public LRScheduler {
+class CosineAnnealingLR : public ChainableLR {
  public:
   /// Throws StateError unless T_max is at least 1 and eta_min is finite and not negative.
   CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min = 0);
@@ -163,7 +192,7 @@ class CosineAnnealingWarmRestarts : public LRScheduler {
 
 /// base_lr (start_factor + (end_factor - start_factor) min(epoch, total_iters) / total_iters): a linear warm-up.
 /// Source: torch.optim.lr_scheduler.LinearLR.
-class LinearLR : public LRScheduler {
+class LinearLR : public ChainableLR {
  public:
   /// Throws StateError unless start_factor is in (0, 1], end_factor is in [0, 1] and total_iters is at least 1.
   explicit LinearLR(Optimizer& optimizer, double start_factor = 1.0 / 3, double end_factor = 1,
@@ -195,7 +224,7 @@ class LinearWarmupLR : public LRScheduler {
 ///                                      std::make_shared<optim::CosineAnnealingLR>(sgd, 95)}, {5});
 ///
 /// Source: torch.optim.lr_scheduler.SequentialLR.
-class SequentialLR : public LRScheduler {
+class SequentialLR : public ChainableLR {
  public:
   /// Throws StateError unless all schedules belong to `optimizer`, there is one milestone fewer than schedules, and the
   /// milestones are positive and increasing.
@@ -222,7 +251,7 @@ class SequentialLR : public LRScheduler {
 /// Equal to PyTorch's for schedules that multiply the rate: all but LambdaLR, which in PyTorch ignores the schedules
 /// before it, those of cyclic_lr.h, and cosines with eta_min above 0. Source:
 /// torch.optim.lr_scheduler.ChainedScheduler.
-class ChainedScheduler : public LRScheduler {
+class ChainedScheduler : public ChainableLR {
  public:
   /// Throws StateError for an empty list, and unless all schedules belong to one optimizer.
   explicit ChainedScheduler(std::vector<std::shared_ptr<LRScheduler>> schedulers);
