@@ -23,6 +23,7 @@ void AccumulateGrad::run_hooks(Grads& grads) {
 }
 
 Grads AccumulateGrad::apply(Grads grads) {
+  if (!variable_.requires_grad()) return {};  // frozen since the forward pass
   if (grads[0].defined()) accumulate(grads[0]);
   run_post_accumulate_hooks();
   return {};

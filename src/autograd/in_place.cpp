@@ -65,13 +65,19 @@ void check_recordable(const Tensor& self) {
     TANDEM_CHECK(self.requires_grad() || !view.base.requires_grad(), AutogradError,
                  "a view of a tensor with history that was created without recording (NoGradGuard, InferenceMode) "
                  "cannot be changed in place while recording; create the view outside the guard, or detach() it");
-    TANDEM_CHECK(!view.has_own_history, AutogradError,
-                 "a custom op's output that shares its input's memory cannot be changed in place, because the op's "
-                 "backward would be lost; clone() it first");
+    TANDEM_CHECK(
+        !view.has_own_history, AutogradError,
+        "one of the outputs of split, chunk or unbind, or a custom op's output that shares its input's memory, "
+        "cannot be changed in place, because the op's backward would be lost; clone() it first");
   }
   TANDEM_CHECK(!self.requires_grad() || !self.is_leaf(), AutogradError,
                "a leaf that requires grad ({} {}) cannot be changed in place; wrap the change in a NoGradGuard",
                to_string(self.sizes()), tandem::name(self.dtype()));
+}
+
+/// Throws if `self`, which does not require grad, is a view of a tensor that does.
+void check_unrecorded(const Tensor& self) {
+  if (self.impl().is_view && meta(self).view->base.requires_grad()) check_recordable(self);
 }
 
 }  // namespace
@@ -149,6 +155,7 @@ const Tensor& apply_in_place(const OpScope& op, const Tensor& self, ArrayRef<Ten
   const bool recording = is_recording({&self, 1}) || is_recording(others);
   amp::AutocastOff bypass;
   if (!recording) {
+    if (GradMode::is_enabled()) autograd::check_unrecorded(self);
     NoGradGuard no_grad;
     direct(self);
     self.impl().storage->bump_version();

@@ -26,6 +26,15 @@ TEST_P(OwnGrad, GradsOfLeavesShareNoMemory) {
   a.mutable_grad() = b.mutable_grad() = Tensor();
 }
 
+TEST(AccumulateGrad, LeafFrozenSinceTheForwardPassGetsNoGradient) {
+  const Tensor a = leaf({1, 2}), b = leaf({3, 4});
+  const Tensor y = loss(a, b);
+  a.set_requires_grad(false);
+  y.backward();
+  EXPECT_FALSE(a.grad().defined());
+  EXPECT_TRUE(equals(b.grad(), {2, 2}));
+}
+
 TEST_P(OwnGrad, SecondPassAddsOnce) {
   const Tensor a = leaf({1, 2}), b = leaf({3, 4});
   loss(a, b).backward({}, true, GetParam());
