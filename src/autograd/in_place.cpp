@@ -27,8 +27,10 @@ struct Part {
   Tensor whole(const Tensor& g) const {
     return g.strides() == IntArrayRef(base_strides) ? g : copy_strided(g, base_strides);
   }
-  Tensor of(const Tensor& whole) const { return whole.as_strided(sizes, strides, offset); }
-  Tensor put(const Tensor& whole, const Tensor& g) const { return whole.as_strided_scatter(g, sizes, strides, offset); }
+  Tensor of(const Tensor& whole) const { return whole.as_strided(sizes, strides, whole.storage_offset() + offset); }
+  Tensor put(const Tensor& whole, const Tensor& g) const {
+    return whole.as_strided_scatter(g, sizes, strides, whole.storage_offset() + offset);
+  }
 };
 
 /// Represents a base before a part of it is overwritten, with two outputs: the base and the part. The part's gradient

@@ -70,6 +70,8 @@ BadInputs elementwise_bad_input() {
   BadInputs rows = {
       UNDEFINED("pow", pow(2, none)),
       UNDEFINED("clamp", clamp(none, 0)),
+      BAD_INPUT("where", where(b, ones({1}, kUInt8), 300), StateError, "300 is outside the range of u8"),
+      BAD_INPUT("where", where(b, -300, ones({1}, kUInt8)), StateError, "-300 is outside the range of u8"),
       UNDEFINED("where", where(none, x, x)),
       UNDEFINED("where", where(b, none, x)),
       UNDEFINED("where", where(b, x, none)),

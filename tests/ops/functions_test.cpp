@@ -5,12 +5,33 @@
 #include <cmath>
 
 #include "support/compare.h"
+#include "tandem/autograd/engine.h"
 #include "tandem/autograd/gradcheck.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::testing {
 namespace {
+
+TEST(Functions, SumsOfSmallIntegersAreExact) {
+  const Tensor x = full({2, 3}, 100, kInt8);
+  EXPECT_TRUE(equal(einsum("ij->i", {x}), tensor({int64_t{300}, int64_t{300}})));
+  EXPECT_TRUE(equal(einsum("ij->i", {ones({2, 3}, kBool)}), tensor({int64_t{3}, int64_t{3}})));
+  EXPECT_EQ(einsum("ij->ji", {x}).dtype(), kInt8);
+  EXPECT_TRUE(equal(trapezoid(x), tensor({200.0F, 200.0F})));
+  EXPECT_TRUE(equal(cumulative_trapezoid(x, 2), full({2, 2}, 200.0F) * tensor({1.0F, 2.0F})));
+}
+
+TEST(Functions, ExponentialActivationsHaveFiniteSecondDerivatives) {
+  for (const auto f : {+[](const Tensor& x) { return elu(x); }, +[](const Tensor& x) { return selu(x); },
+                       +[](const Tensor& x) { return celu(x); }}) {
+    const Tensor x = tensor({100.0F, 0.5F}).requires_grad_();
+    const Tensor y = f(x), g = autograd::grad({(y * y).sum()}, {x}, {}, true, true)[0];
+    const Tensor second = autograd::grad({g.sum()}, {x})[0];
+    EXPECT_TRUE(second[0].isfinite().item<bool>());
+    EXPECT_EQ(second[0].item<float>(), second[1].item<float>());  // linear there
+  }
+}
 
 TEST(Functions, IsCloseComparesWithTolerances) {
   const Tensor a = tensor({1.0, 100.0, HUGE_VAL, std::nan(""), 0.0}),

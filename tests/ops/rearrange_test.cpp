@@ -26,6 +26,21 @@ TEST(Split, PartsWithAHistoryCannotBeChangedInPlace) {
   EXPECT_THROWS((w * 2).chunk(2)[0].mul_(2), AutogradError, "mul_: ", "clone()");
 }
 
+TEST(Split, SectionsOfTensorSplitCanBeChangedInPlace) {
+  const Tensor w = ones({5}).requires_grad_(), y = w * 1;
+  y.tensor_split(2)[0].mul_(2);
+  y.sum().backward();
+  EXPECT_TRUE(equal(w.grad(), tensor({2.0F, 2.0F, 2.0F, 1.0F, 1.0F})));
+}
+
+TEST(Shuffles, AreCopies) {
+  const Tensor x = arange(4.0).reshape({1, 4, 1, 1});
+  for (const Tensor& y : {pixel_shuffle(x, 2), pixel_shuffle(x, 1), pixel_unshuffle(x.view({1, 1, 2, 2}), 2),
+                          channel_shuffle(x, 1), channel_shuffle(x, 4), chain_matmul({x.view({2, 2})})}) {
+    EXPECT_FALSE(share_memory(x, y));
+  }
+}
+
 TEST(Split, GradientsOfPartsAreJoined) {
   const Tensor w = ones({4}).requires_grad_();
   const std::vector<Tensor> parts = w.split(1);

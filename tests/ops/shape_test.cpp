@@ -94,7 +94,7 @@ TEST(AsStrided, GradientsAreSummedPerMemoryLocation) {
   };
   for (const Case& c : cases) {
     const Tensor x = c.x.detach().requires_grad_();
-    const Tensor y = x.as_strided(c.sizes, c.strides, c.offset);
+    const Tensor y = x.as_strided(c.sizes, c.strides, x.storage_offset() + c.offset);
     const Tensor weights = arange(1, y.numel() + 1, kDouble).view(y.sizes());
     (y * weights).sum().backward();
     const std::vector<double> want = strided_gradient(x, c.sizes, c.strides, c.offset, values_of(weights));
@@ -112,7 +112,14 @@ TEST(AsStrided, GradientOfAnExpandedScalarIsSummed) {
 
 TEST(AsStrided, SecondDerivativesOfOverlappingViews) {
   check_twice([](In v) -> Out { return {v[0].expand({3, 4}).as_strided({2, 3}, {1, 1}, 0).square()}; }, {f64({4})});
-  check_twice([](In v) -> Out { return {v[0].slice(0, 1, 4).as_strided({2, 2}, {1, 1}, 0).square()}; }, {f64({4})});
+  check_twice([](In v) -> Out { return {v[0].slice(0, 1, 4).as_strided({2, 2}, {1, 1}, 1).square()}; }, {f64({4})});
+}
+
+TEST(AsStrided, OffsetIsThatOfTheStorage) {
+  const Tensor x = arange(6.0).slice(0, 2);
+  EXPECT_EQ(values_of(x.as_strided({2}, {1})), (std::vector<double>{2, 3}));
+  EXPECT_EQ(values_of(x.as_strided({2}, {1}, 0)), (std::vector<double>{0, 1}));
+  EXPECT_EQ(values_of(as_strided_scatter(x, tensor({9.0, 9.0}), {2}, {1}, 2)), (std::vector<double>{9, 9, 4, 5}));
 }
 
 }  // namespace

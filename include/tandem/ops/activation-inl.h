@@ -122,11 +122,19 @@ TANDEM_OPS Tensor leaky_relu(const Tensor& x, Scalar negative_slope) {
       slope);
 }
 
+namespace detail {
+
+/// x, and 0 where it is positive, for exp in a branch that is not taken there: a derivative of 0 times infinity would
+/// be NaN.
+inline Tensor not_positive(const Tensor& x) { return where(le(x, 0), x, 0); }
+
+}  // namespace detail
+
 TANDEM_OPS Tensor elu(const Tensor& x, Scalar alpha, Scalar scale, Scalar input_scale) {
   const Op<"elu"> op;
   const double a = alpha.to_double(), s = input_scale.to_double();
   const auto composed = [a, s](const Tensor& g, const Tensor& x) {
-    return where(le(x, 0), mul(mul(g, exp(mul(x, s))), a * s), g);
+    return where(le(x, 0), mul(mul(g, exp(mul(detail::not_positive(x), s))), a * s), g);
   };
   const Tensor y = s == 1 ? detail::unary_op(op, x, detail::Keep::input,
                                              detail::fused_derivative(Binary::elu_backward, composed, a), a, 1)
@@ -137,12 +145,14 @@ TANDEM_OPS Tensor celu(const Tensor& x, Scalar alpha) {
   const Op<"celu"> op;
   const double a = alpha.to_double();
   TANDEM_CHECK(a != 0, StateError, "alpha is 0; give another number");
-  return detail::unary_op(
-      op, Unary::elu, x, detail::Keep::input,
-      detail::fused_derivative(
-          Binary::celu_backward,
-          [a](const Tensor& g, const Tensor& x) { return where(le(x, 0), mul(g, exp(div(x, a))), g); }, a),
-      a, 1 / a);
+  return detail::unary_op(op, Unary::elu, x, detail::Keep::input,
+                          detail::fused_derivative(
+                              Binary::celu_backward,
+                              [a](const Tensor& g, const Tensor& x) {
+                                return where(le(x, 0), mul(g, exp(div(detail::not_positive(x), a))), g);
+                              },
+                              a),
+                          a, 1 / a);
 }
 TANDEM_OPS Tensor selu(const Tensor& x) {
   return detail::unary_op(Op<"selu">(), x, detail::Keep::input, [](const Tensor& g, const Tensor& x) {
@@ -150,7 +160,7 @@ TANDEM_OPS Tensor selu(const Tensor& x) {
     if (!GradMode::is_enabled()) {
       return detail::binary_kernel(Binary::elu_backward, scaled, x, g.dtype(), math::kSeluAlpha);
     }
-    return where(le(x, 0), mul(mul(scaled, exp(x)), math::kSeluAlpha), scaled);
+    return where(le(x, 0), mul(mul(scaled, exp(detail::not_positive(x))), math::kSeluAlpha), scaled);
   });
 }
 

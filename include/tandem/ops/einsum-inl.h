@@ -330,7 +330,10 @@ class Einsum {
   }
 
   Tensor finished(const Term& term) const {
-    const Term result = summed(term, needed_);
+    // A single operand is summed as by sum(): integers in i64.
+    const bool widens =
+        inputs_.size() == 1 && (set_of(term.labels) & ~needed_) != 0 && is_integral(term.x.dtype(), true);
+    const Term result = summed(widens ? Term{to(term.x, kLong), term.labels} : term, needed_);
     return arranged({cast(result.x), result.labels}, output_);
   }
 

@@ -236,15 +236,26 @@ TANDEM_OPS Tensor where(const Tensor& condition, const Tensor& a, const Tensor& 
       },
       condition, a, b);
 }
+namespace detail {
+
+/// number_operand(a, b), after a check that an integer fits the result's dtype.
+inline Tensor chosen_number(const Tensor& a, Scalar b) {
+  const DType t = result_type(a, b);
+  if (is_integral(t, true)) check_fits(b, t);
+  return number_operand(a, b);
+}
+
+}  // namespace detail
+
 TANDEM_OPS Tensor where(const Tensor& condition, const Tensor& a, Scalar b) {
   const OpScope op("where");
   checks::defined("the first operand", a);
-  return where(condition, a, detail::number_operand(a, b));
+  return where(condition, a, detail::chosen_number(a, b));
 }
 TANDEM_OPS Tensor where(const Tensor& condition, Scalar a, const Tensor& b) {
   const OpScope op("where");
   checks::defined("the second operand", b);
-  return where(condition, detail::number_operand(b, a), b);
+  return where(condition, detail::chosen_number(b, a), b);
 }
 
 // ---- comparisons

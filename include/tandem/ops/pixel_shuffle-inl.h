@@ -34,6 +34,11 @@ struct ImageSizes {
 /// Returns factor^2, or 0 if it is not positive or overflows.
 inline int64_t square_of(int64_t factor) { return factor > 0 ? (Checked(factor) * factor).value_or(0) : 0; }
 
+/// Returns x with other sizes, in memory of its own.
+inline Tensor copied_as(const Tensor& x, IntArrayRef sizes) {
+  return reshape(clone(x, MemoryFormat::Contiguous), sizes);
+}
+
 }  // namespace detail
 
 TANDEM_OPS Tensor pixel_shuffle(const Tensor& x, int64_t upscale_factor) {
@@ -43,7 +48,7 @@ TANDEM_OPS Tensor pixel_shuffle(const Tensor& x, int64_t upscale_factor) {
   TANDEM_CHECK(r2 > 0 && s.channels % r2 == 0, ShapeError,
                "upscale_factor = {}, whose square does not divide the channels of x {}", r, checks::show(x));
   const Tensor parts = reshape(x, {s.images, s.channels / r2, r, r, s.height, s.width});
-  return reshape(permute(parts, {0, 1, 4, 2, 5, 3}), s.with(s.channels / r2, s.height * r, s.width * r));
+  return detail::copied_as(permute(parts, {0, 1, 4, 2, 5, 3}), s.with(s.channels / r2, s.height * r, s.width * r));
 }
 
 TANDEM_OPS Tensor pixel_unshuffle(const Tensor& x, int64_t downscale_factor) {
@@ -53,7 +58,7 @@ TANDEM_OPS Tensor pixel_unshuffle(const Tensor& x, int64_t downscale_factor) {
   TANDEM_CHECK(r2 > 0 && s.height % r == 0 && s.width % r == 0, ShapeError,
                "downscale_factor = {}, which does not divide the height and the width of x {}", r, checks::show(x));
   const Tensor parts = reshape(x, {s.images, s.channels, s.height / r, r, s.width / r, r});
-  return reshape(permute(parts, {0, 1, 3, 5, 2, 4}), s.with(s.channels * r2, s.height / r, s.width / r));
+  return detail::copied_as(permute(parts, {0, 1, 3, 5, 2, 4}), s.with(s.channels * r2, s.height / r, s.width / r));
 }
 
 TANDEM_OPS Tensor channel_shuffle(const Tensor& x, int64_t groups) {
@@ -63,7 +68,7 @@ TANDEM_OPS Tensor channel_shuffle(const Tensor& x, int64_t groups) {
   TANDEM_CHECK(groups > 0 && x.size(1) % groups == 0, ShapeError,
                "groups = {}, which does not divide the channels of x {}", groups, checks::show(x));
   const int64_t inner = numel_of(x.sizes().slice(2, x.sizes().size() - 2));
-  return reshape(transpose(reshape(x, {x.size(0), groups, x.size(1) / groups, inner}), 1, 2), x.sizes());
+  return detail::copied_as(transpose(reshape(x, {x.size(0), groups, x.size(1) / groups, inner}), 1, 2), x.sizes());
 }
 
 }  // namespace tandem

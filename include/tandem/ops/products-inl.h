@@ -289,7 +289,7 @@ TANDEM_OPS Tensor chain_matmul(TensorList matrices) {
     detail::check_matrix("each matrix", m, 2);
     checks::floating("each matrix", m);
   }
-  if (matrices.size() == 1) return detail::cast_operands(op, matrices)[0];
+  if (matrices.size() == 1) return clone(detail::cast_operands(op, matrices)[0]);
   return detail::chain_product(op, matrices.vec());
 }
 

@@ -128,7 +128,8 @@ inline Tensor widths(const Tensor& y, const Tensor& x, int64_t d) {
   return view(step, sizes);
 }
 /// y_i + y_(i + 1).
-inline Tensor neighbour_sums(const Tensor& y, int64_t d) {
+inline Tensor neighbour_sums(const Tensor& samples, int64_t d) {
+  const Tensor y = is_integral(samples.dtype(), true) ? to(samples, kLong) : samples;
   const int64_t n = std::max<int64_t>(y.size(d) - 1, 0);
   return add(narrow(y, d, y.size(d) - n, n), narrow(y, d, 0, n));
 }

@@ -40,13 +40,13 @@ Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length);
 /// x[..., start:stop:step, ...] by Python's rules for bounds; step >= 1.
 Tensor slice(const Tensor& x, int64_t dim = 0, std::optional<int64_t> start = {}, std::optional<int64_t> stop = {},
              int64_t step = 1);
-/// Returns a view with the given geometry, which may extend beyond `x` within its storage. `offset` is relative to the
-/// first element of `x`. If several elements of `x` share memory (expand), the gradient of that memory is divided among
-/// them. The gradient of memory outside `x` is dropped.
-Tensor as_strided(const Tensor& x, IntArrayRef sizes, IntArrayRef strides, int64_t offset = 0);
+/// Returns a view with the given geometry, which may extend beyond `x` within its storage. `offset` is counted from the
+/// first element of the storage; by default it is that of `x`, storage_offset(). If several elements of `x` share
+/// memory (expand), the gradient of that memory is divided among them. The gradient of memory outside `x` is dropped.
+Tensor as_strided(const Tensor& x, IntArrayRef sizes, IntArrayRef strides, std::optional<int64_t> offset = {});
 /// Returns a copy of `x` in which as_strided(sizes, strides, offset) equals `source`.
 Tensor as_strided_scatter(const Tensor& x, const Tensor& source, IntArrayRef sizes, IntArrayRef strides,
-                          int64_t offset = 0);
+                          std::optional<int64_t> offset = {});
 /// Concatenates tensors along `dim`; dtypes promote. Throws ShapeError if the number of entries overflows int64.
 Tensor cat(TensorList tensors, int64_t dim = 0);
 /// Joins tensors of equal sizes along a new dimension `dim`.

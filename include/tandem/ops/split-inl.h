@@ -77,10 +77,12 @@ inline std::vector<Tensor> split_sections(const Tensor& x, int64_t sections, int
   TANDEM_CHECK(sections > 0, ShapeError, "cannot split {} into {} sections; use at least 1", to_string(x.sizes()),
                sections);
   check_part_count(x, d, sections);
-  const int64_t size = x.size(d);
-  std::vector<int64_t> lengths(static_cast<size_t>(sections), size / sections);
-  for (int64_t i = 0; i < size % sections; ++i) ++lengths[static_cast<size_t>(i)];
-  return split_op(Op<"split">(), x, lengths, d);
+  const int64_t size = x.size(d) / sections, larger = x.size(d) % sections;
+  std::vector<Tensor> parts;
+  for (int64_t i = 0; i < sections; ++i) {
+    parts.push_back(narrow(x, d, i * size + std::min(i, larger), size + (i < larger ? 1 : 0)));
+  }
+  return parts;
 }
 
 inline std::vector<Tensor> split_at(const Tensor& x, IntArrayRef indices, int64_t d) {

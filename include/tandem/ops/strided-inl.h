@@ -85,28 +85,30 @@ inline Tensor strided_backward(const Tensor& g, Strided view, Strided base) {
 
 }  // namespace detail
 
-TANDEM_OPS Tensor as_strided(const Tensor& x, IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
+TANDEM_OPS Tensor as_strided(const Tensor& x, IntArrayRef sizes, IntArrayRef strides, std::optional<int64_t> offset) {
   const Op<"as_strided"> op;
   checks::defined("the input", x);
-  detail::check_strided(sizes, strides, Checked(x.storage_offset()) + offset,
-                        static_cast<int64_t>(x.storage().nbytes() / x.element_size()));
+  const int64_t begin = offset.value_or(x.storage_offset());
+  detail::check_strided(sizes, strides, begin, static_cast<int64_t>(x.storage().nbytes() / x.element_size()));
   return op.apply_view(
       [&](const Tensor& x) {
-        const detail::Strided view{Dims(sizes), Dims(strides), offset}, base{x.impl().sizes, x.impl().strides, 0};
-        return Result{
-            make_view(x, view.sizes, view.strides, x.storage_offset() + offset),
-            {},
-            [view, base](const Backward& b) -> Grads { return {detail::strided_backward(b.grad(), view, base)}; }};
+        const detail::Strided view{Dims(sizes), Dims(strides), begin},
+            base{x.impl().sizes, x.impl().strides, x.storage_offset()};
+        return Result{make_view(x, view.sizes, view.strides, begin), {}, [view, base](const Backward& b) -> Grads {
+                        return {detail::strided_backward(b.grad(), view, base)};
+                      }};
       },
       x);
 }
 
 TANDEM_OPS Tensor as_strided_scatter(const Tensor& x, const Tensor& source, IntArrayRef sizes, IntArrayRef strides,
-                                     int64_t offset) {
+                                     std::optional<int64_t> storage_offset) {
   const Op<"as_strided_scatter"> op;
   checks::defined("the input", x);
   checks::defined("the source", source);
-  detail::check_strided(sizes, strides, offset, extent_of(x.sizes(), x.strides()).value());
+  const Checked begin = Checked(storage_offset.value_or(x.storage_offset())) - x.storage_offset();
+  detail::check_strided(sizes, strides, begin, extent_of(x.sizes(), x.strides()).value());
+  const int64_t offset = begin.value_or(0);  // in x
   TANDEM_CHECK(source.sizes() == sizes, ShapeError, "the source is {}, but the view is {}; their sizes must be equal",
                to_string(source.sizes()), to_string(sizes));
   return op.apply(

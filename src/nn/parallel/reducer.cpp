@@ -329,7 +329,7 @@ void Reducer::write_back(Bucket& bucket, const std::vector<bool>& used) {
       grad = view;
     } else {
       if (!grad.defined()) grad = empty_like(x.detach());
-      grad.copy_(other_result ? result.as_strided(x.sizes(), view.strides(), begin) : view);
+      grad.copy_(other_result ? result.as_strided(x.sizes(), view.strides(), result.storage_offset() + begin) : view);
     }
   }
 }
