@@ -45,7 +45,7 @@ struct Coordinates {
 
 /// sums: how many elements up to the end of each run are true.
 __global__ void __launch_bounds__(kThreads)
-    write_coordinates(const __grid_constant__ Coordinates shape, int64_t numel, const bool* x, int64_t runs,
+    write_coordinates(const Coordinates __grid_constant__ shape, int64_t numel, const bool* x, int64_t runs,
                       const int64_t* sums, int64_t* y) {
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t run = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; run < runs; run += step) {

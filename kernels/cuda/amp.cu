@@ -62,7 +62,7 @@ __device__ bool process(const uint64_t* words, const ListEntry<1>& entry, int64_
 // Four blocks on a multiprocessor: for five, the compiler spills registers on compute capability 10 and 12.
 template <class Table>
 __global__ void __launch_bounds__(kThreads, 4)
-    process_list(const __grid_constant__ Table table, int64_t count, int64_t chunks, const float* inverse_scale,
+    process_list(const Table __grid_constant__ table, int64_t count, int64_t chunks, const float* inverse_scale,
                  float* found_inf, bool write) {
   const float factor = inverse_scale ? *inverse_scale : 1.0f;
   const bool writes = write && factor != 1.0f;
@@ -104,7 +104,7 @@ void process(const std::vector<Tensor>& grads, const Tensor& inverse_scale, cons
 /// Runs in one block. The table contains the addresses of the flags.
 template <class Table>
 __global__ void __launch_bounds__(kThreads)
-    update_scale_block(const __grid_constant__ Table table, int64_t count, math::ScaleRule rule,
+    update_scale_block(const Table __grid_constant__ table, int64_t count, math::ScaleRule rule,
                        const double* captured_rule, float* scale, int32_t* growth, int32_t* hysteresis,
                        int32_t* skips) {
   bool overflow = false;

@@ -131,7 +131,7 @@ __device__ __forceinline__ int64_t copy_packs(Convert<C>, const ListEntry<2>& en
 // Two blocks per multiprocessor: with four, the compiler's default, values spill to memory.
 template <class Table>
 __global__ void __launch_bounds__(kThreads, 2)
-    copy_chunks(const __grid_constant__ Table table, int64_t count, int64_t chunks) {
+    copy_chunks(const Table __grid_constant__ table, int64_t count, int64_t chunks) {
   const uint64_t* words = table.data();
   for_each_chunk<2>(words, count, chunks, [&](int64_t, const ListEntry<2>& entry, int64_t begin, int64_t end) {
     visit_conversion(entry.dtypes[0], entry.dtypes[1], [&](auto how) {

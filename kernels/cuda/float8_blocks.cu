@@ -79,7 +79,7 @@ __device__ __forceinline__ void round_at(const QuantizePlan& plan, int64_t i, fl
 }
 
 template <class Format>
-__global__ void __launch_bounds__(kThreads) quantize_columns(const __grid_constant__ QuantizePlan plan) {
+__global__ void __launch_bounds__(kThreads) quantize_columns(const QuantizePlan __grid_constant__ plan) {
   const Blocks& blocks = plan.blocks;
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t k = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; k < blocks.count; k += step) {
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kThreads) quantize_columns(const __grid_consta
 }
 
 template <class Format>
-__global__ void __launch_bounds__(kThreads) quantize_groups(const __grid_constant__ QuantizePlan plan) {
+__global__ void __launch_bounds__(kThreads) quantize_groups(const QuantizePlan __grid_constant__ plan) {
   const Blocks& blocks = plan.blocks;
   for (int64_t first = int64_t{blockIdx.x} * blockDim.y; first < blocks.count;
        first += int64_t{gridDim.x} * blockDim.y) {
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(kThreads) quantize_groups(const __grid_constan
 // One scale for the whole tensor: the largest magnitude, then the scale from it.
 
 __global__ void __launch_bounds__(kThreads)
-    find_amax(const __grid_constant__ QuantizePlan plan, int64_t numel, uint32_t* amax) {
+    find_amax(const QuantizePlan __grid_constant__ plan, int64_t numel, uint32_t* amax) {
   uint32_t largest = 0;
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < numel; i += step) {
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class Format>
-__global__ void set_scale(const __grid_constant__ QuantizePlan plan, const uint32_t* amax, float* scale) {
+__global__ void set_scale(const QuantizePlan __grid_constant__ plan, const uint32_t* amax, float* scale) {
   *scale = scale_of<Format>(plan, *amax, 0, true);
 }
 
@@ -144,7 +144,7 @@ struct DequantizePlan {
 
 /// Each thread converts `kTogether` adjacent elements of one block at a time: 1 or 4.
 template <class Format, int kTogether>
-__global__ void __launch_bounds__(kThreads) dequantize(const __grid_constant__ DequantizePlan plan) {
+__global__ void __launch_bounds__(kThreads) dequantize(const DequantizePlan __grid_constant__ plan) {
   const int64_t step = int64_t{gridDim.x} * blockDim.x * kTogether;
   for (int64_t i = kTogether * (int64_t{blockIdx.x} * blockDim.x + threadIdx.x); i < plan.numel; i += step) {
     const int64_t block = plan.blocks.block_of(i);
@@ -176,7 +176,7 @@ struct DelayedPlan {
 /// The table: for each state its address and the length of its histories. A block updates one row at a time.
 template <class Table>
 __global__ void __launch_bounds__(kThreads)
-    update_rows(const __grid_constant__ Table table, const __grid_constant__ DelayedPlan plan) {
+    update_rows(const Table __grid_constant__ table, const DelayedPlan __grid_constant__ plan) {
   for (int64_t k = blockIdx.x; k < plan.states * plan.count; k += gridDim.x) {
     const int64_t row = k % plan.count, length = static_cast<int64_t>(table.data()[2 * (k / plan.count) + 1]);
     float* const scale =

@@ -10,7 +10,7 @@ namespace {
 
 using Words = InlineTable<kSmallTable>;
 
-__global__ void __launch_bounds__(kThreads) write_words(const __grid_constant__ Words words, int count, uint64_t* to) {
+__global__ void __launch_bounds__(kThreads) write_words(const Words __grid_constant__ words, int count, uint64_t* to) {
   for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) to[i] = words.words[i];
 }
 

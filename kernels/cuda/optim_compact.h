@@ -91,7 +91,7 @@ __device__ __forceinline__ void store_held(const Entry& entry, const int64_t (&a
 /// The table: the list, and from word `scales_at` on the address of each tensor's inverse scales, or 0.
 template <class R, class Table>
 __global__ void __launch_bounds__(kThreads, kBlocksOfUpdates)
-    update_compact(const __grid_constant__ Table table, int64_t count, int64_t chunks, int64_t scales_at,
+    update_compact(const Table __grid_constant__ table, int64_t count, int64_t chunks, int64_t scales_at,
                    Scaling scaling, Rule<float, R> rule) {
   if (scaling.overflowed()) return;
   const uint64_t* words = table.data();

@@ -23,7 +23,7 @@ __device__ __forceinline__ Squares sum_of_block(const Squares& s) {
 /// partial[chunk] = the sums over a chunk of the parameters and of the updates, which are the list's gradients. For
 /// more than four blocks on a multiprocessor, the compiler would spill registers on compute capability 10.
 template <class C, class Table>
-__global__ void __launch_bounds__(kThreads, 4) square_chunks(const __grid_constant__ Table table, int64_t count,
+__global__ void __launch_bounds__(kThreads, 4) square_chunks(const Table __grid_constant__ table, int64_t count,
                                                              int64_t chunks, Scaling scaling, Squares* partial) {
   if (scaling.overflowed()) return;
   const uint64_t* words = table.data();
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kThreads, 4) square_chunks(const __grid_consta
 
 /// ratios[tensor] = its trust ratio. One block for each tensor.
 template <class Table>
-__global__ void __launch_bounds__(kThreads) trust_ratios(const __grid_constant__ Table table, int64_t count,
+__global__ void __launch_bounds__(kThreads) trust_ratios(const Table __grid_constant__ table, int64_t count,
                                                          Scaling scaling, const Squares* partial, double* ratios) {
   if (scaling.overflowed()) return;
   const auto* entries = reinterpret_cast<const Entry*>(table.data());

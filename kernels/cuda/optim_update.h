@@ -74,7 +74,7 @@ struct Rule {
 /// contains the addresses of the counts, followed by those of the scalars.
 template <class C, class R, class Table>
 __global__ void __launch_bounds__(kThreads)
-    prepare_steps(const __grid_constant__ Table table, int64_t count, Scaling scaling, Rule<C, R> rule,
+    prepare_steps(const Table __grid_constant__ table, int64_t count, Scaling scaling, Rule<C, R> rule,
                   typename Rule<C, R>::PerTensor* per_tensor) {
   if (scaling.overflowed()) return;
   const uint64_t* steps = table.data();
@@ -185,7 +185,7 @@ constexpr int kBlocksOfUpdates = 2;
 
 template <class Rule, class Table>
 __global__ void __launch_bounds__(kThreads, kBlocksOfUpdates)
-    update_list(const __grid_constant__ Table table, int64_t count, int64_t chunks, Scaling scaling, Rule rule) {
+    update_list(const Table __grid_constant__ table, int64_t count, int64_t chunks, Scaling scaling, Rule rule) {
   if (scaling.overflowed()) return;
   using C = typename Rule::Compute;
   const uint64_t* words = table.data();

@@ -80,7 +80,7 @@ __device__ __forceinline__ void for_each_axis(const Axes& axes, int64_t i, F f) 
 
 template <class Bits>
 __global__ void __launch_bounds__(kThreads)
-    remap_each(const __grid_constant__ Axes axes, Bits* y, const Bits* x, Bits fill) {
+    remap_each(const Axes __grid_constant__ axes, Bits* y, const Bits* x, Bits fill) {
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < axes.numel; i += step) {
     int64_t to = 0, from = 0;
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(kThreads)
 /// the compiler would spill registers on compute capability 10 and 12.
 template <class T>
 __global__ void __launch_bounds__(kThreads, 2)
-    fold_each(const __grid_constant__ Axes axes, int mapped, T* gx, const T* gy) {
+    fold_each(const Axes __grid_constant__ axes, int mapped, T* gx, const T* gy) {
   using C = typename ComputeOf<T>::type;
   using kernels::Copies;
   const int64_t step = int64_t{gridDim.x} * blockDim.x;

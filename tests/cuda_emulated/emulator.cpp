@@ -6,6 +6,7 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <memory>
 #include <new>
@@ -48,17 +49,21 @@ size_t launch_bound(const void* kernel) {
 }
 
 constexpr size_t kStackBytes = size_t{512} << 10, kGuardBytes = 4096;  // pages are allocated on first access
+// Stacks begin at different offsets, an odd number of cache lines apart; at the same one, they would compete for the
+// same few sets of the caches.
+constexpr size_t kStackStep = 3 * 64;
 
 /// A stack of execution. Control switches only between the scheduler, on the program's own stack, and one fiber.
 class Fiber {
  public:
-  explicit Fiber(void (*body)()) {
+  /// `place` is the fiber's number in the block.
+  Fiber(void (*body)(), size_t place) {
     memory_ = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory_ == MAP_FAILED) throw std::bad_alloc();
     mprotect(memory_, kGuardBytes, PROT_NONE);
     getcontext(&context_);
     context_.uc_stack.ss_sp = memory_;
-    context_.uc_stack.ss_size = kStackBytes;
+    context_.uc_stack.ss_size = kStackBytes - place * kStackStep;
     context_.uc_link = nullptr;  // body never returns
     makecontext(&context_, body, 0);
   }
@@ -125,11 +130,11 @@ struct Thread {
   unsigned mask;
   uint64_t value;
   WarpFunction* function;
-  Exchange exchange;
+  const Exchange* exchange;
 };
 
 bool same(const Site& a, const Site& b) {
-  return a.line() == b.line() && std::strcmp(a.file_name(), b.file_name()) == 0;
+  return a.line() == b.line() && (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
 }
 
 std::string text(const Site& site) { return std::string(site.file_name()) + ":" + std::to_string(site.line()); }
@@ -152,7 +157,8 @@ struct Block {
   std::exception_ptr error;
   std::vector<std::unique_ptr<Fiber>> fibers;
   std::vector<Fiber*> idle;
-  std::vector<AsyncCopy> copies;  ///< not waited for
+  std::vector<AsyncCopy> copies;             ///< not waited for
+  std::array<Exchange, warpSize> exchanges;  ///< of the lanes that go on, by the first of them
 
   size_t warp_begin(size_t thread) const { return thread / warpSize * warpSize; }
   size_t warp_end(size_t thread) const { return std::min(threads.size(), warp_begin(thread) + warpSize); }
@@ -231,7 +237,7 @@ bool Block::run_warp(size_t begin, size_t end) {
   for (start_until = end; started < end; some_ran = true) {
     Thread& t = threads[order[started++]];
     if (idle.empty()) {
-      fibers.push_back(std::make_unique<Fiber>(fiber_body));
+      fibers.push_back(std::make_unique<Fiber>(fiber_body, fibers.size()));
       idle.push_back(fibers.back().get());
     }
     t.fiber = idle.back();
@@ -285,7 +291,8 @@ void Block::release_block() {
 bool Block::release_group(size_t thread) {
   const Thread& first = threads[thread];
   const size_t begin = warp_begin(thread), end = warp_end(thread);
-  Exchange exchange{};
+  Exchange& exchange = exchanges[thread - begin];
+  exchange = {};
   for (size_t i = begin; i < end; ++i) {
     const Thread& t = threads[i];
     if ((first.mask >> (i - begin) & 1) == 0 || t.state == State::returned) continue;
@@ -296,7 +303,7 @@ bool Block::release_group(size_t thread) {
   if (first.function) first.function(exchange);
   for (size_t i = begin; i < end; ++i) {
     if ((exchange.lanes >> (i - begin) & 1) == 0) continue;
-    threads[i].exchange = exchange;
+    threads[i].exchange = &exchange;
     threads[i].state = State::ready;
   }
   return true;
@@ -348,7 +355,7 @@ const Exchange& wait_for_warp(unsigned mask, uint64_t value, const Site& site, W
   self.value = value;
   self.function = function;
   wait();
-  return self.exchange;
+  return *self.exchange;
 }
 
 int lane() { return static_cast<int>(block.current - block.threads.data()) % warpSize; }

@@ -14,7 +14,7 @@ template <class... P, class... A>
 void launch(void (*kernel)(P...), const Launch& shape, A&&... arguments) {
   static_assert(sizeof...(P) == sizeof...(A));
   static_assert(parameter_bytes<P...>() <= kMostParameterBytes);
-  const std::tuple<std::remove_cv_t<P>...> values(static_cast<P>(std::forward<A>(arguments))...);
+  const std::tuple<std::remove_cvref_t<P>...> values(static_cast<P>(std::forward<A>(arguments))...);
   emulated::check_launch(reinterpret_cast<const void*>(kernel), shape.grid, shape.block, shape.shared_bytes);
   emulated::submit(
       [kernel, shape, values] { emulated::run(shape.grid, shape.block, [&] { std::apply(kernel, values); }); });
