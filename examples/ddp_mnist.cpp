@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <tandem/dist/dist.h>
 #include <tandem/nn/parallel/distributed_data_parallel.h>
+#include <CLI/CLI.hpp>
 
 #include "mnist/data.h"
 #include "mnist/mode.h"
