@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "src/amp/modes/for_each_parameter.h"
 #include "src/amp/optimizer_gradients.h"
@@ -92,25 +91,17 @@ GradScaler::Stage GradScaler::stage_of(const optim::Optimizer& optimizer) const 
   return record == records_.end() ? Stage::Ready : record->second.stage;
 }
 
-void GradScaler::forget_rewritten(const optim::Optimizer& optimizer) {
-  if (unscaled_.empty()) return;
-  std::map<GradientPlace, uint64_t> versions;
+std::vector<Tensor>::iterator GradScaler::put_unscaled_last(const optim::Optimizer& optimizer,
+                                                            std::vector<Tensor>& grads) {
+  if (unscaled_.empty()) return grads.end();
+  std::map<GradientPlace, uint64_t> versions;  // the latest in each place
   for (const auto& [grad, version] : unscaled_) versions[place_of(grad)] = version;
-  std::set<GradientPlace> rewritten;
   for_each_parameter(optimizer, [&](const Tensor& p) {
     if (!p.grad().defined()) return;
     const auto unscaled = versions.find(place_of(p.grad()));
-    if (unscaled == versions.end() || !autograd::has_scaled_grad_since(p, unscaled->second)) return;
-    rewritten.insert(unscaled->first);
+    if (unscaled != versions.end() && autograd::has_scaled_grad_since(p, unscaled->second)) versions.erase(unscaled);
   });
-  std::erase_if(unscaled_, [&](const UnscaledGradient& u) { return rewritten.count(place_of(u.grad)) != 0; });
-}
-
-std::vector<Tensor>::iterator GradScaler::put_unscaled_last(std::vector<Tensor>& grads) {
-  if (unscaled_.empty()) return grads.end();
-  std::set<GradientPlace> unscaled;
-  for (const UnscaledGradient& u : unscaled_) unscaled.insert(place_of(u.grad));
-  return std::partition(grads.begin(), grads.end(), [&](const Tensor& g) { return unscaled.count(place_of(g)) == 0; });
+  return std::partition(grads.begin(), grads.end(), [&](const Tensor& g) { return !versions.contains(place_of(g)); });
 }
 
 void GradScaler::record(const optim::Optimizer& optimizer, Stage stage, const Tensor& found_inf,
@@ -137,7 +128,7 @@ void GradScaler::agree(const Tensor& found_inf) const {
 void GradScaler::unscale_now(const optim::Optimizer& optimizer, std::vector<Tensor> grads) {
   NoGradGuard no_grad;
   const Tensor found_inf = zeros({}, scale_.options());
-  const auto shared = put_unscaled_last(grads);
+  const auto shared = put_unscaled_last(optimizer, grads);
   if (shared != grads.end()) backend(scale_).check_finite({shared, grads.end()}, Tensor(), found_inf);
   grads.erase(shared, grads.end());
   if (!grads.empty()) backend(scale_).unscale(grads, inverse_scale(), found_inf);
@@ -156,7 +147,6 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
                "already called for this optimizer since the last update(); call it once per iteration");
   TANDEM_CHECK(stage != Stage::Stepped, StateError,
                "called after step(); call it before step(), or call update() to start a new iteration");
-  forget_rewritten(optimizer);
   widen_gradients(optimizer);
   unscale_now(optimizer, gradients_of(optimizer, true, scale_.device()));
 }
@@ -249,9 +239,8 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
                "already called for this optimizer since the last update(); call update() once per iteration");
   const bool fused = optimizer.steps_fused();
   if (stage_of(optimizer) == Stage::Ready) {
-    forget_rewritten(optimizer);
     std::vector<Tensor> grads = gradients_of(optimizer, false, scale_.device());
-    if (fused && put_unscaled_last(grads) == grads.end() && !unscaling_rounds(optimizer)) {
+    if (fused && put_unscaled_last(optimizer, grads) == grads.end() && !unscaling_rounds(optimizer)) {
       // The gradients are read twice and not written: once by the check, once by the step, which unscales as it reads.
       const Tensor found_inf = zeros({}, scale_.options());
       if (!grads.empty()) backend(scale_).check_finite(grads, inverse_scale(), found_inf);

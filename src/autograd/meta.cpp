@@ -1,6 +1,7 @@
 #include "tandem/autograd/meta.h"
 
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "src/autograd/leaf_observer.h"
@@ -61,15 +62,25 @@ void set_history(const Tensor& x, std::shared_ptr<Node> node, uint32_t output) {
   x.impl().has_history = true;
 }
 
-bool has_scaled_grad_since(const Tensor& leaf, uint64_t version) {
+namespace {
+
+/// Returns the version at which a backward pass from a scaled loss has written the `.grad` of a leaf, if one has.
+std::optional<uint64_t> scaled_version(const Tensor& leaf) {
   const AutogradMeta* m = meta_or_null(leaf);
-  return m && m->grad.defined() && m->scaled_grad.lock() == m->grad.impl_ptr() && m->scaled_grad_version > version;
+  if (!m || !m->grad.defined() || m->scaled_grad.lock() != m->grad.impl_ptr()) return {};
+  return m->scaled_grad_version;
 }
 
+}  // namespace
+
 bool has_scaled_grad(const Tensor& leaf) {
-  const AutogradMeta* m = meta_or_null(leaf);
-  return m && m->grad.defined() && m->scaled_grad.lock() == m->grad.impl_ptr() &&
-         m->scaled_grad_version == m->grad._version();
+  const auto version = scaled_version(leaf);
+  return version && *version == leaf.grad()._version();
+}
+
+bool has_scaled_grad_since(const Tensor& leaf, uint64_t version) {
+  const auto scaled = scaled_version(leaf);
+  return scaled && *scaled > version;
 }
 
 void track_view(const Tensor& y, const Tensor& x) {

@@ -225,5 +225,27 @@ TEST(AmpOverRanks, GradientsStayMarkedAsScaled) {
   });
 }
 
+// With views, the gradient of the second backward pass lies where the first one was unscaled.
+TEST(AmpOverRanks, TwoOptimizersOfOneNetworkStepOnUnscaledGradients) {
+  on_ranks([](const Group& group) {
+    const auto trained = [&](bool views, bool scaled) {
+      MlpImpl net(0);
+      net.to(kFloat);
+      DistributedDataParallel model(net, Options().process_group(group).gradient_as_bucket_view(views));
+      optim::SGD a(net.parameters(), 0.25), b(net.parameters(), 0.25);
+      amp::GradScaler scaler(amp::GradScalerOptions().init_scale(256).enabled(scaled));
+      for (optim::SGD* optimizer : {&a, &b}) {
+        net.zero_grad();
+        scaler.scale(model(numbers({4, 6}, group->rank(), kFloat)).sum()).backward();
+        scaler.step(*optimizer);
+      }
+      scaler.update();
+      return net.parameters();
+    };
+    const std::vector<Tensor> expected = trained(false, false);
+    for (const bool views : {false, true}) expect_close(trained(views, true), expected, 1e-6);
+  });
+}
+
 }  // namespace
 }  // namespace tandem::testing

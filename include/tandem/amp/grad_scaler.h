@@ -218,12 +218,9 @@ class GradScaler {
   /// True if this iteration has flags for the next update(). An inverse_scale() call alone produces none.
   bool has_flags() const { return !records_.empty() || !other_found_infs_.empty(); }
   void check_between_iterations();
-  /// Forgets that gradients of the optimizer were unscaled for another one, if a backward pass has since written scaled
-  /// values into the same memory.
-  void forget_rewritten(const optim::Optimizer& optimizer);
-  /// Moves gradients that were already unscaled in this iteration, for another optimizer, to the end. Returns the first
-  /// of them.
-  std::vector<Tensor>::iterator put_unscaled_last(std::vector<Tensor>& grads);
+  /// Moves those of the optimizer's gradients to the end that were already unscaled in this iteration, for another
+  /// optimizer, unless a backward pass has since written scaled values into their memory. Returns the first of them.
+  std::vector<Tensor>::iterator put_unscaled_last(const optim::Optimizer& optimizer, std::vector<Tensor>& grads);
   void unscale_now(const optim::Optimizer& optimizer, std::vector<Tensor> grads);
   void record(const optim::Optimizer& optimizer, Stage stage, const Tensor& found_inf, std::vector<Tensor> grads);
   void start_iteration();
