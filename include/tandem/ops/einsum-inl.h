@@ -248,7 +248,8 @@ class Einsum {
     return {i, j};
   }
 
-  /// Sums over the labels that are not in `needed`. Autocast would sum in f32, and round afterwards.
+  /// Sums over the labels that are not in `needed`: a single operand as by sum(), integers in i64; factors of a product
+  /// in their dtype. Autocast would sum in f32, and round afterwards.
   Term summed(const Term& term, uint64_t needed) const {
     Dims dims;
     Labels kept;
@@ -261,7 +262,8 @@ class Einsum {
     }
     if (dims.empty()) return term;
     const Tensor x = cast(term.x);
-    return {sum(x, dims, false, x.dtype()), kept};
+    const bool widens = inputs_.size() == 1 && is_integral(x.dtype(), true);
+    return {sum(x, dims, false, widens ? kLong : x.dtype()), kept};
   }
 
   Tensor cast(const Tensor& x) const { return cast_operands(op_, {&x, 1})[0]; }
@@ -330,10 +332,7 @@ class Einsum {
   }
 
   Tensor finished(const Term& term) const {
-    // A single operand is summed as by sum(): integers in i64.
-    const bool widens =
-        inputs_.size() == 1 && (set_of(term.labels) & ~needed_) != 0 && is_integral(term.x.dtype(), true);
-    const Term result = summed(widens ? Term{to(term.x, kLong), term.labels} : term, needed_);
+    const Term result = summed(term, needed_);
     return arranged({cast(result.x), result.labels}, output_);
   }
 

@@ -73,18 +73,6 @@ inline std::vector<Tensor> split_into(const Op<"split">& op, const Tensor& x, In
   return split_op(op, x, split_sizes.vec(), d);
 }
 
-inline std::vector<Tensor> split_sections(const Tensor& x, int64_t sections, int64_t d) {
-  TANDEM_CHECK(sections > 0, ShapeError, "cannot split {} into {} sections; use at least 1", to_string(x.sizes()),
-               sections);
-  check_part_count(x, d, sections);
-  const int64_t size = x.size(d) / sections, larger = x.size(d) % sections;
-  std::vector<Tensor> parts;
-  for (int64_t i = 0; i < sections; ++i) {
-    parts.push_back(narrow(x, d, i * size + std::min(i, larger), size + (i < larger ? 1 : 0)));
-  }
-  return parts;
-}
-
 inline std::vector<Tensor> split_at(const Tensor& x, IntArrayRef indices, int64_t d) {
   check_part_count(x, d, static_cast<int64_t>(indices.size()) + 1);
   std::vector<Tensor> parts;
@@ -95,6 +83,16 @@ inline std::vector<Tensor> split_at(const Tensor& x, IntArrayRef indices, int64_
   }
   parts.push_back(slice(x, d, start));
   return parts;
+}
+
+inline std::vector<Tensor> split_sections(const Tensor& x, int64_t sections, int64_t d) {
+  TANDEM_CHECK(sections > 0, ShapeError, "cannot split {} into {} sections; use at least 1", to_string(x.sizes()),
+               sections);
+  check_part_count(x, d, sections);
+  const int64_t size = x.size(d) / sections, larger = x.size(d) % sections;
+  std::vector<int64_t> ends;
+  for (int64_t i = 1; i < sections; ++i) ends.push_back(i * size + std::min(i, larger));
+  return split_at(x, ends, d);
 }
 
 /// The dimension that hsplit, vsplit or dsplit splits. Throws ShapeError if x has too few.
