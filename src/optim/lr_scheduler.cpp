@@ -124,7 +124,6 @@ double ChainableLR::next_lr(const OptimizerParamGroup& group, size_t number, int
   const double expected = has_set(number) ? group_lr_at(number, base, last_epoch()) : base;
   const double next = group_lr_at(number, base, epoch);
   if (rate == expected || expected == lowest_) return next;
-  if (next == expected) return rate;
   return lowest_ + (rate - lowest_) * ((next - lowest_) / (expected - lowest_));
 }
 
