@@ -110,7 +110,7 @@ std::string missing_arithmetic(const std::vector<std::string>& precisions) {
     if (processor().multiplies(precision)) continue;
     text += precision + ": this processor has no " + precision +
             " arithmetic, so tandem widens the numbers and computes in f32; expect less\n"
-            "memory in large networks, but no gain in time.\n";
+            "memory in large networks, but little gain in time, or none.\n";
   }
   return text;
 }
