@@ -69,8 +69,7 @@ void arg_reduce(const Tensor& values, const Tensor& indices, bool largest, const
 
   visit_compute(compute_type(x.dtype()), [&](auto zero) {
     using C = decltype(zero);
-    const int64_t grain = std::max<int64_t>(1, kParallelGrain / (rows * width));
-    parallel_for(kept.numel / inner * per_row, grain, [&](int64_t begin, int64_t end) {
+    parallel_for(kept.numel / inner * per_row, grain_of(rows * width), [&](int64_t begin, int64_t end) {
       Space space = plan.reduced;
       if (plan.columns) space.strides[0][space.rank++] = kept.strides[0][kept.rank - 1];
       TileReader<C> reader(plan.reduced, 0, x);

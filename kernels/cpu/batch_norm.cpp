@@ -46,8 +46,8 @@ class Cut {
   template <class F>
   void for_each_item(F&& f) const {
     const int64_t per_group = channels_ / block_channels(), items = groups_ * per_group;
-    const int64_t work = outer_ * inner_ * channels_ / items + 1;
-    parallel_for(items, 1 + kParallelGrain / work, [&](int64_t begin, int64_t end) {
+    const int64_t work = outer_ * inner_ * channels_ / items;
+    parallel_for(items, grain_of(work), [&](int64_t begin, int64_t end) {
       for (int64_t item = begin; item < end; ++item) {
         const int64_t group = item / per_group;
         f(group, item % per_group, group * outer_ / groups_, (group + 1) * outer_ / groups_);

@@ -83,7 +83,7 @@ Tensor turned(const Tensor& weight, int64_t groups) {
   const Tensor w = contiguous(weight, weight.dtype()), t = empty(sizes, weight.options());
   const uint16_t* from = static_cast<const uint16_t*>(w.raw_bytes());
   uint16_t* to = static_cast<uint16_t*>(t.raw_bytes());
-  parallel_for(groups * in, 1 + kParallelGrain / (out * taps), [&](int64_t begin, int64_t end) {
+  parallel_for(groups * in, grain_of(out * taps), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       for (int64_t o = 0; o < out; ++o) {
         const uint16_t* kernel = from + ((row / in * out + o) * in + row % in) * taps;

@@ -57,7 +57,6 @@ struct Shape {
       }
     }
   }
-  int64_t grain(int64_t work_per_item) const { return 1 + kParallelGrain / std::max<int64_t>(work_per_item, 1); }
 };
 
 }  // namespace
@@ -65,7 +64,7 @@ struct Shape {
 void conv_loops(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvParams& p) {
   const Shape s(y, x, weight, p);
   const int64_t taps = s.taps(), step = s.stride[2], in_plane = s.in_plane(), out_plane = s.out_plane();
-  parallel_for(s.n * s.o, s.grain(out_plane * s.group_c * taps), [&](int64_t begin, int64_t end) {
+  parallel_for(s.n * s.o, grain_of(out_plane * s.group_c * taps), [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane) {
       const int64_t image = plane / s.o, o = plane % s.o, first_c = o / s.group_o * s.group_c;
       double* out = y.raw<double>() + plane * out_plane;
@@ -84,7 +83,7 @@ void conv_loops(const Tensor& y, const Tensor& x, const Tensor& weight, const Te
 void conv_backward_input_loops(const Tensor& gx, const Tensor& gy, const Tensor& weight, const ConvParams& p) {
   const Shape s(gy, gx, weight, p);
   const int64_t taps = s.taps(), step = s.stride[2], in_plane = s.in_plane(), out_plane = s.out_plane();
-  parallel_for(s.n * s.c, s.grain(out_plane * s.group_o * taps), [&](int64_t begin, int64_t end) {
+  parallel_for(s.n * s.c, grain_of(out_plane * s.group_o * taps), [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane) {
       const int64_t image = plane / s.c, c = plane % s.c, first_o = c / s.group_c * s.group_o;
       double* in = gx.raw<double>() + plane * in_plane;
@@ -103,7 +102,7 @@ void conv_backward_input_loops(const Tensor& gx, const Tensor& gy, const Tensor&
 void conv_backward_weight_loops(const Tensor& gweight, const Tensor& gy, const Tensor& x, const ConvParams& p) {
   const Shape s(gy, x, gweight, p);
   const int64_t taps = s.taps(), step = s.stride[2], in_plane = s.in_plane(), out_plane = s.out_plane();
-  parallel_for(s.o * s.group_c, s.grain(s.n * out_plane * taps), [&](int64_t begin, int64_t end) {
+  parallel_for(s.o * s.group_c, grain_of(s.n * out_plane * taps), [&](int64_t begin, int64_t end) {
     for (int64_t pair = begin; pair < end; ++pair) {
       const int64_t o = pair / s.group_c, c = o / s.group_o * s.group_c + pair % s.group_c;
       double* w = gweight.raw<double>() + pair * taps;

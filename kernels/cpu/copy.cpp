@@ -40,8 +40,7 @@ void copy_transposed(const Tensor& dst, const Tensor& src, const Space& space, i
   }
   constexpr int64_t kRows = 64;  // whole cache lines of src for every T
   const int64_t blocks = (rows + kRows - 1) / kRows;
-  const int64_t grain = std::max<int64_t>(1, kParallelGrain / (kRows * columns));
-  parallel_for(space.numel / (rows * columns) * blocks, grain, [&](int64_t begin, int64_t end) {
+  parallel_for(space.numel / (rows * columns) * blocks, grain_of(kRows * columns), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i % blocks * kRows;
       T* d = static_cast<T*>(dst.raw_bytes()) + offset_of(others, 0, i / blocks) + first * dst_row;

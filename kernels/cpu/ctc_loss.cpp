@@ -14,8 +14,8 @@ using kernels::CtcSamples;
 /// Calls f(n) for every sample, in parallel.
 template <class C, class F>
 void for_samples(const CtcSamples<C>& all, F f) {
-  const int64_t work = std::max<int64_t>(1, all.steps * (all.states + all.classes));
-  parallel_for(all.samples, std::max<int64_t>(1, kParallelGrain / work), [&](int64_t begin, int64_t end) {
+  const int64_t work = all.steps * (all.states + all.classes);
+  parallel_for(all.samples, grain_of(work), [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) f(n);
   });
 }

@@ -48,12 +48,12 @@ void embedding_bag(const Tensor& y, const Tensor& winner, const Tensor& weight, 
   const auto* const begin = offsets.raw<int64_t>();
   const int64_t row_step = weight.strides()[0], step = weight.strides()[1];
   const int64_t y_row = y.strides()[0], y_step = y.strides()[1];
-  const int64_t work = std::max<int64_t>(1, width * std::max<int64_t>(1, n / std::max<int64_t>(1, bags)));
+  const int64_t work = width * std::max<int64_t>(1, n / std::max<int64_t>(1, bags));
   visit_rows(weight.dtype(), [&]<class T>(T) {
     using C = BagSum<T>;
     const T* const table = weight.raw<T>();
     const T* const factors = scale.defined() ? scale.raw<T>() : nullptr;
-    parallel_for(bags, std::max<int64_t>(1, kParallelGrain / work), [&](int64_t first, int64_t last) {
+    parallel_for(bags, grain_of(work), [&](int64_t first, int64_t last) {
       std::vector<C> sums(static_cast<size_t>(width));
       for (int64_t b = first; b < last; ++b) {
         const int64_t end = b + 1 < offsets.numel() ? begin[b + 1] : n;
@@ -92,18 +92,17 @@ void gathered_dots(const Tensor& y, const Tensor& a, const Tensor& a_rows, const
   const int64_t width = a.sizes()[1];
   const int64_t a_row = a.strides()[0], a_step = a.strides()[1], b_row = b.strides()[0], b_step = b.strides()[1];
   visit_rows(a.dtype(), [&]<class T>(T) {
-    parallel_for(y.numel(), std::max<int64_t>(1, kParallelGrain / std::max<int64_t>(1, width)),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t j = begin; j < end; ++j) {
-                     const T* const u = a.raw<T>() + a_rows.raw<int64_t>()[j] * a_row;
-                     const T* const v = b.raw<T>() + b_rows.raw<int64_t>()[j] * b_row;
-                     double sum = 0;
-                     for (int64_t d = 0; d < width; ++d) {
-                       sum += static_cast<double>(u[d * a_step]) * static_cast<double>(v[d * b_step]);
-                     }
-                     y.raw<T>()[j] = T(static_cast<BagSum<T>>(sum));
-                   }
-                 });
+    parallel_for(y.numel(), grain_of(width), [&](int64_t begin, int64_t end) {
+      for (int64_t j = begin; j < end; ++j) {
+        const T* const u = a.raw<T>() + a_rows.raw<int64_t>()[j] * a_row;
+        const T* const v = b.raw<T>() + b_rows.raw<int64_t>()[j] * b_row;
+        double sum = 0;
+        for (int64_t d = 0; d < width; ++d) {
+          sum += static_cast<double>(u[d * a_step]) * static_cast<double>(v[d * b_step]);
+        }
+        y.raw<T>()[j] = T(static_cast<BagSum<T>>(sum));
+      }
+    });
   });
 }
 

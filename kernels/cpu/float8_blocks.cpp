@@ -28,7 +28,7 @@ struct ScaleBlocks {
   /// thread needs.
   template <class F>
   void for_each_block_row(F f) const {
-    parallel_for(matrices * down, 1 + kParallelGrain / (1 + rows * width), [&](int64_t begin, int64_t end) {
+    parallel_for(matrices * down, grain_of(rows * width), [&](int64_t begin, int64_t end) {
       auto own = f();
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % down * rows;

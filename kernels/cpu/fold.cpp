@@ -35,13 +35,12 @@ struct Blocks {
   }
   ConvTaps rows(int64_t k) const { return {k, oh, h, p.stride[0], p.padding[0], p.dilation[0]}; }
   ConvTaps columns(int64_t k) const { return {k, ow, w, p.stride[1], p.padding[1], p.dilation[1]}; }
-  int64_t grain(int64_t work) const { return 1 + kParallelGrain / std::max<int64_t>(work, 1); }
 };
 
 template <class T>
 void copy_windows(T* out, const T* x, const Blocks& s) {
   const int64_t taps = s.kh * s.kw, step = s.p.stride[1] * s.column_stride;
-  parallel_for(s.planes * taps, s.grain(s.oh * s.ow), [&](int64_t begin, int64_t end) {
+  parallel_for(s.planes * taps, grain_of(s.oh * s.ow), [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block) {
       const T* const in = x + s.plane_offset(block / taps);
       const ConvTaps rows = s.rows(block % taps / s.kw), columns = s.columns(block % s.kw);
@@ -63,7 +62,7 @@ void copy_windows(T* out, const T* x, const Blocks& s) {
 template <class T>
 void add_windows(T* x, const T* blocks, const Blocks& s) {
   using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
-  parallel_for(s.planes, s.grain(s.oh * s.ow * s.kh * s.kw), [&](int64_t begin, int64_t end) {
+  parallel_for(s.planes, grain_of(s.oh * s.ow * s.kh * s.kw), [&](int64_t begin, int64_t end) {
     std::vector<C> sums(static_cast<size_t>(s.h * s.w));
     for (int64_t plane = begin; plane < end; ++plane) {
       std::fill(sums.begin(), sums.end(), C(0));

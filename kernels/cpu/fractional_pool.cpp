@@ -1,8 +1,6 @@
 // fractional_argmax.
 #include "kernels/fractional_pool.h"
 
-#include <algorithm>
-
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
 
@@ -15,17 +13,16 @@ void fractional_argmax(const Tensor& index, const Tensor& x, const Tensor& sampl
   visit_arithmetic_dtype(x.dtype(), [&]<class T>(T) {
     if constexpr (is_floating_point(dtype_of<T>)) {
       using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
-      parallel_for(pool.channels * windows, std::max<int64_t>(1, kParallelGrain / work),
-                   [&](int64_t first, int64_t last) {
-                     for (int64_t i = first; i < last; ++i) {
-                       const int64_t channel = i / windows;
-                       const T* const plane = x.raw<T>() + channel * pool.plane();
-                       const T* const sample = samples.raw<T>() + channel * 3;
-                       index.raw<int64_t>()[i] = pool.largest<C>(
-                           static_cast<uint32_t>(i % windows), [&](int64_t k) { return static_cast<C>(plane[k]); },
-                           [&](int d) { return static_cast<C>(sample[d]); });
-                     }
-                   });
+      parallel_for(pool.channels * windows, grain_of(work), [&](int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; ++i) {
+          const int64_t channel = i / windows;
+          const T* const plane = x.raw<T>() + channel * pool.plane();
+          const T* const sample = samples.raw<T>() + channel * 3;
+          index.raw<int64_t>()[i] = pool.largest<C>(
+              static_cast<uint32_t>(i % windows), [&](int64_t k) { return static_cast<C>(plane[k]); },
+              [&](int d) { return static_cast<C>(sample[d]); });
+        }
+      });
     }
   });
 }

@@ -184,7 +184,7 @@ void run_loops(const GemmCall& call) {
   const int64_t m = d.size(-2), n = d.size(-1), k = a.size(-1), batch = d.numel() / (m * n);
   const int64_t tiles = (m + kTileRows - 1) / kTileRows;
   const double* offset = bias.defined() ? bias.raw<double>() : nullptr;
-  parallel_for(batch * tiles, 1 + kParallelGrain / (kTileRows * n * (k + 1)), [&](int64_t begin, int64_t end) {
+  parallel_for(batch * tiles, grain_of(kTileRows * n * (k + 1)), [&](int64_t begin, int64_t end) {
     for (int64_t tile = begin; tile < end; ++tile) {
       const int64_t which = tile / tiles, i = tile % tiles * kTileRows;
       multiply_rows(d.raw<double>() + (which * m + i) * n, a.raw<double>() + (which * m + i) * k,

@@ -54,7 +54,7 @@ struct GridSampler {
   template <class F>
   void for_places(F f) const {
     const int64_t work = sizes.channels * Cells::kCells + 16, places = sizes.places;
-    parallel_for(sizes.samples * places, std::max<int64_t>(1, kParallelGrain / work), [&](int64_t begin, int64_t end) {
+    parallel_for(sizes.samples * places, grain_of(work), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         int32_t place[kDims];
         sizes.place(static_cast<uint32_t>(i % places), place);
@@ -104,7 +104,7 @@ struct GridSampler {
     const ImageStrides<kDims> of_gx(gx), of_gy(gy);
     const int64_t work = int64_t{sizes.places} * Cells::kCells * 2;
     const int64_t planes = sizes.samples * sizes.channels;
-    parallel_for(planes, std::max<int64_t>(1, kParallelGrain / work), [&](int64_t begin, int64_t end) {
+    parallel_for(planes, grain_of(work), [&](int64_t begin, int64_t end) {
       while (begin < end) {
         const int64_t n = begin / sizes.channels, first = begin % sizes.channels;
         const int64_t count = std::min(end - begin, sizes.channels - first);

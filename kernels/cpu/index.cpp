@@ -2,7 +2,6 @@
 // they write anything. Terms of one place are combined in the order of the indices along `dim`, whatever the number of
 // threads: work is divided only between slices, and no index leads from one slice into another. Each addition is
 // rounded to y's dtype (f16, bf16: computed in f32). Integers wrap around; for bool, addition is `or`.
-#include <algorithm>
 #include <cstring>
 
 #include "kernels/compute.h"
@@ -181,8 +180,7 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
   const auto walk = make_walk<3>(slices, {to.others, index_strides, from.others});
   const Steps y_steps{walk.row_stride(0), to.along}, k_steps{walk.row_stride(1), index_along};
   const Steps s_steps{walk.row_stride(2), from.along};
-  const int64_t grain = std::max<int64_t>(1, kParallelGrain / std::max<int64_t>(count, 1));
-  parallel_for(walk.numel, grain, [&](int64_t begin, int64_t end) {
+  parallel_for(walk.numel, grain_of(count), [&](int64_t begin, int64_t end) {
     for_each_row(walk, begin, end, [&](const auto& offset, int64_t length) {
       add_slices<Combine>(static_cast<Y*>(y.raw_bytes()) + offset[0], y_steps, index.raw<Index>() + offset[1], k_steps,
                           static_cast<const S*>(src.raw_bytes()) + offset[2], s_steps, length, count);

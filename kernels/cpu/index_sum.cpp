@@ -139,8 +139,7 @@ void sum_slices(const Sums& s) {
         }
         run.end(to, size);
       };
-      const int64_t grain = std::max<int64_t>(1, kParallelGrain / (size + count));
-      parallel_for(walk.numel, grain, [&](int64_t begin, int64_t end) {
+      parallel_for(walk.numel, grain_of(size + count), [&](int64_t begin, int64_t end) {
         const RunOfSums<T> run(std::max(size, kTermsAtATime));
         kernels::for_each_row(walk, begin, end, [&](const auto& offset, int64_t length) {
           for (int64_t i = 0; i < length; ++i) {
@@ -217,7 +216,7 @@ void sum_rows(const Sums& s, const kernels::Walk<4>& walk) {
       }
       run.end(to, n);
     };
-    parallel_for(across * size, std::max<int64_t>(1, kParallelGrain / work), [&](int64_t begin, int64_t end) {
+    parallel_for(across * size, grain_of(work), [&](int64_t begin, int64_t end) {
       const RunOfSums<T> run(part);
       for (int64_t i = begin; i < end; ++i) {
         if (dense) {  // one call for all rows without terms in between is faster than one for each

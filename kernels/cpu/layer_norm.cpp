@@ -50,8 +50,6 @@ void store_column(const Tensor& y, int64_t i, const T* value) {
   convert_tables().of<T>().store[static_cast<size_t>(y.dtype())](static_cast<char*>(y.raw_bytes()) + at, value, 1);
 }
 
-int64_t row_grain(int64_t n) { return std::max<int64_t>(1, kParallelGrain / std::max<int64_t>(n, 1)); }
-
 template <class T, class C>
 void forward(const LayerNormRows<T, C>& table, const Tensor& y, const Tensor& sum, const Tensor& mean,
              const Tensor& rstd, const Tensor& x, const Tensor& residual, const Tensor& weight, const Tensor& bias,
@@ -61,7 +59,7 @@ void forward(const LayerNormRows<T, C>& table, const Tensor& y, const Tensor& su
   load_parameter<T>(w.data(), weight, kOne<T>, n);
   load_parameter<T>(b.data(), bias, 0, n);
   C *const means = mean.defined() ? mean.raw<C>() : nullptr, *const rstds = rstd.raw<C>();
-  parallel_for(rows, row_grain(n), [&](int64_t begin, int64_t end) {
+  parallel_for(rows, grain_of(n), [&](int64_t begin, int64_t end) {
     const bool adds = residual.defined();
     const RowAccess<T> in(x, n), in_residual(adds ? residual : x, n), sums(adds ? sum : x, n), out(y, n);
     for (int64_t r = begin; r < end; ++r) {
@@ -89,7 +87,7 @@ void forward(const LayerNormRows<T, C>& table, const Tensor& y, const Tensor& su
 template <class T>
 void add_groups(const Tensor& y, const T* partial, int64_t groups, int64_t stride, int64_t n,
                 int64_t (*position)(int64_t, int64_t)) {
-  parallel_for(n, std::max<int64_t>(1, kParallelGrain / groups), [&](int64_t begin, int64_t end) {
+  parallel_for(n, grain_of(groups), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       T sum = partial[i];
       for (int64_t g = 1; g < groups; ++g) sum += partial[g * stride + i];
@@ -111,8 +109,7 @@ void backward(const LayerNormRows<T, C>& table, const Tensor& gx, const Tensor& 
   const Scratch<C> partial(columns ? 2 * groups * n : 0);
   load_parameter<T>(w.data(), weight, kOne<T>, n);
   const C *const means = mean.defined() ? mean.raw<C>() : nullptr, *const rstds = rstd.raw<C>();
-  const int64_t grain = std::max<int64_t>(1, row_grain(n) / std::max<int64_t>(per_group, 1));
-  parallel_for(groups, grain, [&](int64_t first, int64_t last) {
+  parallel_for(groups, grain_of(per_group * n), [&](int64_t first, int64_t last) {
     const RowAccess<T> in_x(x, n), in_gy(gy, n), in_gsum(gsum.defined() ? gsum : gy, n);
     const RowAccess<T> out(gx.defined() ? gx : gy, n);
     for (int64_t g = first; g < last; ++g) {

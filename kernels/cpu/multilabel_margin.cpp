@@ -11,7 +11,7 @@ namespace {
 template <class F>
 void for_rows_of(const Tensor& x, F f) {
   const int64_t classes = x.sizes()[1];
-  parallel_for(x.sizes()[0], std::max<int64_t>(1, kParallelGrain / (8 * classes)), [&](int64_t begin, int64_t end) {
+  parallel_for(x.sizes()[0], grain_of(8 * classes), [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) f(n);
   });
 }

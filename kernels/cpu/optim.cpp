@@ -101,8 +101,7 @@ void run(const Job& job, const UpdateRows& update_rows, const UpdateF64& update_
     rows.factor = job.factor;
     update_rows(index, rows);
   };
-  const int64_t grain = kParallelGrain / (line * unit);
-  parallel_for((total + line - 1) / line, grain, [&](int64_t first, int64_t last) {
+  parallel_for((total + line - 1) / line, grain_of(line * unit), [&](int64_t first, int64_t last) {
     job.ranges.visit(first * line, std::min(last * line, total), [&](size_t index, int64_t begin, int64_t end) {
       const Group& group = job.groups[index];
       begin *= unit;

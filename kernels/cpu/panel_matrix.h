@@ -34,9 +34,8 @@ class PanelMatrix {
     const Scratch<T> padded(in_place ? 0 : m * columns_);
     T* const c = in_place ? d : padded.data();
     const bool prepared = accumulate || bias != nullptr;
-    // Multiplications that take about as long as kParallelGrain simple elements.
-    const int64_t grain = std::max<int64_t>(1, 16 * kParallelGrain / std::max<int64_t>(1, m * k_ * kPanel));
-    parallel_for(columns_ / kPanel, grain, [&](int64_t begin, int64_t end) {
+    // The m k kPanel multiplications of a panel take about as long as m k simple elements.
+    parallel_for(columns_ / kPanel, grain_of(m * k_), [&](int64_t begin, int64_t end) {
       begin *= kPanel;
       end *= kPanel;
       for (int64_t i = 0; prepared && i < m; ++i) prepare(c + i * columns_, d + i * n_, bias, begin, end, accumulate);

@@ -3,6 +3,7 @@
 //
 // Kernels whose results depend on how work is grouped (sums) choose groups by size alone and call parallel_for over
 // groups, so that results do not depend on the number of threads.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -14,6 +15,9 @@ namespace tandem::cpu {
 
 /// Number of simple elements below which a second thread does not pay off (starting one takes about 0.6 us).
 inline constexpr int64_t kParallelGrain = 32768;
+
+/// The grain of parallel_for for items that each take as long as `work` simple elements.
+constexpr int64_t grain_of(int64_t work) { return std::max<int64_t>(1, kParallelGrain / std::max<int64_t>(1, work)); }
 
 namespace detail {
 using ParallelBody = void (*)(void* context, int64_t begin, int64_t end);

@@ -58,8 +58,6 @@ class ImageRows {
   void (*store_)(void*, const T*, int64_t) = nullptr;
 };
 
-int64_t grain(int64_t work_per_row) { return 1 + kParallelGrain / std::max<int64_t>(work_per_row, 1); }
-
 /// Compute types of max_pool2d, whose kernels also store cell numbers in T: f32 is exact only up to 2^24.
 template <class F>
 void visit_max_pool_compute(DType dtype, const Pool2dParams& p, F&& f) {
@@ -100,7 +98,7 @@ void run_max(const Tensor& y, const Tensor& indices, const Tensor& x, const Pool
   const ImageRows<T> ys(y, format), cells(indices, format), xs(x, format);
   const PoolRows<T>& table = pool_table().of<T>();
   const int64_t h = x.size(2), oh = y.size(2), n = ys.length();
-  parallel_for(format.planes * oh, grain(n * p.kernel[0] * p.kernel[1]), [&](int64_t begin, int64_t end) {
+  parallel_for(format.planes * oh, grain_of(n * p.kernel[0] * p.kernel[1]), [&](int64_t begin, int64_t end) {
     const Scratch<T> in(xs.length()), out(n), cell(n);
     for (int64_t row = begin; row < end; ++row) {
       T* best = ys.target(row, out.data());
@@ -121,7 +119,7 @@ void run_max_backward(const Tensor& gx, const Tensor& gy, const Tensor& indices,
   const PoolTaps taps = taps_of(gy, gx, format, p);
   const ImageRows<T> gxs(gx, format), gys(gy, format), cells(indices, format);
   const int64_t h = gx.size(2), oh = gy.size(2), n = gys.length();
-  parallel_for(format.planes * h, grain(gxs.length() * p.kernel[1]), [&](int64_t begin, int64_t end) {
+  parallel_for(format.planes * h, grain_of(gxs.length() * p.kernel[1]), [&](int64_t begin, int64_t end) {
     const Scratch<T> in(gxs.length()), out(n), cell(n);
     for (int64_t row = begin; row < end; ++row) {
       T* to = gxs.target(row, in.data());
@@ -142,7 +140,7 @@ void run_max_gather(const Tensor& y, const Tensor& x, const Tensor& indices, con
   const PoolTaps taps = taps_of(y, x, format, p);
   const ImageRows<T> ys(y, format), xs(x, format), cells(indices, format);
   const int64_t h = x.size(2), oh = y.size(2), n = ys.length();
-  parallel_for(format.planes * oh, grain(n * p.kernel[0] * p.kernel[1]), [&](int64_t begin, int64_t end) {
+  parallel_for(format.planes * oh, grain_of(n * p.kernel[0] * p.kernel[1]), [&](int64_t begin, int64_t end) {
     const Scratch<T> in(xs.length()), out(n), cell(n);
     for (int64_t row = begin; row < end; ++row) {
       T* to = ys.target(row, out.data());
@@ -199,8 +197,8 @@ void run_average(const Tensor& y, const Tensor& x, const Windows& rows, const Wi
   const PoolWindows windows{y.size(3), format.lanes, columns.begin.data(), columns.end.data()};
   const ImageRows<T> ys(y, format), xs(x, format);
   const PoolRows<T>& table = pool_table().of<T>();
-  const int64_t h = x.size(2), oh = y.size(2), n = ys.length();
-  parallel_for(format.planes * oh, grain(xs.length() * h / std::max<int64_t>(oh, 1)), [&](int64_t begin, int64_t end) {
+  const int64_t h = x.size(2), oh = y.size(2), n = ys.length(), work = xs.length() * h / std::max<int64_t>(oh, 1);
+  parallel_for(format.planes * oh, grain_of(work), [&](int64_t begin, int64_t end) {
     const Scratch<T> in(xs.length()), out(n), divisors(windows.out);
     for (int64_t row = begin; row < end; ++row) {
       const size_t o = static_cast<size_t>(row % oh);
@@ -223,7 +221,7 @@ void run_average_backward(const Tensor& gx, const Tensor& gy, const Windows& row
   const ImageRows<T> gxs(gx, format), gys(gy, format);
   const PoolRows<T>& table = pool_table().of<T>();
   const int64_t h = gx.size(2), oh = gy.size(2), n = gys.length();
-  parallel_for(format.planes * h, grain(gxs.length()), [&](int64_t begin, int64_t end) {
+  parallel_for(format.planes * h, grain_of(gxs.length()), [&](int64_t begin, int64_t end) {
     const Scratch<T> in(gxs.length()), out(n), divisors(windows.out);
     for (int64_t row = begin; row < end; ++row) {
       T* to = gxs.target(row, in.data());

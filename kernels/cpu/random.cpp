@@ -112,7 +112,7 @@ void binomial(const Tensor& y, const Tensor& count, const Tensor& prob, PhiloxSt
 void pick_weighted(const Tensor& y, const Tensor& sums, const Tensor& u) {
   const int64_t n = sums.sizes()[1], k = u.sizes()[1];
   kernels::visit_floating_compute(u.dtype(), [&]<class C>(C) {
-    parallel_for(y.numel(), kParallelGrain / 16, [&](int64_t begin, int64_t end) {
+    parallel_for(y.numel(), grain_of(16), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         y.raw<int64_t>()[i] = kernels::weighted_index(sums.raw<C>() + i / k * n, n, u.raw<C>()[i]);
       }

@@ -20,9 +20,6 @@ namespace {
 
 using kernels::StepRows;
 
-/// Elements of a row that take about as long as kParallelGrain simple ones: a unit evaluates several exponentials.
-constexpr int64_t kUnitGrain = kParallelGrain / 32;
-
 Tensor in_dtype(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype && x.is_contiguous()) return x;
   const Tensor y = empty(x.sizes(), x.options().dtype(dtype));
@@ -76,7 +73,8 @@ class StepProduct {
 /// Calls f(begin, end) for parts of the step's rows.
 template <class F>
 void for_rows_of(StepRows rows, int64_t units, F&& f) {
-  parallel_for(rows.count, std::max<int64_t>(1, kUnitGrain / std::max<int64_t>(1, units)), f);
+  // A unit evaluates several exponentials, which take about as long as 32 simple elements.
+  parallel_for(rows.count, grain_of(32 * units), f);
 }
 
 /// The row of a contiguous tensor in the compute type, which is the tensor's dtype.

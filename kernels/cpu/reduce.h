@@ -136,9 +136,8 @@ void fold_tensor(Fold fold, const Tensor& x, const ReducePlan& plan, const Accum
   const int64_t chunks = blocks >= 16 ? 1 : (units + chunk - 1) / chunk;
   std::vector<A> partial(static_cast<size_t>(chunks > 1 ? kept.numel * chunks : 0));
 
-  const int64_t item_terms = std::max<int64_t>(1, terms / chunks * width);
-  const int64_t grain = std::max<int64_t>(1, kParallelGrain / item_terms);
-  parallel_for(blocks * chunks, grain, [&](int64_t begin, int64_t end) {
+  const int64_t item_terms = terms / chunks * width;
+  parallel_for(blocks * chunks, grain_of(item_terms), [&](int64_t begin, int64_t end) {
     const auto run = [&](auto&& fold_block) {
       A acc[kFoldColumns];
       for (int64_t i = begin; i < end; ++i) {

@@ -133,12 +133,11 @@ void remap(const Tensor& y, const Tensor& x, const IndexMap& map, Scalar fill_va
 void remap_backward(const Tensor& gx, const Tensor& gy, const IndexMap& map) {
   if (gx.numel() == 0) return;
   const int64_t n = gx.sizes().back(), rows = gx.numel() / n;
-  const int64_t grain = std::max<int64_t>(1, kParallelGrain / std::max<int64_t>(1, gy.numel() / rows));
   visit_arithmetic_dtype(gx.dtype(), [&]<class T>(T) {
     if constexpr (is_floating_point(dtype_of<T>)) {
       using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
       const FoldRows<T, C> fold(gx, gy, map);
-      parallel_for(rows, grain, [&](int64_t begin, int64_t end) { fold(begin, end); });
+      parallel_for(rows, grain_of(gy.numel() / rows), [&](int64_t begin, int64_t end) { fold(begin, end); });
     }
   });
 }

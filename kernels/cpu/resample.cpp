@@ -56,9 +56,8 @@ void visit_elements(DType dtype, F f) {
 
 template <class C, class Y, class X>
 void combine(Y* y, const X* x, const Along& to, const Along& from, const Terms<C>& terms) {
-  const int64_t work =
-      std::max<int64_t>(1, to.inner * static_cast<int64_t>(terms.index.size()) / std::max<int64_t>(1, to.n));
-  parallel_for(to.outer * to.n, std::max<int64_t>(1, kParallelGrain / work), [&](int64_t first, int64_t last) {
+  const int64_t work = to.inner * static_cast<int64_t>(terms.index.size()) / std::max<int64_t>(1, to.n);
+  parallel_for(to.outer * to.n, grain_of(work), [&](int64_t first, int64_t last) {
     for (int64_t row = first; row < last; ++row) {
       const auto i = static_cast<size_t>(row % to.n);
       const X* const in = x + row / to.n * from.n * from.inner;
@@ -94,8 +93,7 @@ void window_argmax(const Tensor& index, const Tensor& x, int64_t dim, const Resa
   visit_elements(x.dtype(), [&]<class C, class X>(C, X) {
     const X* const data = x.raw<X>();
     int64_t* const found = index.raw<int64_t>();
-    const int64_t grain = std::max<int64_t>(1, kParallelGrain / (std::max<int64_t>(1, to.inner) * 4));
-    parallel_for(to.outer * to.n, grain, [&](int64_t first, int64_t last) {
+    parallel_for(to.outer * to.n, grain_of(4 * to.inner), [&](int64_t first, int64_t last) {
       for (int64_t row = first; row < last; ++row) {
         const X* const in = data + row / to.n * from.n * from.inner;
         for (int64_t e = 0; e < to.inner; ++e) {

@@ -17,7 +17,7 @@ bool any_f64(std::initializer_list<const Tensor*> tensors) {
 /// Calls f(C{}, begin, end) for ranges of rows.
 template <class F>
 void for_row_ranges(bool f64, const Space& others, int64_t n, F f) {
-  parallel_for(others.numel, std::max<int64_t>(1, kParallelGrain / std::max<int64_t>(n, 1)),
+  parallel_for(others.numel, grain_of(n),
                [&](int64_t begin, int64_t end) { f64 ? f(double{}, begin, end) : f(float{}, begin, end); });
 }
 

@@ -102,7 +102,7 @@ class Rows {
 /// Calls f(begin, end) for ranges of rows of n elements.
 template <class F>
 void for_rows(const Space& others, int64_t n, F f) {
-  parallel_for(others.numel, std::max<int64_t>(1, kParallelGrain / 4 / std::max<int64_t>(1, n)), f);
+  parallel_for(others.numel, grain_of(4 * n), f);
 }
 
 }  // namespace tandem::cpu

@@ -47,8 +47,7 @@ struct ScanPlan {
 /// Scans rows, each presented as a contiguous run.
 template <class C>
 void scan_rows(const ScanFunctions<C>& scan, const ScanPlan& plan) {
-  const int64_t grain = std::max<int64_t>(1, kParallelGrain / 4 / plan.length);
-  parallel_for(plan.others.numel, grain, [&](int64_t begin, int64_t end) {
+  parallel_for(plan.others.numel, grain_of(4 * plan.length), [&](int64_t begin, int64_t end) {
     std::vector<Rows<C>> in, out;
     std::vector<Rows<int64_t>> places;
     const int64_t together = std::min<int64_t>(scan.together, end - begin);
@@ -109,7 +108,7 @@ template <class C>
 void scan_columns(const ScanFunctions<C>& scan, const ScanPlan& plan) {
   constexpr int64_t kUnit = 64;  // columns: the least that a thread gets
   const int64_t inner = plan.others.sizes[plan.others.rank - 1], per_row = (inner + kUnit - 1) / kUnit;
-  const int64_t grain = std::max<int64_t>(1, kParallelGrain / 2 / (plan.length * std::min(inner, kUnit)));
+  const int64_t grain = grain_of(2 * plan.length * std::min(inner, kUnit));
   parallel_for(plan.others.numel / inner * per_row, grain, [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin, taken; unit < end; unit += taken) {
       const int64_t first = unit % per_row;

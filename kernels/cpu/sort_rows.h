@@ -1,6 +1,5 @@
 #pragma once
 // Rows of values, indices and x, for kernels that sort or select along a dimension.
-#include <algorithm>
 
 #include "kernels/cpu/rows.h"
 #include "kernels/sort_key.h"
@@ -34,9 +33,8 @@ void for_sort_rows(const Tensor& values, const Tensor& indices, const Tensor& x,
   const int64_t n = x.sizes()[d];
   // values may be shorter than x along dim, so the sizes of the rows are x's.
   const Space others = other_dimensions({&x, &values, &indices}, dim);
-  const int64_t grain = std::max<int64_t>(1, kParallelGrain / 8 / n);
   visit_arithmetic_dtype(x.dtype(), [&]<class T>(T) {
-    parallel_for(others.numel, grain, [&](int64_t begin, int64_t end) {
+    parallel_for(others.numel, grain_of(8 * n), [&](int64_t begin, int64_t end) {
       for (int64_t k = begin; k < end; ++k) {
         f(SortRow<T>{values.raw<T>() + offset_of(others, 1, k), indices.raw<int64_t>() + offset_of(others, 2, k),
                      x.raw<T>() + offset_of(others, 0, k), values.strides()[d], indices.strides()[d], x.strides()[d]},

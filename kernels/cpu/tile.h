@@ -72,7 +72,7 @@ template <class Make>
 void for_each_tile(const Space& space, Make&& make) {
   if (space.numel == 0) return;
   const Tiling tiling(space);
-  parallel_for(tiling.count(), kParallelGrain / kTile, [&](int64_t begin, int64_t end) {
+  parallel_for(tiling.count(), grain_of(kTile), [&](int64_t begin, int64_t end) {
     auto f = make();
     for (int64_t i = begin; i < end; ++i) f(tiling[i]);
   });

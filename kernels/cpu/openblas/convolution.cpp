@@ -92,7 +92,7 @@ float* image_of(const Array& x, int64_t i) { return static_cast<float*>(x.data) 
 Matrix columns_of(float* image, const Shape& s, int64_t group, int64_t first, int64_t end, float* buffer) {
   if (s.is_pointwise()) return {image + first * s.c + group * s.group_c, s.c};
   const int64_t width = s.columns();
-  parallel_for(end - first, 1 + kParallelGrain / width, [&](int64_t from, int64_t to) {
+  parallel_for(end - first, grain_of(width), [&](int64_t from, int64_t to) {
     for (int64_t p = from; p < to; ++p) {
       float* const row = buffer + p * width;
       s.for_each_tap(
@@ -109,8 +109,7 @@ Matrix columns_of(float* image, const Shape& s, int64_t group, int64_t first, in
 /// Adds the columns of output positions [first, end) to the pixels that they came from. Threads divide the channels,
 /// since columns overlap.
 void add_columns(float* image, const Shape& s, int64_t group, int64_t first, int64_t end, const float* columns) {
-  const int64_t grain = 1 + kParallelGrain / ((end - first) * s.taps());
-  parallel_for(s.group_c, grain, [&](int64_t from, int64_t to) {
+  parallel_for(s.group_c, grain_of((end - first) * s.taps()), [&](int64_t from, int64_t to) {
     for (int64_t p = first; p < end; ++p) {
       const float* const row = columns + (p - first) * s.columns();
       s.for_each_tap(

@@ -96,16 +96,13 @@ struct TwoPoints {
   Points a, b;
 };
 
-/// Tiles that take about as long as kParallelGrain simple elements.
-inline int64_t grain(int64_t channels) { return std::max<int64_t>(1, kParallelGrain / (kPoints * channels)); }
-
 /// Transforms the squares of side x side pixels of tiles [first, first + count). place(i): of tile first + i.
 template <class Place>
 void to_points(const Tensor& x, Channels channels, int64_t side, const Tiles& tiles, std::array<int64_t, 2> border,
                int64_t first, int64_t count, Place place) {
   with_table(x.dtype(), [&]<class Pixel>(const WinogradTable<Pixel>& table) {
     const auto transform = table.to_points(side);
-    parallel_for(count, grain(channels.count), [&](int64_t begin, int64_t end) {
+    parallel_for(count, grain_of(kPoints * channels.count), [&](int64_t begin, int64_t end) {
       const Scratch<Pixel> zeros(channels.count);
       std::fill_n(zeros.data(), channels.count, Pixel(0));
       Squares<Pixel> squares(x, side, tiles, border, channels.begin, zeros.data());

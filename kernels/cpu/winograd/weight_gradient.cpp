@@ -43,7 +43,7 @@ class WeightGradient {
       });
     };
     parallel_for_parts<TwoPoints>(tiles_.count, group, run, slab, rows, slab, columns_);
-    parallel_for(outputs_, grain(inputs_), [&](int64_t begin, int64_t end) {
+    parallel_for(outputs_, grain_of(kPoints * inputs_), [&](int64_t begin, int64_t end) {
       for (int64_t g = 1; g * group < tiles_.count; ++g) {
         for (int64_t point = 0; point < kPoints; ++point) {
           float* const to = sums[point];
