@@ -1,5 +1,6 @@
 // search_sorted. Contract: comparisons with NaN are false, so a NaN in x gets index n, and the search passes over NaN
 // in `sorted`.
+#include "kernels/cpu/indexed.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
 
@@ -22,14 +23,10 @@ void search_sorted(const Tensor& y, const Tensor& sorted, const Tensor& x, bool 
       }
       return begin;
     };
-    parallel_for(x.numel(), 1024, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        if (y.dtype() == DType::I32) {
-          y.raw<int32_t>()[i] = static_cast<int32_t>(find(i));
-        } else {
-          y.raw<int64_t>()[i] = find(i);
-        }
-      }
+    visit_index(y.dtype(), [&]<class Index>(Index) {
+      parallel_for(x.numel(), 1024, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) y.raw<Index>()[i] = static_cast<Index>(find(i));
+      });
     });
   });
 }
