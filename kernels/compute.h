@@ -22,6 +22,18 @@ decltype(auto) visit_compute(DType compute, F&& f) {
   return f(int64_t{});
 }
 
+/// Calls f(T{}) with the C++ type of a floating dtype.
+template <class F>
+void visit_floating(DType dtype, F&& f) {
+  visit_arithmetic_dtype(dtype, [&]<class T>(T zero) {
+    if constexpr (is_floating_point(dtype_of<T>)) f(zero);
+  });
+}
+
+/// What floating values of type T are computed in: double for double, else float.
+template <class T>
+using FloatingCompute = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
 /// Calls f(C{}) with what floating values of the dtype are computed in: double for f64, else float.
 template <class F>
 decltype(auto) visit_floating_compute(DType dtype, F&& f) {

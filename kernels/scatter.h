@@ -41,7 +41,7 @@ struct Max {
     if constexpr (std::is_integral_v<T>) {
       return s > y ? s : y;
     } else {
-      using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
+      using C = FloatingCompute<T>;
       const C a = static_cast<C>(y), b = static_cast<C>(s);
       return b > a || b != b ? s : y;
     }
@@ -53,7 +53,7 @@ struct Min {
     if constexpr (std::is_integral_v<T>) {
       return s < y ? s : y;
     } else {
-      using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
+      using C = FloatingCompute<T>;
       const C a = static_cast<C>(y), b = static_cast<C>(s);
       return b < a || b != b ? s : y;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/compute.h"
 #include "kernels/cpu/check_index.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
@@ -12,17 +13,6 @@ namespace tandem::cpu {
 namespace {
 
 using kernels::Bag;
-
-template <class T>
-using BagSum = std::conditional_t<std::is_same_v<T, double>, double, float>;
-
-/// Calls f(T{}) with the C++ type of a floating dtype.
-template <class F>
-void visit_rows(DType dtype, F f) {
-  visit_arithmetic_dtype(dtype, [&]<class T>(T) {
-    if constexpr (is_floating_point(dtype_of<T>)) f(T{});
-  });
-}
 
 void check_bags(const Tensor& indices, const Tensor& offsets, int64_t rows) {
   const int64_t n = indices.numel();
@@ -49,8 +39,8 @@ void embedding_bag(const Tensor& y, const Tensor& winner, const Tensor& weight, 
   const int64_t row_step = weight.strides()[0], step = weight.strides()[1];
   const int64_t y_row = y.strides()[0], y_step = y.strides()[1];
   const int64_t work = width * std::max<int64_t>(1, n / std::max<int64_t>(1, bags));
-  visit_rows(weight.dtype(), [&]<class T>(T) {
-    using C = BagSum<T>;
+  kernels::visit_floating(weight.dtype(), [&]<class T>(T) {
+    using C = kernels::FloatingCompute<T>;
     const T* const table = weight.raw<T>();
     const T* const factors = scale.defined() ? scale.raw<T>() : nullptr;
     parallel_for(bags, grain_of(work), [&](int64_t first, int64_t last) {
@@ -91,7 +81,7 @@ void embedding_bag(const Tensor& y, const Tensor& winner, const Tensor& weight, 
 void gathered_dots(const Tensor& y, const Tensor& a, const Tensor& a_rows, const Tensor& b, const Tensor& b_rows) {
   const int64_t width = a.sizes()[1];
   const int64_t a_row = a.strides()[0], a_step = a.strides()[1], b_row = b.strides()[0], b_step = b.strides()[1];
-  visit_rows(a.dtype(), [&]<class T>(T) {
+  kernels::visit_floating(a.dtype(), [&]<class T>(T) {
     parallel_for(y.numel(), grain_of(width), [&](int64_t begin, int64_t end) {
       for (int64_t j = begin; j < end; ++j) {
         const T* const u = a.raw<T>() + a_rows.raw<int64_t>()[j] * a_row;
@@ -100,7 +90,7 @@ void gathered_dots(const Tensor& y, const Tensor& a, const Tensor& a_rows, const
         for (int64_t d = 0; d < width; ++d) {
           sum += static_cast<double>(u[d * a_step]) * static_cast<double>(v[d * b_step]);
         }
-        y.raw<T>()[j] = T(static_cast<BagSum<T>>(sum));
+        y.raw<T>()[j] = T(static_cast<kernels::FloatingCompute<T>>(sum));
       }
     });
   });

@@ -1,8 +1,8 @@
 // im2col, col2im. Contract: im2col copies bit by bit; sums of col2im are held in f32 (f64 for f64), in a fixed order,
 // and rounded once.
-#include <type_traits>
 #include <vector>
 
+#include "kernels/compute.h"
 #include "kernels/cpu/conv_taps.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
@@ -61,7 +61,7 @@ void copy_windows(T* out, const T* x, const Blocks& s) {
 
 template <class T>
 void add_windows(T* x, const T* blocks, const Blocks& s) {
-  using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  using C = kernels::FloatingCompute<T>;
   parallel_for(s.planes, grain_of(s.oh * s.ow * s.kh * s.kw), [&](int64_t begin, int64_t end) {
     std::vector<C> sums(static_cast<size_t>(s.h * s.w));
     for (int64_t plane = begin; plane < end; ++plane) {
@@ -90,16 +90,14 @@ void add_windows(T* x, const T* blocks, const Blocks& s) {
 
 void im2col(const Tensor& columns, const Tensor& x, const ConvParams& p) {
   if (columns.numel() == 0) return;
-  visit_arithmetic_dtype(x.dtype(), [&]<class T>(T) {
-    if constexpr (is_floating_point(dtype_of<T>)) copy_windows(columns.raw<T>(), x.raw<T>(), Blocks(x, columns, p));
-  });
+  kernels::visit_floating(x.dtype(),
+                          [&]<class T>(T) { copy_windows(columns.raw<T>(), x.raw<T>(), Blocks(x, columns, p)); });
 }
 
 void col2im(const Tensor& x, const Tensor& columns, const ConvParams& p) {
   if (x.numel() == 0) return;
-  visit_arithmetic_dtype(x.dtype(), [&]<class T>(T) {
-    if constexpr (is_floating_point(dtype_of<T>)) add_windows(x.raw<T>(), columns.raw<T>(), Blocks(x, columns, p));
-  });
+  kernels::visit_floating(x.dtype(),
+                          [&]<class T>(T) { add_windows(x.raw<T>(), columns.raw<T>(), Blocks(x, columns, p)); });
 }
 
 }  // namespace tandem::cpu

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernels/compute.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
 
@@ -33,7 +34,7 @@ struct InsideCells {
 
 template <class T, int kDims, int kTaps>
 struct GridSampler {
-  using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  using C = kernels::FloatingCompute<T>;
   using Cells = GridCells<C, kDims, kTaps>;
   using Inside = InsideCells<C, kDims, kTaps>;
 
@@ -130,11 +131,8 @@ struct GridSampler {
 /// Calls f with the sampler for the call's types.
 template <class F>
 void with_sampler(const Tensor& x, const Tensor& grid, const GridSampling& how, F f) {
-  visit_arithmetic_dtype(x.dtype(), [&]<class T>(T) {
-    if constexpr (is_floating_point(dtype_of<T>)) {
-      kernels::visit_grid(x, how,
-                          [&](auto dims, auto taps) { f(GridSampler<T, dims.value, taps.value>(x, grid, how)); });
-    }
+  kernels::visit_floating(x.dtype(), [&]<class T>(T) {
+    kernels::visit_grid(x, how, [&](auto dims, auto taps) { f(GridSampler<T, dims.value, taps.value>(x, grid, how)); });
   });
 }
 

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <type_traits>
 
+#include "kernels/compute.h"
 #include "kernels/cpu/check_index.h"
 #include "kernels/cpu/indexed.h"
 #include "kernels/cpu/kernels.h"
@@ -23,14 +23,11 @@
 namespace tandem::cpu {
 namespace {
 
-template <class T>
-using IndexSum = std::conditional_t<std::is_same_v<T, double>, double, float>;
-
 /// Up to `n` sums of elements of type T: in y's memory, or for 16-bit types in an f32 buffer.
 template <class T>
 class RunOfSums {
  public:
-  using Sum = IndexSum<T>;
+  using Sum = kernels::FloatingCompute<T>;
   explicit RunOfSums(int64_t n) : sums_(kWidens ? n : 0), terms_(kWidens ? n : 0) {}
 
   /// Begins n sums for y with x's elements, or 0 if x is null.
@@ -96,14 +93,6 @@ struct Sums {
   int64_t along(const Tensor& t) const { return t.strides()[static_cast<size_t>(dim)]; }
 };
 
-/// Calls f(T{}) with the C++ type of a floating dtype.
-template <class F>
-void visit_sums(DType dtype, F f) {
-  visit_arithmetic_dtype(dtype, [&]<class T>(T) {
-    if constexpr (is_floating_point(dtype_of<T>)) f(T{});
-  });
-}
-
 constexpr int64_t kTermsAtATime = 1024;
 constexpr int64_t kLongestSlice = 1 << 16;  ///< whose sums fit into the second-level cache
 
@@ -121,7 +110,7 @@ bool has_slices(const Sums& s) {
 void sum_slices(const Sums& s) {
   const auto walk = s.others();
   const int64_t size = s.size(), count = s.count();
-  visit_sums(s.y.dtype(), [&]<class T>(T) {
+  kernels::visit_floating(s.y.dtype(), [&]<class T>(T) {
     visit_index(s.index.dtype(), [&]<class Index>(Index) {
       T* const y = s.y.raw<T>();
       const T* const x = s.x.defined() ? s.x.raw<T>() : nullptr;
@@ -193,7 +182,7 @@ void sum_rows(const Sums& s, const kernels::Walk<4>& walk) {
   const int64_t across = (walk.numel + part - 1) / part;
   const int64_t work = part * (1 + s.count() / size);
   const bool dense = across == 1 && !s.x.defined() && walk.rank == 1 && y_step == walk.numel;
-  visit_sums(s.y.dtype(), [&]<class T>(T) {
+  kernels::visit_floating(s.y.dtype(), [&]<class T>(T) {
     T* const y = s.y.raw<T>();
     const T* const x = s.x.defined() ? s.x.raw<T>() : nullptr;
     const T* const src = s.src.raw<T>();

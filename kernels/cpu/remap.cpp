@@ -65,9 +65,10 @@ void add_row(C* sums, const T* g, int64_t stride, const Runs& runs) {
   }
 }
 
-template <class T, class C>
+template <class T>
 class FoldRows {
  public:
+  using C = kernels::FloatingCompute<T>;
   FoldRows(const Tensor& gx, const Tensor& gy, const IndexMap& map)
       : gx_(gx),
         gy_(gy),
@@ -133,12 +134,9 @@ void remap(const Tensor& y, const Tensor& x, const IndexMap& map, Scalar fill_va
 void remap_backward(const Tensor& gx, const Tensor& gy, const IndexMap& map) {
   if (gx.numel() == 0) return;
   const int64_t n = gx.sizes().back(), rows = gx.numel() / n;
-  visit_arithmetic_dtype(gx.dtype(), [&]<class T>(T) {
-    if constexpr (is_floating_point(dtype_of<T>)) {
-      using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
-      const FoldRows<T, C> fold(gx, gy, map);
-      parallel_for(rows, grain_of(gy.numel() / rows), [&](int64_t begin, int64_t end) { fold(begin, end); });
-    }
+  kernels::visit_floating(gx.dtype(), [&]<class T>(T) {
+    const FoldRows<T> fold(gx, gy, map);
+    parallel_for(rows, grain_of(gy.numel() / rows), [&](int64_t begin, int64_t end) { fold(begin, end); });
   });
 }
 

@@ -11,6 +11,8 @@ namespace tandem::cpu {
 namespace {
 
 using kernels::Along;
+using kernels::FloatingCompute;
+using kernels::visit_floating;
 using math::Resampling;
 
 constexpr int64_t kRun = 64;  // elements that are summed at a time
@@ -39,21 +41,6 @@ struct Terms {
   }
 };
 
-/// Calls f(C{}, T{}) with the compute type and the type of the elements.
-template <class F>
-void visit_elements(DType dtype, F f) {
-  switch (dtype) {
-    case DType::F64:
-      return f(double{}, double{});
-    case DType::F16:
-      return f(float{}, Half{});
-    case DType::BF16:
-      return f(float{}, BFloat16{});
-    default:
-      return f(float{}, float{});
-  }
-}
-
 template <class C, class Y, class X>
 void combine(Y* y, const X* x, const Along& to, const Along& from, const Terms<C>& terms) {
   const int64_t work = to.inner * static_cast<int64_t>(terms.index.size()) / std::max<int64_t>(1, to.n);
@@ -80,17 +67,19 @@ void combine(Y* y, const X* x, const Along& to, const Along& from, const Terms<C
 
 void resample(const Tensor& y, const Tensor& x, int64_t dim, const Resampling& r, bool transposed) {
   const Along to(y, dim), from(x, dim);
-  visit_elements(x.dtype(), [&]<class C, class X>(C, X) {
+  visit_floating(x.dtype(), [&]<class X>(X) {
+    using C = FloatingCompute<X>;
     const Terms<C> terms(r, transposed);
-    visit_elements(y.dtype(), [&]<class Compute, class Y>(Compute, Y) {
-      if constexpr (std::is_same_v<Compute, C>) combine<C>(y.raw<Y>(), x.raw<X>(), to, from, terms);
+    visit_floating(y.dtype(), [&]<class Y>(Y) {
+      if constexpr (std::is_same_v<FloatingCompute<Y>, C>) combine<C>(y.raw<Y>(), x.raw<X>(), to, from, terms);
     });
   });
 }
 
 void window_argmax(const Tensor& index, const Tensor& x, int64_t dim, const Resampling& r) {
   const Along to(index, dim), from(x, dim);
-  visit_elements(x.dtype(), [&]<class C, class X>(C, X) {
+  visit_floating(x.dtype(), [&]<class X>(X) {
+    using C = FloatingCompute<X>;
     const X* const data = x.raw<X>();
     int64_t* const found = index.raw<int64_t>();
     parallel_for(to.outer * to.n, grain_of(4 * to.inner), [&](int64_t first, int64_t last) {
