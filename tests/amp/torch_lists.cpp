@@ -77,16 +77,25 @@ const TorchList& torch_cpu_list() {
 const std::map<std::string_view, Composite>& composites() {
   static const std::map<std::string_view, Composite> all = {
       {"add_layer_norm", {Cast::f32_dtype, Cast::keep, "add, then layer_norm: only the norm's result is f32"}},
+      {"chain_matmul", {Cast::lower, Cast::lower, "on the CPU by its products, mm"}},
       {"conv2d_relu", {Cast::lower, Cast::lower, "conv2d, then relu"}},
       {"cross_entropy",
        {Cast::f32_dtype, Cast::f32, "log_softmax and nll_loss; on the CPU registered as cross_entropy_loss"}},
+      {"einsum", {Cast::lower, Cast::lower, "on the CPU by its products, bmm; there, sums of one operand keep f32"}},
       {"gaussian_nll_loss", {Cast::f32, Cast::keep, "log, and sums of f32 and the region's dtype"}},
-      {"gru", {Cast::lower, Cast::lower, "products, registered as _cudnn_rnn and mkldnn_rnn_layer"}},
+      {"gru",
+       {Cast::lower, Cast::keep, "registered as _cudnn_rnn; on the CPU, products are lowered and states are f32"}},
+      {"gru_cell", {Cast::lower, Cast::keep, "on the CPU, products are lowered and states are f32"}},
+      {"linalg_multi_dot", {Cast::lower, Cast::lower, "on the CPU by its products, mm"}},
       {"linear_relu", {Cast::lower, Cast::lower, "linear, then relu"}},
       {"lstm", {Cast::lower, Cast::lower, "products, registered as _cudnn_rnn and mkldnn_rnn_layer"}},
+      {"lstm_cell", {Cast::lower, Cast::keep, "on the CPU, products are lowered and states are f32"}},
       {"rnn_relu", {Cast::lower, Cast::lower, "products, registered as _cudnn_rnn and mkldnn_rnn_layer"}},
+      {"rnn_relu_cell", {Cast::lower, Cast::lower, "on the CPU by its products, linear"}},
       {"rnn_tanh", {Cast::lower, Cast::lower, "products, registered as _cudnn_rnn and mkldnn_rnn_layer"}},
+      {"rnn_tanh_cell", {Cast::lower, Cast::lower, "on the CPU by its products, linear"}},
       {"square", {Cast::f32, Cast::keep, "pow(x, 2)"}},
+      {"tensordot", {Cast::promote, Cast::lower, "on the CPU by its product, mm"}},
   };
   return all;
 }

@@ -14,7 +14,8 @@ using TorchList = std::map<std::string, amp::Cast, std::less<>>;
 const TorchList& torch_cuda_list();
 const TorchList& torch_cpu_list();
 
-/// Ops that are composites in PyTorch, so that their policy follows from their parts; and ops that only tandem has.
+/// Ops that are composites in PyTorch on one of the devices at least, so that their policy there follows from their
+/// parts; and ops that only tandem has.
 struct Composite {
   amp::Cast cuda, cpu;
   const char* reason;

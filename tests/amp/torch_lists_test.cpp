@@ -20,10 +20,13 @@ TEST(TorchLists, RowsMatchPyTorchsCpuPolicy) {
   }
 }
 
-TEST(TorchLists, CompositesAreNotListedByPyTorch) {
+TEST(TorchLists, CompositesAgreeWithPyTorchsLists) {
   for (const auto& [op, composite] : composites()) {
     EXPECT_GE(amp::policy_row(op), 0) << op;
-    EXPECT_FALSE(torch_cuda_list().contains(op)) << op << ": " << composite.reason;
+    EXPECT_FALSE(torch_cpu_list().contains(op)) << op << ": " << composite.reason;
+    if (const auto listed = torch_cuda_list().find(op); listed != torch_cuda_list().end()) {
+      EXPECT_EQ(static_cast<int>(listed->second), static_cast<int>(composite.cuda)) << op;
+    }
   }
 }
 

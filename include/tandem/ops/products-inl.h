@@ -153,6 +153,7 @@ TANDEM_OPS Tensor inner(const Tensor& a, const Tensor& b) {
   if (a.dim() == 0 || b.dim() == 0) return mul(a, b);
   TANDEM_CHECK(a.size(-1) == b.size(-1), ShapeError, "the last sizes differ: a is {}, b is {}", checks::show(a),
                checks::show(b));
+  if (a.dim() == 1 && b.dim() == 1) return dot(a, b);
   return tensordot(a, b, {-1}, {-1});
 }
 
