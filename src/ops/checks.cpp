@@ -53,9 +53,11 @@ void index(const char* which, const Tensor& x) {
 }
 
 void same_dtype(const char* which_a, const Tensor& a, const char* which_b, const Tensor& b) {
-  TANDEM_CHECK(!b.defined() || a.dtype() == b.dtype(), DTypeError,
-               "{} is {}, but {} is {}; run it in an amp::AutocastGuard region, or convert one with .to()", which_a,
-               show(a), which_b, show(b));
+  TANDEM_CHECK(
+      !b.defined() || a.dtype() == b.dtype(), DTypeError,
+      "{} is {}, but {} is {}; convert one with .to(), or run ops that autocast casts in an amp::AutocastGuard "
+      "region",
+      which_a, show(a), which_b, show(b));
 }
 
 void parameter_dtype(const Tensor& x, const char* which, const Tensor& parameter) {
