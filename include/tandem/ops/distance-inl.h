@@ -174,7 +174,10 @@ inline Grads distances_backward_in_ops(const Backward& g, double p) {
   const Tensor d = sub(unsqueeze(to(x1, wide), -2), unsqueeze(to(x2, wide), -3));
   const int64_t last = d.dim() - 1;
   const Tensor y = linalg_vector_norm(d, p, {last}, true);
-  const Tensor gd = vector_norm_backward(unsqueeze(to(g.grad(), wide), -1), d, y, p, {last});
+  const Tensor gy = unsqueeze(to(g.grad(), wide), -1);
+  // For p = inf each of several largest differences gets the whole gradient, as from the kernel.
+  const Tensor gd =
+      std::isinf(p) ? mul(gy, mul(to(eq(abs(d), y), wide), sign(d))) : vector_norm_backward(gy, d, y, p, {last});
   Grads grads(2);
   if (g.needs(0)) grads[0] = sum_to_size(sum(gd, {last - 1}), x1.sizes());
   if (g.needs(1)) grads[1] = neg(sum_to_size(sum(gd, {last - 2}), x2.sizes()));

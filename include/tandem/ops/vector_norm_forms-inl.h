@@ -84,7 +84,9 @@ inline Tensor norm_kernel(const Tensor& x, double order, const NormShape& shape,
 inline Tensor vector_norm_backward(const Tensor& gy, const Tensor& x, const Tensor& y, double order, const Dims& dims) {
   if (order == 0) return zeros_like(x);
   if (order == 1) return mul(gy, sign(x));
-  if (order == 2) return mul(gy, where(eq(y, 0), zeros({}, x.options()), div(x, y)));
+  // A norm of 0 counts as infinity, which makes the slope there, and its derivatives, 0.
+  const auto divisor = [&] { return where(eq(y, 0), full({}, INFINITY, y.options()), y); };
+  if (order == 2) return mul(gy, div(x, divisor()));
   const DType wide = checks::sum_dtype(x.dtype());
   if (std::isinf(order)) {
     const Tensor found = eq(abs(x), y);
@@ -93,7 +95,7 @@ inline Tensor vector_norm_backward(const Tensor& gy, const Tensor& x, const Tens
   }
   // sign(x) (|x| / |x|_p)^(p - 1), and 0 if x is 0 (a subgradient)
   const Tensor zero = eq(x, 0), size = to(abs(x), wide);
-  const Tensor share = where(zero, ones({}, size.options()), div(size, to(y, wide)));
+  const Tensor share = where(zero, ones({}, size.options()), div(size, to(divisor(), wide)));
   const Tensor slope = mul(sign(x), to(pow(share, order - 1), x.dtype()));
   return mul(gy, where(zero, zeros({}, slope.options()), slope));
 }
