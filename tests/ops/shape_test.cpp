@@ -69,6 +69,25 @@ std::vector<double> strided_gradient(const Tensor& x, IntArrayRef sizes, IntArra
   return result;
 }
 
+TEST(ViewDtype, OfAnotherSizeHasTheSameBytes) {
+  const Tensor x = arange(24, kInt).reshape({2, 3, 4}), part = x.slice(0, 1).slice(2, 2);
+  const auto bytes = [](const Tensor& t) {
+    const Tensor host = t.contiguous().to(kCPU);
+    const auto* begin = static_cast<const char*>(host.raw_bytes());
+    return std::string(begin, begin + host.nbytes());
+  };
+  for (const DType dtype : {kByte, kShort, kLong, kDouble}) {
+    const Tensor y = part.view(dtype);
+    EXPECT_EQ(y.sizes(), IntArrayRef({1, 3, 8 / static_cast<int64_t>(element_size(dtype))})) << name(dtype);
+    EXPECT_EQ(y.raw_bytes(), part.raw_bytes()) << name(dtype);
+    EXPECT_EQ(bytes(y), bytes(part)) << name(dtype);
+    const Tensor back = y.view(kInt);
+    EXPECT_EQ(back.strides(), part.strides()) << name(dtype);
+    EXPECT_EQ(back.storage_offset(), part.storage_offset()) << name(dtype);
+    EXPECT_TRUE(same_bits(back, part)) << name(dtype);
+  }
+}
+
 TEST(AsStrided, GradientsAreSummedPerMemoryLocation) {
   struct Case {
     const char* what;

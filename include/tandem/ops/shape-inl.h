@@ -96,15 +96,33 @@ TANDEM_OPS Tensor view(const Tensor& x, IntArrayRef sizes) {
 TANDEM_OPS Tensor view_dtype(const Tensor& x, DType dtype) {
   const OpScope op("view_dtype");
   checks::defined("the input", x);
-  TANDEM_CHECK(element_size(dtype) == x.element_size(), DTypeError,
-               "x is {}, and its bits cannot be read as {}; use a dtype of {} bytes, or convert with .to()",
-               checks::show(x), tandem::name(dtype), x.element_size());
   TANDEM_CHECK((dtype == kBool) == (x.dtype() == kBool), DTypeError,
                "x is {}, and its bits cannot be shared with {}, since those of bool are 0 and 1; convert with .to()",
                checks::show(x), tandem::name(dtype));
   // Not a view for autograd, to which a change of bits has no derivative.
   Tensor y = x.detach();
-  y.impl().dtype = dtype;
+  TensorImpl& impl = y.impl();
+  impl.dtype = dtype;
+  const auto from = static_cast<int64_t>(x.element_size()), to = static_cast<int64_t>(element_size(dtype));
+  if (from == to) return y;
+  TANDEM_CHECK(x.dim() > 0 && x.stride(-1) == 1, ShapeError,
+               "x is {} with strides {}; to be read as {}, which has another size, its last dimension must have stride "
+               "1: call contiguous(), or convert with .to()",
+               checks::show(x), to_string(x.strides()), tandem::name(dtype));
+  const auto rescaled = [&](int64_t elements) {
+    TANDEM_CHECK(
+        elements * from % to == 0, ShapeError,
+        "x is {} with strides {} from element {}, and {} of its elements are no whole number of {}; pad() the last "
+        "dimension, clone() a view, or convert with .to()",
+        checks::show(x), to_string(x.strides()), x.storage_offset(), elements, tandem::name(dtype));
+    return elements * from / to;
+  };
+  impl.sizes.back() = rescaled(x.size(-1));
+  for (size_t d = 0; d + 1 < impl.strides.size(); ++d) impl.strides[d] = rescaled(x.strides()[d]);
+  impl.offset = rescaled(x.storage_offset());
+  impl.refresh();
+  TANDEM_CHECK(reinterpret_cast<uintptr_t>(y.raw_bytes()) % static_cast<size_t>(to) == 0, StateError,
+               "the memory of x {} is not aligned for {}; clone() it first", checks::show(x), tandem::name(dtype));
   return y;
 }
 

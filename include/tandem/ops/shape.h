@@ -12,8 +12,9 @@ namespace tandem {
 /// Returns a view of the same elements with other sizes, one of which may be -1. Throws ShapeError if x's strides do
 /// not allow it; reshape() copies in that case.
 Tensor view(const Tensor& x, IntArrayRef sizes);
-/// The same memory as elements of another dtype of the same size. Not differentiable, and no view for autograd. Throws
-/// DTypeError for a dtype of another size, and for bool on one side, whose elements must be 0 or 1.
+/// The same memory as elements of another dtype: [n, m] f32 is [n, m] i32, [n, 2 m] f16 and, if m is even, [n, m / 2]
+/// f64. Not differentiable, and no view for autograd. Throws DTypeError for bool on one side, whose elements must be 0
+/// or 1; ShapeError unless the last dimension has stride 1 and holds whole elements of the other size.
 Tensor view_dtype(const Tensor& x, DType dtype);
 /// Returns a view() if possible, also for the same sizes; else a contiguous copy.
 Tensor reshape(const Tensor& x, IntArrayRef sizes);
