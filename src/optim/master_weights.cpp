@@ -86,6 +86,7 @@ Optimizer::Master* Optimizer::current_master(const Tensor& param) const {
   const Tensor now = param.detach();
   if (!fits) {
     check_no_new_state(param);
+    keep_alive(param);
     master.value = split ? zeros_like(param, kShort) : to(now, kFloat);
     master.given = Tensor();
   } else if (split && master.given.defined()) {
@@ -134,6 +135,7 @@ void Optimizer::set_master(const Tensor& param, const Tensor& value) {
     }
     return;
   }
+  state_holder().keep_alive(param);
   Master& master = state_holder().masters_[&param.impl()];
   if (split) {
     master.value = split_into(param, value);

@@ -102,6 +102,7 @@ void MultiTensorOptimizer::step(const FusedUnscale& scaling) {
       auto own = state().find(&p.impl());
       if (own == state().end() || !own->second) {
         auto made = initial_state(kind, &options, p);  // if it throws, no entry has been added
+        keep_alive(p);
         own = state().insert_or_assign(&p.impl(), std::move(made)).first;
       }
       add_state(call, kind.fields(*own->second, &options), p);

@@ -239,7 +239,9 @@ StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
     if (!reader.contains_below("")) continue;
     std::unique_ptr<OptimizerParamState> own = holder().new_param_state(p);
     own->visit_fields(reader);
-    if (keeps_state_of(p)) states->emplace(&p.impl(), std::move(own));
+    if (!keeps_state_of(p)) continue;
+    holder().keep_alive(p);
+    states->emplace(&p.impl(), std::move(own));
   }
   reader.set_prefix(kMasterWeights);
   const auto masters = std::make_shared<std::vector<std::pair<Tensor, Tensor>>>();

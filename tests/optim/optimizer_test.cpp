@@ -220,6 +220,31 @@ TEST(Optimizer, DetectsMismatchedState) {
   EXPECT_THROWS(sgd.step(), StateError, "f32", "f64");
 }
 
+TEST(Optimizer, AParameterThatReplacesAnotherHasNoState) {
+  optim::Adam adam({leaf(1)});
+  optim::SGD sgd({leaf(1)}, optim::SGDOptions(0.5).momentum(0.9));
+  optim::SGD rounded({leaf(1, kBFloat16)}, optim::SGDOptions(0.5));
+  rounded.keep_master_weights();
+  for (optim::Optimizer* optimizer : {static_cast<optim::Optimizer*>(&adam), static_cast<optim::Optimizer*>(&sgd)}) {
+    for (int i = 0; i < 20; ++i) {  // the allocator gives a freed address again
+      std::vector<Tensor>& params = optimizer->param_groups()[0].params();
+      set_grad(params[0], 1);
+      optimizer->step();
+      params[0] = Tensor();
+      params[0] = leaf(i);
+      ASSERT_FALSE(optimizer->state().contains(&params[0].impl()));
+    }
+  }
+  for (int i = 0; i < 20; ++i) {
+    std::vector<Tensor>& params = rounded.param_groups()[0].params();
+    set_grad(params[0], 1);
+    rounded.step();
+    params[0] = Tensor();
+    params[0] = leaf(1, kBFloat16);
+    ASSERT_NE(rounded.master(params[0])[0].item<float>(), 0.5F);
+  }
+}
+
 TEST(Optimizer, CustomOptimizers) {
   const Tensor p = leaf(1);
   PlainDescent own({p});

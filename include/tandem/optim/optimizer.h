@@ -207,7 +207,8 @@ class Optimizer {
   /// The number of parameters in all groups.
   size_t size() const;
 
-  /// State by parameter: `optimizer.state()[&parameter.impl()]`. A parameter has none before its first step.
+  /// State by parameter: `optimizer.state()[&parameter.impl()]`. A parameter has none before its first step. One that
+  /// has state stays in memory as long as the optimizer.
   using State = std::unordered_map<TensorImpl*, std::unique_ptr<OptimizerParamState>>;
   /// The state of all parameters.
   State& state() { return state_holder().state_; }
@@ -264,12 +265,16 @@ class Optimizer {
   void note_masters(const OptimizerTensors& call);
   /// Returns the closure's loss, computed with gradient recording on; undefined without a closure.
   static Tensor evaluate(const LossClosure& closure);
+  /// Keeps `param` as long as this optimizer, even if it leaves its group, so that no new parameter gets its address,
+  /// the key of its state. To be called before an entry is added to state().
+  void keep_alive(const Tensor& param) const { kept_.try_emplace(&param.impl(), param); }
   /// Returns the state of `param`, created by `make` at its first step.
   template <class ParamState, class Make>
   ParamState& state_of(const Tensor& param, Make&& make) {
     const auto found = state_.find(&param.impl());
     if (found != state_.end() && found->second) return static_cast<ParamState&>(*found->second);
     auto made = std::make_unique<ParamState>(make(param));  // if it throws, no entry has been added
+    keep_alive(param);
     return static_cast<ParamState&>(*(state_[&param.impl()] = std::move(made)));
   }
   /// During the capture of a CUDA graph: the address from which the captured step reads the group's learning rate. Each
@@ -298,6 +303,7 @@ class Optimizer {
   std::vector<OptimizerParamGroup> param_groups_;
   MasterWeights master_kind_ = MasterWeights::none;
   mutable std::unordered_map<TensorImpl*, Master> masters_;  // updated on access
+  mutable std::unordered_map<TensorImpl*, Tensor> kept_;     // every parameter that has had a state or a master
   /// This optimizer's step scaler, else the process's; null if there is neither.
   std::shared_ptr<StepScaler> current_step_scaler() const;
 
