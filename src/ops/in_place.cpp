@@ -12,6 +12,7 @@
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/elementwise_forms-inl.h"
+#include "tandem/ops/index_forms-inl.h"
 #include "tandem/ops/math_functions.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/ops/overlap.h"
@@ -408,6 +409,12 @@ const Tensor& Tensor::fill_(Scalar value) const {
   return apply_in_place(
       op, *this, {}, [&](const Tensor& y) { backend(y).fill(y, value); },
       [&](const Tensor& old) { return overwrite(old, scalar_tensor(value, old.options())); });
+}
+
+const Tensor& Tensor::fill_(const Tensor& value) const {
+  const OpScope op("fill_");
+  checks::defined("self", *this);
+  return copy_(detail::number_for(*this, value));
 }
 
 const Tensor& Tensor::zero_() const {

@@ -180,5 +180,13 @@ Tensor Tensor::operator[](int64_t i) const {
   TANDEM_CHECK(dim() > 0, IndexError, "a tensor of rank 0 has no index {}; item() gives its value", i);
   return tandem::select(*this, 0, i);
 }
+Tensor Tensor::operator[](const Tensor& i) const {
+  const OpScope op("operator[]");
+  checks::defined("the index", i);
+  TANDEM_CHECK(is_number(i), IndexError,
+               "the index is {}, but must be an integer tensor of rank 0; use index() or index_select()",
+               checks::show(i));
+  return (*this)[i.item<int64_t>()];
+}
 
 }  // namespace tandem

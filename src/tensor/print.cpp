@@ -182,5 +182,9 @@ std::ostream& operator<<(std::ostream& out, IntArrayRef values) { return out << 
 std::ostream& operator<<(std::ostream& out, DType dtype) { return out << type_name(dtype); }
 std::ostream& operator<<(std::ostream& out, DeviceType type) { return out << name(type); }
 std::ostream& operator<<(std::ostream& out, const Device& device) { return out << device.str(); }
+std::ostream& detail::print_number(std::ostream& out, Scalar value) {
+  if (value.is_boolean()) return out << (value.to<bool>() ? "true" : "false");
+  return value.is_integral() ? out << value.to_int64() : out << value.to_double();
+}
 
 }  // namespace tandem

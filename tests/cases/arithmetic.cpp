@@ -72,20 +72,21 @@ void divisions(Cases& c) {
                          floor_divide(x[2], 3)};
                },
                .sum = 0});
-  c.push_back({.op = "remainder",
-               .name = "numbers",
-               .torch = "(torch.fmod(a, 0.5), torch.remainder(a, -0.5), a % 2, torch.fmod(b, 2.5))",
-               .inputs = {uniform({9}, 0.625, 0.875), integers({4}, -9, 9)},
-               .run = [](In x) -> Out {
-                 return {fmod(x[0], 0.5), remainder(x[0], -0.5), x[0] % 2, fmod(x[1], 2.5)};
-               }});
+  c.push_back(
+      {.op = "remainder",
+       .name = "numbers",
+       .torch = "(torch.fmod(a, 0.5), torch.remainder(a, -0.5), a % 2, torch.fmod(b, 2.5), torch.remainder(7, c))",
+       .inputs = {uniform({9}, 0.625, 0.875), integers({4}, -9, 9), integers({5}, 2, 6)},
+       .run = [](In x) -> Out {
+         return {fmod(x[0], 0.5), remainder(x[0], -0.5), x[0] % 2, fmod(x[1], 2.5), remainder(7, x[2])};
+       }});
 }
 
 void functions(Cases& c) {
   const Input any = normal({}), positive = uniform({}, 0.25, 4);
   binary(c, "hypot", "torch.hypot(a, b)", hypot, any, any, {3, 0, inf, 1, -6e4}, {4, 2, 1, -inf, 200});
-  binary(c, "fmax", "torch.fmax(a, b)", fmax, any, any, {1, 2, 3, nan, 1, inf}, {1, 3, 2, 1, nan, -inf});
-  binary(c, "fmin", "torch.fmin(a, b)", fmin, any, any, {1, 2, 3, nan, 1, inf}, {1, 3, 2, 1, nan, -inf});
+  binary(c, "fmax", "torch.fmax(a, b)", fmax, any, any, {1, 2, 3, nan, 1, inf, nan}, {1, 3, 2, 1, nan, -inf, nan});
+  binary(c, "fmin", "torch.fmin(a, b)", fmin, any, any, {1, 2, 3, nan, 1, inf, nan}, {1, 3, 2, 1, nan, -inf, nan});
   binary(c, "copysign", "torch.copysign(a, b)", copysign, positive, any, {1, -1, 0, 2, 3}, {-1, 1, -1, 0, -4});
   const std::vector<double> edges = {0, 1, -1, 0x1p-14, -0x1p-14, 0x1p-20, 60000, -2};
   const std::vector<double> towards = {1, 2, 0, 0, -1, 0, inf, -3};

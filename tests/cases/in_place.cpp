@@ -99,6 +99,18 @@ Cases in_place_cases() {
                .roundings = 3,
                .bypasses_autocast = true});
   c.push_back({.op = "copy",
+               .name = "fill_with_tensor",
+               .torch = "(y := a * 1, y[1].fill_(b), y[:, 2].fill_(c), y)[0]",
+               .inputs = {normal({3, 5}), normal({}), values({}, {0.5}).as(kDouble)},
+               .run = [](In x) -> Out {
+                 Tensor y = x[0] * 1;
+                 y[1].fill_(x[1]);
+                 y.select(1, 2).fill_(x[2]);
+                 return {y};
+               },
+               .roundings = 3,
+               .bypasses_autocast = true});
+  c.push_back({.op = "copy",
                .name = "in_place_on_view",
                .torch = "(y := a * 1, y[:, 1].copy_(b), y[0].zero_(), y)[0]",
                .inputs = {normal({3, 5}), normal({3})},

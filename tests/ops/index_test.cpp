@@ -45,6 +45,16 @@ TEST_F(Index, RefusesBadInput) {
   EXPECT_THROWS(index_select_backward(x, {4, 3}, 0, rows), ShapeError, "index_select_backward: gy");
 }
 
+TEST_F(Index, ATensorOfRank0IsAnIndex) {
+  const Tensor x = randn({4, 3});
+  EXPECT_TRUE(same_bits(x[scalar_tensor(2, kInt)], x[2]));
+  EXPECT_TRUE(same_bits(x[scalar_tensor(-1, kLong)], x[-1]));
+  EXPECT_THROWS(x[scalar_tensor(4, kLong)], IndexError, "4");
+  EXPECT_THROWS(x[classes({1})], IndexError, "operator[]: the index is [1] i64", "rank 0", "index_select");
+  EXPECT_THROWS(x[scalar_tensor(1.0, kFloat)], IndexError, "[] f32");
+  EXPECT_THROWS(x[Tensor()], StateError, "operator[]: the index");
+}
+
 TEST_F(Index, Derivatives) {
   const Tensor index = tensor({{0, 2, 2}, {1, 1, 0}}, kLong), rows = classes({2, 0, 2});
   check_twice([=](In v) -> Out { return {gather(v[0], 0, index).square()}; }, {f64({3, 4})});

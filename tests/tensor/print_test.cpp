@@ -71,6 +71,14 @@ TEST(Print, SizesDtypesAndDevices) {
   EXPECT_EQ(out.str(), "[1, 2] [2, 1] [3] [] BFloat16 Float cpu cuda:1 cuda");
 }
 
+TEST(Print, NumbersPrintAsInCpp) {
+  std::ostringstream out, expected;
+  out << Scalar(7) << ' ' << Scalar(0.1) << ' ' << Scalar(1e20) << ' ' << Scalar(kInfinity) << ' ' << Scalar(true)
+      << ' ' << Half(0.5F) << ' ' << make({-3}, {}, kInt).item();
+  expected << 7 << ' ' << 0.1 << ' ' << 1e20 << ' ' << kInfinity << ' ' << "true" << ' ' << 0.5 << ' ' << -3;
+  EXPECT_EQ(out.str(), expected.str());
+}
+
 TEST(Print, TextLargerThanTheMemoryIsRefused) {
   const Tensor one = make({1}, {1}, kFloat);
   EXPECT_THROWS(to_string(make_view(one, {int64_t{1} << 60}, {0}, 0)), OutOfMemoryError,

@@ -70,7 +70,8 @@ constexpr Property properties[] = {PROPERTY(dim()),
                                    PROPERTY(index({0})),
                                    PROPERTY(index_put_({0}, 1)),
                                    PROPERTY(index_put_({0}, ones({1}))),
-                                   PROPERTY(operator[](0))};
+                                   PROPERTY(operator[](0)),
+                                   PROPERTY(operator[](ones({}, kLong)))};
 #undef PROPERTY
 
 TEST(TensorErrors, UndefinedTensorHasNoProperties) {

@@ -111,13 +111,14 @@ inline Tensor clamp_between(const Tensor& x, const Tensor& low, const Tensor& hi
       x, low, high);
 }
 
-/// The derivative of fmax and fmin: that of maximum and minimum, but a NaN gets nothing.
+/// The derivative of fmax and fmin: that of maximum and minimum, but a NaN gets nothing, except the first of two.
 struct NumberTakes {
   Tensor (*loses)(const Tensor&, const Tensor&);
   Tensor operator()(const Backward& g, size_t i) const {
     const Tensor mine = g.saved(i), other = g.saved(1 - i);
     const Tensor shared = where(eq(mine, other), mul(g.grad(), 0.5), g.grad());
-    return where(logical_or(loses(mine, other), isnan(mine)), zeros({}, g.grad().options()), shared);
+    const Tensor dropped = i == 0 ? logical_and(isnan(mine), logical_not(isnan(other))) : isnan(mine);
+    return where(logical_or(loses(mine, other), dropped), zeros({}, g.grad().options()), shared);
   }
 };
 
@@ -368,6 +369,11 @@ TANDEM_WITH_NUMBER(bitwise_xor)
 TANDEM_WITH_NUMBER(bitwise_left_shift)
 TANDEM_WITH_NUMBER(bitwise_right_shift)
 #undef TANDEM_WITH_NUMBER
+TANDEM_OPS Tensor remainder(Scalar a, const Tensor& b) {
+  const Op<"remainder"> op;
+  checks::defined("the second operand", b);
+  return remainder(detail::number_operand(b, a), b);
+}
 TANDEM_OPS Tensor xlogy(Scalar a, const Tensor& b) {
   const Op<"xlogy"> op;
   checks::defined("the second operand", b);

@@ -18,6 +18,7 @@ Tensor fmod(const Tensor& a, Scalar b);
 /// The remainder of a / b rounded down: it has b's sign.
 Tensor remainder(const Tensor& a, const Tensor& b);
 Tensor remainder(const Tensor& a, Scalar b);
+Tensor remainder(Scalar a, const Tensor& b);
 /// a / b, rounded down. Not differentiable, as in PyTorch; div(a, b, "floor") has a gradient of 0.
 Tensor floor_divide(const Tensor& a, const Tensor& b);
 Tensor floor_divide(const Tensor& a, Scalar b);

@@ -1,5 +1,6 @@
 #pragma once
 // Tensors, sizes, dtypes and devices as text. Tensors are printed exactly as by libtorch.
+#include <concepts>
 #include <iosfwd>
 #include <string>
 
@@ -24,6 +25,15 @@ std::ostream& operator<<(std::ostream& out, IntArrayRef values);
 std::ostream& operator<<(std::ostream& out, DType dtype);
 std::ostream& operator<<(std::ostream& out, DeviceType type);
 std::ostream& operator<<(std::ostream& out, const Device& device);
+namespace detail {
+std::ostream& print_number(std::ostream& out, Scalar value);
+}
+/// A number prints like the C++ number, a bool as "true" or "false". A template, so that nothing is converted to
+/// Scalar.
+template <std::same_as<Scalar> Number>
+std::ostream& operator<<(std::ostream& out, Number value) {
+  return detail::print_number(out, value);
+}
 
 }  // namespace tandem
 #pragma GCC visibility pop

@@ -263,8 +263,9 @@ class Tensor {
   Tensor new_full(IntArrayRef sizes, Scalar value, const TensorOptions& options = {}) const;
   /// Overwrites this tensor with `source`, which is broadcast and converted. Returns *this.
   const Tensor& copy_(const Tensor& source, bool non_blocking = false) const;
-  /// Sets all elements to a number, or to 0.
+  /// Sets all elements to a number, to the value of a tensor of rank 0, or to 0.
   const Tensor& fill_(Scalar value) const;
+  const Tensor& fill_(const Tensor& value) const;
   const Tensor& zero_() const;
 
   // ---- random, in place: drawn from `generator` if given, else from default_generator() (tensor/random.h)
@@ -378,8 +379,9 @@ class Tensor {
                            bool accumulate = false) const;
   const Tensor& index_put_(const std::vector<std::optional<Tensor>>& indices, const Tensor& value,
                            bool accumulate = false) const;
-  /// x[i]: the slice at `i` of dimension 0.
+  /// x[i]: the slice at `i` of dimension 0. An index on a GPU, an integer tensor of rank 0, is waited for.
   Tensor operator[](int64_t i) const;
+  Tensor operator[](const Tensor& i) const;
 
 #include "tandem/tensor/methods.inc"
 
