@@ -6,7 +6,6 @@
 #include <tandem/version.h>
 
 #include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -26,14 +25,6 @@ namespace {
 using json = nlohmann::ordered_json;
 using tandem::DType;
 
-struct Options {
-  std::string layers = "784,1024,1024,10", conv, device = "cpu";
-  int64_t batch = 128, classes = 10;
-  int threads = 0;
-  double seconds = 6;
-  bool quick = false, as_json = false;
-};
-
 struct Step {
   DType dtype;
   double median, lower, upper, predicted;  ///< seconds; lower and upper are quartiles
@@ -41,14 +32,14 @@ struct Step {
 
 std::string label(DType dtype) { return dtype == tandem::kFloat ? "f32" : std::string(name(dtype)) + " AMP"; }
 
-NetworkShape network(const Options& options) {
+NetworkShape network(const BenchOptions& options) {
   NetworkShape shape = options.conv.empty() ? parse_layers(options.layers) : parse_conv(options.conv);
   shape.batch = options.batch;
   shape.classes = options.classes;
   return shape;
 }
 
-tandem::Device device_of(const Options& options) {
+tandem::Device device_of(const BenchOptions& options) {
   const tandem::Device device(options.device);
   if (device.is_cuda() && !tandem::cuda::is_available()) {
     throw tandem::DeviceError(fmt::format("--device {}: {}", options.device, tandem::cuda::unavailable_reason()));
@@ -172,7 +163,9 @@ json steps_json(const std::vector<Step>& steps) {
   return result;
 }
 
-int run(const Options& options) {
+}  // namespace
+
+int run_bench(const BenchOptions& options) {
   const NetworkShape shape = network(options);
   const tandem::Device device = device_of(options);
   if (options.threads > 0) tandem::set_num_threads(options.threads);
@@ -191,35 +184,6 @@ int run(const Options& options) {
                        {"disturbed", disturbed(measured)},   {"advice", advice(measured)}};
   fmt::print("{}\n", result.dump(2, ' ', false, json::error_handler_t::replace));
   return 0;
-}
-
-}  // namespace
-
-Command add_bench(CLI::App& program) {
-  CLI::App* app = program.add_subcommand(
-      "bench", "Measures the peaks of this machine, and predicts and measures the gain of AMP for a network");
-  const auto options = std::make_shared<Options>();
-  auto* layers = app->add_option("--layers", options->layers, "Sizes of an MLP's input, hidden layers and output")
-                     ->capture_default_str();
-  app->add_option("--conv", options->conv, "A CNN instead: 3x32x32:64,128 has images of 3x32x32 and two convolutions")
-      ->excludes(layers);
-  app->add_option("--classes", options->classes, "Outputs of the CNN")
-      ->check(CLI::Range(int64_t{2}, int64_t{1} << 20))
-      ->capture_default_str();
-  app->add_option("--batch", options->batch, "Examples per step")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
-      ->capture_default_str();
-  app->add_option("--device", options->device, "cpu or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->capture_default_str();
-  app->add_option("--threads", options->threads, "Threads on the CPU; by default those that tandem uses")
-      ->check(CLI::Range(1, 4096));
-  app->add_option("--seconds", options->seconds, "Time for the measured steps")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str();
-  app->add_flag("--quick", options->quick, "Tiny products and few steps: checks that it runs, not the speed");
-  app->add_flag("--json", options->as_json, "Print JSON; rates per second");
-  return {app, [options] { return run(*options); }};
 }
 
 }  // namespace tools

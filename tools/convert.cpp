@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,19 +22,13 @@ using tandem::Tensor;
 const std::map<std::string, tandem::DType> kTargets = {
     {"f16", tandem::kHalf}, {"bf16", tandem::kBFloat16}, {"f32", tandem::kFloat}, {"f64", tandem::kDouble}};
 
-struct Options {
-  std::string in, out, dtype;
-  std::vector<std::string> tensors;
-  bool force = false, allow_overflow = false;
-};
-
 std::vector<std::string> keys_of(const StateDict& tensors) {
   std::vector<std::string> keys;
   for (const auto& item : tensors) keys.push_back(item.key());
   return keys;
 }
 
-StateDict selected(const TensorFile& file, const Options& options) {
+StateDict selected(const TensorFile& file, const ConvertOptions& options) {
   if (options.tensors.empty()) return file.tensors;
   StateDict result;
   for (const std::string& key : options.tensors) {
@@ -75,7 +68,7 @@ bool is_step_count(const std::string& key, const Tensor& x) { return x.dim() == 
 
 /// Casts the floating tensors, except numbers: a state must keep its learning rates, scales and counts. Throws
 /// DTypeError if finite values become inf, unless that is allowed.
-StateDict cast(const StateDict& tensors, tandem::DType dtype, const Options& options) {
+StateDict cast(const StateDict& tensors, tandem::DType dtype, const ConvertOptions& options) {
   StateDict result;
   std::vector<std::string> overflows;
   int64_t casts = 0, underflows = 0;
@@ -107,7 +100,7 @@ StateDict cast(const StateDict& tensors, tandem::DType dtype, const Options& opt
   return result;
 }
 
-void print_losses(const TensorFile& in, const StateDict& written, FileFormat out, const Options& options) {
+void print_losses(const TensorFile& in, const StateDict& written, FileFormat out, const ConvertOptions& options) {
   if (!in.left_out.empty()) fmt::print("left out, since they are not tensors or numbers: {}\n", some_of(in.left_out));
   if (!in.metadata.empty() && out != FileFormat::safetensors) {
     fmt::print("left out: the {} metadata entries of {}\n", in.metadata.size(), options.in);
@@ -121,7 +114,9 @@ void print_losses(const TensorFile& in, const StateDict& written, FileFormat out
   }
 }
 
-int run(const Options& options) {
+}  // namespace
+
+int run_convert(const ConvertOptions& options) {
   const FileFormat format = format_by_name(options.out);
   if (!options.force && std::filesystem::exists(options.out)) {
     throw tandem::IoError(fmt::format("{} exists; add --force to replace it", options.out));
@@ -139,25 +134,6 @@ int run(const Options& options) {
              name(format), bytes_text(static_cast<int64_t>(std::filesystem::file_size(options.out))),
              count_text(static_cast<int64_t>(tensors.size()), "tensor"));
   return 0;
-}
-
-}  // namespace
-
-Command add_convert(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("convert", "Rewrites a file of tensors in another format or dtype");
-  const auto options = std::make_shared<Options>();
-  app->add_option("IN", options->in, "A .safetensors, .pt, .pth, .npy or .npz file; the contents tell the format")
-      ->required();
-  app->add_option("OUT", options->out, "The new file; the extension tells the format")->required();
-  app->add_option("--dtype", options->dtype,
-                  "Cast floating tensors, but not f64 of rank 0, which are numbers such as a learning rate")
-      ->check(CLI::IsMember({"f16", "bf16", "f32", "f64"}));
-  app->add_option("--tensor", options->tensors, "Write only this tensor; may be repeated")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app->add_flag("--force", options->force, "Replace OUT if it exists");
-  app->add_flag("--allow-overflow", options->allow_overflow, "Write inf where a value is too large for the dtype");
-  return {app, [options] { return run(*options); }};
 }
 
 }  // namespace tools

@@ -5,7 +5,6 @@
 #include <tandem/tensor/threads.h>
 #include <tandem/version.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -170,19 +169,14 @@ void print(const json& info) {
 
 }  // namespace
 
-Command add_info(CLI::App& program) {
-  CLI::App* options = program.add_subcommand("info", "Describes this machine and says which dtypes are fast on it");
-  const auto as_json = std::make_shared<bool>(false);
-  options->add_flag("--json", *as_json, "Print JSON; sizes are in bytes");
-  return {options, [as_json] {
-            const json result = info();
-            if (*as_json) {
-              fmt::print("{}\n", result.dump(2, ' ', false, json::error_handler_t::replace));
-            } else {
-              print(result);
-            }
-            return 0;
-          }};
+int run_info(const InfoOptions& options) {
+  const json result = info();
+  if (options.as_json) {
+    fmt::print("{}\n", result.dump(2, ' ', false, json::error_handler_t::replace));
+  } else {
+    print(result);
+  }
+  return 0;
 }
 
 }  // namespace tools

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -19,11 +18,6 @@ namespace tools {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-struct Options {
-  std::vector<std::string> files;
-  bool stats = false, as_json = false;
-};
 
 std::string shape_text(const tandem::Tensor& t) {
   std::string text = "[";
@@ -197,7 +191,7 @@ void print_remarks(const std::string& path, const TensorFile& file) {
   fmt::print("the extension is that of another format; rename the file so that other programs recognise it\n");
 }
 
-json inspect(const std::string& path, const Options& options) {
+json inspect(const std::string& path, const InspectOptions& options) {
   const TensorFile file = read_tensor_file(path);
   std::vector<Row> rows;
   for (const auto& item : file.tensors) {
@@ -217,8 +211,9 @@ json inspect(const std::string& path, const Options& options) {
   return {};
 }
 
-/// Inspects every file, also after one that cannot be read. Returns 1 if there was such a file.
-int run(const Options& options) {
+}  // namespace
+
+int run_inspect(const InspectOptions& options) {
   json files = json::array();
   int status = 0;
   for (size_t i = 0; i < options.files.size(); ++i) {
@@ -235,18 +230,6 @@ int run(const Options& options) {
     fmt::print("{}\n", json{{"files", files}}.dump(2, ' ', false, json::error_handler_t::replace));
   }
   return status;
-}
-
-}  // namespace
-
-Command add_inspect(CLI::App& program) {
-  CLI::App* app =
-      program.add_subcommand("inspect", "Lists the tensors in .safetensors, .pt, .pth, .npy and .npz files");
-  const auto options = std::make_shared<Options>();
-  app->add_option("FILE", options->files, "The files; the contents tell the format")->required();
-  app->add_flag("--stats", options->stats, "Add the range of the values and whether f16 holds them");
-  app->add_flag("--json", options->as_json, "Print JSON; counts instead of shares, null instead of NaN");
-  return {app, [options] { return run(*options); }};
 }
 
 }  // namespace tools
