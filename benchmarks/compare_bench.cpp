@@ -136,19 +136,19 @@ struct Driver {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures functions of tandem and of libtorch, and prints the ratios of medians.");
+  bench::CommandLine line("Measures functions of tandem and of libtorch, and prints the ratios of medians.");
   Driver driver;
-  driver.run.add_flags(app);
+  driver.run.add_flags(line);
   const std::filesystem::path beside = std::filesystem::path(bench::own_path()).parent_path() / "compare_torch";
   driver.peer = std::filesystem::exists(beside) ? beside.string() : std::string();
   bool no_peer = false;
-  app.add_option("--only", driver.only, "Functions whose names begin so: attention,lstm,...")->delimiter(',');
-  app.add_option("--precisions", driver.precisions, "f32,bf16")->delimiter(',');
-  app.add_option("--rounds", driver.rounds, "Number of runs of each program")->check(CLI::Range(1, 1 << 30));
-  app.add_option("--peer", driver.peer, "Path of the libtorch program")->check(CLI::ExistingFile);
-  app.add_option("--json", driver.json_path, "Write the results to this file");
-  app.add_flag("--no-peer", no_peer, "Measure tandem only");
-  CLI11_PARSE(app, argc, argv);
+  line.list("--only", driver.only, "Functions whose names begin so: attention,lstm,...");
+  line.list("--precisions", driver.precisions, "Of the compared functions");
+  line.number("--rounds", driver.rounds, "Number of runs of each program", 1);
+  line.existing_file("--peer", driver.peer, "Path of the libtorch program");
+  line.text("--json", driver.json_path, "Write the results to this file");
+  line.flag("--no-peer", no_peer, "Measure tandem only");
+  line.parse(argc, argv);
   if (no_peer) driver.peer.clear();
   try {
     if (driver.run.measure.empty()) {

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <cstdio>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "command_line.h"
 #include "models/big_cnn.h"
 #include "statistics.h"
 #include "tandem/dist/dist.h"
@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Options {
   std::string workload = "recipe", precision = "bf16", hook = "none";
-  int64_t warmup = 3, steps = 10;
+  int warmup = 3, steps = 10;
   double bucket_cap_mb = 25;
 };
 
@@ -53,7 +53,7 @@ nlohmann::json measure(const Options& options, Model& net, Optimizer optimizer, 
   std::vector<double> milliseconds;
   auto before = group->statistics();
   Tensor loss;
-  for (int64_t step = 0; step < options.warmup + options.steps; ++step) {
+  for (int step = 0; step < options.warmup + options.steps; ++step) {
     if (step == options.warmup) before = group->statistics();
     const auto start = Clock::now();
     optimizer.zero_grad();
@@ -95,15 +95,15 @@ nlohmann::json run(const Options& options) {
 }  // namespace bench
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures training steps of DistributedDataParallel");
+  bench::CommandLine line("Measures training steps of DistributedDataParallel");
   bench::Options options;
-  app.add_option("--workload", options.workload)->check(CLI::IsMember({"recipe", "big_cnn"}))->capture_default_str();
-  app.add_option("--precision", options.precision)->check(CLI::IsMember({"f32", "bf16"}))->capture_default_str();
-  app.add_option("--hook", options.hook)->check(CLI::IsMember({"none", "bf16"}))->capture_default_str();
-  app.add_option("--warmup", options.warmup)->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.add_option("--steps", options.steps)->check(CLI::Range(1, 1 << 30))->capture_default_str();
-  app.add_option("--bucket-cap-mb", options.bucket_cap_mb)->check(CLI::Range(1e-3, 1e6))->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  line.choice("--workload", options.workload, "The network", {"recipe", "big_cnn"});
+  line.choice("--precision", options.precision, "Of the forward pass", {"f32", "bf16"});
+  line.choice("--hook", options.hook, "Of the gradients' communication", {"none", "bf16"});
+  line.number("--warmup", options.warmup, "Steps before the timed ones", 0);
+  line.number("--steps", options.steps, "Timed steps", 1);
+  line.number("--bucket-cap-mb", options.bucket_cap_mb, "Size of a bucket of gradients", 1e-3, 1e6);
+  line.parse(argc, argv);
   try {
     const nlohmann::json result = bench::run(options);
     if (tandem::distributed::rank() == 0) std::printf("%s\n", result.dump().c_str());

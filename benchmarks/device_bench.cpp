@@ -9,7 +9,6 @@
 //   bytes_per_second, of_copy   bytes that the pass must move; its rate relative to that of a copy in this process
 #include <tandem/tandem.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -18,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "command_line.h"
 #include "statistics.h"
 
 namespace {
@@ -260,11 +260,11 @@ int main(int argc, char** argv) {
                                                                               {"convolutions", convolutions},
                                                                               {"launches", launches}};
   Settings settings;
-  CLI::App app("Measures single kernels of a device; prints one JSON object per line.");
-  app.add_option("--device", settings.device, "cuda or cpu")->check(CLI::IsMember({"cpu", "cuda"}));
-  app.add_option("--only", settings.only, "products, threads, passes, convolutions, launches")->delimiter(',');
-  app.add_flag("--quick", settings.quick, "Tiny sizes: only checks that it runs");
-  CLI11_PARSE(app, argc, argv);
+  bench::CommandLine line("Measures single kernels of a device; prints one JSON object per line.");
+  line.choice("--device", settings.device, "The device to measure", {"cpu", "cuda"});
+  line.list("--only", settings.only, "products, threads, passes, convolutions, launches");
+  line.flag("--quick", settings.quick, "Tiny sizes: only checks that it runs");
+  line.parse(argc, argv);
   try {
     NoGradGuard no_grad;
     const Bench bench(settings);

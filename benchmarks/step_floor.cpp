@@ -398,13 +398,13 @@ nlohmann::json measure_workload(const bench::RunOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(
+  bench::CommandLine line(
       "Measures a training step written by hand with oneDNN: recipe and tiny_mlp in f32 and bf16. Prints one JSON "
       "object.");
   bench::RunOptions options;
   options.workload = "recipe";
-  options.add_flags(app);
-  CLI11_PARSE(app, argc, argv);
+  options.add_flags(line);
+  line.parse(argc, argv);
   if ((options.workload != "recipe" && options.workload != "tiny_mlp") || options.precision == "f16") {
     std::fprintf(stderr, "step_floor: supports only recipe and tiny_mlp, in f32 and bf16\n");
     return 1;

@@ -54,23 +54,21 @@ std::string beside(const char* name) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures training steps of tandem and of libtorch, and prints the ratios of medians.");
+  bench::CommandLine line("Measures training steps of tandem and of libtorch, and prints the ratios of medians.");
   bench::DriverOptions options;
-  options.run.add_flags(app);
+  options.run.add_flags(line);
   options.peer = beside("train_torch");
   options.compiled_peer = beside("train_compile");
   options.floor = beside("step_floor");
   bool no_peer = false;
-  app.add_option("--json", options.json_file, "Write the results to this file");
-  app.add_option("--only", options.only, "Compare only these: tiny_mlp, recipe/bf16, ...")->delimiter(',');
-  app.add_option("--rounds", options.rounds, "Number of runs of each program")->check(CLI::Range(1, 1 << 30));
-  app.add_option("--retries", options.retries, "Repetitions of a measurement that other processes disturbed")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--peer", options.peer, "Path of the libtorch program")->check(CLI::ExistingFile);
-  app.add_option("--compiled-peer", options.compiled_peer, "Path of the torch.compile program")
-      ->check(CLI::ExistingFile);
-  app.add_flag("--no-peer", no_peer, "Measure tandem only");
-  CLI11_PARSE(app, argc, argv);
+  line.text("--json", options.json_file, "Write the results to this file");
+  line.list("--only", options.only, "Compare only these: tiny_mlp, recipe/bf16, ...");
+  line.number("--rounds", options.rounds, "Number of runs of each program", 1);
+  line.number("--retries", options.retries, "Repetitions of a measurement that other processes disturbed", 0);
+  line.existing_file("--peer", options.peer, "Path of the libtorch program");
+  line.existing_file("--compiled-peer", options.compiled_peer, "Path of the torch.compile program");
+  line.flag("--no-peer", no_peer, "Measure tandem only");
+  line.parse(argc, argv);
   if (no_peer || options.run.small) options.peer = options.compiled_peer = "";
   if (options.run.small) options.floor = "";
   try {

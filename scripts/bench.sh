@@ -19,7 +19,7 @@ build_peer() { # build_peer NAME: from benchmarks/torch/NAME.cpp
     echo "bench: no PyTorch in .venv-torch (scripts/torch_venv.sh creates it); measuring tandem only" >&2
     return
   fi
-  local sources=("$root/benchmarks/torch/$1.cpp" "$root/common/processor.cpp")
+  local sources=("$root/benchmarks/torch/$1.cpp" "$root/benchmarks/command_line.cpp" "$root/common/processor.cpp")
   if [[ -x $peer && -z $(find "$root/benchmarks" "$root/common" "$root/examples/models" "$root/tests/support/counter.h" "$torch/version.py" -newer "$peer" -type f -print -quit) ]]; then
     return
   fi

@@ -1,12 +1,12 @@
 #pragma once
 // One measurement in this process, for compare_bench. The including file selects the library: `namespace lib = tandem;`
 // or `= torch;`.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "command_line.h"
 #include "compare/workloads.h"
 #include "statistics.h"
 #include "train/disturbance.h"
@@ -20,11 +20,11 @@ struct CompareOptions {
   bool memory = false;
   int threads = 2;
 
-  void add_flags(CLI::App& app) {
-    app.add_option("--measure", measure, "Measure this function here");
-    app.add_option("--precision", precision, "f32 or bf16")->check(CLI::IsMember({"f32", "bf16"}));
-    app.add_flag("--memory", memory, "Measure the peak of attention's memory instead of times");
-    app.add_option("--threads", threads, "Threads of each program")->check(CLI::Range(1, 4096));
+  void add_flags(CommandLine& line) {
+    line.text("--measure", measure, "Measure this function here");
+    line.choice("--precision", precision, "Of the measured function", {"f32", "bf16"});
+    line.flag("--memory", memory, "Measure the peak of attention's memory instead of times");
+    line.number("--threads", threads, "Threads of each program", 1, 4096);
   }
 };
 

@@ -8,11 +8,11 @@ namespace lib = torch;
 #include "compare/child.h"
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures a function of libtorch and prints one JSON object.");
+  bench::CommandLine line("Measures a function of libtorch and prints one JSON object.");
   bench::CompareOptions options;
-  options.add_flags(app);
-  app.get_option("--measure")->required();
-  CLI11_PARSE(app, argc, argv);
+  options.add_flags(line);
+  line.require("--measure");
+  line.parse(argc, argv);
   try {
     at::set_num_threads(options.threads);
     bench::run_workload(options, "libtorch " TORCH_VERSION);

@@ -85,11 +85,11 @@ struct LibTorch {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures one training workload in libtorch and prints one JSON object.");
+  bench::CommandLine line("Measures one training workload in libtorch and prints one JSON object.");
   bench::RunOptions options;
-  options.add_flags(app);
-  app.get_option("--workload")->required();
-  CLI11_PARSE(app, argc, argv);
+  options.add_flags(line);
+  line.require("--workload");
+  line.parse(argc, argv);
   try {
     bench::run_child<LibTorch>(options);
   } catch (const std::exception& error) {

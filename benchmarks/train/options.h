@@ -1,10 +1,11 @@
 #pragma once
 // Options of a training benchmark, shared by the tandem program, the libtorch program, and the driver that starts them.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "command_line.h"
 
 namespace bench {
 
@@ -46,10 +47,9 @@ inline const Workload* find_workload(const std::string& name) {
   return found == std::end(kWorkloads) ? nullptr : found;
 }
 
-/// "recipe, big_cnn, ...".
-inline std::string workload_names() {
-  std::string names;
-  for (const Workload& w : kWorkloads) names += (names.empty() ? "" : ", ") + std::string(w.name);
+inline std::vector<std::string> workload_names() {
+  std::vector<std::string> names;
+  for (const Workload& w : kWorkloads) names.emplace_back(w.name);
   return names;
 }
 
@@ -66,25 +66,21 @@ struct RunOptions {
   std::string memory_format = "auto";
 
   /// Adds the flags that both programs accept.
-  void add_flags(CLI::App& app) {
-    app.add_option("--workload", workload, "Measure one workload here: " + workload_names())
-        ->check([](const std::string& name) { return find_workload(name) ? "" : "unknown workload " + name; });
-    app.add_option("--precision", precision, "f32, bf16 or f16")
-        ->check(CLI::IsMember(std::vector<std::string>(std::begin(kPrecisions), std::end(kPrecisions))));
-    app.add_option("--device", device, "cpu or cuda; the libtorch program supports only cpu")
-        ->check(CLI::IsMember({"cpu", "cuda"}));
-    app.add_option("--batch", batch, "Examples per step")->check(CLI::Range(1, 1 << 30));
-    app.add_option("--threads", threads, "Threads of each program")->check(CLI::Range(1, 4096));
-    app.add_option("--warmup", warmup, "Steps before the timed ones")->check(CLI::Range(kComparedSteps, 1 << 30));
-    app.add_option("--iterations", iterations, "Timed steps")->check(CLI::Range(1, 1 << 30));
-    app.add_flag("--quick", quick, "Few steps");
-    app.add_flag("--small", small, "Small networks and batches of 4: only checks that tandem runs them");
-    app.add_flag("--largest-batch", largest_batch,
-                 "With --workload: find the largest batch that fits into a CUDA device's memory");
-    app.add_flag("--graph", graph, "Run the step as a CUDA graph (tandem on cuda only)");
-    app.add_option("--memory-format", memory_format,
-                   "Of the CNNs: contiguous, channels_last or auto, tandem's faster one")
-        ->check(CLI::IsMember({"contiguous", "channels_last", "auto"}));
+  void add_flags(CommandLine& line) {
+    line.choice("--workload", workload, "Measure one workload here", workload_names());
+    line.choice("--precision", precision, "Of the measured workload", {std::begin(kPrecisions), std::end(kPrecisions)});
+    line.choice("--device", device, "The libtorch program supports only cpu", {"cpu", "cuda"});
+    line.number("--batch", batch, "Examples per step", 1);
+    line.number("--threads", threads, "Threads of each program", 1, 4096);
+    line.number("--warmup", warmup, "Steps before the timed ones", kComparedSteps);
+    line.number("--iterations", iterations, "Timed steps", 1);
+    line.flag("--quick", quick, "Few steps");
+    line.flag("--small", small, "Small networks and batches of 4: only checks that tandem runs them");
+    line.flag("--largest-batch", largest_batch,
+              "With --workload: find the largest batch that fits into a CUDA device's memory");
+    line.flag("--graph", graph, "Run the step as a CUDA graph (tandem on cuda only)");
+    line.choice("--memory-format", memory_format, "Of the CNNs; auto: tandem's faster one",
+                {"contiguous", "channels_last", "auto"});
   }
 
   /// Sets the numbers of steps and the memory format, if they were not given.
