@@ -7,12 +7,14 @@
 #include <memory>
 #include <new>
 
+#include "src/io/path.h"
 #include "tandem/base/check.h"
 
 namespace tandem::data {
 
 std::vector<uint8_t> read_file(const std::string& path, uint64_t most) {
   namespace fs = std::filesystem;
+  io::check_path(path);
   std::error_code error;
   const bool regular = fs::is_regular_file(path, error);
   errno = 0;

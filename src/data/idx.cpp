@@ -11,6 +11,7 @@
 #include <memory>
 #include <new>
 
+#include "src/io/path.h"
 #include "tandem/base/check.h"
 #include "tandem/base/shape.h"
 
@@ -20,6 +21,7 @@ namespace {
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {
+    io::check_path(path);
     errno = 0;
     // gzopen also opens folders, and fails only later.
     const bool regular = std::filesystem::is_regular_file(path);

@@ -14,6 +14,7 @@
 #include <memory>
 #include <string_view>
 
+#include "src/io/path.h"
 #include "tandem/base/check.h"
 
 namespace tandem::io {
@@ -49,6 +50,7 @@ bool is_same_file(const struct stat& a, const struct stat& b) { return a.st_dev 
 }  // namespace
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path) {
+  check_path(path);
   const std::filesystem::path file = resolved(path);
   name_ = file.filename().string();
   // stat() makes the kernel follow the links as well. It detects loops, and refuses links that another user has placed

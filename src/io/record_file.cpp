@@ -9,6 +9,7 @@
 #include <system_error>
 #include <type_traits>
 
+#include "src/io/path.h"
 #include "tandem/base/check.h"
 
 namespace tandem::io {
@@ -63,6 +64,7 @@ std::string framed(std::string_view record) {
 }
 
 void create_folder(const std::string& folder) {
+  check_path(folder);
   std::error_code reason;
   std::filesystem::create_directories(folder, reason);
   TANDEM_CHECK(!reason, IoError, "{}: cannot create the folder: {}; check the path and the permissions of its folders",

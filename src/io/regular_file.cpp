@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "src/io/path.h"
 #include "tandem/base/check.h"
 
 namespace tandem::io {
@@ -49,6 +50,7 @@ bool write_bytes(int file, const void* data, size_t bytes) {
 }
 
 RegularFile::RegularFile(std::string path, int flags) : path_(std::move(path)) {
+  check_path(path_);
   // stat() first, because opening a device can already act on it: closing a tape rewinds it. O_NONBLOCK and fstat() in
   // case the file is exchanged in between.
   struct stat status {};

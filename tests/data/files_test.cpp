@@ -175,9 +175,10 @@ TEST(Images, ReadsJpegFiles) {
 TEST(Images, InvalidFilesAreRefused) {
   const TemporaryFolder folder;
   const auto read = [&](const Bytes& bytes) { read_image(folder.write("p", bytes)); };
-  const std::string none = folder.path("q");
+  const std::string none = folder.path("q"), cut_path = none + '\0';
   expect_refused({BAD_INPUT("read_image", read({}), IoError, "neither a PNG nor a JPEG"),
-                  BAD_INPUT("read_image", read_image(none), IoError, "q", "no regular file")});
+                  BAD_INPUT("read_image", read_image(none), IoError, "q", "no regular file"),
+                  BAD_INPUT("read_image", read_image(cut_path), IoError, "q?", "NUL byte")});
   if (can_read_png()) {
     Bytes cut = png_file(colours(9, 9), 2);
     cut.resize(cut.size() / 2);
@@ -236,7 +237,8 @@ TEST(ImageFolder, InvalidFoldersAreRefused) {
   const TemporaryFolder folder;
   const std::string root = folder.path(), none = folder.path("none");
   expect_refused({BAD_INPUT("ImageFolder", ImageFolder(root), IoError, root, "no folders in it"),
-                  BAD_INPUT("ImageFolder", ImageFolder(none), IoError, none, "cannot list")});
+                  BAD_INPUT("ImageFolder", ImageFolder(none), IoError, none, "cannot list"),
+                  BAD_INPUT("ImageFolder", ImageFolder(root + '\0'), IoError, "NUL byte")});
   folder.write("cat/notes.txt", bytes_of("x"));
   expect_refused({BAD_INPUT("ImageFolder", ImageFolder(root), IoError, "cat", "no .png, .jpg or .jpeg")});
 }

@@ -46,6 +46,7 @@ TEST(Idx, ErrorsNameTheFileAndTheFault) {
 
   EXPECT_THROWS(read_idx(folder.path("missing"), 2), IoError, "missing", "cannot open", "no regular file");
   EXPECT_THROWS(read_idx(folder.path(), 2), IoError, "no regular file");
+  EXPECT_THROWS(read_idx(folder.write("cut", good) + '\0', 2), IoError, "NUL byte");
   EXPECT_THROWS(read_idx(folder.write("rank", wrong_rank), 2), IoError, "rank: not an IDX file", "00000801",
                 "expected 00000802");
   EXPECT_THROWS(read_idx(folder.write("type", floats), 2), IoError, "00000d02");

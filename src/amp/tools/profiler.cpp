@@ -13,6 +13,7 @@
 
 #include "src/amp/tools/computing_dtype.h"
 #include "src/amp/tools/text.h"
+#include "src/io/path.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/stream.h"
 
@@ -241,6 +242,8 @@ std::string Profiler::table() const {
 }
 
 void Profiler::write_chrome_trace(const std::string& file) const {
+  const OpScope op("write_chrome_trace");
+  io::check_path(file);
   std::ofstream out(file);
   out << "{\"traceEvents\": [";
   const char* separator = "\n";
@@ -271,7 +274,7 @@ void Profiler::write_chrome_trace(const std::string& file) const {
           call.ms(), fmt::format(R"("dtype": "{}", "bytes": {})", tandem::name(call.dtype), call.bytes));
   });
   out << "\n]}\n";
-  if (!out.flush()) throw IoError("write_chrome_trace: cannot write " + file);
+  TANDEM_CHECK(out.flush(), IoError, "{}: cannot write the file; check its folder and the space on the disk", file);
 }
 
 std::ostream& operator<<(std::ostream& stream, const Profiler& profiler) { return stream << profiler.table(); }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "src/io/path.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/factories.h"
 
@@ -23,6 +24,7 @@ bool is_picture(const std::filesystem::path& path) {
 ImageFolder::ImageFolder(const std::string& root) {
   const OpScope op("ImageFolder");
   namespace fs = std::filesystem;
+  io::check_path(root);
   auto files = std::make_shared<Files>();
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator(root)) {

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "support/device.h"
+#include "support/throws.h"
 #include "tandem/amp/thread_context.h"
 #include "tandem/amp/tools.h"
 #include "tandem/tandem.h"
@@ -179,7 +180,9 @@ TEST_F(ProfilerTest, ChromeTraceHoldsEveryCall) {
   }
   EXPECT_EQ(events, calls);
   EXPECT_EQ(cast_tensors, casts);
-  EXPECT_THROW(profiler.write_chrome_trace("/no/such/folder/trace.json"), IoError);
+  EXPECT_THROWS(profiler.write_chrome_trace("/no/such/folder/trace.json"), IoError, "write_chrome_trace: /no/such",
+                "check its folder");
+  EXPECT_THROWS(profiler.write_chrome_trace(file + std::string(1, '\0')), IoError, "NUL byte");
 }
 
 }  // namespace
