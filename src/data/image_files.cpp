@@ -53,14 +53,21 @@ Tensor decode_png(const std::string& path, const std::vector<uint8_t>& bytes) {
                "{}: the PNG file is damaged: {}; fetch the file again", path, png.image.message);
   check_image_size(path, png.image.width, png.image.height);
   png.image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // otherwise it takes pictures of 16 bits for linear ones
-  // libpng would blend RGB with a background; alpha is read and dropped instead.
-  png.image.format = PNG_FORMAT_RGBA;
+  // libpng would blend RGB with a background; alpha is read and dropped instead. It would also take indices beyond the
+  // palette for black, so pictures with a palette are read as indices.
+  const bool has_palette = (png.image.format & PNG_FORMAT_FLAG_COLORMAP) != 0;
+  png.image.format = has_palette ? PNG_FORMAT_RGBA_COLORMAP : PNG_FORMAT_RGBA;
   const size_t height = png.image.height, width = png.image.width;
-  std::vector<uint8_t> rgba(PNG_IMAGE_SIZE(png.image));
-  TANDEM_CHECK(png_image_finish_read(&png.image, nullptr, rgba.data(), 0, nullptr), IoError,
+  std::vector<uint8_t> values(PNG_IMAGE_SIZE(png.image)), palette(PNG_IMAGE_COLORMAP_SIZE(png.image));
+  TANDEM_CHECK(png_image_finish_read(&png.image, nullptr, values.data(), 0, palette.data()), IoError,
                "{}: the PNG file is damaged: {}; fetch the file again", path, png.image.message);
   std::vector<uint8_t> pixels(3 * height * width);
-  for (size_t i = 0; i < height * width; ++i) std::memcpy(&pixels[3 * i], &rgba[4 * i], 3);
+  for (size_t i = 0; i < height * width; ++i) {
+    TANDEM_CHECK(!has_palette || values[i] < png.image.colormap_entries, IoError,
+                 "{}: the PNG file is damaged: a pixel has colour {} of a palette of {}; fetch the file again", path,
+                 values[i], png.image.colormap_entries);
+    std::memcpy(&pixels[3 * i], has_palette ? &palette[4 * size_t{values[i]}] : &values[4 * i], 3);
+  }
   return to_planes(pixels, height, width);
 }
 #endif

@@ -162,6 +162,23 @@ TEST(Images, ReadsPngFiles) {
   EXPECT_EQ(floats(grey[0]), std::vector<float>(planes.begin(), planes.begin() + 35));
 }
 
+TEST(Images, ReadsPngFilesWithPalettes) {
+  if (!can_read_png()) GTEST_SKIP() << "built without libpng";
+  const TemporaryFolder folder;
+  const Bytes palette = {10, 20, 30, 255, 0, 7, 3, 2, 1};
+  const Picture picture{1, 4, {255, 0, 7, 10, 20, 30, 3, 2, 1, 255, 0, 7}};  // colours 1, 0, 2, 1
+  for (const Bytes& alpha : {Bytes{}, Bytes{0, 128}}) {
+    const auto read = [&](uint8_t bits, const Bytes& packed) {
+      return read_image(folder.write("p.png", palette_png(palette, alpha, 4, bits, packed)));
+    };
+    EXPECT_EQ(floats(read(8, {1, 0, 2, 1})), picture.planes());
+    EXPECT_EQ(floats(read(4, {0x10, 0x21})), picture.planes());
+    EXPECT_EQ(floats(read(2, {0x49})), picture.planes());
+    EXPECT_THROWS(read(8, {1, 0, 2, 3}), IoError, "p.png: ", "colour 3 of a palette of 3", "fetch the file again");
+    EXPECT_THROWS(read(2, {0x4d}), IoError, "colour 3 of a palette of 3");
+  }
+}
+
 TEST(Images, ReadsJpegFiles) {
   if (!can_read_jpeg()) GTEST_SKIP() << "built without libjpeg";
   const TemporaryFolder folder;
@@ -203,6 +220,7 @@ TEST(Images, RandomDamageIsReadOrRefused) {
   std::mt19937 random(5);
   std::vector<Bytes> files;
   if (can_read_png()) files.push_back(png_file(colours(9, 11), 2));
+  if (can_read_png()) files.push_back(palette_png({10, 20, 30, 255, 0, 7}, {0}, 3, 8, {1, 0, 1}));
   if (can_read_jpeg()) files.push_back(jpeg_file(colours(18, 21)));
   for (int i = 0; i < 1500 && !files.empty(); ++i) {
     try {

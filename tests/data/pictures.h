@@ -61,6 +61,14 @@ inline Bytes png_header(size_t width, size_t height, uint8_t colour_type = 2, ui
   append_chunk(file, "IHDR", header);
   return file;
 }
+inline void append_rows(Bytes& file, const Bytes& rows) {
+  Bytes packed(compressBound(rows.size()));
+  uLongf size = packed.size();
+  compress(packed.data(), &size, rows.data(), rows.size());
+  packed.resize(size);
+  append_chunk(file, "IDAT", packed);
+  append_chunk(file, "IEND", {});
+}
 /// `colour_type`: 0 grey (the red channel), 2 RGB, 6 RGB with transparency. With 16 bits, each byte is there twice.
 inline Bytes png_file(const Picture& picture, uint8_t colour_type, uint8_t bits = 8) {
   Bytes rows;
@@ -69,13 +77,19 @@ inline Bytes png_file(const Picture& picture, uint8_t colour_type, uint8_t bits 
     for (size_t c = 0; c < (colour_type == 0 ? 1 : 3); ++c) rows.insert(rows.end(), bits / 8, picture.rgb[3 * i + c]);
     if (colour_type == 6) rows.push_back(static_cast<uint8_t>(i));
   }
-  Bytes packed(compressBound(rows.size()));
-  uLongf size = packed.size();
-  compress(packed.data(), &size, rows.data(), rows.size());
-  packed.resize(size);
   Bytes file = png_header(picture.width, picture.height, colour_type, bits);
-  append_chunk(file, "IDAT", packed);
-  append_chunk(file, "IEND", {});
+  append_rows(file, rows);
+  return file;
+}
+/// A row of pixels, each the index of a colour of three bytes in `palette`. `alpha` has the transparency of the
+/// colours.
+inline Bytes palette_png(const Bytes& palette, const Bytes& alpha, size_t width, uint8_t bits, const Bytes& packed) {
+  Bytes file = png_header(width, 1, 3, bits);
+  append_chunk(file, "PLTE", palette);
+  if (!alpha.empty()) append_chunk(file, "tRNS", alpha);
+  Bytes rows = {0};  // no filter
+  rows.insert(rows.end(), packed.begin(), packed.end());
+  append_rows(file, rows);
   return file;
 }
 
