@@ -35,7 +35,7 @@ void AdadeltaOptions::visit_fields(StateVisitor& visitor) {
 }
 
 void AdadeltaParamState::visit_fields(StateVisitor& visitor) {
-  visitor.tensor("step", step_);
+  visitor.count("step", step_);
   visitor.tensor("square_avg", square_avg_);
   visitor.tensor("acc_delta", acc_delta_);
 }

@@ -35,7 +35,7 @@ void AdagradOptions::visit_fields(StateVisitor& visitor) {
 }
 
 void AdagradParamState::visit_fields(StateVisitor& visitor) {
-  visitor.tensor("step", step_);
+  visitor.count("step", step_);
   visitor.tensor("sum", sum_);
 }
 

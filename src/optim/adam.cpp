@@ -191,7 +191,7 @@ void AdamOptions::visit_fields(StateVisitor& visitor) { visit_options(*this, vis
 void AdamWOptions::visit_fields(StateVisitor& visitor) { visit_options(*this, visitor); }
 
 void AdamParamState::visit_fields(StateVisitor& visitor) {
-  visitor.tensor("step", step_);
+  visitor.count("step", step_);
   visitor.scaled_tensor("exp_avg", exp_avg_, exp_avg_scale_);
   visitor.tensor("exp_avg_sq", exp_avg_sq_);
   visitor.optional_tensor("max_exp_avg_sq", max_exp_avg_sq_, exp_avg_sq_);

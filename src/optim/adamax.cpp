@@ -36,7 +36,7 @@ void AdamaxOptions::visit_fields(StateVisitor& visitor) {
 }
 
 void AdamaxParamState::visit_fields(StateVisitor& visitor) {
-  visitor.tensor("step", step_);
+  visitor.count("step", step_);
   visitor.tensor("exp_avg", exp_avg_);
   visitor.tensor("exp_inf", exp_inf_);
 }

@@ -42,7 +42,7 @@ void NAdamOptions::visit_fields(StateVisitor& visitor) {
 }
 
 void NAdamParamState::visit_fields(StateVisitor& visitor) {
-  visitor.tensor("step", step_);
+  visitor.count("step", step_);
   visitor.tensor("mu_product", mu_product_);
   visitor.tensor("exp_avg", exp_avg_);
   visitor.tensor("exp_avg_sq", exp_avg_sq_);

@@ -38,7 +38,7 @@ void RAdamOptions::visit_fields(StateVisitor& visitor) {
 }
 
 void RAdamParamState::visit_fields(StateVisitor& visitor) {
-  visitor.tensor("step", step_);
+  visitor.count("step", step_);
   visitor.tensor("exp_avg", exp_avg_);
   visitor.tensor("exp_avg_sq", exp_avg_sq_);
 }

@@ -39,7 +39,7 @@ void RMSpropOptions::visit_fields(StateVisitor& visitor) {
 }
 
 void RMSpropParamState::visit_fields(StateVisitor& visitor) {
-  visitor.tensor("step", step_);
+  visitor.count("step", step_);
   visitor.tensor("square_avg", square_avg_);
   visitor.optional_tensor("momentum_buffer", momentum_buffer_, square_avg_);
   visitor.optional_tensor("grad_avg", grad_avg_, square_avg_);

@@ -37,7 +37,7 @@ void SGDOptions::visit_fields(StateVisitor& visitor) {
 
 void SGDParamState::visit_fields(StateVisitor& visitor) {
   visitor.tensor("momentum_buffer", momentum_buffer_);
-  visitor.tensor("step", step_);
+  visitor.count("step", step_);
 }
 
 std::unique_ptr<OptimizerParamState> SGD::new_param_state(const Tensor& param) const {

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <limits>
 #include <type_traits>
 
 #include "src/tensor/float8_blocks.h"
@@ -118,6 +119,17 @@ void StateReader::number(const std::string& name, std::optional<double>& value) 
 
 void StateReader::tensor(const std::string& name, Tensor& value) {
   if (const Tensor* given = fitting(name, value)) value.copy_(*given);
+}
+
+void StateReader::count(const std::string& name, Tensor& value) {
+  const Tensor* given = fitting(name, value);
+  if (!given) return;
+  const auto steps = given->item<double>();
+  if (steps >= 0 && steps <= std::numeric_limits<float>::max()) {  // counts are f32
+    value.copy_(*given);
+  } else {
+    add_fault(fmt::format("{} is {}; a count of steps is finite and at least 0", shown(prefix_ + name), steps));
+  }
 }
 
 void StateReader::optional_tensor(const std::string& name, Tensor& value, const Tensor& like) {

@@ -1,8 +1,10 @@
 // State of optimizers: PyTorch's keys, the same bits after loading, and no change if a state does not fit.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 
+#include "optim/tested_optimizers.h"
 #include "support/counter.h"
 #include "support/state.h"
 #include "support/throws.h"
@@ -156,6 +158,27 @@ TEST(OptimizerStateErrors, InvalidStateChangesNothing) {
   refused([](StateDict& s) { s["state.0.exp_avg"] = Tensor(); }, {"'state.0.exp_avg' is an undefined tensor"});
   SGD sgd(make_params(), 0.1);
   refused([&](StateDict& s) { s = sgd.state_dict(); }, {"missing keys: ", "beta1", "unexpected keys: ", "momentum"});
+}
+
+TEST(OptimizerStateErrors, StepCountsAreFiniteAndNotNegative) {
+  for (const TestedOptimizer& kind : tested_optimizers()) {
+    const std::vector<Tensor> p = make_params();
+    const auto optimizer = kind.make(p, kind.rate);
+    train(*optimizer, p, 2, 1);
+    const StateDict good = clone(optimizer->state_dict());
+    if (!good.contains("state.1.step")) continue;  // Lion, SGD without momentum
+    for (const auto& [steps, shown] : {std::pair{-3.0, "-3"}, {NAN, "nan"}, {INFINITY, "inf"}, {1e40, "1e+40"}}) {
+      StateDict state = clone(good);
+      state["state.1.step"] = tensor(steps, kDouble);
+      EXPECT_THROWS(optimizer->load_state_dict(state), StateError,
+                    "load_state_dict: ", std::string("'state.1.step' is ") + shown, "finite and at least 0",
+                    "nothing was changed");
+      EXPECT_EQ(difference(optimizer->state_dict(), good), "") << kind.name;
+    }
+    StateDict state = clone(good);
+    state["state.1.step"] = tensor(0.0);
+    EXPECT_NO_THROW(optimizer->load_state_dict(state)) << kind.name;
+  }
 }
 
 TEST(OptimizerStateErrors, CustomOptimizerErrorNamesTheMissingOverride) {

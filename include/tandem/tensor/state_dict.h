@@ -43,6 +43,9 @@ class StateVisitor {
   virtual void number(const std::string& name, std::optional<double>& value) = 0;
   /// A tensor. For loading, `value` must have the expected sizes, dtype and device, and its own memory.
   virtual void tensor(const std::string& name, Tensor& value) = 0;
+  /// A count of steps. For loading, `value` is as for tensor(), and the number in the state must be finite and at least
+  /// 0.
+  virtual void count(const std::string& name, Tensor& value) { tensor(name, value); }
   /// A tensor that may be undefined; otherwise it has the sizes, dtype and device of `like`.
   virtual void optional_tensor(const std::string& name, Tensor& value, const Tensor& like) = 0;
   /// A tensor that may be kept in e4m3fn. It is then contiguous, and `scale` holds the inverse scales of its blocks of
@@ -81,6 +84,7 @@ class StateReader : public StateVisitor {
   void number(const std::string& name, bool& value) override;
   void number(const std::string& name, std::optional<double>& value) override;
   void tensor(const std::string& name, Tensor& value) override;
+  void count(const std::string& name, Tensor& value) override;
   void optional_tensor(const std::string& name, Tensor& value, const Tensor& like) override;
   void scaled_tensor(const std::string& name, Tensor& value, Tensor& scale) override;
 
