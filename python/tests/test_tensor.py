@@ -165,3 +165,12 @@ def test_safetensors(tmp_path):
     tt.save({"a": tt.arange(3.0), "b": tt.ones(2, dtype=tt.bfloat16)}, path)
     state = tt.load(path)
     assert list(state) == ["a", "b"] and state["a"].tolist() == [0, 1, 2] and state["b"].dtype is tt.bfloat16
+
+
+def test_pytorch_files(tmp_path):
+    path = tmp_path / "weights.pt"
+    tt.save({"a": tt.arange(3.0)}, str(path))
+    assert path.read_bytes().startswith(b"PK")
+    assert tt.load(str(path))["a"].tolist() == tt.load(str(path), device="cpu")["a"].tolist() == [0, 1, 2]
+    with pytest.raises(tt.IoError, match="save_npz"):
+        tt.save({"a": tt.arange(3.0)}, str(tmp_path / "weights.npz"))

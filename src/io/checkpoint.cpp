@@ -5,8 +5,11 @@
 #include <map>
 
 #include "src/amp/scaler_state.h"
+#include "src/io/path.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
+#include "tandem/io/pickle.h"
+#include "tandem/io/serialize.h"
 #include "tandem/tensor/factories.h"
 #include "tandem/tensor/random.h"
 
@@ -131,14 +134,17 @@ StateDict Checkpoint::state_dict() const {
 void Checkpoint::save(const std::string& path, const Metadata& metadata) const {
   const StateDict state = state_dict();
   const OpScope op("save");  // not earlier: parts may be the user's
-  save_file(state, path, metadata);
+  if (!is_torch_path(path)) return save_file(state, path, metadata);
+  TANDEM_CHECK(metadata.empty(), IoError,
+               "{}: PyTorch's files have no metadata; end the name in .safetensors, or pass none", path);
+  save_pickle(state, path);
 }
 
 IncompatibleKeys Checkpoint::load(const std::string& path) {
   StateDict state;
   {
     const OpScope op("load");
-    state = load_file(path).tensors;
+    state = load_state(path);
   }
   const UserCodeScope op("load");
   return load_parts(state, path + ": ");

@@ -5,6 +5,7 @@
 #include <ostream>
 #include <utility>
 
+#include "src/io/path.h"
 #include "src/io/source.h"
 #include "tandem/base/check.h"
 #include "tandem/io/pickle.h"
@@ -12,8 +13,6 @@
 namespace tandem {
 namespace io {
 namespace {
-
-bool is_torch_path(const std::string& path) { return path.ends_with(".pt") || path.ends_with(".pth"); }
 
 /// PyTorch's files are zip archives. A safetensors file that begins like one would have a header of over 67 MB that
 /// does not begin with a brace.

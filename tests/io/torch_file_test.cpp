@@ -294,6 +294,44 @@ TEST(TorchFile, SaveChoosesTheFormatByName) {
             "");
 }
 
+TEST(TorchFile, CheckpointsResume) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("run.pt");
+  auto model = new_model(), other = new_model();
+  optim::AdamW adamw(model->parameters(), optim::AdamWOptions(0.1)), again(other->parameters(), optim::AdamWOptions(1));
+  int64_t least = std::numeric_limits<int64_t>::min(), number = 0;
+  set_gradients(model->parameters(), 0);
+  adamw.step();
+  io::Checkpoint a, b;
+  a.add("model", model).add("optimizer", adamw).add("number", least);
+  b.add("model", other).add("optimizer", again).add("number", number);
+  a.save(path);
+  EXPECT_TRUE(file_bytes(path).starts_with("PK"));
+  EXPECT_EQ(io::load_pickle(path).toGenericDict().at("number").toTensor().item<int64_t>(), least);
+  b.load(path);
+  EXPECT_EQ(difference(b.state_dict(), a.state_dict()), "");
+  EXPECT_THROWS(a.save(path, {{"note", "third"}}), IoError, "save: " + path, "no metadata", ".safetensors");
+}
+
+TEST(TorchFileErrors, NamesOfNumPysFiles) {
+  const TemporaryFolder folder;
+  const Tensor x = ones({2});
+  auto model = new_model();
+  io::Checkpoint run;
+  run.add("model", model);
+  const std::string array = folder.path("a.npy"), archive = folder.path("a.npz");
+  EXPECT_THROWS(save(x, array), IoError, "save: " + array, "call io::save_npy(tensor, path)");
+  EXPECT_THROWS(save(std::vector<Tensor>{x}, archive), IoError, "save: ", "call io::save_npz(tensors, path)");
+  EXPECT_THROWS(save(model, archive), IoError, "save: ", "io::save_npz");
+  EXPECT_THROWS(run.save(archive), IoError, "save: ", "io::save_npz");
+  EXPECT_THROWS(io::save_state({{"x", x}}, array), IoError, "save_state: ", "io::save_npy");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  for (const char* name : {"a", "a.bin", "a.ckpt", "a.tandem", "npy", "a.npy.safetensors"}) {
+    save(x, folder.path(name));
+    EXPECT_EQ(difference(io::load_file(folder.path(name)).tensors["0"], x), "") << name;
+  }
+}
+
 TEST(Serialize, Streams) {
   auto model = new_model(), other = new_model();
   std::stringstream stream;

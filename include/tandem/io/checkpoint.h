@@ -38,9 +38,9 @@ concept Stateful = requires(T& object, const StateDict& state) {
 ///   }
 ///
 /// If a run is saved between two iterations and loaded by a new process that builds the same objects, it continues bit
-/// for bit as if it had not stopped. The file is a safetensors file with keys such as "model.fc1.weight" and
-/// "optimizer.param_groups.0.lr". Gradients and cached low-precision casts of weights are not saved; each weight is
-/// saved in its own dtype. A file saved on one device can be loaded on another.
+/// for bit as if it had not stopped. The file is a safetensors file, or a PyTorch file if the path ends in .pt or .pth,
+/// with keys such as "model.fc1.weight" and "optimizer.param_groups.0.lr". Gradients and cached low-precision casts of
+/// weights are not saved; each weight is saved in its own dtype. A file saved on one device can be loaded on another.
 class Checkpoint {
  public:
   /// Adds a part. All overloads throw StateError for a name that is empty, already used or contains a dot.
@@ -88,7 +88,8 @@ class Checkpoint {
         [](int64_t value) { return exceeds_i64 || std::in_range<T>(value); });
   }
 
-  /// Writes all parts to a file, see io::save_file. Throws IoError.
+  /// Writes all parts to a file, see io::save_file. Throws IoError, also for metadata in a PyTorch file, and for names
+  /// that end in .npy or .npz.
   void save(const std::string& path, const Metadata& metadata = {}) const;
   /// Loads all parts. Checks everything before it changes anything: throws IoError for a bad file, and a StateError
   /// that lists the mismatches of all parts. Parts of the file that this Checkpoint does not have are ignored, so a

@@ -16,6 +16,7 @@ namespace tandem {
 namespace io {
 
 /// Writes a PyTorch file if the path ends in .pt or .pth (io::save_pt), otherwise a safetensors file (io::save_file).
+/// Throws IoError for .npy and .npz, which io::save_npy and io::save_npz write.
 void save_state(const StateDict& state, const std::string& path);
 /// Reads a file of either format, which the contents tell: see io::load_pt and io::load_file.
 StateDict load_state(const std::string& path);
@@ -33,8 +34,9 @@ concept FileOrInput = std::convertible_to<T, const std::string&> || std::convert
 }  // namespace io
 
 /// Writes a tensor, a list of tensors or an object's state_dict() to a path or a std::ostream. A path that ends in .pt
-/// or .pth gets PyTorch's format, which torch.load(path, weights_only=True) reads; other paths and streams get the
-/// safetensors format. The keys of a module are PyTorch's, so model files can be exchanged between Python and C++.
+/// or .pth gets PyTorch's format, which torch.load(path, weights_only=True) reads; .npy and .npz are refused, see
+/// io::save_npy and io::save_npz; other paths and streams get the safetensors format. The keys of a module are
+/// PyTorch's, so model files can be exchanged between Python and C++.
 void save(const Tensor& tensor, const std::string& path);
 void save(const Tensor& tensor, std::ostream& stream);
 void save(const std::vector<Tensor>& tensors, const std::string& path);
