@@ -30,37 +30,36 @@ std::string key_text(const IValue& key) {
 
 Tensor number_tensor(Scalar number, DType dtype) { return scalar_tensor(number, TensorOptions(dtype).device(kCPU)); }
 
-/// Collects the tensors and numbers of a value.
+/// Collects the tensors and numbers of a value. The place of a value within the whole is its name and a dot, or nothing
+/// for the whole.
 class StateCollector {
  public:
   StateDict state;
 
-  void add(const std::string& name, const IValue& value) {
+  void add(const std::string& place, const IValue& value) {
     if (value.isTensor()) {
-      insert(name, value.toTensor());
+      insert(place, value.toTensor());
     } else if (value.isScalar()) {
-      insert(name, number_tensor(value.toScalar(), value.toScalar().kind()));
+      insert(place, number_tensor(value.toScalar(), value.toScalar().kind()));
     } else if (value.isGenericDict()) {
-      add_dict(name, value.toGenericDict());
+      add_dict(place, value.toGenericDict());
     } else if (value.isIntList() && !value.toListRef().empty()) {
-      insert(name, tensor(value.toIntVector(), TensorOptions(kLong).device(kCPU)));
+      insert(place, tensor(value.toIntVector(), TensorOptions(kLong).device(kCPU)));
     } else if (value.isList() || value.isTuple()) {
       const std::vector<IValue>& items = value.isList() ? value.toListRef() : value.toTupleRef().elements();
-      for (size_t i = 0; i < items.size(); ++i) add(join(name, std::to_string(i)), items[i]);
+      for (size_t i = 0; i < items.size(); ++i) add(join(place, std::to_string(i)), items[i]);
     } else if (value.isObject()) {
-      add_object(name, value.toObjectRef());
+      add_object(place, value.toObjectRef());
     }
   }
 
  private:
   static constexpr size_t kMostNames = 1 << 20, kMostTextBytes = 1 << 28;
 
-  static std::string join(const std::string& prefix, const std::string& name) {
-    return prefix.empty() ? name : prefix + "." + name;
-  }
+  static std::string join(const std::string& place, const std::string& name) { return place + name + "."; }
 
-  void insert(const std::string& name, const Tensor& value) {
-    const std::string key = name.empty() ? "0" : name;
+  void insert(const std::string& place, const Tensor& value) {
+    const std::string key = place.empty() ? "0" : place.substr(0, place.size() - 1);
     // Values that a pickle repeats cost it 2 bytes each.
     text_bytes_ += key.size();
     TANDEM_CHECK(
@@ -74,18 +73,18 @@ class StateCollector {
   }
 
   /// Numbers are options of the object, such as `training`, and not part of a module's state_dict().
-  void add_object(const std::string& name, const ivalue::Object& object) {
-    if (const std::optional<GenericDict> optimizer = optimizer_dict(object)) return add_dict(name, *optimizer);
+  void add_object(const std::string& place, const ivalue::Object& object) {
+    if (const std::optional<GenericDict> optimizer = optimizer_dict(object)) return add_dict(place, *optimizer);
     for (const auto& item : object.attributes()) {
-      if (!item.value().isScalar()) add(join(name, item.key()), item.value());
+      if (!item.value().isScalar()) add(join(place, item.key()), item.value());
     }
   }
 
-  void add_dict(const std::string& name, const GenericDict& dict) {
+  void add_dict(const std::string& place, const GenericDict& dict) {
     const bool is_optimizer =
         dict.contains(kState) && dict.contains(kGroups) && dict.at(kGroups).isList() && dict.at(kState).isGenericDict();
     for (const auto& entry : dict) {
-      const std::string key = key_text(entry.key()), path = join(name, key);
+      const std::string key = key_text(entry.key()), path = join(place, key);
       if (is_optimizer && key == kGroups) {
         const std::vector<IValue>& groups = entry.value().toListRef();
         for (size_t g = 0; g < groups.size(); ++g) add_group(join(path, std::to_string(g)), groups[g]);
@@ -99,33 +98,33 @@ class StateCollector {
     }
   }
 
-  void add_group(const std::string& name, const IValue& group) {
-    if (!group.isGenericDict()) return add(name, group);
+  void add_group(const std::string& place, const IValue& group) {
+    if (!group.isGenericDict()) return add(place, group);
     for (const auto& entry : group.toGenericDict()) {
       const std::string key = key_text(entry.key());
       const IValue& value = entry.value();
       if (is_torch_only(key, group.toGenericDict())) continue;
       if (key == "betas" && value.isTuple() && value.toTupleRef().size() == 2) {
-        add(join(name, "beta1"), value.toTupleRef().elements()[0]);
-        add(join(name, "beta2"), value.toTupleRef().elements()[1]);
+        add(join(place, "beta1"), value.toTupleRef().elements()[0]);
+        add(join(place, "beta2"), value.toTupleRef().elements()[1]);
       } else {
-        add(join(name, key), value);
+        add(join(place, key), value);
       }
     }
   }
 
-  void add_param_state(const std::string& name, const IValue& own) {
-    if (!own.isGenericDict()) return add(name, own);
+  void add_param_state(const std::string& place, const IValue& own) {
+    if (!own.isGenericDict()) return add(place, own);
     const GenericDict& dict = own.toGenericDict();
     for (const auto& entry : dict) {
       const std::string key = key_text(entry.key());
       // libtorch and older versions of PyTorch count steps in integers.
       const bool is_count = key == "step" && entry.value().isScalar();
-      add(join(name, key), is_count ? IValue(number_tensor(entry.value().toScalar(), kFloat)) : entry.value());
+      add(join(place, key), is_count ? IValue(number_tensor(entry.value().toScalar(), kFloat)) : entry.value());
     }
     // SGD of PyTorch does not count steps. It matters only whether there was one: the first step fills the buffer.
     if (dict.contains("momentum_buffer") && dict.at("momentum_buffer").isTensor() && !dict.contains("step")) {
-      insert(join(name, "step"), number_tensor(1, kFloat));
+      insert(join(place, "step"), number_tensor(1, kFloat));
     }
   }
 

@@ -313,6 +313,18 @@ TEST(TorchFile, CheckpointsResume) {
   EXPECT_THROWS(a.save(path, {{"note", "third"}}), IoError, "save: " + path, "no metadata", ".safetensors");
 }
 
+TEST(TorchFile, EmptyNamesAreKept) {
+  const TemporaryFolder folder;
+  const StateDict state{{"", ones({1})}, {"0", zeros({2})}, {".a", ones({3})}, {"b.", ones({4})}};
+  for (const char* name : {"a.pt", "a"}) {
+    io::save_state(state, folder.path(name));
+    EXPECT_EQ(difference(io::load_state(folder.path(name)), state), "") << name;
+  }
+  const GenericDict nested{{"", GenericDict{{"a", ones({3})}, {"", ones({1})}}}};
+  EXPECT_EQ(difference(io::to_state_dict(nested), {{".a", ones({3})}, {".", ones({1})}}), "");
+  EXPECT_EQ(difference(io::to_state_dict(ones({1})), {{"0", ones({1})}}), "");
+}
+
 TEST(TorchFileErrors, NamesOfNumPysFiles) {
   const TemporaryFolder folder;
   const Tensor x = ones({2});
